@@ -1,0 +1,49 @@
+# Thin: what is built and how is in CMakeLists.txt. Every target sets up what it needs.
+PYTHON := .venv/bin/python
+READY := .venv/.ready
+RELEASE := build/release
+
+.PHONY: all setup build test demo bench docs gen format asan wheel clean
+all: build
+
+setup: $(READY)
+	@echo "setup: everything is installed"
+
+$(READY): tools/setup.sh pyproject.toml
+	@tools/setup.sh
+
+build: $(READY)
+	@test -f $(RELEASE)/build.ninja || cmake --preset release
+	@cmake --build --preset release
+
+test: build
+	@$(PYTHON) tools/run_tests.py
+
+demo: build
+	@$(PYTHON) examples/demo.py
+
+bench: build
+	@cmake --build --preset release --target tenon_bench
+	@$(RELEASE)/tenon_bench
+	@$(PYTHON) bench/run.py
+
+docs: build
+	@$(RELEASE)/tenon gen --check
+	@echo "docs: the reference is docs/ops/, the guide docs/"
+
+gen: build
+	@$(RELEASE)/tenon gen
+
+format: $(READY)
+	@git ls-files -co --exclude-standard '*.h' '*.cpp' | xargs clang-format-14 -i
+
+asan: $(READY)
+	@test -f build/asan/build.ninja || cmake --preset asan
+	@cmake --build --preset asan
+	@$(PYTHON) tools/run_tests.py --asan
+
+wheel: $(READY)
+	@$(PYTHON) -m pip wheel --no-deps -w dist .
+
+clean:
+	@rm -rf build dist

@@ -1,0 +1,48 @@
+# Compiler and linker settings of the whole tree.
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_CXX_VISIBILITY_PRESET hidden)
+set(CMAKE_VISIBILITY_INLINES_HIDDEN ON)
+
+if(NOT CMAKE_BUILD_TYPE)
+  set(CMAKE_BUILD_TYPE Release CACHE STRING "Release, Debug or Asan" FORCE)
+endif()
+set(CMAKE_CXX_FLAGS_RELEASE "-O2 -DNDEBUG")
+set(CMAKE_CXX_FLAGS_DEBUG "-O0 -g")
+set(CMAKE_CXX_FLAGS_ASAN
+    "-O1 -g1 -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all")
+foreach(kind EXE SHARED MODULE)
+  set(CMAKE_${kind}_LINKER_FLAGS_ASAN "-fsanitize=address,undefined")
+endforeach()
+
+# Results must not depend on the machine that compiles: no contraction, a fixed baseline, never
+# the builder's own CPU. -fPIC is spelled out so that executables can share the precompiled header.
+set(TENON_FLAGS -Wall -Wextra -Wno-missing-field-initializers -fPIC -ffp-contract=off -fno-math-errno
+                -fno-trapping-math -ffunction-sections -fdata-sections)
+if(TENON_WERROR)
+  list(APPEND TENON_FLAGS -Werror)
+endif()
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
+  set(TENON_X86 ON)
+  list(APPEND TENON_FLAGS -march=x86-64-v2)
+endif()
+add_link_options(-Wl,--gc-sections)
+
+find_program(MOLD_PROGRAM mold)
+if(MOLD_PROGRAM)
+  add_link_options(-fuse-ld=mold)
+endif()
+
+# Precompiled headers are found again by ccache only with these settings.
+find_program(CCACHE_PROGRAM ccache)
+if(CCACHE_PROGRAM AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  set(CMAKE_CXX_COMPILER_LAUNCHER
+      /usr/bin/env CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime
+      ${CCACHE_PROGRAM})
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    list(APPEND TENON_FLAGS -fpch-preprocess)
+  else()
+    list(APPEND TENON_FLAGS "SHELL:-Xclang -fno-pch-timestamp")
+  endif()
+endif()

@@ -1,0 +1,22 @@
+# `cmake --install`: headers, library, command, and what find_package and pkg-config need.
+if(SKBUILD)
+  return()
+endif()
+include(CMakePackageConfigHelpers)
+set(package_folder ${CMAKE_INSTALL_LIBDIR}/cmake/tenon)
+
+install(DIRECTORY include/tenon DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+install(TARGETS tenon EXPORT tenonTargets)
+if(TARGET tenon_cli)
+  install(TARGETS tenon_cli)
+endif()
+install(EXPORT tenonTargets NAMESPACE tenon:: DESTINATION ${package_folder})
+
+configure_package_config_file(cmake/tenonConfig.cmake.in tenonConfig.cmake
+                              INSTALL_DESTINATION ${package_folder})
+write_basic_package_version_file(tenonConfigVersion.cmake COMPATIBILITY SameMinorVersion)
+install(FILES ${PROJECT_BINARY_DIR}/tenonConfig.cmake ${PROJECT_BINARY_DIR}/tenonConfigVersion.cmake
+        DESTINATION ${package_folder})
+
+configure_file(cmake/tenon.pc.in tenon.pc @ONLY)
+install(FILES ${PROJECT_BINARY_DIR}/tenon.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)

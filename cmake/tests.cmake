@@ -1,0 +1,26 @@
+# tests/cpp: one doctest program. bench: one google-benchmark program, built only when asked for.
+# Both run in the root of the source tree.
+file(GLOB test_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/cpp/*.cpp)
+if(test_sources)
+  set(main ${PROJECT_BINARY_DIR}/tests_main.cpp)
+  file(CONFIGURE OUTPUT ${main} CONTENT
+       "#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN\n#include <doctest/doctest.h>\n")
+  add_executable(tenon_tests ${main} ${test_sources})
+  set_target_properties(tenon_tests PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR})
+  target_link_libraries(tenon_tests PRIVATE tenon tenon_private)
+  target_precompile_headers(tenon_tests REUSE_FROM tenon)
+  find_library(MPFR_LIBRARY mpfr)
+  find_library(GMP_LIBRARY gmp)
+  if(MPFR_LIBRARY AND GMP_LIBRARY)
+    target_link_libraries(tenon_tests PRIVATE ${MPFR_LIBRARY} ${GMP_LIBRARY})
+  endif()
+  add_test(NAME tenon_tests COMMAND tenon_tests WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
+endif()
+
+file(GLOB bench_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/bench/*.cpp)
+find_package(benchmark QUIET)
+if(bench_sources AND benchmark_FOUND)
+  add_executable(tenon_bench EXCLUDE_FROM_ALL ${bench_sources})
+  set_target_properties(tenon_bench PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR})
+  target_link_libraries(tenon_bench PRIVATE tenon tenon_private benchmark::benchmark_main)
+endif()
