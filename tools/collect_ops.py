@@ -73,9 +73,11 @@ def main():
     names = find_ops()
     if not names:
         return
+    decls = "".join(f"extern const OpDef {name};\n" for name in names)
+    pointers = "\n".join(f"    &ops::{name}," for name in names)
     wanted = {
-        OPS / "op_decls.h": DECLS.format(decls="".join(f"extern const OpDef {n};\n" for n in names)),
-        OPS / "op_table.cpp": TABLE.format(pointers="\n".join(f"    &ops::{n}," for n in names)),
+        OPS / "op_decls.h": DECLS.format(decls=decls),
+        OPS / "op_table.cpp": TABLE.format(pointers=pointers),
     }
     stale = [p for p, text in wanted.items() if not p.exists() or p.read_text() != text]
     if "--check" in sys.argv[1:]:

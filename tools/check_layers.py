@@ -1,0 +1,95 @@
+#!/usr/bin/env python3
+"""Fail when a folder includes a folder, or a library, that it may not see."""
+import pathlib
+import re
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+
+BELOW_COMPILER = "base runtime ir loop ops transforms passes backend"
+MAY_SEE = {  # folder of src/: what it may include, besides itself and the public headers
+    "base": "",
+    "runtime": "base",
+    "ir": "base",
+    "loop": "base runtime ir",
+    "ops": "base runtime ir loop",
+    "transforms": "base ir loop ops",
+    "passes": "base ir loop ops",
+    "backend": "base runtime ir loop",
+    "compiler": BELOW_COMPILER,
+    "frontend": BELOW_COMPILER + " compiler",
+    "model": BELOW_COMPILER + " compiler frontend",
+    "cli": BELOW_COMPILER + " compiler frontend model",
+}
+BINDINGS = MAY_SEE["cli"]
+
+HOMES = {  # third-party header, by its first path component: the folders that may include it
+    "nanobind": ["python/src"],
+    "Python.h": ["python/src"],
+    "llvm": ["src/backend/cpu"],
+    "llvm-c": ["src/backend/cpu"],
+    "nvrtc.h": ["src/backend/cuda"],
+    "cuda.h": ["src/runtime/cuda"],
+    "CLI": ["src/cli"],
+    "fmt": ["src/base"],
+    "doctest": ["tests"],
+    "benchmark": ["bench"],
+}
+INCLUDE = re.compile(r'\s*#\s*include\s*([<"])([^>"]+)')
+
+
+def folder_fault(path, target):
+    """Why `path` may not include "target", or None."""
+    first = target.split("/")[0]
+    if first == "tenon":
+        return None
+    if path.parts[0] == "include":
+        return f'public headers include "tenon/..." and the standard library, not "{target}"'
+    if path.parts[:2] == ("python", "src"):
+        return folder_rule("python/src", BINDINGS, path, target)
+    here = path.parts[1]
+    if here not in MAY_SEE:
+        return f"src/{here} has no place in the layers; give it one in tools/check_layers.py"
+    if here == first == "backend" and path.parts[2:3] != tuple(target.split("/")[1:2]):
+        if len(path.parts) > 3 and target.count("/") > 1:
+            return f"a backend may not include another: {target}"
+    return folder_rule(here, f"{here} {MAY_SEE[here]}", path, target)
+
+
+def folder_rule(name, visible, path, target):
+    first, _, rest = target.partition("/")
+    if not rest:
+        beside = path.parts[:2] == ("python", "src") and (ROOT / path.parent / target).exists()
+        return None if beside else f'write the folder: "{target}" should be "folder/{target}"'
+    return None if first in visible.split() else f"{name} may not include {first}/"
+
+
+def library_fault(path, target):
+    """Why `path` may not include <target>, or None."""
+    homes = HOMES.get(target.split("/")[0])
+    if homes and not any(path.is_relative_to(home) for home in homes):
+        return f"<{target}> belongs in {' or '.join(homes)}"
+    if path.parts[0] == "include" and re.search(r"[./]", target):
+        return f"public headers include the standard library only, not <{target}>"
+    return None
+
+
+def main():
+    faults = []
+    for top in ("include", "src", "python/src"):
+        for path in sorted((ROOT / top).rglob("*.[hc]*")):
+            path = path.relative_to(ROOT)
+            for line, text in enumerate((ROOT / path).read_text().splitlines(), 1):
+                found = INCLUDE.match(text)
+                if not found:
+                    continue
+                check = library_fault if found[1] == "<" else folder_fault
+                fault = check(path, found[2])
+                if fault:
+                    faults.append(f"{path}:{line}: {fault}")
+    print("\n".join(faults) or "layers: includes point down")
+    sys.exit(bool(faults))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,232 @@
+"""Derives the polynomial coefficients of src/loop/math_coefficients.h (prints the file; needs mpmath).
+
+Each entry is a weighted minimax fit (Remez exchange on a fine grid) of the smallest degree that meets its target.
+Coefficients for f32 arithmetic are rounded lowest order first, refitting the rest after each rounding.
+"""
+
+import struct
+import sys
+
+from mpmath import mp, mpf
+
+mp.dps = 70
+GRID = 24  # grid points per unknown
+
+
+def solve_alternation(points, values, weights, first_power, n):
+    """Coefficients and level of the polynomial that alternates on n + 1 points."""
+    matrix = mp.matrix(n + 1, n + 1)
+    rhs = mp.matrix(n + 1, 1)
+    for i, x in enumerate(points):
+        power = x**first_power
+        for j in range(n):
+            matrix[i, j] = power
+            power *= x
+        matrix[i, n] = (-1) ** i / weights[i]
+        rhs[i] = values[i]
+    solution = mp.lu_solve(matrix, rhs)
+    return list(solution[:n]), abs(solution[n])
+
+
+def horner(coefficients, x):
+    total = mpf(0)
+    for c in reversed(coefficients):
+        total = total * x + c
+    return total
+
+
+def extremes(errors, count):
+    """Indices of `count` alternating extremes of the error curve, the largest kept."""
+    groups, last = [], 0
+    for i, e in enumerate(errors):
+        sign = 1 if e >= 0 else -1
+        if sign != last:
+            groups.append(i)
+            last = sign
+        elif abs(e) > abs(errors[groups[-1]]):
+            groups[-1] = i
+    while len(groups) > count:
+        if abs(errors[groups[0]]) < abs(errors[groups[-1]]):
+            groups.pop(0)
+        else:
+            groups.pop()
+    return groups
+
+
+def remez(grid, values, weights, first_power, n):
+    """Minimax fit of sum c_j x^(first_power + j), j < n; returns coefficients and the weighted error."""
+    last = len(grid) - 1
+    index = [round(last * (1 - mp.cos(mp.pi * i / n)) / 2) for i in range(n + 1)]
+    for _ in range(12):
+        pick = lambda a: [a[i] for i in index]
+        coefficients, level = solve_alternation(
+            pick(grid), pick(values), pick(weights), first_power, n
+        )
+        errors = [
+            (v - x**first_power * horner(coefficients, x)) * w
+            for x, v, w in zip(grid, values, weights)
+        ]
+        worst = max(abs(e) for e in errors)
+        found = extremes(errors, n + 1)
+        if len(found) < n + 1 or worst < level * mpf("1.02"):
+            break
+        index = found
+    return coefficients, worst
+
+
+def round_f32(x):
+    return mpf(struct.unpack("f", struct.pack("f", float(x)))[0])
+
+
+def fit(name, f, weight, low, high, bits, kind="double"):
+    """Fits f on [low, high] so that weight * error < 2^-bits and prints the array."""
+    low, high = mpf(low), mpf(high)
+    target = mpf(2) ** -bits
+    for n in range(2, 40):
+        count = GRID * (n + 1)
+        grid = [
+            (low + high) / 2 - (high - low) / 2 * mp.cos(mp.pi * (2 * i + 1) / (2 * count))
+            for i in range(count)
+        ]
+        # A cheap estimate first: interpolation at few points is skipped, the exchange is fast enough.
+        values = [f(x) for x in grid]
+        weights = [weight(x) for x in grid]
+        coefficients, worst = remez(grid, values, weights, 0, n)
+        if worst < target:
+            break
+    if kind == "float":
+        fixed = []
+        rest = values
+        while len(fixed) < n:
+            fixed.append(round_f32(coefficients[0]))
+            rest = [r - fixed[-1] * x ** (len(fixed) - 1) for r, x in zip(rest, grid)]
+            if len(fixed) < n:
+                coefficients, _ = remez(grid, rest, weights, len(fixed), n - len(fixed))
+        coefficients = fixed
+        worst = max(abs(r * w) for r, w in zip(rest, weights))
+    suffix = "f" if kind == "float" else ""
+    text = ", ".join(float(c).hex() + suffix for c in coefficients)
+    print(f"// 2^{float(mp.log(worst, 2)):.1f}")
+    print(f"inline constexpr {kind} {name}[] = {{{text}}};", flush=True)
+    print(name, n, float(mp.log(worst, 2)), file=sys.stderr, flush=True)
+
+
+half_ln2 = mp.log(2) / 2 * mpf("1.0001")
+s_max = (mp.sqrt(2) - 1) / (mp.sqrt(2) + 1) * mpf("1.001")
+quarter_pi = mp.pi / 4 * mpf("1.0005")
+tan_eighth = (mp.sqrt(2) - 1) * mpf("1.0001")
+
+
+def odd(f, degree=2):
+    """f(x) = x + x^3 P(x^2) as P in z = x^2 (degree 2), or x + x P (degree 0)."""
+    def value(z):
+        x = mp.sqrt(z)
+        return (f(x) / x - 1) / (z if degree else 1)
+    return value
+
+
+def odd_weight(f, degree=2):
+    def value(z):
+        x = mp.sqrt(z)
+        return abs((z if degree else 1) * x / f(x))
+    return value
+
+
+def exp_tail(r):
+    return (mp.expm1(r) - r) / r**2
+
+
+def atanh_tail(z):
+    """atanh(s) = s (1 + z/3 + z^2 B(z)), z = s^2."""
+    s = mp.sqrt(z)
+    return (mp.atanh(s) / s - 1 - z / 3) / z**2
+
+
+def cos_tail(z):
+    return (mp.cos(mp.sqrt(z)) - 1 + z / 2) / z**2
+
+
+def log_tail(x):
+    """log(1 + f) = f - f^2/2 + f^3 P(f)."""
+    return (mp.log1p(x) - x + x * x / 2) / x**3
+
+
+ERFCX_POLE = mpf(3)
+
+
+def erfcx_scaled(t):
+    """(1 + 2x) exp(x^2) erfc(x) in t = (x - pole) / (x + pole)."""
+    x = ERFCX_POLE * (1 + t) / (1 - t)
+    return (1 + 2 * x) * mp.exp(x * x) * mp.erfc(x)
+
+
+def erfcx_variable(x):
+    return (mpf(x) - ERFCX_POLE) / (mpf(x) + ERFCX_POLE)
+
+
+def erfinv_over_x(w):
+    x = mp.sqrt(-mp.expm1(-w))
+    return mp.erfinv(x) / x
+
+
+def log_erfc_plus(t):
+    return mp.log(mp.erfc(t)) + t
+
+
+def fit_f32():
+    fit("kExpF32", exp_tail, lambda r: r * r / mp.exp(r), -half_ln2, half_ln2, 27.5, "float")
+    fit("kLogF32", log_tail, lambda x: abs(x**3 / mp.log1p(x)), mp.sqrt(0.5) - 1, mp.sqrt(2) - 1, 27.5,
+        "float")
+    fit("kTanhF32", odd(mp.tanh), odd_weight(mp.tanh), 0, mpf("0.65") ** 2, 26.5, "float")
+    fit("kErfF32", odd(mp.erf, 0), odd_weight(mp.erf, 0), 0, mpf("0.93") ** 2, 26.5, "float")
+    fit("kErfTailF32", log_erfc_plus, lambda t: mp.erfc(t) / mp.erf(t), "0.93", 4, 26.5, "float")
+
+
+def fit_shared(suffix, bits, erfinv_top):
+    """The f64 set, and the same shapes at lower degree for f32 functions evaluated in double."""
+    full = suffix == ""
+    fit("kExp" + suffix, exp_tail, lambda r: r * r / mp.exp(r), -half_ln2, half_ln2, bits + 3 * full)
+    fit("kAtanh" + suffix, atanh_tail, lambda z: z * z, 0, s_max**2, bits + 9 * full)
+    fit("kSin" + suffix, odd(mp.sin), odd_weight(mp.sin), 0, quarter_pi**2, bits + full)
+    fit("kCos" + suffix, cos_tail, lambda z: z * z / mp.cos(mp.sqrt(z)), 0, quarter_pi**2, bits + full)
+    fit("kAtan" + suffix, odd(mp.atan), odd_weight(mp.atan), 0, tan_eighth**2, bits)
+    fit("kAsin" + suffix, odd(mp.asin), odd_weight(mp.asin), 0, "0.25", bits)
+    fit("kErf" + suffix, odd(mp.erf, 0), odd_weight(mp.erf, 0), 0, 1, bits)
+    fit("kErfcx" + suffix, erfcx_scaled, lambda t: 1 / erfcx_scaled(t), erfcx_variable("0.4"),
+        erfcx_variable(28 if full else 11), bits)
+    fit("kErfinvCentre" + suffix, lambda u: erfinv_over_x(u + mpf(3)),
+        lambda u: 1 / erfinv_over_x(u + mpf(3)), -3, 3, bits - 2 * full)
+    fit("kErfinvTail" + suffix, lambda u: erfinv_over_x((u + mpf("3.25")) ** 2),
+        lambda u: 1 / erfinv_over_x((u + mpf("3.25")) ** 2), mp.sqrt(6) - mpf("3.25"),
+        mpf("4.1") - mpf("3.25"), bits - 2 * full)
+    if full:
+        fit("kErfinvFar", lambda u: erfinv_over_x((u + mpf(5)) ** 2),
+            lambda u: 1 / erfinv_over_x((u + mpf(5)) ** 2), -1, mpf("1.1"), bits - 2)
+        fit("kSinh", odd(mp.sinh), odd_weight(mp.sinh), 0, 1, bits)
+    else:
+        fit("kCbrtStart", lambda m: mp.cbrt(m), lambda m: 1 / mp.cbrt(m), 1, 8, 9)
+
+
+def two_over_pi_words():
+    """Words of 48 bits of 2/pi after a leading zero word; enough for the largest f64 exponent."""
+    mp.prec = 2000
+    x = 2 / mp.pi
+    words = [0]
+    for _ in range(28):
+        x *= 2**48
+        word = int(mp.floor(x))
+        words.append(word)
+        x -= word
+    text = ", ".join(float(w).hex() for w in words)
+    print(f"inline constexpr double kTwoOverPi[] = {{{text}}};")
+
+
+print("// Generated by tools/fit_polynomials.py; do not edit. Each array is preceded by its fit error.")
+print("#pragma once\n// Polynomial coefficients of the math functions, lowest order first.\n")
+print("#ifndef TN_LEVEL\n#define TN_LEVEL generic\n#endif\n")
+print("namespace tn::TN_LEVEL::math {\n")
+fit_f32()
+fit_shared("Lean", 38, 4)
+fit_shared("", 57, 6)
+two_over_pi_words()
+print("\n}  // namespace tn::TN_LEVEL::math")

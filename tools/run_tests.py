@@ -1,0 +1,66 @@
+#!/usr/bin/env python3
+"""Run every test of a built tree and end with a summary; --asan runs those of build/asan."""
+import os
+import pathlib
+import subprocess
+import sys
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+
+
+def sanitized_python():
+    """Environment in which an ordinary Python loads a sanitized module."""
+    preload = []
+    for name in ("libasan.so", "libstdc++.so"):  # without the second, throwing cannot be intercepted
+        command = ["g++", f"-print-file-name={name}"]
+        preload.append(subprocess.check_output(command, text=True).strip())
+    return {
+        "LD_PRELOAD": " ".join(preload),
+        "ASAN_OPTIONS": "detect_leaks=0",
+        "UBSAN_OPTIONS": "print_stacktrace=1",
+        "PYTHONPATH": str(ROOT / "build/asan/python"),
+    }
+
+
+def steps(asan):
+    """(name, command, extra environment, what must exist for it to run)"""
+    python = sys.executable
+    pytest = [python, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/python"]
+    if asan:
+        yield "C++ tests", ["ctest", "--preset", "asan"], {}, "build/asan/tenon_tests"
+        yield "Python tests", pytest, sanitized_python(), "tests/python"
+        return
+    tenon = "build/release/tenon"
+    yield "layers", [python, "tools/check_layers.py"], {}, "src"
+    yield "sizes", [python, "tools/check_sizes.py"], {}, "src"
+    yield "names", [python, "tools/check_names.py"], {}, "src"
+    yield "levels", [python, "tools/check_levels.py", "build/release"], {}, "src"
+    yield "op table", [python, "tools/collect_ops.py", "--check"], {}, "src/ops"
+    yield "generated files", [tenon, "gen", "--check"], {}, "src/cli"
+    yield "C++ tests", ["ctest", "--preset", "release"], {}, "tests/cpp"
+    yield "Python tests", pytest, {}, "tests/python"
+    yield "installed library", ["tests/install/run.sh", "build/release"], {}, "include/tenon"
+
+
+def main():
+    asan = "--asan" in sys.argv[1:]
+    results = []
+    for name, command, extra, needed in steps(asan):
+        if not (ROOT / needed).exists():
+            results.append((name, "absent", 0.0))
+            continue
+        print(f"\n== {name}", flush=True)
+        began = time.monotonic()
+        code = subprocess.run(command, cwd=ROOT, env=os.environ | extra).returncode
+        results.append((name, "FAILED" if code else "passed", time.monotonic() - began))
+    print("\n== summary")
+    for name, verdict, seconds in results:
+        print(f"{name:<20}{verdict:>8}{seconds:>9.1f} s")
+    failed = [name for name, verdict, _ in results if verdict == "FAILED"]
+    print("FAILED: " + ", ".join(failed) if failed else "all passed")
+    sys.exit(bool(failed))
+
+
+if __name__ == "__main__":
+    main()
