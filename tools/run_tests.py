@@ -12,7 +12,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 def sanitized_python():
     """Environment in which an ordinary Python loads a sanitized module."""
     preload = []
-    for name in ("libasan.so", "libstdc++.so"):  # without the second, throwing cannot be intercepted
+    for name in ("libasan.so", "libstdc++.so"):  # the second lets it intercept throwing
         command = ["g++", f"-print-file-name={name}"]
         preload.append(subprocess.check_output(command, text=True).strip())
     return {
