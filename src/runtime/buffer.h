@@ -1,0 +1,93 @@
+#pragma once
+// Reference-counted memory: what every tensor value lives in.
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+
+namespace tn {
+
+struct Device {
+  enum class Kind : uint8_t { cpu };
+  Kind kind = Kind::cpu;
+  int16_t index = 0;
+  friend bool operator==(Device, Device) = default;
+};
+
+/// The header of a block of memory. Small blocks follow their header; large and foreign ones do
+/// not.
+struct alignas(64) Buffer {
+  std::atomic<uint32_t> refs{1};
+  bool read_only = false;
+  /// The pages have been written before, so they exist: streaming stores pay off.
+  bool recycled = false;
+  Device device;
+  void* data = nullptr;
+  size_t bytes = 0;
+  void (*release)(Buffer*) = nullptr;
+  void* owner = nullptr;
+  union {
+    size_t capacity = 0;           // of our own blocks, as taken from the system
+    void (*release_owner)(void*);  // of foreign memory
+  };
+};
+
+static_assert(sizeof(Buffer) == 64);
+
+/// Shared ownership of a Buffer.
+class BufferRef {
+ public:
+  BufferRef() = default;
+  /// Takes over the reference that `buffer` was created with.
+  static BufferRef adopt_reference(Buffer* buffer) {
+    BufferRef ref;
+    ref.buffer_ = buffer;
+    return ref;
+  }
+  BufferRef(const BufferRef& other) : buffer_(other.buffer_) {
+    if (buffer_) buffer_->refs.fetch_add(1, std::memory_order_relaxed);
+  }
+  BufferRef(BufferRef&& other) noexcept : buffer_(std::exchange(other.buffer_, nullptr)) {}
+  BufferRef& operator=(BufferRef other) noexcept {
+    std::swap(buffer_, other.buffer_);
+    return *this;
+  }
+  ~BufferRef() { reset(); }
+
+  void reset() {
+    Buffer* buffer = std::exchange(buffer_, nullptr);
+    if (!buffer) return;
+    // The only owner needs no atomic subtraction: nobody else can gain a reference.
+    if (buffer->refs.load(std::memory_order_acquire) == 1 ||
+        buffer->refs.fetch_sub(1, std::memory_order_acq_rel) == 1)
+      buffer->release(buffer);
+  }
+
+  explicit operator bool() const { return buffer_; }
+  Buffer* get() const { return buffer_; }
+  Buffer* operator->() const { return buffer_; }
+  Buffer& operator*() const { return *buffer_; }
+  template <class T = void>
+  T* data() const {
+    return static_cast<T*>(buffer_->data);
+  }
+  size_t bytes() const { return buffer_ ? buffer_->bytes : 0; }
+  /// No other reference exists, so the memory may be written or given to a new value.
+  bool unique() const { return buffer_->refs.load(std::memory_order_acquire) == 1; }
+  friend bool operator==(const BufferRef&, const BufferRef&) = default;
+
+ private:
+  Buffer* buffer_ = nullptr;
+};
+
+static_assert(sizeof(BufferRef) == sizeof(void*));
+
+/// Uninitialised memory, aligned to 64 bytes (to 2 MiB from 1 MiB up). A size of 0 is valid.
+/// Throws UserError (Fault::memory) at once when the machine or the limit cannot give it.
+BufferRef allocate(size_t bytes);
+
+/// Memory that belongs to somebody else: `release(owner)` is called when the last reference goes.
+BufferRef adopt(void* data, size_t bytes, void* owner, void (*release)(void* owner),
+                bool read_only);
+
+}  // namespace tn
