@@ -10,7 +10,7 @@ BELOW_COMPILER = "base runtime ir loop ops transforms passes backend"
 MAY_SEE = {  # folder of src/: what it may include, besides itself and the public headers
     "base": "",
     "runtime": "base",
-    "ir": "base",
+    "ir": "base runtime",
     "loop": "base runtime ir",
     "ops": "base runtime ir loop",
     "transforms": "base ir loop ops",
