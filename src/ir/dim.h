@@ -1,5 +1,5 @@
 #pragma once
-// Tensor sizes: a constant or an expression over named symbols, in 8 bytes, equal means identical.
+// Arithmetic, questions and text of tensor sizes (Dim itself is public: tenon/dim.h).
 #include <concepts>
 #include <cstdint>
 #include <functional>
@@ -10,44 +10,12 @@
 #include <vector>
 
 #include "base/text.h"
+#include "tenon/dim.h"
 
 namespace tn {
 
 /// The answer to a question about sizes: it may hold for some values of the symbols only.
 enum class Tri : uint8_t { no, yes, unknown };
-
-/// A size. raw >= 0 is the constant itself, raw < 0 is ~id of a polynomial in a table shared by
-/// the whole process, where equal expressions have equal ids. Constants never touch the table.
-/// Integer overflow and negative constants are errors of the caller.
-struct Dim {
-  int64_t raw = 0;
-
-  constexpr Dim() = default;
-  template <std::integral T>
-    requires(!std::same_as<T, bool>)
-  constexpr Dim(T value) : raw(static_cast<int64_t>(value)) {  // NOLINT: implicit on purpose
-    if (raw < 0) [[unlikely]]
-      fail_negative(raw);
-  }
-
-  /// The symbol `name` with values in [lo, hi]; its identity is (name, lo, hi).
-  static Dim symbol(std::string_view name, int64_t lo = 1, int64_t hi = kLargestSymbol);
-
-  constexpr bool is_const() const { return raw >= 0; }
-  /// The constant; an internal error when the size is symbolic.
-  int64_t value() const {
-    if (raw < 0) [[unlikely]]
-      fail_symbolic(*this);
-    return raw;
-  }
-
-  friend constexpr bool operator==(Dim, Dim) = default;
-
-  static constexpr int64_t kLargestSymbol = int64_t{1} << 40;
-  [[noreturn]] static void fail_negative(int64_t value);
-  [[noreturn]] static void fail_symbolic(Dim dim);
-};
-static_assert(sizeof(Dim) == 8);
 
 /// What a symbol is bound to when a size is evaluated.
 struct Binding {

@@ -1,0 +1,232 @@
+#include "ir/dim.h"
+
+#include <algorithm>
+#include <mutex>
+#include <shared_mutex>
+
+#include "base/error.h"
+#include "ir/poly.h"
+
+namespace tn {
+namespace {
+
+struct DimTable {
+  std::shared_mutex mutex;
+  PolyTable polys;
+};
+
+// Never destroyed: sizes in other static objects may outlive any order of destruction.
+DimTable& dim_table() {
+  static DimTable& table = *new DimTable;
+  return table;
+}
+
+PolyId poly_of(PolyTable& t, Dim d) {
+  return d.is_const() ? t.constant(d.raw) : static_cast<PolyId>(~d.raw);
+}
+
+Dim dim_of(const PolyTable& t, PolyId p) {
+  if (t.is_constant(p)) return t.constant_of(p);
+  Dim d;
+  d.raw = ~static_cast<int64_t>(p);
+  return d;
+}
+
+template <class F>
+auto locked(F f) {
+  DimTable& table = dim_table();
+  std::unique_lock lock(table.mutex);
+  return f(table.polys);
+}
+
+template <class F>
+auto reading(F f) {
+  DimTable& table = dim_table();
+  std::shared_lock lock(table.mutex);
+  return f(const_cast<const PolyTable&>(table.polys));
+}
+
+void collect_symbols(const PolyTable& t, PolyId p, std::vector<AtomId>& found) {
+  for (const Term& term : t[p].terms) {
+    for (AtomId id : t.atoms_of(term.mono)) {
+      const Atom& atom = t.atom(id);
+      if (atom.kind == AtomKind::symbol) {
+        if (std::find(found.begin(), found.end(), id) == found.end()) found.push_back(id);
+      } else {
+        collect_symbols(t, atom.a, found);
+        collect_symbols(t, atom.b, found);
+      }
+    }
+  }
+}
+
+bool is_name(std::string_view name) {
+  auto letter = [](char c) { return (c | 32) >= 'a' && (c | 32) <= 'z'; };
+  auto inner = [&](char c) { return letter(c) || c == '_' || (c >= '0' && c <= '9'); };
+  if (name.empty() || name == "min" || name == "max") return false;
+  if (!letter(name[0]) && name[0] != '_') return false;
+  return std::all_of(name.begin(), name.end(), inner);
+}
+
+}  // namespace
+
+void Dim::fail_negative(int64_t value) { fail("size: a size cannot be negative: {}", value); }
+
+void Dim::fail_symbolic(Dim dim) {
+  invariant(false, "the size {} is symbolic where a constant is needed", dim);
+  __builtin_unreachable();
+}
+
+Dim Dim::symbol(std::string_view name, int64_t lo, int64_t hi) {
+  if (!is_name(name)) fail("size: `{}` is no name of a size", name);
+  if (lo < 0 || hi < lo || hi > kLargestSymbol)
+    fail("size: the range of {} must be within 0..2^40: {}..{}", name, lo, hi);
+  return locked([&](PolyTable& t) { return dim_of(t, t.symbol(name, lo, hi)); });
+}
+
+Dim symbolic_add(Dim a, Dim b) {
+  return locked([&](PolyTable& t) { return dim_of(t, t.add(poly_of(t, a), poly_of(t, b))); });
+}
+Dim symbolic_sub(Dim a, Dim b) {
+  if (a.is_const() && b.is_const())
+    fail("size: a size cannot be negative: {} - {}", a.raw, b.raw);
+  return locked([&](PolyTable& t) { return dim_of(t, t.sub(poly_of(t, a), poly_of(t, b))); });
+}
+Dim symbolic_mul(Dim a, Dim b) {
+  return locked([&](PolyTable& t) { return dim_of(t, t.mul(poly_of(t, a), poly_of(t, b))); });
+}
+Dim symbolic_div(Dim a, Dim b) {
+  if (b == Dim(0)) fail("size: division of {} by 0", a);
+  return locked([&](PolyTable& t) { return dim_of(t, t.div(poly_of(t, a), poly_of(t, b))); });
+}
+Dim symbolic_mod(Dim a, Dim b) {
+  if (b == Dim(0)) fail("size: division of {} by 0", a);
+  return locked([&](PolyTable& t) { return dim_of(t, t.mod(poly_of(t, a), poly_of(t, b))); });
+}
+Dim symbolic_min(Dim a, Dim b) {
+  return locked([&](PolyTable& t) { return dim_of(t, t.min(poly_of(t, a), poly_of(t, b))); });
+}
+Dim symbolic_max(Dim a, Dim b) {
+  return locked([&](PolyTable& t) { return dim_of(t, t.max(poly_of(t, a), poly_of(t, b))); });
+}
+
+Tri symbolic_equal(Dim a, Dim b) {
+  return locked([&](PolyTable& t) {
+    PolyId difference = t.sub(poly_of(t, a), poly_of(t, b));
+    if (t.is_constant(difference)) return t.constant_of(difference) == 0 ? Tri::yes : Tri::no;
+    bool larger = t.ge0(t.add_constant(difference, -1));
+    bool smaller = t.ge0(t.add_constant(t.scale(difference, -1), -1));
+    return larger || smaller ? Tri::no : Tri::unknown;
+  });
+}
+
+Tri symbolic_at_least(Dim a, Dim b) {
+  return locked([&](PolyTable& t) {
+    PolyId difference = t.sub(poly_of(t, a), poly_of(t, b));
+    if (t.ge0(difference)) return Tri::yes;
+    return t.ge0(t.add_constant(t.scale(difference, -1), -1)) ? Tri::no : Tri::unknown;
+  });
+}
+
+bool divides(int64_t k, Dim a) {
+  if (k == 0) return a == Dim(0);
+  if (a.is_const()) return a.raw % k == 0;
+  return locked([&](PolyTable& t) { return t.mod(poly_of(t, a), t.constant(std::abs(k))) == 0; });
+}
+
+std::optional<Dim> exact_div(Dim a, Dim b) {
+  if (b == Dim(0)) return std::nullopt;
+  if (a.is_const() && b.is_const())
+    return a.raw % b.raw == 0 ? std::optional<Dim>(a.raw / b.raw) : std::nullopt;
+  return locked([&](PolyTable& t) -> std::optional<Dim> {
+    auto result = t.exact_div(poly_of(t, a), poly_of(t, b));
+    if (!result) return std::nullopt;
+    return dim_of(t, *result);
+  });
+}
+
+Bounds bounds(Dim a) {
+  if (a.is_const()) return {a.raw, a.raw};
+  return reading([&](const PolyTable& t) { return t.range(static_cast<PolyId>(~a.raw)); });
+}
+
+int64_t evaluate(Dim a, std::span<const Binding> bindings) {
+  if (a.is_const()) return a.raw;
+  return reading([&](const PolyTable& t) {
+    std::vector<SymbolValue> symbols;
+    for (const Binding& b : bindings) {
+      auto id = b.symbol.is_const() ? std::nullopt : t.as_atom(static_cast<PolyId>(~b.symbol.raw));
+      if (!id || t.atom(*id).kind != AtomKind::symbol) continue;
+      symbols.push_back({t.name_of(t.atom(*id)), t.atom(*id).range, b.value});
+    }
+    PointValues at{.axes = {}, .values = {}, .symbols = symbols};
+    return t.evaluate(static_cast<PolyId>(~a.raw), at);
+  });
+}
+
+Dim substitute(Dim a, std::span<const Replacement> replacements) {
+  if (a.is_const()) return a;
+  return locked([&](PolyTable& t) {
+    PolyTable::AtomMap map;
+    for (const Replacement& r : replacements)
+      if (auto id = t.as_atom(poly_of(t, r.symbol))) map[*id] = poly_of(t, r.value);
+    return dim_of(t, t.substitute(poly_of(t, a), map));
+  });
+}
+
+std::vector<Dim> symbols_of(Dim a) {
+  if (a.is_const()) return {};
+  return locked([&](PolyTable& t) {
+    std::vector<AtomId> found;
+    collect_symbols(t, poly_of(t, a), found);
+    auto before = [&](AtomId x, AtomId y) { return t.compare_atoms(x, y) < 0; };
+    std::sort(found.begin(), found.end(), before);
+    std::vector<Dim> result;
+    for (AtomId id : found) result.push_back(dim_of(t, t.atom_poly(id)));
+    return result;
+  });
+}
+
+std::string symbol_name(Dim a) {
+  if (a.is_const()) return "";
+  return reading([&](const PolyTable& t) -> std::string {
+    auto id = t.as_atom(static_cast<PolyId>(~a.raw));
+    if (!id || t.atom(*id).kind != AtomKind::symbol) return "";
+    return std::string(t.name_of(t.atom(*id)));
+  });
+}
+
+std::string to_text(Dim a) {
+  if (a.is_const()) return format("{}", a.raw);
+  return reading([&](const PolyTable& t) {
+    return t.text(static_cast<PolyId>(~a.raw), {.compact = true});
+  });
+}
+
+Dim parse_dim(std::string_view text, std::span<const Dim> declared) {
+  std::vector<std::string> names;
+  for (Dim d : declared) names.push_back(symbol_name(d));
+  return locked([&](PolyTable& t) {
+    auto resolve = [&](std::string_view name) {
+      if (!is_name(name)) fail("size: `{}` is no name of a size", name);
+      for (size_t i = 0; i < names.size(); ++i)
+        if (names[i] == name) return poly_of(t, declared[i]);
+      return t.symbol(name, 1, Dim::kLargestSymbol);
+    };
+    return dim_of(t, t.parse(text, resolve));
+  });
+}
+
+PolyId PolyTable::from_dim(Dim dim) {
+  if (dim.is_const()) return constant(dim.raw);
+  return reading([&](const PolyTable& t) { return copy_from(t, static_cast<PolyId>(~dim.raw)); });
+}
+
+std::optional<Dim> PolyTable::to_dim(PolyId p) const {
+  if (is_constant(p))
+    return constant_of(p) >= 0 ? std::optional<Dim>(constant_of(p)) : std::nullopt;
+  if (!has_only_symbols(p)) return std::nullopt;
+  return locked([&](PolyTable& t) { return dim_of(t, t.copy_from(*this, p)); });
+}
+
+}  // namespace tn

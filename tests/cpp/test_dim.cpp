@@ -1,0 +1,122 @@
+// Symbolic sizes: identity, arithmetic, proofs, text.
+#include <doctest/doctest.h>
+
+#include <thread>
+
+#include "base/error.h"
+#include "ir/dim.h"
+
+using tn::Dim;
+using tn::Tri;
+
+namespace {
+const Dim B = Dim::symbol("B"), S = Dim::symbol("S");
+}
+
+TEST_CASE("constants are plain integers") {
+  static_assert(std::is_trivially_copyable_v<Dim>);
+  CHECK(Dim(3) + 4 == 7);
+  CHECK(tn::floor_div(7, 2) == 3);
+  CHECK(tn::ceil_div(7, 2) == 4);
+  CHECK(tn::mod(7, 4) == 3);
+  CHECK(tn::min(3, 4) == 3);
+  CHECK(tn::max(3, 4).value() == 4);
+  CHECK(tn::format("{}", Dim(12)) == "12");
+}
+
+TEST_CASE("equal expressions are identical") {
+  CHECK(2 * B == B + B);
+  CHECK(B * S + B == B * (S + 1));
+  CHECK((B + 1) * (B - 1) == B * B - 1);
+  CHECK(B - B == 0);
+  CHECK(tn::floor_div(B * S, S) == B);
+  CHECK(tn::floor_div(6 * B, 4) == tn::floor_div(3 * B, 2));
+  CHECK(tn::mod(B * S, S) == 0);
+  CHECK(B != S);
+  CHECK(Dim::symbol("B") == B);
+  CHECK(Dim::symbol("B", 1, 8) != B);
+}
+
+TEST_CASE("questions have three answers") {
+  CHECK(tn::equal(B, S) == Tri::unknown);
+  CHECK(tn::equal(B, B + 1) == Tri::no);
+  CHECK(tn::equal(B * S, S * B) == Tri::yes);
+  CHECK(tn::at_least(B * S, S) == Tri::yes);
+  CHECK(tn::at_least(B, B + 1) == Tri::no);
+  CHECK(tn::at_least(B, S) == Tri::unknown);
+  CHECK(tn::at_least(B, 1) == Tri::yes);
+  CHECK(tn::at_least(Dim::symbol("Z", 0, 9), 1) == Tri::unknown);
+  CHECK(tn::at_least(9, Dim::symbol("Z", 0, 9)) == Tri::yes);
+  CHECK(tn::at_least(tn::floor_div(B + 1, 2), 1) == Tri::yes);
+  CHECK(tn::divides(4, 8 * B * S + 4));
+  CHECK_FALSE(tn::divides(4, B));
+  CHECK(tn::exact_div(B * S + B * 3, S + 3) == B);
+  CHECK_FALSE(tn::exact_div(B, S).has_value());
+  CHECK_FALSE(tn::exact_div(B, 0).has_value());
+  CHECK(tn::bounds(2 * Dim::symbol("Z", 0, 9) + 1).hi == 19);
+}
+
+TEST_CASE("facts are substitutions") {
+  Dim n = Dim::symbol("N");
+  tn::Replacement fact{n, B * S};
+  CHECK(tn::substitute(tn::floor_div(n, S), {&fact, 1}) == B);
+  tn::Replacement aligned{S, 16 * n};
+  CHECK(tn::divides(16, tn::substitute(S * B, {&aligned, 1})));
+}
+
+TEST_CASE("text is canonical and parses back") {
+  CHECK(tn::to_text(B) == "B");
+  CHECK(tn::to_text(B + B) == "2*B");
+  CHECK(tn::to_text(1 + S * B) == "B*S+1");
+  CHECK(tn::to_text(tn::floor_div(B + 1, 2)) == "(B+1)//2");
+  CHECK(tn::to_text(tn::ceil_div(B, 2) * 3 + 1) == "3*((B+1)//2)+1");
+  CHECK(tn::to_text(tn::mod(B, 2)) == "B%2");
+  CHECK(tn::to_text(tn::min(B, 4)) == "min(B,4)");
+  CHECK(tn::to_text(tn::max(S, B)) == "max(B,S)");
+  for (Dim d : {B, 2 * B * S + 7, tn::ceil_div(B * S, 8) * 8, tn::min(B, S + 1) + tn::mod(S, 3),
+                tn::floor_div(tn::floor_div(B, 2) + S, S + 1), B * B - B, S - B})
+    CHECK_MESSAGE(tn::parse_dim(tn::to_text(d)) == d, tn::to_text(d));
+  Dim small = Dim::symbol("B", 1, 8);
+  CHECK(tn::parse_dim("2*B", {&small, 1}) == 2 * small);
+  CHECK(tn::symbol_name(B) == "B");
+  CHECK(tn::symbols_of(S * tn::floor_div(B, 2)) == std::vector<Dim>{B, S});
+}
+
+TEST_CASE("evaluation binds every symbol") {
+  tn::Binding at[] = {{B, 5}, {S, 3}};
+  CHECK(tn::evaluate(B * S + 1, at) == 16);
+  CHECK(tn::evaluate(tn::ceil_div(B, 2), at) == 3);
+  CHECK(tn::evaluate(tn::min(B, S), at) == 3);
+  CHECK_THROWS_AS((void)tn::evaluate(Dim::symbol("Q"), at), tn::UserError);
+}
+
+TEST_CASE("mistakes are errors, not surprises") {
+  Dim huge = int64_t{1} << 62;
+  CHECK_THROWS_AS((void)(huge * 4), tn::UserError);
+  CHECK_THROWS_AS((void)(huge + huge), tn::UserError);
+  CHECK_THROWS_AS((void)(huge * B * 4), tn::UserError);
+  CHECK_THROWS_AS((void)(Dim(3) - 5), tn::UserError);
+  int below = -1;
+  CHECK_THROWS_AS(Dim{below}, tn::UserError);
+  CHECK_THROWS_AS((void)tn::floor_div(B, 0), tn::UserError);
+  CHECK_THROWS_AS((void)tn::floor_div(4, 0), tn::UserError);
+  CHECK_THROWS_AS((void)B.value(), tn::InternalError);
+  CHECK_THROWS_AS((void)Dim::symbol("1x"), tn::UserError);
+  for (const char* text : {"", "2*", "B+", "(B", "min(B", "B//0", "99999999999999999999", "B C"})
+    CHECK_THROWS_AS((void)tn::parse_dim(text), tn::UserError);
+  CHECK_THROWS_AS((void)tn::parse_dim(std::string(5000, '(')), tn::UserError);
+}
+
+TEST_CASE("threads agree on identities") {
+  std::vector<std::thread> threads;
+  std::vector<Dim> results(4);
+  for (size_t i = 0; i < results.size(); ++i) {
+    threads.emplace_back([&results, i] {
+      Dim sum = 0;
+      for (int k = 0; k < 200; ++k) sum += Dim::symbol(tn::format("t{}", k % 17)) * k;
+      results[i] = sum;
+    });
+  }
+  for (std::thread& t : threads) t.join();
+  for (Dim d : results) CHECK(d == results[0]);
+}
