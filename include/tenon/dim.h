@@ -1,0 +1,46 @@
+#pragma once
+// Tensor sizes: a constant or an expression over named symbols, in 8 bytes, equal means identical.
+#include <concepts>
+#include <cstdint>
+#include <string_view>
+
+namespace tn {
+
+/// A size. raw >= 0 is the constant itself, raw < 0 is ~id of a polynomial in a table shared by
+/// the whole process, where equal expressions have equal ids. Constants never touch the table.
+/// -1 stands for "what is left" where an op says so (reshape); other negative constants are errors.
+struct Dim {
+  int64_t raw = 0;
+
+  constexpr Dim() = default;
+  template <std::integral T>
+    requires(!std::same_as<T, bool>)
+  constexpr Dim(T value) : raw(static_cast<int64_t>(value)) {
+    if (raw < 0) [[unlikely]] {
+      if (raw != -1) fail_negative(raw);
+      raw = kInferred;
+    }
+  }
+
+  /// The symbol `name` with values in [lo, hi]; its identity is (name, lo, hi).
+  static Dim symbol(std::string_view name, int64_t lo = 1, int64_t hi = kLargestSymbol);
+
+  constexpr bool is_const() const { return raw >= 0; }
+  constexpr bool is_inferred() const { return raw == kInferred; }
+  /// The constant; an error when the size is symbolic.
+  int64_t value() const {
+    if (raw < 0) [[unlikely]]
+      fail_symbolic(*this);
+    return raw;
+  }
+
+  friend constexpr bool operator==(Dim, Dim) = default;
+
+  static constexpr int64_t kLargestSymbol = int64_t{1} << 40;
+  static constexpr int64_t kInferred = INT64_MIN;
+  [[noreturn]] static void fail_negative(int64_t value);
+  [[noreturn]] static void fail_symbolic(Dim dim);
+};
+static_assert(sizeof(Dim) == 8);
+
+}  // namespace tn

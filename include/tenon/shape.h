@@ -1,0 +1,133 @@
+#pragma once
+// Shapes, axes and the other small values that ops take as attributes. All are plain data.
+#include "tenon/dim.h"
+#include "tenon/dtype.h"
+
+#include <array>
+#include <complex>
+#include <cstdint>
+#include <initializer_list>
+#include <span>
+#include <vector>
+
+namespace tn {
+
+inline constexpr int kMaxRank = 16;
+
+[[noreturn]] void fail_too_long(const char* what, int64_t count);
+
+/// A short list of `T` held in place. Longer than kMaxRank is refused.
+template <class T>
+struct SmallList {
+  int32_t count = 0;
+  std::array<T, kMaxRank> at{};
+
+  constexpr SmallList() = default;
+  SmallList(std::initializer_list<T> items) : SmallList(items.begin(), items.end()) {}
+  template <class It>
+  SmallList(It first, It last) {
+    for (; first != last; ++first) push_back(static_cast<T>(*first));
+  }
+  static SmallList filled(int count, T value) {
+    SmallList list;
+    for (int i = 0; i < count; ++i) list.push_back(value);
+    return list;
+  }
+
+  void push_back(T value) {
+    if (count == kMaxRank) fail_too_long("list", count + 1);
+    at[static_cast<size_t>(count++)] = value;
+  }
+  void insert(int place, T value) {
+    push_back(value);
+    for (int i = count - 1; i > place; --i) std::swap((*this)[i], (*this)[i - 1]);
+  }
+  void erase(int place) {
+    for (int i = place; i + 1 < count; ++i) (*this)[i] = (*this)[i + 1];
+    --count;
+  }
+  int size() const { return count; }
+  bool empty() const { return count == 0; }
+  T& operator[](int i) { return at[static_cast<size_t>(i)]; }
+  const T& operator[](int i) const { return at[static_cast<size_t>(i)]; }
+  const T& back() const { return (*this)[count - 1]; }
+  T* begin() { return at.data(); }
+  T* end() { return at.data() + count; }
+  const T* begin() const { return at.data(); }
+  const T* end() const { return at.data() + count; }
+  friend bool operator==(const SmallList& a, const SmallList& b) {
+    return std::equal(a.begin(), a.end(), b.begin(), b.end());
+  }
+};
+
+/// The extents of a tensor, outermost first.
+struct Shape : SmallList<Dim> {
+  using SmallList::SmallList;
+  Shape(const SmallList<Dim>& list) : SmallList(list) {}
+  Shape(std::span<const int64_t> dims) : SmallList(dims.begin(), dims.end()) {}
+  Shape(const std::vector<int64_t>& dims) : SmallList(dims.begin(), dims.end()) {}
+  int rank() const { return count; }
+  bool is_const() const;
+  /// The product of the extents; overflow is an error.
+  Dim elements() const;
+};
+
+/// One axis of the operand; negative counts from the end until the op is recorded.
+struct Axis {
+  int32_t i = 0;
+  constexpr Axis() = default;
+  constexpr Axis(int axis) : i(axis) {}
+  friend constexpr bool operator==(Axis, Axis) = default;
+};
+
+/// A set of axes; in recorded ops sorted, distinct and non-negative.
+struct Axes : SmallList<Axis> {
+  using SmallList::SmallList;
+  Axes(int axis) : SmallList({Axis(axis)}) {}
+  bool has(int axis) const;
+};
+
+/// An order of axes: result axis k is operand axis perm[k].
+struct Perm : SmallList<Axis> {
+  using SmallList::SmallList;
+};
+
+/// A short list of plain integers: starts, steps, pads, counts.
+struct Ints : SmallList<int64_t> {
+  using SmallList::SmallList;
+  Ints(int64_t value) : SmallList({value}) {}
+};
+
+/// A value or nothing (Python's None).
+template <class T>
+struct Maybe {
+  bool set = false;
+  T value{};
+  constexpr Maybe() = default;
+  constexpr Maybe(T v) : set(true), value(v) {}
+  template <class U>
+    requires(!std::is_same_v<std::remove_cvref_t<U>, Maybe> && std::is_constructible_v<T, U>)
+  constexpr Maybe(U&& v) : set(true), value(std::forward<U>(v)) {}
+  explicit operator bool() const { return set; }
+  const T& operator*() const { return value; }
+  const T* operator->() const { return &value; }
+  T value_or(T other) const { return set ? value : other; }
+};
+
+/// A Python-like scalar: a kind and a value, no width. It never widens a tensor's element type.
+struct Scalar {
+  Kind kind = Kind::integer;  // natural: an integer beyond int64, held in `integer`'s bits
+  int64_t integer = 0;        // booleans and integers
+  double real = 0, imag = 0;
+  Scalar() = default;
+  Scalar(bool v) : kind(Kind::boolean), integer(v), real(v) {}
+  Scalar(int v) : Scalar(static_cast<int64_t>(v)) {}
+  Scalar(int64_t v) : integer(v), real(static_cast<double>(v)) {}
+  Scalar(uint64_t v) : kind(v >> 63 ? Kind::natural : Kind::integer), integer(static_cast<int64_t>(v)), real(static_cast<double>(v)) {}
+  Scalar(double v) : kind(Kind::floating), real(v) {}
+  Scalar(float v) : Scalar(static_cast<double>(v)) {}
+  Scalar(std::complex<double> v) : kind(Kind::complex), real(v.real()), imag(v.imag()) {}
+  bool is_integral() const { return kind < Kind::floating; }
+};
+
+}  // namespace tn

@@ -1,0 +1,192 @@
+#pragma once
+// Tensor: an immutable, lazy array. Calling an op records it; a value is computed when it is asked for.
+#include "tenon/shape.h"
+
+#include <concepts>
+#include <functional>
+#include <initializer_list>
+#include <source_location>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace tn {
+
+struct Node;
+struct Graph;
+
+/// A handle to one result of a recorded op. Copying shares it; it never changes.
+class Tensor {
+ public:
+  Tensor() = default;
+  /// Numbers become 0-d tensors: f32 from floating point, i64 from integers.
+  template <class T>
+    requires std::is_arithmetic_v<T>
+  explicit Tensor(T value) : Tensor(from_scalar(Scalar(value))) {}
+  Tensor(const Tensor& other) noexcept : node_(other.node_), index_(other.index_) { retain(); }
+  Tensor(Tensor&& other) noexcept : node_(std::exchange(other.node_, nullptr)), index_(other.index_) {}
+  Tensor& operator=(const Tensor& other) noexcept { return *this = Tensor(other); }
+  Tensor& operator=(Tensor&& other) noexcept {
+    std::swap(node_, other.node_);
+    std::swap(index_, other.index_);
+    return *this;
+  }
+  ~Tensor() { release(); }
+
+  explicit operator bool() const { return node_ != nullptr; }
+  const Shape& shape() const;
+  DType dtype() const;
+  int rank() const { return shape().rank(); }
+  int64_t dim(int axis) const;  // negative counts from the end
+  int64_t size() const;
+  int64_t bytes() const;
+
+  /// Computes the value if it is pending.
+  const Tensor& eval() const;
+  /// Whether the value has been computed.
+  bool is_evaluated() const;
+  /// The elements, row-major; computes them if needed. Valid while a handle to this result lives.
+  const void* data() const;
+  template <class T>
+  const T* data() const {
+    return static_cast<const T*>(checked_data(dtype_of<T>()));
+  }
+  /// The elements as a vector of T.
+  template <class T>
+  std::vector<T> to_vector() const {
+    const T* at = data<T>();
+    return {at, at + size()};
+  }
+  /// The one element of a tensor of size 1, converted to T.
+  template <class T>
+  T item() const;
+
+  /// The graph of pending ops behind this tensor, as text.
+  std::string graph() const;
+  /// Values and type as a user sees them: "tensor([1, 2], dtype=float32)".
+  std::string to_string() const;
+
+  static Tensor from_scalar(const Scalar& value);
+  template <class T>
+  static constexpr DType dtype_of();
+
+  // For the library: the handle takes over one reference.
+  Tensor(Node* owned, uint32_t index) noexcept : node_(owned), index_(index) {}
+  Node* node() const { return node_; }
+  uint32_t index() const { return index_; }
+
+ private:
+  void retain() const noexcept;
+  void release() noexcept;
+  const void* checked_data(DType wanted) const;
+  Node* node_ = nullptr;
+  uint32_t index_ = 0;
+};
+
+using Tensors = std::vector<Tensor>;
+
+/// What ops take: a tensor or a number, with the place of the call. A number adopts the tensor's element type.
+struct Operand {
+  const Tensor* tensor = nullptr;  // null: the scalar, or nothing when `absent`
+  bool absent = false;
+  Scalar scalar;
+  std::source_location place;
+
+  Operand(const Tensor& t, std::source_location at = std::source_location::current())
+      : tensor(&t), place(at) {}
+  template <class T>
+    requires std::is_arithmetic_v<T>
+  Operand(T value, std::source_location at = std::source_location::current())
+      : scalar(value), place(at) {}
+  Operand(std::complex<double> value, std::source_location at = std::source_location::current())
+      : scalar(value), place(at) {}
+  Operand(std::nullptr_t, std::source_location at = std::source_location::current())
+      : absent(true), place(at) {}
+};
+
+/// A tensor from values in row-major order; the shape defaults to one axis.
+template <class T>
+Tensor array(const std::vector<T>& values, Shape shape);
+template <class T>
+Tensor array(std::initializer_list<T> values) {
+  std::vector<T> list(values);
+  return array(list, Shape{static_cast<int64_t>(list.size())});
+}
+/// A copy of `bytes` of row-major elements.
+Tensor from_bytes(const void* data, DType dtype, const Shape& shape);
+/// Shares foreign memory without a copy; `release(owner)` is called when the last user is gone.
+Tensor from_memory(void* data, DType dtype, const Shape& shape, void* owner, void (*release)(void*),
+                   bool read_only = false);
+
+/// Computes several tensors in one run.
+void eval(const std::vector<Tensor>& tensors);
+/// Starts computing and returns; asking for a value waits for it.
+void async_eval(const std::vector<Tensor>& tensors);
+/// Waits for everything started by async_eval.
+void synchronize();
+
+/// One index of `x[...]`: an integer, a slice, an ellipsis, a new axis, or an integer or boolean tensor.
+struct Index {
+  enum class Kind : uint8_t { integer, slice, ellipsis, new_axis, tensor };
+  Kind kind = Kind::integer;
+  int64_t at = 0;
+  Maybe<int64_t> start, stop, step;
+  Tensor tensor;
+
+  template <std::integral T>
+  Index(T i) : at(static_cast<int64_t>(i)) {}
+  Index(Tensor t) : kind(Kind::tensor), tensor(std::move(t)) {}
+  static Index slice(Maybe<int64_t> start = {}, Maybe<int64_t> stop = {}, Maybe<int64_t> step = {});
+  static Index ellipsis();
+  static Index new_axis();
+
+ private:
+  Index() = default;
+};
+
+/// `x[indices]` as NumPy does it, boolean masks and integer tensors included.
+Tensor index(const Tensor& x, const std::vector<Index>& indices);
+/// `x` with `x[indices]` replaced by, or combined with, `value`.
+enum class Update : uint8_t { set, add, multiply, maximum, minimum };
+Tensor index_update(const Tensor& x, const std::vector<Index>& indices, const Operand& value,
+                    Update how = Update::set);
+
+template <class T>
+constexpr DType Tensor::dtype_of() {
+  if constexpr (std::is_same_v<T, bool>) return DType::b1;
+  else if constexpr (std::is_same_v<T, float>) return DType::f32;
+  else if constexpr (std::is_same_v<T, double>) return DType::f64;
+  else if constexpr (std::is_same_v<T, std::complex<float>>) return DType::c64;
+  else if constexpr (std::is_same_v<T, std::complex<double>>) return DType::c128;
+  else {
+    static_assert(std::is_integral_v<T>, "no element type for this C++ type");
+    constexpr bool s = std::is_signed_v<T>;
+    if constexpr (sizeof(T) == 1) return s ? DType::i8 : DType::u8;
+    else if constexpr (sizeof(T) == 2) return s ? DType::i16 : DType::u16;
+    else if constexpr (sizeof(T) == 4) return s ? DType::i32 : DType::u32;
+    else return s ? DType::i64 : DType::u64;
+  }
+}
+
+Scalar item_of(const Tensor& x);
+
+template <class T>
+T Tensor::item() const {
+  Scalar s = item_of(*this);
+  if constexpr (std::is_floating_point_v<T>) return static_cast<T>(s.real);
+  else if constexpr (std::is_arithmetic_v<T>)
+    return s.is_integral() ? static_cast<T>(s.integer) : static_cast<T>(s.real);
+  else return T(s.real, s.imag);
+}
+
+template <class T>
+Tensor array(const std::vector<T>& values, Shape shape) {
+  if constexpr (std::is_same_v<T, bool>) {
+    std::vector<uint8_t> bytes(values.begin(), values.end());
+    return from_bytes(bytes.data(), DType::b1, shape);
+  } else {
+    return from_bytes(values.data(), Tensor::dtype_of<T>(), shape);
+  }
+}
+
+}  // namespace tn

@@ -1,0 +1,74 @@
+#pragma once
+// Nodes: recorded ops with their operands, and the values once computed. Tensor is a handle to one result.
+#include "ir/opdef.h"
+#include "ir/place.h"
+#include "runtime/buffer.h"
+
+#include <atomic>
+
+namespace tn {
+
+/// One result: its type and, when computed, its elements (row-major).
+struct Slot {
+  TypeRef type;
+  std::atomic<Buffer*> data;  // owned; null while pending
+  int64_t offset;             // in bytes
+};
+
+struct Edge {
+  Node* node;
+  uint32_t index;
+};
+
+/// Laid out as Node, then `outs` Slots, then `ins` Edges.
+struct Node {
+  std::atomic<uint32_t> refs;
+  uint16_t ins, outs;
+  const OpDef* op;     // null: data given by the user
+  const Attrs* attrs;
+  union {
+    uint64_t sequence;   // order of creation
+    Node* next_dead;     // releasing threads the dead through here: no recursion, no memory
+  };
+  Loc loc;
+  // Scratch of walks, valid for one epoch.
+  uint32_t epoch, index, uses;
+  uint32_t weak;       // a scalar leaf that adopts the type of its partner
+
+  Slot* slots() { return reinterpret_cast<Slot*>(this + 1); }
+  const Slot* slots() const { return reinterpret_cast<const Slot*>(this + 1); }
+  Edge* inputs() { return reinterpret_cast<Edge*>(slots() + outs); }
+  bool is_pending() const;  // has an op that is still to run
+};
+
+/// Leaves that are not data: a number known when recorded, a parameter of a trace.
+extern const OpDef scalar_leaf, param_leaf;
+
+struct ScalarAttrs {
+  Scalar value;
+  static constexpr void fields(auto& a, auto&& f) { f("value", a.value); }
+};
+
+/// Records `op` on borrowed operands. Types are given; attributes are canonical.
+Node* record(const OpDef& op, const Attrs* attrs, std::span<const Edge> in, Types out);
+
+Tensor make_scalar(const Scalar& value, DType type, bool weak);
+Tensor make_param(TypeRef type);
+Tensor make_data(BufferRef buffer, int64_t offset, TypeRef type);
+const Scalar& scalar_value(const Node& node);
+inline bool is_scalar(const Node& node) { return node.op == &scalar_leaf; }
+
+inline const Slot& slot_of(const Tensor& t) { return t.node()->slots()[t.index()]; }
+inline TypeRef type_of(const Tensor& t) { return slot_of(t).type; }
+
+/// Publishes a computed value; the slot takes over the reference.
+void materialise(Slot& slot, BufferRef data, int64_t offset);
+/// Lets go of the operands once every result is there.
+void drop_inputs(Node& node);
+void release(Node* node) noexcept;
+inline void retain(Node* node) noexcept { node->refs.fetch_add(1, std::memory_order_relaxed); }
+
+/// Called after every record with the number of ops this thread recorded since the last flush; set by frontend/.
+extern void (*after_record)(Node* node);
+
+}  // namespace tn

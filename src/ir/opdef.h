@@ -1,0 +1,131 @@
+#pragma once
+// OpDef: everything the library knows about an op, as one constant value. Authors write one of the five
+// family builders of ops/families.h, which fill this record.
+#include "ir/attrs.h"
+#include "ir/view.h"
+#include "tenon/tensor.h"
+
+#include <span>
+
+namespace tn {
+
+namespace loop {
+struct S;
+struct Z;
+class Lowering;
+enum class Monoid : uint8_t;
+}  // namespace loop
+
+/// A short constant list.
+template <class T, int kMax>
+struct List {
+  T items[kMax]{};
+  int count = 0;
+  constexpr List() = default;
+  constexpr List(std::initializer_list<T> list) {
+    for (const T& item : list) {
+      if (count == kMax) throw "list too long";
+      items[count++] = item;
+    }
+  }
+  constexpr int size() const { return count; }
+  constexpr const T& operator[](int i) const { return items[i]; }
+  constexpr const T* begin() const { return items; }
+  constexpr const T* end() const { return items + count; }
+};
+
+enum class Family : uint8_t { elementwise, reduction, movement, composite, general };
+
+/// "x" is required, "?x" may be left out, "*x" takes a list of tensors.
+struct ArgDef {
+  std::string_view name;
+  bool optional = false, list = false;
+  constexpr ArgDef() = default;
+  constexpr ArgDef(const char* text) : name(text) {
+    optional = name.starts_with('?'), list = name.starts_with('*');
+    if (optional || list) name.remove_prefix(1);
+  }
+};
+
+/// How an elementwise op converts its operands before it computes.
+enum class Operands : uint8_t {
+  same,      // all to their promoted type
+  inexact,   // the same, but bool and integers become f32
+  select,    // the first is bool, the others as `same`
+  as_given,  // none: one operand, or types that `infer` checks
+};
+
+/// The element type of an elementwise result, from the converted operand type.
+enum class ResultType : uint8_t { operand, boolean, real, given };  // given: the attribute `dtype`
+
+/// Types and attributes an op is tried with: by the op harness, in every way the op can run.
+struct Sample {
+  const char* args;          // "f32[2,3], f32[3]": element types vary over what the op accepts
+  const char* attrs = "";    // "axis=[1], keepdims=true"
+  double lo = -2, hi = 2;    // values are drawn from [lo, hi]
+};
+
+using Types = std::span<const TypeRef>;
+
+/// One type or several.
+struct TypeList {
+  std::vector<Type> items;
+  TypeList(Type t) : items{t} {}
+  TypeList(std::vector<Type> list) : items(std::move(list)) {}
+  TypeList(std::initializer_list<Type> list) : items(list) {}
+};
+
+/// What a library kernel is called with.
+struct LibraryCall {
+  const void* attrs;
+  Types in_types, out_types;
+  const void* const* in;
+  void* const* out;
+};
+
+struct OpDef {
+  std::string_view name, doc;
+  List<std::string_view, 6> aliases;
+  Family family = Family::general;
+  bool recorded = true;         // false: a name for other ops, expanded when called
+  std::string_view symbol;      // "+": the operator that calls it
+  List<ArgDef, 6> args;
+  List<std::string_view, 4> results;  // names when there are several; {"*"}: a list
+  const AttrKind* attrs = &attr_kind<NoAttrs>;
+
+  // The surface: makes attributes canonical and converts operands, before anything is recorded.
+  void (*prepare)(void* attrs, Tensors& in) = nullptr;
+  TypeList (*infer)(const void* attrs, Types in) = nullptr;
+
+  // Elementwise: the scalar function. Complex operands arrive as pairs.
+  KindSet types = any_type;
+  Operands operands = Operands::as_given;
+  ResultType result = ResultType::operand;
+  loop::S (*scalar)(const void* attrs, const loop::S* in) = nullptr;
+  loop::Z (*complex)(const void* attrs, const loop::Z* in) = nullptr;
+  // Reductions.
+  bool reduces = false;
+  loop::Monoid monoid{};
+  // Movement.
+  View (*view)(const void* attrs, const Type& in) = nullptr;
+  // Composites, and every op that is not recorded.
+  Tensors (*body)(const void* attrs, const Tensors& in) = nullptr;
+  // The rest: a loop nest, or a kernel of the runtime. `run` also serves element types the loops do not.
+  void (*lower)(const void* attrs, loop::Lowering& l) = nullptr;
+  void (*run)(const LibraryCall& call) = nullptr;
+
+  List<Sample, 8> samples;
+
+  bool is_elementwise() const { return family == Family::elementwise; }
+  bool has_list() const { return args.size() > 0 && args[args.size() - 1].list; }
+};
+
+/// Every op, by name (generated).
+std::span<const OpDef* const> op_table();
+/// By name or alias; null when unknown.
+const OpDef* find_op(std::string_view name);
+
+/// Results of the types in `in`, checked and memoised per thread.
+std::span<const TypeRef> infer_types(const OpDef& op, const Attrs* attrs, Types in);
+
+}  // namespace tn

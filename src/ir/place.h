@@ -1,0 +1,51 @@
+#pragma once
+// Where the user made a call: free to remember, resolved only when somebody asks.
+#include <bit>
+#include <cstdint>
+#include <source_location>
+#include <string>
+
+namespace tn {
+
+/// A place in C++ (the source_location itself) or in a host language (an id the host resolves).
+struct Loc {
+  uint64_t bits = 0;
+  static Loc of(const std::source_location& at) { return {std::bit_cast<uint64_t>(at)}; }
+  static Loc host(uint32_t id) { return {uint64_t{id} << 1 | 1}; }
+  bool is_host() const { return bits & 1; }
+  uint32_t host_id() const { return static_cast<uint32_t>(bits >> 1); }
+  explicit operator bool() const { return bits != 0; }
+};
+static_assert(sizeof(std::source_location) == 8, "a place fits a word");
+
+struct Place {
+  std::string file, function;
+  int line = 0;
+};
+
+/// Set by a host language's binding: resolves the ids it made.
+extern Place (*resolve_host_place)(uint32_t id);
+
+Place resolve(Loc loc);
+/// "train.py:31, in loss", or "" when unknown.
+std::string to_text(Loc loc);
+
+/// The place of the call being served on this thread: the outermost one, so that what an op does inside is the user's.
+inline thread_local Loc current_loc;
+
+class LocScope {
+ public:
+  explicit LocScope(const std::source_location& at) : outer_(current_loc) {
+    if (!outer_) current_loc = Loc::of(at);
+  }
+  explicit LocScope(Loc loc) : outer_(current_loc) {
+    if (!outer_) current_loc = loc;
+  }
+  ~LocScope() { current_loc = outer_; }
+  LocScope(const LocScope&) = delete;
+
+ private:
+  Loc outer_;
+};
+
+}  // namespace tn
