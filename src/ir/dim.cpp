@@ -21,12 +21,18 @@ DimTable& dim_table() {
   return table;
 }
 
-PolyId poly_of(PolyTable& t, Dim d) {
-  return d.is_const() ? t.constant(d.raw) : static_cast<PolyId>(~d.raw);
+PolyId id_of(Dim d) {
+  if (d.is_inferred()) fail("size: -1 has no value yet; it is allowed only where an op says so");
+  return static_cast<PolyId>(~d.raw);
 }
 
+PolyId poly_of(PolyTable& t, Dim d) { return d.is_const() ? t.constant(d.raw) : id_of(d); }
+
 Dim dim_of(const PolyTable& t, PolyId p) {
-  if (t.is_constant(p)) return t.constant_of(p);
+  if (t.is_constant(p)) {
+    if (t.constant_of(p) < 0) Dim::fail_negative(t.constant_of(p));
+    return t.constant_of(p);
+  }
   Dim d;
   d.raw = ~static_cast<int64_t>(p);
   return d;
@@ -147,7 +153,7 @@ std::optional<Dim> exact_div(Dim a, Dim b) {
 
 Bounds bounds(Dim a) {
   if (a.is_const()) return {a.raw, a.raw};
-  return reading([&](const PolyTable& t) { return t.range(static_cast<PolyId>(~a.raw)); });
+  return reading([&](const PolyTable& t) { return t.range(id_of(a)); });
 }
 
 int64_t evaluate(Dim a, std::span<const Binding> bindings) {
@@ -155,12 +161,12 @@ int64_t evaluate(Dim a, std::span<const Binding> bindings) {
   return reading([&](const PolyTable& t) {
     std::vector<SymbolValue> symbols;
     for (const Binding& b : bindings) {
-      auto id = b.symbol.is_const() ? std::nullopt : t.as_atom(static_cast<PolyId>(~b.symbol.raw));
+      auto id = b.symbol.is_const() ? std::nullopt : t.as_atom(id_of(b.symbol));
       if (!id || t.atom(*id).kind != AtomKind::symbol) continue;
       symbols.push_back({t.name_of(t.atom(*id)), t.atom(*id).range, b.value});
     }
     PointValues at{.axes = {}, .values = {}, .symbols = symbols};
-    return t.evaluate(static_cast<PolyId>(~a.raw), at);
+    return t.evaluate(id_of(a), at);
   });
 }
 
@@ -188,9 +194,9 @@ std::vector<Dim> symbols_of(Dim a) {
 }
 
 std::string symbol_name(Dim a) {
-  if (a.is_const()) return "";
+  if (a.is_const() || a.is_inferred()) return "";
   return reading([&](const PolyTable& t) -> std::string {
-    auto id = t.as_atom(static_cast<PolyId>(~a.raw));
+    auto id = t.as_atom(id_of(a));
     if (!id || t.atom(*id).kind != AtomKind::symbol) return "";
     return std::string(t.name_of(t.atom(*id)));
   });
@@ -198,8 +204,9 @@ std::string symbol_name(Dim a) {
 
 std::string to_text(Dim a) {
   if (a.is_const()) return format("{}", a.raw);
+  if (a.is_inferred()) return "-1";
   return reading([&](const PolyTable& t) {
-    return t.text(static_cast<PolyId>(~a.raw), {.compact = true});
+    return t.text(id_of(a), {.compact = true});
   });
 }
 
@@ -219,7 +226,7 @@ Dim parse_dim(std::string_view text, std::span<const Dim> declared) {
 
 PolyId PolyTable::from_dim(Dim dim) {
   if (dim.is_const()) return constant(dim.raw);
-  return reading([&](const PolyTable& t) { return copy_from(t, static_cast<PolyId>(~dim.raw)); });
+  return reading([&](const PolyTable& t) { return copy_from(t, id_of(dim)); });
 }
 
 std::optional<Dim> PolyTable::to_dim(PolyId p) const {

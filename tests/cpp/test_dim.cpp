@@ -96,8 +96,11 @@ TEST_CASE("mistakes are errors, not surprises") {
   CHECK_THROWS_AS((void)(huge + huge), tn::UserError);
   CHECK_THROWS_AS((void)(huge * B * 4), tn::UserError);
   CHECK_THROWS_AS((void)(Dim(3) - 5), tn::UserError);
-  int below = -1;
+  int below = -2;
   CHECK_THROWS_AS(Dim{below}, tn::UserError);
+  CHECK(tn::to_text(Dim(-1)) == "-1");
+  CHECK_THROWS_AS((void)(Dim(-1) + B), tn::UserError);
+  CHECK_THROWS_AS((void)(B - B - 1), tn::UserError);
   CHECK_THROWS_AS((void)tn::floor_div(B, 0), tn::UserError);
   CHECK_THROWS_AS((void)tn::floor_div(4, 0), tn::UserError);
   CHECK_THROWS_AS((void)B.value(), tn::InternalError);
