@@ -35,7 +35,7 @@ gen: build
 	@$(RELEASE)/tenon gen
 
 format: $(READY)
-	@git ls-files -co --exclude-standard '*.h' '*.cpp' | xargs clang-format-14 -i
+	@$(PYTHON) tools/sources.py .h .cpp | xargs -r clang-format-14 -i
 
 asan: $(READY)
 	@test -f build/asan/build.ninja || cmake --preset asan

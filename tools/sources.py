@@ -1,16 +1,25 @@
-"""Which files the checks look at: those git tracks, and new ones that it does not ignore."""
+"""Which files the checks look at: those git tracks, and new ones that it does not ignore.
+
+Run with suffixes (.h .cpp), prints those files that were written by hand.
+"""
 import pathlib
 import subprocess
+import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
+UNTRACKED_TREE_SKIPS = {"build", "dist", ".venv", "__pycache__"}
 
 
 def listed_files():
-    """Paths relative to the root, sorted."""
-    command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
-    out = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout
-    paths = sorted(pathlib.Path(name) for name in set(out.split("\0")) if name)
-    return [path for path in paths if (ROOT / path).is_file()]
+    """Paths relative to the root, sorted. Outside a checkout (a source archive): all files."""
+    command = ["git", "-c", "safe.directory=*", "ls-files", "-z", "-co", "--exclude-standard"]
+    out = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    if out.returncode == 0:
+        paths = {pathlib.Path(name) for name in out.stdout.split("\0") if name}
+    else:
+        paths = {path.relative_to(ROOT) for path in ROOT.rglob("*")}
+        paths = {path for path in paths if UNTRACKED_TREE_SKIPS.isdisjoint(path.parts)}
+    return sorted(path for path in paths if (ROOT / path).is_file())
 
 
 def text_of(path):
@@ -23,3 +32,9 @@ def text_of(path):
 
 def is_generated(text):
     return "generated" in text.partition("\n")[0].lower()
+
+
+if __name__ == "__main__":
+    for listed in listed_files():
+        if listed.suffix in sys.argv[1:] and not is_generated(text_of(listed)):
+            print(ROOT / listed)
