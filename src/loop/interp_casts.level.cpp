@@ -1,0 +1,132 @@
+// Conversions between element types over blocks.
+#include "base/half.h"
+#include "loop/interpreter_ops.h"
+#include "loop/interpreter_scalar.h"
+
+namespace tn::TN_LEVEL {
+namespace {
+
+using loop::BlockOps;
+
+struct Bool {
+  uint8_t bits;
+};
+
+// The largest T below 2^k, as F: what a float is clamped to before it becomes a T.
+template <class T, class F>
+[[gnu::always_inline]] inline T saturate(F x) {
+  constexpr int kBits = 8 * sizeof(T) - (kSigned<T> ? 1 : 0);
+  constexpr F kTop = static_cast<F>(uint64_t{1} << (kBits - 1)) * 2;  // 2^kBits: the first too large
+  constexpr F kLow = kSigned<T> ? -kTop : F{0};
+  constexpr T kMost = static_cast<T>(~uint64_t{0} >> (64 - kBits));
+  constexpr T kLeast = kSigned<T> ? static_cast<T>(~kMost) : T{0};
+  bool inside = (x > kLow - F{1}) & (x < kTop);
+  if constexpr (sizeof(T) * 8 > (sizeof(F) == 4 ? 24 : 53)) inside = (x >= kLow) & (x < kTop);
+  F safe = inside ? x : F{0};
+  T result;
+  if constexpr (sizeof(T) == 8) {
+    result = static_cast<T>(safe);
+  } else if constexpr (sizeof(T) == 4 && !kSigned<T>) {
+    result = static_cast<T>(static_cast<int64_t>(safe));
+  } else {
+    result = static_cast<T>(static_cast<int32_t>(safe));
+  }
+  T outside = x >= kTop ? kMost : x < F{0} ? kLeast : T{0};
+  return inside ? result : outside;
+}
+
+template <class To, class From>
+[[gnu::always_inline]] inline To convert(From x) {
+  if constexpr (std::is_same_v<From, Bool>) {
+    return static_cast<To>(x.bits);
+  } else if constexpr (kFloat<From> && !kFloat<To>) {
+    return saturate<To>(x);
+  } else {
+    return static_cast<To>(x);
+  }
+}
+
+template <class From, class To>
+void cast(void* dst, const void* a, const void*, const void*, int64_t n) {
+  To* out = static_cast<To*>(dst);
+  const From* x = static_cast<const From*>(a);
+#pragma GCC ivdep
+  for (int64_t i = 0; i < n; ++i) {
+    if constexpr (std::is_same_v<To, Bool>)
+      out[i].bits = x[i] != From{0};
+    else
+      out[i] = convert<To>(x[i]);
+  }
+}
+
+template <class Bits, float (*widen)(Bits)>
+void from_narrow(void* dst, const void* a, const void*, const void*, int64_t n) {
+  float* out = static_cast<float*>(dst);
+  const Bits* x = static_cast<const Bits*>(a);
+#pragma GCC ivdep
+  for (int64_t i = 0; i < n; ++i) out[i] = widen(x[i]);
+}
+
+template <class Bits, Bits (*narrow)(float)>
+void to_narrow(void* dst, const void* a, const void*, const void*, int64_t n) {
+  Bits* out = static_cast<Bits*>(dst);
+  const float* x = static_cast<const float*>(a);
+#pragma GCC ivdep
+  for (int64_t i = 0; i < n; ++i) out[i] = narrow(x[i]);
+}
+
+template <class Bits, Bits (*narrow)(float)>
+void double_to_narrow(void* dst, const void* a, const void*, const void*, int64_t n) {
+  Bits* out = static_cast<Bits*>(dst);
+  const double* x = static_cast<const double*>(a);
+#pragma GCC ivdep
+  for (int64_t i = 0; i < n; ++i) out[i] = narrow(double_to_float_odd(x[i]));
+}
+
+template <class Bits, float (*widen)(Bits), Bits (*narrow)(float)>
+void fill_narrow(BlockOps& ops, DType type) {
+  int t = static_cast<int>(type), f32 = static_cast<int>(DType::f32);
+  ops.cast[t][f32] = from_narrow<Bits, widen>;
+  ops.cast[f32][t] = to_narrow<Bits, narrow>;
+  ops.cast[static_cast<int>(DType::f64)][t] = double_to_narrow<Bits, narrow>;
+}
+
+template <class From>
+void fill_from(BlockOps& ops, DType from) {
+  auto set = [&](DType to, loop::BlockFn fn) {
+    ops.cast[static_cast<int>(from)][static_cast<int>(to)] = fn;
+  };
+  if constexpr (!std::is_same_v<From, Bool>) set(DType::b1, cast<From, Bool>);
+  set(DType::i8, cast<From, int8_t>);
+  set(DType::i16, cast<From, int16_t>);
+  set(DType::i32, cast<From, int32_t>);
+  set(DType::i64, cast<From, int64_t>);
+  set(DType::u8, cast<From, uint8_t>);
+  set(DType::u16, cast<From, uint16_t>);
+  set(DType::u32, cast<From, uint32_t>);
+  set(DType::u64, cast<From, uint64_t>);
+  set(DType::f32, cast<From, float>);
+  set(DType::f64, cast<From, double>);
+}
+
+}  // namespace
+
+void fill_casts(BlockOps& ops) {
+  fill_from<Bool>(ops, DType::b1);
+  fill_from<int8_t>(ops, DType::i8);
+  fill_from<int16_t>(ops, DType::i16);
+  fill_from<int32_t>(ops, DType::i32);
+  fill_from<int64_t>(ops, DType::i64);
+  fill_from<uint8_t>(ops, DType::u8);
+  fill_from<uint16_t>(ops, DType::u16);
+  fill_from<uint32_t>(ops, DType::u32);
+  fill_from<uint64_t>(ops, DType::u64);
+  fill_from<float>(ops, DType::f32);
+  fill_from<double>(ops, DType::f64);
+  fill_narrow<uint16_t, float16_to_float, float_to_float16>(ops, DType::f16);
+  fill_narrow<uint16_t, bfloat16_to_float, float_to_bfloat16>(ops, DType::bf16);
+  fill_narrow<uint8_t, float8_e4m3fn_to_float, float_to_float8_e4m3fn>(ops, DType::f8e4m3);
+  fill_narrow<uint8_t, float8_e5m2_to_float, float_to_float8_e5m2>(ops, DType::f8e5m2);
+}
+
+}  // namespace tn::TN_LEVEL

@@ -1,0 +1,76 @@
+#pragma once
+// The instruction tables of the block interpreter: one function per operation and element type.
+#include "loop/op.h"
+#include "runtime/cpu_level.h"
+#include "tenon/dtype.h"
+
+namespace tn::loop {
+
+/// dst[i] = op(a[i], b[i], c[i]) for i < n. `dst` may be one of the operands.
+using BlockFn = void (*)(void* dst, const void* a, const void* b, const void* c, int64_t n);
+
+/// Lanes of the reduction tree, and elements after which it begins anew: they define the bits.
+inline constexpr int64_t kLanes = 64;
+inline constexpr int64_t kChunk = 16384;
+/// Elements of a register. A multiple of the lanes that divides the chunk.
+inline constexpr int64_t kBlock = 1024;
+static_assert(kBlock % kLanes == 0 && kChunk % kBlock == 0);
+
+/// A monoid over one element type, along contiguous runs.
+struct RunFns {
+  /// One result per row of `extent` <= kChunk elements: lanes, then halving.
+  void (*rows)(void* dst, const void* src, int64_t rows, int64_t extent) = nullptr;
+  /// acc[i % kLanes] = op(acc[i % kLanes], src[i]).
+  void (*lanes)(void* acc, const void* src, int64_t n) = nullptr;
+  /// dst = the partial results of src in order, carried in and out through `carry`.
+  void (*scan)(void* dst, const void* src, void* carry, int64_t n) = nullptr;
+  void (*scan_reverse)(void* dst, const void* src, void* carry, int64_t n) = nullptr;
+  /// dst[i] = op(dst[i], src[i]) at base[offset[i]], in order, where `mask` (or everywhere).
+  void (*scatter)(void* base, const int64_t* offset, const void* src, const uint8_t* mask,
+                  int64_t n) = nullptr;
+};
+
+/// argmax and argmin keep the best value and its index; index < 0 says that there is none yet.
+struct ArgFns {
+  /// A run of `n` elements whose first has the index `first`.
+  void (*run)(void* best, int64_t* index, const void* src, int64_t n, int64_t first) = nullptr;
+  /// `rows` rows of `n` independent columns; the first row has the index `first`.
+  void (*columns)(void* best, int64_t* index, const void* src, int64_t rows, int64_t n,
+                  int64_t first) = nullptr;
+  /// Takes the other's best where it is better; its indices are larger.
+  void (*merge)(void* best, int64_t* index, const void* other, const int64_t* other_index,
+                int64_t n) = nullptr;
+};
+
+struct BlockOps {
+  BlockFn op[kOps][kDTypes] = {};          // by the type of operand a (select: of operand b)
+  BlockFn cast[kDTypes][kDTypes] = {};     // [from][to]
+  RunFns run[6][kDTypes] = {};             // by Monoid, up to or_
+  ArgFns arg[2][kDTypes] = {};             // argmax, argmin
+};
+
+/// The table of a CPU level.
+const BlockOps& block_ops(CpuLevel level);
+
+}  // namespace tn::loop
+
+namespace tn {
+namespace v2 {
+void fill_arithmetic(loop::BlockOps& ops);
+void fill_casts(loop::BlockOps& ops);
+void fill_math(loop::BlockOps& ops);
+void fill_runs(loop::BlockOps& ops);
+}  // namespace v2
+namespace v3 {
+void fill_arithmetic(loop::BlockOps& ops);
+void fill_casts(loop::BlockOps& ops);
+void fill_math(loop::BlockOps& ops);
+void fill_runs(loop::BlockOps& ops);
+}  // namespace v3
+namespace v4 {
+void fill_arithmetic(loop::BlockOps& ops);
+void fill_casts(loop::BlockOps& ops);
+void fill_math(loop::BlockOps& ops);
+void fill_runs(loop::BlockOps& ops);
+}  // namespace v4
+}  // namespace tn
