@@ -88,7 +88,6 @@ def fit(name, f, weight, low, high, bits, kind="double"):
             (low + high) / 2 - (high - low) / 2 * mp.cos(mp.pi * (2 * i + 1) / (2 * count))
             for i in range(count)
         ]
-        # A cheap estimate first: interpolation at few points is skipped, the exchange is fast enough.
         values = [f(x) for x in grid]
         weights = [weight(x) for x in grid]
         coefficients, worst = remez(grid, values, weights, 0, n)
@@ -178,17 +177,17 @@ def fit_f32():
     fit("kLogF32", log_tail, lambda x: abs(x**3 / mp.log1p(x)), mp.sqrt(0.5) - 1, mp.sqrt(2) - 1, 27.5,
         "float")
     fit("kTanhF32", odd(mp.tanh), odd_weight(mp.tanh), 0, mpf("0.65") ** 2, 26.5, "float")
-    fit("kErfF32", odd(mp.erf, 0), odd_weight(mp.erf, 0), 0, mpf("0.93") ** 2, 26.5, "float")
-    fit("kErfTailF32", log_erfc_plus, lambda t: mp.erfc(t) / mp.erf(t), "0.93", 4, 26.5, "float")
+    fit("kErfF32", odd(mp.erf, 0), odd_weight(mp.erf, 0), 0, mpf("0.93") ** 2, 25.5, "float")
+    fit("kErfTailF32", log_erfc_plus, lambda t: mp.erfc(t) / mp.erf(t), "0.93", 4, 25.5, "float")
 
 
 def fit_shared(suffix, bits, erfinv_top):
     """The f64 set, and the same shapes at lower degree for f32 functions evaluated in double."""
     full = suffix == ""
-    fit("kExp" + suffix, exp_tail, lambda r: r * r / mp.exp(r), -half_ln2, half_ln2, bits + 3 * full)
+    fit("kExp" + suffix, exp_tail, lambda r: r * r / mp.exp(r), -half_ln2, half_ln2, bits + full)
     fit("kAtanh" + suffix, atanh_tail, lambda z: z * z, 0, s_max**2, bits + 9 * full)
-    fit("kSin" + suffix, odd(mp.sin), odd_weight(mp.sin), 0, quarter_pi**2, bits + full)
-    fit("kCos" + suffix, cos_tail, lambda z: z * z / mp.cos(mp.sqrt(z)), 0, quarter_pi**2, bits + full)
+    fit("kSin" + suffix, odd(mp.sin), odd_weight(mp.sin), 0, quarter_pi**2, bits)
+    fit("kCos" + suffix, cos_tail, lambda z: z * z / mp.cos(mp.sqrt(z)), 0, quarter_pi**2, bits)
     fit("kAtan" + suffix, odd(mp.atan), odd_weight(mp.atan), 0, tan_eighth**2, bits)
     fit("kAsin" + suffix, odd(mp.asin), odd_weight(mp.asin), 0, "0.25", bits)
     fit("kErf" + suffix, odd(mp.erf, 0), odd_weight(mp.erf, 0), 0, 1, bits)
@@ -204,7 +203,7 @@ def fit_shared(suffix, bits, erfinv_top):
             lambda u: 1 / erfinv_over_x((u + mpf(5)) ** 2), -1, mpf("1.1"), bits - 2)
         fit("kSinh", odd(mp.sinh), odd_weight(mp.sinh), 0, 1, bits)
     else:
-        fit("kCbrtStart", lambda m: mp.cbrt(m), lambda m: 1 / mp.cbrt(m), 1, 8, 9)
+        fit("kCbrtStart", lambda m: mp.cbrt(m), lambda m: 1 / mp.cbrt(m), 1, 8, 12)
 
 
 def two_over_pi_words():

@@ -1,0 +1,164 @@
+// The math functions stay within their ulp bounds, and their bits do not depend on the CPU level.
+//
+// All 2^32 inputs of the unary f32 functions: run the executable with
+//   --test-case="every f32 input*" --no-skip   (TENON_MATH_FUNCTION=exp limits it to one function).
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "test_math_kernels.h"
+#include "test_math_reference.h"
+
+namespace tn::math_test {
+namespace {
+
+using MpfrUnary = int (*)(mpfr_t, const mpfr_t, mpfr_rnd_t);
+
+struct UnaryCase {
+  const char* name;
+  double bound_f32, bound_f64;
+  double (*reference)(double);
+  MpfrUnary mpfr;
+  void (*composed)(Big&, const Big&) = nullptr;
+};
+
+double rsqrt_reference(double x) { return 1 / std::sqrt(x); }
+double sigmoid_reference(double x) {
+  return x < 0 ? std::exp(x) / (1 + std::exp(x)) : 1 / (1 + std::exp(-x));
+}
+// The f64 function is itself tested against MPFR below.
+double erfinv_reference(double x) { return generic::math::erfinv(x); }
+
+const UnaryCase kUnary[] = {
+    {"exp", 1, 1, std::exp, mpfr_exp},
+    {"exp2", 1, 1, std::exp2, mpfr_exp2},
+    {"expm1", 2, 2, std::expm1, mpfr_expm1},
+    {"log", 1, 1, std::log, mpfr_log},
+    {"log2", 2, 2, std::log2, mpfr_log2},
+    {"log10", 2, 2, std::log10, mpfr_log10},
+    {"log1p", 2, 2, std::log1p, mpfr_log1p},
+    {"sqrt", 0.501, 0.501, std::sqrt, mpfr_sqrt},
+    {"rsqrt", 2, 2, rsqrt_reference, nullptr, big_rsqrt},
+    {"cbrt", 2, 2, std::cbrt, mpfr_cbrt},
+    {"sin", 2, 2, std::sin, mpfr_sin},
+    {"cos", 2, 2, std::cos, mpfr_cos},
+    {"tan", 2, 2, std::tan, mpfr_tan},
+    {"asin", 2, 2, std::asin, mpfr_asin},
+    {"acos", 2, 2, std::acos, mpfr_acos},
+    {"atan", 2, 2, std::atan, mpfr_atan},
+    {"sinh", 2, 2, std::sinh, mpfr_sinh},
+    {"cosh", 2, 2, std::cosh, mpfr_cosh},
+    {"tanh", 2, 2, std::tanh, mpfr_tanh},
+    {"asinh", 2, 2, std::asinh, mpfr_asinh},
+    {"acosh", 2, 2, std::acosh, mpfr_acosh},
+    {"atanh", 2, 2, std::atanh, mpfr_atanh},
+    {"erf", 2, 2, std::erf, mpfr_erf},
+    {"erfc", 2, 2, std::erfc, mpfr_erfc},
+    {"erfinv", 2, 8, erfinv_reference, nullptr, big_erfinv},
+    {"sigmoid", 2, 2, sigmoid_reference, nullptr, big_sigmoid},
+};
+
+const UnaryKernel& find(const Kernels& kernels, const std::string& name) {
+  for (int i = 0; i < kernels.unary_count; ++i) {
+    if (name == kernels.unary[i].name) return kernels.unary[i];
+  }
+  FAIL("no kernel named " << name);
+  return kernels.unary[0];
+}
+
+bool wants_report() { return std::getenv("TENON_MATH_REPORT") != nullptr; }
+
+struct Worst {
+  double ulp = 0, at = 0, second = 0;
+  void take(double error, double x, double y = 0) {
+    if (error > ulp) *this = {error, x, y};
+  }
+};
+
+void report(const char* name, const char* type, const Worst& worst) {
+  if (wants_report()) {
+    MESSAGE(std::string(name) << " " << std::string(type) << " max ulp " << worst.ulp << " at " << worst.at << " "
+                 << worst.second);
+  }
+}
+
+// Every exponent and sign with random mantissas, and the edges of each.
+std::vector<float> stratified_f32(int step) {
+  std::vector<float> x;
+  std::mt19937 random(17);
+  for (uint64_t b = 0; b < (uint64_t{1} << 32); b += step) {
+    x.push_back(std::bit_cast<float>(static_cast<uint32_t>(b + random() % step)));
+  }
+  for (uint32_t e = 0; e < 512; ++e) {
+    for (int d = -2; d <= 2; ++d) x.push_back(std::bit_cast<float>((e << 23) + d));
+  }
+  return x;
+}
+
+// Half over all exponents, half where functions are neither flat nor infinite.
+std::vector<double> stratified_f64(int count, unsigned seed) {
+  std::vector<double> x;
+  std::mt19937_64 random(seed);
+  std::normal_distribution<double> normal;
+  for (int i = 0; i < count; ++i) {
+    const double scale = std::ldexp(1.0, static_cast<int>(random() % 16) - 5);
+    const double unit = static_cast<double>(random() >> 11) * 0x1p-53;
+    switch (i % 4) {
+      case 0: x.push_back(std::bit_cast<double>(random())); break;
+      case 1: x.push_back(std::copysign(1 - unit * std::ldexp(1.0, -static_cast<int>(random() % 40)),
+                                        normal(random))); break;
+      case 2: x.push_back(1 + (unit - 0.5) * scale); break;
+      default: x.push_back(normal(random) * scale);
+    }
+  }
+  for (int e = 0; e < 4096; e += 7) {
+    x.push_back(std::bit_cast<double>((static_cast<uint64_t>(e) << 52) + random() % 3));
+  }
+  return x;
+}
+
+Worst worst_f32(const UnaryCase& c, const std::vector<float>& x) {
+  std::vector<float> y(x.size());
+  find(generic::math_test::kernels(), c.name).f32(x.data(), y.data(), x.size());
+  Worst worst;
+  for (size_t i = 0; i < x.size(); ++i) worst.take(ulp_error(y[i], c.reference(x[i])), x[i]);
+  return worst;
+}
+
+TEST_CASE("f32 math functions are within their bounds over all exponents") {
+  const std::vector<float> x = stratified_f32(1 << 13);
+  for (const UnaryCase& c : kUnary) {
+    const Worst worst = worst_f32(c, x);
+    report(c.name, "f32", worst);
+    CHECK_MESSAGE(worst.ulp <= c.bound_f32, std::string(c.name) << " at " << worst.at);
+  }
+}
+
+TEST_CASE("f64 math functions are within their bounds") {
+  const std::vector<double> x = stratified_f64(6000, 3);
+  std::vector<double> y(x.size());
+  for (const UnaryCase& c : kUnary) {
+    find(generic::math_test::kernels(), c.name).f64(x.data(), y.data(), x.size());
+    Worst worst;
+    Big result;
+    for (size_t i = 0; i < x.size(); ++i) {
+      const Big argument(x[i]);
+      if (c.mpfr != nullptr) {
+        c.mpfr(result.v, argument.v, MPFR_RNDN);
+      } else {
+        c.composed(result, argument);
+      }
+      worst.take(ulp_error(y[i], result), x[i]);
+    }
+    report(c.name, "f64", worst);
+    CHECK_MESSAGE(worst.ulp <= c.bound_f64, std::string(c.name) << " at " << worst.at);
+  }
+}
+
+}  // namespace
+}  // namespace tn::math_test
