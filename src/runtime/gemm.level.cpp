@@ -1,0 +1,365 @@
+// The kernels of matrix products, compiled once per CPU level.
+#include <cstdint>
+#include <cstring>
+#include <type_traits>
+#include <utility>
+
+#include "base/half.h"
+#include "runtime/gemm_kernels.h"
+#if defined(__FMA__)
+#include <immintrin.h>
+#endif
+
+namespace tn::TN_LEVEL {
+namespace {
+
+#if defined(__AVX512F__)
+constexpr int kVectorBytes = 64, kRows = 14;
+#elif defined(__AVX2__)
+constexpr int kVectorBytes = 32, kRows = 6;
+#else
+constexpr int kVectorBytes = 16, kRows = 4;
+#endif
+
+typedef float VecF __attribute__((vector_size(kVectorBytes)));
+typedef double VecD __attribute__((vector_size(kVectorBytes)));
+typedef int32_t IndexF __attribute__((vector_size(kVectorBytes)));
+typedef int64_t IndexD __attribute__((vector_size(kVectorBytes)));
+
+template <class T>
+struct Lanes;
+template <>
+struct Lanes<float> {
+  using Vec = VecF;
+  using Index = IndexF;
+};
+template <>
+struct Lanes<double> {
+  using Vec = VecD;
+  using Index = IndexD;
+};
+
+template <class T>
+using Vec = typename Lanes<T>::Vec;
+template <class T>
+constexpr int kWidth = kVectorBytes / static_cast<int>(sizeof(T));
+
+[[gnu::always_inline]] inline VecF fma(VecF a, VecF b, VecF c) {
+#if defined(__AVX512F__)
+  return _mm512_fmadd_ps(a, b, c);
+#elif defined(__FMA__)
+  return _mm256_fmadd_ps(a, b, c);
+#else
+  for (int i = 0; i < kWidth<float>; ++i) c[i] = __builtin_fmaf(a[i], b[i], c[i]);
+  return c;
+#endif
+}
+
+[[gnu::always_inline]] inline VecD fma(VecD a, VecD b, VecD c) {
+#if defined(__AVX512F__)
+  return _mm512_fmadd_pd(a, b, c);
+#elif defined(__FMA__)
+  return _mm256_fmadd_pd(a, b, c);
+#else
+  for (int i = 0; i < kWidth<double>; ++i) c[i] = __builtin_fma(a[i], b[i], c[i]);
+  return c;
+#endif
+}
+
+template <class T>
+[[gnu::always_inline]] inline Vec<T> load(const T* at) {
+  Vec<T> v;
+  std::memcpy(&v, at, sizeof v);
+  return v;
+}
+
+template <class T>
+[[gnu::always_inline]] inline void store(T* at, Vec<T> v) {
+  std::memcpy(at, &v, sizeof v);
+}
+
+template <class T, int Rows, int Vectors>
+void fixed_tile(int64_t depth, const T* a, const T* b, int64_t b_stride, T* c, int64_t c_stride,
+                bool add) {
+  Vec<T> sum[Rows][Vectors] = {};
+#pragma GCC unroll 16
+  for (int r = 0; r < Rows; ++r) __builtin_prefetch(c + r * c_stride, 1);
+  for (int64_t k = 0; k < depth; ++k, a += Rows, b += b_stride) {
+    Vec<T> right[Vectors];
+#pragma GCC unroll 2
+    for (int v = 0; v < Vectors; ++v) {
+      right[v] = load(b + v * kWidth<T>);
+      __builtin_prefetch(b + 8 * b_stride + v * kWidth<T>);
+    }
+#pragma GCC unroll 16
+    for (int r = 0; r < Rows; ++r) {
+      Vec<T> left = a[r] - Vec<T>{};
+#pragma GCC unroll 2
+      for (int v = 0; v < Vectors; ++v) sum[r][v] = fma(left, right[v], sum[r][v]);
+    }
+  }
+#pragma GCC unroll 16
+  for (int r = 0; r < Rows; ++r)
+#pragma GCC unroll 2
+    for (int v = 0; v < Vectors; ++v) {
+      T* at = c + r * c_stride + v * kWidth<T>;
+      store(at, add ? load(at) + sum[r][v] : sum[r][v]);
+    }
+}
+
+template <class T>
+using FixedTile = void (*)(int64_t, const T*, const T*, int64_t, T*, int64_t, bool);
+
+template <class T, int Vectors, int... R>
+constexpr FixedTile<T> pick(int64_t rows, std::integer_sequence<int, R...>) {
+  constexpr FixedTile<T> kTiles[] = {fixed_tile<T, R + 1, Vectors>...};
+  return kTiles[rows - 1];
+}
+
+template <class T>
+void tile(int64_t rows, int64_t width, int64_t depth, const T* a, const T* b, int64_t b_stride,
+          T* c, int64_t c_stride, bool add) {
+  constexpr auto kAll = std::make_integer_sequence<int, kRows>();
+  auto run = width == kWidth<T> ? pick<T, 1>(rows, kAll) : pick<T, 2>(rows, kAll);
+  run(depth, a, b, b_stride, c, c_stride, add);
+}
+
+constexpr int64_t kRowBlock = 1024;  // elements of C that stay in L1 while B streams by
+
+/// Adds Count rows of B, each times its x, to `sum`.
+template <class T, int Count>
+[[gnu::always_inline]] inline void add_rows(const T* x, const T* b, int64_t stride, int64_t n,
+                                            T* sum) {
+  int64_t j = 0;
+  for (; j + kWidth<T> <= n; j += kWidth<T>) {
+    Vec<T> s = load(sum + j);
+#pragma GCC unroll 8
+    for (int r = 0; r < Count; ++r) s = fma(x[r] - Vec<T>{}, load(b + r * stride + j), s);
+    store(sum + j, s);
+  }
+  for (; j < n; ++j)
+    for (int r = 0; r < Count; ++r)
+      if constexpr (sizeof(T) == 4)
+        sum[j] = __builtin_fmaf(x[r], b[r * stride + j], sum[j]);
+      else
+        sum[j] = __builtin_fma(x[r], b[r * stride + j], sum[j]);
+}
+
+template <class T>
+void row(int64_t depth, const T* x, const T* b, int64_t b_stride, int64_t n, T* c, bool add) {
+  alignas(64) T sum[kRowBlock];
+  for (int64_t j0 = 0; j0 < n; j0 += kRowBlock) {
+    int64_t count = n - j0 < kRowBlock ? n - j0 : kRowBlock, k = 0;
+    std::memset(sum, 0, sizeof(T) * static_cast<size_t>(count));
+    for (; k + 8 <= depth; k += 8)
+      add_rows<T, 8>(x + k, b + k * b_stride + j0, b_stride, count, sum);
+    for (; k < depth; ++k) add_rows<T, 1>(x + k, b + k * b_stride + j0, b_stride, count, sum);
+    for (int64_t j = 0; j < count; ++j) c[j0 + j] = add ? c[j0 + j] + sum[j] : sum[j];
+  }
+}
+
+/// One step of a transpose: exchanges the off-diagonal lanes of each pair of vectors Step apart.
+template <class T, int Step, int... L>
+[[gnu::always_inline]] inline void exchange(Vec<T>* v, std::integer_sequence<int, L...>) {
+  using Index = typename Lanes<T>::Index;
+  constexpr int w = kWidth<T>;
+  constexpr Index kLow = {(L & Step ? L - Step + w : L)...};
+  constexpr Index kHigh = {(L & Step ? L + w : L + Step)...};
+#pragma GCC unroll 16
+  for (int i = 0; i < w; ++i) {
+    if (i & Step) continue;
+    Vec<T> low = __builtin_shuffle(v[i], v[i + Step], kLow);
+    v[i + Step] = __builtin_shuffle(v[i], v[i + Step], kHigh);
+    v[i] = low;
+  }
+}
+
+template <class T>
+[[gnu::always_inline]] inline void transpose(Vec<T>* v) {
+  constexpr auto kLanes = std::make_integer_sequence<int, kWidth<T>>();
+  exchange<T, 1>(v, kLanes);
+  if constexpr (kWidth<T> >= 4) exchange<T, 2>(v, kLanes);
+  if constexpr (kWidth<T> >= 8) exchange<T, 4>(v, kLanes);
+  if constexpr (kWidth<T> >= 16) exchange<T, 8>(v, kLanes);
+}
+
+/// Packs lanes that are contiguous in k: squares of one vector are transposed in registers. A
+/// square may overhang its row of `out`; what it spoils there is written later: the next row's
+/// first lanes.
+template <class T>
+void pack_transposed(const T* from, int64_t lane_stride, int64_t lanes, int64_t depth,
+                     int64_t width, T* out) {
+  constexpr int64_t w = kWidth<T>;
+  int64_t full = depth / w * w;
+  for (int64_t k = 0; k < full; k += w)
+    for (int64_t lane0 = (lanes - 1) / w * w; lane0 >= 0; lane0 -= w) {
+      const T* at = from + lane0 * lane_stride + k;
+      Vec<T> square[w];
+#pragma GCC unroll 16
+      for (int64_t l = 0; l < w; ++l)
+        square[l] = lane0 + l < lanes ? load(at + l * lane_stride) : Vec<T>{};
+      transpose<T>(square);
+#pragma GCC unroll 16
+      for (int64_t i = 0; i < w; ++i) store(out + (k + i) * width + lane0, square[i]);
+    }
+  for (int64_t k = full; k < depth; ++k)
+    for (int64_t l = 0; l < width; ++l)
+      out[k * width + l] = l < lanes ? from[l * lane_stride + k] : T{0};
+}
+
+template <class T>
+void pack_plain(const T* from, int64_t k_stride, int64_t lane_stride, int64_t lanes, int64_t depth,
+                int64_t width, T* out) {
+  if (k_stride == 1 && lane_stride != 1)
+    return pack_transposed(from, lane_stride, lanes, depth, width, out);
+  bool whole = lane_stride == 1 && lanes == width && width % kWidth<T> == 0;
+  for (int64_t k = 0; k < depth; ++k, from += k_stride, out += width) {
+    if (whole) {
+      for (int64_t l = 0; l < width; l += kWidth<T>) store(out + l, load(from + l));
+    } else if (lane_stride == 1) {
+      for (int64_t l = 0; l < lanes; ++l) out[l] = from[l];
+    } else {
+      for (int64_t l = 0; l < lanes; ++l) out[l] = from[l * lane_stride];
+    }
+    for (int64_t l = lanes; l < width; ++l) out[l] = 0;
+  }
+}
+
+template <float (*Widen)(uint16_t)>
+void pack_half(const uint16_t* from, int64_t k_stride, int64_t lane_stride, int64_t lanes,
+               int64_t depth, int64_t width, float* out) {
+  constexpr int64_t kPart = 64;
+  float part[2 * kWidth<float>][kPart];
+  for (int64_t k0 = 0; k_stride == 1 && k0 < depth; k0 += kPart) {
+    int64_t count = depth - k0 < kPart ? depth - k0 : kPart;
+    for (int64_t l = 0; l < lanes; ++l)
+      for (int64_t k = 0; k < count; ++k) part[l][k] = Widen(from[l * lane_stride + k0 + k]);
+    pack_transposed(&part[0][0], kPart, lanes, count, width, out + k0 * width);
+  }
+  for (int64_t k = 0; k_stride != 1 && k < depth; ++k, from += k_stride, out += width) {
+    if (lane_stride == 1)
+      for (int64_t l = 0; l < lanes; ++l) out[l] = Widen(from[l]);
+    else
+      for (int64_t l = 0; l < lanes; ++l) out[l] = Widen(from[l * lane_stride]);
+    for (int64_t l = lanes; l < width; ++l) out[l] = 0;
+  }
+}
+
+/// Both kinds of complex operand; `Right` spreads an element over two lanes, and k is always
+/// doubled.
+template <class T, bool Right>
+void pack_complex(const T* from, int64_t k_stride, int64_t lane_stride, int64_t lanes,
+                  int64_t depth, int64_t width, T* out) {
+  constexpr int64_t kSpread = Right ? 2 : 1;
+  for (int64_t k = 0; k < depth; k += 2, from += 2 * k_stride, out += 2 * width) {
+    for (int64_t l = 0; l < lanes / kSpread; ++l) {
+      T re = from[2 * l * lane_stride], im = from[2 * l * lane_stride + 1];
+      out[kSpread * l] = re;
+      if constexpr (Right) {
+        out[2 * l + 1] = im;
+        out[width + 2 * l] = -im;
+        out[width + 2 * l + 1] = re;
+      } else {
+        out[width + l] = im;
+      }
+    }
+    for (int64_t l = lanes; l < width; ++l) out[l] = out[width + l] = 0;
+  }
+}
+
+[[gnu::always_inline]] inline float widen_float16(uint16_t bits) { return float16_to_float(bits); }
+[[gnu::always_inline]] inline float widen_bfloat16(uint16_t bits) {
+  return bfloat16_to_float(bits);
+}
+
+template <class T>
+void pack(const GemmOperand& from, const GemmRegion& at, int64_t width, T* out) {
+  auto packed = [&](auto* function, auto* data, int64_t k0, int64_t lane0) {
+    function(data + k0 * from.k_stride + lane0 * from.lane_stride, from.k_stride, from.lane_stride,
+             at.lanes, at.depth, width, out);
+  };
+  const T* plain = static_cast<const T*>(from.data);
+  if (from.form == GemmForm::plain) return packed(pack_plain<T>, plain, at.k0, at.lane0);
+  // Offsets in halves of complex elements: k counts halves already, lanes of A do not.
+  if (from.form == GemmForm::complex_left)
+    return packed(pack_complex<T, false>, plain, at.k0, at.lane0 * 2);
+  if (from.form == GemmForm::complex_right)
+    return packed(pack_complex<T, true>, plain, at.k0, at.lane0);
+  if constexpr (sizeof(T) == 4) {
+    const uint16_t* half = static_cast<const uint16_t*>(from.data);
+    if (from.form == GemmForm::float16)
+      return packed(pack_half<widen_float16>, half, at.k0, at.lane0);
+    return packed(pack_half<widen_bfloat16>, half, at.k0, at.lane0);
+  }
+}
+
+constexpr int64_t kPartColumns = 256, kPartDepth = 128;
+
+/// C's rows one after the other: row of A times a part of B that stays in cache. Sums wrap in T.
+template <class T, bool Logical>
+void simple_rows(int64_t row0, int64_t row1, int64_t n, int64_t k, const T* a, int64_t a_row,
+                 int64_t a_col, const T* b, int64_t b_row, int64_t b_col, T* c) {
+  T part[kPartDepth * kPartColumns];
+  if (k == 0) std::memset(c + row0 * n, 0, sizeof(T) * static_cast<size_t>((row1 - row0) * n));
+  for (int64_t j0 = 0; j0 < n; j0 += kPartColumns)
+    for (int64_t k0 = 0; k0 < k; k0 += kPartDepth) {
+      int64_t columns = n - j0 < kPartColumns ? n - j0 : kPartColumns;
+      int64_t depth = k - k0 < kPartDepth ? k - k0 : kPartDepth;
+      for (int64_t p = 0; p < depth; ++p)
+        for (int64_t j = 0; j < columns; ++j)
+          part[p * columns + j] = b[(k0 + p) * b_row + (j0 + j) * b_col];
+      for (int64_t i = row0; i < row1; ++i) {
+        T sum[kPartColumns];
+        for (int64_t j = 0; j < columns; ++j) sum[j] = k0 ? c[i * n + j0 + j] : T{0};
+        for (int64_t p = 0; p < depth; ++p) {
+          T left = a[i * a_row + (k0 + p) * a_col];
+          const T* right = part + p * columns;
+          for (int64_t j = 0; j < columns; ++j)
+            if constexpr (Logical)
+              sum[j] = static_cast<T>(sum[j] | ((left != 0) & (right[j] != 0)));
+            else
+              sum[j] = static_cast<T>(sum[j] + 1u * left * right[j]);
+        }
+        for (int64_t j = 0; j < columns; ++j) c[i * n + j0 + j] = sum[j];
+      }
+    }
+}
+
+void simple(Element type, int64_t row0, int64_t row1, int64_t n, int64_t k, const void* a,
+            int64_t a_row, int64_t a_col, const void* b, int64_t b_row, int64_t b_col, void* c) {
+  auto run = [&]<class T, bool Logical>(T, std::bool_constant<Logical>) {
+    simple_rows<T, Logical>(row0, row1, n, k, static_cast<const T*>(a), a_row, a_col,
+                            static_cast<const T*>(b), b_row, b_col, static_cast<T*>(c));
+  };
+  if (type == Element::boolean) return run(uint8_t{}, std::true_type{});
+  switch (element_bytes(type)) {
+    case 1:
+      return run(uint8_t{}, std::false_type{});
+    case 2:
+      return run(uint16_t{}, std::false_type{});
+    case 4:
+      return run(uint32_t{}, std::false_type{});
+    default:
+      return run(uint64_t{}, std::false_type{});
+  }
+}
+
+void round_sums(Element type, const float* from, int64_t count, void* to) {
+  uint16_t* out = static_cast<uint16_t*>(to);
+  if (type == Element::f16)
+    for (int64_t i = 0; i < count; ++i) out[i] = float_to_float16(from[i]);
+  else
+    for (int64_t i = 0; i < count; ++i) out[i] = float_to_bfloat16(from[i]);
+}
+
+template <class T>
+constexpr GemmKernels<T> kernels() {
+  return {kRows, kWidth<T>, 2 * kWidth<T>, pack<T>, tile<T>, row<T>};
+}
+
+}  // namespace
+
+extern const GemmLevel gemm_level;
+constinit const GemmLevel gemm_level = {kernels<float>(), kernels<double>(), {simple, round_sums}};
+
+}  // namespace tn::TN_LEVEL

@@ -1,0 +1,64 @@
+#pragma once
+// What gemm.cpp asks of the kernels that are compiled once per CPU level.
+#include <cstdint>
+
+#include "runtime/element.h"
+
+namespace tn {
+
+/// How the stored elements of an operand become those of the f32 or f64 kernel.
+///
+/// A complex product is a real one of twice the depth and width: A's elements are read as (re, im)
+/// along k, an element of B as the 2×2 block (re, im; -im, re), and C comes out as pairs (re, im).
+enum class GemmForm : uint8_t { plain, float16, bfloat16, complex_left, complex_right };
+
+/// One operand: lanes are the rows of A or the columns of B. Strides count stored elements.
+struct GemmOperand {
+  const void* data;
+  int64_t k_stride, lane_stride;
+  GemmForm form;
+};
+
+/// The part of an operand that is packed, in elements of the kernel.
+struct GemmRegion {
+  int64_t k0, depth, lane0, lanes;
+};
+
+template <class T>
+struct GemmKernels {
+  int64_t rows;     // most rows of a tile
+  int64_t vector;   // elements of a vector
+  int64_t columns;  // most columns of a tile: two vectors
+  /// out[k * width + lane], zero for lanes beyond the region's. May write one vector too much.
+  void (*pack)(const GemmOperand& from, const GemmRegion& region, int64_t width, T* out);
+  /// One tile of `rows` × `width` (one or two vectors) of C, or adds to it.
+  void (*tile)(int64_t rows, int64_t width, int64_t depth, const T* a, const T* b, int64_t b_stride,
+               T* c, int64_t c_stride, bool add);
+  /// One row of C, `n` long, from depth rows of B that are contiguous. `x` has stride 1.
+  void (*row)(int64_t depth, const T* x, const T* b, int64_t b_stride, int64_t n, T* c, bool add);
+};
+
+/// Rows [row0, row1) of one integer or boolean product, and the rounding of f32 sums to halves.
+struct GemmSimple {
+  void (*rows)(Element type, int64_t row0, int64_t row1, int64_t n, int64_t k, const void* a,
+               int64_t a_row, int64_t a_col, const void* b, int64_t b_row, int64_t b_col, void* c);
+  void (*round)(Element type, const float* from, int64_t count, void* to);
+};
+
+struct GemmLevel {
+  GemmKernels<float> f32;
+  GemmKernels<double> f64;
+  GemmSimple simple;
+};
+
+namespace v2 {
+extern const GemmLevel gemm_level;
+}
+namespace v3 {
+extern const GemmLevel gemm_level;
+}
+namespace v4 {
+extern const GemmLevel gemm_level;
+}
+
+}  // namespace tn
