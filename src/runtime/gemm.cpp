@@ -73,7 +73,7 @@ void Multiply<T>::run() {
   int64_t blocks = p_.k <= kOneBlockDepth ? 1 : chunks_for(p_.k, kDepth);
   int64_t depth = up(chunks_for(p_.k, blocks), 2);
   for (int64_t k0 = 0; k0 < p_.k; k0 += depth) {
-    if (p_.m == 1 && p_.b.form == GemmForm::plain && p_.b.lane_stride == 1)
+    if (p_.m == 1 && p_.b.form == GemmForm::plain && (p_.b.lane_stride == 1 || p_.b.k_stride == 1))
       multiply_row(k0, std::min(depth, p_.k - k0));
     else
       run_depth(k0, std::min(depth, p_.k - k0));
@@ -92,7 +92,11 @@ void Multiply<T>::multiply_row(int64_t k0, int64_t depth) {
   int64_t chunks = std::min(chunks_for(p_.n * depth, kChunkWork), chunks_for(p_.n, 256));
   parallel_for(chunks, [&](int64_t chunk) {
     auto [begin, end] = chunk_range(p_.n, chunks, chunk);
-    u_.row(depth, left, b + begin, p_.b.k_stride, end - begin, p_.c + begin, k0 != 0);
+    int64_t lane = p_.b.lane_stride;
+    if (lane == 1)
+      u_.row(depth, left, b + begin, p_.b.k_stride, end - begin, p_.c + begin, k0 != 0);
+    else
+      u_.row_of_columns(depth, left, b + begin * lane, lane, end - begin, p_.c + begin, k0 != 0);
   });
 }
 

@@ -183,6 +183,43 @@ template <class T>
   if constexpr (kWidth<T> >= 16) exchange<T, 8>(v, kLanes);
 }
 
+/// Reads a square of one vector, lanes contiguous in k, and transposes it: one vector per k.
+template <class T>
+[[gnu::always_inline]] inline void load_square(const T* from, int64_t lane_stride, int64_t lanes,
+                                               Vec<T>* square) {
+#pragma GCC unroll 16
+  for (int64_t l = 0; l < kWidth<T>; ++l)
+    square[l] = l < lanes ? load(from + l * lane_stride) : Vec<T>{};
+  transpose<T>(square);
+}
+
+/// One row of C from columns of B that are contiguous in k: as `row`, with squares transposed on
+/// the way so that each column's chain stays in its lane.
+template <class T>
+void row_of_columns(int64_t depth, const T* x, const T* b, int64_t lane_stride, int64_t n, T* c,
+                    bool add) {
+  constexpr int64_t w = kWidth<T>;
+  for (int64_t j = 0; j < n; j += w) {
+    int64_t lanes = n - j < w ? n - j : w, k = 0;
+    Vec<T> sum = {};
+    for (; k + w <= depth; k += w) {
+      Vec<T> square[w];
+      if (lanes == w)
+        load_square<T>(b + j * lane_stride + k, lane_stride, w, square);
+      else
+        load_square<T>(b + j * lane_stride + k, lane_stride, lanes, square);
+#pragma GCC unroll 16
+      for (int64_t i = 0; i < w; ++i) sum = fma(x[k + i] - Vec<T>{}, square[i], sum);
+    }
+    for (; k < depth; ++k) {
+      Vec<T> right = {};
+      for (int64_t l = 0; l < lanes; ++l) right[l] = b[(j + l) * lane_stride + k];
+      sum = fma(x[k] - Vec<T>{}, right, sum);
+    }
+    for (int64_t l = 0; l < lanes; ++l) c[j + l] = add ? c[j + l] + sum[l] : sum[l];
+  }
+}
+
 /// Packs lanes that are contiguous in k: squares of one vector are transposed in registers. A
 /// square may overhang its row of `out`; what it spoils there is written later: the next row's
 /// first lanes.
@@ -193,12 +230,8 @@ void pack_transposed(const T* from, int64_t lane_stride, int64_t lanes, int64_t 
   int64_t full = depth / w * w;
   for (int64_t k = 0; k < full; k += w)
     for (int64_t lane0 = (lanes - 1) / w * w; lane0 >= 0; lane0 -= w) {
-      const T* at = from + lane0 * lane_stride + k;
       Vec<T> square[w];
-#pragma GCC unroll 16
-      for (int64_t l = 0; l < w; ++l)
-        square[l] = lane0 + l < lanes ? load(at + l * lane_stride) : Vec<T>{};
-      transpose<T>(square);
+      load_square<T>(from + lane0 * lane_stride + k, lane_stride, lanes - lane0, square);
 #pragma GCC unroll 16
       for (int64_t i = 0; i < w; ++i) store(out + (k + i) * width + lane0, square[i]);
     }
@@ -354,7 +387,7 @@ void round_sums(Element type, const float* from, int64_t count, void* to) {
 
 template <class T>
 constexpr GemmKernels<T> kernels() {
-  return {kRows, kWidth<T>, 2 * kWidth<T>, pack<T>, tile<T>, row<T>};
+  return {kRows, kWidth<T>, 2 * kWidth<T>, pack<T>, tile<T>, row<T>, row_of_columns<T>};
 }
 
 }  // namespace

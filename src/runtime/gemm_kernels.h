@@ -36,6 +36,9 @@ struct GemmKernels {
                T* c, int64_t c_stride, bool add);
   /// One row of C, `n` long, from depth rows of B that are contiguous. `x` has stride 1.
   void (*row)(int64_t depth, const T* x, const T* b, int64_t b_stride, int64_t n, T* c, bool add);
+  /// The same from columns of B that are contiguous.
+  void (*row_of_columns)(int64_t depth, const T* x, const T* b, int64_t lane_stride, int64_t n,
+                         T* c, bool add);
 };
 
 /// Rows [row0, row1) of one integer or boolean product, and the rounding of f32 sums to halves.
