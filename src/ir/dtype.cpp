@@ -75,8 +75,8 @@ DType promote(DType a, DType b) {
 DType default_dtype(Kind scalar) {
   switch (scalar) {
     case Kind::boolean: return b1;
-    case Kind::integer:
-    case Kind::natural: return i64;
+    case Kind::integer: return i64;
+    case Kind::natural: return u64;
     case Kind::floating: return f32;
     case Kind::complex: return c64;
   }

@@ -104,8 +104,8 @@ struct OpDef {
   loop::S (*scalar)(const void* attrs, const loop::S* in) = nullptr;
   loop::Z (*complex)(const void* attrs, const loop::Z* in) = nullptr;
   // Reductions.
-  bool reduces = false;
   loop::Monoid monoid{};
+  void (*reduce_axes)(const void* attrs, Axes& axes, bool& keepdims) = nullptr;  // of canonical attributes
   // Movement.
   View (*view)(const void* attrs, const Type& in) = nullptr;
   // Composites, and every op that is not recorded.

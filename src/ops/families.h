@@ -112,20 +112,25 @@ struct ReduceAttrs {
 };
 
 /// Folds axes with a monoid. The tree depends on the extent alone, so the bits do too.
+/// The attributes have `axis` and `keepdims`; others (dtype) are resolved by `prepare`, which unsets them.
+template <class A = ReduceAttrs>
 struct Reduction {
   std::string_view name, doc;
   List<std::string_view, 6> aliases = {};
   loop::Monoid monoid;
   KindSet types;
   Operands operands = Operands::same;       // `as_given` keeps the type; all and any convert to bool in prepare
-  PrepareRule<ReduceAttrs> prepare = {};
+  PrepareRule<A> prepare = {};
   void (*run)(const LibraryCall&) = nullptr;  // for complex operands of monoids that do not split into parts
   List<Sample, 8> samples;
 
   constexpr operator OpDef() const {
-    OpDef op = start<ReduceAttrs>(Family::reduction, name, doc);
+    OpDef op = start<A>(Family::reduction, name, doc);
     must(samples.size() > 0, "an op has samples");
-    op.aliases = aliases, op.args = {"x"}, op.types = types, op.reduces = true, op.monoid = monoid;
+    op.aliases = aliases, op.args = {"x"}, op.types = types, op.monoid = monoid;
+    op.reduce_axes = [](const void* a, Axes& axes, bool& keepdims) {
+      axes = static_cast<const A*>(a)->axis.value, keepdims = static_cast<const A*>(a)->keepdims;
+    };
     op.operands = operands, op.prepare = prepare.f, op.run = run, op.samples = samples;
     return op;
   }

@@ -1,0 +1,185 @@
+#include "ir/attrs.h"
+
+#include "base/error.h"
+#include "base/hash.h"
+
+#include <algorithm>
+#include <cstring>
+#include <mutex>
+#include <unordered_set>
+
+namespace tn {
+
+/// Calls `visit` with the field's value as its own type.
+template <class F>
+static auto visit_field(const Field& field, F&& visit) {
+  switch (field.kind) {
+    case FieldKind::boolean: return visit(*static_cast<bool*>(field.at));
+    case FieldKind::integer: return visit(*static_cast<int64_t*>(field.at));
+    case FieldKind::real: return visit(*static_cast<double*>(field.at));
+    case FieldKind::axis: return visit(*static_cast<Axis*>(field.at));
+    case FieldKind::axes: return visit(*static_cast<Axes*>(field.at));
+    case FieldKind::perm: return visit(*static_cast<Perm*>(field.at));
+    case FieldKind::shape: return visit(*static_cast<Shape*>(field.at));
+    case FieldKind::ints: return visit(*static_cast<Ints*>(field.at));
+    case FieldKind::dtype: return visit(*static_cast<DType*>(field.at));
+    case FieldKind::choice: return visit(*static_cast<uint8_t*>(field.at));
+    case FieldKind::text: return visit(*static_cast<std::string_view*>(field.at));
+    case FieldKind::scalar: break;
+  }
+  return visit(*static_cast<Scalar*>(field.at));
+}
+
+static bool same(const Scalar& a, const Scalar& b) {  // by bits: 0 and -0 differ, a NaN is itself
+  return a.kind == b.kind && a.integer == b.integer && std::memcmp(&a.real, &b.real, 16) == 0;
+}
+template <class T>
+static bool same(const T& a, const T& b) {
+  return a == b;
+}
+static bool same(double a, double b) { return std::memcmp(&a, &b, 8) == 0; }
+
+static uint64_t hash_value(bool v) { return v; }
+static uint64_t hash_value(int64_t v) { return static_cast<uint64_t>(v); }
+static uint64_t hash_value(uint8_t v) { return v; }
+static uint64_t hash_value(double v) { return hash_bytes(&v, 8); }
+static uint64_t hash_value(Axis v) { return static_cast<uint64_t>(v.i); }
+static uint64_t hash_value(Dim v) { return static_cast<uint64_t>(v.raw); }
+static uint64_t hash_value(DType v) { return static_cast<uint64_t>(v); }
+static uint64_t hash_value(std::string_view v) { return hash_text(v); }
+static uint64_t hash_value(const Scalar& v) {
+  return combine(combine(static_cast<uint64_t>(v.kind), static_cast<uint64_t>(v.integer)), hash_bytes(&v.real, 16));
+}
+template <class T>
+static uint64_t hash_value(const SmallList<T>& list) {
+  uint64_t hash = static_cast<uint64_t>(list.size());
+  for (const T& v : list) hash = combine(hash, hash_value(v));
+  return hash;
+}
+
+FieldList list_fields(const AttrKind& kind, void* value) {
+  FieldList list;
+  list.items.reserve(kind.fields);
+  if (value) {
+    kind.list(value, list);
+  } else {
+    std::vector<char> plain(kind.size);
+    kind.init(plain.data());
+    kind.list(plain.data(), list);
+    for (Field& f : list.items) f.at = nullptr, f.set = f.set ? &f.required : nullptr;
+  }
+  return list;
+}
+
+bool equal(const AttrKind& kind, const void* a, const void* b) {
+  FieldList x = list_fields(kind, const_cast<void*>(a)), y = list_fields(kind, const_cast<void*>(b));
+  for (size_t i = 0; i < x.items.size(); ++i) {
+    const Field &f = x.items[i], &g = y.items[i];
+    if (f.set && *f.set != *g.set) return false;
+    if (f.set && !*f.set) continue;
+    bool equal = visit_field(f, [&]<class T>(T& v) { return same(v, *static_cast<T*>(g.at)); });
+    if (!equal) return false;
+  }
+  return true;
+}
+
+uint64_t hash_of(const AttrKind& kind, const void* value) {
+  uint64_t hash = kind.fields;
+  for (const Field& f : list_fields(kind, const_cast<void*>(value)).items) {
+    bool unset = f.set && !*f.set;
+    hash = combine(hash, unset ? 0x5eed : visit_field(f, [](auto& v) { return hash_value(v); }));
+  }
+  return hash;
+}
+
+void copy_field(const Field& to, const Field& from) {
+  if (to.set) *to.set = *from.set;
+  visit_field(to, [&]<class T>(T& v) {
+    v = *static_cast<T*>(from.at);
+    return 0;
+  });
+}
+
+void pack(const AttrKind& kind, void* value, const void* const* fields) {
+  kind.init(value);
+  if (!fields || kind.fields == 0) return;
+  FieldList list = list_fields(kind, value);
+  for (size_t i = 0; i < list.items.size(); ++i) {
+    const Field& f = list.items[i];
+    if (f.set) {  // the caller passes a Maybe: its flag, then its value
+      const bool given = *static_cast<const bool*>(fields[i]);
+      *f.set = given;
+      if (!given) continue;
+    }
+    ptrdiff_t skip = f.set ? static_cast<char*>(f.at) - reinterpret_cast<char*>(f.set) : 0;
+    visit_field(f, [&]<class T>(T& v) {
+      v = *reinterpret_cast<const T*>(static_cast<const char*>(fields[i]) + skip);
+      return 0;
+    });
+  }
+}
+
+namespace {
+
+struct AttrsHash {
+  size_t operator()(const Attrs* a) const { return a->hash; }
+};
+struct AttrsSame {
+  bool operator()(const Attrs* a, const Attrs* b) const {
+    return a->kind == b->kind && a->hash == b->hash && equal(*a->kind, a->data, b->data);
+  }
+};
+
+}  // namespace
+
+const Attrs* intern(const AttrKind& kind, const void* value) {
+  if (kind.fields == 0) return nullptr;
+  static auto& mutex = *new std::mutex;
+  static auto& table = *new std::unordered_set<const Attrs*, AttrsHash, AttrsSame>;
+  auto* made = static_cast<Attrs*>(::operator new(sizeof(Attrs) + kind.size, std::align_val_t(16)));
+  made->kind = &kind;
+  made->hash = hash_of(kind, value);
+  std::memcpy(made->data, value, kind.size);
+  std::lock_guard lock(mutex);
+  auto [at, added] = table.insert(made);
+  if (!added) ::operator delete(made, std::align_val_t(16));
+  return *at;
+}
+
+int normal_axis(Axis axis, int rank, std::string_view op) {
+  int i = axis.i < 0 ? axis.i + rank : axis.i;
+  if (i < 0 || i >= rank)
+    fail(Fault::index, "{}: axis {} is out of range for a tensor of rank {}", op, axis.i, rank);
+  return i;
+}
+
+Axes normal_axes(const Maybe<Axes>& axes, int rank, std::string_view op) {
+  Axes out;
+  if (!axes.set) {
+    for (int i = 0; i < rank; ++i) out.push_back(i);
+    return out;
+  }
+  for (Axis a : *axes) {
+    int i = normal_axis(a, rank, op);
+    if (out.has(i)) fail("{}: axis {} is given twice", op, i);
+    out.push_back(i);
+  }
+  std::sort(out.begin(), out.end(), [](Axis a, Axis b) { return a.i < b.i; });
+  return out;
+}
+
+Perm normal_perm(const Perm& perm, int rank, std::string_view op) {
+  if (perm.size() != rank)
+    fail("{}: {} axes given for a tensor of rank {}", op, perm.size(), rank);
+  Perm out;
+  uint32_t seen = 0;
+  for (Axis a : perm) {
+    int i = normal_axis(a, rank, op);
+    if (seen >> i & 1) fail("{}: axis {} is given twice", op, i);
+    seen |= 1u << i;
+    out.push_back(i);
+  }
+  return out;
+}
+
+}  // namespace tn

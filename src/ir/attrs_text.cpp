@@ -1,0 +1,198 @@
+// Attributes as text: "axis=[1], keepdims=true". Fields at their default are left out.
+#include "ir/attrs.h"
+
+#include "base/error.h"
+
+#include <charconv>
+#include <cmath>
+#include <cstring>
+
+namespace tn {
+
+namespace {
+
+std::string text_of(const Scalar& s) {
+  if (s.kind == Kind::boolean) return s.integer ? "true" : "false";
+  if (s.kind == Kind::natural) return format("{}", static_cast<uint64_t>(s.integer));
+  if (s.kind == Kind::integer) return format("{}", s.integer);
+  auto real = [](double v) {
+    if (std::isnan(v)) return std::string("nan");
+    std::string text = format("{}", v);
+    return text.find_first_of(".en") == text.npos ? text + ".0" : text;
+  };
+  if (s.kind == Kind::floating) return real(s.real);
+  return format("({},{})", real(s.real), real(s.imag));
+}
+
+template <class List>
+std::string list_text(const List& list) {
+  std::string text = "[";
+  for (int i = 0; i < list.size(); ++i) {
+    if (i) text += ',';
+    if constexpr (requires { list[i].i; }) text += std::to_string(list[i].i);
+    else text += std::to_string(list[i]);
+  }
+  return text + "]";
+}
+
+std::string value_text(const Field& f) {
+  switch (f.kind) {
+    case FieldKind::boolean: return *static_cast<bool*>(f.at) ? "true" : "false";
+    case FieldKind::integer: return format("{}", *static_cast<int64_t*>(f.at));
+    case FieldKind::real: return text_of(Scalar(*static_cast<double*>(f.at)));
+    case FieldKind::axis: return format("{}", static_cast<Axis*>(f.at)->i);
+    case FieldKind::axes: return list_text(*static_cast<Axes*>(f.at));
+    case FieldKind::perm: return list_text(*static_cast<Perm*>(f.at));
+    case FieldKind::shape: return to_text(*static_cast<Shape*>(f.at));
+    case FieldKind::ints: return list_text(*static_cast<Ints*>(f.at));
+    case FieldKind::dtype: return std::string(info(*static_cast<DType*>(f.at)).text);
+    case FieldKind::choice: return std::string(f.choices[*static_cast<uint8_t*>(f.at)]);
+    case FieldKind::text: return format("\"{}\"", *static_cast<std::string_view*>(f.at));
+    case FieldKind::scalar: return text_of(*static_cast<Scalar*>(f.at));
+  }
+  return "";
+}
+
+struct AttrParser {
+  std::string_view op, field, text;
+
+  [[noreturn]] void bad(std::string_view wanted) const {
+    fail("{}: attribute {}: expected {}, found '{}'", op, field, wanted, text.substr(0, 24));
+  }
+  void skip() {
+    while (!text.empty() && (text[0] == ' ' || text[0] == ',')) text.remove_prefix(1);
+  }
+  /// Up to the next top-level comma or the end.
+  std::string_view word() {
+    int depth = 0;
+    bool quoted = false;
+    size_t at = 0;
+    for (; at < text.size(); ++at) {
+      char c = text[at];
+      if (c == '"') quoted = !quoted;
+      if (quoted) continue;
+      depth += (c == '[' || c == '(') - (c == ']' || c == ')');
+      if (c == ',' && depth == 0) break;
+    }
+    std::string_view found = text.substr(0, at);
+    text.remove_prefix(at);
+    while (!found.empty() && found.back() == ' ') found.remove_suffix(1);
+    return found;
+  }
+  template <class T>
+  T number(std::string_view word) const {
+    T value{};
+    auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
+    if (error != std::errc() || end != word.data() + word.size()) bad("a number");
+    return value;
+  }
+  template <class F>
+  void each(std::string_view list, F&& add) const {
+    if (list.size() < 2 || list.front() != '[' || list.back() != ']') bad("a list such as [0,1]");
+    AttrParser items{op, field, list.substr(1, list.size() - 2)};
+    for (items.skip(); !items.text.empty(); items.skip()) add(items.word());
+  }
+  Scalar scalar(std::string_view w) const {
+    if (w == "true" || w == "false") return Scalar(w == "true");
+    if (w.starts_with('(')) {
+      size_t comma = w.find(',');
+      if (comma == w.npos) bad("a complex number such as (1.0,2.0)");
+      return Scalar(std::complex<double>(number<double>(w.substr(1, comma - 1)),
+                                         number<double>(w.substr(comma + 1, w.size() - comma - 2))));
+    }
+    if (w.find_first_of(".en") != w.npos) return Scalar(number<double>(w));
+    if (w.starts_with('-')) return Scalar(number<int64_t>(w));
+    return Scalar(number<uint64_t>(w));
+  }
+  void value(const Field& f) {
+    std::string_view w = word();
+    switch (f.kind) {
+      case FieldKind::boolean:
+        if (w != "true" && w != "false") bad("true or false");
+        *static_cast<bool*>(f.at) = w == "true";
+        break;
+      case FieldKind::integer: *static_cast<int64_t*>(f.at) = number<int64_t>(w); break;
+      case FieldKind::real: *static_cast<double*>(f.at) = number<double>(w); break;
+      case FieldKind::axis: *static_cast<Axis*>(f.at) = Axis(number<int>(w)); break;
+      case FieldKind::axes: axis_list(*static_cast<Axes*>(f.at), w); break;
+      case FieldKind::perm: axis_list(*static_cast<Perm*>(f.at), w); break;
+      case FieldKind::shape: {
+        Shape shape;
+        each(w, [&](std::string_view d) { shape.push_back(d == "-1" ? Dim(-1) : parse_dim(d)); });
+        *static_cast<Shape*>(f.at) = shape;
+        break;
+      }
+      case FieldKind::ints: {
+        Ints ints;
+        each(w, [&](std::string_view i) { ints.push_back(number<int64_t>(i)); });
+        *static_cast<Ints*>(f.at) = ints;
+        break;
+      }
+      case FieldKind::dtype: {
+        auto type = parse_dtype(w);
+        if (!type) bad("an element type");
+        *static_cast<DType*>(f.at) = *type;
+        break;
+      }
+      case FieldKind::choice: choice(f, w); break;
+      case FieldKind::text:
+        if (w.size() < 2 || w[0] != '"') bad("text in quotes");
+        *static_cast<std::string_view*>(f.at) = w.substr(1, w.size() - 2);
+        break;
+      case FieldKind::scalar: *static_cast<Scalar*>(f.at) = scalar(w); break;
+    }
+  }
+  template <class List>
+  void axis_list(List& out, std::string_view w) const {
+    List list;
+    each(w, [&](std::string_view i) { list.push_back(Axis(number<int>(i))); });
+    out = list;
+  }
+  void choice(const Field& f, std::string_view w) const {
+    for (size_t i = 0; i < f.choices.size(); ++i)
+      if (f.choices[i] == w) {
+        *static_cast<uint8_t*>(f.at) = static_cast<uint8_t>(i);
+        return;
+      }
+    bad(format("one of {}", join(f.choices, ", ")));
+  }
+};
+
+}  // namespace
+
+std::string to_text(const AttrKind& kind, const void* value) {
+  std::vector<char> plain(kind.size);
+  kind.init(plain.data());
+  FieldList fields = list_fields(kind, const_cast<void*>(value));
+  FieldList defaults = list_fields(kind, plain.data());
+  std::string text;
+  for (size_t i = 0; i < fields.items.size(); ++i) {
+    const Field &f = fields.items[i], &d = defaults.items[i];
+    if (f.set && !*f.set) continue;
+    std::string shown = value_text(f);
+    bool is_default = !f.required && (d.set ? *d.set : true) && shown == value_text(d);
+    if (is_default) continue;
+    if (!text.empty()) text += ", ";
+    text += format("{}={}", f.name, shown);
+  }
+  return text;
+}
+
+void parse_attrs(const AttrKind& kind, void* value, std::string_view text, std::string_view op) {
+  FieldList fields = list_fields(kind, value);
+  AttrParser parser{op, "", text};
+  for (parser.skip(); !parser.text.empty(); parser.skip()) {
+    size_t equals = parser.text.find('=');
+    if (equals == parser.text.npos) fail("{}: attributes are written name=value, found '{}'", op, parser.text);
+    parser.field = parser.text.substr(0, equals);
+    parser.text.remove_prefix(equals + 1);
+    const Field* found = nullptr;
+    for (const Field& f : fields.items)
+      if (f.name == parser.field) found = &f;
+    if (!found) fail("{}: there is no attribute '{}'", op, parser.field);
+    if (found->set) *found->set = true;
+    parser.value(*found);
+  }
+}
+
+}  // namespace tn

@@ -1,0 +1,216 @@
+#include "ir/emit.h"
+
+#include "base/error.h"
+
+#include <cmath>
+#include <cstring>
+
+namespace tn {
+
+namespace ops {
+extern const OpDef astype;
+}
+
+void check_kind(std::string_view op, KindSet accepted, DType type) {
+  if (accepts(accepted, type)) return;
+  fail(Fault::type, "{}: element type {} is not supported: it takes {} types", op, type, to_text(accepted));
+}
+
+Tensor cast_to(const Tensor& x, DType type) {
+  if (x.dtype() == type) return x;
+  if (is_scalar(*x.node()) && x.node()->weak) return make_scalar(scalar_value(*x.node()), type, false);
+  return call_with(ops::astype, {x}, &type)[0];
+}
+
+/// Refuses numbers that the element type cannot hold, where wrapping would surprise.
+static void check_fits(std::string_view op, const Scalar& s, DType type) {
+  if (!is_integer(type) || !s.is_integral()) return;
+  int bits = static_cast<int>(size_of(type)) * 8;
+  bool fits;
+  if (s.kind == Kind::natural) fits = type == DType::u64;
+  else if (kind_of(type) == Kind::natural)
+    fits = s.integer >= 0 && (bits == 64 || s.integer < int64_t{1} << bits);
+  else
+    fits = bits == 64 || (s.integer >= -(int64_t{1} << (bits - 1)) && s.integer < int64_t{1} << (bits - 1));
+  if (!fits) fail("{}: the number {} does not fit {}", op, s.integer, type);
+}
+
+static bool is_weak(const Tensor& t) { return t && is_scalar(*t.node()) && t.node()->weak; }
+
+DType promote_all(Tensors& in, std::string_view op, KindSet accepted, bool to_inexact_type) {
+  bool strong = false;
+  DType type = DType::b1;
+  Kind widest = Kind::boolean;
+  for (const Tensor& t : in) {
+    if (!t) continue;
+    if (is_weak(t)) {
+      Kind kind = scalar_value(*t.node()).kind;
+      if (widest < kind) widest = kind;
+    } else {
+      type = strong ? promote(type, t.dtype()) : t.dtype();
+      strong = true;
+    }
+  }
+  type = strong ? promote_weak(type, widest) : default_dtype(widest);
+  if (to_inexact_type) type = to_inexact(type);
+  check_kind(op, accepted, type);
+  for (Tensor& t : in) {
+    if (!t || (t.dtype() == type && !is_weak(t))) continue;
+    if (is_weak(t)) check_fits(op, scalar_value(*t.node()), type);
+    t = cast_to(t, type);
+  }
+  return type;
+}
+
+/// Converts the operands of an elementwise op to what it computes on.
+static void convert_operands(const OpDef& op, Tensors& in) {
+  switch (op.operands) {
+    case Operands::as_given:
+      for (Tensor& t : in)
+        if (is_weak(t)) t = make_scalar(scalar_value(*t.node()), t.dtype(), false);
+      return;
+    case Operands::same: promote_all(in, op.name, op.types); return;
+    case Operands::inexact: promote_all(in, op.name, op.types, true); return;
+    case Operands::select: {
+      Tensors rest(in.begin() + 1, in.end());
+      promote_all(rest, op.name, op.types);
+      in[0] = cast_to(in[0], DType::b1);
+      std::copy(rest.begin(), rest.end(), in.begin() + 1);
+    }
+  }
+}
+
+Tensors emit_all(const OpDef& op, std::span<const Tensor> in, const void* attrs) {
+  const Attrs* interned = intern(*op.attrs, attrs);
+  constexpr size_t kFew = 8;
+  Edge few_edges[kFew];
+  TypeRef few_types[kFew];
+  std::vector<Edge> many_edges(in.size() > kFew ? in.size() : 0);
+  std::vector<TypeRef> many_types(many_edges.size());
+  Edge* edges = in.size() > kFew ? many_edges.data() : few_edges;
+  TypeRef* types = in.size() > kFew ? many_types.data() : few_types;
+  size_t n = 0;
+  for (const Tensor& t : in) {
+    if (!t) fail(Fault::type, "{}: operand {} is missing", op.name, n);
+    edges[n] = {t.node(), t.index()};
+    types[n++] = type_of(t);
+  }
+  Types out = infer_types(op, interned, {types, n});
+  std::vector<TypeRef> kept(out.begin(), out.end());  // recording may flush, and a flush may infer
+  Node* node = record(op, interned, {edges, n}, kept);
+  Tensors results;
+  results.reserve(kept.size());
+  for (uint32_t i = 0; i < kept.size(); ++i) {
+    if (i) retain(node);
+    results.emplace_back(node, i);
+  }
+  return results;
+}
+
+Tensor emit(const OpDef& op, std::initializer_list<Tensor> in) {
+  return emit_all(op, {in.begin(), in.size()}, nullptr)[0];
+}
+
+Tensors call_with(const OpDef& op, Tensors in, void* attrs) {
+  if (op.prepare) op.prepare(attrs, in);
+  if (!op.recorded) return op.body(attrs, in);
+  if (op.is_elementwise()) convert_operands(op, in);
+  for (Tensor& t : in)
+    if (is_weak(t)) t = make_scalar(scalar_value(*t.node()), t.dtype(), false);
+  while (!in.empty() && !in.back()) in.pop_back();  // absent optional operands stand at the end
+  return emit_all(op, in, attrs);
+}
+
+static Tensor to_tensor(const Operand& operand) {
+  if (operand.tensor) return *operand.tensor;
+  if (operand.absent) return {};
+  return make_scalar(operand.scalar, default_dtype(operand.scalar.kind), true);
+}
+
+Tensors call(const OpDef& op, std::span<const Operand* const> in, const void* const* fields) {
+  Tensors tensors;
+  tensors.reserve(in.size());
+  for (size_t i = 0; i < in.size(); ++i) {
+    tensors.push_back(to_tensor(*in[i]));
+    bool optional = static_cast<int>(i) < op.args.size() ? op.args[static_cast<int>(i)].optional : op.has_list();
+    if (!tensors.back() && !optional)
+      fail(Fault::type, "{}: operand {} is missing", op.name, op.args[static_cast<int>(i)].name);
+  }
+  alignas(16) char attrs[2048];
+  invariant(op.attrs->size <= sizeof attrs, "{}: attributes of {} bytes", op.name, op.attrs->size);
+  pack(*op.attrs, attrs, fields);
+  return call_with(op, std::move(tensors), attrs);
+}
+
+namespace {
+
+/// What an elementwise call on these operand types records, when nothing has to be converted.
+struct Direct {
+  const OpDef* op = nullptr;
+  const void *a = nullptr, *b = nullptr;  // a type, or the kind of a scalar
+  TypeRef out = nullptr;
+  DType scalar = DType::f32;              // what scalars become
+};
+
+constexpr char kScalarKeys[5] = {};  // their addresses stand for "a scalar of this kind"
+
+const void* key_of(const Operand& operand) {
+  if (!operand.tensor) return &kScalarKeys[static_cast<int>(operand.scalar.kind)];
+  return is_weak(*operand.tensor) ? nullptr : type_of(*operand.tensor);
+}
+
+Direct& direct_entry(const OpDef& op, const void* a, const void* b) {
+  thread_local auto& table = *new std::array<Direct, 512>;
+  auto at = reinterpret_cast<uintptr_t>(&op) / 64 * 31 + reinterpret_cast<uintptr_t>(a) / 16 * 7 +
+            reinterpret_cast<uintptr_t>(b) / (b && reinterpret_cast<uintptr_t>(b) > 4096 ? 16 : 1);
+  return table[at % 512];
+}
+
+/// The result when the call is known to need no conversion; a null tensor otherwise.
+Tensor call_direct(const Direct& known, std::span<const Operand* const> in) {
+  Edge edges[2];
+  Tensor scalars[2];
+  for (size_t i = 0; i < in.size(); ++i) {
+    if (in[i]->tensor) {
+      edges[i] = {in[i]->tensor->node(), in[i]->tensor->index()};
+    } else {
+      scalars[i] = make_scalar(in[i]->scalar, known.scalar, false);
+      edges[i] = {scalars[i].node(), 0};
+    }
+  }
+  return {record(*known.op, nullptr, {edges, in.size()}, {&known.out, 1}), 0};
+}
+
+/// Remembers how `in` was recorded if operands went in as they were.
+void remember(Direct& entry, const OpDef& op, std::span<const Operand* const> in, const void* a, const void* b,
+              const Tensor& result) {
+  Node* node = result.node();
+  if (node->op != &op || node->ins != in.size() || result.index()) return;
+  DType scalar = DType::f32;
+  for (size_t i = 0; i < in.size(); ++i) {
+    Node* operand = node->inputs()[i].node;
+    if (in[i]->tensor && operand != in[i]->tensor->node()) return;
+    if (!in[i]->tensor) {
+      if (is_integer(operand->slots()[0].type->dtype) && size_of(operand->slots()[0].type->dtype) < 8) return;
+      scalar = operand->slots()[0].type->dtype;
+    }
+  }
+  entry = {&op, a, b, type_of(result), scalar};
+}
+
+}  // namespace
+
+Tensor call_one(const OpDef& op, std::span<const Operand* const> in, const void* const* fields) {
+  bool simple = op.is_elementwise() && op.attrs->fields == 0 && !op.prepare && in.size() <= 2 && !in[0]->absent &&
+                (in.size() == 1 || !in[1]->absent);
+  if (!simple) return std::move(call(op, in, fields)[0]);
+  const void* a = key_of(*in[0]);
+  const void* b = in.size() == 2 ? key_of(*in[1]) : &op;
+  Direct& entry = direct_entry(op, a, b);
+  if (entry.op == &op && entry.a == a && entry.b == b && a && b) return call_direct(entry, in);
+  Tensor result = std::move(call(op, in, fields)[0]);
+  if (a && b && result.node()->is_pending()) remember(direct_entry(op, a, b), op, in, a, b, result);
+  return result;
+}
+
+}  // namespace tn

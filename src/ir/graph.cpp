@@ -1,0 +1,166 @@
+#include "ir/graph.h"
+
+#include "base/error.h"
+#include "ir/walk.h"
+
+namespace tn {
+
+std::vector<TypeRef> Graph::in_types(const GraphOp& op) const {
+  std::vector<TypeRef> list;
+  for (Val v : in(op)) list.push_back(types[static_cast<size_t>(v)]);
+  return list;
+}
+
+Val Graph::add_input(std::string input_name, TypeRef type) {
+  invariant(ops.empty(), "graph {}: inputs come before ops", name);
+  input_names.push_back(std::move(input_name));
+  types.push_back(type);
+  return values() - 1;
+}
+
+Val Graph::add(const OpDef& op, const Attrs* attrs, std::span<const Val> in, Types out, Loc loc) {
+  GraphOp added{&op, attrs, {}, loc, static_cast<int32_t>(operands.size()), static_cast<int32_t>(in.size()),
+                values(), static_cast<int32_t>(out.size())};
+  operands.insert(operands.end(), in.begin(), in.end());
+  types.insert(types.end(), out.begin(), out.end());
+  ops.push_back(added);
+  return added.out;
+}
+
+Val Graph::add_constant(const Scalar& value, TypeRef type, Loc loc) {
+  Val v = add(scalar_leaf, nullptr, {}, {&type, 1}, loc);
+  ops.back().scalar = value;
+  return v;
+}
+
+Captured capture(std::span<const Tensor> params, std::span<const Tensor> outputs) {
+  std::lock_guard lock(walk_mutex());
+  Walk found;
+  walk(outputs, found);
+  Captured result;
+  Graph& graph = result.graph;
+  std::vector<Val> value_of;  // by the walk's numbering
+  auto number = [&](Node* node, Val first) {
+    value_of.resize(std::max(value_of.size(), size_t{node->index} + node->outs), kNoVal);
+    for (int i = 0; i < node->outs; ++i) value_of[node->index + static_cast<size_t>(i)] = first + i;
+  };
+  for (const Tensor& p : params) {
+    Val v = graph.add_input(format("x{}", graph.inputs()), type_of(p));
+    for (Node* leaf : found.leaves)
+      if (leaf == p.node()) number(leaf, v);
+  }
+  for (Node* leaf : found.leaves) {
+    if (is_scalar(*leaf) || (leaf->index < value_of.size() && value_of[leaf->index] != kNoVal)) continue;
+    if (leaf->op == &param_leaf) fail("capture: the result depends on a parameter of another trace");
+    Val first = graph.values();
+    for (uint32_t i = 0; i < leaf->outs; ++i) {
+      graph.add_input(format("x{}", graph.inputs()), leaf->slots()[i].type);
+      retain(leaf);
+      result.leaves.emplace_back(leaf, i);
+    }
+    number(leaf, first);
+  }
+  for (Node* leaf : found.leaves)
+    if (is_scalar(*leaf))
+      number(leaf, graph.add_constant(scalar_value(*leaf), leaf->slots()[0].type, leaf->loc));
+  for (Node* node : found.nodes) {
+    std::vector<Val> in;
+    for (int i = 0; i < node->ins; ++i) {
+      const Edge& edge = node->inputs()[i];
+      in.push_back(value_of[edge.node->index + edge.index]);
+    }
+    std::vector<TypeRef> types;
+    for (int i = 0; i < node->outs; ++i) types.push_back(node->slots()[i].type);
+    number(node, graph.add(*node->op, node->attrs, in, types, node->loc));
+  }
+  for (const Tensor& t : outputs) graph.outputs.push_back(value_of[t.node()->index + t.index()]);
+  return result;
+}
+
+Tensors replay(const Graph& graph, std::span<const Tensor> args) {
+  invariant(static_cast<int>(args.size()) == graph.inputs(), "replay of {}: {} inputs given, {} wanted",
+            graph.name, args.size(), graph.inputs());
+  Tensors values(args.begin(), args.end());
+  for (const GraphOp& op : graph.ops) {
+    if (op.op == &scalar_leaf) {
+      values.push_back(make_scalar(op.scalar, graph.types[static_cast<size_t>(op.out)]->dtype, false));
+      continue;
+    }
+    Tensors in;
+    for (Val v : graph.in(op)) in.push_back(values[static_cast<size_t>(v)]);
+    for (Tensor& t : emit_all(*op.op, in, op.attr_data())) values.push_back(std::move(t));
+  }
+  Tensors out;
+  for (Val v : graph.outputs) out.push_back(values[static_cast<size_t>(v)]);
+  return out;
+}
+
+void verify(const Graph& graph, std::string_view stage) {
+  Val next = graph.inputs();
+  for (const GraphOp& op : graph.ops) {
+    invariant(op.out == next, "{}: {}: results are not numbered in order", stage, op.op->name);
+    for (Val v : graph.in(op))
+      invariant(v >= 0 && v < op.out, "{}: {}: operand %{} is not defined before", stage, op.op->name, v);
+    next += op.outs;
+    if (op.op == &scalar_leaf) continue;
+    std::span<const TypeRef> types = infer_types(*op.op, op.attrs, graph.in_types(op));
+    Types given = graph.out_types(op);
+    invariant(std::equal(types.begin(), types.end(), given.begin(), given.end()),
+              "{}: {}: inferred {} but the graph says {}", stage, op.op->name, *types[0], *given[0]);
+  }
+  for (Val v : graph.outputs) invariant(v >= 0 && v < next, "{}: output %{} is not defined", stage, v);
+}
+
+/// Appends `body` to `out`, its inputs standing for `args`; returns its outputs.
+static std::vector<Val> append(Graph& out, const Graph& body, std::span<const Val> args, Loc loc) {
+  std::vector<Val> value(args.begin(), args.end());
+  for (const GraphOp& op : body.ops) {
+    std::vector<Val> in;
+    for (Val v : body.in(op)) in.push_back(value[static_cast<size_t>(v)]);
+    Val first = out.add(*op.op, op.attrs, in, body.out_types(op), loc);
+    out.ops.back().scalar = op.scalar;
+    for (int i = 0; i < op.outs; ++i) value.push_back(first + i);
+  }
+  std::vector<Val> results;
+  for (Val v : body.outputs) results.push_back(value[static_cast<size_t>(v)]);
+  return results;
+}
+
+/// The body of a composite as a graph over its operand types.
+static Graph body_graph(const OpDef& op, const void* attrs, Types in) {
+  Tensors params;
+  for (TypeRef type : in) params.push_back(make_param(type));
+  Tensors args = params;
+  args.resize(std::max(args.size(), static_cast<size_t>(op.args.size())));  // absent optional operands
+  Captured body = capture(params, op.body(attrs, args));
+  invariant(body.leaves.empty(), "{}: its body uses data that is not an operand", op.name);
+  return expand_composites(body.graph);
+}
+
+Graph expand_composites(const Graph& graph) {
+  bool any = false;
+  for (const GraphOp& op : graph.ops) any |= op.op->body != nullptr;
+  if (!any) return graph;
+  Graph out;
+  out.name = graph.name;
+  for (int i = 0; i < graph.inputs(); ++i)
+    out.add_input(graph.input_names[static_cast<size_t>(i)], graph.types[static_cast<size_t>(i)]);
+  std::vector<Val> value;
+  for (int i = 0; i < graph.inputs(); ++i) value.push_back(i);
+  for (const GraphOp& op : graph.ops) {
+    std::vector<Val> in;
+    for (Val v : graph.in(op)) in.push_back(value[static_cast<size_t>(v)]);
+    if (op.op->body) {
+      Graph body = body_graph(*op.op, op.attr_data(), graph.in_types(op));
+      for (Val v : append(out, body, in, op.loc)) value.push_back(v);
+      continue;
+    }
+    Val first = out.add(*op.op, op.attrs, in, graph.out_types(op), op.loc);
+    out.ops.back().scalar = op.scalar;
+    for (int i = 0; i < op.outs; ++i) value.push_back(first + i);
+  }
+  for (Val v : graph.outputs) out.outputs.push_back(value[static_cast<size_t>(v)]);
+  return out;
+}
+
+}  // namespace tn

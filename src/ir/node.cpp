@@ -1,0 +1,207 @@
+#include "ir/node.h"
+
+#include "base/error.h"
+
+#include <cstdlib>
+#include <new>
+
+namespace tn {
+
+constinit const OpDef scalar_leaf = [] {
+  OpDef op;
+  op.name = "constant", op.doc = "A number known when the graph was recorded.", op.attrs = &attr_kind<ScalarAttrs>;
+  return op;
+}();
+constinit const OpDef param_leaf = [] {
+  OpDef op;
+  op.name = "param", op.doc = "A parameter of a traced function.";
+  return op;
+}();
+
+void (*after_record)(Node*) = nullptr;
+
+namespace {
+
+/// Freed nodes by size, kept per thread. Nodes are small and short-lived; the general allocator is too slow for them.
+struct NodePool {
+  static constexpr size_t kStep = 16, kLargest = 512;
+  struct Free {
+    Free* next;
+  };
+  Free* free[kLargest / kStep + 1] = {};
+  char* bump = nullptr;
+  size_t left = 0;
+
+  void* take(size_t bytes) {
+    if (bytes > kLargest) return ::operator new(bytes);
+    size_t place = (bytes + kStep - 1) / kStep;
+    if (Free* found = free[place]) {
+      free[place] = found->next;
+      return found;
+    }
+    size_t size = place * kStep;
+    if (left < size) {
+      left = 64 * 1024;
+      bump = static_cast<char*>(::operator new(left));  // slabs are kept for the life of the process
+    }
+    char* at = bump;
+    bump += size, left -= size;
+    return at;
+  }
+  void give(void* at, size_t bytes) {
+    if (bytes > kLargest) return ::operator delete(at);
+    size_t place = (bytes + kStep - 1) / kStep;
+    free[place] = new (at) Free{free[place]};
+  }
+};
+
+// Never destroyed: tensors may be released after a thread's other thread-local objects are gone.
+NodePool& node_pool() {
+  thread_local NodePool* pool = new NodePool;
+  return *pool;
+}
+
+uint64_t next_sequence() {
+  static std::atomic<uint64_t> blocks{0};
+  thread_local uint64_t next = 0, end = 0;
+  if (next == end) {
+    next = blocks.fetch_add(1024, std::memory_order_relaxed);
+    end = next + 1024;
+  }
+  return next++;
+}
+
+size_t bytes_of(int outs, int ins, bool scalar) {
+  return sizeof(Node) + static_cast<size_t>(outs) * sizeof(Slot) + static_cast<size_t>(ins) * sizeof(Edge) +
+         (scalar ? sizeof(Scalar) : 0);
+}
+
+Node* make_node(const OpDef* op, const Attrs* attrs, int ins, Types out, bool scalar = false) {
+  void* memory = node_pool().take(bytes_of(static_cast<int>(out.size()), ins, scalar));
+  Node* node = new (memory) Node{};
+  node->refs.store(1, std::memory_order_relaxed);
+  node->ins = static_cast<uint16_t>(ins);
+  node->outs = static_cast<uint16_t>(out.size());
+  node->op = op, node->attrs = attrs;
+  node->sequence = next_sequence();
+  node->loc = current_loc;
+  for (size_t i = 0; i < out.size(); ++i) new (node->slots() + i) Slot{out[i], nullptr, 0};
+  return node;
+}
+
+/// True when the caller held the last reference. A sole owner needs no atomic subtraction.
+bool drop(Node* node) noexcept {
+  return node->refs.load(std::memory_order_acquire) == 1 ||
+         node->refs.fetch_sub(1, std::memory_order_acq_rel) == 1;
+}
+
+}  // namespace
+
+bool Node::is_pending() const {
+  if (op == nullptr || op == &scalar_leaf || op == &param_leaf) return false;
+  for (int i = 0; i < outs; ++i)
+    if (!slots()[i].data.load(std::memory_order_acquire)) return true;
+  return false;
+}
+
+Node* record(const OpDef& op, const Attrs* attrs, std::span<const Edge> in, Types out) {
+  invariant(in.size() < 65536, "{}: too many operands", op.name);
+  Node* node = make_node(&op, attrs, static_cast<int>(in.size()), out);
+  Edge* edges = node->inputs();
+  for (size_t i = 0; i < in.size(); ++i) {
+    edges[i] = in[i];
+    retain(in[i].node);
+  }
+  if (after_record) after_record(node);
+  return node;
+}
+
+Tensor make_scalar(const Scalar& value, DType type, bool weak) {
+  thread_local TypeRef types[kDTypes] = {};
+  TypeRef& scalar_type = types[static_cast<int>(type)];
+  if (!scalar_type) scalar_type = intern(type, {});
+  Node* node = make_node(&scalar_leaf, nullptr, 0, {&scalar_type, 1}, true);
+  node->weak = weak;
+  new (node->inputs()) Scalar(value);
+  return {node, 0};
+}
+
+const Scalar& scalar_value(const Node& node) {
+  return *reinterpret_cast<const Scalar*>(const_cast<Node&>(node).inputs());
+}
+
+Tensor make_param(TypeRef type) { return {make_node(&param_leaf, nullptr, 0, {&type, 1}), 0}; }
+
+Tensor make_data(BufferRef buffer, int64_t offset, TypeRef type) {
+  Node* node = make_node(nullptr, nullptr, 0, {&type, 1});
+  materialise(node->slots()[0], std::move(buffer), offset);
+  return {node, 0};
+}
+
+void materialise(Slot& slot, BufferRef data, int64_t offset) {
+  slot.offset = offset;
+  Buffer* buffer = data.get();
+  buffer->refs.fetch_add(1, std::memory_order_relaxed);
+  slot.data.store(buffer, std::memory_order_release);
+}
+
+/// Releases the operands of `node` onto the list of the dead.
+static void unlink(Node* node, Node*& dead) noexcept {
+  Edge* edges = node->inputs();
+  for (int i = 0; i < node->ins; ++i) {
+    if (!edges[i].node || !drop(edges[i].node)) continue;
+    edges[i].node->next_dead = dead;
+    dead = edges[i].node;
+  }
+}
+
+static void bury(Node* dead) noexcept {
+  while (dead) {
+    Node* node = dead;
+    dead = node->next_dead;
+    size_t bytes = bytes_of(node->outs, node->ins, is_scalar(*node));
+    unlink(node, dead);
+    for (int i = 0; i < node->outs; ++i)
+      BufferRef::adopt_reference(node->slots()[i].data.load(std::memory_order_acquire)).reset();
+    node_pool().give(node, bytes);
+  }
+}
+
+void release(Node* node) noexcept {
+  if (!drop(node)) return;
+  node->next_dead = nullptr;
+  bury(node);
+}
+
+void drop_inputs(Node& node) {
+  Node* dead = nullptr;
+  // The size of the node's memory follows from `ins`, so the edges stay counted but empty.
+  Edge* edges = node.inputs();
+  for (int i = 0; i < node.ins; ++i) {
+    Node* operand = std::exchange(edges[i].node, nullptr);
+    if (!operand || !drop(operand)) continue;
+    operand->next_dead = dead;
+    dead = operand;
+  }
+  bury(dead);
+}
+
+void Tensor::retain() const noexcept {
+  if (node_) tn::retain(node_);
+}
+void Tensor::release() noexcept {
+  if (node_) tn::release(node_);
+}
+
+const Shape& Tensor::shape() const { return type_of(*this)->shape; }
+DType Tensor::dtype() const { return type_of(*this)->dtype; }
+
+int64_t Tensor::dim(int axis) const {
+  return shape()[normal_axis(axis, rank(), "dim")].value();
+}
+int64_t Tensor::size() const { return shape().elements().value(); }
+int64_t Tensor::bytes() const { return size() * size_of(dtype()); }
+
+Tensor Tensor::from_scalar(const Scalar& value) { return make_scalar(value, default_dtype(value.kind), false); }
+
+}  // namespace tn

@@ -1,0 +1,108 @@
+#include "ir/opdef.h"
+
+#include "base/error.h"
+#include "base/hash.h"
+#include "ir/emit.h"
+
+#include <algorithm>
+#include <unordered_map>
+
+namespace tn {
+
+const OpDef* find_op(std::string_view name) {
+  static const auto& by_name = *[] {
+    auto* map = new std::unordered_map<std::string_view, const OpDef*>;
+    for (const OpDef* op : op_table()) {
+      map->emplace(op->name, op);
+      for (std::string_view alias : op->aliases) map->emplace(alias, op);
+    }
+    map->emplace(scalar_leaf.name, &scalar_leaf);
+    return map;
+  }();
+  auto found = by_name.find(name);
+  return found == by_name.end() ? nullptr : found->second;
+}
+
+static Type infer_elementwise(const OpDef& op, const void* attrs, Types in) {
+  DType type = in.back()->dtype;
+  Shape shape = in[0]->shape;
+  for (size_t i = 1; i < in.size(); ++i) {
+    shape = broadcast(shape, in[i]->shape, op.name);
+    if (in[i]->dtype != type)
+      fail(Fault::type, "{}: operands have different element types: {} and {}", op.name, *in[i], *in.back());
+  }
+  bool selects = op.operands == Operands::select;
+  if (in[0]->dtype != (selects ? DType::b1 : type))
+    fail(Fault::type, "{}: operands have different element types: {} and {}", op.name, *in[0], *in.back());
+  check_kind(op.name, op.types, type);
+  switch (op.result) {
+    case ResultType::operand: break;
+    case ResultType::boolean: type = DType::b1; break;
+    case ResultType::real: type = real_of(type); break;
+    case ResultType::given:
+      for (const Field& f : list_fields(*op.attrs, const_cast<void*>(attrs)).items)
+        if (f.kind == FieldKind::dtype) type = *static_cast<DType*>(f.at);
+  }
+  return {type, shape};
+}
+
+static Type infer_reduction(const OpDef& op, const void* attrs, const Type& in) {
+  Axes axes;
+  bool keepdims;
+  op.reduce_axes(attrs, axes, keepdims);
+  Type out{in.dtype, {}};
+  check_kind(op.name, op.types, in.dtype);
+  for (int i = 0; i < in.rank(); ++i) {
+    if (!axes.has(i)) out.shape.push_back(in.shape[i]);
+    else if (keepdims) out.shape.push_back(1);
+  }
+  return out;
+}
+
+/// Runs the body on parameters of the operand types and reads off the result types.
+static TypeList infer_composite(const OpDef& op, const void* attrs, Types in) {
+  Tensors params;
+  for (TypeRef type : in) params.push_back(type ? make_param(type) : Tensor());
+  std::vector<Type> out;
+  for (const Tensor& t : op.body(attrs, params)) out.push_back(*type_of(t));
+  return out;
+}
+
+static TypeList infer(const OpDef& op, const void* attrs, Types in) {
+  if (op.infer) return op.infer(attrs, in);
+  switch (op.family) {
+    case Family::elementwise: return infer_elementwise(op, attrs, in);
+    case Family::reduction: return infer_reduction(op, attrs, *in[0]);
+    case Family::movement: return Type{in[0]->dtype, op.view(attrs, *in[0]).shape};
+    default: return infer_composite(op, attrs, in);
+  }
+}
+
+namespace {
+
+struct MemoEntry {
+  const OpDef* op = nullptr;
+  const Attrs* attrs = nullptr;
+  std::vector<TypeRef> in, out;
+};
+
+constexpr size_t kMemoSize = 1024;  // direct-mapped
+
+}  // namespace
+
+std::span<const TypeRef> infer_types(const OpDef& op, const Attrs* attrs, Types in) {
+  thread_local auto& memo = *new std::array<MemoEntry, kMemoSize>;
+  uint64_t hash = combine(reinterpret_cast<uintptr_t>(&op), reinterpret_cast<uintptr_t>(attrs));
+  for (TypeRef type : in) hash = combine(hash, reinterpret_cast<uintptr_t>(type));
+  MemoEntry& entry = memo[hash % kMemoSize];
+  if (entry.op == &op && entry.attrs == attrs && std::equal(in.begin(), in.end(), entry.in.begin(), entry.in.end()))
+    return entry.out;
+  TypeList types = infer(op, attrs ? attrs->data : nullptr, in);
+  std::vector<TypeRef> out;
+  for (const Type& type : types.items) out.push_back(intern(type));
+  // `infer` may have used this entry for ops inside a body: fill it only now.
+  entry = {&op, attrs, {in.begin(), in.end()}, std::move(out)};
+  return entry.out;
+}
+
+}  // namespace tn

@@ -1,0 +1,30 @@
+#include "ir/place.h"
+
+#include "base/error.h"
+
+#include <string_view>
+
+namespace tn {
+
+Place (*resolve_host_place)(uint32_t id) = nullptr;
+
+Place resolve(Loc loc) {
+  if (!loc) return {};
+  if (loc.is_host()) return resolve_host_place ? resolve_host_place(loc.host_id()) : Place{};
+  auto at = std::bit_cast<std::source_location>(loc.bits);
+  return {at.file_name(), at.function_name(), static_cast<int>(at.line())};
+}
+
+std::string to_text(Loc loc) {
+  Place place = resolve(loc);
+  if (place.file.empty()) return "";
+  std::string text = format("{}:{}", place.file, place.line);
+  return place.function.empty() ? text : text + ", in " + place.function;
+}
+
+static std::string place_of_current_call() { return to_text(current_loc); }
+
+/// Errors ask for the user's place through base/, which cannot see this layer.
+static const bool kInstalled = (user_place = place_of_current_call, true);
+
+}  // namespace tn

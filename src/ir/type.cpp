@@ -1,0 +1,125 @@
+#include "ir/type.h"
+
+#include "base/error.h"
+#include "base/hash.h"
+
+#include <mutex>
+#include <unordered_set>
+
+namespace tn {
+
+void fail_too_long(const char* what, int64_t count) {
+  fail("{}: {} entries, but tensors have at most {} axes", what, count, kMaxRank);
+}
+
+bool Shape::is_const() const {
+  for (Dim d : *this)
+    if (!d.is_const()) return false;
+  return true;
+}
+
+Dim Shape::elements() const {
+  Dim product = 1;
+  for (Dim d : *this) {
+    if (d == Dim(0)) return 0;  // an empty tensor is empty however large its other axes are
+  }
+  for (Dim d : *this) product = product * d;
+  return product;
+}
+
+bool Axes::has(int axis) const {
+  for (Axis a : *this)
+    if (a.i == axis) return true;
+  return false;
+}
+
+uint64_t hash_of(const Shape& shape, uint64_t seed) {
+  uint64_t hash = combine(seed, static_cast<uint64_t>(shape.rank()));
+  for (Dim d : shape) hash = combine(hash, static_cast<uint64_t>(d.raw));
+  return hash;
+}
+
+namespace {
+
+struct Hasher {
+  using is_transparent = void;
+  size_t operator()(const Type& t) const { return hash_of(t.shape, static_cast<uint64_t>(t.dtype)); }
+  size_t operator()(const InternedType* t) const { return t->hash; }
+};
+struct Same {
+  using is_transparent = void;
+  bool operator()(const InternedType* a, const InternedType* b) const { return a == b; }
+  bool operator()(const Type& a, const InternedType* b) const { return a == *b; }
+  bool operator()(const InternedType* a, const Type& b) const { return *a == b; }
+};
+
+}  // namespace
+
+TypeRef intern(const Type& type) {
+  static auto& mutex = *new std::mutex;
+  static auto& table = *new std::unordered_set<const InternedType*, Hasher, Same>;
+  thread_local TypeRef last = nullptr;
+  if (last && *last == type) return last;
+  for (Dim d : type.shape)
+    if (d.is_inferred()) fail("shape {}: negative dimensions are not allowed here", type.shape);
+  Dim elements = type.shape.elements();  // fails on overflow, before anything is remembered
+  std::lock_guard lock(mutex);
+  auto found = table.find(type);
+  if (found == table.end()) {
+    auto* made = new InternedType{type, Hasher{}(type), elements.is_const() ? elements.raw : -1};
+    int64_t bytes;
+    if (elements.is_const() && __builtin_mul_overflow(elements.raw, size_of(type.dtype), &bytes)) {
+      delete made;
+      fail(Fault::memory, "{}: more bytes than fit 64 bits", type);
+    }
+    found = table.insert(made).first;
+  }
+  return last = *found;
+}
+
+std::string to_text(const Shape& shape) {
+  std::string text = "[";
+  for (int i = 0; i < shape.rank(); ++i) {
+    if (i) text += ',';
+    text += shape[i].is_inferred() ? "-1" : to_text(shape[i]);
+  }
+  return text + "]";
+}
+
+std::string to_text(const Type& type) { return std::string(info(type.dtype).text) + to_text(type.shape); }
+
+std::optional<Type> parse_type(std::string_view& text) {
+  size_t open = text.find('[');
+  if (open == text.npos) return {};
+  std::optional<DType> dtype = parse_dtype(text.substr(0, open));
+  size_t close = text.find(']', open);
+  if (!dtype || close == text.npos) return {};
+  Type type{*dtype, {}};
+  std::string_view dims = text.substr(open + 1, close - open - 1);
+  int depth = 0;
+  for (size_t from = 0, at = 0; at <= dims.size() && !dims.empty(); ++at) {
+    if (at < dims.size()) depth += (dims[at] == '(') - (dims[at] == ')');
+    if (at < dims.size() && (dims[at] != ',' || depth)) continue;
+    type.shape.push_back(parse_dim(dims.substr(from, at - from)));
+    from = at + 1;
+  }
+  text.remove_prefix(close + 1);
+  return type;
+}
+
+Shape broadcast(const Shape& a, const Shape& b, std::string_view op) {
+  const Shape& longer = a.rank() >= b.rank() ? a : b;
+  const Shape& shorter = a.rank() >= b.rank() ? b : a;
+  Shape out = longer;
+  int shift = longer.rank() - shorter.rank();
+  for (int i = 0; i < shorter.rank(); ++i) {
+    Dim x = longer[i + shift], y = shorter[i];
+    if (x == y || y == Dim(1)) continue;
+    if (x == Dim(1)) out[i + shift] = y;
+    else
+      fail("{}: shapes do not broadcast: {} and {}: axis {} is {} and {}", op, a, b, i + shift, x, y);
+  }
+  return out;
+}
+
+}  // namespace tn

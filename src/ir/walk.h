@@ -1,0 +1,24 @@
+#pragma once
+// Walks over recorded nodes: iterative, without hash maps. Marks live in the nodes, so one walk at a time.
+#include "ir/node.h"
+
+#include <mutex>
+
+namespace tn {
+
+/// Held by whoever walks: marks are shared by all threads.
+std::mutex& walk_mutex();
+
+/// The pending nodes behind some outputs, operands before users.
+struct Walk {
+  std::vector<Node*> nodes;   // pending, in order
+  std::vector<Node*> leaves;  // data, numbers, parameters, in order of first use
+};
+
+/// Visits operands left to right. Afterwards, for every node met: `epoch` is this walk's, `uses` counts the edges
+/// to it from the walk, and `index` numbers its first result: leaves and nodes in one sequence, by order of visit.
+void walk(std::span<const Tensor> outputs, Walk& out);
+/// The same, but only computed values and parameters end it: numbers too are leaves.
+bool is_leaf(const Node& node);
+
+}  // namespace tn
