@@ -1,0 +1,9 @@
+#pragma once
+// The whole public API.
+#include "tenon/dim.h"
+#include "tenon/dtype.h"
+#include "tenon/error.h"
+#include "tenon/operators.h"
+#include "tenon/ops.h"
+#include "tenon/shape.h"
+#include "tenon/tensor.h"

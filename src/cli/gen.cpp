@@ -1,0 +1,51 @@
+// Writes the generated files, or tells which are stale.
+#include "cli/gen.h"
+
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+namespace tn {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string read_text(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::ostringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+/// Replaces the file at once, so that a build running beside this one never reads half of it.
+void write_text(const fs::path& path, const std::string& text) {
+  fs::create_directories(path.parent_path());
+  fs::path part = path.string() + ".part";
+  std::ofstream(part, std::ios::binary) << text;
+  fs::rename(part, path);
+}
+
+std::vector<GeneratedFile> all_files() {
+  std::vector<GeneratedFile> files = {cpp_header(), cpp_operators(), cpp_functions(),
+                                      python_stub()};
+  for (GeneratedFile& page : reference_pages()) files.push_back(std::move(page));
+  return files;
+}
+
+}  // namespace
+
+int generate(const std::string& root, bool check) {
+  int stale = 0;
+  for (const GeneratedFile& file : all_files()) {
+    fs::path path = fs::path(root) / file.path;
+    if (fs::exists(path) && read_text(path) == file.text) continue;
+    ++stale;
+    std::printf("%s: %s\n", file.path.c_str(), check ? "not up to date" : "written");
+    if (!check) write_text(path, file.text);
+  }
+  if (check && stale) std::printf("run `make gen`\n");
+  return check && stale ? 1 : 0;
+}
+
+}  // namespace tn

@@ -1,0 +1,47 @@
+#pragma once
+// What `tenon gen` writes: the surfaces that follow from the op table, as text.
+#include <string>
+#include <vector>
+
+#include "ir/opdef.h"
+
+namespace tn {
+
+struct GeneratedFile {
+  std::string path;  // from the root of the repository
+  std::string text;
+};
+
+/// One parameter of an op's public function, in the order callers write them.
+struct Param {
+  enum class Role : uint8_t { operand, list, field };
+  Role role = Role::operand;
+  std::string name;
+  bool required = true;  // has no default of its own
+  int place = 0;         // among the operands or the fields
+  FieldKind kind{};      // of a field
+  bool maybe = false;    // a field that may be None
+  ChoiceNames choices;
+  std::string cpp_default, python_default;
+};
+
+/// Text that names something (an einsum pattern) comes first, then operands, then the other fields.
+std::vector<Param> params_of(const OpDef& op);
+
+/// The first sentence of a doc.
+std::string_view summary_of(std::string_view doc);
+/// `text` in lines of at most `width` columns, each after `prefix`; line breaks in it stay.
+std::string wrapped(std::string_view text, std::string_view prefix, size_t width);
+/// Python's `(x: ArrayLike, axis: int | None = None)`; parts of it without annotations for docs.
+std::string python_signature(const OpDef& op, bool annotated, bool method);
+
+GeneratedFile cpp_header();
+GeneratedFile cpp_operators();
+GeneratedFile cpp_functions();
+GeneratedFile python_stub();
+std::vector<GeneratedFile> reference_pages();
+
+/// Writes what differs under `root`, or with `check` only reports it. Returns the exit status.
+int generate(const std::string& root, bool check);
+
+}  // namespace tn
