@@ -1,0 +1,94 @@
+#include "reference_access.h"
+
+namespace tn::loop {
+namespace {
+
+struct BoundCase {
+  int32_t buffer;
+  LinearIndex index;
+  std::vector<LinearIndex> mask;
+
+  bool holds(std::span<const int64_t> point) const {
+    for (const LinearIndex& m : mask)
+      if (m.at(point, {}) < 0) return false;
+    return true;
+  }
+};
+
+std::vector<std::vector<BoundCase>> bind_cases(PolyTable& t, const Refinement& refined,
+                                               std::span<const Binding> bindings) {
+  std::vector<std::vector<BoundCase>> bound;
+  int axes = static_cast<int>(refined.axes.size());
+  for (const Cases& cases : refined.accesses) {
+    bound.emplace_back();
+    for (const Case& c : cases) {
+      BoundCase b{c.buffer, linear_index(t, c.index, axes, bindings), {}};
+      for (PolyId p : c.mask) b.mask.push_back(linear_index(t, p, axes, bindings));
+      bound.back().push_back(std::move(b));
+    }
+  }
+  return bound;
+}
+
+// The index of the result that the point of the loops stands for.
+std::vector<int64_t> result_index(const std::vector<int64_t>& flat,
+                                  const std::vector<int64_t>& shape,
+                                  const std::vector<std::vector<size_t>>& roots) {
+  std::vector<int64_t> index(shape.size());
+  for (size_t r = 0; r < roots.size(); ++r) {
+    int64_t rest = flat[r];
+    for (size_t k = roots[r].size(); k-- > 0;) {
+      size_t axis = roots[r][k];
+      index[axis] = rest % shape[axis];
+      rest /= shape[axis];
+    }
+    REQUIRE(rest == 0);
+  }
+  return index;
+}
+
+}  // namespace
+
+int64_t check_against_reference(PolyTable& t, const Refinement& refined,
+                                const std::vector<Access>& accesses,
+                                const std::vector<std::vector<size_t>>& roots,
+                                std::span<const Binding> bindings) {
+  auto number = [&](PolyId p) { return t.constant_of(t.bind(p, bindings)); };
+  std::vector<ReferenceAccess> references;
+  for (const Access& access : accesses) references.emplace_back(t, access, bindings);
+  std::vector<int64_t> extents, weights;
+  int64_t points = 1, wanted = 1;
+  for (const LoopAxis& axis : refined.axes) {
+    extents.push_back(number(axis.extent));
+    weights.push_back(number(axis.weight));
+    points *= extents.back();
+  }
+  for (int64_t d : references[0].shape()) wanted *= d;
+  REQUIRE(points == wanted);
+  auto bound = bind_cases(t, refined, bindings);
+  std::vector<int64_t> point(extents.size());
+  int64_t wrong = 0, compared = 0;
+  for (int64_t n = 0; n < points; ++n) {
+    std::vector<int64_t> flat(roots.size(), 0);
+    int64_t rest = n;
+    for (size_t k = extents.size(); k-- > 0; rest /= extents[k]) {
+      point[k] = rest % extents[k];
+      flat[refined.axes[k].root] += point[k] * weights[k];
+    }
+    std::vector<int64_t> index = result_index(flat, references[0].shape(), roots);
+    for (size_t a = 0; a < accesses.size(); ++a, ++compared) {
+      std::optional<Element> found;
+      int hits = 0;
+      for (const BoundCase& c : bound[a]) {
+        if (!c.holds(point)) continue;
+        ++hits;
+        found = Element{c.buffer, c.index.at(point, {})};
+      }
+      if (hits > 1 || found != references[a].at(index)) ++wrong;
+    }
+  }
+  CHECK(wrong == 0);
+  return compared;
+}
+
+}  // namespace tn::loop
