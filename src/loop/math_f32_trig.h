@@ -13,7 +13,7 @@ template <class W>
 [[gnu::always_inline]] inline Angle<W> reduce_angle(W x) {
   const W n = round_even(x * constant<W>(0x1.45f306dc9c883p-1));
   const W t = fma(-n, constant<W>(0x1.921fb544p+0), x);
-  return {to_int(n), {fma(-n, constant<W>(0x1.0b4611a626331p-34), t), constant<W>(0)}};
+  return {n, {fma(-n, constant<W>(0x1.0b4611a626331p-34), t), constant<W>(0)}};
 }
 
 template <class W>
@@ -31,19 +31,18 @@ template <class W>
 template <class W>
 [[gnu::always_inline]] inline auto sin_of(Angle<W> a, int turn) {
   using I = IntOf<W>;
-  const I q = a.quadrant + constant<I>(turn);
-  const W value = select(f64::is_odd<W>(q), wide_cos(a.r.hi), wide_sin(a.r.hi));
-  return narrow(from_bits<W>(bits(value) ^ ((q & constant<I>(2)) << 62)));
+  const W q = a.quadrant + constant<W>(turn);
+  const W value = select(f64::is_odd(q), wide_cos(a.r.hi), wide_sin(a.r.hi));
+  return narrow(from_bits<W>(bits(value) ^ ((to_int(q) & constant<I>(2)) << 62)));
 }
 
 template <class W>
 [[gnu::always_inline]] inline auto tan_of(Angle<W> a) {
-  using I = IntOf<W>;
-  const auto odd = f64::is_odd<W>(a.quadrant);
+  const auto odd = f64::is_odd(a.quadrant);
   const W s = wide_sin(a.r.hi);
   const W c = wide_cos(a.r.hi);
   const W q = select(odd, c, s) / select(odd, s, c);
-  return narrow(from_bits<W>(bits(q) ^ ((a.quadrant & constant<I>(1)) << 63)));
+  return narrow(from_bits<W>(bits(q) ^ (to_int(a.quadrant) << 63)));
 }
 
 template <class V>
@@ -71,7 +70,18 @@ template <class V>
 
 template <class V>
 [[gnu::always_inline]] inline V atan(V x) {
-  return atan2(x, constant<V>(1));
+  using W = decltype(widen(x));
+  const W one = constant<W>(1);
+  const W y = widen(abs(x));
+  const auto above = y > one;
+  const W top = select(above, y, one);
+  const W bottom = select(above, one, y);
+  const f64::Octant<W> o = f64::find_octant(top, bottom, above, y < constant<W>(0));
+  const W q = o.num.hi / o.den.hi;
+  const W z = q * q;
+  const W angle = fma(q * z, horner(z, kAtanLean), q);
+  const W value = fma(o.k, constant<W>(0x1.921fb54442d18p-1), o.sign * angle);
+  return copy_sign(narrow(value), x);
 }
 
 // asin(x), or with s = sqrt((1 - |x|) / 2) above 1/2: pi/2 - asin|x| = 2 asin(s).

@@ -33,8 +33,22 @@ template <class V, class M>
   return {select(left, constant<V>(4) - k1, k1), select(left, -s1, s1), num, den};
 }
 
+// The angle of an octant; a quotient near the subnormals has no low word worth keeping.
+template <class V>
+[[gnu::always_inline]] inline V octant_angle(Octant<V> o) {
+  const Pair<V> quotient = divide(o.num, o.den);
+  const V q = quotient.hi;
+  const V q_low = select(abs(q) < constant<V>(0x1p-900), constant<V>(0), quotient.lo);
+  const V z = q * q;
+  const V rest = fma(q * z, horner(z, kAtan), q_low);
+  const Pair<V> base = quarter_pi_times(o.k);
+  const Pair<V> sum = two_sum(base.hi, o.sign * q);
+  return sum.hi + (sum.lo + fma(o.sign, rest, base.lo));
+}
+
 template <class V>
 [[gnu::always_inline]] inline V atan2(V y, V x) {
+  using I = IntOf<V>;
   const V zero = constant<V>(0);
   const V one = constant<V>(1);
   const V inf = constant<V>(kInf);
@@ -48,22 +62,20 @@ template <class V>
   const auto infinite = top == inf;
   const V a = select(either(infinite, top == zero), one, top * factor);
   const V b = select(infinite, select(bottom == inf, one, zero), bottom * factor);
-  using I = IntOf<V>;
-  const Octant<V> o = find_octant(a, b, swapped, bits(x) < constant<I>(0));
-  const Pair<V> quotient = divide(o.num, o.den);
-  const V q = quotient.hi;
-  const V q_low = select(abs(q) < constant<V>(0x1p-900), zero, quotient.lo);
-  const V z = q * q;
-  const V rest = fma(q * z, horner(z, kAtan), q_low);
-  const Pair<V> base = quarter_pi_times(o.k);
-  const Pair<V> sum = two_sum(base.hi, o.sign * q);
-  const V value = sum.hi + (sum.lo + fma(o.sign, rest, base.lo));
+  const V value = octant_angle(find_octant(a, b, swapped, bits(x) < constant<I>(0)));
   return select(either(is_nan(x), is_nan(y)), x + y, copy_sign(value, y));
 }
 
+// atan2(x, 1) without the cases that cannot arise; compilers vectorise it only in this form.
 template <class V>
 [[gnu::always_inline]] inline V atan(V x) {
-  return atan2(x, constant<V>(1));
+  const V one = constant<V>(1);
+  const V y = abs(x);
+  const auto above = y > one;
+  const V top = select(above, y, one);
+  const V bottom = select(above, one, y);
+  const V value = octant_angle(find_octant(top, bottom, above, y < constant<V>(0)));
+  return select(is_nan(x), x, copy_sign(value, x));
 }
 
 // For |x| <= 1/2: asin(x) = x + tail. Else with s = sqrt((1 - |x|) / 2): pi/2 - asin|x| = 2 (s + tail).

@@ -42,8 +42,8 @@ template <class V>
 
 // log(1 + f) = f - (h - s (h + R)), h = f^2 / 2, s = f / (2 + f), R = 2 s^2 (1/3 + s^2 B).
 template <class V>
-[[gnu::always_inline]] inline V log(V x) {
-  const Mantissa<V> a = split_exponent(log_argument(x));
+[[gnu::always_inline]] inline V log_positive(V x) {
+  const Mantissa<V> a = split_exponent(x);
   const V f = a.m - constant<V>(1);
   const V s = f / (constant<V>(2) + f);
   const V z = s * s;
@@ -51,7 +51,12 @@ template <class V>
   const V h = constant<V>(0.5) * f * f;
   const V low = fma(s, h + rest, a.e * constant<V>(0x1.ef35793c7673p-45));
   const Pair<V> sum = fast_two_sum(a.e * constant<V>(0x1.62e42fefa38p-1), f);
-  return log_domain(x, sum.hi + (sum.lo - (h - low)));
+  return sum.hi + (sum.lo - (h - low));
+}
+
+template <class V>
+[[gnu::always_inline]] inline V log(V x) {
+  return log_domain(x, log_positive(log_argument(x)));
 }
 
 // log of the positive finite number x + lo, error about 2^-65 of the result; |lo| << x.
@@ -155,12 +160,14 @@ template <class V>
   const V low = select(a > b, b, a);
   const auto finite = both(abs(a) < constant<V>(kInf), abs(b) < constant<V>(kInf));
   const Pair<V> d = two_sum(select(finite, low, constant<V>(0)), select(finite, -high, constant<V>(0)));
-  const auto far = d.hi < constant<V>(-745);
-  const ExpParts<V> e = exp_parts(select(far, constant<V>(-745), d.hi),
+  const auto far = d.hi < constant<V>(-746);
+  const ExpParts<V> e = exp_parts(select(far, constant<V>(-746), d.hi),
                                   select(far, constant<V>(0), d.lo));
-  const V s = exp2_int(select(e.n > constant<V>(-1000), e.n, constant<V>(-1000)));
-  const Pair<V> p = fast_two_sum(constant<V>(1), e.r);
-  const Pair<V> term = fast_two_sum(p.hi * s, (p.lo + e.t) * s);
+  const Pair<V> unit = fast_two_sum(constant<V>(1), e.r);
+  const Pair<V> p = fast_two_sum(unit.hi, unit.lo + e.t);
+  const V zero = constant<V>(0);
+  const Pair<V> term = {scale(p.hi, e.n),
+                        select(e.n > constant<V>(-900), scale(p.lo, e.n), zero)};
   const Pair<V> sum = add(pair_constant<V>(1, 0), term);
   const V tiny = abs(term.hi);
   const Pair<V> ln = log_pair(sum.hi, sum.lo);

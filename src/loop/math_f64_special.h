@@ -57,7 +57,7 @@ template <class V>
 [[gnu::always_inline]] inline V erfinv(V x) {
   const auto inside = abs(x) < constant<V>(1);
   const V y = select(inside, x, constant<V>(0));
-  const V w = -log(fma(-y, y, constant<V>(1)));
+  const V w = -log_positive(fma(-y, y, constant<V>(1)));
   const V root = sqrt(w);
   const V centre = horner(w - constant<V>(3), kErfinvCentre);
   const V tail = horner(root - constant<V>(3.25), kErfinvTail);

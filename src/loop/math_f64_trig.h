@@ -8,10 +8,10 @@ namespace tn::TN_LEVEL::math::f64 {
 // Above this |x| the three-word reduction by pi/2 is no longer exact enough.
 inline constexpr double kHugeAngle = 1.6e6;
 
-// x = quadrant * pi/2 + r; the two low bits of the integer count.
+// x = quadrant * pi/2 + r, modulo whole turns.
 template <class V>
 struct Angle {
-  IntOf<V> quadrant;
+  V quadrant;
   Pair<V> r;
 };
 
@@ -22,7 +22,7 @@ template <class V>
   const Pair<V> p = two_product(n, constant<V>(0x1.0b4611a626331p-34));
   const Pair<V> s = two_sum(t, -p.hi);
   const V low = fma(-n, constant<V>(0x1.1701b839a252p-88), s.lo - p.lo);
-  return {to_int(n), fast_two_sum(s.hi, low)};
+  return {n, fast_two_sum(s.hi, low)};
 }
 
 template <class V>
@@ -73,7 +73,7 @@ template <class V>
   distill(terms);
   const Pair<V> fraction = {terms[0], terms[1] + (terms[2] + terms[3])};
   const Pair<V> half_pi = pair_constant<V>(0x1.921fb54442d18p+0, 0x1.1a62633145c07p-54);
-  return {to_int(n), multiply(fraction, half_pi)};
+  return {n, multiply(fraction, half_pi)};
 }
 
 // sin r and cos r for |r| <= pi/4, as pairs whose low words are not normalised.
@@ -95,30 +95,29 @@ template <class V>
 }
 
 template <class V>
-[[gnu::always_inline]] inline auto is_odd(IntOf<V> q) {
-  using I = IntOf<V>;
-  return (q & constant<I>(1)) != constant<I>(0);
+[[gnu::always_inline]] inline auto is_odd(V integer) {
+  const V half = integer * constant<V>(0.5);
+  return floor(half) != half;
 }
 
 // sin of the angle `turn` quarter turns ahead.
 template <class V>
 [[gnu::always_inline]] inline V sin_of(Angle<V> a, int turn) {
   using I = IntOf<V>;
-  const I q = a.quadrant + constant<I>(turn);
-  const Pair<V> p = select(is_odd<V>(q), cos_kernel(a.r), sin_kernel(a.r));
-  return from_bits<V>(bits(p.hi + p.lo) ^ ((q & constant<I>(2)) << 62));
+  const V q = a.quadrant + constant<V>(turn);
+  const Pair<V> p = select(is_odd(q), cos_kernel(a.r), sin_kernel(a.r));
+  return from_bits<V>(bits(p.hi + p.lo) ^ ((to_int(q) & constant<I>(2)) << 62));
 }
 
 template <class V>
 [[gnu::always_inline]] inline V tan_of(Angle<V> a) {
-  using I = IntOf<V>;
-  const auto odd = is_odd<V>(a.quadrant);
+  const auto odd = is_odd(a.quadrant);
   const Pair<V> s_raw = sin_kernel(a.r);
   const Pair<V> c_raw = cos_kernel(a.r);
   const Pair<V> s = fast_two_sum(s_raw.hi, s_raw.lo);
   const Pair<V> c = fast_two_sum(c_raw.hi, c_raw.lo);
   const Pair<V> q = divide(select(odd, c, s), select(odd, s, c));
-  return from_bits<V>(bits(q.hi) ^ ((a.quadrant & constant<I>(1)) << 63));
+  return from_bits<V>(bits(q.hi) ^ (to_int(a.quadrant) << 63));
 }
 
 // Values too small for the kernels to keep (-0, subnormals), and infinities.

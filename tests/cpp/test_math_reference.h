@@ -3,21 +3,26 @@
 
 #include <mpfr.h>
 
+#include <algorithm>
+#include <bit>
 #include <cmath>
-#include <cstring>
+#include <cstdint>
 #include <limits>
 
 namespace tn::math_test {
 
+// The error reported for a wrong sign, NaN or infinity.
+inline constexpr double kWrong = 1e30;
+
 // Error of `got` against the exact `want` in units of the last f32 place of `want`.
 inline double ulp_error(float got, double want) {
-  if (std::isnan(want) || std::isnan(got)) return std::isnan(want) == std::isnan(got) ? 0 : 1e30;
-  if (std::isinf(want) && std::isinf(got)) return std::signbit(want) == std::signbit(got) ? 0 : 1e30;
-  if (got == 0 && want == 0) return std::signbit(want) == std::signbit(got) ? 0 : 1e30;
-  const double value = std::isinf(got) ? std::copysign(0x1p128, got) : got;
-  if (std::abs(want) >= 0x1.ffffffp127) return std::isinf(got) && got * want > 0 ? 0 : 1e30;
-  const int exponent = want == 0 ? -126 : std::max(std::ilogb(want), -126);
-  return std::abs(value - want) / std::ldexp(1.0, exponent - 23);
+  if (std::isnan(want) || std::isnan(got)) return std::isnan(want) == std::isnan(got) ? 0 : kWrong;
+  if (std::signbit(want) != std::signbit(got)) return kWrong;
+  const double size = std::abs(want);
+  if (size >= 0x1.ffffffp127) return std::isinf(got) ? 0 : kWrong;
+  const double value = std::isinf(got) ? 0x1p128 : std::abs(got);
+  const int64_t exponent = std::max<int64_t>(std::bit_cast<int64_t>(size) >> 52, 1023 - 126);
+  return std::abs(value - size) * std::bit_cast<double>((2046 + 23 - exponent) << 52);
 }
 
 // A number of 160 bits that frees itself.
@@ -31,10 +36,10 @@ struct Big {
 };
 
 inline double ulp_error(double got, const Big& want) {
-  if (mpfr_nan_p(want.v) || std::isnan(got)) return mpfr_nan_p(want.v) && std::isnan(got) ? 0 : 1e30;
+  if (mpfr_nan_p(want.v) || std::isnan(got)) return mpfr_nan_p(want.v) && std::isnan(got) ? 0 : kWrong;
   const double rounded = mpfr_get_d(want.v, MPFR_RNDN);
   if (got == rounded && (std::isinf(got) || got == 0)) {
-    return std::signbit(got) == std::signbit(rounded) ? 0 : 1e30;
+    return std::signbit(got) == std::signbit(rounded) ? 0 : kWrong;
   }
   Big difference(std::isinf(got) ? 0 : got);
   if (std::isinf(got)) mpfr_set_si_2exp(difference.v, got > 0 ? 1 : -1, 1024, MPFR_RNDN);
