@@ -1,0 +1,39 @@
+#pragma once
+// Searching in values: positions in a sorted array, distinct values, elements that are not zero.
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "runtime/buffer.h"
+#include "runtime/element.h"
+
+namespace tn {
+
+enum class Side : uint8_t { left, right };
+
+/// Where each of `values` belongs in the ascending `sorted`: before equal elements (left) or after
+/// them (right). With `sorter`, the order is sorted[sorter[0]], sorted[sorter[1]], … NaN is
+/// largest.
+void searchsorted(Element type, std::span<const int64_t> sorter, const void* sorted, int64_t n,
+                  const void* values, int64_t count, Side side, int64_t* to);
+
+/// The distinct elements in ascending order. NaN differs from NaN; -0 equals 0.
+struct Unique {
+  int64_t count = 0;
+  BufferRef values;   // of the element type: of equal elements the first
+  BufferRef first;    // int64, the position of each value's first occurrence
+  BufferRef inverse;  // int64, for each input element the position of its value
+  BufferRef counts;   // int64, how often each value occurs
+};
+Unique unique(Element type, const void* from, int64_t n);
+
+int64_t count_nonzero(Element type, const void* from, int64_t n);
+
+/// The indices of the elements that are not zero, in row-major order: one int64 buffer per axis.
+struct Nonzero {
+  int64_t count = 0;
+  std::vector<BufferRef> axes;
+};
+Nonzero nonzero(Element type, const void* from, std::span<const int64_t> shape);
+
+}  // namespace tn
