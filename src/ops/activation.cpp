@@ -1,0 +1,198 @@
+// Activation functions, each as one scalar formula, so that narrow floats are rounded once.
+#include <cmath>
+
+#include "ops/families.h"
+#include "ops/op_decls.h"
+
+namespace tn::ops {
+
+using loop::constant_like;
+
+static S clamp(S x, double low, double high) {
+  return sc::min(sc::max(x, constant_like(x, low)), constant_like(x, high));
+}
+
+// log(1 + exp(x)) without overflow, and accurate on both sides.
+static S softplus_of(S x) {
+  return sc::max(x, constant_like(x, 0)) + sc::log1p(sc::exp(-sc::abs(x)));
+}
+
+constinit const OpDef relu = Elementwise<>{
+    .name = "relu",
+    .doc = "`maximum(x, 0)`; NaN stays NaN.",
+    .types = reals,
+    .scalar = [](S x) { return sc::max(x, constant_like(x, 0)); },
+    .samples = {{"f32[2,3]"}, {"f32[]"}},
+};
+
+constinit const OpDef relu6 = Elementwise<>{
+    .name = "relu6",
+    .doc = "`x` limited to [0, 6]; NaN stays NaN.",
+    .types = reals,
+    .scalar = [](S x) { return clamp(x, 0, 6); },
+    .samples = {{"f32[2,3]", "", -3, 9}, {"f32[]"}},
+};
+
+struct LeakyReluAttrs {
+  double negative_slope = 0.01;
+  static constexpr void fields(auto& a, auto&& f) { f("negative_slope", a.negative_slope); }
+};
+
+constinit const OpDef leaky_relu = Elementwise<LeakyReluAttrs>{
+    .name = "leaky_relu",
+    .doc = "`x`, times `negative_slope` where it is negative.",
+    .types = floats,
+    .operands = Operands::inexact,
+    .scalar = [](const LeakyReluAttrs& a,
+                 S x) { return sc::select(x < 0.0, x * a.negative_slope, x); },
+    .samples = {{"f32[2,3]"}, {"f32[4]", "negative_slope=0.2"}, {"f32[]"}},
+};
+
+constinit const OpDef sigmoid = Elementwise<>{
+    .name = "sigmoid",
+    .doc = "`1 / (1 + exp(-x))`, between 0 and 1.",
+    .types = floats,
+    .operands = Operands::inexact,
+    .scalar = [](S x) { return sc::sigmoid(x); },
+    .samples = {{"f32[2,3]"}, {"f32[]", "", -30, 30}},
+};
+
+constinit const OpDef log_sigmoid = Elementwise<>{
+    .name = "log_sigmoid",
+    .doc = "`log(sigmoid(x))`, accurate where it is small and without overflow where it is large.",
+    .types = floats,
+    .operands = Operands::inexact,
+    .scalar = [](S x) { return -softplus_of(-x); },
+    .samples = {{"f32[2,3]"}, {"f32[4]", "", -50, 50}},
+};
+
+constinit const OpDef silu = Elementwise<>{
+    .name = "silu",
+    .doc = "`x * sigmoid(x)`.",
+    .aliases = {"swish"},
+    .types = floats,
+    .operands = Operands::inexact,
+    .scalar = [](S x) { return x * sc::sigmoid(x); },
+    .samples = {{"f32[2,3]"}, {"f32[]", "", -30, 30}},
+};
+
+constinit const OpDef gelu = Elementwise<>{
+    .name = "gelu",
+    .doc = "`x` times the normal distribution function of `x`: `x * erfc(-x / sqrt(2)) / 2`.",
+    .types = floats,
+    .operands = Operands::inexact,
+    .scalar = [](S x) { return x * 0.5 * sc::erfc(x * -M_SQRT1_2); },
+    .samples = {{"f32[2,3]"}, {"f32[4]", "", -6, 6}},
+};
+
+constinit const OpDef gelu_tanh = Elementwise<>{
+    .name = "gelu_tanh",
+    .doc =
+        "The approximation of `gelu` by tanh: `x * (1 + tanh(sqrt(2/pi) * (x + 0.044715 x**3))) / "
+        "2`.",
+    .aliases = {"gelu_approx"},
+    .types = floats,
+    .operands = Operands::inexact,
+    .scalar =
+        [](S x) {
+          // (1 + tanh(u)) / 2 is sigmoid(2u), which keeps its accuracy where it is small.
+          S u = (x + x * x * x * 0.044715) * (M_SQRT2 * M_2_SQRTPI);
+          return x * sc::sigmoid(u);
+        },
+    .samples = {{"f32[2,3]"}, {"f32[4]", "", -6, 6}},
+};
+
+constinit const OpDef softplus = Elementwise<>{
+    .name = "softplus",
+    .doc = "`log(1 + exp(x))` without overflow.",
+    .types = floats,
+    .operands = Operands::inexact,
+    .scalar = [](S x) { return softplus_of(x); },
+    .samples = {{"f32[2,3]"}, {"f32[4]", "", -50, 50}},
+};
+
+constinit const OpDef softsign = Elementwise<>{
+    .name = "softsign",
+    .doc = "`x / (1 + abs(x))`, between -1 and 1.",
+    .types = floats,
+    .operands = Operands::inexact,
+    .scalar = [](S x) { return x / (sc::abs(x) + 1.0); },
+    .samples = {{"f32[2,3]"}, {"f32[]"}},
+};
+
+struct AlphaAttrs {
+  double alpha = 1;
+  static constexpr void fields(auto& a, auto&& f) { f("alpha", a.alpha); }
+};
+
+constinit const OpDef elu = Elementwise<AlphaAttrs>{
+    .name = "elu",
+    .doc = "`x`, or `alpha * (exp(x) - 1)` where it is negative.",
+    .types = floats,
+    .operands = Operands::inexact,
+    .scalar = [](const AlphaAttrs& a,
+                 S x) { return sc::select(x < 0.0, sc::expm1(x) * a.alpha, x); },
+    .samples = {{"f32[2,3]"}, {"f32[4]", "alpha=0.5"}, {"f32[]"}},
+};
+
+constinit const OpDef selu = Elementwise<>{
+    .name = "selu",
+    .doc =
+        "`scale * elu(x, alpha)` with the constants that keep mean 0 and variance 1 through "
+        "layers.",
+    .types = floats,
+    .operands = Operands::inexact,
+    .scalar =
+        [](S x) {
+          constexpr double kScale = 1.0507009873554805, kAlpha = 1.6732632423543772;
+          return sc::select(x < 0.0, sc::expm1(x) * (kScale * kAlpha), x * kScale);
+        },
+    .samples = {{"f32[2,3]"}, {"f32[]"}},
+};
+
+constinit const OpDef celu = Elementwise<AlphaAttrs>{
+    .name = "celu",
+    .doc = "`x`, or `alpha * (exp(x / alpha) - 1)` where it is negative.",
+    .types = floats,
+    .operands = Operands::inexact,
+    .scalar = [](const AlphaAttrs& a,
+                 S x) { return sc::select(x < 0.0, sc::expm1(x / a.alpha) * a.alpha, x); },
+    .samples = {{"f32[2,3]"}, {"f32[4]", "alpha=0.5"}, {"f32[]"}},
+};
+
+constinit const OpDef mish = Elementwise<>{
+    .name = "mish",
+    .doc = "`x * tanh(softplus(x))`.",
+    .types = floats,
+    .operands = Operands::inexact,
+    .scalar = [](S x) { return x * sc::tanh(softplus_of(x)); },
+    .samples = {{"f32[2,3]"}, {"f32[4]", "", -20, 20}},
+};
+
+constinit const OpDef hardswish = Elementwise<>{
+    .name = "hardswish",
+    .doc = "`x * relu6(x + 3) / 6`.",
+    .types = floats,
+    .operands = Operands::inexact,
+    .scalar = [](S x) { return x * clamp(x + 3.0, 0, 6) / 6.0; },
+    .samples = {{"f32[2,3]", "", -5, 5}, {"f32[]"}},
+};
+
+struct HardTanhAttrs {
+  double min_val = -1, max_val = 1;
+  static constexpr void fields(auto& a, auto&& f) {
+    f("min_val", a.min_val), f("max_val", a.max_val);
+  }
+};
+
+constinit const OpDef hard_tanh = Elementwise<HardTanhAttrs>{
+    .name = "hard_tanh",
+    .doc = "`x` limited to [`min_val`, `max_val`]; NaN stays NaN.",
+    .aliases = {"hardtanh"},
+    .types = floats,
+    .operands = Operands::inexact,
+    .scalar = [](const HardTanhAttrs& a, S x) { return clamp(x, a.min_val, a.max_val); },
+    .samples = {{"f32[2,3]"}, {"f32[4]", "min_val=-0.5, max_val=0.25"}, {"f32[]"}},
+};
+
+}  // namespace tn::ops

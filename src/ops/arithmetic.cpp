@@ -1,0 +1,220 @@
+// Sums, products, quotients and signs.
+#include "ops/apply.h"
+#include "ops/complex_math.h"
+#include "ops/families.h"
+#include "ops/op_decls.h"
+
+namespace tn::ops {
+
+constinit const OpDef add = Elementwise<>{
+    .name = "add",
+    .doc = "The sum `x1 + x2`. Integers wrap around; the sum of booleans is their disjunction.",
+    .symbol = "+",
+    .types = every_type,
+    .scalar = [](S a, S b) { return a.type() == DType::b1 ? a | b : a + b; },
+    .complex =
+        [](Z a, Z b) {
+          return Z{a.re + b.re, a.im + b.im};
+        },
+    .samples = {{"f32[2,3], f32[2,3]"}, {"f32[2,1], f32[3]"}, {"f32[], f32[4]"}},
+};
+
+constinit const OpDef subtract = Elementwise<>{
+    .name = "subtract",
+    .doc = "The difference `x1 - x2`. Integers wrap around; booleans are refused.",
+    .aliases = {"sub"},
+    .symbol = "-",
+    .types = numeric,
+    .scalar = [](S a, S b) { return a - b; },
+    .complex =
+        [](Z a, Z b) {
+          return Z{a.re - b.re, a.im - b.im};
+        },
+    .samples = {{"f32[2,3], f32[2,3]"}, {"f32[2,1], f32[3]"}, {"f32[4], f32[]"}},
+};
+
+constinit const OpDef multiply = Elementwise<>{
+    .name = "multiply",
+    .doc =
+        "The product `x1 * x2`. Integers wrap around; the product of booleans is their "
+        "conjunction.",
+    .aliases = {"mul"},
+    .symbol = "*",
+    .types = every_type,
+    .scalar = [](S a, S b) { return a.type() == DType::b1 ? a & b : a * b; },
+    .complex = [](Z a, Z b) { return cx::multiply(a, b); },
+    .samples = {{"f32[2,3], f32[2,3]"}, {"f32[2,1], f32[3]"}, {"f32[], f32[4]"}},
+};
+
+constinit const OpDef divide = Elementwise<>{
+    .name = "divide",
+    .doc =
+        "The quotient `x1 / x2`. Booleans and integers are divided as float32. "
+        "Division by zero gives an infinity, and NaN for `0 / 0`.",
+    .aliases = {"true_divide", "div"},
+    .symbol = "/",
+    .types = inexact,
+    .operands = Operands::inexact,
+    .scalar = [](S a, S b) { return a / b; },
+    .complex = [](Z a, Z b) { return cx::divide(a, b); },
+    .samples = {{"f32[2,3], f32[2,3]"}, {"f32[2,1], f32[3]", "", 0.5, 4}, {"f32[4], f32[]"}},
+};
+
+// The remainder has the sign of the divisor; `rem` has that of the dividend.
+static S needs_step(S rem, S divisor) {
+  S zero = loop::constant_like(rem, 0);
+  return (rem != zero) & ((rem < zero) != (divisor < zero));
+}
+
+static S floor_divide_float(S a, S b) {
+  S rem = sc::rem(a, b);
+  S quotient = (a - rem) / b;
+  quotient = sc::select(needs_step(rem, b), quotient - 1.0, quotient);
+  // The quotient is whole up to rounding: snap it.
+  S below = sc::floor(quotient);
+  S whole = sc::select(quotient - below > 0.5, below + 1.0, below);
+  S exact = a / b;
+  S signed_zero = sc::copysign(loop::constant_like(a, 0), exact);
+  S result = sc::select(quotient == 0.0, signed_zero, whole);
+  return sc::select(b == 0.0, exact, result);
+}
+
+static S floor_divide_integer(S a, S b) {
+  S quotient = a / b;
+  return sc::select(needs_step(sc::rem(a, b), b), quotient - 1.0, quotient);
+}
+
+constinit const OpDef floor_divide = Elementwise<>{
+    .name = "floor_divide",
+    .doc =
+        "The quotient rounded towards minus infinity. An integer divided by zero gives 0, "
+        "a float an infinity or NaN.",
+    .symbol = "//",
+    .types = reals,
+    .scalar =
+        [](S a, S b) {
+          if (is_float(a.type())) return floor_divide_float(a, b);
+          return kind_of(a.type()) == Kind::natural ? a / b : floor_divide_integer(a, b);
+        },
+    .samples = {{"f32[2,3], f32[2,3]", "", -9, 9}, {"f32[2,1], f32[3]", "", 1, 20}},
+};
+
+constinit const OpDef remainder = Elementwise<>{
+    .name = "remainder",
+    .doc =
+        "What is left of `x1` after floor division by `x2`; it has the sign of `x2`. "
+        "The remainder of an integer by zero is 0, of a float NaN.",
+    .aliases = {"mod"},
+    .symbol = "%",
+    .types = reals,
+    .scalar =
+        [](S a, S b) {
+          S rem = sc::rem(a, b);
+          if (kind_of(a.type()) == Kind::natural) return rem;
+          S result = sc::select(needs_step(rem, b), rem + b, rem);
+          if (!is_float(a.type())) return result;
+          return sc::select(rem == 0.0, sc::copysign(rem, b), result);
+        },
+    .samples = {{"f32[2,3], f32[2,3]", "", -9, 9}, {"f32[2,1], f32[3]", "", 1, 20}},
+};
+
+constinit const OpDef fmod = Elementwise<>{
+    .name = "fmod",
+    .doc =
+        "What is left of `x1` after division by `x2` rounded towards zero; it has the sign of "
+        "`x1`. "
+        "The remainder of an integer by zero is 0, of a float NaN.",
+    .types = reals,
+    .scalar = [](S a, S b) { return sc::rem(a, b); },
+    .samples = {{"f32[2,3], f32[2,3]", "", -9, 9}, {"f32[2,1], f32[3]", "", 1, 20}},
+};
+
+constinit const OpDef divmod = Composite<>{
+    .name = "divmod",
+    .doc = "Floor division and its remainder: `(floor_divide(x1, x2), remainder(x1, x2))`.",
+    .args = {"x1", "x2"},
+    .results = {"quotient", "remainder"},
+    .body = [](const NoAttrs&, const Tensors& in) -> Tensors {
+      return {apply(floor_divide, in), apply(remainder, in)};
+    },
+    .samples = {{"f32[2,3], f32[3]", "", -9, 9}, {"f32[4], f32[]", "", 1, 20}},
+};
+
+constinit const OpDef negative = Elementwise<>{
+    .name = "negative",
+    .doc = "The number with its sign changed. Unsigned integers wrap around; booleans are refused.",
+    .aliases = {"neg"},
+    .symbol = "-",
+    .types = numeric,
+    .scalar = [](S x) { return -x; },
+    .complex =
+        [](Z z) {
+          return Z{-z.re, -z.im};
+        },
+    .samples = {{"f32[2,3]"}, {"f32[]"}},
+};
+
+constinit const OpDef positive = Elementwise<>{
+    .name = "positive",
+    .doc = "The number itself. Booleans are refused.",
+    .symbol = "+",
+    .types = numeric,
+    .scalar = [](S x) { return x; },
+    .complex = [](Z z) { return z; },
+    .samples = {{"f32[2,3]"}, {"f32[]"}},
+};
+
+constinit const OpDef abs = Elementwise<>{
+    .name = "abs",
+    .doc =
+        "The absolute value; of complex numbers the real magnitude. "
+        "The smallest signed integer is its own absolute value; booleans are refused.",
+    .aliases = {"absolute"},
+    .types = numeric,
+    .result = ResultType::real,
+    .scalar = [](S x) { return kind_of(x.type()) == Kind::natural ? x : sc::abs(x); },
+    .complex =
+        [](Z z) {
+          return Z{cx::abs(z), {}};
+        },
+    .samples = {{"f32[2,3]"}, {"f32[]"}},
+};
+
+static S sign_of(S x) {
+  S one = loop::constant_like(x, 1), zero = loop::constant_like(x, 0);
+  if (kind_of(x.type()) == Kind::natural) return sc::min(x, one);
+  S rest = is_float(x.type()) ? sc::select(x == zero, zero, x) : zero;  // NaN stays
+  return sc::select(x > zero, one, sc::select(x < zero, loop::constant_like(x, -1), rest));
+}
+
+constinit const OpDef sign = Elementwise<>{
+    .name = "sign",
+    .doc =
+        "-1, 0 or 1 by the sign of `x`; `x / abs(x)` for complex numbers. "
+        "Zero gives 0, NaN gives NaN; booleans are refused.",
+    .types = numeric,
+    .scalar = [](S x) { return sign_of(x); },
+    .complex = [](Z z) { return cx::sign(z); },
+    .samples = {{"f32[2,3]"}, {"f32[]"}},
+};
+
+constinit const OpDef square = Elementwise<>{
+    .name = "square",
+    .doc = "`x * x`. Integers wrap around; booleans are refused.",
+    .types = numeric,
+    .scalar = [](S x) { return x * x; },
+    .complex = [](Z z) { return cx::multiply(z, z); },
+    .samples = {{"f32[2,3]"}, {"f32[]"}},
+};
+
+constinit const OpDef reciprocal = Elementwise<>{
+    .name = "reciprocal",
+    .doc = "`1 / x`, in float32 for booleans and integers. Zero gives an infinity of its sign.",
+    .types = inexact,
+    .operands = Operands::inexact,
+    .scalar = [](S x) { return 1.0 / x; },
+    .complex = [](Z z) { return cx::reciprocal(z); },
+    .samples = {{"f32[2,3]", "", 0.5, 4}, {"f32[]", "", -4, -0.5}},
+};
+
+}  // namespace tn::ops

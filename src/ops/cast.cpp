@@ -1,0 +1,94 @@
+// Conversions between element types, and ops that change nothing but what the library knows.
+#include "base/error.h"
+#include "ops/cast_attrs.h"
+#include "ops/families.h"
+#include "ops/op_decls.h"
+
+namespace tn::ops {
+
+// To a narrow float from f64 in one rounding; from all others through f32.
+static S converted(S x, DType to) {
+  if (x.type() == to) return x;
+  bool narrow = is_float(to) && info(to).compute != to;
+  if (narrow && x.type() != DType::f64 && x.type() != DType::f32) x = sc::cast(x, DType::f32);
+  return sc::cast(x, to);
+}
+
+static void prepare_astype(AstypeAttrs& a, Tensors& in) {
+  if (is_complex(in[0].dtype()) && !is_complex(a.dtype) && a.dtype != DType::b1)
+    fail(Fault::type, Hint{"take a part first: astype(real(x), dtype), or abs(x)"},
+         "astype: a complex number does not convert to {} ({})", a.dtype, *type_of(in[0]));
+}
+
+constinit const OpDef astype = Elementwise<AstypeAttrs>{
+    .name = "astype",
+    .doc =
+        "`x` converted to the element type `dtype`. Floats become integers without their fraction, "
+        "saturated to the range, NaN as 0; integers wrap around; nonzero numbers are true. "
+        "Complex numbers convert to complex types and bool only.",
+    .aliases = {"cast"},
+    .args = {"x"},
+    .types = any_type,
+    .operands = Operands::as_given,
+    .result = ResultType::given,
+    .scalar = [](const AstypeAttrs& a, S x) { return converted(x, real_of(a.dtype)); },
+    .complex =
+        [](const AstypeAttrs& a, Z z) {
+          if (a.dtype == DType::b1) return Z{(z.re != 0.0) | (z.im != 0.0), {}};
+          return Z{converted(z.re, real_of(a.dtype)), converted(z.im, real_of(a.dtype))};
+        },
+    .prepare = [](AstypeAttrs& a, Tensors& in) { prepare_astype(a, in); },
+    .samples = {{"f32[2,3]", "dtype=f64"},
+                {"f32[2,3]", "dtype=bf16"},
+                {"i32[4]", "dtype=f32"},
+                {"f32[]", "dtype=bool"},
+                {"f32[4]", "dtype=c64"}},
+};
+
+static Type infer_bitcast(const BitcastAttrs& a, Types in) {
+  const Type& x = *in[0];
+  if (is_complex(x.dtype) || is_complex(a.dtype) || x.dtype == DType::b1 || a.dtype == DType::b1)
+    fail(Fault::type, "bitcast: bool and complex have no bits of their own: {} ({})", a.dtype, x);
+  if (size_of(x.dtype) != size_of(a.dtype))
+    fail(Fault::type, "bitcast: element sizes differ: {} ({}) and {} ({})", size_of(x.dtype), x,
+         size_of(a.dtype), a.dtype);
+  return {a.dtype, x.shape};
+}
+
+constinit const OpDef bitcast = Op<BitcastAttrs>{
+    .name = "bitcast",
+    .doc =
+        "The bits of every element read as another type of the same size: `float32` 1.0 as "
+        "`uint32` "
+        "is 0x3f800000. bool and complex are refused.",
+    .args = {"x"},
+    .infer = rule<infer_bitcast>,
+    .lower =
+        [](const BitcastAttrs& a, loop::Lowering& l) {
+          loop::Coords at = l.loops(l.out[0]->shape);
+          S x = l.load(0, at).re;
+          l.store(0, at, {x.type() == a.dtype ? x : sc::bitcast(x, a.dtype), {}});
+        },
+    .samples = {{"f32[2,3]", "dtype=i32"}, {"i64[4]", "dtype=f64"}, {"f32[]", "dtype=u32"}},
+};
+
+constinit const OpDef stop_gradient = Elementwise<>{
+    .name = "stop_gradient",
+    .doc = "`x` itself, as a constant to differentiation.",
+    .aliases = {"detach"},
+    .types = any_type,
+    .operands = Operands::as_given,
+    .scalar = [](S x) { return x; },
+    .complex = [](Z z) { return z; },
+    .samples = {{"f32[2,3]"}, {"f32[]"}},
+};
+
+constinit const OpDef contiguous = Composite<>{
+    .name = "contiguous",
+    .doc = "`x` itself: computed tensors are always row-major.",
+    .args = {"x"},
+    .body = [](const NoAttrs&, const Tensors& in) -> Tensors { return in; },
+    .samples = {{"f32[2,3]"}, {"f32[]"}},
+};
+
+}  // namespace tn::ops

@@ -1,0 +1,256 @@
+// Comparisons and logic.
+#include "ops/apply.h"
+#include "ops/families.h"
+#include "ops/op_decls.h"
+
+namespace tn::ops {
+
+// A plain integer that the tensor's type cannot hold still compares exactly: as a 64-bit one.
+static void keep_exact(Tensor& number, const Tensor& other) {
+  const Node& node = *number.node();
+  if (!is_scalar(node) || !node.weak || !is_integer(other.dtype()) || other.node()->weak) return;
+  const Scalar& value = scalar_value(node);
+  if (value.kind != Kind::integer && value.kind != Kind::natural) return;
+  bool natural = kind_of(other.dtype()) == Kind::natural;
+  int64_t bits = size_of(other.dtype()) * 8 - (natural ? 0 : 1);
+  bool beyond = value.kind == Kind::natural ? bits < 64 : bits < 63 && value.integer >> bits > 0;
+  bool below = value.kind == Kind::integer && value.integer < 0 &&
+               (natural || (bits < 63 && value.integer >> bits < -1));
+  if (beyond || below)
+    number = make_scalar(value, value.kind == Kind::natural ? DType::u64 : DType::i64, false);
+}
+
+// 1, 0 or -1 as `plain` (u64) is above, equal to or below `with_sign`.
+static Tensor three_way(const Tensor& plain, const Tensor& with_sign) {
+  auto number = [](int64_t value) { return make_scalar(value, DType::i8, false); };
+  Tensor other = cast_to(with_sign, DType::u64);
+  Tensor negative = apply(less, {with_sign, make_scalar(0, with_sign.dtype(), false)});
+  Tensor above = apply(logical_or, {negative, apply(greater, {plain, other})});
+  Tensor below = apply(where, {apply(less, {plain, other}), number(-1), number(0)});
+  return apply(where, {above, number(1), below});
+}
+
+// No type holds both u64 and signed integers, and f32 would lose bits: compare the outcome with 0.
+static void compare_exactly(NoAttrs&, Tensors& in) {
+  keep_exact(in[0], in[1]);
+  keep_exact(in[1], in[0]);
+  if (is_scalar(*in[0].node()) && in[0].node()->weak) return;
+  if (is_scalar(*in[1].node()) && in[1].node()->weak) return;
+  Tensor zero = make_scalar(0, DType::i8, false);
+  Kind a = kind_of(in[0].dtype()), b = kind_of(in[1].dtype());
+  if (in[0].dtype() == DType::u64 && b == Kind::integer) {
+    in = {three_way(in[0], in[1]), zero};
+  } else if (in[1].dtype() == DType::u64 && a == Kind::integer) {
+    in = {zero, three_way(in[1], in[0])};
+  }
+}
+
+constinit const OpDef equal = Elementwise<>{
+    .name = "equal",
+    .doc =
+        "Whether the operands are equal. NaN equals nothing, not even itself. "
+        "Integers of any types compare exactly.",
+    .aliases = {"eq"},
+    .symbol = "==",
+    .types = every_type,
+    .result = ResultType::boolean,
+    .scalar = [](S a, S b) { return a == b; },
+    .complex =
+        [](Z a, Z b) {
+          return Z{(a.re == b.re) & (a.im == b.im), {}};
+        },
+    .prepare = rule<compare_exactly>,
+    .samples = {{"f32[2,3], f32[2,3]", "", 0, 2},
+                {"f32[2,1], f32[3]"},
+                {"i32[4], i32[]", "", 0, 2}},
+};
+
+constinit const OpDef not_equal = Elementwise<>{
+    .name = "not_equal",
+    .doc =
+        "Whether the operands differ. NaN differs from everything. "
+        "Integers of any types compare exactly.",
+    .aliases = {"ne"},
+    .symbol = "!=",
+    .types = every_type,
+    .result = ResultType::boolean,
+    .scalar = [](S a, S b) { return a != b; },
+    .complex =
+        [](Z a, Z b) {
+          return Z{(a.re != b.re) | (a.im != b.im), {}};
+        },
+    .prepare = rule<compare_exactly>,
+    .samples = {{"f32[2,3], f32[2,3]", "", 0, 2},
+                {"f32[2,1], f32[3]"},
+                {"i32[4], i32[]", "", 0, 2}},
+};
+
+constinit const OpDef less = Elementwise<>{
+    .name = "less",
+    .doc = "Whether `x1 < x2`; false where either is NaN. Integers of any types compare exactly.",
+    .aliases = {"lt"},
+    .symbol = "<",
+    .types = ordered,
+    .result = ResultType::boolean,
+    .scalar = [](S a, S b) { return a < b; },
+    .prepare = rule<compare_exactly>,
+    .samples = {{"f32[2,3], f32[2,3]"}, {"f32[2,1], f32[3]"}, {"i32[4], i32[]"}},
+};
+
+constinit const OpDef less_equal = Elementwise<>{
+    .name = "less_equal",
+    .doc = "Whether `x1 <= x2`; false where either is NaN. Integers of any types compare exactly.",
+    .aliases = {"le"},
+    .symbol = "<=",
+    .types = ordered,
+    .result = ResultType::boolean,
+    .scalar = [](S a, S b) { return a <= b; },
+    .prepare = rule<compare_exactly>,
+    .samples = {{"f32[2,3], f32[2,3]"}, {"f32[2,1], f32[3]"}, {"i32[4], i32[]"}},
+};
+
+constinit const OpDef greater = Elementwise<>{
+    .name = "greater",
+    .doc = "Whether `x1 > x2`; false where either is NaN. Integers of any types compare exactly.",
+    .aliases = {"gt"},
+    .symbol = ">",
+    .types = ordered,
+    .result = ResultType::boolean,
+    .scalar = [](S a, S b) { return a > b; },
+    .prepare = rule<compare_exactly>,
+    .samples = {{"f32[2,3], f32[2,3]"}, {"f32[2,1], f32[3]"}, {"i32[4], i32[]"}},
+};
+
+constinit const OpDef greater_equal = Elementwise<>{
+    .name = "greater_equal",
+    .doc = "Whether `x1 >= x2`; false where either is NaN. Integers of any types compare exactly.",
+    .aliases = {"ge"},
+    .symbol = ">=",
+    .types = ordered,
+    .result = ResultType::boolean,
+    .scalar = [](S a, S b) { return a >= b; },
+    .prepare = rule<compare_exactly>,
+    .samples = {{"f32[2,3], f32[2,3]"}, {"f32[2,1], f32[3]"}, {"i32[4], i32[]"}},
+};
+
+// Numbers count as true where they are not 0.
+static void to_truth(NoAttrs&, Tensors& in) {
+  for (Tensor& x : in) x = cast_to(x, DType::b1);
+}
+
+constinit const OpDef logical_and = Elementwise<>{
+    .name = "logical_and",
+    .doc = "Whether both operands are true; numbers are true where they are not 0, NaN included.",
+    .types = booleans,
+    .scalar = [](S a, S b) { return a & b; },
+    .prepare = rule<to_truth>,
+    .samples = {{"bool[2,3], bool[2,3]"}, {"bool[2,1], bool[3]"}, {"f32[4], f32[4]"}},
+};
+
+constinit const OpDef logical_or = Elementwise<>{
+    .name = "logical_or",
+    .doc = "Whether either operand is true; numbers are true where they are not 0, NaN included.",
+    .types = booleans,
+    .scalar = [](S a, S b) { return a | b; },
+    .prepare = rule<to_truth>,
+    .samples = {{"bool[2,3], bool[2,3]"}, {"bool[2,1], bool[3]"}, {"f32[4], f32[4]"}},
+};
+
+constinit const OpDef logical_xor = Elementwise<>{
+    .name = "logical_xor",
+    .doc =
+        "Whether exactly one operand is true; numbers are true where they are not 0, NaN included.",
+    .types = booleans,
+    .scalar = [](S a, S b) { return a ^ b; },
+    .prepare = rule<to_truth>,
+    .samples = {{"bool[2,3], bool[2,3]"}, {"bool[2,1], bool[3]"}, {"f32[4], f32[4]"}},
+};
+
+constinit const OpDef logical_not = Elementwise<>{
+    .name = "logical_not",
+    .doc = "Whether the operand is false; numbers are false where they are 0.",
+    .types = booleans,
+    .scalar = [](S x) { return !x; },
+    .prepare = rule<to_truth>,
+    .samples = {{"bool[2,3]"}, {"f32[4]"}, {"bool[]"}},
+};
+
+struct IsCloseAttrs {
+  double rtol = 1e-5, atol = 1e-8;
+  bool equal_nan = false;
+  static constexpr void fields(auto& a, auto&& f) {
+    f("rtol", a.rtol), f("atol", a.atol), f("equal_nan", a.equal_nan);
+  }
+};
+
+static S within(const IsCloseAttrs& a, S distance, S size) {
+  S finite = size < std::numeric_limits<double>::infinity();
+  return finite & (distance <= size * a.rtol + a.atol);
+}
+
+constinit const OpDef isclose = Elementwise<IsCloseAttrs>{
+    .name = "isclose",
+    .doc =
+        "Whether `abs(x1 - x2) <= atol + rtol * abs(x2)`, or both are the same infinity. "
+        "With `equal_nan` two NaN are close.",
+    .args = {"x1", "x2"},
+    .types = inexact,
+    .operands = Operands::inexact,
+    .result = ResultType::boolean,
+    .scalar =
+        [](const IsCloseAttrs& a, S x, S y) {
+          S close = within(a, sc::abs(x - y), sc::abs(y)) | (x == y);
+          return a.equal_nan ? close | (sc::is_nan(x) & sc::is_nan(y)) : close;
+        },
+    .complex =
+        [](const IsCloseAttrs& a, Z x, Z y) {
+          S close = within(a, sc::hypot(x.re - y.re, x.im - y.im), sc::hypot(y.re, y.im));
+          close = close | ((x.re == y.re) & (x.im == y.im));
+          if (!a.equal_nan) return Z{close, {}};
+          S nan = (sc::is_nan(x.re) | sc::is_nan(x.im)) & (sc::is_nan(y.re) | sc::is_nan(y.im));
+          return Z{close | nan, {}};
+        },
+    .samples = {{"f32[2,3], f32[2,3]", "rtol=0.5"},
+                {"f32[2,1], f32[3]", "atol=1.0, equal_nan=true"},
+                {"f32[4], f32[]"}},
+};
+
+static Tensor all_of(const Tensor& x) { return apply(all, {x}, ReduceAttrs{}); }
+
+constinit const OpDef allclose = Composite<IsCloseAttrs>{
+    .name = "allclose",
+    .doc = "Whether all elements are close, as `isclose` says; true when there are none.",
+    .args = {"x1", "x2"},
+    .body = [](const IsCloseAttrs& a, const Tensors& in) -> Tensors {
+      return {all_of(apply(isclose, in, a))};
+    },
+    .samples = {{"f32[2,3], f32[2,3]", "rtol=0.5"}, {"f32[2,1], f32[3]", "atol=10.0"}},
+};
+
+struct ArrayEqualAttrs {
+  bool equal_nan = false;
+  static constexpr void fields(auto& a, auto&& f) { f("equal_nan", a.equal_nan); }
+};
+
+static Tensor array_equal_body(const ArrayEqualAttrs& a, const Tensors& in) {
+  if (in[0].shape() != in[1].shape()) return make_scalar(false, DType::b1, false);
+  Tensor same = apply(equal, in);
+  if (a.equal_nan)
+    same = apply(logical_or,
+                 {same, apply(logical_and, {apply(isnan, {in[0]}), apply(isnan, {in[1]})})});
+  return all_of(same);
+}
+
+constinit const OpDef array_equal = Composite<ArrayEqualAttrs>{
+    .name = "array_equal",
+    .doc =
+        "Whether the operands have the same shape and equal elements; with `equal_nan`, NaN equals "
+        "NaN.",
+    .args = {"x1", "x2"},
+    .body = [](const ArrayEqualAttrs& a, const Tensors& in) -> Tensors {
+      return {array_equal_body(a, in)};
+    },
+    .samples = {{"f32[2,3], f32[2,3]"}, {"f32[2,3], f32[3]"}, {"f32[4], f32[4]", "equal_nan=true"}},
+};
+
+}  // namespace tn::ops

@@ -1,0 +1,214 @@
+// Exponentials, logarithms, powers and roots.
+#include <cmath>
+
+#include "base/error.h"
+#include "ops/complex_math.h"
+#include "ops/families.h"
+#include "ops/op_decls.h"
+
+namespace tn::ops {
+
+constinit const OpDef exp = Elementwise<>{
+    .name = "exp",
+    .doc = "e to the power `x`. Overflow gives infinity.",
+    .types = inexact,
+    .operands = Operands::inexact,
+    .scalar = [](S x) { return sc::exp(x); },
+    .complex = [](Z z) { return cx::exp(z); },
+    .samples = {{"f32[2,3]"}, {"f32[]", "", -80, 80}},
+};
+
+constinit const OpDef expm1 = Elementwise<>{
+    .name = "expm1",
+    .doc = "`exp(x) - 1`, accurate near zero.",
+    .types = inexact,
+    .operands = Operands::inexact,
+    .scalar = [](S x) { return sc::expm1(x); },
+    .complex = [](Z z) { return cx::expm1(z); },
+    .samples = {{"f32[2,3]"}, {"f32[4]", "", -1e-3, 1e-3}},
+};
+
+constinit const OpDef exp2 = Elementwise<>{
+    .name = "exp2",
+    .doc = "2 to the power `x`. Overflow gives infinity.",
+    .types = floats,
+    .operands = Operands::inexact,
+    .scalar = [](S x) { return sc::exp2(x); },
+    .samples = {{"f32[2,3]"}, {"f32[]", "", -14, 14}},
+};
+
+constinit const OpDef log = Elementwise<>{
+    .name = "log",
+    .doc =
+        "The natural logarithm. Zero gives minus infinity, negative reals give NaN; "
+        "complex results have an imaginary part in [-pi, pi].",
+    .types = inexact,
+    .operands = Operands::inexact,
+    .scalar = [](S x) { return sc::log(x); },
+    .complex = [](Z z) { return cx::log(z); },
+    .samples = {{"f32[2,3]", "", 0.1, 4}, {"f32[]", "", 1, 100}},
+};
+
+constinit const OpDef log1p = Elementwise<>{
+    .name = "log1p",
+    .doc = "`log(1 + x)`, accurate near zero. -1 gives minus infinity, smaller reals give NaN.",
+    .types = inexact,
+    .operands = Operands::inexact,
+    .scalar = [](S x) { return sc::log1p(x); },
+    .complex = [](Z z) { return cx::log1p(z); },
+    .samples = {{"f32[2,3]", "", -0.5, 4}, {"f32[4]", "", -1e-3, 1e-3}},
+};
+
+constinit const OpDef log2 = Elementwise<>{
+    .name = "log2",
+    .doc = "The logarithm to base 2. Zero gives minus infinity, negative reals give NaN.",
+    .types = inexact,
+    .operands = Operands::inexact,
+    .scalar = [](S x) { return sc::log2(x); },
+    .complex = [](Z z) { return cx::log(z, M_LOG2E); },
+    .samples = {{"f32[2,3]", "", 0.1, 4}, {"f32[]", "", 1, 100}},
+};
+
+constinit const OpDef log10 = Elementwise<>{
+    .name = "log10",
+    .doc = "The logarithm to base 10. Zero gives minus infinity, negative reals give NaN.",
+    .types = inexact,
+    .operands = Operands::inexact,
+    .scalar = [](S x) { return sc::log10(x); },
+    .complex = [](Z z) { return cx::log(z, M_LOG10E); },
+    .samples = {{"f32[2,3]", "", 0.1, 4}, {"f32[]", "", 1, 100}},
+};
+
+constinit const OpDef logaddexp = Elementwise<>{
+    .name = "logaddexp",
+    .doc = "`log(exp(x1) + exp(x2))` without overflow.",
+    .types = floats,
+    .operands = Operands::inexact,
+    .scalar = [](S a, S b) { return sc::logaddexp(a, b); },
+    .samples = {{"f32[2,3], f32[3]"}, {"f32[2,1], f32[3]", "", -50, 50}},
+};
+
+// By squaring, modulo 2^width as multiplication is. A negative power of an integer is whole only
+// for ±1.
+static S integer_pow(S base, S exponent) {
+  DType type = base.type();
+  S one = loop::constant_like(base, 1), zero = loop::constant_like(base, 0);
+  bool is_signed = kind_of(type) == Kind::integer;
+  int bits = static_cast<int>(size_of(type)) * 8 - (is_signed ? 1 : 0);
+  S result = one, square = base, rest = exponent;
+  for (int i = 0; i < bits; ++i) {
+    result = sc::select((rest & one) == zero, result, result * square);
+    if (i + 1 < bits) square = square * square, rest = rest >> one;
+  }
+  if (!is_signed) return result;
+  S minus = loop::constant_like(base, -1);
+  S parity = sc::select((exponent & one) == zero, one, base);
+  S inverse = sc::select((base == one) | (base == minus), parity, zero);
+  return sc::select(exponent < zero, inverse, result);
+}
+
+static void refuse_negative_power(const Tensors& in) {
+  const Node& power = *in[1].node();
+  if (!is_integer(in[0].dtype()) || !is_scalar(power)) return;
+  const Scalar& value = scalar_value(power);
+  if (value.kind == Kind::integer && value.integer < 0)
+    fail(Hint{"convert the base to a float: astype(x1, float32)"},
+         "pow: an integer has no negative power: {} ({})", value.integer, *type_of(in[0]));
+}
+
+constinit const OpDef pow = Elementwise<>{
+    .name = "pow",
+    .doc =
+        "`x1` to the power `x2`. `x ** 0` is 1. Integer powers wrap around; a negative power of an "
+        "integer is an error for a plain number and 0 in a tensor (but exact for bases 1 and -1). "
+        "A negative real to a power that is not whole gives NaN.",
+    .aliases = {"power"},
+    .symbol = "**",
+    .types = numeric,
+    .scalar = [](S a, S b) { return is_float(a.type()) ? sc::pow(a, b) : integer_pow(a, b); },
+    .complex = [](Z a, Z b) { return cx::pow(a, b); },
+    .prepare = [](NoAttrs&, Tensors& in) { refuse_negative_power(in); },
+    .samples = {{"f32[2,3], f32[2,3]", "", 0.5, 3},
+                {"f32[2,1], f32[3]", "", 1, 3},
+                {"f32[4], f32[]", "", 0, 3}},
+};
+
+constinit const OpDef sqrt = Elementwise<>{
+    .name = "sqrt",
+    .doc =
+        "The square root, correctly rounded. Negative reals give NaN; "
+        "complex results lie in the right half plane.",
+    .types = inexact,
+    .operands = Operands::inexact,
+    .scalar = [](S x) { return sc::sqrt(x); },
+    .complex = [](Z z) { return cx::sqrt(z); },
+    .samples = {{"f32[2,3]", "", 0, 4}, {"f32[]", "", 1, 100}},
+};
+
+constinit const OpDef rsqrt = Elementwise<>{
+    .name = "rsqrt",
+    .doc = "`1 / sqrt(x)`. Zero gives infinity, negative numbers give NaN.",
+    .types = floats,
+    .operands = Operands::inexact,
+    .scalar = [](S x) { return sc::rsqrt(x); },
+    .samples = {{"f32[2,3]", "", 0.1, 4}, {"f32[]", "", 1, 100}},
+};
+
+constinit const OpDef cbrt = Elementwise<>{
+    .name = "cbrt",
+    .doc = "The real cube root, of negative numbers too.",
+    .types = floats,
+    .operands = Operands::inexact,
+    .scalar = [](S x) { return sc::cbrt(x); },
+    .samples = {{"f32[2,3]"}, {"f32[]", "", -100, 100}},
+};
+
+constinit const OpDef hypot = Elementwise<>{
+    .name = "hypot",
+    .doc = "`sqrt(x1**2 + x2**2)` without overflow on the way. An infinite operand gives infinity.",
+    .types = floats,
+    .operands = Operands::inexact,
+    .scalar = [](S a, S b) { return sc::hypot(a, b); },
+    .samples = {{"f32[2,3], f32[3]"}, {"f32[2,1], f32[3]", "", -100, 100}},
+};
+
+constinit const OpDef erf = Elementwise<>{
+    .name = "erf",
+    .doc = "The error function.",
+    .types = floats,
+    .operands = Operands::inexact,
+    .scalar = [](S x) { return sc::erf(x); },
+    .samples = {{"f32[2,3]"}, {"f32[]"}},
+};
+
+constinit const OpDef erfc = Elementwise<>{
+    .name = "erfc",
+    .doc = "The complementary error function `1 - erf(x)`, accurate where it is small.",
+    .types = floats,
+    .operands = Operands::inexact,
+    .scalar = [](S x) { return sc::erfc(x); },
+    .samples = {{"f32[2,3]"}, {"f32[4]", "", 1, 6}},
+};
+
+constinit const OpDef erfinv = Elementwise<>{
+    .name = "erfinv",
+    .doc = "The inverse of `erf`. -1 and 1 give infinities, numbers beyond them NaN.",
+    .types = floats,
+    .operands = Operands::inexact,
+    .scalar = [](S x) { return sc::erfinv(x); },
+    .samples = {{"f32[2,3]", "", -0.9, 0.9}, {"f32[]", "", -0.5, 0.5}},
+};
+
+constinit const OpDef lgamma = Elementwise<>{
+    .name = "lgamma",
+    .doc =
+        "The logarithm of the absolute value of the gamma function. Zero and negative whole "
+        "numbers "
+        "give infinity.",
+    .types = floats,
+    .operands = Operands::inexact,
+    .scalar = [](S x) { return sc::lgamma(x); },
+    .samples = {{"f32[2,3]", "", 0.5, 10}, {"f32[]", "", 1, 3}},
+};
+
+}  // namespace tn::ops

@@ -1,0 +1,82 @@
+// Choosing between values: by a condition, by size, by bounds.
+#include "base/error.h"
+#include "ops/apply.h"
+#include "ops/families.h"
+#include "ops/op_decls.h"
+
+namespace tn::ops {
+
+constinit const OpDef where = Elementwise<>{
+    .name = "where",
+    .doc =
+        "`x1` where `condition` holds, `x2` elsewhere. The other one is not looked at: "
+        "its NaN does not spread.",
+    .args = {"condition", "x1", "x2"},
+    .types = any_type,
+    .operands = Operands::select,
+    .scalar = [](S c, S a, S b) { return sc::select(c, a, b); },
+    .complex =
+        [](Z c, Z a, Z b) {
+          return Z{sc::select(c.re, a.re, b.re), sc::select(c.re, a.im, b.im)};
+        },
+    .samples = {{"bool[2,3], f32[2,3], f32[2,3]"},
+                {"bool[2,1], f32[3], f32[]"},
+                {"bool[], f32[], f32[4]"}},
+};
+
+constinit const OpDef maximum = Elementwise<>{
+    .name = "maximum",
+    .doc = "The larger operand; NaN where either is NaN.",
+    .types = ordered,
+    .scalar = [](S a, S b) { return sc::max(a, b); },
+    .samples = {{"f32[2,3], f32[2,3]"}, {"f32[2,1], f32[3]"}, {"f32[4], f32[]"}},
+};
+
+constinit const OpDef minimum = Elementwise<>{
+    .name = "minimum",
+    .doc = "The smaller operand; NaN where either is NaN.",
+    .types = ordered,
+    .scalar = [](S a, S b) { return sc::min(a, b); },
+    .samples = {{"f32[2,3], f32[2,3]"}, {"f32[2,1], f32[3]"}, {"f32[4], f32[]"}},
+};
+
+// A plain integer bound beyond the range of the type bounds nothing on one side and everything on
+// the other: both are said by the end of the range.
+static Tensor within_range(const Tensor& bound, DType type) {
+  const Node& node = *bound.node();
+  if (!is_scalar(node) || !node.weak || !is_integer(type)) return bound;
+  const Scalar& value = scalar_value(node);
+  if (value.kind != Kind::integer && value.kind != Kind::natural) return bound;
+  int64_t bits = size_of(type) * 8;
+  if (kind_of(type) == Kind::natural) {
+    if (value.kind == Kind::natural)
+      return bits == 64 ? bound : make_scalar((int64_t{1} << bits) - 1, type, false);
+    int64_t most = bits == 64 ? INT64_MAX : (int64_t{1} << bits) - 1;
+    return make_scalar(std::clamp<int64_t>(value.integer, 0, most), type, false);
+  }
+  int64_t most = INT64_MAX >> (64 - bits);
+  int64_t number = value.kind == Kind::natural ? INT64_MAX : value.integer;
+  return make_scalar(std::clamp<int64_t>(number, -most - 1, most), type, false);
+}
+
+static Tensor clip_body(const Tensors& in) {
+  Tensor x = in[0];
+  check_kind("clip", ordered, x.dtype());
+  if (in.size() > 1 && in[1]) x = apply(maximum, {x, within_range(in[1], x.dtype())});
+  if (in.size() > 2 && in[2]) x = apply(minimum, {x, within_range(in[2], x.dtype())});
+  return x;
+}
+
+constinit const OpDef clip = Composite<>{
+    .name = "clip",
+    .doc =
+        "`x` limited to [`min`, `max`]; a bound that is left out does not limit. NaN stays NaN. "
+        "Where `min` exceeds `max` the result is `max`. Integer bounds beyond the type are its "
+        "ends.",
+    .aliases = {"clamp"},
+    .args = {"x", "?min", "?max"},
+    .body = [](const NoAttrs&, const Tensors& in) -> Tensors { return {clip_body(in)}; },
+    .samples = {{"f32[2,3], f32[2,3], f32[3]"}, {"f32[2,3], f32[]"}, {"f32[], f32[], f32[]"}},
+};
+
+}  // namespace tn::ops

@@ -1,0 +1,170 @@
+// Circular and hyperbolic functions and their inverses.
+#include <cmath>
+
+#include "ops/complex_math.h"
+#include "ops/families.h"
+#include "ops/op_decls.h"
+
+namespace tn::ops {
+
+constinit const OpDef sin = Elementwise<>{
+    .name = "sin",
+    .doc = "The sine of an angle in radians. Infinities give NaN.",
+    .types = inexact,
+    .operands = Operands::inexact,
+    .scalar = [](S x) { return sc::sin(x); },
+    .complex = [](Z z) { return cx::sin(z); },
+    .samples = {{"f32[2,3]", "", -10, 10}, {"f32[]"}},
+};
+
+constinit const OpDef cos = Elementwise<>{
+    .name = "cos",
+    .doc = "The cosine of an angle in radians. Infinities give NaN.",
+    .types = inexact,
+    .operands = Operands::inexact,
+    .scalar = [](S x) { return sc::cos(x); },
+    .complex = [](Z z) { return cx::cos(z); },
+    .samples = {{"f32[2,3]", "", -10, 10}, {"f32[]"}},
+};
+
+constinit const OpDef tan = Elementwise<>{
+    .name = "tan",
+    .doc = "The tangent of an angle in radians. Infinities give NaN.",
+    .types = inexact,
+    .operands = Operands::inexact,
+    .scalar = [](S x) { return sc::tan(x); },
+    .complex = [](Z z) { return cx::tan(z); },
+    .samples = {{"f32[2,3]", "", -1.5, 1.5}, {"f32[]"}},
+};
+
+constinit const OpDef asin = Elementwise<>{
+    .name = "asin",
+    .doc = "The angle in [-pi/2, pi/2] whose sine is `x`. Reals beyond [-1, 1] give NaN.",
+    .aliases = {"arcsin"},
+    .types = inexact,
+    .operands = Operands::inexact,
+    .scalar = [](S x) { return sc::asin(x); },
+    .complex = [](Z z) { return cx::asin(z); },
+    .samples = {{"f32[2,3]", "", -1, 1}, {"f32[]", "", -0.5, 0.5}},
+};
+
+constinit const OpDef acos = Elementwise<>{
+    .name = "acos",
+    .doc = "The angle in [0, pi] whose cosine is `x`. Reals beyond [-1, 1] give NaN.",
+    .aliases = {"arccos"},
+    .types = inexact,
+    .operands = Operands::inexact,
+    .scalar = [](S x) { return sc::acos(x); },
+    .complex = [](Z z) { return cx::acos(z); },
+    .samples = {{"f32[2,3]", "", -1, 1}, {"f32[]", "", -0.5, 0.5}},
+};
+
+constinit const OpDef atan = Elementwise<>{
+    .name = "atan",
+    .doc = "The angle in [-pi/2, pi/2] whose tangent is `x`.",
+    .aliases = {"arctan"},
+    .types = inexact,
+    .operands = Operands::inexact,
+    .scalar = [](S x) { return sc::atan(x); },
+    .complex = [](Z z) { return cx::atan(z); },
+    .samples = {{"f32[2,3]", "", -5, 5}, {"f32[]"}},
+};
+
+constinit const OpDef atan2 = Elementwise<>{
+    .name = "atan2",
+    .doc =
+        "The angle in [-pi, pi] of the point with ordinate `x1` and abscissa `x2`. "
+        "`atan2(0, 0)` is 0; signs of zeros choose the side of the cut.",
+    .aliases = {"arctan2"},
+    .types = floats,
+    .operands = Operands::inexact,
+    .scalar = [](S y, S x) { return sc::atan2(y, x); },
+    .samples = {{"f32[2,3], f32[2,3]"}, {"f32[2,1], f32[3]"}},
+};
+
+constinit const OpDef sinh = Elementwise<>{
+    .name = "sinh",
+    .doc = "The hyperbolic sine. Overflow gives an infinity.",
+    .types = inexact,
+    .operands = Operands::inexact,
+    .scalar = [](S x) { return sc::sinh(x); },
+    .complex = [](Z z) { return cx::sinh(z); },
+    .samples = {{"f32[2,3]", "", -4, 4}, {"f32[]"}},
+};
+
+constinit const OpDef cosh = Elementwise<>{
+    .name = "cosh",
+    .doc = "The hyperbolic cosine. Overflow gives infinity.",
+    .types = inexact,
+    .operands = Operands::inexact,
+    .scalar = [](S x) { return sc::cosh(x); },
+    .complex = [](Z z) { return cx::cosh(z); },
+    .samples = {{"f32[2,3]", "", -4, 4}, {"f32[]"}},
+};
+
+constinit const OpDef tanh = Elementwise<>{
+    .name = "tanh",
+    .doc = "The hyperbolic tangent, between -1 and 1.",
+    .types = inexact,
+    .operands = Operands::inexact,
+    .scalar = [](S x) { return sc::tanh(x); },
+    .complex = [](Z z) { return cx::tanh(z); },
+    .samples = {{"f32[2,3]", "", -4, 4}, {"f32[]"}},
+};
+
+constinit const OpDef asinh = Elementwise<>{
+    .name = "asinh",
+    .doc = "The number whose hyperbolic sine is `x`.",
+    .aliases = {"arcsinh"},
+    .types = inexact,
+    .operands = Operands::inexact,
+    .scalar = [](S x) { return sc::asinh(x); },
+    .complex = [](Z z) { return cx::asinh(z); },
+    .samples = {{"f32[2,3]", "", -5, 5}, {"f32[]"}},
+};
+
+constinit const OpDef acosh = Elementwise<>{
+    .name = "acosh",
+    .doc = "The non-negative number whose hyperbolic cosine is `x`. Reals below 1 give NaN.",
+    .aliases = {"arccosh"},
+    .types = inexact,
+    .operands = Operands::inexact,
+    .scalar = [](S x) { return sc::acosh(x); },
+    .complex = [](Z z) { return cx::acosh(z); },
+    .samples = {{"f32[2,3]", "", 1, 5}, {"f32[]", "", 1, 2}},
+};
+
+constinit const OpDef atanh = Elementwise<>{
+    .name = "atanh",
+    .doc =
+        "The number whose hyperbolic tangent is `x`. -1 and 1 give infinities, reals beyond them "
+        "NaN.",
+    .aliases = {"arctanh"},
+    .types = inexact,
+    .operands = Operands::inexact,
+    .scalar = [](S x) { return sc::atanh(x); },
+    .complex = [](Z z) { return cx::atanh(z); },
+    .samples = {{"f32[2,3]", "", -0.9, 0.9}, {"f32[]", "", -0.5, 0.5}},
+};
+
+constinit const OpDef degrees = Elementwise<>{
+    .name = "degrees",
+    .doc = "Radians as degrees: `x * 180 / pi`.",
+    .aliases = {"rad2deg"},
+    .types = floats,
+    .operands = Operands::inexact,
+    .scalar = [](S x) { return x * (180 / M_PI); },
+    .samples = {{"f32[2,3]"}, {"f32[]"}},
+};
+
+constinit const OpDef radians = Elementwise<>{
+    .name = "radians",
+    .doc = "Degrees as radians: `x * pi / 180`.",
+    .aliases = {"deg2rad"},
+    .types = floats,
+    .operands = Operands::inexact,
+    .scalar = [](S x) { return x * (M_PI / 180); },
+    .samples = {{"f32[2,3]", "", -360, 360}, {"f32[]"}},
+};
+
+}  // namespace tn::ops
