@@ -1,141 +1,188 @@
 #pragma once
 // The elementary functions, each one template over a value type of f32 or f64 width.
 //
-// Bounds: f32 exp, exp2, log and sqrt within 1 ulp, the rest within 2; f64 within 2 ulp, erfinv within 8.
-// Special values as in C99. Nothing here branches on a value, so a native loop vectorises and a
-// builder type records the same operations: see math_primitives.h for what a type must offer.
+// Bounds: f32 exp, exp2, log and sqrt within 1 ulp, the rest within 2; f64 within 2 ulp, erfinv
+// within 8. Special values as in C99. Nothing here branches on a value, so a native loop vectorises
+// and a builder type records the same operations: see math_primitives.h for what a type must offer.
 
-#include "loop/math_f32_trig.h"
+#include "loop/math_angle.h"
 
 namespace tn::TN_LEVEL::math {
 
 template <class V>
-inline constexpr bool is_f32 = bit_width<V>() == 32;
-
-template <class V>
 [[gnu::always_inline]] inline V exp(V x) {
-  if constexpr (is_f32<V>) return f32::exp(x);
-  else return f64::exp(x);
+  if constexpr (is_f32<V>)
+    return f32::exp(x);
+  else
+    return f64::exp(x);
 }
 template <class V>
 [[gnu::always_inline]] inline V exp2(V x) {
-  if constexpr (is_f32<V>) return f32::exp2(x);
-  else return f64::exp2(x);
+  if constexpr (is_f32<V>)
+    return f32::exp2(x);
+  else
+    return f64::exp2(x);
 }
 template <class V>
 [[gnu::always_inline]] inline V expm1(V x) {
-  if constexpr (is_f32<V>) return f32::expm1(x);
-  else return f64::expm1(x);
+  if constexpr (is_f32<V>)
+    return f32::expm1(x);
+  else
+    return f64::expm1(x);
 }
 template <class V>
 [[gnu::always_inline]] inline V log(V x) {
-  if constexpr (is_f32<V>) return f32::log(x);
-  else return f64::log(x);
+  if constexpr (is_f32<V>)
+    return f32::log(x);
+  else
+    return f64::log(x);
 }
 template <class V>
 [[gnu::always_inline]] inline V log2(V x) {
-  if constexpr (is_f32<V>) return f32::log2(x);
-  else return f64::log2(x);
+  if constexpr (is_f32<V>)
+    return f32::log2(x);
+  else
+    return f64::log2(x);
 }
 template <class V>
 [[gnu::always_inline]] inline V log10(V x) {
-  if constexpr (is_f32<V>) return f32::log10(x);
-  else return f64::log10(x);
+  if constexpr (is_f32<V>)
+    return f32::log10(x);
+  else
+    return f64::log10(x);
 }
 template <class V>
 [[gnu::always_inline]] inline V log1p(V x) {
-  if constexpr (is_f32<V>) return f32::log1p(x);
-  else return f64::log1p(x);
+  if constexpr (is_f32<V>)
+    return f32::log1p(x);
+  else
+    return f64::log1p(x);
 }
 template <class V>
 [[gnu::always_inline]] inline V cbrt(V x) {
-  if constexpr (is_f32<V>) return f32::cbrt(x);
-  else return f64::cbrt(x);
+  if constexpr (is_f32<V>)
+    return f32::cbrt(x);
+  else
+    return f64::cbrt(x);
 }
 template <class V>
 [[gnu::always_inline]] inline V asin(V x) {
-  if constexpr (is_f32<V>) return f32::asin(x);
-  else return f64::asin(x);
+  if constexpr (is_f32<V>)
+    return f32::asin(x);
+  else
+    return f64::asin(x);
 }
 template <class V>
 [[gnu::always_inline]] inline V acos(V x) {
-  if constexpr (is_f32<V>) return f32::acos(x);
-  else return f64::acos(x);
+  if constexpr (is_f32<V>)
+    return f32::acos(x);
+  else
+    return f64::acos(x);
 }
 template <class V>
 [[gnu::always_inline]] inline V atan(V x) {
-  if constexpr (is_f32<V>) return f32::atan(x);
-  else return f64::atan(x);
+  if constexpr (is_f32<V>)
+    return f32::atan(x);
+  else
+    return f64::atan(x);
 }
 template <class V>
 [[gnu::always_inline]] inline V sinh(V x) {
-  if constexpr (is_f32<V>) return f32::sinh(x);
-  else return f64::sinh(x);
+  if constexpr (is_f32<V>)
+    return f32::sinh(x);
+  else
+    return f64::sinh(x);
 }
 template <class V>
 [[gnu::always_inline]] inline V cosh(V x) {
-  if constexpr (is_f32<V>) return f32::cosh(x);
-  else return f64::cosh(x);
+  if constexpr (is_f32<V>)
+    return f32::cosh(x);
+  else
+    return f64::cosh(x);
 }
 template <class V>
 [[gnu::always_inline]] inline V tanh(V x) {
-  if constexpr (is_f32<V>) return f32::tanh(x);
-  else return f64::tanh(x);
+  if constexpr (is_f32<V>)
+    return f32::tanh(x);
+  else
+    return f64::tanh(x);
 }
 template <class V>
 [[gnu::always_inline]] inline V asinh(V x) {
-  if constexpr (is_f32<V>) return f32::asinh(x);
-  else return f64::asinh(x);
+  if constexpr (is_f32<V>)
+    return f32::asinh(x);
+  else
+    return f64::asinh(x);
 }
 template <class V>
 [[gnu::always_inline]] inline V acosh(V x) {
-  if constexpr (is_f32<V>) return f32::acosh(x);
-  else return f64::acosh(x);
+  if constexpr (is_f32<V>)
+    return f32::acosh(x);
+  else
+    return f64::acosh(x);
 }
 template <class V>
 [[gnu::always_inline]] inline V atanh(V x) {
-  if constexpr (is_f32<V>) return f32::atanh(x);
-  else return f64::atanh(x);
+  if constexpr (is_f32<V>)
+    return f32::atanh(x);
+  else
+    return f64::atanh(x);
 }
 template <class V>
 [[gnu::always_inline]] inline V erf(V x) {
-  if constexpr (is_f32<V>) return f32::erf(x);
-  else return f64::erf(x);
+  if constexpr (is_f32<V>)
+    return f32::erf(x);
+  else
+    return f64::erf(x);
 }
 template <class V>
 [[gnu::always_inline]] inline V erfc(V x) {
-  if constexpr (is_f32<V>) return f32::erfc(x);
-  else return f64::erfc(x);
+  if constexpr (is_f32<V>)
+    return f32::erfc(x);
+  else
+    return f64::erfc(x);
 }
 template <class V>
 [[gnu::always_inline]] inline V erfinv(V x) {
-  if constexpr (is_f32<V>) return f32::erfinv(x);
-  else return f64::erfinv(x);
+  if constexpr (is_f32<V>)
+    return f32::erfinv(x);
+  else
+    return f64::erfinv(x);
 }
 template <class V>
 [[gnu::always_inline]] inline V sigmoid(V x) {
-  if constexpr (is_f32<V>) return f32::sigmoid(x);
-  else return f64::sigmoid(x);
+  if constexpr (is_f32<V>)
+    return f32::sigmoid(x);
+  else
+    return f64::sigmoid(x);
 }
 template <class V>
 [[gnu::always_inline]] inline V pow(V x, V y) {
-  if constexpr (is_f32<V>) return f32::pow(x, y);
-  else return f64::pow(x, y);
+  if constexpr (is_f32<V>)
+    return f32::pow(x, y);
+  else
+    return f64::pow(x, y);
 }
 template <class V>
 [[gnu::always_inline]] inline V atan2(V y, V x) {
-  if constexpr (is_f32<V>) return f32::atan2(y, x);
-  else return f64::atan2(y, x);
+  if constexpr (is_f32<V>)
+    return f32::atan2(y, x);
+  else
+    return f64::atan2(y, x);
 }
 template <class V>
 [[gnu::always_inline]] inline V hypot(V x, V y) {
-  if constexpr (is_f32<V>) return f32::hypot(x, y);
-  else return f64::hypot(x, y);
+  if constexpr (is_f32<V>)
+    return f32::hypot(x, y);
+  else
+    return f64::hypot(x, y);
 }
 template <class V>
 [[gnu::always_inline]] inline V logaddexp(V x, V y) {
-  if constexpr (is_f32<V>) return f32::logaddexp(x, y);
-  else return f64::logaddexp(x, y);
+  if constexpr (is_f32<V>)
+    return f32::logaddexp(x, y);
+  else
+    return f64::logaddexp(x, y);
 }
 
 template <class V>
@@ -144,89 +191,13 @@ template <class V>
 }
 
 template <class V>
-[[gnu::always_inline]] inline auto is_huge_angle(V x) {
-  return !(abs(x) < constant<V>(f64::kHugeAngle));
-}
-
-// sin as the pieces a block driver needs: the common value, where it does not hold, and the value there.
-struct Sin {
-  template <class V>
-  [[gnu::always_inline]] static inline V common(V x) {
-    if constexpr (is_f32<V>) return f64::keep_tiny(x, f32::sin_of(f32::reduce_angle(widen(x)), 0));
-    else return f64::keep_tiny(x, f64::sin_of(f64::reduce_angle(x), 0));
-  }
-  template <class V>
-  [[gnu::always_inline]] static inline auto is_rare(V x) {
-    return is_huge_angle(x);
-  }
-  template <class V>
-  [[gnu::always_inline]] static inline V rare(V x) {
-    V value;
-    if constexpr (is_f32<V>) value = f32::sin_of(f64::reduce_huge_angle(widen(x)), 0);
-    else value = f64::sin_of(f64::reduce_huge_angle(x), 0);
-    return select(abs(x) < constant<V>(f64::kInf), value, constant<V>(f64::kNan));
-  }
-  template <class V>
-  [[gnu::always_inline]] inline V operator()(V x) const {
-    return rarely(is_rare(x), [&] { return rare(x); }, common(x));
-  }
-};
-template <class V>
 [[gnu::always_inline]] inline V sin(V x) {
   return Sin{}(x);
 }
-
-// cos as the pieces a block driver needs: the common value, where it does not hold, and the value there.
-struct Cos {
-  template <class V>
-  [[gnu::always_inline]] static inline V common(V x) {
-    if constexpr (is_f32<V>) return f32::sin_of(f32::reduce_angle(widen(x)), 1);
-    else return f64::sin_of(f64::reduce_angle(x), 1);
-  }
-  template <class V>
-  [[gnu::always_inline]] static inline auto is_rare(V x) {
-    return is_huge_angle(x);
-  }
-  template <class V>
-  [[gnu::always_inline]] static inline V rare(V x) {
-    V value;
-    if constexpr (is_f32<V>) value = f32::sin_of(f64::reduce_huge_angle(widen(x)), 1);
-    else value = f64::sin_of(f64::reduce_huge_angle(x), 1);
-    return select(abs(x) < constant<V>(f64::kInf), value, constant<V>(f64::kNan));
-  }
-  template <class V>
-  [[gnu::always_inline]] inline V operator()(V x) const {
-    return rarely(is_rare(x), [&] { return rare(x); }, common(x));
-  }
-};
 template <class V>
 [[gnu::always_inline]] inline V cos(V x) {
   return Cos{}(x);
 }
-
-// tan as the pieces a block driver needs: the common value, where it does not hold, and the value there.
-struct Tan {
-  template <class V>
-  [[gnu::always_inline]] static inline V common(V x) {
-    if constexpr (is_f32<V>) return f64::keep_tiny(x, f32::tan_of(f32::reduce_angle(widen(x))));
-    else return f64::keep_tiny(x, f64::tan_of(f64::reduce_angle(x)));
-  }
-  template <class V>
-  [[gnu::always_inline]] static inline auto is_rare(V x) {
-    return is_huge_angle(x);
-  }
-  template <class V>
-  [[gnu::always_inline]] static inline V rare(V x) {
-    V value;
-    if constexpr (is_f32<V>) value = f32::tan_of(f64::reduce_huge_angle(widen(x)));
-    else value = f64::tan_of(f64::reduce_huge_angle(x));
-    return select(abs(x) < constant<V>(f64::kInf), value, constant<V>(f64::kNan));
-  }
-  template <class V>
-  [[gnu::always_inline]] inline V operator()(V x) const {
-    return rarely(is_rare(x), [&] { return rare(x); }, common(x));
-  }
-};
 template <class V>
 [[gnu::always_inline]] inline V tan(V x) {
   return Tan{}(x);

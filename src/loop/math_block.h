@@ -2,8 +2,8 @@
 // Drivers that apply a math function to contiguous blocks, in loops the compiler vectorises.
 //
 //   block([](auto x) { return exp(x); }, in, out, n);   block(Sin{}, in, out, n);
-// `out` may be `in`. A function with a rare path gets a vector pass and a scalar repair of few lanes;
-// the bits are those of calling it element by element.
+// `out` may be `in`. A function with a rare path gets a vector pass and a scalar repair of few
+// lanes; the bits are those of calling it element by element.
 
 #include "loop/math.h"
 

@@ -61,8 +61,8 @@ template <class V>
   const V n = round_even(y);
   const V f = y - n;
   const V r = f * constant<V>(0x1.62e42fefa39efp-1);
-  const V c = fma(f, constant<V>(0x1.abc9e3b39803fp-56),
-                  fma(f, constant<V>(0x1.62e42fefa39efp-1), -r));
+  const V c =
+      fma(f, constant<V>(0x1.abc9e3b39803fp-56), fma(f, constant<V>(0x1.62e42fefa39efp-1), -r));
   return select(is_nan(x), x, exp_value(exp_parts(n, r, c)));
 }
 

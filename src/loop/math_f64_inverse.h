@@ -78,7 +78,8 @@ template <class V>
   return select(is_nan(x), x, copy_sign(value, x));
 }
 
-// For |x| <= 1/2: asin(x) = x + tail. Else with s = sqrt((1 - |x|) / 2): pi/2 - asin|x| = 2 (s + tail).
+// For |x| <= 1/2: asin(x) = x + tail. Else with s = sqrt((1 - |x|) / 2): pi/2 - asin|x| = 2 (s +
+// tail).
 template <class V>
 struct AsinParts {
   V s, tail;
@@ -112,7 +113,8 @@ template <class V>
   const auto negative = x < constant<V>(0);
   // k pi/4 + factor (s + tail)
   const V k = select(small, constant<V>(2), select(negative, constant<V>(4), constant<V>(0)));
-  const V factor = select(small, constant<V>(-1), select(negative, constant<V>(-2), constant<V>(2)));
+  const V factor =
+      select(small, constant<V>(-1), select(negative, constant<V>(-2), constant<V>(2)));
   const Pair<V> base = quarter_pi_times(k);
   const Pair<V> sum = two_sum(base.hi, factor * p.s);
   return sum.hi + (sum.lo + fma(factor, p.tail, base.lo));

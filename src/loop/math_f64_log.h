@@ -68,9 +68,9 @@ template <class V>
   const Pair<V> f = two_sum(a.m - constant<V>(1), lo * exp2_int(up));
   const Pair<V> s = divide(f, add(pair_constant<V>(2, 0), f));
   const Pair<V> z = multiply(s, s);
-  const Pair<V> third = fast_two_sum(constant<V>(0x1.5555555555555p-2), z.hi * horner(z.hi, kAtanh));
-  const Pair<V> series =
-      multiply(z, {third.hi, third.lo + constant<V>(0x1.5555555555555p-56)});
+  const Pair<V> third =
+      fast_two_sum(constant<V>(0x1.5555555555555p-2), z.hi * horner(z.hi, kAtanh));
+  const Pair<V> series = multiply(z, {third.hi, third.lo + constant<V>(0x1.5555555555555p-56)});
   const Pair<V> log_m = add(s, multiply(s, series));
   const Pair<V> exponent = {a.e * constant<V>(0x1.62e42fefa38p-1),
                             a.e * constant<V>(0x1.ef35793c7673p-45)};
@@ -159,15 +159,15 @@ template <class V>
   const V high = select(a > b, a, b);
   const V low = select(a > b, b, a);
   const auto finite = both(abs(a) < constant<V>(kInf), abs(b) < constant<V>(kInf));
-  const Pair<V> d = two_sum(select(finite, low, constant<V>(0)), select(finite, -high, constant<V>(0)));
+  const Pair<V> d =
+      two_sum(select(finite, low, constant<V>(0)), select(finite, -high, constant<V>(0)));
   const auto far = d.hi < constant<V>(-746);
-  const ExpParts<V> e = exp_parts(select(far, constant<V>(-746), d.hi),
-                                  select(far, constant<V>(0), d.lo));
+  const ExpParts<V> e =
+      exp_parts(select(far, constant<V>(-746), d.hi), select(far, constant<V>(0), d.lo));
   const Pair<V> unit = fast_two_sum(constant<V>(1), e.r);
   const Pair<V> p = fast_two_sum(unit.hi, unit.lo + e.t);
   const V zero = constant<V>(0);
-  const Pair<V> term = {scale(p.hi, e.n),
-                        select(e.n > constant<V>(-900), scale(p.lo, e.n), zero)};
+  const Pair<V> term = {scale(p.hi, e.n), select(e.n > constant<V>(-900), scale(p.lo, e.n), zero)};
   const Pair<V> sum = add(pair_constant<V>(1, 0), term);
   const V tiny = abs(term.hi);
   const Pair<V> ln = log_pair(sum.hi, sum.lo);

@@ -11,9 +11,16 @@ template <class V>
   return x * horner(x * x, kErf);
 }
 
-// erfc(y) = exp(-y^2) g(t) / (1 + 2y), t = (y - 3) / (y + 3), for y in [0.4, 28], times 2^-n.
+// A value p 2^n.
 template <class V>
-[[gnu::always_inline]] inline Pair<V> erfc_tail(V y, V& n) {
+struct Scaled {
+  Pair<V> p;
+  V n;
+};
+
+// erfc(y) = exp(-y^2) g(t) / (1 + 2y), t = (y - 3) / (y + 3), for y in [0.4, 28].
+template <class V>
+[[gnu::always_inline]] inline Scaled<V> erfc_tail(V y) {
   const Pair<V> square = two_product(y, y);
   const ExpParts<V> e = exp_parts(-square.hi, -square.lo);
   const Pair<V> exp_sum = fast_two_sum(constant<V>(1), e.r);
@@ -21,30 +28,28 @@ template <class V>
   const V three = constant<V>(3);
   const V t = (y - three) / (y + three);
   const Pair<V> g = fast_two_sum(constant<V>(kErfcx[0]), t * horner_tail(t, kErfcx));
-  n = e.n;
-  return multiply(exp_pair, divide(g, two_sum(constant<V>(1), y + y)));
+  return {multiply(exp_pair, divide(g, two_sum(constant<V>(1), y + y))), e.n};
 }
 
 template <class V>
 [[gnu::always_inline]] inline V erf(V x) {
   const V y = clamp(abs(x), 0.5, 6.5);
-  V n;
-  const Pair<V> tail = erfc_tail(y, n);
-  const V s = exp2_int(n);
-  const Pair<V> sum = fast_two_sum(constant<V>(1), -tail.hi * s);
-  const V large = copy_sign(sum.hi + fma(-tail.lo, s, sum.lo), x);
+  const Scaled<V> tail = erfc_tail(y);
+  const V s = exp2_int(tail.n);
+  const Pair<V> sum = fast_two_sum(constant<V>(1), -tail.p.hi * s);
+  const V large = copy_sign(sum.hi + fma(-tail.p.lo, s, sum.lo), x);
   const V value = select(abs(x) < constant<V>(1), x + erf_minus_x(x), large);
   return select(is_nan(x), x, value);
 }
 
 template <class V>
 [[gnu::always_inline]] inline V erfc(V x) {
-  V n;
-  const Pair<V> tail = erfc_tail(clamp(abs(x), 0.4, 28), n);
-  const V right = scale(tail.hi, n);
+  const Scaled<V> tail = erfc_tail(clamp(abs(x), 0.4, 28));
+  const V n = tail.n;
+  const V right = scale(tail.p.hi, n);
   const V s = exp2_int(select(n > constant<V>(-1000), n, constant<V>(-1000)));
-  const Pair<V> sum = fast_two_sum(constant<V>(2), -tail.hi * s);
-  const V left = sum.hi + fma(-tail.lo, s, sum.lo);
+  const Pair<V> sum = fast_two_sum(constant<V>(2), -tail.p.hi * s);
+  const V left = sum.hi + fma(-tail.p.lo, s, sum.lo);
   const Pair<V> near = two_sum(constant<V>(1), -x);
   const V small = near.hi + (near.lo - erf_minus_x(x));
   const V outer = select(x < constant<V>(0), left, right);

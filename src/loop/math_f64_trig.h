@@ -52,12 +52,11 @@ template <class V>
   const V block = select(raw > constant<V>(0), raw, constant<V>(0));
   const V m = y * exp2_int(block * constant<V>(-48));
   const I index = to_int(block);
-  Pair<V> p[5];
-  double weight = 1;
-  for (int j = 0; j < 5; ++j, weight *= 0x1p-48) {
-    const V word = table<V>(kTwoOverPi, index + constant<I>(j)) * constant<V>(weight);
-    p[j] = two_product(m, word);
-  }
+  const auto product = [&](int j, double weight) {
+    return two_product(m, table<V>(kTwoOverPi, index + constant<I>(j)) * constant<V>(weight));
+  };
+  const Pair<V> p[5] = {product(0, 1), product(1, 0x1p-48), product(2, 0x1p-96),
+                        product(3, 0x1p-144), product(4, 0x1p-192)};
   V terms[8] = {modulo_four(p[0].hi) + modulo_four(p[0].lo),
                 modulo_four(p[1].hi),
                 modulo_four(p[1].lo),

@@ -1,10 +1,11 @@
 #pragma once
 // The primitive operations the math functions are written in, for native float and double.
 //
-// A function is one template over a value type V. Any V works that offers, found by argument-dependent
-// lookup: + - * / and unary -, comparisons (giving a mask), mask & | !, fma, sqrt, floor, trunc,
-// round_even, abs, select, bits, shift_right (logical), to_int, to_float, widen, narrow and, as static
-// members, V::constant(x), V::from_bits(i), V::table(words, i), V::kBits; its integer type offers
+// A function is one template over a value type V. Any V works that offers, found by
+// argument-dependent lookup: + - * / and unary -, comparisons (giving a mask), mask & | !, fma,
+// sqrt, floor, trunc, round_even, abs, select, bits, shift_right (logical), to_int, to_float,
+// widen, narrow and, as static members, V::constant(x), V::from_bits(i), V::table(words, i),
+// V::kBits; its integer type offers
 // + - & | ^ << >> and Int::constant. `rarely` has a default that needs no overload.
 
 #include <bit>
@@ -38,9 +39,7 @@ namespace tn::TN_LEVEL::math {
 [[gnu::always_inline]] inline double round_even(double x) { return __builtin_rint(x); }
 
 template <class T>
-[[gnu::always_inline]] inline T select(bool mask, T a, T b)
-  requires std::is_arithmetic_v<T>
-{
+[[gnu::always_inline]] inline T select(bool mask, T a, T b) requires std::is_arithmetic_v<T> {
   return mask ? a : b;
 }
 
@@ -120,15 +119,11 @@ constexpr int bit_width() {
 [[gnu::always_inline]] inline bool both(bool a, bool b) { return a & b; }
 [[gnu::always_inline]] inline bool either(bool a, bool b) { return a | b; }
 template <class M>
-[[gnu::always_inline]] inline M both(M a, M b)
-  requires std::is_class_v<M>
-{
+[[gnu::always_inline]] inline M both(M a, M b) requires std::is_class_v<M> {
   return a & b;
 }
 template <class M>
-[[gnu::always_inline]] inline M either(M a, M b)
-  requires std::is_class_v<M>
-{
+[[gnu::always_inline]] inline M either(M a, M b) requires std::is_class_v<M> {
   return a | b;
 }
 
@@ -139,8 +134,9 @@ using IntOf = decltype(bits(std::declval<V>()));
 template <class V>
 [[gnu::always_inline]] inline V copy_sign(V x, V s) {
   using I = IntOf<V>;
-  const I sign = constant<I>(std::bit_cast<std::conditional_t<bit_width<V>() == 32, int32_t, int64_t>>(
-      std::conditional_t<bit_width<V>() == 32, float, double>(-0.0)));
+  const I sign =
+      constant<I>(std::bit_cast<std::conditional_t<bit_width<V>() == 32, int32_t, int64_t>>(
+          std::conditional_t<bit_width<V>() == 32, float, double>(-0.0)));
   return from_bits<V>(bits(abs(x)) | (bits(s) & sign));
 }
 

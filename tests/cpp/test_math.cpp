@@ -82,8 +82,8 @@ struct Worst {
 
 void report(const char* name, const char* type, const Worst& worst) {
   if (wants_report()) {
-    MESSAGE(std::string(name) << " " << std::string(type) << " max ulp " << worst.ulp << " at " << worst.at << " "
-                 << worst.second);
+    MESSAGE(std::string(name) << " " << std::string(type) << " max ulp " << worst.ulp << " at "
+                              << worst.at << " " << worst.second);
   }
 }
 
@@ -109,11 +109,18 @@ std::vector<double> stratified_f64(int count, unsigned seed) {
     const double scale = std::ldexp(1.0, static_cast<int>(random() % 16) - 5);
     const double unit = static_cast<double>(random() >> 11) * 0x1p-53;
     switch (i % 4) {
-      case 0: x.push_back(std::bit_cast<double>(random())); break;
-      case 1: x.push_back(std::copysign(1 - unit * std::ldexp(1.0, -static_cast<int>(random() % 40)),
-                                        normal(random))); break;
-      case 2: x.push_back(1 + (unit - 0.5) * scale); break;
-      default: x.push_back(normal(random) * scale);
+      case 0:
+        x.push_back(std::bit_cast<double>(random()));
+        break;
+      case 1:
+        x.push_back(std::copysign(1 - unit * std::ldexp(1.0, -static_cast<int>(random() % 40)),
+                                  normal(random)));
+        break;
+      case 2:
+        x.push_back(1 + (unit - 0.5) * scale);
+        break;
+      default:
+        x.push_back(normal(random) * scale);
     }
   }
   for (int e = 0; e < 4096; e += 7) {
@@ -202,11 +209,20 @@ void make_pairs(std::vector<T>& a, std::vector<T>& b, int count) {
     const T any = std::bit_cast<T>(static_cast<Bits>(random()));
     const double up = std::ldexp(1 + x * 0x1p-9, shift);
     switch (i % 5) {
-      case 0: a.push_back(any), b.push_back(std::bit_cast<T>(static_cast<Bits>(random()))); break;
-      case 1: a.push_back(std::abs(x)), b.push_back(y); break;
-      case 2: a.push_back(x), b.push_back(std::round(y)); break;
-      case 3: a.push_back(1 + x / up), b.push_back(y * up); break;
-      default: a.push_back(any), b.push_back(any * static_cast<T>(y));
+      case 0:
+        a.push_back(any), b.push_back(std::bit_cast<T>(static_cast<Bits>(random())));
+        break;
+      case 1:
+        a.push_back(std::abs(x)), b.push_back(y);
+        break;
+      case 2:
+        a.push_back(x), b.push_back(std::round(y));
+        break;
+      case 3:
+        a.push_back(1 + x / up), b.push_back(y * up);
+        break;
+      default:
+        a.push_back(any), b.push_back(any * static_cast<T>(y));
     }
   }
 }
@@ -283,7 +299,11 @@ TEST_CASE("every f32 input is within its bound" * doctest::skip()) {
       }
       kernel.f32(x.data(), y.data(), kBlock);
       kernel.f64(wide.data(), want.data(), kBlock);
-      for (int64_t i = 0; i < kBlock; ++i) worst.take(ulp_error(y[i], want[i]), x[i]);
+      for (int64_t i = 0; i < kBlock; ++i) {
+        const float rounded = static_cast<float>(want[i]);
+        if (std::bit_cast<uint32_t>(rounded) == std::bit_cast<uint32_t>(y[i])) continue;
+        worst.take(ulp_error(y[i], want[i]), x[i]);
+      }
     }
     MESSAGE(std::string(c.name) << " max ulp " << worst.ulp << " at " << worst.at);
     CHECK_MESSAGE(worst.ulp <= c.bound_f32, std::string(c.name) << " at " << worst.at);

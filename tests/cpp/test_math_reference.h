@@ -36,7 +36,8 @@ struct Big {
 };
 
 inline double ulp_error(double got, const Big& want) {
-  if (mpfr_nan_p(want.v) || std::isnan(got)) return mpfr_nan_p(want.v) && std::isnan(got) ? 0 : kWrong;
+  if (mpfr_nan_p(want.v) || std::isnan(got))
+    return mpfr_nan_p(want.v) && std::isnan(got) ? 0 : kWrong;
   const double rounded = mpfr_get_d(want.v, MPFR_RNDN);
   if (got == rounded && (std::isinf(got) || got == 0)) {
     return std::signbit(got) == std::signbit(rounded) ? 0 : kWrong;
