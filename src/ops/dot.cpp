@@ -1,0 +1,218 @@
+// The one contraction primitive.
+#include "base/error.h"
+#include "ops/contract.h"
+#include "ops/families.h"
+#include "ops/op_decls.h"
+#include "ops/runtime_types.h"
+#include "runtime/buffer.h"
+#include "runtime/gemm.h"
+#include "runtime/threads.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace tn::ops {
+namespace {
+
+/// Axes of an operand that are neither batch nor contracted.
+Axes free_axes(int rank, const Axes& batch, const Axes& contracted) {
+  Axes out;
+  for (int k = 0; k < rank; ++k)
+    if (!batch.has(k) && !contracted.has(k)) out.push_back(k);
+  return out;
+}
+
+void normalise(Axes& axes, int rank) {
+  for (Axis& a : axes) a = normal_axis(a, rank, "dot");
+}
+
+/// Pairs in ascending order of the left axes.
+void sort_pairs(Axes& left, Axes& right) {
+  for (int i = 1; i < left.size(); ++i)
+    for (int k = i; k > 0 && left[k].i < left[k - 1].i; --k)
+      std::swap(left[k], left[k - 1]), std::swap(right[k], right[k - 1]);
+}
+
+void prepare_dot(DotAttrs& a, Tensors& in) {
+  promote_all(in, "dot", every_type);
+  const Type &x = *type_of(in[0]), &y = *type_of(in[1]);
+  if (a.lhs_contract.size() != a.rhs_contract.size() || a.lhs_batch.size() != a.rhs_batch.size())
+    fail("dot: axes do not pair up: {} and {} contracted, {} and {} batch ({} and {})",
+         a.lhs_contract.size(), a.rhs_contract.size(), a.lhs_batch.size(), a.rhs_batch.size(), x, y);
+  normalise(a.lhs_contract, x.rank()), normalise(a.lhs_batch, x.rank());
+  normalise(a.rhs_contract, y.rank()), normalise(a.rhs_batch, y.rank());
+  sort_pairs(a.lhs_contract, a.rhs_contract), sort_pairs(a.lhs_batch, a.rhs_batch);
+}
+
+/// Every axis named once.
+void check_distinct(const Axes& batch, const Axes& contracted, const Type& x) {
+  uint32_t seen = 0;
+  for (const Axes* axes : {&batch, &contracted})
+    for (Axis a : *axes) {
+      if (a.i < 0 || a.i >= x.rank()) fail(Fault::index, "dot: no axis {}: {}", a.i, x);
+      if (seen >> a.i & 1) fail("dot: axis {} is named twice: {}", a.i, x);
+      seen |= 1u << a.i;
+    }
+}
+
+void check_pairs(const Axes& left, const Axes& right, const Type& x, const Type& y) {
+  for (int i = 0; i < left.size(); ++i) {
+    Dim m = x.shape[left[i].i], n = y.shape[right[i].i];
+    if (tn::equal(m, n) != Tri::yes)
+      fail("dot: extents differ: {} (axis {} of {}) and {} (axis {} of {})", m, left[i].i, x, n,
+           right[i].i, y);
+  }
+}
+
+TypeList infer_dot(const DotAttrs& a, Types in) {
+  const Type &x = *in[0], &y = *in[1];
+  check_kind("dot", every_type, x.dtype);
+  if (x.dtype != y.dtype)
+    fail(Fault::type, "dot: operands have different element types: {} and {}", x, y);
+  check_distinct(a.lhs_batch, a.lhs_contract, x);
+  check_distinct(a.rhs_batch, a.rhs_contract, y);
+  check_pairs(a.lhs_contract, a.rhs_contract, x, y);
+  check_pairs(a.lhs_batch, a.rhs_batch, x, y);
+  Type out{x.dtype, {}};
+  for (Axis k : a.lhs_batch) out.shape.push_back(x.shape[k.i]);
+  for (Axis k : free_axes(x.rank(), a.lhs_batch, a.lhs_contract)) out.shape.push_back(x.shape[k.i]);
+  for (Axis k : free_axes(y.rank(), a.rhs_batch, a.rhs_contract)) out.shape.push_back(y.shape[k.i]);
+  return out;
+}
+
+/// Several axes walked as one.
+struct Run {
+  int64_t extent = 1, stride = 0;
+  bool merged = true;
+};
+
+/// An operand as a batch of matrices: its axes in three groups.
+struct Operand3 {
+  const void* data;
+  Shape shape;
+  Ints strides = Strided::row_major(shape).strides;
+  Axes batch, rows, contracted;
+};
+
+Run merge(const Operand3& x, const Axes& axes) {
+  Run run;
+  for (Axis a : axes) {
+    int64_t extent = x.shape[a.i].value(), stride = x.strides[a.i];
+    if (extent == 1) continue;
+    run.merged = run.merged && (run.extent == 1 || run.stride == stride * extent);
+    run.extent *= extent, run.stride = stride;
+  }
+  return run;
+}
+
+/// Where each batch begins.
+std::vector<int64_t> batch_offsets(const Operand3& x) {
+  std::vector<int64_t> offsets{0};
+  for (Axis a : x.batch) {
+    std::vector<int64_t> next;
+    for (int64_t base : offsets)
+      for (int64_t i = 0; i < x.shape[a.i].value(); ++i) next.push_back(base + i * x.strides[a.i]);
+    offsets = std::move(next);
+  }
+  return offsets;
+}
+
+template <class T>
+void copy_row(const void* from, int64_t stride, int64_t count, void* to) {
+  auto* source = static_cast<const T*>(from);
+  auto* target = static_cast<T*>(to);
+  for (int64_t i = 0; i < count; ++i) target[i] = source[i * stride];
+}
+
+void copy_row(size_t bytes, const void* from, int64_t stride, int64_t count, void* to) {
+  struct Wide {
+    uint64_t half[2];
+  };
+  switch (bytes) {
+    case 1: return copy_row<uint8_t>(from, stride, count, to);
+    case 2: return copy_row<uint16_t>(from, stride, count, to);
+    case 4: return copy_row<uint32_t>(from, stride, count, to);
+    case 8: return copy_row<uint64_t>(from, stride, count, to);
+    default: return copy_row<Wide>(from, stride, count, to);
+  }
+}
+
+/// Copies `x` into row-major order of batch, rows, contracted; afterwards every group merges.
+BufferRef pack(Operand3& x, size_t bytes) {
+  Shape shape;
+  Ints strides;
+  for (const Axes* axes : {&x.batch, &x.rows, &x.contracted})
+    for (Axis a : *axes) shape.push_back(x.shape[a.i]), strides.push_back(x.strides[a.i]);
+  int last = shape.rank() - 1;
+  int64_t count = shape[last].value(), rows = 1;
+  for (int k = 0; k < last; ++k) rows *= shape[k].value();
+  BufferRef buffer = allocate(static_cast<size_t>(rows * count) * bytes);
+  int64_t chunks = chunks_for(rows * count, 1 << 16);
+  parallel_for(std::min(chunks, rows), [&](int64_t chunk) {
+    ChunkRange range = chunk_range(rows, std::min(chunks, rows), chunk);
+    for (int64_t row = range.begin; row < range.end; ++row) {
+      int64_t rest = row, offset = 0;
+      for (int k = last - 1; k >= 0; --k) {
+        offset += rest % shape[k].value() * strides[k];
+        rest /= shape[k].value();
+      }
+      auto* from = static_cast<const char*>(x.data) + offset * static_cast<int64_t>(bytes);
+      copy_row(bytes, from, strides[last], count,
+               buffer.data<char>() + row * count * static_cast<int64_t>(bytes));
+    }
+  });
+  int axis = 0;
+  for (Axes* axes : {&x.batch, &x.rows, &x.contracted})
+    for (Axis& a : *axes) a = axis++;
+  x.data = buffer.data(), x.shape = shape, x.strides = Strided::row_major(shape).strides;
+  return buffer;
+}
+
+void run_dot(const LibraryCall& call) {
+  const auto& a = *static_cast<const DotAttrs*>(call.attrs);
+  const Type &x = *call.in_types[0], &y = *call.in_types[1];
+  Operand3 lhs{.data = call.in[0], .shape = x.shape, .batch = a.lhs_batch,
+               .rows = free_axes(x.rank(), a.lhs_batch, a.lhs_contract), .contracted = a.lhs_contract};
+  Operand3 rhs{.data = call.in[1], .shape = y.shape, .batch = a.rhs_batch,
+               .rows = free_axes(y.rank(), a.rhs_batch, a.rhs_contract), .contracted = a.rhs_contract};
+  if (call.out_types[0]->elements == 0) return;
+  GemmArgs args;
+  args.type = element_of(x.dtype);
+  BufferRef packed[2];
+  Operand3* sides[] = {&lhs, &rhs};
+  Run rows[2], inner[2];
+  for (int i = 0; i < 2; ++i) {
+    rows[i] = merge(*sides[i], sides[i]->rows), inner[i] = merge(*sides[i], sides[i]->contracted);
+    if (inner[i].extent == 0 || (rows[i].merged && inner[i].merged)) continue;
+    packed[i] = pack(*sides[i], element_bytes(args.type));
+    rows[i] = merge(*sides[i], sides[i]->rows), inner[i] = merge(*sides[i], sides[i]->contracted);
+  }
+  std::vector<int64_t> lhs_offsets = batch_offsets(lhs), rhs_offsets = batch_offsets(rhs);
+  args.m = rows[0].extent, args.n = rows[1].extent, args.k = inner[0].extent;
+  args.a = lhs.data, args.b = rhs.data, args.c = call.out[0];
+  args.a_row = rows[0].stride, args.a_col = inner[0].stride;
+  args.b_row = inner[1].stride, args.b_col = rows[1].stride;
+  args.batch = static_cast<int64_t>(lhs_offsets.size());
+  args.a_offsets = lhs_offsets.data(), args.b_offsets = rhs_offsets.data();
+  gemm(args);
+}
+
+}  // namespace
+
+constinit const OpDef dot = Op<DotAttrs>{
+    .name = "dot",
+    .doc = "Sums products over paired axes of both operands. The result has the batch axes, then the "
+           "free axes of `x1`, then those of `x2`. Without elements to sum it is 0. float16 and "
+           "bfloat16 are summed in float32 and rounded once, integers wrap, booleans are or-and.",
+    .args = {"x1", "x2"},
+    .prepare = rule<prepare_dot>,
+    .infer = rule<infer_dot>,
+    .run = run_dot,
+    .samples = {{"f32[2,3], f32[3,4]", "lhs_contract=[1], rhs_contract=[0]"},
+                {"f32[2,3,4], f32[4,2,5]",
+                 "lhs_contract=[-1], rhs_contract=[0], lhs_batch=[0], rhs_batch=[1]"},
+                {"f32[2,3,4], f32[4,5,2]", "lhs_contract=[0,2], rhs_contract=[2,0]"},
+                {"f32[3], f32[3]", "lhs_contract=[0], rhs_contract=[0]"}},
+};
+
+}  // namespace tn::ops
