@@ -7,5 +7,54 @@
 
 namespace tn {
 
+inline Tensor operator+(const Operand& a, const Operand& b) { return add(a, b); }
+inline Tensor& operator+=(Tensor& a, const Operand& b) {
+  return a = add(Operand(a, b.place), b);
+}
+inline Tensor operator&(const Operand& a, const Operand& b) { return bitwise_and(a, b); }
+inline Tensor& operator&=(Tensor& a, const Operand& b) {
+  return a = bitwise_and(Operand(a, b.place), b);
+}
+inline Tensor operator~(const Operand& a) { return bitwise_invert(a); }
+inline Tensor operator<<(const Operand& a, const Operand& b) { return bitwise_left_shift(a, b); }
+inline Tensor& operator<<=(Tensor& a, const Operand& b) {
+  return a = bitwise_left_shift(Operand(a, b.place), b);
+}
+inline Tensor operator|(const Operand& a, const Operand& b) { return bitwise_or(a, b); }
+inline Tensor& operator|=(Tensor& a, const Operand& b) {
+  return a = bitwise_or(Operand(a, b.place), b);
+}
+inline Tensor operator>>(const Operand& a, const Operand& b) { return bitwise_right_shift(a, b); }
+inline Tensor& operator>>=(Tensor& a, const Operand& b) {
+  return a = bitwise_right_shift(Operand(a, b.place), b);
+}
+inline Tensor operator^(const Operand& a, const Operand& b) { return bitwise_xor(a, b); }
+inline Tensor& operator^=(Tensor& a, const Operand& b) {
+  return a = bitwise_xor(Operand(a, b.place), b);
+}
+inline Tensor operator/(const Operand& a, const Operand& b) { return divide(a, b); }
+inline Tensor& operator/=(Tensor& a, const Operand& b) {
+  return a = divide(Operand(a, b.place), b);
+}
+inline Tensor operator==(const Operand& a, const Operand& b) { return equal(a, b); }
+inline Tensor operator>(const Operand& a, const Operand& b) { return greater(a, b); }
+inline Tensor operator>=(const Operand& a, const Operand& b) { return greater_equal(a, b); }
+inline Tensor operator<(const Operand& a, const Operand& b) { return less(a, b); }
+inline Tensor operator<=(const Operand& a, const Operand& b) { return less_equal(a, b); }
+inline Tensor operator*(const Operand& a, const Operand& b) { return multiply(a, b); }
+inline Tensor& operator*=(Tensor& a, const Operand& b) {
+  return a = multiply(Operand(a, b.place), b);
+}
+inline Tensor operator-(const Operand& a) { return negative(a); }
+inline Tensor operator!=(const Operand& a, const Operand& b) { return not_equal(a, b); }
+inline Tensor operator+(const Operand& a) { return positive(a); }
+inline Tensor operator%(const Operand& a, const Operand& b) { return remainder(a, b); }
+inline Tensor& operator%=(Tensor& a, const Operand& b) {
+  return a = remainder(Operand(a, b.place), b);
+}
+inline Tensor operator-(const Operand& a, const Operand& b) { return subtract(a, b); }
+inline Tensor& operator-=(Tensor& a, const Operand& b) {
+  return a = subtract(Operand(a, b.place), b);
+}
 
 }  // namespace tn

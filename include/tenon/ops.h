@@ -10,4 +10,541 @@
 
 namespace tn {
 
+/// The absolute value; of complex numbers the real magnitude. The smallest signed integer is its
+/// own absolute value; booleans are refused.
+Tensor abs(const Operand& x);
+
+/// The angle in [0, pi] whose cosine is `x`. Reals beyond [-1, 1] give NaN.
+Tensor acos(const Operand& x);
+
+/// The non-negative number whose hyperbolic cosine is `x`. Reals below 1 give NaN.
+Tensor acosh(const Operand& x);
+
+/// The sum `x1 + x2`. Integers wrap around; the sum of booleans is their disjunction.
+Tensor add(const Operand& x1, const Operand& x2);
+
+/// `beta * c + alpha * (a @ b)`, with `c` broadcast.
+Tensor addmm(const Operand& c, const Operand& a, const Operand& b, double alpha = 1.0,
+    double beta = 1.0);
+
+/// Whether every element over `axis` is true, that is, not 0. NaN is true; of no elements it holds.
+Tensor all(const Operand& x, const Maybe<Axes>& axis = {}, bool keepdims = false);
+
+/// Whether all elements are close, as `isclose` says; true when there are none.
+Tensor allclose(const Operand& x1, const Operand& x2, double rtol = 1e-05, double atol = 1e-08,
+    bool equal_nan = false);
+
+/// Whether some element over `axis` is true, that is, not 0. NaN is true; of no elements it does
+/// not hold.
+Tensor any(const Operand& x, const Maybe<Axes>& axis = {}, bool keepdims = false);
+
+/// Index of the largest element along `axis`, in row-major order of all elements when it is left
+/// out; the first of equal ones, the first NaN if there is one. The result is int64.
+Tensor argmax(const Operand& x, Maybe<Axis> axis = {}, bool keepdims = false);
+
+/// Index of the smallest element along `axis`, in row-major order of all elements when it is left
+/// out; the first of equal ones, the first NaN if there is one. The result is int64.
+Tensor argmin(const Operand& x, Maybe<Axis> axis = {}, bool keepdims = false);
+
+/// Index of the first largest or smallest element along `axis`, as int64. The first NaN, if there
+/// is one, counts as the extreme.
+Tensor argreduce(const Operand& x, Axis axis, std::string_view mode = "max");
+
+/// Whether the operands have the same shape and equal elements; with `equal_nan`, NaN equals NaN.
+Tensor array_equal(const Operand& x1, const Operand& x2, bool equal_nan = false);
+
+/// Pieces along `axis`: `sections` of nearly equal size, the first ones longer by one where the
+/// axis does not divide, or cut before each of `indices`.
+Tensors array_split(const Operand& x, Maybe<int64_t> sections = {},
+    const Maybe<Ints>& indices = {}, Axis axis = 0);
+
+/// The angle in [-pi/2, pi/2] whose sine is `x`. Reals beyond [-1, 1] give NaN.
+Tensor asin(const Operand& x);
+
+/// The number whose hyperbolic sine is `x`.
+Tensor asinh(const Operand& x);
+
+/// `x` converted to the element type `dtype`. Floats become integers without their fraction,
+/// saturated to the range, NaN as 0; integers wrap around; nonzero numbers are true. Complex
+/// numbers convert to complex types and bool only.
+Tensor astype(const Operand& x, DType dtype);
+
+/// The angle in [-pi/2, pi/2] whose tangent is `x`.
+Tensor atan(const Operand& x);
+
+/// The angle in [-pi, pi] of the point with ordinate `x1` and abscissa `x2`. `atan2(0, 0)` is 0;
+/// signs of zeros choose the side of the cut.
+Tensor atan2(const Operand& x1, const Operand& x2);
+
+/// The number whose hyperbolic tangent is `x`. -1 and 1 give infinities, reals beyond them NaN.
+Tensor atanh(const Operand& x);
+
+/// The bits of every element read as another type of the same size: `float32` 1.0 as `uint32` is
+/// 0x3f800000. bool and complex are refused.
+Tensor bitcast(const Operand& x, DType dtype);
+
+/// The bits set in both operands; of booleans their conjunction.
+Tensor bitwise_and(const Operand& x1, const Operand& x2);
+
+/// Every bit flipped; the negation of booleans.
+Tensor bitwise_invert(const Operand& x);
+
+/// The bits of `x1` moved up by `x2` places; zeros come in. Shifting by the width or more, or by a
+/// negative count, gives 0.
+Tensor bitwise_left_shift(const Operand& x1, const Operand& x2);
+
+/// The bits set in either operand; of booleans their disjunction.
+Tensor bitwise_or(const Operand& x1, const Operand& x2);
+
+/// The bits of `x1` moved down by `x2` places; the sign comes in. Shifting by the width or more, or
+/// by a negative count, gives 0, or -1 for negative `x1`.
+Tensor bitwise_right_shift(const Operand& x1, const Operand& x2);
+
+/// The bits set in exactly one operand.
+Tensor bitwise_xor(const Operand& x1, const Operand& x2);
+
+/// Repeats axes of extent 1, and new axes in front, to reach `shape`.
+Tensor broadcast_to(const Operand& x, const Shape& shape);
+
+/// The real cube root, of negative numbers too.
+Tensor cbrt(const Operand& x);
+
+/// The smallest whole number not below `x`. Integers stay as they are.
+Tensor ceil(const Operand& x);
+
+/// `x`, or `alpha * (exp(x / alpha) - 1)` where it is negative.
+Tensor celu(const Operand& x, double alpha = 1.0);
+
+/// `x` limited to [`min`, `max`]; a bound that is left out does not limit. NaN stays NaN. Where
+/// `min` exceeds `max` the result is `max`. Integer bounds beyond the type are its ends.
+Tensor clip(const Operand& x, const Operand& min = nullptr, const Operand& max = nullptr);
+
+/// Joins tensors along an existing axis; with `axis` None they are flattened first. The other
+/// extents must be equal; element types are promoted.
+Tensor concat(const Tensors& arrays, Maybe<Axis> axis = 0,
+    std::source_location place = std::source_location::current());
+
+/// The number with its imaginary part negated; real numbers stay as they are.
+Tensor conj(const Operand& x);
+
+/// `x` itself: computed tensors are always row-major.
+Tensor contiguous(const Operand& x);
+
+/// The magnitude of `x1` with the sign of `x2`, zeros and NaN included.
+Tensor copysign(const Operand& x1, const Operand& x2);
+
+/// The cosine of an angle in radians. Infinities give NaN.
+Tensor cos(const Operand& x);
+
+/// The hyperbolic cosine. Overflow gives infinity.
+Tensor cosh(const Operand& x);
+
+/// Number of elements over `axis` that are not 0, as int64. NaN counts.
+Tensor count_nonzero(const Operand& x, const Maybe<Axes>& axis = {}, bool keepdims = false);
+
+/// Largest element up to each one along `axis`; of the flattened tensor when it is left out. NaN
+/// from the first NaN on.
+Tensor cummax(const Operand& x, Maybe<Axis> axis = {});
+
+/// Smallest element up to each one along `axis`; of the flattened tensor when it is left out. NaN
+/// from the first NaN on.
+Tensor cummin(const Operand& x, Maybe<Axis> axis = {});
+
+/// Running sum, product, largest or smallest element along `axis`, from the end with `reverse`,
+/// without the element itself with `exclusive`. NaN stays once it is met.
+Tensor cumulative(const Operand& x, Axis axis, std::string_view mode = "sum", bool reverse = false,
+    bool exclusive = false);
+
+/// Product of the elements up to each one along `axis`; of the flattened tensor when it is left
+/// out. `include_initial` puts a 1 in front. Element types are those of `prod`.
+Tensor cumulative_prod(const Operand& x, Maybe<Axis> axis = {}, Maybe<DType> dtype = {},
+    bool include_initial = false);
+
+/// Sum of the elements up to each one along `axis`; of the flattened tensor when it is left out.
+/// `include_initial` puts a 0 in front. Element types are those of `sum`.
+Tensor cumulative_sum(const Operand& x, Maybe<Axis> axis = {}, Maybe<DType> dtype = {},
+    bool include_initial = false);
+
+/// Radians as degrees: `x * 180 / pi`.
+Tensor degrees(const Operand& x);
+
+/// Differences of neighbours along `axis`, taken `n` times, after joining `prepend` and `append` to
+/// it. Bool gives whether they differ; unsigned integers wrap.
+Tensor diff(const Operand& x, const Operand& prepend = nullptr, const Operand& append = nullptr,
+    Axis axis = -1, int64_t n = 1);
+
+/// The quotient `x1 / x2`. Booleans and integers are divided as float32. Division by zero gives an
+/// infinity, and NaN for `0 / 0`.
+Tensor divide(const Operand& x1, const Operand& x2);
+
+struct DivmodResult {
+  Tensor quotient, remainder;
+};
+/// Floor division and its remainder: `(floor_divide(x1, x2), remainder(x1, x2))`.
+DivmodResult divmod(const Operand& x1, const Operand& x2);
+
+/// Sums products over paired axes of both operands. The result has the batch axes, then the free
+/// axes of `x1`, then those of `x2`. Without elements to sum it is 0. float16 and bfloat16 are
+/// summed in float32 and rounded once, integers wrap, booleans are or-and.
+Tensor dot(const Operand& x1, const Operand& x2, const Axes& lhs_contract,
+    const Axes& rhs_contract, const Axes& lhs_batch = {}, const Axes& rhs_batch = {});
+
+/// Sums products of the operands over the labels that are not in the result: "ij,jk->ik". A label
+/// twice in one operand takes the diagonal, "..." stands for the remaining axes, which broadcast.
+/// Without "->" the result has the ellipsis, then the labels that occur once, in alphabetical
+/// order. Three or more operands are multiplied in pairs, in the cheapest order.
+Tensor einsum(std::string_view equation, const Tensors& operands,
+    std::source_location place = std::source_location::current());
+
+/// `x`, or `alpha * (exp(x) - 1)` where it is negative.
+Tensor elu(const Operand& x, double alpha = 1.0);
+
+/// Whether the operands are equal. NaN equals nothing, not even itself. Integers of any types
+/// compare exactly.
+Tensor equal(const Operand& x1, const Operand& x2);
+
+/// The error function.
+Tensor erf(const Operand& x);
+
+/// The complementary error function `1 - erf(x)`, accurate where it is small.
+Tensor erfc(const Operand& x);
+
+/// The inverse of `erf`. -1 and 1 give infinities, numbers beyond them NaN.
+Tensor erfinv(const Operand& x);
+
+/// e to the power `x`. Overflow gives infinity.
+Tensor exp(const Operand& x);
+
+/// 2 to the power `x`. Overflow gives infinity.
+Tensor exp2(const Operand& x);
+
+/// `exp(x) - 1`, accurate near zero.
+Tensor expm1(const Operand& x);
+
+/// Reverses the order of the elements along `axis`, along all axes when it is left out.
+Tensor flip(const Operand& x, const Maybe<Axes>& axis = {});
+
+/// The largest whole number not above `x`. Integers stay as they are.
+Tensor floor(const Operand& x);
+
+/// The quotient rounded towards minus infinity. An integer divided by zero gives 0, a float an
+/// infinity or NaN.
+Tensor floor_divide(const Operand& x1, const Operand& x2);
+
+/// What is left of `x1` after division by `x2` rounded towards zero; it has the sign of `x1`. The
+/// remainder of an integer by zero is 0, of a float NaN.
+Tensor fmod(const Operand& x1, const Operand& x2);
+
+/// Products of chosen matrices: `x1[lhs_indices] @ x2[rhs_indices]`, where indices count the
+/// matrices of an operand in row-major order of its leading axes. An operand without indices takes
+/// part as it is; leading axes broadcast.
+Tensor gather_mm(const Operand& x1, const Operand& x2, const Operand& lhs_indices = nullptr,
+    const Operand& rhs_indices = nullptr);
+
+/// `x` times the normal distribution function of `x`: `x * erfc(-x / sqrt(2)) / 2`.
+Tensor gelu(const Operand& x);
+
+/// The approximation of `gelu` by tanh: `x * (1 + tanh(sqrt(2/pi) * (x + 0.044715 x**3))) / 2`.
+Tensor gelu_tanh(const Operand& x);
+
+/// Whether `x1 > x2`; false where either is NaN. Integers of any types compare exactly.
+Tensor greater(const Operand& x1, const Operand& x2);
+
+/// Whether `x1 >= x2`; false where either is NaN. Integers of any types compare exactly.
+Tensor greater_equal(const Operand& x1, const Operand& x2);
+
+/// `x` limited to [`min_val`, `max_val`]; NaN stays NaN.
+Tensor hard_tanh(const Operand& x, double min_val = -1.0, double max_val = 1.0);
+
+/// `x * relu6(x + 3) / 6`.
+Tensor hardswish(const Operand& x);
+
+/// `sqrt(x1**2 + x2**2)` without overflow on the way. An infinite operand gives infinity.
+Tensor hypot(const Operand& x1, const Operand& x2);
+
+/// The imaginary part; 0 for real numbers.
+Tensor imag(const Operand& x);
+
+/// Sums products over the last axes of both operands; scalars multiply.
+Tensor inner(const Operand& x1, const Operand& x2);
+
+/// Whether `abs(x1 - x2) <= atol + rtol * abs(x2)`, or both are the same infinity. With `equal_nan`
+/// two NaN are close.
+Tensor isclose(const Operand& x1, const Operand& x2, double rtol = 1e-05, double atol = 1e-08,
+    bool equal_nan = false);
+
+/// Whether the number is neither NaN nor an infinity, in both parts. True for integers.
+Tensor isfinite(const Operand& x);
+
+/// Whether the number is an infinity, or a part of it is. False for integers.
+Tensor isinf(const Operand& x);
+
+/// Whether the number is NaN, or a part of it is. False for integers.
+Tensor isnan(const Operand& x);
+
+/// Whether the number is minus infinity. False for integers.
+Tensor isneginf(const Operand& x);
+
+/// Whether the number is plus infinity. False for integers.
+Tensor isposinf(const Operand& x);
+
+/// The Kronecker product: every element of `x1` replaced by its product with `x2`. The shorter
+/// shape gets unit axes in front.
+Tensor kron(const Operand& x1, const Operand& x2);
+
+/// `x`, times `negative_slope` where it is negative.
+Tensor leaky_relu(const Operand& x, double negative_slope = 0.01);
+
+/// Whether `x1 < x2`; false where either is NaN. Integers of any types compare exactly.
+Tensor less(const Operand& x1, const Operand& x2);
+
+/// Whether `x1 <= x2`; false where either is NaN. Integers of any types compare exactly.
+Tensor less_equal(const Operand& x1, const Operand& x2);
+
+/// The logarithm of the absolute value of the gamma function. Zero and negative whole numbers give
+/// infinity.
+Tensor lgamma(const Operand& x);
+
+/// `x @ weight.T + bias`: a layer whose `weight` is [out, in] and whose `bias` is [out].
+Tensor linear(const Operand& x, const Operand& weight, const Operand& bias = nullptr);
+
+/// The natural logarithm. Zero gives minus infinity, negative reals give NaN; complex results have
+/// an imaginary part in [-pi, pi].
+Tensor log(const Operand& x);
+
+/// The logarithm to base 10. Zero gives minus infinity, negative reals give NaN.
+Tensor log10(const Operand& x);
+
+/// `log(1 + x)`, accurate near zero. -1 gives minus infinity, smaller reals give NaN.
+Tensor log1p(const Operand& x);
+
+/// The logarithm to base 2. Zero gives minus infinity, negative reals give NaN.
+Tensor log2(const Operand& x);
+
+/// `log(sigmoid(x))`, accurate where it is small and without overflow where it is large.
+Tensor log_sigmoid(const Operand& x);
+
+/// `log(exp(x1) + exp(x2))` without overflow.
+Tensor logaddexp(const Operand& x1, const Operand& x2);
+
+/// Logarithm of the running sum of exponentials along `axis`; of the flattened tensor when it is
+/// left out. It does not overflow where the result fits. Integers become float32.
+Tensor logcumsumexp(const Operand& x, Maybe<Axis> axis = {});
+
+/// Whether both operands are true; numbers are true where they are not 0, NaN included.
+Tensor logical_and(const Operand& x1, const Operand& x2);
+
+/// Whether the operand is false; numbers are false where they are 0.
+Tensor logical_not(const Operand& x);
+
+/// Whether either operand is true; numbers are true where they are not 0, NaN included.
+Tensor logical_or(const Operand& x1, const Operand& x2);
+
+/// Whether exactly one operand is true; numbers are true where they are not 0, NaN included.
+Tensor logical_xor(const Operand& x1, const Operand& x2);
+
+/// The complex numbers `re + im * 1j` from their parts. float64 parts give complex128, all others
+/// complex64.
+Tensor make_complex(const Operand& re, const Operand& im);
+
+/// Matrix product over the last axis of `x1` and the last but one of `x2`; leading axes broadcast.
+/// A vector stands for a row on the left and a column on the right, and that axis is left out of
+/// the result. float16 and bfloat16 are summed in float32 and rounded once; integers wrap; booleans
+/// are or-and.
+Tensor matmul(const Operand& x1, const Operand& x2);
+
+/// Largest element over `axis`, over all axes when it is left out. NaN if any element is NaN. An
+/// axis without elements is an error.
+Tensor max(const Operand& x, const Maybe<Axes>& axis = {}, bool keepdims = false);
+
+/// The larger operand; NaN where either is NaN.
+Tensor maximum(const Operand& x1, const Operand& x2);
+
+/// Smallest element over `axis`, over all axes when it is left out. NaN if any element is NaN. An
+/// axis without elements is an error.
+Tensor min(const Operand& x, const Maybe<Axes>& axis = {}, bool keepdims = false);
+
+/// The smaller operand; NaN where either is NaN.
+Tensor minimum(const Operand& x1, const Operand& x2);
+
+/// `x * tanh(softplus(x))`.
+Tensor mish(const Operand& x);
+
+/// The product `x1 * x2`. Integers wrap around; the product of booleans is their conjunction.
+Tensor multiply(const Operand& x1, const Operand& x2);
+
+/// `x` with NaN replaced by `nan`, infinities by `posinf` and `neginf`, which default to the
+/// largest and smallest number of the type. Integers stay as they are.
+Tensor nan_to_num(const Operand& x, double nan = 0.0, Maybe<double> posinf = {},
+    Maybe<double> neginf = {});
+
+/// The number with its sign changed. Unsigned integers wrap around; booleans are refused.
+Tensor negative(const Operand& x);
+
+/// The next number after `x1` towards `x2` that its type can hold; `x2` where they are equal, NaN
+/// where either is.
+Tensor nextafter(const Operand& x1, const Operand& x2);
+
+/// Whether the operands differ. NaN differs from everything. Integers of any types compare exactly.
+Tensor not_equal(const Operand& x1, const Operand& x2);
+
+/// The product of every element of `x1` with every element of `x2`, both read in row-major order.
+Tensor outer(const Operand& x1, const Operand& x2);
+
+/// Adds elements before and after each axis: `pad_width` is one number for all sides, (before,
+/// after) for all axes, or one such pair for each axis. They are `constant_values` (mode
+/// `constant`), the nearest element (`edge`), a reflection without the edge (`reflect`), or the
+/// other end (`wrap`). Only `constant` can pad an axis without elements.
+Tensor pad(const Operand& x, const Ints& pad_width, std::string_view mode = "constant",
+    const Scalar& constant_values = 0);
+
+/// As `pad`, with the value of the new elements as a 0-d tensor.
+Tensor pad_with(const Operand& x, const Operand& value, const Ints& pad_width,
+    std::string_view mode = "constant");
+
+/// The axes in another order: axis k of the result is axis `axes[k]` of `x`. Without `axes` the
+/// order is reversed.
+Tensor permute_dims(const Operand& x, const Maybe<Perm>& axes = {});
+
+/// The number itself. Booleans are refused.
+Tensor positive(const Operand& x);
+
+/// `x1` to the power `x2`. `x ** 0` is 1. Integer powers wrap around; a negative power of an
+/// integer is an error for a plain number and 0 in a tensor (but exact for bases 1 and -1). A
+/// negative real to a power that is not whole gives NaN.
+Tensor pow(const Operand& x1, const Operand& x2);
+
+/// Product over `axis`, over all axes when it is left out. The product of no elements is 1. Element
+/// types are those of `sum`. Integer products wrap.
+Tensor prod(const Operand& x, const Maybe<Axes>& axis = {}, Maybe<DType> dtype = {},
+    bool keepdims = false);
+
+/// Degrees as radians: `x * pi / 180`.
+Tensor radians(const Operand& x);
+
+/// The real part; real numbers stay as they are.
+Tensor real(const Operand& x);
+
+/// `1 / x`, in float32 for booleans and integers. Zero gives an infinity of its sign.
+Tensor reciprocal(const Operand& x);
+
+/// `maximum(x, 0)`; NaN stays NaN.
+Tensor relu(const Operand& x);
+
+/// `x` limited to [0, 6]; NaN stays NaN.
+Tensor relu6(const Operand& x);
+
+/// What is left of `x1` after floor division by `x2`; it has the sign of `x2`. The remainder of an
+/// integer by zero is 0, of a float NaN.
+Tensor remainder(const Operand& x1, const Operand& x2);
+
+/// Repeats each element `repeats` times along `axis`; of the flattened tensor when it is left out.
+Tensor repeat(const Operand& x, int64_t repeats, Maybe<Axis> axis = {});
+
+/// The same elements in row-major order under another shape. One extent may be -1: it takes what is
+/// left.
+Tensor reshape(const Operand& x, const Shape& shape);
+
+/// Shifts elements along `axis` by `shift` places; those that leave at the end come back at the
+/// start. Without `axis` the tensor is rolled as if flattened.
+Tensor roll(const Operand& x, const Ints& shift, const Maybe<Axes>& axis = {});
+
+/// The nearest whole number, or the nearest number with `decimals` decimals; halves go to the even
+/// neighbour. Integers stay as they are; of complex numbers both parts are rounded.
+Tensor round(const Operand& x, int64_t decimals = 0);
+
+/// `1 / sqrt(x)`. Zero gives infinity, negative numbers give NaN.
+Tensor rsqrt(const Operand& x);
+
+/// `scale * elu(x, alpha)` with the constants that keep mean 0 and variance 1 through layers.
+Tensor selu(const Operand& x);
+
+/// `1 / (1 + exp(-x))`, between 0 and 1.
+Tensor sigmoid(const Operand& x);
+
+/// -1, 0 or 1 by the sign of `x`; `x / abs(x)` for complex numbers. Zero gives 0, NaN gives NaN;
+/// booleans are refused.
+Tensor sign(const Operand& x);
+
+/// Whether the sign is negative; true for -0.0 and for a NaN with its sign set.
+Tensor signbit(const Operand& x);
+
+/// `x * sigmoid(x)`.
+Tensor silu(const Operand& x);
+
+/// The sine of an angle in radians. Infinities give NaN.
+Tensor sin(const Operand& x);
+
+/// The hyperbolic sine. Overflow gives an infinity.
+Tensor sinh(const Operand& x);
+
+/// Elements `start`, `start + step`, … before `stop` of each axis in `axis`; of the first axes
+/// when it is left out. Bounds are read as Python does: negative ones count from the end, those
+/// beyond it are clamped, a negative step goes backwards.
+Tensor slice(const Operand& x, const Ints& start, const Ints& stop, const Maybe<Ints>& step = {},
+    const Maybe<Axes>& axis = {});
+
+/// `log(1 + exp(x))` without overflow.
+Tensor softplus(const Operand& x);
+
+/// `x / (1 + abs(x))`, between -1 and 1.
+Tensor softsign(const Operand& x);
+
+/// Pieces along `axis`: `sections` of equal size, or cut before each of `indices`. An axis that
+/// does not divide into equal sections is an error.
+Tensors split(const Operand& x, Maybe<int64_t> sections = {}, const Maybe<Ints>& indices = {},
+    Axis axis = 0);
+
+/// The square root, correctly rounded. Negative reals give NaN; complex results lie in the right
+/// half plane.
+Tensor sqrt(const Operand& x);
+
+/// `x * x`. Integers wrap around; booleans are refused.
+Tensor square(const Operand& x);
+
+/// Joins tensors of one shape along a new axis at `axis`.
+Tensor stack(const Tensors& arrays, Axis axis = 0,
+    std::source_location place = std::source_location::current());
+
+/// `x` itself, as a constant to differentiation.
+Tensor stop_gradient(const Operand& x);
+
+/// The difference `x1 - x2`. Integers wrap around; booleans are refused.
+Tensor subtract(const Operand& x1, const Operand& x2);
+
+/// Sum over `axis`, over all axes when it is left out. The sum of no elements is 0. Bool and
+/// integers are summed as int64, unsigned ones as uint64, unless `dtype` says otherwise; float16
+/// and bfloat16 are accumulated in float32 and rounded once. Integer sums wrap.
+Tensor sum(const Operand& x, const Maybe<Axes>& axis = {}, Maybe<DType> dtype = {},
+    bool keepdims = false);
+
+/// The tangent of an angle in radians. Infinities give NaN.
+Tensor tan(const Operand& x);
+
+/// The hyperbolic tangent, between -1 and 1.
+Tensor tanh(const Operand& x);
+
+/// Sums products over pairs of axes: over the last `axes` of `x1` and the first of `x2` when `axes`
+/// is one number (default 2), else over axes `axes` of `x1` and `x2_axes` of `x2`. The result has
+/// the other axes of `x1`, then those of `x2`.
+Tensor tensordot(const Operand& x1, const Operand& x2, const Maybe<Ints>& axes = {},
+    const Maybe<Ints>& x2_axes = {});
+
+/// Repeats the whole tensor `repetitions[k]` times along axis k; missing axes and repetitions count
+/// from the end.
+Tensor tile(const Operand& x, const Ints& repetitions);
+
+/// `x` without its fraction. Integers stay as they are.
+Tensor trunc(const Operand& x);
+
+/// The slices along `axis`, without it.
+Tensors unstack(const Operand& x, Axis axis = 0);
+
+/// Sums the products of `conj(x1)` and `x2` along `axis`; the other axes broadcast.
+Tensor vecdot(const Operand& x1, const Operand& x2, Axis axis = -1);
+
+/// `x1` where `condition` holds, `x2` elsewhere. The other one is not looked at: its NaN does not
+/// spread.
+Tensor where(const Operand& condition, const Operand& x1, const Operand& x2);
+
 }  // namespace tn
