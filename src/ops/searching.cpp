@@ -1,0 +1,108 @@
+// Searching for values: positions in sorted data, and ops whose result sizes depend on values.
+#include "runtime/search.h"
+
+#include "base/error.h"
+#include "ops/families.h"
+#include "ops/op_decls.h"
+#include "ops/runtime_types.h"
+#include "tenon/operators.h"
+
+namespace tn::ops {
+namespace {
+
+constexpr std::string_view kSides[] = {"left", "right"};
+
+enum class SearchSide : uint8_t { left, right };
+constexpr ChoiceNames choice_names(SearchSide) { return kSides; }
+
+struct SearchAttrs {
+  SearchSide side = SearchSide::left;
+  static constexpr void fields(auto& a, auto&& f) { f("side", a.side); }
+};
+
+void prepare_searchsorted(SearchAttrs&, Tensors& in) {
+  if (in[0].rank() != 1) fail("searchsorted: x1 needs one axis: {}", *type_of(in[0]));
+  if (in.size() > 2 && in[2]) {
+    check_kind("searchsorted", integers, in[2].dtype());
+    if (in[2].rank() != 1 || tn::equal(in[2].shape()[0], in[0].shape()[0]) != Tri::yes)
+      fail("searchsorted: sorter does not fit x1: {} and {}", *type_of(in[2]), *type_of(in[0]));
+    in[0] = tn::take(in[0], in[2], Axis(0));
+  }
+  in.resize(2);
+  promote_all(in, "searchsorted", every_type);
+}
+
+TypeList infer_searchsorted(const SearchAttrs&, Types in) {
+  if (in.size() != 2 || in[0]->dtype != in[1]->dtype || in[0]->rank() != 1)
+    fail(Fault::type, "searchsorted: x1 needs one axis and the element type of x2: {} and {}", *in[0],
+         *in[in.size() - 1]);
+  check_kind("searchsorted", every_type, in[0]->dtype);
+  return Type{DType::i64, in[1]->shape};
+}
+
+void run_searchsorted(const LibraryCall& call) {
+  const auto& a = *static_cast<const SearchAttrs*>(call.attrs);
+  Side side = a.side == SearchSide::left ? Side::left : Side::right;
+  tn::searchsorted(element_of(call.in_types[0]->dtype), {}, call.in[0], call.in_types[0]->elements,
+                   call.in[1], call.in_types[1]->elements, side, static_cast<int64_t*>(call.out[0]));
+}
+
+Nonzero find_nonzero(std::string_view op, const Tensor& x) {
+  check_kind(op, every_type, x.dtype());
+  std::vector<int64_t> shape;
+  for (Dim d : x.shape()) shape.push_back(d.value());
+  return tn::nonzero(element_of(x.dtype()), x.data(), shape);
+}
+
+Tensors nonzero_body(const NoAttrs&, const Tensors& in) {
+  if (in[0].rank() == 0) fail("nonzero: a scalar has no positions: {}", *type_of(in[0]));
+  Nonzero found = find_nonzero("nonzero", in[0]);
+  Tensors out;
+  for (BufferRef& axis : found.axes)
+    out.push_back(make_data(std::move(axis), 0, intern(DType::i64, {found.count})));
+  return out;
+}
+
+Tensors argwhere_body(const NoAttrs&, const Tensors& in) {
+  Nonzero found = find_nonzero("argwhere", in[0].rank() ? in[0] : tn::reshape(in[0], {1}));
+  int rank = in[0].rank();
+  std::vector<int64_t> rows;
+  for (int64_t i = 0; i < found.count; ++i)
+    for (int k = 0; k < rank; ++k) rows.push_back(found.axes[static_cast<size_t>(k)].data<int64_t>()[i]);
+  return {from_bytes(rows.data(), DType::i64, {found.count, rank})};
+}
+
+}  // namespace
+
+constinit const OpDef searchsorted = Op<SearchAttrs>{
+    .name = "searchsorted",
+    .doc = "Where each element of `x2` belongs in the ascending `x1`, as int64: before equal elements, or "
+           "after them when `side` is \"right\". With `sorter`, the order is that of `x1[sorter]`. NaN is "
+           "larger than every number.",
+    .args = {"x1", "x2", "?sorter"},
+    .prepare = rule<prepare_searchsorted>,
+    .infer = rule<infer_searchsorted>,
+    .run = run_searchsorted,
+    .samples = {{"f32[1], f32[2,3]"}, {"f32[1], f32[4]", "side=right"}, {"f32[1], f32[]"}},
+};
+
+constinit const OpDef nonzero = Composite<>{
+    .name = "nonzero",
+    .doc = "The positions of the elements that are not 0, in row-major order: one int64 tensor per axis. "
+           "NaN is not 0. The size depends on the values, so they are computed now.",
+    .args = {"x"},
+    .results = {"*"},
+    .body = rule<nonzero_body>,
+    .samples = {{"f32[7]", "", 0, 2}, {"f32[2,3,4]", "", 0, 2}},
+};
+
+constinit const OpDef argwhere = Composite<>{
+    .name = "argwhere",
+    .doc = "The positions of the elements that are not 0, in row-major order: one row per element, one "
+           "column per axis, as int64. The size depends on the values, so they are computed now.",
+    .args = {"x"},
+    .body = rule<argwhere_body>,
+    .samples = {{"f32[7]", "", 0, 2}, {"f32[2,3]", "", 0, 2}},
+};
+
+}  // namespace tn::ops
