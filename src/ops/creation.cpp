@@ -1,0 +1,443 @@
+// Tensors from nothing: constants, ranges, diagonals, grids.
+#include <cmath>
+
+#include "base/error.h"
+#include "ops/apply.h"
+#include "ops/families.h"
+#include "ops/op_decls.h"
+#include "ops/shapes.h"
+#include "tenon/ops.h"
+
+namespace tn::ops {
+
+struct IotaAttrs {
+  Shape shape;
+  Axis axis = 0;
+  DType dtype = DType::i64;
+  static constexpr void fields(auto& a, auto&& f) {
+    f("shape", a.shape, required), f("axis", a.axis), f("dtype", a.dtype);
+  }
+};
+
+static void lower_iota(const IotaAttrs& a, loop::Lowering& l) {
+  loop::Coords at = l.loops(a.shape);
+  S number = l.b.index(at[static_cast<size_t>(a.axis.i)]);
+  DType real = real_of(a.dtype), wide = info(real).compute;
+  S value = sc::cast(sc::cast(number, wide), real);
+  loop::Element element{value, {}};
+  if (is_complex(a.dtype)) element.im = loop::constant_like(value, 0);
+  l.store(0, at, element);
+}
+
+constinit const OpDef iota = Op<IotaAttrs>{
+    .name = "iota",
+    .doc = "The coordinate of every element along `axis`: 0, 1, 2 and so on.",
+    .args = {},
+    .prepare =
+        [](IotaAttrs& a, Tensors&) {
+          if (a.dtype == DType::b1) fail(Fault::type, "iota: coordinates are numbers: {}", a.dtype);
+          a.axis = normal_axis(a.axis, a.shape.rank(), "iota");
+        },
+    .infer =
+        [](const IotaAttrs& a, Types) {
+          return Type{a.dtype, a.shape};
+        },
+    .lower = rule<lower_iota>,
+    .samples = {{"", "shape=[4]"}, {"", "shape=[2,3], axis=-1, dtype=f32"}, {"", "shape=[0,2]"}},
+};
+
+static Tensor coordinates(const Shape& shape, int axis, DType type) {
+  return apply(iota, {}, IotaAttrs{shape, axis, type});
+}
+
+static Shape checked(std::string_view op, const Shape& shape) {
+  for (Dim extent : shape)
+    if (extent.is_inferred()) fail("{}: a size is negative: -1", op);
+  return shape;
+}
+
+static int64_t checked(std::string_view op, int64_t size) {
+  if (size < 0) fail("{}: a size is negative: {}", op, size);
+  return size;
+}
+
+struct FullAttrs {
+  Shape shape;
+  Scalar fill_value;
+  Maybe<DType> dtype;
+  static constexpr void fields(auto& a, auto&& f) {
+    f("shape", a.shape, required), f("fill_value", a.fill_value, required), f("dtype", a.dtype);
+  }
+};
+
+static Tensor constant(std::string_view op, const Shape& shape, const Scalar& value, DType type) {
+  if (value.kind == Kind::complex && !is_complex(type))
+    fail(Fault::type, "{}: a complex number does not convert to {}", op, type);
+  return filled(value, type, checked(op, shape));
+}
+
+constinit const OpDef full = Composite<FullAttrs>{
+    .name = "full",
+    .doc =
+        "`fill_value` everywhere. The element type follows from the number: bool, int64, float32 "
+        "or "
+        "complex64.",
+    .args = {},
+    .body = [](const FullAttrs& a, const Tensors&) -> Tensors {
+      DType type = a.dtype.value_or(default_dtype(a.fill_value.kind));
+      return {constant("full", a.shape, a.fill_value, type)};
+    },
+    .samples = {{"", "shape=[2,3], fill_value=1.5"}, {"", "shape=[], fill_value=2, dtype=f64"}},
+};
+
+struct ShapeTypeAttrs {
+  Shape shape;
+  DType dtype = DType::f32;
+  static constexpr void fields(auto& a, auto&& f) {
+    f("shape", a.shape, required), f("dtype", a.dtype);
+  }
+};
+
+constinit const OpDef zeros = Composite<ShapeTypeAttrs>{
+    .name = "zeros",
+    .doc = "Zero everywhere.",
+    .args = {},
+    .body = [](const ShapeTypeAttrs& a, const Tensors&) -> Tensors {
+      return {constant("zeros", a.shape, 0, a.dtype)};
+    },
+    .samples = {{"", "shape=[2,3]"}, {"", "shape=[0], dtype=i32"}, {"", "shape=[], dtype=c64"}},
+};
+
+constinit const OpDef ones = Composite<ShapeTypeAttrs>{
+    .name = "ones",
+    .doc = "One everywhere.",
+    .args = {},
+    .body = [](const ShapeTypeAttrs& a, const Tensors&) -> Tensors {
+      return {constant("ones", a.shape, 1, a.dtype)};
+    },
+    .samples = {{"", "shape=[2,3]"}, {"", "shape=[0], dtype=i32"}, {"", "shape=[], dtype=bool"}},
+};
+
+constinit const OpDef empty = Composite<ShapeTypeAttrs>{
+    .name = "empty",
+    .doc = "A tensor whose values do not matter; they are zero.",
+    .args = {},
+    .body = [](const ShapeTypeAttrs& a, const Tensors&) -> Tensors {
+      return {constant("empty", a.shape, 0, a.dtype)};
+    },
+    .samples = {{"", "shape=[2,3]"}, {"", "shape=[0], dtype=i32"}},
+};
+
+struct LikeAttrs {
+  Maybe<DType> dtype;
+  static constexpr void fields(auto& a, auto&& f) { f("dtype", a.dtype); }
+};
+
+static Tensor like(std::string_view op, const LikeAttrs& a, const Tensor& x, const Scalar& value) {
+  return constant(op, x.shape(), value, a.dtype.value_or(x.dtype()));
+}
+
+constinit const OpDef zeros_like = Composite<LikeAttrs>{
+    .name = "zeros_like",
+    .doc = "Zero everywhere, with the shape of `x` and its element type unless `dtype` is given.",
+    .args = {"x"},
+    .body = [](const LikeAttrs& a, const Tensors& in) -> Tensors {
+      return {like("zeros_like", a, in[0], 0)};
+    },
+    .samples = {{"f32[2,3]"}, {"f32[]", "dtype=i32"}},
+};
+
+constinit const OpDef ones_like = Composite<LikeAttrs>{
+    .name = "ones_like",
+    .doc = "One everywhere, with the shape of `x` and its element type unless `dtype` is given.",
+    .args = {"x"},
+    .body = [](const LikeAttrs& a, const Tensors& in) -> Tensors {
+      return {like("ones_like", a, in[0], 1)};
+    },
+    .samples = {{"f32[2,3]"}, {"f32[]", "dtype=i32"}},
+};
+
+constinit const OpDef empty_like = Composite<LikeAttrs>{
+    .name = "empty_like",
+    .doc = "A tensor like `x` whose values do not matter; they are zero.",
+    .args = {"x"},
+    .body = [](const LikeAttrs& a, const Tensors& in) -> Tensors {
+      return {like("empty_like", a, in[0], 0)};
+    },
+    .samples = {{"f32[2,3]"}, {"f32[]", "dtype=i32"}},
+};
+
+constinit const OpDef full_like = Composite<LikeAttrs>{
+    .name = "full_like",
+    .doc =
+        "`fill_value`, a number or a tensor that broadcasts, with the shape of `x` and its element "
+        "type unless `dtype` is given.",
+    .args = {"x", "fill_value"},
+    .body = [](const LikeAttrs& a, const Tensors& in) -> Tensors {
+      Tensor value = cast_to(in[1], a.dtype.value_or(in[0].dtype()));
+      return {tn::broadcast_to(value, in[0].shape())};
+    },
+    .samples = {{"f32[2,3], f32[]"}, {"f32[2,3], f32[3]", "dtype=f64"}},
+};
+
+static constexpr Scalar constant_one() {
+  Scalar one;
+  one.integer = 1, one.real = 1;
+  return one;
+}
+
+struct ArangeAttrs {
+  Scalar start;
+  Maybe<Scalar> stop;
+  Scalar step = constant_one();
+  Maybe<DType> dtype;
+  static constexpr void fields(auto& a, auto&& f) {
+    f("start", a.start, required), f("stop", a.stop), f("step", a.step), f("dtype", a.dtype);
+  }
+};
+
+static int64_t arange_count(const Scalar& start, const Scalar& stop, const Scalar& step) {
+  if (start.is_integral() && stop.is_integral() && step.is_integral()) {
+    if (step.integer == 0) fail("arange: the step is 0");
+    __int128 span = static_cast<__int128>(stop.integer) - start.integer, by = step.integer;
+    __int128 count = (span + by + (by > 0 ? -1 : 1)) / by;
+    if (span == 0 || (span > 0) != (by > 0)) return 0;
+    if (count > INT64_MAX)
+      fail("arange: too many elements: from {} to {}", start.integer, stop.integer);
+    return static_cast<int64_t>(count);
+  }
+  if (step.real == 0) fail("arange: the step is 0");
+  double count = std::ceil((stop.real - start.real) / step.real);
+  if (!(count < 0x1p62))
+    fail("arange: not a finite range: from {} to {} by {}", start.real, stop.real, step.real);
+  return count > 0 ? static_cast<int64_t>(count) : 0;
+}
+
+// start + i·step: whole numbers in their own arithmetic, others in f64, rounded once.
+static Tensor ramp(int64_t count, const Scalar& start, const Scalar& step, DType type) {
+  bool whole = start.is_integral() && step.is_integral() && is_integer(type);
+  DType work = whole ? DType::i64 : DType::f64;
+  Tensor i = coordinates(Shape{count}, 0, work);
+  Tensor scaled = apply(multiply, {i, make_scalar(step, work, false)});
+  return cast_to(apply(add, {scaled, make_scalar(start, work, false)}), type);
+}
+
+static Tensor arange_body(const ArangeAttrs& a) {
+  Scalar start = a.stop ? a.start : Scalar(0), stop = a.stop ? *a.stop : a.start;
+  for (const Scalar& s : {start, stop, a.step})
+    if (s.kind == Kind::complex) fail(Fault::type, "arange: complex numbers have no order");
+  bool whole = start.is_integral() && stop.is_integral() && a.step.is_integral();
+  DType type = a.dtype.value_or(whole ? DType::i64 : DType::f32);
+  check_kind("arange", numeric, type);
+  return ramp(arange_count(start, stop, a.step), start, a.step, type);
+}
+
+constinit const OpDef arange = Composite<ArangeAttrs>{
+    .name = "arange",
+    .doc =
+        "`start`, `start + step` and so on, up to but without `stop`; with one number, from 0 to "
+        "it. "
+        "int64 when all numbers are integers, else float32.",
+    .args = {},
+    .body = [](const ArangeAttrs& a, const Tensors&) -> Tensors { return {arange_body(a)}; },
+    .samples = {{"", "start=5"},
+                {"", "start=1, stop=10, step=3"},
+                {"", "start=1.0, stop=0.0, step=-0.25"},
+                {"", "start=3, stop=3, dtype=f64"}},
+};
+
+struct LinspaceAttrs {
+  Scalar start, stop;
+  int64_t num = 50;
+  Maybe<DType> dtype;
+  bool endpoint = true;
+  static constexpr void fields(auto& a, auto&& f) {
+    f("start", a.start, required), f("stop", a.stop, required), f("num", a.num);
+    f("dtype", a.dtype), f("endpoint", a.endpoint);
+  }
+};
+
+static Tensor linspace_real(double start, double stop, const LinspaceAttrs& a, DType type) {
+  int64_t parts = a.endpoint ? a.num - 1 : a.num;
+  double step = parts > 0 ? (stop - start) / static_cast<double>(parts) : 0;
+  Tensor line = ramp(a.num, start, step, DType::f64);
+  if (a.endpoint && a.num > 1) {  // the last one is `stop` itself, not a sum of steps
+    Tensor last = make_scalar(a.num - 1, DType::i64, false);
+    Tensor is_last = apply(equal, {coordinates(Shape{a.num}, 0, DType::i64), last});
+    line = apply(where, {is_last, make_scalar(stop, DType::f64, false), line});
+  }
+  return is_integer(type) ? cast_to(apply(floor, {line}), type) : cast_to(line, type);
+}
+
+static Tensor linspace_body(const LinspaceAttrs& a) {
+  checked("linspace", a.num);
+  bool complex = a.start.kind == Kind::complex || a.stop.kind == Kind::complex;
+  DType type = a.dtype.value_or(complex ? DType::c64 : DType::f32);
+  check_kind("linspace", numeric, type);
+  if (complex && !is_complex(type))
+    fail(Fault::type, "linspace: complex ends need a complex type: {}", type);
+  if (!is_complex(type)) return linspace_real(a.start.real, a.stop.real, a, type);
+  Tensor re = linspace_real(a.start.real, a.stop.real, a, real_of(type));
+  Tensor im = linspace_real(a.start.imag, a.stop.imag, a, real_of(type));
+  return apply(make_complex, {re, im});
+}
+
+constinit const OpDef linspace = Composite<LinspaceAttrs>{
+    .name = "linspace",
+    .doc =
+        "`num` numbers at equal distances from `start` to `stop`, which is the last one if "
+        "`endpoint`. "
+        "Integer types round down.",
+    .args = {},
+    .body = [](const LinspaceAttrs& a, const Tensors&) -> Tensors { return {linspace_body(a)}; },
+    .samples = {{"", "start=0.0, stop=1.0, num=5"},
+                {"", "start=2, stop=8, num=4, dtype=i32, endpoint=false"},
+                {"", "start=1.0, stop=2.0, num=1"},
+                {"", "start=1.0, stop=2.0, num=0"}},
+};
+
+struct EyeAttrs {
+  int64_t n_rows = 0;
+  Maybe<int64_t> n_cols;
+  int64_t k = 0;
+  DType dtype = DType::f32;
+  static constexpr void fields(auto& a, auto&& f) {
+    f("n_rows", a.n_rows, required), f("n_cols", a.n_cols), f("k", a.k), f("dtype", a.dtype);
+  }
+};
+
+// column - row compared with k, over the last two axes.
+static Tensor compare_diagonal(const OpDef& compare, Dim rows, Dim columns, int64_t k) {
+  Shape shape{rows, columns};
+  Tensor row = coordinates(shape, 0, DType::i64), column = coordinates(shape, 1, DType::i64);
+  Tensor offset = apply(subtract, {column, row});
+  return apply(compare, {offset, make_scalar(k, DType::i64, false)});
+}
+
+static Tensor band(std::string_view op, const OpDef& compare, const EyeAttrs& a) {
+  int64_t rows = checked(op, a.n_rows), columns = checked(op, a.n_cols.value_or(a.n_rows));
+  return cast_to(compare_diagonal(compare, rows, columns, a.k), a.dtype);
+}
+
+constinit const OpDef eye = Composite<EyeAttrs>{
+    .name = "eye",
+    .doc = "One on the diagonal `k` (0 is the main one, positive ones lie above), zero elsewhere.",
+    .args = {},
+    .body = [](const EyeAttrs& a, const Tensors&) -> Tensors { return {band("eye", equal, a)}; },
+    .samples = {{"", "n_rows=3"},
+                {"", "n_rows=2, n_cols=4, k=1"},
+                {"", "n_rows=3, k=-1, dtype=i32"}},
+};
+
+struct IdentityAttrs {
+  int64_t n = 0;
+  DType dtype = DType::f32;
+  static constexpr void fields(auto& a, auto&& f) { f("n", a.n, required), f("dtype", a.dtype); }
+};
+
+constinit const OpDef identity = Composite<IdentityAttrs>{
+    .name = "identity",
+    .doc = "The identity matrix with `n` rows.",
+    .args = {},
+    .body = [](const IdentityAttrs& a, const Tensors&) -> Tensors {
+      return {band("identity", equal, {a.n, {}, 0, a.dtype})};
+    },
+    .samples = {{"", "n=3"}, {"", "n=0, dtype=i32"}},
+};
+
+struct TriAttrs {
+  int64_t n = 0;
+  Maybe<int64_t> m;
+  int64_t k = 0;
+  DType dtype = DType::f32;
+  static constexpr void fields(auto& a, auto&& f) {
+    f("n", a.n, required), f("m", a.m), f("k", a.k), f("dtype", a.dtype);
+  }
+};
+
+constinit const OpDef tri = Composite<TriAttrs>{
+    .name = "tri",
+    .doc =
+        "One on and below the diagonal `k` of a matrix with `n` rows and `m` columns, zero above.",
+    .args = {},
+    .body = [](const TriAttrs& a, const Tensors&) -> Tensors {
+      return {band("tri", less_equal, {a.n, a.m, a.k, a.dtype})};
+    },
+    .samples = {{"", "n=3"}, {"", "n=2, m=4, k=1"}, {"", "n=3, k=-1, dtype=i32"}},
+};
+
+struct DiagonalAttrs {
+  int64_t k = 0;
+  static constexpr void fields(auto& a, auto&& f) { f("k", a.k); }
+};
+
+static Tensor triangle(std::string_view op, const OpDef& compare, int64_t k, const Tensor& x) {
+  int rank = x.rank();
+  if (rank < 2) fail("{}: needs two axes or more: {} ({})", op, rank, *type_of(x));
+  Tensor kept = compare_diagonal(compare, x.shape()[rank - 2], x.shape()[rank - 1], k);
+  return apply(where, {kept, x, make_scalar(0, x.dtype(), false)});
+}
+
+constinit const OpDef tril = Composite<DiagonalAttrs>{
+    .name = "tril",
+    .doc = "`x` with zeros above the diagonal `k` of its last two axes.",
+    .args = {"x"},
+    .body = [](const DiagonalAttrs& a, const Tensors& in) -> Tensors {
+      return {triangle("tril", less_equal, a.k, in[0])};
+    },
+    .samples = {{"f32[3,3]"}, {"f32[2,3,4]", "k=1"}, {"f32[3,2]", "k=-1"}},
+};
+
+constinit const OpDef triu = Composite<DiagonalAttrs>{
+    .name = "triu",
+    .doc = "`x` with zeros below the diagonal `k` of its last two axes.",
+    .args = {"x"},
+    .body = [](const DiagonalAttrs& a, const Tensors& in) -> Tensors {
+      return {triangle("triu", greater_equal, a.k, in[0])};
+    },
+    .samples = {{"f32[3,3]"}, {"f32[2,3,4]", "k=1"}, {"f32[3,2]", "k=-1"}},
+};
+
+enum class Indexing : uint8_t { xy, ij };
+static constexpr std::string_view kIndexingNames[] = {"xy", "ij"};
+constexpr ChoiceNames choice_names(Indexing) { return kIndexingNames; }
+
+struct MeshgridAttrs {
+  Indexing indexing = Indexing::xy;
+  static constexpr void fields(auto& a, auto&& f) { f("indexing", a.indexing); }
+};
+
+static Tensors meshgrid_body(const MeshgridAttrs& a, const Tensors& in) {
+  int count = static_cast<int>(in.size());
+  auto axis_of = [&](int i) {
+    bool swapped = a.indexing == Indexing::xy && count > 1 && i < 2;
+    return swapped ? 1 - i : i;
+  };
+  Shape grid = Shape::filled(count, 1);
+  for (int i = 0; i < count; ++i) {
+    const Tensor& x = in[static_cast<size_t>(i)];
+    if (x.rank() > 1) fail("meshgrid: operands have one axis: {} ({})", x.rank(), *type_of(x));
+    grid[axis_of(i)] = x.shape().elements();
+  }
+  Tensors out;
+  for (int i = 0; i < count; ++i) {
+    Shape own = Shape::filled(count, 1);
+    own[axis_of(i)] = grid[axis_of(i)];
+    out.push_back(tn::broadcast_to(tn::reshape(in[static_cast<size_t>(i)], own), grid));
+  }
+  return out;
+}
+
+constinit const OpDef meshgrid = Composite<MeshgridAttrs>{
+    .name = "meshgrid",
+    .doc =
+        "Each operand spread over the grid of all of them: operand i varies along axis i, except "
+        "that "
+        "`xy` indexing swaps the first two.",
+    .args = {"*arrays"},
+    .results = {"*"},
+    .body = rule<meshgrid_body>,
+    .samples = {{"f32[2], f32[3]"}, {"f32[2], f32[3], f32[4]", "indexing=ij"}, {"f32[3]"}},
+};
+
+}  // namespace tn::ops
