@@ -37,6 +37,12 @@ Captured capture(std::span<const Tensor> params, std::span<const Tensor> outputs
   std::lock_guard lock(walk_mutex());
   Walk found;
   walk(outputs, found);
+  std::vector<Edge> edges;
+  for (const Tensor& t : outputs) edges.push_back({t.node(), t.index()});
+  return graph_of(found, params, edges);
+}
+
+Captured graph_of(const Walk& found, std::span<const Tensor> params, std::span<const Edge> outputs) {
   Captured result;
   Graph& graph = result.graph;
   std::vector<Val> value_of;  // by the walk's numbering
@@ -73,7 +79,7 @@ Captured capture(std::span<const Tensor> params, std::span<const Tensor> outputs
     for (int i = 0; i < node->outs; ++i) types.push_back(node->slots()[i].type);
     number(node, graph.add(*node->op, node->attrs, in, types, node->loc));
   }
-  for (const Tensor& t : outputs) graph.outputs.push_back(value_of[t.node()->index + t.index()]);
+  for (const Edge& e : outputs) graph.outputs.push_back(value_of[e.node->index + e.index]);
   return result;
 }
 

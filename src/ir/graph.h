@@ -56,6 +56,10 @@ struct Captured {
 /// (in `leaves`), numbers constants.
 Captured capture(std::span<const Tensor> params, std::span<const Tensor> outputs);
 
+struct Walk;
+/// The nodes of a walk as a graph that returns `outputs`. Leaves are handed out in the graph's input order.
+Captured graph_of(const Walk& walk, std::span<const Tensor> params, std::span<const Edge> outputs);
+
 /// Records the graph's ops again, on `args`.
 Tensors replay(const Graph& graph, std::span<const Tensor> args);
 

@@ -2,8 +2,9 @@
 
 #include "base/error.h"
 
-#include <cstdlib>
+#include <mutex>
 #include <new>
+#include <vector>
 
 namespace tn {
 
@@ -55,10 +56,39 @@ struct NodePool {
   }
 };
 
-// Never destroyed: tensors may be released after a thread's other thread-local objects are gone.
+/// Pools outlive their threads (tensors may be released after a thread's other objects are gone); a new thread
+/// takes over the pool of one that ended.
+struct PoolShelf {
+  std::mutex mutex;
+  std::vector<NodePool*> idle;
+};
+PoolShelf& shelf() {
+  static auto& only = *new PoolShelf;
+  return only;
+}
+thread_local NodePool* my_pool = nullptr;
+
+struct PoolReturner {
+  ~PoolReturner() {
+    std::lock_guard lock(shelf().mutex);
+    if (my_pool) shelf().idle.push_back(std::exchange(my_pool, nullptr));
+  }
+};
+
+NodePool* new_pool() {
+  thread_local PoolReturner returner;
+  (void)returner;
+  std::lock_guard lock(shelf().mutex);
+  if (shelf().idle.empty()) return new NodePool;
+  NodePool* pool = shelf().idle.back();
+  shelf().idle.pop_back();
+  return pool;
+}
+
 NodePool& node_pool() {
-  thread_local NodePool* pool = new NodePool;
-  return *pool;
+  if (!my_pool) [[unlikely]]
+    my_pool = new_pool();
+  return *my_pool;
 }
 
 uint64_t next_sequence() {
@@ -173,17 +203,11 @@ void release(Node* node) noexcept {
   bury(node);
 }
 
-void drop_inputs(Node& node) {
-  Node* dead = nullptr;
-  // The size of the node's memory follows from `ins`, so the edges stay counted but empty.
+// The size of a node's memory follows from `ins`, so edges stay counted when they are emptied.
+void take_inputs(Node& node, std::vector<Node*>& dead) {
   Edge* edges = node.inputs();
-  for (int i = 0; i < node.ins; ++i) {
-    Node* operand = std::exchange(edges[i].node, nullptr);
-    if (!operand || !drop(operand)) continue;
-    operand->next_dead = dead;
-    dead = operand;
-  }
-  bury(dead);
+  for (int i = 0; i < node.ins; ++i)
+    if (Node* operand = std::exchange(edges[i].node, nullptr)) dead.push_back(operand);
 }
 
 void Tensor::retain() const noexcept {

@@ -63,8 +63,8 @@ inline TypeRef type_of(const Tensor& t) { return slot_of(t).type; }
 
 /// Publishes a computed value; the slot takes over the reference.
 void materialise(Slot& slot, BufferRef data, int64_t offset);
-/// Lets go of the operands once every result is there.
-void drop_inputs(Node& node);
+/// Moves the operands of a computed node to `dead`, to be released by the caller.
+void take_inputs(Node& node, std::vector<Node*>& dead);
 void release(Node* node) noexcept;
 inline void retain(Node* node) noexcept { node->refs.fetch_add(1, std::memory_order_relaxed); }
 

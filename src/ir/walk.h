@@ -18,7 +18,7 @@ struct Walk {
 /// Visits operands left to right. Afterwards, for every node met: `epoch` is this walk's, `uses` counts the edges
 /// to it from the walk, and `index` numbers its first result: leaves and nodes in one sequence, by order of visit.
 void walk(std::span<const Tensor> outputs, Walk& out);
-/// The same, but only computed values and parameters end it: numbers too are leaves.
+/// Whether a walk ends here: data, numbers, parameters, computed results.
 bool is_leaf(const Node& node);
 
 }  // namespace tn

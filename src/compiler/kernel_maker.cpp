@@ -1,0 +1,122 @@
+#include "compiler/kernel_maker.h"
+
+#include "base/error.h"
+
+#include <algorithm>
+
+namespace tn {
+
+using loop::Element;
+using loop::S;
+using loop::Z;
+
+KernelMaker::KernelMaker(const Graph& graph, std::string name, const Shape& domain, const Axes& reduced)
+    : graph_(graph), b_(std::move(name)), nest_(domain, reduced) {}
+
+int KernelMaker::parameter(const Home& home, DType dtype, bool written) {
+  for (size_t i = 0; i < buffers.size(); ++i)
+    if (buffers[i] == home.buffer && b_.kernel().buffers[i].type == real_of(dtype)) return static_cast<int>(i);
+  buffers.push_back(home.buffer);
+  std::string name = format("{}{}", written ? "y" : "x", buffers.size() - 1);
+  return b_.add_buffer(name, real_of(dtype), is_complex(dtype) ? home.size * 2 : home.size, written);
+}
+
+void KernelMaker::read(Val v, const Home& from) {
+  if (reads_.count(v) || uniform_.count(v)) return;
+  if (from.kind != Home::Kind::buffer) {
+    uniform_[v] = from;
+    return;
+  }
+  DType dtype = graph_.types[static_cast<size_t>(v)]->dtype;
+  reads_[v] = {v, nest_.add(from.at), parameter(from, dtype, false)};
+}
+
+void KernelMaker::write(Val v, const Home& to) {
+  DType dtype = graph_.types[static_cast<size_t>(v)]->dtype;
+  writes_.push_back({v, nest_.add_result(), parameter(to, dtype, true)});
+}
+
+void KernelMaker::start() { nest_.build(b_); }
+
+Element KernelMaker::load(const Access& access) {
+  DType dtype = graph_.types[static_cast<size_t>(access.v)]->dtype;
+  if (!is_complex(dtype)) {
+    S x = b_.load(access.parameter, nest_.index(b_, access.number));
+    return {b_.cast(x, info(dtype).compute), {}};
+  }
+  return {b_.load(access.parameter, nest_.index(b_, access.number, 2)),
+          b_.load(access.parameter, nest_.index(b_, access.number, 2, 1))};
+}
+
+Element KernelMaker::value(Val v) {
+  auto found = made_.find(v);
+  if (found != made_.end()) return found->second;
+  if (auto read = reads_.find(v); read != reads_.end()) return made_[v] = load(read->second);
+  auto number = uniform_.find(v);
+  invariant(number != uniform_.end(), "value %{} is not available in its kernel", v);
+  const Home& home = number->second;
+  DType dtype = graph_.types[static_cast<size_t>(v)]->dtype;
+  DType real = info(real_of(dtype)).compute;
+  bool complex = is_complex(dtype);
+  if (home.kind == Home::Kind::argument) {
+    invariant(!complex, "complex numbers are not run-time arguments");
+    scalars.push_back(home.argument);
+    S given = b_.argument(b_.add_argument(), real);
+    // A narrow float holds the rounded number.
+    if (info(dtype).compute != dtype) given = b_.cast(b_.cast(given, dtype), real);
+    return made_[v] = {given, {}};
+  }
+  S re = b_.constant(home.value.kind == Kind::complex ? Scalar(home.value.real) : home.value, real);
+  if (info(dtype).compute != dtype && !complex) re = b_.cast(b_.cast(re, dtype), real);
+  return made_[v] = {re, complex ? b_.constant(Scalar(home.value.imag), real) : S{}};
+}
+
+/// Records `made` as the value of `v`, rounded to its type, and stores it where it is wanted.
+void KernelMaker::define(Val v, Element made) {
+  DType dtype = graph_.types[static_cast<size_t>(v)]->dtype;
+  DType real = real_of(dtype), wide = info(real).compute;
+  Element stored{b_.cast(made.re, real), {}};
+  if (is_complex(dtype)) stored.im = made.is_complex() ? b_.cast(made.im, real) : b_.constant(Scalar(0.0), real);
+  Element kept{b_.cast(stored.re, wide), stored.im};
+  made_[v] = kept;
+  for (const Access& write : writes_) {
+    if (write.v != v) continue;
+    if (!is_complex(dtype)) {
+      b_.store(write.parameter, nest_.index(b_, write.number), stored.re);
+    } else {
+      b_.store(write.parameter, nest_.index(b_, write.number, 2), stored.re);
+      b_.store(write.parameter, nest_.index(b_, write.number, 2, 1), stored.im);
+    }
+  }
+}
+
+Element KernelMaker::reduce(const GraphOp& op, Element x) {
+  Element folded{b_.reduce(op.op->monoid, x.re, nest_.reduced()), {}};
+  if (x.is_complex()) folded.im = b_.reduce(op.op->monoid, x.im, nest_.reduced());
+  return folded;
+}
+
+void KernelMaker::compute(const GraphOp& op) {
+  std::vector<Element> in;
+  bool complex = false;
+  for (Val v : graph_.in(op)) {
+    in.push_back(value(v));
+    complex |= in.back().is_complex();
+  }
+  if (op.op->family == Family::reduction) return define(op.out, reduce(op, in[0]));
+  if (complex) {
+    std::vector<Z> z;
+    for (const Element& e : in) z.push_back({e.re, e.im});
+    Z made = op.op->complex(op.attr_data(), z.data());
+    return define(op.out, {made.re, made.im});
+  }
+  std::vector<S> s;
+  for (const Element& e : in) s.push_back(e.re);
+  define(op.out, {op.op->scalar(op.attr_data(), s.data()), {}});
+}
+
+void KernelMaker::copy(Val from, Val to) { define(to, value(from)); }
+
+loop::Kernel KernelMaker::finish() { return b_.finish(); }
+
+}  // namespace tn

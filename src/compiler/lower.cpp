@@ -1,0 +1,189 @@
+#include "compiler/lower.h"
+
+#include "base/error.h"
+#include "compiler/group.h"
+#include "compiler/kernel_maker.h"
+#include "loop/interpreter.h"
+
+namespace tn {
+
+Lowerer::Lowerer(const Graph& graph, int runtime_scalars)
+    : graph_(graph),
+      runtime_scalars_(runtime_scalars),
+      group_(group_elementwise(graph)),
+      members_(graph.ops.size()),
+      returned_(graph.types.size()),
+      producer_(graph.types.size(), -1),
+      homes_(graph.types.size()),
+      plan_(std::make_shared<Plan>()) {
+  for (size_t i = 0; i < graph.ops.size(); ++i)
+    for (int k = 0; k < graph.ops[i].outs; ++k)
+      producer_[static_cast<size_t>(graph.ops[i].out + k)] = static_cast<int>(i);
+  for (size_t i = 0; i < group_.size(); ++i)
+    if (group_[i] >= 0) members_[static_cast<size_t>(group_[i])].push_back(static_cast<int>(i));
+  for (Val v : graph.outputs) returned_[static_cast<size_t>(v)] = true;
+}
+
+std::shared_ptr<const Plan> Lowerer::lower() {
+  plan_->inputs = graph_.inputs();
+  plan_->scalars = runtime_scalars_;
+  for (Val v = 0; v < graph_.inputs(); ++v)
+    home(v) = {Home::Kind::buffer, v, type(v)->elements, Strided::row_major(type(v)->shape), {}, -1};
+  for (size_t i = 0; i < graph_.ops.size(); ++i) {
+    const GraphOp& op = graph_.ops[i];
+    if (op.op == &scalar_leaf) lower_leaf(op);
+    else if (op.op->view) lower_view(op);
+    else if (group_[i] >= 0) {
+      if (group_[i] == static_cast<int>(i)) lower_group(static_cast<int>(i));
+    } else if (op.op->lower && !op.op->run) lower_nest(op);
+    else lower_library(op);
+  }
+  return_outputs();
+  plan_->find_lifetimes();
+  return plan_;
+}
+
+void Lowerer::lower_leaf(const GraphOp& op) {
+  int32_t number = next_scalar_++;
+  Home& h = home(op.out);
+  bool at_run_time = number < runtime_scalars_ && !is_complex(type(op.out)->dtype);
+  h.kind = at_run_time ? Home::Kind::argument : Home::Kind::constant;
+  h.argument = number;
+  h.value = op.scalar;
+}
+
+void Lowerer::lower_view(const GraphOp& op) {
+  Val source = graph_.in(op)[0];
+  Home& from = home(source);
+  if (from.kind != Home::Kind::buffer) {  // every view of a number is the number
+    home(op.out) = from;
+    return;
+  }
+  View view = op.op->view(op.attr_data(), *type(source));
+  std::optional<Strided> at = apply(view, from.at);
+  if (!at) {
+    from = copy_of(from, type(source));
+    at = apply(view, from.at);
+  }
+  home(op.out) = from;
+  home(op.out).at = *at;
+}
+
+int32_t Lowerer::add_buffer(TypeRef type) {
+  plan_->bytes.push_back(type->bytes());
+  return plan_->inputs + static_cast<int32_t>(plan_->bytes.size()) - 1;
+}
+
+int32_t Lowerer::give_buffer(Val v) {
+  int32_t buffer = add_buffer(type(v));
+  home(v) = {Home::Kind::buffer, buffer, type(v)->elements, Strided::row_major(type(v)->shape), {}, -1};
+  return buffer;
+}
+
+static void run_program(const void* data, void* const* buffers, const Scalar* scalars) {
+  loop::run(*static_cast<const loop::Program*>(data), buffers, scalars);
+}
+
+void Lowerer::add_kernel(loop::Kernel kernel, std::vector<int32_t> buffers, std::vector<int32_t> scalars) {
+  if (keep_text) text_ += to_text(kernel) + "\n";
+  plan_->steps.push_back(
+      {run_program, loop::prepare(kernel, {}), std::move(buffers), std::move(scalars), {}, {}});
+}
+
+void Lowerer::lower_group(int root) {
+  const GraphOp& end = graph_.ops[static_cast<size_t>(root)];
+  bool folds = end.op->family == Family::reduction;
+  Axes reduced;
+  bool keepdims = false;
+  if (folds) end.op->reduce_axes(end.attr_data(), reduced, keepdims);
+  const Shape& domain = type(folds ? graph_.in(end)[0] : end.out)->shape;
+  KernelMaker maker(graph_, std::string(end.op->name), domain, reduced);
+  const std::vector<int>& members = members_[static_cast<size_t>(root)];
+  auto is_inside = [&](Val v) {
+    int made_by = producer_[static_cast<size_t>(v)];
+    return made_by >= 0 && group_[static_cast<size_t>(made_by)] == root;
+  };
+  for (int m : members) {
+    const GraphOp& op = graph_.ops[static_cast<size_t>(m)];
+    for (Val v : graph_.in(op))
+      if (!is_inside(v)) maker.read(v, home(v));
+    if (m == root || returned_[static_cast<size_t>(op.out)]) {
+      give_buffer(op.out);
+      maker.write(op.out, home(op.out));
+    }
+  }
+  maker.start();
+  for (int m : members) maker.compute(graph_.ops[static_cast<size_t>(m)]);
+  loop::Kernel kernel = maker.finish();
+  add_kernel(std::move(kernel), std::move(maker.buffers), std::move(maker.scalars));
+}
+
+Home Lowerer::copy_of(const Home& from, TypeRef t) {
+  Graph one;  // a value and its copy: enough for the maker to know the types
+  one.add_input("x", t);
+  one.types.push_back(t);
+  Home to{Home::Kind::buffer, add_buffer(t), t->elements, Strided::row_major(t->shape), {}, -1};
+  KernelMaker maker(one, "copy", t->shape, {});
+  maker.read(0, from);
+  maker.write(1, to);
+  maker.start();
+  maker.copy(0, 1);
+  loop::Kernel kernel = maker.finish();
+  add_kernel(std::move(kernel), std::move(maker.buffers), std::move(maker.scalars));
+  return to;
+}
+
+int32_t Lowerer::contiguous(Val v) {
+  Home& h = home(v);
+  bool as_is = h.kind == Home::Kind::buffer && h.at.offset == 0 && h.at.is_contiguous();
+  if (!as_is) h = copy_of(h, type(v));
+  return h.buffer;
+}
+
+void Lowerer::lower_nest(const GraphOp& op) {
+  std::vector<TypeRef> in = graph_.in_types(op);
+  std::vector<int32_t> buffers;
+  for (Val v : graph_.in(op)) buffers.push_back(contiguous(v));
+  for (int i = 0; i < op.outs; ++i) buffers.push_back(give_buffer(op.out + i));
+  loop::Lowering lowering(std::string(op.op->name), in, graph_.out_types(op));
+  op.op->lower(op.attr_data(), lowering);
+  add_kernel(lowering.b.finish(), std::move(buffers), {});
+}
+
+namespace {
+
+struct Library {
+  const OpDef* op;
+  const Attrs* attrs;
+  std::vector<TypeRef> in, out;
+};
+
+void run_library(const void* data, void* const* buffers, const Scalar*) {
+  const Library& call = *static_cast<const Library*>(data);
+  call.op->run({call.attrs ? call.attrs->data : nullptr, call.in, call.out, buffers, buffers + call.in.size()});
+}
+
+}  // namespace
+
+void Lowerer::lower_library(const GraphOp& op) {
+  invariant(op.op->run != nullptr, "{}: no way to run it on {}", op.op->name, *type(op.out));
+  std::vector<int32_t> buffers;
+  for (Val v : graph_.in(op)) buffers.push_back(contiguous(v));
+  for (int i = 0; i < op.outs; ++i) buffers.push_back(give_buffer(op.out + i));
+  Types out = graph_.out_types(op);
+  auto call = std::make_shared<Library>(Library{op.op, op.attrs, graph_.in_types(op), {out.begin(), out.end()}});
+  if (keep_text) text_ += format("library {}\n\n", op.op->name);
+  plan_->steps.push_back({run_library, std::move(call), std::move(buffers), {}, {}, {}});
+}
+
+void Lowerer::return_outputs() {
+  for (Val v : graph_.outputs) {
+    Home& h = home(v);
+    bool as_is = h.kind == Home::Kind::buffer && h.at.is_contiguous();
+    if (!as_is) h = copy_of(h, type(v));
+    int64_t offset = type(v)->elements ? h.at.offset * size_of(type(v)->dtype) : 0;
+    plan_->outputs.push_back({h.buffer, offset});
+  }
+}
+
+}  // namespace tn

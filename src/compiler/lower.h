@@ -1,0 +1,58 @@
+#pragma once
+// Lowering of a graph to kernels and library calls: the steps of a plan.
+#include "compiler/compile.h"
+#include "loop/kernel.h"
+#include "loop/lowering.h"
+
+namespace tn {
+
+/// Where a value of the graph is while the plan is being made.
+struct Home {
+  enum class Kind : uint8_t { none, buffer, constant, argument };
+  Kind kind = Kind::none;
+  int32_t buffer = -1;  // in the plan's table
+  int64_t size = 0;     // of the whole buffer, in elements
+  Strided at;           // in elements
+  Scalar value;         // constant
+  int32_t argument = -1;
+};
+
+class Lowerer {
+ public:
+  Lowerer(const Graph& graph, int runtime_scalars);
+  std::shared_ptr<const Plan> lower();
+  /// The kernels made so far, as text.
+  const std::string& text() const { return text_; }
+  bool keep_text = false;
+
+ private:
+  void lower_leaf(const GraphOp& op);
+  void lower_view(const GraphOp& op);
+  void lower_group(int root);
+  void lower_nest(const GraphOp& op);
+  void lower_library(const GraphOp& op);
+  void return_outputs();
+
+  Home& home(Val v) { return homes_[static_cast<size_t>(v)]; }
+  TypeRef type(Val v) const { return graph_.types[static_cast<size_t>(v)]; }
+  int32_t add_buffer(TypeRef type);
+  /// A fresh row-major buffer as the home of `v`.
+  int32_t give_buffer(Val v);
+  /// The buffer of `v` when its elements lie row-major from the start; copies them otherwise.
+  int32_t contiguous(Val v);
+  Home copy_of(const Home& from, TypeRef type);
+  void add_kernel(loop::Kernel kernel, std::vector<int32_t> buffers, std::vector<int32_t> scalars);
+
+  const Graph& graph_;
+  int runtime_scalars_;
+  std::vector<int> group_;
+  std::vector<std::vector<int>> members_;  // by root
+  std::vector<bool> returned_;
+  std::vector<int> producer_;  // by value: the op that makes it, -1 for inputs
+  int32_t next_scalar_ = 0;
+  std::vector<Home> homes_;
+  std::shared_ptr<Plan> plan_;
+  std::string text_;
+};
+
+}  // namespace tn

@@ -1,0 +1,241 @@
+#include "frontend/eval.h"
+
+#include "base/error.h"
+#include "compiler/compile.h"
+#include "frontend/key.h"
+
+#include <algorithm>
+#include <unordered_map>
+
+namespace tn {
+
+HostLock host_lock;
+
+namespace {
+
+struct CachedPlan {
+  std::vector<uint64_t> words;
+  std::shared_ptr<const Plan> plan;
+  uint64_t hits = 0, last_used = 0;
+};
+
+/// Plans by key. The hash selects, the words decide: no silent collisions. Bounded: the least recently used go.
+class PlanCache {
+ public:
+  static constexpr size_t kMost = 4096;
+
+  CachedPlan* find(const FlushKey& key) {
+    auto [at, end] = plans_.equal_range(key.hash);
+    for (; at != end; ++at) {
+      if (at->second.words != key.words) continue;
+      ++at->second.hits;
+      at->second.last_used = ++clock_;
+      return &at->second;
+    }
+    return nullptr;
+  }
+  void add(const FlushKey& key, std::shared_ptr<const Plan> plan) {
+    if (plans_.size() >= kMost) evict();
+    plans_.emplace(key.hash, CachedPlan{key.words, std::move(plan), 0, ++clock_});
+  }
+  size_t size() const { return plans_.size(); }
+  void clear() { plans_.clear(); }
+
+ private:
+  void evict() {
+    std::vector<uint64_t> ages;
+    for (auto& [hash, plan] : plans_) ages.push_back(plan.last_used);
+    std::nth_element(ages.begin(), ages.begin() + static_cast<ptrdiff_t>(ages.size() / 4), ages.end());
+    std::erase_if(plans_, [&](auto& entry) { return entry.second.last_used < ages[ages.size() / 4]; });
+  }
+  std::unordered_multimap<uint64_t, CachedPlan> plans_;
+  uint64_t clock_ = 0;
+};
+
+/// One flush at a time: what it computes must not be computed by another meanwhile.
+struct Flusher {
+  std::mutex mutex;
+  PlanCache cache;
+  FlushStats stats;
+  // Scratch, kept between flushes.
+  Walk walk;
+  std::vector<Edge> outputs;   // each holds a reference
+  std::vector<Node*> dead;     // operands nobody needs any more
+  FlushKey key;
+  std::vector<Bound> inputs, results;
+  std::vector<Scalar> scalars;
+
+  void flush(std::span<const Tensor> wanted);
+  void choose_outputs(std::span<const Tensor> wanted);
+  std::shared_ptr<const Plan> plan_for_walk();
+  void bind();
+  void publish();
+  void clean();
+};
+
+Flusher& flusher() {
+  static auto& only = *new Flusher;
+  return only;
+}
+
+thread_local bool inside_flush = false;
+thread_local int since_flush = 0;
+
+/// Pending ops are bounded: a long chain is computed piece by piece.
+constexpr int kMostPending = 20'000;
+
+bool depends_on_param(const Walk& walk) {
+  return std::any_of(walk.leaves.begin(), walk.leaves.end(), [](Node* n) { return n->op == &param_leaf; });
+}
+
+void flush_long_chains(Node* node) {
+  if (++since_flush < kMostPending || inside_flush) return;
+  since_flush = 0;
+  retain(node);
+  Tensor newest(node, 0);
+  Walk seen;
+  {
+    std::lock_guard lock(walk_mutex());
+    walk({&newest, 1}, seen);
+  }
+  if (!depends_on_param(seen)) flush({&newest, 1});
+}
+
+/// Recording reports here from the first use of the library on.
+const bool kInstalled = (after_record = flush_long_chains, true);
+
+struct HostUnlocked {
+  void* state = host_lock.leave ? host_lock.leave() : nullptr;
+  ~HostUnlocked() {
+    if (host_lock.enter) host_lock.enter(state);
+  }
+};
+
+}  // namespace
+
+/// What was asked for, and every value in between that somebody outside still holds. Each is retained until the end of
+/// the flush, because its holder may let go meanwhile.
+void Flusher::choose_outputs(std::span<const Tensor> wanted) {
+  auto add = [&](Node* node, uint32_t i) {
+    retain(node);
+    outputs.push_back({node, i});
+  };
+  for (const Tensor& t : wanted)
+    if (is_scalar(*t.node()) && !slot_of(t).data.load(std::memory_order_acquire)) add(t.node(), 0);
+  for (Node* node : walk.nodes) {
+    bool held = node->refs.load(std::memory_order_acquire) > node->uses;
+    for (uint32_t i = 0; held && i < node->outs; ++i) add(node, i);
+  }
+}
+
+std::shared_ptr<const Plan> Flusher::plan_for_walk() {
+  make_key(walk, outputs, key);
+  if (CachedPlan* cached = cache.find(key)) {
+    ++stats.hits;
+    return cached->plan;
+  }
+  Captured captured = graph_of(walk, {}, outputs);
+  int numbers = 0;
+  for (Node* leaf : walk.leaves) numbers += is_scalar(*leaf);
+  std::shared_ptr<const Plan> plan;
+  {
+    // Composite bodies are captured in turn, which walks: their marks may overwrite ours, so all of it is copied out.
+    walk_mutex().unlock();
+    try {
+      plan = compile(captured.graph, Effort::e0, numbers);
+    } catch (...) {
+      walk_mutex().lock();
+      throw;
+    }
+    walk_mutex().lock();
+  }
+  cache.add(key, plan);
+  return plan;
+}
+
+void Flusher::bind() {
+  inputs.clear();
+  scalars.clear();
+  for (Node* leaf : walk.leaves) {
+    if (is_scalar(*leaf)) {
+      scalars.push_back(scalar_value(*leaf));
+      continue;
+    }
+    for (int i = 0; i < leaf->outs; ++i) {
+      const Slot& slot = leaf->slots()[i];
+      Buffer* buffer = slot.data.load(std::memory_order_acquire);
+      buffer->refs.fetch_add(1, std::memory_order_relaxed);
+      inputs.push_back({BufferRef::adopt_reference(buffer), slot.offset});
+    }
+  }
+}
+
+void Flusher::publish() {
+  for (size_t i = 0; i < outputs.size(); ++i)
+    materialise(outputs[i].node->slots()[outputs[i].index], std::move(results[i].buffer), results[i].offset);
+  std::lock_guard lock(walk_mutex());
+  for (const Edge& e : outputs)
+    if (e.index == 0) take_inputs(*e.node, dead);
+}
+
+/// Lets go of operands and outputs, with no lock of ours but the flush's: freeing may call into the host.
+void Flusher::clean() {
+  inputs.clear();
+  for (Node* node : dead) release(node);
+  for (const Edge& e : outputs) release(e.node);
+  dead.clear();
+  outputs.clear();
+}
+
+void Flusher::flush(std::span<const Tensor> wanted) {
+  struct Clean {
+    Flusher& f;
+    ~Clean() { f.clean(); }
+  } clean{*this};
+  std::shared_ptr<const Plan> plan;
+  {
+    std::lock_guard lock(walk_mutex());
+    walk.nodes.clear(), walk.leaves.clear();
+    tn::walk(wanted, walk);
+    if (depends_on_param(walk)) fail("a value was asked for while tracing: it is not known yet");
+    choose_outputs(wanted);
+    if (outputs.empty()) return;
+    ++stats.flushes;
+    plan = plan_for_walk();
+    bind();
+  }
+  results.resize(outputs.size());
+  run(*plan, inputs, scalars.data(), results);
+  publish();
+}
+
+void flush(std::span<const Tensor> wanted) {
+  bool pending = std::any_of(wanted.begin(), wanted.end(), [](const Tensor& t) {
+    return !slot_of(t).data.load(std::memory_order_acquire);
+  });
+  if (!pending) return;
+  HostUnlocked unlocked;
+  Flusher& f = flusher();
+  std::lock_guard lock(f.mutex);
+  inside_flush = true;
+  since_flush = 0;
+  struct Leave {
+    ~Leave() { inside_flush = false; }
+  } leave;
+  f.flush(wanted);
+}
+
+FlushStats flush_stats() {
+  Flusher& f = flusher();
+  std::lock_guard lock(f.mutex);
+  f.stats.plans = f.cache.size();
+  return f.stats;
+}
+
+void clear_plans() {
+  Flusher& f = flusher();
+  std::lock_guard lock(f.mutex);
+  f.cache.clear();
+}
+
+}  // namespace tn

@@ -1,0 +1,44 @@
+#include "frontend/key.h"
+
+#include "base/hash.h"
+
+#include <bit>
+#include <cmath>
+
+namespace tn {
+
+/// Later simplification may depend on these values, and on no others.
+static uint64_t scalar_class(const Scalar& s) {
+  if (s.kind == Kind::complex) return combine(std::bit_cast<uint64_t>(s.real), std::bit_cast<uint64_t>(s.imag));
+  double v = s.real;
+  if (v == 0) return std::signbit(v) ? 1 : 2;
+  for (uint64_t i = 3; double c : {1.0, -1.0, 2.0, 0.5}) {
+    if (v == c) return i;
+    ++i;
+  }
+  return 0;
+}
+
+void make_key(const Walk& walk, std::span<const Edge> outputs, FlushKey& key) {
+  auto word = [&](auto w) { key.words.push_back((uint64_t)w); };
+  key.words.clear();
+  word(walk.leaves.size() << 32 | walk.nodes.size());
+  for (const Node* leaf : walk.leaves) {
+    word(leaf->index << 8 | leaf->outs << 1 | is_scalar(*leaf));
+    for (int i = 0; i < leaf->outs; ++i) word(leaf->slots()[i].type);
+    if (is_scalar(*leaf)) word(scalar_class(scalar_value(*leaf)));
+  }
+  for (Node* node : walk.nodes) {
+    word(node->op);
+    word(node->attrs);
+    word(uint64_t{node->ins} << 16 | node->outs);
+    for (int i = 0; i < node->ins; ++i) {
+      const Edge& edge = node->inputs()[i];
+      word(edge.node->index + edge.index);
+    }
+  }
+  for (const Edge& e : outputs) word(e.node->index + e.index);
+  key.hash = hash_bytes(key.words.data(), key.words.size() * 8);
+}
+
+}  // namespace tn

@@ -1,0 +1,142 @@
+// Tensor's members that need a value, and the ways tensors are made from memory.
+#include "tenon/tensor.h"
+
+#include "base/error.h"
+#include "base/half.h"
+#include "compiler/compile.h"
+#include "frontend/eval.h"
+#include "ir/graph.h"
+#include "ir/walk.h"
+
+#include <condition_variable>
+#include <cstring>
+#include <deque>
+#include <thread>
+
+namespace tn {
+
+const Tensor& Tensor::eval() const {
+  flush({this, 1});
+  return *this;
+}
+
+bool Tensor::is_evaluated() const { return slot_of(*this).data.load(std::memory_order_acquire) != nullptr; }
+
+const void* Tensor::data() const {
+  eval();
+  const Slot& slot = slot_of(*this);
+  return static_cast<const char*>(slot.data.load(std::memory_order_acquire)->data) + slot.offset;
+}
+
+const void* Tensor::checked_data(DType wanted) const {
+  if (dtype() != wanted)
+    fail(Fault::type, "data: elements are {}, asked for as {}", tn::name_of(dtype()), tn::name_of(wanted));
+  return data();
+}
+
+std::string Tensor::graph() const {
+  Captured captured = capture({}, {this, 1});
+  return to_text(captured.graph);
+}
+
+void eval(const std::vector<Tensor>& tensors) { flush(tensors); }
+
+Tensor from_bytes(const void* data, DType dtype, const Shape& shape) {
+  TypeRef type = intern(dtype, shape);
+  BufferRef buffer = allocate(static_cast<size_t>(type->bytes()));
+  if (type->bytes()) std::memcpy(buffer->data, data, static_cast<size_t>(type->bytes()));
+  return make_data(std::move(buffer), 0, type);
+}
+
+Tensor from_memory(void* data, DType dtype, const Shape& shape, void* owner, void (*release)(void*), bool read_only) {
+  TypeRef type = intern(dtype, shape);
+  return make_data(adopt(data, static_cast<size_t>(type->bytes()), owner, release, read_only), 0, type);
+}
+
+/// One element in memory as a scalar.
+static Scalar element(DType dtype, const void* at) {
+  auto read = [&]<class T>(T) {
+    T v;
+    std::memcpy(&v, at, sizeof v);
+    return v;
+  };
+  switch (dtype) {
+    case DType::b1: return Scalar(read(uint8_t{}) != 0);
+    case DType::i8: return Scalar(int64_t{read(int8_t{})});
+    case DType::i16: return Scalar(int64_t{read(int16_t{})});
+    case DType::i32: return Scalar(int64_t{read(int32_t{})});
+    case DType::i64: return Scalar(read(int64_t{}));
+    case DType::u8: return Scalar(int64_t{read(uint8_t{})});
+    case DType::u16: return Scalar(int64_t{read(uint16_t{})});
+    case DType::u32: return Scalar(int64_t{read(uint32_t{})});
+    case DType::u64: return Scalar(read(uint64_t{}));
+    case DType::f32: return Scalar(double{read(float{})});
+    case DType::f64: return Scalar(read(double{}));
+    case DType::c64: return Scalar(std::complex<double>(read(std::complex<float>{})));
+    case DType::c128: return Scalar(read(std::complex<double>{}));
+    case DType::f16: return Scalar(double{float16_to_float(read(uint16_t{}))});
+    case DType::bf16: return Scalar(double{bfloat16_to_float(read(uint16_t{}))});
+    case DType::f8e4m3: return Scalar(double{float8_e4m3fn_to_float(read(uint8_t{}))});
+    case DType::f8e5m2: return Scalar(double{float8_e5m2_to_float(read(uint8_t{}))});
+  }
+  return {};
+}
+
+Scalar item_of(const Tensor& x) {
+  if (x.size() != 1) fail("item: only a tensor of one element has an item, this is {}", *type_of(x));
+  return element(x.dtype(), x.data());
+}
+
+namespace {
+
+/// Runs flushes behind the caller's back, in order.
+class Background {
+ public:
+  void add(std::vector<Tensor> tensors) {
+    std::lock_guard lock(mutex_);
+    if (!worker_.joinable()) worker_ = std::jthread([this](std::stop_token stop) { work(stop); });
+    queue_.push_back(std::move(tensors));
+    ++unfinished_;
+    changed_.notify_all();
+  }
+  void wait() {
+    std::unique_lock lock(mutex_);
+    idle_.wait(lock, [&] { return unfinished_ == 0; });
+  }
+
+ private:
+  void work(std::stop_token stop) {
+    std::unique_lock lock(mutex_);
+    while (changed_.wait(lock, stop, [&] { return !queue_.empty(); })) {
+      std::vector<Tensor> next = std::move(queue_.front());
+      queue_.pop_front();
+      lock.unlock();
+      try {
+        flush(next);
+      } catch (const Error&) {
+        // Whoever asks for the value meets the same error, on their own thread.
+      }
+      next.clear();
+      lock.lock();
+      --unfinished_;
+      idle_.notify_all();
+    }
+  }
+  std::mutex mutex_;
+  std::condition_variable_any changed_, idle_;
+  std::deque<std::vector<Tensor>> queue_;
+  int unfinished_ = 0;
+  std::jthread worker_;
+};
+
+Background& background() {
+  static auto& only = *new Background;
+  return only;
+}
+
+}  // namespace
+
+void async_eval(const std::vector<Tensor>& tensors) { background().add(tensors); }
+void synchronize() { background().wait(); }
+
+}  // namespace tn

@@ -1,0 +1,230 @@
+// Graphs as text, both ways.
+#include "ir/graph.h"
+
+#include "base/error.h"
+
+#include <unordered_map>
+
+namespace tn {
+
+namespace {
+
+std::string name_of(const Graph& graph, Val v) {
+  if (v < graph.inputs()) return "%" + graph.input_names[static_cast<size_t>(v)];
+  return format("%{}", v - graph.inputs());
+}
+
+std::string types_text(Types types) {
+  std::vector<std::string> list;
+  for (TypeRef t : types) list.push_back(to_text(*t));
+  return list.size() == 1 ? list[0] : format("({})", join(list, ", "));
+}
+
+std::string attrs_text(const GraphOp& op) {
+  std::string text;
+  if (op.op == &scalar_leaf) {
+    ScalarAttrs attrs{op.scalar};
+    text = to_text(*op.op->attrs, &attrs);
+    if (text.empty()) text = "value=0";
+  } else if (op.attrs) {
+    text = to_text(*op.op->attrs, op.attrs->data);
+  }
+  return text.empty() ? "" : " {" + text + "}";
+}
+
+std::string op_text(const Graph& graph, const GraphOp& op) {
+  std::vector<std::string> out, in;
+  for (int i = 0; i < op.outs; ++i) out.push_back(name_of(graph, op.out + i));
+  for (Val v : graph.in(op)) in.push_back(name_of(graph, v));
+  std::string operands = in.empty() ? "" : format(" {}", join(in, ", "));
+  return format("  {} = {}{}{} : {}\n", join(out, ", "), op.op->name, operands, attrs_text(op),
+                types_text(graph.out_types(op)));
+}
+
+}  // namespace
+
+std::string to_text(const Graph& graph) {
+  std::vector<std::string> inputs, outputs;
+  for (Val v = 0; v < graph.inputs(); ++v)
+    inputs.push_back(format("{}: {}", name_of(graph, v), *graph.types[static_cast<size_t>(v)]));
+  std::vector<TypeRef> result_types;
+  for (Val v : graph.outputs) {
+    outputs.push_back(name_of(graph, v));
+    result_types.push_back(graph.types[static_cast<size_t>(v)]);
+  }
+  std::string text = format("func @{}({}) -> {} {{\n", graph.name, join(inputs, ", "), types_text(result_types));
+  for (const GraphOp& op : graph.ops) text += op_text(graph, op);
+  return text + format("  return {}\n}}\n", join(outputs, ", "));
+}
+
+namespace {
+
+/// Reads one function, line by line.
+class Parser {
+ public:
+  explicit Parser(std::string_view text) : text_(text) {}
+
+  Graph parse() {
+    while (next_line()) {
+      if (take("func @")) header();
+      else if (take("return")) result();
+      else if (!take("}")) op();
+    }
+    if (!seen_header_) bad("expected 'func @name(...)'");
+    return std::move(graph_);
+  }
+
+ private:
+  template <class... A>
+  [[noreturn]] void bad(format_string<A...> what, A&&... args) {
+    fail("graph text, line {}: {}", line_number_, format(what, std::forward<A>(args)...));
+  }
+  /// The next line that is not empty or a comment, without leading space.
+  bool next_line() {
+    while (!text_.empty()) {
+      size_t end = text_.find('\n');
+      line_ = text_.substr(0, end);
+      text_.remove_prefix(end == text_.npos ? text_.size() : end + 1);
+      ++line_number_;
+      skip();
+      if (!line_.empty() && line_[0] != '#') return true;
+    }
+    return false;
+  }
+  void skip() {
+    while (!line_.empty() && (line_[0] == ' ' || line_[0] == '\r')) line_.remove_prefix(1);
+  }
+  bool take(std::string_view prefix) {
+    skip();
+    if (!line_.starts_with(prefix)) return false;
+    line_.remove_prefix(prefix.size());
+    skip();
+    return true;
+  }
+  void expect(std::string_view prefix) {
+    if (!take(prefix)) bad("expected '{}', found '{}'", prefix, line_.substr(0, 24));
+  }
+  std::string_view word() {
+    size_t n = 0;
+    auto letter = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '.'; };
+    while (n < line_.size() && letter(line_[n])) ++n;
+    if (n == 0) bad("expected a name, found '{}'", line_.substr(0, 24));
+    std::string_view found = line_.substr(0, n);
+    line_.remove_prefix(n);
+    return found;
+  }
+  TypeRef type() {
+    skip();
+    std::optional<Type> found = parse_type(line_);
+    if (!found) bad("expected a type such as f32[2,3], found '{}'", line_.substr(0, 24));
+    return intern(*found);
+  }
+  std::vector<TypeRef> types() {
+    std::vector<TypeRef> list;
+    if (!take("(")) return {type()};
+    while (!take(")")) {
+      list.push_back(type());
+      take(",");
+    }
+    return list;
+  }
+  void header() {
+    seen_header_ = true;
+    graph_.name = word();
+    expect("(");
+    while (!take(")")) {
+      expect("%");
+      std::string name(word());
+      expect(":");
+      values_[name] = graph_.add_input(name, type());
+      take(",");
+    }
+    if (take("->")) types();
+    expect("{");
+  }
+  Val use() {
+    expect("%");
+    std::string name(word());
+    auto found = values_.find(name);
+    if (found == values_.end()) bad("%{} is not defined", name);
+    return found->second;
+  }
+  void result() {
+    while (!line_.empty()) {
+      graph_.outputs.push_back(use());
+      take(",");
+    }
+  }
+  std::string_view braces() {
+    if (!take("{")) return "";
+    size_t end = line_.find('}');
+    if (end == line_.npos) bad("expected '}}'");
+    std::string_view inner = line_.substr(0, end);
+    line_.remove_prefix(end + 1);
+    return inner;
+  }
+  void op() {
+    if (!seen_header_) bad("expected 'func @name(...)'");
+    std::vector<std::string> names;
+    do {
+      expect("%");
+      names.emplace_back(word());
+    } while (take(","));
+    expect("=");
+    std::string_view op_name = word();
+    const OpDef* op = find_op(op_name);
+    if (!op) unknown(op_name);
+    std::vector<Val> in;
+    while (!line_.empty() && (skip(), line_.starts_with('%'))) {
+      in.push_back(use());
+      take(",");
+    }
+    std::string_view attrs = braces();
+    std::vector<TypeRef> given;
+    if (take(":")) given = types();
+    Val first = op == &scalar_leaf ? constant(attrs, given) : add(*op, in, attrs, given);
+    for (size_t i = 0; i < names.size(); ++i) values_[names[i]] = first + static_cast<Val>(i);
+  }
+  [[noreturn]] void unknown(std::string_view name) {
+    std::vector<std::string_view> names;
+    for (const OpDef* op : op_table()) names.push_back(op->name);
+    std::string_view near = nearest_name(name, names);
+    if (near.empty()) bad("there is no op '{}'", name);
+    bad("there is no op '{}'; did you mean '{}'?", name, near);
+  }
+  Val constant(std::string_view attrs, const std::vector<TypeRef>& given) {
+    ScalarAttrs value;
+    parse_attrs(*scalar_leaf.attrs, &value, attrs, "constant");
+    TypeRef type = given.empty() ? intern(default_dtype(value.value.kind), {}) : given[0];
+    return graph_.add_constant(value.value, type);
+  }
+  Val add(const OpDef& op, const std::vector<Val>& in, std::string_view attrs, const std::vector<TypeRef>& given) {
+    alignas(16) char data[2048];
+    op.attrs->init(data);
+    parse_attrs(*op.attrs, data, attrs, op.name);
+    const Attrs* interned = intern(*op.attrs, data);
+    std::vector<TypeRef> in_types;
+    for (Val v : in) in_types.push_back(graph_.types[static_cast<size_t>(v)]);
+    int required = 0;
+    for (const ArgDef& arg : op.args) required += !arg.optional && !arg.list;
+    if (static_cast<int>(in.size()) < required)
+      bad("{} takes {} operands, found {}", op.name, required, in.size());
+    std::span<const TypeRef> inferred = infer_types(op, interned, in_types);
+    for (size_t i = 0; i < given.size(); ++i)
+      if (given.size() != inferred.size() || given[i] != inferred[i])
+        bad("{} gives {}, not {}", op.name, types_text(inferred), types_text(given));
+    return graph_.add(op, interned, in, inferred);
+  }
+
+  std::string_view text_, line_;
+  int line_number_ = 0;
+  bool seen_header_ = false;
+  Graph graph_;
+  std::unordered_map<std::string, Val> values_;
+};
+
+}  // namespace
+
+Graph parse_graph(std::string_view text) { return Parser(text).parse(); }
+
+}  // namespace tn
