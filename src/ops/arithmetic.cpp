@@ -1,8 +1,8 @@
 // Sums, products, quotients and signs.
-#include "ops/apply.h"
 #include "ops/complex_math.h"
 #include "ops/families.h"
 #include "ops/op_decls.h"
+#include "tenon/ops.h"
 
 namespace tn::ops {
 
@@ -135,7 +135,7 @@ constinit const OpDef divmod = Composite<>{
     .args = {"x1", "x2"},
     .results = {"quotient", "remainder"},
     .body = [](const NoAttrs&, const Tensors& in) -> Tensors {
-      return {apply(floor_divide, in), apply(remainder, in)};
+      return {tn::floor_divide(in[0], in[1]), tn::remainder(in[0], in[1])};
     },
     .samples = {{"f32[2,3], f32[3]", "", -9, 9}, {"f32[4], f32[]", "", 1, 20}},
 };

@@ -1,10 +1,14 @@
 // Conversions between element types, and ops that change nothing but what the library knows.
 #include "base/error.h"
-#include "ops/cast_attrs.h"
 #include "ops/families.h"
 #include "ops/op_decls.h"
 
 namespace tn::ops {
+
+struct AstypeAttrs {
+  DType dtype = DType::f32;
+  static constexpr void fields(auto& a, auto&& f) { f("dtype", a.dtype, required); }
+};
 
 // To a narrow float from f64 in one rounding; from all others through f32.
 static S converted(S x, DType to) {
@@ -43,6 +47,11 @@ constinit const OpDef astype = Elementwise<AstypeAttrs>{
                 {"i32[4]", "dtype=f32"},
                 {"f32[]", "dtype=bool"},
                 {"f32[4]", "dtype=c64"}},
+};
+
+struct BitcastAttrs {
+  DType dtype = DType::i32;
+  static constexpr void fields(auto& a, auto&& f) { f("dtype", a.dtype, required); }
 };
 
 static Type infer_bitcast(const BitcastAttrs& a, Types in) {

@@ -3,10 +3,9 @@
 #include <limits>
 
 #include "base/error.h"
-#include "ops/apply.h"
-#include "ops/cast_attrs.h"
 #include "ops/families.h"
 #include "ops/op_decls.h"
+#include "tenon/ops.h"
 
 namespace tn::ops {
 
@@ -113,19 +112,16 @@ constinit const OpDef copysign = Elementwise<>{
 static Tensor next_after(const Tensor& x, const Tensor& to) {
   int64_t bits = size_of(x.dtype()) * 8;
   DType integer = bits == 16 ? DType::i16 : bits == 32 ? DType::i32 : DType::i64;
-  auto number = [&](int64_t value) { return make_scalar(value, integer, false); };
-  int64_t sign = bits == 64 ? INT64_MIN : -(int64_t{1} << (bits - 1));
-  Tensor at = apply(bitcast, {x}, BitcastAttrs{integer});
-  Tensor zero = make_scalar(0, x.dtype(), false), one = number(1);
-  Tensor up = apply(less, {x, to});
-  Tensor away = apply(equal, {up, apply(greater, {x, zero})});  // the magnitude grows
-  Tensor step = apply(where, {away, one, number(-1)});
-  Tensor smallest = apply(where, {up, one, number(sign + 1)});
-  Tensor next = apply(where, {apply(equal, {x, zero}), smallest, apply(add, {at, step})});
-  Tensor moved = apply(bitcast, {next}, BitcastAttrs{x.dtype()});
-  Tensor same = apply(where, {apply(equal, {x, to}), to, moved});
-  Tensor unordered = apply(logical_or, {apply(isnan, {x}), apply(isnan, {to})});
-  return apply(where, {unordered, apply(add, {x, to}), same});
+  int64_t sign = INT64_MIN >> (64 - bits);
+  Tensor up = tn::less(x, to);
+  Tensor grows = tn::equal(up, tn::greater(x, 0));  // the magnitude
+  Tensor step = tn::astype(tn::where(grows, 1, -1), integer);
+  Tensor smallest = tn::astype(tn::where(up, 1, sign + 1), integer);
+  Tensor stepped = tn::add(tn::bitcast(x, integer), step);
+  Tensor next = tn::bitcast(tn::where(tn::equal(x, 0), smallest, stepped), x.dtype());
+  Tensor result = tn::where(tn::equal(x, to), to, next);
+  Tensor unordered = tn::logical_or(tn::isnan(x), tn::isnan(to));
+  return tn::where(unordered, tn::add(x, to), result);
 }
 
 constinit const OpDef nextafter = Composite<>{

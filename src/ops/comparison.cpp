@@ -1,7 +1,7 @@
 // Comparisons and logic.
-#include "ops/apply.h"
 #include "ops/families.h"
 #include "ops/op_decls.h"
+#include "tenon/ops.h"
 
 namespace tn::ops {
 
@@ -22,12 +22,9 @@ static void keep_exact(Tensor& number, const Tensor& other) {
 
 // 1, 0 or -1 as `plain` (u64) is above, equal to or below `with_sign`.
 static Tensor three_way(const Tensor& plain, const Tensor& with_sign) {
-  auto number = [](int64_t value) { return make_scalar(value, DType::i8, false); };
-  Tensor other = cast_to(with_sign, DType::u64);
-  Tensor negative = apply(less, {with_sign, make_scalar(0, with_sign.dtype(), false)});
-  Tensor above = apply(logical_or, {negative, apply(greater, {plain, other})});
-  Tensor below = apply(where, {apply(less, {plain, other}), number(-1), number(0)});
-  return apply(where, {above, number(1), below});
+  Tensor other = tn::astype(with_sign, DType::u64);
+  Tensor above = tn::logical_or(tn::less(with_sign, 0), tn::greater(plain, other));
+  return tn::where(above, 1, tn::where(tn::less(plain, other), -1, 0));
 }
 
 // No type holds both u64 and signed integers, and f32 would lose bits: compare the outcome with 0.
@@ -36,7 +33,7 @@ static void compare_exactly(NoAttrs&, Tensors& in) {
   keep_exact(in[1], in[0]);
   if (is_scalar(*in[0].node()) && in[0].node()->weak) return;
   if (is_scalar(*in[1].node()) && in[1].node()->weak) return;
-  Tensor zero = make_scalar(0, DType::i8, false);
+  Tensor zero = make_scalar(0, DType::i64, false);
   Kind a = kind_of(in[0].dtype()), b = kind_of(in[1].dtype());
   if (in[0].dtype() == DType::u64 && b == Kind::integer) {
     in = {three_way(in[0], in[1]), zero};
@@ -215,14 +212,12 @@ constinit const OpDef isclose = Elementwise<IsCloseAttrs>{
                 {"f32[4], f32[]"}},
 };
 
-static Tensor all_of(const Tensor& x) { return apply(all, {x}, ReduceAttrs{}); }
-
 constinit const OpDef allclose = Composite<IsCloseAttrs>{
     .name = "allclose",
     .doc = "Whether all elements are close, as `isclose` says; true when there are none.",
     .args = {"x1", "x2"},
     .body = [](const IsCloseAttrs& a, const Tensors& in) -> Tensors {
-      return {all_of(apply(isclose, in, a))};
+      return {tn::all(tn::isclose(in[0], in[1], a.rtol, a.atol, a.equal_nan))};
     },
     .samples = {{"f32[2,3], f32[2,3]", "rtol=0.5"}, {"f32[2,1], f32[3]", "atol=10.0"}},
 };
@@ -234,11 +229,9 @@ struct ArrayEqualAttrs {
 
 static Tensor array_equal_body(const ArrayEqualAttrs& a, const Tensors& in) {
   if (in[0].shape() != in[1].shape()) return make_scalar(false, DType::b1, false);
-  Tensor same = apply(equal, in);
-  if (a.equal_nan)
-    same = apply(logical_or,
-                 {same, apply(logical_and, {apply(isnan, {in[0]}), apply(isnan, {in[1]})})});
-  return all_of(same);
+  Tensor same = tn::equal(in[0], in[1]);
+  if (a.equal_nan) same = tn::logical_or(same, tn::logical_and(tn::isnan(in[0]), tn::isnan(in[1])));
+  return tn::all(same);
 }
 
 constinit const OpDef array_equal = Composite<ArrayEqualAttrs>{

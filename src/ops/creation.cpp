@@ -2,7 +2,6 @@
 #include <cmath>
 
 #include "base/error.h"
-#include "ops/apply.h"
 #include "ops/families.h"
 #include "ops/op_decls.h"
 #include "ops/shapes.h"
@@ -45,10 +44,6 @@ constinit const OpDef iota = Op<IotaAttrs>{
     .lower = rule<lower_iota>,
     .samples = {{"", "shape=[4]"}, {"", "shape=[2,3], axis=-1, dtype=f32"}, {"", "shape=[0,2]"}},
 };
-
-static Tensor coordinates(const Shape& shape, int axis, DType type) {
-  return apply(iota, {}, IotaAttrs{shape, axis, type});
-}
 
 static Shape checked(std::string_view op, const Shape& shape) {
   for (Dim extent : shape)
@@ -217,9 +212,9 @@ static int64_t arange_count(const Scalar& start, const Scalar& stop, const Scala
 static Tensor ramp(int64_t count, const Scalar& start, const Scalar& step, DType type) {
   bool whole = start.is_integral() && step.is_integral() && is_integer(type);
   DType work = whole ? DType::i64 : DType::f64;
-  Tensor i = coordinates(Shape{count}, 0, work);
-  Tensor scaled = apply(multiply, {i, make_scalar(step, work, false)});
-  return cast_to(apply(add, {scaled, make_scalar(start, work, false)}), type);
+  Tensor i = tn::iota(Shape{count}, 0, work);
+  Tensor scaled = tn::multiply(i, make_scalar(step, work, false));
+  return tn::astype(tn::add(scaled, make_scalar(start, work, false)), type);
 }
 
 static Tensor arange_body(const ArangeAttrs& a) {
@@ -262,11 +257,10 @@ static Tensor linspace_real(double start, double stop, const LinspaceAttrs& a, D
   double step = parts > 0 ? (stop - start) / static_cast<double>(parts) : 0;
   Tensor line = ramp(a.num, start, step, DType::f64);
   if (a.endpoint && a.num > 1) {  // the last one is `stop` itself, not a sum of steps
-    Tensor last = make_scalar(a.num - 1, DType::i64, false);
-    Tensor is_last = apply(equal, {coordinates(Shape{a.num}, 0, DType::i64), last});
-    line = apply(where, {is_last, make_scalar(stop, DType::f64, false), line});
+    Tensor is_last = tn::equal(tn::iota(Shape{a.num}), a.num - 1);
+    line = tn::where(is_last, stop, line);
   }
-  return is_integer(type) ? cast_to(apply(floor, {line}), type) : cast_to(line, type);
+  return tn::astype(is_integer(type) ? tn::floor(line) : line, type);
 }
 
 static Tensor linspace_body(const LinspaceAttrs& a) {
@@ -279,7 +273,7 @@ static Tensor linspace_body(const LinspaceAttrs& a) {
   if (!is_complex(type)) return linspace_real(a.start.real, a.stop.real, a, type);
   Tensor re = linspace_real(a.start.real, a.stop.real, a, real_of(type));
   Tensor im = linspace_real(a.start.imag, a.stop.imag, a, real_of(type));
-  return apply(make_complex, {re, im});
+  return tn::make_complex(re, im);
 }
 
 constinit const OpDef linspace = Composite<LinspaceAttrs>{
@@ -307,23 +301,25 @@ struct EyeAttrs {
 };
 
 // column - row compared with k, over the last two axes.
-static Tensor compare_diagonal(const OpDef& compare, Dim rows, Dim columns, int64_t k) {
+using Compare = Tensor(const Operand&, const Operand&);
+
+static Tensor compare_diagonal(Compare compare, Dim rows, Dim columns, int64_t k) {
   Shape shape{rows, columns};
-  Tensor row = coordinates(shape, 0, DType::i64), column = coordinates(shape, 1, DType::i64);
-  Tensor offset = apply(subtract, {column, row});
-  return apply(compare, {offset, make_scalar(k, DType::i64, false)});
+  return compare(tn::subtract(tn::iota(shape, 1), tn::iota(shape, 0)), k);
 }
 
-static Tensor band(std::string_view op, const OpDef& compare, const EyeAttrs& a) {
+static Tensor band(std::string_view op, Compare compare, const EyeAttrs& a) {
   int64_t rows = checked(op, a.n_rows), columns = checked(op, a.n_cols.value_or(a.n_rows));
-  return cast_to(compare_diagonal(compare, rows, columns, a.k), a.dtype);
+  return tn::astype(compare_diagonal(compare, rows, columns, a.k), a.dtype);
 }
 
 constinit const OpDef eye = Composite<EyeAttrs>{
     .name = "eye",
     .doc = "One on the diagonal `k` (0 is the main one, positive ones lie above), zero elsewhere.",
     .args = {},
-    .body = [](const EyeAttrs& a, const Tensors&) -> Tensors { return {band("eye", equal, a)}; },
+    .body = [](const EyeAttrs& a, const Tensors&) -> Tensors {
+      return {band("eye", tn::equal, a)};
+    },
     .samples = {{"", "n_rows=3"},
                 {"", "n_rows=2, n_cols=4, k=1"},
                 {"", "n_rows=3, k=-1, dtype=i32"}},
@@ -340,7 +336,7 @@ constinit const OpDef identity = Composite<IdentityAttrs>{
     .doc = "The identity matrix with `n` rows.",
     .args = {},
     .body = [](const IdentityAttrs& a, const Tensors&) -> Tensors {
-      return {band("identity", equal, {a.n, {}, 0, a.dtype})};
+      return {band("identity", tn::equal, {a.n, {}, 0, a.dtype})};
     },
     .samples = {{"", "n=3"}, {"", "n=0, dtype=i32"}},
 };
@@ -361,7 +357,7 @@ constinit const OpDef tri = Composite<TriAttrs>{
         "One on and below the diagonal `k` of a matrix with `n` rows and `m` columns, zero above.",
     .args = {},
     .body = [](const TriAttrs& a, const Tensors&) -> Tensors {
-      return {band("tri", less_equal, {a.n, a.m, a.k, a.dtype})};
+      return {band("tri", tn::less_equal, {a.n, a.m, a.k, a.dtype})};
     },
     .samples = {{"", "n=3"}, {"", "n=2, m=4, k=1"}, {"", "n=3, k=-1, dtype=i32"}},
 };
@@ -371,11 +367,11 @@ struct DiagonalAttrs {
   static constexpr void fields(auto& a, auto&& f) { f("k", a.k); }
 };
 
-static Tensor triangle(std::string_view op, const OpDef& compare, int64_t k, const Tensor& x) {
+static Tensor triangle(std::string_view op, Compare compare, int64_t k, const Tensor& x) {
   int rank = x.rank();
   if (rank < 2) fail("{}: needs two axes or more: {} ({})", op, rank, *type_of(x));
   Tensor kept = compare_diagonal(compare, x.shape()[rank - 2], x.shape()[rank - 1], k);
-  return apply(where, {kept, x, make_scalar(0, x.dtype(), false)});
+  return tn::where(kept, x, make_scalar(0, x.dtype(), false));  // 0 alone would widen bool
 }
 
 constinit const OpDef tril = Composite<DiagonalAttrs>{
@@ -383,7 +379,7 @@ constinit const OpDef tril = Composite<DiagonalAttrs>{
     .doc = "`x` with zeros above the diagonal `k` of its last two axes.",
     .args = {"x"},
     .body = [](const DiagonalAttrs& a, const Tensors& in) -> Tensors {
-      return {triangle("tril", less_equal, a.k, in[0])};
+      return {triangle("tril", tn::less_equal, a.k, in[0])};
     },
     .samples = {{"f32[3,3]"}, {"f32[2,3,4]", "k=1"}, {"f32[3,2]", "k=-1"}},
 };
@@ -393,7 +389,7 @@ constinit const OpDef triu = Composite<DiagonalAttrs>{
     .doc = "`x` with zeros below the diagonal `k` of its last two axes.",
     .args = {"x"},
     .body = [](const DiagonalAttrs& a, const Tensors& in) -> Tensors {
-      return {triangle("triu", greater_equal, a.k, in[0])};
+      return {triangle("triu", tn::greater_equal, a.k, in[0])};
     },
     .samples = {{"f32[3,3]"}, {"f32[2,3,4]", "k=1"}, {"f32[3,2]", "k=-1"}},
 };

@@ -1,8 +1,10 @@
 // Choosing between values: by a condition, by size, by bounds.
+#include <algorithm>
+
 #include "base/error.h"
-#include "ops/apply.h"
 #include "ops/families.h"
 #include "ops/op_decls.h"
+#include "tenon/ops.h"
 
 namespace tn::ops {
 
@@ -62,8 +64,8 @@ static Tensor within_range(const Tensor& bound, DType type) {
 static Tensor clip_body(const Tensors& in) {
   Tensor x = in[0];
   check_kind("clip", ordered, x.dtype());
-  if (in.size() > 1 && in[1]) x = apply(maximum, {x, within_range(in[1], x.dtype())});
-  if (in.size() > 2 && in[2]) x = apply(minimum, {x, within_range(in[2], x.dtype())});
+  if (in.size() > 1 && in[1]) x = tn::maximum(x, within_range(in[1], x.dtype()));
+  if (in.size() > 2 && in[2]) x = tn::minimum(x, within_range(in[2], x.dtype()));
   return x;
 }
 
