@@ -1,0 +1,104 @@
+// Losses and lookups of training.
+#include "base/error.h"
+#include "ops/families.h"
+#include "ops/op_decls.h"
+#include "ops/shapes.h"
+#include "tenon/operators.h"
+
+namespace tn::ops {
+namespace {
+
+enum class Reduce : uint8_t { none, mean, sum };
+constexpr std::string_view kReduces[] = {"none", "mean", "sum"};
+constexpr ChoiceNames choice_names(Reduce) { return kReduces; }
+
+struct CrossEntropyAttrs {
+  Reduce reduction = Reduce::mean;
+  double label_smoothing = 0;
+  Axis axis = -1;
+  static constexpr void fields(auto& a, auto&& f) {
+    f("reduction", a.reduction), f("label_smoothing", a.label_smoothing), f("axis", a.axis);
+  }
+};
+
+void prepare_cross_entropy(CrossEntropyAttrs& a, Tensors& in) {
+  const Type &x = *type_of(in[0]), &t = *type_of(in[1]);
+  if (x.rank() == 0) fail("cross_entropy: logits need an axis of classes: {}", x);
+  a.axis = normal_axis(a.axis, x.rank(), "cross_entropy");
+  if (!(a.label_smoothing >= 0 && a.label_smoothing <= 1))
+    fail("cross_entropy: label_smoothing must lie in [0, 1]: {}", a.label_smoothing);
+  bool indices = is_integer(t.dtype);
+  Shape wanted = indices ? without_axes(x.shape, Axes(a.axis.i)) : x.shape;
+  if (!(t.shape == wanted))
+    fail("cross_entropy: targets must be {} of shape {}: {} (logits {})",
+         indices ? "classes" : "probabilities", wanted, t, x);
+  if (indices) {
+    Tensors logits{in[0]};
+    promote_all(logits, "cross_entropy", floats, true);
+    in[0] = logits[0];
+  } else {
+    promote_all(in, "cross_entropy", floats, true);
+  }
+}
+
+/// Per row: lse - (1-s)·x[target] - s·mean(x), which is the smoothed sum of -target·log_softmax(x).
+Tensor loss_of_classes(const CrossEntropyAttrs& a, const Tensor& x, const Tensor& targets) {
+  Tensor at = tn::reshape(targets, without_axes(x.shape(), Axes(a.axis.i), true));
+  Tensor chosen = tn::reshape(tn::take_along_axis(x, at, a.axis), targets.shape());
+  Tensor total = tn::logsumexp(x, Axes(a.axis.i));
+  if (a.label_smoothing == 0) return total - chosen;
+  Tensor average = tn::mean(x, Axes(a.axis.i));
+  return total - (1 - a.label_smoothing) * chosen - a.label_smoothing * average;
+}
+
+/// A class of probability 0 adds nothing, even where its logit is -inf.
+Tensor loss_of_probabilities(const CrossEntropyAttrs& a, const Tensor& x, Tensor targets) {
+  if (a.label_smoothing != 0)
+    targets = (1 - a.label_smoothing) * targets +
+              a.label_smoothing / static_cast<double>(x.shape()[a.axis.i].value());
+  Tensor terms = tn::where(tn::equal(targets, 0.0), 0.0, targets * tn::log_softmax(x, Axes(a.axis.i)));
+  return -tn::sum(terms, Axes(a.axis.i));
+}
+
+Tensors cross_entropy_body(const CrossEntropyAttrs& a, const Tensors& in) {
+  Tensor x = cast_to(in[0], info(in[0].dtype()).compute);
+  Tensor loss = is_integer(in[1].dtype()) ? loss_of_classes(a, x, in[1])
+                                          : loss_of_probabilities(a, x, cast_to(in[1], x.dtype()));
+  if (a.reduction == Reduce::mean) loss = tn::mean(loss);
+  if (a.reduction == Reduce::sum) loss = tn::sum(loss);
+  return {cast_to(loss, in[0].dtype())};
+}
+
+Tensors embedding_body(const NoAttrs&, const Tensors& in) {
+  if (in[0].rank() == 0) fail("embedding: weight needs an axis: {}", *type_of(in[0]));
+  check_kind("embedding", integers, in[1].dtype());
+  return {tn::take(in[0], in[1], Axis(0))};
+}
+
+}  // namespace
+
+constinit const OpDef cross_entropy = Composite<CrossEntropyAttrs>{
+    .name = "cross_entropy",
+    .doc = "Minus the log of the probability that `softmax(logits)` along `axis` gives the targets: classes "
+           "(integers, the shape of `logits` without `axis`) or probabilities (the shape of `logits`). "
+           "`label_smoothing` moves that share of each target to all classes alike. `reduction` is none, "
+           "mean or sum. A class outside the range is clamped into it.",
+    .args = {"logits", "targets"},
+    .recorded = true,
+    .prepare = rule<prepare_cross_entropy>,
+    .body = rule<cross_entropy_body>,
+    .samples = {{"f32[2,3], i64[2]", "", 0, 2},
+                {"f32[2,3,4], i64[2,4]", "reduction=none, label_smoothing=0.1, axis=1", 0, 2},
+                {"f32[2,3], f32[2,3]", "reduction=sum", 0, 1},
+                {"f32[3], i64[]", "", 0, 2}},
+};
+
+constinit const OpDef embedding = Composite<>{
+    .name = "embedding",
+    .doc = "The rows of `weight` at `indices`, which are integers of any shape.",
+    .args = {"weight", "indices"},
+    .body = rule<embedding_body>,
+    .samples = {{"f32[3,4], i64[5]", "", 0, 2}, {"f32[3,4], i32[2,2]", "", 0, 2}, {"f32[3], i64[]", "", 0, 2}},
+};
+
+}  // namespace tn::ops
