@@ -1,0 +1,320 @@
+// Joining tensors and taking them apart.
+#include <cstring>
+
+#include "base/error.h"
+#include "ops/families.h"
+#include "ops/op_decls.h"
+#include "ops/shapes.h"
+#include "runtime/threads.h"
+#include "tenon/ops.h"
+
+namespace tn::ops {
+namespace {
+
+struct ConcatAttrs {
+  Maybe<Axis> axis = Axis(0);
+  static constexpr void fields(auto& a, auto&& f) { f("axis", a.axis); }
+};
+
+struct AxisAttrs {
+  Axis axis;
+  static constexpr void fields(auto& a, auto&& f) { f("axis", a.axis); }
+};
+
+struct SplitAttrs {
+  Maybe<int64_t> sections;
+  Maybe<Ints> indices;
+  Axis axis;
+  static constexpr void fields(auto& a, auto&& f) {
+    f("sections", a.sections), f("indices", a.indices), f("axis", a.axis);
+  }
+};
+
+struct RepeatAttrs {
+  int64_t repeats = 1;
+  Maybe<Axis> axis;
+  static constexpr void fields(auto& a, auto&& f) {
+    f("repeats", a.repeats, required), f("axis", a.axis);
+  }
+};
+
+struct TileAttrs {
+  Ints repetitions;
+  static constexpr void fields(auto& a, auto&& f) { f("repetitions", a.repetitions, required); }
+};
+
+struct RollAttrs {
+  Ints shift;
+  Maybe<Axes> axis;
+  static constexpr void fields(auto& a, auto&& f) {
+    f("shift", a.shift, required), f("axis", a.axis);
+  }
+};
+
+void prepare_concat(ConcatAttrs& a, Tensors& in) {
+  if (in.empty()) fail("concat: no tensors to join");
+  promote_all(in, "concat", any_type);
+  if (!a.axis) {
+    for (Tensor& t : in) t = tn::reshape(t, {Dim(-1)});
+    a.axis = Axis(0);
+  }
+  a.axis = Axis(normal_axis(*a.axis, in[0].rank(), "concat"));
+}
+
+Type infer_concat(const ConcatAttrs& a, Types in) {
+  Type out = *in[0];
+  int axis = a.axis->i;
+  for (size_t i = 1; i < in.size(); ++i) {
+    const Type& x = *in[i];
+    if (x.dtype != out.dtype)
+      fail(Fault::type, "concat: operands have different element types: {} and {}", *in[0], x);
+    if (x.rank() != out.rank()) fail("concat: ranks differ: {} and {}", *in[0], x);
+    for (int k = 0; k < x.rank(); ++k)
+      if (k != axis && tn::equal(x.shape[k], out.shape[k]) != Tri::yes)
+        fail("concat: extents of axis {} differ: {} ({}) and {} ({})", k, out.shape[k], *in[0],
+             x.shape[k], x);
+    out.shape[axis] += x.shape[axis];
+  }
+  return out;
+}
+
+/// Copies block after block; every operand gives one block per point of the axes before `axis`.
+void run_concat(const LibraryCall& call) {
+  constexpr int64_t kBytesPerChunk = 1 << 18;
+  int axis = static_cast<const ConcatAttrs*>(call.attrs)->axis->i;
+  const InternedType& out = *call.out_types[0];
+  if (out.elements == 0) return;
+  int64_t outer = span_of(out.shape, 0, axis), row = out.bytes() / outer;
+  size_t count = call.in_types.size();
+  std::vector<int64_t> blocks(count), places(count);
+  for (size_t i = 0; i < count; ++i) {
+    blocks[i] = call.in_types[i]->bytes() / outer;
+    places[i] = i ? places[i - 1] + blocks[i - 1] : 0;
+  }
+  int64_t tasks = outer * static_cast<int64_t>(count);
+  int64_t chunks = std::min(tasks, chunks_for(out.bytes(), kBytesPerChunk));
+  parallel_for(chunks, [&](int64_t chunk) {
+    ChunkRange range = chunk_range(tasks, chunks, chunk);
+    for (int64_t task = range.begin; task < range.end; ++task) {
+      auto i = static_cast<size_t>(task % static_cast<int64_t>(count));
+      int64_t o = task / static_cast<int64_t>(count);
+      if (blocks[i] == 0) continue;
+      std::memcpy(static_cast<char*>(call.out[0]) + o * row + places[i],
+                  static_cast<const char*>(call.in[i]) + o * blocks[i],
+                  static_cast<size_t>(blocks[i]));
+    }
+  });
+}
+
+Tensors join_stacked(const AxisAttrs& a, const Tensors& in) {
+  if (in.empty()) fail("stack: no tensors to join");
+  Tensors parts = in;
+  promote_all(parts, "stack", any_type);
+  int axis = normal_axis(a.axis, parts[0].rank() + 1, "stack");
+  for (Tensor& t : parts) {
+    if (!(t.shape() == parts[0].shape()))
+      fail("stack: shapes differ: {} and {}", *type_of(parts[0]), *type_of(t));
+    Shape shape = t.shape();
+    shape.insert(axis, 1);
+    t = tn::reshape(t, shape);
+  }
+  return {tn::concat(parts, Axis(axis))};
+}
+
+/// The pieces of `x` between neighbouring `cuts`.
+Tensors cut(const Tensor& x, int axis, const std::vector<int64_t>& cuts) {
+  Tensors parts;
+  for (size_t i = 0; i + 1 < cuts.size(); ++i)
+    parts.push_back(slice_axis(x, axis, cuts[i], std::max(cuts[i], cuts[i + 1])));
+  return parts;
+}
+
+/// Sections of equal size, or with `uneven` the first ones longer by one.
+Tensors split_axis(std::string_view op, const SplitAttrs& a, const Tensor& x, bool uneven) {
+  int axis = normal_axis(a.axis, x.rank(), op);
+  if (a.sections.set == a.indices.set)
+    fail("{}: give either sections or indices ({})", op, *type_of(x));
+  int64_t n = x.shape()[axis].value();
+  std::vector<int64_t> cuts = {0};
+  if (a.sections) {
+    int64_t count = *a.sections;
+    if (count < 1) fail("{}: {} sections of {}", op, count, *type_of(x));
+    if (n % count && !uneven)
+      fail({"array_split allows sections of different sizes"},
+           "{}: axis {} does not divide into {} equal sections: {} ({})", op, axis, count, n,
+           *type_of(x));
+    for (int64_t i = 0; i < count; ++i) cuts.push_back(chunk_range(n, count, i).end);
+  } else {
+    for (int64_t at : *a.indices) cuts.push_back(std::clamp<int64_t>(at < 0 ? at + n : at, 0, n));
+    cuts.push_back(n);
+  }
+  return cut(x, axis, cuts);
+}
+
+Tensors take_apart(const AxisAttrs& a, const Tensors& in) {
+  const Tensor& x = in[0];
+  int axis = normal_axis(a.axis, x.rank(), "unstack");
+  Shape shape = without_axes(x.shape(), Axes(axis));
+  Tensors parts;
+  for (int64_t i = 0; i < x.shape()[axis].value(); ++i)
+    parts.push_back(tn::reshape(slice_axis(x, axis, i, i + 1), shape));
+  return parts;
+}
+
+/// Each extent n becomes [n, count] for one axis, or [count, n] for a whole tile, then one axis
+/// again.
+Tensors repeat_elements(const RepeatAttrs& a, const Tensors& in) {
+  Tensor x = a.axis ? in[0] : tn::reshape(in[0], {Dim(-1)});
+  int axis = a.axis ? normal_axis(*a.axis, x.rank(), "repeat") : 0;
+  if (a.repeats < 0) fail("repeat: a negative number of repeats: {} ({})", a.repeats, *type_of(x));
+  Shape apart = x.shape(), repeated = x.shape();
+  apart.insert(axis + 1, 1);
+  repeated.insert(axis + 1, a.repeats);
+  Tensor wide = tn::broadcast_to(tn::reshape(x, apart), repeated);
+  return {tn::reshape(wide, with_extent(x.shape(), axis, x.shape()[axis] * Dim(a.repeats)))};
+}
+
+Tensors repeat_whole(const TileAttrs& a, const Tensors& in) {
+  int rank = std::max(in[0].rank(), a.repetitions.size());
+  Shape shape = with_leading_ones(in[0].shape(), rank), apart, repeated, joined;
+  for (int k = 0; k < rank; ++k) {
+    int given = k - (rank - a.repetitions.size());
+    int64_t count = given < 0 ? 1 : a.repetitions[given];
+    if (count < 0) fail("tile: a negative number of repetitions: {} ({})", count, *type_of(in[0]));
+    if (count != 1) apart.push_back(1), repeated.push_back(count);
+    apart.push_back(shape[k]), repeated.push_back(shape[k]);
+    joined.push_back(shape[k] * Dim(count));
+  }
+  return {tn::reshape(tn::broadcast_to(tn::reshape(in[0], apart), repeated), joined)};
+}
+
+Tensor roll_axis(const Tensor& x, int axis, int64_t shift) {
+  int64_t n = x.shape()[axis].value();
+  if (n == 0) return x;
+  int64_t first = ((shift % n) + n) % n;  // elements that come round to the front
+  if (first == 0) return x;
+  return tn::concat({slice_axis(x, axis, n - first, n), slice_axis(x, axis, 0, n - first)},
+                    Axis(axis));
+}
+
+Tensors roll_axes(const RollAttrs& a, const Tensors& in) {
+  Tensor x = in[0];
+  if (!a.axis) {
+    int64_t shift = 0;
+    for (int64_t s : a.shift) shift += s;
+    return {tn::reshape(roll_axis(tn::reshape(x, {Dim(-1)}), 0, shift), x.shape())};
+  }
+  int shifts = a.shift.size(), axes = a.axis->size();
+  if (shifts != axes && shifts != 1 && axes != 1)
+    fail("roll: {} shifts for {} axes ({})", shifts, axes, *type_of(x));
+  for (int i = 0; i < std::max(shifts, axes); ++i) {
+    int axis = normal_axis((*a.axis)[axes == 1 ? 0 : i], x.rank(), "roll");
+    x = roll_axis(x, axis, a.shift[shifts == 1 ? 0 : i]);
+  }
+  return {x};
+}
+
+}  // namespace
+
+constinit const OpDef concat = Op<ConcatAttrs>{
+    .name = "concat",
+    .doc =
+        "Joins tensors along an existing axis; with `axis` None they are flattened first. The "
+        "other "
+        "extents must be equal; element types are promoted.",
+    .aliases = {"concatenate", "cat"},
+    .args = {"*arrays"},
+    .prepare = rule<prepare_concat>,
+    .infer = rule<infer_concat>,
+    .run = run_concat,
+    .samples = {{"f32[2,3], f32[4,3]"},
+                {"f32[2,3], f32[2,1], f32[2,2]", "axis=-1"},
+                {"f32[3]"},
+                {"f32[0,3], f32[2,3]", "axis=0"}},
+};
+
+constinit const OpDef stack = Composite<AxisAttrs>{
+    .name = "stack",
+    .doc = "Joins tensors of one shape along a new axis at `axis`.",
+    .args = {"*arrays"},
+    .body = rule<join_stacked>,
+    .samples = {{"f32[2,3], f32[2,3]"},
+                {"f32[2,3], f32[2,3], f32[2,3]", "axis=-1"},
+                {"f32[], f32[]"}},
+};
+
+constinit const OpDef unstack = Composite<AxisAttrs>{
+    .name = "unstack",
+    .doc = "The slices along `axis`, without it.",
+    .args = {"x"},
+    .results = {"*"},
+    .body = rule<take_apart>,
+    .samples = {{"f32[2,3]"}, {"f32[2,3]", "axis=-1"}},
+};
+
+constinit const OpDef split = Composite<SplitAttrs>{
+    .name = "split",
+    .doc =
+        "Pieces along `axis`: `sections` of equal size, or cut before each of `indices`. An axis "
+        "that "
+        "does not divide into equal sections is an error.",
+    .args = {"x"},
+    .results = {"*"},
+    .body = [](const SplitAttrs& a,
+               const Tensors& in) { return split_axis("split", a, in[0], false); },
+    .samples = {{"f32[6,2]", "sections=3"}, {"f32[2,5]", "indices=[1,3], axis=-1"}},
+};
+
+constinit const OpDef array_split = Composite<SplitAttrs>{
+    .name = "array_split",
+    .doc =
+        "Pieces along `axis`: `sections` of nearly equal size, the first ones longer by one where "
+        "the "
+        "axis does not divide, or cut before each of `indices`.",
+    .args = {"x"},
+    .results = {"*"},
+    .body = [](const SplitAttrs& a,
+               const Tensors& in) { return split_axis("array_split", a, in[0], true); },
+    .samples = {{"f32[7,2]", "sections=3"}, {"f32[2,5]", "indices=[1,3], axis=-1"}},
+};
+
+constinit const OpDef repeat = Composite<RepeatAttrs>{
+    .name = "repeat",
+    .doc =
+        "Repeats each element `repeats` times along `axis`; of the flattened tensor when it is "
+        "left "
+        "out.",
+    .args = {"x"},
+    .body = rule<repeat_elements>,
+    .samples = {{"f32[2,3]", "repeats=2"},
+                {"f32[2,3]", "repeats=3, axis=-2"},
+                {"f32[3]", "repeats=0"}},
+};
+
+constinit const OpDef tile = Composite<TileAttrs>{
+    .name = "tile",
+    .doc =
+        "Repeats the whole tensor `repetitions[k]` times along axis k; missing axes and "
+        "repetitions "
+        "count from the end.",
+    .args = {"x"},
+    .body = rule<repeat_whole>,
+    .samples = {{"f32[2,3]", "repetitions=[2]"},
+                {"f32[3]", "repetitions=[2,1,2]"},
+                {"f32[]", "repetitions=[3]"}},
+};
+
+constinit const OpDef roll = Composite<RollAttrs>{
+    .name = "roll",
+    .doc =
+        "Shifts elements along `axis` by `shift` places; those that leave at the end come back at "
+        "the "
+        "start. Without `axis` the tensor is rolled as if flattened.",
+    .args = {"x"},
+    .body = rule<roll_axes>,
+    .samples = {{"f32[2,3]", "shift=[2]"},
+                {"f32[4,3]", "shift=[1,-1], axis=[0,1]"},
+                {"f32[4]", "shift=[-9], axis=[-1]"}},
+};
+
+}  // namespace tn::ops

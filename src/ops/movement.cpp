@@ -1,0 +1,228 @@
+// The movement primitives: views that read an operand in another order.
+#include <algorithm>
+
+#include "base/error.h"
+#include "ops/families.h"
+#include "ops/op_decls.h"
+#include "ops/shapes.h"
+#include "ops/slice_attrs.h"
+
+namespace tn::ops {
+namespace {
+
+struct ShapeAttrs {
+  Shape shape;
+  static constexpr void fields(auto& a, auto&& f) { f("shape", a.shape, required); }
+};
+
+struct PermAttrs {
+  Maybe<Perm> axes;
+  static constexpr void fields(auto& a, auto&& f) { f("axes", a.axes); }
+};
+
+struct FlipAttrs {
+  Maybe<Axes> axis;
+  static constexpr void fields(auto& a, auto&& f) { f("axis", a.axis); }
+};
+
+void prepare_reshape(ShapeAttrs& a, Tensors& in) {
+  const Type& x = *type_of(in[0]);
+  Dim total = x.shape.elements(), known = 1;
+  int left = -1;
+  for (int k = 0; k < a.shape.rank(); ++k) {
+    if (!a.shape[k].is_inferred()) {
+      known *= a.shape[k];
+    } else {
+      if (left >= 0) fail("reshape: only one extent may be -1: {} ({})", a.shape, x);
+      left = k;
+    }
+  }
+  if (left >= 0) {
+    std::optional<Dim> rest = exact_div(total, known);
+    if (!rest) fail("reshape: {} elements do not divide into {}: {}", total, a.shape, x);
+    a.shape[left] = *rest;
+  } else if (tn::equal(total, known) != Tri::yes) {
+    fail("reshape: the number of elements differs: {} ({}) and {} ({})", total, x, known, a.shape);
+  }
+}
+
+void prepare_permute(PermAttrs& a, Tensors& in) {
+  int rank = in[0].rank();
+  if (!a.axes) {
+    a.axes = Perm();
+    for (int k = rank - 1; k >= 0; --k) a.axes.value.push_back(k);
+  }
+  a.axes.value = normal_perm(*a.axes, rank, "permute_dims");
+}
+
+View view_of(View::Kind kind, const Shape& shape) {
+  View view;
+  view.kind = kind, view.shape = shape;
+  return view;
+}
+
+View view_permuted(const PermAttrs& a, const Type& x) {
+  View view = view_of(View::Kind::permute, {});
+  view.perm = *a.axes;
+  for (Axis k : *a.axes) view.shape.push_back(x.shape[k.i]);
+  return view;
+}
+
+/// Recorded broadcasts keep the rank: unit axes come in front by a reshape.
+void prepare_broadcast(ShapeAttrs& a, Tensors& in) {
+  const Type& x = *type_of(in[0]);
+  bool fits = x.rank() <= a.shape.rank();
+  for (int k = 0; fits && k < x.rank(); ++k) {
+    Dim to = a.shape[a.shape.rank() - x.rank() + k];
+    fits = x.shape[k] == Dim(1) || tn::equal(x.shape[k], to) == Tri::yes;
+  }
+  for (Dim d : a.shape) fits = fits && !d.is_inferred();
+  if (!fits) fail("broadcast_to: {} does not broadcast to {}: {}", x.shape, a.shape, x);
+  if (x.rank() < a.shape.rank())
+    in[0] = emit(reshape, {in[0]}, ShapeAttrs{with_leading_ones(x.shape, a.shape.rank())});
+}
+
+void prepare_slice(SliceAttrs& a, Tensors& in) {
+  Axes reversed = normalise(a, *type_of(in[0]), "slice");
+  if (!reversed.empty()) in[0] = emit(flip, {in[0]}, FlipAttrs{reversed});
+}
+
+View view_slice(const SliceAttrs& a, const Type& x) {
+  View view = view_of(View::Kind::slice, x.shape);
+  for (int k = 0; k < x.rank(); ++k) {
+    view.start.push_back(0);
+    view.step.push_back(1);
+  }
+  for (int i = 0; i < a.axis->size(); ++i) {
+    int k = (*a.axis)[i].i;
+    view.start[k] = a.start[i], view.step[k] = (*a.step)[i];
+    view.shape[k] = slice_extent(a, i, x.shape[k]);
+  }
+  return view;
+}
+
+}  // namespace
+
+Axes normalise(SliceAttrs& a, const Type& x, std::string_view op) {
+  int count = a.start.size();
+  if (!a.axis) {
+    a.axis = Axes();
+    for (int k = 0; k < count; ++k) a.axis.value.push_back(k);
+  }
+  if (!a.step) {
+    a.step = Ints();
+    for (int k = 0; k < count; ++k) a.step.value.push_back(1);
+  }
+  if (a.stop.size() != count || a.step->size() != count || a.axis->size() != count)
+    fail("{}: start, stop, step and axis differ in length: {}, {}, {} and {} ({})", op, count,
+         a.stop.size(), a.step->size(), a.axis->size(), x);
+  SliceAttrs out;
+  out.step = Ints();
+  Axes sorted = normal_axes(a.axis, x.rank(), op), reversed;
+  for (Axis k : sorted) {
+    int i = 0;
+    while (normal_axis((*a.axis)[i], x.rank(), op) != k.i) ++i;
+    SliceBounds b = canonical_bounds({a.start[i], a.stop[i], (*a.step)[i]}, x.shape[k.i], op);
+    if ((*a.step)[i] < 0) reversed.push_back(k);
+    out.start.push_back(b.start), out.stop.push_back(b.stop), out.step.value.push_back(b.step);
+  }
+  out.axis = sorted;
+  a = out;
+  return reversed;
+}
+
+SliceBounds canonical_bounds(SliceBounds b, Dim extent, std::string_view op) {
+  if (b.step == 0) fail("{}: a step must not be 0", op);
+  if (!extent.is_const()) {
+    if (b.start < 0 || b.stop < 0 || b.step < 0)
+      unsupported({"count from the front, or give the size a value"},
+                  "{}: a slice counted from the end of an axis of unknown size {}", op, extent);
+    if (at_least(extent, Dim(b.start)) != Tri::yes)
+      unsupported({"bound the size from below"}, "{}: {} may lie beyond the axis of size {}", op,
+                  b.start, extent);
+    return b;
+  }
+  int64_t n = extent.value();
+  // Before the first element: 0 going up, -1 going down; past the last: n and n-1.
+  int64_t low = b.step > 0 ? 0 : -1, high = b.step > 0 ? n : n - 1;
+  auto place = [&](int64_t at) { return std::clamp(at < 0 ? at + n : at, low, high); };
+  int64_t start = place(b.start), stop = place(b.stop), step = b.step;
+  if (step < 0) {
+    start = n - 1 - start, stop = n - 1 - stop;
+    step = step == INT64_MIN ? INT64_MAX : -step;
+  }
+  int64_t count = stop > start ? (stop - start - 1) / step + 1 : 0;
+  if (count == 0) return {0, 0, 1};
+  if (count == 1) return {start, start + 1, 1};
+  return {start, start + (count - 1) * step + 1, step};
+}
+
+Dim slice_extent(const SliceAttrs& a, int i, Dim extent) {
+  Dim stop = a.stop[i] == kToEnd ? extent : tn::min(extent, Dim(a.stop[i]));
+  return ceil_div(tn::max(stop, Dim(a.start[i])) - Dim(a.start[i]), Dim((*a.step)[i]));
+}
+
+constinit const OpDef reshape = Movement<ShapeAttrs>{
+    .name = "reshape",
+    .doc =
+        "The same elements in row-major order under another shape. One extent may be -1: it takes "
+        "what is left.",
+    .aliases = {"view"},
+    .prepare = rule<prepare_reshape>,
+    .view = [](const ShapeAttrs& a, const Type&) { return view_of(View::Kind::reshape, a.shape); },
+    .samples = {{"f32[2,3]", "shape=[3,2]"},
+                {"f32[2,3,4]", "shape=[-1,4]"},
+                {"f32[]", "shape=[1,1]"}},
+};
+
+constinit const OpDef permute_dims = Movement<PermAttrs>{
+    .name = "permute_dims",
+    .doc =
+        "The axes in another order: axis k of the result is axis `axes[k]` of `x`. Without `axes` "
+        "the order is reversed.",
+    .aliases = {"transpose", "permute"},
+    .prepare = rule<prepare_permute>,
+    .view = rule<view_permuted>,
+    .samples = {{"f32[2,3]"}, {"f32[2,3,4]", "axes=[2,0,1]"}, {"f32[2,3,4]", "axes=[0,-1,1]"}},
+};
+
+constinit const OpDef broadcast_to = Movement<ShapeAttrs>{
+    .name = "broadcast_to",
+    .doc = "Repeats axes of extent 1, and new axes in front, to reach `shape`.",
+    .prepare = rule<prepare_broadcast>,
+    .view = [](const ShapeAttrs& a,
+               const Type&) { return view_of(View::Kind::broadcast, a.shape); },
+    .samples = {{"f32[3]", "shape=[2,3]"},
+                {"f32[2,1,3]", "shape=[4,2,5,3]"},
+                {"f32[]", "shape=[2]"}},
+};
+
+constinit const OpDef slice = Movement<SliceAttrs>{
+    .name = "slice",
+    .doc =
+        "Elements `start`, `start + step`, … before `stop` of each axis in `axis`; of the first "
+        "axes "
+        "when it is left out. Bounds are read as Python does: negative ones count from the end, "
+        "those beyond it are clamped, a negative step goes backwards.",
+    .prepare = rule<prepare_slice>,
+    .view = rule<view_slice>,
+    .samples = {{"f32[5]", "start=[1], stop=[4]"},
+                {"f32[5,6]", "start=[0,1], stop=[5,6], step=[1,2]"},
+                {"f32[5,6]", "start=[-1], stop=[-7], step=[-2], axis=[-1]"}},
+};
+
+constinit const OpDef flip = Movement<FlipAttrs>{
+    .name = "flip",
+    .doc = "Reverses the order of the elements along `axis`, along all axes when it is left out.",
+    .prepare = [](FlipAttrs& a,
+                  Tensors& in) { a.axis = normal_axes(a.axis, in[0].rank(), "flip"); },
+    .view =
+        [](const FlipAttrs& a, const Type& x) {
+          View view = view_of(View::Kind::reverse, x.shape);
+          view.axes = *a.axis;
+          return view;
+        },
+    .samples = {{"f32[2,3]"}, {"f32[2,3,4]", "axis=[-1]"}, {"f32[2,3,4]", "axis=[0,2]"}},
+};
+
+}  // namespace tn::ops

@@ -1,0 +1,132 @@
+// Padding: elements around a tensor, given or taken from it.
+#include "base/error.h"
+#include "ops/families.h"
+#include "ops/op_decls.h"
+#include "ops/shapes.h"
+
+namespace tn::ops {
+namespace {
+
+enum class PadMode : uint8_t { constant, edge, reflect, wrap };
+constexpr std::string_view kPadModes[] = {"constant", "edge", "reflect", "wrap"};
+constexpr ChoiceNames choice_names(PadMode) { return kPadModes; }
+
+struct PadWithAttrs {
+  Ints pad_width;
+  PadMode mode = PadMode::constant;
+  static constexpr void fields(auto& a, auto&& f) {
+    f("pad_width", a.pad_width, required), f("mode", a.mode);
+  }
+};
+
+struct PadAttrs {
+  Ints pad_width;
+  PadMode mode = PadMode::constant;
+  Scalar constant_values;
+  static constexpr void fields(auto& a, auto&& f) {
+    f("pad_width", a.pad_width, required), f("mode", a.mode);
+    f("constant_values", a.constant_values);
+  }
+};
+
+/// One number serves every side, two every axis; recorded are two per axis.
+void prepare_pad(PadWithAttrs& a, Tensors& in) {
+  const Type& x = *type_of(in[0]);
+  int given = a.pad_width.size(), wanted = 2 * x.rank();
+  if (given != wanted && given != 1 && given != 2)
+    fail("pad: {} widths for {}: give {}, two for every axis, or one", given, x, wanted);
+  if (wanted > kMaxRank) unsupported({}, "pad: more than {} axes: {}", kMaxRank / 2, x);
+  Ints widths;
+  for (int i = 0; i < wanted; ++i) widths.push_back(a.pad_width[given == wanted ? i : i % given]);
+  for (int i = 0; i < wanted; ++i) {
+    if (widths[i] < 0) fail("pad: a negative width: {} ({})", widths[i], x);
+    if (a.mode != PadMode::constant && widths[i] > 0 && x.shape[i / 2] == Dim(0))
+      fail("pad: nothing to repeat along axis {}: {}", i / 2, x);
+  }
+  a.pad_width = widths;
+  in[1] = cast_to(in[1], x.dtype);
+}
+
+Type infer_pad(const PadWithAttrs& a, Types in) {
+  Type out = *in[0];
+  if (in[1]->rank() != 0 || in[1]->dtype != out.dtype)
+    fail("pad: the value must be one {}: {}", out.dtype, *in[1]);
+  for (int k = 0; k < out.rank(); ++k)
+    out.shape[k] += Dim(a.pad_width[2 * k]) + Dim(a.pad_width[2 * k + 1]);
+  return out;
+}
+
+/// Where the element `at` places from the start of an axis of `extent` is found inside it.
+S inner_place(PadMode mode, S at, S extent) {
+  if (mode == PadMode::edge) return at;  // clamping does the rest
+  if (mode == PadMode::wrap) {
+    S place = sc::rem(at, extent);
+    return sc::select(place < 0.0, place + extent, place);
+  }
+  S period = (extent - 1.0) * 2.0;  // 0 for one element: the remainder is then 0 as well
+  S place = sc::rem(at, period);
+  place = sc::select(place < 0.0, place + period, place);
+  return sc::select(place < extent, place, period - place);
+}
+
+void lower_pad(const PadWithAttrs& a, loop::Lowering& l) {
+  const Shape& shape = l.in[0]->shape;
+  loop::Coords to = l.loops(l.out[0]->shape), from = to;
+  std::vector<std::pair<PolyId, Dim>> bounds;
+  S within;
+  for (int k = 0; k < shape.rank(); ++k) {
+    int64_t before = a.pad_width[2 * k], after = a.pad_width[2 * k + 1];
+    if (before == 0 && after == 0) continue;
+    auto axis = static_cast<size_t>(k);
+    PolyId place = l.sub(to[axis], l.number(before));
+    S at = l.b.index(place), extent = l.b.index(l.number(shape[k]));
+    if (a.mode != PadMode::constant) {
+      from[axis] = l.coordinate(inner_place(a.mode, at, extent), shape[k]);
+      continue;
+    }
+    from[axis] = place;
+    bounds.push_back({place, shape[k]});
+    S here = (at >= 0.0) & (at < extent);
+    within = within.builder ? within & here : here;
+  }
+  if (!within.builder) return l.store(0, to, l.load(0, from));
+  loop::Element x = l.load(0, from, l.inside(bounds));
+  l.store(0, to, loop::select(within, x, l.load(1, {})));
+}
+
+}  // namespace
+
+constinit const OpDef pad_with = Op<PadWithAttrs>{
+    .name = "pad_with",
+    .doc = "As `pad`, with the value of the new elements as a 0-d tensor.",
+    .args = {"x", "value"},
+    .prepare = rule<prepare_pad>,
+    .infer = rule<infer_pad>,
+    .lower = rule<lower_pad>,
+    .samples = {{"f32[3], f32[]", "pad_width=[1,2]"}, {"f32[2,3], f32[]", "pad_width=[0,1,2,0]"}},
+};
+
+constinit const OpDef pad = Composite<PadAttrs>{
+    .name = "pad",
+    .doc =
+        "Adds elements before and after each axis: `pad_width` is one number for all sides, "
+        "(before, "
+        "after) for all axes, or one such pair for each axis. They are `constant_values` (mode "
+        "`constant`), the nearest element (`edge`), a reflection without the edge (`reflect`), or "
+        "the "
+        "other end (`wrap`). Only `constant` can pad an axis without elements.",
+    .args = {"x"},
+    .body =
+        [](const PadAttrs& a, const Tensors& in) {
+          PadWithAttrs attrs{a.pad_width, a.mode};
+          return call_with(pad_with, {in[0], make_scalar(a.constant_values, in[0].dtype(), false)},
+                           &attrs);
+        },
+    .samples = {{"f32[3]", "pad_width=[2]"},
+                {"f32[2,3]", "pad_width=[1,0,0,2], constant_values=1"},
+                {"f32[2,3]", "pad_width=[1,2], mode=edge"},
+                {"f32[4,3]", "pad_width=[2,1], mode=reflect"},
+                {"f32[4,3]", "pad_width=[5,1], mode=wrap"}},
+};
+
+}  // namespace tn::ops

@@ -1,0 +1,268 @@
+// Reductions over sets of axes, and the positions of extremes.
+#include <complex>
+
+#include "base/error.h"
+#include "ops/families.h"
+#include "ops/op_decls.h"
+#include "ops/shapes.h"
+#include "tenon/operators.h"
+
+namespace tn::ops {
+namespace {
+
+struct SumAttrs {
+  Maybe<Axes> axis;
+  Maybe<DType> dtype;
+  bool keepdims = false;
+  static constexpr void fields(auto& a, auto&& f) {
+    f("axis", a.axis), f("dtype", a.dtype), f("keepdims", a.keepdims);
+  }
+};
+
+/// Integers and bool become the widest type of their kind, so that sums of small types do not wrap.
+void prepare_sum(std::string_view op, SumAttrs& a, Tensor& x) {
+  check_kind(op, every_type, x.dtype());
+  DType type = is_inexact(x.dtype()) ? x.dtype() : info(x.dtype()).accumulate;
+  type = a.dtype.value_or(type);
+  check_kind(op, numeric, type);
+  if (is_complex(x.dtype()) && !is_complex(type))
+    fail(Fault::type, "{}: a complex tensor has no {} {}: {}", op, type, op, *type_of(x));
+  x = cast_to(x, type);
+  a.dtype = {};
+  a.axis = normal_axes(a.axis, x.rank(), op);
+}
+
+void prepare_extreme(std::string_view op, ReduceAttrs& a, const Tensor& x) {
+  check_kind(op, reals, x.dtype());
+  a.axis = normal_axes(a.axis, x.rank(), op);
+  for (Axis k : *a.axis)
+    if (x.shape()[k.i] == Dim(0))
+      fail("{}: no elements along axis {}: {} ({})", op, k.i, x.shape(), *type_of(x));
+}
+
+void prepare_logical(std::string_view op, ReduceAttrs& a, Tensor& x) {
+  check_kind(op, every_type, x.dtype());
+  x = cast_to(x, DType::b1);
+  a.axis = normal_axes(a.axis, x.rank(), op);
+}
+
+/// Multiplies by the definition: a product with an infinite factor is not repaired.
+template <class T>
+std::complex<T> times(std::complex<T> a, std::complex<T> b) {
+  return {a.real() * b.real() - a.imag() * b.imag(), a.real() * b.imag() + a.imag() * b.real()};
+}
+
+/// For every result the factors in row-major order.
+template <class T>
+void multiply_along(const Shape& shape, const Axes& axes, const void* from, void* to) {
+  auto* in = static_cast<const std::complex<T>*>(from);
+  auto* out = static_cast<std::complex<T>*>(to);
+  int64_t count = span_of(shape, 0, shape.rank());
+  int64_t results = span_of(without_axes(shape, axes), 0, shape.rank() - axes.size());
+  std::fill(out, out + results, std::complex<T>(1));
+  for (int64_t i = 0; i < count; ++i) {
+    int64_t rest = i, place = 0, stride = 1;
+    for (int k = shape.rank() - 1; k >= 0; --k) {
+      int64_t extent = shape[k].value(), at = rest % extent;
+      rest /= extent;
+      if (axes.has(k)) continue;
+      place += at * stride;
+      stride *= extent;
+    }
+    out[place] = times(out[place], in[i]);
+  }
+}
+
+void run_complex_prod(const LibraryCall& call) {
+  const auto& a = *static_cast<const SumAttrs*>(call.attrs);
+  const Type& x = *call.in_types[0];
+  if (x.dtype == DType::c64)
+    multiply_along<float>(x.shape, *a.axis, call.in[0], call.out[0]);
+  else
+    multiply_along<double>(x.shape, *a.axis, call.in[0], call.out[0]);
+}
+
+enum class Extreme : uint8_t { max, min };
+constexpr std::string_view kExtremes[] = {"max", "min"};
+constexpr ChoiceNames choice_names(Extreme) { return kExtremes; }
+
+struct ArgreduceAttrs {
+  Axis axis;
+  Extreme mode = Extreme::max;
+  static constexpr void fields(auto& a, auto&& f) {
+    f("axis", a.axis, required), f("mode", a.mode);
+  }
+};
+
+struct ArgAttrs {
+  Maybe<Axis> axis;
+  bool keepdims = false;
+  static constexpr void fields(auto& a, auto&& f) { f("axis", a.axis), f("keepdims", a.keepdims); }
+};
+
+void prepare_argreduce(ArgreduceAttrs& a, Tensors& in) {
+  Tensor& x = in[0];
+  check_kind("argreduce", ordered, x.dtype());
+  a.axis = normal_axis(a.axis, x.rank(), "argreduce");
+  if (x.dtype() == DType::b1) x = cast_to(x, DType::u8);
+}
+
+Type infer_argreduce(const ArgreduceAttrs& a, Types in) {
+  const Type& x = *in[0];
+  check_kind("argreduce", reals, x.dtype);
+  if (x.shape[a.axis.i] == Dim(0))
+    fail("argreduce: no elements along axis {}: {} ({})", a.axis.i, x.shape, x);
+  return {DType::i64, without_axes(x.shape, Axes(a.axis.i))};
+}
+
+void lower_argreduce(const ArgreduceAttrs& a, loop::Lowering& l) {
+  const Shape& shape = l.in[0]->shape;
+  loop::Coords to = l.loops(l.out[0]->shape);
+  loop::Coords from = to;
+  from.insert(from.begin() + a.axis.i, l.loops({shape[a.axis.i]}, loop::AxisKind::red)[0]);
+  auto monoid = a.mode == Extreme::max ? loop::Monoid::argmax : loop::Monoid::argmin;
+  loop::AxisSet over = loop::AxisSet{1} << to.size();
+  l.store_real(0, to, l.b.reduce(monoid, l.load_real(0, from), over));
+}
+
+Tensors find_extreme(std::string_view op, const ArgAttrs& a, const Tensor& x, Extreme mode) {
+  check_kind(op, ordered, x.dtype());
+  Axes axes = normal_axes(a.axis ? Maybe<Axes>(Axes(a.axis->i)) : Maybe<Axes>(), x.rank(), op);
+  if (extent_of(x.shape(), axes) == Dim(0))
+    fail("{}: no elements to choose from: {}", op, *type_of(x));
+  ArgreduceAttrs attrs{a.axis ? axes[0] : Axis(0), mode};
+  Tensor flat = a.axis ? x : tn::reshape(x, {Dim(-1)});
+  Tensor at = call_with(argreduce, {flat}, &attrs)[0];
+  if (!a.keepdims) return {at};
+  return {tn::reshape(at, without_axes(x.shape(), axes, true))};
+}
+
+}  // namespace
+
+constinit const OpDef sum = Reduction<SumAttrs>{
+    .name = "sum",
+    .doc =
+        "Sum over `axis`, over all axes when it is left out. The sum of no elements is 0. Bool and "
+        "integers are summed as int64, unsigned ones as uint64, unless `dtype` says otherwise; "
+        "float16 and bfloat16 are accumulated in float32 and rounded once. Integer sums wrap.",
+    .monoid = loop::Monoid::add,
+    .types = numeric,
+    .prepare = [](SumAttrs& a, Tensors& in) { prepare_sum("sum", a, in[0]); },
+    .samples = {{"f32[2,3]"},
+                {"f32[2,3,4]", "axis=[0,-1], keepdims=true"},
+                {"f32[5]", "axis=[0], dtype=f64"},
+                {"f32[]"}},
+};
+
+constinit const OpDef prod = Reduction<SumAttrs>{
+    .name = "prod",
+    .doc =
+        "Product over `axis`, over all axes when it is left out. The product of no elements is 1. "
+        "Element types are those of `sum`. Integer products wrap.",
+    .monoid = loop::Monoid::mul,
+    .types = numeric,
+    .prepare = [](SumAttrs& a, Tensors& in) { prepare_sum("prod", a, in[0]); },
+    .run = run_complex_prod,
+    .samples = {{"f32[2,3]"},
+                {"f32[2,3,4]", "axis=[0,-1], keepdims=true"},
+                {"f32[5]", "axis=[0], dtype=f64"}},
+};
+
+constinit const OpDef max = Reduction<>{
+    .name = "max",
+    .doc =
+        "Largest element over `axis`, over all axes when it is left out. NaN if any element is "
+        "NaN. "
+        "An axis without elements is an error.",
+    .aliases = {"amax"},
+    .monoid = loop::Monoid::max,
+    .types = reals,
+    .prepare = [](ReduceAttrs& a, Tensors& in) { prepare_extreme("max", a, in[0]); },
+    .samples = {{"f32[2,3]"}, {"f32[2,3,4]", "axis=[0,-1], keepdims=true"}, {"f32[]"}},
+};
+
+constinit const OpDef min = Reduction<>{
+    .name = "min",
+    .doc =
+        "Smallest element over `axis`, over all axes when it is left out. NaN if any element is "
+        "NaN. An axis without elements is an error.",
+    .aliases = {"amin"},
+    .monoid = loop::Monoid::min,
+    .types = reals,
+    .prepare = [](ReduceAttrs& a, Tensors& in) { prepare_extreme("min", a, in[0]); },
+    .samples = {{"f32[2,3]"}, {"f32[2,3,4]", "axis=[0,-1], keepdims=true"}, {"f32[]"}},
+};
+
+constinit const OpDef all = Reduction<>{
+    .name = "all",
+    .doc =
+        "Whether every element over `axis` is true, that is, not 0. NaN is true; of no elements it "
+        "holds.",
+    .monoid = loop::Monoid::and_,
+    .types = booleans,
+    .prepare = [](ReduceAttrs& a, Tensors& in) { prepare_logical("all", a, in[0]); },
+    .samples = {{"f32[2,3]", "", 0, 2}, {"f32[2,3,4]", "axis=[-1], keepdims=true", 0, 2}},
+};
+
+constinit const OpDef any = Reduction<>{
+    .name = "any",
+    .doc =
+        "Whether some element over `axis` is true, that is, not 0. NaN is true; of no elements it "
+        "does not hold.",
+    .monoid = loop::Monoid::or_,
+    .types = booleans,
+    .prepare = [](ReduceAttrs& a, Tensors& in) { prepare_logical("any", a, in[0]); },
+    .samples = {{"f32[2,3]", "", 0, 2}, {"f32[2,3,4]", "axis=[-1], keepdims=true", 0, 2}},
+};
+
+constinit const OpDef argreduce = Op<ArgreduceAttrs>{
+    .name = "argreduce",
+    .doc =
+        "Index of the first largest or smallest element along `axis`, as int64. The first NaN, if "
+        "there is one, counts as the extreme.",
+    .args = {"x"},
+    .prepare = rule<prepare_argreduce>,
+    .infer = rule<infer_argreduce>,
+    .lower = rule<lower_argreduce>,
+    .samples = {{"f32[2,3]", "axis=1"}, {"f32[4,2,3]", "axis=0, mode=min"}},
+};
+
+constinit const OpDef argmax = Composite<ArgAttrs>{
+    .name = "argmax",
+    .doc =
+        "Index of the largest element along `axis`, in row-major order of all elements when it is "
+        "left out; the first of equal ones, the first NaN if there is one. The result is int64.",
+    .args = {"x"},
+    .body = [](const ArgAttrs& a,
+               const Tensors& in) { return find_extreme("argmax", a, in[0], Extreme::max); },
+    .samples = {{"f32[2,3]"},
+                {"f32[4,2,3]", "axis=-2, keepdims=true"},
+                {"f32[2,3]", "keepdims=true"}},
+};
+
+constinit const OpDef argmin = Composite<ArgAttrs>{
+    .name = "argmin",
+    .doc =
+        "Index of the smallest element along `axis`, in row-major order of all elements when it is "
+        "left out; the first of equal ones, the first NaN if there is one. The result is int64.",
+    .args = {"x"},
+    .body = [](const ArgAttrs& a,
+               const Tensors& in) { return find_extreme("argmin", a, in[0], Extreme::min); },
+    .samples = {{"f32[2,3]"},
+                {"f32[4,2,3]", "axis=-2, keepdims=true"},
+                {"f32[2,3]", "keepdims=true"}},
+};
+
+constinit const OpDef count_nonzero = Composite<ReduceAttrs>{
+    .name = "count_nonzero",
+    .doc = "Number of elements over `axis` that are not 0, as int64. NaN counts.",
+    .args = {"x"},
+    .body = [](const ReduceAttrs& a, const Tensors& in) -> Tensors {
+      check_kind("count_nonzero", every_type, in[0].dtype());
+      normal_axes(a.axis, in[0].rank(), "count_nonzero");
+      return {tn::sum(cast_to(in[0], DType::b1), a.axis, {}, a.keepdims)};
+    },
+    .samples = {{"f32[2,3]", "", 0, 2}, {"f32[2,3,4]", "axis=[1], keepdims=true", 0, 2}},
+};
+
+}  // namespace tn::ops

@@ -1,0 +1,47 @@
+#include "ops/shapes.h"
+
+#include "tenon/ops.h"
+
+namespace tn::ops {
+
+Shape without_axes(const Shape& shape, const Axes& axes, bool keepdims) {
+  Shape out;
+  for (int k = 0; k < shape.rank(); ++k) {
+    if (!axes.has(k)) out.push_back(shape[k]);
+    if (axes.has(k) && keepdims) out.push_back(1);
+  }
+  return out;
+}
+
+Shape with_extent(Shape shape, int axis, Dim extent) {
+  shape[axis] = extent;
+  return shape;
+}
+
+Dim extent_of(const Shape& shape, const Axes& axes) {
+  Dim extent = 1;
+  for (Axis a : axes) extent *= shape[a.i];
+  return extent;
+}
+
+Shape with_leading_ones(const Shape& shape, int rank) {
+  Shape out = Shape::filled(rank - shape.rank(), 1);
+  for (Dim d : shape) out.push_back(d);
+  return out;
+}
+
+int64_t span_of(const Shape& shape, int first, int last) {
+  Dim span = 1;
+  for (int k = first; k < last; ++k) span *= shape[k];
+  return span.value();
+}
+
+Tensor filled(const Scalar& value, DType type, const Shape& shape) {
+  return tn::broadcast_to(make_scalar(value, type, false), shape);
+}
+
+Tensor slice_axis(const Tensor& x, int axis, int64_t start, int64_t stop, int64_t step) {
+  return tn::slice(x, Ints(start), Ints(stop), Ints(step), Axes(axis));
+}
+
+}  // namespace tn::ops

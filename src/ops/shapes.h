@@ -1,0 +1,23 @@
+#pragma once
+// Small questions about shapes that the rules of several ops ask.
+#include "ir/node.h"
+
+namespace tn::ops {
+
+/// `shape` without `axes`; with keepdims they stay as extents of 1.
+Shape without_axes(const Shape& shape, const Axes& axes, bool keepdims = false);
+/// `shape` with the extent of `axis` replaced.
+Shape with_extent(Shape shape, int axis, Dim extent);
+/// The product of the extents of `axes`.
+Dim extent_of(const Shape& shape, const Axes& axes);
+/// `shape` with unit axes in front up to `rank`.
+Shape with_leading_ones(const Shape& shape, int rank);
+/// The product of extents [first, last); they must be constants.
+int64_t span_of(const Shape& shape, int first, int last);
+
+/// A tensor of one value everywhere.
+Tensor filled(const Scalar& value, DType type, const Shape& shape);
+/// Elements [start, stop) of one axis, all others whole.
+Tensor slice_axis(const Tensor& x, int axis, int64_t start, int64_t stop, int64_t step = 1);
+
+}  // namespace tn::ops

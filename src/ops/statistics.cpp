@@ -1,0 +1,181 @@
+// Means, variances and quantiles. Integers become float32; float16 and bfloat16 are computed in
+// float32.
+#include <algorithm>
+
+#include "base/error.h"
+#include "ops/families.h"
+#include "ops/op_decls.h"
+#include "ops/shapes.h"
+#include "tenon/operators.h"
+
+namespace tn::ops {
+namespace {
+
+struct VarAttrs {
+  Maybe<Axes> axis;
+  double correction = 0;
+  bool keepdims = false;
+  static constexpr void fields(auto& a, auto&& f) {
+    f("axis", a.axis), f("correction", a.correction), f("keepdims", a.keepdims);
+  }
+};
+
+/// `x` in the type it computes in, and the type of the result.
+struct Wide {
+  Tensor x;
+  DType result;
+  Axes axes;
+  double count;
+};
+
+Wide widen(std::string_view op, const Tensor& x, const Maybe<Axes>& axis, KindSet accepted) {
+  check_kind(op, accepted, x.dtype());
+  DType type = to_inexact(x.dtype());
+  Axes axes = normal_axes(axis, x.rank(), op);
+  auto count = static_cast<double>(extent_of(x.shape(), axes).value());
+  return {cast_to(x, info(type).compute), type, axes, count};
+}
+
+Tensor mean_of(const Wide& w, bool keepdims) {
+  return tn::sum(w.x, w.axes, {}, keepdims) / w.count;
+}
+
+/// Two passes: the squares are of differences from the mean, so nothing cancels.
+Tensor variance_of(const Wide& w, double correction, bool keepdims) {
+  Tensor apart = w.x - mean_of(w, true);
+  Tensor squares = is_complex(apart.dtype()) ? tn::real(apart * tn::conj(apart)) : apart * apart;
+  return tn::sum(squares, w.axes, {}, keepdims) / std::max(w.count - correction, 0.0);
+}
+
+/// Sorted along one last axis that takes in all of `axes`.
+Tensor sorted_lines(const Wide& w) {
+  Perm perm;
+  for (int k = 0; k < w.x.rank(); ++k)
+    if (!w.axes.has(k)) perm.push_back(k);
+  Shape shape = without_axes(w.x.shape(), w.axes);
+  for (Axis k : w.axes) perm.push_back(k);
+  shape.push_back(extent_of(w.x.shape(), w.axes));
+  return tn::sort(tn::reshape(tn::permute_dims(w.x, perm), shape), -1);
+}
+
+/// `value`, or NaN where the line holds one: sorting puts it last.
+Tensor spread_nan(const Tensor& lines, const Tensor& value, const Shape& shape) {
+  int axis = lines.rank() - 1;
+  int64_t n = lines.shape()[axis].value();
+  Tensor last = tn::reshape(slice_axis(lines, axis, n - 1, n), shape);
+  return tn::where(tn::isnan(last), last, value);
+}
+
+Tensors middle(const ReduceAttrs& a, const Tensors& in) {
+  Wide w = widen("median", in[0], a.axis, ordered);
+  auto n = static_cast<int64_t>(w.count);
+  if (n == 0) fail("median: no elements: {}", *type_of(in[0]));
+  Tensor lines = sorted_lines(w);
+  int axis = lines.rank() - 1;
+  Shape shape = without_axes(lines.shape(), Axes(axis));
+  auto at = [&](int64_t i) { return tn::reshape(slice_axis(lines, axis, i, i + 1), shape); };
+  Tensor value = n % 2 ? at(n / 2) : (at(n / 2 - 1) + at(n / 2)) * 0.5;
+  value = spread_nan(lines, value, shape);
+  return {cast_to(tn::reshape(value, without_axes(w.x.shape(), w.axes, a.keepdims)), w.result)};
+}
+
+void check_probability(const Tensor& q) {
+  if (!is_float(q.dtype()) && !is_integer(q.dtype()))
+    fail(Fault::type, "quantile: q must be real: {}", *type_of(q));
+  if (!is_scalar(*q.node())) return;
+  double value = scalar_value(*q.node()).real;
+  if (!(value >= 0 && value <= 1)) fail("quantile: q must lie in [0, 1]: {}", value);
+}
+
+/// Between the two neighbours of the place q*(n-1), in proportion.
+Tensors interpolate(const ReduceAttrs& a, const Tensors& in) {
+  Wide w = widen("quantile", in[0], a.axis, ordered);
+  check_probability(in[1]);
+  if (w.count == 0) fail("quantile: no elements: {}", *type_of(in[0]));
+  Tensor lines = sorted_lines(w);
+  int axis = lines.rank() - 1;
+  Tensor place = tn::minimum(tn::maximum(cast_to(in[1], DType::f64), 0.0), 1.0) * (w.count - 1);
+  Tensor below = tn::floor(place);
+  Tensor share = cast_to(place - below, w.x.dtype()), first = cast_to(below, DType::i64);
+  Tensor low = tn::gather(lines, {first}, Axes(axis));
+  Tensor high = tn::gather(lines, {first + 1}, Axes(axis));
+  Tensor value = tn::where(tn::equal(low, high), low, low + (high - low) * share);
+  Shape line = lines.shape();
+  line.erase(axis);
+  for (int k = 0; k < in[1].rank(); ++k) line.push_back(1);
+  value = spread_nan(lines, value, line);
+  Perm perm;  // the axes of q come first
+  for (int k = axis; k < value.rank(); ++k) perm.push_back(k);
+  for (int k = 0; k < axis; ++k) perm.push_back(k);
+  Shape shape = in[1].shape();
+  for (Dim d : without_axes(w.x.shape(), w.axes, a.keepdims)) shape.push_back(d);
+  return {cast_to(tn::reshape(tn::permute_dims(value, perm), shape), w.result)};
+}
+
+}  // namespace
+
+constinit const OpDef mean = Composite<ReduceAttrs>{
+    .name = "mean",
+    .doc = "Arithmetic mean over `axis`, over all axes when it is left out. NaN of no elements.",
+    .args = {"x"},
+    .body = [](const ReduceAttrs& a, const Tensors& in) -> Tensors {
+      Wide w = widen("mean", in[0], a.axis, every_type);
+      return {cast_to(mean_of(w, a.keepdims), w.result)};
+    },
+    .samples = {{"f32[2,3]"}, {"f32[2,3,4]", "axis=[0,-1], keepdims=true"}, {"f32[5]", "axis=[0]"}},
+};
+
+constinit const OpDef var = Composite<VarAttrs>{
+    .name = "var",
+    .doc =
+        "Variance over `axis`: the sum of squared distances from the mean, divided by the number "
+        "of "
+        "elements less `correction`. NaN when nothing is left to divide by.",
+    .args = {"x"},
+    .body = [](const VarAttrs& a, const Tensors& in) -> Tensors {
+      Wide w = widen("var", in[0], a.axis, every_type);
+      return {cast_to(variance_of(w, a.correction, a.keepdims), real_of(w.result))};
+    },
+    .samples = {{"f32[2,3]"},
+                {"f32[2,3,4]", "axis=[0,-1], correction=1.0, keepdims=true"},
+                {"f32[5]", "axis=[0], correction=1.5"}},
+};
+
+constinit const OpDef std = Composite<VarAttrs>{
+    .name = "std",
+    .doc = "Standard deviation over `axis`: the square root of `var`.",
+    .args = {"x"},
+    .body = [](const VarAttrs& a, const Tensors& in) -> Tensors {
+      Wide w = widen("std", in[0], a.axis, every_type);
+      return {cast_to(tn::sqrt(variance_of(w, a.correction, a.keepdims)), real_of(w.result))};
+    },
+    .samples = {{"f32[2,3]"}, {"f32[2,3,4]", "axis=[0,-1], correction=1.0, keepdims=true"}},
+};
+
+constinit const OpDef median = Composite<ReduceAttrs>{
+    .name = "median",
+    .doc =
+        "The middle element over `axis` in sorted order, the mean of the two middle ones for an "
+        "even "
+        "number. NaN if any element is NaN; no elements are an error.",
+    .args = {"x"},
+    .body = rule<middle>,
+    .samples = {{"f32[5]"}, {"f32[2,4]", "axis=[-1]"}, {"f32[2,3,4]", "axis=[0,1], keepdims=true"}},
+};
+
+constinit const OpDef quantile = Composite<ReduceAttrs>{
+    .name = "quantile",
+    .doc =
+        "The element below which a share `q` of the elements over `axis` lies, interpolated "
+        "linearly "
+        "between neighbours. The axes of `q` come first in the result; `q` is clamped to [0, 1]. "
+        "NaN if "
+        "any element is NaN; no elements are an error.",
+    .args = {"x", "q"},
+    .body = rule<interpolate>,
+    .samples = {{"f32[5], f32[]", "", 0, 1},
+                {"f32[2,4], f32[3]", "axis=[-1]", 0, 1},
+                {"f32[2,3,4], f32[2]", "axis=[0,1], keepdims=true", 0, 1}},
+};
+
+}  // namespace tn::ops
