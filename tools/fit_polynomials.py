@@ -181,7 +181,7 @@ def fit_f32():
     fit("kErfTailF32", log_erfc_plus, lambda t: mp.erfc(t) / mp.erf(t), "0.93", 4, 25.5, "float")
 
 
-def fit_shared(suffix, bits, erfinv_top):
+def fit_shared(suffix, bits):
     """The f64 set, and the same shapes at lower degree for f32 functions evaluated in double."""
     full = suffix == ""
     fit("kExp" + suffix, exp_tail, lambda r: r * r / mp.exp(r), -half_ln2, half_ln2, bits + full)
@@ -206,6 +206,28 @@ def fit_shared(suffix, bits, erfinv_top):
         fit("kCbrtStart", lambda m: mp.cbrt(m), lambda m: 1 / mp.cbrt(m), 1, 8, 12)
 
 
+def lgamma_over(zero):
+    """lgamma(zero + t) / t for a zero of lgamma."""
+    return lambda t: mp.loggamma(zero + t) / t
+
+
+def stirling_tail(z):
+    """The correction of Stirling's formula times y, z = 1 / y^2."""
+    y = 1 / mp.sqrt(z)
+    main = (y - mpf(0.5)) * mp.log(y) - y + mp.log(2 * mp.pi) / 2
+    return (mp.loggamma(y) - main) * y
+
+
+def fit_lgamma():
+    for name, zero, low, high in (("kLgammaOne", 1, "-0.25", "0.5"), ("kLgammaTwo", 2, "-0.5", 1)):
+        f = lgamma_over(zero)
+        fit(name, f, lambda t: abs(1 / f(t)), low, high, 56)
+    fit("kLgammaMiddle", lambda u: mp.loggamma(u + mpf("5.5")),
+        lambda u: 1 / mp.loggamma(u + mpf("5.5")), "-2.5", "2.5", 56)
+    fit("kStirling", stirling_tail, lambda z: mp.sqrt(z) / mp.loggamma(1 / mp.sqrt(z)), "1e-12",
+        mpf(1) / 64, 60)
+
+
 def two_over_pi_words():
     """Words of 48 bits of 2/pi after a leading zero word; enough for the largest f64 exponent."""
     mp.prec = 2000
@@ -225,7 +247,8 @@ print("#pragma once\n// Polynomial coefficients of the math functions, lowest or
 print("#ifndef TN_LEVEL\n#define TN_LEVEL generic\n#endif\n")
 print("namespace tn::TN_LEVEL::math {\n")
 fit_f32()
-fit_shared("Lean", 38, 4)
-fit_shared("", 57, 6)
+fit_shared("Lean", 38)
+fit_shared("", 57)
+fit_lgamma()
 two_over_pi_words()
 print("\n}  // namespace tn::TN_LEVEL::math")

@@ -6,6 +6,7 @@
 // and a builder type records the same operations: see math_primitives.h for what a type must offer.
 
 #include "loop/math_angle.h"
+#include "loop/math_f64_lgamma.h"
 
 namespace tn::TN_LEVEL::math {
 
@@ -186,21 +187,11 @@ template <class V>
 }
 
 template <class V>
-[[gnu::always_inline]] inline V rsqrt(V x) {
-  return constant<V>(1) / sqrt(x);
-}
-
-template <class V>
-[[gnu::always_inline]] inline V sin(V x) {
-  return Sin{}(x);
-}
-template <class V>
-[[gnu::always_inline]] inline V cos(V x) {
-  return Cos{}(x);
-}
-template <class V>
-[[gnu::always_inline]] inline V tan(V x) {
-  return Tan{}(x);
+[[gnu::always_inline]] inline V lgamma(V x) {
+  if constexpr (is_f32<V>)
+    return narrow(f64::lgamma(widen(x)));
+  else
+    return f64::lgamma(x);
 }
 
 }  // namespace tn::TN_LEVEL::math

@@ -73,4 +73,17 @@ using Sin = Trigonometric<Ratio::kSin>;
 using Cos = Trigonometric<Ratio::kCos>;
 using Tan = Trigonometric<Ratio::kTan>;
 
+template <class V>
+[[gnu::always_inline]] inline V sin(V x) {
+  return Sin{}(x);
+}
+template <class V>
+[[gnu::always_inline]] inline V cos(V x) {
+  return Cos{}(x);
+}
+template <class V>
+[[gnu::always_inline]] inline V tan(V x) {
+  return Tan{}(x);
+}
+
 }  // namespace tn::TN_LEVEL::math

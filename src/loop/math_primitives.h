@@ -172,4 +172,9 @@ template <class V>
   }
 }
 
+template <class V>
+[[gnu::always_inline]] inline V rsqrt(V x) {
+  return constant<V>(1) / sqrt(x);
+}
+
 }  // namespace tn::TN_LEVEL::math

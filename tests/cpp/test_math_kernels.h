@@ -65,6 +65,7 @@ void visit_unary(Visit visit) {
   visit("erf", [](auto x) { return math::erf(x); });
   visit("erfc", [](auto x) { return math::erfc(x); });
   visit("erfinv", [](auto x) { return math::erfinv(x); });
+  visit("lgamma", [](auto x) { return math::lgamma(x); });
   visit("sigmoid", [](auto x) { return math::sigmoid(x); });
 }
 

@@ -97,6 +97,11 @@ inline void big_erfinv(Big& r, const Big& x) {
   if (mpfr_signbit(x.v)) mpfr_neg(r.v, r.v, MPFR_RNDN);
 }
 
+inline void big_lgamma(Big& r, const Big& x) {
+  int sign = 0;
+  mpfr_lgamma(r.v, &sign, x.v, MPFR_RNDN);
+}
+
 inline void big_logaddexp(Big& r, const Big& a, const Big& b) {
   Big d;
   const bool a_first = mpfr_cmp(a.v, b.v) >= 0;

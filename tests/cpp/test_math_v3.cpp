@@ -9,6 +9,7 @@
 
 #pragma GCC target("arch=x86-64-v3")
 #pragma GCC optimize("O3,fp-contract=off,no-math-errno,no-trapping-math")
+#pragma GCC optimize("tree-vectorize,vect-cost-model=dynamic")
 #undef TN_LEVEL
 #define TN_LEVEL v3
 #include "test_math_kernels.h"

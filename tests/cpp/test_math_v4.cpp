@@ -9,6 +9,7 @@
 
 #pragma GCC target("arch=x86-64-v4,prefer-vector-width=512")
 #pragma GCC optimize("O3,fp-contract=off,no-math-errno,no-trapping-math")
+#pragma GCC optimize("tree-vectorize,vect-cost-model=dynamic")
 #undef TN_LEVEL
 #define TN_LEVEL v4
 #include "test_math_kernels.h"
