@@ -17,8 +17,8 @@ void drop_repeated(Tensor& x, Labels& labels, const Tensor& y, const Labels& y_l
   Labels left;
   for (int k = 0; k < x.rank(); ++k) {
     char c = labels[static_cast<size_t>(k)];
-    bool repeated = x.shape()[k] == Dim(1) && has(y_labels, c) &&
-                    !(y.shape()[place(y_labels, c)] == Dim(1));
+    bool repeated =
+        x.shape()[k] == Dim(1) && has(y_labels, c) && !(y.shape()[place(y_labels, c)] == Dim(1));
     if (repeated) continue;
     kept.push_back(x.shape()[k]);
     left += c;
@@ -38,9 +38,10 @@ Tensor spread(const Tensor& x, const Labels& labels, const Labels& out) {
   return tn::reshape(ordered, shape);
 }
 
-/// Products of corresponding elements, summed: for contractions without an axis of one operand only.
-Tensor multiply_sum(const Tensor& x, const Labels& x_labels, const Tensor& y, const Labels& y_labels,
-                    const Labels& batch, const Labels& summed) {
+/// Products of corresponding elements, summed: for contractions without an axis of one operand
+/// only.
+Tensor multiply_sum(const Tensor& x, const Labels& x_labels, const Tensor& y,
+                    const Labels& y_labels, const Labels& batch, const Labels& summed) {
   DType type = x.dtype(), wide = is_float(type) ? info(type).accumulate : type;
   Labels all = batch + summed;
   Tensor product = tn::multiply(cast_to(spread(x, x_labels, all), wide),
@@ -64,8 +65,10 @@ Tensor sum_except(const Tensor& x, Labels& labels, const Labels& kept) {
   Axes axes;
   Labels left;
   for (size_t k = 0; k < labels.size(); ++k) {
-    if (has(kept, labels[k])) left += labels[k];
-    else axes.push_back(static_cast<int>(k));
+    if (has(kept, labels[k]))
+      left += labels[k];
+    else
+      axes.push_back(static_cast<int>(k));
   }
   if (axes.empty()) return x;
   labels = left;

@@ -1,11 +1,13 @@
 #pragma once
-// Contraction of two tensors whose axes carry labels: what matmul, tensordot and einsum are made of.
+// Contraction of two tensors whose axes carry labels: what matmul, tensordot and einsum are made
+// of.
 #include "ir/attrs.h"
 #include "tenon/tensor.h"
 
 namespace tn::ops {
 
-/// Axes are paired by position: lhs_contract[i] with rhs_contract[i], lhs_batch[i] with rhs_batch[i].
+/// Axes are paired by position: lhs_contract[i] with rhs_contract[i], lhs_batch[i] with
+/// rhs_batch[i].
 struct DotAttrs {
   Axes lhs_contract, rhs_contract, lhs_batch, rhs_batch;
   static constexpr void fields(auto& a, auto&& f) {
@@ -17,8 +19,9 @@ struct DotAttrs {
 /// One character per axis.
 using Labels = std::string;
 
-/// Multiplies `x` and `y` and sums over the labels that are not in `out`, whose order the axes of the
-/// result have. Labels are distinct within an operand; those of both agree in extent or are 1 on one side.
+/// Multiplies `x` and `y` and sums over the labels that are not in `out`, whose order the axes of
+/// the result have. Labels are distinct within an operand; those of both agree in extent or are 1
+/// on one side.
 Tensor contract(Tensor x, Labels x_labels, Tensor y, Labels y_labels, const Labels& out);
 
 /// The axes of `x`, named by `labels`, in the order of `out`, which has the same labels.

@@ -50,8 +50,10 @@ std::string product_labels(const Problem& p, uint32_t set) {
   std::string all;
   std::vector<std::string> others;
   for (size_t i = 0; i < p.terms.size(); ++i) {
-    if (set >> i & 1) all = united(all, p.terms[i]);
-    else others.push_back(p.terms[i]);
+    if (set >> i & 1)
+      all = united(all, p.terms[i]);
+    else
+      others.push_back(p.terms[i]);
   }
   if (std::has_single_bit(set)) return all;
   return still_needed(all, p.out, others);

@@ -1,4 +1,7 @@
 // The one contraction primitive.
+#include <algorithm>
+#include <cstring>
+
 #include "base/error.h"
 #include "ops/contract.h"
 #include "ops/families.h"
@@ -7,9 +10,6 @@
 #include "runtime/buffer.h"
 #include "runtime/gemm.h"
 #include "runtime/threads.h"
-
-#include <algorithm>
-#include <cstring>
 
 namespace tn::ops {
 namespace {
@@ -38,7 +38,8 @@ void prepare_dot(DotAttrs& a, Tensors& in) {
   const Type &x = *type_of(in[0]), &y = *type_of(in[1]);
   if (a.lhs_contract.size() != a.rhs_contract.size() || a.lhs_batch.size() != a.rhs_batch.size())
     fail("dot: axes do not pair up: {} and {} contracted, {} and {} batch ({} and {})",
-         a.lhs_contract.size(), a.rhs_contract.size(), a.lhs_batch.size(), a.rhs_batch.size(), x, y);
+         a.lhs_contract.size(), a.rhs_contract.size(), a.lhs_batch.size(), a.rhs_batch.size(), x,
+         y);
   normalise(a.lhs_contract, x.rank()), normalise(a.lhs_batch, x.rank());
   normalise(a.rhs_contract, y.rank()), normalise(a.rhs_batch, y.rank());
   sort_pairs(a.lhs_contract, a.rhs_contract), sort_pairs(a.lhs_batch, a.rhs_batch);
@@ -129,11 +130,16 @@ void copy_row(size_t bytes, const void* from, int64_t stride, int64_t count, voi
     uint64_t half[2];
   };
   switch (bytes) {
-    case 1: return copy_row<uint8_t>(from, stride, count, to);
-    case 2: return copy_row<uint16_t>(from, stride, count, to);
-    case 4: return copy_row<uint32_t>(from, stride, count, to);
-    case 8: return copy_row<uint64_t>(from, stride, count, to);
-    default: return copy_row<Wide>(from, stride, count, to);
+    case 1:
+      return copy_row<uint8_t>(from, stride, count, to);
+    case 2:
+      return copy_row<uint16_t>(from, stride, count, to);
+    case 4:
+      return copy_row<uint32_t>(from, stride, count, to);
+    case 8:
+      return copy_row<uint64_t>(from, stride, count, to);
+    default:
+      return copy_row<Wide>(from, stride, count, to);
   }
 }
 
@@ -171,10 +177,16 @@ BufferRef pack(Operand3& x, size_t bytes) {
 void run_dot(const LibraryCall& call) {
   const auto& a = *static_cast<const DotAttrs*>(call.attrs);
   const Type &x = *call.in_types[0], &y = *call.in_types[1];
-  Operand3 lhs{.data = call.in[0], .shape = x.shape, .batch = a.lhs_batch,
-               .rows = free_axes(x.rank(), a.lhs_batch, a.lhs_contract), .contracted = a.lhs_contract};
-  Operand3 rhs{.data = call.in[1], .shape = y.shape, .batch = a.rhs_batch,
-               .rows = free_axes(y.rank(), a.rhs_batch, a.rhs_contract), .contracted = a.rhs_contract};
+  Operand3 lhs{.data = call.in[0],
+               .shape = x.shape,
+               .batch = a.lhs_batch,
+               .rows = free_axes(x.rank(), a.lhs_batch, a.lhs_contract),
+               .contracted = a.lhs_contract};
+  Operand3 rhs{.data = call.in[1],
+               .shape = y.shape,
+               .batch = a.rhs_batch,
+               .rows = free_axes(y.rank(), a.rhs_batch, a.rhs_contract),
+               .contracted = a.rhs_contract};
   if (call.out_types[0]->elements == 0) return;
   GemmArgs args;
   args.type = element_of(x.dtype);
@@ -201,9 +213,10 @@ void run_dot(const LibraryCall& call) {
 
 constinit const OpDef dot = Op<DotAttrs>{
     .name = "dot",
-    .doc = "Sums products over paired axes of both operands. The result has the batch axes, then the "
-           "free axes of `x1`, then those of `x2`. Without elements to sum it is 0. float16 and "
-           "bfloat16 are summed in float32 and rounded once, integers wrap, booleans are or-and.",
+    .doc =
+        "Sums products over paired axes of both operands. The result has the batch axes, then the "
+        "free axes of `x1`, then those of `x2`. Without elements to sum it is 0. float16 and "
+        "bfloat16 are summed in float32 and rounded once, integers wrap, booleans are or-and.",
     .args = {"x1", "x2"},
     .prepare = rule<prepare_dot>,
     .infer = rule<infer_dot>,

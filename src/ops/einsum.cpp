@@ -1,12 +1,12 @@
 // Einstein sums: parsing of the equation, diagonals, and the order of pairwise contractions.
+#include <algorithm>
+
 #include "base/error.h"
 #include "ops/contract.h"
 #include "ops/contraction_order.h"
 #include "ops/families.h"
 #include "ops/op_decls.h"
 #include "tenon/operators.h"
-
-#include <algorithm>
 
 namespace tn::ops {
 namespace {
@@ -62,12 +62,14 @@ Labels parse_result(std::string_view text, bool given, const std::vector<Term>& 
   std::sort(dots.rbegin(), dots.rend());
   if (!given) {
     for (char c : all)
-      if (std::isalpha(static_cast<unsigned char>(c)) && std::count(all.begin(), all.end(), c) == 1) once += c;
+      if (std::isalpha(static_cast<unsigned char>(c)) && std::count(all.begin(), all.end(), c) == 1)
+        once += c;
     std::sort(once.begin(), once.end());
     return dots + once;
   }
   auto letters = text.size() - (text.find(kDots) == text.npos ? 0 : kDots.size());
-  int rank = static_cast<int>(letters) + (text.find(kDots) == text.npos ? 0 : static_cast<int>(dots.size()));
+  int rank = static_cast<int>(letters) +
+             (text.find(kDots) == text.npos ? 0 : static_cast<int>(dots.size()));
   Labels out = parse_term(text, rank, equation);
   for (char c : out) {
     if (std::count(out.begin(), out.end(), c) > 1)
@@ -82,8 +84,8 @@ Term diagonal_of(const Term& t, size_t first, size_t second, std::string_view eq
   const Shape& shape = t.x.shape();
   int i = static_cast<int>(first), k = static_cast<int>(second);
   if (tn::equal(shape[i], shape[k]) != Tri::yes)
-    fail("einsum: extents of '{}' differ: {} and {} ({}): \"{}\"", t.labels[first], shape[i], shape[k],
-         *type_of(t.x), equation);
+    fail("einsum: extents of '{}' differ: {} and {} ({}): \"{}\"", t.labels[first], shape[i],
+         shape[k], *type_of(t.x), equation);
   Perm perm;
   Shape flat;
   Labels labels;
@@ -118,7 +120,8 @@ LabelSizes label_sizes(const std::vector<Term>& terms, std::string_view equation
       if (fresh || tn::equal(at->second, extent) == Tri::yes || extent == Dim(1)) continue;
       if (!(at->second == Dim(1)))
         fail("einsum: extents of {} differ: {} and {} ({}): \"{}\"",
-             std::isalpha(static_cast<unsigned char>(t.labels[k])) ? format("'{}'", t.labels[k]) : "the ellipsis",
+             std::isalpha(static_cast<unsigned char>(t.labels[k])) ? format("'{}'", t.labels[k])
+                                                                   : "the ellipsis",
              at->second, extent, *type_of(t.x), equation);
       at->second = extent;
     }
@@ -135,8 +138,10 @@ std::vector<Term> parse(std::string_view equation, const Tensors& in, Labels& ou
   std::vector<Term> terms;
   for (size_t i = 0;; ++i) {
     size_t comma = std::min(left.find(','), left.size());
-    if (i < in.size()) terms.push_back({in[i], parse_term(left.substr(0, comma), in[i].rank(), equation)});
-    else fail("einsum: more terms than the {} operands: \"{}\"", in.size(), equation);
+    if (i < in.size())
+      terms.push_back({in[i], parse_term(left.substr(0, comma), in[i].rank(), equation)});
+    else
+      fail("einsum: more terms than the {} operands: \"{}\"", in.size(), equation);
     if (comma == left.size()) break;
     left.remove_prefix(comma + 1);
   }
@@ -172,10 +177,15 @@ Tensors einsum_body(const EinsumAttrs& a, const Tensors& in) {
 
 constinit const OpDef einsum = Composite<EinsumAttrs>{
     .name = "einsum",
-    .doc = "Sums products of the operands over the labels that are not in the result: \"ij,jk->ik\". A "
-           "label twice in one operand takes the diagonal, \"...\" stands for the remaining axes, which "
-           "broadcast. Without \"->\" the result has the ellipsis, then the labels that occur once, in "
-           "alphabetical order. Three or more operands are multiplied in pairs, in the cheapest order.",
+    .doc =
+        "Sums products of the operands over the labels that are not in the result: \"ij,jk->ik\". "
+        "A "
+        "label twice in one operand takes the diagonal, \"...\" stands for the remaining axes, "
+        "which "
+        "broadcast. Without \"->\" the result has the ellipsis, then the labels that occur once, "
+        "in "
+        "alphabetical order. Three or more operands are multiplied in pairs, in the cheapest "
+        "order.",
     .args = {"*operands"},
     .body = rule<einsum_body>,
     .samples = {{"f32[2,3], f32[3,4]", "equation=\"ij,jk->ik\""},

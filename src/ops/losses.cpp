@@ -41,7 +41,7 @@ void prepare_cross_entropy(CrossEntropyAttrs& a, Tensors& in) {
   }
 }
 
-/// Per row: lse - (1-s)·x[target] - s·mean(x), which is the smoothed sum of -target·log_softmax(x).
+/// Per row lse - (1-s)·x[target] - s·mean(x): the smoothed sum of -target·log_softmax(x).
 Tensor loss_of_classes(const CrossEntropyAttrs& a, const Tensor& x, const Tensor& targets) {
   Tensor at = tn::reshape(targets, without_axes(x.shape(), Axes(a.axis.i), true));
   Tensor chosen = tn::reshape(tn::take_along_axis(x, at, a.axis), targets.shape());
@@ -56,7 +56,8 @@ Tensor loss_of_probabilities(const CrossEntropyAttrs& a, const Tensor& x, Tensor
   if (a.label_smoothing != 0)
     targets = (1 - a.label_smoothing) * targets +
               a.label_smoothing / static_cast<double>(x.shape()[a.axis.i].value());
-  Tensor terms = tn::where(tn::equal(targets, 0.0), 0.0, targets * tn::log_softmax(x, Axes(a.axis.i)));
+  Tensor terms =
+      tn::where(tn::equal(targets, 0.0), 0.0, targets * tn::log_softmax(x, Axes(a.axis.i)));
   return -tn::sum(terms, Axes(a.axis.i));
 }
 
@@ -79,10 +80,14 @@ Tensors embedding_body(const NoAttrs&, const Tensors& in) {
 
 constinit const OpDef cross_entropy = Composite<CrossEntropyAttrs>{
     .name = "cross_entropy",
-    .doc = "Minus the log of the probability that `softmax(logits)` along `axis` gives the targets: classes "
-           "(integers, the shape of `logits` without `axis`) or probabilities (the shape of `logits`). "
-           "`label_smoothing` moves that share of each target to all classes alike. `reduction` is none, "
-           "mean or sum. A class outside the range is clamped into it.",
+    .doc =
+        "Minus the log of the probability that `softmax(logits)` along `axis` gives the targets: "
+        "classes "
+        "(integers, the shape of `logits` without `axis`) or probabilities (the shape of "
+        "`logits`). "
+        "`label_smoothing` moves that share of each target to all classes alike. `reduction` is "
+        "none, "
+        "mean or sum. A class outside the range is clamped into it.",
     .args = {"logits", "targets"},
     .recorded = true,
     .prepare = rule<prepare_cross_entropy>,
@@ -98,7 +103,9 @@ constinit const OpDef embedding = Composite<>{
     .doc = "The rows of `weight` at `indices`, which are integers of any shape.",
     .args = {"weight", "indices"},
     .body = rule<embedding_body>,
-    .samples = {{"f32[3,4], i64[5]", "", 0, 2}, {"f32[3,4], i32[2,2]", "", 0, 2}, {"f32[3], i64[]", "", 0, 2}},
+    .samples = {{"f32[3,4], i64[5]", "", 0, 2},
+                {"f32[3,4], i32[2,2]", "", 0, 2},
+                {"f32[3], i64[]", "", 0, 2}},
 };
 
 }  // namespace tn::ops

@@ -1,11 +1,11 @@
 // Products of matrices and vectors: names for `dot` with axes chosen by rank.
+#include <cmath>
+
 #include "base/error.h"
 #include "ops/contract.h"
 #include "ops/families.h"
 #include "ops/op_decls.h"
 #include "tenon/operators.h"
-
-#include <cmath>
 
 namespace tn::ops {
 namespace {
@@ -17,7 +17,9 @@ Labels batch_labels(int count) {
   return out;
 }
 
-Shape leading(const Shape& shape, int count) { return {shape.begin(), shape.begin() + std::max(count, 0)}; }
+Shape leading(const Shape& shape, int count) {
+  return {shape.begin(), shape.begin() + std::max(count, 0)};
+}
 
 [[noreturn]] void fail_inner(const Type& x, const Type& y, Dim inner, Dim outer) {
   Hint hint;
@@ -33,7 +35,8 @@ Shape leading(const Shape& shape, int count) { return {shape.begin(), shape.begi
 Tensors matmul_body(const NoAttrs&, const Tensors& in) {
   const Type &x = *type_of(in[0]), &y = *type_of(in[1]);
   if (x.rank() == 0 || y.rank() == 0)
-    fail({"use x1 * x2 for scalars"}, "matmul: operands need at least one axis: x1 {} and x2 {}", x, y);
+    fail({"use x1 * x2 for scalars"}, "matmul: operands need at least one axis: x1 {} and x2 {}", x,
+         y);
   Dim inner = x.shape[x.rank() - 1], outer = y.shape[std::max(y.rank() - 2, 0)];
   if (tn::equal(inner, outer) != Tri::yes) fail_inner(x, y, inner, outer);
   Shape batch = broadcast(leading(x.shape, x.rank() - 2), leading(y.shape, y.rank() - 2), "matmul");
@@ -79,7 +82,8 @@ struct TensordotAttrs {
 std::pair<Ints, Ints> tensordot_axes(const TensordotAttrs& a, const Type& x, const Type& y) {
   if (a.x2_axes) {
     if (!a.axes || a.axes->size() != a.x2_axes->size())
-      fail("tensordot: axes do not pair up: {} and {}", a.axes ? a.axes->size() : 0, a.x2_axes->size());
+      fail("tensordot: axes do not pair up: {} and {}", a.axes ? a.axes->size() : 0,
+           a.x2_axes->size());
     return {*a.axes, *a.x2_axes};
   }
   int64_t count = a.axes ? (*a.axes)[0] : 2;
@@ -104,8 +108,8 @@ Tensor sum_products(const Tensors& in, const Ints& left, const Ints& right, std:
     int j = normal_axis(static_cast<int>(left[i]), x.rank(), op);
     int k = normal_axis(static_cast<int>(right[i]), y.rank(), op);
     if (tn::equal(x.shape[j], y.shape[k]) != Tri::yes)
-      fail("{}: extents differ: {} (axis {} of x1 {}) and {} (axis {} of x2 {})", op, x.shape[j], j, x,
-           y.shape[k], k, y);
+      fail("{}: extents differ: {} (axis {} of x1 {}) and {} (axis {} of x2 {})", op, x.shape[j], j,
+           x, y.shape[k], k, y);
     char shared = x_labels[static_cast<size_t>(j)], other = static_cast<char>('a' + k);
     bool again = out.find(shared) == Labels::npos || out.find(other) == Labels::npos;
     if (again) fail("{}: an axis is named twice: x1 {} and x2 {}", op, x, y);
@@ -152,13 +156,16 @@ Tensors linear_body(const NoAttrs&, const Tensors& in) {
   Dim inner = x.shape[x.rank() - 1];
   if (tn::equal(inner, w.shape[1]) != Tri::yes) {
     Hint hint{w.shape[0] == inner ? "weight looks transposed; it is [out, in]" : ""};
-    fail(hint, "linear: inner dimensions differ: {} (x {}) and {} (weight {})", inner, x, w.shape[1], w);
+    fail(hint, "linear: inner dimensions differ: {} (x {}) and {} (weight {})", inner, x,
+         w.shape[1], w);
   }
   Tensor product = sum_products({in[0], in[1]}, {-1}, {-1}, "linear");
   if (in.size() < 3 || !in[2]) return {product};
   const Type& bias = *type_of(in[2]);
-  if (bias.rank() > 1 || (bias.rank() == 1 && !(bias.shape[0] == w.shape[0]) && !(bias.shape[0] == Dim(1))))
-    fail("linear: bias does not fit: {} (bias {}) and {} (weight {})", bias.shape, bias, w.shape[0], w);
+  if (bias.rank() > 1 ||
+      (bias.rank() == 1 && !(bias.shape[0] == w.shape[0]) && !(bias.shape[0] == Dim(1))))
+    fail("linear: bias does not fit: {} (bias {}) and {} (weight {})", bias.shape, bias, w.shape[0],
+         w);
   return {tn::add(product, in[2])};
 }
 
@@ -178,15 +185,20 @@ Tensor optional(const Tensors& in, size_t i) { return i < in.size() ? in[i] : Te
 
 constinit const OpDef matmul = Composite<>{
     .name = "matmul",
-    .doc = "Matrix product over the last axis of `x1` and the last but one of `x2`; leading axes "
-           "broadcast. A vector stands for a row on the left and a column on the right, and that axis "
-           "is left out of the result. float16 and bfloat16 are summed in float32 and rounded once; "
-           "integers wrap; booleans are or-and.",
+    .doc =
+        "Matrix product over the last axis of `x1` and the last but one of `x2`; leading axes "
+        "broadcast. A vector stands for a row on the left and a column on the right, and that axis "
+        "is left out of the result. float16 and bfloat16 are summed in float32 and rounded once; "
+        "integers wrap; booleans are or-and.",
     .symbol = "@",
     .args = {"x1", "x2"},
     .body = rule<matmul_body>,
-    .samples = {{"f32[2,3], f32[3,4]"}, {"f32[3], f32[3]"}, {"f32[5,2,3], f32[3,4]"},
-                {"f32[2,1,2,3], f32[5,3,4]"}, {"f32[3], f32[5,3,4]"}, {"f32[5,2,3], f32[3]"}},
+    .samples = {{"f32[2,3], f32[3,4]"},
+                {"f32[3], f32[3]"},
+                {"f32[5,2,3], f32[3,4]"},
+                {"f32[2,1,2,3], f32[5,3,4]"},
+                {"f32[3], f32[5,3,4]"},
+                {"f32[5,2,3], f32[3]"}},
 };
 
 constinit const OpDef vecdot = Composite<VecdotAttrs>{
@@ -199,16 +211,20 @@ constinit const OpDef vecdot = Composite<VecdotAttrs>{
 
 constinit const OpDef tensordot = Composite<TensordotAttrs>{
     .name = "tensordot",
-    .doc = "Sums products over pairs of axes: over the last `axes` of `x1` and the first of `x2` when "
-           "`axes` is one number (default 2), else over axes `axes` of `x1` and `x2_axes` of `x2`. The "
-           "result has the other axes of `x1`, then those of `x2`.",
+    .doc =
+        "Sums products over pairs of axes: over the last `axes` of `x1` and the first of `x2` when "
+        "`axes` is one number (default 2), else over axes `axes` of `x1` and `x2_axes` of `x2`. "
+        "The "
+        "result has the other axes of `x1`, then those of `x2`.",
     .args = {"x1", "x2"},
     .body = [](const TensordotAttrs& a, const Tensors& in) -> Tensors {
       auto [left, right] = tensordot_axes(a, *type_of(in[0]), *type_of(in[1]));
       return {sum_products(in, left, right, "tensordot")};
     },
-    .samples = {{"f32[2,3,4], f32[3,4,5]"}, {"f32[2,3], f32[3,4]", "axes=[1]"},
-                {"f32[2], f32[3]", "axes=[0]"}, {"f32[2,3,4], f32[4,2]", "axes=[0,-1], x2_axes=[1,0]"}},
+    .samples = {{"f32[2,3,4], f32[3,4,5]"},
+                {"f32[2,3], f32[3,4]", "axes=[1]"},
+                {"f32[2], f32[3]", "axes=[0]"},
+                {"f32[2,3,4], f32[4,2]", "axes=[0,-1], x2_axes=[1,0]"}},
 };
 
 constinit const OpDef inner = Composite<>{
@@ -221,8 +237,9 @@ constinit const OpDef inner = Composite<>{
 
 constinit const OpDef outer = Composite<>{
     .name = "outer",
-    .doc = "The product of every element of `x1` with every element of `x2`, both read in row-major "
-           "order.",
+    .doc =
+        "The product of every element of `x1` with every element of `x2`, both read in row-major "
+        "order.",
     .args = {"x1", "x2"},
     .body = [](const NoAttrs&, const Tensors& in) -> Tensors {
       return {tn::multiply(tn::reshape(in[0], {Dim(-1), 1}), tn::reshape(in[1], {1, Dim(-1)}))};
@@ -232,8 +249,10 @@ constinit const OpDef outer = Composite<>{
 
 constinit const OpDef kron = Composite<>{
     .name = "kron",
-    .doc = "The Kronecker product: every element of `x1` replaced by its product with `x2`. The shorter "
-           "shape gets unit axes in front.",
+    .doc =
+        "The Kronecker product: every element of `x1` replaced by its product with `x2`. The "
+        "shorter "
+        "shape gets unit axes in front.",
     .args = {"x1", "x2"},
     .body = rule<kron_body>,
     .samples = {{"f32[2,3], f32[3,2]"}, {"f32[2], f32[3,2]"}, {"f32[], f32[2]"}},
@@ -247,7 +266,8 @@ constinit const OpDef addmm = Composite<AddmmAttrs>{
       Tensor product = scaled(tn::matmul(in[1], in[2]), a.alpha);
       return {tn::add(scaled(in[0], a.beta), product)};
     },
-    .samples = {{"f32[4], f32[2,3], f32[3,4]"}, {"f32[2,4], f32[2,3], f32[3,4]", "alpha=2, beta=3"}},
+    .samples = {{"f32[4], f32[2,3], f32[3,4]"},
+                {"f32[2,4], f32[2,3], f32[3,4]", "alpha=2, beta=3"}},
 };
 
 constinit const OpDef linear = Composite<>{
@@ -255,14 +275,17 @@ constinit const OpDef linear = Composite<>{
     .doc = "`x @ weight.T + bias`: a layer whose `weight` is [out, in] and whose `bias` is [out].",
     .args = {"x", "weight", "?bias"},
     .body = rule<linear_body>,
-    .samples = {{"f32[2,3], f32[4,3], f32[4]"}, {"f32[5,2,3], f32[4,3]"}, {"f32[3], f32[4,3], f32[4]"}},
+    .samples = {{"f32[2,3], f32[4,3], f32[4]"},
+                {"f32[5,2,3], f32[4,3]"},
+                {"f32[3], f32[4,3], f32[4]"}},
 };
 
 constinit const OpDef gather_mm = Composite<>{
     .name = "gather_mm",
-    .doc = "Products of chosen matrices: `x1[lhs_indices] @ x2[rhs_indices]`, where indices count the "
-           "matrices of an operand in row-major order of its leading axes. An operand without indices "
-           "takes part as it is; leading axes broadcast.",
+    .doc =
+        "Products of chosen matrices: `x1[lhs_indices] @ x2[rhs_indices]`, where indices count the "
+        "matrices of an operand in row-major order of its leading axes. An operand without indices "
+        "takes part as it is; leading axes broadcast.",
     .args = {"x1", "x2", "?lhs_indices", "?rhs_indices"},
     .body = [](const NoAttrs&, const Tensors& in) -> Tensors {
       return {tn::matmul(matrices_at(in[0], optional(in, 2)), matrices_at(in[1], optional(in, 3)))};

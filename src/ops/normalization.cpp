@@ -41,10 +41,11 @@ Tensor optional(const Tensors& in, size_t i) { return i < in.size() ? in[i] : Te
 Tensor widened(const Tensor& x) { return x ? cast_to(x, info(x.dtype()).compute) : x; }
 
 /// Fails unless `given`, when there is one, has the shape of what it scales.
-void check_shape(std::string_view op, std::string_view name, const Tensor& given, const Shape& wanted,
-                 const Tensor& x) {
+void check_shape(std::string_view op, std::string_view name, const Tensor& given,
+                 const Shape& wanted, const Tensor& x) {
   if (given && !(given.shape() == wanted))
-    fail("{}: {} must have the shape {}: {} (x {})", op, name, wanted, *type_of(given), *type_of(x));
+    fail("{}: {} must have the shape {}: {} (x {})", op, name, wanted, *type_of(given),
+         *type_of(x));
 }
 
 /// Operands of one element type. Absent ones stand at the end: a bias without a weight gets ones.
@@ -69,12 +70,15 @@ Tensor standardize(const Tensor& x, const Axes& axes, double eps) {
   return centred * tn::rsqrt(tn::mean(tn::square(centred), axes, true) + eps);
 }
 
-Shape trailing(const Tensor& x, int64_t count) { return {x.shape().end() - count, x.shape().end()}; }
+Shape trailing(const Tensor& x, int64_t count) {
+  return {x.shape().end() - count, x.shape().end()};
+}
 
 void prepare_layer_norm(LayerNormAttrs& a, Tensors& in) {
   int rank = in[0].rank();
   if (a.normalized_axes < 1 || a.normalized_axes > rank)
-    fail("layer_norm: normalized_axes must lie in [1, {}]: {} ({})", rank, a.normalized_axes, *type_of(in[0]));
+    fail("layer_norm: normalized_axes must lie in [1, {}]: {} ({})", rank, a.normalized_axes,
+         *type_of(in[0]));
   prepare_scaled("layer_norm", in, 1, trailing(in[0], a.normalized_axes));
 }
 
@@ -150,21 +154,27 @@ Tensors group_norm_body(const GroupNormAttrs& a, const Tensors& in) {
 // Backends may claim these whole; whoever does not gets the body.
 constinit const OpDef layer_norm = Composite<LayerNormAttrs>{
     .name = "layer_norm",
-    .doc = "`(x - mean) / sqrt(var + eps) * weight + bias` over the last `normalized_axes` axes, whose shape "
-           "`weight` and `bias` have. The variance is that of the population. float16 and bfloat16 are "
-           "computed in float32 and rounded once.",
+    .doc =
+        "`(x - mean) / sqrt(var + eps) * weight + bias` over the last `normalized_axes` axes, "
+        "whose shape "
+        "`weight` and `bias` have. The variance is that of the population. float16 and bfloat16 "
+        "are "
+        "computed in float32 and rounded once.",
     .args = {"x", "?weight", "?bias"},
     .recorded = true,
     .prepare = rule<prepare_layer_norm>,
     .body = rule<layer_norm_body>,
-    .samples = {{"f32[2,3], f32[3], f32[3]"}, {"f32[2,3,4]", "eps=0.001"},
+    .samples = {{"f32[2,3], f32[3], f32[3]"},
+                {"f32[2,3,4]", "eps=0.001"},
                 {"f32[2,3,4], f32[3,4]", "normalized_axes=2"}},
 };
 
 constinit const OpDef rms_norm = Composite<RmsNormAttrs>{
     .name = "rms_norm",
-    .doc = "`x / sqrt(mean(x * x) + eps) * weight` over the last axis, whose size `weight` has. float16 and "
-           "bfloat16 are computed in float32 and rounded once.",
+    .doc =
+        "`x / sqrt(mean(x * x) + eps) * weight` over the last axis, whose size `weight` has. "
+        "float16 and "
+        "bfloat16 are computed in float32 and rounded once.",
     .args = {"x", "?weight"},
     .recorded = true,
     .prepare = rule<prepare_rms_norm>,
@@ -174,8 +184,10 @@ constinit const OpDef rms_norm = Composite<RmsNormAttrs>{
 
 constinit const OpDef batch_norm = Composite<BatchNormAttrs>{
     .name = "batch_norm",
-    .doc = "`(x - mean) / sqrt(var + eps) * weight + bias` with one value of each per index of `axis`, the "
-           "channels. float16 and bfloat16 are computed in float32 and rounded once.",
+    .doc =
+        "`(x - mean) / sqrt(var + eps) * weight + bias` with one value of each per index of "
+        "`axis`, the "
+        "channels. float16 and bfloat16 are computed in float32 and rounded once.",
     .args = {"x", "mean", "var", "?weight", "?bias"},
     .recorded = true,
     .prepare = rule<prepare_batch_norm>,
@@ -186,9 +198,12 @@ constinit const OpDef batch_norm = Composite<BatchNormAttrs>{
 
 constinit const OpDef group_norm = Composite<GroupNormAttrs>{
     .name = "group_norm",
-    .doc = "Normalises each index of axis 0 and each of `num_groups` runs of channels over everything else: "
-           "`(x - mean) / sqrt(var + eps) * weight + bias`, with one weight and bias per index of `axis`, "
-           "the channels. float16 and bfloat16 are computed in float32 and rounded once.",
+    .doc =
+        "Normalises each index of axis 0 and each of `num_groups` runs of channels over everything "
+        "else: "
+        "`(x - mean) / sqrt(var + eps) * weight + bias`, with one weight and bias per index of "
+        "`axis`, "
+        "the channels. float16 and bfloat16 are computed in float32 and rounded once.",
     .args = {"x", "?weight", "?bias"},
     .recorded = true,
     .prepare = rule<prepare_group_norm>,

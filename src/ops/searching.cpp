@@ -1,10 +1,9 @@
 // Searching for values: positions in sorted data, and ops whose result sizes depend on values.
-#include "runtime/search.h"
-
 #include "base/error.h"
 #include "ops/families.h"
 #include "ops/op_decls.h"
 #include "ops/runtime_types.h"
+#include "runtime/search.h"
 #include "tenon/operators.h"
 
 namespace tn::ops {
@@ -34,8 +33,8 @@ void prepare_searchsorted(SearchAttrs&, Tensors& in) {
 
 TypeList infer_searchsorted(const SearchAttrs&, Types in) {
   if (in.size() != 2 || in[0]->dtype != in[1]->dtype || in[0]->rank() != 1)
-    fail(Fault::type, "searchsorted: x1 needs one axis and the element type of x2: {} and {}", *in[0],
-         *in[in.size() - 1]);
+    fail(Fault::type, "searchsorted: x1 needs one axis and the element type of x2: {} and {}",
+         *in[0], *in[in.size() - 1]);
   check_kind("searchsorted", every_type, in[0]->dtype);
   return Type{DType::i64, in[1]->shape};
 }
@@ -44,7 +43,8 @@ void run_searchsorted(const LibraryCall& call) {
   const auto& a = *static_cast<const SearchAttrs*>(call.attrs);
   Side side = a.side == SearchSide::left ? Side::left : Side::right;
   tn::searchsorted(element_of(call.in_types[0]->dtype), {}, call.in[0], call.in_types[0]->elements,
-                   call.in[1], call.in_types[1]->elements, side, static_cast<int64_t*>(call.out[0]));
+                   call.in[1], call.in_types[1]->elements, side,
+                   static_cast<int64_t*>(call.out[0]));
 }
 
 Nonzero find_nonzero(std::string_view op, const Tensor& x) {
@@ -68,7 +68,8 @@ Tensors argwhere_body(const NoAttrs&, const Tensors& in) {
   int rank = in[0].rank();
   std::vector<int64_t> rows;
   for (int64_t i = 0; i < found.count; ++i)
-    for (int k = 0; k < rank; ++k) rows.push_back(found.axes[static_cast<size_t>(k)].data<int64_t>()[i]);
+    for (int k = 0; k < rank; ++k)
+      rows.push_back(found.axes[static_cast<size_t>(k)].data<int64_t>()[i]);
   return {from_bytes(rows.data(), DType::i64, {found.count, rank})};
 }
 
@@ -76,9 +77,12 @@ Tensors argwhere_body(const NoAttrs&, const Tensors& in) {
 
 constinit const OpDef searchsorted = Op<SearchAttrs>{
     .name = "searchsorted",
-    .doc = "Where each element of `x2` belongs in the ascending `x1`, as int64: before equal elements, or "
-           "after them when `side` is \"right\". With `sorter`, the order is that of `x1[sorter]`. NaN is "
-           "larger than every number.",
+    .doc =
+        "Where each element of `x2` belongs in the ascending `x1`, as int64: before equal "
+        "elements, or "
+        "after them when `side` is \"right\". With `sorter`, the order is that of `x1[sorter]`. "
+        "NaN is "
+        "larger than every number.",
     .args = {"x1", "x2", "?sorter"},
     .prepare = rule<prepare_searchsorted>,
     .infer = rule<infer_searchsorted>,
@@ -88,8 +92,10 @@ constinit const OpDef searchsorted = Op<SearchAttrs>{
 
 constinit const OpDef nonzero = Composite<>{
     .name = "nonzero",
-    .doc = "The positions of the elements that are not 0, in row-major order: one int64 tensor per axis. "
-           "NaN is not 0. The size depends on the values, so they are computed now.",
+    .doc =
+        "The positions of the elements that are not 0, in row-major order: one int64 tensor per "
+        "axis. "
+        "NaN is not 0. The size depends on the values, so they are computed now.",
     .args = {"x"},
     .results = {"*"},
     .body = rule<nonzero_body>,
@@ -98,8 +104,10 @@ constinit const OpDef nonzero = Composite<>{
 
 constinit const OpDef argwhere = Composite<>{
     .name = "argwhere",
-    .doc = "The positions of the elements that are not 0, in row-major order: one row per element, one "
-           "column per axis, as int64. The size depends on the values, so they are computed now.",
+    .doc =
+        "The positions of the elements that are not 0, in row-major order: one row per element, "
+        "one "
+        "column per axis, as int64. The size depends on the values, so they are computed now.",
     .args = {"x"},
     .body = rule<argwhere_body>,
     .samples = {{"f32[7]", "", 0, 2}, {"f32[2,3]", "", 0, 2}},

@@ -15,7 +15,9 @@ Unique find_unique(std::string_view op, const Tensor& x) {
   return tn::unique(element_of(x.dtype()), data, x.size());
 }
 
-Tensor values_of(Unique& u, DType type) { return make_data(std::move(u.values), 0, intern(type, {u.count})); }
+Tensor values_of(Unique& u, DType type) {
+  return make_data(std::move(u.values), 0, intern(type, {u.count}));
+}
 
 Tensor positions(BufferRef& list, const Shape& shape) {
   return make_data(std::move(list), 0, intern(DType::i64, shape));
@@ -37,7 +39,8 @@ Tensors isin_body(const IsinAttrs& a, const Tensors& in) {
   Tensors both = in;
   promote_all(both, "isin", every_type);
   Tensor list = tn::reshape(both[1], {Dim(-1)});
-  if (list.shape()[0] == Dim(0)) return {tn::broadcast_to(Tensor::from_scalar(Scalar(a.invert)), both[0].shape())};
+  if (list.shape()[0] == Dim(0))
+    return {tn::broadcast_to(Tensor::from_scalar(Scalar(a.invert)), both[0].shape())};
   Tensor found = is_member(both[0], list);
   return {a.invert ? tn::logical_not(found) : found};
 }
@@ -46,9 +49,12 @@ Tensors isin_body(const IsinAttrs& a, const Tensors& in) {
 
 constinit const OpDef unique_all = Composite<>{
     .name = "unique_all",
-    .doc = "The distinct elements in ascending order, the row-major position of the first of each, for each "
-           "element the number of its value (in the shape of `x`), and how often each value occurs. NaN "
-           "differs from NaN. Sizes depend on the values, so they are computed now.",
+    .doc =
+        "The distinct elements in ascending order, the row-major position of the first of each, "
+        "for each "
+        "element the number of its value (in the shape of `x`), and how often each value occurs. "
+        "NaN "
+        "differs from NaN. Sizes depend on the values, so they are computed now.",
     .args = {"x"},
     .results = {"values", "indices", "inverse_indices", "counts"},
     .body = [](const NoAttrs&, const Tensors& in) -> Tensors {
@@ -62,8 +68,10 @@ constinit const OpDef unique_all = Composite<>{
 
 constinit const OpDef unique_counts = Composite<>{
     .name = "unique_counts",
-    .doc = "The distinct elements in ascending order and how often each occurs. NaN differs from NaN. Sizes "
-           "depend on the values, so they are computed now.",
+    .doc =
+        "The distinct elements in ascending order and how often each occurs. NaN differs from NaN. "
+        "Sizes "
+        "depend on the values, so they are computed now.",
     .args = {"x"},
     .results = {"values", "counts"},
     .body = [](const NoAttrs&, const Tensors& in) -> Tensors {
@@ -76,9 +84,12 @@ constinit const OpDef unique_counts = Composite<>{
 
 constinit const OpDef unique_inverse = Composite<>{
     .name = "unique_inverse",
-    .doc = "The distinct elements in ascending order and, in the shape of `x`, for each element the number "
-           "of its value: `take(values, inverse_indices)` is `x`. NaN differs from NaN. Sizes depend on the "
-           "values, so they are computed now.",
+    .doc =
+        "The distinct elements in ascending order and, in the shape of `x`, for each element the "
+        "number "
+        "of its value: `take(values, inverse_indices)` is `x`. NaN differs from NaN. Sizes depend "
+        "on the "
+        "values, so they are computed now.",
     .args = {"x"},
     .results = {"values", "inverse_indices"},
     .body = [](const NoAttrs&, const Tensors& in) -> Tensors {
@@ -91,8 +102,10 @@ constinit const OpDef unique_inverse = Composite<>{
 
 constinit const OpDef unique_values = Composite<>{
     .name = "unique_values",
-    .doc = "The distinct elements in ascending order. NaN differs from NaN. The size depends on the values, "
-           "so they are computed now.",
+    .doc =
+        "The distinct elements in ascending order. NaN differs from NaN. The size depends on the "
+        "values, "
+        "so they are computed now.",
     .args = {"x"},
     .body = [](const NoAttrs&, const Tensors& in) -> Tensors {
       Unique u = find_unique("unique_values", in[0]);
@@ -103,8 +116,10 @@ constinit const OpDef unique_values = Composite<>{
 
 constinit const OpDef isin = Composite<IsinAttrs>{
     .name = "isin",
-    .doc = "Whether each element of `x1` is among those of `x2`, or is not when `invert` is set. NaN is in "
-           "no set.",
+    .doc =
+        "Whether each element of `x1` is among those of `x2`, or is not when `invert` is set. NaN "
+        "is in "
+        "no set.",
     .args = {"x1", "x2"},
     .body = rule<isin_body>,
     .samples = {{"f32[2,3], f32[4]"}, {"f32[5], f32[2,2]", "invert=true"}, {"f32[], f32[3]"}},

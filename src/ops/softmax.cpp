@@ -61,9 +61,11 @@ Tensors logsumexp_body(const ReduceAttrs& a, const Tensors& in) {
 // Backends may claim these whole; whoever does not gets the body.
 constinit const OpDef softmax = Composite<SoftmaxAttrs>{
     .name = "softmax",
-    .doc = "`exp(x)` scaled to sum to one along `axis`, the last one when it is left out. Where every "
-           "element is -inf, or one is inf or NaN, the result is NaN. float16 and bfloat16 are computed "
-           "in float32; integers become float32.",
+    .doc =
+        "`exp(x)` scaled to sum to one along `axis`, the last one when it is left out. Where every "
+        "element is -inf, or one is inf or NaN, the result is NaN. float16 and bfloat16 are "
+        "computed "
+        "in float32; integers become float32.",
     .args = {"x"},
     .recorded = true,
     .prepare = [](SoftmaxAttrs& a, Tensors& in) { prepare_softmax("softmax", a, in); },
@@ -73,9 +75,11 @@ constinit const OpDef softmax = Composite<SoftmaxAttrs>{
 
 constinit const OpDef log_softmax = Composite<SoftmaxAttrs>{
     .name = "log_softmax",
-    .doc = "The logarithm of `softmax(x)` along `axis`, the last one when it is left out, without its "
-           "overflow. Where every element is -inf, or one is inf or NaN, the result is NaN. float16 and "
-           "bfloat16 are computed in float32; integers become float32.",
+    .doc =
+        "The logarithm of `softmax(x)` along `axis`, the last one when it is left out, without its "
+        "overflow. Where every element is -inf, or one is inf or NaN, the result is NaN. float16 "
+        "and "
+        "bfloat16 are computed in float32; integers become float32.",
     .args = {"x"},
     .recorded = true,
     .prepare = [](SoftmaxAttrs& a, Tensors& in) { prepare_softmax("log_softmax", a, in); },
@@ -85,15 +89,19 @@ constinit const OpDef log_softmax = Composite<SoftmaxAttrs>{
 
 constinit const OpDef logsumexp = Composite<ReduceAttrs>{
     .name = "logsumexp",
-    .doc = "`log(sum(exp(x)))` over `axis`, over all axes when it is left out, without overflow. Of no "
-           "elements, or of -inf only, it is -inf; an inf gives inf and NaN gives NaN. float16 and "
-           "bfloat16 are computed in float32; integers become float32.",
+    .doc =
+        "`log(sum(exp(x)))` over `axis`, over all axes when it is left out, without overflow. Of "
+        "no "
+        "elements, or of -inf only, it is -inf; an inf gives inf and NaN gives NaN. float16 and "
+        "bfloat16 are computed in float32; integers become float32.",
     .args = {"x"},
     .recorded = true,
     .prepare = rule<prepare_logsumexp>,
     .body = rule<logsumexp_body>,
-    .samples = {{"f32[2,3]"}, {"f32[2,3,4]", "axis=[0,-1], keepdims=true"},
-                {"f32[5]", "axis=[0]", -200, 200}, {"f32[]"}},
+    .samples = {{"f32[2,3]"},
+                {"f32[2,3,4]", "axis=[0,-1], keepdims=true"},
+                {"f32[5]", "axis=[0]", -200, 200},
+                {"f32[]"}},
 };
 
 }  // namespace tn::ops

@@ -52,7 +52,9 @@ void prepare_top_k(TopKAttrs& a, Tensors& in) {
 struct Lines {
   int64_t outer, n, inner;
   Lines(const Shape& shape, int axis)
-      : outer(span_of(shape, 0, axis)), n(shape[axis].value()), inner(span_of(shape, axis + 1, shape.rank())) {}
+      : outer(span_of(shape, 0, axis)),
+        n(shape[axis].value()),
+        inner(span_of(shape, axis + 1, shape.rank())) {}
 };
 
 template <class T>
@@ -69,16 +71,22 @@ void swap_last(int64_t outer, int64_t rows, int64_t columns, const void* from, v
 }
 
 /// Transposes each of `outer` matrices of `rows` by `columns`.
-void swap_last(size_t bytes, int64_t outer, int64_t rows, int64_t columns, const void* from, void* to) {
+void swap_last(size_t bytes, int64_t outer, int64_t rows, int64_t columns, const void* from,
+               void* to) {
   struct Wide {
     uint64_t half[2];
   };
   switch (bytes) {
-    case 1: return swap_last<uint8_t>(outer, rows, columns, from, to);
-    case 2: return swap_last<uint16_t>(outer, rows, columns, from, to);
-    case 4: return swap_last<uint32_t>(outer, rows, columns, from, to);
-    case 8: return swap_last<uint64_t>(outer, rows, columns, from, to);
-    default: return swap_last<Wide>(outer, rows, columns, from, to);
+    case 1:
+      return swap_last<uint8_t>(outer, rows, columns, from, to);
+    case 2:
+      return swap_last<uint16_t>(outer, rows, columns, from, to);
+    case 4:
+      return swap_last<uint32_t>(outer, rows, columns, from, to);
+    case 8:
+      return swap_last<uint64_t>(outer, rows, columns, from, to);
+    default:
+      return swap_last<Wide>(outer, rows, columns, from, to);
   }
 }
 
@@ -98,7 +106,8 @@ class LastAxis {
   const void* data_;
 };
 
-/// Where a result of `n` per line is written: in place when the axis is last, else moved back at the end.
+/// Where a result of `n` per line is written: in place when the axis is last, else moved back at
+/// the end.
 class LastAxisResult {
  public:
   LastAxisResult(const Lines& lines, int64_t n, size_t bytes, void* to)
@@ -135,8 +144,8 @@ void run_argsort(const LibraryCall& call) {
   Element type = element_of(x.dtype);
   LastAxis from(lines, element_bytes(type), call.in[0]);
   LastAxisResult to(lines, lines.n, sizeof(int64_t), call.out[0]);
-  tn::argsort(type, lines.outer * lines.inner, lines.n, from.data(), static_cast<int64_t*>(to.data()),
-              a.descending);
+  tn::argsort(type, lines.outer * lines.inner, lines.n, from.data(),
+              static_cast<int64_t*>(to.data()), a.descending);
   to.finish();
 }
 
@@ -158,16 +167,20 @@ void check_kth(std::string_view op, const PartitionAttrs& a, const Tensor& x) {
   Dim extent = x.shape()[normal_axis(a.axis, x.rank(), op)];
   if (!extent.is_const()) return;
   if (a.kth < -extent.value() || a.kth >= extent.value())
-    fail(Fault::index, "{}: kth must lie in [-{}, {}): {} ({})", op, extent, extent, a.kth, *type_of(x));
+    fail(Fault::index, "{}: kth must lie in [-{}, {}): {} ({})", op, extent, extent, a.kth,
+         *type_of(x));
 }
 
 }  // namespace
 
 constinit const OpDef sort = Op<SortAttrs>{
     .name = "sort",
-    .doc = "The elements in ascending order along `axis`, or in `descending` order. Equal elements, 0 and "
-           "-0 among them, keep their order. NaN comes last in both directions. Complex numbers compare "
-           "by real part, then by imaginary part.",
+    .doc =
+        "The elements in ascending order along `axis`, or in `descending` order. Equal elements, 0 "
+        "and "
+        "-0 among them, keep their order. NaN comes last in both directions. Complex numbers "
+        "compare "
+        "by real part, then by imaginary part.",
     .args = {"x"},
     .prepare = [](SortAttrs& a, Tensors& in) { prepare_sort("sort", a, in[0]); },
     .infer = [](const SortAttrs&, Types in) -> TypeList { return Type(*in[0]); },
@@ -177,19 +190,25 @@ constinit const OpDef sort = Op<SortAttrs>{
 
 constinit const OpDef argsort = Op<SortAttrs>{
     .name = "argsort",
-    .doc = "The positions, as int64, that sort `x` along `axis`: `take_along_axis(x, argsort(x), axis)` is "
-           "`sort(x)`. Equal elements keep their order; NaN comes last in both directions.",
+    .doc =
+        "The positions, as int64, that sort `x` along `axis`: `take_along_axis(x, argsort(x), "
+        "axis)` is "
+        "`sort(x)`. Equal elements keep their order; NaN comes last in both directions.",
     .args = {"x"},
     .prepare = [](SortAttrs& a, Tensors& in) { prepare_sort("argsort", a, in[0]); },
-    .infer = [](const SortAttrs&, Types in) -> TypeList { return Type{DType::i64, in[0]->shape}; },
+    .infer = [](const SortAttrs&, Types in) -> TypeList {
+      return Type{DType::i64, in[0]->shape};
+    },
     .run = run_argsort,
     .samples = {{"f32[7]"}, {"f32[3,5,2]", "axis=1"}, {"f32[4,3]", "axis=-2, descending=true"}},
 };
 
 constinit const OpDef top_k = Op<TopKAttrs>{
     .name = "top_k",
-    .doc = "The `k` largest elements along `axis`, the largest first, and their positions as int64. Equal "
-           "elements come in order of position; NaN counts as smallest.",
+    .doc =
+        "The `k` largest elements along `axis`, the largest first, and their positions as int64. "
+        "Equal "
+        "elements come in order of position; NaN counts as smallest.",
     .aliases = {"topk"},
     .args = {"x"},
     .results = {"values", "indices"},
@@ -204,8 +223,10 @@ constinit const OpDef top_k = Op<TopKAttrs>{
 
 constinit const OpDef partition = Composite<PartitionAttrs>{
     .name = "partition",
-    .doc = "The elements along `axis` reordered so that number `kth` stands where sorting puts it, smaller "
-           "or equal ones before it and larger or equal ones after it. Here the whole axis is sorted.",
+    .doc =
+        "The elements along `axis` reordered so that number `kth` stands where sorting puts it, "
+        "smaller "
+        "or equal ones before it and larger or equal ones after it. Here the whole axis is sorted.",
     .args = {"x"},
     .body = [](const PartitionAttrs& a, const Tensors& in) -> Tensors {
       check_kth("partition", a, in[0]);

@@ -1,0 +1,241 @@
+// Attention and rotary positions.
+#include <cmath>
+#include <limits>
+
+#include "base/error.h"
+#include "ops/contract.h"
+#include "ops/families.h"
+#include "ops/op_decls.h"
+#include "ops/shapes.h"
+#include "tenon/operators.h"
+
+namespace tn::ops {
+namespace {
+
+struct AttentionAttrs {
+  Maybe<double> scale;
+  bool is_causal = false;
+  static constexpr void fields(auto& a, auto&& f) {
+    f("scale", a.scale), f("is_causal", a.is_causal);
+  }
+};
+
+constexpr std::string_view kAttention = "scaled_dot_product_attention";
+constexpr double kMinusInfinity = -std::numeric_limits<double>::infinity();
+
+/// The sizes of an attention: leading axes, key heads, query heads per key head, queries, keys.
+struct Sizes {
+  Shape lead, heads;  // heads: key heads and group, empty for matrices without heads
+  Dim queries, keys, depth, out_depth;
+
+  Sizes(const Type& q, const Type& k, const Type& v) {
+    int r = q.rank();
+    for (int i = 0; i < r - 3; ++i) lead.push_back(q.shape[i]);
+    if (r > 2)
+      heads = {k.shape[r - 3],
+               k.shape[r - 3] == Dim(0) ? Dim(0) : floor_div(q.shape[r - 3], k.shape[r - 3])};
+    queries = q.shape[r - 2], depth = q.shape[r - 1];
+    keys = k.shape[r - 2], out_depth = v.shape[r - 1];
+  }
+  /// Leading axes, then the query heads in one axis or in two, then rows and columns.
+  Shape merged(Dim rows, Dim columns) const {
+    Shape out = lead;
+    if (!heads.empty()) out.push_back(heads[0] * heads[1]);
+    out.push_back(rows), out.push_back(columns);
+    return out;
+  }
+  Shape split(Dim rows, Dim columns) const {
+    Shape out = lead;
+    for (Dim d : heads) out.push_back(d);
+    out.push_back(rows), out.push_back(columns);
+    return out;
+  }
+  Labels lead_labels() const {
+    Labels out;
+    for (int i = 0; i < lead.rank(); ++i) out += static_cast<char>('A' + i);
+    return out;
+  }
+};
+
+void check_operands(const Type& q, const Type& k, const Type& v) {
+  int r = q.rank();
+  bool ranks = r >= 2 && k.rank() == r && v.rank() == r;
+  if (!ranks)
+    fail("{}: q, k and v need one rank, 2 or more, [..., heads, length, depth]: {}, {} and {}",
+         kAttention, q, k, v);
+  if (tn::equal(q.shape[r - 1], k.shape[r - 1]) != Tri::yes)
+    fail("{}: depths differ: {} (q {}) and {} (k {})", kAttention, q.shape[r - 1], q,
+         k.shape[r - 1], k);
+  if (tn::equal(k.shape[r - 2], v.shape[r - 2]) != Tri::yes)
+    fail("{}: keys and values differ in number: {} (k {}) and {} (v {})", kAttention,
+         k.shape[r - 2], k, v.shape[r - 2], v);
+  for (int i = 0; i < r - 2; ++i) {
+    bool same = tn::equal(k.shape[i], v.shape[i]) == Tri::yes;
+    bool fits = tn::equal(q.shape[i], k.shape[i]) == Tri::yes;
+    if (i == r - 3 && !fits) fits = exact_div(q.shape[i], k.shape[i]).has_value();
+    if (!same || !fits)
+      fail("{}: {} do not fit: q {}, k {} and v {}", kAttention,
+           i == r - 3 ? "heads" : "leading axes", q, k, v);
+  }
+}
+
+/// How many keys the first query sees beyond the first.
+int64_t causal_offset(const Sizes& s) {
+  return s.queries == s.keys ? 0 : s.keys.value() - s.queries.value();
+}
+
+void prepare_attention(AttentionAttrs& a, Tensors& in) {
+  Tensors operands(in.begin(), in.begin() + 3);
+  promote_all(operands, kAttention, floats, true);
+  std::copy(operands.begin(), operands.end(), in.begin());
+  const Type &q = *type_of(in[0]), &k = *type_of(in[1]), &v = *type_of(in[2]);
+  check_operands(q, k, v);
+  Sizes sizes(q, k, v);
+  if (in.size() > 3 && in[3]) {
+    check_kind(kAttention, booleans | floats, in[3].dtype());
+    Shape wanted = sizes.merged(sizes.queries, sizes.keys);
+    if (!(broadcast(in[3].shape(), wanted, kAttention) == wanted))
+      fail("{}: the mask does not broadcast to {}: {}", kAttention, wanted, *type_of(in[3]));
+  }
+  if (!a.scale) a.scale = 1 / std::sqrt(static_cast<double>(sizes.depth.value()));
+  if (a.is_causal) causal_offset(sizes);  // fails when it is not known
+}
+
+/// The last query sees every key, each one before it a key less.
+Tensor causal_mask(const Sizes& s) {
+  Shape shape{s.queries, s.keys};
+  Tensor row = tn::iota(shape, 0), column = tn::iota(shape, 1);
+  return tn::less_equal(column, row + causal_offset(s));
+}
+
+Tensor masked(Tensor scores, const AttentionAttrs& a, const Tensor& mask, const Sizes& sizes) {
+  if (mask && mask.dtype() == DType::b1)
+    scores = tn::where(mask, scores, kMinusInfinity);
+  else if (mask)
+    scores = scores + cast_to(mask, scores.dtype());
+  if (a.is_causal) scores = tn::where(causal_mask(sizes), scores, kMinusInfinity);
+  return scores;
+}
+
+Tensors attention_body(const AttentionAttrs& a, const Tensors& in) {
+  Sizes sizes(*type_of(in[0]), *type_of(in[1]), *type_of(in[2]));
+  DType type = in[0].dtype(), wide = info(type).compute;
+  if (sizes.keys == Dim(0))
+    return {filled(Scalar(0.0), type, sizes.merged(sizes.queries, sizes.out_depth))};
+  Labels lead = sizes.lead_labels(), h = sizes.heads.empty() ? "" : "h",
+         hg = sizes.heads.empty() ? "" : "hg";
+  Tensor q = tn::reshape(cast_to(in[0], wide) * *a.scale, sizes.split(sizes.queries, sizes.depth));
+  Tensor scores =
+      contract(q, lead + hg + "td", cast_to(in[1], wide), lead + h + "sd", lead + hg + "ts");
+  scores = tn::reshape(scores, sizes.merged(sizes.queries, sizes.keys));
+  scores = masked(scores, a, in.size() > 3 ? in[3] : Tensor(), sizes);
+  // A query without keys has only -inf: shifted by 0 its weights are 0, and so is its result.
+  Axes last(scores.rank() - 1);
+  Tensor largest = tn::max(scores, last, true);
+  Tensor weights = tn::exp(scores - tn::where(tn::isfinite(largest), largest, 0.0));
+  Tensor total = tn::sum(weights, last, {}, true);
+  total = tn::where(tn::equal(total, 0.0), 1.0, total);
+  Tensor mixed =
+      contract(tn::reshape(weights, sizes.split(sizes.queries, sizes.keys)), lead + hg + "ts",
+               cast_to(in[2], wide), lead + h + "sd", lead + hg + "td");
+  mixed = tn::reshape(mixed, sizes.merged(sizes.queries, sizes.out_depth)) / total;
+  return {cast_to(mixed, type)};
+}
+
+struct RopeAttrs {
+  int64_t dims = 0;
+  double base = 10000;
+  bool traditional = false;
+  double scale = 1;
+  int64_t offset = 0;
+  static constexpr void fields(auto& a, auto&& f) {
+    f("dims", a.dims, required), f("base", a.base), f("traditional", a.traditional);
+    f("scale", a.scale), f("offset", a.offset);
+  }
+};
+
+void prepare_rope(RopeAttrs& a, Tensors& in) {
+  promote_all(in, "rope", floats, true);
+  const Type& x = *type_of(in[0]);
+  if (x.rank() < 2) fail("rope: x needs an axis of positions and one of features: {}", x);
+  Dim features = x.shape[x.rank() - 1];
+  if (a.dims < 2 || a.dims % 2 || at_least(features, Dim(a.dims)) != Tri::yes)
+    fail("rope: dims must be even and lie in [2, {}]: {} ({})", features, a.dims, x);
+  if (!(a.base > 0)) fail("rope: base must be positive: {}", a.base);
+}
+
+Tensors rope_body(const RopeAttrs& a, const Tensors& in) {
+  DType type = in[0].dtype(), wide = info(type).compute;
+  Tensor x = cast_to(in[0], wide);
+  int last = x.rank() - 1;
+  int64_t half = a.dims / 2;
+  Dim length = x.shape()[last - 1];
+  // Feature pair i turns by base^(-i/half) per position.
+  Tensor at = (tn::iota({length, 1}, 0, wide) + static_cast<double>(a.offset)) * a.scale;
+  Tensor rate =
+      tn::exp2(tn::iota({1, half}, 1, wide) * (-std::log2(a.base) / static_cast<double>(half)));
+  Tensor angle = at * rate, c = tn::cos(angle), s = tn::sin(angle);
+  int64_t step = a.traditional ? 2 : 1, second = a.traditional ? 1 : half;
+  Tensor u = slice_axis(x, last, 0, a.traditional ? a.dims : half, step);
+  Tensor v = slice_axis(x, last, second, a.dims, step);
+  Tensor first = u * c - v * s, other = u * s + v * c;
+  if (a.traditional) {
+    Shape pairs = first.shape();
+    pairs.push_back(1);
+    first =
+        tn::reshape(tn::concat({tn::reshape(first, pairs), tn::reshape(other, pairs)}, last + 1),
+                    with_extent(x.shape(), last, a.dims));
+  } else {
+    first = tn::concat({first, other}, last);
+  }
+  Dim features = x.shape()[last];
+  if (!(features == Dim(a.dims)))
+    first = tn::concat({first, slice_axis(x, last, a.dims, features.value())}, last);
+  return {cast_to(first, type)};
+}
+
+}  // namespace
+
+// Backends may claim these whole; whoever does not gets the body.
+constinit const OpDef scaled_dot_product_attention = Composite<AttentionAttrs>{
+    .name = "scaled_dot_product_attention",
+    .doc =
+        "`softmax(scale * q @ k.T + mask) @ v` for `q` of shape [batch, heads, queries, depth] and "
+        "`k`, "
+        "`v` of shape [batch, key heads, keys, depth]. Each key head serves heads / key heads "
+        "query "
+        "heads. `scale` defaults to 1 / sqrt(depth). `mask` broadcasts to [batch, heads, queries, "
+        "keys]: "
+        "bool keeps where true, floats are added. With `is_causal` the last query sees every key "
+        "and each "
+        "one before it a key less. A query that sees no key gives 0. float16 and bfloat16 are "
+        "computed in "
+        "float32 and rounded once.",
+    .args = {"q", "k", "v", "?mask"},
+    .recorded = true,
+    .prepare = rule<prepare_attention>,
+    .body = rule<attention_body>,
+    .samples = {{"f32[2,4,3,5], f32[2,2,6,5], f32[2,2,6,5], b1[3,6]"},
+                {"f32[1,2,3,4], f32[1,2,3,4], f32[1,2,3,2]", "scale=0.5, is_causal=true"},
+                {"f32[2,2,3,4], f32[2,1,5,4], f32[2,1,5,4], f32[2,1,3,5]"}},
+};
+
+constinit const OpDef rope = Composite<RopeAttrs>{
+    .name = "rope",
+    .doc =
+        "Rotary positions: turns pairs of the first `dims` features (last axis) at position p "
+        "(last axis "
+        "but one) by `(p + offset) * scale * base ** (-2 i / dims)` for pair i. A pair is features "
+        "i and "
+        "i + dims / 2, or 2 i and 2 i + 1 when `traditional`. The other features stay. float16 and "
+        "bfloat16 are computed in float32 and rounded once.",
+    .args = {"x"},
+    .recorded = true,
+    .prepare = rule<prepare_rope>,
+    .body = rule<rope_body>,
+    .samples = {{"f32[2,3,4]", "dims=4"},
+                {"f32[2,3,6]", "dims=4, traditional=true, offset=2"},
+                {"f32[3,6]", "dims=2, base=100, scale=0.5"}},
+};
+
+}  // namespace tn::ops
