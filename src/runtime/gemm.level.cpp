@@ -23,20 +23,16 @@ constexpr int kVectorBytes = 16, kRows = 4;
 
 typedef float VecF __attribute__((vector_size(kVectorBytes)));
 typedef double VecD __attribute__((vector_size(kVectorBytes)));
-typedef int32_t IndexF __attribute__((vector_size(kVectorBytes)));
-typedef int64_t IndexD __attribute__((vector_size(kVectorBytes)));
 
 template <class T>
 struct Lanes;
 template <>
 struct Lanes<float> {
   using Vec = VecF;
-  using Index = IndexF;
 };
 template <>
 struct Lanes<double> {
   using Vec = VecD;
-  using Index = IndexD;
 };
 
 template <class T>
@@ -161,15 +157,12 @@ void row(int64_t depth, const T* x, const T* b, int64_t b_stride, int64_t n, T* 
 /// One step of a transpose: exchanges the off-diagonal lanes of each pair of vectors Step apart.
 template <class T, int Step, int... L>
 [[gnu::always_inline]] inline void exchange(Vec<T>* v, std::integer_sequence<int, L...>) {
-  using Index = typename Lanes<T>::Index;
   constexpr int w = kWidth<T>;
-  constexpr Index kLow = {(L & Step ? L - Step + w : L)...};
-  constexpr Index kHigh = {(L & Step ? L + w : L + Step)...};
 #pragma GCC unroll 16
   for (int i = 0; i < w; ++i) {
     if (i & Step) continue;
-    Vec<T> low = __builtin_shuffle(v[i], v[i + Step], kLow);
-    v[i + Step] = __builtin_shuffle(v[i], v[i + Step], kHigh);
+    Vec<T> low = __builtin_shufflevector(v[i], v[i + Step], (L & Step ? L - Step + w : L)...);
+    v[i + Step] = __builtin_shufflevector(v[i], v[i + Step], (L & Step ? L + w : L + Step)...);
     v[i] = low;
   }
 }

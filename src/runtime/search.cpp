@@ -10,21 +10,22 @@ namespace {
 
 constexpr int64_t kScanChunk = 1 << 16;
 
-/// The first position whose element is not before `key`, or, with `after`, is beyond it.
+/// The first position whose element is not before `key`, or, with `after`, is beyond it. The loop's
+/// only branch is its length: the outcome of a probe cannot be predicted.
 template <class T, class At>
 int64_t search(int64_t n, KeyOf<T> key, bool after, At at) {
+  if (n == 0) return 0;
+  auto before = [&](int64_t i) {
+    KeyOf<T> probe = order_key(at(i));
+    return static_cast<int64_t>((probe < key) | (after & (probe == key)));
+  };
   int64_t low = 0;
-  for (int64_t size = n; size > 0;) {
+  for (int64_t size = n; size > 1;) {
     int64_t half = size / 2;
-    KeyOf<T> probe = order_key(at(low + half));
-    if (after ? probe <= key : probe < key) {
-      low += half + 1;
-      size -= half + 1;
-    } else {
-      size = half;
-    }
+    low += half * before(low + half - 1);
+    size -= half;
   }
-  return low;
+  return low + before(low);
 }
 
 template <class T>
