@@ -10,22 +10,24 @@ namespace {
 
 constexpr int64_t kScanChunk = 1 << 16;
 
-/// The first position whose element is not before `key`, or, with `after`, is beyond it. The loop's
-/// only branch is its length: the outcome of a probe cannot be predicted.
+constexpr int64_t kSearchesAtOnce = 16;
+
+/// For each of up to kSearchesAtOnce keys the first position whose element is not before it, or,
+/// with `after`, is beyond it. All searches take the same steps, so their cache misses overlap.
 template <class T, class At>
-int64_t search(int64_t n, KeyOf<T> key, bool after, At at) {
-  if (n == 0) return 0;
-  auto before = [&](int64_t i) {
+void search(int64_t n, const KeyOf<T>* keys, int64_t count, bool after, At at, int64_t* to) {
+  std::fill_n(to, count, 0);
+  if (n == 0) return;
+  auto before = [&](int64_t i, KeyOf<T> key) {
     KeyOf<T> probe = order_key(at(i));
     return static_cast<int64_t>((probe < key) | (after & (probe == key)));
   };
-  int64_t low = 0;
   for (int64_t size = n; size > 1;) {
     int64_t half = size / 2;
-    low += half * before(low + half - 1);
+    for (int64_t i = 0; i < count; ++i) to[i] += half * before(to[i] + half - 1, keys[i]);
     size -= half;
   }
-  return low + before(low);
+  for (int64_t i = 0; i < count; ++i) to[i] += before(to[i], keys[i]);
 }
 
 template <class T>
@@ -121,13 +123,18 @@ void searchsorted(Element type, std::span<const int64_t> sorter, const void* sor
     int64_t chunks = chunks_for(count, 1 << 11);
     parallel_for(chunks, [&](int64_t chunk) {
       auto [begin, end] = chunk_range(count, chunks, chunk);
-      for (int64_t i = begin; i < end; ++i) {
-        KeyOf<T> key = order_key(wanted[i]);
+      KeyOf<T> keys[kSearchesAtOnce];
+      for (int64_t i = begin; i < end; i += kSearchesAtOnce) {
+        int64_t some = std::min(end - i, kSearchesAtOnce);
+        for (int64_t j = 0; j < some; ++j) keys[j] = order_key(wanted[i + j]);
         bool after = side == Side::right;
-        to[i] = sorter.empty() ? search<T>(n, key, after, [&](int64_t at) { return in[at]; })
-                               : search<T>(n, key, after, [&](int64_t at) {
-                                   return in[sorter[static_cast<size_t>(at)]];
-                                 });
+        if (sorter.empty())
+          search<T>(
+              n, keys, some, after, [&](int64_t at) { return in[at]; }, to + i);
+        else
+          search<T>(
+              n, keys, some, after, [&](int64_t at) { return in[sorter[static_cast<size_t>(at)]]; },
+              to + i);
       }
     });
   });
