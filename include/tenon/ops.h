@@ -38,6 +38,11 @@ Tensor allclose(const Operand& x1, const Operand& x2, double rtol = 1e-05, doubl
 /// not hold.
 Tensor any(const Operand& x, const Maybe<Axes>& axis = {}, bool keepdims = false);
 
+/// `start`, `start + step` and so on, up to but without `stop`; with one number, from 0 to it.
+/// int64 when all numbers are integers, else float32.
+Tensor arange(const Scalar& start, const Maybe<Scalar>& stop = {}, const Scalar& step = 1,
+    Maybe<DType> dtype = {}, std::source_location place = std::source_location::current());
+
 /// Index of the largest element along `axis`, in row-major order of all elements when it is left
 /// out; the first of equal ones, the first NaN if there is one. The result is int64.
 Tensor argmax(const Operand& x, Maybe<Axis> axis = {}, bool keepdims = false);
@@ -46,9 +51,20 @@ Tensor argmax(const Operand& x, Maybe<Axis> axis = {}, bool keepdims = false);
 /// out; the first of equal ones, the first NaN if there is one. The result is int64.
 Tensor argmin(const Operand& x, Maybe<Axis> axis = {}, bool keepdims = false);
 
+/// The positions, as int64, that `partition` along `axis`. Here the whole axis is sorted.
+Tensor argpartition(const Operand& x, int64_t kth, Axis axis = -1);
+
 /// Index of the first largest or smallest element along `axis`, as int64. The first NaN, if there
 /// is one, counts as the extreme.
 Tensor argreduce(const Operand& x, Axis axis, std::string_view mode = "max");
+
+/// The positions, as int64, that sort `x` along `axis`: `take_along_axis(x, argsort(x), axis)` is
+/// `sort(x)`. Equal elements keep their order; NaN comes last in both directions.
+Tensor argsort(const Operand& x, Axis axis = -1, bool descending = false, bool stable = true);
+
+/// The positions of the elements that are not 0, in row-major order: one row per element, one
+/// column per axis, as int64. The size depends on the values, so they are computed now.
+Tensor argwhere(const Operand& x);
 
 /// Whether the operands have the same shape and equal elements; with `equal_nan`, NaN equals NaN.
 Tensor array_equal(const Operand& x1, const Operand& x2, bool equal_nan = false);
@@ -57,6 +73,11 @@ Tensor array_equal(const Operand& x1, const Operand& x2, bool equal_nan = false)
 /// axis does not divide, or cut before each of `indices`.
 Tensors array_split(const Operand& x, Maybe<int64_t> sections = {},
     const Maybe<Ints>& indices = {}, Axis axis = 0);
+
+/// Element (i, j, …) is number `offset + i*strides[0] + j*strides[1] + …` of `x` in row-major
+/// order. Strides count elements and default to those of `shape`; reaching outside is an error.
+Tensor as_strided(const Operand& x, const Maybe<Shape>& shape = {},
+    const Maybe<Ints>& strides = {}, int64_t offset = 0);
 
 /// The angle in [-pi/2, pi/2] whose sine is `x`. Reals beyond [-1, 1] give NaN.
 Tensor asin(const Operand& x);
@@ -78,6 +99,22 @@ Tensor atan2(const Operand& x1, const Operand& x2);
 
 /// The number whose hyperbolic tangent is `x`. -1 and 1 give infinities, reals beyond them NaN.
 Tensor atanh(const Operand& x);
+
+/// A 0-d tensor as 1-d; others stay.
+Tensor atleast_1d(const Operand& x);
+
+/// A tensor of fewer than two axes with axes of extent 1 in front; others stay.
+Tensor atleast_2d(const Operand& x);
+
+/// A tensor with three axes at least: [] becomes [1,1,1], [n] becomes [1,n,1], [m,n] becomes
+/// [m,n,1]; others stay.
+Tensor atleast_3d(const Operand& x);
+
+/// `(x - mean) / sqrt(var + eps) * weight + bias` with one value of each per index of `axis`, the
+/// channels. float16 and bfloat16 are computed in float32 and rounded once.
+Tensor batch_norm(const Operand& x, const Operand& mean, const Operand& var,
+    const Operand& weight = nullptr, const Operand& bias = nullptr, double eps = 1e-05,
+    Axis axis = -1);
 
 /// The bits of every element read as another type of the same size: `float32` 1.0 as `uint32` is
 /// 0x3f800000. bool and complex are refused.
@@ -102,6 +139,10 @@ Tensor bitwise_right_shift(const Operand& x1, const Operand& x2);
 
 /// The bits set in exactly one operand.
 Tensor bitwise_xor(const Operand& x1, const Operand& x2);
+
+/// Broadcasts tensors against each other. Element types stay.
+Tensors broadcast_arrays(const Tensors& arrays,
+    std::source_location place = std::source_location::current());
 
 /// Repeats axes of extent 1, and new axes in front, to reach `shape`.
 Tensor broadcast_to(const Operand& x, const Shape& shape);
@@ -142,6 +183,13 @@ Tensor cosh(const Operand& x);
 /// Number of elements over `axis` that are not 0, as int64. NaN counts.
 Tensor count_nonzero(const Operand& x, const Maybe<Axes>& axis = {}, bool keepdims = false);
 
+/// Minus the log of the probability that `softmax(logits)` along `axis` gives the targets: classes
+/// (integers, the shape of `logits` without `axis`) or probabilities (the shape of `logits`).
+/// `label_smoothing` moves that share of each target to all classes alike. `reduction` is none,
+/// mean or sum. A class outside the range is clamped into it.
+Tensor cross_entropy(const Operand& logits, const Operand& targets,
+    std::string_view reduction = "mean", double label_smoothing = 0.0, Axis axis = -1);
+
 /// Largest element up to each one along `axis`; of the flattened tensor when it is left out. NaN
 /// from the first NaN on.
 Tensor cummax(const Operand& x, Maybe<Axis> axis = {});
@@ -168,6 +216,14 @@ Tensor cumulative_sum(const Operand& x, Maybe<Axis> axis = {}, Maybe<DType> dtyp
 /// Radians as degrees: `x * 180 / pi`.
 Tensor degrees(const Operand& x);
 
+/// The matrix with a 1-d tensor as its diagonal number `k` and 0 elsewhere, or diagonal number `k`
+/// of a matrix.
+Tensor diag(const Operand& x, int64_t k = 0);
+
+/// The diagonal of the matrices in `axis1` and `axis2`, as the last axis; `offset` places to the
+/// right of the main one, to the left when negative. Empty when it lies outside.
+Tensor diagonal(const Operand& x, int64_t offset = 0, Axis axis1 = 0, Axis axis2 = 1);
+
 /// Differences of neighbours along `axis`, taken `n` times, after joining `prepend` and `append` to
 /// it. Bool gives whether they differ; unsigned integers wrap.
 Tensor diff(const Operand& x, const Operand& prepend = nullptr, const Operand& append = nullptr,
@@ -189,6 +245,14 @@ DivmodResult divmod(const Operand& x1, const Operand& x2);
 Tensor dot(const Operand& x1, const Operand& x2, const Axes& lhs_contract,
     const Axes& rhs_contract, const Axes& lhs_batch = {}, const Axes& rhs_batch = {});
 
+/// The block of `sizes` that begins at `starts`, one integer for each axis. A start is clamped so
+/// that the block lies inside.
+Tensor dynamic_slice(const Operand& x, const Tensors& starts, const Shape& sizes);
+
+/// `x` with the block that begins at `starts` replaced by `update`. A start is clamped so that the
+/// block lies inside.
+Tensor dynamic_update_slice(const Operand& x, const Operand& update, const Tensors& starts);
+
 /// Sums products of the operands over the labels that are not in the result: "ij,jk->ik". A label
 /// twice in one operand takes the diagonal, "..." stands for the remaining axes, which broadcast.
 /// Without "->" the result has the ellipsis, then the labels that occur once, in alphabetical
@@ -198,6 +262,16 @@ Tensor einsum(std::string_view equation, const Tensors& operands,
 
 /// `x`, or `alpha * (exp(x) - 1)` where it is negative.
 Tensor elu(const Operand& x, double alpha = 1.0);
+
+/// The rows of `weight` at `indices`, which are integers of any shape.
+Tensor embedding(const Operand& weight, const Operand& indices);
+
+/// A tensor whose values do not matter; they are zero.
+Tensor empty(const Shape& shape, DType dtype = DType::f32,
+    std::source_location place = std::source_location::current());
+
+/// A tensor like `x` whose values do not matter; they are zero.
+Tensor empty_like(const Operand& x, Maybe<DType> dtype = {});
 
 /// Whether the operands are equal. NaN equals nothing, not even itself. Integers of any types
 /// compare exactly.
@@ -218,8 +292,22 @@ Tensor exp(const Operand& x);
 /// 2 to the power `x`. Overflow gives infinity.
 Tensor exp2(const Operand& x);
 
+/// As `broadcast_to`, where -1 keeps the extent.
+Tensor expand(const Operand& x, const Shape& shape);
+
+/// Adds axes of extent 1 at the places `axis` of the result; in front when it is left out.
+Tensor expand_dims(const Operand& x, const Maybe<Axes>& axis = {});
+
 /// `exp(x) - 1`, accurate near zero.
 Tensor expm1(const Operand& x);
+
+/// One on the diagonal `k` (0 is the main one, positive ones lie above), zero elsewhere.
+Tensor eye(int64_t n_rows, Maybe<int64_t> n_cols = {}, int64_t k = 0, DType dtype = DType::f32,
+    std::source_location place = std::source_location::current());
+
+/// Merges the axes from `start_axis` to `end_axis`, both included, into one. A 0-d tensor becomes
+/// 1-d.
+Tensor flatten(const Operand& x, Axis start_axis = 0, Axis end_axis = -1);
 
 /// Reverses the order of the elements along `axis`, along all axes when it is left out.
 Tensor flip(const Operand& x, const Maybe<Axes>& axis = {});
@@ -234,6 +322,20 @@ Tensor floor_divide(const Operand& x1, const Operand& x2);
 /// What is left of `x1` after division by `x2` rounded towards zero; it has the sign of `x1`. The
 /// remainder of an integer by zero is 0, of a float NaN.
 Tensor fmod(const Operand& x1, const Operand& x2);
+
+/// `fill_value` everywhere. The element type follows from the number: bool, int64, float32 or
+/// complex64.
+Tensor full(const Shape& shape, const Scalar& fill_value, Maybe<DType> dtype = {},
+    std::source_location place = std::source_location::current());
+
+/// `fill_value`, a number or a tensor that broadcasts, with the shape of `x` and its element type
+/// unless `dtype` is given.
+Tensor full_like(const Operand& x, const Operand& fill_value, Maybe<DType> dtype = {});
+
+/// Elements of `x` at `indices`, one integer tensor for each of `axes`, which broadcast together;
+/// their axes stand in the place of the first indexed axis, axes not indexed stay. Indices out of
+/// bounds are clamped.
+Tensor gather(const Operand& x, const Tensors& indices, const Axes& axes);
 
 /// Products of chosen matrices: `x1[lhs_indices] @ x2[rhs_indices]`, where indices count the
 /// matrices of an operand in row-major order of its leading axes. An operand without indices takes
@@ -253,6 +355,12 @@ Tensor greater(const Operand& x1, const Operand& x2);
 /// Whether `x1 >= x2`; false where either is NaN. Integers of any types compare exactly.
 Tensor greater_equal(const Operand& x1, const Operand& x2);
 
+/// Normalises each index of axis 0 and each of `num_groups` runs of channels over everything else:
+/// `(x - mean) / sqrt(var + eps) * weight + bias`, with one weight and bias per index of `axis`,
+/// the channels. float16 and bfloat16 are computed in float32 and rounded once.
+Tensor group_norm(const Operand& x, const Operand& weight, const Operand& bias, int64_t num_groups,
+    double eps = 1e-05, Axis axis = -1);
+
 /// `x` limited to [`min_val`, `max_val`]; NaN stays NaN.
 Tensor hard_tanh(const Operand& x, double min_val = -1.0, double max_val = 1.0);
 
@@ -262,11 +370,26 @@ Tensor hardswish(const Operand& x);
 /// `sqrt(x1**2 + x2**2)` without overflow on the way. An infinite operand gives infinity.
 Tensor hypot(const Operand& x1, const Operand& x2);
 
+/// The identity matrix with `n` rows.
+Tensor identity(int64_t n, DType dtype = DType::f32,
+    std::source_location place = std::source_location::current());
+
 /// The imaginary part; 0 for real numbers.
 Tensor imag(const Operand& x);
 
 /// Sums products over the last axes of both operands; scalars multiply.
 Tensor inner(const Operand& x1, const Operand& x2);
+
+/// Resizes the spatial axes of `x`, [batch, spatial axes ..., channels], to `size` (one number for
+/// all, or one each) or by `scale_factor`. `mode` is nearest, linear (2-D: bilinear) or cubic.
+/// Elements are cells whose centres are matched; with `align_corners` the first and last centres
+/// coincide. Beyond the border its value is repeated.
+Tensor interpolate(const Operand& x, const Maybe<Ints>& size = {}, Maybe<double> scale_factor = {},
+    std::string_view mode = "nearest", bool align_corners = false);
+
+/// The coordinate of every element along `axis`: 0, 1, 2 and so on.
+Tensor iota(const Shape& shape, Axis axis = 0, DType dtype = DType::i64,
+    std::source_location place = std::source_location::current());
 
 /// Whether `abs(x1 - x2) <= atol + rtol * abs(x2)`, or both are the same infinity. With `equal_nan`
 /// two NaN are close.
@@ -275,6 +398,10 @@ Tensor isclose(const Operand& x1, const Operand& x2, double rtol = 1e-05, double
 
 /// Whether the number is neither NaN nor an infinity, in both parts. True for integers.
 Tensor isfinite(const Operand& x);
+
+/// Whether each element of `x1` is among those of `x2`, or is not when `invert` is set. NaN is in
+/// no set.
+Tensor isin(const Operand& x1, const Operand& x2, bool invert = false);
 
 /// Whether the number is an infinity, or a part of it is. False for integers.
 Tensor isinf(const Operand& x);
@@ -292,6 +419,12 @@ Tensor isposinf(const Operand& x);
 /// shape gets unit axes in front.
 Tensor kron(const Operand& x1, const Operand& x2);
 
+/// `(x - mean) / sqrt(var + eps) * weight + bias` over the last `normalized_axes` axes, whose shape
+/// `weight` and `bias` have. The variance is that of the population. float16 and bfloat16 are
+/// computed in float32 and rounded once.
+Tensor layer_norm(const Operand& x, const Operand& weight = nullptr, const Operand& bias = nullptr,
+    double eps = 1e-05, int64_t normalized_axes = 1);
+
 /// `x`, times `negative_slope` where it is negative.
 Tensor leaky_relu(const Operand& x, double negative_slope = 0.01);
 
@@ -308,6 +441,11 @@ Tensor lgamma(const Operand& x);
 /// `x @ weight.T + bias`: a layer whose `weight` is [out, in] and whose `bias` is [out].
 Tensor linear(const Operand& x, const Operand& weight, const Operand& bias = nullptr);
 
+/// `num` numbers at equal distances from `start` to `stop`, which is the last one if `endpoint`.
+/// Integer types round down.
+Tensor linspace(const Scalar& start, const Scalar& stop, int64_t num = 50, Maybe<DType> dtype = {},
+    bool endpoint = true, std::source_location place = std::source_location::current());
+
 /// The natural logarithm. Zero gives minus infinity, negative reals give NaN; complex results have
 /// an imaginary part in [-pi, pi].
 Tensor log(const Operand& x);
@@ -323,6 +461,11 @@ Tensor log2(const Operand& x);
 
 /// `log(sigmoid(x))`, accurate where it is small and without overflow where it is large.
 Tensor log_sigmoid(const Operand& x);
+
+/// The logarithm of `softmax(x)` along `axis`, the last one when it is left out, without its
+/// overflow. Where every element is -inf, or one is inf or NaN, the result is NaN. float16 and
+/// bfloat16 are computed in float32; integers become float32.
+Tensor log_softmax(const Operand& x, const Maybe<Axes>& axis = {});
 
 /// `log(exp(x1) + exp(x2))` without overflow.
 Tensor logaddexp(const Operand& x1, const Operand& x2);
@@ -343,6 +486,11 @@ Tensor logical_or(const Operand& x1, const Operand& x2);
 /// Whether exactly one operand is true; numbers are true where they are not 0, NaN included.
 Tensor logical_xor(const Operand& x1, const Operand& x2);
 
+/// `log(sum(exp(x)))` over `axis`, over all axes when it is left out, without overflow. Of no
+/// elements, or of -inf only, it is -inf; an inf gives inf and NaN gives NaN. float16 and bfloat16
+/// are computed in float32; integers become float32.
+Tensor logsumexp(const Operand& x, const Maybe<Axes>& axis = {}, bool keepdims = false);
+
 /// The complex numbers `re + im * 1j` from their parts. float64 parts give complex128, all others
 /// complex64.
 Tensor make_complex(const Operand& re, const Operand& im);
@@ -353,12 +501,27 @@ Tensor make_complex(const Operand& re, const Operand& im);
 /// are or-and.
 Tensor matmul(const Operand& x1, const Operand& x2);
 
+/// Exchanges the last two axes.
+Tensor matrix_transpose(const Operand& x);
+
 /// Largest element over `axis`, over all axes when it is left out. NaN if any element is NaN. An
 /// axis without elements is an error.
 Tensor max(const Operand& x, const Maybe<Axes>& axis = {}, bool keepdims = false);
 
 /// The larger operand; NaN where either is NaN.
 Tensor maximum(const Operand& x1, const Operand& x2);
+
+/// Arithmetic mean over `axis`, over all axes when it is left out. NaN of no elements.
+Tensor mean(const Operand& x, const Maybe<Axes>& axis = {}, bool keepdims = false);
+
+/// The middle element over `axis` in sorted order, the mean of the two middle ones for an even
+/// number. NaN if any element is NaN; no elements are an error.
+Tensor median(const Operand& x, const Maybe<Axes>& axis = {}, bool keepdims = false);
+
+/// Each operand spread over the grid of all of them: operand i varies along axis i, except that
+/// `xy` indexing swaps the first two.
+Tensors meshgrid(const Tensors& arrays, std::string_view indexing = "xy",
+    std::source_location place = std::source_location::current());
 
 /// Smallest element over `axis`, over all axes when it is left out. NaN if any element is NaN. An
 /// axis without elements is an error.
@@ -369,6 +532,9 @@ Tensor minimum(const Operand& x1, const Operand& x2);
 
 /// `x * tanh(softplus(x))`.
 Tensor mish(const Operand& x);
+
+/// Moves the axes `source` to the places `destination`; the others keep their order.
+Tensor moveaxis(const Operand& x, const Axes& source, const Axes& destination);
 
 /// The product `x1 * x2`. Integers wrap around; the product of booleans is their conjunction.
 Tensor multiply(const Operand& x1, const Operand& x2);
@@ -385,8 +551,23 @@ Tensor negative(const Operand& x);
 /// where either is.
 Tensor nextafter(const Operand& x1, const Operand& x2);
 
+/// The positions of the elements that are not 0, in row-major order: one int64 tensor per axis. NaN
+/// is not 0. The size depends on the values, so they are computed now.
+Tensors nonzero(const Operand& x);
+
 /// Whether the operands differ. NaN differs from everything. Integers of any types compare exactly.
 Tensor not_equal(const Operand& x1, const Operand& x2);
+
+/// A new last axis of `num_classes` that is 1 at the index in `x` and 0 elsewhere; all 0 when the
+/// index is out of bounds.
+Tensor one_hot(const Operand& x, int64_t num_classes, DType dtype = DType::f32);
+
+/// One everywhere.
+Tensor ones(const Shape& shape, DType dtype = DType::f32,
+    std::source_location place = std::source_location::current());
+
+/// One everywhere, with the shape of `x` and its element type unless `dtype` is given.
+Tensor ones_like(const Operand& x, Maybe<DType> dtype = {});
 
 /// The product of every element of `x1` with every element of `x2`, both read in row-major order.
 Tensor outer(const Operand& x1, const Operand& x2);
@@ -401,6 +582,10 @@ Tensor pad(const Operand& x, const Ints& pad_width, std::string_view mode = "con
 /// As `pad`, with the value of the new elements as a 0-d tensor.
 Tensor pad_with(const Operand& x, const Operand& value, const Ints& pad_width,
     std::string_view mode = "constant");
+
+/// The elements along `axis` reordered so that number `kth` stands where sorting puts it, smaller
+/// or equal ones before it and larger or equal ones after it. Here the whole axis is sorted.
+Tensor partition(const Operand& x, int64_t kth, Axis axis = -1);
 
 /// The axes in another order: axis k of the result is axis `axes[k]` of `x`. Without `axes` the
 /// order is reversed.
@@ -417,6 +602,17 @@ Tensor pow(const Operand& x1, const Operand& x2);
 /// Product over `axis`, over all axes when it is left out. The product of no elements is 1. Element
 /// types are those of `sum`. Integer products wrap.
 Tensor prod(const Operand& x, const Maybe<Axes>& axis = {}, Maybe<DType> dtype = {},
+    bool keepdims = false);
+
+/// `x` with the elements that `take_along_axis` reads replaced by `values`, or combined with them
+/// by `mode`. Negative indices count from the end.
+Tensor put_along_axis(const Operand& x, const Operand& indices, const Operand& values,
+    Axis axis = -1, std::string_view mode = "set");
+
+/// The element below which a share `q` of the elements over `axis` lies, interpolated linearly
+/// between neighbours. The axes of `q` come first in the result; `q` is clamped to [0, 1]. NaN if
+/// any element is NaN; no elements are an error.
+Tensor quantile(const Operand& x, const Operand& q, const Maybe<Axes>& axis = {},
     bool keepdims = false);
 
 /// Degrees as radians: `x * pi / 180`.
@@ -445,9 +641,20 @@ Tensor repeat(const Operand& x, int64_t repeats, Maybe<Axis> axis = {});
 /// left.
 Tensor reshape(const Operand& x, const Shape& shape);
 
+/// `x / sqrt(mean(x * x) + eps) * weight` over the last axis, whose size `weight` has. float16 and
+/// bfloat16 are computed in float32 and rounded once.
+Tensor rms_norm(const Operand& x, const Operand& weight = nullptr, double eps = 1e-05);
+
 /// Shifts elements along `axis` by `shift` places; those that leave at the end come back at the
 /// start. Without `axis` the tensor is rolled as if flattened.
 Tensor roll(const Operand& x, const Ints& shift, const Maybe<Axes>& axis = {});
+
+/// Rotary positions: turns pairs of the first `dims` features (last axis) at position p (last axis
+/// but one) by `(p + offset) * scale * base ** (-2 i / dims)` for pair i. A pair is features i and
+/// i + dims / 2, or 2 i and 2 i + 1 when `traditional`. The other features stay. float16 and
+/// bfloat16 are computed in float32 and rounded once.
+Tensor rope(const Operand& x, int64_t dims, double base = 10000.0, bool traditional = false,
+    double scale = 1.0, int64_t offset = 0);
 
 /// The nearest whole number, or the nearest number with `decimals` decimals; halves go to the even
 /// neighbour. Integers stay as they are; of complex numbers both parts are rounded.
@@ -455,6 +662,37 @@ Tensor round(const Operand& x, int64_t decimals = 0);
 
 /// `1 / sqrt(x)`. Zero gives infinity, negative numbers give NaN.
 Tensor rsqrt(const Operand& x);
+
+/// `softmax(scale * q @ k.T + mask) @ v` for `q` of shape [batch, heads, queries, depth] and `k`,
+/// `v` of shape [batch, key heads, keys, depth]. Each key head serves heads / key heads query
+/// heads. `scale` defaults to 1 / sqrt(depth). `mask` broadcasts to [batch, heads, queries, keys]:
+/// bool keeps where true, floats are added. With `is_causal` the last query sees every key and each
+/// one before it a key less. A query that sees no key gives 0. float16 and bfloat16 are computed in
+/// float32 and rounded once.
+Tensor scaled_dot_product_attention(const Operand& q, const Operand& k, const Operand& v,
+    const Operand& mask = nullptr, Maybe<double> scale = {}, bool is_causal = false);
+
+/// `x` with the elements at `indices` replaced by `updates`, or combined with them: `mode` is set,
+/// add, mul, max or min. Indices and axes are those of `gather`, whose result shape `updates`
+/// broadcast to. Elements are taken in row-major order of `updates`, so the last one written stays.
+/// Indices out of bounds are clamped.
+Tensor scatter(const Operand& x, const Operand& updates, const Tensors& indices, const Axes& axes,
+    std::string_view mode = "set");
+
+/// `x` with `updates` added at `indices`, as `scatter` does it. Negative indices count from the
+/// end.
+Tensor scatter_add(const Operand& x, const Operand& updates, const Tensors& indices,
+    const Axes& axes);
+
+/// Where each element of `x2` belongs in the ascending `x1`, as int64: before equal elements, or
+/// after them when `side` is "right". With `sorter`, the order is that of `x1[sorter]`. NaN is
+/// larger than every number.
+Tensor searchsorted(const Operand& x1, const Operand& x2, const Operand& sorter = nullptr,
+    std::string_view side = "left");
+
+/// Row s is the sum of the rows of `x` whose segment in `segment_ids` is s; 0 when there is none.
+/// Segments out of bounds are clamped.
+Tensor segment_sum(const Operand& x, const Operand& segment_ids, int64_t num_segments);
 
 /// `scale * elu(x, alpha)` with the constants that keep mean 0 and variance 1 through layers.
 Tensor selu(const Operand& x);
@@ -484,11 +722,25 @@ Tensor sinh(const Operand& x);
 Tensor slice(const Operand& x, const Ints& start, const Ints& stop, const Maybe<Ints>& step = {},
     const Maybe<Axes>& axis = {});
 
+/// `x` with the elements that `slice` takes replaced by `update`, which broadcasts to them.
+Tensor slice_update(const Operand& x, const Operand& update, const Ints& start, const Ints& stop,
+    const Maybe<Ints>& step = {}, const Maybe<Axes>& axis = {});
+
+/// `exp(x)` scaled to sum to one along `axis`, the last one when it is left out. Where every
+/// element is -inf, or one is inf or NaN, the result is NaN. float16 and bfloat16 are computed in
+/// float32; integers become float32.
+Tensor softmax(const Operand& x, const Maybe<Axes>& axis = {});
+
 /// `log(1 + exp(x))` without overflow.
 Tensor softplus(const Operand& x);
 
 /// `x / (1 + abs(x))`, between -1 and 1.
 Tensor softsign(const Operand& x);
+
+/// The elements in ascending order along `axis`, or in `descending` order. Equal elements, 0 and -0
+/// among them, keep their order. NaN comes last in both directions. Complex numbers compare by real
+/// part, then by imaginary part.
+Tensor sort(const Operand& x, Axis axis = -1, bool descending = false, bool stable = true);
 
 /// Pieces along `axis`: `sections` of equal size, or cut before each of `indices`. An axis that
 /// does not divide into equal sections is an error.
@@ -502,9 +754,16 @@ Tensor sqrt(const Operand& x);
 /// `x * x`. Integers wrap around; booleans are refused.
 Tensor square(const Operand& x);
 
+/// Removes the axes in `axis`, which must have extent 1; all such axes when it is left out.
+Tensor squeeze(const Operand& x, const Maybe<Axes>& axis = {});
+
 /// Joins tensors of one shape along a new axis at `axis`.
 Tensor stack(const Tensors& arrays, Axis axis = 0,
     std::source_location place = std::source_location::current());
+
+/// Standard deviation over `axis`: the square root of `var`.
+Tensor std(const Operand& x, const Maybe<Axes>& axis = {}, double correction = 0.0,
+    bool keepdims = false);
 
 /// `x` itself, as a constant to differentiation.
 Tensor stop_gradient(const Operand& x);
@@ -517,6 +776,17 @@ Tensor subtract(const Operand& x1, const Operand& x2);
 /// and bfloat16 are accumulated in float32 and rounded once. Integer sums wrap.
 Tensor sum(const Operand& x, const Maybe<Axes>& axis = {}, Maybe<DType> dtype = {},
     bool keepdims = false);
+
+/// Exchanges two axes.
+Tensor swapaxes(const Operand& x, Axis axis1, Axis axis2);
+
+/// Elements at `indices` along `axis`; of the flattened tensor when it is left out. Negative
+/// indices count from the end, those out of bounds are clamped.
+Tensor take(const Operand& x, const Operand& indices, Maybe<Axis> axis = {});
+
+/// For each line along `axis` the elements at the matching line of `indices`; the other axes
+/// broadcast. Negative indices count from the end, those out of bounds are clamped.
+Tensor take_along_axis(const Operand& x, const Operand& indices, Axis axis = -1);
 
 /// The tangent of an angle in radians. Infinities give NaN.
 Tensor tan(const Operand& x);
@@ -534,11 +804,68 @@ Tensor tensordot(const Operand& x1, const Operand& x2, const Maybe<Ints>& axes =
 /// from the end.
 Tensor tile(const Operand& x, const Ints& repetitions);
 
+struct TopKResult {
+  Tensor values, indices;
+};
+/// The `k` largest elements along `axis`, the largest first, and their positions as int64. Equal
+/// elements come in order of position; NaN counts as smallest.
+TopKResult top_k(const Operand& x, int64_t k, Axis axis = -1);
+
+/// Sum of the diagonal `offset` of the matrices in `axis1` and `axis2`. Element types are those of
+/// `sum`.
+Tensor trace(const Operand& x, int64_t offset = 0, Axis axis1 = 0, Axis axis2 = 1,
+    Maybe<DType> dtype = {});
+
+/// One on and below the diagonal `k` of a matrix with `n` rows and `m` columns, zero above.
+Tensor tri(int64_t n, Maybe<int64_t> m = {}, int64_t k = 0, DType dtype = DType::f32,
+    std::source_location place = std::source_location::current());
+
+/// `x` with zeros above the diagonal `k` of its last two axes.
+Tensor tril(const Operand& x, int64_t k = 0);
+
+/// `x` with zeros below the diagonal `k` of its last two axes.
+Tensor triu(const Operand& x, int64_t k = 0);
+
 /// `x` without its fraction. Integers stay as they are.
 Tensor trunc(const Operand& x);
 
+/// Parts `axis` into axes of `shape`, where one extent may be -1.
+Tensor unflatten(const Operand& x, Axis axis, const Shape& shape);
+
+struct UniqueAllResult {
+  Tensor values, indices, inverse_indices, counts;
+};
+/// The distinct elements in ascending order, the row-major position of the first of each, for each
+/// element the number of its value (in the shape of `x`), and how often each value occurs. NaN
+/// differs from NaN. Sizes depend on the values, so they are computed now.
+UniqueAllResult unique_all(const Operand& x);
+
+struct UniqueCountsResult {
+  Tensor values, counts;
+};
+/// The distinct elements in ascending order and how often each occurs. NaN differs from NaN. Sizes
+/// depend on the values, so they are computed now.
+UniqueCountsResult unique_counts(const Operand& x);
+
+struct UniqueInverseResult {
+  Tensor values, inverse_indices;
+};
+/// The distinct elements in ascending order and, in the shape of `x`, for each element the number
+/// of its value: `take(values, inverse_indices)` is `x`. NaN differs from NaN. Sizes depend on the
+/// values, so they are computed now.
+UniqueInverseResult unique_inverse(const Operand& x);
+
+/// The distinct elements in ascending order. NaN differs from NaN. The size depends on the values,
+/// so they are computed now.
+Tensor unique_values(const Operand& x);
+
 /// The slices along `axis`, without it.
 Tensors unstack(const Operand& x, Axis axis = 0);
+
+/// Variance over `axis`: the sum of squared distances from the mean, divided by the number of
+/// elements less `correction`. NaN when nothing is left to divide by.
+Tensor var(const Operand& x, const Maybe<Axes>& axis = {}, double correction = 0.0,
+    bool keepdims = false);
 
 /// Sums the products of `conj(x1)` and `x2` along `axis`; the other axes broadcast.
 Tensor vecdot(const Operand& x1, const Operand& x2, Axis axis = -1);
@@ -546,5 +873,12 @@ Tensor vecdot(const Operand& x1, const Operand& x2, Axis axis = -1);
 /// `x1` where `condition` holds, `x2` elsewhere. The other one is not looked at: its NaN does not
 /// spread.
 Tensor where(const Operand& condition, const Operand& x1, const Operand& x2);
+
+/// Zero everywhere.
+Tensor zeros(const Shape& shape, DType dtype = DType::f32,
+    std::source_location place = std::source_location::current());
+
+/// Zero everywhere, with the shape of `x` and its element type unless `dtype` is given.
+Tensor zeros_like(const Operand& x, Maybe<DType> dtype = {});
 
 }  // namespace tn

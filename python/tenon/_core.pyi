@@ -68,6 +68,24 @@ class _divmod_result(NamedTuple):
     quotient: Tensor
     remainder: Tensor
 
+class _top_k_result(NamedTuple):
+    values: Tensor
+    indices: Tensor
+
+class _unique_all_result(NamedTuple):
+    values: Tensor
+    indices: Tensor
+    inverse_indices: Tensor
+    counts: Tensor
+
+class _unique_counts_result(NamedTuple):
+    values: Tensor
+    counts: Tensor
+
+class _unique_inverse_result(NamedTuple):
+    values: Tensor
+    inverse_indices: Tensor
+
 class _At:
     def __getitem__(self, index: Any) -> _AtIndex: ...
 
@@ -138,9 +156,13 @@ class Tensor:
     def any(self, axis: int | Sequence[int] | None = None, keepdims: _bool = False) -> Tensor: ...
     def argmax(self, axis: int | None = None, keepdims: _bool = False) -> Tensor: ...
     def argmin(self, axis: int | None = None, keepdims: _bool = False) -> Tensor: ...
+    def argpartition(self, kth: int, axis: int = -1) -> Tensor: ...
     def argreduce(self, axis: int, mode: Literal["max", "min"] = "max") -> Tensor: ...
+    def argsort(self, axis: int = -1, descending: _bool = False, stable: _bool = True) -> Tensor: ...
+    def argwhere(self) -> Tensor: ...
     def array_equal(self, x2: ArrayLike, equal_nan: _bool = False) -> Tensor: ...
     def array_split(self, sections: int | None = None, indices: int | Sequence[int] | None = None, axis: int = 0) -> list[Tensor]: ...
+    def as_strided(self, shape: int | Sequence[int] | None = None, strides: int | Sequence[int] | None = None, offset: int = 0) -> Tensor: ...
     def asin(self) -> Tensor: ...
     arcsin = asin
     def asinh(self) -> Tensor: ...
@@ -153,6 +175,10 @@ class Tensor:
     arctan2 = atan2
     def atanh(self) -> Tensor: ...
     arctanh = atanh
+    def atleast_1d(self) -> Tensor: ...
+    def atleast_2d(self) -> Tensor: ...
+    def atleast_3d(self) -> Tensor: ...
+    def batch_norm(self, mean: ArrayLike, var: ArrayLike, weight: ArrayLike | None = None, bias: ArrayLike | None = None, eps: float = 1e-05, axis: int = -1) -> Tensor: ...
     def bitcast(self, dtype: DTypeLike) -> Tensor: ...
     def __and__(self, other: Any) -> Tensor: ...
     def __rand__(self, other: Any) -> Tensor: ...
@@ -188,6 +214,7 @@ class Tensor:
     def cos(self) -> Tensor: ...
     def cosh(self) -> Tensor: ...
     def count_nonzero(self, axis: int | Sequence[int] | None = None, keepdims: _bool = False) -> Tensor: ...
+    def cross_entropy(self, targets: ArrayLike, reduction: Literal["none", "mean", "sum"] = "mean", label_smoothing: float = 0.0, axis: int = -1) -> Tensor: ...
     def cummax(self, axis: int | None = None) -> Tensor: ...
     def cummin(self, axis: int | None = None) -> Tensor: ...
     def cumulative(self, axis: int, mode: Literal["sum", "prod", "max", "min"] = "sum", reverse: _bool = False, exclusive: _bool = False) -> Tensor: ...
@@ -197,6 +224,8 @@ class Tensor:
     cumsum = cumulative_sum
     def degrees(self) -> Tensor: ...
     rad2deg = degrees
+    def diag(self, k: int = 0) -> Tensor: ...
+    def diagonal(self, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Tensor: ...
     def diff(self, prepend: ArrayLike | None = None, append: ArrayLike | None = None, axis: int = -1, n: int = 1) -> Tensor: ...
     def __truediv__(self, other: Any) -> Tensor: ...
     def __rtruediv__(self, other: Any) -> Tensor: ...
@@ -205,7 +234,11 @@ class Tensor:
     div = divide
     def divmod(self, x2: ArrayLike) -> _divmod_result: ...
     def dot(self, x2: ArrayLike, lhs_contract: int | Sequence[int], rhs_contract: int | Sequence[int], lhs_batch: int | Sequence[int] = (), rhs_batch: int | Sequence[int] = ()) -> Tensor: ...
+    def dynamic_slice(self, starts: Sequence[ArrayLike], sizes: int | Sequence[int]) -> Tensor: ...
+    def dynamic_update_slice(self, update: ArrayLike, starts: Sequence[ArrayLike]) -> Tensor: ...
     def elu(self, alpha: float = 1.0) -> Tensor: ...
+    def embedding(self, indices: ArrayLike) -> Tensor: ...
+    def empty_like(self, dtype: DTypeLike | None = None) -> Tensor: ...
     def __eq__(self, other: Any) -> Tensor: ...  # type: ignore[override]
     def equal(self, x2: ArrayLike) -> Tensor: ...
     eq = equal
@@ -214,13 +247,20 @@ class Tensor:
     def erfinv(self) -> Tensor: ...
     def exp(self) -> Tensor: ...
     def exp2(self) -> Tensor: ...
+    def expand(self, shape: int | Sequence[int]) -> Tensor: ...
+    def expand_dims(self, axis: int | Sequence[int] | None = None) -> Tensor: ...
+    unsqueeze = expand_dims
     def expm1(self) -> Tensor: ...
+    def flatten(self, start_axis: int = 0, end_axis: int = -1) -> Tensor: ...
+    ravel = flatten
     def flip(self, axis: int | Sequence[int] | None = None) -> Tensor: ...
     def floor(self) -> Tensor: ...
     def __floordiv__(self, other: Any) -> Tensor: ...
     def __rfloordiv__(self, other: Any) -> Tensor: ...
     def floor_divide(self, x2: ArrayLike) -> Tensor: ...
     def fmod(self, x2: ArrayLike) -> Tensor: ...
+    def full_like(self, fill_value: ArrayLike, dtype: DTypeLike | None = None) -> Tensor: ...
+    def gather(self, indices: Sequence[ArrayLike], axes: int | Sequence[int]) -> Tensor: ...
     def gather_mm(self, x2: ArrayLike, lhs_indices: ArrayLike | None = None, rhs_indices: ArrayLike | None = None) -> Tensor: ...
     def gelu(self) -> Tensor: ...
     def gelu_tanh(self) -> Tensor: ...
@@ -231,18 +271,22 @@ class Tensor:
     def __ge__(self, other: Any) -> Tensor: ...
     def greater_equal(self, x2: ArrayLike) -> Tensor: ...
     ge = greater_equal
+    def group_norm(self, weight: ArrayLike | None = None, bias: ArrayLike | None = None, *, num_groups: int, eps: float = 1e-05, axis: int = -1) -> Tensor: ...
     def hard_tanh(self, min_val: float = -1.0, max_val: float = 1.0) -> Tensor: ...
     hardtanh = hard_tanh
     def hardswish(self) -> Tensor: ...
     def hypot(self, x2: ArrayLike) -> Tensor: ...
     def inner(self, x2: ArrayLike) -> Tensor: ...
+    def interpolate(self, size: int | Sequence[int] | None = None, scale_factor: float | None = None, mode: Literal["nearest", "linear", "cubic"] = "nearest", align_corners: _bool = False) -> Tensor: ...
     def isclose(self, x2: ArrayLike, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: _bool = False) -> Tensor: ...
     def isfinite(self) -> Tensor: ...
+    def isin(self, x2: ArrayLike, invert: _bool = False) -> Tensor: ...
     def isinf(self) -> Tensor: ...
     def isnan(self) -> Tensor: ...
     def isneginf(self) -> Tensor: ...
     def isposinf(self) -> Tensor: ...
     def kron(self, x2: ArrayLike) -> Tensor: ...
+    def layer_norm(self, weight: ArrayLike | None = None, bias: ArrayLike | None = None, eps: float = 1e-05, normalized_axes: int = 1) -> Tensor: ...
     def leaky_relu(self, negative_slope: float = 0.01) -> Tensor: ...
     def __lt__(self, other: Any) -> Tensor: ...
     def less(self, x2: ArrayLike) -> Tensor: ...
@@ -257,24 +301,30 @@ class Tensor:
     def log1p(self) -> Tensor: ...
     def log2(self) -> Tensor: ...
     def log_sigmoid(self) -> Tensor: ...
+    def log_softmax(self, axis: int | Sequence[int] | None = None) -> Tensor: ...
     def logaddexp(self, x2: ArrayLike) -> Tensor: ...
     def logcumsumexp(self, axis: int | None = None) -> Tensor: ...
     def logical_and(self, x2: ArrayLike) -> Tensor: ...
     def logical_not(self) -> Tensor: ...
     def logical_or(self, x2: ArrayLike) -> Tensor: ...
     def logical_xor(self, x2: ArrayLike) -> Tensor: ...
+    def logsumexp(self, axis: int | Sequence[int] | None = None, keepdims: _bool = False) -> Tensor: ...
     def make_complex(self, im: ArrayLike) -> Tensor: ...
     complex = make_complex
     def __matmul__(self, other: Any) -> Tensor: ...
     def __rmatmul__(self, other: Any) -> Tensor: ...
     def matmul(self, x2: ArrayLike) -> Tensor: ...
+    def matrix_transpose(self) -> Tensor: ...
     def max(self, axis: int | Sequence[int] | None = None, keepdims: _bool = False) -> Tensor: ...
     amax = max
     def maximum(self, x2: ArrayLike) -> Tensor: ...
+    def mean(self, axis: int | Sequence[int] | None = None, keepdims: _bool = False) -> Tensor: ...
+    def median(self, axis: int | Sequence[int] | None = None, keepdims: _bool = False) -> Tensor: ...
     def min(self, axis: int | Sequence[int] | None = None, keepdims: _bool = False) -> Tensor: ...
     amin = min
     def minimum(self, x2: ArrayLike) -> Tensor: ...
     def mish(self) -> Tensor: ...
+    def moveaxis(self, source: int | Sequence[int], destination: int | Sequence[int]) -> Tensor: ...
     def __mul__(self, other: Any) -> Tensor: ...
     def __rmul__(self, other: Any) -> Tensor: ...
     def multiply(self, x2: ArrayLike) -> Tensor: ...
@@ -284,12 +334,16 @@ class Tensor:
     def negative(self) -> Tensor: ...
     neg = negative
     def nextafter(self, x2: ArrayLike) -> Tensor: ...
+    def nonzero(self) -> list[Tensor]: ...
     def __ne__(self, other: Any) -> Tensor: ...  # type: ignore[override]
     def not_equal(self, x2: ArrayLike) -> Tensor: ...
     ne = not_equal
+    def one_hot(self, num_classes: int, dtype: DTypeLike = "float32") -> Tensor: ...
+    def ones_like(self, dtype: DTypeLike | None = None) -> Tensor: ...
     def outer(self, x2: ArrayLike) -> Tensor: ...
     def pad(self, pad_width: int | Sequence[int], mode: Literal["constant", "edge", "reflect", "wrap"] = "constant", constant_values: complex = 0) -> Tensor: ...
     def pad_with(self, value: ArrayLike, pad_width: int | Sequence[int], mode: Literal["constant", "edge", "reflect", "wrap"] = "constant") -> Tensor: ...
+    def partition(self, kth: int, axis: int = -1) -> Tensor: ...
     def permute_dims(self, axes: Sequence[int] | None = None) -> Tensor: ...
     transpose = permute_dims
     permute = permute_dims
@@ -300,6 +354,8 @@ class Tensor:
     def pow(self, x2: ArrayLike) -> Tensor: ...
     power = pow
     def prod(self, axis: int | Sequence[int] | None = None, dtype: DTypeLike | None = None, keepdims: _bool = False) -> Tensor: ...
+    def put_along_axis(self, indices: ArrayLike, values: ArrayLike, axis: int = -1, mode: Literal["set", "add", "mul", "max", "min"] = "set") -> Tensor: ...
+    def quantile(self, q: ArrayLike, axis: int | Sequence[int] | None = None, keepdims: _bool = False) -> Tensor: ...
     def radians(self) -> Tensor: ...
     deg2rad = radians
     def reciprocal(self) -> Tensor: ...
@@ -312,10 +368,17 @@ class Tensor:
     def repeat(self, repeats: int, axis: int | None = None) -> Tensor: ...
     def reshape(self, shape: int | Sequence[int]) -> Tensor: ...
     view = reshape
+    def rms_norm(self, weight: ArrayLike | None = None, eps: float = 1e-05) -> Tensor: ...
     def roll(self, shift: int | Sequence[int], axis: int | Sequence[int] | None = None) -> Tensor: ...
+    def rope(self, dims: int, base: float = 10000.0, traditional: _bool = False, scale: float = 1.0, offset: int = 0) -> Tensor: ...
     def round(self, decimals: int = 0) -> Tensor: ...
     rint = round
     def rsqrt(self) -> Tensor: ...
+    def scaled_dot_product_attention(self, k: ArrayLike, v: ArrayLike, mask: ArrayLike | None = None, scale: float | None = None, is_causal: _bool = False) -> Tensor: ...
+    def scatter(self, updates: ArrayLike, indices: Sequence[ArrayLike], axes: int | Sequence[int], mode: Literal["set", "add", "mul", "max", "min"] = "set") -> Tensor: ...
+    def scatter_add(self, updates: ArrayLike, indices: Sequence[ArrayLike], axes: int | Sequence[int]) -> Tensor: ...
+    def searchsorted(self, x2: ArrayLike, sorter: ArrayLike | None = None, side: Literal["left", "right"] = "left") -> Tensor: ...
+    def segment_sum(self, segment_ids: ArrayLike, num_segments: int) -> Tensor: ...
     def selu(self) -> Tensor: ...
     def sigmoid(self) -> Tensor: ...
     def sign(self) -> Tensor: ...
@@ -325,11 +388,16 @@ class Tensor:
     def sin(self) -> Tensor: ...
     def sinh(self) -> Tensor: ...
     def slice(self, start: int | Sequence[int], stop: int | Sequence[int], step: int | Sequence[int] | None = None, axis: int | Sequence[int] | None = None) -> Tensor: ...
+    def slice_update(self, update: ArrayLike, start: int | Sequence[int], stop: int | Sequence[int], step: int | Sequence[int] | None = None, axis: int | Sequence[int] | None = None) -> Tensor: ...
+    def softmax(self, axis: int | Sequence[int] | None = None) -> Tensor: ...
     def softplus(self) -> Tensor: ...
     def softsign(self) -> Tensor: ...
+    def sort(self, axis: int = -1, descending: _bool = False, stable: _bool = True) -> Tensor: ...
     def split(self, sections: int | None = None, indices: int | Sequence[int] | None = None, axis: int = 0) -> list[Tensor]: ...
     def sqrt(self) -> Tensor: ...
     def square(self) -> Tensor: ...
+    def squeeze(self, axis: int | Sequence[int] | None = None) -> Tensor: ...
+    def std(self, axis: int | Sequence[int] | None = None, correction: float = 0.0, keepdims: _bool = False) -> Tensor: ...
     def stop_gradient(self) -> Tensor: ...
     detach = stop_gradient
     def __sub__(self, other: Any) -> Tensor: ...
@@ -337,14 +405,29 @@ class Tensor:
     def subtract(self, x2: ArrayLike) -> Tensor: ...
     sub = subtract
     def sum(self, axis: int | Sequence[int] | None = None, dtype: DTypeLike | None = None, keepdims: _bool = False) -> Tensor: ...
+    def swapaxes(self, axis1: int, axis2: int) -> Tensor: ...
+    def take(self, indices: ArrayLike, axis: int | None = None) -> Tensor: ...
+    def take_along_axis(self, indices: ArrayLike, axis: int = -1) -> Tensor: ...
     def tan(self) -> Tensor: ...
     def tanh(self) -> Tensor: ...
     def tensordot(self, x2: ArrayLike, axes: int | Sequence[int] | None = None, x2_axes: int | Sequence[int] | None = None) -> Tensor: ...
     def tile(self, repetitions: int | Sequence[int]) -> Tensor: ...
+    def top_k(self, k: int, axis: int = -1) -> _top_k_result: ...
+    topk = top_k
+    def trace(self, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: DTypeLike | None = None) -> Tensor: ...
+    def tril(self, k: int = 0) -> Tensor: ...
+    def triu(self, k: int = 0) -> Tensor: ...
     def trunc(self) -> Tensor: ...
+    def unflatten(self, axis: int, shape: int | Sequence[int]) -> Tensor: ...
+    def unique_all(self) -> _unique_all_result: ...
+    def unique_counts(self) -> _unique_counts_result: ...
+    def unique_inverse(self) -> _unique_inverse_result: ...
+    def unique_values(self) -> Tensor: ...
     def unstack(self, axis: int = 0) -> list[Tensor]: ...
+    def var(self, axis: int | Sequence[int] | None = None, correction: float = 0.0, keepdims: _bool = False) -> Tensor: ...
     def vecdot(self, x2: ArrayLike, axis: int = -1) -> Tensor: ...
     def where(self, x1: ArrayLike, x2: ArrayLike) -> Tensor: ...
+    def zeros_like(self, dtype: DTypeLike | None = None) -> Tensor: ...
 
 def abs(x: ArrayLike) -> Tensor:
     """The absolute value; of complex numbers the real magnitude."""
@@ -365,16 +448,26 @@ def allclose(x1: ArrayLike, x2: ArrayLike, rtol: float = 1e-05, atol: float = 1e
     """Whether all elements are close, as `isclose` says; true when there are none."""
 def any(x: ArrayLike, axis: int | Sequence[int] | None = None, keepdims: _bool = False) -> Tensor:
     """Whether some element over `axis` is true, that is, not 0."""
+def arange(start: complex, stop: complex | None = None, step: complex = 1, dtype: DTypeLike | None = None) -> Tensor:
+    """`start`, `start + step` and so on, up to but without `stop`; with one number, from 0 to it."""
 def argmax(x: ArrayLike, axis: int | None = None, keepdims: _bool = False) -> Tensor:
     """Index of the largest element along `axis`, in row-major order of all elements when it is left out; the first of equal ones, the first NaN if there is one."""
 def argmin(x: ArrayLike, axis: int | None = None, keepdims: _bool = False) -> Tensor:
     """Index of the smallest element along `axis`, in row-major order of all elements when it is left out; the first of equal ones, the first NaN if there is one."""
+def argpartition(x: ArrayLike, kth: int, axis: int = -1) -> Tensor:
+    """The positions, as int64, that `partition` along `axis`."""
 def argreduce(x: ArrayLike, axis: int, mode: Literal["max", "min"] = "max") -> Tensor:
     """Index of the first largest or smallest element along `axis`, as int64."""
+def argsort(x: ArrayLike, axis: int = -1, descending: _bool = False, stable: _bool = True) -> Tensor:
+    """The positions, as int64, that sort `x` along `axis`: `take_along_axis(x, argsort(x), axis)` is `sort(x)`."""
+def argwhere(x: ArrayLike) -> Tensor:
+    """The positions of the elements that are not 0, in row-major order: one row per element, one column per axis, as int64."""
 def array_equal(x1: ArrayLike, x2: ArrayLike, equal_nan: _bool = False) -> Tensor:
     """Whether the operands have the same shape and equal elements; with `equal_nan`, NaN equals NaN."""
 def array_split(x: ArrayLike, sections: int | None = None, indices: int | Sequence[int] | None = None, axis: int = 0) -> list[Tensor]:
     """Pieces along `axis`: `sections` of nearly equal size, the first ones longer by one where the axis does not divide, or cut before each of `indices`."""
+def as_strided(x: ArrayLike, shape: int | Sequence[int] | None = None, strides: int | Sequence[int] | None = None, offset: int = 0) -> Tensor:
+    """Element (i, j, …) is number `offset + i*strides[0] + j*strides[1] + …` of `x` in row-major order."""
 def asin(x: ArrayLike) -> Tensor:
     """The angle in [-pi/2, pi/2] whose sine is `x`."""
 arcsin = asin
@@ -393,6 +486,14 @@ arctan2 = atan2
 def atanh(x: ArrayLike) -> Tensor:
     """The number whose hyperbolic tangent is `x`."""
 arctanh = atanh
+def atleast_1d(x: ArrayLike) -> Tensor:
+    """A 0-d tensor as 1-d; others stay."""
+def atleast_2d(x: ArrayLike) -> Tensor:
+    """A tensor of fewer than two axes with axes of extent 1 in front; others stay."""
+def atleast_3d(x: ArrayLike) -> Tensor:
+    """A tensor with three axes at least: [] becomes [1,1,1], [n] becomes [1,n,1], [m,n] becomes [m,n,1]; others stay."""
+def batch_norm(x: ArrayLike, mean: ArrayLike, var: ArrayLike, weight: ArrayLike | None = None, bias: ArrayLike | None = None, eps: float = 1e-05, axis: int = -1) -> Tensor:
+    """`(x - mean) / sqrt(var + eps) * weight + bias` with one value of each per index of `axis`, the channels."""
 def bitcast(x: ArrayLike, dtype: DTypeLike) -> Tensor:
     """The bits of every element read as another type of the same size: `float32` 1.0 as `uint32` is 0x3f800000."""
 def bitwise_and(x1: ArrayLike, x2: ArrayLike) -> Tensor:
@@ -411,6 +512,8 @@ def bitwise_right_shift(x1: ArrayLike, x2: ArrayLike) -> Tensor:
 right_shift = bitwise_right_shift
 def bitwise_xor(x1: ArrayLike, x2: ArrayLike) -> Tensor:
     """The bits set in exactly one operand."""
+def broadcast_arrays(arrays: Sequence[ArrayLike]) -> list[Tensor]:
+    """Broadcasts tensors against each other."""
 def broadcast_to(x: ArrayLike, shape: int | Sequence[int]) -> Tensor:
     """Repeats axes of extent 1, and new axes in front, to reach `shape`."""
 def cbrt(x: ArrayLike) -> Tensor:
@@ -439,6 +542,8 @@ def cosh(x: ArrayLike) -> Tensor:
     """The hyperbolic cosine."""
 def count_nonzero(x: ArrayLike, axis: int | Sequence[int] | None = None, keepdims: _bool = False) -> Tensor:
     """Number of elements over `axis` that are not 0, as int64."""
+def cross_entropy(logits: ArrayLike, targets: ArrayLike, reduction: Literal["none", "mean", "sum"] = "mean", label_smoothing: float = 0.0, axis: int = -1) -> Tensor:
+    """Minus the log of the probability that `softmax(logits)` along `axis` gives the targets: classes (integers, the shape of `logits` without `axis`) or probabilities (the shape of `logits`)."""
 def cummax(x: ArrayLike, axis: int | None = None) -> Tensor:
     """Largest element up to each one along `axis`; of the flattened tensor when it is left out."""
 def cummin(x: ArrayLike, axis: int | None = None) -> Tensor:
@@ -454,6 +559,10 @@ cumsum = cumulative_sum
 def degrees(x: ArrayLike) -> Tensor:
     """Radians as degrees: `x * 180 / pi`."""
 rad2deg = degrees
+def diag(x: ArrayLike, k: int = 0) -> Tensor:
+    """The matrix with a 1-d tensor as its diagonal number `k` and 0 elsewhere, or diagonal number `k` of a matrix."""
+def diagonal(x: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Tensor:
+    """The diagonal of the matrices in `axis1` and `axis2`, as the last axis; `offset` places to the right of the main one, to the left when negative."""
 def diff(x: ArrayLike, prepend: ArrayLike | None = None, append: ArrayLike | None = None, axis: int = -1, n: int = 1) -> Tensor:
     """Differences of neighbours along `axis`, taken `n` times, after joining `prepend` and `append` to it."""
 def divide(x1: ArrayLike, x2: ArrayLike) -> Tensor:
@@ -464,10 +573,20 @@ def divmod(x1: ArrayLike, x2: ArrayLike) -> _divmod_result:
     """Floor division and its remainder: `(floor_divide(x1, x2), remainder(x1, x2))`."""
 def dot(x1: ArrayLike, x2: ArrayLike, lhs_contract: int | Sequence[int], rhs_contract: int | Sequence[int], lhs_batch: int | Sequence[int] = (), rhs_batch: int | Sequence[int] = ()) -> Tensor:
     """Sums products over paired axes of both operands."""
+def dynamic_slice(x: ArrayLike, starts: Sequence[ArrayLike], sizes: int | Sequence[int]) -> Tensor:
+    """The block of `sizes` that begins at `starts`, one integer for each axis."""
+def dynamic_update_slice(x: ArrayLike, update: ArrayLike, starts: Sequence[ArrayLike]) -> Tensor:
+    """`x` with the block that begins at `starts` replaced by `update`."""
 def einsum(equation: str, operands: Sequence[ArrayLike]) -> Tensor:
     """Sums products of the operands over the labels that are not in the result: "ij,jk->ik"."""
 def elu(x: ArrayLike, alpha: float = 1.0) -> Tensor:
     """`x`, or `alpha * (exp(x) - 1)` where it is negative."""
+def embedding(weight: ArrayLike, indices: ArrayLike) -> Tensor:
+    """The rows of `weight` at `indices`, which are integers of any shape."""
+def empty(shape: int | Sequence[int], dtype: DTypeLike = "float32") -> Tensor:
+    """A tensor whose values do not matter; they are zero."""
+def empty_like(x: ArrayLike, dtype: DTypeLike | None = None) -> Tensor:
+    """A tensor like `x` whose values do not matter; they are zero."""
 def equal(x1: ArrayLike, x2: ArrayLike) -> Tensor:
     """Whether the operands are equal."""
 eq = equal
@@ -481,8 +600,18 @@ def exp(x: ArrayLike) -> Tensor:
     """e to the power `x`."""
 def exp2(x: ArrayLike) -> Tensor:
     """2 to the power `x`."""
+def expand(x: ArrayLike, shape: int | Sequence[int]) -> Tensor:
+    """As `broadcast_to`, where -1 keeps the extent."""
+def expand_dims(x: ArrayLike, axis: int | Sequence[int] | None = None) -> Tensor:
+    """Adds axes of extent 1 at the places `axis` of the result; in front when it is left out."""
+unsqueeze = expand_dims
 def expm1(x: ArrayLike) -> Tensor:
     """`exp(x) - 1`, accurate near zero."""
+def eye(n_rows: int, n_cols: int | None = None, k: int = 0, dtype: DTypeLike = "float32") -> Tensor:
+    """One on the diagonal `k` (0 is the main one, positive ones lie above), zero elsewhere."""
+def flatten(x: ArrayLike, start_axis: int = 0, end_axis: int = -1) -> Tensor:
+    """Merges the axes from `start_axis` to `end_axis`, both included, into one."""
+ravel = flatten
 def flip(x: ArrayLike, axis: int | Sequence[int] | None = None) -> Tensor:
     """Reverses the order of the elements along `axis`, along all axes when it is left out."""
 def floor(x: ArrayLike) -> Tensor:
@@ -491,6 +620,12 @@ def floor_divide(x1: ArrayLike, x2: ArrayLike) -> Tensor:
     """The quotient rounded towards minus infinity."""
 def fmod(x1: ArrayLike, x2: ArrayLike) -> Tensor:
     """What is left of `x1` after division by `x2` rounded towards zero; it has the sign of `x1`."""
+def full(shape: int | Sequence[int], fill_value: complex, dtype: DTypeLike | None = None) -> Tensor:
+    """`fill_value` everywhere."""
+def full_like(x: ArrayLike, fill_value: ArrayLike, dtype: DTypeLike | None = None) -> Tensor:
+    """`fill_value`, a number or a tensor that broadcasts, with the shape of `x` and its element type unless `dtype` is given."""
+def gather(x: ArrayLike, indices: Sequence[ArrayLike], axes: int | Sequence[int]) -> Tensor:
+    """Elements of `x` at `indices`, one integer tensor for each of `axes`, which broadcast together; their axes stand in the place of the first indexed axis, axes not indexed stay."""
 def gather_mm(x1: ArrayLike, x2: ArrayLike, lhs_indices: ArrayLike | None = None, rhs_indices: ArrayLike | None = None) -> Tensor:
     """Products of chosen matrices: `x1[lhs_indices] @ x2[rhs_indices]`, where indices count the matrices of an operand in row-major order of its leading axes."""
 def gelu(x: ArrayLike) -> Tensor:
@@ -504,6 +639,8 @@ gt = greater
 def greater_equal(x1: ArrayLike, x2: ArrayLike) -> Tensor:
     """Whether `x1 >= x2`; false where either is NaN."""
 ge = greater_equal
+def group_norm(x: ArrayLike, weight: ArrayLike | None = None, bias: ArrayLike | None = None, *, num_groups: int, eps: float = 1e-05, axis: int = -1) -> Tensor:
+    """Normalises each index of axis 0 and each of `num_groups` runs of channels over everything else: `(x - mean) / sqrt(var + eps) * weight + bias`, with one weight and bias per index of `axis`, the channels."""
 def hard_tanh(x: ArrayLike, min_val: float = -1.0, max_val: float = 1.0) -> Tensor:
     """`x` limited to [`min_val`, `max_val`]; NaN stays NaN."""
 hardtanh = hard_tanh
@@ -511,14 +648,22 @@ def hardswish(x: ArrayLike) -> Tensor:
     """`x * relu6(x + 3) / 6`."""
 def hypot(x1: ArrayLike, x2: ArrayLike) -> Tensor:
     """`sqrt(x1**2 + x2**2)` without overflow on the way."""
+def identity(n: int, dtype: DTypeLike = "float32") -> Tensor:
+    """The identity matrix with `n` rows."""
 def imag(x: ArrayLike) -> Tensor:
     """The imaginary part; 0 for real numbers."""
 def inner(x1: ArrayLike, x2: ArrayLike) -> Tensor:
     """Sums products over the last axes of both operands; scalars multiply."""
+def interpolate(x: ArrayLike, size: int | Sequence[int] | None = None, scale_factor: float | None = None, mode: Literal["nearest", "linear", "cubic"] = "nearest", align_corners: _bool = False) -> Tensor:
+    """Resizes the spatial axes of `x`, [batch, spatial axes ..., channels], to `size` (one number for all, or one each) or by `scale_factor`."""
+def iota(shape: int | Sequence[int], axis: int = 0, dtype: DTypeLike = "int64") -> Tensor:
+    """The coordinate of every element along `axis`: 0, 1, 2 and so on."""
 def isclose(x1: ArrayLike, x2: ArrayLike, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: _bool = False) -> Tensor:
     """Whether `abs(x1 - x2) <= atol + rtol * abs(x2)`, or both are the same infinity."""
 def isfinite(x: ArrayLike) -> Tensor:
     """Whether the number is neither NaN nor an infinity, in both parts."""
+def isin(x1: ArrayLike, x2: ArrayLike, invert: _bool = False) -> Tensor:
+    """Whether each element of `x1` is among those of `x2`, or is not when `invert` is set."""
 def isinf(x: ArrayLike) -> Tensor:
     """Whether the number is an infinity, or a part of it is."""
 def isnan(x: ArrayLike) -> Tensor:
@@ -529,6 +674,8 @@ def isposinf(x: ArrayLike) -> Tensor:
     """Whether the number is plus infinity."""
 def kron(x1: ArrayLike, x2: ArrayLike) -> Tensor:
     """The Kronecker product: every element of `x1` replaced by its product with `x2`."""
+def layer_norm(x: ArrayLike, weight: ArrayLike | None = None, bias: ArrayLike | None = None, eps: float = 1e-05, normalized_axes: int = 1) -> Tensor:
+    """`(x - mean) / sqrt(var + eps) * weight + bias` over the last `normalized_axes` axes, whose shape `weight` and `bias` have."""
 def leaky_relu(x: ArrayLike, negative_slope: float = 0.01) -> Tensor:
     """`x`, times `negative_slope` where it is negative."""
 def less(x1: ArrayLike, x2: ArrayLike) -> Tensor:
@@ -541,6 +688,8 @@ def lgamma(x: ArrayLike) -> Tensor:
     """The logarithm of the absolute value of the gamma function."""
 def linear(x: ArrayLike, weight: ArrayLike, bias: ArrayLike | None = None) -> Tensor:
     """`x @ weight.T + bias`: a layer whose `weight` is [out, in] and whose `bias` is [out]."""
+def linspace(start: complex, stop: complex, num: int = 50, dtype: DTypeLike | None = None, endpoint: _bool = True) -> Tensor:
+    """`num` numbers at equal distances from `start` to `stop`, which is the last one if `endpoint`."""
 def log(x: ArrayLike) -> Tensor:
     """The natural logarithm."""
 def log10(x: ArrayLike) -> Tensor:
@@ -551,6 +700,8 @@ def log2(x: ArrayLike) -> Tensor:
     """The logarithm to base 2."""
 def log_sigmoid(x: ArrayLike) -> Tensor:
     """`log(sigmoid(x))`, accurate where it is small and without overflow where it is large."""
+def log_softmax(x: ArrayLike, axis: int | Sequence[int] | None = None) -> Tensor:
+    """The logarithm of `softmax(x)` along `axis`, the last one when it is left out, without its overflow."""
 def logaddexp(x1: ArrayLike, x2: ArrayLike) -> Tensor:
     """`log(exp(x1) + exp(x2))` without overflow."""
 def logcumsumexp(x: ArrayLike, axis: int | None = None) -> Tensor:
@@ -563,16 +714,26 @@ def logical_or(x1: ArrayLike, x2: ArrayLike) -> Tensor:
     """Whether either operand is true; numbers are true where they are not 0, NaN included."""
 def logical_xor(x1: ArrayLike, x2: ArrayLike) -> Tensor:
     """Whether exactly one operand is true; numbers are true where they are not 0, NaN included."""
+def logsumexp(x: ArrayLike, axis: int | Sequence[int] | None = None, keepdims: _bool = False) -> Tensor:
+    """`log(sum(exp(x)))` over `axis`, over all axes when it is left out, without overflow."""
 def make_complex(re: ArrayLike, im: ArrayLike) -> Tensor:
     """The complex numbers `re + im * 1j` from their parts."""
 complex = make_complex
 def matmul(x1: ArrayLike, x2: ArrayLike) -> Tensor:
     """Matrix product over the last axis of `x1` and the last but one of `x2`; leading axes broadcast."""
+def matrix_transpose(x: ArrayLike) -> Tensor:
+    """Exchanges the last two axes."""
 def max(x: ArrayLike, axis: int | Sequence[int] | None = None, keepdims: _bool = False) -> Tensor:
     """Largest element over `axis`, over all axes when it is left out."""
 amax = max
 def maximum(x1: ArrayLike, x2: ArrayLike) -> Tensor:
     """The larger operand; NaN where either is NaN."""
+def mean(x: ArrayLike, axis: int | Sequence[int] | None = None, keepdims: _bool = False) -> Tensor:
+    """Arithmetic mean over `axis`, over all axes when it is left out."""
+def median(x: ArrayLike, axis: int | Sequence[int] | None = None, keepdims: _bool = False) -> Tensor:
+    """The middle element over `axis` in sorted order, the mean of the two middle ones for an even number."""
+def meshgrid(arrays: Sequence[ArrayLike], indexing: Literal["xy", "ij"] = "xy") -> list[Tensor]:
+    """Each operand spread over the grid of all of them: operand i varies along axis i, except that `xy` indexing swaps the first two."""
 def min(x: ArrayLike, axis: int | Sequence[int] | None = None, keepdims: _bool = False) -> Tensor:
     """Smallest element over `axis`, over all axes when it is left out."""
 amin = min
@@ -580,6 +741,8 @@ def minimum(x1: ArrayLike, x2: ArrayLike) -> Tensor:
     """The smaller operand; NaN where either is NaN."""
 def mish(x: ArrayLike) -> Tensor:
     """`x * tanh(softplus(x))`."""
+def moveaxis(x: ArrayLike, source: int | Sequence[int], destination: int | Sequence[int]) -> Tensor:
+    """Moves the axes `source` to the places `destination`; the others keep their order."""
 def multiply(x1: ArrayLike, x2: ArrayLike) -> Tensor:
     """The product `x1 * x2`."""
 mul = multiply
@@ -590,15 +753,25 @@ def negative(x: ArrayLike) -> Tensor:
 neg = negative
 def nextafter(x1: ArrayLike, x2: ArrayLike) -> Tensor:
     """The next number after `x1` towards `x2` that its type can hold; `x2` where they are equal, NaN where either is."""
+def nonzero(x: ArrayLike) -> list[Tensor]:
+    """The positions of the elements that are not 0, in row-major order: one int64 tensor per axis."""
 def not_equal(x1: ArrayLike, x2: ArrayLike) -> Tensor:
     """Whether the operands differ."""
 ne = not_equal
+def one_hot(x: ArrayLike, num_classes: int, dtype: DTypeLike = "float32") -> Tensor:
+    """A new last axis of `num_classes` that is 1 at the index in `x` and 0 elsewhere; all 0 when the index is out of bounds."""
+def ones(shape: int | Sequence[int], dtype: DTypeLike = "float32") -> Tensor:
+    """One everywhere."""
+def ones_like(x: ArrayLike, dtype: DTypeLike | None = None) -> Tensor:
+    """One everywhere, with the shape of `x` and its element type unless `dtype` is given."""
 def outer(x1: ArrayLike, x2: ArrayLike) -> Tensor:
     """The product of every element of `x1` with every element of `x2`, both read in row-major order."""
 def pad(x: ArrayLike, pad_width: int | Sequence[int], mode: Literal["constant", "edge", "reflect", "wrap"] = "constant", constant_values: complex = 0) -> Tensor:
     """Adds elements before and after each axis: `pad_width` is one number for all sides, (before, after) for all axes, or one such pair for each axis."""
 def pad_with(x: ArrayLike, value: ArrayLike, pad_width: int | Sequence[int], mode: Literal["constant", "edge", "reflect", "wrap"] = "constant") -> Tensor:
     """As `pad`, with the value of the new elements as a 0-d tensor."""
+def partition(x: ArrayLike, kth: int, axis: int = -1) -> Tensor:
+    """The elements along `axis` reordered so that number `kth` stands where sorting puts it, smaller or equal ones before it and larger or equal ones after it."""
 def permute_dims(x: ArrayLike, axes: Sequence[int] | None = None) -> Tensor:
     """The axes in another order: axis k of the result is axis `axes[k]` of `x`."""
 transpose = permute_dims
@@ -610,6 +783,10 @@ def pow(x1: ArrayLike, x2: ArrayLike) -> Tensor:
 power = pow
 def prod(x: ArrayLike, axis: int | Sequence[int] | None = None, dtype: DTypeLike | None = None, keepdims: _bool = False) -> Tensor:
     """Product over `axis`, over all axes when it is left out."""
+def put_along_axis(x: ArrayLike, indices: ArrayLike, values: ArrayLike, axis: int = -1, mode: Literal["set", "add", "mul", "max", "min"] = "set") -> Tensor:
+    """`x` with the elements that `take_along_axis` reads replaced by `values`, or combined with them by `mode`."""
+def quantile(x: ArrayLike, q: ArrayLike, axis: int | Sequence[int] | None = None, keepdims: _bool = False) -> Tensor:
+    """The element below which a share `q` of the elements over `axis` lies, interpolated linearly between neighbours."""
 def radians(x: ArrayLike) -> Tensor:
     """Degrees as radians: `x * pi / 180`."""
 deg2rad = radians
@@ -629,13 +806,27 @@ def repeat(x: ArrayLike, repeats: int, axis: int | None = None) -> Tensor:
 def reshape(x: ArrayLike, shape: int | Sequence[int]) -> Tensor:
     """The same elements in row-major order under another shape."""
 view = reshape
+def rms_norm(x: ArrayLike, weight: ArrayLike | None = None, eps: float = 1e-05) -> Tensor:
+    """`x / sqrt(mean(x * x) + eps) * weight` over the last axis, whose size `weight` has."""
 def roll(x: ArrayLike, shift: int | Sequence[int], axis: int | Sequence[int] | None = None) -> Tensor:
     """Shifts elements along `axis` by `shift` places; those that leave at the end come back at the start."""
+def rope(x: ArrayLike, dims: int, base: float = 10000.0, traditional: _bool = False, scale: float = 1.0, offset: int = 0) -> Tensor:
+    """Rotary positions: turns pairs of the first `dims` features (last axis) at position p (last axis but one) by `(p + offset) * scale * base ** (-2 i / dims)` for pair i."""
 def round(x: ArrayLike, decimals: int = 0) -> Tensor:
     """The nearest whole number, or the nearest number with `decimals` decimals; halves go to the even neighbour."""
 rint = round
 def rsqrt(x: ArrayLike) -> Tensor:
     """`1 / sqrt(x)`."""
+def scaled_dot_product_attention(q: ArrayLike, k: ArrayLike, v: ArrayLike, mask: ArrayLike | None = None, scale: float | None = None, is_causal: _bool = False) -> Tensor:
+    """`softmax(scale * q @ k.T + mask) @ v` for `q` of shape [batch, heads, queries, depth] and `k`, `v` of shape [batch, key heads, keys, depth]."""
+def scatter(x: ArrayLike, updates: ArrayLike, indices: Sequence[ArrayLike], axes: int | Sequence[int], mode: Literal["set", "add", "mul", "max", "min"] = "set") -> Tensor:
+    """`x` with the elements at `indices` replaced by `updates`, or combined with them: `mode` is set, add, mul, max or min."""
+def scatter_add(x: ArrayLike, updates: ArrayLike, indices: Sequence[ArrayLike], axes: int | Sequence[int]) -> Tensor:
+    """`x` with `updates` added at `indices`, as `scatter` does it."""
+def searchsorted(x1: ArrayLike, x2: ArrayLike, sorter: ArrayLike | None = None, side: Literal["left", "right"] = "left") -> Tensor:
+    """Where each element of `x2` belongs in the ascending `x1`, as int64: before equal elements, or after them when `side` is "right"."""
+def segment_sum(x: ArrayLike, segment_ids: ArrayLike, num_segments: int) -> Tensor:
+    """Row s is the sum of the rows of `x` whose segment in `segment_ids` is s; 0 when there is none."""
 def selu(x: ArrayLike) -> Tensor:
     """`scale * elu(x, alpha)` with the constants that keep mean 0 and variance 1 through layers."""
 def sigmoid(x: ArrayLike) -> Tensor:
@@ -653,18 +844,28 @@ def sinh(x: ArrayLike) -> Tensor:
     """The hyperbolic sine."""
 def slice(x: ArrayLike, start: int | Sequence[int], stop: int | Sequence[int], step: int | Sequence[int] | None = None, axis: int | Sequence[int] | None = None) -> Tensor:
     """Elements `start`, `start + step`, … before `stop` of each axis in `axis`; of the first axes when it is left out."""
+def slice_update(x: ArrayLike, update: ArrayLike, start: int | Sequence[int], stop: int | Sequence[int], step: int | Sequence[int] | None = None, axis: int | Sequence[int] | None = None) -> Tensor:
+    """`x` with the elements that `slice` takes replaced by `update`, which broadcasts to them."""
+def softmax(x: ArrayLike, axis: int | Sequence[int] | None = None) -> Tensor:
+    """`exp(x)` scaled to sum to one along `axis`, the last one when it is left out."""
 def softplus(x: ArrayLike) -> Tensor:
     """`log(1 + exp(x))` without overflow."""
 def softsign(x: ArrayLike) -> Tensor:
     """`x / (1 + abs(x))`, between -1 and 1."""
+def sort(x: ArrayLike, axis: int = -1, descending: _bool = False, stable: _bool = True) -> Tensor:
+    """The elements in ascending order along `axis`, or in `descending` order."""
 def split(x: ArrayLike, sections: int | None = None, indices: int | Sequence[int] | None = None, axis: int = 0) -> list[Tensor]:
     """Pieces along `axis`: `sections` of equal size, or cut before each of `indices`."""
 def sqrt(x: ArrayLike) -> Tensor:
     """The square root, correctly rounded."""
 def square(x: ArrayLike) -> Tensor:
     """`x * x`."""
+def squeeze(x: ArrayLike, axis: int | Sequence[int] | None = None) -> Tensor:
+    """Removes the axes in `axis`, which must have extent 1; all such axes when it is left out."""
 def stack(arrays: Sequence[ArrayLike], axis: int = 0) -> Tensor:
     """Joins tensors of one shape along a new axis at `axis`."""
+def std(x: ArrayLike, axis: int | Sequence[int] | None = None, correction: float = 0.0, keepdims: _bool = False) -> Tensor:
+    """Standard deviation over `axis`: the square root of `var`."""
 def stop_gradient(x: ArrayLike) -> Tensor:
     """`x` itself, as a constant to differentiation."""
 detach = stop_gradient
@@ -673,6 +874,12 @@ def subtract(x1: ArrayLike, x2: ArrayLike) -> Tensor:
 sub = subtract
 def sum(x: ArrayLike, axis: int | Sequence[int] | None = None, dtype: DTypeLike | None = None, keepdims: _bool = False) -> Tensor:
     """Sum over `axis`, over all axes when it is left out."""
+def swapaxes(x: ArrayLike, axis1: int, axis2: int) -> Tensor:
+    """Exchanges two axes."""
+def take(x: ArrayLike, indices: ArrayLike, axis: int | None = None) -> Tensor:
+    """Elements at `indices` along `axis`; of the flattened tensor when it is left out."""
+def take_along_axis(x: ArrayLike, indices: ArrayLike, axis: int = -1) -> Tensor:
+    """For each line along `axis` the elements at the matching line of `indices`; the other axes broadcast."""
 def tan(x: ArrayLike) -> Tensor:
     """The tangent of an angle in radians."""
 def tanh(x: ArrayLike) -> Tensor:
@@ -681,11 +888,38 @@ def tensordot(x1: ArrayLike, x2: ArrayLike, axes: int | Sequence[int] | None = N
     """Sums products over pairs of axes: over the last `axes` of `x1` and the first of `x2` when `axes` is one number (default 2), else over axes `axes` of `x1` and `x2_axes` of `x2`."""
 def tile(x: ArrayLike, repetitions: int | Sequence[int]) -> Tensor:
     """Repeats the whole tensor `repetitions[k]` times along axis k; missing axes and repetitions count from the end."""
+def top_k(x: ArrayLike, k: int, axis: int = -1) -> _top_k_result:
+    """The `k` largest elements along `axis`, the largest first, and their positions as int64."""
+topk = top_k
+def trace(x: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: DTypeLike | None = None) -> Tensor:
+    """Sum of the diagonal `offset` of the matrices in `axis1` and `axis2`."""
+def tri(n: int, m: int | None = None, k: int = 0, dtype: DTypeLike = "float32") -> Tensor:
+    """One on and below the diagonal `k` of a matrix with `n` rows and `m` columns, zero above."""
+def tril(x: ArrayLike, k: int = 0) -> Tensor:
+    """`x` with zeros above the diagonal `k` of its last two axes."""
+def triu(x: ArrayLike, k: int = 0) -> Tensor:
+    """`x` with zeros below the diagonal `k` of its last two axes."""
 def trunc(x: ArrayLike) -> Tensor:
     """`x` without its fraction."""
+def unflatten(x: ArrayLike, axis: int, shape: int | Sequence[int]) -> Tensor:
+    """Parts `axis` into axes of `shape`, where one extent may be -1."""
+def unique_all(x: ArrayLike) -> _unique_all_result:
+    """The distinct elements in ascending order, the row-major position of the first of each, for each element the number of its value (in the shape of `x`), and how often each value occurs."""
+def unique_counts(x: ArrayLike) -> _unique_counts_result:
+    """The distinct elements in ascending order and how often each occurs."""
+def unique_inverse(x: ArrayLike) -> _unique_inverse_result:
+    """The distinct elements in ascending order and, in the shape of `x`, for each element the number of its value: `take(values, inverse_indices)` is `x`."""
+def unique_values(x: ArrayLike) -> Tensor:
+    """The distinct elements in ascending order."""
 def unstack(x: ArrayLike, axis: int = 0) -> list[Tensor]:
     """The slices along `axis`, without it."""
+def var(x: ArrayLike, axis: int | Sequence[int] | None = None, correction: float = 0.0, keepdims: _bool = False) -> Tensor:
+    """Variance over `axis`: the sum of squared distances from the mean, divided by the number of elements less `correction`."""
 def vecdot(x1: ArrayLike, x2: ArrayLike, axis: int = -1) -> Tensor:
     """Sums the products of `conj(x1)` and `x2` along `axis`; the other axes broadcast."""
 def where(condition: ArrayLike, x1: ArrayLike, x2: ArrayLike) -> Tensor:
     """`x1` where `condition` holds, `x2` elsewhere."""
+def zeros(shape: int | Sequence[int], dtype: DTypeLike = "float32") -> Tensor:
+    """Zero everywhere."""
+def zeros_like(x: ArrayLike, dtype: DTypeLike | None = None) -> Tensor:
+    """Zero everywhere, with the shape of `x` and its element type unless `dtype` is given."""

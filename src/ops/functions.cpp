@@ -88,6 +88,13 @@ Tensor any(const Operand& x, const Maybe<Axes>& axis, bool keepdims) {
   return call_one(ops::any, in, fields);
 }
 
+Tensor arange(const Scalar& start, const Maybe<Scalar>& stop, const Scalar& step,
+    Maybe<DType> dtype, std::source_location place) {
+  LocScope scope(place);
+  const void* fields[] = {&start, &stop, &step, &dtype};
+  return call_one(ops::arange, {}, fields);
+}
+
 Tensor argmax(const Operand& x, Maybe<Axis> axis, bool keepdims) {
   LocScope scope(x.place);
   const Operand* in[] = {&x};
@@ -102,12 +109,32 @@ Tensor argmin(const Operand& x, Maybe<Axis> axis, bool keepdims) {
   return call_one(ops::argmin, in, fields);
 }
 
+Tensor argpartition(const Operand& x, int64_t kth, Axis axis) {
+  LocScope scope(x.place);
+  const Operand* in[] = {&x};
+  const void* fields[] = {&kth, &axis};
+  return call_one(ops::argpartition, in, fields);
+}
+
 Tensor argreduce(const Operand& x, Axis axis, std::string_view mode) {
   LocScope scope(x.place);
   uint8_t mode_choice = choice_of(ops::argreduce, 1, mode);
   const Operand* in[] = {&x};
   const void* fields[] = {&axis, &mode_choice};
   return call_one(ops::argreduce, in, fields);
+}
+
+Tensor argsort(const Operand& x, Axis axis, bool descending, bool stable) {
+  LocScope scope(x.place);
+  const Operand* in[] = {&x};
+  const void* fields[] = {&axis, &descending, &stable};
+  return call_one(ops::argsort, in, fields);
+}
+
+Tensor argwhere(const Operand& x) {
+  LocScope scope(x.place);
+  const Operand* in[] = {&x};
+  return call_one(ops::argwhere, in, nullptr);
 }
 
 Tensor array_equal(const Operand& x1, const Operand& x2, bool equal_nan) {
@@ -123,6 +150,14 @@ Tensors array_split(const Operand& x, Maybe<int64_t> sections, const Maybe<Ints>
   const Operand* in[] = {&x};
   const void* fields[] = {&sections, &indices, &axis};
   return call(ops::array_split, in, fields);
+}
+
+Tensor as_strided(const Operand& x, const Maybe<Shape>& shape, const Maybe<Ints>& strides,
+    int64_t offset) {
+  LocScope scope(x.place);
+  const Operand* in[] = {&x};
+  const void* fields[] = {&shape, &strides, &offset};
+  return call_one(ops::as_strided, in, fields);
 }
 
 Tensor asin(const Operand& x) {
@@ -160,6 +195,32 @@ Tensor atanh(const Operand& x) {
   LocScope scope(x.place);
   const Operand* in[] = {&x};
   return call_one(ops::atanh, in, nullptr);
+}
+
+Tensor atleast_1d(const Operand& x) {
+  LocScope scope(x.place);
+  const Operand* in[] = {&x};
+  return call_one(ops::atleast_1d, in, nullptr);
+}
+
+Tensor atleast_2d(const Operand& x) {
+  LocScope scope(x.place);
+  const Operand* in[] = {&x};
+  return call_one(ops::atleast_2d, in, nullptr);
+}
+
+Tensor atleast_3d(const Operand& x) {
+  LocScope scope(x.place);
+  const Operand* in[] = {&x};
+  return call_one(ops::atleast_3d, in, nullptr);
+}
+
+Tensor batch_norm(const Operand& x, const Operand& mean, const Operand& var, const Operand& weight,
+    const Operand& bias, double eps, Axis axis) {
+  LocScope scope(x.place);
+  const Operand* in[] = {&x, &mean, &var, &weight, &bias};
+  const void* fields[] = {&eps, &axis};
+  return call_one(ops::batch_norm, in, fields);
 }
 
 Tensor bitcast(const Operand& x, DType dtype) {
@@ -203,6 +264,12 @@ Tensor bitwise_xor(const Operand& x1, const Operand& x2) {
   LocScope scope(x1.place);
   const Operand* in[] = {&x1, &x2};
   return call_one(ops::bitwise_xor, in, nullptr);
+}
+
+Tensors broadcast_arrays(const Tensors& arrays, std::source_location place) {
+  LocScope scope(place);
+  OperandList in({}, arrays, place);
+  return call(ops::broadcast_arrays, in.pointers, nullptr);
 }
 
 Tensor broadcast_to(const Operand& x, const Shape& shape) {
@@ -281,6 +348,15 @@ Tensor count_nonzero(const Operand& x, const Maybe<Axes>& axis, bool keepdims) {
   return call_one(ops::count_nonzero, in, fields);
 }
 
+Tensor cross_entropy(const Operand& logits, const Operand& targets, std::string_view reduction,
+    double label_smoothing, Axis axis) {
+  LocScope scope(logits.place);
+  uint8_t reduction_choice = choice_of(ops::cross_entropy, 0, reduction);
+  const Operand* in[] = {&logits, &targets};
+  const void* fields[] = {&reduction_choice, &label_smoothing, &axis};
+  return call_one(ops::cross_entropy, in, fields);
+}
+
 Tensor cummax(const Operand& x, Maybe<Axis> axis) {
   LocScope scope(x.place);
   const Operand* in[] = {&x};
@@ -326,6 +402,20 @@ Tensor degrees(const Operand& x) {
   return call_one(ops::degrees, in, nullptr);
 }
 
+Tensor diag(const Operand& x, int64_t k) {
+  LocScope scope(x.place);
+  const Operand* in[] = {&x};
+  const void* fields[] = {&k};
+  return call_one(ops::diag, in, fields);
+}
+
+Tensor diagonal(const Operand& x, int64_t offset, Axis axis1, Axis axis2) {
+  LocScope scope(x.place);
+  const Operand* in[] = {&x};
+  const void* fields[] = {&offset, &axis1, &axis2};
+  return call_one(ops::diagonal, in, fields);
+}
+
 Tensor diff(const Operand& x, const Operand& prepend, const Operand& append, Axis axis, int64_t n) {
   LocScope scope(x.place);
   const Operand* in[] = {&x, &prepend, &append};
@@ -354,6 +444,19 @@ Tensor dot(const Operand& x1, const Operand& x2, const Axes& lhs_contract,
   return call_one(ops::dot, in, fields);
 }
 
+Tensor dynamic_slice(const Operand& x, const Tensors& starts, const Shape& sizes) {
+  LocScope scope(x.place);
+  OperandList in({&x}, starts, x.place);
+  const void* fields[] = {&sizes};
+  return call_one(ops::dynamic_slice, in.pointers, fields);
+}
+
+Tensor dynamic_update_slice(const Operand& x, const Operand& update, const Tensors& starts) {
+  LocScope scope(x.place);
+  OperandList in({&x, &update}, starts, x.place);
+  return call_one(ops::dynamic_update_slice, in.pointers, nullptr);
+}
+
 Tensor einsum(std::string_view equation, const Tensors& operands, std::source_location place) {
   LocScope scope(place);
   OperandList in({}, operands, place);
@@ -366,6 +469,25 @@ Tensor elu(const Operand& x, double alpha) {
   const Operand* in[] = {&x};
   const void* fields[] = {&alpha};
   return call_one(ops::elu, in, fields);
+}
+
+Tensor embedding(const Operand& weight, const Operand& indices) {
+  LocScope scope(weight.place);
+  const Operand* in[] = {&weight, &indices};
+  return call_one(ops::embedding, in, nullptr);
+}
+
+Tensor empty(const Shape& shape, DType dtype, std::source_location place) {
+  LocScope scope(place);
+  const void* fields[] = {&shape, &dtype};
+  return call_one(ops::empty, {}, fields);
+}
+
+Tensor empty_like(const Operand& x, Maybe<DType> dtype) {
+  LocScope scope(x.place);
+  const Operand* in[] = {&x};
+  const void* fields[] = {&dtype};
+  return call_one(ops::empty_like, in, fields);
 }
 
 Tensor equal(const Operand& x1, const Operand& x2) {
@@ -404,10 +526,38 @@ Tensor exp2(const Operand& x) {
   return call_one(ops::exp2, in, nullptr);
 }
 
+Tensor expand(const Operand& x, const Shape& shape) {
+  LocScope scope(x.place);
+  const Operand* in[] = {&x};
+  const void* fields[] = {&shape};
+  return call_one(ops::expand, in, fields);
+}
+
+Tensor expand_dims(const Operand& x, const Maybe<Axes>& axis) {
+  LocScope scope(x.place);
+  const Operand* in[] = {&x};
+  const void* fields[] = {&axis};
+  return call_one(ops::expand_dims, in, fields);
+}
+
 Tensor expm1(const Operand& x) {
   LocScope scope(x.place);
   const Operand* in[] = {&x};
   return call_one(ops::expm1, in, nullptr);
+}
+
+Tensor eye(int64_t n_rows, Maybe<int64_t> n_cols, int64_t k, DType dtype,
+    std::source_location place) {
+  LocScope scope(place);
+  const void* fields[] = {&n_rows, &n_cols, &k, &dtype};
+  return call_one(ops::eye, {}, fields);
+}
+
+Tensor flatten(const Operand& x, Axis start_axis, Axis end_axis) {
+  LocScope scope(x.place);
+  const Operand* in[] = {&x};
+  const void* fields[] = {&start_axis, &end_axis};
+  return call_one(ops::flatten, in, fields);
 }
 
 Tensor flip(const Operand& x, const Maybe<Axes>& axis) {
@@ -433,6 +583,27 @@ Tensor fmod(const Operand& x1, const Operand& x2) {
   LocScope scope(x1.place);
   const Operand* in[] = {&x1, &x2};
   return call_one(ops::fmod, in, nullptr);
+}
+
+Tensor full(const Shape& shape, const Scalar& fill_value, Maybe<DType> dtype,
+    std::source_location place) {
+  LocScope scope(place);
+  const void* fields[] = {&shape, &fill_value, &dtype};
+  return call_one(ops::full, {}, fields);
+}
+
+Tensor full_like(const Operand& x, const Operand& fill_value, Maybe<DType> dtype) {
+  LocScope scope(x.place);
+  const Operand* in[] = {&x, &fill_value};
+  const void* fields[] = {&dtype};
+  return call_one(ops::full_like, in, fields);
+}
+
+Tensor gather(const Operand& x, const Tensors& indices, const Axes& axes) {
+  LocScope scope(x.place);
+  OperandList in({&x}, indices, x.place);
+  const void* fields[] = {&axes};
+  return call_one(ops::gather, in.pointers, fields);
 }
 
 Tensor gather_mm(const Operand& x1, const Operand& x2, const Operand& lhs_indices,
@@ -466,6 +637,14 @@ Tensor greater_equal(const Operand& x1, const Operand& x2) {
   return call_one(ops::greater_equal, in, nullptr);
 }
 
+Tensor group_norm(const Operand& x, const Operand& weight, const Operand& bias, int64_t num_groups,
+    double eps, Axis axis) {
+  LocScope scope(x.place);
+  const Operand* in[] = {&x, &weight, &bias};
+  const void* fields[] = {&num_groups, &eps, &axis};
+  return call_one(ops::group_norm, in, fields);
+}
+
 Tensor hard_tanh(const Operand& x, double min_val, double max_val) {
   LocScope scope(x.place);
   const Operand* in[] = {&x};
@@ -485,6 +664,12 @@ Tensor hypot(const Operand& x1, const Operand& x2) {
   return call_one(ops::hypot, in, nullptr);
 }
 
+Tensor identity(int64_t n, DType dtype, std::source_location place) {
+  LocScope scope(place);
+  const void* fields[] = {&n, &dtype};
+  return call_one(ops::identity, {}, fields);
+}
+
 Tensor imag(const Operand& x) {
   LocScope scope(x.place);
   const Operand* in[] = {&x};
@@ -495,6 +680,21 @@ Tensor inner(const Operand& x1, const Operand& x2) {
   LocScope scope(x1.place);
   const Operand* in[] = {&x1, &x2};
   return call_one(ops::inner, in, nullptr);
+}
+
+Tensor interpolate(const Operand& x, const Maybe<Ints>& size, Maybe<double> scale_factor,
+    std::string_view mode, bool align_corners) {
+  LocScope scope(x.place);
+  uint8_t mode_choice = choice_of(ops::interpolate, 2, mode);
+  const Operand* in[] = {&x};
+  const void* fields[] = {&size, &scale_factor, &mode_choice, &align_corners};
+  return call_one(ops::interpolate, in, fields);
+}
+
+Tensor iota(const Shape& shape, Axis axis, DType dtype, std::source_location place) {
+  LocScope scope(place);
+  const void* fields[] = {&shape, &axis, &dtype};
+  return call_one(ops::iota, {}, fields);
 }
 
 Tensor isclose(const Operand& x1, const Operand& x2, double rtol, double atol, bool equal_nan) {
@@ -508,6 +708,13 @@ Tensor isfinite(const Operand& x) {
   LocScope scope(x.place);
   const Operand* in[] = {&x};
   return call_one(ops::isfinite, in, nullptr);
+}
+
+Tensor isin(const Operand& x1, const Operand& x2, bool invert) {
+  LocScope scope(x1.place);
+  const Operand* in[] = {&x1, &x2};
+  const void* fields[] = {&invert};
+  return call_one(ops::isin, in, fields);
 }
 
 Tensor isinf(const Operand& x) {
@@ -538,6 +745,14 @@ Tensor kron(const Operand& x1, const Operand& x2) {
   LocScope scope(x1.place);
   const Operand* in[] = {&x1, &x2};
   return call_one(ops::kron, in, nullptr);
+}
+
+Tensor layer_norm(const Operand& x, const Operand& weight, const Operand& bias, double eps,
+    int64_t normalized_axes) {
+  LocScope scope(x.place);
+  const Operand* in[] = {&x, &weight, &bias};
+  const void* fields[] = {&eps, &normalized_axes};
+  return call_one(ops::layer_norm, in, fields);
 }
 
 Tensor leaky_relu(const Operand& x, double negative_slope) {
@@ -571,6 +786,13 @@ Tensor linear(const Operand& x, const Operand& weight, const Operand& bias) {
   return call_one(ops::linear, in, nullptr);
 }
 
+Tensor linspace(const Scalar& start, const Scalar& stop, int64_t num, Maybe<DType> dtype,
+    bool endpoint, std::source_location place) {
+  LocScope scope(place);
+  const void* fields[] = {&start, &stop, &num, &dtype, &endpoint};
+  return call_one(ops::linspace, {}, fields);
+}
+
 Tensor log(const Operand& x) {
   LocScope scope(x.place);
   const Operand* in[] = {&x};
@@ -599,6 +821,13 @@ Tensor log_sigmoid(const Operand& x) {
   LocScope scope(x.place);
   const Operand* in[] = {&x};
   return call_one(ops::log_sigmoid, in, nullptr);
+}
+
+Tensor log_softmax(const Operand& x, const Maybe<Axes>& axis) {
+  LocScope scope(x.place);
+  const Operand* in[] = {&x};
+  const void* fields[] = {&axis};
+  return call_one(ops::log_softmax, in, fields);
 }
 
 Tensor logaddexp(const Operand& x1, const Operand& x2) {
@@ -638,6 +867,13 @@ Tensor logical_xor(const Operand& x1, const Operand& x2) {
   return call_one(ops::logical_xor, in, nullptr);
 }
 
+Tensor logsumexp(const Operand& x, const Maybe<Axes>& axis, bool keepdims) {
+  LocScope scope(x.place);
+  const Operand* in[] = {&x};
+  const void* fields[] = {&axis, &keepdims};
+  return call_one(ops::logsumexp, in, fields);
+}
+
 Tensor make_complex(const Operand& re, const Operand& im) {
   LocScope scope(re.place);
   const Operand* in[] = {&re, &im};
@@ -648,6 +884,12 @@ Tensor matmul(const Operand& x1, const Operand& x2) {
   LocScope scope(x1.place);
   const Operand* in[] = {&x1, &x2};
   return call_one(ops::matmul, in, nullptr);
+}
+
+Tensor matrix_transpose(const Operand& x) {
+  LocScope scope(x.place);
+  const Operand* in[] = {&x};
+  return call_one(ops::matrix_transpose, in, nullptr);
 }
 
 Tensor max(const Operand& x, const Maybe<Axes>& axis, bool keepdims) {
@@ -661,6 +903,28 @@ Tensor maximum(const Operand& x1, const Operand& x2) {
   LocScope scope(x1.place);
   const Operand* in[] = {&x1, &x2};
   return call_one(ops::maximum, in, nullptr);
+}
+
+Tensor mean(const Operand& x, const Maybe<Axes>& axis, bool keepdims) {
+  LocScope scope(x.place);
+  const Operand* in[] = {&x};
+  const void* fields[] = {&axis, &keepdims};
+  return call_one(ops::mean, in, fields);
+}
+
+Tensor median(const Operand& x, const Maybe<Axes>& axis, bool keepdims) {
+  LocScope scope(x.place);
+  const Operand* in[] = {&x};
+  const void* fields[] = {&axis, &keepdims};
+  return call_one(ops::median, in, fields);
+}
+
+Tensors meshgrid(const Tensors& arrays, std::string_view indexing, std::source_location place) {
+  LocScope scope(place);
+  uint8_t indexing_choice = choice_of(ops::meshgrid, 0, indexing);
+  OperandList in({}, arrays, place);
+  const void* fields[] = {&indexing_choice};
+  return call(ops::meshgrid, in.pointers, fields);
 }
 
 Tensor min(const Operand& x, const Maybe<Axes>& axis, bool keepdims) {
@@ -680,6 +944,13 @@ Tensor mish(const Operand& x) {
   LocScope scope(x.place);
   const Operand* in[] = {&x};
   return call_one(ops::mish, in, nullptr);
+}
+
+Tensor moveaxis(const Operand& x, const Axes& source, const Axes& destination) {
+  LocScope scope(x.place);
+  const Operand* in[] = {&x};
+  const void* fields[] = {&source, &destination};
+  return call_one(ops::moveaxis, in, fields);
 }
 
 Tensor multiply(const Operand& x1, const Operand& x2) {
@@ -707,10 +978,36 @@ Tensor nextafter(const Operand& x1, const Operand& x2) {
   return call_one(ops::nextafter, in, nullptr);
 }
 
+Tensors nonzero(const Operand& x) {
+  LocScope scope(x.place);
+  const Operand* in[] = {&x};
+  return call(ops::nonzero, in, nullptr);
+}
+
 Tensor not_equal(const Operand& x1, const Operand& x2) {
   LocScope scope(x1.place);
   const Operand* in[] = {&x1, &x2};
   return call_one(ops::not_equal, in, nullptr);
+}
+
+Tensor one_hot(const Operand& x, int64_t num_classes, DType dtype) {
+  LocScope scope(x.place);
+  const Operand* in[] = {&x};
+  const void* fields[] = {&num_classes, &dtype};
+  return call_one(ops::one_hot, in, fields);
+}
+
+Tensor ones(const Shape& shape, DType dtype, std::source_location place) {
+  LocScope scope(place);
+  const void* fields[] = {&shape, &dtype};
+  return call_one(ops::ones, {}, fields);
+}
+
+Tensor ones_like(const Operand& x, Maybe<DType> dtype) {
+  LocScope scope(x.place);
+  const Operand* in[] = {&x};
+  const void* fields[] = {&dtype};
+  return call_one(ops::ones_like, in, fields);
 }
 
 Tensor outer(const Operand& x1, const Operand& x2) {
@@ -737,6 +1034,13 @@ Tensor pad_with(const Operand& x, const Operand& value, const Ints& pad_width,
   return call_one(ops::pad_with, in, fields);
 }
 
+Tensor partition(const Operand& x, int64_t kth, Axis axis) {
+  LocScope scope(x.place);
+  const Operand* in[] = {&x};
+  const void* fields[] = {&kth, &axis};
+  return call_one(ops::partition, in, fields);
+}
+
 Tensor permute_dims(const Operand& x, const Maybe<Perm>& axes) {
   LocScope scope(x.place);
   const Operand* in[] = {&x};
@@ -761,6 +1065,22 @@ Tensor prod(const Operand& x, const Maybe<Axes>& axis, Maybe<DType> dtype, bool 
   const Operand* in[] = {&x};
   const void* fields[] = {&axis, &dtype, &keepdims};
   return call_one(ops::prod, in, fields);
+}
+
+Tensor put_along_axis(const Operand& x, const Operand& indices, const Operand& values, Axis axis,
+    std::string_view mode) {
+  LocScope scope(x.place);
+  uint8_t mode_choice = choice_of(ops::put_along_axis, 1, mode);
+  const Operand* in[] = {&x, &indices, &values};
+  const void* fields[] = {&axis, &mode_choice};
+  return call_one(ops::put_along_axis, in, fields);
+}
+
+Tensor quantile(const Operand& x, const Operand& q, const Maybe<Axes>& axis, bool keepdims) {
+  LocScope scope(x.place);
+  const Operand* in[] = {&x, &q};
+  const void* fields[] = {&axis, &keepdims};
+  return call_one(ops::quantile, in, fields);
 }
 
 Tensor radians(const Operand& x) {
@@ -813,11 +1133,26 @@ Tensor reshape(const Operand& x, const Shape& shape) {
   return call_one(ops::reshape, in, fields);
 }
 
+Tensor rms_norm(const Operand& x, const Operand& weight, double eps) {
+  LocScope scope(x.place);
+  const Operand* in[] = {&x, &weight};
+  const void* fields[] = {&eps};
+  return call_one(ops::rms_norm, in, fields);
+}
+
 Tensor roll(const Operand& x, const Ints& shift, const Maybe<Axes>& axis) {
   LocScope scope(x.place);
   const Operand* in[] = {&x};
   const void* fields[] = {&shift, &axis};
   return call_one(ops::roll, in, fields);
+}
+
+Tensor rope(const Operand& x, int64_t dims, double base, bool traditional, double scale,
+    int64_t offset) {
+  LocScope scope(x.place);
+  const Operand* in[] = {&x};
+  const void* fields[] = {&dims, &base, &traditional, &scale, &offset};
+  return call_one(ops::rope, in, fields);
 }
 
 Tensor round(const Operand& x, int64_t decimals) {
@@ -831,6 +1166,47 @@ Tensor rsqrt(const Operand& x) {
   LocScope scope(x.place);
   const Operand* in[] = {&x};
   return call_one(ops::rsqrt, in, nullptr);
+}
+
+Tensor scaled_dot_product_attention(const Operand& q, const Operand& k, const Operand& v,
+    const Operand& mask, Maybe<double> scale, bool is_causal) {
+  LocScope scope(q.place);
+  const Operand* in[] = {&q, &k, &v, &mask};
+  const void* fields[] = {&scale, &is_causal};
+  return call_one(ops::scaled_dot_product_attention, in, fields);
+}
+
+Tensor scatter(const Operand& x, const Operand& updates, const Tensors& indices, const Axes& axes,
+    std::string_view mode) {
+  LocScope scope(x.place);
+  uint8_t mode_choice = choice_of(ops::scatter, 1, mode);
+  OperandList in({&x, &updates}, indices, x.place);
+  const void* fields[] = {&axes, &mode_choice};
+  return call_one(ops::scatter, in.pointers, fields);
+}
+
+Tensor scatter_add(const Operand& x, const Operand& updates, const Tensors& indices,
+    const Axes& axes) {
+  LocScope scope(x.place);
+  OperandList in({&x, &updates}, indices, x.place);
+  const void* fields[] = {&axes};
+  return call_one(ops::scatter_add, in.pointers, fields);
+}
+
+Tensor searchsorted(const Operand& x1, const Operand& x2, const Operand& sorter,
+    std::string_view side) {
+  LocScope scope(x1.place);
+  uint8_t side_choice = choice_of(ops::searchsorted, 0, side);
+  const Operand* in[] = {&x1, &x2, &sorter};
+  const void* fields[] = {&side_choice};
+  return call_one(ops::searchsorted, in, fields);
+}
+
+Tensor segment_sum(const Operand& x, const Operand& segment_ids, int64_t num_segments) {
+  LocScope scope(x.place);
+  const Operand* in[] = {&x, &segment_ids};
+  const void* fields[] = {&num_segments};
+  return call_one(ops::segment_sum, in, fields);
 }
 
 Tensor selu(const Operand& x) {
@@ -883,6 +1259,21 @@ Tensor slice(const Operand& x, const Ints& start, const Ints& stop, const Maybe<
   return call_one(ops::slice, in, fields);
 }
 
+Tensor slice_update(const Operand& x, const Operand& update, const Ints& start, const Ints& stop,
+    const Maybe<Ints>& step, const Maybe<Axes>& axis) {
+  LocScope scope(x.place);
+  const Operand* in[] = {&x, &update};
+  const void* fields[] = {&start, &stop, &step, &axis};
+  return call_one(ops::slice_update, in, fields);
+}
+
+Tensor softmax(const Operand& x, const Maybe<Axes>& axis) {
+  LocScope scope(x.place);
+  const Operand* in[] = {&x};
+  const void* fields[] = {&axis};
+  return call_one(ops::softmax, in, fields);
+}
+
 Tensor softplus(const Operand& x) {
   LocScope scope(x.place);
   const Operand* in[] = {&x};
@@ -893,6 +1284,13 @@ Tensor softsign(const Operand& x) {
   LocScope scope(x.place);
   const Operand* in[] = {&x};
   return call_one(ops::softsign, in, nullptr);
+}
+
+Tensor sort(const Operand& x, Axis axis, bool descending, bool stable) {
+  LocScope scope(x.place);
+  const Operand* in[] = {&x};
+  const void* fields[] = {&axis, &descending, &stable};
+  return call_one(ops::sort, in, fields);
 }
 
 Tensors split(const Operand& x, Maybe<int64_t> sections, const Maybe<Ints>& indices, Axis axis) {
@@ -914,11 +1312,25 @@ Tensor square(const Operand& x) {
   return call_one(ops::square, in, nullptr);
 }
 
+Tensor squeeze(const Operand& x, const Maybe<Axes>& axis) {
+  LocScope scope(x.place);
+  const Operand* in[] = {&x};
+  const void* fields[] = {&axis};
+  return call_one(ops::squeeze, in, fields);
+}
+
 Tensor stack(const Tensors& arrays, Axis axis, std::source_location place) {
   LocScope scope(place);
   OperandList in({}, arrays, place);
   const void* fields[] = {&axis};
   return call_one(ops::stack, in.pointers, fields);
+}
+
+Tensor std(const Operand& x, const Maybe<Axes>& axis, double correction, bool keepdims) {
+  LocScope scope(x.place);
+  const Operand* in[] = {&x};
+  const void* fields[] = {&axis, &correction, &keepdims};
+  return call_one(ops::std, in, fields);
 }
 
 Tensor stop_gradient(const Operand& x) {
@@ -938,6 +1350,27 @@ Tensor sum(const Operand& x, const Maybe<Axes>& axis, Maybe<DType> dtype, bool k
   const Operand* in[] = {&x};
   const void* fields[] = {&axis, &dtype, &keepdims};
   return call_one(ops::sum, in, fields);
+}
+
+Tensor swapaxes(const Operand& x, Axis axis1, Axis axis2) {
+  LocScope scope(x.place);
+  const Operand* in[] = {&x};
+  const void* fields[] = {&axis1, &axis2};
+  return call_one(ops::swapaxes, in, fields);
+}
+
+Tensor take(const Operand& x, const Operand& indices, Maybe<Axis> axis) {
+  LocScope scope(x.place);
+  const Operand* in[] = {&x, &indices};
+  const void* fields[] = {&axis};
+  return call_one(ops::take, in, fields);
+}
+
+Tensor take_along_axis(const Operand& x, const Operand& indices, Axis axis) {
+  LocScope scope(x.place);
+  const Operand* in[] = {&x, &indices};
+  const void* fields[] = {&axis};
+  return call_one(ops::take_along_axis, in, fields);
 }
 
 Tensor tan(const Operand& x) {
@@ -967,10 +1400,79 @@ Tensor tile(const Operand& x, const Ints& repetitions) {
   return call_one(ops::tile, in, fields);
 }
 
+TopKResult top_k(const Operand& x, int64_t k, Axis axis) {
+  LocScope scope(x.place);
+  const Operand* in[] = {&x};
+  const void* fields[] = {&k, &axis};
+  Tensors out = call(ops::top_k, in, fields);
+  return {out[0], out[1]};
+}
+
+Tensor trace(const Operand& x, int64_t offset, Axis axis1, Axis axis2, Maybe<DType> dtype) {
+  LocScope scope(x.place);
+  const Operand* in[] = {&x};
+  const void* fields[] = {&offset, &axis1, &axis2, &dtype};
+  return call_one(ops::trace, in, fields);
+}
+
+Tensor tri(int64_t n, Maybe<int64_t> m, int64_t k, DType dtype, std::source_location place) {
+  LocScope scope(place);
+  const void* fields[] = {&n, &m, &k, &dtype};
+  return call_one(ops::tri, {}, fields);
+}
+
+Tensor tril(const Operand& x, int64_t k) {
+  LocScope scope(x.place);
+  const Operand* in[] = {&x};
+  const void* fields[] = {&k};
+  return call_one(ops::tril, in, fields);
+}
+
+Tensor triu(const Operand& x, int64_t k) {
+  LocScope scope(x.place);
+  const Operand* in[] = {&x};
+  const void* fields[] = {&k};
+  return call_one(ops::triu, in, fields);
+}
+
 Tensor trunc(const Operand& x) {
   LocScope scope(x.place);
   const Operand* in[] = {&x};
   return call_one(ops::trunc, in, nullptr);
+}
+
+Tensor unflatten(const Operand& x, Axis axis, const Shape& shape) {
+  LocScope scope(x.place);
+  const Operand* in[] = {&x};
+  const void* fields[] = {&axis, &shape};
+  return call_one(ops::unflatten, in, fields);
+}
+
+UniqueAllResult unique_all(const Operand& x) {
+  LocScope scope(x.place);
+  const Operand* in[] = {&x};
+  Tensors out = call(ops::unique_all, in, nullptr);
+  return {out[0], out[1], out[2], out[3]};
+}
+
+UniqueCountsResult unique_counts(const Operand& x) {
+  LocScope scope(x.place);
+  const Operand* in[] = {&x};
+  Tensors out = call(ops::unique_counts, in, nullptr);
+  return {out[0], out[1]};
+}
+
+UniqueInverseResult unique_inverse(const Operand& x) {
+  LocScope scope(x.place);
+  const Operand* in[] = {&x};
+  Tensors out = call(ops::unique_inverse, in, nullptr);
+  return {out[0], out[1]};
+}
+
+Tensor unique_values(const Operand& x) {
+  LocScope scope(x.place);
+  const Operand* in[] = {&x};
+  return call_one(ops::unique_values, in, nullptr);
 }
 
 Tensors unstack(const Operand& x, Axis axis) {
@@ -978,6 +1480,13 @@ Tensors unstack(const Operand& x, Axis axis) {
   const Operand* in[] = {&x};
   const void* fields[] = {&axis};
   return call(ops::unstack, in, fields);
+}
+
+Tensor var(const Operand& x, const Maybe<Axes>& axis, double correction, bool keepdims) {
+  LocScope scope(x.place);
+  const Operand* in[] = {&x};
+  const void* fields[] = {&axis, &correction, &keepdims};
+  return call_one(ops::var, in, fields);
 }
 
 Tensor vecdot(const Operand& x1, const Operand& x2, Axis axis) {
@@ -991,6 +1500,19 @@ Tensor where(const Operand& condition, const Operand& x1, const Operand& x2) {
   LocScope scope(condition.place);
   const Operand* in[] = {&condition, &x1, &x2};
   return call_one(ops::where, in, nullptr);
+}
+
+Tensor zeros(const Shape& shape, DType dtype, std::source_location place) {
+  LocScope scope(place);
+  const void* fields[] = {&shape, &dtype};
+  return call_one(ops::zeros, {}, fields);
+}
+
+Tensor zeros_like(const Operand& x, Maybe<DType> dtype) {
+  LocScope scope(x.place);
+  const Operand* in[] = {&x};
+  const void* fields[] = {&dtype};
+  return call_one(ops::zeros_like, in, fields);
 }
 
 }  // namespace tn
