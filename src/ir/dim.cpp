@@ -10,6 +10,8 @@
 namespace tn {
 namespace {
 
+constexpr uint32_t kMaxSize = 1000;
+
 struct DimTable {
   std::shared_mutex mutex;
   PolyTable polys;
@@ -33,6 +35,8 @@ Dim dim_of(const PolyTable& t, PolyId p) {
     if (t.constant_of(p) < 0) Dim::fail_negative(t.constant_of(p));
     return t.constant_of(p);
   }
+  // Nested divisions can double with every step; what nobody can read nobody can prove.
+  if (t.size(p) > kMaxSize) fail("size: an expression has more than {} parts", kMaxSize);
   Dim d;
   d.raw = ~static_cast<int64_t>(p);
   return d;

@@ -22,9 +22,11 @@ int64_t checked_add(int64_t a, int64_t b) {
   return r;
 }
 
+constexpr uint32_t kLargestSize = 1u << 30;
+
 template <class T, class Same>
 uint32_t find_or_add(std::unordered_multimap<uint64_t, uint32_t>& index, std::deque<T>& pool,
-                     uint64_t hash, T item, Same same) {
+                     uint64_t hash, T& item, Same same) {
   auto [first, last] = index.equal_range(hash);
   for (auto it = first; it != last; ++it)
     if (same(pool[it->second])) return it->second;
@@ -60,7 +62,17 @@ MonoId PolyTable::intern_mono(std::vector<AtomId> atoms) {
   return find_or_add(mono_index_, monos_, hash, atoms, same);
 }
 
+uint32_t PolyTable::size(PolyId p) const {
+  uint64_t sum = 0;
+  for (const Term& t : polys_[p].terms)
+    for (AtomId id : monos_[t.mono]) sum += atoms_[id].size;
+  return static_cast<uint32_t>(std::min<uint64_t>(sum, kLargestSize));
+}
+
 AtomId PolyTable::intern_atom(Atom atom) {
+  bool leaf = atom.kind == AtomKind::axis || atom.kind == AtomKind::symbol ||
+              atom.kind == AtomKind::value;
+  if (!leaf) atom.size = std::min(1 + size(atom.a) + size(atom.b), kLargestSize);
   uint64_t hash = combine(combine(static_cast<uint64_t>(atom.kind), atom.a), atom.b);
   // The quotient of a Mod follows from its operands; the other kinds are told apart by all fields.
   bool by_range = atom.kind == AtomKind::symbol || atom.kind == AtomKind::value;
@@ -77,14 +89,11 @@ PolyId PolyTable::constant(int64_t value) { return intern({{}, value}); }
 PolyId PolyTable::atom_poly(AtomId id) { return intern({{{1, intern_mono({id})}}, 0}); }
 
 PolyId PolyTable::symbol(std::string_view name, int64_t lo, int64_t hi) {
-  auto it = name_index_.find(name);
-  if (it == name_index_.end()) {
-    names_.emplace_back(name);
-    it = name_index_.emplace(names_.back(), static_cast<uint32_t>(names_.size() - 1)).first;
-  }
   if (lo == hi) return constant(lo);
-  return atom_poly(
-      intern_atom({.kind = AtomKind::symbol, .a = it->second, .range = Bounds{lo, hi}}));
+  auto known = std::find(names_.begin(), names_.end(), name);
+  auto number = static_cast<uint32_t>(known - names_.begin());
+  if (number == names_.size()) names_.emplace_back(name);
+  return atom_poly(intern_atom({.kind = AtomKind::symbol, .a = number, .range = Bounds{lo, hi}}));
 }
 
 PolyId PolyTable::axis(uint32_t slot, PolyId extent) {

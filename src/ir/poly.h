@@ -22,7 +22,7 @@ using AtomId = uint32_t;
 using MonoId = uint32_t;
 
 inline constexpr PolyId kNoPoly = ~PolyId{0};
-/// In printing order: the axes of a sum come first, its symbols last.
+/// In printing order.
 enum class AtomKind : uint8_t { axis, value, let, mod, div, min, max, symbol };
 
 struct Atom {
@@ -32,6 +32,7 @@ struct Atom {
   PolyId c = 0;        // let: hi; mod: the quotient that goes with it
   Bounds range{0, 0};  // holds every value, saturated
   PolyId lo = kNoPoly, hi = kNoPoly;  // bounds as polynomials in the symbols, if known
+  uint32_t size = 1;                  // atoms in its text, saturated
 };
 
 struct Term {
@@ -116,6 +117,7 @@ class PolyTable {
   /// Whether `atom` occurs in p, at any depth.
   bool contains(PolyId p, AtomId atom) const;
   int degree(PolyId p) const;
+  uint32_t size(PolyId p) const;  // atoms in its text, saturated
 
   // Rewriting.
   using AtomMap = std::unordered_map<AtomId, PolyId>;
@@ -126,12 +128,11 @@ class PolyTable {
   PolyId bind(PolyId p, std::span<const Binding> bindings);
   int64_t evaluate(PolyId p, const PointValues& at) const;
 
-  // Exchange with sizes: copies the expression; nothing is shared between tables.
+  // Exchange with other tables, by copying.
   PolyId from_dim(Dim dim);
   PolyId copy_from(const PolyTable& other, PolyId p);
   /// The size, when p has symbols only.
   std::optional<Dim> to_dim(PolyId p) const;
-
   // Text: `48*S*p0 + ((p1 + 2)%4) - 1`, or `48*S*B+1` when compact.
   struct TextStyle {
     std::span<const std::string> axis_names = {};  // by slot; others print as a0, a1, ...
@@ -187,7 +188,6 @@ class PolyTable {
   std::deque<std::vector<AtomId>> monos_;
   std::deque<std::string> names_;
   std::unordered_multimap<uint64_t, uint32_t> poly_index_, atom_index_, mono_index_;
-  std::unordered_map<std::string_view, uint32_t> name_index_;
   std::unordered_map<uint64_t, DivMod> divmod_memo_;
   std::unordered_map<PolyId, bool> ge0_memo_;
   std::unordered_map<uint64_t, PolyId> bound_memo_;

@@ -82,7 +82,7 @@ bool PolyTable::close(DivMod& result, PolyId d) {
                     add_constant(result.remainder, -shift * k)};
     };
     int64_t lo = range(result.remainder).lo;
-    if (lo != INT64_MIN && lo != INT64_MAX) {
+    if (lo > INT64_MIN / 2 && lo < INT64_MAX / 2) {
       DivMod moved = shifted(floor_quotient(lo, k));
       if (inside(moved.remainder)) {
         result = moved;
@@ -184,7 +184,7 @@ std::optional<DivMod> PolyTable::divide_by_factor(const DivMod& partial, PolyId 
   return std::nullopt;
 }
 
-// (x div a) div d = x div (a*d);  (x mod d*k) div d = (x div d) mod k;  (x mod d*k) mod d = x mod d.
+// (x div a) div d = x div (a*d); (x mod d*k) div d = (x div d) mod k; (x mod d*k) mod d = x mod d.
 std::optional<DivMod> PolyTable::divide_one_atom(PolyId r, PolyId d) {
   auto id = as_atom(r);
   if (!id) return std::nullopt;

@@ -175,7 +175,12 @@ bool PolyTable::ge0(PolyId p) {
   ge0_memo_[p] = false;  // cuts cycles
   ++depth_;
   bool outer_capped = std::exchange(capped_, false);
-  bool proved = prove_ge0(p);
+  bool proved = false;
+  try {
+    proved = prove_ge0(p);
+  } catch (const UserError&) {
+    capped_ = true;  // a bound does not fit in 64 bits: no proof
+  }
   --depth_;
   if (proved || !capped_) {
     ge0_memo_[p] = proved;

@@ -1,5 +1,6 @@
 // Substitution, evaluation at a point, and copying between tables.
 #include <algorithm>
+#include <unordered_set>
 
 #include "base/error.h"
 #include "ir/poly.h"
@@ -70,9 +71,11 @@ PolyId PolyTable::expand_lets(PolyId p) {
   for (;;) {
     AtomMap map;
     std::vector<PolyId> todo{p};
+    std::unordered_set<PolyId> seen;
     while (!todo.empty()) {
       PolyId next = todo.back();
       todo.pop_back();
+      if (!seen.insert(next).second) continue;
       for (const Term& t : polys_[next].terms) {
         for (AtomId id : monos_[t.mono]) {
           const Atom& atom = atoms_[id];

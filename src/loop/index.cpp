@@ -138,7 +138,12 @@ class Composer {
  public:
   Composer(PolyTable& t, Cases& out) : t_(t), out_(out) {}
 
+  bool over_caps = false;
+
   void walk(const Access& a, Indices index, Mask mask) {
+    for (PolyId p : index) over_caps |= t_.size(p) > kMaxIndexSize;
+    over_caps |= out_.size() > kMaxCases;
+    if (over_caps) return;
     switch (a.kind) {
       case Access::Kind::buffer:
         out_.push_back({std::move(mask), a.buffer, flatten(t_, index, a.shape)});
@@ -242,6 +247,23 @@ PolyId divide_mask(PolyTable& t, PolyId p) {
   return p;
 }
 
+// (x div d) + k >= 0 is x + k*d >= 0, and k - (x div d) >= 0 is d*k + d - 1 - x >= 0. For divisions
+// that no cut removed.
+PolyId multiply_mask(PolyTable& t, PolyId p) {
+  for (const Term& term : std::vector<Term>(t[p].terms)) {
+    const std::vector<AtomId> atoms = t.atoms_of(term.mono);
+    if (atoms.size() != 1 || std::abs(term.coef) != 1) continue;
+    Atom atom = t.atom(atoms[0]);
+    if (atom.kind != AtomKind::div) continue;
+    auto parts = t.split(p, atoms[0]);
+    if (!parts || t.contains(parts->rest, atoms[0])) continue;
+    PolyId scaled = t.mul(parts->rest, atom.b);
+    if (term.coef == 1) return t.add(atom.a, scaled);
+    return t.sub(t.add_constant(t.add(scaled, atom.b), -1), atom.a);
+  }
+  return p;
+}
+
 // Axes that `mask` fixes to one value: ±v + k >= 0 narrows v.
 PolyTable::AtomMap fixed_axes(PolyTable& t, const Mask& mask) {
   PolyTable::AtomMap lows, highs, fixed;
@@ -269,9 +291,11 @@ PolyTable::AtomMap fixed_axes(PolyTable& t, const Mask& mask) {
 
 }  // namespace
 
-Cases compose(PolyTable& t, const Access& access, const Indices& index) {
+std::optional<Cases> compose(PolyTable& t, const Access& access, const Indices& index) {
   Cases cases;
-  Composer(t, cases).walk(access, index, {});
+  Composer composer(t, cases);
+  composer.walk(access, index, {});
+  if (composer.over_caps || cases.size() > kMaxCases) return std::nullopt;
   return cases;
 }
 
@@ -290,7 +314,11 @@ bool simplify_mask(PolyTable& t, Mask& mask) {
 void finish(PolyTable& t, Cases& cases) {
   Cases kept;
   for (Case& c : cases) {
-    for (PolyId& p : c.mask) p = t.expand_lets(p);
+    for (PolyId& p : c.mask) {
+      p = t.expand_lets(p);
+      if (PolyId linear = multiply_mask(t, p); count_divisions(t, linear) < count_divisions(t, p))
+        p = linear;
+    }
     c.index = t.expand_lets(c.index);
     if (!simplify_mask(t, c.mask)) continue;
     PolyTable::AtomMap fixed = fixed_axes(t, c.mask);

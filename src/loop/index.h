@@ -1,6 +1,7 @@
 #pragma once
 // Views as substitutions: from the index of a result to cases (mask, buffer, index) of a load.
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -22,7 +23,9 @@ struct Case {
 };
 using Cases = std::vector<Case>;
 
+/// Beyond these caps a load is not composed but its operand materialised.
 inline constexpr size_t kMaxCases = 8;
+inline constexpr uint32_t kMaxIndexSize = 256;
 
 /// A buffer seen through views. `shape` is the shape of the result.
 struct Access {
@@ -61,9 +64,10 @@ Access concat(PolyTable& t, std::vector<Access> pieces, int axis);
 /// The last `shift` elements of the axis come first.
 Access roll(PolyTable& t, Access from, int axis, int64_t shift);
 
-/// What is read at `index` of the result. Cases that never hold are left out; none at all means
+/// What is read at `index` of the result. Cases that never hold are left out; no case at all means
 /// that the value is nothing (0) everywhere. Masks may hold Let atoms until `finish`.
-Cases compose(PolyTable& t, const Access& access, const Indices& index);
+/// No result means that a cap was hit.
+std::optional<Cases> compose(PolyTable& t, const Access& access, const Indices& index);
 
 /// The digits of `flat` in a row-major box, and back.
 Indices coordinates(PolyTable& t, PolyId flat, std::span<const PolyId> shape);

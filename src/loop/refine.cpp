@@ -35,6 +35,14 @@ void innermost_divisions(const PolyTable& t, PolyId p, std::vector<AtomId>& foun
   }
 }
 
+bool larger(const PolyTable& t, PolyId a, PolyId b) {
+  if (t.degree(a) != t.degree(b)) return t.degree(a) > t.degree(b);
+  auto size = [&](PolyId p) {
+    return t.is_constant(p) ? t.constant_of(p) : std::abs(t[p].terms[0].coef);
+  };
+  return size(a) > size(b);
+}
+
 template <class F>
 void for_each_poly(std::vector<Cases>& accesses, F f) {
   for (Cases& cases : accesses) {
@@ -58,10 +66,9 @@ class Refiner {
 
   Refinement run() {
     simplify();
-    bool kept = sizes_kept();
-    for (int round = 0; kept && round < kMaxRounds && cut_once(); ++round) simplify();
     Refinement result;
-    result.within_caps = kept && sizes_kept();
+    for (int round = 0; sizes_kept() && round < kMaxRounds && cut_once(); ++round) simplify();
+    result.within_caps = sizes_kept();
     number_axes(result);
     result.accesses = std::move(accesses_);
     for (Cases& cases : result.accesses) finish(t_, cases);
@@ -81,20 +88,30 @@ class Refiner {
     for (Cases& cases : accesses_) kept &= cases.size() <= kMaxCases;
     for_each_poly(accesses_, [&](PolyId p) {
       kept &= t_[p].terms.size() <= kMaxTerms && t_.degree(p) <= kMaxDegree &&
-              count_divisions(t_, p) <= kMaxDivisions;
+              t_.size(p) <= kMaxIndexSize;
     });
     return kept;
   }
 
+  // The first access goes first; within it the largest divisor, for what lies below its cut often
+  // closes by itself.
   bool cut_once() {
-    std::vector<AtomId> divisions;
-    for_each_poly(accesses_, [&](PolyId p) { innermost_divisions(t_, p, divisions); });
-    for (AtomId id : divisions) {
-      Atom division = t_.atom(id);
-      PolyId operand = t_.expand_lets(division.a);
-      for (auto& root : digits_)
-        for (size_t k = 0; k < root.size(); ++k)
-          if (cut(root, k, operand, division.b)) return true;
+    for (Cases& cases : accesses_) {
+      std::vector<AtomId> divisions;
+      for (const Case& c : cases) {
+        innermost_divisions(t_, c.index, divisions);
+        for (PolyId p : c.mask) innermost_divisions(t_, p, divisions);
+      }
+      std::stable_sort(divisions.begin(), divisions.end(), [&](AtomId a, AtomId b) {
+        return larger(t_, t_.atom(a).b, t_.atom(b).b);
+      });
+      for (AtomId id : divisions) {
+        Atom division = t_.atom(id);
+        PolyId operand = t_.expand_lets(division.a);
+        for (auto& root : digits_)
+          for (size_t k = 0; k < root.size(); ++k)
+            if (cut(root, k, operand, division.b)) return true;
+      }
     }
     return false;
   }

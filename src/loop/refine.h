@@ -31,7 +31,7 @@ struct Refinement {
 /// Caps; beyond them the answer is "materialise".
 inline constexpr int kMaxRounds = 16;
 inline constexpr size_t kMaxLoopAxes = 16, kMaxDigits = 10, kMaxTerms = 24;
-inline constexpr int kMaxDegree = 6, kMaxDivisions = 64;
+inline constexpr int kMaxDegree = 6;
 
 /// A fresh flat axis, to compose accesses with before they are refined.
 PolyId root_axis(PolyTable& t, PolyId extent);

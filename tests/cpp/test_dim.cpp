@@ -110,6 +110,22 @@ TEST_CASE("mistakes are errors, not surprises") {
   CHECK_THROWS_AS((void)tn::parse_dim(std::string(5000, '(')), tn::UserError);
 }
 
+TEST_CASE("large numbers give no proof, but no failure either") {
+  Dim large = int64_t{1} << 61;
+  CHECK(tn::at_least(large * B, S) == Tri::yes);
+  CHECK(tn::at_least(large * B * S, B) == Tri::yes);
+  CHECK(tn::bounds(large * B).hi == INT64_MAX);
+  CHECK(tn::at_least(B * S, S) == Tri::yes);
+}
+
+TEST_CASE("an expression that doubles with every step is refused in time") {
+  auto grow = [] {
+    Dim d = B;
+    for (int k = 0; k < 100; ++k) d = tn::floor_div(d, 2) + tn::floor_div(d + S, 3);
+  };
+  CHECK_THROWS_AS(grow(), tn::UserError);
+}
+
 TEST_CASE("threads agree on identities") {
   std::vector<std::thread> threads;
   std::vector<Dim> results(4);

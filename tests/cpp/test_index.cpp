@@ -101,7 +101,9 @@ void lower(const GoldenCase& golden, Lowered& out) {
   for (const Access& access : out.accesses) {
     REQUIRE(access.shape.size() == shape.size());
     for (size_t k = 0; k < shape.size(); ++k) CHECK(access.shape[k] == shape[k]);
-    accesses.push_back(compose(t, access, index));
+    auto cases = compose(t, access, index);
+    REQUIRE(cases.has_value());
+    accesses.push_back(*cases);
   }
   out.refined = refine(t, roots, std::move(accesses));
 }
