@@ -105,7 +105,7 @@ template <class V>
 [[gnu::always_inline]] inline V asinh(V x) {
   const V y = abs(x);
   const auto large = y > constant<V>(0x1p30);
-  const V a = select(large, constant<V>(1), y);
+  const V a = select(y <= constant<V>(0x1p30), y, constant<V>(1));
   const Pair<V> square = two_product(a, a);
   const Pair<V> one = pair_constant<V>(1, 0);
   const Pair<V> sum = add({a, constant<V>(0)}, sqrt(add(square, one)));

@@ -57,11 +57,12 @@ template <class T>
 // vectorises where the machine has no 64-bit conversion. No caller leaves that range.
 [[gnu::always_inline]] inline int32_t to_int(float x) { return static_cast<int32_t>(x); }
 [[gnu::always_inline]] inline int64_t to_int(double x) {
-  return bits(x + 0x1.8p52) - bits(0x1.8p52);
+  // Unsigned, because a lane that a select drops later may hold anything.
+  return static_cast<int64_t>(std::bit_cast<uint64_t>(x + 0x1.8p52) - 0x4338000000000000u);
 }
 [[gnu::always_inline]] inline float to_float(int32_t i) { return static_cast<float>(i); }
 [[gnu::always_inline]] inline double to_float(int64_t i) {
-  return std::bit_cast<double>(i + bits(0x1.8p52)) - 0x1.8p52;
+  return std::bit_cast<double>(static_cast<uint64_t>(i) + 0x4338000000000000u) - 0x1.8p52;
 }
 
 [[gnu::always_inline]] inline double widen(float x) { return x; }
