@@ -169,8 +169,7 @@ Tensor wrap_negative(const Tensor& indices, Dim extent) {
 }
 
 Tensor positions(Dim extent, int rank, int axis) {
-  Tensor line = tn::arange(0, extent.value(), 1, DType::i64);
-  return tn::reshape(line, with_extent(Shape::filled(rank, 1), axis, extent));
+  return tn::iota(with_extent(Shape::filled(rank, 1), axis, extent), axis);
 }
 
 Tensors along_axis(const Tensor& indices, int axis) {
@@ -243,10 +242,10 @@ constinit const OpDef one_hot = Composite<OneHotAttrs>{
     .body = [](const OneHotAttrs& a, const Tensors& in) -> Tensors {
       check_kind("one_hot", integers, in[0].dtype());
       if (a.num_classes < 0) fail("one_hot: a negative number of classes: {}", a.num_classes);
-      Tensor classes = tn::arange(0, a.num_classes, 1, in[0].dtype());
+      Tensor classes = tn::iota({a.num_classes});
       Shape shape = in[0].shape();
       shape.push_back(1);
-      return {cast_to(tn::equal(tn::reshape(in[0], shape), classes), a.dtype)};
+      return {cast_to(tn::equal(tn::reshape(cast_to(in[0], DType::i64), shape), classes), a.dtype)};
     },
     .samples = {{"i64[4]", "num_classes=3", -1, 3}, {"i64[2,3]", "num_classes=4, dtype=i32", 0, 3}},
 };

@@ -88,7 +88,7 @@ void check_probability(const Tensor& q) {
 }
 
 /// Between the two neighbours of the place q*(n-1), in proportion.
-Tensors interpolate(const ReduceAttrs& a, const Tensors& in) {
+Tensors quantiles(const ReduceAttrs& a, const Tensors& in) {
   Wide w = widen("quantile", in[0], a.axis, ordered);
   check_probability(in[1]);
   if (w.count == 0) fail("quantile: no elements: {}", *type_of(in[0]));
@@ -172,7 +172,7 @@ constinit const OpDef quantile = Composite<ReduceAttrs>{
         "NaN if "
         "any element is NaN; no elements are an error.",
     .args = {"x", "q"},
-    .body = rule<interpolate>,
+    .body = rule<quantiles>,
     .samples = {{"f32[5], f32[]", "", 0, 1},
                 {"f32[2,4], f32[3]", "axis=[-1]", 0, 1},
                 {"f32[2,3,4], f32[2]", "axis=[0,1], keepdims=true", 0, 1}},
