@@ -1,0 +1,160 @@
+// Foreign memory through the buffer protocol, both ways.
+#include "core.h"
+
+#include "base/error.h"
+
+#include <atomic>
+#include <cstring>
+#include <mutex>
+#include <vector>
+
+namespace tn::python {
+namespace {
+
+/// Objects dropped by threads without Python's lock, until the interpreter gets to them.
+struct Dropped {
+  std::mutex mutex;
+  std::vector<PyObject*> objects;
+};
+
+Dropped& dropped() {
+  static Dropped& instance = *new Dropped;
+  return instance;
+}
+
+int drop_pending(void*) {
+  std::vector<PyObject*> objects;
+  {
+    std::lock_guard lock(dropped().mutex);
+    objects.swap(dropped().objects);
+  }
+  for (PyObject* o : objects) Py_DECREF(o);
+  return 0;
+}
+
+/// The element type of a buffer's format and size; false when there is none.
+bool read_format(const char* format, Py_ssize_t size, DType& out) {
+  if (!format) format = "B";
+  if (*format == '@' || *format == '=' || *format == '<') ++format;
+  bool complex = *format == 'Z';
+  char code = complex ? format[1] : format[0];
+  if (format[complex ? 2 : 1] != 0) return false;
+  auto sized = [&](std::initializer_list<std::pair<Py_ssize_t, DType>> list) {
+    for (auto [bytes, type] : list)
+      if (bytes == size) return out = type, true;
+    return false;
+  };
+  if (complex) return sized({{8, DType::c64}, {16, DType::c128}});
+  if (code == '?') return sized({{1, DType::b1}});
+  if (std::strchr("bhilqn", code))
+    return sized({{1, DType::i8}, {2, DType::i16}, {4, DType::i32}, {8, DType::i64}});
+  if (std::strchr("BHILQN", code))
+    return sized({{1, DType::u8}, {2, DType::u16}, {4, DType::u32}, {8, DType::u64}});
+  if (std::strchr("efd", code))
+    return sized({{2, DType::f16}, {4, DType::f32}, {8, DType::f64}});
+  return false;
+}
+
+bool is_contiguous(const Py_buffer& view) {
+  int64_t step = view.itemsize;
+  for (int i = view.ndim - 1; i >= 0; --i) {
+    if (view.shape[i] != 1 && view.strides && view.strides[i] != step) return false;
+    step *= view.shape[i];
+  }
+  return true;
+}
+
+struct BufferGuard {
+  Py_buffer view{};
+  bool held = false;
+  ~BufferGuard() {
+    if (held) PyBuffer_Release(&view);
+  }
+};
+
+/// Foreign memory is shared when kernels can read it as it is.
+Tensor share(BufferGuard& guard, DType type, const Shape& shape) {
+  auto* owner = new Py_buffer(guard.view);
+  guard.held = false;
+  // The object is kept by the view; releasing the view needs Python's lock, as a capsule does.
+  PyObject* capsule = PyCapsule_New(owner, "tenon.buffer", [](PyObject* c) {
+    auto* view = static_cast<Py_buffer*>(PyCapsule_GetPointer(c, "tenon.buffer"));
+    PyBuffer_Release(view);
+    delete view;
+  });
+  if (!capsule) throw nb::python_error();
+  return from_memory(owner->buf, type, shape, capsule, release_object, true);
+}
+
+}  // namespace
+
+void release_object(void* object) {
+  if (!Py_IsInitialized()) return;
+  auto* o = static_cast<PyObject*>(object);
+  if (PyGILState_Check()) return Py_DECREF(o);
+  {
+    std::lock_guard lock(dropped().mutex);
+    dropped().objects.push_back(o);
+  }
+  Py_AddPendingCall(drop_pending, nullptr);
+}
+
+const char* buffer_format(DType type) {
+  switch (type) {
+    case DType::b1: return "?";
+    case DType::i8: return "b";
+    case DType::i16: return "h";
+    case DType::i32: return "i";
+    case DType::i64: return "q";
+    case DType::u8: return "B";
+    case DType::u16: return "H";
+    case DType::u32: return "I";
+    case DType::u64: return "Q";
+    case DType::f16: return "e";
+    case DType::f32: return "f";
+    case DType::f64: return "d";
+    case DType::c64: return "Zf";
+    case DType::c128: return "Zd";
+    default: return nullptr;
+  }
+}
+
+Tensor tensor_from_strides(const void* data, DType dtype, const Shape& shape,
+                           const int64_t* strides) {
+  int64_t count = shape.elements().value(), item = size_of(dtype);
+  std::vector<char> packed(static_cast<size_t>(count * item));
+  std::array<int64_t, kMaxRank> at{};
+  const char* from = static_cast<const char*>(data);
+  for (int64_t n = 0; n < count; ++n) {
+    std::memcpy(packed.data() + n * item, from, static_cast<size_t>(item));
+    for (int d = shape.rank() - 1; d >= 0; --d) {
+      auto place = static_cast<size_t>(d);
+      from += strides[d];
+      if (++at[place] < shape[d].raw) break;
+      from -= strides[d] * at[place];
+      at[place] = 0;
+    }
+  }
+  return from_bytes(packed.data(), dtype, shape);
+}
+
+Tensor tensor_from_buffer(PyObject* object, bool copy) {
+  BufferGuard guard;
+  if (PyObject_GetBuffer(object, &guard.view, PyBUF_RECORDS_RO) != 0) {
+    PyErr_Clear();
+    return {};
+  }
+  guard.held = true;
+  const Py_buffer& view = guard.view;
+  DType type;
+  if (!read_format(view.format, view.itemsize, type)) return {};
+  if (view.ndim > kMaxRank)
+    fail("asarray: {} axes are more than {}: {}", view.ndim, kMaxRank, Py_TYPE(object)->tp_name);
+  Shape shape(view.shape, view.shape + view.ndim);
+  if (!is_contiguous(view)) return tensor_from_strides(view.buf, type, shape, view.strides);
+  bool aligned = reinterpret_cast<uintptr_t>(view.buf) % 16 == 0;
+  if (copy || !aligned || view.len < 1024) return from_bytes(view.buf, type, shape);
+  return share(guard, type, shape);
+}
+
+}  // namespace tn::python

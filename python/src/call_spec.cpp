@@ -1,0 +1,240 @@
+// Calls of ops from Python: arguments are matched with parameters, converted, and handed to the op.
+#include "call_spec.h"
+
+#include "base/error.h"
+#include "ir/emit.h"
+#include "ir/node.h"
+
+#include <algorithm>
+#include <array>
+
+namespace tn::python {
+namespace {
+
+constexpr size_t kMostParams = 24;
+constexpr size_t kMostAttrBytes = 2048;
+
+/// Spellings of other libraries, looked at only after a miss.
+struct Foreign {
+  std::string_view theirs, ours;
+};
+constexpr std::array<Foreign, 14> kForeign = {{
+    {"dim", "axis"}, {"dim", "axes"}, {"dims", "axis"}, {"dims", "axes"}, {"axes", "axis"},
+    {"keepdim", "keepdims"}, {"input", "x"}, {"input", "x1"}, {"a", "x"}, {"a", "x1"},
+    {"other", "x2"}, {"size", "shape"}, {"ddof", "correction"}, {"unbiased", "correction"},
+}};
+
+std::string_view text_of(PyObject* unicode) {
+  Py_ssize_t size = 0;
+  const char* text = PyUnicode_AsUTF8AndSize(unicode, &size);
+  if (!text) throw nb::python_error();
+  return {text, static_cast<size_t>(size)};
+}
+
+int find_param(const CallSpec& spec, std::string_view name) {
+  for (size_t i = 0; i < spec.params.size(); ++i)
+    if (spec.params[i].text == name) return static_cast<int>(i);
+  return -1;
+}
+
+int find_foreign(const CallSpec& spec, std::string_view name) {
+  for (const Foreign& f : kForeign) {
+    if (f.theirs != name) continue;
+    int found = find_param(spec, f.ours);
+    if (found >= 0) return found;
+  }
+  return -1;
+}
+
+[[noreturn]] void unknown_keyword(const CallSpec& spec, std::string_view name) {
+  std::vector<std::string_view> names;
+  for (const CallParam& p : spec.params) names.push_back(p.text);
+  std::string_view near = nearest_name(name, names);
+  Hint hint{!near.empty() ? format("did you mean {}?", near)
+                          : format("it takes {}", join(names, ", "))};
+  fail(Fault::type, hint, "{}: unknown keyword: {}", spec.op->name, name);
+}
+
+/// Keywords every function of the array API may get although tensors do not need them.
+bool is_harmless(const CallSpec& spec, std::string_view name, PyObject* value) {
+  if (name == "device") {
+    check_device(value);
+    return true;
+  }
+  bool copies = spec.op->family == Family::movement || find_param(spec, "dtype") >= 0;
+  return name == "copy" && copies;
+}
+
+/// The arguments of one call, by parameter.
+struct Arguments {
+  const CallSpec& spec;
+  std::array<PyObject*, kMostParams> given{};   // borrowed; null: not given
+  std::span<PyObject* const> rest;              // positional members of a list parameter
+  std::vector<nb::object> keep;
+
+  void positional(PyObject* const* args, size_t count);
+  void keyword(PyObject* name, PyObject* value);
+  bool gathers(size_t param, PyObject* const* args, size_t count);
+};
+
+bool is_plain_int(PyObject* o) { return PyIndex_Check(o) && !PyBool_Check(o) && !is_tensor(o); }
+
+/// `reshape(x, 2, 3)`: integers in a row where a list is wanted and no number could follow.
+bool Arguments::gathers(size_t param, PyObject* const* args, size_t count) {
+  const CallParam& p = spec.params[param];
+  if (p.role != CallParam::Role::field || count < 2) return false;
+  FieldKind kind = spec.fields[static_cast<size_t>(p.place)].kind;
+  bool list = kind == FieldKind::shape || kind == FieldKind::perm || kind == FieldKind::ints;
+  if (!list || !is_plain_int(args[0]) || !is_plain_int(args[1])) return false;
+  if (param + 1 == spec.params.size()) return true;
+  const CallParam& next = spec.params[param + 1];
+  if (next.role != CallParam::Role::field) return false;
+  FieldKind other = spec.fields[static_cast<size_t>(next.place)].kind;
+  return other == FieldKind::dtype || other == FieldKind::choice || other == FieldKind::text;
+}
+
+void Arguments::positional(PyObject* const* args, size_t count) {
+  size_t param = 0;
+  for (size_t i = 0; i < count; ++i, ++param) {
+    if (param == spec.params.size())
+      fail(Fault::type, "{}: {} arguments given, it takes at most {}", spec.op->name, count,
+           spec.params.size());
+    bool list = spec.params[param].role == CallParam::Role::list;
+    if (list && !PyList_Check(args[i]) && !PyTuple_Check(args[i])) {
+      rest = {args + i, count - i};
+      given[param] = args[i];
+      return;
+    }
+    if (gathers(param, args + i, count - i)) {
+      size_t end = i;
+      while (end < count && is_plain_int(args[end])) ++end;
+      nb::object tuple = nb::steal(PyTuple_New(static_cast<Py_ssize_t>(end - i)));
+      for (size_t k = i; k < end; ++k)
+        PyTuple_SET_ITEM(tuple.ptr(), static_cast<Py_ssize_t>(k - i), Py_NewRef(args[k]));
+      given[param] = tuple.ptr();
+      keep.push_back(std::move(tuple));
+      i = end - 1;
+      continue;
+    }
+    given[param] = args[i];
+  }
+}
+
+void Arguments::keyword(PyObject* name, PyObject* value) {
+  int found = -1;
+  for (size_t i = 0; i < spec.params.size() && found < 0; ++i)
+    if (spec.params[i].name == name) found = static_cast<int>(i);
+  if (found < 0) {
+    std::string_view text = text_of(name);
+    found = find_param(spec, text);
+    if (found < 0) found = find_foreign(spec, text);
+    if (found < 0 && is_harmless(spec, text, value)) return;
+    if (found < 0) unknown_keyword(spec, text);
+  }
+  if (given[static_cast<size_t>(found)])
+    fail(Fault::type, "{}: {} is given twice", spec.op->name,
+         spec.params[static_cast<size_t>(found)].text);
+  given[static_cast<size_t>(found)] = value;
+}
+
+/// Operands and attributes, converted.
+struct Prepared {
+  Tensors in;
+  alignas(16) char attrs[kMostAttrBytes];
+};
+
+Tensor as_tensor(const Operand& operand) {
+  if (operand.tensor) return *operand.tensor;
+  if (operand.absent) return {};
+  return make_scalar(operand.scalar, default_dtype(operand.scalar.kind), true);
+}
+
+void add_operand(const CallSpec& spec, Prepared& p, PyObject* value, std::string_view name) {
+  OperandHolder holder;
+  if (value && !read_operand(value, holder))
+    fail(Fault::type, "{}: {} is not a tensor or a number: {}", spec.op->name, name,
+         Py_TYPE(value)->tp_name);
+  p.in.push_back(as_tensor(holder.operand));
+}
+
+void prepare(const CallSpec& spec, Arguments& args, Prepared& p) {
+  if (!spec.fields.empty()) spec.op->attrs->init(p.attrs);
+  for (size_t i = 0; i < spec.params.size(); ++i) {
+    const CallParam& param = spec.params[i];
+    PyObject* value = args.given[i] == Py_None ? nullptr : args.given[i];
+    bool may_be_none = param.role == CallParam::Role::field &&
+                       spec.fields[static_cast<size_t>(param.place)].set >= 0;
+    if (!value && param.required && !(args.given[i] && may_be_none))
+      fail(Fault::type, "{}: argument {} is missing", spec.op->name, param.text);
+    if (param.role == CallParam::Role::field) {
+      const FieldSlot& field = spec.fields[static_cast<size_t>(param.place)];
+      if (value) field.write(p.attrs, value, args.keep);
+      else if (args.given[i] && may_be_none) p.attrs[field.set] = false;
+    } else if (param.role == CallParam::Role::operand) {
+      add_operand(spec, p, value, param.text);
+    } else if (!args.rest.empty()) {
+      for (PyObject* item : args.rest) add_operand(spec, p, item, param.text);
+    } else {
+      nb::object items = nb::steal(PySequence_Fast(value, "a list of tensors is needed"));
+      if (!items.is_valid()) throw nb::python_error();
+      for (Py_ssize_t k = 0; k < PySequence_Fast_GET_SIZE(items.ptr()); ++k)
+        add_operand(spec, p, PySequence_Fast_GET_ITEM(items.ptr(), k), param.text);
+      args.keep.push_back(std::move(items));
+    }
+  }
+}
+
+nb::object wrap_results(const CallSpec& spec, Tensors&& out) {
+  if (spec.result) {
+    nb::object made = nb::steal(PyStructSequence_New(spec.result));
+    for (size_t i = 0; i < out.size(); ++i)
+      PyStructSequence_SetItem(made.ptr(), static_cast<Py_ssize_t>(i), wrap(std::move(out[i])));
+    return made;
+  }
+  nb::object list = nb::steal(PyList_New(static_cast<Py_ssize_t>(out.size())));
+  for (size_t i = 0; i < out.size(); ++i)
+    PyList_SET_ITEM(list.ptr(), static_cast<Py_ssize_t>(i), wrap(std::move(out[i])));
+  return list;
+}
+
+/// One tensor and no attributes: most calls of elementwise functions.
+bool is_short(const CallSpec& spec, size_t count, PyObject* keywords) {
+  return spec.fields.empty() && !keywords && count == spec.params.size() && count <= 2 &&
+         !spec.has_list && spec.op->results.size() == 0;
+}
+
+nb::object call_short(const CallSpec& spec, PyObject* const* args, size_t count) {
+  OperandHolder holders[2];
+  const Operand* in[2];
+  for (size_t i = 0; i < count; ++i) {
+    if (args[i] == Py_None && spec.op->args[static_cast<int>(i)].optional) {
+      in[i] = &holders[i].operand;
+      continue;
+    }
+    if (!read_operand(args[i], holders[i]))
+      fail(Fault::type, "{}: {} is not a tensor or a number: {}", spec.op->name,
+           spec.params[i].text, Py_TYPE(args[i])->tp_name);
+    in[i] = &holders[i].operand;
+  }
+  return wrapped(call_one(*spec.op, {in, count}, nullptr));
+}
+
+}  // namespace
+
+nb::object call_python(const CallSpec& spec, PyObject* const* args, size_t count,
+                       PyObject* keywords) {
+  if (is_short(spec, count, keywords)) return call_short(spec, args, count);
+  Arguments arguments{spec, {}, {}, {}};
+  arguments.positional(args, count);
+  Py_ssize_t named = keywords ? PyTuple_GET_SIZE(keywords) : 0;
+  for (Py_ssize_t i = 0; i < named; ++i)
+    arguments.keyword(PyTuple_GET_ITEM(keywords, i), args[count + static_cast<size_t>(i)]);
+  Prepared p;
+  p.in.reserve(static_cast<size_t>(spec.op->args.size()));
+  prepare(spec, arguments, p);
+  Tensors out = call_with(*spec.op, std::move(p.in), p.attrs);
+  if (spec.op->results.size() == 0) return wrapped(std::move(out[0]));
+  return wrap_results(spec, std::move(out));
+}
+
+}  // namespace tn::python

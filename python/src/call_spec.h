@@ -1,0 +1,54 @@
+#pragma once
+// How an op is called from Python: its parameters in order, with converters for their values.
+#include "core.h"
+
+#include "ir/attrs.h"
+
+#include <string>
+#include <vector>
+
+namespace tn::python {
+
+/// A field's value as Python gives it, written into the attribute struct.
+struct FieldSlot {
+  std::string_view op;
+  const char* name = nullptr;
+  FieldKind kind{};
+  ChoiceNames choices;
+  size_t at = 0;        // offset in the struct
+  ptrdiff_t set = -1;   // offset of the flag of a Maybe
+
+  void write(char* attrs, PyObject* value, std::vector<nb::object>& keep) const;
+  [[noreturn]] void refuse(const char* wanted, PyObject* value) const;
+};
+
+struct CallParam {
+  enum class Role : uint8_t { operand, list, field };
+  Role role = Role::operand;
+  PyObject* name = nullptr;  // interned
+  std::string_view text;
+  bool required = true;
+  int place = 0;  // among operands or fields
+};
+
+/// Everything one vectorcall needs to know about an op.
+struct CallSpec {
+  const OpDef* op = nullptr;
+  std::vector<CallParam> params;
+  std::vector<FieldSlot> fields;
+  int operands = 0;        // plain ones, before a list
+  bool has_list = false;
+  PyTypeObject* result = nullptr;  // of ops with several results
+  PyObject* doc = nullptr;
+};
+
+CallSpec make_spec(const OpDef& op);
+/// The names and defaults of the parameters: [(name, required, default), …], for inspect.signature.
+nb::object describe_params(const CallSpec& spec);
+/// Calls the op with Python's arguments.
+nb::object call_python(const CallSpec& spec, PyObject* const* args, size_t count,
+                       PyObject* keywords);
+
+int64_t read_int(PyObject* object, std::string_view what);
+
+}  // namespace tn::python

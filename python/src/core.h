@@ -1,0 +1,114 @@
+#pragma once
+// What the files of the bindings share: wrapping tensors, errors, and the user's place in Python.
+#include "ir/opdef.h"
+#include "ir/place.h"
+#include "tenon/tensor.h"
+
+#include <nanobind/nanobind.h>
+
+#include <utility>
+
+namespace tn::python {
+
+namespace nb = nanobind;
+
+// Tensors ------------------------------------------------------------------------------------
+
+extern PyTypeObject* tensor_type;
+
+/// The tensor inside `object`, or null when it is none.
+Tensor* tensor_in(PyObject* object);
+inline bool is_tensor(PyObject* object) { return tensor_in(object) != nullptr; }
+/// A new Python object that holds `tensor`.
+PyObject* wrap(Tensor&& tensor);
+inline nb::object wrapped(Tensor&& tensor) { return nb::steal(wrap(std::move(tensor))); }
+
+/// Computes the value without holding Python's lock.
+void evaluate(const Tensor& tensor);
+void evaluate(const Tensors& tensors);
+
+// Errors -------------------------------------------------------------------------------------
+
+void bind_errors(nb::module_& m);
+/// Sets Python's error from the C++ exception in flight: slots call it in `catch (...)`.
+void raise_current() noexcept;
+/// Throws Python's own `type` (for rules of the language: OverflowError, StopIteration).
+[[noreturn]] void throw_python(PyObject* type, const std::string& text);
+
+/// Runs `body` in a slot: no C++ exception leaves it.
+template <class R, class F>
+R guarded(R failure, F&& body) noexcept {
+  try {
+    return body();
+  } catch (...) {
+    raise_current();
+    return failure;
+  }
+}
+
+// Places -------------------------------------------------------------------------------------
+
+/// The innermost frame outside this package, as a place that is cheap to remember.
+Loc python_place() noexcept;
+void install_places();
+/// Code of files in `folder` is the package's own, not the user's.
+void set_package_folder(const std::string& folder);
+
+/// Marks what is recorded inside as made by the calling Python code.
+struct UserCall : LocScope {
+  UserCall() : LocScope(python_place()) {}
+};
+
+// Values -------------------------------------------------------------------------------------
+
+/// A number of Python's own types, exactly; false when it is something else.
+bool read_number(PyObject* object, Scalar& out);
+/// An operand of an op: the tensor of a Python object, or one made from it.
+struct OperandHolder {
+  Tensor made;
+  Operand operand{nullptr};
+};
+/// False when `object` is nothing a tensor can be made of.
+bool read_operand(PyObject* object, OperandHolder& out);
+/// The same as a tensor; numbers become weak scalars. Throws when it cannot be.
+Tensor read_tensor(PyObject* object, std::string_view what);
+
+/// A tensor from data: numbers, nested lists, tensors, buffers, DLPack objects. `copy` < 0: if needed.
+Tensor tensor_from(PyObject* object, Maybe<DType> dtype, int copy);
+/// From an object with the buffer protocol; a null tensor when it has none that fits.
+Tensor tensor_from_buffer(PyObject* object, bool copy);
+Tensor tensor_from_dlpack(PyObject* object, bool copy);
+/// A copy of strided elements (strides in bytes) as a tensor.
+Tensor tensor_from_strides(const void* data, DType dtype, const Shape& shape, const int64_t* strides);
+/// Lets go of a Python object from any thread, with or without Python's lock.
+void release_object(void* object);
+
+DType read_dtype(PyObject* object);
+bool try_read_dtype(PyObject* object, DType& out);
+nb::object dtype_object(DType type);
+nb::object shape_tuple(const Shape& shape);
+/// Refuses devices that do not exist. None is the default device.
+void check_device(PyObject* object);
+nb::object cpu_device();
+
+/// Python's value of one element.
+nb::object element_object(DType type, const void* at);
+/// "f" for float32: the buffer protocol's name, null where there is none.
+const char* buffer_format(DType type);
+
+// The parts of the module ----------------------------------------------------------------------
+
+void bind_dtypes(nb::module_& m);
+void bind_tensor(nb::module_& m);
+void bind_ops(nb::module_& m);
+void bind_runtime(nb::module_& m);
+void bind_creation(nb::module_& m);
+void bind_samples(nb::module_& m);
+void add_export(nb::class_<Tensor>& type);
+void add_indexing(nb::module_& m);
+/// Slots of the Tensor type: numbers, comparison, indexing, buffers, hash.
+extern PyType_Slot tensor_slots[];
+/// Calls an op of the table from C++ code of the bindings.
+Tensor call_op(std::string_view name, std::initializer_list<Tensor> in);
+
+}  // namespace tn::python

@@ -1,0 +1,205 @@
+// DLPack: tensors of other libraries without a copy, both ways.
+#include "core.h"
+
+#include "base/error.h"
+#include "dlpack.h"
+
+#include <optional>
+
+namespace tn::python {
+namespace {
+
+constexpr const char* kNew = "dltensor_versioned";
+constexpr const char* kOld = "dltensor";
+constexpr const char* kUsedNew = "used_dltensor_versioned";
+constexpr const char* kUsedOld = "used_dltensor";
+
+std::optional<DType> type_from(dl::DataType t) {
+  if (t.lanes != 1) return {};
+  auto pick = [&](std::initializer_list<std::pair<int, DType>> list) -> std::optional<DType> {
+    for (auto [bits, type] : list)
+      if (bits == t.bits) return type;
+    return {};
+  };
+  switch (t.code) {
+    case dl::kInt:
+      return pick({{8, DType::i8}, {16, DType::i16}, {32, DType::i32}, {64, DType::i64}});
+    case dl::kUInt:
+      return pick({{8, DType::u8}, {16, DType::u16}, {32, DType::u32}, {64, DType::u64}});
+    case dl::kFloat: return pick({{16, DType::f16}, {32, DType::f32}, {64, DType::f64}});
+    case dl::kBfloat: return pick({{16, DType::bf16}});
+    case dl::kComplex: return pick({{64, DType::c64}, {128, DType::c128}});
+    case dl::kBool: return pick({{8, DType::b1}});
+    case dl::kFloat8E4M3: return pick({{8, DType::f8e4m3}});
+    case dl::kFloat8E5M2: return pick({{8, DType::f8e5m2}});
+    default: return {};
+  }
+}
+
+dl::DataType type_to(DType type) {
+  auto bits = static_cast<uint8_t>(size_of(type) * 8);
+  switch (type) {
+    case DType::bf16: return {dl::kBfloat, bits, 1};
+    case DType::f8e4m3: return {dl::kFloat8E4M3, bits, 1};
+    case DType::f8e5m2: return {dl::kFloat8E5M2, bits, 1};
+    default: break;
+  }
+  switch (kind_of(type)) {
+    case Kind::boolean: return {dl::kBool, bits, 1};
+    case Kind::integer: return {dl::kInt, bits, 1};
+    case Kind::natural: return {dl::kUInt, bits, 1};
+    case Kind::floating: return {dl::kFloat, bits, 1};
+    case Kind::complex: return {dl::kComplex, bits, 1};
+  }
+  return {};
+}
+
+/// What an exported capsule keeps alive.
+struct Exported {
+  Tensor tensor;
+  int64_t shape[kMaxRank], strides[kMaxRank];
+  union {
+    dl::ManagedTensor plain;
+    dl::ManagedTensorVersioned versioned;
+  };
+  Exported() : plain() {}
+  ~Exported() {}
+};
+
+dl::Tensor describe(Exported& e, const void* data) {
+  const Shape& shape = e.tensor.shape();
+  int64_t step = 1;
+  for (int i = shape.rank() - 1; i >= 0; --i) {
+    e.shape[i] = shape[i].value(), e.strides[i] = step;
+    step *= e.shape[i];
+  }
+  return {const_cast<void*>(data), {dl::kCpu, 0}, shape.rank(), type_to(e.tensor.dtype()),
+          e.shape, e.strides, 0};
+}
+
+template <class Managed>
+void delete_exported(Managed* managed) {
+  delete static_cast<Exported*>(managed->manager_ctx);
+}
+
+/// A capsule nobody took still owns its tensor.
+template <class Managed>
+void delete_capsule(PyObject* capsule, const char* name) {
+  if (!PyCapsule_IsValid(capsule, name)) return;
+  auto* managed = static_cast<Managed*>(PyCapsule_GetPointer(capsule, name));
+  managed->deleter(managed);
+}
+
+nb::object export_capsule(const Tensor& tensor, bool versioned, bool copy) {
+  auto made = std::make_unique<Exported>();
+  made->tensor = copy ? from_bytes(tensor.data(), tensor.dtype(), tensor.shape()) : tensor;
+  dl::Tensor described = describe(*made, made->tensor.data());
+  Exported* e = made.release();
+  PyObject* capsule;
+  if (versioned) {
+    uint64_t flags = copy ? dl::kIsCopied : dl::kReadOnly;
+    new (&e->versioned) dl::ManagedTensorVersioned{
+        {1, 0}, e, delete_exported<dl::ManagedTensorVersioned>, flags, described};
+    capsule = PyCapsule_New(&e->versioned, kNew, [](PyObject* c) {
+      delete_capsule<dl::ManagedTensorVersioned>(c, kNew);
+    });
+  } else {
+    new (&e->plain) dl::ManagedTensor{described, e, delete_exported<dl::ManagedTensor>};
+    capsule = PyCapsule_New(&e->plain, kOld,
+                            [](PyObject* c) { delete_capsule<dl::ManagedTensor>(c, kOld); });
+  }
+  if (!capsule) throw nb::python_error();
+  return nb::steal(capsule);
+}
+
+/// The tensor of a capsule's description; `owner` is called back when its memory is no longer used.
+template <class Managed>
+Tensor import_managed(Managed* managed, const dl::Tensor& t, bool copy) {
+  std::optional<DType> type = type_from(t.dtype);
+  const char* data = static_cast<const char*>(t.data) + t.byte_offset;
+  bool readable = t.device.type == dl::kCpu || t.device.type == dl::kCudaHost;
+  std::string problem;
+  if (!type) problem = format("no element type for code {} of {} bits", t.dtype.code, t.dtype.bits);
+  else if (!readable) problem = format("memory of device type {} cannot be read", t.device.type);
+  else if (t.ndim > kMaxRank) problem = format("{} axes are more than {}", t.ndim, kMaxRank);
+  auto release = [](void* owner) {
+    auto* m = static_cast<Managed*>(owner);
+    if (m->deleter) m->deleter(m);
+  };
+  if (!problem.empty()) {
+    release(managed);
+    fail(Fault::type, "from_dlpack: {}", problem);
+  }
+  Shape shape(t.shape, t.shape + t.ndim);
+  int64_t strides[kMaxRank], step = 1;
+  bool contiguous = true;
+  for (int i = t.ndim - 1; i >= 0; --i) {
+    if (t.strides && t.shape[i] != 1 && t.strides[i] != step) contiguous = false;
+    strides[i] = (t.strides ? t.strides[i] : step) * size_of(*type);
+    step *= t.shape[i];
+  }
+  bool aligned = reinterpret_cast<uintptr_t>(data) % 16 == 0;
+  if (contiguous && aligned && !copy && step > 0)
+    return from_memory(const_cast<char*>(data), *type, shape, managed, release, true);
+  Tensor made = tensor_from_strides(data, *type, shape, strides);
+  release(managed);
+  return made;
+}
+
+/// Asks for the current form and takes the old one from producers that know only that.
+nb::object ask_capsule(PyObject* object) {
+  nb::object method = nb::steal(PyObject_GetAttrString(object, "__dlpack__"));
+  if (!method.is_valid()) {
+    PyErr_Clear();
+    fail(Fault::type, "from_dlpack: {} has no __dlpack__", Py_TYPE(object)->tp_name);
+  }
+  try {
+    return method(nb::arg("max_version") = nb::make_tuple(1, 0));
+  } catch (nb::python_error& e) {
+    if (!e.matches(PyExc_TypeError)) throw;
+  }
+  return method();
+}
+
+nb::object dlpack(nb::handle self, nb::handle stream, nb::handle max_version, nb::handle dl_device,
+                  nb::handle copy) {
+  UserCall call;
+  if (!stream.is_none())
+    fail("__dlpack__: the stream must be None on the CPU: {}", nb::repr(stream).c_str());
+  if (!dl_device.is_none() && nb::cast<int>(dl_device[0]) != dl::kCpu)
+    throw_python(PyExc_BufferError, "__dlpack__: tensors live on the CPU, device type 1");
+  bool versioned = !max_version.is_none() && nb::cast<int>(max_version[0]) >= 1;
+  const Tensor& tensor = *tensor_in(self.ptr());
+  evaluate(tensor);
+  return export_capsule(tensor, versioned, !copy.is_none() && PyObject_IsTrue(copy.ptr()));
+}
+
+}  // namespace
+
+Tensor tensor_from_dlpack(PyObject* object, bool copy) {
+  nb::object capsule = ask_capsule(object);
+  if (PyCapsule_IsValid(capsule.ptr(), kNew)) {
+    auto* m = static_cast<dl::ManagedTensorVersioned*>(PyCapsule_GetPointer(capsule.ptr(), kNew));
+    if (m->version.major != 1)
+      fail(Fault::type, "from_dlpack: version {}.{} is not known", m->version.major,
+           m->version.minor);
+    PyCapsule_SetName(capsule.ptr(), kUsedNew);
+    return import_managed(m, m->tensor, copy);
+  }
+  if (PyCapsule_IsValid(capsule.ptr(), kOld)) {
+    auto* m = static_cast<dl::ManagedTensor*>(PyCapsule_GetPointer(capsule.ptr(), kOld));
+    PyCapsule_SetName(capsule.ptr(), kUsedOld);
+    return import_managed(m, m->tensor, copy);
+  }
+  fail(Fault::type, "from_dlpack: __dlpack__ of {} gave no usable capsule",
+       Py_TYPE(object)->tp_name);
+}
+
+void add_export(nb::class_<Tensor>& type) {
+  type.def("__dlpack__", dlpack, nb::kw_only(), nb::arg("stream") = nb::none(),
+           nb::arg("max_version") = nb::none(), nb::arg("dl_device") = nb::none(),
+           nb::arg("copy") = nb::none(), "The elements as a DLPack capsule, shared and read-only.");
+  type.def("__dlpack_device__", [](nb::handle) { return nb::make_tuple(int{dl::kCpu}, 0); });
+}
+
+}  // namespace tn::python

@@ -1,0 +1,188 @@
+// Element types and devices as Python objects.
+#include "core.h"
+
+#include "base/error.h"
+#include "ir/dtype.h"
+
+#include <nanobind/stl/string.h>
+
+#include <array>
+
+namespace tn::python {
+namespace {
+
+struct DTypeObject {
+  DType type;
+};
+struct DeviceObject {
+  int index = 0;
+};
+
+std::array<PyObject*, kDTypes> dtypes;
+PyObject* the_cpu;
+
+DType dtype_at(int i) { return static_cast<DType>(i); }
+
+std::string kind_name(DType type) {
+  switch (kind_of(type)) {
+    case Kind::boolean: return "bool";
+    case Kind::integer: return "signed integer";
+    case Kind::natural: return "unsigned integer";
+    case Kind::floating: return "real floating";
+    case Kind::complex: return "complex floating";
+  }
+  return "";
+}
+
+std::string_view text_in(PyObject* object) {
+  Py_ssize_t size = 0;
+  const char* text = PyUnicode_Check(object) ? PyUnicode_AsUTF8AndSize(object, &size) : nullptr;
+  if (!text) PyErr_Clear();
+  return text ? std::string_view(text, static_cast<size_t>(size)) : std::string_view();
+}
+
+bool read_name(std::string_view name, DType& out) {
+  if (name == "bool_") name = "bool";
+  std::optional<DType> found = parse_dtype(name);
+  if (found) out = *found;
+  return found.has_value();
+}
+
+/// Python's own types stand for the default type of their kind.
+bool read_builtin(PyObject* object, DType& out) {
+  if (object == reinterpret_cast<PyObject*>(&PyBool_Type)) out = DType::b1;
+  else if (object == reinterpret_cast<PyObject*>(&PyLong_Type)) out = DType::i64;
+  else if (object == reinterpret_cast<PyObject*>(&PyFloat_Type)) out = DType::f32;
+  else if (object == reinterpret_cast<PyObject*>(&PyComplex_Type)) out = DType::c64;
+  else return false;
+  return true;
+}
+
+/// NumPy's dtypes have `name`, its scalar types `__name__`.
+bool read_foreign(PyObject* object, DType& out) {
+  const char* attribute = PyType_Check(object) ? "__name__" : "name";
+  nb::object name = nb::steal(PyObject_GetAttrString(object, attribute));
+  if (!name.is_valid()) PyErr_Clear();
+  return name.is_valid() && read_name(text_in(name.ptr()), out);
+}
+
+PyObject* compare(PyObject* a, PyObject* b, int how) noexcept {
+  return guarded<PyObject*>(nullptr, [&]() -> PyObject* {
+    if (how != Py_EQ && how != Py_NE) Py_RETURN_NOTIMPLEMENTED;
+    DType other;
+    bool equal = try_read_dtype(b, other) && nb::cast<DTypeObject&>(nb::handle(a)).type == other;
+    return PyBool_FromLong(equal == (how == Py_EQ));
+  });
+}
+
+// A type equals its name, so they share a hash.
+Py_hash_t hash(PyObject* self) noexcept {
+  return guarded<Py_hash_t>(-1, [&] {
+    std::string_view name = name_of(nb::cast<DTypeObject&>(nb::handle(self)).type);
+    return PyObject_Hash(nb::str(name.data(), name.size()).ptr());
+  });
+}
+
+PyType_Slot dtype_slots[] = {{Py_tp_richcompare, reinterpret_cast<void*>(compare)},
+                             {Py_tp_hash, reinterpret_cast<void*>(hash)},
+                             {0, nullptr}};
+
+/// The type NumPy holds the elements in: float32 for those it does not have.
+nb::object numpy_dtype(DType type) {
+  bool known = buffer_format(type) != nullptr;
+  std::string name(name_of(known ? type : DType::f32));
+  return nb::module_::import_("numpy").attr("dtype")(name);
+}
+
+void bind_dtype_class(nb::module_& m) {
+  nb::class_<DTypeObject>(m, "DType", nb::type_slots(dtype_slots), "An element type.")
+      .def("__repr__",
+           [](const DTypeObject& d) { return format("tenon.{}", name_of(d.type)); })
+      .def("__str__", [](const DTypeObject& d) { return std::string(name_of(d.type)); })
+      .def("__reduce__", [](const DTypeObject& d) {
+        nb::object get = nb::module_::import_("operator").attr("attrgetter");
+        std::string name(name_of(d.type));
+        return nb::make_tuple(get(name), nb::make_tuple(nb::module_::import_("tenon._core")));
+      })
+      .def_prop_ro("name", [](const DTypeObject& d) { return std::string(name_of(d.type)); })
+      .def_prop_ro("itemsize", [](const DTypeObject& d) { return size_of(d.type); })
+      .def_prop_ro("kind", [](const DTypeObject& d) { return kind_name(d.type); })
+      .def_prop_ro("dtype", [](const DTypeObject& d) { return numpy_dtype(d.type); },
+                   "The NumPy type: what lets `np.dtype(tn.float32)` work.");
+  for (int i = 0; i < kDTypes; ++i) {
+    nb::object made = nb::cast(DTypeObject{dtype_at(i)});
+    dtypes[static_cast<size_t>(i)] = made.ptr();
+    made.inc_ref();
+    m.attr(std::string(name_of(dtype_at(i))).c_str()) = made;
+  }
+}
+
+DType result_type(nb::args args) {
+  bool strong = false;
+  DType type = DType::b1, given;
+  Kind widest = Kind::boolean;
+  Scalar number;
+  for (nb::handle arg : args) {
+    if (read_number(arg.ptr(), number)) {
+      if (widest < number.kind) widest = number.kind;
+      continue;
+    }
+    OperandHolder operand;
+    if (!try_read_dtype(arg.ptr(), given)) given = read_tensor(arg.ptr(), "result_type").dtype();
+    type = strong ? promote(type, given) : given;
+    strong = true;
+  }
+  if (args.size() == 0) fail(Fault::type, "result_type: at least one argument is needed");
+  return strong ? promote_weak(type, widest) : default_dtype(widest);
+}
+
+}  // namespace
+
+bool try_read_dtype(PyObject* object, DType& out) {
+  if (nb::isinstance<DTypeObject>(object)) {
+    out = nb::cast<DTypeObject&>(nb::handle(object)).type;
+    return true;
+  }
+  if (PyUnicode_Check(object)) return read_name(text_in(object), out);
+  if (read_builtin(object, out)) return true;
+  if (is_tensor(object)) return false;
+  return read_foreign(object, out);
+}
+
+DType read_dtype(PyObject* object) {
+  DType type;
+  if (try_read_dtype(object, type)) return type;
+  std::vector<std::string_view> names;
+  for (int i = 0; i < kDTypes; ++i) names.push_back(name_of(dtype_at(i)));
+  std::string text = nb::repr(object).c_str();
+  std::string_view near = nearest_name(text_in(object), names);
+  Hint hint{near.empty() ? "" : format("did you mean {}?", near)};
+  fail(Fault::type, hint, "dtype: not an element type: {}", text);
+}
+
+nb::object dtype_object(DType type) { return nb::borrow(dtypes[static_cast<size_t>(type)]); }
+
+void check_device(PyObject* object) {
+  if (object == Py_None || object == the_cpu || text_in(object) == "cpu") return;
+  unsupported({"the only device is tenon.cpu"}, "device: no such device: {}",
+              nb::repr(object).c_str());
+}
+
+nb::object cpu_device() { return nb::borrow(the_cpu); }
+
+void bind_dtypes(nb::module_& m) {
+  bind_dtype_class(m);
+  nb::class_<DeviceObject>(m, "Device", "Where elements live and ops run.")
+      .def("__repr__", [](const DeviceObject&) { return "tenon.cpu"; })
+      .def("__str__", [](const DeviceObject&) { return "cpu"; })
+      .def_prop_ro("kind", [](const DeviceObject&) { return "cpu"; })
+      .def_prop_ro("index", [](const DeviceObject& d) { return d.index; });
+  the_cpu = nb::cast(DeviceObject{}).release().ptr();
+  m.attr("cpu") = nb::borrow(the_cpu);
+  m.def("result_type", [](nb::args args) { return dtype_object(result_type(args)); },
+        "The element type of a computation on these tensors, numbers and types.");
+  m.def("dtype", [](nb::handle o) { return dtype_object(read_dtype(o.ptr())); }, nb::arg("spec"),
+        "The element type that a name, a Python type or a NumPy dtype stands for.");
+}
+
+}  // namespace tn::python

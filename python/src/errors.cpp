@@ -1,0 +1,81 @@
+// Errors of the library as Python exceptions: tenon.Error mixed with the builtin that fits.
+#include "core.h"
+
+#include "tenon/error.h"
+
+#include <new>
+
+namespace tn::python {
+namespace {
+
+PyObject *error, *invalid_value, *invalid_type, *invalid_index, *out_of_memory, *unsupported,
+    *internal_error;
+
+PyObject* make_error(nb::module_& m, const char* name, const char* doc, PyObject* builtin) {
+  nb::object bases = error ? nb::object(nb::make_tuple(nb::borrow(error), nb::borrow(builtin)))
+                           : nb::borrow(builtin);
+  std::string full = std::string("tenon.") + name;
+  PyObject* made = PyErr_NewExceptionWithDoc(full.c_str(), doc, bases.ptr(), nullptr);
+  if (!made) throw nb::python_error();
+  m.attr(name) = nb::borrow(made);
+  return made;
+}
+
+PyObject* python_type(Fault fault) {
+  switch (fault) {
+    case Fault::value: return invalid_value;
+    case Fault::type: return invalid_type;
+    case Fault::index: return invalid_index;
+    case Fault::memory: return out_of_memory;
+  }
+  return invalid_value;
+}
+
+}  // namespace
+
+void bind_errors(nb::module_& m) {
+  error = make_error(m, "Error", "Base of every error of the library.", PyExc_Exception);
+  invalid_value = make_error(m, "InvalidValue", "Wrong shapes, sizes or values.", PyExc_ValueError);
+  invalid_type = make_error(m, "InvalidType", "Wrong element types or arguments.", PyExc_TypeError);
+  invalid_index = make_error(m, "InvalidIndex", "An index or axis out of range.", PyExc_IndexError);
+  out_of_memory = make_error(m, "OutOfMemory", "More memory than there is.", PyExc_MemoryError);
+  unsupported = make_error(m, "Unsupported", "Valid, but not implemented; the text says what is.",
+                           PyExc_NotImplementedError);
+  internal_error = make_error(m, "InternalError", "A defect of the library.", PyExc_RuntimeError);
+  nb::register_exception_translator(
+      [](const std::exception_ptr& e, void*) {
+        try {
+          std::rethrow_exception(e);
+        } catch (const tn::Error&) {
+          raise_current();
+        }
+      },
+      nullptr);
+}
+
+void raise_current() noexcept {
+  try {
+    throw;
+  } catch (nb::python_error& e) {
+    e.restore();
+  } catch (const UserError& e) {
+    PyErr_SetString(python_type(e.fault()), e.what());
+  } catch (const Unsupported& e) {
+    PyErr_SetString(unsupported, e.what());
+  } catch (const InternalError& e) {
+    PyErr_SetString(internal_error, e.what());
+  } catch (const std::bad_alloc&) {
+    PyErr_SetString(out_of_memory, "out of memory");
+  } catch (const std::exception& e) {
+    PyErr_SetString(internal_error, e.what());
+  } catch (...) {
+    PyErr_SetString(internal_error, "an exception of unknown type");
+  }
+}
+
+void throw_python(PyObject* type, const std::string& text) {
+  PyErr_SetString(type, text.c_str());
+  throw nb::python_error();
+}
+
+}  // namespace tn::python

@@ -1,0 +1,137 @@
+// Attribute values from Python, one converter per kind of field.
+#include "call_spec.h"
+
+#include "base/error.h"
+
+namespace tn::python {
+namespace {
+
+
+bool is_integer_like(PyObject* o) { return PyIndex_Check(o) && !PyBool_Check(o); }
+
+/// Integers of a sequence, nested ones in order; an integer alone is a list of one.
+void each_integer(const FieldSlot& f, PyObject* value, auto&& use) {
+  if (is_integer_like(value)) {
+    use(read_int(value, f.name));
+    return;
+  }
+  if (PyUnicode_Check(value) || !PySequence_Check(value)) f.refuse("an integer or several", value);
+  nb::object items = nb::steal(PySequence_Fast(value, "a sequence of integers is needed"));
+  if (!items.is_valid()) throw nb::python_error();
+  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(items.ptr()); ++i)
+    each_integer(f, PySequence_Fast_GET_ITEM(items.ptr(), i), use);
+}
+
+template <class List>
+List read_axes(const FieldSlot& f, PyObject* value) {
+  List list;
+  each_integer(f, value, [&](int64_t i) {
+    if (i != static_cast<int32_t>(i)) fail(Fault::index, "{}: axis {} is out of range", f.op, i);
+    list.push_back(Axis(static_cast<int>(i)));
+  });
+  return list;
+}
+
+uint8_t read_choice(const FieldSlot& f, PyObject* value) {
+  const char* text = PyUnicode_Check(value) ? PyUnicode_AsUTF8(value) : nullptr;
+  if (!text) f.refuse("a string", value);
+  for (size_t i = 0; i < f.choices.size(); ++i)
+    if (f.choices[i] == text) return static_cast<uint8_t>(i);
+  std::string_view near = nearest_name(text, f.choices);
+  fail(Hint{near.empty() ? "" : format("did you mean '{}'?", near)}, "{}: {} must be one of {}: '{}'",
+       f.op, f.name, join(f.choices, ", "), text);
+}
+
+double read_real(const FieldSlot& f, PyObject* value) {
+  if (PyFloat_CheckExact(value)) return PyFloat_AS_DOUBLE(value);
+  if (PyComplex_Check(value) || PyUnicode_Check(value)) f.refuse("a number", value);
+  double number = PyFloat_AsDouble(value);
+  if (number == -1 && PyErr_Occurred()) {
+    if (!PyErr_ExceptionMatches(PyExc_TypeError)) throw nb::python_error();
+    PyErr_Clear();
+    f.refuse("a number", value);
+  }
+  return number;
+}
+
+bool read_boolean(const FieldSlot& f, PyObject* value) {
+  if (PyBool_Check(value)) return value == Py_True;
+  int truth = PyLong_Check(value) || PyObject_CheckBuffer(value) ? PyObject_IsTrue(value) : -1;
+  if (truth < 0) {
+    PyErr_Clear();
+    f.refuse("True or False", value);
+  }
+  return truth;
+}
+
+Scalar read_scalar(const FieldSlot& f, PyObject* value) {
+  Scalar s;
+  if (read_number(value, s)) return s;
+  OperandHolder holder;
+  if (!read_operand(value, holder) || holder.operand.tensor->size() != 1) f.refuse("a number", value);
+  evaluate(*holder.operand.tensor);
+  return item_of(*holder.operand.tensor);
+}
+
+}  // namespace
+
+int64_t read_int(PyObject* object, std::string_view what) {
+  nb::object number = nb::steal(PyNumber_Index(object));
+  if (!number.is_valid()) {
+    if (!PyErr_ExceptionMatches(PyExc_TypeError)) throw nb::python_error();
+    PyErr_Clear();
+    fail(Fault::type, "{}: not an integer: {}", what, nb::repr(object).c_str());
+  }
+  int overflow = 0;
+  int64_t value = PyLong_AsLongLongAndOverflow(number.ptr(), &overflow);
+  if (overflow)
+    throw_python(PyExc_OverflowError, format("{}: the integer does not fit 64 bits", what));
+  return value;
+}
+
+void FieldSlot::refuse(const char* wanted, PyObject* value) const {
+  fail(Fault::type, "{}: {} must be {}: {}", op, name, wanted, nb::repr(value).c_str());
+}
+
+void FieldSlot::write(char* attrs, PyObject* value, std::vector<nb::object>& keep) const {
+  char* to = attrs + at;
+  if (set >= 0) *reinterpret_cast<bool*>(attrs + set) = true;
+  auto put = [to]<class T>(const T& v) { *reinterpret_cast<T*>(to) = v; };
+  switch (kind) {
+    case FieldKind::boolean: return put(read_boolean(*this, value));
+    case FieldKind::integer:
+      if (!is_integer_like(value)) refuse("an integer", value);
+      return put(read_int(value, name));
+    case FieldKind::real: return put(read_real(*this, value));
+    case FieldKind::axis: {
+      if (!is_integer_like(value)) refuse("an integer", value);
+      return put(read_axes<Axes>(*this, value)[0]);
+    }
+    case FieldKind::axes: return put(read_axes<Axes>(*this, value));
+    case FieldKind::perm: return put(read_axes<Perm>(*this, value));
+    case FieldKind::shape: {
+      Shape shape;
+      each_integer(*this, value, [&](int64_t n) {
+        if (n < -1) fail("{}: {} has a negative size: {}", op, name, n);
+        shape.push_back(Dim(n));
+      });
+      return put(shape);
+    }
+    case FieldKind::ints: {
+      Ints list;
+      each_integer(*this, value, [&](int64_t n) { list.push_back(n); });
+      return put(list);
+    }
+    case FieldKind::dtype: return put(read_dtype(value));
+    case FieldKind::choice: return put(read_choice(*this, value));
+    case FieldKind::scalar: return put(read_scalar(*this, value));
+    case FieldKind::text: break;
+  }
+  Py_ssize_t size = 0;
+  const char* text = PyUnicode_Check(value) ? PyUnicode_AsUTF8AndSize(value, &size) : nullptr;
+  if (!text) refuse("a string", value);
+  keep.push_back(nb::borrow(value));
+  put(std::string_view(text, static_cast<size_t>(size)));
+}
+
+}  // namespace tn::python

@@ -1,0 +1,242 @@
+// The functions and methods of ops: one callable type, made from the op table at import.
+#include "call_spec.h"
+
+#include "base/error.h"
+#include "ir/emit.h"
+
+#include <structmember.h>
+
+#include <cstddef>
+#include <deque>
+
+namespace tn::python {
+namespace {
+
+struct OpFunction {
+  PyObject_HEAD
+  vectorcallfunc vectorcall;
+  const CallSpec* spec;
+};
+
+PyTypeObject* function_type;
+
+PyObject* vectorcall(PyObject* self, PyObject* const* args, size_t flags, PyObject* keywords) {
+  return guarded<PyObject*>(nullptr, [&] {
+    UserCall call;
+    const CallSpec& spec = *reinterpret_cast<OpFunction*>(self)->spec;
+    auto count = static_cast<size_t>(PyVectorcall_NARGS(flags));
+    return call_python(spec, args, count, keywords).release().ptr();
+  });
+}
+
+PyObject* bind_method(PyObject* self, PyObject* object, PyObject*) {
+  if (!object || object == Py_None) return Py_NewRef(self);
+  return PyMethod_New(self, object);
+}
+
+PyObject* text_object(std::string_view text) {
+  return PyUnicode_FromStringAndSize(text.data(), static_cast<Py_ssize_t>(text.size()));
+}
+
+const CallSpec& spec_of(PyObject* self) { return *reinterpret_cast<OpFunction*>(self)->spec; }
+
+PyObject* get_name(PyObject* self, void*) { return text_object(spec_of(self).op->name); }
+PyObject* get_module(PyObject*, void*) { return text_object("tenon"); }
+PyObject* get_doc(PyObject* self, void*) { return text_object(spec_of(self).op->doc); }
+
+/// Built when somebody asks: importing `inspect` costs more than importing this package.
+PyObject* get_signature(PyObject* self, void*) {
+  return guarded<PyObject*>(nullptr, [&] {
+    nb::object make = nb::module_::import_("tenon._signature").attr("make");
+    return make(describe_params(spec_of(self))).release().ptr();
+  });
+}
+
+PyObject* repr(PyObject* self) {
+  return text_object(format("<op tenon.{}>", spec_of(self).op->name));
+}
+
+/// By name, as module-level functions are pickled.
+PyObject* reduce(PyObject* self, PyObject*) { return get_name(self, nullptr); }
+
+PyGetSetDef properties[] = {{"__name__", get_name, nullptr, nullptr, nullptr},
+                            {"__qualname__", get_name, nullptr, nullptr, nullptr},
+                            {"__module__", get_module, nullptr, nullptr, nullptr},
+                            {"__doc__", get_doc, nullptr, nullptr, nullptr},
+                            {"__signature__", get_signature, nullptr, nullptr, nullptr},
+                            {nullptr, nullptr, nullptr, nullptr, nullptr}};
+PyMethodDef methods[] = {{"__reduce__", reduce, METH_NOARGS, nullptr},
+                         {nullptr, nullptr, 0, nullptr}};
+PyMemberDef members[] = {
+    {"__vectorcalloffset__", T_PYSSIZET, offsetof(OpFunction, vectorcall), READONLY, nullptr},
+    {nullptr, 0, 0, 0, nullptr}};
+
+PyType_Slot slots[] = {{Py_tp_call, reinterpret_cast<void*>(PyVectorcall_Call)},
+                       {Py_tp_descr_get, reinterpret_cast<void*>(bind_method)},
+                       {Py_tp_repr, reinterpret_cast<void*>(repr)},
+                       {Py_tp_getset, properties},
+                       {Py_tp_methods, methods},
+                       {Py_tp_members, members},
+                       {0, nullptr}};
+PyType_Spec function_spec = {
+    "tenon.Op", sizeof(OpFunction), 0,
+    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_METHOD_DESCRIPTOR |
+        Py_TPFLAGS_DISALLOW_INSTANTIATION,
+    slots};
+
+nb::object make_function(const CallSpec& spec) {
+  OpFunction* made = PyObject_New(OpFunction, function_type);
+  if (!made) throw nb::python_error();
+  made->vectorcall = vectorcall;
+  made->spec = &spec;
+  return nb::steal(reinterpret_cast<PyObject*>(made));
+}
+
+/// Space for attributes, holding the defaults.
+struct DefaultAttrs {
+  std::vector<char> space;
+  void* at;
+  explicit DefaultAttrs(const AttrKind& kind) : space(kind.size + 16), at(space.data()) {
+    size_t room = space.size();
+    std::align(16, kind.size, at, room);
+    kind.init(at);
+  }
+};
+
+std::vector<FieldSlot> make_slots(const OpDef& op, FieldList& fields) {
+  DefaultAttrs attrs(*op.attrs);
+  op.attrs->list(attrs.at, fields);
+  std::vector<FieldSlot> made;
+  for (const Field& f : fields.items) {
+    auto offset = [&](const void* p) { return static_cast<const char*>(p) - static_cast<char*>(attrs.at); };
+    made.push_back({op.name, f.name, f.kind, f.choices, static_cast<size_t>(offset(f.at)),
+                    f.set ? offset(f.set) : -1});
+  }
+  return made;
+}
+
+PyTypeObject* make_result_type(const OpDef& op) {
+  std::string name = format("tenon.{}_result", op.name);
+  std::vector<std::string> names(op.results.begin(), op.results.end());
+  std::vector<PyStructSequence_Field> fields;
+  for (const std::string& n : names) fields.push_back({n.c_str(), nullptr});
+  fields.push_back({nullptr, nullptr});
+  PyStructSequence_Desc desc = {name.c_str(), nullptr, fields.data(), op.results.size()};
+  static auto& kept = *new std::deque<std::vector<std::string>>;  // the type refers to the names
+  kept.push_back(std::move(names));
+  for (size_t i = 0; i < kept.back().size(); ++i) fields[i].name = kept.back()[i].c_str();
+  PyTypeObject* type = PyStructSequence_NewType(&desc);
+  if (!type) throw nb::python_error();
+  return type;
+}
+
+CallParam field_param(const Field& f, int place) {
+  return {CallParam::Role::field, PyUnicode_InternFromString(f.name), f.name, f.required, place};
+}
+
+/// Ops whose first parameter is a tensor are methods, except where the name is a property.
+bool is_method(const CallSpec& spec) {
+  if (spec.params.empty() || !spec.params[0].required) return false;
+  bool property = spec.op->name == "real" || spec.op->name == "imag";
+  return spec.params[0].role == CallParam::Role::operand && !property;
+}
+
+nb::object default_object(const Field& f) {
+  if (f.set && !*f.set) return nb::none();
+  auto list = [](const auto& items, auto&& number) {
+    nb::list made;
+    for (const auto& item : items) made.append(number(item));
+    return nb::object(nb::tuple(made));
+  };
+  auto axis = [](Axis a) { return a.i; };
+  switch (f.kind) {
+    case FieldKind::boolean: return nb::cast(*static_cast<bool*>(f.at));
+    case FieldKind::integer: return nb::cast(*static_cast<int64_t*>(f.at));
+    case FieldKind::real: return nb::cast(*static_cast<double*>(f.at));
+    case FieldKind::axis: return nb::cast(static_cast<Axis*>(f.at)->i);
+    case FieldKind::axes: return list(*static_cast<Axes*>(f.at), axis);
+    case FieldKind::perm: return list(*static_cast<Perm*>(f.at), axis);
+    case FieldKind::shape: return list(*static_cast<Shape*>(f.at), [](Dim d) { return d.value(); });
+    case FieldKind::ints: return list(*static_cast<Ints*>(f.at), [](int64_t i) { return i; });
+    case FieldKind::dtype: return dtype_object(*static_cast<DType*>(f.at));
+    case FieldKind::choice:
+      return nb::steal(text_object(f.choices[*static_cast<uint8_t*>(f.at)]));
+    case FieldKind::text: return nb::steal(text_object(*static_cast<std::string_view*>(f.at)));
+    case FieldKind::scalar: break;
+  }
+  const Scalar& s = *static_cast<Scalar*>(f.at);
+  if (s.kind == Kind::boolean) return nb::cast(s.integer != 0);
+  return s.is_integral() ? nb::cast(s.integer) : nb::cast(s.real);
+}
+
+}  // namespace
+
+CallSpec make_spec(const OpDef& op) {
+  CallSpec spec;
+  spec.op = &op;
+  FieldList fields;
+  spec.fields = make_slots(op, fields);
+  auto is_first = [](const Field& f) { return f.required && f.kind == FieldKind::text; };
+  auto add_fields = [&](bool first) {
+    for (size_t i = 0; i < fields.items.size(); ++i)
+      if (is_first(fields.items[i]) == first)
+        spec.params.push_back(field_param(fields.items[i], static_cast<int>(i)));
+  };
+  add_fields(true);
+  for (int i = 0; i < op.args.size(); ++i) {
+    const ArgDef& arg = op.args[i];
+    nb::object name = nb::steal(text_object(arg.name));
+    PyObject* interned = name.release().ptr();
+    PyUnicode_InternInPlace(&interned);
+    auto role = arg.list ? CallParam::Role::list : CallParam::Role::operand;
+    spec.params.push_back({role, interned, arg.name, !arg.optional, i});
+    spec.has_list |= arg.list;
+  }
+  add_fields(false);
+  if (op.results.size() > 1) spec.result = make_result_type(op);
+  return spec;
+}
+
+nb::object describe_params(const CallSpec& spec) {
+  DefaultAttrs attrs(*spec.op->attrs);
+  FieldList fields;
+  spec.op->attrs->list(attrs.at, fields);
+  nb::list rows;
+  for (const CallParam& p : spec.params) {
+    nb::object value = nb::none();
+    if (p.role == CallParam::Role::field && !p.required)
+      value = default_object(fields.items[static_cast<size_t>(p.place)]);
+    rows.append(nb::make_tuple(nb::borrow(p.name), p.required, value));
+  }
+  return rows;
+}
+
+Tensor call_op(std::string_view name, std::initializer_list<Tensor> in) {
+  const OpDef* op = find_op(name);
+  invariant(op != nullptr, "no op `{}`", name);
+  DefaultAttrs attrs(*op->attrs);
+  return call_with(*op, Tensors(in), attrs.at)[0];
+}
+
+void bind_ops(nb::module_& m) {
+  function_type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&function_spec));
+  if (!function_type) throw nb::python_error();
+  m.attr("Op") = nb::borrow(reinterpret_cast<PyObject*>(function_type));
+  nb::object tensor = nb::borrow(reinterpret_cast<PyObject*>(tensor_type));
+  static auto& specs = *new std::deque<CallSpec>;  // the functions refer to them
+  for (const OpDef* op : op_table()) {
+    const CallSpec& spec = specs.emplace_back(make_spec(*op));
+    nb::object function = make_function(spec);
+    auto add = [&](std::string_view name) {
+      nb::str text(name.data(), name.size());
+      if (PyObject_SetAttr(m.ptr(), text.ptr(), function.ptr()) != 0) throw nb::python_error();
+      // What the class defines by hand stays.
+      if (!is_method(spec) || PyObject_HasAttr(tensor.ptr(), text.ptr())) return;
+      if (PyObject_SetAttr(tensor.ptr(), text.ptr(), function.ptr()) != 0) throw nb::python_error();
+    };
+    add(op->name);
+    for (std::string_view alias : op->aliases) add(alias);
+  }
+}
+
+}  // namespace tn::python

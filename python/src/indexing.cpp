@@ -1,0 +1,112 @@
+// x[...]: Python's index objects as the library's.
+#include "core.h"
+
+#include "base/error.h"
+#include "call_spec.h"
+
+namespace tn::python {
+namespace {
+
+bool is_plain_integer(PyObject* o) {
+  return PyLong_Check(o) ? !PyBool_Check(o) : PyIndex_Check(o) && !PyObject_CheckBuffer(o);
+}
+
+Maybe<int64_t> read_bound(PyObject* o) {
+  if (o == Py_None) return {};
+  if (Tensor* t = tensor_in(o)) evaluate(*t);
+  nb::object number = nb::steal(PyNumber_Index(o));
+  if (!number.is_valid()) throw nb::python_error();
+  int overflow = 0;
+  int64_t value = PyLong_AsLongLongAndOverflow(number.ptr(), &overflow);
+  if (overflow) value = overflow > 0 ? INT64_MAX : INT64_MIN;  // slices clip
+  return value;
+}
+
+Index read_slice(PyObject* o) {
+  auto* s = reinterpret_cast<PySliceObject*>(o);
+  return Index::slice(read_bound(s->start), read_bound(s->stop), read_bound(s->step));
+}
+
+Index read_index(PyObject* o) {
+  if (is_plain_integer(o)) return Index(read_int(o, "index"));
+  if (PySlice_Check(o)) return read_slice(o);
+  if (o == Py_Ellipsis) return Index::ellipsis();
+  if (o == Py_None) return Index::new_axis();
+  Tensor t;
+  if (Tensor* given = tensor_in(o)) {
+    t = *given;
+  } else {
+    bool list = PyList_Check(o) || PyTuple_Check(o);
+    if (!list && !PyBool_Check(o) && !PyObject_CheckBuffer(o) &&
+        !PyObject_HasAttrString(o, "__dlpack__"))
+      fail(Fault::type, "index: not an integer, slice, None, Ellipsis or array: {}",
+           nb::repr(o).c_str());
+    t = tensor_from(o, {}, -1);
+    bool empty = list && t.size() == 0;  // [] selects nothing
+    if (empty) t = tensor_from(o, DType::i64, -1);
+  }
+  Kind kind = kind_of(t.dtype());
+  if (kind > Kind::natural)
+    fail(Fault::type, "index: an index tensor is integer or bool, not {}", name_of(t.dtype()));
+  return Index(std::move(t));
+}
+
+std::vector<Index> read_indices(PyObject* key) {
+  std::vector<Index> indices;
+  if (!PyTuple_Check(key)) {
+    indices.push_back(read_index(key));
+    return indices;
+  }
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(key); ++i)
+    indices.push_back(read_index(PyTuple_GET_ITEM(key, i)));
+  return indices;
+}
+
+Update read_update(std::string_view how) {
+  if (how == "set") return Update::set;
+  if (how == "add") return Update::add;
+  if (how == "multiply") return Update::multiply;
+  if (how == "max") return Update::maximum;
+  if (how == "min") return Update::minimum;
+  fail("index_update: unknown update: {}", how);
+}
+
+Tensor updated(const Tensor& x, PyObject* key, PyObject* value, Update how) {
+  OperandHolder operand;
+  if (!read_operand(value, operand))
+    fail(Fault::type, "index_update: not a tensor or a number: {}", Py_TYPE(value)->tp_name);
+  return index_update(x, read_indices(key), operand.operand, how);
+}
+
+}  // namespace
+
+PyObject* get_item(PyObject* self, PyObject* key) noexcept {
+  return guarded<PyObject*>(nullptr, [&] {
+    UserCall call;
+    return wrap(tn::index(*tensor_in(self), read_indices(key)));
+  });
+}
+
+int set_item(PyObject* self, PyObject* key, PyObject* value) noexcept {
+  return guarded(-1, [&] {
+    UserCall call;
+    if (!value) fail(Fault::type, "del: elements of a tensor cannot be deleted");
+    // The handle is bound to the new value; tensors made from the old one keep it.
+    Tensor& x = *tensor_in(self);
+    x = updated(x, key, value, Update::set);
+    return 0;
+  });
+}
+
+void add_indexing(nb::module_& m) {
+  m.def("index_update",
+        [](nb::handle x, nb::handle key, nb::handle value, const char* how) {
+          UserCall call;
+          return wrapped(updated(read_tensor(x.ptr(), "index_update"), key.ptr(), value.ptr(),
+                                 read_update(how)));
+        },
+        nb::arg("x"), nb::arg("index"), nb::arg("value"), nb::arg("how") = "set",
+        "`x` with `x[index]` replaced by, or combined with, `value`.");
+}
+
+}  // namespace tn::python

@@ -1,0 +1,20 @@
+// The module tenon._core.
+#include "core.h"
+
+#include <nanobind/stl/string.h>
+
+NB_MODULE(_core, m) {
+  using namespace tn::python;
+  m.doc() = "The compiled part of tenon.";
+  bind_errors(m);
+  install_places();
+  bind_dtypes(m);
+  bind_tensor(m);
+  bind_creation(m);
+  bind_runtime(m);
+  add_indexing(m);
+  bind_samples(m);
+  m.def("_set_package_folder", &set_package_folder);
+  m.attr("__version__") = TENON_VERSION;
+  bind_ops(m);
+}

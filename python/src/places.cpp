@@ -1,0 +1,184 @@
+// Where the user's Python code made a call: the code object and instruction, interned as a small number.
+#include "core.h"
+
+#include <array>
+#include <unordered_map>
+#include <vector>
+
+namespace tn::python {
+namespace {
+
+/// What is read of the interpreter's frames.
+struct FramePoint {
+  PyCodeObject* code;
+  int offset;  // of the instruction, in bytes; below 0: minus the line
+};
+
+#if PY_VERSION_HEX >= 0x030B0000 && PY_VERSION_HEX < 0x030E0000 && !defined(Py_GIL_DISABLED)
+#define TN_FRAME_LAYOUT 1
+// The interpreter's frame, as far as it is read here. Its layout belongs to the minor version.
+struct Frame {
+#if PY_VERSION_HEX < 0x030C0000
+  void *function, *globals, *builtins, *locals;
+  PyCodeObject* code;
+  void* object;
+  Frame* previous;
+  const char* instruction;
+  int stack_top;
+  bool is_entry;
+  char owner;
+#else
+  PyCodeObject* code;
+  Frame* previous;
+  void *function, *globals, *builtins, *locals, *object;
+  const char* instruction;
+  int stack_top;
+  uint16_t return_offset;
+  char owner;
+#endif
+};
+
+Frame* top_frame() {
+  PyThreadState* state = PyThreadState_Get();
+#if PY_VERSION_HEX < 0x030D0000
+  return reinterpret_cast<Frame*>(state->cframe->current_frame);
+#else
+  return reinterpret_cast<Frame*>(state->current_frame);
+#endif
+}
+
+constexpr char kOwnedByC = 3;  // a frame between interpreters, without code
+
+bool read_frame(const Frame* frame, FramePoint& point) {
+  if (frame->owner == kOwnedByC) return false;
+  point.code = frame->code;
+  point.offset = static_cast<int>(frame->instruction - frame->code->co_code_adaptive);
+  return true;
+}
+#endif
+
+struct Entry {
+  PyCodeObject* code = nullptr;
+  int offset = 0;
+  uint32_t id = 0;
+};
+
+struct PointHash {
+  size_t operator()(const std::pair<PyCodeObject*, int>& p) const {
+    return std::hash<void*>()(p.first) * 31 + static_cast<size_t>(p.second);
+  }
+};
+
+/// Ids and the code objects they stand for. Python's lock guards it.
+struct PlaceTable {
+  std::array<Entry, 1024> recent;
+  std::unordered_map<std::pair<PyCodeObject*, int>, uint32_t, PointHash> ids;
+  std::vector<FramePoint> points{{nullptr, 0}};      // owns the code objects; id 0 is nowhere
+  std::unordered_map<PyCodeObject*, bool> is_ours;   // the verdict on a code object
+  std::string folder;
+};
+
+PlaceTable& table() {
+  static PlaceTable& instance = *new PlaceTable;  // nodes may outlive every static object
+  return instance;
+}
+
+constexpr size_t kMostPlaces = 1 << 20;  // code made in a loop must not fill the memory
+
+/// Whether the code belongs to the package, so that the caller's frame is meant.
+bool is_own_code(PlaceTable& t, PyCodeObject* code) {
+  auto found = t.is_ours.find(code);
+  if (found != t.is_ours.end()) return found->second;
+  Py_ssize_t size = 0;
+  const char* file = PyUnicode_AsUTF8AndSize(code->co_filename, &size);
+  if (!file) PyErr_Clear();
+  bool ours = file && !t.folder.empty() &&
+              std::string_view(file, static_cast<size_t>(size)).starts_with(t.folder);
+  if (t.is_ours.size() < kMostPlaces) {
+    Py_INCREF(code);
+    t.is_ours.emplace(code, ours);
+  }
+  return ours;
+}
+
+Entry& recent_entry(PlaceTable& t, const FramePoint& p) {
+  size_t at = reinterpret_cast<uintptr_t>(p.code) / 64 * 7 + static_cast<size_t>(p.offset) / 2;
+  return t.recent[at % t.recent.size()];
+}
+
+uint32_t intern_point(PlaceTable& t, const FramePoint& p) {
+  auto [at, added] = t.ids.try_emplace({p.code, p.offset}, 0);
+  if (added && t.points.size() < kMostPlaces) {
+    at->second = static_cast<uint32_t>(t.points.size());
+    Py_INCREF(p.code);
+    t.points.push_back(p);
+  }
+  recent_entry(t, p) = {p.code, p.offset, at->second};
+  return at->second;
+}
+
+#ifndef TN_FRAME_LAYOUT
+/// Through the public interface, for interpreters whose frames are not known here.
+Loc public_place(PlaceTable& t) {
+  PyFrameObject* frame = PyThreadState_GetFrame(PyThreadState_Get());
+  Loc loc;
+  while (frame && !loc) {
+    PyCodeObject* code = PyFrame_GetCode(frame);
+    if (!is_own_code(t, code))
+      loc = Loc::host(intern_point(t, {code, -PyFrame_GetLineNumber(frame)}));
+    Py_DECREF(code);
+    PyFrameObject* back = PyFrame_GetBack(frame);
+    Py_DECREF(frame);
+    frame = back;
+  }
+  Py_XDECREF(frame);
+  return loc;
+}
+#endif
+
+std::string text_of(PyObject* unicode) {
+  const char* text = unicode ? PyUnicode_AsUTF8(unicode) : nullptr;
+  if (!text) PyErr_Clear();
+  return text ? text : "";
+}
+
+Place resolve_place(uint32_t id) {
+  if (!Py_IsInitialized()) return {};
+  nb::gil_scoped_acquire lock;
+  PlaceTable& t = table();
+  if (id == 0 || id >= t.points.size()) return {};
+  FramePoint p = t.points[id];
+  nb::error_scope keep;  // an error may be in flight
+  Place place;
+  place.file = text_of(p.code->co_filename);
+  place.function = text_of(p.code->co_name);
+  place.line = p.offset < 0 ? -p.offset : PyCode_Addr2Line(p.code, p.offset);
+  return place;
+}
+
+}  // namespace
+
+Loc python_place() noexcept {
+  PlaceTable& t = table();
+#ifdef TN_FRAME_LAYOUT
+  for (const Frame* frame = top_frame(); frame; frame = frame->previous) {
+    FramePoint point;
+    if (!read_frame(frame, point)) continue;
+    const Entry& known = recent_entry(t, point);
+    if (known.code == point.code && known.offset == point.offset) return Loc::host(known.id);
+    if (!is_own_code(t, point.code)) return Loc::host(intern_point(t, point));
+  }
+  return {};
+#else
+  return public_place(t);
+#endif
+}
+
+void install_places() { resolve_host_place = resolve_place; }
+
+void set_package_folder(const std::string& folder) {
+  table().folder = folder;
+  table().is_ours.clear();
+}
+
+}  // namespace tn::python

@@ -1,0 +1,80 @@
+// Running, memory and threads.
+#include "core.h"
+
+#include "base/error.h"
+#include "ir/graph.h"
+#include "runtime/memory.h"
+#include "runtime/threads.h"
+
+#include <nanobind/stl/string.h>
+
+namespace tn::python {
+namespace {
+
+/// Tensors in arguments, also inside lists, tuples and dicts.
+void collect(PyObject* o, Tensors& out) {
+  if (Tensor* t = tensor_in(o)) {
+    out.push_back(*t);
+  } else if (PyList_Check(o) || PyTuple_Check(o)) {
+    for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(o); ++i)
+      collect(PySequence_Fast_GET_ITEM(o, i), out);
+  } else if (PyDict_Check(o)) {
+    PyObject *key, *value;
+    Py_ssize_t at = 0;
+    while (PyDict_Next(o, &at, &key, &value)) collect(value, out);
+  } else if (o != Py_None && !PyNumber_Check(o)) {
+    fail(Fault::type, "eval: not a tensor, nor a list or dict of tensors: {}", Py_TYPE(o)->tp_name);
+  }
+}
+
+Tensors tensors_of(const nb::args& args) {
+  Tensors out;
+  for (nb::handle arg : args) collect(arg.ptr(), out);
+  return out;
+}
+
+std::string graph_text(const nb::args& args) {
+  Tensors out = tensors_of(args);
+  return to_text(capture({}, out).graph);
+}
+
+}  // namespace
+
+void bind_runtime(nb::module_& m) {
+  m.def("eval",
+        [](nb::args args) {
+          UserCall call;
+          evaluate(tensors_of(args));
+        },
+        "Computes tensors (also in lists and dicts) in one run.");
+  m.def("async_eval",
+        [](nb::args args) {
+          UserCall call;
+          Tensors tensors = tensors_of(args);
+          nb::gil_scoped_release unlock;
+          tn::async_eval(tensors);
+        },
+        "Starts computing tensors and returns; asking for a value waits for it.");
+  m.def("synchronize", &tn::synchronize, nb::call_guard<nb::gil_scoped_release>(),
+        "Waits for everything started by async_eval.");
+  m.def("graph_text", graph_text, "The pending ops behind tensors, as text that parses.");
+  m.def("num_threads", &tn::num_threads, "Threads that take part in a computation.");
+  m.def("set_num_threads",
+        [](int count) {
+          if (count < 1) fail("set_num_threads: at least 1 is needed: {}", count);
+          tn::set_num_threads(count);
+        },
+        nb::arg("count"));
+  m.def("active_memory", &tn::active_memory, "Bytes of all live tensors.");
+  m.def("peak_memory", &tn::peak_memory, "The highest active memory since the last reset.");
+  m.def("cache_memory", &tn::cache_memory, "Bytes of freed blocks kept for reuse.");
+  m.def("memory_limit", &tn::memory_limit, "Requests that would need more fail.");
+  m.def("reset_peak_memory", &tn::reset_peak_memory);
+  m.def("clear_cache", &tn::clear_cache, "Gives the kept blocks back to the system.");
+  m.def("set_memory_limit", &tn::set_memory_limit, nb::arg("bytes"),
+        "Sets the limit and returns the former one; 0 restores the default.");
+  m.def("set_cache_limit", &tn::set_cache_limit, nb::arg("bytes"),
+        "Sets how much is kept for reuse and returns the former limit.");
+}
+
+}  // namespace tn::python

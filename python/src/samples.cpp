@@ -1,0 +1,118 @@
+// The op table's samples, for the test harness.
+#include "core.h"
+
+#include "base/error.h"
+#include "ir/attrs.h"
+#include "ir/dtype.h"
+
+#include <nanobind/stl/string.h>
+
+namespace tn::python {
+namespace {
+
+nb::str text(std::string_view s) { return nb::str(s.data(), s.size()); }
+
+nb::object list_of(const auto& items, auto&& number) {
+  nb::list made;
+  for (const auto& item : items) made.append(number(item));
+  return nb::tuple(made);
+}
+
+nb::object value_of(const Field& f) {
+  auto axis = [](Axis a) { return a.i; };
+  switch (f.kind) {
+    case FieldKind::boolean: return nb::cast(*static_cast<bool*>(f.at));
+    case FieldKind::integer: return nb::cast(*static_cast<int64_t*>(f.at));
+    case FieldKind::real: return nb::cast(*static_cast<double*>(f.at));
+    case FieldKind::axis: return nb::cast(static_cast<Axis*>(f.at)->i);
+    case FieldKind::axes: return list_of(*static_cast<Axes*>(f.at), axis);
+    case FieldKind::perm: return list_of(*static_cast<Perm*>(f.at), axis);
+    case FieldKind::shape:
+      return list_of(*static_cast<Shape*>(f.at),
+                     [](Dim d) { return d.is_inferred() ? int64_t{-1} : d.value(); });
+    case FieldKind::ints: return list_of(*static_cast<Ints*>(f.at), [](int64_t i) { return i; });
+    case FieldKind::dtype: return dtype_object(*static_cast<DType*>(f.at));
+    case FieldKind::choice: return text(f.choices[*static_cast<uint8_t*>(f.at)]);
+    case FieldKind::text: return text(*static_cast<std::string_view*>(f.at));
+    case FieldKind::scalar: break;
+  }
+  const Scalar& s = *static_cast<Scalar*>(f.at);
+  if (s.kind == Kind::boolean) return nb::cast(s.integer != 0);
+  if (s.kind == Kind::complex) return nb::steal(PyComplex_FromDoubles(s.real, s.imag));
+  return s.is_integral() ? nb::cast(s.integer) : nb::cast(s.real);
+}
+
+/// The attributes that the sample's text sets, as keyword values.
+nb::dict keywords(const OpDef& op, const Sample& sample) {
+  nb::dict made;
+  if (op.attrs->fields == 0) return made;
+  alignas(16) char attrs[2048];
+  op.attrs->init(attrs);
+  parse_attrs(*op.attrs, attrs, sample.attrs, op.name);
+  std::string_view given = sample.attrs;
+  FieldList fields;
+  op.attrs->list(attrs, fields);
+  for (const Field& f : fields.items) {
+    size_t at = given.find(format("{}=", f.name));
+    bool named = at != given.npos && (at == 0 || given[at - 1] == ' ' || given[at - 1] == ',');
+    if (named && !(f.set && !*f.set)) made[f.name] = value_of(f);
+  }
+  return made;
+}
+
+nb::list arg_types(const OpDef& op, const Sample& sample) {
+  nb::list made;
+  std::string_view rest = sample.args;
+  while (!rest.empty()) {
+    std::optional<Type> type = parse_type(rest);
+    if (!type) fail("{}: bad sample: '{}'", op.name, sample.args);
+    made.append(nb::make_tuple(dtype_object(type->dtype), shape_tuple(type->shape)));
+    size_t next = rest.find_first_not_of(", ");
+    rest = next == rest.npos ? std::string_view() : rest.substr(next);
+  }
+  return made;
+}
+
+constexpr std::string_view kFamilies[] = {"elementwise", "reduction", "movement", "composite",
+                                          "general"};
+
+nb::dict describe(const OpDef& op, const Sample& sample) {
+  nb::dict row;
+  row["op"] = text(op.name);
+  nb::list aliases;
+  for (std::string_view alias : op.aliases) aliases.append(text(alias));
+  row["aliases"] = aliases;
+  row["family"] = text(kFamilies[static_cast<size_t>(op.family)]);
+  row["recorded"] = op.recorded;
+  row["has_list"] = op.has_list();
+  row["results"] = op.results.size();
+  row["args"] = arg_types(op, sample);
+  row["keywords"] = keywords(op, sample);
+  row["text"] = format("{}({}{}{})", op.name, sample.args, *sample.attrs ? "; " : "", sample.attrs);
+  row["lo"] = sample.lo;
+  row["hi"] = sample.hi;
+  nb::list dtypes;
+  for (int i = 0; i < kDTypes; ++i)
+    if (accepts(op.types, static_cast<DType>(i)))
+      dtypes.append(dtype_object(static_cast<DType>(i)));
+  row["dtypes"] = dtypes;
+  return row;
+}
+
+}  // namespace
+
+void bind_samples(nb::module_& m) {
+  m.def("_samples", [] {
+    nb::list rows;
+    for (const OpDef* op : op_table())
+      for (const Sample& sample : op->samples) rows.append(describe(*op, sample));
+    return rows;
+  });
+  m.def("_op_names", [] {
+    nb::list names;
+    for (const OpDef* op : op_table()) names.append(text(op->name));
+    return names;
+  });
+}
+
+}  // namespace tn::python

@@ -1,0 +1,140 @@
+// Python values as operands: numbers, tensors, and whatever a tensor can be made of.
+#include "core.h"
+
+#include "base/error.h"
+#include "base/half.h"
+#include "ir/node.h"
+
+#include <complex>
+#include <cstring>
+
+namespace tn::python {
+namespace {
+
+bool read_integer(PyObject* object, Scalar& out) {
+  int overflow = 0;
+  long long value = PyLong_AsLongLongAndOverflow(object, &overflow);
+  if (!overflow) {
+    out = Scalar(static_cast<int64_t>(value));
+    return true;
+  }
+  if (overflow > 0) {
+    unsigned long long big = PyLong_AsUnsignedLongLong(object);
+    if (!PyErr_Occurred()) {
+      out = Scalar(static_cast<uint64_t>(big));
+      return true;
+    }
+    PyErr_Clear();
+  }
+  throw_python(PyExc_OverflowError, "the integer does not fit 64 bits");
+}
+
+bool is_numpy(PyTypeObject* type) { return std::strncmp(type->tp_name, "numpy.", 6) == 0; }
+
+}  // namespace
+
+bool read_number(PyObject* object, Scalar& out) {
+  PyTypeObject* type = Py_TYPE(object);
+  if (type == &PyFloat_Type) {
+    out = Scalar(PyFloat_AS_DOUBLE(object));
+    return true;
+  }
+  if (type == &PyBool_Type) {  // before int, which it also is
+    out = Scalar(object == Py_True);
+    return true;
+  }
+  if (type == &PyLong_Type) return read_integer(object, out);
+  if (type == &PyComplex_Type) {
+    Py_complex z = PyComplex_AsCComplex(object);
+    out = Scalar(std::complex<double>(z.real, z.imag));
+    return true;
+  }
+  // NumPy's scalars have a width, so they are tensors, even where they derive from Python's types.
+  if (is_numpy(type)) return false;
+  if (PyLong_Check(object)) return read_integer(object, out);
+  if (PyFloat_Check(object)) {
+    out = Scalar(PyFloat_AS_DOUBLE(object));
+    return true;
+  }
+  return false;
+}
+
+bool read_operand(PyObject* object, OperandHolder& out) {
+  if (Tensor* t = tensor_in(object)) {
+    out.operand.tensor = t;
+    out.operand.absent = false;
+    return true;
+  }
+  if (read_number(object, out.operand.scalar)) {
+    out.operand.absent = false;
+    return true;
+  }
+  if (object == Py_None || PyUnicode_Check(object) || PyBytes_Check(object)) return false;
+  bool list = PyList_Check(object) || PyTuple_Check(object);
+  if (!list && !PyObject_CheckBuffer(object) && !PyObject_HasAttrString(object, "__dlpack__"))
+    return false;
+  out.made = tensor_from(object, {}, -1);
+  out.operand.tensor = &out.made;
+  out.operand.absent = false;
+  return true;
+}
+
+Tensor read_tensor(PyObject* object, std::string_view what) {
+  OperandHolder holder;
+  if (!read_operand(object, holder))
+    fail(Fault::type, "{}: not a tensor or a number: {}", what, Py_TYPE(object)->tp_name);
+  if (holder.operand.tensor) return *holder.operand.tensor;
+  const Scalar& s = holder.operand.scalar;
+  return make_scalar(s, default_dtype(s.kind), true);
+}
+
+nb::object shape_tuple(const Shape& shape) {
+  nb::object tuple = nb::steal(PyTuple_New(shape.rank()));
+  for (int i = 0; i < shape.rank(); ++i) {
+    Dim dim = shape[i];
+    PyObject* item = dim.is_const() ? PyLong_FromLongLong(dim.raw)
+                                    : PyUnicode_FromString(to_text(Shape{dim}).c_str());
+    PyTuple_SET_ITEM(tuple.ptr(), i, item);
+  }
+  return tuple;
+}
+
+nb::object element_object(DType type, const void* at) {
+  auto as = [at]<class T>(T) {
+    T value;
+    std::memcpy(&value, at, sizeof value);
+    return value;
+  };
+  PyObject* made = nullptr;
+  switch (type) {
+    case DType::b1: made = PyBool_FromLong(as(uint8_t{})); break;
+    case DType::i8: made = PyLong_FromLong(as(int8_t{})); break;
+    case DType::i16: made = PyLong_FromLong(as(int16_t{})); break;
+    case DType::i32: made = PyLong_FromLong(as(int32_t{})); break;
+    case DType::i64: made = PyLong_FromLongLong(as(int64_t{})); break;
+    case DType::u8: made = PyLong_FromLong(as(uint8_t{})); break;
+    case DType::u16: made = PyLong_FromLong(as(uint16_t{})); break;
+    case DType::u32: made = PyLong_FromUnsignedLong(as(uint32_t{})); break;
+    case DType::u64: made = PyLong_FromUnsignedLongLong(as(uint64_t{})); break;
+    case DType::f8e4m3: made = PyFloat_FromDouble(float8_e4m3fn_to_float(as(uint8_t{}))); break;
+    case DType::f8e5m2: made = PyFloat_FromDouble(float8_e5m2_to_float(as(uint8_t{}))); break;
+    case DType::f16: made = PyFloat_FromDouble(float16_to_float(as(uint16_t{}))); break;
+    case DType::bf16: made = PyFloat_FromDouble(bfloat16_to_float(as(uint16_t{}))); break;
+    case DType::f32: made = PyFloat_FromDouble(as(float{})); break;
+    case DType::f64: made = PyFloat_FromDouble(as(double{})); break;
+    case DType::c64: {
+      auto z = as(std::complex<float>{});
+      made = PyComplex_FromDoubles(z.real(), z.imag());
+      break;
+    }
+    case DType::c128: {
+      auto z = as(std::complex<double>{});
+      made = PyComplex_FromDoubles(z.real(), z.imag());
+      break;
+    }
+  }
+  if (!made) throw nb::python_error();
+  return nb::steal(made);
+}
+
+}  // namespace tn::python

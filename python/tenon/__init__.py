@@ -1,0 +1,45 @@
+"""Lazy tensors: write tensor code plainly, run it when a value is needed."""
+
+from __future__ import annotations
+
+import os as _os
+
+from . import _core
+
+_core._set_package_folder(_os.path.dirname(__file__) + _os.sep)
+
+from . import memory
+from ._core import *  # noqa: F403
+from ._core import __version__
+from .array_api import (
+    __array_api_version__,
+    __array_namespace_info__,
+    broadcast_shapes,
+    can_cast,
+    e,
+    finfo,
+    iinfo,
+    inf,
+    isdtype,
+    nan,
+    newaxis,
+    pi,
+)
+from .at import install as _install_at
+
+_install_at(_core.Tensor)
+
+
+def __getattr__(name: str) -> object:
+    """Parts that are imported when first used, and advice for names that do not exist."""
+    if name == "testing":
+        import importlib
+
+        return importlib.import_module("tenon.testing")
+    from ._advice import missing_name
+
+    raise AttributeError(missing_name(name, globals()))
+
+
+def __dir__() -> list[str]:
+    return sorted([*(n for n in globals() if not n.startswith("_")), "testing", "__version__"])

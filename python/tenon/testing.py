@@ -1,0 +1,49 @@
+"""The op table's samples, for tests that try every op in every way."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from . import _core
+
+
+@dataclass(frozen=True)
+class Sample:
+    """One call to try: operand types, keyword values, and the range of the operands' elements."""
+
+    op: str
+    aliases: list[str]
+    family: str
+    recorded: bool
+    has_list: bool  # the last argument takes all remaining operands as a list
+    results: int  # named results; 0: one tensor
+    args: list[tuple[_core.DType, tuple[int, ...]]]
+    keywords: dict[str, object] = field(hash=False)
+    text: str
+    lo: float
+    hi: float
+    dtypes: list[_core.DType]  # what an elementwise op or a reduction accepts
+
+    def __str__(self) -> str:
+        return self.text
+
+    @property
+    def function(self) -> _core.Op:
+        """The public function."""
+        return getattr(_core, self.op)
+
+    def call(self, *operands: object) -> object:
+        """Calls the function with `operands` in the order of `args`."""
+        if self.has_list:
+            return self.function(list(operands), **self.keywords)
+        return self.function(*operands, **self.keywords)
+
+
+def samples() -> list[Sample]:
+    """Every sample of every op."""
+    return [Sample(**row) for row in _core._samples()]
+
+
+def op_names() -> list[str]:
+    """Every op."""
+    return _core._op_names()
