@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "base/half.h"
 #include "compiler/compile.h"
+#include "frontend/element.h"
 #include "frontend/eval.h"
 #include "ir/graph.h"
 #include "ir/walk.h"
@@ -53,8 +54,7 @@ Tensor from_memory(void* data, DType dtype, const Shape& shape, void* owner, voi
   return make_data(adopt(data, static_cast<size_t>(type->bytes()), owner, release, read_only), 0, type);
 }
 
-/// One element in memory as a scalar.
-static Scalar element(DType dtype, const void* at) {
+Scalar element_at(DType dtype, const void* at) {
   auto read = [&]<class T>(T) {
     T v;
     std::memcpy(&v, at, sizeof v);
@@ -84,7 +84,7 @@ static Scalar element(DType dtype, const void* at) {
 
 Scalar item_of(const Tensor& x) {
   if (x.size() != 1) fail("item: only a tensor of one element has an item, this is {}", *type_of(x));
-  return element(x.dtype(), x.data());
+  return element_at(x.dtype(), x.data());
 }
 
 namespace {

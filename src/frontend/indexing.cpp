@@ -1,0 +1,221 @@
+// x[...] and its functional update, as NumPy defines them, in terms of slice, reshape, gather and scatter.
+#include "base/error.h"
+#include "ir/emit.h"
+#include "ops/indexing.h"
+#include "tenon/ops.h"
+
+namespace tn {
+
+Index Index::slice(Maybe<int64_t> start, Maybe<int64_t> stop, Maybe<int64_t> step) {
+  Index i;
+  i.kind = Kind::slice;
+  i.start = start, i.stop = stop, i.step = step;
+  return i;
+}
+Index Index::ellipsis() {
+  Index i;
+  i.kind = Kind::ellipsis;
+  return i;
+}
+Index Index::new_axis() {
+  Index i;
+  i.kind = Kind::new_axis;
+  return i;
+}
+
+namespace {
+
+/// An index worked out for one tensor: first a slice of some axes, then a reshape that drops axes taken by integers
+/// and adds new ones, then a gather by tensors.
+struct Indexing {
+  Ints start, stop, step;  // per axis
+  bool slices = false;     // some axis is not taken whole
+  Shape kept;              // after the reshape
+  Axes gathered;           // axes of `kept` that tensors index
+  Tensors indices;
+  bool apart = false;      // the index tensors are separated: their axes come first
+};
+
+bool is_mask(const Index& i) { return i.kind == Index::Kind::tensor && i.tensor.dtype() == DType::b1; }
+
+/// The axes of x that an index uses up.
+int consumes(const Index& i) {
+  if (i.kind == Index::Kind::ellipsis || i.kind == Index::Kind::new_axis) return 0;
+  return is_mask(i) ? i.tensor.rank() : 1;
+}
+
+/// Ellipsis replaced by whole slices, masks by the positions of their true elements.
+std::vector<Index> spell_out(const Type& x, const std::vector<Index>& given) {
+  int used = 0, dots = 0;
+  for (const Index& i : given) used += consumes(i), dots += i.kind == Index::Kind::ellipsis;
+  if (used > x.rank())
+    fail(Fault::index, "index: too many indices: {} for a tensor of rank {} ({})", used, x.rank(), x);
+  if (dots > 1) fail(Fault::index, "index: an index has at most one ellipsis (...)");
+  std::vector<Index> out;
+  int axis = 0;
+  auto fill = [&] {
+    for (int n = x.rank() - used; n > 0; --n, ++axis) out.push_back(Index::slice());
+  };
+  for (const Index& i : given) {
+    if (i.kind == Index::Kind::ellipsis) {
+      fill();
+    } else if (is_mask(i)) {
+      for (int k = 0; k < i.tensor.rank(); ++k)
+        if (i.tensor.shape()[k] != x.shape[axis + k])
+          fail(Fault::index, "index: mask {} does not fit axis {} of {}", *type_of(i.tensor), axis + k, x);
+      for (Tensor& positions : tn::nonzero(i.tensor)) out.emplace_back(std::move(positions));
+      axis += i.tensor.rank();
+    } else {
+      out.push_back(i);
+      axis += consumes(i);
+    }
+  }
+  if (dots == 0) fill();
+  return out;
+}
+
+/// The bounds of a Python slice, for `slice`, whose conventions are the same.
+void add_slice(Indexing& out, const Index& i, Dim extent) {
+  int64_t step = i.step.value_or(1);
+  if (step == 0) fail("index: a slice step is not 0");
+  int64_t size = extent.is_const() ? extent.raw : INT64_MAX;
+  bool whole = !i.start.set && !i.stop.set && step == 1;
+  out.start.push_back(i.start.value_or(step > 0 ? 0 : size - 1));
+  out.stop.push_back(i.stop.value_or(step > 0 ? size : -size - 1));
+  out.step.push_back(step);
+  out.slices |= !whole;
+}
+
+int64_t checked(int64_t at, Dim extent, int axis, const Type& x) {
+  int64_t n = extent.value();
+  if (at < -n || at >= n)
+    fail(Fault::index, "index: {} is out of bounds for axis {} of extent {} ({})", at, axis, n, x);
+  return at < 0 ? at + n : at;
+}
+
+Dim sliced_extent(const Indexing& s, int axis, Dim extent) {
+  int64_t n = extent.value(), start = s.start[axis], stop = s.stop[axis], step = s.step[axis];
+  auto clamp = [&](int64_t v, int64_t lo, int64_t hi) { return std::min(std::max(v, lo), hi); };
+  if (step > 0) {
+    start = clamp(start < 0 ? start + n : start, 0, n), stop = clamp(stop < 0 ? stop + n : stop, 0, n);
+    return stop > start ? (stop - start + step - 1) / step : 0;
+  }
+  start = clamp(start < 0 ? start + n : start, -1, n - 1);
+  stop = stop < -n ? -1 : clamp(stop < 0 ? stop + n : stop, -1, n - 1);
+  return start > stop ? (start - stop - step - 1) / -step : 0;
+}
+
+Indexing work_out(const Type& x, const std::vector<Index>& given) {
+  std::vector<Index> list = spell_out(x, given);
+  bool by_tensor = false;
+  for (const Index& i : list) by_tensor |= i.kind == Index::Kind::tensor;
+  Indexing out;
+  int axis = 0, last = -1;
+  for (size_t n = 0; n < list.size(); ++n) {
+    const Index& i = list[n];
+    if (i.kind == Index::Kind::new_axis) {
+      out.kept.push_back(1);
+      continue;
+    }
+    Dim extent = x.shape[axis];
+    if (i.kind == Index::Kind::slice) {
+      add_slice(out, i, extent);
+      out.kept.push_back(out.slices ? sliced_extent(out, axis, extent) : extent);
+    } else if (i.kind == Index::Kind::integer && !by_tensor) {
+      int64_t at = checked(i.at, extent, axis, x);
+      out.start.push_back(at), out.stop.push_back(at + 1), out.step.push_back(1);
+      out.slices = true;
+    } else {  // beside an index tensor, an integer is one too
+      if (i.kind == Index::Kind::tensor) check_kind("index", integers, i.tensor.dtype());
+      Tensor at = i.kind == Index::Kind::tensor ? i.tensor : Tensor(checked(i.at, extent, axis, x));
+      add_slice(out, Index::slice(), extent);
+      out.apart |= last >= 0 && last != static_cast<int>(n) - 1;
+      last = static_cast<int>(n);
+      out.gathered.push_back(out.kept.rank());
+      out.indices.push_back(ops::wrap_negative(at, extent));
+      out.kept.push_back(extent);
+    }
+    ++axis;
+  }
+  return out;
+}
+
+/// The axes of the broadcast index tensors, moved to the front or back to their place.
+Tensor move_index_axes(const Tensor& x, const Indexing& ix, bool to_front) {
+  int count = 0;
+  for (const Tensor& t : ix.indices) count = std::max(count, t.rank());
+  int first = ix.gathered[0].i;
+  Axes here, front;
+  for (int k = 0; k < count; ++k) here.push_back(first + k), front.push_back(k);
+  return to_front ? moveaxis(x, here, front) : moveaxis(x, front, here);
+}
+
+Tensor combine(Update how, const Tensor& x, const Tensor& value) {
+  switch (how) {
+    case Update::set: return value;
+    case Update::add: return tn::add(x, value);
+    case Update::multiply: return tn::multiply(x, value);
+    case Update::maximum: return tn::maximum(x, value);
+    case Update::minimum: return tn::minimum(x, value);
+  }
+  return value;
+}
+
+std::string_view scatter_mode(Update how) {
+  constexpr std::string_view names[] = {"set", "add", "mul", "max", "min"};
+  return names[static_cast<int>(how)];
+}
+
+/// `value` as the update of the region `x`: its type, and no axis more than there is room for.
+Tensor as_update(const Operand& value, const Tensor& x) {
+  Tensor v = value.tensor ? *value.tensor : make_scalar(value.scalar, default_dtype(value.scalar.kind), true);
+  Tensors both = {x, v};
+  DType common = promote_all(both, "index_update", any_type);
+  if (common != x.dtype() && kind_of(x.dtype()) < kind_of(common) && !(is_integer(common) && is_integer(x.dtype())))
+    fail(Fault::type, "index_update: a value of type {} does not go into a tensor of type {}", common, x.dtype());
+  return cast_to(v, x.dtype());
+}
+
+/// NumPy lets an update have leading axes of extent 1 beyond those of the region.
+Tensor fit(const Tensor& value, const Shape& region) {
+  Tensor v = value;
+  while (v.rank() > region.rank() && v.shape()[0] == Dim(1)) v = squeeze(v, Axes(0));
+  return broadcast_to(v, region);
+}
+
+}  // namespace
+
+Tensor index(const Tensor& x, const std::vector<Index>& indices) {
+  Indexing ix = work_out(*type_of(x), indices);
+  Tensor y = ix.slices ? slice(x, ix.start, ix.stop, ix.step) : x;
+  if (!(y.shape() == ix.kept)) y = reshape(y, ix.kept);
+  if (ix.indices.empty()) return y;
+  y = gather(y, ix.indices, ix.gathered);
+  return ix.apart ? move_index_axes(y, ix, true) : y;
+}
+
+Tensor index_update(const Tensor& x, const std::vector<Index>& indices, const Operand& value, Update how) {
+  bool single_mask = indices.size() == 1 && is_mask(indices[0]) && indices[0].tensor.rank() == x.rank();
+  Tensor given = as_update(value, x);
+  if (single_mask && given.rank() == 0) {
+    if (!(indices[0].tensor.shape() == x.shape()))
+      fail(Fault::index, "index: mask {} does not fit {}", *type_of(indices[0].tensor), *type_of(x));
+    return where(indices[0].tensor, combine(how, x, given), x);
+  }
+  Indexing ix = work_out(*type_of(x), indices);
+  Tensor region = ix.slices ? slice(x, ix.start, ix.stop, ix.step) : x;
+  Shape sliced = region.shape();
+  Tensor kept = sliced == ix.kept ? region : reshape(region, ix.kept);
+  if (ix.indices.empty()) {
+    kept = combine(how, kept, fit(given, ix.kept));
+  } else {
+    Tensor target = gather(kept, ix.indices, ix.gathered);
+    Tensor update = fit(given, ix.apart ? move_index_axes(target, ix, true).shape() : target.shape());
+    if (ix.apart) update = move_index_axes(update, ix, false);
+    kept = scatter(kept, update, ix.indices, ix.gathered, scatter_mode(how));
+  }
+  Tensor back = kept.shape() == sliced ? kept : reshape(kept, sliced);
+  return ix.slices ? slice_update(x, back, ix.start, ix.stop, ix.step) : back;
+}
+
+}  // namespace tn
