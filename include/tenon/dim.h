@@ -14,8 +14,7 @@ struct Dim {
 
   constexpr Dim() = default;
   template <std::integral T>
-    requires(!std::same_as<T, bool>)
-  constexpr Dim(T value) : raw(static_cast<int64_t>(value)) {
+  requires(!std::same_as<T, bool>) constexpr Dim(T value) : raw(static_cast<int64_t>(value)) {
     if (raw < 0) [[unlikely]] {
       if (raw != -1) fail_negative(raw);
       raw = kInferred;

@@ -5,15 +5,33 @@
 
 namespace tn {
 
-/// The element types, named as in the IR text. The float8 types are for storage: they convert, but do not compute.
+/// The element types, named as in the IR text. The float8 types are for storage: they convert, but
+/// do not compute.
 enum class DType : uint8_t {
-  b1, i8, i16, i32, i64, u8, u16, u32, u64, f8e4m3, f8e5m2, f16, bf16, f32, f64, c64, c128,
+  b1,
+  i8,
+  i16,
+  i32,
+  i64,
+  u8,
+  u16,
+  u32,
+  u64,
+  f8e4m3,
+  f8e5m2,
+  f16,
+  bf16,
+  f32,
+  f64,
+  c64,
+  c128,
 };
 inline constexpr int kDTypes = 17;
 
 inline constexpr DType boolean = DType::b1;
 inline constexpr DType int8 = DType::i8, int16 = DType::i16, int32 = DType::i32, int64 = DType::i64;
-inline constexpr DType uint8 = DType::u8, uint16 = DType::u16, uint32 = DType::u32, uint64 = DType::u64;
+inline constexpr DType uint8 = DType::u8, uint16 = DType::u16, uint32 = DType::u32,
+                       uint64 = DType::u64;
 inline constexpr DType float8_e4m3 = DType::f8e4m3, float8_e5m2 = DType::f8e5m2;
 inline constexpr DType float16 = DType::f16, bfloat16 = DType::bf16;
 inline constexpr DType float32 = DType::f32, float64 = DType::f64;

@@ -5,7 +5,8 @@
 
 namespace tn {
 
-/// What went wrong with a user's call. The Python binding maps each kind to the matching builtin exception.
+/// What went wrong with a user's call. The Python binding maps each kind to the matching builtin
+/// exception.
 enum class Fault { value, type, index, memory };
 
 /// Base of every error the library throws. `what()` is the whole text: message, place and hint.

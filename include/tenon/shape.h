@@ -1,14 +1,14 @@
 #pragma once
 // Shapes, axes and the other small values that ops take as attributes. All are plain data.
-#include "tenon/dim.h"
-#include "tenon/dtype.h"
-
 #include <array>
 #include <complex>
 #include <cstdint>
 #include <initializer_list>
 #include <span>
 #include <vector>
+
+#include "tenon/dim.h"
+#include "tenon/dtype.h"
 
 namespace tn {
 
@@ -106,8 +106,9 @@ struct Maybe {
   constexpr Maybe() = default;
   constexpr Maybe(T v) : set(true), value(v) {}
   template <class U>
-    requires(!std::is_same_v<std::remove_cvref_t<U>, Maybe> && std::is_constructible_v<T, U>)
-  constexpr Maybe(U&& v) : set(true), value(std::forward<U>(v)) {}
+  requires(!std::is_same_v<std::remove_cvref_t<U>, Maybe> &&
+           std::is_constructible_v<T, U>) constexpr Maybe(U&& v)
+      : set(true), value(std::forward<U>(v)) {}
   explicit operator bool() const { return set; }
   const T& operator*() const { return value; }
   const T* operator->() const { return &value; }
@@ -123,7 +124,10 @@ struct Scalar {
   Scalar(bool v) : kind(Kind::boolean), integer(v), real(v) {}
   Scalar(int v) : Scalar(static_cast<int64_t>(v)) {}
   Scalar(int64_t v) : integer(v), real(static_cast<double>(v)) {}
-  Scalar(uint64_t v) : kind(v >> 63 ? Kind::natural : Kind::integer), integer(static_cast<int64_t>(v)), real(static_cast<double>(v)) {}
+  Scalar(uint64_t v)
+      : kind(v >> 63 ? Kind::natural : Kind::integer),
+        integer(static_cast<int64_t>(v)),
+        real(static_cast<double>(v)) {}
   Scalar(double v) : kind(Kind::floating), real(v) {}
   Scalar(float v) : Scalar(static_cast<double>(v)) {}
   Scalar(std::complex<double> v) : kind(Kind::complex), real(v.real()), imag(v.imag()) {}

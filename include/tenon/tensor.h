@@ -1,7 +1,6 @@
 #pragma once
-// Tensor: an immutable, lazy array. Calling an op records it; a value is computed when it is asked for.
-#include "tenon/shape.h"
-
+// Tensor: an immutable, lazy array. Calling an op records it; a value is computed when it is asked
+// for.
 #include <concepts>
 #include <functional>
 #include <initializer_list>
@@ -9,6 +8,8 @@
 #include <string>
 #include <utility>
 #include <vector>
+
+#include "tenon/shape.h"
 
 namespace tn {
 
@@ -21,10 +22,11 @@ class Tensor {
   Tensor() = default;
   /// Numbers become 0-d tensors: f32 from floating point, i64 from integers.
   template <class T>
-    requires std::is_arithmetic_v<T>
+  requires std::is_arithmetic_v<T>
   explicit Tensor(T value) : Tensor(from_scalar(Scalar(value))) {}
   Tensor(const Tensor& other) noexcept : node_(other.node_), index_(other.index_) { retain(); }
-  Tensor(Tensor&& other) noexcept : node_(std::exchange(other.node_, nullptr)), index_(other.index_) {}
+  Tensor(Tensor&& other) noexcept
+      : node_(std::exchange(other.node_, nullptr)), index_(other.index_) {}
   Tensor& operator=(const Tensor& other) noexcept { return *this = Tensor(other); }
   Tensor& operator=(Tensor&& other) noexcept {
     std::swap(node_, other.node_);
@@ -85,7 +87,8 @@ class Tensor {
 
 using Tensors = std::vector<Tensor>;
 
-/// What ops take: a tensor or a number, with the place of the call. A number adopts the tensor's element type.
+/// What ops take: a tensor or a number, with the place of the call. A number adopts the tensor's
+/// element type.
 struct Operand {
   const Tensor* tensor = nullptr;  // null: the scalar, or nothing when `absent`
   bool absent = false;
@@ -95,8 +98,8 @@ struct Operand {
   Operand(const Tensor& t, std::source_location at = std::source_location::current())
       : tensor(&t), place(at) {}
   template <class T>
-    requires std::is_arithmetic_v<T>
-  Operand(T value, std::source_location at = std::source_location::current())
+  requires std::is_arithmetic_v<T> Operand(
+      T value, std::source_location at = std::source_location::current())
       : scalar(value), place(at) {}
   Operand(std::complex<double> value, std::source_location at = std::source_location::current())
       : scalar(value), place(at) {}
@@ -125,7 +128,8 @@ void async_eval(const std::vector<Tensor>& tensors);
 /// Waits for everything started by async_eval.
 void synchronize();
 
-/// One index of `x[...]`: an integer, a slice, an ellipsis, a new axis, or an integer or boolean tensor.
+/// One index of `x[...]`: an integer, a slice, an ellipsis, a new axis, or an integer or boolean
+/// tensor.
 struct Index {
   enum class Kind : uint8_t { integer, slice, ellipsis, new_axis, tensor };
   Kind kind = Kind::integer;
@@ -153,18 +157,27 @@ Tensor index_update(const Tensor& x, const std::vector<Index>& indices, const Op
 
 template <class T>
 constexpr DType Tensor::dtype_of() {
-  if constexpr (std::is_same_v<T, bool>) return DType::b1;
-  else if constexpr (std::is_same_v<T, float>) return DType::f32;
-  else if constexpr (std::is_same_v<T, double>) return DType::f64;
-  else if constexpr (std::is_same_v<T, std::complex<float>>) return DType::c64;
-  else if constexpr (std::is_same_v<T, std::complex<double>>) return DType::c128;
+  if constexpr (std::is_same_v<T, bool>)
+    return DType::b1;
+  else if constexpr (std::is_same_v<T, float>)
+    return DType::f32;
+  else if constexpr (std::is_same_v<T, double>)
+    return DType::f64;
+  else if constexpr (std::is_same_v<T, std::complex<float>>)
+    return DType::c64;
+  else if constexpr (std::is_same_v<T, std::complex<double>>)
+    return DType::c128;
   else {
     static_assert(std::is_integral_v<T>, "no element type for this C++ type");
     constexpr bool s = std::is_signed_v<T>;
-    if constexpr (sizeof(T) == 1) return s ? DType::i8 : DType::u8;
-    else if constexpr (sizeof(T) == 2) return s ? DType::i16 : DType::u16;
-    else if constexpr (sizeof(T) == 4) return s ? DType::i32 : DType::u32;
-    else return s ? DType::i64 : DType::u64;
+    if constexpr (sizeof(T) == 1)
+      return s ? DType::i8 : DType::u8;
+    else if constexpr (sizeof(T) == 2)
+      return s ? DType::i16 : DType::u16;
+    else if constexpr (sizeof(T) == 4)
+      return s ? DType::i32 : DType::u32;
+    else
+      return s ? DType::i64 : DType::u64;
   }
 }
 
@@ -173,10 +186,12 @@ Scalar item_of(const Tensor& x);
 template <class T>
 T Tensor::item() const {
   Scalar s = item_of(*this);
-  if constexpr (std::is_floating_point_v<T>) return static_cast<T>(s.real);
+  if constexpr (std::is_floating_point_v<T>)
+    return static_cast<T>(s.real);
   else if constexpr (std::is_arithmetic_v<T>)
     return s.is_integral() ? static_cast<T>(s.integer) : static_cast<T>(s.real);
-  else return T(s.real, s.imag);
+  else
+    return T(s.real, s.imag);
 }
 
 template <class T>

@@ -20,8 +20,9 @@ void throw_unsupported(std::string text, const Hint& hint) {
 }
 
 void throw_internal(std::string text) {
-  throw InternalError("internal error: " + with_place_and_hint(std::move(text), {}) +
-                      "\n  this is a defect of tenon; please report it with the program that shows it");
+  throw InternalError(
+      "internal error: " + with_place_and_hint(std::move(text), {}) +
+      "\n  this is a defect of tenon; please report it with the program that shows it");
 }
 
 }  // namespace tn

@@ -1,11 +1,13 @@
 #pragma once
-// Accesses of a kernel under construction: strided reads and writes over one domain, and the loops they leave.
+// Accesses of a kernel under construction: strided reads and writes over one domain, and the loops
+// they leave.
 #include "ir/view.h"
 #include "loop/builder.h"
 
 namespace tn {
 
-/// The loops of a kernel: the domain's axes, parallel ones first, neighbours merged where every access allows it.
+/// The loops of a kernel: the domain's axes, parallel ones first, neighbours merged where every
+/// access allows it.
 class LoopNest {
  public:
   /// Axes of `domain` in `reduced` are folded, the others run in parallel.
@@ -27,10 +29,10 @@ class LoopNest {
     bool folded;
   };
   std::vector<Loop> loops_;
-  std::vector<int> axis_of_;                      // loop → axis of the domain
+  std::vector<int> axis_of_;  // loop → axis of the domain
   Shape domain_;
   std::vector<int64_t> offsets_;
-  std::vector<std::vector<int64_t>> strides_;     // by access, by loop
+  std::vector<std::vector<int64_t>> strides_;  // by access, by loop
   std::vector<PolyId> axes_;
   loop::AxisSet reduced_ = 0;
 };

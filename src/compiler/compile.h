@@ -8,7 +8,8 @@ namespace tn {
 /// E0 groups elementwise ops and interprets them: microseconds to a plan, no code generation.
 enum class Effort : uint8_t { e0 };
 
-/// The first `runtime_scalars` constants of the graph are given at every run instead of being baked in.
+/// The first `runtime_scalars` constants of the graph are given at every run instead of being baked
+/// in.
 std::shared_ptr<const Plan> compile(const Graph& graph, Effort effort, int runtime_scalars = 0);
 
 /// The kernels and library calls a graph becomes, as text.

@@ -19,12 +19,14 @@ const Shape& domain(const Graph& graph, const GraphOp& op) {
 bool has_loop_form(const Graph& graph, const GraphOp& op) {
   bool complex = false;
   for (Val v : graph.in(op)) complex |= is_complex(type_at(graph, v)->dtype);
-  if (op.op->is_elementwise()) return complex ? op.op->complex != nullptr : op.op->scalar != nullptr;
+  if (op.op->is_elementwise())
+    return complex ? op.op->complex != nullptr : op.op->scalar != nullptr;
   return op.op->family == Family::reduction && !(complex && op.op->run);
 }
 
-/// From the last op to the first: an elementwise op joins the kernel of its readers when they all are in one kernel
-/// and visit the same points. All readers inside means no path leaves the kernel and comes back.
+/// From the last op to the first: an elementwise op joins the kernel of its readers when they all
+/// are in one kernel and visit the same points. All readers inside means no path leaves the kernel
+/// and comes back.
 std::vector<int> group_elementwise(const Graph& graph) {
   int count = static_cast<int>(graph.ops.size());
   constexpr int kUnread = -1, kMixed = -2;

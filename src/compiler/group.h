@@ -5,7 +5,8 @@
 namespace tn {
 
 /// group[i] is the op at the root of the kernel that computes op i, or -1 when op i is no kernel's.
-/// Members other than the root are read inside their kernel only (and stored when the graph returns them).
+/// Members other than the root are read inside their kernel only (and stored when the graph returns
+/// them).
 std::vector<int> group_elementwise(const Graph& graph);
 
 /// Whether the loops can compute this op's scalar function or monoid for its element types.

@@ -1,8 +1,8 @@
 #include "compiler/kernel_maker.h"
 
-#include "base/error.h"
-
 #include <algorithm>
+
+#include "base/error.h"
 
 namespace tn {
 
@@ -10,15 +10,18 @@ using loop::Element;
 using loop::S;
 using loop::Z;
 
-KernelMaker::KernelMaker(const Graph& graph, std::string name, const Shape& domain, const Axes& reduced)
+KernelMaker::KernelMaker(const Graph& graph, std::string name, const Shape& domain,
+                         const Axes& reduced)
     : graph_(graph), b_(std::move(name)), nest_(domain, reduced) {}
 
 int KernelMaker::parameter(const Home& home, DType dtype, bool written) {
   for (size_t i = 0; i < buffers.size(); ++i)
-    if (buffers[i] == home.buffer && b_.kernel().buffers[i].type == real_of(dtype)) return static_cast<int>(i);
+    if (buffers[i] == home.buffer && b_.kernel().buffers[i].type == real_of(dtype))
+      return static_cast<int>(i);
   buffers.push_back(home.buffer);
   std::string name = format("{}{}", written ? "y" : "x", buffers.size() - 1);
-  return b_.add_buffer(name, real_of(dtype), is_complex(dtype) ? home.size * 2 : home.size, written);
+  return b_.add_buffer(name, real_of(dtype), is_complex(dtype) ? home.size * 2 : home.size,
+                       written);
 }
 
 void KernelMaker::read(Val v, const Home& from) {
@@ -76,7 +79,8 @@ void KernelMaker::define(Val v, Element made) {
   DType dtype = graph_.types[static_cast<size_t>(v)]->dtype;
   DType real = real_of(dtype), wide = info(real).compute;
   Element stored{b_.cast(made.re, real), {}};
-  if (is_complex(dtype)) stored.im = made.is_complex() ? b_.cast(made.im, real) : b_.constant(Scalar(0.0), real);
+  if (is_complex(dtype))
+    stored.im = made.is_complex() ? b_.cast(made.im, real) : b_.constant(Scalar(0.0), real);
   Element kept{b_.cast(stored.re, wide), stored.im};
   made_[v] = kept;
   for (const Access& write : writes_) {

@@ -1,9 +1,9 @@
 #pragma once
 // KernelMaker: the kernel of one group of elementwise ops, with the reduction that ends it, if any.
+#include <map>
+
 #include "compiler/access.h"
 #include "compiler/lower.h"
-
-#include <map>
 
 namespace tn {
 

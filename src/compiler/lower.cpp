@@ -28,15 +28,20 @@ std::shared_ptr<const Plan> Lowerer::lower() {
   plan_->inputs = graph_.inputs();
   plan_->scalars = runtime_scalars_;
   for (Val v = 0; v < graph_.inputs(); ++v)
-    home(v) = {Home::Kind::buffer, v, type(v)->elements, Strided::row_major(type(v)->shape), {}, -1};
+    home(v) = {
+        Home::Kind::buffer, v, type(v)->elements, Strided::row_major(type(v)->shape), {}, -1};
   for (size_t i = 0; i < graph_.ops.size(); ++i) {
     const GraphOp& op = graph_.ops[i];
-    if (op.op == &scalar_leaf) lower_leaf(op);
-    else if (op.op->view) lower_view(op);
+    if (op.op == &scalar_leaf)
+      lower_leaf(op);
+    else if (op.op->view)
+      lower_view(op);
     else if (group_[i] >= 0) {
       if (group_[i] == static_cast<int>(i)) lower_group(static_cast<int>(i));
-    } else if (op.op->lower && !op.op->run) lower_nest(op);
-    else lower_library(op);
+    } else if (op.op->lower && !op.op->run)
+      lower_nest(op);
+    else
+      lower_library(op);
   }
   return_outputs();
   plan_->find_lifetimes();
@@ -76,7 +81,8 @@ int32_t Lowerer::add_buffer(TypeRef type) {
 
 int32_t Lowerer::give_buffer(Val v) {
   int32_t buffer = add_buffer(type(v));
-  home(v) = {Home::Kind::buffer, buffer, type(v)->elements, Strided::row_major(type(v)->shape), {}, -1};
+  home(v) = {
+      Home::Kind::buffer, buffer, type(v)->elements, Strided::row_major(type(v)->shape), {}, -1};
   return buffer;
 }
 
@@ -84,7 +90,8 @@ static void run_program(const void* data, void* const* buffers, const Scalar* sc
   loop::run(*static_cast<const loop::Program*>(data), buffers, scalars);
 }
 
-void Lowerer::add_kernel(loop::Kernel kernel, std::vector<int32_t> buffers, std::vector<int32_t> scalars) {
+void Lowerer::add_kernel(loop::Kernel kernel, std::vector<int32_t> buffers,
+                         std::vector<int32_t> scalars) {
   if (keep_text) text_ += to_text(kernel) + "\n";
   plan_->steps.push_back(
       {run_program, loop::prepare(kernel, {}), std::move(buffers), std::move(scalars), {}, {}});
@@ -160,7 +167,8 @@ struct Library {
 
 void run_library(const void* data, void* const* buffers, const Scalar*) {
   const Library& call = *static_cast<const Library*>(data);
-  call.op->run({call.attrs ? call.attrs->data : nullptr, call.in, call.out, buffers, buffers + call.in.size()});
+  call.op->run({call.attrs ? call.attrs->data : nullptr, call.in, call.out, buffers,
+                buffers + call.in.size()});
 }
 
 }  // namespace
@@ -171,7 +179,8 @@ void Lowerer::lower_library(const GraphOp& op) {
   for (Val v : graph_.in(op)) buffers.push_back(contiguous(v));
   for (int i = 0; i < op.outs; ++i) buffers.push_back(give_buffer(op.out + i));
   Types out = graph_.out_types(op);
-  auto call = std::make_shared<Library>(Library{op.op, op.attrs, graph_.in_types(op), {out.begin(), out.end()}});
+  auto call = std::make_shared<Library>(
+      Library{op.op, op.attrs, graph_.in_types(op), {out.begin(), out.end()}});
   if (keep_text) text_ += format("library {}\n\n", op.op->name);
   plan_->steps.push_back({run_library, std::move(call), std::move(buffers), {}, {}, {}});
 }

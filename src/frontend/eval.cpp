@@ -1,11 +1,11 @@
 #include "frontend/eval.h"
 
+#include <algorithm>
+#include <unordered_map>
+
 #include "base/error.h"
 #include "compiler/compile.h"
 #include "frontend/key.h"
-
-#include <algorithm>
-#include <unordered_map>
 
 namespace tn {
 
@@ -19,7 +19,8 @@ struct CachedPlan {
   uint64_t hits = 0, last_used = 0;
 };
 
-/// Plans by key. The hash selects, the words decide: no silent collisions. Bounded: the least recently used go.
+/// Plans by key. The hash selects, the words decide: no silent collisions. Bounded: the least
+/// recently used go.
 class PlanCache {
  public:
   static constexpr size_t kMost = 4096;
@@ -45,8 +46,10 @@ class PlanCache {
   void evict() {
     std::vector<uint64_t> ages;
     for (auto& [hash, plan] : plans_) ages.push_back(plan.last_used);
-    std::nth_element(ages.begin(), ages.begin() + static_cast<ptrdiff_t>(ages.size() / 4), ages.end());
-    std::erase_if(plans_, [&](auto& entry) { return entry.second.last_used < ages[ages.size() / 4]; });
+    std::nth_element(ages.begin(), ages.begin() + static_cast<ptrdiff_t>(ages.size() / 4),
+                     ages.end());
+    std::erase_if(plans_,
+                  [&](auto& entry) { return entry.second.last_used < ages[ages.size() / 4]; });
   }
   std::unordered_multimap<uint64_t, CachedPlan> plans_;
   uint64_t clock_ = 0;
@@ -59,8 +62,8 @@ struct Flusher {
   FlushStats stats;
   // Scratch, kept between flushes.
   Walk walk;
-  std::vector<Edge> outputs;   // each holds a reference
-  std::vector<Node*> dead;     // operands nobody needs any more
+  std::vector<Edge> outputs;  // each holds a reference
+  std::vector<Node*> dead;    // operands nobody needs any more
   FlushKey key;
   std::vector<Bound> inputs, results;
   std::vector<Scalar> scalars;
@@ -85,7 +88,8 @@ thread_local int since_flush = 0;
 constexpr int kMostPending = 20'000;
 
 bool depends_on_param(const Walk& walk) {
-  return std::any_of(walk.leaves.begin(), walk.leaves.end(), [](Node* n) { return n->op == &param_leaf; });
+  return std::any_of(walk.leaves.begin(), walk.leaves.end(),
+                     [](Node* n) { return n->op == &param_leaf; });
 }
 
 void flush_long_chains(Node* node) {
@@ -113,8 +117,8 @@ struct HostUnlocked {
 
 }  // namespace
 
-/// What was asked for, and every value in between that somebody outside still holds. Each is retained until the end of
-/// the flush, because its holder may let go meanwhile.
+/// What was asked for, and every value in between that somebody outside still holds. Each is
+/// retained until the end of the flush, because its holder may let go meanwhile.
 void Flusher::choose_outputs(std::span<const Tensor> wanted) {
   auto add = [&](Node* node, uint32_t i) {
     retain(node);
@@ -139,7 +143,8 @@ std::shared_ptr<const Plan> Flusher::plan_for_walk() {
   for (Node* leaf : walk.leaves) numbers += is_scalar(*leaf);
   std::shared_ptr<const Plan> plan;
   {
-    // Composite bodies are captured in turn, which walks: their marks may overwrite ours, so all of it is copied out.
+    // Composite bodies are captured in turn, which walks: their marks may overwrite ours, so all of
+    // it is copied out.
     walk_mutex().unlock();
     try {
       plan = compile(captured.graph, Effort::e0, numbers);
@@ -172,13 +177,15 @@ void Flusher::bind() {
 
 void Flusher::publish() {
   for (size_t i = 0; i < outputs.size(); ++i)
-    materialise(outputs[i].node->slots()[outputs[i].index], std::move(results[i].buffer), results[i].offset);
+    materialise(outputs[i].node->slots()[outputs[i].index], std::move(results[i].buffer),
+                results[i].offset);
   std::lock_guard lock(walk_mutex());
   for (const Edge& e : outputs)
     if (e.index == 0) take_inputs(*e.node, dead);
 }
 
-/// Lets go of operands and outputs, with no lock of ours but the flush's: freeing may call into the host.
+/// Lets go of operands and outputs, with no lock of ours but the flush's: freeing may call into the
+/// host.
 void Flusher::clean() {
   inputs.clear();
   for (Node* node : dead) release(node);

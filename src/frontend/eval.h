@@ -4,8 +4,8 @@
 
 namespace tn {
 
-/// A host language's lock (Python's GIL) is left before waiting for a flush and entered again afterwards, because
-/// freeing host memory inside a flush takes it.
+/// A host language's lock (Python's GIL) is left before waiting for a flush and entered again
+/// afterwards, because freeing host memory inside a flush takes it.
 struct HostLock {
   void* (*leave)() = nullptr;
   void (*enter)(void*) = nullptr;

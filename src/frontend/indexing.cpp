@@ -1,7 +1,9 @@
-// x[...] and its functional update, as NumPy defines them, in terms of slice, reshape, gather and scatter.
+// x[...] and its functional update, as NumPy defines them, in terms of slice, reshape, gather and
+// scatter.
+#include "ops/indexing.h"
+
 #include "base/error.h"
 #include "ir/emit.h"
-#include "ops/indexing.h"
 #include "tenon/ops.h"
 
 namespace tn {
@@ -25,18 +27,20 @@ Index Index::new_axis() {
 
 namespace {
 
-/// An index worked out for one tensor: first a slice of some axes, then a reshape that drops axes taken by integers
-/// and adds new ones, then a gather by tensors.
+/// An index worked out for one tensor: first a slice of some axes, then a reshape that drops axes
+/// taken by integers and adds new ones, then a gather by tensors.
 struct Indexing {
   Ints start, stop, step;  // per axis
   bool slices = false;     // some axis is not taken whole
   Shape kept;              // after the reshape
   Axes gathered;           // axes of `kept` that tensors index
   Tensors indices;
-  bool apart = false;      // the index tensors are separated: their axes come first
+  bool apart = false;  // the index tensors are separated: their axes come first
 };
 
-bool is_mask(const Index& i) { return i.kind == Index::Kind::tensor && i.tensor.dtype() == DType::b1; }
+bool is_mask(const Index& i) {
+  return i.kind == Index::Kind::tensor && i.tensor.dtype() == DType::b1;
+}
 
 /// The axes of x that an index uses up.
 int consumes(const Index& i) {
@@ -49,7 +53,8 @@ std::vector<Index> spell_out(const Type& x, const std::vector<Index>& given) {
   int used = 0, dots = 0;
   for (const Index& i : given) used += consumes(i), dots += i.kind == Index::Kind::ellipsis;
   if (used > x.rank())
-    fail(Fault::index, "index: too many indices: {} for a tensor of rank {} ({})", used, x.rank(), x);
+    fail(Fault::index, "index: too many indices: {} for a tensor of rank {} ({})", used, x.rank(),
+         x);
   if (dots > 1) fail(Fault::index, "index: an index has at most one ellipsis (...)");
   std::vector<Index> out;
   int axis = 0;
@@ -62,7 +67,8 @@ std::vector<Index> spell_out(const Type& x, const std::vector<Index>& given) {
     } else if (is_mask(i)) {
       for (int k = 0; k < i.tensor.rank(); ++k)
         if (i.tensor.shape()[k] != x.shape[axis + k])
-          fail(Fault::index, "index: mask {} does not fit axis {} of {}", *type_of(i.tensor), axis + k, x);
+          fail(Fault::index, "index: mask {} does not fit axis {} of {}", *type_of(i.tensor),
+               axis + k, x);
       for (Tensor& positions : tn::nonzero(i.tensor)) out.emplace_back(std::move(positions));
       axis += i.tensor.rank();
     } else {
@@ -97,7 +103,8 @@ Dim sliced_extent(const Indexing& s, int axis, Dim extent) {
   int64_t n = extent.value(), start = s.start[axis], stop = s.stop[axis], step = s.step[axis];
   auto clamp = [&](int64_t v, int64_t lo, int64_t hi) { return std::min(std::max(v, lo), hi); };
   if (step > 0) {
-    start = clamp(start < 0 ? start + n : start, 0, n), stop = clamp(stop < 0 ? stop + n : stop, 0, n);
+    start = clamp(start < 0 ? start + n : start, 0, n),
+    stop = clamp(stop < 0 ? stop + n : stop, 0, n);
     return stop > start ? (stop - start + step - 1) / step : 0;
   }
   start = clamp(start < 0 ? start + n : start, -1, n - 1);
@@ -152,11 +159,16 @@ Tensor move_index_axes(const Tensor& x, const Indexing& ix, bool to_front) {
 
 Tensor combine(Update how, const Tensor& x, const Tensor& value) {
   switch (how) {
-    case Update::set: return value;
-    case Update::add: return tn::add(x, value);
-    case Update::multiply: return tn::multiply(x, value);
-    case Update::maximum: return tn::maximum(x, value);
-    case Update::minimum: return tn::minimum(x, value);
+    case Update::set:
+      return value;
+    case Update::add:
+      return tn::add(x, value);
+    case Update::multiply:
+      return tn::multiply(x, value);
+    case Update::maximum:
+      return tn::maximum(x, value);
+    case Update::minimum:
+      return tn::minimum(x, value);
   }
   return value;
 }
@@ -168,11 +180,14 @@ std::string_view scatter_mode(Update how) {
 
 /// `value` as the update of the region `x`: its type, and no axis more than there is room for.
 Tensor as_update(const Operand& value, const Tensor& x) {
-  Tensor v = value.tensor ? *value.tensor : make_scalar(value.scalar, default_dtype(value.scalar.kind), true);
+  Tensor v = value.tensor ? *value.tensor
+                          : make_scalar(value.scalar, default_dtype(value.scalar.kind), true);
   Tensors both = {x, v};
   DType common = promote_all(both, "index_update", any_type);
-  if (common != x.dtype() && kind_of(x.dtype()) < kind_of(common) && !(is_integer(common) && is_integer(x.dtype())))
-    fail(Fault::type, "index_update: a value of type {} does not go into a tensor of type {}", common, x.dtype());
+  if (common != x.dtype() && kind_of(x.dtype()) < kind_of(common) &&
+      !(is_integer(common) && is_integer(x.dtype())))
+    fail(Fault::type, "index_update: a value of type {} does not go into a tensor of type {}",
+         common, x.dtype());
   return cast_to(v, x.dtype());
 }
 
@@ -194,12 +209,15 @@ Tensor index(const Tensor& x, const std::vector<Index>& indices) {
   return ix.apart ? move_index_axes(y, ix, true) : y;
 }
 
-Tensor index_update(const Tensor& x, const std::vector<Index>& indices, const Operand& value, Update how) {
-  bool single_mask = indices.size() == 1 && is_mask(indices[0]) && indices[0].tensor.rank() == x.rank();
+Tensor index_update(const Tensor& x, const std::vector<Index>& indices, const Operand& value,
+                    Update how) {
+  bool single_mask =
+      indices.size() == 1 && is_mask(indices[0]) && indices[0].tensor.rank() == x.rank();
   Tensor given = as_update(value, x);
   if (single_mask && given.rank() == 0) {
     if (!(indices[0].tensor.shape() == x.shape()))
-      fail(Fault::index, "index: mask {} does not fit {}", *type_of(indices[0].tensor), *type_of(x));
+      fail(Fault::index, "index: mask {} does not fit {}", *type_of(indices[0].tensor),
+           *type_of(x));
     return where(indices[0].tensor, combine(how, x, given), x);
   }
   Indexing ix = work_out(*type_of(x), indices);
@@ -210,7 +228,8 @@ Tensor index_update(const Tensor& x, const std::vector<Index>& indices, const Op
     kept = combine(how, kept, fit(given, ix.kept));
   } else {
     Tensor target = gather(kept, ix.indices, ix.gathered);
-    Tensor update = fit(given, ix.apart ? move_index_axes(target, ix, true).shape() : target.shape());
+    Tensor update =
+        fit(given, ix.apart ? move_index_axes(target, ix, true).shape() : target.shape());
     if (ix.apart) update = move_index_axes(update, ix, false);
     kept = scatter(kept, update, ix.indices, ix.gathered, scatter_mode(how));
   }

@@ -1,15 +1,16 @@
 #include "frontend/key.h"
 
-#include "base/hash.h"
-
 #include <bit>
 #include <cmath>
+
+#include "base/hash.h"
 
 namespace tn {
 
 /// Later simplification may depend on these values, and on no others.
 static uint64_t scalar_class(const Scalar& s) {
-  if (s.kind == Kind::complex) return combine(std::bit_cast<uint64_t>(s.real), std::bit_cast<uint64_t>(s.imag));
+  if (s.kind == Kind::complex)
+    return combine(std::bit_cast<uint64_t>(s.real), std::bit_cast<uint64_t>(s.imag));
   double v = s.real;
   if (v == 0) return std::signbit(v) ? 1 : 2;
   for (uint64_t i = 3; double c : {1.0, -1.0, 2.0, 0.5}) {

@@ -4,8 +4,9 @@
 
 namespace tn {
 
-/// Exact: two flushes have equal words just when one plan serves both. Operands are numbered by first use, types and
-/// attributes are interned pointers, numbers count by type and class only, the set of outputs is part of it.
+/// Exact: two flushes have equal words just when one plan serves both. Operands are numbered by
+/// first use, types and attributes are interned pointers, numbers count by type and class only, the
+/// set of outputs is part of it.
 struct FlushKey {
   std::vector<uint64_t> words;
   uint64_t hash = 0;

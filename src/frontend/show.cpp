@@ -1,10 +1,10 @@
 // Tensors as people read them: tensor([[1, 2], [3, 4]], dtype=float32).
+#include <cmath>
+
 #include "base/text.h"
 #include "frontend/element.h"
 #include "ir/node.h"
 #include "tenon/tensor.h"
-
-#include <cmath>
 
 namespace tn {
 
@@ -22,11 +22,16 @@ std::string real_text(double v) {
 
 std::string element_text(const Scalar& s) {
   switch (s.kind) {
-    case Kind::boolean: return s.integer ? "True" : "False";
-    case Kind::integer: return format("{}", s.integer);
-    case Kind::natural: return format("{}", static_cast<uint64_t>(s.integer));
-    case Kind::floating: return real_text(s.real);
-    case Kind::complex: break;
+    case Kind::boolean:
+      return s.integer ? "True" : "False";
+    case Kind::integer:
+      return format("{}", s.integer);
+    case Kind::natural:
+      return format("{}", static_cast<uint64_t>(s.integer));
+    case Kind::floating:
+      return real_text(s.real);
+    case Kind::complex:
+      break;
   }
   bool negative = std::signbit(s.imag) && !std::isnan(s.imag);
   return format("{}{}{}j", real_text(s.real), negative ? "-" : "+", real_text(std::fabs(s.imag)));
@@ -35,7 +40,9 @@ std::string element_text(const Scalar& s) {
 class Shower {
  public:
   explicit Shower(const Tensor& x)
-      : type_(*type_of(x)), data_(static_cast<const char*>(x.data())), edges_(x.size() > kMostElements) {
+      : type_(*type_of(x)),
+        data_(static_cast<const char*>(x.data())),
+        edges_(x.size() > kMostElements) {
     widest_ = width(0, 0);
   }
   std::string text(size_t indent) { return axis(0, 0, indent); }
@@ -69,7 +76,8 @@ class Shower {
     bool rows = a + 1 < type_.rank();
     std::string text = "[";
     size_t line = indent + 1;
-    std::string fresh_line = (rows && a + 2 < type_.rank() ? ",\n\n" : ",\n") + std::string(indent + 1, ' ');
+    std::string fresh_line =
+        (rows && a + 2 < type_.rank() ? ",\n\n" : ",\n") + std::string(indent + 1, ' ');
     for (int64_t i = 0; i < extent(a); ++i) {
       bool dots = skips(a, i);
       std::string item = dots ? "..." : axis(a + 1, at + i * stride(a), indent + 1);

@@ -1,6 +1,11 @@
 // Tensor's members that need a value, and the ways tensors are made from memory.
 #include "tenon/tensor.h"
 
+#include <condition_variable>
+#include <cstring>
+#include <deque>
+#include <thread>
+
 #include "base/error.h"
 #include "base/half.h"
 #include "compiler/compile.h"
@@ -9,11 +14,6 @@
 #include "ir/graph.h"
 #include "ir/walk.h"
 
-#include <condition_variable>
-#include <cstring>
-#include <deque>
-#include <thread>
-
 namespace tn {
 
 const Tensor& Tensor::eval() const {
@@ -21,7 +21,9 @@ const Tensor& Tensor::eval() const {
   return *this;
 }
 
-bool Tensor::is_evaluated() const { return slot_of(*this).data.load(std::memory_order_acquire) != nullptr; }
+bool Tensor::is_evaluated() const {
+  return slot_of(*this).data.load(std::memory_order_acquire) != nullptr;
+}
 
 const void* Tensor::data() const {
   eval();
@@ -31,7 +33,8 @@ const void* Tensor::data() const {
 
 const void* Tensor::checked_data(DType wanted) const {
   if (dtype() != wanted)
-    fail(Fault::type, "data: elements are {}, asked for as {}", tn::name_of(dtype()), tn::name_of(wanted));
+    fail(Fault::type, "data: elements are {}, asked for as {}", tn::name_of(dtype()),
+         tn::name_of(wanted));
   return data();
 }
 
@@ -49,9 +52,11 @@ Tensor from_bytes(const void* data, DType dtype, const Shape& shape) {
   return make_data(std::move(buffer), 0, type);
 }
 
-Tensor from_memory(void* data, DType dtype, const Shape& shape, void* owner, void (*release)(void*), bool read_only) {
+Tensor from_memory(void* data, DType dtype, const Shape& shape, void* owner, void (*release)(void*),
+                   bool read_only) {
   TypeRef type = intern(dtype, shape);
-  return make_data(adopt(data, static_cast<size_t>(type->bytes()), owner, release, read_only), 0, type);
+  return make_data(adopt(data, static_cast<size_t>(type->bytes()), owner, release, read_only), 0,
+                   type);
 }
 
 Scalar element_at(DType dtype, const void* at) {
@@ -61,29 +66,47 @@ Scalar element_at(DType dtype, const void* at) {
     return v;
   };
   switch (dtype) {
-    case DType::b1: return Scalar(read(uint8_t{}) != 0);
-    case DType::i8: return Scalar(int64_t{read(int8_t{})});
-    case DType::i16: return Scalar(int64_t{read(int16_t{})});
-    case DType::i32: return Scalar(int64_t{read(int32_t{})});
-    case DType::i64: return Scalar(read(int64_t{}));
-    case DType::u8: return Scalar(int64_t{read(uint8_t{})});
-    case DType::u16: return Scalar(int64_t{read(uint16_t{})});
-    case DType::u32: return Scalar(int64_t{read(uint32_t{})});
-    case DType::u64: return Scalar(read(uint64_t{}));
-    case DType::f32: return Scalar(double{read(float{})});
-    case DType::f64: return Scalar(read(double{}));
-    case DType::c64: return Scalar(std::complex<double>(read(std::complex<float>{})));
-    case DType::c128: return Scalar(read(std::complex<double>{}));
-    case DType::f16: return Scalar(double{float16_to_float(read(uint16_t{}))});
-    case DType::bf16: return Scalar(double{bfloat16_to_float(read(uint16_t{}))});
-    case DType::f8e4m3: return Scalar(double{float8_e4m3fn_to_float(read(uint8_t{}))});
-    case DType::f8e5m2: return Scalar(double{float8_e5m2_to_float(read(uint8_t{}))});
+    case DType::b1:
+      return Scalar(read(uint8_t{}) != 0);
+    case DType::i8:
+      return Scalar(int64_t{read(int8_t{})});
+    case DType::i16:
+      return Scalar(int64_t{read(int16_t{})});
+    case DType::i32:
+      return Scalar(int64_t{read(int32_t{})});
+    case DType::i64:
+      return Scalar(read(int64_t{}));
+    case DType::u8:
+      return Scalar(int64_t{read(uint8_t{})});
+    case DType::u16:
+      return Scalar(int64_t{read(uint16_t{})});
+    case DType::u32:
+      return Scalar(int64_t{read(uint32_t{})});
+    case DType::u64:
+      return Scalar(read(uint64_t{}));
+    case DType::f32:
+      return Scalar(double{read(float{})});
+    case DType::f64:
+      return Scalar(read(double{}));
+    case DType::c64:
+      return Scalar(std::complex<double>(read(std::complex<float>{})));
+    case DType::c128:
+      return Scalar(read(std::complex<double>{}));
+    case DType::f16:
+      return Scalar(double{float16_to_float(read(uint16_t{}))});
+    case DType::bf16:
+      return Scalar(double{bfloat16_to_float(read(uint16_t{}))});
+    case DType::f8e4m3:
+      return Scalar(double{float8_e4m3fn_to_float(read(uint8_t{}))});
+    case DType::f8e5m2:
+      return Scalar(double{float8_e5m2_to_float(read(uint8_t{}))});
   }
   return {};
 }
 
 Scalar item_of(const Tensor& x) {
-  if (x.size() != 1) fail("item: only a tensor of one element has an item, this is {}", *type_of(x));
+  if (x.size() != 1)
+    fail("item: only a tensor of one element has an item, this is {}", *type_of(x));
   return element_at(x.dtype(), x.data());
 }
 

@@ -1,12 +1,12 @@
 #include "ir/attrs.h"
 
-#include "base/error.h"
-#include "base/hash.h"
-
 #include <algorithm>
 #include <cstring>
 #include <mutex>
 #include <unordered_set>
+
+#include "base/error.h"
+#include "base/hash.h"
 
 namespace tn {
 
@@ -14,18 +14,30 @@ namespace tn {
 template <class F>
 static auto visit_field(const Field& field, F&& visit) {
   switch (field.kind) {
-    case FieldKind::boolean: return visit(*static_cast<bool*>(field.at));
-    case FieldKind::integer: return visit(*static_cast<int64_t*>(field.at));
-    case FieldKind::real: return visit(*static_cast<double*>(field.at));
-    case FieldKind::axis: return visit(*static_cast<Axis*>(field.at));
-    case FieldKind::axes: return visit(*static_cast<Axes*>(field.at));
-    case FieldKind::perm: return visit(*static_cast<Perm*>(field.at));
-    case FieldKind::shape: return visit(*static_cast<Shape*>(field.at));
-    case FieldKind::ints: return visit(*static_cast<Ints*>(field.at));
-    case FieldKind::dtype: return visit(*static_cast<DType*>(field.at));
-    case FieldKind::choice: return visit(*static_cast<uint8_t*>(field.at));
-    case FieldKind::text: return visit(*static_cast<std::string_view*>(field.at));
-    case FieldKind::scalar: break;
+    case FieldKind::boolean:
+      return visit(*static_cast<bool*>(field.at));
+    case FieldKind::integer:
+      return visit(*static_cast<int64_t*>(field.at));
+    case FieldKind::real:
+      return visit(*static_cast<double*>(field.at));
+    case FieldKind::axis:
+      return visit(*static_cast<Axis*>(field.at));
+    case FieldKind::axes:
+      return visit(*static_cast<Axes*>(field.at));
+    case FieldKind::perm:
+      return visit(*static_cast<Perm*>(field.at));
+    case FieldKind::shape:
+      return visit(*static_cast<Shape*>(field.at));
+    case FieldKind::ints:
+      return visit(*static_cast<Ints*>(field.at));
+    case FieldKind::dtype:
+      return visit(*static_cast<DType*>(field.at));
+    case FieldKind::choice:
+      return visit(*static_cast<uint8_t*>(field.at));
+    case FieldKind::text:
+      return visit(*static_cast<std::string_view*>(field.at));
+    case FieldKind::scalar:
+      break;
   }
   return visit(*static_cast<Scalar*>(field.at));
 }
@@ -48,7 +60,8 @@ static uint64_t hash_value(Dim v) { return static_cast<uint64_t>(v.raw); }
 static uint64_t hash_value(DType v) { return static_cast<uint64_t>(v); }
 static uint64_t hash_value(std::string_view v) { return hash_text(v); }
 static uint64_t hash_value(const Scalar& v) {
-  return combine(combine(static_cast<uint64_t>(v.kind), static_cast<uint64_t>(v.integer)), hash_bytes(&v.real, 16));
+  return combine(combine(static_cast<uint64_t>(v.kind), static_cast<uint64_t>(v.integer)),
+                 hash_bytes(&v.real, 16));
 }
 template <class T>
 static uint64_t hash_value(const SmallList<T>& list) {
@@ -72,7 +85,8 @@ FieldList list_fields(const AttrKind& kind, void* value) {
 }
 
 bool equal(const AttrKind& kind, const void* a, const void* b) {
-  FieldList x = list_fields(kind, const_cast<void*>(a)), y = list_fields(kind, const_cast<void*>(b));
+  FieldList x = list_fields(kind, const_cast<void*>(a)),
+            y = list_fields(kind, const_cast<void*>(b));
   for (size_t i = 0; i < x.items.size(); ++i) {
     const Field &f = x.items[i], &g = y.items[i];
     if (f.set && *f.set != *g.set) return false;
@@ -169,8 +183,7 @@ Axes normal_axes(const Maybe<Axes>& axes, int rank, std::string_view op) {
 }
 
 Perm normal_perm(const Perm& perm, int rank, std::string_view op) {
-  if (perm.size() != rank)
-    fail("{}: {} axes given for a tensor of rank {}", op, perm.size(), rank);
+  if (perm.size() != rank) fail("{}: {} axes given for a tensor of rank {}", op, perm.size(), rank);
   Perm out;
   uint32_t seen = 0;
   for (Axis a : perm) {

@@ -1,23 +1,36 @@
 #pragma once
-// Attributes: plain structs with one `fields` function, from which equality, hash, text, parsing, saving,
-// Python keywords and documentation follow.
+// Attributes: plain structs with one `fields` function, from which equality, hash, text, parsing,
+// saving, Python keywords and documentation follow.
 //
 //     struct SumAttrs {
 //       Maybe<Axes> axis;
 //       bool keepdims = false;
-//       static constexpr void fields(auto& a, auto&& f) { f("axis", a.axis), f("keepdims", a.keepdims); }
+//       static constexpr void fields(auto& a, auto&& f) { f("axis", a.axis), f("keepdims",
+//       a.keepdims); }
 //     };
-#include "ir/type.h"
-
 #include <concepts>
 #include <string_view>
 #include <type_traits>
 #include <vector>
 
+#include "ir/type.h"
+
 namespace tn {
 
-enum class FieldKind : uint8_t { boolean, integer, real, axis, axes, perm, shape, ints, dtype, choice, text, scalar };
-
+enum class FieldKind : uint8_t {
+  boolean,
+  integer,
+  real,
+  axis,
+  axes,
+  perm,
+  shape,
+  ints,
+  dtype,
+  choice,
+  text,
+  scalar
+};
 
 /// Names of an enum's values, for text and Python: specialise `choice_names` beside the enum.
 using ChoiceNames = std::span<const std::string_view>;
@@ -93,10 +106,7 @@ template <> struct FieldOf<Scalar> : PlainField<Scalar, FieldKind::scalar> {};
 // clang-format on
 
 template <class E>
-  requires std::is_enum_v<E>
-ChoiceNames names_of() {
-  return choice_names(E{});
-}
+requires std::is_enum_v<E> ChoiceNames names_of() { return choice_names(E{}); }
 
 struct FieldLister {
   FieldList& out;

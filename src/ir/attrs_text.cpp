@@ -1,11 +1,10 @@
 // Attributes as text: "axis=[1], keepdims=true". Fields at their default are left out.
-#include "ir/attrs.h"
-
-#include "base/error.h"
-
 #include <charconv>
 #include <cmath>
 #include <cstring>
+
+#include "base/error.h"
+#include "ir/attrs.h"
 
 namespace tn {
 
@@ -29,26 +28,40 @@ std::string list_text(const List& list) {
   std::string text = "[";
   for (int i = 0; i < list.size(); ++i) {
     if (i) text += ',';
-    if constexpr (requires { list[i].i; }) text += std::to_string(list[i].i);
-    else text += std::to_string(list[i]);
+    if constexpr (requires { list[i].i; })
+      text += std::to_string(list[i].i);
+    else
+      text += std::to_string(list[i]);
   }
   return text + "]";
 }
 
 std::string value_text(const Field& f) {
   switch (f.kind) {
-    case FieldKind::boolean: return *static_cast<bool*>(f.at) ? "true" : "false";
-    case FieldKind::integer: return format("{}", *static_cast<int64_t*>(f.at));
-    case FieldKind::real: return text_of(Scalar(*static_cast<double*>(f.at)));
-    case FieldKind::axis: return format("{}", static_cast<Axis*>(f.at)->i);
-    case FieldKind::axes: return list_text(*static_cast<Axes*>(f.at));
-    case FieldKind::perm: return list_text(*static_cast<Perm*>(f.at));
-    case FieldKind::shape: return to_text(*static_cast<Shape*>(f.at));
-    case FieldKind::ints: return list_text(*static_cast<Ints*>(f.at));
-    case FieldKind::dtype: return std::string(info(*static_cast<DType*>(f.at)).text);
-    case FieldKind::choice: return std::string(f.choices[*static_cast<uint8_t*>(f.at)]);
-    case FieldKind::text: return format("\"{}\"", *static_cast<std::string_view*>(f.at));
-    case FieldKind::scalar: return text_of(*static_cast<Scalar*>(f.at));
+    case FieldKind::boolean:
+      return *static_cast<bool*>(f.at) ? "true" : "false";
+    case FieldKind::integer:
+      return format("{}", *static_cast<int64_t*>(f.at));
+    case FieldKind::real:
+      return text_of(Scalar(*static_cast<double*>(f.at)));
+    case FieldKind::axis:
+      return format("{}", static_cast<Axis*>(f.at)->i);
+    case FieldKind::axes:
+      return list_text(*static_cast<Axes*>(f.at));
+    case FieldKind::perm:
+      return list_text(*static_cast<Perm*>(f.at));
+    case FieldKind::shape:
+      return to_text(*static_cast<Shape*>(f.at));
+    case FieldKind::ints:
+      return list_text(*static_cast<Ints*>(f.at));
+    case FieldKind::dtype:
+      return std::string(info(*static_cast<DType*>(f.at)).text);
+    case FieldKind::choice:
+      return std::string(f.choices[*static_cast<uint8_t*>(f.at)]);
+    case FieldKind::text:
+      return format("\"{}\"", *static_cast<std::string_view*>(f.at));
+    case FieldKind::scalar:
+      return text_of(*static_cast<Scalar*>(f.at));
   }
   return "";
 }
@@ -97,8 +110,9 @@ struct AttrParser {
     if (w.starts_with('(')) {
       size_t comma = w.find(',');
       if (comma == w.npos) bad("a complex number such as (1.0,2.0)");
-      return Scalar(std::complex<double>(number<double>(w.substr(1, comma - 1)),
-                                         number<double>(w.substr(comma + 1, w.size() - comma - 2))));
+      return Scalar(
+          std::complex<double>(number<double>(w.substr(1, comma - 1)),
+                               number<double>(w.substr(comma + 1, w.size() - comma - 2))));
     }
     if (w.find_first_of(".en") != w.npos) return Scalar(number<double>(w));
     if (w.starts_with('-')) return Scalar(number<int64_t>(w));
@@ -111,11 +125,21 @@ struct AttrParser {
         if (w != "true" && w != "false") bad("true or false");
         *static_cast<bool*>(f.at) = w == "true";
         break;
-      case FieldKind::integer: *static_cast<int64_t*>(f.at) = number<int64_t>(w); break;
-      case FieldKind::real: *static_cast<double*>(f.at) = number<double>(w); break;
-      case FieldKind::axis: *static_cast<Axis*>(f.at) = Axis(number<int>(w)); break;
-      case FieldKind::axes: axis_list(*static_cast<Axes*>(f.at), w); break;
-      case FieldKind::perm: axis_list(*static_cast<Perm*>(f.at), w); break;
+      case FieldKind::integer:
+        *static_cast<int64_t*>(f.at) = number<int64_t>(w);
+        break;
+      case FieldKind::real:
+        *static_cast<double*>(f.at) = number<double>(w);
+        break;
+      case FieldKind::axis:
+        *static_cast<Axis*>(f.at) = Axis(number<int>(w));
+        break;
+      case FieldKind::axes:
+        axis_list(*static_cast<Axes*>(f.at), w);
+        break;
+      case FieldKind::perm:
+        axis_list(*static_cast<Perm*>(f.at), w);
+        break;
       case FieldKind::shape: {
         Shape shape;
         each(w, [&](std::string_view d) { shape.push_back(d == "-1" ? Dim(-1) : parse_dim(d)); });
@@ -134,12 +158,16 @@ struct AttrParser {
         *static_cast<DType*>(f.at) = *type;
         break;
       }
-      case FieldKind::choice: choice(f, w); break;
+      case FieldKind::choice:
+        choice(f, w);
+        break;
       case FieldKind::text:
         if (w.size() < 2 || w[0] != '"') bad("text in quotes");
         *static_cast<std::string_view*>(f.at) = w.substr(1, w.size() - 2);
         break;
-      case FieldKind::scalar: *static_cast<Scalar*>(f.at) = scalar(w); break;
+      case FieldKind::scalar:
+        *static_cast<Scalar*>(f.at) = scalar(w);
+        break;
     }
   }
   template <class List>
@@ -183,7 +211,8 @@ void parse_attrs(const AttrKind& kind, void* value, std::string_view text, std::
   AttrParser parser{op, "", text};
   for (parser.skip(); !parser.text.empty(); parser.skip()) {
     size_t equals = parser.text.find('=');
-    if (equals == parser.text.npos) fail("{}: attributes are written name=value, found '{}'", op, parser.text);
+    if (equals == parser.text.npos)
+      fail("{}: attributes are written name=value, found '{}'", op, parser.text);
     parser.field = parser.text.substr(0, equals);
     parser.text.remove_prefix(equals + 1);
     const Field* found = nullptr;

@@ -98,8 +98,7 @@ Dim symbolic_add(Dim a, Dim b) {
   return locked([&](PolyTable& t) { return dim_of(t, t.add(poly_of(t, a), poly_of(t, b))); });
 }
 Dim symbolic_sub(Dim a, Dim b) {
-  if (a.is_const() && b.is_const())
-    fail("size: a size cannot be negative: {} - {}", a.raw, b.raw);
+  if (a.is_const() && b.is_const()) fail("size: a size cannot be negative: {} - {}", a.raw, b.raw);
   return locked([&](PolyTable& t) { return dim_of(t, t.sub(poly_of(t, a), poly_of(t, b))); });
 }
 Dim symbolic_mul(Dim a, Dim b) {
@@ -209,9 +208,7 @@ std::string symbol_name(Dim a) {
 std::string to_text(Dim a) {
   if (a.is_const()) return format("{}", a.raw);
   if (a.is_inferred()) return "-1";
-  return reading([&](const PolyTable& t) {
-    return t.text(id_of(a), {.compact = true});
-  });
+  return reading([&](const PolyTable& t) { return t.text(id_of(a), {.compact = true}); });
 }
 
 Dim parse_dim(std::string_view text, std::span<const Dim> declared) {

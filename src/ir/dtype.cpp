@@ -74,11 +74,16 @@ DType promote(DType a, DType b) {
 
 DType default_dtype(Kind scalar) {
   switch (scalar) {
-    case Kind::boolean: return b1;
-    case Kind::integer: return i64;
-    case Kind::natural: return u64;
-    case Kind::floating: return f32;
-    case Kind::complex: return c64;
+    case Kind::boolean:
+      return b1;
+    case Kind::integer:
+      return i64;
+    case Kind::natural:
+      return u64;
+    case Kind::floating:
+      return f32;
+    case Kind::complex:
+      return c64;
   }
   return f32;
 }

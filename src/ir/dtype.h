@@ -1,9 +1,9 @@
 #pragma once
 // Element types: facts, promotion, and the kinds that ops accept.
+#include <optional>
+
 #include "base/text.h"
 #include "tenon/dtype.h"
-
-#include <optional>
 
 namespace tn {
 
@@ -28,12 +28,15 @@ DType promote_weak(DType type, Kind scalar);
 /// The type a weak scalar has alone: bool, i64 → default int, f32, c64.
 DType default_dtype(Kind scalar);
 
-/// What functions defined on reals only (exp, sqrt, mean) make of their operand: bool and ints → f32.
+/// What functions defined on reals only (exp, sqrt, mean) make of their operand: bool and ints →
+/// f32.
 DType to_inexact(DType type);
 
 /// bool, ints → themselves; c64 → f32.
 inline DType real_of(DType type) { return info(type).real; }
-inline DType complex_of(DType type) { return info(type).real == DType::f64 ? DType::c128 : DType::c64; }
+inline DType complex_of(DType type) {
+  return info(type).real == DType::f64 ? DType::c128 : DType::c64;
+}
 
 inline bool is_complex(DType t) { return info(t).kind == Kind::complex; }
 inline bool is_float(DType t) { return info(t).kind == Kind::floating; }
@@ -43,7 +46,8 @@ inline bool is_integer(DType t) {
 }
 inline bool is_storage_only(DType t) { return t == DType::f8e4m3 || t == DType::f8e5m2; }
 
-/// A set of element types, by kind: what an op accepts. float8 never computes, so no set holds it but `any_type`.
+/// A set of element types, by kind: what an op accepts. float8 never computes, so no set holds it
+/// but `any_type`.
 struct KindSet {
   uint8_t bits = 0;
   bool storage = false;
@@ -58,12 +62,12 @@ inline constexpr KindSet booleans = set_of(Kind::boolean);
 inline constexpr KindSet integers = set_of(Kind::integer) | set_of(Kind::natural);
 inline constexpr KindSet floats = set_of(Kind::floating);
 inline constexpr KindSet complexes = set_of(Kind::complex);
-inline constexpr KindSet reals = integers | floats;              // ordered numbers
+inline constexpr KindSet reals = integers | floats;  // ordered numbers
 inline constexpr KindSet ordered = booleans | reals;
 inline constexpr KindSet inexact = floats | complexes;
 inline constexpr KindSet numeric = reals | complexes;
 inline constexpr KindSet every_type = booleans | numeric;
-inline constexpr KindSet any_type = {every_type.bits, true};     // float8 too: moving data, casting
+inline constexpr KindSet any_type = {every_type.bits, true};  // float8 too: moving data, casting
 
 /// "bool, integer or floating": for messages.
 std::string to_text(KindSet set);

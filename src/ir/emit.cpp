@@ -1,9 +1,9 @@
 #include "ir/emit.h"
 
-#include "base/error.h"
-
 #include <cmath>
 #include <cstring>
+
+#include "base/error.h"
 
 namespace tn {
 
@@ -13,12 +13,14 @@ extern const OpDef astype;
 
 void check_kind(std::string_view op, KindSet accepted, DType type) {
   if (accepts(accepted, type)) return;
-  fail(Fault::type, "{}: element type {} is not supported: it takes {} types", op, type, to_text(accepted));
+  fail(Fault::type, "{}: element type {} is not supported: it takes {} types", op, type,
+       to_text(accepted));
 }
 
 Tensor cast_to(const Tensor& x, DType type) {
   if (x.dtype() == type) return x;
-  if (is_scalar(*x.node()) && x.node()->weak) return make_scalar(scalar_value(*x.node()), type, false);
+  if (is_scalar(*x.node()) && x.node()->weak)
+    return make_scalar(scalar_value(*x.node()), type, false);
   return call_with(ops::astype, {x}, &type)[0];
 }
 
@@ -27,11 +29,13 @@ static void check_fits(std::string_view op, const Scalar& s, DType type) {
   if (!is_integer(type) || !s.is_integral()) return;
   int bits = static_cast<int>(size_of(type)) * 8;
   bool fits;
-  if (s.kind == Kind::natural) fits = type == DType::u64;
+  if (s.kind == Kind::natural)
+    fits = type == DType::u64;
   else if (kind_of(type) == Kind::natural)
     fits = s.integer >= 0 && (bits == 64 || s.integer < int64_t{1} << bits);
   else
-    fits = bits == 64 || (s.integer >= -(int64_t{1} << (bits - 1)) && s.integer < int64_t{1} << (bits - 1));
+    fits = bits == 64 ||
+           (s.integer >= -(int64_t{1} << (bits - 1)) && s.integer < int64_t{1} << (bits - 1));
   if (!fits) fail("{}: the number {} does not fit {}", op, s.integer, type);
 }
 
@@ -69,8 +73,12 @@ static void convert_operands(const OpDef& op, Tensors& in) {
       for (Tensor& t : in)
         if (is_weak(t)) t = make_scalar(scalar_value(*t.node()), t.dtype(), false);
       return;
-    case Operands::same: promote_all(in, op.name, op.types); return;
-    case Operands::inexact: promote_all(in, op.name, op.types, true); return;
+    case Operands::same:
+      promote_all(in, op.name, op.types);
+      return;
+    case Operands::inexact:
+      promote_all(in, op.name, op.types, true);
+      return;
     case Operands::select: {
       Tensors rest(in.begin() + 1, in.end());
       promote_all(rest, op.name, op.types);
@@ -132,7 +140,8 @@ Tensors call(const OpDef& op, std::span<const Operand* const> in, const void* co
   tensors.reserve(in.size());
   for (size_t i = 0; i < in.size(); ++i) {
     tensors.push_back(to_tensor(*in[i]));
-    bool optional = static_cast<int>(i) < op.args.size() ? op.args[static_cast<int>(i)].optional : op.has_list();
+    bool optional = static_cast<int>(i) < op.args.size() ? op.args[static_cast<int>(i)].optional
+                                                         : op.has_list();
     if (!tensors.back() && !optional)
       fail(Fault::type, "{}: operand {} is missing", op.name, op.args[static_cast<int>(i)].name);
   }
@@ -149,7 +158,7 @@ struct Direct {
   const OpDef* op = nullptr;
   const void *a = nullptr, *b = nullptr;  // a type, or the kind of a scalar
   TypeRef out = nullptr;
-  DType scalar = DType::f32;              // what scalars become
+  DType scalar = DType::f32;  // what scalars become
 };
 
 constexpr char kScalarKeys[5] = {};  // their addresses stand for "a scalar of this kind"
@@ -182,8 +191,8 @@ Tensor call_direct(const Direct& known, std::span<const Operand* const> in) {
 }
 
 /// Remembers how `in` was recorded if operands went in as they were.
-void remember(Direct& entry, const OpDef& op, std::span<const Operand* const> in, const void* a, const void* b,
-              const Tensor& result) {
+void remember(Direct& entry, const OpDef& op, std::span<const Operand* const> in, const void* a,
+              const void* b, const Tensor& result) {
   Node* node = result.node();
   if (node->op != &op || node->ins != in.size() || result.index()) return;
   DType scalar = DType::f32;
@@ -191,7 +200,9 @@ void remember(Direct& entry, const OpDef& op, std::span<const Operand* const> in
     Node* operand = node->inputs()[i].node;
     if (in[i]->tensor && operand != in[i]->tensor->node()) return;
     if (!in[i]->tensor) {
-      if (is_integer(operand->slots()[0].type->dtype) && size_of(operand->slots()[0].type->dtype) < 8) return;
+      if (is_integer(operand->slots()[0].type->dtype) &&
+          size_of(operand->slots()[0].type->dtype) < 8)
+        return;
       scalar = operand->slots()[0].type->dtype;
     }
   }
@@ -201,8 +212,8 @@ void remember(Direct& entry, const OpDef& op, std::span<const Operand* const> in
 }  // namespace
 
 Tensor call_one(const OpDef& op, std::span<const Operand* const> in, const void* const* fields) {
-  bool simple = op.is_elementwise() && op.attrs->fields == 0 && !op.prepare && in.size() <= 2 && !in[0]->absent &&
-                (in.size() == 1 || !in[1]->absent);
+  bool simple = op.is_elementwise() && op.attrs->fields == 0 && !op.prepare && in.size() <= 2 &&
+                !in[0]->absent && (in.size() == 1 || !in[1]->absent);
   if (!simple) return std::move(call(op, in, fields)[0]);
   const void* a = key_of(*in[0]);
   const void* b = in.size() == 2 ? key_of(*in[1]) : &op;

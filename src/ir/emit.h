@@ -1,11 +1,13 @@
 #pragma once
-// Calling ops: from users (`call`: attributes as given, operands of any kind) and from rules (`emit`: canonical).
+// Calling ops: from users (`call`: attributes as given, operands of any kind) and from rules
+// (`emit`: canonical).
 #include "ir/node.h"
 
 namespace tn {
 
-/// Calls `op` as a user does: packs `fields` (pointers to the attribute values in order; null: all defaults),
-/// converts operands, then records the op or expands it. An absent optional operand is a null tensor.
+/// Calls `op` as a user does: packs `fields` (pointers to the attribute values in order; null: all
+/// defaults), converts operands, then records the op or expands it. An absent optional operand is a
+/// null tensor.
 Tensors call(const OpDef& op, std::span<const Operand* const> in, const void* const* fields);
 /// The same for ops with one result.
 Tensor call_one(const OpDef& op, std::span<const Operand* const> in, const void* const* fields);
@@ -22,7 +24,8 @@ Tensor emit(const OpDef& op, std::initializer_list<Tensor> in);
 
 /// `x` converted to `type`; itself when it has it.
 Tensor cast_to(const Tensor& x, DType type);
-/// Converts every operand to the promoted type of all (weak scalars do not widen) and returns that type.
+/// Converts every operand to the promoted type of all (weak scalars do not widen) and returns that
+/// type.
 DType promote_all(Tensors& in, std::string_view op, KindSet accepted, bool to_inexact_type = false);
 /// Fails by name when `type` is not in `accepted`.
 void check_kind(std::string_view op, KindSet accepted, DType type);

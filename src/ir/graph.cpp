@@ -19,8 +19,14 @@ Val Graph::add_input(std::string input_name, TypeRef type) {
 }
 
 Val Graph::add(const OpDef& op, const Attrs* attrs, std::span<const Val> in, Types out, Loc loc) {
-  GraphOp added{&op, attrs, {}, loc, static_cast<int32_t>(operands.size()), static_cast<int32_t>(in.size()),
-                values(), static_cast<int32_t>(out.size())};
+  GraphOp added{&op,
+                attrs,
+                {},
+                loc,
+                static_cast<int32_t>(operands.size()),
+                static_cast<int32_t>(in.size()),
+                values(),
+                static_cast<int32_t>(out.size())};
   operands.insert(operands.end(), in.begin(), in.end());
   types.insert(types.end(), out.begin(), out.end());
   ops.push_back(added);
@@ -42,7 +48,8 @@ Captured capture(std::span<const Tensor> params, std::span<const Tensor> outputs
   return graph_of(found, params, edges);
 }
 
-Captured graph_of(const Walk& found, std::span<const Tensor> params, std::span<const Edge> outputs) {
+Captured graph_of(const Walk& found, std::span<const Tensor> params,
+                  std::span<const Edge> outputs) {
   Captured result;
   Graph& graph = result.graph;
   std::vector<Val> value_of;  // by the walk's numbering
@@ -56,8 +63,10 @@ Captured graph_of(const Walk& found, std::span<const Tensor> params, std::span<c
       if (leaf == p.node()) number(leaf, v);
   }
   for (Node* leaf : found.leaves) {
-    if (is_scalar(*leaf) || (leaf->index < value_of.size() && value_of[leaf->index] != kNoVal)) continue;
-    if (leaf->op == &param_leaf) fail("capture: the result depends on a parameter of another trace");
+    if (is_scalar(*leaf) || (leaf->index < value_of.size() && value_of[leaf->index] != kNoVal))
+      continue;
+    if (leaf->op == &param_leaf)
+      fail("capture: the result depends on a parameter of another trace");
     Val first = graph.values();
     for (uint32_t i = 0; i < leaf->outs; ++i) {
       graph.add_input(format("x{}", graph.inputs()), leaf->slots()[i].type);
@@ -84,12 +93,13 @@ Captured graph_of(const Walk& found, std::span<const Tensor> params, std::span<c
 }
 
 Tensors replay(const Graph& graph, std::span<const Tensor> args) {
-  invariant(static_cast<int>(args.size()) == graph.inputs(), "replay of {}: {} inputs given, {} wanted",
-            graph.name, args.size(), graph.inputs());
+  invariant(static_cast<int>(args.size()) == graph.inputs(),
+            "replay of {}: {} inputs given, {} wanted", graph.name, args.size(), graph.inputs());
   Tensors values(args.begin(), args.end());
   for (const GraphOp& op : graph.ops) {
     if (op.op == &scalar_leaf) {
-      values.push_back(make_scalar(op.scalar, graph.types[static_cast<size_t>(op.out)]->dtype, false));
+      values.push_back(
+          make_scalar(op.scalar, graph.types[static_cast<size_t>(op.out)]->dtype, false));
       continue;
     }
     Tensors in;
@@ -106,15 +116,18 @@ void verify(const Graph& graph, std::string_view stage) {
   for (const GraphOp& op : graph.ops) {
     invariant(op.out == next, "{}: {}: results are not numbered in order", stage, op.op->name);
     for (Val v : graph.in(op))
-      invariant(v >= 0 && v < op.out, "{}: {}: operand %{} is not defined before", stage, op.op->name, v);
+      invariant(v >= 0 && v < op.out, "{}: {}: operand %{} is not defined before", stage,
+                op.op->name, v);
     next += op.outs;
     if (op.op == &scalar_leaf) continue;
     std::span<const TypeRef> types = infer_types(*op.op, op.attrs, graph.in_types(op));
     Types given = graph.out_types(op);
     invariant(std::equal(types.begin(), types.end(), given.begin(), given.end()),
-              "{}: {}: inferred {} but the graph says {}", stage, op.op->name, *types[0], *given[0]);
+              "{}: {}: inferred {} but the graph says {}", stage, op.op->name, *types[0],
+              *given[0]);
   }
-  for (Val v : graph.outputs) invariant(v >= 0 && v < next, "{}: output %{} is not defined", stage, v);
+  for (Val v : graph.outputs)
+    invariant(v >= 0 && v < next, "{}: output %{} is not defined", stage, v);
 }
 
 /// Appends `body` to `out`, its inputs standing for `args`; returns its outputs.
@@ -137,7 +150,8 @@ static Graph body_graph(const OpDef& op, const void* attrs, Types in) {
   Tensors params;
   for (TypeRef type : in) params.push_back(make_param(type));
   Tensors args = params;
-  args.resize(std::max(args.size(), static_cast<size_t>(op.args.size())));  // absent optional operands
+  args.resize(
+      std::max(args.size(), static_cast<size_t>(op.args.size())));  // absent optional operands
   Captured body = capture(params, op.body(attrs, args));
   invariant(body.leaves.empty(), "{}: its body uses data that is not an operand", op.name);
   return expand_composites(body.graph);

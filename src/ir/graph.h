@@ -1,9 +1,9 @@
 #pragma once
 // Graph: what is compiled, printed, parsed and saved. Dense arrays in topological order.
-#include "ir/emit.h"
-
 #include <string>
 #include <vector>
+
+#include "ir/emit.h"
 
 namespace tn {
 
@@ -13,11 +13,11 @@ inline constexpr Val kNoVal = -1;
 struct GraphOp {
   const OpDef* op;
   const Attrs* attrs = nullptr;
-  Scalar scalar;       // of a constant (op == &scalar_leaf)
+  Scalar scalar;  // of a constant (op == &scalar_leaf)
   Loc loc;
-  int32_t in = 0, ins = 0;    // operands[in, in + ins)
+  int32_t in = 0, ins = 0;  // operands[in, in + ins)
   Val out = 0;
-  int32_t outs = 1;    // values [out, out + outs)
+  int32_t outs = 1;  // values [out, out + outs)
 
   const void* attr_data() const { return attrs ? attrs->data : nullptr; }
 };
@@ -52,12 +52,13 @@ struct Captured {
   Tensors leaves;
 };
 
-/// The recorded ops behind `outputs` as a graph: parameters become the first inputs, computed data further ones
-/// (in `leaves`), numbers constants.
+/// The recorded ops behind `outputs` as a graph: parameters become the first inputs, computed data
+/// further ones (in `leaves`), numbers constants.
 Captured capture(std::span<const Tensor> params, std::span<const Tensor> outputs);
 
 struct Walk;
-/// The nodes of a walk as a graph that returns `outputs`. Leaves are handed out in the graph's input order.
+/// The nodes of a walk as a graph that returns `outputs`. Leaves are handed out in the graph's
+/// input order.
 Captured graph_of(const Walk& walk, std::span<const Tensor> params, std::span<const Edge> outputs);
 
 /// Records the graph's ops again, on `args`.

@@ -1,9 +1,8 @@
 // Graphs as text, both ways.
-#include "ir/graph.h"
+#include <unordered_map>
 
 #include "base/error.h"
-
-#include <unordered_map>
+#include "ir/graph.h"
 
 namespace tn {
 
@@ -52,7 +51,8 @@ std::string to_text(const Graph& graph) {
     outputs.push_back(name_of(graph, v));
     result_types.push_back(graph.types[static_cast<size_t>(v)]);
   }
-  std::string text = format("func @{}({}) -> {} {{\n", graph.name, join(inputs, ", "), types_text(result_types));
+  std::string text =
+      format("func @{}({}) -> {} {{\n", graph.name, join(inputs, ", "), types_text(result_types));
   for (const GraphOp& op : graph.ops) text += op_text(graph, op);
   return text + format("  return {}\n}}\n", join(outputs, ", "));
 }
@@ -66,9 +66,12 @@ class Parser {
 
   Graph parse() {
     while (next_line()) {
-      if (take("func @")) header();
-      else if (take("return")) result();
-      else if (!take("}")) op();
+      if (take("func @"))
+        header();
+      else if (take("return"))
+        result();
+      else if (!take("}"))
+        op();
     }
     if (!seen_header_) bad("expected 'func @name(...)'");
     return std::move(graph_);
@@ -106,7 +109,9 @@ class Parser {
   }
   std::string_view word() {
     size_t n = 0;
-    auto letter = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '.'; };
+    auto letter = [](char c) {
+      return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '.';
+    };
     while (n < line_.size() && letter(line_[n])) ++n;
     if (n == 0) bad("expected a name, found '{}'", line_.substr(0, 24));
     std::string_view found = line_.substr(0, n);
@@ -198,7 +203,8 @@ class Parser {
     TypeRef type = given.empty() ? intern(default_dtype(value.value.kind), {}) : given[0];
     return graph_.add_constant(value.value, type);
   }
-  Val add(const OpDef& op, const std::vector<Val>& in, std::string_view attrs, const std::vector<TypeRef>& given) {
+  Val add(const OpDef& op, const std::vector<Val>& in, std::string_view attrs,
+          const std::vector<TypeRef>& given) {
     alignas(16) char data[2048];
     op.attrs->init(data);
     parse_attrs(*op.attrs, data, attrs, op.name);

@@ -1,16 +1,17 @@
 #include "ir/node.h"
 
-#include "base/error.h"
-
 #include <mutex>
 #include <new>
 #include <vector>
+
+#include "base/error.h"
 
 namespace tn {
 
 constinit const OpDef scalar_leaf = [] {
   OpDef op;
-  op.name = "constant", op.doc = "A number known when the graph was recorded.", op.attrs = &attr_kind<ScalarAttrs>;
+  op.name = "constant", op.doc = "A number known when the graph was recorded.",
+  op.attrs = &attr_kind<ScalarAttrs>;
   return op;
 }();
 constinit const OpDef param_leaf = [] {
@@ -23,7 +24,8 @@ void (*after_record)(Node*) = nullptr;
 
 namespace {
 
-/// Freed nodes by size, kept per thread. Nodes are small and short-lived; the general allocator is too slow for them.
+/// Freed nodes by size, kept per thread. Nodes are small and short-lived; the general allocator is
+/// too slow for them.
 struct NodePool {
   static constexpr size_t kStep = 16, kLargest = 512;
   struct Free {
@@ -43,7 +45,8 @@ struct NodePool {
     size_t size = place * kStep;
     if (left < size) {
       left = 64 * 1024;
-      bump = static_cast<char*>(::operator new(left));  // slabs are kept for the life of the process
+      bump =
+          static_cast<char*>(::operator new(left));  // slabs are kept for the life of the process
     }
     char* at = bump;
     bump += size, left -= size;
@@ -56,8 +59,8 @@ struct NodePool {
   }
 };
 
-/// Pools outlive their threads (tensors may be released after a thread's other objects are gone); a new thread
-/// takes over the pool of one that ended.
+/// Pools outlive their threads (tensors may be released after a thread's other objects are gone); a
+/// new thread takes over the pool of one that ended.
 struct PoolShelf {
   std::mutex mutex;
   std::vector<NodePool*> idle;
@@ -102,8 +105,8 @@ uint64_t next_sequence() {
 }
 
 size_t bytes_of(int outs, int ins, bool scalar) {
-  return sizeof(Node) + static_cast<size_t>(outs) * sizeof(Slot) + static_cast<size_t>(ins) * sizeof(Edge) +
-         (scalar ? sizeof(Scalar) : 0);
+  return sizeof(Node) + static_cast<size_t>(outs) * sizeof(Slot) +
+         static_cast<size_t>(ins) * sizeof(Edge) + (scalar ? sizeof(Scalar) : 0);
 }
 
 Node* make_node(const OpDef* op, const Attrs* attrs, int ins, Types out, bool scalar = false) {
@@ -220,12 +223,12 @@ void Tensor::release() noexcept {
 const Shape& Tensor::shape() const { return type_of(*this)->shape; }
 DType Tensor::dtype() const { return type_of(*this)->dtype; }
 
-int64_t Tensor::dim(int axis) const {
-  return shape()[normal_axis(axis, rank(), "dim")].value();
-}
+int64_t Tensor::dim(int axis) const { return shape()[normal_axis(axis, rank(), "dim")].value(); }
 int64_t Tensor::size() const { return shape().elements().value(); }
 int64_t Tensor::bytes() const { return size() * size_of(dtype()); }
 
-Tensor Tensor::from_scalar(const Scalar& value) { return make_scalar(value, default_dtype(value.kind), false); }
+Tensor Tensor::from_scalar(const Scalar& value) {
+  return make_scalar(value, default_dtype(value.kind), false);
+}
 
 }  // namespace tn

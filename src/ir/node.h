@@ -1,10 +1,11 @@
 #pragma once
-// Nodes: recorded ops with their operands, and the values once computed. Tensor is a handle to one result.
+// Nodes: recorded ops with their operands, and the values once computed. Tensor is a handle to one
+// result.
+#include <atomic>
+
 #include "ir/opdef.h"
 #include "ir/place.h"
 #include "runtime/buffer.h"
-
-#include <atomic>
 
 namespace tn {
 
@@ -24,16 +25,16 @@ struct Edge {
 struct Node {
   std::atomic<uint32_t> refs;
   uint16_t ins, outs;
-  const OpDef* op;     // null: data given by the user
+  const OpDef* op;  // null: data given by the user
   const Attrs* attrs;
   union {
-    uint64_t sequence;   // order of creation
-    Node* next_dead;     // releasing threads the dead through here: no recursion, no memory
+    uint64_t sequence;  // order of creation
+    Node* next_dead;    // releasing threads the dead through here: no recursion, no memory
   };
   Loc loc;
   // Scratch of walks, valid for one epoch.
   uint32_t epoch, index, uses;
-  uint32_t weak;       // a scalar leaf that adopts the type of its partner
+  uint32_t weak;  // a scalar leaf that adopts the type of its partner
 
   Slot* slots() { return reinterpret_cast<Slot*>(this + 1); }
   const Slot* slots() const { return reinterpret_cast<const Slot*>(this + 1); }
@@ -68,7 +69,8 @@ void take_inputs(Node& node, std::vector<Node*>& dead);
 void release(Node* node) noexcept;
 inline void retain(Node* node) noexcept { node->refs.fetch_add(1, std::memory_order_relaxed); }
 
-/// Called after every record with the number of ops this thread recorded since the last flush; set by frontend/.
+/// Called after every record with the number of ops this thread recorded since the last flush; set
+/// by frontend/.
 extern void (*after_record)(Node* node);
 
 }  // namespace tn

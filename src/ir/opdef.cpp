@@ -1,11 +1,11 @@
 #include "ir/opdef.h"
 
+#include <algorithm>
+#include <unordered_map>
+
 #include "base/error.h"
 #include "base/hash.h"
 #include "ir/emit.h"
-
-#include <algorithm>
-#include <unordered_map>
 
 namespace tn {
 
@@ -29,16 +29,23 @@ static Type infer_elementwise(const OpDef& op, const void* attrs, Types in) {
   for (size_t i = 1; i < in.size(); ++i) {
     shape = broadcast(shape, in[i]->shape, op.name);
     if (in[i]->dtype != type)
-      fail(Fault::type, "{}: operands have different element types: {} and {}", op.name, *in[i], *in.back());
+      fail(Fault::type, "{}: operands have different element types: {} and {}", op.name, *in[i],
+           *in.back());
   }
   bool selects = op.operands == Operands::select;
   if (in[0]->dtype != (selects ? DType::b1 : type))
-    fail(Fault::type, "{}: operands have different element types: {} and {}", op.name, *in[0], *in.back());
+    fail(Fault::type, "{}: operands have different element types: {} and {}", op.name, *in[0],
+         *in.back());
   check_kind(op.name, op.types, type);
   switch (op.result) {
-    case ResultType::operand: break;
-    case ResultType::boolean: type = DType::b1; break;
-    case ResultType::real: type = real_of(type); break;
+    case ResultType::operand:
+      break;
+    case ResultType::boolean:
+      type = DType::b1;
+      break;
+    case ResultType::real:
+      type = real_of(type);
+      break;
     case ResultType::given:
       for (const Field& f : list_fields(*op.attrs, const_cast<void*>(attrs)).items)
         if (f.kind == FieldKind::dtype) type = *static_cast<DType*>(f.at);
@@ -53,8 +60,10 @@ static Type infer_reduction(const OpDef& op, const void* attrs, const Type& in) 
   Type out{in.dtype, {}};
   check_kind(op.name, op.types, in.dtype);
   for (int i = 0; i < in.rank(); ++i) {
-    if (!axes.has(i)) out.shape.push_back(in.shape[i]);
-    else if (keepdims) out.shape.push_back(1);
+    if (!axes.has(i))
+      out.shape.push_back(in.shape[i]);
+    else if (keepdims)
+      out.shape.push_back(1);
   }
   return out;
 }
@@ -71,10 +80,14 @@ static TypeList infer_composite(const OpDef& op, const void* attrs, Types in) {
 static TypeList infer(const OpDef& op, const void* attrs, Types in) {
   if (op.infer) return op.infer(attrs, in);
   switch (op.family) {
-    case Family::elementwise: return infer_elementwise(op, attrs, in);
-    case Family::reduction: return infer_reduction(op, attrs, *in[0]);
-    case Family::movement: return Type{in[0]->dtype, op.view(attrs, *in[0]).shape};
-    default: return infer_composite(op, attrs, in);
+    case Family::elementwise:
+      return infer_elementwise(op, attrs, in);
+    case Family::reduction:
+      return infer_reduction(op, attrs, *in[0]);
+    case Family::movement:
+      return Type{in[0]->dtype, op.view(attrs, *in[0]).shape};
+    default:
+      return infer_composite(op, attrs, in);
   }
 }
 
@@ -95,7 +108,8 @@ std::span<const TypeRef> infer_types(const OpDef& op, const Attrs* attrs, Types 
   uint64_t hash = combine(reinterpret_cast<uintptr_t>(&op), reinterpret_cast<uintptr_t>(attrs));
   for (TypeRef type : in) hash = combine(hash, reinterpret_cast<uintptr_t>(type));
   MemoEntry& entry = memo[hash % kMemoSize];
-  if (entry.op == &op && entry.attrs == attrs && std::equal(in.begin(), in.end(), entry.in.begin(), entry.in.end()))
+  if (entry.op == &op && entry.attrs == attrs &&
+      std::equal(in.begin(), in.end(), entry.in.begin(), entry.in.end()))
     return entry.out;
   TypeList types = infer(op, attrs ? attrs->data : nullptr, in);
   std::vector<TypeRef> out;

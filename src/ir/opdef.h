@@ -1,11 +1,11 @@
 #pragma once
-// OpDef: everything the library knows about an op, as one constant value. Authors write one of the five
-// family builders of ops/families.h, which fill this record.
+// OpDef: everything the library knows about an op, as one constant value. Authors write one of the
+// five family builders of ops/families.h, which fill this record.
+#include <span>
+
 #include "ir/attrs.h"
 #include "ir/view.h"
 #include "tenon/tensor.h"
-
-#include <span>
 
 namespace tn {
 
@@ -60,9 +60,9 @@ enum class ResultType : uint8_t { operand, boolean, real, given };  // given: th
 
 /// Types and attributes an op is tried with: by the op harness, in every way the op can run.
 struct Sample {
-  const char* args;          // "f32[2,3], f32[3]": element types vary over what the op accepts
-  const char* attrs = "";    // "axis=[1], keepdims=true"
-  double lo = -2, hi = 2;    // values are drawn from [lo, hi]
+  const char* args;        // "f32[2,3], f32[3]": element types vary over what the op accepts
+  const char* attrs = "";  // "axis=[1], keepdims=true"
+  double lo = -2, hi = 2;  // values are drawn from [lo, hi]
 };
 
 using Types = std::span<const TypeRef>;
@@ -87,8 +87,8 @@ struct OpDef {
   std::string_view name, doc;
   List<std::string_view, 6> aliases;
   Family family = Family::general;
-  bool recorded = true;         // false: a name for other ops, expanded when called
-  std::string_view symbol;      // "+": the operator that calls it
+  bool recorded = true;     // false: a name for other ops, expanded when called
+  std::string_view symbol;  // "+": the operator that calls it
   List<ArgDef, 6> args;
   List<std::string_view, 4> results;  // names when there are several; {"*"}: a list
   const AttrKind* attrs = &attr_kind<NoAttrs>;
@@ -105,12 +105,14 @@ struct OpDef {
   loop::Z (*complex)(const void* attrs, const loop::Z* in) = nullptr;
   // Reductions.
   loop::Monoid monoid{};
-  void (*reduce_axes)(const void* attrs, Axes& axes, bool& keepdims) = nullptr;  // of canonical attributes
+  void (*reduce_axes)(const void* attrs, Axes& axes,
+                      bool& keepdims) = nullptr;  // of canonical attributes
   // Movement.
   View (*view)(const void* attrs, const Type& in) = nullptr;
   // Composites, and every op that is not recorded.
   Tensors (*body)(const void* attrs, const Tensors& in) = nullptr;
-  // The rest: a loop nest, or a kernel of the runtime. `run` also serves element types the loops do not.
+  // The rest: a loop nest, or a kernel of the runtime. `run` also serves element types the loops do
+  // not.
   void (*lower)(const void* attrs, loop::Lowering& l) = nullptr;
   void (*run)(const LibraryCall& call) = nullptr;
 

@@ -1,8 +1,8 @@
 #include "ir/place.h"
 
-#include "base/error.h"
-
 #include <string_view>
+
+#include "base/error.h"
 
 namespace tn {
 

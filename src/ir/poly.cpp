@@ -70,8 +70,8 @@ uint32_t PolyTable::size(PolyId p) const {
 }
 
 AtomId PolyTable::intern_atom(Atom atom) {
-  bool leaf = atom.kind == AtomKind::axis || atom.kind == AtomKind::symbol ||
-              atom.kind == AtomKind::value;
+  bool leaf =
+      atom.kind == AtomKind::axis || atom.kind == AtomKind::symbol || atom.kind == AtomKind::value;
   if (!leaf) atom.size = std::min(1 + size(atom.a) + size(atom.b), kLargestSize);
   uint64_t hash = combine(combine(static_cast<uint64_t>(atom.kind), atom.a), atom.b);
   // The quotient of a Mod follows from its operands; the other kinds are told apart by all fields.
@@ -113,8 +113,7 @@ PolyId PolyTable::let(PolyId x, PolyId lo, PolyId hi) {
   if (ge0(sub(x, lo)) && ge0(sub(hi, x))) return x;
   Bounds own = range(x), below = range(lo), above = range(hi);
   Bounds range{std::max(own.lo, below.lo), std::min(own.hi, above.hi)};
-  return atom_poly(
-      intern_atom({.kind = AtomKind::let, .a = x, .b = lo, .c = hi, .range = range}));
+  return atom_poly(intern_atom({.kind = AtomKind::let, .a = x, .b = lo, .c = hi, .range = range}));
 }
 
 PolyId PolyTable::build(std::vector<Term> terms, int64_t c0) {
@@ -180,9 +179,8 @@ MonoId PolyTable::mul_mono(MonoId a, MonoId b) {
   if (b == 0) return a;
   std::vector<AtomId> atoms = monos_[a];
   atoms.insert(atoms.end(), monos_[b].begin(), monos_[b].end());
-  std::sort(atoms.begin(), atoms.end(), [&](AtomId x, AtomId y) {
-    return x != y && compare_atoms(x, y) < 0;
-  });
+  std::sort(atoms.begin(), atoms.end(),
+            [&](AtomId x, AtomId y) { return x != y && compare_atoms(x, y) < 0; });
   return intern_mono(std::move(atoms));
 }
 

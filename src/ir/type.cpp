@@ -1,10 +1,10 @@
 #include "ir/type.h"
 
-#include "base/error.h"
-#include "base/hash.h"
-
 #include <mutex>
 #include <unordered_set>
+
+#include "base/error.h"
+#include "base/hash.h"
 
 namespace tn {
 
@@ -43,7 +43,9 @@ namespace {
 
 struct Hasher {
   using is_transparent = void;
-  size_t operator()(const Type& t) const { return hash_of(t.shape, static_cast<uint64_t>(t.dtype)); }
+  size_t operator()(const Type& t) const {
+    return hash_of(t.shape, static_cast<uint64_t>(t.dtype));
+  }
   size_t operator()(const InternedType* t) const { return t->hash; }
 };
 struct Same {
@@ -86,7 +88,9 @@ std::string to_text(const Shape& shape) {
   return text + "]";
 }
 
-std::string to_text(const Type& type) { return std::string(info(type.dtype).text) + to_text(type.shape); }
+std::string to_text(const Type& type) {
+  return std::string(info(type.dtype).text) + to_text(type.shape);
+}
 
 std::optional<Type> parse_type(std::string_view& text) {
   size_t open = text.find('[');
@@ -115,9 +119,11 @@ Shape broadcast(const Shape& a, const Shape& b, std::string_view op) {
   for (int i = 0; i < shorter.rank(); ++i) {
     Dim x = longer[i + shift], y = shorter[i];
     if (x == y || y == Dim(1)) continue;
-    if (x == Dim(1)) out[i + shift] = y;
+    if (x == Dim(1))
+      out[i + shift] = y;
     else
-      fail("{}: shapes do not broadcast: {} and {}: axis {} is {} and {}", op, a, b, i + shift, x, y);
+      fail("{}: shapes do not broadcast: {} and {}: axis {} is {} and {}", op, a, b, i + shift, x,
+           y);
   }
   return out;
 }

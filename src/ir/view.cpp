@@ -25,8 +25,8 @@ bool Strided::is_contiguous() const {
   return true;
 }
 
-/// Axes of the operand and of the result are matched in groups of equal product; within a group the operand's
-/// axes must lie in memory as one run of equal steps.
+/// Axes of the operand and of the result are matched in groups of equal product; within a group the
+/// operand's axes must lie in memory as one run of equal steps.
 static std::optional<Strided> reshape(const Strided& from, const Shape& shape) {
   Strided out{from.offset, shape, {}};
   for (int i = 0; i < shape.rank(); ++i) out.strides.push_back(0);
@@ -47,8 +47,10 @@ static std::optional<Strided> reshape(const Strided& from, const Shape& shape) {
     for (int k = i - 1; k >= i0; --k) {
       int64_t extent = from.shape[k].value();
       if (extent == 1) continue;
-      if (run == 1) stride = from.strides[k];
-      else if (from.strides[k] != stride * run) return {};
+      if (run == 1)
+        stride = from.strides[k];
+      else if (from.strides[k] != stride * run)
+        return {};
       run *= extent;
     }
     for (int k = j - 1; k >= j0; --k) {
@@ -73,8 +75,10 @@ std::optional<Strided> apply(const View& view, const Strided& from) {
   Strided out = from;
   out.shape = view.shape;
   switch (view.kind) {
-    case View::Kind::reshape: return reshape(from, view.shape);
-    case View::Kind::broadcast: return broadcast(from, view.shape);
+    case View::Kind::reshape:
+      return reshape(from, view.shape);
+    case View::Kind::broadcast:
+      return broadcast(from, view.shape);
     case View::Kind::permute:
       for (int i = 0; i < view.perm.size(); ++i) out.strides[i] = from.strides[view.perm[i].i];
       return out;

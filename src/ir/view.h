@@ -8,10 +8,10 @@ namespace tn {
 struct View {
   enum class Kind : uint8_t { reshape, permute, broadcast, slice, reverse };
   Kind kind = Kind::reshape;
-  Shape shape;        // of the result
-  Perm perm;          // permute: result axis k is operand axis perm[k]
-  Ints start, step;   // slice: operand index = start + step·i, per axis
-  Axes axes;          // reverse
+  Shape shape;       // of the result
+  Perm perm;         // permute: result axis k is operand axis perm[k]
+  Ints start, step;  // slice: operand index = start + step·i, per axis
+  Axes axes;         // reverse
 };
 
 /// Elements of a buffer addressed by strides: offset + Σ stride·index, in elements.

@@ -1,8 +1,9 @@
 #pragma once
-// Walks over recorded nodes: iterative, without hash maps. Marks live in the nodes, so one walk at a time.
-#include "ir/node.h"
-
+// Walks over recorded nodes: iterative, without hash maps. Marks live in the nodes, so one walk at
+// a time.
 #include <mutex>
+
+#include "ir/node.h"
 
 namespace tn {
 
@@ -15,8 +16,9 @@ struct Walk {
   std::vector<Node*> leaves;  // data, numbers, parameters, in order of first use
 };
 
-/// Visits operands left to right. Afterwards, for every node met: `epoch` is this walk's, `uses` counts the edges
-/// to it from the walk, and `index` numbers its first result: leaves and nodes in one sequence, by order of visit.
+/// Visits operands left to right. Afterwards, for every node met: `epoch` is this walk's, `uses`
+/// counts the edges to it from the walk, and `index` numbers its first result: leaves and nodes in
+/// one sequence, by order of visit.
 void walk(std::span<const Tensor> outputs, Walk& out);
 /// Whether a walk ends here: data, numbers, parameters, computed results.
 bool is_leaf(const Node& node);

@@ -1,14 +1,16 @@
 #pragma once
-// Building kernels: scalar expressions with operators, loads by polynomial index, reductions and stores.
-#include "loop/kernel.h"
-
+// Building kernels: scalar expressions with operators, loads by polynomial index, reductions and
+// stores.
 #include <span>
+
+#include "loop/kernel.h"
 
 namespace tn::loop {
 
 class Builder;
 
-/// A scalar expression under construction. Operands of one type; a number takes the type of its partner.
+/// A scalar expression under construction. Operands of one type; a number takes the type of its
+/// partner.
 struct S {
   Builder* builder = nullptr;
   ValueId id = kNone;
@@ -47,11 +49,13 @@ class Builder {
   S ternary(Op op, S a, S b, S c);
   S cast(S a, DType type);
   S bitcast(S a, DType type);
-  /// Over the given axes, all of kind red. argmax and argmin give the i64 index of the first extreme.
+  /// Over the given axes, all of kind red. argmax and argmin give the i64 index of the first
+  /// extreme.
   S reduce(Monoid monoid, S a, AxisSet over);
   S scan(Monoid monoid, S a, int axis, bool reverse, bool exclusive);
 
-  void store(int buffer, PolyId index, S value, MaskId mask = kNone, Combine combine = Combine::set);
+  void store(int buffer, PolyId index, S value, MaskId mask = kNone,
+             Combine combine = Combine::set);
 
   const Value& value(S s) const { return kernel_.values[static_cast<size_t>(s.id)]; }
   Kernel& kernel() { return kernel_; }

@@ -144,15 +144,17 @@ class Composer {
     for (PolyId p : index) over_caps |= t_.size(p) > kMaxIndexSize;
     over_caps |= out_.size() > kMaxCases;
     if (over_caps) return;
-    switch (a.kind) {
-      case Access::Kind::buffer:
-        out_.push_back({std::move(mask), a.buffer, flatten(t_, index, a.shape)});
-        return;
-      case Access::Kind::concat:
-        return walk_concat(a, index, mask);
-      default:
-        break;
+    if (a.kind == Access::Kind::concat) return walk_concat(a, index, mask);
+    if (a.kind == Access::Kind::buffer) {
+      out_.push_back({std::move(mask), a.buffer, flatten(t_, index, a.shape)});
+      return;
     }
+    if (step(a, index, mask)) walk(a.operands[0], std::move(index), std::move(mask));
+  }
+
+ private:
+  // From an index of the view to one of its operand; false when nothing is there.
+  bool step(const Access& a, Indices& index, Mask& mask) {
     const Access& from = a.operands[0];
     size_t axis = static_cast<size_t>(a.axis);
     switch (a.kind) {
@@ -182,21 +184,20 @@ class Composer {
         break;
       case Access::Kind::pad:
         index[axis] = t_.sub(index[axis], a.lo);
-        if (!restrict(index[axis], from.shape[axis], mask)) return;
+        if (!restrict(index[axis], from.shape[axis], mask)) return false;
         break;
       case Access::Kind::dilate: {
         DivMod parts = t_.divmod(index[axis], t_.constant(a.step));
-        if (!require(t_.scale(parts.remainder, -1), mask)) return;
+        if (!require(t_.scale(parts.remainder, -1), mask)) return false;
         index[axis] = parts.quotient;
         break;
       }
       default:
         invariant(false, "a view of unknown kind");
     }
-    walk(from, std::move(index), std::move(mask));
+    return true;
   }
 
- private:
   // Adds p >= 0 unless it is proved; false when it never holds.
   bool require(PolyId p, Mask& mask) {
     if (t_.ge0(p)) return true;

@@ -169,8 +169,7 @@ std::string cases_text(const PolyTable& t, const Cases& cases, std::span<const s
   std::string text;
   for (const Case& c : cases) {
     if (!text.empty()) text += " , ";
-    text += format("{}[{}]", buffers[static_cast<size_t>(c.buffer)],
-                   index_text(t, c.index, names));
+    text += format("{}[{}]", buffers[static_cast<size_t>(c.buffer)], index_text(t, c.index, names));
     for (size_t i = 0; i < c.mask.size(); ++i)
       text += format("{}{}>=0", i == 0 ? " if " : " & ", index_text(t, c.mask[i], names));
   }

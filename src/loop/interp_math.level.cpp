@@ -74,7 +74,7 @@ void fill(BlockOps& ops) {
   f.one(Op::erf, [](auto x) { return math::erf(x); });
   f.one(Op::erfc, [](auto x) { return math::erfc(x); });
   f.one(Op::erfinv, [](auto x) { return math::erfinv(x); });
-  f.one(Op::lgamma, [](auto x) { return static_cast<T>(__builtin_lgamma(x)); });
+  f.one(Op::lgamma, [](auto x) { return math::lgamma(x); });
   f.one(Op::sigmoid, [](auto x) { return math::sigmoid(x); });
   f.two(Op::pow, [](auto x, auto y) { return math::pow(x, y); });
   f.two(Op::atan2, [](auto x, auto y) { return math::atan2(x, y); });

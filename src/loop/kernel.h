@@ -1,29 +1,31 @@
 #pragma once
-// LoopIR: one kernel is a nest of loops over axes and a list of scalar values computed at their points.
+// LoopIR: one kernel is a nest of loops over axes and a list of scalar values computed at their
+// points.
 //
 // Three rules carry the design:
 //   - a value knows the set of axes it varies over; that set decides in which loop it is computed;
 //   - a view is not a value: it is a substitution in the index of a load;
-//   - there are no branches: a load has a mask (a conjunction of `poly >= 0`) and reads 0 where it is false.
+//   - there are no branches: a load has a mask (a conjunction of `poly >= 0`) and reads 0 where it
+//   is false.
 // Arithmetic is exact to the letter: no contraction, no reassociation, `fma` only where written.
-// Elements are bool, integers, f32 and f64; narrower floats exist in memory and are cast after the load
-// and before the store; a complex number is two reals side by side in memory.
+// Elements are bool, integers, f32 and f64; narrower floats exist in memory and are cast after the
+// load and before the store; a complex number is two reals side by side in memory.
+#include <memory>
+#include <string>
+#include <vector>
+
 #include "ir/dtype.h"
 #include "ir/poly.h"
 #include "loop/op.h"
 #include "tenon/shape.h"
-
-#include <memory>
-#include <string>
-#include <vector>
 
 namespace tn::loop {
 
 struct OpFacts {
   std::string_view name;
   int8_t operands;
-  bool math = false;     // a macro: loop/math.h defines it by the other operations
-  bool compares = false; // the result is bool
+  bool math = false;      // a macro: loop/math.h defines it by the other operations
+  bool compares = false;  // the result is bool
 };
 const OpFacts& facts(Op op);
 
@@ -48,15 +50,16 @@ struct Value {
   bool reverse = false;         // scan: from the last point to the first
   bool exclusive = false;       // scan: without the point itself
   AxisSet axes = 0;
-  AxisSet over = 0;             // reduce, scan: the axes it runs along
+  AxisSet over = 0;  // reduce, scan: the axes it runs along
   ValueId a = kNone, b = kNone, c = kNone;
-  int32_t buffer = kNone;       // load
-  PolyId index{};               // load, index
-  MaskId mask = kNone;          // load
-  Scalar literal;               // constant
+  int32_t buffer = kNone;  // load
+  PolyId index{};          // load, index
+  MaskId mask = kNone;     // load
+  Scalar literal;          // constant
 };
 
-/// How a store combines with what is there. Anything but `set` needs the buffer initialised by an earlier step.
+/// How a store combines with what is there. Anything but `set` needs the buffer initialised by an
+/// earlier step.
 enum class Combine : uint8_t { set, add, mul, max, min };
 
 struct Store {
@@ -65,13 +68,14 @@ struct Store {
   ValueId value;
   MaskId mask = kNone;
   Combine combine = Combine::set;
-  bool scattered = false;  // the index holds loaded values: points may collide, so they run in order
+  bool scattered =
+      false;  // the index holds loaded values: points may collide, so they run in order
 };
 
 struct BufferParam {
   std::string name;
-  DType type;   // a real type: c64 appears as f32 with indices doubled
-  Dim size;     // in elements of `type`
+  DType type;  // a real type: c64 appears as f32 with indices doubled
+  Dim size;    // in elements of `type`
   bool written = false;
 };
 
@@ -85,7 +89,7 @@ struct Kernel {
   std::vector<Store> stores;
   std::vector<BufferParam> buffers;
   std::vector<Mask> masks;
-  int arguments = 0;             // scalars given at run time
+  int arguments = 0;  // scalars given at run time
   PolyTable polys;
 };
 

@@ -7,7 +7,8 @@ namespace tn::loop {
 /// A tensor as a kernel sees it: complex numbers are pairs of reals.
 static int add_tensor(Builder& b, std::string name, const Type& type, bool written) {
   Dim size = type.shape.elements();
-  return b.add_buffer(std::move(name), real_of(type.dtype), is_complex(type.dtype) ? size * 2 : size, written);
+  return b.add_buffer(std::move(name), real_of(type.dtype),
+                      is_complex(type.dtype) ? size * 2 : size, written);
 }
 
 Lowering::Lowering(std::string name, Types in_types, Types out_types)
@@ -28,9 +29,11 @@ PolyId Lowering::sub(PolyId x, PolyId y) { return b.polys().sub(x, y); }
 PolyId Lowering::mul(PolyId x, Dim factor) { return b.polys().mul(x, number(factor)); }
 
 PolyId Lowering::flatten(const Shape& shape, const Coords& at) {
-  invariant(static_cast<int>(at.size()) == shape.rank(), "{} coordinates for shape {}", at.size(), shape);
+  invariant(static_cast<int>(at.size()) == shape.rank(), "{} coordinates for shape {}", at.size(),
+            shape);
   PolyId position = b.polys().constant(0);
-  for (int i = 0; i < shape.rank(); ++i) position = add(mul(position, shape[i]), at[static_cast<size_t>(i)]);
+  for (int i = 0; i < shape.rank(); ++i)
+    position = add(mul(position, shape[i]), at[static_cast<size_t>(i)]);
   return position;
 }
 
@@ -39,13 +42,15 @@ Element Lowering::load(int operand, const Coords& at, MaskId mask) {
   PolyId position = flatten(type.shape, at);
   if (!is_complex(type.dtype)) return {b.load(in_buffer(operand), position, mask), {}};
   PolyId re = b.polys().scale(position, 2);
-  return {b.load(in_buffer(operand), re, mask), b.load(in_buffer(operand), b.polys().add_constant(re, 1), mask)};
+  return {b.load(in_buffer(operand), re, mask),
+          b.load(in_buffer(operand), b.polys().add_constant(re, 1), mask)};
 }
 
 void Lowering::store(int result, const Coords& at, Element value, MaskId mask, Combine combine) {
   const Type& type = *out[static_cast<size_t>(result)];
   PolyId position = flatten(type.shape, at);
-  if (!is_complex(type.dtype)) return b.store(out_buffer(result), position, value.re, mask, combine);
+  if (!is_complex(type.dtype))
+    return b.store(out_buffer(result), position, value.re, mask, combine);
   PolyId re = b.polys().scale(position, 2);
   b.store(out_buffer(result), re, value.re, mask, combine);
   b.store(out_buffer(result), b.polys().add_constant(re, 1), value.im, mask, combine);

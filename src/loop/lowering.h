@@ -1,5 +1,6 @@
 #pragma once
-// Lowering: what an op's `lower` rule sees. It adds axes, loads operands by coordinates, stores results.
+// Lowering: what an op's `lower` rule sees. It adds axes, loads operands by coordinates, stores
+// results.
 #include "ir/opdef.h"
 #include "loop/builder.h"
 
@@ -28,7 +29,8 @@ class Lowering {
   /// Row-major position of `at` in `shape`.
   PolyId flatten(const Shape& shape, const Coords& at);
 
-  /// The element of operand or result k at coordinates. Complex ones come as pairs; narrow floats as stored.
+  /// The element of operand or result k at coordinates. Complex ones come as pairs; narrow floats
+  /// as stored.
   Element load(int operand, const Coords& at, MaskId mask = kNone);
   void store(int result, const Coords& at, Element value, MaskId mask = kNone,
              Combine combine = Combine::set);

@@ -110,8 +110,7 @@ template <class V>
   const ExpArgument<V> a = reduce_exp(clamp(-abs(x), -105, 0));
   const Pair<V> sum = fast_two_sum(constant<V>(1), a.r);
   const V e = scale(sum.hi + fma(a.r * a.r, horner(a.r, kExpF32), sum.lo), a.n);
-  const V num = select(x < constant<V>(0), e, constant<V>(1));
-  return select(is_nan(x), x, num / (constant<V>(1) + e));
+  return f64::logistic(x, e);
 }
 
 }  // namespace tn::TN_LEVEL::math::f32

@@ -133,11 +133,22 @@ template <class V>
   return select(either(abs(x) < constant<V>(0x1p-30), is_nan(x)), x, value);
 }
 
+// e / (1 + e) or 1 / (1 + e) by the sign of x, e = exp(-|x|); the remainder of the division pays for
+// the roundings of the sum and of the quotient. The factor `inverse` is about 1 / (1 + e).
+template <class V>
+[[gnu::always_inline]] inline V logistic(V x, V e) {
+  const auto negative = x < constant<V>(0);
+  const Pair<V> den = fast_two_sum(constant<V>(1), e);
+  const V num = select(negative, e, constant<V>(1));
+  const V q = num / den.hi;
+  const V rest = fma(-q, den.lo, fma(-q, den.hi, num));
+  const V inverse = select(negative, constant<V>(1) - q, q);
+  return select(is_nan(x), x, fma(rest, inverse, q));
+}
+
 template <class V>
 [[gnu::always_inline]] inline V sigmoid(V x) {
-  const V e = exp(-abs(x));
-  const V num = select(x < constant<V>(0), e, constant<V>(1));
-  return num / (constant<V>(1) + e);
+  return logistic(x, exp(-abs(x)));
 }
 
 }  // namespace tn::TN_LEVEL::math::f64

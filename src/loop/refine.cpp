@@ -102,9 +102,8 @@ class Refiner {
         innermost_divisions(t_, c.index, divisions);
         for (PolyId p : c.mask) innermost_divisions(t_, p, divisions);
       }
-      std::stable_sort(divisions.begin(), divisions.end(), [&](AtomId a, AtomId b) {
-        return larger(t_, t_.atom(a).b, t_.atom(b).b);
-      });
+      std::stable_sort(divisions.begin(), divisions.end(),
+                       [&](AtomId a, AtomId b) { return larger(t_, t_.atom(a).b, t_.atom(b).b); });
       for (AtomId id : divisions) {
         Atom division = t_.atom(id);
         PolyId operand = t_.expand_lets(division.a);
@@ -131,8 +130,7 @@ class Refiner {
     PolyTable::AtomMap map{{v.atom, t_.add(t_.mul(*inner, high), low)}};
     for_each_poly(accesses_, [&](PolyId& p) { p = t_.substitute(p, map); });
     root[k] = {*t_.as_atom(high), *outer, t_.mul(v.weight, *inner)};
-    root.insert(root.begin() + static_cast<ptrdiff_t>(k) + 1,
-                {*t_.as_atom(low), *inner, v.weight});
+    root.insert(root.begin() + static_cast<ptrdiff_t>(k) + 1, {*t_.as_atom(low), *inner, v.weight});
     return true;
   }
 

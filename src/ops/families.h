@@ -1,6 +1,6 @@
 #pragma once
-// The five builders. An op is `constinit const OpDef name = Family<Attrs>{.name = …};`: what the author does not
-// write follows from the family. Members without a default are required.
+// The five builders. An op is `constinit const OpDef name = Family<Attrs>{.name = …};`: what the
+// author does not write follows from the family. Members without a default are required.
 #include "ir/emit.h"
 #include "ir/opdef.h"
 #include "loop/lowering.h"
@@ -13,7 +13,8 @@ namespace sc = loop::sc;
 
 /// A rule written as a function: `.infer = rule<infer_matmul>`.
 template <auto kFunction>
-inline constexpr auto rule = [](auto&&... args) { return kFunction(std::forward<decltype(args)>(args)...); };
+inline constexpr auto rule =
+    [](auto&&... args) { return kFunction(std::forward<decltype(args)>(args)...); };
 
 /// A rule: a lambda without captures that takes the attributes first, erased to a function pointer.
 template <class A, class R, class... P>
@@ -24,7 +25,9 @@ struct Rule {
   constexpr Rule(L) {
     static_assert(std::is_empty_v<L>, "a rule is a lambda without captures, or rule<function>");
     static_assert(std::is_invocable_r_v<R, L, const A&, P...>, "a rule takes (const Attrs&, …)");
-    f = [](const void* a, P... p) -> R { return L{}(*static_cast<const A*>(a), static_cast<P>(p)...); };
+    f = [](const void* a, P... p) -> R {
+      return L{}(*static_cast<const A*>(a), static_cast<P>(p)...);
+    };
   }
 };
 
@@ -56,11 +59,14 @@ struct ScalarRule {
     else if constexpr (std::is_invocable_v<L, V, V, V>)
       f = [](const void*, const V* v) -> V { return L{}(v[0], v[1], v[2]); }, arity = 3;
     else if constexpr (std::is_invocable_v<L, const A&, V>)
-      f = [](const void* a, const V* v) -> V { return L{}(*static_cast<const A*>(a), v[0]); }, arity = 1;
+      f = [](const void* a, const V* v) -> V { return L{}(*static_cast<const A*>(a), v[0]); },
+      arity = 1;
     else if constexpr (std::is_invocable_v<L, const A&, V, V>)
-      f = [](const void* a, const V* v) -> V { return L{}(*static_cast<const A*>(a), v[0], v[1]); }, arity = 2;
+      f = [](const void* a, const V* v) -> V { return L{}(*static_cast<const A*>(a), v[0], v[1]); },
+      arity = 2;
     else
-      static_assert(sizeof(L) == 0, "a scalar rule takes one to three scalars, after the attributes if any");
+      static_assert(sizeof(L) == 0,
+                    "a scalar rule takes one to three scalars, after the attributes if any");
   }
 };
 
@@ -96,9 +102,13 @@ struct Elementwise {
     OpDef op = start<A>(Family::elementwise, name, doc);
     must(samples.size() > 0, "an op has samples");
     must(scalar.f != nullptr, "an elementwise op has a scalar rule");
-    must(types.has(Kind::complex) == (complex.f != nullptr), "complex types and the complex rule come together");
-    op.aliases = aliases, op.symbol = symbol, op.types = types, op.operands = operands, op.result = result;
-    op.args = args.size() ? args : scalar.arity == 1 ? List<ArgDef, 6>{"x"} : List<ArgDef, 6>{"x1", "x2"};
+    must(types.has(Kind::complex) == (complex.f != nullptr),
+         "complex types and the complex rule come together");
+    op.aliases = aliases, op.symbol = symbol, op.types = types, op.operands = operands,
+    op.result = result;
+    op.args = args.size()         ? args
+              : scalar.arity == 1 ? List<ArgDef, 6>{"x"}
+                                  : List<ArgDef, 6>{"x1", "x2"};
     must(op.args.size() == scalar.arity, "as many names as operands");
     op.scalar = scalar.f, op.complex = complex.f, op.prepare = prepare.f, op.samples = samples;
     return op;
@@ -112,16 +122,19 @@ struct ReduceAttrs {
 };
 
 /// Folds axes with a monoid. The tree depends on the extent alone, so the bits do too.
-/// The attributes have `axis` and `keepdims`; others (dtype) are resolved by `prepare`, which unsets them.
+/// The attributes have `axis` and `keepdims`; others (dtype) are resolved by `prepare`, which
+/// unsets them.
 template <class A = ReduceAttrs>
 struct Reduction {
   std::string_view name, doc;
   List<std::string_view, 6> aliases = {};
   loop::Monoid monoid;
   KindSet types;
-  Operands operands = Operands::same;       // `as_given` keeps the type; all and any convert to bool in prepare
+  Operands operands =
+      Operands::same;  // `as_given` keeps the type; all and any convert to bool in prepare
   PrepareRule<A> prepare = {};
-  void (*run)(const LibraryCall&) = nullptr;  // for complex operands of monoids that do not split into parts
+  void (*run)(const LibraryCall&) =
+      nullptr;  // for complex operands of monoids that do not split into parts
   List<Sample, 8> samples;
 
   constexpr operator OpDef() const {
@@ -148,12 +161,14 @@ struct Movement {
   constexpr operator OpDef() const {
     OpDef op = start<A>(Family::movement, name, doc);
     must(samples.size() > 0 && view.f != nullptr, "a movement has a view and samples");
-    op.aliases = aliases, op.args = {"x"}, op.prepare = prepare.f, op.view = view.f, op.samples = samples;
+    op.aliases = aliases, op.args = {"x"}, op.prepare = prepare.f, op.view = view.f,
+    op.samples = samples;
     return op;
   }
 };
 
-/// A name for other ops. When recorded it stays one node until a backend claims it or it is expanded.
+/// A name for other ops. When recorded it stays one node until a backend claims it or it is
+/// expanded.
 template <class A = NoAttrs>
 struct Composite {
   std::string_view name, doc;
@@ -169,7 +184,8 @@ struct Composite {
   constexpr operator OpDef() const {
     OpDef op = start<A>(Family::composite, name, doc);
     must(samples.size() > 0 && body.f != nullptr, "a composite has a body and samples");
-    op.aliases = aliases, op.symbol = symbol, op.args = args, op.results = results, op.recorded = recorded;
+    op.aliases = aliases, op.symbol = symbol, op.args = args, op.results = results,
+    op.recorded = recorded;
     op.prepare = prepare.f, op.body = body.f, op.samples = samples;
     return op;
   }
@@ -194,7 +210,8 @@ struct Op {
     must(samples.size() > 0, "an op has samples");
     must(infer.f != nullptr, "a general op says what types it gives");
     must(lower.f != nullptr || run != nullptr, "a general op has a loop nest or a kernel");
-    op.aliases = aliases, op.symbol = symbol, op.args = args, op.results = results, op.prepare = prepare.f;
+    op.aliases = aliases, op.symbol = symbol, op.args = args, op.results = results,
+    op.prepare = prepare.f;
     op.infer = infer.f, op.lower = lower.f, op.run = run, op.samples = samples;
     return op;
   }

@@ -111,11 +111,11 @@ Tensors join_stacked(const AxisAttrs& a, const Tensors& in) {
   Tensors parts = in;
   promote_all(parts, "stack", any_type);
   int axis = normal_axis(a.axis, parts[0].rank() + 1, "stack");
+  Shape wanted = parts[0].shape(), shape = wanted;
+  shape.insert(axis, 1);
   for (Tensor& t : parts) {
-    if (!(t.shape() == parts[0].shape()))
-      fail("stack: shapes differ: {} and {}", *type_of(parts[0]), *type_of(t));
-    Shape shape = t.shape();
-    shape.insert(axis, 1);
+    if (!(t.shape() == wanted))
+      fail("stack: shapes differ: {} and {}", *type_of(in[0]), *type_of(t));
     t = tn::reshape(t, shape);
   }
   return {tn::concat(parts, Axis(axis))};

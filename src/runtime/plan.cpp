@@ -37,7 +37,8 @@ struct Scratch {
 
 }  // namespace
 
-void run(const Plan& plan, std::span<const Bound> inputs, const Scalar* scalars, std::span<Bound> outputs) {
+void run(const Plan& plan, std::span<const Bound> inputs, const Scalar* scalars,
+         std::span<Bound> outputs) {
   size_t count = inputs.size() + plan.bytes.size();
   Scratch<void*, 24> address(count);
   Scratch<BufferRef, 8> own(plan.bytes.size());
@@ -50,7 +51,8 @@ void run(const Plan& plan, std::span<const Bound> inputs, const Scalar* scalars,
       address.data[b] = own.data[place]->data;
     }
     Scratch<void*, 24> buffers(step.buffers.size());
-    for (size_t i = 0; i < step.buffers.size(); ++i) buffers.data[i] = address.data[step.buffers[i]];
+    for (size_t i = 0; i < step.buffers.size(); ++i)
+      buffers.data[i] = address.data[step.buffers[i]];
     Scratch<Scalar, 8> given(step.scalars.size());
     for (size_t i = 0; i < step.scalars.size(); ++i) given.data[i] = scalars[step.scalars[i]];
     step.run(step.data.get(), buffers.data, given.data);
@@ -59,8 +61,10 @@ void run(const Plan& plan, std::span<const Bound> inputs, const Scalar* scalars,
   for (size_t i = 0; i < plan.outputs.size(); ++i) {
     const Plan::Output& out = plan.outputs[i];
     size_t b = static_cast<size_t>(out.buffer);
-    if (b < inputs.size()) outputs[i] = {inputs[b].buffer, inputs[b].offset + out.offset};
-    else outputs[i] = {own.data[b - inputs.size()], out.offset};
+    if (b < inputs.size())
+      outputs[i] = {inputs[b].buffer, inputs[b].offset + out.offset};
+    else
+      outputs[i] = {own.data[b - inputs.size()], out.offset};
   }
 }
 

@@ -1,11 +1,12 @@
 #pragma once
-// Plan: what runs. A list of steps over a table of buffers; everything else was decided when it was made.
-#include "runtime/buffer.h"
-#include "tenon/shape.h"
-
+// Plan: what runs. A list of steps over a table of buffers; everything else was decided when it was
+// made.
 #include <memory>
 #include <span>
 #include <vector>
+
+#include "runtime/buffer.h"
+#include "tenon/shape.h"
 
 namespace tn {
 
@@ -35,11 +36,13 @@ struct Plan {
   };
   std::vector<Output> outputs;
 
-  /// Fills `allocate` and `release` of every step from first and last uses. Called once, when all steps are there.
+  /// Fills `allocate` and `release` of every step from first and last uses. Called once, when all
+  /// steps are there.
   void find_lifetimes();
 };
 
 /// Runs the steps in order. `outputs` has the plan's length and receives the results.
-void run(const Plan& plan, std::span<const Bound> inputs, const Scalar* scalars, std::span<Bound> outputs);
+void run(const Plan& plan, std::span<const Bound> inputs, const Scalar* scalars,
+         std::span<Bound> outputs);
 
 }  // namespace tn

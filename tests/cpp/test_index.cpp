@@ -14,10 +14,6 @@ using namespace tn::loop;
 
 namespace {
 
-#ifndef TN_GOLDEN_DIR
-#define TN_GOLDEN_DIR "tests/golden"
-#endif
-
 const Dim kSymbols[] = {Dim::symbol("B", 1, 4096), Dim::symbol("S", 1, 4096),
                         Dim::symbol("V", 1, 4096)};
 const int64_t kValues[][3] = {{1, 1, 1}, {2, 3, 5}, {5, 2, 1}, {3, 5, 2}, {1, 2, 3}, {2, 1, 2}};
@@ -28,7 +24,7 @@ struct GoldenCase {
 };
 
 std::vector<GoldenCase> read_cases() {
-  std::ifstream file(TN_GOLDEN_DIR "/index/cases.tn");
+  std::ifstream file("tests/golden/index/cases.tn");
   REQUIRE(file.good());
   std::vector<GoldenCase> cases;
   for (std::string line; std::getline(file, line);) {
@@ -112,8 +108,7 @@ std::string out_text(const Lowered& lowered) {
   std::string text;
   std::vector<std::string> names = axis_names(lowered.refined);
   for (const Cases& cases : lowered.refined.accesses)
-    text += (text.empty() ? "" : " ; ") +
-            cases_text(lowered.table, cases, names, lowered.buffers);
+    text += (text.empty() ? "" : " ; ") + cases_text(lowered.table, cases, names, lowered.buffers);
   return text;
 }
 
@@ -129,7 +124,8 @@ Case read_case(Lowered& lowered, const std::string& text) {
   size_t open = parts[0].find('[');
   std::string name = parts[0].substr(0, open);
   auto it = std::find(lowered.buffers.begin(), lowered.buffers.end(), name);
-  Case result{{}, static_cast<int32_t>(it - lowered.buffers.begin()),
+  Case result{{},
+              static_cast<int32_t>(it - lowered.buffers.begin()),
               parse(parts[0].substr(open + 1, parts[0].rfind(']') - open - 1))};
   if (parts.size() > 1)
     for (const std::string& mask : split_text(parts[1], " & "))

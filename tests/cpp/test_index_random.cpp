@@ -301,8 +301,7 @@ Tally run_chains(uint64_t seed, int count, bool symbolic) {
       for (PolyId d : maker.access.shape) points *= t.constant_of(t.bind(d, bindings));
       if (points > 3000) continue;
       INFO("seed " << seed << ", chain " << n);
-      tally.points +=
-          check_against_reference(t, refined, {maker.access}, roots, bindings);
+      tally.points += check_against_reference(t, refined, {maker.access}, roots, bindings);
       if (!symbolic) break;
     }
   }
