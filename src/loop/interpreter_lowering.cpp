@@ -1,0 +1,374 @@
+// Emitting the steps of each segment.
+#include "loop/interpreter_lowering.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/error.h"
+
+namespace tn::loop::machine {
+
+static bool is_arg(Monoid monoid) {
+  return monoid == Monoid::argmax || monoid == Monoid::argmin;
+}
+
+ProgramLowering::ProgramLowering(const Kernel& kernel, std::span<const Binding> symbols,
+                                 const BlockOps& ops, const PrepareOptions& options)
+    : kernel_(kernel), symbols_(symbols), ops_(ops), options_(options) {}
+
+BlockFn ProgramLowering::function(Op op, DType type) const {
+  BlockFn fn = ops_.op[static_cast<int>(op)][static_cast<int>(type)];
+  invariant(fn != nullptr, "kernel {}: no {} of {}", kernel_.name, facts(op).name, type);
+  return fn;
+}
+
+Step& ProgramLowering::push(StepKind kind, int32_t dst, DType type) {
+  Step step{.kind = kind, .size = static_cast<uint8_t>(size_of(type)), .type = type, .dst = dst};
+  emitting_->push_back(step);
+  return emitting_->back();
+}
+
+int32_t ProgramLowering::new_slot(int64_t size, Domain domain) {
+  int64_t elements = domain == Domain::full  ? capacity_
+                     : domain == Domain::row ? program_.tile
+                                             : 1;
+  slots_.push_back({.bytes = (size * elements + 63) / 64 * 64, .size = size});
+  return static_cast<int32_t>(slots_.size()) - 1;
+}
+
+int32_t ProgramLowering::constant_slot(const Scalar& value, DType type) {
+  std::array<std::byte, 8> element = element_bits(value, type);
+  uint64_t bits;
+  std::memcpy(&bits, element.data(), 8);
+  int32_t& at = constants_.try_emplace({bits, size_of(type)}, kNone).first->second;
+  if (at != kNone) return at;
+  int64_t size = size_of(type);
+  size_t n = static_cast<size_t>(std::max(capacity_, program_.tile));
+  size_t offset = constant_bytes_.size();
+  constant_bytes_.resize((offset + n * static_cast<size_t>(size) + 63) / 64 * 64);
+  for (size_t i = 0; i < n; ++i)
+    std::memcpy(&constant_bytes_[offset + i * static_cast<size_t>(size)], element.data(),
+                static_cast<size_t>(size));
+  slots_.push_back({.constant = static_cast<int64_t>(offset)});
+  return at = static_cast<int32_t>(slots_.size()) - 1;
+}
+
+int32_t ProgramLowering::compute(BlockFn fn, DType type, int32_t a, int32_t b, int32_t c) {
+  int32_t dst = new_slot(size_of(type), current_);
+  Step& step = push(StepKind::compute, dst, type);
+  step.fn = fn;
+  step.a = a;
+  step.b = b ? b : a;
+  step.c = c ? c : a;
+  return dst;
+}
+
+int32_t ProgramLowering::own_slot(ValueId id) {
+  int32_t at = computed_[static_cast<size_t>(id)];
+  invariant(at != kNone, "kernel {}: v{} is used before it is computed", kernel_.name, id);
+  return at;
+}
+
+// The slot that holds `id` at the points of the current domain.
+int32_t ProgramLowering::slot(ValueId id) {
+  const Value& v = kernel_.values[static_cast<size_t>(id)];
+  if (v.op == Op::constant) return constant_slot(v.literal, v.type);
+  Domain domain = domain_[static_cast<size_t>(id)];
+  int32_t own = own_slot(id);
+  if (domain == current_) return own;
+  auto& copies = domain == Domain::uniform ? splats_ : expands_;
+  int32_t& copy = copies.try_emplace(id, kNone).first->second;
+  if (copy != kNone) return copy;
+  copy = new_slot(size_of(v.type), Domain::full);
+  bool uniform = domain == Domain::uniform;
+  Step step{.kind = uniform ? StepKind::splat : StepKind::expand,
+            .size = static_cast<uint8_t>(size_of(v.type)),
+            .type = v.type,
+            .dst = copy,
+            .a = own};
+  (uniform ? uniform_ : prologue_).push_back(step);
+  return copy;
+}
+
+void ProgramLowering::emit_uniforms() {
+  slots_.push_back({.bytes = 64, .size = 8});  // slot 0 stands for operands that are not there
+  current_ = Domain::uniform;
+  emitting_ = &uniform_;
+  emit_domain(Domain::uniform, 0);
+  poly_slots_.clear();
+  mask_slots_.clear();
+  program_.segments.push_back({.domain = Domain::uniform});
+}
+
+void ProgramLowering::emit_rows(int level) {
+  current_ = Domain::row;
+  emitting_ = &body_;
+  emit_domain(Domain::row, level);
+  finish_segment();
+}
+
+void ProgramLowering::emit_sweep(int level) {
+  current_ = Domain::full;
+  emitting_ = &body_;
+  segment_.reducers.first = static_cast<int32_t>(program_.reducers.size());
+  emit_domain(Domain::full, level);
+  segment_.reducers.last = static_cast<int32_t>(program_.reducers.size());
+  aim_last_store();
+  finish_segment();
+  expands_.clear();
+  if (program_.kept) return;
+  for (size_t i = 0; i < computed_.size(); ++i)
+    if (domain_[i] == Domain::full) computed_[i] = kNone;
+}
+
+// All values of the domain that this level's stores and reductions want, in order, then its stores.
+void ProgramLowering::emit_domain(Domain domain, int level) {
+  std::vector<bool> wanted(kernel_.values.size(), false);
+  auto want = [&](ValueId id) { wanted[static_cast<size_t>(id)] = true; };
+  std::vector<const Store*> stores;
+  for (const Store& store : kernel_.stores) {
+    AxisSet axes;
+    int store_level;
+    store_facts(store, axes, store_level);
+    bool full = program_.mode == Mode::flat || (axes & inner_) != 0;
+    if (domain != (full ? Domain::full : Domain::row) || store_level != level) continue;
+    stores.push_back(&store);
+    want(store.value);
+    for_each_value_in(store.index, want);
+    if (store.mask != kNone)
+      for (PolyId poly : kernel_.masks[static_cast<size_t>(store.mask)])
+        for_each_value_in(poly, want);
+  }
+  for (size_t i = kernel_.values.size(); i-- > 0;) {
+    const Value& v = kernel_.values[i];
+    if (!needed_[i]) continue;
+    if (domain == Domain::full && v.op == Op::reduce && level_[i] == level + 1) {
+      wanted[i] = true;
+      want(v.a);
+      continue;
+    }
+    // Row values are few and live on; full ones are computed in the sweeps that use them.
+    if (domain != Domain::full && domain_[i] == domain && level_[i] == level) wanted[i] = true;
+    if (wanted[i] && domain_[i] == domain) for_each_operand(v, want);
+  }
+  for (size_t i = 0; i < kernel_.values.size(); ++i) {
+    const Value& v = kernel_.values[i];
+    bool here = v.op == Op::reduce ? domain == Domain::full && level_[i] == level + 1
+                                   : domain_[i] == domain;
+    if (wanted[i] && here && computed_[i] == kNone && v.op != Op::constant)
+      emit_value(static_cast<ValueId>(i));
+  }
+  for (const Store* store : stores) emit_store(*store);
+}
+
+void ProgramLowering::emit_value(ValueId id) {
+  const Value& v = kernel_.values[static_cast<size_t>(id)];
+  int32_t& at = computed_[static_cast<size_t>(id)];
+  switch (v.op) {
+    case Op::argument: {
+      at = new_slot(8, current_);
+      push(StepKind::argument, at, v.type).a = v.a;
+      return;
+    }
+    case Op::index: at = poly_slot(v.index); return;
+    case Op::load: return emit_load(id);
+    case Op::cast: return emit_cast(id);
+    case Op::bitcast: at = slot(v.a); return;
+    case Op::reduce: return emit_reduce(id);
+    case Op::scan: return emit_scan(id);
+    default: return emit_compute(id);
+  }
+}
+
+void ProgramLowering::emit_compute(ValueId id) {
+  const Value& v = kernel_.values[static_cast<size_t>(id)];
+  DType key = kernel_.values[static_cast<size_t>(v.op == Op::select ? v.b : v.a)].type;
+  int operands = facts(v.op).operands;
+  int32_t a = slot(v.a);
+  int32_t b = operands > 1 ? slot(v.b) : 0;
+  int32_t c = operands > 2 ? slot(v.c) : 0;
+  computed_[static_cast<size_t>(id)] = compute(function(v.op, key), v.type, a, b, c);
+}
+
+// Narrow floats convert from and to f32, and from f64 directly; other pairs take two steps.
+void ProgramLowering::emit_cast(ValueId id) {
+  const Value& v = kernel_.values[static_cast<size_t>(id)];
+  DType from = kernel_.values[static_cast<size_t>(v.a)].type;
+  auto cast = [&](DType source, DType target) {
+    return ops_.cast[static_cast<int>(source)][static_cast<int>(target)];
+  };
+  int32_t at = slot(v.a);
+  if (from != v.type && !cast(from, v.type)) {
+    bool wide = is_integer(from) && size_of(from) >= 4;
+    DType middle = wide ? DType::f64 : DType::f32;
+    at = compute(cast(from, middle), middle, at);
+    from = middle;
+  }
+  if (from != v.type) {
+    invariant(cast(from, v.type) != nullptr, "no cast from {} to {}", from, v.type);
+    at = compute(cast(from, v.type), v.type, at);
+  }
+  computed_[static_cast<size_t>(id)] = at;
+}
+
+void ProgramLowering::emit_load(ValueId id) {
+  const Value& v = kernel_.values[static_cast<size_t>(id)];
+  int32_t mask = mask_slot(v.mask);
+  Linear index = linear(v.index);
+  int64_t size = size_of(v.type);
+  if (!index.terms.empty()) {
+    int32_t offsets = number_slot(index);
+    int32_t access = add_access(v.buffer, size, Linear{0, index.strides, {}});
+    int32_t dst = new_slot(size, current_);
+    Step& step = push(StepKind::gather, dst, v.type);
+    step.a = offsets;
+    step.mask = mask;
+    step.access = access;
+    computed_[static_cast<size_t>(id)] = dst;
+    return;
+  }
+  int32_t home = new_slot(size, current_);
+  slots_.push_back({.home = home});
+  int32_t dst = static_cast<int32_t>(slots_.size()) - 1;
+  int32_t access = add_access(v.buffer, size, index);
+  Step& step = push(StepKind::load, dst, v.type);
+  step.home = home;
+  step.mask = mask;
+  step.access = access;
+  computed_[static_cast<size_t>(id)] = dst;
+}
+
+int ProgramLowering::add_reducer(const Value& v, DType type) {
+  Reducer r{.monoid = v.monoid, .type = type, .size = static_cast<int32_t>(size_of(type))};
+  r.arg = is_arg(v.monoid);
+  r.reverse = v.reverse;
+  r.exclusive = v.exclusive;
+  if (r.arg) {
+    r.arg_fns = &ops_.arg[v.monoid == Monoid::argmin][static_cast<int>(type)];
+    invariant(r.arg_fns->run != nullptr, "no {} of {}", name_of(v.monoid), type);
+  } else {
+    static constexpr Op kOp[] = {Op::add, Op::mul, Op::max, Op::min, Op::and_, Op::or_};
+    r.fn = function(kOp[static_cast<int>(v.monoid)], type);
+    r.run = &ops_.run[static_cast<int>(v.monoid)][static_cast<int>(type)];
+    invariant(r.run->rows != nullptr, "no {} of {}", name_of(v.monoid), type);
+    r.run->rows(r.empty.data(), nullptr, 1, 0);
+    r.identity = r.empty;
+    if (v.monoid == Monoid::add && is_float(type)) r.identity = element_bits(-0.0, type);
+    if (v.monoid == Monoid::and_ && type == DType::b1)
+      r.identity = r.empty = element_bits(true, type);
+    if (v.monoid == Monoid::min && type == DType::b1)
+      r.identity = r.empty = element_bits(true, type);
+  }
+  program_.reducers.push_back(r);
+  return static_cast<int>(program_.reducers.size()) - 1;
+}
+
+void ProgramLowering::emit_reduce(ValueId id) {
+  const Value& v = kernel_.values[static_cast<size_t>(id)];
+  int32_t operand = slot(v.a);
+  int reducer = add_reducer(v, kernel_.values[static_cast<size_t>(v.a)].type);
+  int32_t result = new_slot(size_of(v.type), Domain::row);
+  program_.reducers.back().result = result;
+  Step& step = push(StepKind::reduce, result, v.type);
+  step.a = operand;
+  step.reducer = reducer;
+  computed_[static_cast<size_t>(id)] = result;
+}
+
+void ProgramLowering::emit_scan(ValueId id) {
+  const Value& v = kernel_.values[static_cast<size_t>(id)];
+  int32_t operand = slot(v.a);
+  int reducer = add_reducer(v, v.type);
+  segment_.has_scan = true;
+  segment_.reverse = v.reverse;
+  int32_t dst = new_slot(size_of(v.type), current_);
+  Step& step = push(StepKind::scan, dst, v.type);
+  step.a = operand;
+  step.reducer = reducer;
+  computed_[static_cast<size_t>(id)] = dst;
+}
+
+void ProgramLowering::emit_store(const Store& store) {
+  DType type = kernel_.buffers[static_cast<size_t>(store.buffer)].type;
+  int64_t size = size_of(type);
+  int32_t value = slot(store.value);
+  int32_t mask = mask_slot(store.mask);
+  Linear index = linear(store.index);
+  static constexpr Op kOp[] = {Op::add, Op::add, Op::mul, Op::max, Op::min};
+  Op op = kOp[static_cast<int>(store.combine)];
+  if (store.scattered || !index.terms.empty()) {
+    int32_t offsets = number_slot(index);
+    int32_t access = add_access(store.buffer, size, Linear{0, index.strides, {}});
+    Step& step = push(StepKind::scatter, 0, type);
+    step.a = offsets;
+    step.b = value;
+    step.mask = mask;
+    step.access = access;
+    if (store.combine == Combine::set) return;
+    int monoid = static_cast<int>(store.combine) - static_cast<int>(Combine::add);
+    step.scatter = ops_.run[monoid][static_cast<int>(type)].scatter;
+    invariant(step.scatter != nullptr, "kernel {}: no scatter of {}", kernel_.name, type);
+    return;
+  }
+  int32_t access = add_access(store.buffer, size, index);
+  if (store.combine != Combine::set) {
+    int32_t home = new_slot(size, current_);
+    slots_.push_back({.home = home});
+    int32_t old = static_cast<int32_t>(slots_.size()) - 1;
+    Step& load = push(StepKind::load, old, type);
+    load.home = home;
+    load.mask = mask;
+    load.access = access;
+    value = compute(function(op, type), type, old, value);
+  }
+  Step& step = push(StepKind::store, 0, type);
+  step.a = value;
+  step.mask = mask;
+  step.access = access;
+}
+
+// The last computed value goes straight to where it is stored. Only the last: an output may share
+// memory with an input, and earlier results would overwrite what later steps still read.
+void ProgramLowering::aim_last_store() {
+  size_t last = body_.size();
+  while (last > 0 && body_[last - 1].kind == StepKind::store) --last;
+  if (last == 0 || last == body_.size() || body_[last - 1].kind != StepKind::compute) return;
+  for (size_t i = last; i < body_.size(); ++i) {
+    Step& producer = body_[last - 1];
+    const Step& store = body_[i];
+    if (store.a != producer.dst || store.mask != kNone || store.size != producer.size) continue;
+    int32_t home = producer.dst;
+    slots_.push_back({.home = home});
+    int32_t aimed = static_cast<int32_t>(slots_.size()) - 1;
+    for (size_t k = last - 1; k < body_.size(); ++k) {
+      if (body_[k].dst == home && k == last - 1) body_[k].dst = aimed;
+      if (body_[k].kind == StepKind::store && body_[k].a == home) body_[k].a = aimed;
+    }
+    for (int32_t& slot : computed_)
+      if (slot == home) slot = aimed;
+    Step aim{.kind = StepKind::aim, .size = store.size, .type = store.type, .dst = aimed};
+    aim.home = home;
+    aim.access = store.access;
+    body_.insert(body_.begin() + static_cast<std::ptrdiff_t>(last) - 1, aim);
+    return;
+  }
+}
+
+void ProgramLowering::finish_segment() {
+  auto append = [&](std::vector<Step>& from) {
+    Range range{static_cast<int32_t>(program_.steps.size()), 0};
+    program_.steps.insert(program_.steps.end(), from.begin(), from.end());
+    range.last = static_cast<int32_t>(program_.steps.size());
+    from.clear();
+    return range;
+  };
+  segment_.domain = current_;
+  segment_.prologue = append(prologue_);
+  segment_.body = append(body_);
+  if (segment_.body.size() > 0) program_.segments.push_back(segment_);
+  segment_ = Segment{};
+  poly_slots_.clear();
+  mask_slots_.clear();
+}
+
+}  // namespace tn::loop::machine

@@ -1,0 +1,147 @@
+#pragma once
+// From a kernel to steps: which values are computed in which segment, and in which slots.
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "loop/interpreter_program.h"
+
+namespace tn::loop::machine {
+
+/// A polynomial with symbols bound: base + strides over axes + coefficients of computed i64 slots.
+struct Linear {
+  int64_t base = 0;
+  std::vector<int64_t> strides;
+  std::vector<std::pair<int64_t, int32_t>> terms;
+
+  bool is_constant() const;
+};
+
+/// The place of a value at run time, before registers are given out.
+struct SlotPlan {
+  int64_t bytes = 0;         // 0: no register of its own
+  int64_t size = 0;          // of an element
+  int64_t constant = -1;     // offset in the constants
+  int32_t home = kNone;      // the register that a load or an aimed store falls back to
+  int32_t first = -1, last = -1;  // steps of its life
+};
+
+class ProgramLowering {
+ public:
+  ProgramLowering(const Kernel& kernel, std::span<const Binding> symbols, const BlockOps& ops,
+                  const PrepareOptions& options);
+  /// Nothing when the kernel needs the general path.
+  std::optional<Program> lower();
+
+ private:
+  // Analysis (interpreter_analysis.cpp).
+  bool analyse();
+  void find_levels();
+  void find_needed();
+  bool is_plain() const;
+  void choose_mode();
+  bool prefers_columns() const;
+  void choose_sizes();
+  void choose_tasks();
+  Domain domain_of(AxisSet axes, int level) const;
+  template <class F>
+  void for_each_operand(const Value& value, F&& f) const;
+  template <class F>
+  void for_each_value_in(PolyId poly, F&& f) const;
+  void store_facts(const Store& store, AxisSet& axes, int& level) const;
+
+  // Emission (interpreter_lowering.cpp).
+  void emit_uniforms();
+  void emit_rows(int level);
+  void emit_sweep(int level);
+  void emit_domain(Domain domain, int level);
+  void emit_value(ValueId id);
+  void emit_load(ValueId id);
+  void emit_compute(ValueId id);
+  void emit_cast(ValueId id);
+  void emit_reduce(ValueId id);
+  void emit_scan(ValueId id);
+  void emit_store(const Store& store);
+  void aim_last_store();
+  void finish_segment();
+  int32_t slot(ValueId id);
+  int32_t own_slot(ValueId id);
+  int32_t new_slot(int64_t size, Domain domain);
+  int32_t constant_slot(const Scalar& value, DType type);
+  Step& push(StepKind kind, int32_t dst, DType type);
+  int32_t compute(BlockFn fn, DType type, int32_t a, int32_t b = 0, int32_t c = 0);
+  BlockFn function(Op op, DType type) const;
+  int add_reducer(const Value& value, DType type);
+
+  // Indices (interpreter_index.cpp).
+  Linear linear(PolyId poly);
+  void add_term(Linear& into, int64_t coef, const std::vector<AtomId>& atoms);
+  Linear linear_atom(AtomId id);
+  int32_t number_slot(const Linear& value);
+  int32_t poly_slot(PolyId poly);
+  int32_t mask_slot(MaskId mask);
+  int32_t add_access(int32_t buffer, int64_t size, const Linear& index);
+  Walk add_walk(const Linear& index, const std::vector<int>& axes);
+
+  // Registers (interpreter_registers.cpp).
+  void give_registers();
+  void place_uniforms();
+  void find_lives();
+  void touch(int32_t slot, int32_t step, Segment& segment);
+  void give_accumulators();
+  void renumber();
+
+  const Kernel& kernel_;
+  std::span<const Binding> symbols_;
+  const BlockOps& ops_;
+  PrepareOptions options_;
+  Program program_;
+
+  std::vector<int64_t> extents_;
+  AxisSet par_ = 0, inner_ = 0;  // inner: the red or scan axes
+  std::vector<int> par_axes_, inner_axes_;
+  std::vector<int> level_;
+  std::vector<Domain> domain_;
+  std::vector<bool> needed_;
+  int levels_ = 0;
+  int64_t capacity_ = 1;  // elements of a full register
+
+  Domain current_ = Domain::uniform;
+  std::vector<Step> body_, prologue_, uniform_;
+  std::vector<Step>* emitting_ = nullptr;
+  Segment segment_;
+  std::vector<SlotPlan> slots_;
+  std::vector<int32_t> computed_;               // value → slot in its own domain
+  std::map<ValueId, int32_t> splats_, expands_;
+  std::map<PolyId, int32_t> poly_slots_;
+  std::map<MaskId, int32_t> mask_slots_;
+  std::map<std::pair<uint64_t, int64_t>, int32_t> constants_;
+  std::vector<std::byte> constant_bytes_;
+};
+
+template <class F>
+void ProgramLowering::for_each_value_in(PolyId poly, F&& f) const {
+  for (const Term& term : kernel_.polys[poly].terms)
+    for (AtomId id : kernel_.polys.atoms_of(term.mono)) {
+      const Atom& atom = kernel_.polys.atom(id);
+      if (atom.kind == AtomKind::value) f(static_cast<ValueId>(atom.a));
+      if (atom.kind == AtomKind::value || atom.kind == AtomKind::axis ||
+          atom.kind == AtomKind::symbol)
+        continue;
+      for_each_value_in(atom.a, f);
+      if (atom.kind != AtomKind::let) for_each_value_in(atom.b, f);
+    }
+}
+
+template <class F>
+void ProgramLowering::for_each_operand(const Value& v, F&& f) const {
+  int operands = facts(v.op).operands;
+  if (operands > 0) f(v.a);
+  if (operands > 1) f(v.b);
+  if (operands > 2) f(v.c);
+  if (v.op == Op::load || v.op == Op::index) for_each_value_in(v.index, f);
+  if (v.op == Op::load && v.mask != kNone)
+    for (PolyId poly : kernel_.masks[static_cast<size_t>(v.mask)]) for_each_value_in(poly, f);
+}
+
+}  // namespace tn::loop::machine

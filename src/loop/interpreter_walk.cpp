@@ -1,0 +1,127 @@
+#include "loop/interpreter_walk.h"
+
+#include <cstring>
+
+namespace tn::loop::machine {
+namespace {
+
+template <class F>
+void by_size(int size, F&& f) {
+  switch (size) {
+    case 1: return f(uint8_t{});
+    case 2: return f(uint16_t{});
+    case 4: return f(uint32_t{});
+    default: return f(uint64_t{});
+  }
+}
+
+template <class T>
+inline void copy_in(T* dst, const T* src, int64_t n, int64_t stride) {
+  if (stride == 1) {
+    std::memcpy(dst, src, static_cast<size_t>(n) * sizeof(T));
+  } else if (stride == 0) {
+    T value = *src;
+    for (int64_t i = 0; i < n; ++i) dst[i] = value;
+  } else {
+    for (int64_t i = 0; i < n; ++i) dst[i] = src[i * stride];
+  }
+}
+
+}  // namespace
+
+int64_t contiguous_offset(const Program& program, const Access& access, const Block& block) {
+  if (!access.unit && block.inners > 1) return -1;
+  int64_t offset = access.base;
+  if (access.inner.count == 1)
+    offset += block.inner * program.loops[static_cast<size_t>(access.inner.first)].stride;
+  else if (access.inner.count > 1)
+    return -1;
+  if (access.outer.count == 0) return block.outers == 1 ? offset : -1;
+  if (access.outer.count == 1) {
+    int64_t stride = program.loops[static_cast<size_t>(access.outer.first)].stride;
+    if (block.outers > 1 && stride != block.inners) return -1;
+    return offset + block.outer * stride;
+  }
+  if (block.outers > 1) return -1;
+  walk(program.loops.data() + access.outer.first, access.outer.count, block.outer, 1, offset,
+       [&](int64_t, int64_t place, int64_t, int64_t) { offset = place; });
+  return offset;
+}
+
+void fill(const Program& program, const Access& access, const Block& block, const void* buffer,
+          const uint8_t* mask, void* dst) {
+  by_size(access.size, [&](auto zero) {
+    using T = decltype(zero);
+    const T* src = static_cast<const T*>(buffer);
+    T* out = static_cast<T*>(dst);
+    walk(program, access, block, [&](int64_t at, int64_t offset, int64_t n, int64_t stride) {
+      if (!mask) return copy_in(out + at, src + offset, n, stride);
+      for (int64_t i = 0; i < n; ++i)
+        out[at + i] = mask[at + i] ? src[offset + i * stride] : T{0};
+    });
+  });
+}
+
+void spill(const Program& program, const Access& access, const Block& block, void* buffer,
+           const uint8_t* mask, const void* src) {
+  by_size(access.size, [&](auto zero) {
+    using T = decltype(zero);
+    T* out = static_cast<T*>(buffer);
+    const T* in = static_cast<const T*>(src);
+    walk(program, access, block, [&](int64_t at, int64_t offset, int64_t n, int64_t stride) {
+      if (mask) {
+        for (int64_t i = 0; i < n; ++i)
+          if (mask[at + i]) out[offset + i * stride] = in[at + i];
+      } else if (stride == 1) {
+        std::memcpy(out + offset, in + at, static_cast<size_t>(n) * sizeof(T));
+      } else {
+        for (int64_t i = 0; i < n; ++i) out[offset + i * stride] = in[at + i];
+      }
+    });
+  });
+}
+
+void count(const Program& program, const Access& access, const Block& block, int64_t* dst) {
+  walk(program, access, block, [&](int64_t at, int64_t offset, int64_t n, int64_t stride) {
+    for (int64_t i = 0; i < n; ++i) dst[at + i] = offset + i * stride;
+  });
+}
+
+void gather(int size, const void* buffer, const int64_t* offsets, const uint8_t* mask, void* dst,
+            int64_t n) {
+  by_size(size, [&](auto zero) {
+    using T = decltype(zero);
+    const T* src = static_cast<const T*>(buffer);
+    T* out = static_cast<T*>(dst);
+    if (mask)
+      for (int64_t i = 0; i < n; ++i) out[i] = mask[i] ? src[offsets[i]] : T{0};
+    else
+      for (int64_t i = 0; i < n; ++i) out[i] = src[offsets[i]];
+  });
+}
+
+void scatter_set(int size, void* buffer, const int64_t* offsets, const uint8_t* mask,
+                 const void* src, int64_t n) {
+  by_size(size, [&](auto zero) {
+    using T = decltype(zero);
+    T* out = static_cast<T*>(buffer);
+    const T* in = static_cast<const T*>(src);
+    for (int64_t i = 0; i < n; ++i)
+      if (!mask || mask[i]) out[offsets[i]] = in[i];
+  });
+}
+
+void splat(int size, void* dst, const void* src, int64_t n) {
+  by_size(size, [&](auto zero) {
+    using T = decltype(zero);
+    copy_in(static_cast<T*>(dst), static_cast<const T*>(src), n, 0);
+  });
+}
+
+MaskState state_of(const uint8_t* mask, int64_t n) {
+  bool first = mask[0];
+  if (n > 1 && std::memcmp(mask, mask + 1, static_cast<size_t>(n) - 1) != 0) return MaskState::some;
+  return first ? MaskState::all : MaskState::none;
+}
+
+}  // namespace tn::loop::machine
