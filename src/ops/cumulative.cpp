@@ -179,7 +179,7 @@ constinit const OpDef cumulative_sum = Composite<RunningSumAttrs>{
     .samples = {{"f32[5]"},
                 {"f32[2,3]", "axis=-2"},
                 {"f32[2,3]", "axis=1, include_initial=true"},
-                {"f32[4]", "dtype=f64"}},
+                {"f32[4]", "dtype=c128"}},
 };
 
 constinit const OpDef cumulative_prod = Composite<RunningSumAttrs>{

@@ -137,7 +137,7 @@ constinit const OpDef trace = Composite<TraceAttrs>{
     },
     .samples = {{"f32[3,4]"},
                 {"f32[2,3,4]", "offset=1, axis1=1, axis2=2"},
-                {"f32[3,3]", "dtype=f64"}},
+                {"f32[3,3]", "dtype=c128"}},
 };
 
 constinit const OpDef as_strided = Composite<StridedAttrs>{

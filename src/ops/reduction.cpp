@@ -19,6 +19,21 @@ struct SumAttrs {
   }
 };
 
+/// Recorded reductions fold one axis at least: where none is given, a unit axis is added at the
+/// end.
+template <class A>
+void settle_axes(std::string_view op, A& a, Tensor& x) {
+  Axes axes = normal_axes(a.axis, x.rank(), op);
+  if (axes.empty()) {
+    Shape shape = x.shape();
+    axes.push_back(shape.rank());
+    shape.push_back(1);
+    x = tn::reshape(x, shape);
+    a.keepdims = false;
+  }
+  a.axis = axes;
+}
+
 /// Integers and bool become the widest type of their kind, so that sums of small types do not wrap.
 void prepare_sum(std::string_view op, SumAttrs& a, Tensor& x) {
   check_kind(op, every_type, x.dtype());
@@ -29,12 +44,12 @@ void prepare_sum(std::string_view op, SumAttrs& a, Tensor& x) {
     fail(Fault::type, "{}: a complex tensor has no {} {}: {}", op, type, op, *type_of(x));
   x = cast_to(x, type);
   a.dtype = {};
-  a.axis = normal_axes(a.axis, x.rank(), op);
+  settle_axes(op, a, x);
 }
 
-void prepare_extreme(std::string_view op, ReduceAttrs& a, const Tensor& x) {
+void prepare_extreme(std::string_view op, ReduceAttrs& a, Tensor& x) {
   check_kind(op, reals, x.dtype());
-  a.axis = normal_axes(a.axis, x.rank(), op);
+  settle_axes(op, a, x);
   for (Axis k : *a.axis)
     if (x.shape()[k.i] == Dim(0))
       fail("{}: no elements along axis {}: {} ({})", op, k.i, x.shape(), *type_of(x));
@@ -43,7 +58,7 @@ void prepare_extreme(std::string_view op, ReduceAttrs& a, const Tensor& x) {
 void prepare_logical(std::string_view op, ReduceAttrs& a, Tensor& x) {
   check_kind(op, every_type, x.dtype());
   x = cast_to(x, DType::b1);
-  a.axis = normal_axes(a.axis, x.rank(), op);
+  settle_axes(op, a, x);
 }
 
 /// Multiplies by the definition: a product with an infinite factor is not repaired.
@@ -150,7 +165,7 @@ constinit const OpDef sum = Reduction<SumAttrs>{
     .prepare = [](SumAttrs& a, Tensors& in) { prepare_sum("sum", a, in[0]); },
     .samples = {{"f32[2,3]"},
                 {"f32[2,3,4]", "axis=[0,-1], keepdims=true"},
-                {"f32[5]", "axis=[0], dtype=f64"},
+                {"f32[5]", "axis=[0], dtype=c128"},
                 {"f32[]"}},
 };
 
@@ -165,7 +180,7 @@ constinit const OpDef prod = Reduction<SumAttrs>{
     .run = run_complex_prod,
     .samples = {{"f32[2,3]"},
                 {"f32[2,3,4]", "axis=[0,-1], keepdims=true"},
-                {"f32[5]", "axis=[0], dtype=f64"}},
+                {"f32[5]", "axis=[0], dtype=c128"}},
 };
 
 constinit const OpDef max = Reduction<>{

@@ -89,7 +89,7 @@ void check_probability(const Tensor& q) {
 
 /// Between the two neighbours of the place q*(n-1), in proportion.
 Tensors quantiles(const ReduceAttrs& a, const Tensors& in) {
-  Wide w = widen("quantile", in[0], a.axis, ordered);
+  Wide w = widen("quantile", in[0], a.axis, reals);
   check_probability(in[1]);
   if (w.count == 0) fail("quantile: no elements: {}", *type_of(in[0]));
   Tensor lines = sorted_lines(w);
