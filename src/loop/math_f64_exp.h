@@ -133,8 +133,8 @@ template <class V>
   return select(either(abs(x) < constant<V>(0x1p-30), is_nan(x)), x, value);
 }
 
-// e / (1 + e) or 1 / (1 + e) by the sign of x, e = exp(-|x|); the remainder of the division pays for
-// the roundings of the sum and of the quotient. The factor `inverse` is about 1 / (1 + e).
+// e / (1 + e) or 1 / (1 + e) by the sign of x, e = exp(-|x|); the remainder of the division pays
+// for the roundings of the sum and of the quotient. The factor `inverse` is about 1 / (1 + e).
 template <class V>
 [[gnu::always_inline]] inline V logistic(V x, V e) {
   const auto negative = x < constant<V>(0);
