@@ -1,5 +1,6 @@
 #include "ops/complex_math.h"
 
+#include <cmath>
 #include <limits>
 
 namespace tn::ops::cx {
@@ -41,6 +42,8 @@ Z conj(Z z) { return {z.re, -z.im}; }
 Z one_minus(Z z) { return {1.0 - z.re, -z.im}; }
 Z one_plus(Z z) { return {1.0 + z.re, z.im}; }
 
+S is_infinite(Z z) { return (sc::abs(z.re) == kInfinity) | (sc::abs(z.im) == kInfinity); }
+
 Z divide_double(Z a, Z b) {
   // Smith: divide both parts by the larger one of the divisor, so that squares never overflow.
   S flip = sc::abs(b.re) < sc::abs(b.im);
@@ -50,7 +53,7 @@ Z divide_double(Z a, Z b) {
   S re = sc::select(flip, a.re * ratio + a.im, a.re + a.im * ratio) / scale;
   S im = sc::select(flip, a.im * ratio - a.re, a.im - a.re * ratio) / scale;
   // A finite number over an infinite one is 0, which the ratio inf/inf would hide.
-  S infinite = (sc::abs(b.re) == kInfinity) | (sc::abs(b.im) == kInfinity);
+  S infinite = is_infinite(b);
   S finite = (sc::abs(a.re) < kInfinity) & (sc::abs(a.im) < kInfinity);
   S vanish = infinite & finite;
   return {sc::select(vanish, constant_like(re, 0), re),
@@ -128,8 +131,12 @@ Z tanh_double(Z z) {
 
 Z asin_double(Z z) {
   Z minus = sqrt_double(one_minus(z)), plus = sqrt_double(one_plus(z));
-  S re = sc::atan2(z.re, multiply(minus, plus).re);
-  return {re, sc::asinh(multiply(conj(minus), plus).im)};
+  // At infinity the product of the roots is lost, but its angle is that of z.
+  S far = is_infinite(z);
+  S across = sc::select(far, sc::abs(z.im), multiply(minus, plus).re);
+  S far_im = sc::copysign(constant_like(z.im, kInfinity), z.im);
+  S im = sc::select(far, far_im, sc::asinh(multiply(conj(minus), plus).im));
+  return {sc::atan2(z.re, across), im};
 }
 
 Z acos_double(Z z) {
@@ -146,10 +153,12 @@ Z atanh_double(Z z) {
   S x = sc::abs(z.re), y = z.im;  // odd in z: compute right of the imaginary axis
   S less = 1.0 - x;
   S re = sc::log1p(x * 4.0 / (less * less + y * y)) * 0.25;
-  re = sc::select(x == kInfinity, constant_like(x, 0), re);
+  S far = is_infinite(z);
+  re = sc::select(far, constant_like(x, 0), re);
   S left = sc::bitcast(z.re, DType::i64) < 0.0;
   S along = sc::select(left, -y, y);
   S im = sc::atan2(along * 2.0, less * (1.0 + x) - y * y) * 0.5;
+  im = sc::select(far, sc::copysign(constant_like(x, M_PI_2), along), im);
   return {sc::copysign(re, z.re), sc::select(left, -im, im)};
 }
 

@@ -34,7 +34,7 @@ constinit const OpDef conj = Elementwise<>{
     .name = "conj",
     .doc = "The number with its imaginary part negated; real numbers stay as they are.",
     .aliases = {"conjugate"},
-    .types = numeric,
+    .types = every_type,
     .scalar = [](S x) { return x; },
     .complex =
         [](Z z) {
