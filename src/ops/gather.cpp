@@ -3,6 +3,7 @@
 #include "ops/families.h"
 #include "ops/indexing.h"
 #include "ops/op_decls.h"
+#include "ops/scatter_kernel.h"
 #include "ops/shapes.h"
 #include "tenon/operators.h"
 
@@ -68,6 +69,15 @@ void lower_gather(const GatherAttrs& a, loop::Lowering& l) {
     from.push_back(l.coordinate(place, shape[k]));
   }
   l.store(0, to, l.load(0, from));
+}
+
+void run_gather(const LibraryCall& call) {
+  const auto& a = *static_cast<const GatherAttrs*>(call.attrs);
+  Types indices = call.in_types.subspan(1);
+  const Type& x = *call.in_types[0];
+  ScatterPlan plan =
+      plan_scatter(x.shape, a.axes, index_shape("gather", indices), indices, call.in + 1);
+  gather_from(plan, x.dtype, call.in[0], call.out[0]);
 }
 
 Tensors take_at(const TakeAttrs& a, const Tensors& in) {
@@ -191,6 +201,7 @@ constinit const OpDef gather = Op<GatherAttrs>{
     .prepare = [](GatherAttrs& a, Tensors& in) { sort_indices("gather", a.axes, in, 1); },
     .infer = rule<infer_gather>,
     .lower = rule<lower_gather>,
+    .run = run_gather,
     .samples = {{"f32[5,4], i64[3]", "axes=[0]", 0, 3},
                 {"f32[5,4], i64[3,1], i64[2]", "axes=[1,0]", 0, 3},
                 {"f32[5,4,3], i32[2], i32[2]", "axes=[0,2]", 0, 2}},

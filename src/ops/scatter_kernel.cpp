@@ -8,6 +8,7 @@
 #include "base/half.h"
 #include "ir/view.h"
 #include "ops/shapes.h"
+#include "runtime/threads.h"
 
 namespace tn::ops {
 namespace {
@@ -27,32 +28,46 @@ void for_each_point(const Shape& shape, F&& visit) {
 }
 
 template <class T>
-int64_t clamped(const void* from, int64_t at, int64_t extent) {
-  T value = static_cast<const T*>(from)[at];
+int64_t clamped(T value, int64_t extent) {
   if (value < T{0}) return 0;
   if constexpr (sizeof(T) == 8)
     return value >= static_cast<T>(extent) ? extent - 1 : static_cast<int64_t>(value);
   return std::min(static_cast<int64_t>(value), extent - 1);
 }
 
-int64_t read_index(DType type, const void* from, int64_t at, int64_t extent) {
+/// Adds stride times the index at each of `places`, or in order when there are none.
+template <class T>
+void add_offsets(const void* from, const std::vector<int64_t>& places, int64_t extent,
+                 int64_t stride, std::vector<int64_t>& offsets) {
+  auto* indices = static_cast<const T*>(from);
+  if (places.empty())
+    for (size_t p = 0; p < offsets.size(); ++p) offsets[p] += stride * clamped(indices[p], extent);
+  else
+    for (size_t p = 0; p < offsets.size(); ++p)
+      offsets[p] += stride * clamped(indices[places[p]], extent);
+}
+
+using AddOffsets = void (*)(const void*, const std::vector<int64_t>&, int64_t, int64_t,
+                            std::vector<int64_t>&);
+
+AddOffsets adder_for(DType type) {
   switch (type) {
     case DType::i8:
-      return clamped<int8_t>(from, at, extent);
+      return add_offsets<int8_t>;
     case DType::i16:
-      return clamped<int16_t>(from, at, extent);
+      return add_offsets<int16_t>;
     case DType::i32:
-      return clamped<int32_t>(from, at, extent);
+      return add_offsets<int32_t>;
     case DType::u8:
-      return clamped<uint8_t>(from, at, extent);
+      return add_offsets<uint8_t>;
     case DType::u16:
-      return clamped<uint16_t>(from, at, extent);
+      return add_offsets<uint16_t>;
     case DType::u32:
-      return clamped<uint32_t>(from, at, extent);
+      return add_offsets<uint32_t>;
     case DType::u64:
-      return clamped<uint64_t>(from, at, extent);
+      return add_offsets<uint64_t>;
     default:
-      return clamped<int64_t>(from, at, extent);
+      return add_offsets<int64_t>;
   }
 }
 
@@ -150,6 +165,59 @@ void combine_by_mode(const ScatterPlan& plan, ScatterMode mode, const void* upda
   }
 }
 
+/// Copies `count` elements of kSize bytes to places `step` elements apart.
+template <int kSize>
+void copy_elements(const char* from, char* to, int64_t step, int64_t count) {
+  for (int64_t i = 0; i < count; ++i) std::memcpy(to + i * step * kSize, from + i * kSize, kSize);
+}
+
+void copy_apart(int64_t size, const char* from, char* to, int64_t step, int64_t count) {
+  switch (size) {
+    case 1:
+      return copy_elements<1>(from, to, step, count);
+    case 2:
+      return copy_elements<2>(from, to, step, count);
+    case 4:
+      return copy_elements<4>(from, to, step, count);
+    case 8:
+      return copy_elements<8>(from, to, step, count);
+    default:
+      return copy_elements<16>(from, to, step, count);
+  }
+}
+
+/// Single elements at `offsets`.
+template <int kSize>
+void pick(const char* from, const std::vector<int64_t>& offsets, int64_t first, int64_t last,
+          char* to) {
+  for (int64_t i = first; i < last; ++i, to += kSize)
+    std::memcpy(to, from + offsets[static_cast<size_t>(i)] * kSize, kSize);
+}
+
+void pick_elements(int64_t size, const char* from, const std::vector<int64_t>& offsets,
+                   int64_t first, int64_t last, char* to) {
+  switch (size) {
+    case 1:
+      return pick<1>(from, offsets, first, last, to);
+    case 2:
+      return pick<2>(from, offsets, first, last, to);
+    case 4:
+      return pick<4>(from, offsets, first, last, to);
+    case 8:
+      return pick<8>(from, offsets, first, last, to);
+    default:
+      return pick<16>(from, offsets, first, last, to);
+  }
+}
+
+void copy_runs(const ScatterPlan& plan, int64_t size, const char* from, char* to) {
+  int64_t bytes = plan.run * size;
+  for (int64_t middle : plan.middle) {
+    std::memcpy(to, from + middle * size, static_cast<size_t>(bytes));
+    to += bytes;
+  }
+}
+
 /// Replacing needs the size of an element only.
 void set_all(const ScatterPlan& plan, int64_t size, const void* updates, void* to) {
   auto* from = static_cast<const char*>(updates);
@@ -182,13 +250,47 @@ ScatterPlan plan_scatter(const Shape& shape, const Axes& axes, const Shape& poin
   plan.indexed.assign(static_cast<size_t>(span_of(points, 0, points.rank())), 0);
   for (size_t i = 0; i < types.size(); ++i) {
     int axis = axes[static_cast<int>(i)].i;
-    std::vector<int64_t> places = offsets_of(points, broadcast_strides(types[i]->shape, points));
-    if (shape[axis] == Dim(0)) plan.indexed.clear();  // nothing is written: the op saw to that
-    for (size_t p = 0; p < plan.indexed.size(); ++p)
-      plan.indexed[p] +=
-          strides[axis] * read_index(types[i]->dtype, indices[i], places[p], shape[axis].value());
+    std::vector<int64_t> places;
+    if (!(types[i]->shape == points))
+      places = offsets_of(points, broadcast_strides(types[i]->shape, points));
+    if (shape[axis] == Dim(0)) plan.indexed.clear();  // nothing is touched: the op saw to that
+    adder_for(types[i]->dtype)(indices[i], places, shape[axis].value(), strides[axis],
+                               plan.indexed);
   }
   return plan;
+}
+
+void gather_from(const ScatterPlan& plan, DType type, const void* x, void* out) {
+  constexpr int64_t kElementsPerChunk = 1 << 15;
+  int64_t size = size_of(type), run = plan.run;
+  auto points = static_cast<int64_t>(plan.indexed.size());
+  auto each = static_cast<int64_t>(plan.middle.size()) * run;  // elements per index point
+  int64_t tasks = plan.outer * points;
+  if (tasks * each == 0) return;
+  int64_t chunks = std::min(tasks, chunks_for(tasks * each, kElementsPerChunk));
+  parallel_for(chunks, [&](int64_t chunk) {
+    ChunkRange range = chunk_range(tasks, chunks, chunk);
+    char* to = static_cast<char*>(out) + range.begin * each * size;
+    for (int64_t task = range.begin; task < range.end;) {
+      int64_t b = task / points, i = task % points;
+      auto* from = static_cast<const char*>(x) + b * plan.outer_stride * size;
+      int64_t last = std::min(points, i + range.end - task);
+      task += last - i;
+      if (each == 1) {
+        pick_elements(size, from + plan.middle[0] * size, plan.indexed, i, last, to);
+        to += (last - i) * size;
+        continue;
+      }
+      for (; i < last; ++i) {
+        auto* base = from + plan.indexed[static_cast<size_t>(i)] * size;
+        if (run == 1)
+          pick_elements(size, base, plan.middle, 0, each, to);
+        else
+          copy_runs(plan, size, base, to);
+        to += each * size;
+      }
+    }
+  });
 }
 
 void scatter_into(const ScatterPlan& plan, DType type, ScatterMode mode, const void* updates,
@@ -233,26 +335,30 @@ void scatter_into(const ScatterPlan& plan, DType type, ScatterMode mode, const v
 
 void write_block(const Type& x, const Block& block, const void* from, void* out) {
   Ints strides = Strided::row_major(x.shape).strides;
-  int rank = x.rank();
-  // Trailing axes that are taken whole or side by side move as one run.
-  int inner = rank;
+  int rank = x.rank(), inner = rank;
+  // Trailing axes that are taken whole or side by side move as one run; else one axis in steps.
   while (inner > 0 && block.step[inner - 1] == 1) {
     --inner;
     if (block.shape[inner] != x.shape[inner]) break;
   }
-  ScatterPlan plan;
-  plan.run = span_of(block.shape, inner, rank);
-  int64_t offset = 0;
+  int64_t step = inner == rank && rank > 0 ? block.step[--inner] : 1;
+  int64_t run = span_of(block.shape, inner, rank), size = size_of(x.dtype), first = 0;
+  Shape points;
   Ints steps;
   for (int k = 0; k < rank; ++k) {
-    offset += block.start[k] * strides[k];
-    if (k < inner) steps.push_back(block.step[k] * strides[k]);
+    first += block.start[k] * strides[k];
+    if (k < inner) points.push_back(block.shape[k]), steps.push_back(block.step[k] * strides[k]);
   }
-  Shape points;
-  for (int k = 0; k < inner; ++k) points.push_back(block.shape[k]);
-  plan.indexed = offsets_of(points, steps);
-  plan.middle = {offset};
-  set_all(plan, size_of(x.dtype), from, out);
+  if (run == 0) return;
+  auto* source = static_cast<const char*>(from);
+  for (int64_t offset : offsets_of(points, steps)) {
+    char* to = static_cast<char*>(out) + (first + offset) * size;
+    if (step == 1)
+      std::memcpy(to, source, static_cast<size_t>(run * size));
+    else
+      copy_apart(size, source, to, step, run);
+    source += run * size;
+  }
 }
 
 }  // namespace tn::ops

@@ -1,5 +1,6 @@
 #pragma once
-// Writing into a row-major tensor at computed places: the kernels behind scatter and block updates.
+// Reading and writing a row-major tensor at computed places: the kernels behind gather, scatter and
+// block updates.
 #include <vector>
 
 #include "ir/opdef.h"
@@ -10,7 +11,8 @@ enum class ScatterMode : uint8_t { set, add, mul, max, min };
 inline constexpr std::string_view kScatterModes[] = {"set", "add", "mul", "max", "min"};
 constexpr ChoiceNames choice_names(ScatterMode) { return kScatterModes; }
 
-/// Update (b, i, m, r) goes to b*outer_stride + indexed[i] + middle[m] + r.
+/// Element (b, i, m, r) of what is read or written lies at b*outer_stride + indexed[i] + middle[m]
+/// + r.
 struct ScatterPlan {
   int64_t outer = 1, outer_stride = 0;  // axes before the first indexed one
   std::vector<int64_t> indexed;         // one offset per index point
@@ -21,6 +23,9 @@ struct ScatterPlan {
 /// Indices are clamped into their axes.
 ScatterPlan plan_scatter(const Shape& shape, const Axes& axes, const Shape& points, Types types,
                          const void* const* indices);
+
+/// Copies the elements at the places of `plan` to `out`, in order.
+void gather_from(const ScatterPlan& plan, DType type, const void* x, void* out);
 
 /// Combines `updates` into `out`, in order.
 void scatter_into(const ScatterPlan& plan, DType type, ScatterMode mode, const void* updates,
