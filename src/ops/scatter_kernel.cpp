@@ -13,20 +13,6 @@
 namespace tn::ops {
 namespace {
 
-/// Calls `visit(coordinates)` for every point of `shape`, in row-major order.
-template <class F>
-void for_each_point(const Shape& shape, F&& visit) {
-  int64_t count = span_of(shape, 0, shape.rank());
-  std::vector<int64_t> at(static_cast<size_t>(shape.rank()), 0);
-  for (int64_t i = 0; i < count; ++i) {
-    visit(at);
-    for (size_t k = at.size(); k-- > 0;) {
-      if (++at[k] < shape[static_cast<int>(k)].value()) break;
-      at[k] = 0;
-    }
-  }
-}
-
 template <class T>
 int64_t clamped(T value, int64_t extent) {
   if (value < T{0}) return 0;
@@ -71,14 +57,18 @@ AddOffsets adder_for(DType type) {
   }
 }
 
-/// The offset of every point of `shape`, by strides.
+/// The offset of every point of `shape`, by strides, in row-major order: axis after axis, each
+/// offset so far becomes a row.
 std::vector<int64_t> offsets_of(const Shape& shape, const Ints& strides) {
-  std::vector<int64_t> offsets;
-  for_each_point(shape, [&](const std::vector<int64_t>& at) {
-    int64_t offset = 0;
-    for (size_t k = 0; k < at.size(); ++k) offset += at[k] * strides[static_cast<int>(k)];
-    offsets.push_back(offset);
-  });
+  std::vector<int64_t> offsets = {0};
+  for (int k = 0; k < shape.rank(); ++k) {
+    int64_t extent = shape[k].value(), stride = strides[k];
+    std::vector<int64_t> next(offsets.size() * static_cast<size_t>(extent));
+    int64_t* to = next.data();
+    for (int64_t offset : offsets)
+      for (int64_t i = 0; i < extent; ++i) *to++ = offset + i * stride;
+    offsets = std::move(next);
+  }
   return offsets;
 }
 
