@@ -21,13 +21,18 @@ struct CrossEntropyAttrs {
   }
 };
 
+/// Classes have an axis less than the logits, probabilities as many.
+bool has_classes(const Type& logits, const Type& targets) {
+  return targets.rank() < logits.rank() && is_integer(targets.dtype);
+}
+
 void prepare_cross_entropy(CrossEntropyAttrs& a, Tensors& in) {
   const Type &x = *type_of(in[0]), &t = *type_of(in[1]);
   if (x.rank() == 0) fail("cross_entropy: logits need an axis of classes: {}", x);
   a.axis = normal_axis(a.axis, x.rank(), "cross_entropy");
   if (!(a.label_smoothing >= 0 && a.label_smoothing <= 1))
     fail("cross_entropy: label_smoothing must lie in [0, 1]: {}", a.label_smoothing);
-  bool indices = is_integer(t.dtype);
+  bool indices = has_classes(x, t);
   Shape wanted = indices ? without_axes(x.shape, Axes(a.axis.i)) : x.shape;
   if (!(t.shape == wanted))
     fail("cross_entropy: targets must be {} of shape {}: {} (logits {})",
@@ -63,8 +68,9 @@ Tensor loss_of_probabilities(const CrossEntropyAttrs& a, const Tensor& x, Tensor
 
 Tensors cross_entropy_body(const CrossEntropyAttrs& a, const Tensors& in) {
   Tensor x = cast_to(in[0], info(in[0].dtype()).compute);
-  Tensor loss = is_integer(in[1].dtype()) ? loss_of_classes(a, x, in[1])
-                                          : loss_of_probabilities(a, x, cast_to(in[1], x.dtype()));
+  bool classes = has_classes(*type_of(in[0]), *type_of(in[1]));
+  Tensor loss = classes ? loss_of_classes(a, x, in[1])
+                        : loss_of_probabilities(a, x, cast_to(in[1], x.dtype()));
   if (a.reduction == Reduce::mean) loss = tn::mean(loss);
   if (a.reduction == Reduce::sum) loss = tn::sum(loss);
   return {cast_to(loss, in[0].dtype())};
