@@ -5,6 +5,8 @@
 
 NB_MODULE(_core, m) {
   using namespace tn::python;
+  namespace nb = nanobind;
+  nb::set_leak_warnings(false);  // types and dtypes live as long as the process
   m.doc() = "The compiled part of tenon.";
   bind_errors(m);
   install_places();
