@@ -21,20 +21,31 @@ int64_t clamped(T value, int64_t extent) {
   return std::min(static_cast<int64_t>(value), extent - 1);
 }
 
-/// Adds stride times the index at each of `places`, or in order when there are none.
+/// Index tensors are read row by row: row r begins at rows[r], its elements are `step` apart.
+struct IndexRows {
+  std::vector<int64_t> rows;
+  int64_t columns, step;
+};
+
+/// Adds stride times each index, clamped, to `offsets`.
 template <class T>
-void add_offsets(const void* from, const std::vector<int64_t>& places, int64_t extent,
-                 int64_t stride, std::vector<int64_t>& offsets) {
+void add_offsets(const void* from, const IndexRows& at, int64_t extent, int64_t stride,
+                 int64_t* offsets) {
+  constexpr int64_t kIndicesPerChunk = 1 << 15;
   auto* indices = static_cast<const T*>(from);
-  if (places.empty())
-    for (size_t p = 0; p < offsets.size(); ++p) offsets[p] += stride * clamped(indices[p], extent);
-  else
-    for (size_t p = 0; p < offsets.size(); ++p)
-      offsets[p] += stride * clamped(indices[places[p]], extent);
+  auto rows = static_cast<int64_t>(at.rows.size());
+  int64_t chunks = std::min(rows, chunks_for(rows * at.columns, kIndicesPerChunk));
+  parallel_for(chunks, [&](int64_t chunk) {
+    ChunkRange range = chunk_range(rows, chunks, chunk);
+    for (int64_t r = range.begin; r < range.end; ++r) {
+      const T* row = indices + at.rows[static_cast<size_t>(r)];
+      int64_t* to = offsets + r * at.columns;
+      for (int64_t c = 0; c < at.columns; ++c) to[c] += stride * clamped(row[c * at.step], extent);
+    }
+  });
 }
 
-using AddOffsets = void (*)(const void*, const std::vector<int64_t>&, int64_t, int64_t,
-                            std::vector<int64_t>&);
+using AddOffsets = void (*)(const void*, const IndexRows&, int64_t, int64_t, int64_t*);
 
 AddOffsets adder_for(DType type) {
   switch (type) {
@@ -79,6 +90,16 @@ Ints broadcast_strides(const Shape& shape, const Shape& points) {
   for (int k = 0; k < points.rank(); ++k)
     strides.push_back(k < missing || shape[k - missing] == Dim(1) ? 0 : own[k - missing]);
   return strides;
+}
+
+/// How an index tensor of `shape` is read at `points`, to which it broadcasts.
+IndexRows index_rows(const Shape& shape, Shape points) {
+  if (points.rank() == 0) return {{0}, 1, 0};
+  Ints strides = broadcast_strides(shape, points);
+  int last = points.rank() - 1;
+  int64_t columns = points[last].value(), step = strides[last];
+  points.erase(last);
+  return {offsets_of(points, strides), columns, step};
 }
 
 /// Elements as they lie in memory, and what they compute as.
@@ -240,12 +261,10 @@ ScatterPlan plan_scatter(const Shape& shape, const Axes& axes, const Shape& poin
   plan.indexed.assign(static_cast<size_t>(span_of(points, 0, points.rank())), 0);
   for (size_t i = 0; i < types.size(); ++i) {
     int axis = axes[static_cast<int>(i)].i;
-    std::vector<int64_t> places;
-    if (!(types[i]->shape == points))
-      places = offsets_of(points, broadcast_strides(types[i]->shape, points));
-    if (shape[axis] == Dim(0)) plan.indexed.clear();  // nothing is touched: the op saw to that
-    adder_for(types[i]->dtype)(indices[i], places, shape[axis].value(), strides[axis],
-                               plan.indexed);
+    int64_t extent = shape[axis].value();
+    if (extent == 0) return plan.indexed.clear(), plan;  // nothing is touched: the op saw to that
+    IndexRows rows = index_rows(types[i]->shape, points);
+    adder_for(types[i]->dtype)(indices[i], rows, extent, strides[axis], plan.indexed.data());
   }
   return plan;
 }
