@@ -84,6 +84,9 @@ nb::dict describe(const OpDef& op, const Sample& sample) {
   row["aliases"] = aliases;
   row["family"] = text(kFamilies[static_cast<size_t>(op.family)]);
   row["recorded"] = op.recorded;
+  nb::list names;
+  for (const ArgDef& arg : op.args) names.append(text(arg.name));
+  row["arg_names"] = names;
   row["has_list"] = op.has_list();
   row["results"] = op.results.size();
   row["args"] = arg_types(op, sample);

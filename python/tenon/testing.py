@@ -15,6 +15,7 @@ class Sample:
     aliases: list[str]
     family: str
     recorded: bool
+    arg_names: list[str]
     has_list: bool  # the last argument takes all remaining operands as a list
     results: int  # named results; 0: one tensor
     args: list[tuple[_core.DType, tuple[int, ...]]]
@@ -34,9 +35,10 @@ class Sample:
 
     def call(self, *operands: object) -> object:
         """Calls the function with `operands` in the order of `args`."""
+        named = dict(zip(self.arg_names, operands))
         if self.has_list:
-            return self.function(list(operands), **self.keywords)
-        return self.function(*operands, **self.keywords)
+            named[self.arg_names[-1]] = list(operands[len(self.arg_names) - 1 :])
+        return self.function(**named, **self.keywords)
 
 
 def samples() -> list[Sample]:

@@ -26,8 +26,12 @@ const OpDef* find_op(std::string_view name) {
 static Type infer_elementwise(const OpDef& op, const void* attrs, Types in) {
   DType type = in.back()->dtype;
   Shape shape = in[0]->shape;
+  for (size_t i = 1; i < in.size(); ++i)
+    if (!can_broadcast(shape, in[i]->shape))
+      fail("{}: shapes do not broadcast: {} and {}", op.name, Type{in[0]->dtype, shape}, *in[i]);
+    else
+      shape = broadcast(shape, in[i]->shape, op.name);
   for (size_t i = 1; i < in.size(); ++i) {
-    shape = broadcast(shape, in[i]->shape, op.name);
     if (in[i]->dtype != type)
       fail(Fault::type, "{}: operands have different element types: {} and {}", op.name, *in[i],
            *in.back());

@@ -111,20 +111,22 @@ std::optional<Type> parse_type(std::string_view& text) {
   return type;
 }
 
+bool can_broadcast(const Shape& a, const Shape& b) {
+  for (int i = 1; i <= std::min(a.rank(), b.rank()); ++i) {
+    Dim x = a[a.rank() - i], y = b[b.rank() - i];
+    if (x != y && x != Dim(1) && y != Dim(1)) return false;
+  }
+  return true;
+}
+
 Shape broadcast(const Shape& a, const Shape& b, std::string_view op) {
+  if (!can_broadcast(a, b)) fail("{}: shapes do not broadcast: {} and {}", op, a, b);
   const Shape& longer = a.rank() >= b.rank() ? a : b;
   const Shape& shorter = a.rank() >= b.rank() ? b : a;
   Shape out = longer;
   int shift = longer.rank() - shorter.rank();
-  for (int i = 0; i < shorter.rank(); ++i) {
-    Dim x = longer[i + shift], y = shorter[i];
-    if (x == y || y == Dim(1)) continue;
-    if (x == Dim(1))
-      out[i + shift] = y;
-    else
-      fail("{}: shapes do not broadcast: {} and {}: axis {} is {} and {}", op, a, b, i + shift, x,
-           y);
-  }
+  for (int i = 0; i < shorter.rank(); ++i)
+    if (out[i + shift] == Dim(1)) out[i + shift] = shorter[i];
   return out;
 }
 

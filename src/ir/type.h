@@ -33,6 +33,7 @@ std::optional<Type> parse_type(std::string_view& text);
 
 uint64_t hash_of(const Shape& shape, uint64_t seed = 0);
 
+bool can_broadcast(const Shape& a, const Shape& b);
 /// The shape both broadcast to, or a failure that names `op` and both shapes.
 Shape broadcast(const Shape& a, const Shape& b, std::string_view op);
 

@@ -35,8 +35,8 @@ Shape leading(const Shape& shape, int count) {
 Tensors matmul_body(const NoAttrs&, const Tensors& in) {
   const Type &x = *type_of(in[0]), &y = *type_of(in[1]);
   if (x.rank() == 0 || y.rank() == 0)
-    fail({"use x1 * x2 for scalars"}, "matmul: operands need at least one axis: x1 {} and x2 {}", x,
-         y);
+    fail(Hint{"use x1 * x2 for scalars"},
+         "matmul: operands need at least one axis: x1 {} and x2 {}", x, y);
   Dim inner = x.shape[x.rank() - 1], outer = y.shape[std::max(y.rank() - 2, 0)];
   if (tn::equal(inner, outer) != Tri::yes) fail_inner(x, y, inner, outer);
   Shape batch = broadcast(leading(x.shape, x.rank() - 2), leading(y.shape, y.rank() - 2), "matmul");
