@@ -1,0 +1,202 @@
+"""Measures what the project promises, side by side with its rival in one run, as ratios.
+
+    make bench                                the C++ benchmarks, then this
+    .venv/bin/python bench/run.py             everything below
+    .venv/bin/python bench/run.py calls       one section: elementwise reductions matmul calls import cpp
+    .venv/bin/python bench/run.py --json out.json
+    .venv/bin/python bench/run.py --quick     tiny sizes: tests the program, not the library
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import time
+from dataclasses import asdict, dataclass
+
+import measure
+import rivals
+
+HERE = pathlib.Path(__file__).resolve()
+ROOT = HERE.parent.parent
+CORE_TYPES = ("", "Haswell", "Zen", "SkylakeX", "Cooperlake", "Sapphirerapids")
+
+
+@dataclass
+class Row:
+    """One figure. The goal is a least ratio to the rival, or a most number of seconds."""
+
+    name: str
+    ours: float
+    theirs: float | None = None
+    rival: str = ""
+    least_ratio: float | None = None
+    most_seconds: float | None = None
+
+    @property
+    def ratio(self) -> float | None:
+        return self.theirs / self.ours if self.theirs else None
+
+    @property
+    def met(self) -> bool | None:
+        if self.least_ratio is not None:
+            return self.ratio is not None and self.ratio >= self.least_ratio
+        if self.most_seconds is not None:
+            return self.ours <= self.most_seconds
+        return None
+
+    @property
+    def goal(self) -> str:
+        if self.least_ratio is not None:
+            return f">= {self.least_ratio:g}x"
+        return f"<= {measure.time_text(self.most_seconds)}" if self.most_seconds else ""
+
+
+def pairs(made: list[rivals.Pair], quick: bool) -> list[Row]:
+    rows = []
+    for pair in made:
+        rivals.check(pair)
+        ours, theirs = measure.interleave(pair.ours, pair.theirs, 0.05 if quick else 2.0)
+        rows.append(Row(pair.name, ours, theirs, "NumPy", least_ratio=pair.goal))
+    return rows
+
+
+def elementwise(quick: bool) -> list[Row]:
+    return pairs(rivals.elementwise(64 if quick else 1), quick)
+
+
+def reductions(quick: bool) -> list[Row]:
+    return pairs(rivals.reductions(64 if quick else 1), quick)
+
+
+def matmul_here(quick: bool) -> list[Row]:
+    return pairs(rivals.matmul(4 if quick else 1), quick)
+
+
+def matmul(quick: bool) -> list[Row]:
+    """NumPy's library picks its kernels at start by OPENBLAS_CORETYPE; the best rival is wanted."""
+    best: tuple[float, str, list[dict[str, object]]] | None = None
+    for core in CORE_TYPES:
+        command = [sys.executable, str(HERE), "matmul-here", "--raw", *["--quick"] * quick]
+        env = os.environ | ({"OPENBLAS_CORETYPE": core} if core else {})
+        done = subprocess.run(command, env=env, capture_output=True, text=True)
+        if done.returncode:  # the machine lacks the instructions
+            continue
+        rows = json.loads(done.stdout.strip().splitlines()[-1])
+        if best is None or rows[0]["theirs"] < best[0]:
+            best = (rows[0]["theirs"], core, rows)
+    if best is None:
+        raise SystemExit("bench: matmul could not be measured")
+    made = [Row(**row) for row in best[2]]
+    for row in made:
+        row.rival = f"NumPy, {best[1] or 'its own choice'}"
+    return made
+
+
+def calls(quick: bool) -> list[Row]:
+    seconds = 0.02 if quick else 1.0
+    return [
+        Row(call.name, measure.per_call(call.ours, seconds), measure.per_call(call.theirs, seconds),
+            "NumPy", most_seconds=call.most_seconds)
+        for call in rivals.calls()
+    ]
+
+
+def imports(quick: bool) -> list[Row]:
+    """Seconds of a process that imports, beyond one that does not."""
+    def runs(code: str):
+        return lambda: subprocess.run([sys.executable, "-c", code], check=True,
+                                      stderr=subprocess.DEVNULL)
+
+    least, seconds = (2, 0.0) if quick else (15, 3.0)
+    ours, bare = measure.interleave(runs("import tenon"), runs("pass"), seconds, least)
+    theirs, bare_again = measure.interleave(runs("import numpy"), runs("pass"), seconds, least)
+    return [Row("import, beyond bare Python", ours - bare, theirs - bare_again, "import numpy",
+                most_seconds=20e-3)]
+
+
+def cpp(quick: bool) -> list[Row]:
+    """Figures of the C++ program that have a goal, when it is built."""
+    program = ROOT / "build/release/tenon_bench"
+    if not program.exists():
+        print("bench: build/release/tenon_bench is not built; `make bench` builds it",
+              file=sys.stderr)
+        return []
+    # The library's flag wants a bare number in old versions and a unit in new ones.
+    shorter = ["--benchmark_min_time=0.01"] if quick else ["--benchmark_repetitions=5"]
+    command = [str(program), "--benchmark_filter=goal", "--benchmark_format=json", *shorter]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    rows: dict[str, list[dict[str, float]]] = {}
+    for found in json.loads(done.stdout)["benchmarks"]:
+        if found["run_type"] == "iteration":
+            rows.setdefault(found["name"], []).append(found)
+    made = []
+    for name, group in rows.items():
+        times = sorted(one["real_time"] for one in group)
+        made.append(Row("C++: " + name.removesuffix("/goal").replace("_", " "),
+                        times[len(times) // 2] * 1e-9, most_seconds=group[0]["goal_ns"] * 1e-9))
+    return made
+
+
+SECTIONS = {
+    "elementwise": elementwise,
+    "reductions": reductions,
+    "matmul": matmul,
+    "calls": calls,
+    "import": imports,
+    "cpp": cpp,
+}
+
+
+def table(rows: list[Row]) -> str:
+    lines = [f"{'':50}{'Tenon':>10}{'rival':>10}{'ratio':>9}  {'goal':<11}{'met':<5}rival"]
+    for row in rows:
+        theirs = measure.time_text(row.theirs) if row.theirs else ""
+        ratio = f"{row.ratio:.2f}x" if row.ratio else ""
+        met = {True: "yes", False: "NO", None: ""}[row.met]
+        lines.append(f"{row.name:50}{measure.time_text(row.ours):>10}{theirs:>10}{ratio:>9}  "
+                     f"{row.goal:<11}{met:<5}{row.rival}".rstrip())
+    return "\n".join(lines)
+
+
+def as_json(rows: list[Row]) -> str:
+    listed = [asdict(row) | {"ratio": row.ratio, "met": row.met} for row in rows]
+    return json.dumps({"machine": measure.machine(), "figures": listed}, indent=1)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("sections", nargs="*", metavar="SECTION", help=" ".join(SECTIONS))
+    parser.add_argument("--quick", action="store_true", help="tiny sizes, to test the program")
+    parser.add_argument("--json", metavar="FILE", help="write the figures there too; - for stdout")
+    parser.add_argument("--raw", action="store_true", help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    if given.raw:  # this process is the rival of `matmul`
+        print(json.dumps([asdict(row) for row in matmul_here(given.quick)]))
+        return
+    unknown = set(given.sections) - set(SECTIONS)
+    if unknown:
+        parser.error(f"unknown sections: {', '.join(sorted(unknown))}")
+    began, rows = time.perf_counter(), []
+    for name, section in SECTIONS.items():
+        if not given.sections or name in given.sections:
+            print(f"bench: {name} ...", file=sys.stderr)
+            rows += section(given.quick)
+    if given.json == "-":
+        print(as_json(rows))
+        return
+    print(table(rows))
+    facts = ", ".join(f"{key} {value}" for key, value in measure.machine().items())
+    print(f"\n{facts}; {time.perf_counter() - began:.0f} s")
+    missed = [row.name for row in rows if row.met is False]
+    print("goals missed: " + "; ".join(missed) if missed else "all goals met")
+    if given.json:
+        pathlib.Path(given.json).write_text(as_json(rows) + "\n")
+
+
+if __name__ == "__main__":
+    main()
