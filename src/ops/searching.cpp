@@ -1,6 +1,7 @@
 // Searching for values: positions in sorted data, and ops whose result sizes depend on values.
 #include "base/error.h"
 #include "ops/families.h"
+#include "ops/known_values.h"
 #include "ops/op_decls.h"
 #include "ops/runtime_types.h"
 #include "runtime/search.h"
@@ -49,9 +50,10 @@ void run_searchsorted(const LibraryCall& call) {
 
 Nonzero find_nonzero(std::string_view op, const Tensor& x) {
   check_kind(op, every_type, x.dtype());
+  const void* values = values_now(op, x);
   std::vector<int64_t> shape;
   for (Dim d : x.shape()) shape.push_back(d.value());
-  return tn::nonzero(element_of(x.dtype()), x.data(), shape);
+  return tn::nonzero(element_of(x.dtype()), values, shape);
 }
 
 Tensors nonzero_body(const NoAttrs&, const Tensors& in) {

@@ -1,6 +1,7 @@
 // Tensors as sets: distinct values and membership.
 #include "base/error.h"
 #include "ops/families.h"
+#include "ops/known_values.h"
 #include "ops/op_decls.h"
 #include "ops/runtime_types.h"
 #include "runtime/search.h"
@@ -11,8 +12,8 @@ namespace {
 
 Unique find_unique(std::string_view op, const Tensor& x) {
   check_kind(op, every_type, x.dtype());
-  const void* data = x.data();
-  return tn::unique(element_of(x.dtype()), data, x.size());
+  const void* values = values_now(op, x);
+  return tn::unique(element_of(x.dtype()), values, x.size());
 }
 
 Tensor values_of(Unique& u, DType type) {

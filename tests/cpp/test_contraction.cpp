@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "ir/node.h"
 #include "ops/contraction_order.h"
 #include "tenon/tenon.h"
 
@@ -136,4 +137,11 @@ TEST_CASE("distinct values and positions of a lazy tensor") {
   CHECK(nonzero(x)[1].to_vector<int64_t>() == std::vector<int64_t>{0, 1, 0});
   Tensor found = astype(isin(x, array<float>({1, 0})), int64);
   CHECK(found.to_vector<int64_t>() == std::vector<int64_t>{0, 1, 0, 1});
+}
+
+TEST_CASE("ops whose shape depends on values are refused while tracing") {
+  Tensor x = make_param(intern(DType::f32, {4})) + 1.0;
+  CHECK(message_of([&] { unique_values(x); }).find("unique_values: its shape depends on values") ==
+        0);
+  CHECK(message_of([&] { nonzero(x); }).find("nonzero: its shape depends on values") == 0);
 }

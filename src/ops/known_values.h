@@ -1,0 +1,12 @@
+#pragma once
+// Values that an op needs while it is being called, because its result's shape depends on them.
+#include <string_view>
+
+#include "tenon/tensor.h"
+
+namespace tn::ops {
+
+/// The elements of `x`, computed now. While tracing there are none: the failure names `op`.
+const void* values_now(std::string_view op, const Tensor& x);
+
+}  // namespace tn::ops
