@@ -18,7 +18,7 @@ endforeach()
 
 # Results must not depend on the machine that compiles: no contraction, a fixed baseline, never
 # the builder's own CPU. -fPIC is spelled out so that executables can share the precompiled header.
-set(TENON_FLAGS -Wall -Wextra -Wno-missing-field-initializers -fPIC -ffp-contract=off
+set(TENON_FLAGS -Wall -Wextra -fPIC -ffp-contract=off
                 -fno-math-errno -fno-trapping-math -ffunction-sections -fdata-sections)
 if(TENON_WERROR)
   list(APPEND TENON_FLAGS -Werror)

@@ -57,7 +57,7 @@ class Tensor {
   template <class T>
   std::vector<T> to_vector() const {
     const T* at = data<T>();
-    return {at, at + size()};
+    return std::vector<T>(at, at + size());
   }
   /// The one element of a tensor of size 1, converted to T.
   template <class T>

@@ -1,12 +1,11 @@
 // Foreign memory through the buffer protocol, both ways.
-#include "core.h"
-
-#include "base/error.h"
-
 #include <atomic>
 #include <cstring>
 #include <mutex>
 #include <vector>
+
+#include "base/error.h"
+#include "core.h"
 
 namespace tn::python {
 namespace {
@@ -50,8 +49,7 @@ bool read_format(const char* format, Py_ssize_t size, DType& out) {
     return sized({{1, DType::i8}, {2, DType::i16}, {4, DType::i32}, {8, DType::i64}});
   if (std::strchr("BHILQN", code))
     return sized({{1, DType::u8}, {2, DType::u16}, {4, DType::u32}, {8, DType::u64}});
-  if (std::strchr("efd", code))
-    return sized({{2, DType::f16}, {4, DType::f32}, {8, DType::f64}});
+  if (std::strchr("efd", code)) return sized({{2, DType::f16}, {4, DType::f32}, {8, DType::f64}});
   return false;
 }
 
@@ -101,21 +99,36 @@ void release_object(void* object) {
 
 const char* buffer_format(DType type) {
   switch (type) {
-    case DType::b1: return "?";
-    case DType::i8: return "b";
-    case DType::i16: return "h";
-    case DType::i32: return "i";
-    case DType::i64: return "q";
-    case DType::u8: return "B";
-    case DType::u16: return "H";
-    case DType::u32: return "I";
-    case DType::u64: return "Q";
-    case DType::f16: return "e";
-    case DType::f32: return "f";
-    case DType::f64: return "d";
-    case DType::c64: return "Zf";
-    case DType::c128: return "Zd";
-    default: return nullptr;
+    case DType::b1:
+      return "?";
+    case DType::i8:
+      return "b";
+    case DType::i16:
+      return "h";
+    case DType::i32:
+      return "i";
+    case DType::i64:
+      return "q";
+    case DType::u8:
+      return "B";
+    case DType::u16:
+      return "H";
+    case DType::u32:
+      return "I";
+    case DType::u64:
+      return "Q";
+    case DType::f16:
+      return "e";
+    case DType::f32:
+      return "f";
+    case DType::f64:
+      return "d";
+    case DType::c64:
+      return "Zf";
+    case DType::c128:
+      return "Zd";
+    default:
+      return nullptr;
   }
 }
 

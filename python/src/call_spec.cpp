@@ -1,12 +1,12 @@
 // Calls of ops from Python: arguments are matched with parameters, converted, and handed to the op.
 #include "call_spec.h"
 
+#include <algorithm>
+#include <array>
+
 #include "base/error.h"
 #include "ir/emit.h"
 #include "ir/node.h"
-
-#include <algorithm>
-#include <array>
 
 namespace tn::python {
 namespace {
@@ -19,9 +19,20 @@ struct Foreign {
   std::string_view theirs, ours;
 };
 constexpr std::array<Foreign, 14> kForeign = {{
-    {"dim", "axis"}, {"dim", "axes"}, {"dims", "axis"}, {"dims", "axes"}, {"axes", "axis"},
-    {"keepdim", "keepdims"}, {"input", "x"}, {"input", "x1"}, {"a", "x"}, {"a", "x1"},
-    {"other", "x2"}, {"size", "shape"}, {"ddof", "correction"}, {"unbiased", "correction"},
+    {"dim", "axis"},
+    {"dim", "axes"},
+    {"dims", "axis"},
+    {"dims", "axes"},
+    {"axes", "axis"},
+    {"keepdim", "keepdims"},
+    {"input", "x"},
+    {"input", "x1"},
+    {"a", "x"},
+    {"a", "x1"},
+    {"other", "x2"},
+    {"size", "shape"},
+    {"ddof", "correction"},
+    {"unbiased", "correction"},
 }};
 
 std::string_view text_of(PyObject* unicode) {
@@ -61,6 +72,7 @@ bool is_harmless(const CallSpec& spec, std::string_view name, PyObject* value) {
     check_device(value);
     return true;
   }
+  if (name == "out" && value == Py_None) return true;  // NumPy's functions pass it on
   bool copies = spec.op->family == Family::movement || find_param(spec, "dtype") >= 0;
   return name == "copy" && copies;
 }
@@ -68,12 +80,13 @@ bool is_harmless(const CallSpec& spec, std::string_view name, PyObject* value) {
 /// The arguments of one call, by parameter.
 struct Arguments {
   const CallSpec& spec;
-  std::array<PyObject*, kMostParams> given{};   // borrowed; null: not given
-  std::span<PyObject* const> rest;              // positional members of a list parameter
+  std::array<PyObject*, kMostParams> given{};  // borrowed; null: not given
+  std::span<PyObject* const> rest;             // positional members of a list parameter
   std::vector<nb::object> keep;
 
   void positional(PyObject* const* args, size_t count);
   void keyword(PyObject* name, PyObject* value);
+  void spread();
   bool gathers(size_t param, PyObject* const* args, size_t count);
 };
 
@@ -137,6 +150,28 @@ void Arguments::keyword(PyObject* name, PyObject* value) {
   given[static_cast<size_t>(found)] = value;
 }
 
+bool is_sequence(PyObject* o) { return o && (PyList_Check(o) || PyTuple_Check(o)); }
+
+/// One argument that stands for two fields: `split(x, [1, 3])` gives indices where sections stand,
+/// `tensordot(x, y, axes=([1], [0]))` the axes of both operands.
+void Arguments::spread() {
+  for (size_t i = 0; i + 1 < spec.params.size(); ++i) {
+    const CallParam &p = spec.params[i], &next = spec.params[i + 1];
+    if (p.role != CallParam::Role::field || !is_sequence(given[i]) || given[i + 1]) continue;
+    FieldKind kind = spec.fields[static_cast<size_t>(p.place)].kind;
+    if (kind == FieldKind::integer &&
+        spec.fields[static_cast<size_t>(next.place)].kind == FieldKind::ints) {
+      std::swap(given[i], given[i + 1]);
+      continue;
+    }
+    PyObject* pair = given[i];
+    bool two = next.text == format("x2_{}", p.text) && PySequence_Fast_GET_SIZE(pair) == 2;
+    if (!two || !is_sequence(PySequence_Fast_GET_ITEM(pair, 0))) continue;
+    given[i] = PySequence_Fast_GET_ITEM(pair, 0);
+    given[i + 1] = PySequence_Fast_GET_ITEM(pair, 1);
+  }
+}
+
 /// Operands and attributes, converted.
 struct Prepared {
   Tensors in;
@@ -168,8 +203,10 @@ void prepare(const CallSpec& spec, Arguments& args, Prepared& p) {
       fail(Fault::type, "{}: argument {} is missing", spec.op->name, param.text);
     if (param.role == CallParam::Role::field) {
       const FieldSlot& field = spec.fields[static_cast<size_t>(param.place)];
-      if (value) field.write(p.attrs, value, args.keep);
-      else if (args.given[i] && may_be_none) p.attrs[field.set] = false;
+      if (value)
+        field.write(p.attrs, value, args.keep);
+      else if (args.given[i] && may_be_none)
+        p.attrs[field.set] = false;
     } else if (param.role == CallParam::Role::operand) {
       add_operand(spec, p, value, param.text);
     } else if (!args.rest.empty()) {
@@ -191,10 +228,10 @@ nb::object wrap_results(const CallSpec& spec, Tensors&& out) {
       PyStructSequence_SetItem(made.ptr(), static_cast<Py_ssize_t>(i), wrap(std::move(out[i])));
     return made;
   }
-  nb::object list = nb::steal(PyList_New(static_cast<Py_ssize_t>(out.size())));
+  nb::object tuple = nb::steal(PyTuple_New(static_cast<Py_ssize_t>(out.size())));
   for (size_t i = 0; i < out.size(); ++i)
-    PyList_SET_ITEM(list.ptr(), static_cast<Py_ssize_t>(i), wrap(std::move(out[i])));
-  return list;
+    PyTuple_SET_ITEM(tuple.ptr(), static_cast<Py_ssize_t>(i), wrap(std::move(out[i])));
+  return tuple;
 }
 
 /// One tensor and no attributes: most calls of elementwise functions.
@@ -229,6 +266,7 @@ nb::object call_python(const CallSpec& spec, PyObject* const* args, size_t count
   Py_ssize_t named = keywords ? PyTuple_GET_SIZE(keywords) : 0;
   for (Py_ssize_t i = 0; i < named; ++i)
     arguments.keyword(PyTuple_GET_ITEM(keywords, i), args[count + static_cast<size_t>(i)]);
+  arguments.spread();
   Prepared p;
   p.in.reserve(static_cast<size_t>(spec.op->args.size()));
   prepare(spec, arguments, p);

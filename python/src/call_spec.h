@@ -1,11 +1,10 @@
 #pragma once
 // How an op is called from Python: its parameters in order, with converters for their values.
-#include "core.h"
-
-#include "ir/attrs.h"
-
 #include <string>
 #include <vector>
+
+#include "core.h"
+#include "ir/attrs.h"
 
 namespace tn::python {
 
@@ -15,8 +14,8 @@ struct FieldSlot {
   const char* name = nullptr;
   FieldKind kind{};
   ChoiceNames choices;
-  size_t at = 0;        // offset in the struct
-  ptrdiff_t set = -1;   // offset of the flag of a Maybe
+  size_t at = 0;       // offset in the struct
+  ptrdiff_t set = -1;  // offset of the flag of a Maybe
 
   void write(char* attrs, PyObject* value, std::vector<nb::object>& keep) const;
   [[noreturn]] void refuse(const char* wanted, PyObject* value) const;
@@ -36,14 +35,12 @@ struct CallSpec {
   const OpDef* op = nullptr;
   std::vector<CallParam> params;
   std::vector<FieldSlot> fields;
-  int operands = 0;        // plain ones, before a list
   bool has_list = false;
   PyTypeObject* result = nullptr;  // of ops with several results
-  PyObject* doc = nullptr;
 };
 
 CallSpec make_spec(const OpDef& op);
-/// The names and defaults of the parameters: [(name, required, default), …], for inspect.signature.
+/// The parameters as [(name, required, default), …], for inspect.signature.
 nb::object describe_params(const CallSpec& spec);
 /// Calls the op with Python's arguments.
 nb::object call_python(const CallSpec& spec, PyObject* const* args, size_t count,

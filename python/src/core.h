@@ -1,12 +1,13 @@
 #pragma once
 // What the files of the bindings share: wrapping tensors, errors, and the user's place in Python.
+#include <nanobind/nanobind.h>
+#include <structmember.h>
+
+#include <utility>
+
 #include "ir/opdef.h"
 #include "ir/place.h"
 #include "tenon/tensor.h"
-
-#include <nanobind/nanobind.h>
-
-#include <utility>
 
 namespace tn::python {
 
@@ -73,13 +74,15 @@ bool read_operand(PyObject* object, OperandHolder& out);
 /// The same as a tensor; numbers become weak scalars. Throws when it cannot be.
 Tensor read_tensor(PyObject* object, std::string_view what);
 
-/// A tensor from data: numbers, nested lists, tensors, buffers, DLPack objects. `copy` < 0: if needed.
+/// A tensor from data: numbers, nested lists, tensors, buffers, DLPack objects. `copy` < 0: if
+/// needed.
 Tensor tensor_from(PyObject* object, Maybe<DType> dtype, int copy);
 /// From an object with the buffer protocol; a null tensor when it has none that fits.
 Tensor tensor_from_buffer(PyObject* object, bool copy);
 Tensor tensor_from_dlpack(PyObject* object, bool copy);
 /// A copy of strided elements (strides in bytes) as a tensor.
-Tensor tensor_from_strides(const void* data, DType dtype, const Shape& shape, const int64_t* strides);
+Tensor tensor_from_strides(const void* data, DType dtype, const Shape& shape,
+                           const int64_t* strides);
 /// Lets go of a Python object from any thread, with or without Python's lock.
 void release_object(void* object);
 

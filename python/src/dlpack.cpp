@@ -1,10 +1,10 @@
 // DLPack: tensors of other libraries without a copy, both ways.
-#include "core.h"
-
-#include "base/error.h"
 #include "dlpack.h"
 
 #include <optional>
+
+#include "base/error.h"
+#include "core.h"
 
 namespace tn::python {
 namespace {
@@ -26,30 +26,46 @@ std::optional<DType> type_from(dl::DataType t) {
       return pick({{8, DType::i8}, {16, DType::i16}, {32, DType::i32}, {64, DType::i64}});
     case dl::kUInt:
       return pick({{8, DType::u8}, {16, DType::u16}, {32, DType::u32}, {64, DType::u64}});
-    case dl::kFloat: return pick({{16, DType::f16}, {32, DType::f32}, {64, DType::f64}});
-    case dl::kBfloat: return pick({{16, DType::bf16}});
-    case dl::kComplex: return pick({{64, DType::c64}, {128, DType::c128}});
-    case dl::kBool: return pick({{8, DType::b1}});
-    case dl::kFloat8E4M3: return pick({{8, DType::f8e4m3}});
-    case dl::kFloat8E5M2: return pick({{8, DType::f8e5m2}});
-    default: return {};
+    case dl::kFloat:
+      return pick({{16, DType::f16}, {32, DType::f32}, {64, DType::f64}});
+    case dl::kBfloat:
+      return pick({{16, DType::bf16}});
+    case dl::kComplex:
+      return pick({{64, DType::c64}, {128, DType::c128}});
+    case dl::kBool:
+      return pick({{8, DType::b1}});
+    case dl::kFloat8E4M3:
+      return pick({{8, DType::f8e4m3}});
+    case dl::kFloat8E5M2:
+      return pick({{8, DType::f8e5m2}});
+    default:
+      return {};
   }
 }
 
 dl::DataType type_to(DType type) {
   auto bits = static_cast<uint8_t>(size_of(type) * 8);
   switch (type) {
-    case DType::bf16: return {dl::kBfloat, bits, 1};
-    case DType::f8e4m3: return {dl::kFloat8E4M3, bits, 1};
-    case DType::f8e5m2: return {dl::kFloat8E5M2, bits, 1};
-    default: break;
+    case DType::bf16:
+      return {dl::kBfloat, bits, 1};
+    case DType::f8e4m3:
+      return {dl::kFloat8E4M3, bits, 1};
+    case DType::f8e5m2:
+      return {dl::kFloat8E5M2, bits, 1};
+    default:
+      break;
   }
   switch (kind_of(type)) {
-    case Kind::boolean: return {dl::kBool, bits, 1};
-    case Kind::integer: return {dl::kInt, bits, 1};
-    case Kind::natural: return {dl::kUInt, bits, 1};
-    case Kind::floating: return {dl::kFloat, bits, 1};
-    case Kind::complex: return {dl::kComplex, bits, 1};
+    case Kind::boolean:
+      return {dl::kBool, bits, 1};
+    case Kind::integer:
+      return {dl::kInt, bits, 1};
+    case Kind::natural:
+      return {dl::kUInt, bits, 1};
+    case Kind::floating:
+      return {dl::kFloat, bits, 1};
+    case Kind::complex:
+      return {dl::kComplex, bits, 1};
   }
   return {};
 }
@@ -73,8 +89,13 @@ dl::Tensor describe(Exported& e, const void* data) {
     e.shape[i] = shape[i].value(), e.strides[i] = step;
     step *= e.shape[i];
   }
-  return {const_cast<void*>(data), {dl::kCpu, 0}, shape.rank(), type_to(e.tensor.dtype()),
-          e.shape, e.strides, 0};
+  return {const_cast<void*>(data),
+          {dl::kCpu, 0},
+          shape.rank(),
+          type_to(e.tensor.dtype()),
+          e.shape,
+          e.strides,
+          0};
 }
 
 template <class Managed>
@@ -119,9 +140,12 @@ Tensor import_managed(Managed* managed, const dl::Tensor& t, bool copy) {
   const char* data = static_cast<const char*>(t.data) + t.byte_offset;
   bool readable = t.device.type == dl::kCpu || t.device.type == dl::kCudaHost;
   std::string problem;
-  if (!type) problem = format("no element type for code {} of {} bits", t.dtype.code, t.dtype.bits);
-  else if (!readable) problem = format("memory of device type {} cannot be read", t.device.type);
-  else if (t.ndim > kMaxRank) problem = format("{} axes are more than {}", t.ndim, kMaxRank);
+  if (!type)
+    problem = format("no element type for code {} of {} bits", t.dtype.code, t.dtype.bits);
+  else if (!readable)
+    problem = format("memory of device type {} cannot be read", t.device.type);
+  else if (t.ndim > kMaxRank)
+    problem = format("{} axes are more than {}", t.ndim, kMaxRank);
   auto release = [](void* owner) {
     auto* m = static_cast<Managed*>(owner);
     if (m->deleter) m->deleter(m);

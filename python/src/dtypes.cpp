@@ -1,12 +1,11 @@
 // Element types and devices as Python objects.
-#include "core.h"
-
-#include "base/error.h"
-#include "ir/dtype.h"
-
 #include <nanobind/stl/string.h>
 
 #include <array>
+
+#include "base/error.h"
+#include "core.h"
+#include "ir/dtype.h"
 
 namespace tn::python {
 namespace {
@@ -25,11 +24,16 @@ DType dtype_at(int i) { return static_cast<DType>(i); }
 
 std::string kind_name(DType type) {
   switch (kind_of(type)) {
-    case Kind::boolean: return "bool";
-    case Kind::integer: return "signed integer";
-    case Kind::natural: return "unsigned integer";
-    case Kind::floating: return "real floating";
-    case Kind::complex: return "complex floating";
+    case Kind::boolean:
+      return "bool";
+    case Kind::integer:
+      return "signed integer";
+    case Kind::natural:
+      return "unsigned integer";
+    case Kind::floating:
+      return "real floating";
+    case Kind::complex:
+      return "complex floating";
   }
   return "";
 }
@@ -50,11 +54,16 @@ bool read_name(std::string_view name, DType& out) {
 
 /// Python's own types stand for the default type of their kind.
 bool read_builtin(PyObject* object, DType& out) {
-  if (object == reinterpret_cast<PyObject*>(&PyBool_Type)) out = DType::b1;
-  else if (object == reinterpret_cast<PyObject*>(&PyLong_Type)) out = DType::i64;
-  else if (object == reinterpret_cast<PyObject*>(&PyFloat_Type)) out = DType::f32;
-  else if (object == reinterpret_cast<PyObject*>(&PyComplex_Type)) out = DType::c64;
-  else return false;
+  if (object == reinterpret_cast<PyObject*>(&PyBool_Type))
+    out = DType::b1;
+  else if (object == reinterpret_cast<PyObject*>(&PyLong_Type))
+    out = DType::i64;
+  else if (object == reinterpret_cast<PyObject*>(&PyFloat_Type))
+    out = DType::f32;
+  else if (object == reinterpret_cast<PyObject*>(&PyComplex_Type))
+    out = DType::c64;
+  else
+    return false;
   return true;
 }
 
@@ -96,19 +105,20 @@ nb::object numpy_dtype(DType type) {
 
 void bind_dtype_class(nb::module_& m) {
   nb::class_<DTypeObject>(m, "DType", nb::type_slots(dtype_slots), "An element type.")
-      .def("__repr__",
-           [](const DTypeObject& d) { return format("tenon.{}", name_of(d.type)); })
+      .def("__repr__", [](const DTypeObject& d) { return format("tenon.{}", name_of(d.type)); })
       .def("__str__", [](const DTypeObject& d) { return std::string(name_of(d.type)); })
-      .def("__reduce__", [](const DTypeObject& d) {
-        nb::object get = nb::module_::import_("operator").attr("attrgetter");
-        std::string name(name_of(d.type));
-        return nb::make_tuple(get(name), nb::make_tuple(nb::module_::import_("tenon._core")));
-      })
+      .def("__reduce__",
+           [](const DTypeObject& d) {
+             nb::object get = nb::module_::import_("operator").attr("attrgetter");
+             std::string name(name_of(d.type));
+             return nb::make_tuple(get(name), nb::make_tuple(nb::module_::import_("tenon._core")));
+           })
       .def_prop_ro("name", [](const DTypeObject& d) { return std::string(name_of(d.type)); })
       .def_prop_ro("itemsize", [](const DTypeObject& d) { return size_of(d.type); })
       .def_prop_ro("kind", [](const DTypeObject& d) { return kind_name(d.type); })
-      .def_prop_ro("dtype", [](const DTypeObject& d) { return numpy_dtype(d.type); },
-                   "The NumPy type: what lets `np.dtype(tn.float32)` work.");
+      .def_prop_ro(
+          "dtype", [](const DTypeObject& d) { return numpy_dtype(d.type); },
+          "The NumPy type: what lets `np.dtype(tn.float32)` work.");
   for (int i = 0; i < kDTypes; ++i) {
     nb::object made = nb::cast(DTypeObject{dtype_at(i)});
     dtypes[static_cast<size_t>(i)] = made.ptr();
@@ -179,10 +189,12 @@ void bind_dtypes(nb::module_& m) {
       .def_prop_ro("index", [](const DeviceObject& d) { return d.index; });
   the_cpu = nb::cast(DeviceObject{}).release().ptr();
   m.attr("cpu") = nb::borrow(the_cpu);
-  m.def("result_type", [](nb::args args) { return dtype_object(result_type(args)); },
-        "The element type of a computation on these tensors, numbers and types.");
-  m.def("dtype", [](nb::handle o) { return dtype_object(read_dtype(o.ptr())); }, nb::arg("spec"),
-        "The element type that a name, a Python type or a NumPy dtype stands for.");
+  m.def(
+      "result_type", [](nb::args args) { return dtype_object(result_type(args)); },
+      "The element type of a computation on these tensors, numbers and types.");
+  m.def(
+      "dtype", [](nb::handle o) { return dtype_object(read_dtype(o.ptr())); }, nb::arg("spec"),
+      "The element type that a name, a Python type or a NumPy dtype stands for.");
 }
 
 }  // namespace tn::python

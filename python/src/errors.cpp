@@ -1,9 +1,8 @@
 // Errors of the library as Python exceptions: tenon.Error mixed with the builtin that fits.
-#include "core.h"
-
-#include "tenon/error.h"
-
 #include <new>
+
+#include "core.h"
+#include "tenon/error.h"
 
 namespace tn::python {
 namespace {
@@ -23,10 +22,14 @@ PyObject* make_error(nb::module_& m, const char* name, const char* doc, PyObject
 
 PyObject* python_type(Fault fault) {
   switch (fault) {
-    case Fault::value: return invalid_value;
-    case Fault::type: return invalid_type;
-    case Fault::index: return invalid_index;
-    case Fault::memory: return out_of_memory;
+    case Fault::value:
+      return invalid_value;
+    case Fault::type:
+      return invalid_type;
+    case Fault::index:
+      return invalid_index;
+    case Fault::memory:
+      return out_of_memory;
   }
   return invalid_value;
 }

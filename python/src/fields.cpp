@@ -1,11 +1,9 @@
 // Attribute values from Python, one converter per kind of field.
-#include "call_spec.h"
-
 #include "base/error.h"
+#include "call_spec.h"
 
 namespace tn::python {
 namespace {
-
 
 bool is_integer_like(PyObject* o) { return PyIndex_Check(o) && !PyBool_Check(o); }
 
@@ -38,8 +36,8 @@ uint8_t read_choice(const FieldSlot& f, PyObject* value) {
   for (size_t i = 0; i < f.choices.size(); ++i)
     if (f.choices[i] == text) return static_cast<uint8_t>(i);
   std::string_view near = nearest_name(text, f.choices);
-  fail(Hint{near.empty() ? "" : format("did you mean '{}'?", near)}, "{}: {} must be one of {}: '{}'",
-       f.op, f.name, join(f.choices, ", "), text);
+  fail(Hint{near.empty() ? "" : format("did you mean '{}'?", near)},
+       "{}: {} must be one of {}: '{}'", f.op, f.name, join(f.choices, ", "), text);
 }
 
 double read_real(const FieldSlot& f, PyObject* value) {
@@ -68,7 +66,8 @@ Scalar read_scalar(const FieldSlot& f, PyObject* value) {
   Scalar s;
   if (read_number(value, s)) return s;
   OperandHolder holder;
-  if (!read_operand(value, holder) || holder.operand.tensor->size() != 1) f.refuse("a number", value);
+  if (!read_operand(value, holder) || holder.operand.tensor->size() != 1)
+    f.refuse("a number", value);
   evaluate(*holder.operand.tensor);
   return item_of(*holder.operand.tensor);
 }
@@ -98,17 +97,21 @@ void FieldSlot::write(char* attrs, PyObject* value, std::vector<nb::object>& kee
   if (set >= 0) *reinterpret_cast<bool*>(attrs + set) = true;
   auto put = [to]<class T>(const T& v) { *reinterpret_cast<T*>(to) = v; };
   switch (kind) {
-    case FieldKind::boolean: return put(read_boolean(*this, value));
+    case FieldKind::boolean:
+      return put(read_boolean(*this, value));
     case FieldKind::integer:
       if (!is_integer_like(value)) refuse("an integer", value);
       return put(read_int(value, name));
-    case FieldKind::real: return put(read_real(*this, value));
+    case FieldKind::real:
+      return put(read_real(*this, value));
     case FieldKind::axis: {
       if (!is_integer_like(value)) refuse("an integer", value);
       return put(read_axes<Axes>(*this, value)[0]);
     }
-    case FieldKind::axes: return put(read_axes<Axes>(*this, value));
-    case FieldKind::perm: return put(read_axes<Perm>(*this, value));
+    case FieldKind::axes:
+      return put(read_axes<Axes>(*this, value));
+    case FieldKind::perm:
+      return put(read_axes<Perm>(*this, value));
     case FieldKind::shape: {
       Shape shape;
       each_integer(*this, value, [&](int64_t n) {
@@ -122,10 +125,14 @@ void FieldSlot::write(char* attrs, PyObject* value, std::vector<nb::object>& kee
       each_integer(*this, value, [&](int64_t n) { list.push_back(n); });
       return put(list);
     }
-    case FieldKind::dtype: return put(read_dtype(value));
-    case FieldKind::choice: return put(read_choice(*this, value));
-    case FieldKind::scalar: return put(read_scalar(*this, value));
-    case FieldKind::text: break;
+    case FieldKind::dtype:
+      return put(read_dtype(value));
+    case FieldKind::choice:
+      return put(read_choice(*this, value));
+    case FieldKind::scalar:
+      return put(read_scalar(*this, value));
+    case FieldKind::text:
+      break;
   }
   Py_ssize_t size = 0;
   const char* text = PyUnicode_Check(value) ? PyUnicode_AsUTF8AndSize(value, &size) : nullptr;

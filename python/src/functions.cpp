@@ -1,20 +1,17 @@
 // The functions and methods of ops: one callable type, made from the op table at import.
-#include "call_spec.h"
-
-#include "base/error.h"
-#include "ir/emit.h"
-
-#include <structmember.h>
 
 #include <cstddef>
 #include <deque>
+
+#include "base/error.h"
+#include "call_spec.h"
+#include "ir/emit.h"
 
 namespace tn::python {
 namespace {
 
 struct OpFunction {
-  PyObject_HEAD
-  vectorcallfunc vectorcall;
+  PyObject_HEAD vectorcallfunc vectorcall;
   const CallSpec* spec;
 };
 
@@ -78,11 +75,10 @@ PyType_Slot slots[] = {{Py_tp_call, reinterpret_cast<void*>(PyVectorcall_Call)},
                        {Py_tp_methods, methods},
                        {Py_tp_members, members},
                        {0, nullptr}};
-PyType_Spec function_spec = {
-    "tenon.Op", sizeof(OpFunction), 0,
-    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_METHOD_DESCRIPTOR |
-        Py_TPFLAGS_DISALLOW_INSTANTIATION,
-    slots};
+PyType_Spec function_spec = {"tenon.Op", sizeof(OpFunction), 0,
+                             Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL |
+                                 Py_TPFLAGS_METHOD_DESCRIPTOR | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+                             slots};
 
 nb::object make_function(const CallSpec& spec) {
   OpFunction* made = PyObject_New(OpFunction, function_type);
@@ -108,7 +104,9 @@ std::vector<FieldSlot> make_slots(const OpDef& op, FieldList& fields) {
   op.attrs->list(attrs.at, fields);
   std::vector<FieldSlot> made;
   for (const Field& f : fields.items) {
-    auto offset = [&](const void* p) { return static_cast<const char*>(p) - static_cast<char*>(attrs.at); };
+    auto offset = [&](const void* p) {
+      return static_cast<const char*>(p) - static_cast<char*>(attrs.at);
+    };
     made.push_back({op.name, f.name, f.kind, f.choices, static_cast<size_t>(offset(f.at)),
                     f.set ? offset(f.set) : -1});
   }
@@ -150,19 +148,30 @@ nb::object default_object(const Field& f) {
   };
   auto axis = [](Axis a) { return a.i; };
   switch (f.kind) {
-    case FieldKind::boolean: return nb::cast(*static_cast<bool*>(f.at));
-    case FieldKind::integer: return nb::cast(*static_cast<int64_t*>(f.at));
-    case FieldKind::real: return nb::cast(*static_cast<double*>(f.at));
-    case FieldKind::axis: return nb::cast(static_cast<Axis*>(f.at)->i);
-    case FieldKind::axes: return list(*static_cast<Axes*>(f.at), axis);
-    case FieldKind::perm: return list(*static_cast<Perm*>(f.at), axis);
-    case FieldKind::shape: return list(*static_cast<Shape*>(f.at), [](Dim d) { return d.value(); });
-    case FieldKind::ints: return list(*static_cast<Ints*>(f.at), [](int64_t i) { return i; });
-    case FieldKind::dtype: return dtype_object(*static_cast<DType*>(f.at));
+    case FieldKind::boolean:
+      return nb::cast(*static_cast<bool*>(f.at));
+    case FieldKind::integer:
+      return nb::cast(*static_cast<int64_t*>(f.at));
+    case FieldKind::real:
+      return nb::cast(*static_cast<double*>(f.at));
+    case FieldKind::axis:
+      return nb::cast(static_cast<Axis*>(f.at)->i);
+    case FieldKind::axes:
+      return list(*static_cast<Axes*>(f.at), axis);
+    case FieldKind::perm:
+      return list(*static_cast<Perm*>(f.at), axis);
+    case FieldKind::shape:
+      return list(*static_cast<Shape*>(f.at), [](Dim d) { return d.value(); });
+    case FieldKind::ints:
+      return list(*static_cast<Ints*>(f.at), [](int64_t i) { return i; });
+    case FieldKind::dtype:
+      return dtype_object(*static_cast<DType*>(f.at));
     case FieldKind::choice:
       return nb::steal(text_object(f.choices[*static_cast<uint8_t*>(f.at)]));
-    case FieldKind::text: return nb::steal(text_object(*static_cast<std::string_view*>(f.at)));
-    case FieldKind::scalar: break;
+    case FieldKind::text:
+      return nb::steal(text_object(*static_cast<std::string_view*>(f.at)));
+    case FieldKind::scalar:
+      break;
   }
   const Scalar& s = *static_cast<Scalar*>(f.at);
   if (s.kind == Kind::boolean) return nb::cast(s.integer != 0);

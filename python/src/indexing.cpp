@@ -1,8 +1,7 @@
 // x[...]: Python's index objects as the library's.
-#include "core.h"
-
 #include "base/error.h"
 #include "call_spec.h"
+#include "core.h"
 
 namespace tn::python {
 namespace {
@@ -99,14 +98,15 @@ int set_item(PyObject* self, PyObject* key, PyObject* value) noexcept {
 }
 
 void add_indexing(nb::module_& m) {
-  m.def("index_update",
-        [](nb::handle x, nb::handle key, nb::handle value, const char* how) {
-          UserCall call;
-          return wrapped(updated(read_tensor(x.ptr(), "index_update"), key.ptr(), value.ptr(),
-                                 read_update(how)));
-        },
-        nb::arg("x"), nb::arg("index"), nb::arg("value"), nb::arg("how") = "set",
-        "`x` with `x[index]` replaced by, or combined with, `value`.");
+  m.def(
+      "index_update",
+      [](nb::handle x, nb::handle key, nb::handle value, const char* how) {
+        UserCall call;
+        return wrapped(updated(read_tensor(x.ptr(), "index_update"), key.ptr(), value.ptr(),
+                               read_update(how)));
+      },
+      nb::arg("x").none(), nb::arg("index").none(), nb::arg("value").none(), nb::arg("how") = "set",
+      "`x` with `x[index]` replaced by, or combined with, `value`.");
 }
 
 }  // namespace tn::python

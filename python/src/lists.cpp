@@ -1,12 +1,11 @@
 // Tensors from Python data: numbers, nested lists, other tensors, arrays.
-#include "core.h"
-
-#include "base/error.h"
-#include "ir/emit.h"
-#include "ir/node.h"
-
 #include <complex>
 #include <cstring>
+
+#include "base/error.h"
+#include "core.h"
+#include "ir/emit.h"
+#include "ir/node.h"
 
 namespace tn::python {
 namespace {
@@ -31,6 +30,12 @@ std::string path_text(const std::vector<size_t>& path) {
   return text;
 }
 
+/// A tensor or array, not a scalar.
+bool holds_array(PyObject* o) {
+  if (Tensor* t = tensor_in(o)) return t->rank() > 0;
+  return PyObject_CheckBuffer(o) && !PyBytes_Check(o);
+}
+
 /// Walks the list, checks that it is regular, and collects its facts.
 struct ListReader {
   ListFacts facts;
@@ -44,6 +49,8 @@ struct ListReader {
       if (items.empty()) return;
       o = items[0];
     }
+    Scalar s;  // an array or tensor of some rank in the place of a number: such lists are stacked
+    facts.has_tensors = facts.shape.rank() > 0 && !read_number(o, s) && holds_array(o);
   }
 
   [[noreturn]] void ragged(size_t depth, const std::string& found) const {
@@ -80,7 +87,8 @@ struct ListReader {
     if (!read_number(o, s)) {
       OperandHolder holder;
       if (!read_operand(o, holder))
-        fail(Fault::type, "array: not a number: {} at data{}", nb::repr(o).c_str(), path_text(path));
+        fail(Fault::type, "array: not a number: {} at data{}", nb::repr(o).c_str(),
+             path_text(path));
       facts.has_tensors = true;
       return;
     }
@@ -146,9 +154,12 @@ void check_range(PyObject* o, DType type) {
   if (!read_number(o, s) || !s.is_integral()) return;
   int bits = static_cast<int>(size_of(type)) * 8;
   bool natural = kind_of(type) == Kind::natural, fits = true;
-  if (s.kind == Kind::natural) fits = natural && bits == 64;
-  else if (natural) fits = s.integer >= 0 && (bits == 64 || s.integer >> bits == 0);
-  else if (bits < 64) fits = s.integer >> (bits - 1) == 0 || s.integer >> (bits - 1) == -1;
+  if (s.kind == Kind::natural)
+    fits = natural && bits == 64;
+  else if (natural)
+    fits = s.integer >= 0 && (bits == 64 || s.integer >> bits == 0);
+  else if (bits < 64)
+    fits = s.integer >> (bits - 1) == 0 || s.integer >> (bits - 1) == -1;
   if (!fits)
     throw_python(PyExc_OverflowError,
                  format("array: the number {} does not fit {}", s.integer, name_of(type)));
@@ -168,7 +179,7 @@ DType natural_type(const ListFacts& facts) {
 Tensor from_list(PyObject* o, Maybe<DType> dtype) {
   ListReader reader;
   reader.measure(o);
-  reader.check(o, 0);
+  if (!reader.facts.has_tensors) reader.check(o, 0);
   const ListFacts& facts = reader.facts;
   if (facts.has_tensors) {
     Tensor all = stacked(o);
@@ -178,9 +189,12 @@ Tensor from_list(PyObject* o, Maybe<DType> dtype) {
   DType wanted = dtype.value_or(type);
   if (is_integer(wanted)) check_range(o, wanted);
   switch (type) {
-    case DType::b1: return cast_to(filled<uint8_t>(o, facts.shape, type), wanted);
-    case DType::i64: return cast_to(filled<int64_t>(o, facts.shape, type), wanted);
-    case DType::u64: return cast_to(filled<uint64_t>(o, facts.shape, type), wanted);
+    case DType::b1:
+      return cast_to(filled<uint8_t>(o, facts.shape, type), wanted);
+    case DType::i64:
+      return cast_to(filled<int64_t>(o, facts.shape, type), wanted);
+    case DType::u64:
+      return cast_to(filled<uint64_t>(o, facts.shape, type), wanted);
     case DType::c64:
       if (wanted == DType::c64) return filled<std::complex<float>>(o, facts.shape, wanted);
       return cast_to(filled<std::complex<double>>(o, facts.shape, DType::c128), wanted);
@@ -204,7 +218,24 @@ Tensor from_extension_array(PyObject* o) {
   return from_bytes(plain.data(), type, plain.shape());
 }
 
+bool is_numpy(PyObject* o) { return std::strncmp(Py_TYPE(o)->tp_name, "numpy.", 6) == 0; }
+
+/// Refuses NumPy's dates, strings and objects by name, and puts foreign byte orders right.
+nb::object checked_numpy(PyObject* o) {
+  nb::object array = nb::borrow(o), dtype = array.attr("dtype");
+  DType type;
+  if (!try_read_dtype(dtype.ptr(), type))
+    fail(Fault::type, "asarray: no element type for {}", nb::repr(dtype).c_str());
+  if (nb::cast<bool>(dtype.attr("isnative"))) return array;
+  return array.attr("astype")(dtype.attr("newbyteorder")("="));
+}
+
 Tensor from_array(PyObject* o, bool copy) {
+  nb::object checked;
+  if (is_numpy(o) && PyObject_HasAttrString(o, "dtype")) {
+    checked = checked_numpy(o);
+    o = checked.ptr();
+  }
   if (PyObject_CheckBuffer(o))
     if (Tensor t = tensor_from_buffer(o, copy)) return t;
   if (Tensor t = from_extension_array(o)) return t;
@@ -212,13 +243,7 @@ Tensor from_array(PyObject* o, bool copy) {
   if (PyObject_HasAttrString(o, "__array__")) {
     nb::object array = nb::borrow(o).attr("__array__")();
     if (Tensor t = tensor_from_buffer(array.ptr(), copy)) return t;
-    o = array.ptr();
-    fail(Fault::type, "asarray: no element type for {}", nb::repr(o).c_str());
   }
-  nb::object dtype = nb::steal(PyObject_GetAttrString(o, "dtype"));
-  if (!dtype.is_valid()) PyErr_Clear();
-  if (dtype.is_valid())
-    fail(Fault::type, "asarray: no element type for {}", nb::repr(dtype).c_str());
   fail(Fault::type, "asarray: cannot make a tensor from {}", Py_TYPE(o)->tp_name);
 }
 
@@ -260,32 +285,35 @@ void bind_creation(nb::module_& m) {
     if (!dtype.is_none()) type = read_dtype(dtype.ptr());
     return wrapped(tensor_from(obj.ptr(), type, copy));
   };
-  m.def("array",
-        [make](nb::handle obj, nb::handle dtype, nb::handle device) {
-          return make(obj, dtype, device, 1);
-        },
-        nb::arg("obj"), nb::arg("dtype") = nb::none(), nb::kw_only(),
-        nb::arg("device") = nb::none(),
-        "A tensor with a copy of the data: numbers, nested lists, arrays. Floats become float32,\n"
-        "integers int64.");
-  m.def("asarray",
-        [make](nb::handle obj, nb::handle dtype, nb::handle device, nb::handle copy) {
-          return make(obj, dtype, device, copy.is_none() ? -1 : PyObject_IsTrue(copy.ptr()));
-        },
-        nb::arg("obj"), nb::arg("dtype") = nb::none(), nb::kw_only(),
-        nb::arg("device") = nb::none(), nb::arg("copy") = nb::none(),
-        "A tensor of the data. Contiguous arrays are shared, not copied: do not write to them while\n"
-        "the tensor lives. `copy=True` always copies.");
-  m.def("from_dlpack",
-        [](nb::handle obj, nb::handle device, nb::handle copy) {
-          UserCall call;
-          check_device(device.ptr());
-          bool must_copy = !copy.is_none() && PyObject_IsTrue(copy.ptr());
-          if (Tensor* t = tensor_in(obj.ptr())) return wrapped(Tensor(*t));
-          return wrapped(tensor_from_dlpack(obj.ptr(), must_copy));
-        },
-        nb::arg("x"), nb::kw_only(), nb::arg("device") = nb::none(), nb::arg("copy") = nb::none(),
-        "A tensor that shares the memory of an object with `__dlpack__`.");
+  m.def(
+      "array",
+      [make](nb::handle obj, nb::handle dtype, nb::handle device) {
+        return make(obj, dtype, device, 1);
+      },
+      nb::arg("obj").none(), nb::arg("dtype") = nb::none(), nb::kw_only(),
+      nb::arg("device") = nb::none(),
+      "A tensor with a copy of the data: numbers, nested lists, arrays. Floats become float32,\n"
+      "integers int64.");
+  m.def(
+      "asarray",
+      [make](nb::handle obj, nb::handle dtype, nb::handle device, nb::handle copy) {
+        return make(obj, dtype, device, copy.is_none() ? -1 : PyObject_IsTrue(copy.ptr()));
+      },
+      nb::arg("obj").none(), nb::arg("dtype") = nb::none(), nb::kw_only(),
+      nb::arg("device") = nb::none(), nb::arg("copy") = nb::none(),
+      "A tensor of the data. Contiguous arrays are shared, not copied: do not write to them while\n"
+      "the tensor lives. `copy=True` always copies.");
+  m.def(
+      "from_dlpack",
+      [](nb::handle obj, nb::handle device, nb::handle copy) {
+        UserCall call;
+        check_device(device.ptr());
+        bool must_copy = !copy.is_none() && PyObject_IsTrue(copy.ptr());
+        if (Tensor* t = tensor_in(obj.ptr())) return wrapped(Tensor(*t));
+        return wrapped(tensor_from_dlpack(obj.ptr(), must_copy));
+      },
+      nb::arg("x"), nb::kw_only(), nb::arg("device") = nb::none(), nb::arg("copy") = nb::none(),
+      "A tensor that shares the memory of an object with `__dlpack__`.");
 }
 
 }  // namespace tn::python

@@ -1,7 +1,7 @@
 // The module tenon._core.
-#include "core.h"
-
 #include <nanobind/stl/string.h>
+
+#include "core.h"
 
 NB_MODULE(_core, m) {
   using namespace tn::python;

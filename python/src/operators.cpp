@@ -1,7 +1,6 @@
 // Python's operators on tensors, as plain C slots: they are the most frequent calls of all.
-#include "core.h"
-
 #include "base/error.h"
+#include "core.h"
 #include "ir/emit.h"
 
 namespace tn::python {
@@ -9,14 +8,35 @@ namespace {
 
 // The op behind each operator, found by its symbol when the module is loaded.
 enum Symbol {
-  kAdd, kSubtract, kMultiply, kDivide, kFloorDivide, kRemainder, kPower, kMatmul, kAnd, kOr, kXor,
-  kLeftShift, kRightShift, kLess, kLessEqual, kEqual, kNotEqual, kGreater, kGreaterEqual,
+  kAdd,
+  kSubtract,
+  kMultiply,
+  kDivide,
+  kFloorDivide,
+  kRemainder,
+  kPower,
+  kMatmul,
+  kAnd,
+  kOr,
+  kXor,
+  kLeftShift,
+  kRightShift,
+  kLess,
+  kLessEqual,
+  kEqual,
+  kNotEqual,
+  kGreater,
+  kGreaterEqual,
   kBinaryCount,
-  kNegative = kBinaryCount, kPositive, kInvert, kAbsolute, kSymbols
+  kNegative = kBinaryCount,
+  kPositive,
+  kInvert,
+  kAbsolute,
+  kSymbols
 };
 constexpr std::string_view kTexts[kSymbols] = {
-    "+", "-", "*", "/", "//", "%", "**", "@", "&", "|", "^", "<<", ">>", "<", "<=", "==", "!=",
-    ">", ">=", "-", "+", "~", "abs"};
+    "+",  "-", "*",  "/",  "//", "%", "**", "@", "&", "|", "^",  "<<",
+    ">>", "<", "<=", "==", "!=", ">", ">=", "-", "+", "~", "abs"};
 const OpDef* found_ops[kSymbols];
 
 PyObject* not_implemented() { Py_RETURN_NOTIMPLEMENTED; }
@@ -64,12 +84,18 @@ PyObject* divide_both(PyObject* a, PyObject* b) noexcept {
 
 PyObject* compare(PyObject* a, PyObject* b, int how) noexcept {
   switch (how) {
-    case Py_LT: return binary<kLess>(a, b);
-    case Py_LE: return binary<kLessEqual>(a, b);
-    case Py_EQ: return binary<kEqual>(a, b);
-    case Py_NE: return binary<kNotEqual>(a, b);
-    case Py_GT: return binary<kGreater>(a, b);
-    default: return binary<kGreaterEqual>(a, b);
+    case Py_LT:
+      return binary<kLess>(a, b);
+    case Py_LE:
+      return binary<kLessEqual>(a, b);
+    case Py_EQ:
+      return binary<kEqual>(a, b);
+    case Py_NE:
+      return binary<kNotEqual>(a, b);
+    case Py_GT:
+      return binary<kGreater>(a, b);
+    default:
+      return binary<kGreaterEqual>(a, b);
   }
 }
 
@@ -147,8 +173,8 @@ int get_buffer(PyObject* self, Py_buffer* view, int flags) noexcept {
     const char* form = buffer_format(t.dtype());
     if (flags & PyBUF_WRITABLE) throw_python(PyExc_BufferError, "tensors are read-only");
     if (!form)
-      throw_python(PyExc_BufferError, format("{} has no buffer format; astype float32 first",
-                                             name_of(t.dtype())));
+      throw_python(PyExc_BufferError,
+                   format("{} has no buffer format; astype float32 first", name_of(t.dtype())));
     evaluate(t);
     auto held = std::make_unique<HeldBuffer>();
     held->tensor = t;

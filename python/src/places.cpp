@@ -1,9 +1,10 @@
-// Where the user's Python code made a call: the code object and instruction, interned as a small number.
-#include "core.h"
-
+// Where the user's Python code made a call: the code object and instruction, interned as a small
+// number.
 #include <array>
 #include <unordered_map>
 #include <vector>
+
+#include "core.h"
 
 namespace tn::python {
 namespace {
@@ -73,8 +74,8 @@ struct PointHash {
 struct PlaceTable {
   std::array<Entry, 1024> recent;
   std::unordered_map<std::pair<PyCodeObject*, int>, uint32_t, PointHash> ids;
-  std::vector<FramePoint> points{{nullptr, 0}};      // owns the code objects; id 0 is nowhere
-  std::unordered_map<PyCodeObject*, bool> is_ours;   // the verdict on a code object
+  std::vector<FramePoint> points{{nullptr, 0}};     // owns the code objects; id 0 is nowhere
+  std::unordered_map<PyCodeObject*, bool> is_ours;  // the verdict on a code object
   std::string folder;
 };
 

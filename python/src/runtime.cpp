@@ -1,12 +1,11 @@
 // Running, memory and threads.
-#include "core.h"
+#include <nanobind/stl/string.h>
 
 #include "base/error.h"
+#include "core.h"
 #include "ir/graph.h"
 #include "runtime/memory.h"
 #include "runtime/threads.h"
-
-#include <nanobind/stl/string.h>
 
 namespace tn::python {
 namespace {
@@ -41,30 +40,33 @@ std::string graph_text(const nb::args& args) {
 }  // namespace
 
 void bind_runtime(nb::module_& m) {
-  m.def("eval",
-        [](nb::args args) {
-          UserCall call;
-          evaluate(tensors_of(args));
-        },
-        "Computes tensors (also in lists and dicts) in one run.");
-  m.def("async_eval",
-        [](nb::args args) {
-          UserCall call;
-          Tensors tensors = tensors_of(args);
-          nb::gil_scoped_release unlock;
-          tn::async_eval(tensors);
-        },
-        "Starts computing tensors and returns; asking for a value waits for it.");
+  m.def(
+      "eval",
+      [](nb::args args) {
+        UserCall call;
+        evaluate(tensors_of(args));
+      },
+      "Computes tensors (also in lists and dicts) in one run.");
+  m.def(
+      "async_eval",
+      [](nb::args args) {
+        UserCall call;
+        Tensors tensors = tensors_of(args);
+        nb::gil_scoped_release unlock;
+        tn::async_eval(tensors);
+      },
+      "Starts computing tensors and returns; asking for a value waits for it.");
   m.def("synchronize", &tn::synchronize, nb::call_guard<nb::gil_scoped_release>(),
         "Waits for everything started by async_eval.");
   m.def("graph_text", graph_text, "The pending ops behind tensors, as text that parses.");
   m.def("num_threads", &tn::num_threads, "Threads that take part in a computation.");
-  m.def("set_num_threads",
-        [](int count) {
-          if (count < 1) fail("set_num_threads: at least 1 is needed: {}", count);
-          tn::set_num_threads(count);
-        },
-        nb::arg("count"));
+  m.def(
+      "set_num_threads",
+      [](int count) {
+        if (count < 1) fail("set_num_threads: at least 1 is needed: {}", count);
+        tn::set_num_threads(count);
+      },
+      nb::arg("count"));
   m.def("active_memory", &tn::active_memory, "Bytes of all live tensors.");
   m.def("peak_memory", &tn::peak_memory, "The highest active memory since the last reset.");
   m.def("cache_memory", &tn::cache_memory, "Bytes of freed blocks kept for reuse.");

@@ -1,11 +1,10 @@
 // The op table's samples, for the test harness.
-#include "core.h"
+#include <nanobind/stl/string.h>
 
 #include "base/error.h"
+#include "core.h"
 #include "ir/attrs.h"
 #include "ir/dtype.h"
-
-#include <nanobind/stl/string.h>
 
 namespace tn::python {
 namespace {
@@ -21,20 +20,31 @@ nb::object list_of(const auto& items, auto&& number) {
 nb::object value_of(const Field& f) {
   auto axis = [](Axis a) { return a.i; };
   switch (f.kind) {
-    case FieldKind::boolean: return nb::cast(*static_cast<bool*>(f.at));
-    case FieldKind::integer: return nb::cast(*static_cast<int64_t*>(f.at));
-    case FieldKind::real: return nb::cast(*static_cast<double*>(f.at));
-    case FieldKind::axis: return nb::cast(static_cast<Axis*>(f.at)->i);
-    case FieldKind::axes: return list_of(*static_cast<Axes*>(f.at), axis);
-    case FieldKind::perm: return list_of(*static_cast<Perm*>(f.at), axis);
+    case FieldKind::boolean:
+      return nb::cast(*static_cast<bool*>(f.at));
+    case FieldKind::integer:
+      return nb::cast(*static_cast<int64_t*>(f.at));
+    case FieldKind::real:
+      return nb::cast(*static_cast<double*>(f.at));
+    case FieldKind::axis:
+      return nb::cast(static_cast<Axis*>(f.at)->i);
+    case FieldKind::axes:
+      return list_of(*static_cast<Axes*>(f.at), axis);
+    case FieldKind::perm:
+      return list_of(*static_cast<Perm*>(f.at), axis);
     case FieldKind::shape:
       return list_of(*static_cast<Shape*>(f.at),
                      [](Dim d) { return d.is_inferred() ? int64_t{-1} : d.value(); });
-    case FieldKind::ints: return list_of(*static_cast<Ints*>(f.at), [](int64_t i) { return i; });
-    case FieldKind::dtype: return dtype_object(*static_cast<DType*>(f.at));
-    case FieldKind::choice: return text(f.choices[*static_cast<uint8_t*>(f.at)]);
-    case FieldKind::text: return text(*static_cast<std::string_view*>(f.at));
-    case FieldKind::scalar: break;
+    case FieldKind::ints:
+      return list_of(*static_cast<Ints*>(f.at), [](int64_t i) { return i; });
+    case FieldKind::dtype:
+      return dtype_object(*static_cast<DType*>(f.at));
+    case FieldKind::choice:
+      return text(f.choices[*static_cast<uint8_t*>(f.at)]);
+    case FieldKind::text:
+      return text(*static_cast<std::string_view*>(f.at));
+    case FieldKind::scalar:
+      break;
   }
   const Scalar& s = *static_cast<Scalar*>(f.at);
   if (s.kind == Kind::boolean) return nb::cast(s.integer != 0);

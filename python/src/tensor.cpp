@@ -1,10 +1,9 @@
 // The Tensor class: construction, properties, values as Python objects.
-#include "core.h"
+#include <nanobind/stl/string.h>
 
 #include "base/error.h"
+#include "core.h"
 #include "ir/node.h"
-
-#include <nanobind/stl/string.h>
 
 namespace tn::python {
 
@@ -62,8 +61,7 @@ nb::object to_list(nb::handle self) {
 nb::object item(nb::handle self) {
   UserCall call;
   Tensor t = self_of(self);
-  if (t.size() != 1)
-    fail("item: needs a tensor of one element: {}", to_text(*type_of(t)));
+  if (t.size() != 1) fail("item: needs a tensor of one element: {}", to_text(*type_of(t)));
   evaluate(t);
   return element_object(t.dtype(), t.data());
 }
@@ -96,7 +94,8 @@ nb::object to_array(nb::handle self, nb::handle dtype, nb::handle copy) {
 nb::object complex_of(nb::handle self) {
   UserCall call;
   Tensor t = self_of(self);
-  if (t.size() != 1) fail(Fault::type, "complex: needs a tensor of one element: {}", to_text(*type_of(t)));
+  if (t.size() != 1)
+    fail(Fault::type, "complex: needs a tensor of one element: {}", to_text(*type_of(t)));
   evaluate(t);
   Scalar s = item_of(t);
   return nb::steal(PyComplex_FromDoubles(s.real, s.imag));
@@ -117,6 +116,7 @@ std::string text(nb::handle self) {
 }
 
 nb::object format_element(nb::handle self, nb::handle form) {
+  UserCall call;
   bool plain = nb::len(form) == 0;
   if (plain) return nb::str(text(self).c_str());
   if (self_of(self).rank() != 0)
@@ -141,18 +141,25 @@ auto unary_property(F op) {
 }
 
 void add_properties(nb::class_<Tensor>& type) {
-  type.def_prop_ro("shape", [](nb::handle s) { return shape_tuple(self_of(s).shape()); },
-                   "The extents, outermost first.")
-      .def_prop_ro("dtype", [](nb::handle s) { return dtype_object(self_of(s).dtype()); },
-                   "The element type.")
-      .def_prop_ro("device", [](nb::handle) { return cpu_device(); }, "Where the elements live.")
-      .def_prop_ro("ndim", [](nb::handle s) { return self_of(s).rank(); }, "Number of axes.")
-      .def_prop_ro("rank", [](nb::handle s) { return self_of(s).rank(); }, "Number of axes.")
-      .def_prop_ro("size", [](nb::handle s) { return self_of(s).size(); }, "Number of elements.")
-      .def_prop_ro("itemsize", [](nb::handle s) { return size_of(self_of(s).dtype()); },
-                   "Bytes of one element.")
-      .def_prop_ro("nbytes", [](nb::handle s) { return self_of(s).bytes(); },
-                   "Bytes of all elements.")
+  type.def_prop_ro(
+          "shape", [](nb::handle s) { return shape_tuple(self_of(s).shape()); },
+          "The extents, outermost first.")
+      .def_prop_ro(
+          "dtype", [](nb::handle s) { return dtype_object(self_of(s).dtype()); },
+          "The element type.")
+      .def_prop_ro(
+          "device", [](nb::handle) { return cpu_device(); }, "Where the elements live.")
+      .def_prop_ro(
+          "ndim", [](nb::handle s) { return self_of(s).rank(); }, "Number of axes.")
+      .def_prop_ro(
+          "rank", [](nb::handle s) { return self_of(s).rank(); }, "Number of axes.")
+      .def_prop_ro(
+          "size", [](nb::handle s) { return self_of(s).size(); }, "Number of elements.")
+      .def_prop_ro(
+          "itemsize", [](nb::handle s) { return size_of(self_of(s).dtype()); },
+          "Bytes of one element.")
+      .def_prop_ro(
+          "nbytes", [](nb::handle s) { return self_of(s).bytes(); }, "Bytes of all elements.")
       .def_prop_ro("T", transposed, "The axes in reverse order.")
       .def_prop_ro("mT", unary_property("matrix_transpose"), "The last two axes exchanged.")
       .def_prop_ro("real", unary_property("real"), "The real part.")
@@ -162,30 +169,34 @@ void add_properties(nb::class_<Tensor>& type) {
 void add_values(nb::class_<Tensor>& type) {
   type.def("item", item, "The one element as a Python number.")
       .def("tolist", to_list, "The elements as nested lists of Python numbers.")
-      .def("numpy", [](nb::handle s) { return to_array(s, nb::none(), nb::none()); },
-           "The elements as a NumPy array: shared and read-only where NumPy has the type,\n"
-           "float32 for bfloat16 and float8.")
+      .def(
+          "numpy", [](nb::handle s) { return to_array(s, nb::none(), nb::none()); },
+          "The elements as a NumPy array: shared and read-only where NumPy has the type,\n"
+          "float32 for bfloat16 and float8.")
       .def("__array__", to_array, nb::arg("dtype") = nb::none(), nb::arg("copy") = nb::none())
       .def("__complex__", complex_of)
       .def("__repr__", text)
       .def("__str__", text)
       .def("__format__", format_element)
-      .def("eval",
-           [](nb::handle s) {
-             UserCall call;
-             evaluate(self_of(s));
-             return nb::borrow(s);
-           },
-           "Computes the value if it is pending, and returns the tensor.")
-      .def("graph", [](nb::handle s) { return self_of(s).graph(); },
-           "The pending ops behind this tensor, as text.")
-      .def("to_device",
-           [](nb::handle s, nb::handle device, nb::handle) {
-             UserCall call;
-             check_device(device.ptr());
-             return nb::borrow(s);
-           },
-           nb::arg("device"), nb::kw_only(), nb::arg("stream") = nb::none())
+      .def(
+          "eval",
+          [](nb::handle s) {
+            UserCall call;
+            evaluate(self_of(s));
+            return nb::borrow(s);
+          },
+          "Computes the value if it is pending, and returns the tensor.")
+      .def(
+          "graph", [](nb::handle s) { return self_of(s).graph(); },
+          "The pending ops behind this tensor, as text.")
+      .def(
+          "to_device",
+          [](nb::handle s, nb::handle device, nb::handle) {
+            UserCall call;
+            check_device(device.ptr());
+            return nb::borrow(s);
+          },
+          nb::arg("device").none(), nb::kw_only(), nb::arg("stream") = nb::none())
       .def("__copy__", [](nb::handle s) { return wrapped(Tensor(self_of(s))); })
       .def("__deepcopy__", [](nb::handle s, nb::handle) { return wrapped(Tensor(self_of(s))); })
       .def("__reduce_ex__", [](nb::handle, nb::handle) {
@@ -203,7 +214,7 @@ void bind_tensor(nb::module_& m) {
   nb::class_<Tensor> type(m, "Tensor", nb::type_slots(tensor_slots), nb::pooled(256),
                           "An immutable, lazy array: ops record, values are computed when needed.");
   tensor_type = reinterpret_cast<PyTypeObject*>(type.ptr());
-  type.def("__init__", construct, nb::arg("data"), nb::arg("dtype") = nb::none());
+  type.def("__init__", construct, nb::arg("data").none(), nb::arg("dtype") = nb::none());
   add_properties(type);
   add_values(type);
   add_export(type);

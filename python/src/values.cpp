@@ -1,12 +1,11 @@
 // Python values as operands: numbers, tensors, and whatever a tensor can be made of.
-#include "core.h"
+#include <complex>
+#include <cstring>
 
 #include "base/error.h"
 #include "base/half.h"
+#include "core.h"
 #include "ir/node.h"
-
-#include <complex>
-#include <cstring>
 
 namespace tn::python {
 namespace {
@@ -107,21 +106,51 @@ nb::object element_object(DType type, const void* at) {
   };
   PyObject* made = nullptr;
   switch (type) {
-    case DType::b1: made = PyBool_FromLong(as(uint8_t{})); break;
-    case DType::i8: made = PyLong_FromLong(as(int8_t{})); break;
-    case DType::i16: made = PyLong_FromLong(as(int16_t{})); break;
-    case DType::i32: made = PyLong_FromLong(as(int32_t{})); break;
-    case DType::i64: made = PyLong_FromLongLong(as(int64_t{})); break;
-    case DType::u8: made = PyLong_FromLong(as(uint8_t{})); break;
-    case DType::u16: made = PyLong_FromLong(as(uint16_t{})); break;
-    case DType::u32: made = PyLong_FromUnsignedLong(as(uint32_t{})); break;
-    case DType::u64: made = PyLong_FromUnsignedLongLong(as(uint64_t{})); break;
-    case DType::f8e4m3: made = PyFloat_FromDouble(float8_e4m3fn_to_float(as(uint8_t{}))); break;
-    case DType::f8e5m2: made = PyFloat_FromDouble(float8_e5m2_to_float(as(uint8_t{}))); break;
-    case DType::f16: made = PyFloat_FromDouble(float16_to_float(as(uint16_t{}))); break;
-    case DType::bf16: made = PyFloat_FromDouble(bfloat16_to_float(as(uint16_t{}))); break;
-    case DType::f32: made = PyFloat_FromDouble(as(float{})); break;
-    case DType::f64: made = PyFloat_FromDouble(as(double{})); break;
+    case DType::b1:
+      made = PyBool_FromLong(as(uint8_t{}));
+      break;
+    case DType::i8:
+      made = PyLong_FromLong(as(int8_t{}));
+      break;
+    case DType::i16:
+      made = PyLong_FromLong(as(int16_t{}));
+      break;
+    case DType::i32:
+      made = PyLong_FromLong(as(int32_t{}));
+      break;
+    case DType::i64:
+      made = PyLong_FromLongLong(as(int64_t{}));
+      break;
+    case DType::u8:
+      made = PyLong_FromLong(as(uint8_t{}));
+      break;
+    case DType::u16:
+      made = PyLong_FromLong(as(uint16_t{}));
+      break;
+    case DType::u32:
+      made = PyLong_FromUnsignedLong(as(uint32_t{}));
+      break;
+    case DType::u64:
+      made = PyLong_FromUnsignedLongLong(as(uint64_t{}));
+      break;
+    case DType::f8e4m3:
+      made = PyFloat_FromDouble(float8_e4m3fn_to_float(as(uint8_t{})));
+      break;
+    case DType::f8e5m2:
+      made = PyFloat_FromDouble(float8_e5m2_to_float(as(uint8_t{})));
+      break;
+    case DType::f16:
+      made = PyFloat_FromDouble(float16_to_float(as(uint16_t{})));
+      break;
+    case DType::bf16:
+      made = PyFloat_FromDouble(bfloat16_to_float(as(uint16_t{})));
+      break;
+    case DType::f32:
+      made = PyFloat_FromDouble(as(float{}));
+      break;
+    case DType::f64:
+      made = PyFloat_FromDouble(as(double{}));
+      break;
     case DType::c64: {
       auto z = as(std::complex<float>{});
       made = PyComplex_FromDoubles(z.real(), z.imag());

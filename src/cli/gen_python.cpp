@@ -65,7 +65,7 @@ std::string python_type(const Param& p) {
 
 std::string result_type(const OpDef& op) {
   if (op.results.size() > 1) return format("_{}_result", op.name);
-  return op.results.size() == 1 && op.results[0] == "*" ? "list[Tensor]" : "Tensor";
+  return op.results.size() == 1 && op.results[0] == "*" ? "tuple[Tensor, ...]" : "Tensor";
 }
 
 /// Attributes of Tensor that are not calls, although ops of the same name exist.

@@ -16,18 +16,25 @@ template <auto kFunction>
 inline constexpr auto rule =
     [](auto&&... args) { return kFunction(std::forward<decltype(args)>(args)...); };
 
+/// The attributes a rule is called with. Ops without any are called with null.
+template <class A>
+const A& attrs_of(const void* a) {
+  static constexpr A kNone{};
+  return std::is_empty_v<A> ? kNone : *static_cast<const A*>(a);
+}
+
 /// A rule: a lambda without captures that takes the attributes first, erased to a function pointer.
 template <class A, class R, class... P>
 struct Rule {
   R (*f)(const void*, P...) = nullptr;
+  bool given = false;  // sanitizers do not let a constant compare function pointers
   constexpr Rule() = default;
   template <class L>
   constexpr Rule(L) {
     static_assert(std::is_empty_v<L>, "a rule is a lambda without captures, or rule<function>");
     static_assert(std::is_invocable_r_v<R, L, const A&, P...>, "a rule takes (const Attrs&, …)");
-    f = [](const void* a, P... p) -> R {
-      return L{}(*static_cast<const A*>(a), static_cast<P>(p)...);
-    };
+    given = true;
+    f = [](const void* a, P... p) -> R { return L{}(attrs_of<A>(a), static_cast<P>(p)...); };
   }
 };
 
@@ -59,15 +66,21 @@ struct ScalarRule {
     else if constexpr (std::is_invocable_v<L, V, V, V>)
       f = [](const void*, const V* v) -> V { return L{}(v[0], v[1], v[2]); }, arity = 3;
     else if constexpr (std::is_invocable_v<L, const A&, V>)
-      f = [](const void* a, const V* v) -> V { return L{}(*static_cast<const A*>(a), v[0]); },
-      arity = 1;
+      f = [](const void* a, const V* v) -> V { return L{}(attrs_of<A>(a), v[0]); }, arity = 1;
     else if constexpr (std::is_invocable_v<L, const A&, V, V>)
-      f = [](const void* a, const V* v) -> V { return L{}(*static_cast<const A*>(a), v[0], v[1]); },
-      arity = 2;
+      f = [](const void* a, const V* v) -> V { return L{}(attrs_of<A>(a), v[0], v[1]); }, arity = 2;
     else
       static_assert(sizeof(L) == 0,
                     "a scalar rule takes one to three scalars, after the attributes if any");
   }
+};
+
+/// A kernel of the runtime.
+struct RunRule {
+  void (*f)(const LibraryCall&) = nullptr;
+  bool given = false;
+  constexpr RunRule() = default;
+  constexpr RunRule(void (*kernel)(const LibraryCall&)) : f(kernel), given(true) {}
 };
 
 /// Refuses a definition at compile time, with a reason the compiler prints.
@@ -101,8 +114,8 @@ struct Elementwise {
   constexpr operator OpDef() const {
     OpDef op = start<A>(Family::elementwise, name, doc);
     must(samples.size() > 0, "an op has samples");
-    must(scalar.f != nullptr, "an elementwise op has a scalar rule");
-    must(types.has(Kind::complex) == (complex.f != nullptr),
+    must(scalar.arity > 0, "an elementwise op has a scalar rule");
+    must(types.has(Kind::complex) == (complex.arity > 0),
          "complex types and the complex rule come together");
     op.aliases = aliases, op.symbol = symbol, op.types = types, op.operands = operands,
     op.result = result;
@@ -133,8 +146,7 @@ struct Reduction {
   Operands operands =
       Operands::same;  // `as_given` keeps the type; all and any convert to bool in prepare
   PrepareRule<A> prepare = {};
-  void (*run)(const LibraryCall&) =
-      nullptr;  // for complex operands of monoids that do not split into parts
+  RunRule run = {};  // for complex operands of monoids that do not split into parts
   List<Sample, 8> samples;
 
   constexpr operator OpDef() const {
@@ -144,7 +156,7 @@ struct Reduction {
     op.reduce_axes = [](const void* a, Axes& axes, bool& keepdims) {
       axes = static_cast<const A*>(a)->axis.value, keepdims = static_cast<const A*>(a)->keepdims;
     };
-    op.operands = operands, op.prepare = prepare.f, op.run = run, op.samples = samples;
+    op.operands = operands, op.prepare = prepare.f, op.run = run.f, op.samples = samples;
     return op;
   }
 };
@@ -160,7 +172,7 @@ struct Movement {
 
   constexpr operator OpDef() const {
     OpDef op = start<A>(Family::movement, name, doc);
-    must(samples.size() > 0 && view.f != nullptr, "a movement has a view and samples");
+    must(samples.size() > 0 && view.given, "a movement has a view and samples");
     op.aliases = aliases, op.args = {"x"}, op.prepare = prepare.f, op.view = view.f,
     op.samples = samples;
     return op;
@@ -183,7 +195,7 @@ struct Composite {
 
   constexpr operator OpDef() const {
     OpDef op = start<A>(Family::composite, name, doc);
-    must(samples.size() > 0 && body.f != nullptr, "a composite has a body and samples");
+    must(samples.size() > 0 && body.given, "a composite has a body and samples");
     op.aliases = aliases, op.symbol = symbol, op.args = args, op.results = results,
     op.recorded = recorded;
     op.prepare = prepare.f, op.body = body.f, op.samples = samples;
@@ -202,17 +214,17 @@ struct Op {
   PrepareRule<A> prepare = {};
   Rule<A, TypeList, Types> infer;
   Rule<A, void, loop::Lowering&> lower = {};
-  void (*run)(const LibraryCall&) = nullptr;
+  RunRule run = {};
   List<Sample, 8> samples;
 
   constexpr operator OpDef() const {
     OpDef op = start<A>(Family::general, name, doc);
     must(samples.size() > 0, "an op has samples");
-    must(infer.f != nullptr, "a general op says what types it gives");
-    must(lower.f != nullptr || run != nullptr, "a general op has a loop nest or a kernel");
+    must(infer.given, "a general op says what types it gives");
+    must(lower.given || run.given, "a general op has a loop nest or a kernel");
     op.aliases = aliases, op.symbol = symbol, op.args = args, op.results = results,
     op.prepare = prepare.f;
-    op.infer = infer.f, op.lower = lower.f, op.run = run, op.samples = samples;
+    op.infer = infer.f, op.lower = lower.f, op.run = run.f, op.samples = samples;
     return op;
   }
 };

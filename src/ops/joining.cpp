@@ -140,7 +140,7 @@ Tensors split_axis(std::string_view op, const SplitAttrs& a, const Tensor& x, bo
     int64_t count = *a.sections;
     if (count < 1) fail("{}: {} sections of {}", op, count, *type_of(x));
     if (n % count && !uneven)
-      fail({"array_split allows sections of different sizes"},
+      fail(Hint{"array_split allows sections of different sizes"},
            "{}: axis {} does not divide into {} equal sections: {} ({})", op, axis, count, n,
            *type_of(x));
     for (int64_t i = 0; i < count; ++i) cuts.push_back(chunk_range(n, count, i).end);
