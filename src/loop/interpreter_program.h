@@ -29,7 +29,7 @@ struct Access {
   int32_t buffer = kNone;
   int32_t size = 8;  // of an element
   int64_t base = 0;
-  Walk outer, inner;
+  Walk outer = {}, inner = {};
   bool unit = false;  // inner points lie side by side
 };
 
@@ -87,10 +87,10 @@ enum class Domain : uint8_t { uniform, row, full };
 
 struct Segment {
   Domain domain = Domain::full;
-  Range prologue;  // once per tile
-  Range body;      // per block
-  Range reducers;  // reductions that end with this sweep
-  std::vector<int32_t> imports;  // slots made before the sweep
+  Range prologue = {};  // once per tile
+  Range body = {};      // per block
+  Range reducers = {};  // reductions that end with this sweep
+  std::vector<int32_t> imports = {};  // slots made before the sweep
   bool has_scan = false, reverse = false;
 };
 
