@@ -1,0 +1,152 @@
+// The golden files: cases of input text, ----, and what must come of it. TENON_UPDATE_GOLDEN=1
+// rewrites the expectations, to be reviewed as a diff.
+//
+//     tests/golden/ir        a graph -> its canonical text; both are run on random values and must
+//     give equal bits tests/golden/compiler  a graph -> the kernels and library calls it becomes
+//     tests/golden/errors    ops called one by one -> the first line of the error
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "base/error.h"
+#include "compiler/compile.h"
+#include "run_graph.h"
+
+using namespace tn;
+
+namespace {
+
+struct Case {
+  std::string title;  // its comment lines
+  std::string input, expected;
+  bool is_error = false;
+};
+
+struct GoldenFile {
+  std::filesystem::path path;
+  std::vector<Case> cases;
+};
+
+std::string stripped(std::string text) {
+  text.erase(0, std::min(text.find_first_not_of('\n'), text.size()));
+  text.erase(text.find_last_not_of('\n') + 1);
+  return text.empty() ? text : text + "\n";
+}
+
+GoldenFile read_golden(const std::filesystem::path& path) {
+  GoldenFile golden{path, {}};
+  std::ifstream file(path);
+  enum { title, input, expected } part = expected;
+  for (std::string line; std::getline(file, line);) {
+    if (line.starts_with('#')) {
+      if (part != title) golden.cases.emplace_back();
+      part = title;
+      golden.cases.back().title += line + "\n";
+      continue;
+    }
+    if (golden.cases.empty()) continue;
+    if (part == title && !line.empty()) part = input;
+    Case& current = golden.cases.back();
+    if (part == input && line.starts_with("----")) {
+      part = expected;
+      current.is_error = line == "---- error";
+    } else if (part != title) {
+      (part == input ? current.input : current.expected) += line + "\n";
+    }
+  }
+  for (Case& c : golden.cases) c.input = stripped(c.input), c.expected = stripped(c.expected);
+  return golden;
+}
+
+void write_golden(const GoldenFile& golden) {
+  std::ofstream file(golden.path);
+  const char* gap = "";
+  for (const Case& c : golden.cases) {
+    file << gap << c.title << c.input << (c.is_error ? "---- error\n" : "----\n") << c.expected;
+    gap = "\n";
+  }
+}
+
+bool updating() {
+  const char* set = std::getenv("TENON_UPDATE_GOLDEN");
+  return set && *set && *set != '0';
+}
+
+/// Runs `result_of` on every case of every file of a folder, and compares.
+template <class F>
+int check_folder(const char* folder, F&& result_of) {
+  int cases = 0;
+  std::vector<std::filesystem::path> paths;
+  for (auto& entry : std::filesystem::directory_iterator(std::string("tests/golden/") + folder))
+    if (entry.path().extension() == ".tn") paths.push_back(entry.path());
+  std::sort(paths.begin(), paths.end());
+  for (const auto& path : paths) {
+    GoldenFile golden = read_golden(path);
+    for (Case& c : golden.cases) {
+      ++cases;
+      INFO(path.string(), ": ", c.title, c.input);
+      std::string result;
+      try {
+        result = stripped(result_of(c));
+      } catch (const std::exception& e) {
+        result = tn::format("failed: {}\n", e.what());
+      }
+      if (updating()) c.expected = result;
+      CHECK(result == c.expected);
+    }
+    if (updating()) write_golden(golden);
+  }
+  return cases;
+}
+
+std::string first_line(std::string_view text) {
+  return std::string(text.substr(0, text.find('\n')));
+}
+
+std::string canonical_text(const Case& c) {
+  Graph graph = parse_graph(c.input);
+  verify(graph, "golden");
+  std::string text = to_text(graph);
+  Graph again = parse_graph(text);
+  verify(again, "reparsed golden");
+  CHECK(to_text(again) == text);
+  bool symbolic = std::any_of(graph.types.begin(), graph.types.end(),
+                              [](TypeRef t) { return t->elements < 0; });
+  if (symbolic) return text;
+  Tensors in = random_inputs(graph, 7);
+  std::vector<std::string> expected = run_compiled(graph, in);
+  CHECK(run_compiled(again, in) == expected);
+  CHECK(run_replayed(graph, in) == expected);
+  CHECK(run_eagerly(graph, in) == expected);
+  return text;
+}
+
+std::string error_of(const Case& c) {
+  try {
+    call_text(c.input);
+  } catch (const InternalError& e) {
+    return tn::format("a defect: {}", e.what());
+  } catch (const Error& e) {
+    return first_line(e.what());
+  }
+  return "no error";
+}
+
+}  // namespace
+
+TEST_CASE("golden: graphs print canonically, parse back and mean the same") {
+  CHECK(check_folder("ir", canonical_text) >= 20);
+}
+
+TEST_CASE("golden: what graphs become") {
+  CHECK(check_folder("compiler", [](const Case& c) {
+          Graph graph = parse_graph(c.input);
+          return kernels_text(graph, Effort::e0);
+        }) >= 8);
+}
+
+TEST_CASE("golden: errors at the call") { CHECK(check_folder("errors", error_of) >= 20); }

@@ -1,0 +1,112 @@
+"""References for the ops that read and write at computed places."""
+
+import numpy as np
+
+
+def wrapped(indices, size):
+    """Negative indices count from the end, those out of bounds are clamped."""
+    return np.clip(np.where(indices < 0, indices + size, indices), 0, max(size - 1, 0))
+
+
+def take(x, indices, axis=None):
+    x, axis = (x.reshape(-1), 0) if axis is None else (x, axis)
+    return np.take(x, wrapped(indices, x.shape[axis]), axis)
+
+
+def take_along_axis(x, indices, axis=-1):
+    return np.take_along_axis(x, wrapped(indices, x.shape[axis]), axis)
+
+
+def gather(x, *indices, axes):
+    rest = [i for i in range(x.ndim) if i not in axes]
+    moved = np.moveaxis(x, axes, range(len(axes)))
+    found = moved[tuple(np.broadcast_arrays(*indices))]  # index axes first, then the rest
+    index_rank = found.ndim - len(rest)
+    before = sum(1 for r in rest if r < min(axes))
+    return np.moveaxis(found, range(index_rank), range(before, before + index_rank))
+
+
+def update(old, new, mode):
+    return {
+        "set": lambda: new,
+        "add": lambda: old + new,
+        "mul": lambda: old * new,
+        "max": lambda: np.maximum(old, new),
+        "min": lambda: np.minimum(old, new),
+    }[mode]()
+
+
+def scatter(x, updates, *indices, axes, mode="set"):
+    places = gather(
+        np.arange(x.size).reshape(x.shape),
+        *(wrapped(i, x.shape[a]) for i, a in zip(indices, axes)),
+        axes=axes,
+    )
+    out = x.reshape(-1).copy()
+    values = np.broadcast_to(updates, places.shape).astype(x.dtype)
+    for place, value in zip(places.reshape(-1), values.reshape(-1)):
+        out[place] = update(out[place], value, mode)
+    return out.reshape(x.shape)
+
+
+def put_along_axis(x, indices, values, axis=-1, mode="set"):
+    places = np.take_along_axis(
+        np.arange(x.size).reshape(x.shape), wrapped(indices, x.shape[axis]), axis
+    )
+    out = x.reshape(-1).copy()
+    values = np.broadcast_to(values, places.shape).astype(x.dtype)
+    for place, value in zip(places.reshape(-1), values.reshape(-1)):
+        out[place] = update(out[place], value, mode)
+    return out.reshape(x.shape)
+
+
+def segment_sum(x, ids, num_segments):
+    out = np.zeros((num_segments, *x.shape[1:]), x.dtype)
+    for row, s in zip(x, ids):
+        out[s] += row
+    return out
+
+
+def clamped_starts(x, sizes, starts):
+    return [int(np.clip(s, 0, n - k)) for s, n, k in zip(starts, x.shape, sizes)]
+
+
+def dynamic_slice(x, *starts, sizes):
+    at = clamped_starts(x, sizes, starts)
+    return x[tuple(slice(a, a + k) for a, k in zip(at, sizes))]
+
+
+def dynamic_update_slice(x, new, *starts):
+    at = clamped_starts(x, new.shape, starts)
+    out = x.copy()
+    out[tuple(slice(a, a + k) for a, k in zip(at, new.shape))] = new
+    return out
+
+
+def slices(x, start, stop, step=None, axis=None):
+    axes = range(len(start)) if axis is None else axis
+    found = [slice(None)] * x.ndim
+    for a, b, e, s in zip(axes, start, stop, step or (1,) * len(start)):
+        found[a] = slice(b, e, s)
+    return tuple(found)
+
+
+def slice_update(x, new, **where):
+    out = x.copy()
+    out[slices(x, **where)] = new
+    return out
+
+
+INDEXING = {
+    "take": take,
+    "take_along_axis": take_along_axis,
+    "gather": gather,
+    "dynamic_slice": dynamic_slice,
+    "dynamic_update_slice": dynamic_update_slice,
+    "scatter": scatter,
+    "put_along_axis": put_along_axis,
+    "segment_sum": segment_sum,
+    "slice_update": slice_update,
+    "scatter_add": lambda *xs, axes: scatter(*xs, axes=axes, mode="add"),
+    "slice": lambda x, **where: x[slices(x, **where)],
+}

@@ -1,0 +1,119 @@
+"""The recipe "add an op" of CONTRIBUTING.md, carried out: one new file, and every surface has it.
+
+The tree is copied, the recipe's file is added, and only it and the op table are compiled; the rest
+comes from the build that is being tested.
+"""
+
+import pathlib
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+import tenon as tn
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+BUILD = pathlib.Path(tn.__file__).absolute().parent.parent.parent
+RECIPE = re.compile(r"^```cpp\n(// (src/ops/\w+\.cpp)\n.*?)^```\s*$", re.M | re.S)
+
+CHECK = """
+import inspect, sys
+import tenon as tn
+name = sys.argv[1]
+f = getattr(tn, name)
+assert f.__doc__ and inspect.signature(f).parameters
+assert any(s.op == name for s in tn.testing.samples())
+x = tn.asarray([0.5, 1.0, 2.0])
+operands = [x] * len([p for p in inspect.signature(f).parameters.values() if p.default is p.empty])
+result = f(*operands)
+assert name in result.graph(), result.graph()
+assert result.shape == (3,) and len(result.tolist()) == 3
+assert getattr(x, name)(*operands[1:]).tolist() == result.tolist()
+print("works")
+"""
+
+
+def run(command, **more):
+    done = subprocess.run(command, capture_output=True, text=True, **more)
+    assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
+    return done.stdout
+
+
+def copy_tree(target):
+    for name in run(
+        ["git", "ls-files", "--cached", "--others", "--exclude-standard"], cwd=ROOT
+    ).splitlines():
+        if (ROOT / name).is_file():
+            (target / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(ROOT / name, target / name)
+
+
+def commands(target):
+    return run(["ninja", "-t", "commands", target], cwd=BUILD).splitlines()
+
+
+def compile_like(known, tree, source, out):
+    """Compiles `source` of the copy with the command that the build has for `known`."""
+    words = shlex.split(next(c for c in commands("libtenon.a") if c.rstrip().endswith(known)))
+    words = [w.replace(str(ROOT), str(tree)) for w in words]
+    words[words.index("-o") + 1] = str(out)
+    words[words.index("-c") + 1] = str(tree / source)
+    for flag in ("-MT", "-MF"):
+        at = words.index(flag)
+        del words[at : at + 2]
+    words.remove("-MD")
+    run(words, cwd=BUILD)
+    return str(out)
+
+
+def link_with(target, objects, out):
+    """Links the build's `target` again with `objects` before the library's own."""
+    words = shlex.split(commands(target)[-1].removeprefix(": && ").removesuffix(" && :"))
+    words[words.index("-o") + 1] = str(out)
+    at = next(i for i, w in enumerate(words) if w.endswith("libtenon.a"))
+    run(words[:at] + objects + words[at:], cwd=BUILD)
+
+
+@pytest.mark.recipe
+def test_adding_an_op_takes_one_file(tmp_path):
+    guide = ROOT / "CONTRIBUTING.md"
+    if not guide.exists() or not (BUILD / "build.ninja").exists():
+        pytest.skip("no guide, or not a build tree")
+    found = RECIPE.search(guide.read_text())
+    assert found, "CONTRIBUTING.md shows no block that begins with // src/ops/<file>.cpp"
+    tree = tmp_path / "tree"
+    copy_tree(tree)
+    source = tree / found[2]
+    assert not source.exists(), f"{found[2]} exists already"
+    text = found[1]
+    source.write_text(text)
+    name = re.search(r"^constinit const OpDef (\w+) =", text, re.M)[1]
+    run([sys.executable, "tools/collect_ops.py"], cwd=tree)
+
+    known = f"{ROOT}/src/ops/op_table.cpp"
+    objects = [
+        compile_like(known, tree, found[2], tmp_path / "op.o"),
+        compile_like(known, tree, "src/ops/op_table.cpp", tmp_path / "table.o"),
+    ]
+    package = tmp_path / "python" / "tenon"
+    shutil.copytree(
+        ROOT / "python" / "tenon", package, ignore=shutil.ignore_patterns("__pycache__")
+    )
+    module = next((BUILD / "python" / "tenon").glob("_core*.so")).name
+    link_with(f"python/tenon/{module}", objects, package / module)
+    check = [sys.executable, "-c", CHECK, name]
+    assert (
+        run(
+            check, cwd=tmp_path, env={"PYTHONPATH": str(package.parent), "PATH": "/usr/bin"}
+        ).strip()
+        == "works"
+    )
+
+    link_with("tenon", objects, tmp_path / "tenon")
+    run([str(tmp_path / "tenon"), "gen"], cwd=tree)
+    assert re.search(rf"^Tensor {name}\(", (tree / "include/tenon/ops.h").read_text(), re.M)
+    assert f"def {name}(" in (tree / "python/tenon/_core.pyi").read_text()
+    assert any(f"## {name}\n" in p.read_text() for p in (tree / "docs/ops").glob("*.md"))
