@@ -28,6 +28,10 @@ bool read_integer(PyObject* object, Scalar& out) {
   throw_python(PyExc_OverflowError, "the integer does not fit 64 bits");
 }
 
+PyObject* complex_object(std::complex<double> z) {
+  return PyComplex_FromDoubles(z.real(), z.imag());
+}
+
 bool is_numpy(PyTypeObject* type) { return std::strncmp(type->tp_name, "numpy.", 6) == 0; }
 
 }  // namespace
@@ -151,16 +155,12 @@ nb::object element_object(DType type, const void* at) {
     case DType::f64:
       made = PyFloat_FromDouble(as(double{}));
       break;
-    case DType::c64: {
-      auto z = as(std::complex<float>{});
-      made = PyComplex_FromDoubles(z.real(), z.imag());
+    case DType::c64:
+      made = complex_object(as(std::complex<float>{}));
       break;
-    }
-    case DType::c128: {
-      auto z = as(std::complex<double>{});
-      made = PyComplex_FromDoubles(z.real(), z.imag());
+    case DType::c128:
+      made = complex_object(as(std::complex<double>{}));
       break;
-    }
   }
   if (!made) throw nb::python_error();
   return nb::steal(made);
