@@ -151,7 +151,12 @@ Tensor tensor_from_strides(const void* data, DType dtype, const Shape& shape,
   return from_bytes(packed.data(), dtype, shape);
 }
 
-Tensor tensor_from_buffer(PyObject* object, bool copy) {
+void check_may_copy(int copy) {
+  if (copy != 0) return;
+  fail(Hint{"leave copy out"}, "asarray: the data cannot be shared, and copy=False forbids a copy");
+}
+
+Tensor tensor_from_buffer(PyObject* object, int copy) {
   BufferGuard guard;
   if (PyObject_GetBuffer(object, &guard.view, PyBUF_RECORDS_RO) != 0) {
     PyErr_Clear();
@@ -164,9 +169,11 @@ Tensor tensor_from_buffer(PyObject* object, bool copy) {
   if (view.ndim > kMaxRank)
     fail("asarray: {} axes are more than {}: {}", view.ndim, kMaxRank, Py_TYPE(object)->tp_name);
   Shape shape(view.shape, view.shape + view.ndim);
-  if (!is_contiguous(view)) return tensor_from_strides(view.buf, type, shape, view.strides);
   bool aligned = reinterpret_cast<uintptr_t>(view.buf) % 16 == 0;
-  if (copy || !aligned || view.len < 1024) return from_bytes(view.buf, type, shape);
+  if (!aligned || !is_contiguous(view)) check_may_copy(copy);
+  if (!is_contiguous(view)) return tensor_from_strides(view.buf, type, shape, view.strides);
+  bool small = copy < 0 && view.len < 1024;  // sharing costs more than copying
+  if (copy > 0 || !aligned || small) return from_bytes(view.buf, type, shape);
   return share(guard, type, shape);
 }
 

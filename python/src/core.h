@@ -78,8 +78,10 @@ Tensor read_tensor(PyObject* object, std::string_view what);
 /// needed.
 Tensor tensor_from(PyObject* object, Maybe<DType> dtype, int copy);
 /// From an object with the buffer protocol; a null tensor when it has none that fits.
-Tensor tensor_from_buffer(PyObject* object, bool copy);
-Tensor tensor_from_dlpack(PyObject* object, bool copy);
+Tensor tensor_from_buffer(PyObject* object, int copy);
+Tensor tensor_from_dlpack(PyObject* object, int copy);
+/// Fails when memory that cannot be shared must not be copied.
+void check_may_copy(int copy);
 /// A copy of strided elements (strides in bytes) as a tensor.
 Tensor tensor_from_strides(const void* data, DType dtype, const Shape& shape,
                            const int64_t* strides);

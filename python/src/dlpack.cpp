@@ -135,7 +135,7 @@ nb::object export_capsule(const Tensor& tensor, bool versioned, bool copy) {
 
 /// The tensor of a capsule's description; `owner` is called back when its memory is no longer used.
 template <class Managed>
-Tensor import_managed(Managed* managed, const dl::Tensor& t, bool copy) {
+Tensor import_managed(Managed* managed, const dl::Tensor& t, int copy) {
   std::optional<DType> type = type_from(t.dtype);
   const char* data = static_cast<const char*>(t.data) + t.byte_offset;
   bool readable = t.device.type == dl::kCpu || t.device.type == dl::kCudaHost;
@@ -163,10 +163,11 @@ Tensor import_managed(Managed* managed, const dl::Tensor& t, bool copy) {
     step *= t.shape[i];
   }
   bool aligned = reinterpret_cast<uintptr_t>(data) % 16 == 0;
-  if (contiguous && aligned && !copy && step > 0)
+  if (contiguous && aligned && copy <= 0 && step > 0)
     return from_memory(const_cast<char*>(data), *type, shape, managed, release, true);
   Tensor made = tensor_from_strides(data, *type, shape, strides);
   release(managed);
+  if (step > 0) check_may_copy(copy);
   return made;
 }
 
@@ -200,7 +201,7 @@ nb::object dlpack(nb::handle self, nb::handle stream, nb::handle max_version, nb
 
 }  // namespace
 
-Tensor tensor_from_dlpack(PyObject* object, bool copy) {
+Tensor tensor_from_dlpack(PyObject* object, int copy) {
   nb::object capsule = ask_capsule(object);
   if (PyCapsule_IsValid(capsule.ptr(), kNew)) {
     auto* m = static_cast<dl::ManagedTensorVersioned*>(PyCapsule_GetPointer(capsule.ptr(), kNew));

@@ -107,12 +107,8 @@ void bind_dtype_class(nb::module_& m) {
   nb::class_<DTypeObject>(m, "DType", nb::type_slots(dtype_slots), "An element type.")
       .def("__repr__", [](const DTypeObject& d) { return format("tenon.{}", name_of(d.type)); })
       .def("__str__", [](const DTypeObject& d) { return std::string(name_of(d.type)); })
-      .def("__reduce__",
-           [](const DTypeObject& d) {
-             nb::object get = nb::module_::import_("operator").attr("attrgetter");
-             std::string name(name_of(d.type));
-             return nb::make_tuple(get(name), nb::make_tuple(nb::module_::import_("tenon._core")));
-           })
+      // By name: unpickling finds the one object of this type.
+      .def("__reduce__", [](const DTypeObject& d) { return std::string(name_of(d.type)); })
       .def_prop_ro("name", [](const DTypeObject& d) { return std::string(name_of(d.type)); })
       .def_prop_ro("itemsize", [](const DTypeObject& d) { return size_of(d.type); })
       .def_prop_ro("kind", [](const DTypeObject& d) { return kind_name(d.type); })

@@ -230,7 +230,7 @@ nb::object checked_numpy(PyObject* o) {
   return array.attr("astype")(dtype.attr("newbyteorder")("="));
 }
 
-Tensor from_array(PyObject* o, bool copy) {
+Tensor from_array(PyObject* o, int copy) {
   nb::object checked;
   if (is_numpy(o) && PyObject_HasAttrString(o, "dtype")) {
     checked = checked_numpy(o);
@@ -267,9 +267,12 @@ Tensor tensor_from(PyObject* object, Maybe<DType> dtype, int copy) {
     return made;  // values never change, so sharing is copying
   }
   Scalar s;
-  if (is_list(object) || read_number(object, s)) return from_list(object, dtype);
+  if (is_list(object) || read_number(object, s)) {
+    check_may_copy(copy);
+    return from_list(object, dtype);
+  }
   if (nb::object list = listed(object); list.is_valid()) return from_list(list.ptr(), dtype);
-  Tensor made = from_array(object, copy == 1);
+  Tensor made = from_array(object, copy);
   if (dtype && *dtype != made.dtype()) {
     if (copy == 0) fail("asarray: {} cannot become {} without a copy", made.dtype(), *dtype);
     made = cast_to(made, *dtype);
@@ -308,9 +311,9 @@ void bind_creation(nb::module_& m) {
       [](nb::handle obj, nb::handle device, nb::handle copy) {
         UserCall call;
         check_device(device.ptr());
-        bool must_copy = !copy.is_none() && PyObject_IsTrue(copy.ptr());
+        int how = copy.is_none() ? -1 : PyObject_IsTrue(copy.ptr());
         if (Tensor* t = tensor_in(obj.ptr())) return wrapped(Tensor(*t));
-        return wrapped(tensor_from_dlpack(obj.ptr(), must_copy));
+        return wrapped(tensor_from_dlpack(obj.ptr(), how));
       },
       nb::arg("x"), nb::kw_only(), nb::arg("device") = nb::none(), nb::arg("copy") = nb::none(),
       "A tensor that shares the memory of an object with `__dlpack__`.");

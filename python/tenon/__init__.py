@@ -26,6 +26,7 @@ from .array_api import (
     pi,
 )
 from .at import install as _install_at
+from .creation import array, asarray, from_dlpack, result_type
 
 _install_at(_core.Tensor)
 

@@ -1,0 +1,33 @@
+"""Tensors from data of Python and of other libraries."""
+
+from __future__ import annotations
+
+from . import _core
+
+
+def array(obj: object, dtype: object = None, *, device: object = None) -> _core.Tensor:
+    """A tensor with a copy of the data: numbers, nested lists, arrays.
+
+    Floats become float32, integers int64, unless `dtype` says otherwise.
+    """
+    return _core.array(obj, dtype, device=device)
+
+
+def asarray(
+    obj: object, dtype: object = None, *, device: object = None, copy: bool | None = None
+) -> _core.Tensor:
+    """A tensor of the data. Contiguous arrays are shared: do not write to them while it lives.
+
+    `copy=True` always copies; with `copy=False`, data that cannot be shared is an error.
+    """
+    return _core.asarray(obj, dtype, device=device, copy=copy)
+
+
+def from_dlpack(x: object, /, *, device: object = None, copy: bool | None = None) -> _core.Tensor:
+    """A tensor that shares the memory of an object with `__dlpack__`."""
+    return _core.from_dlpack(x, device=device, copy=copy)
+
+
+def result_type(*arrays_and_dtypes: object) -> _core.DType:
+    """The element type of a computation on these tensors, numbers and types."""
+    return _core.result_type(*arrays_and_dtypes)
