@@ -31,7 +31,9 @@ seconds() { # the wall time of a command, whose output is shown only when it fai
 }
 
 build() { "${two_cores[@]}" cmake --build tree -j2 --target "$@"; }
-configure() { cmake -S . -B tree -G Ninja -DCMAKE_BUILD_TYPE=Release -DPython_EXECUTABLE="$python"; }
+configure() {
+  cmake -S . -B tree -G Ninja -DCMAKE_BUILD_TYPE=Release -DPython_EXECUTABLE="$python"
+}
 
 configured=$(seconds configure)
 clean=$(seconds build all)
