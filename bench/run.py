@@ -2,7 +2,7 @@
 
     make bench                                the C++ benchmarks, then this
     .venv/bin/python bench/run.py             everything below
-    .venv/bin/python bench/run.py calls       some of: elementwise reductions matmul calls import cpp
+    .venv/bin/python bench/run.py calls       or elementwise, reductions, matmul, import, cpp
     .venv/bin/python bench/run.py --json out.json
     .venv/bin/python bench/run.py --quick     tiny sizes: tests the program, not the library
 """
