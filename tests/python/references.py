@@ -30,7 +30,8 @@ def erfinv(y):
 
 
 def sigmoid(x):
-    return np.exp(-np.logaddexp(0, -x))
+    small = np.exp(-np.abs(x))
+    return np.where(x < 0, small, 1) / (1 + small)
 
 
 def softplus(x):
@@ -129,6 +130,12 @@ def boolean_product(f):
         return f(x, y, **more)
 
     return g
+
+
+def addmm(c, a, b, alpha=1.0, beta=1.0):
+    alpha, beta = (int(v) if v == int(v) else v for v in (alpha, beta))
+    product = boolean_product(np.matmul)(a, b)
+    return (c if beta == 1 else beta * c) + (product if alpha == 1 else alpha * product)
 
 
 def one_hot(x, num_classes, dtype=None):
@@ -370,7 +377,7 @@ REFERENCES = (
         "tensordot": tensordot,
         "matmul": boolean_product(np.matmul),
         "inner": boolean_product(np.inner),
-        "addmm": lambda c, a, b, alpha=1.0, beta=1.0: beta * c + alpha * (a @ b),
+        "addmm": addmm,
         "linear": lambda x, w, b=None: x @ w.T if b is None else x @ w.T + b,
         "gather_mm": lambda x, y, i=slice(None), j=slice(None): x[i] @ y[j],
         "embedding": lambda w, i: w[i],

@@ -155,8 +155,8 @@ digest = hashlib.sha256()
 for dtype in ("float32", "float64"):
     x = tn.asarray(rng.normal(size=(37, 211)).astype(dtype))
     y = tn.asarray(rng.uniform(0.1, 5, size=(37, 211)).astype(dtype))
-    for name in ("exp expm1 sin cos tan sinh cosh tanh atan asinh erf erfc square sqrt cbrt sigmoid "
-                 "gelu silu softplus floor round trunc sign reciprocal").split():
+    for name in ("exp expm1 sin cos tan sinh cosh tanh atan asinh erf erfc square sqrt cbrt "
+                 "sigmoid gelu silu softplus floor round trunc sign reciprocal").split():
         digest.update(getattr(tn, name)(x).numpy().tobytes())
     for name in "log log2 log10 log1p rsqrt lgamma".split():
         digest.update(getattr(tn, name)(y).numpy().tobytes())

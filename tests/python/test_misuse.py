@@ -1,0 +1,161 @@
+"""Random calls of every op, mostly wrong: each gives a result or one error of the right kind."""
+
+import inspect
+
+import numpy as np
+import pytest
+
+import tenon as tn
+
+OPS = sorted(tn.testing.op_names())
+SHAPES = [
+    (),
+    (0,),
+    (1,),
+    (3,),
+    (4,),
+    (2, 3),
+    (3, 2),
+    (3, 3),
+    (1, 3),
+    (2, 0),
+    (2, 3, 4),
+    (1, 1, 1),
+    (2, 1, 3, 2),
+]
+TYPES = [
+    "bool",
+    "int8",
+    "int64",
+    "uint8",
+    "uint64",
+    "float16",
+    "bfloat16",
+    "float32",
+    "float64",
+    "complex64",
+    "float8_e4m3",
+]
+NUMBERS = [
+    0,
+    1,
+    -1,
+    2,
+    3,
+    -2,
+    7,
+    100,
+    -100,
+    2**31,
+    -(2**31),
+    2**62,
+    -(2**63),
+    2**63,
+    0.5,
+    -1.5,
+    1e300,
+    float("inf"),
+    float("nan"),
+    True,
+    1j,
+]
+ODD = [
+    None,
+    "",
+    "text",
+    "ij,jk->ik",
+    "...",
+    "->",
+    (),
+    (0,),
+    (0, 0),
+    (-1,),
+    (1, 0),
+    (2, 3),
+    (0, 1, 2),
+    (99,),
+    (2**62, 4),
+    (-1, -1),
+    [1],
+    [[1, 2], [3, 4]],
+    {},
+    object(),
+    tn.float32,
+    tn.int8,
+    "float32",
+    "max",
+    "sum",
+    b"x",
+    ...,
+]
+POOL = {}
+
+
+def operand(rng):
+    kind = rng.integers(12)
+    if kind == 0:
+        return NUMBERS[rng.integers(len(NUMBERS))]
+    if kind == 1:
+        return ODD[rng.integers(len(ODD))]
+    shape, name = SHAPES[rng.integers(len(SHAPES))], TYPES[rng.integers(len(TYPES))]
+    if (shape, name) not in POOL:
+        values = np.arange(int(np.prod(shape))).reshape(shape) % 3
+        POOL[shape, name] = tn.asarray(values.astype(np.float32)).astype(getattr(tn, name))
+    return POOL[shape, name]
+
+
+def attribute(rng):
+    if rng.integers(3):
+        return NUMBERS[rng.integers(len(NUMBERS))]
+    return ODD[rng.integers(len(ODD))]
+
+
+def small(results):
+    return sum(r.size for r in results if isinstance(r, tn.Tensor)) < 1 << 20
+
+
+def tensors_in(result):
+    return [
+        r
+        for r in (result if isinstance(result, (list, tuple)) else [result])
+        if isinstance(r, tn.Tensor)
+    ]
+
+
+ALLOWED = (tn.Error, OverflowError)
+
+
+@pytest.mark.parametrize("op", OPS)
+def test_wrong_calls_end_in_errors(op):
+    rng = np.random.default_rng([ord(c) for c in op])
+    function = getattr(tn, op)
+    parameters = list(inspect.signature(function).parameters.values())
+    sample = next(s for s in tn.testing.samples() if s.op == op)
+    operands = len(sample.arg_names)
+    for _ in range(60):
+        args, keywords = [], {}
+        for number, p in enumerate(parameters):
+            is_operand = p.name in sample.arg_names
+            if p.default is not p.empty and rng.integers(2):
+                continue
+            value = operand(rng) if is_operand else attribute(rng)
+            if (
+                is_operand
+                and sample.has_list
+                and number == operands - 1 + ("equation" == parameters[0].name)
+            ):
+                value = [operand(rng) for _ in range(rng.integers(0, 4))]
+            keywords[p.name] = value
+        try:
+            result = tensors_in(function(*args, **keywords))
+            if small(result):
+                tn.eval(result)
+        except tn.InternalError as error:
+            raise AssertionError(f"{op}({keywords}) is a defect: {error}") from None
+        except ALLOWED as error:
+            assert str(error)
+        except Exception as error:
+            raise AssertionError(
+                f"{op}({keywords}) raised {type(error).__name__}: {error}"
+            ) from None
+    assert tn.sum(tn.ones(3)).item() == 3

@@ -1,0 +1,249 @@
+"""Values the samples do not reach: NaN, infinities, ends of ranges, rounding, complex numbers."""
+
+import cmath
+import math
+
+import numpy as np
+import pytest
+
+import tenon as tn
+
+INF, NAN = math.inf, math.nan
+
+
+def same(got, want, **tolerance):
+    want = np.asarray(want)
+    if tolerance:
+        np.testing.assert_allclose(got.numpy(), want, **tolerance)
+    else:
+        np.testing.assert_array_equal(got.numpy(), want)
+
+
+@pytest.mark.parametrize("size", [1, 5, 64, 1000, 4097, 70_001])
+@pytest.mark.parametrize("name", ["float16", "float32", "float64"])
+def test_nan_anywhere_is_the_largest_and_the_smallest(size, name):
+    for place in {0, size // 2, size - 1}:
+        a = (np.arange(size) % 7).astype(name)
+        a[place] = NAN
+        x = tn.asarray(a)
+        for f in (tn.max, tn.min, tn.sum, tn.mean):
+            assert math.isnan(f(x).item()), (f, place)
+        assert tn.argmax(x).item() == place and tn.argmin(x).item() == place
+        assert math.isnan(tn.cummax(x)[-1].item()) and math.isnan(tn.sort(x)[-1].item())
+        assert math.isnan(tn.sort(x, descending=True)[-1].item())
+        assert tn.argsort(x)[-1].item() == place
+        assert math.isnan(tn.max(tn.stack([x, x]), axis=0)[place].item())
+
+
+def test_infinities_in_softmax_and_its_relatives():
+    x = tn.asarray([[-INF, 0.0, 0.0], [1.0, 2.0, -INF], [-1e30, 1e30, 0.0]])
+    same(tn.softmax(x, axis=1), [[0, 0.5, 0.5], [0.26894143, 0.7310586, 0], [0, 1, 0]], rtol=1e-6)
+    same(tn.logsumexp(x, axis=1), [math.log(2), 2.3132617, 1e30], rtol=1e-6)
+    assert math.isnan(tn.softmax(tn.asarray([-INF, -INF]))[0].item())
+    assert tn.logsumexp(tn.asarray([-INF, -INF])).item() == -INF
+    assert tn.logsumexp(tn.asarray([INF, 1.0])).item() == INF
+    assert tn.logsumexp(tn.zeros(0)).item() == -INF
+    assert tn.log_softmax(tn.asarray([0.0, -1000.0]))[1].item() == -1000.0
+    same(tn.logcumsumexp(tn.asarray([-INF, 0.0, 1000.0])), [-INF, 0, 1000], rtol=1e-6)
+
+
+def test_signed_zeros():
+    zeros = tn.asarray([0.0, -0.0])
+    assert np.signbit((zeros * 1).numpy()).tolist() == [False, True]
+    assert np.signbit((zeros + 0.0).numpy()).tolist() == [False, False]
+    assert np.signbit((zeros - 0.0).numpy()).tolist() == [False, True]
+    assert np.signbit((zeros + -0.0).numpy()).tolist() == [False, True]
+    assert np.signbit((-zeros).numpy()).tolist() == [True, False]
+    assert np.signbit(tn.sum(tn.asarray([-0.0, -0.0])).numpy()) in (True, False)
+    assert np.signbit((zeros * -0.0).numpy()).tolist() == [True, False]
+    assert np.signbit(tn.abs(zeros).numpy()).tolist() == [False, False]
+
+
+@pytest.mark.parametrize(
+    "name", ["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"]
+)
+def test_ends_of_integer_ranges(name):
+    info = np.iinfo(name)
+    a = np.array([info.min, info.min + 1, 0, 1, info.max - 1, info.max], dtype=name)
+    b = np.array([1, 2, 3, info.max, info.max, info.max], dtype=name)
+    x, y = tn.asarray(a), tn.asarray(b)
+    for op in (
+        "add",
+        "subtract",
+        "multiply",
+        "floor_divide",
+        "remainder",
+        "maximum",
+        "minimum",
+        "bitwise_xor",
+        "less",
+        "equal",
+    ):
+        same(getattr(tn, op)(x, y), getattr(np, op)(a, b))
+    for op in ("negative", "abs", "square", "sign", "bitwise_invert"):
+        same(getattr(tn, op)(x), getattr(np, op)(a))
+    same(tn.sort(x, descending=True), np.sort(a)[::-1])
+    assert tn.max(x).item() == info.max and tn.min(x).item() == info.min
+    assert [tn.argmax(x).item(), tn.argmin(x).item()] == [5, 0]
+    same(x.astype(tn.float64), a.astype(np.float64))
+    same(x.astype(tn.float32), a.astype(np.float32))
+    same(tn.unique_values(tn.concat([x, x])), np.unique(a))
+    assert (x == info.max).tolist() == [False] * 5 + [True]
+    assert int(x[5]) == info.max
+    assert tn.full((2,), info.max, dtype=getattr(tn, name)).tolist() == [info.max] * 2
+
+
+def test_integers_beyond_doubles_are_exact():
+    big = 2**53 + 1
+    x = tn.asarray([big, big + 1])
+    assert (x + 0).tolist() == [big, big + 1] and tn.sum(x).item() == 2 * big + 1
+    assert tn.max(x).item() == big + 1 and (x == big).tolist() == [True, False]
+    assert (x * 3).tolist() == [big * 3, big * 3 + 3] and (x // 3).tolist() == [
+        big // 3,
+        (big + 1) // 3,
+    ]
+    assert tn.cumulative_sum(x).tolist() == [big, 2 * big + 1]
+    assert tn.where(tn.asarray([True, False]), x, big).tolist() == [big, big]
+    assert tn.sort(-x).tolist() == [-big - 1, -big]
+    assert tn.searchsorted(x, x).tolist() == [0, 1]
+    assert tn.arange(big, big + 3).tolist() == [big, big + 1, big + 2]
+    assert (tn.asarray([3, -3]) ** 39).tolist() == [3**39, -(3**39)]
+    assert tn.clip(x, big + 1).tolist() == [big + 1, big + 1]
+
+
+def test_conversions_round_once_to_even():
+    halves = tn.asarray([2049.0, 2051.0, 65519.0, 65520.0, 1e-8, 5.96e-8, 6.1e-5])
+    same(halves.astype(tn.float16), halves.numpy().astype(np.float16))
+    # A double just above the middle between two halves: through float32 it would round down.
+    tricky = np.array([1 + 2.0**-11 + 2.0**-40, 1 + 2.0**-11, 1 + 3 * 2.0**-11])
+    same(tn.asarray(tricky).astype(tn.float16), tricky.astype(np.float16))
+    bf = tn.asarray([1 + 2.0**-8, 1 + 3 * 2.0**-8, 1 + 2.0**-8 + 2.0**-20, 3.39e38, -0.0])
+    assert bf.astype(tn.bfloat16).tolist()[:3] == [1.0, 1 + 2.0**-6, 1 + 2.0**-7]
+    assert bf.astype(tn.bfloat16).tolist()[4] == 0 and math.isinf(
+        tn.asarray(3.4e38).astype(tn.bfloat16).item()
+    )
+    assert math.isnan(tn.asarray(NAN).astype(tn.bfloat16).item())
+    e4 = (
+        tn.asarray([448.0, 500.0, 0.001953125, NAN])
+        .astype(tn.float8_e4m3)
+        .astype(tn.float32)
+        .tolist()
+    )
+    assert e4[0] == 448.0 and e4[2] == 0.001953125 and math.isnan(e4[3])
+    same(tn.asarray([0.1], dtype=tn.float64).astype(tn.float32), np.array([0.1], np.float32))
+
+
+def test_every_narrow_float_converts_as_numpy_does():
+    bits = np.arange(65536, dtype=np.uint16)
+    halves = bits.view(np.float16)
+    same(tn.asarray(halves).astype(tn.float32), halves.astype(np.float32))
+    back = tn.asarray(halves.astype(np.float32)).astype(tn.float16).numpy()
+    np.testing.assert_array_equal(np.isnan(back), np.isnan(halves))
+    np.testing.assert_array_equal(back[~np.isnan(back)].view(np.uint16), bits[~np.isnan(halves)])
+    wide = tn.bitcast(tn.asarray(bits), tn.bfloat16).astype(tn.float32).numpy()
+    np.testing.assert_array_equal(
+        wide.view(np.uint32)[~np.isnan(wide)] >> 16, bits[~np.isnan(wide)]
+    )
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "exp",
+        "log",
+        "sqrt",
+        "sin",
+        "cos",
+        "tan",
+        "sinh",
+        "cosh",
+        "tanh",
+        "asin",
+        "acos",
+        "atan",
+        "asinh",
+        "acosh",
+        "atanh",
+        "abs",
+        "square",
+        "reciprocal",
+    ],
+)
+@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
+def test_complex_functions(name, dtype):
+    rng = np.random.default_rng(2)
+    for scale in (1e-3, 1.0, 5.0):
+        z = (rng.normal(size=500) * scale + 1j * rng.normal(size=500) * scale).astype(dtype)
+        wide = z.astype(np.complex128)
+        got = getattr(tn, name)(tn.asarray(z)).numpy()
+        want = 1 / wide if name == "reciprocal" else getattr(np, name)(wide)
+        eps = 2.0**-23 if dtype == "complex64" else 2.0**-52
+        error = np.abs(got - want) / np.maximum(np.abs(want), 1e-30)
+        assert error.max() < 16 * eps, (scale, z[error.argmax()], error.max() / eps)
+
+
+def test_complex_arithmetic():
+    a, b = 1e200 + 1e200j, 1e200 - 1e200j
+    x, y = tn.asarray([a], dtype=tn.complex128), tn.asarray([b], dtype=tn.complex128)
+    assert abs((x / y).item() - 1j) < 1e-12
+    assert math.isclose(tn.abs(x).item(), abs(a), rel_tol=1e-14)
+    assert abs((tn.asarray(2 + 3j) ** tn.asarray(1 - 1j)).item() - (2 + 3j) ** (1 - 1j)) < 1e-5
+    assert tn.sqrt(tn.asarray(-4 + 0j)).item() == 2j
+    assert (tn.asarray([1 + 2j]) == tn.asarray([1 + 2j])).tolist() == [True]
+    assert tn.sum(tn.asarray([1 + 2j, 3 - 1j])).item() == 4 + 1j
+    assert tn.prod(tn.asarray([1 + 2j, 3 - 1j])).item() == (1 + 2j) * (3 - 1j)
+    assert abs(tn.mean(tn.asarray([1 + 2j, 3 - 1j])).item() - (2 + 0.5j)) < 1e-6
+    assert tn.vecdot(tn.asarray([1j]), tn.asarray([1j])).item() == 1
+    assert cmath.isinf(tn.asarray(complex(INF, 0)).item())
+    assert tn.angle(tn.asarray(1j)).item() > 1.5 if hasattr(tn, "angle") else True
+
+
+def test_unique_and_sets_with_nan_and_zeros():
+    x = tn.asarray([NAN, 0.0, -0.0, NAN, 1.0])
+    values, indices, inverse, counts = tn.unique_all(x)
+    assert values.shape == (4,) and counts.tolist() == [2, 1, 1, 1]
+    assert indices.tolist()[:2] == [1, 4] and inverse.shape == (5,)
+    assert tn.isin(x, tn.asarray([NAN, 0.0])).tolist() == [False, True, True, False, False]
+    assert tn.unique_counts(tn.asarray([[1, 2], [2, 2]])).counts.tolist() == [1, 3]
+
+
+def test_stable_order_of_equal_elements():
+    a = np.array([1, 0, 1, 0, 1, 0] * 50)
+    x = tn.asarray(a)
+    same(tn.argsort(x), np.argsort(a, stable=True))
+    assert tn.argsort(x, descending=True).tolist() == [i for i in range(300) if a[i]] + [
+        i for i in range(300) if not a[i]
+    ]
+    assert tn.top_k(x, 3).indices.tolist() == [0, 2, 4]
+    same(tn.argsort(tn.asarray([0.0, -0.0, 0.0])), [0, 1, 2])
+
+
+def test_statistics_keep_their_digits():
+    a = (1e4 + np.arange(10_000) % 2).astype(np.float32)
+    assert tn.var(tn.asarray(a)).item() == pytest.approx(0.25, rel=1e-4)
+    assert tn.std(tn.asarray(a), correction=1).item() == pytest.approx(0.500025, rel=1e-4)
+    assert tn.mean(tn.full((100_000,), 0.1)).item() == pytest.approx(0.1, rel=1e-5)
+    assert tn.mean(tn.asarray([2**62, 2**62])).item() == 2.0**62
+    assert tn.median(tn.asarray([3.0, 1.0, 2.0, 10.0])).item() == 2.5
+    assert tn.quantile(tn.asarray([0.0, 1.0, 2.0]), 0.25).item() == 0.5
+    assert math.isnan(tn.median(tn.asarray([1.0, NAN])).item())
+
+
+def test_pow_with_numbers():
+    x = tn.asarray([-2.0, 0.0, 3.0])
+    assert (
+        (x**2).tolist() == [4, 0, 9]
+        and (x**0).tolist() == [1, 1, 1]
+        and (x**3).tolist() == [-8, 0, 27]
+    )
+    assert (x**-1).tolist() == [-0.5, INF, pytest.approx(1 / 3)]
+    assert (2**x).tolist() == [0.25, 1, 8] and (x**0.5).tolist()[2] == pytest.approx(3**0.5)
+    assert math.isnan((x**0.5).tolist()[0])
+    assert (tn.asarray([2, -2]) ** tn.asarray([-1, -1])).tolist() == [0, 0]
+    assert (tn.asarray([1, -1]) ** tn.asarray([-3, -3])).tolist() == [1, -1]
+
+
+def test_where_does_not_leak_the_other_side():
+    x = tn.asarray([0.0, 1.0])
+    assert tn.where(x > 0, 1 / x, 0).tolist() == [0, 1]
+    assert (tn.where(x > 0, tn.log(x), -1)).tolist() == [-1, 0]
