@@ -4,6 +4,7 @@ The tree is copied, the recipe's file is added, and only it and the op table are
 comes from the build that is being tested.
 """
 
+import os
 import pathlib
 import re
 import shlex
@@ -58,7 +59,8 @@ def commands(target):
 def compile_like(known, tree, source, out):
     """Compiles `source` of the copy with the command that the build has for `known`."""
     words = shlex.split(next(c for c in commands("libtenon.a") if c.rstrip().endswith(known)))
-    words = [w.replace(str(ROOT), str(tree)) for w in words]
+    for folder in ("src", "include"):
+        words = [w.replace(f"{ROOT}/{folder}", f"{tree}/{folder}") for w in words]
     words[words.index("-o") + 1] = str(out)
     words[words.index("-c") + 1] = str(tree / source)
     for flag in ("-MT", "-MF"):
@@ -105,12 +107,23 @@ def test_adding_an_op_takes_one_file(tmp_path):
     module = next((BUILD / "python" / "tenon").glob("_core*.so")).name
     link_with(f"python/tenon/{module}", objects, package / module)
     check = [sys.executable, "-c", CHECK, name]
-    assert (
-        run(
-            check, cwd=tmp_path, env={"PYTHONPATH": str(package.parent), "PATH": "/usr/bin"}
-        ).strip()
-        == "works"
-    )
+    env = os.environ | {"PYTHONPATH": str(package.parent)}
+    assert run(check, cwd=tmp_path, env=env).strip() == "works"
+
+    session = re.search(r"```pycon\n(.*?)```", guide.read_text(), re.S)[1]
+    for line, shown in re.findall(r"^>>> (tn\..*)\n([^>]+)", session, re.M):
+        code = f"import tenon as tn\nprint(repr({line}))"
+        assert run([sys.executable, "-c", code], cwd=tmp_path, env=env).strip() == shown.strip()
+
+    reference = re.search(rf'^    ("{name}": .*)$', guide.read_text(), re.M)
+    if reference:
+        table = tree / "tests/python/references.py"
+        inserted = re.sub(
+            r'^( +)("relu": )', rf"\1{reference[1]}\n\1\2", table.read_text(), 1, re.M
+        )
+        table.write_text(inserted)
+        harness = ["-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/python/test_ops.py"]
+        run([sys.executable, *harness, "-k", name], cwd=tree, env=env)
 
     link_with("tenon", objects, tmp_path / "tenon")
     run([str(tmp_path / "tenon"), "gen"], cwd=tree)
