@@ -133,6 +133,24 @@ TEST_CASE("eval: errors leave everything usable") {
   CHECK((x + 1).to_vector<float>() == std::vector<float>{2, 3, 4});
 }
 
+TEST_CASE("eval: errors name the place of the call") {
+  Tensor x = array({1.0f, 2.0f, 3.0f}), y = array({1.0f, 2.0f});
+  auto place_in = [](auto&& call) {
+    try {
+      call();
+    } catch (const UserError& e) {
+      std::string text = e.what();
+      size_t at = text.find("test_eval.cpp:");
+      return at == text.npos ? -1 : std::stoi(text.substr(at + 14));
+    }
+    return 0;
+  };
+  int line = __LINE__;
+  CHECK(place_in([&] { x + y; }) == line + 1);
+  CHECK(place_in([&] { reshape(x, {2, 2}); }) == line + 2);
+  CHECK(place_in([&] { softmax(x, Axes(3)); }) == line + 3);
+}
+
 TEST_CASE("eval: what failed for want of memory can be asked for again") {
   Tensor x = array({1.0f});
   Tensor wanted = broadcast_to(x + 1, {1 << 20}) * 2;
