@@ -9,6 +9,7 @@ namespace {
 
 int run(int argc, char** argv) {
   CLI::App app{"Tenon: a tensor compiler library"};
+  app.set_version_flag("--version", "tenon " TENON_VERSION);
   app.require_subcommand(1);
   std::string root = ".";
   bool check = false;

@@ -11,6 +11,11 @@ namespace ops {
 extern const OpDef astype;
 }
 
+/// Errors ask for the user's place through base/, which cannot see this layer. Here, because every
+/// call of an op comes through this file, so that a linker which takes only what is used takes this
+/// too.
+[[maybe_unused]] static const bool kPlacesInstalled = (user_place = place_of_current_call, true);
+
 void check_kind(std::string_view op, KindSet accepted, DType type) {
   if (accepts(accepted, type)) return;
   fail(Fault::type, "{}: element type {} is not supported: it takes {} types", op, type,

@@ -2,7 +2,7 @@
 
 #include <string_view>
 
-#include "base/error.h"
+#include "base/text.h"
 
 namespace tn {
 
@@ -22,9 +22,6 @@ std::string to_text(Loc loc) {
   return place.function.empty() ? text : text + ", in " + place.function;
 }
 
-static std::string place_of_current_call() { return to_text(current_loc); }
-
-/// Errors ask for the user's place through base/, which cannot see this layer.
-static const bool kInstalled = (user_place = place_of_current_call, true);
+std::string place_of_current_call() { return to_text(current_loc); }
 
 }  // namespace tn

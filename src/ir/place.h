@@ -30,6 +30,8 @@ Place resolve(Loc loc);
 /// "train.py:31, in loss", or "" when unknown.
 std::string to_text(Loc loc);
 
+std::string place_of_current_call();
+
 /// The place of the call being served on this thread: the outermost one, so that what an op does
 /// inside is the user's.
 inline thread_local Loc current_loc;

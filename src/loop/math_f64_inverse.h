@@ -70,7 +70,8 @@ template <class V>
 template <class V>
 [[gnu::always_inline]] inline V atan(V x) {
   const V one = constant<V>(1);
-  const V y = abs(x);
+  const V far = constant<V>(0x1p100);  // from here on the angle is pi/2, infinity included
+  const V y = select(abs(x) > far, far, abs(x));
   const auto above = y > one;
   const V top = select(above, y, one);
   const V bottom = select(above, one, y);

@@ -59,11 +59,16 @@ class Reference {
   Number read(int32_t buffer, int64_t i) const {
     const void* data = buffers_[buffer];
     switch (k_.buffers[static_cast<size_t>(buffer)].type) {
-      case DType::f32: return {static_cast<const float*>(data)[i], 0};
-      case DType::f64: return {static_cast<const double*>(data)[i], 0};
-      case DType::i32: return {0, static_cast<const int32_t*>(data)[i]};
-      case DType::i64: return {0, static_cast<const int64_t*>(data)[i]};
-      default: return {0, static_cast<const uint8_t*>(data)[i]};
+      case DType::f32:
+        return {static_cast<const float*>(data)[i], 0};
+      case DType::f64:
+        return {static_cast<const double*>(data)[i], 0};
+      case DType::i32:
+        return {0, static_cast<const int32_t*>(data)[i]};
+      case DType::i64:
+        return {0, static_cast<const int64_t*>(data)[i]};
+      default:
+        return {0, static_cast<const uint8_t*>(data)[i]};
     }
   }
 
@@ -74,11 +79,20 @@ class Reference {
       x = binary(kOp[static_cast<int>(combine)], type, read(buffer, i), x);
     void* data = buffers_[buffer];
     switch (type) {
-      case DType::f32: static_cast<float*>(data)[i] = static_cast<float>(x.real); break;
-      case DType::f64: static_cast<double*>(data)[i] = x.real; break;
-      case DType::i32: static_cast<int32_t*>(data)[i] = static_cast<int32_t>(x.integer); break;
-      case DType::i64: static_cast<int64_t*>(data)[i] = x.integer; break;
-      default: static_cast<uint8_t*>(data)[i] = static_cast<uint8_t>(x.integer);
+      case DType::f32:
+        static_cast<float*>(data)[i] = static_cast<float>(x.real);
+        break;
+      case DType::f64:
+        static_cast<double*>(data)[i] = x.real;
+        break;
+      case DType::i32:
+        static_cast<int32_t*>(data)[i] = static_cast<int32_t>(x.integer);
+        break;
+      case DType::i64:
+        static_cast<int64_t*>(data)[i] = x.integer;
+        break;
+      default:
+        static_cast<uint8_t*>(data)[i] = static_cast<uint8_t>(x.integer);
     }
   }
 
@@ -99,9 +113,12 @@ class Reference {
     };
     auto truth = [](bool t) { return Number{0, t}; };
     switch (op) {
-      case Op::add: return result(a.real + b.real, x + y);
-      case Op::sub: return result(a.real - b.real, x - y);
-      case Op::mul: return result(a.real * b.real, x * y);
+      case Op::add:
+        return result(a.real + b.real, x + y);
+      case Op::sub:
+        return result(a.real - b.real, x - y);
+      case Op::mul:
+        return result(a.real * b.real, x * y);
       case Op::rem:
         return result(std::fmod(a.real, b.real),
                       b.integer == 0 ? 0 : static_cast<uint64_t>(a.integer % b.integer));
@@ -109,12 +126,18 @@ class Reference {
         return (real ? a.real > b.real || a.real != a.real : a.integer > b.integer) ? a : b;
       case Op::min:
         return (real ? a.real < b.real || a.real != a.real : a.integer < b.integer) ? a : b;
-      case Op::and_: return {0, a.integer & b.integer};
-      case Op::or_: return {0, a.integer | b.integer};
-      case Op::xor_: return {0, a.integer ^ b.integer};
-      case Op::eq: return truth(real ? a.real == b.real : a.integer == b.integer);
-      case Op::lt: return truth(real ? a.real < b.real : a.integer < b.integer);
-      default: return truth(real ? a.real <= b.real : a.integer <= b.integer);
+      case Op::and_:
+        return {0, a.integer & b.integer};
+      case Op::or_:
+        return {0, a.integer | b.integer};
+      case Op::xor_:
+        return {0, a.integer ^ b.integer};
+      case Op::eq:
+        return truth(real ? a.real == b.real : a.integer == b.integer);
+      case Op::lt:
+        return truth(real ? a.real < b.real : a.integer < b.integer);
+      default:
+        return truth(real ? a.real <= b.real : a.integer <= b.integer);
     }
   }
 
@@ -128,7 +151,8 @@ class Reference {
     if (x.real != x.real) return {0, 0};
     if (x.real <= low) return {0, static_cast<int64_t>(low)};
     if (x.real >= high)
-      return {0, to == DType::i64 ? std::numeric_limits<int64_t>::max() : static_cast<int64_t>(high)};
+      return {0,
+              to == DType::i64 ? std::numeric_limits<int64_t>::max() : static_cast<int64_t>(high)};
     return {0, static_cast<int64_t>(x.real)};
   }
 
@@ -150,18 +174,26 @@ class Reference {
   Number compute(const Value& v, const Point& at) {
     DType type = facts(v.op).operands > 0 ? value(v.a).type : v.type;
     switch (v.op) {
-      case Op::constant: return wrap(v.type, {v.literal.real, v.literal.integer});
-      case Op::index: return {0, index(v.index, at)};
-      case Op::load: return holds(v.mask, at) ? read(v.buffer, index(v.index, at)) : Number{};
+      case Op::constant:
+        return wrap(v.type, {v.literal.real, v.literal.integer});
+      case Op::index:
+        return {0, index(v.index, at)};
+      case Op::load:
+        return holds(v.mask, at) ? read(v.buffer, index(v.index, at)) : Number{};
       case Op::neg: {
         Number a = evaluate(v.a, at);
         return wrap(type, {-a.real, static_cast<int64_t>(0 - static_cast<uint64_t>(a.integer))});
       }
-      case Op::select: return evaluate(evaluate(v.a, at).integer ? v.b : v.c, at);
-      case Op::cast: return cast(type, v.type, evaluate(v.a, at));
-      case Op::reduce: return reduce(v, at);
-      case Op::scan: return scan(v, at);
-      default: return binary(v.op, type, evaluate(v.a, at), evaluate(v.b, at));
+      case Op::select:
+        return evaluate(evaluate(v.a, at).integer ? v.b : v.c, at);
+      case Op::cast:
+        return cast(type, v.type, evaluate(v.a, at));
+      case Op::reduce:
+        return reduce(v, at);
+      case Op::scan:
+        return scan(v, at);
+      default:
+        return binary(v.op, type, evaluate(v.a, at), evaluate(v.b, at));
     }
   }
 
@@ -171,11 +203,16 @@ class Reference {
     int64_t most = type == DType::u8 ? 255 : type == DType::b1 ? 1 : wide ? INT64_MAX : INT32_MAX;
     int64_t least = type == DType::u8 || type == DType::b1 ? 0 : wide ? INT64_MIN : INT32_MIN;
     switch (monoid) {
-      case Monoid::mul: return {1, 1};
-      case Monoid::max: return {-inf, least};
-      case Monoid::min: return {inf, most};
-      case Monoid::and_: return {0, type == DType::b1 || type == DType::u8 ? most : -1};
-      default: return {0, 0};
+      case Monoid::mul:
+        return {1, 1};
+      case Monoid::max:
+        return {-inf, least};
+      case Monoid::min:
+        return {inf, most};
+      case Monoid::and_:
+        return {0, type == DType::b1 || type == DType::u8 ? most : -1};
+      default:
+        return {0, 0};
     }
   }
 
@@ -193,8 +230,7 @@ class Reference {
     for (size_t i = begin; i < end; ++i)
       lanes[(i - begin) % 64] = binary(op_of(monoid), type, lanes[(i - begin) % 64], x[i]);
     for (size_t s = 32; s >= 1; s /= 2)
-      for (size_t l = 0; l < s; ++l)
-        lanes[l] = binary(op_of(monoid), type, lanes[l], lanes[l + s]);
+      for (size_t l = 0; l < s; ++l) lanes[l] = binary(op_of(monoid), type, lanes[l], lanes[l + s]);
     return lanes[0];
   }
 

@@ -104,12 +104,15 @@ class RandomKernel {
 
   S step(bool scans) {
     switch (pick(10)) {
-      case 0: return load();
-      case 1: return b_.constant(pick(2) ? Scalar(pick(9) - 4) : Scalar(0.75), DType::f32);
+      case 0:
+        return load();
+      case 1:
+        return b_.constant(pick(2) ? Scalar(pick(9) - 4) : Scalar(0.75), DType::f32);
       case 2:
         if (b_.kernel().axes.empty()) return any();
         return b_.index(b_.axis(pick(static_cast<int>(b_.kernel().axes.size()))));
-      case 3: return any(pick(2) ? DType::f32 : DType::i64);
+      case 3:
+        return any(pick(2) ? DType::f32 : DType::i64);
       case 4: {
         S x = any();
         return sc::select(any(DType::b1), x, b_.cast(any(), x.type()));
@@ -130,7 +133,7 @@ class RandomKernel {
   S along(bool scans) {
     S x = any();
     if (x.type() == DType::b1) x = b_.cast(x, DType::i32);
-    static constexpr Monoid kMonoids[] = {Monoid::add, Monoid::add, Monoid::max,
+    static constexpr Monoid kMonoids[] = {Monoid::add, Monoid::add,    Monoid::max,
                                           Monoid::min, Monoid::argmax, Monoid::argmin};
     if (scans)
       return b_.scan(kMonoids[pick(4)], x, __builtin_ctz(inner_), direction_, pick(2) == 0);
@@ -268,9 +271,9 @@ TEST_CASE("the bits of long reductions depend on the extent alone") {
               b.store(out, t.add_constant(b.axis(p), points), spread);
               S where = b.reduce(Monoid::argmax, v, 2);
               b.store(out, t.add_constant(b.axis(p), 2 * points), sc::cast(where, DType::f32));
-              auto program = prepare(b.finish(), {},
-                                     {.level = static_cast<CpuLevel>(level),
-                                      .orientation = orientation});
+              auto program =
+                  prepare(b.finish(), {},
+                          {.level = static_cast<CpuLevel>(level), .orientation = orientation});
               set_num_threads(count);
               actual.assign(static_cast<size_t>(3 * points), 0);
               void* buffers[] = {transposed ? turned.data() : x.data(), actual.data()};
@@ -281,4 +284,34 @@ TEST_CASE("the bits of long reductions depend on the extent alone") {
             }
     }
   set_num_threads(threads);
+}
+
+TEST_CASE("columns read in place reduce as rows do") {
+  for (int64_t points : {300, 1500})
+    for (int64_t extent : {1, 2, 5, 16, 63, 64, 65, 200})
+      for (int64_t apart : {1, 2}) {  // neighbouring columns, or every second
+        std::vector<float> expected;
+        std::vector<float> x(static_cast<size_t>(points * extent * apart));
+        std::mt19937 random(static_cast<uint32_t>(extent));
+        for (float& v : x) v = static_cast<float>(random() % 100000) * 1e-3f - 30;
+        for (Orientation orientation : {Orientation::rows, Orientation::columns}) {
+          Builder b("columns");
+          int p = b.add_axis(points), r = b.add_axis(extent, AxisKind::red);
+          int in = b.add_buffer("x", DType::f32, points * extent * apart);
+          int out = b.add_buffer("y", DType::f32, 3 * points, true);
+          PolyTable& t = b.polys();
+          PolyId index = t.add(t.scale(b.axis(r), points * apart), t.scale(b.axis(p), apart));
+          S v = b.load(in, index);
+          S where = b.reduce(Monoid::argmin, v, 2);
+          b.store(out, b.axis(p), b.reduce(Monoid::add, v, 2));
+          b.store(out, t.add_constant(b.axis(p), points), b.reduce(Monoid::max, v, 2) * 2.0);
+          b.store(out, t.add_constant(b.axis(p), 2 * points), sc::cast(where, DType::f32));
+          std::vector<float> actual(static_cast<size_t>(3 * points));
+          void* buffers[] = {x.data(), actual.data()};
+          run(*prepare(b.finish(), {}, {.orientation = orientation}), buffers);
+          if (expected.empty()) expected = actual;
+          CAPTURE(extent);
+          CHECK(std::memcmp(expected.data(), actual.data(), actual.size() * 4) == 0);
+        }
+      }
 }

@@ -106,6 +106,8 @@ const Special kSpecial[] = {
     {"asin", kNotANumber, kNotANumber},
     {"atan", -0.0, -0.0},
     {"atan", kNotANumber, kNotANumber},
+    {"atan", kInfinity, 1.5707963267948966},
+    {"atan", -kInfinity, -1.5707963267948966},
     {"sinh", -0.0, -0.0},
     {"sinh", kInfinity, kInfinity},
     {"sinh", -kInfinity, -kInfinity},
