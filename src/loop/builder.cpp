@@ -14,8 +14,8 @@ static AxisSet axes_of(const Kernel& kernel, PolyId poly) {
       if (atom.kind == AtomKind::axis) axes |= AxisSet{1} << atom.a;
       if (atom.kind == AtomKind::value) axes |= kernel.values[atom.a].axes;
       if (atom.kind == AtomKind::let) axes |= axes_of(kernel, atom.a);
-      if (atom.kind == AtomKind::mod || atom.kind == AtomKind::div ||
-          atom.kind == AtomKind::min || atom.kind == AtomKind::max)
+      if (atom.kind == AtomKind::mod || atom.kind == AtomKind::div || atom.kind == AtomKind::min ||
+          atom.kind == AtomKind::max)
         axes |= axes_of(kernel, atom.a) | axes_of(kernel, atom.b);
     }
   return axes;

@@ -10,16 +10,46 @@ using loop::Op;
 
 template <class T>
 struct TypeOf;
-template <> struct TypeOf<int8_t> { static constexpr DType value = DType::i8; };
-template <> struct TypeOf<int16_t> { static constexpr DType value = DType::i16; };
-template <> struct TypeOf<int32_t> { static constexpr DType value = DType::i32; };
-template <> struct TypeOf<int64_t> { static constexpr DType value = DType::i64; };
-template <> struct TypeOf<uint8_t> { static constexpr DType value = DType::u8; };
-template <> struct TypeOf<uint16_t> { static constexpr DType value = DType::u16; };
-template <> struct TypeOf<uint32_t> { static constexpr DType value = DType::u32; };
-template <> struct TypeOf<uint64_t> { static constexpr DType value = DType::u64; };
-template <> struct TypeOf<float> { static constexpr DType value = DType::f32; };
-template <> struct TypeOf<double> { static constexpr DType value = DType::f64; };
+template <>
+struct TypeOf<int8_t> {
+  static constexpr DType value = DType::i8;
+};
+template <>
+struct TypeOf<int16_t> {
+  static constexpr DType value = DType::i16;
+};
+template <>
+struct TypeOf<int32_t> {
+  static constexpr DType value = DType::i32;
+};
+template <>
+struct TypeOf<int64_t> {
+  static constexpr DType value = DType::i64;
+};
+template <>
+struct TypeOf<uint8_t> {
+  static constexpr DType value = DType::u8;
+};
+template <>
+struct TypeOf<uint16_t> {
+  static constexpr DType value = DType::u16;
+};
+template <>
+struct TypeOf<uint32_t> {
+  static constexpr DType value = DType::u32;
+};
+template <>
+struct TypeOf<uint64_t> {
+  static constexpr DType value = DType::u64;
+};
+template <>
+struct TypeOf<float> {
+  static constexpr DType value = DType::f32;
+};
+template <>
+struct TypeOf<double> {
+  static constexpr DType value = DType::f64;
+};
 
 // Two places for one loop body: `dst` may equal an operand, so the loops are marked free of
 // dependences between elements instead of restrict.

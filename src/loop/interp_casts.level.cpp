@@ -16,7 +16,8 @@ struct Bool {
 template <class T, class F>
 [[gnu::always_inline]] inline T saturate(F x) {
   constexpr int kBits = 8 * sizeof(T) - (kSigned<T> ? 1 : 0);
-  constexpr F kTop = static_cast<F>(uint64_t{1} << (kBits - 1)) * 2;  // 2^kBits: the first too large
+  constexpr F kTop =
+      static_cast<F>(uint64_t{1} << (kBits - 1)) * 2;  // 2^kBits: the first too large
   constexpr F kLow = kSigned<T> ? -kTop : F{0};
   constexpr T kMost = static_cast<T>(~uint64_t{0} >> (64 - kBits));
   constexpr T kLeast = kSigned<T> ? static_cast<T>(~kMost) : T{0};

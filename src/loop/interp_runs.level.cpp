@@ -148,11 +148,21 @@ template <class Better, class F, class T>
 void arg_run(void* best, int64_t* index, const void* src, int64_t n, int64_t first) {
   if (n == 0) return;
   const T* in = static_cast<const T*>(src);
+  using Mask = std::conditional_t<sizeof(T) == 8, uint64_t,
+                                  std::conditional_t<sizeof(T) == 4, uint32_t, uint8_t>>;
   T top;
   rows<F, T>(&top, src, 1, n);
   T& holder = *static_cast<T*>(best);
   if (*index >= 0 && !Better::apply(top, holder)) return;
   int64_t i = 0;
+  for (; i + kLanes <= n; i += kLanes) {  // which lanes first: this loop vectorises
+    Mask found = 0;
+    for (int64_t k = 0; k < kLanes; ++k) {
+      T x = in[i + k];
+      found |= (x == top) | (x != x) ? Mask{1} : Mask{0};
+    }
+    if (found) break;
+  }
   if (top != top)
     while (in[i] == in[i]) ++i;
   else
@@ -188,8 +198,8 @@ void arg_merge(void* best, int64_t* index, const void* other, const int64_t* oth
 
 template <class F, class T>
 void set_run(BlockOps& ops, Monoid monoid, DType type) {
-  ops.run[static_cast<int>(monoid)][static_cast<int>(type)] = {
-      rows<F, T>, lanes<F, T>, scan<F, T>, scan_reverse<F, T>, scatter<F, T>};
+  ops.run[static_cast<int>(monoid)][static_cast<int>(type)] = {rows<F, T>, lanes<F, T>, scan<F, T>,
+                                                               scan_reverse<F, T>, scatter<F, T>};
 }
 
 template <class T>

@@ -24,7 +24,8 @@ const BlockOps& block_ops(CpuLevel level) {
         make(v3::fill_arithmetic, v3::fill_casts, v3::fill_math, v3::fill_runs);
     return ops;
   }
-  static const BlockOps ops = make(v2::fill_arithmetic, v2::fill_casts, v2::fill_math, v2::fill_runs);
+  static const BlockOps ops =
+      make(v2::fill_arithmetic, v2::fill_casts, v2::fill_math, v2::fill_runs);
   return ops;
 }
 
@@ -51,14 +52,27 @@ std::array<std::byte, 8> machine::element_bits(const Scalar& value, DType type) 
   auto put = [&](auto x) { std::memcpy(bits.data(), &x, sizeof x); };
   float odd = double_to_float_odd(value.real);
   switch (type) {
-    case DType::b1: put(static_cast<uint8_t>(value.is_integral() ? value.integer != 0
-                                                                 : value.real != 0)); break;
-    case DType::f32: put(to_float(value)); break;
-    case DType::f64: put(value.real); break;
-    case DType::f16: put(float_to_float16(odd)); break;
-    case DType::bf16: put(float_to_bfloat16(odd)); break;
-    case DType::f8e4m3: put(float_to_float8_e4m3fn(odd)); break;
-    case DType::f8e5m2: put(float_to_float8_e5m2(odd)); break;
+    case DType::b1:
+      put(static_cast<uint8_t>(value.is_integral() ? value.integer != 0 : value.real != 0));
+      break;
+    case DType::f32:
+      put(to_float(value));
+      break;
+    case DType::f64:
+      put(value.real);
+      break;
+    case DType::f16:
+      put(float_to_float16(odd));
+      break;
+    case DType::bf16:
+      put(float_to_bfloat16(odd));
+      break;
+    case DType::f8e4m3:
+      put(float_to_float8_e4m3fn(odd));
+      break;
+    case DType::f8e5m2:
+      put(float_to_float8_e5m2(odd));
+      break;
     default: {
       int64_t x = to_integer(value, type);
       std::memcpy(bits.data(), &x, static_cast<size_t>(size_of(type)));
@@ -82,19 +96,19 @@ std::shared_ptr<const Program> prepare(const Kernel& kernel, std::span<const Bin
 }
 
 static std::string_view name_of(machine::StepKind kind) {
-  static constexpr std::string_view kNames[] = {"compute", "argument", "splat",   "expand",
-                                                "load",    "gather",   "aim",     "store",
-                                                "scatter", "iota",     "reduce",  "scan"};
+  static constexpr std::string_view kNames[] = {"compute", "argument", "splat",  "expand",
+                                                "load",    "gather",   "aim",    "store",
+                                                "scatter", "iota",     "reduce", "scan"};
   return kNames[static_cast<size_t>(kind)];
 }
 
 std::string to_text(const Program& p) {
   static constexpr std::string_view kModes[] = {"flat", "rows", "columns", "whole"};
   static constexpr std::string_view kDomains[] = {"uniform", "row", "full"};
-  std::string text = format("{} points {} extent {} tile {} step {} tasks {}{}{}\n",
-                            kModes[static_cast<size_t>(p.mode)], p.points, p.extent, p.tile,
-                            p.step, p.tasks, p.kept ? " kept" : "",
-                            p.sweep_in_parallel ? " sweeps in parallel" : "");
+  std::string text =
+      format("{} points {} extent {} tile {} step {} tasks {}{}{}\n",
+             kModes[static_cast<size_t>(p.mode)], p.points, p.extent, p.tile, p.step, p.tasks,
+             p.kept ? " kept" : "", p.sweep_in_parallel ? " sweeps in parallel" : "");
   for (const machine::Segment& segment : p.segments) {
     text += format("{}:\n", kDomains[static_cast<size_t>(segment.domain)]);
     for (machine::Range range : {segment.prologue, segment.body})

@@ -12,6 +12,8 @@ namespace tn::loop::machine {
 static constexpr int64_t kTaskWork = 32768, kMostTasks = 256;
 // Columns of a tile: their lanes stay in the L2 cache.
 static constexpr int64_t kColumns = 128;
+// The same where the columns are read in place.
+static constexpr int64_t kDirectColumns = 1024;
 // Below this number of tiles, long reductions are cut instead.
 static constexpr int64_t kFewTiles = 8;
 
@@ -54,7 +56,8 @@ void ProgramLowering::find_levels() {
   for (size_t i = 0; i < kernel_.values.size(); ++i) {
     const Value& v = kernel_.values[i];
     int& level = level_[i];
-    for_each_operand(v, [&](ValueId id) { level = std::max(level, level_[static_cast<size_t>(id)]); });
+    for_each_operand(v,
+                     [&](ValueId id) { level = std::max(level, level_[static_cast<size_t>(id)]); });
     if (v.op == Op::reduce) ++level;
     levels_ = std::max(levels_, level);
   }
@@ -139,6 +142,33 @@ bool ProgramLowering::prefers_columns() const {
   return score > 0;
 }
 
+// Whether every value over the inner axes is a plain load that only reductions use.
+bool ProgramLowering::reads_directly() const {
+  for (size_t i = 0; i < kernel_.values.size(); ++i) {
+    const Value& v = kernel_.values[i];
+    if (!needed_[i]) continue;
+    bool uses_full = false;
+    for_each_operand(
+        v, [&](ValueId id) { uses_full |= domain_[static_cast<size_t>(id)] == Domain::full; });
+    if (uses_full && v.op != Op::reduce) return false;
+    if (v.op == Op::reduce && domain_[static_cast<size_t>(v.a)] != Domain::full) return false;
+    if (domain_[i] != Domain::full) continue;
+    if (v.op != Op::load || v.mask != kNone) return false;
+    for (const Term& term : kernel_.polys[v.index].terms)
+      for (AtomId id : kernel_.polys.atoms_of(term.mono)) {
+        AtomKind kind = kernel_.polys.atom(id).kind;
+        if (kind != AtomKind::axis && kind != AtomKind::symbol) return false;
+      }
+  }
+  for (const Store& store : kernel_.stores) {
+    AxisSet axes;
+    int level;
+    store_facts(store, axes, level);
+    if (axes & inner_) return false;
+  }
+  return true;
+}
+
 void ProgramLowering::choose_mode() {
   Program& p = program_;
   if (inner_axes_.empty()) {
@@ -162,14 +192,22 @@ void ProgramLowering::choose_sizes() {
     p.step = p.kept ? extent : kBlock;
     capacity_ = p.tile * p.step;
   } else {
+    p.direct = points > 2 * kColumns && reads_directly();
     int64_t few_rows = static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(extent)));
     p.tile = std::min(points, std::max(kColumns, kBlock / few_rows));
     if (points <= 2 * kColumns) p.tile = points;
     p.step = static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(kBlock / p.tile)));
+    if (p.direct) {
+      p.tile = std::min(points, kDirectColumns);
+      p.step = kLanes;
+    }
     p.kept = p.step >= extent;
     if (p.kept) p.step = extent;
-    capacity_ = p.tile * p.step;
+    capacity_ = p.direct ? p.tile : p.tile * p.step;
+    p.lanes = std::min(few_rows, kLanes);
   }
+  auto chunks = static_cast<uint64_t>((extent + kChunk - 1) / kChunk);
+  p.total_lanes = std::min(static_cast<int64_t>(std::bit_ceil(chunks)), kLanes);
   p.tiles = p.extent == 0 && p.mode == Mode::flat ? 0 : (p.points + p.tile - 1) / p.tile;
 }
 

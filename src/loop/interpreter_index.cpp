@@ -71,7 +71,9 @@ Linear ProgramLowering::linear_atom(AtomId id) {
   Linear result;
   result.strides.assign(extents_.size(), 0);
   switch (atom.kind) {
-    case AtomKind::axis: result.strides[atom.a] = 1; return result;
+    case AtomKind::axis:
+      result.strides[atom.a] = 1;
+      return result;
     case AtomKind::symbol: {
       for (const Binding& binding : symbols_)
         if (symbol_name(binding.symbol) == kernel_.polys.name_of(atom)) {
@@ -81,16 +83,19 @@ Linear ProgramLowering::linear_atom(AtomId id) {
       throw_internal(format("kernel {}: the symbol {} has no value", kernel_.name,
                             kernel_.polys.name_of(atom)));
     }
-    case AtomKind::let: return linear(atom.a);
+    case AtomKind::let:
+      return linear(atom.a);
     case AtomKind::value: {
       int32_t at = slot(static_cast<ValueId>(atom.a));
       DType type = kernel_.values[atom.a].type;
       if (type != DType::i64)
-        at = compute(ops_.cast[static_cast<int>(type)][static_cast<int>(DType::i64)], DType::i64, at);
+        at = compute(ops_.cast[static_cast<int>(type)][static_cast<int>(DType::i64)], DType::i64,
+                     at);
       result.terms = {{1, at}};
       return result;
     }
-    default: break;
+    default:
+      break;
   }
   Linear a = linear(atom.a), b = linear(atom.b);
   if (a.is_constant() && b.is_constant()) {
@@ -126,8 +131,8 @@ int32_t ProgramLowering::number_slot(const Linear& value) {
   for (auto [coef, at] : value.terms) {
     int32_t term = at;
     if (coef != 1)
-      term = compute(function(Op::mul, DType::i64), DType::i64, at,
-                     constant_slot(coef, DType::i64));
+      term =
+          compute(function(Op::mul, DType::i64), DType::i64, at, constant_slot(coef, DType::i64));
     sum = sum == kNone ? term : compute(function(Op::add, DType::i64), DType::i64, sum, term);
   }
   return sum;

@@ -8,9 +8,7 @@
 
 namespace tn::loop::machine {
 
-static bool is_arg(Monoid monoid) {
-  return monoid == Monoid::argmax || monoid == Monoid::argmin;
-}
+static bool is_arg(Monoid monoid) { return monoid == Monoid::argmax || monoid == Monoid::argmin; }
 
 ProgramLowering::ProgramLowering(const Kernel& kernel, std::span<const Binding> symbols,
                                  const BlockOps& ops, const PrepareOptions& options)
@@ -29,9 +27,7 @@ Step& ProgramLowering::push(StepKind kind, int32_t dst, DType type) {
 }
 
 int32_t ProgramLowering::new_slot(int64_t size, Domain domain) {
-  int64_t elements = domain == Domain::full  ? capacity_
-                     : domain == Domain::row ? program_.tile
-                                             : 1;
+  int64_t elements = domain == Domain::full ? capacity_ : domain == Domain::row ? program_.tile : 1;
   slots_.push_back({.bytes = (size * elements + 63) / 64 * 64, .size = size});
   return static_cast<int32_t>(slots_.size()) - 1;
 }
@@ -170,13 +166,23 @@ void ProgramLowering::emit_value(ValueId id) {
       push(StepKind::argument, at, v.type).a = v.a;
       return;
     }
-    case Op::index: at = poly_slot(v.index); return;
-    case Op::load: return emit_load(id);
-    case Op::cast: return emit_cast(id);
-    case Op::bitcast: at = slot(v.a); return;
-    case Op::reduce: return emit_reduce(id);
-    case Op::scan: return emit_scan(id);
-    default: return emit_compute(id);
+    case Op::index:
+      at = poly_slot(v.index);
+      return;
+    case Op::load:
+      if (program_.direct && current_ == Domain::full) return;
+      return emit_load(id);
+    case Op::cast:
+      return emit_cast(id);
+    case Op::bitcast:
+      at = slot(v.a);
+      return;
+    case Op::reduce:
+      return emit_reduce(id);
+    case Op::scan:
+      return emit_scan(id);
+    default:
+      return emit_compute(id);
   }
 }
 
@@ -265,12 +271,16 @@ int ProgramLowering::add_reducer(const Value& v, DType type) {
 
 void ProgramLowering::emit_reduce(ValueId id) {
   const Value& v = kernel_.values[static_cast<size_t>(id)];
-  int32_t operand = slot(v.a);
-  int reducer = add_reducer(v, kernel_.values[static_cast<size_t>(v.a)].type);
+  const Value& from = kernel_.values[static_cast<size_t>(v.a)];
+  int32_t operand = program_.direct ? 0 : slot(v.a);
+  int32_t access = kNone;
+  if (program_.direct) access = add_access(from.buffer, size_of(from.type), linear(from.index));
+  int reducer = add_reducer(v, from.type);
   int32_t result = new_slot(size_of(v.type), Domain::row);
   program_.reducers.back().result = result;
   Step& step = push(StepKind::reduce, result, v.type);
   step.a = operand;
+  step.access = access;
   step.reducer = reducer;
   computed_[static_cast<size_t>(id)] = result;
 }

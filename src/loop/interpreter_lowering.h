@@ -19,10 +19,10 @@ struct Linear {
 
 /// The place of a value at run time, before registers are given out.
 struct SlotPlan {
-  int64_t bytes = 0;         // 0: no register of its own
-  int64_t size = 0;          // of an element
-  int64_t constant = -1;     // offset in the constants
-  int32_t home = kNone;      // the register that a load or an aimed store falls back to
+  int64_t bytes = 0;              // 0: no register of its own
+  int64_t size = 0;               // of an element
+  int64_t constant = -1;          // offset in the constants
+  int32_t home = kNone;           // the register that a load or an aimed store falls back to
   int32_t first = -1, last = -1;  // steps of its life
 };
 
@@ -41,6 +41,7 @@ class ProgramLowering {
   bool is_plain() const;
   void choose_mode();
   bool prefers_columns() const;
+  bool reads_directly() const;
   void choose_sizes();
   void choose_tasks();
   Domain domain_of(AxisSet axes, int level) const;
@@ -111,7 +112,7 @@ class ProgramLowering {
   std::vector<Step>* emitting_ = nullptr;
   Segment segment_;
   std::vector<SlotPlan> slots_;
-  std::vector<int32_t> computed_;               // value → slot in its own domain
+  std::vector<int32_t> computed_;  // value → slot in its own domain
   std::map<ValueId, int32_t> splats_, expands_;
   std::map<PolyId, int32_t> poly_slots_;
   std::map<MaskId, int32_t> mask_slots_;

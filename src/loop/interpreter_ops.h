@@ -43,10 +43,10 @@ struct ArgFns {
 };
 
 struct BlockOps {
-  BlockFn op[kOps][kDTypes] = {};          // by the type of operand a (select: of operand b)
-  BlockFn cast[kDTypes][kDTypes] = {};     // [from][to]
-  RunFns run[6][kDTypes] = {};             // by Monoid, up to or_
-  ArgFns arg[2][kDTypes] = {};             // argmax, argmin
+  BlockFn op[kOps][kDTypes] = {};       // by the type of operand a (select: of operand b)
+  BlockFn cast[kDTypes][kDTypes] = {};  // [from][to]
+  RunFns run[6][kDTypes] = {};          // by Monoid, up to or_
+  ArgFns arg[2][kDTypes] = {};          // argmax, argmin
 };
 
 /// The table of a CPU level.

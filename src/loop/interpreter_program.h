@@ -53,7 +53,7 @@ struct Step {
   uint8_t size = 8;  // of an element of dst, or of what is stored
   DType type = DType::f32;
   int32_t dst = 0, a = 0, b = 0, c = 0;
-  int32_t home = 0;   // load, aim: the slot of the register
+  int32_t home = 0;  // load, aim: the slot of the register
   int32_t mask = kNone;
   int32_t access = kNone;
   int32_t reducer = kNone;
@@ -67,15 +67,15 @@ struct Reducer {
   DType type = DType::f32;
   int32_t size = 4;
   bool arg = false, reverse = false, exclusive = false;
-  int32_t result = kNone;           // slot of the row value; none for scans
+  int32_t result = kNone;  // slot of the row value; none for scans
   std::array<std::byte, 8> identity{}, empty{};
   BlockFn fn = nullptr;
   const RunFns* run = nullptr;
   const ArgFns* arg_fns = nullptr;
   // Offsets in the frame: lanes of the chunk, lanes over chunks, indices of arg reductions; scans
   // keep their carry in `chunk`.
-  int64_t chunk = 0, total = 0, index = 0;
-  int64_t partial = 0;              // offset in the record of one chunk's results
+  int64_t chunk = 0, total = 0, index = 0, copy = 0;
+  int64_t partial = 0;  // offset in the record of one chunk's results
 };
 
 struct Range {
@@ -87,9 +87,9 @@ enum class Domain : uint8_t { uniform, row, full };
 
 struct Segment {
   Domain domain = Domain::full;
-  Range prologue = {};  // once per tile
-  Range body = {};      // per block
-  Range reducers = {};  // reductions that end with this sweep
+  Range prologue = {};                // once per tile
+  Range body = {};                    // per block
+  Range reducers = {};                // reductions that end with this sweep
   std::vector<int32_t> imports = {};  // slots made before the sweep
   bool has_scan = false, reverse = false;
 };
@@ -105,15 +105,18 @@ namespace tn::loop {
 struct Program {
   using Mode = machine::Mode;
   Mode mode = Mode::flat;
-  bool kept = true;         // a tile is one block, so values live on from sweep to sweep
-  bool ordered = false;     // scattered stores: one thread, row-major order
+  bool kept = true;      // a tile is one block, so values live on from sweep to sweep
+  bool ordered = false;  // scattered stores: one thread, row-major order
   bool sweep_in_parallel = false;
+  bool direct = false;      // columns: reductions read the buffers, there is nothing to compute
+  int64_t lanes = kLanes;   // of a chunk that can hold an element: the others are the identity
+  int64_t total_lanes = 1;  // the same over chunks
   int64_t points = 1;       // of the par axes
   int64_t extent = 1;       // of the red or scan axes
   int64_t tile = kBlock;    // par points of a tile
   int64_t step = 1;         // red points of a block
   int64_t tiles = 0, tasks = 1;
-  int64_t partial_size = 0; // bytes of one chunk's results
+  int64_t partial_size = 0;  // bytes of one chunk's results
   std::vector<machine::Segment> segments;
   std::vector<machine::Step> steps;
   std::vector<machine::Access> accesses;
@@ -122,7 +125,7 @@ struct Program {
   std::vector<const void*> constant_slots;  // the first slots
   std::vector<int64_t> register_slots;      // the others, as offsets in the frame
   std::vector<std::byte> constants;
-  int64_t frame_size = 0;   // registers and accumulators
+  int64_t frame_size = 0;  // registers and accumulators
   std::shared_ptr<const machine::WholeProgram> whole;
 
   int64_t slots() const {

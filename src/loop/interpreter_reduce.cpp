@@ -26,12 +26,17 @@ void clear(const Frame& frame, const Reducer& r, int64_t offset, int64_t columns
     std::fill(index, index + columns, -1);
     std::memset(frame.base + offset, 0, static_cast<size_t>(columns * r.size));
   } else {
-    splat(r.size, frame.base + offset, r.identity.data(), kLanes * columns);
+    const Program& p = *frame.program;
+    int64_t lanes = offset == r.total ? p.total_lanes : p.lanes;
+    splat(r.size, frame.base + offset, r.identity.data(), lanes * columns);
   }
 }
 
-void halve(const Reducer& r, std::byte* lanes, int64_t columns) {
-  for (int64_t s = kLanes / 2; s >= 1; s /= 2)
+/// One element per lane, read in place: the lower half of the lanes is set, not combined.
+bool is_set_at_once(const Program& p) { return p.direct && p.extent <= kLanes && p.lanes > 1; }
+
+void halve(const Reducer& r, std::byte* lanes, int64_t count, int64_t columns) {
+  for (int64_t s = count / 2; s >= 1; s /= 2)
     r.fn(lanes, lanes, lanes + s * columns * r.size, lanes, s * columns);
 }
 
@@ -39,14 +44,58 @@ void halve(const Reducer& r, std::byte* lanes, int64_t columns) {
 
 void begin_total(const Frame& frame, const Segment& segment, int64_t count) {
   int64_t columns = width(frame, count);
-  for_each_reducer(frame, segment,
-                   [&](const Reducer& r) { if (r.result != kNone) clear(frame, r, r.total, columns); });
+  for_each_reducer(frame, segment, [&](const Reducer& r) {
+    if (r.result != kNone) clear(frame, r, r.total, columns);
+  });
 }
 
 void begin_chunk(const Frame& frame, const Segment& segment, int64_t count) {
   int64_t columns = width(frame, count);
-  for_each_reducer(frame, segment,
-                   [&](const Reducer& r) { if (r.result != kNone) clear(frame, r, r.chunk, columns); });
+  if (is_set_at_once(*frame.program)) {
+    for_each_reducer(frame, segment, [&](const Reducer& r) {
+      if (r.arg) clear(frame, r, r.chunk, columns);
+    });
+    return;
+  }
+  for_each_reducer(frame, segment, [&](const Reducer& r) {
+    if (r.result != kNone) clear(frame, r, r.chunk, columns);
+  });
+}
+
+/// Row r of a block, in place where its elements lie side by side, else copied to `copy`.
+static const std::byte* row_of(const Frame& frame, const Access& access, const Block& block,
+                               int64_t r, std::byte* copy) {
+  const std::byte* buffer = static_cast<const std::byte*>(frame.buffers[access.buffer]);
+  Block row{block.outer + r, 1, block.inner, block.inners};
+  int64_t offset = contiguous_offset(*frame.program, access, row);
+  if (offset >= 0) return buffer + offset * access.size;
+  fill(*frame.program, access, row, buffer, nullptr, copy);
+  return copy;
+}
+
+// Columns read from the buffer row by row, without a register in between.
+static void accumulate_direct(const Frame& frame, const Step& step, const Block& block) {
+  const Program& p = *frame.program;
+  const Reducer& r = p.reducers[static_cast<size_t>(step.reducer)];
+  const Access& access = p.accesses[static_cast<size_t>(step.access)];
+  std::byte* chunk = frame.base + r.chunk;
+  std::byte* copy = frame.base + r.copy;
+  int64_t columns = block.inners, bytes = columns * r.size;
+  for (int64_t row = 0; row < block.outers; ++row) {
+    const std::byte* src = row_of(frame, access, block, row, copy);
+    if (r.arg) {
+      int64_t* index = reinterpret_cast<int64_t*>(frame.base + r.index);
+      r.arg_fns->columns(chunk, index, src, 1, columns, block.outer + row);
+      continue;
+    }
+    std::byte* lane = chunk + (block.outer + row) % kLanes * bytes;
+    if (!is_set_at_once(p))
+      r.fn(lane, lane, src, lane, columns);
+    else if (row < p.lanes / 2)
+      std::memcpy(lane, src, static_cast<size_t>(bytes));
+    else
+      r.fn(lane - p.lanes / 2 * bytes, lane - p.lanes / 2 * bytes, src, lane, columns);
+  }
 }
 
 // Rows that fit a block are reduced at once; others add to the lanes of their chunk.
@@ -54,6 +103,7 @@ void accumulate(const Frame& frame, const Step& step, const Block& block) {
   const Program& p = *frame.program;
   const Reducer& r = p.reducers[static_cast<size_t>(step.reducer)];
   const std::byte* src = static_cast<const std::byte*>(frame.slots[step.a]);
+  if (p.direct) return accumulate_direct(frame, step, block);
   if (p.mode == Mode::rows && p.kept) {
     if (!r.arg) return r.run->rows(frame.slots[step.dst], src, block.outers, block.inners);
     int64_t* index = static_cast<int64_t*>(frame.slots[step.dst]);
@@ -82,12 +132,14 @@ void accumulate(const Frame& frame, const Step& step, const Block& block) {
 }
 
 void end_chunk(const Frame& frame, const Segment& segment, int64_t count, std::byte* record) {
+  const Program& p = *frame.program;
   int64_t columns = width(frame, count);
+  int64_t lanes = is_set_at_once(p) ? p.lanes / 2 : p.lanes;
   for_each_reducer(frame, segment, [&](const Reducer& r) {
     if (r.result == kNone) return;
     std::byte* chunk = frame.base + r.chunk;
     std::byte* out = record + r.partial;
-    if (!r.arg) halve(r, chunk, columns);
+    if (!r.arg) halve(r, chunk, lanes, columns);
     std::memcpy(out, chunk, static_cast<size_t>(columns * r.size));
     if (r.arg)
       std::memcpy(out + (columns * r.size + 7) / 8 * 8, frame.base + r.index,
@@ -103,8 +155,7 @@ void add_partial(const Frame& frame, const Segment& segment, int64_t count, int6
     const std::byte* in = record + r.partial;
     if (r.arg) {
       int64_t* index = reinterpret_cast<int64_t*>(frame.base + r.index) + columns;
-      const int64_t* other =
-          reinterpret_cast<const int64_t*>(in + (columns * r.size + 7) / 8 * 8);
+      const int64_t* other = reinterpret_cast<const int64_t*>(in + (columns * r.size + 7) / 8 * 8);
       return r.arg_fns->merge(frame.base + r.total, index, in, other, columns);
     }
     std::byte* lane = frame.base + r.total + chunk % kLanes * columns * r.size;
@@ -121,7 +172,7 @@ void end_total(const Frame& frame, const Segment& segment, int64_t count) {
       const int64_t* index = reinterpret_cast<const int64_t*>(frame.base + r.index) + columns;
       std::copy(index, index + columns, reinterpret_cast<int64_t*>(dst));
     } else {
-      halve(r, frame.base + r.total, columns);
+      halve(r, frame.base + r.total, frame.program->total_lanes, columns);
       std::memcpy(dst, frame.base + r.total, static_cast<size_t>(columns * r.size));
     }
   });
@@ -138,7 +189,8 @@ void set_empty(const Frame& frame, const Segment& segment, int64_t count) {
   });
 }
 
-// The carry starts as what changes nothing; an exclusive scan shows it, so there it is the plain zero.
+// The carry starts as what changes nothing; an exclusive scan shows it, so there it is the plain
+// zero.
 void begin_scans(const Frame& frame, const Segment& segment, int64_t count) {
   if (!segment.has_scan) return;
   for_each_reducer(frame, segment, [&](const Reducer& r) {

@@ -118,6 +118,7 @@ void ProgramLowering::give_accumulators() {
     r.chunk = reserve(lanes * width * r.size);
     r.total = reserve(lanes * width * r.size);
     r.index = reserve(r.arg ? width * 16 : 0);
+    r.copy = reserve(program_.direct ? width * r.size : 0);
     r.partial = program_.partial_size;
     program_.partial_size += (width * (r.size + (r.arg ? 8 : 0)) + 8 + 63) / 64 * 64;
   }

@@ -105,22 +105,40 @@ void run_steps(const Frame& frame, Range range, const Block& block) {
       case StepKind::compute:
         step.fn(slots[step.dst], slots[step.a], slots[step.b], slots[step.c], n);
         break;
-      case StepKind::load: run_load(frame, step, block); break;
-      case StepKind::store: run_store(frame, step, block); break;
-      case StepKind::aim: run_aim(frame, step, block); break;
-      case StepKind::gather: run_gather(frame, step, block); break;
-      case StepKind::scatter: run_scatter(frame, step, block); break;
+      case StepKind::load:
+        run_load(frame, step, block);
+        break;
+      case StepKind::store:
+        run_store(frame, step, block);
+        break;
+      case StepKind::aim:
+        run_aim(frame, step, block);
+        break;
+      case StepKind::gather:
+        run_gather(frame, step, block);
+        break;
+      case StepKind::scatter:
+        run_scatter(frame, step, block);
+        break;
       case StepKind::iota:
         count(p, p.accesses[static_cast<size_t>(step.access)], block,
               static_cast<int64_t*>(slots[step.dst]));
         break;
-      case StepKind::argument: run_argument(frame, step); break;
+      case StepKind::argument:
+        run_argument(frame, step);
+        break;
       case StepKind::splat:
         splat(step.size, slots[step.dst], slots[step.a], p.tile * p.step);
         break;
-      case StepKind::expand: run_expand(frame, step, block); break;
-      case StepKind::reduce: accumulate(frame, step, block); break;
-      case StepKind::scan: scan(frame, step, block); break;
+      case StepKind::expand:
+        run_expand(frame, step, block);
+        break;
+      case StepKind::reduce:
+        accumulate(frame, step, block);
+        break;
+      case StepKind::scan:
+        scan(frame, step, block);
+        break;
     }
   }
 }

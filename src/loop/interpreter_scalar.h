@@ -14,7 +14,8 @@ template <class T>
 inline constexpr bool kSigned = std::is_signed_v<T> && !kFloat<T>;
 template <class T, bool floating = kFloat<T>>
 struct Wrap {
-  // Narrow types promote to int, whose product of two u16 may overflow: compute in 32 bits at least.
+  // Narrow types promote to int, whose product of two u16 may overflow: compute in 32 bits at
+  // least.
   using type = std::conditional_t<sizeof(T) == 8, uint64_t, uint32_t>;
 };
 template <class T>
@@ -71,7 +72,8 @@ struct Rem {
     }
   }
 };
-// A NaN operand is the result; of two zeros or two NaNs, max and min differ only in the choice below.
+// A NaN operand is the result; of two zeros or two NaNs, max and min differ only in the choice
+// below.
 struct Max {
   template <class T>
   [[gnu::always_inline]] static T apply(T a, T b) {

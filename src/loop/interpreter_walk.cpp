@@ -8,10 +8,14 @@ namespace {
 template <class F>
 void by_size(int size, F&& f) {
   switch (size) {
-    case 1: return f(uint8_t{});
-    case 2: return f(uint16_t{});
-    case 4: return f(uint32_t{});
-    default: return f(uint64_t{});
+    case 1:
+      return f(uint8_t{});
+    case 2:
+      return f(uint16_t{});
+    case 4:
+      return f(uint32_t{});
+    default:
+      return f(uint64_t{});
   }
 }
 
@@ -56,8 +60,7 @@ void fill(const Program& program, const Access& access, const Block& block, cons
     T* out = static_cast<T*>(dst);
     walk(program, access, block, [&](int64_t at, int64_t offset, int64_t n, int64_t stride) {
       if (!mask) return copy_in(out + at, src + offset, n, stride);
-      for (int64_t i = 0; i < n; ++i)
-        out[at + i] = mask[at + i] ? src[offset + i * stride] : T{0};
+      for (int64_t i = 0; i < n; ++i) out[at + i] = mask[at + i] ? src[offset + i * stride] : T{0};
     });
   });
 }

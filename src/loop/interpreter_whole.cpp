@@ -133,8 +133,12 @@ class WholeRun {
       std::memcpy(out.data() + i * size, element, static_cast<size_t>(size));
     };
     switch (v.op) {
-      case Op::constant: put(0, element_bits(v.literal, v.type).data()); return out;
-      case Op::argument: put(0, element_bits(arguments_[v.a], v.type).data()); return out;
+      case Op::constant:
+        put(0, element_bits(v.literal, v.type).data());
+        return out;
+      case Op::argument:
+        put(0, element_bits(arguments_[v.a], v.type).data());
+        return out;
       case Op::index:
         for_each_point(v.axes, at, [&](int64_t i) {
           int64_t number = evaluate_at(v.index, at);
@@ -148,11 +152,16 @@ class WholeRun {
                        evaluate_at(v.index, at) * size);
         });
         return out;
-      case Op::bitcast: return expanded(v.a, v.axes);
-      case Op::cast: return cast(v, n);
-      case Op::reduce: return reduce(v);
-      case Op::scan: return scan(v);
-      default: break;
+      case Op::bitcast:
+        return expanded(v.a, v.axes);
+      case Op::cast:
+        return cast(v, n);
+      case Op::reduce:
+        return reduce(v);
+      case Op::scan:
+        return scan(v);
+      default:
+        break;
     }
     DType key = value(v.op == Op::select ? v.b : v.a).type;
     BlockFn fn = p_.ops.op[static_cast<int>(v.op)][static_cast<int>(key)];
@@ -234,8 +243,7 @@ class WholeRun {
       std::vector<int64_t> point = at;
       for_each_point(v.over, point, [&](int64_t i) {
         int64_t from = v.exclusive ? (v.reverse ? i + 1 : i - 1) : i;
-        const std::byte* src =
-            from < 0 || from >= extent ? first : result.data() + from * size;
+        const std::byte* src = from < 0 || from >= extent ? first : result.data() + from * size;
         std::memcpy(out.data() + place(v.axes, point) * size, src, static_cast<size_t>(size));
       });
     });
@@ -253,13 +261,13 @@ class WholeRun {
     DType type = value(store.value).type;
     int64_t size = size_of(type);
     static constexpr Op kOp[] = {Op::add, Op::add, Op::mul, Op::max, Op::min};
-    BlockFn fn = p_.ops.op[static_cast<int>(kOp[static_cast<int>(store.combine)])]
-                          [static_cast<int>(type)];
+    BlockFn fn =
+        p_.ops.op[static_cast<int>(kOp[static_cast<int>(store.combine)])][static_cast<int>(type)];
     std::vector<int64_t> at(p_.extents.size(), 0);
     for_each_point(axes, at, [&](int64_t) {
       if (!holds(store.mask, at)) return;
-      std::byte* dst = static_cast<std::byte*>(buffers_[store.buffer]) +
-                       evaluate_at(store.index, at) * size;
+      std::byte* dst =
+          static_cast<std::byte*>(buffers_[store.buffer]) + evaluate_at(store.index, at) * size;
       const std::byte* src = element(store.value, at);
       if (store.combine == Combine::set)
         std::memcpy(dst, src, static_cast<size_t>(size));

@@ -55,7 +55,7 @@ struct Value {
   int32_t buffer = kNone;  // load
   PolyId index{};          // load, index
   MaskId mask = kNone;     // load
-  Scalar literal = {};  // constant
+  Scalar literal = {};     // constant
 };
 
 /// How a store combines with what is there. Anything but `set` needs the buffer initialised by an

@@ -96,17 +96,22 @@ class KernelPrinter {
 
   std::string value(const Value& v) const {
     switch (v.op) {
-      case Op::constant: return "constant " + literal(v);
-      case Op::argument: return format("argument {}", v.a);
-      case Op::index: return "index " + index(v.index);
+      case Op::constant:
+        return "constant " + literal(v);
+      case Op::argument:
+        return format("argument {}", v.a);
+      case Op::index:
+        return "index " + index(v.index);
       case Op::load:
         return format("load {}[{}]{}", k_.buffers[static_cast<size_t>(v.buffer)].name,
                       index(v.index), condition(v.mask));
-      case Op::reduce: return format("reduce {} v{} over {}", name_of(v.monoid), v.a, over(v.over));
+      case Op::reduce:
+        return format("reduce {} v{} over {}", name_of(v.monoid), v.a, over(v.over));
       case Op::scan:
         return format("scan {} v{} over {}{}{}", name_of(v.monoid), v.a, over(v.over),
                       v.reverse ? " reverse" : "", v.exclusive ? " exclusive" : "");
-      default: break;
+      default:
+        break;
     }
     std::string out = format("{} v{}", facts(v.op).name, v.a);
     if (facts(v.op).operands > 1) out += format(", v{}", v.b);

@@ -71,7 +71,8 @@ class Verifier {
     need(v.type == (arg ? DType::i64 : type), "the result has another type than the monoid's");
     bool bitwise = v.monoid == Monoid::and_ || v.monoid == Monoid::or_;
     if (bitwise) need(!is_float(type), "bits of {}", type);
-    if (v.monoid == Monoid::add || v.monoid == Monoid::mul) need(type != DType::b1, "a sum of bool");
+    if (v.monoid == Monoid::add || v.monoid == Monoid::mul)
+      need(type != DType::b1, "a sum of bool");
     return v.over;
   }
 
@@ -132,9 +133,12 @@ class Verifier {
         need(is_integer(value(number).type), "an index of type {}", value(number).type);
         return value(number).axes;
       }
-      case AtomKind::symbol: return 0;
-      case AtomKind::let: return axes_of(atom.a);
-      default: return axes_of(atom.a) | axes_of(atom.b);
+      case AtomKind::symbol:
+        return 0;
+      case AtomKind::let:
+        return axes_of(atom.a);
+      default:
+        return axes_of(atom.a) | axes_of(atom.b);
     }
   }
 
