@@ -1,5 +1,6 @@
 """The tests import their helpers by name, and leave settings of the library as they found them."""
 
+import os
 import pathlib
 import sys
 
@@ -11,7 +12,17 @@ import tenon as tn  # noqa: E402
 
 
 def pytest_configure(config):
-    config.addinivalue_line("markers", "recipe: compiles; about ten seconds")
+    config.addinivalue_line("markers", "compiles: runs a compiler, for some seconds")
+    config.addinivalue_line("filterwarnings", "ignore::RuntimeWarning")  # NumPy's, of overflow
+
+
+def pytest_collection_modifyitems(items):
+    """A compiler under a preloaded sanitizer is slow and proves nothing."""
+    if "asan" not in os.environ.get("LD_PRELOAD", ""):
+        return
+    for item in items:
+        if item.get_closest_marker("compiles"):
+            item.add_marker(pytest.mark.skip("not under a sanitizer"))
 
 
 @pytest.fixture(autouse=True)

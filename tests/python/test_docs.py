@@ -87,6 +87,7 @@ def built_library():
     return None
 
 
+@pytest.mark.compiles
 def test_cpp_blocks_of_the_readme(tmp_path):
     readme = ROOT / "README.md"
     programs = (

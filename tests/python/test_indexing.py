@@ -8,8 +8,8 @@ from hypothesis.extra import numpy as hnp
 
 import tenon as tn
 
-FEW = settings(max_examples=150, deadline=None, derandomize=True)
-MANY = settings(max_examples=300, deadline=None, derandomize=True)
+FEW = settings(max_examples=150, deadline=None, derandomize=True, database=None)
+MANY = settings(max_examples=300, deadline=None, derandomize=True, database=None)
 
 
 def base(shape):

@@ -2,7 +2,6 @@
 
 import inspect
 import itertools
-import warnings
 
 import numpy as np
 import pytest
@@ -10,8 +9,6 @@ import pytest
 import tenon as tn
 from op_harness import TYPES, Call, bits_of, check_results, draw, is_float, tensor, varying
 from references import OF_BITS, WITHOUT_REFERENCE, reference
-
-warnings.simplefilter("ignore", RuntimeWarning)  # NumPy warns of overflow and of 0 / 0
 
 SAMPLES = {}
 for _sample in tn.testing.samples():

@@ -79,7 +79,7 @@ def link_with(target, objects, out):
     run(words[:at] + objects + words[at:], cwd=BUILD)
 
 
-@pytest.mark.recipe
+@pytest.mark.compiles
 def test_adding_an_op_takes_one_file(tmp_path):
     guide = ROOT / "CONTRIBUTING.md"
     if not guide.exists() or not (BUILD / "build.ninja").exists():

@@ -1,15 +1,11 @@
 """Sizes beyond the samples: long and odd extents, where blocks, tails and threads matter."""
 
-import warnings
-
 import numpy as np
 import pytest
 
 import tenon as tn
 from op_harness import EPS, Call, check_results, draw, is_float, tensor, varying
 from references import reference
-
-warnings.simplefilter("ignore", RuntimeWarning)
 
 SAMPLES = {s.op: s for s in reversed(tn.testing.samples())}
 ELEMENTWISE = sorted(o for o, s in SAMPLES.items() if s.family == "elementwise" and varying(s))
