@@ -4,9 +4,9 @@ import ast
 import contextlib
 import inspect
 import io
-import os
 import pathlib
 import re
+import shutil
 import subprocess
 
 import pytest
@@ -87,38 +87,34 @@ def built_library():
     return None
 
 
+def cpp_programs():
+    """(path, line, text, what it prints or None) of every C++ block that is a whole program."""
+    for path in documents():
+        found = blocks(path)
+        for number, (language, text, line) in enumerate(found):
+            if language == "cpp" and "int main(" in text:
+                after = found[number + 1] if number + 1 < len(found) else ("", "", 0)
+                adjacent = after[2] - line <= text.count("\n") + 4
+                yield path, line, text, after[1] if after[0] == "text" and adjacent else None
+
+
 @pytest.mark.compiles
-def test_cpp_blocks_of_the_readme(tmp_path):
-    readme = ROOT / "README.md"
-    programs = (
-        [(t, line, i) for i, (lang, t, line) in enumerate(blocks(readme)) if lang == "cpp"]
-        if readme.exists()
-        else []
-    )
+@pytest.mark.parametrize(
+    "path, line, text, shown", cpp_programs(), ids=lambda v: v.name if hasattr(v, "name") else ""
+)
+def test_cpp_programs(path, line, text, shown, tmp_path):
     library = built_library()
-    if not programs or library is None:
-        pytest.skip("no C++ in the README, or no static library")
-    for text, line, number in programs:
-        source = tmp_path / f"readme_{line}.cpp"
-        if "main(" not in text:
-            text = f"#include <tenon/tenon.h>\n#include <iostream>\nint main() {{\n{text}\n}}\n"
-        source.write_text(text)
-        program = source.with_suffix("")
-        command = [
-            "g++",
-            "-std=c++20",
-            f"-I{ROOT / 'include'}",
-            str(source),
-            str(library),
-            "-lpthread",
-            "-ldl",
-            "-o",
-            str(program),
-        ]
-        compiled = subprocess.run(command, capture_output=True, text=True)
-        assert compiled.returncode == 0, f"README.md:{line}\n{compiled.stderr}"
-        done = subprocess.run([str(program)], capture_output=True, text=True, env=dict(os.environ))
-        assert done.returncode == 0, done.stderr
-        follows = blocks(readme)[number + 1 : number + 2]
-        if follows and follows[0][0] in ("text", ""):
-            assert matches(follows[0][1], done.stdout), f"README.md:{line} prints\n{done.stdout}"
+    if library is None:
+        pytest.skip("no static library: not a build tree")
+    source, program = tmp_path / "main.cpp", tmp_path / "program"
+    source.write_text(text)
+    flags = ["-std=c++20", "-fuse-ld=mold"] if shutil.which("mold") else ["-std=c++20"]
+    command = ["g++", *flags, f"-I{ROOT / 'include'}", str(source), str(library)]
+    compiled = subprocess.run(
+        [*command, "-lpthread", "-ldl", "-o", str(program)], capture_output=True, text=True
+    )
+    assert compiled.returncode == 0, f"{path.name}:{line}\n{compiled.stderr}"
+    done = subprocess.run([str(program)], capture_output=True, text=True, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    if shown is not None:
+        assert matches(shown, done.stdout), f"{path.name}:{line} prints\n{done.stdout}"
