@@ -190,6 +190,8 @@ TEST_CASE("graph: the parser names the line and what it expected") {
   CHECK(error("func @f(%x: f32[2]) {\n  %0 = exp %x, %x\n}") != "");
   CHECK(error("func @f(%x: f32[2]) {\n  %0 = mean %x\n}") != "");
   CHECK(error("func @f(%x: f32[2]) {\n  %0, %1 = exp %x\n}") != "");
+  CHECK(error("func @f(%x: f32[5]) {\n  %0 = sum %x {axis=[-1]}\n}") != "");
+  CHECK(error("func @f(%x: f32[5]) {\n  %0 = slice %x {start=[0], stop=[5], step=[2]}\n}") != "");
 }
 
 TEST_CASE("graph: broken text ends in an error, never in a crash") {
