@@ -1,59 +1,141 @@
 #include "compiler/group.h"
 
+#include <algorithm>
+#include <map>
+
+#include "loop/builder.h"
+
 namespace tn {
 
 namespace {
 
 constexpr int kMaxGroup = 200;  // ops in one kernel
+constexpr int kMaxReaders = 3;  // kernels that may compute an op again rather than read it
+constexpr int kCheap = 3;       // scalar operations worth less than a pass over memory
 
-TypeRef type_at(const Graph& graph, Val v) { return graph.types[static_cast<size_t>(v)]; }
+/// The kernels that read a value.
+struct Readers {
+  int kernels[kMaxReaders];
+  int count = 0;
+  bool others = false;  // views, library calls, or too many kernels
 
-/// The points a kernel rooted at `op` visits: of the result, or of what a reduction reads.
-const Shape& domain(const Graph& graph, const GraphOp& op) {
-  Val v = op.op->family == Family::reduction ? graph.in(op)[0] : op.out;
-  return type_at(graph, v)->shape;
+  void add(int kernel) {
+    for (int i = 0; i < count; ++i)
+      if (kernels[i] == kernel) return;
+    if (kernel < 0 || count == kMaxReaders)
+      others = true;
+    else
+      kernels[count++] = kernel;
+  }
+};
+
+/// Scalar operations of an elementwise op, found by building its expression. Math functions count
+/// as many.
+int scalar_cost(const OpDef& op, const void* attrs, DType type) {
+  thread_local std::map<std::pair<const OpDef*, DType>, int> known;
+  auto [at, added] = known.try_emplace({&op, type}, 0);
+  if (!added) return at->second;
+  loop::Builder b("cost");
+  std::vector<loop::S> in;
+  for (int i = 0; i < op.args.size(); ++i) in.push_back(b.argument(b.add_argument(), type));
+  op.scalar(attrs, in.data());
+  for (const loop::Value& v : b.kernel().values)
+    at->second += v.op == loop::Op::argument ? 0 : facts(v.op).math ? 20 : 1;
+  return at->second;
 }
+
+class Grouper {
+ public:
+  explicit Grouper(const Graph& graph)
+      : graph_(graph),
+        readers_(graph.types.size()),
+        size_(graph.ops.size()),
+        returned_(graph.types.size()) {
+    grouping_.of.assign(graph.ops.size(), Grouping::kAlone);
+    grouping_.producer.assign(graph.types.size(), -1);
+    for (size_t i = 0; i < graph.ops.size(); ++i)
+      for (int k = 0; k < graph.ops[i].outs; ++k)
+        grouping_.producer[static_cast<size_t>(graph.ops[i].out + k)] = static_cast<int>(i);
+    for (Val v : graph.outputs) returned_[static_cast<size_t>(v)] = true;
+  }
+
+  // From the last op to the first: an elementwise op joins the kernel of its readers when they all
+  // are in one kernel and visit the same points. All readers inside means no path leaves the kernel
+  // and comes back.
+  Grouping group() {
+    for (int i = static_cast<int>(graph_.ops.size()) - 1; i >= 0; --i) {
+      const GraphOp& op = graph_.ops[static_cast<size_t>(i)];
+      int mine = place(op, i);
+      grouping_.of[static_cast<size_t>(i)] = mine;
+      if (mine >= 0) ++size_[static_cast<size_t>(mine)];
+      for (Val v : graph_.in(op)) readers_[static_cast<size_t>(v)].add(mine);
+    }
+    return std::move(grouping_);
+  }
+
+ private:
+  TypeRef type(Val v) const { return graph_.types[static_cast<size_t>(v)]; }
+
+  /// The points a kernel rooted at op `root` visits: of the result, or of what a reduction reads.
+  const Shape& domain(int root) const {
+    const GraphOp& op = graph_.ops[static_cast<size_t>(root)];
+    return type(folds(root) ? graph_.in(op)[0] : op.out)->shape;
+  }
+  bool folds(int root) const {
+    return graph_.ops[static_cast<size_t>(root)].op->family == Family::reduction;
+  }
+
+  /// Whether loops can compute this op's scalar function or monoid for its element types.
+  bool has_loop_form(const GraphOp& op) const {
+    if (op.op == &scalar_leaf) return false;
+    bool complex = false;
+    for (Val v : graph_.in(op)) complex |= is_complex(type(v)->dtype);
+    if (op.op->is_elementwise())
+      return complex ? op.op->complex != nullptr : op.op->scalar != nullptr;
+    return op.op->family == Family::reduction && !(complex && op.op->run);
+  }
+
+  int place(const GraphOp& op, int i) const {
+    if (!has_loop_form(op)) return Grouping::kAlone;
+    if (!op.op->is_elementwise()) return i;
+    const Readers& readers = readers_[static_cast<size_t>(op.out)];
+    bool same_points = readers.count > 0 && !readers.others;
+    for (int k = 0; k < readers.count; ++k)
+      same_points &= type(op.out)->shape == domain(readers.kernels[k]);
+    if (!same_points) return i;
+    bool stored = returned_[static_cast<size_t>(op.out)];
+    int only = readers.kernels[0];
+    if (readers.count > 1) return !stored && is_cheap_to_repeat(op) ? Grouping::kInlined : i;
+    bool fits = size_[static_cast<size_t>(only)] < kMaxGroup && !(stored && folds(only));
+    return fits ? only : i;
+  }
+
+  /// Reading its operands again must not cost more than reading its result: none of them is itself
+  /// the result of scalar work on all points.
+  bool is_cheap_to_repeat(const GraphOp& op) const {
+    DType dtype = type(graph_.in(op).back())->dtype;
+    bool plain = op.op->operands != Operands::select && op.op->scalar;
+    if (!plain || is_complex(dtype) || is_complex(type(op.out)->dtype)) return false;
+    int large = 0;
+    for (Val v : graph_.in(op)) {
+      if (type(v)->shape != type(op.out)->shape) continue;
+      int made_by = grouping_.producer[static_cast<size_t>(v)];
+      if (++large > 1 ||
+          (made_by >= 0 && graph_.ops[static_cast<size_t>(made_by)].op->is_elementwise()))
+        return false;
+    }
+    return scalar_cost(*op.op, op.attr_data(), info(dtype).compute) <= kCheap;
+  }
+
+  const Graph& graph_;
+  std::vector<Readers> readers_;
+  std::vector<int> size_;
+  std::vector<bool> returned_;
+  Grouping grouping_;
+};
 
 }  // namespace
 
-bool has_loop_form(const Graph& graph, const GraphOp& op) {
-  bool complex = false;
-  for (Val v : graph.in(op)) complex |= is_complex(type_at(graph, v)->dtype);
-  if (op.op->is_elementwise())
-    return complex ? op.op->complex != nullptr : op.op->scalar != nullptr;
-  return op.op->family == Family::reduction && !(complex && op.op->run);
-}
-
-/// From the last op to the first: an elementwise op joins the kernel of its readers when they all
-/// are in one kernel and visit the same points. All readers inside means no path leaves the kernel
-/// and comes back.
-std::vector<int> group_elementwise(const Graph& graph) {
-  int count = static_cast<int>(graph.ops.size());
-  constexpr int kUnread = -1, kMixed = -2;
-  std::vector<int> reader(graph.types.size(), kUnread);  // by value: the one kernel that reads it
-  std::vector<int> group(graph.ops.size(), -1), size(graph.ops.size(), 0);
-  std::vector<bool> returned(graph.types.size());
-  for (Val v : graph.outputs) returned[static_cast<size_t>(v)] = true;
-  for (int i = count - 1; i >= 0; --i) {
-    const GraphOp& op = graph.ops[static_cast<size_t>(i)];
-    int mine = -1;
-    if (op.op != &scalar_leaf && has_loop_form(graph, op)) {
-      mine = i;
-      int root = reader[static_cast<size_t>(op.out)];
-      if (op.op->is_elementwise() && root >= 0 && size[static_cast<size_t>(root)] < kMaxGroup) {
-        const GraphOp& end = graph.ops[static_cast<size_t>(root)];
-        bool stored = returned[static_cast<size_t>(op.out)] && end.op->family == Family::reduction;
-        if (!stored && type_at(graph, op.out)->shape == domain(graph, end)) mine = root;
-      }
-      group[static_cast<size_t>(i)] = mine;
-      ++size[static_cast<size_t>(mine)];
-    }
-    for (Val v : graph.in(op)) {
-      int& seen = reader[static_cast<size_t>(v)];
-      seen = mine < 0 || (seen != kUnread && seen != mine) ? kMixed : mine;
-    }
-  }
-  return group;
-}
+Grouping group_elementwise(const Graph& graph) { return Grouper(graph).group(); }
 
 }  // namespace tn

@@ -1,7 +1,8 @@
 #include "compiler/lower.h"
 
+#include <algorithm>
+
 #include "base/error.h"
-#include "compiler/group.h"
 #include "compiler/kernel_maker.h"
 #include "loop/interpreter.h"
 
@@ -10,17 +11,14 @@ namespace tn {
 Lowerer::Lowerer(const Graph& graph, int runtime_scalars)
     : graph_(graph),
       runtime_scalars_(runtime_scalars),
-      group_(group_elementwise(graph)),
+      grouping_(group_elementwise(graph)),
       members_(graph.ops.size()),
       returned_(graph.types.size()),
-      producer_(graph.types.size(), -1),
       homes_(graph.types.size()),
       plan_(std::make_shared<Plan>()) {
   for (size_t i = 0; i < graph.ops.size(); ++i)
-    for (int k = 0; k < graph.ops[i].outs; ++k)
-      producer_[static_cast<size_t>(graph.ops[i].out + k)] = static_cast<int>(i);
-  for (size_t i = 0; i < group_.size(); ++i)
-    if (group_[i] >= 0) members_[static_cast<size_t>(group_[i])].push_back(static_cast<int>(i));
+    if (int root = grouping_.of[i]; root >= 0)
+      members_[static_cast<size_t>(root)].push_back(static_cast<int>(i));
   for (Val v : graph.outputs) returned_[static_cast<size_t>(v)] = true;
 }
 
@@ -36,8 +34,8 @@ std::shared_ptr<const Plan> Lowerer::lower() {
       lower_leaf(op);
     else if (op.op->view)
       lower_view(op);
-    else if (group_[i] >= 0) {
-      if (group_[i] == static_cast<int>(i)) lower_group(static_cast<int>(i));
+    else if (grouping_.of[i] != Grouping::kAlone) {
+      if (grouping_.of[i] == static_cast<int>(i)) lower_group(static_cast<int>(i));
     } else if (op.op->lower && !op.op->run)
       lower_nest(op);
     else
@@ -97,6 +95,13 @@ void Lowerer::add_kernel(loop::Kernel kernel, std::vector<int32_t> buffers,
       {run_program, loop::prepare(kernel, {}), std::move(buffers), std::move(scalars), {}, {}});
 }
 
+const GraphOp* Lowerer::inlined(Val v) const {
+  int made_by = grouping_.producer[static_cast<size_t>(v)];
+  if (made_by < 0 || grouping_.of[static_cast<size_t>(made_by)] != Grouping::kInlined)
+    return nullptr;
+  return &graph_.ops[static_cast<size_t>(made_by)];
+}
+
 void Lowerer::lower_group(int root) {
   const GraphOp& end = graph_.ops[static_cast<size_t>(root)];
   bool folds = end.op->family == Family::reduction;
@@ -106,21 +111,25 @@ void Lowerer::lower_group(int root) {
   const Shape& domain = type(folds ? graph_.in(end)[0] : end.out)->shape;
   KernelMaker maker(graph_, std::string(end.op->name), domain, reduced);
   const std::vector<int>& members = members_[static_cast<size_t>(root)];
-  auto is_inside = [&](Val v) {
-    int made_by = producer_[static_cast<size_t>(v)];
-    return made_by >= 0 && group_[static_cast<size_t>(made_by)] == root;
-  };
-  for (int m : members) {
-    const GraphOp& op = graph_.ops[static_cast<size_t>(m)];
-    for (Val v : graph_.in(op))
-      if (!is_inside(v)) maker.read(v, home(v));
-    if (m == root || returned_[static_cast<size_t>(op.out)]) {
-      give_buffer(op.out);
-      maker.write(op.out, home(op.out));
+  std::vector<const GraphOp*> ops;  // repeated ones first: they read from outside only
+  for (int m : members)
+    for (Val v : graph_.in(graph_.ops[static_cast<size_t>(m)]))
+      if (const GraphOp* again = inlined(v); again && std::ranges::count(ops, again) == 0)
+        ops.push_back(again);
+  for (int m : members) ops.push_back(&graph_.ops[static_cast<size_t>(m)]);
+  for (const GraphOp* op : ops) {
+    for (Val v : graph_.in(*op)) {
+      int made_by = grouping_.producer[static_cast<size_t>(v)];
+      bool inside = made_by >= 0 && grouping_.of[static_cast<size_t>(made_by)] == root;
+      if (!inside && !inlined(v)) maker.read(v, home(v));
+    }
+    if (op == &end || returned_[static_cast<size_t>(op->out)]) {
+      give_buffer(op->out);
+      maker.write(op->out, home(op->out));
     }
   }
   maker.start();
-  for (int m : members) maker.compute(graph_.ops[static_cast<size_t>(m)]);
+  for (const GraphOp* op : ops) maker.compute(*op);
   loop::Kernel kernel = maker.finish();
   add_kernel(std::move(kernel), std::move(maker.buffers), std::move(maker.scalars));
 }

@@ -1,6 +1,7 @@
 #pragma once
 // Lowering of a graph to kernels and library calls: the steps of a plan.
 #include "compiler/compile.h"
+#include "compiler/group.h"
 #include "loop/kernel.h"
 #include "loop/lowering.h"
 
@@ -29,6 +30,8 @@ class Lowerer {
   void lower_leaf(const GraphOp& op);
   void lower_view(const GraphOp& op);
   void lower_group(int root);
+  /// The op that makes `v` where every reader computes it again; null otherwise.
+  const GraphOp* inlined(Val v) const;
   void lower_nest(const GraphOp& op);
   void lower_library(const GraphOp& op);
   void return_outputs();
@@ -45,10 +48,9 @@ class Lowerer {
 
   const Graph& graph_;
   int runtime_scalars_;
-  std::vector<int> group_;
+  Grouping grouping_;
   std::vector<std::vector<int>> members_;  // by root
   std::vector<bool> returned_;
-  std::vector<int> producer_;  // by value: the op that makes it, -1 for inputs
   int32_t next_scalar_ = 0;
   std::vector<Home> homes_;
   std::shared_ptr<Plan> plan_;
