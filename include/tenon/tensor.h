@@ -92,11 +92,14 @@ using Tensors = std::vector<Tensor>;
 struct Operand {
   const Tensor* tensor = nullptr;  // null: the scalar, or nothing when `absent`
   bool absent = false;
+  bool temporary = false;  // the handle ends with the call, so the op may take it over
   Scalar scalar;
   std::source_location place;
 
   Operand(const Tensor& t, std::source_location at = std::source_location::current())
       : tensor(&t), place(at) {}
+  Operand(Tensor&& t, std::source_location at = std::source_location::current())
+      : tensor(&t), temporary(true), place(at) {}
   template <class T>
   requires std::is_arithmetic_v<T> Operand(
       T value, std::source_location at = std::source_location::current())

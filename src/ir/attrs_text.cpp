@@ -68,9 +68,10 @@ std::string value_text(const Field& f) {
 
 struct AttrParser {
   std::string_view op, field, text;
+  std::string_view shown = {};  // what is being read, for messages
 
   [[noreturn]] void bad(std::string_view wanted) const {
-    fail("{}: attribute {}: expected {}, found '{}'", op, field, wanted, text.substr(0, 24));
+    fail("{}: attribute {}: expected {}, found '{}'", op, field, wanted, shown.substr(0, 24));
   }
   void skip() {
     while (!text.empty() && (text[0] == ' ' || text[0] == ',')) text.remove_prefix(1);
@@ -119,7 +120,7 @@ struct AttrParser {
     return Scalar(number<uint64_t>(w));
   }
   void value(const Field& f) {
-    std::string_view w = word();
+    std::string_view w = shown = word();
     switch (f.kind) {
       case FieldKind::boolean:
         if (w != "true" && w != "false") bad("true or false");

@@ -124,7 +124,7 @@ Tensor emit(const OpDef& op, std::initializer_list<Tensor> in) {
   return emit_all(op, {in.begin(), in.size()}, nullptr)[0];
 }
 
-Tensors call_with(const OpDef& op, Tensors in, void* attrs) {
+static Tensors call_prepared(const OpDef& op, Tensors& in, void* attrs) {
   if (op.prepare) op.prepare(attrs, in);
   if (!op.recorded) return op.body(attrs, in);
   if (op.is_elementwise()) convert_operands(op, in);
@@ -134,7 +134,34 @@ Tensors call_with(const OpDef& op, Tensors in, void* attrs) {
   return emit_all(op, in, attrs);
 }
 
+/// Throws the error again with the operands' types where it names none of them.
+[[noreturn]] static void throw_with_types(const OpDef& op, const Tensors& in,
+                                          const UserError& error) {
+  std::string text = error.what();
+  if (!text.starts_with(format("{}:", op.name))) throw;
+  std::vector<std::string> types;
+  for (const Tensor& t : in) {
+    if (!t) continue;
+    types.push_back(to_text(*type_of(t)));
+    if (text.find(types.back()) != text.npos) throw;
+  }
+  if (types.empty()) throw;
+  text.insert(std::min(text.find('\n'), text.size()), format(" ({})", join(types, ", ")));
+  throw UserError(error.fault(), text);
+}
+
+Tensors call_with(const OpDef& op, Tensors in, void* attrs) {
+  try {
+    return call_prepared(op, in, attrs);
+  } catch (const UserError& error) {
+    throw_with_types(op, in, error);
+  }
+}
+
+/// The handle of an operand. A temporary gives up its own, so that an intermediate value which only
+/// later ops see is not taken for one that somebody holds.
 static Tensor to_tensor(const Operand& operand) {
+  if (operand.temporary) return std::move(*const_cast<Tensor*>(operand.tensor));
   if (operand.tensor) return *operand.tensor;
   if (operand.absent) return {};
   return make_scalar(operand.scalar, default_dtype(operand.scalar.kind), true);
@@ -192,7 +219,10 @@ Tensor call_direct(const Direct& known, std::span<const Operand* const> in) {
       edges[i] = {scalars[i].node(), 0};
     }
   }
-  return {record(*known.op, nullptr, {edges, in.size()}, {&known.out, 1}), 0};
+  Tensor result(record(*known.op, nullptr, {edges, in.size()}, {&known.out, 1}), 0);
+  for (const Operand* operand : in)
+    if (operand->temporary) to_tensor(*operand);
+  return result;
 }
 
 /// Remembers how `in` was recorded if operands went in as they were.
@@ -202,14 +232,15 @@ void remember(Direct& entry, const OpDef& op, std::span<const Operand* const> in
   if (node->op != &op || node->ins != in.size() || result.index()) return;
   DType scalar = DType::f32;
   for (size_t i = 0; i < in.size(); ++i) {
-    Node* operand = node->inputs()[i].node;
-    if (in[i]->tensor && operand != in[i]->tensor->node()) return;
-    if (!in[i]->tensor) {
-      if (is_integer(operand->slots()[0].type->dtype) &&
-          size_of(operand->slots()[0].type->dtype) < 8)
-        return;
-      scalar = operand->slots()[0].type->dtype;
+    Edge edge = node->inputs()[i];
+    TypeRef type = edge.node->slots()[edge.index].type;
+    if (in[i]->tensor) {
+      if (type != (i ? b : a)) return;  // it was converted
+      continue;
     }
+    if (is_integer(type->dtype) && size_of(type->dtype) < 8)
+      return;  // numbers must be checked to fit
+    scalar = type->dtype;
   }
   entry = {&op, a, b, type_of(result), scalar};
 }

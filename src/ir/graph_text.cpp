@@ -188,6 +188,9 @@ class Parser {
     std::vector<TypeRef> given;
     if (take(":")) given = types();
     Val first = op == &scalar_leaf ? constant(attrs, given) : add(*op, in, attrs, given);
+    size_t results = op == &scalar_leaf ? 1 : static_cast<size_t>(graph_.ops.back().outs);
+    if (names.size() != results)
+      bad("{} gives {} results, {} are named", op->name, results, names.size());
     for (size_t i = 0; i < names.size(); ++i) values_[names[i]] = first + static_cast<Val>(i);
   }
   [[noreturn]] void unknown(std::string_view name) {
@@ -203,8 +206,22 @@ class Parser {
     TypeRef type = given.empty() ? intern(default_dtype(value.value.kind), {}) : given[0];
     return graph_.add_constant(value.value, type);
   }
+  /// A graph holds attributes as calls make them: axes counted from the front, defaults filled in.
+  void check_canonical(const OpDef& op, const char* given, const std::vector<TypeRef>& in_types) {
+    if (!op.prepare) return;
+    alignas(16) char canonical[2048];
+    std::copy(given, given + op.attrs->size, canonical);
+    Tensors in;
+    for (TypeRef type : in_types) in.push_back(make_param(type));
+    while (!op.has_list() && static_cast<int>(in.size()) < op.args.size()) in.emplace_back();
+    op.prepare(canonical, in);
+    if (!equal(*op.attrs, given, canonical))
+      bad("{}: attributes in a graph are canonical: {{{}}}", op.name,
+          to_text(*op.attrs, canonical));
+  }
   Val add(const OpDef& op, const std::vector<Val>& in, std::string_view attrs,
           const std::vector<TypeRef>& given) {
+    if (!op.recorded) bad("{} is not recorded: it stands for other ops", op.name);
     alignas(16) char data[2048];
     op.attrs->init(data);
     parse_attrs(*op.attrs, data, attrs, op.name);
@@ -215,6 +232,9 @@ class Parser {
     for (const ArgDef& arg : op.args) required += !arg.optional && !arg.list;
     if (static_cast<int>(in.size()) < required)
       bad("{} takes {} operands, found {}", op.name, required, in.size());
+    if (!op.has_list() && static_cast<int>(in.size()) > op.args.size())
+      bad("{} takes at most {} operands, found {}", op.name, op.args.size(), in.size());
+    check_canonical(op, data, in_types);
     std::span<const TypeRef> inferred = infer_types(op, interned, in_types);
     for (size_t i = 0; i < given.size(); ++i)
       if (given.size() != inferred.size() || given[i] != inferred[i])

@@ -93,6 +93,15 @@ bool ProgramLowering::is_plain() const {
     if (v.op == Op::reduce && v.over != red) return false;
     if (v.op == Op::scan) ++(v.reverse ? backward : forward);
   }
+  // A store that combines must not repeat over inner axes that it does not depend on.
+  for (const Store& store : kernel_.stores) {
+    AxisSet axes;
+    int level;
+    store_facts(store, axes, level);
+    axes &= red | scan;
+    bool repeatable = store.combine == Combine::set && !store.scattered;
+    if (!repeatable && axes != 0 && axes != (red | scan)) return false;
+  }
   return forward == 0 || backward == 0;
 }
 

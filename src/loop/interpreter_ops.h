@@ -42,11 +42,19 @@ struct ArgFns {
                 int64_t n) = nullptr;
 };
 
+/// Runs of elements of one size between memory and a register.
+struct MoveFns {
+  void (*repeat)(void* dst, const void* src, int64_t n) = nullptr;  // one element, n times
+  void (*take)(void* dst, const void* src, int64_t n, int64_t stride) = nullptr;
+  void (*put)(void* dst, const void* src, int64_t n, int64_t stride) = nullptr;
+};
+
 struct BlockOps {
   BlockFn op[kOps][kDTypes] = {};       // by the type of operand a (select: of operand b)
   BlockFn cast[kDTypes][kDTypes] = {};  // [from][to]
   RunFns run[6][kDTypes] = {};          // by Monoid, up to or_
   ArgFns arg[2][kDTypes] = {};          // argmax, argmin
+  MoveFns move[4] = {};                 // by the logarithm of the size in bytes
 };
 
 /// The table of a CPU level.
@@ -60,17 +68,20 @@ void fill_arithmetic(loop::BlockOps& ops);
 void fill_casts(loop::BlockOps& ops);
 void fill_math(loop::BlockOps& ops);
 void fill_runs(loop::BlockOps& ops);
+void fill_moves(loop::BlockOps& ops);
 }  // namespace v2
 namespace v3 {
 void fill_arithmetic(loop::BlockOps& ops);
 void fill_casts(loop::BlockOps& ops);
 void fill_math(loop::BlockOps& ops);
 void fill_runs(loop::BlockOps& ops);
+void fill_moves(loop::BlockOps& ops);
 }  // namespace v3
 namespace v4 {
 void fill_arithmetic(loop::BlockOps& ops);
 void fill_casts(loop::BlockOps& ops);
 void fill_math(loop::BlockOps& ops);
 void fill_runs(loop::BlockOps& ops);
+void fill_moves(loop::BlockOps& ops);
 }  // namespace v4
 }  // namespace tn

@@ -1,6 +1,9 @@
 #include "loop/interpreter_walk.h"
 
+#include <bit>
 #include <cstring>
+
+#include "loop/interpreter_ops.h"
 
 namespace tn::loop::machine {
 namespace {
@@ -19,27 +22,27 @@ void by_size(int size, F&& f) {
   }
 }
 
-template <class T>
-inline void copy_in(T* dst, const T* src, int64_t n, int64_t stride) {
-  if (stride == 1) {
-    std::memcpy(dst, src, static_cast<size_t>(n) * sizeof(T));
-  } else if (stride == 0) {
-    T value = *src;
-    for (int64_t i = 0; i < n; ++i) dst[i] = value;
-  } else {
-    for (int64_t i = 0; i < n; ++i) dst[i] = src[i * stride];
-  }
+/// Moves do not compute, so one level's serve every program.
+const MoveFns& moves(int size) {
+  static const BlockOps& ops = block_ops(cpu_level());
+  return ops.move[std::countr_zero(static_cast<unsigned>(size))];
 }
 
 }  // namespace
 
 int64_t contiguous_offset(const Program& program, const Access& access, const Block& block) {
-  if (!access.unit && block.inners > 1) return -1;
+  if (!access.unit && access.inner.count <= 1 && block.inners > 1) return -1;
   int64_t offset = access.base;
-  if (access.inner.count == 1)
-    offset += block.inner * program.loops[static_cast<size_t>(access.inner.first)].stride;
-  else if (access.inner.count > 1)
-    return -1;
+  const Loop* inner = program.loops.data() + access.inner.first;
+  if (access.inner.count == 1) {
+    offset += block.inner * inner[0].stride;
+  } else if (access.inner.count > 1) {  // side by side as long as the innermost loop does not end
+    const Loop& last = inner[access.inner.count - 1];
+    if (last.stride != 1 || block.inner % last.extent + block.inners > last.extent) return -1;
+    int64_t from = offset;
+    walk(inner, access.inner.count, block.inner, block.inners, from,
+         [&](int64_t, int64_t place, int64_t, int64_t) { offset = place; });
+  }
   if (access.outer.count == 0) return block.outers == 1 ? offset : -1;
   if (access.outer.count == 1) {
     int64_t stride = program.loops[static_cast<size_t>(access.outer.first)].stride;
@@ -58,8 +61,12 @@ void fill(const Program& program, const Access& access, const Block& block, cons
     using T = decltype(zero);
     const T* src = static_cast<const T*>(buffer);
     T* out = static_cast<T*>(dst);
+    const MoveFns& move = moves(access.size);
     walk(program, access, block, [&](int64_t at, int64_t offset, int64_t n, int64_t stride) {
-      if (!mask) return copy_in(out + at, src + offset, n, stride);
+      if (!mask && stride == 1)
+        return (void)std::memcpy(out + at, src + offset, static_cast<size_t>(n) * sizeof(T));
+      if (!mask && stride == 0) return move.repeat(out + at, src + offset, n);
+      if (!mask) return move.take(out + at, src + offset, n, stride);
       for (int64_t i = 0; i < n; ++i) out[at + i] = mask[at + i] ? src[offset + i * stride] : T{0};
     });
   });
@@ -78,7 +85,7 @@ void spill(const Program& program, const Access& access, const Block& block, voi
       } else if (stride == 1) {
         std::memcpy(out + offset, in + at, static_cast<size_t>(n) * sizeof(T));
       } else {
-        for (int64_t i = 0; i < n; ++i) out[offset + i * stride] = in[at + i];
+        moves(access.size).put(out + offset, in + at, n, stride);
       }
     });
   });
@@ -114,12 +121,7 @@ void scatter_set(int size, void* buffer, const int64_t* offsets, const uint8_t* 
   });
 }
 
-void splat(int size, void* dst, const void* src, int64_t n) {
-  by_size(size, [&](auto zero) {
-    using T = decltype(zero);
-    copy_in(static_cast<T*>(dst), static_cast<const T*>(src), n, 0);
-  });
-}
+void splat(int size, void* dst, const void* src, int64_t n) { moves(size).repeat(dst, src, n); }
 
 MaskState state_of(const uint8_t* mask, int64_t n) {
   bool first = mask[0];
