@@ -22,12 +22,7 @@ Dropped& dropped() {
 }
 
 int drop_pending(void*) {
-  std::vector<PyObject*> objects;
-  {
-    std::lock_guard lock(dropped().mutex);
-    objects.swap(dropped().objects);
-  }
-  for (PyObject* o : objects) Py_DECREF(o);
+  release_dropped_now();
   return 0;
 }
 
@@ -86,15 +81,33 @@ Tensor share(BufferGuard& guard, DType type, const Shape& shape) {
 
 }  // namespace
 
+std::atomic<bool> has_dropped = false;
+
+void release_dropped_now() noexcept {
+  std::vector<PyObject*> objects;
+  {
+    std::lock_guard lock(dropped().mutex);
+    objects.swap(dropped().objects);
+    has_dropped.store(false, std::memory_order_relaxed);
+  }
+  nb::error_scope keep;  // destructors may run Python code
+  for (PyObject* o : objects) Py_DECREF(o);
+}
+
 void release_object(void* object) {
   if (!Py_IsInitialized()) return;
   auto* o = static_cast<PyObject*>(object);
   if (PyGILState_Check()) return Py_DECREF(o);
+  bool first;
   {
     std::lock_guard lock(dropped().mutex);
+    first = dropped().objects.empty();
     dropped().objects.push_back(o);
+    has_dropped.store(true, std::memory_order_relaxed);
   }
-  Py_AddPendingCall(drop_pending, nullptr);
+  // Pending calls run on the main thread only, which may be blocked, and their queue may be full:
+  // whoever holds Python's lock next lets go of the objects then.
+  if (first) Py_AddPendingCall(drop_pending, nullptr);
 }
 
 const char* buffer_format(DType type) {
@@ -151,12 +164,19 @@ Tensor tensor_from_strides(const void* data, DType dtype, const Shape& shape,
   return from_bytes(packed.data(), dtype, shape);
 }
 
-void check_may_copy(int copy) {
-  if (copy != 0) return;
+Copy read_copy(nb::handle copy, Copy absent) {
+  if (copy.is_none()) return absent;
+  int truth = PyObject_IsTrue(copy.ptr());
+  if (truth < 0) throw nb::python_error();
+  return truth ? Copy::always : Copy::never;
+}
+
+void check_may_copy(Copy copy) {
+  if (copy != Copy::never) return;
   fail(Hint{"leave copy out"}, "asarray: the data cannot be shared, and copy=False forbids a copy");
 }
 
-Tensor tensor_from_buffer(PyObject* object, int copy) {
+Tensor tensor_from_buffer(PyObject* object, Copy copy) {
   BufferGuard guard;
   if (PyObject_GetBuffer(object, &guard.view, PyBUF_RECORDS_RO) != 0) {
     PyErr_Clear();
@@ -172,8 +192,8 @@ Tensor tensor_from_buffer(PyObject* object, int copy) {
   bool aligned = reinterpret_cast<uintptr_t>(view.buf) % 16 == 0;
   if (!aligned || !is_contiguous(view)) check_may_copy(copy);
   if (!is_contiguous(view)) return tensor_from_strides(view.buf, type, shape, view.strides);
-  bool small = copy < 0 && view.len < 1024;  // sharing costs more than copying
-  if (copy > 0 || !aligned || small) return from_bytes(view.buf, type, shape);
+  bool copies = copy == Copy::always || (copy == Copy::if_writable && !view.readonly);
+  if (copies || !aligned) return from_bytes(view.buf, type, shape);
   return share(guard, type, shape);
 }
 

@@ -248,7 +248,7 @@ nb::object call_short(const CallSpec& spec, PyObject* const* args, size_t count)
       in[i] = &holders[i].operand;
       continue;
     }
-    if (!read_operand(args[i], holders[i]))
+    if (!read_operand(args[i], holders[i], args[count - 1 - i]))
       fail(Fault::type, "{}: {} is not a tensor or a number: {}", spec.op->name,
            spec.params[i].text, Py_TYPE(args[i])->tp_name);
     in[i] = &holders[i].operand;

@@ -3,6 +3,7 @@
 #include <nanobind/nanobind.h>
 #include <structmember.h>
 
+#include <atomic>
 #include <utility>
 
 #include "ir/opdef.h"
@@ -17,8 +18,10 @@ namespace nb = nanobind;
 
 extern PyTypeObject* tensor_type;
 
-/// The tensor inside `object`, or null when it is none.
+/// The tensor inside `object`, or null when it is none. Throws when it was never initialised.
 Tensor* tensor_in(PyObject* object);
+/// The tensor inside `self`. Throws when it is none, as in `Tensor.item(3)`.
+Tensor& self_tensor(PyObject* self);
 inline bool is_tensor(PyObject* object) { return tensor_in(object) != nullptr; }
 /// A new Python object that holds `tensor`.
 PyObject* wrap(Tensor&& tensor);
@@ -35,6 +38,8 @@ void bind_errors(nb::module_& m);
 void raise_current() noexcept;
 /// Throws Python's own `type` (for rules of the language: OverflowError, StopIteration).
 [[noreturn]] void throw_python(PyObject* type, const std::string& text);
+/// Throws tenon.OutOfRange, an OverflowError, with the user's place.
+[[noreturn]] void throw_out_of_range(const std::string& text);
 
 /// Runs `body` in a slot: no C++ exception leaves it.
 template <class R, class F>
@@ -52,41 +57,57 @@ R guarded(R failure, F&& body) noexcept {
 /// The innermost frame outside this package, as a place that is cheap to remember.
 Loc python_place() noexcept;
 void install_places();
+void install_host_lock();
 /// Code of files in `folder` is the package's own, not the user's.
 void set_package_folder(const std::string& folder);
 
+// Foreign objects ----------------------------------------------------------------------------
+
+/// Lets go of a Python object from any thread, with or without Python's lock.
+void release_object(void* object);
+/// Lets go of what threads without Python's lock dropped. The caller holds the lock.
+extern std::atomic<bool> has_dropped;
+void release_dropped_now() noexcept;
+inline void release_dropped() noexcept {
+  if (has_dropped.load(std::memory_order_relaxed)) release_dropped_now();
+}
+
 /// Marks what is recorded inside as made by the calling Python code.
 struct UserCall : LocScope {
-  UserCall() : LocScope(python_place()) {}
+  UserCall() : LocScope((release_dropped(), python_place())) {}
 };
 
 // Values -------------------------------------------------------------------------------------
 
-/// A number of Python's own types, exactly; false when it is something else.
-bool read_number(PyObject* object, Scalar& out);
+/// A number of Python's own types, exactly; false when it is something else. An integer beyond 64
+/// bits is a float when the operand `beside` it is a floating tensor, and refused otherwise.
+bool read_number(PyObject* object, Scalar& out, PyObject* beside = nullptr);
 /// An operand of an op: the tensor of a Python object, or one made from it.
 struct OperandHolder {
   Tensor made;
   Operand operand{nullptr};
 };
-/// False when `object` is nothing a tensor can be made of.
-bool read_operand(PyObject* object, OperandHolder& out);
+/// False when `object` is nothing a tensor can be made of. Foreign memory is copied: it may change
+/// before the op runs.
+bool read_operand(PyObject* object, OperandHolder& out, PyObject* beside = nullptr);
 /// The same as a tensor; numbers become weak scalars. Throws when it cannot be.
 Tensor read_tensor(PyObject* object, std::string_view what);
 
-/// A tensor from data: numbers, nested lists, tensors, buffers, DLPack objects. `copy` < 0: if
-/// needed.
-Tensor tensor_from(PyObject* object, Maybe<DType> dtype, int copy);
+/// When foreign memory is copied. Ops run later, so memory that somebody may write to is shared
+/// only where the user asks for that.
+enum class Copy { never, always, if_writable, if_needed };
+/// Python's `copy` argument; None is `absent`.
+Copy read_copy(nb::handle copy, Copy absent);
+/// A tensor from data: numbers, nested lists, tensors, buffers, DLPack objects.
+Tensor tensor_from(PyObject* object, Maybe<DType> dtype, Copy copy);
 /// From an object with the buffer protocol; a null tensor when it has none that fits.
-Tensor tensor_from_buffer(PyObject* object, int copy);
-Tensor tensor_from_dlpack(PyObject* object, int copy);
+Tensor tensor_from_buffer(PyObject* object, Copy copy);
+Tensor tensor_from_dlpack(PyObject* object, Copy copy);
 /// Fails when memory that cannot be shared must not be copied.
-void check_may_copy(int copy);
+void check_may_copy(Copy copy);
 /// A copy of strided elements (strides in bytes) as a tensor.
 Tensor tensor_from_strides(const void* data, DType dtype, const Shape& shape,
                            const int64_t* strides);
-/// Lets go of a Python object from any thread, with or without Python's lock.
-void release_object(void* object);
 
 DType read_dtype(PyObject* object);
 bool try_read_dtype(PyObject* object, DType& out);

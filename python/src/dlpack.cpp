@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "base/error.h"
+#include "call_spec.h"
 #include "core.h"
 
 namespace tn::python {
@@ -135,7 +136,7 @@ nb::object export_capsule(const Tensor& tensor, bool versioned, bool copy) {
 
 /// The tensor of a capsule's description; `owner` is called back when its memory is no longer used.
 template <class Managed>
-Tensor import_managed(Managed* managed, const dl::Tensor& t, int copy) {
+Tensor import_managed(Managed* managed, const dl::Tensor& t, bool read_only, Copy copy) {
   std::optional<DType> type = type_from(t.dtype);
   const char* data = static_cast<const char*>(t.data) + t.byte_offset;
   bool readable = t.device.type == dl::kCpu || t.device.type == dl::kCudaHost;
@@ -163,7 +164,8 @@ Tensor import_managed(Managed* managed, const dl::Tensor& t, int copy) {
     step *= t.shape[i];
   }
   bool aligned = reinterpret_cast<uintptr_t>(data) % 16 == 0;
-  if (contiguous && aligned && copy <= 0 && step > 0)
+  bool copies = copy == Copy::always || (copy == Copy::if_writable && !read_only);
+  if (contiguous && aligned && !copies && step > 0)
     return from_memory(const_cast<char*>(data), *type, shape, managed, release, true);
   Tensor made = tensor_from_strides(data, *type, shape, strides);
   release(managed);
@@ -186,22 +188,33 @@ nb::object ask_capsule(PyObject* object) {
   return method();
 }
 
+/// The first of two integers, as in a version or a device.
+int64_t first_of_pair(nb::handle pair, std::string_view name) {
+  bool fits = PyTuple_Check(pair.ptr()) && PyTuple_GET_SIZE(pair.ptr()) == 2;
+  for (Py_ssize_t i = 0; fits && i < 2; ++i) fits = PyIndex_Check(PyTuple_GET_ITEM(pair.ptr(), i));
+  if (!fits)
+    fail(Fault::type, "__dlpack__: {} is a tuple of two integers, not {}", name,
+         nb::repr(pair).c_str());
+  return read_int(PyTuple_GET_ITEM(pair.ptr(), 0), name);
+}
+
 nb::object dlpack(nb::handle self, nb::handle stream, nb::handle max_version, nb::handle dl_device,
                   nb::handle copy) {
   UserCall call;
   if (!stream.is_none())
     fail("__dlpack__: the stream must be None on the CPU: {}", nb::repr(stream).c_str());
-  if (!dl_device.is_none() && nb::cast<int>(dl_device[0]) != dl::kCpu)
+  if (!dl_device.is_none() && first_of_pair(dl_device, "dl_device") != dl::kCpu)
     throw_python(PyExc_BufferError, "__dlpack__: tensors live on the CPU, device type 1");
-  bool versioned = !max_version.is_none() && nb::cast<int>(max_version[0]) >= 1;
-  const Tensor& tensor = *tensor_in(self.ptr());
+  bool versioned = !max_version.is_none() && first_of_pair(max_version, "max_version") >= 1;
+  const Tensor& tensor = self_tensor(self.ptr());
   evaluate(tensor);
-  return export_capsule(tensor, versioned, !copy.is_none() && PyObject_IsTrue(copy.ptr()));
+  bool copies = read_copy(copy, Copy::if_needed) == Copy::always;
+  return export_capsule(tensor, versioned, copies);
 }
 
 }  // namespace
 
-Tensor tensor_from_dlpack(PyObject* object, int copy) {
+Tensor tensor_from_dlpack(PyObject* object, Copy copy) {
   nb::object capsule = ask_capsule(object);
   if (PyCapsule_IsValid(capsule.ptr(), kNew)) {
     auto* m = static_cast<dl::ManagedTensorVersioned*>(PyCapsule_GetPointer(capsule.ptr(), kNew));
@@ -209,12 +222,12 @@ Tensor tensor_from_dlpack(PyObject* object, int copy) {
       fail(Fault::type, "from_dlpack: version {}.{} is not known", m->version.major,
            m->version.minor);
     PyCapsule_SetName(capsule.ptr(), kUsedNew);
-    return import_managed(m, m->tensor, copy);
+    return import_managed(m, m->tensor, (m->flags & dl::kReadOnly) != 0, copy);
   }
   if (PyCapsule_IsValid(capsule.ptr(), kOld)) {
     auto* m = static_cast<dl::ManagedTensor*>(PyCapsule_GetPointer(capsule.ptr(), kOld));
     PyCapsule_SetName(capsule.ptr(), kUsedOld);
-    return import_managed(m, m->tensor, copy);
+    return import_managed(m, m->tensor, false, copy);
   }
   fail(Fault::type, "from_dlpack: __dlpack__ of {} gave no usable capsule",
        Py_TYPE(object)->tp_name);

@@ -1,14 +1,15 @@
 // Errors of the library as Python exceptions: tenon.Error mixed with the builtin that fits.
 #include <new>
 
+#include "base/error.h"
 #include "core.h"
 #include "tenon/error.h"
 
 namespace tn::python {
 namespace {
 
-PyObject *error, *invalid_value, *invalid_type, *invalid_index, *out_of_memory, *unsupported,
-    *internal_error;
+PyObject *error, *invalid_value, *invalid_type, *invalid_index, *out_of_memory, *out_of_range,
+    *unsupported, *internal_error;
 
 PyObject* make_error(nb::module_& m, const char* name, const char* doc, PyObject* builtin) {
   nb::object bases = error ? nb::object(nb::make_tuple(nb::borrow(error), nb::borrow(builtin)))
@@ -42,6 +43,7 @@ void bind_errors(nb::module_& m) {
   invalid_type = make_error(m, "InvalidType", "Wrong element types or arguments.", PyExc_TypeError);
   invalid_index = make_error(m, "InvalidIndex", "An index or axis out of range.", PyExc_IndexError);
   out_of_memory = make_error(m, "OutOfMemory", "More memory than there is.", PyExc_MemoryError);
+  out_of_range = make_error(m, "OutOfRange", "A number that does not fit.", PyExc_OverflowError);
   unsupported = make_error(m, "Unsupported", "Valid, but not implemented; the text says what is.",
                            PyExc_NotImplementedError);
   internal_error = make_error(m, "InternalError", "A defect of the library.", PyExc_RuntimeError);
@@ -78,6 +80,15 @@ void raise_current() noexcept {
 
 void throw_python(PyObject* type, const std::string& text) {
   PyErr_SetString(type, text.c_str());
+  throw nb::python_error();
+}
+
+void throw_out_of_range(const std::string& text) {
+  try {
+    fail("{}", text);
+  } catch (const UserError& e) {  // it has the user's place by now
+    PyErr_SetString(out_of_range, e.what());
+  }
   throw nb::python_error();
 }
 

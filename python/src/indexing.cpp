@@ -40,9 +40,9 @@ Index read_index(PyObject* o) {
         !PyObject_HasAttrString(o, "__dlpack__"))
       fail(Fault::type, "index: not an integer, slice, None, Ellipsis or array: {}",
            nb::repr(o).c_str());
-    t = tensor_from(o, {}, -1);
+    t = tensor_from(o, {}, Copy::always);
     bool empty = list && t.size() == 0;  // [] selects nothing
-    if (empty) t = tensor_from(o, DType::i64, -1);
+    if (empty) t = tensor_from(o, DType::i64, Copy::always);
   }
   Kind kind = kind_of(t.dtype());
   if (kind > Kind::natural)
@@ -61,6 +61,38 @@ std::vector<Index> read_indices(PyObject* key) {
   return indices;
 }
 
+bool is_lone_flag(const Index& i) {
+  return i.kind == Index::Kind::tensor && i.tensor.dtype() == DType::b1 && i.tensor.rank() == 0;
+}
+
+/// True, False and masks of rank 0 use up no axis and give one of extent 1 or 0: they become masks
+/// of one element over axes that `x` does not have yet.
+struct Widening {
+  std::vector<Index> widen, narrow;  // add those axes to x, and take them away again
+  bool any = false;
+
+  explicit Widening(std::vector<Index>& indices) {
+    for (const Index& i : indices) any |= is_lone_flag(i);
+    if (!any) return;
+    for (Index& i : indices) {
+      if (i.kind == Index::Kind::new_axis) continue;
+      bool mask = i.kind == Index::Kind::tensor && i.tensor.dtype() == DType::b1;
+      if (is_lone_flag(i)) {
+        i.tensor = tn::index(i.tensor, {Index::new_axis()});
+        widen.push_back(Index::new_axis());
+        narrow.push_back(Index(0));
+      } else if (i.kind == Index::Kind::ellipsis) {
+        widen.push_back(i);
+        narrow.push_back(i);
+      } else {
+        auto count = static_cast<size_t>(mask ? i.tensor.rank() : 1);
+        widen.insert(widen.end(), count, Index::slice());
+        narrow.insert(narrow.end(), count, Index::slice());
+      }
+    }
+  }
+};
+
 Update read_update(std::string_view how) {
   if (how == "set") return Update::set;
   if (how == "add") return Update::add;
@@ -74,7 +106,11 @@ Tensor updated(const Tensor& x, PyObject* key, PyObject* value, Update how) {
   OperandHolder operand;
   if (!read_operand(value, operand))
     fail(Fault::type, "index_update: not a tensor or a number: {}", Py_TYPE(value)->tp_name);
-  return index_update(x, read_indices(key), operand.operand, how);
+  std::vector<Index> indices = read_indices(key);
+  Widening w(indices);
+  if (!w.any) return index_update(x, indices, operand.operand, how);
+  Tensor wide = tn::index(x, w.widen);
+  return tn::index(index_update(wide, indices, operand.operand, how), w.narrow);
 }
 
 }  // namespace
@@ -82,7 +118,10 @@ Tensor updated(const Tensor& x, PyObject* key, PyObject* value, Update how) {
 PyObject* get_item(PyObject* self, PyObject* key) noexcept {
   return guarded<PyObject*>(nullptr, [&] {
     UserCall call;
-    return wrap(tn::index(*tensor_in(self), read_indices(key)));
+    Tensor x = self_tensor(self);  // another thread may rebind the handle meanwhile
+    std::vector<Index> indices = read_indices(key);
+    Widening w(indices);
+    return wrap(tn::index(w.any ? tn::index(x, w.widen) : x, indices));
   });
 }
 
@@ -91,8 +130,8 @@ int set_item(PyObject* self, PyObject* key, PyObject* value) noexcept {
     UserCall call;
     if (!value) fail(Fault::type, "del: elements of a tensor cannot be deleted");
     // The handle is bound to the new value; tensors made from the old one keep it.
-    Tensor& x = *tensor_in(self);
-    x = updated(x, key, value, Update::set);
+    Tensor x = self_tensor(self);
+    self_tensor(self) = updated(x, key, value, Update::set);
     return 0;
   });
 }

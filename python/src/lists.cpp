@@ -129,10 +129,11 @@ Tensor filled(PyObject* o, const Shape& shape, DType type) {
 }
 
 /// Lists that hold tensors or arrays: each item becomes a tensor, and they are stacked.
-Tensor stacked(PyObject* o) {
-  if (!is_list(o)) return tensor_from(o, {}, -1);
+Tensor stacked(PyObject* o, int depth = 0) {
+  if (!is_list(o)) return tensor_from(o, {}, Copy::always);
+  if (depth == kMaxRank) fail("array: lists nested deeper than {}", kMaxRank);
   Tensors parts;
-  for (PyObject* item : items_of(o)) parts.push_back(stacked(item));
+  for (PyObject* item : items_of(o)) parts.push_back(stacked(item, depth + 1));
   const OpDef* stack = find_op("stack");
   invariant(stack != nullptr, "array: no op `stack`");
   std::vector<char> attrs(stack->attrs->size + 16);
@@ -161,15 +162,13 @@ void check_range(PyObject* o, DType type) {
   else if (bits < 64)
     fits = s.integer >> (bits - 1) == 0 || s.integer >> (bits - 1) == -1;
   if (!fits)
-    throw_python(PyExc_OverflowError,
-                 format("array: the number {} does not fit {}", s.integer, name_of(type)));
+    throw_out_of_range(format("array: the number {} does not fit {}", s.integer, name_of(type)));
 }
 
 DType natural_type(const ListFacts& facts) {
   if (facts.kind == Kind::natural) {
     if (facts.has_negative)
-      throw_python(PyExc_OverflowError,
-                   "array: negative integers and integers beyond int64 in one list");
+      throw_out_of_range("array: negative integers and integers beyond int64 in one list");
     return DType::u64;
   }
   bool empty = facts.shape.rank() && facts.shape.elements().value() == 0;
@@ -205,7 +204,7 @@ Tensor from_list(PyObject* o, Maybe<DType> dtype) {
 }
 
 /// NumPy cannot export some element types as buffers; their bits can.
-Tensor from_extension_array(PyObject* o) {
+Tensor from_extension_array(PyObject* o, Copy copy) {
   nb::object dtype = nb::steal(PyObject_GetAttrString(o, "dtype"));
   if (!dtype.is_valid()) {
     PyErr_Clear();
@@ -213,8 +212,9 @@ Tensor from_extension_array(PyObject* o) {
   }
   DType type;
   if (!try_read_dtype(dtype.ptr(), type) || buffer_format(type)) return {};
+  check_may_copy(copy);
   nb::object bits = nb::borrow(o).attr("view")(size_of(type) == 1 ? "uint8" : "uint16");
-  Tensor plain = tensor_from_buffer(bits.ptr(), true);
+  Tensor plain = tensor_from_buffer(bits.ptr(), Copy::always);
   return from_bytes(plain.data(), type, plain.shape());
 }
 
@@ -230,7 +230,7 @@ nb::object checked_numpy(PyObject* o) {
   return array.attr("astype")(dtype.attr("newbyteorder")("="));
 }
 
-Tensor from_array(PyObject* o, int copy) {
+Tensor from_array(PyObject* o, Copy copy) {
   nb::object checked;
   if (is_numpy(o) && PyObject_HasAttrString(o, "dtype")) {
     checked = checked_numpy(o);
@@ -238,7 +238,7 @@ Tensor from_array(PyObject* o, int copy) {
   }
   if (PyObject_CheckBuffer(o))
     if (Tensor t = tensor_from_buffer(o, copy)) return t;
-  if (Tensor t = from_extension_array(o)) return t;
+  if (Tensor t = from_extension_array(o, copy)) return t;
   if (PyObject_HasAttrString(o, "__dlpack__")) return tensor_from_dlpack(o, copy);
   if (PyObject_HasAttrString(o, "__array__")) {
     nb::object array = nb::borrow(o).attr("__array__")();
@@ -259,10 +259,10 @@ nb::object listed(PyObject* o) {
 
 }  // namespace
 
-Tensor tensor_from(PyObject* object, Maybe<DType> dtype, int copy) {
+Tensor tensor_from(PyObject* object, Maybe<DType> dtype, Copy copy) {
   if (Tensor* t = tensor_in(object)) {
     Tensor made = dtype ? cast_to(*t, *dtype) : *t;
-    if (copy == 0 && dtype && *dtype != t->dtype())
+    if (copy == Copy::never && dtype && *dtype != t->dtype())
       fail("asarray: {} cannot become {} without a copy", t->dtype(), *dtype);
     return made;  // values never change, so sharing is copying
   }
@@ -271,17 +271,21 @@ Tensor tensor_from(PyObject* object, Maybe<DType> dtype, int copy) {
     check_may_copy(copy);
     return from_list(object, dtype);
   }
-  if (nb::object list = listed(object); list.is_valid()) return from_list(list.ptr(), dtype);
+  if (nb::object list = listed(object); list.is_valid()) {
+    check_may_copy(copy);
+    return from_list(list.ptr(), dtype);
+  }
   Tensor made = from_array(object, copy);
   if (dtype && *dtype != made.dtype()) {
-    if (copy == 0) fail("asarray: {} cannot become {} without a copy", made.dtype(), *dtype);
+    if (copy == Copy::never)
+      fail("asarray: {} cannot become {} without a copy", made.dtype(), *dtype);
     made = cast_to(made, *dtype);
   }
   return made;
 }
 
 void bind_creation(nb::module_& m) {
-  auto make = [](nb::handle obj, nb::handle dtype, nb::handle device, int copy) {
+  auto make = [](nb::handle obj, nb::handle dtype, nb::handle device, Copy copy) {
     UserCall call;
     check_device(device.ptr());
     Maybe<DType> type;
@@ -291,7 +295,7 @@ void bind_creation(nb::module_& m) {
   m.def(
       "array",
       [make](nb::handle obj, nb::handle dtype, nb::handle device) {
-        return make(obj, dtype, device, 1);
+        return make(obj, dtype, device, Copy::always);
       },
       nb::arg("obj").none(), nb::arg("dtype") = nb::none(), nb::kw_only(),
       nb::arg("device") = nb::none(),
@@ -300,23 +304,26 @@ void bind_creation(nb::module_& m) {
   m.def(
       "asarray",
       [make](nb::handle obj, nb::handle dtype, nb::handle device, nb::handle copy) {
-        return make(obj, dtype, device, copy.is_none() ? -1 : PyObject_IsTrue(copy.ptr()));
+        return make(obj, dtype, device, read_copy(copy, Copy::if_writable));
       },
       nb::arg("obj").none(), nb::arg("dtype") = nb::none(), nb::kw_only(),
       nb::arg("device") = nb::none(), nb::arg("copy") = nb::none(),
-      "A tensor of the data. Contiguous arrays are shared, not copied: do not write to them while\n"
-      "the tensor lives. `copy=True` always copies.");
+      "A tensor of the data: a copy, except of read-only arrays, which are shared. `copy=False`\n"
+      "shares writable ones too: they must not change while results that depend on them are "
+      "pending.");
   m.def(
       "from_dlpack",
       [](nb::handle obj, nb::handle device, nb::handle copy) {
         UserCall call;
         check_device(device.ptr());
-        int how = copy.is_none() ? -1 : PyObject_IsTrue(copy.ptr());
+        Copy how = read_copy(copy, Copy::if_needed);
         if (Tensor* t = tensor_in(obj.ptr())) return wrapped(Tensor(*t));
         return wrapped(tensor_from_dlpack(obj.ptr(), how));
       },
       nb::arg("x"), nb::kw_only(), nb::arg("device") = nb::none(), nb::arg("copy") = nb::none(),
-      "A tensor that shares the memory of an object with `__dlpack__`.");
+      "A tensor that shares the memory of an object with `__dlpack__`, which must not change "
+      "while\n"
+      "results that depend on it are pending.");
 }
 
 }  // namespace tn::python

@@ -10,6 +10,7 @@ NB_MODULE(_core, m) {
   m.doc() = "The compiled part of tenon.";
   bind_errors(m);
   install_places();
+  install_host_lock();
   bind_dtypes(m);
   bind_tensor(m);
   bind_creation(m);

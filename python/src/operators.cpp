@@ -52,7 +52,7 @@ PyObject* binary(PyObject* a, PyObject* b) noexcept {
   return guarded<PyObject*>(nullptr, [&]() -> PyObject* {
     UserCall call;
     OperandHolder x, y;
-    if (!read_operand(a, x) || !read_operand(b, y)) return not_implemented();
+    if (!read_operand(a, x, b) || !read_operand(b, y, a)) return not_implemented();
     const Operand* in[] = {&x.operand, &y.operand};
     return wrap(call_one(op_of(kSymbol), in, nullptr));
   });
@@ -222,19 +222,6 @@ int contains(PyObject* self, PyObject* value) noexcept {
   });
 }
 
-PyObject* iterate(PyObject* self) noexcept {
-  return guarded<PyObject*>(nullptr, [&] {
-    UserCall call;
-    const Tensor& t = self_of(self);
-    if (t.rank() == 0) fail(Fault::type, "iter: a tensor of rank 0 has no axis to iterate over");
-    evaluate(t);
-    nb::object rows = nb::steal(PyList_New(t.dim(0)));
-    for (int64_t i = 0; i < t.dim(0); ++i)
-      PyList_SET_ITEM(rows.ptr(), i, wrap(tn::index(t, {Index(i)})));
-    return PyObject_GetIter(rows.ptr());
-  });
-}
-
 template <class F>
 void* slot(F* f) {
   return reinterpret_cast<void*>(f);
@@ -271,7 +258,6 @@ PyType_Slot tensor_slots[] = {
     {Py_nb_index, slot(to_index)},
     {Py_tp_richcompare, slot(compare)},
     {Py_tp_hash, slot(hash)},
-    {Py_tp_iter, slot(iterate)},
     {Py_sq_contains, slot(contains)},
     {Py_mp_length, slot(length)},
     {Py_mp_subscript, slot(get_item)},

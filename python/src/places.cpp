@@ -108,14 +108,17 @@ Entry& recent_entry(PlaceTable& t, const FramePoint& p) {
 }
 
 uint32_t intern_point(PlaceTable& t, const FramePoint& p) {
-  auto [at, added] = t.ids.try_emplace({p.code, p.offset}, 0);
-  if (added && t.points.size() < kMostPlaces) {
-    at->second = static_cast<uint32_t>(t.points.size());
+  auto found = t.ids.find({p.code, p.offset});
+  if (found == t.ids.end()) {
+    // Past the cap a place is nowhere: its code is not kept, and its address may be used again.
+    if (t.points.size() >= kMostPlaces) return 0;
+    found =
+        t.ids.emplace(std::pair(p.code, p.offset), static_cast<uint32_t>(t.points.size())).first;
     Py_INCREF(p.code);
     t.points.push_back(p);
   }
-  recent_entry(t, p) = {p.code, p.offset, at->second};
-  return at->second;
+  recent_entry(t, p) = {p.code, p.offset, found->second};
+  return found->second;
 }
 
 #ifndef TN_FRAME_LAYOUT
@@ -179,7 +182,9 @@ void install_places() { resolve_host_place = resolve_place; }
 
 void set_package_folder(const std::string& folder) {
   table().folder = folder;
-  table().is_ours.clear();
+  std::unordered_map<PyCodeObject*, bool> old;
+  old.swap(table().is_ours);
+  for (auto [code, ours] : old) Py_DECREF(code);
 }
 
 }  // namespace tn::python

@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "core.h"
+#include "frontend/eval.h"
 #include "ir/graph.h"
 #include "runtime/memory.h"
 #include "runtime/threads.h"
@@ -10,17 +11,21 @@
 namespace tn::python {
 namespace {
 
+constexpr int kDeepest = 500;  // of nested arguments; a list that holds itself gets there
+
 /// Tensors in arguments, also inside lists, tuples and dicts.
-void collect(PyObject* o, Tensors& out) {
+void collect(PyObject* o, Tensors& out, int depth = 0) {
+  if (depth > kDeepest)
+    fail("eval: lists nested deeper than {}, or a list that holds itself", kDeepest);
   if (Tensor* t = tensor_in(o)) {
     out.push_back(*t);
   } else if (PyList_Check(o) || PyTuple_Check(o)) {
     for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(o); ++i)
-      collect(PySequence_Fast_GET_ITEM(o, i), out);
+      collect(PySequence_Fast_GET_ITEM(o, i), out, depth + 1);
   } else if (PyDict_Check(o)) {
     PyObject *key, *value;
     Py_ssize_t at = 0;
-    while (PyDict_Next(o, &at, &key, &value)) collect(value, out);
+    while (PyDict_Next(o, &at, &key, &value)) collect(value, out, depth + 1);
   } else if (o != Py_None && !PyNumber_Check(o)) {
     fail(Fault::type, "eval: not a tensor, nor a list or dict of tensors: {}", Py_TYPE(o)->tp_name);
   }
@@ -33,11 +38,24 @@ Tensors tensors_of(const nb::args& args) {
 }
 
 std::string graph_text(const nb::args& args) {
+  UserCall call;
   Tensors out = tensors_of(args);
   return to_text(capture({}, out).graph);
 }
 
+void* leave_python() {
+  return Py_IsInitialized() && PyGILState_Check() ? PyEval_SaveThread() : nullptr;
+}
+
+void enter_python(void* state) {
+  if (!state) return;
+  PyEval_RestoreThread(static_cast<PyThreadState*>(state));
+  release_dropped();
+}
+
 }  // namespace
+
+void install_host_lock() { host_lock = {leave_python, enter_python}; }
 
 void bind_runtime(nb::module_& m) {
   m.def(

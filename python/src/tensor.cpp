@@ -11,7 +11,17 @@ PyTypeObject* tensor_type;
 
 Tensor* tensor_in(PyObject* object) {
   if (Py_TYPE(object) != tensor_type && !PyObject_TypeCheck(object, tensor_type)) return nullptr;
-  return nb::inst_ptr<Tensor>(object);
+  Tensor* tensor = nb::inst_ready(object) ? nb::inst_ptr<Tensor>(object) : nullptr;
+  if (!tensor || !*tensor)
+    fail(Fault::type, Hint{"a subclass calls super().__init__(data)"},
+         "Tensor: an object whose __init__ did not run: {}", Py_TYPE(object)->tp_name);
+  return tensor;
+}
+
+Tensor& self_tensor(PyObject* self) {
+  Tensor* tensor = tensor_in(self);
+  if (!tensor) fail(Fault::type, "Tensor: not a tensor: {}", Py_TYPE(self)->tp_name);
+  return *tensor;
 }
 
 PyObject* wrap(Tensor&& tensor) {
@@ -24,18 +34,24 @@ PyObject* wrap(Tensor&& tensor) {
 void evaluate(const Tensor& tensor) {
   if (tensor.is_evaluated()) return;
   Tensor held = tensor;  // another thread may rebind the handle meanwhile
-  nb::gil_scoped_release unlock;
-  held.eval();
+  {
+    nb::gil_scoped_release unlock;
+    held.eval();
+  }
+  release_dropped();
 }
 
 void evaluate(const Tensors& tensors) {
-  nb::gil_scoped_release unlock;
-  tn::eval(tensors);
+  {
+    nb::gil_scoped_release unlock;
+    tn::eval(tensors);
+  }
+  release_dropped();
 }
 
 namespace {
 
-Tensor& self_of(nb::handle self) { return *tensor_in(self.ptr()); }
+Tensor& self_of(nb::handle self) { return self_tensor(self.ptr()); }
 
 nb::object nested_list(const Tensor& t, int axis, const char*& at) {
   if (axis == t.rank()) {
@@ -105,7 +121,7 @@ void construct(Tensor* self, nb::handle data, nb::handle dtype) {
   UserCall call;
   Maybe<DType> type;
   if (!dtype.is_none()) type = read_dtype(dtype.ptr());
-  new (self) Tensor(tensor_from(data.ptr(), type, 1));
+  new (self) Tensor(tensor_from(data.ptr(), type, Copy::always));
 }
 
 std::string text(nb::handle self) {

@@ -10,7 +10,12 @@
 namespace tn::python {
 namespace {
 
-bool read_integer(PyObject* object, Scalar& out) {
+bool is_floating_tensor(PyObject* object) {
+  Tensor* t = object ? tensor_in(object) : nullptr;
+  return t && kind_of(t->dtype()) >= Kind::floating;
+}
+
+bool read_integer(PyObject* object, Scalar& out, PyObject* beside) {
   int overflow = 0;
   long long value = PyLong_AsLongLongAndOverflow(object, &overflow);
   if (!overflow) {
@@ -25,7 +30,15 @@ bool read_integer(PyObject* object, Scalar& out) {
     }
     PyErr_Clear();
   }
-  throw_python(PyExc_OverflowError, "the integer does not fit 64 bits");
+  if (is_floating_tensor(beside)) {
+    double rounded = PyLong_AsDouble(object);
+    bool fits = !PyErr_Occurred();
+    if (!fits) PyErr_Clear();
+    if (!fits) throw_out_of_range("the integer does not fit a float");
+    out = Scalar(rounded);
+    return true;
+  }
+  throw_out_of_range("the integer does not fit 64 bits");
 }
 
 PyObject* complex_object(std::complex<double> z) {
@@ -36,7 +49,7 @@ bool is_numpy(PyTypeObject* type) { return std::strncmp(type->tp_name, "numpy.",
 
 }  // namespace
 
-bool read_number(PyObject* object, Scalar& out) {
+bool read_number(PyObject* object, Scalar& out, PyObject* beside) {
   PyTypeObject* type = Py_TYPE(object);
   if (type == &PyFloat_Type) {
     out = Scalar(PyFloat_AS_DOUBLE(object));
@@ -46,7 +59,7 @@ bool read_number(PyObject* object, Scalar& out) {
     out = Scalar(object == Py_True);
     return true;
   }
-  if (type == &PyLong_Type) return read_integer(object, out);
+  if (type == &PyLong_Type) return read_integer(object, out, beside);
   if (type == &PyComplex_Type) {
     Py_complex z = PyComplex_AsCComplex(object);
     out = Scalar(std::complex<double>(z.real, z.imag));
@@ -54,7 +67,7 @@ bool read_number(PyObject* object, Scalar& out) {
   }
   // NumPy's scalars have a width, so they are tensors, even where they derive from Python's types.
   if (is_numpy(type)) return false;
-  if (PyLong_Check(object)) return read_integer(object, out);
+  if (PyLong_Check(object)) return read_integer(object, out, beside);
   if (PyFloat_Check(object)) {
     out = Scalar(PyFloat_AS_DOUBLE(object));
     return true;
@@ -62,13 +75,13 @@ bool read_number(PyObject* object, Scalar& out) {
   return false;
 }
 
-bool read_operand(PyObject* object, OperandHolder& out) {
+bool read_operand(PyObject* object, OperandHolder& out, PyObject* beside) {
   if (Tensor* t = tensor_in(object)) {
     out.operand.tensor = t;
     out.operand.absent = false;
     return true;
   }
-  if (read_number(object, out.operand.scalar)) {
+  if (read_number(object, out.operand.scalar, beside)) {
     out.operand.absent = false;
     return true;
   }
@@ -76,7 +89,7 @@ bool read_operand(PyObject* object, OperandHolder& out) {
   bool list = PyList_Check(object) || PyTuple_Check(object);
   if (!list && !PyObject_CheckBuffer(object) && !PyObject_HasAttrString(object, "__dlpack__"))
     return false;
-  out.made = tensor_from(object, {}, -1);
+  out.made = tensor_from(object, {}, Copy::always);
   out.operand.tensor = &out.made;
   out.operand.absent = false;
   return true;

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from . import _core
 
 
@@ -65,6 +67,18 @@ def _namespace(self: _core.Tensor, *, api_version: str | None = None) -> object:
     return tenon
 
 
+def _rows(self: _core.Tensor) -> Iterator[_core.Tensor]:
+    for i in range(len(self)):
+        yield self[i]
+
+
+def _iterate(self: _core.Tensor) -> Iterator[_core.Tensor]:
+    """The tensors along the first axis, each made when it is asked for."""
+    if self.ndim == 0:
+        raise _core.InvalidType("iter: a tensor of rank 0 has no axis to iterate over")
+    return _rows(self.eval())
+
+
 def _html(self: _core.Tensor) -> str:
     """What notebooks show."""
     import html
@@ -81,3 +95,4 @@ def install(tensor: type) -> None:
     tensor.at = property(At, doc="Functional updates: `x.at[i].set(v)`.")
     tensor.__array_namespace__ = _namespace
     tensor._repr_html_ = _html
+    tensor.__iter__ = _iterate

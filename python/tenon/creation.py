@@ -16,15 +16,19 @@ def array(obj: object, dtype: object = None, *, device: object = None) -> _core.
 def asarray(
     obj: object, dtype: object = None, *, device: object = None, copy: bool | None = None
 ) -> _core.Tensor:
-    """A tensor of the data. Contiguous arrays are shared: do not write to them while it lives.
+    """A tensor of the data: a copy, except of read-only arrays, which are shared.
 
-    `copy=True` always copies; with `copy=False`, data that cannot be shared is an error.
+    `copy=True` always copies. `copy=False` shares writable arrays too, and data that cannot be
+    shared is an error; shared memory must not change while results that depend on it are pending.
     """
     return _core.asarray(obj, dtype, device=device, copy=copy)
 
 
 def from_dlpack(x: object, /, *, device: object = None, copy: bool | None = None) -> _core.Tensor:
-    """A tensor that shares the memory of an object with `__dlpack__`."""
+    """A tensor that shares the memory of an object with `__dlpack__`.
+
+    The memory must not change while results that depend on it are pending.
+    """
     return _core.from_dlpack(x, device=device, copy=copy)
 
 

@@ -183,3 +183,41 @@ def test_scalars_are_not_iterable():
         iter(tn.asarray(1.0)).__next__()
     with pytest.raises(TypeError):
         len(tn.asarray(1.0))
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        True,
+        False,
+        np.array(True),
+        np.bool_(False),
+        (True, 1),
+        (slice(1, 3), True),
+        (..., True),
+        (None, True, ..., 0),
+        (0, False, slice(None)),
+        (True, [0, 2]),
+        (np.array([True, False, True, True]), True),
+        (True, True),
+    ],
+)
+def test_flags_as_indices(key):
+    a = np.arange(24.0).reshape(4, 6)
+    x = tn.asarray(a)
+    want = a[key]
+    got = x[key]
+    assert got.shape == want.shape
+    np.testing.assert_array_equal(got.numpy(), want)
+    a[key] = -1
+    x[key] = -1
+    np.testing.assert_array_equal(x.numpy(), a)
+
+
+def test_flags_on_scalars():
+    x = tn.asarray(3.0)
+    assert x[True].tolist() == [3] and x[tn.asarray(False)].shape == (0,)
+    x[tn.asarray(True)] = 5.0
+    assert x.item() == 5
+    x[False] = 7.0
+    assert x.item() == 5

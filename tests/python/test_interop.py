@@ -4,6 +4,8 @@ import array
 import copy
 import gc
 import pickle
+import threading
+import weakref
 
 import numpy as np
 import pytest
@@ -46,18 +48,95 @@ def test_numpy_both_ways(name):
     assert x.tolist() == a.tolist()
 
 
-def test_contiguous_numpy_is_shared():
-    a = np.arange(1000, dtype=np.float32)
-    x = tn.asarray(a)
-    assert address(x.numpy()) == address(a)
+@pytest.mark.parametrize("n", [4, 1000])
+def test_what_is_shared_and_what_is_copied(n):
+    def is_shared(x, a):
+        return address(x.numpy()) == address(a)
+
+    a = np.arange(n, dtype=np.float32)
+    for copied in (
+        tn.asarray(a),
+        tn.asarray(a, copy=True),
+        tn.asarray(memoryview(a)),
+        tn.array(a),
+        tn.Tensor(a),
+        tn.from_dlpack(a, copy=True),
+    ):
+        assert not is_shared(copied, a)
+    shared = tn.asarray(a, copy=False)
+    assert is_shared(shared, a) and is_shared(tn.from_dlpack(a), a)
     assert address(np.from_dlpack(tn.from_dlpack(a))) == address(a)
-    assert address(np.asarray(memoryview(x))) == address(a)
-    copied = tn.asarray(a, copy=True)
-    assert address(copied.numpy()) != address(a)
-    assert address(tn.array(a).numpy()) != address(a)
-    assert address(tn.Tensor(a).numpy()) != address(a) or True
+    assert address(np.asarray(memoryview(shared))) == address(a)
+    frozen = a.copy()
+    frozen.flags.writeable = False
+    assert is_shared(tn.asarray(frozen), frozen)
+    assert not is_shared(tn.asarray(frozen, copy=True), frozen)
+    assert not is_shared(tn.array(frozen), frozen)
     with pytest.raises(ValueError):
         tn.asarray(a[::2], copy=False)
+    with pytest.raises(ValueError):
+        tn.asarray([1.0, 2.0], copy=False)
+
+
+class OnlyDLPack:
+    """An array of another library, without the buffer protocol."""
+
+    def __init__(self, a):
+        self.a = a
+
+    def __dlpack__(self, **options):
+        return self.a.__dlpack__(**options)
+
+    def __dlpack_device__(self):
+        return self.a.__dlpack_device__()
+
+
+@pytest.mark.parametrize("n", [128, 4096])
+@pytest.mark.parametrize("wrap", [lambda a: a, OnlyDLPack])
+def test_arrays_written_to_before_the_op_runs(n, wrap):
+    x, v = tn.zeros(n), np.ones(n, np.float32)
+    x[:] = wrap(v)
+    v[:] = 7
+    assert x.tolist() == [1.0] * n
+
+    buffer = np.empty(n, np.float32)
+    sums, scaled, stacked, called, updated = [], [], [], [], []
+    for i in range(4):
+        buffer[:] = i
+        sums.append(tn.zeros(n) + wrap(buffer))
+        scaled.append(tn.asarray(wrap(buffer)) * 10)
+        called.append(tn.negative(wrap(buffer)))
+        updated.append(tn.zeros(n).at[:].add(wrap(buffer)))
+        if wrap is not OnlyDLPack:
+            stacked.append(tn.array([buffer, buffer]))
+    for i in range(4):
+        assert sums[i].tolist() == [i] * n
+        assert scaled[i].tolist() == [10 * i] * n
+        assert called[i].tolist() == [-i] * n
+        assert updated[i].tolist() == [i] * n
+    assert [t[1, -1].item() for t in stacked] in ([], [0, 1, 2, 3])
+
+
+@pytest.mark.parametrize("share", [tn.from_dlpack, lambda a: tn.asarray(a, copy=False)])
+def test_foreign_memory_is_released_while_the_main_thread_waits(share):
+    alive, most = set(), []
+
+    class Big(np.ndarray):
+        pass
+
+    def work():
+        for i in range(50):
+            big = np.ones(1 << 20, np.float32).view(Big)
+            alive.add(i)
+            weakref.finalize(big, alive.discard, i)
+            assert float((share(big) + 1)[0]) == 2
+            del big
+            most.append(len(alive))
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    assert len(most) == 50 and max(most) <= 5
 
 
 def test_results_are_shared_with_numpy():
@@ -243,3 +322,85 @@ def test_dlpack_protocol():
     assert x[0, 0].item() == 1
     with pytest.raises((BufferError, ValueError, TypeError)):
         x.__dlpack__(dl_device=(2, 0))
+    for bad in ("x", 1, (), (1,), ("1", "0"), (1.0, 0)):
+        with pytest.raises(TypeError, match="max_version is a tuple of two integers"):
+            x.__dlpack__(max_version=bad)
+        with pytest.raises(TypeError, match="dl_device is a tuple of two integers"):
+            x.__dlpack__(dl_device=bad)
+
+
+class Unready(tn.Tensor):
+    def __init__(self):
+        pass
+
+
+@pytest.mark.parametrize("make", [Unready, lambda: tn.Tensor.__new__(tn.Tensor)])
+def test_tensors_never_initialised(make):
+    x = make()
+    for use in (
+        lambda: x + 1,
+        lambda: 1 + x,
+        lambda: x.shape,
+        lambda: x[0],
+        lambda: len(x),
+        lambda: repr(x),
+        lambda: tn.sum(x),
+        lambda: tn.eval(x),
+        lambda: tn.array([x]),
+        lambda: memoryview(x),
+        lambda: x.__dlpack__(),
+        lambda: list(x),
+        lambda: x.item(),
+    ):
+        with pytest.raises(tn.InvalidType, match="__init__"):
+            use()
+
+
+def test_methods_on_something_else():
+    for use in (tn.Tensor.item, tn.Tensor.numpy, tn.Tensor.__dlpack__, tn.Tensor.shape.fget):
+        with pytest.raises(TypeError):
+            use(3)
+
+
+def test_lists_that_hold_themselves():
+    cycle = []
+    cycle.append(cycle)
+    table = {}
+    table["self"] = table
+    deep = [tn.ones(2)]
+    for _ in range(100_000):
+        deep = [deep]
+    for nested in (cycle, table, deep):
+        with pytest.raises(tn.Error, match="nested deeper"):
+            tn.eval(nested)
+    with pytest.raises(tn.Error):
+        tn.array(cycle)
+    arrays = [np.ones(2)]
+    arrays.append(arrays)
+    with pytest.raises(tn.Error):
+        tn.array(arrays)
+
+
+def test_iteration_is_lazy():
+    rows = iter(tn.zeros((1 << 20, 2)) + 1)
+    assert next(rows).tolist() == [1, 1] and next(rows).shape == (2,)
+    assert [int(v) for v in tn.arange(4)] == [0, 1, 2, 3]
+    assert list(tn.zeros((0, 3))) == []
+    with pytest.raises(TypeError):
+        iter(tn.asarray(1.0))
+
+
+def test_integers_beyond_64_bits():
+    assert (tn.ones(2) + 2**70).tolist() == [2.0**70] * 2
+    assert (2**70 * tn.ones(2)).dtype == tn.float32
+    assert tn.add(tn.ones(1, dtype=tn.float64), -(2**70)).tolist() == [1 - 2.0**70]
+    for use in (
+        lambda: tn.arange(3) + 2**70,
+        lambda: tn.ones(2) + 10**400,
+        lambda: tn.array([2**70]),
+        lambda: tn.array([300], dtype=tn.uint8),
+    ):
+        with pytest.raises(tn.OutOfRange) as caught:
+            use()
+        assert isinstance(caught.value, (tn.Error, OverflowError))
+        assert "test_interop.py" in str(caught.value)
