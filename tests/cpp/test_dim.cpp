@@ -1,10 +1,12 @@
 // Symbolic sizes: identity, arithmetic, proofs, text.
 #include <doctest/doctest.h>
 
+#include <memory>
 #include <thread>
 
 #include "base/error.h"
 #include "ir/dim.h"
+#include "ir/poly.h"
 
 using tn::Dim;
 using tn::Tri;
@@ -138,4 +140,24 @@ TEST_CASE("threads agree on identities") {
   }
   for (std::thread& t : threads) t.join();
   for (Dim d : results) CHECK(d == results[0]);
+}
+
+TEST_CASE("a copied table stands alone") {
+  auto original = std::make_unique<tn::PolyTable>();
+  const std::string name = "a_symbol_whose_name_is_on_the_heap";
+  tn::PolyId n = original->symbol(name, 1, 64);
+  tn::PolyId digit = original->mod(original->axis(0, original->scale(n, 6)), n);
+  tn::PolyTable copy = *original, assigned;
+  assigned.symbol("another", 1, 2);
+  assigned = *original;
+  original->symbol("a_symbol_that_came_after_the_copies", 1, 64);
+  std::string text = original->text(digit, {});
+  original.reset();
+  for (tn::PolyTable* table : {&copy, &assigned}) {
+    CHECK(table->symbol(name, 1, 64) == n);
+    CHECK(table->symbol("a_new_one", 1, 64) != n);
+    CHECK(table->mod(table->axis(0, table->scale(n, 6)), n) == digit);
+    CHECK(table->text(digit, {}) == text);
+    CHECK(table->name_of(table->atom(*table->as_atom(n))) == name);
+  }
 }

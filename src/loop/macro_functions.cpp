@@ -1,0 +1,119 @@
+// From math ops to the templates that define them.
+#include "base/error.h"
+#include "loop/macro_value.h"
+#include "loop/math.h"
+
+namespace tn::loop {
+namespace {
+
+// The next number after a towards b: one step in the order of the bits.
+template <class V>
+V next_after(V a, V b) {
+  using namespace generic::math;
+  using I = IntOf<V>;
+  const I sign = bits(constant<V>(-0.0));
+  const I zero = constant<I>(0), one = constant<I>(1);
+  const I least = (bits(b) & sign) | one;  // from zero, towards b
+  const auto less = a < b, negative = bits(a) < zero;
+  const auto back = either(both(less, negative), !either(less, negative));
+  const I moved = bits(a) + select(back, zero - one, one);
+  const V next = from_bits<V>(select(a == constant<V>(0), least, moved));
+  return select(either(is_nan(a), is_nan(b)), a + b, select(a == b, b, next));
+}
+
+template <class V>
+V expand_binary(Op op, V x, V y) {
+  namespace math = generic::math;
+  switch (op) {
+    case Op::pow:
+      return math::pow(x, y);
+    case Op::atan2:
+      return math::atan2(x, y);
+    case Op::hypot:
+      return math::hypot(x, y);
+    case Op::logaddexp:
+      return math::logaddexp(x, y);
+    case Op::nextafter:
+      return next_after(x, y);
+    default:
+      break;
+  }
+  throw_internal(format("macros: {} has no definition", facts(op).name));
+}
+
+template <class V>
+V expand_hyperbolic(Op op, V x, V y) {
+  namespace math = generic::math;
+  switch (op) {
+    case Op::sinh:
+      return math::sinh(x);
+    case Op::cosh:
+      return math::cosh(x);
+    case Op::tanh:
+      return math::tanh(x);
+    case Op::asinh:
+      return math::asinh(x);
+    case Op::acosh:
+      return math::acosh(x);
+    case Op::atanh:
+      return math::atanh(x);
+    case Op::erf:
+      return math::erf(x);
+    case Op::erfc:
+      return math::erfc(x);
+    case Op::erfinv:
+      return math::erfinv(x);
+    case Op::lgamma:
+      return math::lgamma(x);
+    case Op::sigmoid:
+      return math::sigmoid(x);
+    default:
+      return expand_binary(op, x, y);
+  }
+}
+
+template <class V>
+V expand_op(Op op, V x, V y) {
+  namespace math = generic::math;
+  switch (op) {
+    case Op::exp:
+      return math::exp(x);
+    case Op::exp2:
+      return math::exp2(x);
+    case Op::expm1:
+      return math::expm1(x);
+    case Op::log:
+      return math::log(x);
+    case Op::log2:
+      return math::log2(x);
+    case Op::log10:
+      return math::log10(x);
+    case Op::log1p:
+      return math::log1p(x);
+    case Op::rsqrt:
+      return math::rsqrt(x);
+    case Op::cbrt:
+      return math::cbrt(x);
+    case Op::sin:
+      return math::sin(x);
+    case Op::cos:
+      return math::cos(x);
+    case Op::tan:
+      return math::tan(x);
+    case Op::asin:
+      return math::asin(x);
+    case Op::acos:
+      return math::acos(x);
+    case Op::atan:
+      return math::atan(x);
+    default:
+      return expand_hyperbolic(op, x, y);
+  }
+}
+
+}  // namespace
+
+Macro<float> expand(Op op, Macro<float> x, Macro<float> y) { return expand_op(op, x, y); }
+Macro<double> expand(Op op, Macro<double> x, Macro<double> y) { return expand_op(op, x, y); }
+
+}  // namespace tn::loop
