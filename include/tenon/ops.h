@@ -186,7 +186,7 @@ Tensor count_nonzero(const Operand& x, const Maybe<Axes>& axis = {}, bool keepdi
 /// Minus the log of the probability that `softmax(logits)` along `axis` gives the targets: classes
 /// (integers, the shape of `logits` without `axis`) or probabilities (the shape of `logits`).
 /// `label_smoothing` moves that share of each target to all classes alike. `reduction` is none,
-/// mean or sum. A class outside the range is clamped into it.
+/// mean or sum. The loss of a class outside the range (also a negative one) is NaN.
 Tensor cross_entropy(const Operand& logits, const Operand& targets,
     std::string_view reduction = "mean", double label_smoothing = 0.0, Axis axis = -1);
 
@@ -263,7 +263,8 @@ Tensor einsum(std::string_view equation, const Tensors& operands,
 /// `x`, or `alpha * (exp(x) - 1)` where it is negative.
 Tensor elu(const Operand& x, double alpha = 1.0);
 
-/// The rows of `weight` at `indices`, which are integers of any shape.
+/// The rows of `weight` at `indices`, which are integers of any shape. Negative indices count from
+/// the end, those out of bounds are clamped.
 Tensor embedding(const Operand& weight, const Operand& indices);
 
 /// A tensor whose values do not matter; they are zero.
@@ -605,7 +606,8 @@ Tensor prod(const Operand& x, const Maybe<Axes>& axis = {}, Maybe<DType> dtype =
     bool keepdims = false);
 
 /// `x` with the elements that `take_along_axis` reads replaced by `values`, or combined with them
-/// by `mode`. Negative indices count from the end.
+/// by `mode`. Negative indices count from the end; values whose index is still out of bounds are
+/// dropped.
 Tensor put_along_axis(const Operand& x, const Operand& indices, const Operand& values,
     Axis axis = -1, std::string_view mode = "set");
 
@@ -635,7 +637,9 @@ Tensor relu6(const Operand& x);
 Tensor remainder(const Operand& x1, const Operand& x2);
 
 /// Repeats each element `repeats` times along `axis`; of the flattened tensor when it is left out.
-Tensor repeat(const Operand& x, int64_t repeats, Maybe<Axis> axis = {});
+/// `repeats` is one integer, or one for each element of the axis. The size depends on its values,
+/// so they are computed now.
+Tensor repeat(const Operand& x, const Operand& repeats, Maybe<Axis> axis = {});
 
 /// The same elements in row-major order under another shape. One extent may be -1: it takes what is
 /// left.
@@ -675,12 +679,12 @@ Tensor scaled_dot_product_attention(const Operand& q, const Operand& k, const Op
 /// `x` with the elements at `indices` replaced by `updates`, or combined with them: `mode` is set,
 /// add, mul, max or min. Indices and axes are those of `gather`, whose result shape `updates`
 /// broadcast to. Elements are taken in row-major order of `updates`, so the last one written stays.
-/// Indices out of bounds are clamped.
+/// Updates whose index is out of bounds are dropped.
 Tensor scatter(const Operand& x, const Operand& updates, const Tensors& indices, const Axes& axes,
     std::string_view mode = "set");
 
 /// `x` with `updates` added at `indices`, as `scatter` does it. Negative indices count from the
-/// end.
+/// end; updates whose index is still out of bounds are dropped.
 Tensor scatter_add(const Operand& x, const Operand& updates, const Tensors& indices,
     const Axes& axes);
 
@@ -691,7 +695,7 @@ Tensor searchsorted(const Operand& x1, const Operand& x2, const Operand& sorter 
     std::string_view side = "left");
 
 /// Row s is the sum of the rows of `x` whose segment in `segment_ids` is s; 0 when there is none.
-/// Segments out of bounds are clamped.
+/// Rows whose segment is out of bounds (also negative) are dropped.
 Tensor segment_sum(const Operand& x, const Operand& segment_ids, int64_t num_segments);
 
 /// `scale * elu(x, alpha)` with the constants that keep mean 0 and variance 1 through layers.

@@ -57,21 +57,27 @@ Element KernelMaker::value(Val v) {
   if (auto read = reads_.find(v); read != reads_.end()) return made_[v] = load(read->second);
   auto number = uniform_.find(v);
   invariant(number != uniform_.end(), "value %{} is not available in its kernel", v);
-  const Home& home = number->second;
   DType dtype = graph_.types[static_cast<size_t>(v)]->dtype;
-  DType real = info(real_of(dtype)).compute;
-  bool complex = is_complex(dtype);
+  Element element{part(number->second, real_of(dtype), false), {}};
+  if (is_complex(dtype)) element.im = part(number->second, real_of(dtype), true);
+  return made_[v] = element;
+}
+
+/// The real or imaginary part of a number, as `type` holds it. Narrow floats are rounded once, from
+/// double.
+S KernelMaker::part(const Home& home, DType type, bool imaginary) {
+  bool narrow = info(type).compute != type;
+  DType read_as = narrow ? DType::f64 : type;
+  S x;
   if (home.kind == Home::Kind::argument) {
-    invariant(!complex, "complex numbers are not run-time arguments");
-    scalars.push_back(home.argument);
-    S given = b_.argument(b_.add_argument(), real);
-    // A narrow float holds the rounded number.
-    if (info(dtype).compute != dtype) given = b_.cast(b_.cast(given, dtype), real);
-    return made_[v] = {given, {}};
+    scalars.push_back(imaginary ? ~home.argument : home.argument);
+    x = b_.argument(b_.add_argument(), read_as);
+  } else {
+    bool split = imaginary || home.value.kind == Kind::complex;
+    x = b_.constant(split ? Scalar(imaginary ? home.value.imag : home.value.real) : home.value,
+                    read_as);
   }
-  S re = b_.constant(home.value.kind == Kind::complex ? Scalar(home.value.real) : home.value, real);
-  if (info(dtype).compute != dtype && !complex) re = b_.cast(b_.cast(re, dtype), real);
-  return made_[v] = {re, complex ? b_.constant(Scalar(home.value.imag), real) : S{}};
+  return narrow ? b_.cast(b_.cast(x, type), info(type).compute) : x;
 }
 
 /// Records `made` as the value of `v`, rounded to its type, and stores it where it is wanted.

@@ -49,7 +49,7 @@ std::shared_ptr<const Plan> Lowerer::lower() {
 void Lowerer::lower_leaf(const GraphOp& op) {
   int32_t number = next_scalar_++;
   Home& h = home(op.out);
-  bool at_run_time = number < runtime_scalars_ && !is_complex(type(op.out)->dtype);
+  bool at_run_time = number < runtime_scalars_;
   h.kind = at_run_time ? Home::Kind::argument : Home::Kind::constant;
   h.argument = number;
   h.value = op.scalar;

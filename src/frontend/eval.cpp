@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "base/at_fork.h"
 #include "base/error.h"
 #include "compiler/compile.h"
 #include "frontend/key.h"
@@ -19,11 +20,11 @@ struct CachedPlan {
   uint64_t hits = 0, last_used = 0;
 };
 
-/// Plans by key. The hash selects, the words decide: no silent collisions. Bounded: the least
-/// recently used go.
+/// Plans by key. The hash selects, the words decide: no silent collisions. Bounded in number and in
+/// words of key, to which the size of a plan is proportional: the least recently used go.
 class PlanCache {
  public:
-  static constexpr size_t kMost = 4096;
+  static constexpr size_t kMost = 4096, kMostWords = 1 << 21;
 
   CachedPlan* find(const FlushKey& key) {
     auto [at, end] = plans_.equal_range(key.hash);
@@ -36,11 +37,12 @@ class PlanCache {
     return nullptr;
   }
   void add(const FlushKey& key, std::shared_ptr<const Plan> plan) {
-    if (plans_.size() >= kMost) evict();
+    words_ += key.words.size();
+    while (plans_.size() >= kMost || (words_ > kMostWords && !plans_.empty())) evict();
     plans_.emplace(key.hash, CachedPlan{key.words, std::move(plan), 0, ++clock_});
   }
   size_t size() const { return plans_.size(); }
-  void clear() { plans_.clear(); }
+  void clear() { plans_.clear(), words_ = 0; }
 
  private:
   void evict() {
@@ -48,11 +50,16 @@ class PlanCache {
     for (auto& [hash, plan] : plans_) ages.push_back(plan.last_used);
     std::nth_element(ages.begin(), ages.begin() + static_cast<ptrdiff_t>(ages.size() / 4),
                      ages.end());
-    std::erase_if(plans_,
-                  [&](auto& entry) { return entry.second.last_used < ages[ages.size() / 4]; });
+    uint64_t newest_gone = ages[ages.size() / 4];
+    std::erase_if(plans_, [&](auto& entry) {
+      bool gone = entry.second.last_used <= newest_gone;
+      if (gone) words_ -= entry.second.words.size();
+      return gone;
+    });
   }
   std::unordered_multimap<uint64_t, CachedPlan> plans_;
   uint64_t clock_ = 0;
+  size_t words_ = 0;
 };
 
 /// One flush at a time: what it computes must not be computed by another meanwhile.
@@ -77,36 +84,35 @@ struct Flusher {
 };
 
 Flusher& flusher() {
-  static auto& only = *new Flusher;
+  static auto& only = *[] {
+    auto* made = new Flusher;
+    guarded_at_fork(made->mutex, 1);
+    return made;
+  }();
   return only;
 }
 
 thread_local bool inside_flush = false;
-thread_local int since_flush = 0;
-
-/// Pending ops are bounded: a long chain is computed piece by piece.
-constexpr int kMostPending = 20'000;
-
 bool depends_on_param(const Walk& walk) {
   return std::any_of(walk.leaves.begin(), walk.leaves.end(),
                      [](Node* n) { return n->op == &param_leaf; });
 }
 
-void flush_long_chains(Node* node) {
-  if (++since_flush < kMostPending || inside_flush) return;
-  since_flush = 0;
+/// Pending chains are bounded: a long one is computed piece by piece. Should that fail, whoever
+/// asks for the value meets the error.
+void flush_chain(Node* node) noexcept {
+  if (inside_flush) return;
   retain(node);
   Tensor newest(node, 0);
-  Walk seen;
-  {
-    std::lock_guard lock(walk_mutex());
-    walk({&newest, 1}, seen);
+  try {
+    flush({&newest, 1});
+  } catch (...) {
+    node->depth = 0;  // not tried again at every further op
   }
-  if (!depends_on_param(seen)) flush({&newest, 1});
 }
 
 /// Recording reports here from the first use of the library on.
-const bool kInstalled = (after_record = flush_long_chains, true);
+[[maybe_unused]] const bool kInstalled = (flush_deep = flush_chain, true);
 
 struct HostUnlocked {
   void* state = host_lock.leave ? host_lock.leave() : nullptr;
@@ -225,7 +231,6 @@ void flush(std::span<const Tensor> wanted) {
   Flusher& f = flusher();
   std::lock_guard lock(f.mutex);
   inside_flush = true;
-  since_flush = 0;
   struct Leave {
     ~Leave() { inside_flush = false; }
   } leave;

@@ -3,6 +3,7 @@
 #include "ops/indexing.h"
 
 #include "base/error.h"
+#include "frontend/element.h"
 #include "ir/emit.h"
 #include "tenon/ops.h"
 
@@ -99,6 +100,18 @@ int64_t checked(int64_t at, Dim extent, int axis, const Type& x) {
   return at < 0 ? at + n : at;
 }
 
+/// Index tensors whose values are at hand are checked; others are clamped when read and dropped
+/// when written.
+void check_indices(const Tensor& indices, Dim extent, int axis, const Type& x) {
+  check_kind("index", integers, indices.dtype());
+  if (!indices.is_evaluated() || !extent.is_const()) return;
+  const char* at = static_cast<const char*>(indices.data());
+  for (int64_t n = indices.size(), k = 0; k < n; ++k, at += size_of(indices.dtype())) {
+    Scalar value = element_at(indices.dtype(), at);
+    checked(value.kind == Kind::natural ? INT64_MAX : value.integer, extent, axis, x);
+  }
+}
+
 Dim sliced_extent(const Indexing& s, int axis, Dim extent) {
   int64_t n = extent.value(), start = s.start[axis], stop = s.stop[axis], step = s.step[axis];
   auto clamp = [&](int64_t v, int64_t lo, int64_t hi) { return std::min(std::max(v, lo), hi); };
@@ -133,7 +146,7 @@ Indexing work_out(const Type& x, const std::vector<Index>& given) {
       out.start.push_back(at), out.stop.push_back(at + 1), out.step.push_back(1);
       out.slices = true;
     } else {  // beside an index tensor, an integer is one too
-      if (i.kind == Index::Kind::tensor) check_kind("index", integers, i.tensor.dtype());
+      if (i.kind == Index::Kind::tensor) check_indices(i.tensor, extent, axis, x);
       Tensor at = i.kind == Index::Kind::tensor ? i.tensor : Tensor(checked(i.at, extent, axis, x));
       add_slice(out, Index::slice(), extent);
       out.apart |= last >= 0 && last != static_cast<int>(n) - 1;

@@ -1,6 +1,5 @@
 #include "frontend/key.h"
 
-#include <bit>
 #include <cmath>
 
 #include "base/hash.h"
@@ -8,10 +7,7 @@
 namespace tn {
 
 /// Later simplification may depend on these values, and on no others.
-static uint64_t scalar_class(const Scalar& s) {
-  if (s.kind == Kind::complex)
-    return combine(std::bit_cast<uint64_t>(s.real), std::bit_cast<uint64_t>(s.imag));
-  double v = s.real;
+static uint64_t value_class(double v) {
   if (v == 0) return std::signbit(v) ? 1 : 2;
   for (uint64_t i = 3; double c : {1.0, -1.0, 2.0, 0.5}) {
     if (v == c) return i;
@@ -20,12 +16,16 @@ static uint64_t scalar_class(const Scalar& s) {
   return 0;
 }
 
+static uint64_t scalar_class(const Scalar& s) {
+  return value_class(s.real) << 8 | value_class(s.imag);
+}
+
 void make_key(const Walk& walk, std::span<const Edge> outputs, FlushKey& key) {
   auto word = [&](auto w) { key.words.push_back((uint64_t)w); };
   key.words.clear();
   word(walk.leaves.size() << 32 | walk.nodes.size());
   for (const Node* leaf : walk.leaves) {
-    word(leaf->index << 8 | leaf->outs << 1 | is_scalar(*leaf));
+    word(uint64_t{leaf->index} << 32 | uint64_t{leaf->outs} << 1 | is_scalar(*leaf));
     for (int i = 0; i < leaf->outs; ++i) word(leaf->slots()[i].type);
     if (is_scalar(*leaf)) word(scalar_class(scalar_value(*leaf)));
   }

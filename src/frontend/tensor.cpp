@@ -6,6 +6,7 @@
 #include <deque>
 #include <thread>
 
+#include "base/at_fork.h"
 #include "base/error.h"
 #include "base/half.h"
 #include "compiler/compile.h"
@@ -126,6 +127,7 @@ class Background {
     std::unique_lock lock(mutex_);
     idle_.wait(lock, [&] { return unfinished_ == 0; });
   }
+  std::mutex& mutex() { return mutex_; }
 
  private:
   void work(std::stop_token stop) {
@@ -136,7 +138,7 @@ class Background {
       lock.unlock();
       try {
         flush(next);
-      } catch (const Error&) {
+      } catch (...) {
         // Whoever asks for the value meets the same error, on their own thread.
       }
       next.clear();
@@ -152,9 +154,19 @@ class Background {
   std::jthread worker_;
 };
 
+Background* only_background = nullptr;
+
+/// A child of fork has no worker thread, whatever the parent's object says: it makes a new one, and
+/// what was queued is computed when it is asked for.
 Background& background() {
-  static auto& only = *new Background;
-  return only;
+  [[maybe_unused]] static const bool guarded = [] {
+    only_background = new Background;
+    guard_at_fork({0, nullptr, [](void*) { only_background->mutex().lock(); },
+                   [](void*) { only_background->mutex().unlock(); }});
+    in_child_after_fork([] { only_background = new Background; });
+    return true;
+  }();
+  return *only_background;
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <mutex>
 #include <unordered_set>
 
+#include "base/at_fork.h"
 #include "base/error.h"
 #include "base/hash.h"
 
@@ -148,7 +149,7 @@ struct AttrsSame {
 
 const Attrs* intern(const AttrKind& kind, const void* value) {
   if (kind.fields == 0) return nullptr;
-  static auto& mutex = *new std::mutex;
+  static auto& mutex = guarded_at_fork(*new std::mutex, 5);
   static auto& table = *new std::unordered_set<const Attrs*, AttrsHash, AttrsSame>;
   auto* made = static_cast<Attrs*>(::operator new(sizeof(Attrs) + kind.size, std::align_val_t(16)));
   made->kind = &kind;

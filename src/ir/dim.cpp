@@ -4,6 +4,7 @@
 #include <mutex>
 #include <shared_mutex>
 
+#include "base/at_fork.h"
 #include "base/error.h"
 #include "ir/poly.h"
 
@@ -19,7 +20,11 @@ struct DimTable {
 
 // Never destroyed: sizes in other static objects may outlive any order of destruction.
 DimTable& dim_table() {
-  static DimTable& table = *new DimTable;
+  static DimTable& table = *[] {
+    auto* made = new DimTable;
+    guarded_at_fork(made->mutex, 3);
+    return made;
+  }();
   return table;
 }
 

@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <cstring>
+#include <memory>
 
 #include "base/error.h"
 
@@ -201,7 +202,8 @@ const void* key_of(const Operand& operand) {
 }
 
 Direct& direct_entry(const OpDef& op, const void* a, const void* b) {
-  thread_local auto& table = *new std::array<Direct, 512>;
+  thread_local const auto owner = std::make_unique<std::array<Direct, 512>>();
+  auto& table = *owner;
   auto at = reinterpret_cast<uintptr_t>(&op) / 64 * 31 + reinterpret_cast<uintptr_t>(a) / 16 * 7 +
             reinterpret_cast<uintptr_t>(b) / (b && reinterpret_cast<uintptr_t>(b) > 4096 ? 16 : 1);
   return table[at % 512];
@@ -238,7 +240,7 @@ void remember(Direct& entry, const OpDef& op, std::span<const Operand* const> in
       if (type != (i ? b : a)) return;  // it was converted
       continue;
     }
-    if (is_integer(type->dtype) && size_of(type->dtype) < 8)
+    if (is_integer(type->dtype) && type->dtype != DType::i64)
       return;  // numbers must be checked to fit
     scalar = type->dtype;
   }

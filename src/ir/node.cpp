@@ -1,9 +1,11 @@
 #include "ir/node.h"
 
+#include <algorithm>
 #include <mutex>
 #include <new>
 #include <vector>
 
+#include "base/at_fork.h"
 #include "base/error.h"
 
 namespace tn {
@@ -20,71 +22,107 @@ constinit const OpDef param_leaf = [] {
   return op;
 }();
 
-void (*after_record)(Node*) = nullptr;
+void (*flush_deep)(Node*) = nullptr;
+
+static constexpr size_t kMostEdges = UINT16_MAX;
 
 namespace {
 
-/// Freed nodes by size, kept per thread. Nodes are small and short-lived; the general allocator is
-/// too slow for them.
+/// Freed nodes by size, kept per thread: nodes are small and short-lived, and the general allocator
+/// is too slow for them. A thread that only frees hands full batches to a shared shelf, where
+/// threads that only allocate find them.
 struct NodePool {
-  static constexpr size_t kStep = 16, kLargest = 512;
+  static constexpr size_t kStep = 16, kLargest = 512, kClasses = kLargest / kStep + 1;
+  static constexpr int kBatch = 1024;
   struct Free {
     Free* next;
+    Free* next_batch;
   };
-  Free* free[kLargest / kStep + 1] = {};
+  struct Shelf {
+    std::mutex mutex;
+    Free* batches[kClasses] = {};
+    std::vector<NodePool*> idle;  // of threads that ended
+  };
+  static Shelf& shelf() {
+    static auto& only = *[] {
+      auto* made = new Shelf;
+      guarded_at_fork(made->mutex, 6);
+      return made;
+    }();
+    return only;
+  }
+
+  Free* free[kClasses] = {};
+  int count[kClasses] = {};
   char* bump = nullptr;
   size_t left = 0;
 
   void* take(size_t bytes) {
     if (bytes > kLargest) return ::operator new(bytes);
     size_t place = (bytes + kStep - 1) / kStep;
-    if (Free* found = free[place]) {
-      free[place] = found->next;
-      return found;
-    }
-    size_t size = place * kStep;
+    if (!free[place] && !from_shelf(place)) return fresh(place * kStep);
+    Free* found = free[place];
+    free[place] = found->next;
+    --count[place];
+    return found;
+  }
+  void give(void* at, size_t bytes) {
+    if (bytes > kLargest) return ::operator delete(at);
+    size_t place = (bytes + kStep - 1) / kStep;
+    if (count[place] == 2 * kBatch) to_shelf(place);
+    free[place] = new (at) Free{free[place], nullptr};
+    ++count[place];
+  }
+
+ private:
+  void* fresh(size_t size) {
     if (left < size) {
       left = 64 * 1024;
       bump =
           static_cast<char*>(::operator new(left));  // slabs are kept for the life of the process
     }
-    char* at = bump;
-    bump += size, left -= size;
-    return at;
+    left -= size;
+    return std::exchange(bump, bump + size);
   }
-  void give(void* at, size_t bytes) {
-    if (bytes > kLargest) return ::operator delete(at);
-    size_t place = (bytes + kStep - 1) / kStep;
-    free[place] = new (at) Free{free[place]};
+  bool from_shelf(size_t place) {
+    std::lock_guard lock(shelf().mutex);
+    Free* batch = shelf().batches[place];
+    if (!batch) return false;
+    shelf().batches[place] = batch->next_batch;
+    free[place] = batch;
+    count[place] = kBatch;
+    return true;
+  }
+  void to_shelf(size_t place) {
+    Free* batch = free[place];
+    Free* last = batch;
+    for (int i = 1; i < kBatch; ++i) last = last->next;
+    free[place] = std::exchange(last->next, nullptr);
+    count[place] -= kBatch;
+    std::lock_guard lock(shelf().mutex);
+    batch->next_batch = std::exchange(shelf().batches[place], batch);
   }
 };
 
 /// Pools outlive their threads (tensors may be released after a thread's other objects are gone); a
 /// new thread takes over the pool of one that ended.
-struct PoolShelf {
-  std::mutex mutex;
-  std::vector<NodePool*> idle;
-};
-PoolShelf& shelf() {
-  static auto& only = *new PoolShelf;
-  return only;
-}
 thread_local NodePool* my_pool = nullptr;
 
 struct PoolReturner {
   ~PoolReturner() {
-    std::lock_guard lock(shelf().mutex);
-    if (my_pool) shelf().idle.push_back(std::exchange(my_pool, nullptr));
+    std::lock_guard lock(NodePool::shelf().mutex);
+    if (my_pool) NodePool::shelf().idle.push_back(std::exchange(my_pool, nullptr));
   }
 };
 
 NodePool* new_pool() {
   thread_local PoolReturner returner;
   (void)returner;
-  std::lock_guard lock(shelf().mutex);
-  if (shelf().idle.empty()) return new NodePool;
-  NodePool* pool = shelf().idle.back();
-  shelf().idle.pop_back();
+  NodePool::Shelf& shelf = NodePool::shelf();
+  std::lock_guard lock(shelf.mutex);
+  if (shelf.idle.empty()) return new NodePool;
+  NodePool* pool = shelf.idle.back();
+  shelf.idle.pop_back();
   return pool;
 }
 
@@ -138,14 +176,21 @@ bool Node::is_pending() const {
 }
 
 Node* record(const OpDef& op, const Attrs* attrs, std::span<const Edge> in, Types out) {
-  invariant(in.size() < 65536, "{}: too many operands", op.name);
+  if (in.size() > kMostEdges || out.size() > kMostEdges)
+    fail("{}: {} operands and {} results, the most is {}", op.name, in.size(), out.size(),
+         kMostEdges);
   Node* node = make_node(&op, attrs, static_cast<int>(in.size()), out);
   Edge* edges = node->inputs();
+  uint32_t depth = 0;
   for (size_t i = 0; i < in.size(); ++i) {
+    Node* operand = in[i].node;
     edges[i] = in[i];
-    retain(in[i].node);
+    retain(operand);
+    depth = std::max(depth, operand->depth.load(std::memory_order_relaxed));
+    node->traced |= operand->traced;
   }
-  if (after_record) after_record(node);
+  node->depth.store(depth + 1, std::memory_order_relaxed);
+  if (depth >= kMostPending && !node->traced && flush_deep) flush_deep(node);
   return node;
 }
 
@@ -163,7 +208,11 @@ const Scalar& scalar_value(const Node& node) {
   return *reinterpret_cast<const Scalar*>(const_cast<Node&>(node).inputs());
 }
 
-Tensor make_param(TypeRef type) { return {make_node(&param_leaf, nullptr, 0, {&type, 1}), 0}; }
+Tensor make_param(TypeRef type) {
+  Node* node = make_node(&param_leaf, nullptr, 0, {&type, 1});
+  node->traced = true;
+  return {node, 0};
+}
 
 Tensor make_data(BufferRef buffer, int64_t offset, TypeRef type) {
   Node* node = make_node(nullptr, nullptr, 0, {&type, 1});
@@ -209,6 +258,7 @@ void release(Node* node) noexcept {
 // The size of a node's memory follows from `ins`, so edges stay counted when they are emptied.
 void take_inputs(Node& node, std::vector<Node*>& dead) {
   Edge* edges = node.inputs();
+  node.depth.store(0, std::memory_order_relaxed);
   for (int i = 0; i < node.ins; ++i)
     if (Node* operand = std::exchange(edges[i].node, nullptr)) dead.push_back(operand);
 }

@@ -34,7 +34,9 @@ struct Node {
   Loc loc;
   // Scratch of walks, valid for one epoch.
   uint32_t epoch, index, uses;
-  uint32_t weak;  // a scalar leaf that adopts the type of its partner
+  std::atomic<uint32_t> depth;  // pending ops on the longest path to here
+  bool weak;                    // a scalar leaf that adopts the type of its partner
+  bool traced;                  // depends on a parameter: it has no value
 
   Slot* slots() { return reinterpret_cast<Slot*>(this + 1); }
   const Slot* slots() const { return reinterpret_cast<const Slot*>(this + 1); }
@@ -69,8 +71,8 @@ void take_inputs(Node& node, std::vector<Node*>& dead);
 void release(Node* node) noexcept;
 inline void retain(Node* node) noexcept { node->refs.fetch_add(1, std::memory_order_relaxed); }
 
-/// Called after every record with the number of ops this thread recorded since the last flush; set
-/// by frontend/.
-extern void (*after_record)(Node* node);
+/// Called after recording a node whose depth passes kMostPending; set by frontend/. Does not throw.
+extern void (*flush_deep)(Node* node);
+inline constexpr uint32_t kMostPending = 20'000;
 
 }  // namespace tn

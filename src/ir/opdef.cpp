@@ -1,6 +1,7 @@
 #include "ir/opdef.h"
 
 #include <algorithm>
+#include <memory>
 #include <unordered_map>
 
 #include "base/error.h"
@@ -108,7 +109,8 @@ constexpr size_t kMemoSize = 1024;  // direct-mapped
 }  // namespace
 
 std::span<const TypeRef> infer_types(const OpDef& op, const Attrs* attrs, Types in) {
-  thread_local auto& memo = *new std::array<MemoEntry, kMemoSize>;
+  thread_local const auto owner = std::make_unique<std::array<MemoEntry, kMemoSize>>();
+  auto& memo = *owner;
   uint64_t hash = combine(reinterpret_cast<uintptr_t>(&op), reinterpret_cast<uintptr_t>(attrs));
   for (TypeRef type : in) hash = combine(hash, reinterpret_cast<uintptr_t>(type));
   MemoEntry& entry = memo[hash % kMemoSize];

@@ -3,6 +3,7 @@
 #include <mutex>
 #include <unordered_set>
 
+#include "base/at_fork.h"
 #include "base/error.h"
 #include "base/hash.h"
 
@@ -58,7 +59,7 @@ struct Same {
 }  // namespace
 
 TypeRef intern(const Type& type) {
-  static auto& mutex = *new std::mutex;
+  static auto& mutex = guarded_at_fork(*new std::mutex, 4);
   static auto& table = *new std::unordered_set<const InternedType*, Hasher, Same>;
   thread_local TypeRef last = nullptr;
   if (last && *last == type) return last;

@@ -1,9 +1,11 @@
 #include "ir/walk.h"
 
+#include "base/at_fork.h"
+
 namespace tn {
 
 std::mutex& walk_mutex() {
-  static auto& mutex = *new std::mutex;
+  static auto& mutex = guarded_at_fork(*new std::mutex, 2);
   return mutex;
 }
 

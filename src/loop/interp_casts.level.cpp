@@ -84,12 +84,39 @@ void double_to_narrow(void* dst, const void* a, const void*, const void*, int64_
   for (int64_t i = 0; i < n; ++i) out[i] = narrow(double_to_float_odd(x[i]));
 }
 
+// As a double, of which long integers keep a multiple of 2^11 that is odd when bits were lost: a
+// later rounding to fewer bits is then right.
+template <class T>
+[[gnu::always_inline]] inline double to_double_odd(T x) {
+  if constexpr (sizeof(T) == 8) {
+    constexpr uint64_t kExact = uint64_t{1} << 53;
+    uint64_t bits = static_cast<uint64_t>(x);
+    bool exact = kSigned<T> ? bits + kExact <= 2 * kExact : bits <= kExact;
+    uint64_t odd = (bits & ~uint64_t{0x7ff}) | (bits & 0x7ff ? 0x800 : 0);
+    return static_cast<double>(static_cast<T>(exact ? bits : odd));
+  } else {
+    return static_cast<double>(x);
+  }
+}
+
+template <class T, class Bits, Bits (*narrow)(float)>
+void integer_to_narrow(void* dst, const void* a, const void*, const void*, int64_t n) {
+  Bits* out = static_cast<Bits*>(dst);
+  const T* x = static_cast<const T*>(a);
+#pragma GCC ivdep
+  for (int64_t i = 0; i < n; ++i) out[i] = narrow(double_to_float_odd(to_double_odd(x[i])));
+}
+
 template <class Bits, float (*widen)(Bits), Bits (*narrow)(float)>
 void fill_narrow(BlockOps& ops, DType type) {
   int t = static_cast<int>(type), f32 = static_cast<int>(DType::f32);
   ops.cast[t][f32] = from_narrow<Bits, widen>;
   ops.cast[f32][t] = to_narrow<Bits, narrow>;
   ops.cast[static_cast<int>(DType::f64)][t] = double_to_narrow<Bits, narrow>;
+  ops.cast[static_cast<int>(DType::i32)][t] = integer_to_narrow<int32_t, Bits, narrow>;
+  ops.cast[static_cast<int>(DType::u32)][t] = integer_to_narrow<uint32_t, Bits, narrow>;
+  ops.cast[static_cast<int>(DType::i64)][t] = integer_to_narrow<int64_t, Bits, narrow>;
+  ops.cast[static_cast<int>(DType::u64)][t] = integer_to_narrow<uint64_t, Bits, narrow>;
 }
 
 template <class From>

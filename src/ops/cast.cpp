@@ -10,11 +10,13 @@ struct AstypeAttrs {
   static constexpr void fields(auto& a, auto&& f) { f("dtype", a.dtype, required); }
 };
 
-// To a narrow float from f64 in one rounding; from all others through f32.
+// To a narrow float in one rounding: directly from what f32 may not hold, else through f32.
 static S converted(S x, DType to) {
   if (x.type() == to) return x;
   bool narrow = is_float(to) && info(to).compute != to;
-  if (narrow && x.type() != DType::f64 && x.type() != DType::f32) x = sc::cast(x, DType::f32);
+  bool direct = is_float(x.type()) ? info(x.type()).compute == x.type()
+                                   : is_integer(x.type()) && size_of(x.type()) >= 4;
+  if (narrow && !direct) x = sc::cast(x, DType::f32);
   return sc::cast(x, to);
 }
 

@@ -44,6 +44,9 @@ Z one_plus(Z z) { return {1.0 + z.re, z.im}; }
 
 S is_infinite(Z z) { return (sc::abs(z.re) == kInfinity) | (sc::abs(z.im) == kInfinity); }
 
+/// Where the angle is infinite or NaN, so that sine and cosine say nothing.
+S has_no_angle(Z z) { return !(sc::abs(z.im) < kInfinity); }
+
 Z divide_double(Z a, Z b) {
   // Smith: divide both parts by the larger one of the divisor, so that squares never overflow.
   S flip = sc::abs(b.re) < sc::abs(b.im);
@@ -86,6 +89,7 @@ Z exp_double(Z z) {
   S none = z.re == -kInfinity;  // whatever the angle is
   S re = times(e, sc::cos(z.im)), im = times(e, sc::sin(z.im));
   im = sc::select(z.im == 0.0, z.im, im);
+  re = sc::select((z.re == kInfinity) & has_no_angle(z), e, re);
   S zero = constant_like(e, 0);
   return {sc::select(none, zero, re), sc::select(none, zero, im)};
 }
@@ -111,11 +115,16 @@ Z log1p_double(Z z) {
 }
 
 Z sinh_double(Z z) {
-  return {times(sc::sinh(z.re), sc::cos(z.im)), times(sc::cosh(z.re), sc::sin(z.im))};
+  S re = times(sc::sinh(z.re), sc::cos(z.im));
+  S lost = ((z.re == 0.0) | (sc::abs(z.re) == kInfinity)) & has_no_angle(z);
+  return {sc::select(lost, z.re, re), times(sc::cosh(z.re), sc::sin(z.im))};
 }
 
 Z cosh_double(Z z) {
-  return {times(sc::cosh(z.re), sc::cos(z.im)), times(sc::sinh(z.re), sc::sin(z.im))};
+  S re = times(sc::cosh(z.re), sc::cos(z.im)), im = times(sc::sinh(z.re), sc::sin(z.im));
+  S lost = has_no_angle(z), size = sc::abs(z.re);
+  return {sc::select((size == kInfinity) & lost, size, re),
+          sc::select((size == 0.0) & lost, z.re, im)};
 }
 
 Z tanh_double(Z z) {
@@ -141,18 +150,26 @@ Z asin_double(Z z) {
 
 Z acos_double(Z z) {
   Z minus = sqrt_double(one_minus(z)), plus = sqrt_double(one_plus(z));
-  return {sc::atan2(minus.re, plus.re) * 2.0, sc::asinh(multiply(conj(plus), minus).im)};
+  S far = is_infinite(z);
+  S far_im = -sc::copysign(constant_like(z.im, kInfinity), z.im);
+  S re = sc::atan2(minus.re, plus.re) * 2.0, im = sc::asinh(multiply(conj(plus), minus).im);
+  return {sc::select(far, sc::atan2(sc::abs(z.im), z.re), re), sc::select(far, far_im, im)};
 }
 
 Z acosh_double(Z z) {
   Z minus = sqrt_double({z.re - 1.0, z.im}), plus = sqrt_double(one_plus(z));
-  return {sc::asinh(multiply(conj(minus), plus).re), sc::atan2(minus.im, plus.re) * 2.0};
+  S far = is_infinite(z);
+  S re = sc::asinh(multiply(conj(minus), plus).re), im = sc::atan2(minus.im, plus.re) * 2.0;
+  return {sc::select(far, constant_like(re, kInfinity), re),
+          sc::select(far, sc::atan2(z.im, z.re), im)};
 }
 
 Z atanh_double(Z z) {
   S x = sc::abs(z.re), y = z.im;  // odd in z: compute right of the imaginary axis
   S less = 1.0 - x;
   S re = sc::log1p(x * 4.0 / (less * less + y * y)) * 0.25;
+  S gap = sc::hypot(less, y);  // to the pole at 1; its square may vanish
+  re = sc::select(gap < 1e-100, (M_LN2 - sc::log(gap)) * 0.5, re);
   S far = is_infinite(z);
   re = sc::select(far, constant_like(x, 0), re);
   S left = sc::bitcast(z.re, DType::i64) < 0.0;
@@ -193,6 +210,7 @@ Z expm1(Z z) {
   return in_double(z, [](Z p) {
     S half = sc::sin(p.im * 0.5);
     S re = sc::expm1(p.re) * sc::cos(p.im) - half * half * 2.0;
+    re = sc::select((p.re == kInfinity) & has_no_angle(p), p.re, re);
     return Z{re, times(sc::exp(p.re), sc::sin(p.im))};
   });
 }

@@ -1119,10 +1119,10 @@ Tensor remainder(const Operand& x1, const Operand& x2) {
   return call_one(ops::remainder, in, nullptr);
 }
 
-Tensor repeat(const Operand& x, int64_t repeats, Maybe<Axis> axis) {
+Tensor repeat(const Operand& x, const Operand& repeats, Maybe<Axis> axis) {
   LocScope scope(x.place);
-  const Operand* in[] = {&x};
-  const void* fields[] = {&repeats, &axis};
+  const Operand* in[] = {&x, &repeats};
+  const void* fields[] = {&axis};
   return call_one(ops::repeat, in, fields);
 }
 

@@ -75,8 +75,8 @@ void run_gather(const LibraryCall& call) {
   const auto& a = *static_cast<const GatherAttrs*>(call.attrs);
   Types indices = call.in_types.subspan(1);
   const Type& x = *call.in_types[0];
-  ScatterPlan plan =
-      plan_scatter(x.shape, a.axes, index_shape("gather", indices), indices, call.in + 1);
+  ScatterPlan plan = plan_scatter(x.shape, a.axes, index_shape("gather", indices), indices,
+                                  call.in + 1, OutOfRange::clamp);
   gather_from(plan, x.dtype, call.in[0], call.out[0]);
 }
 

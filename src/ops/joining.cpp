@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "ops/families.h"
+#include "ops/known_values.h"
 #include "ops/op_decls.h"
 #include "ops/shapes.h"
 #include "runtime/threads.h"
@@ -31,11 +32,8 @@ struct SplitAttrs {
 };
 
 struct RepeatAttrs {
-  int64_t repeats = 1;
   Maybe<Axis> axis;
-  static constexpr void fields(auto& a, auto&& f) {
-    f("repeats", a.repeats, required), f("axis", a.axis);
-  }
+  static constexpr void fields(auto& a, auto&& f) { f("axis", a.axis); }
 };
 
 struct TileAttrs {
@@ -59,6 +57,16 @@ void prepare_concat(ConcatAttrs& a, Tensors& in) {
     a.axis = Axis(0);
   }
   a.axis = Axis(normal_axis(*a.axis, in[0].rank(), "concat"));
+  // A recorded op has a limited number of operands: more are joined group by group first.
+  constexpr size_t kMost = 1 << 15;
+  if (in.size() <= kMost) return;
+  Tensors groups;
+  for (size_t i = 0; i < in.size(); i += kMost) {
+    auto first = in.begin() + static_cast<std::ptrdiff_t>(i);
+    auto count = static_cast<std::ptrdiff_t>(std::min(kMost, in.size() - i));
+    groups.push_back(tn::concat(Tensors(first, first + count), *a.axis));
+  }
+  in = std::move(groups);
 }
 
 Type infer_concat(const ConcatAttrs& a, Types in) {
@@ -161,19 +169,39 @@ Tensors take_apart(const AxisAttrs& a, const Tensors& in) {
   return parts;
 }
 
-/// Each extent n becomes [n, count] for one axis, or [count, n] for a whole tile, then one axis
-/// again.
+/// The extent n becomes [n, count], then one axis again.
+Tensor repeat_alike(const Tensor& x, int axis, int64_t count) {
+  Shape apart = x.shape(), repeated = x.shape();
+  apart.insert(axis + 1, 1);
+  repeated.insert(axis + 1, count);
+  Tensor wide = tn::broadcast_to(tn::reshape(x, apart), repeated);
+  return tn::reshape(wide, with_extent(x.shape(), axis, x.shape()[axis] * Dim(count)));
+}
+
 Tensors repeat_elements(const RepeatAttrs& a, const Tensors& in) {
   Tensor x = a.axis ? in[0] : tn::reshape(in[0], {Dim(-1)});
   int axis = a.axis ? normal_axis(*a.axis, x.rank(), "repeat") : 0;
-  if (a.repeats < 0) fail("repeat: a negative number of repeats: {} ({})", a.repeats, *type_of(x));
-  Shape apart = x.shape(), repeated = x.shape();
-  apart.insert(axis + 1, 1);
-  repeated.insert(axis + 1, a.repeats);
-  Tensor wide = tn::broadcast_to(tn::reshape(x, apart), repeated);
-  return {tn::reshape(wide, with_extent(x.shape(), axis, x.shape()[axis] * Dim(a.repeats)))};
+  check_kind("repeat", integers, in[1].dtype());
+  Tensor repeats = cast_to(in[1], DType::i64);
+  bool alike = repeats.size() == 1 && repeats.rank() <= 1;
+  if (!alike && (repeats.rank() != 1 || !(repeats.shape()[0] == x.shape()[axis])))
+    fail("repeat: repeats must be one number or one for each element of axis {}: {} ({})", axis,
+         *type_of(in[1]), *type_of(x));
+  auto* counts = static_cast<const int64_t*>(values_now("repeat", repeats));
+  Dim total = 0;
+  for (int64_t i = 0; i < repeats.size(); ++i) {
+    if (counts[i] < 0)
+      fail("repeat: a negative number of repeats: {} ({})", counts[i], *type_of(x));
+    total += Dim(counts[i]);
+  }
+  if (alike) return {repeat_alike(x, axis, counts[0])};
+  // Result j is a copy of the first element whose copies end beyond j.
+  Tensor ends = tn::cumulative_sum(repeats);
+  Tensor places = tn::searchsorted(ends, tn::iota({total}), nullptr, "right");
+  return {tn::gather(x, {places}, Axes(axis))};
 }
 
+/// Each extent n becomes [count, n], then one axis again.
 Tensors repeat_whole(const TileAttrs& a, const Tensors& in) {
   int rank = std::max(in[0].rank(), a.repetitions.size());
   Shape shape = with_leading_ones(in[0].shape(), rank), apart, repeated, joined;
@@ -282,13 +310,14 @@ constinit const OpDef repeat = Composite<RepeatAttrs>{
     .name = "repeat",
     .doc =
         "Repeats each element `repeats` times along `axis`; of the flattened tensor when it is "
-        "left "
-        "out.",
-    .args = {"x"},
+        "left out. `repeats` is one integer, or one for each element of the axis. The size depends "
+        "on its values, so they are computed now.",
+    .args = {"x", "repeats"},
     .body = rule<repeat_elements>,
-    .samples = {{"f32[2,3]", "repeats=2"},
-                {"f32[2,3]", "repeats=3, axis=-2"},
-                {"f32[3]", "repeats=0"}},
+    .samples = {{"f32[2,3], i64[]", "", 0, 3},
+                {"f32[2,3], i64[1]", "axis=-2", 0, 3},
+                {"f32[3], i32[3]", "", 0, 3},
+                {"f32[2,3], i64[3]", "axis=1", 0, 3}},
 };
 
 constinit const OpDef tile = Composite<TileAttrs>{

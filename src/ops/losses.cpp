@@ -1,4 +1,6 @@
 // Losses and lookups of training.
+#include <limits>
+
 #include "base/error.h"
 #include "ops/families.h"
 #include "ops/op_decls.h"
@@ -46,14 +48,24 @@ void prepare_cross_entropy(CrossEntropyAttrs& a, Tensors& in) {
   }
 }
 
+/// `loss`, but NaN where the class is none of the `count` there are: training must not go on.
+Tensor nan_where_no_class(const Tensor& loss, const Tensor& targets, int64_t count) {
+  Tensor wide = cast_to(targets, DType::i64);
+  Tensor exists = tn::logical_and(tn::greater_equal(wide, 0), tn::less(wide, count));
+  return tn::where(exists, loss, std::numeric_limits<double>::quiet_NaN());
+}
+
 /// Per row lse - (1-s)·x[target] - s·mean(x): the smoothed sum of -target·log_softmax(x).
 Tensor loss_of_classes(const CrossEntropyAttrs& a, const Tensor& x, const Tensor& targets) {
   Tensor at = tn::reshape(targets, without_axes(x.shape(), Axes(a.axis.i), true));
   Tensor chosen = tn::reshape(tn::take_along_axis(x, at, a.axis), targets.shape());
   Tensor total = tn::logsumexp(x, Axes(a.axis.i));
-  if (a.label_smoothing == 0) return total - chosen;
-  Tensor average = tn::mean(x, Axes(a.axis.i));
-  return total - (1 - a.label_smoothing) * chosen - a.label_smoothing * average;
+  Tensor loss = total - chosen;
+  if (a.label_smoothing != 0) {
+    Tensor average = tn::mean(x, Axes(a.axis.i));
+    loss = total - (1 - a.label_smoothing) * chosen - a.label_smoothing * average;
+  }
+  return nan_where_no_class(loss, targets, x.shape()[a.axis.i].value());
 }
 
 /// A class of probability 0 adds nothing, even where its logit is -inf.
@@ -92,8 +104,7 @@ constinit const OpDef cross_entropy = Composite<CrossEntropyAttrs>{
         "(integers, the shape of `logits` without `axis`) or probabilities (the shape of "
         "`logits`). "
         "`label_smoothing` moves that share of each target to all classes alike. `reduction` is "
-        "none, "
-        "mean or sum. A class outside the range is clamped into it.",
+        "none, mean or sum. The loss of a class outside the range (also a negative one) is NaN.",
     .args = {"logits", "targets"},
     .recorded = true,
     .prepare = rule<prepare_cross_entropy>,
@@ -106,7 +117,10 @@ constinit const OpDef cross_entropy = Composite<CrossEntropyAttrs>{
 
 constinit const OpDef embedding = Composite<>{
     .name = "embedding",
-    .doc = "The rows of `weight` at `indices`, which are integers of any shape.",
+    .doc =
+        "The rows of `weight` at `indices`, which are integers of any shape. Negative indices "
+        "count "
+        "from the end, those out of bounds are clamped.",
     .args = {"weight", "indices"},
     .body = rule<embedding_body>,
     .samples = {{"f32[3,4], i64[5]", "", 0, 2},

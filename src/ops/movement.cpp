@@ -27,11 +27,13 @@ struct FlipAttrs {
 
 void prepare_reshape(ShapeAttrs& a, Tensors& in) {
   const Type& x = *type_of(in[0]);
-  Dim total = x.shape.elements(), known = 1;
+  // With an extent of 0 the product is 0, however large the others are.
+  bool empty = std::find(a.shape.begin(), a.shape.end(), Dim(0)) != a.shape.end();
+  Dim total = x.shape.elements(), known = empty ? 0 : 1;
   int left = -1;
   for (int k = 0; k < a.shape.rank(); ++k) {
     if (!a.shape[k].is_inferred()) {
-      known *= a.shape[k];
+      if (!empty) known *= a.shape[k];
     } else {
       if (left >= 0) fail("reshape: only one extent may be -1: {} ({})", a.shape, x);
       left = k;

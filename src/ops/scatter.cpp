@@ -69,7 +69,7 @@ void run_scatter(const LibraryCall& call) {
   const InternedType& x = *call.in_types[0];
   if (x.elements) std::memcpy(call.out[0], call.in[0], static_cast<size_t>(x.bytes()));
   ScatterPlan plan = plan_scatter(x.shape, a.axes, index_shape("scatter", call.in_types.subspan(2)),
-                                  call.in_types.subspan(2), call.in + 2);
+                                  call.in_types.subspan(2), call.in + 2, OutOfRange::drop);
   scatter_into(plan, x.dtype, a.mode, call.in[1], call.out[0]);
 }
 
@@ -197,8 +197,7 @@ constinit const OpDef scatter = Op<ScatterAttrs>{
         "is "
         "set, add, mul, max or min. Indices and axes are those of `gather`, whose result shape "
         "`updates` broadcast to. Elements are taken in row-major order of `updates`, so the last "
-        "one "
-        "written stays. Indices out of bounds are clamped.",
+        "one written stays. Updates whose index is out of bounds are dropped.",
     .args = {"x", "updates", "*indices"},
     .prepare = rule<prepare_scatter>,
     .infer = rule<infer_scatter>,
@@ -212,8 +211,7 @@ constinit const OpDef scatter_add = Composite<ScatterAddAttrs>{
     .name = "scatter_add",
     .doc =
         "`x` with `updates` added at `indices`, as `scatter` does it. Negative indices count from "
-        "the "
-        "end.",
+        "the end; updates whose index is still out of bounds are dropped.",
     .args = {"x", "updates", "*indices"},
     .body = rule<add_at>,
     .samples = {{"f32[5,4], f32[3,4], i64[3]", "axes=[0]", -3, 3}},
@@ -223,8 +221,8 @@ constinit const OpDef put_along_axis = Composite<PutAttrs>{
     .name = "put_along_axis",
     .doc =
         "`x` with the elements that `take_along_axis` reads replaced by `values`, or combined with "
-        "them "
-        "by `mode`. Negative indices count from the end.",
+        "them by `mode`. Negative indices count from the end; values whose index is still out of "
+        "bounds are dropped.",
     .args = {"x", "indices", "values"},
     .body = rule<put_along>,
     .samples = {{"f32[3,4], i64[3,2], f32[3,2]", "", 0, 3},
@@ -235,8 +233,7 @@ constinit const OpDef segment_sum = Composite<SegmentAttrs>{
     .name = "segment_sum",
     .doc =
         "Row s is the sum of the rows of `x` whose segment in `segment_ids` is s; 0 when there is "
-        "none. "
-        "Segments out of bounds are clamped.",
+        "none. Rows whose segment is out of bounds (also negative) are dropped.",
     .args = {"x", "segment_ids"},
     .body = rule<sum_segments>,
     .samples = {{"f32[5], i64[5]", "num_segments=4", 0, 3},

@@ -13,6 +13,8 @@
 namespace tn::ops {
 namespace {
 
+constexpr int64_t kNowhere = -1;  // the offset of an index point that is dropped
+
 template <class T>
 int64_t clamped(T value, int64_t extent) {
   if (value < T{0}) return 0;
@@ -21,14 +23,19 @@ int64_t clamped(T value, int64_t extent) {
   return std::min(static_cast<int64_t>(value), extent - 1);
 }
 
+template <class T>
+bool is_inside(T value, int64_t extent) {
+  return value >= T{0} && static_cast<uint64_t>(value) < static_cast<uint64_t>(extent);
+}
+
 /// Index tensors are read row by row: row r begins at rows[r], its elements are `step` apart.
 struct IndexRows {
   std::vector<int64_t> rows;
   int64_t columns, step;
 };
 
-/// Adds stride times each index, clamped, to `offsets`.
-template <class T>
+/// Adds stride times each index to `offsets`.
+template <class T, OutOfRange kOutside>
 void add_offsets(const void* from, const IndexRows& at, int64_t extent, int64_t stride,
                  int64_t* offsets) {
   constexpr int64_t kIndicesPerChunk = 1 << 15;
@@ -40,31 +47,39 @@ void add_offsets(const void* from, const IndexRows& at, int64_t extent, int64_t 
     for (int64_t r = range.begin; r < range.end; ++r) {
       const T* row = indices + at.rows[static_cast<size_t>(r)];
       int64_t* to = offsets + r * at.columns;
-      for (int64_t c = 0; c < at.columns; ++c) to[c] += stride * clamped(row[c * at.step], extent);
+      for (int64_t c = 0; c < at.columns; ++c) {
+        T index = row[c * at.step];
+        if constexpr (kOutside == OutOfRange::clamp)
+          to[c] += stride * clamped(index, extent);
+        else if (to[c] != kNowhere)
+          to[c] =
+              is_inside(index, extent) ? to[c] + stride * static_cast<int64_t>(index) : kNowhere;
+      }
     }
   });
 }
 
 using AddOffsets = void (*)(const void*, const IndexRows&, int64_t, int64_t, int64_t*);
 
+template <OutOfRange kOutside>
 AddOffsets adder_for(DType type) {
   switch (type) {
     case DType::i8:
-      return add_offsets<int8_t>;
+      return add_offsets<int8_t, kOutside>;
     case DType::i16:
-      return add_offsets<int16_t>;
+      return add_offsets<int16_t, kOutside>;
     case DType::i32:
-      return add_offsets<int32_t>;
+      return add_offsets<int32_t, kOutside>;
     case DType::u8:
-      return add_offsets<uint8_t>;
+      return add_offsets<uint8_t, kOutside>;
     case DType::u16:
-      return add_offsets<uint16_t>;
+      return add_offsets<uint16_t, kOutside>;
     case DType::u32:
-      return add_offsets<uint32_t>;
+      return add_offsets<uint32_t, kOutside>;
     case DType::u64:
-      return add_offsets<uint64_t>;
+      return add_offsets<uint64_t, kOutside>;
     default:
-      return add_offsets<int64_t>;
+      return add_offsets<int64_t, kOutside>;
   }
 }
 
@@ -149,15 +164,21 @@ T combined(T a, T b) {
 
 template <class E, ScatterMode kMode>
 void combine_all(const ScatterPlan& plan, const void* updates, void* to) {
+  int64_t each = static_cast<int64_t>(plan.middle.size()) * plan.run;
   auto* from = static_cast<const typename E::Stored*>(updates);
   auto* out = static_cast<typename E::Stored*>(to);
   for (int64_t b = 0; b < plan.outer; ++b)
-    for (int64_t point : plan.indexed)
+    for (int64_t point : plan.indexed) {
+      if (point == kNowhere) {
+        from += each;
+        continue;
+      }
       for (int64_t middle : plan.middle) {
         auto* row = out + b * plan.outer_stride + point + middle;
         for (int64_t r = 0; r < plan.run; ++r)
           row[r] = E::store(combined<kMode>(E::load(row[r]), E::load(*from++)));
       }
+    }
 }
 
 template <class E>
@@ -236,17 +257,22 @@ void set_all(const ScatterPlan& plan, int64_t size, const void* updates, void* t
   auto bytes = static_cast<size_t>(plan.run * size);
   if (bytes == 0) return;
   for (int64_t b = 0; b < plan.outer; ++b)
-    for (int64_t point : plan.indexed)
+    for (int64_t point : plan.indexed) {
+      if (point == kNowhere) {
+        from += plan.middle.size() * bytes;
+        continue;
+      }
       for (int64_t middle : plan.middle) {
         std::memcpy(out + (b * plan.outer_stride + point + middle) * size, from, bytes);
         from += bytes;
       }
+    }
 }
 
 }  // namespace
 
 ScatterPlan plan_scatter(const Shape& shape, const Axes& axes, const Shape& points, Types types,
-                         const void* const* indices) {
+                         const void* const* indices, OutOfRange outside) {
   Ints strides = Strided::row_major(shape).strides;
   int first = axes[0].i, last = axes.back().i;
   ScatterPlan plan;
@@ -264,7 +290,10 @@ ScatterPlan plan_scatter(const Shape& shape, const Axes& axes, const Shape& poin
     int64_t extent = shape[axis].value();
     if (extent == 0) return plan.indexed.clear(), plan;  // nothing is touched: the op saw to that
     IndexRows rows = index_rows(types[i]->shape, points);
-    adder_for(types[i]->dtype)(indices[i], rows, extent, strides[axis], plan.indexed.data());
+    DType type = types[i]->dtype;
+    AddOffsets add = outside == OutOfRange::clamp ? adder_for<OutOfRange::clamp>(type)
+                                                  : adder_for<OutOfRange::drop>(type);
+    add(indices[i], rows, extent, strides[axis], plan.indexed.data());
   }
   return plan;
 }

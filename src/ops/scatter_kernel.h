@@ -11,20 +11,22 @@ enum class ScatterMode : uint8_t { set, add, mul, max, min };
 inline constexpr std::string_view kScatterModes[] = {"set", "add", "mul", "max", "min"};
 constexpr ChoiceNames choice_names(ScatterMode) { return kScatterModes; }
 
+/// What becomes of an index beyond its axis: reads take the nearest element, writes are left out.
+enum class OutOfRange : uint8_t { clamp, drop };
+
 /// Element (b, i, m, r) of what is read or written lies at b*outer_stride + indexed[i] + middle[m]
 /// + r.
 struct ScatterPlan {
   int64_t outer = 1, outer_stride = 0;  // axes before the first indexed one
-  std::vector<int64_t> indexed;         // one offset per index point
+  std::vector<int64_t> indexed;         // one offset per index point, -1 where it is dropped
   std::vector<int64_t> middle;          // of the axes between indexed ones
   int64_t run = 1;                      // elements after the last indexed axis, side by side
 };
 
-/// Indices are clamped into their axes.
 ScatterPlan plan_scatter(const Shape& shape, const Axes& axes, const Shape& points, Types types,
-                         const void* const* indices);
+                         const void* const* indices, OutOfRange outside);
 
-/// Copies the elements at the places of `plan` to `out`, in order.
+/// Copies the elements at the places of `plan`, none of them dropped, to `out`, in order.
 void gather_from(const ScatterPlan& plan, DType type, const void* x, void* out);
 
 /// Combines `updates` into `out`, in order.

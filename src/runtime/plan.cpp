@@ -54,7 +54,10 @@ void run(const Plan& plan, std::span<const Bound> inputs, const Scalar* scalars,
     for (size_t i = 0; i < step.buffers.size(); ++i)
       buffers.data[i] = address.data[step.buffers[i]];
     Scratch<Scalar, 8> given(step.scalars.size());
-    for (size_t i = 0; i < step.scalars.size(); ++i) given.data[i] = scalars[step.scalars[i]];
+    for (size_t i = 0; i < step.scalars.size(); ++i) {
+      int32_t n = step.scalars[i];
+      given.data[i] = n >= 0 ? scalars[n] : Scalar(scalars[~n].imag);
+    }
     step.run(step.data.get(), buffers.data, given.data);
     for (int32_t b : step.release) own.data[static_cast<size_t>(b) - inputs.size()].reset();
   }

@@ -15,7 +15,8 @@ struct Step {
   void (*run)(const void* data, void* const* buffers, const Scalar* scalars);
   std::shared_ptr<const void> data;
   std::vector<int32_t> buffers;
-  std::vector<int32_t> scalars;   // run-time numbers it takes, by their place in the call
+  std::vector<int32_t>
+      scalars;  // run-time numbers it takes, by place in the call; ~n: imaginary part
   std::vector<int32_t> allocate;  // buffers it is the first to write
   std::vector<int32_t> release;   // buffers nobody needs afterwards
 };

@@ -134,6 +134,8 @@ TEST_CASE("joining and taking apart") {
   CHECK(longs(tn::roll(counting({5}), 2)) == Longs{3, 4, 0, 1, 2});
   CHECK(longs(tn::roll(x, {1, 1}, Axes{0, 1})) == Longs{3, 2, 1, 0});
   CHECK(longs(tn::repeat(counting({2}), 3)) == Longs{0, 0, 0, 1, 1, 1});
+  CHECK(longs(tn::repeat(x, tn::array(Longs{2, 0}, {2}), 1)) == Longs{0, 0, 2, 2});
+  CHECK_THROWS(tn::repeat(x, tn::array(Longs{1, 1, 1}, {3}), 1));
   CHECK(longs(tn::tile(counting({2}), {2, 2})) == Longs{0, 1, 0, 1, 0, 1, 0, 1});
   CHECK_THROWS(tn::concat({x, counting({3})}));
   CHECK_THROWS(tn::split(counting({5}), 2));
@@ -181,6 +183,9 @@ TEST_CASE("writing by index") {
   CHECK(longs(tn::put_along_axis(x, tn::array(Longs{2, 0}, {2, 1}), 9, 1)) ==
         Longs{0, 1, 9, 9, 4, 5});
   CHECK(longs(tn::segment_sum(v, at, 3)) == Longs{30, 0, 30});
+  Tensor beyond = tn::array(Longs{3, 1, -1}, {3});  // only the second one lies inside
+  CHECK(longs(tn::scatter(x, 9, {beyond}, Axes(1))) == Longs{0, 9, 2, 3, 9, 5});
+  CHECK(longs(tn::scatter(x, 9, {beyond}, Axes(1), "add")) == Longs{0, 10, 2, 3, 13, 5});
   CHECK(longs(tn::slice_update(x, 9, {0}, {3}, Ints(2), Axes(1))) == Longs{9, 1, 9, 9, 4, 9});
   CHECK(longs(tn::slice_update(x, v, {2}, {-4}, Ints(-1), Axes(1))) ==
         Longs{30, 20, 10, 30, 20, 10});

@@ -26,6 +26,11 @@ def gather(x, *indices, axes):
     return np.moveaxis(found, range(index_rank), range(before, before + index_rank))
 
 
+def inside(indices, size):
+    """Where an index, a negative one counted from the end, lies in its axis: only those write."""
+    return (indices >= -size) & (indices < size)
+
+
 def update(old, new, mode):
     return {
         "set": lambda: new,
@@ -42,10 +47,16 @@ def scatter(x, updates, *indices, axes, mode="set"):
         *(wrapped(i, x.shape[a]) for i, a in zip(indices, axes)),
         axes=axes,
     )
+    ok = np.ones((), bool)
+    for i, a in zip(indices, axes):
+        ok = ok & inside(i, x.shape[a])
+    rest = places.ndim - ok.ndim - min(axes)
+    ok = np.broadcast_to(ok.reshape(ok.shape + (1,) * rest), places.shape)
     out = x.reshape(-1).copy()
     values = np.broadcast_to(updates, places.shape).astype(x.dtype)
-    for place, value in zip(places.reshape(-1), values.reshape(-1)):
-        out[place] = update(out[place], value, mode)
+    for place, value, wanted in zip(places.reshape(-1), values.reshape(-1), ok.reshape(-1)):
+        if wanted:
+            out[place] = update(out[place], value, mode)
     return out.reshape(x.shape)
 
 
@@ -53,17 +64,20 @@ def put_along_axis(x, indices, values, axis=-1, mode="set"):
     places = np.take_along_axis(
         np.arange(x.size).reshape(x.shape), wrapped(indices, x.shape[axis]), axis
     )
+    ok = np.broadcast_to(inside(indices, x.shape[axis]), places.shape)
     out = x.reshape(-1).copy()
     values = np.broadcast_to(values, places.shape).astype(x.dtype)
-    for place, value in zip(places.reshape(-1), values.reshape(-1)):
-        out[place] = update(out[place], value, mode)
+    for place, value, wanted in zip(places.reshape(-1), values.reshape(-1), ok.reshape(-1)):
+        if wanted:
+            out[place] = update(out[place], value, mode)
     return out.reshape(x.shape)
 
 
 def segment_sum(x, ids, num_segments):
     out = np.zeros((num_segments, *x.shape[1:]), x.dtype)
     for row, s in zip(x, ids):
-        out[s] += row
+        if 0 <= s < num_segments:
+            out[s] += row
     return out
 
 

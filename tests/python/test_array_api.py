@@ -119,7 +119,6 @@ def test_calls_as_the_standard_writes_them():
     assert isinstance(tn.unstack(x), (list, tuple)) and len(tn.unstack(x)) == 2
 
 
-@pytest.mark.xfail(reason="repeats is a number so far", raises=tn.Error, strict=True)
 def test_repeats_that_differ():
     assert tn.repeat(tn.arange(3), tn.asarray([2, 0, 1])).tolist() == [0, 0, 2]
 

@@ -247,3 +247,103 @@ def test_where_does_not_leak_the_other_side():
     x = tn.asarray([0.0, 1.0])
     assert tn.where(x > 0, 1 / x, 0).tolist() == [0, 1]
     assert (tn.where(x > 0, tn.log(x), -1)).tolist() == [-1, 0]
+
+
+def test_writes_out_of_bounds_are_dropped():
+    x = tn.zeros((4,))
+    at = tn.asarray([1, 4, -5, -1, 2**40])
+    ones = tn.ones((5,))
+    wanted = [0, 1, 0, 1]
+    assert tn.scatter_add(x, ones, at, axes=[0]).tolist() == wanted
+    assert tn.put_along_axis(x, at, ones).tolist() == wanted
+    assert tn.segment_sum(ones, tn.asarray([0, -1, 2, 1, 0]), 2).tolist() == [2, 1]
+    assert tn.scatter(x, 1.0, tn.asarray([9, 3], dtype="uint8"), axes=[0]).tolist() == [0, 0, 0, 1]
+    y = tn.zeros((2, 3))
+    y[tn.asarray([0, 5, 1]) + 0, tn.asarray([0, 0, -4]) + 0] = 1  # not known yet: no error
+    assert y.tolist() == [[1, 0, 0], [0, 0, 0]]
+    y[:, tn.asarray([3, 1]) + 0] = tn.asarray([7.0, 8.0])
+    assert y.tolist() == [[1, 8, 0], [0, 8, 0]]
+    assert tn.take(tn.arange(4), at).tolist() == [1, 3, 0, 3, 3]
+
+
+def test_a_class_that_does_not_exist_is_seen():
+    losses = tn.cross_entropy(tn.zeros((4, 3)), tn.asarray([0, 3, -1, 2]), reduction="none")
+    assert [math.isnan(v) for v in losses.tolist()] == [False, True, True, False]
+    assert losses[0].item() == pytest.approx(math.log(3))
+
+
+def rounded(value, bits):
+    """The integer `value` to the nearest with `bits` significant bits, ties to even, exactly."""
+    size = abs(value)
+    step = 1 << max(size.bit_length() - bits, 0)
+    low, rest = size // step, size % step
+    low += 2 * rest > step or (2 * rest == step and low % 2 == 1)
+    return int(math.copysign(1, value)) * low * step
+
+
+@pytest.mark.parametrize("name", ["int32", "uint32", "int64", "uint64"])
+def test_integers_become_narrow_floats_in_one_rounding(name):
+    beside_a_tie = tn.asarray([2**25 + 2**17 + 1], dtype=name)
+    assert beside_a_tie.astype(tn.bfloat16).tolist() == [33816576]
+    limits = np.iinfo(name)
+    rng = np.random.default_rng(7)
+    values = [limits.min, limits.max, 0, 1]
+    for shift in range(limits.bits - 1):
+        top = 1 << shift
+        # Ties of bfloat16 and numbers just beside them, with the last bit alone breaking the tie.
+        tie = top + (top >> 8)
+        values += [top, tie, tie + 1, tie - 1, tie + (top >> 7), tie + (top >> 7) + 1]
+        values += [int(v) for v in rng.integers(top, 2 * top, 8, dtype=np.uint64)]
+    values += [-v for v in values]
+    values = [v for v in values if limits.min <= v <= limits.max]
+    x = tn.asarray(np.array(values, dtype=name))
+    assert x.astype(tn.bfloat16).tolist() == [rounded(v, 8) for v in values]
+    halves = [float(rounded(v, 11)) for v in values]
+    assert x.astype(tn.float16).tolist() == [
+        v if abs(v) <= 65504 else math.copysign(INF, v) for v in halves
+    ]
+
+
+def test_repeats_for_each_element():
+    x = tn.asarray([[1, 2, 3], [4, 5, 6]])
+    assert tn.repeat(x, tn.asarray([1, 2]), axis=0).tolist() == [[1, 2, 3], [4, 5, 6], [4, 5, 6]]
+    assert tn.repeat(x, tn.asarray([0, 2, 1]), axis=-1).tolist() == [[2, 2, 3], [5, 5, 6]]
+    assert tn.repeat(x, tn.asarray([2]), axis=1).tolist() == tn.repeat(x, 2, axis=1).tolist()
+    assert x.repeat(repeats=2).tolist() == [1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6]
+    assert tn.repeat(tn.zeros((0,)), tn.asarray([], dtype=tn.int64)).shape == (0,)
+    for bad in (tn.asarray([1, 2]), tn.asarray([[1]]), tn.asarray([1, -1, 1]), 1.5, -1):
+        with pytest.raises(tn.Error, match="repeat"):
+            tn.repeat(x, bad, axis=1)
+
+
+def test_joining_very_many_tensors():
+    count = 70_000
+    parts = [tn.asarray([i % 7]) for i in range(count)]
+    same(tn.concat(parts), np.arange(count) % 7)
+    same(tn.stack(parts, axis=1), (np.arange(count) % 7)[None])
+
+
+def test_empty_tensors_of_any_extents():
+    assert tn.reshape(tn.zeros((0,)), (2**40, 2**40, 0)).shape == (2**40, 2**40, 0)
+    with pytest.raises(tn.Error, match="reshape"):
+        tn.reshape(tn.zeros((1,)), (2**40, 2**40, 0))
+
+
+def test_complex_functions_at_infinity():
+    def parts(f, re, im):
+        value = f(tn.asarray(complex(re, im), dtype=tn.complex128)).item()
+        return value.real, value.imag
+
+    re, im = parts(tn.exp, INF, INF)
+    assert math.isinf(re) and math.isnan(im)
+    re, im = parts(tn.sinh, 0.0, INF)
+    assert re == 0 and math.isnan(im)
+    re, im = parts(tn.cosh, 0.0, INF)
+    assert math.isnan(re) and im == 0
+    assert parts(tn.acos, INF, INF) == (pytest.approx(math.pi / 4), -INF)
+    assert parts(tn.acos, -INF, INF) == (pytest.approx(3 * math.pi / 4), -INF)
+    assert parts(tn.acos, 1.0, INF) == (pytest.approx(math.pi / 2), -INF)
+    assert parts(tn.acosh, INF, INF) == (INF, pytest.approx(math.pi / 4))
+    assert parts(tn.acosh, -INF, 1.0) == (INF, pytest.approx(math.pi))
+    assert parts(tn.atanh, 1.0, 1e-300) == (pytest.approx(345.7343), pytest.approx(math.pi / 4))
+    assert parts(tn.atanh, 1.0, 0.0) == (INF, 0)

@@ -1,0 +1,61 @@
+#include "base/at_fork.h"
+
+#include <pthread.h>
+
+#include <algorithm>
+#include <mutex>
+#include <vector>
+
+namespace tn {
+
+namespace {
+
+struct Registry {
+  std::mutex mutex;
+  std::vector<ForkGuard> guards;  // by rank
+  std::vector<void (*)()> resets;
+};
+
+Registry& registry() {
+  static auto& only = *new Registry;
+  return only;
+}
+
+void before() {
+  registry().mutex.lock();
+  for (const ForkGuard& g : registry().guards) g.take(g.lock);
+}
+
+void release_all() {
+  std::vector<ForkGuard>& guards = registry().guards;
+  for (auto g = guards.rbegin(); g != guards.rend(); ++g) g->release(g->lock);
+  registry().mutex.unlock();
+}
+
+void in_child() {
+  release_all();
+  for (void (*reset)() : registry().resets) reset();
+}
+
+void install() {
+  static const int installed = pthread_atfork(before, release_all, in_child);
+  (void)installed;
+}
+
+}  // namespace
+
+void guard_at_fork(const ForkGuard& guard) {
+  install();
+  std::lock_guard lock(registry().mutex);
+  auto& guards = registry().guards;
+  auto after = [](const ForkGuard& a, const ForkGuard& b) { return a.rank < b.rank; };
+  guards.insert(std::upper_bound(guards.begin(), guards.end(), guard, after), guard);
+}
+
+void in_child_after_fork(void (*reset)()) {
+  install();
+  std::lock_guard lock(registry().mutex);
+  registry().resets.push_back(reset);
+}
+
+}  // namespace tn
