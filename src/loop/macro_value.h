@@ -2,7 +2,6 @@
 // The value types that make the math templates write LoopIR: numbers of nodes in a pool.
 //
 // A node becomes a value of the kernel only when a result needs it, and equal nodes are one.
-#include <bit>
 #include <concepts>
 #include <type_traits>
 #include <unordered_map>
