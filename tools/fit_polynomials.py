@@ -1,4 +1,4 @@
-"""Derives the polynomial coefficients of src/loop/math_coefficients.h: prints the file, needs mpmath.
+"""Derives the polynomial coefficients of src/loop/math_coefficients.h; prints the file.
 
 Each entry is a weighted minimax fit (Remez exchange on a fine grid) of the smallest degree that
 meets its target. Coefficients for f32 arithmetic are rounded lowest order first, refitting the

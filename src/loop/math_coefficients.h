@@ -9,201 +9,69 @@
 namespace tn::TN_LEVEL::math {
 
 // 2^-28.2
-inline constexpr float kExpF32[] = {0x1.fffffc0000000p-2f, 0x1.55548c0000000p-3f,
-                                    0x1.5558580000000p-5f, 0x1.123df00000000p-7f,
-                                    0x1.6ac9000000000p-10f};
+inline constexpr float kExpF32[] = {0x1.fffffc0000000p-2f, 0x1.55548c0000000p-3f, 0x1.5558580000000p-5f, 0x1.123df00000000p-7f, 0x1.6ac9000000000p-10f};
 // 2^-28.8
-inline constexpr float kLogF32[] = {
-    0x1.5555480000000p-2f,  -0x1.00000e0000000p-2f, 0x1.99a4440000000p-3f,
-    -0x1.554c2e0000000p-3f, 0x1.232bb20000000p-3f,  -0x1.ff3e3a0000000p-4f,
-    0x1.eb9a8a0000000p-4f,  -0x1.ca77740000000p-4f, 0x1.dd8a6a0000000p-5f};
+inline constexpr float kLogF32[] = {0x1.5555480000000p-2f, -0x1.00000e0000000p-2f, 0x1.99a4440000000p-3f, -0x1.554c2e0000000p-3f, 0x1.232bb20000000p-3f, -0x1.ff3e3a0000000p-4f, 0x1.eb9a8a0000000p-4f, -0x1.ca77740000000p-4f, 0x1.dd8a6a0000000p-5f};
 // 2^-27.1
-inline constexpr float kTanhF32[] = {-0x1.5555240000000p-2f, 0x1.1103f00000000p-3f,
-                                     -0x1.b7cfb00000000p-5f, 0x1.4f5d200000000p-6f,
-                                     -0x1.69688a0000000p-8f};
+inline constexpr float kTanhF32[] = {-0x1.5555240000000p-2f, 0x1.1103f00000000p-3f, -0x1.b7cfb00000000p-5f, 0x1.4f5d200000000p-6f, -0x1.69688a0000000p-8f};
 // 2^-25.8
-inline constexpr float kErfF32[] = {0x1.06eba60000000p-3f, -0x1.8126e20000000p-2f,
-                                    0x1.ce19840000000p-4f, -0x1.b67bd00000000p-6f,
-                                    0x1.46d86c0000000p-8f, -0x1.386dba0000000p-11f};
+inline constexpr float kErfF32[] = {0x1.06eba60000000p-3f, -0x1.8126e20000000p-2f, 0x1.ce19840000000p-4f, -0x1.b67bd00000000p-6f, 0x1.46d86c0000000p-8f, -0x1.386dba0000000p-11f};
 // 2^-29.0
-inline constexpr float kErfTailF32[] = {
-    -0x1.bb3e740000000p-13f, -0x1.0558ec0000000p-3f, -0x1.464afa0000000p-1f, -0x1.a950900000000p-4f,
-    0x1.6b6ae40000000p-6f,   -0x1.8d61c00000000p-9f, 0x1.98768c0000000p-13f};
+inline constexpr float kErfTailF32[] = {-0x1.bb3e740000000p-13f, -0x1.0558ec0000000p-3f, -0x1.464afa0000000p-1f, -0x1.a950900000000p-4f, 0x1.6b6ae40000000p-6f, -0x1.8d61c00000000p-9f, 0x1.98768c0000000p-13f};
 // 2^-39.7
-inline constexpr double kExpLean[] = {
-    0x1.000000005e00bp-1,  0x1.5555557dcd3a3p-3,  0x1.5555541ddc700p-5, 0x1.1110a269a1340p-7,
-    0x1.6c18d45f43accp-10, 0x1.a18550b2a6dd0p-13, 0x1.9e87a5522326dp-16};
+inline constexpr double kExpLean[] = {0x1.000000005e00bp-1, 0x1.5555557dcd3a3p-3, 0x1.5555541ddc700p-5, 0x1.1110a269a1340p-7, 0x1.6c18d45f43accp-10, 0x1.a18550b2a6dd0p-13, 0x1.9e87a5522326dp-16};
 // 2^-44.2
-inline constexpr double kAtanhLean[] = {0x1.9999985dcd324p-3, 0x1.2493759832406p-3,
-                                        0x1.c658a157c5ef2p-4, 0x1.8ec0aa70d7e6ep-4};
+inline constexpr double kAtanhLean[] = {0x1.9999985dcd324p-3, 0x1.2493759832406p-3, 0x1.c658a157c5ef2p-4, 0x1.8ec0aa70d7e6ep-4};
 // 2^-47.5
-inline constexpr double kSinLean[] = {-0x1.55555555521f6p-3, 0x1.1111110c827a1p-7,
-                                      -0x1.a019f932f3fefp-13, 0x1.71d769a44c5c4p-19,
-                                      -0x1.a9605f541fc67p-26};
+inline constexpr double kSinLean[] = {-0x1.55555555521f6p-3, 0x1.1111110c827a1p-7, -0x1.a019f932f3fefp-13, 0x1.71d769a44c5c4p-19, -0x1.a9605f541fc67p-26};
 // 2^-42.9
-inline constexpr double kCosLean[] = {0x1.5555554ed2b97p-5, -0x1.6c16b8232dd67p-10,
-                                      0x1.a010da6158f4dp-16, -0x1.241db42b160fep-22};
+inline constexpr double kCosLean[] = {0x1.5555554ed2b97p-5, -0x1.6c16b8232dd67p-10, 0x1.a010da6158f4dp-16, -0x1.241db42b160fep-22};
 // 2^-40.2
-inline constexpr double kAtanLean[] = {
-    -0x1.5555554edffd0p-2, 0x1.999991fae392cp-3, -0x1.2490c2a270d8fp-3, 0x1.c6d1d92d4df28p-4,
-    -0x1.7081f602d0b9ap-4, 0x1.1e589e331287dp-4, -0x1.369fcf120a1d3p-5};
+inline constexpr double kAtanLean[] = {-0x1.5555554edffd0p-2, 0x1.999991fae392cp-3, -0x1.2490c2a270d8fp-3, 0x1.c6d1d92d4df28p-4, -0x1.7081f602d0b9ap-4, 0x1.1e589e331287dp-4, -0x1.369fcf120a1d3p-5};
 // 2^-39.9
-inline constexpr double kAsinLean[] = {
-    0x1.55555547e1108p-3, 0x1.333340850f1d8p-4, 0x1.6db25d90291a7p-5, 0x1.f2818822a4adbp-6,
-    0x1.6644a66b6d45dp-6, 0x1.522ad69414754p-6, 0x1.0590570eab764p-9, 0x1.0d78563c76bb2p-5};
+inline constexpr double kAsinLean[] = {0x1.55555547e1108p-3, 0x1.333340850f1d8p-4, 0x1.6db25d90291a7p-5, 0x1.f2818822a4adbp-6, 0x1.6644a66b6d45dp-6, 0x1.522ad69414754p-6, 0x1.0590570eab764p-9, 0x1.0d78563c76bb2p-5};
 // 2^-40.1
-inline constexpr double kErfLean[] = {
-    0x1.06eba821459a9p-3,  -0x1.812746adb3b04p-2,  0x1.ce2f209761557p-4,
-    -0x1.b82cb8ebdb275p-6, 0x1.56586c3071b2fp-8,   -0x1.bfdf4a987be82p-11,
-    0x1.f56b4d6d82cf2p-14, -0x1.d259cd7470d09p-17, 0x1.1b85a38212c6cp-20};
+inline constexpr double kErfLean[] = {0x1.06eba821459a9p-3, -0x1.812746adb3b04p-2, 0x1.ce2f209761557p-4, -0x1.b82cb8ebdb275p-6, 0x1.56586c3071b2fp-8, -0x1.bfdf4a987be82p-11, 0x1.f56b4d6d82cf2p-14, -0x1.d259cd7470d09p-17, 0x1.1b85a38212c6cp-20};
 // 2^-39.6
-inline constexpr double kErfcxLean[] = {
-    0x1.40c522d7e5c6ap+0,  -0x1.15c084bacce08p-3,  -0x1.85a15c7a2044bp-5,  0x1.09836667165f5p-3,
-    -0x1.e88b7de63cc79p-4, 0x1.17ca3399cbc79p-4,   -0x1.85753ab9596cfp-6,  0x1.4b7a1f3af3d9cp-9,
-    0x1.ef45a66a887bcp-10, -0x1.97b374f7fa3e9p-11, -0x1.bf92ba46549b3p-14, 0x1.f3abf0ff3bc66p-14,
-    0x1.9b417000c9169p-18, -0x1.a21212cd02c50p-17};
+inline constexpr double kErfcxLean[] = {0x1.40c522d7e5c6ap+0, -0x1.15c084bacce08p-3, -0x1.85a15c7a2044bp-5, 0x1.09836667165f5p-3, -0x1.e88b7de63cc79p-4, 0x1.17ca3399cbc79p-4, -0x1.85753ab9596cfp-6, 0x1.4b7a1f3af3d9cp-9, 0x1.ef45a66a887bcp-10, -0x1.97b374f7fa3e9p-11, -0x1.bf92ba46549b3p-14, 0x1.f3abf0ff3bc66p-14, 0x1.9b417000c9169p-18, -0x1.a21212cd02c50p-17};
 // 2^-39.4
-inline constexpr double kErfinvCentreLean[] = {
-    0x1.9fa072ed70917p+0,   0x1.eedbebdcc1363p-3,   -0x1.780deefaf69a6p-8,  -0x1.b6666a3b97609p-11,
-    0x1.9912b5b8383f9p-13,  -0x1.aab195dce31c8p-17, -0x1.d534c746644e6p-20, 0x1.e3330f5a41b00p-22,
-    -0x1.978fd61b2a261p-26, -0x1.78758c2781e62p-28, 0x1.33d6c69d53d1bp-30,  -0x1.ffb7bbb06f1b2p-36,
-    -0x1.49959392352afp-36, 0x1.54dc9b48262fap-39,  0x1.2abc19da32a89p-43,  -0x1.484055c57a4d0p-45};
+inline constexpr double kErfinvCentreLean[] = {0x1.9fa072ed70917p+0, 0x1.eedbebdcc1363p-3, -0x1.780deefaf69a6p-8, -0x1.b6666a3b97609p-11, 0x1.9912b5b8383f9p-13, -0x1.aab195dce31c8p-17, -0x1.d534c746644e6p-20, 0x1.e3330f5a41b00p-22, -0x1.978fd61b2a261p-26, -0x1.78758c2781e62p-28, 0x1.33d6c69d53d1bp-30, -0x1.ffb7bbb06f1b2p-36, -0x1.49959392352afp-36, 0x1.54dc9b48262fap-39, 0x1.2abc19da32a89p-43, -0x1.484055c57a4d0p-45};
 // 2^-38.7
-inline constexpr double kErfinvTailLean[] = {
-    0x1.8abcc380d94e2p+1,  0x1.0158a6d66e881p+0,   0x1.5ffcfa2e444fep-8,   -0x1.ebadbe24f9455p-9,
-    0x1.468fb4bdf19ddp-9,  -0x1.ba90228def355p-10, 0x1.f3aff8e88d997p-11,  -0x1.747dc8ded4158p-12,
-    0x1.a2bbf34dce77bp-16, 0x1.20f5ec338480bp-14,  -0x1.9ef4bc06abae0p-15, 0x1.835727b2a3729p-17,
-    0x1.73ea055e42911p-18, -0x1.c9988ad62c6c4p-19};
+inline constexpr double kErfinvTailLean[] = {0x1.8abcc380d94e2p+1, 0x1.0158a6d66e881p+0, 0x1.5ffcfa2e444fep-8, -0x1.ebadbe24f9455p-9, 0x1.468fb4bdf19ddp-9, -0x1.ba90228def355p-10, 0x1.f3aff8e88d997p-11, -0x1.747dc8ded4158p-12, 0x1.a2bbf34dce77bp-16, 0x1.20f5ec338480bp-14, -0x1.9ef4bc06abae0p-15, 0x1.835727b2a3729p-17, 0x1.73ea055e42911p-18, -0x1.c9988ad62c6c4p-19};
 // 2^-13.1
-inline constexpr double kCbrtStart[] = {
-    0x1.0f663204d403cp-1,  0x1.546c67865d18ep-1, -0x1.0d7e7f1899e77p-2,  0x1.560d00ec6e563p-4,
-    -0x1.19a30203c73eap-6, 0x1.19636c973a399p-9, -0x1.34bc100326237p-13, 0x1.1c8b1f73268ebp-18};
+inline constexpr double kCbrtStart[] = {0x1.0f663204d403cp-1, 0x1.546c67865d18ep-1, -0x1.0d7e7f1899e77p-2, 0x1.560d00ec6e563p-4, -0x1.19a30203c73eap-6, 0x1.19636c973a399p-9, -0x1.34bc100326237p-13, 0x1.1c8b1f73268ebp-18};
 // 2^-64.0
-inline constexpr double kExp[] = {
-    0x1.0000000000000p-1,  0x1.555555555555bp-3,  0x1.5555555555503p-5,  0x1.111111110ec5bp-7,
-    0x1.6c16c16c30508p-10, 0x1.a01a01b37f121p-13, 0x1.a01a01366bd5ep-16, 0x1.71ddf01f28901p-19,
-    0x1.27e5b489210bcp-22, 0x1.af6bea06be194p-26, 0x1.1e3cd1cb6a583p-29};
+inline constexpr double kExp[] = {0x1.0000000000000p-1, 0x1.555555555555bp-3, 0x1.5555555555503p-5, 0x1.111111110ec5bp-7, 0x1.6c16c16c30508p-10, 0x1.a01a01b37f121p-13, 0x1.a01a01366bd5ep-16, 0x1.71ddf01f28901p-19, 0x1.27e5b489210bcp-22, 0x1.af6bea06be194p-26, 0x1.1e3cd1cb6a583p-29};
 // 2^-66.3
-inline constexpr double kAtanh[] = {
-    0x1.9999999999b36p-3, 0x1.249249245724fp-3, 0x1.c71c722e694e6p-4, 0x1.745ce98705a84p-4,
-    0x1.3b1efd4a1c273p-4, 0x1.0f7e4a70d4c1fp-4, 0x1.0e522e60b71c6p-4};
+inline constexpr double kAtanh[] = {0x1.9999999999b36p-3, 0x1.249249245724fp-3, 0x1.c71c722e694e6p-4, 0x1.745ce98705a84p-4, 0x1.3b1efd4a1c273p-4, 0x1.0f7e4a70d4c1fp-4, 0x1.0e522e60b71c6p-4};
 // 2^-57.9
-inline constexpr double kSin[] = {-0x1.5555555555548p-3,  0x1.111111110f7b3p-7,
-                                  -0x1.a01a019bf9ec9p-13, 0x1.71de35641e08cp-19,
-                                  -0x1.ae5e578517f9fp-26, 0x1.5d8ee66604fb5p-33};
+inline constexpr double kSin[] = {-0x1.5555555555548p-3, 0x1.111111110f7b3p-7, -0x1.a01a019bf9ec9p-13, 0x1.71de35641e08cp-19, -0x1.ae5e578517f9fp-26, 0x1.5d8ee66604fb5p-33};
 // 2^-63.9
-inline constexpr double kCos[] = {0x1.555555555554bp-5,  -0x1.6c16c16c14f67p-10,
-                                  0x1.a01a019c80277p-16, -0x1.27e4f7e7b6cd2p-22,
-                                  0x1.1ee9d5962494ap-29, -0x1.8fa37ad61e68cp-37};
+inline constexpr double kCos[] = {0x1.555555555554bp-5, -0x1.6c16c16c14f67p-10, 0x1.a01a019c80277p-16, -0x1.27e4f7e7b6cd2p-22, 0x1.1ee9d5962494ap-29, -0x1.8fa37ad61e68cp-37};
 // 2^-59.4
-inline constexpr double kAtan[] = {
-    -0x1.555555555553dp-2, 0x1.99999999957bcp-3, -0x1.24924922a9ce9p-3, 0x1.c71c70e4d535ap-4,
-    -0x1.745cf8bc4aa28p-4, 0x1.3b111709807dap-4, -0x1.10eba216c73dbp-4, 0x1.df0e1845b28e3p-5,
-    -0x1.9ccd907da3552p-5, 0x1.37c8fb8b40c01p-5, -0x1.254f84eef8a66p-6};
+inline constexpr double kAtan[] = {-0x1.555555555553dp-2, 0x1.99999999957bcp-3, -0x1.24924922a9ce9p-3, 0x1.c71c70e4d535ap-4, -0x1.745cf8bc4aa28p-4, 0x1.3b111709807dap-4, -0x1.10eba216c73dbp-4, 0x1.df0e1845b28e3p-5, -0x1.9ccd907da3552p-5, 0x1.37c8fb8b40c01p-5, -0x1.254f84eef8a66p-6};
 // 2^-59.9
-inline constexpr double kAsin[] = {
-    0x1.5555555555577p-3, 0x1.333333332e113p-4, 0x1.6db6db72139c6p-5, 0x1.f1c71a9489dc1p-6,
-    0x1.6e8bdeeb02db4p-6, 0x1.1c49efa5db08cp-6, 0x1.ca1f9de725b90p-7, 0x1.758506ae7677ep-7,
-    0x1.613f5ccb16c50p-7, 0x1.e5cb88e3f66bdp-9, 0x1.63a91f48edcd6p-6, -0x1.580f57dd7e102p-6,
-    0x1.0b4c4f81bafd5p-5};
+inline constexpr double kAsin[] = {0x1.5555555555577p-3, 0x1.333333332e113p-4, 0x1.6db6db72139c6p-5, 0x1.f1c71a9489dc1p-6, 0x1.6e8bdeeb02db4p-6, 0x1.1c49efa5db08cp-6, 0x1.ca1f9de725b90p-7, 0x1.758506ae7677ep-7, 0x1.613f5ccb16c50p-7, 0x1.e5cb88e3f66bdp-9, 0x1.63a91f48edcd6p-6, -0x1.580f57dd7e102p-6, 0x1.0b4c4f81bafd5p-5};
 // 2^-62.7
-inline constexpr double kErf[] = {
-    0x1.06eba8214db69p-3,  -0x1.812746b0379e6p-2,  0x1.ce2f21a042b20p-4,  -0x1.b82ce31284996p-6,
-    0x1.565bcd0db01fbp-8,  -0x1.c02db3d8ea97fp-11, 0x1.f9a321a0d4d08p-14, -0x1.f4d1df33e8e34p-17,
-    0x1.b9def15a30da1p-20, -0x1.5f1d348fe6748p-23, 0x1.f7a3fb165774cp-27, -0x1.386a7b1b4d586p-30,
-    0x1.0578f2f4b96cdp-34};
+inline constexpr double kErf[] = {0x1.06eba8214db69p-3, -0x1.812746b0379e6p-2, 0x1.ce2f21a042b20p-4, -0x1.b82ce31284996p-6, 0x1.565bcd0db01fbp-8, -0x1.c02db3d8ea97fp-11, 0x1.f9a321a0d4d08p-14, -0x1.f4d1df33e8e34p-17, 0x1.b9def15a30da1p-20, -0x1.5f1d348fe6748p-23, 0x1.f7a3fb165774cp-27, -0x1.386a7b1b4d586p-30, 0x1.0578f2f4b96cdp-34};
 // 2^-59.3
-inline constexpr double kErfcx[] = {
-    0x1.40c522d7e4987p+0,  -0x1.15c084bb9e8f2p-3,  -0x1.85a15c58aa5acp-5,  0x1.098366a5b4667p-3,
-    -0x1.e88b803a4976cp-4, 0x1.17ca2877f3011p-4,   -0x1.8574c40bb318fp-6,  0x1.4b884e3f31a7bp-9,
-    0x1.ef1bdd3062a32p-10, -0x1.98db503be22a0p-11, -0x1.b9126896bd395p-14, 0x1.065a210505f49p-13,
-    0x1.4c20e03132763p-18, -0x1.51386e4cdd598p-16, -0x1.87e5f0937e2e2p-21, 0x1.d1c9b3666a018p-19,
-    0x1.7ade7dc89ef7dp-22, -0x1.48efd631a7e4fp-21, -0x1.21efc53b72b74p-23, 0x1.a0e09adc3e5d0p-24,
-    0x1.2dca65292bac7p-25, -0x1.581c9a035e838p-27, -0x1.46577cbd50eaep-28};
+inline constexpr double kErfcx[] = {0x1.40c522d7e4987p+0, -0x1.15c084bb9e8f2p-3, -0x1.85a15c58aa5acp-5, 0x1.098366a5b4667p-3, -0x1.e88b803a4976cp-4, 0x1.17ca2877f3011p-4, -0x1.8574c40bb318fp-6, 0x1.4b884e3f31a7bp-9, 0x1.ef1bdd3062a32p-10, -0x1.98db503be22a0p-11, -0x1.b9126896bd395p-14, 0x1.065a210505f49p-13, 0x1.4c20e03132763p-18, -0x1.51386e4cdd598p-16, -0x1.87e5f0937e2e2p-21, 0x1.d1c9b3666a018p-19, 0x1.7ade7dc89ef7dp-22, -0x1.48efd631a7e4fp-21, -0x1.21efc53b72b74p-23, 0x1.a0e09adc3e5d0p-24, 0x1.2dca65292bac7p-25, -0x1.581c9a035e838p-27, -0x1.46577cbd50eaep-28};
 // 2^-57.2
-inline constexpr double kErfinvCentre[] = {
-    0x1.9fa072ed72dbbp+0,   0x1.eedbebdce73e7p-3,   -0x1.780def1d3f3d1p-8,  -0x1.b6666b152b7e7p-11,
-    0x1.9912c04a4e8c0p-13,  -0x1.aab13d1c1528ep-17, -0x1.d539ca15fe1f6p-20, 0x1.e32b0d468a7acp-22,
-    -0x1.96f81eff4528dp-26, -0x1.77b3a0a5de3d4p-28, 0x1.31556df366383p-30,  -0x1.146c2fb0e95a8p-35,
-    -0x1.30d900c71dac8p-36, 0x1.7bd91cea5f443p-39,  0x1.bec3ee09c5321p-48,  -0x1.dcc794ab151e6p-45,
-    0x1.c8aefd34199b4p-48,  0x1.3c78430c0dd90p-52,  -0x1.769220ed85120p-53, 0x1.d9b766028fea5p-57,
-    0x1.2c81444628a29p-59,  -0x1.cc846619f3d1bp-62, -0x1.7dfb3e5249601p-67, 0x1.456236b6c8ac1p-68};
+inline constexpr double kErfinvCentre[] = {0x1.9fa072ed72dbbp+0, 0x1.eedbebdce73e7p-3, -0x1.780def1d3f3d1p-8, -0x1.b6666b152b7e7p-11, 0x1.9912c04a4e8c0p-13, -0x1.aab13d1c1528ep-17, -0x1.d539ca15fe1f6p-20, 0x1.e32b0d468a7acp-22, -0x1.96f81eff4528dp-26, -0x1.77b3a0a5de3d4p-28, 0x1.31556df366383p-30, -0x1.146c2fb0e95a8p-35, -0x1.30d900c71dac8p-36, 0x1.7bd91cea5f443p-39, 0x1.bec3ee09c5321p-48, -0x1.dcc794ab151e6p-45, 0x1.c8aefd34199b4p-48, 0x1.3c78430c0dd90p-52, -0x1.769220ed85120p-53, 0x1.d9b766028fea5p-57, 0x1.2c81444628a29p-59, -0x1.cc846619f3d1bp-62, -0x1.7dfb3e5249601p-67, 0x1.456236b6c8ac1p-68};
 // 2^-57.0
-inline constexpr double kErfinvTail[] = {
-    0x1.8abcc380d5a48p+1,   0x1.0158a6d641d56p+0,   0x1.5ffcfe5b6e0a0p-8,   -0x1.ebadabba17aefp-9,
-    0x1.468eeca8be87cp-9,   -0x1.ba9240d38ea36p-10, 0x1.f3cc548a3e5f3p-11,  -0x1.7448bdd3c3b43p-12,
-    0x1.932e53ed4c0ecp-16,  0x1.1e6ada934a0b0p-14,  -0x1.8cf3ab713730ep-15, 0x1.a23da2c5663cap-17,
-    0x1.896fd03771f9fp-19,  -0x1.0b6445e185130p-18, 0x1.8e7bb022f356fp-20,  -0x1.fc114d0edd03bp-26,
-    -0x1.0be12366d3d1ep-22, 0x1.1e2746f28afcdp-23,  -0x1.32ad17b306cebp-26, -0x1.1132660dd8ea5p-26,
-    0x1.caf165a692c42p-28};
+inline constexpr double kErfinvTail[] = {0x1.8abcc380d5a48p+1, 0x1.0158a6d641d56p+0, 0x1.5ffcfe5b6e0a0p-8, -0x1.ebadabba17aefp-9, 0x1.468eeca8be87cp-9, -0x1.ba9240d38ea36p-10, 0x1.f3cc548a3e5f3p-11, -0x1.7448bdd3c3b43p-12, 0x1.932e53ed4c0ecp-16, 0x1.1e6ada934a0b0p-14, -0x1.8cf3ab713730ep-15, 0x1.a23da2c5663cap-17, 0x1.896fd03771f9fp-19, -0x1.0b6445e185130p-18, 0x1.8e7bb022f356fp-20, -0x1.fc114d0edd03bp-26, -0x1.0be12366d3d1ep-22, 0x1.1e2746f28afcdp-23, -0x1.32ad17b306cebp-26, -0x1.1132660dd8ea5p-26, 0x1.caf165a692c42p-28};
 // 2^-56.4
-inline constexpr double kErfinvFar[] = {
-    0x1.3664ddd1ad7fbp+2,  0x1.02a30d1fba10fp+0,   -0x1.22ea5df1a322ap-13, -0x1.c2f36aa2cec17p-13,
-    0x1.3ebf4ef2494c7p-14, -0x1.4a348f8a303a9p-16, 0x1.2fbd0351ca9a0p-18,  -0x1.0a9088fe89b7dp-20,
-    0x1.ebdf56d39dbe9p-23, -0x1.2222f4a5a782cp-24, 0x1.f2e133f0011a9p-26,  -0x1.0630aea851278p-26,
-    0x1.0b94102689dfcp-27, -0x1.dc2e94bc75005p-29, 0x1.72e8001a50a2bp-30,  -0x1.e51faf45f94cbp-32,
-    0x1.c89badd3972cdp-35, 0x1.80564ce394a4bp-35,  -0x1.22580337f1a07p-36};
+inline constexpr double kErfinvFar[] = {0x1.3664ddd1ad7fbp+2, 0x1.02a30d1fba10fp+0, -0x1.22ea5df1a322ap-13, -0x1.c2f36aa2cec17p-13, 0x1.3ebf4ef2494c7p-14, -0x1.4a348f8a303a9p-16, 0x1.2fbd0351ca9a0p-18, -0x1.0a9088fe89b7dp-20, 0x1.ebdf56d39dbe9p-23, -0x1.2222f4a5a782cp-24, 0x1.f2e133f0011a9p-26, -0x1.0630aea851278p-26, 0x1.0b94102689dfcp-27, -0x1.dc2e94bc75005p-29, 0x1.72e8001a50a2bp-30, -0x1.e51faf45f94cbp-32, 0x1.c89badd3972cdp-35, 0x1.80564ce394a4bp-35, -0x1.22580337f1a07p-36};
 // 2^-63.3
-inline constexpr double kSinh[] = {
-    0x1.5555555555556p-3,  0x1.11111111110a6p-7,  0x1.a01a01a0289a1p-13, 0x1.71de3a465a6a9p-19,
-    0x1.ae64671be2577p-26, 0x1.611a55c277bfap-33, 0x1.b4c7785d9804fp-41};
+inline constexpr double kSinh[] = {0x1.5555555555556p-3, 0x1.11111111110a6p-7, 0x1.a01a01a0289a1p-13, 0x1.71de3a465a6a9p-19, 0x1.ae64671be2577p-26, 0x1.611a55c277bfap-33, 0x1.b4c7785d9804fp-41};
 // 2^-58.5
-inline constexpr double kLgammaOne[] = {
-    -0x1.2788cfc6fb619p-1, 0x1.a51a6625307d2p-1, -0x1.9a4d55beab2ccp-2, 0x1.151322ac7dc23p-2,
-    -0x1.a8b9c17aa8c78p-3, 0x1.5b40cb0fb6e1bp-3, -0x1.2703a1daf46aep-3, 0x1.010b36c89197cp-3,
-    -0x1.c80671ca1fefdp-4, 0x1.9a01dcd19c653p-4, -0x1.748bf2f1377bep-4, 0x1.556b19f31163ap-4,
-    -0x1.3b23f63fa01ccp-4, 0x1.249ed066809a4p-4, -0x1.10c365e2b8e1bp-4, 0x1.fdfaa2faddbe7p-5,
-    -0x1.e3cd59d4981acp-5, 0x1.daf91ef66805ep-5, -0x1.ccffd28a67947p-5, 0x1.78b6c70c146c9p-5,
-    -0x1.9d874c7fa4d7ap-6, 0x1.ad8217b364f18p-8};
+inline constexpr double kLgammaOne[] = {-0x1.2788cfc6fb619p-1, 0x1.a51a6625307d2p-1, -0x1.9a4d55beab2ccp-2, 0x1.151322ac7dc23p-2, -0x1.a8b9c17aa8c78p-3, 0x1.5b40cb0fb6e1bp-3, -0x1.2703a1daf46aep-3, 0x1.010b36c89197cp-3, -0x1.c80671ca1fefdp-4, 0x1.9a01dcd19c653p-4, -0x1.748bf2f1377bep-4, 0x1.556b19f31163ap-4, -0x1.3b23f63fa01ccp-4, 0x1.249ed066809a4p-4, -0x1.10c365e2b8e1bp-4, 0x1.fdfaa2faddbe7p-5, -0x1.e3cd59d4981acp-5, 0x1.daf91ef66805ep-5, -0x1.ccffd28a67947p-5, 0x1.78b6c70c146c9p-5, -0x1.9d874c7fa4d7ap-6, 0x1.ad8217b364f18p-8};
 // 2^-56.6
-inline constexpr double kLgammaTwo[] = {
-    0x1.b0ee6072093cep-2,   0x1.4a34cc4a60fa4p-2,  -0x1.13e001a55760cp-4,  0x1.51322ac7d97ffp-6,
-    -0x1.e404fc218f589p-8,  0x1.7add6eac100a2p-9,  -0x1.38ac5c2a11a2ap-10, 0x1.0b36b00746869p-11,
-    -0x1.d3fd4ec34596bp-13, 0x1.a1278833700d3p-14, -0x1.78ddcdd697365p-15, 0x1.58111aa675d3ap-16,
-    -0x1.3ccdbec09125bp-17, 0x1.257e970660fdbp-18, -0x1.10a2b679a580ep-19, 0x1.ff001f4eca2e4p-21,
-    -0x1.f0eda34980f5ap-22, 0x1.eecaefd28bd9fp-23, -0x1.b128f4a4b82abp-24, 0x1.03c39499d803ep-25,
-    -0x1.26feceba57551p-28};
+inline constexpr double kLgammaTwo[] = {0x1.b0ee6072093cep-2, 0x1.4a34cc4a60fa4p-2, -0x1.13e001a55760cp-4, 0x1.51322ac7d97ffp-6, -0x1.e404fc218f589p-8, 0x1.7add6eac100a2p-9, -0x1.38ac5c2a11a2ap-10, 0x1.0b36b00746869p-11, -0x1.d3fd4ec34596bp-13, 0x1.a1278833700d3p-14, -0x1.78ddcdd697365p-15, 0x1.58111aa675d3ap-16, -0x1.3ccdbec09125bp-17, 0x1.257e970660fdbp-18, -0x1.10a2b679a580ep-19, 0x1.ff001f4eca2e4p-21, -0x1.f0eda34980f5ap-22, 0x1.eecaefd28bd9fp-23, -0x1.b128f4a4b82abp-24, 0x1.03c39499d803ep-25, -0x1.26feceba57551p-28};
 // 2^-56.2
-inline constexpr double kLgammaMiddle[] = {
-    0x1.fa99a5e94985ap+1,  0x1.9c7099bff7e1ep+0,   0x1.9840d2469db5dp-4,   -0x1.b0a2a509f0eafp-8,
-    0x1.56c427776fb37p-11, -0x1.44deba1e8c9efp-14, 0x1.5516d74894367p-17,  -0x1.7e931bd8b115dp-20,
-    0x1.c14861d37bfdap-23, -0x1.10d4b1a3f3d18p-25, 0x1.53eae220b83d0p-28,  -0x1.b00cb4b000fdap-31,
-    0x1.1710eca7a14b9p-33, -0x1.6ca389026366dp-36, 0x1.df82f60ab51f2p-39,  -0x1.44e25d5d204e2p-41,
-    0x1.c9d8ae91a3566p-44, -0x1.0c335aaa10075p-46, 0x1.f3b639cdb4882p-50,  -0x1.8a089f4cecc4ap-51,
-    0x1.d36e1bd35d1a1p-53, 0x1.da88f3bde6a6dp-58,  -0x1.d5eefefc3a5c9p-58, -0x1.a5599373de297p-60,
-    0x1.cb952a9d22454p-62};
+inline constexpr double kLgammaMiddle[] = {0x1.fa99a5e94985ap+1, 0x1.9c7099bff7e1ep+0, 0x1.9840d2469db5dp-4, -0x1.b0a2a509f0eafp-8, 0x1.56c427776fb37p-11, -0x1.44deba1e8c9efp-14, 0x1.5516d74894367p-17, -0x1.7e931bd8b115dp-20, 0x1.c14861d37bfdap-23, -0x1.10d4b1a3f3d18p-25, 0x1.53eae220b83d0p-28, -0x1.b00cb4b000fdap-31, 0x1.1710eca7a14b9p-33, -0x1.6ca389026366dp-36, 0x1.df82f60ab51f2p-39, -0x1.44e25d5d204e2p-41, 0x1.c9d8ae91a3566p-44, -0x1.0c335aaa10075p-46, 0x1.f3b639cdb4882p-50, -0x1.8a089f4cecc4ap-51, 0x1.d36e1bd35d1a1p-53, 0x1.da88f3bde6a6dp-58, -0x1.d5eefefc3a5c9p-58, -0x1.a5599373de297p-60, 0x1.cb952a9d22454p-62};
 // 2^-63.2
-inline constexpr double kStirling[] = {0x1.5555555555516p-4,  -0x1.6c16c169f2fddp-9,
-                                       0x1.a019f4be68877p-11, -0x1.380a58bb96670p-11,
-                                       0x1.b5f2d6f3efda4p-11, -0x1.a5cc438f68194p-10};
-inline constexpr double kTwoOverPi[] = {0x0.0p+0,
-                                        0x1.45f306dc9c880p+47,
-                                        0x1.529fc2757d100p+44,
-                                        0x1.ea69bb81b6c40p+47,
-                                        0x1.2b32788720820p+47,
-                                        0x1.fca2c757bd760p+47,
-                                        0x1.8ac36e48dc740p+47,
-                                        0x1.09374b8019240p+46,
-                                        0x1.77504e8c90e00p+45,
-                                        0x1.fc3bd63962520p+47,
-                                        0x1.4e7dd1046bea0p+47,
-                                        0x1.75da24274ce00p+45,
-                                        0x1.c09ad17df9040p+46,
-                                        0x1.cc8eb1cc1a980p+45,
-                                        0x1.cfa4e422fc580p+45,
-                                        0x1.7bf250763ff00p+47,
-                                        0x1.2fffbc0b301e0p+47,
-                                        0x1.de5e2316b4140p+47,
-                                        0x1.b47db4d9fb3c0p+46,
-                                        0x1.3e584dba7a300p+45,
-                                        0x1.fb34f2ff51680p+45,
-                                        0x1.d49eeb1faf940p+46,
-                                        0x1.e2f67a0e73ee0p+47,
-                                        0x1.14a525d4d7f60p+47,
-                                        0x1.7ec47e3574200p+46,
-                                        0x1.580cc11bf1ec0p+46,
-                                        0x1.aeafc33ef0800p+46,
-                                        0x1.35e86c3b53c60p+47,
-                                        0x1.22c2bdcc36100p+47};
+inline constexpr double kStirling[] = {0x1.5555555555516p-4, -0x1.6c16c169f2fddp-9, 0x1.a019f4be68877p-11, -0x1.380a58bb96670p-11, 0x1.b5f2d6f3efda4p-11, -0x1.a5cc438f68194p-10};
+inline constexpr double kTwoOverPi[] = {0x0.0p+0, 0x1.45f306dc9c880p+47, 0x1.529fc2757d100p+44, 0x1.ea69bb81b6c40p+47, 0x1.2b32788720820p+47, 0x1.fca2c757bd760p+47, 0x1.8ac36e48dc740p+47, 0x1.09374b8019240p+46, 0x1.77504e8c90e00p+45, 0x1.fc3bd63962520p+47, 0x1.4e7dd1046bea0p+47, 0x1.75da24274ce00p+45, 0x1.c09ad17df9040p+46, 0x1.cc8eb1cc1a980p+45, 0x1.cfa4e422fc580p+45, 0x1.7bf250763ff00p+47, 0x1.2fffbc0b301e0p+47, 0x1.de5e2316b4140p+47, 0x1.b47db4d9fb3c0p+46, 0x1.3e584dba7a300p+45, 0x1.fb34f2ff51680p+45, 0x1.d49eeb1faf940p+46, 0x1.e2f67a0e73ee0p+47, 0x1.14a525d4d7f60p+47, 0x1.7ec47e3574200p+46, 0x1.580cc11bf1ec0p+46, 0x1.aeafc33ef0800p+46, 0x1.35e86c3b53c60p+47, 0x1.22c2bdcc36100p+47};
 
 }  // namespace tn::TN_LEVEL::math
