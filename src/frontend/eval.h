@@ -4,8 +4,8 @@
 
 namespace tn {
 
-/// A host language's lock (Python's GIL) is left before waiting for a flush and entered again
-/// afterwards, because freeing host memory inside a flush takes it.
+/// A host language's lock (Python's GIL) is left for the time of a flush: its other threads go on,
+/// and an error inside may take it to name the user's line.
 struct HostLock {
   void* (*leave)() = nullptr;
   void (*enter)(void*) = nullptr;
