@@ -112,6 +112,8 @@ Tensor tensor_from_strides(const void* data, DType dtype, const Shape& shape,
 DType read_dtype(PyObject* object);
 bool try_read_dtype(PyObject* object, DType& out);
 nb::object dtype_object(DType type);
+/// The value of an attribute as Python writes it; None when it is left out.
+nb::object field_object(const Field& field);
 nb::object shape_tuple(const Shape& shape);
 /// Refuses devices that do not exist. None is the default device.
 void check_device(PyObject* object);

@@ -140,4 +140,48 @@ void FieldSlot::write(char* attrs, PyObject* value, std::vector<nb::object>& kee
   put(std::string_view(text, static_cast<size_t>(size)));
 }
 
+static nb::str text(std::string_view s) { return nb::str(s.data(), s.size()); }
+
+static nb::object list_of(const auto& items, auto&& number) {
+  nb::list made;
+  for (const auto& item : items) made.append(number(item));
+  return nb::tuple(made);
+}
+
+nb::object field_object(const Field& f) {
+  if (f.set && !*f.set) return nb::none();
+  auto axis = [](Axis a) { return a.i; };
+  switch (f.kind) {
+    case FieldKind::boolean:
+      return nb::cast(*static_cast<bool*>(f.at));
+    case FieldKind::integer:
+      return nb::cast(*static_cast<int64_t*>(f.at));
+    case FieldKind::real:
+      return nb::cast(*static_cast<double*>(f.at));
+    case FieldKind::axis:
+      return nb::cast(static_cast<Axis*>(f.at)->i);
+    case FieldKind::axes:
+      return list_of(*static_cast<Axes*>(f.at), axis);
+    case FieldKind::perm:
+      return list_of(*static_cast<Perm*>(f.at), axis);
+    case FieldKind::shape:
+      return list_of(*static_cast<Shape*>(f.at),
+                     [](Dim d) { return d.is_inferred() ? int64_t{-1} : d.value(); });
+    case FieldKind::ints:
+      return list_of(*static_cast<Ints*>(f.at), [](int64_t i) { return i; });
+    case FieldKind::dtype:
+      return dtype_object(*static_cast<DType*>(f.at));
+    case FieldKind::choice:
+      return text(f.choices[*static_cast<uint8_t*>(f.at)]);
+    case FieldKind::text:
+      return text(*static_cast<std::string_view*>(f.at));
+    case FieldKind::scalar:
+      break;
+  }
+  const Scalar& s = *static_cast<Scalar*>(f.at);
+  if (s.kind == Kind::boolean) return nb::cast(s.integer != 0);
+  if (s.kind == Kind::complex) return nb::steal(PyComplex_FromDoubles(s.real, s.imag));
+  return s.is_integral() ? nb::cast(s.integer) : nb::cast(s.real);
+}
+
 }  // namespace tn::python

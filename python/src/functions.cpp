@@ -139,45 +139,6 @@ bool is_method(const CallSpec& spec) {
   return spec.params[0].role == CallParam::Role::operand && !property;
 }
 
-nb::object default_object(const Field& f) {
-  if (f.set && !*f.set) return nb::none();
-  auto list = [](const auto& items, auto&& number) {
-    nb::list made;
-    for (const auto& item : items) made.append(number(item));
-    return nb::object(nb::tuple(made));
-  };
-  auto axis = [](Axis a) { return a.i; };
-  switch (f.kind) {
-    case FieldKind::boolean:
-      return nb::cast(*static_cast<bool*>(f.at));
-    case FieldKind::integer:
-      return nb::cast(*static_cast<int64_t*>(f.at));
-    case FieldKind::real:
-      return nb::cast(*static_cast<double*>(f.at));
-    case FieldKind::axis:
-      return nb::cast(static_cast<Axis*>(f.at)->i);
-    case FieldKind::axes:
-      return list(*static_cast<Axes*>(f.at), axis);
-    case FieldKind::perm:
-      return list(*static_cast<Perm*>(f.at), axis);
-    case FieldKind::shape:
-      return list(*static_cast<Shape*>(f.at), [](Dim d) { return d.value(); });
-    case FieldKind::ints:
-      return list(*static_cast<Ints*>(f.at), [](int64_t i) { return i; });
-    case FieldKind::dtype:
-      return dtype_object(*static_cast<DType*>(f.at));
-    case FieldKind::choice:
-      return nb::steal(text_object(f.choices[*static_cast<uint8_t*>(f.at)]));
-    case FieldKind::text:
-      return nb::steal(text_object(*static_cast<std::string_view*>(f.at)));
-    case FieldKind::scalar:
-      break;
-  }
-  const Scalar& s = *static_cast<Scalar*>(f.at);
-  if (s.kind == Kind::boolean) return nb::cast(s.integer != 0);
-  return s.is_integral() ? nb::cast(s.integer) : nb::cast(s.real);
-}
-
 }  // namespace
 
 CallSpec make_spec(const OpDef& op) {
@@ -214,7 +175,7 @@ nb::object describe_params(const CallSpec& spec) {
   for (const CallParam& p : spec.params) {
     nb::object value = nb::none();
     if (p.role == CallParam::Role::field && !p.required)
-      value = default_object(fields.items[static_cast<size_t>(p.place)]);
+      value = field_object(fields.items[static_cast<size_t>(p.place)]);
     rows.append(nb::make_tuple(nb::borrow(p.name), p.required, value));
   }
   return rows;

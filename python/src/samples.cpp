@@ -11,47 +11,6 @@ namespace {
 
 nb::str text(std::string_view s) { return nb::str(s.data(), s.size()); }
 
-nb::object list_of(const auto& items, auto&& number) {
-  nb::list made;
-  for (const auto& item : items) made.append(number(item));
-  return nb::tuple(made);
-}
-
-nb::object value_of(const Field& f) {
-  auto axis = [](Axis a) { return a.i; };
-  switch (f.kind) {
-    case FieldKind::boolean:
-      return nb::cast(*static_cast<bool*>(f.at));
-    case FieldKind::integer:
-      return nb::cast(*static_cast<int64_t*>(f.at));
-    case FieldKind::real:
-      return nb::cast(*static_cast<double*>(f.at));
-    case FieldKind::axis:
-      return nb::cast(static_cast<Axis*>(f.at)->i);
-    case FieldKind::axes:
-      return list_of(*static_cast<Axes*>(f.at), axis);
-    case FieldKind::perm:
-      return list_of(*static_cast<Perm*>(f.at), axis);
-    case FieldKind::shape:
-      return list_of(*static_cast<Shape*>(f.at),
-                     [](Dim d) { return d.is_inferred() ? int64_t{-1} : d.value(); });
-    case FieldKind::ints:
-      return list_of(*static_cast<Ints*>(f.at), [](int64_t i) { return i; });
-    case FieldKind::dtype:
-      return dtype_object(*static_cast<DType*>(f.at));
-    case FieldKind::choice:
-      return text(f.choices[*static_cast<uint8_t*>(f.at)]);
-    case FieldKind::text:
-      return text(*static_cast<std::string_view*>(f.at));
-    case FieldKind::scalar:
-      break;
-  }
-  const Scalar& s = *static_cast<Scalar*>(f.at);
-  if (s.kind == Kind::boolean) return nb::cast(s.integer != 0);
-  if (s.kind == Kind::complex) return nb::steal(PyComplex_FromDoubles(s.real, s.imag));
-  return s.is_integral() ? nb::cast(s.integer) : nb::cast(s.real);
-}
-
 /// The attributes that the sample's text sets, as keyword values.
 nb::dict keywords(const OpDef& op, const Sample& sample) {
   nb::dict made;
@@ -65,7 +24,7 @@ nb::dict keywords(const OpDef& op, const Sample& sample) {
   for (const Field& f : fields.items) {
     size_t at = given.find(format("{}=", f.name));
     bool named = at != given.npos && (at == 0 || given[at - 1] == ' ' || given[at - 1] == ',');
-    if (named && !(f.set && !*f.set)) made[f.name] = value_of(f);
+    if (named && !(f.set && !*f.set)) made[f.name] = field_object(f);
   }
   return made;
 }
