@@ -58,17 +58,17 @@ tn.einsum("bij,kj->bik", batch, x)
 """,
     ),
     (
-        "NumPy in and out, without copies where memory allows",
+        "NumPy in and out",
         "",
         """
 a = np.linspace(0, 1, 1000, dtype=np.float32)
-t = tn.asarray(a)
+t = tn.from_dlpack(a)  # shares memory; tn.asarray would copy
 np.shares_memory(a, t.numpy())
 np.round(np.asarray(tn.sqrt(t)[:4]), 4)
 """,
     ),
     (
-        "Values never change; updates make new tensors",
+        "Updates: x.at[...] makes a new tensor, x[...] = v rebinds x",
         "",
         """
 x.at[0, 1].set(-1)

@@ -72,7 +72,8 @@ bool is_harmless(const CallSpec& spec, std::string_view name, PyObject* value) {
     check_device(value);
     return true;
   }
-  if (name == "out" && value == Py_None) return true;  // NumPy's functions pass it on
+  // NumPy's functions pass these on.
+  if ((name == "out" || name == "dtype") && value == Py_None) return true;
   bool copies = spec.op->family == Family::movement || find_param(spec, "dtype") >= 0;
   return name == "copy" && copies;
 }

@@ -2,8 +2,9 @@
 // scatter.
 #include "ops/indexing.h"
 
+#include <algorithm>
+
 #include "base/error.h"
-#include "frontend/element.h"
 #include "ir/emit.h"
 #include "tenon/ops.h"
 
@@ -100,16 +101,48 @@ int64_t checked(int64_t at, Dim extent, int axis, const Type& x) {
   return at < 0 ? at + n : at;
 }
 
+template <class T>
+std::pair<int64_t, int64_t> extremes_of(const T* at, int64_t n) {
+  auto [low, high] = std::minmax_element(at, at + n);
+  constexpr uint64_t kMost = INT64_MAX;
+  auto wide = [&](T v) {
+    return v > 0 && static_cast<uint64_t>(v) > kMost ? INT64_MAX : static_cast<int64_t>(v);
+  };
+  return {wide(*low), wide(*high)};
+}
+
+/// The least and greatest element of a computed, non-empty integer tensor.
+std::pair<int64_t, int64_t> extremes(const Tensor& x) {
+  const void* at = x.data();
+  int64_t n = x.size();
+  switch (x.dtype()) {
+    case DType::i8:
+      return extremes_of(static_cast<const int8_t*>(at), n);
+    case DType::i16:
+      return extremes_of(static_cast<const int16_t*>(at), n);
+    case DType::i32:
+      return extremes_of(static_cast<const int32_t*>(at), n);
+    case DType::u8:
+      return extremes_of(static_cast<const uint8_t*>(at), n);
+    case DType::u16:
+      return extremes_of(static_cast<const uint16_t*>(at), n);
+    case DType::u32:
+      return extremes_of(static_cast<const uint32_t*>(at), n);
+    case DType::u64:
+      return extremes_of(static_cast<const uint64_t*>(at), n);
+    default:
+      return extremes_of(static_cast<const int64_t*>(at), n);
+  }
+}
+
 /// Index tensors whose values are at hand are checked; others are clamped when read and dropped
 /// when written.
 void check_indices(const Tensor& indices, Dim extent, int axis, const Type& x) {
   check_kind("index", integers, indices.dtype());
-  if (!indices.is_evaluated() || !extent.is_const()) return;
-  const char* at = static_cast<const char*>(indices.data());
-  for (int64_t n = indices.size(), k = 0; k < n; ++k, at += size_of(indices.dtype())) {
-    Scalar value = element_at(indices.dtype(), at);
-    checked(value.kind == Kind::natural ? INT64_MAX : value.integer, extent, axis, x);
-  }
+  if (!indices.is_evaluated() || !extent.is_const() || indices.size() == 0) return;
+  auto [lowest, highest] = extremes(indices);
+  checked(lowest, extent, axis, x);
+  checked(highest, extent, axis, x);
 }
 
 Dim sliced_extent(const Indexing& s, int axis, Dim extent) {
@@ -199,7 +232,8 @@ Tensor as_update(const Operand& value, const Tensor& x) {
   DType common = promote_all(both, "index_update", any_type);
   if (common != x.dtype() && kind_of(x.dtype()) < kind_of(common) &&
       !(is_integer(common) && is_integer(x.dtype())))
-    fail(Fault::type, "index_update: a value of type {} does not go into a tensor of type {}",
+    fail(Fault::type,
+         "index: a value of type {} does not go into a tensor of type {}; convert it with astype",
          common, x.dtype());
   return cast_to(v, x.dtype());
 }
@@ -208,6 +242,13 @@ Tensor as_update(const Operand& value, const Tensor& x) {
 Tensor fit(const Tensor& value, const Shape& region) {
   Tensor v = value;
   while (v.rank() > region.rank() && v.shape()[0] == Dim(1)) v = squeeze(v, Axes(0));
+  bool fits = v.rank() <= region.rank() && can_broadcast(v.shape(), region);
+  for (int i = 1; fits && i <= v.rank(); ++i)
+    fits =
+        v.shape()[v.rank() - i] == Dim(1) || v.shape()[v.rank() - i] == region[region.rank() - i];
+  if (!fits)
+    fail("index: a value {} does not fit the {} elements it is assigned to", *type_of(value),
+         region);
   return broadcast_to(v, region);
 }
 

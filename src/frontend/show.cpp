@@ -17,6 +17,7 @@ constexpr size_t kWidth = 80;
 std::string real_text(double v) {
   if (std::isnan(v)) return "nan";
   if (std::isinf(v)) return v < 0 ? "-inf" : "inf";
+  if (v == std::trunc(v) && std::fabs(v) < 1e15) return format("{:.0f}", v);
   return format("{:.6g}", v);
 }
 

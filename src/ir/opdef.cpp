@@ -24,12 +24,24 @@ const OpDef* find_op(std::string_view name) {
   return found == by_name.end() ? nullptr : found->second;
 }
 
+/// A reduced axis that should have stayed is the usual reason why shapes do not fit.
+static Hint broadcast_hint(const Shape& a, const Shape& b) {
+  const Shape& longer = a.rank() > b.rank() ? a : b;
+  const Shape& shorter = a.rank() > b.rank() ? b : a;
+  bool leads = longer.rank() == shorter.rank() + 1;
+  for (int i = 0; leads && i < shorter.rank(); ++i) leads = longer[i] == shorter[i];
+  if (!leads) return {};
+  return {format("{} lines up with the last axes; reduce with keepdims=True, or use x[..., None]",
+                 shorter)};
+}
+
 static Type infer_elementwise(const OpDef& op, const void* attrs, Types in) {
   DType type = in.back()->dtype;
   Shape shape = in[0]->shape;
   for (size_t i = 1; i < in.size(); ++i)
     if (!can_broadcast(shape, in[i]->shape))
-      fail("{}: shapes do not broadcast: {} and {}", op.name, Type{in[0]->dtype, shape}, *in[i]);
+      fail(broadcast_hint(shape, in[i]->shape), "{}: shapes do not broadcast: {} and {}", op.name,
+           Type{in[0]->dtype, shape}, *in[i]);
     else
       shape = broadcast(shape, in[i]->shape, op.name);
   for (size_t i = 1; i < in.size(); ++i) {
