@@ -1,5 +1,7 @@
 #include "compiler/access.h"
 
+#include <algorithm>
+
 namespace tn {
 
 LoopNest::LoopNest(const Shape& domain, const Axes& reduced) : domain_(domain) {
@@ -9,6 +11,14 @@ LoopNest::LoopNest(const Shape& domain, const Axes& reduced) : domain_(domain) {
         loops_.push_back({domain[i].value(), folded});
         axis_of_.push_back(i);
       }
+  // Where one loop is empty its companions do not run either: their extents must not overflow
+  // strides.
+  for (bool folded : {false, true}) {
+    auto empty = [&](const Loop& l) { return l.folded == folded && l.extent == 0; };
+    if (std::none_of(loops_.begin(), loops_.end(), empty)) continue;
+    for (Loop& l : loops_)
+      if (l.folded == folded && l.extent != 0) l.extent = 1;
+  }
 }
 
 int LoopNest::add(const Strided& access) {

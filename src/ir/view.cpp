@@ -2,6 +2,11 @@
 
 namespace tn {
 
+/// Strides of an empty tensor may pass 64 bits; nothing is ever read with them.
+static int64_t times(int64_t a, int64_t b) {
+  return static_cast<int64_t>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
+}
+
 Strided Strided::row_major(const Shape& shape) {
   Strided s{0, shape, {}};
   s.strides = {};
@@ -9,7 +14,7 @@ Strided Strided::row_major(const Shape& shape) {
   for (int i = 0; i < shape.rank(); ++i) s.strides.push_back(0);
   for (int i = shape.rank() - 1; i >= 0; --i) {
     s.strides[i] = stride;
-    stride *= shape[i].value();
+    stride = times(stride, shape[i].value());
   }
   return s;
 }
@@ -20,7 +25,7 @@ bool Strided::is_contiguous() const {
     int64_t extent = shape[i].value();
     if (extent == 0) return true;
     if (extent != 1 && strides[i] != expected) return false;
-    expected *= extent;
+    expected = times(expected, extent);
   }
   return true;
 }

@@ -52,7 +52,7 @@ Tensor diagonal_of(std::string_view op, const Tensor& x, int64_t offset, Axis ax
     if (k != first && k != second) perm.push_back(k), flat.push_back(x.shape()[k]);
   perm.push_back(first), perm.push_back(second);
   int64_t rows = x.shape()[first].value(), columns = x.shape()[second].value();
-  int64_t down = std::clamp<int64_t>(-offset, 0, rows),
+  int64_t down = offset < 0 ? (offset < -rows ? rows : -offset) : 0,
           right = std::clamp<int64_t>(offset, 0, columns);
   int64_t count = std::min(rows - down, columns - right);
   int64_t start = down * columns + right;
@@ -65,7 +65,11 @@ Tensor diagonal_of(std::string_view op, const Tensor& x, int64_t offset, Axis ax
 /// In rows of n + 1 the elements stand in the first column; row-major, that is a matrix of n
 /// columns.
 Tensor matrix_of(const Tensor& x, int64_t k) {
-  int64_t count = x.shape()[0].value(), n = count + std::abs(k);
+  constexpr int64_t kMost = int64_t{1} << 30;  // a side whose square fits 64 bits with room
+  int64_t count = x.shape()[0].value();
+  if (count > kMost || k > kMost || k < -kMost)
+    fail("diag: a matrix of more than {} rows: diagonal {} of {}", kMost, k, *type_of(x));
+  int64_t n = count + std::abs(k);
   if (count == 0) return filled(0, x.dtype(), {n, n});
   Tensor rows = tn::pad(tn::reshape(x, {count, 1}), {0, 0, 0, n});
   Tensor line = slice_axis(tn::reshape(rows, {count * (n + 1)}), 0, 0, (count - 1) * (n + 1) + 1);
@@ -83,8 +87,11 @@ Tensors read_strided(const StridedAttrs& a, const Tensors& in) {
   int64_t low = a.offset, high = a.offset, count = shape.elements().value();
   Tensor places = filled(a.offset, DType::i64, shape);
   for (int k = 0; k < shape.rank(); ++k) {
-    int64_t reach = std::max<int64_t>(shape[k].value() - 1, 0) * strides[k];
-    (reach < 0 ? low : high) += reach;
+    int64_t reach, last = std::max<int64_t>(shape[k].value() - 1, 0);
+    bool far = __builtin_mul_overflow(last, strides[k], &reach);
+    int64_t& end = reach < 0 ? low : high;
+    if (far || __builtin_add_overflow(end, reach, &end))
+      fail("as_strided: stride {} over {} elements passes 64 bits ({})", strides[k], last, x);
     places = places + positions(shape[k], shape.rank(), k) * strides[k];
   }
   if (count > 0 && (low < 0 || high >= x.shape.elements().value()))

@@ -58,7 +58,7 @@ constinit const OpDef round = Elementwise<RoundAttrs>{
         },
     .prepare =
         [](RoundAttrs& a, Tensors& in) {
-          if (std::abs(a.decimals) > 300)
+          if (a.decimals > 300 || a.decimals < -300)
             fail("round: decimals out of range [-300, 300]: {} ({})", a.decimals, *type_of(in[0]));
           if (a.decimals < 0 && is_integer(in[0].dtype()))
             unsupported(Hint{"convert to a float first: astype(x, float64)"},

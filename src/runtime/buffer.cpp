@@ -110,7 +110,9 @@ BufferRef allocate_large(size_t bytes) {
 BufferRef allocate(size_t bytes) {
   count(bytes);
   if (bytes >= kLargeBytes) return allocate_large(bytes);
-  Buffer* buffer = make_header(bytes);
+  // An empty buffer still has one element to read: hoisted loads of loops that do not run look at
+  // it.
+  Buffer* buffer = make_header(bytes ? bytes : 16);
   if (!buffer) {
     uncount(bytes);
     out_of_memory(bytes);
@@ -123,6 +125,10 @@ BufferRef allocate(size_t bytes) {
 
 BufferRef adopt(void* data, size_t bytes, void* owner, void (*release)(void* owner),
                 bool read_only) {
+  if (bytes == 0) {
+    release(owner);
+    return allocate(0);
+  }
   Buffer* buffer = make_header(0);
   if (!buffer) out_of_memory(sizeof(Buffer));
   buffer->data = data;
