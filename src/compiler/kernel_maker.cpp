@@ -1,7 +1,5 @@
 #include "compiler/kernel_maker.h"
 
-#include <algorithm>
-
 #include "base/error.h"
 
 namespace tn {

@@ -17,7 +17,7 @@ namespace {
 struct CachedPlan {
   std::vector<uint64_t> words;
   std::shared_ptr<const Plan> plan;
-  uint64_t hits = 0, last_used = 0;
+  uint64_t last_used = 0;
 };
 
 /// Plans by key. The hash selects, the words decide: no silent collisions. Bounded in number and in
@@ -30,7 +30,6 @@ class PlanCache {
     auto [at, end] = plans_.equal_range(key.hash);
     for (; at != end; ++at) {
       if (at->second.words != key.words) continue;
-      ++at->second.hits;
       at->second.last_used = ++clock_;
       return &at->second;
     }
@@ -39,7 +38,7 @@ class PlanCache {
   void add(const FlushKey& key, std::shared_ptr<const Plan> plan) {
     words_ += key.words.size();
     while (plans_.size() >= kMost || (words_ > kMostWords && !plans_.empty())) evict();
-    plans_.emplace(key.hash, CachedPlan{key.words, std::move(plan), 0, ++clock_});
+    plans_.emplace(key.hash, CachedPlan{key.words, std::move(plan), ++clock_});
   }
   size_t size() const { return plans_.size(); }
   void clear() { plans_.clear(), words_ = 0; }

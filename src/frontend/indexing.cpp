@@ -242,7 +242,7 @@ Tensor as_update(const Operand& value, const Tensor& x) {
 Tensor fit(const Tensor& value, const Shape& region) {
   Tensor v = value;
   while (v.rank() > region.rank() && v.shape()[0] == Dim(1)) v = squeeze(v, Axes(0));
-  bool fits = v.rank() <= region.rank() && can_broadcast(v.shape(), region);
+  bool fits = v.rank() <= region.rank();
   for (int i = 1; fits && i <= v.rank(); ++i)
     fits =
         v.shape()[v.rank() - i] == Dim(1) || v.shape()[v.rank() - i] == region[region.rank() - i];

@@ -38,13 +38,11 @@ static Hint broadcast_hint(const Shape& a, const Shape& b) {
 static Type infer_elementwise(const OpDef& op, const void* attrs, Types in) {
   DType type = in.back()->dtype;
   Shape shape = in[0]->shape;
-  for (size_t i = 1; i < in.size(); ++i)
+  for (size_t i = 1; i < in.size(); ++i) {
     if (!can_broadcast(shape, in[i]->shape))
       fail(broadcast_hint(shape, in[i]->shape), "{}: shapes do not broadcast: {} and {}", op.name,
            Type{in[0]->dtype, shape}, *in[i]);
-    else
-      shape = broadcast(shape, in[i]->shape, op.name);
-  for (size_t i = 1; i < in.size(); ++i) {
+    shape = broadcast(shape, in[i]->shape, op.name);
     if (in[i]->dtype != type)
       fail(Fault::type, "{}: operands have different element types: {} and {}", op.name, *in[i],
            *in.back());
