@@ -107,14 +107,6 @@ uint64_t hash_of(const AttrKind& kind, const void* value) {
   return hash;
 }
 
-void copy_field(const Field& to, const Field& from) {
-  if (to.set) *to.set = *from.set;
-  visit_field(to, [&]<class T>(T& v) {
-    v = *static_cast<T*>(from.at);
-    return 0;
-  });
-}
-
 void pack(const AttrKind& kind, void* value, const void* const* fields) {
   kind.init(value);
   if (!fields || kind.fields == 0) return;

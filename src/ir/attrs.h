@@ -76,8 +76,6 @@ std::string to_text(const AttrKind& kind, const void* value);
 void parse_attrs(const AttrKind& kind, void* value, std::string_view text, std::string_view op);
 /// Fills `value` from pointers to the fields' values, in order, as generated code passes them.
 void pack(const AttrKind& kind, void* value, const void* const* fields);
-/// Sets the field of `value` that `field` lists from the same field of `from`.
-void copy_field(const Field& to, const Field& from);
 
 /// The axis in [0, rank), or a failure that names the op.
 int normal_axis(Axis axis, int rank, std::string_view op);

@@ -87,10 +87,4 @@ Element select(S condition, Element yes, Element no) {
   return out;
 }
 
-Element zero_like(Element like) {
-  Element zero{constant_like(like.re, 0), {}};
-  if (like.is_complex()) zero.im = constant_like(like.im, 0);
-  return zero;
-}
-
 }  // namespace tn::loop

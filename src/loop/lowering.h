@@ -50,7 +50,5 @@ class Lowering {
 };
 
 Element select(S condition, Element yes, Element no);
-/// Zero of the type of `like`.
-Element zero_like(Element like);
 
 }  // namespace tn::loop
