@@ -171,6 +171,9 @@ Tensor conj(const Operand& x);
 /// `x` itself: computed tensors are always row-major.
 Tensor contiguous(const Operand& x);
 
+/// `x` itself, as a tensor of its own to transforms such as `grad`.
+Tensor copy(const Operand& x);
+
 /// The magnitude of `x1` with the sign of `x2`, zeros and NaN included.
 Tensor copysign(const Operand& x1, const Operand& x2);
 

@@ -7,3 +7,4 @@
 #include "tenon/ops.h"
 #include "tenon/shape.h"
 #include "tenon/tensor.h"
+#include "tenon/transforms.h"

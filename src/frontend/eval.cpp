@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "compiler/compile.h"
 #include "frontend/key.h"
+#include "ir/trace.h"
 
 namespace tn {
 
@@ -185,8 +186,10 @@ void Flusher::publish() {
     materialise(outputs[i].node->slots()[outputs[i].index], std::move(results[i].buffer),
                 results[i].offset);
   std::lock_guard lock(walk_mutex());
-  for (const Edge& e : outputs)
-    if (e.index == 0) take_inputs(*e.node, dead);
+  for (const Edge& e : outputs) {
+    e.node->depth.store(0, std::memory_order_relaxed);
+    if (e.index == 0 && !e.node->taped) take_inputs(*e.node, dead);
+  }
 }
 
 /// Lets go of operands and outputs, with no lock of ours but the flush's: freeing may call into the
@@ -209,7 +212,7 @@ void Flusher::flush(std::span<const Tensor> wanted) {
     std::lock_guard lock(walk_mutex());
     walk.nodes.clear(), walk.leaves.clear();
     tn::walk(wanted, walk);
-    if (depends_on_param(walk)) fail("a value was asked for while tracing: it is not known yet");
+    if (depends_on_param(walk)) fail_unknown_value();
     choose_outputs(wanted);
     if (outputs.empty()) return;
     ++stats.flushes;

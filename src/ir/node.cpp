@@ -188,7 +188,9 @@ Node* record(const OpDef& op, const Attrs* attrs, std::span<const Edge> in, Type
     retain(operand);
     depth = std::max(depth, operand->depth.load(std::memory_order_relaxed));
     node->traced |= operand->traced;
+    node->taped |= operand->taped;
   }
+  node->taped &= taping > 0;
   node->depth.store(depth + 1, std::memory_order_relaxed);
   if (depth >= kMostPending && !node->traced && flush_deep) flush_deep(node);
   return node;

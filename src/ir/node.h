@@ -37,6 +37,7 @@ struct Node {
   std::atomic<uint32_t> depth;  // pending ops on the longest path to here
   bool weak;                    // a scalar leaf that adopts the type of its partner
   bool traced;                  // depends on a parameter: it has no value
+  bool taped;                   // behind a derivative: keeps its operands when computed
 
   Slot* slots() { return reinterpret_cast<Slot*>(this + 1); }
   const Slot* slots() const { return reinterpret_cast<const Slot*>(this + 1); }
@@ -70,6 +71,9 @@ void materialise(Slot& slot, BufferRef data, int64_t offset);
 void take_inputs(Node& node, std::vector<Node*>& dead);
 void release(Node* node) noexcept;
 inline void retain(Node* node) noexcept { node->refs.fetch_add(1, std::memory_order_relaxed); }
+
+/// Derivatives whose function is running on this thread: what it records is kept.
+inline thread_local int taping = 0;
 
 /// Called after recording a node whose depth passes kMostPending; set by frontend/. Does not throw.
 extern void (*flush_deep)(Node* node);

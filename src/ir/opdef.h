@@ -83,6 +83,34 @@ struct LibraryCall {
   void* const* out;
 };
 
+/// Whether derivatives follow from a rule, are zero (floor, argmax: the result moves in steps), or
+/// do not exist, so that asking for one is an error.
+enum class Gradient : uint8_t { by_rule, zero, none };
+
+/// In its floating operands the op is linear: in each alone (matmul), or in all together (concat).
+enum class Linear : uint8_t { no, each, jointly };
+
+/// How vmap runs an op on a batch. Batched operands have the batch as axis 0, and so do results.
+enum class Batch : uint8_t {
+  family,   // follows from the family
+  aligned,  // every operand is given the batch; axes move up by one, shapes grow by it in front
+  custom,   // by `batch_rule`
+  loop,     // no rule: a scan, one example after the other
+};
+
+/// What a derivative rule sees beside tangents or cotangents, among which null tensors are zeros.
+struct Primal {
+  const Tensors& in;
+  const Tensors& out;
+};
+
+/// Operands of which some are batched, along axis 0.
+struct BatchCall {
+  const Tensors& in;
+  const std::vector<bool>& batched;
+  Dim size;
+};
+
 struct OpDef {
   std::string_view name, doc;
   List<std::string_view, 6> aliases;
@@ -115,6 +143,21 @@ struct OpDef {
   // not.
   void (*lower)(const void* attrs, loop::Lowering& l) = nullptr;
   void (*run)(const LibraryCall& call) = nullptr;
+
+  // Derivatives: one rule per op, from which jvp and vjp follow (transforms/derivative.h).
+  // Elementwise: the derivative in operand k applied to `t`; null: zero. It is its own transpose.
+  using Partial = Tensor (*)(const void* attrs, const Tensor& t, const Tensors& in,
+                             const Tensor& out);
+  Gradient gradient = Gradient::by_rule;
+  List<Partial, 4> partials;
+  // Linear ops: the cotangent of operand k, from that of the (only) result.
+  Linear linear = Linear::no;
+  Tensor (*adjoint)(const void* attrs, const Tensor& ct, const Tensors& in, int k) = nullptr;
+  // The rest: tangents of the results. The vjp is its transpose; `vjp` overrides that for speed.
+  Tensors (*jvp)(const void* attrs, const Primal& p, const Tensors& t) = nullptr;
+  Tensors (*vjp)(const void* attrs, const Primal& p, const Tensors& ct) = nullptr;
+  Batch batch = Batch::family;
+  Tensors (*batch_rule)(const void* attrs, const BatchCall& call) = nullptr;
 
   List<Sample, 8> samples;
 

@@ -20,6 +20,8 @@ struct Walk {
 /// counts the edges to it from the walk, and `index` numbers its first result: leaves and nodes in
 /// one sequence, by order of visit.
 void walk(std::span<const Tensor> outputs, Walk& out);
+/// A number no walk has used; the caller holds the mutex.
+uint32_t new_epoch();
 /// Whether a walk ends here: data, numbers, parameters, computed results.
 bool is_leaf(const Node& node);
 

@@ -2,6 +2,7 @@
 #include "ops/complex_math.h"
 #include "ops/families.h"
 #include "ops/op_decls.h"
+#include "tenon/operators.h"
 #include "tenon/ops.h"
 
 namespace tn::ops {
@@ -16,6 +17,7 @@ constinit const OpDef add = Elementwise<>{
         [](Z a, Z b) {
           return Z{a.re + b.re, a.im + b.im};
         },
+    .partials = {[](T t) { return t; }, [](T t) { return t; }},
     .samples = {{"f32[2,3], f32[2,3]"}, {"f32[2,1], f32[3]"}, {"f32[], f32[4]"}},
 };
 
@@ -43,6 +45,7 @@ constinit const OpDef multiply = Elementwise<>{
     .types = every_type,
     .scalar = [](S a, S b) { return a.type() == DType::b1 ? a & b : a * b; },
     .complex = [](Z a, Z b) { return cx::multiply(a, b); },
+    .partials = {[](T t, T, T y) { return t * y; }, [](T t, T x) { return t * x; }},
     .samples = {{"f32[2,3], f32[2,3]"}, {"f32[2,1], f32[3]"}, {"f32[], f32[4]"}},
 };
 

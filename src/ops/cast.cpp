@@ -91,6 +91,7 @@ constinit const OpDef stop_gradient = Elementwise<>{
     .operands = Operands::as_given,
     .scalar = [](S x) { return x; },
     .complex = [](Z z) { return z; },
+    .gradient = Gradient::zero,
     .samples = {{"f32[2,3]"}, {"f32[]"}},
 };
 

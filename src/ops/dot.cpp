@@ -10,6 +10,7 @@
 #include "runtime/buffer.h"
 #include "runtime/gemm.h"
 #include "runtime/threads.h"
+#include "tenon/ops.h"
 
 namespace tn::ops {
 namespace {
@@ -209,6 +210,53 @@ void run_dot(const LibraryCall& call) {
   gemm(args);
 }
 
+/// A label for each axis of the operands and the result; paired axes share theirs.
+struct DotLabels {
+  Labels x, y, out;
+  DotLabels(const DotAttrs& a, int x_rank, int y_rank)
+      : x(letters(x_rank, 'a')), y(letters(y_rank, 'A')) {
+    auto pair = [&](const Axes& left, const Axes& right) {
+      for (int i = 0; i < left.size(); ++i)
+        y[static_cast<size_t>(right[i].i)] = x[static_cast<size_t>(left[i].i)];
+    };
+    pair(a.lhs_contract, a.rhs_contract), pair(a.lhs_batch, a.rhs_batch);
+    for (Axis k : a.lhs_batch) out += x[static_cast<size_t>(k.i)];
+    for (Axis k : free_axes(x_rank, a.lhs_batch, a.lhs_contract))
+      out += x[static_cast<size_t>(k.i)];
+    for (Axis k : free_axes(y_rank, a.rhs_batch, a.rhs_contract))
+      out += y[static_cast<size_t>(k.i)];
+  }
+  static Labels letters(int rank, char first) {
+    Labels made;
+    for (int k = 0; k < rank; ++k) made += static_cast<char>(first + k);
+    return made;
+  }
+};
+
+Tensor adjoint_dot(const DotAttrs& a, const Tensor& ct, const Tensors& in, int k) {
+  DotLabels labels(a, in[0].rank(), in[1].rank());
+  if (k == 0) return contract(ct, labels.out, in[1], labels.y, labels.x);
+  return contract(in[0], labels.x, ct, labels.out, labels.y);
+}
+
+/// With both operands batched the batch is one more pair; with one it is a free axis of that one.
+Tensors batch_dot(const DotAttrs& a, const BatchCall& call) {
+  DotAttrs moved = a;
+  auto shift = [](Axes& axes) {
+    for (Axis& k : axes) ++k.i;
+  };
+  if (call.batched[0]) shift(moved.lhs_contract), shift(moved.lhs_batch);
+  if (call.batched[1]) shift(moved.rhs_contract), shift(moved.rhs_batch);
+  if (call.batched[0] && call.batched[1]) {
+    moved.lhs_batch.insert(0, 0), moved.rhs_batch.insert(0, 0);
+    return emit_all(dot, call.in, &moved);
+  }
+  Tensor out = emit_all(dot, call.in, &moved)[0];
+  int place = a.lhs_batch.size();
+  if (call.batched[1]) place += free_axes(call.in[0].rank(), a.lhs_batch, a.lhs_contract).size();
+  return {place == 0 ? out : tn::moveaxis(out, Axes(place), Axes(0))};
+}
+
 }  // namespace
 
 constinit const OpDef dot = Op<DotAttrs>{
@@ -221,6 +269,9 @@ constinit const OpDef dot = Op<DotAttrs>{
     .prepare = rule<prepare_dot>,
     .infer = rule<infer_dot>,
     .run = run_dot,
+    .linear = Linear::each,
+    .adjoint = rule<adjoint_dot>,
+    .batch_rule = rule<batch_dot>,
     .samples = {{"f32[2,3], f32[3,4]", "lhs_contract=[1], rhs_contract=[0]"},
                 {"f32[2,3,4], f32[4,2,5]",
                  "lhs_contract=[-1], rhs_contract=[0], lhs_batch=[0], rhs_batch=[1]"},

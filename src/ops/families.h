@@ -1,92 +1,9 @@
 #pragma once
 // The five builders. An op is `constinit const OpDef name = Family<Attrs>{.name = …};`: what the
 // author does not write follows from the family. Members without a default are required.
-#include "ir/emit.h"
-#include "ir/opdef.h"
-#include "loop/lowering.h"
+#include "ops/rules.h"
 
 namespace tn::ops {
-
-using loop::S;
-using loop::Z;
-namespace sc = loop::sc;
-
-/// A rule written as a function: `.infer = rule<infer_matmul>`.
-template <auto kFunction>
-inline constexpr auto rule =
-    [](auto&&... args) { return kFunction(std::forward<decltype(args)>(args)...); };
-
-/// The attributes a rule is called with. Ops without any are called with null.
-template <class A>
-const A& attrs_of(const void* a) {
-  static constexpr A kNone{};
-  return std::is_empty_v<A> ? kNone : *static_cast<const A*>(a);
-}
-
-/// A rule: a lambda without captures that takes the attributes first, erased to a function pointer.
-template <class A, class R, class... P>
-struct Rule {
-  R (*f)(const void*, P...) = nullptr;
-  bool given = false;  // sanitizers do not let a constant compare function pointers
-  constexpr Rule() = default;
-  template <class L>
-  constexpr Rule(L) {
-    static_assert(std::is_empty_v<L>, "a rule is a lambda without captures, or rule<function>");
-    static_assert(std::is_invocable_r_v<R, L, const A&, P...>, "a rule takes (const Attrs&, …)");
-    given = true;
-    f = [](const void* a, P... p) -> R { return L{}(attrs_of<A>(a), static_cast<P>(p)...); };
-  }
-};
-
-/// The surface rule: may change attributes and operands before the op is recorded.
-template <class A>
-struct PrepareRule {
-  void (*f)(void*, Tensors&) = nullptr;
-  constexpr PrepareRule() = default;
-  template <class L>
-  constexpr PrepareRule(L) {
-    static_assert(std::is_invocable_v<L, A&, Tensors&>, "prepare takes (Attrs&, Tensors&)");
-    f = [](void* a, Tensors& in) { L{}(*static_cast<A*>(a), in); };
-  }
-};
-
-/// A function of scalars, with or without the attributes in front. The arity is the lambda's.
-template <class A, class V>
-struct ScalarRule {
-  V (*f)(const void*, const V*) = nullptr;
-  int arity = 0;
-  constexpr ScalarRule() = default;
-  template <class L>
-  constexpr ScalarRule(L) {
-    static_assert(std::is_empty_v<L>, "a rule is a lambda without captures, or rule<function>");
-    if constexpr (std::is_invocable_v<L, V>)
-      f = [](const void*, const V* v) -> V { return L{}(v[0]); }, arity = 1;
-    else if constexpr (std::is_invocable_v<L, V, V>)
-      f = [](const void*, const V* v) -> V { return L{}(v[0], v[1]); }, arity = 2;
-    else if constexpr (std::is_invocable_v<L, V, V, V>)
-      f = [](const void*, const V* v) -> V { return L{}(v[0], v[1], v[2]); }, arity = 3;
-    else if constexpr (std::is_invocable_v<L, const A&, V>)
-      f = [](const void* a, const V* v) -> V { return L{}(attrs_of<A>(a), v[0]); }, arity = 1;
-    else if constexpr (std::is_invocable_v<L, const A&, V, V>)
-      f = [](const void* a, const V* v) -> V { return L{}(attrs_of<A>(a), v[0], v[1]); }, arity = 2;
-    else
-      static_assert(sizeof(L) == 0,
-                    "a scalar rule takes one to three scalars, after the attributes if any");
-  }
-};
-
-/// A kernel of the runtime.
-struct RunRule {
-  void (*f)(const LibraryCall&) = nullptr;
-  bool given = false;
-  constexpr RunRule() = default;
-  constexpr RunRule(void (*kernel)(const LibraryCall&)) : f(kernel), given(true) {}
-};
-
-/// Refuses a definition at compile time, with a reason the compiler prints.
-constexpr void must(bool holds, const char* reason) {
-  if (!holds) throw reason;
-}
 
 template <class A>
 constexpr OpDef start(Family family, std::string_view name, std::string_view doc) {
@@ -109,6 +26,12 @@ struct Elementwise {
   ScalarRule<A, S> scalar;
   ScalarRule<A, Z> complex = {};  // for complex operands, when `types` has them
   PrepareRule<A> prepare = {};
+  // One of: a partial per operand; linear with its adjoint; jvp; or why there is none.
+  List<PartialRule<A>, 4> partials = {};
+  Linear linear = Linear::no;
+  AdjointRule<A> adjoint = {};
+  DerivativeRule<A> jvp = {};
+  Gradient gradient = Gradient::by_rule;
   List<Sample, 8> samples;
 
   constexpr operator OpDef() const {
@@ -124,6 +47,8 @@ struct Elementwise {
                                   : List<ArgDef, 6>{"x1", "x2"};
     must(op.args.size() == scalar.arity, "as many names as operands");
     op.scalar = scalar.f, op.complex = complex.f, op.prepare = prepare.f, op.samples = samples;
+    op.partials = partials_of<A>(partials), op.linear = linear, op.adjoint = adjoint.f;
+    op.jvp = jvp.f, op.gradient = gradient;
     return op;
   }
 };
@@ -147,6 +72,10 @@ struct Reduction {
       Operands::same;  // `as_given` keeps the type; all and any convert to bool in prepare
   PrepareRule<A> prepare = {};
   RunRule run = {};  // for complex operands of monoids that do not split into parts
+  Linear linear = Linear::no;
+  AdjointRule<A> adjoint = {};
+  DerivativeRule<A> jvp = {};
+  Gradient gradient = Gradient::by_rule;
   List<Sample, 8> samples;
 
   constexpr operator OpDef() const {
@@ -157,6 +86,7 @@ struct Reduction {
       axes = static_cast<const A*>(a)->axis.value, keepdims = static_cast<const A*>(a)->keepdims;
     };
     op.operands = operands, op.prepare = prepare.f, op.run = run.f, op.samples = samples;
+    op.linear = linear, op.adjoint = adjoint.f, op.jvp = jvp.f, op.gradient = gradient;
     return op;
   }
 };
@@ -168,13 +98,14 @@ struct Movement {
   List<std::string_view, 6> aliases = {};
   PrepareRule<A> prepare = {};
   Rule<A, View, const Type&> view;
+  MovementAdjoint<A> adjoint;
   List<Sample, 8> samples;
 
   constexpr operator OpDef() const {
     OpDef op = start<A>(Family::movement, name, doc);
     must(samples.size() > 0 && view.given, "a movement has a view and samples");
     op.aliases = aliases, op.args = {"x"}, op.prepare = prepare.f, op.view = view.f,
-    op.samples = samples;
+    op.samples = samples, op.linear = Linear::each, op.adjoint = adjoint.f;
     return op;
   }
 };
@@ -191,6 +122,10 @@ struct Composite {
   bool recorded = false;
   PrepareRule<A> prepare = {};
   Rule<A, Tensors, const Tensors&> body;  // absent optional operands are null tensors
+  // For recorded ones, where something better is known than what follows from the body.
+  DerivativeRule<A> jvp = {};
+  DerivativeRule<A> vjp = {};
+  Batch batch = Batch::family;
   List<Sample, 8> samples;
 
   constexpr operator OpDef() const {
@@ -199,6 +134,7 @@ struct Composite {
     op.aliases = aliases, op.symbol = symbol, op.args = args, op.results = results,
     op.recorded = recorded;
     op.prepare = prepare.f, op.body = body.f, op.samples = samples;
+    op.jvp = jvp.f, op.vjp = vjp.f, op.batch = batch;
     return op;
   }
 };
@@ -215,6 +151,14 @@ struct Op {
   Rule<A, TypeList, Types> infer;
   Rule<A, void, loop::Lowering&> lower = {};
   RunRule run = {};
+  // One of: linear with its adjoint; jvp; or why there is none.
+  Linear linear = Linear::no;
+  AdjointRule<A> adjoint = {};
+  DerivativeRule<A> jvp = {};
+  DerivativeRule<A> vjp = {};
+  Gradient gradient = Gradient::by_rule;
+  Batch batch = Batch::loop;
+  BatchRule<A> batch_rule = {};
   List<Sample, 8> samples;
 
   constexpr operator OpDef() const {
@@ -225,6 +169,9 @@ struct Op {
     op.aliases = aliases, op.symbol = symbol, op.args = args, op.results = results,
     op.prepare = prepare.f;
     op.infer = infer.f, op.lower = lower.f, op.run = run.f, op.samples = samples;
+    op.linear = linear, op.adjoint = adjoint.f, op.jvp = jvp.f, op.vjp = vjp.f;
+    op.gradient = gradient, op.batch = batch_rule.given ? Batch::custom : batch;
+    op.batch_rule = batch_rule.f;
     return op;
   }
 };

@@ -323,6 +323,12 @@ Tensor contiguous(const Operand& x) {
   return call_one(ops::contiguous, in, nullptr);
 }
 
+Tensor copy(const Operand& x) {
+  LocScope scope(x.place);
+  const Operand* in[] = {&x};
+  return call_one(ops::copy, in, nullptr);
+}
+
 Tensor copysign(const Operand& x1, const Operand& x2) {
   LocScope scope(x1.place);
   const Operand* in[] = {&x1, &x2};

@@ -6,6 +6,7 @@
 #include "ops/op_decls.h"
 #include "ops/shapes.h"
 #include "ops/slice_attrs.h"
+#include "tenon/ops.h"
 
 namespace tn::ops {
 namespace {
@@ -164,6 +165,14 @@ Dim slice_extent(const SliceAttrs& a, int i, Dim extent) {
   return ceil_div(tn::max(stop, Dim(a.start[i])) - Dim(a.start[i]), Dim((*a.step)[i]));
 }
 
+constinit const OpDef copy = Movement<NoAttrs>{
+    .name = "copy",
+    .doc = "`x` itself, as a tensor of its own to transforms such as `grad`.",
+    .view = [](const NoAttrs&, const Type& x) { return view_of(View::Kind::reshape, x.shape); },
+    .adjoint = [](const NoAttrs&, const Tensor& ct, const Tensor&) { return ct; },
+    .samples = {{"f32[2,3]"}, {"f32[]"}},
+};
+
 constinit const OpDef reshape = Movement<ShapeAttrs>{
     .name = "reshape",
     .doc =
@@ -172,6 +181,8 @@ constinit const OpDef reshape = Movement<ShapeAttrs>{
     .aliases = {"view"},
     .prepare = rule<prepare_reshape>,
     .view = [](const ShapeAttrs& a, const Type&) { return view_of(View::Kind::reshape, a.shape); },
+    .adjoint = [](const ShapeAttrs&, const Tensor& ct,
+                  const Tensor& x) { return emit(reshape, {ct}, ShapeAttrs{x.shape()}); },
     .samples = {{"f32[2,3]", "shape=[3,2]"},
                 {"f32[2,3,4]", "shape=[-1,4]"},
                 {"f32[]", "shape=[1,1]"}},
@@ -185,6 +196,12 @@ constinit const OpDef permute_dims = Movement<PermAttrs>{
     .aliases = {"transpose", "permute"},
     .prepare = rule<prepare_permute>,
     .view = rule<view_permuted>,
+    .adjoint =
+        [](const PermAttrs& a, const Tensor& ct, const Tensor& x) {
+          Perm back = *a.axes;
+          for (int k = 0; k < x.rank(); ++k) back[(*a.axes)[k].i] = k;
+          return emit(permute_dims, {ct}, PermAttrs{back});
+        },
     .samples = {{"f32[2,3]"}, {"f32[2,3,4]", "axes=[2,0,1]"}, {"f32[2,3,4]", "axes=[0,-1,1]"}},
 };
 
@@ -194,6 +211,13 @@ constinit const OpDef broadcast_to = Movement<ShapeAttrs>{
     .prepare = rule<prepare_broadcast>,
     .view = [](const ShapeAttrs& a,
                const Type&) { return view_of(View::Kind::broadcast, a.shape); },
+    .adjoint =
+        [](const ShapeAttrs& a, const Tensor& ct, const Tensor& x) {
+          Axes repeated;
+          for (int k = 0; k < x.rank(); ++k)
+            if (x.shape()[k] != a.shape[k]) repeated.push_back(k);
+          return repeated.empty() ? ct : tn::sum(ct, repeated, {}, true);
+        },
     .samples = {{"f32[3]", "shape=[2,3]"},
                 {"f32[2,1,3]", "shape=[4,2,5,3]"},
                 {"f32[]", "shape=[2]"}},
@@ -208,6 +232,10 @@ constinit const OpDef slice = Movement<SliceAttrs>{
         "those beyond it are clamped, a negative step goes backwards.",
     .prepare = rule<prepare_slice>,
     .view = rule<view_slice>,
+    .adjoint =
+        [](const SliceAttrs& a, const Tensor& ct, const Tensor& x) {
+          return emit(slice_update, {filled(Scalar(0), ct.dtype(), x.shape()), ct}, a);
+        },
     .samples = {{"f32[5]", "start=[1], stop=[4]"},
                 {"f32[5,6]", "start=[0,1], stop=[5,6], step=[1,2]"},
                 {"f32[5,6]", "start=[-1], stop=[-7], step=[-2], axis=[-1]"}},
@@ -224,6 +252,8 @@ constinit const OpDef flip = Movement<FlipAttrs>{
           view.axes = *a.axis;
           return view;
         },
+    .adjoint = [](const FlipAttrs& a, const Tensor& ct,
+                  const Tensor&) { return emit(flip, {ct}, a); },
     .samples = {{"f32[2,3]"}, {"f32[2,3,4]", "axis=[-1]"}, {"f32[2,3,4]", "axis=[0,2]"}},
 };
 

@@ -49,6 +49,7 @@ extern const OpDef clip;
 extern const OpDef concat;
 extern const OpDef conj;
 extern const OpDef contiguous;
+extern const OpDef copy;
 extern const OpDef copysign;
 extern const OpDef cos;
 extern const OpDef cosh;

@@ -51,6 +51,7 @@ constexpr const OpDef* kOps[] = {
     &ops::concat,
     &ops::conj,
     &ops::contiguous,
+    &ops::copy,
     &ops::copysign,
     &ops::cos,
     &ops::cosh,

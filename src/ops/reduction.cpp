@@ -47,6 +47,11 @@ void prepare_sum(std::string_view op, SumAttrs& a, Tensor& x) {
   settle_axes(op, a, x);
 }
 
+/// The result of a reduction over `axes`, as every element of `x` sees it.
+Tensor spread_back(const Tensor& result, const Axes& axes, const Tensor& x) {
+  return tn::broadcast_to(tn::reshape(result, without_axes(x.shape(), axes, true)), x.shape());
+}
+
 void prepare_extreme(std::string_view op, ReduceAttrs& a, Tensor& x) {
   check_kind(op, reals, x.dtype());
   settle_axes(op, a, x);
@@ -163,6 +168,9 @@ constinit const OpDef sum = Reduction<SumAttrs>{
     .monoid = loop::Monoid::add,
     .types = numeric,
     .prepare = [](SumAttrs& a, Tensors& in) { prepare_sum("sum", a, in[0]); },
+    .linear = Linear::each,
+    .adjoint = [](const SumAttrs& a, const Tensor& ct, const Tensors& in,
+                  int) { return spread_back(ct, *a.axis, in[0]); },
     .samples = {{"f32[2,3]"},
                 {"f32[2,3,4]", "axis=[0,-1], keepdims=true"},
                 {"f32[5]", "axis=[0], dtype=c128"},

@@ -327,6 +327,7 @@ REFERENCES = (
         "astype": astype,
         "bitcast": bitcast,
         "stop_gradient": lambda x: x,
+        "copy": lambda x: x,
         "contiguous": lambda x: x,
         "make_complex": lambda re, im: re + 1j * im,
         "imag": lambda x: np.imag(x),

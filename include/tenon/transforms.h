@@ -1,0 +1,50 @@
+#pragma once
+// Transforms: from a function on tensors to another function on tensors. They compose in any order.
+#include <functional>
+#include <memory>
+
+#include "tenon/tensor.h"
+
+namespace tn {
+
+using Function = std::function<Tensors(const Tensors&)>;
+
+/// The results of a function and its derivative, backwards: called with cotangents of the results
+/// (null: zero), it gives those of the arguments.
+class Pullback {
+ public:
+  Pullback(const Function& f, const Tensors& primals, const std::vector<int>& argnums);
+  const Tensors& outputs() const { return outputs_; }
+  Tensors operator()(const Tensors& cotangents) const;
+
+ private:
+  struct Record;
+  std::shared_ptr<const Record> record_;
+  Tensors outputs_;
+};
+
+struct Derivatives {
+  Tensors values, derivatives;
+};
+
+/// The results of `f` and the cotangents of its arguments, from those of its results.
+Derivatives vjp(const Function& f, const Tensors& primals, const Tensors& cotangents);
+/// The results of `f` and their tangents, from those of its arguments (null: zero).
+Derivatives jvp(const Function& f, const Tensors& primals, const Tensors& tangents);
+
+/// The gradient of `f`, whose first result must be a scalar, with respect to the arguments at
+/// `argnums`.
+///
+///     auto df = tn::grad([](const tn::Tensors& x) { return tn::Tensors{tn::sum(x[0] * x[0])}; });
+///     df({tn::array({1.f, 2.f, 3.f})});   // [2, 4, 6]
+Function grad(Function f, std::vector<int> argnums = {0});
+/// The results of `f` with the gradient of the first.
+std::function<Derivatives(const Tensors&)> value_and_grad(Function f,
+                                                          std::vector<int> argnums = {0});
+
+/// `f` applied along axis `in_axes[i]` of each argument, and its results stacked along `out_axes`.
+/// Nothing: an argument is the same for every example. Empty lists mean axis 0 everywhere.
+Function vmap(Function f, std::vector<Maybe<int>> in_axes = {},
+              std::vector<Maybe<int>> out_axes = {});
+
+}  // namespace tn

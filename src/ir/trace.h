@@ -1,0 +1,37 @@
+#pragma once
+// Traces: what a function of tensors is being run for, and what it leaves behind besides results.
+#include <memory>
+#include <string_view>
+
+#include "ir/node.h"
+
+namespace tn {
+
+/// In force on this thread from construction to destruction; traces nest.
+class Trace {
+ public:
+  enum class Values : uint8_t { known, unknown };
+
+  /// `by` names the transform for errors: "vmap". With known values the function's nodes are taped.
+  Trace(std::string_view by, Values values);
+  ~Trace();
+  Trace(const Trace&) = delete;
+  /// From here on nodes are recorded on behalf of the surrounding traces only.
+  void end();
+
+  const std::string_view by;
+  const Values values;
+  Trace* const outer;
+  Tensors effects;                                // results of ops run for what they do
+  std::vector<std::shared_ptr<const void>> kept;  // alive for as long as the trace
+
+  static Trace* current();
+
+ private:
+  bool ended_ = false;
+};
+
+/// Fails because a value was asked for that depends on a parameter.
+[[noreturn]] void fail_unknown_value();
+
+}  // namespace tn

@@ -1,0 +1,102 @@
+// vmap of one op: the batch is axis 0 of batched operands and of every result.
+#include "base/error.h"
+#include "ops/op_decls.h"
+#include "tenon/ops.h"
+#include "transforms/derivative.h"
+#include "transforms/sweep.h"
+
+namespace tn {
+
+namespace {
+
+/// Elementwise operands broadcast from the right, so unit axes go between the batch and the rest.
+Tensors batch_elementwise(const OpDef& op, const void* attrs, Tensors in,
+                          const std::vector<bool>& batched) {
+  int rank = 0;
+  for (size_t k = 0; k < in.size(); ++k) rank = std::max(rank, in[k].rank() - batched[k]);
+  for (size_t k = 0; k < in.size(); ++k) {
+    int missing = rank - (in[k].rank() - 1);
+    if (!batched[k] || missing == 0) continue;
+    Shape shape = in[k].shape();
+    for (int i = 0; i < missing; ++i) shape.insert(1, Dim(1));
+    in[k] = tn::reshape(in[k], shape);
+  }
+  return emit_all(op, in, attrs);
+}
+
+Tensor with_batch(const Tensor& x, Dim size) {
+  Shape shape = x.shape();
+  shape.insert(0, size);
+  return tn::broadcast_to(x, shape);
+}
+
+/// Axes move up by one, orders keep the batch first, shapes grow by it.
+void shift_attrs(const AttrKind& kind, void* attrs, Dim size) {
+  for (const Field& f : list_fields(kind, attrs).items) {
+    if (f.set && !*f.set) continue;
+    if (f.kind == FieldKind::axis) {
+      ++static_cast<Axis*>(f.at)->i;
+    } else if (f.kind == FieldKind::axes) {
+      for (Axis& a : *static_cast<Axes*>(f.at)) ++a.i;
+    } else if (f.kind == FieldKind::perm) {
+      auto& perm = *static_cast<Perm*>(f.at);
+      for (Axis& a : perm) ++a.i;
+      perm.insert(0, Axis(0));
+    } else if (f.kind == FieldKind::shape) {
+      static_cast<Shape*>(f.at)->insert(0, size);
+    }
+  }
+}
+
+Tensors batch_aligned(const OpDef& op, const void* attrs, Tensors in,
+                      const std::vector<bool>& batched, Dim size) {
+  for (size_t k = 0; k < in.size(); ++k)
+    if (!batched[k]) in[k] = with_batch(in[k], size);
+  if (op.attrs->fields == 0) return emit_all(op, in, nullptr);
+  std::vector<uint64_t> shifted(op.attrs->size / 8 + 1);
+  std::memcpy(shifted.data(), attrs, op.attrs->size);
+  shift_attrs(*op.attrs, shifted.data(), size);
+  return emit_all(op, in, shifted.data());
+}
+
+TypeRef example_type(const Tensor& x, bool batched) {
+  if (!batched) return type_of(x);
+  Type type = *type_of(x);
+  type.shape.erase(0);
+  return intern(type.dtype, type.shape);
+}
+
+/// A composite is batched through its body.
+Tensors batch_body(const OpDef& op, const void* attrs, const Tensors& in,
+                   const std::vector<bool>& batched, Dim size) {
+  Tensors params;
+  std::vector<Batched> given;
+  for (size_t k = 0; k < in.size(); ++k) {
+    params.push_back(make_param(example_type(in[k], batched[k])));
+    given.push_back({in[k], batched[k]});
+  }
+  Tensors args = params;
+  args.resize(std::max(args.size(), static_cast<size_t>(op.args.size())));
+  Tensors out = op.body(attrs, args), result;
+  for (Batched& b : sweep_batch(tape_of(params, out), std::move(given), out, size))
+    result.push_back(b.batched ? b.value : with_batch(b.value, size));
+  return result;
+}
+
+}  // namespace
+
+Tensors batch_by_scan(const OpDef& op, const void*, const Tensors&, const std::vector<bool>&, Dim) {
+  unsupported({"map over fewer ops"}, "{}: no batching rule", op.name);
+}
+
+Tensors batch_of(const OpDef& op, const void* attrs, const Tensors& in,
+                 const std::vector<bool>& batched, Dim size) {
+  if (op.batch_rule) return op.batch_rule(attrs, {in, batched, size});
+  if (op.batch == Batch::aligned || op.family == Family::reduction || op.family == Family::movement)
+    return batch_aligned(op, attrs, in, batched, size);
+  if (op.is_elementwise()) return batch_elementwise(op, attrs, in, batched);
+  if (op.body) return batch_body(op, attrs, in, batched, size);
+  return batch_by_scan(op, attrs, in, batched, size);
+}
+
+}  // namespace tn

@@ -1,0 +1,181 @@
+#include "transforms/tape.h"
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "base/error.h"
+#include "ir/walk.h"
+#include "ops/op_decls.h"
+
+namespace tn {
+
+Tensor operand_of(const Node& node, int k) {
+  const Edge& edge = const_cast<Node&>(node).inputs()[k];
+  retain(edge.node);
+  return {edge.node, edge.index};
+}
+
+Tensors operands_of(const Node& node) {
+  Tensors in;
+  for (int k = 0; k < node.ins; ++k) in.push_back(operand_of(node, k));
+  return in;
+}
+
+Tensors results_of(Node& node) {
+  Tensors out;
+  for (uint32_t i = 0; i < node.outs; ++i) {
+    retain(&node);
+    out.emplace_back(&node, i);
+  }
+  return out;
+}
+
+Tensor taped_copy(const Tensor& x) {
+  Tensor copy = emit(ops::copy, {x});
+  copy.node()->taped = true;
+  return copy;
+}
+
+namespace {
+
+/// While walking, `index` of a node met counts the operands visited; afterwards it is 1 + the
+/// number of its first result, or 0 when it does not depend on the inputs.
+struct TapeWalk {
+  Tape& tape;
+  uint32_t epoch;
+  uint64_t oldest;
+  std::vector<Node*> stack = {};
+
+  bool may_depend(const Node& node) const {
+    return node.sequence >= oldest && (node.taped || node.traced);
+  }
+  void enter(Node* node) {
+    if (node->epoch == epoch) return;
+    node->epoch = epoch, node->index = 0;
+    bool computed = node->ins > 0 && !node->inputs()[0].node;  // its operands are gone
+    if (node->ins > 0 && !computed && may_depend(*node)) stack.push_back(node);
+  }
+  int32_t value_of(const Edge& edge) const {
+    return edge.node->index ? static_cast<int32_t>(edge.node->index - 1 + edge.index) : kNoVal;
+  }
+  void finish(Node* node) {
+    size_t before = tape.operands.size();
+    bool depends = false;
+    for (int k = 0; k < node->ins; ++k) {
+      tape.operands.push_back(value_of(node->inputs()[k]));
+      depends |= tape.operands.back() != kNoVal;
+    }
+    node->index = 0;
+    if (!depends) return tape.operands.resize(before);
+    node->index = static_cast<uint32_t>(tape.values) + 1;
+    retain(node);
+    tape.entries.push_back({Tensor(node, 0), static_cast<int32_t>(before), tape.values});
+    tape.values += node->outs;
+  }
+  void visit(Node* root) {
+    enter(root);
+    while (!stack.empty()) {
+      Node* node = stack.back();
+      if (node->index < node->ins) {
+        enter(node->inputs()[node->index++].node);
+        continue;
+      }
+      stack.pop_back();
+      finish(node);
+    }
+  }
+};
+
+}  // namespace
+
+Tape tape_of(std::span<const Tensor> inputs, std::span<const Tensor> outputs) {
+  Tape tape;
+  if (inputs.empty()) {
+    tape.outputs.assign(outputs.size(), kNoVal);
+    return tape;
+  }
+  std::lock_guard lock(walk_mutex());
+  TapeWalk walk{tape, new_epoch(), UINT64_MAX};
+  tape.inputs = tape.values = static_cast<int32_t>(inputs.size());
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    Node* node = inputs[i].node();
+    node->epoch = walk.epoch;
+    node->index = static_cast<uint32_t>(i) + 1;
+    walk.oldest = std::min(walk.oldest, node->sequence);
+  }
+  for (const Tensor& t : outputs) walk.visit(t.node());
+  for (const Tensor& t : outputs) tape.outputs.push_back(walk.value_of({t.node(), t.index()}));
+  return tape;
+}
+
+namespace {
+
+struct TapeGraph {
+  std::span<const Tensor> inputs;
+  Captured result = {};
+  std::unordered_map<Node*, Val> outer = {};  // first value of what comes from outside
+
+  /// Whether simplification may depend on the value: then it is part of the graph.
+  static bool is_special(const Scalar& s) {
+    if (s.imag != 0 || s.is_integral()) return true;
+    for (double v : {0.0, 1.0, -1.0, 2.0, 0.5})
+      if (s.real == v) return true;
+    return false;
+  }
+  /// Inputs come before ops, so everything from outside is met first.
+  void meet(const Edge& edge) {
+    Node* node = edge.node;
+    if (outer.contains(node) || (is_scalar(*node) && is_special(scalar_value(*node)))) return;
+    outer[node] = result.graph.values();
+    for (uint32_t i = 0; i < node->outs; ++i) {
+      result.graph.add_input(format("x{}", result.graph.inputs()), node->slots()[i].type);
+      retain(node);
+      result.leaves.emplace_back(node, i);
+    }
+  }
+  Val value(const Edge& edge) {
+    auto at = outer.find(edge.node);
+    if (at == outer.end()) {
+      const Slot& slot = edge.node->slots()[0];
+      Val made = result.graph.add_constant(scalar_value(*edge.node), slot.type, edge.node->loc);
+      at = outer.emplace(edge.node, made).first;
+    }
+    return at->second + static_cast<Val>(edge.index);
+  }
+};
+
+}  // namespace
+
+Captured graph_of(const Tape& tape, std::span<const Tensor> inputs,
+                  std::span<const Tensor> outputs) {
+  TapeGraph made{inputs};
+  Graph& graph = made.result.graph;
+  for (const Tensor& t : inputs) graph.add_input(format("x{}", graph.inputs()), type_of(t));
+  for (const Tape::Entry& e : tape.entries)
+    for (int k = 0; k < e.node().ins; ++k)
+      if (tape.operands_of(e)[static_cast<size_t>(k)] == kNoVal) made.meet(e.node().inputs()[k]);
+  for (size_t i = 0; i < outputs.size(); ++i)
+    if (tape.outputs[i] == kNoVal) made.meet({outputs[i].node(), outputs[i].index()});
+  std::vector<Val> value(static_cast<size_t>(tape.values));
+  for (Val v = 0; v < tape.inputs; ++v) value[static_cast<size_t>(v)] = v;
+  for (const Tape::Entry& e : tape.entries) {
+    Node& node = e.node();
+    std::vector<Val> in;
+    for (int k = 0; k < node.ins; ++k) {
+      int32_t from = tape.operands_of(e)[static_cast<size_t>(k)];
+      in.push_back(from == kNoVal ? made.value(node.inputs()[k])
+                                  : value[static_cast<size_t>(from)]);
+    }
+    std::vector<TypeRef> types;
+    for (int i = 0; i < node.outs; ++i) types.push_back(node.slots()[i].type);
+    Val first = graph.add(*node.op, node.attrs, in, types, node.loc);
+    for (int i = 0; i < node.outs; ++i) value[static_cast<size_t>(e.value + i)] = first + i;
+  }
+  for (size_t i = 0; i < outputs.size(); ++i)
+    graph.outputs.push_back(tape.outputs[i] == kNoVal
+                                ? made.value({outputs[i].node(), outputs[i].index()})
+                                : value[static_cast<size_t>(tape.outputs[i])]);
+  return std::move(made.result);
+}
+
+}  // namespace tn

@@ -1,0 +1,41 @@
+#pragma once
+// Tape: the recorded ops between some inputs and the results computed from them. Every transform
+// walks one: backwards for vjp, forwards for jvp and vmap, or copied into a Graph.
+#include "ir/graph.h"
+
+namespace tn {
+
+struct Tape {
+  struct Entry {
+    Tensor holder;           // keeps the node
+    int32_t operand, value;  // first of its operands (in `operands`) and of its results
+    Node& node() const { return *holder.node(); }
+  };
+  std::vector<Entry> entries;     // operands before users; only what depends on the inputs
+  std::vector<int32_t> operands;  // numbers of values; kNoVal: does not depend on the inputs
+  std::vector<int32_t> outputs;
+  int32_t inputs = 0, values = 0;  // values: inputs first, then results in order
+
+  std::span<const int32_t> operands_of(const Entry& e) const {
+    return {operands.data() + e.operand, e.node().ins};
+  }
+};
+
+/// `inputs` are the first results of nodes made for the trace: parameters or copies. Nodes recorded
+/// before them cannot depend on them, so the walk ends there.
+Tape tape_of(std::span<const Tensor> inputs, std::span<const Tensor> outputs);
+
+/// Operand k of a taped node, as a handle.
+Tensor operand_of(const Node& node, int k);
+Tensors operands_of(const Node& node);
+Tensors results_of(Node& node);
+
+/// A tape as a graph, and the tensors from outside that its further inputs stand for. Numbers that
+/// no simplification looks at become inputs too, so that graphs which differ in them are one.
+Captured graph_of(const Tape& tape, std::span<const Tensor> inputs,
+                  std::span<const Tensor> outputs);
+
+/// A fresh identity for `x`: derivatives with respect to the copy are not mixed up with others.
+Tensor taped_copy(const Tensor& x);
+
+}  // namespace tn

@@ -1,0 +1,46 @@
+// Transforms on the C++ side: values, composition, long chains, memory.
+#include <doctest/doctest.h>
+
+#include "runtime/memory.h"
+#include "tenon/tenon.h"
+
+using namespace tn;
+
+static Tensors cube(const Tensors& x) { return {sum(x[0] * x[0] * x[0])}; }
+
+TEST_CASE("the gradient of a sum of cubes") {
+  Tensor x = array({1.f, 2.f, 3.f});
+  Tensors g = grad(cube)({x});
+  CHECK(g[0].to_vector<float>() == std::vector<float>{3, 12, 27});
+}
+
+TEST_CASE("a gradient of a gradient") {
+  auto first = [](const Tensors& x) { return Tensors{sum(grad(cube)(x)[0])}; };
+  CHECK(grad(first)({array({1.f, 2.f})})[0].to_vector<float>() == std::vector<float>{6, 12});
+}
+
+TEST_CASE("jvp of a product") {
+  Derivatives d = jvp([](const Tensors& x) { return Tensors{x[0] * x[1]}; },
+                      {array({2.f}), array({3.f})}, {array({1.f}), Tensor()});
+  CHECK(d.values[0].to_vector<float>() == std::vector<float>{6});
+  CHECK(d.derivatives[0].to_vector<float>() == std::vector<float>{3});
+}
+
+TEST_CASE("vmap of a gradient") {
+  Tensor x = array<float>({1, 2, 3, 4}, {2, 2});
+  CHECK(vmap(grad(cube))({x})[0].to_vector<float>() == std::vector<float>{3, 12, 27, 48});
+}
+
+TEST_CASE("a gradient through a long chain") {
+  constexpr int kLength = 200'000;
+  int64_t before = active_memory();
+  {
+    Tensors g = grad([](const Tensors& x) {
+      Tensor y = x[0];
+      for (int i = 0; i < kLength; ++i) y = y * x[1];
+      return Tensors{y};
+    })({Tensor(1.0f), Tensor(1.0f)});
+    CHECK(g[0].item<float>() == 1.0f);
+  }
+  CHECK(active_memory() == before);
+}
