@@ -132,6 +132,7 @@ void bind_ops(nb::module_& m);
 void bind_runtime(nb::module_& m);
 void bind_creation(nb::module_& m);
 void bind_samples(nb::module_& m);
+void bind_transforms(nb::module_& m);
 void add_export(nb::class_<Tensor>& type);
 void add_indexing(nb::module_& m);
 /// Slots of the Tensor type: numbers, comparison, indexing, buffers, hash.

@@ -45,6 +45,8 @@ nb::list arg_types(const OpDef& op, const Sample& sample) {
 constexpr std::string_view kFamilies[] = {"elementwise", "reduction", "movement", "composite",
                                           "general"};
 
+constexpr std::string_view kGradients[] = {"by_rule", "zero", "none"};
+
 nb::dict describe(const OpDef& op, const Sample& sample) {
   nb::dict row;
   row["op"] = text(op.name);
@@ -61,6 +63,7 @@ nb::dict describe(const OpDef& op, const Sample& sample) {
   row["args"] = arg_types(op, sample);
   row["keywords"] = keywords(op, sample);
   row["text"] = format("{}({}{}{})", op.name, sample.args, *sample.attrs ? "; " : "", sample.attrs);
+  row["gradient"] = text(kGradients[static_cast<size_t>(op.gradient)]);
   row["lo"] = sample.lo;
   row["hi"] = sample.hi;
   nb::list dtypes;

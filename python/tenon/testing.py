@@ -21,6 +21,7 @@ class Sample:
     args: list[tuple[_core.DType, tuple[int, ...]]]
     keywords: dict[str, object] = field(hash=False)
     text: str
+    gradient: str  # "by_rule", "zero" or "none"
     lo: float
     hi: float
     dtypes: list[_core.DType]  # what an elementwise op or a reduction accepts

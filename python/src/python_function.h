@@ -1,0 +1,15 @@
+#pragma once
+// Python functions on lists of tensors as functions of the C++ API.
+#include <nanobind/nanobind.h>
+
+#include "tenon/transforms.h"
+
+namespace tn::python {
+
+/// Calls `f` with a list of tensors; what it returns must be a list of tensors (None: a zero).
+Function python_function(nanobind::object f, std::string_view what);
+/// Null tensors are None.
+nanobind::list tensor_list(const Tensors& tensors);
+Tensors read_tensors(nanobind::handle list, std::string_view what);
+
+}  // namespace tn::python
