@@ -1,0 +1,75 @@
+"""Derivatives and batching of every op: each check over all samples of an op."""
+
+import pytest
+
+import tenon as tn
+from derivatives import CHECKS, Problem, problems
+from op_harness import numpy_of
+
+SAMPLES = {}
+for _sample in tn.testing.samples():
+    SAMPLES.setdefault(_sample.op, []).append(_sample)
+
+# What a check cannot ask of an op. An entry that is not needed fails a test below.
+SHAPE = "the shape of its result depends on values"
+EXEMPT = {
+    "vmap": dict.fromkeys(
+        ["argwhere", "nonzero", "unique_all", "unique_counts", "unique_inverse", "unique_values"],
+        SHAPE,
+    ),
+}
+
+
+def ops_for(check):
+    """Ops to check, and those exempt."""
+    asked = [
+        op
+        for op, samples in SAMPLES.items()
+        if check == "vmap" or samples[0].gradient == "by_rule"
+    ]
+    return [op for op in asked if op not in EXEMPT.get(check, {})]
+
+
+CASES = [
+    pytest.param(check, op, id=f"{check.replace(' ', '_')}-{op}")
+    for check in CHECKS
+    for op in ops_for(check)
+]
+EXEMPTIONS = [(check, op) for check, ops in EXEMPT.items() for op in ops]
+
+
+@pytest.mark.parametrize("check, op", CASES)
+def test_op(check, op):
+    for sample in SAMPLES[op]:
+        CHECKS[check](sample)
+
+
+@pytest.mark.parametrize("check, op", EXEMPTIONS)
+def test_exemption_is_needed(check, op):
+    with pytest.raises((tn.Error, AssertionError)):
+        for sample in SAMPLES[op]:
+            CHECKS[check](sample)
+
+
+@pytest.mark.parametrize("op", [op for op, s in SAMPLES.items() if s[0].gradient == "zero"])
+def test_gradient_is_zero(op):
+    for sample in SAMPLES[op]:
+        for p in problems(sample):
+            tangents = tn._core._jvp(p.function, p.primals, p.tangents)[1]
+            for g in p.gradient(p.primals) + tangents:
+                assert not numpy_of(g).any(), p
+
+
+@pytest.mark.parametrize("op", [op for op, s in SAMPLES.items() if s[0].gradient == "none"])
+def test_asking_for_a_gradient_is_an_error(op):
+    asked = 0
+    for sample in SAMPLES[op]:
+        p = Problem(sample)
+        if not p:
+            continue
+        asked += 1
+        with pytest.raises(tn.Unsupported, match="differentiable"):
+            p.gradient(p.primals)
+        with pytest.raises(tn.Unsupported, match="differentiable"):
+            tn._core._jvp(p.function, p.primals, p.tangents)
+    assert asked, f"{op}: it has nothing to differentiate anyway"
