@@ -117,7 +117,7 @@ Tensor batch_norm(const Operand& x, const Operand& mean, const Operand& var,
     Axis axis = -1);
 
 /// The bits of every element read as another type of the same size: `float32` 1.0 as `uint32` is
-/// 0x3f800000. bool and complex are refused.
+/// 0x3f800000. bool and complex are refused. The derivative is 0.
 Tensor bitcast(const Operand& x, DType dtype);
 
 /// The bits set in both operands; of booleans their conjunction.
@@ -231,6 +231,9 @@ Tensor diagonal(const Operand& x, int64_t offset = 0, Axis axis1 = 0, Axis axis2
 /// it. Bool gives whether they differ; unsigned integers wrap.
 Tensor diff(const Operand& x, const Operand& prepend = nullptr, const Operand& append = nullptr,
     Axis axis = -1, int64_t n = 1);
+
+/// The derivative of `lgamma`; `polygamma` has the further ones.
+Tensor digamma(const Operand& x);
 
 /// The quotient `x1 / x2`. Booleans and integers are divided as float32. Division by zero gives an
 /// infinity, and NaN for `0 / 0`.
@@ -594,6 +597,10 @@ Tensor partition(const Operand& x, int64_t kth, Axis axis = -1);
 /// The axes in another order: axis k of the result is axis `axes[k]` of `x`. Without `axes` the
 /// order is reversed.
 Tensor permute_dims(const Operand& x, const Maybe<Perm>& axes = {});
+
+/// The derivative of `digamma` of an order in [0, 30]; order 0 is `digamma` itself. At zero and at
+/// negative whole numbers odd orders give infinity, even ones NaN, and order 0 at zero an infinity.
+Tensor polygamma(const Operand& x, int64_t order = 0);
 
 /// The number itself. Booleans are refused.
 Tensor positive(const Operand& x);

@@ -3,6 +3,7 @@
 
 #include "ops/families.h"
 #include "ops/op_decls.h"
+#include "ops/slopes.h"
 
 namespace tn::ops {
 
@@ -22,6 +23,7 @@ constinit const OpDef relu = Elementwise<>{
     .doc = "`maximum(x, 0)`; NaN stays NaN.",
     .types = reals,
     .scalar = [](S x) { return sc::max(x, constant_like(x, 0)); },
+    .partials = {[](T t, T x) { return tn::where(x > 0, t, 0); }},
     .samples = {{"f32[2,3]"}, {"f32[]"}},
 };
 
@@ -30,6 +32,7 @@ constinit const OpDef relu6 = Elementwise<>{
     .doc = "`x` limited to [0, 6]; NaN stays NaN.",
     .types = reals,
     .scalar = [](S x) { return clamp(x, 0, 6); },
+    .partials = {[](T t, T x) { return where_inside(t, x, 0, 6); }},
     .samples = {{"f32[2,3]", "", -3, 9}, {"f32[]"}},
 };
 
@@ -45,6 +48,9 @@ constinit const OpDef leaky_relu = Elementwise<LeakyReluAttrs>{
     .operands = Operands::inexact,
     .scalar = [](const LeakyReluAttrs& a,
                  S x) { return sc::select(x < 0.0, x * a.negative_slope, x); },
+    .partials = {[](const LeakyReluAttrs& a, T t, T x) {
+      return tn::where(x > 0, t, t * a.negative_slope);
+    }},
     .samples = {{"f32[2,3]"}, {"f32[4]", "negative_slope=0.2"}, {"f32[]"}},
 };
 
@@ -54,6 +60,7 @@ constinit const OpDef sigmoid = Elementwise<>{
     .types = floats,
     .operands = Operands::inexact,
     .scalar = [](S x) { return sc::sigmoid(x); },
+    .partials = {[](T t, T, T out) { return t * out * (1 - out); }},
     .samples = {{"f32[2,3]"}, {"f32[]", "", -30, 30}},
 };
 
@@ -63,6 +70,7 @@ constinit const OpDef log_sigmoid = Elementwise<>{
     .types = floats,
     .operands = Operands::inexact,
     .scalar = [](S x) { return -softplus_of(-x); },
+    .partials = {[](T t, T x) { return t * tn::sigmoid(-x); }},
     .samples = {{"f32[2,3]"}, {"f32[4]", "", -50, 50}},
 };
 
@@ -73,6 +81,12 @@ constinit const OpDef silu = Elementwise<>{
     .types = floats,
     .operands = Operands::inexact,
     .scalar = [](S x) { return x * sc::sigmoid(x); },
+    .partials = {[](T t, T x) {
+      return times_slope(t, x, [](T v) {
+        Tensor s = tn::sigmoid(v);
+        return s * (1 + v * (1 - s));
+      });
+    }},
     .samples = {{"f32[2,3]"}, {"f32[]", "", -30, 30}},
 };
 
@@ -82,8 +96,16 @@ constinit const OpDef gelu = Elementwise<>{
     .types = floats,
     .operands = Operands::inexact,
     .scalar = [](S x) { return x * 0.5 * sc::erfc(x * -M_SQRT1_2); },
+    .partials = {[](T t, T x) {
+      return times_slope(t, x, [](T v) {
+        Tensor density = tn::exp(v * v * -0.5) * (M_SQRT1_2 * M_2_SQRTPI / 2);
+        return tn::erfc(v * -M_SQRT1_2) * 0.5 + v * density;
+      });
+    }},
     .samples = {{"f32[2,3]"}, {"f32[4]", "", -6, 6}},
 };
+
+static constexpr double kCubic = 0.044715, kSteepness = M_SQRT2 * M_2_SQRTPI;
 
 constinit const OpDef gelu_tanh = Elementwise<>{
     .name = "gelu_tanh",
@@ -96,9 +118,16 @@ constinit const OpDef gelu_tanh = Elementwise<>{
     .scalar =
         [](S x) {
           // (1 + tanh(u)) / 2 is sigmoid(2u), which keeps its accuracy where it is small.
-          S u = (x + x * x * x * 0.044715) * (M_SQRT2 * M_2_SQRTPI);
+          S u = (x + x * x * x * kCubic) * kSteepness;
           return x * sc::sigmoid(u);
         },
+    .partials = {[](T t, T x) {
+      return times_slope(t, x, [](T v) {
+        Tensor squared = v * v;
+        Tensor s = tn::sigmoid(v * (squared * (kCubic * kSteepness) + kSteepness));
+        return s + v * s * (1 - s) * (squared * (3 * kCubic * kSteepness) + kSteepness);
+      });
+    }},
     .samples = {{"f32[2,3]"}, {"f32[4]", "", -6, 6}},
 };
 
@@ -108,6 +137,7 @@ constinit const OpDef softplus = Elementwise<>{
     .types = floats,
     .operands = Operands::inexact,
     .scalar = [](S x) { return softplus_of(x); },
+    .partials = {[](T t, T x) { return t * tn::sigmoid(x); }},
     .samples = {{"f32[2,3]"}, {"f32[4]", "", -50, 50}},
 };
 
@@ -117,6 +147,7 @@ constinit const OpDef softsign = Elementwise<>{
     .types = floats,
     .operands = Operands::inexact,
     .scalar = [](S x) { return x / (sc::abs(x) + 1.0); },
+    .partials = {[](T t, T x) { return t / tn::square(tn::abs(x) + 1); }},
     .samples = {{"f32[2,3]"}, {"f32[]"}},
 };
 
@@ -132,8 +163,13 @@ constinit const OpDef elu = Elementwise<AlphaAttrs>{
     .operands = Operands::inexact,
     .scalar = [](const AlphaAttrs& a,
                  S x) { return sc::select(x < 0.0, sc::expm1(x) * a.alpha, x); },
+    .partials = {[](const AlphaAttrs& a, T t, T x, T out) {
+      return tn::where(x > 0, t, t * (out + a.alpha));
+    }},
     .samples = {{"f32[2,3]"}, {"f32[4]", "alpha=0.5"}, {"f32[]"}},
 };
+
+static constexpr double kSeluScale = 1.0507009873554805, kSeluAlpha = 1.6732632423543772;
 
 constinit const OpDef selu = Elementwise<>{
     .name = "selu",
@@ -144,9 +180,11 @@ constinit const OpDef selu = Elementwise<>{
     .operands = Operands::inexact,
     .scalar =
         [](S x) {
-          constexpr double kScale = 1.0507009873554805, kAlpha = 1.6732632423543772;
-          return sc::select(x < 0.0, sc::expm1(x) * (kScale * kAlpha), x * kScale);
+          return sc::select(x < 0.0, sc::expm1(x) * (kSeluScale * kSeluAlpha), x * kSeluScale);
         },
+    .partials = {[](T t, T x, T out) {
+      return tn::where(x > 0, t * kSeluScale, t * (out + kSeluScale * kSeluAlpha));
+    }},
     .samples = {{"f32[2,3]"}, {"f32[]"}},
 };
 
@@ -157,6 +195,9 @@ constinit const OpDef celu = Elementwise<AlphaAttrs>{
     .operands = Operands::inexact,
     .scalar = [](const AlphaAttrs& a,
                  S x) { return sc::select(x < 0.0, sc::expm1(x / a.alpha) * a.alpha, x); },
+    .partials = {[](const AlphaAttrs& a, T t, T x, T out) {
+      return tn::where(x > 0, t, t * (out / a.alpha + 1));
+    }},
     .samples = {{"f32[2,3]"}, {"f32[4]", "alpha=0.5"}, {"f32[]"}},
 };
 
@@ -166,6 +207,12 @@ constinit const OpDef mish = Elementwise<>{
     .types = floats,
     .operands = Operands::inexact,
     .scalar = [](S x) { return x * sc::tanh(softplus_of(x)); },
+    .partials = {[](T t, T x) {
+      return times_slope(t, x, [](T v) {
+        Tensor gate = tn::tanh(tn::softplus(v));
+        return gate + v * tn::sigmoid(v) * (1 - gate * gate);
+      });
+    }},
     .samples = {{"f32[2,3]"}, {"f32[4]", "", -20, 20}},
 };
 
@@ -175,6 +222,9 @@ constinit const OpDef hardswish = Elementwise<>{
     .types = floats,
     .operands = Operands::inexact,
     .scalar = [](S x) { return x * clamp(x + 3.0, 0, 6) / 6.0; },
+    .partials = {[](T t, T x) {
+      return tn::where(x < 3, tn::where(x > -3, t * (x / 3 + 0.5), 0), t);
+    }},
     .samples = {{"f32[2,3]", "", -5, 5}, {"f32[]"}},
 };
 
@@ -192,6 +242,9 @@ constinit const OpDef hard_tanh = Elementwise<HardTanhAttrs>{
     .types = floats,
     .operands = Operands::inexact,
     .scalar = [](const HardTanhAttrs& a, S x) { return clamp(x, a.min_val, a.max_val); },
+    .partials = {[](const HardTanhAttrs& a, T t, T x) {
+      return where_inside(t, x, a.min_val, a.max_val);
+    }},
     .samples = {{"f32[2,3]"}, {"f32[4]", "min_val=-0.5, max_val=0.25"}, {"f32[]"}},
 };
 

@@ -2,8 +2,7 @@
 #include "ops/complex_math.h"
 #include "ops/families.h"
 #include "ops/op_decls.h"
-#include "tenon/operators.h"
-#include "tenon/ops.h"
+#include "ops/slopes.h"
 
 namespace tn::ops {
 
@@ -32,6 +31,7 @@ constinit const OpDef subtract = Elementwise<>{
         [](Z a, Z b) {
           return Z{a.re - b.re, a.im - b.im};
         },
+    .partials = {[](T t) { return t; }, [](T t) { return -t; }},
     .samples = {{"f32[2,3], f32[2,3]"}, {"f32[2,1], f32[3]"}, {"f32[4], f32[]"}},
 };
 
@@ -60,6 +60,8 @@ constinit const OpDef divide = Elementwise<>{
     .operands = Operands::inexact,
     .scalar = [](S a, S b) { return a / b; },
     .complex = [](Z a, Z b) { return cx::divide(a, b); },
+    .partials = {[](T t, T, T y) { return t / y; },
+                 [](T t, T, T y, T out) { return -t * out / y; }},
     .samples = {{"f32[2,3], f32[2,3]"}, {"f32[2,1], f32[3]", "", 0.5, 4}, {"f32[4], f32[]"}},
 };
 
@@ -99,6 +101,7 @@ constinit const OpDef floor_divide = Elementwise<>{
           if (is_float(a.type())) return floor_divide_float(a, b);
           return kind_of(a.type()) == Kind::natural ? a / b : floor_divide_integer(a, b);
         },
+    .gradient = Gradient::zero,
     .samples = {{"f32[2,3], f32[2,3]", "", -9, 9}, {"f32[2,1], f32[3]", "", 1, 20}},
 };
 
@@ -118,6 +121,7 @@ constinit const OpDef remainder = Elementwise<>{
           if (!is_float(a.type())) return result;
           return sc::select(rem == 0.0, sc::copysign(rem, b), result);
         },
+    .partials = {[](T t) { return t; }, [](T t, T x, T y) { return -t * tn::floor_divide(x, y); }},
     .samples = {{"f32[2,3], f32[2,3]", "", -9, 9}, {"f32[2,1], f32[3]", "", 1, 20}},
 };
 
@@ -129,6 +133,8 @@ constinit const OpDef fmod = Elementwise<>{
         "The remainder of an integer by zero is 0, of a float NaN.",
     .types = reals,
     .scalar = [](S a, S b) { return sc::rem(a, b); },
+    .partials = {[](T t) { return t; },
+                 [](T t, T x, T y, T out) { return -t * tn::round((x - out) / y); }},
     .samples = {{"f32[2,3], f32[2,3]", "", -9, 9}, {"f32[2,1], f32[3]", "", 1, 20}},
 };
 
@@ -154,6 +160,7 @@ constinit const OpDef negative = Elementwise<>{
         [](Z z) {
           return Z{-z.re, -z.im};
         },
+    .partials = {[](T t) { return -t; }},
     .samples = {{"f32[2,3]"}, {"f32[]"}},
 };
 
@@ -164,8 +171,16 @@ constinit const OpDef positive = Elementwise<>{
     .types = numeric,
     .scalar = [](S x) { return x; },
     .complex = [](Z z) { return z; },
+    .partials = {[](T t) { return t; }},
     .samples = {{"f32[2,3]"}, {"f32[]"}},
 };
+
+// Of complex numbers: d|z| = Re(conj(z / |z|) dz). It is 0 at 0, as it is for reals.
+static Tensors jvp_abs(const NoAttrs&, const Primal& p, const Tensors& t) {
+  Tensor direction = tn::sign(p.in[0]);
+  if (!is_complex(direction.dtype())) return {t[0] * direction};
+  return {tn::real(t[0] * tn::conj(direction))};
+}
 
 constinit const OpDef abs = Elementwise<>{
     .name = "abs",
@@ -180,6 +195,7 @@ constinit const OpDef abs = Elementwise<>{
         [](Z z) {
           return Z{cx::abs(z), {}};
         },
+    .jvp = rule<jvp_abs>,
     .samples = {{"f32[2,3]"}, {"f32[]"}},
 };
 
@@ -190,6 +206,14 @@ static S sign_of(S x) {
   return sc::select(x > zero, one, sc::select(x < zero, loop::constant_like(x, -1), rest));
 }
 
+// A complex sign s turns: ds = i s Im(conj(s) dz) / |z|, and 0 at 0. A real one moves in steps.
+static Tensors jvp_sign(const NoAttrs&, const Primal& p, const Tensors& t) {
+  Tensor s = p.out[0];
+  if (!is_complex(s.dtype())) return {Tensor()};
+  Tensor turn = tn::imag(t[0] * tn::conj(s)) / zeros_as_ones(tn::abs(p.in[0]));
+  return {s * tn::make_complex(0, turn)};
+}
+
 constinit const OpDef sign = Elementwise<>{
     .name = "sign",
     .doc =
@@ -198,6 +222,7 @@ constinit const OpDef sign = Elementwise<>{
     .types = numeric,
     .scalar = [](S x) { return sign_of(x); },
     .complex = [](Z z) { return cx::sign(z); },
+    .jvp = rule<jvp_sign>,
     .samples = {{"f32[2,3]"}, {"f32[]"}},
 };
 
@@ -207,6 +232,7 @@ constinit const OpDef square = Elementwise<>{
     .types = numeric,
     .scalar = [](S x) { return x * x; },
     .complex = [](Z z) { return cx::multiply(z, z); },
+    .partials = {[](T t, T x) { return t * x * 2; }},
     .samples = {{"f32[2,3]"}, {"f32[]"}},
 };
 
@@ -217,6 +243,7 @@ constinit const OpDef reciprocal = Elementwise<>{
     .operands = Operands::inexact,
     .scalar = [](S x) { return 1.0 / x; },
     .complex = [](Z z) { return cx::reciprocal(z); },
+    .partials = {[](T t, T, T out) { return -t * out * out; }},
     .samples = {{"f32[2,3]", "", 0.5, 4}, {"f32[]", "", -4, -0.5}},
 };
 

@@ -2,6 +2,7 @@
 #include "base/error.h"
 #include "ops/families.h"
 #include "ops/op_decls.h"
+#include "tenon/ops.h"
 
 namespace tn::ops {
 
@@ -44,6 +45,12 @@ constinit const OpDef astype = Elementwise<AstypeAttrs>{
           return Z{converted(z.re, real_of(a.dtype)), converted(z.im, real_of(a.dtype))};
         },
     .prepare = [](AstypeAttrs& a, Tensors& in) { prepare_astype(a, in); },
+    .linear = Linear::each,
+    .adjoint =
+        [](const AstypeAttrs&, T ct, const Tensors& in, int) {
+          DType type = in[0].dtype();
+          return cast_to(is_complex(type) ? ct : tn::real(ct), type);
+        },
     .samples = {{"f32[2,3]", "dtype=f64"},
                 {"f32[2,3]", "dtype=bf16"},
                 {"i32[4]", "dtype=f32"},
@@ -71,7 +78,7 @@ constinit const OpDef bitcast = Op<BitcastAttrs>{
     .doc =
         "The bits of every element read as another type of the same size: `float32` 1.0 as "
         "`uint32` "
-        "is 0x3f800000. bool and complex are refused.",
+        "is 0x3f800000. bool and complex are refused. The derivative is 0.",
     .args = {"x"},
     .infer = rule<infer_bitcast>,
     .lower =
@@ -80,6 +87,8 @@ constinit const OpDef bitcast = Op<BitcastAttrs>{
           S x = l.load(0, at).re;
           l.store(0, at, {x.type() == a.dtype ? x : sc::bitcast(x, a.dtype), {}});
         },
+    .gradient = Gradient::zero,
+    .batch = Batch::aligned,
     .samples = {{"f32[2,3]", "dtype=i32"}, {"i64[4]", "dtype=f64"}, {"f32[]", "dtype=u32"}},
 };
 

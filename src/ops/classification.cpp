@@ -5,7 +5,7 @@
 #include "base/error.h"
 #include "ops/families.h"
 #include "ops/op_decls.h"
-#include "tenon/ops.h"
+#include "tenon/operators.h"
 
 namespace tn::ops {
 
@@ -104,6 +104,7 @@ constinit const OpDef copysign = Elementwise<>{
     .types = floats,
     .operands = Operands::inexact,
     .scalar = [](S a, S b) { return sc::copysign(a, b); },
+    .partials = {[](T t, T x, T y) { return t * tn::sign(x) * tn::copysign(1, y); }, nullptr},
     .samples = {{"f32[2,3], f32[2,3]"}, {"f32[2,1], f32[3]"}},
 };
 
@@ -131,8 +132,12 @@ constinit const OpDef nextafter = Composite<>{
         "equal, "
         "NaN where either is.",
     .args = {"x1", "x2"},
+    .recorded = true,
     .prepare = [](NoAttrs&, Tensors& in) { promote_all(in, "nextafter", floats, true); },
     .body = [](const NoAttrs&, const Tensors& in) -> Tensors { return {next_after(in[0], in[1])}; },
+    .jvp = [](const NoAttrs&, const Primal& p, const Tensors& t) -> Tensors {
+      return {t[0] ? tn::broadcast_to(t[0], p.out[0].shape()) : Tensor()};
+    },
     .samples = {{"f32[2,3], f32[2,3]"}, {"f32[2,1], f32[3]"}},
 };
 
@@ -164,6 +169,15 @@ static S numbered(const NanToNumAttrs& a, S x) {
   return sc::select(x == -kInfinity, loop::constant_like(x, *a.neginf), result);
 }
 
+// A part that was replaced does not vary.
+static Tensors jvp_nan_to_num(const NanToNumAttrs&, const Primal& p, const Tensors& t) {
+  T x = p.in[0];
+  if (!is_complex(x.dtype())) return {tn::where(tn::isfinite(x), t[0], 0)};
+  Tensor re = tn::where(tn::isfinite(tn::real(x)), tn::real(t[0]), 0);
+  Tensor im = tn::where(tn::isfinite(tn::imag(x)), tn::imag(t[0]), 0);
+  return {tn::make_complex(re, im)};
+}
+
 constinit const OpDef nan_to_num = Elementwise<NanToNumAttrs>{
     .name = "nan_to_num",
     .doc =
@@ -181,6 +195,7 @@ constinit const OpDef nan_to_num = Elementwise<NanToNumAttrs>{
           double most = largest(in[0].dtype());
           a.posinf = a.posinf.value_or(most), a.neginf = a.neginf.value_or(-most);
         },
+    .jvp = rule<jvp_nan_to_num>,
     .samples = {{"f32[2,3]"}, {"f32[4]", "nan=1.5, posinf=2.0, neginf=-2.0"}, {"f32[]"}},
 };
 

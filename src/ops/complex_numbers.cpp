@@ -1,6 +1,7 @@
 // Complex numbers and their parts.
 #include "ops/families.h"
 #include "ops/op_decls.h"
+#include "tenon/operators.h"
 
 namespace tn::ops {
 
@@ -14,6 +15,9 @@ constinit const OpDef real = Elementwise<>{
         [](Z z) {
           return Z{z.re, {}};
         },
+    .linear = Linear::each,
+    .adjoint = [](const NoAttrs&, T ct, const Tensors& in,
+                  int) { return cast_to(ct, in[0].dtype()); },
     .samples = {{"f32[2,3]"}, {"c64[2,3]"}, {"c64[]"}},
 };
 
@@ -27,6 +31,9 @@ constinit const OpDef imag = Elementwise<>{
         [](Z z) {
           return Z{z.im, {}};
         },
+    .linear = Linear::each,
+    .adjoint = [](const NoAttrs&, T ct, const Tensors& in,
+                  int) { return is_complex(in[0].dtype()) ? tn::make_complex(0, -ct) : Tensor(); },
     .samples = {{"f32[2,3]"}, {"c64[2,3]"}, {"c64[]"}},
 };
 
@@ -40,28 +47,18 @@ constinit const OpDef conj = Elementwise<>{
         [](Z z) {
           return Z{z.re, -z.im};
         },
+    .linear = Linear::each,
+    .adjoint = [](const NoAttrs&, T ct, const Tensors&, int) { return tn::conj(ct); },
     .samples = {{"f32[2,3]"}, {"c64[2,3]"}, {"c64[]"}},
 };
 
 static Type infer_make_complex(const NoAttrs&, Types in) {
-  return {complex_of(in[0]->dtype), broadcast(in[0]->shape, in[1]->shape, "make_complex")};
-}
-
-// The coordinates of an operand that is broadcast to the result: aligned right, 0 along axes of
-// extent 1.
-static loop::Coords operand_coords(loop::Lowering& l, const Shape& operand,
-                                   const loop::Coords& at) {
-  loop::Coords own(at.end() - operand.rank(), at.end());
-  for (int i = 0; i < operand.rank(); ++i)
-    if (operand[i] == Dim(1)) own[static_cast<size_t>(i)] = l.number(0);
-  return own;
+  return {complex_of(in[0]->dtype), in[0]->shape};
 }
 
 static void lower_make_complex(const NoAttrs&, loop::Lowering& l) {
   loop::Coords at = l.loops(l.out[0]->shape);
-  S re = l.load_real(0, operand_coords(l, l.in[0]->shape, at));
-  S im = l.load_real(1, operand_coords(l, l.in[1]->shape, at));
-  l.store(0, at, {re, im});
+  l.store(0, at, {l.load_real(0, at), l.load_real(1, at)});
 }
 
 constinit const OpDef make_complex = Op<>{
@@ -73,12 +70,17 @@ constinit const OpDef make_complex = Op<>{
     .args = {"re", "im"},
     .prepare =
         [](NoAttrs&, Tensors& in) {
-          DType type = promote_all(in, "make_complex", floats, true);
-          if (type == DType::f64) return;
-          for (Tensor& x : in) x = cast_to(x, DType::f32);
+          bool wide = promote_all(in, "make_complex", floats, true) == DType::f64;
+          Shape shape = broadcast(in[0].shape(), in[1].shape(), "make_complex");
+          for (Tensor& x : in)
+            x = tn::broadcast_to(cast_to(x, wide ? DType::f64 : DType::f32), shape);
         },
     .infer = rule<infer_make_complex>,
     .lower = rule<lower_make_complex>,
+    .linear = Linear::jointly,
+    .adjoint = [](const NoAttrs&, T ct, const Tensors&,
+                  int k) { return k == 0 ? tn::real(ct) : -tn::imag(ct); },
+    .batch = Batch::aligned,
     .samples = {{"f32[2,3], f32[2,3]"}, {"f32[2,1], f32[3]"}, {"f32[], f32[]"}},
 };
 

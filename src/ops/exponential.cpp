@@ -5,6 +5,7 @@
 #include "ops/complex_math.h"
 #include "ops/families.h"
 #include "ops/op_decls.h"
+#include "ops/slopes.h"
 
 namespace tn::ops {
 
@@ -15,6 +16,7 @@ constinit const OpDef exp = Elementwise<>{
     .operands = Operands::inexact,
     .scalar = [](S x) { return sc::exp(x); },
     .complex = [](Z z) { return cx::exp(z); },
+    .partials = {[](T t, T, T out) { return t * out; }},
     .samples = {{"f32[2,3]"}, {"f32[]", "", -80, 80}},
 };
 
@@ -25,6 +27,7 @@ constinit const OpDef expm1 = Elementwise<>{
     .operands = Operands::inexact,
     .scalar = [](S x) { return sc::expm1(x); },
     .complex = [](Z z) { return cx::expm1(z); },
+    .partials = {[](T t, T, T out) { return t * (out + 1); }},
     .samples = {{"f32[2,3]"}, {"f32[4]", "", -1e-3, 1e-3}},
 };
 
@@ -34,6 +37,7 @@ constinit const OpDef exp2 = Elementwise<>{
     .types = floats,
     .operands = Operands::inexact,
     .scalar = [](S x) { return sc::exp2(x); },
+    .partials = {[](T t, T, T out) { return t * out * M_LN2; }},
     .samples = {{"f32[2,3]"}, {"f32[]", "", -14, 14}},
 };
 
@@ -46,6 +50,7 @@ constinit const OpDef log = Elementwise<>{
     .operands = Operands::inexact,
     .scalar = [](S x) { return sc::log(x); },
     .complex = [](Z z) { return cx::log(z); },
+    .partials = {[](T t, T x) { return t / x; }},
     .samples = {{"f32[2,3]", "", 0.1, 4}, {"f32[]", "", 1, 100}},
 };
 
@@ -56,6 +61,7 @@ constinit const OpDef log1p = Elementwise<>{
     .operands = Operands::inexact,
     .scalar = [](S x) { return sc::log1p(x); },
     .complex = [](Z z) { return cx::log1p(z); },
+    .partials = {[](T t, T x) { return t / (x + 1); }},
     .samples = {{"f32[2,3]", "", -0.5, 4}, {"f32[4]", "", -1e-3, 1e-3}},
 };
 
@@ -66,6 +72,7 @@ constinit const OpDef log2 = Elementwise<>{
     .operands = Operands::inexact,
     .scalar = [](S x) { return sc::log2(x); },
     .complex = [](Z z) { return cx::log(z, M_LOG2E); },
+    .partials = {[](T t, T x) { return t / x * M_LOG2E; }},
     .samples = {{"f32[2,3]", "", 0.1, 4}, {"f32[]", "", 1, 100}},
 };
 
@@ -76,8 +83,14 @@ constinit const OpDef log10 = Elementwise<>{
     .operands = Operands::inexact,
     .scalar = [](S x) { return sc::log10(x); },
     .complex = [](Z z) { return cx::log(z, M_LOG10E); },
+    .partials = {[](T t, T x) { return t / x * M_LOG10E; }},
     .samples = {{"f32[2,3]", "", 0.1, 4}, {"f32[]", "", 1, 100}},
 };
+
+// exp(x) / (exp(x) + exp(y)): 0 where both are minus infinity, 1 where both are plus infinity.
+static Tensor share(T x, T y) {
+  return tn::sigmoid(tn::where(tn::logical_and(x == y, tn::isinf(x)), x, x - y));
+}
 
 constinit const OpDef logaddexp = Elementwise<>{
     .name = "logaddexp",
@@ -85,6 +98,8 @@ constinit const OpDef logaddexp = Elementwise<>{
     .types = floats,
     .operands = Operands::inexact,
     .scalar = [](S a, S b) { return sc::logaddexp(a, b); },
+    .partials = {[](T t, T x, T y) { return t * share(x, y); },
+                 [](T t, T x, T y) { return t * share(y, x); }},
     .samples = {{"f32[2,3], f32[3]"}, {"f32[2,1], f32[3]", "", -50, 50}},
 };
 
@@ -116,6 +131,16 @@ static void refuse_negative_power(const Tensors& in) {
          "pow: an integer has no negative power: {} ({})", value.integer, *type_of(in[0]));
 }
 
+// y x^(y-1): 0 for y = 0, also at x = 0. Plain numbers are powers known while recording.
+static Tensor pow_in_base(T t, T x, T y) {
+  if (!is_scalar(*y.node()) || scalar_value(*y.node()).kind == Kind::complex)
+    return t * y * tn::pow(x, zeros_as_ones(y) - 1);
+  double power = scalar_value(*y.node()).real;
+  if (power == 0) return Tensor();
+  if (power == 1) return t;
+  return power == 2 ? t * x * 2 : t * tn::pow(x, power - 1) * power;
+}
+
 constinit const OpDef pow = Elementwise<>{
     .name = "pow",
     .doc =
@@ -128,6 +153,8 @@ constinit const OpDef pow = Elementwise<>{
     .scalar = [](S a, S b) { return is_float(a.type()) ? sc::pow(a, b) : integer_pow(a, b); },
     .complex = [](Z a, Z b) { return cx::pow(a, b); },
     .prepare = [](NoAttrs&, Tensors& in) { refuse_negative_power(in); },
+    .partials = {[](T t, T x, T y) { return pow_in_base(t, x, y); },
+                 [](T t, T x, T, T out) { return t * out * tn::log(zeros_as_ones(x)); }},
     .samples = {{"f32[2,3], f32[2,3]", "", 0.5, 3},
                 {"f32[2,1], f32[3]", "", 1, 3},
                 {"f32[4], f32[]", "", 0, 3}},
@@ -142,6 +169,7 @@ constinit const OpDef sqrt = Elementwise<>{
     .operands = Operands::inexact,
     .scalar = [](S x) { return sc::sqrt(x); },
     .complex = [](Z z) { return cx::sqrt(z); },
+    .partials = {[](T t, T, T out) { return t / (out * 2); }},
     .samples = {{"f32[2,3]", "", 0, 4}, {"f32[]", "", 1, 100}},
 };
 
@@ -151,6 +179,7 @@ constinit const OpDef rsqrt = Elementwise<>{
     .types = floats,
     .operands = Operands::inexact,
     .scalar = [](S x) { return sc::rsqrt(x); },
+    .partials = {[](T t, T x, T out) { return t * out / (x * -2); }},
     .samples = {{"f32[2,3]", "", 0.1, 4}, {"f32[]", "", 1, 100}},
 };
 
@@ -160,6 +189,7 @@ constinit const OpDef cbrt = Elementwise<>{
     .types = floats,
     .operands = Operands::inexact,
     .scalar = [](S x) { return sc::cbrt(x); },
+    .partials = {[](T t, T, T out) { return t / (out * out * 3); }},
     .samples = {{"f32[2,3]"}, {"f32[]", "", -100, 100}},
 };
 
@@ -169,8 +199,13 @@ constinit const OpDef hypot = Elementwise<>{
     .types = floats,
     .operands = Operands::inexact,
     .scalar = [](S a, S b) { return sc::hypot(a, b); },
+    .partials = {[](T t, T x, T, T out) { return t * (x / zeros_as_ones(out)); },
+                 [](T t, T, T y, T out) { return t * (y / zeros_as_ones(out)); }},
     .samples = {{"f32[2,3], f32[3]"}, {"f32[2,1], f32[3]", "", -100, 100}},
 };
+
+// The derivative of erf.
+static Tensor bell(T x) { return tn::exp(-x * x) * M_2_SQRTPI; }
 
 constinit const OpDef erf = Elementwise<>{
     .name = "erf",
@@ -178,6 +213,7 @@ constinit const OpDef erf = Elementwise<>{
     .types = floats,
     .operands = Operands::inexact,
     .scalar = [](S x) { return sc::erf(x); },
+    .partials = {[](T t, T x) { return t * bell(x); }},
     .samples = {{"f32[2,3]"}, {"f32[]"}},
 };
 
@@ -187,6 +223,7 @@ constinit const OpDef erfc = Elementwise<>{
     .types = floats,
     .operands = Operands::inexact,
     .scalar = [](S x) { return sc::erfc(x); },
+    .partials = {[](T t, T x) { return -t * bell(x); }},
     .samples = {{"f32[2,3]"}, {"f32[4]", "", 1, 6}},
 };
 
@@ -196,19 +233,8 @@ constinit const OpDef erfinv = Elementwise<>{
     .types = floats,
     .operands = Operands::inexact,
     .scalar = [](S x) { return sc::erfinv(x); },
+    .partials = {[](T t, T, T out) { return t / bell(out); }},
     .samples = {{"f32[2,3]", "", -0.9, 0.9}, {"f32[]", "", -0.5, 0.5}},
-};
-
-constinit const OpDef lgamma = Elementwise<>{
-    .name = "lgamma",
-    .doc =
-        "The logarithm of the absolute value of the gamma function. Zero and negative whole "
-        "numbers "
-        "give infinity.",
-    .types = floats,
-    .operands = Operands::inexact,
-    .scalar = [](S x) { return sc::lgamma(x); },
-    .samples = {{"f32[2,3]", "", 0.5, 10}, {"f32[]", "", 1, 3}},
 };
 
 }  // namespace tn::ops

@@ -49,6 +49,11 @@ struct Elementwise {
     op.scalar = scalar.f, op.complex = complex.f, op.prepare = prepare.f, op.samples = samples;
     op.partials = partials_of<A>(partials), op.linear = linear, op.adjoint = adjoint.f;
     op.jvp = jvp.f, op.gradient = gradient;
+    bool varies = types.has(Kind::floating) && result != ResultType::boolean;
+    if (!varies) op.gradient = Gradient::zero;
+    must(op.gradient != Gradient::by_rule || jvp.given || partials.size() == scalar.arity ||
+             (linear != Linear::no && adjoint.given),
+         "an elementwise op says how it changes with its operands");
     return op;
   }
 };

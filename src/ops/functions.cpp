@@ -429,6 +429,12 @@ Tensor diff(const Operand& x, const Operand& prepend, const Operand& append, Axi
   return call_one(ops::diff, in, fields);
 }
 
+Tensor digamma(const Operand& x) {
+  LocScope scope(x.place);
+  const Operand* in[] = {&x};
+  return call_one(ops::digamma, in, nullptr);
+}
+
 Tensor divide(const Operand& x1, const Operand& x2) {
   LocScope scope(x1.place);
   const Operand* in[] = {&x1, &x2};
@@ -1052,6 +1058,13 @@ Tensor permute_dims(const Operand& x, const Maybe<Perm>& axes) {
   const Operand* in[] = {&x};
   const void* fields[] = {&axes};
   return call_one(ops::permute_dims, in, fields);
+}
+
+Tensor polygamma(const Operand& x, int64_t order) {
+  LocScope scope(x.place);
+  const Operand* in[] = {&x};
+  const void* fields[] = {&order};
+  return call_one(ops::polygamma, in, fields);
 }
 
 Tensor positive(const Operand& x) {

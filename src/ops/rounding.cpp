@@ -12,6 +12,7 @@ constinit const OpDef floor = Elementwise<>{
     .doc = "The largest whole number not above `x`. Integers stay as they are.",
     .types = reals,
     .scalar = [](S x) { return is_float(x.type()) ? sc::floor(x) : x; },
+    .gradient = Gradient::zero,
     .samples = {{"f32[2,3]", "", -9, 9}, {"f32[]"}},
 };
 
@@ -20,6 +21,7 @@ constinit const OpDef ceil = Elementwise<>{
     .doc = "The smallest whole number not below `x`. Integers stay as they are.",
     .types = reals,
     .scalar = [](S x) { return is_float(x.type()) ? sc::ceil(x) : x; },
+    .gradient = Gradient::zero,
     .samples = {{"f32[2,3]", "", -9, 9}, {"f32[]"}},
 };
 
@@ -28,6 +30,7 @@ constinit const OpDef trunc = Elementwise<>{
     .doc = "`x` without its fraction. Integers stay as they are.",
     .types = reals,
     .scalar = [](S x) { return is_float(x.type()) ? sc::trunc(x) : x; },
+    .gradient = Gradient::zero,
     .samples = {{"f32[2,3]", "", -9, 9}, {"f32[]"}},
 };
 
@@ -65,6 +68,7 @@ constinit const OpDef round = Elementwise<RoundAttrs>{
                         "round: integers with negative decimals: {} ({})", a.decimals,
                         *type_of(in[0]));
         },
+    .gradient = Gradient::zero,
     .samples = {{"f32[2,3]", "", -9, 9}, {"f32[4]", "decimals=1"}, {"f32[]"}},
 };
 

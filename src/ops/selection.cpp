@@ -4,7 +4,7 @@
 #include "base/error.h"
 #include "ops/families.h"
 #include "ops/op_decls.h"
-#include "tenon/ops.h"
+#include "tenon/operators.h"
 
 namespace tn::ops {
 
@@ -21,16 +21,26 @@ constinit const OpDef where = Elementwise<>{
         [](Z c, Z a, Z b) {
           return Z{sc::select(c.re, a.re, b.re), sc::select(c.re, a.im, b.im)};
         },
+    .linear = Linear::jointly,
+    .adjoint = [](const NoAttrs&, T ct, const Tensors& in,
+                  int k) { return k == 1 ? tn::where(in[0], ct, 0) : tn::where(in[0], 0, ct); },
     .samples = {{"bool[2,3], f32[2,3], f32[2,3]"},
                 {"bool[2,1], f32[3], f32[]"},
                 {"bool[], f32[], f32[4]"}},
 };
+
+// Operands that tie share alike.
+static Tensor where_wins(T t, T wins, T ties) {
+  return tn::where(wins, t, tn::where(ties, t * 0.5, 0));
+}
 
 constinit const OpDef maximum = Elementwise<>{
     .name = "maximum",
     .doc = "The larger operand; NaN where either is NaN.",
     .types = ordered,
     .scalar = [](S a, S b) { return sc::max(a, b); },
+    .partials = {[](T t, T x, T y) { return where_wins(t, x > y, x == y); },
+                 [](T t, T x, T y) { return where_wins(t, y > x, x == y); }},
     .samples = {{"f32[2,3], f32[2,3]"}, {"f32[2,1], f32[3]"}, {"f32[4], f32[]"}},
 };
 
@@ -39,6 +49,8 @@ constinit const OpDef minimum = Elementwise<>{
     .doc = "The smaller operand; NaN where either is NaN.",
     .types = ordered,
     .scalar = [](S a, S b) { return sc::min(a, b); },
+    .partials = {[](T t, T x, T y) { return where_wins(t, x < y, x == y); },
+                 [](T t, T x, T y) { return where_wins(t, y < x, x == y); }},
     .samples = {{"f32[2,3], f32[2,3]"}, {"f32[2,1], f32[3]"}, {"f32[4], f32[]"}},
 };
 

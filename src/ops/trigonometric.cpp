@@ -4,6 +4,7 @@
 #include "ops/complex_math.h"
 #include "ops/families.h"
 #include "ops/op_decls.h"
+#include "ops/slopes.h"
 
 namespace tn::ops {
 
@@ -14,6 +15,7 @@ constinit const OpDef sin = Elementwise<>{
     .operands = Operands::inexact,
     .scalar = [](S x) { return sc::sin(x); },
     .complex = [](Z z) { return cx::sin(z); },
+    .partials = {[](T t, T x) { return t * tn::cos(x); }},
     .samples = {{"f32[2,3]", "", -10, 10}, {"f32[]"}},
 };
 
@@ -24,6 +26,7 @@ constinit const OpDef cos = Elementwise<>{
     .operands = Operands::inexact,
     .scalar = [](S x) { return sc::cos(x); },
     .complex = [](Z z) { return cx::cos(z); },
+    .partials = {[](T t, T x) { return -t * tn::sin(x); }},
     .samples = {{"f32[2,3]", "", -10, 10}, {"f32[]"}},
 };
 
@@ -34,6 +37,7 @@ constinit const OpDef tan = Elementwise<>{
     .operands = Operands::inexact,
     .scalar = [](S x) { return sc::tan(x); },
     .complex = [](Z z) { return cx::tan(z); },
+    .partials = {[](T t, T, T out) { return t * (out * out + 1); }},
     .samples = {{"f32[2,3]", "", -1.5, 1.5}, {"f32[]"}},
 };
 
@@ -45,6 +49,7 @@ constinit const OpDef asin = Elementwise<>{
     .operands = Operands::inexact,
     .scalar = [](S x) { return sc::asin(x); },
     .complex = [](Z z) { return cx::asin(z); },
+    .partials = {[](T t, T x) { return t / tn::sqrt((1 - x) * (1 + x)); }},
     .samples = {{"f32[2,3]", "", -1, 1}, {"f32[]", "", -0.5, 0.5}},
 };
 
@@ -56,6 +61,7 @@ constinit const OpDef acos = Elementwise<>{
     .operands = Operands::inexact,
     .scalar = [](S x) { return sc::acos(x); },
     .complex = [](Z z) { return cx::acos(z); },
+    .partials = {[](T t, T x) { return -t / tn::sqrt((1 - x) * (1 + x)); }},
     .samples = {{"f32[2,3]", "", -1, 1}, {"f32[]", "", -0.5, 0.5}},
 };
 
@@ -67,8 +73,15 @@ constinit const OpDef atan = Elementwise<>{
     .operands = Operands::inexact,
     .scalar = [](S x) { return sc::atan(x); },
     .complex = [](Z z) { return cx::atan(z); },
+    .partials = {[](T t, T x) { return t / (x * x + 1); }},
     .samples = {{"f32[2,3]", "", -5, 5}, {"f32[]"}},
 };
+
+// a / (a^2 + b^2) without overflow, and 0 at the origin.
+static Tensor turn(T a, T b) {
+  Tensor radius = zeros_as_ones(tn::hypot(a, b));
+  return a / radius / radius;
+}
 
 constinit const OpDef atan2 = Elementwise<>{
     .name = "atan2",
@@ -79,6 +92,8 @@ constinit const OpDef atan2 = Elementwise<>{
     .types = floats,
     .operands = Operands::inexact,
     .scalar = [](S y, S x) { return sc::atan2(y, x); },
+    .partials = {[](T t, T y, T x) { return t * turn(x, y); },
+                 [](T t, T y, T x) { return -t * turn(y, x); }},
     .samples = {{"f32[2,3], f32[2,3]"}, {"f32[2,1], f32[3]"}},
 };
 
@@ -89,6 +104,7 @@ constinit const OpDef sinh = Elementwise<>{
     .operands = Operands::inexact,
     .scalar = [](S x) { return sc::sinh(x); },
     .complex = [](Z z) { return cx::sinh(z); },
+    .partials = {[](T t, T x) { return t * tn::cosh(x); }},
     .samples = {{"f32[2,3]", "", -4, 4}, {"f32[]"}},
 };
 
@@ -99,6 +115,7 @@ constinit const OpDef cosh = Elementwise<>{
     .operands = Operands::inexact,
     .scalar = [](S x) { return sc::cosh(x); },
     .complex = [](Z z) { return cx::cosh(z); },
+    .partials = {[](T t, T x) { return t * tn::sinh(x); }},
     .samples = {{"f32[2,3]", "", -4, 4}, {"f32[]"}},
 };
 
@@ -109,6 +126,7 @@ constinit const OpDef tanh = Elementwise<>{
     .operands = Operands::inexact,
     .scalar = [](S x) { return sc::tanh(x); },
     .complex = [](Z z) { return cx::tanh(z); },
+    .partials = {[](T t, T, T out) { return t * (1 - out * out); }},
     .samples = {{"f32[2,3]", "", -4, 4}, {"f32[]"}},
 };
 
@@ -120,6 +138,7 @@ constinit const OpDef asinh = Elementwise<>{
     .operands = Operands::inexact,
     .scalar = [](S x) { return sc::asinh(x); },
     .complex = [](Z z) { return cx::asinh(z); },
+    .partials = {[](T t, T x) { return t / tn::sqrt(x * x + 1); }},
     .samples = {{"f32[2,3]", "", -5, 5}, {"f32[]"}},
 };
 
@@ -131,6 +150,7 @@ constinit const OpDef acosh = Elementwise<>{
     .operands = Operands::inexact,
     .scalar = [](S x) { return sc::acosh(x); },
     .complex = [](Z z) { return cx::acosh(z); },
+    .partials = {[](T t, T x) { return t / (tn::sqrt(x - 1) * tn::sqrt(x + 1)); }},
     .samples = {{"f32[2,3]", "", 1, 5}, {"f32[]", "", 1, 2}},
 };
 
@@ -144,6 +164,7 @@ constinit const OpDef atanh = Elementwise<>{
     .operands = Operands::inexact,
     .scalar = [](S x) { return sc::atanh(x); },
     .complex = [](Z z) { return cx::atanh(z); },
+    .partials = {[](T t, T x) { return t / ((1 - x) * (1 + x)); }},
     .samples = {{"f32[2,3]", "", -0.9, 0.9}, {"f32[]", "", -0.5, 0.5}},
 };
 
@@ -154,6 +175,7 @@ constinit const OpDef degrees = Elementwise<>{
     .types = floats,
     .operands = Operands::inexact,
     .scalar = [](S x) { return x * (180 / M_PI); },
+    .partials = {[](T t) { return tn::degrees(t); }},
     .samples = {{"f32[2,3]"}, {"f32[]"}},
 };
 
@@ -164,6 +186,7 @@ constinit const OpDef radians = Elementwise<>{
     .types = floats,
     .operands = Operands::inexact,
     .scalar = [](S x) { return x * (M_PI / 180); },
+    .partials = {[](T t) { return tn::radians(t); }},
     .samples = {{"f32[2,3]", "", -360, 360}, {"f32[]"}},
 };
 
