@@ -33,6 +33,7 @@ def polygamma(x, order=0):
     """By recurrence up to 40, where Euler and Maclaurin need few terms, in extended precision."""
     x = np.asarray(x, np.longdouble)
     result, n = np.zeros_like(x), order
+    poles = (x < 0) & (x == np.floor(x)) & (n % 2 == 0)  # where it has two signs
     for _ in range(60):
         step = x < 40
         result = result + np.where(step, x ** -(n + 1), 0)
@@ -43,7 +44,7 @@ def polygamma(x, order=0):
     tail = tail + factorial / (2 * x ** (n + 1))
     for k, b in enumerate(bernoulli, 1):
         tail = tail + b * math.factorial(2 * k + n - 1) / (math.factorial(2 * k) * x ** (2 * k + n))
-    return (sign * (factorial * result + tail)).astype(np.float64)
+    return np.where(poles, np.nan, sign * (factorial * result + tail)).astype(np.float64)
 
 
 def sigmoid(x):
