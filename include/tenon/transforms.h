@@ -2,6 +2,8 @@
 // Transforms: from a function on tensors to another function on tensors. They compose in any order.
 #include <functional>
 #include <memory>
+#include <string>
+#include <string_view>
 
 #include "tenon/tensor.h"
 
@@ -9,11 +11,18 @@ namespace tn {
 
 using Function = std::function<Tensors(const Tensors&)>;
 
+/// What errors call the transform, and its arguments and results: numbers when left out.
+struct Names {
+  std::string_view transform;
+  std::function<std::string(size_t)> argument = {}, result = {};
+};
+
 /// The results of a function and its derivative, backwards: called with cotangents of the results
 /// (null: zero), it gives those of the arguments.
 class Pullback {
  public:
-  Pullback(const Function& f, const Tensors& primals, const std::vector<int>& argnums);
+  Pullback(const Function& f, const Tensors& primals, const std::vector<int>& argnums,
+           Names names = {"vjp"});
   const Tensors& outputs() const { return outputs_; }
   Tensors operator()(const Tensors& cotangents) const;
 
@@ -30,7 +39,8 @@ struct Derivatives {
 /// The results of `f` and the cotangents of its arguments, from those of its results.
 Derivatives vjp(const Function& f, const Tensors& primals, const Tensors& cotangents);
 /// The results of `f` and their tangents, from those of its arguments (null: zero).
-Derivatives jvp(const Function& f, const Tensors& primals, const Tensors& tangents);
+Derivatives jvp(const Function& f, const Tensors& primals, const Tensors& tangents,
+                const Names& names = {"jvp"});
 
 /// The gradient of `f`, whose first result must be a scalar, with respect to the arguments at
 /// `argnums`.
@@ -40,7 +50,8 @@ Derivatives jvp(const Function& f, const Tensors& primals, const Tensors& tangen
 Function grad(Function f, std::vector<int> argnums = {0});
 /// The results of `f` with the gradient of the first.
 std::function<Derivatives(const Tensors&)> value_and_grad(Function f,
-                                                          std::vector<int> argnums = {0});
+                                                          std::vector<int> argnums = {0},
+                                                          Names names = {"grad"});
 
 /// `f` applied along axis `in_axes[i]` of each argument, and its results stacked along `out_axes`.
 /// Nothing: an argument is the same for every example. Empty lists mean axis 0 everywhere.

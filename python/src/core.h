@@ -77,6 +77,12 @@ struct UserCall : LocScope {
   UserCall() : LocScope((release_dropped(), python_place())) {}
 };
 
+/// What Python code does inside is its own call, not a part of the one being served.
+struct OwnPlaces {
+  Loc outer = std::exchange(current_loc, {});
+  ~OwnPlaces() { current_loc = outer; }
+};
+
 // Values -------------------------------------------------------------------------------------
 
 /// A number of Python's own types, exactly; false when it is something else. An integer beyond 64
@@ -132,6 +138,8 @@ void bind_ops(nb::module_& m);
 void bind_runtime(nb::module_& m);
 void bind_creation(nb::module_& m);
 void bind_samples(nb::module_& m);
+void bind_trees(nb::module_& m);
+void bind_tree_transforms(nb::module_& m);
 void bind_transforms(nb::module_& m);
 void add_export(nb::class_<Tensor>& type);
 void add_indexing(nb::module_& m);

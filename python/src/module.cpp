@@ -17,6 +17,8 @@ NB_MODULE(_core, m) {
   bind_runtime(m);
   add_indexing(m);
   bind_samples(m);
+  bind_trees(m);
+  bind_tree_transforms(m);
   bind_transforms(m);
   m.def("_set_package_folder", &set_package_folder);
   m.attr("__version__") = TENON_VERSION;

@@ -9,12 +9,6 @@ namespace tn::python {
 
 namespace {
 
-/// What Python code does inside is its own call, not a part of the one being served.
-struct OwnPlaces {
-  Loc outer = std::exchange(current_loc, {});
-  ~OwnPlaces() { current_loc = outer; }
-};
-
 /// Keeps a Python object for C++ code that may let go of it on any thread.
 std::shared_ptr<PyObject> keep(nb::object object) {
   return {object.release().ptr(), [](PyObject* o) { release_object(o); }};

@@ -5,42 +5,55 @@
 #include "ops/op_decls.h"
 #include "tenon/ops.h"
 #include "transforms/derivative.h"
+#include "transforms/names.h"
 #include "transforms/sweep.h"
 
 namespace tn {
 
 struct Pullback::Record {
-  Trace trace{"grad", Trace::Values::known};
+  Names names;
+  Trace trace{names.transform, Trace::Values::known};
   Tensors inputs, taped_outputs;
   Tape tape;
 };
 
 namespace {
 
-int normal_argnum(int n, size_t count, std::string_view by) {
+size_t normal_argnum(int n, size_t count, const Names& names) {
   int c = static_cast<int>(count);
-  if (n < -c || n >= c) fail(Fault::index, "{}: no argument {} of {}", by, n, c);
-  return n < 0 ? n + c : n;
+  if (n < -c || n >= c) fail(Fault::index, "{}: no argument {} of {}", names.transform, n, c);
+  return static_cast<size_t>(n < 0 ? n + c : n);
 }
 
-void check_inexact(const Tensor& x, int n, std::string_view by) {
+void check_inexact(const Tensor& x, size_t i, const Names& names) {
   if (is_differentiable(x.dtype())) return;
-  fail(Fault::type, Hint{"convert it: x.astype(tn.float32), or leave it out of argnums"},
-       "{}: argument {} is {}: derivatives exist for floating and complex arguments only", by, n,
-       *type_of(x));
+  fail(Fault::type, Hint{"convert it with astype(float32), or leave it out of the arguments"},
+       "{}: {} is {}: derivatives exist for floating and complex arguments only", names.transform,
+       argument_name(names, i), *type_of(x));
+}
+
+/// A tangent or cotangent of `x` as one of its type; `name` is what errors call `x`.
+Tensor fitting(const Tensor& given, const Tensor& x, std::string_view what, const Names& names,
+               const std::string& name) {
+  bool fits = is_inexact(given.dtype()) && kind_of(given.dtype()) <= kind_of(x.dtype());
+  if (!fits || given.shape() != x.shape())
+    fail(fits ? Fault::value : Fault::type, "{}: the {} of {} is {} but must be {}",
+         names.transform, what, name, *type_of(given), *type_of(x));
+  return cast_to(given, x.dtype());
 }
 
 Tensor dense(const Tensor& t, const Tensor& like) { return t ? t : zeros_of(type_of(like)); }
 
 }  // namespace
 
-Pullback::Pullback(const Function& f, const Tensors& primals, const std::vector<int>& argnums) {
-  auto record = std::make_shared<Record>();
+Pullback::Pullback(const Function& f, const Tensors& primals, const std::vector<int>& argnums,
+                   Names names) {
+  auto record = std::make_shared<Record>(std::move(names));
   Tensors args = primals;
   for (int n : argnums) {
-    Tensor& arg = args[static_cast<size_t>(normal_argnum(n, primals.size(), "grad"))];
-    check_inexact(arg, n, "grad");
-    record->inputs.push_back(arg = taped_copy(arg));
+    size_t i = normal_argnum(n, primals.size(), record->names);
+    check_inexact(args[i], i, record->names);
+    record->inputs.push_back(args[i] = taped_copy(args[i]));
   }
   record->taped_outputs = f(args);
   record->trace.end();
@@ -51,15 +64,12 @@ Pullback::Pullback(const Function& f, const Tensors& primals, const std::vector<
 
 Tensors Pullback::operator()(const Tensors& cotangents) const {
   const Tensors& out = record_->taped_outputs;
+  const Names& names = record_->names;
   if (cotangents.size() != out.size())
-    fail("vjp: {} cotangents for {} results", cotangents.size(), out.size());
+    fail("{}: {} cotangents for {} results", names.transform, cotangents.size(), out.size());
   Tensors cts = cotangents;
-  for (size_t i = 0; i < cts.size(); ++i) {
-    if (!cts[i]) continue;
-    if (cts[i].shape() != out[i].shape())
-      fail("vjp: cotangent {} is {} but the result is {}", i, *type_of(cts[i]), *type_of(out[i]));
-    cts[i] = cast_to(cts[i], out[i].dtype());
-  }
+  for (size_t i = 0; i < cts.size(); ++i)
+    if (cts[i]) cts[i] = fitting(cts[i], out[i], "cotangent", names, result_name(names, i));
   Tensors back = sweep_back(record_->tape, record_->inputs, cts);
   for (size_t i = 0; i < back.size(); ++i) back[i] = dense(back[i], record_->inputs[i]);
   return back;
@@ -76,19 +86,17 @@ Derivatives vjp(const Function& f, const Tensors& primals, const Tensors& cotang
   return {pullback.outputs(), pullback(cotangents)};
 }
 
-Derivatives jvp(const Function& f, const Tensors& primals, const Tensors& tangents) {
+Derivatives jvp(const Function& f, const Tensors& primals, const Tensors& tangents,
+                const Names& names) {
   if (tangents.size() != primals.size())
-    fail("jvp: {} tangents for {} arguments", tangents.size(), primals.size());
-  Trace trace("jvp", Trace::Values::known);
+    fail("{}: {} tangents for {} arguments", names.transform, tangents.size(), primals.size());
+  Trace trace(names.transform, Trace::Values::known);
   Tensors args = primals, inputs, given;
   for (size_t i = 0; i < args.size(); ++i) {
     if (!tangents[i]) continue;
-    check_inexact(args[i], static_cast<int>(i), "jvp");
-    if (tangents[i].shape() != args[i].shape())
-      fail("jvp: tangent {} is {} but the argument is {}", i, *type_of(tangents[i]),
-           *type_of(args[i]));
+    check_inexact(args[i], i, names);
+    given.push_back(fitting(tangents[i], args[i], "tangent", names, argument_name(names, i)));
     inputs.push_back(args[i] = taped_copy(args[i]));
-    given.push_back(cast_to(tangents[i], args[i].dtype()));
   }
   Tensors out = f(args);
   trace.end();
@@ -101,16 +109,19 @@ Derivatives jvp(const Function& f, const Tensors& primals, const Tensors& tangen
   return result;
 }
 
-std::function<Derivatives(const Tensors&)> value_and_grad(Function f, std::vector<int> argnums) {
-  return [f = std::move(f), argnums = std::move(argnums)](const Tensors& args) -> Derivatives {
-    Pullback pullback(f, args, argnums);
+std::function<Derivatives(const Tensors&)> value_and_grad(Function f, std::vector<int> argnums,
+                                                          Names names) {
+  return [f = std::move(f), argnums = std::move(argnums),
+          names = std::move(names)](const Tensors& args) -> Derivatives {
+    Pullback pullback(f, args, argnums, names);
     const Tensors& out = pullback.outputs();
     if (out.empty() || out[0].rank() != 0)
       fail(Hint{"reduce it with sum or mean, or use vjp or jacobian"},
-           "grad: the function must return a scalar first, not {}",
+           "{}: the function must return a scalar first, not {}", names.transform,
            out.empty() ? "nothing" : to_text(*type_of(out[0])));
     if (!is_float(out[0].dtype()))
-      fail(Fault::type, "grad: the function must return a real floating scalar, not {}",
+      fail(Fault::type, Hint{"return a real number of it, such as abs, or use vjp"},
+           "{}: the function must return a real floating scalar first, not {}", names.transform,
            *type_of(out[0]));
     Tensors cts(out.size());
     cts[0] = make_scalar(1.0, out[0].dtype(), false);

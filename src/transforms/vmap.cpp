@@ -1,14 +1,14 @@
+#include "transforms/vmap.h"
+
 #include "base/error.h"
 #include "ir/trace.h"
 #include "tenon/ops.h"
-#include "tenon/transforms.h"
+#include "transforms/names.h"
 #include "transforms/sweep.h"
 
 namespace tn {
 
 namespace {
-
-using InAxes = std::vector<Maybe<int>>;
 
 /// Every argument with its batch as axis 0, and how many examples there are.
 struct BatchArgs {
@@ -16,11 +16,20 @@ struct BatchArgs {
   Dim size = 1;
 };
 
-BatchArgs batch_args(const Tensors& args, const InAxes& in_axes) {
+using NameOf = std::string (*)(const Names&, size_t);
+
+int batch_axis(int axis, const Type& type, const Names& names, NameOf name, size_t i) {
+  int rank = type.shape.rank();
+  if (axis < -rank || axis >= rank)
+    fail(Fault::index, "vmap: axis {} is out of range for {}: {}", axis, name(names, i), type);
+  return axis < 0 ? axis + rank : axis;
+}
+
+BatchArgs batch_args(const Tensors& args, const BatchAxes& in_axes, const Names& names) {
   if (!in_axes.empty() && in_axes.size() != args.size())
     fail("vmap: {} in_axes for {} arguments", in_axes.size(), args.size());
   BatchArgs made;
-  int first = -1;
+  std::optional<size_t> first;
   for (size_t i = 0; i < args.size(); ++i) {
     Maybe<int> given = in_axes.empty() ? Maybe<int>(0) : in_axes[i];
     if (!given) {
@@ -29,25 +38,27 @@ BatchArgs batch_args(const Tensors& args, const InAxes& in_axes) {
     }
     if (args[i].rank() == 0)
       fail(Hint{"give it in_axes None to use the same value for every example"},
-           "vmap: argument {} has no axis to map over: {}", i, *type_of(args[i]));
-    int axis = normal_axis(*given, args[i].rank(), "vmap");
+           "vmap: {} has no axis to map over: {}", argument_name(names, i), *type_of(args[i]));
+    int axis = batch_axis(*given, *type_of(args[i]), names, argument_name, i);
     Dim size = args[i].shape()[axis];
-    if (first >= 0 && made.size != size)
-      fail("vmap: the mapped axes differ in size: {} (argument {}, {}) and {} (argument {}, {})",
-           made.size, first, *type_of(args[static_cast<size_t>(first)]), size, i,
+    if (first && made.size != size)
+      fail("vmap: the mapped axes differ in size: {} ({}, {}) and {} ({}, {})", made.size,
+           argument_name(names, *first), *type_of(args[*first]), size, argument_name(names, i),
            *type_of(args[i]));
-    if (first < 0) first = static_cast<int>(i), made.size = size;
+    if (!first) first = i, made.size = size;
     made.args.push_back({axis ? tn::moveaxis(args[i], Axes(axis), Axes(0)) : args[i], true});
   }
-  if (first < 0)
+  if (!first)
     fail(Hint{"map at least one argument: in_axes=0"}, "vmap: no argument is mapped over");
   return made;
 }
 
-Tensor place_batch(const Batched& out, const Maybe<int>& axis, Dim size, size_t i) {
+Tensor place_batch(const Batched& out, const Maybe<int>& axis, Dim size, const Names& names,
+                   size_t i) {
   if (!axis) {
     if (out.batched)
-      fail("vmap: result {} differs between examples, so its out_axes cannot be None", i);
+      fail("vmap: {} differs between examples, so its out_axes cannot be None",
+           result_name(names, i));
     return out.value;
   }
   Tensor value = out.value;
@@ -56,37 +67,43 @@ Tensor place_batch(const Batched& out, const Maybe<int>& axis, Dim size, size_t 
     shape.insert(0, size);
     value = tn::broadcast_to(value, shape);
   }
-  int to = normal_axis(*axis, value.rank(), "vmap");
+  int to = batch_axis(*axis, *type_of(value), names, result_name, i);
   return to ? tn::moveaxis(value, Axes(0), Axes(to)) : value;
 }
 
 }  // namespace
 
-Function vmap(Function f, std::vector<Maybe<int>> in_axes, std::vector<Maybe<int>> out_axes) {
+Tensors call_mapped(const Function& f, const Tensors& args, const BatchAxes& in_axes,
+                    FunctionRef<BatchAxes()> out_axes, const Names& names) {
+  BatchArgs given = batch_args(args, in_axes, names);
+  Tensors params, examples = args;
+  std::vector<Batched> batches;
+  for (size_t i = 0; i < args.size(); ++i) {
+    if (!given.args[i].batched) continue;
+    Type type = *type_of(given.args[i].value);
+    type.shape.erase(0);
+    params.push_back(examples[i] = make_param(intern(type.dtype, type.shape)));
+    batches.push_back(given.args[i]);
+  }
+  Trace trace(names.transform, Trace::Values::unknown);
+  Tensors out = f(examples);
+  trace.end();
+  BatchAxes axes = out_axes();
+  if (!axes.empty() && axes.size() != out.size())
+    fail("vmap: {} out_axes for {} results", axes.size(), out.size());
+  std::vector<Batched> made =
+      sweep_batch(tape_of(params, out), std::move(batches), out, given.size);
+  Tensors result;
+  for (size_t i = 0; i < made.size(); ++i)
+    result.push_back(
+        place_batch(made[i], axes.empty() ? Maybe<int>(0) : axes[i], given.size, names, i));
+  return result;
+}
+
+Function vmap(Function f, BatchAxes in_axes, BatchAxes out_axes) {
   return [f = std::move(f), in_axes = std::move(in_axes),
           out_axes = std::move(out_axes)](const Tensors& args) {
-    BatchArgs given = batch_args(args, in_axes);
-    Tensors params, examples = args;
-    std::vector<Batched> batches;
-    for (size_t i = 0; i < args.size(); ++i) {
-      if (!given.args[i].batched) continue;
-      Type type = *type_of(given.args[i].value);
-      type.shape.erase(0);
-      params.push_back(examples[i] = make_param(intern(type.dtype, type.shape)));
-      batches.push_back(given.args[i]);
-    }
-    Trace trace("vmap", Trace::Values::unknown);
-    Tensors out = f(examples);
-    trace.end();
-    if (!out_axes.empty() && out_axes.size() != out.size())
-      fail("vmap: {} out_axes for {} results", out_axes.size(), out.size());
-    std::vector<Batched> made =
-        sweep_batch(tape_of(params, out), std::move(batches), out, given.size);
-    Tensors result;
-    for (size_t i = 0; i < made.size(); ++i)
-      result.push_back(
-          place_batch(made[i], out_axes.empty() ? Maybe<int>(0) : out_axes[i], given.size, i));
-    return result;
+    return call_mapped(f, args, in_axes, [&] { return out_axes; }, {"vmap"});
   };
 }
 

@@ -1,0 +1,32 @@
+#pragma once
+// The arguments or results of a transformed function: a tree, and the tensors among its leaves.
+#include <functional>
+
+#include "trees.h"
+
+namespace tn::python {
+
+/// Which numbers among the leaves become float tensors.
+enum class Numbers : uint8_t { are_tensors, first, stay };
+
+struct TensorTree {
+  using NameOf = std::function<std::string(size_t leaf)>;
+
+  Leaves leaves;
+  Structure structure;
+  Tensors tensors;         // arrays of other libraries become tensors too
+  std::vector<size_t> at;  // of each tensor among the leaves
+
+  TensorTree(PyObject* tree, Numbers numbers);
+  /// The tree with other tensors in place of its own.
+  nb::object with(const Tensors& others) const;
+  /// The same with None for null tensors, and for leaves that are no tensors.
+  nb::object derivatives(const Tensors& others) const;
+  /// One tensor per tensor of this tree, from a tree like this one in which None anywhere stands
+  /// for null tensors. The error for another structure starts with `subject`.
+  Tensors matching(PyObject* tree, std::string_view subject) const;
+  /// Fails if some leaf is no tensor.
+  void check_whole(std::string_view transform, const NameOf& name) const;
+};
+
+}  // namespace tn::python

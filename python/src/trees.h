@@ -1,0 +1,61 @@
+#pragma once
+// Trees of Python objects: lists, tuples, dicts, dataclasses and registered classes around leaves.
+#include "core.h"
+
+namespace tn::python {
+
+using Leaves = std::vector<nb::object>;
+
+/// How the objects of one Python class are taken apart and put together.
+struct TreeType {
+  enum class Kind : uint8_t { leaf, none, list, tuple, named_tuple, dict, dataclass, object };
+  Kind kind = Kind::leaf;
+  nb::object cls = {};
+  nb::object flatten = {}, unflatten = {};  // object: x -> (tree, static), (static, tree) -> x
+  nb::object fields = {}, constants = {};  // dataclass: names of those with trees, of those without
+};
+
+/// What a tree is apart from its leaves. Nodes come in preorder; the entries of a dict in the order
+/// of the dict, so that trees of one structure have matching lists of leaves.
+class Structure {
+ public:
+  struct Node {
+    const TreeType* type;
+    uint32_t children = 0;           // directly below
+    uint32_t leaves = 1, nodes = 1;  // in this subtree, itself included
+    nb::object data = {};            // dict: its keys; dataclass and object: what is not a tree
+  };
+  /// Chooses objects that stand for a whole subtree: None for zeros, a number for an axis.
+  using StandsForAll = bool (*)(PyObject*);
+
+  /// Takes `tree` apart and appends its leaves.
+  Structure(PyObject* tree, Leaves& leaves);
+
+  const std::vector<Node>& nodes() const { return nodes_; }
+  size_t leaves() const { return nodes_[0].leaves; }
+  nb::object build(std::span<const nb::object> leaves) const;
+  /// The leaves of a tree like this one; keys of dicts in any order, lists and tuples alike. The
+  /// error for another structure starts with `subject`: "vjp: cotangents and results differ".
+  Leaves match(PyObject* tree, StandsForAll stands_for_all, std::string_view subject) const;
+  /// Where a leaf is: `['w'][0]`; `first` in place of the first index: `params['w']`.
+  std::string path(size_t leaf, const std::vector<std::string>& first = {}) const;
+  /// `{'w': [*, *], 'b': None}`
+  std::string text() const;
+
+  bool operator==(const Structure& other) const;
+  size_t hash() const;
+
+ private:
+  std::vector<Node> nodes_;
+};
+
+const TreeType* tree_type(PyObject* object);
+/// Objects of `cls` are trees: `flatten(x)` gives (tree, static), `unflatten(static, tree)` is x.
+void register_tree(nb::handle cls, nb::object flatten, nb::object unflatten);
+std::string class_name(const TreeType& type);
+/// The tree inside an object of a registered class, and what else it is made of.
+std::pair<nb::object, nb::object> open_object(const TreeType& type, PyObject* object);
+/// The values of a dataclass's fields that hold no trees.
+nb::object constants_of(const TreeType& type, nb::handle object);
+
+}  // namespace tn::python

@@ -1,0 +1,167 @@
+"""Transforms: from a Python function on trees of tensors to another one. They nest in any order."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from . import _core
+
+Function = Callable[..., Any]
+
+
+def _argument_names(f: Function, keys: Sequence[int | str] | None, count: int) -> list[str]:
+    """What errors call the arguments at `keys`, which are the first `count` when left out."""
+    try:
+        kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+        parameters = inspect.signature(f).parameters.values()
+        known = [p.name for p in parameters if p.kind in kinds]
+    except (TypeError, ValueError):
+        known = []
+    chosen = range(count) if keys is None else keys
+    names = dict(enumerate(known))
+    return [k if isinstance(k, str) else names.get(k, f"argument {k}") for k in chosen]
+
+
+def _keys(
+    name: str,
+    f: Function,
+    argnums: int | Sequence[int] | None,
+    argnames: str | Sequence[str] | None,
+) -> tuple[tuple[int, ...], tuple[str, ...]]:
+    """The positions and names of the arguments to differentiate."""
+    if argnums is None:
+        argnums = 0 if argnames is None else ()
+    positions = (argnums,) if isinstance(argnums, int) else tuple(argnums)
+    names = (argnames,) if isinstance(argnames, str) else tuple(argnames or ())
+    if not positions and not names:
+        raise _core.InvalidValue(f"{name}: argnums and argnames are both empty")
+    return positions, names
+
+
+def _callable(name: str, f: Any) -> None:
+    if not callable(f):
+        raise _core.InvalidType(f"{name}: not a function: {type(f).__name__}")
+
+
+def value_and_grad(
+    f: Function,
+    argnums: int | Sequence[int] | None = None,
+    argnames: str | Sequence[str] | None = None,
+    has_aux: bool = False,
+) -> Function:
+    """A function that returns what `f` returns together with its gradient.
+
+    `f` returns a scalar, or a tuple that starts with one; the rest of the tuple is passed through.
+
+        >>> loss_and_grad = tn.value_and_grad(lambda w, x: tn.sum(w * x))
+        >>> loss_and_grad(tn.array([1.0, 2.0]), tn.array([3.0, 4.0]))
+        (tensor(11, dtype=float32), tensor([3, 4], dtype=float32))
+
+    The arguments mean the same as for `grad`.
+    """
+    _callable("value_and_grad", f)
+    positions, names = _keys("value_and_grad", f, argnums, argnames)
+    keys = (*positions, *names)
+    single = isinstance(argnums, int) or argnums is None
+    call = _core._call_value_and_grad
+
+    if not names:
+
+        @functools.wraps(f)
+        def wrapper(*args: Any, **kwargs: Any) -> Any:
+            value, grads = call(f, args, kwargs, keys, has_aux)
+            return value, grads[0] if single else grads
+
+        return wrapper
+
+    @functools.wraps(f)
+    def named_wrapper(*args: Any, **kwargs: Any) -> Any:
+        value, grads = call(f, args, kwargs, keys, has_aux)
+        by_name = dict(zip(names, grads[len(positions) :]))
+        if not positions:
+            return value, by_name
+        by_position = grads[0] if single else grads[: len(positions)]
+        return value, (by_position, by_name)
+
+    return named_wrapper
+
+
+def grad(
+    f: Function,
+    argnums: int | Sequence[int] | None = None,
+    argnames: str | Sequence[str] | None = None,
+    has_aux: bool = False,
+) -> Function:
+    """A function that returns the gradient of `f`, which returns a scalar.
+
+    `argnums` are the positions of the arguments to differentiate (0 when neither they nor
+    `argnames` are given), `argnames` the names of arguments passed by name. The gradient has the
+    structure of the argument; for a sequence of positions it is a tuple, for names a dict, for both
+    the pair of those. Arguments are trees of floating tensors; numbers count as float32. With
+    `has_aux`, `f` returns a scalar and another value, and the result is the gradient and that value.
+
+        >>> tn.grad(lambda p: tn.sum(p["w"] * p["w"] + p["b"]))({"w": tn.ones(2), "b": 1.0})
+        {'w': tensor([2, 2], dtype=float32), 'b': tensor(2, dtype=float32)}
+        >>> tn.grad(tn.grad(lambda x: x**3))(2.0)
+        tensor(12, dtype=float32)
+    """
+    value_and_grad_f = value_and_grad(f, argnums, argnames, has_aux)
+
+    @functools.wraps(f)
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
+        value, grads = value_and_grad_f(*args, **kwargs)
+        return (grads, value[1]) if has_aux else grads
+
+    return wrapper
+
+
+def vjp(f: Function, primals: Sequence[Any], cotangents: Any = None) -> tuple[Any, Any]:
+    """`f(*primals)` and the cotangents of `primals`, from those of the result.
+
+    `cotangents` is a tree like the result, in which None stands for zeros. Without it, the second
+    value is a function from cotangents of the result to those of `primals`, to be called any number
+    of times. Integers among `primals` have None for a cotangent.
+
+        >>> y, (dx,) = tn.vjp(tn.square, [tn.array([1.0, 2.0])], tn.array([1.0, 10.0]))
+        >>> dx
+        tensor([ 2, 40], dtype=float32)
+    """
+    _callable("vjp", f)
+    return _core._call_vjp(f, primals, cotangents)
+
+
+def jvp(f: Function, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
+    """`f(*primals)` and the derivative of the result in the direction `tangents`.
+
+    `tangents` is a tree like `primals`, in which None stands for zeros.
+
+        >>> tn.jvp(tn.square, [tn.array(3.0)], [tn.array(1.0)])
+        (tensor(9, dtype=float32), tensor(6, dtype=float32))
+    """
+    _callable("jvp", f)
+    return _core._call_jvp(f, primals, tangents)
+
+
+def vmap(f: Function, in_axes: Any = 0, out_axes: Any = 0) -> Function:
+    """`f` on every example along an axis of its arguments, all at once.
+
+    `in_axes` says along which axis each tensor of the arguments holds examples; None: it is the same
+    for all. It is one axis for everything, or a list with an axis or a tree of axes per argument,
+    where an axis stands for all tensors below it. `out_axes` is the same for the results. Arguments
+    given by name, and leaves that are no tensors, are the same for all examples.
+
+        >>> pairs = tn.vmap(lambda x, y: tn.sum(x * y), in_axes=(0, None))
+        >>> pairs(tn.array([[1.0, 2.0], [3.0, 4.0]]), tn.array([1.0, 10.0]))
+        tensor([21, 43], dtype=float32)
+    """
+    _callable("vmap", f)
+    call = _core._call_vmap
+
+    @functools.wraps(f)
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
+        return call(f, args, kwargs, in_axes, out_axes)
+
+    return wrapper

@@ -1,0 +1,97 @@
+"""Trees: lists, tuples, dicts, named tuples, dataclasses and registered classes around leaves.
+
+Everything else is a leaf; None is a tree without leaves. The transforms take and return trees.
+
+    >>> import tenon as tn
+    >>> params = {"w": [1.0, 2.0], "b": 3.0}
+    >>> tn.tree.map(lambda x: 10 * x, params)
+    {'w': [10.0, 20.0], 'b': 30.0}
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from . import _core
+from ._core import TreeStructure
+
+__all__ = ["TreeStructure", "flatten", "leaves", "map", "register", "structure", "unflatten"]
+
+
+def flatten(tree: Any) -> tuple[list[Any], TreeStructure]:
+    """The leaves of a tree, in order, and its structure.
+
+    The entries of a dict come in the dict's order, which is a part of the structure.
+
+        >>> tn.tree.flatten({"w": [1, 2], "b": (3, None)})
+        ([1, 2, 3], {'w': [*, *], 'b': (*, None)})
+    """
+    return _core._tree_flatten(tree)
+
+
+def unflatten(structure: TreeStructure, leaves: Iterable[Any]) -> Any:
+    """The tree with this structure and these leaves.
+
+    >>> leaves, structure = tn.tree.flatten({"w": [1, 2], "b": 3})
+    >>> tn.tree.unflatten(structure, "xyz")
+    {'w': ['x', 'y'], 'b': 'z'}
+    """
+    return _core._tree_unflatten(structure, leaves)
+
+
+def leaves(tree: Any) -> list[Any]:
+    """The leaves of a tree, in order.
+
+    >>> tn.tree.leaves([1, {"a": (2, 3)}, None])
+    [1, 2, 3]
+    """
+    return _core._tree_flatten(tree)[0]
+
+
+def structure(tree: Any) -> TreeStructure:
+    """What a tree is apart from its leaves: equal structures have matching leaves.
+
+    >>> tn.tree.structure([1, (2, 3)]) == tn.tree.structure([0, ("a", "b")])
+    True
+    """
+    return _core._tree_flatten(tree)[1]
+
+
+def map(f: Callable[..., Any], tree: Any, *rest: Any) -> Any:
+    """`f` of every leaf, and of the matching leaves of further trees, as a tree of results.
+
+    Further trees must have the same structure, with the entries of dicts in any order.
+
+        >>> tn.tree.map(lambda x, dx: x - dx, {"a": 3, "b": [4]}, {"b": [1], "a": 2})
+        {'a': 1, 'b': [3]}
+    """
+    return _core._tree_map(f, tree, *rest)
+
+
+def register(
+    cls: type, flatten: Callable[[Any], tuple[Any, Any]], unflatten: Callable[[Any, Any], Any]
+) -> type:
+    """Makes the objects of a class trees.
+
+    `flatten(x)` returns a tree with the parts of `x` (a dict names them in errors), and whatever
+    else `x` is made of, which must be comparable with `==`. `unflatten(rest, tree)` makes `x` again.
+    Classes with the methods `__tree_flatten__(self)` and `__tree_unflatten__(rest, tree)` (static)
+    need no registration, nor do dataclasses, whose fields with `metadata={"static": True}` are not
+    looked into.
+
+        >>> class Line:
+        ...     def __init__(self, slope, name):
+        ...         self.slope, self.name = slope, name
+        >>> tn.tree.register(Line, lambda x: ({"slope": x.slope}, x.name),
+        ...                  lambda name, parts: Line(parts["slope"], name))
+        <class '...Line'>
+        >>> tn.tree.map(lambda x: x + 1, Line(2, "first")).slope
+        3
+    """
+    _core._tree_register(cls, flatten, unflatten)
+    return cls
+
+
+register(defaultdict, lambda d: (dict(d), d.default_factory), lambda f, d: defaultdict(f, d))
