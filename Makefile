@@ -22,10 +22,18 @@ test: build
 demo: build
 	@$(PYTHON) examples/demo.py
 
-bench: build
+# PEERS=1: with PyTorch and JAX, in an environment of their own.
+BENCH_PYTHON := $(if $(PEERS),build/peers/bin/python,$(PYTHON))
+bench: build $(if $(PEERS),build/peers/.ready)
 	@cmake --build --preset release --target tenon_bench
 	@$(RELEASE)/tenon_bench
-	@$(PYTHON) bench/run.py
+	@PYTHONPATH=$(RELEASE)/python $(BENCH_PYTHON) bench/run.py
+
+build/peers/.ready: | $(READY)
+	@echo "bench: installing torch and jax in build/peers"
+	@$(PYTHON) -m venv build/peers
+	@build/peers/bin/python -m pip install -q --disable-pip-version-check numpy torch jax
+	@touch $@
 
 docs: build
 	@$(RELEASE)/tenon gen --check

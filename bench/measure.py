@@ -13,17 +13,24 @@ from collections.abc import Callable
 def interleave(first: Callable[[], object], second: Callable[[], object], seconds: float = 1.0,
                least: int = 5) -> tuple[float, float]:
     """Median seconds of each, called in turn: at least `least` times, for about `seconds`."""
-    for f in (first, second):
+    ours, theirs = in_turn([first, second], seconds, least)
+    return ours, theirs
+
+
+def in_turn(functions: list[Callable[[], object]], seconds: float = 1.0,
+            least: int = 5) -> list[float]:
+    """The same for any number of functions."""
+    for f in functions:
         f()
         f()
-    taken: tuple[list[float], list[float]] = ([], [])
+    taken: list[list[float]] = [[] for _ in functions]
     end = time.perf_counter() + seconds
     while len(taken[0]) < least or time.perf_counter() < end:
-        for times, f in zip(taken, (first, second)):
+        for times, f in zip(taken, functions):
             began = time.perf_counter()
             f()
             times.append(time.perf_counter() - began)
-    return statistics.median(taken[0]), statistics.median(taken[1])
+    return [statistics.median(times) for times in taken]
 
 
 def per_call(repeat: Callable[[int], object], seconds: float = 0.5) -> float:

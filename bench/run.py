@@ -2,7 +2,7 @@
 
     make bench                                the C++ benchmarks, then this
     .venv/bin/python bench/run.py             everything below
-    .venv/bin/python bench/run.py calls       or elementwise, reductions, matmul, import, cpp
+    .venv/bin/python bench/run.py calls       or elementwise, reductions, matmul, transforms, import, cpp
     .venv/bin/python bench/run.py --json out.json
     .venv/bin/python bench/run.py --quick     tiny sizes: tests the program, not the library
 """
@@ -18,6 +18,7 @@ import sys
 import time
 from dataclasses import asdict, dataclass
 
+import gradients
 import measure
 import rivals
 
@@ -37,6 +38,7 @@ class Row:
     rival: str = ""
     least_ratio: float | None = None
     most_seconds: float | None = None
+    unit: str = "s"
 
     @property
     def ratio(self) -> float | None:
@@ -61,8 +63,11 @@ def pairs(made: list[rivals.Pair], quick: bool) -> list[Row]:
     rows = []
     for pair in made:
         rivals.check(pair)
-        ours, theirs = measure.interleave(pair.ours, pair.theirs, 0.05 if quick else 2.0)
-        rows.append(Row(pair.name, ours, theirs, "NumPy", least_ratio=pair.goal))
+        functions = [pair.ours, pair.theirs] if pair.theirs else [pair.ours]
+        times = measure.in_turn(functions, 0.05 if quick else 2.0)
+        ours, *theirs = [seconds / pair.per for seconds in times]
+        rival, goal = (pair.rival, pair.goal) if theirs else ("", None)
+        rows.append(Row(pair.name, ours, *theirs, rival=rival, least_ratio=goal))
     return rows
 
 
@@ -107,6 +112,17 @@ def calls(quick: bool) -> list[Row]:
     ]
 
 
+def transforms(quick: bool) -> list[Row]:
+    """Gradients and batches, against PyTorch and JAX where they are installed."""
+    rows = pairs(gradients.transforms(quick), quick)
+    length = 1000 if quick else 200_000
+    code = f"import gradients; print(gradients.memory_per_op({length}))"
+    done = subprocess.run([sys.executable, "-c", code], cwd=HERE.parent, env=os.environ,
+                          capture_output=True, text=True, check=True)
+    name = f"memory of grad of {length:,} small ops, per op"
+    return [*rows, Row(name, float(done.stdout), unit="B")]
+
+
 def imports(quick: bool) -> list[Row]:
     """Seconds of a process that imports, beyond one that does not."""
     def runs(code: str):
@@ -147,6 +163,7 @@ SECTIONS = {
     "reductions": reductions,
     "matmul": matmul,
     "calls": calls,
+    "transforms": transforms,
     "import": imports,
     "cpp": cpp,
 }
@@ -155,10 +172,11 @@ SECTIONS = {
 def table(rows: list[Row]) -> str:
     lines = [f"{'':50}{'Tenon':>10}{'rival':>10}{'ratio':>9}  {'goal':<11}{'met':<5}rival"]
     for row in rows:
+        ours = measure.time_text(row.ours) if row.unit == "s" else f"{row.ours:.0f} {row.unit}"
         theirs = measure.time_text(row.theirs) if row.theirs else ""
         ratio = f"{row.ratio:.2f}x" if row.ratio else ""
         met = {True: "yes", False: "NO", None: ""}[row.met]
-        lines.append(f"{row.name:50}{measure.time_text(row.ours):>10}{theirs:>10}{ratio:>9}  "
+        lines.append(f"{row.name:50}{ours:>10}{theirs:>10}{ratio:>9}  "
                      f"{row.goal:<11}{met:<5}{row.rival}".rstrip())
     return "\n".join(lines)
 
