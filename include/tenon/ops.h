@@ -11,7 +11,7 @@
 namespace tn {
 
 /// The absolute value; of complex numbers the real magnitude. The smallest signed integer is its
-/// own absolute value; booleans are refused.
+/// own absolute value; booleans are refused. The derivative at 0 is 0.
 Tensor abs(const Operand& x);
 
 /// The angle in [0, pi] whose cosine is `x`. Reals beyond [-1, 1] give NaN.
@@ -93,8 +93,8 @@ Tensor astype(const Operand& x, DType dtype);
 /// The angle in [-pi/2, pi/2] whose tangent is `x`.
 Tensor atan(const Operand& x);
 
-/// The angle in [-pi, pi] of the point with ordinate `x1` and abscissa `x2`. `atan2(0, 0)` is 0;
-/// signs of zeros choose the side of the cut.
+/// The angle in [-pi, pi] of the point with ordinate `x1` and abscissa `x2`. `atan2(0, 0)` is 0,
+/// and so is its derivative; signs of zeros choose the side of the cut.
 Tensor atan2(const Operand& x1, const Operand& x2);
 
 /// The number whose hyperbolic tangent is `x`. -1 and 1 give infinities, reals beyond them NaN.
@@ -157,7 +157,8 @@ Tensor ceil(const Operand& x);
 Tensor celu(const Operand& x, double alpha = 1.0);
 
 /// `x` limited to [`min`, `max`]; a bound that is left out does not limit. NaN stays NaN. Where
-/// `min` exceeds `max` the result is `max`. Integer bounds beyond the type are its ends.
+/// `min` exceeds `max` the result is `max`. Integer bounds beyond the type are its ends. The
+/// derivative in `x` is 1 between the bounds and 1/2 at them.
 Tensor clip(const Operand& x, const Operand& min = nullptr, const Operand& max = nullptr);
 
 /// Joins tensors along an existing axis; with `axis` None they are flattened first. The other
@@ -368,13 +369,14 @@ Tensor greater_equal(const Operand& x1, const Operand& x2);
 Tensor group_norm(const Operand& x, const Operand& weight, const Operand& bias, int64_t num_groups,
     double eps = 1e-05, Axis axis = -1);
 
-/// `x` limited to [`min_val`, `max_val`]; NaN stays NaN.
+/// `x` limited to [`min_val`, `max_val`]; NaN stays NaN. The derivative at both ends is 0.
 Tensor hard_tanh(const Operand& x, double min_val = -1.0, double max_val = 1.0);
 
 /// `x * relu6(x + 3) / 6`.
 Tensor hardswish(const Operand& x);
 
-/// `sqrt(x1**2 + x2**2)` without overflow on the way. An infinite operand gives infinity.
+/// `sqrt(x1**2 + x2**2)` without overflow on the way. An infinite operand gives infinity. The
+/// derivative at the origin is 0.
 Tensor hypot(const Operand& x1, const Operand& x2);
 
 /// The identity matrix with `n` rows.
@@ -432,7 +434,7 @@ Tensor kron(const Operand& x1, const Operand& x2);
 Tensor layer_norm(const Operand& x, const Operand& weight = nullptr, const Operand& bias = nullptr,
     double eps = 1e-05, int64_t normalized_axes = 1);
 
-/// `x`, times `negative_slope` where it is negative.
+/// `x`, times `negative_slope` where it is negative. The derivative at 0 is `negative_slope`.
 Tensor leaky_relu(const Operand& x, double negative_slope = 0.01);
 
 /// Whether `x1 < x2`; false where either is NaN. Integers of any types compare exactly.
@@ -515,7 +517,8 @@ Tensor matrix_transpose(const Operand& x);
 /// axis without elements is an error.
 Tensor max(const Operand& x, const Maybe<Axes>& axis = {}, bool keepdims = false);
 
-/// The larger operand; NaN where either is NaN.
+/// The larger operand; NaN where either is NaN. Where they are equal each gets half of the
+/// derivative.
 Tensor maximum(const Operand& x1, const Operand& x2);
 
 /// Arithmetic mean over `axis`, over all axes when it is left out. NaN of no elements.
@@ -534,7 +537,8 @@ Tensors meshgrid(const Tensors& arrays, std::string_view indexing = "xy",
 /// axis without elements is an error.
 Tensor min(const Operand& x, const Maybe<Axes>& axis = {}, bool keepdims = false);
 
-/// The smaller operand; NaN where either is NaN.
+/// The smaller operand; NaN where either is NaN. Where they are equal each gets half of the
+/// derivative.
 Tensor minimum(const Operand& x1, const Operand& x2);
 
 /// `x * tanh(softplus(x))`.
@@ -607,7 +611,8 @@ Tensor positive(const Operand& x);
 
 /// `x1` to the power `x2`. `x ** 0` is 1. Integer powers wrap around; a negative power of an
 /// integer is an error for a plain number and 0 in a tensor (but exact for bases 1 and -1). A
-/// negative real to a power that is not whole gives NaN.
+/// negative real to a power that is not whole gives NaN. The derivative in `x1` is 0 for `x2 = 0`,
+/// that in `x2` is 0 for `x1 = 0`.
 Tensor pow(const Operand& x1, const Operand& x2);
 
 /// Product over `axis`, over all axes when it is left out. The product of no elements is 1. Element
@@ -636,10 +641,10 @@ Tensor real(const Operand& x);
 /// `1 / x`, in float32 for booleans and integers. Zero gives an infinity of its sign.
 Tensor reciprocal(const Operand& x);
 
-/// `maximum(x, 0)`; NaN stays NaN.
+/// `maximum(x, 0)`; NaN stays NaN. The derivative at 0 is 0.
 Tensor relu(const Operand& x);
 
-/// `x` limited to [0, 6]; NaN stays NaN.
+/// `x` limited to [0, 6]; NaN stays NaN. The derivative at both ends is 0.
 Tensor relu6(const Operand& x);
 
 /// What is left of `x1` after floor division by `x2`; it has the sign of `x2`. The remainder of an
@@ -762,7 +767,7 @@ Tensors split(const Operand& x, Maybe<int64_t> sections = {}, const Maybe<Ints>&
     Axis axis = 0);
 
 /// The square root, correctly rounded. Negative reals give NaN; complex results lie in the right
-/// half plane.
+/// half plane. The derivative at 0 is infinite.
 Tensor sqrt(const Operand& x);
 
 /// `x * x`. Integers wrap around; booleans are refused.

@@ -17,20 +17,6 @@ void binary(void* dst, const void* a, const void* b, const void*, int64_t n) {
   math::block(F{}, static_cast<const T*>(a), static_cast<const T*>(b), static_cast<T*>(dst), n);
 }
 
-struct NextAfter {
-  template <class T>
-  [[gnu::always_inline]] T operator()(T a, T b) const {
-    using I = math::IntOf<T>;
-    constexpr I kMagnitude = static_cast<I>(~(I{1} << (8 * sizeof(T) - 1)));
-    I bits = math::bits(a);
-    I least = (math::bits(b) & ~kMagnitude) | 1;  // from zero, towards b
-    I step = (a < b) == (bits >= 0) ? 1 : -1;     // away from zero, or back
-    I moved = (bits & kMagnitude) == 0 ? least : bits + step;
-    T result = a == b ? b : math::from_bits<T>(moved);
-    return (a != a) | (b != b) ? a + b : result;
-  }
-};
-
 template <class T>
 struct Filler {
   BlockOps& ops;
@@ -80,7 +66,7 @@ void fill(BlockOps& ops) {
   f.two(Op::atan2, [](auto x, auto y) { return math::atan2(x, y); });
   f.two(Op::hypot, [](auto x, auto y) { return math::hypot(x, y); });
   f.two(Op::logaddexp, [](auto x, auto y) { return math::logaddexp(x, y); });
-  f.two(Op::nextafter, NextAfter{});
+  f.two(Op::nextafter, [](auto x, auto y) { return math::nextafter(x, y); });
 }
 
 }  // namespace

@@ -6,21 +6,6 @@
 namespace tn::loop {
 namespace {
 
-// The next number after a towards b: one step in the order of the bits.
-template <class V>
-V next_after(V a, V b) {
-  using namespace generic::math;
-  using I = IntOf<V>;
-  const I sign = bits(constant<V>(-0.0));
-  const I zero = constant<I>(0), one = constant<I>(1);
-  const I least = (bits(b) & sign) | one;  // from zero, towards b
-  const auto less = a < b, negative = bits(a) < zero;
-  const auto back = either(both(less, negative), !either(less, negative));
-  const I moved = bits(a) + select(back, zero - one, one);
-  const V next = from_bits<V>(select(a == constant<V>(0), least, moved));
-  return select(either(is_nan(a), is_nan(b)), a + b, select(a == b, b, next));
-}
-
 template <class V>
 V expand_binary(Op op, V x, V y) {
   namespace math = generic::math;
@@ -34,7 +19,7 @@ V expand_binary(Op op, V x, V y) {
     case Op::logaddexp:
       return math::logaddexp(x, y);
     case Op::nextafter:
-      return next_after(x, y);
+      return math::nextafter(x, y);
     default:
       break;
   }

@@ -194,4 +194,18 @@ template <class V>
     return f64::lgamma(x);
 }
 
+// The next number after a towards b: one step in the order of the bits.
+template <class V>
+[[gnu::always_inline]] inline V nextafter(V a, V b) {
+  using I = IntOf<V>;
+  const I sign = bits(constant<V>(-0.0));
+  const I zero = constant<I>(0), one = constant<I>(1);
+  const I least = (bits(b) & sign) | one;  // from zero, towards b
+  const auto less = a < b, negative = bits(a) < zero;
+  const auto back = either(both(less, negative), !either(less, negative));
+  const I moved = bits(a) + select(back, zero - one, one);
+  const V next = from_bits<V>(select(a == constant<V>(0), least, moved));
+  return select(either(is_nan(a), is_nan(b)), a + b, select(a == b, b, next));
+}
+
 }  // namespace tn::TN_LEVEL::math

@@ -20,7 +20,7 @@ static S softplus_of(S x) {
 
 constinit const OpDef relu = Elementwise<>{
     .name = "relu",
-    .doc = "`maximum(x, 0)`; NaN stays NaN.",
+    .doc = "`maximum(x, 0)`; NaN stays NaN. The derivative at 0 is 0.",
     .types = reals,
     .scalar = [](S x) { return sc::max(x, constant_like(x, 0)); },
     .partials = {[](T t, T x) { return tn::where(x > 0, t, 0); }},
@@ -29,7 +29,7 @@ constinit const OpDef relu = Elementwise<>{
 
 constinit const OpDef relu6 = Elementwise<>{
     .name = "relu6",
-    .doc = "`x` limited to [0, 6]; NaN stays NaN.",
+    .doc = "`x` limited to [0, 6]; NaN stays NaN. The derivative at both ends is 0.",
     .types = reals,
     .scalar = [](S x) { return clamp(x, 0, 6); },
     .partials = {[](T t, T x) { return where_inside(t, x, 0, 6); }},
@@ -43,7 +43,9 @@ struct LeakyReluAttrs {
 
 constinit const OpDef leaky_relu = Elementwise<LeakyReluAttrs>{
     .name = "leaky_relu",
-    .doc = "`x`, times `negative_slope` where it is negative.",
+    .doc =
+        "`x`, times `negative_slope` where it is negative. The derivative at 0 is "
+        "`negative_slope`.",
     .types = floats,
     .operands = Operands::inexact,
     .scalar = [](const LeakyReluAttrs& a,
@@ -237,7 +239,8 @@ struct HardTanhAttrs {
 
 constinit const OpDef hard_tanh = Elementwise<HardTanhAttrs>{
     .name = "hard_tanh",
-    .doc = "`x` limited to [`min_val`, `max_val`]; NaN stays NaN.",
+    .doc =
+        "`x` limited to [`min_val`, `max_val`]; NaN stays NaN. The derivative at both ends is 0.",
     .aliases = {"hardtanh"},
     .types = floats,
     .operands = Operands::inexact,

@@ -186,7 +186,8 @@ constinit const OpDef abs = Elementwise<>{
     .name = "abs",
     .doc =
         "The absolute value; of complex numbers the real magnitude. "
-        "The smallest signed integer is its own absolute value; booleans are refused.",
+        "The smallest signed integer is its own absolute value; booleans are refused. "
+        "The derivative at 0 is 0.",
     .aliases = {"absolute"},
     .types = numeric,
     .result = ResultType::real,

@@ -146,7 +146,8 @@ constinit const OpDef pow = Elementwise<>{
     .doc =
         "`x1` to the power `x2`. `x ** 0` is 1. Integer powers wrap around; a negative power of an "
         "integer is an error for a plain number and 0 in a tensor (but exact for bases 1 and -1). "
-        "A negative real to a power that is not whole gives NaN.",
+        "A negative real to a power that is not whole gives NaN. The derivative in `x1` is 0 for "
+        "`x2 = 0`, that in `x2` is 0 for `x1 = 0`.",
     .aliases = {"power"},
     .symbol = "**",
     .types = numeric,
@@ -154,7 +155,9 @@ constinit const OpDef pow = Elementwise<>{
     .complex = [](Z a, Z b) { return cx::pow(a, b); },
     .prepare = [](NoAttrs&, Tensors& in) { refuse_negative_power(in); },
     .partials = {[](T t, T x, T y) { return pow_in_base(t, x, y); },
-                 [](T t, T x, T, T out) { return t * out * tn::log(zeros_as_ones(x)); }},
+                 [](T t, T x, T, T out) {
+                   return t * tn::where(x == 0, 0, out * tn::log(zeros_as_ones(x)));
+                 }},
     .samples = {{"f32[2,3], f32[2,3]", "", 0.5, 3},
                 {"f32[2,1], f32[3]", "", 1, 3},
                 {"f32[4], f32[]", "", 0, 3}},
@@ -164,7 +167,7 @@ constinit const OpDef sqrt = Elementwise<>{
     .name = "sqrt",
     .doc =
         "The square root, correctly rounded. Negative reals give NaN; "
-        "complex results lie in the right half plane.",
+        "complex results lie in the right half plane. The derivative at 0 is infinite.",
     .types = inexact,
     .operands = Operands::inexact,
     .scalar = [](S x) { return sc::sqrt(x); },
@@ -195,7 +198,9 @@ constinit const OpDef cbrt = Elementwise<>{
 
 constinit const OpDef hypot = Elementwise<>{
     .name = "hypot",
-    .doc = "`sqrt(x1**2 + x2**2)` without overflow on the way. An infinite operand gives infinity.",
+    .doc =
+        "`sqrt(x1**2 + x2**2)` without overflow on the way. An infinite operand gives infinity. "
+        "The derivative at the origin is 0.",
     .types = floats,
     .operands = Operands::inexact,
     .scalar = [](S a, S b) { return sc::hypot(a, b); },

@@ -36,7 +36,9 @@ static Tensor where_wins(T t, T wins, T ties) {
 
 constinit const OpDef maximum = Elementwise<>{
     .name = "maximum",
-    .doc = "The larger operand; NaN where either is NaN.",
+    .doc =
+        "The larger operand; NaN where either is NaN. Where they are equal each gets half of the "
+        "derivative.",
     .types = ordered,
     .scalar = [](S a, S b) { return sc::max(a, b); },
     .partials = {[](T t, T x, T y) { return where_wins(t, x > y, x == y); },
@@ -46,7 +48,9 @@ constinit const OpDef maximum = Elementwise<>{
 
 constinit const OpDef minimum = Elementwise<>{
     .name = "minimum",
-    .doc = "The smaller operand; NaN where either is NaN.",
+    .doc =
+        "The smaller operand; NaN where either is NaN. Where they are equal each gets half of the "
+        "derivative.",
     .types = ordered,
     .scalar = [](S a, S b) { return sc::min(a, b); },
     .partials = {[](T t, T x, T y) { return where_wins(t, x < y, x == y); },
@@ -86,7 +90,7 @@ constinit const OpDef clip = Composite<>{
     .doc =
         "`x` limited to [`min`, `max`]; a bound that is left out does not limit. NaN stays NaN. "
         "Where `min` exceeds `max` the result is `max`. Integer bounds beyond the type are its "
-        "ends.",
+        "ends. The derivative in `x` is 1 between the bounds and 1/2 at them.",
     .aliases = {"clamp"},
     .args = {"x", "?min", "?max"},
     .body = [](const NoAttrs&, const Tensors& in) -> Tensors { return {clip_body(in)}; },

@@ -87,7 +87,7 @@ constinit const OpDef atan2 = Elementwise<>{
     .name = "atan2",
     .doc =
         "The angle in [-pi, pi] of the point with ordinate `x1` and abscissa `x2`. "
-        "`atan2(0, 0)` is 0; signs of zeros choose the side of the cut.",
+        "`atan2(0, 0)` is 0, and so is its derivative; signs of zeros choose the side of the cut.",
     .aliases = {"arctan2"},
     .types = floats,
     .operands = Operands::inexact,
