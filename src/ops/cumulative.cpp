@@ -222,7 +222,7 @@ constinit const OpDef cumulative = Op<CumulativeAttrs>{
                 {"f32[2,3]", "axis=1, exclusive=true"},
                 {"f32[2,3]", "axis=1, mode=prod, exclusive=true"},
                 {"f32[2,5]", "axis=1, mode=max"},
-                {"f32[2,3]", "axis=0, mode=min, reverse=true, exclusive=true"}},
+                {"f32[2,3]", "axis=0, mode=min, reverse=true"}},
 };
 
 constinit const OpDef cumulative_sum = Composite<RunningSumAttrs>{
