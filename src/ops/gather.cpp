@@ -63,11 +63,12 @@ void lower_gather(const GatherAttrs& a, loop::Lowering& l) {
     const Shape& indices = l.in[static_cast<size_t>(operand)]->shape;
     S place = l.load_real(operand++, broadcast_coords(l, indices, point));
     from.push_back(l.coordinate(place, shape[k]));
+    if (a.outside == OutOfRange::clamp) continue;
     S here = sc::cast(place, DType::i64) == l.b.index(from.back());
     within = within.builder ? within & here : here;
   }
   loop::Element x = l.load(0, from);
-  if (a.outside == OutOfRange::clamp) return l.store(0, to, x);
+  if (!within.builder) return l.store(0, to, x);
   loop::Element zero{loop::constant_like(x.re, 0), {}};
   if (x.is_complex()) zero.im = zero.re;
   l.store(0, to, loop::select(within, x, zero));
@@ -77,9 +78,8 @@ void run_gather(const LibraryCall& call) {
   const auto& a = *static_cast<const GatherAttrs*>(call.attrs);
   Types indices = call.in_types.subspan(1);
   const Type& x = *call.in_types[0];
-  ScatterPlan plan =
-      plan_scatter(x.shape, a.axes, a.batch_dims, index_shape("gather", indices), indices,
-                   call.in + 1, a.outside);
+  ScatterPlan plan = plan_scatter(x.shape, a.axes, a.batch_dims, index_shape("gather", indices),
+                                  indices, call.in + 1, a.outside);
   gather_from(std::move(plan), x.dtype, call.in[0], call.out[0]);
 }
 
@@ -189,8 +189,8 @@ Tensors batch_dynamic_slice(const SizesAttrs& a, const BatchCall& call) {
   }
   BlockIndices block = index_block(shape, a.sizes, starts.values);
   if (!call.batched[0])
-    return {tn::moveaxis(tn::gather(call.in[0], block.indices, block.axes),
-                         Axes(block.axes[0].i), Axes(0))};
+    return {tn::moveaxis(tn::gather(call.in[0], block.indices, block.axes), Axes(block.axes[0].i),
+                         Axes(0))};
   for (Axis& k : block.axes) ++k.i;
   return {tn::gather(call.in[0], block.indices, block.axes, 1)};
 }

@@ -65,9 +65,11 @@ Tensors jvp_prod(const SumAttrs& a, const Primal& p, const Tensors& t) {
 
 /// The mean of the tangents of the elements that equal the extreme.
 Tensors jvp_extreme(const ReduceAttrs& a, const Primal& p, const Tensors& t) {
+  DType wide = info(t[0].dtype()).compute;
   Tensor equal = tn::equal(p.in[0], spread_back(p.out[0], *a.axis, p.in[0]));
-  Tensor count = tn::sum(cast_to(equal, t[0].dtype()), *a.axis, {}, a.keepdims);
-  return {tn::sum(tn::where(equal, t[0], 0), *a.axis, {}, a.keepdims) / count};
+  Tensor count = tn::sum(cast_to(equal, wide), *a.axis, {}, a.keepdims);
+  Tensor chosen = tn::where(equal, cast_to(t[0], wide), 0);
+  return {cast_to(tn::sum(chosen, *a.axis, {}, a.keepdims) / count, t[0].dtype())};
 }
 
 void prepare_extreme(std::string_view op, ReduceAttrs& a, Tensor& x) {

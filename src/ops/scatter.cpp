@@ -62,9 +62,8 @@ void run_scatter(const LibraryCall& call) {
   const InternedType& x = *call.in_types[0];
   if (x.elements) std::memcpy(call.out[0], call.in[0], static_cast<size_t>(x.bytes()));
   Types indices = call.in_types.subspan(2);
-  ScatterPlan plan =
-      plan_scatter(x.shape, a.axes, a.batch_dims, index_shape("scatter", indices), indices,
-                   call.in + 2, a.outside);
+  ScatterPlan plan = plan_scatter(x.shape, a.axes, a.batch_dims, index_shape("scatter", indices),
+                                  indices, call.in + 2, a.outside);
   scatter_into(plan, x.dtype, a.mode, call.in[1], call.out[0]);
 }
 
@@ -106,8 +105,8 @@ Tensor keep_last_writers(const ScatterAttrs& a, const Tensors& in, const Tensor&
   }
   Places places(only, in);
   Tensor number = tn::reshape(tn::iota({points.elements()}), points);
-  Tensor last = places.read(
-      places.write(filled(-1, DType::i64, written), number, ScatterMode::set));
+  Tensor last =
+      places.read(places.write(filled(-1, DType::i64, written), number, ScatterMode::set));
   Shape shape = points;  // under the shape of the updates
   for (int k = batch; k < first; ++k) shape.insert(batch, 1);
   while (shape.rank() < ct.rank()) shape.push_back(1);
@@ -132,7 +131,7 @@ struct Shares {
     x = cast_to(tn::equal(p.in[0], p.out[0]), type);
     updates = cast_to(tn::equal(p.in[1], places.read(p.out[0])), type);
     Tensor count = x + places.sum(updates, x.shape());
-    x = x / count, updates = updates / places.read(count);
+    x = x / count, updates = updates / tn::maximum(places.read(count), 1);  // 0 where dropped
   }
 };
 

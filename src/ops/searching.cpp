@@ -112,7 +112,9 @@ constinit const OpDef searchsorted = Op<SearchAttrs>{
     .run = run_searchsorted,
     .gradient = Gradient::zero,
     .batch_rule = rule<batch_searchsorted>,
-    .samples = {{"f32[1], f32[2,3]"}, {"f32[1], f32[4]", "side=right"}, {"f32[1], f32[]"},
+    .samples = {{"f32[1], f32[2,3]"},
+                {"f32[1], f32[4]", "side=right"},
+                {"f32[1], f32[]"},
                 {"f32[2,1], f32[2,3]", "batch_dims=1"}},
 };
 
