@@ -341,9 +341,11 @@ Tensor full(const Shape& shape, const Scalar& fill_value, Maybe<DType> dtype = {
 Tensor full_like(const Operand& x, const Operand& fill_value, Maybe<DType> dtype = {});
 
 /// Elements of `x` at `indices`, one integer tensor for each of `axes`, which broadcast together;
-/// their axes stand in the place of the first indexed axis, axes not indexed stay. Indices out of
-/// bounds are clamped.
-Tensor gather(const Operand& x, const Tensors& indices, const Axes& axes);
+/// their axes stand in the place of the first indexed axis, axes not indexed stay. The first
+/// `batch_dims` axes of `x` and of the indices are one: each example has its own indices. Indices
+/// out of bounds are clamped; where `outside` is drop the result is 0 there.
+Tensor gather(const Operand& x, const Tensors& indices, const Axes& axes, int64_t batch_dims = 0,
+    std::string_view outside = "clamp");
 
 /// Products of chosen matrices: `x1[lhs_indices] @ x2[rhs_indices]`, where indices count the
 /// matrices of an operand in row-major order of its leading axes. An operand without indices takes
@@ -694,9 +696,9 @@ Tensor scaled_dot_product_attention(const Operand& q, const Operand& k, const Op
 /// `x` with the elements at `indices` replaced by `updates`, or combined with them: `mode` is set,
 /// add, mul, max or min. Indices and axes are those of `gather`, whose result shape `updates`
 /// broadcast to. Elements are taken in row-major order of `updates`, so the last one written stays.
-/// Updates whose index is out of bounds are dropped.
+/// Updates whose index is out of bounds are dropped, unless `outside` is clamp.
 Tensor scatter(const Operand& x, const Operand& updates, const Tensors& indices, const Axes& axes,
-    std::string_view mode = "set");
+    std::string_view mode = "set", int64_t batch_dims = 0, std::string_view outside = "drop");
 
 /// `x` with `updates` added at `indices`, as `scatter` does it. Negative indices count from the
 /// end; updates whose index is still out of bounds are dropped.
@@ -705,9 +707,10 @@ Tensor scatter_add(const Operand& x, const Operand& updates, const Tensors& indi
 
 /// Where each element of `x2` belongs in the ascending `x1`, as int64: before equal elements, or
 /// after them when `side` is "right". With `sorter`, the order is that of `x1[sorter]`. NaN is
-/// larger than every number.
+/// larger than every number. The first `batch_dims` axes of `x1` and `x2` are one: each example is
+/// searched on its own.
 Tensor searchsorted(const Operand& x1, const Operand& x2, const Operand& sorter = nullptr,
-    std::string_view side = "left");
+    std::string_view side = "left", int64_t batch_dims = 0);
 
 /// Row s is the sum of the rows of `x` whose segment in `segment_ids` is s; 0 when there is none.
 /// Rows whose segment is out of bounds (also negative) are dropped.

@@ -153,7 +153,8 @@ struct OpDef {
   // Linear ops: the cotangent of operand k, from that of the (only) result.
   Linear linear = Linear::no;
   Tensor (*adjoint)(const void* attrs, const Tensor& ct, const Tensors& in, int k) = nullptr;
-  // The rest: tangents of the results. The vjp is its transpose; `vjp` overrides that for speed.
+  // The rest: tangents of the results. The vjp is its transpose; `vjp` overrides that, for speed or
+  // where the attributes make the op linear. An empty list declines.
   Tensors (*jvp)(const void* attrs, const Primal& p, const Tensors& t) = nullptr;
   Tensors (*vjp)(const void* attrs, const Primal& p, const Tensors& ct) = nullptr;
   Batch batch = Batch::family;

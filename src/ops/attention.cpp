@@ -131,7 +131,7 @@ Tensors attention_body(const AttentionAttrs& a, const Tensors& in) {
   scores = masked(scores, a, in.size() > 3 ? in[3] : Tensor(), sizes);
   // A query without keys has only -inf: shifted by 0 its weights are 0, and so is its result.
   Axes last(scores.rank() - 1);
-  Tensor largest = tn::max(scores, last, true);
+  Tensor largest = tn::stop_gradient(tn::max(scores, last, true));  // any shift gives the same
   Tensor weights = tn::exp(scores - tn::where(tn::isfinite(largest), largest, 0.0));
   Tensor total = tn::sum(weights, last, {}, true);
   total = tn::where(tn::equal(total, 0.0), 1.0, total);
@@ -233,6 +233,7 @@ constinit const OpDef rope = Composite<RopeAttrs>{
     .recorded = true,
     .prepare = rule<prepare_rope>,
     .body = rule<rope_body>,
+    .batch = Batch::aligned,
     .samples = {{"f32[2,3,4]", "dims=4"},
                 {"f32[2,3,6]", "dims=4, traditional=true, offset=2"},
                 {"f32[3,6]", "dims=2, base=100, scale=0.5"}},

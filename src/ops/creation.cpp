@@ -42,6 +42,7 @@ constinit const OpDef iota = Op<IotaAttrs>{
           return Type{a.dtype, a.shape};
         },
     .lower = rule<lower_iota>,
+    .gradient = Gradient::zero,
     .samples = {{"", "shape=[4]"}, {"", "shape=[2,3], axis=-1, dtype=f32"}, {"", "shape=[0,2]"}},
 };
 

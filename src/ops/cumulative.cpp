@@ -1,4 +1,6 @@
 // Running sums, products and extremes along one axis, and differences of neighbours.
+#include "ops/cumulative.h"
+
 #include <limits>
 
 #include "base/error.h"
@@ -76,15 +78,17 @@ int settle_axis(std::string_view op, const Maybe<Axis>& axis, Tensor& x) {
   return axis ? normal_axis(*axis, x.rank(), op) : 0;
 }
 
+/// `x` moved by some places along `axis`; `first` comes in at the front.
+Tensor delay(const Tensor& x, int axis, int64_t places, const Scalar& first) {
+  Tensor front = filled(first, x.dtype(), with_extent(x.shape(), axis, places));
+  return tn::concat({front, slice_axis(x, axis, 0, x.shape()[axis].value() - places)}, Axis(axis));
+}
+
 /// For operations without a scan: in step k each element takes in the result 2^k places before it.
 Tensor scan_by_doubling(Tensor x, int axis, const Scalar& neutral,
                         Tensor (*combine)(const Tensor& earlier, const Tensor& later)) {
-  int64_t n = x.shape()[axis].value();
-  for (int64_t reach = 1; reach < n; reach *= 2) {
-    Shape front = with_extent(x.shape(), axis, reach);
-    Tensor kept = slice_axis(x, axis, 0, n - reach);
-    x = combine(tn::concat({filled(neutral, x.dtype(), front), kept}, Axis(axis)), x);
-  }
+  for (int64_t reach = 1; reach < x.shape()[axis].value(); reach *= 2)
+    x = combine(delay(x, axis, reach, neutral), x);
   return x;
 }
 
@@ -92,6 +96,45 @@ Tensor run_along(const Tensor& x, int axis, Running mode) {
   if (mode == Running::prod && is_complex(x.dtype()))
     return scan_by_doubling(x, axis, 1, [](const Tensor& a, const Tensor& b) { return a * b; });
   return emit(cumulative, {x}, CumulativeAttrs{axis, mode});
+}
+
+/// The tangent of running products, as products of dual numbers x + t·eps.
+Tensor tangent_of_products(Tensor x, Tensor t, int axis) {
+  for (int64_t reach = 1; reach < x.shape()[axis].value(); reach *= 2) {
+    Tensor before = delay(x, axis, reach, 1);
+    t = before * t + delay(t, axis, reach, 0) * x;
+    x = before * x;
+  }
+  return t;
+}
+
+/// The tangent of running extremes: that of the last element so far that equals the extreme.
+Tensor tangent_of_extremes(const Tensor& x, const Tensor& t, int axis, Running mode) {
+  Tensor is_extreme = tn::equal(x, run_along(x, axis, mode));
+  Tensor place = tn::where(is_extreme, tn::iota(x.shape(), axis), 0);
+  return tn::take_along_axis(t, run_along(place, axis, Running::max), axis);
+}
+
+Tensors jvp_cumulative(const CumulativeAttrs& a, const Primal& p, const Tensors& given) {
+  if (a.mode == Running::sum) return {emit(cumulative, {given[0]}, a)};
+  DType type = p.in[0].dtype(), wide = info(type).compute;
+  int axis = a.axis.i;
+  Tensor x = cast_to(p.in[0], wide), t = cast_to(given[0], wide);
+  if (x.shape()[axis] == Dim(0)) return {given[0]};
+  if (a.reverse) x = tn::flip(x, Axes(axis)), t = tn::flip(t, Axes(axis));
+  t = a.mode == Running::prod ? tangent_of_products(x, t, axis)
+                              : tangent_of_extremes(x, t, axis, a.mode);
+  if (a.exclusive) t = delay(t, axis, 1, 0);
+  if (a.reverse) t = tn::flip(t, Axes(axis));
+  return {cast_to(t, type)};
+}
+
+/// A sum of what came before is, backwards, a sum of what comes after.
+Tensors vjp_cumulative(const CumulativeAttrs& a, const Primal&, const Tensors& cts) {
+  if (a.mode != Running::sum) return {};
+  CumulativeAttrs back = a;
+  back.reverse = !a.reverse;
+  return {emit(cumulative, {cts[0]}, back)};
 }
 
 Tensors run_sum(std::string_view op, const RunningSumAttrs& a, const Tensors& in, Running mode) {
@@ -150,6 +193,17 @@ Tensors subtract_neighbours(const DiffAttrs& a, const Tensors& in) {
 
 }  // namespace
 
+Tensor products_of_others(const Tensor& x, int axis) {
+  if (!is_complex(x.dtype()))
+    return emit(cumulative, {x}, CumulativeAttrs{axis, Running::prod, false, true}) *
+           emit(cumulative, {x}, CumulativeAttrs{axis, Running::prod, true, true});
+  if (x.shape()[axis] == Dim(0)) return x;
+  auto before = [&](const Tensor& y) {
+    return run_along(delay(y, axis, 1, 1), axis, Running::prod);
+  };
+  return before(x) * tn::flip(before(tn::flip(x, Axes(axis))), Axes(axis));
+}
+
 constinit const OpDef cumulative = Op<CumulativeAttrs>{
     .name = "cumulative",
     .doc =
@@ -160,10 +214,15 @@ constinit const OpDef cumulative = Op<CumulativeAttrs>{
     .prepare = rule<prepare_cumulative>,
     .infer = rule<infer_cumulative>,
     .lower = rule<lower_cumulative>,
+    .jvp = rule<jvp_cumulative>,
+    .vjp = rule<vjp_cumulative>,
+    .batch = Batch::aligned,
     .samples = {{"f32[5]", "axis=0"},
                 {"f32[2,3]", "axis=0, mode=prod, reverse=true"},
                 {"f32[2,3]", "axis=1, exclusive=true"},
-                {"f32[2,3]", "axis=1, mode=max"}},
+                {"f32[2,3]", "axis=1, mode=prod, exclusive=true"},
+                {"f32[2,5]", "axis=1, mode=max"},
+                {"f32[2,3]", "axis=0, mode=min, reverse=true"}},
 };
 
 constinit const OpDef cumulative_sum = Composite<RunningSumAttrs>{

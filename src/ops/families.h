@@ -171,6 +171,9 @@ struct Op {
     must(samples.size() > 0, "an op has samples");
     must(infer.given, "a general op says what types it gives");
     must(lower.given || run.given, "a general op has a loop nest or a kernel");
+    must(gradient != Gradient::by_rule || linear != Linear::no || jvp.given || vjp.given,
+         "a general op says how it changes with its operands");
+    must(linear == Linear::no || adjoint.given || vjp.given, "a linear op has an adjoint");
     op.aliases = aliases, op.symbol = symbol, op.args = args, op.results = results,
     op.prepare = prepare.f;
     op.infer = infer.f, op.lower = lower.f, op.run = run.f, op.samples = samples;

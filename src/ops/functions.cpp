@@ -611,10 +611,12 @@ Tensor full_like(const Operand& x, const Operand& fill_value, Maybe<DType> dtype
   return call_one(ops::full_like, in, fields);
 }
 
-Tensor gather(const Operand& x, const Tensors& indices, const Axes& axes) {
+Tensor gather(const Operand& x, const Tensors& indices, const Axes& axes, int64_t batch_dims,
+    std::string_view outside) {
   LocScope scope(x.place);
+  uint8_t outside_choice = choice_of(ops::gather, 2, outside);
   OperandList in({&x}, indices, x.place);
-  const void* fields[] = {&axes};
+  const void* fields[] = {&axes, &batch_dims, &outside_choice};
   return call_one(ops::gather, in.pointers, fields);
 }
 
@@ -1196,11 +1198,12 @@ Tensor scaled_dot_product_attention(const Operand& q, const Operand& k, const Op
 }
 
 Tensor scatter(const Operand& x, const Operand& updates, const Tensors& indices, const Axes& axes,
-    std::string_view mode) {
+    std::string_view mode, int64_t batch_dims, std::string_view outside) {
   LocScope scope(x.place);
   uint8_t mode_choice = choice_of(ops::scatter, 1, mode);
+  uint8_t outside_choice = choice_of(ops::scatter, 3, outside);
   OperandList in({&x, &updates}, indices, x.place);
-  const void* fields[] = {&axes, &mode_choice};
+  const void* fields[] = {&axes, &mode_choice, &batch_dims, &outside_choice};
   return call_one(ops::scatter, in.pointers, fields);
 }
 
@@ -1213,11 +1216,11 @@ Tensor scatter_add(const Operand& x, const Operand& updates, const Tensors& indi
 }
 
 Tensor searchsorted(const Operand& x1, const Operand& x2, const Operand& sorter,
-    std::string_view side) {
+    std::string_view side, int64_t batch_dims) {
   LocScope scope(x1.place);
   uint8_t side_choice = choice_of(ops::searchsorted, 0, side);
   const Operand* in[] = {&x1, &x2, &sorter};
-  const void* fields[] = {&side_choice};
+  const void* fields[] = {&side_choice, &batch_dims};
   return call_one(ops::searchsorted, in, fields);
 }
 

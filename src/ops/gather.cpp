@@ -3,17 +3,11 @@
 #include "ops/families.h"
 #include "ops/indexing.h"
 #include "ops/op_decls.h"
-#include "ops/scatter_kernel.h"
 #include "ops/shapes.h"
 #include "tenon/operators.h"
 
 namespace tn::ops {
 namespace {
-
-struct GatherAttrs {
-  Axes axes;
-  static constexpr void fields(auto& a, auto&& f) { f("axes", a.axes, required); }
-};
 
 struct TakeAttrs {
   Maybe<Axis> axis;
@@ -40,44 +34,89 @@ struct OneHotAttrs {
 
 Type infer_gather(const GatherAttrs& a, Types in) {
   Shape indices = index_shape("gather", in.subspan(1));
-  return {in[0]->dtype, indexed_shape("gather", *in[0], a.axes, indices)};
+  return {in[0]->dtype, indexed_shape("gather", *in[0], a.axes, a.batch_dims, indices)};
 }
 
-/// The coordinates of an operand of `shape` that broadcasts to the axes at[first, first + rank).
-loop::Coords broadcast_coords(loop::Lowering& l, const Shape& shape, const loop::Coords& at,
-                              int end) {
+/// The coordinates of an operand of `shape` that broadcasts to the axes `at`.
+loop::Coords broadcast_coords(loop::Lowering& l, const Shape& shape, const loop::Coords& at) {
   loop::Coords out;
+  size_t first = at.size() - static_cast<size_t>(shape.rank());
   for (int k = 0; k < shape.rank(); ++k)
-    out.push_back(shape[k] == Dim(1) ? l.number(0)
-                                     : at[static_cast<size_t>(end - shape.rank() + k)]);
+    out.push_back(shape[k] == Dim(1) ? l.number(0) : at[first + static_cast<size_t>(k)]);
   return out;
 }
 
 void lower_gather(const GatherAttrs& a, loop::Lowering& l) {
   const Shape& shape = l.in[0]->shape;
-  int index_rank = index_shape("gather", l.in.subspan(1)).rank();
+  int own = index_shape("gather", l.in.subspan(1)).rank() - static_cast<int>(a.batch_dims);
   loop::Coords to = l.loops(l.out[0]->shape), from;
   int first = a.axes[0].i, next = 0, operand = 1;
+  loop::Coords point(to.begin(), to.begin() + a.batch_dims);
+  point.insert(point.end(), to.begin() + first, to.begin() + first + own);
+  S within;
   for (int k = 0; k < shape.rank(); ++k) {
-    if (k == first) next += index_rank;
+    if (k == first) next += own;
     if (!a.axes.has(k)) {
       from.push_back(to[static_cast<size_t>(next++)]);
       continue;
     }
     const Shape& indices = l.in[static_cast<size_t>(operand)]->shape;
-    S place = l.load_real(operand++, broadcast_coords(l, indices, to, first + index_rank));
+    S place = l.load_real(operand++, broadcast_coords(l, indices, point));
     from.push_back(l.coordinate(place, shape[k]));
+    if (a.outside == OutOfRange::clamp) continue;
+    S here = sc::cast(place, DType::i64) == l.b.index(from.back());
+    within = within.builder ? within & here : here;
   }
-  l.store(0, to, l.load(0, from));
+  loop::Element x = l.load(0, from);
+  if (!within.builder) return l.store(0, to, x);
+  loop::Element zero{loop::constant_like(x.re, 0), {}};
+  if (x.is_complex()) zero.im = zero.re;
+  l.store(0, to, loop::select(within, x, zero));
 }
 
 void run_gather(const LibraryCall& call) {
   const auto& a = *static_cast<const GatherAttrs*>(call.attrs);
   Types indices = call.in_types.subspan(1);
   const Type& x = *call.in_types[0];
-  ScatterPlan plan = plan_scatter(x.shape, a.axes, index_shape("gather", indices), indices,
-                                  call.in + 1, OutOfRange::clamp);
-  gather_from(plan, x.dtype, call.in[0], call.out[0]);
+  ScatterPlan plan = plan_scatter(x.shape, a.axes, a.batch_dims, index_shape("gather", indices),
+                                  indices, call.in + 1, a.outside);
+  gather_from(std::move(plan), x.dtype, call.in[0], call.out[0]);
+}
+
+Tensor adjoint_gather(const GatherAttrs& a, const Tensor& ct, const Tensors& in, int) {
+  Tensors operands = in;
+  operands[0] = filled(0, ct.dtype(), in[0].shape());
+  operands.insert(operands.begin() + 1, ct);
+  ScatterAttrs attrs{a.axes, ScatterMode::add, a.batch_dims, a.outside};
+  return emit_all(scatter, operands, &attrs)[0];
+}
+
+/// An operand without the batch stays so: the batch is then an axis of the indices, after their
+/// batch axes, and of the result in the place of the first indexed one.
+Tensors gather_by_batch(const GatherAttrs& a, const BatchCall& call) {
+  Tensors operands = call.in;
+  int rank = 0, batch_dims = static_cast<int>(a.batch_dims);
+  for (size_t i = 1; i < call.in.size(); ++i)
+    rank = std::max(rank, call.in[i].rank() - call.batched[i]);
+  for (size_t i = 1; i < call.in.size(); ++i) {
+    Shape shape = call.in[i].shape();
+    if (call.batched[i]) {
+      while (shape.rank() <= rank) shape.insert(1, 1);
+      operands[i] = tn::moveaxis(tn::reshape(call.in[i], shape), Axes(0), Axes(batch_dims));
+    } else if (int place = shape.rank() - (rank - batch_dims); place > 0) {
+      shape.insert(place, 1);
+      operands[i] = tn::reshape(call.in[i], shape);
+    }
+  }
+  return {tn::moveaxis(emit_all(gather, operands, &a)[0], Axes(a.axes[0].i), Axes(0))};
+}
+
+Tensors batch_gather(const GatherAttrs& a, const BatchCall& call) {
+  if (!call.batched[0]) return gather_by_batch(a, call);
+  BatchedIndices at = batch_indices(a.axes, a.batch_dims, call, 1);
+  at.indices.insert(at.indices.begin(), call.in[0]);
+  GatherAttrs attrs{at.axes, at.batch_dims, a.outside};
+  return emit_all(gather, at.indices, &attrs);
 }
 
 Tensors take_at(const TakeAttrs& a, const Tensors& in) {
@@ -95,9 +134,8 @@ Tensors take_along(const AlongAttrs& a, const Tensors& in) {
   Shape shape = broadcast(with_extent(x.shape, axis, 1), at.shape, "take_along_axis");
   Tensor wide = tn::broadcast_to(in[0], with_extent(shape, axis, x.shape[axis]));
   Tensor indices = tn::broadcast_to(wrap_negative(in[1], x.shape[axis]), shape);
-  Axes axes;
-  for (int k = 0; k < x.rank(); ++k) axes.push_back(k);
-  return {tn::gather(wide, along_axis(indices, axis), axes)};
+  AlongIndices along(indices, axis);
+  return {tn::gather(wide, along.indices, along.axes, axis)};
 }
 
 void prepare_dynamic_slice(SizesAttrs&, Tensors& in) {
@@ -130,6 +168,33 @@ void lower_dynamic_slice(const SizesAttrs& a, loop::Lowering& l) {
   l.store(0, to, l.load(0, from));
 }
 
+Tensor adjoint_dynamic_slice(const SizesAttrs&, const Tensor& ct, const Tensors& in, int) {
+  Tensors operands = in;
+  operands[0] = filled(0, ct.dtype(), in[0].shape());
+  operands.insert(operands.begin() + 1, ct);
+  return emit_all(dynamic_update_slice, operands, nullptr)[0];
+}
+
+/// Where every example begins elsewhere, it is a gather.
+Tensors batch_dynamic_slice(const SizesAttrs& a, const BatchCall& call) {
+  Shape shape = call.in[0].shape();
+  if (call.batched[0]) shape.erase(0);
+  BlockStarts starts(shape, a.sizes, call, 1);
+  if (!starts.batched) {
+    Tensors operands = starts.values;
+    operands.insert(operands.begin(), {with_batch(call, 0), make_scalar(0, DType::i64, false)});
+    SizesAttrs attrs{a.sizes};
+    attrs.sizes.insert(0, call.size);
+    return emit_all(dynamic_slice, operands, &attrs);
+  }
+  BlockIndices block = index_block(shape, a.sizes, starts.values);
+  if (!call.batched[0])
+    return {tn::moveaxis(tn::gather(call.in[0], block.indices, block.axes), Axes(block.axes[0].i),
+                         Axes(0))};
+  for (Axis& k : block.axes) ++k.i;
+  return {tn::gather(call.in[0], block.indices, block.axes, 1)};
+}
+
 }  // namespace
 
 void sort_indices(std::string_view op, Axes& axes, Tensors& in, size_t first) {
@@ -159,11 +224,20 @@ Shape index_shape(std::string_view op, Types indices) {
   return shape;
 }
 
-Shape indexed_shape(std::string_view op, const Type& x, const Axes& axes, const Shape& indices) {
+Shape indexed_shape(std::string_view op, const Type& x, const Axes& axes, int64_t batch_dims,
+                    const Shape& indices) {
+  if (batch_dims < 0 || batch_dims > axes[0].i || batch_dims > indices.rank())
+    fail("{}: batch_dims must lie in [0, {}]: {} ({})", op, std::min(axes[0].i, indices.rank()),
+         batch_dims, x);
+  int batch = static_cast<int>(batch_dims);
+  for (int k = 0; k < batch; ++k)
+    if (tn::equal(indices[k], x.shape[k]) != Tri::yes)
+      fail("{}: batch axis {} differs: {} (indices {}) and {} ({})", op, k, indices[k], indices,
+           x.shape[k], x);
   Shape shape;
   for (int k = 0; k < x.rank(); ++k) {
     if (k == axes[0].i)
-      for (Dim d : indices) shape.push_back(d);
+      for (int i = batch; i < indices.rank(); ++i) shape.push_back(indices[i]);
     if (!axes.has(k)) shape.push_back(x.shape[k]);
   }
   for (Axis k : axes)
@@ -182,11 +256,61 @@ Tensor positions(Dim extent, int rank, int axis) {
   return tn::iota(with_extent(Shape::filled(rank, 1), axis, extent), axis);
 }
 
-Tensors along_axis(const Tensor& indices, int axis) {
-  Tensors list;
-  for (int k = 0; k < indices.rank(); ++k)
-    list.push_back(k == axis ? indices : positions(indices.shape()[k], indices.rank(), k));
-  return list;
+AlongIndices::AlongIndices(const Tensor& lines, int axis) {
+  for (int k = axis; k < lines.rank(); ++k) {
+    axes.push_back(k);
+    indices.push_back(k == axis ? lines : positions(lines.shape()[k], lines.rank(), k));
+  }
+}
+
+BatchedIndices batch_indices(const Axes& axes, int64_t batch_dims, const BatchCall& call,
+                             size_t first) {
+  BatchedIndices made{axes, batch_dims, Tensors(call.in.begin() + first, call.in.end())};
+  for (Axis& k : made.axes) ++k.i;
+  int rank = 0;
+  bool any = false;
+  for (size_t i = first; i < call.in.size(); ++i) {
+    rank = std::max(rank, call.in[i].rank() - call.batched[i]);
+    any |= call.batched[i];
+  }
+  if (!any && batch_dims == 0) return made;  // one more axis before the indexed ones
+  ++made.batch_dims;
+  for (size_t i = first; i < call.in.size(); ++i) {
+    if (any && !call.batched[i]) continue;  // it broadcasts
+    Tensor x = with_batch(call, i);
+    Shape shape = x.shape();
+    while (shape.rank() <= rank) shape.insert(1, 1);
+    made.indices[i - first] = tn::reshape(x, shape);
+  }
+  return made;
+}
+
+BlockStarts::BlockStarts(const Shape& shape, const Shape& sizes, const BatchCall& call,
+                         size_t first) {
+  for (int k = 0; k < shape.rank(); ++k) {
+    size_t at = first + static_cast<size_t>(k);
+    bool whole = shape[k] == sizes[k];  // then the start is 0, whatever is given
+    values.push_back(whole ? make_scalar(0, DType::i64, false) : call.in[at]);
+    batched |= !whole && call.batched[at];
+  }
+}
+
+BlockIndices index_block(const Shape& shape, const Shape& sizes, std::span<const Tensor> starts) {
+  int first = 0, last = shape.rank() - 1;
+  while (first < last && shape[first] == sizes[first]) ++first;
+  while (first < last && shape[last] == sizes[last]) --last;
+  int rank = last - first + 1;
+  BlockIndices block;
+  for (int k = first; k <= last; ++k) {
+    const Tensor& start = starts[static_cast<size_t>(k)];
+    Shape column = start.shape();  // of the batch, if any
+    if (column.rank())
+      for (int i = 0; i < rank; ++i) column.push_back(1);
+    Tensor place = tn::clip(start, 0, (shape[k] - sizes[k]).value());
+    block.axes.push_back(k);
+    block.indices.push_back(tn::reshape(place, column) + positions(sizes[k], rank, k - first));
+  }
+  return block;
 }
 
 constinit const OpDef gather = Op<GatherAttrs>{
@@ -194,17 +318,22 @@ constinit const OpDef gather = Op<GatherAttrs>{
     .doc =
         "Elements of `x` at `indices`, one integer tensor for each of `axes`, which broadcast "
         "together; "
-        "their axes stand in the place of the first indexed axis, axes not indexed stay. Indices "
-        "out "
-        "of bounds are clamped.",
+        "their axes stand in the place of the first indexed axis, axes not indexed stay. The first "
+        "`batch_dims` axes of `x` and of the indices are one: each example has its own indices. "
+        "Indices out of bounds are clamped; where `outside` is drop the result is 0 there.",
     .args = {"x", "*indices"},
     .prepare = [](GatherAttrs& a, Tensors& in) { sort_indices("gather", a.axes, in, 1); },
     .infer = rule<infer_gather>,
     .lower = rule<lower_gather>,
     .run = run_gather,
+    .linear = Linear::each,
+    .adjoint = rule<adjoint_gather>,
+    .batch_rule = rule<batch_gather>,
     .samples = {{"f32[5,4], i64[3]", "axes=[0]", 0, 3},
                 {"f32[5,4], i64[3,1], i64[2]", "axes=[1,0]", 0, 3},
-                {"f32[5,4,3], i32[2], i32[2]", "axes=[0,2]", 0, 2}},
+                {"f32[5,4,3], i32[2], i32[2]", "axes=[0,2]", 0, 2},
+                {"f32[2,3,4], i64[2,3,1]", "axes=[2], batch_dims=2", 0, 3},
+                {"f32[2,5,4], i64[2,3], i32[1]", "axes=[1,2], batch_dims=1, outside=drop", -2, 6}},
 };
 
 constinit const OpDef take = Composite<TakeAttrs>{
@@ -239,6 +368,9 @@ constinit const OpDef dynamic_slice = Op<SizesAttrs>{
     .prepare = rule<prepare_dynamic_slice>,
     .infer = rule<infer_dynamic_slice>,
     .lower = rule<lower_dynamic_slice>,
+    .linear = Linear::each,
+    .adjoint = rule<adjoint_dynamic_slice>,
+    .batch_rule = rule<batch_dynamic_slice>,
     .samples = {{"f32[5], i64[]", "sizes=[3]", 0, 4},
                 {"f32[5,4], i64[], i64[]", "sizes=[2,4]", -1, 4}},
 };

@@ -114,6 +114,18 @@ void run_concat(const LibraryCall& call) {
   });
 }
 
+/// Each operand gets its part.
+Tensors vjp_concat(const ConcatAttrs& a, const Primal& p, const Tensors& cts) {
+  Tensors back;
+  int64_t begin = 0;
+  for (const Tensor& x : p.in) {
+    int64_t end = begin + x.shape()[a.axis->i].value();
+    back.push_back(slice_axis(cts[0], a.axis->i, begin, end));
+    begin = end;
+  }
+  return back;
+}
+
 Tensors join_stacked(const AxisAttrs& a, const Tensors& in) {
   if (in.empty()) fail("stack: no tensors to join");
   Tensors parts = in;
@@ -255,6 +267,9 @@ constinit const OpDef concat = Op<ConcatAttrs>{
     .prepare = rule<prepare_concat>,
     .infer = rule<infer_concat>,
     .run = run_concat,
+    .linear = Linear::jointly,
+    .vjp = rule<vjp_concat>,
+    .batch = Batch::aligned,
     .samples = {{"f32[2,3], f32[4,3]"},
                 {"f32[2,3], f32[2,1], f32[2,2]", "axis=-1"},
                 {"f32[3]"},

@@ -3,12 +3,15 @@
 
 #include "base/error.h"
 #include "ops/families.h"
+#include "ops/indexing.h"
 #include "ops/op_decls.h"
 #include "ops/shapes.h"
 #include "tenon/operators.h"
 
 namespace tn::ops {
 namespace {
+
+constexpr double kMinusInfinity = -std::numeric_limits<double>::infinity();
 
 enum class Reduce : uint8_t { none, mean, sum };
 constexpr std::string_view kReduces[] = {"none", "mean", "sum"};
@@ -48,11 +51,15 @@ void prepare_cross_entropy(CrossEntropyAttrs& a, Tensors& in) {
   }
 }
 
-/// `loss`, but NaN where the class is none of the `count` there are: training must not go on.
-Tensor nan_where_no_class(const Tensor& loss, const Tensor& targets, int64_t count) {
+/// Whether each target is one of the `count` classes there are.
+Tensor is_class(const Tensor& targets, int64_t count) {
   Tensor wide = cast_to(targets, DType::i64);
-  Tensor exists = tn::logical_and(tn::greater_equal(wide, 0), tn::less(wide, count));
-  return tn::where(exists, loss, std::numeric_limits<double>::quiet_NaN());
+  return tn::logical_and(tn::greater_equal(wide, 0), tn::less(wide, count));
+}
+
+/// `loss`, but NaN where there is no such class: training must not go on.
+Tensor nan_where_no_class(const Tensor& loss, const Tensor& targets, int64_t count) {
+  return tn::where(is_class(targets, count), loss, std::numeric_limits<double>::quiet_NaN());
 }
 
 /// Per row lse - (1-s)·x[target] - s·mean(x): the smoothed sum of -target·log_softmax(x).
@@ -88,6 +95,26 @@ Tensors cross_entropy_body(const CrossEntropyAttrs& a, const Tensors& in) {
   return {cast_to(loss, in[0].dtype())};
 }
 
+/// Of classes ct·(softmax(x) - target), where a logit of -inf has no share: one pass over the
+/// logits, where the body would scatter.
+Tensors vjp_cross_entropy(const CrossEntropyAttrs& a, const Primal& p, const Tensors& cts) {
+  if (!has_classes(*type_of(p.in[0]), *type_of(p.in[1]))) return {};
+  DType type = p.in[0].dtype(), wide = info(type).compute;
+  int axis = a.axis.i;
+  Tensor x = cast_to(p.in[0], wide), ct = cast_to(cts[0], wide);
+  Dim classes = x.shape()[axis];
+  Shape rows = without_axes(x.shape(), Axes(axis), true);
+  if (a.reduction == Reduce::none) ct = tn::reshape(ct, rows);
+  if (a.reduction == Reduce::mean) ct = ct / static_cast<double>(rows.elements().value());
+  Tensor given = tn::reshape(cast_to(p.in[1], DType::i64), rows);
+  Tensor is_target = tn::equal(positions(classes, x.rank(), axis), given);
+  Tensor target = tn::where(is_target, 1 - a.label_smoothing, 0.0) +
+                  a.label_smoothing / static_cast<double>(classes.value());
+  Tensor share = tn::where(tn::equal(x, kMinusInfinity), 0.0, tn::softmax(x, Axes(axis)));
+  Tensor back = tn::where(is_class(given, classes.value()), ct * (share - target), 0.0);
+  return {cast_to(back, type), Tensor()};
+}
+
 Tensors embedding_body(const NoAttrs&, const Tensors& in) {
   if (in[0].rank() == 0) fail("embedding: weight needs an axis: {}", *type_of(in[0]));
   check_kind("embedding", integers, in[1].dtype());
@@ -109,6 +136,7 @@ constinit const OpDef cross_entropy = Composite<CrossEntropyAttrs>{
     .recorded = true,
     .prepare = rule<prepare_cross_entropy>,
     .body = rule<cross_entropy_body>,
+    .vjp = rule<vjp_cross_entropy>,
     .samples = {{"f32[2,3], i64[2]", "", 0, 2},
                 {"f32[2,3,4], i64[2,4]", "reduction=none, label_smoothing=0.1, axis=1", 0, 2},
                 {"f32[2,3], f32[2,3]", "reduction=sum", 0, 1},

@@ -7,6 +7,8 @@
 #include "ops/op_decls.h"
 #include "ops/scatter_kernel.h"
 #include "ops/shapes.h"
+#include "ops/slice_attrs.h"
+#include "tenon/ops.h"
 
 namespace tn::ops {
 namespace {
@@ -152,7 +154,59 @@ void run_pad(const LibraryCall& call) {
       for (int64_t place : places) next.push_back(row + place * stride);
     plan.indexed = std::move(next);
   }
-  gather_from(plan, x.dtype, call.in[0], call.out[0]);
+  gather_from(std::move(plan), x.dtype, call.in[0], call.out[0]);
+}
+
+/// The elements of `x` in the padded `y`.
+SliceAttrs inner_block(const PadWithAttrs& a, const Shape& shape) {
+  SliceAttrs block;
+  Ints steps;
+  Axes axes;
+  for (int k = 0; k < shape.rank(); ++k) {
+    int64_t before = a.pad_width[2 * k];
+    block.start.push_back(before), block.stop.push_back(before + shape[k].value());
+    steps.push_back(1), axes.push_back(k);
+  }
+  block.step = steps, block.axis = axes;
+  return block;
+}
+
+/// What was copied outwards comes back, axis by axis.
+Tensor add_back(const PadWithAttrs& a, Tensor ct, const Shape& shape) {
+  for (int k = 0; k < shape.rank(); ++k) {
+    int64_t before = a.pad_width[2 * k], after = a.pad_width[2 * k + 1];
+    if (before == 0 && after == 0) continue;
+    std::vector<int64_t> places = inner_places(a.mode, before, shape[k].value(), after);
+    Tensor indices = from_bytes(places.data(), DType::i64, {static_cast<int64_t>(places.size())});
+    Tensor zeros = filled(0, ct.dtype(), with_extent(ct.shape(), k, shape[k]));
+    ct = tn::scatter(zeros, ct, {indices}, Axes(k), "add");
+  }
+  return ct;
+}
+
+Tensor adjoint_pad(const PadWithAttrs& a, const Tensor& ct, const Tensors& in, int k) {
+  const Shape& shape = in[0].shape();
+  if (a.mode != PadMode::constant)
+    return k == 0 ? add_back(a, ct, shape) : filled(0, ct.dtype(), {});
+  SliceAttrs block = inner_block(a, shape);
+  if (k == 0) return emit(slice, {ct}, block);
+  Tensor around = emit(slice_update, {ct, filled(0, ct.dtype(), shape)}, block);
+  return ct.rank() ? tn::sum(around) : around;
+}
+
+/// A value for each example is put where padding with ones gives a one.
+Tensors batch_pad(const PadWithAttrs& a, const BatchCall& call) {
+  PadWithAttrs attrs = a;
+  attrs.pad_width.insert(0, 0), attrs.pad_width.insert(0, 0);
+  Tensor x = with_batch(call, 0), value = call.in[1];
+  if (!call.batched[1] || a.mode != PadMode::constant)
+    return {emit(pad_with, {x, call.batched[1] ? filled(0, x.dtype(), {}) : value}, attrs)};
+  Shape column{call.size}, shape = x.shape();
+  while (column.rank() < x.rank()) column.push_back(1);
+  shape.erase(0);
+  Tensor around = emit(pad_with, {filled(false, DType::b1, shape), filled(true, DType::b1, {})}, a);
+  Tensor padded = emit(pad_with, {x, filled(0, x.dtype(), {})}, attrs);
+  return {tn::where(around, tn::reshape(value, column), padded)};
 }
 
 }  // namespace
@@ -165,6 +219,9 @@ constinit const OpDef pad_with = Op<PadWithAttrs>{
     .infer = rule<infer_pad>,
     .lower = rule<lower_pad>,
     .run = run_pad,
+    .linear = Linear::jointly,
+    .adjoint = rule<adjoint_pad>,
+    .batch_rule = rule<batch_pad>,
     .samples = {{"f32[3], f32[]", "pad_width=[1,2]"}, {"f32[2,3], f32[]", "pad_width=[0,1,2,0]"}},
 };
 

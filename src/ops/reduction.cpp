@@ -2,6 +2,7 @@
 #include <complex>
 
 #include "base/error.h"
+#include "ops/cumulative.h"
 #include "ops/families.h"
 #include "ops/op_decls.h"
 #include "ops/shapes.h"
@@ -50,6 +51,25 @@ void prepare_sum(std::string_view op, SumAttrs& a, Tensor& x) {
 /// The result of a reduction over `axes`, as every element of `x` sees it.
 Tensor spread_back(const Tensor& result, const Axes& axes, const Tensor& x) {
   return tn::broadcast_to(tn::reshape(result, without_axes(x.shape(), axes, true)), x.shape());
+}
+
+/// The sum of the tangents, each times all other factors: nothing is divided, so zeros do no harm.
+Tensors jvp_prod(const SumAttrs& a, const Primal& p, const Tensors& t) {
+  DType type = p.out[0].dtype(), wide = info(type).compute;
+  Tensor x = lines_along(cast_to(p.in[0], wide), *a.axis);
+  Tensor lines = lines_along(cast_to(t[0], wide), *a.axis);
+  int axis = x.rank() - 1;
+  Tensor sum = tn::sum(lines * products_of_others(x, axis), Axes(axis));
+  return {cast_to(tn::reshape(sum, p.out[0].shape()), type)};
+}
+
+/// The mean of the tangents of the elements that equal the extreme.
+Tensors jvp_extreme(const ReduceAttrs& a, const Primal& p, const Tensors& t) {
+  DType wide = info(t[0].dtype()).compute;
+  Tensor equal = tn::equal(p.in[0], spread_back(p.out[0], *a.axis, p.in[0]));
+  Tensor count = tn::sum(cast_to(equal, wide), *a.axis, {}, a.keepdims);
+  Tensor chosen = tn::where(equal, cast_to(t[0], wide), 0);
+  return {cast_to(tn::sum(chosen, *a.axis, {}, a.keepdims) / count, t[0].dtype())};
 }
 
 void prepare_extreme(std::string_view op, ReduceAttrs& a, Tensor& x) {
@@ -186,6 +206,7 @@ constinit const OpDef prod = Reduction<SumAttrs>{
     .types = numeric,
     .prepare = [](SumAttrs& a, Tensors& in) { prepare_sum("prod", a, in[0]); },
     .run = run_complex_prod,
+    .jvp = rule<jvp_prod>,
     .samples = {{"f32[2,3]"},
                 {"f32[2,3,4]", "axis=[0,-1], keepdims=true"},
                 {"f32[5]", "axis=[0], dtype=c128"}},
@@ -201,6 +222,7 @@ constinit const OpDef max = Reduction<>{
     .monoid = loop::Monoid::max,
     .types = reals,
     .prepare = [](ReduceAttrs& a, Tensors& in) { prepare_extreme("max", a, in[0]); },
+    .jvp = rule<jvp_extreme>,
     .samples = {{"f32[2,3]"}, {"f32[2,3,4]", "axis=[0,-1], keepdims=true"}, {"f32[]"}},
 };
 
@@ -213,6 +235,7 @@ constinit const OpDef min = Reduction<>{
     .monoid = loop::Monoid::min,
     .types = reals,
     .prepare = [](ReduceAttrs& a, Tensors& in) { prepare_extreme("min", a, in[0]); },
+    .jvp = rule<jvp_extreme>,
     .samples = {{"f32[2,3]"}, {"f32[2,3,4]", "axis=[0,-1], keepdims=true"}, {"f32[]"}},
 };
 
@@ -224,6 +247,7 @@ constinit const OpDef all = Reduction<>{
     .monoid = loop::Monoid::and_,
     .types = booleans,
     .prepare = [](ReduceAttrs& a, Tensors& in) { prepare_logical("all", a, in[0]); },
+    .gradient = Gradient::zero,
     .samples = {{"f32[2,3]", "", 0, 2}, {"f32[2,3,4]", "axis=[-1], keepdims=true", 0, 2}},
 };
 
@@ -235,6 +259,7 @@ constinit const OpDef any = Reduction<>{
     .monoid = loop::Monoid::or_,
     .types = booleans,
     .prepare = [](ReduceAttrs& a, Tensors& in) { prepare_logical("any", a, in[0]); },
+    .gradient = Gradient::zero,
     .samples = {{"f32[2,3]", "", 0, 2}, {"f32[2,3,4]", "axis=[-1], keepdims=true", 0, 2}},
 };
 
@@ -247,6 +272,8 @@ constinit const OpDef argreduce = Op<ArgreduceAttrs>{
     .prepare = rule<prepare_argreduce>,
     .infer = rule<infer_argreduce>,
     .lower = rule<lower_argreduce>,
+    .gradient = Gradient::zero,
+    .batch = Batch::aligned,
     .samples = {{"f32[2,3]", "axis=1"}, {"f32[4,2,3]", "axis=0, mode=min"}},
 };
 

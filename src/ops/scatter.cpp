@@ -5,21 +5,12 @@
 #include "ops/families.h"
 #include "ops/indexing.h"
 #include "ops/op_decls.h"
-#include "ops/scatter_kernel.h"
 #include "ops/shapes.h"
 #include "ops/slice_attrs.h"
-#include "tenon/ops.h"
+#include "tenon/operators.h"
 
 namespace tn::ops {
 namespace {
-
-struct ScatterAttrs {
-  Axes axes;
-  ScatterMode mode = ScatterMode::set;
-  static constexpr void fields(auto& a, auto&& f) {
-    f("axes", a.axes, required), f("mode", a.mode);
-  }
-};
 
 struct ScatterAddAttrs {
   Axes axes;
@@ -48,7 +39,8 @@ void prepare_scatter(ScatterAttrs& a, Tensors& in) {
   check_kind("scatter", combinable(a.mode), in[0].dtype());
   std::vector<TypeRef> types;
   for (size_t i = 2; i < in.size(); ++i) types.push_back(type_of(in[i]));
-  Shape shape = indexed_shape("scatter", *type_of(in[0]), a.axes, index_shape("scatter", types));
+  Shape points = index_shape("scatter", types);
+  Shape shape = indexed_shape("scatter", *type_of(in[0]), a.axes, a.batch_dims, points);
   in[1] = cast_to(in[1], in[0].dtype());
   if (!(in[1].shape() == shape)) {
     if (in[1].rank() > shape.rank())
@@ -58,7 +50,8 @@ void prepare_scatter(ScatterAttrs& a, Tensors& in) {
 }
 
 Type infer_scatter(const ScatterAttrs& a, Types in) {
-  Shape shape = indexed_shape("scatter", *in[0], a.axes, index_shape("scatter", in.subspan(2)));
+  Shape points = index_shape("scatter", in.subspan(2));
+  Shape shape = indexed_shape("scatter", *in[0], a.axes, a.batch_dims, points);
   if (!(in[1]->shape == shape) || in[1]->dtype != in[0]->dtype)
     fail("scatter: updates of {} do not fit {}{}", *in[1], in[0]->dtype, shape);
   return *in[0];
@@ -68,9 +61,118 @@ void run_scatter(const LibraryCall& call) {
   const auto& a = *static_cast<const ScatterAttrs*>(call.attrs);
   const InternedType& x = *call.in_types[0];
   if (x.elements) std::memcpy(call.out[0], call.in[0], static_cast<size_t>(x.bytes()));
-  ScatterPlan plan = plan_scatter(x.shape, a.axes, index_shape("scatter", call.in_types.subspan(2)),
-                                  call.in_types.subspan(2), call.in + 2, OutOfRange::drop);
+  Types indices = call.in_types.subspan(2);
+  ScatterPlan plan = plan_scatter(x.shape, a.axes, a.batch_dims, index_shape("scatter", indices),
+                                  indices, call.in + 2, a.outside);
   scatter_into(plan, x.dtype, a.mode, call.in[1], call.out[0]);
+}
+
+/// A scatter seen from its places: what derivatives read there and add there.
+struct Places {
+  const ScatterAttrs& a;
+  Tensors indices;
+  Places(const ScatterAttrs& attrs, const Tensors& in)
+      : a(attrs), indices(in.begin() + 2, in.end()) {}
+
+  /// `x` at the places of the updates; 0 for updates that are dropped.
+  Tensor read(const Tensor& x) const {
+    return tn::gather(x, indices, a.axes, a.batch_dims, kOutOfRange[static_cast<int>(a.outside)]);
+  }
+  /// `x` with `updates` combined into it.
+  Tensor write(const Tensor& x, const Tensor& updates, ScatterMode mode) const {
+    Tensors operands = indices;
+    operands.insert(operands.begin(), {x, updates});
+    ScatterAttrs attrs{a.axes, mode, a.batch_dims, a.outside};
+    return call_with(scatter, operands, &attrs)[0];
+  }
+  Tensor sum(const Tensor& updates, const Shape& shape) const {
+    return write(filled(0, updates.dtype(), shape), updates, ScatterMode::add);
+  }
+};
+
+/// `ct` where the update is the last one written to its place, 0 elsewhere. Every point writes its
+/// number; those that find it there again were the last.
+Tensor keep_last_writers(const ScatterAttrs& a, const Tensors& in, const Tensor& ct) {
+  Shape points, written;
+  for (size_t i = 2; i < in.size(); ++i) points = broadcast(points, in[i].shape(), "scatter");
+  if (points.elements() == Dim(1)) return ct;
+  int batch = static_cast<int>(a.batch_dims), first = a.axes[0].i;
+  ScatterAttrs only{{}, ScatterMode::set, a.batch_dims, a.outside};
+  for (int k = 0; k < batch; ++k) written.push_back(in[0].shape()[k]);
+  for (Axis k : a.axes) {
+    only.axes.push_back(written.rank());
+    written.push_back(in[0].shape()[k.i]);
+  }
+  Places places(only, in);
+  Tensor number = tn::reshape(tn::iota({points.elements()}), points);
+  Tensor last =
+      places.read(places.write(filled(-1, DType::i64, written), number, ScatterMode::set));
+  Shape shape = points;  // under the shape of the updates
+  for (int k = batch; k < first; ++k) shape.insert(batch, 1);
+  while (shape.rank() < ct.rank()) shape.push_back(1);
+  return tn::where(tn::reshape(tn::equal(last, number), shape), ct, 0);
+}
+
+/// The product of the other updates at each update's place. Zeros are counted, not divided by.
+Tensor product_of_others(const Places& places, const Tensor& updates, const Shape& shape) {
+  Tensor is_zero = tn::equal(updates, 0), nonzero = tn::where(is_zero, 1, updates);
+  Tensor ones = filled(1, updates.dtype(), shape);
+  Tensor product = places.read(places.write(ones, nonzero, ScatterMode::mul));
+  Tensor zeros = places.read(places.sum(cast_to(is_zero, DType::i64), shape));
+  Tensor other_zeros = zeros - cast_to(is_zero, DType::i64);
+  return tn::where(tn::equal(other_zeros, 0), product / nonzero, 0);
+}
+
+/// The share of x and of each update in an extreme: those equal to it share it evenly.
+struct Shares {
+  Tensor x, updates;
+  Shares(const Places& places, const Primal& p) {
+    DType type = p.out[0].dtype();
+    x = cast_to(tn::equal(p.in[0], p.out[0]), type);
+    updates = cast_to(tn::equal(p.in[1], places.read(p.out[0])), type);
+    Tensor count = x + places.sum(updates, x.shape());
+    x = x / count, updates = updates / tn::maximum(places.read(count), 1);  // 0 where dropped
+  }
+};
+
+Tensors jvp_scatter(const ScatterAttrs& a, const Primal& p, const Tensors& t) {
+  Places places(a, p.in);
+  const Shape& shape = p.in[0].shape();
+  auto or_zero = [&](size_t k) {
+    return t[k] ? t[k] : filled(0, p.in[k].dtype(), p.in[k].shape());
+  };
+  if (a.mode == ScatterMode::set || a.mode == ScatterMode::add)
+    return {places.write(or_zero(0), or_zero(1), a.mode)};
+  Tensor by_x, by_updates;
+  if (a.mode == ScatterMode::mul) {
+    Tensor factor = places.write(filled(1, p.in[1].dtype(), shape), p.in[1], ScatterMode::mul);
+    by_x = factor, by_updates = product_of_others(places, p.in[1], shape) * places.read(p.in[0]);
+  } else {
+    Shares shares(places, p);
+    by_x = shares.x, by_updates = shares.updates;
+  }
+  return {or_zero(0) * by_x + places.sum(or_zero(1) * by_updates, shape)};
+}
+
+/// Setting and adding are linear; the other modes are differentiated through these.
+Tensors vjp_scatter(const ScatterAttrs& a, const Primal& p, const Tensors& cts) {
+  if (a.mode != ScatterMode::set && a.mode != ScatterMode::add) return {};
+  Places places(a, p.in);
+  const Tensor& ct = cts[0];
+  Tensors back(p.in.size());
+  back[0] = ct, back[1] = places.read(ct);
+  if (a.mode == ScatterMode::set) {
+    back[0] = places.write(ct, filled(0, ct.dtype(), {}), ScatterMode::set);
+    back[1] = keep_last_writers(a, p.in, back[1]);
+  }
+  return back;
+}
+
+Tensors batch_scatter(const ScatterAttrs& a, const BatchCall& call) {
+  BatchedIndices at = batch_indices(a.axes, a.batch_dims, call, 2);
+  at.indices.insert(at.indices.begin(), {with_batch(call, 0), with_batch(call, 1)});
+  ScatterAttrs attrs{at.axes, a.mode, at.batch_dims, a.outside};
+  return emit_all(scatter, at.indices, &attrs);
 }
 
 Tensors add_at(const ScatterAddAttrs& a, const Tensors& in) {
@@ -92,9 +194,9 @@ Tensors put_along(const PutAttrs& a, const Tensors& in) {
   Shape shape = with_extent(x.shape, axis, at.shape[axis]);
   Tensors operands = {in[0], tn::broadcast_to(in[2], shape)};
   Tensor indices = tn::broadcast_to(wrap_negative(in[1], x.shape[axis]), shape);
-  for (Tensor& t : along_axis(indices, axis)) operands.push_back(t);
-  ScatterAttrs attrs{{}, a.mode};
-  for (int k = 0; k < x.rank(); ++k) attrs.axes.push_back(k);
+  AlongIndices along(indices, axis);
+  for (Tensor& t : along.indices) operands.push_back(t);
+  ScatterAttrs attrs{along.axes, a.mode, axis};
   return call_with(scatter, operands, &attrs);
 }
 
@@ -154,6 +256,11 @@ void run_slice_update(const LibraryCall& call) {
   write_block(x, block, call.in[1], call.out[0]);
 }
 
+Tensor adjoint_slice_update(const SliceAttrs& a, const Tensor& ct, const Tensors& in, int k) {
+  if (k == 1) return emit(slice, {ct}, a);
+  return emit(slice_update, {ct, filled(0, ct.dtype(), in[1].shape())}, a);
+}
+
 void prepare_dynamic_update(NoAttrs&, Tensors& in) {
   in[1] = cast_to(in[1], in[0].dtype());
   for (size_t i = 2; i < in.size(); ++i) {
@@ -188,6 +295,27 @@ void run_dynamic_update(const LibraryCall& call) {
   write_block(x, block, call.in[1], call.out[0]);
 }
 
+Tensor adjoint_dynamic_update(const NoAttrs&, const Tensor& ct, const Tensors& in, int k) {
+  Tensors starts(in.begin() + 2, in.end());
+  if (k == 1) return tn::dynamic_slice(ct, starts, in[1].shape());
+  return tn::dynamic_update_slice(ct, filled(0, ct.dtype(), in[1].shape()), starts);
+}
+
+/// Where every example begins elsewhere, it is a scatter.
+Tensors batch_dynamic_update(const NoAttrs&, const BatchCall& call) {
+  Tensor x = with_batch(call, 0), update = with_batch(call, 1);
+  Shape shape = x.shape(), sizes = update.shape();
+  shape.erase(0), sizes.erase(0);
+  BlockStarts starts(shape, sizes, call, 2);
+  if (!starts.batched) {
+    starts.values.insert(starts.values.begin(), make_scalar(0, DType::i64, false));
+    return {tn::dynamic_update_slice(x, update, starts.values)};
+  }
+  BlockIndices block = index_block(shape, sizes, starts.values);
+  for (Axis& k : block.axes) ++k.i;
+  return {tn::scatter(x, update, block.indices, block.axes, "set", 1)};
+}
+
 }  // namespace
 
 constinit const OpDef scatter = Op<ScatterAttrs>{
@@ -197,14 +325,20 @@ constinit const OpDef scatter = Op<ScatterAttrs>{
         "is "
         "set, add, mul, max or min. Indices and axes are those of `gather`, whose result shape "
         "`updates` broadcast to. Elements are taken in row-major order of `updates`, so the last "
-        "one written stays. Updates whose index is out of bounds are dropped.",
+        "one written stays. Updates whose index is out of bounds are dropped, unless `outside` is "
+        "clamp.",
     .args = {"x", "updates", "*indices"},
     .prepare = rule<prepare_scatter>,
     .infer = rule<infer_scatter>,
     .run = run_scatter,
+    .jvp = rule<jvp_scatter>,
+    .vjp = rule<vjp_scatter>,
+    .batch_rule = rule<batch_scatter>,
     .samples = {{"f32[5,4], f32[3,4], i64[3]", "axes=[0]", 0, 3},
                 {"f32[5,4], f32[3,2], i64[3,1], i64[2]", "axes=[0,1], mode=add", 0, 3},
-                {"f32[5,4], f32[], i64[3]", "axes=[1], mode=max", 0, 3}},
+                {"f32[5,4], f32[], i64[3]", "axes=[1], mode=max", 0, 3},
+                {"f32[2,5,4], f32[2,5,3], i64[2,3]", "axes=[2], mode=mul, batch_dims=1", -1, 4},
+                {"f32[2,5], f32[2,6], i64[2,6]", "axes=[1], batch_dims=1, outside=clamp", -2, 6}},
 };
 
 constinit const OpDef scatter_add = Composite<ScatterAddAttrs>{
@@ -248,6 +382,9 @@ constinit const OpDef slice_update = Op<SliceAttrs>{
     .prepare = rule<prepare_slice_update>,
     .infer = rule<infer_slice_update>,
     .run = run_slice_update,
+    .linear = Linear::jointly,
+    .adjoint = rule<adjoint_slice_update>,
+    .batch = Batch::aligned,
     .samples = {{"f32[5], f32[3]", "start=[1], stop=[4]"},
                 {"f32[5,6], f32[3]", "start=[0,1], stop=[5,6], step=[1,2]"},
                 {"f32[5,6], f32[5,3]", "start=[-1], stop=[-7], step=[-2], axis=[-1]"}},
@@ -263,6 +400,9 @@ constinit const OpDef dynamic_update_slice = Op<>{
     .prepare = rule<prepare_dynamic_update>,
     .infer = rule<infer_dynamic_update>,
     .run = run_dynamic_update,
+    .linear = Linear::jointly,
+    .adjoint = rule<adjoint_dynamic_update>,
+    .batch_rule = rule<batch_dynamic_update>,
     .samples = {{"f32[5], f32[3], i64[]", "", 0, 4},
                 {"f32[5,4], f32[2,4], i64[], i64[]", "", -1, 4}},
 };

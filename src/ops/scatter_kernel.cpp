@@ -168,7 +168,7 @@ void combine_all(const ScatterPlan& plan, const void* updates, void* to) {
   auto* from = static_cast<const typename E::Stored*>(updates);
   auto* out = static_cast<typename E::Stored*>(to);
   for (int64_t b = 0; b < plan.outer; ++b)
-    for (int64_t point : plan.indexed) {
+    for (int64_t point : plan.points(b)) {
       if (point == kNowhere) {
         from += each;
         continue;
@@ -220,25 +220,25 @@ void copy_apart(int64_t size, const char* from, char* to, int64_t step, int64_t 
 
 /// Single elements at `offsets`.
 template <int kSize>
-void pick(const char* from, const std::vector<int64_t>& offsets, int64_t first, int64_t last,
-          char* to) {
-  for (int64_t i = first; i < last; ++i, to += kSize)
-    std::memcpy(to, from + offsets[static_cast<size_t>(i)] * kSize, kSize);
+void pick(const char* from, std::span<const int64_t> offsets, char* to) {
+  for (int64_t offset : offsets) {
+    std::memcpy(to, from + offset * kSize, kSize);
+    to += kSize;
+  }
 }
 
-void pick_elements(int64_t size, const char* from, const std::vector<int64_t>& offsets,
-                   int64_t first, int64_t last, char* to) {
+void pick_elements(int64_t size, const char* from, std::span<const int64_t> offsets, char* to) {
   switch (size) {
     case 1:
-      return pick<1>(from, offsets, first, last, to);
+      return pick<1>(from, offsets, to);
     case 2:
-      return pick<2>(from, offsets, first, last, to);
+      return pick<2>(from, offsets, to);
     case 4:
-      return pick<4>(from, offsets, first, last, to);
+      return pick<4>(from, offsets, to);
     case 8:
-      return pick<8>(from, offsets, first, last, to);
+      return pick<8>(from, offsets, to);
     default:
-      return pick<16>(from, offsets, first, last, to);
+      return pick<16>(from, offsets, to);
   }
 }
 
@@ -250,6 +250,24 @@ void copy_runs(const ScatterPlan& plan, int64_t size, const char* from, char* to
   }
 }
 
+/// The points of `plan` that are dropped; they are read at 0 instead, and cleared afterwards.
+std::vector<size_t> take_dropped(ScatterPlan& plan) {
+  std::vector<size_t> dropped;
+  for (size_t i = 0; i < plan.indexed.size(); ++i)
+    if (plan.indexed[i] == kNowhere) dropped.push_back(i), plan.indexed[i] = 0;
+  return dropped;
+}
+
+void clear_dropped(const ScatterPlan& plan, const std::vector<size_t>& dropped, int64_t bytes,
+                   char* out) {
+  int64_t points = plan.count(), rows = plan.outer / plan.batches;
+  for (size_t place : dropped) {
+    auto point = static_cast<int64_t>(place);
+    for (int64_t b = point / points * rows; b < (point / points + 1) * rows; ++b)
+      std::memset(out + (b * points + point % points) * bytes, 0, static_cast<size_t>(bytes));
+  }
+}
+
 /// Replacing needs the size of an element only.
 void set_all(const ScatterPlan& plan, int64_t size, const void* updates, void* to) {
   auto* from = static_cast<const char*>(updates);
@@ -257,7 +275,7 @@ void set_all(const ScatterPlan& plan, int64_t size, const void* updates, void* t
   auto bytes = static_cast<size_t>(plan.run * size);
   if (bytes == 0) return;
   for (int64_t b = 0; b < plan.outer; ++b)
-    for (int64_t point : plan.indexed) {
+    for (int64_t point : plan.points(b)) {
       if (point == kNowhere) {
         from += plan.middle.size() * bytes;
         continue;
@@ -271,13 +289,15 @@ void set_all(const ScatterPlan& plan, int64_t size, const void* updates, void* t
 
 }  // namespace
 
-ScatterPlan plan_scatter(const Shape& shape, const Axes& axes, const Shape& points, Types types,
-                         const void* const* indices, OutOfRange outside) {
+ScatterPlan plan_scatter(const Shape& shape, const Axes& axes, int64_t batch_dims,
+                         const Shape& points, Types types, const void* const* indices,
+                         OutOfRange outside) {
   Ints strides = Strided::row_major(shape).strides;
   int first = axes[0].i, last = axes.back().i;
   ScatterPlan plan;
   plan.outer = span_of(shape, 0, first);
   plan.outer_stride = span_of(shape, first, shape.rank());
+  plan.batches = span_of(shape, 0, static_cast<int>(batch_dims));
   plan.run = span_of(shape, last + 1, shape.rank());
   Shape between;
   Ints between_strides;
@@ -298,13 +318,13 @@ ScatterPlan plan_scatter(const Shape& shape, const Axes& axes, const Shape& poin
   return plan;
 }
 
-void gather_from(const ScatterPlan& plan, DType type, const void* x, void* out) {
+void gather_from(ScatterPlan plan, DType type, const void* x, void* out) {
   constexpr int64_t kElementsPerChunk = 1 << 15;
-  int64_t size = size_of(type), run = plan.run;
-  auto points = static_cast<int64_t>(plan.indexed.size());
+  int64_t size = size_of(type), run = plan.run, points = plan.count();
   auto each = static_cast<int64_t>(plan.middle.size()) * run;  // elements per index point
   int64_t tasks = plan.outer * points;
   if (tasks * each == 0) return;
+  std::vector<size_t> dropped = take_dropped(plan);
   int64_t chunks = std::min(tasks, chunks_for(tasks * each, kElementsPerChunk));
   parallel_for(chunks, [&](int64_t chunk) {
     ChunkRange range = chunk_range(tasks, chunks, chunk);
@@ -312,23 +332,24 @@ void gather_from(const ScatterPlan& plan, DType type, const void* x, void* out) 
     for (int64_t task = range.begin; task < range.end;) {
       int64_t b = task / points, i = task % points;
       auto* from = static_cast<const char*>(x) + b * plan.outer_stride * size;
-      int64_t last = std::min(points, i + range.end - task);
-      task += last - i;
+      int64_t count = std::min(points - i, range.end - task);
+      auto offsets = plan.points(b).subspan(static_cast<size_t>(i), static_cast<size_t>(count));
+      task += count;
       if (each == 1) {
-        pick_elements(size, from + plan.middle[0] * size, plan.indexed, i, last, to);
-        to += (last - i) * size;
+        pick_elements(size, from + plan.middle[0] * size, offsets, to);
+        to += count * size;
         continue;
       }
-      for (; i < last; ++i) {
-        auto* base = from + plan.indexed[static_cast<size_t>(i)] * size;
+      for (int64_t offset : offsets) {
         if (run == 1)
-          pick_elements(size, base, plan.middle, 0, each, to);
+          pick_elements(size, from + offset * size, plan.middle, to);
         else
-          copy_runs(plan, size, base, to);
+          copy_runs(plan, size, from + offset * size, to);
         to += each * size;
       }
     }
   });
+  clear_dropped(plan, dropped, each * size, static_cast<char*>(out));
 }
 
 void scatter_into(const ScatterPlan& plan, DType type, ScatterMode mode, const void* updates,

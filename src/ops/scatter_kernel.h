@@ -11,23 +11,37 @@ enum class ScatterMode : uint8_t { set, add, mul, max, min };
 inline constexpr std::string_view kScatterModes[] = {"set", "add", "mul", "max", "min"};
 constexpr ChoiceNames choice_names(ScatterMode) { return kScatterModes; }
 
-/// What becomes of an index beyond its axis: reads take the nearest element, writes are left out.
+/// What becomes of an index beyond its axis: it stands for the nearest element, or it is dropped:
+/// then nothing is written, and what is read is 0.
 enum class OutOfRange : uint8_t { clamp, drop };
+inline constexpr std::string_view kOutOfRange[] = {"clamp", "drop"};
+constexpr ChoiceNames choice_names(OutOfRange) { return kOutOfRange; }
 
-/// Element (b, i, m, r) of what is read or written lies at b*outer_stride + indexed[i] + middle[m]
-/// + r.
+/// Element (b, i, m, r) of what is read or written lies at b*outer_stride + points(b)[i] +
+/// middle[m] + r.
 struct ScatterPlan {
   int64_t outer = 1, outer_stride = 0;  // axes before the first indexed one
+  int64_t batches = 1;                  // of the outer ones: each has index points of its own
   std::vector<int64_t> indexed;         // one offset per index point, -1 where it is dropped
   std::vector<int64_t> middle;          // of the axes between indexed ones
   int64_t run = 1;                      // elements after the last indexed axis, side by side
+
+  int64_t count() const {  // of the points of a batch
+    return batches ? static_cast<int64_t>(indexed.size()) / batches : 0;
+  }
+  std::span<const int64_t> points(int64_t b) const {
+    int64_t batch = b / (outer / batches);
+    return {indexed.data() + batch * count(), static_cast<size_t>(count())};
+  }
 };
 
-ScatterPlan plan_scatter(const Shape& shape, const Axes& axes, const Shape& points, Types types,
-                         const void* const* indices, OutOfRange outside);
+/// The indices of `types` broadcast to `points`; the first `batch_dims` axes of both are paired.
+ScatterPlan plan_scatter(const Shape& shape, const Axes& axes, int64_t batch_dims,
+                         const Shape& points, Types types, const void* const* indices,
+                         OutOfRange outside);
 
-/// Copies the elements at the places of `plan`, none of them dropped, to `out`, in order.
-void gather_from(const ScatterPlan& plan, DType type, const void* x, void* out);
+/// Copies the elements at the places of `plan` to `out`, in order.
+void gather_from(ScatterPlan plan, DType type, const void* x, void* out);
 
 /// Combines `updates` into `out`, in order.
 void scatter_into(const ScatterPlan& plan, DType type, ScatterMode mode, const void* updates,

@@ -4,6 +4,7 @@
 #include "ops/known_values.h"
 #include "ops/op_decls.h"
 #include "ops/runtime_types.h"
+#include "ops/shapes.h"
 #include "runtime/search.h"
 #include "tenon/operators.h"
 
@@ -17,35 +18,55 @@ constexpr ChoiceNames choice_names(SearchSide) { return kSides; }
 
 struct SearchAttrs {
   SearchSide side = SearchSide::left;
-  static constexpr void fields(auto& a, auto&& f) { f("side", a.side); }
+  int64_t batch_dims = 0;
+  static constexpr void fields(auto& a, auto&& f) {
+    f("side", a.side), f("batch_dims", a.batch_dims);
+  }
 };
 
-void prepare_searchsorted(SearchAttrs&, Tensors& in) {
-  if (in[0].rank() != 1) fail("searchsorted: x1 needs one axis: {}", *type_of(in[0]));
+void prepare_searchsorted(SearchAttrs& a, Tensors& in) {
+  if (in[0].rank() != a.batch_dims + 1)
+    fail("searchsorted: x1 needs one axis after {} batch axes: {}", a.batch_dims, *type_of(in[0]));
   if (in.size() > 2 && in[2]) {
     check_kind("searchsorted", integers, in[2].dtype());
     if (in[2].rank() != 1 || tn::equal(in[2].shape()[0], in[0].shape()[0]) != Tri::yes)
       fail("searchsorted: sorter does not fit x1: {} and {}", *type_of(in[2]), *type_of(in[0]));
-    in[0] = tn::take(in[0], in[2], Axis(0));
+    in[0] = tn::take(in[0], in[2], Axis(0));  // the sorter has one axis, so x1 has
   }
   in.resize(2);
   promote_all(in, "searchsorted", every_type);
 }
 
-TypeList infer_searchsorted(const SearchAttrs&, Types in) {
-  if (in.size() != 2 || in[0]->dtype != in[1]->dtype || in[0]->rank() != 1)
+TypeList infer_searchsorted(const SearchAttrs& a, Types in) {
+  if (in.size() != 2 || in[0]->dtype != in[1]->dtype || in[0]->rank() != a.batch_dims + 1)
     fail(Fault::type, "searchsorted: x1 needs one axis and the element type of x2: {} and {}",
          *in[0], *in[in.size() - 1]);
   check_kind("searchsorted", every_type, in[0]->dtype);
+  for (int k = 0; k < a.batch_dims; ++k)
+    if (in[1]->rank() <= k || tn::equal(in[0]->shape[k], in[1]->shape[k]) != Tri::yes)
+      fail("searchsorted: batch axis {} differs: {} and {}", k, *in[0], *in[1]);
   return Type{DType::i64, in[1]->shape};
 }
 
 void run_searchsorted(const LibraryCall& call) {
   const auto& a = *static_cast<const SearchAttrs*>(call.attrs);
   Side side = a.side == SearchSide::left ? Side::left : Side::right;
-  tn::searchsorted(element_of(call.in_types[0]->dtype), {}, call.in[0], call.in_types[0]->elements,
-                   call.in[1], call.in_types[1]->elements, side,
-                   static_cast<int64_t*>(call.out[0]));
+  const InternedType &x1 = *call.in_types[0], &x2 = *call.in_types[1];
+  int64_t batches = span_of(x1.shape, 0, static_cast<int>(a.batch_dims));
+  if (batches == 0) return;
+  int64_t sorted = x1.elements / batches, wanted = x2.elements / batches;
+  for (int64_t b = 0; b < batches; ++b)
+    tn::searchsorted(element_of(x1.dtype), {},
+                     static_cast<const char*>(call.in[0]) + b * sorted * size_of(x1.dtype), sorted,
+                     static_cast<const char*>(call.in[1]) + b * wanted * size_of(x2.dtype), wanted,
+                     side, static_cast<int64_t*>(call.out[0]) + b * wanted);
+}
+
+/// Only an x1 for each example needs more than another shape of x2.
+Tensors batch_searchsorted(const SearchAttrs& a, const BatchCall& call) {
+  if (!call.batched[0] && a.batch_dims == 0) return emit_all(searchsorted, call.in, &a);
+  SearchAttrs attrs{a.side, a.batch_dims + 1};
+  return {emit(searchsorted, {with_batch(call, 0), with_batch(call, 1)}, attrs)};
 }
 
 Nonzero find_nonzero(std::string_view op, const Tensor& x) {
@@ -83,13 +104,18 @@ constinit const OpDef searchsorted = Op<SearchAttrs>{
         "Where each element of `x2` belongs in the ascending `x1`, as int64: before equal "
         "elements, or "
         "after them when `side` is \"right\". With `sorter`, the order is that of `x1[sorter]`. "
-        "NaN is "
-        "larger than every number.",
+        "NaN is larger than every number. The first `batch_dims` axes of `x1` and `x2` are one: "
+        "each example is searched on its own.",
     .args = {"x1", "x2", "?sorter"},
     .prepare = rule<prepare_searchsorted>,
     .infer = rule<infer_searchsorted>,
     .run = run_searchsorted,
-    .samples = {{"f32[1], f32[2,3]"}, {"f32[1], f32[4]", "side=right"}, {"f32[1], f32[]"}},
+    .gradient = Gradient::zero,
+    .batch_rule = rule<batch_searchsorted>,
+    .samples = {{"f32[1], f32[2,3]"},
+                {"f32[1], f32[4]", "side=right"},
+                {"f32[1], f32[]"},
+                {"f32[2,1], f32[2,3]", "batch_dims=1"}},
 };
 
 constinit const OpDef nonzero = Composite<>{

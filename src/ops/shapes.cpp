@@ -44,4 +44,24 @@ Tensor slice_axis(const Tensor& x, int axis, int64_t start, int64_t stop, int64_
   return tn::slice(x, Ints(start), Ints(stop), Ints(step), Axes(axis));
 }
 
+Tensor lines_along(const Tensor& x, const Axes& axes) {
+  Perm perm;
+  for (int k = 0; k < x.rank(); ++k)
+    if (!axes.has(k)) perm.push_back(k);
+  for (Axis k : axes) perm.push_back(k);
+  Shape shape = without_axes(x.shape(), axes);
+  shape.push_back(extent_of(x.shape(), axes));
+  return tn::reshape(tn::permute_dims(x, perm), shape);
+}
+
+Tensor with_batch(const Tensor& x, Dim size) {
+  Shape shape = x.shape();
+  shape.insert(0, size);
+  return tn::broadcast_to(x, shape);
+}
+
+Tensor with_batch(const BatchCall& call, size_t k) {
+  return call.batched[k] ? call.in[k] : with_batch(call.in[k], call.size);
+}
+
 }  // namespace tn::ops

@@ -20,4 +20,11 @@ Tensor filled(const Scalar& value, DType type, const Shape& shape);
 /// Elements [start, stop) of one axis, all others whole.
 Tensor slice_axis(const Tensor& x, int axis, int64_t start, int64_t stop, int64_t step = 1);
 
+/// `x` with all of `axes` as one last axis.
+Tensor lines_along(const Tensor& x, const Axes& axes);
+
+/// `x` repeated along a new first axis, and operand k of a batched call with the batch.
+Tensor with_batch(const Tensor& x, Dim size);
+Tensor with_batch(const BatchCall& call, size_t k);
+
 }  // namespace tn::ops

@@ -1,4 +1,6 @@
 // Exponentials scaled to sum to one, and the logarithm of their sum.
+#include <limits>
+
 #include "base/error.h"
 #include "ops/families.h"
 #include "ops/op_decls.h"
@@ -7,6 +9,8 @@
 
 namespace tn::ops {
 namespace {
+
+constexpr double kMinusInfinity = -std::numeric_limits<double>::infinity();
 
 struct SoftmaxAttrs {
   Maybe<Axes> axis;
@@ -35,6 +39,38 @@ Tensors log_softmax_body(const SoftmaxAttrs& a, const Tensors& in) {
   Tensor shifted = x - tn::max(x, *a.axis, true);
   Tensor total = tn::log(tn::sum(tn::exp(shifted), *a.axis, {}, true));
   return {cast_to(shifted - total, in[0].dtype())};
+}
+
+// In the derivatives an element at -inf has no share and does not move: a line of -inf only, where
+// the value is no number, has gradient 0.
+
+/// `share` without the elements of `x` at -inf.
+Tensor share_of_finite(const Tensor& x, const Tensor& share) {
+  return tn::where(tn::equal(x, kMinusInfinity), 0, share);
+}
+
+/// y·(t - sum(y·t)).
+Tensors jvp_softmax(const SoftmaxAttrs& a, const Primal& p, const Tensors& given) {
+  DType type = p.in[0].dtype(), wide = info(type).compute;
+  Tensor t = cast_to(given[0], wide), y = share_of_finite(p.in[0], cast_to(p.out[0], wide));
+  return {cast_to(y * (t - tn::sum(y * t, *a.axis, {}, true)), type)};
+}
+
+/// t - sum(exp(y)·t).
+Tensors jvp_log_softmax(const SoftmaxAttrs& a, const Primal& p, const Tensors& given) {
+  DType type = p.in[0].dtype(), wide = info(type).compute;
+  Tensor t = share_of_finite(p.in[0], cast_to(given[0], wide));
+  Tensor y = share_of_finite(p.in[0], tn::exp(cast_to(p.out[0], wide)));
+  return {cast_to(t - tn::sum(y * t, *a.axis, {}, true), type)};
+}
+
+/// sum(exp(x - y)·t).
+Tensors jvp_logsumexp(const ReduceAttrs& a, const Primal& p, const Tensors& given) {
+  DType type = p.in[0].dtype(), wide = info(type).compute;
+  Tensor x = cast_to(p.in[0], wide), y = cast_to(p.out[0], wide);
+  y = tn::reshape(y, without_axes(x.shape(), *a.axis, true));
+  Tensor share = share_of_finite(x, tn::exp(x - y));
+  return {cast_to(tn::sum(share * cast_to(given[0], wide), *a.axis, {}, a.keepdims), type)};
 }
 
 void prepare_logsumexp(ReduceAttrs& a, Tensors& in) {
@@ -70,6 +106,8 @@ constinit const OpDef softmax = Composite<SoftmaxAttrs>{
     .recorded = true,
     .prepare = [](SoftmaxAttrs& a, Tensors& in) { prepare_softmax("softmax", a, in); },
     .body = rule<softmax_body>,
+    .jvp = rule<jvp_softmax>,
+    .batch = Batch::aligned,
     .samples = {{"f32[2,3]"}, {"f32[2,3,4]", "axis=[0,-1]"}, {"f32[5]", "axis=[0]", -50, 50}},
 };
 
@@ -84,6 +122,8 @@ constinit const OpDef log_softmax = Composite<SoftmaxAttrs>{
     .recorded = true,
     .prepare = [](SoftmaxAttrs& a, Tensors& in) { prepare_softmax("log_softmax", a, in); },
     .body = rule<log_softmax_body>,
+    .jvp = rule<jvp_log_softmax>,
+    .batch = Batch::aligned,
     .samples = {{"f32[2,3]"}, {"f32[2,3,4]", "axis=[0,-1]"}, {"f32[5]", "axis=[0]", -50, 50}},
 };
 
@@ -98,6 +138,8 @@ constinit const OpDef logsumexp = Composite<ReduceAttrs>{
     .recorded = true,
     .prepare = rule<prepare_logsumexp>,
     .body = rule<logsumexp_body>,
+    .jvp = rule<jvp_logsumexp>,
+    .batch = Batch::aligned,
     .samples = {{"f32[2,3]"},
                 {"f32[2,3,4]", "axis=[0,-1], keepdims=true"},
                 {"f32[5]", "axis=[0]", -200, 200},

@@ -185,6 +185,10 @@ constinit const OpDef sort = Op<SortAttrs>{
     .prepare = [](SortAttrs& a, Tensors& in) { prepare_sort("sort", a, in[0]); },
     .infer = [](const SortAttrs&, Types in) -> TypeList { return Type(*in[0]); },
     .run = run_sort,
+    .jvp = [](const SortAttrs& a, const Primal& p, const Tensors& t) -> Tensors {
+      return {tn::take_along_axis(t[0], emit(argsort, {p.in[0]}, a), a.axis)};
+    },
+    .batch = Batch::aligned,
     .samples = {{"f32[7]"}, {"f32[3,5,2]", "axis=1"}, {"f32[4,3]", "axis=-2, descending=true"}},
 };
 
@@ -200,6 +204,8 @@ constinit const OpDef argsort = Op<SortAttrs>{
       return Type{DType::i64, in[0]->shape};
     },
     .run = run_argsort,
+    .gradient = Gradient::zero,
+    .batch = Batch::aligned,
     .samples = {{"f32[7]"}, {"f32[3,5,2]", "axis=1"}, {"f32[4,3]", "axis=-2, descending=true"}},
 };
 
@@ -218,6 +224,10 @@ constinit const OpDef top_k = Op<TopKAttrs>{
       return {Type{in[0]->dtype, shape}, Type{DType::i64, shape}};
     },
     .run = run_top_k,
+    .jvp = [](const TopKAttrs& a, const Primal& p, const Tensors& t) -> Tensors {
+      return {tn::take_along_axis(t[0], p.out[1], a.axis), Tensor()};
+    },
+    .batch = Batch::aligned,
     .samples = {{"f32[7]", "k=3"}, {"f32[3,5,2]", "k=2, axis=1"}, {"f32[4,3]", "k=4, axis=-2"}},
 };
 

@@ -47,17 +47,6 @@ Tensor variance_of(const Wide& w, double correction, bool keepdims) {
   return tn::sum(squares, w.axes, {}, keepdims) / std::max(w.count - correction, 0.0);
 }
 
-/// Sorted along one last axis that takes in all of `axes`.
-Tensor sorted_lines(const Wide& w) {
-  Perm perm;
-  for (int k = 0; k < w.x.rank(); ++k)
-    if (!w.axes.has(k)) perm.push_back(k);
-  Shape shape = without_axes(w.x.shape(), w.axes);
-  for (Axis k : w.axes) perm.push_back(k);
-  shape.push_back(extent_of(w.x.shape(), w.axes));
-  return tn::sort(tn::reshape(tn::permute_dims(w.x, perm), shape), -1);
-}
-
 /// `value`, or NaN where the line holds one: sorting puts it last.
 Tensor spread_nan(const Tensor& lines, const Tensor& value, const Shape& shape) {
   int axis = lines.rank() - 1;
@@ -70,7 +59,7 @@ Tensors middle(const ReduceAttrs& a, const Tensors& in) {
   Wide w = widen("median", in[0], a.axis, ordered);
   auto n = static_cast<int64_t>(w.count);
   if (n == 0) fail("median: no elements: {}", *type_of(in[0]));
-  Tensor lines = sorted_lines(w);
+  Tensor lines = tn::sort(lines_along(w.x, w.axes), -1);
   int axis = lines.rank() - 1;
   Shape shape = without_axes(lines.shape(), Axes(axis));
   auto at = [&](int64_t i) { return tn::reshape(slice_axis(lines, axis, i, i + 1), shape); };
@@ -92,7 +81,7 @@ Tensors quantiles(const ReduceAttrs& a, const Tensors& in) {
   Wide w = widen("quantile", in[0], a.axis, reals);
   check_probability(in[1]);
   if (w.count == 0) fail("quantile: no elements: {}", *type_of(in[0]));
-  Tensor lines = sorted_lines(w);
+  Tensor lines = tn::sort(lines_along(w.x, w.axes), -1);
   int axis = lines.rank() - 1;
   Tensor place = tn::minimum(tn::maximum(cast_to(in[1], DType::f64), 0.0), 1.0) * (w.count - 1);
   Tensor below = tn::floor(place);

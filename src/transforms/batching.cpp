@@ -1,6 +1,7 @@
 // vmap of one op: the batch is axis 0 of batched operands and of every result.
 #include "base/error.h"
 #include "ops/op_decls.h"
+#include "ops/shapes.h"
 #include "tenon/ops.h"
 #include "transforms/derivative.h"
 #include "transforms/sweep.h"
@@ -24,12 +25,6 @@ Tensors batch_elementwise(const OpDef& op, const void* attrs, Tensors in,
   return emit_all(op, in, attrs);
 }
 
-Tensor with_batch(const Tensor& x, Dim size) {
-  Shape shape = x.shape();
-  shape.insert(0, size);
-  return tn::broadcast_to(x, shape);
-}
-
 /// Axes move up by one, orders keep the batch first, shapes grow by it.
 void shift_attrs(const AttrKind& kind, void* attrs, Dim size) {
   for (const Field& f : list_fields(kind, attrs).items) {
@@ -51,7 +46,7 @@ void shift_attrs(const AttrKind& kind, void* attrs, Dim size) {
 Tensors batch_aligned(const OpDef& op, const void* attrs, Tensors in,
                       const std::vector<bool>& batched, Dim size) {
   for (size_t k = 0; k < in.size(); ++k)
-    if (!batched[k]) in[k] = with_batch(in[k], size);
+    if (!batched[k]) in[k] = ops::with_batch(in[k], size);
   if (op.attrs->fields == 0) return emit_all(op, in, nullptr);
   std::vector<uint64_t> shifted(op.attrs->size / 8 + 1);
   std::memcpy(shifted.data(), attrs, op.attrs->size);
@@ -79,7 +74,7 @@ Tensors batch_body(const OpDef& op, const void* attrs, const Tensors& in,
   args.resize(std::max(args.size(), static_cast<size_t>(op.args.size())));
   Tensors out = op.body(attrs, args), result;
   for (Batched& b : sweep_batch(tape_of(params, out), std::move(given), out, size))
-    result.push_back(b.batched ? b.value : with_batch(b.value, size));
+    result.push_back(b.batched ? b.value : ops::with_batch(b.value, size));
   return result;
 }
 

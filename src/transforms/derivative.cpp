@@ -135,7 +135,8 @@ Tensors vjp_of(const Application& a, const Tensors& cts, const std::vector<bool>
   const OpDef& op = a.op;
   Tensors back(a.in.size());
   if (op.gradient == Gradient::zero || !any_set(cts)) return back;
-  if (op.vjp) return op.vjp(a.attrs, {a.in, a.out}, cts);
+  if (op.vjp)
+    if (Tensors made = op.vjp(a.attrs, {a.in, a.out}, cts); !made.empty()) return made;
   if (op.jvp) return transpose_jvp(a, cts, wanted);
   if (op.body) return vjp_of_body(a, cts, wanted);
   if (!op.partials.size() && op.linear == Linear::no) fail_not_differentiable(op);

@@ -17,7 +17,27 @@ def take_along_axis(x, indices, axis=-1):
     return np.take_along_axis(x, wrapped(indices, x.shape[axis]), axis)
 
 
-def gather(x, *indices, axes):
+def each_example(f, batch_dims, x, *operands, axes, **attrs):
+    """f on every example; index operands that lack batch axes serve all of them."""
+    rank = max(i.ndim for i in operands)
+    rows = [i.reshape((1,) * (rank - i.ndim) + i.shape) for i in operands]
+    rows = [np.broadcast_to(i, x.shape[:1] + i.shape[1:]) for i in rows]
+    axes = [a - 1 for a in axes]
+    return np.stack(
+        [f(*row, axes=axes, batch_dims=batch_dims - 1, **attrs) for row in zip(x, *rows)]
+    )
+
+
+def gather(x, *indices, axes, batch_dims=0, outside="clamp"):
+    if batch_dims:
+        return each_example(gather, batch_dims, x, *indices, axes=axes, outside=outside)
+    if outside == "drop":
+        ok = np.ones((), bool)
+        for i, a in zip(indices, axes):
+            ok = ok & (i >= 0) & (i < x.shape[a])
+        found = gather(x, *(wrapped(i * ok, x.shape[a]) for i, a in zip(indices, axes)), axes=axes)
+        return np.where(under(ok, found.ndim, min(axes)), found, 0).astype(x.dtype)
+    indices = [np.clip(i, 0, x.shape[a] - 1) for i, a in zip(indices, axes)]
     rest = [i for i in range(x.ndim) if i not in axes]
     moved = np.moveaxis(x, axes, range(len(axes)))
     found = moved[tuple(np.broadcast_arrays(*indices))]  # index axes first, then the rest
@@ -41,7 +61,18 @@ def update(old, new, mode):
     }[mode]()
 
 
-def scatter(x, updates, *indices, axes, mode="set"):
+def under(ok, rank, first):
+    """A condition on index points, under the shape of what they index."""
+    return ok.reshape(ok.shape + (1,) * (rank - ok.ndim - first))
+
+
+def scatter(x, updates, *indices, axes, mode="set", batch_dims=0, outside="drop"):
+    if batch_dims:
+        return each_example(
+            scatter, batch_dims, x, updates, *indices, axes=axes, mode=mode, outside=outside
+        )
+    if outside == "clamp":
+        indices = [np.clip(i, 0, x.shape[a] - 1) for i, a in zip(indices, axes)]
     places = gather(
         np.arange(x.size).reshape(x.shape),
         *(wrapped(i, x.shape[a]) for i, a in zip(indices, axes)),
@@ -50,8 +81,7 @@ def scatter(x, updates, *indices, axes, mode="set"):
     ok = np.ones((), bool)
     for i, a in zip(indices, axes):
         ok = ok & inside(i, x.shape[a])
-    rest = places.ndim - ok.ndim - min(axes)
-    ok = np.broadcast_to(ok.reshape(ok.shape + (1,) * rest), places.shape)
+    ok = np.broadcast_to(under(ok, places.ndim, min(axes)), places.shape)
     out = x.reshape(-1).copy()
     values = np.broadcast_to(updates, places.shape).astype(x.dtype)
     for place, value, wanted in zip(places.reshape(-1), values.reshape(-1), ok.reshape(-1)):

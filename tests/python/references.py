@@ -429,7 +429,11 @@ REFERENCES = (
         ),
         "unique_values": np.unique,
         "trace": lambda x, dtype=None, **more: np.trace(x, dtype=dtype and np_dtype(dtype), **more),
-        "searchsorted": lambda x, y, sorter=None, side="left": np.searchsorted(x, y, side, sorter),
+        "searchsorted": lambda x, y, sorter=None, side="left", batch_dims=0: np.stack(
+            [np.searchsorted(a, b, side) for a, b in zip(x, y)]
+        )
+        if batch_dims
+        else np.searchsorted(x, y, side, sorter),
     }
 )
 
