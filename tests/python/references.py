@@ -5,6 +5,7 @@ import math
 
 import numpy as np
 
+from reference_conv import CONVOLUTIONS
 from reference_indexing import INDEXING
 from reference_layers import LAYERS
 
@@ -317,6 +318,7 @@ def gelu_tanh(x):
 REFERENCES = (
     LAYERS
     | INDEXING
+    | CONVOLUTIONS
     | {
         "relu": lambda x: np.maximum(x, 0),
         "relu6": lambda x: np.clip(x, 0, 6),
