@@ -19,7 +19,7 @@ namespace {
 constexpr int kAxes = 3;
 constexpr int64_t kDepth = 768;             // rows of a tile of patches; decides the bits
 constexpr int64_t kPatchBytes = 768 << 10;  // of a tile of patches: it stays in the cache
-constexpr int64_t kLeastTile = 64;          // columns or rows that are worth a chunk
+constexpr int64_t kLeastColumns = 64, kLeastRows = 128;  // that are worth a chunk
 constexpr int64_t kWantedChunks = 16;
 
 int64_t ceil_quotient(int64_t a, int64_t b) { return a >= 0 ? (a + b - 1) / b : -(-a / b); }
@@ -175,10 +175,10 @@ Convolution<T>::Convolution(const ConvArgs& args, const Phase* phases)
   depth_ = std::clamp<int64_t>(taps_.size(), 1, kDepth);
   int64_t columns = results_.size(), rows = args.out_channels;
   int64_t fits = kPatchBytes / (depth_ * static_cast<int64_t>(sizeof(T)));
-  int64_t wanted = std::max(kLeastTile, columns * args.groups / kWantedChunks);
-  column_parts_ = chunks_for(columns, std::max(kLeastTile, std::min(fits, wanted)));
+  int64_t wanted = std::max(kLeastColumns, columns * args.groups / kWantedChunks);
+  column_parts_ = chunks_for(columns, std::max(kLeastColumns, std::min(fits, wanted)));
   row_parts_ = std::clamp<int64_t>(kWantedChunks / (column_parts_ * args.groups), 1,
-                                   chunks_for(rows, kLeastTile));
+                                   chunks_for(rows, kLeastRows));
 }
 
 /// The taps of this phase, side by side.
@@ -255,7 +255,10 @@ void Convolution<T>::write(int64_t group, Range rows, Range columns, const T* su
       int64_t count = std::min(places_.extent[2] - place.at[2], columns.end - c);
       T* to = out + place.block * places_.block_stride + row * image_places_;
       for (int a = 0; a < kAxes; ++a) to += place.at[a] * places_.step[a];
-      for (int64_t i = 0; i < count; ++i) to[i * places_.step[2]] = sums[i];
+      if (int64_t step = places_.step[2]; step == 1)
+        std::copy(sums, sums + count, to);
+      else
+        for (int64_t i = 0; i < count; ++i) to[i * step] = sums[i];
       sums += count, c += count;
       place.skip(count);
     }
