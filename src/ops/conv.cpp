@@ -24,12 +24,6 @@ void check_channels(std::string_view op, int64_t groups, const Type& x, const Ty
          w.shape[1], groups, x, w);
 }
 
-int64_t spatial_extent(std::string_view op, const Type& x, int axis) {
-  if (!x.shape[axis].is_const() || x.shape[axis].value() >= kMostSpatial)
-    unsupported({}, "{}: a spatial axis of size {}: {}", op, x.shape[axis], x);
-  return x.shape[axis].value();
-}
-
 void prepare_conv(ConvAttrs& a, Tensors& in) {
   promote_all(in, "conv", numeric);
   settle_conv("conv", a, *type_of(in[0]), *type_of(in[1]));

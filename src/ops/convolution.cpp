@@ -97,11 +97,13 @@ Tensor convolve_with(std::string_view op, ConvAttrs a, const Tensor& x, const Te
 }
 
 /// Of results ceil(extent / stride); an odd element goes behind.
-Ints same_padding(const Ints& stride, const Ints& dilation, const Shape& x, const Shape& w) {
+Ints same_padding(std::string_view op, const Ints& stride, const Ints& dilation, const Type& x,
+                  const Type& w) {
   Ints sides;
   for (int k = 0; k < stride.size(); ++k) {
-    int64_t n = x[k + 2].value(), results = (n + stride[k] - 1) / stride[k];
-    int64_t wanted = (results - 1) * stride[k] + dilated(w[k + 2].value(), dilation[k]);
+    int64_t n = spatial_extent(op, x, k + 2), results = (n + stride[k] - 1) / stride[k];
+    int64_t kernel = dilated(spatial_extent(op, w, k + 2), dilation[k]);
+    int64_t wanted = (results - 1) * stride[k] + kernel;
     int64_t total = std::max<int64_t>(0, wanted - n);
     sides.push_back(total / 2), sides.push_back(total - total / 2);
   }
@@ -111,17 +113,17 @@ Ints same_padding(const Ints& stride, const Ints& dilation, const Shape& x, cons
 Tensor bias_of(const Tensors& in) { return in.size() > 2 ? in[2] : Tensor(); }
 
 Tensors conv_layer(std::string_view op, const ConvLayerAttrs& a, const Tensors& in, int axes) {
-  Tensor x = a.channels_last ? channels_second(in[0]) : in[0];
-  Tensor w = a.channels_last ? channels_second(in[1]) : in[1];
+  Tensor x = channels_second(in[0], a.channels_last);
+  Tensor w = channels_second(in[1], a.channels_last);
   ConvAttrs attrs{a.stride, a.padding, just(1), a.dilation, a.groups};
   if (a.padding_mode != PaddingMode::given) attrs.padding = just(0);
   if (a.padding_mode == PaddingMode::same) {
     attrs.stride = for_each_axis(op, "stride", a.stride, axes, 1);
     attrs.kernel_dilation = for_each_axis(op, "dilation", a.dilation, axes, 1);
-    attrs.padding = same_padding(attrs.stride, attrs.kernel_dilation, x.shape(), w.shape());
+    attrs.padding = same_padding(op, attrs.stride, attrs.kernel_dilation, *type_of(x), *type_of(w));
   }
   Tensor y = convolve_with(op, attrs, x, w, bias_of(in));
-  return {a.channels_last ? channels_back(y) : y};
+  return {channels_back(y, a.channels_last)};
 }
 
 /// The kernel [channels, channels out / groups, …] as the adjoint reads it: [channels out, channels
@@ -145,8 +147,9 @@ Tensor exchange_channels(std::string_view op, const Tensor& w, int64_t groups) {
 /// The adjoint of a convolution: x is dilated by its stride, the kernel mirrored.
 Tensors conv_transpose(std::string_view op, const ConvTransposeAttrs& a, const Tensors& in,
                        int axes) {
-  Tensor x = a.channels_last ? channels_second(in[0]) : in[0];
-  Tensor w = a.channels_last ? channels_second(in[1]) : exchange_channels(op, in[1], a.groups);
+  Tensor x = channels_second(in[0], a.channels_last);
+  Tensor w =
+      a.channels_last ? channels_second(in[1], true) : exchange_channels(op, in[1], a.groups);
   ConvAttrs attrs{just(1), {}, a.stride, a.dilation, a.groups};
   attrs.input_dilation = for_each_axis(op, "stride", a.stride, axes, 1);
   attrs.kernel_dilation = for_each_axis(op, "dilation", a.dilation, axes, 1);
@@ -157,12 +160,17 @@ Tensors conv_transpose(std::string_view op, const ConvTransposeAttrs& a, const T
     if (more[k] >= std::max(stride, dilation))
       fail("{}: output_padding must be smaller than the stride or the dilation: {} ({} and {})", op,
            more[k], stride, dilation);
-    int64_t reach = dilated(w.shape()[k + 2].value(), dilation) - 1;
+    int64_t reach = dilated(spatial_extent(op, *type_of(w), k + 2), dilation) - 1;
+    int64_t results = dilated(spatial_extent(op, *type_of(x), k + 2), stride) + reach + more[k] -
+                      taken[2 * k] - taken[2 * k + 1];
+    if (results < 1)
+      fail("{}: padding takes away all results along spatial axis {}: {} would be left ({})", op, k,
+           results, *type_of(x));
     attrs.padding.push_back(reach - taken[2 * k]);
     attrs.padding.push_back(reach - taken[2 * k + 1] + more[k]);
   }
   Tensor y = convolve_with(op, attrs, x, tn::flip(w, kernel_axes(w)), bias_of(in));
-  return {a.channels_last ? channels_back(y) : y};
+  return {channels_back(y, a.channels_last)};
 }
 
 void prepare_layer(std::string_view op, Tensors& in, int axes, bool channels_last,
@@ -176,11 +184,11 @@ Tensors conv_general_body(const ConvGeneralAttrs& a, const Tensors& given) {
   int axes = std::clamp(in[0].rank() - 2, 1, 3);
   prepare_layer("conv_general", in, axes, a.channels_last);
   ConvAttrs attrs{a.stride, a.padding, a.input_dilation, a.kernel_dilation, a.groups};
-  Tensor x = a.channels_last ? channels_second(in[0]) : in[0];
-  Tensor w = a.channels_last ? channels_second(in[1]) : in[1];
+  Tensor x = channels_second(in[0], a.channels_last);
+  Tensor w = channels_second(in[1], a.channels_last);
   if (a.flip) w = tn::flip(w, kernel_axes(w));
   Tensor y = convolve_with("conv_general", attrs, x, w);
-  return {a.channels_last ? channels_back(y) : y};
+  return {channels_back(y, a.channels_last)};
 }
 
 Tensors convolve_body(const ConvolveAttrs& a, const Tensors& given) {

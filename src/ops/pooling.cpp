@@ -53,7 +53,7 @@ struct Pool {
              reach);
     }
     for (int k = 0; k < axes; ++k)
-      window_count(op, x.shape[k + 2].value() + sides[2 * k] + sides[2 * k + 1],
+      window_count(op, spatial_extent(op, x, k + 2) + sides[2 * k] + sides[2 * k + 1],
                    dilated(size[k], dilation[k]), step[k]);
   }
   bool pads() const {
@@ -89,10 +89,10 @@ Scalar least_of(DType type) {
 }
 
 Tensors max_pool_body(const MaxPoolAttrs& a, const Tensors& in) {
-  Tensor x = a.channels_last ? channels_second(in[0]) : in[0];
+  Tensor x = channels_second(in[0], a.channels_last);
   Pool pool("max_pool", *type_of(x), a.kernel_size, a.stride, a.padding, a.dilation);
   Tensor y = tn::max(pool.windows(x, least_of(x.dtype())), pool.inside());
-  return {a.channels_last ? channels_back(y) : y};
+  return {channels_back(y, a.channels_last)};
 }
 
 /// How many elements of each window along one axis are not padding.
@@ -111,8 +111,7 @@ Tensor counts_along(const Pool& pool, int axis, const Shape& x, DType type) {
 }
 
 Tensors avg_pool_body(const AvgPoolAttrs& a, const Tensors& in) {
-  Tensor x = cast_to(in[0], info(in[0].dtype()).compute);
-  if (a.channels_last) x = channels_second(x);
+  Tensor x = channels_second(cast_to(in[0], info(in[0].dtype()).compute), a.channels_last);
   Pool pool("avg_pool", *type_of(x), a.kernel_size, a.stride, a.padding, just(1));
   Tensor y = tn::sum(pool.windows(x, Scalar(0)), pool.inside());
   if (a.count_include_pad || !pool.pads()) {
@@ -122,7 +121,7 @@ Tensors avg_pool_body(const AvgPoolAttrs& a, const Tensors& in) {
   } else {
     for (int k = 0; k < pool.axes; ++k) y = y / counts_along(pool, k, x.shape(), x.dtype());
   }
-  return {cast_to(a.channels_last ? channels_back(y) : y, in[0].dtype())};
+  return {cast_to(channels_back(y, a.channels_last), in[0].dtype())};
 }
 
 }  // namespace

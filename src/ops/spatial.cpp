@@ -37,13 +37,25 @@ Ints for_each_side(std::string_view op, const Ints& padding, int axes) {
   return sides;
 }
 
+int64_t spatial_extent(std::string_view op, const Type& x, int axis) {
+  Dim extent = x.shape[axis];
+  if (!extent.is_const() || extent.value() >= kMostSpatial)
+    unsupported({}, "{}: a spatial axis of size {}: {}", op, extent, x);
+  return extent.value();
+}
+
 int64_t window_count(std::string_view op, int64_t extent, int64_t size, int64_t step) {
   if (extent < size)
     fail("{}: the kernel is larger than the padded input: {} and {} elements", op, size, extent);
   return (extent - size) / step + 1;
 }
 
-Tensor channels_second(const Tensor& x) { return tn::moveaxis(x, Axes(-1), Axes(1)); }
-Tensor channels_back(const Tensor& x) { return tn::moveaxis(x, Axes(1), Axes(-1)); }
+Tensor channels_second(const Tensor& x, bool channels_last) {
+  return channels_last ? tn::moveaxis(x, Axes(-1), Axes(1)) : x;
+}
+
+Tensor channels_back(const Tensor& y, bool channels_last) {
+  return channels_last ? tn::moveaxis(y, Axes(1), Axes(-1)) : y;
+}
 
 }  // namespace tn::ops

@@ -30,6 +30,8 @@ Ints for_each_axis(std::string_view op, std::string_view name, const Ints& given
 /// Padding as (before, after) of each axis: given is one number, one for each axis, or all.
 Ints for_each_side(std::string_view op, const Ints& padding, int axes);
 
+/// The extent of a spatial axis: a constant, below the limit.
+int64_t spatial_extent(std::string_view op, const Type& x, int axis);
 /// The extent of `n` elements with `dilation - 1` zeros between them.
 constexpr int64_t dilated(int64_t n, int64_t dilation) {
   return n == 0 ? 0 : (n - 1) * dilation + 1;
@@ -38,8 +40,9 @@ constexpr int64_t dilated(int64_t n, int64_t dilation) {
 /// How many windows of `size` elements, `step` apart, fit into `extent`; fails where none does.
 int64_t window_count(std::string_view op, int64_t extent, int64_t size, int64_t step);
 
-/// [batch, spatial axes …, channels] with the channels second, and back.
-Tensor channels_second(const Tensor& x);
-Tensor channels_back(const Tensor& x);
+/// `x`, [batch, spatial axes …, channels] when the channels are last, with the channels second; and
+/// a result like that back in the layout of `x`.
+Tensor channels_second(const Tensor& x, bool channels_last);
+Tensor channels_back(const Tensor& y, bool channels_last);
 
 }  // namespace tn::ops

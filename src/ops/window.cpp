@@ -42,7 +42,7 @@ View view_windows(const WindowAttrs& a, const Type& x) {
   view.step = a.step, view.dilation = a.dilation;
   int axes = a.size.size(), front = x.rank() - axes;
   for (int k = 0; k < axes; ++k) {
-    int64_t places = window_count("window", x.shape[front + k].value(),
+    int64_t places = window_count("window", spatial_extent("window", x, front + k),
                                   dilated(a.size[k], a.dilation[k]), a.step[k]);
     view.shape[front + k] = places;
     view.shape.push_back(a.size[k]);

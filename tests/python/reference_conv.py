@@ -16,7 +16,7 @@ def sides(padding, axes):
 
 
 def conv(x, w, stride=1, padding=0, input_dilation=1, kernel_dilation=1, groups=1):
-    """out[n, o, y] = sum over c, k of w[o, c, k] * spread[n, group(o) + c, y * stride + k * dilation]"""
+    """out[n, o, y] = sum of w[o, c, k] * spread[n, group(o) + c, y * stride + k * dilation]"""
     axes = x.ndim - 2
     stride, step = per_axis(stride, axes), per_axis(kernel_dilation, axes)
     spread = spread_out(x, per_axis(input_dilation, axes), sides(padding, axes))
