@@ -2,7 +2,7 @@
 
     make bench                                the C++ benchmarks, then this
     .venv/bin/python bench/run.py             everything below
-    .venv/bin/python bench/run.py calls       or elementwise, reductions, random, matmul,
+    .venv/bin/python bench/run.py calls       or elementwise, reductions, random, matmul, conv,
                                               transforms, import, cpp
     .venv/bin/python bench/run.py --json out.json
     .venv/bin/python bench/run.py --quick     tiny sizes: tests the program, not the library
@@ -19,6 +19,7 @@ import sys
 import time
 from dataclasses import asdict, dataclass
 
+import conv
 import gradients
 import measure
 import rivals
@@ -108,6 +109,17 @@ def matmul(quick: bool) -> list[Row]:
     return made
 
 
+def convolutions(quick: bool) -> list[Row]:
+    """The rival is our own matmul, in the time it would take for as many multiply-adds."""
+    scale = 4 if quick else 1
+    square, rows = conv.product(scale), []
+    for layer in conv.layers(scale):
+        ours, theirs = measure.interleave(layer.run, square.run, 0.05 if quick else 2.0)
+        rows.append(Row(f"{layer.name}, {2e-9 * layer.work / ours:.0f} GFLOP/s", ours,
+                        theirs * layer.work / square.work, "our matmul"))
+    return rows
+
+
 def calls(quick: bool) -> list[Row]:
     seconds = 0.02 if quick else 1.0
     return [
@@ -168,6 +180,7 @@ SECTIONS = {
     "reductions": reductions,
     "random": random,
     "matmul": matmul,
+    "conv": convolutions,
     "calls": calls,
     "transforms": transforms,
     "import": imports,

@@ -110,6 +110,12 @@ Tensor atleast_2d(const Operand& x);
 /// [m,n,1]; others stay.
 Tensor atleast_3d(const Operand& x);
 
+/// Mean of each window over the 1 to 3 spatial axes of `x`, [batch, channels, spatial axes ...].
+/// `padding` counts as zeros, unless `count_include_pad` is false: then it is left out. The other
+/// options are those of `max_pool`.
+Tensor avg_pool(const Operand& x, const Ints& kernel_size, const Maybe<Ints>& stride = {},
+    const Ints& padding = Ints{0}, bool count_include_pad = true, bool channels_last = false);
+
 /// `(x - mean) / sqrt(var + eps) * weight + bias` with one value of each per index of `axis`, the
 /// channels. float16 and bfloat16 are computed in float32 and rounded once.
 Tensor batch_norm(const Operand& x, const Operand& mean, const Operand& var,
@@ -171,6 +177,75 @@ Tensor conj(const Operand& x);
 
 /// `x` itself: computed tensors are always row-major.
 Tensor contiguous(const Operand& x);
+
+/// Slides kernels over `x`, [batch, channels, spatial axes ...], without mirroring them: `w` is
+/// [channels out, channels / groups, kernel axes ...]. `padding` is one number, one for each axis,
+/// or (before, after) for each axis; negative padding takes elements away. Dilation puts zeros
+/// between elements. Channels are split into `groups`, each with its own part of the kernels.
+/// float16 and bfloat16 are summed in float32 and rounded once, integers wrap.
+Tensor conv(const Operand& x, const Operand& w, const Ints& stride = Ints{1},
+    const Ints& padding = Ints{0}, const Ints& input_dilation = Ints{1},
+    const Ints& kernel_dilation = Ints{1}, int64_t groups = 1);
+
+/// Slides kernels along `x`, [batch, channels, length], without mirroring them: `weight` is
+/// [channels out, channels / groups, k]. See `conv2d` for the options.
+Tensor conv1d(const Operand& x, const Operand& weight, const Operand& bias = nullptr,
+    const Ints& stride = Ints{1}, const Ints& padding = Ints{0}, const Ints& dilation = Ints{1},
+    int64_t groups = 1, bool channels_last = false, std::string_view padding_mode = "given");
+
+/// Slides kernels over `x`, [batch, channels, height, width], without mirroring them: `weight` is
+/// [channels out, channels / groups, kh, kw], `bias` has one number for each channel out. `stride`
+/// and `dilation` (the distance of taps) are one number or one for each axis, `padding` may also
+/// give (before, after) for each axis. With `padding_mode` `same` the result has ceil(extent /
+/// stride) elements along each axis, with `valid` nothing is padded. With `channels_last` the
+/// layout is [batch, height, width, channels] and [channels out, kh, kw, channels / groups].
+Tensor conv2d(const Operand& x, const Operand& weight, const Operand& bias = nullptr,
+    const Ints& stride = Ints{1}, const Ints& padding = Ints{0}, const Ints& dilation = Ints{1},
+    int64_t groups = 1, bool channels_last = false, std::string_view padding_mode = "given");
+
+/// Slides kernels through `x`, [batch, channels, depth, height, width], without mirroring them:
+/// `weight` is [channels out, channels / groups, kd, kh, kw]. See `conv2d` for the options.
+Tensor conv3d(const Operand& x, const Operand& weight, const Operand& bias = nullptr,
+    const Ints& stride = Ints{1}, const Ints& padding = Ints{0}, const Ints& dilation = Ints{1},
+    int64_t groups = 1, bool channels_last = false, std::string_view padding_mode = "given");
+
+/// Convolution over 1 to 3 spatial axes with every option: as `conv1d`, `conv2d` and `conv3d`, and
+/// `input_dilation` puts zeros between the elements of `x`; `flip` mirrors the kernel. Negative
+/// padding takes elements away.
+Tensor conv_general(const Operand& x, const Operand& weight, const Ints& stride = Ints{1},
+    const Ints& padding = Ints{0}, const Ints& kernel_dilation = Ints{1},
+    const Ints& input_dilation = Ints{1}, int64_t groups = 1, bool flip = false,
+    bool channels_last = false);
+
+/// The adjoint of `conv1d` in its input: `x` is [batch, channels, length], `weight` is [channels,
+/// channels out / groups, k]. See `conv_transpose2d` for the options.
+Tensor conv_transpose1d(const Operand& x, const Operand& weight, const Operand& bias = nullptr,
+    const Ints& stride = Ints{1}, const Ints& padding = Ints{0},
+    const Ints& output_padding = Ints{0}, int64_t groups = 1, const Ints& dilation = Ints{1},
+    bool channels_last = false);
+
+/// The adjoint of `conv2d` in its input, with the same `stride`, `padding` and `dilation`: `x` is
+/// [batch, channels, height, width], `weight` is [channels, channels out / groups, kh, kw]. The
+/// result has (extent - 1) * stride - 2 * padding + dilation * (k - 1) + 1 + output_padding
+/// elements along each axis: `output_padding` chooses among the extents that `conv2d` would map to
+/// that of `x`. With `channels_last` the layout is [batch, height, width, channels] and [channels
+/// out, kh, kw, channels / groups].
+Tensor conv_transpose2d(const Operand& x, const Operand& weight, const Operand& bias = nullptr,
+    const Ints& stride = Ints{1}, const Ints& padding = Ints{0},
+    const Ints& output_padding = Ints{0}, int64_t groups = 1, const Ints& dilation = Ints{1},
+    bool channels_last = false);
+
+/// The adjoint of `conv3d` in its input: `x` is [batch, channels, depth, height, width], `weight`
+/// is [channels, channels out / groups, kd, kh, kw]. See `conv_transpose2d` for the options.
+Tensor conv_transpose3d(const Operand& x, const Operand& weight, const Operand& bias = nullptr,
+    const Ints& stride = Ints{1}, const Ints& padding = Ints{0},
+    const Ints& output_padding = Ints{0}, int64_t groups = 1, const Ints& dilation = Ints{1},
+    bool channels_last = false);
+
+/// The sums of x1[i] * x2[k - i] for every k, of two lists: all of them (`full`), as many as the
+/// longer list has elements, from the middle (`same`), or those that use all of the shorter one
+/// (`valid`).
+Tensor convolve(const Operand& x1, const Operand& x2, std::string_view mode = "full");
 
 /// `x` itself, as a tensor of its own to transforms such as `grad`.
 Tensor copy(const Operand& x);
@@ -525,6 +600,15 @@ Tensor max(const Operand& x, const Maybe<Axes>& axis = {}, bool keepdims = false
 
 /// The larger operand; NaN where either is NaN. Where they are equal each gets half of the
 /// derivative.
+/// Largest element of each window over the 1 to 3 spatial axes of `x`, [batch, channels, spatial
+/// axes ...]; NaN if any is NaN. `kernel_size`, `stride` (default: the kernel), `padding` and
+/// `dilation` are one number or one for each axis; `padding` may also give (before, after) for each
+/// axis, and never is the largest. With `channels_last` the layout is [batch, spatial axes ...,
+/// channels].
+Tensor max_pool(const Operand& x, const Ints& kernel_size, const Maybe<Ints>& stride = {},
+    const Ints& padding = Ints{0}, const Ints& dilation = Ints{1}, bool channels_last = false);
+
+/// The larger operand; NaN where either is NaN.
 Tensor maximum(const Operand& x1, const Operand& x2);
 
 /// Arithmetic mean over `axis`, over all axes when it is left out. NaN of no elements.
@@ -979,6 +1063,18 @@ Tensor vecdot(const Operand& x1, const Operand& x2, Axis axis = -1);
 /// `x1` where `condition` holds, `x2` elsewhere. The other one is not looked at: its NaN does not
 /// spread.
 Tensor where(const Operand& condition, const Operand& x1, const Operand& x2);
+
+/// The windows of `size` over the trailing axes (1 to 3, as many as `size` has numbers): [..., n]
+/// becomes [..., places, size], of several axes first all places, then all sizes. Windows begin
+/// `step` apart, their elements are `dilation` apart; elements behind the last whole window are
+/// left out.
+Tensor window(const Operand& x, const Ints& size, const Ints& step = Ints{1},
+    const Ints& dilation = Ints{1});
+
+/// Adds windows where they came from: the adjoint of `window` of a tensor whose trailing axes have
+/// `extents`. Elements that no window covers are 0.
+Tensor window_fold(const Operand& x, const Ints& extents, const Ints& step = Ints{1},
+    const Ints& dilation = Ints{1});
 
 /// Zero everywhere.
 Tensor zeros(const Shape& shape, DType dtype = DType::f32,

@@ -101,6 +101,14 @@ std::optional<Strided> apply(const View& view, const Strided& from) {
         out.strides[a.i] = -from.strides[a.i];
       }
       return out;
+    case View::Kind::window: {
+      int axes = view.step.size(), front = from.shape.rank() - axes;
+      for (int i = 0; i < axes; ++i) {
+        out.strides[front + i] = from.strides[front + i] * view.step[i];
+        out.strides.push_back(from.strides[front + i] * view.dilation[i]);
+      }
+      return out;
+    }
   }
   return {};
 }

@@ -215,6 +215,14 @@ Tensor atleast_3d(const Operand& x) {
   return call_one(ops::atleast_3d, in, nullptr);
 }
 
+Tensor avg_pool(const Operand& x, const Ints& kernel_size, const Maybe<Ints>& stride,
+    const Ints& padding, bool count_include_pad, bool channels_last) {
+  LocScope scope(x.place);
+  const Operand* in[] = {&x};
+  const void* fields[] = {&kernel_size, &stride, &padding, &count_include_pad, &channels_last};
+  return call_one(ops::avg_pool, in, fields);
+}
+
 Tensor batch_norm(const Operand& x, const Operand& mean, const Operand& var, const Operand& weight,
     const Operand& bias, double eps, Axis axis) {
   LocScope scope(x.place);
@@ -321,6 +329,92 @@ Tensor contiguous(const Operand& x) {
   LocScope scope(x.place);
   const Operand* in[] = {&x};
   return call_one(ops::contiguous, in, nullptr);
+}
+
+Tensor conv(const Operand& x, const Operand& w, const Ints& stride, const Ints& padding,
+    const Ints& input_dilation, const Ints& kernel_dilation, int64_t groups) {
+  LocScope scope(x.place);
+  const Operand* in[] = {&x, &w};
+  const void* fields[] = {&stride, &padding, &input_dilation, &kernel_dilation, &groups};
+  return call_one(ops::conv, in, fields);
+}
+
+Tensor conv1d(const Operand& x, const Operand& weight, const Operand& bias, const Ints& stride,
+    const Ints& padding, const Ints& dilation, int64_t groups, bool channels_last,
+    std::string_view padding_mode) {
+  LocScope scope(x.place);
+  uint8_t padding_mode_choice = choice_of(ops::conv1d, 5, padding_mode);
+  const Operand* in[] = {&x, &weight, &bias};
+  const void* fields[] = {&stride, &padding, &dilation, &groups, &channels_last,
+    &padding_mode_choice};
+  return call_one(ops::conv1d, in, fields);
+}
+
+Tensor conv2d(const Operand& x, const Operand& weight, const Operand& bias, const Ints& stride,
+    const Ints& padding, const Ints& dilation, int64_t groups, bool channels_last,
+    std::string_view padding_mode) {
+  LocScope scope(x.place);
+  uint8_t padding_mode_choice = choice_of(ops::conv2d, 5, padding_mode);
+  const Operand* in[] = {&x, &weight, &bias};
+  const void* fields[] = {&stride, &padding, &dilation, &groups, &channels_last,
+    &padding_mode_choice};
+  return call_one(ops::conv2d, in, fields);
+}
+
+Tensor conv3d(const Operand& x, const Operand& weight, const Operand& bias, const Ints& stride,
+    const Ints& padding, const Ints& dilation, int64_t groups, bool channels_last,
+    std::string_view padding_mode) {
+  LocScope scope(x.place);
+  uint8_t padding_mode_choice = choice_of(ops::conv3d, 5, padding_mode);
+  const Operand* in[] = {&x, &weight, &bias};
+  const void* fields[] = {&stride, &padding, &dilation, &groups, &channels_last,
+    &padding_mode_choice};
+  return call_one(ops::conv3d, in, fields);
+}
+
+Tensor conv_general(const Operand& x, const Operand& weight, const Ints& stride,
+    const Ints& padding, const Ints& kernel_dilation, const Ints& input_dilation, int64_t groups,
+    bool flip, bool channels_last) {
+  LocScope scope(x.place);
+  const Operand* in[] = {&x, &weight};
+  const void* fields[] = {&stride, &padding, &kernel_dilation, &input_dilation, &groups, &flip,
+    &channels_last};
+  return call_one(ops::conv_general, in, fields);
+}
+
+Tensor conv_transpose1d(const Operand& x, const Operand& weight, const Operand& bias,
+    const Ints& stride, const Ints& padding, const Ints& output_padding, int64_t groups,
+    const Ints& dilation, bool channels_last) {
+  LocScope scope(x.place);
+  const Operand* in[] = {&x, &weight, &bias};
+  const void* fields[] = {&stride, &padding, &output_padding, &groups, &dilation, &channels_last};
+  return call_one(ops::conv_transpose1d, in, fields);
+}
+
+Tensor conv_transpose2d(const Operand& x, const Operand& weight, const Operand& bias,
+    const Ints& stride, const Ints& padding, const Ints& output_padding, int64_t groups,
+    const Ints& dilation, bool channels_last) {
+  LocScope scope(x.place);
+  const Operand* in[] = {&x, &weight, &bias};
+  const void* fields[] = {&stride, &padding, &output_padding, &groups, &dilation, &channels_last};
+  return call_one(ops::conv_transpose2d, in, fields);
+}
+
+Tensor conv_transpose3d(const Operand& x, const Operand& weight, const Operand& bias,
+    const Ints& stride, const Ints& padding, const Ints& output_padding, int64_t groups,
+    const Ints& dilation, bool channels_last) {
+  LocScope scope(x.place);
+  const Operand* in[] = {&x, &weight, &bias};
+  const void* fields[] = {&stride, &padding, &output_padding, &groups, &dilation, &channels_last};
+  return call_one(ops::conv_transpose3d, in, fields);
+}
+
+Tensor convolve(const Operand& x1, const Operand& x2, std::string_view mode) {
+  LocScope scope(x1.place);
+  uint8_t mode_choice = choice_of(ops::convolve, 0, mode);
+  const Operand* in[] = {&x1, &x2};
+  const void* fields[] = {&mode_choice};
+  return call_one(ops::convolve, in, fields);
 }
 
 Tensor copy(const Operand& x) {
@@ -918,6 +1012,14 @@ Tensor max(const Operand& x, const Maybe<Axes>& axis, bool keepdims) {
   const Operand* in[] = {&x};
   const void* fields[] = {&axis, &keepdims};
   return call_one(ops::max, in, fields);
+}
+
+Tensor max_pool(const Operand& x, const Ints& kernel_size, const Maybe<Ints>& stride,
+    const Ints& padding, const Ints& dilation, bool channels_last) {
+  LocScope scope(x.place);
+  const Operand* in[] = {&x};
+  const void* fields[] = {&kernel_size, &stride, &padding, &dilation, &channels_last};
+  return call_one(ops::max_pool, in, fields);
 }
 
 Tensor maximum(const Operand& x1, const Operand& x2) {
@@ -1655,6 +1757,20 @@ Tensor where(const Operand& condition, const Operand& x1, const Operand& x2) {
   LocScope scope(condition.place);
   const Operand* in[] = {&condition, &x1, &x2};
   return call_one(ops::where, in, nullptr);
+}
+
+Tensor window(const Operand& x, const Ints& size, const Ints& step, const Ints& dilation) {
+  LocScope scope(x.place);
+  const Operand* in[] = {&x};
+  const void* fields[] = {&size, &step, &dilation};
+  return call_one(ops::window, in, fields);
+}
+
+Tensor window_fold(const Operand& x, const Ints& extents, const Ints& step, const Ints& dilation) {
+  LocScope scope(x.place);
+  const Operand* in[] = {&x};
+  const void* fields[] = {&extents, &step, &dilation};
+  return call_one(ops::window_fold, in, fields);
 }
 
 Tensor zeros(const Shape& shape, DType dtype, std::source_location place) {

@@ -5,6 +5,7 @@ import math
 
 import numpy as np
 
+from reference_conv import CONVOLUTIONS
 from reference_indexing import INDEXING
 from reference_layers import LAYERS
 from reference_random import DRAWN, RANDOM
@@ -319,6 +320,7 @@ REFERENCES = (
     LAYERS
     | INDEXING
     | RANDOM
+    | CONVOLUTIONS
     | {
         "relu": lambda x: np.maximum(x, 0),
         "relu6": lambda x: np.clip(x, 0, 6),

@@ -1,0 +1,189 @@
+// The convolution primitive. Its adjoints are convolutions again: of the cotangent with the kernel
+// mirrored, and of x with the cotangent.
+#include "runtime/conv.h"
+
+#include "base/error.h"
+#include "ops/conv_attrs.h"
+#include "ops/families.h"
+#include "ops/op_decls.h"
+#include "ops/runtime_types.h"
+#include "ops/shapes.h"
+#include "tenon/ops.h"
+
+namespace tn::ops {
+namespace {
+
+void check_channels(std::string_view op, int64_t groups, const Type& x, const Type& w) {
+  Dim channels = x.shape[1], out = w.shape[0];
+  if (groups < 1) fail("{}: groups must be 1 or more: {}", op, groups);
+  if (!divides(groups, channels) || !divides(groups, out))
+    fail("{}: {} groups do not divide {} channels into {}: {} and {}", op, groups, channels, out, x,
+         w);
+  if (tn::equal(w.shape[1] * groups, channels) != Tri::yes)
+    fail("{}: x has {} channels, the kernel takes {} in {} groups: {} and {}", op, channels,
+         w.shape[1], groups, x, w);
+}
+
+void prepare_conv(ConvAttrs& a, Tensors& in) {
+  promote_all(in, "conv", numeric);
+  settle_conv("conv", a, *type_of(in[0]), *type_of(in[1]));
+}
+
+TypeList infer_conv(const ConvAttrs& a, Types in) {
+  ConvAttrs settled = a;
+  return settle_conv("conv", settled, *in[0], *in[1]);
+}
+
+void run_conv(const LibraryCall& call) {
+  const auto& a = *static_cast<const ConvAttrs*>(call.attrs);
+  const Shape &x = call.in_types[0]->shape, &w = call.in_types[1]->shape;
+  const InternedType& out = *call.out_types[0];
+  if (out.elements == 0) return;
+  ConvArgs args;
+  args.type = element_of(out.dtype);
+  args.batch = x[0].value(), args.groups = a.groups;
+  args.in_channels = w[1].value(), args.out_channels = w[0].value() / a.groups;
+  int axes = x.rank() - 2;
+  for (int k = 0; k < axes; ++k)
+    args.axes[3 - axes + k] = {x[k + 2].value(),    w[k + 2].value(), out.shape[k + 2].value(),
+                               a.stride[k],         a.padding[2 * k], a.input_dilation[k],
+                               a.kernel_dilation[k]};
+  args.x = call.in[0], args.w = call.in[1], args.out = call.out[0];
+  tn::conv(args);
+}
+
+Axes spatial_axes(const Tensor& x) {
+  Axes axes;
+  for (int k = 2; k < x.rank(); ++k) axes.push_back(k);
+  return axes;
+}
+
+/// The first axes in another order, the spatial ones stay.
+Tensor reordered(const Tensor& x, Perm order) {
+  for (int k = order.size(); k < x.rank(); ++k) order.push_back(k);
+  return tn::permute_dims(x, order);
+}
+
+/// Axis `axis` as `count` parts, or with the one after it as one axis.
+Tensor split_axis(const Tensor& x, int axis, Dim count) {
+  Shape shape = x.shape();
+  shape[axis] = floor_div(shape[axis], count);
+  shape.insert(axis, count);
+  return tn::reshape(x, shape);
+}
+Tensor merge_axes(const Tensor& x, int axis) {
+  Shape shape = x.shape();
+  shape[axis] *= shape[axis + 1];
+  shape.erase(axis + 1);
+  return tn::reshape(x, shape);
+}
+
+/// Strides and input dilation change places, the kernel is mirrored and its channels exchanged:
+/// x̄[n, c, i] = Σ w[o, c, k] · ct[n, o, y] over all (k, y) that meet at i.
+Tensor adjoint_in_x(const ConvAttrs& a, const Tensor& ct, const Tensor& x, const Tensor& w) {
+  ConvAttrs back{a.input_dilation, {}, a.stride, a.kernel_dilation, a.groups};
+  for (int k = 0; k + 2 < x.rank(); ++k) {
+    int64_t in = x.shape()[k + 2].value(), out = ct.shape()[k + 2].value();
+    if (in == 0) return filled(Scalar(0), x.dtype(), x.shape());
+    int64_t reach = (w.shape()[k + 2].value() - 1) * a.kernel_dilation[k];
+    back.padding.push_back(reach - a.padding[2 * k]);
+    back.padding.push_back((in - 1) * a.input_dilation[k] - (out - 1) * a.stride[k] +
+                           a.padding[2 * k]);
+  }
+  Tensor mirrored = tn::flip(w, spatial_axes(w));
+  mirrored = merge_axes(reordered(split_axis(mirrored, 0, a.groups), Perm{0, 2, 1}), 0);
+  return emit(conv, {ct, mirrored}, back);
+}
+
+/// Stride and kernel dilation change places, the batch is summed:
+/// w̄[o, c, k] = Σ x[n, c', i] · ct[n, o, y] over n and all (i, y) that meet at k.
+Tensor adjoint_in_w(const ConvAttrs& a, const Tensor& ct, const Tensor& x, const Tensor& w) {
+  ConvAttrs back{a.kernel_dilation, {}, a.input_dilation, a.stride, a.groups};
+  for (int k = 0; k + 2 < x.rank(); ++k) {
+    int64_t in = x.shape()[k + 2].value(), out = ct.shape()[k + 2].value();
+    int64_t reach = (w.shape()[k + 2].value() - 1) * a.kernel_dilation[k];
+    back.padding.push_back(a.padding[2 * k]);
+    back.padding.push_back(reach + (out - 1) * a.stride[k] + 1 - a.padding[2 * k] -
+                           dilated(in, a.input_dilation[k]));
+  }
+  Tensor images = merge_axes(reordered(split_axis(x, 1, a.groups), Perm{2, 1, 0}), 1);
+  Tensor made = emit(conv, {images, reordered(ct, Perm{1, 0})}, back);
+  return reordered(made, Perm{1, 0});
+}
+
+Tensor adjoint_conv(const ConvAttrs& a, const Tensor& ct, const Tensors& in, int k) {
+  return k == 0 ? adjoint_in_x(a, ct, in[0], in[1]) : adjoint_in_w(a, ct, in[0], in[1]);
+}
+
+/// A batch of x goes to the images, one of kernels to the channels out, of both to the groups.
+Tensors batch_conv(const ConvAttrs& a, const BatchCall& call) {
+  Tensor x = call.in[0], w = call.in[1];
+  ConvAttrs attrs = a;
+  if (!call.batched[1]) return {split_axis(emit(conv, {merge_axes(x, 0), w}, attrs), 0, call.size)};
+  if (!call.batched[0]) {
+    w = reordered(split_axis(w, 1, a.groups), Perm{1, 0, 2});  // groups, batch, channels
+    Tensor out = emit(conv, {x, merge_axes(merge_axes(w, 0), 0)}, attrs);
+    out = split_axis(split_axis(out, 1, a.groups), 2, call.size);  // images, groups, batch
+    return {merge_axes(reordered(out, Perm{2, 0, 1, 3}), 2)};
+  }
+  if (!call.size.is_const()) unsupported({}, "conv: a batch of {} kernels", call.size);
+  attrs.groups *= call.size.value();
+  Tensor out = emit(conv, {merge_axes(reordered(x, Perm{1, 0}), 1), merge_axes(w, 0)}, attrs);
+  return {reordered(split_axis(out, 1, call.size), Perm{1, 0})};
+}
+
+}  // namespace
+
+Type settle_conv(std::string_view op, ConvAttrs& a, const Type& x, const Type& w) {
+  int axes = x.rank() - 2;
+  if (axes < 1 || axes > 3 || w.rank() != x.rank())
+    fail(
+        "{}: x is [batch, channels, 1 to 3 spatial axes], the kernel [channels out, channels / "
+        "groups, as many axes]: {} and {}",
+        op, x, w);
+  if (x.dtype != w.dtype)
+    fail(Fault::type, "{}: operands have different element types: {} and {}", op, x, w);
+  check_channels(op, a.groups, x, w);
+  a.stride = for_each_axis(op, "stride", a.stride, axes, 1);
+  a.padding = for_each_side(op, a.padding, axes);
+  a.input_dilation = for_each_axis(op, "input dilation", a.input_dilation, axes, 1);
+  a.kernel_dilation = for_each_axis(op, "dilation", a.kernel_dilation, axes, 1);
+  Type out{x.dtype, {x.shape[0], w.shape[0]}};
+  for (int k = 0; k < axes; ++k) {
+    int64_t in = dilated(spatial_extent(op, x, k + 2), a.input_dilation[k]);
+    int64_t kernel = dilated(spatial_extent(op, w, k + 2), a.kernel_dilation[k]);
+    int64_t padded = in + a.padding[2 * k] + a.padding[2 * k + 1];
+    if (kernel == 0) fail("{}: the kernel is empty: {}", op, w);
+    if (padded < kernel)
+      fail("{}: the kernel is larger than the padded input: {} and {} along axis {} ({} and {})",
+           op, kernel, padded, k + 2, w, x);
+    out.shape.push_back((padded - kernel) / a.stride[k] + 1);
+  }
+  return out;
+}
+
+constinit const OpDef conv = Op<ConvAttrs>{
+    .name = "conv",
+    .doc =
+        "Slides kernels over `x`, [batch, channels, spatial axes ...], without mirroring them: "
+        "`w` is [channels out, channels / groups, kernel axes ...]. `padding` is one number, one "
+        "for each "
+        "axis, or (before, after) for each axis; negative padding takes elements away. Dilation "
+        "puts zeros between elements. Channels are split into `groups`, each with its own part of "
+        "the kernels. float16 and bfloat16 are summed in float32 and rounded once, integers wrap.",
+    .args = {"x", "w"},
+    .prepare = rule<prepare_conv>,
+    .infer = rule<infer_conv>,
+    .run = run_conv,
+    .linear = Linear::each,
+    .adjoint = rule<adjoint_conv>,
+    .batch_rule = rule<batch_conv>,
+    .samples = {{"f32[2,3,6], f32[4,3,3]"},
+                {"f32[2,4,5,6], f32[6,2,3,2]", "stride=[2,1], padding=[1,0,2,1], groups=2"},
+                {"f32[1,2,4,5], f32[3,2,2,3]",
+                 "stride=[3,2], padding=[2,1], input_dilation=[2,3], kernel_dilation=[2,1]"},
+                {"f32[2,2,4,3,5], f32[2,1,2,2,2]", "padding=[1,1,0,0,-1,1], groups=2"},
+                {"f32[2,3,4,4], f32[5,3,1,1]"}},
+};
+
+}  // namespace tn::ops

@@ -1,0 +1,48 @@
+#pragma once
+// Attributes of ops on spatial axes (convolution, pooling): one number for all axes or one for
+// each.
+#include "ir/attrs.h"
+#include "tenon/tensor.h"
+
+namespace tn::ops {
+
+/// A list of one number, as a default.
+constexpr Ints just(int64_t value) {
+  Ints list;
+  list.count = 1, list.at[0] = value;
+  return list;
+}
+
+/// Of `window`. When recorded: one number for each axis.
+struct WindowAttrs {
+  Ints size, step = just(1), dilation = just(1);
+  static constexpr void fields(auto& a, auto&& f) {
+    f("size", a.size, required), f("step", a.step), f("dilation", a.dilation);
+  }
+};
+
+/// Numbers and extents stay below this, so that arithmetic on them does not overflow.
+inline constexpr int64_t kMostSpatial = int64_t{1} << 31;
+
+/// `given`, repeated for `axes` axes when it is one number. Numbers below `least` are refused.
+Ints for_each_axis(std::string_view op, std::string_view name, const Ints& given, int axes,
+                   int64_t least);
+/// Padding as (before, after) of each axis: given is one number, one for each axis, or all.
+Ints for_each_side(std::string_view op, const Ints& padding, int axes);
+
+/// The extent of a spatial axis: a constant, below the limit.
+int64_t spatial_extent(std::string_view op, const Type& x, int axis);
+/// The extent of `n` elements with `dilation - 1` zeros between them.
+constexpr int64_t dilated(int64_t n, int64_t dilation) {
+  return n == 0 ? 0 : (n - 1) * dilation + 1;
+}
+
+/// How many windows of `size` elements, `step` apart, fit into `extent`; fails where none does.
+int64_t window_count(std::string_view op, int64_t extent, int64_t size, int64_t step);
+
+/// `x`, [batch, spatial axes …, channels] when the channels are last, with the channels second; and
+/// a result like that back in the layout of `x`.
+Tensor channels_second(const Tensor& x, bool channels_last);
+Tensor channels_back(const Tensor& y, bool channels_last);
+
+}  // namespace tn::ops
