@@ -53,6 +53,14 @@ std::function<Derivatives(const Tensors&)> value_and_grad(Function f,
                                                           std::vector<int> argnums = {0},
                                                           Names names = {"grad"});
 
+/// The Jacobians of the results of `f` with respect to the arguments at `argnums`, each of the
+/// shape of the result followed by that of the argument: all of the first result, then of the
+/// second. `jacrev` works row by row, `jacfwd` column by column: the fewer, the better.
+Function jacrev(Function f, std::vector<int> argnums = {0}, Names names = {"jacrev"});
+Function jacfwd(Function f, std::vector<int> argnums = {0}, Names names = {"jacfwd"});
+/// The second derivatives of `f`, which returns one scalar.
+Function hessian(Function f, std::vector<int> argnums = {0});
+
 /// `f` applied along axis `in_axes[i]` of each argument, and its results stacked along `out_axes`.
 /// Nothing: an argument is the same for every example. Empty lists mean axis 0 everywhere.
 Function vmap(Function f, std::vector<Maybe<int>> in_axes = {},

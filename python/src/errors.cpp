@@ -1,4 +1,6 @@
 // Errors of the library as Python exceptions: tenon.Error mixed with the builtin that fits.
+#include <nanobind/stl/string.h>
+
 #include <new>
 
 #include "base/error.h"
@@ -47,6 +49,17 @@ void bind_errors(nb::module_& m) {
   unsupported = make_error(m, "Unsupported", "Valid, but not implemented; the text says what is.",
                            PyExc_NotImplementedError);
   internal_error = make_error(m, "InternalError", "A defect of the library.", PyExc_RuntimeError);
+  m.def(
+      "_fail",
+      [](const std::string& fault, const std::string& text, const std::string& hint) {
+        UserCall call;
+        fail(fault == "type"    ? Fault::type
+             : fault == "index" ? Fault::index
+                                : Fault::value,
+             Hint{hint}, "{}", text);
+      },
+      nb::arg("fault"), nb::arg("text"), nb::arg("hint") = "",
+      "Raises an error of the library's own Python code, with the user's place.");
   nb::register_exception_translator(
       [](const std::exception_ptr& e, void*) {
         try {

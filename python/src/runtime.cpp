@@ -7,33 +7,23 @@
 #include "ir/graph.h"
 #include "runtime/memory.h"
 #include "runtime/threads.h"
+#include "trees.h"
 
 namespace tn::python {
 namespace {
 
-constexpr int kDeepest = 500;  // of nested arguments; a list that holds itself gets there
-
-/// Tensors in arguments, also inside lists, tuples and dicts.
-void collect(PyObject* o, Tensors& out, int depth = 0) {
-  if (depth > kDeepest)
-    fail("eval: lists nested deeper than {}, or a list that holds itself", kDeepest);
-  if (Tensor* t = tensor_in(o)) {
-    out.push_back(*t);
-  } else if (PyList_Check(o) || PyTuple_Check(o)) {
-    for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(o); ++i)
-      collect(PySequence_Fast_GET_ITEM(o, i), out, depth + 1);
-  } else if (PyDict_Check(o)) {
-    PyObject *key, *value;
-    Py_ssize_t at = 0;
-    while (PyDict_Next(o, &at, &key, &value)) collect(value, out, depth + 1);
-  } else if (o != Py_None && !PyNumber_Check(o)) {
-    fail(Fault::type, "eval: not a tensor, nor a list or dict of tensors: {}", Py_TYPE(o)->tp_name);
-  }
-}
-
+/// The tensors in trees of arguments.
 Tensors tensors_of(const nb::args& args) {
+  Leaves leaves;
+  Structure(args.ptr(), leaves);
   Tensors out;
-  for (nb::handle arg : args) collect(arg.ptr(), out);
+  for (const nb::object& leaf : leaves) {
+    if (Tensor* t = tensor_in(leaf.ptr()))
+      out.push_back(*t);
+    else if (!PyNumber_Check(leaf.ptr()))
+      fail(Fault::type, "eval: not a tensor, nor a tree of tensors: {}",
+           Py_TYPE(leaf.ptr())->tp_name);
+  }
   return out;
 }
 
@@ -64,7 +54,7 @@ void bind_runtime(nb::module_& m) {
         UserCall call;
         evaluate(tensors_of(args));
       },
-      "Computes tensors (also in lists and dicts) in one run.");
+      "Computes tensors, also those in trees, in one run.");
   m.def(
       "async_eval",
       [](nb::args args) {

@@ -80,8 +80,8 @@ void TensorTree::check_whole(std::string_view transform, const NameOf& name) con
     if (k < at.size() && at[k] == i)
       ++k;
     else
-      fail(Fault::type, "{}: {} is {}, not a tensor: {}", transform, name(i),
-           nb::repr(leaves[i].type().attr("__name__")).c_str(), structure.text());
+      fail(Fault::type, "{}: {} is a {}, not a tensor", transform, name(i),
+           Py_TYPE(leaves[i].ptr())->tp_name);
   }
 }
 

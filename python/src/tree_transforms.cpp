@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "core.h"
 #include "ir/dtype.h"
+#include "python_function.h"
 #include "tensor_tree.h"
 #include "transforms/vmap.h"
 
@@ -28,8 +29,11 @@ struct TreeCall {
   }
   /// `f` of the arguments with the given tensors in them.
   Tensors operator()(const Tensors& tensors, nb::handle kwargs = {}) {
-    nb::object args = nb::steal(PySequence_Tuple(in.with(tensors).ptr()));
-    out.emplace(run(args, kwargs).ptr(), Numbers::are_tensors);
+    return read(run(nb::steal(PySequence_Tuple(in.with(tensors).ptr())), kwargs));
+  }
+  /// The tensors of a result that has nothing else.
+  Tensors read(const nb::object& result) {
+    out.emplace(result.ptr(), Numbers::are_tensors);
     out->check_whole(transform, [this](size_t leaf) { return result_name(leaf); });
     return out->tensors;
   }
@@ -79,29 +83,34 @@ struct Selection {
   nb::tuple chosen(std::string_view transform) const {
     nb::list made;
     for (nb::handle key : keys) {
-      if (PyLong_Check(key.ptr())) {
+      if (PyLong_Check(key.ptr()))
         made.append(args[static_cast<size_t>(position(key, transform))]);
-        continue;
-      }
-      if (!kwargs.contains(key))
+      else if (kwargs.contains(key))
+        made.append(kwargs[key]);
+      else
         fail(Fault::type, Hint{"pass it by name, or give its position in argnums"},
              "{}: argument {} of argnames was not given by name", transform, nb::repr(key).c_str());
-      made.append(kwargs[key]);
     }
     return nb::tuple(made);
   }
-  /// The arguments of the call with `values` in place of the chosen ones.
-  std::pair<nb::object, nb::object> with(const nb::object& values,
-                                         std::string_view transform) const {
+  TreeCall call(std::string_view transform, nb::object f) const {
+    TreeCall made{transform, std::move(f),
+                  TensorTree(chosen(transform).ptr(), Numbers::are_tensors), keys};
+    made.in.check_whole(transform, [&](size_t leaf) { return made.argument_name(leaf); });
+    return made;
+  }
+  /// What the function returns for the same arguments with other tensors in the chosen ones.
+  nb::object run(const TreeCall& call, const Tensors& tensors) const {
+    nb::object values = call.in.with(tensors);
     nb::list positional(args);
     nb::dict named(kwargs);
     for (size_t i = 0; i < keys.size(); ++i) {
       if (PyLong_Check(keys[i].ptr()))
-        positional[static_cast<size_t>(position(keys[i], transform))] = values[i];
+        positional[static_cast<size_t>(position(keys[i], call.transform))] = values[i];
       else
         named[keys[i]] = values[i];
     }
-    return {nb::tuple(positional), named};
+    return call.run(nb::tuple(positional), named);
   }
 };
 
@@ -125,12 +134,9 @@ nb::object value_and_grad(nb::object f, nb::tuple args, nb::dict kwargs, nb::tup
   UserCall place;
   constexpr std::string_view transform = "grad";
   Selection selection{args, kwargs, keys};
-  TreeCall call{transform, std::move(f),
-                TensorTree(selection.chosen(transform).ptr(), Numbers::are_tensors), keys};
-  call.in.check_whole(transform, [&](size_t leaf) { return call.argument_name(leaf); });
+  TreeCall call = selection.call(transform, std::move(f));
   auto run = [&](const Tensors& tensors) {
-    auto [positional, named] = selection.with(call.in.with(tensors), transform);
-    nb::object result = call.run(positional, named);
+    nb::object result = selection.run(call, tensors);
     check_loss(result.ptr(), has_aux, transform);
     call.out.emplace(result.ptr(), Numbers::first);
     return call.out->tensors;
@@ -138,6 +144,26 @@ nb::object value_and_grad(nb::object f, nb::tuple args, nb::dict kwargs, nb::tup
   Derivatives made =
       tn::value_and_grad(run, numbers_up_to(call.in.tensors.size()), call.names())(call.in.tensors);
   return nb::make_tuple(call.out->with(made.values), call.in.with(made.derivatives));
+}
+
+/// A tree like the results, with trees like the chosen arguments for leaves.
+nb::object jacobian(nb::object f, nb::tuple args, nb::dict kwargs, nb::tuple keys, bool single,
+                    bool reverse) {
+  UserCall place;
+  std::string_view transform = reverse ? "jacrev" : "jacfwd";
+  Selection selection{args, kwargs, keys};
+  TreeCall call = selection.call(transform, std::move(f));
+  auto run = [&](const Tensors& tensors) { return call.read(selection.run(call, tensors)); };
+  std::vector<int> argnums = numbers_up_to(call.in.tensors.size());
+  Function jacobian_of = (reverse ? jacrev : jacfwd)(run, argnums, call.names());
+  Tensors made = jacobian_of(call.in.tensors);
+  Leaves leaves;
+  for (auto from = made.begin(); from != made.end();
+       from += static_cast<ptrdiff_t>(argnums.size())) {
+    nb::object row = call.in.with({from, from + static_cast<ptrdiff_t>(argnums.size())});
+    leaves.push_back(single ? nb::object(row[0]) : row);
+  }
+  return call.out->structure.build(leaves);
 }
 
 // vjp and jvp --------------------------------------------------------------------------------
@@ -231,9 +257,59 @@ nb::object call_mapped_tree(nb::object f, nb::tuple args, nb::dict kwargs, nb::h
   return call.out->with(made);
 }
 
+/// `leaves` of `tree` with other values at the places of its tensors.
+nb::object placed(const TensorTree& tree, Leaves leaves, nb::handle values) {
+  size_t k = 0;
+  for (nb::handle value : values)
+    if (k < tree.at.size()) leaves[tree.at[k++]] = nb::borrow(value);
+  invariant(k == tree.at.size(), "a tree of {} tensors got {}", tree.at.size(), k);
+  return tree.structure.build(leaves);
+}
+
+/// What flat bindings need of trees.
+void bind_tensor_tree(nb::module_& m) {
+  nb::class_<TensorTree>(m, "_TensorTree")
+      .def(
+          "__init__",
+          [](TensorTree* self, nb::handle tree, bool numbers) {
+            new (self) TensorTree(tree.ptr(), numbers ? Numbers::are_tensors : Numbers::stay);
+          },
+          nb::arg("tree").none(), nb::arg("numbers") = false)
+      .def_prop_ro("tensors", [](const TensorTree& tree) { return tensor_list(tree.tensors); })
+      .def_ro("structure", &TensorTree::structure)
+      .def("with_tensors", [](const TensorTree& tree,
+                              nb::handle values) { return placed(tree, tree.leaves, values); })
+      .def("derivatives",
+           [](const TensorTree& tree, nb::handle values) {
+             return placed(tree, Leaves(tree.leaves.size(), nb::none()), values);
+           })
+      .def(
+          "matching",
+          [](const TensorTree& tree, nb::handle given, const std::string& subject) {
+            UserCall place;
+            return tensor_list(tree.matching(given.ptr(), subject));
+          },
+          nb::arg("tree").none(), nb::arg("subject"))
+      .def(
+          "axes",
+          [](const TensorTree& tree, nb::handle given, const std::string& what) {
+            UserCall place;
+            nb::list made;
+            for (Maybe<int> axis : axes_of(tree, given, what))
+              made.append(axis ? nb::object(nb::int_(*axis)) : nb::none());
+            return made;
+          },
+          nb::arg("tree").none(), nb::arg("what"))
+      .def("check_whole", [](const TensorTree& tree, const std::string& transform) {
+        tree.check_whole(transform,
+                         [&](size_t leaf) { return "result" + tree.structure.path(leaf); });
+      });
+}
+
 }  // namespace
 
 void bind_tree_transforms(nb::module_& m) {
+  bind_tensor_tree(m);
   nb::class_<TreePullback>(m, "Pullback", "The cotangents of arguments from those of results.")
       .def(
           "__call__",
@@ -243,6 +319,7 @@ void bind_tree_transforms(nb::module_& m) {
           },
           nb::arg("cotangents"));
   m.def("_call_value_and_grad", value_and_grad);
+  m.def("_call_jacobian", jacobian);
   m.def("_call_vjp", vjp, nb::arg("f"), nb::arg("primals"), nb::arg("cotangents").none());
   m.def("_call_jvp", jvp);
   m.def("_call_vmap", call_mapped_tree, nb::arg("f"), nb::arg("args"), nb::arg("kwargs"),

@@ -138,8 +138,8 @@ struct TreeReader {
 
   void read(PyObject* o, const Around* outer) {
     const TreeType* type = tree_type(o);
-    if (type->kind == Kind::leaf) {
-      nodes.push_back({type});
+    if (type->kind == Kind::leaf) {  // all of one type, so that structures are equal
+      nodes.push_back({&types().leaf});
       leaves.push_back(nb::borrow(o));
       return;
     }
@@ -193,6 +193,8 @@ struct TreeReader {
 }  // namespace
 
 Structure::Structure(PyObject* tree, Leaves& leaves) {
+  nodes_.reserve(32);
+  leaves.reserve(32);
   TreeReader{nodes_, leaves}.read(tree, nullptr);
 }
 

@@ -28,7 +28,18 @@ from .array_api import (
 from .at import install as _install_at
 from .creation import array, asarray, from_dlpack, result_type
 from .random import rand, randn
-from .transforms import grad, jvp, value_and_grad, vjp, vmap
+from .transforms import (
+    checkpoint,
+    grad,
+    hessian,
+    jacfwd,
+    jacobian,
+    jacrev,
+    jvp,
+    value_and_grad,
+    vjp,
+    vmap,
+)
 
 _install_at(_core.Tensor)
 

@@ -8,20 +8,30 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from . import _core
+from .flat_function import FlatFunction
 
 Function = Callable[..., Any]
+
+
+def _parameters(f: Function) -> list[str] | None:
+    """The names of the parameters of `f`, or None when it takes any or they are not known."""
+    try:
+        parameters = inspect.signature(f).parameters.values()
+    except (TypeError, ValueError):
+        return None
+    anything = any(p.kind is p.VAR_KEYWORD for p in parameters)
+    return None if anything else [p.name for p in parameters if p.kind is not p.VAR_POSITIONAL]
 
 
 def _argument_names(f: Function, keys: Sequence[int | str] | None, count: int) -> list[str]:
     """What errors call the arguments at `keys`, which are the first `count` when left out."""
     try:
-        kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
         parameters = inspect.signature(f).parameters.values()
-        known = [p.name for p in parameters if p.kind in kinds]
+        known = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
     except (TypeError, ValueError):
         known = []
-    chosen = range(count) if keys is None else keys
     names = dict(enumerate(known))
+    chosen = range(count) if keys is None else keys
     return [k if isinstance(k, str) else names.get(k, f"argument {k}") for k in chosen]
 
 
@@ -37,13 +47,17 @@ def _keys(
     positions = (argnums,) if isinstance(argnums, int) else tuple(argnums)
     names = (argnames,) if isinstance(argnames, str) else tuple(argnames or ())
     if not positions and not names:
-        raise _core.InvalidValue(f"{name}: argnums and argnames are both empty")
+        _core._fail("value", f"{name}: argnums and argnames are both empty")
+    known = _parameters(f)
+    for n in names:
+        if known is not None and n not in known:
+            _core._fail("value", f"{name}: no argument {n!r} among {', '.join(known) or 'none'}")
     return positions, names
 
 
 def _callable(name: str, f: Any) -> None:
     if not callable(f):
-        raise _core.InvalidType(f"{name}: not a function: {type(f).__name__}")
+        _core._fail("type", f"{name}: not a function: {type(f).__name__}")
 
 
 def value_and_grad(
@@ -163,5 +177,77 @@ def vmap(f: Function, in_axes: Any = 0, out_axes: Any = 0) -> Function:
     @functools.wraps(f)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
         return call(f, args, kwargs, in_axes, out_axes)
+
+    return wrapper
+
+
+def jacrev(f: Function, argnums: int | Sequence[int] = 0) -> Function:
+    """A function that returns the Jacobian of `f`, computed row by row in reverse mode.
+
+    It is a tree like the result of `f`, whose leaves are trees like the argument, or tuples of those
+    for a sequence of positions. A leaf has the shape of the result followed by the argument's.
+
+        >>> tn.jacrev(lambda x: tn.stack([x[0] * x[1], x[0]]))(tn.array([2.0, 3.0]))
+        tensor([[3, 2],
+                [1, 0]], dtype=float32)
+    """
+    return _jacobian("jacrev", f, argnums, reverse=True)
+
+
+def jacfwd(f: Function, argnums: int | Sequence[int] = 0) -> Function:
+    """Like `jacrev`, computed column by column in forward mode: for more results than arguments.
+
+    >>> tn.jacfwd(lambda x: tn.stack([x, x * x, x * x * x]))(2.0)
+    tensor([ 1,  4, 12], dtype=float32)
+    """
+    return _jacobian("jacfwd", f, argnums, reverse=False)
+
+
+jacobian = jacrev
+
+
+def hessian(f: Function, argnums: int | Sequence[int] = 0) -> Function:
+    """A function that returns the second derivatives of `f`, which returns a scalar.
+
+    They are a tree like the argument, whose leaves are trees like the argument.
+
+        >>> tn.hessian(lambda x: x[0] * x[0] * x[1])(tn.array([3.0, 5.0]))
+        tensor([[10,  6],
+                [ 6,  0]], dtype=float32)
+    """
+    return jacfwd(grad(f, argnums), argnums)
+
+
+def _jacobian(name: str, f: Function, argnums: int | Sequence[int], reverse: bool) -> Function:
+    _callable(name, f)
+    keys, _ = _keys(name, f, argnums, None)
+    single = isinstance(argnums, int)
+    call = _core._call_jacobian
+
+    @functools.wraps(f)
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
+        return call(f, args, kwargs, keys, single, reverse)
+
+    return wrapper
+
+
+def checkpoint(f: Function) -> Function:
+    """`f`, of which a derivative keeps the arguments only and computes the rest again.
+
+    Values and gradients are the same bit for bit; memory is saved and time spent.
+
+        >>> block = tn.checkpoint(lambda x, w: tn.tanh(x @ w))
+        >>> tn.grad(lambda w: tn.sum(block(tn.ones((2, 2)), w)))(tn.zeros((2, 2)))
+        tensor([[2, 2],
+                [2, 2]], dtype=float32)
+    """
+    _callable("checkpoint", f)
+
+    @functools.wraps(f)
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
+        given = _core._TensorTree((args, kwargs))
+        flat = FlatFunction("checkpoint", f, given, keywords=True)
+        made = _core._checkpoint(flat, given.tensors)
+        return flat.results.with_tensors(made)
 
     return wrapper

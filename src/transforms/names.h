@@ -5,6 +5,8 @@
 
 namespace tn {
 
+using NameOf = std::string (*)(const Names&, size_t);
+
 inline std::string argument_name(const Names& names, size_t i) {
   return names.argument ? names.argument(i) : format("argument {}", i);
 }

@@ -16,8 +16,6 @@ struct BatchArgs {
   Dim size = 1;
 };
 
-using NameOf = std::string (*)(const Names&, size_t);
-
 int batch_axis(int axis, const Type& type, const Names& names, NameOf name, size_t i) {
   int rank = type.shape.rank();
   if (axis < -rank || axis >= rank)

@@ -1,0 +1,51 @@
+"""Functions on trees as functions on lists of tensors, for parts of the core that know only those."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from . import _core, tree
+
+
+def _as_tensor(x: Any) -> Any:
+    return _core.asarray(x) if isinstance(x, (bool, int, float, complex)) else x
+
+
+def as_tensors(value: Any) -> Any:
+    """The tree with tensors in place of numbers."""
+    return tree.map(_as_tensor, value)
+
+
+def check_alike(name: str, made: _core._TensorTree, like: _core._TensorTree) -> None:
+    """Fails unless both trees have one structure."""
+    if made.structure != like.structure:
+        _core._fail(
+            "value", f"{name}: results differ in structure: {made.structure} and {like.structure}"
+        )
+
+
+class FlatFunction:
+    """`f` of the arguments in `given`, on lists of tensors. `results` is the tree it returned last."""
+
+    def __init__(
+        self,
+        name: str,
+        f: Callable[..., Any],
+        given: _core._TensorTree,
+        like: FlatFunction | _core._TensorTree | None = None,
+        keywords: bool = False,
+    ) -> None:
+        self._name, self._f, self._given, self._like = name, f, given, like
+        self._keywords = keywords
+        self.results: _core._TensorTree | None = None
+
+    def __call__(self, tensors: list[_core.Tensor]) -> list[_core.Tensor]:
+        given = self._given.with_tensors(tensors)
+        made = self._f(*given[0], **given[1]) if self._keywords else self._f(*given)
+        self.results = _core._TensorTree(as_tensors(made))
+        self.results.check_whole(self._name)
+        like = self._like.results if isinstance(self._like, FlatFunction) else self._like
+        if like is not None:
+            check_alike(self._name, self.results, like)
+        return self.results.tensors
