@@ -44,4 +44,16 @@ Tensor slice_axis(const Tensor& x, int axis, int64_t start, int64_t stop, int64_
   return tn::slice(x, Ints(start), Ints(stop), Ints(step), Axes(axis));
 }
 
+Tensor with_batch(const Tensor& x, Dim size) {
+  Shape shape = x.shape();
+  shape.insert(0, size);
+  return tn::broadcast_to(x, shape);
+}
+
+Tensor along_batch(const Tensor& values, int rank) {
+  Shape shape = Shape::filled(rank, Dim(1));
+  shape[0] = values.shape()[0];
+  return tn::reshape(values, shape);
+}
+
 }  // namespace tn::ops

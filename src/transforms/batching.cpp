@@ -1,6 +1,12 @@
 // vmap of one op: the batch is axis 0 of batched operands and of every result.
-#include "base/error.h"
+#include <cstdio>
+#include <cstdlib>
+#include <mutex>
+#include <set>
+
+#include "ops/control_flow.h"
 #include "ops/op_decls.h"
+#include "ops/shapes.h"
 #include "tenon/ops.h"
 #include "transforms/derivative.h"
 #include "transforms/sweep.h"
@@ -24,12 +30,6 @@ Tensors batch_elementwise(const OpDef& op, const void* attrs, Tensors in,
   return emit_all(op, in, attrs);
 }
 
-Tensor with_batch(const Tensor& x, Dim size) {
-  Shape shape = x.shape();
-  shape.insert(0, size);
-  return tn::broadcast_to(x, shape);
-}
-
 /// Axes move up by one, orders keep the batch first, shapes grow by it.
 void shift_attrs(const AttrKind& kind, void* attrs, Dim size) {
   for (const Field& f : list_fields(kind, attrs).items) {
@@ -51,7 +51,7 @@ void shift_attrs(const AttrKind& kind, void* attrs, Dim size) {
 Tensors batch_aligned(const OpDef& op, const void* attrs, Tensors in,
                       const std::vector<bool>& batched, Dim size) {
   for (size_t k = 0; k < in.size(); ++k)
-    if (!batched[k]) in[k] = with_batch(in[k], size);
+    if (!batched[k]) in[k] = ops::with_batch(in[k], size);
   if (op.attrs->fields == 0) return emit_all(op, in, nullptr);
   std::vector<uint64_t> shifted(op.attrs->size / 8 + 1);
   std::memcpy(shifted.data(), attrs, op.attrs->size);
@@ -79,14 +79,46 @@ Tensors batch_body(const OpDef& op, const void* attrs, const Tensors& in,
   args.resize(std::max(args.size(), static_cast<size_t>(op.args.size())));
   Tensors out = op.body(attrs, args), result;
   for (Batched& b : sweep_batch(tape_of(params, out), std::move(given), out, size))
-    result.push_back(b.batched ? b.value : with_batch(b.value, size));
+    result.push_back(b.batched ? b.value : ops::with_batch(b.value, size));
   return result;
 }
 
 }  // namespace
 
-Tensors batch_by_scan(const OpDef& op, const void*, const Tensors&, const std::vector<bool>&, Dim) {
-  unsupported({"map over fewer ops"}, "{}: no batching rule", op.name);
+/// With TENON_DEBUG set, says once for every op that examples go one by one.
+static void report_loop(const OpDef& op) {
+  static const bool wanted = std::getenv("TENON_DEBUG") != nullptr;
+  if (!wanted) return;
+  static std::mutex mutex;
+  static auto& reported = *new std::set<const OpDef*>;
+  std::lock_guard lock(mutex);
+  if (!reported.insert(&op).second) return;
+  std::fputs(format("tenon: vmap runs {} one example after the other\n", op.name).c_str(), stderr);
+}
+
+Tensors batch_by_scan(const OpDef& op, const void* attrs, const Tensors& in,
+                      const std::vector<bool>& batched, Dim size) {
+  report_loop(op);
+  Graph step;  // slices of batched operands, then the others
+  Tensors operands;
+  std::vector<Val> given(in.size());
+  std::vector<TypeRef> types;
+  ops::ScanAttrs scan;
+  scan.length = size.value();
+  for (bool slices : {true, false})
+    for (size_t k = 0; k < in.size(); ++k) {
+      if (batched[k] != slices) continue;
+      given[k] = step.add_input("x", example_type(in[k], slices));
+      operands.push_back(in[k]);
+      scan.xs += slices;
+    }
+  for (Val v : given) types.push_back(step.types[static_cast<size_t>(v)]);
+  const Attrs* interned = intern(*op.attrs, attrs);
+  Types out = infer_types(op, interned, types);
+  Val first = step.add(op, interned, given, out, current_loc);
+  for (Val v = first; v < step.values(); ++v) step.outputs.push_back(v);
+  scan.body = intern(std::move(step));
+  return emit_all(ops::scan, operands, &scan);
 }
 
 Tensors batch_of(const OpDef& op, const void* attrs, const Tensors& in,
