@@ -64,10 +64,10 @@ Function checkpoint(Function f);
 
 /// How to differentiate and batch a function, from its user. Any of them may be left out.
 struct CustomRules {
-  /// Cotangents of the arguments (null: zero), from those of the results (null: zero).
+  /// Cotangents of the arguments (null: zero), from those of the results (null: integers).
   std::function<Tensors(const Tensors& primals, const Tensors& cotangents, const Tensors& outputs)>
       vjp;
-  /// Tangents of the results, from those of the arguments (null: zero).
+  /// Tangents of the results (null: zero), from those of the arguments (null: integers).
   std::function<Tensors(const Tensors& primals, const Tensors& tangents)> jvp;
   /// Results on a batch of `size`, and which of them are batched: arguments in `batched`, and such
   /// results, have the batch as axis 0.

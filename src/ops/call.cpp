@@ -1,7 +1,8 @@
 // The call of a graph. It is one op to transforms, and replaced by the graph when compiled.
 #include "ops/call.h"
 
-#include "base/error.h"
+#include "ops/control_flow.h"
+#include "ops/custom.h"
 #include "ops/families.h"
 #include "ops/op_decls.h"
 #include "ops/shapes.h"
@@ -23,40 +24,35 @@ struct CallAttrs {
   }
 };
 
-TypeList infer_call(const CallAttrs& a, Types in) {
-  const Graph& graph = *a.graph;
-  if (static_cast<int>(in.size()) != graph.inputs())
-    fail("call: {} operands for a graph of {} inputs", in.size(), graph.inputs());
-  for (size_t i = 0; i < in.size(); ++i)
-    if (in[i] != graph.types[i])
-      fail(Fault::type, "call: operand {} is {} but the graph takes {}", i, *in[i],
-           *graph.types[i]);
-  std::vector<Type> out;
-  for (Val v : graph.outputs) out.push_back(*graph.types[static_cast<size_t>(v)]);
-  return out;
+/// What the graph takes: all operands, but for the number of the rules.
+template <class List>
+List inputs_of(const CallAttrs& a, const List& in) {
+  return {in.begin(), in.end() - (a.kind == CallKind::custom)};
 }
 
-Tensors joined(const Tensors& a, const Tensors& b) {
-  Tensors all = a;
-  all.insert(all.end(), b.begin(), b.end());
-  return all;
+TypeList infer_call(const CallAttrs& a, Types in) {
+  check_inputs("call", *a.graph, inputs_of(a, in));
+  return output_types(*a.graph);
 }
 
 Tensors jvp_call(const CallAttrs& a, const Primal& p, const Tensors& t) {
+  if (a.kind == CallKind::custom) return jvp_custom(a.graph, p, t);
   const Derived& d = jvp_graph(a.graph, p.wanted);
-  Tensors out = emit_call(a.kind, d.graph, joined(p.in, chosen(t, p.wanted)));
-  out.erase(out.begin(), out.begin() + static_cast<ptrdiff_t>(p.out.size()));
-  return spread(out, d.outputs);
+  Tensors out = emit_call(a.kind, d.graph, p.in + chosen(t, p.wanted));
+  size_t primal = p.out.size();
+  return spread(part(out, primal, out.size() - primal), d.outputs);
 }
 
 Tensors vjp_call(const CallAttrs& a, const Primal& p, const Tensors& ct) {
+  if (a.kind == CallKind::custom) return vjp_custom(a.graph, p, ct);
   Mask given = mask_of(ct);
   const Derived& d = vjp_graph(a.graph, p.wanted, given);
   if (d.graph->outputs.empty()) return Tensors(p.in.size());
-  return spread(emit_call(a.kind, d.graph, joined(p.in, chosen(ct, given))), d.outputs);
+  return spread(emit_call(a.kind, d.graph, p.in + chosen(ct, given)), d.outputs);
 }
 
 Tensors batch_call(const CallAttrs& a, const BatchCall& call) {
+  if (a.kind == CallKind::custom) return batch_custom(a.graph, call);
   const Derived& d = batch_graph(a.graph, call.batched, call.size);
   Tensors out = emit_call(a.kind, d.graph, call.in);
   for (size_t i = 0; i < out.size(); ++i)
@@ -79,7 +75,8 @@ constinit const OpDef call = Composite<CallAttrs>{
     .recorded = true,
     .surface = false,
     .infer = rule<infer_call>,
-    .body = [](const CallAttrs& a, const Tensors& in) { return replay(*a.graph, in); },
+    .body = [](const CallAttrs& a,
+               const Tensors& in) { return replay(*a.graph, inputs_of(a, in)); },
     .jvp = rule<jvp_call>,
     .vjp = rule<vjp_call>,
     .batch_rule = rule<batch_call>,

@@ -53,8 +53,11 @@ struct TapeWalk {
   void enter(Node* node) {
     if (node->epoch == epoch) return;
     node->epoch = epoch, node->index = 0;
-    bool computed = node->ins > 0 && !node->inputs()[0].node;  // its operands are gone
-    if (node->ins > 0 && !computed && may_depend(*node)) stack.push_back(node);
+    // A node without operands is inside only when everything is, and then while it is pending;
+    // one whose operands are gone has been computed.
+    bool inside =
+        node->ins > 0 ? node->inputs()[0].node != nullptr : everything && node->is_pending();
+    if (inside && may_depend(*node)) stack.push_back(node);
   }
   int32_t value_of(const Edge& edge) const {
     return edge.node->index ? static_cast<int32_t>(edge.node->index - 1 + edge.index) : kNoVal;
