@@ -19,24 +19,24 @@ ScanBody recurrence(const Tensor& w) {
   };
 }
 
-/// The same steps written out.
+/// The same steps written out: the carry, and the first y of every step.
 ScanResult unrolled(const ScanBody& body, Tensors carry, const Tensors& xs, bool reverse) {
   int64_t length = xs[0].dim(0);
-  std::vector<Tensors> ys(static_cast<size_t>(length));
+  Tensors ys(static_cast<size_t>(length));
   for (int64_t i = 0; i < length; ++i) {
     int64_t at = reverse ? length - 1 - i : i;
     Tensors slices;
     for (const Tensor& x : xs) slices.push_back(index(x, {at}));
     ScanResult step = body(carry, slices);
-    carry = step.carry, ys[static_cast<size_t>(at)] = step.ys;
+    carry = step.carry, ys[static_cast<size_t>(at)] = step.ys[0];
   }
-  Tensors stacked;
-  for (size_t k = 0; k < ys[0].size(); ++k) {
-    Tensors column;
-    for (Tensors& y : ys) column.push_back(y[k]);
-    stacked.push_back(stack(column));
-  }
-  return {carry, stacked};
+  return {carry, ys};
+}
+
+Tensor total(const Tensors& list) {
+  Tensor all = sum(list[0]);
+  for (size_t i = 1; i < list.size(); ++i) all = all + sum(list[i]);
+  return all;
 }
 
 const Tensor kStart = array({0.3f, -0.2f});
@@ -48,7 +48,7 @@ Function loss(bool as_loop, bool reverse = false) {
   return [=](const Tensors& in) {
     ScanResult r = as_loop ? scan(recurrence(in[2]), {in[0]}, {in[1]}, {}, reverse)
                            : unrolled(recurrence(in[2]), {in[0]}, {in[1]}, reverse);
-    return Tensors{sum(r.carry[0] * r.carry[0]) + sum(r.ys[0])};
+    return Tensors{sum(r.carry[0] * r.carry[0]) + total(r.ys)};
   };
 }
 
@@ -81,7 +81,7 @@ TEST_CASE("scan has the bits of the loop written out") {
     ScanResult a = scan(recurrence(kWeight), {kStart}, {kXs}, {}, reverse);
     ScanResult b = unrolled(recurrence(kWeight), {kStart}, {kXs}, reverse);
     CHECK(bytes_of(a.carry) == bytes_of(b.carry));
-    CHECK(bytes_of(a.ys) == bytes_of(b.ys));
+    CHECK(bytes_of(a.ys) == bytes_of({stack(b.ys)}));
   }
 }
 
@@ -121,7 +121,7 @@ TEST_CASE("vmap of scan, of its gradient, with some operands shared") {
   Tensor batch = stack({kXs, kXs * 0.5f});
   std::vector<Maybe<int>> axes = {{}, 0, {}};
   Tensors in = {kStart, batch, kWeight};
-  CHECK(bytes_of(vmap(loss(true), axes)(in)) == bytes_of(vmap(loss(false), axes)(in)));
+  check_close(vmap(loss(true), axes)(in), vmap(loss(false), axes)(in));
   Function loop = grad(loss(true), {0, 1, 2}), plain = grad(loss(false), {0, 1, 2});
   check_close(vmap(loop, axes)(in), vmap(plain, axes)(in));
   Function mapped = [axes](const Tensors& x) { return Tensors{sum(vmap(loss(true), axes)(x)[0])}; };
@@ -231,7 +231,7 @@ TEST_CASE("what control flow refuses") {
   CHECK(contains(error_of([&] { scan(recurrence(kWeight), {kStart}, {Tensor(1.f)}); }), "scalar"));
   Function one = [](const Tensors& x) { return Tensors{x[0]}; };
   Function other = [](const Tensors& x) { return Tensors{sum(x[0])}; };
-  CHECK(contains(error_of([&] { cond(kStart > 0, one, one, {kStart}); }), "one bool, not b1[2]"));
+  CHECK(contains(error_of([&] { cond(kStart > 0, one, one, {kStart}); }), "one bool, not bool[2]"));
   CHECK(contains(error_of([&] { cond(Tensor(true), one, other, {kStart}); }),
                  "f32[2] in one branch and f32[] in the other"));
   Function asks = [](const Tensors& x) { return Tensors{x[0] * x[0].item<float>()}; };
