@@ -1,5 +1,7 @@
 #pragma once
 // The whole public API.
+#include "tenon/control_flow.h"
+#include "tenon/debug.h"
 #include "tenon/dim.h"
 #include "tenon/dtype.h"
 #include "tenon/error.h"

@@ -66,4 +66,24 @@ Function hessian(Function f, std::vector<int> argnums = {0});
 Function vmap(Function f, std::vector<Maybe<int>> in_axes = {},
               std::vector<Maybe<int>> out_axes = {});
 
+/// `f`, of which a derivative keeps the arguments only: what lies between is computed again when it
+/// is needed. Values and gradients have the same bits as those of `f`.
+Function checkpoint(Function f);
+
+/// How to differentiate and batch a function, from its user. Any of them may be left out.
+struct CustomRules {
+  /// Cotangents of the arguments (null: zero), from those of the results (null: integers).
+  std::function<Tensors(const Tensors& primals, const Tensors& cotangents, const Tensors& outputs)>
+      vjp;
+  /// Tangents of the results (null: zero), from those of the arguments (null: integers).
+  std::function<Tensors(const Tensors& primals, const Tensors& tangents)> jvp;
+  /// Results on a batch of `size`, and which of them are batched: arguments in `batched`, and such
+  /// results, have the batch as axis 0.
+  std::function<std::pair<Tensors, std::vector<bool>>(
+      const Tensors& args, const std::vector<bool>& batched, int64_t size)>
+      vmap;
+};
+/// `f` with rules of its own. What is left out follows from the rest, and at last from `f` itself.
+Function custom_function(Function f, CustomRules rules);
+
 }  // namespace tn

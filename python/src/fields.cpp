@@ -130,6 +130,8 @@ void FieldSlot::write(char* attrs, PyObject* value, std::vector<nb::object>& kee
       return put(read_choice(*this, value));
     case FieldKind::scalar:
       return put(read_scalar(*this, value));
+    case FieldKind::graph:
+      refuse("left to the library", value);
     case FieldKind::text:
       break;
   }
@@ -175,6 +177,8 @@ nb::object field_object(const Field& f) {
       return text(f.choices[*static_cast<uint8_t*>(f.at)]);
     case FieldKind::text:
       return text(*static_cast<std::string_view*>(f.at));
+    case FieldKind::graph:
+      return nb::none();
     case FieldKind::scalar:
       break;
   }

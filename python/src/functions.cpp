@@ -196,7 +196,7 @@ void bind_ops(nb::module_& m) {
   m.attr("Op") = nb::borrow(reinterpret_cast<PyObject*>(function_type));
   nb::object tensor = nb::borrow(reinterpret_cast<PyObject*>(tensor_type));
   static auto& specs = *new std::deque<CallSpec>;  // the functions refer to them
-  for (const OpDef* op : op_table()) {
+  for (const OpDef* op : surface_ops()) {
     const CallSpec& spec = specs.emplace_back(make_spec(*op));
     nb::object function = make_function(spec);
     auto add = [&](std::string_view name) {

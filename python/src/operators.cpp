@@ -268,7 +268,7 @@ PyType_Slot tensor_slots[] = {
 };
 
 void find_operators() {
-  for (const OpDef* op : op_table())
+  for (const OpDef* op : surface_ops())
     for (int s = 0; s < kSymbols; ++s) {
       bool unary = s >= kBinaryCount;
       if (op->symbol == kTexts[s] && (op->args.size() == 1) == unary) found_ops[s] = op;

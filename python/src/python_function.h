@@ -6,6 +6,8 @@
 
 namespace tn::python {
 
+/// Keeps a Python object for C++ code that may let go of it on any thread.
+std::shared_ptr<PyObject> keep(nanobind::object object);
 /// Calls `f` with a list of tensors; what it returns must be a list of tensors (None: a zero).
 Function python_function(nanobind::object f, std::string_view what);
 /// Null tensors are None.

@@ -79,13 +79,13 @@ nb::dict describe(const OpDef& op, const Sample& sample) {
 void bind_samples(nb::module_& m) {
   m.def("_samples", [] {
     nb::list rows;
-    for (const OpDef* op : op_table())
+    for (const OpDef* op : surface_ops())
       for (const Sample& sample : op->samples) rows.append(describe(*op, sample));
     return rows;
   });
   m.def("_op_names", [] {
     nb::list names;
-    for (const OpDef* op : op_table()) names.append(text(op->name));
+    for (const OpDef* op : surface_ops()) names.append(text(op->name));
     return names;
   });
 }

@@ -9,11 +9,6 @@ namespace tn::python {
 
 namespace {
 
-/// Keeps a Python object for C++ code that may let go of it on any thread.
-std::shared_ptr<PyObject> keep(nb::object object) {
-  return {object.release().ptr(), [](PyObject* o) { release_object(o); }};
-}
-
 std::vector<Maybe<int>> axes_of(nb::handle list) {
   std::vector<Maybe<int>> axes;
   for (nb::handle item : list)
@@ -26,6 +21,10 @@ nb::tuple pair_of(const Derivatives& d) {
 }
 
 }  // namespace
+
+std::shared_ptr<PyObject> keep(nb::object object) {
+  return {object.release().ptr(), [](PyObject* o) { release_object(o); }};
+}
 
 nb::list tensor_list(const Tensors& tensors) {
   nb::list made;

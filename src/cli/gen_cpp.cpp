@@ -69,6 +69,8 @@ std::string cpp_type(const Param& p) {
     case FieldKind::scalar:
       type = "Scalar", small = false;
       break;
+    case FieldKind::graph:
+      break;  // not on the surface
   }
   std::string full = p.maybe ? format("Maybe<{}>", type) : std::string(type);
   return small ? full : format("const {}&", full);
@@ -194,7 +196,7 @@ GeneratedFile cpp_header() {
       "#include \"tenon/tensor.h\"\n\n"
       "#include <limits>\n#include <source_location>\n#include <string_view>\n\n"
       "namespace tn {\n";
-  for (const OpDef* op : op_table()) {
+  for (const OpDef* op : surface_ops()) {
     text += "\n";
     if (has_struct(*op)) {
       text += format("struct {} {{\n  Tensor ", struct_name(*op));
@@ -217,7 +219,7 @@ GeneratedFile cpp_operators() {
       "// numbers keep the language's own operators.\n"
       "#include \"tenon/ops.h\"\n\n"
       "namespace tn {\n\n";
-  for (const OpDef* op : op_table()) {
+  for (const OpDef* op : surface_ops()) {
     std::string name = cpp_name(op->name);
     if (is_unary_operator(*op))
       text += format("inline Tensor operator{}(const Operand& a) {{ return {}(a); }}\n", op->symbol,
@@ -278,7 +280,7 @@ struct OperandList {
 GeneratedFile cpp_functions() {
   std::string text(kBanner);
   text += kFunctionsTop;
-  for (const OpDef* op : op_table())
+  for (const OpDef* op : surface_ops())
     text += "\n" + fitted(signature(*op, false) + " {") + "\n" + body(*op) + "}\n";
   return {"src/ops/functions.cpp", text + "\n}  // namespace tn\n"};
 }

@@ -51,7 +51,7 @@ std::vector<GeneratedFile> reference_pages() {
   for (const Page& page : kPages) {
     std::string text = format("{}# {}\n\n{}\n", kBanner, page.title, page.about);
     index += format("\n## [{}]({}.md)\n\n", page.title, page.file);
-    for (const OpDef* op : op_table()) {
+    for (const OpDef* op : surface_ops()) {
       if (op->family != page.family) continue;
       text += entry(*op);
       index += format("- [`{0}`]({1}.md#{0}): {2}\n", op->name, page.file, summary_of(op->doc));

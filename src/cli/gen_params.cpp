@@ -68,6 +68,8 @@ std::string default_text(const Field& f, bool python) {
       return format("\"{}\"", at<std::string_view>(f));
     case FieldKind::scalar:
       return scalar_text(at<Scalar>(f), python);
+    case FieldKind::graph:
+      break;  // not on the surface
   }
   return "";
 }

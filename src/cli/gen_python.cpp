@@ -59,6 +59,8 @@ std::string python_type(const Param& p) {
     case FieldKind::scalar:
       type = "complex";
       break;
+    case FieldKind::graph:
+      break;  // not on the surface
   }
   return p.maybe ? type + " | None" : type;
 }
@@ -275,7 +277,7 @@ std::string python_signature(const OpDef& op, bool annotated, bool method) {
 
 GeneratedFile python_stub() {
   std::string text(kTop), methods(kTensorTop);
-  for (const OpDef* op : op_table()) {
+  for (const OpDef* op : surface_ops()) {
     if (op->results.size() > 1) {
       text += format("\nclass _{}_result(NamedTuple):\n", op->name);
       for (std::string_view name : op->results) text += format("    {}: Tensor\n", name);
@@ -287,7 +289,7 @@ GeneratedFile python_stub() {
     for (std::string_view alias : op->aliases) methods += format("    {} = {}\n", alias, op->name);
   }
   text += methods + "\n";
-  for (const OpDef* op : op_table()) {
+  for (const OpDef* op : surface_ops()) {
     text +=
         format("def {}{} -> {}:\n", op->name, python_signature(*op, true, false), result_type(*op));
     text += format("    \"\"\"{}\"\"\"\n", summary_of(op->doc));

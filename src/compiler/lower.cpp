@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "compiler/kernel_maker.h"
+#include "ir/body.h"
 #include "loop/interpreter.h"
 
 namespace tn {
@@ -172,12 +173,23 @@ struct Library {
   const OpDef* op;
   const Attrs* attrs;
   std::vector<TypeRef> in, out;
+  std::vector<std::shared_ptr<const Plan>> plans;
 };
 
 void run_library(const void* data, void* const* buffers, const Scalar*) {
   const Library& call = *static_cast<const Library*>(data);
   call.op->run({call.attrs ? call.attrs->data : nullptr, call.in, call.out, buffers,
-                buffers + call.in.size()});
+                buffers + call.in.size(), call.plans});
+}
+
+/// Graphs among the attributes are compiled in turn.
+std::vector<std::shared_ptr<const Plan>> plans_of(const GraphOp& op) {
+  std::vector<std::shared_ptr<const Plan>> plans;
+  if (!op.attrs) return plans;
+  for (const Field& f : list_fields(*op.op->attrs, const_cast<void*>(op.attr_data())).items)
+    if (f.kind == FieldKind::graph)
+      plans.push_back(compile(**static_cast<GraphRef*>(f.at), Effort::e0));
+  return plans;
 }
 
 }  // namespace
@@ -189,7 +201,7 @@ void Lowerer::lower_library(const GraphOp& op) {
   for (int i = 0; i < op.outs; ++i) buffers.push_back(give_buffer(op.out + i));
   Types out = graph_.out_types(op);
   auto call = std::make_shared<Library>(
-      Library{op.op, op.attrs, graph_.in_types(op), {out.begin(), out.end()}});
+      Library{op.op, op.attrs, graph_.in_types(op), {out.begin(), out.end()}, plans_of(op)});
   if (keep_text) text_ += format("library {}\n\n", op.op->name);
   plan_->steps.push_back({run_library, std::move(call), std::move(buffers), {}, {}, {}});
 }

@@ -4,6 +4,7 @@
 #include "base/text.h"
 #include "frontend/element.h"
 #include "ir/node.h"
+#include "ops/effects.h"
 #include "tenon/tensor.h"
 
 namespace tn {
@@ -98,6 +99,10 @@ class Shower {
 };
 
 }  // namespace
+
+std::string values_text(const Tensor& x) {
+  return x.size() == 0 && x.rank() ? "[]" : Shower(x).text(0);
+}
 
 std::string Tensor::to_string() const {
   std::string values = size() == 0 && rank() ? "[]" : Shower(*this).text(7);

@@ -8,6 +8,7 @@
 #include "base/at_fork.h"
 #include "base/error.h"
 #include "base/hash.h"
+#include "ir/body.h"
 
 namespace tn {
 
@@ -37,6 +38,8 @@ static auto visit_field(const Field& field, F&& visit) {
       return visit(*static_cast<uint8_t*>(field.at));
     case FieldKind::text:
       return visit(*static_cast<std::string_view*>(field.at));
+    case FieldKind::graph:
+      return visit(*static_cast<GraphRef*>(field.at));
     case FieldKind::scalar:
       break;
   }
@@ -60,6 +63,7 @@ static uint64_t hash_value(Axis v) { return static_cast<uint64_t>(v.i); }
 static uint64_t hash_value(Dim v) { return static_cast<uint64_t>(v.raw); }
 static uint64_t hash_value(DType v) { return static_cast<uint64_t>(v); }
 static uint64_t hash_value(std::string_view v) { return hash_text(v); }
+static uint64_t hash_value(GraphRef v) { return v.body ? v.body->hash : 0; }
 static uint64_t hash_value(const Scalar& v) {
   return combine(combine(static_cast<uint64_t>(v.kind), static_cast<uint64_t>(v.integer)),
                  hash_bytes(&v.real, 16));
@@ -137,7 +141,23 @@ struct AttrsSame {
   }
 };
 
+/// Text was the caller's: from here on it is the table's own.
+void keep_text(const AttrKind& kind, void* value) {
+  for (const Field& f : list_fields(kind, value).items) {
+    if (f.kind != FieldKind::text) continue;
+    auto& text = *static_cast<std::string_view*>(f.at);
+    text = intern(text);
+  }
+}
+
 }  // namespace
+
+std::string_view intern(std::string_view text) {
+  static auto& mutex = guarded_at_fork(*new std::mutex, 7);
+  static auto& table = *new std::unordered_set<std::string>;
+  std::lock_guard lock(mutex);
+  return *table.insert(std::string(text)).first;
+}
 
 const Attrs* intern(const AttrKind& kind, const void* value) {
   if (kind.fields == 0) return nullptr;
@@ -149,7 +169,10 @@ const Attrs* intern(const AttrKind& kind, const void* value) {
   std::memcpy(made->data, value, kind.size);
   std::lock_guard lock(mutex);
   auto [at, added] = table.insert(made);
-  if (!added) ::operator delete(made, std::align_val_t(16));
+  if (added)
+    keep_text(kind, made->data);
+  else
+    ::operator delete(made, std::align_val_t(16));
   return *at;
 }
 

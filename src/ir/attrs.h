@@ -29,7 +29,20 @@ enum class FieldKind : uint8_t {
   dtype,
   choice,
   text,
-  scalar
+  scalar,
+  graph
+};
+
+struct Graph;
+struct Body;
+/// A graph as an attribute: interned, so that equal ones are one pointer (ir/body.h).
+struct GraphRef {
+  const Body* body = nullptr;
+  constexpr GraphRef() = default;
+  explicit constexpr GraphRef(const Body* interned) : body(interned) {}
+  const Graph& operator*() const;
+  const Graph* operator->() const { return &**this; }
+  friend bool operator==(GraphRef, GraphRef) = default;
 };
 
 /// Names of an enum's values, for text and Python: specialise `choice_names` beside the enum.
@@ -67,13 +80,17 @@ struct Attrs {
 };
 
 const Attrs* intern(const AttrKind& kind, const void* value);
+/// A copy of `text` that lives as long as the process.
+std::string_view intern(std::string_view text);
 
 bool equal(const AttrKind& kind, const void* a, const void* b);
 uint64_t hash_of(const AttrKind& kind, const void* value);
 /// "axis=[1], keepdims=true": every field, in order. Empty for no fields.
 std::string to_text(const AttrKind& kind, const void* value);
 /// Parses what to_text printed into `value`, which holds defaults; fails by name on unknown fields.
-void parse_attrs(const AttrKind& kind, void* value, std::string_view text, std::string_view op);
+/// Errors inside a graph count lines from `line`.
+void parse_attrs(const AttrKind& kind, void* value, std::string_view text, std::string_view op,
+                 int line = 1);
 /// Fills `value` from pointers to the fields' values, in order, as generated code passes them.
 void pack(const AttrKind& kind, void* value, const void* const* fields);
 
@@ -101,6 +118,7 @@ template <> struct FieldOf<Ints> : PlainField<Ints, FieldKind::ints> {};
 template <> struct FieldOf<DType> : PlainField<DType, FieldKind::dtype> {};
 template <> struct FieldOf<std::string_view> : PlainField<std::string_view, FieldKind::text> {};
 template <> struct FieldOf<Scalar> : PlainField<Scalar, FieldKind::scalar> {};
+template <> struct FieldOf<GraphRef> : PlainField<GraphRef, FieldKind::graph> {};
 // clang-format on
 
 template <class E>

@@ -1,10 +1,11 @@
 // Attributes as text: "axis=[1], keepdims=true". Fields at their default are left out.
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <cstring>
 
 #include "base/error.h"
-#include "ir/attrs.h"
+#include "ir/body.h"
 
 namespace tn {
 
@@ -36,6 +37,23 @@ std::string list_text(const List& list) {
   return text + "]";
 }
 
+std::string quoted(std::string_view text) {
+  std::string out = "\"";
+  for (char c : text) {
+    if (c == '"' || c == '\\') out += '\\';
+    out += c == '\n' ? std::string("\\n") : std::string(1, c);
+  }
+  return out + "\"";
+}
+
+/// A function among attributes: its lines are indented by two.
+std::string nested_text(GraphRef ref) {
+  std::string text;
+  for (char c : to_text(*ref)) text += c == '\n' ? std::string("\n  ") : std::string(1, c);
+  text.resize(text.find_last_of('}') + 1);
+  return text;
+}
+
 std::string value_text(const Field& f) {
   switch (f.kind) {
     case FieldKind::boolean:
@@ -59,7 +77,9 @@ std::string value_text(const Field& f) {
     case FieldKind::choice:
       return std::string(f.choices[*static_cast<uint8_t*>(f.at)]);
     case FieldKind::text:
-      return format("\"{}\"", *static_cast<std::string_view*>(f.at));
+      return quoted(*static_cast<std::string_view*>(f.at));
+    case FieldKind::graph:
+      return nested_text(*static_cast<GraphRef*>(f.at));
     case FieldKind::scalar:
       return text_of(*static_cast<Scalar*>(f.at));
   }
@@ -68,13 +88,16 @@ std::string value_text(const Field& f) {
 
 struct AttrParser {
   std::string_view op, field, text;
+  int line = 1;  // of the first character, for messages
+  std::string_view all = text;
   std::string_view shown = {};  // what is being read, for messages
 
   [[noreturn]] void bad(std::string_view wanted) const {
     fail("{}: attribute {}: expected {}, found '{}'", op, field, wanted, shown.substr(0, 24));
   }
   void skip() {
-    while (!text.empty() && (text[0] == ' ' || text[0] == ',')) text.remove_prefix(1);
+    while (!text.empty() && std::string_view(" ,\n\r").find(text[0]) != text.npos)
+      text.remove_prefix(1);
   }
   /// Up to the next top-level comma or the end.
   std::string_view word() {
@@ -83,11 +106,13 @@ struct AttrParser {
     size_t at = 0;
     for (; at < text.size(); ++at) {
       char c = text[at];
+      if (quoted && c == '\\') ++at;
       if (c == '"') quoted = !quoted;
       if (quoted) continue;
-      depth += (c == '[' || c == '(') - (c == ']' || c == ')');
+      depth += (c == '[' || c == '(' || c == '{') - (c == ']' || c == ')' || c == '}');
       if (c == ',' && depth == 0) break;
     }
+    at = std::min(at, text.size());
     std::string_view found = text.substr(0, at);
     text.remove_prefix(at);
     while (!found.empty() && found.back() == ' ') found.remove_suffix(1);
@@ -164,12 +189,24 @@ struct AttrParser {
         break;
       case FieldKind::text:
         if (w.size() < 2 || w[0] != '"') bad("text in quotes");
-        *static_cast<std::string_view*>(f.at) = w.substr(1, w.size() - 2);
+        *static_cast<std::string_view*>(f.at) = unquoted(w.substr(1, w.size() - 2));
+        break;
+      case FieldKind::graph:
+        *static_cast<GraphRef*>(f.at) = intern(parse_graph(w, line_of(w)));
         break;
       case FieldKind::scalar:
         *static_cast<Scalar*>(f.at) = scalar(w);
         break;
     }
+  }
+  int line_of(std::string_view w) const {
+    return line + static_cast<int>(std::count(all.data(), w.data(), '\n'));
+  }
+  static std::string_view unquoted(std::string_view w) {
+    std::string plain;
+    for (size_t i = 0; i < w.size(); ++i)
+      plain += w[i] != '\\' || i + 1 == w.size() ? w[i] : w[++i] == 'n' ? '\n' : w[i];
+    return intern(plain);
   }
   template <class List>
   void axis_list(List& out, std::string_view w) const {
@@ -207,9 +244,10 @@ std::string to_text(const AttrKind& kind, const void* value) {
   return text;
 }
 
-void parse_attrs(const AttrKind& kind, void* value, std::string_view text, std::string_view op) {
+void parse_attrs(const AttrKind& kind, void* value, std::string_view text, std::string_view op,
+                 int line) {
   FieldList fields = list_fields(kind, value);
-  AttrParser parser{op, "", text};
+  AttrParser parser{op, "", text, line};
   for (parser.skip(); !parser.text.empty(); parser.skip()) {
     size_t equals = parser.text.find('=');
     if (equals == parser.text.npos)

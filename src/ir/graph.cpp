@@ -130,19 +130,37 @@ void verify(const Graph& graph, std::string_view stage) {
     invariant(v >= 0 && v < next, "{}: output %{} is not defined", stage, v);
 }
 
+/// A graph under way: which value of the one made stands for each of the one read.
+struct GraphCopy {
+  const Graph& from;
+  Graph& to;
+  std::vector<Val> value = std::vector<Val>(from.types.size());
+
+  Val operator[](Val v) const { return value[static_cast<size_t>(v)]; }
+  std::vector<Val> in(const GraphOp& op) const { return all(from.in(op)); }
+  std::vector<Val> all(std::span<const Val> list) const {
+    std::vector<Val> mapped;
+    for (Val v : list) mapped.push_back((*this)[v]);
+    return mapped;
+  }
+  void inputs() {
+    to.name = from.name, to.input_names = from.input_names;
+    to.types.assign(from.types.begin(), from.types.begin() + from.inputs());
+    for (Val v = 0; v < from.inputs(); ++v) value[static_cast<size_t>(v)] = v;
+  }
+  void op(const GraphOp& op, Loc loc) {
+    Val first = to.add(*op.op, op.attrs, in(op), from.out_types(op), loc);
+    to.ops.back().scalar = op.scalar;
+    for (int i = 0; i < op.outs; ++i) value[static_cast<size_t>(op.out + i)] = first + i;
+  }
+};
+
 /// Appends `body` to `out`, its inputs standing for `args`; returns its outputs.
 static std::vector<Val> append(Graph& out, const Graph& body, std::span<const Val> args, Loc loc) {
-  std::vector<Val> value(args.begin(), args.end());
-  for (const GraphOp& op : body.ops) {
-    std::vector<Val> in;
-    for (Val v : body.in(op)) in.push_back(value[static_cast<size_t>(v)]);
-    Val first = out.add(*op.op, op.attrs, in, body.out_types(op), loc);
-    out.ops.back().scalar = op.scalar;
-    for (int i = 0; i < op.outs; ++i) value.push_back(first + i);
-  }
-  std::vector<Val> results;
-  for (Val v : body.outputs) results.push_back(value[static_cast<size_t>(v)]);
-  return results;
+  GraphCopy copy{body, out};
+  std::copy(args.begin(), args.end(), copy.value.begin());
+  for (const GraphOp& op : body.ops) copy.op(op, loc);
+  return copy.all(body.outputs);
 }
 
 /// The body of a composite as a graph over its operand types.
@@ -157,30 +175,44 @@ static Graph body_graph(const OpDef& op, const void* attrs, Types in) {
   return expand_composites(body.graph);
 }
 
+Graph prune(const Graph& graph) {
+  std::vector<bool> used(graph.types.size());
+  for (Val v : graph.outputs) used[static_cast<size_t>(v)] = true;
+  auto is_used = [&](const GraphOp& op) {
+    bool any = op.op == &scalar_leaf;  // constants are counted, and cost nothing
+    for (int i = 0; i < op.outs; ++i) any |= used[static_cast<size_t>(op.out + i)];
+    return any;
+  };
+  for (auto op = graph.ops.rbegin(); op != graph.ops.rend(); ++op)
+    if (is_used(*op))
+      for (Val v : graph.in(*op)) used[static_cast<size_t>(v)] = true;
+  Graph out;
+  GraphCopy copy{graph, out};
+  copy.inputs();
+  for (const GraphOp& op : graph.ops)
+    if (is_used(op)) copy.op(op, op.loc);
+  out.outputs = copy.all(graph.outputs);
+  return out;
+}
+
 Graph expand_composites(const Graph& graph) {
   bool any = false;
   for (const GraphOp& op : graph.ops) any |= op.op->body != nullptr;
   if (!any) return graph;
   Graph out;
-  out.name = graph.name;
-  for (int i = 0; i < graph.inputs(); ++i)
-    out.add_input(graph.input_names[static_cast<size_t>(i)], graph.types[static_cast<size_t>(i)]);
-  std::vector<Val> value;
-  for (int i = 0; i < graph.inputs(); ++i) value.push_back(i);
+  GraphCopy copy{graph, out};
+  copy.inputs();
   for (const GraphOp& op : graph.ops) {
-    std::vector<Val> in;
-    for (Val v : graph.in(op)) in.push_back(value[static_cast<size_t>(v)]);
-    if (op.op->body) {
-      Graph body = body_graph(*op.op, op.attr_data(), graph.in_types(op));
-      for (Val v : append(out, body, in, op.loc)) value.push_back(v);
+    if (!op.op->body) {
+      copy.op(op, op.loc);
       continue;
     }
-    Val first = out.add(*op.op, op.attrs, in, graph.out_types(op), op.loc);
-    out.ops.back().scalar = op.scalar;
-    for (int i = 0; i < op.outs; ++i) value.push_back(first + i);
+    Graph body = body_graph(*op.op, op.attr_data(), graph.in_types(op));
+    std::vector<Val> made = append(out, body, copy.in(op), op.loc);
+    std::copy(made.begin(), made.end(), copy.value.begin() + op.out);
   }
-  for (Val v : graph.outputs) out.outputs.push_back(value[static_cast<size_t>(v)]);
-  return out;
+  out.outputs = copy.all(graph.outputs);
+  return prune(out);
 }
 
 }  // namespace tn

@@ -72,12 +72,15 @@ Tensors replay(const Graph& graph, std::span<const Tensor> args);
 ///       return %1
 ///     }
 std::string to_text(const Graph& graph);
-/// Parses one function; result types may be left out and are inferred. Errors name the line.
-Graph parse_graph(std::string_view text);
+/// Parses one function; result types may be left out and are inferred. Errors name the line, and
+/// count from `first_line`.
+Graph parse_graph(std::string_view text, int first_line = 1);
 /// Infers every type again and compares; an internal error names `stage` and the op.
 void verify(const Graph& graph, std::string_view stage);
 
 /// Composites replaced by their bodies, until none is left.
 Graph expand_composites(const Graph& graph);
+/// Without the ops that no output needs. Inputs stay.
+Graph prune(const Graph& graph);
 
 }  // namespace tn

@@ -1,4 +1,5 @@
 // Graphs as text, both ways.
+#include <algorithm>
 #include <unordered_map>
 
 #include "base/error.h"
@@ -62,7 +63,7 @@ namespace {
 /// Reads one function, line by line.
 class Parser {
  public:
-  explicit Parser(std::string_view text) : text_(text) {}
+  Parser(std::string_view text, int first_line) : text_(text), line_number_(first_line - 1) {}
 
   Graph parse() {
     while (next_line()) {
@@ -160,13 +161,34 @@ class Parser {
       take(",");
     }
   }
+  /// What stands between braces, which may go over several lines: a graph is a value.
   std::string_view braces() {
+    attrs_line_ = line_number_;
     if (!take("{")) return "";
-    size_t end = line_.find('}');
-    if (end == line_.npos) bad("expected '}}'");
-    std::string_view inner = line_.substr(0, end);
-    line_.remove_prefix(end + 1);
+    std::string_view rest(line_.data(),
+                          static_cast<size_t>(text_.data() - line_.data()) + text_.size());
+    size_t end = closing_brace(rest);
+    if (end == rest.npos) bad("expected '}}'");
+    std::string_view inner = rest.substr(0, end);
+    line_number_ += static_cast<int>(std::count(inner.begin(), inner.end(), '\n'));
+    rest.remove_prefix(end + 1);
+    line_ = rest.substr(0, rest.find('\n'));
+    text_ = rest.substr(std::min(line_.size() + 1, rest.size()));
     return inner;
+  }
+  static size_t closing_brace(std::string_view text) {
+    int open = 1;
+    bool quoted = false;
+    for (size_t at = 0; at < text.size(); ++at) {
+      if (text[at] == '\n' && open == 1) break;  // only what is nested goes over lines
+      if (quoted && text[at] == '\\')
+        ++at;
+      else if (text[at] == '"')
+        quoted = !quoted;
+      else if (!quoted && (open += (text[at] == '{') - (text[at] == '}')) == 0)
+        return at;
+    }
+    return text.npos;
   }
   void op() {
     if (!seen_header_) bad("expected 'func @name(...)'");
@@ -224,7 +246,7 @@ class Parser {
     if (!op.recorded) bad("{} is not recorded: it stands for other ops", op.name);
     alignas(16) char data[2048];
     op.attrs->init(data);
-    parse_attrs(*op.attrs, data, attrs, op.name);
+    parse_attrs(*op.attrs, data, attrs, op.name, attrs_line_);
     const Attrs* interned = intern(*op.attrs, data);
     std::vector<TypeRef> in_types;
     for (Val v : in) in_types.push_back(graph_.types[static_cast<size_t>(v)]);
@@ -243,7 +265,8 @@ class Parser {
   }
 
   std::string_view text_, line_;
-  int line_number_ = 0;
+  int line_number_;
+  int attrs_line_ = 0;
   bool seen_header_ = false;
   Graph graph_;
   std::unordered_map<std::string, Val> values_;
@@ -251,6 +274,8 @@ class Parser {
 
 }  // namespace
 
-Graph parse_graph(std::string_view text) { return Parser(text).parse(); }
+Graph parse_graph(std::string_view text, int first_line) {
+  return Parser(text, first_line).parse();
+}
 
 }  // namespace tn

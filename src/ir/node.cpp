@@ -26,6 +26,16 @@ void (*flush_deep)(Node*) = nullptr;
 
 static constexpr size_t kMostEdges = UINT16_MAX;
 
+uint64_t next_sequence() {
+  static std::atomic<uint64_t> blocks{0};
+  thread_local uint64_t next = 0, end = 0;
+  if (next == end) {
+    next = blocks.fetch_add(1024, std::memory_order_relaxed);
+    end = next + 1024;
+  }
+  return next++;
+}
+
 namespace {
 
 /// Freed nodes by size, kept per thread: nodes are small and short-lived, and the general allocator
@@ -130,16 +140,6 @@ NodePool& node_pool() {
   if (!my_pool) [[unlikely]]
     my_pool = new_pool();
   return *my_pool;
-}
-
-uint64_t next_sequence() {
-  static std::atomic<uint64_t> blocks{0};
-  thread_local uint64_t next = 0, end = 0;
-  if (next == end) {
-    next = blocks.fetch_add(1024, std::memory_order_relaxed);
-    end = next + 1024;
-  }
-  return next++;
 }
 
 size_t bytes_of(int outs, int ins, bool scalar) {

@@ -53,6 +53,8 @@ struct ScalarAttrs {
   static constexpr void fields(auto& a, auto&& f) { f("value", a.value); }
 };
 
+/// A number above those of the nodes recorded so far on this thread.
+uint64_t next_sequence();
 /// Records `op` on borrowed operands. Types are given; attributes are canonical.
 Node* record(const OpDef& op, const Attrs* attrs, std::span<const Edge> in, Types out);
 

@@ -10,6 +10,16 @@
 
 namespace tn {
 
+std::span<const OpDef* const> surface_ops() {
+  static const auto& list = *[] {
+    auto* made = new std::vector<const OpDef*>;
+    std::ranges::copy_if(op_table(), std::back_inserter(*made),
+                         [](const OpDef* op) { return op->surface; });
+    return made;
+  }();
+  return list;
+}
+
 const OpDef* find_op(std::string_view name) {
   static const auto& by_name = *[] {
     auto* map = new std::unordered_map<std::string_view, const OpDef*>;

@@ -1,6 +1,7 @@
 #pragma once
 // OpDef: everything the library knows about an op, as one constant value. Authors write one of the
 // five family builders of ops/families.h, which fill this record.
+#include <memory>
 #include <span>
 
 #include "ir/attrs.h"
@@ -75,12 +76,15 @@ struct TypeList {
   TypeList(std::initializer_list<Type> list) : items(list) {}
 };
 
+struct Plan;
+
 /// What a library kernel is called with.
 struct LibraryCall {
   const void* attrs;
   Types in_types, out_types;
   const void* const* in;
   void* const* out;
+  std::span<const std::shared_ptr<const Plan>> plans = {};  // of the graphs among the attributes
 };
 
 /// Whether derivatives follow from a rule, are zero (floor, argmax: the result moves in steps), or
@@ -102,6 +106,7 @@ enum class Batch : uint8_t {
 struct Primal {
   const Tensors& in;
   const Tensors& out;
+  const std::vector<bool>& wanted;  // operands the derivative is taken in
 };
 
 /// Operands of which some are batched, along axis 0.
@@ -116,6 +121,7 @@ struct OpDef {
   List<std::string_view, 6> aliases;
   Family family = Family::general;
   bool recorded = true;     // false: a name for other ops, expanded when called
+  bool surface = true;      // false: made by functions of the library, not called by name
   std::string_view symbol;  // "+": the operator that calls it
   List<ArgDef, 6> args;
   List<std::string_view, 4> results;  // names when there are several; {"*"}: a list
@@ -168,6 +174,8 @@ struct OpDef {
 
 /// Every op, by name (generated).
 std::span<const OpDef* const> op_table();
+/// Those that users call by name.
+std::span<const OpDef* const> surface_ops();
 /// By name or alias; null when unknown.
 const OpDef* find_op(std::string_view name);
 

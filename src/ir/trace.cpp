@@ -1,8 +1,13 @@
 #include "ir/trace.h"
 
 #include "base/error.h"
+#include "ir/emit.h"
 
 namespace tn {
+
+namespace ops {
+extern const OpDef after;
+}
 
 static thread_local Trace* innermost = nullptr;
 
@@ -21,6 +26,14 @@ void Trace::end() {
 }
 
 Trace::~Trace() { end(); }
+
+Tensors Trace::tied(Tensors results) const {
+  if (effects.empty() || results.empty()) return results;
+  Tensors in = {results[0]};
+  in.insert(in.end(), effects.begin(), effects.end());
+  results[0] = emit_all(ops::after, in, nullptr)[0];
+  return results;
+}
 
 void fail_unknown_value() {
   const Trace* trace = innermost;

@@ -23,9 +23,12 @@ class Trace {
   const Values values;
   Trace* const outer;
   Tensors effects;                                // results of ops run for what they do
+  Tensor anchor;                                  // of a loop: changes from step to step
   std::vector<std::shared_ptr<const void>> kept;  // alive for as long as the trace
 
   static Trace* current();
+  /// `results`, computed when the effects are done.
+  Tensors tied(Tensors results) const;
 
  private:
   bool ended_ = false;

@@ -124,22 +124,24 @@ struct Composite {
   std::string_view symbol = {};
   List<ArgDef, 6> args;
   List<std::string_view, 4> results = {};
-  bool recorded = false;
+  bool recorded = false, surface = true;
   PrepareRule<A> prepare = {};
+  Rule<A, TypeList, Types> infer = {};    // follows from the body
   Rule<A, Tensors, const Tensors&> body;  // absent optional operands are null tensors
   // For recorded ones, where something better is known than what follows from the body.
   DerivativeRule<A> jvp = {};
   DerivativeRule<A> vjp = {};
   Batch batch = Batch::family;
-  List<Sample, 8> samples;
+  BatchRule<A> batch_rule = {};
+  List<Sample, 8> samples = {};
 
   constexpr operator OpDef() const {
     OpDef op = start<A>(Family::composite, name, doc);
-    must(samples.size() > 0 && body.given, "a composite has a body and samples");
+    must((samples.size() > 0 || !surface) && body.given, "a composite has a body and samples");
     op.aliases = aliases, op.symbol = symbol, op.args = args, op.results = results,
-    op.recorded = recorded;
-    op.prepare = prepare.f, op.body = body.f, op.samples = samples;
-    op.jvp = jvp.f, op.vjp = vjp.f, op.batch = batch;
+    op.recorded = recorded, op.surface = surface;
+    op.prepare = prepare.f, op.infer = infer.f, op.body = body.f, op.samples = samples;
+    op.jvp = jvp.f, op.vjp = vjp.f, op.batch = batch, op.batch_rule = batch_rule.f;
     return op;
   }
 };
@@ -152,6 +154,7 @@ struct Op {
   std::string_view symbol = {};
   List<ArgDef, 6> args;
   List<std::string_view, 4> results = {};
+  bool surface = true;
   PrepareRule<A> prepare = {};
   Rule<A, TypeList, Types> infer;
   Rule<A, void, loop::Lowering&> lower = {};
@@ -164,18 +167,18 @@ struct Op {
   Gradient gradient = Gradient::by_rule;
   Batch batch = Batch::loop;
   BatchRule<A> batch_rule = {};
-  List<Sample, 8> samples;
+  List<Sample, 8> samples = {};
 
   constexpr operator OpDef() const {
     OpDef op = start<A>(Family::general, name, doc);
-    must(samples.size() > 0, "an op has samples");
+    must(samples.size() > 0 || !surface, "an op has samples");
     must(infer.given, "a general op says what types it gives");
     must(lower.given || run.given, "a general op has a loop nest or a kernel");
     must(gradient != Gradient::by_rule || linear != Linear::no || jvp.given || vjp.given,
          "a general op says how it changes with its operands");
     must(linear == Linear::no || adjoint.given || vjp.given, "a linear op has an adjoint");
     op.aliases = aliases, op.symbol = symbol, op.args = args, op.results = results,
-    op.prepare = prepare.f;
+    op.surface = surface, op.prepare = prepare.f;
     op.infer = infer.f, op.lower = lower.f, op.run = run.f, op.samples = samples;
     op.linear = linear, op.adjoint = adjoint.f, op.jvp = jvp.f, op.vjp = vjp.f;
     op.gradient = gradient, op.batch = batch_rule.given ? Batch::custom : batch;

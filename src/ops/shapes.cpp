@@ -64,4 +64,10 @@ Tensor with_batch(const BatchCall& call, size_t k) {
   return call.batched[k] ? call.in[k] : with_batch(call.in[k], call.size);
 }
 
+Tensor along_batch(const Tensor& values, int rank) {
+  Shape shape = Shape::filled(rank, Dim(1));
+  shape[0] = values.shape()[0];
+  return tn::reshape(values, shape);
+}
+
 }  // namespace tn::ops

@@ -17,6 +17,10 @@ int64_t span_of(const Shape& shape, int first, int last);
 
 /// A tensor of one value everywhere.
 Tensor filled(const Scalar& value, DType type, const Shape& shape);
+/// `x` repeated along a new axis 0.
+Tensor with_batch(const Tensor& x, Dim size);
+/// One value per example, with unit axes behind up to `rank`, as a batch of that rank is met.
+Tensor along_batch(const Tensor& values, int rank);
 /// Elements [start, stop) of one axis, all others whole.
 Tensor slice_axis(const Tensor& x, int axis, int64_t start, int64_t stop, int64_t step = 1);
 

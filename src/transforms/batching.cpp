@@ -1,5 +1,10 @@
 // vmap of one op: the batch is axis 0 of batched operands and of every result.
-#include "base/error.h"
+#include <cstdio>
+#include <cstdlib>
+#include <mutex>
+#include <set>
+
+#include "ops/control_flow.h"
 #include "ops/op_decls.h"
 #include "ops/shapes.h"
 #include "tenon/ops.h"
@@ -80,8 +85,40 @@ Tensors batch_body(const OpDef& op, const void* attrs, const Tensors& in,
 
 }  // namespace
 
-Tensors batch_by_scan(const OpDef& op, const void*, const Tensors&, const std::vector<bool>&, Dim) {
-  unsupported({"map over fewer ops"}, "{}: no batching rule", op.name);
+/// With TENON_DEBUG set, says once for every op that examples go one by one.
+static void report_loop(const OpDef& op) {
+  static const bool wanted = std::getenv("TENON_DEBUG") != nullptr;
+  if (!wanted) return;
+  static std::mutex mutex;
+  static auto& reported = *new std::set<const OpDef*>;
+  std::lock_guard lock(mutex);
+  if (!reported.insert(&op).second) return;
+  std::fputs(format("tenon: vmap runs {} one example after the other\n", op.name).c_str(), stderr);
+}
+
+Tensors batch_by_scan(const OpDef& op, const void* attrs, const Tensors& in,
+                      const std::vector<bool>& batched, Dim size) {
+  report_loop(op);
+  Graph step;  // slices of batched operands, then the others
+  Tensors operands;
+  std::vector<Val> given(in.size());
+  std::vector<TypeRef> types;
+  ops::ScanAttrs scan;
+  scan.length = size.value();
+  for (bool slices : {true, false})
+    for (size_t k = 0; k < in.size(); ++k) {
+      if (batched[k] != slices) continue;
+      given[k] = step.add_input("x", example_type(in[k], slices));
+      operands.push_back(in[k]);
+      scan.xs += slices;
+    }
+  for (Val v : given) types.push_back(step.types[static_cast<size_t>(v)]);
+  const Attrs* interned = intern(*op.attrs, attrs);
+  Types out = infer_types(op, interned, types);
+  Val first = step.add(op, interned, given, out, current_loc);
+  for (Val v = first; v < step.values(); ++v) step.outputs.push_back(v);
+  scan.body = intern(std::move(step));
+  return emit_all(ops::scan, operands, &scan);
 }
 
 Tensors batch_of(const OpDef& op, const void* attrs, const Tensors& in,

@@ -1,6 +1,7 @@
 #include "transforms/derivative.h"
 
 #include "base/error.h"
+#include "ir/body.h"
 #include "ir/trace.h"
 #include "ops/op_decls.h"
 #include "ops/shapes.h"
@@ -28,15 +29,6 @@ namespace {
               "{}: it is not differentiable", op.name);
 }
 
-/// The results of `back` spread over the places that `chosen` holds for.
-Tensors spread(Tensors back, const std::vector<bool>& chosen) {
-  Tensors all(chosen.size());
-  size_t next = 0;
-  for (size_t k = 0; k < chosen.size(); ++k)
-    if (chosen[k]) all[k] = std::move(back[next++]);
-  return all;
-}
-
 /// The transpose of the op's jvp: its tangents are computed from parameters, by linear ops, which
 /// are then walked backwards. Only those are: the parameters have no values.
 Tensors transpose_jvp(const Application& a, const Tensors& cts, const std::vector<bool>& wanted) {
@@ -44,7 +36,7 @@ Tensors transpose_jvp(const Application& a, const Tensors& cts, const std::vecto
   for (size_t k = 0; k < a.in.size(); ++k)
     if (wanted[k]) params.push_back(tangents[k] = make_param(type_of(a.in[k])));
   Tensors out, given;
-  Tensors made = a.op.jvp(a.attrs, {a.in, a.out}, tangents);
+  Tensors made = a.op.jvp(a.attrs, {a.in, a.out, wanted}, tangents);
   for (size_t i = 0; i < made.size(); ++i)
     if (made[i] && cts[i]) out.push_back(made[i]), given.push_back(cts[i]);
   return spread(sweep_back(tape_of(params, out), params, given), wanted);
@@ -70,12 +62,9 @@ Tensors vjp_of_body(const Application& a, const Tensors& cts, const std::vector<
 }
 
 Tensors jvp_of_body(const Application& a, const Tensors& tangents) {
-  std::vector<bool> given(tangents.size());
-  Tensors dense;
-  for (size_t k = 0; k < tangents.size(); ++k)
-    if ((given[k] = static_cast<bool>(tangents[k]))) dense.push_back(tangents[k]);
+  Mask given = mask_of(tangents);
   TapedBody body(a, given);
-  return sweep_forward(tape_of(body.copies, body.out), dense);
+  return sweep_forward(tape_of(body.copies, body.out), chosen(tangents, given));
 }
 
 Tensor added(const Tensor& a, const Tensor& b) { return !a ? b : !b ? a : tn::add(a, b); }
@@ -124,7 +113,7 @@ bool any_set(const Tensors& list) {
 Tensors jvp_of(const Application& a, const Tensors& tangents) {
   const OpDef& op = a.op;
   if (op.gradient == Gradient::zero || !any_set(tangents)) return Tensors(a.out.size());
-  if (op.jvp) return op.jvp(a.attrs, {a.in, a.out}, tangents);
+  if (op.jvp) return op.jvp(a.attrs, {a.in, a.out, mask_of(tangents)}, tangents);
   if (op.partials.size()) return jvp_by_partials(a, tangents);
   if (op.linear != Linear::no) return jvp_linear(a, tangents);
   if (op.body) return jvp_of_body(a, tangents);
@@ -136,7 +125,7 @@ Tensors vjp_of(const Application& a, const Tensors& cts, const std::vector<bool>
   Tensors back(a.in.size());
   if (op.gradient == Gradient::zero || !any_set(cts)) return back;
   if (op.vjp)
-    if (Tensors made = op.vjp(a.attrs, {a.in, a.out}, cts); !made.empty()) return made;
+    if (Tensors made = op.vjp(a.attrs, {a.in, a.out, wanted}, cts); !made.empty()) return made;
   if (op.jvp) return transpose_jvp(a, cts, wanted);
   if (op.body) return vjp_of_body(a, cts, wanted);
   if (!op.partials.size() && op.linear == Linear::no) fail_not_differentiable(op);

@@ -44,23 +44,27 @@ struct TapeWalk {
   Tape& tape;
   uint32_t epoch;
   uint64_t oldest;
+  bool everything;
   std::vector<Node*> stack = {};
 
   bool may_depend(const Node& node) const {
-    return node.sequence >= oldest && (node.taped || node.traced);
+    return node.sequence >= oldest && (everything || node.taped || node.traced);
   }
   void enter(Node* node) {
     if (node->epoch == epoch) return;
     node->epoch = epoch, node->index = 0;
-    bool computed = node->ins > 0 && !node->inputs()[0].node;  // its operands are gone
-    if (node->ins > 0 && !computed && may_depend(*node)) stack.push_back(node);
+    // A node without operands is inside only when everything is, and then while it is pending;
+    // one whose operands are gone has been computed.
+    bool inside =
+        node->ins > 0 ? node->inputs()[0].node != nullptr : everything && node->is_pending();
+    if (inside && may_depend(*node)) stack.push_back(node);
   }
   int32_t value_of(const Edge& edge) const {
     return edge.node->index ? static_cast<int32_t>(edge.node->index - 1 + edge.index) : kNoVal;
   }
   void finish(Node* node) {
     size_t before = tape.operands.size();
-    bool depends = false;
+    bool depends = everything;
     for (int k = 0; k < node->ins; ++k) {
       tape.operands.push_back(value_of(node->inputs()[k]));
       depends |= tape.operands.back() != kNoVal;
@@ -88,24 +92,30 @@ struct TapeWalk {
 
 }  // namespace
 
-Tape tape_of(std::span<const Tensor> inputs, std::span<const Tensor> outputs) {
+static Tape walk_tape(uint64_t oldest, bool everything, std::span<const Tensor> inputs,
+                      std::span<const Tensor> outputs) {
   Tape tape;
-  if (inputs.empty()) {
-    tape.outputs.assign(outputs.size(), kNoVal);
-    return tape;
-  }
   std::lock_guard lock(walk_mutex());
-  TapeWalk walk{tape, new_epoch(), UINT64_MAX};
+  TapeWalk walk{tape, new_epoch(), oldest, everything};
   tape.inputs = tape.values = static_cast<int32_t>(inputs.size());
   for (size_t i = 0; i < inputs.size(); ++i) {
     Node* node = inputs[i].node();
     node->epoch = walk.epoch;
     node->index = static_cast<uint32_t>(i) + 1;
-    walk.oldest = std::min(walk.oldest, node->sequence);
   }
   for (const Tensor& t : outputs) walk.visit(t.node());
   for (const Tensor& t : outputs) tape.outputs.push_back(walk.value_of({t.node(), t.index()}));
   return tape;
+}
+
+Tape tape_of(std::span<const Tensor> inputs, std::span<const Tensor> outputs) {
+  uint64_t oldest = UINT64_MAX;
+  for (const Tensor& t : inputs) oldest = std::min(oldest, t.node()->sequence);
+  return walk_tape(oldest, false, inputs, outputs);
+}
+
+Tape tape_since(uint64_t start, std::span<const Tensor> inputs, std::span<const Tensor> outputs) {
+  return walk_tape(start, true, inputs, outputs);
 }
 
 namespace {

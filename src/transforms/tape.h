@@ -24,6 +24,8 @@ struct Tape {
 /// `inputs` are the first results of nodes made for the trace: parameters or copies. Nodes recorded
 /// before them cannot depend on them, so the walk ends there.
 Tape tape_of(std::span<const Tensor> inputs, std::span<const Tensor> outputs);
+/// With everything recorded since `start`, whether it depends on the inputs or not.
+Tape tape_since(uint64_t start, std::span<const Tensor> inputs, std::span<const Tensor> outputs);
 
 /// Operand k of a taped node, as a handle.
 Tensor operand_of(const Node& node, int k);

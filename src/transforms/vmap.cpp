@@ -84,7 +84,7 @@ Tensors call_mapped(const Function& f, const Tensors& args, const BatchAxes& in_
     batches.push_back(given.args[i]);
   }
   Trace trace(names.transform, Trace::Values::unknown);
-  Tensors out = f(examples);
+  Tensors out = trace.tied(f(examples));
   trace.end();
   BatchAxes axes = out_axes();
   if (!axes.empty() && axes.size() != out.size())

@@ -1,0 +1,123 @@
+#include "ir/body.h"
+
+#include <cstring>
+#include <map>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "base/at_fork.h"
+#include "base/error.h"
+#include "base/hash.h"
+
+namespace tn {
+
+namespace {
+
+uint64_t hash_of(const Graph& graph) {
+  uint64_t hash = static_cast<uint64_t>(graph.inputs());
+  for (TypeRef type : graph.types) hash = combine(hash, type->hash);
+  for (const GraphOp& op : graph.ops) {
+    hash = combine(hash, hash_text(op.op->name));
+    if (op.attrs) hash = combine(hash, op.attrs->hash);
+    if (op.op == &scalar_leaf) hash = combine(hash, hash_bytes(&op.scalar.real, sizeof(double)));
+  }
+  hash = hash_bytes(graph.operands.data(), graph.operands.size() * sizeof(Val), hash);
+  return hash_bytes(graph.outputs.data(), graph.outputs.size() * sizeof(Val), hash);
+}
+
+bool same_op(const GraphOp& a, const GraphOp& b) {
+  ScalarAttrs x{a.scalar}, y{b.scalar};
+  return a.op == b.op && a.attrs == b.attrs && a.ins == b.ins && a.outs == b.outs &&
+         (a.op != &scalar_leaf || equal(*scalar_leaf.attrs, &x, &y));
+}
+
+struct BodyHash {
+  size_t operator()(const Body* b) const { return b->hash; }
+};
+struct BodySame {
+  bool operator()(const Body* a, const Body* b) const {
+    const Graph &g = a->graph, &h = b->graph;
+    return a->hash == b->hash && g.inputs() == h.inputs() && g.types == h.types &&
+           g.operands == h.operands && g.outputs == h.outputs &&
+           std::equal(g.ops.begin(), g.ops.end(), h.ops.begin(), h.ops.end(), same_op);
+  }
+};
+
+struct DerivedKey {
+  const Body* from;
+  std::vector<uint64_t> words;
+  auto operator<=>(const DerivedKey&) const = default;
+};
+
+}  // namespace
+
+GraphRef intern(Graph graph) {
+  static auto& mutex = guarded_at_fork(*new std::mutex, 8);
+  static auto& table = *new std::unordered_set<const Body*, BodyHash, BodySame>;
+  graph.name = "body";
+  for (size_t i = 0; i < graph.input_names.size(); ++i) graph.input_names[i] = format("x{}", i);
+  uint64_t hash = hash_of(graph);
+  auto made = std::make_unique<const Body>(Body{std::move(graph), hash});
+  std::lock_guard lock(mutex);
+  auto [at, added] = table.insert(made.get());
+  if (added) made.release();
+  return GraphRef(*at);
+}
+
+Tensors params_for(const Graph& graph) {
+  Tensors params;
+  for (Val v = 0; v < graph.inputs(); ++v)
+    params.push_back(make_param(graph.types[static_cast<size_t>(v)]));
+  return params;
+}
+
+GraphRef graph_between(const Tensors& params, const Tensors& outputs) {
+  Captured captured = capture(params, outputs);
+  invariant(captured.leaves.empty(), "a derived graph uses data that is not an operand");
+  return intern(std::move(captured.graph));
+}
+
+Mask mask_of(const Tensors& list) {
+  Mask mask;
+  for (const Tensor& t : list) mask.push_back(static_cast<bool>(t));
+  return mask;
+}
+
+Tensors chosen(const Tensors& list, const Mask& mask) {
+  Tensors dense;
+  for (size_t i = 0; i < mask.size(); ++i)
+    if (mask[i]) dense.push_back(list[i]);
+  return dense;
+}
+
+Tensors spread(const Tensors& dense, const Mask& mask) {
+  Tensors all(mask.size());
+  size_t next = 0;
+  for (size_t i = 0; i < mask.size(); ++i)
+    if (mask[i]) all[i] = dense[next++];
+  return all;
+}
+
+void add_mask(std::vector<uint64_t>& key, const Mask& mask) {
+  key.push_back(mask.size());
+  for (size_t i = 0; i < mask.size(); ++i) {
+    if (i % 64 == 0) key.push_back(0);
+    key.back() |= uint64_t{mask[i]} << i % 64;
+  }
+}
+
+const Derived& derived(GraphRef from, const std::vector<uint64_t>& key,
+                       FunctionRef<Derived()> make) {
+  static auto& mutex = guarded_at_fork(*new std::mutex, 9);
+  static auto& table = *new std::map<DerivedKey, Derived>;  // entries stay where they are
+  DerivedKey whole{from.body, key};
+  {
+    std::lock_guard lock(mutex);
+    if (auto found = table.find(whole); found != table.end()) return found->second;
+  }
+  Derived made = make();  // may derive others; two threads may make the same
+  std::lock_guard lock(mutex);
+  return table.emplace(std::move(whole), std::move(made)).first->second;
+}
+
+}  // namespace tn

@@ -1,0 +1,54 @@
+#pragma once
+// Bodies: the graphs that ops have as attributes (call, cond, scan). Interned and kept for ever,
+// together with the graphs that follow from them.
+#include "base/function_ref.h"
+#include "ir/graph.h"
+
+namespace tn {
+
+struct Body {
+  Graph graph;
+  uint64_t hash;  // over structure: ops, attributes, types, numbers; not over names and places
+};
+
+inline const Graph& GraphRef::operator*() const { return body->graph; }
+
+/// The one body of this structure. Its inputs are named x0, x1, …
+GraphRef intern(Graph graph);
+
+/// Parameters of the types of the graph's inputs.
+Tensors params_for(const Graph& graph);
+/// The graph from parameters to what was computed from them, and from numbers, alone.
+GraphRef graph_between(const Tensors& params, const Tensors& outputs);
+
+using Mask = std::vector<bool>;
+/// Which tensors are not null.
+Mask mask_of(const Tensors& list);
+/// Those in `mask`, in order.
+Tensors chosen(const Tensors& list, const Mask& mask);
+/// The other way: null where `mask` does not hold.
+Tensors spread(const Tensors& dense, const Mask& mask);
+
+/// A graph that follows from another.
+struct Derived {
+  GraphRef graph;
+  Mask outputs;  // which outputs of the other its further (or only) outputs belong to
+};
+/// What `make` gives, made once for every `key`: words that tell what is derived, and how.
+const Derived& derived(GraphRef from, const std::vector<uint64_t>& key,
+                       FunctionRef<Derived()> make);
+/// Adds a mask to a key.
+void add_mask(std::vector<uint64_t>& key, const Mask& mask);
+
+// Implemented by transforms/, for the rules of ops that have graphs. Null tensors are zeros.
+
+/// From inputs, then tangents of those in `given`, to outputs, then tangents of those that have
+/// any.
+const Derived& jvp_graph(GraphRef graph, const Mask& given);
+/// From inputs, then cotangents of the outputs in `given`, to cotangents of those inputs in
+/// `wanted` that have any: `outputs` is a mask of inputs here.
+const Derived& vjp_graph(GraphRef graph, const Mask& wanted, const Mask& given);
+/// On a batch: inputs in `batched` have it as axis 0, and so do the outputs in `outputs`.
+const Derived& batch_graph(GraphRef graph, const Mask& batched, Dim size);
+
+}  // namespace tn

@@ -1,0 +1,16 @@
+#pragma once
+// Calls of graphs: what `checkpoint` and `custom_function` record.
+#include "ir/body.h"
+
+namespace tn::ops {
+
+enum class CallKind : uint8_t {
+  plain,
+  remat,   // what it computes is computed again rather than kept
+  custom,  // its derivatives are the user's: the last operand is the number of the rules
+};
+
+/// Operands are the graph's inputs, of exactly its types.
+Tensors emit_call(CallKind kind, GraphRef graph, const Tensors& in);
+
+}  // namespace tn::ops

@@ -1,0 +1,116 @@
+// cond: one of two graphs runs.
+#include "base/error.h"
+#include "base/hash.h"
+#include "ops/call.h"
+#include "ops/control_flow.h"
+#include "ops/families.h"
+#include "ops/op_decls.h"
+#include "ops/shapes.h"
+#include "tenon/ops.h"
+
+namespace tn::ops {
+namespace {
+
+TypeList infer_cond(const CondAttrs& a, Types in) {
+  if (in[0] != intern(DType::b1, {}))
+    fail(Fault::type, "cond: the predicate must be one bool, not {}", *in[0]);
+  for (GraphRef graph : {a.then, a.otherwise}) check_inputs("cond", *graph, in.subspan(1));
+  std::vector<Type> out = output_types(*a.then);
+  if (out != output_types(*a.otherwise)) fail(Fault::type, "cond: the graphs give different types");
+  return out;
+}
+
+void run_cond(const LibraryCall& call) {
+  BorrowedInputs in(call);
+  std::vector<Bound> inputs, results(call.out_types.size());
+  for (size_t i = 1; i < call.in_types.size(); ++i) inputs.push_back(in.at(i));
+  bool taken = *static_cast<const bool*>(call.in[0]);
+  tn::run(*call.plans[taken ? 0 : 1], inputs, nullptr, results);
+  copy_results(call, results);
+}
+
+/// The predicate and what follows it, with the masks of what follows.
+struct Branches {
+  const CondAttrs& attrs;
+  Tensor pred;
+  Tensors in;
+  Branches(const CondAttrs& a, const Tensors& operands)
+      : attrs(a), pred(operands[0]), in(part(operands, 1, operands.size() - 1)) {}
+
+  /// cond of two graphs made of the derived ones, whose results must agree: those which only one
+  /// has are zeros in the other. `like` are the values that derivatives belong to.
+  Tensors of_derived(const Derived& then, const Derived& otherwise, const Tensors& further,
+                     const Tensors& like) const {
+    Mask has = then.outputs;
+    for (size_t i = 0; i < has.size(); ++i) has[i] = has[i] || otherwise.outputs[i];
+    Tensors all = in + further, results = chosen(like, has);
+    if (results.empty()) return Tensors(has.size());
+    auto padded = [&](const Derived& d) {
+      Tensors params = params_like(all), out = replay(*d.graph, params);
+      size_t primal = out.size() - chosen(like, d.outputs).size();
+      Tensors dense = spread(part(out, primal, out.size() - primal), d.outputs);
+      return graph_between(params, chosen(filled_like(dense, like, has), has));
+    };
+    CondAttrs made{padded(then), padded(otherwise)};
+    return spread(emit_all(cond, Tensors{pred} + all, &made), has);
+  }
+};
+
+Tensors jvp_cond(const CondAttrs& a, const Primal& p, const Tensors& t) {
+  Branches b(a, p.in);
+  Mask given = part(p.wanted, 1, b.in.size());
+  return b.of_derived(jvp_graph(a.then, given), jvp_graph(a.otherwise, given),
+                      chosen(part(t, 1, b.in.size()), given), p.out);
+}
+
+Tensors vjp_cond(const CondAttrs& a, const Primal& p, const Tensors& ct) {
+  Branches b(a, p.in);
+  Mask wanted = part(p.wanted, 1, b.in.size()), given = mask_of(ct);
+  return Tensors{Tensor()} + b.of_derived(vjp_graph(a.then, wanted, given),
+                                          vjp_graph(a.otherwise, wanted, given), chosen(ct, given),
+                                          b.in);
+}
+
+/// The graph's results on a batch, all of them with the batch as axis 0.
+Tensors run_batched(const Derived& d, const Tensors& in, Dim size) {
+  Tensors out = replay(*d.graph, in);
+  for (size_t i = 0; i < out.size(); ++i)
+    if (!d.outputs[i]) out[i] = with_batch(out[i], size);
+  return out;
+}
+
+Tensors batch_cond(const CondAttrs& a, const BatchCall& call) {
+  Branches b(a, call.in);
+  Mask batched = part(call.batched, 1, b.in.size());
+  const Derived& then = batch_graph(a.then, batched, call.size);
+  const Derived& otherwise = batch_graph(a.otherwise, batched, call.size);
+  if (!call.batched[0]) {
+    auto graph = [&](const Derived& d) {
+      Tensors params = params_like(b.in);
+      return graph_between(params, run_batched(d, params, call.size));
+    };
+    CondAttrs made{graph(then), graph(otherwise)};
+    return emit_all(cond, call.in, &made);
+  }
+  Tensors yes = run_batched(then, b.in, call.size), no = run_batched(otherwise, b.in, call.size);
+  for (size_t i = 0; i < yes.size(); ++i)
+    yes[i] = tn::where(along_batch(b.pred, yes[i].rank()), yes[i], no[i]);
+  return yes;
+}
+
+}  // namespace
+
+constinit const OpDef cond = Op<CondAttrs>{
+    .name = "cond",
+    .doc = "The results of one of two graphs.",
+    .args = {"pred", "*operands"},
+    .results = {"*"},
+    .surface = false,
+    .infer = rule<infer_cond>,
+    .run = run_cond,
+    .jvp = rule<jvp_cond>,
+    .vjp = rule<vjp_cond>,
+    .batch_rule = rule<batch_cond>,
+};
+
+}  // namespace tn::ops

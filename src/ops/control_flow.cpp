@@ -1,0 +1,68 @@
+#include "ops/control_flow.h"
+
+#include <cstring>
+
+#include "base/error.h"
+#include "ops/shapes.h"
+
+namespace tn::ops {
+
+GraphRef saving_carry(GraphRef body, int64_t carries) {
+  Graph graph = *body;
+  for (Val v = 0; v < carries; ++v) graph.outputs.push_back(v);
+  return intern(std::move(graph));
+}
+
+BorrowedInputs::BorrowedInputs(const LibraryCall& call) : headers_(call.in_types.size()) {
+  for (size_t i = 0; i < headers_.size(); ++i) {
+    headers_[i].read_only = true;
+    headers_[i].data = const_cast<void*>(call.in[i]);
+    headers_[i].bytes = static_cast<size_t>(call.in_types[i]->bytes());
+    headers_[i].release = [](Buffer*) {};
+  }
+}
+
+Bound BorrowedInputs::at(size_t i, int64_t offset) const {
+  headers_[i].refs.fetch_add(1, std::memory_order_relaxed);
+  return {BufferRef::adopt_reference(&headers_[i]), offset};
+}
+
+void copy_results(const LibraryCall& call, std::span<const Bound> results) {
+  for (size_t i = 0; i < results.size(); ++i)
+    std::memcpy(call.out[i], data_of(results[i]), static_cast<size_t>(call.out_types[i]->bytes()));
+}
+
+Mask inexact_mask(const Tensors& list) {
+  Mask mask;
+  for (const Tensor& t : list) mask.push_back(is_inexact(t.dtype()));
+  return mask;
+}
+
+Tensors filled_like(Tensors list, const Tensors& like, const Mask& mask) {
+  for (size_t i = 0; i < list.size(); ++i)
+    if (mask[i] && !list[i]) list[i] = filled(Scalar(0), like[i].dtype(), like[i].shape());
+  return list;
+}
+
+Tensors params_like(const Tensors& list) {
+  Tensors params;
+  for (const Tensor& t : list) params.push_back(make_param(type_of(t)));
+  return params;
+}
+
+void check_inputs(std::string_view op, const Graph& graph, std::span<const TypeRef> in) {
+  if (static_cast<int>(in.size()) != graph.inputs())
+    fail("{}: {} operands for a graph of {} inputs", op, in.size(), graph.inputs());
+  for (size_t i = 0; i < in.size(); ++i)
+    if (in[i] != graph.types[i])
+      fail(Fault::type, "{}: operand {} is {} but the graph takes {}", op, i, *in[i],
+           *graph.types[i]);
+}
+
+std::vector<Type> output_types(const Graph& graph) {
+  std::vector<Type> out;
+  for (Val v : graph.outputs) out.push_back(*graph.types[static_cast<size_t>(v)]);
+  return out;
+}
+
+}  // namespace tn::ops

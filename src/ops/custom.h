@@ -1,0 +1,29 @@
+#pragma once
+// Calls of functions whose derivatives are the user's. The call's last operand is a number that
+// leads to the rules; they live as long as the user's function and the traces it was called in.
+#include "ir/body.h"
+#include "tenon/transforms.h"
+
+namespace tn {
+
+struct CustomCall {
+  const std::shared_ptr<const CustomRules> rules;
+  const size_t args;  // of the function; what it closes over follows them
+  const int64_t number;
+
+  CustomCall(std::shared_ptr<const CustomRules> rules, size_t args);
+  ~CustomCall();
+  CustomCall(const CustomCall&) = delete;
+  static std::shared_ptr<const CustomCall> find(const Tensor& number);
+};
+
+/// Records the call of `graph` on `in`: the arguments, then what it closes over.
+Tensors emit_custom(std::shared_ptr<const CustomRules> rules, size_t args, GraphRef graph,
+                    const Tensors& in);
+
+// The rules of `call`, by transforms/.
+Tensors jvp_custom(GraphRef graph, const Primal& p, const Tensors& t);
+Tensors vjp_custom(GraphRef graph, const Primal& p, const Tensors& ct);
+Tensors batch_custom(GraphRef graph, const BatchCall& call);
+
+}  // namespace tn

@@ -1,0 +1,33 @@
+#pragma once
+// Ops that are run for what they do. Each gives an empty tensor, which others wait for.
+#include "ir/emit.h"
+
+namespace tn::ops {
+
+struct PrintAttrs {
+  std::string_view text;
+  bool anchored = false;  // the last operand only ties it to the steps of a loop
+  static constexpr void fields(auto& a, auto&& f) {
+    f("text", a.text, required), f("anchored", a.anchored);
+  }
+};
+
+/// Operands: the condition, then values.
+struct CheckAttrs {
+  std::string_view text, place;
+  bool anchored = false;
+  static constexpr void fields(auto& a, auto&& f) {
+    f("text", a.text, required), f("place", a.place), f("anchored", a.anchored);
+  }
+};
+
+}  // namespace tn::ops
+
+namespace tn {
+
+/// Gives a line to whoever shows it. Set by frontend/.
+extern void (*print_line)(std::string_view line);
+/// The elements as people read them: "[1, 2]". Implemented by frontend/.
+std::string values_text(const Tensor& x);
+
+}  // namespace tn

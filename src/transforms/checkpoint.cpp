@@ -1,0 +1,29 @@
+#include "base/error.h"
+#include "ir/trace.h"
+#include "ops/call.h"
+#include "tenon/transforms.h"
+#include "transforms/tape.h"
+
+namespace tn {
+
+// The function is run once, on copies of the arguments and with values known, and what it recorded
+// becomes a graph: a call of it keeps its operands only, and its derivative runs the graph again.
+Function checkpoint(Function f) {
+  return [f = std::move(f)](const Tensors& args) -> Tensors {
+    bool traced =
+        std::any_of(args.begin(), args.end(), [](const Tensor& t) { return t.node()->traced; });
+    if (!taping && !traced) return f(args);
+    uint64_t start = next_sequence();
+    Trace trace("checkpoint", Trace::Values::known);
+    Tensors copies;
+    for (const Tensor& t : args) copies.push_back(taped_copy(t));
+    Tensors out = f(copies);
+    trace.end();
+    Captured body = graph_of(tape_since(start, copies, out), copies, out);
+    Tensors in = args;
+    in.insert(in.end(), body.leaves.begin(), body.leaves.end());
+    return ops::emit_call(ops::CallKind::remat, intern(std::move(body.graph)), in);
+  };
+}
+
+}  // namespace tn

@@ -1,0 +1,195 @@
+// cond, while_loop and scan: functions traced on parameters become graphs, and what they close over
+// further operands.
+#include "tenon/control_flow.h"
+
+#include "base/error.h"
+#include "ir/trace.h"
+#include "ops/control_flow.h"
+#include "ops/op_decls.h"
+#include "tenon/ops.h"
+#include "transforms/tape.h"
+
+namespace tn {
+
+namespace {
+
+using ops::part;
+using ops::operator+;
+
+/// Numbers as results take the type that is expected where they can.
+void settle(Tensor& t, TypeRef expected) {
+  bool number = is_scalar(*t.node()) && t.node()->weak;
+  if (number) t = cast_to(t, expected && expected->rank() == 0 ? expected->dtype : t.dtype());
+}
+
+void check_given(const Tensors& list, std::string_view by, std::string_view what) {
+  for (size_t i = 0; i < list.size(); ++i)
+    if (!list[i]) fail(Fault::type, "{}: {} {} is missing", by, what, i);
+}
+
+/// Operands of the traced function: numbers have a type of their own from here on.
+Tensors operands_for(const Tensors& given, std::string_view by) {
+  check_given(given, by, "operand");
+  Tensors made = given;
+  for (Tensor& t : made) settle(t, nullptr);
+  return made;
+}
+
+/// One or several functions of the same parameters.
+struct Bodies {
+  std::string_view by;
+  Tensors params;
+  bool in_loop;  // only what depends on parameters is inside: the rest is computed once
+  std::vector<Tensors> outs = {};
+  uint64_t start = next_sequence();
+
+  template <class F>
+  Tensors& run(F&& f, std::string_view result) {
+    Trace trace(by, Trace::Values::unknown);
+    if (in_loop && !params.empty()) trace.anchor = params[0];
+    Tensors out = f();
+    check_given(out, by, result);
+    return outs.emplace_back(trace.tied(std::move(out)));
+  }
+
+  struct Graphs {
+    std::vector<GraphRef> graphs;
+    Tensors closed_over;
+  };
+  Graphs finish() {
+    Tensors all;
+    for (Tensors& out : outs) {
+      for (Tensor& t : out) settle(t, nullptr);
+      all = all + out;
+    }
+    Captured joint =
+        graph_of(in_loop ? tape_of(params, all) : tape_since(start, params, all), params, all);
+    Graphs made{{}, std::move(joint.leaves)};
+    std::vector<Val> results = std::move(joint.graph.outputs);
+    auto next = results.begin();
+    for (const Tensors& out : outs) {
+      joint.graph.outputs.assign(next, next + static_cast<ptrdiff_t>(out.size()));
+      next += static_cast<ptrdiff_t>(out.size());
+      made.graphs.push_back(intern(prune(joint.graph)));
+    }
+    return made;
+  }
+};
+
+Tensor one_bool(const Tensor& t, std::string_view by, std::string_view what) {
+  if (t.dtype() != DType::b1 || !t.shape().is_const() || t.size() != 1)
+    fail(Fault::type, Hint{"compare, and reduce with any or all"},
+         "{}: {} must be one bool, not {}", by, what, *type_of(t));
+  return t.rank() == 0 ? t : tn::reshape(t, {});
+}
+
+void check_carry(const Tensors& carry, Tensors& next, std::string_view by) {
+  if (next.size() != carry.size())
+    fail("{}: the body returns a carry of {} tensors, it was given {}", by, next.size(),
+         carry.size());
+  for (size_t i = 0; i < carry.size(); ++i) {
+    settle(next[i], type_of(carry[i]));
+    if (type_of(next[i]) != type_of(carry[i]))
+      fail(Fault::type,
+           Hint{"start with a carry of the type that the body makes, or convert there"},
+           "{}: carry {} is {} but the body returns {}", by, i, *type_of(carry[i]),
+           *type_of(next[i]));
+  }
+}
+
+}  // namespace
+
+Tensors cond(const Operand& pred, const Function& then, const Function& otherwise,
+             const Tensors& operands) {
+  LocScope scope(pred.place);
+  Tensor decision = pred.tensor ? *pred.tensor : Tensor::from_scalar(pred.scalar);
+  decision = one_bool(decision, "cond", "the predicate");
+  Tensors in = operands_for(operands, "cond");
+  Bodies bodies{"cond", ops::params_like(in), false};
+  Tensors yes = bodies.run([&] { return then(bodies.params); }, "result");
+  Tensors& no = bodies.run([&] { return otherwise(bodies.params); }, "result");
+  if (yes.size() != no.size())
+    fail("cond: the branches return {} and {} results", yes.size(), no.size());
+  for (size_t i = 0; i < yes.size(); ++i) {
+    settle(bodies.outs[0][i], type_of(no[i])), settle(no[i], type_of(bodies.outs[0][i]));
+    if (TypeRef a = type_of(bodies.outs[0][i]), b = type_of(no[i]); a != b)
+      fail(Fault::type, Hint{"convert one of them in its branch"},
+           "cond: result {} is {} in one branch and {} in the other", i, *a, *b);
+  }
+  auto [graphs, closed_over] = bodies.finish();
+  ops::CondAttrs attrs{graphs[0], graphs[1]};
+  return emit_all(ops::cond, Tensors{decision} + in + closed_over, &attrs);
+}
+
+Tensors while_loop(const Function& go_on, const Function& body, const Tensors& carry) {
+  Tensors in = operands_for(carry, "while_loop");
+  if (in.empty()) fail("while_loop: there is no carry, so nothing can change");
+  Bodies bodies{"while_loop", ops::params_like(in), true};
+  Tensors& decision = bodies.run([&] { return go_on(bodies.params); }, "condition");
+  if (decision.size() != 1) fail("while_loop: the condition returns {} results", decision.size());
+  decision[0] = one_bool(decision[0], "while_loop", "the condition");
+  check_carry(in, bodies.run([&] { return body(bodies.params); }, "carry"), "while_loop");
+  auto [graphs, closed_over] = bodies.finish();
+  ops::WhileAttrs attrs{graphs[0], graphs[1]};
+  return emit_all(ops::while_loop, in + closed_over, &attrs);
+}
+
+namespace {
+
+int64_t scan_length(const Tensors& xs, const Maybe<int64_t>& given) {
+  if (xs.empty() && !given) fail("scan: without xs the length must be given");
+  if (given && *given < 0) fail("scan: the length is negative: {}", *given);
+  Dim length = given ? Dim(*given) : Dim();
+  for (size_t i = 0; i < xs.size(); ++i) {
+    if (xs[i].rank() == 0) fail("scan: xs {} is a scalar: it has no axis to go over", i);
+    Dim mine = xs[i].shape()[0];
+    if (i == 0 && !given) length = mine;
+    if (mine != length)
+      fail("scan: xs {} is {}, which is not {} slices long", i, *type_of(xs[i]), length);
+  }
+  return length.value();
+}
+
+Tensors slices_for(const Tensors& xs) {
+  Tensors params;
+  for (const Tensor& t : xs) {
+    Type type = *type_of(t);
+    type.shape.erase(0);
+    params.push_back(make_param(intern(type)));
+  }
+  return params;
+}
+
+}  // namespace
+
+ScanResult scan(const ScanBody& body, const Tensors& carry, const Tensors& xs,
+                Maybe<int64_t> length, bool reverse) {
+  Tensors in = operands_for(carry, "scan"), over = operands_for(xs, "scan");
+  ops::ScanAttrs attrs;
+  attrs.carries = static_cast<int64_t>(in.size()), attrs.xs = static_cast<int64_t>(over.size());
+  attrs.length = scan_length(over, length), attrs.reverse = reverse;
+  Bodies bodies{"scan", ops::params_like(in) + slices_for(over), true};
+  Tensors next, ys;
+  bodies.run(
+      [&] {
+        ScanResult step =
+            body(part(bodies.params, 0, in.size()), part(bodies.params, in.size(), over.size()));
+        check_given(step.carry, "scan", "carry");
+        check_carry(in, step.carry, "scan");
+        return step.carry + step.ys;
+      },
+      "result");
+  auto [graphs, closed_over] = bodies.finish();
+  Tensors operands = in + over + closed_over;
+  attrs.body = graphs[0];
+  bool derived = taping > 0 && std::any_of(operands.begin(), operands.end(), [](const Tensor& t) {
+                   return t.node()->taped || t.node()->traced;
+                 });
+  if (derived)
+    attrs.body = ops::saving_carry(attrs.body, attrs.carries), attrs.saved = attrs.carries;
+  Tensors out = emit_all(ops::scan, operands, &attrs);
+  size_t results = graphs[0]->outputs.size();
+  return {part(out, 0, in.size()), part(out, in.size(), results - in.size())};
+}
+
+}  // namespace tn

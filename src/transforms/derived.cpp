@@ -1,0 +1,86 @@
+// The graphs that follow from a body: its derivatives, and its run on a batch. Each is made by
+// running the body on parameters, transforming that, and capturing what comes of it.
+#include "ir/body.h"
+#include "transforms/sweep.h"
+
+namespace tn {
+
+namespace {
+
+enum class What : uint64_t { jvp, vjp, batch };
+
+std::vector<uint64_t> key_of(What what, const Mask& a) {
+  std::vector<uint64_t> key = {static_cast<uint64_t>(what)};
+  add_mask(key, a);
+  return key;
+}
+
+/// Parameters for `like` where `mask` holds, added to `params`.
+Tensors params_like(const Tensors& like, const Mask& mask, Tensors& params) {
+  Tensors made;
+  for (const Tensor& t : chosen(like, mask)) made.push_back(make_param(type_of(t)));
+  params.insert(params.end(), made.begin(), made.end());
+  return made;
+}
+
+/// The body on parameters.
+struct Run {
+  Tensors params, out;
+  explicit Run(GraphRef graph) : params(params_for(*graph)), out(replay(*graph, params)) {}
+  Tape tape(const Mask& inputs) const { return tape_of(chosen(params, inputs), out); }
+};
+
+}  // namespace
+
+const Derived& jvp_graph(GraphRef graph, const Mask& given) {
+  return derived(graph, key_of(What::jvp, given), [&]() -> Derived {
+    Run run(graph);
+    Tensors params = run.params;
+    Tensors tangents = sweep_forward(run.tape(given), params_like(run.params, given, params));
+    Mask has = mask_of(tangents);
+    Tensors out = run.out, dense = chosen(tangents, has);
+    out.insert(out.end(), dense.begin(), dense.end());
+    return {graph_between(params, out), has};
+  });
+}
+
+const Derived& vjp_graph(GraphRef graph, const Mask& wanted, const Mask& given) {
+  std::vector<uint64_t> key = key_of(What::vjp, wanted);
+  add_mask(key, given);
+  return derived(graph, key, [&]() -> Derived {
+    Run run(graph);
+    Tensors params = run.params;
+    Tensors cts = spread(params_like(run.out, given, params), given);
+    Tensors inputs = chosen(run.params, wanted);
+    Tensors back = spread(sweep_back(run.tape(wanted), inputs, cts), wanted);
+    Mask has = mask_of(back);
+    return {graph_between(params, chosen(back, has)), has};
+  });
+}
+
+const Derived& batch_graph(GraphRef graph, const Mask& batched, Dim size) {
+  std::vector<uint64_t> key = key_of(What::batch, batched);
+  key.push_back(static_cast<uint64_t>(size.raw));
+  return derived(graph, key, [&]() -> Derived {
+    Run run(graph);
+    Tensors params;
+    std::vector<Batched> given;
+    for (size_t i = 0; i < run.params.size(); ++i) {
+      Type type = *type_of(run.params[i]);
+      if (batched[i]) type.shape.insert(0, size);
+      params.push_back(make_param(intern(type)));
+      given.push_back({params.back(), batched[i]});
+    }
+    Derived made;
+    Tensors out;
+    // All parameters stand for themselves or their batch, so none of the run's own is left.
+    for (Batched& b : sweep_batch(tape_of(run.params, run.out), std::move(given), run.out, size)) {
+      out.push_back(std::move(b.value));
+      made.outputs.push_back(b.batched);
+    }
+    made.graph = graph_between(params, out);
+    return made;
+  });
+}
+
+}  // namespace tn
