@@ -635,6 +635,24 @@ Tensor quantile(const Operand& x, const Operand& q, const Maybe<Axes>& axis = {}
 /// Degrees as radians: `x * pi / 180`.
 Tensor radians(const Operand& x);
 
+/// Random bits of an unsigned type from a key of two words (uint32): Threefry-2x32 of the key and
+/// of the row-major position in `shape`, the two words joined for uint64, their exclusive or for
+/// narrower types. Leading axes of `key` are kept in front.
+Tensor random_bits(const Operand& key, const Shape& shape = {}, DType dtype = DType::u32);
+
+/// A new key for each of the integers `data`, which are taken modulo 2**32: a stream of keys by
+/// number. `data` and the leading axes of `key` broadcast.
+Tensor random_fold_in(const Operand& key, const Operand& data);
+
+/// The key of an integer: its upper and lower 32 bits as uint32[2]. Of a tensor of integers, a
+/// tensor of keys.
+Tensor random_key(const Operand& seed);
+
+/// `num` new keys (a number or a shape) from one: [num, 2]. Their numbers have nothing to do with
+/// each other or with those of `key`, which should not be used again. Leading axes of `key` are
+/// kept in front.
+Tensor random_split(const Operand& key, const Shape& num);
+
 /// The real part; real numbers stay as they are.
 Tensor real(const Operand& x);
 

@@ -132,11 +132,13 @@ CallParam field_param(const Field& f, int place) {
   return {CallParam::Role::field, PyUnicode_InternFromString(f.name), f.name, f.required, place};
 }
 
-/// Ops whose first parameter is a tensor are methods, except where the name is a property.
+/// Ops whose first parameter is a tensor, other than the key of random ones, are methods, except
+/// where the name is a property.
 bool is_method(const CallSpec& spec) {
   if (spec.params.empty() || !spec.params[0].required) return false;
   bool property = spec.op->name == "real" || spec.op->name == "imag";
-  return spec.params[0].role == CallParam::Role::operand && !property;
+  bool random = spec.op->args.size() > 0 && spec.op->args[0].name == "key";
+  return spec.params[0].role == CallParam::Role::operand && !property && !random;
 }
 
 }  // namespace

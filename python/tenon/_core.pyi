@@ -374,6 +374,7 @@ class Tensor:
     def quantile(self, q: ArrayLike, axis: int | Sequence[int] | None = None, keepdims: _bool = False) -> Tensor: ...
     def radians(self) -> Tensor: ...
     deg2rad = radians
+    def random_key(self) -> Tensor: ...
     def reciprocal(self) -> Tensor: ...
     def relu(self) -> Tensor: ...
     def relu6(self) -> Tensor: ...
@@ -812,6 +813,14 @@ def quantile(x: ArrayLike, q: ArrayLike, axis: int | Sequence[int] | None = None
 def radians(x: ArrayLike) -> Tensor:
     """Degrees as radians: `x * pi / 180`."""
 deg2rad = radians
+def random_bits(key: ArrayLike, shape: int | Sequence[int] = (), dtype: DTypeLike = "uint32") -> Tensor:
+    """Random bits of an unsigned type from a key of two words (uint32): Threefry-2x32 of the key and of the row-major position in `shape`, the two words joined for uint64, their exclusive or for narrower types."""
+def random_fold_in(key: ArrayLike, data: ArrayLike) -> Tensor:
+    """A new key for each of the integers `data`, which are taken modulo 2**32: a stream of keys by number."""
+def random_key(seed: ArrayLike) -> Tensor:
+    """The key of an integer: its upper and lower 32 bits as uint32[2]."""
+def random_split(key: ArrayLike, num: int | Sequence[int]) -> Tensor:
+    """`num` new keys (a number or a shape) from one: [num, 2]."""
 def real(x: ArrayLike) -> Tensor:
     """The real part; real numbers stay as they are."""
 def reciprocal(x: ArrayLike) -> Tensor:

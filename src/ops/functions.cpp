@@ -1108,6 +1108,32 @@ Tensor radians(const Operand& x) {
   return call_one(ops::radians, in, nullptr);
 }
 
+Tensor random_bits(const Operand& key, const Shape& shape, DType dtype) {
+  LocScope scope(key.place);
+  const Operand* in[] = {&key};
+  const void* fields[] = {&shape, &dtype};
+  return call_one(ops::random_bits, in, fields);
+}
+
+Tensor random_fold_in(const Operand& key, const Operand& data) {
+  LocScope scope(key.place);
+  const Operand* in[] = {&key, &data};
+  return call_one(ops::random_fold_in, in, nullptr);
+}
+
+Tensor random_key(const Operand& seed) {
+  LocScope scope(seed.place);
+  const Operand* in[] = {&seed};
+  return call_one(ops::random_key, in, nullptr);
+}
+
+Tensor random_split(const Operand& key, const Shape& num) {
+  LocScope scope(key.place);
+  const Operand* in[] = {&key};
+  const void* fields[] = {&num};
+  return call_one(ops::random_split, in, fields);
+}
+
 Tensor real(const Operand& x) {
   LocScope scope(x.place);
   const Operand* in[] = {&x};
