@@ -68,6 +68,18 @@ def elementwise(scale: int = 1) -> list[Pair]:
     ]
 
 
+def random(scale: int = 1) -> list[Pair]:
+    """16 M numbers, divided by `scale`. They are other numbers, so any difference is allowed."""
+    n, rng = (1 << 24) // scale, np.random.default_rng(0)
+    key, size = tn.random.key(0), size_text(n)
+    return [
+        Pair(f"uniform numbers, {size} f32", lambda: tn.random.uniform(shape=(n,), key=key).eval(),
+             lambda: rng.random(n, dtype=np.float32), 1.0, np.inf),
+        Pair(f"normal numbers, {size} f32", lambda: tn.random.normal((n,), key=key).eval(),
+             lambda: rng.standard_normal(n, dtype=np.float32), 1.0, np.inf),
+    ]
+
+
 def reductions(scale: int = 1) -> list[Pair]:
     """Sums over 16 M elements and normalisation of rows of 1024, divided by `scale`."""
     rows = np.random.default_rng(1).standard_normal((16384 // scale, 1024), dtype=np.float32)

@@ -2,7 +2,8 @@
 
     make bench                                the C++ benchmarks, then this
     .venv/bin/python bench/run.py             everything below
-    .venv/bin/python bench/run.py calls       or elementwise, reductions, matmul, transforms, import, cpp
+    .venv/bin/python bench/run.py calls       or elementwise, reductions, random, matmul,
+                                              transforms, import, cpp
     .venv/bin/python bench/run.py --json out.json
     .venv/bin/python bench/run.py --quick     tiny sizes: tests the program, not the library
 """
@@ -77,6 +78,10 @@ def elementwise(quick: bool) -> list[Row]:
 
 def reductions(quick: bool) -> list[Row]:
     return pairs(rivals.reductions(64 if quick else 1), quick)
+
+
+def random(quick: bool) -> list[Row]:
+    return pairs(rivals.random(64 if quick else 1), quick)
 
 
 def matmul_here(quick: bool) -> list[Row]:
@@ -161,6 +166,7 @@ def cpp(quick: bool) -> list[Row]:
 SECTIONS = {
     "elementwise": elementwise,
     "reductions": reductions,
+    "random": random,
     "matmul": matmul,
     "calls": calls,
     "transforms": transforms,

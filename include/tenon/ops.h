@@ -252,6 +252,10 @@ DivmodResult divmod(const Operand& x1, const Operand& x2);
 Tensor dot(const Operand& x1, const Operand& x2, const Axes& lhs_contract,
     const Axes& rhs_contract, const Axes& lhs_batch = {}, const Axes& rhs_batch = {});
 
+/// `x` with elements set to 0 with probability `p` and the others divided by 1 - p. Without a `key`
+/// it takes the next one of the thread's state.
+Tensor dropout(const Operand& x, const Operand& key = nullptr, double p = 0.5);
+
 /// The block of `sizes` that begins at `starts`, one integer for each axis. A start is clamped so
 /// that the block lies inside.
 Tensor dynamic_slice(const Operand& x, const Tensors& starts, const Shape& sizes);
@@ -635,23 +639,85 @@ Tensor quantile(const Operand& x, const Operand& q, const Maybe<Axes>& axis = {}
 /// Degrees as radians: `x * pi / 180`.
 Tensor radians(const Operand& x);
 
+/// true with probability `p`, which broadcasts to `shape`; its own shape by default.
+Tensor random_bernoulli(const Operand& key, const Operand& p, const Maybe<Shape>& shape = {});
+
 /// Random bits of an unsigned type from a key of two words (uint32): Threefry-2x32 of the key and
 /// of the row-major position in `shape`, the two words joined for uint64, their exclusive or for
 /// narrower types. Leading axes of `key` are kept in front.
 Tensor random_bits(const Operand& key, const Shape& shape = {}, DType dtype = DType::u32);
 
+/// Classes, as int64, drawn with the probabilities softmax(`logits`) along `axis`. The result has
+/// the other axes of the logits; `shape` may have more in front of them, for more draws, and
+/// `num_samples` puts that many draws in a new last axis.
+Tensor random_categorical(const Operand& key, const Operand& logits, Axis axis = -1,
+    const Maybe<Shape>& shape = {}, Maybe<int64_t> num_samples = {});
+
+/// Elements drawn from `x` along `axis`, with the probabilities `p` if given; of a number n, from
+/// the numbers below it. `shape` takes the place of the axis. Without `replace` no element is drawn
+/// twice.
+Tensor random_choice(const Operand& key, const Operand& x, const Operand& p = nullptr,
+    const Shape& shape = {}, bool replace = true, Axis axis = 0);
+
+/// Numbers of the exponential distribution of mean `scale`, which broadcasts to `shape`.
+Tensor random_exponential(const Operand& key, const Operand& scale, const Shape& shape = {},
+    DType dtype = DType::f32);
+
 /// A new key for each of the integers `data`, which are taken modulo 2**32: a stream of keys by
 /// number. `data` and the leading axes of `key` broadcast.
 Tensor random_fold_in(const Operand& key, const Operand& data);
+
+/// Numbers of the gamma distribution with parameter `a` and scale 1, float32 or float64. `a`
+/// broadcasts to `shape`, by default its own. There is no derivative in `a`.
+Tensor random_gamma(const Operand& key, const Operand& a, const Maybe<Shape>& shape = {},
+    DType dtype = DType::f32);
+
+/// Numbers of the standard Gumbel distribution: -log(-log(u)) of uniform ones.
+Tensor random_gumbel(const Operand& key, const Shape& shape = {}, DType dtype = DType::f32);
 
 /// The key of an integer: its upper and lower 32 bits as uint32[2]. Of a tensor of integers, a
 /// tensor of keys.
 Tensor random_key(const Operand& seed);
 
+/// Numbers of the Laplace distribution around `loc`, of mean distance `scale`; both broadcast to
+/// `shape`.
+Tensor random_laplace(const Operand& key, const Operand& loc, const Operand& scale,
+    const Shape& shape = {}, DType dtype = DType::f32);
+
+/// Normal numbers of mean `loc` and standard deviation `scale`, which broadcast to `shape`. The
+/// real and the imaginary part of complex ones have half the variance each.
+Tensor random_normal(const Operand& key, const Operand& loc, const Operand& scale,
+    const Shape& shape = {}, DType dtype = DType::f32);
+
+/// `x` in random order along `axis`, or every line along it in its own if `independent`. Of a
+/// number n, the numbers below it, as int64.
+Tensor random_permutation(const Operand& key, const Operand& x, Axis axis = 0,
+    bool independent = false);
+
+/// Counts of the Poisson distribution with rate `lam`, int32 or int64. `lam` broadcasts to `shape`,
+/// by default its own; it is used as float32. -1 where it is negative or NaN.
+Tensor random_poisson(const Operand& key, const Operand& lam, const Maybe<Shape>& shape = {},
+    DType dtype = DType::i32);
+
+/// Integers from `low` on and below `high`, which broadcast to `shape`. Where `high` is not above
+/// `low`, `low`.
+Tensor random_randint(const Operand& key, const Operand& low, const Operand& high,
+    const Shape& shape = {}, DType dtype = DType::i32);
+
 /// `num` new keys (a number or a shape) from one: [num, 2]. Their numbers have nothing to do with
 /// each other or with those of `key`, which should not be used again. Leading axes of `key` are
 /// kept in front.
 Tensor random_split(const Operand& key, const Shape& num);
+
+/// Standard normal numbers given that they lie between `lower` and `upper`, which broadcast to
+/// `shape`, by default to each other; never the bounds themselves.
+Tensor random_truncated_normal(const Operand& key, const Operand& lower, const Operand& upper,
+    const Maybe<Shape>& shape = {}, DType dtype = DType::f32);
+
+/// Uniform numbers from `low` on and below `high`, which broadcast to `shape`. (Rounding may give
+/// `high` itself.) Derivatives exist in both.
+Tensor random_uniform(const Operand& key, const Operand& low, const Operand& high,
+    const Shape& shape = {}, DType dtype = DType::f32);
 
 /// The real part; real numbers stay as they are.
 Tensor real(const Operand& x);

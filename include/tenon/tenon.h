@@ -7,6 +7,7 @@
 #include "tenon/error.h"
 #include "tenon/operators.h"
 #include "tenon/ops.h"
+#include "tenon/random.h"
 #include "tenon/shape.h"
 #include "tenon/tensor.h"
 #include "tenon/transforms.h"

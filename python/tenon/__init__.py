@@ -8,7 +8,7 @@ from . import _core
 
 _core._set_package_folder(_os.path.dirname(__file__) + _os.sep)
 
-from . import memory, tree
+from . import memory, random, tree
 from ._core import *  # noqa: F403
 from ._core import __version__
 from .array_api import (
@@ -27,6 +27,7 @@ from .array_api import (
 )
 from .at import install as _install_at
 from .creation import array, asarray, from_dlpack, result_type
+from .random import rand, randn
 from .transforms import grad, jvp, value_and_grad, vjp, vmap
 
 _install_at(_core.Tensor)

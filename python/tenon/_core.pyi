@@ -249,6 +249,7 @@ class Tensor:
     div = divide
     def divmod(self, x2: ArrayLike) -> _divmod_result: ...
     def dot(self, x2: ArrayLike, lhs_contract: int | Sequence[int], rhs_contract: int | Sequence[int], lhs_batch: int | Sequence[int] = (), rhs_batch: int | Sequence[int] = ()) -> Tensor: ...
+    def dropout(self, key: ArrayLike | None = None, p: float = 0.5) -> Tensor: ...
     def dynamic_slice(self, starts: Sequence[ArrayLike], sizes: int | Sequence[int]) -> Tensor: ...
     def dynamic_update_slice(self, update: ArrayLike, starts: Sequence[ArrayLike]) -> Tensor: ...
     def elu(self, alpha: float = 1.0) -> Tensor: ...
@@ -594,6 +595,8 @@ def divmod(x1: ArrayLike, x2: ArrayLike) -> _divmod_result:
     """Floor division and its remainder: `(floor_divide(x1, x2), remainder(x1, x2))`."""
 def dot(x1: ArrayLike, x2: ArrayLike, lhs_contract: int | Sequence[int], rhs_contract: int | Sequence[int], lhs_batch: int | Sequence[int] = (), rhs_batch: int | Sequence[int] = ()) -> Tensor:
     """Sums products over paired axes of both operands."""
+def dropout(x: ArrayLike, key: ArrayLike | None = None, p: float = 0.5) -> Tensor:
+    """`x` with elements set to 0 with probability `p` and the others divided by 1 - p."""
 def dynamic_slice(x: ArrayLike, starts: Sequence[ArrayLike], sizes: int | Sequence[int]) -> Tensor:
     """The block of `sizes` that begins at `starts`, one integer for each axis."""
 def dynamic_update_slice(x: ArrayLike, update: ArrayLike, starts: Sequence[ArrayLike]) -> Tensor:
@@ -813,14 +816,36 @@ def quantile(x: ArrayLike, q: ArrayLike, axis: int | Sequence[int] | None = None
 def radians(x: ArrayLike) -> Tensor:
     """Degrees as radians: `x * pi / 180`."""
 deg2rad = radians
+def random_bernoulli(key: ArrayLike, p: ArrayLike, shape: int | Sequence[int] | None = None) -> Tensor:
+    """true with probability `p`, which broadcasts to `shape`; its own shape by default."""
 def random_bits(key: ArrayLike, shape: int | Sequence[int] = (), dtype: DTypeLike = "uint32") -> Tensor:
     """Random bits of an unsigned type from a key of two words (uint32): Threefry-2x32 of the key and of the row-major position in `shape`, the two words joined for uint64, their exclusive or for narrower types."""
+def random_categorical(key: ArrayLike, logits: ArrayLike, axis: int = -1, shape: int | Sequence[int] | None = None, num_samples: int | None = None) -> Tensor:
+    """Classes, as int64, drawn with the probabilities softmax(`logits`) along `axis`."""
+def random_choice(key: ArrayLike, x: ArrayLike, p: ArrayLike | None = None, shape: int | Sequence[int] = (), replace: _bool = True, axis: int = 0) -> Tensor:
+    """Elements drawn from `x` along `axis`, with the probabilities `p` if given; of a number n, from the numbers below it."""
+def random_exponential(key: ArrayLike, scale: ArrayLike, shape: int | Sequence[int] = (), dtype: DTypeLike = "float32") -> Tensor:
+    """Numbers of the exponential distribution of mean `scale`, which broadcasts to `shape`."""
 def random_fold_in(key: ArrayLike, data: ArrayLike) -> Tensor:
     """A new key for each of the integers `data`, which are taken modulo 2**32: a stream of keys by number."""
+def random_gumbel(key: ArrayLike, shape: int | Sequence[int] = (), dtype: DTypeLike = "float32") -> Tensor:
+    """Numbers of the standard Gumbel distribution: -log(-log(u)) of uniform ones."""
 def random_key(seed: ArrayLike) -> Tensor:
     """The key of an integer: its upper and lower 32 bits as uint32[2]."""
+def random_laplace(key: ArrayLike, loc: ArrayLike, scale: ArrayLike, shape: int | Sequence[int] = (), dtype: DTypeLike = "float32") -> Tensor:
+    """Numbers of the Laplace distribution around `loc`, of mean distance `scale`; both broadcast to `shape`."""
+def random_normal(key: ArrayLike, loc: ArrayLike, scale: ArrayLike, shape: int | Sequence[int] = (), dtype: DTypeLike = "float32") -> Tensor:
+    """Normal numbers of mean `loc` and standard deviation `scale`, which broadcast to `shape`."""
+def random_permutation(key: ArrayLike, x: ArrayLike, axis: int = 0, independent: _bool = False) -> Tensor:
+    """`x` in random order along `axis`, or every line along it in its own if `independent`."""
+def random_randint(key: ArrayLike, low: ArrayLike, high: ArrayLike, shape: int | Sequence[int] = (), dtype: DTypeLike = "int32") -> Tensor:
+    """Integers from `low` on and below `high`, which broadcast to `shape`."""
 def random_split(key: ArrayLike, num: int | Sequence[int]) -> Tensor:
     """`num` new keys (a number or a shape) from one: [num, 2]."""
+def random_truncated_normal(key: ArrayLike, lower: ArrayLike, upper: ArrayLike, shape: int | Sequence[int] | None = None, dtype: DTypeLike = "float32") -> Tensor:
+    """Standard normal numbers given that they lie between `lower` and `upper`, which broadcast to `shape`, by default to each other; never the bounds themselves."""
+def random_uniform(key: ArrayLike, low: ArrayLike, high: ArrayLike, shape: int | Sequence[int] = (), dtype: DTypeLike = "float32") -> Tensor:
+    """Uniform numbers from `low` on and below `high`, which broadcast to `shape`."""
 def real(x: ArrayLike) -> Tensor:
     """The real part; real numbers stay as they are."""
 def reciprocal(x: ArrayLike) -> Tensor:

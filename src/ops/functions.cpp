@@ -456,6 +456,13 @@ Tensor dot(const Operand& x1, const Operand& x2, const Axes& lhs_contract,
   return call_one(ops::dot, in, fields);
 }
 
+Tensor dropout(const Operand& x, const Operand& key, double p) {
+  LocScope scope(x.place);
+  const Operand* in[] = {&x, &key};
+  const void* fields[] = {&p};
+  return call_one(ops::dropout, in, fields);
+}
+
 Tensor dynamic_slice(const Operand& x, const Tensors& starts, const Shape& sizes) {
   LocScope scope(x.place);
   OperandList in({&x}, starts, x.place);
@@ -1108,11 +1115,42 @@ Tensor radians(const Operand& x) {
   return call_one(ops::radians, in, nullptr);
 }
 
+Tensor random_bernoulli(const Operand& key, const Operand& p, const Maybe<Shape>& shape) {
+  LocScope scope(key.place);
+  const Operand* in[] = {&key, &p};
+  const void* fields[] = {&shape};
+  return call_one(ops::random_bernoulli, in, fields);
+}
+
 Tensor random_bits(const Operand& key, const Shape& shape, DType dtype) {
   LocScope scope(key.place);
   const Operand* in[] = {&key};
   const void* fields[] = {&shape, &dtype};
   return call_one(ops::random_bits, in, fields);
+}
+
+Tensor random_categorical(const Operand& key, const Operand& logits, Axis axis,
+    const Maybe<Shape>& shape, Maybe<int64_t> num_samples) {
+  LocScope scope(key.place);
+  const Operand* in[] = {&key, &logits};
+  const void* fields[] = {&axis, &shape, &num_samples};
+  return call_one(ops::random_categorical, in, fields);
+}
+
+Tensor random_choice(const Operand& key, const Operand& x, const Operand& p, const Shape& shape,
+    bool replace, Axis axis) {
+  LocScope scope(key.place);
+  const Operand* in[] = {&key, &x, &p};
+  const void* fields[] = {&shape, &replace, &axis};
+  return call_one(ops::random_choice, in, fields);
+}
+
+Tensor random_exponential(const Operand& key, const Operand& scale, const Shape& shape,
+    DType dtype) {
+  LocScope scope(key.place);
+  const Operand* in[] = {&key, &scale};
+  const void* fields[] = {&shape, &dtype};
+  return call_one(ops::random_exponential, in, fields);
 }
 
 Tensor random_fold_in(const Operand& key, const Operand& data) {
@@ -1121,10 +1159,48 @@ Tensor random_fold_in(const Operand& key, const Operand& data) {
   return call_one(ops::random_fold_in, in, nullptr);
 }
 
+Tensor random_gumbel(const Operand& key, const Shape& shape, DType dtype) {
+  LocScope scope(key.place);
+  const Operand* in[] = {&key};
+  const void* fields[] = {&shape, &dtype};
+  return call_one(ops::random_gumbel, in, fields);
+}
+
 Tensor random_key(const Operand& seed) {
   LocScope scope(seed.place);
   const Operand* in[] = {&seed};
   return call_one(ops::random_key, in, nullptr);
+}
+
+Tensor random_laplace(const Operand& key, const Operand& loc, const Operand& scale,
+    const Shape& shape, DType dtype) {
+  LocScope scope(key.place);
+  const Operand* in[] = {&key, &loc, &scale};
+  const void* fields[] = {&shape, &dtype};
+  return call_one(ops::random_laplace, in, fields);
+}
+
+Tensor random_normal(const Operand& key, const Operand& loc, const Operand& scale,
+    const Shape& shape, DType dtype) {
+  LocScope scope(key.place);
+  const Operand* in[] = {&key, &loc, &scale};
+  const void* fields[] = {&shape, &dtype};
+  return call_one(ops::random_normal, in, fields);
+}
+
+Tensor random_permutation(const Operand& key, const Operand& x, Axis axis, bool independent) {
+  LocScope scope(key.place);
+  const Operand* in[] = {&key, &x};
+  const void* fields[] = {&axis, &independent};
+  return call_one(ops::random_permutation, in, fields);
+}
+
+Tensor random_randint(const Operand& key, const Operand& low, const Operand& high,
+    const Shape& shape, DType dtype) {
+  LocScope scope(key.place);
+  const Operand* in[] = {&key, &low, &high};
+  const void* fields[] = {&shape, &dtype};
+  return call_one(ops::random_randint, in, fields);
 }
 
 Tensor random_split(const Operand& key, const Shape& num) {
@@ -1132,6 +1208,22 @@ Tensor random_split(const Operand& key, const Shape& num) {
   const Operand* in[] = {&key};
   const void* fields[] = {&num};
   return call_one(ops::random_split, in, fields);
+}
+
+Tensor random_truncated_normal(const Operand& key, const Operand& lower, const Operand& upper,
+    const Maybe<Shape>& shape, DType dtype) {
+  LocScope scope(key.place);
+  const Operand* in[] = {&key, &lower, &upper};
+  const void* fields[] = {&shape, &dtype};
+  return call_one(ops::random_truncated_normal, in, fields);
+}
+
+Tensor random_uniform(const Operand& key, const Operand& low, const Operand& high,
+    const Shape& shape, DType dtype) {
+  LocScope scope(key.place);
+  const Operand* in[] = {&key, &low, &high};
+  const void* fields[] = {&shape, &dtype};
+  return call_one(ops::random_uniform, in, fields);
 }
 
 Tensor real(const Operand& x) {

@@ -1,6 +1,7 @@
 // Random bits: a function of a key and of an element's position alone, so that recomputing, fusing
 // or splitting the work cannot change them. A key is two words; its leading axes are a batch.
 #include "base/error.h"
+#include "ops/draws.h"
 #include "ops/families.h"
 #include "ops/op_decls.h"
 #include "ops/threefry.h"
@@ -10,19 +11,6 @@ namespace tn::ops {
 namespace {
 
 using Pair = Words<S>;
-
-void check_key(std::string_view op, const Tensor& key) {
-  const Type& t = *type_of(key);
-  bool fits = t.dtype == DType::u32 && t.rank() > 0 && t.shape[t.rank() - 1] == Dim(2);
-  if (!fits)
-    fail(t.dtype == DType::u32 ? Fault::value : Fault::type,
-         Hint{"make one from a number: random.key(0)"}, "{}: a key is u32[2]: {}", op, t);
-}
-
-void check_sizes(std::string_view op, const Shape& shape) {
-  for (Dim extent : shape)
-    if (extent.is_inferred()) fail("{}: a size is negative: -1", op);
-}
 
 Shape batch_of_key(const Type& key) {
   Shape batch = key.shape;

@@ -7,6 +7,7 @@ import numpy as np
 
 from reference_indexing import INDEXING
 from reference_layers import LAYERS
+from reference_random import DRAWN, RANDOM
 
 erf = np.vectorize(math.erf, otypes=[np.float64])
 erfc = np.vectorize(math.erfc, otypes=[np.float64])
@@ -317,6 +318,7 @@ def gelu_tanh(x):
 REFERENCES = (
     LAYERS
     | INDEXING
+    | RANDOM
     | {
         "relu": lambda x: np.maximum(x, 0),
         "relu6": lambda x: np.clip(x, 0, 6),
@@ -440,6 +442,7 @@ OF_BITS = {"bitcast", "nextafter"}
 WITHOUT_REFERENCE = {
     "empty": "its values do not matter",
     "empty_like": "its values do not matter",
+    **DRAWN,
 }
 
 

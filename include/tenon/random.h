@@ -1,0 +1,84 @@
+#pragma once
+// Random numbers: every draw is a function of a key, two words of 32 bits. Draws without a key take
+// the next one from the state of the thread.
+#include "tenon/ops.h"
+
+namespace tn::random {
+
+/// The key of a number: its upper and lower 32 bits.
+inline Tensor key(const Operand& seed) { return random_key(seed); }
+/// New keys from one, as [num, 2]. The old one should not be used again.
+inline Tensor split(const Operand& key, const Shape& num = {2}) { return random_split(key, num); }
+/// A new key from a key and a number.
+inline Tensor fold_in(const Operand& key, const Operand& data) { return random_fold_in(key, data); }
+
+/// Makes the draws of this thread repeatable. Threads that are not seeded begin with a key from the
+/// operating system.
+void seed(uint64_t number);
+/// The key of this thread, from which the next draw without a key takes its own.
+Tensor state();
+void set_state(const Tensor& key);
+/// Splits the state: one key replaces it, the other is returned. Nothing is recorded unless the
+/// state itself is still to be computed.
+Tensor next_key();
+
+/// `key`, or the next one of the state when it is null.
+inline Tensor key_or_next(const Tensor& key) { return key ? key : next_key(); }
+
+inline Tensor bits(const Shape& shape = {}, DType dtype = DType::u32, const Tensor& key = {}) {
+  return random_bits(key_or_next(key), shape, dtype);
+}
+inline Tensor uniform(const Shape& shape = {}, const Operand& low = 0.0, const Operand& high = 1.0,
+                      DType dtype = DType::f32, const Tensor& key = {}) {
+  return random_uniform(key_or_next(key), low, high, shape, dtype);
+}
+inline Tensor normal(const Shape& shape = {}, const Operand& loc = 0.0, const Operand& scale = 1.0,
+                     DType dtype = DType::f32, const Tensor& key = {}) {
+  return random_normal(key_or_next(key), loc, scale, shape, dtype);
+}
+inline Tensor truncated_normal(const Operand& lower, const Operand& upper,
+                               const Maybe<Shape>& shape = {}, DType dtype = DType::f32,
+                               const Tensor& key = {}) {
+  return random_truncated_normal(key_or_next(key), lower, upper, shape, dtype);
+}
+inline Tensor gumbel(const Shape& shape = {}, DType dtype = DType::f32, const Tensor& key = {}) {
+  return random_gumbel(key_or_next(key), shape, dtype);
+}
+inline Tensor laplace(const Shape& shape = {}, const Operand& loc = 0.0, const Operand& scale = 1.0,
+                      DType dtype = DType::f32, const Tensor& key = {}) {
+  return random_laplace(key_or_next(key), loc, scale, shape, dtype);
+}
+inline Tensor exponential(const Shape& shape = {}, const Operand& scale = 1.0,
+                          DType dtype = DType::f32, const Tensor& key = {}) {
+  return random_exponential(key_or_next(key), scale, shape, dtype);
+}
+inline Tensor gamma(const Operand& a, const Maybe<Shape>& shape = {}, DType dtype = DType::f32,
+                    const Tensor& key = {}) {
+  return random_gamma(key_or_next(key), a, shape, dtype);
+}
+inline Tensor poisson(const Operand& lam = 1.0, const Maybe<Shape>& shape = {},
+                      DType dtype = DType::i32, const Tensor& key = {}) {
+  return random_poisson(key_or_next(key), lam, shape, dtype);
+}
+inline Tensor bernoulli(const Operand& p = 0.5, const Maybe<Shape>& shape = {},
+                        const Tensor& key = {}) {
+  return random_bernoulli(key_or_next(key), p, shape);
+}
+inline Tensor categorical(const Operand& logits, Axis axis = -1, const Maybe<Shape>& shape = {},
+                          const Tensor& key = {}) {
+  return random_categorical(key_or_next(key), logits, axis, shape);
+}
+inline Tensor randint(const Shape& shape, const Operand& low, const Operand& high,
+                      DType dtype = DType::i32, const Tensor& key = {}) {
+  return random_randint(key_or_next(key), low, high, shape, dtype);
+}
+inline Tensor permutation(const Operand& x, Axis axis = 0, bool independent = false,
+                          const Tensor& key = {}) {
+  return random_permutation(key_or_next(key), x, axis, independent);
+}
+inline Tensor choice(const Operand& x, const Shape& shape = {}, bool replace = true,
+                     const Operand& p = nullptr, Axis axis = 0, const Tensor& key = {}) {
+  return random_choice(key_or_next(key), x, p, shape, replace, axis);
+}
+
+}  // namespace tn::random

@@ -1,0 +1,250 @@
+"""Random numbers: functions of a key, or of the thread's state when no key is given.
+
+The same key gives the same numbers, whatever the machine, the number of threads or the way the
+computation is split up; they are those of `jax.random` for the same key. Use a key once: `split`
+it for more.
+
+    >>> import tenon as tn
+    >>> key = tn.random.key(0)
+    >>> first, second = tn.random.split(key)
+    >>> tn.random.randint(0, 10, (5,), key=first).tolist()
+    [2, 4, 0, 7, 3]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TypeAlias
+
+from . import _core
+from ._core import DType, Tensor
+
+Shape: TypeAlias = "int | Sequence[int]"
+Number: TypeAlias = "Tensor | float"
+
+
+class State:
+    """A list with one element: the key of the calling thread. Draws without a key replace it.
+
+        >>> import tenon as tn
+        >>> tn.random.seed(7)
+        >>> before = tn.random.state[0]
+        >>> a = tn.random.uniform()
+        >>> tn.random.state[0] = before
+        >>> tn.random.uniform().item() == a.item()
+        True
+    """
+
+    __slots__ = ()
+
+    def __len__(self) -> int:
+        return 1
+
+    def __iter__(self) -> Iterator[Tensor]:
+        return iter([_core._random_state()])
+
+    def __getitem__(self, index: int) -> Tensor:
+        return [_core._random_state()][index]
+
+    def __setitem__(self, index: int, key: Tensor) -> None:
+        [None][index]  # as a list of one refuses other places
+        _core._set_random_state(key)
+
+    def __repr__(self) -> str:
+        return repr(list(self))
+
+
+state = State()
+
+
+def seed(number: int) -> None:
+    """Begins the calling thread's draws anew, from `key(number)`."""
+    _core._random_seed(number % 2**64)
+
+
+def key(seed: int | Tensor) -> Tensor:
+    """The key of an integer, uint32[2]; of a tensor of integers, keys along its axes."""
+    return _core.random_key(seed)
+
+
+def split(key: Tensor, num: Shape = 2) -> Tensor:
+    """`num` new keys from one, stacked: [num, 2]. Do not use `key` itself again.
+
+    Each example of a vmap needs its own key:
+
+        >>> import tenon as tn
+        >>> keys = tn.random.split(tn.random.key(0), 3)
+        >>> keys.shape
+        (3, 2)
+    """
+    return _core.random_split(key, num)
+
+
+def fold_in(key: Tensor, data: int | Tensor) -> Tensor:
+    """A new key from a key and an integer, such as the number of a step or a layer."""
+    return _core.random_fold_in(key, data)
+
+
+def _or_next(key: Tensor | None) -> Tensor:
+    return _core._next_key() if key is None else key
+
+
+def bits(
+    shape: Shape = (), dtype: DType | str = "uint32", key: Tensor | None = None
+) -> Tensor:
+    """Random bits, as an unsigned integer type."""
+    return _core.random_bits(_or_next(key), shape, dtype)
+
+
+def uniform(
+    low: Number = 0,
+    high: Number = 1,
+    shape: Shape = (),
+    dtype: DType | str = "float32",
+    key: Tensor | None = None,
+) -> Tensor:
+    """Uniform numbers from `low` on and below `high`, which broadcast to `shape`.
+
+    >>> import tenon as tn
+    >>> tn.random.uniform(shape=(2,), key=tn.random.key(0)).tolist()
+    [0.947667121887207, 0.9785798788070679]
+    """
+    return _core.random_uniform(_or_next(key), low, high, shape, dtype)
+
+
+def normal(
+    shape: Shape = (),
+    dtype: DType | str = "float32",
+    loc: Number = 0.0,
+    scale: Number = 1.0,
+    key: Tensor | None = None,
+) -> Tensor:
+    """Normal numbers of mean `loc` and standard deviation `scale`, which broadcast to `shape`."""
+    return _core.random_normal(_or_next(key), loc, scale, shape, dtype)
+
+
+def truncated_normal(
+    lower: Number,
+    upper: Number,
+    shape: Shape | None = None,
+    dtype: DType | str = "float32",
+    key: Tensor | None = None,
+) -> Tensor:
+    """Standard normal numbers that lie between `lower` and `upper`."""
+    return _core.random_truncated_normal(_or_next(key), lower, upper, shape, dtype)
+
+
+def gumbel(
+    shape: Shape = (), dtype: DType | str = "float32", key: Tensor | None = None
+) -> Tensor:
+    """Numbers of the standard Gumbel distribution."""
+    return _core.random_gumbel(_or_next(key), shape, dtype)
+
+
+def laplace(
+    shape: Shape = (),
+    dtype: DType | str = "float32",
+    loc: Number = 0.0,
+    scale: Number = 1.0,
+    key: Tensor | None = None,
+) -> Tensor:
+    """Numbers of the Laplace distribution around `loc`, of mean distance `scale`."""
+    return _core.random_laplace(_or_next(key), loc, scale, shape, dtype)
+
+
+def exponential(
+    shape: Shape = (),
+    dtype: DType | str = "float32",
+    scale: Number = 1.0,
+    key: Tensor | None = None,
+) -> Tensor:
+    """Numbers of the exponential distribution of mean `scale`."""
+    return _core.random_exponential(_or_next(key), scale, shape, dtype)
+
+
+def gamma(
+    a: Number,
+    shape: Shape | None = None,
+    dtype: DType | str = "float32",
+    key: Tensor | None = None,
+) -> Tensor:
+    """Numbers of the gamma distribution with parameter `a`, of scale 1. Not differentiable."""
+    return _core.random_gamma(_or_next(key), a, shape, dtype)
+
+
+def poisson(
+    lam: Number = 1.0,
+    shape: Shape | None = None,
+    dtype: DType | str = "int32",
+    key: Tensor | None = None,
+) -> Tensor:
+    """Counts of the Poisson distribution with rate `lam`."""
+    return _core.random_poisson(_or_next(key), lam, shape, dtype)
+
+
+def bernoulli(
+    p: Number = 0.5, shape: Shape | None = None, key: Tensor | None = None
+) -> Tensor:
+    """True with probability `p`, whose shape is that of the result unless `shape` is given."""
+    return _core.random_bernoulli(_or_next(key), p, shape)
+
+
+def categorical(
+    logits: Tensor,
+    axis: int = -1,
+    shape: Shape | None = None,
+    num_samples: int | None = None,
+    key: Tensor | None = None,
+) -> Tensor:
+    """Classes drawn with the probabilities softmax(logits) along `axis`, as int64.
+
+    `shape` is that of the result: it ends in the other axes of `logits` and may have more in
+    front. `num_samples` puts that many draws in a new last axis instead.
+    """
+    return _core.random_categorical(_or_next(key), logits, axis, shape, num_samples)
+
+
+def randint(
+    low: int | Tensor,
+    high: int | Tensor,
+    shape: Shape = (),
+    dtype: DType | str = "int32",
+    key: Tensor | None = None,
+) -> Tensor:
+    """Integers from `low` on and below `high`, which broadcast to `shape`."""
+    return _core.random_randint(_or_next(key), low, high, shape, dtype)
+
+
+def permutation(
+    x: int | Tensor, axis: int = 0, independent: bool = False, key: Tensor | None = None
+) -> Tensor:
+    """`x` in random order along `axis`; of a number, the numbers below it in random order.
+
+    If `independent`, every line along the axis gets an order of its own.
+    """
+    return _core.random_permutation(_or_next(key), x, axis, independent)
+
+
+def choice(
+    x: int | Tensor,
+    shape: Shape = (),
+    replace: bool = True,
+    p: Tensor | None = None,
+    axis: int = 0,
+    key: Tensor | None = None,
+) -> Tensor:
+    """Elements drawn from `x` along `axis`, or from the numbers below it, with probabilities `p`.
+
+    `shape` takes the place of the axis. Without `replace` nothing is drawn twice.
+    """
+    return _core.random_choice(_or_next(key), x, p, shape, replace, axis)
+
+
+def rand(*shape: int, dtype: DType | str = "float32", key: Tensor | None = None) -> Tensor:
+    """Uniform numbers in [0, 1): `tn.rand(2, 3)`."""
+    return uniform(0, 1, shape, dtype, key)
+
+
+def randn(*shape: int, dtype: DType | str = "float32", key: Tensor | None = None) -> Tensor:
+    """Standard normal numbers: `tn.randn(2, 3)`."""
+    return normal(shape, dtype, key=key)

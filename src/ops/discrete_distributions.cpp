@@ -1,0 +1,311 @@
+// Random integers, choices and orders.
+#include <cmath>
+
+#include "base/error.h"
+#include "ops/draws.h"
+#include "ops/families.h"
+#include "ops/op_decls.h"
+#include "ops/shapes.h"
+#include "tenon/operators.h"
+#include "tenon/random.h"
+
+namespace tn::ops {
+namespace {
+
+struct BernoulliAttrs {
+  Maybe<Shape> shape;
+  static constexpr void fields(auto& a, auto&& f) { f("shape", a.shape); }
+};
+
+void check_probability(std::string_view op, double p) {
+  if (!(p >= 0 && p <= 1)) fail("{}: p must lie in [0, 1]: {}", op, p);
+}
+
+Tensor bernoulli_body(const BernoulliAttrs& a, const Tensors& in) {
+  constexpr std::string_view op = "random_bernoulli";
+  check_one_key(op, in[0]);
+  if (auto p = known_number(in[1])) check_probability(op, p->real);
+  Shape shape = a.shape.value_or(in[1].shape());
+  check_sizes(op, shape);
+  DType type = to_inexact(in[1].dtype());
+  check_kind(op, floats, type);
+  return draw_unit(in[0], shape, type) < parameter(op, "p", in[1], shape, type);
+}
+
+struct CategoricalAttrs {
+  Axis axis = -1;
+  Maybe<Shape> shape;
+  Maybe<int64_t> num_samples;
+  static constexpr void fields(auto& a, auto&& f) {
+    f("axis", a.axis), f("shape", a.shape), f("num_samples", a.num_samples);
+  }
+};
+
+/// The largest of logits + Gumbel noise: axes that `shape` has in front of those of the logits are
+/// further draws, each with its own noise.
+Tensor categorical_body(const CategoricalAttrs& a, const Tensors& in) {
+  constexpr std::string_view op = "random_categorical";
+  check_one_key(op, in[0]);
+  const Type& logits = *type_of(in[1]);
+  check_kind(op, reals, logits.dtype);
+  if (logits.rank() == 0) fail("{}: logits need an axis of classes: {}", op, logits);
+  int axis = normal_axis(a.axis, logits.rank(), op);
+  if (logits.shape[axis] == Dim(0)) fail("{}: there is no class to choose: {}", op, logits);
+  if (a.shape && a.num_samples) fail("{}: give shape or num_samples, not both", op);
+  Shape own = without_axes(logits.shape, Axes(axis)), shape = a.shape.value_or(own);
+  if (a.num_samples) {
+    if (*a.num_samples < 0) fail("{}: num_samples is negative: {}", op, *a.num_samples);
+    shape.insert(0, Dim(*a.num_samples));
+  }
+  check_sizes(op, shape);
+  int further = shape.rank() - own.rank();
+  if (further < 0 || !(broadcast(own, shape, op) == shape))
+    fail("{}: logits without their classes do not broadcast to shape {}: {}", op, shape, logits);
+  DType type = to_inexact(logits.dtype);
+  Shape noise = shape;
+  noise.insert(further + axis, logits.shape[axis]);
+  Tensor sum = draw_gumbel(in[0], noise, type) + cast_to(in[1], type);
+  Tensor chosen = tn::argmax(sum, Axis(further + axis));
+  return a.num_samples ? tn::moveaxis(chosen, Axes(0), Axes(-1)) : chosen;
+}
+
+struct RandintAttrs {
+  Shape shape;
+  DType dtype = DType::i32;
+  static constexpr void fields(auto& a, auto&& f) { f("shape", a.shape), f("dtype", a.dtype); }
+};
+
+/// Least and largest value of an integer type.
+std::pair<__int128, __int128> limits_of(DType type) {
+  int bits = static_cast<int>(size_of(type)) * 8;
+  __int128 one = 1;
+  if (kind_of(type) == Kind::natural) return {0, (one << bits) - 1};
+  return {-(one << (bits - 1)), (one << (bits - 1)) - 1};
+}
+
+__int128 exact(const Scalar& s) {
+  return s.kind == Kind::natural ? static_cast<__int128>(static_cast<uint64_t>(s.integer))
+                                 : s.integer;
+}
+
+/// high - low, modulo the range of `type`, when both are numbers.
+std::optional<uint64_t> known_span(const RandintAttrs& a, const Tensor& low, const Tensor& high) {
+  auto from = known_number(low), to = known_number(high);
+  if (!from || !to) return {};
+  auto [least, largest] = limits_of(a.dtype);
+  if (exact(*from) < least || exact(*to) > largest + 1)
+    fail("random_randint: [{}, {}) does not fit {}", from->real, to->real, a.dtype);
+  if (exact(*from) >= exact(*to))
+    fail("random_randint: low must be less than high: {} and {}", from->integer, to->integer);
+  return static_cast<uint64_t>(exact(*to) - exact(*from));
+}
+
+/// Twice as many bits as the type has, modulo the span, which makes the excess of some values
+/// small.
+Tensor modulo(const Tensor& key, const Shape& shape, const Tensor& span) {
+  Tensors keys = split_key(key, 2);
+  Tensor high = tn::random_bits(keys[0], shape, span.dtype());
+  Tensor low = tn::random_bits(keys[1], shape, span.dtype());
+  int half = static_cast<int>(size_of(span.dtype())) * 4;
+  Tensor factor = tn::remainder(make_scalar(int64_t{1} << half, span.dtype(), false), span);
+  factor = tn::remainder(factor * factor, span);
+  return tn::remainder(tn::remainder(high, span) * factor + tn::remainder(low, span), span);
+}
+
+Tensor randint_body(const RandintAttrs& a, const Tensors& in) {
+  constexpr std::string_view op = "random_randint";
+  check_one_key(op, in[0]);
+  check_sizes(op, a.shape);
+  for (int k : {1, 2}) check_kind(op, integers, in[static_cast<size_t>(k)].dtype());
+  check_kind(op, integers, a.dtype);
+  DType work = size_of(a.dtype) < 4 ? DType::i32 : a.dtype;
+  DType natural = size_of(work) == 4 ? DType::u32 : DType::u64;
+  Tensor low = parameter(op, "low", in[1], a.shape, work), span, offset;
+  if (auto known = known_span(a, in[1], in[2])) {
+    uint64_t mask = size_of(work) == 4 ? UINT32_MAX : UINT64_MAX;
+    span = make_scalar(*known & mask, natural, false);
+    if ((*known & mask) == 0)  // every value of the type
+      offset = tn::random_bits(split_key(in[0], 2)[1], a.shape, natural);
+  } else {
+    Tensor high = parameter(op, "high", in[2], a.shape, work);
+    span = tn::where(low < high, cast_to(high - low, natural), make_scalar(1, natural, false));
+  }
+  if (!offset) offset = modulo(in[0], a.shape, span);
+  return cast_to(low + cast_to(offset, work), a.dtype);
+}
+
+struct PermutationAttrs {
+  Axis axis = 0;
+  bool independent = false;
+  static constexpr void fields(auto& a, auto&& f) {
+    f("axis", a.axis), f("independent", a.independent);
+  }
+};
+
+/// Sorts by random words, again and again: words may be equal, but hardly every time.
+Tensor shuffled(Tensor key, Tensor x, int axis) {
+  auto count = static_cast<double>(std::max<int64_t>(x.size(), 1));
+  int rounds = static_cast<int>(std::ceil(3 * std::log(count) / std::log(UINT32_MAX)));
+  for (int i = 0; i < rounds; ++i) {
+    Tensors keys = split_key(key, 2);
+    key = keys[0];
+    Tensor order = tn::argsort(tn::random_bits(keys[1], x.shape()), axis);
+    x = tn::take_along_axis(x, order, axis);
+  }
+  return x;
+}
+
+/// `x` itself, or the numbers below it when it is one.
+Tensor population(std::string_view op, const Tensor& x) {
+  if (x.rank() > 0) return x;
+  auto count = known_number(x);
+  if (!count || !is_integer(x.dtype())) fail("{}: needs a tensor or a number: {}", op, *type_of(x));
+  if (count->integer < 0) fail("{}: the number of elements is negative: {}", op, count->integer);
+  return tn::arange(count->integer);
+}
+
+Tensor permutation_body(const PermutationAttrs& a, const Tensors& in) {
+  check_one_key("random_permutation", in[0]);
+  Tensor x = population("random_permutation", in[1]);
+  int axis = normal_axis(a.axis, x.rank(), "random_permutation");
+  if (a.independent || x.rank() == 1) return shuffled(in[0], x, axis);
+  return tn::take(x, shuffled(in[0], tn::arange(x.dim(axis)), 0), Axis(axis));
+}
+
+struct ChoiceAttrs {
+  Shape shape;
+  bool replace = true;
+  Axis axis = 0;
+  static constexpr void fields(auto& a, auto&& f) {
+    f("shape", a.shape), f("replace", a.replace), f("axis", a.axis);
+  }
+};
+
+/// Positions of the chosen ones among `n`, as int64 of a.shape.
+Tensor chosen(const ChoiceAttrs& a, const Tensor& key, int64_t n, const Tensor& p) {
+  int64_t draws = a.shape.elements().value();
+  if (!p && a.replace) {
+    DType type = n > INT32_MAX ? DType::i64 : DType::i32;
+    return randint_body({a.shape, type}, {key, Tensor(0), Tensor(n)});
+  }
+  if (!p) return tn::reshape(slice_axis(shuffled(key, tn::arange(n), 0), 0, 0, draws), a.shape);
+  if (!a.replace) {
+    Tensor order = tn::top_k(draw_gumbel(key, {n}, p.dtype()) + tn::log(p), draws).indices;
+    return tn::reshape(order, a.shape);
+  }
+  Tensor up_to = tn::cumulative_sum(p, Axis(0));
+  Tensor at = tn::take(up_to, n - 1, Axis(0)) * (1.0 - draw_unit(key, a.shape, p.dtype()));
+  return tn::searchsorted(up_to, at);
+}
+
+Tensor choice_body(const ChoiceAttrs& a, const Tensors& in) {
+  constexpr std::string_view op = "random_choice";
+  check_one_key(op, in[0]);
+  check_sizes(op, a.shape);
+  Tensor x = population(op, in[1]), p = in[2];
+  int axis = normal_axis(a.axis, x.rank(), op);
+  int64_t n = x.dim(axis), draws = a.shape.elements().value();
+  if (n == 0 && draws > 0) fail("{}: there is nothing to choose from: {}", op, *type_of(x));
+  if (!a.replace && draws > n)
+    fail(Hint{"draw with replacement: replace=True"},
+         "{}: {} draws without replacement from {} elements", op, draws, n);
+  if (p && !(p.shape() == Shape{n}))
+    fail("{}: p needs one probability per element of axis {}, {}: {}", op, axis, n, *type_of(p));
+  if (p) p = cast_to(p, to_inexact(p.dtype()));
+  return tn::take(x, chosen(a, in[0], n, p), Axis(axis));
+}
+
+struct DropoutAttrs {
+  double p = 0.5;
+  static constexpr void fields(auto& a, auto&& f) { f("p", a.p); }
+};
+
+Tensor dropout_body(const DropoutAttrs& a, const Tensors& in) {
+  check_probability("dropout", a.p);
+  check_kind("dropout", inexact, in[0].dtype());
+  if (a.p == 0) return in[0];
+  Tensor key = in[1] ? in[1] : random::next_key();
+  Tensor kept = bernoulli_body({in[0].shape()}, {key, Tensor(1 - a.p)});
+  return tn::where(kept, a.p < 1 ? in[0] / (1 - a.p) : in[0], 0.0);
+}
+
+}  // namespace
+
+constinit const OpDef random_bernoulli = Composite<BernoulliAttrs>{
+    .name = "random_bernoulli",
+    .doc = "true with probability `p`, which broadcasts to `shape`; its own shape by default.",
+    .args = {"key", "p"},
+    .body = [](const BernoulliAttrs& a, const Tensors& in) -> Tensors {
+      return {bernoulli_body(a, in)};
+    },
+    .samples = {{"u32[2], f32[3]", "", 0, 1}, {"u32[2], f32[3]", "shape=[2,3]", 0, 1}},
+};
+
+constinit const OpDef random_categorical = Composite<CategoricalAttrs>{
+    .name = "random_categorical",
+    .doc =
+        "Classes, as int64, drawn with the probabilities softmax(`logits`) along `axis`. The "
+        "result has the other axes of the logits; `shape` may have more in front of them, for "
+        "more draws, and `num_samples` puts that many draws in a new last axis.",
+    .args = {"key", "logits"},
+    .body = [](const CategoricalAttrs& a, const Tensors& in) -> Tensors {
+      return {categorical_body(a, in)};
+    },
+    .samples = {{"u32[2], f32[2,5]"},
+                {"u32[2], f32[5,2]", "axis=0, shape=[3,2]"},
+                {"u32[2], f32[2,5]", "num_samples=4"}},
+};
+
+constinit const OpDef random_randint = Composite<RandintAttrs>{
+    .name = "random_randint",
+    .doc =
+        "Integers from `low` on and below `high`, which broadcast to `shape`. Where `high` is not "
+        "above `low`, `low`.",
+    .args = {"key", "low", "high"},
+    .body = [](const RandintAttrs& a, const Tensors& in) -> Tensors {
+      return {randint_body(a, in)};
+    },
+    .samples = {{"u32[2], i32[], i32[3]", "shape=[2,3]", 0, 100},
+                {"u32[2], i64[], i64[]", "shape=[4], dtype=u8", 0, 100}},
+};
+
+constinit const OpDef random_permutation = Composite<PermutationAttrs>{
+    .name = "random_permutation",
+    .doc =
+        "`x` in random order along `axis`, or every line along it in its own if `independent`. Of "
+        "a number n, the numbers below it, as int64.",
+    .args = {"key", "x"},
+    .body = [](const PermutationAttrs& a, const Tensors& in) -> Tensors {
+      return {permutation_body(a, in)};
+    },
+    .samples = {{"u32[2], f32[7]"},
+                {"u32[2], f32[3,4]", "axis=1"},
+                {"u32[2], f32[3,4]", "axis=1, independent=true"}},
+};
+
+constinit const OpDef random_choice = Composite<ChoiceAttrs>{
+    .name = "random_choice",
+    .doc =
+        "Elements drawn from `x` along `axis`, with the probabilities `p` if given; of a number n, "
+        "from the numbers below it. `shape` takes the place of the axis. Without `replace` no "
+        "element is drawn twice.",
+    .args = {"key", "x", "?p"},
+    .body = [](const ChoiceAttrs& a, const Tensors& in) -> Tensors { return {choice_body(a, in)}; },
+    .samples = {{"u32[2], f32[5]", "shape=[2,3]"},
+                {"u32[2], f32[5]", "shape=[3], replace=false"},
+                {"u32[2], f32[5,2], f32[5]", "shape=[3]", 0, 1}},
+};
+
+constinit const OpDef dropout = Composite<DropoutAttrs>{
+    .name = "dropout",
+    .doc =
+        "`x` with elements set to 0 with probability `p` and the others divided by 1 - p. Without "
+        "a `key` it takes the next one of the thread's state.",
+    .args = {"x", "?key"},
+    .body = [](const DropoutAttrs& a, const Tensors& in) -> Tensors {
+      return {dropout_body(a, in)};
+    },
+    .samples = {{"f32[2,3], u32[2]", "p=0.25"}, {"f32[4], u32[2]", "p=0.0"}},
+};
+
+}  // namespace tn::ops

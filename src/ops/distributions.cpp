@@ -1,0 +1,160 @@
+// Continuous distributions, as functions of random bits. Where a parameter moves or stretches the
+// result, derivatives go through it.
+#include <cmath>
+#include <limits>
+
+#include "base/error.h"
+#include "ops/draws.h"
+#include "ops/families.h"
+#include "ops/op_decls.h"
+#include "tenon/operators.h"
+
+namespace tn::ops {
+namespace {
+
+struct DrawAttrs {
+  Shape shape;
+  DType dtype = DType::f32;
+  static constexpr void fields(auto& a, auto&& f) { f("shape", a.shape), f("dtype", a.dtype); }
+};
+
+/// Of parameters alone a result has the shape to which they broadcast.
+struct FittedAttrs {
+  Maybe<Shape> shape;
+  DType dtype = DType::f32;
+  static constexpr void fields(auto& a, auto&& f) { f("shape", a.shape), f("dtype", a.dtype); }
+};
+
+void check_draw(std::string_view op, const DrawAttrs& a, const Tensor& key,
+                KindSet accepted = floats) {
+  check_one_key(op, key);
+  check_sizes(op, a.shape);
+  check_kind(op, accepted, a.dtype);
+}
+
+/// loc + scale·x.
+Tensor placed(std::string_view op, const DrawAttrs& a, const Tensor& x, const Tensor& loc,
+              const Tensor& scale) {
+  Tensor by = parameter(op, "scale", scale, a.shape, a.dtype);
+  Tensor from = parameter(op, "loc", loc, a.shape, a.dtype);
+  Tensor scaled = is_number(by, 1) ? x : x * by;
+  return is_number(from, 0) ? scaled : scaled + from;
+}
+
+Tensor uniform_body(const DrawAttrs& a, const Tensors& in) {
+  check_draw("random_uniform", a, in[0]);
+  Tensor low = parameter("random_uniform", "low", in[1], a.shape, a.dtype);
+  Tensor high = parameter("random_uniform", "high", in[2], a.shape, a.dtype);
+  return draw_between(in[0], a.shape, a.dtype, low, high);
+}
+
+/// A complex number has parts of variance 1/2.
+Tensor normal_body(const DrawAttrs& a, const Tensors& in) {
+  check_draw("random_normal", a, in[0], inexact);
+  Tensor x;
+  if (is_complex(a.dtype)) {
+    Tensors keys = split_key(in[0], 2);
+    DType part = real_of(a.dtype);
+    x = tn::make_complex(draw_normal(keys[0], a.shape, part), draw_normal(keys[1], a.shape, part)) /
+        std::sqrt(2.0);
+  } else {
+    x = draw_normal(in[0], a.shape, a.dtype);
+  }
+  return placed("random_normal", a, x, in[1], in[2]);
+}
+
+/// The inverse of the distribution function between those of the bounds, kept inside them.
+Tensor truncated_normal_body(const FittedAttrs& given, const Tensors& in) {
+  constexpr std::string_view op = "random_truncated_normal";
+  Shape shape = given.shape ? *given.shape : broadcast(in[1].shape(), in[2].shape(), op);
+  DrawAttrs a{shape, given.dtype};
+  check_draw(op, a, in[0]);
+  Tensor lower = parameter(op, "lower", in[1], a.shape, a.dtype);
+  Tensor upper = parameter(op, "upper", in[2], a.shape, a.dtype);
+  Tensor root = make_scalar(std::sqrt(2.0), a.dtype, false);
+  Tensor u = draw_between(in[0], a.shape, a.dtype, tn::erf(lower / root), tn::erf(upper / root));
+  double inf = std::numeric_limits<double>::infinity();
+  return tn::clip(tn::erfinv(u) * root, tn::nextafter(tn::stop_gradient(lower), inf),
+                  tn::nextafter(tn::stop_gradient(upper), -inf));
+}
+
+Tensor laplace_body(const DrawAttrs& a, const Tensors& in) {
+  check_draw("random_laplace", a, in[0]);
+  Tensor u = draw_symmetric(in[0], a.shape, a.dtype);
+  return placed("random_laplace", a, tn::sign(u) * tn::log1p(-tn::abs(u)), in[1], in[2]);
+}
+
+Tensor exponential_body(const DrawAttrs& a, const Tensors& in) {
+  check_draw("random_exponential", a, in[0]);
+  Tensor x = -tn::log1p(-draw_unit(in[0], a.shape, a.dtype));
+  return placed("random_exponential", a, x, Tensor(0.0), in[1]);
+}
+
+}  // namespace
+
+constinit const OpDef random_uniform = Composite<DrawAttrs>{
+    .name = "random_uniform",
+    .doc =
+        "Uniform numbers from `low` on and below `high`, which broadcast to `shape`. (Rounding may "
+        "give `high` itself.) Derivatives exist in both.",
+    .args = {"key", "low", "high"},
+    .body = [](const DrawAttrs& a, const Tensors& in) -> Tensors { return {uniform_body(a, in)}; },
+    .samples = {{"u32[2], f32[], f32[]", "shape=[2,3]"},
+                {"u32[2], f32[3], f32[2,1]", "shape=[2,3], dtype=f64"}},
+};
+
+constinit const OpDef random_normal = Composite<DrawAttrs>{
+    .name = "random_normal",
+    .doc =
+        "Normal numbers of mean `loc` and standard deviation `scale`, which broadcast to `shape`. "
+        "The real and the imaginary part of complex ones have half the variance each.",
+    .args = {"key", "loc", "scale"},
+    .body = [](const DrawAttrs& a, const Tensors& in) -> Tensors { return {normal_body(a, in)}; },
+    .samples = {{"u32[2], f32[], f32[]", "shape=[2,3]"},
+                {"u32[2], f32[3], f32[2,1]", "shape=[2,3], dtype=f64"}},
+};
+
+constinit const OpDef random_truncated_normal = Composite<FittedAttrs>{
+    .name = "random_truncated_normal",
+    .doc =
+        "Standard normal numbers given that they lie between `lower` and `upper`, which broadcast "
+        "to `shape`, by default to each other; never the bounds themselves.",
+    .args = {"key", "lower", "upper"},
+    .body = [](const FittedAttrs& a, const Tensors& in) -> Tensors {
+      return {truncated_normal_body(a, in)};
+    },
+    .samples = {{"u32[2], f32[], f32[3]", "shape=[2,3]"}, {"u32[2], f32[2,1], f32[3]"}},
+};
+
+constinit const OpDef random_gumbel = Composite<DrawAttrs>{
+    .name = "random_gumbel",
+    .doc = "Numbers of the standard Gumbel distribution: -log(-log(u)) of uniform ones.",
+    .args = {"key"},
+    .body = [](const DrawAttrs& a, const Tensors& in) -> Tensors {
+      check_draw("random_gumbel", a, in[0]);
+      return {draw_gumbel(in[0], a.shape, a.dtype)};
+    },
+    .samples = {{"u32[2]", "shape=[2,3]", 0, 100}},
+};
+
+constinit const OpDef random_laplace = Composite<DrawAttrs>{
+    .name = "random_laplace",
+    .doc =
+        "Numbers of the Laplace distribution around `loc`, of mean distance `scale`; both "
+        "broadcast to `shape`.",
+    .args = {"key", "loc", "scale"},
+    .body = [](const DrawAttrs& a, const Tensors& in) -> Tensors { return {laplace_body(a, in)}; },
+    .samples = {{"u32[2], f32[], f32[3]", "shape=[2,3]"}},
+};
+
+constinit const OpDef random_exponential = Composite<DrawAttrs>{
+    .name = "random_exponential",
+    .doc = "Numbers of the exponential distribution of mean `scale`, which broadcasts to `shape`.",
+    .args = {"key", "scale"},
+    .body = [](const DrawAttrs& a, const Tensors& in) -> Tensors {
+      return {exponential_body(a, in)};
+    },
+    .samples = {{"u32[2], f32[3]", "shape=[2,3]"}},
+};
+
+}  // namespace tn::ops

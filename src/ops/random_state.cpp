@@ -1,0 +1,53 @@
+// The key of each thread.
+#include <random>
+
+#include "base/error.h"
+#include "ir/node.h"
+#include "ops/draws.h"
+#include "ops/threefry.h"
+#include "tenon/random.h"
+
+namespace tn::random {
+
+namespace {
+
+Tensor make_key(ops::Words<uint32_t> words) { return array({words.a, words.b}); }
+
+Tensor key_from_system() {
+  std::random_device source;
+  return make_key({source(), source()});
+}
+
+Tensor& state_of_thread() {
+  thread_local Tensor key = key_from_system();
+  return key;
+}
+
+}  // namespace
+
+void seed(uint64_t number) {
+  auto high = static_cast<uint32_t>(number >> 32), low = static_cast<uint32_t>(number);
+  state_of_thread() = make_key({high, low});
+}
+
+Tensor state() { return state_of_thread(); }
+
+void set_state(const Tensor& key) {
+  ops::check_one_key("random.state", key);
+  state_of_thread() = key;
+}
+
+Tensor next_key() {
+  Tensor& key = state_of_thread();
+  if (key.is_evaluated()) {  // a few operations here instead of an ever longer graph
+    const auto* words = key.data<uint32_t>();
+    ops::Words<uint32_t> old{words[0], words[1]};
+    key = make_key(ops::threefry<uint32_t>(old, {0, 0}));
+    return make_key(ops::threefry<uint32_t>(old, {0, 1}));
+  }
+  Tensors both = tn::unstack(tn::random_split(key, {2}));
+  key = both[0];
+  return both[1];
+}
+
+}  // namespace tn::random
