@@ -828,6 +828,8 @@ def random_exponential(key: ArrayLike, scale: ArrayLike, shape: int | Sequence[i
     """Numbers of the exponential distribution of mean `scale`, which broadcasts to `shape`."""
 def random_fold_in(key: ArrayLike, data: ArrayLike) -> Tensor:
     """A new key for each of the integers `data`, which are taken modulo 2**32: a stream of keys by number."""
+def random_gamma(key: ArrayLike, a: ArrayLike, shape: int | Sequence[int] | None = None, dtype: DTypeLike = "float32") -> Tensor:
+    """Numbers of the gamma distribution with parameter `a` and scale 1, float32 or float64."""
 def random_gumbel(key: ArrayLike, shape: int | Sequence[int] = (), dtype: DTypeLike = "float32") -> Tensor:
     """Numbers of the standard Gumbel distribution: -log(-log(u)) of uniform ones."""
 def random_key(seed: ArrayLike) -> Tensor:
@@ -838,6 +840,8 @@ def random_normal(key: ArrayLike, loc: ArrayLike, scale: ArrayLike, shape: int |
     """Normal numbers of mean `loc` and standard deviation `scale`, which broadcast to `shape`."""
 def random_permutation(key: ArrayLike, x: ArrayLike, axis: int = 0, independent: _bool = False) -> Tensor:
     """`x` in random order along `axis`, or every line along it in its own if `independent`."""
+def random_poisson(key: ArrayLike, lam: ArrayLike, shape: int | Sequence[int] | None = None, dtype: DTypeLike = "int32") -> Tensor:
+    """Counts of the Poisson distribution with rate `lam`, int32 or int64."""
 def random_randint(key: ArrayLike, low: ArrayLike, high: ArrayLike, shape: int | Sequence[int] = (), dtype: DTypeLike = "int32") -> Tensor:
     """Integers from `low` on and below `high`, which broadcast to `shape`."""
 def random_split(key: ArrayLike, num: int | Sequence[int]) -> Tensor:

@@ -184,6 +184,7 @@ struct ChoiceAttrs {
 /// Positions of the chosen ones among `n`, as int64 of a.shape.
 Tensor chosen(const ChoiceAttrs& a, const Tensor& key, int64_t n, const Tensor& p) {
   int64_t draws = a.shape.elements().value();
+  if (draws == 0) return tn::zeros(a.shape, DType::i64);
   if (!p && a.replace) {
     DType type = n > INT32_MAX ? DType::i64 : DType::i32;
     return randint_body({a.shape, type}, {key, Tensor(0), Tensor(n)});

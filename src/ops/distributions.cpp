@@ -86,8 +86,9 @@ Tensor laplace_body(const DrawAttrs& a, const Tensors& in) {
 
 Tensor exponential_body(const DrawAttrs& a, const Tensors& in) {
   check_draw("random_exponential", a, in[0]);
+  Tensor scale = parameter("random_exponential", "scale", in[1], a.shape, a.dtype);
   Tensor x = -tn::log1p(-draw_unit(in[0], a.shape, a.dtype));
-  return placed("random_exponential", a, x, Tensor(0.0), in[1]);
+  return is_number(scale, 1) ? x : x * scale;
 }
 
 }  // namespace

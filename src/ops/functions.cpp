@@ -1159,6 +1159,13 @@ Tensor random_fold_in(const Operand& key, const Operand& data) {
   return call_one(ops::random_fold_in, in, nullptr);
 }
 
+Tensor random_gamma(const Operand& key, const Operand& a, const Maybe<Shape>& shape, DType dtype) {
+  LocScope scope(key.place);
+  const Operand* in[] = {&key, &a};
+  const void* fields[] = {&shape, &dtype};
+  return call_one(ops::random_gamma, in, fields);
+}
+
 Tensor random_gumbel(const Operand& key, const Shape& shape, DType dtype) {
   LocScope scope(key.place);
   const Operand* in[] = {&key};
@@ -1193,6 +1200,14 @@ Tensor random_permutation(const Operand& key, const Operand& x, Axis axis, bool 
   const Operand* in[] = {&key, &x};
   const void* fields[] = {&axis, &independent};
   return call_one(ops::random_permutation, in, fields);
+}
+
+Tensor random_poisson(const Operand& key, const Operand& lam, const Maybe<Shape>& shape,
+    DType dtype) {
+  LocScope scope(key.place);
+  const Operand* in[] = {&key, &lam};
+  const void* fields[] = {&shape, &dtype};
+  return call_one(ops::random_poisson, in, fields);
 }
 
 Tensor random_randint(const Operand& key, const Operand& low, const Operand& high,
