@@ -143,6 +143,7 @@ void bind_tree_transforms(nb::module_& m);
 void bind_transforms(nb::module_& m);
 void bind_random(nb::module_& m);
 void bind_control_flow(nb::module_& m);
+void bind_random(nb::module_& m);
 void add_export(nb::class_<Tensor>& type);
 void add_indexing(nb::module_& m);
 /// Slots of the Tensor type: numbers, comparison, indexing, buffers, hash.

@@ -22,6 +22,7 @@ NB_MODULE(_core, m) {
   bind_transforms(m);
   bind_random(m);
   bind_control_flow(m);
+  bind_random(m);
   m.def("_set_package_folder", &set_package_folder);
   m.attr("__version__") = TENON_VERSION;
   bind_ops(m);

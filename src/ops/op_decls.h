@@ -264,9 +264,9 @@ extern const OpDef unstack;
 extern const OpDef var;
 extern const OpDef vecdot;
 extern const OpDef where;
+extern const OpDef while_loop;
 extern const OpDef window;
 extern const OpDef window_fold;
-extern const OpDef while_loop;
 extern const OpDef zeros;
 extern const OpDef zeros_like;
 

@@ -266,9 +266,9 @@ constexpr const OpDef* kOps[] = {
     &ops::var,
     &ops::vecdot,
     &ops::where,
+    &ops::while_loop,
     &ops::window,
     &ops::window_fold,
-    &ops::while_loop,
     &ops::zeros,
     &ops::zeros_like,
 };
