@@ -598,8 +598,6 @@ Tensor matrix_transpose(const Operand& x);
 /// axis without elements is an error.
 Tensor max(const Operand& x, const Maybe<Axes>& axis = {}, bool keepdims = false);
 
-/// The larger operand; NaN where either is NaN. Where they are equal each gets half of the
-/// derivative.
 /// Largest element of each window over the 1 to 3 spatial axes of `x`, [batch, channels, spatial
 /// axes ...]; NaN if any is NaN. `kernel_size`, `stride` (default: the kernel), `padding` and
 /// `dilation` are one number or one for each axis; `padding` may also give (before, after) for each
@@ -608,7 +606,8 @@ Tensor max(const Operand& x, const Maybe<Axes>& axis = {}, bool keepdims = false
 Tensor max_pool(const Operand& x, const Ints& kernel_size, const Maybe<Ints>& stride = {},
     const Ints& padding = Ints{0}, const Ints& dilation = Ints{1}, bool channels_last = false);
 
-/// The larger operand; NaN where either is NaN.
+/// The larger operand; NaN where either is NaN. Where they are equal each gets half of the
+/// derivative.
 Tensor maximum(const Operand& x1, const Operand& x2);
 
 /// Arithmetic mean over `axis`, over all axes when it is left out. NaN of no elements.

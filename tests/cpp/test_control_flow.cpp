@@ -81,7 +81,7 @@ TEST_CASE("scan has the bits of the loop written out") {
     ScanResult a = scan(recurrence(kWeight), {kStart}, {kXs}, {}, reverse);
     ScanResult b = unrolled(recurrence(kWeight), {kStart}, {kXs}, reverse);
     CHECK(bytes_of(a.carry) == bytes_of(b.carry));
-    CHECK(bytes_of(a.ys) == bytes_of({stack(b.ys)}));
+    CHECK(bytes_of(a.ys) == bytes_of(Tensors{stack(b.ys)}));
   }
 }
 
