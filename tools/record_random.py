@@ -32,7 +32,11 @@ CASES = [
     ("permutation", dict(x=100), lambda k: r.permutation(k, 100)),
     ("permutation", dict(x=3000), lambda k: r.permutation(k, 3000).astype(np.int16)),
     ("choice", dict(x=20, shape=[3, 4]), lambda k: r.choice(k, 20, (3, 4))),
-    ("choice", dict(x=20, shape=[5], replace=False), lambda k: r.choice(k, 20, (5,), replace=False)),
+    (
+        "choice",
+        dict(x=20, shape=[5], replace=False),
+        lambda k: r.choice(k, 20, (5,), replace=False),
+    ),
     ("choice", dict(x=5, shape=[40], p=P.tolist()), lambda k: r.choice(k, 5, (40,), p=P)),
     (
         "choice",
@@ -77,7 +81,11 @@ for name in ("float32", "float64", "float16", "bfloat16"):
     if name not in ("float32", "float64"):
         continue
     CASES += [
-        ("uniform", dict(low=0.1, high=0.7, **some), lambda k, t=t: r.uniform(k, (50,), t, 0.1, 0.7)),
+        (
+            "uniform",
+            dict(low=0.1, high=0.7, **some),
+            lambda k, t=t: r.uniform(k, (50,), t, 0.1, 0.7),
+        ),
         (
             "truncated_normal",
             dict(lower=-1, upper=2, **some),
@@ -89,7 +97,11 @@ for name in ("float32", "float64", "float16", "bfloat16"):
     ]
     for a in (0.3, 1.0, 2.5, 20.0):
         CASES.append(("gamma", dict(a=a, **some), lambda k, a=a, t=t: r.gamma(k, a, (50,), t)))
-CASES.append(("normal", dict(shape=[20], dtype="complex64"), lambda k: r.normal(k, (20,), "complex64")))
+CASES.append((
+    "normal",
+    dict(shape=[20], dtype="complex64"),
+    lambda k: r.normal(k, (20,), "complex64"),
+))
 for lam in (0.0, 0.5, 4.0):
     CASES.append(("poisson", dict(lam=lam, shape=[50]), lambda k, a=lam: r.poisson(k, a, (50,))))
 # JAX goes on drawing until the last element of the shape has accepted, so single draws it is.

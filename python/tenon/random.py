@@ -4,7 +4,6 @@ The same key gives the same numbers, whatever the machine, the number of threads
 computation is split up; they are those of `jax.random` for the same key. Use a key once: `split`
 it for more.
 
-    >>> import tenon as tn
     >>> key = tn.random.key(0)
     >>> first, second = tn.random.split(key)
     >>> tn.random.randint(0, 10, (5,), key=first).tolist()
@@ -26,7 +25,6 @@ Number: TypeAlias = "Tensor | float"
 class State:
     """A list with one element: the key of the calling thread. Draws without a key replace it.
 
-        >>> import tenon as tn
         >>> tn.random.seed(7)
         >>> before = tn.random.state[0]
         >>> a = tn.random.uniform()
@@ -72,7 +70,6 @@ def split(key: Tensor, num: Shape = 2) -> Tensor:
 
     Each example of a vmap needs its own key:
 
-        >>> import tenon as tn
         >>> keys = tn.random.split(tn.random.key(0), 3)
         >>> keys.shape
         (3, 2)
@@ -105,9 +102,8 @@ def uniform(
 ) -> Tensor:
     """Uniform numbers from `low` on and below `high`, which broadcast to `shape`.
 
-    >>> import tenon as tn
-    >>> tn.random.uniform(shape=(2,), key=tn.random.key(0)).tolist()
-    [0.9476670026779175, 0.9785798788070679]
+        >>> tn.random.uniform(shape=(2,), key=tn.random.key(0)).tolist()
+        [0.9476670026779175, 0.9785798788070679]
     """
     return _core.random_uniform(_or_next(key), low, high, shape, dtype)
 

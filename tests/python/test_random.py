@@ -1,6 +1,7 @@
 """Random numbers: equal to recorded ones, functions of the key alone, distributed as they say."""
 
 import base64
+import doctest
 import json
 import math
 import pathlib
@@ -87,12 +88,8 @@ def bits(x):
     return numpy_of(x).tobytes()
 
 
-def vmap(f, x):
-    return tn._core._vmap(lambda args: [f(*args)], [x], [0])[0]
-
-
-def vjp(f, primals, cotangent):
-    return tn._core._vjp(lambda args: [f(*args)], primals, [cotangent])[1]
+def test_examples_in_the_documentation_run():
+    assert doctest.testmod(random, extraglobs={"tn": tn}).failed == 0
 
 
 DRAWS = {
@@ -119,7 +116,7 @@ DRAWS = {
 @pytest.mark.parametrize("name", DRAWS)
 def test_mapped_over_keys_each_example_equals_the_single_draw(name):
     keys = random.split(random.key(3), 4)
-    together = vmap(DRAWS[name], keys)
+    together = tn.vmap(DRAWS[name])(keys)
     alone = tn.stack([DRAWS[name](keys[i]) for i in range(4)])
     assert together.shape == alone.shape
     assert bits(together) == bits(alone)
@@ -127,7 +124,7 @@ def test_mapped_over_keys_each_example_equals_the_single_draw(name):
 
 def test_the_state_gives_all_examples_of_a_map_the_same_numbers():
     random.seed(0)
-    out = vmap(lambda x: x + random.uniform(shape=(2,)), tn.zeros((3, 2)))
+    out = tn.vmap(lambda x: x + random.uniform(shape=(2,)))(tn.zeros((3, 2)))
     assert (out.numpy() == out.numpy()[0]).all()
 
 
@@ -196,26 +193,36 @@ def test_threads_have_their_own_state():
 
 def test_derivatives_go_through_parameters():
     key = random.key(0)
-    u = random.uniform(shape=(4,), key=key).numpy()
-    one = tn.ones((4,))
+    u, n = random.uniform(shape=(4,), key=key).numpy(), random.normal((4,), key=key).numpy()
 
     def between(low, high):
-        return random.uniform(low, high, (4,), key=key)
+        return random.uniform(low, high, (4,), key=key).sum()
 
-    d_low, d_high = vjp(between, [tn.array(1.0), tn.array(3.0)], one)
+    d_low, d_high = tn.grad(between, (0, 1))(tn.array(1.0), tn.array(3.0))
     np.testing.assert_allclose([d_low.item(), d_high.item()], [(1 - u).sum(), u.sum()], rtol=1e-6)
 
     def placed(loc, scale):
-        return random.normal((4,), loc=loc, scale=scale, key=key)
+        return random.normal((4,), loc=loc, scale=scale, key=key).sum()
 
-    n = random.normal((4,), key=key).numpy()
-    d_loc, d_scale = vjp(placed, [tn.array(0.5), tn.array(2.0)], one)
+    d_loc, d_scale = tn.grad(placed, (0, 1))(tn.array(0.5), tn.array(2.0))
     np.testing.assert_allclose([d_loc.item(), d_scale.item()], [4, n.sum()], rtol=1e-6)
 
 
 def test_gamma_refuses_derivatives():
     with pytest.raises(tn.Unsupported, match="random_gamma"):
-        vjp(lambda a: random.gamma(a, key=random.key(0)), [tn.array(2.0)], tn.array(1.0))
+        tn.grad(lambda a: random.gamma(a, key=random.key(0)))(tn.array(2.0))
+
+
+def test_what_is_computed_again_has_the_same_bits():
+    def loss(x, key):
+        return (tn.dropout(tn.sin(x), key, p=0.5) * random.normal(x.shape, key=key)).sum()
+
+    x, key = tn.linspace(-1.0, 1.0, 1000), random.key(6)
+    def recomputed(x, key):
+        return tn._core._checkpoint(lambda args: [loss(*args)], [x, key])[0]
+
+    again = tn.grad(recomputed)(x, key)
+    assert bits(again) == bits(tn.grad(loss)(x, key))
 
 
 # Fixed keys: the bounds are those of one draw in a million, and do not move.
@@ -231,13 +238,20 @@ def clipped_normal(x):
 CONTINUOUS = {
     "uniform": (lambda k: random.uniform(2, 6, (N,), key=k), lambda x: (x - 2) / 4),
     "normal": (lambda k: random.normal((N,), key=k), NORMAL_CDF),
-    "normal, placed": (lambda k: random.normal((N,), "float64", 1, 2, key=k),
-                   lambda x: NORMAL_CDF((x - 1) / 2)),
+    "normal, placed": (
+        lambda k: random.normal((N,), "float64", 1, 2, key=k),
+        lambda x: NORMAL_CDF((x - 1) / 2),
+    ),
     "truncated_normal": (lambda k: random.truncated_normal(-1, 2, (N,), key=k), clipped_normal),
     "gumbel": (lambda k: random.gumbel((N,), key=k), lambda x: np.exp(-np.exp(-x))),
-    "laplace": (lambda k: random.laplace((N,), key=k),
-                lambda x: np.where(x < 0, np.exp(x) / 2, 1 - np.exp(-x) / 2)),
-    "exponential": (lambda k: random.exponential((N,), scale=3, key=k), lambda x: 1 - np.exp(-x / 3)),
+    "laplace": (
+        lambda k: random.laplace((N,), key=k),
+        lambda x: np.where(x < 0, np.exp(x) / 2, 1 - np.exp(-x) / 2),
+    ),
+    "exponential": (
+        lambda k: random.exponential((N,), scale=3, key=k),
+        lambda x: 1 - np.exp(-x / 3),
+    ),
 }
 
 
@@ -298,7 +312,7 @@ def test_moments_of_gamma(a):
 
 def test_permutations_are_equally_likely_and_complete():
     keys = random.split(random.key(4), 6000)
-    x = vmap(lambda k: random.permutation(3, key=k), keys).numpy()
+    x = tn.vmap(lambda k: random.permutation(3, key=k))(keys).numpy()
     counts = np.bincount(x[:, 0] * 3 + x[:, 1], minlength=9)
     assert chi_square(counts[counts > 0], 1000) < 40 and (counts > 0).sum() == 6
     rows = random.permutation(tn.arange(12).reshape((6, 2)), key=random.key(0)).numpy()
