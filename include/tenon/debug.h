@@ -5,12 +5,12 @@
 
 namespace tn {
 
-/// Prints `text`, with a value in place of every `{}`. Inside vmap it prints once for every example,
-/// inside a loop once for every step.
+/// Prints `text`, with a value in place of every `{}`. Inside vmap it prints once for every
+/// example, inside a loop once for every step.
 void print(std::string_view text, const Tensors& values = {});
 
-/// Fails with `text`, in which values stand as in print, unless all of `condition` is true. Inside a
-/// traced function it fails when that runs.
+/// Fails with `text`, in which values stand as in print, unless all of `condition` is true. Inside
+/// a traced function it fails when that runs.
 void check(const Operand& condition, std::string_view text, const Tensors& values = {});
 
 /// Where printed lines go instead of the standard output. An empty function restores that.

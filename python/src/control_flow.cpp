@@ -64,38 +64,7 @@ static void print_to_python(std::string_view line) {
   }
 }
 
-void bind_control_flow(nb::module_& m) {
-  m.def("_cond", [](nb::handle pred, nb::object then, nb::object otherwise, nb::handle operands) {
-    UserCall call;
-    return tensor_list(
-        tn::cond(read_tensor(pred.ptr(), "cond"), python_function(std::move(then), "cond"),
-                 python_function(std::move(otherwise), "cond"), read_tensors(operands, "cond")));
-  });
-  m.def("_while_loop", [](nb::object go_on, nb::object body, nb::handle carry) {
-    UserCall call;
-    return tensor_list(tn::while_loop(python_function(std::move(go_on), "while_loop"),
-                                      python_function(std::move(body), "while_loop"),
-                                      read_tensors(carry, "while_loop")));
-  });
-  m.def(
-      "_scan",
-      [](nb::object body, nb::handle carry, nb::handle xs, std::optional<int64_t> length,
-         bool reverse) {
-        UserCall call;
-        Tensors start = read_tensors(carry, "scan");
-        ScanResult made =
-            tn::scan(scan_body(std::move(body), start.size()), start, read_tensors(xs, "scan"),
-                     length ? Maybe<int64_t>(*length) : Maybe<int64_t>(), reverse);
-        return nb::make_tuple(tensor_list(made.carry), tensor_list(made.ys));
-      },
-      nb::arg("body"), nb::arg("carry"), nb::arg("xs"), nb::arg("length") = nb::none(),
-      nb::arg("reverse") = false,
-      "The body takes one list, carry and slices of xs, and returns one, carry and slices of ys.");
-  m.def("_checkpoint", [](nb::object f, nb::handle args) {
-    UserCall call;
-    return tensor_list(tn::checkpoint(python_function(std::move(f), "checkpoint"))(
-        read_tensors(args, "checkpoint")));
-  });
+static void bind_custom_and_effects(nb::module_& m) {
   m.def(
       "_custom",
       [](nb::object f, nb::handle args, nb::object vjp, nb::object jvp, nb::object vmap) {
@@ -128,6 +97,41 @@ void bind_control_flow(nb::module_& m) {
       "Fails with `text`, in which values stand as in `print`, unless all of `condition` is true. "
       "Inside a traced function it fails when that runs.");
   set_print_sink(print_to_python);
+}
+
+void bind_control_flow(nb::module_& m) {
+  m.def("_cond", [](nb::handle pred, nb::object then, nb::object otherwise, nb::handle operands) {
+    UserCall call;
+    return tensor_list(
+        tn::cond(read_tensor(pred.ptr(), "cond"), python_function(std::move(then), "cond"),
+                 python_function(std::move(otherwise), "cond"), read_tensors(operands, "cond")));
+  });
+  m.def("_while_loop", [](nb::object go_on, nb::object body, nb::handle carry) {
+    UserCall call;
+    return tensor_list(tn::while_loop(python_function(std::move(go_on), "while_loop"),
+                                      python_function(std::move(body), "while_loop"),
+                                      read_tensors(carry, "while_loop")));
+  });
+  m.def(
+      "_scan",
+      [](nb::object body, nb::handle carry, nb::handle xs, std::optional<int64_t> length,
+         bool reverse) {
+        UserCall call;
+        Tensors start = read_tensors(carry, "scan");
+        ScanResult made =
+            tn::scan(scan_body(std::move(body), start.size()), start, read_tensors(xs, "scan"),
+                     length ? Maybe<int64_t>(*length) : Maybe<int64_t>(), reverse);
+        return nb::make_tuple(tensor_list(made.carry), tensor_list(made.ys));
+      },
+      nb::arg("body"), nb::arg("carry"), nb::arg("xs"), nb::arg("length") = nb::none(),
+      nb::arg("reverse") = false,
+      "The body takes one list, carry and slices of xs, and returns one, carry and slices of ys.");
+  m.def("_checkpoint", [](nb::object f, nb::handle args) {
+    UserCall call;
+    return tensor_list(tn::checkpoint(python_function(std::move(f), "checkpoint"))(
+        read_tensors(args, "checkpoint")));
+  });
+  bind_custom_and_effects(m);
 }
 
 }  // namespace tn::python

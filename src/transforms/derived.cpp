@@ -1,13 +1,17 @@
 // The graphs that follow from a body: its derivatives, and its run on a batch. Each is made by
 // running the body on parameters, transforming that, and capturing what comes of it.
+#include <cstring>
+#include <numeric>
+
 #include "ir/body.h"
+#include "ops/op_decls.h"
 #include "transforms/sweep.h"
 
 namespace tn {
 
 namespace {
 
-enum class What : uint64_t { jvp, vjp, batch };
+enum class What : uint64_t { jvp, vjp, batch, without_effects };
 
 std::vector<uint64_t> key_of(What what, const Mask& a) {
   std::vector<uint64_t> key = {static_cast<uint64_t>(what)};
@@ -21,6 +25,45 @@ Tensors params_like(const Tensors& like, const Mask& mask, Tensors& params) {
   for (const Tensor& t : chosen(like, mask)) made.push_back(make_param(type_of(t)));
   params.insert(params.end(), made.begin(), made.end());
   return made;
+}
+
+/// The graph without what is run for its effects only: a derivative that computes values again does
+/// not print again.
+GraphRef without_effects(GraphRef from);
+
+/// The attributes with graphs that have no effects either.
+const Attrs* without_effects(const Attrs* attrs) {
+  if (!attrs) return nullptr;
+  const AttrKind& kind = *attrs->kind;
+  std::vector<uint64_t> copy(kind.size / 8 + 1);
+  std::memcpy(copy.data(), attrs->data, kind.size);
+  bool any = false;
+  for (const Field& f : list_fields(kind, copy.data()).items) {
+    if (f.kind != FieldKind::graph) continue;
+    auto& graph = *static_cast<GraphRef*>(f.at);
+    graph = without_effects(graph);
+    any = true;
+  }
+  return any ? intern(kind, copy.data()) : attrs;
+}
+
+GraphRef without_effects(GraphRef from) {
+  return derived(from, {static_cast<uint64_t>(What::without_effects)},
+                 [&]() -> Derived {
+                   Graph graph = *from;
+                   std::vector<Val> stands_for(graph.types.size());
+                   std::iota(stands_for.begin(), stands_for.end(), 0);
+                   for (GraphOp& op : graph.ops) {
+                     op.attrs = without_effects(op.attrs);
+                     if (op.op == &ops::after)
+                       stands_for[static_cast<size_t>(op.out)] =
+                           stands_for[static_cast<size_t>(graph.in(op)[0])];
+                   }
+                   for (Val& v : graph.operands) v = stands_for[static_cast<size_t>(v)];
+                   for (Val& v : graph.outputs) v = stands_for[static_cast<size_t>(v)];
+                   return {intern(prune(graph)), {}};
+                 })
+      .graph;
 }
 
 /// The body on parameters.
@@ -48,7 +91,7 @@ const Derived& vjp_graph(GraphRef graph, const Mask& wanted, const Mask& given) 
   std::vector<uint64_t> key = key_of(What::vjp, wanted);
   add_mask(key, given);
   return derived(graph, key, [&]() -> Derived {
-    Run run(graph);
+    Run run(without_effects(graph));
     Tensors params = run.params;
     Tensors cts = spread(params_like(run.out, given, params), given);
     Tensors inputs = chosen(run.params, wanted);

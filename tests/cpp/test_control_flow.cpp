@@ -280,3 +280,18 @@ TEST_CASE("print and check run at once where values are known") {
   CHECK(contains(error, "check: x must be positive: -3"));
   CHECK(contains(error, "test_control_flow.cpp:"));
 }
+
+TEST_CASE("a derivative that computes steps again does not print again") {
+  std::vector<std::string> lines;
+  set_print_sink([&](std::string_view line) { lines.emplace_back(line); });
+  Function f = [](const Tensors& in) {
+    ScanBody step = [](const Tensors& c, const Tensors&) -> ScanResult {
+      print("c={}", {c[0]});
+      return {{c[0] * c[0]}, {}};
+    };
+    return scan(step, {in[0]}, {}, 2).carry;
+  };
+  CHECK(grad(f)({Tensor(3.f)})[0].item<float>() == 108);
+  set_print_sink({});
+  CHECK(lines == std::vector<std::string>{"c=3", "c=9"});
+}
