@@ -11,7 +11,7 @@
 namespace tn {
 
 /// The absolute value; of complex numbers the real magnitude. The smallest signed integer is its
-/// own absolute value; booleans are refused.
+/// own absolute value; booleans are refused. The derivative at 0 is 0.
 Tensor abs(const Operand& x);
 
 /// The angle in [0, pi] whose cosine is `x`. Reals beyond [-1, 1] give NaN.
@@ -93,8 +93,8 @@ Tensor astype(const Operand& x, DType dtype);
 /// The angle in [-pi/2, pi/2] whose tangent is `x`.
 Tensor atan(const Operand& x);
 
-/// The angle in [-pi, pi] of the point with ordinate `x1` and abscissa `x2`. `atan2(0, 0)` is 0;
-/// signs of zeros choose the side of the cut.
+/// The angle in [-pi, pi] of the point with ordinate `x1` and abscissa `x2`. `atan2(0, 0)` is 0,
+/// and so is its derivative; signs of zeros choose the side of the cut.
 Tensor atan2(const Operand& x1, const Operand& x2);
 
 /// The number whose hyperbolic tangent is `x`. -1 and 1 give infinities, reals beyond them NaN.
@@ -110,6 +110,12 @@ Tensor atleast_2d(const Operand& x);
 /// [m,n,1]; others stay.
 Tensor atleast_3d(const Operand& x);
 
+/// Mean of each window over the 1 to 3 spatial axes of `x`, [batch, channels, spatial axes ...].
+/// `padding` counts as zeros, unless `count_include_pad` is false: then it is left out. The other
+/// options are those of `max_pool`.
+Tensor avg_pool(const Operand& x, const Ints& kernel_size, const Maybe<Ints>& stride = {},
+    const Ints& padding = Ints{0}, bool count_include_pad = true, bool channels_last = false);
+
 /// `(x - mean) / sqrt(var + eps) * weight + bias` with one value of each per index of `axis`, the
 /// channels. float16 and bfloat16 are computed in float32 and rounded once.
 Tensor batch_norm(const Operand& x, const Operand& mean, const Operand& var,
@@ -117,7 +123,7 @@ Tensor batch_norm(const Operand& x, const Operand& mean, const Operand& var,
     Axis axis = -1);
 
 /// The bits of every element read as another type of the same size: `float32` 1.0 as `uint32` is
-/// 0x3f800000. bool and complex are refused.
+/// 0x3f800000. bool and complex are refused. The derivative is 0.
 Tensor bitcast(const Operand& x, DType dtype);
 
 /// The bits set in both operands; of booleans their conjunction.
@@ -157,7 +163,8 @@ Tensor ceil(const Operand& x);
 Tensor celu(const Operand& x, double alpha = 1.0);
 
 /// `x` limited to [`min`, `max`]; a bound that is left out does not limit. NaN stays NaN. Where
-/// `min` exceeds `max` the result is `max`. Integer bounds beyond the type are its ends.
+/// `min` exceeds `max` the result is `max`. Integer bounds beyond the type are its ends. The
+/// derivative in `x` is 1 between the bounds and 1/2 at them.
 Tensor clip(const Operand& x, const Operand& min = nullptr, const Operand& max = nullptr);
 
 /// Joins tensors along an existing axis; with `axis` None they are flattened first. The other
@@ -170,6 +177,75 @@ Tensor conj(const Operand& x);
 
 /// `x` itself: computed tensors are always row-major.
 Tensor contiguous(const Operand& x);
+
+/// Slides kernels over `x`, [batch, channels, spatial axes ...], without mirroring them: `w` is
+/// [channels out, channels / groups, kernel axes ...]. `padding` is one number, one for each axis,
+/// or (before, after) for each axis; negative padding takes elements away. Dilation puts zeros
+/// between elements. Channels are split into `groups`, each with its own part of the kernels.
+/// float16 and bfloat16 are summed in float32 and rounded once, integers wrap.
+Tensor conv(const Operand& x, const Operand& w, const Ints& stride = Ints{1},
+    const Ints& padding = Ints{0}, const Ints& input_dilation = Ints{1},
+    const Ints& kernel_dilation = Ints{1}, int64_t groups = 1);
+
+/// Slides kernels along `x`, [batch, channels, length], without mirroring them: `weight` is
+/// [channels out, channels / groups, k]. See `conv2d` for the options.
+Tensor conv1d(const Operand& x, const Operand& weight, const Operand& bias = nullptr,
+    const Ints& stride = Ints{1}, const Ints& padding = Ints{0}, const Ints& dilation = Ints{1},
+    int64_t groups = 1, bool channels_last = false, std::string_view padding_mode = "given");
+
+/// Slides kernels over `x`, [batch, channels, height, width], without mirroring them: `weight` is
+/// [channels out, channels / groups, kh, kw], `bias` has one number for each channel out. `stride`
+/// and `dilation` (the distance of taps) are one number or one for each axis, `padding` may also
+/// give (before, after) for each axis. With `padding_mode` `same` the result has ceil(extent /
+/// stride) elements along each axis, with `valid` nothing is padded. With `channels_last` the
+/// layout is [batch, height, width, channels] and [channels out, kh, kw, channels / groups].
+Tensor conv2d(const Operand& x, const Operand& weight, const Operand& bias = nullptr,
+    const Ints& stride = Ints{1}, const Ints& padding = Ints{0}, const Ints& dilation = Ints{1},
+    int64_t groups = 1, bool channels_last = false, std::string_view padding_mode = "given");
+
+/// Slides kernels through `x`, [batch, channels, depth, height, width], without mirroring them:
+/// `weight` is [channels out, channels / groups, kd, kh, kw]. See `conv2d` for the options.
+Tensor conv3d(const Operand& x, const Operand& weight, const Operand& bias = nullptr,
+    const Ints& stride = Ints{1}, const Ints& padding = Ints{0}, const Ints& dilation = Ints{1},
+    int64_t groups = 1, bool channels_last = false, std::string_view padding_mode = "given");
+
+/// Convolution over 1 to 3 spatial axes with every option: as `conv1d`, `conv2d` and `conv3d`, and
+/// `input_dilation` puts zeros between the elements of `x`; `flip` mirrors the kernel. Negative
+/// padding takes elements away.
+Tensor conv_general(const Operand& x, const Operand& weight, const Ints& stride = Ints{1},
+    const Ints& padding = Ints{0}, const Ints& kernel_dilation = Ints{1},
+    const Ints& input_dilation = Ints{1}, int64_t groups = 1, bool flip = false,
+    bool channels_last = false);
+
+/// The adjoint of `conv1d` in its input: `x` is [batch, channels, length], `weight` is [channels,
+/// channels out / groups, k]. See `conv_transpose2d` for the options.
+Tensor conv_transpose1d(const Operand& x, const Operand& weight, const Operand& bias = nullptr,
+    const Ints& stride = Ints{1}, const Ints& padding = Ints{0},
+    const Ints& output_padding = Ints{0}, int64_t groups = 1, const Ints& dilation = Ints{1},
+    bool channels_last = false);
+
+/// The adjoint of `conv2d` in its input, with the same `stride`, `padding` and `dilation`: `x` is
+/// [batch, channels, height, width], `weight` is [channels, channels out / groups, kh, kw]. The
+/// result has (extent - 1) * stride - 2 * padding + dilation * (k - 1) + 1 + output_padding
+/// elements along each axis: `output_padding` chooses among the extents that `conv2d` would map to
+/// that of `x`. With `channels_last` the layout is [batch, height, width, channels] and [channels
+/// out, kh, kw, channels / groups].
+Tensor conv_transpose2d(const Operand& x, const Operand& weight, const Operand& bias = nullptr,
+    const Ints& stride = Ints{1}, const Ints& padding = Ints{0},
+    const Ints& output_padding = Ints{0}, int64_t groups = 1, const Ints& dilation = Ints{1},
+    bool channels_last = false);
+
+/// The adjoint of `conv3d` in its input: `x` is [batch, channels, depth, height, width], `weight`
+/// is [channels, channels out / groups, kd, kh, kw]. See `conv_transpose2d` for the options.
+Tensor conv_transpose3d(const Operand& x, const Operand& weight, const Operand& bias = nullptr,
+    const Ints& stride = Ints{1}, const Ints& padding = Ints{0},
+    const Ints& output_padding = Ints{0}, int64_t groups = 1, const Ints& dilation = Ints{1},
+    bool channels_last = false);
+
+/// The sums of x1[i] * x2[k - i] for every k, of two lists: all of them (`full`), as many as the
+/// longer list has elements, from the middle (`same`), or those that use all of the shorter one
+/// (`valid`).
+Tensor convolve(const Operand& x1, const Operand& x2, std::string_view mode = "full");
 
 /// `x` itself, as a tensor of its own to transforms such as `grad`.
 Tensor copy(const Operand& x);
@@ -231,6 +307,9 @@ Tensor diagonal(const Operand& x, int64_t offset = 0, Axis axis1 = 0, Axis axis2
 /// it. Bool gives whether they differ; unsigned integers wrap.
 Tensor diff(const Operand& x, const Operand& prepend = nullptr, const Operand& append = nullptr,
     Axis axis = -1, int64_t n = 1);
+
+/// The derivative of `lgamma`; `polygamma` has the further ones.
+Tensor digamma(const Operand& x);
 
 /// The quotient `x1 / x2`. Booleans and integers are divided as float32. Division by zero gives an
 /// infinity, and NaN for `0 / 0`.
@@ -341,9 +420,11 @@ Tensor full(const Shape& shape, const Scalar& fill_value, Maybe<DType> dtype = {
 Tensor full_like(const Operand& x, const Operand& fill_value, Maybe<DType> dtype = {});
 
 /// Elements of `x` at `indices`, one integer tensor for each of `axes`, which broadcast together;
-/// their axes stand in the place of the first indexed axis, axes not indexed stay. Indices out of
-/// bounds are clamped.
-Tensor gather(const Operand& x, const Tensors& indices, const Axes& axes);
+/// their axes stand in the place of the first indexed axis, axes not indexed stay. The first
+/// `batch_dims` axes of `x` and of the indices are one: each example has its own indices. Indices
+/// out of bounds are clamped; where `outside` is drop the result is 0 there.
+Tensor gather(const Operand& x, const Tensors& indices, const Axes& axes, int64_t batch_dims = 0,
+    std::string_view outside = "clamp");
 
 /// Products of chosen matrices: `x1[lhs_indices] @ x2[rhs_indices]`, where indices count the
 /// matrices of an operand in row-major order of its leading axes. An operand without indices takes
@@ -369,13 +450,14 @@ Tensor greater_equal(const Operand& x1, const Operand& x2);
 Tensor group_norm(const Operand& x, const Operand& weight, const Operand& bias, int64_t num_groups,
     double eps = 1e-05, Axis axis = -1);
 
-/// `x` limited to [`min_val`, `max_val`]; NaN stays NaN.
+/// `x` limited to [`min_val`, `max_val`]; NaN stays NaN. The derivative at both ends is 0.
 Tensor hard_tanh(const Operand& x, double min_val = -1.0, double max_val = 1.0);
 
 /// `x * relu6(x + 3) / 6`.
 Tensor hardswish(const Operand& x);
 
-/// `sqrt(x1**2 + x2**2)` without overflow on the way. An infinite operand gives infinity.
+/// `sqrt(x1**2 + x2**2)` without overflow on the way. An infinite operand gives infinity. The
+/// derivative at the origin is 0.
 Tensor hypot(const Operand& x1, const Operand& x2);
 
 /// The identity matrix with `n` rows.
@@ -433,7 +515,7 @@ Tensor kron(const Operand& x1, const Operand& x2);
 Tensor layer_norm(const Operand& x, const Operand& weight = nullptr, const Operand& bias = nullptr,
     double eps = 1e-05, int64_t normalized_axes = 1);
 
-/// `x`, times `negative_slope` where it is negative.
+/// `x`, times `negative_slope` where it is negative. The derivative at 0 is `negative_slope`.
 Tensor leaky_relu(const Operand& x, double negative_slope = 0.01);
 
 /// Whether `x1 < x2`; false where either is NaN. Integers of any types compare exactly.
@@ -516,7 +598,16 @@ Tensor matrix_transpose(const Operand& x);
 /// axis without elements is an error.
 Tensor max(const Operand& x, const Maybe<Axes>& axis = {}, bool keepdims = false);
 
-/// The larger operand; NaN where either is NaN.
+/// Largest element of each window over the 1 to 3 spatial axes of `x`, [batch, channels, spatial
+/// axes ...]; NaN if any is NaN. `kernel_size`, `stride` (default: the kernel), `padding` and
+/// `dilation` are one number or one for each axis; `padding` may also give (before, after) for each
+/// axis, and never is the largest. With `channels_last` the layout is [batch, spatial axes ...,
+/// channels].
+Tensor max_pool(const Operand& x, const Ints& kernel_size, const Maybe<Ints>& stride = {},
+    const Ints& padding = Ints{0}, const Ints& dilation = Ints{1}, bool channels_last = false);
+
+/// The larger operand; NaN where either is NaN. Where they are equal each gets half of the
+/// derivative.
 Tensor maximum(const Operand& x1, const Operand& x2);
 
 /// Arithmetic mean over `axis`, over all axes when it is left out. NaN of no elements.
@@ -535,7 +626,8 @@ Tensors meshgrid(const Tensors& arrays, std::string_view indexing = "xy",
 /// axis without elements is an error.
 Tensor min(const Operand& x, const Maybe<Axes>& axis = {}, bool keepdims = false);
 
-/// The smaller operand; NaN where either is NaN.
+/// The smaller operand; NaN where either is NaN. Where they are equal each gets half of the
+/// derivative.
 Tensor minimum(const Operand& x1, const Operand& x2);
 
 /// `x * tanh(softplus(x))`.
@@ -599,12 +691,17 @@ Tensor partition(const Operand& x, int64_t kth, Axis axis = -1);
 /// order is reversed.
 Tensor permute_dims(const Operand& x, const Maybe<Perm>& axes = {});
 
+/// The derivative of `digamma` of an order in [0, 30]; order 0 is `digamma` itself. At zero and at
+/// negative whole numbers odd orders give infinity, even ones NaN, and order 0 at zero an infinity.
+Tensor polygamma(const Operand& x, int64_t order = 0);
+
 /// The number itself. Booleans are refused.
 Tensor positive(const Operand& x);
 
 /// `x1` to the power `x2`. `x ** 0` is 1. Integer powers wrap around; a negative power of an
 /// integer is an error for a plain number and 0 in a tensor (but exact for bases 1 and -1). A
-/// negative real to a power that is not whole gives NaN.
+/// negative real to a power that is not whole gives NaN. The derivative in `x1` is 0 for `x2 = 0`,
+/// that in `x2` is 0 for `x1 = 0`.
 Tensor pow(const Operand& x1, const Operand& x2);
 
 /// Product over `axis`, over all axes when it is left out. The product of no elements is 1. Element
@@ -713,10 +810,10 @@ Tensor real(const Operand& x);
 /// `1 / x`, in float32 for booleans and integers. Zero gives an infinity of its sign.
 Tensor reciprocal(const Operand& x);
 
-/// `maximum(x, 0)`; NaN stays NaN.
+/// `maximum(x, 0)`; NaN stays NaN. The derivative at 0 is 0.
 Tensor relu(const Operand& x);
 
-/// `x` limited to [0, 6]; NaN stays NaN.
+/// `x` limited to [0, 6]; NaN stays NaN. The derivative at both ends is 0.
 Tensor relu6(const Operand& x);
 
 /// What is left of `x1` after floor division by `x2`; it has the sign of `x2`. The remainder of an
@@ -766,9 +863,9 @@ Tensor scaled_dot_product_attention(const Operand& q, const Operand& k, const Op
 /// `x` with the elements at `indices` replaced by `updates`, or combined with them: `mode` is set,
 /// add, mul, max or min. Indices and axes are those of `gather`, whose result shape `updates`
 /// broadcast to. Elements are taken in row-major order of `updates`, so the last one written stays.
-/// Updates whose index is out of bounds are dropped.
+/// Updates whose index is out of bounds are dropped, unless `outside` is clamp.
 Tensor scatter(const Operand& x, const Operand& updates, const Tensors& indices, const Axes& axes,
-    std::string_view mode = "set");
+    std::string_view mode = "set", int64_t batch_dims = 0, std::string_view outside = "drop");
 
 /// `x` with `updates` added at `indices`, as `scatter` does it. Negative indices count from the
 /// end; updates whose index is still out of bounds are dropped.
@@ -777,9 +874,10 @@ Tensor scatter_add(const Operand& x, const Operand& updates, const Tensors& indi
 
 /// Where each element of `x2` belongs in the ascending `x1`, as int64: before equal elements, or
 /// after them when `side` is "right". With `sorter`, the order is that of `x1[sorter]`. NaN is
-/// larger than every number.
+/// larger than every number. The first `batch_dims` axes of `x1` and `x2` are one: each example is
+/// searched on its own.
 Tensor searchsorted(const Operand& x1, const Operand& x2, const Operand& sorter = nullptr,
-    std::string_view side = "left");
+    std::string_view side = "left", int64_t batch_dims = 0);
 
 /// Row s is the sum of the rows of `x` whose segment in `segment_ids` is s; 0 when there is none.
 /// Rows whose segment is out of bounds (also negative) are dropped.
@@ -839,7 +937,7 @@ Tensors split(const Operand& x, Maybe<int64_t> sections = {}, const Maybe<Ints>&
     Axis axis = 0);
 
 /// The square root, correctly rounded. Negative reals give NaN; complex results lie in the right
-/// half plane.
+/// half plane. The derivative at 0 is infinite.
 Tensor sqrt(const Operand& x);
 
 /// `x * x`. Integers wrap around; booleans are refused.
@@ -964,6 +1062,18 @@ Tensor vecdot(const Operand& x1, const Operand& x2, Axis axis = -1);
 /// `x1` where `condition` holds, `x2` elsewhere. The other one is not looked at: its NaN does not
 /// spread.
 Tensor where(const Operand& condition, const Operand& x1, const Operand& x2);
+
+/// The windows of `size` over the trailing axes (1 to 3, as many as `size` has numbers): [..., n]
+/// becomes [..., places, size], of several axes first all places, then all sizes. Windows begin
+/// `step` apart, their elements are `dilation` apart; elements behind the last whole window are
+/// left out.
+Tensor window(const Operand& x, const Ints& size, const Ints& step = Ints{1},
+    const Ints& dilation = Ints{1});
+
+/// Adds windows where they came from: the adjoint of `window` of a tensor whose trailing axes have
+/// `extents`. Elements that no window covers are 0.
+Tensor window_fold(const Operand& x, const Ints& extents, const Ints& step = Ints{1},
+    const Ints& dilation = Ints{1});
 
 /// Zero everywhere.
 Tensor zeros(const Shape& shape, DType dtype = DType::f32,

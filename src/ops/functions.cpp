@@ -215,6 +215,14 @@ Tensor atleast_3d(const Operand& x) {
   return call_one(ops::atleast_3d, in, nullptr);
 }
 
+Tensor avg_pool(const Operand& x, const Ints& kernel_size, const Maybe<Ints>& stride,
+    const Ints& padding, bool count_include_pad, bool channels_last) {
+  LocScope scope(x.place);
+  const Operand* in[] = {&x};
+  const void* fields[] = {&kernel_size, &stride, &padding, &count_include_pad, &channels_last};
+  return call_one(ops::avg_pool, in, fields);
+}
+
 Tensor batch_norm(const Operand& x, const Operand& mean, const Operand& var, const Operand& weight,
     const Operand& bias, double eps, Axis axis) {
   LocScope scope(x.place);
@@ -323,6 +331,92 @@ Tensor contiguous(const Operand& x) {
   return call_one(ops::contiguous, in, nullptr);
 }
 
+Tensor conv(const Operand& x, const Operand& w, const Ints& stride, const Ints& padding,
+    const Ints& input_dilation, const Ints& kernel_dilation, int64_t groups) {
+  LocScope scope(x.place);
+  const Operand* in[] = {&x, &w};
+  const void* fields[] = {&stride, &padding, &input_dilation, &kernel_dilation, &groups};
+  return call_one(ops::conv, in, fields);
+}
+
+Tensor conv1d(const Operand& x, const Operand& weight, const Operand& bias, const Ints& stride,
+    const Ints& padding, const Ints& dilation, int64_t groups, bool channels_last,
+    std::string_view padding_mode) {
+  LocScope scope(x.place);
+  uint8_t padding_mode_choice = choice_of(ops::conv1d, 5, padding_mode);
+  const Operand* in[] = {&x, &weight, &bias};
+  const void* fields[] = {&stride, &padding, &dilation, &groups, &channels_last,
+    &padding_mode_choice};
+  return call_one(ops::conv1d, in, fields);
+}
+
+Tensor conv2d(const Operand& x, const Operand& weight, const Operand& bias, const Ints& stride,
+    const Ints& padding, const Ints& dilation, int64_t groups, bool channels_last,
+    std::string_view padding_mode) {
+  LocScope scope(x.place);
+  uint8_t padding_mode_choice = choice_of(ops::conv2d, 5, padding_mode);
+  const Operand* in[] = {&x, &weight, &bias};
+  const void* fields[] = {&stride, &padding, &dilation, &groups, &channels_last,
+    &padding_mode_choice};
+  return call_one(ops::conv2d, in, fields);
+}
+
+Tensor conv3d(const Operand& x, const Operand& weight, const Operand& bias, const Ints& stride,
+    const Ints& padding, const Ints& dilation, int64_t groups, bool channels_last,
+    std::string_view padding_mode) {
+  LocScope scope(x.place);
+  uint8_t padding_mode_choice = choice_of(ops::conv3d, 5, padding_mode);
+  const Operand* in[] = {&x, &weight, &bias};
+  const void* fields[] = {&stride, &padding, &dilation, &groups, &channels_last,
+    &padding_mode_choice};
+  return call_one(ops::conv3d, in, fields);
+}
+
+Tensor conv_general(const Operand& x, const Operand& weight, const Ints& stride,
+    const Ints& padding, const Ints& kernel_dilation, const Ints& input_dilation, int64_t groups,
+    bool flip, bool channels_last) {
+  LocScope scope(x.place);
+  const Operand* in[] = {&x, &weight};
+  const void* fields[] = {&stride, &padding, &kernel_dilation, &input_dilation, &groups, &flip,
+    &channels_last};
+  return call_one(ops::conv_general, in, fields);
+}
+
+Tensor conv_transpose1d(const Operand& x, const Operand& weight, const Operand& bias,
+    const Ints& stride, const Ints& padding, const Ints& output_padding, int64_t groups,
+    const Ints& dilation, bool channels_last) {
+  LocScope scope(x.place);
+  const Operand* in[] = {&x, &weight, &bias};
+  const void* fields[] = {&stride, &padding, &output_padding, &groups, &dilation, &channels_last};
+  return call_one(ops::conv_transpose1d, in, fields);
+}
+
+Tensor conv_transpose2d(const Operand& x, const Operand& weight, const Operand& bias,
+    const Ints& stride, const Ints& padding, const Ints& output_padding, int64_t groups,
+    const Ints& dilation, bool channels_last) {
+  LocScope scope(x.place);
+  const Operand* in[] = {&x, &weight, &bias};
+  const void* fields[] = {&stride, &padding, &output_padding, &groups, &dilation, &channels_last};
+  return call_one(ops::conv_transpose2d, in, fields);
+}
+
+Tensor conv_transpose3d(const Operand& x, const Operand& weight, const Operand& bias,
+    const Ints& stride, const Ints& padding, const Ints& output_padding, int64_t groups,
+    const Ints& dilation, bool channels_last) {
+  LocScope scope(x.place);
+  const Operand* in[] = {&x, &weight, &bias};
+  const void* fields[] = {&stride, &padding, &output_padding, &groups, &dilation, &channels_last};
+  return call_one(ops::conv_transpose3d, in, fields);
+}
+
+Tensor convolve(const Operand& x1, const Operand& x2, std::string_view mode) {
+  LocScope scope(x1.place);
+  uint8_t mode_choice = choice_of(ops::convolve, 0, mode);
+  const Operand* in[] = {&x1, &x2};
+  const void* fields[] = {&mode_choice};
+  return call_one(ops::convolve, in, fields);
+}
+
 Tensor copy(const Operand& x) {
   LocScope scope(x.place);
   const Operand* in[] = {&x};
@@ -427,6 +521,12 @@ Tensor diff(const Operand& x, const Operand& prepend, const Operand& append, Axi
   const Operand* in[] = {&x, &prepend, &append};
   const void* fields[] = {&axis, &n};
   return call_one(ops::diff, in, fields);
+}
+
+Tensor digamma(const Operand& x) {
+  LocScope scope(x.place);
+  const Operand* in[] = {&x};
+  return call_one(ops::digamma, in, nullptr);
 }
 
 Tensor divide(const Operand& x1, const Operand& x2) {
@@ -612,10 +712,12 @@ Tensor full_like(const Operand& x, const Operand& fill_value, Maybe<DType> dtype
   return call_one(ops::full_like, in, fields);
 }
 
-Tensor gather(const Operand& x, const Tensors& indices, const Axes& axes) {
+Tensor gather(const Operand& x, const Tensors& indices, const Axes& axes, int64_t batch_dims,
+    std::string_view outside) {
   LocScope scope(x.place);
+  uint8_t outside_choice = choice_of(ops::gather, 2, outside);
   OperandList in({&x}, indices, x.place);
-  const void* fields[] = {&axes};
+  const void* fields[] = {&axes, &batch_dims, &outside_choice};
   return call_one(ops::gather, in.pointers, fields);
 }
 
@@ -912,6 +1014,14 @@ Tensor max(const Operand& x, const Maybe<Axes>& axis, bool keepdims) {
   return call_one(ops::max, in, fields);
 }
 
+Tensor max_pool(const Operand& x, const Ints& kernel_size, const Maybe<Ints>& stride,
+    const Ints& padding, const Ints& dilation, bool channels_last) {
+  LocScope scope(x.place);
+  const Operand* in[] = {&x};
+  const void* fields[] = {&kernel_size, &stride, &padding, &dilation, &channels_last};
+  return call_one(ops::max_pool, in, fields);
+}
+
 Tensor maximum(const Operand& x1, const Operand& x2) {
   LocScope scope(x1.place);
   const Operand* in[] = {&x1, &x2};
@@ -1059,6 +1169,13 @@ Tensor permute_dims(const Operand& x, const Maybe<Perm>& axes) {
   const Operand* in[] = {&x};
   const void* fields[] = {&axes};
   return call_one(ops::permute_dims, in, fields);
+}
+
+Tensor polygamma(const Operand& x, int64_t order) {
+  LocScope scope(x.place);
+  const Operand* in[] = {&x};
+  const void* fields[] = {&order};
+  return call_one(ops::polygamma, in, fields);
 }
 
 Tensor positive(const Operand& x) {
@@ -1316,11 +1433,12 @@ Tensor scaled_dot_product_attention(const Operand& q, const Operand& k, const Op
 }
 
 Tensor scatter(const Operand& x, const Operand& updates, const Tensors& indices, const Axes& axes,
-    std::string_view mode) {
+    std::string_view mode, int64_t batch_dims, std::string_view outside) {
   LocScope scope(x.place);
   uint8_t mode_choice = choice_of(ops::scatter, 1, mode);
+  uint8_t outside_choice = choice_of(ops::scatter, 3, outside);
   OperandList in({&x, &updates}, indices, x.place);
-  const void* fields[] = {&axes, &mode_choice};
+  const void* fields[] = {&axes, &mode_choice, &batch_dims, &outside_choice};
   return call_one(ops::scatter, in.pointers, fields);
 }
 
@@ -1333,11 +1451,11 @@ Tensor scatter_add(const Operand& x, const Operand& updates, const Tensors& indi
 }
 
 Tensor searchsorted(const Operand& x1, const Operand& x2, const Operand& sorter,
-    std::string_view side) {
+    std::string_view side, int64_t batch_dims) {
   LocScope scope(x1.place);
   uint8_t side_choice = choice_of(ops::searchsorted, 0, side);
   const Operand* in[] = {&x1, &x2, &sorter};
-  const void* fields[] = {&side_choice};
+  const void* fields[] = {&side_choice, &batch_dims};
   return call_one(ops::searchsorted, in, fields);
 }
 
@@ -1639,6 +1757,20 @@ Tensor where(const Operand& condition, const Operand& x1, const Operand& x2) {
   LocScope scope(condition.place);
   const Operand* in[] = {&condition, &x1, &x2};
   return call_one(ops::where, in, nullptr);
+}
+
+Tensor window(const Operand& x, const Ints& size, const Ints& step, const Ints& dilation) {
+  LocScope scope(x.place);
+  const Operand* in[] = {&x};
+  const void* fields[] = {&size, &step, &dilation};
+  return call_one(ops::window, in, fields);
+}
+
+Tensor window_fold(const Operand& x, const Ints& extents, const Ints& step, const Ints& dilation) {
+  LocScope scope(x.place);
+  const Operand* in[] = {&x};
+  const void* fields[] = {&extents, &step, &dilation};
+  return call_one(ops::window_fold, in, fields);
 }
 
 Tensor zeros(const Shape& shape, DType dtype, std::source_location place) {
