@@ -91,6 +91,14 @@ Tensor adjoint_gather(const GatherAttrs& a, const Tensor& ct, const Tensors& in,
   return emit_all(scatter, operands, &attrs)[0];
 }
 
+Tensor move_batch(const Tensor& x, int from, int to) {
+  return from == to ? x : tn::moveaxis(x, Axes(from), Axes(to));
+}
+
+Tensor reshaped(const Tensor& x, const Shape& shape) {
+  return x.shape() == shape ? x : tn::reshape(x, shape);
+}
+
 /// An operand without the batch stays so: the batch is then an axis of the indices, after their
 /// batch axes, and of the result in the place of the first indexed one.
 Tensors gather_by_batch(const GatherAttrs& a, const BatchCall& call) {
@@ -102,13 +110,13 @@ Tensors gather_by_batch(const GatherAttrs& a, const BatchCall& call) {
     Shape shape = call.in[i].shape();
     if (call.batched[i]) {
       while (shape.rank() <= rank) shape.insert(1, 1);
-      operands[i] = tn::moveaxis(tn::reshape(call.in[i], shape), Axes(0), Axes(batch_dims));
+      operands[i] = move_batch(reshaped(call.in[i], shape), 0, batch_dims);
     } else if (int place = shape.rank() - (rank - batch_dims); place > 0) {
       shape.insert(place, 1);
       operands[i] = tn::reshape(call.in[i], shape);
     }
   }
-  return {tn::moveaxis(emit_all(gather, operands, &a)[0], Axes(a.axes[0].i), Axes(0))};
+  return {move_batch(emit_all(gather, operands, &a)[0], a.axes[0].i, 0)};
 }
 
 Tensors batch_gather(const GatherAttrs& a, const BatchCall& call) {
@@ -189,8 +197,7 @@ Tensors batch_dynamic_slice(const SizesAttrs& a, const BatchCall& call) {
   }
   BlockIndices block = index_block(shape, a.sizes, starts.values);
   if (!call.batched[0])
-    return {tn::moveaxis(tn::gather(call.in[0], block.indices, block.axes), Axes(block.axes[0].i),
-                         Axes(0))};
+    return {move_batch(tn::gather(call.in[0], block.indices, block.axes), block.axes[0].i, 0)};
   for (Axis& k : block.axes) ++k.i;
   return {tn::gather(call.in[0], block.indices, block.axes, 1)};
 }
@@ -280,7 +287,7 @@ BatchedIndices batch_indices(const Axes& axes, int64_t batch_dims, const BatchCa
     Tensor x = with_batch(call, i);
     Shape shape = x.shape();
     while (shape.rank() <= rank) shape.insert(1, 1);
-    made.indices[i - first] = tn::reshape(x, shape);
+    made.indices[i - first] = reshaped(x, shape);
   }
   return made;
 }

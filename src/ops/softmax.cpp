@@ -64,12 +64,10 @@ Tensors jvp_log_softmax(const SoftmaxAttrs& a, const Primal& p, const Tensors& g
   return {cast_to(t - tn::sum(y * t, *a.axis, {}, true), type)};
 }
 
-/// sum(exp(x - y)·t).
+/// sum(softmax(x)·t): exp(x - y) would lose what y lost in rounding.
 Tensors jvp_logsumexp(const ReduceAttrs& a, const Primal& p, const Tensors& given) {
   DType type = p.in[0].dtype(), wide = info(type).compute;
-  Tensor x = cast_to(p.in[0], wide), y = cast_to(p.out[0], wide);
-  y = tn::reshape(y, without_axes(x.shape(), *a.axis, true));
-  Tensor share = share_of_finite(x, tn::exp(x - y));
+  Tensor x = cast_to(p.in[0], wide), share = share_of_finite(x, tn::softmax(x, *a.axis));
   return {cast_to(tn::sum(share * cast_to(given[0], wide), *a.axis, {}, a.keepdims), type)};
 }
 
