@@ -76,6 +76,7 @@ constinit const OpDef print = Op<PrintAttrs>{
     .infer = rule<infer_effect<PrintAttrs>>,
     .run = run_print,
     .gradient = Gradient::zero,
+    .batch = Batch::loop,
 };
 
 constinit const OpDef check = Op<CheckAttrs>{
@@ -86,6 +87,7 @@ constinit const OpDef check = Op<CheckAttrs>{
     .infer = rule<infer_effect<CheckAttrs>>,
     .run = run_check,
     .gradient = Gradient::zero,
+    .batch = Batch::loop,
 };
 
 constinit const OpDef after = Op<>{

@@ -165,7 +165,7 @@ struct Op {
   DerivativeRule<A> jvp = {};
   DerivativeRule<A> vjp = {};
   Gradient gradient = Gradient::by_rule;
-  Batch batch = Batch::loop;
+  Batch batch = Batch::family;
   BatchRule<A> batch_rule = {};
   List<Sample, 8> samples = {};
 
@@ -176,6 +176,8 @@ struct Op {
     must(lower.given || run.given, "a general op has a loop nest or a kernel");
     must(gradient != Gradient::by_rule || linear != Linear::no || jvp.given || vjp.given,
          "a general op says how it changes with its operands");
+    must(batch_rule.given || batch != Batch::family || args.size() == 0,
+         "a general op says how it is batched: by a rule, aligned, or in a loop");
     must(linear == Linear::no || adjoint.given || vjp.given, "a linear op has an adjoint");
     op.aliases = aliases, op.symbol = symbol, op.args = args, op.results = results,
     op.surface = surface, op.prepare = prepare.f;
