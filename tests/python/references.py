@@ -6,6 +6,7 @@ import math
 import numpy as np
 
 from reference_conv import CONVOLUTIONS
+from reference_fft import FFT
 from reference_indexing import INDEXING
 from reference_layers import LAYERS
 from reference_random import DRAWN, RANDOM
@@ -321,6 +322,7 @@ REFERENCES = (
     | INDEXING
     | RANDOM
     | CONVOLUTIONS
+    | FFT
     | {
         "relu": lambda x: np.maximum(x, 0),
         "relu6": lambda x: np.clip(x, 0, 6),
