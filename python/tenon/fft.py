@@ -1,7 +1,8 @@
-"""Fourier transforms, as in the Python array API standard."""
+"""Fourier transforms, as in the Python array API standard, and the op they are made of."""
 
 from ._core import (
     fft,
+    fft_axis,
     fftfreq,
     fftn,
     fftshift,
@@ -19,6 +20,7 @@ from ._core import (
 
 __all__ = [
     "fft",
+    "fft_axis",
     "fftfreq",
     "fftn",
     "fftshift",
