@@ -108,6 +108,46 @@ def matmul(scale: int = 1) -> list[Pair]:
     return [Pair(f"matmul {n}x{n}x{n} f32", lambda: (x @ y).eval(), lambda: a @ b, 0.5, 1e-3)]
 
 
+def fft(scale: int = 1) -> list[Pair]:
+    """One long line and many short ones, divided by `scale`."""
+    n = (1 << 20) // scale
+    rows = 1024 // scale
+    draw = np.random.default_rng(4).standard_normal
+    line = (draw(n) + 1j * draw(n)).astype(np.complex64)
+    many = (draw((rows, 1024)) + 1j * draw((rows, 1024))).astype(np.complex64)
+    x, y = tn.asarray(line), tn.asarray(many)
+    reals = tn.asarray(line.real.copy())
+    return [
+        Pair(f"fft of {size_text(n)} c64", lambda: tn.fft.fft(x).eval(),
+             lambda: np.fft.fft(line), 1.0, 1e-1),
+        Pair(f"rfft of {size_text(n)} f32", lambda: tn.fft.rfft(reals).eval(),
+             lambda: np.fft.rfft(line.real), 1.0, 1e-1),
+        Pair(f"fft of {rows} rows of 1024 c64", lambda: tn.fft.fft(y).eval(),
+             lambda: np.fft.fft(many), 1.0, 1e-2),
+        Pair(f"fft of 1024 columns of {rows} c64", lambda: tn.fft.fft(y, axis=0).eval(),
+             lambda: np.fft.fft(many, axis=0), 1.0, 1e-2),
+    ]
+
+
+def linalg(scale: int = 1) -> list[Pair]:
+    """Factorisations of a side of 512 and of many small matrices, divided by `scale`."""
+    n = 512 // scale
+    a = np.random.default_rng(5).standard_normal((n, n)) + 2 * n * np.eye(n)
+    symmetric = (a + a.T) / 2
+    small = np.random.default_rng(6).standard_normal((4096 // scale, 4, 4)) + 8 * np.eye(4)
+    x, y, z = tn.asarray(a), tn.asarray(symmetric), tn.asarray(small)
+    return [
+        Pair(f"solve {n}x{n} f64", lambda: tn.linalg.solve(x, x).eval(),
+             lambda: np.linalg.solve(a, a), 0.5),
+        Pair(f"cholesky {n}x{n} f64", lambda: tn.linalg.cholesky(y).eval(),
+             lambda: np.linalg.cholesky(symmetric), 0.5),
+        Pair(f"eigvalsh {n}x{n} f64", lambda: tn.linalg.eigvalsh(y).eval(),
+             lambda: np.linalg.eigvalsh(symmetric), 0.5, 1e-3),
+        Pair(f"inverses of {len(small)} 4x4 f64", lambda: tn.linalg.inv(z).eval(),
+             lambda: np.linalg.inv(small), 1.0),
+    ]
+
+
 @dataclass(frozen=True)
 class Calls:
     """Small calls: `ours(n)` makes n of them. The loop around them is part of the figure."""

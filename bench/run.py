@@ -2,7 +2,7 @@
 
     make bench                                the C++ benchmarks, then this
     .venv/bin/python bench/run.py             everything below
-    .venv/bin/python bench/run.py calls       or elementwise, reductions, random, matmul, conv,
+    .venv/bin/python bench/run.py calls       or elementwise, reductions, random, fft, linalg, matmul, conv,
                                               transforms, import, cpp
     .venv/bin/python bench/run.py --json out.json
     .venv/bin/python bench/run.py --quick     tiny sizes: tests the program, not the library
@@ -83,6 +83,14 @@ def reductions(quick: bool) -> list[Row]:
 
 def random(quick: bool) -> list[Row]:
     return pairs(rivals.random(64 if quick else 1), quick)
+
+
+def fft(quick: bool) -> list[Row]:
+    return pairs(rivals.fft(64 if quick else 1), quick)
+
+
+def linalg(quick: bool) -> list[Row]:
+    return pairs(rivals.linalg(16 if quick else 1), quick)
 
 
 def matmul_here(quick: bool) -> list[Row]:
@@ -179,6 +187,8 @@ SECTIONS = {
     "elementwise": elementwise,
     "reductions": reductions,
     "random": random,
+    "fft": fft,
+    "linalg": linalg,
     "matmul": matmul,
     "conv": convolutions,
     "calls": calls,

@@ -392,6 +392,34 @@ Tensor expm1(const Operand& x);
 Tensor eye(int64_t n_rows, Maybe<int64_t> n_cols = {}, int64_t k = 0, DType dtype = DType::f32,
     std::source_location place = std::source_location::current());
 
+/// The discrete Fourier transform `sum(x[j] * exp(-2j * pi * j * k / n))` along `axis`, which is
+/// first cut, or filled up with zeros, to `n` numbers. `norm` says which direction divides by n:
+/// `backward`, `forward`, or both by its root (`ortho`). Reals become complex, complex128 from
+/// float64 and complex64 from all others.
+Tensor fft(const Operand& x, Maybe<int64_t> n = {}, Axis axis = -1,
+    std::string_view norm = "backward");
+
+/// `scale * sum(x[j] * exp(-2j * pi * j * k / n))` along `axis` for every k, with the other sign
+/// when `inverse`. `r2c` takes `n` reals and gives the first `n // 2 + 1` numbers; the rest are
+/// their conjugates. `c2r` takes those and gives `n` reals (an even number unless `n` says
+/// otherwise); it ignores the imaginary parts of numbers that are their own conjugates. Any `n`
+/// takes time n log n. What `fft` and its like are made of.
+Tensor fft_axis(const Operand& x, std::string_view kind = "c2c", bool inverse = false,
+    double scale = 1.0, Maybe<int64_t> n = {}, Axis axis = -1);
+
+/// The frequencies that `fft` of `n` samples at distances `d` computes, in its order: 0 and up,
+/// then the negative ones, in units of 1 / (n * d).
+Tensor fftfreq(int64_t n, double d = 1.0, DType dtype = DType::f32,
+    std::source_location place = std::source_location::current());
+
+/// `fft` along each of `axes`, to the lengths `s`. Without `axes` the last ones, as many as `s`
+/// has, or all.
+Tensor fftn(const Operand& x, const Maybe<Ints>& s = {}, const Maybe<Ints>& axes = {},
+    std::string_view norm = "backward");
+
+/// Moves frequency 0 to the middle of `axes` (all by default).
+Tensor fftshift(const Operand& x, const Maybe<Axes>& axes = {});
+
 /// Merges the axes from `start_axis` to `end_axis`, both included, into one. A 0-d tensor becomes
 /// 1-d.
 Tensor flatten(const Operand& x, Axis start_axis = 0, Axis end_axis = -1);
@@ -458,11 +486,32 @@ Tensor hardswish(const Operand& x);
 
 /// `sqrt(x1**2 + x2**2)` without overflow on the way. An infinite operand gives infinity. The
 /// derivative at the origin is 0.
+/// The real `fft` of `n` numbers whose second half mirrors the first as conjugates; `x` holds the
+/// first `n // 2 + 1`. Without `n` an even number, `2 * (m - 1)` from m numbers.
+Tensor hfft(const Operand& x, Maybe<int64_t> n = {}, Axis axis = -1,
+    std::string_view norm = "backward");
+
+/// `sqrt(x1**2 + x2**2)` without overflow on the way. An infinite operand gives infinity.
 Tensor hypot(const Operand& x1, const Operand& x2);
 
 /// The identity matrix with `n` rows.
 Tensor identity(int64_t n, DType dtype = DType::f32,
     std::source_location place = std::source_location::current());
+
+/// The inverse of `fft`, for equal `n`, `axis` and `norm`.
+Tensor ifft(const Operand& x, Maybe<int64_t> n = {}, Axis axis = -1,
+    std::string_view norm = "backward");
+
+/// The inverse of `fftn`, for equal `s`, `axes` and `norm`.
+Tensor ifftn(const Operand& x, const Maybe<Ints>& s = {}, const Maybe<Ints>& axes = {},
+    std::string_view norm = "backward");
+
+/// The inverse of `fftshift`.
+Tensor ifftshift(const Operand& x, const Maybe<Axes>& axes = {});
+
+/// The inverse of `hfft`: the first `n // 2 + 1` numbers of the `ifft` of reals.
+Tensor ihfft(const Operand& x, Maybe<int64_t> n = {}, Axis axis = -1,
+    std::string_view norm = "backward");
 
 /// The imaginary part; 0 for real numbers.
 Tensor imag(const Operand& x);
@@ -480,6 +529,15 @@ Tensor interpolate(const Operand& x, const Maybe<Ints>& size = {}, Maybe<double>
 /// The coordinate of every element along `axis`: 0, 1, 2 and so on.
 Tensor iota(const Shape& shape, Axis axis = 0, DType dtype = DType::i64,
     std::source_location place = std::source_location::current());
+
+/// The inverse of `rfft`: `n` reals from the first `n // 2 + 1` numbers of their transform. Without
+/// `n` an even number of reals, `2 * (m - 1)` from m numbers.
+Tensor irfft(const Operand& x, Maybe<int64_t> n = {}, Axis axis = -1,
+    std::string_view norm = "backward");
+
+/// The inverse of `rfftn`: `ifft` along all but the last of `axes`, then `irfft` along it.
+Tensor irfftn(const Operand& x, const Maybe<Ints>& s = {}, const Maybe<Ints>& axes = {},
+    std::string_view norm = "backward");
 
 /// Whether `abs(x1 - x2) <= atol + rtol * abs(x2)`, or both are the same infinity. With `equal_nan`
 /// two NaN are close.
@@ -828,6 +886,19 @@ Tensor repeat(const Operand& x, const Operand& repeats, Maybe<Axis> axis = {});
 /// The same elements in row-major order under another shape. One extent may be -1: it takes what is
 /// left.
 Tensor reshape(const Operand& x, const Shape& shape);
+
+/// `fft` of reals: the first `n // 2 + 1` numbers, of which the rest are the conjugates. See `fft`
+/// for `n` and `norm`.
+Tensor rfft(const Operand& x, Maybe<int64_t> n = {}, Axis axis = -1,
+    std::string_view norm = "backward");
+
+/// The `n // 2 + 1` frequencies that `rfft` of `n` samples at distances `d` computes.
+Tensor rfftfreq(int64_t n, double d = 1.0, DType dtype = DType::f32,
+    std::source_location place = std::source_location::current());
+
+/// `rfft` along the last of `axes`, then `fft` along the others. See `fftn`.
+Tensor rfftn(const Operand& x, const Maybe<Ints>& s = {}, const Maybe<Ints>& axes = {},
+    std::string_view norm = "backward");
 
 /// `x / sqrt(mean(x * x) + eps) * weight` over the last axis, whose size `weight` has. float16 and
 /// bfloat16 are computed in float32 and rounded once.

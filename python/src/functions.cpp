@@ -133,12 +133,23 @@ CallParam field_param(const Field& f, int place) {
 }
 
 /// Ops whose first parameter is a tensor, other than the key of random ones, are methods, except
-/// where the name is a property.
+/// where the name is a property or lives in a module of its own.
 bool is_method(const CallSpec& spec) {
-  if (spec.params.empty() || !spec.params[0].required) return false;
+  if (spec.params.empty() || !spec.params[0].required || !spec.op->module.empty()) return false;
   bool property = spec.op->name == "real" || spec.op->name == "imag";
   bool random = spec.op->args.size() > 0 && spec.op->args[0].name == "key";
   return spec.params[0].role == CallParam::Role::operand && !property && !random;
+}
+
+/// What `import *` takes: no private names, and no ops that live in a module of their own.
+void list_public(nb::module_& m) {
+  nb::list names;
+  for (nb::handle name : nb::steal<nb::list>(PyObject_Dir(m.ptr()))) {
+    std::string_view text = PyUnicode_AsUTF8(name.ptr());
+    const OpDef* op = find_op(text);
+    if (!text.starts_with('_') && (!op || op->module.empty())) names.append(name);
+  }
+  m.attr("__all__") = names;
 }
 
 }  // namespace
@@ -209,6 +220,7 @@ void bind_ops(nb::module_& m) {
     add(op->name);
     for (std::string_view alias : op->aliases) add(alias);
   }
+  list_public(m);
 }
 
 }  // namespace tn::python

@@ -8,7 +8,7 @@ from . import _core
 
 _core._set_package_folder(_os.path.dirname(__file__) + _os.sep)
 
-from . import memory, random, tree
+from . import fft, linalg, memory, random, tree
 from ._core import *  # noqa: F403
 from ._core import __version__
 from .array_api import (

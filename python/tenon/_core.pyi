@@ -666,6 +666,16 @@ def expm1(x: ArrayLike) -> Tensor:
     """`exp(x) - 1`, accurate near zero."""
 def eye(n_rows: int, n_cols: int | None = None, k: int = 0, dtype: DTypeLike = "float32") -> Tensor:
     """One on the diagonal `k` (0 is the main one, positive ones lie above), zero elsewhere."""
+def fft(x: ArrayLike, n: int | None = None, axis: int = -1, norm: Literal["backward", "ortho", "forward"] = "backward") -> Tensor:
+    """The discrete Fourier transform `sum(x[j] * exp(-2j * pi * j * k / n))` along `axis`, which is first cut, or filled up with zeros, to `n` numbers."""
+def fft_axis(x: ArrayLike, kind: Literal["c2c", "r2c", "c2r"] = "c2c", inverse: _bool = False, scale: float = 1.0, n: int | None = None, axis: int = -1) -> Tensor:
+    """`scale * sum(x[j] * exp(-2j * pi * j * k / n))` along `axis` for every k, with the other sign when `inverse`."""
+def fftfreq(n: int, d: float = 1.0, dtype: DTypeLike = "float32") -> Tensor:
+    """The frequencies that `fft` of `n` samples at distances `d` computes, in its order: 0 and up, then the negative ones, in units of 1 / (n * d)."""
+def fftn(x: ArrayLike, s: int | Sequence[int] | None = None, axes: int | Sequence[int] | None = None, norm: Literal["backward", "ortho", "forward"] = "backward") -> Tensor:
+    """`fft` along each of `axes`, to the lengths `s`."""
+def fftshift(x: ArrayLike, axes: int | Sequence[int] | None = None) -> Tensor:
+    """Moves frequency 0 to the middle of `axes` (all by default)."""
 def flatten(x: ArrayLike, start_axis: int = 0, end_axis: int = -1) -> Tensor:
     """Merges the axes from `start_axis` to `end_axis`, both included, into one."""
 ravel = flatten
@@ -703,10 +713,20 @@ def hard_tanh(x: ArrayLike, min_val: float = -1.0, max_val: float = 1.0) -> Tens
 hardtanh = hard_tanh
 def hardswish(x: ArrayLike) -> Tensor:
     """`x * relu6(x + 3) / 6`."""
+def hfft(x: ArrayLike, n: int | None = None, axis: int = -1, norm: Literal["backward", "ortho", "forward"] = "backward") -> Tensor:
+    """The real `fft` of `n` numbers whose second half mirrors the first as conjugates; `x` holds the first `n // 2 + 1`."""
 def hypot(x1: ArrayLike, x2: ArrayLike) -> Tensor:
     """`sqrt(x1**2 + x2**2)` without overflow on the way."""
 def identity(n: int, dtype: DTypeLike = "float32") -> Tensor:
     """The identity matrix with `n` rows."""
+def ifft(x: ArrayLike, n: int | None = None, axis: int = -1, norm: Literal["backward", "ortho", "forward"] = "backward") -> Tensor:
+    """The inverse of `fft`, for equal `n`, `axis` and `norm`."""
+def ifftn(x: ArrayLike, s: int | Sequence[int] | None = None, axes: int | Sequence[int] | None = None, norm: Literal["backward", "ortho", "forward"] = "backward") -> Tensor:
+    """The inverse of `fftn`, for equal `s`, `axes` and `norm`."""
+def ifftshift(x: ArrayLike, axes: int | Sequence[int] | None = None) -> Tensor:
+    """The inverse of `fftshift`."""
+def ihfft(x: ArrayLike, n: int | None = None, axis: int = -1, norm: Literal["backward", "ortho", "forward"] = "backward") -> Tensor:
+    """The inverse of `hfft`: the first `n // 2 + 1` numbers of the `ifft` of reals."""
 def imag(x: ArrayLike) -> Tensor:
     """The imaginary part; 0 for real numbers."""
 def inner(x1: ArrayLike, x2: ArrayLike) -> Tensor:
@@ -715,6 +735,10 @@ def interpolate(x: ArrayLike, size: int | Sequence[int] | None = None, scale_fac
     """Resizes the spatial axes of `x`, [batch, spatial axes ..., channels], to `size` (one number for all, or one each) or by `scale_factor`."""
 def iota(shape: int | Sequence[int], axis: int = 0, dtype: DTypeLike = "int64") -> Tensor:
     """The coordinate of every element along `axis`: 0, 1, 2 and so on."""
+def irfft(x: ArrayLike, n: int | None = None, axis: int = -1, norm: Literal["backward", "ortho", "forward"] = "backward") -> Tensor:
+    """The inverse of `rfft`: `n` reals from the first `n // 2 + 1` numbers of their transform."""
+def irfftn(x: ArrayLike, s: int | Sequence[int] | None = None, axes: int | Sequence[int] | None = None, norm: Literal["backward", "ortho", "forward"] = "backward") -> Tensor:
+    """The inverse of `rfftn`: `ifft` along all but the last of `axes`, then `irfft` along it."""
 def isclose(x1: ArrayLike, x2: ArrayLike, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: _bool = False) -> Tensor:
     """Whether `abs(x1 - x2) <= atol + rtol * abs(x2)`, or both are the same infinity."""
 def isfinite(x: ArrayLike) -> Tensor:
@@ -901,6 +925,12 @@ def repeat(x: ArrayLike, repeats: ArrayLike, axis: int | None = None) -> Tensor:
 def reshape(x: ArrayLike, shape: int | Sequence[int]) -> Tensor:
     """The same elements in row-major order under another shape."""
 view = reshape
+def rfft(x: ArrayLike, n: int | None = None, axis: int = -1, norm: Literal["backward", "ortho", "forward"] = "backward") -> Tensor:
+    """`fft` of reals: the first `n // 2 + 1` numbers, of which the rest are the conjugates."""
+def rfftfreq(n: int, d: float = 1.0, dtype: DTypeLike = "float32") -> Tensor:
+    """The `n // 2 + 1` frequencies that `rfft` of `n` samples at distances `d` computes."""
+def rfftn(x: ArrayLike, s: int | Sequence[int] | None = None, axes: int | Sequence[int] | None = None, norm: Literal["backward", "ortho", "forward"] = "backward") -> Tensor:
+    """`rfft` along the last of `axes`, then `fft` along the others."""
 def rms_norm(x: ArrayLike, weight: ArrayLike | None = None, eps: float = 1e-05) -> Tensor:
     """`x / sqrt(mean(x * x) + eps) * weight` over the last axis, whose size `weight` has."""
 def roll(x: ArrayLike, shift: int | Sequence[int], axis: int | Sequence[int] | None = None) -> Tensor:

@@ -25,8 +25,8 @@ constexpr std::array<Page, 5> kPages = {{
 }};
 
 std::string entry(const OpDef& op) {
-  std::string text = format("\n## {0}\n\n```python\ntn.{0}{1}\n```\n\n", op.name,
-                            python_signature(op, false, false));
+  std::string text = format("\n## {0}\n\n```python\ntn.{1}{2}{0}{3}\n```\n\n", op.name, op.module,
+                            op.module.empty() ? "" : ".", python_signature(op, false, false));
   text += wrapped(op.doc, "", 100);
   std::vector<std::string> notes;
   if (op.aliases.size())

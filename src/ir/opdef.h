@@ -119,6 +119,7 @@ struct BatchCall {
 struct OpDef {
   std::string_view name, doc;
   List<std::string_view, 6> aliases;
+  std::string_view module;  // "fft": where Python has it; empty: in the package itself
   Family family = Family::general;
   bool recorded = true;     // false: a name for other ops, expanded when called
   bool surface = true;      // false: made by functions of the library, not called by name

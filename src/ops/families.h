@@ -121,6 +121,7 @@ template <class A = NoAttrs>
 struct Composite {
   std::string_view name, doc;
   List<std::string_view, 6> aliases = {};
+  std::string_view module = {};  // of Python
   std::string_view symbol = {};
   List<ArgDef, 6> args;
   List<std::string_view, 4> results = {};
@@ -138,8 +139,8 @@ struct Composite {
   constexpr operator OpDef() const {
     OpDef op = start<A>(Family::composite, name, doc);
     must((samples.size() > 0 || !surface) && body.given, "a composite has a body and samples");
-    op.aliases = aliases, op.symbol = symbol, op.args = args, op.results = results,
-    op.recorded = recorded, op.surface = surface;
+    op.module = module, op.aliases = aliases, op.symbol = symbol, op.args = args,
+    op.results = results, op.recorded = recorded, op.surface = surface;
     op.prepare = prepare.f, op.infer = infer.f, op.body = body.f, op.samples = samples;
     op.jvp = jvp.f, op.vjp = vjp.f, op.batch = batch, op.batch_rule = batch_rule.f;
     return op;
@@ -151,6 +152,7 @@ template <class A = NoAttrs>
 struct Op {
   std::string_view name, doc;
   List<std::string_view, 6> aliases = {};
+  std::string_view module = {};  // of Python
   std::string_view symbol = {};
   List<ArgDef, 6> args;
   List<std::string_view, 4> results = {};
@@ -179,8 +181,8 @@ struct Op {
     must(batch_rule.given || batch != Batch::family || args.size() == 0,
          "a general op says how it is batched: by a rule, aligned, or in a loop");
     must(linear == Linear::no || adjoint.given || vjp.given, "a linear op has an adjoint");
-    op.aliases = aliases, op.symbol = symbol, op.args = args, op.results = results,
-    op.surface = surface, op.prepare = prepare.f;
+    op.module = module, op.aliases = aliases, op.symbol = symbol, op.args = args;
+    op.results = results, op.surface = surface, op.prepare = prepare.f;
     op.infer = infer.f, op.lower = lower.f, op.run = run.f, op.samples = samples;
     op.linear = linear, op.adjoint = adjoint.f, op.jvp = jvp.f, op.vjp = vjp.f;
     op.gradient = gradient, op.batch = batch_rule.given ? Batch::custom : batch;

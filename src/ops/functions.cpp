@@ -666,6 +666,45 @@ Tensor eye(int64_t n_rows, Maybe<int64_t> n_cols, int64_t k, DType dtype,
   return call_one(ops::eye, {}, fields);
 }
 
+Tensor fft(const Operand& x, Maybe<int64_t> n, Axis axis, std::string_view norm) {
+  LocScope scope(x.place);
+  uint8_t norm_choice = choice_of(ops::fft, 2, norm);
+  const Operand* in[] = {&x};
+  const void* fields[] = {&n, &axis, &norm_choice};
+  return call_one(ops::fft, in, fields);
+}
+
+Tensor fft_axis(const Operand& x, std::string_view kind, bool inverse, double scale,
+    Maybe<int64_t> n, Axis axis) {
+  LocScope scope(x.place);
+  uint8_t kind_choice = choice_of(ops::fft_axis, 0, kind);
+  const Operand* in[] = {&x};
+  const void* fields[] = {&kind_choice, &inverse, &scale, &n, &axis};
+  return call_one(ops::fft_axis, in, fields);
+}
+
+Tensor fftfreq(int64_t n, double d, DType dtype, std::source_location place) {
+  LocScope scope(place);
+  const void* fields[] = {&n, &d, &dtype};
+  return call_one(ops::fftfreq, {}, fields);
+}
+
+Tensor fftn(const Operand& x, const Maybe<Ints>& s, const Maybe<Ints>& axes,
+    std::string_view norm) {
+  LocScope scope(x.place);
+  uint8_t norm_choice = choice_of(ops::fftn, 2, norm);
+  const Operand* in[] = {&x};
+  const void* fields[] = {&s, &axes, &norm_choice};
+  return call_one(ops::fftn, in, fields);
+}
+
+Tensor fftshift(const Operand& x, const Maybe<Axes>& axes) {
+  LocScope scope(x.place);
+  const Operand* in[] = {&x};
+  const void* fields[] = {&axes};
+  return call_one(ops::fftshift, in, fields);
+}
+
 Tensor flatten(const Operand& x, Axis start_axis, Axis end_axis) {
   LocScope scope(x.place);
   const Operand* in[] = {&x};
@@ -773,6 +812,14 @@ Tensor hardswish(const Operand& x) {
   return call_one(ops::hardswish, in, nullptr);
 }
 
+Tensor hfft(const Operand& x, Maybe<int64_t> n, Axis axis, std::string_view norm) {
+  LocScope scope(x.place);
+  uint8_t norm_choice = choice_of(ops::hfft, 2, norm);
+  const Operand* in[] = {&x};
+  const void* fields[] = {&n, &axis, &norm_choice};
+  return call_one(ops::hfft, in, fields);
+}
+
 Tensor hypot(const Operand& x1, const Operand& x2) {
   LocScope scope(x1.place);
   const Operand* in[] = {&x1, &x2};
@@ -783,6 +830,38 @@ Tensor identity(int64_t n, DType dtype, std::source_location place) {
   LocScope scope(place);
   const void* fields[] = {&n, &dtype};
   return call_one(ops::identity, {}, fields);
+}
+
+Tensor ifft(const Operand& x, Maybe<int64_t> n, Axis axis, std::string_view norm) {
+  LocScope scope(x.place);
+  uint8_t norm_choice = choice_of(ops::ifft, 2, norm);
+  const Operand* in[] = {&x};
+  const void* fields[] = {&n, &axis, &norm_choice};
+  return call_one(ops::ifft, in, fields);
+}
+
+Tensor ifftn(const Operand& x, const Maybe<Ints>& s, const Maybe<Ints>& axes,
+    std::string_view norm) {
+  LocScope scope(x.place);
+  uint8_t norm_choice = choice_of(ops::ifftn, 2, norm);
+  const Operand* in[] = {&x};
+  const void* fields[] = {&s, &axes, &norm_choice};
+  return call_one(ops::ifftn, in, fields);
+}
+
+Tensor ifftshift(const Operand& x, const Maybe<Axes>& axes) {
+  LocScope scope(x.place);
+  const Operand* in[] = {&x};
+  const void* fields[] = {&axes};
+  return call_one(ops::ifftshift, in, fields);
+}
+
+Tensor ihfft(const Operand& x, Maybe<int64_t> n, Axis axis, std::string_view norm) {
+  LocScope scope(x.place);
+  uint8_t norm_choice = choice_of(ops::ihfft, 2, norm);
+  const Operand* in[] = {&x};
+  const void* fields[] = {&n, &axis, &norm_choice};
+  return call_one(ops::ihfft, in, fields);
 }
 
 Tensor imag(const Operand& x) {
@@ -810,6 +889,23 @@ Tensor iota(const Shape& shape, Axis axis, DType dtype, std::source_location pla
   LocScope scope(place);
   const void* fields[] = {&shape, &axis, &dtype};
   return call_one(ops::iota, {}, fields);
+}
+
+Tensor irfft(const Operand& x, Maybe<int64_t> n, Axis axis, std::string_view norm) {
+  LocScope scope(x.place);
+  uint8_t norm_choice = choice_of(ops::irfft, 2, norm);
+  const Operand* in[] = {&x};
+  const void* fields[] = {&n, &axis, &norm_choice};
+  return call_one(ops::irfft, in, fields);
+}
+
+Tensor irfftn(const Operand& x, const Maybe<Ints>& s, const Maybe<Ints>& axes,
+    std::string_view norm) {
+  LocScope scope(x.place);
+  uint8_t norm_choice = choice_of(ops::irfftn, 2, norm);
+  const Operand* in[] = {&x};
+  const void* fields[] = {&s, &axes, &norm_choice};
+  return call_one(ops::irfftn, in, fields);
 }
 
 Tensor isclose(const Operand& x1, const Operand& x2, double rtol, double atol, bool equal_nan) {
@@ -1387,6 +1483,29 @@ Tensor reshape(const Operand& x, const Shape& shape) {
   const Operand* in[] = {&x};
   const void* fields[] = {&shape};
   return call_one(ops::reshape, in, fields);
+}
+
+Tensor rfft(const Operand& x, Maybe<int64_t> n, Axis axis, std::string_view norm) {
+  LocScope scope(x.place);
+  uint8_t norm_choice = choice_of(ops::rfft, 2, norm);
+  const Operand* in[] = {&x};
+  const void* fields[] = {&n, &axis, &norm_choice};
+  return call_one(ops::rfft, in, fields);
+}
+
+Tensor rfftfreq(int64_t n, double d, DType dtype, std::source_location place) {
+  LocScope scope(place);
+  const void* fields[] = {&n, &d, &dtype};
+  return call_one(ops::rfftfreq, {}, fields);
+}
+
+Tensor rfftn(const Operand& x, const Maybe<Ints>& s, const Maybe<Ints>& axes,
+    std::string_view norm) {
+  LocScope scope(x.place);
+  uint8_t norm_choice = choice_of(ops::rfftn, 2, norm);
+  const Operand* in[] = {&x};
+  const void* fields[] = {&s, &axes, &norm_choice};
+  return call_one(ops::rfftn, in, fields);
 }
 
 Tensor rms_norm(const Operand& x, const Operand& weight, double eps) {

@@ -1,4 +1,4 @@
-"""The Python array API standard, 2025.12, without linalg and fft: names and signatures."""
+"""The Python array API standard, 2025.12: names and signatures."""
 
 CONSTANTS = ["e", "inf", "nan", "newaxis", "pi"]
 DTYPES = [
@@ -107,6 +107,53 @@ OTHERS = {
     "diff": "x * ?axis ?n ?prepend ?append",
 }
 FUNCTIONS = CREATION | DATA_TYPES | ELEMENTWISE | OTHERS
+
+_FFT = "x * ?n ?axis ?norm"
+_FFTN = "x * ?s ?axes ?norm"
+FFT = {
+    "fft": _FFT,
+    "ifft": _FFT,
+    "fftn": _FFTN,
+    "ifftn": _FFTN,
+    "rfft": _FFT,
+    "irfft": _FFT,
+    "rfftn": _FFTN,
+    "irfftn": _FFTN,
+    "hfft": _FFT,
+    "ihfft": _FFT,
+    "fftfreq": "n * ?d ?dtype ?device",
+    "rfftfreq": "n * ?d ?dtype ?device",
+    "fftshift": "x * ?axes",
+    "ifftshift": "x * ?axes",
+}
+LINALG = {
+    "cholesky": "x * ?upper",
+    "cross": "x1 x2 * ?axis",
+    "det": "x",
+    "diagonal": "x * ?offset",
+    "eig": "x",
+    "eigh": "x",
+    "eigvals": "x",
+    "eigvalsh": "x",
+    "inv": "x",
+    "matmul": "x1 x2",
+    "matrix_norm": "x * ?keepdims ?ord",
+    "matrix_power": "x n",
+    "matrix_rank": "x * ?rtol",
+    "matrix_transpose": "x",
+    "outer": "x1 x2",
+    "pinv": "x * ?rtol",
+    "qr": "x * ?mode",
+    "slogdet": "x",
+    "solve": "x1 x2",
+    "svd": "x * ?full_matrices",
+    "svdvals": "x",
+    "tensordot": "x1 x2 * ?axes",
+    "trace": "x * ?offset ?dtype",
+    "vecdot": "x1 x2 * ?axis",
+    "vector_norm": "x * ?axis ?keepdims ?ord",
+}
+MODULES = {"": FUNCTIONS, "fft": FFT, "linalg": LINALG}
 
 ATTRIBUTES = ["dtype", "device", "mT", "ndim", "shape", "size", "T"]
 METHODS = (

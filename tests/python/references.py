@@ -6,9 +6,11 @@ import math
 import numpy as np
 
 from reference_conv import CONVOLUTIONS
+from reference_fft import FFT
 from reference_indexing import INDEXING
 from reference_layers import LAYERS
 from reference_random import DRAWN, RANDOM
+from reference_linalg import LINALG, WITHOUT_LINALG
 
 erf = np.vectorize(math.erf, otypes=[np.float64])
 erfc = np.vectorize(math.erfc, otypes=[np.float64])
@@ -321,6 +323,8 @@ REFERENCES = (
     | INDEXING
     | RANDOM
     | CONVOLUTIONS
+    | FFT
+    | LINALG
     | {
         "relu": lambda x: np.maximum(x, 0),
         "relu6": lambda x: np.clip(x, 0, 6),
@@ -450,6 +454,7 @@ WITHOUT_REFERENCE = {
     "empty_like": "its values do not matter",
     **DRAWN,
 }
+} | WITHOUT_LINALG
 
 
 def reference(op, aliases):

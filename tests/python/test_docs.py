@@ -4,6 +4,7 @@ import ast
 import contextlib
 import inspect
 import io
+import operator
 import pathlib
 import re
 import shutil
@@ -68,11 +69,11 @@ def test_reference_pages_show_the_real_signatures():
         for language, text, line in blocks(page):
             if language != "python":
                 continue
-            name, arguments = re.fullmatch(r"tn\.(\w+)\((.*)\)", text.strip(), re.S).groups()
+            name, arguments = re.fullmatch(r"tn\.([\w.]+)\((.*)\)", text.strip(), re.S).groups()
             given = ast.parse(f"def f({arguments}): pass").body[0].args
             names = [a.arg for a in given.args + given.kwonlyargs]
             assert names == list(
-                inspect.signature(getattr(tn, name)).parameters
+                inspect.signature(operator.attrgetter(name)(tn)).parameters
             ), f"{page.name}:{line}"
             shown += 1
     assert shown == len(tn.testing.op_names())

@@ -1,0 +1,220 @@
+// Norms of vectors and matrices, ranks, pseudoinverses and the cross product.
+#include <cmath>
+#include <limits>
+
+#include "base/error.h"
+#include "ops/families.h"
+#include "ops/matrices.h"
+#include "ops/op_decls.h"
+#include "ops/shapes.h"
+#include "tenon/operators.h"
+
+namespace tn::ops {
+namespace {
+
+struct VectorNormAttrs {
+  Maybe<Axes> axis;
+  bool keepdims = false;
+  double ord = 2;
+  static constexpr void fields(auto& a, auto&& f) {
+    f("axis", a.axis), f("keepdims", a.keepdims), f("ord", a.ord);
+  }
+};
+
+enum class MatrixNorm : uint8_t { fro, nuc, one, minus_one, two, minus_two, inf, minus_inf };
+constexpr std::string_view kMatrixNorms[] = {"fro", "nuc", "1", "-1", "2", "-2", "inf", "-inf"};
+constexpr ChoiceNames choice_names(MatrixNorm) { return kMatrixNorms; }
+
+struct MatrixNormAttrs {
+  bool keepdims = false;
+  MatrixNorm ord = MatrixNorm::fro;
+  static constexpr void fields(auto& a, auto&& f) { f("keepdims", a.keepdims), f("ord", a.ord); }
+};
+
+struct ToleranceAttrs {
+  Maybe<double> rtol;
+  static constexpr void fields(auto& a, auto&& f) { f("rtol", a.rtol); }
+};
+
+struct CrossAttrs {
+  Axis axis = -1;
+  static constexpr void fields(auto& a, auto&& f) { f("axis", a.axis); }
+};
+
+/// f(x), but 0 with derivative 0 where x is 0, although f's own is infinite or undefined there.
+template <class F>
+Tensor zero_at_zero(const Tensor& x, F f) {
+  Tensor zero = x == 0;
+  return tn::where(zero, 0, f(tn::where(zero, 1, x)));
+}
+
+Tensor squared_magnitude(const Tensor& x) {
+  if (!is_complex(x.dtype())) return x * x;
+  Tensor re = tn::real(x), im = tn::imag(x);
+  return re * re + im * im;
+}
+
+Tensor norm_over(const Tensor& x, const Axes& axes, bool keepdims, double ord) {
+  constexpr double kInf = std::numeric_limits<double>::infinity();
+  if (ord == 2)
+    return zero_at_zero(tn::sum(squared_magnitude(x), axes, {}, keepdims),
+                        [](T s) { return tn::sqrt(s); });
+  if (ord == 0) return tn::sum(tn::astype(x != 0, real_of(x.dtype())), axes, {}, keepdims);
+  Tensor size = tn::abs(x);
+  if (ord == kInf) return tn::max(size, axes, keepdims);
+  if (ord == -kInf) return tn::min(size, axes, keepdims);
+  if (ord == 1) return tn::sum(size, axes, {}, keepdims);
+  auto power = [](const Tensor& of, double p) {
+    return p < 0 ? tn::pow(of, p) : zero_at_zero(of, [&](T v) { return tn::pow(v, p); });
+  };
+  return power(tn::sum(power(size, ord), axes, {}, keepdims), 1 / ord);
+}
+
+Tensors vector_norm_body(const VectorNormAttrs& a, const Tensors& in) {
+  Tensors x = in;
+  promote_all(x, "vector_norm", every_type, true);
+  return {norm_over(x[0], normal_axes(a.axis, x[0].rank(), "vector_norm"), a.keepdims, a.ord)};
+}
+
+/// The largest, or smallest, sum of magnitudes along `axis`.
+Tensor extreme_sum(const Tensor& x, int axis, bool largest, bool keepdims) {
+  Tensor sums = tn::sum(tn::abs(x), Axes(axis), {}, true);
+  Axes both{-2, -1};
+  return largest ? tn::max(sums, both, keepdims) : tn::min(sums, both, keepdims);
+}
+
+Tensors matrix_norm_body(const MatrixNormAttrs& a, const Tensors& in) {
+  Tensors x = in;
+  prepare_matrix("matrix_norm", x);
+  bool keep = a.keepdims;
+  if (a.ord == MatrixNorm::fro) return {norm_over(x[0], Axes{-2, -1}, keep, 2)};
+  if (a.ord == MatrixNorm::one || a.ord == MatrixNorm::minus_one)
+    return {extreme_sum(x[0], -2, a.ord == MatrixNorm::one, keep)};
+  if (a.ord == MatrixNorm::inf || a.ord == MatrixNorm::minus_inf)
+    return {extreme_sum(x[0], -1, a.ord == MatrixNorm::inf, keep)};
+  Tensor s = emit(svdvals, {x[0]}), norm;
+  if (a.ord == MatrixNorm::nuc) norm = tn::sum(s, Axes(-1), {}, keep);
+  if (a.ord == MatrixNorm::two) norm = tn::max(s, Axes(-1), keep);
+  if (a.ord == MatrixNorm::minus_two) norm = tn::min(s, Axes(-1), keep);
+  return {keep ? as_column(norm) : norm};
+}
+
+/// The least singular value that counts, from the largest (which are kept as an axis).
+Tensor least_value(const Tensor& x, const Tensor& s, const Maybe<double>& rtol) {
+  auto side =
+      static_cast<double>(std::max(rows_of(x.shape()).value(), columns_of(x.shape()).value()));
+  return tn::max(s, Axes(-1), true) * rtol.value_or(side * epsilon_of(x.dtype()));
+}
+
+bool has_values(const Tensor& x) {
+  return rows_of(x.shape()).value() > 0 && columns_of(x.shape()).value() > 0;
+}
+
+Tensors pinv_body(const ToleranceAttrs& a, const Tensors& in) {
+  T x = in[0];
+  if (!has_values(x)) return {adjoint_of(x)};
+  Tensors f = reduced_svd(x);
+  Tensor small = f[1] <= least_value(x, f[1], a.rtol);
+  Tensor inverse = tn::where(small, 0, 1 / tn::where(small, 1, f[1]));
+  return {tn::matmul(adjoint_of(f[2]) * as_row(cast_to(inverse, x.dtype())), adjoint_of(f[0]))};
+}
+
+/// Where the rank stays: dP = -P·dA·P + P·Pᴴ·dAᴴ·(1 - A·P) + (1 - P·A)·dAᴴ·Pᴴ·P
+Tensors jvp_pinv(const ToleranceAttrs&, const Primal& p, const Tensors& t) {
+  T x = p.in[0], inverse = p.out[0];
+  Tensor turned = adjoint_of(t[0]), back = adjoint_of(inverse);
+  Tensor left = tn::matmul(tn::matmul(inverse, back), turned);
+  Tensor right = tn::matmul(turned, tn::matmul(back, inverse));
+  Tensor change = left - tn::matmul(tn::matmul(left, x), inverse);
+  change = change + right - tn::matmul(inverse, tn::matmul(x, right));
+  return {change - tn::matmul(tn::matmul(inverse, t[0]), inverse)};
+}
+
+Tensors matrix_rank_body(const ToleranceAttrs& a, const Tensors& in) {
+  Tensors x = in;
+  prepare_matrix("matrix_rank", x);
+  if (!has_values(x[0])) return {filled(0, DType::i64, leading_shape(x[0].shape()))};
+  Tensor s = emit(svdvals, {x[0]});
+  return {tn::sum(tn::astype(s > least_value(x[0], s, a.rtol), DType::i64), Axes(-1))};
+}
+
+/// c[i] = a[i+1]·b[i+2] - a[i+2]·b[i+1], counted round.
+Tensors cross_body(const CrossAttrs& a, const Tensors& in) {
+  Tensors both = in;
+  promote_all(both, "cross", numeric);
+  Shape shape = broadcast(both[0].shape(), both[1].shape(), "cross");
+  int axis = normal_axis(a.axis, shape.rank(), "cross");
+  for (Tensor& x : both) {
+    int own = axis - (shape.rank() - x.rank());
+    if (own < 0 || tn::equal(x.shape()[own], Dim(3)) != Tri::yes)
+      fail("cross: vectors of three numbers are needed along axis {}: x1 {} and x2 {}", a.axis.i,
+           *type_of(both[0]), *type_of(both[1]));
+    x = tn::broadcast_to(x, shape);
+  }
+  auto turned = [&](T x, int64_t by) { return tn::roll(x, Ints(by), Axes(axis)); };
+  return {turned(both[0], -1) * turned(both[1], -2) - turned(both[0], -2) * turned(both[1], -1)};
+}
+
+}  // namespace
+
+constinit const OpDef vector_norm = Composite<VectorNormAttrs>{
+    .name = "vector_norm",
+    .doc =
+        "The norm of the vectors along `axis` (all elements by default): sum(|x|^ord)^(1/ord), "
+        "the largest magnitude for inf, the smallest for -inf, the number of elements that are "
+        "not 0 for 0. The derivative of a zero vector's norm is 0.",
+    .module = "linalg",
+    .args = {"x"},
+    .body = rule<vector_norm_body>,
+    .samples = {{"f32[3]"},
+                {"f32[2,3]", "axis=[1], ord=1"},
+                {"f32[2,3]", "axis=[0], ord=3, keepdims=true"},
+                {"f32[2,3,2]", "axis=[0,2]"},
+                {"f32[4]", "ord=0"}},
+};
+
+constinit const OpDef matrix_norm = Composite<MatrixNormAttrs>{
+    .name = "matrix_norm",
+    .doc =
+        "The norm of matrices: the root of the sum of squares (`fro`), the sum (`nuc`), the "
+        "largest (`2`) or the smallest (`-2`) of the singular values, the largest or smallest sum "
+        "of magnitudes of a column (`1`, `-1`) or a row (`inf`, `-inf`).",
+    .module = "linalg",
+    .args = {"x"},
+    .body = rule<matrix_norm_body>,
+    .samples = {{"f32[3,2]"}, {"f32[2,3,3]", "ord=nuc"}, {"f32[3,4]", "keepdims=true, ord=2"}},
+};
+
+constinit const OpDef pinv = Composite<ToleranceAttrs>{
+    .name = "pinv",
+    .doc =
+        "The pseudoinverse, by singular values: those not above `rtol` times the largest count as "
+        "0. `rtol` defaults to the larger side times the distance of 1 from the next number.",
+    .module = "linalg",
+    .args = {"x"},
+    .recorded = true,
+    .prepare = [](ToleranceAttrs&, Tensors& in) { prepare_matrix("pinv", in); },
+    .body = rule<pinv_body>,
+    .jvp = rule<jvp_pinv>,
+    .samples = {{"f32[3,3]"}, {"f32[2,4,3]"}, {"f32[2,4]", "rtol=0.001"}},
+};
+
+constinit const OpDef matrix_rank = Composite<ToleranceAttrs>{
+    .name = "matrix_rank",
+    .doc = "The number of singular values above `rtol` times the largest. See `pinv`.",
+    .module = "linalg",
+    .args = {"x"},
+    .body = rule<matrix_rank_body>,
+    .samples = {{"f32[3,3]"}, {"f32[2,4,3]", "rtol=0.3"}},
+};
+
+constinit const OpDef cross = Composite<CrossAttrs>{
+    .name = "cross",
+    .doc = "The cross product of the vectors of three numbers along `axis`; the rest broadcasts.",
+    .module = "linalg",
+    .args = {"x1", "x2"},
+    .body = rule<cross_body>,
+    .samples = {{"f32[3], f32[3]"}, {"f32[2,3], f32[3]"}, {"f32[3,2], f32[3,1]", "axis=0"}},
+};
+
+}  // namespace tn::ops
