@@ -2,8 +2,8 @@
 
     make bench                                the C++ benchmarks, then this
     .venv/bin/python bench/run.py             everything below
-    .venv/bin/python bench/run.py calls       or elementwise, reductions, random, fft, linalg, matmul, conv,
-                                              transforms, import, cpp
+    .venv/bin/python bench/run.py calls       or elementwise, reductions, random, fft, linalg,
+                                              matmul, conv, transforms, import, cpp
     .venv/bin/python bench/run.py --json out.json
     .venv/bin/python bench/run.py --quick     tiny sizes: tests the program, not the library
 """
