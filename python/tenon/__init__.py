@@ -26,7 +26,9 @@ from .array_api import (
     pi,
 )
 from .at import install as _install_at
+from .control_flow import cond, scan, while_loop
 from .creation import array, asarray, from_dlpack, result_type
+from .custom import custom_function
 from .random import rand, randn
 from .transforms import (
     checkpoint,

@@ -371,7 +371,7 @@ def test_lists_that_hold_themselves():
     for _ in range(100_000):
         deep = [deep]
     for nested in (cycle, table, deep):
-        with pytest.raises(tn.Error, match="nested deeper"):
+        with pytest.raises(tn.Error, match="nested deeper|holds itself"):
             tn.eval(nested)
     with pytest.raises(tn.Error):
         tn.array(cycle)
