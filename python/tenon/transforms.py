@@ -187,9 +187,9 @@ def jacrev(f: Function, argnums: int | Sequence[int] = 0) -> Function:
     It is a tree like the result of `f`, whose leaves are trees like the argument, or tuples of those
     for a sequence of positions. A leaf has the shape of the result followed by the argument's.
 
-        >>> tn.jacrev(lambda x: tn.stack([x[0] * x[1], x[0]]))(tn.array([2.0, 3.0]))
-        tensor([[3, 2],
-                [1, 0]], dtype=float32)
+        >>> tn.jacrev(lambda x: x * tn.sum(x))(tn.array([2.0, 3.0]))
+        tensor([[7, 2],
+                [3, 8]], dtype=float32)
     """
     return _jacobian("jacrev", f, argnums, reverse=True)
 
@@ -197,8 +197,8 @@ def jacrev(f: Function, argnums: int | Sequence[int] = 0) -> Function:
 def jacfwd(f: Function, argnums: int | Sequence[int] = 0) -> Function:
     """Like `jacrev`, computed column by column in forward mode: for more results than arguments.
 
-    >>> tn.jacfwd(lambda x: tn.stack([x, x * x, x * x * x]))(2.0)
-    tensor([ 1,  4, 12], dtype=float32)
+    >>> tn.jacfwd(lambda x: x * x * tn.array([1.0, 2.0, 3.0]))(2.0)
+    tensor([ 4,  8, 12], dtype=float32)
     """
     return _jacobian("jacfwd", f, argnums, reverse=False)
 
@@ -211,9 +211,9 @@ def hessian(f: Function, argnums: int | Sequence[int] = 0) -> Function:
 
     They are a tree like the argument, whose leaves are trees like the argument.
 
-        >>> tn.hessian(lambda x: x[0] * x[0] * x[1])(tn.array([3.0, 5.0]))
-        tensor([[10,  6],
-                [ 6,  0]], dtype=float32)
+        >>> tn.hessian(lambda x: tn.sum(x * x * x))(tn.array([3.0, 5.0]))
+        tensor([[18,  0],
+                [ 0, 30]], dtype=float32)
     """
     return jacfwd(grad(f, argnums), argnums)
 
