@@ -162,6 +162,11 @@ Tensor ceil(const Operand& x);
 /// `x`, or `alpha * (exp(x / alpha) - 1)` where it is negative.
 Tensor celu(const Operand& x, double alpha = 1.0);
 
+/// The lower triangular matrix with positive diagonal whose product with its conjugate transpose is
+/// `x`, or that transpose when `upper`. `x` counts as (x + xᴴ)/2. NaN for a matrix that is not
+/// positive definite.
+Tensor cholesky(const Operand& x, bool upper = false);
+
 /// `x` limited to [`min`, `max`]; a bound that is left out does not limit. NaN stays NaN. Where
 /// `min` exceeds `max` the result is `max`. Integer bounds beyond the type are its ends. The
 /// derivative in `x` is 1 between the bounds and 1/2 at them.
@@ -262,6 +267,9 @@ Tensor cosh(const Operand& x);
 /// Number of elements over `axis` that are not 0, as int64. NaN counts.
 Tensor count_nonzero(const Operand& x, const Maybe<Axes>& axis = {}, bool keepdims = false);
 
+/// The cross product of the vectors of three numbers along `axis`; the rest broadcasts.
+Tensor cross(const Operand& x1, const Operand& x2, Axis axis = -1);
+
 /// Minus the log of the probability that `softmax(logits)` along `axis` gives the targets: classes
 /// (integers, the shape of `logits` without `axis`) or probabilities (the shape of `logits`).
 /// `label_smoothing` moves that share of each target to all classes alike. `reduction` is none,
@@ -294,6 +302,9 @@ Tensor cumulative_sum(const Operand& x, Maybe<Axis> axis = {}, Maybe<DType> dtyp
 
 /// Radians as degrees: `x * 180 / pi`.
 Tensor degrees(const Operand& x);
+
+/// The determinant; 1 for a matrix of no elements. Its derivative exists at singular matrices too.
+Tensor det(const Operand& x);
 
 /// The matrix with a 1-d tensor as its diagonal number `k` and 0 elsewhere, or diagonal number `k`
 /// of a matrix.
@@ -338,6 +349,26 @@ Tensor dynamic_slice(const Operand& x, const Tensors& starts, const Shape& sizes
 /// `x` with the block that begins at `starts` replaced by `update`. A start is clamped so that the
 /// block lies inside.
 Tensor dynamic_update_slice(const Operand& x, const Operand& update, const Tensors& starts);
+
+struct EigResult {
+  Tensor eigenvalues, eigenvectors;
+};
+/// Eigenvalues, in no particular order, and eigenvectors, as columns of norm 1, both complex. NaN
+/// for a matrix that is not finite or whose iteration does not converge.
+EigResult eig(const Operand& x);
+
+struct EighResult {
+  Tensor eigenvalues, eigenvectors;
+};
+/// Eigenvalues, real and in ascending order, and orthonormal eigenvectors, as columns, of a
+/// Hermitian matrix; `x` counts as (x + xᴴ)/2. NaN for a matrix that is not finite.
+EighResult eigh(const Operand& x);
+
+/// The eigenvalues, complex and in no particular order. See `eig`.
+Tensor eigvals(const Operand& x);
+
+/// The eigenvalues of a Hermitian matrix, in ascending order. See `eigh`.
+Tensor eigvalsh(const Operand& x);
 
 /// Sums products of the operands over the labels that are not in the result: "ij,jk->ik". A label
 /// twice in one operand takes the diagonal, "..." stands for the remaining axes, which broadcast.
@@ -484,14 +515,13 @@ Tensor hard_tanh(const Operand& x, double min_val = -1.0, double max_val = 1.0);
 /// `x * relu6(x + 3) / 6`.
 Tensor hardswish(const Operand& x);
 
-/// `sqrt(x1**2 + x2**2)` without overflow on the way. An infinite operand gives infinity. The
-/// derivative at the origin is 0.
 /// The real `fft` of `n` numbers whose second half mirrors the first as conjugates; `x` holds the
 /// first `n // 2 + 1`. Without `n` an even number, `2 * (m - 1)` from m numbers.
 Tensor hfft(const Operand& x, Maybe<int64_t> n = {}, Axis axis = -1,
     std::string_view norm = "backward");
 
-/// `sqrt(x1**2 + x2**2)` without overflow on the way. An infinite operand gives infinity.
+/// `sqrt(x1**2 + x2**2)` without overflow on the way. An infinite operand gives infinity. The
+/// derivative at the origin is 0.
 Tensor hypot(const Operand& x1, const Operand& x2);
 
 /// The identity matrix with `n` rows.
@@ -525,6 +555,9 @@ Tensor inner(const Operand& x1, const Operand& x2);
 /// coincide. Beyond the border its value is repeated.
 Tensor interpolate(const Operand& x, const Maybe<Ints>& size = {}, Maybe<double> scale_factor = {},
     std::string_view mode = "nearest", bool align_corners = false);
+
+/// The inverse matrix. A singular matrix gives infinities or NaN.
+Tensor inv(const Operand& x);
 
 /// The coordinate of every element along `axis`: 0, 1, 2 and so on.
 Tensor iota(const Shape& shape, Axis axis = 0, DType dtype = DType::i64,
@@ -639,6 +672,14 @@ Tensor logical_xor(const Operand& x1, const Operand& x2);
 /// are computed in float32; integers become float32.
 Tensor logsumexp(const Operand& x, const Maybe<Axes>& axis = {}, bool keepdims = false);
 
+struct LuFactorResult {
+  Tensor lu, pivots, permutation;
+};
+/// `x` with rows in the order of `permutation` is L·U: `lu` holds U on and above the diagonal, L
+/// below it, whose own diagonal is 1. Row i was exchanged with row `pivots[i]`, one after the
+/// other. A singular matrix gives zeros on the diagonal of U.
+LuFactorResult lu_factor(const Operand& x);
+
 /// The complex numbers `re + im * 1j` from their parts. float64 parts give complex128, all others
 /// complex64.
 Tensor make_complex(const Operand& re, const Operand& im);
@@ -648,6 +689,21 @@ Tensor make_complex(const Operand& re, const Operand& im);
 /// the result. float16 and bfloat16 are summed in float32 and rounded once; integers wrap; booleans
 /// are or-and.
 Tensor matmul(const Operand& x1, const Operand& x2);
+
+/// The norm of matrices: the root of the sum of squares (`fro`), the sum (`nuc`), the largest (`2`)
+/// or the smallest (`-2`) of the singular values, the largest or smallest sum of magnitudes of a
+/// column (`1`, `-1`) or a row (`inf`, `-inf`).
+Tensor matrix_norm(const Operand& x, bool keepdims = false, std::string_view ord = "fro");
+
+/// The product of `n` matrices `x`; of its inverses when `n` is negative.
+Tensor matrix_power(const Operand& x, int64_t n);
+
+/// The number of singular values above `rtol` times the largest. See `pinv`.
+Tensor matrix_rank(const Operand& x, Maybe<double> rtol = {});
+
+/// The matrix X with `x1` @ X = `x2`, or `x1.mT` @ X = `x2` when `transpose`; leading axes
+/// broadcast. What `solve` and `inv` are made of.
+Tensor matrix_solve(const Operand& x1, const Operand& x2, bool transpose = false);
 
 /// Exchanges the last two axes.
 Tensor matrix_transpose(const Operand& x);
@@ -749,6 +805,10 @@ Tensor partition(const Operand& x, int64_t kth, Axis axis = -1);
 /// order is reversed.
 Tensor permute_dims(const Operand& x, const Maybe<Perm>& axes = {});
 
+/// The pseudoinverse, by singular values: those not above `rtol` times the largest count as 0.
+/// `rtol` defaults to the larger side times the distance of 1 from the next number.
+Tensor pinv(const Operand& x, Maybe<double> rtol = {});
+
 /// The derivative of `digamma` of an order in [0, 30]; order 0 is `digamma` itself. At zero and at
 /// negative whole numbers odd orders give infinity, even ones NaN, and order 0 at zero an infinity.
 Tensor polygamma(const Operand& x, int64_t order = 0);
@@ -772,6 +832,14 @@ Tensor prod(const Operand& x, const Maybe<Axes>& axis = {}, Maybe<DType> dtype =
 /// dropped.
 Tensor put_along_axis(const Operand& x, const Operand& indices, const Operand& values,
     Axis axis = -1, std::string_view mode = "set");
+
+struct QrResult {
+  Tensor Q, R;
+};
+/// The factors of `x` = Q @ R: Q has orthonormal columns, R zeros below the diagonal. Of a matrix
+/// of m rows and n columns Q has min(m, n) columns, or m in mode `complete`. Has a derivative for m
+/// >= n in mode `reduced`.
+QrResult qr(const Operand& x, std::string_view mode = "reduced");
 
 /// The element below which a share `q` of the elements over `axis` lies, interpolated linearly
 /// between neighbours. The axes of `q` come first in the result; `q` is clamped to [0, 1]. NaN if
@@ -986,6 +1054,13 @@ Tensor slice(const Operand& x, const Ints& start, const Ints& stop, const Maybe<
 Tensor slice_update(const Operand& x, const Operand& update, const Ints& start, const Ints& stop,
     const Maybe<Ints>& step = {}, const Maybe<Axes>& axis = {});
 
+struct SlogdetResult {
+  Tensor sign, logabsdet;
+};
+/// The determinant as its `sign` (a complex number of magnitude 1 if complex) and the logarithm of
+/// its magnitude; 0 and -inf for a singular matrix.
+SlogdetResult slogdet(const Operand& x);
+
 /// `exp(x)` scaled to sum to one along `axis`, the last one when it is left out. Where every
 /// element is -inf, or one is inf or NaN, the result is NaN. float16 and bfloat16 are computed in
 /// float32; integers become float32.
@@ -996,6 +1071,10 @@ Tensor softplus(const Operand& x);
 
 /// `x / (1 + abs(x))`, between -1 and 1.
 Tensor softsign(const Operand& x);
+
+/// The solution X of `x1` @ X = `x2` for square `x1`; leading axes broadcast. `x2` is a vector if
+/// it has one axis. A singular matrix gives infinities or NaN.
+Tensor solve(const Operand& x1, const Operand& x2);
 
 /// The elements in ascending order along `axis`, or in `descending` order. Equal elements, 0 and -0
 /// among them, keep their order. NaN comes last in both directions. Complex numbers compare by real
@@ -1036,6 +1115,18 @@ Tensor subtract(const Operand& x1, const Operand& x2);
 /// and bfloat16 are accumulated in float32 and rounded once. Integer sums wrap.
 Tensor sum(const Operand& x, const Maybe<Axes>& axis = {}, Maybe<DType> dtype = {},
     bool keepdims = false);
+
+struct SvdResult {
+  Tensor U, S, Vh;
+};
+/// The factors of `x` = U @ diag(S) @ Vh: U and Vh are unitary, the singular values S real, not
+/// negative and in descending order. Unless `full_matrices`, U has only as many columns and Vh as
+/// many rows as S has values, and only then are there derivatives. NaN for a matrix that is not
+/// finite.
+SvdResult svd(const Operand& x, bool full_matrices = true);
+
+/// The singular values, in descending order. See `svd`.
+Tensor svdvals(const Operand& x);
 
 /// Exchanges two axes.
 Tensor swapaxes(const Operand& x, Axis axis1, Axis axis2);
@@ -1079,6 +1170,12 @@ Tensor trace(const Operand& x, int64_t offset = 0, Axis axis1 = 0, Axis axis2 = 
 /// One on and below the diagonal `k` of a matrix with `n` rows and `m` columns, zero above.
 Tensor tri(int64_t n, Maybe<int64_t> m = {}, int64_t k = 0, DType dtype = DType::f32,
     std::source_location place = std::source_location::current());
+
+/// The matrix X with `x1` @ X = `x2`, or `x1.mT` @ X = `x2` when `transpose`. Only the lower
+/// triangle of `x1` is read, or the `upper` one; its diagonal counts as 1 when `unit_diagonal`.
+/// Leading axes broadcast. Zeros on the diagonal divide.
+Tensor triangular_solve(const Operand& x1, const Operand& x2, bool upper = false,
+    bool transpose = false, bool unit_diagonal = false);
 
 /// `x` with zeros above the diagonal `k` of its last two axes.
 Tensor tril(const Operand& x, int64_t k = 0);
@@ -1129,6 +1226,12 @@ Tensor var(const Operand& x, const Maybe<Axes>& axis = {}, double correction = 0
 
 /// Sums the products of `conj(x1)` and `x2` along `axis`; the other axes broadcast.
 Tensor vecdot(const Operand& x1, const Operand& x2, Axis axis = -1);
+
+/// The norm of the vectors along `axis` (all elements by default): sum(|x|^ord)^(1/ord), the
+/// largest magnitude for inf, the smallest for -inf, the number of elements that are not 0 for 0.
+/// The derivative of a zero vector's norm is 0.
+Tensor vector_norm(const Operand& x, const Maybe<Axes>& axis = {}, bool keepdims = false,
+    double ord = 2.0);
 
 /// `x1` where `condition` holds, `x2` elsewhere. The other one is not looked at: its NaN does not
 /// spread.

@@ -117,6 +117,8 @@ def eval(*tensors: Any) -> None: ...
 def async_eval(*tensors: Any) -> None: ...
 def synchronize() -> None: ...
 def graph_text(*tensors: Tensor) -> str: ...
+def print(text: str, *values: ArrayLike) -> None: ...
+def check(condition: ArrayLike, text: str, *values: ArrayLike) -> None: ...
 def num_threads() -> int: ...
 def set_num_threads(count: int) -> None: ...
 def active_memory() -> int: ...
@@ -131,6 +133,32 @@ def set_cache_limit(bytes: int) -> int: ...
 class _divmod_result(NamedTuple):
     quotient: Tensor
     remainder: Tensor
+
+class _eig_result(NamedTuple):
+    eigenvalues: Tensor
+    eigenvectors: Tensor
+
+class _eigh_result(NamedTuple):
+    eigenvalues: Tensor
+    eigenvectors: Tensor
+
+class _lu_factor_result(NamedTuple):
+    lu: Tensor
+    pivots: Tensor
+    permutation: Tensor
+
+class _qr_result(NamedTuple):
+    Q: Tensor
+    R: Tensor
+
+class _slogdet_result(NamedTuple):
+    sign: Tensor
+    logabsdet: Tensor
+
+class _svd_result(NamedTuple):
+    U: Tensor
+    S: Tensor
+    Vh: Tensor
 
 class _top_k_result(NamedTuple):
     values: Tensor
@@ -606,6 +634,8 @@ def ceil(x: ArrayLike) -> Tensor:
     """The smallest whole number not below `x`."""
 def celu(x: ArrayLike, alpha: float = 1.0) -> Tensor:
     """`x`, or `alpha * (exp(x / alpha) - 1)` where it is negative."""
+def cholesky(x: ArrayLike, upper: _bool = False) -> Tensor:
+    """The lower triangular matrix with positive diagonal whose product with its conjugate transpose is `x`, or that transpose when `upper`."""
 def clip(x: ArrayLike, min: ArrayLike | None = None, max: ArrayLike | None = None) -> Tensor:
     """`x` limited to [`min`, `max`]; a bound that is left out does not limit."""
 clamp = clip
@@ -646,6 +676,8 @@ def cosh(x: ArrayLike) -> Tensor:
     """The hyperbolic cosine."""
 def count_nonzero(x: ArrayLike, axis: int | Sequence[int] | None = None, keepdims: _bool = False) -> Tensor:
     """Number of elements over `axis` that are not 0, as int64."""
+def cross(x1: ArrayLike, x2: ArrayLike, axis: int = -1) -> Tensor:
+    """The cross product of the vectors of three numbers along `axis`; the rest broadcasts."""
 def cross_entropy(logits: ArrayLike, targets: ArrayLike, reduction: Literal["none", "mean", "sum"] = "mean", label_smoothing: float = 0.0, axis: int = -1) -> Tensor:
     """Minus the log of the probability that `softmax(logits)` along `axis` gives the targets: classes (integers, the shape of `logits` without `axis`) or probabilities (the shape of `logits`)."""
 def cummax(x: ArrayLike, axis: int | None = None) -> Tensor:
@@ -663,6 +695,8 @@ cumsum = cumulative_sum
 def degrees(x: ArrayLike) -> Tensor:
     """Radians as degrees: `x * 180 / pi`."""
 rad2deg = degrees
+def det(x: ArrayLike) -> Tensor:
+    """The determinant; 1 for a matrix of no elements."""
 def diag(x: ArrayLike, k: int = 0) -> Tensor:
     """The matrix with a 1-d tensor as its diagonal number `k` and 0 elsewhere, or diagonal number `k` of a matrix."""
 def diagonal(x: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Tensor:
@@ -685,6 +719,14 @@ def dynamic_slice(x: ArrayLike, starts: Sequence[ArrayLike], sizes: int | Sequen
     """The block of `sizes` that begins at `starts`, one integer for each axis."""
 def dynamic_update_slice(x: ArrayLike, update: ArrayLike, starts: Sequence[ArrayLike]) -> Tensor:
     """`x` with the block that begins at `starts` replaced by `update`."""
+def eig(x: ArrayLike) -> _eig_result:
+    """Eigenvalues, in no particular order, and eigenvectors, as columns of norm 1, both complex."""
+def eigh(x: ArrayLike) -> _eigh_result:
+    """Eigenvalues, real and in ascending order, and orthonormal eigenvectors, as columns, of a Hermitian matrix; `x` counts as (x + xᴴ)/2."""
+def eigvals(x: ArrayLike) -> Tensor:
+    """The eigenvalues, complex and in no particular order."""
+def eigvalsh(x: ArrayLike) -> Tensor:
+    """The eigenvalues of a Hermitian matrix, in ascending order."""
 def einsum(equation: str, operands: Sequence[ArrayLike]) -> Tensor:
     """Sums products of the operands over the labels that are not in the result: "ij,jk->ik"."""
 def elu(x: ArrayLike, alpha: float = 1.0) -> Tensor:
@@ -784,6 +826,8 @@ def inner(x1: ArrayLike, x2: ArrayLike) -> Tensor:
     """Sums products over the last axes of both operands; scalars multiply."""
 def interpolate(x: ArrayLike, size: int | Sequence[int] | None = None, scale_factor: float | None = None, mode: Literal["nearest", "linear", "cubic"] = "nearest", align_corners: _bool = False) -> Tensor:
     """Resizes the spatial axes of `x`, [batch, spatial axes ..., channels], to `size` (one number for all, or one each) or by `scale_factor`."""
+def inv(x: ArrayLike) -> Tensor:
+    """The inverse matrix."""
 def iota(shape: int | Sequence[int], axis: int = 0, dtype: DTypeLike = "int64") -> Tensor:
     """The coordinate of every element along `axis`: 0, 1, 2 and so on."""
 def irfft(x: ArrayLike, n: int | None = None, axis: int = -1, norm: Literal["backward", "ortho", "forward"] = "backward") -> Tensor:
@@ -848,11 +892,21 @@ def logical_xor(x1: ArrayLike, x2: ArrayLike) -> Tensor:
     """Whether exactly one operand is true; numbers are true where they are not 0, NaN included."""
 def logsumexp(x: ArrayLike, axis: int | Sequence[int] | None = None, keepdims: _bool = False) -> Tensor:
     """`log(sum(exp(x)))` over `axis`, over all axes when it is left out, without overflow."""
+def lu_factor(x: ArrayLike) -> _lu_factor_result:
+    """`x` with rows in the order of `permutation` is L·U: `lu` holds U on and above the diagonal, L below it, whose own diagonal is 1."""
 def make_complex(re: ArrayLike, im: ArrayLike) -> Tensor:
     """The complex numbers `re + im * 1j` from their parts."""
 complex = make_complex
 def matmul(x1: ArrayLike, x2: ArrayLike) -> Tensor:
     """Matrix product over the last axis of `x1` and the last but one of `x2`; leading axes broadcast."""
+def matrix_norm(x: ArrayLike, keepdims: _bool = False, ord: Literal["fro", "nuc", "1", "-1", "2", "-2", "inf", "-inf"] = "fro") -> Tensor:
+    """The norm of matrices: the root of the sum of squares (`fro`), the sum (`nuc`), the largest (`2`) or the smallest (`-2`) of the singular values, the largest or smallest sum of magnitudes of a column (`1`, `-1`) or a row (`inf`, `-inf`)."""
+def matrix_power(x: ArrayLike, n: int) -> Tensor:
+    """The product of `n` matrices `x`; of its inverses when `n` is negative."""
+def matrix_rank(x: ArrayLike, rtol: float | None = None) -> Tensor:
+    """The number of singular values above `rtol` times the largest."""
+def matrix_solve(x1: ArrayLike, x2: ArrayLike, transpose: _bool = False) -> Tensor:
+    """The matrix X with `x1` @ X = `x2`, or `x1.mT` @ X = `x2` when `transpose`; leading axes broadcast."""
 def matrix_transpose(x: ArrayLike) -> Tensor:
     """Exchanges the last two axes."""
 def max(x: ArrayLike, axis: int | Sequence[int] | None = None, keepdims: _bool = False) -> Tensor:
@@ -910,6 +964,8 @@ def permute_dims(x: ArrayLike, axes: Sequence[int] | None = None) -> Tensor:
     """The axes in another order: axis k of the result is axis `axes[k]` of `x`."""
 transpose = permute_dims
 permute = permute_dims
+def pinv(x: ArrayLike, rtol: float | None = None) -> Tensor:
+    """The pseudoinverse, by singular values: those not above `rtol` times the largest count as 0."""
 def polygamma(x: ArrayLike, order: int = 0) -> Tensor:
     """The derivative of `digamma` of an order in [0, 30]; order 0 is `digamma` itself."""
 def positive(x: ArrayLike) -> Tensor:
@@ -921,6 +977,8 @@ def prod(x: ArrayLike, axis: int | Sequence[int] | None = None, dtype: DTypeLike
     """Product over `axis`, over all axes when it is left out."""
 def put_along_axis(x: ArrayLike, indices: ArrayLike, values: ArrayLike, axis: int = -1, mode: Literal["set", "add", "mul", "max", "min"] = "set") -> Tensor:
     """`x` with the elements that `take_along_axis` reads replaced by `values`, or combined with them by `mode`."""
+def qr(x: ArrayLike, mode: Literal["reduced", "complete"] = "reduced") -> _qr_result:
+    """The factors of `x` = Q @ R: Q has orthonormal columns, R zeros below the diagonal."""
 def quantile(x: ArrayLike, q: ArrayLike, axis: int | Sequence[int] | None = None, keepdims: _bool = False) -> Tensor:
     """The element below which a share `q` of the elements over `axis` lies, interpolated linearly between neighbours."""
 def radians(x: ArrayLike) -> Tensor:
@@ -1022,12 +1080,16 @@ def slice(x: ArrayLike, start: int | Sequence[int], stop: int | Sequence[int], s
     """Elements `start`, `start + step`, … before `stop` of each axis in `axis`; of the first axes when it is left out."""
 def slice_update(x: ArrayLike, update: ArrayLike, start: int | Sequence[int], stop: int | Sequence[int], step: int | Sequence[int] | None = None, axis: int | Sequence[int] | None = None) -> Tensor:
     """`x` with the elements that `slice` takes replaced by `update`, which broadcasts to them."""
+def slogdet(x: ArrayLike) -> _slogdet_result:
+    """The determinant as its `sign` (a complex number of magnitude 1 if complex) and the logarithm of its magnitude; 0 and -inf for a singular matrix."""
 def softmax(x: ArrayLike, axis: int | Sequence[int] | None = None) -> Tensor:
     """`exp(x)` scaled to sum to one along `axis`, the last one when it is left out."""
 def softplus(x: ArrayLike) -> Tensor:
     """`log(1 + exp(x))` without overflow."""
 def softsign(x: ArrayLike) -> Tensor:
     """`x / (1 + abs(x))`, between -1 and 1."""
+def solve(x1: ArrayLike, x2: ArrayLike) -> Tensor:
+    """The solution X of `x1` @ X = `x2` for square `x1`; leading axes broadcast."""
 def sort(x: ArrayLike, axis: int = -1, descending: _bool = False, stable: _bool = True) -> Tensor:
     """The elements in ascending order along `axis`, or in `descending` order."""
 def split(x: ArrayLike, sections: int | None = None, indices: int | Sequence[int] | None = None, axis: int = 0) -> tuple[Tensor, ...]:
@@ -1050,6 +1112,10 @@ def subtract(x1: ArrayLike, x2: ArrayLike) -> Tensor:
 sub = subtract
 def sum(x: ArrayLike, axis: int | Sequence[int] | None = None, dtype: DTypeLike | None = None, keepdims: _bool = False) -> Tensor:
     """Sum over `axis`, over all axes when it is left out."""
+def svd(x: ArrayLike, full_matrices: _bool = True) -> _svd_result:
+    """The factors of `x` = U @ diag(S) @ Vh: U and Vh are unitary, the singular values S real, not negative and in descending order."""
+def svdvals(x: ArrayLike) -> Tensor:
+    """The singular values, in descending order."""
 def swapaxes(x: ArrayLike, axis1: int, axis2: int) -> Tensor:
     """Exchanges two axes."""
 def take(x: ArrayLike, indices: ArrayLike, axis: int | None = None) -> Tensor:
@@ -1071,6 +1137,8 @@ def trace(x: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: 
     """Sum of the diagonal `offset` of the matrices in `axis1` and `axis2`."""
 def tri(n: int, m: int | None = None, k: int = 0, dtype: DTypeLike = "float32") -> Tensor:
     """One on and below the diagonal `k` of a matrix with `n` rows and `m` columns, zero above."""
+def triangular_solve(x1: ArrayLike, x2: ArrayLike, upper: _bool = False, transpose: _bool = False, unit_diagonal: _bool = False) -> Tensor:
+    """The matrix X with `x1` @ X = `x2`, or `x1.mT` @ X = `x2` when `transpose`."""
 def tril(x: ArrayLike, k: int = 0) -> Tensor:
     """`x` with zeros above the diagonal `k` of its last two axes."""
 def triu(x: ArrayLike, k: int = 0) -> Tensor:
@@ -1093,6 +1161,8 @@ def var(x: ArrayLike, axis: int | Sequence[int] | None = None, correction: float
     """Variance over `axis`: the sum of squared distances from the mean, divided by the number of elements less `correction`."""
 def vecdot(x1: ArrayLike, x2: ArrayLike, axis: int = -1) -> Tensor:
     """Sums the products of `conj(x1)` and `x2` along `axis`; the other axes broadcast."""
+def vector_norm(x: ArrayLike, axis: int | Sequence[int] | None = None, keepdims: _bool = False, ord: float = 2.0) -> Tensor:
+    """The norm of the vectors along `axis` (all elements by default): sum(|x|^ord)^(1/ord), the largest magnitude for inf, the smallest for -inf, the number of elements that are not 0 for 0."""
 def where(condition: ArrayLike, x1: ArrayLike, x2: ArrayLike) -> Tensor:
     """`x1` where `condition` holds, `x2` elsewhere."""
 def window(x: ArrayLike, size: int | Sequence[int], step: int | Sequence[int] = (1,), dilation: int | Sequence[int] = (1,)) -> Tensor:

@@ -306,6 +306,13 @@ Tensor celu(const Operand& x, double alpha) {
   return call_one(ops::celu, in, fields);
 }
 
+Tensor cholesky(const Operand& x, bool upper) {
+  LocScope scope(x.place);
+  const Operand* in[] = {&x};
+  const void* fields[] = {&upper};
+  return call_one(ops::cholesky, in, fields);
+}
+
 Tensor clip(const Operand& x, const Operand& min, const Operand& max) {
   LocScope scope(x.place);
   const Operand* in[] = {&x, &min, &max};
@@ -448,6 +455,13 @@ Tensor count_nonzero(const Operand& x, const Maybe<Axes>& axis, bool keepdims) {
   return call_one(ops::count_nonzero, in, fields);
 }
 
+Tensor cross(const Operand& x1, const Operand& x2, Axis axis) {
+  LocScope scope(x1.place);
+  const Operand* in[] = {&x1, &x2};
+  const void* fields[] = {&axis};
+  return call_one(ops::cross, in, fields);
+}
+
 Tensor cross_entropy(const Operand& logits, const Operand& targets, std::string_view reduction,
     double label_smoothing, Axis axis) {
   LocScope scope(logits.place);
@@ -500,6 +514,12 @@ Tensor degrees(const Operand& x) {
   LocScope scope(x.place);
   const Operand* in[] = {&x};
   return call_one(ops::degrees, in, nullptr);
+}
+
+Tensor det(const Operand& x) {
+  LocScope scope(x.place);
+  const Operand* in[] = {&x};
+  return call_one(ops::det, in, nullptr);
 }
 
 Tensor diag(const Operand& x, int64_t k) {
@@ -568,6 +588,32 @@ Tensor dynamic_update_slice(const Operand& x, const Operand& update, const Tenso
   LocScope scope(x.place);
   OperandList in({&x, &update}, starts, x.place);
   return call_one(ops::dynamic_update_slice, in.pointers, nullptr);
+}
+
+EigResult eig(const Operand& x) {
+  LocScope scope(x.place);
+  const Operand* in[] = {&x};
+  Tensors out = call(ops::eig, in, nullptr);
+  return {out[0], out[1]};
+}
+
+EighResult eigh(const Operand& x) {
+  LocScope scope(x.place);
+  const Operand* in[] = {&x};
+  Tensors out = call(ops::eigh, in, nullptr);
+  return {out[0], out[1]};
+}
+
+Tensor eigvals(const Operand& x) {
+  LocScope scope(x.place);
+  const Operand* in[] = {&x};
+  return call_one(ops::eigvals, in, nullptr);
+}
+
+Tensor eigvalsh(const Operand& x) {
+  LocScope scope(x.place);
+  const Operand* in[] = {&x};
+  return call_one(ops::eigvalsh, in, nullptr);
 }
 
 Tensor einsum(std::string_view equation, const Tensors& operands, std::source_location place) {
@@ -885,6 +931,12 @@ Tensor interpolate(const Operand& x, const Maybe<Ints>& size, Maybe<double> scal
   return call_one(ops::interpolate, in, fields);
 }
 
+Tensor inv(const Operand& x) {
+  LocScope scope(x.place);
+  const Operand* in[] = {&x};
+  return call_one(ops::inv, in, nullptr);
+}
+
 Tensor iota(const Shape& shape, Axis axis, DType dtype, std::source_location place) {
   LocScope scope(place);
   const void* fields[] = {&shape, &axis, &dtype};
@@ -1085,6 +1137,13 @@ Tensor logsumexp(const Operand& x, const Maybe<Axes>& axis, bool keepdims) {
   return call_one(ops::logsumexp, in, fields);
 }
 
+LuFactorResult lu_factor(const Operand& x) {
+  LocScope scope(x.place);
+  const Operand* in[] = {&x};
+  Tensors out = call(ops::lu_factor, in, nullptr);
+  return {out[0], out[1], out[2]};
+}
+
 Tensor make_complex(const Operand& re, const Operand& im) {
   LocScope scope(re.place);
   const Operand* in[] = {&re, &im};
@@ -1095,6 +1154,35 @@ Tensor matmul(const Operand& x1, const Operand& x2) {
   LocScope scope(x1.place);
   const Operand* in[] = {&x1, &x2};
   return call_one(ops::matmul, in, nullptr);
+}
+
+Tensor matrix_norm(const Operand& x, bool keepdims, std::string_view ord) {
+  LocScope scope(x.place);
+  uint8_t ord_choice = choice_of(ops::matrix_norm, 1, ord);
+  const Operand* in[] = {&x};
+  const void* fields[] = {&keepdims, &ord_choice};
+  return call_one(ops::matrix_norm, in, fields);
+}
+
+Tensor matrix_power(const Operand& x, int64_t n) {
+  LocScope scope(x.place);
+  const Operand* in[] = {&x};
+  const void* fields[] = {&n};
+  return call_one(ops::matrix_power, in, fields);
+}
+
+Tensor matrix_rank(const Operand& x, Maybe<double> rtol) {
+  LocScope scope(x.place);
+  const Operand* in[] = {&x};
+  const void* fields[] = {&rtol};
+  return call_one(ops::matrix_rank, in, fields);
+}
+
+Tensor matrix_solve(const Operand& x1, const Operand& x2, bool transpose) {
+  LocScope scope(x1.place);
+  const Operand* in[] = {&x1, &x2};
+  const void* fields[] = {&transpose};
+  return call_one(ops::matrix_solve, in, fields);
 }
 
 Tensor matrix_transpose(const Operand& x) {
@@ -1267,6 +1355,13 @@ Tensor permute_dims(const Operand& x, const Maybe<Perm>& axes) {
   return call_one(ops::permute_dims, in, fields);
 }
 
+Tensor pinv(const Operand& x, Maybe<double> rtol) {
+  LocScope scope(x.place);
+  const Operand* in[] = {&x};
+  const void* fields[] = {&rtol};
+  return call_one(ops::pinv, in, fields);
+}
+
 Tensor polygamma(const Operand& x, int64_t order) {
   LocScope scope(x.place);
   const Operand* in[] = {&x};
@@ -1300,6 +1395,15 @@ Tensor put_along_axis(const Operand& x, const Operand& indices, const Operand& v
   const Operand* in[] = {&x, &indices, &values};
   const void* fields[] = {&axis, &mode_choice};
   return call_one(ops::put_along_axis, in, fields);
+}
+
+QrResult qr(const Operand& x, std::string_view mode) {
+  LocScope scope(x.place);
+  uint8_t mode_choice = choice_of(ops::qr, 0, mode);
+  const Operand* in[] = {&x};
+  const void* fields[] = {&mode_choice};
+  Tensors out = call(ops::qr, in, fields);
+  return {out[0], out[1]};
 }
 
 Tensor quantile(const Operand& x, const Operand& q, const Maybe<Axes>& axis, bool keepdims) {
@@ -1643,6 +1747,13 @@ Tensor slice_update(const Operand& x, const Operand& update, const Ints& start, 
   return call_one(ops::slice_update, in, fields);
 }
 
+SlogdetResult slogdet(const Operand& x) {
+  LocScope scope(x.place);
+  const Operand* in[] = {&x};
+  Tensors out = call(ops::slogdet, in, nullptr);
+  return {out[0], out[1]};
+}
+
 Tensor softmax(const Operand& x, const Maybe<Axes>& axis) {
   LocScope scope(x.place);
   const Operand* in[] = {&x};
@@ -1660,6 +1771,12 @@ Tensor softsign(const Operand& x) {
   LocScope scope(x.place);
   const Operand* in[] = {&x};
   return call_one(ops::softsign, in, nullptr);
+}
+
+Tensor solve(const Operand& x1, const Operand& x2) {
+  LocScope scope(x1.place);
+  const Operand* in[] = {&x1, &x2};
+  return call_one(ops::solve, in, nullptr);
 }
 
 Tensor sort(const Operand& x, Axis axis, bool descending, bool stable) {
@@ -1726,6 +1843,20 @@ Tensor sum(const Operand& x, const Maybe<Axes>& axis, Maybe<DType> dtype, bool k
   const Operand* in[] = {&x};
   const void* fields[] = {&axis, &dtype, &keepdims};
   return call_one(ops::sum, in, fields);
+}
+
+SvdResult svd(const Operand& x, bool full_matrices) {
+  LocScope scope(x.place);
+  const Operand* in[] = {&x};
+  const void* fields[] = {&full_matrices};
+  Tensors out = call(ops::svd, in, fields);
+  return {out[0], out[1], out[2]};
+}
+
+Tensor svdvals(const Operand& x) {
+  LocScope scope(x.place);
+  const Operand* in[] = {&x};
+  return call_one(ops::svdvals, in, nullptr);
 }
 
 Tensor swapaxes(const Operand& x, Axis axis1, Axis axis2) {
@@ -1795,6 +1926,14 @@ Tensor tri(int64_t n, Maybe<int64_t> m, int64_t k, DType dtype, std::source_loca
   LocScope scope(place);
   const void* fields[] = {&n, &m, &k, &dtype};
   return call_one(ops::tri, {}, fields);
+}
+
+Tensor triangular_solve(const Operand& x1, const Operand& x2, bool upper, bool transpose,
+    bool unit_diagonal) {
+  LocScope scope(x1.place);
+  const Operand* in[] = {&x1, &x2};
+  const void* fields[] = {&upper, &transpose, &unit_diagonal};
+  return call_one(ops::triangular_solve, in, fields);
 }
 
 Tensor tril(const Operand& x, int64_t k) {
@@ -1870,6 +2009,13 @@ Tensor vecdot(const Operand& x1, const Operand& x2, Axis axis) {
   const Operand* in[] = {&x1, &x2};
   const void* fields[] = {&axis};
   return call_one(ops::vecdot, in, fields);
+}
+
+Tensor vector_norm(const Operand& x, const Maybe<Axes>& axis, bool keepdims, double ord) {
+  LocScope scope(x.place);
+  const Operand* in[] = {&x};
+  const void* fields[] = {&axis, &keepdims, &ord};
+  return call_one(ops::vector_norm, in, fields);
 }
 
 Tensor where(const Operand& condition, const Operand& x1, const Operand& x2) {
