@@ -64,10 +64,10 @@ Tensor reordered(const Tensor& x, Perm order) {
   return tn::permute_dims(x, order);
 }
 
-/// Axis `axis` as `count` parts, or with the one after it as one axis.
-Tensor split_axis(const Tensor& x, int axis, Dim count) {
+/// Axis `axis` as `count` parts of `each`, or with the one after it as one axis.
+Tensor split_axis(const Tensor& x, int axis, Dim count, Dim each) {
   Shape shape = x.shape();
-  shape[axis] = floor_div(shape[axis], count);
+  shape[axis] = each;
   shape.insert(axis, count);
   return tn::reshape(x, shape);
 }
@@ -91,7 +91,10 @@ Tensor adjoint_in_x(const ConvAttrs& a, const Tensor& ct, const Tensor& x, const
                            a.padding[2 * k]);
   }
   Tensor mirrored = tn::flip(w, spatial_axes(w));
-  mirrored = merge_axes(reordered(split_axis(mirrored, 0, a.groups), Perm{0, 2, 1}), 0);
+  mirrored =
+      merge_axes(reordered(split_axis(mirrored, 0, a.groups, floor_div(w.shape()[0], a.groups)),
+                           Perm{0, 2, 1}),
+                 0);
   return emit(conv, {ct, mirrored}, back);
 }
 
@@ -106,7 +109,7 @@ Tensor adjoint_in_w(const ConvAttrs& a, const Tensor& ct, const Tensor& x, const
     back.padding.push_back(reach + (out - 1) * a.stride[k] + 1 - a.padding[2 * k] -
                            dilated(in, a.input_dilation[k]));
   }
-  Tensor images = merge_axes(reordered(split_axis(x, 1, a.groups), Perm{2, 1, 0}), 1);
+  Tensor images = merge_axes(reordered(split_axis(x, 1, a.groups, w.shape()[1]), Perm{2, 1, 0}), 1);
   Tensor made = emit(conv, {images, reordered(ct, Perm{1, 0})}, back);
   return reordered(made, Perm{1, 0});
 }
@@ -115,21 +118,37 @@ Tensor adjoint_conv(const ConvAttrs& a, const Tensor& ct, const Tensors& in, int
   return k == 0 ? adjoint_in_x(a, ct, in[0], in[1]) : adjoint_in_w(a, ct, in[0], in[1]);
 }
 
+/// The result on a batch of none.
+Tensor no_examples(ConvAttrs a, const BatchCall& call) {
+  Type types[2];
+  for (size_t k = 0; k < 2; ++k) {
+    types[k] = *type_of(call.in[k]);
+    if (call.batched[k]) types[k].shape.erase(0);
+  }
+  Shape shape = settle_conv("conv", a, types[0], types[1]).shape;
+  shape.insert(0, 0);
+  return filled(Scalar(0), types[0].dtype, shape);
+}
+
 /// A batch of x goes to the images, one of kernels to the channels out, of both to the groups.
 Tensors batch_conv(const ConvAttrs& a, const BatchCall& call) {
   Tensor x = call.in[0], w = call.in[1];
+  if (call.size == Dim(0)) return {no_examples(a, call)};
   ConvAttrs attrs = a;
-  if (!call.batched[1]) return {split_axis(emit(conv, {merge_axes(x, 0), w}, attrs), 0, call.size)};
+  Dim images = x.shape()[call.batched[0] ? 1 : 0], out = w.shape()[call.batched[1] ? 1 : 0];
+  if (!call.batched[1])
+    return {split_axis(emit(conv, {merge_axes(x, 0), w}, attrs), 0, call.size, images)};
   if (!call.batched[0]) {
-    w = reordered(split_axis(w, 1, a.groups), Perm{1, 0, 2});  // groups, batch, channels
-    Tensor out = emit(conv, {x, merge_axes(merge_axes(w, 0), 0)}, attrs);
-    out = split_axis(split_axis(out, 1, a.groups), 2, call.size);  // images, groups, batch
-    return {merge_axes(reordered(out, Perm{2, 0, 1, 3}), 2)};
+    Dim each = floor_div(out, a.groups);
+    w = reordered(split_axis(w, 1, a.groups, each), Perm{1, 0, 2});  // groups, batch, channels
+    Tensor y = emit(conv, {x, merge_axes(merge_axes(w, 0), 0)}, attrs);
+    y = split_axis(split_axis(y, 1, a.groups, call.size * each), 2, call.size, each);
+    return {merge_axes(reordered(y, Perm{2, 0, 1, 3}), 2)};
   }
   if (!call.size.is_const()) unsupported({}, "conv: a batch of {} kernels", call.size);
   attrs.groups *= call.size.value();
-  Tensor out = emit(conv, {merge_axes(reordered(x, Perm{1, 0}), 1), merge_axes(w, 0)}, attrs);
-  return {reordered(split_axis(out, 1, call.size), Perm{1, 0})};
+  Tensor y = emit(conv, {merge_axes(reordered(x, Perm{1, 0}), 1), merge_axes(w, 0)}, attrs);
+  return {reordered(split_axis(y, 1, call.size, out), Perm{1, 0})};
 }
 
 }  // namespace

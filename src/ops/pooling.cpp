@@ -95,21 +95,6 @@ Tensors max_pool_body(const MaxPoolAttrs& a, const Tensors& in) {
   return {channels_back(y, a.channels_last)};
 }
 
-/// How many elements of each window along one axis are not padding.
-Tensor counts_along(const Pool& pool, int axis, const Shape& x, DType type) {
-  int64_t extent = x[axis + 2].value(), before = pool.sides[2 * axis];
-  int64_t places = window_count("avg_pool", extent + before + pool.sides[2 * axis + 1],
-                                pool.size[axis], pool.step[axis]);
-  std::vector<double> counts;
-  for (int64_t i = 0; i < places; ++i) {
-    int64_t begin = i * pool.step[axis] - before, end = begin + pool.size[axis];
-    counts.push_back(static_cast<double>(std::min(end, extent) - std::max<int64_t>(begin, 0)));
-  }
-  Shape along = Shape::filled(x.rank(), 1);
-  along[axis + 2] = places;
-  return tn::reshape(cast_to(from_bytes(counts.data(), DType::f64, {places}), type), along);
-}
-
 Tensors avg_pool_body(const AvgPoolAttrs& a, const Tensors& in) {
   Tensor x = channels_second(cast_to(in[0], info(in[0].dtype()).compute), a.channels_last);
   Pool pool("avg_pool", *type_of(x), a.kernel_size, a.stride, a.padding, just(1));
@@ -119,7 +104,9 @@ Tensors avg_pool_body(const AvgPoolAttrs& a, const Tensors& in) {
     for (int64_t n : pool.size) count *= n;
     y = y / static_cast<double>(count);
   } else {
-    for (int k = 0; k < pool.axes; ++k) y = y / counts_along(pool, k, x.shape(), x.dtype());
+    Shape one = x.shape();
+    one[0] = one[1] = 1;
+    y = y / tn::sum(pool.windows(filled(Scalar(1), x.dtype(), one), Scalar(0)), pool.inside());
   }
   return {cast_to(channels_back(y, a.channels_last), in[0].dtype())};
 }

@@ -1,4 +1,4 @@
-"""References for convolutions and pooling: the definitions, one result after the other."""
+"""References for convolutions and pooling: the definitions, one tap after the other."""
 
 import numpy as np
 
@@ -27,11 +27,11 @@ def conv(x, w, stride=1, padding=0, input_dilation=1, kernel_dilation=1, groups=
     ]
     out = np.zeros((x.shape[0], w.shape[0], *extents), np.result_type(x, w))
     channels, per_group = w.shape[1], w.shape[0] // groups
-    for o, *y in np.ndindex(*out.shape[1:]):
-        first = o // per_group * channels if per_group else 0
-        for c, *k in np.ndindex(*w.shape[1:]):
-            place = [j * s + i * d for j, s, i, d in zip(y, stride, k, step)]
-            out[(slice(None), o, *y)] += w[(o, c, *k)] * spread[(slice(None), first + c, *place)]
+    for o, c, *k in np.ndindex(*w.shape):
+        seen = [
+            slice(i * d, i * d + (n - 1) * s + 1, s) for i, d, n, s in zip(k, step, extents, stride)
+        ]
+        out[:, o] += w[(o, c, *k)] * spread[(slice(None), o // per_group * channels + c, *seen)]
     return out
 
 
@@ -120,12 +120,19 @@ def conv_transpose(
     return biased(out[(slice(None), slice(None), *kept)], bias)
 
 
+def places_of(extents, size, step, dilation):
+    each = zip(extents, size, step, dilation)
+    places = [(n - (k - 1) * d - 1) // s + 1 for n, k, s, d in each]
+    assert min(places) > 0, "no window fits"
+    return places
+
+
 def windows(x, size, step, dilation=1):
     """The windows over the trailing axes: [..., places, elements of a window]."""
     axes = len(size)
     step, dilation = per_axis(step, axes), per_axis(dilation, axes)
     front, back = x.shape[: x.ndim - axes], x.shape[x.ndim - axes :]
-    places = [(n - (k - 1) * d - 1) // s + 1 for n, k, s, d in zip(back, size, step, dilation)]
+    places = places_of(back, size, step, dilation)
     out = np.empty((*front, *places, *size), x.dtype)
     for at in np.ndindex(*places, *size):
         y, k = at[:axes], at[axes:]
@@ -143,6 +150,8 @@ def window_fold(ct, extents, step=1, dilation=1):
     axes = len(extents)
     step, dilation = per_axis(step, axes), per_axis(dilation, axes)
     front = ct.shape[: ct.ndim - 2 * axes]
+    places, size = np.split(np.array(ct.shape[len(front) :]), 2)
+    assert places_of(extents, size, step, dilation) == places.tolist()
     out = np.zeros((*front, *extents), ct.dtype)
     for at in np.ndindex(*ct.shape[len(front) :]):
         y, k = at[:axes], at[axes:]
