@@ -19,6 +19,8 @@ int64_t span_of(const Shape& shape, int first, int last);
 Tensor filled(const Scalar& value, DType type, const Shape& shape);
 /// `x` repeated along a new axis 0.
 Tensor with_batch(const Tensor& x, Dim size);
+/// Operand k of a batched call, repeated if it has no batch.
+Tensor with_batch(const BatchCall& call, size_t k);
 /// One value per example, with unit axes behind up to `rank`, as a batch of that rank is met.
 Tensor along_batch(const Tensor& values, int rank);
 /// Elements [start, stop) of one axis, all others whole.
@@ -26,9 +28,5 @@ Tensor slice_axis(const Tensor& x, int axis, int64_t start, int64_t stop, int64_
 
 /// `x` with all of `axes` as one last axis.
 Tensor lines_along(const Tensor& x, const Axes& axes);
-
-/// `x` repeated along a new first axis, and operand k of a batched call with the batch.
-Tensor with_batch(const Tensor& x, Dim size);
-Tensor with_batch(const BatchCall& call, size_t k);
 
 }  // namespace tn::ops
