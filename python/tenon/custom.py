@@ -71,7 +71,7 @@ class custom_function:
 class _CustomCall:
     """The rules of one call, on lists of tensors."""
 
-    def __init__(self, f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    def __init__(self, f: Rule, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         self.single = len(args) == 1
         self.args = _core._TensorTree(args)
         self.given = _core._TensorTree((args, kwargs))
@@ -94,7 +94,8 @@ class _CustomCall:
             self._primals(primals), results.derivatives(cts), results.with_tensors(outputs)
         )
         return self.args.matching(
-            (made,) if self.single else made, "custom_function: cotangents and arguments differ in structure"
+            (made,) if self.single else made,
+            "custom_function: cotangents and arguments differ in structure",
         ) + [None] * (len(primals) - len(self.args.tensors))
 
     def jvp(self, rule: Rule, primals: list[Any], tangents: list[Any]) -> list[Any]:

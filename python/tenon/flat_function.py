@@ -1,4 +1,4 @@
-"""Functions on trees as functions on lists of tensors, for parts of the core that know only those."""
+"""Functions on trees as functions on lists of tensors, which is all the core knows."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def check_alike(name: str, made: _core._TensorTree, like: _core._TensorTree) -> 
 
 
 class FlatFunction:
-    """`f` of the arguments in `given`, on lists of tensors. `results` is the tree it returned last."""
+    """`f` of the arguments in `given`, on lists of tensors; `results` is what it returned last."""
 
     def __init__(
         self,

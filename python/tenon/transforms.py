@@ -27,7 +27,8 @@ def _argument_names(f: Function, keys: Sequence[int | str] | None, count: int) -
     """What errors call the arguments at `keys`, which are the first `count` when left out."""
     try:
         parameters = inspect.signature(f).parameters.values()
-        known = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+        by_name = (inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.VAR_KEYWORD)
+        known = [p.name for p in parameters if p.kind not in (*by_name, p.VAR_POSITIONAL)]
     except (TypeError, ValueError):
         known = []
     names = dict(enumerate(known))
@@ -115,7 +116,7 @@ def grad(
     `argnames` are given), `argnames` the names of arguments passed by name. The gradient has the
     structure of the argument; for a sequence of positions it is a tuple, for names a dict, for both
     the pair of those. Arguments are trees of floating tensors; numbers count as float32. With
-    `has_aux`, `f` returns a scalar and another value, and the result is the gradient and that value.
+    `has_aux`, `f` returns a scalar and another value; the result is the gradient and that value.
 
         >>> tn.grad(lambda p: tn.sum(p["w"] * p["w"] + p["b"]))({"w": tn.ones(2), "b": 1.0})
         {'w': tensor([2, 2], dtype=float32), 'b': tensor(2, dtype=float32)}
@@ -162,8 +163,8 @@ def jvp(f: Function, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[A
 def vmap(f: Function, in_axes: Any = 0, out_axes: Any = 0) -> Function:
     """`f` on every example along an axis of its arguments, all at once.
 
-    `in_axes` says along which axis each tensor of the arguments holds examples; None: it is the same
-    for all. It is one axis for everything, or a list with an axis or a tree of axes per argument,
+    `in_axes` says along which axis each tensor of the arguments holds examples; None: it is the
+    same for all. It is one axis for everything, or a list with an axis or a tree of axes per argument,
     where an axis stands for all tensors below it. `out_axes` is the same for the results. Arguments
     given by name, and leaves that are no tensors, are the same for all examples.
 
@@ -184,8 +185,8 @@ def vmap(f: Function, in_axes: Any = 0, out_axes: Any = 0) -> Function:
 def jacrev(f: Function, argnums: int | Sequence[int] = 0) -> Function:
     """A function that returns the Jacobian of `f`, computed row by row in reverse mode.
 
-    It is a tree like the result of `f`, whose leaves are trees like the argument, or tuples of those
-    for a sequence of positions. A leaf has the shape of the result followed by the argument's.
+    It is a tree like the result of `f`, whose leaves are trees like the argument, or tuples of
+    those for a sequence of positions. A leaf has the shape of the result followed by the argument's.
 
         >>> tn.jacrev(lambda x: x * tn.sum(x))(tn.array([2.0, 3.0]))
         tensor([[7, 2],

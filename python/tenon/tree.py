@@ -76,7 +76,7 @@ def register(
     """Makes the objects of a class trees.
 
     `flatten(x)` returns a tree with the parts of `x` (a dict names them in errors), and whatever
-    else `x` is made of, which must be comparable with `==`. `unflatten(rest, tree)` makes `x` again.
+    else `x` is made of, comparable with `==`; `unflatten(rest, tree)` makes `x` again.
     Classes with the methods `__tree_flatten__(self)` and `__tree_unflatten__(rest, tree)` (static)
     need no registration, nor do dataclasses, whose fields with `metadata={"static": True}` are not
     looked into.
