@@ -453,8 +453,8 @@ WITHOUT_REFERENCE = {
     "empty": "its values do not matter",
     "empty_like": "its values do not matter",
     **DRAWN,
+    **WITHOUT_LINALG,
 }
-} | WITHOUT_LINALG
 
 
 def reference(op, aliases):
