@@ -164,8 +164,8 @@ def vmap(f: Function, in_axes: Any = 0, out_axes: Any = 0) -> Function:
     """`f` on every example along an axis of its arguments, all at once.
 
     `in_axes` says along which axis each tensor of the arguments holds examples; None: it is the
-    same for all. It is one axis for everything, or a list with an axis or a tree of axes per argument,
-    where an axis stands for all tensors below it. `out_axes` is the same for the results. Arguments
+    same for all. It is one axis for everything, or a list with an axis or a tree of axes per
+    argument, where an axis stands for all tensors below it. `out_axes` is the same for the results. Arguments
     given by name, and leaves that are no tensors, are the same for all examples.
 
         >>> pairs = tn.vmap(lambda x, y: tn.sum(x * y), in_axes=(0, None))
@@ -186,7 +186,7 @@ def jacrev(f: Function, argnums: int | Sequence[int] = 0) -> Function:
     """A function that returns the Jacobian of `f`, computed row by row in reverse mode.
 
     It is a tree like the result of `f`, whose leaves are trees like the argument, or tuples of
-    those for a sequence of positions. A leaf has the shape of the result followed by the argument's.
+    those for a sequence of positions. A leaf has the shape of the result, then the argument's.
 
         >>> tn.jacrev(lambda x: x * tn.sum(x))(tn.array([2.0, 3.0]))
         tensor([[7, 2],
