@@ -19,6 +19,7 @@ Function checkpoint(Function f) {
     for (const Tensor& t : args) copies.push_back(taped_copy(t));
     Tensors out = f(copies);
     trace.end();
+    if (out.empty()) return out;
     Captured body = graph_of(tape_since(start, copies, out), copies, out);
     Tensors in = args;
     in.insert(in.end(), body.leaves.begin(), body.leaves.end());

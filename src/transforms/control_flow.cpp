@@ -116,6 +116,7 @@ Tensors cond(const Operand& pred, const Function& then, const Function& otherwis
       fail(Fault::type, Hint{"convert one of them in its branch"},
            "cond: result {} is {} in one branch and {} in the other", i, *a, *b);
   }
+  if (yes.empty()) return {};
   auto [graphs, closed_over] = bodies.finish();
   ops::CondAttrs attrs{graphs[0], graphs[1]};
   return emit_all(ops::cond, Tensors{decision} + in + closed_over, &attrs);
@@ -180,6 +181,7 @@ ScanResult scan(const ScanBody& body, const Tensors& carry, const Tensors& xs,
       },
       "result");
   auto [graphs, closed_over] = bodies.finish();
+  if (graphs[0]->outputs.empty()) return {};
   Tensors operands = in + over + closed_over;
   attrs.body = graphs[0];
   bool derived = taping > 0 && std::any_of(operands.begin(), operands.end(), [](const Tensor& t) {

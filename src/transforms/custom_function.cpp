@@ -199,6 +199,7 @@ Function custom_function(Function f, CustomRules given) {
     for (const Tensor& t : args) copies.push_back(taped_copy(t));
     Tensors out = f(copies);
     trace.end();
+    if (out.empty()) return out;
     Captured body = graph_of(tape_of(copies, out), copies, out);
     bool own = rules->vjp || rules->jvp;
     for (const Tensor& t : body.leaves)

@@ -95,6 +95,19 @@ TEST_CASE("scan of no steps, and without xs") {
   CHECK(scan(doubling, {Tensor(1.f)}, {}, 10).carry[0].item<float>() == 1024);
 }
 
+TEST_CASE("functions without results") {
+  Function none = [](const Tensors&) { return Tensors(); };
+  ScanBody nothing = [](const Tensors&, const Tensors&) -> ScanResult { return {}; };
+  CHECK(cond(Tensor(true), none, none, {kStart}).empty());
+  CHECK(scan(nothing, {}, {kXs}).ys.empty());
+  CHECK(grad([&](const Tensors& x) {
+          checkpoint(none)(x);
+          custom_function(none, {})(x);
+          return Tensors{sum(x[0])};
+        })({kStart})[0]
+            .to_vector<float>() == Floats{1, 1});
+}
+
 TEST_CASE("derivatives of scan are those of the loop written out") {
   for (bool reverse : {false, true}) {
     Tensors in = {kStart, kXs, kWeight};
