@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "base/error.h"
 #include "ir/trace.h"
 #include "ops/call.h"

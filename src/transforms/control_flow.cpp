@@ -2,6 +2,8 @@
 // further operands.
 #include "tenon/control_flow.h"
 
+#include <algorithm>
+
 #include "base/error.h"
 #include "ir/trace.h"
 #include "ops/control_flow.h"
