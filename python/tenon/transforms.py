@@ -165,8 +165,8 @@ def vmap(f: Function, in_axes: Any = 0, out_axes: Any = 0) -> Function:
 
     `in_axes` says along which axis each tensor of the arguments holds examples; None: it is the
     same for all. It is one axis for everything, or a list with an axis or a tree of axes per
-    argument, where an axis stands for all tensors below it. `out_axes` is the same for the results. Arguments
-    given by name, and leaves that are no tensors, are the same for all examples.
+    argument, where an axis stands for all tensors below it. `out_axes` is the same for the results.
+    Arguments given by name, and leaves that are no tensors, are the same for all examples.
 
         >>> pairs = tn.vmap(lambda x, y: tn.sum(x * y), in_axes=(0, None))
         >>> pairs(tn.array([[1.0, 2.0], [3.0, 4.0]]), tn.array([1.0, 10.0]))

@@ -1,4 +1,4 @@
-"""The transforms of Python functions: trees in and out, keywords, axes, nesting, memory, threads."""
+"""The transforms of Python functions: trees, keywords, axes, nesting, memory, threads."""
 
 import collections
 import dataclasses
@@ -350,8 +350,12 @@ class TestVmap:
 
     def test_one_axis_stands_for_a_subtree(self):
         tree = {"a": tn.ones((2, 5)), "b": {"c": tn.ones((3, 5))}}
-        made = tn.vmap(lambda t, s: t["a"].sum() + t["b"]["c"].sum() * s, in_axes=({"a": 1, "b": 1}, 0))
-        close(made(tree, tn.arange(5.0)), 2 + 3 * np.arange(5))
+
+        def f(t, s):
+            return t["a"].sum() + t["b"]["c"].sum() * s
+
+        made = tn.vmap(f, in_axes=({"a": 1, "b": 1}, 0))(tree, tn.arange(5.0))
+        close(made, 2 + 3 * np.arange(5))
 
     def test_keywords_and_other_leaves_are_the_same_for_all(self):
         def f(x, mode, *, scale):
