@@ -155,5 +155,5 @@ class TestScan:
     def test_misuse(self):
         with pytest.raises(tn.Error, match="must return a pair"):
             tn.scan(lambda c, x: c, X, X)
-        with pytest.raises(tn.Error, match=r"scan: carry: results differ in structure: \[\*\] and \*"):
+        with pytest.raises(tn.Error, match=r"carry: results differ in structure: \[\*\] and \*"):
             tn.scan(lambda c, x: ([c], x), X, X)
