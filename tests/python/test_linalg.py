@@ -141,7 +141,7 @@ def test_failures_are_nan_and_disturb_nobody():
 
 def test_types():
     assert la.inv(tn.asarray([[2, 0], [0, 4]])).tolist() == [[0.5, 0], [0, 0.25]]
-    with pytest.raises(TypeError, match="float16"):
+    with pytest.raises(TypeError, match="inv: matrices of f16"):
         la.inv(tn.ones((2, 2), dtype=tn.float16))
     with pytest.raises(ValueError, match="det: the last two axes must be equal"):
         la.det(tn.ones((2, 3)))
@@ -185,7 +185,7 @@ SQUARE = {
     "norm 1": lambda x: la.matrix_norm(x, ord=1),
     "vector_norm": lambda x: la.vector_norm(x, axis=-1),
     "vector_norm 3": lambda x: la.vector_norm(x, axis=-1, ord=3),
-    "cross": lambda x: la.cross(x, x[..., 0, :]),
+    "cross": lambda x: la.cross(x, x[..., :1, :]),
 }
 RECTANGULAR = {
     "pinv": la.pinv,
