@@ -455,6 +455,7 @@ WITHOUT_REFERENCE = {
     **DRAWN,
     **WITHOUT_LINALG,
 }
+} | WITHOUT_LINALG
 
 
 def reference(op, aliases):
