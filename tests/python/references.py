@@ -455,7 +455,6 @@ WITHOUT_REFERENCE = {
     **DRAWN,
     **WITHOUT_LINALG,
 }
-} | WITHOUT_LINALG
 
 
 def reference(op, aliases):
