@@ -35,11 +35,11 @@ class custom_function:
     def __init__(self, f: Callable[..., Any]) -> None:
         if not callable(f):
             _core._fail("type", f"custom_function: not a function: {type(f).__name__}")
+        functools.update_wrapper(self, f)  # first: it copies the rules of a custom `f` too
         self._f = f
         self._vjp: Rule | None = None
         self._jvp: Rule | None = None
         self._vmap: Rule | None = None
-        functools.update_wrapper(self, f)
 
     def vjp(self, rule: Rule) -> Rule:
         """Sets the rule for cotangents; usable as a decorator."""

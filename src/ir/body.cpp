@@ -71,10 +71,18 @@ Tensors params_for(const Graph& graph) {
   return params;
 }
 
-GraphRef graph_between(const Tensors& params, const Tensors& outputs) {
-  Captured captured = capture(params, outputs);
-  invariant(captured.leaves.empty(), "a derived graph uses data that is not an operand");
-  return intern(std::move(captured.graph));
+Closed graphs_between(const Tensors& params, std::initializer_list<Tensors> outputs) {
+  Tensors all, inputs = params;
+  for (const Tensors& list : outputs) all.insert(all.end(), list.begin(), list.end());
+  Closed closed{{}, capture(params, all).leaves};
+  inputs.insert(inputs.end(), closed.leaves.begin(), closed.leaves.end());
+  for (const Tensors& list : outputs) closed.graphs.push_back(intern(capture(inputs, list).graph));
+  return closed;
+}
+
+Tensors Derived::on(Tensors in) const {
+  in.insert(in.end(), leaves.begin(), leaves.end());
+  return replay(*graph, in);
 }
 
 Mask mask_of(const Tensors& list) {
@@ -106,8 +114,7 @@ void add_mask(std::vector<uint64_t>& key, const Mask& mask) {
   }
 }
 
-const Derived& derived(GraphRef from, const std::vector<uint64_t>& key,
-                       FunctionRef<Derived()> make) {
+Derived derived(GraphRef from, const std::vector<uint64_t>& key, FunctionRef<Derived()> make) {
   static auto& mutex = guarded_at_fork(*new std::mutex, 9);
   static auto& table = *new std::map<DerivedKey, Derived>;  // entries stay where they are
   DerivedKey whole{from.body, key};
@@ -116,6 +123,7 @@ const Derived& derived(GraphRef from, const std::vector<uint64_t>& key,
     if (auto found = table.find(whole); found != table.end()) return found->second;
   }
   Derived made = make();  // may derive others; two threads may make the same
+  if (!made.leaves.empty()) return made;
   std::lock_guard lock(mutex);
   return table.emplace(std::move(whole), std::move(made)).first->second;
 }

@@ -18,8 +18,13 @@ GraphRef intern(Graph graph);
 
 /// Parameters of the types of the graph's inputs.
 Tensors params_for(const Graph& graph);
-/// The graph from parameters to what was computed from them, and from numbers, alone.
-GraphRef graph_between(const Tensors& params, const Tensors& outputs);
+/// Graphs from parameters to what was computed from them, and the tensors from outside that this
+/// took: each graph takes all of them behind the parameters.
+struct Closed {
+  std::vector<GraphRef> graphs;
+  Tensors leaves;
+};
+Closed graphs_between(const Tensors& params, std::initializer_list<Tensors> outputs);
 
 using Mask = std::vector<bool>;
 /// Which tensors are not null.
@@ -32,11 +37,15 @@ Tensors spread(const Tensors& dense, const Mask& mask);
 /// A graph that follows from another.
 struct Derived {
   GraphRef graph;
-  Mask outputs;  // which outputs of the other its further (or only) outputs belong to
+  Mask outputs;    // which outputs of the other its further (or only) outputs belong to
+  Tensors leaves;  // what rules of custom functions close over: its last inputs
+
+  /// Its outputs, recorded again.
+  Tensors on(Tensors in) const;
 };
-/// What `make` gives, made once for every `key`: words that tell what is derived, and how.
-const Derived& derived(GraphRef from, const std::vector<uint64_t>& key,
-                       FunctionRef<Derived()> make);
+/// What `make` gives, made once for every `key`: words that tell what is derived, and how. With
+/// leaves it is made anew, since they are not to be kept for ever.
+Derived derived(GraphRef from, const std::vector<uint64_t>& key, FunctionRef<Derived()> make);
 /// Adds a mask to a key.
 void add_mask(std::vector<uint64_t>& key, const Mask& mask);
 
@@ -44,11 +53,11 @@ void add_mask(std::vector<uint64_t>& key, const Mask& mask);
 
 /// From inputs, then tangents of those in `given`, to outputs, then tangents of those that have
 /// any.
-const Derived& jvp_graph(GraphRef graph, const Mask& given);
+Derived jvp_graph(GraphRef graph, const Mask& given);
 /// From inputs, then cotangents of the outputs in `given`, to cotangents of those inputs in
 /// `wanted` that have any: `outputs` is a mask of inputs here.
-const Derived& vjp_graph(GraphRef graph, const Mask& wanted, const Mask& given);
+Derived vjp_graph(GraphRef graph, const Mask& wanted, const Mask& given);
 /// On a batch: inputs in `batched` have it as axis 0, and so do the outputs in `outputs`.
-const Derived& batch_graph(GraphRef graph, const Mask& batched, Dim size);
+Derived batch_graph(GraphRef graph, const Mask& batched, Dim size);
 
 }  // namespace tn

@@ -55,18 +55,20 @@ Captured graph_of(const Walk& found, std::span<const Tensor> params,
   std::vector<Val> value_of;  // by the walk's numbering
   auto number = [&](Node* node, Val first) {
     value_of.resize(std::max(value_of.size(), size_t{node->index} + node->outs), kNoVal);
-    for (int i = 0; i < node->outs; ++i) value_of[node->index + static_cast<size_t>(i)] = first + i;
+    for (int i = 0; i < node->outs; ++i)
+      value_of[node->index + static_cast<size_t>(i)] = first == kNoVal ? kNoVal : first + i;
   };
   for (const Tensor& p : params) {
     Val v = graph.add_input(format("x{}", graph.inputs()), type_of(p));
-    for (Node* leaf : found.leaves)
-      if (leaf == p.node()) number(leaf, v);
+    for (Node* leaf : found.leaves) {
+      if (leaf != p.node()) continue;
+      if (leaf->index >= value_of.size() || value_of[leaf->index] == kNoVal) number(leaf, kNoVal);
+      value_of[leaf->index + p.index()] = v;
+    }
   }
   for (Node* leaf : found.leaves) {
     if (is_scalar(*leaf) || (leaf->index < value_of.size() && value_of[leaf->index] != kNoVal))
       continue;
-    if (leaf->op == &param_leaf)
-      fail("capture: the result depends on a parameter of another trace");
     Val first = graph.values();
     for (uint32_t i = 0; i < leaf->outs; ++i) {
       graph.add_input(format("x{}", graph.inputs()), leaf->slots()[i].type);

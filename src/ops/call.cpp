@@ -37,8 +37,8 @@ TypeList infer_call(const CallAttrs& a, Types in) {
 
 Tensors jvp_call(const CallAttrs& a, const Primal& p, const Tensors& t) {
   if (a.kind == CallKind::custom) return jvp_custom(a.graph, p, t);
-  const Derived& d = jvp_graph(a.graph, p.wanted);
-  Tensors out = emit_call(a.kind, d.graph, p.in + chosen(t, p.wanted));
+  Derived d = jvp_graph(a.graph, p.wanted);
+  Tensors out = emit_call(a.kind, d.graph, p.in + chosen(t, p.wanted) + d.leaves);
   size_t primal = p.out.size();
   return spread(part(out, primal, out.size() - primal), d.outputs);
 }
@@ -46,15 +46,15 @@ Tensors jvp_call(const CallAttrs& a, const Primal& p, const Tensors& t) {
 Tensors vjp_call(const CallAttrs& a, const Primal& p, const Tensors& ct) {
   if (a.kind == CallKind::custom) return vjp_custom(a.graph, p, ct);
   Mask given = mask_of(ct);
-  const Derived& d = vjp_graph(a.graph, p.wanted, given);
+  Derived d = vjp_graph(a.graph, p.wanted, given);
   if (d.graph->outputs.empty()) return Tensors(p.in.size());
-  return spread(emit_call(a.kind, d.graph, p.in + chosen(ct, given)), d.outputs);
+  return spread(emit_call(a.kind, d.graph, p.in + chosen(ct, given) + d.leaves), d.outputs);
 }
 
 Tensors batch_call(const CallAttrs& a, const BatchCall& call) {
   if (a.kind == CallKind::custom) return batch_custom(a.graph, call);
-  const Derived& d = batch_graph(a.graph, call.batched, call.size);
-  Tensors out = emit_call(a.kind, d.graph, call.in);
+  Derived d = batch_graph(a.graph, call.batched, call.size);
+  Tensors out = emit_call(a.kind, d.graph, call.in + d.leaves);
   for (size_t i = 0; i < out.size(); ++i)
     if (!d.outputs[i]) out[i] = with_batch(out[i], call.size);
   return out;

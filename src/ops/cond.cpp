@@ -45,14 +45,16 @@ struct Branches {
     for (size_t i = 0; i < has.size(); ++i) has[i] = has[i] || otherwise.outputs[i];
     Tensors all = in + further, results = chosen(like, has);
     if (results.empty()) return Tensors(has.size());
+    Tensors params = params_like(all);
     auto padded = [&](const Derived& d) {
-      Tensors params = params_like(all), out = replay(*d.graph, params);
+      Tensors out = d.on(params);
       size_t primal = out.size() - chosen(like, d.outputs).size();
       Tensors dense = spread(part(out, primal, out.size() - primal), d.outputs);
-      return graph_between(params, chosen(filled_like(dense, like, has), has));
+      return chosen(filled_like(dense, like, has), has);
     };
-    CondAttrs made{padded(then), padded(otherwise)};
-    return spread(emit_all(cond, Tensors{pred} + all, &made), has);
+    Closed closed = graphs_between(params, {padded(then), padded(otherwise)});
+    CondAttrs made{closed.graphs[0], closed.graphs[1]};
+    return spread(emit_all(cond, Tensors{pred} + all + closed.leaves, &made), has);
   }
 };
 
@@ -73,7 +75,7 @@ Tensors vjp_cond(const CondAttrs& a, const Primal& p, const Tensors& ct) {
 
 /// The graph's results on a batch, all of them with the batch as axis 0.
 Tensors run_batched(const Derived& d, const Tensors& in, Dim size) {
-  Tensors out = replay(*d.graph, in);
+  Tensors out = d.on(in);
   for (size_t i = 0; i < out.size(); ++i)
     if (!d.outputs[i]) out[i] = with_batch(out[i], size);
   return out;
@@ -82,15 +84,14 @@ Tensors run_batched(const Derived& d, const Tensors& in, Dim size) {
 Tensors batch_cond(const CondAttrs& a, const BatchCall& call) {
   Branches b(a, call.in);
   Mask batched = part(call.batched, 1, b.in.size());
-  const Derived& then = batch_graph(a.then, batched, call.size);
-  const Derived& otherwise = batch_graph(a.otherwise, batched, call.size);
+  Derived then = batch_graph(a.then, batched, call.size);
+  Derived otherwise = batch_graph(a.otherwise, batched, call.size);
   if (!call.batched[0]) {
-    auto graph = [&](const Derived& d) {
-      Tensors params = params_like(b.in);
-      return graph_between(params, run_batched(d, params, call.size));
-    };
-    CondAttrs made{graph(then), graph(otherwise)};
-    return emit_all(cond, call.in, &made);
+    Tensors params = params_like(b.in);
+    Closed closed = graphs_between(
+        params, {run_batched(then, params, call.size), run_batched(otherwise, params, call.size)});
+    CondAttrs made{closed.graphs[0], closed.graphs[1]};
+    return emit_all(cond, call.in + closed.leaves, &made);
   }
   Tensors yes = run_batched(then, b.in, call.size), no = run_batched(otherwise, b.in, call.size);
   for (size_t i = 0; i < yes.size(); ++i)

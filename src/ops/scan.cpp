@@ -90,9 +90,10 @@ struct Made {
         const_p(params_like(consts)) {}
   Tensors emit(const ScanAttrs& like, const Tensors& next, const Tensors& ys) const {
     ScanAttrs a = like;
-    a.body = graph_between(carry_p + xs_p + const_p, next + ys);
+    Closed closed = graphs_between(carry_p + xs_p + const_p, {next + ys});
+    a.body = closed.graphs[0];
     a.carries = static_cast<int64_t>(carry.size()), a.xs = static_cast<int64_t>(xs.size());
-    return emit_all(scan, carry + xs + consts, &a);
+    return emit_all(scan, carry + xs + consts + closed.leaves, &a);
   }
 };
 
@@ -101,7 +102,7 @@ Tensors jvp_scan(const ScanAttrs& a, const Primal& p, const Tensors& t) {
   Parts<Tensors> in(p.in, a), tangents(t, a);
   Parts<Mask> wanted(p.wanted, a);
   Mask varying = inexact_mask(in.carry), has = inexact_mask(p.out);
-  const Derived& d = jvp_graph(a.body, varying + wanted.xs + wanted.consts);
+  Derived d = jvp_graph(a.body, varying + wanted.xs + wanted.consts);
   Made made(in.carry + chosen(filled_like(tangents.carry, in.carry, varying), varying),
             in.xs + chosen(tangents.xs, wanted.xs),
             in.consts + chosen(tangents.consts, wanted.consts));
@@ -111,7 +112,7 @@ Tensors jvp_scan(const ScanAttrs& a, const Primal& p, const Tensors& t) {
   auto [c, ct] = halves(made.carry_p, in.carry.size());
   auto [x, xt] = halves(made.xs_p, in.xs.size());
   auto [k, kt] = halves(made.const_p, in.consts.size());
-  auto [out, out_t] = halves(replay(*d.graph, c + x + k + ct + xt + kt), p.out.size());
+  auto [out, out_t] = halves(d.on(c + x + k + ct + xt + kt), p.out.size());
   out_t = filled_like(spread(out_t, d.outputs), out, has);
   auto [next, ys] = halves(out, c.size());
   auto [next_t, ys_t] = halves(out_t, c.size());
@@ -144,8 +145,7 @@ Tensors vjp_scan(const ScanAttrs& a, const Primal& p, const Tensors& ct) {
   size_t carries = in.carry.size();
   Mask varying = inexact_mask(in.carry);
   Tensors ys_ct = part(ct, carries, ct.size() - carries);
-  const Derived& d =
-      vjp_graph(a.body, varying + wanted.xs + wanted.consts, varying + mask_of(ys_ct));
+  Derived d = vjp_graph(a.body, varying + wanted.xs + wanted.consts, varying + mask_of(ys_ct));
   Tensors last = chosen(filled_like(part(ct, 0, carries), in.carry, varying), varying), sums;
   for (const Tensor& k : chosen(in.consts, wanted.consts))
     sums.push_back(zeros_in(k, info(k.dtype()).compute));
@@ -154,7 +154,7 @@ Tensors vjp_scan(const ScanAttrs& a, const Primal& p, const Tensors& ct) {
   Tensors cts = part(made.carry_p, 0, last.size()) +
                 part(made.xs_p, steps.size(), made.xs_p.size() - steps.size());
   Tensors args = steps + made.const_p;
-  Parts<Tensors> back(filled_like(spread(replay(*d.graph, args + cts), d.outputs), args,
+  Parts<Tensors> back(filled_like(spread(d.on(args + cts), d.outputs), args,
                                   varying + wanted.xs + Mask(in.consts.size())),
                       a);
   Tensors totals, terms = chosen(back.consts, wanted.consts);
@@ -178,7 +178,7 @@ Tensors vjp_scan(const ScanAttrs& a, const Primal& p, const Tensors& ct) {
 Mask spread_over_carry(const ScanAttrs& a, Mask carry, const Mask& rest, Dim size) {
   for (Mask before; before != carry;) {
     before = carry;
-    const Mask& out = batch_graph(a.body, carry + rest, size).outputs;
+    Mask out = batch_graph(a.body, carry + rest, size).outputs;
     for (size_t i = 0; i < carry.size(); ++i) carry[i] = carry[i] || out[i];
   }
   return carry;
@@ -188,7 +188,7 @@ Tensors batch_scan(const ScanAttrs& a, const BatchCall& call) {
   Parts<Tensors> in(call.in, a);
   Parts<Mask> batched(call.batched, a);
   Mask carry = spread_over_carry(a, batched.carry, batched.xs + batched.consts, call.size);
-  const Derived& d = batch_graph(a.body, carry + batched.xs + batched.consts, call.size);
+  Derived d = batch_graph(a.body, carry + batched.xs + batched.consts, call.size);
   auto widen = [&](Tensors list, const Mask& wide, const Mask& have) {
     for (size_t i = 0; i < list.size(); ++i)
       if (wide[i] && !have[i]) list[i] = with_batch(list[i], call.size);
@@ -197,7 +197,7 @@ Tensors batch_scan(const ScanAttrs& a, const BatchCall& call) {
   for (size_t i = 0; i < in.xs.size(); ++i)  // steps go first, examples second
     if (batched.xs[i]) in.xs[i] = tn::moveaxis(in.xs[i], Axes(0), Axes(1));
   Made made(widen(in.carry, carry, batched.carry), in.xs, in.consts);
-  Tensors out = replay(*d.graph, made.carry_p + made.xs_p + made.const_p);
+  Tensors out = d.on(made.carry_p + made.xs_p + made.const_p);
   size_t carries = carry.size();
   out = made.emit(a, widen(part(out, 0, carries), carry, d.outputs),
                   part(out, carries, out.size() - carries));

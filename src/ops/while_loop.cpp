@@ -48,18 +48,17 @@ Tensors jvp_while(const WhileAttrs& a, const Primal& p, const Tensors& t) {
   Split<Tensors> in(p.in, a), tangents(t, a);
   Split<Mask> wanted(p.wanted, a);
   Mask varying = inexact_mask(in.carry);
-  const Derived& d = jvp_graph(a.body, varying + wanted.consts);
+  Derived d = jvp_graph(a.body, varying + wanted.consts);
   Tensors carry_t = chosen(filled_like(tangents.carry, in.carry, varying), varying);
   Tensors consts_t = chosen(tangents.consts, wanted.consts);
   Tensors c = params_like(in.carry), k = params_like(in.consts);
   Tensors ct = params_like(carry_t), kt = params_like(consts_t), params = c + ct + k + kt;
-  Tensors out = replay(*d.graph, c + k + ct + kt);
+  Tensors out = d.on(c + k + ct + kt);
   Tensors made = spread(part(out, c.size(), out.size() - c.size()), d.outputs);
-  WhileAttrs joint{
-      graph_between(params, replay(*a.go_on, c + k)),
-      graph_between(
-          params, part(out, 0, c.size()) + chosen(filled_like(made, in.carry, varying), varying))};
-  out = emit_all(while_loop, in.carry + carry_t + in.consts + consts_t, &joint);
+  Tensors next = part(out, 0, c.size()) + chosen(filled_like(made, in.carry, varying), varying);
+  Closed closed = graphs_between(params, {replay(*a.go_on, c + k), next});
+  WhileAttrs joint{closed.graphs[0], closed.graphs[1]};
+  out = emit_all(while_loop, in.carry + carry_t + in.consts + consts_t + closed.leaves, &joint);
   return spread(part(out, c.size(), ct.size()), varying);
 }
 
@@ -76,7 +75,7 @@ struct Spreading {
     for (Mask before; before != carry;) {
       before = carry;
       pred = batch_graph(a.go_on, carry + consts, size).outputs[0];
-      const Mask& out = batch_graph(a.body, carry + consts, size).outputs;
+      Mask out = batch_graph(a.body, carry + consts, size).outputs;
       for (size_t i = 0; i < carry.size(); ++i) carry[i] = carry[i] || out[i] || pred;
     }
   }
@@ -91,16 +90,16 @@ Tensors batch_while(const WhileAttrs& a, const BatchCall& call) {
   for (size_t i = 0; i < in.carry.size(); ++i)
     if (spreads.carry[i] && !batched.carry[i]) in.carry[i] = with_batch(in.carry[i], call.size);
   Tensors all = in.carry + in.consts, params = params_like(all);
-  Tensor pred = replay(*batch_graph(a.go_on, mask, call.size).graph, params)[0];
-  const Derived& d = batch_graph(a.body, mask, call.size);
-  Tensors next = replay(*d.graph, params);
+  Tensor pred = batch_graph(a.go_on, mask, call.size).on(params)[0];
+  Derived d = batch_graph(a.body, mask, call.size);
+  Tensors next = d.on(params);
   for (size_t i = 0; i < next.size(); ++i) {
     if (spreads.carry[i] && !d.outputs[i]) next[i] = with_batch(next[i], call.size);
     if (spreads.pred) next[i] = tn::where(along_batch(pred, next[i].rank()), next[i], params[i]);
   }
-  WhileAttrs made{graph_between(params, {spreads.pred ? tn::any(pred) : pred}),
-                  graph_between(params, next)};
-  Tensors out = emit_all(while_loop, all, &made);
+  Closed closed = graphs_between(params, {{spreads.pred ? tn::any(pred) : pred}, next});
+  WhileAttrs made{closed.graphs[0], closed.graphs[1]};
+  Tensors out = emit_all(while_loop, all + closed.leaves, &made);
   for (size_t i = 0; i < out.size(); ++i)
     if (!spreads.carry[i]) out[i] = with_batch(out[i], call.size);
   return out;

@@ -222,9 +222,9 @@ Tensors jvp_custom(GraphRef graph, const Primal& p, const Tensors& t) {
     fail(Hint{"give it a jvp; vjp follows from that"},
          "{}: a derivative forwards was asked for, but only vjp is given", kName);
   Mask given(p.wanted.begin(), p.wanted.end() - 1);
-  const Derived& d = jvp_graph(graph, given);
+  Derived d = jvp_graph(graph, given);
   Tensors out = ops::emit_call(ops::CallKind::plain, d.graph,
-                               joined({first(p.in, given.size()), chosen(t, given)}));
+                               joined({first(p.in, given.size()), chosen(t, given), d.leaves}));
   return spread(slice(out, p.out.size(), out.size() - p.out.size()), d.outputs);
 }
 
@@ -237,11 +237,12 @@ Tensors vjp_custom(GraphRef graph, const Primal& p, const Tensors& ct) {
     back = transpose_jvp(*call->rules, primals, p.out, ct);
   } else {
     Mask wanted(p.wanted.begin(), p.wanted.end() - 1), given = mask_of(ct);
-    const Derived& d = vjp_graph(graph, wanted, given);
+    Derived d = vjp_graph(graph, wanted, given);
     if (!d.graph->outputs.empty())
-      back = spread(ops::emit_call(ops::CallKind::plain, d.graph,
-                                   joined({first(p.in, wanted.size()), chosen(ct, given)})),
-                    d.outputs);
+      back =
+          spread(ops::emit_call(ops::CallKind::plain, d.graph,
+                                joined({first(p.in, wanted.size()), chosen(ct, given), d.leaves})),
+                 d.outputs);
   }
   back.resize(p.in.size());
   return back;
@@ -261,12 +262,13 @@ Tensors batch_custom(GraphRef graph, const BatchCall& b) {
       if (!has[i]) out[i] = ops::with_batch(out[i], b.size);
     return out;
   }
-  const Derived& d = batch_graph(graph, batched, b.size);
-  Tensors params = params_for(*d.graph), out = replay(*d.graph, params);
+  Derived d = batch_graph(graph, batched, b.size);
+  Tensors params = params_for(*d.graph), out = replay(*d.graph, params);  // leaves among them
   for (size_t i = 0; i < out.size(); ++i)
     if (!d.outputs[i]) out[i] = ops::with_batch(out[i], b.size);
-  return emit_custom(batched_rules(call->rules, of_args), call->args, graph_between(params, out),
-                     first(b.in, inputs));
+  return emit_custom(batched_rules(call->rules, of_args), call->args,
+                     graphs_between(params, {out}).graphs[0],
+                     joined({first(b.in, inputs), d.leaves}));
 }
 
 }  // namespace tn

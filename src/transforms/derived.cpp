@@ -61,9 +61,14 @@ GraphRef without_effects(GraphRef from) {
                    }
                    for (Val& v : graph.operands) v = stands_for[static_cast<size_t>(v)];
                    for (Val& v : graph.outputs) v = stands_for[static_cast<size_t>(v)];
-                   return {intern(prune(graph)), {}};
+                   return {intern(prune(graph)), {}, {}};
                  })
       .graph;
+}
+
+Derived follows(const Tensors& params, const Tensors& out, const Mask& outputs) {
+  Closed closed = graphs_between(params, {out});
+  return {closed.graphs[0], outputs, closed.leaves};
 }
 
 /// The body on parameters.
@@ -75,7 +80,7 @@ struct Run {
 
 }  // namespace
 
-const Derived& jvp_graph(GraphRef graph, const Mask& given) {
+Derived jvp_graph(GraphRef graph, const Mask& given) {
   return derived(graph, key_of(What::jvp, given), [&]() -> Derived {
     Run run(graph);
     Tensors params = run.params;
@@ -83,11 +88,11 @@ const Derived& jvp_graph(GraphRef graph, const Mask& given) {
     Mask has = mask_of(tangents);
     Tensors out = run.out, dense = chosen(tangents, has);
     out.insert(out.end(), dense.begin(), dense.end());
-    return {graph_between(params, out), has};
+    return follows(params, out, has);
   });
 }
 
-const Derived& vjp_graph(GraphRef graph, const Mask& wanted, const Mask& given) {
+Derived vjp_graph(GraphRef graph, const Mask& wanted, const Mask& given) {
   std::vector<uint64_t> key = key_of(What::vjp, wanted);
   add_mask(key, given);
   return derived(graph, key, [&]() -> Derived {
@@ -97,11 +102,11 @@ const Derived& vjp_graph(GraphRef graph, const Mask& wanted, const Mask& given) 
     Tensors inputs = chosen(run.params, wanted);
     Tensors back = spread(sweep_back(run.tape(wanted), inputs, cts), wanted);
     Mask has = mask_of(back);
-    return {graph_between(params, chosen(back, has)), has};
+    return follows(params, chosen(back, has), has);
   });
 }
 
-const Derived& batch_graph(GraphRef graph, const Mask& batched, Dim size) {
+Derived batch_graph(GraphRef graph, const Mask& batched, Dim size) {
   std::vector<uint64_t> key = key_of(What::batch, batched);
   key.push_back(static_cast<uint64_t>(size.raw));
   return derived(graph, key, [&]() -> Derived {
@@ -114,15 +119,14 @@ const Derived& batch_graph(GraphRef graph, const Mask& batched, Dim size) {
       params.push_back(make_param(intern(type)));
       given.push_back({params.back(), batched[i]});
     }
-    Derived made;
+    Mask outputs;
     Tensors out;
     // All parameters stand for themselves or their batch, so none of the run's own is left.
     for (Batched& b : sweep_batch(tape_of(run.params, run.out), std::move(given), run.out, size)) {
       out.push_back(std::move(b.value));
-      made.outputs.push_back(b.batched);
+      outputs.push_back(b.batched);
     }
-    made.graph = graph_between(params, out);
-    return made;
+    return follows(params, out, outputs);
   });
 }
 
