@@ -8,7 +8,8 @@
 namespace tn::ops {
 
 void promote_matrices(std::string_view op, Tensors& in) {
-  DType type = promote_all(in, op, every_type, true);
+  for (const Tensor& x : in) check_kind(op, numeric, x.dtype());
+  DType type = promote_all(in, op, numeric, true);
   if (type == DType::f16 || type == DType::bf16)
     fail(Fault::type, Hint{"convert it: x.astype(tn.float32)"},
          "{}: matrices of {} are not factored", op, type);

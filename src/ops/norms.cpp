@@ -83,6 +83,10 @@ Tensor extreme_sum(const Tensor& x, int axis, bool largest, bool keepdims) {
   return largest ? tn::max(sums, both, keepdims) : tn::min(sums, both, keepdims);
 }
 
+bool has_values(const Tensor& x) {
+  return rows_of(x.shape()).value() > 0 && columns_of(x.shape()).value() > 0;
+}
+
 Tensors matrix_norm_body(const MatrixNormAttrs& a, const Tensors& in) {
   Tensors x = in;
   prepare_matrix("matrix_norm", x);
@@ -93,9 +97,12 @@ Tensors matrix_norm_body(const MatrixNormAttrs& a, const Tensors& in) {
   if (a.ord == MatrixNorm::inf || a.ord == MatrixNorm::minus_inf)
     return {extreme_sum(x[0], -1, a.ord == MatrixNorm::inf, keep)};
   Tensor s = emit(svdvals, {x[0]}), norm;
-  if (a.ord == MatrixNorm::nuc) norm = tn::sum(s, Axes(-1), {}, keep);
-  if (a.ord == MatrixNorm::two) norm = tn::max(s, Axes(-1), keep);
-  if (a.ord == MatrixNorm::minus_two) norm = tn::min(s, Axes(-1), keep);
+  if (a.ord == MatrixNorm::minus_two)
+    norm = tn::min(s, Axes(-1), keep);
+  else if (a.ord == MatrixNorm::two && has_values(x[0]))
+    norm = tn::max(s, Axes(-1), keep);
+  else
+    norm = tn::sum(s, Axes(-1), {}, keep);
   return {keep ? as_column(norm) : norm};
 }
 
@@ -104,10 +111,6 @@ Tensor least_value(const Tensor& x, const Tensor& s, const Maybe<double>& rtol) 
   auto side =
       static_cast<double>(std::max(rows_of(x.shape()).value(), columns_of(x.shape()).value()));
   return tn::max(s, Axes(-1), true) * rtol.value_or(side * epsilon_of(x.dtype()));
-}
-
-bool has_values(const Tensor& x) {
-  return rows_of(x.shape()).value() > 0 && columns_of(x.shape()).value() > 0;
 }
 
 Tensors pinv_body(const ToleranceAttrs& a, const Tensors& in) {
