@@ -200,7 +200,9 @@ def check_precision(p, dtype):
         return
     want = p.gradient_at(rounded(operands, tn.float64), rounded(cts, tn.float64))
     for g, w in zip(got, want):
-        check_close(numpy_of(g), numpy_of(w), what, 64 * EPS[dtype.name])
+        beyond = numpy_of(w.astype(g.dtype) == g)  # infinities, where the type ends
+        g, w = np.where(beyond, 0, numpy_of(g)), np.where(beyond, 0, numpy_of(w))
+        check_close(g, w, what, 64 * EPS[dtype.name])
 
 
 def axes_to_try(sample):
