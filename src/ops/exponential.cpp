@@ -131,14 +131,19 @@ static void refuse_negative_power(const Tensors& in) {
          "pow: an integer has no negative power: {} ({})", value.integer, *type_of(in[0]));
 }
 
-// y x^(y-1): 0 for y = 0, also at x = 0. Plain numbers are powers known while recording.
+// y x^(y-1): 0 for y = 0, also at x = 0. Where the power is a plain number, its value is known
+// while recording; the bits are those of the general form.
 static Tensor pow_in_base(T t, T x, T y) {
-  if (!is_scalar(*y.node()) || scalar_value(*y.node()).kind == Kind::complex)
-    return t * y * tn::pow(x, zeros_as_ones(y) - 1);
-  double power = scalar_value(*y.node()).real;
+  bool plain = is_scalar(*y.node()) && scalar_value(*y.node()).kind != Kind::complex;
+  double power = plain ? scalar_value(*y.node()).real : NAN;
   if (power == 0) return Tensor();
   if (power == 1) return t;
-  return power == 2 ? t * x * 2 : t * tn::pow(x, power - 1) * power;
+  if (power == 2) return t * x * 2;
+  Tensor less = plain && y.dtype() == DType::f64 ? make_scalar(power - 1, y.dtype(), false)
+                : plain && y.dtype() == DType::f32
+                    ? make_scalar(static_cast<float>(power) - 1.0f, y.dtype(), false)
+                    : zeros_as_ones(y) - 1;
+  return t * tn::pow(x, less) * y;
 }
 
 constinit const OpDef pow = Elementwise<>{

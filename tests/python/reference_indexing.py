@@ -17,20 +17,20 @@ def take_along_axis(x, indices, axis=-1):
     return np.take_along_axis(x, wrapped(indices, x.shape[axis]), axis)
 
 
-def each_example(f, batch_dims, x, *operands, axes, **attrs):
-    """f on every example; index operands that lack batch axes serve all of them."""
-    rank = max(i.ndim for i in operands)
-    rows = [i.reshape((1,) * (rank - i.ndim) + i.shape) for i in operands]
-    rows = [np.broadcast_to(i, x.shape[:1] + i.shape[1:]) for i in rows]
+def each_example(f, batch_dims, values, *indices, axes, **attrs):
+    """f on every example of `values`; indices that lack batch axes serve all of them."""
+    rank = max(i.ndim for i in indices)
+    rows = [i.reshape((1,) * (rank - i.ndim) + i.shape) for i in indices]
+    rows = [np.broadcast_to(i, values[0].shape[:1] + i.shape[1:]) for i in rows]
     axes = [a - 1 for a in axes]
     return np.stack(
-        [f(*row, axes=axes, batch_dims=batch_dims - 1, **attrs) for row in zip(x, *rows)]
+        [f(*row, axes=axes, batch_dims=batch_dims - 1, **attrs) for row in zip(*values, *rows)]
     )
 
 
 def gather(x, *indices, axes, batch_dims=0, outside="clamp"):
     if batch_dims:
-        return each_example(gather, batch_dims, x, *indices, axes=axes, outside=outside)
+        return each_example(gather, batch_dims, [x], *indices, axes=axes, outside=outside)
     if outside == "drop":
         ok = np.ones((), bool)
         for i, a in zip(indices, axes):
@@ -69,7 +69,7 @@ def under(ok, rank, first):
 def scatter(x, updates, *indices, axes, mode="set", batch_dims=0, outside="drop"):
     if batch_dims:
         return each_example(
-            scatter, batch_dims, x, updates, *indices, axes=axes, mode=mode, outside=outside
+            scatter, batch_dims, [x, updates], *indices, axes=axes, mode=mode, outside=outside
         )
     if outside == "clamp":
         indices = [np.clip(i, 0, x.shape[a] - 1) for i, a in zip(indices, axes)]
