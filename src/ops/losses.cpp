@@ -108,7 +108,7 @@ Tensors vjp_cross_entropy(const CrossEntropyAttrs& a, const Primal& p, const Ten
   if (a.reduction == Reduce::mean) ct = ct / static_cast<double>(rows.elements().value());
   Tensor given = tn::reshape(cast_to(p.in[1], DType::i64), rows);
   Tensor is_target = tn::equal(positions(classes, x.rank(), axis), given);
-  Tensor target = tn::where(is_target, 1 - a.label_smoothing, 0.0) +
+  Tensor target = cast_to(is_target, wide) * (1 - a.label_smoothing) +
                   a.label_smoothing / static_cast<double>(classes.value());
   Tensor share = tn::where(tn::equal(x, kMinusInfinity), 0.0, tn::softmax(x, Axes(axis)));
   Tensor back = tn::where(is_class(given, classes.value()), ct * (share - target), 0.0);

@@ -16,12 +16,13 @@ Unique find_unique(std::string_view op, const Tensor& x) {
   return tn::unique(element_of(x.dtype()), values, x.size());
 }
 
-Tensor values_of(Unique& u, DType type) {
-  return make_data(std::move(u.values), 0, intern(type, {u.count}));
-}
-
 Tensor positions(BufferRef& list, const Shape& shape) {
   return make_data(std::move(list), 0, intern(DType::i64, shape));
+}
+
+/// The distinct values as elements of `x`, so that derivatives reach them.
+Tensor values_at(const Tensor& x, const Tensor& first) {
+  return tn::take(tn::reshape(x, {Dim(-1)}), first, Axis(0));
 }
 
 struct IsinAttrs {
@@ -60,8 +61,8 @@ constinit const OpDef unique_all = Composite<>{
     .results = {"values", "indices", "inverse_indices", "counts"},
     .body = [](const NoAttrs&, const Tensors& in) -> Tensors {
       Unique u = find_unique("unique_all", in[0]);
-      Tensor values = values_of(u, in[0].dtype());
-      return {values, positions(u.first, {u.count}), positions(u.inverse, in[0].shape()),
+      Tensor first = positions(u.first, {u.count});
+      return {values_at(in[0], first), first, positions(u.inverse, in[0].shape()),
               positions(u.counts, {u.count})};
     },
     .samples = {{"f32[7]"}, {"f32[2,3]"}, {"f32[]"}},
@@ -77,7 +78,7 @@ constinit const OpDef unique_counts = Composite<>{
     .results = {"values", "counts"},
     .body = [](const NoAttrs&, const Tensors& in) -> Tensors {
       Unique u = find_unique("unique_counts", in[0]);
-      Tensor values = values_of(u, in[0].dtype());
+      Tensor values = values_at(in[0], positions(u.first, {u.count}));
       return {values, positions(u.counts, {u.count})};
     },
     .samples = {{"f32[7]"}, {"f32[2,3]"}},
@@ -95,7 +96,7 @@ constinit const OpDef unique_inverse = Composite<>{
     .results = {"values", "inverse_indices"},
     .body = [](const NoAttrs&, const Tensors& in) -> Tensors {
       Unique u = find_unique("unique_inverse", in[0]);
-      Tensor values = values_of(u, in[0].dtype());
+      Tensor values = values_at(in[0], positions(u.first, {u.count}));
       return {values, positions(u.inverse, in[0].shape())};
     },
     .samples = {{"f32[7]"}, {"f32[2,3]"}},
@@ -110,7 +111,7 @@ constinit const OpDef unique_values = Composite<>{
     .args = {"x"},
     .body = [](const NoAttrs&, const Tensors& in) -> Tensors {
       Unique u = find_unique("unique_values", in[0]);
-      return {values_of(u, in[0].dtype())};
+      return {values_at(in[0], positions(u.first, {u.count}))};
     },
     .samples = {{"f32[7]"}, {"f32[2,3]"}},
 };

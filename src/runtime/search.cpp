@@ -42,7 +42,6 @@ Unique unique_of(const T* from, int64_t n) {
   Unique result;
   for (int64_t i = 0; i < n; ++i) result.count += begins(i);
   size_t count = static_cast<size_t>(result.count);
-  result.values = allocate(count * sizeof(T));
   result.first = allocate(count * sizeof(int64_t));
   result.counts = allocate(count * sizeof(int64_t));
   result.inverse = allocate(static_cast<size_t>(n) * sizeof(int64_t));
@@ -51,7 +50,6 @@ Unique unique_of(const T* from, int64_t n) {
     int64_t index = keys.index(i);
     if (begins(i)) {
       ++group;
-      result.values.data<T>()[group] = from[index];
       result.first.data<int64_t>()[group] = index;
       result.counts.data<int64_t>()[group] = 0;
     }

@@ -20,8 +20,7 @@ void searchsorted(Element type, std::span<const int64_t> sorter, const void* sor
 /// The distinct elements in ascending order. NaN differs from NaN; -0 equals 0.
 struct Unique {
   int64_t count = 0;
-  BufferRef values;   // of the element type: of equal elements the first
-  BufferRef first;    // int64, the position of each value's first occurrence
+  BufferRef first;    // int64, where each value occurs first, values ascending
   BufferRef inverse;  // int64, for each input element the position of its value
   BufferRef counts;   // int64, how often each value occurs
 };

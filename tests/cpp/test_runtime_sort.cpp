@@ -198,13 +198,10 @@ TEST_CASE("searchsorted: many values against the standard search") {
   }
 }
 
-TEST_CASE("unique: values, first occurrences, inverse, counts") {
+TEST_CASE("unique: first occurrences, inverse, counts") {
   std::vector<float> x = {3, kNan, 1, -0.0f, 3, 0, kNan};
   Unique u = unique(Element::f32, x.data(), 7);
   REQUIRE(u.count == 5);
-  const float* values = u.values.data<float>();
-  CHECK((values[0] == 0 && std::signbit(values[0])));
-  CHECK((values[1] == 1 && values[2] == 3 && std::isnan(values[3]) && std::isnan(values[4])));
   CHECK(ints(u.first, 5) == std::vector<int64_t>{3, 2, 0, 1, 6});
   CHECK(ints(u.counts, 5) == std::vector<int64_t>{2, 1, 2, 1, 1});
   CHECK(ints(u.inverse, 7) == std::vector<int64_t>{2, 3, 1, 0, 2, 0, 4});

@@ -13,14 +13,17 @@ for _sample in tn.testing.samples():
 # What a check cannot ask of an op, and why. An entry that is not needed fails a test below.
 PHASE = dict.fromkeys(["eig", "eigh", "svd"], "the phase of complex vectors is free: test_linalg.py")
 ORDER = dict.fromkeys(["eig", "eigvals"], "the order of values depends on the precision")
+SHAPE = "the shapes of its results depend on values"
+UNIQUE = {op: SHAPE for op in SHAPED_BY_VALUES if op.startswith("unique")}  # the smooth ones
 EXEMPT = {
     "first order": PHASE,
     "second order": PHASE,
-    "vmap": dict.fromkeys(SHAPED_BY_VALUES, "the shapes of its results depend on values"),
+    "vmap": dict.fromkeys(SHAPED_BY_VALUES, SHAPE),
+    "vmap of gradient": UNIQUE,
     "float32": {"random_choice": "probabilities of another type draw other elements"} | ORDER,
     "bfloat16": {"random_choice": "probabilities of another type draw other elements"} | ORDER,
     "float16": ORDER,
-    "checkpoint": {"vector_norm": "its power is a number that is known only outside"},
+    "checkpoint": {"vector_norm": "its power is a number that is known only outside"} | UNIQUE,
 }
 
 

@@ -383,6 +383,45 @@ LAYERS = [
     ),
 ]
 
+WINDOWS = [
+    Case(
+        "conv1d with a bias",
+        [real(2, 3, 7), real(4, 3, 3), real(4)],
+        lambda x, w, b: F.conv1d(x, w, b, padding=1),
+        lambda x, w, b: tn.conv1d(x, w, b, padding=1),
+    ),
+    Case(
+        "conv2d with strides, dilation and groups",
+        [real(2, 4, 7, 6), real(6, 2, 3, 2)],
+        lambda x, w: F.conv2d(x, w, stride=(2, 1), padding=(1, 2), dilation=(1, 2), groups=2),
+        lambda x, w: tn.conv2d(x, w, stride=(2, 1), padding=(1, 2), dilation=(1, 2), groups=2),
+    ),
+    Case(
+        "conv3d",
+        [real(1, 2, 4, 3, 4), real(3, 2, 2, 2, 3)],
+        lambda x, w: F.conv3d(x, w),
+        lambda x, w: tn.conv3d(x, w),
+    ),
+    Case(
+        "conv_transpose2d",
+        [real(2, 4, 3, 4), real(4, 3, 3, 2)],
+        lambda x, w: F.conv_transpose2d(x, w, stride=2, padding=1, output_padding=1),
+        lambda x, w: tn.conv_transpose2d(x, w, stride=2, padding=1, output_padding=1),
+    ),
+    Case(
+        "max_pool",
+        [real(2, 2, 6, 5)],
+        lambda x: F.max_pool2d(x, (3, 2), stride=(2, 1), padding=(1, 0)),
+        lambda x: tn.max_pool(x, (3, 2), stride=(2, 1), padding=(1, 0)),
+    ),
+    Case(
+        "avg_pool",
+        [real(2, 2, 6, 5)],
+        lambda x: F.avg_pool2d(x, 2, stride=1, padding=1, count_include_pad=False),
+        lambda x: tn.avg_pool(x, (2, 2), stride=(1, 1), padding=(1, 1), count_include_pad=False),
+    ),
+]
+
 LOSSES = [
     Case(
         "cross_entropy",
@@ -488,6 +527,7 @@ CASES = [
     *MOVEMENTS,
     *PRODUCTS,
     *LAYERS,
+    *WINDOWS,
     *LOSSES,
     *LINALG,
 ]
