@@ -66,7 +66,7 @@ def under(ok, rank, first):
     return ok.reshape(ok.shape + (1,) * (rank - ok.ndim - first))
 
 
-def scatter(x, updates, *indices, axes, mode="set", batch_dims=0, outside="drop"):
+def scatter(x, updates, *indices, axes, mode="set", batch_dims=0, outside="drop", wraps=False):
     if batch_dims:
         return each_example(
             scatter, batch_dims, [x, updates], *indices, axes=axes, mode=mode, outside=outside
@@ -80,7 +80,7 @@ def scatter(x, updates, *indices, axes, mode="set", batch_dims=0, outside="drop"
     )
     ok = np.ones((), bool)
     for i, a in zip(indices, axes):
-        ok = ok & inside(i, x.shape[a])
+        ok = ok & inside(i, x.shape[a]) & (wraps | (i >= 0))
     ok = np.broadcast_to(under(ok, places.ndim, min(axes)), places.shape)
     out = x.reshape(-1).copy()
     values = np.broadcast_to(updates, places.shape).astype(x.dtype)
@@ -151,6 +151,6 @@ INDEXING = {
     "put_along_axis": put_along_axis,
     "segment_sum": segment_sum,
     "slice_update": slice_update,
-    "scatter_add": lambda *xs, axes: scatter(*xs, axes=axes, mode="add"),
+    "scatter_add": lambda *xs, axes: scatter(*xs, axes=axes, mode="add", wraps=True),
     "slice": lambda x, **where: x[slices(x, **where)],
 }
