@@ -23,7 +23,7 @@ EXEMPT = {
     "float32": {"random_choice": "probabilities of another type draw other elements"} | ORDER,
     "bfloat16": {"random_choice": "probabilities of another type draw other elements"} | ORDER,
     "float16": ORDER,
-    "checkpoint": {"vector_norm": "its power is a number that is known only outside"} | UNIQUE,
+    "checkpoint": UNIQUE,
 }
 
 
