@@ -8,7 +8,7 @@
 #include "ops/scatter_kernel.h"
 #include "ops/shapes.h"
 #include "ops/slice_attrs.h"
-#include "tenon/ops.h"
+#include "tenon/operators.h"
 
 namespace tn::ops {
 namespace {
@@ -171,13 +171,22 @@ SliceAttrs inner_block(const PadWithAttrs& a, const Shape& shape) {
   return block;
 }
 
+/// The same places as a tensor.
+Tensor inner_indices(PadMode mode, int64_t before, int64_t extent, int64_t after) {
+  Tensor at = tn::iota({before + extent + after}) - before;
+  if (mode == PadMode::edge) return tn::clip(at, 0, extent - 1);
+  if (mode == PadMode::wrap) return tn::remainder(at, extent);
+  int64_t period = std::max<int64_t>(2 * (extent - 1), 1);
+  Tensor place = tn::remainder(at, period);
+  return tn::where(tn::less(place, extent), place, period - place);
+}
+
 /// What was copied outwards comes back, axis by axis.
 Tensor add_back(const PadWithAttrs& a, Tensor ct, const Shape& shape) {
   for (int k = 0; k < shape.rank(); ++k) {
     int64_t before = a.pad_width[2 * k], after = a.pad_width[2 * k + 1];
     if (before == 0 && after == 0) continue;
-    std::vector<int64_t> places = inner_places(a.mode, before, shape[k].value(), after);
-    Tensor indices = from_bytes(places.data(), DType::i64, {static_cast<int64_t>(places.size())});
+    Tensor indices = inner_indices(a.mode, before, shape[k].value(), after);
     Tensor zeros = filled(0, ct.dtype(), with_extent(ct.shape(), k, shape[k]));
     ct = tn::scatter(zeros, ct, {indices}, Axes(k), "add");
   }
