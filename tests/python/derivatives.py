@@ -56,7 +56,8 @@ class Problem:
     def __init__(self, sample, kind=tn.float32, seed=0):
         """Values are drawn as `kind`, in place of float32, and computed with in 64 bits."""
         self.sample, self.kind = sample, kind
-        self.call = Call(sample, kind if is_float(varying(sample) or kind) else varying(sample), seed)
+        own = varying(sample)
+        self.call = Call(sample, kind if own is None or is_float(own) else own, seed)
         self.given = self.call.operands()
         self.operands = [x.astype(wide(x.dtype)) if floating(x) else x for x in self.given]
         self.places = [i for i, x in enumerate(self.operands) if floating(x)]
@@ -107,7 +108,8 @@ class Problem:
 
 
 def random_like(rng, tensors):
-    return [tn.asarray(draw(rng, wide(x.dtype), x.shape, -1, 1)[0]).astype(x.dtype) for x in tensors]
+    drawn = [draw(rng, wide(x.dtype), x.shape, -1, 1)[0] for x in tensors]
+    return [tn.asarray(values).astype(x.dtype) for values, x in zip(drawn, tensors)]
 
 
 def inner(xs, ys):
