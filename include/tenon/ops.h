@@ -895,6 +895,12 @@ Tensor random_key(const Operand& seed);
 Tensor random_laplace(const Operand& key, const Operand& loc, const Operand& scale,
     const Shape& shape = {}, DType dtype = DType::f32);
 
+/// Normal vectors of mean `mean` [..., n] and covariance `cov` [..., n, n], which is positive
+/// definite; `shape` is that of the leading axes, by default those of both. NaN where `cov` is not
+/// positive definite.
+Tensor random_multivariate_normal(const Operand& key, const Operand& mean, const Operand& cov,
+    const Maybe<Shape>& shape = {}, DType dtype = DType::f32);
+
 /// Normal numbers of mean `loc` and standard deviation `scale`, which broadcast to `shape`. The
 /// real and the imaginary part of complex ones have half the variance each.
 Tensor random_normal(const Operand& key, const Operand& loc, const Operand& scale,

@@ -41,6 +41,11 @@ inline Tensor truncated_normal(const Operand& lower, const Operand& upper,
                                const Tensor& key = {}) {
   return random_truncated_normal(key_or_next(key), lower, upper, shape, dtype);
 }
+inline Tensor multivariate_normal(const Operand& mean, const Operand& cov,
+                                  const Maybe<Shape>& shape = {}, DType dtype = DType::f32,
+                                  const Tensor& key = {}) {
+  return random_multivariate_normal(key_or_next(key), mean, cov, shape, dtype);
+}
 inline Tensor gumbel(const Shape& shape = {}, DType dtype = DType::f32, const Tensor& key = {}) {
   return random_gumbel(key_or_next(key), shape, dtype);
 }

@@ -1004,6 +1004,8 @@ def random_key(seed: ArrayLike) -> Tensor:
     """The key of an integer: its upper and lower 32 bits as uint32[2]."""
 def random_laplace(key: ArrayLike, loc: ArrayLike, scale: ArrayLike, shape: int | Sequence[int] = (), dtype: DTypeLike = "float32") -> Tensor:
     """Numbers of the Laplace distribution around `loc`, of mean distance `scale`; both broadcast to `shape`."""
+def random_multivariate_normal(key: ArrayLike, mean: ArrayLike, cov: ArrayLike, shape: int | Sequence[int] | None = None, dtype: DTypeLike = "float32") -> Tensor:
+    """Normal vectors of mean `mean` [..., n] and covariance `cov` [..., n, n], which is positive definite; `shape` is that of the leading axes, by default those of both."""
 def random_normal(key: ArrayLike, loc: ArrayLike, scale: ArrayLike, shape: int | Sequence[int] = (), dtype: DTypeLike = "float32") -> Tensor:
     """Normal numbers of mean `loc` and standard deviation `scale`, which broadcast to `shape`."""
 def random_permutation(key: ArrayLike, x: ArrayLike, axis: int = 0, independent: _bool = False) -> Tensor:

@@ -130,6 +130,20 @@ def truncated_normal(
     return _core.random_truncated_normal(_or_next(key), lower, upper, shape, dtype)
 
 
+def multivariate_normal(
+    mean: Tensor,
+    cov: Tensor,
+    shape: Shape | None = None,
+    dtype: DType | str = "float32",
+    key: Tensor | None = None,
+) -> Tensor:
+    """Normal vectors of mean `mean` [..., n] and covariance `cov` [..., n, n].
+
+    `shape` is that of the leading axes, by default those that `mean` and `cov` have.
+    """
+    return _core.random_multivariate_normal(_or_next(key), mean, cov, shape, dtype)
+
+
 def gumbel(
     shape: Shape = (), dtype: DType | str = "float32", key: Tensor | None = None
 ) -> Tensor:

@@ -78,6 +78,26 @@ Tensor truncated_normal_body(const FittedAttrs& given, const Tensors& in) {
                   tn::nextafter(tn::stop_gradient(upper), -inf));
 }
 
+/// The mean plus the lower factor of the covariance times standard normal numbers.
+Tensor multivariate_normal_body(const FittedAttrs& a, const Tensors& in) {
+  constexpr std::string_view op = "random_multivariate_normal";
+  const Type &mean = *type_of(in[1]), &cov = *type_of(in[2]);
+  bool fits = mean.rank() >= 1 && cov.rank() >= 2 &&
+              cov.shape[cov.rank() - 1] == mean.shape.back() &&
+              cov.shape[cov.rank() - 2] == mean.shape.back();
+  if (!fits)
+    fail("{}: a mean [..., n] and a covariance [..., n, n] are needed: {} and {}", op, mean, cov);
+  Shape of_mean(mean.shape.begin(), mean.shape.end() - 1);
+  Shape of_cov(cov.shape.begin(), cov.shape.end() - 2);
+  Shape shape = a.shape ? *a.shape : broadcast(of_mean, of_cov, op);
+  shape.push_back(mean.shape.back());
+  check_draw(op, {shape, a.dtype}, in[0]);
+  Tensor z = draw_normal(in[0], shape, a.dtype);
+  Tensor factor = tn::cholesky(cast_to(in[2], a.dtype));
+  Tensor spread = tn::squeeze(tn::matmul(factor, tn::expand_dims(z, Axes(-1))), Axes(-1));
+  return parameter(op, "mean", in[1], shape, a.dtype) + spread;
+}
+
 Tensor laplace_body(const DrawAttrs& a, const Tensors& in) {
   check_draw("random_laplace", a, in[0]);
   Tensor u = draw_symmetric(in[0], a.shape, a.dtype);
@@ -125,6 +145,21 @@ constinit const OpDef random_truncated_normal = Composite<FittedAttrs>{
       return {truncated_normal_body(a, in)};
     },
     .samples = {{"u32[2], f32[], f32[3]", "shape=[2,3]"}, {"u32[2], f32[2,1], f32[3]"}},
+};
+
+constinit const OpDef random_multivariate_normal = Composite<FittedAttrs>{
+    .name = "random_multivariate_normal",
+    .doc =
+        "Normal vectors of mean `mean` [..., n] and covariance `cov` [..., n, n], which is "
+        "positive "
+        "definite; `shape` is that of the leading axes, by default those of both. NaN where `cov` "
+        "is not positive definite.",
+    .args = {"key", "mean", "cov"},
+    .body = [](const FittedAttrs& a, const Tensors& in) -> Tensors {
+      return {multivariate_normal_body(a, in)};
+    },
+    .samples = {{"u32[2], f32[2,1], f32[1,1]", "", 0.5, 2},
+                {"u32[2], f32[1], f32[1,1]", "shape=[3]", 0.5, 2}},
 };
 
 constinit const OpDef random_gumbel = Composite<DrawAttrs>{

@@ -1491,6 +1491,14 @@ Tensor random_laplace(const Operand& key, const Operand& loc, const Operand& sca
   return call_one(ops::random_laplace, in, fields);
 }
 
+Tensor random_multivariate_normal(const Operand& key, const Operand& mean, const Operand& cov,
+    const Maybe<Shape>& shape, DType dtype) {
+  LocScope scope(key.place);
+  const Operand* in[] = {&key, &mean, &cov};
+  const void* fields[] = {&shape, &dtype};
+  return call_one(ops::random_multivariate_normal, in, fields);
+}
+
 Tensor random_normal(const Operand& key, const Operand& loc, const Operand& scale,
     const Shape& shape, DType dtype) {
   LocScope scope(key.place);

@@ -222,6 +222,7 @@ extern const OpDef random_gamma;
 extern const OpDef random_gumbel;
 extern const OpDef random_key;
 extern const OpDef random_laplace;
+extern const OpDef random_multivariate_normal;
 extern const OpDef random_normal;
 extern const OpDef random_permutation;
 extern const OpDef random_poisson;

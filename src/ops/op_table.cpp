@@ -224,6 +224,7 @@ constexpr const OpDef* kOps[] = {
     &ops::random_gumbel,
     &ops::random_key,
     &ops::random_laplace,
+    &ops::random_multivariate_normal,
     &ops::random_normal,
     &ops::random_permutation,
     &ops::random_poisson,

@@ -56,6 +56,7 @@ DRAWN = dict.fromkeys(
         "random_uniform",
         "random_normal",
         "random_truncated_normal",
+        "random_multivariate_normal",
         "random_gumbel",
         "random_laplace",
         "random_exponential",
