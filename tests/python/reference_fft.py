@@ -4,11 +4,12 @@ import numpy as np
 
 
 def fft_axis(x, kind="c2c", inverse=False, scale=1.0, n=None, axis=-1):
-    if kind == "c2c":
-        return (np.fft.ifft if inverse else np.fft.fft)(x, axis=axis, norm=FORWARD[inverse]) * scale
-    if kind == "r2c":
-        return (np.fft.ihfft if inverse else np.fft.rfft)(x, axis=axis, norm=FORWARD[inverse]) * scale
-    return (np.fft.irfft if inverse else np.fft.hfft)(x, n, axis, FORWARD[inverse]) * scale
+    forward, back = {
+        "c2c": (np.fft.fft, np.fft.ifft),
+        "r2c": (np.fft.rfft, np.fft.ihfft),
+        "c2r": (np.fft.hfft, np.fft.irfft),
+    }[kind]
+    return (back if inverse else forward)(x, n, axis, FORWARD[inverse]) * scale
 
 
 FORWARD = {False: "backward", True: "forward"}  # neither divides
