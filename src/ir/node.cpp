@@ -26,14 +26,20 @@ void (*flush_deep)(Node*) = nullptr;
 
 static constexpr size_t kMostEdges = UINT16_MAX;
 
+/// Threads take numbers in blocks; a block from before the last trace is given up.
+static std::atomic<uint64_t> sequence_blocks{0}, sequence_floor{0};
+
 uint64_t next_sequence() {
-  static std::atomic<uint64_t> blocks{0};
   thread_local uint64_t next = 0, end = 0;
-  if (next == end) {
-    next = blocks.fetch_add(1024, std::memory_order_relaxed);
+  if (next == end || next < sequence_floor.load(std::memory_order_relaxed)) {
+    next = sequence_blocks.fetch_add(1024, std::memory_order_relaxed);
     end = next + 1024;
   }
   return next++;
+}
+
+void raise_sequence() {
+  sequence_floor.store(sequence_blocks.load(std::memory_order_relaxed), std::memory_order_relaxed);
 }
 
 namespace {
@@ -188,9 +194,9 @@ Node* record(const OpDef& op, const Attrs* attrs, std::span<const Edge> in, Type
     retain(operand);
     depth = std::max(depth, operand->depth.load(std::memory_order_relaxed));
     node->traced |= operand->traced;
-    node->taped |= operand->taped;
+    node->taped = std::max(node->taped, operand->taped);
   }
-  node->taped &= taping > 0;
+  if (node->taped && !taping) node->taped = running_tape(node->taped);
   node->depth.store(depth + 1, std::memory_order_relaxed);
   if (depth >= kMostPending && !node->traced && flush_deep) flush_deep(node);
   return node;

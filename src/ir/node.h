@@ -35,9 +35,10 @@ struct Node {
   // Scratch of walks, valid for one epoch.
   uint32_t epoch, index, uses;
   std::atomic<uint32_t> depth;  // pending ops on the longest path to here
+  uint32_t taped;               // the trace with known values behind it, 0: none; such nodes keep
+                                // their operands when they are computed
   bool weak;                    // a scalar leaf that adopts the type of its partner
   bool traced;                  // depends on a parameter: it has no value
-  bool taped;                   // behind a derivative: keeps its operands when computed
 
   Slot* slots() { return reinterpret_cast<Slot*>(this + 1); }
   const Slot* slots() const { return reinterpret_cast<const Slot*>(this + 1); }
@@ -55,6 +56,8 @@ struct ScalarAttrs {
 
 /// A number above those of the nodes recorded so far on this thread.
 uint64_t next_sequence();
+/// From here on nodes of all threads get numbers above those recorded so far.
+void raise_sequence();
 /// Records `op` on borrowed operands. Types are given; attributes are canonical.
 Node* record(const OpDef& op, const Attrs* attrs, std::span<const Edge> in, Types out);
 
@@ -76,6 +79,8 @@ inline void retain(Node* node) noexcept { node->refs.fetch_add(1, std::memory_or
 
 /// Derivatives whose function is running on this thread: what it records is kept.
 inline thread_local int taping = 0;
+/// `tape`, or a trace around it, if its function is running on some thread; else 0.
+uint32_t running_tape(uint32_t tape);
 
 /// Called after recording a node whose depth passes kMostPending; set by frontend/. Does not throw.
 extern void (*flush_deep)(Node* node);

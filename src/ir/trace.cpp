@@ -11,18 +11,57 @@ extern const OpDef after;
 
 static thread_local Trace* innermost = nullptr;
 
+namespace {
+
+/// Traces with known values by number: the number itself while the function runs, afterwards the
+/// number of the trace around it. Places are used again, so an old one may be forgotten.
+constexpr uint32_t kTapes = 4096;
+std::atomic<uint64_t> tapes[kTapes];
+
+void note_tape(uint32_t tape, uint32_t stands_for) {
+  tapes[tape % kTapes].store(uint64_t{tape} << 32 | stands_for, std::memory_order_release);
+}
+
+}  // namespace
+
+uint32_t running_tape(uint32_t tape) {
+  while (tape) {
+    uint64_t known = tapes[tape % kTapes].load(std::memory_order_acquire);
+    if (known >> 32 != tape) return 0;
+    if (static_cast<uint32_t>(known) == tape) return tape;
+    tape = static_cast<uint32_t>(known);
+  }
+  return 0;
+}
+
 Trace* Trace::current() { return innermost; }
+
+uint32_t Trace::tape_of_argument(uint32_t operand) {
+  Trace* trace = innermost;
+  while (trace && trace->values != Values::known) trace = trace->outer;
+  invariant(trace != nullptr, "an argument is taped outside of any derivative");
+  trace->tape_around_ = std::max(trace->tape_around_, operand);
+  return trace->tape_;
+}
 
 Trace::Trace(std::string_view name, Values known) : by(name), values(known), outer(innermost) {
   innermost = this;
-  taping += values == Values::known;
+  raise_sequence();
+  if (values != Values::known) return;
+  static std::atomic<uint32_t> last{0};
+  while (!(tape_ = last.fetch_add(1, std::memory_order_relaxed) + 1)) {
+  }
+  note_tape(tape_, tape_);
+  ++taping;
 }
 
 void Trace::end() {
   if (ended_) return;
   ended_ = true;
   innermost = outer;
-  taping -= values == Values::known;
+  if (values != Values::known) return;
+  note_tape(tape_, tape_around_);
+  --taping;
 }
 
 Trace::~Trace() { end(); }

@@ -27,11 +27,16 @@ class Trace {
   std::vector<std::shared_ptr<const void>> kept;  // alive for as long as the trace
 
   static Trace* current();
+  /// The number for a copy of an argument, made from a node that is taped as `operand`, of the
+  /// innermost trace with known values.
+  static uint32_t tape_of_argument(uint32_t operand);
   /// `results`, computed when the effects are done.
   Tensors tied(Tensors results) const;
 
  private:
   bool ended_ = false;
+  uint32_t tape_ = 0,
+           tape_around_ = 0;  // its number, and that of the trace it takes arguments from
 };
 
 /// Fails because a value was asked for that depends on a parameter.

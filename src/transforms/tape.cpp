@@ -4,6 +4,7 @@
 #include <unordered_map>
 
 #include "base/error.h"
+#include "ir/trace.h"
 #include "ir/walk.h"
 #include "ops/op_decls.h"
 
@@ -32,7 +33,7 @@ Tensors results_of(Node& node) {
 
 Tensor taped_copy(const Tensor& x) {
   Tensor copy = emit(ops::copy, {x});
-  copy.node()->taped = true;
+  copy.node()->taped = Trace::tape_of_argument(x.node()->taped);
   return copy;
 }
 

@@ -11,7 +11,9 @@ for _sample in tn.testing.samples():
     SAMPLES.setdefault(_sample.op, []).append(_sample)
 
 # What a check cannot ask of an op, and why. An entry that is not needed fails a test below.
-PHASE = dict.fromkeys(["eig", "eigh", "svd"], "the phase of complex vectors is free: test_linalg.py")
+PHASE = dict.fromkeys(
+    ["eig", "eigh", "svd"], "the phase of complex vectors is free: test_linalg.py"
+)
 ORDER = dict.fromkeys(["eig", "eigvals"], "the order of values depends on the precision")
 SHAPE = "the shapes of its results depend on values"
 UNIQUE = {op: SHAPE for op in SHAPED_BY_VALUES if op.startswith("unique")}  # the smooth ones

@@ -24,7 +24,8 @@ def test_print_inside_vmap_prints_every_example(capsys):
 
 
 def test_check_names_the_line():
-    with pytest.raises(tn.Error, match=r"(?s)x is negative: -1.*test_effects\.py:\d+, in test_check"):
+    place = r"test_effects\.py:\d+, in test_check"
+    with pytest.raises(tn.Error, match=rf"(?s)x is negative: -1.*{place}"):
         tn.check(tn.array(-1.0) > 0, "x is negative: {}", -1)
 
 
