@@ -55,16 +55,14 @@ Captured graph_of(const Walk& found, std::span<const Tensor> params,
   std::vector<Val> value_of;  // by the walk's numbering
   auto number = [&](Node* node, Val first) {
     value_of.resize(std::max(value_of.size(), size_t{node->index} + node->outs), kNoVal);
-    for (int i = 0; i < node->outs; ++i)
-      value_of[node->index + static_cast<size_t>(i)] = first == kNoVal ? kNoVal : first + i;
+    for (int i = 0; i < node->outs; ++i) value_of[node->index + static_cast<size_t>(i)] = first + i;
   };
   for (const Tensor& p : params) {
     Val v = graph.add_input(format("x{}", graph.inputs()), type_of(p));
-    for (Node* leaf : found.leaves) {
-      if (leaf != p.node()) continue;
-      if (leaf->index >= value_of.size() || value_of[leaf->index] == kNoVal) number(leaf, kNoVal);
-      value_of[leaf->index + p.index()] = v;
-    }
+    if (p.node()->epoch != found.epoch) continue;  // nothing depends on it
+    size_t place = p.node()->index + p.index();
+    value_of.resize(std::max(value_of.size(), place + 1), kNoVal);
+    value_of[place] = v;
   }
   for (Node* leaf : found.leaves) {
     if (is_scalar(*leaf) || (leaf->index < value_of.size() && value_of[leaf->index] != kNoVal))

@@ -29,7 +29,7 @@ bool meet(Node* node, uint32_t epoch) {
 uint32_t new_epoch() { return ++next_epoch; }
 
 void walk(std::span<const Tensor> outputs, Walk& out) {
-  uint32_t epoch = new_epoch();
+  uint32_t epoch = out.epoch = new_epoch();
   uint32_t values = 0;
   thread_local std::vector<Node*> stack;
   stack.clear();

@@ -14,6 +14,7 @@ std::mutex& walk_mutex();
 struct Walk {
   std::vector<Node*> nodes;   // pending, in order
   std::vector<Node*> leaves;  // data, numbers, parameters, in order of first use
+  uint32_t epoch = 0;         // marks what was met
 };
 
 /// Visits operands left to right. Afterwards, for every node met: `epoch` is this walk's, `uses`

@@ -12,6 +12,7 @@ namespace tn {
 // becomes a graph: a call of it keeps its operands only, and its derivative runs the graph again.
 Function checkpoint(Function f) {
   return [f = std::move(f)](const Tensors& args) -> Tensors {
+    check_given(args, "checkpoint", "argument");
     bool traced =
         std::any_of(args.begin(), args.end(), [](const Tensor& t) { return t.node()->traced; });
     if (!taping && !traced) return f(args);
@@ -21,6 +22,7 @@ Function checkpoint(Function f) {
     for (const Tensor& t : args) copies.push_back(taped_copy(t));
     Tensors out = f(copies);
     trace.end();
+    check_given(out, "checkpoint", "result");
     if (out.empty()) return out;
     Captured body = graph_of(tape_since(start, copies, out), copies, out);
     Tensors in = args;

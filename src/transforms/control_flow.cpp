@@ -24,11 +24,6 @@ void settle(Tensor& t, TypeRef expected) {
   if (number) t = cast_to(t, expected && expected->rank() == 0 ? expected->dtype : t.dtype());
 }
 
-void check_given(const Tensors& list, std::string_view by, std::string_view what) {
-  for (size_t i = 0; i < list.size(); ++i)
-    if (!list[i]) fail(Fault::type, "{}: {} {} is missing", by, what, i);
-}
-
 /// Operands of the traced function: numbers have a type of their own from here on.
 Tensors operands_for(const Tensors& given, std::string_view by) {
   check_given(given, by, "operand");

@@ -31,6 +31,11 @@ Tensors results_of(Node& node) {
   return out;
 }
 
+void check_given(const Tensors& list, std::string_view by, std::string_view what) {
+  for (size_t i = 0; i < list.size(); ++i)
+    if (!list[i]) fail(Fault::type, "{}: {} {} is missing", by, what, i);
+}
+
 Tensor taped_copy(const Tensor& x) {
   Tensor copy = emit(ops::copy, {x});
   copy.node()->taped = Trace::tape_of_argument(x.node()->taped);

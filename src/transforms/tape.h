@@ -37,6 +37,9 @@ Tensors results_of(Node& node);
 Captured graph_of(const Tape& tape, std::span<const Tensor> inputs,
                   std::span<const Tensor> outputs);
 
+/// Fails when one of `list` is null: "vjp: argument 0 is missing".
+void check_given(const Tensors& list, std::string_view by, std::string_view what);
+
 /// A fresh identity for `x`: derivatives with respect to the copy are not mixed up with others.
 Tensor taped_copy(const Tensor& x);
 

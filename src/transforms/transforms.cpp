@@ -49,6 +49,7 @@ Tensor dense(const Tensor& t, const Tensor& like) { return t ? t : zeros_of(type
 Pullback::Pullback(const Function& f, const Tensors& primals, const std::vector<int>& argnums,
                    Names names) {
   auto record = std::make_shared<Record>(std::move(names));
+  check_given(primals, record->names.transform, "argument");
   Tensors args = primals;
   for (int n : argnums) {
     size_t i = normal_argnum(n, primals.size(), record->names);
@@ -57,6 +58,7 @@ Pullback::Pullback(const Function& f, const Tensors& primals, const std::vector<
   }
   record->taped_outputs = f(args);
   record->trace.end();
+  check_given(record->taped_outputs, record->names.transform, "result");
   record->tape = tape_of(record->inputs, record->taped_outputs);
   for (const Tensor& t : record->taped_outputs) outputs_.push_back(emit(ops::copy, {t}));
   record_ = record;
@@ -90,6 +92,7 @@ Derivatives jvp(const Function& f, const Tensors& primals, const Tensors& tangen
                 const Names& names) {
   if (tangents.size() != primals.size())
     fail("{}: {} tangents for {} arguments", names.transform, tangents.size(), primals.size());
+  check_given(primals, names.transform, "argument");
   Trace trace(names.transform, Trace::Values::known);
   Tensors args = primals, inputs, given;
   for (size_t i = 0; i < args.size(); ++i) {
@@ -100,6 +103,7 @@ Derivatives jvp(const Function& f, const Tensors& primals, const Tensors& tangen
   }
   Tensors out = f(args);
   trace.end();
+  check_given(out, names.transform, "result");
   Derivatives result;
   result.derivatives = sweep_forward(tape_of(inputs, out), given);
   for (size_t i = 0; i < out.size(); ++i) {

@@ -73,6 +73,7 @@ Tensor place_batch(const Batched& out, const Maybe<int>& axis, Dim size, const N
 
 Tensors call_mapped(const Function& f, const Tensors& args, const BatchAxes& in_axes,
                     FunctionRef<BatchAxes()> out_axes, const Names& names) {
+  check_given(args, names.transform, "argument");
   BatchArgs given = batch_args(args, in_axes, names);
   Tensors params, examples = args;
   std::vector<Batched> batches;
@@ -84,7 +85,9 @@ Tensors call_mapped(const Function& f, const Tensors& args, const BatchAxes& in_
     batches.push_back(given.args[i]);
   }
   Trace trace(names.transform, Trace::Values::unknown);
-  Tensors out = trace.tied(f(examples));
+  Tensors out = f(examples);
+  check_given(out, names.transform, "result");
+  out = trace.tied(std::move(out));
   trace.end();
   BatchAxes axes = out_axes();
   if (!axes.empty() && axes.size() != out.size())

@@ -32,7 +32,7 @@ def test_ops_of_another_thread_are_mapped(elsewhere):
 
 
 def test_another_thread_does_not_keep_the_tape(elsewhere):
-    """What is computed outside of derivatives, while one runs elsewhere, lets go of its operands."""
+    """What is computed outside of derivatives, while one runs elsewhere, releases its operands."""
     x = tn.ones((1000,))
 
     def train():

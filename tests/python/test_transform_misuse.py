@@ -1,0 +1,65 @@
+"""The flat bindings of the transforms with what is no tensor: errors, not crashes."""
+
+import sys
+import time
+
+import pytest
+
+import tenon as tn
+from tenon import _core
+
+X = tn.asarray([1.0, 2.0])
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: _core._vjp(lambda a: a, [None], [X]),
+        lambda: _core._vjp(lambda a: [None], [X], [X]),
+        lambda: _core._jvp(lambda a: [None], [X], [X]),
+        lambda: _core._vmap(lambda a: a, [None], [0]),
+        lambda: _core._vmap(lambda a: [None], [X], [0]),
+        lambda: tn.vjp(lambda a: _core._checkpoint(lambda b: [None], [a])[0], [X], X),
+        lambda: _core._checkpoint(lambda a: a, [None]),
+    ],
+)
+def test_missing_tensors_are_errors(call):
+    with pytest.raises(tn.Error, match="is missing"):
+        call()
+    assert tn.grad(lambda v: tn.sum(v * v))(X).tolist() == [2.0, 4.0]
+
+
+def test_evaluating_while_a_line_is_shown_is_an_error(monkeypatch, capfd):
+    class Curious:
+        def write(self, text):
+            seen.append(text)
+            float(tn.asarray(1.0) + 1)
+
+        def flush(self):
+            pass
+
+    seen = []
+    with monkeypatch.context() as patched:
+        patched.setattr(sys, "stdout", Curious())
+        patched.setattr(sys, "unraisablehook", lambda info: seen.append(info.exc_value))
+        tn.print("x = {}", X)
+    assert any("while ops are running" in str(s) for s in seen), seen
+
+
+def test_many_numbers_in_a_checkpoint_cost_linear_time():
+    def chain(n):
+        def f(a):
+            for i in range(n):
+                a = a * (1 + 1e-6 * i) + 0.1
+            return a
+
+        return f
+
+    def seconds(n):
+        start = time.process_time()
+        tn.eval(tn.grad(tn.checkpoint(chain(n)))(1.0))
+        return time.process_time() - start
+
+    seconds(100)
+    small = min(seconds(n) for n in (498, 499, 500))  # each for the first time
+    assert min(seconds(n) for n in (3999, 4000)) < 24 * small
