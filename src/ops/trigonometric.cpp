@@ -41,6 +41,9 @@ constinit const OpDef tan = Elementwise<>{
     .samples = {{"f32[2,3]", "", -1.5, 1.5}, {"f32[]"}},
 };
 
+// The slopes of inverse functions of complex numbers are taken from the result, which knows on
+// which side of a branch cut it lies.
+
 constinit const OpDef asin = Elementwise<>{
     .name = "asin",
     .doc = "The angle in [-pi/2, pi/2] whose sine is `x`. Reals beyond [-1, 1] give NaN.",
@@ -49,7 +52,9 @@ constinit const OpDef asin = Elementwise<>{
     .operands = Operands::inexact,
     .scalar = [](S x) { return sc::asin(x); },
     .complex = [](Z z) { return cx::asin(z); },
-    .partials = {[](T t, T x) { return t / tn::sqrt((1 - x) * (1 + x)); }},
+    .partials = {[](T t, T x, T out) {
+      return t / (is_complex(x.dtype()) ? tn::cos(out) : tn::sqrt((1 - x) * (1 + x)));
+    }},
     .samples = {{"f32[2,3]", "", -1, 1}, {"f32[]", "", -0.5, 0.5}},
 };
 
@@ -61,7 +66,9 @@ constinit const OpDef acos = Elementwise<>{
     .operands = Operands::inexact,
     .scalar = [](S x) { return sc::acos(x); },
     .complex = [](Z z) { return cx::acos(z); },
-    .partials = {[](T t, T x) { return -t / tn::sqrt((1 - x) * (1 + x)); }},
+    .partials = {[](T t, T x, T out) {
+      return -t / (is_complex(x.dtype()) ? tn::sin(out) : tn::sqrt((1 - x) * (1 + x)));
+    }},
     .samples = {{"f32[2,3]", "", -1, 1}, {"f32[]", "", -0.5, 0.5}},
 };
 
@@ -138,7 +145,9 @@ constinit const OpDef asinh = Elementwise<>{
     .operands = Operands::inexact,
     .scalar = [](S x) { return sc::asinh(x); },
     .complex = [](Z z) { return cx::asinh(z); },
-    .partials = {[](T t, T x) { return t / tn::sqrt(x * x + 1); }},
+    .partials = {[](T t, T x, T out) {
+      return t / (is_complex(x.dtype()) ? tn::cosh(out) : tn::sqrt(x * x + 1));
+    }},
     .samples = {{"f32[2,3]", "", -5, 5}, {"f32[]"}},
 };
 
@@ -150,7 +159,9 @@ constinit const OpDef acosh = Elementwise<>{
     .operands = Operands::inexact,
     .scalar = [](S x) { return sc::acosh(x); },
     .complex = [](Z z) { return cx::acosh(z); },
-    .partials = {[](T t, T x) { return t / (tn::sqrt(x - 1) * tn::sqrt(x + 1)); }},
+    .partials = {[](T t, T x, T out) {
+      return t / (is_complex(x.dtype()) ? tn::sinh(out) : tn::sqrt(x - 1) * tn::sqrt(x + 1));
+    }},
     .samples = {{"f32[2,3]", "", 1, 5}, {"f32[]", "", 1, 2}},
 };
 

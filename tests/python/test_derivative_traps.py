@@ -284,3 +284,31 @@ def test_casts_give_back_the_type():
         x = tn.array([1.5], narrow)
         got = tn._core._vjp(lambda v: [v[0].astype(tn.float32)], [x], [tn.ones(1)])[1][0]
         assert got.dtype == narrow and numpy_of(got).tolist() == [1]
+
+
+@pytest.mark.parametrize(
+    ("name", "point", "direction"),
+    [
+        (name, complex(*point), direction)
+        for name, points, direction in [
+            ("asin", [(2, 0.0), (2, -0.0), (-2, 0.0), (-2, -0.0)], 1),
+            ("acos", [(2, 0.0), (2, -0.0), (-2, 0.0), (-2, -0.0)], 1),
+            ("acosh", [(0.5, 0.0), (0.5, -0.0), (-2, 0.0), (-2, -0.0)], 1),
+            ("atanh", [(2, 0.0), (2, -0.0), (-2, 0.0), (-2, -0.0)], 1),
+            ("asinh", [(0.0, 2), (-0.0, 2), (0.0, -2), (-0.0, -2)], 1j),
+            ("atan", [(0.0, 2), (-0.0, 2), (0.0, -2), (-0.0, -2)], 1j),
+            ("log", [(-2, 0.0), (-2, -0.0)], 1),
+            ("sqrt", [(-2, 0.0), (-2, -0.0)], 1),
+        ]
+        for point in points
+    ],
+)
+def test_slopes_on_branch_cuts_are_those_of_the_side_the_value_is_on(name, point, direction):
+    f, h = getattr(tn, name), 1e-6
+
+    def at(t):
+        along = (point.real + t, point.imag) if direction == 1 else (point.real, point.imag + t)
+        return f(tn.asarray(np.array(complex(*along)))).numpy()
+
+    _, slope = tn.jvp(f, [tn.asarray(np.array(point))], [tn.asarray(np.array(complex(direction)))])
+    np.testing.assert_allclose(slope.numpy(), (at(h) - at(-h)) / (2 * h), atol=1e-8)
