@@ -52,7 +52,8 @@ def scan(
     """A loop over the first axis of `xs`: `carry, y = f(carry, x)`.
 
     Returns the last carry and the `y` of all steps, stacked. Without `xs`, `length` says how often.
-    `reverse` starts from the end of `xs`; each `y` is put where its `x` came from.
+    `reverse` starts from the end of `xs`; each `y` is put where its `x` came from. The function is
+    traced once: random numbers that differ from step to step need keys among `xs`.
 
         >>> tn.scan(lambda total, x: (total + x, total), tn.array(0.0), tn.array([1.0, 2.0, 3.0]))
         (tensor(6, dtype=float32), tensor([0, 1, 3], dtype=float32))

@@ -4,6 +4,9 @@ The same key gives the same numbers, whatever the machine, the number of threads
 computation is split up; they are those of `jax.random` for the same key. Use a key once: `split`
 it for more.
 
+A function that is traced (by `vmap`, `scan`, `while_loop`, `cond`) is run once: a draw from the state
+inside it is the same for every example and every step. Give it keys instead, split beforehand.
+
     >>> key = tn.random.key(0)
     >>> first, second = tn.random.split(key)
     >>> tn.random.randint(0, 10, (5,), key=first).tolist()
