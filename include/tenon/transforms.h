@@ -82,6 +82,8 @@ struct CustomRules {
   std::function<std::pair<Tensors, std::vector<bool>>(
       const Tensors& args, const std::vector<bool>& batched, int64_t size)>
       vmap;
+  /// Names of the last arguments, which rules are not given: there is no derivative in them.
+  std::vector<std::string> constants = {};
 };
 /// `f` with rules of its own. What is left out follows from the rest, and at last from `f` itself.
 Function custom_function(Function f, CustomRules rules);

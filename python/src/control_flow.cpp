@@ -3,8 +3,10 @@
 
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
 
 #include "core.h"
+#include "ir/body.h"
 #include "python_function.h"
 #include "tenon/debug.h"
 
@@ -67,17 +69,20 @@ static void print_to_python(std::string_view line) {
 static void bind_custom_and_effects(nb::module_& m) {
   m.def(
       "_custom",
-      [](nb::object f, nb::handle args, nb::object vjp, nb::object jvp, nb::object vmap) {
+      [](nb::object f, nb::handle args, nb::object vjp, nb::object jvp, nb::object vmap,
+         std::vector<std::string> constants) {
         UserCall call;
+        CustomRules rules = custom_rules(std::move(vjp), std::move(jvp), std::move(vmap));
+        rules.constants = std::move(constants);
         Function custom =
-            tn::custom_function(python_function(std::move(f), "custom_function"),
-                                custom_rules(std::move(vjp), std::move(jvp), std::move(vmap)));
+            tn::custom_function(python_function(std::move(f), "custom_function"), std::move(rules));
         return tensor_list(custom(read_tensors(args, "custom_function")));
       },
       nb::arg("f"), nb::arg("args"), nb::arg("vjp") = nb::none(), nb::arg("jvp") = nb::none(),
-      nb::arg("vmap") = nb::none(),
+      nb::arg("vmap") = nb::none(), nb::arg("constants") = std::vector<std::string>(),
       "vjp(primals, cotangents, outputs), jvp(primals, tangents), and vmap(size, batched, args), "
-      "which returns results and which of them are batched.");
+      "which returns results and which of them are batched. `constants` names the last arguments, "
+      "which rules are not given.");
   m.def(
       "print",
       [](const std::string& text, nb::args values) {
@@ -131,6 +136,7 @@ void bind_control_flow(nb::module_& m) {
     return tensor_list(tn::checkpoint(python_function(std::move(f), "checkpoint"))(
         read_tensors(args, "checkpoint")));
   });
+  m.def("_count_bodies", &count_bodies, "How many graphs of traced functions are kept.");
   bind_custom_and_effects(m);
 }
 

@@ -16,6 +16,7 @@ class custom_function:
     """A function whose derivatives are given by rules; what is not given follows from the function.
 
     Rules see the positional arguments: the argument itself when there is one, else a tuple of them.
+    There is no derivative in tensors given by name, nor in those that the function closes over.
 
     - `vjp(primals, cotangents, outputs)` returns cotangents like `primals`; None for zeros
     - `jvp(primals, tangents)` returns tangents like the result
@@ -64,6 +65,7 @@ class custom_function:
             self._vjp and functools.partial(call.vjp, self._vjp),
             self._jvp and functools.partial(call.jvp, self._jvp),
             self._vmap and functools.partial(call.vmap, self._vmap),
+            call.constants,
         )
         return call.flat.results.with_tensors(made)
 
@@ -75,6 +77,7 @@ class _CustomCall:
         self.single = len(args) == 1
         self.args = _core._TensorTree(args)
         self.given = _core._TensorTree((args, kwargs))
+        self.constants = [k for k in kwargs for _ in _core._TensorTree(kwargs[k]).tensors]
         self.flat = FlatFunction("custom_function", f, self.given, keywords=True)
 
     def _seen(self, args: tuple[Any, ...]) -> Any:
@@ -82,11 +85,11 @@ class _CustomCall:
 
     def _primals(self, values: list[Any]) -> Any:
         """The positional arguments as rules see them."""
-        return self._seen(self.args.with_tensors(values[: len(self.args.tensors)]))
+        return self._seen(self.args.with_tensors(values))
 
     def _beside_primals(self, values: list[Any]) -> Any:
         """A tree like the positional arguments, with None where there is no tensor."""
-        return self._seen(self.args.derivatives(values[: len(self.args.tensors)]))
+        return self._seen(self.args.derivatives(values))
 
     def vjp(self, rule: Rule, primals: list[Any], cts: list[Any], outputs: list[Any]) -> list[Any]:
         results = self.flat.results
@@ -96,7 +99,7 @@ class _CustomCall:
         return self.args.matching(
             (made,) if self.single else made,
             "custom_function: cotangents and arguments differ in structure",
-        ) + [None] * (len(primals) - len(self.args.tensors))
+        )
 
     def jvp(self, rule: Rule, primals: list[Any], tangents: list[Any]) -> list[Any]:
         made = rule(self._primals(primals), self._beside_primals(tangents))

@@ -43,6 +43,19 @@ struct BodySame {
   }
 };
 
+struct Bodies {
+  std::mutex mutex;
+  std::unordered_set<const Body*, BodyHash, BodySame> table;
+};
+Bodies& bodies() {
+  static auto& only = *[] {
+    auto* made = new Bodies;
+    guarded_at_fork(made->mutex, 8);
+    return made;
+  }();
+  return only;
+}
+
 struct DerivedKey {
   const Body* from;
   std::vector<uint64_t> words;
@@ -52,16 +65,19 @@ struct DerivedKey {
 }  // namespace
 
 GraphRef intern(Graph graph) {
-  static auto& mutex = guarded_at_fork(*new std::mutex, 8);
-  static auto& table = *new std::unordered_set<const Body*, BodyHash, BodySame>;
   graph.name = "body";
   for (size_t i = 0; i < graph.input_names.size(); ++i) graph.input_names[i] = format("x{}", i);
   uint64_t hash = hash_of(graph);
   auto made = std::make_unique<const Body>(Body{std::move(graph), hash});
-  std::lock_guard lock(mutex);
-  auto [at, added] = table.insert(made.get());
+  std::lock_guard lock(bodies().mutex);
+  auto [at, added] = bodies().table.insert(made.get());
   if (added) made.release();
   return GraphRef(*at);
+}
+
+size_t count_bodies() {
+  std::lock_guard lock(bodies().mutex);
+  return bodies().table.size();
 }
 
 Tensors params_for(const Graph& graph) {
@@ -74,7 +90,9 @@ Tensors params_for(const Graph& graph) {
 Closed graphs_between(const Tensors& params, std::initializer_list<Tensors> outputs) {
   Tensors all, inputs = params;
   for (const Tensors& list : outputs) all.insert(all.end(), list.begin(), list.end());
-  Closed closed{{}, capture(params, all).leaves};
+  Captured joint = capture(params, all);
+  if (outputs.size() == 1) return {{intern(std::move(joint.graph))}, std::move(joint.leaves)};
+  Closed closed{{}, std::move(joint.leaves)};
   inputs.insert(inputs.end(), closed.leaves.begin(), closed.leaves.end());
   for (const Tensors& list : outputs) closed.graphs.push_back(intern(capture(inputs, list).graph));
   return closed;
@@ -122,8 +140,9 @@ Derived derived(GraphRef from, const std::vector<uint64_t>& key, FunctionRef<Der
     std::lock_guard lock(mutex);
     if (auto found = table.find(whole); found != table.end()) return found->second;
   }
+  uint64_t asked_before = rules_asked_for;
   Derived made = make();  // may derive others; two threads may make the same
-  if (!made.leaves.empty()) return made;
+  if (!made.leaves.empty() || rules_asked_for != asked_before) return made;
   std::lock_guard lock(mutex);
   return table.emplace(std::move(whole), std::move(made)).first->second;
 }

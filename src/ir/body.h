@@ -15,6 +15,8 @@ inline const Graph& GraphRef::operator*() const { return body->graph; }
 
 /// The one body of this structure. Its inputs are named x0, x1, …
 GraphRef intern(Graph graph);
+/// How many there are.
+size_t count_bodies();
 
 /// Parameters of the types of the graph's inputs.
 Tensors params_for(const Graph& graph);
@@ -44,8 +46,11 @@ struct Derived {
   Tensors on(Tensors in) const;
 };
 /// What `make` gives, made once for every `key`: words that tell what is derived, and how. With
-/// leaves it is made anew, since they are not to be kept for ever.
+/// leaves it is made anew, since they are not to be kept for ever, and so it is when it took rules
+/// of custom functions: they may give something else another time.
 Derived derived(GraphRef from, const std::vector<uint64_t>& key, FunctionRef<Derived()> make);
+/// How often this thread looked up the rules of a custom function.
+inline thread_local uint64_t rules_asked_for = 0;
 /// Adds a mask to a key.
 void add_mask(std::vector<uint64_t>& key, const Mask& mask);
 

@@ -62,6 +62,12 @@ Tensors batch_call(const CallAttrs& a, const BatchCall& call) {
 
 }  // namespace
 
+bool leads_to_rules(const Node& node, int k) {
+  if (node.op != &call || k + 1 != node.ins) return false;
+  const void* attrs = node.attrs->data;
+  return static_cast<const CallAttrs*>(attrs)->kind == CallKind::custom;
+}
+
 Tensors emit_call(CallKind kind, GraphRef graph, const Tensors& in) {
   CallAttrs attrs{kind, graph};
   return emit_all(call, in, &attrs);

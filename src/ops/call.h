@@ -10,6 +10,9 @@ enum class CallKind : uint8_t {
   custom,  // its derivatives are the user's: the last operand is the number of the rules
 };
 
+/// Whether operand k of the node is the number of the rules.
+bool leads_to_rules(const Node& node, int k);
+
 /// Operands are the graph's inputs, of exactly its types.
 Tensors emit_call(CallKind kind, GraphRef graph, const Tensors& in);
 

@@ -1,10 +1,13 @@
 #include <algorithm>
 #include <map>
 #include <mutex>
+#include <set>
 
+#include "base/at_fork.h"
 #include "base/error.h"
 #include "ir/trace.h"
 #include "ops/call.h"
+#include "ops/control_flow.h"
 #include "ops/custom.h"
 #include "ops/op_decls.h"
 #include "ops/shapes.h"
@@ -16,21 +19,33 @@ namespace tn {
 
 namespace {
 
-constexpr std::string_view kName = "custom_function";
+using ops::part;
+using ops::operator+;
 
+constexpr std::string_view kName = "custom_function";
+constexpr int64_t kGone = 0;  // leads to no rules
+
+/// A number is used again when its call is gone: the graphs that the next step of a training makes
+/// are then those of the step before.
 struct Registry {
   std::mutex mutex;
   std::map<int64_t, std::weak_ptr<const CustomCall>> calls;
-  int64_t next = 1000;
+  std::set<int64_t> unused;
+  int64_t next = 1000;  // above the numbers that are parts of graphs for their values
 };
 Registry& registry() {
-  static auto& only = *new Registry;
+  static auto& only = *[] {
+    auto* made = new Registry;
+    guarded_at_fork(made->mutex, 10);
+    return made;
+  }();
   return only;
 }
 
-int64_t next_number() {
+int64_t lowest_unused() {
   std::lock_guard lock(registry().mutex);
-  return registry().next++;
+  std::set<int64_t>& unused = registry().unused;
+  return unused.empty() ? registry().next++ : unused.extract(unused.begin()).value();
 }
 
 /// Derivatives as the rules see them: all there, except those of integers.
@@ -39,10 +54,6 @@ Tensors dense(const Tensors& list, const Tensors& like) {
   for (size_t i = 0; i < made.size(); ++i)
     if (!made[i] && is_differentiable(like[i].dtype())) made[i] = zeros_of(type_of(like[i]));
   return made;
-}
-
-Tensors first(const Tensors& list, size_t count) {
-  return {list.begin(), list.begin() + static_cast<ptrdiff_t>(count)};
 }
 
 /// What a rule returned, of the types of what it belongs to.
@@ -104,36 +115,20 @@ Tensors map_rule(const Function& rule, const Tensors& args, const Mask& batched)
   return spread(made, out_has);
 }
 
-Mask joined(std::initializer_list<Mask> masks) {
-  Mask all;
-  for (const Mask& m : masks) all.insert(all.end(), m.begin(), m.end());
-  return all;
-}
-
-Tensors joined(std::initializer_list<Tensors> lists) {
-  Tensors all;
-  for (const Tensors& l : lists) all.insert(all.end(), l.begin(), l.end());
-  return all;
-}
-
-Tensors slice(const Tensors& list, size_t from, size_t count) {
-  auto at = list.begin() + static_cast<ptrdiff_t>(from);
-  return {at, at + static_cast<ptrdiff_t>(count)};
-}
-
 /// The rules of a function that runs on a batch: the same ones, mapped. A cotangent of an argument
 /// that all examples share is the sum of theirs.
 std::shared_ptr<const CustomRules> batched_rules(std::shared_ptr<const CustomRules> rules,
                                                  const Mask& batched) {
   auto made = std::make_shared<CustomRules>();
+  made->constants = rules->constants;
   if (rules->vjp)
     made->vjp = [rules, batched](const Tensors& primals, const Tensors& ct, const Tensors& out) {
       size_t n = primals.size(), m = out.size();
       Tensors back = map_rule(
           [&](const Tensors& in) {
-            return apply_vjp(*rules, first(in, n), slice(in, n, m), slice(in, n + m, m));
+            return apply_vjp(*rules, part(in, 0, n), part(in, n, m), part(in, n + m, m));
           },
-          joined({primals, ct, out}), joined({batched, Mask(m, true), Mask(m, true)}));
+          primals + ct + out, batched + Mask(2 * m, true));
       for (size_t i = 0; i < n; ++i)
         if (back[i] && !batched[i]) back[i] = tn::sum(back[i], Axes(0));
       return back;
@@ -141,29 +136,42 @@ std::shared_ptr<const CustomRules> batched_rules(std::shared_ptr<const CustomRul
   if (rules->jvp)
     made->jvp = [rules, batched](const Tensors& primals, const Tensors& t) {
       size_t n = primals.size();
-      return map_rule([&](const Tensors& in) { return rules->jvp(first(in, n), slice(in, n, n)); },
-                      joined({primals, t}), joined({batched, batched}));
+      return map_rule([&](const Tensors& in) { return rules->jvp(part(in, 0, n), part(in, n, n)); },
+                      primals + t, batched + batched);
     };
   return made;
 }
 
-bool is_taped(const Tensor& t) {
-  const Node& node = *t.node();
-  bool constant = node.op && node.op->gradient == Gradient::zero;
-  return (node.taped || node.traced) && !constant && is_differentiable(t.dtype());
+/// Fails when one of the `asked` operands is none that the rules are given.
+void check_known(const CustomCall& call, const Tensors& in, const Mask& asked,
+                 std::string_view what) {
+  for (size_t k = call.args, given = 0; k + 1 < in.size(); ++k, ++given) {
+    if (!asked[k]) continue;
+    if (const auto& names = call.rules->constants; given < names.size())
+      fail(Hint{"give it by position, or give its stop_gradient"},
+           "{}: {} {}, which was given by name: the rules know nothing of it", kName, what,
+           names[given]);
+    fail(Hint{"pass it as an argument, or close over its stop_gradient"},
+         "{}: {} {}, which the function closes over: the rules know nothing of it", kName, what,
+         *type_of(in[k]));
+  }
 }
+
+constexpr std::string_view kDerivative = "a derivative is being taken of";
 
 }  // namespace
 
 CustomCall::CustomCall(std::shared_ptr<const CustomRules> given, size_t count)
-    : rules(std::move(given)), args(count), number(next_number()) {}
+    : rules(std::move(given)), args(count), number(lowest_unused()) {}
 
 CustomCall::~CustomCall() {
   std::lock_guard lock(registry().mutex);
   registry().calls.erase(number);
+  registry().unused.insert(number);
 }
 
 std::shared_ptr<const CustomCall> CustomCall::find(const Tensor& number) {
+  ++rules_asked_for;
   std::shared_ptr<const CustomCall> found;
   if (is_scalar(*number.node())) {
     std::lock_guard lock(registry().mutex);
@@ -176,17 +184,21 @@ std::shared_ptr<const CustomCall> CustomCall::find(const Tensor& number) {
   return found;
 }
 
+/// Keeps the rules for the traces under way and returns their number. Without a trace nothing asks
+/// for them.
+static int64_t keep_rules(std::shared_ptr<const CustomRules> rules, size_t args) {
+  if (!Trace::current()) return kGone;
+  auto call = std::make_shared<const CustomCall>(std::move(rules), args);
+  for (Trace* trace = Trace::current(); trace; trace = trace->outer) trace->kept.push_back(call);
+  std::lock_guard lock(registry().mutex);
+  registry().calls.emplace(call->number, call);
+  return call->number;
+}
+
 Tensors emit_custom(std::shared_ptr<const CustomRules> rules, size_t args, GraphRef graph,
                     const Tensors& in) {
-  auto call = std::make_shared<const CustomCall>(std::move(rules), args);
-  {
-    std::lock_guard lock(registry().mutex);
-    registry().calls.emplace(call->number, call);
-  }
-  for (Trace* trace = Trace::current(); trace; trace = trace->outer) trace->kept.push_back(call);
-  Tensors all = in;
-  all.push_back(make_scalar(Scalar(call->number), DType::i64, false));
-  return ops::emit_call(ops::CallKind::custom, graph, all);
+  Tensor number = make_scalar(Scalar(keep_rules(std::move(rules), args)), DType::i64, false);
+  return ops::emit_call(ops::CallKind::custom, graph, in + Tensors{number});
 }
 
 Function custom_function(Function f, CustomRules given) {
@@ -201,48 +213,46 @@ Function custom_function(Function f, CustomRules given) {
     Tensors out = f(copies);
     trace.end();
     if (out.empty()) return out;
+    invariant(rules->constants.size() <= args.size(), "{}: {} constants of {} arguments", kName,
+              rules->constants.size(), args.size());
     Captured body = graph_of(tape_of(copies, out), copies, out);
-    bool own = rules->vjp || rules->jvp;
-    for (const Tensor& t : body.leaves)
-      if (own && is_taped(t))
-        fail(Hint{"pass it as an argument, or close over its stop_gradient"},
-             "{}: it closes over {}, which a derivative is being taken of: its rules know nothing "
-             "of that",
-             kName, *type_of(t));
-    return emit_custom(rules, args.size(), intern(std::move(body.graph)),
-                       joined({args, body.leaves}));
+    return emit_custom(rules, args.size() - rules->constants.size(), intern(std::move(body.graph)),
+                       args + body.leaves);
   };
 }
 
 Tensors jvp_custom(GraphRef graph, const Primal& p, const Tensors& t) {
   auto call = CustomCall::find(p.in.back());
   const CustomRules& rules = *call->rules;
-  if (rules.jvp) return apply_jvp(rules, first(p.in, call->args), first(t, call->args), p.out);
+  if (rules.jvp) {
+    check_known(*call, p.in, p.wanted, kDerivative);
+    return apply_jvp(rules, part(p.in, 0, call->args), part(t, 0, call->args), p.out);
+  }
   if (rules.vjp)
     fail(Hint{"give it a jvp; vjp follows from that"},
          "{}: a derivative forwards was asked for, but only vjp is given", kName);
   Mask given(p.wanted.begin(), p.wanted.end() - 1);
   Derived d = jvp_graph(graph, given);
   Tensors out = ops::emit_call(ops::CallKind::plain, d.graph,
-                               joined({first(p.in, given.size()), chosen(t, given), d.leaves}));
-  return spread(slice(out, p.out.size(), out.size() - p.out.size()), d.outputs);
+                               part(p.in, 0, given.size()) + chosen(t, given) + d.leaves);
+  return spread(part(out, p.out.size(), out.size() - p.out.size()), d.outputs);
 }
 
 Tensors vjp_custom(GraphRef graph, const Primal& p, const Tensors& ct) {
   auto call = CustomCall::find(p.in.back());
-  Tensors primals = first(p.in, call->args), back;
-  if (call->rules->vjp) {
-    back = apply_vjp(*call->rules, primals, ct, p.out);
-  } else if (call->rules->jvp) {
-    back = transpose_jvp(*call->rules, primals, p.out, ct);
+  const CustomRules& rules = *call->rules;
+  Tensors primals = part(p.in, 0, call->args), back;
+  if (rules.vjp || rules.jvp) {
+    check_known(*call, p.in, p.wanted, kDerivative);
+    back =
+        rules.vjp ? apply_vjp(rules, primals, ct, p.out) : transpose_jvp(rules, primals, p.out, ct);
   } else {
     Mask wanted(p.wanted.begin(), p.wanted.end() - 1), given = mask_of(ct);
     Derived d = vjp_graph(graph, wanted, given);
     if (!d.graph->outputs.empty())
-      back =
-          spread(ops::emit_call(ops::CallKind::plain, d.graph,
-                                joined({first(p.in, wanted.size()), chosen(ct, given), d.leaves})),
-                 d.outputs);
+      back = spread(ops::emit_call(ops::CallKind::plain, d.graph,
+                                   part(p.in, 0, wanted.size()) + chosen(ct, given) + d.leaves),
+                    d.outputs);
   }
   back.resize(p.in.size());
   return back;
@@ -251,10 +261,10 @@ Tensors vjp_custom(GraphRef graph, const Primal& p, const Tensors& ct) {
 Tensors batch_custom(GraphRef graph, const BatchCall& b) {
   auto call = CustomCall::find(b.in.back());
   size_t inputs = b.in.size() - 1;
-  Mask batched(b.batched.begin(), b.batched.end() - 1);
-  Mask of_args(batched.begin(), batched.begin() + static_cast<ptrdiff_t>(call->args));
+  Mask batched = part(b.batched, 0, inputs), of_args = part(batched, 0, call->args);
   if (call->rules->vmap) {
-    auto [out, has] = call->rules->vmap(first(b.in, call->args), of_args, b.size.value());
+    check_known(*call, b.in, b.batched, "vmap is given a rule, but maps over");
+    auto [out, has] = call->rules->vmap(part(b.in, 0, call->args), of_args, b.size.value());
     if (out.size() != graph->outputs.size() || has.size() != out.size())
       fail("{}: vmap returns {} results and {} flags for {} results", kName, out.size(), has.size(),
            graph->outputs.size());
@@ -267,8 +277,7 @@ Tensors batch_custom(GraphRef graph, const BatchCall& b) {
   for (size_t i = 0; i < out.size(); ++i)
     if (!d.outputs[i]) out[i] = ops::with_batch(out[i], b.size);
   return emit_custom(batched_rules(call->rules, of_args), call->args,
-                     graphs_between(params, {out}).graphs[0],
-                     joined({first(b.in, inputs), d.leaves}));
+                     graphs_between(params, {out}).graphs[0], part(b.in, 0, inputs) + d.leaves);
 }
 
 }  // namespace tn

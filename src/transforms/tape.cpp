@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "ir/trace.h"
 #include "ir/walk.h"
+#include "ops/call.h"
 #include "ops/op_decls.h"
 
 namespace tn {
@@ -133,12 +134,14 @@ struct TapeGraph {
 
   /// Whether simplification may depend on the value: then it is part of the graph.
   static bool is_special(const Scalar& s) {
-    if (s.imag != 0 || s.is_integral()) return true;
     for (double v : {0.0, 1.0, -1.0, 2.0, 0.5})
-      if (s.real == v) return true;
+      if (s.real == v || (s.imag != 0 && s.imag == v)) return true;
     return false;
   }
   /// Inputs come before ops, so everything from outside is met first.
+  void meet_operand(const Node& user, int k) {
+    if (!ops::leads_to_rules(user, k)) meet(const_cast<Node&>(user).inputs()[k]);
+  }
   void meet(const Edge& edge) {
     Node* node = edge.node;
     if (outer.contains(node) || (is_scalar(*node) && is_special(scalar_value(*node)))) return;
@@ -169,7 +172,7 @@ Captured graph_of(const Tape& tape, std::span<const Tensor> inputs,
   for (const Tensor& t : inputs) graph.add_input(format("x{}", graph.inputs()), type_of(t));
   for (const Tape::Entry& e : tape.entries)
     for (int k = 0; k < e.node().ins; ++k)
-      if (tape.operands_of(e)[static_cast<size_t>(k)] == kNoVal) made.meet(e.node().inputs()[k]);
+      if (tape.operands_of(e)[static_cast<size_t>(k)] == kNoVal) made.meet_operand(e.node(), k);
   for (size_t i = 0; i < outputs.size(); ++i)
     if (tape.outputs[i] == kNoVal) made.meet({outputs[i].node(), outputs[i].index()});
   std::vector<Val> value(static_cast<size_t>(tape.values));

@@ -180,7 +180,8 @@ TEST_CASE("what custom functions refuse") {
     Function product = [w](const Tensors& x) { return Tensors{x[0] * w[0]}; };
     return custom_function(product, tripled())({w[0]});
   };
-  CHECK(contains(error_of([&] { grad(closing)({one}); }), "it closes over f32[]"));
+  CHECK(contains(error_of([&] { grad(closing)({one}); }),
+                 "of f32[], which the function closes over"));
 }
 
 TEST_CASE("the rules of a custom function do not outlive it") {

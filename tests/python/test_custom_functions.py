@@ -1,0 +1,166 @@
+"""Custom functions inside other transforms: what they cost, what they keep, what they refuse."""
+
+import gc
+import weakref
+
+import numpy as np
+import pytest
+
+import tenon as tn
+from tenon import _core
+
+X = tn.array([1.0, 2.0])
+
+
+def tripled():
+    """sin, with a derivative three times too large."""
+    f = tn.custom_function(tn.sin)
+    f.vjp(lambda x, ct, y: ct * tn.cos(x) * 3)
+    return f
+
+
+def close(a, b):
+    np.testing.assert_allclose(np.asarray(a), np.asarray(b), rtol=1e-6)
+
+
+def in_scan(f):
+    return lambda x: tn.sum(tn.scan(lambda c, y: (f(c) * y, None), x, x)[0])
+
+
+def in_cond(f):
+    return lambda x: tn.sum(tn.cond(x[0] > 0, f, lambda x: x, x))
+
+
+def in_checkpoint(f):
+    return lambda x: tn.sum(tn.checkpoint(lambda x: f(x) * 2)(x))
+
+
+def in_mapped_scan(f):
+    return lambda x: tn.sum(tn.vmap(lambda a: tn.scan(lambda c, y: (f(c) * y, None), a, x)[0])(x))
+
+
+def bodies_added(run, count, warm_up=2):
+    """How many graphs `run(i)` leaves behind, after a few times."""
+    for i in range(warm_up):
+        tn.eval(run(i + 3))
+    before = _core._count_bodies()
+    for i in range(count):
+        tn.eval(run(i + 3 + warm_up))
+    return _core._count_bodies() - before
+
+
+class TestGraphsAreMadeOnce:
+    @pytest.mark.parametrize("inside", [in_scan, in_cond, in_checkpoint, in_mapped_scan])
+    def test_of_one_custom_function(self, inside):
+        gradient = tn.grad(inside(tripled()))
+        assert bodies_added(lambda i: gradient(X), 200) == 0
+
+    @pytest.mark.parametrize("inside", [in_scan, in_cond, in_checkpoint, in_mapped_scan])
+    def test_of_one_made_anew_in_every_step(self, inside):
+        assert bodies_added(lambda i: tn.grad(inside(tripled()))(X), 20) == 0
+
+    def test_without_a_derivative(self):
+        f = tripled()
+        assert bodies_added(lambda i: in_mapped_scan(f)(X), 20) == 0
+
+    @pytest.mark.parametrize("inside", [in_scan, in_cond, in_checkpoint])
+    def test_whatever_the_step_number(self, inside):
+        assert bodies_added(lambda i: tn.grad(inside(lambda x: x * i + x**i))(X), 20) == 0
+
+
+class TestRules:
+    @pytest.mark.parametrize("inside", [in_scan, in_cond, in_checkpoint, in_mapped_scan])
+    def test_are_run_for_every_derivative(self, inside):
+        scale = [1.0]
+        f = tn.custom_function(tn.sin)
+        f.vjp(lambda x, ct, y: ct * tn.cos(x) * scale[0])
+        gradient = tn.grad(inside(f))
+        close(gradient(X), tn.grad(inside(tn.sin))(X))
+        first = gradient(X)
+        scale[0] = 0.0
+        assert not np.allclose(gradient(X), first)
+
+    @pytest.mark.parametrize("inside", [in_scan, in_checkpoint, in_mapped_scan])
+    def test_of_two_functions_with_one_graph_are_kept_apart(self, inside):
+        f, g = tripled(), tn.custom_function(tn.sin)
+        g.vjp(lambda x, ct, y: ct * 0)
+        _, pull_f = tn.vjp(inside(f), [X])
+        _, pull_g = tn.vjp(inside(g), [X])
+        expected = tn.grad(inside(f))(X)
+        close(pull_f(1.0)[0], expected)
+        assert not np.allclose(pull_g(1.0)[0], expected)
+
+    @pytest.mark.parametrize("inside", [in_scan, in_cond, in_checkpoint, in_mapped_scan])
+    def test_go_when_the_function_does(self, inside):
+        class Owner:
+            pass
+
+        owner = Owner()
+        f = tn.custom_function(tn.sin)
+        f.vjp(lambda x, ct, y, owner=owner: ct)
+        tn.eval(tn.grad(inside(f))(X))
+        alive = weakref.ref(owner)
+        del f, owner
+        gc.collect()
+        assert alive() is None
+
+
+def times(z):
+    """Multiplication by z, which it closes over."""
+    f = tn.custom_function(lambda b: b * z)
+    f.vjp(lambda b, ct, y: ct * z)
+    return f
+
+
+class TestClosingOver:
+    def test_an_example_of_vmap(self):
+        close(tn.vmap(lambda z, b: times(z)(b))(X, X), [1, 4])
+        close(tn.vmap(lambda z, b: tn.grad(times(z))(b))(X, X), X)
+
+    def test_a_carry(self):
+        carry, ys = tn.scan(lambda c, b: (tn.grad(times(c))(b) + 1, times(c)(b)), tn.array(1.0), X)
+        close(carry, 3), close(ys, [1, 4])
+
+    def test_what_a_derivative_is_taken_of(self):
+        with pytest.raises(
+            tn.Error, match=r"a derivative is being taken of f32\[2\], which the function closes"
+        ):
+            tn.grad(lambda z: tn.sum(times(z)(X)))(X)
+        with pytest.raises(tn.Error, match="which the function closes over"):
+            tn.grad(lambda z: tn.sum(tn.vmap(lambda z, b: times(z)(b))(z, X)))(X)
+        with pytest.raises(tn.Error, match="which the function closes over"):
+            tn.grad(lambda z: tn.scan(lambda c, b: (times(c)(b), None), z, X)[0])(1.0)
+
+    def test_what_has_no_derivative(self):
+        close(tn.grad(lambda z: tn.sum(times(tn.stop_gradient(z))(z)))(X), X)
+        close(tn.grad(lambda z, b: tn.sum(times(z)(b)), argnums=1)(X, X), X)
+
+    def test_without_rules_derivatives_reach_it(self):
+        f = lambda z: tn.sum(tn.custom_function(lambda b: b * z)(z))
+        close(tn.grad(f)(X), 2 * X)
+
+
+class TestByName:
+    @staticmethod
+    def scaled():
+        return tn.custom_function(lambda a, *, extra=None, k: a * k["w"])
+
+    @pytest.mark.parametrize("rule", ["vjp", "jvp"])
+    def test_there_is_no_derivative(self, rule):
+        f = self.scaled()
+        getattr(f, rule)(lambda a, *rest: rest[0])
+        loss = lambda a, k: tn.sum(f(a, extra=X, k={"w": k}))
+        close(tn.grad(loss)(X, X), [1, 1])
+        with pytest.raises(tn.Error, match="a derivative is being taken of k, which was given by"):
+            tn.grad(lambda a: loss(a, a))(X)
+
+    def test_without_rules_there_is(self):
+        f = self.scaled()
+        close(tn.grad(lambda a: tn.sum(f(a, k={"w": a})))(X), 2 * X)
+
+    def test_a_rule_for_vmap_does_not_see_it(self):
+        f = self.scaled()
+        f.vmap(lambda a, axis: (a * 10, axis))
+        close(tn.vmap(lambda a: f(a, k={"w": tn.array(1.0)}))(X), [10, 20])
+        with pytest.raises(tn.Error, match="maps over k, which was given by name"):
+            tn.vmap(lambda a: f(a, k={"w": a}))(X)
