@@ -1,6 +1,7 @@
 #pragma once
 // Calls of functions whose derivatives are the user's. The call's last operand is a number that
-// leads to the rules; they live as long as the user's function and the traces it was called in.
+// leads to the rules; they live as long as the traces it was called in, and then another call gets
+// the number.
 #include "ir/body.h"
 #include "tenon/transforms.h"
 
