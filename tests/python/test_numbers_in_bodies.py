@@ -1,4 +1,4 @@
-"""Numbers in functions that become graphs: they change nothing, and other ones make no new graph."""
+"""Numbers in functions that become graphs: they change no bit, and make no new graph."""
 
 import numpy as np
 import pytest
