@@ -36,23 +36,13 @@ void write_line(std::string_view line) {
 
 [[maybe_unused]] const bool kInstalled = (print_line = write_line, true);
 
-/// Does it now when all values are known. Otherwise it is done when the traced function runs: its
-/// results wait for it.
 template <class A>
 void perform(const OpDef& op, Tensors in, A attrs) {
-  Trace* trace = Trace::current();
-  while (trace && trace->values == Trace::Values::known) trace = trace->outer;
-  if (trace && trace->anchor) {
+  if (Trace* trace = Trace::tracing(); trace && trace->anchor) {
     attrs.anchored = true;
     in.push_back(trace->anchor);
   }
-  bool traced = false;
-  for (Tensor& t : in) traced |= t.node()->traced;
-  Tensor done = emit_all(op, in, &attrs)[0];
-  if (trace)
-    trace->effects.push_back(done);
-  else if (!traced)
-    done.eval();
+  Trace::perform(emit_all(op, in, &attrs)[0]);
 }
 
 Tensors settled(const Tensors& values, std::string_view by) {

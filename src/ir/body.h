@@ -62,6 +62,9 @@ Derived jvp_graph(GraphRef graph, const Mask& given);
 /// From inputs, then cotangents of the outputs in `given`, to cotangents of those inputs in
 /// `wanted` that have any: `outputs` is a mask of inputs here.
 Derived vjp_graph(GraphRef graph, const Mask& wanted, const Mask& given);
+/// The graph without what is run for its effects only: those belong to the op that a derivative is
+/// taken of, and computing its values again does not repeat them.
+GraphRef without_effects(GraphRef graph);
 /// On a batch: inputs in `batched` have it as axis 0, and so do the outputs in `outputs`.
 Derived batch_graph(GraphRef graph, const Mask& batched, Dim size);
 

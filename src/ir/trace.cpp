@@ -44,7 +44,23 @@ uint32_t Trace::tape_of_argument(uint32_t operand) {
   return trace->tape_;
 }
 
+void Trace::hold_by(const Tensor& param) { anchor = anchor ? tied({param}, {anchor})[0] : param; }
+
+Trace* Trace::tracing() {
+  Trace* trace = innermost;
+  while (trace && trace->values == Values::known) trace = trace->outer;
+  return trace;
+}
+
+void Trace::perform(const Tensor& done) {
+  if (Trace* trace = tracing())
+    trace->effects.push_back(done);
+  else
+    done.eval();
+}
+
 Trace::Trace(std::string_view name, Values known) : by(name), values(known), outer(innermost) {
+  if (outer) anchor = outer->anchor;
   innermost = this;
   raise_sequence();
   if (values != Values::known) return;
@@ -66,7 +82,7 @@ void Trace::end() {
 
 Trace::~Trace() { end(); }
 
-Tensors Trace::tied(Tensors results) const {
+Tensors tied(Tensors results, const Tensors& effects) {
   if (effects.empty() || results.empty()) return results;
   Tensors in = {results[0]};
   in.insert(in.end(), effects.begin(), effects.end());
@@ -75,8 +91,7 @@ Tensors Trace::tied(Tensors results) const {
 }
 
 void fail_unknown_value() {
-  const Trace* trace = innermost;
-  while (trace && trace->values == Trace::Values::known) trace = trace->outer;
+  const Trace* trace = Trace::tracing();
   if (!trace)
     fail(Hint{"return it from the function as a result instead"},
          "a tensor left the traced function it was made in: it stands for a value that was never "

@@ -23,21 +23,29 @@ class Trace {
   const Values values;
   Trace* const outer;
   Tensors effects;                                // results of ops run for what they do
-  Tensor anchor;                                  // of a loop: changes from step to step
+  Tensor anchor;                                  // in loops: changes with every step of them all
   std::vector<std::shared_ptr<const void>> kept;  // alive for as long as the trace
 
   static Trace* current();
   /// The number for a copy of an argument, made from a node that is taped as `operand`, of the
   /// innermost trace with known values.
   static uint32_t tape_of_argument(uint32_t operand);
-  /// `results`, computed when the effects are done.
-  Tensors tied(Tensors results) const;
+  /// Effects are tied to `param` of a loop, and to the loops around it.
+  void hold_by(const Tensor& param);
+  /// The innermost one in which values are not known, or null.
+  static Trace* tracing();
+  /// Sees to it that `done`, which is there for what it does, is computed: at once where values are
+  /// known, otherwise when the traced function runs.
+  static void perform(const Tensor& done);
 
  private:
   bool ended_ = false;
   uint32_t tape_ = 0,
            tape_around_ = 0;  // its number, and that of the trace it takes arguments from
 };
+
+/// `results`, computed when the effects are done.
+Tensors tied(Tensors results, const Tensors& effects);
 
 /// Fails because a value was asked for that depends on a parameter.
 [[noreturn]] void fail_unknown_value();

@@ -130,7 +130,7 @@ Tensors saved_carry(const ScanAttrs& a, const Primal& p) {
   size_t carries = static_cast<size_t>(a.carries);
   if (a.saved) return part(p.out, p.out.size() - carries, carries);
   ScanAttrs saving = a;
-  saving.body = saving_carry(a.body, a.carries), saving.saved = a.carries;
+  saving.body = saving_carry(without_effects(a.body), a.carries), saving.saved = a.carries;
   Tensors out = emit_all(scan, p.in, &saving);
   return part(out, out.size() - carries, carries);
 }

@@ -56,7 +56,7 @@ Tensors jvp_while(const WhileAttrs& a, const Primal& p, const Tensors& t) {
   Tensors out = d.on(c + k + ct + kt);
   Tensors made = spread(part(out, c.size(), out.size() - c.size()), d.outputs);
   Tensors next = part(out, 0, c.size()) + chosen(filled_like(made, in.carry, varying), varying);
-  Closed closed = graphs_between(params, {replay(*a.go_on, c + k), next});
+  Closed closed = graphs_between(params, {replay(*without_effects(a.go_on), c + k), next});
   WhileAttrs joint{closed.graphs[0], closed.graphs[1]};
   out = emit_all(while_loop, in.carry + carry_t + in.consts + consts_t + closed.leaves, &joint);
   return spread(part(out, c.size(), ct.size()), varying);
@@ -93,9 +93,10 @@ Tensors batch_while(const WhileAttrs& a, const BatchCall& call) {
   Tensor pred = batch_graph(a.go_on, mask, call.size).on(params)[0];
   Derived d = batch_graph(a.body, mask, call.size);
   Tensors next = d.on(params);
+  Tensor running = batch_graph(without_effects(a.go_on), mask, call.size).on(params)[0];
   for (size_t i = 0; i < next.size(); ++i) {
     if (spreads.carry[i] && !d.outputs[i]) next[i] = with_batch(next[i], call.size);
-    if (spreads.pred) next[i] = tn::where(along_batch(pred, next[i].rank()), next[i], params[i]);
+    if (spreads.pred) next[i] = tn::where(along_batch(running, next[i].rank()), next[i], params[i]);
   }
   Closed closed = graphs_between(params, {{spreads.pred ? tn::any(pred) : pred}, next});
   WhileAttrs made{closed.graphs[0], closed.graphs[1]};

@@ -27,7 +27,8 @@ Function checkpoint(Function f) {
     Captured body = graph_of(tape_since(start, copies, out), copies, out);
     Tensors in = args;
     in.insert(in.end(), body.leaves.begin(), body.leaves.end());
-    return ops::emit_call(ops::CallKind::remat, intern(std::move(body.graph)), in);
+    GraphRef graph = without_effects(intern(std::move(body.graph)));  // they have happened
+    return ops::emit_call(ops::CallKind::remat, graph, in);
   };
 }
 

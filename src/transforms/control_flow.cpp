@@ -3,11 +3,13 @@
 #include "tenon/control_flow.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "base/error.h"
 #include "ir/trace.h"
 #include "ops/control_flow.h"
 #include "ops/op_decls.h"
+#include "ops/shapes.h"
 #include "tenon/ops.h"
 #include "transforms/tape.h"
 
@@ -18,10 +20,13 @@ namespace {
 using ops::part;
 using ops::operator+;
 
-/// Numbers as results take the type that is expected where they can.
+bool is_number(const Tensor& t) { return is_scalar(*t.node()) && t.node()->weak; }
+
+/// Numbers take the type that is expected where they can.
 void settle(Tensor& t, TypeRef expected) {
-  bool number = is_scalar(*t.node()) && t.node()->weak;
-  if (number) t = cast_to(t, expected && expected->rank() == 0 ? expected->dtype : t.dtype());
+  if (!is_number(t)) return;
+  bool fits = expected && expected->rank() == 0 && kind_of(t.dtype()) <= kind_of(expected->dtype);
+  t = cast_to(t, fits ? expected->dtype : t.dtype());
 }
 
 /// Operands of the traced function: numbers have a type of their own from here on.
@@ -37,16 +42,25 @@ struct Bodies {
   std::string_view by;
   Tensors params;
   bool in_loop;  // only what depends on parameters is inside: the rest is computed once
-  std::vector<Tensors> outs = {};
+  std::vector<Tensors> outs = {}, effects = {};
   uint64_t start = next_sequence();
 
   template <class F>
   Tensors& run(F&& f, std::string_view result) {
     Trace trace(by, Trace::Values::unknown);
-    if (in_loop && !params.empty()) trace.anchor = params[0];
+    if (in_loop) trace.hold_by(params[0]);
     Tensors out = f();
     check_given(out, by, result);
-    return outs.emplace_back(trace.tied(std::move(out)));
+    effects.push_back(trace.effects);
+    return outs.emplace_back(std::move(out));
+  }
+  bool have_effects() const {
+    return std::any_of(effects.begin(), effects.end(), [](auto& done) { return !done.empty(); });
+  }
+  /// What they do happens even if a derivative needs none of the results, or there are none. Those
+  /// of an op outside all traces wait until they are asked for.
+  void perform(const Tensors& results, bool used) const {
+    if (have_effects() && (Trace::current() || !used)) Trace::perform(results[0]);
   }
 
   struct Graphs {
@@ -55,8 +69,11 @@ struct Bodies {
   };
   Graphs finish() {
     Tensors all;
-    for (Tensors& out : outs) {
+    for (size_t i = 0; i < outs.size(); ++i) {
+      Tensors& out = outs[i];
       for (Tensor& t : out) settle(t, nullptr);
+      if (out.empty() && have_effects()) out = {ops::filled(Scalar(false), DType::b1, {Dim(0)})};
+      out = tied(std::move(out), effects[i]);
       all = all + out;
     }
     Captured joint =
@@ -94,6 +111,18 @@ void check_carry(const Tensors& carry, Tensors& next, std::string_view by) {
   }
 }
 
+/// The carry with numbers of the types that the body makes of them; nothing where they have those.
+std::optional<Tensors> fitted(const Tensors& carry, const Tensors& next) {
+  Tensors made = carry;
+  bool any = false;
+  for (size_t i = 0; i < std::min(carry.size(), next.size()); ++i) {
+    if (!is_number(carry[i]) || is_number(next[i])) continue;
+    settle(made[i], type_of(next[i]));
+    any |= made[i].dtype() != carry[i].dtype();
+  }
+  return any ? std::optional(made) : std::nullopt;
+}
+
 }  // namespace
 
 Tensors cond(const Operand& pred, const Function& then, const Function& otherwise,
@@ -113,10 +142,12 @@ Tensors cond(const Operand& pred, const Function& then, const Function& otherwis
       fail(Fault::type, Hint{"convert one of them in its branch"},
            "cond: result {} is {} in one branch and {} in the other", i, *a, *b);
   }
-  if (yes.empty()) return {};
+  if (yes.empty() && !bodies.have_effects()) return {};
   auto [graphs, closed_over] = bodies.finish();
   ops::CondAttrs attrs{graphs[0], graphs[1]};
-  return emit_all(ops::cond, Tensors{decision} + in + closed_over, &attrs);
+  Tensors out = emit_all(ops::cond, Tensors{decision} + in + closed_over, &attrs);
+  bodies.perform(out, !yes.empty());
+  return part(out, 0, yes.size());
 }
 
 Tensors while_loop(const Function& go_on, const Function& body, const Tensors& carry) {
@@ -126,10 +157,14 @@ Tensors while_loop(const Function& go_on, const Function& body, const Tensors& c
   Tensors& decision = bodies.run([&] { return go_on(bodies.params); }, "condition");
   if (decision.size() != 1) fail("while_loop: the condition returns {} results", decision.size());
   decision[0] = one_bool(decision[0], "while_loop", "the condition");
-  check_carry(in, bodies.run([&] { return body(bodies.params); }, "carry"), "while_loop");
+  Tensors& next = bodies.run([&] { return body(bodies.params); }, "carry");
+  if (auto typed = fitted(carry, next)) return while_loop(go_on, body, *typed);
+  check_carry(in, next, "while_loop");
   auto [graphs, closed_over] = bodies.finish();
   ops::WhileAttrs attrs{graphs[0], graphs[1]};
-  return emit_all(ops::while_loop, in + closed_over, &attrs);
+  Tensors out = emit_all(ops::while_loop, in + closed_over, &attrs);
+  bodies.perform(out, true);
+  return out;
 }
 
 namespace {
@@ -139,7 +174,7 @@ int64_t scan_length(const Tensors& xs, const Maybe<int64_t>& given) {
   if (given && *given < 0) fail("scan: the length is negative: {}", *given);
   Dim length = given ? Dim(*given) : Dim();
   for (size_t i = 0; i < xs.size(); ++i) {
-    if (xs[i].rank() == 0) fail("scan: xs {} is a scalar: it has no axis to go over", i);
+    if (xs[i].rank() == 0) fail("scan: xs {} is a scalar: a number has no axis to scan over", i);
     Dim mine = xs[i].shape()[0];
     if (i == 0 && !given) length = mine;
     if (mine != length)
@@ -166,17 +201,18 @@ ScanResult scan(const ScanBody& body, const Tensors& carry, const Tensors& xs,
   ops::ScanAttrs attrs;
   attrs.carries = static_cast<int64_t>(in.size()), attrs.xs = static_cast<int64_t>(over.size());
   attrs.length = scan_length(over, length), attrs.reverse = reverse;
-  Bodies bodies{"scan", ops::params_like(in) + slices_for(over), true};
-  Tensors next, ys;
-  bodies.run(
-      [&] {
-        ScanResult step =
-            body(part(bodies.params, 0, in.size()), part(bodies.params, in.size(), over.size()));
-        check_given(step.carry, "scan", "carry");
-        check_carry(in, step.carry, "scan");
-        return step.carry + step.ys;
-      },
-      "result");
+  Bodies bodies{"scan", ops::params_like(in) + slices_for(over), !in.empty() || !over.empty()};
+  std::optional<Tensors> typed;
+  auto one_step = [&] {
+    ScanResult step =
+        body(part(bodies.params, 0, in.size()), part(bodies.params, in.size(), over.size()));
+    check_given(step.carry, "scan", "carry");
+    typed = fitted(carry, step.carry);
+    if (!typed) check_carry(in, step.carry, "scan");
+    return step.carry + step.ys;
+  };
+  size_t results = bodies.run(one_step, "result").size();
+  if (typed) return scan(body, *typed, xs, length, reverse);
   auto [graphs, closed_over] = bodies.finish();
   if (graphs[0]->outputs.empty()) return {};
   Tensors operands = in + over + closed_over;
@@ -187,7 +223,7 @@ ScanResult scan(const ScanBody& body, const Tensors& carry, const Tensors& xs,
   if (derived)
     attrs.body = ops::saving_carry(attrs.body, attrs.carries), attrs.saved = attrs.carries;
   Tensors out = emit_all(ops::scan, operands, &attrs);
-  size_t results = graphs[0]->outputs.size();
+  bodies.perform(out, results > 0);
   return {part(out, 0, in.size()), part(out, in.size(), results - in.size())};
 }
 

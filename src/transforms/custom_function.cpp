@@ -216,8 +216,8 @@ Function custom_function(Function f, CustomRules given) {
     invariant(rules->constants.size() <= args.size(), "{}: {} constants of {} arguments", kName,
               rules->constants.size(), args.size());
     Captured body = graph_of(tape_of(copies, out), copies, out);
-    return emit_custom(rules, args.size() - rules->constants.size(), intern(std::move(body.graph)),
-                       args + body.leaves);
+    GraphRef graph = without_effects(intern(std::move(body.graph)));  // they have happened
+    return emit_custom(rules, args.size() - rules->constants.size(), graph, args + body.leaves);
   };
 }
 

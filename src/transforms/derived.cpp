@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "ir/body.h"
+#include "ir/trace.h"
 #include "ops/op_decls.h"
 #include "transforms/sweep.h"
 
@@ -27,10 +28,6 @@ Tensors params_like(const Tensors& like, const Mask& mask, Tensors& params) {
   return made;
 }
 
-/// The graph without what is run for its effects only: a derivative that computes values again does
-/// not print again.
-GraphRef without_effects(GraphRef from);
-
 /// The attributes with graphs that have no effects either.
 const Attrs* without_effects(const Attrs* attrs) {
   if (!attrs) return nullptr;
@@ -46,6 +43,27 @@ const Attrs* without_effects(const Attrs* attrs) {
   }
   return any ? intern(kind, copy.data()) : attrs;
 }
+
+Derived follows(const Tensors& params, const Tensors& out, const Mask& outputs) {
+  Closed closed = graphs_between(params, {out});
+  return {closed.graphs[0], outputs, closed.leaves};
+}
+
+/// The body on parameters.
+struct Run {
+  Tensors params, out;
+  explicit Run(GraphRef graph) : params(params_for(*graph)), out(replay(*graph, params)) {}
+  Tape tape(const Mask& inputs) const { return tape_of(chosen(params, inputs), out); }
+};
+
+/// Rules of custom functions may print: that is done by the graph made of them, whenever it runs.
+struct RuleTrace : Trace {
+  RuleTrace(std::string_view by, const Tensors& params) : Trace(by, Values::unknown) {
+    if (!params.empty()) hold_by(params[0]);
+  }
+};
+
+}  // namespace
 
 GraphRef without_effects(GraphRef from) {
   return derived(from, {static_cast<uint64_t>(What::without_effects)},
@@ -66,27 +84,14 @@ GraphRef without_effects(GraphRef from) {
       .graph;
 }
 
-Derived follows(const Tensors& params, const Tensors& out, const Mask& outputs) {
-  Closed closed = graphs_between(params, {out});
-  return {closed.graphs[0], outputs, closed.leaves};
-}
-
-/// The body on parameters.
-struct Run {
-  Tensors params, out;
-  explicit Run(GraphRef graph) : params(params_for(*graph)), out(replay(*graph, params)) {}
-  Tape tape(const Mask& inputs) const { return tape_of(chosen(params, inputs), out); }
-};
-
-}  // namespace
-
 Derived jvp_graph(GraphRef graph, const Mask& given) {
   return derived(graph, key_of(What::jvp, given), [&]() -> Derived {
-    Run run(graph);
+    Run run(without_effects(graph));
     Tensors params = run.params;
+    RuleTrace trace("jvp", params);
     Tensors tangents = sweep_forward(run.tape(given), params_like(run.params, given, params));
     Mask has = mask_of(tangents);
-    Tensors out = run.out, dense = chosen(tangents, has);
+    Tensors out = run.out, dense = tied(chosen(tangents, has), trace.effects);
     out.insert(out.end(), dense.begin(), dense.end());
     return follows(params, out, has);
   });
@@ -100,9 +105,10 @@ Derived vjp_graph(GraphRef graph, const Mask& wanted, const Mask& given) {
     Tensors params = run.params;
     Tensors cts = spread(params_like(run.out, given, params), given);
     Tensors inputs = chosen(run.params, wanted);
+    RuleTrace trace("vjp", params);
     Tensors back = spread(sweep_back(run.tape(wanted), inputs, cts), wanted);
     Mask has = mask_of(back);
-    return follows(params, chosen(back, has), has);
+    return follows(params, tied(chosen(back, has), trace.effects), has);
   });
 }
 
@@ -121,12 +127,13 @@ Derived batch_graph(GraphRef graph, const Mask& batched, Dim size) {
     }
     Mask outputs;
     Tensors out;
+    RuleTrace trace("vmap", params);
     // All parameters stand for themselves or their batch, so none of the run's own is left.
     for (Batched& b : sweep_batch(tape_of(run.params, run.out), std::move(given), run.out, size)) {
       out.push_back(std::move(b.value));
       outputs.push_back(b.batched);
     }
-    return follows(params, out, outputs);
+    return follows(params, tied(std::move(out), trace.effects), outputs);
   });
 }
 

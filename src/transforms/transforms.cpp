@@ -1,5 +1,7 @@
 #include "tenon/transforms.h"
 
+#include <set>
+
 #include "base/error.h"
 #include "ir/trace.h"
 #include "ops/op_decls.h"
@@ -51,8 +53,10 @@ Pullback::Pullback(const Function& f, const Tensors& primals, const std::vector<
   auto record = std::make_shared<Record>(std::move(names));
   check_given(primals, record->names.transform, "argument");
   Tensors args = primals;
+  std::set<size_t> seen;
   for (int n : argnums) {
     size_t i = normal_argnum(n, primals.size(), record->names);
+    if (!seen.insert(i).second) fail("{}: argument {} is chosen twice", record->names.transform, i);
     check_inexact(args[i], i, record->names);
     record->inputs.push_back(args[i] = taped_copy(args[i]));
   }

@@ -87,17 +87,21 @@ Tensors call_mapped(const Function& f, const Tensors& args, const BatchAxes& in_
   Trace trace(names.transform, Trace::Values::unknown);
   Tensors out = f(examples);
   check_given(out, names.transform, "result");
-  out = trace.tied(std::move(out));
   trace.end();
   BatchAxes axes = out_axes();
   if (!axes.empty() && axes.size() != out.size())
     fail("vmap: {} out_axes for {} results", axes.size(), out.size());
+  size_t results = out.size();
+  out.insert(out.end(), trace.effects.begin(), trace.effects.end());
   std::vector<Batched> made =
       sweep_batch(tape_of(params, out), std::move(batches), out, given.size);
-  Tensors result;
-  for (size_t i = 0; i < made.size(); ++i)
+  Tensors result, effects;
+  for (size_t i = results; i < made.size(); ++i) effects.push_back(made[i].value);
+  for (size_t i = 0; i < results; ++i)
     result.push_back(
         place_batch(made[i], axes.empty() ? Maybe<int>(0) : axes[i], given.size, names, i));
+  if (!Trace::current() && results) return tied(std::move(result), effects);
+  for (const Tensor& done : effects) Trace::perform(done);
   return result;
 }
 

@@ -247,6 +247,10 @@ TEST_CASE("what control flow refuses") {
   CHECK(contains(error_of([&] { cond(kStart > 0, one, one, {kStart}); }), "one bool, not bool[2]"));
   CHECK(contains(error_of([&] { cond(Tensor(true), one, other, {kStart}); }),
                  "f32[2] in one branch and f32[] in the other"));
+  Function half = [](const Tensors&) { return Tensors{Tensor(0.5f)}; };
+  Function count = [](const Tensors&) { return Tensors{Tensor(1)}; };
+  CHECK(contains(error_of([&] { cond(Tensor(true), half, count, {}); }),
+                 "f32[] in one branch and i64[] in the other"));
   Function asks = [](const Tensors& x) { return Tensors{x[0] * x[0].item<float>()}; };
   CHECK(contains(error_of([&] { while_loop(asks, one, {Tensor(1.f)}); }), "not known"));
 }

@@ -44,3 +44,9 @@ TEST_CASE("a gradient through a long chain") {
   }
   CHECK(active_memory() == before);
 }
+
+TEST_CASE("an argument is differentiated once") {
+  Function f = [](const Tensors& x) { return Tensors{sum(x[0] * x[1])}; };
+  CHECK_THROWS_WITH_AS(grad(f, {0, -2})({Tensor(1.f), Tensor(2.f)}),
+                       doctest::Contains("grad: argument 0 is chosen twice"), Error);
+}
