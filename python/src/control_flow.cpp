@@ -105,6 +105,13 @@ static void bind_custom_and_effects(nb::module_& m) {
 }
 
 void bind_control_flow(nb::module_& m) {
+  m.def(
+      "_number",
+      [](nb::handle x) {
+        UserCall call;
+        return wrapped(read_tensor(x.ptr(), "number"));
+      },
+      nb::arg("x"), "A number as a tensor that adopts the type of its partner.");
   m.def("_cond", [](nb::handle pred, nb::object then, nb::object otherwise, nb::handle operands) {
     UserCall call;
     return tensor_list(

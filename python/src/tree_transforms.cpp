@@ -82,9 +82,16 @@ struct Selection {
   }
   nb::tuple chosen(std::string_view transform) const {
     nb::list made;
+    nb::set seen;
     for (nb::handle key : keys) {
-      if (PyLong_Check(key.ptr()))
-        made.append(args[static_cast<size_t>(position(key, transform))]);
+      bool by_position = PyLong_Check(key.ptr());
+      nb::object which =
+          by_position ? nb::object(nb::int_(position(key, transform))) : nb::borrow(key);
+      if (seen.contains(which))
+        fail("{}: argument {} is chosen twice", transform, nb::repr(which).c_str());
+      seen.add(which);
+      if (by_position)
+        made.append(nb::handle(args)[which]);
       else if (kwargs.contains(key))
         made.append(kwargs[key]);
       else
@@ -182,7 +189,12 @@ class TreePullback {
       : call_(
             new TreeCall{"vjp", std::move(f), TensorTree(primals.ptr(), Numbers::are_tensors), {}}),
         pullback_([this](const Tensors& tensors) { return (*call_)(tensors); }, call_->in.tensors,
-                  inexact(call_->in.tensors), call_->names()) {}
+                  inexact(call_->in.tensors), call_->names()) {
+    // Python's garbage collector cannot see what is kept here: no more than tensors.
+    call_->f.reset();
+    for (Leaves* leaves : {&call_->in.leaves, &call_->out->leaves})
+      leaves->assign(leaves->size(), nb::none());
+  }
 
   nb::object outputs() const { return call_->out->with(pullback_.outputs()); }
 
@@ -301,6 +313,7 @@ void bind_tensor_tree(nb::module_& m) {
           },
           nb::arg("tree").none(), nb::arg("what"))
       .def("check_whole", [](const TensorTree& tree, const std::string& transform) {
+        UserCall place;
         tree.check_whole(transform,
                          [&](size_t leaf) { return "result" + tree.structure.path(leaf); });
       });
@@ -320,8 +333,8 @@ void bind_tree_transforms(nb::module_& m) {
           nb::arg("cotangents"));
   m.def("_call_value_and_grad", value_and_grad);
   m.def("_call_jacobian", jacobian);
-  m.def("_call_vjp", vjp, nb::arg("f"), nb::arg("primals"), nb::arg("cotangents").none());
-  m.def("_call_jvp", jvp);
+  m.def("_call_vjp", vjp, nb::arg("f"), nb::arg("primals").none(), nb::arg("cotangents").none());
+  m.def("_call_jvp", jvp, nb::arg("f"), nb::arg("primals").none(), nb::arg("tangents").none());
   m.def("_call_vmap", call_mapped_tree, nb::arg("f"), nb::arg("args"), nb::arg("kwargs"),
         nb::arg("in_axes").none(), nb::arg("out_axes").none());
 }

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, SupportsIndex
 
 from . import _core
-from .flat_function import FlatFunction, as_tensors, check_alike
+from .flat_function import FlatFunction, as_tensors, check_alike, check_callable
 
 
 def cond(
@@ -21,8 +21,8 @@ def cond(
         tensor(6, dtype=float32)
     """
     given = _core._TensorTree(operands)
-    yes = FlatFunction("cond", true_fn, given)
-    no = FlatFunction("cond", false_fn, given, like=yes)
+    yes = FlatFunction("cond", true_fn, given, number=_core._number)
+    no = FlatFunction("cond", false_fn, given, like=yes, number=_core._number)
     made = _core._cond(pred, yes, no, given.tensors)
     return (yes.results or no.results).with_tensors(made)
 
@@ -36,9 +36,12 @@ def while_loop(cond_fn: Callable[[Any], Any], body_fn: Callable[[Any], Any], ini
         >>> tn.while_loop(lambda x: x < 100, lambda x: x * 2, tn.array(3.0))
         tensor(192, dtype=float32)
     """
-    given = _core._TensorTree((as_tensors(init),))
+    check_callable("while_loop", body_fn)
+    given = _core._TensorTree((as_tensors(init, _core._number),))
     going = FlatFunction("while_loop", cond_fn, given)
-    body = FlatFunction("while_loop", lambda carry: (body_fn(carry),), given, like=given)
+    body = FlatFunction(
+        "while_loop", lambda carry: (body_fn(carry),), given, like=given, number=_core._number
+    )
     return given.with_tensors(_core._while_loop(going, body, given.tensors))[0]
 
 
@@ -58,7 +61,11 @@ def scan(
         >>> tn.scan(lambda total, x: (total + x, total), tn.array(0.0), tn.array([1.0, 2.0, 3.0]))
         (tensor(6, dtype=float32), tensor([0, 1, 3], dtype=float32))
     """
-    start, given = _core._TensorTree(as_tensors(init)), _core._TensorTree(xs)
+    check_callable("scan", f)
+    if length is not None and not isinstance(length, SupportsIndex):
+        _core._fail("type", f"scan: length must be an integer, not {length!r}")
+    start = _core._TensorTree(as_tensors(init, _core._number))
+    given = _core._TensorTree(xs, numbers=True)
     last: list[_core._TensorTree] = []
 
     def flat(tensors: list[_core.Tensor]) -> list[_core.Tensor]:
@@ -66,7 +73,7 @@ def scan(
         made = f(start.with_tensors(tensors[:carries]), given.with_tensors(tensors[carries:]))
         if not isinstance(made, tuple) or len(made) != 2:
             _core._fail("type", "scan: the function must return a pair: carry and y")
-        carry, y = (_core._TensorTree(as_tensors(part)) for part in made)
+        carry, y = (_core._TensorTree(as_tensors(part, _core._number)) for part in made)
         check_alike("scan: carry", carry, start)
         carry.check_whole("scan")
         y.check_whole("scan")

@@ -8,13 +8,14 @@ from typing import Any
 from . import _core, tree
 
 
-def _as_tensor(x: Any) -> Any:
-    return _core.asarray(x) if isinstance(x, (bool, int, float, complex)) else x
+def check_callable(name: str, f: Any) -> None:
+    if not callable(f):
+        _core._fail("type", f"{name}: not a function: {type(f).__name__}")
 
 
-def as_tensors(value: Any) -> Any:
-    """The tree with tensors in place of numbers."""
-    return tree.map(_as_tensor, value)
+def as_tensors(value: Any, number: Callable[[Any], _core.Tensor] = _core.asarray) -> Any:
+    """The tree with tensors, made by `number`, in place of numbers."""
+    return tree.map(lambda x: number(x) if isinstance(x, (bool, int, float, complex)) else x, value)
 
 
 def check_alike(name: str, made: _core._TensorTree, like: _core._TensorTree) -> None:
@@ -35,15 +36,17 @@ class FlatFunction:
         given: _core._TensorTree,
         like: FlatFunction | _core._TensorTree | None = None,
         keywords: bool = False,
+        number: Callable[[Any], _core.Tensor] = _core.asarray,
     ) -> None:
+        check_callable(name, f)
         self._name, self._f, self._given, self._like = name, f, given, like
-        self._keywords = keywords
+        self._keywords, self._number = keywords, number
         self.results: _core._TensorTree | None = None
 
     def __call__(self, tensors: list[_core.Tensor]) -> list[_core.Tensor]:
         given = self._given.with_tensors(tensors)
         made = self._f(*given[0], **given[1]) if self._keywords else self._f(*given)
-        self.results = _core._TensorTree(as_tensors(made))
+        self.results = _core._TensorTree(as_tensors(made, self._number))
         self.results.check_whole(self._name)
         like = self._like.results if isinstance(self._like, FlatFunction) else self._like
         if like is not None:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from . import _core
-from .flat_function import FlatFunction
+from .flat_function import FlatFunction, check_callable
 
 Function = Callable[..., Any]
 
@@ -36,6 +36,15 @@ def _argument_names(f: Function, keys: Sequence[int | str] | None, count: int) -
     return [k if isinstance(k, str) else names.get(k, f"argument {k}") for k in chosen]
 
 
+def _several(name: str, what: str, given: Any, kind: type) -> tuple[Any, ...]:
+    """One or a sequence of `kind`, as a tuple."""
+    several = (given,) if isinstance(given, (kind, str)) else given
+    if not isinstance(several, Sequence) or not all(isinstance(n, kind) for n in several):
+        wanted = {int: "an integer or a sequence of integers", str: "a name or a sequence of names"}
+        _core._fail("type", f"{name}: {what} must be {wanted[kind]}, not {given!r}")
+    return tuple(several)
+
+
 def _keys(
     name: str,
     f: Function,
@@ -45,8 +54,8 @@ def _keys(
     """The positions and names of the arguments to differentiate."""
     if argnums is None:
         argnums = 0 if argnames is None else ()
-    positions = (argnums,) if isinstance(argnums, int) else tuple(argnums)
-    names = (argnames,) if isinstance(argnames, str) else tuple(argnames or ())
+    positions = _several(name, "argnums", argnums, int)
+    names = () if argnames is None else _several(name, "argnames", argnames, str)
     if not positions and not names:
         _core._fail("value", f"{name}: argnums and argnames are both empty")
     known = _parameters(f)
@@ -54,11 +63,6 @@ def _keys(
         if known is not None and n not in known:
             _core._fail("value", f"{name}: no argument {n!r} among {', '.join(known) or 'none'}")
     return positions, names
-
-
-def _callable(name: str, f: Any) -> None:
-    if not callable(f):
-        _core._fail("type", f"{name}: not a function: {type(f).__name__}")
 
 
 def value_and_grad(
@@ -77,7 +81,7 @@ def value_and_grad(
 
     The arguments mean the same as for `grad`.
     """
-    _callable("value_and_grad", f)
+    check_callable("value_and_grad", f)
     positions, names = _keys("value_and_grad", f, argnums, argnames)
     keys = (*positions, *names)
     single = isinstance(argnums, int) or argnums is None
@@ -144,7 +148,7 @@ def vjp(f: Function, primals: Sequence[Any], cotangents: Any = None) -> tuple[An
         >>> dx
         tensor([ 2, 40], dtype=float32)
     """
-    _callable("vjp", f)
+    check_callable("vjp", f)
     return _core._call_vjp(f, primals, cotangents)
 
 
@@ -156,7 +160,7 @@ def jvp(f: Function, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[A
         >>> tn.jvp(tn.square, [tn.array(3.0)], [tn.array(1.0)])
         (tensor(9, dtype=float32), tensor(6, dtype=float32))
     """
-    _callable("jvp", f)
+    check_callable("jvp", f)
     return _core._call_jvp(f, primals, tangents)
 
 
@@ -172,7 +176,7 @@ def vmap(f: Function, in_axes: Any = 0, out_axes: Any = 0) -> Function:
         >>> pairs(tn.array([[1.0, 2.0], [3.0, 4.0]]), tn.array([1.0, 10.0]))
         tensor([21, 43], dtype=float32)
     """
-    _callable("vmap", f)
+    check_callable("vmap", f)
     call = _core._call_vmap
 
     @functools.wraps(f)
@@ -220,7 +224,7 @@ def hessian(f: Function, argnums: int | Sequence[int] = 0) -> Function:
 
 
 def _jacobian(name: str, f: Function, argnums: int | Sequence[int], reverse: bool) -> Function:
-    _callable(name, f)
+    check_callable(name, f)
     keys, _ = _keys(name, f, argnums, None)
     single = isinstance(argnums, int)
     call = _core._call_jacobian
@@ -242,7 +246,7 @@ def checkpoint(f: Function) -> Function:
         tensor([[2, 2],
                 [2, 2]], dtype=float32)
     """
-    _callable("checkpoint", f)
+    check_callable("checkpoint", f)
 
     @functools.wraps(f)
     def wrapper(*args: Any, **kwargs: Any) -> Any:

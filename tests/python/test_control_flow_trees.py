@@ -116,6 +116,17 @@ class TestCond:
         with pytest.raises(tn.Error, match=r"cond: results differ in structure: \[\*\] and \*"):
             tn.cond(tn.array(True), lambda x: x, lambda x: [x], X)
 
+    @pytest.mark.parametrize("number, wide", [(1, 2.0), (True, 2.0), (1, 2j)])
+    def test_numbers_take_the_type_of_the_other_branch(self, number, wide):
+        for other in wide, tn.asarray(wide):
+            for made in (
+                tn.cond(True, lambda: number, lambda: other),
+                tn.cond(False, lambda: other, lambda: number),
+            ):
+                assert made.item() == number and made.dtype == tn.asarray(wide).dtype
+        with pytest.raises(tn.Error, match="cond: result 0 is f32.* in one branch and i64"):
+            tn.cond(True, lambda: 1.5, lambda: tn.array(2))
+
 
 class TestWhileLoop:
     def test_trees(self):
@@ -126,6 +137,10 @@ class TestWhileLoop:
         )
         assert made["n"].item() == 5 and made["n"].dtype == tn.int64
         close(made["rest"][0], 32 * W)
+
+    def test_numbers_take_the_type_that_the_body_makes(self):
+        made = tn.while_loop(lambda c: c < 3, lambda c: c + tn.array(0.5, dtype=tn.float64), 1)
+        assert made.item() == 3 and made.dtype == tn.float64
 
     def test_the_carry_keeps_its_structure(self):
         with pytest.raises(tn.Error, match="while_loop: results differ in structure"):
@@ -151,6 +166,16 @@ class TestScan:
         last, ys = tn.scan(lambda c, x: (c * 2, c), tn.array(1.0), length=4)
         assert last.item() == 16
         close(ys, [1, 2, 4, 8])
+
+    def test_numbers_take_the_type_that_the_body_makes(self):
+        last, sums = tn.scan(lambda c, y: ((c[0] + y, c[1] + 1), c[0]), (0, 0), X)
+        assert last[0].item() == 8 and last[0].dtype == tn.float32
+        assert last[1].item() == 2 and last[1].dtype == tn.int64
+        close(sums, [0, 3])
+        assert tn.scan(lambda c, y: (0, None), tn.array(1.5), X)[0].dtype == tn.float32
+        close(tn.grad(lambda x: tn.scan(lambda c, y: (c + y * y, None), 0, x)[0])(X), 2 * X)
+        with pytest.raises(tn.Error, match="scan: carry 0 is f32.* but the body returns i64"):
+            tn.scan(lambda c, y: (tn.array(1), None), 0.5, X)
 
     def test_misuse(self):
         with pytest.raises(tn.Error, match="must return a pair"):

@@ -85,7 +85,40 @@ CASES = {
     ),
     "nothing chosen": (lambda: tn.grad(loss, argnums=()), ValueError, "both empty"),
     "not a function": (lambda: tn.grad(3), TypeError, "grad: not a function: int"),
+    "argnums of another type": (
+        lambda: tn.grad(loss, argnums=1.5),
+        TypeError,
+        "grad: argnums must be an integer or a sequence of integers, not 1.5",
+    ),
+    "argnums of None": (lambda: tn.grad(loss, argnums=(None,)), TypeError, "not (None,)"),
+    "argnums of text": (lambda: tn.jacrev(loss, argnums="x"), TypeError, "not 'x'"),
+    "argnames of numbers": (
+        lambda: tn.grad(loss, argnames=(1,)),
+        TypeError,
+        "argnames must be a name or a sequence of names, not (1,)",
+    ),
+    "an argument twice": (
+        lambda: tn.grad(loss, argnums=(0, -2))({"b": X}, X),
+        ValueError,
+        "grad: argument 0 is chosen twice",
+    ),
+    "a row twice": (
+        lambda: tn.jacrev(tn.sin, argnums=(0, 0))(X),
+        ValueError,
+        "jacrev: argument 0 is chosen twice",
+    ),
+    "a name twice": (
+        lambda: tn.grad(lambda *, a: a, argnames=("a", "a"))(a=1.0),
+        ValueError,
+        "grad: argument 'a' is chosen twice",
+    ),
     # vjp and jvp
+    "no primals": (
+        lambda: tn.vjp(tn.sin, None),
+        TypeError,
+        "vjp: primals must be a list or tuple of the arguments, not NoneType",
+    ),
+    "no primals forwards": (lambda: tn.jvp(tn.sin, None, None), TypeError, "jvp: primals must be"),
     "bare primals": (
         lambda: tn.vjp(tn.sin, X, X),
         TypeError,
@@ -195,6 +228,37 @@ CASES = {
         lambda: tn.vmap(lambda x: [x, "y"])(X),
         TypeError,
         "vmap: result[1] is a str, not a tensor",
+    ),
+    # control flow
+    "branches that are no functions": (
+        lambda: tn.cond(True, 1.0, 2.0),
+        TypeError,
+        "cond: not a function: float",
+    ),
+    "a body that is no function": (
+        lambda: tn.while_loop(lambda c: c, 1, X),
+        TypeError,
+        "while_loop: not a function: int",
+    ),
+    "numbers as xs": (
+        lambda: tn.scan(lambda c, y: (c, y), X, [1.0, 2.0]),
+        ValueError,
+        "scan: xs 0 is a scalar: a number has no axis to scan over",
+    ),
+    "length of another type": (
+        lambda: tn.scan(lambda c, y: (c, y), X, length=2.5),
+        TypeError,
+        "scan: length must be an integer, not 2.5",
+    ),
+    "text out of scan": (
+        lambda: tn.scan(lambda c, y: (c, "s"), X, X),
+        TypeError,
+        "scan: result is a str, not a tensor",
+    ),
+    "text out of checkpoint": (
+        lambda: tn.checkpoint(lambda x: "s")(X),
+        TypeError,
+        "checkpoint: result is a str, not a tensor",
     ),
     # values inside vmap
     "float": (lambda: tn.vmap(lambda x: float(x))(X), ValueError, "vmap: a value was asked for"),

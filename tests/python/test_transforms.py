@@ -4,8 +4,10 @@ import collections
 import dataclasses
 import doctest
 import functools
+import gc
 import inspect
 import threading
+import weakref
 
 import numpy as np
 import pytest
@@ -292,6 +294,20 @@ class TestVjpAndJvp:
         (second,) = pullback([None, tn.ones(2)])
         close(first, 2 * W), close(second, [1, 1])
         close(tn.vmap(lambda ct: pullback((ct, None))[0])(tn.eye(2)), [[2, 0], [0, 4]])
+
+    def test_a_pullback_keeps_nothing_of_the_users(self):
+        class Owner:
+            pass
+
+        def kept_by_its_pullback():
+            owner = Owner()
+            y, owner.pull = tn.vjp(lambda a, *rest: (owner, a * 2)[1], [tn.ones(3), owner])
+            close(owner.pull(y)[0], [4] * 3)
+            return weakref.ref(owner)
+
+        owner = kept_by_its_pullback()
+        gc.collect()
+        assert owner() is None
 
     def test_single_results_take_a_list_of_one_cotangent(self):
         close(tn.vjp(tn.sin, [W], [tn.ones(2)])[1][0], np.cos([1, 2]))
