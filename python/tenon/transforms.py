@@ -81,8 +81,8 @@ def value_and_grad(
 
     The arguments mean the same as for `grad`.
     """
-    check_callable("value_and_grad", f)
-    positions, names = _keys("value_and_grad", f, argnums, argnames)
+    check_callable("grad", f)
+    positions, names = _keys("grad", f, argnums, argnames)
     keys = (*positions, *names)
     single = isinstance(argnums, int) or argnums is None
     call = _core._call_value_and_grad
