@@ -142,7 +142,8 @@ def transforms(quick: bool) -> list[Row]:
     rows = pairs(gradients.transforms(quick), quick)
     length = 1000 if quick else 200_000
     code = f"import gradients; print(gradients.memory_per_op({length}))"
-    done = subprocess.run([sys.executable, "-c", code], cwd=HERE.parent, env=os.environ,
+    paths = os.pathsep.join(os.path.abspath(p) for p in sys.path if p)
+    done = subprocess.run([sys.executable, "-c", code], env={**os.environ, "PYTHONPATH": paths},
                           capture_output=True, text=True, check=True)
     name = f"memory of grad of {length:,} small ops, per op"
     return [*rows, Row(name, float(done.stdout), unit="B")]

@@ -67,7 +67,8 @@ Function vmap(Function f, std::vector<Maybe<int>> in_axes = {},
               std::vector<Maybe<int>> out_axes = {});
 
 /// `f`, of which a derivative keeps the arguments only: what lies between is computed again when it
-/// is needed. Values and gradients have the same bits as those of `f`.
+/// is needed. Values have the same bits as those of `f`, and so have gradients,
+/// but for the order in which those of an argument of several such calls are added up.
 Function checkpoint(Function f);
 
 /// How to differentiate and batch a function, from its user. Any of them may be left out.

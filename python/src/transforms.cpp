@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "core.h"
+#include "ir/node.h"
 #include "python_function.h"
 
 namespace tn::python {
@@ -52,6 +53,7 @@ Function python_function(nb::object f, std::string_view what) {
 }
 
 void bind_transforms(nb::module_& m) {
+  m.def("_is_traced", [](nb::handle x) { return self_tensor(x.ptr()).node()->traced; });
   m.def("_vjp", [](nb::object f, nb::handle primals, nb::handle cotangents) {
     UserCall call;
     return pair_of(tn::vjp(python_function(std::move(f), "vjp"), read_tensors(primals, "vjp"),

@@ -100,10 +100,27 @@ struct Selection {
     }
     return nb::tuple(made);
   }
+  /// An integer inside a tree is a setting, such as a number of layers. One that is an argument by
+  /// itself is a number like others.
+  void refuse_settings(const TreeCall& call) const {
+    size_t first = 0;
+    for (nb::handle argument : chosen(call.transform)) {
+      Leaves leaves;
+      Structure(argument.ptr(), leaves);
+      for (size_t i = 0; i < leaves.size(); ++i)
+        if (PyLong_CheckExact(leaves[i].ptr()) && !leaves[i].is(argument))
+          fail(Fault::type,
+               Hint{"make it a float, pass it apart, or make it a static field of a dataclass"},
+               "{}: {} is an int: derivatives exist for floating and complex values only",
+               call.transform, call.argument_name(first + i));
+      first += leaves.size();
+    }
+  }
   TreeCall call(std::string_view transform, nb::object f) const {
     TreeCall made{transform, std::move(f),
                   TensorTree(chosen(transform).ptr(), Numbers::are_tensors), keys};
     made.in.check_whole(transform, [&](size_t leaf) { return made.argument_name(leaf); });
+    refuse_settings(made);
     return made;
   }
   /// What the function returns for the same arguments with other tensors in the chosen ones.
@@ -131,7 +148,11 @@ void check_loss(PyObject* result, bool has_aux, std::string_view transform) {
     fail("{}: the function must return a scalar first, not an empty {}", transform,
          Py_TYPE(result)->tp_name);
   PyObject* loss = several ? PySequence_Fast_GET_ITEM(result, 0) : result;
-  if (!is_tensor(loss) && !PyFloat_Check(loss) && !PyLong_Check(loss))
+  if (PyFloat_Check(loss) || PyLong_Check(loss))
+    fail(Fault::type, Hint{"return the tensor itself: item() and float() leave the recorded ops"},
+         "{}: the function returned a number, {}, which depends on nothing", transform,
+         nb::repr(loss).c_str());
+  if (!is_tensor(loss))
     fail(Fault::type, "{}: the function must return a scalar first, not {}", transform,
          loss == Py_None ? "None" : Py_TYPE(loss)->tp_name);
 }

@@ -76,7 +76,7 @@ def _iterate(self: _core.Tensor) -> Iterator[_core.Tensor]:
     """The tensors along the first axis, each made when it is asked for."""
     if self.ndim == 0:
         raise _core.InvalidType("iter: a tensor of rank 0 has no axis to iterate over")
-    return _rows(self.eval())
+    return _rows(self if _core._is_traced(self) else self.eval())
 
 
 def _html(self: _core.Tensor) -> str:

@@ -4,7 +4,7 @@ The same key gives the same numbers, whatever the machine, the number of threads
 computation is split up; they are those of `jax.random` for the same key. Use a key once: `split`
 it for more.
 
-A function that is traced (by `vmap`, `scan`, `while_loop`, `cond`) is run once: a draw from the state
+A function that is traced (`vmap`, `scan`, `while_loop`, `cond`) is run once: a draw from the state
 inside it is the same for every example and every step. Give it keys instead, split beforehand.
 
     >>> key = tn.random.key(0)

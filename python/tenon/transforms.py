@@ -239,7 +239,8 @@ def _jacobian(name: str, f: Function, argnums: int | Sequence[int], reverse: boo
 def checkpoint(f: Function) -> Function:
     """`f`, of which a derivative keeps the arguments only and computes the rest again.
 
-    Values and gradients are the same bit for bit; memory is saved and time spent.
+    Values and gradients are the same bit for bit (where one tensor goes into several checkpoints,
+    up to the order of a sum); memory is saved and time spent.
 
         >>> block = tn.checkpoint(lambda x, w: tn.tanh(x @ w))
         >>> tn.grad(lambda w: tn.sum(block(tn.ones((2, 2)), w)))(tn.zeros((2, 2)))

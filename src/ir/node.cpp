@@ -202,6 +202,8 @@ Node* record(const OpDef& op, const Attrs* attrs, std::span<const Edge> in, Type
   return node;
 }
 
+void fail_null_tensor() { fail(Fault::type, "a null tensor was used: it holds no value"); }
+
 Tensor make_scalar(const Scalar& value, DType type, bool weak) {
   thread_local TypeRef types[kDTypes] = {};
   TypeRef& scalar_type = types[static_cast<int>(type)];

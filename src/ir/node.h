@@ -67,7 +67,13 @@ Tensor make_data(BufferRef buffer, int64_t offset, TypeRef type);
 const Scalar& scalar_value(const Node& node);
 inline bool is_scalar(const Node& node) { return node.op == &scalar_leaf; }
 
-inline const Slot& slot_of(const Tensor& t) { return t.node()->slots()[t.index()]; }
+/// Fails: a null tensor has no type and no value.
+[[noreturn]] void fail_null_tensor();
+inline const Slot& slot_of(const Tensor& t) {
+  if (!t) [[unlikely]]
+    fail_null_tensor();
+  return t.node()->slots()[t.index()];
+}
 inline TypeRef type_of(const Tensor& t) { return slot_of(t).type; }
 
 /// Publishes a computed value; the slot takes over the reference.

@@ -50,3 +50,15 @@ TEST_CASE("an argument is differentiated once") {
   CHECK_THROWS_WITH_AS(grad(f, {0, -2})({Tensor(1.f), Tensor(2.f)}),
                        doctest::Contains("grad: argument 0 is chosen twice"), Error);
 }
+
+TEST_CASE("null tensors are errors") {
+  Tensor null;
+  CHECK_THROWS_AS(sin(null), UserError);
+  CHECK_THROWS_AS(null + 1, UserError);
+  CHECK_THROWS_AS(null.shape(), UserError);
+  CHECK_THROWS_AS(null.to_string(), UserError);
+  CHECK_THROWS_AS(null.item<float>(), UserError);
+  CHECK_THROWS_AS(eval({null}), UserError);
+  CHECK_THROWS_AS(grad([](const Tensors&) { return Tensors{Tensor()}; })({Tensor(1.0f)}),
+                  UserError);
+}

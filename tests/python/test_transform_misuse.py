@@ -63,3 +63,24 @@ def test_many_numbers_in_a_checkpoint_cost_linear_time():
     seconds(100)
     small = min(seconds(n) for n in (498, 499, 500))  # each for the first time
     assert min(seconds(n) for n in (3999, 4000)) < 24 * small
+
+
+def test_an_int_inside_a_tree_is_no_parameter():
+    with pytest.raises(tn.Error, match=r"\['n'\] is an int"):
+        tn.grad(lambda p: tn.sum(p["w"]) * p["n"])({"w": X, "n": 3})
+    assert tn.grad(lambda x: x * x)(3).item() == 6.0
+
+
+def test_a_number_as_result_of_a_differentiated_function_is_an_error():
+    with pytest.raises(tn.Error, match=r"returned a number, 5.0, .*\n.*\n.*item\(\)"):
+        tn.grad(lambda x: tn.sum(x * x).item())(X)
+
+
+def test_rows_of_a_traced_tensor():
+    def draw(key):
+        first, second = tn.random.split(key)
+        return tn.random.uniform(key=first) - tn.random.uniform(key=second)
+
+    keys = tn.random.split(tn.random.key(0), 3)
+    mapped = tn.vmap(draw)(keys).tolist()
+    assert mapped == [draw(key).item() for key in keys]
