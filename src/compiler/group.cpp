@@ -57,6 +57,11 @@ class Grouper {
       for (int k = 0; k < graph.ops[i].outs; ++k)
         grouping_.producer[static_cast<size_t>(graph.ops[i].out + k)] = static_cast<int>(i);
     for (Val v : graph.outputs) returned_[static_cast<size_t>(v)] = true;
+    for (size_t i = 0; i < graph.ops.size(); ++i) {
+      const GraphOp& op = graph.ops[i];
+      bool library = op.op != &scalar_leaf && !op.op->view && !has_loop_form(op);
+      libraries_.push_back((i ? libraries_.back() : 0) + library);
+    }
   }
 
   // From the last op to the first: an elementwise op joins the kernel of its readers when they all
@@ -106,8 +111,24 @@ class Grouper {
     bool stored = returned_[static_cast<size_t>(op.out)];
     int only = readers.kernels[0];
     if (readers.count > 1) return !stored && is_cheap_to_repeat(op) ? Grouping::kInlined : i;
-    bool fits = size_[static_cast<size_t>(only)] < kMaxGroup && !(stored && folds(only));
+    bool fits = size_[static_cast<size_t>(only)] < kMaxGroup && !(stored && folds(only)) &&
+                !holds_operands(op, i, only);
     return fits ? only : i;
+  }
+
+  /// Whether computing `op` in a later kernel keeps two operands alive across library calls, where
+  /// one result would do: gradients that are added up as they come.
+  bool holds_operands(const GraphOp& op, int i, int kernel) const {
+    if (libraries_[static_cast<size_t>(kernel)] == libraries_[static_cast<size_t>(i)]) return false;
+    Val first = kNoVal;
+    for (Val v : graph_.in(op)) {
+      int made_by = grouping_.producer[static_cast<size_t>(v)];
+      bool large = made_by >= 0 && type(v)->shape == type(op.out)->shape;
+      if (!large || graph_.ops[static_cast<size_t>(made_by)].op == &scalar_leaf) continue;
+      if (first != kNoVal && first != v) return true;
+      first = v;
+    }
+    return false;
   }
 
   /// Reading its operands again must not cost more than reading its result: none of them is itself
@@ -131,6 +152,7 @@ class Grouper {
   std::vector<Readers> readers_;
   std::vector<int> size_;
   std::vector<bool> returned_;
+  std::vector<int> libraries_;  // library calls among the ops up to each
   Grouping grouping_;
 };
 

@@ -87,17 +87,6 @@ Tensors params_for(const Graph& graph) {
   return params;
 }
 
-Closed graphs_between(const Tensors& params, std::initializer_list<Tensors> outputs) {
-  Tensors all, inputs = params;
-  for (const Tensors& list : outputs) all.insert(all.end(), list.begin(), list.end());
-  Captured joint = capture(params, all);
-  if (outputs.size() == 1) return {{intern(std::move(joint.graph))}, std::move(joint.leaves)};
-  Closed closed{{}, std::move(joint.leaves)};
-  inputs.insert(inputs.end(), closed.leaves.begin(), closed.leaves.end());
-  for (const Tensors& list : outputs) closed.graphs.push_back(intern(capture(inputs, list).graph));
-  return closed;
-}
-
 Tensors Derived::on(Tensors in) const {
   in.insert(in.end(), leaves.begin(), leaves.end());
   return replay(*graph, in);

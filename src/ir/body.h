@@ -20,14 +20,6 @@ size_t count_bodies();
 
 /// Parameters of the types of the graph's inputs.
 Tensors params_for(const Graph& graph);
-/// Graphs from parameters to what was computed from them, and the tensors from outside that this
-/// took: each graph takes all of them behind the parameters.
-struct Closed {
-  std::vector<GraphRef> graphs;
-  Tensors leaves;
-};
-Closed graphs_between(const Tensors& params, std::initializer_list<Tensors> outputs);
-
 using Mask = std::vector<bool>;
 /// Which tensors are not null.
 Mask mask_of(const Tensors& list);
@@ -55,6 +47,15 @@ inline thread_local uint64_t rules_asked_for = 0;
 void add_mask(std::vector<uint64_t>& key, const Mask& mask);
 
 // Implemented by transforms/, for the rules of ops that have graphs. Null tensors are zeros.
+
+/// Graphs from parameters to what was recorded since them, or since `start`, and the tensors from
+/// outside that this took: each graph takes all of them behind the parameters.
+struct Closed {
+  std::vector<GraphRef> graphs;
+  Tensors leaves;
+};
+Closed graphs_between(const Tensors& params, std::initializer_list<Tensors> outputs,
+                      uint64_t start = UINT64_MAX);
 
 /// From inputs, then tangents of those in `given`, to outputs, then tangents of those that have
 /// any.

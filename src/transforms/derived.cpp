@@ -44,8 +44,9 @@ const Attrs* without_effects(const Attrs* attrs) {
   return any ? intern(kind, copy.data()) : attrs;
 }
 
-Derived follows(const Tensors& params, const Tensors& out, const Mask& outputs) {
-  Closed closed = graphs_between(params, {out});
+Derived follows(const Tensors& params, const Tensors& out, const Mask& outputs,
+                uint64_t start = UINT64_MAX) {
+  Closed closed = graphs_between(params, {out}, start);
   return {closed.graphs[0], outputs, closed.leaves};
 }
 
@@ -84,6 +85,23 @@ GraphRef without_effects(GraphRef from) {
       .graph;
 }
 
+Closed graphs_between(const Tensors& params, std::initializer_list<Tensors> outputs,
+                      uint64_t start) {
+  Tensors all;
+  for (const Tensors& list : outputs) all.insert(all.end(), list.begin(), list.end());
+  for (const Tensor& p : params) start = std::min(start, p.node()->sequence);
+  Captured joint = graph_of(tape_since(start, params, all), params, all, Numbers::are_constants);
+  Closed closed{{}, std::move(joint.leaves)};
+  auto first = joint.graph.outputs.begin();
+  for (const Tensors& list : outputs) {
+    Graph one = joint.graph;
+    one.outputs.assign(first, first + static_cast<ptrdiff_t>(list.size()));
+    first += static_cast<ptrdiff_t>(list.size());
+    closed.graphs.push_back(intern(outputs.size() == 1 ? std::move(one) : prune(one)));
+  }
+  return closed;
+}
+
 Derived jvp_graph(GraphRef graph, const Mask& given) {
   return derived(graph, key_of(What::jvp, given), [&]() -> Derived {
     Run run(without_effects(graph));
@@ -116,6 +134,7 @@ Derived batch_graph(GraphRef graph, const Mask& batched, Dim size) {
   std::vector<uint64_t> key = key_of(What::batch, batched);
   key.push_back(static_cast<uint64_t>(size.raw));
   return derived(graph, key, [&]() -> Derived {
+    uint64_t start = next_sequence();
     Run run(graph);
     Tensors params;
     std::vector<Batched> given;
@@ -133,7 +152,7 @@ Derived batch_graph(GraphRef graph, const Mask& batched, Dim size) {
       out.push_back(std::move(b.value));
       outputs.push_back(b.batched);
     }
-    return follows(params, tied(std::move(out), trace.effects), outputs);
+    return follows(params, tied(std::move(out), trace.effects), outputs, start);
   });
 }
 

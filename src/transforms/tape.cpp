@@ -128,12 +128,13 @@ Tape tape_since(uint64_t start, std::span<const Tensor> inputs, std::span<const 
 namespace {
 
 struct TapeGraph {
-  std::span<const Tensor> inputs;
+  Numbers numbers;
   Captured result = {};
   std::unordered_map<Node*, Val> outer = {};  // first value of what comes from outside
 
   /// Whether simplification may depend on the value: then it is part of the graph.
-  static bool is_special(const Scalar& s) {
+  bool is_part(const Scalar& s) const {
+    if (numbers == Numbers::are_constants) return true;
     for (double v : {0.0, 1.0, -1.0, 2.0, 0.5})
       if (s.real == v || (s.imag != 0 && s.imag == v)) return true;
     return false;
@@ -144,7 +145,7 @@ struct TapeGraph {
   }
   void meet(const Edge& edge) {
     Node* node = edge.node;
-    if (outer.contains(node) || (is_scalar(*node) && is_special(scalar_value(*node)))) return;
+    if (outer.contains(node) || (is_scalar(*node) && is_part(scalar_value(*node)))) return;
     outer[node] = result.graph.values();
     for (uint32_t i = 0; i < node->outs; ++i) {
       result.graph.add_input(format("x{}", result.graph.inputs()), node->slots()[i].type);
@@ -165,9 +166,9 @@ struct TapeGraph {
 
 }  // namespace
 
-Captured graph_of(const Tape& tape, std::span<const Tensor> inputs,
-                  std::span<const Tensor> outputs) {
-  TapeGraph made{inputs};
+Captured graph_of(const Tape& tape, std::span<const Tensor> inputs, std::span<const Tensor> outputs,
+                  Numbers numbers) {
+  TapeGraph made{numbers};
   Graph& graph = made.result.graph;
   for (const Tensor& t : inputs) graph.add_input(format("x{}", graph.inputs()), type_of(t));
   for (const Tape::Entry& e : tape.entries)

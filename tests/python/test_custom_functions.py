@@ -160,3 +160,24 @@ class TestByName:
         close(tn.vmap(lambda a: f(a, k={"w": tn.array(1.0)}))(X), [10, 20])
         with pytest.raises(tn.Error, match="maps over k, which was given by name"):
             tn.vmap(lambda a: f(a, k={"w": a}))(X)
+
+
+def scaled_by(k):
+    """Twice its argument, with a derivative that closes over `k`."""
+    made = tn.custom_function(lambda a: a * 2)
+    made.vjp(lambda a, ct, out: ct * k)
+    return made
+
+
+@pytest.mark.parametrize(
+    ("inner", "expected"),
+    [
+        (lambda k, a: tn.scan(lambda c, _: (scaled_by(k)(c), None), a, length=2)[0], 6.0),
+        (lambda k, a: tn.checkpoint(scaled_by(k))(a), 1.0),
+        (lambda k, a: tn.cond(a > 0, scaled_by(k), lambda c: c, a), 1.0),
+    ],
+    ids=["scan", "checkpoint", "cond"],
+)
+def test_a_rule_passes_derivatives_to_what_it_closes_over(inner, expected):
+    outer = tn.grad(lambda k: tn.grad(lambda a: inner(k, a))(1.0))
+    assert outer(3.0).item() == expected

@@ -526,3 +526,27 @@ def test_examples_in_docstrings(module):
     flags = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
     failed, tried = doctest.testmod(module, extraglobs={"tn": tn}, optionflags=flags)
     assert tried and not failed
+
+
+def test_checkpoint_saves_memory_in_one_run():
+    w, x = tn.full((64, 64), 0.01), tn.ones((64, 64))
+
+    def block(a, w):
+        for _ in range(3):
+            a = tn.tanh(a @ w)
+        return a
+
+    def peak(f):
+        def loss(w):
+            a = x
+            for _ in range(16):
+                a = f(a, w)
+            return tn.sum(a)
+
+        tn.eval(w, x)
+        tn.memory.reset_peak_memory()
+        before = tn.memory.active_memory()
+        tn.eval(tn.grad(loss)(w))
+        return tn.memory.peak_memory() - before
+
+    assert peak(tn.checkpoint(block)) < 0.6 * peak(block)
