@@ -14,6 +14,7 @@ Rule = Callable[..., Any]
 
 class custom_function:
     """A function whose derivatives are given by rules; what is not given follows from the function.
+    (Only where a vjp is given and no jvp, there is none forwards: `jacrev(grad(f))` for a hessian.)
 
     Rules see the positional arguments: the argument itself when there is one, else a tuple of them.
     There is no derivative in tensors given by name, nor in those that the function closes over.

@@ -117,6 +117,25 @@ Tensors map_rule(const Function& rule, const Tensors& args, const Mask& batched)
 
 /// The rules of a function that runs on a batch: the same ones, mapped. A cotangent of an argument
 /// that all examples share is the sum of theirs.
+/// The results of the vmap rule, all with the batch as axis 0, checked against those of one
+/// example.
+Tensors apply_vmap(const CustomRules& rules, const Tensors& args, const Mask& batched, Dim size,
+                   const Graph& example) {
+  auto [out, has] = rules.vmap(args, batched, size.value());
+  if (out.size() != example.outputs.size() || has.size() != out.size())
+    fail("{}: vmap returns {} results and {} flags for {} results", kName, out.size(), has.size(),
+         example.outputs.size());
+  check_given(out, kName, "result");
+  for (size_t i = 0; i < out.size(); ++i) {
+    if (!has[i]) out[i] = ops::with_batch(out[i], size);
+    Type want = *example.types[static_cast<size_t>(example.outputs[i])];
+    want.shape.insert(0, size);
+    if (type_of(out[i]) != intern(want.dtype, want.shape))
+      fail("{}: vmap returns {} as result {}, which must be {}", kName, *type_of(out[i]), i, want);
+  }
+  return out;
+}
+
 std::shared_ptr<const CustomRules> batched_rules(std::shared_ptr<const CustomRules> rules,
                                                  const Mask& batched) {
   auto made = std::make_shared<CustomRules>();
@@ -204,6 +223,7 @@ Tensors emit_custom(std::shared_ptr<const CustomRules> rules, size_t args, Graph
 Function custom_function(Function f, CustomRules given) {
   auto rules = std::make_shared<const CustomRules>(std::move(given));
   return [f = std::move(f), rules](const Tensors& args) -> Tensors {
+    check_given(args, kName, "argument");
     bool traced =
         std::any_of(args.begin(), args.end(), [](const Tensor& t) { return t.node()->traced; });
     if (!taping && !traced) return f(args);
@@ -211,6 +231,7 @@ Function custom_function(Function f, CustomRules given) {
     Tensors copies;
     for (const Tensor& t : args) copies.push_back(taped_copy(t));
     Tensors out = f(copies);
+    check_given(out, kName, "result");
     trace.end();
     if (out.empty()) return out;
     invariant(rules->constants.size() <= args.size(), "{}: {} constants of {} arguments", kName,
@@ -264,13 +285,15 @@ Tensors batch_custom(GraphRef graph, const BatchCall& b) {
   Mask batched = part(b.batched, 0, inputs), of_args = part(batched, 0, call->args);
   if (call->rules->vmap) {
     check_known(*call, b.in, b.batched, "vmap is given a rule, but maps over");
-    auto [out, has] = call->rules->vmap(part(b.in, 0, call->args), of_args, b.size.value());
-    if (out.size() != graph->outputs.size() || has.size() != out.size())
-      fail("{}: vmap returns {} results and {} flags for {} results", kName, out.size(), has.size(),
-           graph->outputs.size());
-    for (size_t i = 0; i < out.size(); ++i)
-      if (!has[i]) out[i] = ops::with_batch(out[i], b.size);
-    return out;
+    // With rules for derivatives it is a custom function of the batch, which they still belong to.
+    bool has_derivatives = call->rules->vjp || call->rules->jvp;
+    Tensors args = part(b.in, 0, call->args);
+    Tensors params = has_derivatives ? ops::params_like(args) : args;
+    Tensors out = apply_vmap(*call->rules, params, of_args, b.size, *graph);
+    if (!has_derivatives) return out;
+    Closed closed = graphs_between(params, {out});
+    return emit_custom(batched_rules(call->rules, of_args), call->args, closed.graphs[0],
+                       args + closed.leaves);
   }
   Derived d = batch_graph(graph, batched, b.size);
   Tensors params = params_for(*d.graph), out = replay(*d.graph, params);  // leaves among them

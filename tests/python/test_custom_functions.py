@@ -181,3 +181,23 @@ def scaled_by(k):
 def test_a_rule_passes_derivatives_to_what_it_closes_over(inner, expected):
     outer = tn.grad(lambda k: tn.grad(lambda a: inner(k, a))(1.0))
     assert outer(3.0).item() == expected
+
+
+def test_a_vmap_rule_leaves_the_vjp_rule_in_force():
+    f = tn.custom_function(tn.sin)
+    f.vjp(lambda a, ct, out: ct * 100)
+    f.vmap(lambda a, axis: (tn.sin(a), 0))
+    x = tn.asarray([1.0, 2.0])
+    assert tn.grad(lambda q: tn.sum(tn.vmap(f)(q)))(x).tolist() == [100.0, 100.0]
+    assert tn.vmap(tn.grad(f))(x).tolist() == [100.0, 100.0]
+    assert tn.vmap(f)(x).tolist() == tn.sin(x).tolist()
+
+
+@pytest.mark.parametrize(
+    "wrong", [lambda a: tn.ones(5), lambda a: tn.ones((2, 3)), lambda a: a > 0]
+)
+def test_results_of_a_vmap_rule_are_checked(wrong):
+    f = tn.custom_function(tn.sin)
+    f.vmap(lambda a, axis: (wrong(a), 0))
+    with pytest.raises(tn.Error, match=r"vmap returns .* as result 0, which must be f32\[2\]"):
+        tn.vmap(f)(tn.asarray([1.0, 2.0]))

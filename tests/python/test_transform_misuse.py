@@ -21,6 +21,7 @@ X = tn.asarray([1.0, 2.0])
         lambda: _core._vmap(lambda a: [None], [X], [0]),
         lambda: tn.vjp(lambda a: _core._checkpoint(lambda b: [None], [a])[0], [X], X),
         lambda: _core._checkpoint(lambda a: a, [None]),
+        lambda: _core._custom(lambda a: a, [None], None, None, None),
     ],
 )
 def test_missing_tensors_are_errors(call):
