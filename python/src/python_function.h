@@ -10,6 +10,8 @@ namespace tn::python {
 std::shared_ptr<PyObject> keep(nanobind::object object);
 /// Calls `f` with a list of tensors; what it returns must be a list of tensors (None: a zero).
 Function python_function(nanobind::object f, std::string_view what);
+/// An axis of vmap.
+int read_axis(nanobind::handle axis);
 /// Null tensors are None.
 nanobind::list tensor_list(const Tensors& tensors);
 Tensors read_tensors(nanobind::handle list, std::string_view what);

@@ -13,7 +13,7 @@ namespace {
 std::vector<Maybe<int>> axes_of(nb::handle list) {
   std::vector<Maybe<int>> axes;
   for (nb::handle item : list)
-    axes.push_back(item.is_none() ? Maybe<int>() : Maybe<int>(nb::cast<int>(item)));
+    axes.push_back(item.is_none() ? Maybe<int>() : Maybe<int>(read_axis(item)));
   return axes;
 }
 
@@ -25,6 +25,13 @@ nb::tuple pair_of(const Derivatives& d) {
 
 std::shared_ptr<PyObject> keep(nb::object object) {
   return {object.release().ptr(), [](PyObject* o) { release_object(o); }};
+}
+
+int read_axis(nb::handle axis) {
+  int value = 0;
+  if (!nb::try_cast<int>(axis, value))
+    fail(Fault::index, "vmap: no axis {}", nb::repr(axis).c_str());
+  return value;
 }
 
 nb::list tensor_list(const Tensors& tensors) {

@@ -74,10 +74,15 @@ struct Selection {
   Py_ssize_t position(nb::handle key, std::string_view transform) const {
     Py_ssize_t count = static_cast<Py_ssize_t>(args.size());
     Py_ssize_t i = PyLong_AsSsize_t(key.ptr());
+    if (PyErr_Occurred()) {  // beyond any number of arguments
+      PyErr_Clear();
+      i = PY_SSIZE_T_MAX;
+    }
     if (i < -count || i >= count)
       fail(Fault::index,
            Hint{kwargs.size() ? "argnames differentiates arguments given by name" : ""},
-           "{}: no argument {} among the {} given by position", transform, i, count);
+           "{}: no argument {} among the {} given by position", transform, nb::repr(key).c_str(),
+           count);
     return i < 0 ? i + count : i;
   }
   nb::tuple chosen(std::string_view transform) const {
@@ -274,7 +279,7 @@ BatchAxes axes_of(const TensorTree& tree, nb::handle given, std::string_view wha
     PyObject* o = leaves[leaf].ptr();
     if (!is_axis(o))
       fail(Fault::type, "vmap: an axis must be an integer or None, not {}", Py_TYPE(o)->tp_name);
-    axes.push_back(o == Py_None ? Maybe<int>() : Maybe<int>(nb::cast<int>(leaves[leaf])));
+    axes.push_back(o == Py_None ? Maybe<int>() : Maybe<int>(read_axis(leaves[leaf])));
   }
   return axes;
 }

@@ -85,7 +85,10 @@ def fold_in(key: Tensor, data: int | Tensor) -> Tensor:
     return _core.random_fold_in(key, data)
 
 
-def _or_next(key: Tensor | None) -> Tensor:
+def _or_next(key: Tensor | None, first: object = None) -> Tensor:
+    """`key` or the next one of the state. `first` is the first argument, where others have keys."""
+    if isinstance(first, Tensor) and first.dtype == _core.uint32 and first.shape[-1:] == (2,):
+        _core._fail("type", "random: a key is given by name: key=key")
     return _core._next_key() if key is None else key
 
 
@@ -93,7 +96,7 @@ def bits(
     shape: Shape = (), dtype: DType | str = "uint32", key: Tensor | None = None
 ) -> Tensor:
     """Random bits, as an unsigned integer type."""
-    return _core.random_bits(_or_next(key), shape, dtype)
+    return _core.random_bits(_or_next(key, shape), shape, dtype)
 
 
 def uniform(
@@ -108,7 +111,7 @@ def uniform(
         >>> tn.random.uniform(shape=(2,), key=tn.random.key(0)).tolist()
         [0.9476670026779175, 0.9785798788070679]
     """
-    return _core.random_uniform(_or_next(key), low, high, shape, dtype)
+    return _core.random_uniform(_or_next(key, low), low, high, shape, dtype)
 
 
 def normal(
@@ -119,7 +122,7 @@ def normal(
     key: Tensor | None = None,
 ) -> Tensor:
     """Normal numbers of mean `loc` and standard deviation `scale`, which broadcast to `shape`."""
-    return _core.random_normal(_or_next(key), loc, scale, shape, dtype)
+    return _core.random_normal(_or_next(key, shape), loc, scale, shape, dtype)
 
 
 def truncated_normal(
@@ -130,7 +133,7 @@ def truncated_normal(
     key: Tensor | None = None,
 ) -> Tensor:
     """Standard normal numbers that lie between `lower` and `upper`."""
-    return _core.random_truncated_normal(_or_next(key), lower, upper, shape, dtype)
+    return _core.random_truncated_normal(_or_next(key, lower), lower, upper, shape, dtype)
 
 
 def multivariate_normal(
@@ -151,7 +154,7 @@ def gumbel(
     shape: Shape = (), dtype: DType | str = "float32", key: Tensor | None = None
 ) -> Tensor:
     """Numbers of the standard Gumbel distribution."""
-    return _core.random_gumbel(_or_next(key), shape, dtype)
+    return _core.random_gumbel(_or_next(key, shape), shape, dtype)
 
 
 def laplace(
@@ -162,7 +165,7 @@ def laplace(
     key: Tensor | None = None,
 ) -> Tensor:
     """Numbers of the Laplace distribution around `loc`, of mean distance `scale`."""
-    return _core.random_laplace(_or_next(key), loc, scale, shape, dtype)
+    return _core.random_laplace(_or_next(key, shape), loc, scale, shape, dtype)
 
 
 def exponential(
@@ -172,7 +175,7 @@ def exponential(
     key: Tensor | None = None,
 ) -> Tensor:
     """Numbers of the exponential distribution of mean `scale`."""
-    return _core.random_exponential(_or_next(key), scale, shape, dtype)
+    return _core.random_exponential(_or_next(key, shape), scale, shape, dtype)
 
 
 def gamma(
@@ -199,7 +202,7 @@ def bernoulli(
     p: Number = 0.5, shape: Shape | None = None, key: Tensor | None = None
 ) -> Tensor:
     """True with probability `p`, whose shape is that of the result unless `shape` is given."""
-    return _core.random_bernoulli(_or_next(key), p, shape)
+    return _core.random_bernoulli(_or_next(key, p), p, shape)
 
 
 def categorical(
@@ -225,7 +228,7 @@ def randint(
     key: Tensor | None = None,
 ) -> Tensor:
     """Integers from `low` on and below `high`, which broadcast to `shape`."""
-    return _core.random_randint(_or_next(key), low, high, shape, dtype)
+    return _core.random_randint(_or_next(key, low), low, high, shape, dtype)
 
 
 def permutation(

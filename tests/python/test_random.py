@@ -373,3 +373,17 @@ def test_mistakes_are_named(call, text, kind):
     with pytest.raises(kind) as caught:
         call()
     assert text in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "draw",
+    [
+        lambda k: random.normal(k, (3,)),
+        lambda k: random.uniform(k, (3,)),
+        lambda k: random.randint(k, 0, 10, (3,)),
+        lambda k: random.bernoulli(k, 0.5),
+    ],
+)
+def test_a_key_in_the_first_place_is_told_where_it_goes(draw):
+    with pytest.raises(tn.Error, match="a key is given by name: key=key"):
+        draw(random.key(0))

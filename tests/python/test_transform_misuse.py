@@ -85,3 +85,10 @@ def test_rows_of_a_traced_tensor():
     keys = tn.random.split(tn.random.key(0), 3)
     mapped = tn.vmap(draw)(keys).tolist()
     assert mapped == [draw(key).item() for key in keys]
+
+
+def test_numbers_beyond_any_axis_or_argument():
+    with pytest.raises(tn.Error, match="no argument 1180591620717411303424"):
+        tn.grad(lambda x: x, argnums=2**70)(1.0)
+    with pytest.raises(tn.Error, match="no axis 1099511627776"):
+        tn.vmap(lambda x: x, in_axes=2**40)(X)
