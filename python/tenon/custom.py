@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import types
 from collections.abc import Callable
 from typing import Any
 
@@ -57,6 +58,10 @@ class custom_function:
         """Sets the rule for batches; usable as a decorator."""
         self._vmap = rule
         return rule
+
+    def __get__(self, instance: object, owner: type | None = None) -> Any:
+        """Binds as a function does; rules are then given the instance among the arguments."""
+        return self if instance is None else types.MethodType(self, instance)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         call = _CustomCall(self._f, args, kwargs)

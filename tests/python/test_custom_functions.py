@@ -201,3 +201,19 @@ def test_results_of_a_vmap_rule_are_checked(wrong):
     f.vmap(lambda a, axis: (wrong(a), 0))
     with pytest.raises(tn.Error, match=r"vmap returns .* as result 0, which must be f32\[2\]"):
         tn.vmap(f)(tn.asarray([1.0, 2.0]))
+
+
+def test_a_method_is_bound():
+    class Scaled:
+        factor = 3.0
+
+        @tn.custom_function
+        def apply(self, x):
+            return x * self.factor
+
+        @apply.vjp
+        def apply_vjp(primals, ct, out):
+            return None, ct * 100
+
+    assert Scaled().apply(tn.asarray(2.0)).item() == 6.0
+    assert tn.grad(Scaled().apply)(2.0).item() == 100.0
