@@ -27,7 +27,7 @@ inline uint64_t hash_bytes(const void* data, size_t size, uint64_t seed = 0) {
     hash = combine(hash, word);
   }
   uint64_t rest = 0;
-  std::memcpy(&rest, at, size);
+  if (size) std::memcpy(&rest, at, size);  // no bytes may be at null
   return combine(hash, rest);
 }
 

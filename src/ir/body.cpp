@@ -123,7 +123,7 @@ void add_mask(std::vector<uint64_t>& key, const Mask& mask) {
 
 Derived derived(GraphRef from, const std::vector<uint64_t>& key, FunctionRef<Derived()> make) {
   static auto& mutex = guarded_at_fork(*new std::mutex, 9);
-  static auto& table = *new std::map<DerivedKey, Derived>;  // entries stay where they are
+  static auto& table = *new std::map<DerivedKey, Derived>;
   DerivedKey whole{from.body, key};
   {
     std::lock_guard lock(mutex);
