@@ -50,6 +50,17 @@ Tensors params_like(const Tensors& list) {
   return params;
 }
 
+Type slice_type(Type type) {
+  type.shape.erase(0);
+  return type;
+}
+
+Tensors slice_params(const Tensors& xs) {
+  Tensors params;
+  for (const Tensor& t : xs) params.push_back(make_param(intern(slice_type(*type_of(t)))));
+  return params;
+}
+
 void check_inputs(std::string_view op, const Graph& graph, std::span<const TypeRef> in) {
   if (static_cast<int>(in.size()) != graph.inputs())
     fail("{}: {} operands for a graph of {} inputs", op, in.size(), graph.inputs());

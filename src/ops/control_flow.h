@@ -76,6 +76,10 @@ Mask inexact_mask(const Tensors& list);
 Tensors filled_like(Tensors list, const Tensors& like, const Mask& mask);
 /// Parameters of the same types.
 Tensors params_like(const Tensors& list);
+/// The type of one element along the first axis: a slice of xs, an example of a batch.
+Type slice_type(Type type);
+/// Parameters for one element along the first axis of each.
+Tensors slice_params(const Tensors& xs);
 /// Fails unless operands have the types that the graph's inputs have.
 void check_inputs(std::string_view op, const Graph& graph, std::span<const TypeRef> in);
 std::vector<Type> output_types(const Graph& graph);

@@ -12,11 +12,6 @@
 namespace tn::ops {
 namespace {
 
-Type slice_type(Type type) {
-  type.shape.erase(0);
-  return type;
-}
-
 TypeList infer_scan(const ScanAttrs& a, Types in) {
   std::vector<TypeRef> inner(in.begin(), in.end());
   size_t first = static_cast<size_t>(a.carries), end = first + static_cast<size_t>(a.xs);
@@ -68,13 +63,6 @@ struct Parts {
         xs(part(all, carry.size(), static_cast<size_t>(a.xs))),
         consts(part(all, carry.size() + xs.size(), all.size() - carry.size() - xs.size())) {}
 };
-
-/// Parameters for one step.
-Tensors slice_params(const Tensors& xs) {
-  Tensors params;
-  for (const Tensor& t : xs) params.push_back(make_param(intern(slice_type(*type_of(t)))));
-  return params;
-}
 
 /// A scan under construction: parameters of one step, and what is given for them.
 struct Made {

@@ -60,10 +60,7 @@ Tensors batch_aligned(const OpDef& op, const void* attrs, Tensors in,
 }
 
 TypeRef example_type(const Tensor& x, bool batched) {
-  if (!batched) return type_of(x);
-  Type type = *type_of(x);
-  type.shape.erase(0);
-  return intern(type.dtype, type.shape);
+  return batched ? intern(ops::slice_type(*type_of(x))) : type_of(x);
 }
 
 /// A composite is batched through its body.

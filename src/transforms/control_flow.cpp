@@ -183,16 +183,6 @@ int64_t scan_length(const Tensors& xs, const Maybe<int64_t>& given) {
   return length.value();
 }
 
-Tensors slices_for(const Tensors& xs) {
-  Tensors params;
-  for (const Tensor& t : xs) {
-    Type type = *type_of(t);
-    type.shape.erase(0);
-    params.push_back(make_param(intern(type)));
-  }
-  return params;
-}
-
 }  // namespace
 
 ScanResult scan(const ScanBody& body, const Tensors& carry, const Tensors& xs,
@@ -201,7 +191,8 @@ ScanResult scan(const ScanBody& body, const Tensors& carry, const Tensors& xs,
   ops::ScanAttrs attrs;
   attrs.carries = static_cast<int64_t>(in.size()), attrs.xs = static_cast<int64_t>(over.size());
   attrs.length = scan_length(over, length), attrs.reverse = reverse;
-  Bodies bodies{"scan", ops::params_like(in) + slices_for(over), !in.empty() || !over.empty()};
+  Bodies bodies{"scan", ops::params_like(in) + ops::slice_params(over),
+                !in.empty() || !over.empty()};
   std::optional<Tensors> typed;
   auto one_step = [&] {
     ScanResult step =

@@ -2,6 +2,8 @@
 
 #include "base/error.h"
 #include "ir/trace.h"
+#include "ops/control_flow.h"
+#include "ops/shapes.h"
 #include "tenon/ops.h"
 #include "transforms/names.h"
 #include "transforms/sweep.h"
@@ -59,12 +61,7 @@ Tensor place_batch(const Batched& out, const Maybe<int>& axis, Dim size, const N
            result_name(names, i));
     return out.value;
   }
-  Tensor value = out.value;
-  if (!out.batched) {
-    Shape shape = value.shape();
-    shape.insert(0, size);
-    value = tn::broadcast_to(value, shape);
-  }
+  Tensor value = out.batched ? out.value : ops::with_batch(out.value, size);
   int to = batch_axis(*axis, *type_of(value), names, result_name, i);
   return to ? tn::moveaxis(value, Axes(0), Axes(to)) : value;
 }
@@ -79,9 +76,8 @@ Tensors call_mapped(const Function& f, const Tensors& args, const BatchAxes& in_
   std::vector<Batched> batches;
   for (size_t i = 0; i < args.size(); ++i) {
     if (!given.args[i].batched) continue;
-    Type type = *type_of(given.args[i].value);
-    type.shape.erase(0);
-    params.push_back(examples[i] = make_param(intern(type.dtype, type.shape)));
+    TypeRef example = intern(ops::slice_type(*type_of(given.args[i].value)));
+    params.push_back(examples[i] = make_param(example));
     batches.push_back(given.args[i]);
   }
   Trace trace(names.transform, Trace::Values::unknown);

@@ -1,6 +1,7 @@
 // Graphs as attributes, and the calls that checkpoint records.
 #include <doctest/doctest.h>
 
+#include "errors.h"
 #include "ir/body.h"
 #include "run_graph.h"
 #include "runtime/memory.h"
@@ -105,18 +106,6 @@ CustomRules tripled() {
 }
 Tensors squared(const Tensors& x) { return {x[0] * x[0]}; }
 
-std::string error_of(const std::function<void()>& f) {
-  try {
-    f();
-  } catch (const Error& e) {
-    return e.what();
-  }
-  return "no error";
-}
-bool contains(const std::string& text, const std::string& part) {
-  return text.find(part) != text.npos;
-}
-
 }  // namespace
 
 TEST_CASE("a custom function has its own derivative, of any order and on a batch") {
@@ -166,21 +155,21 @@ TEST_CASE("a vmap rule is used on batches") {
 TEST_CASE("what custom functions refuse") {
   Tensor one = Tensor(1.f);
   Function f = custom_function(squared, tripled());
-  CHECK(contains(error_of([&] { jvp(f, {one}, {one}); }), "only vjp is given"));
+  CHECK(contains(error_in([&] { jvp(f, {one}, {one}); }), "only vjp is given"));
   CustomRules rules;
   rules.vjp = [](const Tensors&, const Tensors&, const Tensors&) { return Tensors(2); };
-  CHECK(contains(error_of([&] { grad(custom_function(squared, rules))({one}); }),
+  CHECK(contains(error_in([&] { grad(custom_function(squared, rules))({one}); }),
                  "vjp returns 2 cotangents for 1 arguments"));
   rules.vjp = [](const Tensors&, const Tensors&, const Tensors&) {
     return Tensors{array({1.f, 2.f})};
   };
-  CHECK(contains(error_of([&] { grad(custom_function(squared, rules))({one}); }),
+  CHECK(contains(error_in([&] { grad(custom_function(squared, rules))({one}); }),
                  "vjp returns f32[2] as the cotangent of argument 0, which is f32[]"));
   Function closing = [](const Tensors& w) {
     Function product = [w](const Tensors& x) { return Tensors{x[0] * w[0]}; };
     return custom_function(product, tripled())({w[0]});
   };
-  CHECK(contains(error_of([&] { grad(closing)({one}); }),
+  CHECK(contains(error_in([&] { grad(closing)({one}); }),
                  "of f32[], which the function closes over"));
 }
 

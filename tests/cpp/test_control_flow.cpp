@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include "base/error.h"
+#include "errors.h"
 #include "run_graph.h"
 #include "runtime/memory.h"
 #include "tenon/tenon.h"
@@ -59,19 +60,6 @@ void check_close(const Tensors& a, const Tensors& b) {
     REQUIRE(x.size() == y.size());
     for (size_t k = 0; k < x.size(); ++k) CHECK(x[k] == doctest::Approx(y[k]).epsilon(1e-5));
   }
-}
-
-template <class F>
-std::string error_of(F&& f) {
-  try {
-    f();
-  } catch (const Error& e) {
-    return e.what();
-  }
-  return "no error";
-}
-bool contains(const std::string& text, const std::string& part) {
-  return text.find(part) != text.npos;
 }
 
 }  // namespace
@@ -184,7 +172,7 @@ TEST_CASE("cond runs one branch") {
   };
   Tensor x = array({2.f, 4.f});
   CHECK(cond(sum(x) > 0, half, bad, {x})[0].to_vector<float>() == Floats{1, 2});
-  CHECK(contains(error_of([&] { cond(sum(x) < 0, half, bad, {x})[0].eval(); }), "wrong branch"));
+  CHECK(contains(error_in([&] { cond(sum(x) < 0, half, bad, {x})[0].eval(); }), "wrong branch"));
 }
 
 TEST_CASE("derivatives of cond, also for what it closes over, and its batches") {
@@ -231,28 +219,28 @@ TEST_CASE("while_loop under jvp and vmap; backwards is refused") {
   CHECK(vmap(power, {{}, 0})({Tensor(3.f), limits})[0].to_vector<float>() == Floats{3, 24, 192});
   CHECK(vmap(power, {0, {}})({array({3.f, 30.f}), Tensor(20.f)})[0].to_vector<float>() ==
         Floats{24, 30});
-  CHECK(contains(error_of([&] { grad(power)({Tensor(3.f), Tensor(20.f)}); }), "scan"));
+  CHECK(contains(error_in([&] { grad(power)({Tensor(3.f), Tensor(20.f)}); }), "scan"));
 }
 
 TEST_CASE("what control flow refuses") {
   ScanBody widening = [](const Tensors& c, const Tensors& x) -> ScanResult {
     return {{concat({c[0], x[0]})}, {}};
   };
-  CHECK(contains(error_of([&] { scan(widening, {kStart}, {kXs}); }),
+  CHECK(contains(error_in([&] { scan(widening, {kStart}, {kXs}); }),
                  "scan: carry 0 is f32[2] but the body returns f32[4]"));
-  CHECK(contains(error_of([&] { scan(recurrence(kWeight), {kStart}, {kXs}, 7); }), "7 slices"));
-  CHECK(contains(error_of([&] { scan(recurrence(kWeight), {kStart}, {Tensor(1.f)}); }), "scalar"));
+  CHECK(contains(error_in([&] { scan(recurrence(kWeight), {kStart}, {kXs}, 7); }), "7 slices"));
+  CHECK(contains(error_in([&] { scan(recurrence(kWeight), {kStart}, {Tensor(1.f)}); }), "scalar"));
   Function one = [](const Tensors& x) { return Tensors{x[0]}; };
   Function other = [](const Tensors& x) { return Tensors{sum(x[0])}; };
-  CHECK(contains(error_of([&] { cond(kStart > 0, one, one, {kStart}); }), "one bool, not bool[2]"));
-  CHECK(contains(error_of([&] { cond(Tensor(true), one, other, {kStart}); }),
+  CHECK(contains(error_in([&] { cond(kStart > 0, one, one, {kStart}); }), "one bool, not bool[2]"));
+  CHECK(contains(error_in([&] { cond(Tensor(true), one, other, {kStart}); }),
                  "f32[2] in one branch and f32[] in the other"));
   Function half = [](const Tensors&) { return Tensors{Tensor(0.5f)}; };
   Function count = [](const Tensors&) { return Tensors{Tensor(1)}; };
-  CHECK(contains(error_of([&] { cond(Tensor(true), half, count, {}); }),
+  CHECK(contains(error_in([&] { cond(Tensor(true), half, count, {}); }),
                  "f32[] in one branch and i64[] in the other"));
   Function asks = [](const Tensors& x) { return Tensors{x[0] * x[0].item<float>()}; };
-  CHECK(contains(error_of([&] { while_loop(asks, one, {Tensor(1.f)}); }), "not known"));
+  CHECK(contains(error_in([&] { while_loop(asks, one, {Tensor(1.f)}); }), "not known"));
 }
 
 TEST_CASE("ops without a batch rule go one example after the other") {
@@ -291,7 +279,7 @@ TEST_CASE("print and check run at once where values are known") {
     return Tensors{x[0] * x[0]};
   };
   CHECK(grad(f)({Tensor(3.f)})[0].item<float>() == 6);
-  std::string error = error_of([&] { grad(f)({Tensor(-3.f)}); });
+  std::string error = error_in([&] { grad(f)({Tensor(-3.f)}); });
   set_print_sink({});
   CHECK(lines == std::vector<std::string>{"x is 3", "x is -3"});
   CHECK(contains(error, "check: x must be positive: -3"));

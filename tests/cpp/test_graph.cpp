@@ -4,6 +4,7 @@
 #include <random>
 
 #include "base/error.h"
+#include "errors.h"
 #include "run_graph.h"
 #include "tenon/tenon.h"
 
@@ -12,18 +13,6 @@ using namespace tn;
 namespace {
 
 /// The text of an error, or "".
-template <class F>
-std::string error_in(F&& f) {
-  try {
-    f();
-  } catch (const Error& e) {
-    return e.what();
-  }
-  return "";
-}
-
-bool contains(std::string_view text, std::string_view part) { return text.find(part) != text.npos; }
-
 /// A random graph of elementwise ops, reductions, views and contractions over float tensors.
 Graph random_graph(uint64_t seed) {
   std::mt19937_64 source(seed);
