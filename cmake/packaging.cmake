@@ -18,6 +18,7 @@ write_basic_package_version_file(tenonConfigVersion.cmake COMPATIBILITY SameMino
 install(FILES ${PROJECT_BINARY_DIR}/tenonConfig.cmake ${PROJECT_BINARY_DIR}/tenonConfigVersion.cmake
         DESTINATION ${package_folder})
 
+list(TRANSFORM TENON_LLVM_LIBRARIES PREPEND "-l" OUTPUT_VARIABLE llvm_flags)
 file(RELATIVE_PATH prefix_from_pc /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
 configure_file(cmake/tenon.pc.in tenon.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/tenon.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)

@@ -14,7 +14,7 @@ MAY_SEE = {  # folder of src/: what it may include, besides itself and the publi
     "loop": "base runtime ir",
     "ops": "base runtime ir loop",
     "transforms": "base ir loop ops",
-    "passes": "base ir loop ops",
+    "passes": "base runtime ir loop ops",
     "backend": "base runtime ir loop",
     "compiler": BELOW_COMPILER,
     "frontend": BELOW_COMPILER + " compiler",

@@ -4,17 +4,11 @@
 
 namespace tn {
 
-std::shared_ptr<const Plan> compile(const Graph& graph, Effort, int runtime_scalars) {
+std::shared_ptr<const Plan> compile(const Graph& graph, const CompileOptions& options,
+                                    CompileReport* report) {
   Graph expanded = expand_composites(graph);
-  return Lowerer(expanded, runtime_scalars).lower();
-}
-
-std::string kernels_text(const Graph& graph, Effort) {
-  Graph expanded = expand_composites(graph);
-  Lowerer lowerer(expanded, 0);
-  lowerer.keep_text = true;
-  lowerer.lower();
-  return lowerer.text();
+  Lowerer lowerer(expanded, options, report);
+  return lowerer.lower();
 }
 
 }  // namespace tn

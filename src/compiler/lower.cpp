@@ -9,9 +9,10 @@
 
 namespace tn {
 
-Lowerer::Lowerer(const Graph& graph, int runtime_scalars)
+Lowerer::Lowerer(const Graph& graph, const CompileOptions& options, CompileReport* report)
     : graph_(graph),
-      runtime_scalars_(runtime_scalars),
+      options_(options),
+      report_(report),
       grouping_(group_elementwise(graph)),
       members_(graph.ops.size()),
       returned_(graph.types.size()),
@@ -24,8 +25,9 @@ Lowerer::Lowerer(const Graph& graph, int runtime_scalars)
 }
 
 std::shared_ptr<const Plan> Lowerer::lower() {
-  plan_->inputs = graph_.inputs();
-  plan_->scalars = runtime_scalars_;
+  plan_->constants = options_.constants;
+  plan_->inputs = graph_.inputs() - static_cast<int>(plan_->constants.size());
+  plan_->scalars = options_.runtime_scalars;
   for (Val v = 0; v < graph_.inputs(); ++v)
     home(v) = {
         Home::Kind::buffer, v, type(v)->elements, Strided::row_major(type(v)->shape), {}, -1};
@@ -50,7 +52,7 @@ std::shared_ptr<const Plan> Lowerer::lower() {
 void Lowerer::lower_leaf(const GraphOp& op) {
   int32_t number = next_scalar_++;
   Home& h = home(op.out);
-  bool at_run_time = number < runtime_scalars_;
+  bool at_run_time = number < options_.runtime_scalars;
   h.kind = at_run_time ? Home::Kind::argument : Home::Kind::constant;
   h.argument = number;
   h.value = op.scalar;
@@ -75,7 +77,7 @@ void Lowerer::lower_view(const GraphOp& op) {
 
 int32_t Lowerer::add_buffer(TypeRef type) {
   plan_->bytes.push_back(type->bytes());
-  return plan_->inputs + static_cast<int32_t>(plan_->bytes.size()) - 1;
+  return plan_->first_own() + static_cast<int32_t>(plan_->bytes.size()) - 1;
 }
 
 int32_t Lowerer::give_buffer(Val v) {
@@ -85,13 +87,13 @@ int32_t Lowerer::give_buffer(Val v) {
   return buffer;
 }
 
-static void run_program(const void* data, void* const* buffers, const Scalar* scalars) {
-  loop::run(*static_cast<const loop::Program*>(data), buffers, scalars);
+static void run_program(const void* data, const StepCall& call) {
+  loop::run(*static_cast<const loop::Program*>(data), call.buffers, call.scalars);
 }
 
 void Lowerer::add_kernel(loop::Kernel kernel, std::vector<int32_t> buffers,
                          std::vector<int32_t> scalars) {
-  if (keep_text) text_ += to_text(kernel) + "\n";
+  if (report_) report_->loops += to_text(kernel) + "\n";
   plan_->steps.push_back(
       {run_program, loop::prepare(kernel, {}), std::move(buffers), std::move(scalars), {}, {}});
 }
@@ -176,19 +178,19 @@ struct Library {
   std::vector<std::shared_ptr<const Plan>> plans;
 };
 
-void run_library(const void* data, void* const* buffers, const Scalar*) {
-  const Library& call = *static_cast<const Library*>(data);
-  call.op->run({call.attrs ? call.attrs->data : nullptr, call.in, call.out, buffers,
-                buffers + call.in.size(), call.plans});
+void run_library(const void* data, const StepCall& call) {
+  const Library& library = *static_cast<const Library*>(data);
+  library.op->run({library.attrs ? library.attrs->data : nullptr, library.in, library.out,
+                   call.buffers, call.buffers + library.in.size(), library.plans});
 }
 
 /// Graphs among the attributes are compiled in turn.
-std::vector<std::shared_ptr<const Plan>> plans_of(const GraphOp& op) {
+std::vector<std::shared_ptr<const Plan>> plans_of(const GraphOp& op, Effort effort) {
   std::vector<std::shared_ptr<const Plan>> plans;
   if (!op.attrs) return plans;
   for (const Field& f : list_fields(*op.op->attrs, const_cast<void*>(op.attr_data())).items)
     if (f.kind == FieldKind::graph)
-      plans.push_back(compile(**static_cast<GraphRef*>(f.at), Effort::e0));
+      plans.push_back(compile(**static_cast<GraphRef*>(f.at), {.effort = effort}));
   return plans;
 }
 
@@ -200,9 +202,12 @@ void Lowerer::lower_library(const GraphOp& op) {
   for (Val v : graph_.in(op)) buffers.push_back(contiguous(v));
   for (int i = 0; i < op.outs; ++i) buffers.push_back(give_buffer(op.out + i));
   Types out = graph_.out_types(op);
-  auto call = std::make_shared<Library>(
-      Library{op.op, op.attrs, graph_.in_types(op), {out.begin(), out.end()}, plans_of(op)});
-  if (keep_text) text_ += format("library {}\n\n", op.op->name);
+  auto call = std::make_shared<Library>(Library{op.op,
+                                                op.attrs,
+                                                graph_.in_types(op),
+                                                {out.begin(), out.end()},
+                                                plans_of(op, options_.effort)});
+  if (report_) report_->loops += format("library {}\n\n", op.op->name);
   plan_->steps.push_back({run_library, std::move(call), std::move(buffers), {}, {}, {}});
 }
 

@@ -20,11 +20,8 @@ struct Home {
 
 class Lowerer {
  public:
-  Lowerer(const Graph& graph, int runtime_scalars);
+  Lowerer(const Graph& graph, const CompileOptions& options, CompileReport* report);
   std::shared_ptr<const Plan> lower();
-  /// The kernels made so far, as text.
-  const std::string& text() const { return text_; }
-  bool keep_text = false;
 
  private:
   void lower_leaf(const GraphOp& op);
@@ -47,14 +44,14 @@ class Lowerer {
   void add_kernel(loop::Kernel kernel, std::vector<int32_t> buffers, std::vector<int32_t> scalars);
 
   const Graph& graph_;
-  int runtime_scalars_;
+  const CompileOptions& options_;
+  CompileReport* report_;
   Grouping grouping_;
   std::vector<std::vector<int>> members_;  // by root
   std::vector<bool> returned_;
   int32_t next_scalar_ = 0;
   std::vector<Home> homes_;
   std::shared_ptr<Plan> plan_;
-  std::string text_;
 };
 
 }  // namespace tn

@@ -153,7 +153,7 @@ std::shared_ptr<const Plan> Flusher::plan_for_walk() {
     // it is copied out.
     walk_mutex().unlock();
     try {
-      plan = compile(captured.graph, Effort::e0, numbers);
+      plan = compile(captured.graph, {.runtime_scalars = numbers});
     } catch (...) {
       walk_mutex().lock();
       throw;

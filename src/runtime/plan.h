@@ -10,9 +10,17 @@
 
 namespace tn {
 
-/// One kernel or library call. Buffers are numbers in the plan's table: inputs first, then its own.
+/// What a step is called with.
+struct StepCall {
+  void* const* buffers;   // in the step's order
+  const Scalar* scalars;  // in the step's order
+  bool stream = false;    // the pages of what it writes exist: see KernelFrame::stream
+};
+
+/// One kernel or library call. Buffers are numbers in the plan's table: inputs first, then
+/// constants, then its own.
 struct Step {
-  void (*run)(const void* data, void* const* buffers, const Scalar* scalars);
+  void (*run)(const void* data, const StepCall& call);
   std::shared_ptr<const void> data;
   std::vector<int32_t> buffers;
   std::vector<int32_t>
@@ -29,6 +37,7 @@ struct Bound {
 
 struct Plan {
   int inputs = 0, scalars = 0;
+  std::vector<Bound> constants;
   std::vector<int64_t> bytes;  // of the plan's own buffers
   std::vector<Step> steps;
   struct Output {
@@ -37,6 +46,7 @@ struct Plan {
   };
   std::vector<Output> outputs;
 
+  int first_own() const { return inputs + static_cast<int>(constants.size()); }
   /// Fills `allocate` and `release` of every step from first and last uses. Called once, when all
   /// steps are there.
   void find_lifetimes();

@@ -54,7 +54,7 @@ std::vector<std::string> run_compiled(const Graph& graph, const Tensors& in) {
     buffer->refs.fetch_add(1);
     inputs.push_back({BufferRef::adopt_reference(buffer), slot_of(x).offset});
   }
-  run(*compile(graph, Effort::e0), inputs, nullptr, outputs);
+  run(*compile(graph, {}), inputs, nullptr, outputs);
   std::vector<std::string> bytes;
   for (size_t i = 0; i < outputs.size(); ++i) {
     const char* at = outputs[i].buffer.data<const char>() + outputs[i].offset;

@@ -1,0 +1,17 @@
+# LLVM, linked statically and hidden. Only src/backend/cpu includes it, so only those sources see its
+# headers.
+find_package(LLVM 19.1 REQUIRED CONFIG)
+llvm_map_components_to_libnames(TENON_LLVM_LIBRARIES core support analysis scalaropts instcombine
+                                transformutils codegen target mc object x86codegen x86desc x86info)
+
+function(tenon_add_llvm target)
+  add_library(tenon_llvm OBJECT ${ARGN})
+  target_include_directories(tenon_llvm PRIVATE ${PROJECT_SOURCE_DIR}/include)
+  target_include_directories(tenon_llvm SYSTEM PRIVATE ${LLVM_INCLUDE_DIRS})
+  target_link_libraries(tenon_llvm PRIVATE tenon_private)
+  if(TARGET tenon_op_table)
+    add_dependencies(tenon_llvm tenon_op_table)
+  endif()
+  target_sources(${target} PRIVATE $<TARGET_OBJECTS:tenon_llvm>)
+  target_link_libraries(${target} PUBLIC ${TENON_LLVM_LIBRARIES})
+endfunction()

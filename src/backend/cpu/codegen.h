@@ -1,0 +1,46 @@
+#pragma once
+// Machine code for kernels of LoopIR, by LLVM.
+#include <span>
+
+#include "loop/kernel.h"
+#include "runtime/cpu_level.h"
+#include "runtime/native.h"
+
+namespace tn::cpu {
+
+/// What code is generated for.
+struct Target {
+  CpuLevel level = cpu_level();
+  int vector_bits = 0;  // 0: the widest of the level
+};
+
+/// How the loops of a kernel are driven.
+enum class Form : uint8_t {
+  whole,  // all points, in units that threads claim
+  tile,   // axes 0, 1, 2 are batch, row and column; a call covers the ranges of KernelFrame::tile
+};
+
+struct KernelRequest {
+  const loop::Kernel* kernel;
+  Form form = Form::whole;
+};
+
+/// The machine code of every kernel, equal ones compiled once and misses in parallel. The bits of
+/// the results are those of the interpreter. Null where the kernel has no native form: the
+/// interpreter runs it.
+std::vector<std::shared_ptr<const NativeKernel>> compile_kernels(
+    std::span<const KernelRequest> requests, const Target& target = {});
+
+/// LLVM IR after passes, and assembly, for readers.
+std::string ir_text(const KernelRequest& request, const Target& target = {});
+std::string assembly_text(const KernelRequest& request, const Target& target = {});
+
+/// Counters of the kernel cache, since the start of the process.
+struct KernelCacheStats {
+  int64_t hits = 0, compiled = 0, kept = 0;
+  double seconds = 0;  // spent compiling, summed over threads
+};
+KernelCacheStats kernel_cache_stats();
+void clear_kernel_cache();
+
+}  // namespace tn::cpu

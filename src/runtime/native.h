@@ -1,0 +1,49 @@
+#pragma once
+// Native kernels: generated machine code and how it is called.
+#include <memory>
+#include <vector>
+
+#include "tenon/dtype.h"
+#include "tenon/shape.h"
+
+namespace tn {
+
+/// What generated code is called with. Its layout is part of saved executables.
+struct KernelFrame {
+  void* const* buffers;       // in the order of the kernel's
+  const uint64_t* arguments;  // run-time scalars: the bits of their element types
+  std::byte* scratch;         // NativeKernel::scratch_bytes for this call alone, 64-byte aligned
+  std::byte* partials;        // results of the chunks of a cut reduction
+  const int64_t* tile;        // tile kernels: batch, row begin and end, column begin and end
+  uint64_t stream;            // not 0: the pages of the results exist, so stores may bypass caches
+};
+
+/// Work units [begin, end).
+using KernelFn = void (*)(const KernelFrame* frame, int64_t begin, int64_t end);
+
+/// The machine code of one kernel. Immutable; any number of threads may run it at once.
+///
+/// A kernel runs in one phase, or in two when reductions over few long rows are cut: then `body`
+/// leaves one record per unit in `partials` and `finish` combines them, in order.
+struct NativeKernel {
+  KernelFn body = nullptr, finish = nullptr;
+  int64_t units = 1, finish_units = 0;  // of work; fixed by shapes
+  int64_t chunks = 1;                   // that threads claim; fixed by shapes
+  int64_t scratch_bytes = 0;            // of one call
+  int64_t partial_bytes = 0;            // of one unit's record; 0 without `finish`
+  int64_t streamed_bytes = 0;           // written past the caches when `stream` is set
+  std::vector<DType> argument_types;
+  std::shared_ptr<const void> code;  // keeps the mapped pages
+};
+
+/// `stream`: see KernelFrame.
+void run(const NativeKernel& kernel, void* const* buffers, const Scalar* arguments, bool stream);
+
+/// One tile of a kernel made for tiles, on the calling thread.
+struct KernelTile {
+  int64_t batch = 0, row0 = 0, row1 = 0, column0 = 0, column1 = 0;
+};
+void run_tile(const NativeKernel& kernel, void* const* buffers, const Scalar* arguments,
+              const KernelTile& tile);
+
+}  // namespace tn
