@@ -1,326 +1,229 @@
 #include "runtime/gemm.h"
 
 #include <algorithm>
-#include <cstring>
+#include <utility>
 
+#include "base/error.h"
 #include "runtime/buffer.h"
-#include "runtime/gemm_kernels.h"
+#include "runtime/gemm_blocks.h"
 #include "runtime/threads.h"
 
 namespace tn {
 namespace {
 
-constexpr int64_t kDepth = 768, kOneBlockDepth = 1024;  // of a K block; decides the bits
-constexpr int64_t kRowsAtOnce = 1024;                   // rows of A that are packed together
-constexpr int64_t kColumnsAtOnce = 3072;                // columns of B that are packed together
-constexpr int64_t kRowBlock = 84;        // rows of a chunk: its part of A stays in L2
-constexpr int64_t kPackFromRows = 160;   // fewer rows read a plain B in place
-constexpr int64_t kChunkWork = 1 << 17;  // multiply-adds worth a chunk
-constexpr int64_t kBatchWork = 1 << 22;  // from here on a product is worth all threads
+constexpr int64_t kChunkWork = 1 << 17;    // multiply-adds worth a chunk
+constexpr int64_t kBatchWork = 1 << 22;    // from here on a product is worth all threads
+constexpr int64_t kPackedLeast = 1 << 14;  // elements of B that are worth a copy in packed order
 
-int64_t up(int64_t value, int64_t unit) { return (value + unit - 1) / unit * unit; }
+bool is_half(Element type) { return type == Element::f16 || type == Element::bf16; }
+bool is_complex(Element type) { return type == Element::c64 || type == Element::c128; }
 
-/// One product in the terms of the kernels.
-template <class T>
-struct Product {
-  const GemmKernels<T>& kernels;
-  int64_t m, n, k;
-  GemmOperand a, b;
-  T* c;
+/// The caller's products in a shape the kernels like better, and the way back.
+struct Task {
+  const GemmLevel& level;
+  GemmArgs g;
+  bool merged = false, swapped = false;
+  int64_t batch_rows = 0;  // rows of one batch of the caller
+  int64_t c_bytes = 0;     // of an element of C
+
+  Task(const GemmLevel& of_level, const GemmArgs& args);
+  void merge_batches();
+  void swap_sides();
+  void finish(int64_t batch, KernelTile tile) const;
 };
 
-template <class T>
-class Multiply {
- public:
-  explicit Multiply(const Product<T>& product) : p_(product), u_(product.kernels) {}
-  void run();
+Task::Task(const GemmLevel& of_level, const GemmArgs& args)
+    : level(of_level), g(args), batch_rows(args.m) {
+  if (!g.c_row) g.c_row = g.n;
+  if (!g.c_batch) g.c_batch = g.m * g.c_row;
+  c_bytes = static_cast<int64_t>(element_bytes(g.wide_c ? Element::f32 : g.type));
+  merge_batches();
+  // A single column is a single row of the transposed product. Complex B doubles its width, A does
+  // not, so only there the two differ in the order of additions, and k alone must decide that.
+  if (g.n == 1 && g.m > 1 && g.c_row == 1 && !g.packed_b && !is_complex(g.type)) swap_sides();
+}
 
- private:
-  void run_depth(int64_t k0, int64_t depth);
-  void multiply_row(int64_t k0, int64_t depth);
-  void pack_right();
-  void pack_left();
-  void run_chunk(int64_t row_begin, int64_t row_end, int64_t panel_begin, int64_t panel_end);
-  void multiply_panel(int64_t row_begin, int64_t row_end, int64_t column, const T* right,
-                      int64_t stride);
-
-  int64_t panels() const { return chunks_for(columns_, u_.columns); }
-  int64_t panel_columns(int64_t panel) const {
-    return std::min(columns_ - panel * u_.columns, u_.columns);
-  }
-  int64_t width_for(int64_t columns) const { return columns <= u_.vector ? u_.vector : u_.columns; }
-  // Rows are dealt out evenly to panels of at most the tile's height.
-  int64_t left_panels() const { return chunks_for(rows_, u_.rows); }
-  int64_t left_stride() const { return up(depth_ * u_.rows + u_.vector, 64 / sizeof(T)); }
-
-  enum class Right { shared, local, in_place };
-
-  const Product<T>& p_;
-  const GemmKernels<T>& u_;
-  // The block being multiplied.
-  int64_t k0_ = 0, depth_ = 0, row0_ = 0, rows_ = 0, column0_ = 0, columns_ = 0;
-  Right right_mode_ = Right::shared;
-  T* left_ = nullptr;
-  T* right_ = nullptr;
-};
-
-template <class T>
-void Multiply<T>::run() {
-  if (p_.k == 0) {
-    std::memset(p_.c, 0, sizeof(T) * static_cast<size_t>(p_.m * p_.n));
+/// Rows of all batches against one B are one tall product.
+void Task::merge_batches() {
+  bool regular = !g.a_offsets && !g.b_offsets;
+  if (g.m == 1) g.a_row = g.a_batch, g.c_row = g.c_batch;
+  if (!regular || g.batch == 1 || g.b_batch != 0 || g.a_batch != g.m * g.a_row ||
+      g.c_batch != g.m * g.c_row)
     return;
-  }
-  int64_t blocks = p_.k <= kOneBlockDepth ? 1 : chunks_for(p_.k, kDepth);
-  int64_t depth = up(chunks_for(p_.k, blocks), 2);
-  for (int64_t k0 = 0; k0 < p_.k; k0 += depth) {
-    if (p_.m == 1 && p_.b.form == GemmForm::plain && (p_.b.lane_stride == 1 || p_.b.k_stride == 1))
-      multiply_row(k0, std::min(depth, p_.k - k0));
-    else
-      run_depth(k0, std::min(depth, p_.k - k0));
+  merged = true;
+  g.m *= std::exchange(g.batch, 1);
+}
+
+void Task::swap_sides() {
+  swapped = true;
+  std::swap(g.a, g.b);
+  std::swap(g.m, g.n);
+  std::swap(g.a_row, g.b_col);
+  std::swap(g.a_col, g.b_row);
+  std::swap(g.a_batch, g.b_batch);
+  std::swap(g.a_offsets, g.b_offsets);
+}
+
+/// Calls the epilogue with a finished block in the caller's terms.
+void Task::finish(int64_t batch, KernelTile tile) const {
+  tile.batch = batch;
+  if (swapped) std::swap(tile.row0, tile.column0), std::swap(tile.row1, tile.column1);
+  if (!merged) return g.epilogue.run(g.epilogue.data, tile);
+  for (int64_t begin = tile.row0, end = tile.row1; begin < end;) {
+    tile.batch = begin / batch_rows;
+    int64_t first = tile.batch * batch_rows, last = std::min(end, first + batch_rows);
+    tile.row0 = begin - first, tile.row1 = last - first;
+    g.epilogue.run(g.epilogue.data, tile);
+    begin = last;
   }
 }
 
-template <class T>
-void Multiply<T>::multiply_row(int64_t k0, int64_t depth) {
-  alignas(64) T x[kOneBlockDepth + 64];
-  const T* left = static_cast<const T*>(p_.a.data) + k0;
-  if (p_.a.k_stride != 1) {
-    u_.pack(p_.a, {k0, depth, 0, 1}, 1, x);
-    left = x;
-  }
-  const T* b = static_cast<const T*>(p_.b.data) + k0 * p_.b.k_stride;
-  int64_t chunks = std::min(chunks_for(p_.n * depth, kChunkWork), chunks_for(p_.n, 256));
-  parallel_for(chunks, [&](int64_t chunk) {
-    auto [begin, end] = chunk_range(p_.n, chunks, chunk);
-    int64_t lane = p_.b.lane_stride;
-    if (lane == 1)
-      u_.row(depth, left, b + begin, p_.b.k_stride, end - begin, p_.c + begin, k0 != 0);
-    else
-      u_.row_of_columns(depth, left, b + begin * lane, lane, end - begin, p_.c + begin, k0 != 0);
-  });
-}
-
-template <class T>
-void Multiply<T>::run_depth(int64_t k0, int64_t depth) {
-  k0_ = k0;
-  depth_ = depth;
-  int64_t most_rows = std::min(p_.m, kRowsAtOnce), most_columns = std::min(p_.n, kColumnsAtOnce);
-  rows_ = most_rows;
-  BufferRef left = allocate(sizeof(T) * static_cast<size_t>(left_panels() * left_stride()));
-  left_ = left.data<T>();
-  bool plain = p_.b.form == GemmForm::plain && p_.b.lane_stride == 1;
-  right_mode_ = plain && p_.m < kPackFromRows ? Right::in_place
-                : p_.m <= kRowBlock           ? Right::local
-                                              : Right::shared;
-  BufferRef right;
-  if (right_mode_ == Right::shared) {
-    int64_t size = up(most_columns, u_.columns) * depth_ + u_.columns;
-    right = allocate(sizeof(T) * static_cast<size_t>(size));
-    right_ = right.data<T>();
-  }
-  for (column0_ = 0; column0_ < p_.n; column0_ += kColumnsAtOnce) {
-    columns_ = std::min(p_.n - column0_, kColumnsAtOnce);
-    if (right_mode_ == Right::shared) pack_right();
-    for (row0_ = 0; row0_ < p_.m; row0_ += kRowsAtOnce) {
-      rows_ = std::min(p_.m - row0_, kRowsAtOnce);
-      if (column0_ == 0 || p_.m > kRowsAtOnce) pack_left();
-      int64_t row_parts = chunks_for(rows_, kRowBlock);
-      int64_t work = chunks_for(rows_ * columns_ * depth_, kChunkWork);
-      int64_t column_parts = std::min(panels(), std::max<int64_t>(1, work / row_parts));
-      column_parts = std::min(column_parts, chunks_for(panels(), row_parts > 1 ? 8 : 1));
-      parallel_for(row_parts * column_parts, [&](int64_t chunk) {
-        auto rows = chunk_range(left_panels(), row_parts, chunk / column_parts);
-        auto columns = chunk_range(panels(), column_parts, chunk % column_parts);
-        run_chunk(rows.begin, rows.end, columns.begin, columns.end);
-      });
-    }
-  }
-}
-
-template <class T>
-void Multiply<T>::pack_right() {
-  int64_t chunks = std::min(panels(), chunks_for(columns_ * depth_, 1 << 14));
-  parallel_for(chunks, [&](int64_t chunk) {
-    auto [begin, end] = chunk_range(panels(), chunks, chunk);
-    for (int64_t panel = begin; panel < end; ++panel) {
-      int64_t columns = panel_columns(panel);
-      u_.pack(p_.b, {k0_, depth_, column0_ + panel * u_.columns, columns}, width_for(columns),
-              right_ + panel * u_.columns * depth_);
-    }
-  });
-}
-
-template <class T>
-void Multiply<T>::pack_left() {
-  int64_t chunks = std::min(left_panels(), chunks_for(rows_ * depth_, 1 << 14));
-  parallel_for(chunks, [&](int64_t chunk) {
-    auto [begin, end] = chunk_range(left_panels(), chunks, chunk);
-    for (int64_t panel = begin; panel < end; ++panel) {
-      auto rows = chunk_range(rows_, left_panels(), panel);
-      int64_t count = rows.end - rows.begin;
-      u_.pack(p_.a, {k0_, depth_, row0_ + rows.begin, count}, count, left_ + panel * left_stride());
-    }
-  });
-}
-
-template <class T>
-void Multiply<T>::run_chunk(int64_t row_begin, int64_t row_end, int64_t panel_begin,
-                            int64_t panel_end) {
-  BufferRef local;
-  if (right_mode_ != Right::shared)
-    local = allocate(sizeof(T) * static_cast<size_t>((depth_ + 1) * u_.columns));
-  for (int64_t panel = panel_begin; panel < panel_end; ++panel) {
-    int64_t column = column0_ + panel * u_.columns, columns = panel_columns(panel);
-    int64_t width = width_for(columns);
-    if (right_mode_ == Right::shared) {
-      multiply_panel(row_begin, row_end, column, right_ + panel * u_.columns * depth_, width);
-    } else if (right_mode_ == Right::in_place && columns == width) {
-      const T* b = static_cast<const T*>(p_.b.data) + k0_ * p_.b.k_stride + column;
-      multiply_panel(row_begin, row_end, column, b, p_.b.k_stride);
-    } else {
-      u_.pack(p_.b, {k0_, depth_, column, columns}, width, local.data<T>());
-      multiply_panel(row_begin, row_end, column, local.data<T>(), width);
-    }
-  }
-}
-
-template <class T>
-void Multiply<T>::multiply_panel(int64_t row_begin, int64_t row_end, int64_t column, const T* right,
-                                 int64_t stride) {
-  constexpr int64_t kMostRows = 16, kMostColumns = 32;
-  alignas(64) T edge[kMostRows * kMostColumns];
-  int64_t columns = std::min(p_.n - column, u_.columns);
-  int64_t width = width_for(columns);
-  bool add = k0_ != 0;
-  for (int64_t panel = row_begin; panel < row_end; ++panel) {
-    auto rows = chunk_range(rows_, left_panels(), panel);
-    int64_t count = rows.end - rows.begin;
-    const T* left = left_ + panel * left_stride();
-    T* c = p_.c + (row0_ + rows.begin) * p_.n + column;
-    if (columns == width) {
-      u_.tile(count, width, depth_, left, right, stride, c, p_.n, add);
-      continue;
-    }
-    u_.tile(count, width, depth_, left, right, stride, edge, width, false);
-    for (int64_t i = 0; i < count; ++i)
-      for (int64_t j = 0; j < columns; ++j) {
-        T sum = edge[i * width + j];
-        c[i * p_.n + j] = add ? c[i * p_.n + j] + sum : sum;
-      }
-  }
-}
+using Finish = FunctionRef<void(const KernelTile&)>;
 
 struct OneProduct {
   const void *a, *b;
   void* c;
+  int64_t c_row;
 };
 
 template <class T>
-void multiply_floats(const GemmKernels<T>& kernels, const GemmArgs& g, const OneProduct& one,
-                     GemmForm left, GemmForm right, T* c) {
+Product<T> product_of(const GemmKernels<T>& kernels, const GemmArgs& g, const OneProduct& one,
+                      GemmForm left, GemmForm right) {
   int64_t doubled = left == GemmForm::complex_left ? 2 : 1;
-  Product<T> product{kernels,
-                     g.m,
-                     g.n * doubled,
-                     g.k * doubled,
-                     {one.a, g.a_col, g.a_row, left},
-                     {one.b, g.b_row, g.b_col, right},
-                     c};
-  Multiply<T>(product).run();
+  return {.kernels = kernels,
+          .m = g.m,
+          .n = g.n * doubled,
+          .k = g.k * doubled,
+          .a = {one.a, g.a_col, g.a_row, left},
+          .b = {one.b, g.b_row, g.b_col, right},
+          .c = static_cast<T*>(one.c),
+          .c_row = one.c_row * doubled,
+          .packed_b = static_cast<const T*>(g.packed_b)};
 }
 
-void multiply_halves(const GemmLevel& level, const GemmArgs& g, const OneProduct& one) {
-  GemmForm form = g.type == Element::f16 ? GemmForm::float16 : GemmForm::bfloat16;
-  BufferRef sums = allocate(sizeof(float) * static_cast<size_t>(g.m * g.n));
-  multiply_floats<float>(level.f32, g, one, form, form, sums.data<float>());
-  int64_t chunks = chunks_for(g.m * g.n, 1 << 15);
-  parallel_for(chunks, [&](int64_t chunk) {
-    auto [begin, end] = chunk_range(g.m * g.n, chunks, chunk);
-    level.simple.round(g.type, sums.data<float>() + begin, end - begin,
-                       static_cast<uint16_t*>(one.c) + begin);
+/// The f32 and f64 product that an element type comes to. Half precision sums into f32.
+template <class Body>
+void with_floats(const GemmLevel& level, const GemmArgs& g, const OneProduct& one, Body body) {
+  constexpr GemmForm plain = GemmForm::plain;
+  constexpr GemmForm left = GemmForm::complex_left, right = GemmForm::complex_right;
+  GemmForm half = g.type == Element::f16 ? GemmForm::float16 : GemmForm::bfloat16;
+  if (g.type == Element::f32) return body(product_of(level.f32, g, one, plain, plain));
+  if (g.type == Element::f64) return body(product_of(level.f64, g, one, plain, plain));
+  if (g.type == Element::c64) return body(product_of(level.f32, g, one, left, right));
+  if (g.type == Element::c128) return body(product_of(level.f64, g, one, left, right));
+  invariant(is_half(g.type), "gemm: not a float");
+  body(product_of(level.f32, g, one, half, half));
+}
+
+void multiply_floats(const Task& t, const OneProduct& one, const Finish* finish) {
+  with_floats(t.level, t.g, one, [&](auto product) {
+    auto halved = [&](KernelTile tile) {
+      tile.column0 /= 2, tile.column1 /= 2;
+      (*finish)(tile);
+    };
+    Finish of_pairs = halved;
+    product.finish = finish && is_complex(t.g.type) ? &of_pairs : finish;
+    multiply(product);
   });
 }
 
-void multiply_simple(const GemmLevel& level, const GemmArgs& g, const OneProduct& one) {
+/// Sums in f32, rounded block by block.
+void multiply_halves(const Task& t, OneProduct one, const Finish* finish) {
+  const GemmArgs& g = t.g;
+  if (g.wide_c) return multiply_floats(t, one, finish);
+  BufferRef sums = allocate(sizeof(float) * static_cast<size_t>(g.m * g.n));
+  auto* c = static_cast<uint16_t*>(one.c);
+  auto round = [&](const KernelTile& tile) {
+    for (int64_t row = tile.row0; row < tile.row1; ++row) {
+      const float* from = sums.data<float>() + row * g.n + tile.column0;
+      t.level.simple.round(g.type, from, tile.column1 - tile.column0,
+                           c + row * g.c_row + tile.column0);
+    }
+    if (finish) (*finish)(tile);
+  };
+  Finish rounded = round;
+  one.c = sums.data(), one.c_row = g.n;
+  multiply_floats(t, one, &rounded);
+}
+
+void multiply_simple(const Task& t, const OneProduct& one, const Finish* finish) {
+  const GemmArgs& g = t.g;
   int64_t chunks = std::min(chunks_for(g.m, 4), chunks_for(g.m * g.n * (g.k + 1), kChunkWork));
   parallel_for(chunks, [&](int64_t chunk) {
     auto [begin, end] = chunk_range(g.m, chunks, chunk);
-    level.simple.rows(g.type, begin, end, g.n, g.k, one.a, g.a_row, g.a_col, one.b, g.b_row,
-                      g.b_col, one.c);
+    t.level.simple.rows({.type = g.type,
+                         .row0 = begin,
+                         .row1 = end,
+                         .n = g.n,
+                         .k = g.k,
+                         .a = one.a,
+                         .b = one.b,
+                         .c = one.c,
+                         .a_row = g.a_row,
+                         .a_col = g.a_col,
+                         .b_row = g.b_row,
+                         .b_col = g.b_col,
+                         .c_row = g.c_row});
+    if (finish) (*finish)({.row0 = begin, .row1 = end, .column1 = g.n});
   });
 }
 
-void multiply_one(const GemmLevel& level, const GemmArgs& g, const OneProduct& one) {
-  constexpr GemmForm plain = GemmForm::plain;
-  constexpr GemmForm left = GemmForm::complex_left, right = GemmForm::complex_right;
-  float* c32 = static_cast<float*>(one.c);
-  double* c64 = static_cast<double*>(one.c);
-  switch (g.type) {
-    case Element::f32:
-      return multiply_floats(level.f32, g, one, plain, plain, c32);
-    case Element::f64:
-      return multiply_floats(level.f64, g, one, plain, plain, c64);
-    case Element::c64:
-      return multiply_floats(level.f32, g, one, left, right, c32);
-    case Element::c128:
-      return multiply_floats(level.f64, g, one, left, right, c64);
-    case Element::f16:
-    case Element::bf16:
-      return multiply_halves(level, g, one);
-    default:
-      return multiply_simple(level, g, one);
-  }
-}
-
-/// The same product in a shape the kernels like better.
-GemmArgs simplified(GemmArgs g) {
-  // Rows of all batches against one B are one tall product.
-  bool regular = !g.a_offsets && !g.b_offsets;
-  if (g.m == 1) g.a_row = g.a_batch;
-  if (regular && g.batch > 1 && g.b_batch == 0 && g.a_batch == g.m * g.a_row) {
-    g.m *= g.batch;
-    g.batch = 1;
-  }
-  // A single column is a single row of the transposed product. Complex B doubles its width, A does
-  // not, so only there the two differ in the order of additions, and k alone must decide that.
-  if (g.n == 1 && g.m > 1 && g.type != Element::c64 && g.type != Element::c128) {
-    std::swap(g.a, g.b);
-    std::swap(g.m, g.n);
-    std::swap(g.a_row, g.b_col);
-    std::swap(g.a_col, g.b_row);
-    std::swap(g.a_batch, g.b_batch);
-    std::swap(g.a_offsets, g.b_offsets);
-  }
-  return g;
+void multiply_batch(const Task& t, int64_t i) {
+  const GemmArgs& g = t.g;
+  int64_t bytes = static_cast<int64_t>(element_bytes(g.type));
+  int64_t a = g.a_offsets ? g.a_offsets[i] : i * g.a_batch;
+  int64_t b = g.b_offsets ? g.b_offsets[i] : i * g.b_batch;
+  OneProduct one{static_cast<const char*>(g.a) + a * bytes,
+                 static_cast<const char*>(g.b) + b * bytes,
+                 static_cast<char*>(g.c) + i * g.c_batch * t.c_bytes, g.c_row};
+  auto finish = [&](const KernelTile& tile) { t.finish(i, tile); };
+  Finish call = finish;
+  const Finish* given = g.epilogue.run ? &call : nullptr;
+  if (is_half(g.type))
+    multiply_halves(t, one, given);
+  else if (g.type == Element::f32 || g.type == Element::f64 || is_complex(g.type))
+    multiply_floats(t, one, given);
+  else
+    multiply_simple(t, one, given);
 }
 
 }  // namespace
 
 void gemm_at(CpuLevel cpu, const GemmArgs& args) {
   if (args.m <= 0 || args.n <= 0 || args.batch <= 0) return;
-  const GemmLevel& level = at_level(cpu, v2::gemm_level, v3::gemm_level, v4::gemm_level);
-  GemmArgs g = simplified(args);
-  int64_t bytes = static_cast<int64_t>(element_bytes(g.type));
-  auto run = [&](int64_t i) {
-    int64_t a = g.a_offsets ? g.a_offsets[i] : i * g.a_batch;
-    int64_t b = g.b_offsets ? g.b_offsets[i] : i * g.b_batch;
-    multiply_one(
-        level, g,
-        {static_cast<const char*>(g.a) + a * bytes, static_cast<const char*>(g.b) + b * bytes,
-         static_cast<char*>(g.c) + i * g.m * g.n * bytes});
-  };
-  int64_t work = g.m * g.n * (g.k + 1);
-  if (g.batch == 1 || work >= kBatchWork) {
-    for (int64_t i = 0; i < g.batch; ++i) run(i);
+  invariant(!args.wide_c || is_half(args.type), "gemm: only sums of halves are wider than C");
+  Task t(at_level(cpu, v2::gemm_level, v3::gemm_level, v4::gemm_level), args);
+  int64_t work = t.g.m * t.g.n * (t.g.k + 1);
+  if (t.g.batch == 1 || work >= kBatchWork) {
+    for (int64_t i = 0; i < t.g.batch; ++i) multiply_batch(t, i);
     return;
   }
-  int64_t chunks = std::min(g.batch, chunks_for(g.batch * work, kChunkWork));
+  int64_t chunks = std::min(t.g.batch, chunks_for(t.g.batch * work, kChunkWork));
   parallel_for(chunks, [&](int64_t chunk) {
-    auto [begin, end] = chunk_range(g.batch, chunks, chunk);
-    for (int64_t i = begin; i < end; ++i) run(i);
+    auto [begin, end] = chunk_range(t.g.batch, chunks, chunk);
+    for (int64_t i = begin; i < end; ++i) multiply_batch(t, i);
   });
 }
 
 void gemm(const GemmArgs& args) { gemm_at(cpu_level(), args); }
+
+int64_t packed_bytes(const GemmArgs& args) {
+  const GemmArgs& g = args;
+  bool shared = g.batch == 1 || (g.b_batch == 0 && !g.b_offsets);
+  bool packs = g.type == Element::f32 || g.type == Element::f64 || is_half(g.type);
+  // One row reads B once, in order: nothing is gained. So with a single column, a row in disguise.
+  if (!packs || !shared || g.m * g.batch <= 1 || g.n <= 1 || g.n * g.k < kPackedLeast) return 0;
+  int64_t bytes = 0;
+  with_floats(at_level(v2::gemm_level, v3::gemm_level, v4::gemm_level), g, {}, [&](auto product) {
+    bytes = packed_size(product) * static_cast<int64_t>(sizeof *product.c);
+  });
+  return bytes;
+}
+
+void pack_right(const GemmArgs& args, void* out) {
+  with_floats(at_level(v2::gemm_level, v3::gemm_level, v4::gemm_level), args,
+              {args.a, args.b, nullptr, 0},
+              [&](auto product) { pack_right(product, static_cast<decltype(product.c)>(out)); });
+}
 
 }  // namespace tn

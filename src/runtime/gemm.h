@@ -7,8 +7,18 @@
 
 namespace tn {
 
-/// C = A·B for `batch` pairs of an m×k and a k×n matrix. Strides count elements and may be zero or
-/// negative; C is contiguous, batch after batch, and written whole.
+struct KernelTile;
+
+/// Called once for every block of C right after its last addition, on the thread that made it,
+/// while it lies in cache. It may rewrite C in place or write elsewhere; blocks run at once on all
+/// threads.
+struct GemmEpilogue {
+  void (*run)(const void* data, const KernelTile& tile) = nullptr;
+  const void* data = nullptr;
+};
+
+/// C = A·B for `batch` pairs of an m×k and a k×n matrix. Strides count elements; those of A and B
+/// may be zero or negative. The rows of C are contiguous.
 ///
 /// Each element of C is a chain of fused multiply-adds with ascending k, restarted at K blocks that
 /// depend on k alone, so the bits depend on the values and k only: not on strides, threads or
@@ -27,9 +37,21 @@ struct GemmArgs {
   int64_t a_batch = 0, b_batch = 0;
   const int64_t* a_offsets = nullptr;
   const int64_t* b_offsets = nullptr;
+  int64_t c_row = 0;               // from row to row of C; 0: n
+  int64_t c_batch = 0;             // from batch to batch of C; 0: m rows
+  const void* packed_b = nullptr;  // what pack_right made of B for this product; `b` is not read
+  bool wide_c = false;             // f16 and bf16: C takes the f32 sums and nothing is rounded
+  GemmEpilogue epilogue = {};
 };
 
 void gemm(const GemmArgs& args);
+
+/// The size of B in the order of the kernels of cpu_level(), for a B that serves many products; 0
+/// where that would not be faster. Depends on shapes and strides only.
+int64_t packed_bytes(const GemmArgs& args);
+
+/// Writes `packed_bytes(args)` bytes, aligned to 64. The bits of the product stay the same.
+void pack_right(const GemmArgs& args, void* out);
 
 /// The same with the kernels of one level, which the machine must support.
 void gemm_at(CpuLevel level, const GemmArgs& args);

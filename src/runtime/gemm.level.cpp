@@ -323,22 +323,25 @@ constexpr int64_t kPartColumns = 256, kPartDepth = 128;
 
 /// C's rows one after the other: row of A times a part of B that stays in cache. Sums wrap in T.
 template <class T, bool Logical>
-void simple_rows(int64_t row0, int64_t row1, int64_t n, int64_t k, const T* a, int64_t a_row,
-                 int64_t a_col, const T* b, int64_t b_row, int64_t b_col, T* c) {
+void simple_rows(const GemmRows& g) {
+  const T *a = static_cast<const T*>(g.a), *b = static_cast<const T*>(g.b);
+  T* c = static_cast<T*>(g.c);
   T part[kPartDepth * kPartColumns];
-  if (k == 0) std::memset(c + row0 * n, 0, sizeof(T) * static_cast<size_t>((row1 - row0) * n));
-  for (int64_t j0 = 0; j0 < n; j0 += kPartColumns)
-    for (int64_t k0 = 0; k0 < k; k0 += kPartDepth) {
-      int64_t columns = n - j0 < kPartColumns ? n - j0 : kPartColumns;
-      int64_t depth = k - k0 < kPartDepth ? k - k0 : kPartDepth;
+  for (int64_t i = g.row0; g.k == 0 && i < g.row1; ++i)
+    std::memset(c + i * g.c_row, 0, sizeof(T) * static_cast<size_t>(g.n));
+  for (int64_t j0 = 0; j0 < g.n; j0 += kPartColumns)
+    for (int64_t k0 = 0; k0 < g.k; k0 += kPartDepth) {
+      int64_t columns = g.n - j0 < kPartColumns ? g.n - j0 : kPartColumns;
+      int64_t depth = g.k - k0 < kPartDepth ? g.k - k0 : kPartDepth;
       for (int64_t p = 0; p < depth; ++p)
         for (int64_t j = 0; j < columns; ++j)
-          part[p * columns + j] = b[(k0 + p) * b_row + (j0 + j) * b_col];
-      for (int64_t i = row0; i < row1; ++i) {
+          part[p * columns + j] = b[(k0 + p) * g.b_row + (j0 + j) * g.b_col];
+      for (int64_t i = g.row0; i < g.row1; ++i) {
         T sum[kPartColumns];
-        for (int64_t j = 0; j < columns; ++j) sum[j] = k0 ? c[i * n + j0 + j] : T{0};
+        T* row = c + i * g.c_row + j0;
+        for (int64_t j = 0; j < columns; ++j) sum[j] = k0 ? row[j] : T{0};
         for (int64_t p = 0; p < depth; ++p) {
-          T left = a[i * a_row + (k0 + p) * a_col];
+          T left = a[i * g.a_row + (k0 + p) * g.a_col];
           const T* right = part + p * columns;
           for (int64_t j = 0; j < columns; ++j)
             if constexpr (Logical)
@@ -346,27 +349,22 @@ void simple_rows(int64_t row0, int64_t row1, int64_t n, int64_t k, const T* a, i
             else
               sum[j] = static_cast<T>(sum[j] + 1u * left * right[j]);
         }
-        for (int64_t j = 0; j < columns; ++j) c[i * n + j0 + j] = sum[j];
+        for (int64_t j = 0; j < columns; ++j) row[j] = sum[j];
       }
     }
 }
 
-void simple(Element type, int64_t row0, int64_t row1, int64_t n, int64_t k, const void* a,
-            int64_t a_row, int64_t a_col, const void* b, int64_t b_row, int64_t b_col, void* c) {
-  auto run = [&]<class T, bool Logical>(T, std::bool_constant<Logical>) {
-    simple_rows<T, Logical>(row0, row1, n, k, static_cast<const T*>(a), a_row, a_col,
-                            static_cast<const T*>(b), b_row, b_col, static_cast<T*>(c));
-  };
-  if (type == Element::boolean) return run(uint8_t{}, std::true_type{});
-  switch (element_bytes(type)) {
+void simple(const GemmRows& g) {
+  if (g.type == Element::boolean) return simple_rows<uint8_t, true>(g);
+  switch (element_bytes(g.type)) {
     case 1:
-      return run(uint8_t{}, std::false_type{});
+      return simple_rows<uint8_t, false>(g);
     case 2:
-      return run(uint16_t{}, std::false_type{});
+      return simple_rows<uint16_t, false>(g);
     case 4:
-      return run(uint32_t{}, std::false_type{});
+      return simple_rows<uint32_t, false>(g);
     default:
-      return run(uint64_t{}, std::false_type{});
+      return simple_rows<uint64_t, false>(g);
   }
 }
 

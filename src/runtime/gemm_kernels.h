@@ -41,10 +41,18 @@ struct GemmKernels {
                          T* c, bool add);
 };
 
-/// Rows [row0, row1) of one integer or boolean product, and the rounding of f32 sums to halves.
+/// Rows [row0, row1) of one integer or boolean product.
+struct GemmRows {
+  Element type;
+  int64_t row0, row1, n, k;
+  const void *a, *b;
+  void* c;
+  int64_t a_row, a_col, b_row, b_col, c_row;
+};
+
 struct GemmSimple {
-  void (*rows)(Element type, int64_t row0, int64_t row1, int64_t n, int64_t k, const void* a,
-               int64_t a_row, int64_t a_col, const void* b, int64_t b_row, int64_t b_col, void* c);
+  void (*rows)(const GemmRows& rows);
+  /// f32 sums to f16 or bf16.
   void (*round)(Element type, const float* from, int64_t count, void* to);
 };
 

@@ -1,5 +1,6 @@
 #include <doctest/doctest.h>
 
+#include <atomic>
 #include <cmath>
 #include <complex>
 #include <cstring>
@@ -8,17 +9,18 @@
 
 #include "base/half.h"
 #include "runtime/gemm.h"
+#include "runtime/native.h"
 #include "runtime/threads.h"
 
 using namespace tn;
 
 namespace {
 
-struct Shape {
+struct Sizes {
   int64_t m, n, k, batch = 1;
 };
 
-const Shape kShapes[] = {
+const Sizes kShapes[] = {
     {1, 1, 1},    {1, 1, 0},      {3, 5, 7},     {14, 32, 16},  {15, 33, 17},    {1, 300, 70},
     {200, 1, 65}, {2, 40, 33},    {29, 10, 100}, {90, 70, 31},  {170, 65, 40},   {7, 9, 11, 5},
     {1, 8, 9, 6}, {16, 1, 20, 3}, {5, 40, 1030}, {1, 20, 1601}, {13, 3, 2000, 2}};
@@ -38,13 +40,13 @@ struct Layout {
 
 template <class T>
 struct Case {
-  Shape s;
+  Sizes s;
   Layout la, lb;
   std::vector<T> a, b;
   GemmArgs args;
 
   template <class Fill>
-  Case(Element type, const Shape& shape, int kind, Fill fill)
+  Case(Element type, const Sizes& shape, int kind, Fill fill)
       : s(shape), la(s.m, s.k, kind), lb(s.k, s.n, (kind + 1) % 4) {
     a.resize(static_cast<size_t>(la.size * s.batch + 1));
     b.resize(static_cast<size_t>(lb.size * s.batch + 1));
@@ -94,7 +96,7 @@ float random_float() {
 /// Compares with the same sum in double (or its complex) and a bound for a chain of k additions.
 template <class T, class Wide, class Widen>
 void check_floats(Element type, double epsilon, Widen widen, T (*fill)()) {
-  for (const Shape& shape : kShapes)
+  for (const Sizes& shape : kShapes)
     for (int kind = 0; kind < 4; ++kind) {
       Case<T> test(type, shape, kind, fill);
       std::vector<T> c = test.run();
@@ -114,7 +116,7 @@ void check_floats(Element type, double epsilon, Widen widen, T (*fill)()) {
 
 template <class T>
 void check_integers(Element type) {
-  for (const Shape& shape : kShapes)
+  for (const Sizes& shape : kShapes)
     for (int kind = 0; kind < 4; ++kind) {
       Case<T> test(type, shape, kind, [] { return static_cast<T>(random_bits()); });
       std::vector<T> c = test.run();
@@ -134,15 +136,15 @@ bool same_bits(const std::vector<T>& a, const std::vector<T>& b) {
 template <class T>
 void check_same_bits(Element type, T (*fill)()) {
   int before = num_threads();
-  std::vector<Shape> shapes(std::begin(kShapes), std::end(kShapes));
+  std::vector<Sizes> shapes(std::begin(kShapes), std::end(kShapes));
   shapes.push_back({260, 140, 1100});
   shapes.push_back({20, 9, 30, 40});
-  for (const Shape& shape : shapes)
+  for (const Sizes& shape : shapes)
     for (int kind = 0; kind < 4; ++kind) {
       Case<T> test(type, shape, kind, fill);
       set_num_threads(1);
       std::vector<T> c = test.run();
-      for (int threads : {2, 4}) {
+      for (int threads : {2, 4, 16}) {
         set_num_threads(threads);
         CHECK(same_bits(c, test.run()));
       }
@@ -193,7 +195,7 @@ TEST_CASE("gemm: integers wrap, exactly") {
 }
 
 TEST_CASE("gemm: booleans are or-and") {
-  for (const Shape& shape : kShapes) {
+  for (const Sizes& shape : kShapes) {
     Case<uint8_t> test(Element::boolean, shape, 0,
                        [] { return static_cast<uint8_t>(random_bits() % 8 == 0); });
     std::vector<uint8_t> c = test.run();
@@ -215,8 +217,8 @@ TEST_CASE("gemm: the bits depend on neither threads nor level") {
 
 TEST_CASE(
     "gemm: one K block is the plain chain of fused multiply-adds, beyond one block of C too") {
-  for (Shape shape : {Shape{30, 40, 50}, Shape{1, 100, 900}, Shape{100, 1, 900},
-                      Shape{1100, 33, 20}, Shape{40, 3200, 18}, Shape{1100, 3100, 5}})
+  for (Sizes shape : {Sizes{30, 40, 50}, Sizes{1, 100, 900}, Sizes{100, 1, 900},
+                      Sizes{1100, 33, 20}, Sizes{40, 3200, 18}, Sizes{1100, 3100, 5}})
     for (int kind = 0; kind < 4; ++kind) {
       Case<float> test(Element::f32, shape, kind, random_float);
       std::vector<float> c = test.run();
@@ -249,4 +251,117 @@ TEST_CASE("gemm: batch offsets and a shared operand") {
   args.b_offsets = b_offsets;
   gemm(args);
   CHECK(c == std::vector<float>{11, -1, 15, -1, 3, -1, 7, -1});
+}
+
+namespace {
+
+/// Counts how often each element of C was handed over.
+struct Visits {
+  Sizes s;
+  std::vector<std::atomic<int>> count;
+  explicit Visits(const Sizes& shape) : s(shape), count(static_cast<size_t>(s.m * s.n * s.batch)) {}
+  static void run(const void* data, const KernelTile& tile) {
+    auto& v = *const_cast<Visits*>(static_cast<const Visits*>(data));
+    for (int64_t i = tile.row0; i < tile.row1; ++i)
+      for (int64_t j = tile.column0; j < tile.column1; ++j)
+        ++v.count[static_cast<size_t>((tile.batch * v.s.m + i) * v.s.n + j)];
+  }
+  bool once() const {
+    for (const auto& n : count)
+      if (n != 1) return false;
+    return true;
+  }
+};
+
+const Sizes kBlockShapes[] = {{3, 5, 0},       {1, 300, 70},    {200, 1, 65},     {7, 9, 11, 5},
+                              {1, 40, 20, 30}, {170, 65, 40},   {260, 140, 1100}, {1100, 70, 5},
+                              {90, 3200, 18},  {40, 600, 1601}, {16, 1, 20, 3}};
+
+/// Doubles finished blocks of a strided C in place.
+struct Doubling {
+  float* c;
+  int64_t row, batch;
+  static void run(const void* data, const KernelTile& tile) {
+    auto& d = *static_cast<const Doubling*>(data);
+    for (int64_t i = tile.row0; i < tile.row1; ++i)
+      for (int64_t j = tile.column0; j < tile.column1; ++j)
+        d.c[tile.batch * d.batch + i * d.row + j] *= 2;
+  }
+};
+
+template <class T>
+void check_every_element_once(Element type, T (*fill)()) {
+  for (const Sizes& shape : kBlockShapes)
+    for (bool one_right : {false, true}) {
+      Case<T> test(type, shape, 0, fill);
+      if (one_right) test.args.b_batch = 0, test.args.a_batch = shape.m * test.args.a_row;
+      std::vector<T> plain = test.run();
+      Visits visits(shape);
+      test.args.epilogue = {Visits::run, &visits};
+      CHECK(same_bits(plain, test.run()));
+      CHECK(visits.once());
+    }
+}
+
+}  // namespace
+
+TEST_CASE("gemm: the epilogue sees every element once") {
+  check_every_element_once<float>(Element::f32, random_real);
+  check_every_element_once<std::complex<double>>(Element::c128, random_complex);
+  check_every_element_once<uint16_t>(Element::bf16, random_bfloat16);
+  check_every_element_once<int32_t>(Element::i32,
+                                    [] { return static_cast<int32_t>(random_bits()); });
+}
+
+TEST_CASE("gemm: C inside a larger buffer, rewritten by an epilogue, touches nothing else") {
+  for (const Sizes& shape : kBlockShapes)
+    for (int64_t gap : {int64_t{0}, int64_t{3}}) {
+      Case<float> test(Element::f32, shape, 1, random_float);
+      std::vector<float> plain = test.run();
+      int64_t row = shape.n + gap, batch = shape.m * row + 2 * gap;
+      std::vector<float> c(static_cast<size_t>(batch * shape.batch + 1), -7.f), expected = c;
+      for (int64_t t = 0, at = 0; t < shape.batch; ++t)
+        for (int64_t i = 0; i < shape.m; ++i)
+          for (int64_t j = 0; j < shape.n; ++j)
+            expected[static_cast<size_t>(t * batch + i * row + j)] =
+                2 * plain[static_cast<size_t>(at++)];
+      Doubling doubling{c.data(), row, batch};
+      test.args.c = c.data(), test.args.c_row = row, test.args.c_batch = batch;
+      test.args.epilogue = {Doubling::run, &doubling};
+      gemm(test.args);
+      CHECK(same_bits(c, expected));
+    }
+}
+
+TEST_CASE("gemm: a packed right side gives the same bits") {
+  auto check = [](auto sample, Element type, auto fill) {
+    for (Sizes shape : {Sizes{2, 200, 100}, Sizes{40, 600, 1601}, Sizes{170, 129, 700},
+                        Sizes{260, 3300, 70}, Sizes{3, 90, 300, 4}})
+      for (int kind = 0; kind < 4; ++kind) {
+        Case<decltype(sample)> test(type, shape, kind, fill);
+        test.args.b_batch = 0;
+        auto plain = test.run();
+        int64_t bytes = packed_bytes(test.args);
+        CHECK(bytes >= shape.n * shape.k * static_cast<int64_t>(sizeof sample));
+        std::vector<double> packed(static_cast<size_t>(bytes) / sizeof(double) + 1, 9.);
+        pack_right(test.args, packed.data());
+        CHECK(packed.back() == 9.);
+        test.args.packed_b = packed.data(), test.args.b = nullptr;
+        CHECK(same_bits(plain, test.run()));
+      }
+  };
+  check(float{}, Element::f32, random_real<float>);
+  check(double{}, Element::f64, random_real<double>);
+  check(uint16_t{}, Element::f16, random_float16);
+  CHECK(packed_bytes({.type = Element::f32, .m = 1, .n = 4000, .k = 4000}) == 0);
+  CHECK(packed_bytes({.type = Element::i32, .m = 100, .n = 4000, .k = 4000}) == 0);
+}
+
+TEST_CASE("gemm: sums of halves without rounding") {
+  Case<uint16_t> test(Element::bf16, {30, 50, 900}, 0, random_bfloat16);
+  std::vector<uint16_t> rounded = test.run();
+  std::vector<float> sums(rounded.size());
+  test.args.c = sums.data(), test.args.wide_c = true;
+  gemm(test.args);
+  for (size_t i = 0; i < sums.size(); ++i) CHECK(float_to_bfloat16(sums[i]) == rounded[i]);
 }

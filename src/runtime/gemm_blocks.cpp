@@ -1,0 +1,281 @@
+#include "runtime/gemm_blocks.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "runtime/buffer.h"
+#include "runtime/threads.h"
+
+namespace tn {
+namespace {
+
+constexpr int64_t kDepth = 768, kOneBlockDepth = 1024;  // of a K block; decides the bits
+constexpr int64_t kRowsAtOnce = 1024;                   // rows of A that are packed together
+constexpr int64_t kColumnsAtOnce = 3072;                // columns of B that are packed together
+constexpr int64_t kRowBlock = 84;            // rows of a chunk: its part of A stays in L2
+constexpr int64_t kFinishBytes = 128 << 10;  // of C between two calls of `finish`: still in L2
+constexpr int64_t kPackFromRows = 160;       // fewer rows read a plain B in place
+constexpr int64_t kChunkWork = 1 << 17;      // multiply-adds worth a chunk
+constexpr int64_t kPackWork = 1 << 14;       // packed elements worth a chunk
+
+int64_t up(int64_t value, int64_t unit) { return (value + unit - 1) / unit * unit; }
+
+/// Calls `body(k0, depth)` for every K block.
+template <class Body>
+void each_depth(int64_t k, Body body) {
+  int64_t blocks = k <= kOneBlockDepth ? 1 : chunks_for(k, kDepth);
+  int64_t depth = up(chunks_for(k, blocks), 2);  // complex elements are pairs along k
+  for (int64_t k0 = 0; k0 < k; k0 += depth) body(k0, std::min(depth, k - k0));
+}
+
+template <class T>
+class Multiply {
+ public:
+  explicit Multiply(const Product<T>& product) : p_(product), u_(product.kernels) {}
+  void run();
+  void pack_all(T* out);
+
+ private:
+  void clear();
+  void multiply_row();
+  void multiply_depth();
+  void multiply_rows();
+  void pack_right();
+  void pack_left();
+  void run_chunk(ChunkRange row_panels, ChunkRange panels);
+  void multiply_panel(ChunkRange row_panels, int64_t column, const T* right, int64_t stride);
+  void finish(ChunkRange row_panels, int64_t column_begin, int64_t column_end);
+
+  int64_t panels() const { return chunks_for(columns_, u_.columns); }
+  int64_t panel_columns(int64_t panel) const {
+    return std::min(columns_ - panel * u_.columns, u_.columns);
+  }
+  int64_t width_for(int64_t columns) const { return columns <= u_.vector ? u_.vector : u_.columns; }
+  // Rows are dealt out evenly to panels of at most the tile's height.
+  int64_t left_panels() const { return chunks_for(rows_, u_.rows); }
+  int64_t left_stride() const { return up(depth_ * u_.rows + u_.vector, 64 / sizeof(T)); }
+  ChunkRange rows_of(ChunkRange row_panels) const {
+    return {row0_ + chunk_range(rows_, left_panels(), row_panels.begin).begin,
+            row0_ + chunk_range(rows_, left_panels(), row_panels.end - 1).end};
+  }
+  bool last_depth() const { return k0_ + depth_ == p_.k; }
+
+  enum class Right { shared, local, in_place };
+
+  const Product<T>& p_;
+  const GemmKernels<T>& u_;
+  // The block being multiplied.
+  int64_t k0_ = 0, depth_ = 0, row0_ = 0, rows_ = 0, column0_ = 0, columns_ = 0;
+  Right right_mode_ = Right::shared;
+  T* left_ = nullptr;
+  T* packed_right_ = nullptr;  // room for the panels of this block
+  const T* right_ = nullptr;   // the panels of this block when they are shared
+};
+
+template <class T>
+void Multiply<T>::run() {
+  if (p_.k == 0) return clear();
+  bool row = p_.m == 1 && !p_.packed_b && p_.b.form == GemmForm::plain &&
+             (p_.b.lane_stride == 1 || p_.b.k_stride == 1);
+  each_depth(p_.k, [&](int64_t k0, int64_t depth) {
+    k0_ = k0, depth_ = depth;
+    row ? multiply_row() : multiply_depth();
+  });
+}
+
+/// Sums of nothing.
+template <class T>
+void Multiply<T>::clear() {
+  int64_t chunks = std::min(p_.m, chunks_for(p_.m * p_.n, kPackWork));
+  parallel_for(chunks, [&](int64_t chunk) {
+    auto [begin, end] = chunk_range(p_.m, chunks, chunk);
+    for (int64_t row = begin; row < end; ++row) std::fill_n(p_.c + row * p_.c_row, p_.n, T{0});
+    if (p_.finish) (*p_.finish)({.row0 = begin, .row1 = end, .column1 = p_.n});
+  });
+}
+
+template <class T>
+void Multiply<T>::multiply_row() {
+  alignas(64) T x[kOneBlockDepth + 64];
+  const T* left = static_cast<const T*>(p_.a.data) + k0_;
+  if (p_.a.k_stride != 1) {
+    u_.pack(p_.a, {k0_, depth_, 0, 1}, 1, x);
+    left = x;
+  }
+  const T* b = static_cast<const T*>(p_.b.data) + k0_ * p_.b.k_stride;
+  int64_t chunks = std::min(chunks_for(p_.n * depth_, kChunkWork), chunks_for(p_.n, 256));
+  parallel_for(chunks, [&](int64_t chunk) {
+    auto [begin, end] = chunk_range(p_.n, chunks, chunk);
+    int64_t lane = p_.b.lane_stride;
+    if (lane == 1)
+      u_.row(depth_, left, b + begin, p_.b.k_stride, end - begin, p_.c + begin, k0_ != 0);
+    else
+      u_.row_of_columns(depth_, left, b + begin * lane, lane, end - begin, p_.c + begin, k0_ != 0);
+    if (p_.finish && last_depth()) (*p_.finish)({.row1 = 1, .column0 = begin, .column1 = end});
+  });
+}
+
+template <class T>
+void Multiply<T>::multiply_depth() {
+  rows_ = std::min(p_.m, kRowsAtOnce);
+  BufferRef left = allocate(sizeof(T) * static_cast<size_t>(left_panels() * left_stride()));
+  left_ = left.data<T>();
+  bool plain = p_.b.form == GemmForm::plain && p_.b.lane_stride == 1;
+  right_mode_ = p_.packed_b                     ? Right::shared
+                : plain && p_.m < kPackFromRows ? Right::in_place
+                : p_.m <= kRowBlock             ? Right::local
+                                                : Right::shared;
+  BufferRef right;
+  if (right_mode_ == Right::shared && !p_.packed_b) {
+    int64_t size = up(std::min(p_.n, kColumnsAtOnce), u_.columns) * depth_ + u_.columns;
+    right = allocate(sizeof(T) * static_cast<size_t>(size));
+    packed_right_ = right.data<T>();
+  }
+  for (column0_ = 0; column0_ < p_.n; column0_ += kColumnsAtOnce) {
+    columns_ = std::min(p_.n - column0_, kColumnsAtOnce);
+    if (p_.packed_b)
+      right_ = p_.packed_b + k0_ * up(p_.n, u_.columns) + column0_ * depth_;
+    else if (right_mode_ == Right::shared)
+      pack_right();
+    for (row0_ = 0; row0_ < p_.m; row0_ += kRowsAtOnce) {
+      rows_ = std::min(p_.m - row0_, kRowsAtOnce);
+      if (column0_ == 0 || p_.m > kRowsAtOnce) pack_left();
+      multiply_rows();
+    }
+  }
+}
+
+template <class T>
+void Multiply<T>::multiply_rows() {
+  int64_t row_parts = chunks_for(rows_, kRowBlock);
+  int64_t work = chunks_for(rows_ * columns_ * depth_, kChunkWork);
+  int64_t column_parts = std::min(panels(), std::max<int64_t>(1, work / row_parts));
+  column_parts = std::min(column_parts, chunks_for(panels(), row_parts > 1 ? 8 : 1));
+  parallel_for(row_parts * column_parts, [&](int64_t chunk) {
+    run_chunk(chunk_range(left_panels(), row_parts, chunk / column_parts),
+              chunk_range(panels(), column_parts, chunk % column_parts));
+  });
+}
+
+template <class T>
+void Multiply<T>::pack_right() {
+  int64_t chunks = std::min(panels(), chunks_for(columns_ * depth_, kPackWork));
+  parallel_for(chunks, [&](int64_t chunk) {
+    auto [begin, end] = chunk_range(panels(), chunks, chunk);
+    for (int64_t panel = begin; panel < end; ++panel) {
+      int64_t columns = panel_columns(panel);
+      u_.pack(p_.b, {k0_, depth_, column0_ + panel * u_.columns, columns}, width_for(columns),
+              packed_right_ + panel * u_.columns * depth_);
+    }
+  });
+  right_ = packed_right_;
+}
+
+template <class T>
+void Multiply<T>::pack_all(T* out) {
+  columns_ = p_.n;
+  each_depth(p_.k, [&](int64_t k0, int64_t depth) {
+    k0_ = k0, depth_ = depth;
+    packed_right_ = out + k0 * up(p_.n, u_.columns);
+    pack_right();
+  });
+}
+
+template <class T>
+void Multiply<T>::pack_left() {
+  int64_t chunks = std::min(left_panels(), chunks_for(rows_ * depth_, kPackWork));
+  parallel_for(chunks, [&](int64_t chunk) {
+    auto [begin, end] = chunk_range(left_panels(), chunks, chunk);
+    for (int64_t panel = begin; panel < end; ++panel) {
+      auto rows = chunk_range(rows_, left_panels(), panel);
+      int64_t count = rows.end - rows.begin;
+      u_.pack(p_.a, {k0_, depth_, row0_ + rows.begin, count}, count, left_ + panel * left_stride());
+    }
+  });
+}
+
+template <class T>
+void Multiply<T>::run_chunk(ChunkRange row_panels, ChunkRange panels) {
+  BufferRef local;
+  if (right_mode_ != Right::shared)
+    local = allocate(sizeof(T) * static_cast<size_t>((depth_ + 1) * u_.columns));
+  int64_t unfinished = panels.begin;  // the first panel that `finish` has not seen
+  int64_t finish_panels = std::max<int64_t>(
+      1, kFinishBytes / (static_cast<int64_t>(sizeof(T)) * kRowBlock * u_.columns));
+  for (int64_t panel = panels.begin; panel < panels.end; ++panel) {
+    int64_t column = column0_ + panel * u_.columns, columns = panel_columns(panel);
+    int64_t width = width_for(columns);
+    if (right_mode_ == Right::shared) {
+      multiply_panel(row_panels, column, right_ + panel * u_.columns * depth_, width);
+    } else if (right_mode_ == Right::in_place && columns == width) {
+      const T* b = static_cast<const T*>(p_.b.data) + k0_ * p_.b.k_stride + column;
+      multiply_panel(row_panels, column, b, p_.b.k_stride);
+    } else {
+      u_.pack(p_.b, {k0_, depth_, column, columns}, width, local.data<T>());
+      multiply_panel(row_panels, column, local.data<T>(), width);
+    }
+    bool enough = panel + 1 == panels.end || panel + 1 - unfinished == finish_panels;
+    if (p_.finish && last_depth() && enough) {
+      finish(row_panels, column0_ + unfinished * u_.columns, column + columns);
+      unfinished = panel + 1;
+    }
+  }
+}
+
+template <class T>
+void Multiply<T>::finish(ChunkRange row_panels, int64_t column_begin, int64_t column_end) {
+  auto [begin, end] = rows_of(row_panels);
+  (*p_.finish)({.row0 = begin, .row1 = end, .column0 = column_begin, .column1 = column_end});
+}
+
+template <class T>
+void Multiply<T>::multiply_panel(ChunkRange row_panels, int64_t column, const T* right,
+                                 int64_t stride) {
+  constexpr int64_t kMostRows = 16, kMostColumns = 32;
+  alignas(64) T edge[kMostRows * kMostColumns];
+  int64_t columns = std::min(p_.n - column, u_.columns);
+  int64_t width = width_for(columns);
+  bool add = k0_ != 0;
+  for (int64_t panel = row_panels.begin; panel < row_panels.end; ++panel) {
+    auto rows = chunk_range(rows_, left_panels(), panel);
+    int64_t count = rows.end - rows.begin;
+    const T* left = left_ + panel * left_stride();
+    T* c = p_.c + (row0_ + rows.begin) * p_.c_row + column;
+    if (columns == width) {
+      u_.tile(count, width, depth_, left, right, stride, c, p_.c_row, add);
+      continue;
+    }
+    u_.tile(count, width, depth_, left, right, stride, edge, width, false);
+    for (int64_t i = 0; i < count; ++i)
+      for (int64_t j = 0; j < columns; ++j) {
+        T sum = edge[i * width + j];
+        c[i * p_.c_row + j] = add ? c[i * p_.c_row + j] + sum : sum;
+      }
+  }
+}
+
+}  // namespace
+
+template <class T>
+void multiply(const Product<T>& product) {
+  Multiply<T>(product).run();
+}
+
+template <class T>
+int64_t packed_size(const Product<T>& p) {
+  return p.k * up(p.n, p.kernels.columns);
+}
+
+template <class T>
+void pack_right(const Product<T>& product, T* out) {
+  Multiply<T>(product).pack_all(out);
+}
+
+template void multiply(const Product<float>&);
+template void multiply(const Product<double>&);
+template int64_t packed_size(const Product<float>&);
+template int64_t packed_size(const Product<double>&);
+template void pack_right(const Product<float>&, float*);
+template void pack_right(const Product<double>&, double*);
+
+}  // namespace tn

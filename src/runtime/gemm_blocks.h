@@ -1,0 +1,35 @@
+#pragma once
+// One product of floats, cut into blocks that fit the caches and dealt out to the threads.
+#include <cstdint>
+
+#include "base/function_ref.h"
+#include "runtime/gemm_kernels.h"
+#include "runtime/native.h"
+
+namespace tn {
+
+/// One product in the terms of the kernels.
+template <class T>
+struct Product {
+  const GemmKernels<T>& kernels;
+  int64_t m, n, k;
+  GemmOperand a, b;
+  T* c;
+  int64_t c_row;
+  const T* packed_b = nullptr;  // as pack_right leaves it
+  /// Blocks of C that are finished, each element once; the batch is left 0. May be null.
+  const FunctionRef<void(const KernelTile&)>* finish = nullptr;
+};
+
+template <class T>
+void multiply(const Product<T>& product);
+
+/// Elements that pack_right writes.
+template <class T>
+int64_t packed_size(const Product<T>& product);
+
+/// All of B, K block after K block, each as panels of the kernels' columns.
+template <class T>
+void pack_right(const Product<T>& product, T* out);
+
+}  // namespace tn
