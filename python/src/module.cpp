@@ -20,6 +20,7 @@ NB_MODULE(_core, m) {
   bind_trees(m);
   bind_tree_transforms(m);
   bind_transforms(m);
+  bind_compile(m);
   bind_random(m);
   bind_control_flow(m);
   bind_random(m);

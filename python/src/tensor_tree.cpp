@@ -23,15 +23,14 @@ Tensor float_tensor(PyObject* o, DType real) {
   return make_scalar(std::complex<double>(z.real, z.imag), type, false);
 }
 
-/// Data of another library. Text has a buffer too, but is none.
+bool is_none(PyObject* o) { return o == Py_None; }
+
+}  // namespace
+
 bool is_array(PyObject* o) {
   if (PyUnicode_Check(o) || PyBytes_Check(o) || PyByteArray_Check(o)) return false;
   return PyObject_CheckBuffer(o) || PyObject_HasAttrString(o, "__dlpack__");
 }
-
-bool is_none(PyObject* o) { return o == Py_None; }
-
-}  // namespace
 
 TensorTree::TensorTree(PyObject* tree, Numbers numbers) : structure(tree, leaves) {
   for (size_t i = 0; i < leaves.size(); ++i) {
@@ -73,6 +72,11 @@ Tensors TensorTree::matching(PyObject* tree, std::string_view subject) const {
                                   : read_tensor(o, subject.substr(0, subject.find(':'))));
   }
   return made;
+}
+
+void TensorTree::drop_tensors() {
+  for (size_t leaf : at) leaves[leaf] = nb::none();
+  tensors.clear();
 }
 
 void TensorTree::check_whole(std::string_view transform, const NameOf& name) const {

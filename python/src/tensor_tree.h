@@ -6,6 +6,9 @@
 
 namespace tn::python {
 
+/// Data of another library, which becomes a tensor. Text has a buffer too, but is none.
+bool is_array(PyObject* object);
+
 /// Which numbers among the leaves become float tensors.
 enum class Numbers : uint8_t { are_tensors, first, stay };
 
@@ -25,6 +28,8 @@ struct TensorTree {
   /// One tensor per tensor of this tree, from a tree like this one in which None anywhere stands
   /// for null tensors. The error for another structure starts with `subject`.
   Tensors matching(PyObject* tree, std::string_view subject) const;
+  /// Lets go of the tensors: only `with` and `derivatives` have a meaning afterwards.
+  void drop_tensors();
   /// Fails if some leaf is no tensor.
   void check_whole(std::string_view transform, const NameOf& name) const;
 };

@@ -114,14 +114,13 @@ void flush_chain(Node* node) noexcept {
 /// Recording reports here from the first use of the library on.
 [[maybe_unused]] const bool kInstalled = (flush_deep = flush_chain, true);
 
-struct HostUnlocked {
-  void* state = host_lock.leave ? host_lock.leave() : nullptr;
-  ~HostUnlocked() {
-    if (host_lock.enter) host_lock.enter(state);
-  }
-};
-
 }  // namespace
+
+Bound bound_of(const Slot& slot) {
+  Buffer* buffer = slot.data.load(std::memory_order_acquire);
+  buffer->refs.fetch_add(1, std::memory_order_relaxed);
+  return {BufferRef::adopt_reference(buffer), slot.offset};
+}
 
 /// What was asked for, and every value in between that somebody outside still holds. Each is
 /// retained until the end of the flush, because its holder may let go meanwhile.
@@ -172,12 +171,7 @@ void Flusher::bind() {
       scalars.push_back(scalar_value(*leaf));
       continue;
     }
-    for (int i = 0; i < leaf->outs; ++i) {
-      const Slot& slot = leaf->slots()[i];
-      Buffer* buffer = slot.data.load(std::memory_order_acquire);
-      buffer->refs.fetch_add(1, std::memory_order_relaxed);
-      inputs.push_back({BufferRef::adopt_reference(buffer), slot.offset});
-    }
+    for (int i = 0; i < leaf->outs; ++i) inputs.push_back(bound_of(leaf->slots()[i]));
   }
 }
 

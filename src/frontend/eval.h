@@ -1,6 +1,7 @@
 #pragma once
 // Flushing: pending ops are keyed by their structure, compiled once per key, and run.
 #include "ir/node.h"
+#include "runtime/plan.h"
 
 namespace tn {
 
@@ -12,8 +13,20 @@ struct HostLock {
 };
 extern HostLock host_lock;
 
+/// In force from construction to destruction, on a thread that may or may not hold the lock.
+struct HostUnlocked {
+  void* state = host_lock.leave ? host_lock.leave() : nullptr;
+  HostUnlocked() = default;
+  HostUnlocked(const HostUnlocked&) = delete;
+  ~HostUnlocked() {
+    if (host_lock.enter) host_lock.enter(state);
+  }
+};
+
 /// Computes the pending values behind `wanted`, and those between that somebody still holds.
 void flush(std::span<const Tensor> wanted);
+/// Where a computed value is.
+Bound bound_of(const Slot& slot);
 
 /// What the flush cache has seen.
 struct FlushStats {

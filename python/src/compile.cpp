@@ -1,0 +1,206 @@
+// tn.compile: the callable that finds the trace for its arguments and runs it, all in C++.
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <cstddef>
+
+#include "base/error.h"
+#include "call_arguments.h"
+#include "frontend/compiled.h"
+#include "tensor_tree.h"
+
+namespace tn::python {
+namespace {
+
+constexpr size_t kMostTraces = 256;  // of one function; the oldest go first
+
+/// A trace and the tree of results it made.
+struct Entry {
+  Signature signature;
+  std::shared_ptr<const Compiled> compiled = {};
+  std::optional<TensorTree> out = {};
+
+  nb::object run(const Tensors& tensors) const {
+    Tensors made = (*compiled)(tensors);
+    bool single = out->structure.nodes().size() == 1 && made.size() == 1;
+    return single ? wrapped(std::move(made[0])) : out->with(made);
+  }
+};
+
+/// Python's lock guards the list of entries.
+struct CompiledState {
+  nb::object f;
+  StaticArguments constants;
+  CompileOptions options;
+  std::vector<std::shared_ptr<const Entry>> entries = {};
+
+  std::shared_ptr<const Entry> find(const Signature& signature) const {
+    for (size_t i = entries.size(); i-- > 0;)
+      if (entries[i]->signature == signature) return entries[i];
+    return nullptr;
+  }
+  std::shared_ptr<const Entry> trace(const CallArguments& args) const {
+    auto entry = std::make_shared<Entry>(Entry{args.signature});
+    auto run = [&](const Tensors& params) {
+      OwnPlaces own;
+      entry->out.emplace(args.call(f.ptr(), params).ptr(), Numbers::stay);
+      return entry->out->tensors;
+    };
+    entry->compiled = std::make_shared<const Compiled>(run, args.tensors, options);
+    entry->out->drop_tensors();
+    return entry;
+  }
+  std::shared_ptr<const Entry> entry(const CallArguments& args) {
+    if (auto known = find(args.signature)) return known;
+    std::shared_ptr<const Entry> made = trace(args);
+    if (made->compiled->is_bound()) return made;
+    if (auto known = find(args.signature)) return known;  // by another thread meanwhile
+    if (entries.size() == kMostTraces) entries.erase(entries.begin());
+    entries.push_back(made);
+    return made;
+  }
+};
+
+struct CompiledObject {
+  PyObject_HEAD vectorcallfunc vectorcall;
+  PyObject *attributes, *weak_references;
+  CompiledState* state;
+};
+
+PyTypeObject* compiled_type;
+
+CompiledState& state_of(PyObject* self) { return *reinterpret_cast<CompiledObject*>(self)->state; }
+
+PyObject* vectorcall(PyObject* self, PyObject* const* args, size_t flags, PyObject* keywords) {
+  return guarded<PyObject*>(nullptr, [&] {
+    UserCall place;
+    CompiledState& state = state_of(self);
+    CallArguments call(args, static_cast<size_t>(PyVectorcall_NARGS(flags)), keywords,
+                       state.constants);
+    return state.entry(call)->run(call.tensors).release().ptr();
+  });
+}
+
+/// The trace for the arguments of a call, or the latest when none are given.
+std::shared_ptr<const Entry> entry_for(PyObject* self, PyObject* const* args, Py_ssize_t count,
+                                       PyObject* keywords, const char* method) {
+  CompiledState& state = state_of(self);
+  if (count == 0 && !keywords) {
+    if (!state.entries.empty()) return state.entries.back();
+    fail(Hint{format("call it first, or give arguments: f.{}(..., x)", method)},
+         "{}: the function has not been traced yet", method);
+  }
+  return state.entry(CallArguments(args, static_cast<size_t>(count), keywords, state.constants));
+}
+
+PyObject* show(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
+  return guarded<PyObject*>(nullptr, [&] {
+    UserCall place;
+    if (count == 0 || !PyUnicode_Check(args[0]))
+      fail(Fault::type, Hint{"f.show(\"graph\", x)"}, "show: the first argument names a stage");
+    std::string stage = nb::cast<std::string>(nb::handle(args[0]));
+    auto entry = entry_for(self, args + 1, count - 1, keywords, "show");
+    return nb::cast(entry->compiled->show(stage)).release().ptr();
+  });
+}
+
+PyObject* bind_method(PyObject* self, PyObject* object, PyObject*) {
+  if (!object || object == Py_None) return Py_NewRef(self);
+  return PyMethod_New(self, object);
+}
+
+PyObject* repr(PyObject* self) {
+  return guarded<PyObject*>(nullptr, [&] {
+    std::string inner = nb::repr(state_of(self).f).c_str();
+    return PyUnicode_FromString(format("<compiled {}>", inner).c_str());
+  });
+}
+
+int traverse(PyObject* self, visitproc visit, void* arg) {
+  auto* object = reinterpret_cast<CompiledObject*>(self);
+  Py_VISIT(Py_TYPE(self));
+  Py_VISIT(object->attributes);
+  if (!object->state) return 0;
+  Py_VISIT(object->state->f.ptr());
+  for (const auto& entry : object->state->entries) {
+    if (entry.use_count() > 1) continue;  // also held by a call under way
+    for (const nb::object& o : entry->signature.rest) Py_VISIT(o.ptr());
+  }
+  return 0;
+}
+
+int clear(PyObject* self) {
+  auto* object = reinterpret_cast<CompiledObject*>(self);
+  Py_CLEAR(object->attributes);
+  delete std::exchange(object->state, nullptr);
+  return 0;
+}
+
+void dealloc(PyObject* self) {
+  PyObject_GC_UnTrack(self);
+  auto* object = reinterpret_cast<CompiledObject*>(self);
+  if (object->weak_references) PyObject_ClearWeakRefs(self);
+  clear(self);
+  PyTypeObject* type = Py_TYPE(self);
+  type->tp_free(self);
+  Py_DECREF(type);
+}
+
+PyMethodDef methods[] = {
+    {"show", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(show)),
+     METH_FASTCALL | METH_KEYWORDS,
+     "show(stage, *args, **kwargs)\n\nA stage of the compilation for these arguments (without any: "
+     "of the latest trace) as text:\n\"graph\", \"optimized\", \"loops\", \"kernels\", \"plan\" or "
+     "\"decisions\"."},
+    {nullptr, nullptr, 0, nullptr}};
+PyGetSetDef properties[] = {
+    {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, nullptr, nullptr},
+    {nullptr, nullptr, nullptr, nullptr, nullptr}};
+PyMemberDef members[] = {
+    {"__vectorcalloffset__", T_PYSSIZET, offsetof(CompiledObject, vectorcall), READONLY, nullptr},
+    {"__dictoffset__", T_PYSSIZET, offsetof(CompiledObject, attributes), READONLY, nullptr},
+    {"__weaklistoffset__", T_PYSSIZET, offsetof(CompiledObject, weak_references), READONLY,
+     nullptr},
+    {nullptr, 0, 0, 0, nullptr}};
+
+PyType_Slot slots[] = {{Py_tp_call, reinterpret_cast<void*>(PyVectorcall_Call)},
+                       {Py_tp_descr_get, reinterpret_cast<void*>(bind_method)},
+                       {Py_tp_repr, reinterpret_cast<void*>(repr)},
+                       {Py_tp_traverse, reinterpret_cast<void*>(traverse)},
+                       {Py_tp_clear, reinterpret_cast<void*>(clear)},
+                       {Py_tp_dealloc, reinterpret_cast<void*>(dealloc)},
+                       {Py_tp_methods, methods},
+                       {Py_tp_getset, properties},
+                       {Py_tp_members, members},
+                       {0, nullptr}};
+PyType_Spec compiled_spec = {"tenon.CompiledFunction", sizeof(CompiledObject), 0,
+                             Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL |
+                                 Py_TPFLAGS_METHOD_DESCRIPTOR | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+                             slots};
+
+nb::object compile(nb::object f, std::vector<size_t> positions, nb::handle names, int level,
+                   std::vector<std::string> off) {
+  UserCall place;
+  CompiledState state{std::move(f), {std::move(positions), {}}, {.effort = effort_of(level)}};
+  state.options.off = std::move(off);
+  for (nb::handle name : names) state.constants.names.push_back(nb::borrow(name));
+  auto* made = PyObject_GC_New(CompiledObject, compiled_type);
+  if (!made) throw nb::python_error();
+  made->vectorcall = vectorcall;
+  made->attributes = made->weak_references = nullptr;
+  made->state = new CompiledState(std::move(state));
+  PyObject_GC_Track(reinterpret_cast<PyObject*>(made));
+  return nb::steal(reinterpret_cast<PyObject*>(made));
+}
+
+}  // namespace
+
+void bind_compile(nb::module_& m) {
+  compiled_type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&compiled_spec));
+  if (!compiled_type) throw nb::python_error();
+  m.attr("CompiledFunction") = nb::borrow(reinterpret_cast<PyObject*>(compiled_type));
+  m.def("_compile", compile, nb::arg("f"), nb::arg("static_argnums"), nb::arg("static_argnames"),
+        nb::arg("optimization_level"), nb::arg("off"));
+}
+
+}  // namespace tn::python

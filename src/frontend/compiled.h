@@ -1,0 +1,44 @@
+#pragma once
+// Compiled: a function of tensors, traced for one combination of argument types.
+#include <mutex>
+
+#include "compiler/compile.h"
+#include "tenon/transforms.h"
+
+namespace tn {
+
+/// The effort behind an `optimization_level`; fails for one that does not exist.
+Effort effort_of(int optimization_level);
+
+class Compiled {
+ public:
+  /// Runs `f` on parameters of the types of `like` and keeps what it records. A failure of `f`
+  /// leaves nothing behind.
+  Compiled(const Function& f, std::span<const Tensor> like, CompileOptions options);
+
+  bool takes(std::span<const Tensor> args) const;
+  /// Runs the plan, which the first run makes. Under a transform the graph is recorded instead, as
+  /// one op. Any number of threads may call at once.
+  Tensors operator()(std::span<const Tensor> args) const;
+  /// It closes over values of a trace around it, and means nothing after that.
+  bool is_bound() const { return bound_; }
+  /// A stage of the compilation as text.
+  std::string show(std::string_view stage) const;
+
+ private:
+  bool is_recorded(std::span<const Tensor> args) const;
+  Tensors record(std::span<const Tensor> args) const;
+  const Plan& plan() const;
+  CompileOptions options() const;
+
+  Graph graph_;  // inputs: parameters, then leaves; outputs: results, then effects
+  size_t results_ = 0;
+  Tensors leaves_;
+  std::vector<std::shared_ptr<const void>> kept_;  // rules of custom functions
+  bool bound_ = false;
+  CompileOptions options_;
+  mutable std::once_flag planned_;
+  mutable std::shared_ptr<const Plan> plan_;
+};
+
+}  // namespace tn

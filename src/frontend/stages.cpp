@@ -1,0 +1,50 @@
+#include "frontend/stages.h"
+
+#include "base/error.h"
+
+namespace tn {
+
+namespace {
+
+/// One line each: "fuse: exp, sum in one kernel: rows fit the cache (train.py:31, in loss)".
+std::string decisions_text(const Decisions& decisions) {
+  std::string text;
+  for (const Decision& d : decisions) {
+    text += format("{}: {}{}", d.pass, d.made ? "" : "not ", d.what);
+    if (!d.reason.empty()) text += format(": {}", d.reason);
+    if (std::string place = to_text(d.loc); !place.empty()) text += format(" ({})", place);
+    text += '\n';
+  }
+  return text;
+}
+
+struct Stage {
+  std::string_view name;
+  std::string (*text)(const CompileReport& report);  // null: the graph as given
+};
+
+constexpr Stage kStages[] = {
+    {"graph", nullptr},
+    {"optimized", [](const CompileReport& r) { return r.optimized; }},
+    {"loops", [](const CompileReport& r) { return r.loops; }},
+    {"kernels", [](const CompileReport& r) { return r.kernels; }},
+    {"plan", [](const CompileReport& r) { return r.plan; }},
+    {"decisions", [](const CompileReport& r) { return decisions_text(r.decisions); }},
+};
+
+}  // namespace
+
+std::string stage_text(const Graph& graph, const CompileOptions& options, std::string_view stage) {
+  std::vector<std::string> known;
+  for (const Stage& s : kStages) {
+    known.emplace_back(s.name);
+    if (s.name != stage) continue;
+    if (!s.text) return to_text(graph);
+    CompileReport report;
+    compile(graph, options, &report);
+    return s.text(report);
+  }
+  fail("show: no stage \"{}\": there are {}", stage, join(known, ", "));
+}
+
+}  // namespace tn

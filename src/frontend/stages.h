@@ -1,0 +1,10 @@
+#pragma once
+// Stages: what the compiler makes of a graph, as text, by name.
+#include "compiler/compile.h"
+
+namespace tn {
+
+/// "graph", "optimized", "loops", "kernels", "plan" or "decisions"; fails for another name.
+std::string stage_text(const Graph& graph, const CompileOptions& options, std::string_view stage);
+
+}  // namespace tn
