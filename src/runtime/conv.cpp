@@ -1,363 +1,409 @@
-// A convolution is a product of matrices: the kernel, [channels out, channels in · taps], times the
-// patches of x, [channels in · taps, images · results]. Patches are copied out of x one tile at a
-// time.
+// A convolution is a product of matrices: the windows of x, [images · results, taps · channels in],
+// times the kernel, [taps · channels in, channels out]. Windows are read where they are, through a
+// table of addresses: with its channels last, x has the channels of a place side by side.
 #include "runtime/conv.h"
 
 #include <algorithm>
 #include <complex>
-#include <numeric>
-#include <vector>
+#include <cstring>
 
-#include "base/half.h"
-#include "runtime/buffer.h"
+#include "runtime/conv_kernels.h"
+#include "runtime/conv_windows.h"
 #include "runtime/gemm.h"
+#include "runtime/gemm_kernels.h"
+#include "runtime/native.h"
 #include "runtime/threads.h"
 
 namespace tn {
 namespace {
 
-constexpr int kAxes = 3;
-constexpr int64_t kDepth = 768;             // rows of a tile of patches; decides the bits
-constexpr int64_t kPatchBytes = 768 << 10;  // of a tile of patches: it stays in the cache
-constexpr int64_t kLeastColumns = 64, kLeastRows = 128;  // that are worth a chunk
-constexpr int64_t kWantedChunks = 16;
+constexpr int64_t kDepth = 1024;            // of the weights that stay in L2 while rows pass
+constexpr int64_t kRowsOfChunk = 48;        // at least: weights are read once for them
+constexpr int64_t kChunkWork = 1 << 20;     // multiply-adds worth a chunk
+constexpr int64_t kTableEntries = 1 << 15;  // addresses of a chunk's windows
+constexpr int64_t kEpilogueElements = 1 << 14;
 
-int64_t ceil_quotient(int64_t a, int64_t b) { return a >= 0 ? (a + b - 1) / b : -(-a / b); }
+int64_t up(int64_t value, int64_t unit) { return (value + unit - 1) / unit * unit; }
 
-/// The results of one axis that meet the same taps, and those taps. With input dilation d only
-/// every d-th tap meets an element of x, so results fall into phases; without there is one.
-struct Phase {
-  int64_t out_first, out_step, outs;
-  int64_t tap_first, tap_step, taps;
-  int64_t start, out_x, tap_x;  // result j and tap i meet at x[start + j·out_x + i·tap_x]
-};
-
-std::vector<Phase> phases_of(const ConvAxis& a) {
-  int64_t d = a.input_dilation, common = std::gcd(a.stride, d);
-  int64_t tap_step = d / std::gcd(a.kernel_dilation, d);
-  std::vector<Phase> phases;
-  for (int64_t p = 0; p < std::min(d / common, a.out); ++p) {
-    int64_t at = p * a.stride - a.low, tap = 0;
-    while (tap < tap_step && (at + tap * a.kernel_dilation) % d != 0) ++tap;
-    int64_t taps = tap < tap_step ? std::max<int64_t>(0, ceil_quotient(a.taps - tap, tap_step)) : 0;
-    phases.push_back({p, d / common, ceil_quotient(a.out - p, d / common), tap, tap_step, taps,
-                      (at + tap * a.kernel_dilation) / d, a.stride / common,
-                      a.kernel_dilation * tap_step / d});
-  }
-  return phases;
+bool is_depthwise(const ConvArgs& args) {
+  return args.groups > 1 && args.in_channels == 1 && args.out_channels == 1;
 }
 
-/// The rows or the columns of a matrix of patches: a block of channels or images, then places.
-struct Lines {
-  int64_t blocks = 1, block_stride = 0;  // stride in x
-  int64_t extent[kAxes] = {1, 1, 1};
-  int64_t step[kAxes] = {0, 0, 0};  // in x
-  int64_t places() const { return extent[0] * extent[1] * extent[2]; }
-  int64_t size() const { return blocks * places(); }
-};
+/// Results of one image.
+int64_t places_of(const ConvArgs& args) {
+  return args.axes[0].out * args.axes[1].out * args.axes[2].out;
+}
 
-/// One line, and the next ones in order.
-struct Cursor {
-  const Lines& lines;
-  int64_t block, at[kAxes];
-  Cursor(const Lines& of, int64_t line) : lines(of) {
-    for (int a = kAxes - 1; a >= 0; --a) at[a] = line % of.extent[a], line /= of.extent[a];
-    block = line;
-  }
-  /// Goes on by `count` lines, to the end of the last axis at most.
-  void skip(int64_t count) {
-    at[2] += count;
-    for (int a = kAxes - 1; a >= 0 && at[a] == lines.extent[a]; --a) {
-      at[a] = 0;
-      ++(a > 0 ? at[a - 1] : block);
+/// Calls the epilogue for results [begin, end) of all images, image by image.
+void finish_rows(const ConvArgs& args, int64_t begin, int64_t end, int64_t channel0,
+                 int64_t channel1) {
+  if (!args.epilogue.run) return;
+  int64_t places = places_of(args);
+  while (begin < end) {
+    int64_t image = begin / places, stop = std::min(end, (image + 1) * places);
+    KernelTile tile{image, begin - image * places, stop - image * places, channel0, channel1};
+    if (!args.out_last) {
+      std::swap(tile.row0, tile.column0);
+      std::swap(tile.row1, tile.column1);
     }
-  }
-};
-
-struct Range {
-  int64_t begin, end;
-  int64_t size() const { return end - begin; }
-};
-
-template <class T>
-struct Image {
-  const T* x;
-  int64_t extent[kAxes], start[kAxes];
-};
-
-/// `count` elements from `from` on in steps, of which those outside `valid` are 0.
-template <class T>
-void copy_run(const T* from, int64_t step, Range run, Range valid, T* to) {
-  int64_t begin = std::clamp(valid.begin, run.begin, run.end);
-  int64_t end = std::clamp(valid.end, begin, run.end);
-  std::fill(to, to + (begin - run.begin), T{});
-  to -= run.begin;
-  if (step == 1)
-    std::copy(from + begin, from + end, to + begin);
-  else
-    for (int64_t i = begin; i < end; ++i) to[i] = from[i * step];
-  std::fill(to + end, to + run.end, T{});
-}
-
-/// Patches as a matrix of `rows` by `columns` of which the latter are side by side in `to`.
-template <class T>
-void copy_patches(const Image<T>& image, const Lines& rows, Range row_range, const Lines& columns,
-                  Range column_range, T* to) {
-  const int64_t* extent = image.extent;
-  Cursor row(rows, row_range.begin);
-  for (int64_t r = row_range.begin; r < row_range.end; ++r, row.skip(1)) {
-    int64_t first[kAxes];
-    for (int a = 0; a < kAxes; ++a) first[a] = image.start[a] + row.at[a] * rows.step[a];
-    int64_t step = std::max<int64_t>(columns.step[2], 1);
-    Range valid{ceil_quotient(-first[2], step), ceil_quotient(extent[2] - first[2], step)};
-    const T* x = image.x + row.block * rows.block_stride + first[2];
-    Cursor column(columns, column_range.begin);
-    for (int64_t c = column_range.begin; c < column_range.end;) {
-      int64_t count = std::min(columns.extent[2] - column.at[2], column_range.end - c);
-      int64_t a0 = first[0] + column.at[0] * columns.step[0];
-      int64_t a1 = first[1] + column.at[1] * columns.step[1];
-      bool inside = a0 >= 0 && a0 < extent[0] && a1 >= 0 && a1 < extent[1];
-      const T* from = x + column.block * columns.block_stride + (a0 * extent[1] + a1) * extent[2];
-      Range run{column.at[2], column.at[2] + count};
-      copy_run(inside ? from : x, step, run, inside ? valid : Range{run.end, run.end}, to);
-      to += count, c += count;
-      column.skip(count);
-    }
+    args.epilogue.run(args.epilogue.data, tile);
+    begin = stop;
   }
 }
 
-template <class T>
-class Convolution {
- public:
-  Convolution(const ConvArgs& args, const Phase* phases);
-  void run();
-
- private:
-  void gather_kernel(const ConvArgs& args, const Phase* phases);
-  void multiply(int64_t group, Range rows, Range columns, T* sums);
-  void write(int64_t group, Range rows, Range columns, const T* sums);
-
-  const ConvArgs& args_;
-  Lines taps_, results_;  // rows and columns of the patches
-  Image<T> image_;
-  Lines places_;  // of the results in `out`
-  int64_t first_place_ = 0, image_places_ = 1;
-  int64_t depth_, row_parts_, column_parts_;
-  BufferRef gathered_;
-  const T* kernel_;
-};
-
-template <class T>
-Convolution<T>::Convolution(const ConvArgs& args, const Phase* phases)
-    : args_(args), kernel_(static_cast<const T*>(args.w)) {
-  image_.x = static_cast<const T*>(args.x);
-  int64_t channel = 1;
-  bool whole = true, dense = true;
-  for (int a = kAxes - 1; a >= 0; --a) {
-    const Phase& p = phases[a];
-    taps_.extent[a] = p.taps, taps_.step[a] = p.tap_x;
-    results_.extent[a] = p.outs, results_.step[a] = p.out_x;
-    places_.extent[a] = p.outs, places_.step[a] = p.out_step * image_places_;
-    first_place_ += p.out_first * image_places_;
-    image_places_ *= args.axes[a].out;
-    image_.extent[a] = args.axes[a].in, image_.start[a] = p.start;
-    channel *= args.axes[a].in;
-    whole &= p.tap_step == 1;
-    dense &= p.out_step == 1;
-  }
-  taps_.blocks = args.in_channels, taps_.block_stride = channel;
-  results_.blocks = args.batch, results_.block_stride = channel * args.in_channels * args.groups;
-  places_.blocks = args.batch;
-  places_.block_stride = image_places_ * args.out_channels * args.groups;
-  if (dense) places_.extent[0] = places_.extent[1] = 1, places_.extent[2] = image_places_;
-  if (!whole && taps_.size() > 0) gather_kernel(args, phases);
-
-  depth_ = std::clamp<int64_t>(taps_.size(), 1, kDepth);
-  int64_t columns = results_.size(), rows = args.out_channels;
-  int64_t fits = kPatchBytes / (depth_ * static_cast<int64_t>(sizeof(T)));
-  int64_t wanted = std::max(kLeastColumns, columns * args.groups / kWantedChunks);
-  column_parts_ = chunks_for(columns, std::max(kLeastColumns, std::min(fits, wanted)));
-  row_parts_ = std::clamp<int64_t>(kWantedChunks / (column_parts_ * args.groups), 1,
-                                   chunks_for(rows, kLeastRows));
-}
-
-/// The taps of this phase, side by side.
-template <class T>
-void Convolution<T>::gather_kernel(const ConvArgs& args, const Phase* phases) {
-  int64_t pairs = args.groups * args.out_channels * args.in_channels;
-  gathered_ = allocate(sizeof(T) * static_cast<size_t>(pairs * taps_.places()));
-  T* to = gathered_.data<T>();
-  const T* from = kernel_;
-  const ConvAxis* axes = args.axes;
-  for (int64_t pair = 0; pair < pairs; ++pair) {
-    for (Cursor tap(taps_, 0); tap.block == 0; tap.skip(1)) {
-      int64_t place = 0;
-      for (int a = 0; a < kAxes; ++a)
-        place = place * axes[a].taps + phases[a].tap_first + tap.at[a] * phases[a].tap_step;
-      *to++ = from[place];
-    }
-    from += axes[0].taps * axes[1].taps * axes[2].taps;
-  }
-  kernel_ = gathered_.data<T>();
-}
-
-template <class T>
-void Convolution<T>::run() {
-  parallel_for(args_.groups * row_parts_ * column_parts_, [&](int64_t chunk) {
-    int64_t group = chunk / (row_parts_ * column_parts_);
-    auto rows = chunk_range(args_.out_channels, row_parts_, chunk / column_parts_ % row_parts_);
-    auto columns = chunk_range(results_.size(), column_parts_, chunk % column_parts_);
-    Range row_range{rows.begin, rows.end}, column_range{columns.begin, columns.end};
-    auto count = static_cast<size_t>(row_range.size() * column_range.size());
-    BufferRef sums = allocate(sizeof(T) * count);
-    multiply(group, row_range, column_range, sums.data<T>());
-    write(group, row_range, column_range, sums.data<T>());
+/// The epilogue of a result that was made in parts.
+void finish_all(const ConvArgs& args) {
+  int64_t rows = args.batch * places_of(args), channels = args.groups * args.out_channels;
+  if (!args.epilogue.run) return;
+  int64_t chunks = std::min(rows, chunks_for(rows * channels, kEpilogueElements));
+  parallel_for(chunks, [&](int64_t chunk) {
+    auto [begin, end] = chunk_range(rows, chunks, chunk);
+    finish_rows(args, begin, end, 0, channels);
   });
 }
 
+/// Copies sums, [place, channel], to their places in `out`.
 template <class T>
-void Convolution<T>::multiply(int64_t group, Range rows, Range columns, T* sums) {
-  int64_t total = taps_.size(), count = rows.size() * columns.size();
-  if (total == 0) return void(std::fill(sums, sums + count, T{}));
-  bool along_results = results_.extent[2] >= taps_.extent[2];  // longer runs to copy
-  Image<T> image = image_;
-  image.x += group * args_.in_channels * taps_.block_stride;
-  BufferRef patches = allocate(sizeof(T) * static_cast<size_t>(depth_ * columns.size()));
-  BufferRef more;
-  if (total > depth_) more = allocate(sizeof(T) * static_cast<size_t>(count));
-  for (int64_t k = 0; k < total; k += depth_) {
-    Range taps{k, std::min(total, k + depth_)};
-    if (along_results)
-      copy_patches(image, taps_, taps, results_, columns, patches.data<T>());
-    else
-      copy_patches(image, results_, columns, taps_, taps, patches.data<T>());
-    GemmArgs g;
-    g.type = args_.type;
-    g.m = rows.size(), g.n = columns.size(), g.k = taps.size();
-    g.a = kernel_ + (group * args_.out_channels + rows.begin) * total + k;
-    g.a_row = total, g.a_col = 1;
-    g.b = patches.data();
-    g.b_row = along_results ? columns.size() : 1, g.b_col = along_results ? 1 : taps.size();
-    g.c = k == 0 ? sums : more.data<T>();
-    gemm(g);
-    if (k == 0) continue;
-    const T* next = more.data<T>();
-    for (int64_t i = 0; i < count; ++i) sums[i] = static_cast<T>(sums[i] + next[i]);
+void write_sums(const ConvArgs& args, const T* sums, int64_t stride, const int64_t* places,
+                int64_t count, int64_t channel0, int64_t channels) {
+  int64_t all = args.groups * args.out_channels, of_image = places_of(args);
+  T* out = static_cast<T*>(args.out);
+  if (args.out_last) {
+    for (int64_t r = 0; r < count; ++r)
+      std::copy_n(sums + r * stride, channels, out + places[r] * all + channel0);
+    return;
   }
-}
-
-template <class T>
-void Convolution<T>::write(int64_t group, Range rows, Range columns, const T* sums) {
-  T* out = static_cast<T*>(args_.out) + first_place_ + group * args_.out_channels * image_places_;
-  for (int64_t row = rows.begin; row < rows.end; ++row) {
-    Cursor place(places_, columns.begin);
-    for (int64_t c = columns.begin; c < columns.end;) {
-      int64_t count = std::min(places_.extent[2] - place.at[2], columns.end - c);
-      T* to = out + place.block * places_.block_stride + row * image_places_;
-      for (int a = 0; a < kAxes; ++a) to += place.at[a] * places_.step[a];
-      if (int64_t step = places_.step[2]; step == 1)
-        std::copy(sums, sums + count, to);
-      else
-        for (int64_t i = 0; i < count; ++i) to[i * step] = sums[i];
-      sums += count, c += count;
-      place.skip(count);
-    }
-  }
-}
-
-template <class T>
-void convolve(const ConvArgs& args) {
-  for (const Phase& p0 : phases_of(args.axes[0]))
-    for (const Phase& p1 : phases_of(args.axes[1]))
-      for (const Phase& p2 : phases_of(args.axes[2])) {
-        Phase phases[] = {p0, p1, p2};
-        Convolution<T>(args, phases).run();
+  constexpr int64_t kRows = 16;  // of which the sums are in L1
+  for (int64_t r0 = 0; r0 < count; r0 += kRows)
+    for (int64_t c = 0; c < channels; ++c)
+      for (int64_t r = r0; r < std::min(count, r0 + kRows); ++r) {
+        int64_t image = places[r] / of_image, place = places[r] - image * of_image;
+        out[(image * all + channel0 + c) * of_image + place] = sums[r * stride + c];
       }
 }
 
-/// One tap that meets every element in place: x itself is the matrix of patches.
-bool is_pointwise(const ConvArgs& args) {
-  return std::all_of(args.axes, args.axes + kAxes, [](const ConvAxis& a) {
-    return a.taps == 1 && a.stride == 1 && a.input_dilation == 1 && a.low == 0 && a.in == a.out;
-  });
-}
+/// Packed weights of one part: for each group panels of whole vectors of channels out, [tap,
+/// channel, channel out]; of a depthwise convolution [tap, channel].
+template <class T>
+class Weights {
+ public:
+  Weights(const ConvArgs& args, const ConvPart& part, const ConvKernels<T>& kernels)
+      : args_(args),
+        part_(part),
+        vector_(kernels.vector),
+        most_(kernels.most_vectors * kernels.vector),
+        depth_(part.taps() * args.in_channels) {}
 
-void multiply_pointwise(const ConvArgs& args) {
-  int64_t places = args.axes[0].out * args.axes[1].out * args.axes[2].out;
-  std::vector<int64_t> a_offsets, b_offsets;
-  for (int64_t n = 0; n < args.batch; ++n)
-    for (int64_t g = 0; g < args.groups; ++g) {
-      a_offsets.push_back(g * args.out_channels * args.in_channels);
-      b_offsets.push_back((n * args.groups + g) * args.in_channels * places);
+  int64_t size() const {
+    return is_depthwise(args_) ? args_.groups * depth_
+                               : args_.groups * depth_ * up(args_.out_channels, vector_);
+  }
+  int64_t panels() const { return chunks_for(args_.out_channels, most_); }
+  int64_t columns(int64_t panel) const {
+    return std::min(args_.out_channels - panel * most_, most_);
+  }
+  int64_t vectors(int64_t panel) const { return chunks_for(columns(panel), vector_); }
+  int64_t panel_at(int64_t group, int64_t panel) const {
+    return depth_ * (group * up(args_.out_channels, vector_) + panel * most_);
+  }
+
+  void pack(const GemmKernels<T>& gemm, T* to) const {
+    if (is_depthwise(args_)) return pack_depthwise(to);
+    parallel_for(args_.groups * panels(), [&](int64_t i) {
+      int64_t group = i / panels(), panel = i % panels();
+      BufferRef local = allocate(sizeof(T) * static_cast<size_t>(most_ * depth_));
+      int64_t first = panel * most_;
+      const void* from =
+          weights_of(args_, part_, group, first, first + columns(panel), local.data());
+      gemm.pack({from, 1, depth_, GemmForm::plain}, {0, depth_, 0, columns(panel)},
+                vectors(panel) * vector_, to + panel_at(group, panel));
+    });
+  }
+
+ private:
+  void pack_depthwise(T* to) const {
+    BufferRef local = allocate(sizeof(T) * static_cast<size_t>(depth_));
+    for (int64_t g = 0; g < args_.groups; ++g) {
+      auto* from = static_cast<const T*>(weights_of(args_, part_, g, 0, 1, local.data()));
+      for (int64_t t = 0; t < depth_; ++t) to[t * args_.groups + g] = from[t];
     }
-  GemmArgs g;
-  g.type = args.type;
-  g.m = args.out_channels, g.n = places, g.k = args.in_channels;
-  g.a = args.w, g.b = args.x, g.c = args.out;
-  g.a_row = g.k, g.a_col = 1, g.b_row = places, g.b_col = 1;
-  g.batch = args.batch * args.groups;
-  g.a_offsets = a_offsets.data(), g.b_offsets = b_offsets.data();
-  gemm(g);
-}
+  }
 
-template <class To, class From>
-void convert(const From* from, int64_t count, To* to, To (*one)(From)) {
-  int64_t chunks = chunks_for(count, 1 << 15);
-  parallel_for(chunks, [&](int64_t chunk) {
-    auto [begin, end] = chunk_range(count, chunks, chunk);
-    for (int64_t i = begin; i < end; ++i) to[i] = one(from[i]);
+  const ConvArgs& args_;
+  const ConvPart& part_;
+  int64_t vector_, most_, depth_;
+};
+
+/// One part of an f32 or f64 convolution.
+template <class T>
+class Tiled {
+ public:
+  Tiled(const ConvArgs& args, const ConvPart& part, const ConvImages& images,
+        const ConvKernels<T>& kernels, const T* packed, bool whole)
+      : args_(args),
+        kernels_(kernels),
+        weights_(args, part, kernels),
+        windows_(args, part, images, is_depthwise(args) ? args.groups : args.in_channels),
+        packed_(packed),
+        whole_(whole) {}
+  void run();
+
+ private:
+  struct Chunk {
+    int64_t group, tile0, tile1, panel0, panel1;
+    int64_t row0, row1;
+    std::vector<const void*> at;  // windows, tile by tile
+    std::vector<int64_t> places;
+    BufferRef sums;
+  };
+  void run_chunk(Chunk& chunk);
+  void run_panel(Chunk& chunk, int64_t panel);
+  void run_depthwise(Chunk& chunk);
+  void finish(Chunk& chunk, const T* sums, int64_t stride, int64_t channel0, int64_t channels);
+  int64_t tiles() const { return chunks_for(windows_.rows, kernels_.rows); }
+  ConvWindows windows_of(const Chunk& chunk, int64_t tile, int64_t segment0,
+                         int64_t segment1) const;
+  /// Where a block of channels is summed: in `out` where its elements are side by side there.
+  T* target(Chunk& chunk, int64_t channel0, bool whole_vectors, int64_t& stride);
+
+  const ConvArgs& args_;
+  const ConvKernels<T>& kernels_;
+  Weights<T> weights_;
+  ConvRows windows_;
+  const T* packed_;
+  bool whole_;  // the only part, so rows are places
+};
+
+template <class T>
+void Tiled<T>::run() {
+  bool depthwise = is_depthwise(args_);
+  int64_t groups = depthwise ? 1 : args_.groups, panels = depthwise ? 1 : weights_.panels();
+  int64_t row_work = windows_.segments * windows_.run * (depthwise ? 1 : args_.out_channels);
+  int64_t rows = std::max(kRowsOfChunk, kChunkWork / std::max<int64_t>(row_work, 1));
+  rows = std::min(rows, std::max(kernels_.rows, kTableEntries / (windows_.segments + 1)));
+  int64_t row_parts = std::max<int64_t>(1, windows_.rows / rows);
+  int64_t part_work = windows_.rows / row_parts * row_work;
+  int64_t panel_parts = std::clamp<int64_t>(part_work / (2 * kChunkWork), 1, panels);
+  parallel_for(groups * row_parts * panel_parts, [&](int64_t i) {
+    auto in_rows = chunk_range(tiles(), row_parts, i / panel_parts % row_parts);
+    auto in_panels = chunk_range(panels, panel_parts, i % panel_parts);
+    Chunk chunk{i / (row_parts * panel_parts),
+                in_rows.begin,
+                in_rows.end,
+                in_panels.begin,
+                in_panels.end,
+                0,
+                0,
+                {},
+                {},
+                {}};
+    run_chunk(chunk);
   });
 }
 
-BufferRef widened(Element type, const void* from, int64_t count) {
-  BufferRef wide = allocate(sizeof(float) * static_cast<size_t>(count));
-  convert<float, uint16_t>(static_cast<const uint16_t*>(from), count, wide.data<float>(),
-                           type == Element::f16 ? float16_to_float : bfloat16_to_float);
-  return wide;
+template <class T>
+void Tiled<T>::run_chunk(Chunk& chunk) {
+  if (chunk.tile0 == chunk.tile1) return;
+  auto rows_of = [&](int64_t tile) { return chunk_range(windows_.rows, tiles(), tile); };
+  chunk.row0 = rows_of(chunk.tile0).begin, chunk.row1 = rows_of(chunk.tile1 - 1).end;
+  int64_t rows = chunk.row1 - chunk.row0;
+  chunk.at.resize(static_cast<size_t>(rows * windows_.segments));
+  int64_t channel = chunk.group * args_.in_channels;
+  for (int64_t t = chunk.tile0; t < chunk.tile1; ++t) {
+    auto [begin, end] = rows_of(t);
+    windows_.locate(begin, end, channel,
+                    chunk.at.data() + (begin - chunk.row0) * windows_.segments);
+  }
+  if (is_depthwise(args_)) return run_depthwise(chunk);
+  for (int64_t p = chunk.panel0; p < chunk.panel1; ++p) run_panel(chunk, p);
 }
 
-void convolve_halves(ConvArgs args) {
-  Element type = args.type;
-  auto* out = static_cast<uint16_t*>(args.out);
-  int64_t channels = args.groups * args.in_channels, results = args.groups * args.out_channels;
-  int64_t in = args.batch * channels, kernel = results * args.in_channels;
-  int64_t count = args.batch * results;
-  for (const ConvAxis& a : args.axes) in *= a.in, kernel *= a.taps, count *= a.out;
-  BufferRef x = widened(type, args.x, in), w = widened(type, args.w, kernel);
-  BufferRef sums = allocate(sizeof(float) * static_cast<size_t>(count));
-  args.type = Element::f32, args.x = x.data(), args.w = w.data(), args.out = sums.data();
-  conv(args);
-  convert<uint16_t, float>(sums.data<float>(), count, out,
-                           type == Element::f16 ? float_to_float16 : float_to_bfloat16);
+template <class T>
+ConvWindows Tiled<T>::windows_of(const Chunk& chunk, int64_t tile, int64_t segment0,
+                                 int64_t segment1) const {
+  auto [begin, end] = chunk_range(windows_.rows, tiles(), tile);
+  int64_t rows = end - begin;
+  return {chunk.at.data() + (begin - chunk.row0) * windows_.segments + segment0 * rows, rows,
+          segment1 - segment0, windows_.run};
+}
+
+template <class T>
+T* Tiled<T>::target(Chunk& chunk, int64_t channel0, bool whole_vectors, int64_t& stride) {
+  if (whole_ && args_.out_last && whole_vectors) {
+    stride = args_.groups * args_.out_channels;
+    return static_cast<T*>(args_.out) + chunk.row0 * stride + channel0;
+  }
+  int64_t rows = chunk.row1 - chunk.row0;
+  stride = up(stride, kernels_.vector);
+  if (!chunk.sums) {
+    chunk.sums = allocate(sizeof(T) * static_cast<size_t>(rows * stride));
+    chunk.places.resize(static_cast<size_t>(rows));
+    windows_.places(chunk.row0, chunk.row1, chunk.places.data());
+  }
+  return chunk.sums.template data<T>();
+}
+
+template <class T>
+void Tiled<T>::run_panel(Chunk& chunk, int64_t panel) {
+  int64_t columns = weights_.columns(panel), vectors = weights_.vectors(panel);
+  int64_t channel = chunk.group * args_.out_channels + panel * weights_.columns(0);
+  int64_t stride = weights_.columns(0);
+  T* sums = target(chunk, channel, columns == vectors * kernels_.vector, stride);
+  const T* w = packed_ + weights_.panel_at(chunk.group, panel);
+  int64_t parts = std::max<int64_t>(
+      1, std::min(windows_.segments, chunks_for(windows_.segments * windows_.run, kDepth)));
+  for (int64_t part = 0; part < parts; ++part) {
+    auto [segment0, segment1] = chunk_range(windows_.segments, parts, part);
+    for (int64_t t = chunk.tile0; t < chunk.tile1; ++t) {
+      int64_t row = chunk_range(windows_.rows, tiles(), t).begin - chunk.row0;
+      kernels_.tile(windows_of(chunk, t, segment0, segment1), vectors,
+                    w + segment0 * windows_.run * vectors * kernels_.vector, sums + row * stride,
+                    stride, part != 0);
+    }
+  }
+  finish(chunk, sums, stride, channel, columns);
+}
+
+template <class T>
+void Tiled<T>::run_depthwise(Chunk& chunk) {
+  int64_t stride = args_.groups;
+  T* sums = target(chunk, 0, true, stride);
+  for (int64_t t = chunk.tile0; t < chunk.tile1; ++t) {
+    int64_t row = chunk_range(windows_.rows, tiles(), t).begin - chunk.row0;
+    kernels_.depthwise(windows_of(chunk, t, 0, windows_.segments), packed_, sums + row * stride,
+                       stride);
+  }
+  finish(chunk, sums, stride, 0, args_.groups);
+}
+
+template <class T>
+void Tiled<T>::finish(Chunk& chunk, const T* sums, int64_t stride, int64_t channel0,
+                      int64_t channels) {
+  if (chunk.sums && sums == chunk.sums.template data<T>())
+    write_sums(args_, sums, stride, chunk.places.data(), chunk.row1 - chunk.row0, channel0,
+               channels);
+  if (whole_) finish_rows(args_, chunk.row0, chunk.row1, channel0, channel0 + channels);
+}
+
+template <class T>
+void convolve_tiled(const ConvArgs& args, const ConvKernels<T>& kernels,
+                    const GemmKernels<T>& gemm) {
+  std::vector<ConvPart> parts = parts_of(args);
+  ConvImages images = channels_last_images(args);
+  const T* packed = static_cast<const T*>(args.packed_w);
+  for (const ConvPart& part : parts) {
+    Weights<T> weights(args, part, kernels);
+    BufferRef made;
+    if (!args.packed_w) {
+      made = allocate(sizeof(T) * static_cast<size_t>(weights.size()));
+      weights.pack(gemm, made.data<T>());
+    }
+    Tiled<T>(args, part, images, kernels, made ? made.data<T>() : packed, parts.size() == 1).run();
+    if (!made) packed += weights.size();
+  }
+  if (parts.size() > 1) finish_all(args);
+}
+
+/// One part of a convolution of any type: windows are copied, and multiplied as matrices.
+template <class T>
+void convolve_copied(CpuLevel level, const ConvArgs& args, const ConvPart& part,
+                     const ConvImages& images) {
+  int64_t depth = part.taps() * args.in_channels, columns = args.out_channels;
+  ConvRows windows(args, part, images, args.in_channels);
+  int64_t chunks = std::min(windows.rows, chunks_for(windows.rows * (depth + columns), 1 << 16));
+  for (int64_t group = 0; group < args.groups; ++group) {
+    BufferRef copy = allocate(sizeof(T) * static_cast<size_t>(depth * columns));
+    const void* w = weights_of(args, part, group, 0, columns, copy.data());
+    parallel_for(chunks, [&](int64_t chunk) {
+      auto [begin, end] = chunk_range(windows.rows, chunks, chunk);
+      int64_t rows = end - begin;
+      std::vector<const void*> at(static_cast<size_t>(rows * windows.segments));
+      std::vector<int64_t> places(static_cast<size_t>(rows));
+      windows.locate(begin, end, group * args.in_channels, at.data());
+      windows.places(begin, end, places.data());
+      BufferRef left = allocate(sizeof(T) * static_cast<size_t>(rows * depth));
+      BufferRef sums = allocate(sizeof(T) * static_cast<size_t>(rows * columns));
+      T* to = left.data<T>();
+      for (int64_t r = 0; r < rows; ++r)
+        for (int64_t s = 0; s < windows.segments; ++s, to += windows.run)
+          std::copy_n(static_cast<const T*>(at[static_cast<size_t>(s * rows + r)]), windows.run,
+                      to);
+      gemm_at(level, {.type = args.type,
+                      .m = rows,
+                      .n = columns,
+                      .k = depth,
+                      .a = left.data(),
+                      .b = w,
+                      .c = sums.data(),
+                      .a_row = depth,
+                      .a_col = 1,
+                      .b_row = 1,
+                      .b_col = depth});
+      write_sums(args, sums.data<T>(), columns, places.data(), rows, group * columns, columns);
+    });
+  }
+}
+
+template <class T>
+void convolve_copied(CpuLevel level, const ConvArgs& args) {
+  ConvImages images = channels_last_images(args);
+  for (const ConvPart& part : parts_of(args)) convolve_copied<T>(level, args, part, images);
+  finish_all(args);
+}
+
+const ConvLevel& conv_level_of(CpuLevel level) {
+  return at_level(level, v2::conv_level, v3::conv_level, v4::conv_level);
+}
+
+/// Calls `f` with the kernels of `args.type`, where it has any.
+void with_kernels(CpuLevel level, const ConvArgs& args, auto f) {
+  const ConvLevel& own = conv_level_of(level);
+  const GemmLevel& gemm = at_level(level, v2::gemm_level, v3::gemm_level, v4::gemm_level);
+  if (args.type == Element::f32) f(own.f32, gemm.f32);
+  if (args.type == Element::f64) f(own.f64, gemm.f64);
 }
 
 }  // namespace
 
-void conv(const ConvArgs& args) {
-  if (args.type == Element::f16 || args.type == Element::bf16) return convolve_halves(args);
-  if (is_pointwise(args)) return multiply_pointwise(args);
-  switch (args.type) {
-    case Element::f32:
-      return convolve<float>(args);
-    case Element::f64:
-      return convolve<double>(args);
-    case Element::c64:
-      return convolve<std::complex<float>>(args);
-    case Element::c128:
-      return convolve<std::complex<double>>(args);
-    default:
-      break;
-  }
-  switch (element_bytes(args.type)) {  // sums wrap, so the sign does not matter
+int64_t packed_bytes(const ConvArgs& args) {
+  int64_t bytes = 0;
+  with_kernels(cpu_level(), args, [&]<class T>(const ConvKernels<T>& kernels, auto&) {
+    for (const ConvPart& part : parts_of(args))
+      bytes += Weights<T>(args, part, kernels).size() * static_cast<int64_t>(sizeof(T));
+  });
+  return bytes;
+}
+
+void pack_weights(const ConvArgs& args, void* packed) {
+  with_kernels(cpu_level(), args, [&]<class T>(const ConvKernels<T>& kernels, auto& gemm) {
+    T* to = static_cast<T*>(packed);
+    for (const ConvPart& part : parts_of(args)) {
+      Weights<T> weights(args, part, kernels);
+      weights.pack(gemm, to);
+      to += weights.size();
+    }
+  });
+}
+
+void conv_at(CpuLevel level, const ConvArgs& args) {
+  if (args.type == Element::f32 || args.type == Element::f64)
+    return with_kernels(level, args, [&](const auto& kernels, const auto& gemm) {
+      convolve_tiled(args, kernels, gemm);
+    });
+  switch (element_bytes(args.type)) {
     case 1:
-      return convolve<uint8_t>(args);
+      return convolve_copied<uint8_t>(level, args);
     case 2:
-      return convolve<uint16_t>(args);
+      return convolve_copied<uint16_t>(level, args);
     case 4:
-      return convolve<uint32_t>(args);
+      return convolve_copied<uint32_t>(level, args);
+    case 8:
+      return convolve_copied<uint64_t>(level, args);
     default:
-      return convolve<uint64_t>(args);
+      return convolve_copied<std::complex<double>>(level, args);
   }
 }
+
+void conv(const ConvArgs& args) { conv_at(cpu_level(), args); }
 
 }  // namespace tn

@@ -2,9 +2,12 @@
 // Convolutions of every element type.
 #include <cstdint>
 
+#include "runtime/cpu_level.h"
 #include "runtime/element.h"
 
 namespace tn {
+
+struct KernelTile;
 
 /// One spatial axis. Result y and tap k meet at x[(y·stride + k·kernel_dilation - low) /
 /// input_dilation] where that is a whole number inside x; elsewhere x counts as 0.
@@ -13,20 +16,40 @@ struct ConvAxis {
   int64_t stride = 1, low = 0, input_dilation = 1, kernel_dilation = 1;
 };
 
+/// Called once for every finished block of `out`, on the thread that made it: rows are results of
+/// image `batch` and columns channels where the channels of `out` are last, else the other way
+/// round.
+struct ConvEpilogue {
+  void (*run)(const void* data, const KernelTile& tile) = nullptr;
+  const void* data = nullptr;
+};
+
 /// out[n, o, y…] = Σ w[o, c, k…] · x[n, c', …], over the channels c (c' in x) of o's group and the
-/// taps k. All are contiguous, `out` is written whole. Channels count those of one group.
+/// taps k. All are contiguous, `out` is written whole. Channels count those of one group. Each
+/// array has its channels second ([n, c, y…], w: [o, c, k…]) or last ([n, y…, c], w: [o, k…, c]).
 ///
-/// The order of additions depends on the channels and the taps only, so the bits do not depend on
-/// the batch or on threads. f16 and bf16 are summed in f32 and rounded once; integers wrap.
+/// f32 and f64: each element of `out` is one chain of fused multiply-adds, over the taps in order
+/// and for each tap over the channels in order. So the bits do not depend on layouts, the batch,
+/// threads or level. f16 and bf16 are summed in f32 and rounded once; integers wrap.
 struct ConvArgs {
   Element type = Element::f32;
   int64_t batch = 1, groups = 1, in_channels = 1, out_channels = 1;
   ConvAxis axes[3];
+  bool x_last = false, w_last = false, out_last = false;  // channels
   const void* x = nullptr;
   const void* w = nullptr;
+  const void* packed_w = nullptr;  // by pack_weights of the same level; `w` is then not read
   void* out = nullptr;
+  ConvEpilogue epilogue;
 };
 
 void conv(const ConvArgs& args);
+/// The same with the kernels of one level, which the machine must support.
+void conv_at(CpuLevel level, const ConvArgs& args);
+
+/// Weights in the order the kernels read them, for `packed_w`: 0 bytes where there is no such form.
+/// Neither x nor the batch matters.
+int64_t packed_bytes(const ConvArgs& args);
+void pack_weights(const ConvArgs& args, void* packed);
 
 }  // namespace tn

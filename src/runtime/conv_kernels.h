@@ -1,0 +1,43 @@
+#pragma once
+// What conv.cpp asks of the kernels that are compiled once per CPU level.
+#include <cstdint>
+
+namespace tn {
+
+/// The windows of the rows of a tile: each is `segments` runs of `run` elements of x.
+/// Segment s of row r begins at at[s * rows + r].
+struct ConvWindows {
+  const void* const* at;
+  int64_t rows, segments, run;
+};
+
+template <class T>
+struct ConvKernels {
+  int64_t rows;          // most rows of a tile
+  int64_t vector;        // elements of a vector
+  int64_t most_vectors;  // of the columns of a tile
+  /// sums[r][j] (+)= Σ window[r][k] · w[k * columns + j], with ascending k, for `vectors` of
+  /// columns.
+  void (*tile)(const ConvWindows& windows, int64_t vectors, const T* w, T* sums,
+               int64_t sums_stride, bool add);
+  /// sums[r][j] = Σ at[s * rows + r][j] · w[s * run + j] over the segments: each channel has its
+  /// own kernel.
+  void (*depthwise)(const ConvWindows& windows, const T* w, T* sums, int64_t sums_stride);
+};
+
+struct ConvLevel {
+  ConvKernels<float> f32;
+  ConvKernels<double> f64;
+};
+
+namespace v2 {
+extern const ConvLevel conv_level;
+}
+namespace v3 {
+extern const ConvLevel conv_level;
+}
+namespace v4 {
+extern const ConvLevel conv_level;
+}
+
+}  // namespace tn
