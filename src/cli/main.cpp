@@ -1,9 +1,25 @@
 // The `tenon` command.
-#include <CLI/CLI.hpp>
 #include <cstdio>
 
+#include "cli/commands.h"
 #include "cli/gen.h"
 #include "tenon/error.h"
+
+void tn::add_gen(CLI::App& app) {
+  struct Options {
+    std::string root = ".";
+    bool check = false;
+  };
+  auto options = std::make_shared<Options>();
+  CLI::App* gen = app.add_subcommand("gen",
+                                     "Write the C++ header, Python stubs and reference "
+                                     "pages that follow from the op table");
+  gen->add_option("--root", options->root, "The repository")->check(CLI::ExistingDirectory);
+  gen->add_flag("--check", options->check, "Only report what is not up to date");
+  gen->callback([options] {
+    if (int status = generate(options->root, options->check)) throw CLI::RuntimeError(status);
+  });
+}
 
 namespace {
 
@@ -11,15 +27,10 @@ int run(int argc, char** argv) {
   CLI::App app{"Tenon: a tensor compiler library"};
   app.set_version_flag("--version", "tenon " TENON_VERSION);
   app.require_subcommand(1);
-  std::string root = ".";
-  bool check = false;
-  CLI::App* gen = app.add_subcommand("gen",
-                                     "Write the C++ header, Python stubs and reference "
-                                     "pages that follow from the op table");
-  gen->add_option("--root", root, "The repository")->check(CLI::ExistingDirectory);
-  gen->add_flag("--check", check, "Only report what is not up to date");
+  tn::add_gen(app);
+  tn::add_show(app);
   CLI11_PARSE(app, argc, argv);
-  return tn::generate(root, check);
+  return 0;
 }
 
 }  // namespace
