@@ -1,0 +1,483 @@
+// The loops of a kernel. Parallel axes are loops, in order. A value is computed in the first loop
+// that binds all its axes; reductions are sweeps of their own inside it, stores come last. What
+// varies over reduced axes is computed again in every sweep that needs it.
+#include "backend/source/c_printer.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+#include "backend/source/c_expressions.h"
+#include "base/error.h"
+#include "loop/interpreter_ops.h"
+#include "loop/macros.h"
+
+namespace tn::source {
+namespace {
+
+using namespace loop;
+
+AxisSet bit(size_t axis) { return AxisSet{1} << axis; }
+bool is_arg(Monoid monoid) { return monoid >= Monoid::argmax; }
+
+/// The operation of a monoid, and what a store combines by.
+Op op_of(Monoid monoid) {
+  static constexpr Op kOps[] = {Op::add, Op::mul, Op::max, Op::min, Op::and_, Op::or_};
+  return kOps[static_cast<size_t>(monoid)];
+}
+
+/// The result over nothing. Sums begin with -0, which changes no operand.
+std::string identity(Monoid monoid, DType type, bool shown) {
+  switch (monoid) {
+    case Monoid::add:
+      return c_literal(is_float(type) && !shown ? Scalar(-0.0) : Scalar(0), type);
+    case Monoid::mul:
+      return c_literal(Scalar(1), type);
+    case Monoid::or_:
+      return "0";
+    case Monoid::and_:
+      return type == DType::b1 ? "1" : format("({})-1", c_type(type));
+    default:
+      break;
+  }
+  bool max = monoid == Monoid::max;
+  if (is_float(type)) return c_literal(Scalar(max ? -INFINITY : INFINITY), type);
+  if (type == DType::b1) return max ? "0" : "1";
+  if (kind_of(type) == Kind::natural) return max ? "0" : format("({})-1", c_type(type));
+  return format("INT{}_{}", 8 * size_of(type), max ? "MIN" : "MAX");
+}
+
+class KernelPrinter {
+ public:
+  KernelPrinter(const Kernel& kernel, std::string_view function)
+      : function_(function), k_(expand_math(kernel)), index_(k_) {
+    for (const KernelAxis& axis : k_.axes) {
+      if (!axis.extent.is_const())
+        fail(Hint{"bind the sizes to numbers first"}, "c source: kernel {} has the size {}",
+             k_.name, axis.extent);
+      extents_.push_back(axis.extent.value());
+    }
+    known_.resize(k_.values.size());
+    used_.resize(k_.buffers.size());
+    find_levels();
+    find_store_axes();
+    for (size_t k = 0; k < extents_.size(); ++k)
+      if (k_.axes[k].kind == AxisKind::par) par_ |= bit(k);
+  }
+
+  std::string text() {
+    bool any = true;
+    for (size_t k = 0; k < extents_.size(); ++k) any &= !(par_ & bit(k)) || extents_[k] > 0;
+    std::vector<size_t> stores(k_.stores.size());
+    for (size_t i = 0; i < stores.size(); ++i) stores[i] = i;
+    if (any) print_stores(0, stores);
+    std::string unused;
+    for (size_t i = 0; i < used_.size(); ++i)
+      if (!used_[i]) unused += format("  (void)b{};\n", i);
+    if (k_.arguments > 0 && !reads_arguments_) unused += "  (void)arguments;\n";
+    return signature() + unused + out_ + "}\n";
+  }
+
+ private:
+  using Ids = std::vector<ValueId>;
+
+  const Value& value(ValueId id) const { return k_.values[static_cast<size_t>(id)]; }
+
+  template <class... A>
+  void line(format_string<A...> text, A&&... args) {
+    out_.append(static_cast<size_t>(2 * depth_), ' ');
+    out_ += format(text, std::forward<A>(args)...) + "\n";
+  }
+  template <class... A>
+  void open(format_string<A...> text, A&&... args) {
+    line("{} {{", format(text, std::forward<A>(args)...));
+    ++depth_;
+  }
+  void close() {
+    --depth_;
+    line("}}");
+  }
+
+  std::string signature() const {
+    std::vector<std::string> params;
+    for (size_t i = 0; i < k_.buffers.size(); ++i)
+      params.push_back(format("{}{} *b{}", k_.buffers[i].written ? "" : "const ",
+                              c_type(k_.buffers[i].type), i));
+    if (k_.arguments > 0) params.push_back("const uint64_t *arguments");
+    if (params.empty()) params.push_back("void");
+    return format("static void {}({}) {{\n", function_, join(params, ", "));
+  }
+
+  // Dependences.
+
+  template <class F>
+  void for_each_atom(PolyId poly, F&& f) const {
+    for (const Term& term : k_.polys[poly].terms)
+      for (AtomId id : k_.polys.atoms_of(term.mono)) {
+        const Atom& atom = k_.polys.atom(id);
+        f(atom);
+        if (atom.kind == AtomKind::axis || atom.kind == AtomKind::value ||
+            atom.kind == AtomKind::symbol)
+          continue;
+        for_each_atom(atom.a, f);
+        if (atom.kind != AtomKind::let) for_each_atom(atom.b, f);
+      }
+  }
+
+  /// Every value and axis that an index and a mask read.
+  template <class F>
+  void for_each_atom(PolyId index, MaskId mask, F&& f) const {
+    for_each_atom(index, f);
+    if (mask == kNone) return;
+    for (PolyId poly : k_.masks[static_cast<size_t>(mask)]) for_each_atom(poly, f);
+  }
+
+  template <class F>
+  void for_each_operand(const Value& v, F&& f) const {
+    int operands = facts(v.op).operands;
+    for (ValueId id :
+         {operands > 0 ? v.a : kNone, operands > 1 ? v.b : kNone, operands > 2 ? v.c : kNone})
+      if (id != kNone) f(id);
+    if (v.op == Op::load || v.op == Op::index)
+      for_each_atom(v.index, v.mask, [&](const Atom& atom) {
+        if (atom.kind == AtomKind::value) f(static_cast<ValueId>(atom.a));
+      });
+  }
+
+  void find_levels() {
+    for (const Value& v : k_.values) {
+      int level = 0;
+      for_each_operand(
+          v, [&](ValueId id) { level = std::max(level, level_[static_cast<size_t>(id)]); });
+      level_.push_back(level + (v.op == Op::reduce));
+      levels_ = std::max(levels_, level_.back());
+    }
+  }
+
+  void find_store_axes() {
+    for (const Store& store : k_.stores) {
+      AxisSet axes = value(store.value).axes;
+      for_each_atom(store.index, store.mask, [&](const Atom& atom) {
+        if (atom.kind == AtomKind::axis) axes |= bit(atom.a);
+        if (atom.kind == AtomKind::value) axes |= k_.values[atom.a].axes;
+      });
+      store_axes_.push_back(axes);
+    }
+  }
+
+  Ids operands_of(const std::vector<size_t>& stores) const {
+    Ids ids;
+    for (size_t i : stores) {
+      const Store& store = k_.stores[i];
+      ids.push_back(store.value);
+      for_each_atom(store.index, store.mask, [&](const Atom& atom) {
+        if (atom.kind == AtomKind::value) ids.push_back(static_cast<ValueId>(atom.a));
+      });
+    }
+    return ids;
+  }
+
+  /// What `wanted` needs and nobody computed yet.
+  std::vector<bool> missing_for(const Ids& wanted) const {
+    std::vector<bool> missing(k_.values.size(), false);
+    auto want = [&](ValueId id) {
+      missing[static_cast<size_t>(id)] = !known_[static_cast<size_t>(id)];
+    };
+    for (ValueId id : wanted) want(id);
+    for (size_t i = missing.size(); i-- > 0;)
+      if (missing[i]) for_each_operand(k_.values[i], want);
+    return missing;
+  }
+
+  // Values.
+
+  std::string name(ValueId id) const {
+    const Value& v = value(id);
+    return v.op == Op::constant ? c_literal(v.literal, v.type) : format("v{}", id);
+  }
+
+  std::string element(int32_t buffer, PolyId index) {
+    used_[static_cast<size_t>(buffer)] = true;
+    return format("b{}[{}]", buffer, index_.index(index));
+  }
+
+  std::string expression(const Value& v) {
+    int operands = facts(v.op).operands;
+    std::string a = operands > 0 ? name(v.a) : "", b = operands > 1 ? name(v.b) : "";
+    switch (v.op) {
+      case Op::argument:
+        reads_arguments_ = true;
+        return c_bitcast(size_of(v.type) == 8 ? DType::u64 : DType::u32, v.type,
+                         format("arguments[{}]", v.a));
+      case Op::index:
+        return index_.index(v.index);
+      case Op::load: {
+        std::string read = element(v.buffer, v.index), holds = index_.condition(v.mask);
+        return holds.empty() ? read : format("{} ? {} : 0", holds, read);
+      }
+      case Op::cast:
+        return c_cast(value(v.a).type, v.type, a);
+      case Op::bitcast:
+        return c_bitcast(value(v.a).type, v.type, a);
+      case Op::select:
+        return format("{} ? {} : {}", a, b, name(v.c));
+      case Op::fma:
+        return format("__builtin_fma{}({}, {}, {})", v.type == DType::f32 ? "f" : "", a, b,
+                      name(v.c));
+      default:
+        return operands == 1 ? c_unary(v.op, value(v.a).type, a)
+                             : c_binary(v.op, value(v.a).type, a, b);
+    }
+  }
+
+  // The carry was declared before the loop that runs here.
+  void print_scan(ValueId id) {
+    const Value& v = value(id);
+    std::string next = c_binary(op_of(v.monoid), v.type, format("carry{}", id), name(v.a));
+    if (v.exclusive) line("const {} v{} = carry{};", c_type(v.type), id, id);
+    line("carry{} = {};", id, next);
+    if (!v.exclusive) line("const {} v{} = carry{};", c_type(v.type), id, id);
+  }
+
+  /// Everything that `wanted` needs and that varies over bound axes only.
+  void print_values(AxisSet bound, const Ids& wanted) {
+    std::vector<bool> missing = missing_for(wanted);
+    for (int level = 0; level <= levels_; ++level) {
+      std::vector<Ids> sweeps;  // reductions over the same axes share one
+      for (size_t i = 0; i < missing.size(); ++i) {
+        const Value& v = k_.values[i];
+        ValueId id = static_cast<ValueId>(i);
+        if (!missing[i] || (v.axes & ~bound) || v.op == Op::constant) continue;
+        if (level_[i] != level + (v.op == Op::reduce)) continue;
+        known_[i] = true;
+        if (v.op == Op::scan)
+          print_scan(id);
+        else if (v.op != Op::reduce)
+          line("const {} v{} = {};", c_type(v.type), i, expression(v));
+        else if (auto same = std::ranges::find_if(
+                     sweeps, [&](const Ids& ids) { return value(ids[0]).over == v.over; });
+                 same != sweeps.end())
+          same->push_back(id);
+        else
+          sweeps.push_back({id});
+      }
+      for (const Ids& ids : sweeps) print_sweep(bound, ids);
+    }
+  }
+
+  // Reductions: lanes within a chunk, halved, and the same over the chunks.
+
+  void print_halving(std::string_view array, const Value& v, int64_t lanes) {
+    if (lanes == 1) return;
+    std::string at = format("{}[k]", array), other = format("{}[k + s]", array);
+    line("for (int s = {}; s > 0; s /= 2)", lanes / 2);
+    line("  for (int k = 0; k < s; ++k) {} = {};", at,
+         c_binary(op_of(v.monoid), v.type, at, other));
+  }
+
+  void declare_lanes(std::string_view array, const Value& v, int64_t lanes) {
+    line("{} {}[{}];", c_type(v.type), array, lanes);
+    line("for (int k = 0; k < {}; ++k) {}[k] = {};", lanes, array,
+         identity(v.monoid, v.type, false));
+  }
+
+  static int64_t lanes_for(int64_t count) {
+    return std::min<int64_t>(kLanes,
+                             static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(count))));
+  }
+
+  void print_sweep(AxisSet bound, const Ids& ids) {
+    AxisSet over = value(ids[0]).over;
+    int64_t extent = 1;
+    for (size_t k = 0; k < extents_.size(); ++k)
+      if (over & bit(k)) extent *= extents_[k];
+    int64_t chunks = (extent + kChunk - 1) / kChunk;
+    for (ValueId id : ids) {
+      const Value& v = value(id);
+      DType type = value(v.a).type;
+      if (is_arg(v.monoid))
+        line("tn_i64 v{} = -1;", id);
+      else
+        line("{} v{} = {};", c_type(type), id, identity(v.monoid, type, true));
+      if (is_arg(v.monoid) && extent > 0) line("{} best{} = 0;", c_type(type), id);
+    }
+    if (extent == 0) return;
+    if (chunks == 1) return print_chunk(bound, ids, "0", format("{}", extent), extent);
+    for (ValueId id : ids)
+      if (!is_arg(value(id).monoid))
+        declare_lanes(format("total{}", id), value(id), lanes_for(chunks));
+    int sweep = sweeps_++;
+    open("for (int64_t c{0} = 0; c{0} < {1}; ++c{0})", sweep, chunks);
+    std::string first = format("c{} * {}", sweep, kChunk);
+    std::string last = format("tn_min_i64({} + {}, {})", first, kChunk, extent);
+    print_chunk(bound, ids, first, extent % kChunk ? last : format("{} + {}", first, kChunk),
+                kChunk, extent);
+    for (ValueId id : ids) {
+      const Value& v = value(id);
+      if (is_arg(v.monoid)) continue;
+      std::string lane = format("total{}[c{} % {}]", id, sweep, kLanes);
+      line("{} = {};", lane, c_binary(op_of(v.monoid), v.type, lane, format("v{}", id)));
+    }
+    close();
+    for (ValueId id : ids) {
+      if (is_arg(value(id).monoid)) continue;
+      print_halving(format("total{}", id), value(id), lanes_for(chunks));
+      line("v{0} = total{0}[0];", id);
+    }
+  }
+
+  /// The points [first, last) in blocks of one point per lane, which vectorise.
+  void print_chunk(AxisSet bound, const Ids& ids, std::string first, std::string last,
+                   int64_t longest, int64_t extent = 0) {
+    if (extent == 0) extent = longest;
+    int64_t lanes = lanes_for(longest);
+    for (ValueId id : ids)
+      if (!is_arg(value(id).monoid)) declare_lanes(format("lane{}", id), value(id), lanes);
+    int sweep = sweeps_++;
+    bool one = longest <= kLanes, even = extent % kLanes == 0;
+    std::string count = one ? format("{}", longest) : format("{}", kLanes);
+    if (!one) {
+      open("for (int64_t i{0} = {1}; i{0} < {2}; i{0} += {3})", sweep, first, last, kLanes);
+      if (!even) {
+        line("const int64_t n{0} = tn_min_i64({1}, {2} - i{0});", sweep, kLanes, last);
+        count = format("n{}", sweep);
+      }
+    }
+    std::vector<bool> known = known_;
+    bool plain = std::ranges::none_of(ids, [&](ValueId id) { return is_arg(value(id).monoid); });
+    if (plain) line("TN_INDEPENDENT");
+    open("for (int64_t k{0} = 0; k{0} < {1}; ++k{0})", sweep, count);
+    std::string at = one ? format("k{}", sweep) : format("(i{0} + k{0})", sweep);
+    AxisSet over = value(ids[0]).over;
+    Ids operands;
+    AxisSet read = 0;
+    for (ValueId id : ids) operands.push_back(value(id).a), read |= value(value(id).a).axes;
+    declare_axes(over, read, at);
+    print_values(bound | over, operands);
+    for (ValueId id : ids) print_accumulate(id, format("k{}", sweep), at);
+    close();
+    known_ = std::move(known);
+    if (!one) close();
+    for (ValueId id : ids) {
+      if (is_arg(value(id).monoid)) continue;
+      print_halving(format("lane{}", id), value(id), lanes);
+      line("v{0} = lane{0}[0];", id);
+    }
+  }
+
+  /// The axes of `over` at the row-major position `at`; those nobody reads get no variable.
+  void declare_axes(AxisSet over, AxisSet read, std::string_view at) {
+    int64_t stride = 1;
+    for (size_t k = extents_.size(); k-- > 0;) {
+      if (!(over & bit(k))) continue;
+      std::string text = stride == 1 ? std::string(at) : format("{} / {}", at, stride);
+      bool outermost = (over & (bit(k) - 1)) == 0;
+      if (!outermost) text = format("{} % {}", text, extents_[k]);
+      if (read & bit(k)) line("const int64_t {} = {};", index_.axis(k), text);
+      stride *= extents_[k];
+    }
+  }
+
+  void print_accumulate(ValueId id, std::string_view lane, std::string_view at) {
+    const Value& v = value(id);
+    DType type = value(v.a).type;
+    std::string x = name(v.a);
+    if (!is_arg(v.monoid)) {
+      std::string slot = format("lane{}[{}]", id, lane);
+      return line("{} = {};", slot, c_binary(op_of(v.monoid), type, slot, x));
+    }
+    std::string better = format("{} {} best{}", x, v.monoid == Monoid::argmax ? ">" : "<", id);
+    if (is_float(type)) better += format(" || ({0} != {0} && best{1} == best{1})", x, id);
+    line("if (v{} < 0 || {}) best{} = {}, v{} = {};", id, better, id, x, id, at);
+  }
+
+  // Stores.
+
+  void print_stores(AxisSet bound, const std::vector<size_t>& stores) {
+    print_values(bound, operands_of(stores));
+    if (AxisSet rest = par_ & ~bound)
+      return print_loop(bound, static_cast<size_t>(std::countr_zero(rest)), stores);
+    std::vector<bool> done(stores.size(), false);
+    for (size_t i = 0; i < stores.size(); ++i) {
+      AxisSet rest = store_axes_[stores[i]] & ~bound;
+      if (rest == 0) print_store(k_.stores[stores[i]]);
+      if (rest == 0 || done[i]) continue;
+      size_t axis = static_cast<size_t>(std::countr_zero(rest));
+      std::vector<size_t> same;
+      for (size_t j = i; j < stores.size(); ++j)
+        if (std::countr_zero(store_axes_[stores[j]] & ~bound) == static_cast<int>(axis))
+          same.push_back(stores[j]), done[j] = true;
+      print_loop(bound, axis, same);
+    }
+  }
+
+  void print_loop(AxisSet bound, size_t axis, const std::vector<size_t>& stores) {
+    bool backwards = declare_carries(bound, axis, stores);
+    AxisSet all = bound | bit(axis);
+    bool ordered = k_.axes[axis].kind == AxisKind::scan, innermost = true;
+    for (size_t i : stores) {
+      ordered |= k_.stores[i].scattered;
+      innermost &= ((store_axes_[i] | par_) & ~all) == 0;
+    }
+    if (bound == 0 && (par_ & bit(axis)) && !ordered && !innermost) line("TN_PARALLEL");
+    if (innermost && !ordered) line("TN_INDEPENDENT");
+    const std::string& at = index_.axis(axis);
+    std::vector<bool> known = known_;
+    if (backwards)
+      open("for (int64_t {0} = {1}; {0} >= 0; --{0})", at, extents_[axis] - 1);
+    else
+      open("for (int64_t {0} = 0; {0} < {1}; ++{0})", at, extents_[axis]);
+    print_stores(all, stores);
+    close();
+    known_ = std::move(known);
+  }
+
+  /// Scans along `axis` carry their result from point to point; returns whether backwards.
+  bool declare_carries(AxisSet bound, size_t axis, const std::vector<size_t>& stores) {
+    std::vector<bool> missing = missing_for(operands_of(stores));
+    int forwards = 0, backwards = 0;
+    for (size_t i = 0; i < missing.size(); ++i) {
+      const Value& v = k_.values[i];
+      if (!missing[i] || v.op != Op::scan || v.over != bit(axis)) continue;
+      if ((v.axes & ~v.over) & ~bound)
+        unsupported(Hint{}, "c source: kernel {}: a scan inside a reduction of its results",
+                    k_.name);
+      line("{} carry{} = {};", c_type(v.type), i, identity(v.monoid, v.type, v.exclusive));
+      ++(v.reverse ? backwards : forwards);
+    }
+    if (forwards && backwards)
+      unsupported(Hint{}, "c source: kernel {}: scans in both directions", k_.name);
+    return backwards > 0;
+  }
+
+  void print_store(const Store& store) {
+    std::string to = element(store.buffer, store.index), x = name(store.value);
+    static constexpr Op kOps[] = {Op::add, Op::add, Op::mul, Op::max, Op::min};
+    if (store.combine != Combine::set)
+      x = c_binary(kOps[static_cast<size_t>(store.combine)], value(store.value).type, to, x);
+    std::string holds = index_.condition(store.mask);
+    line("{}{} = {};", holds.empty() ? "" : format("if ({}) ", holds), to, x);
+  }
+
+  std::string function_;
+  Kernel k_;
+  IndexPrinter index_;
+  std::vector<int64_t> extents_;
+  std::vector<int> level_;  // reductions on the longest path to a value
+  int levels_ = 0;
+  std::vector<AxisSet> store_axes_;
+  AxisSet par_ = 0;
+  std::vector<bool> known_;  // values that have a variable here
+  std::vector<bool> used_;   // buffers
+  bool reads_arguments_ = false;
+  int sweeps_ = 0, depth_ = 1;
+  std::string out_;
+};
+
+}  // namespace
+
+std::string kernel_c(const Kernel& kernel, std::string_view function) {
+  return format("/*\n{}*/\n{}", to_text(kernel), KernelPrinter(kernel, function).text());
+}
+
+}  // namespace tn::source

@@ -1,0 +1,21 @@
+#pragma once
+// Kernels of LoopIR as C11: the bits of the interpreter, no library but the compiler's builtins.
+#include <string>
+#include <string_view>
+
+#include "loop/kernel.h"
+
+namespace tn::source {
+
+/// The flags without which a compiler may change bits, and a level with fused multiply-adds.
+inline constexpr std::string_view kCFlags =
+    "-std=c11 -O3 -march=x86-64-v3 -ffp-contract=off -fno-math-errno -fno-trapping-math";
+
+/// What every function of `kernel_c` needs before it: types, conversions, integer operations.
+std::string_view c_prelude();
+
+/// `static void function(buffers in the kernel's order, then `const uint64_t *arguments` where it
+/// has some)`. Sizes are constants. Arguments hold the bits of their element types.
+std::string kernel_c(const loop::Kernel& kernel, std::string_view function);
+
+}  // namespace tn::source
