@@ -4,8 +4,10 @@
 
 #include "base/error.h"
 #include "compiler/kernel_maker.h"
+#include "compiler/memory.h"
 #include "ir/body.h"
 #include "loop/interpreter.h"
+#include "loop/sharing.h"
 
 namespace tn {
 
@@ -33,6 +35,7 @@ std::shared_ptr<const Plan> Lowerer::lower() {
         Home::Kind::buffer, v, type(v)->elements, Strided::row_major(type(v)->shape), {}, -1};
   for (size_t i = 0; i < graph_.ops.size(); ++i) {
     const GraphOp& op = graph_.ops[i];
+    loc_ = op.loc;
     if (op.op == &scalar_leaf)
       lower_leaf(op);
     else if (op.op->view)
@@ -45,7 +48,7 @@ std::shared_ptr<const Plan> Lowerer::lower() {
       lower_library(op);
   }
   return_outputs();
-  plan_->find_lifetimes();
+  plan_memory(*plan_, options_.effort == Effort::e0);
   return plan_;
 }
 
@@ -94,8 +97,18 @@ static void run_program(const void* data, const StepCall& call) {
 void Lowerer::add_kernel(loop::Kernel kernel, std::vector<int32_t> buffers,
                          std::vector<int32_t> scalars) {
   if (report_) report_->loops += to_text(kernel) + "\n";
-  plan_->steps.push_back(
-      {run_program, loop::prepare(kernel, {}), std::move(buffers), std::move(scalars), {}, {}});
+  Step step{run_program, loop::prepare(kernel, {}), std::move(buffers), std::move(scalars)};
+  loop::Sharing sharing(kernel);
+  int count = static_cast<int>(kernel.buffers.size());
+  for (int output = 0; output < count; ++output) {
+    if (!kernel.buffers[static_cast<size_t>(output)].written) continue;
+    step.writes.push_back(output);
+    for (int input = 0; input < count; ++input)
+      if (sharing.allows(input, output)) step.in_place.push_back({input, output});
+  }
+  step.name = kernel.name;
+  step.place = loc_.bits;
+  plan_->steps.push_back(std::move(step));
 }
 
 const GraphOp* Lowerer::inlined(Val v) const {
@@ -208,7 +221,13 @@ void Lowerer::lower_library(const GraphOp& op) {
                                                 {out.begin(), out.end()},
                                                 plans_of(op, options_.effort)});
   if (report_) report_->loops += format("library {}\n\n", op.op->name);
-  plan_->steps.push_back({run_library, std::move(call), std::move(buffers), {}, {}, {}});
+  Step step{run_library, call, std::move(buffers), {}};
+  for (int i = 0; i < op.outs; ++i) step.writes.push_back(op.ins + i);
+  // What is run for its effect has an empty result; bodies of control flow may have effects.
+  step.effect = !call->plans.empty() || type(op.out)->elements == 0;
+  step.name = op.op->name;
+  step.place = loc_.bits;
+  plan_->steps.push_back(std::move(step));
 }
 
 void Lowerer::return_outputs() {

@@ -50,6 +50,7 @@ class Lowerer {
   std::vector<std::vector<int>> members_;  // by root
   std::vector<bool> returned_;
   int32_t next_scalar_ = 0;
+  Loc loc_;  // of the op being lowered
   std::vector<Home> homes_;
   std::shared_ptr<Plan> plan_;
 };

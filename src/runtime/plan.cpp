@@ -2,28 +2,9 @@
 
 #include <algorithm>
 
+#include "base/error.h"
+
 namespace tn {
-
-void Plan::find_lifetimes() {
-  std::vector<int> first(bytes.size(), -1), last(bytes.size(), -1);
-  for (int i = 0; i < static_cast<int>(steps.size()); ++i)
-    for (int32_t b : steps[static_cast<size_t>(i)].buffers) {
-      if (b < first_own()) continue;
-      size_t own = static_cast<size_t>(b - first_own());
-      if (first[own] < 0) first[own] = i;
-      last[own] = i;
-    }
-  std::vector<bool> kept(bytes.size());
-  for (const Output& out : outputs)
-    if (out.buffer >= first_own()) kept[static_cast<size_t>(out.buffer - first_own())] = true;
-  for (size_t own = 0; own < bytes.size(); ++own) {
-    if (first[own] < 0) continue;
-    int32_t number = first_own() + static_cast<int32_t>(own);
-    steps[static_cast<size_t>(first[own])].allocate.push_back(number);
-    if (!kept[own]) steps[static_cast<size_t>(last[own])].release.push_back(number);
-  }
-}
-
 namespace {
 
 /// Scratch for one run: on the stack when small, which it nearly always is.
@@ -35,48 +16,94 @@ struct Scratch {
   explicit Scratch(size_t n) : many(n > kFew ? n : 0), data(n > kFew ? many.data() : few) {}
 };
 
-void* address_of(const Bound& bound) {
+char* address_of(const Bound& bound) {
   return static_cast<char*>(bound.buffer->data) + bound.offset;
 }
 
-}  // namespace
+bool may_take(const Bound& given, int64_t bytes) {
+  const Buffer& buffer = *given.buffer;
+  return given.offset == 0 && given.buffer.unique() && !buffer.read_only &&
+         buffer.bytes >= static_cast<size_t>(bytes);
+}
 
-void run(const Plan& plan, std::span<const Bound> inputs, const Scalar* scalars,
-         std::span<Bound> outputs) {
-  size_t before = static_cast<size_t>(plan.first_own());  // of the plan's own buffers
-  size_t count = before + plan.bytes.size();
-  Scratch<void*, 24> address(count);
-  Scratch<BufferRef, 8> own(plan.bytes.size());
-  for (size_t i = 0; i < inputs.size(); ++i) address.data[i] = address_of(inputs[i]);
-  for (size_t i = 0; i < plan.constants.size(); ++i)
-    address.data[inputs.size() + i] = address_of(plan.constants[i]);
-  for (const Step& step : plan.steps) {
-    for (int32_t b : step.allocate) {
-      size_t place = static_cast<size_t>(b) - before;
-      own.data[place] = allocate(static_cast<size_t>(plan.bytes[place]));
-      address.data[b] = own.data[place]->data;
-    }
-    Scratch<void*, 24> buffers(step.buffers.size());
-    for (size_t i = 0; i < step.buffers.size(); ++i)
-      buffers.data[i] = address.data[step.buffers[i]];
+/// The memory of one run.
+void take_blocks(const Plan& plan, std::span<const Bound> inputs, BufferRef* blocks) {
+  for (size_t i = 0; i < plan.blocks.size(); ++i) {
+    const Plan::Block& block = plan.blocks[i];
+    const Bound* given = block.input >= 0 ? &inputs[static_cast<size_t>(block.input)] : nullptr;
+    blocks[i] = given && may_take(*given, block.bytes) ? given->buffer
+                                                       : allocate(static_cast<size_t>(block.bytes));
+  }
+}
+
+[[noreturn, gnu::noinline]] void explain(const Plan& plan, const UserError& error) {
+  if (error.fault() != Fault::memory || !plan.explain_memory) throw;
+  throw UserError(Fault::memory, format("{}\n{}", error.what(), plan.explain_memory(plan)));
+}
+
+/// New pages are cheaper to write through the caches, so every large block must have been used.
+bool pages_exist(const Plan& plan, const Step& step, const BufferRef* blocks) {
+  return std::ranges::all_of(step.writes, [&](int32_t place) {
+    int32_t own = step.buffers[static_cast<size_t>(place)] - plan.first_own();
+    return blocks[plan.spots[static_cast<size_t>(own)].block]->recycled;
+  });
+}
+
+struct Run {
+  const Plan& plan;
+  const BufferRef* blocks;
+  const Scalar* scalars;
+
+  void* at(Spot spot) const { return blocks[spot.block].data<char>() + spot.offset; }
+
+  void run(const Step& step, void* const* buffers) const {
+    StepCall call{buffers, nullptr};
+    if (step.stream) call.stream = pages_exist(plan, step, blocks);
+    if (step.workspace) call.workspace = static_cast<std::byte*>(at(step.workspace_at));
+    if (step.scalars.empty()) return step.run(step.data.get(), call);
     Scratch<Scalar, 8> given(step.scalars.size());
     for (size_t i = 0; i < step.scalars.size(); ++i) {
       int32_t n = step.scalars[i];
       given.data[i] = n >= 0 ? scalars[n] : Scalar(scalars[~n].imag);
     }
-    step.run(step.data.get(), {buffers.data, given.data});
-    for (int32_t b : step.release) own.data[static_cast<size_t>(b) - before].reset();
+    call.scalars = given.data;
+    step.run(step.data.get(), call);
+  }
+};
+
+}  // namespace
+
+void run(const Plan& plan, std::span<const Bound> inputs, const Scalar* scalars,
+         std::span<Bound> outputs) {
+  Scratch<BufferRef, 8> blocks(plan.blocks.size());
+  try {
+    take_blocks(plan, inputs, blocks.data);
+  } catch (const UserError& error) {
+    explain(plan, error);
+  }
+  Run run{plan, blocks.data, scalars};
+  size_t before = static_cast<size_t>(plan.first_own());  // of the plan's own buffers
+  Scratch<void*, 32> address(before + plan.bytes.size());
+  void** next = std::ranges::transform(inputs, address.data, address_of).out;
+  next = std::ranges::transform(plan.constants, next, address_of).out;
+  std::ranges::transform(plan.spots, next, [&](Spot spot) { return run.at(spot); });
+  for (const Step& step : plan.steps) {
+    Scratch<void*, 32> buffers(step.buffers.size());
+    for (size_t i = 0; i < step.buffers.size(); ++i)
+      buffers.data[i] = address.data[step.buffers[i]];
+    run.run(step, buffers.data);
   }
   for (size_t i = 0; i < plan.outputs.size(); ++i) {
     const Plan::Output& out = plan.outputs[i];
     size_t b = static_cast<size_t>(out.buffer);
+    Bound from;
     if (b < inputs.size())
-      outputs[i] = {inputs[b].buffer, inputs[b].offset + out.offset};
+      from = inputs[b];
     else if (b < before)
-      outputs[i] = {plan.constants[b - inputs.size()].buffer,
-                    plan.constants[b - inputs.size()].offset + out.offset};
+      from = plan.constants[b - inputs.size()];
     else
-      outputs[i] = {own.data[b - before], out.offset};
+      from = {blocks.data[plan.spots[b - before].block], plan.spots[b - before].offset};
+    outputs[i] = {std::move(from.buffer), from.offset + out.offset};
   }
 }
 

@@ -3,6 +3,7 @@
 // made.
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "runtime/buffer.h"
@@ -12,9 +13,16 @@ namespace tn {
 
 /// What a step is called with.
 struct StepCall {
-  void* const* buffers;   // in the step's order
-  const Scalar* scalars;  // in the step's order
-  bool stream = false;    // the pages of what it writes exist: see KernelFrame::stream
+  void* const* buffers;            // in the step's order
+  const Scalar* scalars;           // in the step's order
+  bool stream = false;             // the pages of what it writes exist: see KernelFrame::stream
+  std::byte* workspace = nullptr;  // Step::workspace bytes, aligned to 64
+};
+
+/// A place in the memory of a run.
+struct Spot {
+  int32_t block = 0;  // of Plan::blocks
+  int64_t offset = 0;
 };
 
 /// One kernel or library call. Buffers are numbers in the plan's table: inputs first, then
@@ -25,8 +33,17 @@ struct Step {
   std::vector<int32_t> buffers;
   std::vector<int32_t>
       scalars;  // run-time numbers it takes, by place in the call; ~n: imaginary part
-  std::vector<int32_t> allocate;  // buffers it is the first to write
-  std::vector<int32_t> release;   // buffers nobody needs afterwards
+  std::vector<int32_t> writes = {};  // places in `buffers` that it writes; none: it may write any
+  struct Pair {
+    int32_t input, output;  // places in `buffers`
+  };
+  std::vector<Pair> in_place = {};  // the output may lie where the input did
+  int64_t workspace = 0;            // bytes for one call alone
+  Spot workspace_at = {};
+  bool effect = false;    // run for what it does: such steps keep their order
+  bool stream = false;    // its results are large and not read soon: stores may bypass caches
+  std::string name = {};  // "softmax"; with the bits of the user's place (Loc), for readers
+  uint64_t place = 0;
 };
 
 /// A value in memory: a buffer and where in it the elements begin.
@@ -45,14 +62,24 @@ struct Plan {
     int64_t offset;
   };
   std::vector<Output> outputs;
+  std::vector<int64_t> donated;  // by input: the bytes that results may take over; 0: none
+
+  // Filled by plan_memory (compiler/memory.h).
+  struct Block {
+    int64_t bytes;
+    int32_t input = -1;  // the input whose memory serves if it was given away; else it is allocated
+  };
+  std::vector<Block> blocks;  // what a run takes: buffers of outputs, then the arena
+  std::vector<Spot> spots;    // of the plan's own buffers
+  /// Says what needs the memory, when there is not enough.
+  std::string (*explain_memory)(const Plan& plan) = nullptr;
 
   int first_own() const { return inputs + static_cast<int>(constants.size()); }
-  /// Fills `allocate` and `release` of every step from first and last uses. Called once, when all
-  /// steps are there.
-  void find_lifetimes();
 };
 
-/// Runs the steps in order. `outputs` has the plan's length and receives the results.
+/// Runs the steps in order; any number of threads may run one plan at once. `outputs` has the
+/// plan's length and receives the results. A donated input is taken over when its Bound holds the
+/// only reference to memory that may be written.
 void run(const Plan& plan, std::span<const Bound> inputs, const Scalar* scalars,
          std::span<Bound> outputs);
 

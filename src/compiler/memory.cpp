@@ -1,0 +1,214 @@
+#include "compiler/memory.h"
+
+#include <algorithm>
+#include <ranges>
+
+#include "compiler/memory_report.h"
+#include "compiler/placement.h"
+#include "compiler/step_order.h"
+#include "compiler/storage.h"
+
+namespace tn {
+namespace {
+
+// Results are written past the caches from kStreamed bytes on when nothing reads them soon, and
+// from kStreamedAlways on in any case: they would not stay in the caches. Soon means before that
+// many other bytes have been touched.
+constexpr int64_t kStreamed = int64_t{4} << 20, kStreamedAlways = int64_t{16} << 20;
+
+/// Trying orders of more steps than this takes too long.
+constexpr size_t kMostReordered = 8192;
+
+size_t index(int32_t i) { return static_cast<size_t>(i); }
+
+int64_t bytes_needed(const Plan& plan, std::span<const int32_t> order) {
+  std::vector<Interval> intervals;
+  for (const Storage& storage : find_storages(plan, order).all)
+    if (storage.input < 0) intervals.push_back({storage.first, storage.last, storage.bytes});
+  for (size_t now = 0; now < order.size(); ++now)
+    if (int64_t bytes = plan.steps[index(order[now])].workspace)
+      intervals.push_back({static_cast<int32_t>(now), static_cast<int32_t>(now), bytes});
+  return lower_bound(intervals);
+}
+
+/// As written, neighbours share what is in the caches: another order must save an eighth.
+void choose_order(Plan& plan) {
+  std::vector<int32_t> best = program_order(plan);
+  int64_t least = bytes_needed(plan, best) / 8 * 7;
+  bool changed = false;
+  for (auto make : {depth_first_order, least_growth_order}) {
+    std::vector<int32_t> order = make(plan);
+    int64_t needed = bytes_needed(plan, order);
+    if (needed >= least) continue;
+    least = needed, best = std::move(order), changed = true;
+  }
+  if (!changed) return;
+  std::vector<Step> steps;
+  for (int32_t s : best) steps.push_back(std::move(plan.steps[index(s)]));
+  plan.steps = std::move(steps);
+}
+
+/// The address space that storages are placed in: blocks side by side, then the arena, which has
+/// no end. Nothing may reach across the end of a block, so a wall stands there at all times.
+class AddressSpace {
+ public:
+  explicit AddressSpace(Plan& plan) : plan_(plan), end_(static_cast<int32_t>(plan.steps.size())) {}
+
+  void place_all(Storages& storages, bool quick) {
+    make_blocks(storages.all);
+    for (size_t i = 0; i < storages.all.size(); ++i)
+      if (block_of_[i] < 0) add_interval(storages.all[i], storage_interval_[i]);
+    std::vector<size_t> workspaces(plan_.steps.size());
+    for (int32_t s = 0; s < end_; ++s)
+      if (int64_t bytes = plan_.steps[index(s)].workspace)
+        add_interval({s, s, bytes}, workspaces[index(s)]);
+    int64_t top = place(intervals_, quick);
+    if (top > arena_) plan_.blocks.push_back({top - arena_});
+    for (int32_t of : storages.of) plan_.spots.push_back(spot_of_storage(index(of)));
+    for (size_t s = 0; s < plan_.steps.size(); ++s)
+      if (plan_.steps[s].workspace) plan_.steps[s].workspace_at = spot_of(workspaces[s]);
+    drop_unused_blocks();
+  }
+
+ private:
+  /// Results have blocks of their own, donated inputs are blocks; temporaries may lie in them
+  /// before the result is written and after the input was read.
+  void make_blocks(const std::vector<Storage>& storages) {
+    block_of_.assign(storages.size(), -1);
+    storage_interval_.resize(storages.size());
+    for (size_t i = 0; i < storages.size(); ++i)
+      if (storages[i].input >= 0) add_block(i, storages[i]);
+    succeeded_.resize(plan_.blocks.size());  // donated inputs are the first storages
+    for (size_t i = 0; i < storages.size(); ++i) {
+      if (!storages[i].kept || block_of_[i] >= 0) continue;
+      if (!succeed_donated(i, storages)) add_block(i, storages[i]);
+    }
+  }
+
+  void add_block(size_t i, const Storage& storage) {
+    block_of_[i] = static_cast<int32_t>(plan_.blocks.size());
+    plan_.blocks.push_back({storage.bytes, storage.input});
+    starts_.push_back(arena_);
+    int64_t usable = storage.bytes / kAlignment * kAlignment;
+    intervals_.push_back({storage.first, storage.last, usable, arena_});
+    intervals_.push_back({-1, end_, kAlignment, arena_ + usable});
+    arena_ += usable + kAlignment;
+  }
+
+  /// A result as large as a donated input that is dead by then takes its memory.
+  bool succeed_donated(size_t i, const std::vector<Storage>& storages) {
+    for (size_t k = 0; k < succeeded_.size(); ++k) {
+      const Storage& before = storages[k];
+      if (succeeded_[k] || before.kept || before.bytes != storages[i].bytes ||
+          before.last >= storages[i].first)
+        continue;
+      succeeded_[k] = true;
+      block_of_[i] = block_of_[k];
+      intervals_.push_back({storages[i].first, storages[i].last,
+                            before.bytes / kAlignment * kAlignment, starts_[index(block_of_[k])]});
+      return true;
+    }
+    return false;
+  }
+
+  void add_interval(const Storage& storage, size_t& number) {
+    number = intervals_.size();
+    int64_t bytes = std::max(aligned(storage.bytes), kAlignment);  // empty ones have an address too
+    intervals_.push_back({storage.first, storage.last, bytes});
+  }
+
+  Spot spot_of_storage(size_t i) const {
+    return block_of_[i] >= 0 ? Spot{block_of_[i], 0} : spot_of(storage_interval_[i]);
+  }
+
+  Spot spot_of(size_t interval) const {
+    int64_t offset = intervals_[interval].offset;
+    if (offset >= arena_) return {static_cast<int32_t>(starts_.size()), offset - arena_};
+    auto block = std::ranges::upper_bound(starts_, offset) - 1;
+    return {static_cast<int32_t>(block - starts_.begin()), offset - *block};
+  }
+
+  /// Donated inputs that nothing lies in.
+  void drop_unused_blocks() {
+    std::vector<Spot*> spots;
+    for (Spot& spot : plan_.spots) spots.push_back(&spot);
+    for (Step& step : plan_.steps)
+      if (step.workspace) spots.push_back(&step.workspace_at);
+    std::vector<int32_t> number(plan_.blocks.size(), -1);
+    for (Spot* spot : spots) number[index(spot->block)] = 0;
+    std::vector<Plan::Block> used;
+    for (size_t i = 0; i < number.size(); ++i) {
+      if (number[i] < 0) continue;
+      number[i] = static_cast<int32_t>(used.size());
+      used.push_back(plan_.blocks[i]);
+    }
+    for (Spot* spot : spots) spot->block = number[index(spot->block)];
+    plan_.blocks = std::move(used);
+  }
+
+  Plan& plan_;
+  int32_t end_;
+  std::vector<Interval> intervals_;
+  std::vector<int32_t> block_of_;         // by storage; -1: placed among the others
+  std::vector<size_t> storage_interval_;  // by storage
+  std::vector<int64_t> starts_;           // of blocks
+  int64_t arena_ = 0;                     // where it starts
+  std::vector<bool> succeeded_;           // by donated storage
+};
+
+bool is_own(const Plan& plan, int32_t buffer) { return buffer >= plan.first_own(); }
+
+int64_t bytes_of(const Plan& plan, int32_t buffer) {
+  return plan.bytes[index(buffer - plan.first_own())];
+}
+
+int64_t bytes_touched(const Plan& plan, const Step& step) {
+  int64_t bytes = 0;
+  for (int32_t b : step.buffers)
+    if (is_own(plan, b)) bytes += bytes_of(plan, b);
+  return bytes;
+}
+
+bool lies_on_operand(const Plan& plan, const Step& step, int32_t result) {
+  Spot at = plan.spots[index(result - plan.first_own())];
+  return std::ranges::any_of(step.buffers, [&](int32_t b) {
+    if (b == result || !is_own(plan, b)) return false;
+    Spot other = plan.spots[index(b - plan.first_own())];
+    return other.block == at.block && other.offset == at.offset;
+  });
+}
+
+/// A store over what was just loaded finds its line in the cache: nothing to save.
+void choose_streaming(Plan& plan) {
+  std::vector<int64_t> read_after(plan.bytes.size(),
+                                  INT64_MAX);  // bytes touched before, from the end
+  int64_t touched = 0;                         // by the steps behind
+  for (Step& step : std::views::reverse(plan.steps)) {
+    bool large = false, pays = true;
+    for (int32_t place : step.writes) {
+      int32_t b = step.buffers[index(place)];
+      int64_t bytes = bytes_of(plan, b), read = read_after[index(b - plan.first_own())];
+      if (bytes < kStreamed) continue;
+      large = true;
+      bool soon = read != INT64_MAX && touched - read < kStreamedAlways;
+      pays &= (bytes >= kStreamedAlways || !soon) && !lies_on_operand(plan, step, b);
+    }
+    step.stream = large && pays;
+    for (int32_t b : step.buffers)
+      if (is_own(plan, b))
+        read_after[index(b - plan.first_own())] = touched + bytes_touched(plan, step);
+    touched += bytes_touched(plan, step);
+  }
+}
+
+}  // namespace
+
+void plan_memory(Plan& plan, bool quick) {
+  if (!quick && plan.steps.size() <= kMostReordered) choose_order(plan);
+  Storages storages = find_storages(plan, program_order(plan));
+  AddressSpace(plan).place_all(storages, quick);
+  choose_streaming(plan);
+  plan.explain_memory = [](const Plan& p) { return to_text(memory_report(p)); };
+}
+
+}  // namespace tn

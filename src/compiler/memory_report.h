@@ -1,0 +1,36 @@
+#pragma once
+// What a run of a plan needs, for people.
+#include "ir/place.h"
+#include "runtime/plan.h"
+
+namespace tn {
+
+/// In bytes. Inputs do not count.
+struct MemoryReport {
+  int64_t peak = 0;         // arena and outputs
+  int64_t lower_bound = 0;  // the most that is needed at one step; no placement can do with less
+  int64_t arena = 0, outputs = 0;
+  int64_t workspace = 0;  // the largest of a step, in the arena
+  int64_t constants = 0;  // kept by the plan between runs
+  int64_t donated = 0;    // memory of inputs that is used, if it is given away
+  int64_t in_place = 0;   // results that lie where an operand did
+  struct Live {
+    int64_t bytes;
+    std::string name;  // of the step that made it
+    Loc loc;
+    bool output;
+  };
+  int32_t step = -1;  // where most is needed; -1: the plan has no steps
+  std::string step_name;
+  Loc step_loc;
+  std::vector<Live> live;  // the ten largest then, the largest first
+
+  double fragmentation() const {
+    return peak ? 1 - static_cast<double>(lower_bound) / static_cast<double>(peak) : 0;
+  }
+};
+
+MemoryReport memory_report(const Plan& plan);
+std::string to_text(const MemoryReport& report);
+
+}  // namespace tn

@@ -1,0 +1,107 @@
+#include "compiler/placement.h"
+
+#include <algorithm>
+#include <numeric>
+#include <vector>
+
+namespace tn {
+namespace {
+
+/// Above this, trying every interval against every other takes too long.
+constexpr size_t kMostBySize = 8192;
+
+struct Placed {
+  int64_t begin, end;
+  int32_t first, last;
+};
+
+/// What has been placed so far, by offset.
+class Space {
+ public:
+  void add(const Interval& interval, int64_t offset) {
+    Placed placed{offset, offset + interval.bytes, interval.first, interval.last};
+    auto at = std::ranges::upper_bound(placed_, offset, {}, &Placed::begin);
+    placed_.insert(at, placed);
+    end_ = std::max(end_, placed.end);
+  }
+  /// The tightest gap that is free for the whole interval, or the lowest one.
+  int64_t gap_for(const Interval& wanted, bool tightest) const {
+    int64_t free_from = 0, best = -1, best_size = INT64_MAX;
+    for (const Placed& placed : placed_) {
+      if (placed.last < wanted.first || placed.first > wanted.last) continue;
+      int64_t size = placed.begin - free_from;
+      if (size >= wanted.bytes && size < best_size) {
+        best = free_from, best_size = size;
+        if (!tightest || size == wanted.bytes) return best;
+      }
+      free_from = std::max(free_from, placed.end);
+    }
+    return best >= 0 ? best : free_from;
+  }
+  /// Nothing that is wanted from now on meets what ended before `step`.
+  void forget_before(int32_t step) {
+    std::erase_if(placed_, [&](const Placed& placed) { return placed.last < step; });
+  }
+  int64_t end() const { return end_; }
+
+ private:
+  std::vector<Placed> placed_;
+  int64_t end_ = 0;
+};
+
+int64_t place_in_order(std::span<const Interval> intervals, std::span<const size_t> order,
+                       bool in_time, std::vector<int64_t>& offsets) {
+  Space space;
+  for (const Interval& interval : intervals)
+    if (interval.offset >= 0) space.add(interval, interval.offset);
+  int32_t now = INT32_MIN;
+  for (size_t i : order) {
+    const Interval& interval = intervals[i];
+    if (in_time && interval.first > now) space.forget_before(now = interval.first);
+    offsets[i] = space.gap_for(interval, !in_time);
+    space.add(interval, offsets[i]);
+  }
+  return space.end();
+}
+
+}  // namespace
+
+int64_t lower_bound(std::span<const Interval> intervals) {
+  struct Change {
+    int64_t when, bytes;
+  };
+  std::vector<Change> changes;
+  for (const Interval& interval : intervals) {
+    changes.push_back({interval.first, interval.bytes});
+    changes.push_back({int64_t{interval.last} + 1, -interval.bytes});
+  }
+  // What ends at a moment goes before what begins.
+  std::ranges::sort(changes, [](const Change& a, const Change& b) {
+    return a.when != b.when ? a.when < b.when : a.bytes < b.bytes;
+  });
+  int64_t live = 0, most = 0;
+  for (const Change& change : changes) most = std::max(most, live += change.bytes);
+  return most;
+}
+
+int64_t place(std::span<Interval> intervals, bool quick) {
+  std::vector<size_t> order;
+  for (size_t i = 0; i < intervals.size(); ++i)
+    if (intervals[i].offset < 0) order.push_back(i);
+  auto at = [&](size_t i) -> const Interval& { return intervals[i]; };
+  std::ranges::stable_sort(order, {}, [&](size_t i) { return at(i).first; });
+  std::vector<int64_t> offsets(intervals.size()), by_size(intervals.size());
+  int64_t end = place_in_order(intervals, order, true, offsets);
+  if (!quick && order.size() <= kMostBySize) {
+    std::ranges::stable_sort(order, [&](size_t i, size_t j) {
+      const Interval &a = at(i), &b = at(j);
+      return a.bytes != b.bytes ? a.bytes > b.bytes : a.last - a.first > b.last - b.first;
+    });
+    int64_t tried = place_in_order(intervals, order, false, by_size);
+    if (tried < end) end = tried, offsets.swap(by_size);
+  }
+  for (size_t i : order) intervals[i].offset = offsets[i];
+  return end;
+}
+
+}  // namespace tn

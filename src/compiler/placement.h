@@ -1,0 +1,27 @@
+#pragma once
+// Placement: intervals of time with a size become offsets in one address space.
+#include <cstdint>
+#include <span>
+
+namespace tn {
+
+/// Offsets and sizes in arenas are multiples of this.
+inline constexpr int64_t kAlignment = 64;
+inline int64_t aligned(int64_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
+
+/// Memory that is needed from step `first` to step `last`, both included.
+struct Interval {
+  int32_t first, last;
+  int64_t bytes;        // a multiple of kAlignment
+  int64_t offset = -1;  // given: it lies there already
+};
+
+/// The most bytes that are needed at one step, whatever the offsets.
+int64_t lower_bound(std::span<const Interval> intervals);
+
+/// Gives every interval an offset so that no two that meet in time meet in space, and returns where
+/// the last one ends. Two ways are tried and the better kept: the largest first, each into the
+/// tightest gap; and as time goes by, each at the lowest offset. `quick` tries the second alone.
+int64_t place(std::span<Interval> intervals, bool quick);
+
+}  // namespace tn

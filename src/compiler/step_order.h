@@ -1,0 +1,16 @@
+#pragma once
+// Orders in which the steps of a plan may run.
+#include "runtime/plan.h"
+
+namespace tn {
+
+/// The steps as they stand: 0, 1, 2 …
+std::vector<int32_t> program_order(const Plan& plan);
+
+/// Other orders that respect what the steps read, write and do: depth first from the results, so
+/// that what is needed together is made together; and by least growth, where the step that adds
+/// least to the memory in use goes first.
+std::vector<int32_t> depth_first_order(const Plan& plan);
+std::vector<int32_t> least_growth_order(const Plan& plan);
+
+}  // namespace tn

@@ -1,0 +1,78 @@
+#include "loop/sharing.h"
+
+#include <algorithm>
+
+#include "ir/dtype.h"
+
+namespace tn::loop {
+namespace {
+
+bool holds_values(const PolyTable& polys, PolyId poly) {
+  for (const Term& term : polys[poly].terms)
+    for (AtomId id : polys.atoms_of(term.mono)) {
+      const Atom& atom = polys.atom(id);
+      if (atom.kind == AtomKind::value) return true;
+      if (atom.kind == AtomKind::axis || atom.kind == AtomKind::symbol) continue;
+      if (holds_values(polys, atom.a)) return true;
+      if (atom.kind != AtomKind::let && holds_values(polys, atom.b)) return true;
+    }
+  return false;
+}
+
+/// Whether it is loaded from, or masked by, a computed place.
+bool gathers(const Kernel& kernel, const Value& v) {
+  if (v.op != Op::load && v.op != Op::index) return false;
+  auto computed = [&](PolyId poly) { return holds_values(kernel.polys, poly); };
+  return computed(v.index) ||
+         (v.mask != kNone &&
+          std::ranges::any_of(kernel.masks[static_cast<size_t>(v.mask)], computed));
+}
+
+}  // namespace
+
+Sharing::Sharing(const Kernel& kernel)
+    : kernel_(kernel), loads_(kernel.buffers.size()), stores_(kernel.buffers.size()) {
+  // A value behind a reduction is computed in a later sweep over the points. That of a gathered
+  // value is not looked for: it may be the last.
+  std::vector<int> sweep;
+  int reductions = static_cast<int>(
+      std::ranges::count(kernel.values, Op::reduce, [](const Value& v) { return v.op; }));
+  for (const Value& v : kernel.values) {
+    int after = gathers(kernel, v) ? reductions : 0;
+    ValueId operands[] = {v.a, v.b, v.c};
+    for (int i = 0; i < facts(v.op).operands; ++i)
+      after = std::max(after, sweep[static_cast<size_t>(operands[i])]);
+    if (v.op == Op::reduce) last_reduction_ = std::max(last_reduction_, after++);
+    sweep.push_back(after);
+    if (v.op != Op::load) continue;
+    Access& load = loads_[static_cast<size_t>(v.buffer)];
+    load.plain &= load.count++ == 0 || load.index == v.index;
+    load.index = v.index;
+    load.axes |= v.axes;
+  }
+  for (const Store& s : kernel.stores) {
+    Access& store = stores_[static_cast<size_t>(s.buffer)];
+    store.plain &=
+        store.count++ == 0 && !s.scattered && s.combine == Combine::set && s.mask == kNone;
+    store.index = s.index;
+    store.axes |= kernel.values[static_cast<size_t>(s.value)].axes;
+    store.sweep = std::max(store.sweep, sweep[static_cast<size_t>(s.value)]);
+  }
+}
+
+bool Sharing::allows(int input, int output) const {
+  const BufferParam& from = kernel_.buffers[static_cast<size_t>(input)];
+  const BufferParam& to = kernel_.buffers[static_cast<size_t>(output)];
+  const Access& load = loads_[static_cast<size_t>(input)];
+  const Access& store = stores_[static_cast<size_t>(output)];
+  if (from.written || size_of(from.type) != size_of(to.type) || from.size != to.size) return false;
+  if (!store.count || !store.plain) return false;
+  if (load.count && (!load.plain || load.index != store.index)) return false;
+  // No sweep that may load the input again comes after the store's.
+  return last_reduction_ <= store.sweep && std::ranges::all_of(stores_, [&](const Access& other) {
+           return !other.count || (other.axes & load.axes) != load.axes ||
+                  other.sweep <= store.sweep;
+         });
+}
+
+}  // namespace tn::loop

@@ -1,0 +1,33 @@
+#pragma once
+// Which outputs of a kernel may lie where an input does.
+#include "loop/kernel.h"
+
+namespace tn::loop {
+
+/// What a kernel loads and stores, asked for many pairs of buffers.
+class Sharing {
+ public:
+  explicit Sharing(const Kernel& kernel);
+  /// Whether the kernel stays right when buffer `output` has the memory of buffer `input`: what is
+  /// stored at a point overwrites nothing that another point, or a later sweep over the points,
+  /// loads.
+  bool allows(int input, int output) const;
+
+ private:
+  struct Access {
+    int count = 0;
+    PolyId index{};
+    bool plain = true;  // stored once and for all, or always loaded from the same place
+    AxisSet axes = 0;
+    int sweep = 0;  // stores: how many sweeps end before
+  };
+  const Kernel& kernel_;
+  std::vector<Access> loads_, stores_;  // by buffer
+  int last_reduction_ = 0;              // the sweep it belongs to
+};
+
+inline bool may_share(const Kernel& kernel, int input, int output) {
+  return Sharing(kernel).allows(input, output);
+}
+
+}  // namespace tn::loop
