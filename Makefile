@@ -22,17 +22,18 @@ test: build
 demo: build
 	@$(PYTHON) examples/demo.py
 
-# PEERS=1: with PyTorch and JAX, in an environment of their own.
+# ONLY="gelu mlp": some workloads or sections. PEERS=1: with PyTorch, JAX and ONNX Runtime, in an
+# environment of their own.
 BENCH_PYTHON := $(if $(PEERS),build/peers/bin/python,$(PYTHON))
 bench: build $(if $(PEERS),build/peers/.ready)
-	@cmake --build --preset release --target tenon_bench
-	@$(RELEASE)/tenon_bench
-	@PYTHONPATH=$(RELEASE)/python $(BENCH_PYTHON) bench/run.py
+	@cmake --build --preset release --target tenon_bench tenon_limits
+	@PYTHONPATH=$(RELEASE)/python $(BENCH_PYTHON) bench/run.py $(ONLY)
 
-build/peers/.ready: | $(READY)
-	@echo "bench: installing torch and jax in build/peers"
-	@$(PYTHON) -m venv build/peers
-	@build/peers/bin/python -m pip install -q --disable-pip-version-check numpy torch jax
+build/peers/.ready: Makefile | $(READY)
+	@echo "bench: installing torch, jax and onnxruntime in build/peers"
+	@test -x build/peers/bin/python || $(PYTHON) -m venv build/peers
+	@build/peers/bin/python -m pip install -q --disable-pip-version-check \
+	  numpy scipy torch jax onnx onnxruntime
 	@touch $@
 
 docs: build

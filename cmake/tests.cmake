@@ -1,4 +1,5 @@
-# tests/cpp: one doctest program. bench: one google-benchmark program, built only when asked for.
+# tests/cpp: one doctest program. bench: one google-benchmark program and one that measures the
+# machine, built only when asked for.
 # Both run in the root of the source tree.
 file(GLOB test_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/cpp/*.cpp)
 if(test_sources)
@@ -24,3 +25,8 @@ if(bench_sources AND benchmark_FOUND)
   set_target_properties(tenon_bench PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR})
   target_link_libraries(tenon_bench PRIVATE tenon tenon_private benchmark::benchmark_main)
 endif()
+
+find_package(Threads REQUIRED)
+add_executable(tenon_limits EXCLUDE_FROM_ALL ${PROJECT_SOURCE_DIR}/bench/limits/limits.cpp)
+set_target_properties(tenon_limits PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR})
+target_link_libraries(tenon_limits PRIVATE Threads::Threads)

@@ -1,0 +1,45 @@
+"""Tenon, through `tn.compile`."""
+
+from __future__ import annotations
+
+import numpy as np
+from workloads.workload import map_tree
+
+import tenon as tn
+
+compiled = getattr(tn, "compile", lambda f: f)
+
+class Library:
+    def __init__(self, threads: int, dtype: str | None = None) -> None:
+        tn.set_num_threads(threads)
+        self.dtype = dtype
+
+    def array(self, a: np.ndarray, dtype: str):
+        x = tn.array(a)
+        return x.astype(getattr(tn, dtype)).eval() if a.dtype == np.float32 else x
+
+    def prepare(self, workload, inputs):
+        dtype = self.dtype or workload.dtype
+        f = workload.versions["tenon"]
+        first, *rest = inputs = map_tree(lambda a: self.array(np.asarray(a), dtype), inputs)
+        if workload.kind == "model":
+            forward = compiled(lambda *inputs: f(tn, first, *inputs))
+            return lambda: forward(*rest).eval()
+        if workload.kind == "function":
+            function = compiled(lambda *inputs: f(tn, *inputs))
+            return lambda: function(*inputs).eval()
+        step, state = compiled(lambda *inputs: f(tn, *inputs)), first
+
+        def run():
+            nonlocal state
+            loss, state = step(state, *rest)
+            tn.eval(loss, state)
+            return loss
+
+        return run
+
+    def values(self, result) -> np.ndarray:
+        return np.asarray(result.astype(tn.float32))
+
+    def peak_bytes(self) -> int:
+        return tn.memory.peak_memory()

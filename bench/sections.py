@@ -1,0 +1,214 @@
+"""Parts of the library beside their rivals, uncompiled: one figure a row, as a ratio."""
+
+from __future__ import annotations
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+from dataclasses import asdict, dataclass
+
+import conv
+import gradients
+import measure
+import rivals
+
+import tenon
+
+HERE = pathlib.Path(__file__).resolve()
+CORE_TYPES = ("", "Haswell", "Zen", "SkylakeX", "Cooperlake", "Sapphirerapids")
+
+
+@dataclass
+class Row:
+    """One figure. The goal is a least ratio to the rival, or a most number of seconds."""
+
+    name: str
+    ours: float
+    theirs: float | None = None
+    rival: str = ""
+    least_ratio: float | None = None
+    most_seconds: float | None = None
+    unit: str = "s"
+
+    @property
+    def ratio(self) -> float | None:
+        return self.theirs / self.ours if self.theirs else None
+
+    @property
+    def met(self) -> bool | None:
+        if self.least_ratio is not None:
+            return self.ratio is not None and self.ratio >= self.least_ratio
+        if self.most_seconds is not None:
+            return self.ours <= self.most_seconds
+        return None
+
+    @property
+    def goal(self) -> str:
+        if self.least_ratio is not None:
+            return f">= {self.least_ratio:g}x"
+        return f"<= {measure.time_text(self.most_seconds)}" if self.most_seconds else ""
+
+
+def pairs(made: list[rivals.Pair], quick: bool) -> list[Row]:
+    rows = []
+    for pair in made:
+        rivals.check(pair)
+        functions = [pair.ours, pair.theirs] if pair.theirs else [pair.ours]
+        times = measure.in_turn(functions, 0.05 if quick else 2.0)
+        ours, *theirs = [seconds / pair.per for seconds in times]
+        rival, goal = (pair.rival, pair.goal) if theirs else ("", None)
+        rows.append(Row(pair.name, ours, *theirs, rival=rival, least_ratio=goal))
+    return rows
+
+
+def elementwise(quick: bool) -> list[Row]:
+    return pairs(rivals.elementwise(64 if quick else 1), quick)
+
+
+def reductions(quick: bool) -> list[Row]:
+    return pairs(rivals.reductions(64 if quick else 1), quick)
+
+
+def random(quick: bool) -> list[Row]:
+    return pairs(rivals.random(64 if quick else 1), quick)
+
+
+def fft(quick: bool) -> list[Row]:
+    return pairs(rivals.fft(64 if quick else 1), quick)
+
+
+def linalg(quick: bool) -> list[Row]:
+    return pairs(rivals.linalg(16 if quick else 1), quick)
+
+
+def matmul_here(quick: bool) -> list[Row]:
+    return pairs(rivals.matmul(4 if quick else 1), quick)
+
+
+def matmul(quick: bool) -> list[Row]:
+    """NumPy's library picks its kernels at start by OPENBLAS_CORETYPE; the best rival is wanted."""
+    best: tuple[float, str, list[dict[str, object]]] | None = None
+    for core in CORE_TYPES:
+        command = [sys.executable, str(HERE), *["--quick"] * quick]
+        env = os.environ | ({"OPENBLAS_CORETYPE": core} if core else {})
+        done = subprocess.run(command, env=env, capture_output=True, text=True)
+        if done.returncode:  # the machine lacks the instructions
+            continue
+        rows = json.loads(done.stdout.strip().splitlines()[-1])
+        if best is None or rows[0]["theirs"] < best[0]:
+            best = (rows[0]["theirs"], core, rows)
+    if best is None:
+        raise SystemExit("bench: matmul could not be measured")
+    made = [Row(**row) for row in best[2]]
+    for row in made:
+        row.rival = f"NumPy, {best[1] or 'its own choice'}"
+    return made
+
+
+def convolutions(quick: bool) -> list[Row]:
+    """The rival is our own matmul, in the time it would take for as many multiply-adds."""
+    scale = 4 if quick else 1
+    square, rows = conv.product(scale), []
+    for layer in conv.layers(scale):
+        ours, theirs = measure.interleave(layer.run, square.run, 0.05 if quick else 2.0)
+        rows.append(Row(f"{layer.name}, {2e-9 * layer.work / ours:.0f} GFLOP/s", ours,
+                        theirs * layer.work / square.work, "our matmul"))
+    return rows
+
+
+def calls(quick: bool) -> list[Row]:
+    seconds = 0.02 if quick else 1.0
+    return [
+        Row(call.name, measure.per_call(call.ours, seconds), measure.per_call(call.theirs, seconds),
+            "NumPy", most_seconds=call.most_seconds)
+        for call in rivals.calls()
+    ]
+
+
+def transforms(quick: bool) -> list[Row]:
+    """Gradients and batches, against PyTorch and JAX where they are installed."""
+    rows = pairs(gradients.transforms(quick), quick)
+    length = 1000 if quick else 200_000
+    code = f"import gradients; print(gradients.memory_per_op({length}))"
+    paths = os.pathsep.join(os.path.abspath(p) for p in sys.path if p)
+    done = subprocess.run([sys.executable, "-c", code], env={**os.environ, "PYTHONPATH": paths},
+                          capture_output=True, text=True, check=True)
+    name = f"memory of grad of {length:,} small ops, per op"
+    return [*rows, Row(name, float(done.stdout), unit="B")]
+
+
+def imports(quick: bool) -> list[Row]:
+    """Seconds of a process that imports, beyond one that does not."""
+    def runs(code: str):
+        return lambda: subprocess.run([sys.executable, "-c", code], check=True,
+                                      stderr=subprocess.DEVNULL)
+
+    least, seconds = (2, 0.0) if quick else (15, 3.0)
+    ours, bare = measure.interleave(runs("import tenon"), runs("pass"), seconds, least)
+    theirs, bare_again = measure.interleave(runs("import numpy"), runs("pass"), seconds, least)
+    return [Row("import, beyond bare Python", ours - bare, theirs - bare_again, "import numpy",
+                most_seconds=20e-3)]
+
+
+def cpp(quick: bool) -> list[Row]:
+    """Figures of the C++ program that have a goal, when it is built."""
+    program = pathlib.Path(tenon.__file__).absolute().parents[2] / "tenon_bench"
+    if not program.exists():
+        print("bench: no tenon_bench beside the module; `make bench` builds it", file=sys.stderr)
+        return []
+    # The library's flag wants a bare number in old versions and a unit in new ones.
+    shorter = ["--benchmark_min_time=0.01"] if quick else ["--benchmark_repetitions=5"]
+    command = [str(program), "--benchmark_filter=goal", "--benchmark_format=json", *shorter]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    rows: dict[str, list[dict[str, float]]] = {}
+    for found in json.loads(done.stdout)["benchmarks"]:
+        if found["run_type"] == "iteration":
+            rows.setdefault(found["name"], []).append(found)
+    made = []
+    for name, group in rows.items():
+        times = sorted(one["cpu_time"] for one in group)  # of the one thread that works
+        made.append(Row("C++: " + name.removesuffix("/goal").replace("_", " "),
+                        times[len(times) // 2] * 1e-9, most_seconds=group[0]["goal_ns"] * 1e-9))
+    return made
+
+
+SECTIONS = {
+    "elementwise": elementwise,
+    "reductions": reductions,
+    "random": random,
+    "fft": fft,
+    "linalg": linalg,
+    "products": matmul,
+    "conv": convolutions,
+    "calls": calls,
+    "transforms": transforms,
+    "import": imports,
+    "cpp": cpp,
+}
+
+
+def table(rows: list[Row]) -> str:
+    lines = [f"{'':50}{'Tenon':>10}{'rival':>10}{'ratio':>9}  {'goal':<11}{'met':<5}rival"]
+    for row in rows:
+        ours = measure.time_text(row.ours) if row.unit == "s" else f"{row.ours:.0f} {row.unit}"
+        theirs = measure.time_text(row.theirs) if row.theirs else ""
+        ratio = f"{row.ratio:.2f}x" if row.ratio else ""
+        met = {True: "yes", False: "NO", None: ""}[row.met]
+        lines.append(f"{row.name:50}{ours:>10}{theirs:>10}{ratio:>9}  "
+                     f"{row.goal:<11}{met:<5}{row.rival}".rstrip())
+    return "\n".join(lines)
+
+
+def run(names: list[str], quick: bool) -> list[Row]:
+    """The rows of some sections."""
+    rows = []
+    for name in names:
+        print(f"bench: {name} ...", file=sys.stderr)
+        rows += SECTIONS[name](quick)
+    return rows
+
+
+if __name__ == "__main__":  # this process is the rival of `matmul`
+    print(json.dumps([asdict(row) for row in matmul_here("--quick" in sys.argv)]))
