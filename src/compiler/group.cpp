@@ -1,9 +1,9 @@
 #include "compiler/group.h"
 
 #include <algorithm>
-#include <map>
 
-#include "loop/builder.h"
+#include "compiler/fusion.h"
+#include "compiler/op_cost.h"
 
 namespace tn {
 
@@ -29,21 +29,6 @@ struct Readers {
   }
 };
 
-/// Scalar operations of an elementwise op, found by building its expression. Math functions count
-/// as many.
-int scalar_cost(const OpDef& op, const void* attrs, DType type) {
-  thread_local std::map<std::pair<const OpDef*, DType>, int> known;
-  auto [at, added] = known.try_emplace({&op, type}, 0);
-  if (!added) return at->second;
-  loop::Builder b("cost");
-  std::vector<loop::S> in;
-  for (int i = 0; i < op.args.size(); ++i) in.push_back(b.argument(b.add_argument(), type));
-  op.scalar(attrs, in.data());
-  for (const loop::Value& v : b.kernel().values)
-    at->second += v.op == loop::Op::argument ? 0 : facts(v.op).math ? 20 : 1;
-  return at->second;
-}
-
 class Grouper {
  public:
   explicit Grouper(const Graph& graph)
@@ -59,7 +44,7 @@ class Grouper {
     for (Val v : graph.outputs) returned_[static_cast<size_t>(v)] = true;
     for (size_t i = 0; i < graph.ops.size(); ++i) {
       const GraphOp& op = graph.ops[i];
-      bool library = op.op != &scalar_leaf && !op.op->view && !has_loop_form(op);
+      bool library = op.op != &scalar_leaf && !op.op->view && !has_loop_form(graph_, op);
       libraries_.push_back((i ? libraries_.back() : 0) + library);
     }
   }
@@ -90,18 +75,8 @@ class Grouper {
     return graph_.ops[static_cast<size_t>(root)].op->family == Family::reduction;
   }
 
-  /// Whether loops can compute this op's scalar function or monoid for its element types.
-  bool has_loop_form(const GraphOp& op) const {
-    if (op.op == &scalar_leaf) return false;
-    bool complex = false;
-    for (Val v : graph_.in(op)) complex |= is_complex(type(v)->dtype);
-    if (op.op->is_elementwise())
-      return complex ? op.op->complex != nullptr : op.op->scalar != nullptr;
-    return op.op->family == Family::reduction && !(complex && op.op->run);
-  }
-
   int place(const GraphOp& op, int i) const {
-    if (!has_loop_form(op)) return Grouping::kAlone;
+    if (!has_loop_form(graph_, op)) return Grouping::kAlone;
     if (!op.op->is_elementwise()) return i;
     const Readers& readers = readers_[static_cast<size_t>(op.out)];
     bool same_points = readers.count > 0 && !readers.others;

@@ -3,7 +3,7 @@
 #include <map>
 
 #include "compiler/access.h"
-#include "compiler/lower.h"
+#include "compiler/plan_builder.h"
 
 namespace tn {
 

@@ -1,58 +1,25 @@
 #pragma once
-// Lowering of a graph to kernels and library calls: the steps of a plan.
-#include "compiler/compile.h"
+// Lowering without code generation: interpreted kernels of elementwise groups, and library calls.
 #include "compiler/group.h"
-#include "loop/kernel.h"
-#include "loop/lowering.h"
+#include "compiler/plan_builder.h"
 
 namespace tn {
 
-/// Where a value of the graph is while the plan is being made.
-struct Home {
-  enum class Kind : uint8_t { none, buffer, constant, argument };
-  Kind kind = Kind::none;
-  int32_t buffer = -1;  // in the plan's table
-  int64_t size = 0;     // of the whole buffer, in elements
-  Strided at;           // in elements
-  Scalar value;         // constant
-  int32_t argument = -1;
-};
-
-class Lowerer {
+class Lowerer : PlanBuilder {
  public:
   Lowerer(const Graph& graph, const CompileOptions& options, CompileReport* report);
   std::shared_ptr<const Plan> lower();
 
  private:
-  void lower_leaf(const GraphOp& op);
-  void lower_view(const GraphOp& op);
   void lower_group(int root);
   /// The op that makes `v` where every reader computes it again; null otherwise.
   const GraphOp* inlined(Val v) const;
-  void lower_nest(const GraphOp& op);
-  void lower_library(const GraphOp& op);
-  void return_outputs();
+  void add_kernel(loop::Kernel kernel, std::vector<int32_t> buffers,
+                  std::vector<int32_t> scalars) override;
 
-  Home& home(Val v) { return homes_[static_cast<size_t>(v)]; }
-  TypeRef type(Val v) const { return graph_.types[static_cast<size_t>(v)]; }
-  int32_t add_buffer(TypeRef type);
-  /// A fresh row-major buffer as the home of `v`.
-  int32_t give_buffer(Val v);
-  /// The buffer of `v` when its elements lie row-major from the start; copies them otherwise.
-  int32_t contiguous(Val v);
-  Home copy_of(const Home& from, TypeRef type);
-  void add_kernel(loop::Kernel kernel, std::vector<int32_t> buffers, std::vector<int32_t> scalars);
-
-  const Graph& graph_;
-  const CompileOptions& options_;
-  CompileReport* report_;
   Grouping grouping_;
   std::vector<std::vector<int>> members_;  // by root
   std::vector<bool> returned_;
-  int32_t next_scalar_ = 0;
-  Loc loc_;  // of the op being lowered
-  std::vector<Home> homes_;
-  std::shared_ptr<Plan> plan_;
 };
 
 }  // namespace tn

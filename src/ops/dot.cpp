@@ -7,6 +7,7 @@
 #include "ops/families.h"
 #include "ops/op_decls.h"
 #include "ops/runtime_types.h"
+#include "ops/tiled.h"
 #include "runtime/buffer.h"
 #include "runtime/gemm.h"
 #include "runtime/threads.h"
@@ -92,7 +93,7 @@ struct Run {
 struct Operand3 {
   const void* data;
   Shape shape;
-  Ints strides = Strided::row_major(shape).strides;
+  Ints strides;
   Axes batch, rows, contracted;
 };
 
@@ -175,39 +176,92 @@ BufferRef pack(Operand3& x, size_t bytes) {
   return buffer;
 }
 
-void run_dot(const LibraryCall& call) {
-  const auto& a = *static_cast<const DotAttrs*>(call.attrs);
-  const Type &x = *call.in_types[0], &y = *call.in_types[1];
-  Operand3 lhs{.data = call.in[0],
-               .shape = x.shape,
-               .batch = a.lhs_batch,
-               .rows = free_axes(x.rank(), a.lhs_batch, a.lhs_contract),
-               .contracted = a.lhs_contract};
-  Operand3 rhs{.data = call.in[1],
-               .shape = y.shape,
-               .batch = a.rhs_batch,
-               .rows = free_axes(y.rank(), a.rhs_batch, a.rhs_contract),
-               .contracted = a.rhs_contract};
-  if (call.out_types[0]->elements == 0) return;
+/// The axes of operand `k` in three groups.
+Operand3 operand_of(const DotAttrs& a, const TiledCall& call, int k) {
+  size_t i = static_cast<size_t>(k);
+  const Strided& at = call.in_at[i];
+  const Axes& batch = k == 0 ? a.lhs_batch : a.rhs_batch;
+  const Axes& contracted = k == 0 ? a.lhs_contract : a.rhs_contract;
+  auto bytes = static_cast<int64_t>(size_of(call.in_types[i]->dtype));
+  const void* data = call.in ? static_cast<const char*>(call.in[i]) + at.offset * bytes : nullptr;
+  return {.data = data,
+          .shape = at.shape,
+          .strides = at.strides,
+          .batch = batch,
+          .rows = free_axes(at.shape.rank(), batch, contracted),
+          .contracted = contracted};
+}
+
+/// A product in the terms of the kernels, and what its pointers point to.
+struct Product {
   GemmArgs args;
-  args.type = element_of(x.dtype);
-  BufferRef packed[2];
-  Operand3* sides[] = {&lhs, &rhs};
+  BufferRef copies[2];  // of operands that do not lie as matrices
+  std::vector<int64_t> offsets[2];
+};
+
+Product product_of(const DotAttrs& a, const TiledCall& call, bool may_copy) {
+  Product p;
+  p.args.type = element_of(call.in_types[0]->dtype);
   Run rows[2], inner[2];
+  const void* data[2];
   for (int i = 0; i < 2; ++i) {
-    rows[i] = merge(*sides[i], sides[i]->rows), inner[i] = merge(*sides[i], sides[i]->contracted);
-    if (inner[i].extent == 0 || (rows[i].merged && inner[i].merged)) continue;
-    packed[i] = pack(*sides[i], element_bytes(args.type));
-    rows[i] = merge(*sides[i], sides[i]->rows), inner[i] = merge(*sides[i], sides[i]->contracted);
+    Operand3 side = operand_of(a, call, i);
+    rows[i] = merge(side, side.rows), inner[i] = merge(side, side.contracted);
+    bool is_matrix = inner[i].extent == 0 || (rows[i].merged && inner[i].merged);
+    if (!is_matrix && may_copy) {
+      p.copies[i] = pack(side, element_bytes(p.args.type));
+      rows[i] = merge(side, side.rows), inner[i] = merge(side, side.contracted);
+    }
+    p.offsets[i] = batch_offsets(side);
+    data[i] = side.data;
   }
-  std::vector<int64_t> lhs_offsets = batch_offsets(lhs), rhs_offsets = batch_offsets(rhs);
+  GemmArgs& args = p.args;
   args.m = rows[0].extent, args.n = rows[1].extent, args.k = inner[0].extent;
-  args.a = lhs.data, args.b = rhs.data, args.c = call.out[0];
+  args.a = data[0], args.b = data[1], args.c = call.out;
   args.a_row = rows[0].stride, args.a_col = inner[0].stride;
   args.b_row = inner[1].stride, args.b_col = rows[1].stride;
-  args.batch = static_cast<int64_t>(lhs_offsets.size());
-  args.a_offsets = lhs_offsets.data(), args.b_offsets = rhs_offsets.data();
-  gemm(args);
+  args.batch = static_cast<int64_t>(p.offsets[0].size());
+  args.a_offsets = p.offsets[0].data(), args.b_offsets = p.offsets[1].data();
+  return p;
+}
+
+void run_tiled_dot(const TiledCall& call) {
+  if (call.out_types[0]->elements == 0) return;
+  Product p = product_of(*static_cast<const DotAttrs*>(call.attrs), call, true);
+  p.args.packed_b = call.packed;
+  p.args.epilogue = {call.work.run, call.work.data};
+  gemm(p.args);
+}
+
+void run_dot(const LibraryCall& call) {
+  const Strided at[] = {Strided::row_major(call.in_types[0]->shape),
+                        Strided::row_major(call.in_types[1]->shape)};
+  run_tiled_dot({call.attrs, call.in_types, call.out_types, at, call.in, call.out[0], {}, {}});
+}
+
+TileDomain domain_of_dot(const void* attrs, Types in, Types out) {
+  const auto& a = *static_cast<const DotAttrs*>(attrs);
+  TileDomain d;
+  for (Axis k : a.lhs_batch) d.batch *= in[0]->shape[k.i].value();
+  for (Axis k : free_axes(in[0]->rank(), a.lhs_batch, a.lhs_contract))
+    d.rows *= in[0]->shape[k.i].value();
+  d.columns = out[0]->elements / (d.batch * d.rows);
+  return d;
+}
+
+/// One right side that lies as a matrix can be packed ahead.
+bool packs_ahead(const TiledCall& call) {
+  const auto& a = *static_cast<const DotAttrs*>(call.attrs);
+  Operand3 side = operand_of(a, call, 1);
+  return a.rhs_batch.empty() && merge(side, side.rows).merged &&
+         merge(side, side.contracted).merged;
+}
+int64_t packed_bytes_of_dot(const TiledCall& call) {
+  if (!packs_ahead(call)) return 0;
+  return packed_bytes(product_of(*static_cast<const DotAttrs*>(call.attrs), call, false).args);
+}
+void pack_dot(const TiledCall& call, void* out) {
+  pack_right(product_of(*static_cast<const DotAttrs*>(call.attrs), call, false).args, out);
 }
 
 /// A label for each axis of the operands and the result; paired axes share theirs.
@@ -258,6 +312,8 @@ Tensors batch_dot(const DotAttrs& a, const BatchCall& call) {
 }
 
 }  // namespace
+
+const TiledForm tiled_dot{domain_of_dot, run_tiled_dot, packed_bytes_of_dot, pack_dot};
 
 constinit const OpDef dot = Op<DotAttrs>{
     .name = "dot",

@@ -1,0 +1,278 @@
+#include "compiler/fused_kernel.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "loop/refine_kernel.h"
+
+namespace tn {
+
+using loop::Element;
+using loop::S;
+using loop::Z;
+
+FusedKernel::FusedKernel(const Graph& graph, const Fusion& fusion, const Cluster& cluster,
+                         FunctionRef<const Home&(Val)> home)
+    : graph_(graph), fusion_(fusion), cluster_(cluster), home_(home), b_([&] {
+        const GraphOp& last = graph.ops[static_cast<size_t>(cluster.members.back())];
+        return std::string(last.op->name);
+      }()) {}
+
+loop::Kernel FusedKernel::whole() {
+  b_.add_axis(cluster_.points);
+  if (cluster_.folds) b_.add_axis(cluster_.folded, loop::AxisKind::red);
+  build({});
+  return loop::refined(b_.finish());
+}
+
+std::optional<loop::Kernel> FusedKernel::tile(int64_t batch, int64_t rows, int64_t columns) {
+  PolyTable& t = b_.polys();
+  PolyId place = t.constant(0);
+  for (int64_t extent : {batch, rows, columns}) {
+    int axis = b_.add_axis(extent);
+    place = t.add(t.scale(place, extent), b_.axis(axis));
+  }
+  PolyTable::AtomMap map;
+  PolyId flat = t.axis(0, t.constant(cluster_.points));
+  if (auto atom = t.as_atom(flat)) map[*atom] = place;
+  build(map);
+  loop::Kernel kernel = b_.finish();
+  if (!loop::is_linear(kernel)) return std::nullopt;
+  return kernel;
+}
+
+void FusedKernel::build(const PolyTable::AtomMap& axes) {
+  for (const auto& [v, at] : cluster_.stores) {
+    Coords here;
+    for (PolyId p : at) {
+      PolyId copied = b_.polys().copy_from(fusion_.polys, p);
+      here.push_back(axes.empty() ? copied : b_.polys().substitute(copied, axes));
+    }
+    store(v, here);
+  }
+}
+
+bool FusedKernel::is_member(int op) const {
+  return std::ranges::binary_search(cluster_.members, op);
+}
+
+Element FusedKernel::value(Val v, const Coords& at) {
+  auto found = made_.find({v, at});
+  if (found != made_.end()) return found->second;
+  int made_by = fusion_.producer[static_cast<size_t>(v)];
+  Element made;
+  if (made_by < 0) {
+    made = load(v, at);
+  } else {
+    const GraphOp& op = graph_.ops[static_cast<size_t>(made_by)];
+    if (op.op == &scalar_leaf && home_(v).kind != Home::Kind::buffer) {
+      DType dtype = type(v)->dtype;
+      made.re = number(home_(v), real_of(dtype), false);
+      if (is_complex(dtype)) made.im = number(home_(v), real_of(dtype), true);
+    } else if (op.op->view) {
+      Val from = graph_.in(op)[0];
+      View view = op.op->view(op.attr_data(), *type(from));
+      made = value(from, through_view(b_.polys(), view, type(from)->shape, at));
+    } else {
+      made = is_member(made_by) ? compute(op, at) : load(v, at);
+    }
+  }
+  return made_[{v, at}] = made;
+}
+
+Element FusedKernel::compute(const GraphOp& op, const Coords& at) {
+  DType dtype = type(op.out)->dtype;
+  if (op.op->family == Family::reduction) return rounded(fold(op, at), dtype);
+  if (!op.op->is_elementwise()) return nest(op, at);
+  std::vector<Element> in;
+  bool complex = false;
+  for (Val v : graph_.in(op)) {
+    in.push_back(value(v, broadcast_point(b_.polys(), type(v)->shape, at, type(op.out)->shape)));
+    complex |= in.back().is_complex();
+  }
+  if (complex) {
+    std::vector<Z> z;
+    for (const Element& e : in) z.push_back({e.re, e.im});
+    Z made = op.op->complex(op.attr_data(), z.data());
+    return rounded({made.re, made.im}, dtype);
+  }
+  std::vector<S> s;
+  for (const Element& e : in) s.push_back(e.re);
+  return rounded({op.op->scalar(op.attr_data(), s.data()), {}}, dtype);
+}
+
+Element FusedKernel::fold(const GraphOp& op, const Coords& at) {
+  Folding f = folding_of(op);
+  Val from = graph_.in(op)[0];
+  constexpr loop::AxisSet kFolded = 1u << 1;
+  Element x =
+      value(from, reduced_point(b_.polys(), type(from)->shape, f.axes, f.keepdims, at, b_.axis(1)));
+  Element folded{b_.reduce(op.op->monoid, x.re, kFolded), {}};
+  if (x.is_complex()) folded.im = b_.reduce(op.op->monoid, x.im, kFolded);
+  return folded;
+}
+
+namespace {
+
+/// Copies the values of one kernel into another under construction: `at` for its axes.
+class KernelInliner {
+ public:
+  KernelInliner(const loop::Kernel& from, loop::Builder& to, const Coords& at)
+      : from_(from), to_(to), at_(at) {}
+
+  /// `place(value)` gives buffer and offset of a load in the target.
+  struct Place {
+    int buffer;
+    int64_t offset;
+  };
+  void run(FunctionRef<Place(int buffer)> place) {
+    for (const loop::Value& old : from_.values) {
+      loop::Value v = old;
+      int operands = facts(v.op).operands;
+      if (operands > 0) v.a = number(v.a);
+      if (operands > 1) v.b = number(v.b);
+      if (operands > 2) v.c = number(v.c);
+      if (v.op == loop::Op::load) {
+        Place p = place(v.buffer);
+        PolyId index = to_.polys().add_constant(moved(v.index), p.offset);
+        numbers_.push_back(to_.load(p.buffer, index, mask(v.mask)).id);
+      } else if (v.op == loop::Op::index) {
+        numbers_.push_back(to_.index(moved(v.index)).id);
+      } else {
+        v.axes = 0;
+        for (int k = 0; k < operands; ++k)
+          v.axes |= to_.value({&to_, k == 0 ? v.a : k == 1 ? v.b : v.c}).axes;
+        to_.kernel().values.push_back(v);
+        numbers_.push_back(static_cast<loop::ValueId>(to_.kernel().values.size()) - 1);
+      }
+    }
+  }
+  S result(size_t store) { return {&to_, number(from_.stores[store].value)}; }
+
+ private:
+  loop::ValueId number(loop::ValueId old) const { return numbers_[static_cast<size_t>(old)]; }
+
+  loop::MaskId mask(loop::MaskId old) {
+    if (old == loop::kNone) return old;
+    loop::Mask conditions;
+    for (PolyId p : from_.masks[static_cast<size_t>(old)]) conditions.push_back(moved(p));
+    return to_.mask(conditions);
+  }
+
+  PolyId moved(PolyId old) {
+    PolyId p = to_.polys().copy_from(from_.polys, old);
+    PolyTable::AtomMap map;
+    collect(p, map);
+    return to_.polys().substitute(p, map);
+  }
+
+  void collect(PolyId poly, PolyTable::AtomMap& map) {
+    PolyTable& t = to_.polys();
+    for (const Term& term : std::vector<Term>(t[poly].terms))
+      for (AtomId id : std::vector<AtomId>(t.atoms_of(term.mono))) {
+        const Atom atom = t.atom(id);
+        if (atom.kind == AtomKind::axis) {
+          map[id] = at_[atom.a];
+        } else if (atom.kind == AtomKind::value) {
+          auto now = static_cast<uint32_t>(number(static_cast<loop::ValueId>(atom.a)));
+          map[id] = t.value(now, atom.range.lo, atom.range.hi);
+        } else if (atom.kind != AtomKind::symbol) {
+          collect(atom.a, map);
+          collect(atom.b, map);
+          if (atom.kind == AtomKind::let) collect(atom.c, map);
+        }
+      }
+  }
+
+  const loop::Kernel& from_;
+  loop::Builder& to_;
+  const Coords& at_;
+  std::vector<loop::ValueId> numbers_;
+};
+
+}  // namespace
+
+/// The op's own loop nest, which makes each element by itself, at one point. Its operands lie in
+/// memory, row-major.
+Element FusedKernel::nest(const GraphOp& op, const Coords& at) {
+  std::vector<TypeRef> in = graph_.in_types(op);
+  loop::Lowering lowering(std::string(op.op->name), in, graph_.out_types(op));
+  op.op->lower(op.attr_data(), lowering);
+  KernelInliner inliner(lowering.b.kernel(), b_, at);
+  inliner.run([&](int buffer) -> KernelInliner::Place {
+    Val v = graph_.in(op)[static_cast<size_t>(buffer)];
+    int64_t parts = is_complex(type(v)->dtype) ? 2 : 1;
+    return {parameter(v, false), home_(v).at.offset * parts};
+  });
+  DType real = real_of(type(op.out)->dtype);
+  Element made{b_.cast(inliner.result(0), info(real).compute), {}};
+  if (is_complex(type(op.out)->dtype)) made.im = inliner.result(1);
+  return made;
+}
+
+/// Numbers, as `type` holds them. Narrow floats are rounded once, from double.
+S FusedKernel::number(const Home& home, DType type, bool imaginary) {
+  bool narrow = info(type).compute != type;
+  DType read_as = narrow ? DType::f64 : type;
+  S x;
+  if (home.kind == Home::Kind::argument) {
+    scalars.push_back(imaginary ? ~home.argument : home.argument);
+    x = b_.argument(b_.add_argument(), read_as);
+  } else {
+    bool split = imaginary || home.value.kind == Kind::complex;
+    x = b_.constant(split ? Scalar(imaginary ? home.value.imag : home.value.real) : home.value,
+                    read_as);
+  }
+  return narrow ? b_.cast(b_.cast(x, type), info(type).compute) : x;
+}
+
+/// Every op's result is rounded to its type, so that fusing changes no bits.
+Element FusedKernel::rounded(const Element& made, DType dtype) {
+  DType real = real_of(dtype), wide = info(real).compute;
+  Element kept{b_.cast(b_.cast(made.re, real), wide), {}};
+  if (!is_complex(dtype)) return kept;
+  kept.im = made.is_complex() ? b_.cast(made.im, real) : b_.constant(Scalar(0.0), real);
+  return kept;
+}
+
+int FusedKernel::parameter(Val v, bool written) {
+  const Home& home = home_(v);
+  DType dtype = type(v)->dtype;
+  for (size_t i = 0; i < buffers.size(); ++i)
+    if (buffers[i] == home.buffer && b_.kernel().buffers[i].type == real_of(dtype))
+      return static_cast<int>(i);
+  buffers.push_back(home.buffer);
+  return b_.add_buffer(format("{}{}", written ? "y" : "x", buffers.size() - 1), real_of(dtype),
+                       is_complex(dtype) ? home.size * 2 : home.size, written);
+}
+
+PolyId FusedKernel::address(Val v, const Coords& at) {
+  PolyTable& t = b_.polys();
+  const Strided& s = home_(v).at;
+  PolyId place = t.constant(s.offset);
+  for (int k = 0; k < s.shape.rank(); ++k)
+    place = t.add(place, t.scale(at[static_cast<size_t>(k)], s.strides[k]));
+  return place;
+}
+
+Element FusedKernel::load(Val v, const Coords& at, loop::MaskId mask) {
+  int buffer = parameter(v, false);
+  PolyId place = address(v, at);
+  DType dtype = type(v)->dtype;
+  if (!is_complex(dtype)) return {b_.cast(b_.load(buffer, place, mask), info(dtype).compute), {}};
+  PolyId re = b_.polys().scale(place, 2);
+  return {b_.load(buffer, re, mask), b_.load(buffer, b_.polys().add_constant(re, 1), mask)};
+}
+
+void FusedKernel::store(Val v, const Coords& at) {
+  Element made = value(v, at);
+  DType dtype = type(v)->dtype;
+  int buffer = parameter(v, true);
+  PolyId place = address(v, at);
+  if (!is_complex(dtype)) return b_.store(buffer, place, b_.cast(made.re, dtype));
+  PolyId re = b_.polys().scale(place, 2);
+  b_.store(buffer, re, b_.cast(made.re, real_of(dtype)));
+  b_.store(buffer, b_.polys().add_constant(re, 1), b_.cast(made.im, real_of(dtype)));
+}
+
+}  // namespace tn

@@ -1,0 +1,45 @@
+#pragma once
+// Fusion: which ops of a graph are computed together, in one pass over their points.
+#include <map>
+
+#include "compiler/compile.h"
+#include "compiler/coordinates.h"
+
+namespace tn {
+
+/// Ops that become one kernel. Its domain is a flat parallel axis (slot 0) and, when it folds, a
+/// flat axis of folded points (slot 1); every value in it is computed at coordinates over these.
+struct Cluster {
+  int64_t points = 1, folded = 1;
+  bool folds = false;
+  PolyId whole = 0;                   // position of the full domain's points, in row-major order
+  std::vector<int> members = {};      // ops computed here, in graph order
+  std::map<Val, Coords> stores = {};  // values written, at these coordinates
+  int hero = -1;                      // the dot or convolution whose result the members finish
+};
+
+struct Fusion {
+  static constexpr int kNowhere = -1;  // a view, a number, or repeated by its readers
+  PolyTable polys;
+  std::vector<Cluster> clusters;
+  std::vector<int> producer;  // by value: the op that makes it, -1 for inputs
+  /// What runs, in order: an op by itself, or a cluster as ~number.
+  std::vector<int> order;
+};
+
+/// The axes of a reduction and whether its result keeps them.
+struct Folding {
+  Axes axes;
+  bool keepdims = false;
+};
+Folding folding_of(const GraphOp& op);
+
+/// Whether loops can compute this op's scalar function or monoid for its element types.
+bool has_loop_form(const Graph& graph, const GraphOp& op);
+/// Whether `lower` of this op computes each result element by itself.
+bool is_pointwise_nest(const Graph& graph, const GraphOp& op);
+
+/// `off` may name "fuse", "row-kernels" and "epilogue".
+Fusion fuse(const Graph& graph, const std::vector<std::string>& off, Decisions* decisions);
+
+}  // namespace tn

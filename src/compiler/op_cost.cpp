@@ -1,0 +1,86 @@
+#include "compiler/op_cost.h"
+
+#include <algorithm>
+#include <map>
+
+#include "loop/builder.h"
+
+namespace tn {
+
+int scalar_cost(const OpDef& op, const void* attrs, DType type) {
+  thread_local std::map<std::pair<const OpDef*, DType>, int> known;
+  auto [at, added] = known.try_emplace({&op, type}, 0);
+  if (!added) return at->second;
+  loop::Builder b("cost");
+  std::vector<loop::S> in;
+  for (int i = 0; i < op.args.size(); ++i) {
+    bool condition = i == 0 && op.operands == Operands::select;
+    in.push_back(b.argument(b.add_argument(), condition ? DType::b1 : type));
+  }
+  op.scalar(attrs, in.data());
+  for (const loop::Value& v : b.kernel().values)
+    at->second += v.op == loop::Op::argument ? 0 : facts(v.op).math ? kMathCost : 1;
+  return at->second;
+}
+
+namespace {
+
+constexpr size_t kMostLeaves = 4;
+constexpr int kSmall = 4;  // a tensor this many times smaller than another hardly counts
+
+class ConeFinder {
+ public:
+  ConeFinder(const Graph& graph, const std::vector<int>& producer)
+      : graph_(graph), producer_(producer), cones_(graph.ops.size()) {}
+
+  std::vector<Cone> run() {
+    for (size_t i = 0; i < graph_.ops.size(); ++i)
+      if (graph_.ops[i].op->is_elementwise()) find(graph_.ops[i], cones_[i]);
+    return std::move(cones_);
+  }
+
+ private:
+  TypeRef type(Val v) const { return graph_.types[static_cast<size_t>(v)]; }
+
+  void find(const GraphOp& op, Cone& cone) {
+    DType dtype = type(graph_.in(op).back())->dtype;
+    bool real = op.op->scalar && !is_complex(dtype) && !is_complex(type(op.out)->dtype);
+    cone.cost = real ? scalar_cost(*op.op, op.attr_data(), info(dtype).compute) : 8;
+    for (Val v : graph_.in(op)) add_operand(v, type(op.out)->elements, cone);
+  }
+
+  void add_operand(Val v, int64_t elements, Cone& cone) {
+    while (producer_[static_cast<size_t>(v)] >= 0) {
+      const GraphOp& made_by = graph_.ops[static_cast<size_t>(producer_[static_cast<size_t>(v)])];
+      if (!made_by.op->view) break;
+      v = graph_.in(made_by)[0];
+    }
+    if (type(v)->elements * kSmall <= elements) return;
+    int made_by = producer_[static_cast<size_t>(v)];
+    const Cone* below = made_by < 0 ? nullptr : &cones_[static_cast<size_t>(made_by)];
+    if (made_by >= 0 && graph_.ops[static_cast<size_t>(made_by)].op->is_elementwise() &&
+        below->leaves.size() < kMostLeaves) {
+      cone.cost += below->cost;
+      for (Val leaf : below->leaves) add_leaf(leaf, cone);
+    } else {
+      add_leaf(v, cone);
+    }
+  }
+
+  static void add_leaf(Val v, Cone& cone) {
+    if (std::ranges::count(cone.leaves, v) == 0 && cone.leaves.size() < kMostLeaves)
+      cone.leaves.push_back(v);
+  }
+
+  const Graph& graph_;
+  const std::vector<int>& producer_;
+  std::vector<Cone> cones_;
+};
+
+}  // namespace
+
+std::vector<Cone> find_cones(const Graph& graph, const std::vector<int>& producer) {
+  return ConeFinder(graph, producer).run();
+}
+
+}  // namespace tn

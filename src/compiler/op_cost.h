@@ -1,0 +1,21 @@
+#pragma once
+// What computing an op again costs, against reading its result.
+#include "ir/graph.h"
+
+namespace tn {
+
+/// Scalar operations of an elementwise op per element, found by building its expression. A math
+/// function counts as kMathCost.
+int scalar_cost(const OpDef& op, const void* attrs, DType type);
+inline constexpr int kMathCost = 20;
+
+/// The elementwise ops behind a value down to what is read from memory.
+struct Cone {
+  int cost = 0;             // scalar operations per element
+  std::vector<Val> leaves;  // tensors read that are about as large as the value
+};
+
+/// By op; meaningful for elementwise ops.
+std::vector<Cone> find_cones(const Graph& graph, const std::vector<int>& producer);
+
+}  // namespace tn

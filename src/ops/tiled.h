@@ -1,0 +1,42 @@
+#pragma once
+// Ops whose kernels make their result block by block and let others work on finished blocks.
+#include "ir/opdef.h"
+#include "runtime/native.h"
+
+namespace tn::ops {
+
+/// What is done with a finished block of the result, on the thread that made it.
+struct TileWork {
+  void (*run)(const void* data, const KernelTile& tile) = nullptr;
+  const void* data = nullptr;
+};
+
+struct TiledCall {
+  const void* attrs;
+  Types in_types, out_types;
+  std::span<const Strided> in_at;  // where the elements of each operand lie
+  const void* const* in;           // where each operand's buffer begins
+  void* out;
+  const void* packed = nullptr;  // the second operand as `pack` left it
+  TileWork work = {};
+};
+
+/// The result in row-major order is batch × rows × columns.
+struct TileDomain {
+  int64_t batch = 1, rows = 1, columns = 1;
+};
+
+struct TiledForm {
+  TileDomain (*domain)(const void* attrs, Types in, Types out);
+  void (*run)(const TiledCall& call);
+  /// Bytes of the second operand packed ahead of time; 0 where that does not pay.
+  int64_t (*packed_bytes)(const TiledCall& call);
+  void (*pack)(const TiledCall& call, void* out);
+};
+
+extern const TiledForm tiled_dot;
+
+/// Null for ops that have no such kernel for these element types.
+const TiledForm* tiled_form(const OpDef& op, Types in);
+
+}  // namespace tn::ops
