@@ -29,6 +29,7 @@ int run(int argc, char** argv) {
   app.require_subcommand(1);
   tn::add_gen(app);
   tn::add_show(app);
+  tn::add_opt(app);
   CLI11_PARSE(app, argc, argv);
   return 0;
 }

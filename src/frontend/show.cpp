@@ -2,7 +2,7 @@
 #include <cmath>
 
 #include "base/text.h"
-#include "frontend/element.h"
+#include "ir/element.h"
 #include "ir/node.h"
 #include "ops/effects.h"
 #include "tenon/tensor.h"

@@ -8,10 +8,9 @@
 
 #include "base/at_fork.h"
 #include "base/error.h"
-#include "base/half.h"
 #include "compiler/compile.h"
-#include "frontend/element.h"
 #include "frontend/eval.h"
+#include "ir/element.h"
 #include "ir/graph.h"
 #include "ir/walk.h"
 
@@ -58,51 +57,6 @@ Tensor from_memory(void* data, DType dtype, const Shape& shape, void* owner, voi
   TypeRef type = intern(dtype, shape);
   return make_data(adopt(data, static_cast<size_t>(type->bytes()), owner, release, read_only), 0,
                    type);
-}
-
-Scalar element_at(DType dtype, const void* at) {
-  auto read = [&]<class T>(T) {
-    T v;
-    std::memcpy(&v, at, sizeof v);
-    return v;
-  };
-  switch (dtype) {
-    case DType::b1:
-      return Scalar(read(uint8_t{}) != 0);
-    case DType::i8:
-      return Scalar(int64_t{read(int8_t{})});
-    case DType::i16:
-      return Scalar(int64_t{read(int16_t{})});
-    case DType::i32:
-      return Scalar(int64_t{read(int32_t{})});
-    case DType::i64:
-      return Scalar(read(int64_t{}));
-    case DType::u8:
-      return Scalar(int64_t{read(uint8_t{})});
-    case DType::u16:
-      return Scalar(int64_t{read(uint16_t{})});
-    case DType::u32:
-      return Scalar(int64_t{read(uint32_t{})});
-    case DType::u64:
-      return Scalar(read(uint64_t{}));
-    case DType::f32:
-      return Scalar(double{read(float{})});
-    case DType::f64:
-      return Scalar(read(double{}));
-    case DType::c64:
-      return Scalar(std::complex<double>(read(std::complex<float>{})));
-    case DType::c128:
-      return Scalar(read(std::complex<double>{}));
-    case DType::f16:
-      return Scalar(double{float16_to_float(read(uint16_t{}))});
-    case DType::bf16:
-      return Scalar(double{bfloat16_to_float(read(uint16_t{}))});
-    case DType::f8e4m3:
-      return Scalar(double{float8_e4m3fn_to_float(read(uint8_t{}))});
-    case DType::f8e5m2:
-      return Scalar(double{float8_e5m2_to_float(read(uint8_t{}))});
-  }
-  return {};
 }
 
 Scalar item_of(const Tensor& x) {

@@ -1,6 +1,9 @@
 #include "ir/graph.h"
 
+#include <algorithm>
+
 #include "base/error.h"
+#include "ir/rewrite.h"
 #include "ir/walk.h"
 
 namespace tn {
@@ -130,41 +133,32 @@ void verify(const Graph& graph, std::string_view stage) {
     invariant(v >= 0 && v < next, "{}: output %{} is not defined", stage, v);
 }
 
-/// A graph under way: which value of the one made stands for each of the one read.
-struct GraphCopy {
-  const Graph& from;
-  Graph& to;
-  std::vector<Val> value = std::vector<Val>(from.types.size());
-
-  Val operator[](Val v) const { return value[static_cast<size_t>(v)]; }
-  std::vector<Val> in(const GraphOp& op) const { return all(from.in(op)); }
-  std::vector<Val> all(std::span<const Val> list) const {
-    std::vector<Val> mapped;
-    for (Val v : list) mapped.push_back((*this)[v]);
-    return mapped;
-  }
-  void inputs() {
-    to.name = from.name, to.input_names = from.input_names;
-    to.types.assign(from.types.begin(), from.types.begin() + from.inputs());
-    for (Val v = 0; v < from.inputs(); ++v) value[static_cast<size_t>(v)] = v;
-  }
-  void op(const GraphOp& op, Loc loc) {
-    Val first = to.add(*op.op, op.attrs, in(op), from.out_types(op), loc);
-    to.ops.back().scalar = op.scalar;
-    for (int i = 0; i < op.outs; ++i) value[static_cast<size_t>(op.out + i)] = first + i;
-  }
-};
-
 /// Appends `body` to `out`, its inputs standing for `args`; returns its outputs.
 static std::vector<Val> append(Graph& out, const Graph& body, std::span<const Val> args, Loc loc) {
   GraphCopy copy{body, out};
-  std::copy(args.begin(), args.end(), copy.value.begin());
-  for (const GraphOp& op : body.ops) copy.op(op, loc);
+  std::copy_n(args.begin(), body.inputs(), copy.value.begin());
+  for (const GraphOp& op : body.ops) copy.op(op, op.loc ? op.loc : loc);
   return copy.all(body.outputs);
 }
 
-/// The body of a composite as a graph over its operand types.
-static Graph body_graph(const OpDef& op, const void* attrs, Types in) {
+Graph replace_ops(const Graph& graph, FunctionRef<std::optional<Graph>(const GraphOp&)> body) {
+  Graph out;
+  GraphCopy copy{graph, out};
+  copy.inputs();
+  for (const GraphOp& op : graph.ops) {
+    std::optional<Graph> by = body(op);
+    if (!by) {
+      copy.op(op);
+      continue;
+    }
+    std::vector<Val> made = append(out, *by, copy.in(op), op.loc);
+    std::copy(made.begin(), made.end(), copy.value.begin() + op.out);
+  }
+  out.outputs = copy.all(graph.outputs);
+  return prune(out);
+}
+
+Graph body_graph(const OpDef& op, const void* attrs, Types in) {
   Tensors params;
   for (TypeRef type : in) params.push_back(make_param(type));
   Tensors args = params;
@@ -172,25 +166,32 @@ static Graph body_graph(const OpDef& op, const void* attrs, Types in) {
       std::max(args.size(), static_cast<size_t>(op.args.size())));  // absent optional operands
   Captured body = capture(params, op.body(attrs, args));
   invariant(body.leaves.empty(), "{}: its body uses data that is not an operand", op.name);
-  return expand_composites(body.graph);
+  for (GraphOp& made : body.graph.ops) made.loc = {};  // it is the composite that users wrote
+  return std::move(body.graph);
+}
+
+bool is_needed(const GraphOp& op, const std::vector<bool>& needed) {
+  auto first = needed.begin() + op.out;
+  return std::find(first, first + op.outs, true) != first + op.outs;
+}
+
+std::vector<bool> needed_values(const Graph& graph) {
+  std::vector<bool> needed(graph.types.size());
+  for (Val v : graph.outputs) needed[static_cast<size_t>(v)] = true;
+  for (auto op = graph.ops.rbegin(); op != graph.ops.rend(); ++op) {
+    if (!is_needed(*op, needed)) continue;
+    for (Val v : graph.in(*op)) needed[static_cast<size_t>(v)] = true;
+  }
+  return needed;
 }
 
 Graph prune(const Graph& graph) {
-  std::vector<bool> used(graph.types.size());
-  for (Val v : graph.outputs) used[static_cast<size_t>(v)] = true;
-  auto is_used = [&](const GraphOp& op) {
-    bool any = op.op == &scalar_leaf;  // constants are counted, and cost nothing
-    for (int i = 0; i < op.outs; ++i) any |= used[static_cast<size_t>(op.out + i)];
-    return any;
-  };
-  for (auto op = graph.ops.rbegin(); op != graph.ops.rend(); ++op)
-    if (is_used(*op))
-      for (Val v : graph.in(*op)) used[static_cast<size_t>(v)] = true;
+  std::vector<bool> needed = needed_values(graph);
   Graph out;
   GraphCopy copy{graph, out};
   copy.inputs();
-  for (const GraphOp& op : graph.ops)
-    if (is_used(op)) copy.op(op, op.loc);
+  for (const GraphOp& op : graph.ops)  // constants are counted, and cost nothing
+    if (op.op == &scalar_leaf || is_needed(op, needed)) copy.op(op);
   out.outputs = copy.all(graph.outputs);
   return out;
 }
@@ -199,20 +200,10 @@ Graph expand_composites(const Graph& graph) {
   bool any = false;
   for (const GraphOp& op : graph.ops) any |= op.op->body != nullptr;
   if (!any) return graph;
-  Graph out;
-  GraphCopy copy{graph, out};
-  copy.inputs();
-  for (const GraphOp& op : graph.ops) {
-    if (!op.op->body) {
-      copy.op(op, op.loc);
-      continue;
-    }
-    Graph body = body_graph(*op.op, op.attr_data(), graph.in_types(op));
-    std::vector<Val> made = append(out, body, copy.in(op), op.loc);
-    std::copy(made.begin(), made.end(), copy.value.begin() + op.out);
-  }
-  out.outputs = copy.all(graph.outputs);
-  return prune(out);
+  return replace_ops(graph, [&](const GraphOp& op) -> std::optional<Graph> {
+    if (!op.op->body) return {};
+    return expand_composites(body_graph(*op.op, op.attr_data(), graph.in_types(op)));
+  });
 }
 
 }  // namespace tn

@@ -9,20 +9,12 @@
 
 namespace tn::ops {
 
-static ChoiceNames choice_names(CallKind) {
+ChoiceNames choice_names(CallKind) {
   static constexpr std::string_view kNames[] = {"plain", "remat", "custom"};
   return kNames;
 }
 
 namespace {
-
-struct CallAttrs {
-  CallKind kind = CallKind::plain;
-  GraphRef graph;
-  static constexpr void fields(auto& a, auto&& f) {
-    f("kind", a.kind), f("graph", a.graph, required);
-  }
-};
 
 /// What the graph takes: all operands, but for the number of the rules.
 template <class List>

@@ -10,6 +10,16 @@ enum class CallKind : uint8_t {
   custom,  // its derivatives are the user's: the last operand is the number of the rules
 };
 
+ChoiceNames choice_names(CallKind);
+
+struct CallAttrs {
+  CallKind kind = CallKind::plain;
+  GraphRef graph;
+  static constexpr void fields(auto& a, auto&& f) {
+    f("kind", a.kind), f("graph", a.graph, required);
+  }
+};
+
 /// Whether operand k of the node is the number of the rules.
 bool leads_to_rules(const Node& node, int k);
 

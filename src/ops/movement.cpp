@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "ops/families.h"
+#include "ops/movement_attrs.h"
 #include "ops/op_decls.h"
 #include "ops/shapes.h"
 #include "ops/slice_attrs.h"
@@ -10,21 +11,6 @@
 
 namespace tn::ops {
 namespace {
-
-struct ShapeAttrs {
-  Shape shape;
-  static constexpr void fields(auto& a, auto&& f) { f("shape", a.shape, required); }
-};
-
-struct PermAttrs {
-  Maybe<Perm> axes;
-  static constexpr void fields(auto& a, auto&& f) { f("axes", a.axes); }
-};
-
-struct FlipAttrs {
-  Maybe<Axes> axis;
-  static constexpr void fields(auto& a, auto&& f) { f("axis", a.axis); }
-};
 
 void prepare_reshape(ShapeAttrs& a, Tensors& in) {
   const Type& x = *type_of(in[0]);

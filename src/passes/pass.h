@@ -1,5 +1,6 @@
 #pragma once
 // Passes: functions from Graph to Graph, and the order they run in.
+#include <algorithm>
 #include <span>
 
 #include "base/function_ref.h"
@@ -17,6 +18,16 @@ struct PassContext {
   /// The outputs of a graph whose inputs are all given.
   std::vector<Bound> (*evaluate)(const Graph& graph, std::span<const Bound> inputs) = nullptr;
   Decisions* decisions = nullptr;  // null: nobody asks
+  /// The first constants of the graph, given at every run: `run_passes` hides their values.
+  int runtime_scalars = 0;
+  std::span<const std::string> off = {};  // what is switched off, by name
+
+  bool is_off(std::string_view name) const { return std::ranges::count(off, name) > 0; }
+  /// Records a decision when somebody asks; `what` and `reason` make its text.
+  void decide(std::string_view pass, bool made, Loc loc, FunctionRef<std::string()> what,
+              std::string_view reason) const {
+    if (decisions) decisions->push_back({pass, made, what(), std::string(reason), loc});
+  }
 
   int first_constant(const Graph& graph) const {
     return graph.inputs() - static_cast<int>(constants.size());

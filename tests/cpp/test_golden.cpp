@@ -4,17 +4,22 @@
 //     tests/golden/ir        a graph -> its canonical text; both are run on random values and must
 //     give equal bits tests/golden/compiler  a graph -> the kernels and library calls it becomes
 //     tests/golden/errors    ops called one by one -> the first line of the error
+//     tests/golden/passes    one folder per pass: a graph -> what the pass makes of it, and what it
+//     decided; both are run and must give equal bits. Inputs named c… are known to the pass.
 #include <doctest/doctest.h>
 
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <set>
 #include <sstream>
 
 #include "base/error.h"
 #include "compiler/compile.h"
+#include "passes/pipeline.h"
 #include "run_graph.h"
+#include "run_passes.h"
 
 using namespace tn;
 
@@ -125,6 +130,23 @@ std::string canonical_text(const Case& c) {
   return text;
 }
 
+/// The graph after one pass, and the decisions of the pass.
+std::string passed_text(const Pass& pass, const Case& c) {
+  Graph graph = parse_graph(c.input);
+  Tensors in = random_inputs(graph, 7);
+  Decisions decisions;
+  PassContext context = known_context(graph, in);
+  context.decisions = &decisions;
+  Graph after = run_passes(graph, context, {&pass, 1});
+  verify(after, pass.name);
+  CHECK(to_text(parse_graph(to_text(after))) == to_text(after));
+  CHECK(run_with(after, context, in) == run_compiled(graph, in));
+  std::string text = to_text(after);
+  for (const Decision& d : decisions)
+    text += tn::format("{}: {}: {}\n", d.made ? "done" : "refused", d.what, d.reason);
+  return text;
+}
+
 std::string error_of(const Case& c) {
   try {
     call_text(c.input);
@@ -149,6 +171,15 @@ TEST_CASE("golden: what graphs become") {
           compile(graph, {}, &report);
           return report.loops;
         }) >= 8);
+}
+
+TEST_CASE("golden: what passes make of graphs") {
+  std::set<std::string_view> names;
+  for (const Pass& pass : pipeline(1)) {
+    if (!names.insert(pass.name).second) continue;
+    std::string folder = tn::format("passes/{}", pass.name);
+    CHECK(check_folder(folder.c_str(), [&](const Case& c) { return passed_text(pass, c); }) >= 6);
+  }
 }
 
 TEST_CASE("golden: errors at the call") { CHECK(check_folder("errors", error_of) >= 20); }

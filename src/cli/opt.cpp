@@ -1,0 +1,66 @@
+// `tenon opt`: passes on a graph, text in and text out.
+#include <cstdio>
+
+#include "cli/commands.h"
+#include "compiler/evaluate.h"
+#include "passes/pipeline.h"
+
+namespace tn {
+
+namespace {
+
+struct OptOptions {
+  std::string file = "-";
+  std::vector<std::string> passes, off;
+  int rounds = 3;
+  bool decisions = false, list = false;
+};
+
+std::vector<Pass> named_passes(const std::vector<std::string>& names) {
+  std::vector<Pass> list;
+  for (const std::string& name : names) {
+    check_pass_name(name);
+    list.push_back(*std::ranges::find(pipeline(1), name, &Pass::name));
+  }
+  return list;
+}
+
+std::string optimize(const OptOptions& options) {
+  for (const std::string& name : options.off) check_pass_name(name);
+  std::vector<Pass> named = named_passes(options.passes);
+  std::span<const Pass> passes = pipeline(options.rounds);
+  Decisions decisions;
+  PassContext context{.evaluate = evaluate, .decisions = &decisions};
+  Graph graph = parse_graph(read_text(options.file));
+  graph = run_passes(graph, context, named.empty() ? passes : named, options.off);
+  std::string text = to_text(graph);
+  if (!options.decisions) return text;
+  for (const Decision& d : decisions)
+    text += format("# {}: {}{}: {}\n", d.pass, d.made ? "" : "not ", d.what, d.reason);
+  return text;
+}
+
+std::string list_passes() {
+  std::string text;
+  for (const Pass& pass : pipeline(1)) text += format("{:<10} {}\n", pass.name, pass.reason);
+  return text;
+}
+
+}  // namespace
+
+void add_opt(CLI::App& app) {
+  auto options = std::make_shared<OptOptions>();
+  CLI::App* opt = app.add_subcommand("opt", "Run passes on a graph: text in, text out");
+  opt->add_option("file", options->file, "The graph; - reads the standard input");
+  opt->add_option("--pass", options->passes, "Only these, in this order: fold,cse")->delimiter(',');
+  opt->add_option("--off", options->off, "Leave these out")->delimiter(',');
+  opt->add_option("--rounds", options->rounds, "Rounds of simplification")->check(CLI::Range(1, 3));
+  opt->add_flag("--decisions", options->decisions, "Say what was decided, as comments");
+  opt->add_flag("--list", options->list, "Name the passes in the order they run");
+  opt->callback([options] {
+    std::string text = options->list ? list_passes() : optimize(*options);
+    std::fputs(text.c_str(), stdout);
+  });
+}
+
+}  // namespace tn

@@ -1,0 +1,133 @@
+// Views of views:
+//
+//     reshape(reshape(x)) = reshape(x)            permute(permute(x)) = permute(x)
+//     slice(slice(x)) = slice(x)                  flip(flip(x)) = flip(x)
+//     broadcast(broadcast(x)) = broadcast(x)      permute(broadcast(x)) = broadcast(permute(x))
+//     view(x) = x where it moves nothing; a permute that moves unit axes only is a reshape; and
+//     every view of a number is the number, repeated
+#include "ops/movement_attrs.h"
+#include "ops/op_decls.h"
+#include "ops/slice_attrs.h"
+#include "passes/canon.h"
+
+namespace tn {
+
+namespace {
+
+using Kind = View::Kind;
+
+View view_of(Canon& canon, const Candidate& op) {
+  return op.op->view(op.attrs ? op.attrs->data : nullptr, *canon.type(op.in[0]));
+}
+
+bool moves_nothing(const View& view) {
+  switch (view.kind) {
+    case Kind::reshape:
+    case Kind::broadcast:
+      return true;  // of equal shapes
+    case Kind::permute:
+      for (int k = 0; k < view.perm.size(); ++k)
+        if (view.perm[k].i != k) return false;
+      return true;
+    case Kind::slice:
+      return std::ranges::all_of(view.start, [](int64_t s) { return s == 0; }) &&
+             std::ranges::all_of(view.step, [](int64_t s) { return s == 1; });
+    case Kind::reverse:
+      return std::ranges::all_of(view.axes, [&](Axis a) { return view.shape[a.i] == Dim(1); });
+    case Kind::window:
+      return false;
+  }
+  return false;
+}
+
+Val drop_identity(Canon& canon, const Candidate& op) {
+  if (op.type != canon.type(op.in[0])) return kNoVal;
+  return moves_nothing(view_of(canon, op)) ? op.in[0] : kNoVal;
+}
+
+Val repeat_number(Canon& canon, const Candidate& op) {
+  Val x = canon.repeated_scalar(op.in[0]);
+  if (x == kNoVal || op.type->elements == 0) return kNoVal;
+  bool is_unit = op.op == &ops::reshape && op.in[0] == x;
+  bool is_repeated = op.op == &ops::broadcast_to && canon.operand_of(op.in[0], ops::reshape) == x;
+  return is_unit || is_repeated ? kNoVal : canon.repeat(x, op.type->shape);
+}
+
+Val merge_permutes(Canon& canon, const Candidate& op) {
+  Val x = canon.operand_of(op.in[0], ops::permute_dims);
+  if (op.op != &ops::permute_dims || x == kNoVal) return kNoVal;
+  const void* inner = canon.maker(op.in[0]).attr_data();
+  const Perm& first = *static_cast<const ops::PermAttrs*>(inner)->axes;
+  Perm perm;
+  for (Axis a : *op.as<ops::PermAttrs>().axes) perm.push_back(first[a.i]);
+  return canon.permute(x, perm);
+}
+
+/// The bounds of a slice that takes `count` elements, as recorded slices have them.
+ops::SliceBounds bounds_of(int64_t start, int64_t step, int64_t count) {
+  if (count == 0) return {0, 0, 1};
+  if (count == 1) return {start, start + 1, 1};
+  return {start, start + (count - 1) * step + 1, step};
+}
+
+Val merge_slices(Canon& canon, const Candidate& op) {
+  Val x = canon.operand_of(op.in[0], ops::slice);
+  if (op.op != &ops::slice || x == kNoVal || canon.type(x)->elements < 0) return kNoVal;
+  View inner = ops::slice.view(canon.maker(op.in[0]).attr_data(), *canon.type(x));
+  View outer = view_of(canon, op);
+  ops::SliceAttrs merged;
+  merged.step = Ints(), merged.axis = Axes();
+  for (int k = 0; k < outer.shape.rank(); ++k) {
+    int64_t count = outer.shape[k].value(), step = inner.step[k] * outer.step[k];
+    ops::SliceBounds b = bounds_of(inner.start[k] + inner.step[k] * outer.start[k], step, count);
+    if (b.start == 0 && b.step == 1 && Dim(b.stop) == canon.shape(x)[k]) continue;
+    merged.start.push_back(b.start), merged.stop.push_back(b.stop);
+    merged.step.value.push_back(b.step), merged.axis.value.push_back(k);
+  }
+  return canon.add(ops::slice, merged, {x});
+}
+
+Val merge_flips(Canon& canon, const Candidate& op) {
+  Val x = canon.operand_of(op.in[0], ops::flip);
+  if (op.op != &ops::flip || x == kNoVal) return kNoVal;
+  const void* inner = canon.maker(op.in[0]).attr_data();
+  const Axes& first = *static_cast<const ops::FlipAttrs*>(inner)->axis;
+  const Axes& second = *op.as<ops::FlipAttrs>().axis;
+  Axes once;
+  for (int k = 0; k < op.type->rank(); ++k)
+    if (first.has(k) != second.has(k)) once.push_back(k);
+  return canon.add(ops::flip, ops::FlipAttrs{once}, {x});
+}
+
+Val merge_same_kind(Canon& canon, const Candidate& op) {
+  if (op.op != &ops::reshape && op.op != &ops::broadcast_to) return kNoVal;
+  Val x = canon.operand_of(op.in[0], *op.op);
+  return x == kNoVal ? kNoVal : canon.add(*op.op, op.attrs, {x});
+}
+
+Val permute_units(Canon& canon, const Candidate& op) {
+  if (op.op != &ops::permute_dims) return kNoVal;
+  const Shape& from = canon.shape(op.in[0]);
+  Axes moved;
+  for (Axis a : *op.as<ops::PermAttrs>().axes)
+    if (from[a.i] != Dim(1)) moved.push_back(a);
+  return is_ascending(moved) ? canon.reshape(op.in[0], op.type->shape) : kNoVal;
+}
+
+Val permute_before_broadcast(Canon& canon, const Candidate& op) {
+  Val x = canon.operand_of(op.in[0], ops::broadcast_to);
+  if (op.op != &ops::permute_dims || x == kNoVal) return kNoVal;
+  return canon.repeat(canon.permute(x, *op.as<ops::PermAttrs>().axes), op.type->shape);
+}
+
+}  // namespace
+
+std::span<const CanonRule> view_rules() {
+  static constexpr CanonRule kRules[] = {
+      drop_identity, repeat_number, merge_same_kind,          merge_permutes, merge_slices,
+      merge_flips,   permute_units, permute_before_broadcast, swap_dot,
+  };
+  return kRules;
+}
+
+}  // namespace tn

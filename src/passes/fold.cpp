@@ -1,0 +1,160 @@
+// f(c…) = the value of f(c…), computed now, for known c…
+//
+// Known are numbers, inputs given with their values, and what follows from them without an effect.
+// A value is computed when that saves work: numbers always, arrays when there is data or more than
+// elementwise work behind them. Views, and masks and ramps made from numbers alone, cost next to
+// nothing where they are used and stay; so does what is larger than its operands by more than
+// 1 MiB, with a recorded refusal.
+#include <cmath>
+
+#include "ir/element.h"
+#include "ir/rewrite.h"
+#include "passes/passes.h"
+
+namespace tn {
+
+namespace {
+
+constexpr int64_t kMostGrowth = 1 << 20;  // in bytes
+
+class Folder {
+ public:
+  Folder(const Graph& graph, PassContext& context)
+      : graph_(graph),
+        context_(context),
+        is_known_(graph.types.size()),
+        has_work_(graph.types.size()),
+        is_wanted_(graph.types.size()) {}
+
+  Graph run() {
+    find_known();
+    find_wanted();
+    if (folded_.empty()) return graph_;
+    std::vector<Bound> values = context_.evaluate(known_part(), context_.constants);
+    return with_values(values);
+  }
+
+ private:
+  using Marks = std::vector<bool>;
+  TypeRef type(Val v) const { return graph_.types[static_cast<size_t>(v)]; }
+  static std::vector<bool>::reference at(Marks& marks, Val v) {
+    return marks[static_cast<size_t>(v)];
+  }
+  void mark(Marks& marks, const GraphOp& op) { std::fill_n(marks.begin() + op.out, op.outs, true); }
+  bool all_in(Marks& marks, const GraphOp& op) {
+    return std::ranges::all_of(graph_.in(op), [&](Val v) { return at(marks, v); });
+  }
+  bool any_in(Marks& marks, const GraphOp& op) {
+    return std::ranges::any_of(graph_.in(op), [&](Val v) { return at(marks, v); });
+  }
+
+  void find_known() {
+    for (Val v = context_.first_constant(graph_); v < graph_.inputs(); ++v)
+      at(is_known_, v) = at(has_work_, v) = true;
+    for (const GraphOp& op : graph_.ops) {
+      if (!all_in(is_known_, op) || has_effects(op) || !has_sizes(op)) continue;
+      mark(is_known_, op);
+      bool is_free = op.ins == 0 || op.op->is_elementwise() || op.op->view;
+      if (!is_free || any_in(has_work_, op)) mark(has_work_, op);
+    }
+  }
+
+  bool has_sizes(const GraphOp& op) const {
+    return std::ranges::all_of(graph_.out_types(op), [](TypeRef t) { return t->elements >= 0; });
+  }
+
+  /// From what cannot be folded back to its known operands.
+  void find_wanted() {
+    for (Val v : graph_.outputs) at(is_wanted_, v) = true;
+    for (size_t i = graph_.ops.size(); i-- > 0;) {
+      const GraphOp& op = graph_.ops[i];
+      bool known = at(is_known_, op.out);
+      if (known && !is_needed(op, is_wanted_)) continue;
+      if (known && is_folded(op))
+        folded_.push_back(static_cast<int>(i));
+      else
+        for (Val v : graph_.in(op)) at(is_wanted_, v) = true;
+    }
+    std::ranges::reverse(folded_);
+  }
+
+  bool is_folded(const GraphOp& op) {
+    if (op.ins == 0 || op.op->view) return false;
+    if (type(op.out)->rank() > 0 && !at(has_work_, op.out)) return false;
+    int64_t growth = 0;
+    for (TypeRef t : graph_.out_types(op)) growth += t->bytes();
+    for (Val v : graph_.in(op)) growth -= type(v)->bytes();
+    if (growth <= kMostGrowth) return true;
+    context_.decide(
+        "fold", false, op.loc,
+        [&] { return format("{} of known values not computed ahead", op.op->name); },
+        format("{} is {} bytes larger than its operands", *type(op.out), growth));
+    return false;
+  }
+
+  Graph known_part() {
+    Graph part;
+    GraphCopy copy{graph_, part};
+    for (Val v = context_.first_constant(graph_); v < graph_.inputs(); ++v)
+      copy[v] = part.add_input(graph_.input_names[static_cast<size_t>(v)], type(v));
+    for (const GraphOp& op : graph_.ops)
+      if (at(is_known_, op.out)) copy.op(op);
+    for (int i : folded_) {
+      const GraphOp& op = graph_.ops[static_cast<size_t>(i)];
+      for (int k = 0; k < op.outs; ++k) part.outputs.push_back(copy[op.out + k]);
+    }
+    return prune(part);
+  }
+
+  /// The value as a number, if it is one; NaN has more bits than a number tells.
+  static std::optional<Scalar> number(TypeRef type, const Bound& value) {
+    if (type->rank() > 0) return {};
+    Scalar s = element_at(type->dtype, value.buffer.data<char>() + value.offset);
+    if (std::isnan(s.real) || std::isnan(s.imag)) return {};
+    return s;
+  }
+
+  static std::string new_name(const Graph& graph) {
+    int number = graph.inputs();
+    while (std::ranges::count(graph.input_names, format("c{}", number))) ++number;
+    return format("c{}", number);
+  }
+
+  Graph with_values(const std::vector<Bound>& values) {
+    Graph out;
+    GraphCopy copy{graph_, out};
+    copy.inputs();
+    std::vector<std::pair<Val, Scalar>> numbers;
+    size_t next = 0;
+    for (int i : folded_) {
+      const GraphOp& op = graph_.ops[static_cast<size_t>(i)];
+      for (Val v = op.out; v < op.out + op.outs; ++v) {
+        const Bound& value = values[next++];
+        if (std::optional<Scalar> s = number(type(v), value)) {
+          numbers.emplace_back(v, *s);
+          continue;
+        }
+        copy[v] = out.add_input(new_name(out), type(v));
+        context_.constants.push_back(value);
+      }
+    }
+    for (auto& [v, s] : numbers) copy[v] = out.add_constant(s, type(v));
+    for (const GraphOp& op : graph_.ops)
+      if (copy[op.out] == kNoVal) copy.op(op);
+    out.outputs = copy.all(graph_.outputs);
+    return out;
+  }
+
+  const Graph& graph_;
+  PassContext& context_;
+  Marks is_known_, has_work_, is_wanted_;
+  std::vector<int> folded_;
+};
+
+}  // namespace
+
+Graph fold_constants(const Graph& graph, PassContext& context) {
+  return context.evaluate ? Folder(graph, context).run() : graph;
+}
+
+}  // namespace tn

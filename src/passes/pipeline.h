@@ -1,0 +1,19 @@
+#pragma once
+// Which passes run, in which order, and how.
+#include "passes/pass.h"
+
+namespace tn {
+
+/// The passes with `rounds` rounds of simplification, 1 to 3. A pass that would see what it left
+/// unchanged is skipped, so further rounds end where nothing changes any more.
+std::span<const Pass> pipeline(int rounds);
+
+/// Runs `passes` in order, without those named in `off`; a name that no pass has is an error.
+/// Composites that no pass was allowed to replace are left to the lowering.
+Graph run_passes(const Graph& graph, PassContext& context, std::span<const Pass> passes,
+                 std::span<const std::string> off = {});
+
+/// Fails unless a pass has this name.
+void check_pass_name(std::string_view name);
+
+}  // namespace tn
