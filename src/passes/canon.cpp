@@ -135,6 +135,6 @@ bool is_ascending(const Axes& axes) {
   return std::is_sorted(axes.begin(), axes.end(), [](Axis a, Axis b) { return a.i < b.i; });
 }
 
-Graph canonicalise(const Graph& graph, PassContext&) { return Canon(graph).run(); }
+Graph canonicalise(const Graph& graph, PassContext&) { return prune(Canon(graph).run()); }
 
 }  // namespace tn

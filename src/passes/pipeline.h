@@ -8,7 +8,7 @@ namespace tn {
 /// unchanged is skipped, so further rounds end where nothing changes any more.
 std::span<const Pass> pipeline(int rounds);
 
-/// Runs `passes` in order, without those named in `off`; a name that no pass has is an error.
+/// Runs `passes` in order, without those named in `off`, which may name other things too: fusions.
 /// Composites that no pass was allowed to replace are left to the lowering.
 Graph run_passes(const Graph& graph, PassContext& context, std::span<const Pass> passes,
                  std::span<const std::string> off = {});
