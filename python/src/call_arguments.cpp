@@ -3,7 +3,7 @@
 #include <bit>
 
 #include "base/error.h"
-#include "ir/node.h"
+#include "ir/number.h"
 #include "tensor_tree.h"
 
 namespace tn::python {
@@ -11,7 +11,17 @@ namespace tn::python {
 namespace {
 
 /// What a word stands for, where it is not the address of a tensor's type.
-enum Tag : uint64_t { kReal = 1, kObject, kTree };
+enum Tag : uint64_t { kReal = 1, kInteger, kObject, kTree };
+/// Added to the address of the type of a number given by a trace around this call.
+constexpr uint64_t kGiven = 1;
+
+/// Whether a float holds it: then it becomes the same whether it is known or given at run time.
+bool is_exact_integer(PyObject* o) {
+  if (!PyLong_CheckExact(o)) return false;
+  int overflow = 0;
+  long long value = PyLong_AsLongLongAndOverflow(o, &overflow);
+  return !overflow && std::abs(value) <= 1LL << 53;
+}
 
 bool same_object(const nb::object& a, const nb::object& b) {
   if (a.ptr() == b.ptr()) return true;
@@ -25,9 +35,8 @@ bool same_object(const nb::object& a, const nb::object& b) {
 
 }  // namespace
 
-bool Signature::operator==(const Signature& other) const {
-  return words == other.words &&
-         std::equal(rest.begin(), rest.end(), other.rest.begin(), other.rest.end(), same_object);
+bool Signature::same_rest(const Signature& other) const {
+  return std::equal(rest.begin(), rest.end(), other.rest.begin(), other.rest.end(), same_object);
 }
 
 bool StaticArguments::has(size_t position) const {
@@ -90,21 +99,38 @@ void CallArguments::add_leaf(size_t at) {
   PyObject* o = leaves_[at].ptr();
   if (Tensor* t = tensor_in(o)) {
     tensors.push_back(*t);
-  } else if (PyFloat_CheckExact(o)) {
-    word(kReal);
-    return word(std::bit_cast<uint64_t>(PyFloat_AS_DOUBLE(o)));
+  } else if (PyFloat_CheckExact(o) || is_exact_integer(o)) {
+    bool real = PyFloat_CheckExact(o);
+    word(real ? kReal : kInteger);
+    numbers.push_back({at, signature.words.size()});
+    return word(real ? std::bit_cast<uint64_t>(PyFloat_AS_DOUBLE(o))
+                     : static_cast<uint64_t>(PyLong_AsLongLong(o)));
   } else if (!PyLong_Check(o) && is_array(o)) {
     tensors.push_back(tensor_from(o, {}, Copy::always));
   } else {
     return add_object(leaves_[at]);
   }
   at_.push_back(at);
-  word(reinterpret_cast<uint64_t>(type_of(tensors.back())));
+  const Tensor& t = tensors.back();
+  word(reinterpret_cast<uint64_t>(type_of(t)) + (is_given_number(t) ? kGiven : 0));
 }
 
-nb::object CallArguments::call(PyObject* f, const Tensors& others) const {
+Tensors CallArguments::with_numbers(const std::vector<size_t>& given) const {
+  Tensors all = tensors;
+  for (size_t n : given) {
+    uint64_t bits = signature.words[numbers[n].word];
+    DType type = signature.words[numbers[n].word - 1] == kReal ? DType::f64 : DType::i64;
+    all.push_back(as_number(from_bytes(&bits, type, {})));
+  }
+  return all;
+}
+
+nb::object CallArguments::call(PyObject* f, const Tensors& others,
+                               const std::vector<size_t>& given) const {
   Leaves made = leaves_;
   for (size_t k = 0; k < at_.size(); ++k) made[at_[k]] = wrapped(Tensor(others[k]));
+  for (size_t k = 0; k < given.size(); ++k)
+    made[numbers[given[k]].leaf] = wrapped(Tensor(others[at_.size() + k]));
   Leaves args;
   std::span<const nb::object> left = made;
   for (const Part& part : parts_) {

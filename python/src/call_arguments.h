@@ -7,12 +7,12 @@
 
 namespace tn::python {
 
-/// What must be equal for a trace to serve another call. Words are compared first.
+/// What must be equal for a trace to serve another call.
 struct Signature {
   std::vector<uint64_t> words;   // structure, types of tensors, values of numbers
   std::vector<nb::object> rest;  // keywords and what else is not a tensor, compared with ==
 
-  bool operator==(const Signature& other) const;
+  bool same_rest(const Signature& other) const;
 };
 
 /// Which arguments are constants as a whole, by position and by name.
@@ -29,11 +29,19 @@ class CallArguments {
   CallArguments(PyObject* const* args, size_t positional, PyObject* keywords,
                 const StaticArguments& constants);
 
+  /// A float or an int among the leaves: a part of the signature, or given to the trace.
+  struct Number {
+    size_t leaf, word;  // the word with its value
+  };
+
   Signature signature;
   Tensors tensors;
+  std::vector<Number> numbers;
 
-  /// `f` of the same arguments with other tensors in them.
-  nb::object call(PyObject* f, const Tensors& others) const;
+  /// What the trace that takes the numbers in `given` (of `numbers`) runs on.
+  Tensors with_numbers(const std::vector<size_t>& given) const;
+  /// `f` of the same arguments with others in place of those.
+  nb::object call(PyObject* f, const Tensors& others, const std::vector<size_t>& given) const;
 
  private:
   /// An argument: a tree, or (without a structure) a leaf.

@@ -2,11 +2,13 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
 #include <cstddef>
 
 #include "base/error.h"
 #include "call_arguments.h"
 #include "frontend/compiled.h"
+#include "ir/number.h"
 #include "tensor_tree.h"
 
 namespace tn::python {
@@ -14,16 +16,74 @@ namespace {
 
 constexpr size_t kMostTraces = 256;  // of one function; the oldest go first
 
+using Places = std::vector<size_t>;
+
 /// A trace and the tree of results it made.
 struct Entry {
   Signature signature;
+  Places given = {};     // numbers among the arguments that may have any value
+  Places words = {};     // where the signature has their values
+  Places constant = {};  // numbers whose value `f` asks for
   std::shared_ptr<const Compiled> compiled = {};
   std::optional<TensorTree> out = {};
+  Places numbers = {};  // among the results
 
-  nb::object run(const Tensors& tensors) const {
-    Tensors made = (*compiled)(tensors);
-    bool single = out->structure.nodes().size() == 1 && made.size() == 1;
-    return single ? wrapped(std::move(made[0])) : out->with(made);
+  bool serves(const CallArguments& args) const {
+    const Words &a = signature.words, &b = args.signature.words;
+    if (a.size() != b.size()) return false;
+    for (size_t i = 0; i < a.size(); ++i)
+      if (a[i] != b[i] && !std::ranges::count(words, i)) return false;
+    return signature.same_rest(args.signature);
+  }
+  /// Which numbers to give to a trace for `args` so that it serves both calls; nothing where they
+  /// differ in more.
+  std::optional<Places> numbers_to_give(const CallArguments& args) const {
+    const Words &a = signature.words, &b = args.signature.words;
+    if (a.size() != b.size()) return {};
+    Places varied = given;
+    size_t next = 0;  // of the numbers
+    for (size_t i = 0; i < a.size(); ++i) {
+      bool number = next < args.numbers.size() && args.numbers[next].word == i;
+      if (number) ++next;
+      if (a[i] == b[i]) continue;
+      if (!number) return {};
+      size_t n = next - 1;
+      if (!std::ranges::count(constant, n) && !std::ranges::count(given, n)) varied.push_back(n);
+    }
+    if (!signature.same_rest(args.signature)) return {};
+    return varied;
+  }
+
+  nb::object run(const CallArguments& args) const {
+    Tensors made =
+        given.empty() ? (*compiled)(args.tensors) : (*compiled)(args.with_numbers(given));
+    if (numbers.empty()) {
+      bool single = out->structure.nodes().size() == 1 && made.size() == 1;
+      return single ? wrapped(std::move(made[0])) : out->with(made);
+    }
+    Leaves leaves = out->leaves;
+    for (size_t k = 0; k < made.size(); ++k) {
+      bool number = std::ranges::count(numbers, k);
+      leaves[out->at[k]] = number ? number_object(made[k]) : wrapped(std::move(made[k]));
+    }
+    return out->structure.build(leaves);
+  }
+  /// Notes which results are numbers, and lets go of the tensors of the trace.
+  void forget_tensors() {
+    for (size_t k = 0; k < out->at.size(); ++k) {
+      if (is_given_number(out->tensors[k])) numbers.push_back(k);
+      out->leaves[out->at[k]] = nb::none();
+    }
+    out->tensors.clear();
+  }
+
+ private:
+  using Words = std::vector<uint64_t>;
+
+  static nb::object number_object(const Tensor& t) {
+    if (t.node()->traced) return wrapped(as_number(t));
+    evaluate(t);
+    return element_object(t.dtype(), t.data());
   }
 };
 
@@ -34,27 +94,55 @@ struct CompiledState {
   CompileOptions options;
   std::vector<std::shared_ptr<const Entry>> entries = {};
 
-  std::shared_ptr<const Entry> find(const Signature& signature) const {
+  std::shared_ptr<const Entry> find(const CallArguments& args) const {
     for (size_t i = entries.size(); i-- > 0;)
-      if (entries[i]->signature == signature) return entries[i];
+      if (entries[i]->serves(args)) return entries[i];
     return nullptr;
   }
+
+  /// Numbers are constants of a trace until they vary. Then they are given to the next one, unless
+  /// that fails, as where `f` branches on them: then they stay constants.
   std::shared_ptr<const Entry> trace(const CallArguments& args) const {
-    auto entry = std::make_shared<Entry>(Entry{args.signature});
+    for (size_t i = entries.size(); i-- > 0;) {
+      std::optional<Places> given = entries[i]->numbers_to_give(args);
+      if (!given) continue;
+      if (given->empty()) return trace(args, {}, entries[i]->constant);
+      try {
+        return trace(args, *given, entries[i]->constant);
+      } catch (const nb::python_error& error) {
+        if (!error.matches(PyExc_Exception)) throw;  // the user's interrupt
+      } catch (const UserError&) {
+      }
+      Places constant = entries[i]->constant;
+      constant.insert(constant.end(), given->begin(), given->end());
+      return trace(args, {}, std::move(constant));
+    }
+    return trace(args, {}, {});
+  }
+
+  std::shared_ptr<const Entry> trace(const CallArguments& args, Places given,
+                                     Places constant) const {
+    auto entry = std::make_shared<Entry>();
+    entry->signature = args.signature;
+    entry->given = std::move(given), entry->constant = std::move(constant);
+    for (size_t n : entry->given) entry->words.push_back(args.numbers[n].word);
     auto run = [&](const Tensors& params) {
       OwnPlaces own;
-      entry->out.emplace(args.call(f.ptr(), params).ptr(), Numbers::stay);
+      nb::object result = args.call(f.ptr(), params, entry->given);
+      entry->out.emplace(result.ptr(), Numbers::stay_known);
       return entry->out->tensors;
     };
-    entry->compiled = std::make_shared<const Compiled>(run, args.tensors, options);
-    entry->out->drop_tensors();
+    entry->compiled =
+        std::make_shared<const Compiled>(run, args.with_numbers(entry->given), options);
+    entry->forget_tensors();
     return entry;
   }
+
   std::shared_ptr<const Entry> entry(const CallArguments& args) {
-    if (auto known = find(args.signature)) return known;
+    if (auto known = find(args)) return known;
     std::shared_ptr<const Entry> made = trace(args);
     if (made->compiled->is_bound()) return made;
-    if (auto known = find(args.signature)) return known;  // by another thread meanwhile
+    if (auto known = find(args)) return known;  // by another thread meanwhile
     if (entries.size() == kMostTraces) entries.erase(entries.begin());
     entries.push_back(made);
     return made;
@@ -77,7 +165,7 @@ PyObject* vectorcall(PyObject* self, PyObject* const* args, size_t flags, PyObje
     CompiledState& state = state_of(self);
     CallArguments call(args, static_cast<size_t>(PyVectorcall_NARGS(flags)), keywords,
                        state.constants);
-    return state.entry(call)->run(call.tensors).release().ptr();
+    return state.entry(call)->run(call).release().ptr();
   });
 }
 

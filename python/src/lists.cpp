@@ -6,6 +6,7 @@
 #include "core.h"
 #include "ir/emit.h"
 #include "ir/node.h"
+#include "ir/number.h"
 
 namespace tn::python {
 namespace {
@@ -261,7 +262,7 @@ nb::object listed(PyObject* o) {
 
 Tensor tensor_from(PyObject* object, Maybe<DType> dtype, Copy copy) {
   if (Tensor* t = tensor_in(object)) {
-    Tensor made = dtype ? cast_to(*t, *dtype) : *t;
+    Tensor made = dtype ? cast_to(*t, *dtype) : is_given_number(*t) ? settled(*t) : *t;
     if (copy == Copy::never && dtype && *dtype != t->dtype())
       fail("asarray: {} cannot become {} without a copy", t->dtype(), *dtype);
     return made;  // values never change, so sharing is copying

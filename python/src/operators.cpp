@@ -2,6 +2,7 @@
 #include "base/error.h"
 #include "core.h"
 #include "ir/emit.h"
+#include "ir/number.h"
 
 namespace tn::python {
 namespace {
@@ -47,6 +48,21 @@ const OpDef& op_of(Symbol symbol) {
   return *op;
 }
 
+/// Numbers of which some are given at run time are computed with as Python does.
+Tensor apply(Symbol symbol, std::span<const Operand* const> in) {
+  bool given = false, numbers = true;
+  for (const Operand* x : in) {
+    given |= x->tensor && is_given_number(*x->tensor);
+    numbers &= !x->tensor || is_number(*x->tensor);
+  }
+  if (!given || !numbers) return call_one(op_of(symbol), in, nullptr);
+  Tensors list;
+  for (const Operand* x : in)
+    list.push_back(x->tensor ? *x->tensor
+                             : make_scalar(x->scalar, default_dtype(x->scalar.kind), true));
+  return number_op(op_of(symbol), std::move(list));
+}
+
 template <Symbol kSymbol>
 PyObject* binary(PyObject* a, PyObject* b) noexcept {
   return guarded<PyObject*>(nullptr, [&]() -> PyObject* {
@@ -54,7 +70,7 @@ PyObject* binary(PyObject* a, PyObject* b) noexcept {
     OperandHolder x, y;
     if (!read_operand(a, x, b) || !read_operand(b, y, a)) return not_implemented();
     const Operand* in[] = {&x.operand, &y.operand};
-    return wrap(call_one(op_of(kSymbol), in, nullptr));
+    return wrap(apply(kSymbol, in));
   });
 }
 
@@ -65,7 +81,7 @@ PyObject* unary(PyObject* a) noexcept {
     OperandHolder x;
     read_operand(a, x);
     const Operand* in[] = {&x.operand};
-    return wrap(call_one(op_of(kSymbol), in, nullptr));
+    return wrap(apply(kSymbol, in));
   });
 }
 

@@ -4,18 +4,24 @@
 
 #include "base/error.h"
 #include "ir/dtype.h"
-#include "ir/node.h"
+#include "ir/number.h"
 
 namespace tn::python {
 
 namespace {
 
-bool is_number(PyObject* o) {
-  return PyFloat_CheckExact(o) || PyLong_CheckExact(o) || PyComplex_CheckExact(o);
+bool is_given(PyObject* o) {
+  Tensor* t = tensor_in(o);
+  return t && is_given_number(*t);
+}
+
+bool is_plain_number(PyObject* o) {
+  return PyFloat_CheckExact(o) || PyLong_CheckExact(o) || PyComplex_CheckExact(o) || is_given(o);
 }
 
 /// A number in the place of a floating tensor. `real` is what it becomes unless it is complex.
 Tensor float_tensor(PyObject* o, DType real) {
+  if (is_given(o)) return number_as(*tensor_in(o), real);
   Py_complex z = PyComplex_AsCComplex(o);
   if (PyErr_Occurred()) throw nb::python_error();
   if (!PyComplex_CheckExact(o)) return make_scalar(z.real, real, false);
@@ -35,11 +41,12 @@ bool is_array(PyObject* o) {
 TensorTree::TensorTree(PyObject* tree, Numbers numbers) : structure(tree, leaves) {
   for (size_t i = 0; i < leaves.size(); ++i) {
     PyObject* o = leaves[i].ptr();
-    if (Tensor* t = tensor_in(o))
-      tensors.push_back(*t);
-    else if (is_number(o) && (numbers == Numbers::are_tensors || (numbers == Numbers::first && !i)))
+    bool number = is_plain_number(o);
+    if (number && (numbers == Numbers::are_tensors || (numbers == Numbers::first && !i)))
       tensors.push_back(float_tensor(o, DType::f32));
-    else if (!is_number(o) && is_array(o))
+    else if (Tensor* t = tensor_in(o); t && (!number || numbers == Numbers::stay_known))
+      tensors.push_back(*t);
+    else if (!number && is_array(o))
       tensors.push_back(tensor_from(o, {}, Copy::always));
     else
       continue;
@@ -68,15 +75,10 @@ Tensors TensorTree::matching(PyObject* tree, std::string_view subject) const {
     if (o == Py_None)
       made.emplace_back();
     else
-      made.push_back(is_number(o) ? float_tensor(o, tensors[k].dtype())
-                                  : read_tensor(o, subject.substr(0, subject.find(':'))));
+      made.push_back(is_plain_number(o) ? float_tensor(o, tensors[k].dtype())
+                                        : read_tensor(o, subject.substr(0, subject.find(':'))));
   }
   return made;
-}
-
-void TensorTree::drop_tensors() {
-  for (size_t leaf : at) leaves[leaf] = nb::none();
-  tensors.clear();
 }
 
 void TensorTree::check_whole(std::string_view transform, const NameOf& name) const {

@@ -9,8 +9,9 @@ namespace tn::python {
 /// Data of another library, which becomes a tensor. Text has a buffer too, but is none.
 bool is_array(PyObject* object);
 
-/// Which numbers among the leaves become float tensors.
-enum class Numbers : uint8_t { are_tensors, first, stay };
+/// Which numbers among the leaves become float tensors. `stay_known`: those given at run time are
+/// tensors as they are.
+enum class Numbers : uint8_t { are_tensors, first, stay, stay_known };
 
 struct TensorTree {
   using NameOf = std::function<std::string(size_t leaf)>;
@@ -28,8 +29,6 @@ struct TensorTree {
   /// One tensor per tensor of this tree, from a tree like this one in which None anywhere stands
   /// for null tensors. The error for another structure starts with `subject`.
   Tensors matching(PyObject* tree, std::string_view subject) const;
-  /// Lets go of the tensors: only `with` and `derivatives` have a meaning afterwards.
-  void drop_tensors();
   /// Fails if some leaf is no tensor.
   void check_whole(std::string_view transform, const NameOf& name) const;
 };

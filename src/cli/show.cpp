@@ -33,6 +33,7 @@ void add_show(CLI::App& app) {
     CompileOptions given{.effort = effort_of(options->level)};
     given.off = options->off;
     std::string text = stage_text(parse_graph(read_text(options->file)), given, options->stage);
+    text += '\n';
     std::fwrite(text.data(), 1, text.size(), stdout);
   });
 }

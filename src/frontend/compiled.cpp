@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "frontend/eval.h"
 #include "frontend/stages.h"
+#include "ir/number.h"
 #include "ir/trace.h"
 #include "ops/call.h"
 #include "tenon/compile.h"
@@ -28,7 +29,10 @@ Compiled::Compiled(const Function& f, std::span<const Tensor> like, CompileOptio
   uint64_t start = next_sequence();
   Trace trace("compile", Trace::Values::unknown);
   Tensors params;
-  for (const Tensor& t : like) params.push_back(make_param(type_of(t)));
+  for (const Tensor& t : like) {
+    Tensor param = make_param(type_of(t));
+    params.push_back(is_number(t) ? as_number(std::move(param)) : param);
+  }
   Tensors out = f(params);
   trace.end();
   check_given(out, "compile", "result");

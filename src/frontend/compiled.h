@@ -12,8 +12,8 @@ Effort effort_of(int optimization_level);
 
 class Compiled {
  public:
-  /// Runs `f` on parameters of the types of `like` and keeps what it records. A failure of `f`
-  /// leaves nothing behind.
+  /// Runs `f` on parameters like `like`, tensors or numbers, and keeps what it records. A failure
+  /// of `f` leaves nothing behind.
   Compiled(const Function& f, std::span<const Tensor> like, CompileOptions options);
 
   bool takes(std::span<const Tensor> args) const;

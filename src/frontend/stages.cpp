@@ -18,6 +18,12 @@ std::string decisions_text(const Decisions& decisions) {
   return text;
 }
 
+/// Without the empty lines at the end.
+std::string trimmed(std::string text) {
+  text.resize(text.find_last_not_of('\n') + 1);
+  return text;
+}
+
 struct Stage {
   std::string_view name;
   std::string (*text)(const CompileReport& report);  // null: the graph as given
@@ -39,10 +45,10 @@ std::string stage_text(const Graph& graph, const CompileOptions& options, std::s
   for (const Stage& s : kStages) {
     known.emplace_back(s.name);
     if (s.name != stage) continue;
-    if (!s.text) return to_text(graph);
+    if (!s.text) return trimmed(to_text(graph));
     CompileReport report;
     compile(graph, options, &report);
-    return s.text(report);
+    return trimmed(s.text(report));
   }
   fail("show: no stage \"{}\": there are {}", stage, join(known, ", "));
 }

@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "base/error.h"
+#include "ir/number.h"
 
 namespace tn {
 
@@ -24,28 +25,10 @@ void check_kind(std::string_view op, KindSet accepted, DType type) {
 }
 
 Tensor cast_to(const Tensor& x, DType type) {
-  if (x.dtype() == type) return x;
-  if (is_scalar(*x.node()) && x.node()->weak)
-    return make_scalar(scalar_value(*x.node()), type, false);
+  if (x.dtype() == type && !is_given_number(x)) return x;
+  if (is_number(x)) return number_as(x, type);
   return call_with(ops::astype, {x}, &type)[0];
 }
-
-/// Refuses numbers that the element type cannot hold, where wrapping would surprise.
-static void check_fits(std::string_view op, const Scalar& s, DType type) {
-  if (!is_integer(type) || !s.is_integral()) return;
-  int bits = static_cast<int>(size_of(type)) * 8;
-  bool fits;
-  if (s.kind == Kind::natural)
-    fits = type == DType::u64;
-  else if (kind_of(type) == Kind::natural)
-    fits = s.integer >= 0 && (bits == 64 || s.integer < int64_t{1} << bits);
-  else
-    fits = bits == 64 ||
-           (s.integer >= -(int64_t{1} << (bits - 1)) && s.integer < int64_t{1} << (bits - 1));
-  if (!fits) fail("{}: the number {} does not fit {}", op, s.integer, type);
-}
-
-static bool is_weak(const Tensor& t) { return t && is_scalar(*t.node()) && t.node()->weak; }
 
 DType promote_all(Tensors& in, std::string_view op, KindSet accepted, bool to_inexact_type) {
   bool strong = false;
@@ -53,9 +36,8 @@ DType promote_all(Tensors& in, std::string_view op, KindSet accepted, bool to_in
   Kind widest = Kind::boolean;
   for (const Tensor& t : in) {
     if (!t) continue;
-    if (is_weak(t)) {
-      Kind kind = scalar_value(*t.node()).kind;
-      if (widest < kind) widest = kind;
+    if (is_number(t)) {
+      widest = std::max(widest, kind_of_number(t));
     } else {
       type = strong ? promote(type, t.dtype()) : t.dtype();
       strong = true;
@@ -65,20 +47,23 @@ DType promote_all(Tensors& in, std::string_view op, KindSet accepted, bool to_in
   if (to_inexact_type) type = to_inexact(type);
   check_kind(op, accepted, type);
   for (Tensor& t : in) {
-    if (!t || (t.dtype() == type && !is_weak(t))) continue;
-    if (is_weak(t)) check_fits(op, scalar_value(*t.node()), type);
-    t = cast_to(t, type);
+    if (!t || (t.dtype() == type && !is_number(t))) continue;
+    if (is_number(t)) check_fits(op, t, type);
+    t = is_number(t) ? number_as(t, type) : cast_to(t, type);
   }
   return type;
+}
+
+static void settle_numbers(Tensors& in) {
+  for (Tensor& t : in)
+    if (is_number(t)) t = settled(t);
 }
 
 /// Converts the operands of an elementwise op to what it computes on.
 static void convert_operands(const OpDef& op, Tensors& in) {
   switch (op.operands) {
     case Operands::as_given:
-      for (Tensor& t : in)
-        if (is_weak(t)) t = make_scalar(scalar_value(*t.node()), t.dtype(), false);
-      return;
+      return settle_numbers(in);
     case Operands::same:
       promote_all(in, op.name, op.types);
       return;
@@ -129,8 +114,7 @@ static Tensors call_prepared(const OpDef& op, Tensors& in, void* attrs) {
   if (op.prepare) op.prepare(attrs, in);
   if (!op.recorded) return op.body(attrs, in);
   if (op.is_elementwise()) convert_operands(op, in);
-  for (Tensor& t : in)
-    if (is_weak(t)) t = make_scalar(scalar_value(*t.node()), t.dtype(), false);
+  settle_numbers(in);
   while (!in.empty() && !in.back()) in.pop_back();  // absent optional operands stand at the end
   return emit_all(op, in, attrs);
 }
@@ -198,7 +182,7 @@ constexpr char kScalarKeys[5] = {};  // their addresses stand for "a scalar of t
 
 const void* key_of(const Operand& operand) {
   if (!operand.tensor) return &kScalarKeys[static_cast<int>(operand.scalar.kind)];
-  return is_weak(*operand.tensor) ? nullptr : type_of(*operand.tensor);
+  return is_number(*operand.tensor) ? nullptr : type_of(*operand.tensor);
 }
 
 Direct& direct_entry(const OpDef& op, const void* a, const void* b) {

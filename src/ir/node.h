@@ -37,7 +37,7 @@ struct Node {
   std::atomic<uint32_t> depth;  // pending ops on the longest path to here
   uint32_t taped;               // the trace with known values behind it, 0: none; such nodes keep
                                 // their operands when they are computed
-  bool weak;                    // a scalar leaf that adopts the type of its partner
+  bool weak;                    // a number that adopts the type of its partner: see number.h
   bool traced;                  // depends on a parameter: it has no value
 
   Slot* slots() { return reinterpret_cast<Slot*>(this + 1); }

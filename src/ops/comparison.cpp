@@ -1,4 +1,5 @@
 // Comparisons and logic.
+#include "ir/number.h"
 #include "ops/families.h"
 #include "ops/op_decls.h"
 #include "tenon/ops.h"
@@ -31,8 +32,7 @@ static Tensor three_way(const Tensor& plain, const Tensor& with_sign) {
 static void compare_exactly(NoAttrs&, Tensors& in) {
   keep_exact(in[0], in[1]);
   keep_exact(in[1], in[0]);
-  if (is_scalar(*in[0].node()) && in[0].node()->weak) return;
-  if (is_scalar(*in[1].node()) && in[1].node()->weak) return;
+  if (is_number(in[0]) || is_number(in[1])) return;
   Tensor zero = make_scalar(0, DType::i64, false);
   Kind a = kind_of(in[0].dtype()), b = kind_of(in[1].dtype());
   if (in[0].dtype() == DType::u64 && b == Kind::integer) {

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "base/error.h"
+#include "ir/number.h"
 #include "ir/trace.h"
 #include "ops/control_flow.h"
 #include "ops/op_decls.h"
@@ -20,13 +21,11 @@ namespace {
 using ops::part;
 using ops::operator+;
 
-bool is_number(const Tensor& t) { return is_scalar(*t.node()) && t.node()->weak; }
-
 /// Numbers take the type that is expected where they can.
 void settle(Tensor& t, TypeRef expected) {
   if (!is_number(t)) return;
   bool fits = expected && expected->rank() == 0 && kind_of(t.dtype()) <= kind_of(expected->dtype);
-  t = cast_to(t, fits ? expected->dtype : t.dtype());
+  t = cast_to(t, fits ? expected->dtype : default_dtype(kind_of_number(t)));
 }
 
 /// Operands of the traced function: numbers have a type of their own from here on.

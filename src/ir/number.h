@@ -1,0 +1,30 @@
+#pragma once
+// Numbers: tensors of rank 0 that adopt the type of their partner, as Python's numbers do.
+#include "ir/node.h"
+
+namespace tn {
+
+/// A known one is a scalar leaf. One that is given when a traced function runs is an i64 or f64,
+/// and what Python's operators make of it is again a number of such a type: their arithmetic.
+inline bool is_number(const Tensor& t) { return t && t.node()->weak; }
+/// Whether it is given at run time.
+inline bool is_given_number(const Tensor& t) { return is_number(t) && !is_scalar(*t.node()); }
+Kind kind_of_number(const Tensor& number);
+
+/// The type that holds every number of this kind, among those given at run time.
+DType wide_dtype(Kind kind);
+/// `x`, of rank 0 and a wide type, as a number.
+Tensor as_number(Tensor x);
+
+/// The number as a value of `type`, which is no number any more.
+Tensor number_as(const Tensor& number, DType type);
+/// The same with the type it has alone.
+Tensor settled(const Tensor& number);
+/// Fails unless `type` holds the number, where wrapping would surprise.
+void check_fits(std::string_view op, const Tensor& number, DType type);
+
+/// An operator of Python on numbers that are not all known. Fails, as for any value that is not
+/// known, where the op does not do the same as Python.
+Tensor number_op(const OpDef& op, Tensors in);
+
+}  // namespace tn

@@ -1,0 +1,100 @@
+// compile on the C++ side: values, traces, composition, threads.
+#include <doctest/doctest.h>
+
+#include <atomic>
+#include <thread>
+
+#include "runtime/memory.h"
+#include "tenon/tenon.h"
+
+using namespace tn;
+
+static Tensors soft(const Tensors& x) {
+  Tensor e = exp(x[0] - max(x[0], Axes(-1), true));
+  return {e / sum(e, Axes(-1), {}, true), sum(x[0])};
+}
+
+TEST_CASE("a compiled function has the bits of the plain one, at every level") {
+  Tensor x = array<float>({1, 2, 3, -4, 5, 6.5f}, {2, 3});
+  Tensors want = soft({x});
+  for (int level = 0; level <= 5; ++level) {
+    CompiledFunction f = compile(soft, level);
+    for (int run = 0; run < 2; ++run) {
+      Tensors got = f({x});
+      CHECK(got[0].is_evaluated());
+      CHECK(got[0].to_vector<float>() == want[0].to_vector<float>());
+      CHECK(got[1].item<float>() == want[1].item<float>());
+    }
+  }
+}
+
+TEST_CASE("a function is traced once for every combination of types") {
+  int traces = 0;
+  CompiledFunction f = compile([&](const Tensors& x) {
+    ++traces;
+    return Tensors{x[0] + 1};
+  });
+  for (int i = 0; i < 3; ++i) f({ones({2, 3}) * i});
+  f({ones({3})}), f({ones({3}, DType::f64)});
+  CHECK(f({ones({3})})[0].to_vector<float>() == std::vector<float>{2, 2, 2});
+  CHECK(traces == 3);
+}
+
+TEST_CASE("what is closed over is constant, and freed with the function") {
+  int64_t before = active_memory();
+  {
+    Tensor k = ones({1000}) * 2;
+    CompiledFunction f = compile([k](const Tensors& x) { return Tensors{x[0] * k, k}; });
+    Tensors got = f({ones({1000})});
+    CHECK(got[0].to_vector<float>()[7] == 2);
+    CHECK(got[1].data() == k.data());
+  }
+  CHECK(active_memory() == before);
+}
+
+TEST_CASE("derivatives and batches of compiled functions do not trace again") {
+  int traces = 0;
+  CompiledFunction f = compile([&](const Tensors& x) {
+    ++traces;
+    return Tensors{sum(x[0] * x[0] * x[0])};
+  });
+  Tensor x = array({1.f, 2.f});
+  for (int i = 0; i < 2; ++i)
+    CHECK(grad(f)({x})[0].to_vector<float>() == std::vector<float>{3, 12});
+  CHECK(traces == 1);
+  CHECK(compile(grad(f))({x})[0].to_vector<float>() == std::vector<float>{3, 12});
+  CHECK(vmap(grad(f))({array<float>({1, 2, 3, 4}, {2, 2})})[0].to_vector<float>() ==
+        std::vector<float>{3, 12, 27, 48});
+}
+
+TEST_CASE("stages have names") {
+  CompiledFunction f = compile(soft);
+  Tensor x = ones({2, 3});
+  CHECK(f.show("graph", {x}).starts_with("func @main(%x0: f32[2,3])"));
+  CHECK(f.show("loops", {x}).find("exp") != std::string::npos);
+  CHECK_THROWS_WITH_AS(
+      f.show("code", {x}),
+      "show: no stage \"code\": there are graph, optimized, loops, kernels, plan, decisions",
+      UserError);
+}
+
+TEST_CASE("a value is not known while a function is compiled") {
+  CompiledFunction f = compile([](const Tensors& x) { return Tensors{x[0] * x[0].item<float>()}; });
+  CHECK_THROWS_AS(f({Tensor(1.f)}), UserError);
+  CHECK_THROWS_AS(f({Tensor()}), UserError);
+  CHECK_THROWS_AS(compile(soft, 6), UserError);
+  CHECK((Tensor(2.f) * 3).item<float>() == 6);  // the trace is over
+}
+
+TEST_CASE("threads share a compiled function") {
+  CompiledFunction f = compile([](const Tensors& x) { return Tensors{exp(x[0]) + x[0]}; });
+  std::atomic<int> wrong = 0;
+  std::vector<std::jthread> threads;
+  for (int t = 0; t < 4; ++t)
+    threads.emplace_back([&, t] {
+      for (int i = 0; i < 200; ++i)
+        wrong += f({zeros({(i + t) % 7 + 1})})[0].to_vector<float>()[0] != 1;
+    });
+  threads.clear();
+  CHECK(wrong == 0);
+}
