@@ -1,4 +1,4 @@
-"""What a workload is: one computation, the same inputs for every library, and what it must reach."""
+"""A workload: one computation, the same inputs for every library, and what it must reach."""
 
 from __future__ import annotations
 
