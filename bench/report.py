@@ -136,4 +136,5 @@ def bar(row: dict, y: float, x) -> list[str]:
 def text(x: float, y: float, content: str, colour: str, anchor: str = "start", size: int = 13,
          weight: str = "normal") -> str:
     return (f'<text x="{x:.1f}" y="{y:.1f}" fill="{colour}" text-anchor="{anchor}" '
-            f'font-size="{size}" font-weight="{weight}">{escape(content)}</text>')
+            f'font-size="{size}" font-weight="{weight}" '
+            f'paint-order="stroke" stroke="white" stroke-width="3">{escape(content)}</text>')

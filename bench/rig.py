@@ -6,7 +6,7 @@ in rounds, so that all meet the same machine, and the machine's limits are measu
 
 from __future__ import annotations
 
-import importlib.util
+import functools
 import json
 import os
 import pathlib
@@ -32,6 +32,9 @@ MANY_THREADS = 16  # from here on the goals are those of large machines
 class Options:
     threads: int
     quick: bool = False
+    rivals: tuple[str, ...] = tuple(libraries.RIVALS)
+    python: str = sys.executable  # with Tenon
+    peers_python: str = sys.executable  # with the others
     cold: bool = True  # first calls also with nothing compiled before
     rounds: int = 7
     turn: float = 0.3  # seconds
@@ -74,7 +77,7 @@ class Worker:
             "CUDA_VISIBLE_DEVICES": "",
         }
         quick = ["--quick"] * options.quick
-        command = [sys.executable, str(HERE / "worker.py"), rival, workload, count, *quick]
+        command = [python_of(rival, options), str(HERE / "worker.py"), rival, workload, count, *quick]
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                         stderr=subprocess.DEVNULL, env=env, text=True)
 
@@ -104,11 +107,22 @@ class Worker:
         self.process.communicate()
 
 
-def rivals_of(workload: Workload) -> list[str]:
+def python_of(rival: str, options: Options) -> str:
+    return options.python if libraries.family(rival) == "tenon" else options.peers_python
+
+
+@functools.cache
+def has(python: str, module: str) -> bool:
+    """Whether an interpreter finds a module."""
+    code = f"import importlib.util, sys; sys.exit(importlib.util.find_spec({module!r}) is None)"
+    return subprocess.run([python, "-c", code]).returncode == 0
+
+
+def rivals_of(workload: Workload, options: Options) -> list[str]:
     """Those with a version whose library is installed."""
-    wanted = [rival for rival in libraries.RIVALS if libraries.family(rival) in workload.versions
+    wanted = [rival for rival in options.rivals if libraries.family(rival) in workload.versions
               and (rival not in libraries.BEYOND_VERSIONS or rival in workload.rivals)]
-    return [rival for rival in wanted if importlib.util.find_spec(libraries.family(rival))]
+    return [r for r in wanted if has(python_of(r, options), libraries.family(r))]
 
 
 def start(workload: Workload, options: Options, tell: Callable[[str], None]):
@@ -116,7 +130,7 @@ def start(workload: Workload, options: Options, tell: Callable[[str], None]):
     workers: dict[str, Worker] = {}
     figures: dict[str, Figures] = {}
     failed: dict[str, str] = {}
-    for rival in rivals_of(workload):
+    for rival in rivals_of(workload, options):
         tell(f"{workload.name}: first call of {rival}")
         workers[rival] = Worker(rival, workload.name, options, options.cache)
         try:

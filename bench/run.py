@@ -19,6 +19,7 @@ import pathlib
 import sys
 import time
 
+import libraries
 import measure
 import report
 import rig
@@ -51,6 +52,9 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--quick", action="store_true", help="tiny sizes, to test the program")
     parser.add_argument("--warm", action="store_true",
                         help="no first calls with nothing compiled before: they take minutes")
+    parser.add_argument("--peers-python", help="the interpreter that has the other libraries")
+    parser.add_argument("--rivals", nargs="*", choices=[r for r in libraries.RIVALS if r != "tenon"],
+                        help="beside tenon; default: all that are installed")
     parser.add_argument("--rounds", type=int, help="turns of every rival")
     parser.add_argument("--limits", type=pathlib.Path, help="the program tenon_limits")
     parser.add_argument("--results", type=pathlib.Path, default=rig.HERE / "results",
@@ -64,9 +68,12 @@ def arguments() -> argparse.Namespace:
 
 
 def options_of(given: argparse.Namespace) -> rig.Options:
-    chosen = {name: getattr(given, name) for name in ("rounds", "limits") if getattr(given, name)}
+    chosen = {name: getattr(given, name)
+              for name in ("rounds", "limits", "peers_python") if getattr(given, name)}
     quick = {"quick": True, "rounds": 2, "turn": 0.02} if given.quick else {}
     quick["cold"] = not (given.quick or given.warm)
+    if given.rivals is not None:
+        chosen["rivals"] = ("tenon", *given.rivals)
     return rig.Options(given.threads, **(quick | chosen))
 
 
