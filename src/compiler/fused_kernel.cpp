@@ -21,7 +21,7 @@ FusedKernel::FusedKernel(const Graph& graph, const Fusion& fusion, const Cluster
 loop::Kernel FusedKernel::whole() {
   b_.add_axis(cluster_.points);
   if (cluster_.folds) b_.add_axis(cluster_.folded, loop::AxisKind::red);
-  build({});
+  build({}, kNoVal);
   return loop::refined(b_.finish());
 }
 
@@ -35,14 +35,15 @@ std::optional<loop::Kernel> FusedKernel::tile(int64_t batch, int64_t rows, int64
   PolyTable::AtomMap map;
   PolyId flat = t.axis(0, t.constant(cluster_.points));
   if (auto atom = t.as_atom(flat)) map[*atom] = place;
-  build(map);
+  build(map, graph_.ops[static_cast<size_t>(cluster_.hero)].out);
   loop::Kernel kernel = b_.finish();
   if (!loop::is_linear(kernel)) return std::nullopt;
   return kernel;
 }
 
-void FusedKernel::build(const PolyTable::AtomMap& axes) {
+void FusedKernel::build(const PolyTable::AtomMap& axes, Val there) {
   for (const auto& [v, at] : cluster_.stores) {
+    if (v == there) continue;
     Coords here;
     for (PolyId p : at) {
       PolyId copied = b_.polys().copy_from(fusion_.polys, p);

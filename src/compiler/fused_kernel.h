@@ -22,7 +22,8 @@ class FusedKernel {
 
  private:
   using Element = loop::Element;
-  void build(const PolyTable::AtomMap& axes);
+  /// Everything but `there`, which is in memory already.
+  void build(const PolyTable::AtomMap& axes, Val there);
   Element value(Val v, const Coords& at);
   Element compute(const GraphOp& op, const Coords& at);
   Element fold(const GraphOp& op, const Coords& at);

@@ -8,7 +8,22 @@
 #include "loop/interpreter.h"
 
 namespace tn {
+
+/// A library call with operands in place, and the kernel that works on its blocks. Buffers of a
+/// step: the operands, the result, then those of the kernel.
+struct FusedLowerer::Tiled {
+  const Attrs* attrs;
+  const ops::TiledForm* form;
+  std::vector<TypeRef> in, out;
+  std::vector<Strided> at;
+  BufferRef packed;
+  std::shared_ptr<const NativeKernel> work;
+  std::shared_ptr<const loop::Program> after;  // where the work has no machine code
+};
+
 namespace {
+
+using Tiled = FusedLowerer::Tiled;
 
 void run_program(const void* data, const StepCall& call) {
   loop::run(*static_cast<const loop::Program*>(data), call.buffers, call.scalars);
@@ -18,17 +33,7 @@ void run_native(const void* data, const StepCall& call) {
   run(*static_cast<const NativeKernel*>(data), call.buffers, call.scalars, call.stream);
 }
 
-/// A library call with operands in place, and the kernel that works on its blocks. Buffers of a
-/// step: the operands, the result, then those of the kernel.
-struct Tiled {
-  const Attrs* attrs;
-  const ops::TiledForm* form;
-  std::vector<TypeRef> in, out;
-  std::vector<Strided> at;
-  BufferRef packed;
-  std::shared_ptr<const NativeKernel> work;
-  std::shared_ptr<const loop::Program> after;  // where the work has no machine code
-};
+const void* attr_data(const Tiled& tiled) { return tiled.attrs ? tiled.attrs->data : nullptr; }
 
 struct TiledRun {
   const Tiled* tiled;
@@ -43,7 +48,7 @@ void work_on_tile(const void* data, const KernelTile& tile) {
 void run_tiled(const void* data, const StepCall& call) {
   const Tiled& t = *static_cast<const Tiled*>(data);
   TiledRun self{&t, &call};
-  ops::TiledCall tiled{t.attrs ? t.attrs->data : nullptr,
+  ops::TiledCall tiled{attr_data(t),
                        t.in,
                        t.out,
                        t.at,
@@ -136,6 +141,19 @@ void FusedLowerer::lower_empty(const GraphOp& op) {
   add_kernel(std::move(kernel), std::move(maker.buffers), std::move(maker.scalars));
 }
 
+/// A second operand known now is packed now, once for all runs.
+void FusedLowerer::pack_ahead(Tiled& tiled, const std::vector<int32_t>& buffers) {
+  int32_t constant = buffers[1] - plan_->inputs;
+  if (constant < 0 || constant >= static_cast<int32_t>(plan_->constants.size())) return;
+  const Bound& bound = plan_->constants[static_cast<size_t>(constant)];
+  const void* in[] = {nullptr, static_cast<const char*>(bound.buffer->data) + bound.offset};
+  ops::TiledCall call{attr_data(tiled), tiled.in, tiled.out, tiled.at, in, nullptr, nullptr, {}};
+  int64_t bytes = tiled.form->packed_bytes(call);
+  if (bytes == 0) return;
+  tiled.packed = allocate(static_cast<size_t>(bytes));
+  tiled.form->pack(call, tiled.packed.data());
+}
+
 /// A buffer for the sums: that of a finished result when nobody else wants them.
 void FusedLowerer::give_result(const GraphOp& op, const Cluster* cluster) {
   if (!cluster) {
@@ -167,6 +185,7 @@ bool FusedLowerer::lower_tiled(const GraphOp& op, const Cluster* cluster) {
     buffers.push_back(home(v).buffer);
     tiled->at.push_back(home(v).at);
   }
+  pack_ahead(*tiled, buffers);
   std::optional<FusedKernel> fused;
   std::optional<loop::Kernel> kernel;
   if (homes_[static_cast<size_t>(op.out)].kind == Home::Kind::none) give_result(op, cluster);

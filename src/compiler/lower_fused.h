@@ -12,6 +12,7 @@ class FusedLowerer : PlanBuilder {
  public:
   FusedLowerer(const Graph& graph, const CompileOptions& options, CompileReport* report);
   std::shared_ptr<const Plan> lower();
+  struct Tiled;
 
  private:
   /// A kernel to be compiled, and the step that runs it.
@@ -26,6 +27,7 @@ class FusedLowerer : PlanBuilder {
   /// Library calls with operands in place; `cluster` works on the blocks, if given and possible.
   bool lower_tiled(const GraphOp& op, const Cluster* cluster);
   void give_result(const GraphOp& op, const Cluster* cluster);
+  void pack_ahead(Tiled& tiled, const std::vector<int32_t>& buffers);
   void compile_pending();
 
   Home& home(Val v) override;
