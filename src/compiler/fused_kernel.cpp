@@ -20,7 +20,11 @@ FusedKernel::FusedKernel(const Graph& graph, const Fusion& fusion, const Cluster
 
 loop::Kernel FusedKernel::whole() {
   b_.add_axis(cluster_.points);
-  if (cluster_.folds) b_.add_axis(cluster_.folded, loop::AxisKind::red);
+  bool folds = std::ranges::any_of(cluster_.members, [&](int m) {
+    return graph_.ops[static_cast<size_t>(m)].op->family == Family::reduction;
+  });
+  if (cluster_.folds)
+    b_.add_axis(cluster_.folded, folds ? loop::AxisKind::red : loop::AxisKind::par);
   build({}, kNoVal);
   return loop::refined(b_.finish());
 }

@@ -159,10 +159,12 @@ class Fuser {
 
   // What reads a value.
 
+  /// The earliest in the graph first.
   std::vector<int> clusters_using(Val v) const {
     std::vector<int> found;
     for (const Use& u : uses_[index(v)])
       if (!std::ranges::count(found, u.cluster)) found.push_back(u.cluster);
+    std::ranges::reverse(found);
     return found;
   }
   bool is_outside(Val v) const { return returned_[index(v)] || !readers_[index(v)].empty(); }
@@ -226,7 +228,9 @@ class Fuser {
       return;
     }
     for (int c : users) {
-      if (!may_fuse_ || !can_store(i, c)) continue;
+      if (!may_fuse_) break;
+      if (may_fold_ && !cluster(c).folds) seek_rows(i, c);
+      if (!can_store(i, c)) continue;
       store(v, c, *only_use(v, c));
       return join(i, c);
     }
@@ -246,9 +250,16 @@ class Fuser {
     const Cone& cone = cones_[static_cast<size_t>(i)];
     if (users.size() > 1) {
       bool cheap = role_of(i) == Role::point && cone.leaves.size() <= 1 && cone.cost <= kRepeatCost;
-      if (!cheap) return false;
+      if (!cheap || (cone.cost >= kMathCost && is_small_for(op_at(i).out, users))) return false;
     }
     return std::ranges::all_of(users, [&](int c) { return fits(i, c); });
+  }
+
+  /// Whether writing and reading `v` is nothing beside what its users do.
+  bool is_small_for(Val v, const std::vector<int>& users) {
+    return std::ranges::all_of(users, [&](int c) {
+      return type(v)->elements * 8 <= cluster(c).points * cluster(c).folded;
+    });
   }
 
   /// Whether computing op `i` in cluster `c`, wherever it is used there, is no waste.
@@ -360,11 +371,39 @@ class Fuser {
       start_folding(i, c);
       return true;
     }
-    return split_into_rows(i, c);
+    return split_into_rows(i, op.out, c);
   }
 
-  /// Rewrites the flat axis of `c` as rows and elements of fold `i`, if its result is used by row.
-  bool split_into_rows(int i, int c) {
+  /// Op `i` may be a value per row of `c`, made from a fold of its elements: then the rows are to
+  /// be seen before the fold is met.
+  void seek_rows(int i, int c) {
+    Val v = op_at(i).out;
+    if (!only_use(v, c) || cluster(c).hero >= 0 || type(v)->elements >= cluster(c).points) return;
+    int fold = fold_behind(i, type(v)->elements, cluster(c).points);
+    if (fold >= 0) split_into_rows(fold, v, c);
+  }
+
+  /// A fold of `whole` elements to `rows`, of which op `i` is made by elementwise ops.
+  int fold_behind(int i, int64_t rows, int64_t whole) const {
+    constexpr int kMostOps = 16;
+    std::vector<int> pending{i};
+    for (int seen = 0; !pending.empty() && seen < kMostOps; ++seen) {
+      int at = pending.back();
+      const GraphOp& op = op_at(at);
+      pending.pop_back();
+      if (role_of(at) == Role::fold) {
+        if (type(op.out)->elements == rows && type(graph_.in(op)[0])->elements == whole) return at;
+        continue;
+      }
+      if (role_of(at) != Role::point && role_of(at) != Role::view) continue;
+      for (Val v : graph_.in(op))
+        if (int made_by = out_.producer[index(v)]; made_by >= 0) pending.push_back(made_by);
+    }
+    return -1;
+  }
+
+  /// Rewrites the flat axis of `c` as rows and elements of fold `i`, if `by_row` is used by row.
+  bool split_into_rows(int i, Val by_row, int c) {
     const GraphOp& op = op_at(i);
     const Type& operand = *type(graph_.in(op)[0]);
     int64_t rows = type(op.out)->elements, folded = folded_elements(op);
@@ -385,8 +424,8 @@ class Fuser {
     PolyId place = operand_place(op, c);
     PolyTable::AtomMap map{{*polys().as_atom(par_axis(before)), place}};
     Coords row;
-    for (PolyId p : *only_use(op.out, c)) row.push_back(polys().substitute(p, map));
-    if (place_of(op.out, row) != par_axis(cluster(c))) {
+    for (PolyId p : *only_use(by_row, c)) row.push_back(polys().substitute(p, map));
+    if (place_of(by_row, row) != par_axis(cluster(c))) {
       cluster(c) = std::move(before);
       decide(false, op, what, "its reader does not go through it row by row");
       return false;
