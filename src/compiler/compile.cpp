@@ -2,14 +2,40 @@
 
 #include "compiler/lower.h"
 #include "compiler/lower_fused.h"
+#include "passes/pipeline.h"
 
 namespace tn {
+namespace {
+
+std::vector<Bound> evaluate(const Graph& graph, std::span<const Bound> inputs) {
+  std::vector<Bound> outputs(graph.outputs.size());
+  run(*compile(graph, {}), inputs, nullptr, outputs);
+  return outputs;
+}
+
+std::shared_ptr<const Plan> compile_fused(const Graph& graph, const CompileOptions& options,
+                                          CompileReport* report) {
+  PassContext context;
+  context.constants = options.constants;
+  context.evaluate = evaluate;
+  context.runtime_scalars = options.runtime_scalars;
+  context.decisions = report ? &report->decisions : nullptr;
+  int rounds = options.effort == Effort::e1 ? 1 : 3;
+  Graph optimized = run_passes(graph, context, pipeline(rounds), options.off);
+  if (report) report->optimized = to_text(optimized);
+  CompileOptions lowering = options;
+  lowering.constants = std::move(context.constants);
+  return FusedLowerer(optimized, lowering, report).lower();
+}
+
+}  // namespace
 
 std::shared_ptr<const Plan> compile(const Graph& graph, const CompileOptions& options,
                                     CompileReport* report) {
+  if (options.effort != Effort::e0) return compile_fused(graph, options, report);
   Graph expanded = expand_composites(graph);
-  if (options.effort == Effort::e0) return Lowerer(expanded, options, report).lower();
-  return FusedLowerer(expanded, options, report).lower();
+  if (report) report->optimized = to_text(expanded);
+  return Lowerer(expanded, options, report).lower();
 }
 
 }  // namespace tn
