@@ -9,6 +9,9 @@ function(tenon_add_llvm target)
   target_include_directories(tenon_llvm PRIVATE ${PROJECT_SOURCE_DIR}/include)
   target_include_directories(tenon_llvm SYSTEM PRIVATE ${LLVM_INCLUDE_DIRS})
   target_link_libraries(tenon_llvm PRIVATE tenon_private)
+  target_precompile_headers(
+    tenon_llvm PRIVATE <llvm/IR/IRBuilder.h> <llvm/IR/Module.h> <fmt/format.h> <functional>
+    <memory> <optional> <span> <string> <unordered_map> <vector>)
   if(TARGET tenon_op_table)
     add_dependencies(tenon_llvm tenon_op_table)
   endif()

@@ -12,6 +12,7 @@
 
 #include "loop/interpreter.h"
 #include "loop/interpreter_ops.h"
+#include "runtime/scalar_bits.h"
 
 namespace tn::loop::machine {
 
@@ -143,8 +144,7 @@ struct Block {
   int64_t size() const { return outers * inners; }
 };
 
-/// `value` as an element of `type`, in the low bytes.
-std::array<std::byte, 8> element_bits(const Scalar& value, DType type);
+using tn::element_bits;
 
 std::shared_ptr<const WholeProgram> prepare_whole(const Kernel& kernel,
                                                   std::span<const Binding> symbols,

@@ -1,21 +1,92 @@
 #include "runtime/native.h"
 
-#include "base/error.h"
-#include "runtime/buffer.h"
+#include <cstring>
+#include <new>
+
+#include "runtime/scalar_bits.h"
 #include "runtime/threads.h"
 
 namespace tn {
+namespace {
 
-void run(const NativeKernel& kernel, void* const* buffers, const Scalar*, bool stream) {
-  invariant(kernel.argument_types.empty() && !kernel.finish, "not yet");
-  int64_t chunks = kernel.chunks;
-  BufferRef scratch = allocate(static_cast<size_t>(chunks * kernel.scratch_bytes));
-  parallel_for(chunks, [&](int64_t chunk) {
-    KernelFrame frame{buffers, nullptr, scratch.data<std::byte>() + chunk * kernel.scratch_bytes,
-                      nullptr, nullptr, stream};
-    ChunkRange range = chunk_range(kernel.units, chunks, chunk);
-    kernel.body(&frame, range.begin, range.end);
-  });
+constexpr size_t kLine = 64;
+
+/// Memory of one thread that grows to the most it was asked for.
+class Scratch {
+ public:
+  ~Scratch() { release(); }
+
+  std::byte* at_least(int64_t bytes) {
+    if (static_cast<size_t>(bytes) <= bytes_) return data_;
+    release();
+    bytes_ = static_cast<size_t>(bytes);
+    data_ = static_cast<std::byte*>(::operator new (bytes_, std::align_val_t{kLine}));
+    return data_;
+  }
+
+ private:
+  void release() {
+    ::operator delete (data_, std::align_val_t{kLine});
+    data_ = nullptr;
+    bytes_ = 0;
+  }
+  std::byte* data_ = nullptr;
+  size_t bytes_ = 0;
+};
+
+thread_local Scratch scratch, partials;
+
+/// The bits of the run-time scalars, in place where they are few.
+class Arguments {
+ public:
+  Arguments(const NativeKernel& kernel, const Scalar* values) {
+    size_t count = kernel.argument_types.size();
+    if (count > kFew) many_.resize(count);
+    data = count > kFew ? many_.data() : few_;
+    for (size_t k = 0; k < count; ++k) {
+      std::array<std::byte, 8> bits = element_bits(values[k], kernel.argument_types[k]);
+      std::memcpy(data + k, bits.data(), 8);
+    }
+  }
+  uint64_t* data;
+
+ private:
+  static constexpr size_t kFew = 8;
+  uint64_t few_[kFew];
+  std::vector<uint64_t> many_;
+};
+
+}  // namespace
+
+void run(const NativeKernel& kernel, void* const* buffers, const Scalar* values, bool stream) {
+  Arguments arguments(kernel, values);
+  KernelFrame frame{buffers, arguments.data, nullptr, nullptr, nullptr, stream};
+  if (kernel.finish) frame.partials = partials.at_least(kernel.units * kernel.partial_bytes);
+  auto run_units = [&](int64_t begin, int64_t end) {
+    KernelFrame own = frame;
+    own.scratch = scratch.at_least(kernel.scratch_bytes);
+    kernel.body(&own, begin, end);
+  };
+  if (kernel.chunks <= 1) {
+    run_units(0, kernel.units);
+  } else {
+    parallel_for(kernel.chunks, [&](int64_t chunk) {
+      ChunkRange range = chunk_range(kernel.units, kernel.chunks, chunk);
+      run_units(range.begin, range.end);
+    });
+  }
+  if (!kernel.finish) return;
+  frame.scratch = scratch.at_least(kernel.scratch_bytes);
+  kernel.finish(&frame, 0, kernel.finish_units);
+}
+
+void run_tile(const NativeKernel& kernel, void* const* buffers, const Scalar* values,
+              const KernelTile& tile) {
+  Arguments arguments(kernel, values);
+  int64_t ranges[] = {tile.batch, tile.row0, tile.row1, tile.column0, tile.column1};
+  KernelFrame frame{buffers, arguments.data, nullptr, nullptr, ranges, 0};
+  frame.scratch = scratch.at_least(kernel.scratch_bytes);
+  kernel.body(&frame, 0, 1);
 }
 
 void run_tile(const NativeKernel& kernel, void* const* buffers, const Scalar*,

@@ -1,0 +1,234 @@
+// Sweeps across rows: vectors hold columns, and a step is one point of the inner axes. The 64 lanes
+// of the reduction tree lie in scratch, a row of columns each; what does not depend on the order of
+// the elements is kept in registers.
+#include <bit>
+
+#include "backend/cpu/emitter.h"
+#include "loop/interpreter_ops.h"
+
+namespace tn::cpu {
+
+using loop::kChunk;
+using loop::kLanes;
+using loop::Monoid;
+using loop::Op;
+
+bool Emitter::is_free(ValueId id) const { return parts(id) == 2 || !is_float(part_type(id, 0)); }
+
+void Emitter::column_unit(Value* unit) {
+  place_unit(unit);
+  int64_t extent = s_.vector_extent();
+  Values masks(static_cast<size_t>(s_.copies), nullptr);
+  if (s_.lanes > 1 && extent % s_.block) {
+    Value* rest = b_.CreateSub(number(extent), axis_[static_cast<size_t>(s_.vector_axis)]);
+    Value* left = splat(b_.CreateTrunc(rest, b_.getInt32Ty()));
+    for (int copy = 0; copy < s_.copies; ++copy)
+      masks[static_cast<size_t>(copy)] =
+          b_.CreateICmpSLT(iota(b_.getInt32Ty(), copy * s_.lanes, 1), left);
+  }
+  begin_step(nullptr, s_.copies, masks);
+  for (size_t k = 0; k < s_.sweeps.size(); ++k) column_sweep(k);
+  home_[kUnit] = nullptr;
+  forget(kStep);
+  emit_stores(false);
+}
+
+llvm::Value* Emitter::lane_place(Value* lanes_at, Value* lane, int copy, ValueId id) {
+  int64_t size = size_of(part_type(id, 0)) * (is_vector(id) ? s_.lanes : 1);
+  Value* offset = b_.CreateMul(lane, number(size * accumulators(id)));
+  return b_.CreateGEP(b_.getInt8Ty(), lanes_at, b_.CreateAdd(offset, number(copy * size)));
+}
+
+llvm::Value* Emitter::load_lane(Value* place, ValueId id) {
+  llvm::Type* type = ops_.type(part_type(id, 0));
+  return b_.CreateAlignedLoad(is_vector(id) ? vector_of(type) : type, place,
+                              llvm::Align(static_cast<uint64_t>(size_of(part_type(id, 0)))));
+}
+
+void Emitter::store_lane(Value* place, ValueId id, Value* x) {
+  b_.CreateAlignedStore(x, place, llvm::Align(static_cast<uint64_t>(size_of(part_type(id, 0)))));
+}
+
+void Emitter::combine_lane(Value* lanes_at, Value* lane, int copy, ValueId id, Value* x) {
+  Value* place = lane_place(lanes_at, lane, copy, id);
+  Value* acc = load_lane(place, id);
+  store_lane(place, id, ops_.combine(s_.value(id).monoid, part_type(id, 0), acc, x));
+}
+
+void Emitter::fill_lanes(Value* lanes_at, int64_t count, ValueId id) {
+  Value* none = ops_.identity(s_.value(id).monoid, part_type(id, 0));
+  if (is_vector(id)) none = splat(none);
+  loop(number(0), number(count), 1, {}, true, [&](Value* lane, const Values&) {
+    for (int copy = 0; copy < accumulators(id); ++copy)
+      store_lane(lane_place(lanes_at, lane, copy, id), id, none);
+    return Values{};
+  });
+}
+
+/// Leaves the result in lane 0.
+void Emitter::halve_lanes(Value* lanes_at, int64_t count, ValueId id) {
+  for (int64_t half = count / 2; half >= 1; half /= 2)
+    loop(number(0), number(half), 1, {}, true, [&](Value* lane, const Values&) {
+      Value* other = b_.CreateAdd(lane, number(half));
+      for (int copy = 0; copy < accumulators(id); ++copy)
+        combine_lane(lanes_at, lane, copy, id,
+                     load_lane(lane_place(lanes_at, other, copy, id), id));
+      return Values{};
+    });
+}
+
+/// The points [begin, end) of the inner axes. Carried: the accumulators in registers, by reduction,
+/// part and copy, then the scans'.
+Emitter::Values Emitter::column_chunk(Value* begin, Value* end, const Values& carried) {
+  const Sweep& sweep = s_.sweeps[sweep_];
+  bool last = sweep_ + 1 == s_.sweeps.size();
+  bool reverse = false;
+  for (auto& [id, carry] : carries_) reverse |= s_.value(id).reverse;
+  return loop(begin, end, 1, carried, true, [&](Value* i, const Values& now) {
+    forget(kStep);
+    Value* place = reverse ? b_.CreateSub(number(s_.extent - 1), i) : i;
+    place_inner(place);
+    Values next = now;
+    size_t at = 0;
+    for (ValueId id : sweep.reductions)
+      if (is_free(id)) at += static_cast<size_t>(parts(id) * accumulators(id));
+    for (auto& [id, carry] : carries_)
+      for (Value*& x : carry) x = now[at++];
+    at = 0;
+    for (ValueId id : sweep.reductions) {
+      const loop::Value& v = s_.value(id);
+      bool wide = is_vector(id);
+      size_t count = static_cast<size_t>(accumulators(id));
+      for (size_t copy = 0; copy < count; ++copy) {
+        int c = static_cast<int>(copy);
+        Value* x = wide ? vector(v.a, c) : value(v.a, 0);
+        if (!is_free(id)) {
+          combine_lane(lanes_at_[id], b_.CreateAnd(i, number(kLanes - 1)), c, id, x);
+        } else if (parts(id) == 1) {
+          next[at + copy] = ops_.combine(v.monoid, part_type(id, 0), next[at + copy], x);
+        } else {
+          Ops::Best best =
+              ops_.better(v.monoid, part_type(id, 0), {next[at + copy], next[at + count + copy]},
+                          {x, wide ? splat(i) : i});
+          next[at + copy] = best.value;
+          next[at + count + copy] = best.index;
+        }
+      }
+      if (is_free(id)) at += count * static_cast<size_t>(parts(id));
+    }
+    if (last) {
+      for (auto& [id, carry] : carries_)
+        for (size_t copy = 0; copy < carry.size(); ++copy) value(id, static_cast<int>(copy));
+      emit_stores(true);
+    }
+    for (auto& [id, carry] : carries_)
+      for (Value* x : carry) next[at++] = x;
+    return next;
+  });
+}
+
+/// What the carried registers of a sweep begin with.
+Emitter::Values Emitter::column_identities() {
+  Values first;
+  for (ValueId id : s_.sweeps[sweep_].reductions) {
+    if (!is_free(id)) continue;
+    for (int part = 0; part < parts(id); ++part) {
+      Value* none = part == 0 ? ops_.identity(s_.value(id).monoid, part_type(id, 0))
+                              : ops_.constant_bits(~uint64_t{0}, DType::i64);
+      if (is_vector(id)) none = splat(none);
+      first.insert(first.end(), static_cast<size_t>(accumulators(id)), none);
+    }
+  }
+  carries_.clear();
+  for (size_t i = 0; i < s_.kernel.values.size(); ++i) {
+    const loop::Value& v = s_.kernel.values[i];
+    ValueId id = static_cast<ValueId>(i);
+    if (v.op != Op::scan || !s_.needed[i]) continue;
+    // An exclusive scan shows its beginning, so there it is the plain zero.
+    Value* none = v.exclusive ? ops_.empty(v.monoid, v.type) : ops_.identity(v.monoid, v.type);
+    if (is_vector(id)) none = splat(none);
+    carries_[id].assign(static_cast<size_t>(accumulators(id)), none);
+  }
+  for (auto& [id, carry] : carries_) first.insert(first.end(), carry.begin(), carry.end());
+  return first;
+}
+
+void Emitter::set_column_results(const Values& carried) {
+  size_t at = 0;
+  for (ValueId id : s_.sweeps[sweep_].reductions) {
+    size_t count = static_cast<size_t>(accumulators(id));
+    size_t part = static_cast<size_t>(parts(id)) - 1;
+    for (size_t copy = 0; copy < count; ++copy) {
+      Value* result;
+      if (s_.extent == 0) {
+        result = ops_.empty(s_.value(id).monoid, part_type(id, 0));
+        if (is_vector(id)) result = splat(result);
+      } else if (is_free(id)) {
+        result = carried[at + part * count + copy];
+      } else {
+        result = load_lane(lane_place(lanes_at_[id], number(0), static_cast<int>(copy), id), id);
+      }
+      once(scope_of(id), Made::value, static_cast<uint64_t>(id), static_cast<int>(copy),
+           [&] { return result; });
+    }
+    if (is_free(id)) at += count * (part + 1);
+  }
+}
+
+void Emitter::column_sweep(size_t number_of_sweep) {
+  sweep_ = number_of_sweep;
+  if (s_.extent == 0) return set_column_results({});
+  const Sweep& sweep = s_.sweeps[sweep_];
+  int64_t chunks = (s_.extent + kChunk - 1) / kChunk;
+  auto count_for = [](int64_t elements) {
+    return std::min(static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(elements))), kLanes);
+  };
+  int64_t count = count_for(s_.extent), chunk_count = count_for(chunks);
+  std::unordered_map<ValueId, Value*> totals;
+  auto lanes_in_scratch = [&](ValueId id, int64_t lane_count) {
+    int64_t bytes = size_of(part_type(id, 0)) * (is_vector(id) ? s_.lanes : 1) * accumulators(id);
+    return b_.CreateGEP(b_.getInt8Ty(), scratch_base_, number(take_scratch(bytes * lane_count)));
+  };
+  for (ValueId id : sweep.reductions) {
+    if (is_free(id)) continue;
+    lanes_at_[id] = lanes_in_scratch(id, count);
+    if (chunks > 1) fill_lanes(totals[id] = lanes_in_scratch(id, chunk_count), chunk_count, id);
+  }
+  Values carried = column_identities();
+  auto chunk = [&](Value* begin, Value* end, const Values& now) {
+    for (ValueId id : sweep.reductions)
+      if (!is_free(id)) fill_lanes(lanes_at_[id], count, id);
+    if (chunks == 1) home_[kUnit] = b_.GetInsertBlock();
+    Values next = column_chunk(begin, end, now);
+    for (ValueId id : sweep.reductions)
+      if (!is_free(id)) halve_lanes(lanes_at_[id], count, id);
+    return next;
+  };
+  if (chunks == 1) {
+    carried = chunk(number(0), number(s_.extent), carried);
+    home_[kUnit] = nullptr;
+    return set_column_results(carried);
+  }
+  home_[kUnit] = b_.GetInsertBlock();
+  carried = loop(number(0), number(chunks), 1, carried, true, [&](Value* c, const Values& now) {
+    Value* begin = b_.CreateMul(c, number(kChunk));
+    Value* end = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin,
+                                          b_.CreateAdd(begin, number(kChunk)), number(s_.extent));
+    Values next = chunk(begin, end, now);
+    for (ValueId id : sweep.reductions)
+      for (int copy = 0; !is_free(id) && copy < accumulators(id); ++copy) {
+        Value* result = load_lane(lane_place(lanes_at_[id], number(0), copy, id), id);
+        combine_lane(totals[id], b_.CreateAnd(c, number(kLanes - 1)), copy, id, result);
+      }
+    return next;
+  });
+  home_[kUnit] = nullptr;
+  for (ValueId id : sweep.reductions)
+    if (!is_free(id)) {
+      halve_lanes(totals[id], chunk_count, id);
+      lanes_at_[id] = totals[id];
+    }
+  set_column_results(carried);
+}
+
+}  // namespace tn::cpu

@@ -1,0 +1,171 @@
+#pragma once
+// Emitter: the LLVM function of one scheduled kernel.
+//
+// Code is emitted on demand: asking for a value at a copy of the vector emits what it needs, each
+// part once, in the outermost of three nested scopes that knows its axes. Nothing is left for later
+// passes to hoist or to share.
+#include <llvm/IR/Module.h>
+
+#include <functional>
+#include <map>
+#include <unordered_map>
+
+#include "backend/cpu/ops.h"
+#include "backend/cpu/schedule.h"
+
+namespace tn::cpu {
+
+class Emitter {
+ public:
+  Emitter(const Schedule& schedule, llvm::Module& module);
+
+  /// Adds `body`, and `finish` for two phases.
+  void emit();
+
+  int64_t scratch_bytes() const { return scratch_; }
+  int64_t partial_bytes() const { return partials_; }
+  int64_t streamed_bytes() const;
+
+ private:
+  using Value = llvm::Value;
+  using ValueId = loop::ValueId;
+  using Values = std::vector<Value*>;
+  enum Scope : uint8_t { kCall, kUnit, kStep, kScopes };
+  /// What a key of the values made in a scope stands for.
+  enum class Made : uint8_t { value, splat, sum, pointer, offsets, condition, buffer };
+
+  // emitter.cpp: functions, units and the loops of each mode.
+  void begin_function(const char* name);
+  void end_function();
+  Value* frame_field(int index, const char* name);
+  void emit_body(const std::function<void(Value* unit)>& unit);
+  void emit_tile();
+  void flat_unit(Value* unit);
+  void flat_range(Value* lo, Value* hi, int64_t multiple);
+  void row_unit(Value* unit);
+  void column_unit(Value* unit);
+  void place_unit(Value* unit);
+  /// body(i, carried) gives the next carried; the loop runs from begin to end, at least once where
+  /// `some`.
+  using LoopBody = std::function<Values(Value* i, const Values& carried)>;
+  Values loop(Value* begin, Value* end, int64_t step, Values carried, bool some,
+              const LoopBody& body);
+  /// A step of `copies` vectors at `base` along the vector axis, the last `masked` of them cut.
+  void begin_step(Value* base, int copies, const Values& masks);
+  void emit_stores(bool in_sweep);
+
+  // reduce.cpp
+  void row_sweep(size_t number);
+  void row_partials(Value* unit);
+  void finish_row(Value* row);
+  Values row_chunk(Value* begin, int64_t length, Values accs);
+  Values row_step(Value* base, int64_t count, const Values& accs);
+  Values identities() const;
+  void accumulate(ValueId id, int copy, Value** accs);
+  Values fold(const Values& accs);
+  Values fold_lanes(ValueId id, Values lanes);
+  Values fold_array(ValueId id, const Values& arrays, int64_t count);
+  int parts(ValueId id) const;  // values of its accumulator: two with an index
+  void place_inner(Value* flat);
+  DType part_type(ValueId id, int part) const;
+  Value* chunk_array(ValueId id, int part, Value* base, int64_t count);
+  void set_reduced(const Values& totals);
+
+  // columns.cpp
+  void column_sweep(size_t number);
+  bool is_free(ValueId id) const;  // of order: kept in registers
+  Values column_identities();
+  void set_column_results(const Values& carried);
+  Values column_chunk(Value* begin, Value* end, const Values& carried);
+  void fill_lanes(Value* lanes, int64_t count, ValueId id);
+  void halve_lanes(Value* lanes, int64_t count, ValueId id);
+  Value* lane_place(Value* lanes, Value* lane, int copy, ValueId id);
+  Value* load_lane(Value* place, ValueId id);
+  void store_lane(Value* place, ValueId id, Value* x);
+  void combine_lane(Value* lanes, Value* lane, int copy, ValueId id, Value* x);
+  int accumulators(ValueId id) const { return is_vector(id) ? s_.copies : 1; }
+
+  // values.cpp
+  Value* value(ValueId id, int copy);
+  Value* vector(ValueId id, int copy);
+  Value* compute(ValueId id, int copy);
+  Value* compute_scan(ValueId id, int copy);
+  Value* argument(const loop::Value& v);
+  Scope scope_of(loop::AxisSet axes) const;
+  Scope scope_of(ValueId id) const;
+  bool is_vector(loop::AxisSet axes) const;
+  bool is_vector(ValueId id) const { return is_vector(s_.value(id).axes); }
+  Value* splat(Value* x) { return s_.lanes > 1 ? b_.CreateVectorSplat(lanes(), x) : x; }
+  Value* widened(Value* x) { return x->getType()->isVectorTy() ? x : splat(x); }
+  llvm::Type* vector_of(llvm::Type* element) const;
+  unsigned lanes() const { return static_cast<unsigned>(s_.lanes); }
+  Value* number(int64_t x) { return b_.getInt64(static_cast<uint64_t>(x)); }
+  Value* iota(llvm::Type* element, int64_t first, int64_t step);
+
+  // memory.cpp
+  Value* load(ValueId id, int copy);
+  void store(const loop::Store& store, int copy);
+  void flush_stores();
+  void store_lanes_in_order(const loop::Store& store, int copy, Value* x, Value* mask);
+  Value* kept_place(ValueId id, int copy);
+  Value* buffer(int number);
+  Value* pointer(int buffer, PolyId index);
+  Value* places(int buffer, PolyId index, int copy);
+  Value* mask(loop::MaskId id, int copy);
+  Value* both(Value* a, Value* b);
+  std::optional<int64_t> stride(PolyId poly) const;
+  bool may_stream(const loop::Store& store) const;
+
+  // index.cpp
+  Value* position(PolyId poly);
+  Value* positions(PolyId poly, int copy);
+  Value* term_value(const Term& term);
+  Value* term_values(const Term& term, int copy);
+  Value* atom_value(AtomId id);
+  Value* atom_values(AtomId id, int copy);
+  Value* apply(AtomKind kind, const Atom& atom, Value* x, Value* y);
+  Value* axis_values(int axis, int copy);
+  loop::AxisSet axes_of(const Term& term) const;
+  Scope scope_of(const Term& term) const;
+
+  /// Emits at the end of the home of `scope` while it lives.
+  class In {
+   public:
+    In(Emitter& emitter, Scope scope);
+    ~In() { b_.restoreIP(saved_); }
+
+   private:
+    llvm::IRBuilder<>& b_;
+    llvm::IRBuilder<>::InsertPoint saved_;
+  };
+  Value* once(Scope scope, Made what, uint64_t id, int copy, const std::function<Value*()>& make);
+  void forget(Scope scope) { made_[scope].clear(); }
+  int64_t take_scratch(int64_t bytes);
+
+  const Schedule& s_;
+  llvm::Module& module_;
+  llvm::IRBuilder<> b_;
+  Ops ops_;
+  llvm::Function* function_ = nullptr;
+  llvm::BasicBlock* home_[kScopes] = {};  // null: where code is being emitted
+  std::unordered_map<uint64_t, Value*> made_[kScopes];
+  Values axis_;             // the place of the step; along the vector axis, of its first lane
+  Value* inner_ = nullptr;  // rows: the flat position along the sweep
+  Values masks_;            // of the copies; null: all lanes
+  int copies_ = 1;
+  Value *scratch_base_ = nullptr, *partial_base_ = nullptr, *stream_ = nullptr;
+  std::vector<bool> kept_ready_;
+  std::vector<int64_t> kept_at_;
+  std::map<ValueId, Values> carries_;             // of scans
+  std::unordered_map<ValueId, Value*> lanes_at_;  // columns: in scratch
+  struct Pending {
+    Value *x, *place, *mask;
+    llvm::Align align;
+    bool stream;
+  };
+  std::vector<Pending> pending_;
+  size_t sweep_ = 0;
+  int64_t scratch_ = 0, partials_ = 0;
+};
+
+}  // namespace tn::cpu

@@ -1,0 +1,87 @@
+#include "backend/cpu/machine.h"
+
+#include <llvm/IR/LegacyPassManager.h>
+#include <llvm/MC/TargetRegistry.h>
+#include <llvm/Pass.h>
+#include <llvm/Support/raw_ostream.h>
+#include <llvm/Target/TargetMachine.h>
+#include <llvm/Target/TargetOptions.h>
+#include <llvm/Transforms/Scalar.h>
+
+#include "base/error.h"
+
+extern "C" {
+void LLVMInitializeX86TargetInfo();
+void LLVMInitializeX86Target();
+void LLVMInitializeX86TargetMC();
+void LLVMInitializeX86AsmPrinter();
+}
+
+namespace tn::cpu {
+
+static constexpr const char* kTriple = "x86_64-unknown-linux-gnu";
+
+// The processor is a level, never the machine's own: code moves between machines.
+static const char* processor(CpuLevel level) {
+  static constexpr const char* kNames[] = {"x86-64-v2", "x86-64-v3", "x86-64-v4"};
+  return kNames[static_cast<int>(level)];
+}
+
+static std::unique_ptr<llvm::TargetMachine> make_machine(CpuLevel level) {
+  static const llvm::Target* target = [] {
+    LLVMInitializeX86TargetInfo();
+    LLVMInitializeX86Target();
+    LLVMInitializeX86TargetMC();
+    LLVMInitializeX86AsmPrinter();
+    std::string error;
+    const llvm::Target* found = llvm::TargetRegistry::lookupTarget(kTriple, error);
+    invariant(found != nullptr, "LLVM has no target {}: {}", kTriple, error);
+    return found;
+  }();
+  llvm::TargetOptions options;
+  options.AllowFPOpFusion = llvm::FPOpFusion::Strict;
+  return std::unique_ptr<llvm::TargetMachine>(
+      target->createTargetMachine(kTriple, processor(level), "", options, llvm::Reloc::PIC_,
+                                  llvm::CodeModel::Small, llvm::CodeGenOptLevel::Default));
+}
+
+/// A machine is used by one thread at a time, and costs too much to make for every kernel.
+static llvm::TargetMachine& machine_of(CpuLevel level) {
+  thread_local std::unique_ptr<llvm::TargetMachine> machines[3];
+  auto& machine = machines[static_cast<int>(level)];
+  if (!machine) machine = make_machine(level);
+  return *machine;
+}
+
+void prepare_module(llvm::Module& module, CpuLevel level) {
+  llvm::TargetMachine& machine = machine_of(level);
+  module.setTargetTriple(kTriple);
+  module.setDataLayout(machine.createDataLayout());
+}
+
+// The emitter shares and hoists by itself; what is left is folding.
+void optimise(llvm::Module& module, CpuLevel) {
+  llvm::legacy::PassManager passes;
+  passes.add(llvm::createEarlyCSEPass());
+  passes.run(module);
+}
+
+static std::string emit(llvm::Module& module, CpuLevel level, llvm::CodeGenFileType type) {
+  llvm::SmallVector<char, 0> bytes;
+  llvm::raw_svector_ostream out(bytes);
+  llvm::legacy::PassManager passes;
+  bool refused = machine_of(level).addPassesToEmitFile(passes, out, nullptr, type);
+  invariant(!refused, "LLVM cannot emit code for {}", kTriple);
+  passes.run(module);
+  return std::string(bytes.begin(), bytes.end());
+}
+
+std::string object_code(llvm::Module& module, CpuLevel level) {
+  return emit(module, level, llvm::CodeGenFileType::ObjectFile);
+}
+
+std::string assembly(llvm::Module& module, CpuLevel level) {
+  return emit(module, level, llvm::CodeGenFileType::AssemblyFile);
+}
+
+}  // namespace tn::cpu

@@ -1,0 +1,279 @@
+// Loads and stores.
+#include <algorithm>
+
+#include "backend/cpu/emitter.h"
+#include "base/error.h"
+
+namespace tn::cpu {
+
+using loop::Combine;
+using loop::kNone;
+using loop::Op;
+
+// Results from this size on are written past the caches where the caller allows it: reading them
+// back from memory costs less than what they would push out.
+static constexpr int64_t kStreamedBytes = 4 << 20;
+
+llvm::Value* Emitter::buffer(int number) {
+  return once(kCall, Made::buffer, static_cast<uint64_t>(number), 0, [&]() -> Value* {
+    Value* buffers = frame_field(0, "buffers");
+    Value* at =
+        b_.CreateConstInBoundsGEP1_64(b_.getPtrTy(), buffers, static_cast<uint64_t>(number));
+    return b_.CreateLoad(b_.getPtrTy(), at, s_.kernel.buffers[static_cast<size_t>(number)].name);
+  });
+}
+
+// As `position`: the part of each scope is added there.
+llvm::Value* Emitter::pointer(int number, PolyId index) {
+  llvm::Type* type = ops_.memory_type(s_.kernel.buffers[static_cast<size_t>(number)].type);
+  const PolyTable& polys = s_.kernel.polys;
+  uint64_t key = static_cast<uint64_t>(number) << 32 | index;
+  Value* place = buffer(number);
+  int64_t offset = polys.constant_of(index);
+  for (int scope = kCall; scope < kScopes; ++scope) {
+    bool here = scope == kCall && offset != 0;
+    for (const Term& term : polys[index].terms) here |= scope_of(term) == scope;
+    if (!here) continue;
+    place = once(static_cast<Scope>(scope), Made::pointer, key, 0, [&] {
+      Value* sum = b_.getInt64(scope == kCall ? static_cast<uint64_t>(offset) : 0);
+      for (const Term& term : polys[index].terms)
+        if (scope_of(term) == scope) sum = b_.CreateAdd(sum, term_value(term));
+      return b_.CreateGEP(type, place, sum);
+    });
+  }
+  return place;
+}
+
+std::optional<int64_t> Emitter::stride(PolyId poly) const {
+  if (s_.lanes == 1) return 0;
+  if (s_.spread)
+    return axes_in(s_.kernel, poly) & s_.inner_axes ? std::nullopt : std::optional<int64_t>(0);
+  return stride_along(s_.kernel, poly, s_.vector_axis);
+}
+
+/// Where each lane is.
+llvm::Value* Emitter::places(int number, PolyId index, int copy) {
+  llvm::Type* type = ops_.memory_type(s_.kernel.buffers[static_cast<size_t>(number)].type);
+  std::optional<int64_t> step = stride(index);
+  if (!step) return b_.CreateGEP(type, buffer(number), positions(index, copy));
+  int64_t first = copy * s_.lanes * *step, last = first + s_.lanes * *step;
+  bool is_short = std::max(std::abs(first), std::abs(last)) < INT32_MAX;
+  llvm::Type* element = is_short ? b_.getInt32Ty() : b_.getInt64Ty();
+  return b_.CreateGEP(type, pointer(number, index), iota(element, first, *step));
+}
+
+llvm::Value* Emitter::both(Value* a, Value* b) {
+  if (!a || !b) return a ? a : b;
+  if (a->getType() != b->getType()) {
+    a = widened(a);
+    b = widened(b);
+  }
+  return b_.CreateAnd(a, b);
+}
+
+/// A bit, or one per lane; null where it always holds.
+llvm::Value* Emitter::mask(loop::MaskId id, int copy) {
+  if (id == kNone) return nullptr;
+  Value* all = nullptr;
+  for (PolyId poly : s_.kernel.masks[static_cast<size_t>(id)]) {
+    bool wide = is_vector(axes_in(s_.kernel, poly));
+    Scope scope = kCall;
+    for (const Term& term : s_.kernel.polys[poly].terms) scope = std::max(scope, scope_of(term));
+    Value* holds = once(scope, Made::condition, poly, wide ? copy : 0, [&] {
+      Value* x = wide ? positions(poly, copy) : position(poly);
+      return b_.CreateICmpSGE(x, llvm::Constant::getNullValue(x->getType()));
+    });
+    all = both(all, holds);
+  }
+  return all;
+}
+
+llvm::Value* Emitter::load(ValueId id, int copy) {
+  const loop::Value& v = s_.value(id);
+  llvm::Type* type = ops_.memory_type(v.type);
+  llvm::Align align(static_cast<uint64_t>(size_of(v.type)));
+  Value* where = mask(v.mask, copy);
+  if (!is_vector(id)) {
+    Value* place = pointer(v.buffer, v.index);
+    if (!where) return ops_.from_memory(b_.CreateAlignedLoad(type, place, align), v.type);
+    auto* one = llvm::FixedVectorType::get(type, 1);
+    Value* bit = b_.CreateVectorSplat(1, where);
+    Value* x = b_.CreateMaskedLoad(one, place, align, bit, llvm::Constant::getNullValue(one));
+    return ops_.from_memory(b_.CreateExtractElement(x, uint64_t{0}), v.type);
+  }
+  Value* cut = masks_[static_cast<size_t>(copy)];
+  where = both(where, cut);
+  if (where) where = widened(where);
+  auto* wide = llvm::cast<llvm::FixedVectorType>(vector_of(type));
+  llvm::Constant* zero = llvm::Constant::getNullValue(wide);
+  std::optional<int64_t> step = stride(v.index);
+  if (step == 1) {
+    Value* place = b_.CreateGEP(type, pointer(v.buffer, v.index), number(copy * s_.lanes));
+    Value* x = where ? b_.CreateMaskedLoad(wide, place, align, where, zero)
+                     : static_cast<Value*>(b_.CreateAlignedLoad(wide, place, align));
+    return ops_.from_memory(x, v.type);
+  }
+  if (!where) where = llvm::ConstantInt::getTrue(vector_of(b_.getInt1Ty()));
+  Value* x = b_.CreateMaskedGather(wide, places(v.buffer, v.index, copy), align, where, zero);
+  return ops_.from_memory(x, v.type);
+}
+
+bool Emitter::may_stream(const loop::Store& store) const {
+  const loop::BufferParam& to = s_.kernel.buffers[static_cast<size_t>(store.buffer)];
+  int64_t bytes = size_of(to.type);
+  bool full = s_.inner.empty() || (axes_in(s_.kernel, store.index) & s_.inner_axes) != 0;
+  if (s_.form == Form::tile || !full || store.mask != kNone || store.combine != Combine::set ||
+      store.scattered || stride(store.index) != 1 || to.size.value() * bytes < kStreamedBytes)
+    return false;
+  // Each vector begins at a multiple of its size.
+  const PolyTable& polys = s_.kernel.polys;
+  bool aligned = polys.constant_of(store.index) % s_.lanes == 0;
+  for (const Term& term : polys[store.index].terms) {
+    const std::vector<AtomId>& atoms = polys.atoms_of(term.mono);
+    bool vector = atoms.size() == 1 && polys.atom(atoms[0]).kind == AtomKind::axis &&
+                  polys.atom(atoms[0]).a == static_cast<uint32_t>(s_.vector_axis);
+    aligned &= vector || term.coef % s_.lanes == 0;
+  }
+  return aligned && s_.lanes * bytes >= 16;
+}
+
+int64_t Emitter::streamed_bytes() const {
+  int64_t bytes = 0;
+  for (const loop::Store& store : s_.kernel.stores)
+    if (may_stream(store)) {
+      const loop::BufferParam& to = s_.kernel.buffers[static_cast<size_t>(store.buffer)];
+      bytes += to.size.value() * size_of(to.type);
+    }
+  return bytes;
+}
+
+// Every load of the step comes before its stores: a result may lie where an operand did.
+void Emitter::store(const loop::Store& store, int copy) {
+  DType dtype = s_.kernel.buffers[static_cast<size_t>(store.buffer)].type;
+  llvm::Type* type = ops_.memory_type(dtype);
+  llvm::Align align(static_cast<uint64_t>(size_of(dtype)));
+  bool wide = is_vector(store.value) || is_vector(axes_in(s_.kernel, store.index));
+  if (store.mask != kNone)
+    for (PolyId poly : s_.kernel.masks[static_cast<size_t>(store.mask)])
+      wide |= is_vector(axes_in(s_.kernel, poly));
+  if (!wide && copy > 0) return;
+  Value* where = mask(store.mask, copy);
+  Value* x = wide ? vector(store.value, copy) : value(store.value, 0);
+  static constexpr Op kOp[] = {Op::add, Op::add, Op::mul, Op::max, Op::min};
+  auto combined = [&](Value* old) {
+    Value* now = ops_.from_memory(old, dtype);
+    return ops_.binary(kOp[static_cast<int>(store.combine)], dtype, now, x);
+  };
+  bool set = store.combine == Combine::set;
+  if (!wide) {
+    Value* place = pointer(store.buffer, store.index);
+    auto* one = llvm::FixedVectorType::get(type, 1);
+    Value* bit = b_.CreateVectorSplat(1, where ? where : b_.getTrue());
+    if (!set)
+      x = combined(b_.CreateExtractElement(
+          b_.CreateMaskedLoad(one, place, align, bit, llvm::Constant::getNullValue(one)),
+          uint64_t{0}));
+    x = ops_.to_memory(x, dtype);
+    if (where)
+      b_.CreateMaskedStore(b_.CreateVectorSplat(1, x), place, align, bit);
+    else
+      pending_.push_back({x, place, nullptr, align, false});
+    return;
+  }
+  where = both(where, masks_[static_cast<size_t>(copy)]);
+  if (where) where = widened(where);
+  std::optional<int64_t> step = stride(store.index);
+  auto* vectors = llvm::cast<llvm::FixedVectorType>(vector_of(type));
+  llvm::Constant* zero = llvm::Constant::getNullValue(vectors);
+  if (step == 1) {
+    Value* place = b_.CreateGEP(type, pointer(store.buffer, store.index), number(copy * s_.lanes));
+    if (!set)
+      x = combined(where ? b_.CreateMaskedLoad(vectors, place, align, where, zero)
+                         : static_cast<Value*>(b_.CreateAlignedLoad(vectors, place, align)));
+    pending_.push_back({ops_.to_memory(x, dtype), place, where, align, may_stream(store)});
+    return;
+  }
+  if (store.scattered && !set) return store_lanes_in_order(store, copy, x, where);
+  if (!where) where = llvm::ConstantInt::getTrue(vector_of(b_.getInt1Ty()));
+  Value* at = places(store.buffer, store.index, copy);
+  if (!set) x = combined(b_.CreateMaskedGather(vectors, at, align, where, zero));
+  b_.CreateMaskedScatter(ops_.to_memory(x, dtype), at, align, where);
+}
+
+void Emitter::store_lanes_in_order(const loop::Store& store, int copy, Value* x, Value* where) {
+  DType dtype = s_.kernel.buffers[static_cast<size_t>(store.buffer)].type;
+  llvm::Align align(static_cast<uint64_t>(size_of(dtype)));
+  auto* one = llvm::FixedVectorType::get(ops_.memory_type(dtype), 1);
+  static constexpr Op kOp[] = {Op::add, Op::add, Op::mul, Op::max, Op::min};
+  Value* at = places(store.buffer, store.index, copy);
+  if (!at->getType()->isVectorTy()) at = splat(at);
+  for (int lane = 0; lane < s_.lanes; ++lane) {
+    uint64_t k = static_cast<uint64_t>(lane);
+    Value* place = b_.CreateExtractElement(at, k);
+    Value* bit = where ? b_.CreateExtractElement(where, k) : b_.getTrue();
+    Value* bits = b_.CreateVectorSplat(1, bit);
+    Value* old = b_.CreateMaskedLoad(one, place, align, bits, llvm::Constant::getNullValue(one));
+    Value* now = ops_.from_memory(b_.CreateExtractElement(old, uint64_t{0}), dtype);
+    Value* next = ops_.binary(kOp[static_cast<int>(store.combine)], dtype, now,
+                              b_.CreateExtractElement(x, k));
+    b_.CreateMaskedStore(b_.CreateVectorSplat(1, ops_.to_memory(next, dtype)), place, align, bits);
+  }
+}
+
+// Stores that may bypass the caches are there twice, behind one branch.
+void Emitter::flush_stores() {
+  std::vector<Pending> list;
+  list.swap(pending_);
+  auto plain = [&](const Pending& p) {
+    if (p.mask)
+      b_.CreateMaskedStore(p.x, p.place, p.align, p.mask);
+    else
+      b_.CreateAlignedStore(p.x, p.place, p.align);
+  };
+  bool any = false;
+  for (const Pending& p : list) any |= p.stream && !p.mask;
+  if (!any || !stream_) {
+    for (const Pending& p : list) plain(p);
+    return;
+  }
+  llvm::LLVMContext& context = module_.getContext();
+  auto* past = llvm::BasicBlock::Create(context, "past_caches", function_);
+  auto* cached = llvm::BasicBlock::Create(context, "cached", function_);
+  auto* done = llvm::BasicBlock::Create(context, "stored", function_);
+  b_.CreateCondBr(stream_, past, cached);
+  auto* once = llvm::MDNode::get(context, llvm::ConstantAsMetadata::get(b_.getInt32(1)));
+  b_.SetInsertPoint(past);
+  for (const Pending& p : list) {
+    if (p.mask || !p.stream) {
+      plain(p);
+      continue;
+    }
+    uint64_t bytes = p.x->getType()->getPrimitiveSizeInBits().getFixedValue() / 8;
+    llvm::StoreInst* store =
+        b_.CreateAlignedStore(p.x, p.place, llvm::Align(std::min<uint64_t>(bytes, 64)));
+    store->setMetadata(llvm::LLVMContext::MD_nontemporal, once);
+  }
+  b_.CreateBr(done);
+  b_.SetInsertPoint(cached);
+  for (const Pending& p : list) plain(p);
+  b_.CreateBr(done);
+  b_.SetInsertPoint(done);
+}
+
+llvm::Value* Emitter::kept_place(ValueId id, int copy) {
+  const loop::Value& v = s_.value(id);
+  int64_t size = size_of(v.type);
+  int64_t& at = kept_at_[static_cast<size_t>(id)];
+  if (at < 0) at = take_scratch((s_.extent + 63) / 64 * 64 * size);
+  Value* offset =
+      b_.CreateAdd(b_.CreateMul(inner_, number(size)), number(at + copy * s_.lanes * size));
+  return b_.CreateGEP(b_.getInt8Ty(), scratch_base_, offset);
+}
+
+int64_t Emitter::take_scratch(int64_t bytes) {
+  int64_t at = scratch_;
+  scratch_ += (bytes + 63) / 64 * 64;
+  return at;
+}
+
+}  // namespace tn::cpu

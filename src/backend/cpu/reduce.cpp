@@ -1,0 +1,338 @@
+// Sweeps along rows. The reduction tree depends on the extent alone: element i of a chunk goes to
+// lane i % 64, the lanes are halved, and the results of the chunks are reduced in the same way.
+#include "backend/cpu/emitter.h"
+#include "base/error.h"
+#include "loop/interpreter_ops.h"
+
+namespace tn::cpu {
+
+using loop::kChunk;
+using loop::kLanes;
+using loop::Monoid;
+
+static bool has_index(Monoid monoid) {
+  return monoid == Monoid::argmax || monoid == Monoid::argmin;
+}
+
+int Emitter::parts(ValueId id) const { return has_index(s_.value(id).monoid) ? 2 : 1; }
+
+DType Emitter::part_type(ValueId id, int part) const {
+  return part == 0 ? s_.value(s_.value(id).a).type : DType::i64;
+}
+
+/// The accumulators of the sweep: by reduction, by part, by vector of the lanes.
+Emitter::Values Emitter::identities() const {
+  Values accs;
+  unsigned vectors = static_cast<unsigned>(kLanes / s_.lanes);
+  for (ValueId id : s_.sweeps[sweep_].reductions)
+    for (int part = 0; part < parts(id); ++part) {
+      llvm::Constant* one = part == 0 ? ops_.identity(s_.value(id).monoid, part_type(id, 0))
+                                      : ops_.constant_bits(~uint64_t{0}, DType::i64);
+      llvm::Constant* all =
+          llvm::ConstantVector::getSplat(llvm::ElementCount::getFixed(lanes()), one);
+      accs.insert(accs.end(), vectors, all);
+    }
+  return accs;
+}
+
+/// `accs`: the vectors of all lanes, by part.
+void Emitter::accumulate(ValueId id, int copy, Value** accs) {
+  const loop::Value& v = s_.value(id);
+  DType type = part_type(id, 0);
+  int vectors = static_cast<int>(kLanes) / s_.lanes;
+  Value*& acc = accs[copy % vectors];
+  Value* x = vector(v.a, copy);
+  Value* cut = masks_[static_cast<size_t>(copy)];
+  Value* none = splat(ops_.identity(v.monoid, type));
+  if (cut) x = b_.CreateSelect(cut, x, none);
+  if (!has_index(v.monoid)) {
+    acc = llvm::isa<llvm::Constant>(acc) && acc == none ? x : ops_.combine(v.monoid, type, acc, x);
+    return;
+  }
+  Value*& index = accs[vectors + copy % vectors];
+  Value* here = b_.CreateAdd(splat(inner_), iota(b_.getInt64Ty(), copy * s_.lanes, 1));
+  if (cut) here = b_.CreateSelect(cut, here, llvm::Constant::getAllOnesValue(here->getType()));
+  Ops::Best best = ops_.better(v.monoid, type, {acc, index}, {x, here});
+  acc = best.value;
+  index = best.index;
+}
+
+void Emitter::place_inner(Value* flat) {
+  inner_ = flat;
+  if (s_.spread) return;
+  Value* rest = flat;
+  for (size_t k = s_.inner.size(); k-- > 0;) {
+    int64_t extent = s_.extents[static_cast<size_t>(s_.inner[k])];
+    Value*& at = axis_[static_cast<size_t>(s_.inner[k])];
+    if (extent <= 1) {
+      at = number(0);
+    } else if (k == 0) {
+      at = rest;
+    } else {
+      at = b_.CreateURem(rest, number(extent));
+      rest = b_.CreateUDiv(rest, number(extent));
+    }
+  }
+}
+
+/// `count` elements from `base` on, which is a multiple of the lanes.
+Emitter::Values Emitter::row_step(Value* base, int64_t count, const Values& accs) {
+  int copies = static_cast<int>((count + s_.lanes - 1) / s_.lanes);
+  Values masks(static_cast<size_t>(copies), nullptr);
+  if (int64_t rest = count % s_.lanes) {
+    std::vector<llvm::Constant*> bits;
+    for (int64_t k = 0; k < s_.lanes; ++k) bits.push_back(b_.getInt1(k < rest));
+    masks.back() = llvm::ConstantVector::get(bits);
+  }
+  if (!s_.unrolled || sweep_ == 0) begin_step(nullptr, copies, masks);
+  place_inner(base);
+  Values next = accs;
+  size_t vectors = static_cast<size_t>(kLanes / s_.lanes), at = 0;
+  for (ValueId id : s_.sweeps[sweep_].reductions) {
+    for (int copy = 0; copy < copies; ++copy) accumulate(id, copy, &next[at]);
+    at += vectors * static_cast<size_t>(parts(id));
+  }
+  if (sweep_ + 1 == s_.sweeps.size() && !s_.two_phases) emit_stores(true);
+  return next;
+}
+
+Emitter::Values Emitter::row_chunk(Value* begin, int64_t length, Values accs) {
+  if (s_.unrolled) return row_step(begin, length, accs);
+  int64_t whole = length / kLanes * kLanes;
+  if (whole)
+    accs = loop(begin, b_.CreateAdd(begin, number(whole)), kLanes, accs, true,
+                [&](Value* i, const Values& carried) { return row_step(i, kLanes, carried); });
+  if (whole < length) accs = row_step(b_.CreateAdd(begin, number(whole)), length - whole, accs);
+  return accs;
+}
+
+/// One value per part of the reduction, from its 64 lanes.
+Emitter::Values Emitter::fold_lanes(ValueId id, Values lanes) {
+  const loop::Value& v = s_.value(id);
+  DType type = part_type(id, 0);
+  size_t vectors = static_cast<size_t>(kLanes / s_.lanes);
+  bool indexed = has_index(v.monoid);
+  auto join = [&](Value*& a, Value*& index, Value* other, Value* other_index) {
+    if (indexed) {
+      Ops::Best best = ops_.better(v.monoid, type, {a, index}, {other, other_index});
+      a = best.value;
+      index = best.index;
+    } else {
+      a = ops_.combine(v.monoid, type, a, other);
+    }
+  };
+  Value* none = nullptr;
+  for (size_t half = vectors / 2; half >= 1; half /= 2)
+    for (size_t k = 0; k < half; ++k)
+      join(lanes[k], indexed ? lanes[vectors + k] : none, lanes[k + half],
+           indexed ? lanes[vectors + k + half] : nullptr);
+  Value* x = lanes[0];
+  Value* index = indexed ? lanes[vectors] : nullptr;
+  for (int half = s_.lanes / 2; half >= 1; half /= 2) {
+    std::vector<int> low, high;
+    for (int k = 0; k < half; ++k) {
+      low.push_back(k);
+      high.push_back(half + k);
+    }
+    Value* other = b_.CreateShuffleVector(x, high);
+    x = b_.CreateShuffleVector(x, low);
+    Value* other_index = indexed ? b_.CreateShuffleVector(index, high) : nullptr;
+    if (indexed) index = b_.CreateShuffleVector(index, low);
+    join(x, index, other, other_index);
+  }
+  Values result{b_.CreateExtractElement(x, uint64_t{0})};
+  if (indexed) result.push_back(b_.CreateExtractElement(index, uint64_t{0}));
+  return result;
+}
+
+/// By reduction, by part.
+Emitter::Values Emitter::fold(const Values& accs) {
+  Values totals;
+  size_t at = 0;
+  for (ValueId id : s_.sweeps[sweep_].reductions) {
+    size_t count = static_cast<size_t>(parts(id) * kLanes / s_.lanes);
+    Values own(accs.begin() + static_cast<ptrdiff_t>(at),
+               accs.begin() + static_cast<ptrdiff_t>(at + count));
+    Values result = fold_lanes(id, own);
+    totals.insert(totals.end(), result.begin(), result.end());
+    at += count;
+  }
+  return totals;
+}
+
+/// The results of `count` chunks, which lie side by side, one array per part.
+Emitter::Values Emitter::fold_array(ValueId id, const Values& arrays, int64_t count) {
+  const loop::Value& v = s_.value(id);
+  size_t vectors = static_cast<size_t>(kLanes / s_.lanes);
+  Values accs;
+  for (int part = 0; part < parts(id); ++part) {
+    llvm::Constant* one = part == 0 ? ops_.identity(v.monoid, part_type(id, 0))
+                                    : ops_.constant_bits(~uint64_t{0}, DType::i64);
+    accs.insert(accs.end(), vectors, splat(one));
+  }
+  auto step = [&](Value* i, int64_t elements, Values now) {
+    for (size_t k = 0; static_cast<int64_t>(k) * s_.lanes < elements; ++k) {
+      int64_t first = static_cast<int64_t>(k) * s_.lanes;
+      std::vector<llvm::Constant*> bits;
+      for (int64_t j = 0; j < s_.lanes; ++j) bits.push_back(b_.getInt1(first + j < elements));
+      Value* x[2] = {};
+      for (int part = 0; part < parts(id); ++part) {
+        DType type = part_type(id, part);
+        llvm::Type* memory = ops_.memory_type(type);
+        Value* place =
+            b_.CreateGEP(memory, arrays[static_cast<size_t>(part)], b_.CreateAdd(i, number(first)));
+        Value* raw = b_.CreateMaskedLoad(vector_of(memory), place, llvm::Align(1),
+                                         llvm::ConstantVector::get(bits));
+        x[part] = b_.CreateSelect(llvm::ConstantVector::get(bits), ops_.from_memory(raw, type),
+                                  accs[static_cast<size_t>(part) * vectors]);
+      }
+      if (has_index(v.monoid)) {
+        Ops::Best best =
+            ops_.better(v.monoid, part_type(id, 0), {now[k], now[vectors + k]}, {x[0], x[1]});
+        now[k] = best.value;
+        now[vectors + k] = best.index;
+      } else {
+        now[k] = ops_.combine(v.monoid, part_type(id, 0), now[k], x[0]);
+      }
+    }
+    return now;
+  };
+  int64_t whole = count / kLanes * kLanes;
+  Values lanes = accs;
+  if (whole)
+    lanes = loop(number(0), number(whole), kLanes, lanes, true,
+                 [&](Value* i, const Values& carried) { return step(i, kLanes, carried); });
+  if (whole < count) lanes = step(number(whole), count - whole, lanes);
+  return fold_lanes(id, lanes);
+}
+
+void Emitter::set_reduced(const Values& totals) {
+  size_t at = 0;
+  for (ValueId id : s_.sweeps[sweep_].reductions) {
+    Value* result = totals[at + static_cast<size_t>(parts(id)) - 1];
+    once(scope_of(id), Made::value, static_cast<uint64_t>(id), 0, [&] { return result; });
+    at += static_cast<size_t>(parts(id));
+  }
+}
+
+/// Where the results of the chunks of a row lie: arrays behind `base`, in the order of the parts.
+llvm::Value* Emitter::chunk_array(ValueId id, int part, Value* base, int64_t count) {
+  int64_t offset = 0;
+  for (ValueId other : s_.sweeps[sweep_].reductions)
+    for (int k = 0; k < parts(other); ++k) {
+      if (other == id && k == part)
+        return b_.CreateGEP(b_.getInt8Ty(), base, number(offset * count));
+      offset += 8;
+    }
+  return nullptr;
+}
+
+void Emitter::row_sweep(size_t number_of_sweep) {
+  sweep_ = number_of_sweep;
+  const Sweep& sweep = s_.sweeps[sweep_];
+  Values totals;
+  if (s_.extent == 0) {
+    for (ValueId id : sweep.reductions)
+      for (int part = 0; part < parts(id); ++part)
+        totals.push_back(ops_.empty(s_.value(id).monoid, part_type(id, 0)));
+    return set_reduced(totals);
+  }
+  home_[kUnit] = s_.unrolled ? nullptr : b_.GetInsertBlock();
+  int64_t chunks = (s_.extent + kChunk - 1) / kChunk;
+  if (chunks == 1 || sweep.reductions.empty()) {
+    Values accs = row_chunk(number(0), s_.extent, identities());
+    home_[kUnit] = nullptr;
+    totals = fold(accs);
+  } else {
+    int64_t records = 0;
+    for (ValueId id : sweep.reductions) records += 8 * parts(id);
+    int64_t at = take_scratch(records * chunks);
+    Value* base = b_.CreateGEP(b_.getInt8Ty(), scratch_base_, number(at));
+    auto chunk = [&](Value* c, int64_t length) {
+      Values results = fold(row_chunk(b_.CreateMul(c, number(kChunk)), length, identities()));
+      size_t k = 0;
+      for (ValueId id : sweep.reductions)
+        for (int part = 0; part < parts(id); ++part) {
+          DType type = part_type(id, part);
+          Value* place =
+              b_.CreateGEP(ops_.memory_type(type), chunk_array(id, part, base, chunks), c);
+          b_.CreateAlignedStore(ops_.to_memory(results[k++], type), place, llvm::Align(1));
+        }
+    };
+    int64_t whole = s_.extent / kChunk;
+    loop(number(0), number(whole), 1, {}, true, [&](Value* c, const Values&) {
+      chunk(c, kChunk);
+      return Values{};
+    });
+    if (s_.extent % kChunk) chunk(number(whole), s_.extent % kChunk);
+    home_[kUnit] = nullptr;
+    for (ValueId id : sweep.reductions) {
+      Values arrays;
+      for (int part = 0; part < parts(id); ++part)
+        arrays.push_back(chunk_array(id, part, base, chunks));
+      Values result = fold_array(id, arrays, chunks);
+      totals.insert(totals.end(), result.begin(), result.end());
+    }
+  }
+  set_reduced(totals);
+  for (size_t i = 0; i < kept_ready_.size(); ++i) kept_ready_[i] = kept_at_[i] >= 0;
+}
+
+/// One chunk of one row: its results go to the partials, of each part an array over all units.
+void Emitter::row_partials(Value* unit) {
+  sweep_ = 0;
+  int64_t chunks = s_.chunk_units, units = s_.points * chunks;
+  partials_ = 0;
+  for (ValueId id : s_.sweeps[0].reductions) partials_ += 8 * parts(id);
+  place_unit(b_.CreateUDiv(unit, number(chunks)));
+  Value* chunk = b_.CreateURem(unit, number(chunks));
+  Value* begin = b_.CreateMul(chunk, number(kChunk));
+  home_[kUnit] = b_.GetInsertBlock();
+  auto emit = [&](int64_t length) {
+    Values results = fold(row_chunk(begin, length, identities()));
+    size_t k = 0;
+    for (ValueId id : s_.sweeps[0].reductions)
+      for (int part = 0; part < parts(id); ++part) {
+        DType type = part_type(id, part);
+        Value* array = chunk_array(id, part, partial_base_, units);
+        Value* place = b_.CreateGEP(ops_.memory_type(type), array, unit);
+        b_.CreateAlignedStore(ops_.to_memory(results[k++], type), place, llvm::Align(1));
+      }
+  };
+  int64_t rest = s_.extent % kChunk;
+  if (!rest) return emit(kChunk);
+  llvm::LLVMContext& context = module_.getContext();
+  auto* whole = llvm::BasicBlock::Create(context, "whole", function_);
+  auto* last = llvm::BasicBlock::Create(context, "last", function_);
+  auto* done = llvm::BasicBlock::Create(context, "chunk_done", function_);
+  b_.CreateCondBr(b_.CreateICmpSLT(chunk, number(chunks - 1)), whole, last);
+  b_.SetInsertPoint(whole);
+  emit(kChunk);
+  b_.CreateBr(done);
+  b_.SetInsertPoint(last);
+  emit(rest);
+  b_.CreateBr(done);
+  b_.SetInsertPoint(done);
+}
+
+void Emitter::finish_row(Value* row) {
+  sweep_ = 0;
+  place_unit(row);
+  int64_t chunks = s_.chunk_units, units = s_.points * chunks;
+  Values totals;
+  for (ValueId id : s_.sweeps[0].reductions) {
+    Values arrays;
+    for (int part = 0; part < parts(id); ++part) {
+      Value* array = chunk_array(id, part, partial_base_, units);
+      arrays.push_back(b_.CreateGEP(ops_.memory_type(part_type(id, part)), array,
+                                    b_.CreateMul(row, number(chunks))));
+    }
+    Values result = fold_array(id, arrays, chunks);
+    totals.insert(totals.end(), result.begin(), result.end());
+  }
+  set_reduced(totals);
+  begin_step(nullptr, 1, {});
+  emit_stores(false);
+}
+
+}  // namespace tn::cpu

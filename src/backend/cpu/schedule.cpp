@@ -1,0 +1,390 @@
+#include "backend/cpu/schedule.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "loop/interpreter_ops.h"
+#include "loop/macros.h"
+
+namespace tn::cpu {
+
+using loop::AxisKind;
+using loop::AxisSet;
+using loop::Combine;
+using loop::Kernel;
+using loop::kNone;
+using loop::Op;
+using loop::Store;
+using loop::ValueId;
+
+// Vectors of one kernel are unrolled up to this many operations, so that compiling stays short.
+static constexpr int kUnrolledOps = 24;
+static constexpr int kUnrolledRowOps = 256;
+// Elements along the vector axis that a unit of a flat kernel covers.
+static constexpr int64_t kFlatBlock = 8192;
+// Values that cost more to compute again than to read from the first level cache.
+static constexpr int kKeptCost = 8;
+static constexpr int64_t kKeptRow = 32768;
+// Below this number of rows, long reductions are cut.
+static constexpr int64_t kFewUnits = 16;
+// Kernels beyond this take too long to compile.
+static constexpr size_t kMostValues = 6000;
+
+template <class F>
+static void for_each_atom(const Kernel& kernel, PolyId poly, F&& f) {
+  for (const Term& term : kernel.polys[poly].terms)
+    for (AtomId id : kernel.polys.atoms_of(term.mono)) {
+      const Atom& atom = kernel.polys.atom(id);
+      f(atom);
+      bool leaf = atom.kind == AtomKind::value || atom.kind == AtomKind::axis ||
+                  atom.kind == AtomKind::symbol;
+      if (leaf) continue;
+      for_each_atom(kernel, atom.a, f);
+      if (atom.kind != AtomKind::let) for_each_atom(kernel, atom.b, f);
+    }
+}
+
+AxisSet axes_in(const Kernel& kernel, PolyId poly) {
+  AxisSet axes = 0;
+  for_each_atom(kernel, poly, [&](const Atom& atom) {
+    if (atom.kind == AtomKind::axis) axes |= AxisSet{1} << atom.a;
+    if (atom.kind == AtomKind::value) axes |= kernel.values[atom.a].axes;
+  });
+  return axes;
+}
+
+void find_values(const Kernel& kernel, PolyId poly, std::vector<ValueId>& found) {
+  for_each_atom(kernel, poly, [&](const Atom& atom) {
+    if (atom.kind == AtomKind::value) found.push_back(static_cast<ValueId>(atom.a));
+  });
+}
+
+std::optional<int64_t> stride_along(const Kernel& kernel, PolyId poly, int axis) {
+  if (axis < 0) return 0;
+  int64_t stride = 0;
+  for (const Term& term : kernel.polys[poly].terms) {
+    const std::vector<AtomId>& atoms = kernel.polys.atoms_of(term.mono);
+    const Atom& first = kernel.polys.atom(atoms[0]);
+    if (atoms.size() == 1 && first.kind == AtomKind::axis) {
+      if (first.a == static_cast<uint32_t>(axis)) stride += term.coef;
+      continue;
+    }
+    AxisSet axes = 0;
+    for (AtomId id : atoms) {
+      const Atom& atom = kernel.polys.atom(id);
+      if (atom.kind == AtomKind::axis) axes |= AxisSet{1} << atom.a;
+      if (atom.kind == AtomKind::value) axes |= kernel.values[atom.a].axes;
+      if (atom.kind >= AtomKind::let && atom.kind != AtomKind::symbol) {
+        axes |= axes_in(kernel, atom.a);
+        if (atom.kind != AtomKind::let) axes |= axes_in(kernel, atom.b);
+      }
+    }
+    if (axes >> axis & 1) return std::nullopt;
+  }
+  return stride;
+}
+
+namespace {
+
+class Scheduler {
+ public:
+  Scheduler(const Kernel& kernel, Form form, const Target& target) : k_(s_.kernel) {
+    s_.kernel = loop::expand_math(kernel);
+    s_.form = form;
+    s_.level = target.level;
+    static constexpr int kBits[] = {128, 256, 512};
+    s_.vector_bits =
+        target.vector_bits ? target.vector_bits : kBits[static_cast<int>(target.level)];
+  }
+
+  std::optional<Schedule> make() {
+    if (k_.values.size() > kMostValues || !find_axes()) return std::nullopt;
+    find_depths();
+    find_needed();
+    if (!is_plain() || !has_code()) return std::nullopt;
+    choose_mode();
+    choose_vectors();
+    if (!check_stores()) return std::nullopt;
+    if (s_.mode == Mode::rows) choose_kept();
+    choose_units();
+    return std::move(s_);
+  }
+
+ private:
+  template <class F>
+  void for_each_operand(const loop::Value& v, F&& f) const {
+    int operands = loop::facts(v.op).operands;
+    if (operands > 0) f(v.a);
+    if (operands > 1) f(v.b);
+    if (operands > 2) f(v.c);
+    std::vector<ValueId> found;
+    if (v.op == Op::load || v.op == Op::index) find_values(k_, v.index, found);
+    if (v.op == Op::load) values_in_mask(v.mask, found);
+    for (ValueId id : found) f(id);
+  }
+
+  void values_in_mask(loop::MaskId mask, std::vector<ValueId>& found) const {
+    if (mask == kNone) return;
+    for (PolyId poly : k_.masks[static_cast<size_t>(mask)]) find_values(k_, poly, found);
+  }
+
+  std::vector<ValueId> operands_of(const Store& store) const {
+    std::vector<ValueId> found{store.value};
+    find_values(k_, store.index, found);
+    values_in_mask(store.mask, found);
+    return found;
+  }
+
+  AxisSet axes_of(const Store& store) const {
+    AxisSet axes = s_.value(store.value).axes | axes_in(k_, store.index);
+    if (store.mask != kNone)
+      for (PolyId poly : k_.masks[static_cast<size_t>(store.mask)]) axes |= axes_in(k_, poly);
+    return axes;
+  }
+
+  bool find_axes() {
+    for (size_t k = 0; k < k_.axes.size(); ++k) {
+      if (!k_.axes[k].extent.is_const()) return false;
+      int64_t extent = k_.axes[k].extent.value();
+      s_.extents.push_back(extent);
+      bool par = k_.axes[k].kind == AxisKind::par;
+      (par ? s_.par : s_.inner).push_back(static_cast<int>(k));
+      if (!par) s_.inner_axes |= AxisSet{1} << k;
+      int64_t& size = par ? s_.points : s_.extent;
+      if (__builtin_mul_overflow(size, extent, &size)) return false;
+    }
+    return s_.form == Form::whole || (s_.inner.empty() && s_.par.size() == 3);
+  }
+
+  void find_depths() {
+    int depths = 0;
+    for (const loop::Value& v : k_.values) {
+      int depth = 0;
+      for_each_operand(
+          v, [&](ValueId id) { depth = std::max(depth, s_.depth[static_cast<size_t>(id)]); });
+      if (v.op == Op::reduce) ++depth;
+      s_.depth.push_back(depth);
+      depths = std::max(depths, depth);
+    }
+  }
+
+  void find_needed() {
+    s_.needed.assign(k_.values.size(), false);
+    for (const Store& store : k_.stores)
+      for (ValueId id : operands_of(store)) s_.needed[static_cast<size_t>(id)] = true;
+    for (size_t i = k_.values.size(); i-- > 0;) {
+      if (!s_.needed[i]) continue;
+      for_each_operand(k_.values[i],
+                       [&](ValueId id) { s_.needed[static_cast<size_t>(id)] = true; });
+      s_.ops += k_.values[i].op != Op::constant;
+    }
+  }
+
+  // One set of red axes that every reduction runs over, or one scan axis with one direction.
+  bool is_plain() {
+    AxisSet red = 0, scan = 0;
+    for (size_t k = 0; k < k_.axes.size(); ++k) {
+      if (k_.axes[k].kind == AxisKind::red) red |= AxisSet{1} << k;
+      if (k_.axes[k].kind == AxisKind::scan) scan |= AxisSet{1} << k;
+    }
+    if ((red && scan) || std::popcount(scan) > 1) return false;
+    int directions[2] = {};
+    int depths = 0;
+    for (size_t i = 0; i < k_.values.size(); ++i) {
+      const loop::Value& v = k_.values[i];
+      if (!s_.needed[i]) continue;
+      if (v.op == Op::reduce && v.over != red) return false;
+      if (v.op == Op::scan) ++directions[v.reverse];
+      depths = std::max(depths, s_.depth[i]);
+    }
+    if (directions[0] && directions[1]) return false;
+    if (s_.inner.empty()) return true;
+    s_.sweeps.resize(static_cast<size_t>(depths));
+    for (size_t i = 0; i < k_.values.size(); ++i)
+      if (s_.needed[i] && k_.values[i].op == Op::reduce)
+        s_.sweeps[static_cast<size_t>(s_.depth[i]) - 1].reductions.push_back(
+            static_cast<ValueId>(i));
+    for (const Store& store : k_.stores) {
+      s_.stored_in_sweep.push_back((axes_of(store) & s_.inner_axes) != 0);
+      int depth = 0;
+      for (ValueId id : operands_of(store))
+        depth = std::max(depth, s_.depth[static_cast<size_t>(id)]);
+      if (s_.stored_in_sweep.back())
+        s_.sweeps.resize(std::max(s_.sweeps.size(), static_cast<size_t>(depth) + 1));
+    }
+    return true;
+  }
+
+  // What would be a call of a library function.
+  bool has_code() const {
+    for (size_t i = 0; i < k_.values.size(); ++i) {
+      const loop::Value& v = k_.values[i];
+      if (!s_.needed[i]) continue;
+      if (v.op == Op::rem && is_float(v.type)) return false;
+      if (v.op == Op::fma && s_.level == CpuLevel::v2) return false;
+    }
+    return true;
+  }
+
+  /// Bytes of accesses whose neighbours along `axis` are neighbours in memory.
+  int64_t unit_bytes(int axis) const {
+    int64_t bytes = 0;
+    auto add = [&](PolyId index, DType type, int weight) {
+      std::optional<int64_t> stride = stride_along(k_, index, axis);
+      if (stride == 1) bytes += weight * size_of(type);
+      if (!stride || (*stride != 0 && *stride != 1)) bytes -= weight * size_of(type);
+    };
+    for (size_t i = 0; i < k_.values.size(); ++i)
+      if (s_.needed[i] && k_.values[i].op == Op::load)
+        add(k_.values[i].index, k_.values[i].type, 1);
+    for (const Store& store : k_.stores)
+      add(store.index, k_.buffers[static_cast<size_t>(store.buffer)].type, 2);
+    return bytes;
+  }
+
+  int best_axis(const std::vector<int>& axes) const {
+    int best = -1;
+    int64_t most = 0;
+    for (size_t k = axes.size(); k-- > 0;) {
+      int axis = axes[k];
+      if (s_.extents[static_cast<size_t>(axis)] < 2) continue;
+      int64_t bytes = unit_bytes(axis);
+      if (best >= 0 && bytes <= most) continue;
+      best = axis;
+      most = bytes;
+    }
+    return best;
+  }
+
+  int innermost(const std::vector<int>& axes) const {
+    for (size_t k = axes.size(); k-- > 0;)
+      if (s_.extents[static_cast<size_t>(axes[k])] > 1) return axes[k];
+    return axes.empty() ? -1 : axes.back();
+  }
+
+  void choose_mode() {
+    for (const Store& store : k_.stores) s_.ordered |= store.scattered;
+    if (s_.inner.empty()) {
+      s_.mode = Mode::flat;
+      s_.vector_axis = s_.form == Form::tile ? 2
+                       : s_.ordered          ? innermost(s_.par)
+                                             : best_axis(s_.par);
+      return;
+    }
+    int par = best_axis(s_.par), red = innermost(s_.inner);
+    bool scans = k_.axes[static_cast<size_t>(s_.inner[0])].kind == AxisKind::scan;
+    bool columns = scans || (par >= 0 && unit_bytes(par) > unit_bytes(red));
+    s_.mode = columns ? Mode::columns : Mode::rows;
+    s_.vector_axis = columns ? par : red;
+  }
+
+  void choose_vectors() {
+    int64_t widest = 1;
+    bool several = false;
+    for (size_t i = 0; i < k_.values.size(); ++i)
+      if (s_.needed[i] && k_.values[i].axes) widest = std::max(widest, size_of(k_.values[i].type));
+    s_.lanes = s_.vector_axis < 0 ? 1 : s_.vector_bits / static_cast<int>(8 * widest);
+    if (s_.mode == Mode::rows) {
+      s_.lanes = std::min(s_.lanes, static_cast<int>(loop::kLanes));
+      for (int axis : s_.inner)
+        several |= axis != s_.vector_axis && s_.extents[static_cast<size_t>(axis)] > 1;
+      s_.spread = several && s_.vector_extent() % loop::kLanes != 0;
+      int64_t vectors = (s_.extent + s_.lanes - 1) / s_.lanes;
+      s_.unrolled = vectors * s_.ops <= kUnrolledRowOps && s_.extent <= loop::kChunk && !several;
+      s_.copies = static_cast<int>(s_.unrolled ? vectors : loop::kLanes / s_.lanes);
+      return;
+    }
+    int64_t vectors = (s_.vector_extent() + s_.lanes - 1) / s_.lanes;
+    int most = std::max(1, std::min(kUnrolledOps / std::max(s_.ops, 1), 4));
+    s_.copies = static_cast<int>(std::min<int64_t>(most, std::max<int64_t>(vectors, 1)));
+    if (s_.ordered || s_.lanes == 1) s_.copies = 1;
+  }
+
+  // Each place is written once, or repeatedly with the same value.
+  bool check_stores() const {
+    if (s_.points == 0) return true;
+    for (const Store& store : k_.stores) {
+      AxisSet axes = axes_of(store), index = axes_in(k_, store.index);
+      if (s_.ordered && !s_.inner.empty()) return false;
+      if (store.scattered) continue;
+      AxisSet inner = axes & s_.inner_axes;
+      bool repeats = (axes & ~index) != 0 || (inner && inner != s_.inner_axes);
+      AxisSet wide = 0;
+      for (size_t k = 0; k < s_.extents.size(); ++k)
+        if (s_.extents[k] > 1) wide |= AxisSet{1} << k;
+      for (int axis : s_.par) repeats |= !(index >> axis & 1) && (wide >> axis & 1);
+      if ((axes & ~index & wide) != 0) return false;
+      if (repeats && store.combine != Combine::set) return false;
+    }
+    return true;
+  }
+
+  // The first sweep that computes a value keeps it when a later one would pay for it again.
+  void choose_kept() {
+    s_.kept.assign(k_.values.size(), -1);
+    if (s_.unrolled || s_.extent > kKeptRow) return;
+    int count = 0;
+    std::vector<int> first(k_.values.size(), -1);
+    for (size_t k = 0; k < s_.sweeps.size(); ++k) {
+      std::vector<bool> wanted = wanted_in(k);
+      std::vector<int> cost(k_.values.size(), 0);
+      for (size_t i = 0; i < k_.values.size(); ++i) {
+        const loop::Value& v = k_.values[i];
+        if (!(v.axes & s_.inner_axes) || v.op == Op::reduce) continue;
+        cost[i] = v.op == Op::div || v.op == Op::sqrt ? 6 : 1;
+        for_each_operand(v, [&](ValueId id) { cost[i] += cost[static_cast<size_t>(id)]; });
+        cost[i] = std::min(cost[i], 1000);
+        if (s_.kept[i] >= 0) cost[i] = 1;
+      }
+      for (size_t i = k_.values.size(); i-- > 0;) {
+        const loop::Value& v = k_.values[i];
+        if (!wanted[i] || !(v.axes & s_.inner_axes) || v.op == Op::reduce) continue;
+        bool early = first[i] >= 0 && first[i] < static_cast<int>(k);
+        if (early && s_.kept[i] < 0 && cost[i] >= kKeptCost) s_.kept[i] = count++;
+        if (early && s_.kept[i] >= 0) continue;
+        if (first[i] < 0) first[i] = static_cast<int>(k);
+        for_each_operand(v, [&](ValueId id) { wanted[static_cast<size_t>(id)] = true; });
+      }
+    }
+  }
+
+  std::vector<bool> wanted_in(size_t sweep) const {
+    std::vector<bool> wanted(k_.values.size(), false);
+    for (ValueId id : s_.sweeps[sweep].reductions)
+      wanted[static_cast<size_t>(s_.value(id).a)] = true;
+    if (sweep + 1 == s_.sweeps.size())
+      for (size_t i = 0; i < k_.stores.size(); ++i)
+        if (s_.stored_in_sweep[i])
+          for (ValueId id : operands_of(k_.stores[i])) wanted[static_cast<size_t>(id)] = true;
+    return wanted;
+  }
+
+  void choose_units() {
+    int64_t extent = std::max<int64_t>(s_.vector_extent(), 1);
+    if (s_.mode == Mode::flat) {
+      s_.block = std::min(extent, kFlatBlock);
+      s_.units = s_.points / extent * ((extent + s_.block - 1) / s_.block);
+    } else if (s_.mode == Mode::columns) {
+      s_.block = s_.lanes * s_.copies;
+      s_.units = s_.points / extent * ((extent + s_.block - 1) / s_.block);
+    } else {
+      s_.units = s_.points;
+      s_.two_phases = s_.points < kFewUnits && s_.extent > loop::kChunk && s_.sweeps.size() == 1 &&
+                      std::none_of(s_.stored_in_sweep.begin(), s_.stored_in_sweep.end(),
+                                   [](bool inside) { return inside; });
+      if (s_.two_phases) s_.chunk_units = (s_.extent + loop::kChunk - 1) / loop::kChunk;
+    }
+    if (s_.form == Form::tile) s_.units = 1;
+  }
+
+  Schedule s_;
+  const Kernel& k_;
+};
+
+}  // namespace
+
+std::optional<Schedule> make_schedule(const Kernel& kernel, Form form, const Target& target) {
+  return Scheduler(kernel, form, target).make();
+}
+
+}  // namespace tn::cpu

@@ -1,0 +1,69 @@
+#pragma once
+// Schedule: in which loops the values of a kernel are computed, and along which axis vectors lie.
+//
+//   flat     no reductions: vectors along one par axis
+//   rows     a unit is one par point; sweeps go along the inner (red) axes by vectors
+//   columns  a unit is a tile of one par axis by vectors; sweeps step through the inner axes
+//
+// Sweep k ends with the reductions that need k others before them. Stores wait for the last sweep,
+// so that a result may share the memory of an operand.
+#include <optional>
+
+#include "backend/cpu/codegen.h"
+
+namespace tn::cpu {
+
+enum class Mode : uint8_t { flat, rows, columns };
+
+struct Sweep {
+  std::vector<loop::ValueId> reductions;  // that end with it
+};
+
+struct Schedule {
+  loop::Kernel kernel;  // of plain operations
+  Form form = Form::whole;
+  CpuLevel level = CpuLevel::v3;
+  int vector_bits = 256;
+  Mode mode = Mode::flat;
+  std::vector<int64_t> extents;
+  std::vector<int> par, inner;  // axes, outermost first
+  loop::AxisSet inner_axes = 0;
+  int vector_axis = -1;     // none: scalar code
+  int lanes = 1;            // of a vector
+  int copies = 1;           // vectors of one iteration
+  bool unrolled = false;    // rows: a sweep is one iteration, its values live on in registers
+  bool spread = false;      // rows: neighbours along the sweep differ in several axes
+  bool ordered = false;     // scattered stores: one unit, points in order
+  int64_t points = 1;       // of the par axes
+  int64_t extent = 1;       // of the inner axes
+  int64_t block = 1;        // flat: elements of a unit along the vector axis
+  int64_t chunk_units = 1;  // two phases: units of one row
+  bool two_phases = false;
+  int64_t units = 1;
+  int ops = 0;  // of one point
+
+  std::vector<int> depth;     // by value: the reductions before it
+  std::vector<bool> needed;   // by value
+  std::vector<Sweep> sweeps;  // empty in flat
+  std::vector<int> kept;      // rows: values that later sweeps take from scratch: number or -1
+  std::vector<bool> stored_in_sweep;  // by store: inside of the last sweep, else after it
+
+  const loop::Value& value(loop::ValueId id) const {
+    return kernel.values[static_cast<size_t>(id)];
+  }
+  int64_t vector_extent() const {
+    return vector_axis < 0 ? 1 : extents[static_cast<size_t>(vector_axis)];
+  }
+};
+
+/// Nothing when the kernel has no native form.
+std::optional<Schedule> make_schedule(const loop::Kernel& kernel, Form form, const Target& target);
+
+/// The axes that a polynomial varies over, the values in it included.
+loop::AxisSet axes_in(const loop::Kernel& kernel, PolyId poly);
+/// The values in a polynomial.
+void find_values(const loop::Kernel& kernel, PolyId poly, std::vector<loop::ValueId>& found);
+/// The factor of an axis where the polynomial is linear in it; nothing where it is not.
+std::optional<int64_t> stride_along(const loop::Kernel& kernel, PolyId poly, int axis);
+
+}  // namespace tn::cpu
