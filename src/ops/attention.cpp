@@ -1,4 +1,6 @@
 // Attention and rotary positions.
+#include "runtime/attention.h"
+
 #include <cmath>
 #include <limits>
 
@@ -6,6 +8,7 @@
 #include "ops/contract.h"
 #include "ops/families.h"
 #include "ops/op_decls.h"
+#include "ops/runtime_types.h"
 #include "ops/shapes.h"
 #include "tenon/operators.h"
 
@@ -142,6 +145,66 @@ Tensors attention_body(const AttentionAttrs& a, const Tensors& in) {
   return {cast_to(mixed, type)};
 }
 
+/// Where each matrix of a row-major operand begins when it is broadcast to the axes of `lead`.
+std::vector<int64_t> matrix_offsets(const Shape& operand, const Shape& lead) {
+  std::vector<int64_t> offsets{0};
+  Ints strides = Strided::row_major(operand).strides;
+  int missing = lead.rank() + 2 - operand.rank();
+  for (int i = 0; i < lead.rank(); ++i) {
+    bool repeats = i < missing || operand[i - missing] == Dim(1);
+    std::vector<int64_t> next;
+    for (int64_t base : offsets)
+      for (int64_t k = 0; k < lead[i].value(); ++k)
+        next.push_back(base + (repeats ? 0 : k * strides[i - missing]));
+    offsets = std::move(next);
+  }
+  return offsets;
+}
+
+/// The last two axes of a row-major operand as rows and columns; those of extent 1, or absent,
+/// repeat.
+AttentionOperand matrix_operand(const void* data, const Shape& shape,
+                                const std::vector<int64_t>& offsets) {
+  int r = shape.rank();
+  int64_t columns = r > 0 ? shape[r - 1].value() : 1, rows = r > 1 ? shape[r - 2].value() : 1;
+  return {data, offsets.data(), rows == 1 ? 0 : columns, columns == 1 ? 0 : 1};
+}
+
+Shape without_last_two(const Shape& shape) {
+  Shape out;
+  for (int i = 0; i + 2 < shape.rank(); ++i) out.push_back(shape[i]);
+  return out;
+}
+
+void run_attention(const LibraryCall& call) {
+  const auto& a = *static_cast<const AttentionAttrs*>(call.attrs);
+  const Type &q = *call.in_types[0], &k = *call.in_types[1], &v = *call.in_types[2];
+  Sizes sizes(q, k, v);
+  Shape heads = without_last_two(q.shape), shared = without_last_two(k.shape);
+  std::vector<int64_t> of_q = matrix_offsets(q.shape, heads),
+                       of_k = matrix_offsets(k.shape, shared),
+                       of_v = matrix_offsets(v.shape, shared), of_mask;
+  AttentionArgs args;
+  args.type = element_of(q.dtype);
+  args.heads = static_cast<int64_t>(of_q.size());
+  args.group = sizes.heads.empty() ? 1 : std::max<int64_t>(1, sizes.heads[1].value());
+  args.queries = sizes.queries.value(), args.keys = sizes.keys.value();
+  args.depth = sizes.depth.value(), args.out_depth = sizes.out_depth.value();
+  args.scale = *a.scale, args.causal = a.is_causal;
+  args.q = matrix_operand(call.in[0], q.shape, of_q);
+  args.k = matrix_operand(call.in[1], k.shape, of_k);
+  args.v = matrix_operand(call.in[2], v.shape, of_v);
+  if (call.in_types.size() > 3 && call.in_types[3]) {
+    const Type& mask = *call.in_types[3];
+    of_mask = matrix_offsets(mask.shape, heads);
+    args.mask = matrix_operand(call.in[3], mask.shape, of_mask);
+    args.mask_type = element_of(mask.dtype);
+  }
+  args.out = call.out[0];
+  attention(cpu_level(), at_level(v2::attention_level, v3::attention_level, v4::attention_level),
+            args);
+}
+
 struct RopeAttrs {
   int64_t dims = 0;
   double base = 10000;
@@ -215,6 +278,7 @@ constinit const OpDef scaled_dot_product_attention = Composite<AttentionAttrs>{
     .recorded = true,
     .prepare = rule<prepare_attention>,
     .body = rule<attention_body>,
+    .run = run_attention,
     .samples = {{"f32[2,4,3,5], f32[2,2,6,5], f32[2,2,6,5], bool[3,6]"},
                 {"f32[1,2,3,4], f32[1,2,3,4], f32[1,2,3,2]", "scale=0.5, is_causal=true"},
                 {"f32[2,2,3,4], f32[2,1,5,4], f32[2,1,5,4], f32[2,1,3,5]"}},

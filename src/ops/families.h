@@ -129,6 +129,7 @@ struct Composite {
   PrepareRule<A> prepare = {};
   Rule<A, TypeList, Types> infer = {};    // follows from the body
   Rule<A, Tensors, const Tensors&> body;  // absent optional operands are null tensors
+  RunRule run = {};                       // a kernel that takes the place of the body
   // For recorded ones, where something better is known than what follows from the body.
   DerivativeRule<A> jvp = {};
   DerivativeRule<A> vjp = {};
@@ -142,6 +143,7 @@ struct Composite {
     op.module = module, op.aliases = aliases, op.symbol = symbol, op.args = args,
     op.results = results, op.recorded = recorded, op.surface = surface;
     op.prepare = prepare.f, op.infer = infer.f, op.body = body.f, op.samples = samples;
+    op.run = run.f;
     op.jvp = jvp.f, op.vjp = vjp.f, op.batch = batch, op.batch_rule = batch_rule.f;
     return op;
   }

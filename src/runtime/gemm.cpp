@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "runtime/buffer.h"
+#include "runtime/gemm_amx.h"
 #include "runtime/gemm_blocks.h"
 #include "runtime/threads.h"
 
@@ -13,27 +14,40 @@ namespace {
 
 constexpr int64_t kChunkWork = 1 << 17;    // multiply-adds worth a chunk
 constexpr int64_t kBatchWork = 1 << 22;    // from here on a product is worth all threads
+constexpr int64_t kAmxDepth = 32;          // k from which tiles are filled
 constexpr int64_t kPackedLeast = 1 << 14;  // elements of B that are worth a copy in packed order
 
 bool is_half(Element type) { return type == Element::f16 || type == Element::bf16; }
 bool is_complex(Element type) { return type == Element::c64 || type == Element::c128; }
 
+/// The kernels in use.
+struct Kernels {
+  const GemmLevel& level;
+  const GemmKernels<float>* amx;  // may be null
+
+  explicit Kernels(CpuLevel cpu, const GemmKernels<float>* tiles = nullptr)
+      : level(at_level(cpu, v2::gemm_level, v3::gemm_level, v4::gemm_level)), amx(tiles) {}
+  static Kernels best() { return Kernels(cpu_level(), amx_kernels()); }
+  const GemmKernels<float>& of_bf16(int64_t k) const {
+    return amx && k >= kAmxDepth ? *amx : level.f32;
+  }
+};
+
 /// The caller's products in a shape the kernels like better, and the way back.
 struct Task {
-  const GemmLevel& level;
+  Kernels kernels;
   GemmArgs g;
   bool merged = false, swapped = false;
   int64_t batch_rows = 0;  // rows of one batch of the caller
   int64_t c_bytes = 0;     // of an element of C
 
-  Task(const GemmLevel& of_level, const GemmArgs& args);
+  Task(const Kernels& with, const GemmArgs& args);
   void merge_batches();
   void swap_sides();
   void finish(int64_t batch, KernelTile tile) const;
 };
 
-Task::Task(const GemmLevel& of_level, const GemmArgs& args)
-    : level(of_level), g(args), batch_rows(args.m) {
+Task::Task(const Kernels& with, const GemmArgs& args) : kernels(with), g(args), batch_rows(args.m) {
   if (!g.c_row) g.c_row = g.n;
   if (!g.c_batch) g.c_batch = g.m * g.c_row;
   c_bytes = static_cast<int64_t>(element_bytes(g.wide_c ? Element::f32 : g.type));
@@ -101,22 +115,24 @@ Product<T> product_of(const GemmKernels<T>& kernels, const GemmArgs& g, const On
           .packed_b = static_cast<const T*>(g.packed_b)};
 }
 
-/// The f32 and f64 product that an element type comes to. Half precision sums into f32.
+/// The f32 or f64 product that an element type comes to. Half precision sums into f32.
 template <class Body>
-void with_floats(const GemmLevel& level, const GemmArgs& g, const OneProduct& one, Body body) {
+void with_floats(const Kernels& kernels, const GemmArgs& g, const OneProduct& one, Body body) {
+  const GemmLevel& level = kernels.level;
   constexpr GemmForm plain = GemmForm::plain;
   constexpr GemmForm left = GemmForm::complex_left, right = GemmForm::complex_right;
-  GemmForm half = g.type == Element::f16 ? GemmForm::float16 : GemmForm::bfloat16;
   if (g.type == Element::f32) return body(product_of(level.f32, g, one, plain, plain));
   if (g.type == Element::f64) return body(product_of(level.f64, g, one, plain, plain));
   if (g.type == Element::c64) return body(product_of(level.f32, g, one, left, right));
   if (g.type == Element::c128) return body(product_of(level.f64, g, one, left, right));
   invariant(is_half(g.type), "gemm: not a float");
-  body(product_of(level.f32, g, one, half, half));
+  GemmForm half = g.type == Element::f16 ? GemmForm::float16 : GemmForm::bfloat16;
+  body(product_of(half == GemmForm::bfloat16 ? kernels.of_bf16(g.k) : level.f32, g, one, half,
+                  half));
 }
 
 void multiply_floats(const Task& t, const OneProduct& one, const Finish* finish) {
-  with_floats(t.level, t.g, one, [&](auto product) {
+  with_floats(t.kernels, t.g, one, [&](auto product) {
     auto halved = [&](KernelTile tile) {
       tile.column0 /= 2, tile.column1 /= 2;
       (*finish)(tile);
@@ -136,8 +152,8 @@ void multiply_halves(const Task& t, OneProduct one, const Finish* finish) {
   auto round = [&](const KernelTile& tile) {
     for (int64_t row = tile.row0; row < tile.row1; ++row) {
       const float* from = sums.data<float>() + row * g.n + tile.column0;
-      t.level.simple.round(g.type, from, tile.column1 - tile.column0,
-                           c + row * g.c_row + tile.column0);
+      t.kernels.level.simple.round(g.type, from, tile.column1 - tile.column0,
+                                   c + row * g.c_row + tile.column0);
     }
     if (finish) (*finish)(tile);
   };
@@ -151,19 +167,19 @@ void multiply_simple(const Task& t, const OneProduct& one, const Finish* finish)
   int64_t chunks = std::min(chunks_for(g.m, 4), chunks_for(g.m * g.n * (g.k + 1), kChunkWork));
   parallel_for(chunks, [&](int64_t chunk) {
     auto [begin, end] = chunk_range(g.m, chunks, chunk);
-    t.level.simple.rows({.type = g.type,
-                         .row0 = begin,
-                         .row1 = end,
-                         .n = g.n,
-                         .k = g.k,
-                         .a = one.a,
-                         .b = one.b,
-                         .c = one.c,
-                         .a_row = g.a_row,
-                         .a_col = g.a_col,
-                         .b_row = g.b_row,
-                         .b_col = g.b_col,
-                         .c_row = g.c_row});
+    t.kernels.level.simple.rows({.type = g.type,
+                                 .row0 = begin,
+                                 .row1 = end,
+                                 .n = g.n,
+                                 .k = g.k,
+                                 .a = one.a,
+                                 .b = one.b,
+                                 .c = one.c,
+                                 .a_row = g.a_row,
+                                 .a_col = g.a_col,
+                                 .b_row = g.b_row,
+                                 .b_col = g.b_col,
+                                 .c_row = g.c_row});
     if (finish) (*finish)({.row0 = begin, .row1 = end, .column1 = g.n});
   });
 }
@@ -189,10 +205,10 @@ void multiply_batch(const Task& t, int64_t i) {
 
 }  // namespace
 
-void gemm_at(CpuLevel cpu, const GemmArgs& args) {
+static void run(const Kernels& kernels, const GemmArgs& args) {
   if (args.m <= 0 || args.n <= 0 || args.batch <= 0) return;
   invariant(!args.wide_c || is_half(args.type), "gemm: only sums of halves are wider than C");
-  Task t(at_level(cpu, v2::gemm_level, v3::gemm_level, v4::gemm_level), args);
+  Task t(kernels, args);
   int64_t work = t.g.m * t.g.n * (t.g.k + 1);
   if (t.g.batch == 1 || work >= kBatchWork) {
     for (int64_t i = 0; i < t.g.batch; ++i) multiply_batch(t, i);
@@ -205,7 +221,9 @@ void gemm_at(CpuLevel cpu, const GemmArgs& args) {
   });
 }
 
-void gemm(const GemmArgs& args) { gemm_at(cpu_level(), args); }
+void gemm(const GemmArgs& args) { run(Kernels::best(), args); }
+
+void gemm_at(CpuLevel level, const GemmArgs& args) { run(Kernels(level), args); }
 
 int64_t packed_bytes(const GemmArgs& args) {
   const GemmArgs& g = args;
@@ -214,15 +232,14 @@ int64_t packed_bytes(const GemmArgs& args) {
   // One row reads B once, in order: nothing is gained. So with a single column, a row in disguise.
   if (!packs || !shared || g.m * g.batch <= 1 || g.n <= 1 || g.n * g.k < kPackedLeast) return 0;
   int64_t bytes = 0;
-  with_floats(at_level(v2::gemm_level, v3::gemm_level, v4::gemm_level), g, {}, [&](auto product) {
+  with_floats(Kernels::best(), g, {}, [&](auto product) {
     bytes = packed_size(product) * static_cast<int64_t>(sizeof *product.c);
   });
   return bytes;
 }
 
 void pack_right(const GemmArgs& args, void* out) {
-  with_floats(at_level(v2::gemm_level, v3::gemm_level, v4::gemm_level), args,
-              {args.a, args.b, nullptr, 0},
+  with_floats(Kernels::best(), args, {args.a, args.b, nullptr, 0},
               [&](auto product) { pack_right(product, static_cast<decltype(product.c)>(out)); });
 }
 

@@ -23,7 +23,7 @@ struct GemmEpilogue {
 /// Each element of C is a chain of fused multiply-adds with ascending k, restarted at K blocks that
 /// depend on k alone, so the bits depend on the values and k only: not on strides, threads or
 /// level. f16 and bf16 are multiplied and summed in f32 and rounded once; integers wrap; booleans
-/// are or-and.
+/// are or-and. One exception: where the machine grants AMX, products of bf16 are summed in pairs.
 struct GemmArgs {
   Element type = Element::f32;
   int64_t m = 0, n = 0, k = 0;
@@ -53,7 +53,7 @@ int64_t packed_bytes(const GemmArgs& args);
 /// Writes `packed_bytes(args)` bytes, aligned to 64. The bits of the product stay the same.
 void pack_right(const GemmArgs& args, void* out);
 
-/// The same with the kernels of one level, which the machine must support.
+/// The same with the kernels of one level, which the machine must support, and without AMX.
 void gemm_at(CpuLevel level, const GemmArgs& args);
 
 }  // namespace tn

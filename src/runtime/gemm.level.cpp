@@ -378,7 +378,14 @@ void round_sums(Element type, const float* from, int64_t count, void* to) {
 
 template <class T>
 constexpr GemmKernels<T> kernels() {
-  return {kRows, kWidth<T>, 2 * kWidth<T>, pack<T>, tile<T>, row<T>, row_of_columns<T>};
+  return {.rows = kRows,
+          .vector = kWidth<T>,
+          .columns = 2 * kWidth<T>,
+          .pack_left = pack<T>,
+          .pack_right = pack<T>,
+          .tile = tile<T>,
+          .row = row<T>,
+          .row_of_columns = row_of_columns<T>};
 }
 
 }  // namespace

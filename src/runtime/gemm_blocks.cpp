@@ -10,8 +10,9 @@ namespace tn {
 namespace {
 
 constexpr int64_t kDepth = 768, kOneBlockDepth = 1024;  // of a K block; decides the bits
-constexpr int64_t kRowsAtOnce = 1024;                   // rows of A that are packed together
-constexpr int64_t kColumnsAtOnce = 3072;                // columns of B that are packed together
+constexpr int64_t kDepthUnit = 32;           // whole tiles of AMX, whole complex elements
+constexpr int64_t kRowsAtOnce = 1024;        // rows of A that are packed together
+constexpr int64_t kColumnsAtOnce = 3072;     // columns of B that are packed together
 constexpr int64_t kRowBlock = 84;            // rows of a chunk: its part of A stays in L2
 constexpr int64_t kFinishBytes = 128 << 10;  // of C between two calls of `finish`: still in L2
 constexpr int64_t kPackFromRows = 160;       // fewer rows read a plain B in place
@@ -20,12 +21,18 @@ constexpr int64_t kPackWork = 1 << 14;       // packed elements worth a chunk
 
 int64_t up(int64_t value, int64_t unit) { return (value + unit - 1) / unit * unit; }
 
-/// Calls `body(k0, depth)` for every K block.
-template <class Body>
-void each_depth(int64_t k, Body body) {
-  int64_t blocks = k <= kOneBlockDepth ? 1 : chunks_for(k, kDepth);
-  int64_t depth = up(chunks_for(k, blocks), 2);  // complex elements are pairs along k
-  for (int64_t k0 = 0; k0 < k; k0 += depth) body(k0, std::min(depth, k - k0));
+template <class T>
+int64_t whole_k(const Product<T>& p) {
+  return p.whole_k ? p.whole_k : p.k;
+}
+template <class T>
+int64_t whole_n(const Product<T>& p) {
+  return p.whole_n ? p.whole_n : p.n;
+}
+template <class T>
+int64_t block_depth(const Product<T>& p) {
+  int64_t k = whole_k(p), blocks = k <= kOneBlockDepth ? 1 : chunks_for(k, kDepth);
+  return up(chunks_for(k, blocks), kDepthUnit);
 }
 
 template <class T>
@@ -43,6 +50,7 @@ class Multiply {
   void pack_right();
   void pack_left();
   void run_chunk(ChunkRange row_panels, ChunkRange panels);
+  void multiply_shared(ChunkRange row_panels, int64_t panel);
   void multiply_panel(ChunkRange row_panels, int64_t column, const T* right, int64_t stride);
   void finish(ChunkRange row_panels, int64_t column_begin, int64_t column_end);
 
@@ -53,7 +61,8 @@ class Multiply {
   int64_t width_for(int64_t columns) const { return columns <= u_.vector ? u_.vector : u_.columns; }
   // Rows are dealt out evenly to panels of at most the tile's height.
   int64_t left_panels() const { return chunks_for(rows_, u_.rows); }
-  int64_t left_stride() const { return up(depth_ * u_.rows + u_.vector, 64 / sizeof(T)); }
+  int64_t left_stride() const { return up(packed_depth() * u_.rows + u_.vector, 64 / sizeof(T)); }
+  int64_t packed_depth() const { return u_.packed_depth(depth_); }
   ChunkRange rows_of(ChunkRange row_panels) const {
     return {row0_ + chunk_range(rows_, left_panels(), row_panels.begin).begin,
             row0_ + chunk_range(rows_, left_panels(), row_panels.end - 1).end};
@@ -68,8 +77,7 @@ class Multiply {
   int64_t k0_ = 0, depth_ = 0, row0_ = 0, rows_ = 0, column0_ = 0, columns_ = 0;
   Right right_mode_ = Right::shared;
   T* left_ = nullptr;
-  T* packed_right_ = nullptr;  // room for the panels of this block
-  const T* right_ = nullptr;   // the panels of this block when they are shared
+  T* packed_right_ = nullptr;  // the panels of this block when they are shared
 };
 
 template <class T>
@@ -77,10 +85,10 @@ void Multiply<T>::run() {
   if (p_.k == 0) return clear();
   bool row = p_.m == 1 && !p_.packed_b && p_.b.form == GemmForm::plain &&
              (p_.b.lane_stride == 1 || p_.b.k_stride == 1);
-  each_depth(p_.k, [&](int64_t k0, int64_t depth) {
-    k0_ = k0, depth_ = depth;
+  for (k0_ = 0; k0_ < p_.k; k0_ += block_depth(p_)) {
+    depth_ = std::min(block_depth(p_), p_.k - k0_);
     row ? multiply_row() : multiply_depth();
-  });
+  }
 }
 
 /// Sums of nothing.
@@ -99,7 +107,7 @@ void Multiply<T>::multiply_row() {
   alignas(64) T x[kOneBlockDepth + 64];
   const T* left = static_cast<const T*>(p_.a.data) + k0_;
   if (p_.a.k_stride != 1) {
-    u_.pack(p_.a, {k0_, depth_, 0, 1}, 1, x);
+    u_.pack_left(p_.a, {k0_, depth_, 0, 1}, 1, x);
     left = x;
   }
   const T* b = static_cast<const T*>(p_.b.data) + k0_ * p_.b.k_stride;
@@ -127,16 +135,13 @@ void Multiply<T>::multiply_depth() {
                                                 : Right::shared;
   BufferRef right;
   if (right_mode_ == Right::shared && !p_.packed_b) {
-    int64_t size = up(std::min(p_.n, kColumnsAtOnce), u_.columns) * depth_ + u_.columns;
+    int64_t size = up(std::min(p_.n, kColumnsAtOnce), u_.columns) * packed_depth();
     right = allocate(sizeof(T) * static_cast<size_t>(size));
     packed_right_ = right.data<T>();
   }
   for (column0_ = 0; column0_ < p_.n; column0_ += kColumnsAtOnce) {
     columns_ = std::min(p_.n - column0_, kColumnsAtOnce);
-    if (p_.packed_b)
-      right_ = p_.packed_b + k0_ * up(p_.n, u_.columns) + column0_ * depth_;
-    else if (right_mode_ == Right::shared)
-      pack_right();
+    if (right_mode_ == Right::shared && !p_.packed_b) pack_right();
     for (row0_ = 0; row0_ < p_.m; row0_ += kRowsAtOnce) {
       rows_ = std::min(p_.m - row0_, kRowsAtOnce);
       if (column0_ == 0 || p_.m > kRowsAtOnce) pack_left();
@@ -152,8 +157,10 @@ void Multiply<T>::multiply_rows() {
   int64_t column_parts = std::min(panels(), std::max<int64_t>(1, work / row_parts));
   column_parts = std::min(column_parts, chunks_for(panels(), row_parts > 1 ? 8 : 1));
   parallel_for(row_parts * column_parts, [&](int64_t chunk) {
+    if (u_.enter) u_.enter();
     run_chunk(chunk_range(left_panels(), row_parts, chunk / column_parts),
               chunk_range(panels(), column_parts, chunk % column_parts));
+    if (u_.leave) u_.leave();
   });
 }
 
@@ -164,21 +171,20 @@ void Multiply<T>::pack_right() {
     auto [begin, end] = chunk_range(panels(), chunks, chunk);
     for (int64_t panel = begin; panel < end; ++panel) {
       int64_t columns = panel_columns(panel);
-      u_.pack(p_.b, {k0_, depth_, column0_ + panel * u_.columns, columns}, width_for(columns),
-              packed_right_ + panel * u_.columns * depth_);
+      u_.pack_right(p_.b, {k0_, depth_, column0_ + panel * u_.columns, columns}, width_for(columns),
+                    packed_right_ + panel * u_.columns * packed_depth());
     }
   });
-  right_ = packed_right_;
 }
 
 template <class T>
 void Multiply<T>::pack_all(T* out) {
   columns_ = p_.n;
-  each_depth(p_.k, [&](int64_t k0, int64_t depth) {
-    k0_ = k0, depth_ = depth;
-    packed_right_ = out + k0 * up(p_.n, u_.columns);
+  for (k0_ = 0; k0_ < p_.k; k0_ += block_depth(p_)) {
+    depth_ = std::min(block_depth(p_), p_.k - k0_);
+    packed_right_ = out + u_.packed_depth(k0_) * up(p_.n, u_.columns);
     pack_right();
-  });
+  }
 }
 
 template <class T>
@@ -189,7 +195,8 @@ void Multiply<T>::pack_left() {
     for (int64_t panel = begin; panel < end; ++panel) {
       auto rows = chunk_range(rows_, left_panels(), panel);
       int64_t count = rows.end - rows.begin;
-      u_.pack(p_.a, {k0_, depth_, row0_ + rows.begin, count}, count, left_ + panel * left_stride());
+      u_.pack_left(p_.a, {k0_, depth_, row0_ + rows.begin, count}, count,
+                   left_ + panel * left_stride());
     }
   });
 }
@@ -198,7 +205,7 @@ template <class T>
 void Multiply<T>::run_chunk(ChunkRange row_panels, ChunkRange panels) {
   BufferRef local;
   if (right_mode_ != Right::shared)
-    local = allocate(sizeof(T) * static_cast<size_t>((depth_ + 1) * u_.columns));
+    local = allocate(sizeof(T) * static_cast<size_t>(packed_depth() * u_.columns));
   int64_t unfinished = panels.begin;  // the first panel that `finish` has not seen
   int64_t finish_panels = std::max<int64_t>(
       1, kFinishBytes / (static_cast<int64_t>(sizeof(T)) * kRowBlock * u_.columns));
@@ -206,12 +213,12 @@ void Multiply<T>::run_chunk(ChunkRange row_panels, ChunkRange panels) {
     int64_t column = column0_ + panel * u_.columns, columns = panel_columns(panel);
     int64_t width = width_for(columns);
     if (right_mode_ == Right::shared) {
-      multiply_panel(row_panels, column, right_ + panel * u_.columns * depth_, width);
+      multiply_shared(row_panels, panel);
     } else if (right_mode_ == Right::in_place && columns == width) {
       const T* b = static_cast<const T*>(p_.b.data) + k0_ * p_.b.k_stride + column;
       multiply_panel(row_panels, column, b, p_.b.k_stride);
     } else {
-      u_.pack(p_.b, {k0_, depth_, column, columns}, width, local.data<T>());
+      u_.pack_right(p_.b, {k0_, depth_, column, columns}, width, local.data<T>());
       multiply_panel(row_panels, column, local.data<T>(), width);
     }
     bool enough = panel + 1 == panels.end || panel + 1 - unfinished == finish_panels;
@@ -220,6 +227,20 @@ void Multiply<T>::run_chunk(ChunkRange row_panels, ChunkRange panels) {
       unfinished = panel + 1;
     }
   }
+}
+
+/// A panel that was packed now, or before any product: then it may be of a longer one.
+template <class T>
+void Multiply<T>::multiply_shared(ChunkRange row_panels, int64_t panel) {
+  int64_t column = column0_ + panel * u_.columns;
+  if (!p_.packed_b) {
+    const T* right = packed_right_ + panel * u_.columns * packed_depth();
+    return multiply_panel(row_panels, column, right, width_for(panel_columns(panel)));
+  }
+  int64_t depth = std::min(block_depth(p_), whole_k(p_) - k0_);
+  const T* right = p_.packed_b + u_.packed_depth(k0_) * up(whole_n(p_), u_.columns) +
+                   column * u_.packed_depth(depth);
+  multiply_panel(row_panels, column, right, width_for(whole_n(p_) - column));
 }
 
 template <class T>
@@ -231,7 +252,7 @@ void Multiply<T>::finish(ChunkRange row_panels, int64_t column_begin, int64_t co
 template <class T>
 void Multiply<T>::multiply_panel(ChunkRange row_panels, int64_t column, const T* right,
                                  int64_t stride) {
-  constexpr int64_t kMostRows = 16, kMostColumns = 32;
+  constexpr int64_t kMostRows = 32, kMostColumns = 32;
   alignas(64) T edge[kMostRows * kMostColumns];
   int64_t columns = std::min(p_.n - column, u_.columns);
   int64_t width = width_for(columns);
@@ -263,7 +284,7 @@ void multiply(const Product<T>& product) {
 
 template <class T>
 int64_t packed_size(const Product<T>& p) {
-  return p.k * up(p.n, p.kernels.columns);
+  return p.kernels.packed_depth(p.k) * up(p.n, p.kernels.columns);
 }
 
 template <class T>

@@ -17,6 +17,9 @@ struct Product {
   T* c;
   int64_t c_row;
   const T* packed_b = nullptr;  // as pack_right leaves it
+  // A product of the first k and n of a longer one: the lengths that decide K blocks and the order
+  // of packed_b. 0: k and n.
+  int64_t whole_k = 0, whole_n = 0;
   /// Blocks of C that are finished, each element once; the batch is left 0. May be null.
   const FunctionRef<void(const KernelTile&)>* finish = nullptr;
 };

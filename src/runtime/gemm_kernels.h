@@ -26,11 +26,13 @@ struct GemmRegion {
 
 template <class T>
 struct GemmKernels {
-  int64_t rows;     // most rows of a tile
-  int64_t vector;   // elements of a vector
-  int64_t columns;  // most columns of a tile: two vectors
+  int64_t rows;                               // most rows of a tile
+  int64_t vector;                             // elements of a vector
+  int64_t columns;                            // most columns of a tile: two vectors
+  int64_t depth_unit = 1, k_per_element = 1;  // of packed operands
   /// out[k * width + lane], zero for lanes beyond the region's. May write one vector too much.
-  void (*pack)(const GemmOperand& from, const GemmRegion& region, int64_t width, T* out);
+  using Pack = void (*)(const GemmOperand& from, const GemmRegion& region, int64_t width, T* out);
+  Pack pack_left, pack_right;
   /// One tile of `rows` × `width` (one or two vectors) of C, or adds to it.
   void (*tile)(int64_t rows, int64_t width, int64_t depth, const T* a, const T* b, int64_t b_stride,
                T* c, int64_t c_stride, bool add);
@@ -39,6 +41,14 @@ struct GemmKernels {
   /// The same from columns of B that are contiguous.
   void (*row_of_columns)(int64_t depth, const T* x, const T* b, int64_t lane_stride, int64_t n,
                          T* c, bool add);
+  /// Around tiles of one thread; may be null.
+  void (*enter)() = nullptr;
+  void (*leave)() = nullptr;
+
+  /// Elements of one lane in packed order.
+  int64_t packed_depth(int64_t depth) const {
+    return (depth + depth_unit - 1) / depth_unit * depth_unit / k_per_element;
+  }
 };
 
 /// Rows [row0, row1) of one integer or boolean product.

@@ -9,6 +9,7 @@
 
 #include "base/half.h"
 #include "runtime/gemm.h"
+#include "runtime/gemm_amx.h"
 #include "runtime/native.h"
 #include "runtime/threads.h"
 
@@ -67,11 +68,16 @@ struct Case {
             .a_batch = la.size,
             .b_batch = lb.size};
   }
-  std::vector<T> run(CpuLevel level = cpu_level()) {
+  template <class Multiply>
+  std::vector<T> run_with(Multiply multiply) {
     std::vector<T> c(static_cast<size_t>(s.m * s.n * s.batch));
     args.c = c.data();
-    gemm_at(level, args);
+    multiply(args);
     return c;
+  }
+  std::vector<T> run() { return run_with(gemm); }
+  std::vector<T> run(CpuLevel level) {
+    return run_with([&](const GemmArgs& g) { gemm_at(level, g); });
   }
   /// Calls `check(batch, i, j, index of c)` after `sum(a, b)` for each k.
   template <class Sum, class Check>
@@ -143,10 +149,10 @@ void check_same_bits(Element type, T (*fill)()) {
     for (int kind = 0; kind < 4; ++kind) {
       Case<T> test(type, shape, kind, fill);
       set_num_threads(1);
-      std::vector<T> c = test.run();
+      std::vector<T> best = test.run(), c = test.run(cpu_level());
       for (int threads : {2, 4, 16}) {
         set_num_threads(threads);
-        CHECK(same_bits(c, test.run()));
+        CHECK(same_bits(best, test.run()));
       }
       set_num_threads(2);
       for (CpuLevel level : {CpuLevel::v2, CpuLevel::v3, CpuLevel::v4})
@@ -342,7 +348,7 @@ TEST_CASE("gemm: a packed right side gives the same bits") {
         test.args.b_batch = 0;
         auto plain = test.run();
         int64_t bytes = packed_bytes(test.args);
-        CHECK(bytes >= shape.n * shape.k * static_cast<int64_t>(sizeof sample));
+        REQUIRE(bytes >= shape.n * shape.k * static_cast<int64_t>(sizeof sample));
         std::vector<double> packed(static_cast<size_t>(bytes) / sizeof(double) + 1, 9.);
         pack_right(test.args, packed.data());
         CHECK(packed.back() == 9.);
@@ -353,6 +359,7 @@ TEST_CASE("gemm: a packed right side gives the same bits") {
   check(float{}, Element::f32, random_real<float>);
   check(double{}, Element::f64, random_real<double>);
   check(uint16_t{}, Element::f16, random_float16);
+  check(uint16_t{}, Element::bf16, random_bfloat16);
   CHECK(packed_bytes({.type = Element::f32, .m = 1, .n = 4000, .k = 4000}) == 0);
   CHECK(packed_bytes({.type = Element::i32, .m = 100, .n = 4000, .k = 4000}) == 0);
 }
@@ -364,4 +371,24 @@ TEST_CASE("gemm: sums of halves without rounding") {
   test.args.c = sums.data(), test.args.wide_c = true;
   gemm(test.args);
   for (size_t i = 0; i < sums.size(); ++i) CHECK(float_to_bfloat16(sums[i]) == rounded[i]);
+}
+
+TEST_CASE("gemm: AMX, where it is granted, agrees with sums in f32") {
+  if (!amx_kernels()) return;
+  for (Sizes shape : {Sizes{32, 32, 32}, Sizes{17, 50, 70}, Sizes{300, 200, 1100}, Sizes{1, 40, 99},
+                      Sizes{64, 96, 800, 3}})
+    for (int kind = 0; kind < 4; ++kind) {
+      Case<uint16_t> test(Element::bf16, shape, kind, random_bfloat16);
+      std::vector<float> tiles(static_cast<size_t>(shape.m * shape.n * shape.batch)),
+          chains = tiles;
+      test.args.wide_c = true;
+      test.args.c = tiles.data();
+      gemm(test.args);
+      test.args.c = chains.data();
+      gemm_at(CpuLevel::v4, test.args);
+      float most = 0;
+      for (size_t i = 0; i < tiles.size(); ++i)
+        most = std::max(most, std::abs(tiles[i] - chains[i]));
+      CHECK(most <= 1e-6f * static_cast<float>(shape.k));  // |a·b| < 4
+    }
 }
