@@ -77,7 +77,8 @@ class Worker:
             "CUDA_VISIBLE_DEVICES": "",
         }
         quick = ["--quick"] * options.quick
-        command = [python_of(rival, options), str(HERE / "worker.py"), rival, workload, count, *quick]
+        program = [python_of(rival, options), str(HERE / "worker.py")]
+        command = [*program, rival, workload, count, *quick]
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                         stderr=subprocess.DEVNULL, env=env, text=True)
 

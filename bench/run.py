@@ -53,7 +53,8 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--warm", action="store_true",
                         help="no first calls with nothing compiled before: they take minutes")
     parser.add_argument("--peers-python", help="the interpreter that has the other libraries")
-    parser.add_argument("--rivals", nargs="*", choices=[r for r in libraries.RIVALS if r != "tenon"],
+    others = [rival for rival in libraries.RIVALS if rival != "tenon"]
+    parser.add_argument("--rivals", nargs="*", choices=others,
                         help="beside tenon; default: all that are installed")
     parser.add_argument("--rounds", type=int, help="turns of every rival")
     parser.add_argument("--limits", type=pathlib.Path, help="the program tenon_limits")
