@@ -89,11 +89,4 @@ void run_tile(const NativeKernel& kernel, void* const* buffers, const Scalar* va
   kernel.body(&frame, 0, 1);
 }
 
-void run_tile(const NativeKernel& kernel, void* const* buffers, const Scalar*,
-              const KernelTile& tile) {
-  const int64_t range[] = {tile.batch, tile.row0, tile.row1, tile.column0, tile.column1};
-  KernelFrame frame{buffers, nullptr, nullptr, nullptr, range, 0};
-  kernel.body(&frame, 0, 1);
-}
-
 }  // namespace tn
