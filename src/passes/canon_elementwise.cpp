@@ -67,7 +67,7 @@ Val multiply_by_reciprocal(Canon& canon, const Candidate& op) {
   int most = op.type->dtype == DType::f16 ? 14 : 100;  // so that the reciprocal is normal
   if (std::abs(exponent - 1) > most) return kNoVal;
   Val by = canon.add_number(Scalar(1 / s->real), canon.type(op.in[1])->dtype);
-  return canon.add(ops::multiply, nullptr, {op.in[0], by});
+  return canon.repeat(canon.add(ops::multiply, nullptr, {op.in[0], by}), op.type->shape);
 }
 
 /// Ops that are their operand, or undo themselves.
