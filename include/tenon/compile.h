@@ -14,7 +14,7 @@ class CompiledFunction {
   CompiledFunction(Function f, int optimization_level);
   Tensors operator()(const Tensors& args) const;
   /// A stage of the compilation for arguments like these, as text: "graph", "optimized", "loops",
-  /// "kernels", "plan" or "decisions".
+  /// "kernels", "plan", "memory" or "decisions".
   std::string show(std::string_view stage, const Tensors& args) const;
 
  private:

@@ -192,6 +192,14 @@ PyObject* show(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject
   });
 }
 
+PyObject* memory(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
+  return guarded<PyObject*>(nullptr, [&] {
+    UserCall place;
+    auto entry = entry_for(self, args, count, keywords, "memory");
+    return nb::cast(entry->compiled->memory()).release().ptr();
+  });
+}
+
 PyObject* bind_method(PyObject* self, PyObject* object, PyObject*) {
   if (!object || object == Py_None) return Py_NewRef(self);
   return PyMethod_New(self, object);
@@ -234,12 +242,20 @@ void dealloc(PyObject* self) {
   Py_DECREF(type);
 }
 
+using Method = PyObject* (*)(PyObject*, PyObject* const*, Py_ssize_t, PyObject*);
+
+PyCFunction method(Method f) {
+  return reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(f));
+}
+
 PyMethodDef methods[] = {
-    {"show", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(show)),
-     METH_FASTCALL | METH_KEYWORDS,
+    {"show", method(show), METH_FASTCALL | METH_KEYWORDS,
      "show(stage, *args, **kwargs)\n\nA stage of the compilation for these arguments (without any: "
-     "of the latest trace) as text:\n\"graph\", \"optimized\", \"loops\", \"kernels\", \"plan\" or "
-     "\"decisions\"."},
+     "of the latest trace) as text:\n\"graph\", \"optimized\", \"loops\", \"kernels\", \"plan\", "
+     "\"memory\" or \"decisions\"."},
+    {"memory", method(memory), METH_FASTCALL | METH_KEYWORDS,
+     "memory(*args, **kwargs)\n\nWhat a run with these arguments (without any: the latest trace) "
+     "needs besides them, as a MemoryReport."},
     {nullptr, nullptr, 0, nullptr}};
 PyGetSetDef properties[] = {
     {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, nullptr, nullptr},
@@ -283,7 +299,35 @@ nb::object compile(nb::object f, std::vector<size_t> positions, nb::handle names
 
 }  // namespace
 
+static void bind_memory_report(nb::module_& m) {
+  using Live = MemoryReport::Live;
+  nb::class_<Live>(m, "LiveBuffer", "A buffer at the step of a run that needs most.")
+      .def_ro("bytes", &Live::bytes)
+      .def_ro("name", &Live::name, "The step that made it.")
+      .def_ro("output", &Live::output, "Whether it is a result.")
+      .def_prop_ro("place", [](const Live& live) { return to_text(live.loc); });
+  using Report = MemoryReport;
+  nb::class_<Report>(m, "MemoryReport", "What a run needs, in bytes; arguments do not count.")
+      .def_ro("peak", &Report::peak, "The arena and the results.")
+      .def_ro("lower_bound", &Report::lower_bound, "No placement can do with less.")
+      .def_ro("arena", &Report::arena)
+      .def_ro("outputs", &Report::outputs)
+      .def_ro("workspace", &Report::workspace, "The largest of a step, in the arena.")
+      .def_ro("constants", &Report::constants, "Kept between runs.")
+      .def_ro("donated", &Report::donated, "Memory of arguments that is used.")
+      .def_ro("step", &Report::step, "Where most is needed; -1: nothing runs.")
+      .def_ro("step_name", &Report::step_name)
+      .def_prop_ro("step_place", [](const Report& report) { return to_text(report.step_loc); })
+      .def_ro("live", &Report::live, "The ten largest buffers then.")
+      .def("__repr__", [](const Report& report) {
+        std::string text = to_text(report);
+        text.resize(text.find_last_not_of('\n') + 1);
+        return text;
+      });
+}
+
 void bind_compile(nb::module_& m) {
+  bind_memory_report(m);
   compiled_type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&compiled_spec));
   if (!compiled_type) throw nb::python_error();
   m.attr("CompiledFunction") = nb::borrow(reinterpret_cast<PyObject*>(compiled_type));

@@ -65,6 +65,26 @@ class CompiledFunction:
     __wrapped__: Any
     def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
     def show(self, stage: str, /, *args: Any, **kwargs: Any) -> str: ...
+    def memory(self, *args: Any, **kwargs: Any) -> MemoryReport: ...
+
+class LiveBuffer:
+    bytes: int
+    name: str
+    output: _bool
+    place: str
+
+class MemoryReport:
+    peak: int
+    lower_bound: int
+    arena: int
+    outputs: int
+    workspace: int
+    constants: int
+    donated: int
+    step: int
+    step_name: str
+    step_place: str
+    live: list[LiveBuffer]
 
 class Pullback:
     def __call__(self, cotangents: Any) -> Any: ...

@@ -81,8 +81,8 @@ def compile(
 def show(fun: Callable[..., Any], *args: Any, what: str = "graph", **kwargs: Any) -> str:
     """A stage of the compilation of `fun` for these arguments, as text.
 
-    `what` is "graph" (as traced), "optimized", "loops", "kernels" (machine code), "plan" or
-    "decisions". A function that is not compiled yet is.
+    `what` is "graph" (as traced), "optimized", "loops", "kernels" (machine code), "plan",
+    "memory" or "decisions". A function that is not compiled yet is.
 
         >>> print(tn.show(lambda x: tn.exp(x) + 1, tn.zeros(3)))
         func @main(%x0: f32[3]) -> f32[3] {

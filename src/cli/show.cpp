@@ -26,7 +26,7 @@ void add_show(CLI::App& app) {
   show->add_option("file", options->file, "The text of the graph; - reads the standard input")
       ->required();
   show->add_option("--what", options->stage,
-                   "graph, optimized, loops, kernels, plan or decisions (optimized)");
+                   "graph, optimized, loops, kernels, plan, memory or decisions (optimized)");
   show->add_option("--level", options->level, "The optimization level, 0 to 5 (3)");
   show->add_option("--off", options->off, "Passes and fusions to leave out");
   show->callback([options] {

@@ -100,6 +100,11 @@ std::string Compiled::show(std::string_view stage) const {
   return stage_text(graph_, options(), stage);
 }
 
+MemoryReport Compiled::memory() const {
+  HostUnlocked unlocked;
+  return memory_report(plan());
+}
+
 // Functions of C++ ---------------------------------------------------------------------------
 
 struct CompiledFunction::State {

@@ -3,6 +3,7 @@
 #include <mutex>
 
 #include "compiler/compile.h"
+#include "compiler/memory_report.h"
 #include "tenon/transforms.h"
 
 namespace tn {
@@ -24,6 +25,8 @@ class Compiled {
   bool is_bound() const { return bound_; }
   /// A stage of the compilation as text.
   std::string show(std::string_view stage) const;
+  /// What a run needs.
+  MemoryReport memory() const;
 
  private:
   bool is_recorded(std::span<const Tensor> args) const;

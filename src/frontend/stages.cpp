@@ -1,6 +1,7 @@
 #include "frontend/stages.h"
 
 #include "base/error.h"
+#include "compiler/memory_report.h"
 
 namespace tn {
 
@@ -26,16 +27,18 @@ std::string trimmed(std::string text) {
 
 struct Stage {
   std::string_view name;
-  std::string (*text)(const CompileReport& report);  // null: the graph as given
+  /// Null: the graph as given.
+  std::string (*text)(const CompileReport& report, const Plan& plan);
 };
 
 constexpr Stage kStages[] = {
     {"graph", nullptr},
-    {"optimized", [](const CompileReport& r) { return r.optimized; }},
-    {"loops", [](const CompileReport& r) { return r.loops; }},
-    {"kernels", [](const CompileReport& r) { return r.kernels; }},
-    {"plan", [](const CompileReport& r) { return r.plan; }},
-    {"decisions", [](const CompileReport& r) { return decisions_text(r.decisions); }},
+    {"optimized", [](const CompileReport& r, const Plan&) { return r.optimized; }},
+    {"loops", [](const CompileReport& r, const Plan&) { return r.loops; }},
+    {"kernels", [](const CompileReport& r, const Plan&) { return r.kernels; }},
+    {"plan", [](const CompileReport& r, const Plan&) { return r.plan; }},
+    {"memory", [](const CompileReport&, const Plan& plan) { return to_text(memory_report(plan)); }},
+    {"decisions", [](const CompileReport& r, const Plan&) { return decisions_text(r.decisions); }},
 };
 
 }  // namespace
@@ -47,8 +50,8 @@ std::string stage_text(const Graph& graph, const CompileOptions& options, std::s
     if (s.name != stage) continue;
     if (!s.text) return trimmed(to_text(graph));
     CompileReport report;
-    compile(graph, options, &report);
-    return trimmed(s.text(report));
+    std::shared_ptr<const Plan> plan = compile(graph, options, &report);
+    return trimmed(s.text(report, *plan));
   }
   fail("show: no stage \"{}\": there are {}", stage, join(known, ", "));
 }

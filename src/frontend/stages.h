@@ -4,7 +4,7 @@
 
 namespace tn {
 
-/// "graph", "optimized", "loops", "kernels", "plan" or "decisions"; fails for another name.
+/// "graph", "optimized", "loops", "kernels", "plan", "memory" or "decisions"; fails for another.
 std::string stage_text(const Graph& graph, const CompileOptions& options, std::string_view stage);
 
 }  // namespace tn

@@ -396,13 +396,23 @@ def test_stages_by_name():
         f.show("graph")
     assert "exp %x0 : f32[4,6]" in f.show("graph", X)
     assert f.show("graph") == tn.show(f, X) == tn.show(f.__wrapped__, X)
-    for stage in ("optimized", "loops", "kernels", "plan", "decisions"):
+    for stage in ("optimized", "loops", "kernels", "plan", "memory", "decisions"):
         assert isinstance(f.show(stage), str)
     assert "exp" in f.show("loops")
     with pytest.raises(ValueError, match='no stage "code": there are graph, optimized, loops'):
         f.show("code")
     with pytest.raises(TypeError, match="the first argument names a stage"):
         f.show(X)
+
+
+def test_memory_of_a_run():
+    f = tn.compile(lambda x: (tn.exp(x) @ tn.transpose(x)).sum(axis=0))
+    report = f.memory(X)
+    assert report.peak >= report.lower_bound > 0
+    assert report.outputs >= 16 and report.step_name and report.live[0].bytes > 0
+    assert "test_compile.py" in report.live[0].place
+    assert repr(report).startswith("peak ")
+    assert repr(f.memory()) == repr(report) == f.show("memory")
 
 
 def test_threads_call_one_function():
