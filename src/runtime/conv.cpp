@@ -115,8 +115,8 @@ class Weights {
       int64_t first = panel * most_;
       const void* from =
           weights_of(args_, part_, group, first, first + columns(panel), local.data());
-      gemm.pack({from, 1, depth_, GemmForm::plain}, {0, depth_, 0, columns(panel)},
-                vectors(panel) * vector_, to + panel_at(group, panel));
+      gemm.pack_right({from, 1, depth_, GemmForm::plain}, {0, depth_, 0, columns(panel)},
+                      vectors(panel) * vector_, to + panel_at(group, panel));
     });
   }
 
