@@ -4,6 +4,7 @@
 #include <llvm/Support/raw_ostream.h>
 
 #include "backend/cpu/emitter.h"
+#include "backend/cpu/kernel_cache.h"
 #include "backend/cpu/machine.h"
 #include "base/error.h"
 #include "runtime/object.h"
@@ -83,12 +84,23 @@ Schedule schedule_for_text(const KernelRequest& request, const Target& target) {
 
 }  // namespace
 
+// What a kernel computes and for whom; its name is left out.
+static std::string key_of(const KernelRequest& request, const Target& target) {
+  std::string text = loop::to_text(*request.kernel);
+  return format("{} {} {} {}", static_cast<int>(request.form), static_cast<int>(target.level),
+                target.vector_bits, std::string_view(text).substr(text.find('(')));
+}
+
 std::vector<std::shared_ptr<const NativeKernel>> compile_kernels(
     std::span<const KernelRequest> requests, const Target& target) {
-  std::vector<std::shared_ptr<const NativeKernel>> kernels;
-  for (const KernelRequest& request : requests) kernels.push_back(compile(request, target));
-  return kernels;
+  std::vector<std::string> keys;
+  for (const KernelRequest& request : requests) keys.push_back(key_of(request, target));
+  return KernelCache::shared().get(keys, [&](size_t i) { return compile(requests[i], target); });
 }
+
+KernelCacheStats kernel_cache_stats() { return KernelCache::shared().stats(); }
+
+void clear_kernel_cache() { KernelCache::shared().clear(); }
 
 std::string ir_text(const KernelRequest& request, const Target& target) {
   Schedule s = schedule_for_text(request, target);
