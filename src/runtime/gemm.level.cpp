@@ -74,22 +74,58 @@ template <class T>
   std::memcpy(at, &v, sizeof v);
 }
 
-template <class T, int Rows, int Vectors>
-void fixed_tile(int64_t depth, const T* a, const T* b, int64_t b_stride, T* c, int64_t c_stride,
-                bool add) {
+/// The first `count` lanes, 0 in the others; reads nothing beyond them.
+template <class T>
+[[gnu::always_inline]] inline Vec<T> load_part(const T* at, int64_t count) {
+  if (count >= kWidth<T>) return load(at);
+#if defined(__AVX512F__)
+  if constexpr (sizeof(T) == 4)
+    return _mm512_maskz_loadu_ps(static_cast<__mmask16>((1u << count) - 1), at);
+  else
+    return _mm512_maskz_loadu_pd(static_cast<__mmask8>((1u << count) - 1), at);
+#else
+  Vec<T> v = {};
+  for (int64_t i = 0; i < count; ++i) v[i] = at[i];
+  return v;
+#endif
+}
+
+template <class T>
+[[gnu::always_inline]] inline void store_part(T* at, Vec<T> v, int64_t count) {
+  if (count >= kWidth<T>) return store(at, v);
+#if defined(__AVX512F__)
+  if constexpr (sizeof(T) == 4)
+    _mm512_mask_storeu_ps(at, static_cast<__mmask16>((1u << count) - 1), v);
+  else
+    _mm512_mask_storeu_pd(at, static_cast<__mmask8>((1u << count) - 1), v);
+#else
+  for (int64_t i = 0; i < count; ++i) at[i] = v[i];
+#endif
+}
+
+/// Rows × Vectors of C. InPlace: the rows of A are contiguous along k, else its lanes are.
+template <class T, int Rows, int Vectors, bool InPlace>
+void fixed_tile(const GemmTile<T>& t) {
+  constexpr int64_t w = kWidth<T>;
+  const T *a = t.a, *b = t.b;
+  // Three rows are reached from one pointer; a pointer for each does not fit the registers.
+  constexpr int kTriples = (Rows + 2) / 3;
+  const T* rows[kTriples];
+  for (int i = 0; i < kTriples; ++i) rows[i] = a + 3 * i * t.a_lane;
   Vec<T> sum[Rows][Vectors] = {};
 #pragma GCC unroll 16
-  for (int r = 0; r < Rows; ++r) __builtin_prefetch(c + r * c_stride, 1);
-  for (int64_t k = 0; k < depth; ++k, a += Rows, b += b_stride) {
+  for (int r = 0; r < Rows; ++r) __builtin_prefetch(t.c + r * t.c_row, 1);
+  for (int64_t k = 0; k < t.depth; ++k, a += t.a_k, b += t.b_row) {
     Vec<T> right[Vectors];
 #pragma GCC unroll 2
     for (int v = 0; v < Vectors; ++v) {
-      right[v] = load(b + v * kWidth<T>);
-      __builtin_prefetch(b + 8 * b_stride + v * kWidth<T>);
+      right[v] = load(b + v * w);
+      __builtin_prefetch(b + 8 * t.b_row + v * w);
     }
 #pragma GCC unroll 16
     for (int r = 0; r < Rows; ++r) {
-      Vec<T> left = a[r] - Vec<T>{};
+      T x = InPlace ? rows[r / 3][k + r % 3 * t.a_lane] : a[r];
+      Vec<T> left = x - Vec<T>{};
 #pragma GCC unroll 2
       for (int v = 0; v < Vectors; ++v) sum[r][v] = fma(left, right[v], sum[r][v]);
     }
@@ -98,26 +134,29 @@ void fixed_tile(int64_t depth, const T* a, const T* b, int64_t b_stride, T* c, i
   for (int r = 0; r < Rows; ++r)
 #pragma GCC unroll 2
     for (int v = 0; v < Vectors; ++v) {
-      T* at = c + r * c_stride + v * kWidth<T>;
-      store(at, add ? load(at) + sum[r][v] : sum[r][v]);
+      T* at = t.c + r * t.c_row + v * w;
+      int64_t count = t.columns - v * w;
+      store_part(at, t.add ? load_part(at, count) + sum[r][v] : sum[r][v], count);
     }
 }
 
 template <class T>
-using FixedTile = void (*)(int64_t, const T*, const T*, int64_t, T*, int64_t, bool);
+using FixedTile = void (*)(const GemmTile<T>&);
 
-template <class T, int Vectors, int... R>
+template <class T, int Vectors, bool InPlace, int... R>
 constexpr FixedTile<T> pick(int64_t rows, std::integer_sequence<int, R...>) {
-  constexpr FixedTile<T> kTiles[] = {fixed_tile<T, R + 1, Vectors>...};
+  constexpr FixedTile<T> kTiles[] = {fixed_tile<T, R + 1, Vectors, InPlace>...};
   return kTiles[rows - 1];
 }
 
 template <class T>
-void tile(int64_t rows, int64_t width, int64_t depth, const T* a, const T* b, int64_t b_stride,
-          T* c, int64_t c_stride, bool add) {
+void tile(const GemmTile<T>& t) {
   constexpr auto kAll = std::make_integer_sequence<int, kRows>();
-  auto run = width == kWidth<T> ? pick<T, 1>(rows, kAll) : pick<T, 2>(rows, kAll);
-  run(depth, a, b, b_stride, c, c_stride, add);
+  bool one = t.columns <= kWidth<T>;
+  auto run = t.a_lane == 1 ? one ? pick<T, 1, false>(t.rows, kAll) : pick<T, 2, false>(t.rows, kAll)
+             : one ? pick<T, 1, true>(t.rows, kAll)
+                           : pick<T, 2, true>(t.rows, kAll);
+  run(t);
 }
 
 constexpr int64_t kRowBlock = 1024;  // elements of C that stay in L1 while B streams by
@@ -238,15 +277,13 @@ void pack_plain(const T* from, int64_t k_stride, int64_t lane_stride, int64_t la
                 int64_t width, T* out) {
   if (k_stride == 1 && lane_stride != 1)
     return pack_transposed(from, lane_stride, lanes, depth, width, out);
-  bool whole = lane_stride == 1 && lanes == width && width % kWidth<T> == 0;
   for (int64_t k = 0; k < depth; ++k, from += k_stride, out += width) {
-    if (whole) {
-      for (int64_t l = 0; l < width; l += kWidth<T>) store(out + l, load(from + l));
-    } else if (lane_stride == 1) {
-      for (int64_t l = 0; l < lanes; ++l) out[l] = from[l];
-    } else {
-      for (int64_t l = 0; l < lanes; ++l) out[l] = from[l * lane_stride];
+    if (lane_stride == 1) {
+      __builtin_prefetch(from + 16 * k_stride);
+      for (int64_t l = 0; l < width; l += kWidth<T>) store(out + l, load_part(from + l, lanes - l));
+      continue;
     }
+    for (int64_t l = 0; l < lanes; ++l) out[l] = from[l * lane_stride];
     for (int64_t l = lanes; l < width; ++l) out[l] = 0;
   }
 }

@@ -34,16 +34,29 @@ void pack_left(const uint16_t* from, int64_t k_stride, int64_t lane_stride, int6
 /// Pairs of k, each with its 16 lanes: columns of B.
 void pack_right(const uint16_t* from, int64_t k_stride, int64_t lane_stride, int64_t lanes,
                 int64_t depth, uint16_t* out) {
-  for (int64_t k = 0; k + 1 < depth; k += 2) {
-    const uint16_t *even = from + k * k_stride, *odd = even + k_stride;
-    uint16_t* pairs = out + k * kSide;
-    for (int64_t l = 0; l < lanes; ++l) {
-      pairs[2 * l] = even[l * lane_stride];
-      pairs[2 * l + 1] = odd[l * lane_stride];
-    }
+  for (int64_t k = 0; k < depth; ++k)
+    for (int64_t l = 0; l < lanes; ++l)
+      out[k / 2 * kTileDepth + 2 * l + k % 2] = from[k * k_stride + l * lane_stride];
+}
+
+/// A whole tile of rows that are contiguous.
+[[gnu::target("avx512f")]] void pack_rows(const uint16_t* from, int64_t k_stride, uint16_t* out) {
+  typedef uint16_t Row __attribute__((vector_size(2 * kSide)));
+  typedef uint32_t Pairs __attribute__((vector_size(4 * kSide)));
+  for (int64_t k = 0; k < kTileDepth; k += 2, from += 2 * k_stride, out += kTileDepth) {
+    Row even, odd;
+    std::memcpy(&even, from, sizeof even);
+    std::memcpy(&odd, from + k_stride, sizeof odd);
+    Pairs pairs = __builtin_convertvector(even, Pairs) | __builtin_convertvector(odd, Pairs) << 16;
+    std::memcpy(out, &pairs, sizeof pairs);
   }
-  for (int64_t l = 0; depth % 2 && l < lanes; ++l)
-    out[(depth - 1) * kSide + 2 * l] = from[(depth - 1) * k_stride + l * lane_stride];
+}
+
+/// A whole tile of columns that are contiguous: pairs are neighbours already.
+void pack_columns(const uint16_t* from, int64_t lane_stride, uint16_t* out) {
+  for (int64_t k = 0; k < kTileDepth; k += 2, from += 2)
+    for (int64_t l = 0; l < kSide; ++l, out += 2)
+      std::memcpy(out, from + l * lane_stride, 2 * sizeof *out);
 }
 
 /// One pack for both sides: B is asked for in whole vectors, A in the rows there are.
@@ -55,9 +68,17 @@ void pack(const GemmOperand& from, const GemmRegion& at, int64_t width, float* p
     for (int64_t lane = 0; lane < width; lane += kSide, out += kTileElements) {
       int64_t depth = at.depth - k < kTileDepth ? at.depth - k : kTileDepth;
       int64_t lanes = at.lanes - lane < kSide ? at.lanes - lane : kSide;
-      if (depth < kTileDepth || lanes < kSide) std::memset(out, 0, kTileElements * sizeof *out);
-      (right ? pack_right : pack_left)(first + k * from.k_stride + lane * from.lane_stride,
-                                       from.k_stride, from.lane_stride, lanes, depth, out);
+      bool whole = depth == kTileDepth && lanes == kSide;
+      const uint16_t* corner = first + k * from.k_stride + lane * from.lane_stride;
+      if (!whole) std::memset(out, 0, kTileElements * sizeof *out);
+      if (!right)
+        pack_left(corner, from.k_stride, from.lane_stride, lanes, depth, out);
+      else if (whole && from.lane_stride == 1)
+        pack_rows(corner, from.k_stride, out);
+      else if (whole && from.k_stride == 1)
+        pack_columns(corner, from.lane_stride, out);
+      else
+        pack_right(corner, from.k_stride, from.lane_stride, lanes, depth, out);
     }
 }
 void pack_a(const GemmOperand& from, const GemmRegion& at, int64_t width, float* out) {
@@ -113,20 +134,22 @@ TN_AMX void multiply_tiles(int64_t depth, const uint16_t* a, const uint16_t* b, 
   if constexpr (Rows == 2 && Columns == 2) _tile_stored(3, c + kSide * c_stride + kSide, stride);
 }
 
-void tile(int64_t rows, int64_t width, int64_t depth, const float* a, const float* b,
-          int64_t b_stride, float* c, int64_t c_stride, bool add) {
+void tile(const GemmTile<float>& t) {
   constexpr int64_t kMost = 2 * kSide;
   alignas(64) float sums[kMost * kMost];
-  bool direct = !add && rows % kSide == 0;
-  auto run = rows <= kSide    ? width <= kSide ? multiply_tiles<1, 1> : multiply_tiles<1, 2>
-                : width <= kSide ? multiply_tiles<2, 1>
-                              : multiply_tiles<2, 2>;
-  run(depth_tiles(depth), reinterpret_cast<const uint16_t*>(a),
-      reinterpret_cast<const uint16_t*>(b), tiles(b_stride) * kTileElements, direct ? c : sums,
-      direct ? c_stride : kMost);
-  for (int64_t i = 0; !direct && i < rows; ++i)
-    for (int64_t j = 0; j < width; ++j)
-      c[i * c_stride + j] = add ? c[i * c_stride + j] + sums[i * kMost + j] : sums[i * kMost + j];
+  bool direct = !t.add && t.rows % kSide == 0 && t.columns % kSide == 0,
+       narrow = t.columns <= kSide;
+  auto run = t.rows <= kSide ? narrow ? multiply_tiles<1, 1> : multiply_tiles<1, 2>
+             : narrow ? multiply_tiles<2, 1>
+                             : multiply_tiles<2, 2>;
+  run(depth_tiles(t.depth), reinterpret_cast<const uint16_t*>(t.a),
+      reinterpret_cast<const uint16_t*>(t.b), tiles(t.b_row) * kTileElements, direct ? t.c : sums,
+      direct ? t.c_row : kMost);
+  for (int64_t i = 0; !direct && i < t.rows; ++i)
+    for (int64_t j = 0; j < t.columns; ++j) {
+      float &c = t.c[i * t.c_row + j], sum = sums[i * kMost + j];
+      c = t.add ? c + sum : sum;
+    }
 }
 
 constexpr GemmKernels<float> kKernels = {.rows = 2 * kSide,
@@ -164,17 +187,17 @@ bool multiplies_rightly() {
   uint16_t a[m * k], b[k * n];
   for (int64_t i = 0; i < m * k; ++i) a[i] = float_to_bfloat16(static_cast<float>(i % 13 - 6));
   for (int64_t i = 0; i < k * n; ++i) b[i] = float_to_bfloat16(static_cast<float>(i % 7 - 3));
-  alignas(64) float left[2 * kSide * 96 / 2], right[2 * kSide * 96 / 2], c[m * 2 * kSide];
+  alignas(64) float left[2 * kSide * 96 / 2], right[2 * kSide * 96 / 2], c[m * n];
   pack_a({a, 1, k, GemmForm::bfloat16}, {0, k, 0, m}, m, left);
   pack_b({b, n, 1, GemmForm::bfloat16}, {0, k, 0, n}, 2 * kSide, right);
   enter();
-  tile(m, 2 * kSide, k, left, right, 2 * kSide, c, 2 * kSide, false);
+  tile({m, n, k, left, 1, m, right, 2 * kSide, c, n, false});
   leave();
   for (int64_t i = 0; i < m; ++i)
     for (int64_t j = 0; j < n; ++j) {
       int64_t sum = 0;
       for (int64_t p = 0; p < k; ++p) sum += ((i * k + p) % 13 - 6) * ((p * n + j) % 7 - 3);
-      if (c[i * 2 * kSide + j] != static_cast<float>(sum)) return false;
+      if (c[i * n + j] != static_cast<float>(sum)) return false;
     }
   return true;
 }

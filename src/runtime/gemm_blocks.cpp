@@ -16,6 +16,7 @@ constexpr int64_t kColumnsAtOnce = 3072;     // columns of B that are packed tog
 constexpr int64_t kRowBlock = 84;            // rows of a chunk: its part of A stays in L2
 constexpr int64_t kFinishBytes = 128 << 10;  // of C between two calls of `finish`: still in L2
 constexpr int64_t kPackFromRows = 160;       // fewer rows read a plain B in place
+constexpr int64_t kPackFromColumns = 129;    // fewer columns read a plain A in place
 constexpr int64_t kChunkWork = 1 << 17;      // multiply-adds worth a chunk
 constexpr int64_t kPackWork = 1 << 14;       // packed elements worth a chunk
 
@@ -44,6 +45,7 @@ class Multiply {
 
  private:
   void clear();
+  bool reads_left_in_place() const;
   void multiply_row();
   void multiply_depth();
   void multiply_rows();
@@ -76,6 +78,7 @@ class Multiply {
   // The block being multiplied.
   int64_t k0_ = 0, depth_ = 0, row0_ = 0, rows_ = 0, column0_ = 0, columns_ = 0;
   Right right_mode_ = Right::shared;
+  bool left_in_place_ = false;
   T* left_ = nullptr;
   T* packed_right_ = nullptr;  // the panels of this block when they are shared
 };
@@ -126,8 +129,12 @@ void Multiply<T>::multiply_row() {
 template <class T>
 void Multiply<T>::multiply_depth() {
   rows_ = std::min(p_.m, kRowsAtOnce);
-  BufferRef left = allocate(sizeof(T) * static_cast<size_t>(left_panels() * left_stride()));
-  left_ = left.data<T>();
+  left_in_place_ = reads_left_in_place();
+  BufferRef left;
+  if (!left_in_place_) {
+    left = allocate(sizeof(T) * static_cast<size_t>(left_panels() * left_stride()));
+    left_ = left.data<T>();
+  }
   bool plain = p_.b.form == GemmForm::plain && p_.b.lane_stride == 1;
   right_mode_ = p_.packed_b                     ? Right::shared
                 : plain && p_.m < kPackFromRows ? Right::in_place
@@ -144,10 +151,20 @@ void Multiply<T>::multiply_depth() {
     if (right_mode_ == Right::shared && !p_.packed_b) pack_right();
     for (row0_ = 0; row0_ < p_.m; row0_ += kRowsAtOnce) {
       rows_ = std::min(p_.m - row0_, kRowsAtOnce);
-      if (column0_ == 0 || p_.m > kRowsAtOnce) pack_left();
+      if (!left_in_place_ && (column0_ == 0 || p_.m > kRowsAtOnce)) pack_left();
       multiply_rows();
     }
   }
+}
+
+/// Packing A pays when enough columns use it, or when its rows would share one set of L1.
+template <class T>
+bool Multiply<T>::reads_left_in_place() const {
+  constexpr int64_t kSetBytes = 4096;
+  bool plain = p_.a.form == GemmForm::plain && u_.k_per_element == 1;
+  if (!plain || p_.n >= kPackFromColumns) return false;
+  if (p_.a.lane_stride == 1) return true;
+  return p_.a.k_stride == 1 && p_.a.lane_stride * static_cast<int64_t>(sizeof(T)) % kSetBytes != 0;
 }
 
 template <class T>
@@ -252,26 +269,25 @@ void Multiply<T>::finish(ChunkRange row_panels, int64_t column_begin, int64_t co
 template <class T>
 void Multiply<T>::multiply_panel(ChunkRange row_panels, int64_t column, const T* right,
                                  int64_t stride) {
-  constexpr int64_t kMostRows = 32, kMostColumns = 32;
-  alignas(64) T edge[kMostRows * kMostColumns];
-  int64_t columns = std::min(p_.n - column, u_.columns);
-  int64_t width = width_for(columns);
-  bool add = k0_ != 0;
   for (int64_t panel = row_panels.begin; panel < row_panels.end; ++panel) {
     auto rows = chunk_range(rows_, left_panels(), panel);
-    int64_t count = rows.end - rows.begin;
-    const T* left = left_ + panel * left_stride();
-    T* c = p_.c + (row0_ + rows.begin) * p_.c_row + column;
-    if (columns == width) {
-      u_.tile(count, width, depth_, left, right, stride, c, p_.c_row, add);
-      continue;
+    int64_t row = row0_ + rows.begin, count = rows.end - rows.begin;
+    GemmTile<T> tile{.rows = count,
+                     .columns = std::min(p_.n - column, u_.columns),
+                     .depth = depth_,
+                     .a = left_ + panel * left_stride(),
+                     .a_lane = 1,
+                     .a_k = count,
+                     .b = right,
+                     .b_row = stride,
+                     .c = p_.c + row * p_.c_row + column,
+                     .c_row = p_.c_row,
+                     .add = k0_ != 0};
+    if (left_in_place_) {
+      tile.a = static_cast<const T*>(p_.a.data) + row * p_.a.lane_stride + k0_ * p_.a.k_stride;
+      tile.a_lane = p_.a.lane_stride, tile.a_k = p_.a.k_stride;
     }
-    u_.tile(count, width, depth_, left, right, stride, edge, width, false);
-    for (int64_t i = 0; i < count; ++i)
-      for (int64_t j = 0; j < columns; ++j) {
-        T sum = edge[i * width + j];
-        c[i * p_.c_row + j] = add ? c[i * p_.c_row + j] + sum : sum;
-      }
+    u_.tile(tile);
   }
 }
 

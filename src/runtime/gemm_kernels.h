@@ -24,18 +24,30 @@ struct GemmRegion {
   int64_t k0, depth, lane0, lanes;
 };
 
+/// One tile of C: at most two vectors wide, and as B is packed or lies in memory, whole vectors of
+/// it are read. Either the lanes of A are contiguous, as packed, or its k.
+template <class T>
+struct GemmTile {
+  int64_t rows, columns, depth;
+  const T* a;
+  int64_t a_lane, a_k;
+  const T* b;
+  int64_t b_row;
+  T* c;
+  int64_t c_row;
+  bool add;  // to what C holds
+};
+
 template <class T>
 struct GemmKernels {
   int64_t rows;                               // most rows of a tile
   int64_t vector;                             // elements of a vector
   int64_t columns;                            // most columns of a tile: two vectors
-  int64_t depth_unit = 1, k_per_element = 1;  // of packed operands
+  int64_t depth_unit = 1, k_per_element = 1;  // of packed operands; 1: tiles read others too
   /// out[k * width + lane], zero for lanes beyond the region's. May write one vector too much.
   using Pack = void (*)(const GemmOperand& from, const GemmRegion& region, int64_t width, T* out);
   Pack pack_left, pack_right;
-  /// One tile of `rows` × `width` (one or two vectors) of C, or adds to it.
-  void (*tile)(int64_t rows, int64_t width, int64_t depth, const T* a, const T* b, int64_t b_stride,
-               T* c, int64_t c_stride, bool add);
+  void (*tile)(const GemmTile<T>& tile);
   /// One row of C, `n` long, from depth rows of B that are contiguous. `x` has stride 1.
   void (*row)(int64_t depth, const T* x, const T* b, int64_t b_stride, int64_t n, T* c, bool add);
   /// The same from columns of B that are contiguous.
