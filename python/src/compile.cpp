@@ -95,25 +95,32 @@ struct CompiledState {
   std::vector<std::shared_ptr<const Entry>> entries = {};
 
   std::shared_ptr<const Entry> find(const CallArguments& args) const {
-    for (size_t i = entries.size(); i-- > 0;)
-      if (entries[i]->serves(args)) return entries[i];
+    for (size_t i = entries.size(); i-- > 0;) {
+      std::shared_ptr<const Entry> entry = at(i);
+      if (entry && entry->serves(args)) return entry;
+    }
     return nullptr;
+  }
+  /// Comparing may run Python code, and with it other threads that change the list.
+  std::shared_ptr<const Entry> at(size_t i) const {
+    return i < entries.size() ? entries[i] : nullptr;
   }
 
   /// Numbers are constants of a trace until they vary. Then they are given to the next one, unless
   /// that fails, as where `f` branches on them: then they stay constants.
   std::shared_ptr<const Entry> trace(const CallArguments& args) const {
     for (size_t i = entries.size(); i-- > 0;) {
-      std::optional<Places> given = entries[i]->numbers_to_give(args);
+      std::shared_ptr<const Entry> like = at(i);
+      std::optional<Places> given = like ? like->numbers_to_give(args) : std::nullopt;
       if (!given) continue;
-      if (given->empty()) return trace(args, {}, entries[i]->constant);
+      if (given->empty()) return trace(args, {}, like->constant);
       try {
-        return trace(args, *given, entries[i]->constant);
+        return trace(args, *given, like->constant);
       } catch (const nb::python_error& error) {
         if (!error.matches(PyExc_Exception)) throw;  // the user's interrupt
       } catch (const UserError&) {
       }
-      Places constant = entries[i]->constant;
+      Places constant = like->constant;
       constant.insert(constant.end(), given->begin(), given->end());
       return trace(args, {}, std::move(constant));
     }
@@ -216,11 +223,11 @@ int traverse(PyObject* self, visitproc visit, void* arg) {
   auto* object = reinterpret_cast<CompiledObject*>(self);
   Py_VISIT(Py_TYPE(self));
   Py_VISIT(object->attributes);
-  if (!object->state) return 0;
   Py_VISIT(object->state->f.ptr());
   for (const auto& entry : object->state->entries) {
     if (entry.use_count() > 1) continue;  // also held by a call under way
     for (const nb::object& o : entry->signature.rest) Py_VISIT(o.ptr());
+    for (const nb::object& o : entry->out->leaves) Py_VISIT(o.ptr());
   }
   return 0;
 }
@@ -228,7 +235,8 @@ int traverse(PyObject* self, visitproc visit, void* arg) {
 int clear(PyObject* self) {
   auto* object = reinterpret_cast<CompiledObject*>(self);
   Py_CLEAR(object->attributes);
-  delete std::exchange(object->state, nullptr);
+  object->state->entries.clear();
+  object->state->f = nb::none();
   return 0;
 }
 
@@ -236,7 +244,8 @@ void dealloc(PyObject* self) {
   PyObject_GC_UnTrack(self);
   auto* object = reinterpret_cast<CompiledObject*>(self);
   if (object->weak_references) PyObject_ClearWeakRefs(self);
-  clear(self);
+  Py_CLEAR(object->attributes);
+  delete object->state;
   PyTypeObject* type = Py_TYPE(self);
   type->tp_free(self);
   Py_DECREF(type);
