@@ -1,8 +1,9 @@
 # LLVM, linked statically and hidden. Only src/backend/cpu includes it, so only those sources see
 # its headers.
 find_package(LLVM 19.1 REQUIRED CONFIG)
-llvm_map_components_to_libnames(TENON_LLVM_LIBRARIES core support analysis scalaropts instcombine
-                                transformutils codegen target mc object x86codegen x86desc x86info)
+set(TENON_LLVM_COMPONENTS core support analysis scalaropts instcombine transformutils codegen target
+                          mc object x86codegen x86desc x86info)
+llvm_map_components_to_libnames(TENON_LLVM_LIBRARIES ${TENON_LLVM_COMPONENTS})
 
 function(tenon_add_llvm target)
   add_library(tenon_llvm OBJECT ${ARGN})

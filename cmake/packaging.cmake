@@ -18,7 +18,10 @@ write_basic_package_version_file(tenonConfigVersion.cmake COMPATIBILITY SameMino
 install(FILES ${PROJECT_BINARY_DIR}/tenonConfig.cmake ${PROJECT_BINARY_DIR}/tenonConfigVersion.cmake
         DESTINATION ${package_folder})
 
-list(TRANSFORM TENON_LLVM_LIBRARIES PREPEND "-l" OUTPUT_VARIABLE llvm_flags)
+execute_process(COMMAND ${LLVM_TOOLS_BINARY_DIR}/llvm-config --link-static --ldflags --libs
+                        ${TENON_LLVM_COMPONENTS}
+                OUTPUT_VARIABLE llvm_flags COMMAND_ERROR_IS_FATAL ANY)
+string(REGEX REPLACE "[ \n]+" " " llvm_flags "${llvm_flags}")
 file(RELATIVE_PATH prefix_from_pc /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
 configure_file(cmake/tenon.pc.in tenon.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/tenon.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)

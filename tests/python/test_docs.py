@@ -88,6 +88,12 @@ def built_library():
     return None
 
 
+def libraries(library):
+    """The library and what it needs, as its pkg-config file says."""
+    flags = re.search("^Libs: .*-ltenon(.*)$", (library.parent / "tenon.pc").read_text(), re.M)
+    return [str(library), *flags[1].split()]
+
+
 def cpp_programs():
     """(path, line, text, what it prints or None) of every C++ block that is a whole program."""
     for path in documents():
@@ -110,10 +116,8 @@ def test_cpp_programs(path, line, text, shown, tmp_path):
     source, program = tmp_path / "main.cpp", tmp_path / "program"
     source.write_text(text)
     flags = ["-std=c++20", "-fuse-ld=mold"] if shutil.which("mold") else ["-std=c++20"]
-    command = ["g++", *flags, f"-I{ROOT / 'include'}", str(source), str(library)]
-    compiled = subprocess.run(
-        [*command, "-lpthread", "-ldl", "-o", str(program)], capture_output=True, text=True
-    )
+    command = ["g++", *flags, f"-I{ROOT / 'include'}", str(source), *libraries(library)]
+    compiled = subprocess.run([*command, "-o", str(program)], capture_output=True, text=True)
     assert compiled.returncode == 0, f"{path.name}:{line}\n{compiled.stderr}"
     done = subprocess.run([str(program)], capture_output=True, text=True, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
