@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "compiler/bundle.h"
 #include "compiler/kernel_maker.h"
 #include "compiler/memory.h"
 #include "loop/interpreter.h"
@@ -27,10 +28,6 @@ using Tiled = FusedLowerer::Tiled;
 
 void run_program(const void* data, const StepCall& call) {
   loop::run(*static_cast<const loop::Program*>(data), call.buffers, call.scalars);
-}
-
-void run_native(const void* data, const StepCall& call) {
-  run(*static_cast<const NativeKernel*>(data), call.buffers, call.scalars, call.stream);
 }
 
 const void* attr_data(const Tiled& tiled) { return tiled.attrs ? tiled.attrs->data : nullptr; }
@@ -78,6 +75,12 @@ std::shared_ptr<const Plan> FusedLowerer::lower() {
   }
   return_outputs();
   compile_pending();
+  if (!std::ranges::count(options_.off, "bundle")) {
+    int joined = bundle_steps(*plan_);
+    if (report_ && joined > 0)
+      report_->decisions.push_back({"bundle", true, format("{} kernels run with others", joined),
+                                    "they do not depend on each other, so threads meet once"});
+  }
   plan_memory(*plan_, options_.effort == Effort::e1);
   return plan_;
 }

@@ -1,6 +1,8 @@
 #include "runtime/native.h"
 
+#include <algorithm>
 #include <cstring>
+#include <deque>
 #include <new>
 
 #include "runtime/scalar_bits.h"
@@ -48,6 +50,7 @@ class Arguments {
       std::memcpy(data + k, bits.data(), 8);
     }
   }
+  Arguments(const Arguments&) = delete;
   uint64_t* data;
 
  private:
@@ -78,6 +81,24 @@ void run(const NativeKernel& kernel, void* const* buffers, const Scalar* values,
   if (!kernel.finish) return;
   frame.scratch = scratch.at_least(kernel.scratch_bytes);
   kernel.finish(&frame, 0, kernel.finish_units);
+}
+
+void run_together(std::span<const NativeCall> calls, bool stream) {
+  std::deque<Arguments> arguments;
+  std::vector<int64_t> first{0};  // chunk of each call
+  for (const NativeCall& call : calls) {
+    arguments.emplace_back(*call.kernel, call.arguments);
+    first.push_back(first.back() + call.kernel->chunks);
+  }
+  parallel_for(first.back(), [&](int64_t chunk) {
+    auto after = std::upper_bound(first.begin(), first.end(), chunk);
+    size_t i = static_cast<size_t>(after - first.begin()) - 1;
+    const NativeKernel& kernel = *calls[i].kernel;
+    KernelFrame frame{calls[i].buffers, arguments[i].data, nullptr, nullptr, nullptr, stream};
+    frame.scratch = scratch.at_least(kernel.scratch_bytes);
+    ChunkRange range = chunk_range(kernel.units, kernel.chunks, chunk - first[i]);
+    kernel.body(&frame, range.begin, range.end);
+  });
 }
 
 void run_tile(const NativeKernel& kernel, void* const* buffers, const Scalar* values,

@@ -1,6 +1,7 @@
 #pragma once
 // Native kernels: generated machine code and how it is called.
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "tenon/dtype.h"
@@ -38,6 +39,16 @@ struct NativeKernel {
 
 /// `stream`: see KernelFrame.
 void run(const NativeKernel& kernel, void* const* buffers, const Scalar* arguments, bool stream);
+
+/// A kernel and what it is called with.
+struct NativeCall {
+  const NativeKernel* kernel;
+  void* const* buffers;
+  const Scalar* arguments;
+};
+
+/// Kernels of one phase that do not depend on each other, at once: threads claim the chunks of all.
+void run_together(std::span<const NativeCall> calls, bool stream);
 
 /// One tile of a kernel made for tiles, on the calling thread.
 struct KernelTile {

@@ -1,0 +1,107 @@
+#include "compiler/bundle.h"
+
+#include <algorithm>
+#include <set>
+
+namespace tn {
+namespace {
+
+constexpr size_t kMostKernels = 64;
+
+struct Bundle {
+  std::vector<std::shared_ptr<const void>> kernels;
+  std::vector<size_t> buffers, scalars;  // where those of each kernel begin
+};
+
+void run_bundle(const void* data, const StepCall& call) {
+  const Bundle& bundle = *static_cast<const Bundle*>(data);
+  NativeCall calls[kMostKernels];
+  size_t count = bundle.kernels.size();
+  for (size_t i = 0; i < count; ++i)
+    calls[i] = {static_cast<const NativeKernel*>(bundle.kernels[i].get()),
+                call.buffers + bundle.buffers[i], call.scalars + bundle.scalars[i]};
+  run_together({calls, count}, call.stream);
+}
+
+class Bundler {
+ public:
+  explicit Bundler(Plan& plan) : plan_(plan) {}
+
+  int run() {
+    std::vector<Step> steps = std::move(plan_.steps);
+    plan_.steps.clear();
+    for (Step& step : steps) {
+      if (!can_join(step)) close();
+      if (step.run != run_native || has_phases(step)) {
+        plan_.steps.push_back(std::move(step));
+        continue;
+      }
+      for (size_t i = 0; i < step.buffers.size(); ++i)
+        (is_written(step, i) ? written_ : read_).insert(step.buffers[i]);
+      open_.push_back(std::move(step));
+    }
+    close();
+    return static_cast<int>(steps.size() - plan_.steps.size());
+  }
+
+ private:
+  static bool has_phases(const Step& step) {
+    return static_cast<const NativeKernel*>(step.data.get())->finish != nullptr;
+  }
+  static bool is_written(const Step& step, size_t place) {
+    return std::ranges::count(step.writes, static_cast<int32_t>(place)) > 0;
+  }
+
+  /// Whether `step` needs nothing of the open ones, and they nothing that it overwrites.
+  bool can_join(const Step& step) const {
+    if (step.run != run_native || has_phases(step) || open_.size() >= kMostKernels) return false;
+    for (size_t i = 0; i < step.buffers.size(); ++i) {
+      int32_t b = step.buffers[i];
+      if (written_.count(b) || (is_written(step, i) && read_.count(b))) return false;
+    }
+    return true;
+  }
+
+  void close() {
+    if (open_.size() == 1) plan_.steps.push_back(std::move(open_[0]));
+    if (open_.size() > 1) plan_.steps.push_back(joined());
+    open_.clear(), written_.clear(), read_.clear();
+  }
+
+  Step joined() {
+    auto bundle = std::make_shared<Bundle>();
+    Step out{run_bundle, bundle, {}, {}};
+    for (const Step& step : open_) {
+      auto first = static_cast<int32_t>(out.buffers.size());
+      bundle->kernels.push_back(step.data);
+      bundle->buffers.push_back(out.buffers.size());
+      bundle->scalars.push_back(out.scalars.size());
+      out.buffers.insert(out.buffers.end(), step.buffers.begin(), step.buffers.end());
+      out.scalars.insert(out.scalars.end(), step.scalars.begin(), step.scalars.end());
+      for (int32_t place : step.writes) out.writes.push_back(first + place);
+      for (Step::Pair pair : step.in_place)
+        out.in_place.push_back({first + pair.input, first + pair.output});
+    }
+    // A result may take the place of an operand that no other kernel of the bundle reads.
+    std::erase_if(out.in_place, [&](Step::Pair pair) {
+      return std::ranges::count(out.buffers, out.buffers[static_cast<size_t>(pair.input)]) > 1;
+    });
+    out.name = open_[0].name + " and others";
+    out.place = open_[0].place;
+    return out;
+  }
+
+  Plan& plan_;
+  std::vector<Step> open_;
+  std::set<int32_t> written_, read_;
+};
+
+}  // namespace
+
+void run_native(const void* data, const StepCall& call) {
+  run(*static_cast<const NativeKernel*>(data), call.buffers, call.scalars, call.stream);
+}
+
+int bundle_steps(Plan& plan) { return Bundler(plan).run(); }
+
+}  // namespace tn
