@@ -5,6 +5,7 @@ import doctest
 import functools
 import gc
 import math
+import subprocess
 import threading
 import weakref
 from collections import namedtuple
@@ -15,6 +16,8 @@ import pytest
 import tenon as tn
 from op_harness import Call, bits_of, varying
 from tenon import compilation
+from test_docs import built_library
+from test_fuzz import Expression
 
 X = tn.array(np.random.default_rng(0).normal(size=(4, 6)).astype(np.float32))
 Y = tn.array(np.random.default_rng(1).normal(size=(6,)).astype(np.float32))
@@ -90,6 +93,24 @@ def test_levels_give_the_same_bits(level):
         return h / tn.sum(tn.exp(h), axis=-1, keepdims=True), tn.mean(h)
 
     same(layer, X, tn.reshape(tn.arange(18, dtype=tn.float32), (6, 3)) / 18, level=level)
+
+
+@pytest.mark.parametrize("part", range(4))
+def test_random_expressions(part):
+    for seed in range(25 * part, 25 * part + 25):
+        expression = Expression(seed)
+        inputs = [tn.asarray(v.astype(np.float32)) for v in expression.inputs]
+
+        def program(*values, steps=expression.steps):
+            values = list(values)
+            for step in steps:
+                values.append(step(tn, values))
+            return values[len(expression.inputs) :][seed % 3 :]  # some results are not returned
+
+        want = bits_of(program(*inputs))
+        for level in (1, 3):
+            got = tn.compile(program, optimization_level=level)
+            assert bits_of(got(*inputs)) == want, f"seed {seed}\n{got.show('graph')}"
 
 
 # Trees and keys -------------------------------------------------------------------------------
@@ -215,6 +236,36 @@ def test_numbers_do_not_widen(dtype):
         got, want = f(x, a), plain(x, a)
         assert [bits_of(v) for v in got[:5]] == [bits_of(v) for v in want[:5]]
         assert got[5] == want[5]
+
+
+def places_of_floats(x, a):
+    pairs = tn.stack([x, x * a]), tn.concat([x, x + a])
+    loop = tn.scan(lambda c, row: (c + tn.sum(row) * a, c), a, x)
+    mapped = tn.vmap(lambda row: row * a)(x)
+    choice = tn.cond(tn.sum(x) > a, lambda v: v * a, lambda v: v - a, x)
+    derived = tn.grad(lambda b: tn.sum(x * b * a))(a)
+    updated = x.at[0].set(a), tn.where(x > a, x, a), tn.clip(x, -a, a), tn.maximum(a, x)
+    made = tn.full((2,), a), tn.linspace(0, a, 3), tn.array(a), tn.zeros(3) + a
+    return pairs, loop, mapped, choice, derived, updated, made, x**a, a**2.0, a * 0.1 - 1 / a, -a
+
+
+def places_of_integers(x, n):
+    whole = tn.arange(3) + n, tn.arange(3) // n, tn.arange(3) % n, tn.arange(3) > n
+    loop = tn.while_loop(lambda c: c[0] < n, lambda c: (c[0] + 1, c[1] * 2), (0, x))
+    return whole, loop, x / n, x // n, x**n, n // 2, n % 3, n + 1, n * 0.5, n / 2, -n, abs(n)
+
+
+@pytest.mark.parametrize(
+    "f, values", [(places_of_floats, (0.5, 0.3, 2.7, 0.1)), (places_of_integers, (3, 5, 8, 1))]
+)
+def test_numbers_wherever_they_may_stand(f, values):
+    compiled = tn.compile(f)
+    for value in values:
+        got, want = tn.tree.flatten(compiled(X, value)), tn.tree.flatten(f(X, value))
+        assert got[1] == want[1]
+        for place, a, b in zip(want[1].paths(), got[0], want[0]):
+            assert type(a) is type(b), place
+            assert bits_of(a) == bits_of(b) if isinstance(a, tn.Tensor) else a == b, place
 
 
 def test_numbers_that_are_asked_for_stay_constants():
@@ -403,6 +454,24 @@ def test_stages_by_name():
         f.show("code")
     with pytest.raises(TypeError, match="the first argument names a stage"):
         f.show(X)
+
+
+def test_stages_on_the_command_line(tmp_path):
+    library = built_library()
+    if library is None or not (library.parent / "tenon").exists():
+        pytest.skip("no command: not a build tree")
+    file = tmp_path / "graph.tn"
+    file.write_text(tn.show(lambda x: tn.exp(x) + 1, X))
+
+    def show(*arguments):
+        command = [str(library.parent / "tenon"), "show", *arguments]
+        return subprocess.run(command, capture_output=True, text=True)
+
+    assert show(str(file), "--what", "graph").stdout == file.read_text() + "\n"
+    assert "exp" in show(str(file), "--what", "loops", "--level", "0").stdout
+    for arguments in (["no_file"], [str(file), "--what", "code"], [str(file), "--level", "9"]):
+        failed = show(*arguments)
+        assert failed.returncode == 1 and failed.stderr.startswith("tenon: ")
 
 
 def test_memory_of_a_run():
