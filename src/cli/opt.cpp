@@ -52,8 +52,12 @@ void add_opt(CLI::App& app) {
   auto options = std::make_shared<OptOptions>();
   CLI::App* opt = app.add_subcommand("opt", "Run passes on a graph: text in, text out");
   opt->add_option("file", options->file, "The graph; - reads the standard input");
-  opt->add_option("--pass", options->passes, "Only these, in this order: fold,cse")->delimiter(',');
-  opt->add_option("--off", options->off, "Leave these out")->delimiter(',');
+  opt->add_option("--pass", options->passes, "Only these, in this order: fold,cse")
+      ->delimiter(',')
+      ->allow_extra_args(false);
+  opt->add_option("--off", options->off, "Leave these out")
+      ->delimiter(',')
+      ->allow_extra_args(false);
   opt->add_option("--rounds", options->rounds, "Rounds of simplification")->check(CLI::Range(1, 3));
   opt->add_flag("--decisions", options->decisions, "Say what was decided, as comments");
   opt->add_flag("--list", options->list, "Name the passes in the order they run");

@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "ops/families.h"
 #include "ops/known_values.h"
+#include "ops/movement_attrs.h"
 #include "ops/op_decls.h"
 #include "ops/shapes.h"
 #include "runtime/threads.h"
@@ -11,11 +12,6 @@
 
 namespace tn::ops {
 namespace {
-
-struct ConcatAttrs {
-  Maybe<Axis> axis = Axis(0);
-  static constexpr void fields(auto& a, auto&& f) { f("axis", a.axis); }
-};
 
 struct AxisAttrs {
   Axis axis;

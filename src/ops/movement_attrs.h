@@ -1,5 +1,5 @@
 #pragma once
-// Attributes of the movement primitives; slices have theirs in ops/slice_attrs.h.
+// Attributes of the movement primitives and of concat; slices have theirs in ops/slice_attrs.h.
 #include "ir/attrs.h"
 
 namespace tn::ops {
@@ -16,6 +16,11 @@ struct PermAttrs {
 
 struct FlipAttrs {
   Maybe<Axes> axis;
+  static constexpr void fields(auto& a, auto&& f) { f("axis", a.axis); }
+};
+
+struct ConcatAttrs {
+  Maybe<Axis> axis = Axis(0);
   static constexpr void fields(auto& a, auto&& f) { f("axis", a.axis); }
 };
 

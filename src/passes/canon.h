@@ -76,8 +76,9 @@ std::span<const CanonRule> view_rules();
 std::span<const CanonRule> elementwise_rules();
 std::span<const CanonRule> reduction_rules();
 std::span<const CanonRule> dot_rules();
-/// The rule for a permute of a dot.
+/// The rule for a permute of a dot, and that for a sum of parts.
 Val swap_dot(Canon& canon, const Candidate& op);
+Val join_parts(Canon& canon, const Candidate& op);
 
 /// Whether the shapes differ in axes of extent 1 only.
 bool same_but_units(const Shape& a, const Shape& b);

@@ -36,6 +36,10 @@ bool is_number(Canon& canon, Val v, double wanted) {
 /// Whether no element can be -0; false where that is not known.
 bool is_never_negative_zero(Canon& canon, Val v) {
   GraphOp made = canon.maker(v);
+  if (std::optional<Scalar> s = canon.number(v)) return s->real != 0 || !std::signbit(s->real);
+  if (made.op == &ops::add)  // both would have to be
+    for (Val x : {canon.in(made)[0], canon.in(made)[1]})
+      if (canon.number(x) && is_never_negative_zero(canon, x)) return true;
   if (made.op == &ops::exp || made.op == &ops::abs || made.op == &ops::square) return true;
   return made.op == &ops::astype && !is_inexact(canon.type(canon.in(made)[0])->dtype);
 }
@@ -202,6 +206,7 @@ std::span<const CanonRule> elementwise_rules() {
       multiply_by_reciprocal,
       simplify_where,
       merge_casts,
+      join_parts,
       compute_before_repeating,
       compute_before_reshape,
       compute_before_permute,

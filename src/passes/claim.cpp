@@ -1,24 +1,75 @@
 // composite(x…) = body(x…), unless a kernel of the runtime computes it whole (OpDef::run).
 //
-// Kept ones are worth more than their parts: attention never has its scores in memory. Switched
-// off, none is kept. Calls are not composites here: `inline` and `recompute` replace them.
+// Kept ones are worth more than their parts: attention never has its scores in memory. But where
+// the graph computes the same parts for something else, as a derivative does, the whole would
+// compute them twice: then it is expanded too, if what it shares is no larger than its operands and
+// results. Switched off, none is kept. Calls are not composites here: `inline` and `recompute`
+// replace them.
 #include "ir/rewrite.h"
 #include "ops/op_decls.h"
 #include "passes/passes.h"
 
 namespace tn {
 
-Graph claim_composites(const Graph& graph, PassContext& context) {
+namespace {
+
+using IsKept = FunctionRef<bool(const Graph&, const GraphOp&)>;
+
+Graph expanded(const Graph& graph, IsKept is_kept) {
   return replace_ops(graph, [&](const GraphOp& op) -> std::optional<Graph> {
-    if (!op.op->body || op.op == &ops::call) return {};
-    if (op.op->run && !context.is_off("claim")) {
-      context.decide(
-          "claim", true, op.loc, [&] { return format("{} kept whole", op.op->name); },
-          "the runtime has a kernel for it");
-      return {};
-    }
+    if (!op.op->body || op.op == &ops::call || is_kept(graph, op)) return {};
+    return expanded(body_graph(*op.op, op.attr_data(), graph.in_types(op)), is_kept);
+  });
+}
+
+constexpr auto has_kernel = [](const Graph&, const GraphOp& op) { return op.op->run != nullptr; };
+constexpr auto is_never_kept = [](const Graph&, const GraphOp&) { return false; };
+
+Graph merged(const Graph& graph) {
+  PassContext nothing_known;
+  return prune(merge_equal_ops(canonicalise(graph, nothing_known), nothing_known));
+}
+
+/// Calls of the runtime's kernels for primitives: products are what is not to be computed twice.
+int64_t count_kernels(const Graph& graph) {
+  return std::ranges::count_if(
+      graph.ops, [](const GraphOp& op) { return op.op->run != nullptr && !op.op->body; });
+}
+
+/// Whether kernels that composites consist of are wanted by others too.
+bool shares_parts(const Graph& graph) {
+  int64_t kept = count_kernels(merged(expanded(graph, has_kernel)));
+  for (const GraphOp& op : graph.ops) {
+    if (!op.op->body || !op.op->run) continue;
     Graph body = body_graph(*op.op, op.attr_data(), graph.in_types(op));
-    return claim_composites(body, context);
+    kept += count_kernels(merged(expanded(body, is_never_kept)));
+  }
+  return count_kernels(merged(expanded(graph, is_never_kept))) < kept;
+}
+
+/// Whether nothing inside is larger than operands and results together.
+bool is_small_inside(const Graph& graph, const GraphOp& op) {
+  int64_t outside = 0, inside = 0;
+  for (Val v : graph.in(op)) outside += graph.types[static_cast<size_t>(v)]->bytes();
+  for (TypeRef t : graph.out_types(op)) outside += t->bytes();
+  Graph body = body_graph(*op.op, op.attr_data(), graph.in_types(op));
+  for (TypeRef t : expanded(body, is_never_kept).types) inside = std::max(inside, t->bytes());
+  return inside <= outside;
+}
+
+}  // namespace
+
+Graph claim_composites(const Graph& graph, PassContext& context) {
+  bool any =
+      std::ranges::any_of(graph.ops, [](const GraphOp& op) { return op.op->body && op.op->run; });
+  bool shares = any && !context.is_off("claim") && shares_parts(graph);
+  return expanded(graph, [&](const Graph& around, const GraphOp& op) {
+    if (!op.op->run || context.is_off("claim")) return false;
+    bool is_kept = !(shares && is_small_inside(around, op));
+    context.decide(
+        "claim", is_kept, op.loc, [&] { return format("{} kept whole", op.op->name); },
+        is_kept ? "the runtime has a kernel for it" : "others need its parts, which are small");
+    return is_kept;
   });
 }
 

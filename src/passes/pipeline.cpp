@@ -107,7 +107,8 @@ std::span<const Pass> pipeline(int rounds) {
 
 void check_pass_name(std::string_view name) {
   std::vector<std::string_view> names;
-  for (const Pass& pass : pipeline(1)) names.push_back(pass.name);
+  for (const Pass& pass : pipeline(1))
+    if (!std::ranges::count(names, pass.name)) names.push_back(pass.name);
   if (std::ranges::count(names, name)) return;
   std::string_view near = nearest_name(name, names);
   Hint hint{near.empty() ? format("passes are: {}", join(names, ", "))

@@ -170,10 +170,22 @@ class RandomGraph {
     return ops::emit_call(kind, intern(body), {x})[0];
   }
 
+  /// What the derivative of a split is: parts of `x`, each written into zeros, and the sum of that.
+  Tensor split_and_added(const Tensor& x) {
+    if (x.rank() == 0) return x;
+    int k = below(x.rank());
+    int64_t size = x.shape()[k].value(), cut = below(static_cast<int>(size) + 1);
+    Tensor first = unary(slice(x, Ints(0), Ints(cut), {}, Axes(k)));
+    Tensor second = unary(slice(x, Ints(cut), Ints(size), {}, Axes(k)));
+    Tensor zero = full(x.shape(), 0, first.dtype());
+    return slice_update(zero, first, Ints(0), Ints(cut), {}, Axes(k)) +
+           slice_update(zero, astype(second, first.dtype()), Ints(cut), Ints(size), {}, Axes(k));
+  }
+
   void step() {
     Tensor x = pick(), y = pick(), z;
     try {
-      switch (below(9)) {
+      switch (below(10)) {
         case 0:
         case 1:
         case 2:
@@ -193,6 +205,9 @@ class RandomGraph {
           break;
         case 7:
           z = contraction(x, y);
+          break;
+        case 8:
+          z = split_and_added(x);
           break;
         default:
           z = checkpointed(x);

@@ -1,0 +1,98 @@
+// Sums of tensors that are 0 outside a part: what derivatives of `split` are made of.
+//
+//     update(0, a, part 1) + update(0, b, part 2) = concat(a + 0, 0 + b)
+//     concat(a, 0) + update(0, c, part 2) = concat(a + 0, 0 + c)
+//
+// The zeros stay in the sums: -0 + 0 is 0. Where pieces overlap, or an end of one lies within
+// another that is not a number, nothing is done.
+#include "ops/movement_attrs.h"
+#include "ops/op_decls.h"
+#include "ops/shapes.h"
+#include "ops/slice_attrs.h"
+#include "passes/canon.h"
+
+namespace tn {
+
+namespace {
+
+/// A tensor as pieces along an axis, in order. A repeated number has any extent.
+struct Pieces {
+  struct Piece {
+    int64_t extent;
+    Val value;  // of that extent, or the number alone
+    bool is_number;
+  };
+  int axis = -1;
+  std::vector<Piece> list;
+};
+
+int64_t extent(Canon& canon, Val v, int axis) { return canon.shape(v)[axis].value(); }
+
+Pieces joined(Canon& canon, const GraphOp& concat) {
+  const void* attrs = concat.attr_data();
+  Pieces pieces{static_cast<const ops::ConcatAttrs*>(attrs)->axis->i, {}};
+  for (Val v : canon.in(concat)) {
+    Val number = canon.number(v) ? canon.repeated_scalar(v) : kNoVal;
+    bool is_number = number != kNoVal;
+    pieces.list.push_back({extent(canon, v, pieces.axis), is_number ? number : v, is_number});
+  }
+  return pieces;
+}
+
+/// A piece of one axis, written into zeros.
+Pieces written(Canon& canon, const GraphOp& update) {
+  const void* attrs = update.attr_data();
+  const auto& a = *static_cast<const ops::SliceAttrs*>(attrs);
+  Val base = canon.in(update)[0], value = canon.in(update)[1];
+  if (!canon.number(base) || a.axis->size() != 1 || (*a.step)[0] != 1) return {};
+  int axis = (*a.axis)[0].i;
+  int64_t whole = extent(canon, base, axis), begin = a.start[0], end = a.stop[0];
+  if (canon.shape(value) != ops::with_extent(canon.shape(base), axis, end - begin)) return {};
+  Val number = canon.repeated_scalar(base);
+  Pieces pieces{axis, {}};
+  if (begin > 0) pieces.list.push_back({begin, number, true});
+  pieces.list.push_back({end - begin, value, false});
+  if (end < whole) pieces.list.push_back({whole - end, number, true});
+  return pieces;
+}
+
+Pieces pieces_of(Canon& canon, Val v) {
+  if (canon.type(v)->elements < 0) return {};
+  GraphOp made = canon.maker(v);
+  if (made.op == &ops::concat) return joined(canon, made);
+  if (made.op == &ops::slice_update) return written(canon, made);
+  return {};
+}
+
+/// Pairs of pieces of one extent, if numbers can be cut so; each pair has a number.
+std::vector<std::pair<Pieces::Piece, Pieces::Piece>> paired(Pieces a, Pieces b) {
+  std::vector<std::pair<Pieces::Piece, Pieces::Piece>> pairs;
+  for (size_t i = 0, k = 0; i < a.list.size() && k < b.list.size();) {
+    Pieces::Piece &x = a.list[i], &y = b.list[k];
+    int64_t size = std::min(x.extent, y.extent);
+    bool fits = (x.is_number || x.extent == size) && (y.is_number || y.extent == size);
+    if (!fits || !(x.is_number || y.is_number)) return {};
+    pairs.emplace_back(x, y);
+    pairs.back().first.extent = pairs.back().second.extent = size;
+    i += (x.extent -= size) == 0, k += (y.extent -= size) == 0;
+  }
+  return pairs;
+}
+
+}  // namespace
+
+Val join_parts(Canon& canon, const Candidate& op) {
+  if (op.op != &ops::add || canon.type(op.in[0]) != canon.type(op.in[1])) return kNoVal;
+  Pieces a = pieces_of(canon, op.in[0]), b = pieces_of(canon, op.in[1]);
+  if (a.axis < 0 || a.axis != b.axis) return kNoVal;
+  std::vector<Val> parts;
+  for (auto& [x, y] : paired(a, b)) {
+    Shape shape = ops::with_extent(op.type->shape, a.axis, x.extent);
+    Val sum = canon.add(ops::add, nullptr, {x.value, y.value});
+    parts.push_back(canon.repeat(sum, shape));
+  }
+  if (parts.empty()) return kNoVal;
+  return canon.add(ops::concat, ops::ConcatAttrs{Axis(a.axis)}, parts);
+}
+
+}  // namespace tn
