@@ -15,8 +15,8 @@ class Library:
         self.dtype = dtype
 
     def array(self, a: np.ndarray, dtype: str):
-        x = tn.array(a)
-        return x.astype(getattr(tn, dtype)).eval() if a.dtype == np.float32 else x
+        converts = a.dtype == np.float32 and dtype != "float32"
+        return tn.array(a).astype(getattr(tn, dtype)).eval() if converts else tn.array(a)
 
     def prepare(self, workload, inputs):
         dtype = self.dtype or workload.dtype
