@@ -59,12 +59,17 @@ bool Compiled::is_recorded(std::span<const Tensor> args) const {
 Tensors Compiled::record(std::span<const Tensor> args) const {
   Tensors in(args.begin(), args.end());
   in.insert(in.end(), leaves_.begin(), leaves_.end());
-  Tensors out = ops::emit_call(ops::CallKind::plain, intern(Graph(graph_)), in);
+  Tensors out = ops::emit_call(ops::CallKind::plain, body(), in);
   for (const auto& rules : kept_)
     for (Trace* trace = Trace::current(); trace; trace = trace->outer) trace->kept.push_back(rules);
   for (size_t i = results_; i < out.size(); ++i) Trace::perform(out[i]);
   out.resize(results_);
   return out;
+}
+
+GraphRef Compiled::body() const {
+  std::call_once(interned_, [this] { body_ = intern(Graph(graph_)); });
+  return body_;
 }
 
 CompileOptions Compiled::options() const {

@@ -32,6 +32,7 @@ class Compiled {
   bool is_recorded(std::span<const Tensor> args) const;
   Tensors record(std::span<const Tensor> args) const;
   const Plan& plan() const;
+  GraphRef body() const;
   CompileOptions options() const;
 
   Graph graph_;  // inputs: parameters, then leaves; outputs: results, then effects
@@ -40,8 +41,9 @@ class Compiled {
   std::vector<std::shared_ptr<const void>> kept_;  // rules of custom functions
   bool bound_ = false;
   CompileOptions options_;
-  mutable std::once_flag planned_;
+  mutable std::once_flag planned_, interned_;
   mutable std::shared_ptr<const Plan> plan_;
+  mutable GraphRef body_ = {};
 };
 
 }  // namespace tn
