@@ -10,6 +10,7 @@
 #include "ops/op_decls.h"
 #include "ops/runtime_types.h"
 #include "ops/shapes.h"
+#include "ops/tiled.h"
 #include "tenon/operators.h"
 
 namespace tn::ops {
@@ -145,29 +146,23 @@ Tensors attention_body(const AttentionAttrs& a, const Tensors& in) {
   return {cast_to(mixed, type)};
 }
 
-/// Where each matrix of a row-major operand begins when it is broadcast to the axes of `lead`.
-std::vector<int64_t> matrix_offsets(const Shape& operand, const Shape& lead) {
-  std::vector<int64_t> offsets{0};
-  Ints strides = Strided::row_major(operand).strides;
-  int missing = lead.rank() + 2 - operand.rank();
+/// The matrices of an operand, broadcast to the axes of `lead` and to `rows` and `columns`.
+AttentionOperand matrices(const TiledCall& call, size_t k, const Shape& lead,
+                          std::vector<int64_t>& offsets) {
+  const Strided& at = call.in_at[k];
+  int missing = lead.rank() + 2 - at.shape.rank();
+  auto stride = [&](int axis) {
+    int own = axis - missing;
+    return own < 0 || at.shape[own] == Dim(1) ? 0 : at.strides[own];
+  };
+  offsets = {at.offset};
   for (int i = 0; i < lead.rank(); ++i) {
-    bool repeats = i < missing || operand[i - missing] == Dim(1);
     std::vector<int64_t> next;
     for (int64_t base : offsets)
-      for (int64_t k = 0; k < lead[i].value(); ++k)
-        next.push_back(base + (repeats ? 0 : k * strides[i - missing]));
+      for (int64_t j = 0; j < lead[i].value(); ++j) next.push_back(base + j * stride(i));
     offsets = std::move(next);
   }
-  return offsets;
-}
-
-/// The last two axes of a row-major operand as rows and columns; those of extent 1, or absent,
-/// repeat.
-AttentionOperand matrix_operand(const void* data, const Shape& shape,
-                                const std::vector<int64_t>& offsets) {
-  int r = shape.rank();
-  int64_t columns = r > 0 ? shape[r - 1].value() : 1, rows = r > 1 ? shape[r - 2].value() : 1;
-  return {data, offsets.data(), rows == 1 ? 0 : columns, columns == 1 ? 0 : 1};
+  return {call.in[k], offsets.data(), stride(lead.rank()), stride(lead.rank() + 1)};
 }
 
 Shape without_last_two(const Shape& shape) {
@@ -176,33 +171,44 @@ Shape without_last_two(const Shape& shape) {
   return out;
 }
 
-void run_attention(const LibraryCall& call) {
+void run_tiled_attention(const TiledCall& call) {
   const auto& a = *static_cast<const AttentionAttrs*>(call.attrs);
   const Type &q = *call.in_types[0], &k = *call.in_types[1], &v = *call.in_types[2];
   Sizes sizes(q, k, v);
   Shape heads = without_last_two(q.shape), shared = without_last_two(k.shape);
-  std::vector<int64_t> of_q = matrix_offsets(q.shape, heads),
-                       of_k = matrix_offsets(k.shape, shared),
-                       of_v = matrix_offsets(v.shape, shared), of_mask;
+  std::vector<int64_t> offsets[4];
   AttentionArgs args;
   args.type = element_of(q.dtype);
-  args.heads = static_cast<int64_t>(of_q.size());
+  args.q = matrices(call, 0, heads, offsets[0]);
+  args.k = matrices(call, 1, shared, offsets[1]);
+  args.v = matrices(call, 2, shared, offsets[2]);
+  if (call.in_types.size() > 3 && call.in_types[3]) {
+    args.mask = matrices(call, 3, heads, offsets[3]);
+    args.mask_type = element_of(call.in_types[3]->dtype);
+  }
+  args.heads = static_cast<int64_t>(offsets[0].size());
   args.group = sizes.heads.empty() ? 1 : std::max<int64_t>(1, sizes.heads[1].value());
   args.queries = sizes.queries.value(), args.keys = sizes.keys.value();
   args.depth = sizes.depth.value(), args.out_depth = sizes.out_depth.value();
   args.scale = *a.scale, args.causal = a.is_causal;
-  args.q = matrix_operand(call.in[0], q.shape, of_q);
-  args.k = matrix_operand(call.in[1], k.shape, of_k);
-  args.v = matrix_operand(call.in[2], v.shape, of_v);
-  if (call.in_types.size() > 3 && call.in_types[3]) {
-    const Type& mask = *call.in_types[3];
-    of_mask = matrix_offsets(mask.shape, heads);
-    args.mask = matrix_operand(call.in[3], mask.shape, of_mask);
-    args.mask_type = element_of(mask.dtype);
-  }
-  args.out = call.out[0];
+  args.out = call.out;
+  args.epilogue = {call.work.run, call.work.data};
   attention(cpu_level(), at_level(v2::attention_level, v3::attention_level, v4::attention_level),
             args);
+}
+
+void run_attention(const LibraryCall& call) {
+  std::vector<Strided> at;
+  for (TypeRef type : call.in_types)
+    at.push_back(type ? Strided::row_major(type->shape) : Strided{});
+  run_tiled_attention(
+      {call.attrs, call.in_types, call.out_types, at, call.in, call.out[0], nullptr, {}});
+}
+
+TileDomain domain_of_attention(const void*, Types, Types out) {
+  const Shape& shape = out[0]->shape;
+  int64_t rows = shape[shape.rank() - 2].value(), columns = shape[shape.rank() - 1].value();
+  return {out[0]->elements / (rows * columns), rows, columns};
 }
 
 struct RopeAttrs {
@@ -258,6 +264,10 @@ Tensors rope_body(const RopeAttrs& a, const Tensors& in) {
 }
 
 }  // namespace
+
+constinit const TiledForm tiled_attention = {domain_of_attention, run_tiled_attention,
+                                             [](const TiledCall&) -> int64_t { return 0; },
+                                             nullptr};
 
 // Backends may claim these whole; whoever does not gets the body.
 constinit const OpDef scaled_dot_product_attention = Composite<AttentionAttrs>{

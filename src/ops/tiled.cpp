@@ -5,9 +5,11 @@
 namespace tn::ops {
 
 const TiledForm* tiled_form(const OpDef& op, Types in) {
-  if (&op != &dot) return nullptr;
   DType type = in[0]->dtype;
-  return type == DType::f32 || type == DType::f64 ? &tiled_dot : nullptr;
+  if (type != DType::f32 && type != DType::f64) return nullptr;
+  return &op == &dot                            ? &tiled_dot
+         : &op == &scaled_dot_product_attention ? &tiled_attention
+                                                : nullptr;
 }
 
 }  // namespace tn::ops

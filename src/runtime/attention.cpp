@@ -49,6 +49,7 @@ class Attention {
   GemmForm form_;
   int64_t blocks_;  // of the queries of a head
   int64_t most_;    // queries of a block
+  int64_t score_row_;
 };
 
 template <class T>
@@ -62,6 +63,9 @@ Attention<T>::Attention(const GemmKernels<T>& kernels, const AttentionRows<T>& r
       std::clamp(kScores / std::max<int64_t>(a_.keys, 1), kLeastQueries, kMostQueries);
   blocks_ = chunks_for(a_.queries, fitting);
   most_ = chunks_for(a_.queries, blocks_);
+  score_row_ = up(a_.keys, kernels.vector);
+  // The second product reads the scores in place: their rows should not share one set of L1.
+  if (score_row_ * sizeof(T) % 4096 == 0) score_row_ += kernels.vector;
 }
 
 template <class T>
@@ -83,7 +87,7 @@ Product<T> Attention<T>::score_product(int64_t head) const {
           .a = {nullptr, 1, a_.depth, GemmForm::plain},
           .b = {at(a_.k, a_.type, head, 0), a_.k.column, a_.k.row, form_},
           .c = nullptr,
-          .c_row = up(a_.keys, kernels_.vector),
+          .c_row = score_row_,
           .whole_n = a_.keys};
 }
 
@@ -94,7 +98,7 @@ Product<T> Attention<T>::mix_product(int64_t head) const {
           .m = 0,
           .n = a_.out_depth,
           .k = a_.keys,
-          .a = {nullptr, 1, up(a_.keys, kernels_.vector), GemmForm::plain},
+          .a = {nullptr, 1, score_row_, GemmForm::plain},
           .b = {at(a_.v, a_.type, head, 0), a_.v.row, a_.v.column, form_},
           .c = nullptr,
           .c_row = a_.out_depth,
@@ -140,6 +144,10 @@ void Attention<T>::run_block(int64_t head, ChunkRange queries, const Scratch& sc
   for (int64_t i = 0; i < rows; ++i)
     rows_.divide(scratch.mixed + i * a_.out_depth, sums[i], a_.out_depth, a_.type,
                  out + (head * a_.queries + queries.begin + i) * row_bytes);
+  if (a_.epilogue.run)
+    a_.epilogue.run(
+        a_.epilogue.data,
+        {.batch = head, .row0 = queries.begin, .row1 = queries.end, .column1 = a_.out_depth});
 }
 
 /// Makes the `count` scores of a query weights and returns their sum.

@@ -4,6 +4,7 @@
 
 #include "runtime/cpu_level.h"
 #include "runtime/element.h"
+#include "runtime/gemm.h"
 
 namespace tn {
 
@@ -26,7 +27,8 @@ struct AttentionArgs {
   AttentionOperand q = {}, k = {}, v = {};
   AttentionOperand mask = {};  // optional; boolean: true keeps a score, else it is added to it
   Element mask_type = Element::boolean;
-  void* out = nullptr;  // contiguous
+  void* out = nullptr;         // contiguous
+  GemmEpilogue epilogue = {};  // on finished blocks of the result; the head is their batch
 };
 
 /// What is done to single rows of f32 or f64, with the library's own exp and order of summation.

@@ -18,6 +18,8 @@ constexpr int64_t kFinishBytes = 128 << 10;  // of C between two calls of `finis
 constexpr int64_t kPackFromRows = 160;       // fewer rows read a plain B in place
 constexpr int64_t kPackFromColumns = 129;    // fewer columns read a plain A in place
 constexpr int64_t kChunkWork = 1 << 17;      // multiply-adds worth a chunk
+constexpr int64_t kWantedChunks = 96;        // enough for many threads to end together
+constexpr int64_t kLeastPanels = 4;          // of B to a chunk, for one reading of its rows of A
 constexpr int64_t kPackWork = 1 << 14;       // packed elements worth a chunk
 
 int64_t up(int64_t value, int64_t unit) { return (value + unit - 1) / unit * unit; }
@@ -171,8 +173,9 @@ template <class T>
 void Multiply<T>::multiply_rows() {
   int64_t row_parts = chunks_for(rows_, kRowBlock);
   int64_t work = chunks_for(rows_ * columns_ * depth_, kChunkWork);
-  int64_t column_parts = std::min(panels(), std::max<int64_t>(1, work / row_parts));
-  column_parts = std::min(column_parts, chunks_for(panels(), row_parts > 1 ? 8 : 1));
+  int64_t column_parts =
+      std::min({chunks_for(panels(), row_parts > 1 ? kLeastPanels : 1),
+                chunks_for(kWantedChunks, row_parts), std::max<int64_t>(1, work / row_parts)});
   parallel_for(row_parts * column_parts, [&](int64_t chunk) {
     if (u_.enter) u_.enter();
     run_chunk(chunk_range(left_panels(), row_parts, chunk / column_parts),

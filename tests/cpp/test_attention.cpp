@@ -116,3 +116,24 @@ TEST_CASE("attention: heads that are slices of rows, and all levels") {
     CHECK(std::memcmp(out.data(), whole.data(), out.size() * sizeof(float)) == 0);
   }
 }
+
+TEST_CASE("attention: compiled with its heads as views and what follows it, the bits stay") {
+  Graph graph = parse_graph(R"(func @main(%x: f32[2,30,96], %s: f32[2,4,30,8]) {
+  %0 = reshape %x {shape=[2,30,3,4,8]}
+  %1 = permute_dims %0 {axes=[2,0,3,1,4]}
+  %2 = slice %1 {start=[0], stop=[1], step=[1], axis=[0]}
+  %3 = slice %1 {start=[1], stop=[2], step=[1], axis=[0]}
+  %4 = slice %1 {start=[2], stop=[3], step=[1], axis=[0]}
+  %5 = reshape %2 {shape=[2,4,30,8]}
+  %6 = reshape %3 {shape=[2,4,30,8]}
+  %7 = reshape %4 {shape=[2,4,30,8]}
+  %8 = scaled_dot_product_attention %5, %6, %7 {scale=0.4, is_causal=true}
+  %9 = tanh %8
+  %10 = add %9, %s
+  return %10
+}
+)");
+  Tensors in = random_inputs(graph, 8);
+  CompiledFunction f = compile([&](const Tensors& x) { return replay(graph, x); });
+  CHECK((bytes_of(f(in)) == run_compiled(graph, in)));
+}
