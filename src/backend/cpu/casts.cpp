@@ -1,4 +1,6 @@
 // Conversions between element types.
+#include <cmath>
+
 #include "backend/cpu/ops.h"
 #include "base/half.h"
 
@@ -30,17 +32,32 @@ Value* Ops::cast(Value* a, DType from, DType to) {
                           : b.CreateICmpNE(a, Constant::getNullValue(a->getType()));
   if (is_float(from) && is_float(to))
     return to == DType::f64 ? b.CreateFPExt(a, target) : b.CreateFPTrunc(a, target);
-  if (is_float(from)) return float_to_integer(a, from, to);
+  if (is_float(from)) return float_to_integer(a, to);
   if (is_float(to)) return is_signed(from) ? b.CreateSIToFP(a, target) : b.CreateUIToFP(a, target);
   return b.CreateIntCast(a, target, is_signed(from));
 }
 
-// Saturates, and takes NaN to 0.
-Value* Ops::float_to_integer(Value* a, DType, DType to) {
+Value* Ops::truncated(Value* a, DType to) { return b.CreateFPToSI(a, shaped(type(to), a)); }
+
+// Saturates, and takes NaN to 0. LLVM's own saturating conversion takes vectors apart.
+Value* Ops::float_to_integer(Value* a, DType to) {
+  bool sign = is_signed(to);
+  unsigned bits = static_cast<unsigned>(size_of(to)) * 8;
+  double top = std::ldexp(1.0, static_cast<int>(sign ? bits - 1 : bits)), low = sign ? -top : 0;
   Type* target = shaped(type(to), a);
-  llvm::Intrinsic::ID id =
-      is_signed(to) ? llvm::Intrinsic::fptosi_sat : llvm::Intrinsic::fptoui_sat;
-  return b.CreateIntrinsic(id, {target, a->getType()}, {a});
+  Constant* least = ConstantFP::get(a->getType(), low);
+  Value* above = b.CreateSelect(b.CreateFCmpOGT(a, least), a, least);
+  Value* too_large = b.CreateFCmpOGE(above, ConstantFP::get(a->getType(), top));
+  Value* safe = b.CreateSelect(too_large, Constant::getNullValue(a->getType()), above);
+  // Narrow results come by way of 32 bits, which machines convert to.
+  bool narrow = bits < 32;
+  Type* wide = narrow ? shaped(b.getInt32Ty(), a) : target;
+  Value* whole = sign || narrow ? b.CreateFPToSI(safe, wide) : b.CreateFPToUI(safe, wide);
+  if (narrow) whole = b.CreateTrunc(whole, target);
+  using llvm::APInt;
+  APInt most = sign ? APInt::getSignedMaxValue(bits) : APInt::getMaxValue(bits);
+  Value* result = b.CreateSelect(too_large, llvm::ConstantInt::get(target, most), whole);
+  return b.CreateSelect(b.CreateFCmpUNO(a, a), Constant::getNullValue(target), result);
 }
 
 Value* Ops::widen(Value* a, DType from) {

@@ -65,6 +65,8 @@ class Emitter {
   Values fold(const Values& accs);
   Values fold_lanes(ValueId id, Values lanes);
   Values fold_array(ValueId id, const Values& arrays, int64_t count);
+  void store_results(const Values& results, Value* base, int64_t count, Value* at);
+  Values fold_arrays(Value* base, int64_t stride, Value* first, int64_t count);
   int parts(ValueId id) const;  // values of its accumulator: two with an index
   void place_inner(Value* flat);
   DType part_type(ValueId id, int part) const;
@@ -105,6 +107,10 @@ class Emitter {
   // memory.cpp
   Value* load(ValueId id, int copy);
   void store(const loop::Store& store, int copy);
+  void store_element(const loop::Store& store);
+  void store_vector(const loop::Store& store, int copy);
+  Value* combined(const loop::Store& store, Value* old, Value* x);
+  void prefetch_next_row();
   void flush_stores();
   void store_lanes_in_order(const loop::Store& store, int copy, Value* x, Value* mask);
   Value* kept_place(ValueId id, int copy);

@@ -14,6 +14,9 @@ using loop::Op;
 // back from memory costs less than what they would push out.
 static constexpr int64_t kStreamedBytes = 4 << 20;
 
+// Operands that do not stay in the caches between calls.
+static constexpr int64_t kFetchedBytes = 1 << 20;
+
 llvm::Value* Emitter::buffer(int number) {
   return once(kCall, Made::buffer, static_cast<uint64_t>(number), 0, [&]() -> Value* {
     Value* buffers = frame_field(0, "buffers");
@@ -147,56 +150,70 @@ int64_t Emitter::streamed_bytes() const {
   return bytes;
 }
 
+static constexpr Op kCombineOp[] = {Op::add, Op::add, Op::mul, Op::max, Op::min};
+
+/// `x` combined with what is in memory there.
+llvm::Value* Emitter::combined(const loop::Store& store, Value* old, Value* x) {
+  DType dtype = s_.kernel.buffers[static_cast<size_t>(store.buffer)].type;
+  Op op = kCombineOp[static_cast<int>(store.combine)];
+  return ops_.binary(op, dtype, ops_.from_memory(old, dtype), x);
+}
+
 // Every load of the step comes before its stores: a result may lie where an operand did.
 void Emitter::store(const loop::Store& store, int copy) {
-  DType dtype = s_.kernel.buffers[static_cast<size_t>(store.buffer)].type;
-  llvm::Type* type = ops_.memory_type(dtype);
-  llvm::Align align(static_cast<uint64_t>(size_of(dtype)));
   bool wide = is_vector(store.value) || is_vector(axes_in(s_.kernel, store.index));
   if (store.mask != kNone)
     for (PolyId poly : s_.kernel.masks[static_cast<size_t>(store.mask)])
       wide |= is_vector(axes_in(s_.kernel, poly));
-  if (!wide && copy > 0) return;
-  Value* where = mask(store.mask, copy);
-  Value* x = wide ? vector(store.value, copy) : value(store.value, 0);
-  static constexpr Op kOp[] = {Op::add, Op::add, Op::mul, Op::max, Op::min};
-  auto combined = [&](Value* old) {
-    Value* now = ops_.from_memory(old, dtype);
-    return ops_.binary(kOp[static_cast<int>(store.combine)], dtype, now, x);
-  };
-  bool set = store.combine == Combine::set;
-  if (!wide) {
-    Value* place = pointer(store.buffer, store.index);
-    auto* one = llvm::FixedVectorType::get(type, 1);
-    Value* bit = b_.CreateVectorSplat(1, where ? where : b_.getTrue());
-    if (!set)
-      x = combined(b_.CreateExtractElement(
-          b_.CreateMaskedLoad(one, place, align, bit, llvm::Constant::getNullValue(one)),
-          uint64_t{0}));
-    x = ops_.to_memory(x, dtype);
-    if (where)
-      b_.CreateMaskedStore(b_.CreateVectorSplat(1, x), place, align, bit);
-    else
-      pending_.push_back({x, place, nullptr, align, false});
-    return;
+  if (wide)
+    store_vector(store, copy);
+  else if (copy == 0)
+    store_element(store);
+}
+
+void Emitter::store_element(const loop::Store& store) {
+  DType dtype = s_.kernel.buffers[static_cast<size_t>(store.buffer)].type;
+  llvm::Align align(static_cast<uint64_t>(size_of(dtype)));
+  auto* one = llvm::FixedVectorType::get(ops_.memory_type(dtype), 1);
+  Value* where = mask(store.mask, 0);
+  Value* bit = b_.CreateVectorSplat(1, where ? where : b_.getTrue());
+  Value* place = pointer(store.buffer, store.index);
+  Value* x = value(store.value, 0);
+  if (store.combine != Combine::set) {
+    Value* old = b_.CreateMaskedLoad(one, place, align, bit, llvm::Constant::getNullValue(one));
+    x = combined(store, b_.CreateExtractElement(old, uint64_t{0}), x);
   }
-  where = both(where, masks_[static_cast<size_t>(copy)]);
-  if (where) where = widened(where);
-  std::optional<int64_t> step = stride(store.index);
+  x = ops_.to_memory(x, dtype);
+  if (where)
+    b_.CreateMaskedStore(b_.CreateVectorSplat(1, x), place, align, bit);
+  else
+    pending_.push_back({x, place, nullptr, align, false});
+}
+
+void Emitter::store_vector(const loop::Store& store, int copy) {
+  DType dtype = s_.kernel.buffers[static_cast<size_t>(store.buffer)].type;
+  llvm::Type* type = ops_.memory_type(dtype);
+  llvm::Align align(static_cast<uint64_t>(size_of(dtype)));
   auto* vectors = llvm::cast<llvm::FixedVectorType>(vector_of(type));
   llvm::Constant* zero = llvm::Constant::getNullValue(vectors);
-  if (step == 1) {
+  bool set = store.combine == Combine::set;
+  Value* where = both(mask(store.mask, copy), masks_[static_cast<size_t>(copy)]);
+  if (where) where = widened(where);
+  Value* x = vector(store.value, copy);
+  if (stride(store.index) == 1) {
     Value* place = b_.CreateGEP(type, pointer(store.buffer, store.index), number(copy * s_.lanes));
-    if (!set)
-      x = combined(where ? b_.CreateMaskedLoad(vectors, place, align, where, zero)
-                         : static_cast<Value*>(b_.CreateAlignedLoad(vectors, place, align)));
+    if (!set) {
+      Value* old = where ? b_.CreateMaskedLoad(vectors, place, align, where, zero)
+                         : static_cast<Value*>(b_.CreateAlignedLoad(vectors, place, align));
+      x = combined(store, old, x);
+    }
     pending_.push_back({ops_.to_memory(x, dtype), place, where, align, may_stream(store)});
     return;
   }
   if (store.scattered && !set) return store_lanes_in_order(store, copy, x, where);
   if (!where) where = llvm::ConstantInt::getTrue(vector_of(b_.getInt1Ty()));
   Value* at = places(store.buffer, store.index, copy);
-  if (!set) x = combined(b_.CreateMaskedGather(vectors, at, align, where, zero));
+  if (!set) x = combined(store, b_.CreateMaskedGather(vectors, at, align, where, zero), x);
   b_.CreateMaskedScatter(ops_.to_memory(x, dtype), at, align, where);
 }
 
@@ -204,7 +221,6 @@ void Emitter::store_lanes_in_order(const loop::Store& store, int copy, Value* x,
   DType dtype = s_.kernel.buffers[static_cast<size_t>(store.buffer)].type;
   llvm::Align align(static_cast<uint64_t>(size_of(dtype)));
   auto* one = llvm::FixedVectorType::get(ops_.memory_type(dtype), 1);
-  static constexpr Op kOp[] = {Op::add, Op::add, Op::mul, Op::max, Op::min};
   Value* at = places(store.buffer, store.index, copy);
   if (!at->getType()->isVectorTy()) at = splat(at);
   for (int lane = 0; lane < s_.lanes; ++lane) {
@@ -213,9 +229,8 @@ void Emitter::store_lanes_in_order(const loop::Store& store, int copy, Value* x,
     Value* bit = where ? b_.CreateExtractElement(where, k) : b_.getTrue();
     Value* bits = b_.CreateVectorSplat(1, bit);
     Value* old = b_.CreateMaskedLoad(one, place, align, bits, llvm::Constant::getNullValue(one));
-    Value* now = ops_.from_memory(b_.CreateExtractElement(old, uint64_t{0}), dtype);
-    Value* next = ops_.binary(kOp[static_cast<int>(store.combine)], dtype, now,
-                              b_.CreateExtractElement(x, k));
+    Value* next =
+        combined(store, b_.CreateExtractElement(old, uint64_t{0}), b_.CreateExtractElement(x, k));
     b_.CreateMaskedStore(b_.CreateVectorSplat(1, ops_.to_memory(next, dtype)), place, align, bits);
   }
 }
@@ -258,6 +273,28 @@ void Emitter::flush_stores() {
   for (const Pending& p : list) plain(p);
   b_.CreateBr(done);
   b_.SetInsertPoint(done);
+}
+
+// While the last sweep of a row computes, the next row comes from memory.
+void Emitter::prefetch_next_row() {
+  if (s_.par.empty() || s_.unrolled || s_.spread) return;
+  int next = s_.par.back();
+  for (size_t i = 0; i < s_.kernel.values.size(); ++i) {
+    const loop::Value& v = s_.kernel.values[i];
+    if (v.op != Op::load || !s_.needed[i] || v.mask != kNone || stride(v.index) != 1) continue;
+    std::optional<int64_t> row = stride_along(s_.kernel, v.index, next);
+    int64_t size = size_of(v.type);
+    bool large =
+        s_.kernel.buffers[static_cast<size_t>(v.buffer)].size.value() * size >= kFetchedBytes;
+    if (!row || *row == 0 || !large) continue;
+    int64_t per_line = std::max<int64_t>(64 / (s_.lanes * size), 1);
+    for (int copy = 0; copy < copies_; copy += static_cast<int>(per_line)) {
+      Value* place = b_.CreateGEP(ops_.memory_type(v.type), pointer(v.buffer, v.index),
+                                  number(*row + copy * s_.lanes));
+      b_.CreateIntrinsic(llvm::Intrinsic::prefetch, {b_.getPtrTy()},
+                         {place, b_.getInt32(0), b_.getInt32(2), b_.getInt32(1)});
+    }
+  }
 }
 
 llvm::Value* Emitter::kept_place(ValueId id, int copy) {

@@ -25,6 +25,8 @@ class Ops {
   llvm::Value* select(llvm::Value* condition, llvm::Value* yes, llvm::Value* no);
   llvm::Value* fma(llvm::Value* a, llvm::Value* b, llvm::Value* c);
   llvm::Value* cast(llvm::Value* a, DType from, DType to);
+  /// Of a float that is known to be inside of the signed type `to`.
+  llvm::Value* truncated(llvm::Value* a, DType to);
   llvm::Value* bitcast(llvm::Value* a, DType from, DType to);
   llvm::Value* from_memory(llvm::Value* a, DType type);
   llvm::Value* to_memory(llvm::Value* a, DType type);
@@ -46,7 +48,7 @@ class Ops {
   llvm::Value* extreme(bool max, DType type, llvm::Value* a, llvm::Value* b);
   llvm::Value* quotient(bool remainder, bool is_signed, llvm::Value* a, llvm::Value* b);
   llvm::Value* shift(bool left, bool is_signed, llvm::Value* a, llvm::Value* count);
-  llvm::Value* float_to_integer(llvm::Value* a, DType from, DType to);
+  llvm::Value* float_to_integer(llvm::Value* a, DType to);
   llvm::Value* widen(llvm::Value* a, DType from);
   llvm::Value* narrow(llvm::Value* a, DType to);
   llvm::Value* narrow_odd(llvm::Value* a, DType from, DType to);

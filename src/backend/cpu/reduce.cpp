@@ -92,7 +92,9 @@ Emitter::Values Emitter::row_step(Value* base, int64_t count, const Values& accs
     for (int copy = 0; copy < copies; ++copy) accumulate(id, copy, &next[at]);
     at += vectors * static_cast<size_t>(parts(id));
   }
-  if (sweep_ + 1 == s_.sweeps.size() && !s_.two_phases) emit_stores(true);
+  if (sweep_ + 1 < s_.sweeps.size() || s_.two_phases) return next;
+  emit_stores(true);
+  if (s_.sweeps.size() > 1) prefetch_next_row();
   return next;
 }
 
@@ -227,37 +229,54 @@ llvm::Value* Emitter::chunk_array(ValueId id, int part, Value* base, int64_t cou
   return nullptr;
 }
 
+/// The results of one chunk, at place `at` of the arrays over `count` chunks behind `base`.
+void Emitter::store_results(const Values& results, Value* base, int64_t count, Value* at) {
+  size_t k = 0;
+  for (ValueId id : s_.sweeps[sweep_].reductions)
+    for (int part = 0; part < parts(id); ++part) {
+      DType type = part_type(id, part);
+      Value* array = chunk_array(id, part, base, count);
+      Value* place = b_.CreateGEP(ops_.memory_type(type), array, at);
+      b_.CreateAlignedStore(ops_.to_memory(results[k++], type), place, llvm::Align(1));
+    }
+}
+
+/// `count` chunks from place `first` on, of arrays over `all` chunks.
+Emitter::Values Emitter::fold_arrays(Value* base, int64_t all, Value* first, int64_t count) {
+  Values totals;
+  for (ValueId id : s_.sweeps[sweep_].reductions) {
+    Values arrays;
+    for (int part = 0; part < parts(id); ++part)
+      arrays.push_back(b_.CreateGEP(ops_.memory_type(part_type(id, part)),
+                                    chunk_array(id, part, base, all), first));
+    Values result = fold_array(id, arrays, count);
+    totals.insert(totals.end(), result.begin(), result.end());
+  }
+  return totals;
+}
+
 void Emitter::row_sweep(size_t number_of_sweep) {
   sweep_ = number_of_sweep;
   const Sweep& sweep = s_.sweeps[sweep_];
   Values totals;
-  if (s_.extent == 0) {
+  int64_t chunks = (s_.extent + kChunk - 1) / kChunk;
+  home_[kUnit] = s_.unrolled || chunks == 0 ? nullptr : b_.GetInsertBlock();
+  if (chunks == 0) {
     for (ValueId id : sweep.reductions)
       for (int part = 0; part < parts(id); ++part)
         totals.push_back(ops_.empty(s_.value(id).monoid, part_type(id, 0)));
-    return set_reduced(totals);
-  }
-  home_[kUnit] = s_.unrolled ? nullptr : b_.GetInsertBlock();
-  int64_t chunks = (s_.extent + kChunk - 1) / kChunk;
-  if (chunks == 1 || sweep.reductions.empty()) {
+  } else if (chunks == 1 || sweep.reductions.empty()) {
     Values accs = row_chunk(number(0), s_.extent, identities());
     home_[kUnit] = nullptr;
     totals = fold(accs);
   } else {
-    int64_t records = 0;
-    for (ValueId id : sweep.reductions) records += 8 * parts(id);
-    int64_t at = take_scratch(records * chunks);
-    Value* base = b_.CreateGEP(b_.getInt8Ty(), scratch_base_, number(at));
+    int64_t record = 0;
+    for (ValueId id : sweep.reductions) record += 8 * parts(id);
+    Value* base =
+        b_.CreateGEP(b_.getInt8Ty(), scratch_base_, number(take_scratch(record * chunks)));
     auto chunk = [&](Value* c, int64_t length) {
-      Values results = fold(row_chunk(b_.CreateMul(c, number(kChunk)), length, identities()));
-      size_t k = 0;
-      for (ValueId id : sweep.reductions)
-        for (int part = 0; part < parts(id); ++part) {
-          DType type = part_type(id, part);
-          Value* place =
-              b_.CreateGEP(ops_.memory_type(type), chunk_array(id, part, base, chunks), c);
-          b_.CreateAlignedStore(ops_.to_memory(results[k++], type), place, llvm::Align(1));
-        }
+      Value* begin = b_.CreateMul(c, number(kChunk));
+      store_results(fold(row_chunk(begin, length, identities())), base, chunks, c);
     };
     int64_t whole = s_.extent / kChunk;
     loop(number(0), number(whole), 1, {}, true, [&](Value* c, const Values&) {
@@ -266,13 +285,7 @@ void Emitter::row_sweep(size_t number_of_sweep) {
     });
     if (s_.extent % kChunk) chunk(number(whole), s_.extent % kChunk);
     home_[kUnit] = nullptr;
-    for (ValueId id : sweep.reductions) {
-      Values arrays;
-      for (int part = 0; part < parts(id); ++part)
-        arrays.push_back(chunk_array(id, part, base, chunks));
-      Values result = fold_array(id, arrays, chunks);
-      totals.insert(totals.end(), result.begin(), result.end());
-    }
+    totals = fold_arrays(base, chunks, number(0), chunks);
   }
   set_reduced(totals);
   for (size_t i = 0; i < kept_ready_.size(); ++i) kept_ready_[i] = kept_at_[i] >= 0;
@@ -289,15 +302,7 @@ void Emitter::row_partials(Value* unit) {
   Value* begin = b_.CreateMul(chunk, number(kChunk));
   home_[kUnit] = b_.GetInsertBlock();
   auto emit = [&](int64_t length) {
-    Values results = fold(row_chunk(begin, length, identities()));
-    size_t k = 0;
-    for (ValueId id : s_.sweeps[0].reductions)
-      for (int part = 0; part < parts(id); ++part) {
-        DType type = part_type(id, part);
-        Value* array = chunk_array(id, part, partial_base_, units);
-        Value* place = b_.CreateGEP(ops_.memory_type(type), array, unit);
-        b_.CreateAlignedStore(ops_.to_memory(results[k++], type), place, llvm::Align(1));
-      }
+    store_results(fold(row_chunk(begin, length, identities())), partial_base_, units, unit);
   };
   int64_t rest = s_.extent % kChunk;
   if (!rest) return emit(kChunk);
@@ -319,18 +324,7 @@ void Emitter::finish_row(Value* row) {
   sweep_ = 0;
   place_unit(row);
   int64_t chunks = s_.chunk_units, units = s_.points * chunks;
-  Values totals;
-  for (ValueId id : s_.sweeps[0].reductions) {
-    Values arrays;
-    for (int part = 0; part < parts(id); ++part) {
-      Value* array = chunk_array(id, part, partial_base_, units);
-      arrays.push_back(b_.CreateGEP(ops_.memory_type(part_type(id, part)), array,
-                                    b_.CreateMul(row, number(chunks))));
-    }
-    Values result = fold_array(id, arrays, chunks);
-    totals.insert(totals.end(), result.begin(), result.end());
-  }
-  set_reduced(totals);
+  set_reduced(fold_arrays(partial_base_, units, b_.CreateMul(row, number(chunks)), chunks));
   begin_step(nullptr, 1, {});
   emit_stores(false);
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "backend/cpu/ranges.h"
 #include "loop/interpreter_ops.h"
 #include "loop/macros.h"
 
@@ -101,6 +102,7 @@ class Scheduler {
     if (k_.values.size() > kMostValues || !find_axes()) return std::nullopt;
     find_depths();
     find_needed();
+    s_.inside = casts_inside(k_);
     if (!is_plain() || !has_code()) return std::nullopt;
     choose_mode();
     choose_vectors();
@@ -296,6 +298,8 @@ class Scheduler {
     }
     int64_t vectors = (s_.vector_extent() + s_.lanes - 1) / s_.lanes;
     int most = std::max(1, std::min(kUnrolledOps / std::max(s_.ops, 1), 4));
+    // Long runs of each row of columns, as long as there is a tile for every thread.
+    if (s_.mode == Mode::columns && most == 4 && s_.points / s_.lanes >= 8 * kFewUnits) most = 8;
     s_.copies = static_cast<int>(std::min<int64_t>(most, std::max<int64_t>(vectors, 1)));
     if (s_.ordered || s_.lanes == 1) s_.copies = 1;
   }

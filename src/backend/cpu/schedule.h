@@ -44,6 +44,7 @@ struct Schedule {
 
   std::vector<int> depth;     // by value: the reductions before it
   std::vector<bool> needed;   // by value
+  std::vector<bool> inside;   // by value: a cast that need not saturate
   std::vector<Sweep> sweeps;  // empty in flat
   std::vector<int> kept;      // rows: values that later sweeps take from scratch: number or -1
   std::vector<bool> stored_in_sweep;  // by store: inside of the last sweep, else after it

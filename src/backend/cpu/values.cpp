@@ -92,7 +92,9 @@ llvm::Value* Emitter::compute(ValueId id, int copy) {
       result = load(id, copy);
       break;
     case Op::cast:
-      result = ops_.cast(operand(v.a), s_.value(v.a).type, v.type);
+      result = s_.inside[static_cast<size_t>(id)]
+                   ? ops_.truncated(operand(v.a), v.type)
+                   : ops_.cast(operand(v.a), s_.value(v.a).type, v.type);
       break;
     case Op::bitcast:
       result = ops_.bitcast(operand(v.a), s_.value(v.a).type, v.type);
