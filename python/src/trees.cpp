@@ -181,12 +181,24 @@ struct TreeReader {
     return 0;
   }
 
+  /// Keys and values are taken first: reading a value may run code that changes the dict.
   size_t read_dict(PyObject* o, nb::object& keys, const Around* around) {
-    keys = checked(PySequence_Tuple(o));
-    Py_ssize_t count = PyTuple_GET_SIZE(keys.ptr());
-    for (Py_ssize_t i = 0; i < count; ++i)
-      read(checked(PyObject_GetItem(o, PyTuple_GET_ITEM(keys.ptr(), i))).ptr(), around);
-    return static_cast<size_t>(count);
+    Leaves values;
+    if (PyDict_CheckExact(o)) {
+      keys = checked(PyTuple_New(PyDict_GET_SIZE(o)));
+      values.reserve(static_cast<size_t>(PyDict_GET_SIZE(o)));
+      PyObject *key, *value;
+      for (Py_ssize_t at = 0, i = 0; PyDict_Next(o, &at, &key, &value); ++i) {
+        PyTuple_SET_ITEM(keys.ptr(), i, Py_NewRef(key));
+        values.push_back(nb::borrow(value));
+      }
+    } else {
+      keys = checked(PySequence_Tuple(o));
+      for (nb::handle key : nb::borrow<nb::tuple>(keys))
+        values.push_back(checked(PyObject_GetItem(o, key.ptr())));
+    }
+    for (const nb::object& value : values) read(value.ptr(), around);
+    return values.size();
   }
 };
 
