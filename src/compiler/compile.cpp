@@ -1,17 +1,12 @@
 #include "compiler/compile.h"
 
+#include "compiler/evaluate.h"
 #include "compiler/lower.h"
 #include "compiler/lower_fused.h"
 #include "passes/pipeline.h"
 
 namespace tn {
 namespace {
-
-std::vector<Bound> evaluate(const Graph& graph, std::span<const Bound> inputs) {
-  std::vector<Bound> outputs(graph.outputs.size());
-  run(*compile(graph, {}), inputs, nullptr, outputs);
-  return outputs;
-}
 
 std::shared_ptr<const Plan> compile_fused(const Graph& graph, const CompileOptions& options,
                                           CompileReport* report) {

@@ -3,12 +3,14 @@
 // Known are numbers, inputs given with their values, and what follows from them without an effect.
 // A value is computed when that saves work: numbers always, arrays when there is data or more than
 // elementwise work behind them. Views, and masks and ramps made from numbers alone, cost next to
-// nothing where they are used and stay; so does what is larger than its operands by more than
-// 1 MiB, with a recorded refusal.
+// nothing where they are used and stay; but weights in another order are put in it for kernels
+// that would do so at every run. What is larger than its operands by more than 1 MiB stays, with a
+// recorded refusal.
 #include <cmath>
 
 #include "ir/element.h"
 #include "ir/rewrite.h"
+#include "ops/op_decls.h"
 #include "passes/passes.h"
 
 namespace tn {
@@ -24,7 +26,8 @@ class Folder {
         context_(context),
         is_known_(graph.types.size()),
         has_work_(graph.types.size()),
-        is_wanted_(graph.types.size()) {}
+        is_wanted_(graph.types.size()),
+        is_for_kernel_(graph.types.size()) {}
 
   Graph run() {
     find_known();
@@ -73,13 +76,27 @@ class Folder {
       if (known && is_folded(op))
         folded_.push_back(static_cast<int>(i));
       else
-        for (Val v : graph_.in(op)) at(is_wanted_, v) = true;
+        want_operands(op);
     }
     std::ranges::reverse(folded_);
   }
 
+  void want_operands(const GraphOp& op) {
+    bool is_kernel = op.op->run && op.op->family == Family::general && op.op != &ops::dot;
+    for (Val v : graph_.in(op)) {
+      at(is_wanted_, v) = true;
+      if (is_kernel) at(is_for_kernel_, v) = true;
+    }
+  }
+
+  /// Whether elements are read out of order by a kernel that wants them in order. Products take
+  /// them either way (canon_dot.cpp).
+  bool is_moved_for_kernel(const GraphOp& op) {
+    return op.op != &ops::reshape && op.op != &ops::broadcast_to && at(is_for_kernel_, op.out);
+  }
+
   bool is_folded(const GraphOp& op) {
-    if (op.ins == 0 || op.op->view) return false;
+    if (op.ins == 0 || (op.op->view && !is_moved_for_kernel(op))) return false;
     if (type(op.out)->rank() > 0 && !at(has_work_, op.out)) return false;
     int64_t growth = 0;
     for (TypeRef t : graph_.out_types(op)) growth += t->bytes();
@@ -147,7 +164,7 @@ class Folder {
 
   const Graph& graph_;
   PassContext& context_;
-  Marks is_known_, has_work_, is_wanted_;
+  Marks is_known_, has_work_, is_wanted_, is_for_kernel_;
   std::vector<int> folded_;
 };
 

@@ -27,6 +27,7 @@ constexpr Pass kLast[] = {
     {"recompute", "after the last cse, which would merge what is to be computed twice",
      repeat_rematerialised},
     {"canon", "views meet across the borders of what is computed again", canonicalise},
+    {"fold", "weights that are now read in another order are put in it once", fold_constants},
     {"dce", "not everything that could be computed again is needed", drop_dead_ops},
 };
 
