@@ -6,8 +6,9 @@
 namespace tn {
 namespace {
 
-/// For every step, those that must run before it, and how many wait for it.
-struct Dependences {
+/// For every step, those that must run before it and after it.
+class Dependences {
+ public:
   std::vector<std::vector<int32_t>> before, after;
 
   explicit Dependences(const Plan& plan) : before(plan.steps.size()), after(plan.steps.size()) {
@@ -18,25 +19,30 @@ struct Dependences {
     for (int32_t s = 0; s < static_cast<int32_t>(plan.steps.size()); ++s) {
       const Step& step = plan.steps[static_cast<size_t>(s)];
       for (size_t place = 0; place < step.buffers.size(); ++place) {
-        int32_t b = step.buffers[place];
-        if (b < plan.first_own()) continue;
-        size_t at = static_cast<size_t>(b);
-        add(writer[at], s);
-        bool writes =
-            step.writes.empty() || std::ranges::count(step.writes, static_cast<int32_t>(place)) > 0;
-        if (!writes) {
-          readers[at].push_back(s);
+        size_t b = static_cast<size_t>(step.buffers[place]);
+        add(writer[b], s);
+        if (!writes(plan, step, static_cast<int32_t>(place))) {
+          readers[b].push_back(s);
           continue;
         }
-        for (int32_t reader : readers[at]) add(reader, s);
-        readers[at].clear();
-        writer[at] = s;
+        for (int32_t reader : readers[b]) add(reader, s);
+        readers[b].clear();
+        writer[b] = s;
       }
       if (step.effect) add(std::exchange(effect, s), s);
     }
   }
 
  private:
+  /// A donated input that may be overwritten in place should be, so its other readers go first.
+  static bool writes(const Plan& plan, const Step& step, int32_t place) {
+    int32_t b = step.buffers[static_cast<size_t>(place)];
+    if (b >= plan.first_own())
+      return step.writes.empty() || std::ranges::count(step.writes, place) > 0;
+    return static_cast<size_t>(b) < plan.donated.size() &&
+           plan.donated[static_cast<size_t>(b)] > 0 &&
+           std::ranges::count(step.in_place, place, &Step::Pair::input) > 0;
+  }
   void add(int32_t earlier, int32_t later) {
     if (earlier < 0 || earlier == later) return;
     before[static_cast<size_t>(later)].push_back(earlier);

@@ -64,10 +64,11 @@ class StorageFinder {
   void assign(const Step& step, int32_t b, int32_t now) {
     int32_t& mine = storage_[index(b)];
     for (Step::Pair pair : step.in_place) {
-      if (step.buffers[index(pair.output)] != b) continue;
       int32_t before = step.buffers[index(pair.input)];
-      if (!may_follow(step, before, b, now)) continue;
-      mine = storage_[index(before)];
+      if (step.buffers[index(pair.output)] != b || !may_follow(step, before, b, now)) continue;
+      if (mine < 0) mine = storage_[index(before)];
+      if (!kept_[index(b)] || before >= plan_.inputs) continue;
+      mine = storage_[index(before)];  // a result takes donated memory rather than the plan's
       break;
     }
     if (mine < 0) mine = add({now, now, bytes(b)});

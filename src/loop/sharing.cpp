@@ -55,8 +55,10 @@ Sharing::Sharing(const Kernel& kernel)
     store.plain &=
         store.count++ == 0 && !s.scattered && s.combine == Combine::set && s.mask == kNone;
     store.index = s.index;
-    store.axes |= kernel.values[static_cast<size_t>(s.value)].axes;
+    const Value& value = kernel.values[static_cast<size_t>(s.value)];
+    store.axes |= value.axes;
     store.sweep = std::max(store.sweep, sweep[static_cast<size_t>(s.value)]);
+    if (value.op == Op::load) loads_[static_cast<size_t>(value.buffer)].copies_to = s.buffer;
   }
 }
 
@@ -65,9 +67,11 @@ bool Sharing::allows(int input, int output) const {
   const BufferParam& to = kernel_.buffers[static_cast<size_t>(output)];
   const Access& load = loads_[static_cast<size_t>(input)];
   const Access& store = stores_[static_cast<size_t>(output)];
-  if (from.written || size_of(from.type) != size_of(to.type) || from.size != to.size) return false;
-  if (!store.count || !store.plain) return false;
+  if (from.written || size_of(from.type) != size_of(to.type) || !store.count || !store.plain)
+    return false;
   if (load.count && (!load.plain || load.index != store.index)) return false;
+  // What is stored as it was loaded may be moved from memory to memory, after other stores.
+  if (load.copies_to != kNone && load.copies_to != output) return false;
   // No sweep that may load the input again comes after the store's.
   return last_reduction_ <= store.sweep && std::ranges::all_of(stores_, [&](const Access& other) {
            return !other.count || (other.axes & load.axes) != load.axes ||

@@ -8,16 +8,17 @@ namespace tn::loop {
 class Sharing {
  public:
   explicit Sharing(const Kernel& kernel);
-  /// Whether the kernel stays right when buffer `output` has the memory of buffer `input`: what is
-  /// stored at a point overwrites nothing that another point, or a later sweep over the points,
-  /// loads.
+  /// Whether the kernel stays right when buffer `output` has the memory of buffer `input`, which is
+  /// at least as large: what is stored at a point overwrites nothing that another point, or a later
+  /// sweep over the points, loads.
   bool allows(int input, int output) const;
 
  private:
   struct Access {
     int count = 0;
     PolyId index{};
-    bool plain = true;  // stored once and for all, or always loaded from the same place
+    bool plain = true;      // stored once and for all, or always loaded from the same place
+    int copies_to = kNone;  // loads: the buffer that one is stored to as it is
     AxisSet axes = 0;
     int sweep = 0;  // stores: how many sweeps end before
   };

@@ -1,0 +1,378 @@
+#include <doctest/doctest.h>
+
+#include <cstring>
+#include <random>
+
+#include "base/error.h"
+#include "compiler/memory.h"
+#include "compiler/memory_report.h"
+#include "compiler/placement.h"
+#include "compiler/step_order.h"
+#include "compiler/storage.h"
+#include "loop/interpreter.h"
+#include "loop/sharing.h"
+#include "random_kernel.h"
+
+using namespace tn;
+
+namespace {
+
+size_t index(int32_t i) { return static_cast<size_t>(i); }
+
+using Random = std::mt19937;
+int32_t draw(Random& random, int32_t below) {
+  return static_cast<int32_t>(random() % static_cast<uint32_t>(below));
+}
+
+std::vector<Interval> random_intervals(Random& random, int count, int32_t steps) {
+  std::vector<Interval> intervals;
+  for (int i = 0; i < count; ++i) {
+    int32_t first = draw(random, steps);
+    int32_t length = random() % 4 ? draw(random, 10) : draw(random, steps);
+    intervals.push_back({first, std::min(first + length, steps), 64 * (1 + draw(random, 1000))});
+  }
+  return intervals;
+}
+
+bool meet(const Interval& a, const Interval& b) {
+  return a.first <= b.last && b.first <= a.last && a.offset < b.offset + b.bytes &&
+         b.offset < a.offset + a.bytes;
+}
+
+bool disjoint(const std::vector<Interval>& intervals) {
+  for (size_t i = 0; i < intervals.size(); ++i)
+    for (size_t j = 0; j < i; ++j)
+      if (meet(intervals[i], intervals[j])) return false;
+  return true;
+}
+
+}  // namespace
+
+TEST_CASE("placement: no two intervals meet in time and space") {
+  for (uint32_t seed = 0; seed < 60; ++seed) {
+    CAPTURE(seed);
+    Random random(seed);
+    std::vector<Interval> intervals = random_intervals(random, 1 + draw(random, 150), 100);
+    if (seed % 3 == 0)
+      for (int32_t i = 0; i < 4; ++i) intervals.push_back({i * 10, 60, 640, i * 1280});
+    for (bool quick : {true, false}) {
+      std::vector<Interval> placed = intervals;
+      int64_t end = place(placed, quick);
+      CHECK(disjoint(placed));
+      CHECK(end >= lower_bound(intervals));
+      for (size_t i = 0; i < placed.size(); ++i) {
+        CHECK(placed[i].offset % kAlignment == 0);
+        CHECK(placed[i].offset + placed[i].bytes <= end);
+        if (intervals[i].offset >= 0) CHECK(placed[i].offset == intervals[i].offset);
+      }
+    }
+  }
+}
+
+TEST_CASE("placement: the lower bound is the most that is alive") {
+  CHECK(lower_bound({}) == 0);
+  CHECK(lower_bound(std::vector<Interval>{{0, 1, 64}, {1, 2, 128}, {2, 3, 64}}) == 192);
+  CHECK(lower_bound(std::vector<Interval>{{0, 0, 64}, {1, 1, 64}}) == 64);
+}
+
+namespace {
+
+/// Steps of whole numbers: every result is a sum over the operands, salted, and depends on all
+/// scribbles if one of them lies in the way.
+struct Mix {
+  size_t ins, outs;
+  std::vector<size_t> words;  // of the results
+  uint64_t salt;
+  size_t workspace;
+};
+
+void run_mix(const void* data, const StepCall& call) {
+  const Mix& mix = *static_cast<const Mix*>(data);
+  if (mix.workspace) std::memset(call.workspace, 0xee, mix.workspace);
+  for (size_t o = 0; o < mix.outs; ++o) {
+    uint64_t* out = static_cast<uint64_t*>(call.buffers[mix.ins + o]);
+    for (size_t w = 0; w < mix.words[o]; ++w) {
+      uint64_t sum = mix.salt + o * w;
+      for (size_t i = 0; i < mix.ins; ++i)
+        sum = sum * 31 + static_cast<const uint64_t*>(call.buffers[i])[w];
+      out[w] = sum;
+    }
+  }
+}
+
+constexpr size_t kWords = 40;  // every buffer has these at least
+
+Plan random_plan(uint32_t seed, int steps) {
+  Random random(seed);
+  Plan plan;
+  plan.inputs = 3;
+  for (int i = 0; i < plan.inputs; ++i)
+    plan.donated.push_back(random() % 2 ? int64_t{8 * kWords} : 0);
+  auto buffers = [&] { return plan.inputs + static_cast<int32_t>(plan.bytes.size()); };
+  for (int s = 0; s < steps; ++s) {
+    auto mix = std::make_shared<Mix>();
+    Step step{run_mix, mix, {}, {}};
+    mix->ins = 1 + random() % 3;
+    mix->outs = 1 + (random() % 4 == 0);
+    mix->salt = random();
+    for (size_t i = 0; i < mix->ins; ++i) {
+      int32_t back = random() % 4 ? std::min(6, buffers()) : buffers();
+      step.buffers.push_back(buffers() - 1 - draw(random, back));
+    }
+    for (size_t o = 0; o < mix->outs; ++o) {
+      mix->words.push_back(kWords);
+      step.writes.push_back(static_cast<int32_t>(step.buffers.size()));
+      for (size_t i = 0; o == 0 && mix->outs == 1 && i < mix->ins; ++i)
+        step.in_place.push_back({static_cast<int32_t>(i), step.writes.back()});
+      step.buffers.push_back(buffers());
+      plan.bytes.push_back(static_cast<int64_t>(8 * kWords * (1 + random() % 3 / 2)));
+    }
+    if (random() % 3 == 0)
+      step.workspace = static_cast<int64_t>(mix->workspace = 100 + random() % 900);
+    step.effect = random() % 8 == 0;
+    plan.steps.push_back(std::move(step));
+  }
+  for (int i = 0; i < 3; ++i) plan.outputs.push_back({draw(random, buffers()), 0});
+  return plan;
+}
+
+using Words = std::vector<uint64_t>;
+
+std::vector<Bound> random_values(uint32_t seed) {
+  Random random(seed);
+  std::vector<Bound> inputs;
+  for (int i = 0; i < 3; ++i) {
+    inputs.push_back({allocate(8 * kWords), 0});
+    for (size_t w = 0; w < kWords; ++w) inputs.back().buffer.data<uint64_t>()[w] = random();
+  }
+  return inputs;
+}
+
+Words words_of(const std::vector<Bound>& values) {
+  Words words;
+  for (const Bound& value : values) {
+    REQUIRE(value.buffer);
+    const uint64_t* at = value.buffer.data<uint64_t>() + value.offset / 8;
+    words.insert(words.end(), at, at + kWords);
+  }
+  return words;
+}
+
+/// In the order given, with memory of its own for every buffer.
+Words run_plainly(const Plan& plan, const std::vector<Bound>& inputs) {
+  std::vector<Bound> values = inputs;
+  for (int64_t bytes : plan.bytes) values.push_back({allocate(static_cast<size_t>(bytes)), 0});
+  for (const Step& step : plan.steps) {
+    std::vector<void*> buffers;
+    for (int32_t b : step.buffers) buffers.push_back(values[index(b)].buffer.data());
+    BufferRef work = allocate(static_cast<size_t>(step.workspace));
+    step.run(step.data.get(), {buffers.data(), nullptr, false, work.data<std::byte>()});
+  }
+  std::vector<Bound> outputs;
+  for (const Plan::Output& out : plan.outputs) outputs.push_back(values[index(out.buffer)]);
+  return words_of(outputs);
+}
+
+Words run_planned(const Plan& plan, std::vector<Bound> inputs) {
+  std::vector<Bound> outputs(plan.outputs.size());
+  run(plan, inputs, nullptr, outputs);
+  return words_of(outputs);
+}
+
+}  // namespace
+
+TEST_CASE("plans: planned memory, in place, donated and reordered, gives the same values") {
+  int64_t in_place = 0, donated = 0;
+  for (uint32_t seed = 0; seed < 200; ++seed) {
+    CAPTURE(seed);
+    Plan plan = random_plan(seed, 1 + static_cast<int>(seed) % 40);
+    Words expected = run_plainly(plan, random_values(seed));
+    for (bool quick : {true, false}) {
+      Plan planned = plan;
+      plan_memory(planned, quick);
+      CHECK(run_planned(planned, random_values(seed)) == expected);
+      std::vector<Bound> shared = random_values(seed), again = shared;  // nothing to take over
+      CHECK(run_planned(planned, shared) == expected);
+      CHECK(words_of(again) == words_of(random_values(seed)));
+      MemoryReport report = memory_report(planned);
+      CHECK(report.lower_bound <= report.peak);
+      in_place += report.in_place, donated += report.donated;
+    }
+  }
+  CHECK(in_place > 0);
+  CHECK(donated > 0);
+}
+
+TEST_CASE("orders: every step once, after what it needs") {
+  for (uint32_t seed = 0; seed < 40; ++seed) {
+    Plan plan = random_plan(seed, 60);
+    Words expected = run_plainly(plan, random_values(seed));
+    for (auto make : {depth_first_order, least_growth_order}) {
+      std::vector<int32_t> order = make(plan), sorted = order, effects;
+      std::ranges::sort(sorted);
+      CHECK(sorted == program_order(plan));
+      for (int32_t s : order)
+        if (plan.steps[index(s)].effect) effects.push_back(s);
+      CHECK(std::ranges::is_sorted(effects));
+      Plan other = plan;
+      for (size_t i = 0; i < order.size(); ++i) other.steps[i] = plan.steps[index(order[i])];
+      CHECK(run_plainly(other, random_values(seed)) == expected);
+    }
+  }
+}
+
+TEST_CASE("orders: branches are finished before the next one begins, when that saves memory") {
+  // Eight large temporaries, each summed to a small one: as written all are made first.
+  Plan plan;
+  plan.inputs = 1;
+  auto mix = std::make_shared<Mix>(Mix{1, 1, {1}, 0, 0});
+  for (int32_t i = 0; i < 8; ++i) {
+    plan.bytes.push_back(1 << 20);
+    plan.steps.push_back({run_mix, mix, {0, 1 + i}, {}, {1}});
+  }
+  for (int32_t i = 0; i < 8; ++i) {
+    plan.bytes.push_back(64);
+    plan.outputs.push_back({9 + i, 0});
+    plan.steps.push_back({run_mix, mix, {1 + i, 9 + i}, {}, {1}});
+  }
+  Plan quick = plan;
+  plan_memory(plan, false), plan_memory(quick, true);
+  CHECK(memory_report(plan).arena == 1 << 20);
+  CHECK(memory_report(quick).arena == 8 << 20);
+}
+
+namespace {
+
+Plan chain_of(std::vector<std::pair<int32_t, int32_t>> moves, std::vector<int32_t> outputs,
+              int64_t bytes = 4096) {
+  Plan plan;
+  plan.inputs = 1;
+  auto mix = std::make_shared<Mix>(Mix{1, 1, {1}, 1, 0});
+  for (auto [from, to] : moves) {
+    plan.bytes.push_back(bytes);
+    plan.steps.push_back({run_mix, mix, {from, to}, {}, {1}, {{0, 1}}});
+  }
+  for (int32_t out : outputs) plan.outputs.push_back({out, 0});
+  return plan;
+}
+
+}  // namespace
+
+TEST_CASE("in place: a chain needs one buffer, a later reader keeps its operand") {
+  Plan chain = chain_of({{0, 1}, {1, 2}, {2, 3}, {3, 4}}, {4});
+  plan_memory(chain, true);
+  CHECK(chain.blocks.size() == 1);
+  CHECK(memory_report(chain).peak == 4096);
+  CHECK(memory_report(chain).in_place == 3);
+
+  Plan read_later = chain_of({{0, 1}, {1, 2}, {1, 3}}, {2, 3});
+  plan_memory(read_later, true);
+  CHECK(memory_report(read_later).in_place == 1);  // by the last reader only
+
+  Plan returned = chain_of({{0, 1}, {1, 2}}, {1, 2});
+  plan_memory(returned, true);
+  CHECK(memory_report(returned).in_place == 0);
+}
+
+TEST_CASE("in place: an operand that is read twice by one step stays") {
+  Plan plan = chain_of({{0, 1}, {1, 2}}, {2});
+  plan.steps[1].buffers = {1, 1, 2};  // two views of one buffer
+  plan.steps[1].writes = {2};
+  plan.steps[1].in_place = {{0, 2}};
+  plan_memory(plan, true);
+  CHECK(memory_report(plan).in_place == 0);
+}
+
+TEST_CASE("donated inputs become results") {
+  for (bool in_place : {true, false}) {
+    Plan plan = chain_of({{0, 1}, {1, 2}}, {2}, 8 * kWords);
+    if (!in_place)
+      for (Step& step : plan.steps) step.in_place.clear();
+    plan.donated = {8 * kWords};
+    plan_memory(plan, true);
+    CHECK(memory_report(plan).outputs == 0);
+    BufferRef given = allocate(8 * kWords);
+    std::memset(given.data(), 1, 8 * kWords);
+    const void* at = given.data();
+    std::vector<Bound> in{{std::move(given), 0}}, out(1);
+    run(plan, in, nullptr, out);
+    CHECK(out[0].buffer.data() == at);
+    in = random_values(1), in.resize(1);
+    BufferRef held = in[0].buffer;  // somebody still wants it
+    run(plan, in, nullptr, out);
+    CHECK(out[0].buffer.data() != held.data());
+  }
+}
+
+TEST_CASE("donated inputs that are returned stay as they are") {
+  Plan plan = chain_of({{0, 1}}, {0, 1}, 8 * kWords);
+  plan.donated = {8 * kWords};
+  plan_memory(plan, true);
+  CHECK(memory_report(plan).donated == 0);
+}
+
+TEST_CASE("large results are written past the caches unless they are read soon or lie in place") {
+  auto streams = [](int64_t bytes, bool in_place) {
+    Plan plan = chain_of({{0, 1}, {1, 2}}, {2}, bytes);
+    if (!in_place)
+      for (Step& step : plan.steps) step.in_place.clear();
+    plan_memory(plan, true);
+    return std::pair{plan.steps[0].stream, plan.steps[1].stream};
+  };
+  CHECK(streams(1 << 20, false) == std::pair{false, false});
+  CHECK(streams(8 << 20, false) == std::pair{false, true});
+  CHECK(streams(64 << 20, false) == std::pair{true, true});
+  CHECK(streams(64 << 20, true) == std::pair{true, false});
+}
+
+TEST_CASE("in place: every pair that a kernel allows leaves the bits alone") {
+  int shared = 0;
+  for (uint32_t seed = 0; seed < 1000; ++seed) {
+    loop::Kernel kernel = loop::random_kernel(seed);
+    loop::Sharing sharing(kernel);
+    auto program = loop::prepare(kernel);
+    for (int out = 0; out < static_cast<int>(kernel.buffers.size()); ++out)
+      for (int in = 0; in < static_cast<int>(kernel.buffers.size()); ++in) {
+        if (!kernel.buffers[index(out)].written || !sharing.allows(in, out)) continue;
+        loop::BufferParam &from = kernel.buffers[index(in)], &to = kernel.buffers[index(out)];
+        if (from.size.value() < to.size.value()) continue;
+        loop::RandomBuffers apart(kernel, seed, 3), together(kernel, seed, 3);
+        together.pointers[index(out)] = together.pointers[index(in)];
+        loop::run(*program, apart.pointers.data());
+        loop::run(*program, together.pointers.data());
+        std::memcpy(together.data[index(out)].data(), together.data[index(in)].data(),
+                    together.data[index(out)].size());
+        together.data[index(in)] = apart.data[index(in)];
+        together.pointers[index(out)] = together.data[index(out)].data();
+        CAPTURE(to_text(kernel));
+        CHECK(first_difference(kernel, apart, together) == "");
+        ++shared;
+      }
+  }
+  CHECK(shared > 20);
+}
+
+namespace {
+
+bool shares(std::string_view body) {
+  std::string text = format("kernel k(x: f32[24]) -> (y: f32[24], z: f32[24]) {{\n{}}}", body);
+  loop::Kernel kernel = loop::parse_kernel(text);
+  return loop::may_share(kernel, 0, 1);
+}
+
+}  // namespace
+
+TEST_CASE("in place: what a kernel allows") {
+  std::string points = "  axes p0:24 par\n  v0 = load x[p0] : f32\n  v1 = exp v0 : f32\n";
+  CHECK(shares(points + "  v2 = neg v0 : f32\n  store y[p0] = v1\n  store z[p0] = v2\n"));
+  CHECK(!shares(points + "  store y[p0] = v1\n  store z[p0] = v0\n"));
+  CHECK(
+      !shares("  axes p0:4 par, p1:6 par\n  v0 = load x[6*p0 + p1] : f32\n"
+              "  store y[4*p1 + p0] = v0\n  store z[6*p0 + p1] = v0\n"));
+  // A row is read once more after its maximum: fine for the last sweep, not for an earlier one.
+  std::string rows =
+      "  axes p0:4 par, r1:6 red\n  v0 = load x[6*p0 + r1] : f32\n"
+      "  v1 = reduce max v0 over r1 : f32\n  v2 = sub v0, v1 : f32\n  v3 = neg v0 : f32\n";
+  CHECK(shares(rows + "  store y[6*p0 + r1] = v2\n  store z[6*p0 + r1] = v3\n"));
+  CHECK(!shares(rows + "  store y[6*p0 + r1] = v3\n  store z[6*p0 + r1] = v2\n"));
+}
