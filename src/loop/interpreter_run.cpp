@@ -149,6 +149,14 @@ Block block_at(const Program& p, int64_t first, int64_t count, int64_t red, int6
   return {red, reds, first, count};
 }
 
+/// Of one of `tasks` that share the work: a step takes about this long for an element.
+int64_t nanoseconds_of(const Program& p, int64_t tasks) {
+  double elements =
+      static_cast<double>(p.points) * static_cast<double>(std::max(p.extent, int64_t{1}));
+  return static_cast<int64_t>(0.15 * elements * static_cast<double>(p.steps.size()) /
+                              static_cast<double>(tasks));
+}
+
 /// The blocks of red points [begin, end) of a tile.
 void run_blocks(const Frame& frame, const Segment& segment, int64_t first, int64_t count,
                 int64_t begin, int64_t end) {
@@ -167,7 +175,7 @@ void sweep_chunks(const Frame& frame, const Segment& segment, int64_t first, int
   int64_t chunks = chunks_for(p.extent, kChunk);
   int64_t tasks = std::min(chunks, p.tasks);
   Scratch records(segment.reducers.size() > 0 ? chunks * p.partial_size : 0);
-  parallel_for(tasks, [&](int64_t task) {
+  parallel_for(tasks, nanoseconds_of(p, tasks), [&](int64_t task) {
     FrameScope scope(p, frame.buffers, frame.arguments);
     const Frame& own = scope.frame;
     for (int32_t slot : segment.imports) own.slots[slot] = frame.slots[slot];
@@ -251,7 +259,7 @@ void run(const Program& program, void* const* buffers, const Scalar* arguments) 
     FrameScope scope(program, buffers, arguments);
     return run_tiles(scope.frame, 0, program.tiles);
   }
-  parallel_for(program.tasks, [&](int64_t task) {
+  parallel_for(program.tasks, nanoseconds_of(program, program.tasks), [&](int64_t task) {
     FrameScope scope(program, buffers, arguments);
     ChunkRange range = chunk_range(program.tiles, program.tasks, task);
     run_tiles(scope.frame, range.begin, range.end);

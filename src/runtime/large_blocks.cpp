@@ -3,6 +3,7 @@
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <chrono>
 #include <mutex>
 #include <vector>
 
@@ -11,9 +12,14 @@
 namespace tn {
 namespace {
 
+using Clock = std::chrono::steady_clock;
+constexpr std::chrono::seconds kIdle{1};
+
 struct Kept {
-  void* data;
-  size_t capacity;
+  void* data = nullptr;
+  size_t capacity = 0;
+  Clock::time_point since = {};
+  bool offered = false;  // the system may take its pages
 };
 
 // Never destroyed: buffers may be released after static objects are gone.
@@ -30,6 +36,15 @@ struct Cache {
       bytes -= blocks[dropped++].capacity;
     }
     blocks.erase(blocks.begin(), blocks.begin() + static_cast<std::ptrdiff_t>(dropped));
+  }
+
+  /// Blocks nobody wanted for a while stay mapped, and the system may take their pages when it
+  /// needs some: until then they cost no more than any other to write again.
+  void offer_idle(Clock::time_point now) {
+    for (Kept& kept : blocks) {
+      if (now - kept.since < kIdle) break;  // and so are all that follow
+      if (!std::exchange(kept.offered, true)) madvise(kept.data, kept.capacity, MADV_FREE);
+    }
   }
 
   /// The smallest block that fits without wasting more than a quarter, the most recent of equals.
@@ -92,8 +107,10 @@ void give_large(void* data, size_t capacity) {
     munmap(data, capacity);
     return;
   }
+  Clock::time_point now = Clock::now();
   cache().trim(cache().limit - capacity);
-  cache().blocks.push_back({data, capacity});
+  cache().offer_idle(now);
+  cache().blocks.push_back({data, capacity, now});
   cache().bytes += capacity;
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "runtime/blocks.h"
 
 namespace tn {
 namespace {
@@ -45,7 +46,8 @@ void take_blocks(const Plan& plan, std::span<const Bound> inputs, BufferRef* blo
 bool pages_exist(const Plan& plan, const Step& step, const BufferRef* blocks) {
   return std::ranges::all_of(step.writes, [&](int32_t place) {
     int32_t own = step.buffers[static_cast<size_t>(place)] - plan.first_own();
-    return blocks[plan.spots[static_cast<size_t>(own)].block]->recycled;
+    const Buffer& block = *blocks[plan.spots[static_cast<size_t>(own)].block];
+    return block.recycled || block.bytes < kLargeBytes;
   });
 }
 

@@ -24,6 +24,9 @@ namespace {
 
 constexpr int kMaxThreads = 1024;
 constexpr uint64_t kMaxChunks = 1u << 30;
+// Nanoseconds of work, in one loop or several: less is done before a sleeping worker is there. From
+// then on one is woken for each share.
+constexpr double kWorthWaking = 150'000, kShare = 50'000;
 
 void futex_wait(std::atomic<uint32_t>& word, uint32_t seen) {
   syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, seen, nullptr, nullptr, 0);
@@ -46,13 +49,23 @@ bool spin_until(std::chrono::microseconds limit, Done done) {
   return done();
 }
 
-int allowed_cpus() {
-  static const int count = [] {
-    cpu_set_t set;
-    if (sched_getaffinity(0, sizeof set, &set) == 0) return std::max(1, CPU_COUNT(&set));
-    return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+struct Cpus {
+  cpu_set_t set;
+  int count;
+};
+
+/// Those this process may use, as it was started.
+const Cpus& allowed_cpus() {
+  static const Cpus cpus = [] {
+    Cpus found;
+    CPU_ZERO(&found.set);
+    bool known = sched_getaffinity(0, sizeof found.set, &found.set) == 0;
+    found.count =
+        known ? CPU_COUNT(&found.set) : static_cast<int>(std::thread::hardware_concurrency());
+    found.count = std::max(1, found.count);
+    return found;
   }();
-  return count;
+  return cpus;
 }
 
 /// One set of workers and the job they share.
@@ -66,10 +79,12 @@ class Pool {
   explicit Pool(int workers);
   ~Pool();
   int workers() const { return workers_; }  // as asked; the system may have given fewer
-  void run(uint64_t chunks, FunctionRef<void(int64_t)> body);
+  void run(uint64_t chunks, double nanoseconds, FunctionRef<void(int64_t)> body);
 
  private:
   void work();
+  void wake(int count);
+  void keep_off(int cpu);
   uint64_t run_chunks();
   void run_chunk(uint64_t chunk);
   void park();
@@ -91,12 +106,14 @@ class Pool {
   std::exception_ptr error_;
   std::chrono::microseconds spin_{1000};
   std::vector<std::thread> threads_;
+  int callers_cpu_ = -1;
+  double alone_ = 0;  // nanoseconds of work since workers fell asleep
 };
 
 thread_local bool inside_chunk = false;
 
 Pool::Pool(int workers) : workers_(workers) {
-  if (workers >= allowed_cpus()) spin_ = std::chrono::microseconds(20);
+  if (workers >= allowed_cpus().count) spin_ = std::chrono::microseconds(20);
   // Signals belong to the program's own threads.
   sigset_t all, before;
   sigfillset(&all);
@@ -170,7 +187,26 @@ void Pool::wait_for(uint64_t others) {
   caller_parked_.store(false);
 }
 
-void Pool::run(uint64_t chunks, FunctionRef<void(int64_t)> body) {
+/// The system likes to wake a worker where its waker runs, and there it waits until the caller has
+/// done everything alone. With a CPU for everybody, the workers leave the caller's to it.
+void Pool::keep_off(int cpu) {
+  const Cpus& cpus = allowed_cpus();
+  if (cpu == callers_cpu_ || cpu < 0 || workers_ >= cpus.count) return;
+  callers_cpu_ = cpu;
+  cpu_set_t others = cpus.set;
+  CPU_CLR(cpu, &others);
+  for (std::thread& thread : threads_)
+    pthread_setaffinity_np(thread.native_handle(), sizeof others, &others);
+}
+
+void Pool::wake(int count) {
+  alone_ = 0;
+  keep_off(sched_getcpu());
+  wake_.fetch_add(1);
+  futex_wake(wake_, count);
+}
+
+void Pool::run(uint64_t chunks, double nanoseconds, FunctionRef<void(int64_t)> body) {
   body_ = &body;
   chunks_ = chunks;
   finished_.store(0, std::memory_order_relaxed);
@@ -178,10 +214,11 @@ void Pool::run(uint64_t chunks, FunctionRef<void(int64_t)> body) {
   error_stored_.store(false, std::memory_order_relaxed);
   uint64_t number = (ticket_.load(std::memory_order_relaxed) >> 32) + 1;
   ticket_.store(number << 32 | chunks);
-  if (int sleeping = parked_.load()) {
-    wake_.fetch_add(1);
-    futex_wake(wake_, std::min(sleeping, static_cast<int>(chunks) - 1));
-  }
+  int sleeping = parked_.load();
+  alone_ = sleeping ? alone_ + nanoseconds : 0;
+  if (alone_ >= kWorthWaking)
+    wake(static_cast<int>(std::min(
+        {static_cast<double>(sleeping), static_cast<double>(chunks - 1), alone_ / kShare})));
   inside_chunk = true;
   uint64_t own = run_chunks();
   inside_chunk = false;
@@ -198,7 +235,7 @@ constinit std::atomic<int> wanted_threads{0};
 
 int threads_from_environment() {
   const char* text = std::getenv("TENON_NUM_THREADS");
-  if (!text || !*text) return std::min(allowed_cpus(), kMaxThreads);
+  if (!text || !*text) return std::min(allowed_cpus().count, kMaxThreads);
   char* end = nullptr;
   long count = std::strtol(text, &end, 10);
   if (*end || count < 1) fail("TENON_NUM_THREADS: not a positive number: {}", text);
@@ -244,13 +281,15 @@ void set_num_threads(int count) {
   wanted_threads.store(std::min(count, kMaxThreads), std::memory_order_relaxed);
 }
 
-void parallel_for(int64_t chunks, FunctionRef<void(int64_t chunk)> body) {
+void parallel_for(int64_t chunks, int64_t nanoseconds_of_chunk,
+                  FunctionRef<void(int64_t chunk)> body) {
   int64_t first = 0;
   if (chunks > 1 && !inside_chunk && num_threads() > 1) {
     PoolUse use;
     for (; use.granted && first < chunks; first += kMaxChunks) {
       uint64_t count = std::min<uint64_t>(static_cast<uint64_t>(chunks - first), kMaxChunks);
-      pool_of(num_threads() - 1).run(count, [&](int64_t chunk) { body(first + chunk); });
+      double nanoseconds = static_cast<double>(count) * static_cast<double>(nanoseconds_of_chunk);
+      pool_of(num_threads() - 1).run(count, nanoseconds, [&](int64_t c) { body(first + c); });
     }
   }
   for (; first < chunks; ++first) body(first);

@@ -19,7 +19,14 @@ void set_num_threads(int count);
 /// threads. The caller works too and waits only for chunks that another thread has begun. Inside a
 /// chunk, or while another thread uses the pool, the loop runs on the calling thread. The first
 /// exception of a chunk is thrown to the caller; chunks not yet begun are then left out.
-void parallel_for(int64_t chunks, FunctionRef<void(int64_t chunk)> body);
+///
+/// Whoever knows about how long a chunk takes says so: workers that sleep are not woken for less
+/// than that costs. Those that still look for work help in any case.
+void parallel_for(int64_t chunks, int64_t nanoseconds_of_chunk,
+                  FunctionRef<void(int64_t chunk)> body);
+inline void parallel_for(int64_t chunks, FunctionRef<void(int64_t chunk)> body) {
+  parallel_for(chunks, 1'000'000, body);
+}
 
 /// The number of chunks of about `elements_per_chunk`; 1 for little work, 0 for none.
 inline int64_t chunks_for(int64_t elements, int64_t elements_per_chunk) {

@@ -180,17 +180,25 @@ TEST_CASE("memory: the number of threads changes no bit") {
   set_num_threads(before);
 }
 
-TEST_CASE("memory: donated weights are updated in place") {
-  const Graph graph = training_graphs()[0].graph;
-  Ready kept(graph, {.effort = Effort::e2}),
-      given(graph, {.effort = Effort::e2, .donated = {false, false, true, true, true}});
-  CHECK(memory_report(*given.plan).outputs == 0);
-  kept.run();
-  given.values.clear();  // the only references are now those of the call
-  const void* weights = given.inputs[2].buffer.data();
-  given.run();
-  CHECK(given.outputs[0].buffer.data() == weights);
-  CHECK(given.bytes() == kept.bytes());
+TEST_CASE("memory: donated weights and momenta are updated in place") {
+  Graph update = traced(
+      [](const Tensors& in) {
+        Tensor momentum = in[1] * 0.9f + in[2];
+        return Tensors{in[0] - momentum * 0.1f, momentum};
+      },
+      {{64, 100}, {64, 100}, {64, 100}});
+  for (Effort effort : {Effort::e0, Effort::e2}) {
+    Ready kept(update, {.effort = effort}),
+        given(update, {.effort = effort, .donated = {true, true, false}});
+    CHECK(memory_report(*given.plan).peak == 0);
+    kept.run();
+    given.values.clear();  // the only references are now those of the call
+    const void *weights = given.inputs[0].buffer.data(), *momenta = given.inputs[1].buffer.data();
+    given.run();
+    CHECK(given.outputs[0].buffer.data() == weights);
+    CHECK(given.outputs[1].buffer.data() == momenta);
+    CHECK(given.bytes() == kept.bytes());
+  }
 }
 
 TEST_CASE("memory: the report names steps, sizes and the user's lines") {

@@ -1,0 +1,76 @@
+// What the runtime adds to kernels: running a plan, handing out chunks, placing buffers.
+#include <time.h>
+
+#include <random>
+
+#include "compiler/memory.h"
+#include "compiler/placement.h"
+#include "goal.h"
+#include "runtime/plan.h"
+#include "runtime/threads.h"
+
+namespace tn::bench {
+
+static void nothing(const void*, const StepCall& call) { benchmark::DoNotOptimize(call.buffers); }
+
+/// Steps that do nothing, each from one buffer to the next: the cost of a run.
+static void run_of_plan(benchmark::State& state) {
+  Plan plan;
+  plan.inputs = 1;
+  for (int32_t s = 0; s < static_cast<int32_t>(state.range(0)); ++s) {
+    plan.bytes.push_back(4096);
+    plan.steps.push_back({nothing, nullptr, {s, s + 1}, {}, {1}});
+  }
+  plan.outputs.push_back({static_cast<int32_t>(state.range(0)), 0});
+  plan_memory(plan, true);
+  std::vector<Bound> in{{allocate(4096), 0}}, out(1);
+  for (auto _ : state) run(plan, in, nullptr, out);
+}
+BENCHMARK(run_of_plan)->Arg(1)->Arg(4)->Arg(64);
+
+/// Buffers of a training step: each lives until its mirror image is needed, or for a few steps.
+static void placement(benchmark::State& state) {
+  std::mt19937 random(1);
+  int32_t count = static_cast<int32_t>(state.range(0));
+  std::vector<Interval> intervals;
+  for (int32_t i = 0; i < count; ++i) {
+    int32_t last = i % 2 && i < count / 2 ? count - i : i + 1 + static_cast<int32_t>(random() % 4);
+    intervals.push_back({i, last, 64 * static_cast<int64_t>(1 + random() % 5000)});
+  }
+  double end = 0;
+  for (auto _ : state) {
+    std::vector<Interval> placed = intervals;
+    end = static_cast<double>(place(placed, false));
+  }
+  state.counters["over_bound"] = end / static_cast<double>(lower_bound(intervals));
+}
+BENCHMARK(placement)->Arg(100)->Arg(2000)->Unit(benchmark::kMicrosecond);
+
+static void spin_for(int64_t nanoseconds) {
+  auto now = [] {
+    timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return t.tv_sec * 1'000'000'000 + t.tv_nsec;
+  };
+  for (int64_t end = now() + nanoseconds; now() < end;) {
+  }
+}
+
+/// A loop of 16 chunks that takes `range(0)` microseconds on one thread, after `range(1)`
+/// milliseconds without work.
+static void loop_over_chunks(benchmark::State& state) {
+  int64_t chunk = state.range(0) * 1000 / 16;
+  timespec idle{0, state.range(1) * 1'000'000};
+  for (auto _ : state) {
+    state.PauseTiming();
+    if (idle.tv_nsec) nanosleep(&idle, nullptr);
+    state.ResumeTiming();
+    parallel_for(16, chunk, [&](int64_t) { spin_for(chunk); });
+  }
+}
+BENCHMARK(loop_over_chunks)
+    ->ArgsProduct({{5, 30, 320}, {0, 20}})
+    ->Unit(benchmark::kMicrosecond)
+    ->UseRealTime();
+
+}  // namespace tn::bench
