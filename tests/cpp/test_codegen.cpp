@@ -204,3 +204,34 @@ TEST_CASE("native: equal kernels are compiled once, whatever their names") {
   CHECK(contains(cpu::assembly_text(requests[0]), "body:"));
   CHECK(contains(cpu::ir_text(requests[0]), "define void @body"));
 }
+
+TEST_CASE("native: transposes by tiles, and axes that are one") {
+  check(R"(kernel t(x: f32[192*N], y: bf16[192*N], b: f32[N]) -> (z: f32[192*N], w: bf16[192*N]) {
+    axes p0:3 par, p1:N par, p2:64 par
+    v0 = load x[64*N*p0 + p1 + N*p2] : f32
+    v1 = load b[p1] : f32
+    v2 = add v0, v1 : f32
+    v3 = load y[64*N*p0 + p1 + N*p2] : bf16
+    store z[64*N*p0 + 64*p1 + p2] = v2
+    store w[64*N*p0 + 64*p1 + p2] = v3
+  })",
+        {16, 33, 64, 128});
+  check(R"(kernel m(x: f32[35*N], b: f32[N]) -> (z: f32[35*N], s: f32[7]) {
+    axes p0:7 par, r1:5 red, r2:N red
+    v0 = load x[5*N*p0 + N*r1 + r2] : f32
+    v1 = reduce add v0 over r1 r2 : f32
+    v2 = sub v0, v1 : f32
+    store z[5*N*p0 + N*r1 + r2] = v2
+    store s[p0] = v1
+  })",
+        {1, 3, 64, 100, 4000});
+  check(R"(kernel m(x: f32[35*N], b: f32[N]) -> (s: f32[7]) {
+    axes p0:7 par, r1:5 red, r2:N red
+    v0 = load x[5*N*p0 + N*r1 + r2] : f32
+    v1 = load b[r2] : f32
+    v2 = mul v0, v1 : f32
+    v3 = reduce add v2 over r1 r2 : f32
+    store s[p0] = v3
+  })",
+        {1, 3, 64, 100, 4032});
+}

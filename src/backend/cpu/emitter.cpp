@@ -132,9 +132,14 @@ void Emitter::place_unit(Value* unit) {
     Value* block = digit(std::max<int64_t>(blocks, 1));
     axis_[static_cast<size_t>(s_.vector_axis)] = b_.CreateMul(block, number(s_.block));
   }
-  for (size_t k = s_.par.size(); k-- > 0;)
-    if (s_.mode == Mode::rows || s_.par[k] != s_.vector_axis)
-      axis_[static_cast<size_t>(s_.par[k])] = digit(s_.extents[static_cast<size_t>(s_.par[k])]);
+  for (size_t k = s_.par.size(); k-- > 0;) {
+    size_t axis = static_cast<size_t>(s_.par[k]);
+    if (s_.mode != Mode::rows && s_.par[k] == s_.vector_axis) continue;
+    if (s_.par[k] == s_.tile_axis)
+      axis_[axis] = b_.CreateMul(digit(s_.extents[axis] / s_.lanes), number(s_.lanes));
+    else
+      axis_[axis] = digit(s_.extents[axis]);
+  }
 }
 
 void Emitter::begin_step(Value* base, int copies, const Values& masks) {
@@ -166,13 +171,13 @@ void Emitter::flat_unit(Value* unit) {
   bool several = extent > s_.block;
   if (several)
     hi = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, b_.CreateAdd(lo, number(s_.block)), hi);
-  bool whole = s_.block % (s_.lanes * s_.copies) == 0;
+  bool whole = s_.block % s_.step() == 0;
   flat_range(lo, hi, several && !whole ? 1 : extent);
 }
 
 /// The elements [lo, hi) of the vector axis; `multiple` is a number that divides hi - lo.
 void Emitter::flat_range(Value* lo, Value* hi, int64_t multiple) {
-  int64_t step = static_cast<int64_t>(s_.lanes) * s_.copies;
+  int64_t step = s_.step();
   Value* whole = hi;
   if (multiple % step) {
     Value* steps = b_.CreateUDiv(b_.CreateSub(hi, lo), number(step));

@@ -96,6 +96,8 @@ class Emitter {
   Scope scope_of(loop::AxisSet axes) const;
   Scope scope_of(ValueId id) const;
   bool is_vector(loop::AxisSet axes) const;
+  /// Which copy of a value over `axes` serves `copy`.
+  int copy_of(loop::AxisSet axes, int copy) const;
   bool is_vector(ValueId id) const { return is_vector(s_.value(id).axes); }
   Value* splat(Value* x) { return s_.lanes > 1 ? b_.CreateVectorSplat(lanes(), x) : x; }
   Value* widened(Value* x) { return x->getType()->isVectorTy() ? x : splat(x); }
@@ -106,8 +108,12 @@ class Emitter {
 
   // memory.cpp
   Value* load(ValueId id, int copy);
+  Value* load_element(ValueId id, int copy);
+  Value* load_tile(ValueId id, int copy);
+  /// From the first copy of an access to another, in elements.
+  int64_t copy_offset(PolyId index, int copy) const;
   void store(const loop::Store& store, int copy);
-  void store_element(const loop::Store& store);
+  void store_element(const loop::Store& store, int copy);
   void store_vector(const loop::Store& store, int copy);
   Value* combined(const loop::Store& store, Value* old, Value* x);
   void prefetch_next_row();

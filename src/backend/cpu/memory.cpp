@@ -54,12 +54,17 @@ std::optional<int64_t> Emitter::stride(PolyId poly) const {
   return stride_along(s_.kernel, poly, s_.vector_axis);
 }
 
+int64_t Emitter::copy_offset(PolyId index, int copy) const {
+  if (s_.tile_axis < 0) return copy * s_.lanes * stride(index).value_or(0);
+  return copy * stride_along(s_.kernel, index, s_.tile_axis).value_or(0);
+}
+
 /// Where each lane is.
 llvm::Value* Emitter::places(int number, PolyId index, int copy) {
   llvm::Type* type = ops_.memory_type(s_.kernel.buffers[static_cast<size_t>(number)].type);
   std::optional<int64_t> step = stride(index);
   if (!step) return b_.CreateGEP(type, buffer(number), positions(index, copy));
-  int64_t first = copy * s_.lanes * *step, last = first + s_.lanes * *step;
+  int64_t first = copy_offset(index, copy), last = first + s_.lanes * *step;
   bool is_short = std::max(std::abs(first), std::abs(last)) < INT32_MAX;
   llvm::Type* element = is_short ? b_.getInt32Ty() : b_.getInt64Ty();
   return b_.CreateGEP(type, pointer(number, index), iota(element, first, *step));
@@ -91,27 +96,35 @@ llvm::Value* Emitter::mask(loop::MaskId id, int copy) {
   return all;
 }
 
-llvm::Value* Emitter::load(ValueId id, int copy) {
+llvm::Value* Emitter::load_element(ValueId id, int copy) {
   const loop::Value& v = s_.value(id);
   llvm::Type* type = ops_.memory_type(v.type);
   llvm::Align align(static_cast<uint64_t>(size_of(v.type)));
   Value* where = mask(v.mask, copy);
-  if (!is_vector(id)) {
-    Value* place = pointer(v.buffer, v.index);
-    if (!where) return ops_.from_memory(b_.CreateAlignedLoad(type, place, align), v.type);
-    auto* one = llvm::FixedVectorType::get(type, 1);
-    Value* bit = b_.CreateVectorSplat(1, where);
-    Value* x = b_.CreateMaskedLoad(one, place, align, bit, llvm::Constant::getNullValue(one));
-    return ops_.from_memory(b_.CreateExtractElement(x, uint64_t{0}), v.type);
-  }
-  Value* cut = masks_[static_cast<size_t>(copy)];
-  where = both(where, cut);
+  Value* place = pointer(v.buffer, v.index);
+  if (s_.tile_axis >= 0) place = b_.CreateGEP(type, place, number(copy_offset(v.index, copy)));
+  if (!where) return ops_.from_memory(b_.CreateAlignedLoad(type, place, align), v.type);
+  auto* one = llvm::FixedVectorType::get(type, 1);
+  Value* bit = b_.CreateVectorSplat(1, where);
+  Value* x = b_.CreateMaskedLoad(one, place, align, bit, llvm::Constant::getNullValue(one));
+  return ops_.from_memory(b_.CreateExtractElement(x, uint64_t{0}), v.type);
+}
+
+llvm::Value* Emitter::load(ValueId id, int copy) {
+  const loop::Value& v = s_.value(id);
+  if (!is_vector(id)) return load_element(id, copy);
+  std::optional<int64_t> step = stride(v.index);
+  if (s_.tile_axis >= 0 && step != 1 && stride_along(s_.kernel, v.index, s_.tile_axis) == 1)
+    return load_tile(id, copy);
+  llvm::Type* type = ops_.memory_type(v.type);
+  llvm::Align align(static_cast<uint64_t>(size_of(v.type)));
+  Value* where = both(mask(v.mask, copy), masks_[static_cast<size_t>(copy)]);
   if (where) where = widened(where);
   auto* wide = llvm::cast<llvm::FixedVectorType>(vector_of(type));
   llvm::Constant* zero = llvm::Constant::getNullValue(wide);
-  std::optional<int64_t> step = stride(v.index);
   if (step == 1) {
-    Value* place = b_.CreateGEP(type, pointer(v.buffer, v.index), number(copy * s_.lanes));
+    Value* place =
+        b_.CreateGEP(type, pointer(v.buffer, v.index), number(copy_offset(v.index, copy)));
     Value* x = where ? b_.CreateMaskedLoad(wide, place, align, where, zero)
                      : static_cast<Value*>(b_.CreateAlignedLoad(wide, place, align));
     return ops_.from_memory(x, v.type);
@@ -119,6 +132,43 @@ llvm::Value* Emitter::load(ValueId id, int copy) {
   if (!where) where = llvm::ConstantInt::getTrue(vector_of(b_.getInt1Ty()));
   Value* x = b_.CreateMaskedGather(wide, places(v.buffer, v.index, copy), align, where, zero);
   return ops_.from_memory(x, v.type);
+}
+
+// Row j of the tile is contiguous along the tile axis; the transposed tile is every copy at once.
+llvm::Value* Emitter::load_tile(ValueId id, int copy) {
+  const loop::Value& v = s_.value(id);
+  llvm::Type* type = ops_.memory_type(v.type);
+  llvm::Align align(static_cast<uint64_t>(size_of(v.type)));
+  int64_t across = *stride(v.index);
+  Values rows;
+  for (int j = 0; j < s_.lanes; ++j) {
+    Value* place = b_.CreateGEP(type, pointer(v.buffer, v.index), number(j * across));
+    rows.push_back(b_.CreateAlignedLoad(vector_of(type), place, align));
+  }
+  for (int half = s_.lanes / 2; half >= 1; half /= 2) {
+    // Exchanges the off-diagonal quarters of every square of 2 * half.
+    std::vector<int> low, high;
+    for (int k = 0; k < s_.lanes; ++k) {
+      low.push_back(k & half ? s_.lanes + k - half : k);
+      high.push_back(k & half ? s_.lanes + k : k + half);
+    }
+    for (int j = 0; j < s_.lanes; ++j) {
+      if (j & half) continue;
+      Value *&a = rows[static_cast<size_t>(j)], *&b = rows[static_cast<size_t>(j + half)];
+      Value* first = b_.CreateShuffleVector(a, b, low);
+      b = b_.CreateShuffleVector(a, b, high);
+      a = first;
+    }
+  }
+  Value* wanted = nullptr;
+  for (int k = 0; k < s_.lanes; ++k) {
+    Value* x = ops_.from_memory(rows[static_cast<size_t>(k)], v.type);
+    if (k == copy)
+      wanted = x;
+    else
+      once(scope_of(id), Made::value, static_cast<uint64_t>(id), k, [&] { return x; });
+  }
+  return wanted;
 }
 
 bool Emitter::may_stream(const loop::Store& store) const {
@@ -167,18 +217,20 @@ void Emitter::store(const loop::Store& store, int copy) {
       wide |= is_vector(axes_in(s_.kernel, poly));
   if (wide)
     store_vector(store, copy);
-  else if (copy == 0)
-    store_element(store);
+  else if (copy == 0 || s_.tile_axis >= 0)
+    store_element(store, copy);
 }
 
-void Emitter::store_element(const loop::Store& store) {
+void Emitter::store_element(const loop::Store& store, int copy) {
   DType dtype = s_.kernel.buffers[static_cast<size_t>(store.buffer)].type;
   llvm::Align align(static_cast<uint64_t>(size_of(dtype)));
   auto* one = llvm::FixedVectorType::get(ops_.memory_type(dtype), 1);
   Value* where = mask(store.mask, 0);
   Value* bit = b_.CreateVectorSplat(1, where ? where : b_.getTrue());
   Value* place = pointer(store.buffer, store.index);
-  Value* x = value(store.value, 0);
+  if (s_.tile_axis >= 0)
+    place = b_.CreateGEP(one->getElementType(), place, number(copy_offset(store.index, copy)));
+  Value* x = value(store.value, copy);
   if (store.combine != Combine::set) {
     Value* old = b_.CreateMaskedLoad(one, place, align, bit, llvm::Constant::getNullValue(one));
     x = combined(store, b_.CreateExtractElement(old, uint64_t{0}), x);
@@ -201,7 +253,8 @@ void Emitter::store_vector(const loop::Store& store, int copy) {
   if (where) where = widened(where);
   Value* x = vector(store.value, copy);
   if (stride(store.index) == 1) {
-    Value* place = b_.CreateGEP(type, pointer(store.buffer, store.index), number(copy * s_.lanes));
+    Value* place = b_.CreateGEP(type, pointer(store.buffer, store.index),
+                                number(copy_offset(store.index, copy)));
     if (!set) {
       Value* old = where ? b_.CreateMaskedLoad(vectors, place, align, where, zero)
                          : static_cast<Value*>(b_.CreateAlignedLoad(vectors, place, align));

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "backend/cpu/merge_axes.h"
 #include "backend/cpu/ranges.h"
 #include "loop/interpreter_ops.h"
 #include "loop/macros.h"
@@ -28,8 +29,12 @@ static constexpr int kKeptCost = 8;
 static constexpr int64_t kKeptRow = 32768;
 // Below this number of rows, long reductions are cut.
 static constexpr int64_t kFewUnits = 16;
+// Square tiles repeat every operation for each of their rows.
+static constexpr int kTiledOps = 12;
+static constexpr int kMostTileLanes = 16;
+static constexpr int64_t kTiledBlock = 512;
 // Kernels beyond this take too long to compile.
-static constexpr size_t kMostValues = 6000;
+static constexpr size_t kMostValues = 2000;
 
 template <class F>
 static void for_each_atom(const Kernel& kernel, PolyId poly, F&& f) {
@@ -91,6 +96,7 @@ class Scheduler {
  public:
   Scheduler(const Kernel& kernel, Form form, const Target& target) : k_(s_.kernel) {
     s_.kernel = loop::expand_math(kernel);
+    if (form == Form::whole) merge_axes(s_.kernel);
     s_.form = form;
     s_.level = target.level;
     static constexpr int kBits[] = {128, 256, 512};
@@ -302,6 +308,41 @@ class Scheduler {
     if (s_.mode == Mode::columns && most == 4 && s_.points / s_.lanes >= 8 * kFewUnits) most = 8;
     s_.copies = static_cast<int>(std::min<int64_t>(most, std::max<int64_t>(vectors, 1)));
     if (s_.ordered || s_.lanes == 1) s_.copies = 1;
+    if (s_.mode == Mode::flat && s_.form == Form::whole && !s_.ordered) choose_tile();
+  }
+
+  // Loads that are contiguous along another axis than the stores come as square tiles, transposed
+  // in registers. Indices must be linear, and tiles whole.
+  void choose_tile() {
+    if (s_.lanes == 1 || s_.ops > kTiledOps || s_.lanes > kMostTileLanes) return;
+    for (int axis : s_.par) {
+      if (axis == s_.vector_axis || !is_tileable(axis)) continue;
+      for (size_t i = 0; i < k_.values.size(); ++i) {
+        const loop::Value& v = k_.values[i];
+        if (!s_.needed[i] || v.op != Op::load || stride_along(k_, v.index, axis) != 1) continue;
+        int64_t across = *stride_along(k_, v.index, s_.vector_axis);
+        if (across == 0 || across == 1) continue;
+        s_.tile_axis = axis;
+        s_.copies = s_.lanes;
+        return;
+      }
+    }
+  }
+
+  bool is_tileable(int axis) const {
+    bool whole =
+        s_.extents[static_cast<size_t>(axis)] % s_.lanes == 0 && s_.vector_extent() % s_.lanes == 0;
+    auto linear = [&](PolyId poly) {
+      return stride_along(k_, poly, axis) && stride_along(k_, poly, s_.vector_axis);
+    };
+    for (size_t i = 0; i < k_.values.size(); ++i) {
+      const loop::Value& v = k_.values[i];
+      if (!s_.needed[i]) continue;
+      whole &= v.op != Op::index;
+      if (v.op == Op::load) whole &= v.mask == kNone && linear(v.index);
+    }
+    for (const Store& store : k_.stores) whole &= store.mask == kNone && linear(store.index);
+    return whole;
   }
 
   // Each place is written once, or repeatedly with the same value.
@@ -366,8 +407,9 @@ class Scheduler {
   void choose_units() {
     int64_t extent = std::max<int64_t>(s_.vector_extent(), 1);
     if (s_.mode == Mode::flat) {
-      s_.block = std::min(extent, kFlatBlock);
+      s_.block = std::min(extent, s_.tile_axis < 0 ? kFlatBlock : kTiledBlock);
       s_.units = s_.points / extent * ((extent + s_.block - 1) / s_.block);
+      if (s_.tile_axis >= 0) s_.units /= s_.lanes;
     } else if (s_.mode == Mode::columns) {
       s_.block = s_.lanes * s_.copies;
       s_.units = s_.points / extent * ((extent + s_.block - 1) / s_.block);

@@ -31,6 +31,7 @@ struct Schedule {
   int vector_axis = -1;     // none: scalar code
   int lanes = 1;            // of a vector
   int copies = 1;           // vectors of one iteration
+  int tile_axis = -1;       // flat: the copies lie along this axis, where some loads are contiguous
   bool unrolled = false;    // rows: a sweep is one iteration, its values live on in registers
   bool spread = false;      // rows: neighbours along the sweep differ in several axes
   bool ordered = false;     // scattered stores: one unit, points in order
@@ -52,6 +53,8 @@ struct Schedule {
   const loop::Value& value(loop::ValueId id) const {
     return kernel.values[static_cast<size_t>(id)];
   }
+  /// Elements of one iteration along the vector axis.
+  int64_t step() const { return tile_axis < 0 ? int64_t{lanes} * copies : lanes; }
   int64_t vector_extent() const {
     return vector_axis < 0 ? 1 : extents[static_cast<size_t>(vector_axis)];
   }

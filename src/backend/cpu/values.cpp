@@ -45,6 +45,11 @@ bool Emitter::is_vector(AxisSet axes) const {
   return s_.spread ? (axes & s_.inner_axes) != 0 : (axes >> s_.vector_axis & 1) != 0;
 }
 
+int Emitter::copy_of(AxisSet axes, int copy) const {
+  bool varies = s_.tile_axis < 0 ? is_vector(axes) : (axes >> s_.tile_axis & 1) != 0;
+  return varies ? copy : 0;
+}
+
 llvm::Type* Emitter::vector_of(llvm::Type* element) const {
   return s_.lanes > 1 ? llvm::FixedVectorType::get(element, lanes()) : element;
 }
@@ -59,7 +64,7 @@ llvm::Value* Emitter::iota(llvm::Type* element, int64_t first, int64_t step) {
 llvm::Value* Emitter::value(ValueId id, int copy) {
   const loop::Value& v = s_.value(id);
   if (v.op == Op::constant) return ops_.constant(v.literal, v.type);
-  if (!is_vector(id)) copy = 0;
+  copy = copy_of(v.axes, copy);
   return once(scope_of(id), Made::value, static_cast<uint64_t>(id), copy,
               [&] { return compute(id, copy); });
 }
@@ -68,13 +73,14 @@ llvm::Value* Emitter::vector(ValueId id, int copy) {
   Value* x = value(id, copy);
   if (s_.lanes == 1 || x->getType()->isVectorTy()) return x;
   if (llvm::isa<llvm::Constant>(x)) return splat(x);
-  return once(scope_of(id), Made::splat, static_cast<uint64_t>(id), 0, [&] { return splat(x); });
+  return once(scope_of(id), Made::splat, static_cast<uint64_t>(id),
+              copy_of(s_.value(id).axes, copy), [&] { return splat(x); });
 }
 
 llvm::Value* Emitter::compute(ValueId id, int copy) {
   const loop::Value& v = s_.value(id);
   bool wide = is_vector(id);
-  auto operand = [&](ValueId from) { return wide ? vector(from, copy) : value(from, 0); };
+  auto operand = [&](ValueId from) { return wide ? vector(from, copy) : value(from, copy); };
   llvm::Align align(static_cast<uint64_t>(size_of(v.type)));
   bool kept = s_.mode == Mode::rows && s_.kept[static_cast<size_t>(id)] >= 0;
   if (kept && kept_ready_[static_cast<size_t>(id)]) {
