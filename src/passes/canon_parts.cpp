@@ -8,7 +8,6 @@
 #include "ops/movement_attrs.h"
 #include "ops/op_decls.h"
 #include "ops/shapes.h"
-#include "ops/slice_attrs.h"
 #include "passes/canon.h"
 
 namespace tn {
@@ -39,19 +38,30 @@ Pieces joined(Canon& canon, const GraphOp& concat) {
   return pieces;
 }
 
-/// A piece of one axis, written into zeros.
+/// The one axis that a slice does not take whole; -1 when there are others, or steps.
+int cut_axis(const View& slice, const Shape& from) {
+  int axis = -1;
+  for (int k = 0; k < from.rank(); ++k) {
+    if (slice.step[k] != 1) return -1;
+    if (slice.shape[k] == from[k]) continue;
+    if (axis >= 0) return -1;
+    axis = k;
+  }
+  return axis;
+}
+
+/// A piece of one axis, written into a number.
 Pieces written(Canon& canon, const GraphOp& update) {
-  const void* attrs = update.attr_data();
-  const auto& a = *static_cast<const ops::SliceAttrs*>(attrs);
   Val base = canon.in(update)[0], value = canon.in(update)[1];
-  if (!canon.number(base) || a.axis->size() != 1 || (*a.step)[0] != 1) return {};
-  int axis = (*a.axis)[0].i;
-  int64_t whole = extent(canon, base, axis), begin = a.start[0], end = a.stop[0];
-  if (canon.shape(value) != ops::with_extent(canon.shape(base), axis, end - begin)) return {};
+  View view = ops::slice.view(update.attr_data(), *canon.type(base));
+  int axis = cut_axis(view, canon.shape(base));
+  if (axis < 0 || !canon.number(base) || canon.shape(value) != view.shape) return {};
+  int64_t begin = view.start[axis], end = begin + extent(canon, value, axis);
+  int64_t whole = extent(canon, base, axis);
   Val number = canon.repeated_scalar(base);
   Pieces pieces{axis, {}};
   if (begin > 0) pieces.list.push_back({begin, number, true});
-  pieces.list.push_back({end - begin, value, false});
+  if (begin < end) pieces.list.push_back({end - begin, value, false});
   if (end < whole) pieces.list.push_back({whole - end, number, true});
   return pieces;
 }

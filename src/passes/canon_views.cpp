@@ -1,7 +1,7 @@
 // Views of views:
 //
 //     reshape(reshape(x)) = reshape(x)            permute(permute(x)) = permute(x)
-//     slice(slice(x)) = slice(x)                  flip(flip(x)) = flip(x)
+//     slice(slice(x)) = slice(x), of cut axes     flip(flip(x)) = flip(x)
 //     broadcast(broadcast(x)) = broadcast(x)      permute(broadcast(x)) = broadcast(permute(x))
 //     view(x) = x where it moves nothing; a permute that moves unit axes only is a reshape; and
 //     every view of a number is the number, repeated
@@ -70,21 +70,34 @@ ops::SliceBounds bounds_of(int64_t start, int64_t step, int64_t count) {
   return {start, start + (count - 1) * step + 1, step};
 }
 
-Val merge_slices(Canon& canon, const Candidate& op) {
-  Val x = canon.operand_of(op.in[0], ops::slice);
-  if (op.op != &ops::slice || x == kNoVal || canon.type(x)->elements < 0) return kNoVal;
-  View inner = ops::slice.view(canon.maker(op.in[0]).attr_data(), *canon.type(x));
-  View outer = view_of(canon, op);
-  ops::SliceAttrs merged;
-  merged.step = Ints(), merged.axis = Axes();
-  for (int k = 0; k < outer.shape.rank(); ++k) {
-    int64_t count = outer.shape[k].value(), step = inner.step[k] * outer.step[k];
-    ops::SliceBounds b = bounds_of(inner.start[k] + inner.step[k] * outer.start[k], step, count);
-    if (b.start == 0 && b.step == 1 && Dim(b.stop) == canon.shape(x)[k]) continue;
-    merged.start.push_back(b.start), merged.stop.push_back(b.stop);
-    merged.step.value.push_back(b.step), merged.axis.value.push_back(k);
+/// The slice that `view` is, of those axes only that it does not take whole.
+ops::SliceAttrs attrs_of(const View& view, const Shape& from) {
+  ops::SliceAttrs attrs;
+  attrs.step = Ints(), attrs.axis = Axes();
+  for (int k = 0; k < from.rank(); ++k) {
+    ops::SliceBounds b = bounds_of(view.start[k], view.step[k], view.shape[k].value());
+    if (b.start == 0 && b.step == 1 && Dim(b.stop) == from[k]) continue;
+    attrs.start.push_back(b.start), attrs.stop.push_back(b.stop);
+    attrs.step.value.push_back(b.step), attrs.axis.value.push_back(k);
   }
-  return canon.add(ops::slice, merged, {x});
+  return attrs;
+}
+
+Val merge_slices(Canon& canon, const Candidate& op) {
+  if (op.op != &ops::slice || canon.type(op.in[0])->elements < 0) return kNoVal;
+  View view = view_of(canon, op);
+  Val x = canon.operand_of(op.in[0], ops::slice);
+  if (x == kNoVal) {
+    ops::SliceAttrs fewest = attrs_of(view, canon.shape(op.in[0]));
+    bool is_fewest = fewest.axis->size() == op.as<ops::SliceAttrs>().axis->size();
+    return is_fewest ? kNoVal : canon.add(ops::slice, fewest, {op.in[0]});
+  }
+  View inner = ops::slice.view(canon.maker(op.in[0]).attr_data(), *canon.type(x));
+  for (int k = 0; k < view.shape.rank(); ++k) {
+    view.start[k] = inner.start[k] + inner.step[k] * view.start[k];
+    view.step[k] *= inner.step[k];
+  }
+  return canon.add(ops::slice, attrs_of(view, canon.shape(x)), {x});
 }
 
 Val merge_flips(Canon& canon, const Candidate& op) {
