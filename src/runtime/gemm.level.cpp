@@ -74,6 +74,16 @@ template <class T>
   std::memcpy(at, &v, sizeof v);
 }
 
+#if defined(__AVX2__) && !defined(__AVX512F__)
+/// Keeps the first `count` lanes.
+template <class T>
+[[gnu::always_inline]] inline __m256i mask_of(int64_t count) {
+  static constexpr int32_t kOnesThenZeros[16] = {-1, -1, -1, -1, -1, -1, -1, -1};
+  auto* at = kOnesThenZeros + 8 - count * static_cast<int64_t>(sizeof(T) / 4);
+  return _mm256_loadu_si256(reinterpret_cast<const __m256i_u*>(at));
+}
+#endif
+
 /// The first `count` lanes, 0 in the others; reads nothing beyond them.
 template <class T>
 [[gnu::always_inline]] inline Vec<T> load_part(const T* at, int64_t count) {
@@ -83,6 +93,11 @@ template <class T>
     return _mm512_maskz_loadu_ps(static_cast<__mmask16>((1u << count) - 1), at);
   else
     return _mm512_maskz_loadu_pd(static_cast<__mmask8>((1u << count) - 1), at);
+#elif defined(__AVX2__)
+  if constexpr (sizeof(T) == 4)
+    return _mm256_maskload_ps(at, mask_of<T>(count));
+  else
+    return _mm256_maskload_pd(at, mask_of<T>(count));
 #else
   Vec<T> v = {};
   for (int64_t i = 0; i < count; ++i) v[i] = at[i];
@@ -98,6 +113,11 @@ template <class T>
     _mm512_mask_storeu_ps(at, static_cast<__mmask16>((1u << count) - 1), v);
   else
     _mm512_mask_storeu_pd(at, static_cast<__mmask8>((1u << count) - 1), v);
+#elif defined(__AVX2__)
+  if constexpr (sizeof(T) == 4)
+    _mm256_maskstore_ps(at, mask_of<T>(count), v);
+  else
+    _mm256_maskstore_pd(at, mask_of<T>(count), v);
 #else
   for (int64_t i = 0; i < count; ++i) at[i] = v[i];
 #endif
