@@ -20,7 +20,8 @@ bool is_exact_integer(PyObject* o) {
   if (!PyLong_CheckExact(o)) return false;
   int overflow = 0;
   long long value = PyLong_AsLongLongAndOverflow(o, &overflow);
-  return !overflow && std::abs(value) <= 1LL << 53;
+  constexpr long long kMost = 1LL << 53;
+  return !overflow && value >= -kMost && value <= kMost;
 }
 
 bool same_object(const nb::object& a, const nb::object& b) {

@@ -102,6 +102,7 @@ Tensors Compiled::operator()(std::span<const Tensor> args) const {
 }
 
 std::string Compiled::show(std::string_view stage) const {
+  HostUnlocked unlocked;
   return stage_text(graph_, options(), stage);
 }
 

@@ -280,6 +280,8 @@ def test_numbers_that_are_asked_for_stay_constants():
     assert h(small, 1).tolist() == [1, 2, 3] and h(small, 2).tolist() == [2, 3, 4]
     with pytest.raises(ValueError, match="the number 300 does not fit u8"):
         h(small, 300)
+    for n in (2**53 + 1, 2**60 + 1, -(2**63), 2**63 + 1):
+        same(lambda x, n: x * n, X, n)
 
 
 def test_numbers_given_by_a_surrounding_function():
