@@ -5,6 +5,7 @@
 namespace tn::ops {
 
 const TiledForm* tiled_form(const OpDef& op, Types in) {
+  if (in.empty()) return nullptr;
   DType type = in[0]->dtype;
   if (type != DType::f32 && type != DType::f64) return nullptr;
   return &op == &dot                            ? &tiled_dot
