@@ -21,7 +21,8 @@ struct CompileOptions {
   std::vector<std::string> off = {};  // passes and fusions that are switched off, by name
 };
 
-/// Filled for readers: the stages of a compilation as text, and what was decided.
+/// Filled for readers: the stages of a compilation as text, and what was decided. The steps of the
+/// plan keep their sources.
 struct CompileReport {
   std::string optimized, loops, kernels, plan;
   Decisions decisions;

@@ -7,6 +7,7 @@
 #include "compiler/kernel_maker.h"
 #include "compiler/memory.h"
 #include "loop/interpreter.h"
+#include "loop/step_source.h"
 
 namespace tn {
 
@@ -214,6 +215,11 @@ bool FusedLowerer::lower_tiled(const GraphOp& op, const Cluster* cluster) {
         step.writes.push_back(static_cast<int32_t>(in.size() + 1 + i));
   step.name = op.op->name;
   step.place = op.loc.bits;
+  if (report_) {
+    auto after = kernel ? std::make_shared<const loop::Kernel>(*kernel) : nullptr;
+    step.source = std::make_shared<const StepSource>(
+        StepSource{std::move(after), op.op, op.attrs, tiled->in, tiled->out, tiled->at});
+  }
   plan_->steps.push_back(std::move(step));
   if (kernel) {
     if (report_) report_->loops += to_text(*kernel) + "\n";

@@ -4,6 +4,7 @@
 #include "compiler/kernel_maker.h"
 #include "ir/body.h"
 #include "loop/sharing.h"
+#include "loop/step_source.h"
 
 namespace tn {
 
@@ -51,8 +52,12 @@ void PlanBuilder::lower_view(const GraphOp& op) {
 
 Step& PlanBuilder::add_step(const loop::Kernel& kernel, std::vector<int32_t> buffers,
                             std::vector<int32_t> scalars) {
-  if (report_) report_->loops += to_text(kernel) + "\n";
   Step step{nullptr, nullptr, std::move(buffers), std::move(scalars)};
+  if (report_) {
+    report_->loops += to_text(kernel) + "\n";
+    auto kept = std::make_shared<const loop::Kernel>(kernel);
+    step.source = std::make_shared<const StepSource>(StepSource{.kernel = std::move(kept)});
+  }
   loop::Sharing sharing(kernel);
   int count = static_cast<int>(kernel.buffers.size());
   for (int output = 0; output < count; ++output) {
@@ -149,8 +154,12 @@ void PlanBuilder::lower_library(const GraphOp& op) {
                                                 graph_.in_types(op),
                                                 {out.begin(), out.end()},
                                                 plans_of(op, options_.effort)});
-  if (report_) report_->loops += format("library {}\n\n", op.op->name);
   Step step{run_library, call, std::move(buffers), {}};
+  if (report_) {
+    report_->loops += format("library {}\n\n", op.op->name);
+    step.source = std::make_shared<const StepSource>(
+        StepSource{{}, op.op, op.attrs, call->in, call->out, {}});
+  }
   for (int i = 0; i < op.outs; ++i) step.writes.push_back(op.ins + i);
   // What is run for its effect has an empty result; bodies of control flow may have effects.
   step.effect = !call->plans.empty() || type(op.out)->elements == 0;

@@ -11,6 +11,8 @@
 
 namespace tn {
 
+struct StepSource;  // loop/step_source.h
+
 /// What a step is called with.
 struct StepCall {
   void* const* buffers;            // in the step's order
@@ -44,6 +46,7 @@ struct Step {
   bool stream = false;    // its results are large and not read soon: stores may bypass caches
   std::string name = {};  // "softmax"; with the bits of the user's place (Loc), for readers
   uint64_t place = 0;
+  std::shared_ptr<const StepSource> source = {};  // what it does, kept for those who print it
 };
 
 /// A value in memory: a buffer and where in it the elements begin.

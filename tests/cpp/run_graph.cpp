@@ -46,7 +46,7 @@ std::vector<std::string> bytes_of(const Tensors& list) {
   return bytes;
 }
 
-std::vector<std::string> run_compiled(const Graph& graph, const Tensors& in) {
+Tensors run_plan(const Plan& plan, const Graph& graph, const Tensors& in) {
   std::vector<Bound> inputs, outputs(graph.outputs.size());
   for (const Tensor& x : in) {
     x.eval();
@@ -54,14 +54,16 @@ std::vector<std::string> run_compiled(const Graph& graph, const Tensors& in) {
     buffer->refs.fetch_add(1);
     inputs.push_back({BufferRef::adopt_reference(buffer), slot_of(x).offset});
   }
-  run(*compile(graph, {}), inputs, nullptr, outputs);
-  std::vector<std::string> bytes;
-  for (size_t i = 0; i < outputs.size(); ++i) {
-    const char* at = outputs[i].buffer.data<const char>() + outputs[i].offset;
-    TypeRef type = graph.types[static_cast<size_t>(graph.outputs[i])];
-    bytes.emplace_back(at, static_cast<size_t>(type->bytes()));
-  }
-  return bytes;
+  run(plan, inputs, nullptr, outputs);
+  Tensors out;
+  for (size_t i = 0; i < outputs.size(); ++i)
+    out.push_back(make_data(std::move(outputs[i].buffer), outputs[i].offset,
+                            graph.types[static_cast<size_t>(graph.outputs[i])]));
+  return out;
+}
+
+std::vector<std::string> run_compiled(const Graph& graph, const Tensors& in) {
+  return bytes_of(run_plan(*compile(graph, {}), graph, in));
 }
 
 std::vector<std::string> run_replayed(const Graph& graph, const Tensors& in) {
@@ -70,7 +72,7 @@ std::vector<std::string> run_replayed(const Graph& graph, const Tensors& in) {
   return bytes_of(out);
 }
 
-std::vector<std::string> run_eagerly(const Graph& graph, const Tensors& in) {
+Tensors values_eagerly(const Graph& graph, const Tensors& in) {
   Tensors values = in;
   for (const GraphOp& op : graph.ops) {
     if (op.op == &scalar_leaf) {
@@ -84,7 +86,11 @@ std::vector<std::string> run_eagerly(const Graph& graph, const Tensors& in) {
   }
   Tensors out;
   for (Val v : graph.outputs) out.push_back(values[static_cast<size_t>(v)]);
-  return bytes_of(out);
+  return out;
+}
+
+std::vector<std::string> run_eagerly(const Graph& graph, const Tensors& in) {
+  return bytes_of(values_eagerly(graph, in));
 }
 
 namespace {

@@ -16,11 +16,15 @@ Tensors random_inputs(const Graph& graph, uint64_t seed);
 std::string bytes_of(const Tensor& x);
 std::vector<std::string> bytes_of(const Tensors& list);
 
+struct Plan;
+/// The outputs of the graph, computed by a plan that was compiled from it.
+Tensors run_plan(const Plan& plan, const Graph& graph, const Tensors& in);
 /// The outputs of the graph, compiled as it is.
 std::vector<std::string> run_compiled(const Graph& graph, const Tensors& in);
 /// The outputs of the graph, recorded again and evaluated at once.
 std::vector<std::string> run_replayed(const Graph& graph, const Tensors& in);
 /// The outputs of the graph, recorded again and evaluated op by op.
+Tensors values_eagerly(const Graph& graph, const Tensors& in);
 std::vector<std::string> run_eagerly(const Graph& graph, const Tensors& in);
 
 /// Calls the ops of a function's text one by one as a user does: attributes need not be canonical,

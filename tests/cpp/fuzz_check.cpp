@@ -1,0 +1,148 @@
+#include "fuzz_check.h"
+
+#include "base/error.h"
+#include "compiler/compile.h"
+#include "random_kernel.h"
+#include "run_graph.h"
+#include "runtime/threads.h"
+
+namespace tn {
+
+Tensors run_interpreted(const Graph& graph, const Tensors& in) {
+  return run_plan(*compile(graph, {}), graph, in);
+}
+
+static Way with_options(std::string name, CompileOptions options, int threads = 0) {
+  auto run = [options, threads](const Graph& graph, const Tensors& in) {
+    int before = num_threads();
+    if (threads > 0) set_num_threads(threads);
+    Tensors out = run_plan(*compile(graph, options), graph, in);
+    set_num_threads(before);
+    return out;
+  };
+  return {std::move(name), run};
+}
+
+std::vector<Way> ways() {
+  return {{"op by op", values_eagerly},
+          with_options("4 threads", {}, 4),
+          with_options("effort 1", {.effort = Effort::e1}),
+          with_options("effort 2, 1 thread", {.effort = Effort::e2}, 1),
+          with_options("effort 2, 16 threads", {.effort = Effort::e2}, 16),
+          with_options("effort 2 without fusion", {.effort = Effort::e2, .off = {"fuse"}})};
+}
+
+std::string first_difference(const Tensors& expected, const Tensors& actual) {
+  for (size_t i = 0; i < expected.size(); ++i) {
+    const Tensor &a = expected[i], &b = actual[i];
+    int64_t at = loop::first_difference(a.data(), b.data(), a.size(), a.dtype());
+    if (at < 0) continue;
+    auto element = [&](const Tensor& x) {
+      TypeRef one = intern(Type{real_of(x.dtype()), {}});
+      int64_t offset = slot_of(x).offset + at * one->bytes();
+      Buffer* buffer = slot_of(x).data.load();
+      buffer->refs.fetch_add(1);
+      return make_data(BufferRef::adopt_reference(buffer), offset, one).to_string();
+    };
+    return format("output {}: element {} of {} is {}, not {}", i, at, *type_of(a), element(b),
+                  element(a));
+  }
+  return "";
+}
+
+namespace {
+
+struct Example {
+  Graph graph;
+  Tensors in;
+};
+
+std::string difference(const Way& way, const Example& e) {
+  Tensors expected = run_interpreted(e.graph, e.in);
+  try {
+    return first_difference(expected, way.run(e.graph, e.in));
+  } catch (const std::exception& error) {
+    return error.what();
+  }
+}
+
+/// The part of a graph that computes `outputs`; values in `known` become inputs with these values.
+Example part_of(const Example& e, const std::vector<Val>& outputs, Val cut) {
+  const Graph& graph = e.graph;
+  Example part;
+  std::vector<bool> wanted(graph.types.size(), false);
+  for (Val v : outputs) wanted[static_cast<size_t>(v)] = true;
+  for (size_t i = graph.ops.size(); i-- > 0;) {
+    const GraphOp& op = graph.ops[i];
+    bool used = false;
+    for (Val v = op.out; v < op.out + op.outs; ++v)
+      used |= wanted[static_cast<size_t>(v)] && v != cut;
+    for (Val v : graph.in(op))
+      wanted[static_cast<size_t>(v)] = wanted[static_cast<size_t>(v)] || used;
+  }
+  std::vector<Val> now(graph.types.size(), kNoVal);
+  auto add_input = [&](Val v, const Tensor& value) {
+    now[static_cast<size_t>(v)] =
+        part.graph.add_input(format("x{}", part.in.size()), graph.types[static_cast<size_t>(v)]);
+    part.in.push_back(value);
+  };
+  for (Val v = 0; v < graph.inputs(); ++v)
+    if (wanted[static_cast<size_t>(v)]) add_input(v, e.in[static_cast<size_t>(v)]);
+  if (cut != kNoVal)
+    add_input(cut,
+              run_interpreted(part_of(e, {cut}, kNoVal).graph, part_of(e, {cut}, kNoVal).in)[0]);
+  for (const GraphOp& op : graph.ops) {
+    bool used = false;
+    for (Val v = op.out; v < op.out + op.outs; ++v)
+      used |= wanted[static_cast<size_t>(v)] && v != cut;
+    if (!used) continue;
+    TypeRef first = graph.types[static_cast<size_t>(op.out)];
+    std::vector<Val> in;
+    for (Val v : graph.in(op)) in.push_back(now[static_cast<size_t>(v)]);
+    Val out = op.op == &scalar_leaf ? part.graph.add_constant(op.scalar, first)
+                                    : part.graph.add(*op.op, op.attrs, in, graph.out_types(op));
+    for (int32_t k = 0; k < op.outs; ++k)
+      if (op.out + k != cut) now[static_cast<size_t>(op.out + k)] = out + k;
+  }
+  for (Val v : outputs) part.graph.outputs.push_back(now[static_cast<size_t>(v)]);
+  return part;
+}
+
+/// The first value that differs alone; then, as long as it still does, ops are replaced by what
+/// they computed.
+Example shrunk(const Way& way, Example e) {
+  auto fails = [&](const Example& candidate) {
+    try {
+      return !difference(way, candidate).empty();
+    } catch (const std::exception&) {
+      return false;  // the interpreter refuses it
+    }
+  };
+  for (Val v = e.graph.inputs(); v < e.graph.values(); ++v) {
+    Example one = part_of(e, {v}, kNoVal);
+    if (!fails(one)) continue;
+    e = std::move(one);
+    break;
+  }
+  for (Val v = e.graph.values() - 1; v >= e.graph.inputs(); --v) {
+    if (v == e.graph.outputs[0]) continue;
+    Example less = part_of(e, e.graph.outputs, v);
+    if (less.graph.ops.size() >= e.graph.ops.size() || !fails(less)) continue;
+    e = std::move(less);
+    v = e.graph.values();
+  }
+  return e;
+}
+
+}  // namespace
+
+std::string failure_of(const Way& way, const Graph& graph, const Tensors& in) {
+  if (difference(way, {graph, in}).empty()) return "";
+  Example e = shrunk(way, {graph, in});
+  std::string values;
+  for (const Tensor& x : e.in)
+    if (x.size() <= 64) values += x.to_string() + "\n";
+  return format("{}: {}\n{}{}", way.name, difference(way, e), to_text(e.graph), values);
+}
+
+}  // namespace tn

@@ -1,0 +1,14 @@
+#pragma once
+// Random typed graphs, drawn from the op table.
+#include "ir/graph.h"
+
+namespace tn {
+
+/// A graph of a few to some twenty ops; the same for the same seed. Ranks 0 to 4, extents with 0, 1
+/// and odd ones, now and then rows longer than a chunk of the reduction tree.
+Graph fuzz_graph(uint64_t seed);
+
+/// Values for its inputs: mostly around 0, with signed zeros, infinities, NaN and large numbers.
+Tensors fuzz_inputs(const Graph& graph, uint64_t seed);
+
+}  // namespace tn
