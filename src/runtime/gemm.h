@@ -46,6 +46,9 @@ struct GemmArgs {
 
 void gemm(const GemmArgs& args);
 
+/// Length of the K blocks of a float product: what decides the bits, and depends on k alone.
+int64_t gemm_depth(int64_t k);
+
 /// The size of B in the order of the kernels of cpu_level(), for a B that serves many products; 0
 /// where that would not be faster. Depends on shapes and strides only.
 int64_t packed_bytes(const GemmArgs& args);

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "runtime/buffer.h"
+#include "runtime/gemm.h"
 #include "runtime/threads.h"
 
 namespace tn {
@@ -34,8 +35,7 @@ int64_t whole_n(const Product<T>& p) {
 }
 template <class T>
 int64_t block_depth(const Product<T>& p) {
-  int64_t k = whole_k(p), blocks = k <= kOneBlockDepth ? 1 : chunks_for(k, kDepth);
-  return up(chunks_for(k, blocks), kDepthUnit);
+  return gemm_depth(whole_k(p));
 }
 
 template <class T>
@@ -295,6 +295,11 @@ void Multiply<T>::multiply_panel(ChunkRange row_panels, int64_t column, const T*
 }
 
 }  // namespace
+
+int64_t gemm_depth(int64_t k) {
+  int64_t blocks = k <= kOneBlockDepth ? 1 : chunks_for(k, kDepth);
+  return up(chunks_for(k, blocks), kDepthUnit);
+}
 
 template <class T>
 void multiply(const Product<T>& product) {

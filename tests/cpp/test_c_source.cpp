@@ -6,13 +6,17 @@
 #include <fstream>
 #include <sstream>
 
+#include "backend/source/c_plan.h"
 #include "backend/source/c_printer.h"
 #include "base/error.h"
 #include "c_library.h"
+#include "compiler/compile.h"
+#include "fuzz_check.h"
 #include "loop/builder.h"
 #include "loop/interpreter.h"
 #include "loop/interpreter_program.h"
 #include "random_kernel.h"
+#include "run_graph.h"
 
 using namespace tn;
 using namespace tn::loop;
@@ -78,6 +82,47 @@ std::vector<Kernel> golden_kernels() {
   return kernels;
 }
 
+/// A function whose sources the steps of its plan kept.
+struct Printed {
+  Graph graph;
+  std::shared_ptr<const Plan> plan;
+  source::CSource text;
+
+  Printed(Graph given, std::string_view name, Effort effort = Effort::e0)
+      : graph(std::move(given)) {
+    CompileReport report;
+    plan = compile(graph, {.effort = effort}, &report);
+    std::vector<TypeRef> out;
+    for (Val v : graph.outputs) out.push_back(graph.types[static_cast<size_t>(v)]);
+    Types in{graph.types.data(), static_cast<size_t>(graph.inputs())};
+    text = source::c_source(*plan, in, out, name);
+  }
+};
+
+using Run = int(const void* const* inputs, void* const* outputs, void* arena);
+
+/// What the header says, by the name of its macro.
+int64_t arena_bytes(const std::string& header) {
+  size_t at = header.find("_ARENA_BYTES ");
+  return std::stoll(header.substr(at + 13));
+}
+
+Tensors run_printed(const Printed& printed, Run* run, const Tensors& in) {
+  std::vector<const void*> inputs;
+  for (const Tensor& x : in) inputs.push_back(x.data());
+  Tensors out;
+  std::vector<void*> outputs;
+  for (Val v : printed.graph.outputs) {
+    TypeRef type = printed.graph.types[static_cast<size_t>(v)];
+    BufferRef buffer = allocate(static_cast<size_t>(type->bytes()));
+    outputs.push_back(buffer.data());
+    out.push_back(make_data(std::move(buffer), 0, type));
+  }
+  BufferRef arena = allocate(static_cast<size_t>(arena_bytes(printed.text.header)));
+  CHECK(run(inputs.data(), outputs.data(), arena.data()) == 0);
+  return out;
+}
+
 }  // namespace
 
 TEST_CASE("a C compiler is here to test with") { CHECK(c_compilers().size() > 0); }
@@ -98,4 +143,77 @@ TEST_CASE("C source: sizes must be numbers") {
   store y[p0] = v0
 })");
   CHECK_THROWS_WITH_AS(source::kernel_c(kernel, "f"), doctest::Contains("has the size B"), Error);
+}
+
+TEST_CASE("C source: whole plans, products among their steps") {
+  const char* functions[] = {
+      R"(func @mlp(%x: f32[5,70], %w: f32[70,33], %b: f32[33], %v: f32[33,3]) -> (f32[5,3], f32[5]) {
+  %0 = dot %x, %w {lhs_contract=[1], rhs_contract=[0]} : f32[5,33]
+  %1 = add %0, %b : f32[5,33]
+  %2 = gelu %1 : f32[5,33]
+  %3 = dot %2, %v {lhs_contract=[1], rhs_contract=[0]} : f32[5,3]
+  %4 = softmax %3 : f32[5,3]
+  %5 = max %3 {axis=[1]} : f32[5]
+  return %4, %5
+})",
+      R"(func @deep(%x: f64[3,2500], %y: f64[2500,65]) -> f64[3,65] {
+  %0 = dot %x, %y {lhs_contract=[1], rhs_contract=[0]}
+  return %0
+})",
+      R"(func @batched(%x: bf16[4,3,2,5], %y: bf16[2,4,6,5]) -> bf16[2,4,3,6] {
+  %0 = dot %x, %y {lhs_contract=[3], rhs_contract=[3], lhs_batch=[0,2], rhs_batch=[1,0]}
+  return %0
+})",
+      R"(func @integers(%x: i8[9,7], %y: i8[7]) -> (i8[9], bool[9,9]) {
+  %0 = dot %x, %y {lhs_contract=[1], rhs_contract=[0]}
+  %1 = astype %x {dtype=bool}
+  %2 = dot %1, %1 {lhs_contract=[1], rhs_contract=[1]}
+  return %0, %2
+})",
+      R"(func @two(%x: f32[4,3,5], %y: f32[3,5,2]) -> (f32[4,2], f32[2,5,4], f32[4,3,5]) {
+  %0 = dot %x, %y {lhs_contract=[1,2], rhs_contract=[0,1]}
+  %1 = dot %y, %x {lhs_contract=[0], rhs_contract=[1], lhs_batch=[1], rhs_batch=[2]}
+  %2 = permute_dims %1 {axes=[1,0,2]}
+  return %0, %2, %x
+})"};
+  std::vector<Printed> printed;
+  for (const char* text : functions)
+    for (Effort effort : {Effort::e0, Effort::e2}) {
+      Graph graph = parse_graph(text);
+      std::string name = graph.name;
+      printed.emplace_back(std::move(graph), name, effort);
+    }
+  for (const std::string& compiler : c_compilers())
+    for (const Printed& p : printed) {
+      CAPTURE(compiler);
+      CAPTURE(p.graph.name);
+      std::string source = p.text.source;
+      source.replace(0, source.find('\n'), p.text.header);  // in the place of its #include
+      CLibrary library(compiler, source);
+      Tensors in = random_inputs(p.graph, 5);
+      Tensors expected = run_interpreted(p.graph, in);
+      Run* run = library.find<Run>(p.graph.name + "_run");
+      CHECK(first_difference(expected, run_printed(p, run, in)) == "");
+    }
+}
+
+TEST_CASE("C source: constants are bytes beside the source") {
+  Graph graph = parse_graph(
+      "func @f(%x: f32[3], %w: f32[3]) -> f32[3] {\n  %0 = add %x, %w\n  return %0\n}\n");
+  Tensors in = random_inputs(graph, 3);
+  CompileReport report;
+  Buffer* weights = slot_of(in[1]).data.load();
+  weights->refs.fetch_add(1);
+  CompileOptions options{.constants = {{BufferRef::adopt_reference(weights), 0}}};
+  auto plan = compile(graph, options, &report);
+  TypeRef out[] = {graph.types[0]};
+  source::CSource text = source::c_source(*plan, {graph.types.data(), 1}, out, "f");
+  CHECK(text.constants.substr(0, 12) == bytes_of(in[1]));
+  CHECK(text.header.find("inputs[1]: the 64 bytes of constants") != std::string::npos);
+}
+
+TEST_CASE("C source: what has no form in C is named") {
+  Graph graph =
+      parse_graph("func @f(%x: f32[3]) -> f32[3] {\n  %0 = sort %x {axis=0}\n  return %0\n}\n");
+  CHECK_THROWS_WITH_AS(Printed(graph, "f"), doctest::Contains("sort has no form in C"), Error);
 }
