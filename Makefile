@@ -3,7 +3,7 @@ PYTHON := .venv/bin/python
 READY := .venv/.ready
 RELEASE := build/release
 
-.PHONY: all setup build test demo bench docs gen format asan wheel clean
+.PHONY: all setup build test fuzz ulp demo bench docs gen format asan wheel clean
 all: build
 
 setup: $(READY)
@@ -18,6 +18,16 @@ build: $(READY)
 
 test: build
 	@$(PYTHON) tools/run_tests.py
+
+# GRAPHS=1 SEED=17 repeats one.
+fuzz: build
+	@TENON_FUZZ_GRAPHS=$(or $(GRAPHS),20000) TENON_FUZZ_SEED=$(or $(SEED),0) \
+		$(RELEASE)/tenon_tests -tc='random graphs*'
+
+# FUNCTION=exp: that one only.
+ulp: build
+	@$(if $(FUNCTION),TENON_MATH_FUNCTION=$(FUNCTION)) \
+		$(RELEASE)/tenon_tests -tc='every f32 input*' --no-skip
 
 demo: build
 	@$(PYTHON) examples/demo.py

@@ -14,6 +14,25 @@ namespace tn {
 
 namespace fs = std::filesystem;
 
+static std::string entry_c(const loop::Kernel& kernel, size_t number) {
+  std::string function = format("kernel_{}", number);
+  std::vector<std::string> args;
+  for (size_t i = 0; i < kernel.buffers.size(); ++i) args.push_back(format("buffers[{}]", i));
+  if (kernel.arguments > 0) args.push_back("arguments");
+  return source::kernel_c(kernel, function) +
+         format(
+             "void entry_{0}(void *const *buffers, const uint64_t *arguments);\n"
+             "void entry_{0}(void *const *buffers, const uint64_t *arguments) {{\n"
+             "  (void)buffers, (void)arguments;\n  {1}({2});\n}}\n",
+             number, function, join(args, ", "));
+}
+
+std::string kernels_c(const std::vector<loop::Kernel>& kernels) {
+  std::string text(source::c_prelude());
+  for (size_t i = 0; i < kernels.size(); ++i) text += "\n" + entry_c(kernels[i], i);
+  return text;
+}
+
 static bool is_installed(const std::string& command) {
   return std::system((command + " --version > /dev/null 2>&1").c_str()) == 0;
 }

@@ -3,7 +3,14 @@
 #include <string>
 #include <vector>
 
+#include "loop/kernel.h"
+
 namespace tn {
+
+/// What kernels look like from outside: arguments are the bits of their element types.
+using KernelEntry = void(void* const* buffers, const uint64_t* arguments);
+/// A file with the functions entry_0, entry_1, ... for the kernels in order.
+std::string kernels_c(const std::vector<loop::Kernel>& kernels);
 
 /// Commands of the installed ones among gcc and clang.
 std::vector<std::string> c_compilers();

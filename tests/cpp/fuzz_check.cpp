@@ -66,20 +66,23 @@ std::string difference(const Way& way, const Example& e) {
   }
 }
 
-/// The part of a graph that computes `outputs`; values in `known` become inputs with these values.
-Example part_of(const Example& e, const std::vector<Val>& outputs, Val cut) {
+/// The part of an example that computes `outputs`. The value `cut`, if there is one, becomes an
+/// input.
+Example part_of(const Example& e, const std::vector<Val>& outputs, Val cut = kNoVal) {
   const Graph& graph = e.graph;
-  Example part;
   std::vector<bool> wanted(graph.types.size(), false);
-  for (Val v : outputs) wanted[static_cast<size_t>(v)] = true;
-  for (size_t i = graph.ops.size(); i-- > 0;) {
-    const GraphOp& op = graph.ops[i];
-    bool used = false;
+  auto want = [&](Val v) { wanted[static_cast<size_t>(v)] = true; };
+  auto is_needed = [&](const GraphOp& op) {
+    bool needed = false;
     for (Val v = op.out; v < op.out + op.outs; ++v)
-      used |= wanted[static_cast<size_t>(v)] && v != cut;
-    for (Val v : graph.in(op))
-      wanted[static_cast<size_t>(v)] = wanted[static_cast<size_t>(v)] || used;
-  }
+      needed |= v != cut && wanted[static_cast<size_t>(v)];
+    return needed;
+  };
+  for (Val v : outputs) want(v);
+  for (size_t i = graph.ops.size(); i-- > 0;)
+    if (is_needed(graph.ops[i]))
+      for (Val v : graph.in(graph.ops[i])) want(v);
+  Example part;
   std::vector<Val> now(graph.types.size(), kNoVal);
   auto add_input = [&](Val v, const Tensor& value) {
     now[static_cast<size_t>(v)] =
@@ -88,19 +91,17 @@ Example part_of(const Example& e, const std::vector<Val>& outputs, Val cut) {
   };
   for (Val v = 0; v < graph.inputs(); ++v)
     if (wanted[static_cast<size_t>(v)]) add_input(v, e.in[static_cast<size_t>(v)]);
-  if (cut != kNoVal)
-    add_input(cut,
-              run_interpreted(part_of(e, {cut}, kNoVal).graph, part_of(e, {cut}, kNoVal).in)[0]);
+  if (cut != kNoVal) {
+    Example before = part_of(e, {cut});
+    add_input(cut, run_interpreted(before.graph, before.in)[0]);
+  }
   for (const GraphOp& op : graph.ops) {
-    bool used = false;
-    for (Val v = op.out; v < op.out + op.outs; ++v)
-      used |= wanted[static_cast<size_t>(v)] && v != cut;
-    if (!used) continue;
-    TypeRef first = graph.types[static_cast<size_t>(op.out)];
+    if (!is_needed(op)) continue;
     std::vector<Val> in;
     for (Val v : graph.in(op)) in.push_back(now[static_cast<size_t>(v)]);
-    Val out = op.op == &scalar_leaf ? part.graph.add_constant(op.scalar, first)
-                                    : part.graph.add(*op.op, op.attrs, in, graph.out_types(op));
+    Val out = op.op == &scalar_leaf
+                  ? part.graph.add_constant(op.scalar, graph.types[static_cast<size_t>(op.out)])
+                  : part.graph.add(*op.op, op.attrs, in, graph.out_types(op));
     for (int32_t k = 0; k < op.outs; ++k)
       if (op.out + k != cut) now[static_cast<size_t>(op.out + k)] = out + k;
   }
@@ -119,7 +120,7 @@ Example shrunk(const Way& way, Example e) {
     }
   };
   for (Val v = e.graph.inputs(); v < e.graph.values(); ++v) {
-    Example one = part_of(e, {v}, kNoVal);
+    Example one = part_of(e, {v});
     if (!fails(one)) continue;
     e = std::move(one);
     break;

@@ -190,21 +190,16 @@ class Drawing {
         return {reshape(x, other)};
       }
       case 3: {
-        Shape wider = shape;
-        if (rank < 5 && x.size() * 2 <= most_) wider = Shape{2};
-        if (wider.rank() == 1 && rank >= 1 && rank < 5)
-          for (Dim d : shape) wider.push_back(d);
+        Shape wider{2};
+        for (Dim d : shape) wider.push_back(d);
         return {broadcast_to(x, wider)};
       }
       case 4:
         return {concat({x, flip(x, Axes(axis))}, axis)};
-      default:
-        return {transpose_to_base(x)};
+      default:  // of the base shape again, so that others combine with it
+        return {adapted(x, Type{x.dtype(), base_}, -2, 2)};
     }
   }
-
-  /// A value of the base shape again, so that others combine with it.
-  Tensor transpose_to_base(const Tensor& x) { return adapted(x, Type{x.dtype(), base_}, -2, 2); }
 
   /// Elements of `x`, repeated or cut off, as a tensor of another type with values in [lo, hi].
   Tensor adapted(const Tensor& x, const Type& type, double lo, double hi) {

@@ -23,31 +23,9 @@ using namespace tn::loop;
 
 namespace {
 
-using Entry = void(void* const* buffers, const uint64_t* arguments);
-
-/// A kernel behind the signature that all share.
-std::string entry_c(const Kernel& kernel, size_t number) {
-  std::string function = format("kernel_{}", number);
-  std::vector<std::string> args;
-  for (size_t i = 0; i < kernel.buffers.size(); ++i) args.push_back(format("buffers[{}]", i));
-  if (kernel.arguments > 0) args.push_back("arguments");
-  return source::kernel_c(kernel, function) +
-         format(
-             "void entry_{0}(void *const *buffers, const uint64_t *arguments);\n"
-             "void entry_{0}(void *const *buffers, const uint64_t *arguments) {{\n"
-             "  (void)buffers, (void)arguments;\n  {1}({2});\n}}\n",
-             number, function, join(args, ", "));
-}
-
-std::string source_of(const std::vector<Kernel>& kernels) {
-  std::string text(source::c_prelude());
-  for (size_t i = 0; i < kernels.size(); ++i) text += "\n" + entry_c(kernels[i], i);
-  return text;
-}
-
 void check_kernels(const std::vector<Kernel>& kernels, const std::string& flags,
                    int64_t below = 0) {
-  std::string source = source_of(kernels);
+  std::string source = kernels_c(kernels);
   for (const std::string& compiler : c_compilers()) {
     CAPTURE(compiler);
     CLibrary library(compiler, source, flags);
@@ -61,7 +39,7 @@ void check_kernels(const std::vector<Kernel>& kernels, const std::string& flags,
           arguments[static_cast<size_t>(v.a)] =
               std::bit_cast<uint64_t>(machine::element_bits(Scalar(0.75), v.type));
       run(*prepare(kernels[i]), expected.pointers.data(), scalars.data());
-      library.find<Entry>(format("entry_{}", i))(actual.pointers.data(), arguments.data());
+      library.find<KernelEntry>(format("entry_{}", i))(actual.pointers.data(), arguments.data());
       std::string different = first_difference(kernels[i], expected, actual);
       INFO(to_text(kernels[i]));
       CHECK(different == "");

@@ -85,7 +85,7 @@ class PlanPrinter {
   static int64_t bytes_read(const StepSource& source, size_t place) {
     if (place < source.in.size()) {
       const Type& type = *source.in[place];
-      if (source.at.empty()) return type.bytes();
+      if (source.at.empty()) return source.in[place]->bytes();
       const Strided& at = source.at[place];
       int64_t last = at.offset;
       for (int k = 0; k < type.rank(); ++k)

@@ -302,16 +302,16 @@ class KernelPrinter {
       if (is_arg(v.monoid) && extent > 0) line("{} best{} = 0;", c_type(type), id);
     }
     if (extent == 0) return;
-    if (chunks == 1) return print_chunk(bound, ids, "0", format("{}", extent), extent);
+    if (chunks == 1) return print_chunk(bound, ids, extent, "0", format("{}", extent));
     for (ValueId id : ids)
       if (!is_arg(value(id).monoid))
         declare_lanes(format("total{}", id), value(id), lanes_for(chunks));
     int sweep = sweeps_++;
     open("for (int64_t c{0} = 0; c{0} < {1}; ++c{0})", sweep, chunks);
     std::string first = format("c{} * {}", sweep, kChunk);
-    std::string last = format("tn_min_i64({} + {}, {})", first, kChunk, extent);
-    print_chunk(bound, ids, first, extent % kChunk ? last : format("{} + {}", first, kChunk),
-                kChunk, extent);
+    std::string last = format("{} + {}", first, kChunk);
+    if (extent % kChunk != 0) last = format("tn_min_i64({}, {})", last, extent);
+    print_chunk(bound, ids, extent, first, last);
     for (ValueId id : ids) {
       const Value& v = value(id);
       if (is_arg(v.monoid)) continue;
@@ -326,43 +326,46 @@ class KernelPrinter {
     }
   }
 
-  /// The points [first, last) in blocks of one point per lane, which vectorise.
-  void print_chunk(AxisSet bound, const Ids& ids, std::string first, std::string last,
-                   int64_t longest, int64_t extent = 0) {
-    if (extent == 0) extent = longest;
-    int64_t lanes = lanes_for(longest);
+  /// The points [first, last) of a sweep in blocks of one point per lane, which vectorise.
+  void print_chunk(AxisSet bound, const Ids& ids, int64_t extent, std::string_view first,
+                   std::string_view last) {
+    int64_t lanes = lanes_for(std::min(extent, kChunk));
     for (ValueId id : ids)
       if (!is_arg(value(id).monoid)) declare_lanes(format("lane{}", id), value(id), lanes);
     int sweep = sweeps_++;
-    bool one = longest <= kLanes, even = extent % kLanes == 0;
-    std::string count = one ? format("{}", longest) : format("{}", kLanes);
+    bool one = extent <= kLanes;
+    std::string count = format("{}", std::min(extent, kLanes));
     if (!one) {
       open("for (int64_t i{0} = {1}; i{0} < {2}; i{0} += {3})", sweep, first, last, kLanes);
-      if (!even) {
+      if (extent % kLanes != 0) {
         line("const int64_t n{0} = tn_min_i64({1}, {2} - i{0});", sweep, kLanes, last);
         count = format("n{}", sweep);
       }
     }
-    std::vector<bool> known = known_;
     bool plain = std::ranges::none_of(ids, [&](ValueId id) { return is_arg(value(id).monoid); });
     if (plain) line("TN_INDEPENDENT");
     open("for (int64_t k{0} = 0; k{0} < {1}; ++k{0})", sweep, count);
-    std::string at = one ? format("k{}", sweep) : format("(i{0} + k{0})", sweep);
-    AxisSet over = value(ids[0]).over;
-    Ids operands;
-    AxisSet read = 0;
-    for (ValueId id : ids) operands.push_back(value(id).a), read |= value(value(id).a).axes;
-    declare_axes(over, read, at);
-    print_values(bound | over, operands);
-    for (ValueId id : ids) print_accumulate(id, format("k{}", sweep), at);
+    print_points(bound, ids, format("k{}", sweep),
+                 one ? format("k{}", sweep) : format("(i{0} + k{0})", sweep));
     close();
-    known_ = std::move(known);
     if (!one) close();
     for (ValueId id : ids) {
       if (is_arg(value(id).monoid)) continue;
       print_halving(format("lane{}", id), value(id), lanes);
       line("v{0} = lane{0}[0];", id);
     }
+  }
+
+  /// What a sweep does at the row-major position `at` of its axes.
+  void print_points(AxisSet bound, const Ids& ids, std::string_view lane, std::string_view at) {
+    std::vector<bool> known = known_;
+    AxisSet over = value(ids[0]).over, read = 0;
+    Ids operands;
+    for (ValueId id : ids) operands.push_back(value(id).a), read |= value(value(id).a).axes;
+    declare_axes(over, read, at);
+    print_values(bound | over, operands);
+    for (ValueId id : ids) print_accumulate(id, lane, at);
+    known_ = std::move(known);
   }
 
   /// The axes of `over` at the row-major position `at`; those nobody reads get no variable.

@@ -1,0 +1,70 @@
+#include "fuzz_c.h"
+
+#include <bit>
+
+#include "c_library.h"
+#include "loop/interpreter_program.h"
+#include "loop/step_source.h"
+#include "run_graph.h"
+
+namespace tn {
+namespace {
+
+struct CStep {
+  std::shared_ptr<const CLibrary> library;
+  KernelEntry* entry;
+  std::vector<DType> arguments;
+};
+
+void run_c(const void* data, const StepCall& call) {
+  const CStep& step = *static_cast<const CStep*>(data);
+  std::vector<uint64_t> arguments;
+  for (size_t i = 0; i < step.arguments.size(); ++i)
+    arguments.push_back(
+        std::bit_cast<uint64_t>(loop::machine::element_bits(call.scalars[i], step.arguments[i])));
+  step.entry(call.buffers, arguments.data());
+}
+
+std::vector<DType> argument_types(const loop::Kernel& kernel) {
+  std::vector<DType> types(static_cast<size_t>(kernel.arguments));
+  for (const loop::Value& v : kernel.values)
+    if (v.op == loop::Op::argument) types[static_cast<size_t>(v.a)] = v.type;
+  return types;
+}
+
+}  // namespace
+
+std::vector<std::shared_ptr<const Plan>> plans_in_c(std::span<const Graph> graphs,
+                                                    const CompileOptions& options,
+                                                    const std::string& compiler) {
+  std::vector<std::shared_ptr<Plan>> plans;
+  std::vector<loop::Kernel> kernels;
+  auto is_kernel = [](const Step& step) { return step.source->kernel && !step.source->op; };
+  for (const Graph& graph : graphs) {
+    CompileReport report;  // asked for, so that the steps keep their sources
+    plans.push_back(std::make_shared<Plan>(*compile(graph, options, &report)));
+    for (const Step& step : plans.back()->steps)
+      if (is_kernel(step)) kernels.push_back(*step.source->kernel);
+  }
+  auto library = std::make_shared<const CLibrary>(compiler, kernels_c(kernels),
+                                                  "-O1 -Wno-tautological-compare");
+  size_t number = 0;
+  for (auto& plan : plans)
+    for (Step& step : plan->steps) {
+      if (!is_kernel(step)) continue;
+      auto* entry = library->find<KernelEntry>(format("entry_{}", number++));
+      step.run = run_c;
+      step.data = std::make_shared<const CStep>(
+          CStep{library, entry, argument_types(*step.source->kernel)});
+    }
+  return {plans.begin(), plans.end()};
+}
+
+Way in_c(const CompileOptions& options, const std::string& compiler) {
+  auto run = [=](const Graph& graph, const Tensors& in) {
+    return run_plan(*plans_in_c({&graph, 1}, options, compiler)[0], graph, in);
+  };
+  return {"C by " + compiler, run};
+}
+
+}  // namespace tn
