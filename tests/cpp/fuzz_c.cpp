@@ -37,12 +37,14 @@ std::vector<DType> argument_types(const loop::Kernel& kernel) {
 std::vector<std::shared_ptr<const Plan>> plans_in_c(std::span<const Graph> graphs,
                                                     const CompileOptions& options,
                                                     const std::string& compiler) {
+  CompileOptions alone = options;
+  alone.off.push_back("bundle");  // a kernel a step
   std::vector<std::shared_ptr<Plan>> plans;
   std::vector<loop::Kernel> kernels;
   auto is_kernel = [](const Step& step) { return step.source->kernel && !step.source->op; };
   for (const Graph& graph : graphs) {
     CompileReport report;  // asked for, so that the steps keep their sources
-    plans.push_back(std::make_shared<Plan>(*compile(graph, options, &report)));
+    plans.push_back(std::make_shared<Plan>(*compile(graph, alone, &report)));
     for (const Step& step : plans.back()->steps)
       if (is_kernel(step)) kernels.push_back(*step.source->kernel);
   }

@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "c_library.h"
 #include "compiler/compile.h"
+#include "every_operation.h"
 #include "fuzz_check.h"
 #include "loop/builder.h"
 #include "loop/interpreter.h"
@@ -69,7 +70,7 @@ struct Printed {
   Printed(Graph given, std::string_view name, Effort effort = Effort::e0)
       : graph(std::move(given)) {
     CompileReport report;
-    plan = compile(graph, {.effort = effort}, &report);
+    plan = compile(graph, {.effort = effort, .off = {"bundle"}}, &report);
     std::vector<TypeRef> out;
     for (Val v : graph.outputs) out.push_back(graph.types[static_cast<size_t>(v)]);
     Types in{graph.types.data(), static_cast<size_t>(graph.inputs())};
@@ -111,6 +112,17 @@ TEST_CASE("C source: random kernels have the interpreter's bits") {
   check_kernels(kernels, "-O1 -Wno-tautological-compare");
 }
 
+TEST_CASE("C source: every operation and cast of every type") {
+  std::vector<Kernel> any, small;  // operands of any bits, and small ones that division likes
+  for (OperationKernel& o : every_operation(150)) {
+    if (!facts(o.op).math) small.push_back(o.kernel);
+    any.push_back(std::move(o.kernel));
+  }
+  for (OperationKernel& o : every_cast(300)) any.push_back(std::move(o.kernel));
+  check_kernels(any, "-O1");
+  check_kernels(small, "-O1", 9);
+}
+
 TEST_CASE("C source: the golden kernels") { check_kernels(golden_kernels(), "", 4); }
 
 TEST_CASE("C source: sizes must be numbers") {
@@ -130,7 +142,7 @@ TEST_CASE("C source: whole plans, products among their steps") {
   %1 = add %0, %b : f32[5,33]
   %2 = gelu %1 : f32[5,33]
   %3 = dot %2, %v {lhs_contract=[1], rhs_contract=[0]} : f32[5,3]
-  %4 = softmax %3 : f32[5,3]
+  %4 = softmax %3 {axis=[1]} : f32[5,3]
   %5 = max %3 {axis=[1]} : f32[5]
   return %4, %5
 })",

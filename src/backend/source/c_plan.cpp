@@ -99,7 +99,9 @@ class PlanPrinter {
   }
 
   static const StepSource& source_of(const Step& step) {
-    invariant(step.source != nullptr, "c source: step {} kept no source", step.name);
+    if (!step.source)
+      fail(Hint{"compile with a report, and without bundles"}, "c source: step {} kept no source",
+           step.name);
     return *step.source;
   }
 
@@ -110,19 +112,19 @@ class PlanPrinter {
 
   /// A pointer to `offset` bytes behind the beginning of a buffer.
   std::string address(int32_t buffer, int64_t offset = 0) const {
-    auto at = [](std::string base, int64_t bytes, std::string_view bytes_type) {
-      return bytes == 0 ? base : format("({} *){} + {}", bytes_type, base, bytes);
+    auto at = [](std::string base, int64_t bytes, std::string_view move) {
+      return bytes == 0 ? base : format("{}({}, {})", move, base, bytes);
     };
-    if (buffer < plan_.inputs) return at(format("inputs[{}]", buffer), offset, "const char");
+    if (buffer < plan_.inputs) return at(format("inputs[{}]", buffer), offset, "tn_read_at");
     if (buffer < plan_.first_own()) {
       offset += constant_offset_[static_cast<size_t>(buffer - plan_.inputs)];
-      return at(format("inputs[{}]", plan_.inputs), offset, "const char");
+      return at(format("inputs[{}]", plan_.inputs), offset, "tn_read_at");
     }
     size_t block = block_of(buffer);
     offset += spot_of(buffer).offset;
     if (int32_t output = block_output_[block]; output != kArena)
-      return at(format("outputs[{}]", output), offset, "char");
-    return at("arena", offset + block_offset_[block], "char");
+      return at(format("outputs[{}]", output), offset, "tn_at");
+    return at("arena", offset + block_offset_[block], "tn_at");
   }
 
   /// The name of a function; equal ones are printed once.

@@ -40,6 +40,8 @@ typedef uint16_t TN_ELEMENT tn_bf16;
 typedef float TN_ELEMENT tn_f32;
 typedef double TN_ELEMENT tn_f64;
 
+TN_FN void *tn_at(void *base, int64_t bytes) { return (char *)base + bytes; }
+TN_FN const void *tn_read_at(const void *base, int64_t bytes) { return (const char *)base + bytes; }
 TN_FN uint32_t tn_bits_f32(float x) { uint32_t b; memcpy(&b, &x, 4); return b; }
 TN_FN uint64_t tn_bits_f64(double x) { uint64_t b; memcpy(&b, &x, 8); return b; }
 TN_FN float tn_from_bits_f32(uint32_t b) { float x; memcpy(&x, &b, 4); return x; }
