@@ -137,10 +137,10 @@ TEST_CASE("C source: sizes must be numbers") {
 
 TEST_CASE("C source: whole plans, products among their steps") {
   const char* functions[] = {
-      R"(func @mlp(%x: f32[5,70], %w: f32[70,33], %b: f32[33], %v: f32[33,3]) -> (f32[5,3], f32[5]) {
-  %0 = dot %x, %w {lhs_contract=[1], rhs_contract=[0]} : f32[5,33]
-  %1 = add %0, %b : f32[5,33]
-  %2 = gelu %1 : f32[5,33]
+      R"(func @mlp(%x: f32[5,70], %w: f32[70,9], %b: f32[9], %v: f32[9,3]) -> (f32[5,3], f32[5]) {
+  %0 = dot %x, %w {lhs_contract=[1], rhs_contract=[0]} : f32[5,9]
+  %1 = add %0, %b : f32[5,9]
+  %2 = gelu %1 : f32[5,9]
   %3 = dot %2, %v {lhs_contract=[1], rhs_contract=[0]} : f32[5,3]
   %4 = softmax %3 {axis=[1]} : f32[5,3]
   %5 = max %3 {axis=[1]} : f32[5]
