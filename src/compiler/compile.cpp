@@ -3,6 +3,7 @@
 #include "compiler/evaluate.h"
 #include "compiler/lower.h"
 #include "compiler/lower_fused.h"
+#include "compiler/plan_text.h"
 #include "passes/pipeline.h"
 
 namespace tn {
@@ -23,14 +24,21 @@ std::shared_ptr<const Plan> compile_fused(const Graph& graph, const CompileOptio
   return FusedLowerer(optimized, lowering, report).lower();
 }
 
+std::shared_ptr<const Plan> compile_grouped(const Graph& graph, const CompileOptions& options,
+                                            CompileReport* report) {
+  Graph expanded = expand_composites(graph);
+  if (report) report->optimized = to_text(expanded);
+  return Lowerer(expanded, options, report).lower();
+}
+
 }  // namespace
 
 std::shared_ptr<const Plan> compile(const Graph& graph, const CompileOptions& options,
                                     CompileReport* report) {
-  if (options.effort != Effort::e0) return compile_fused(graph, options, report);
-  Graph expanded = expand_composites(graph);
-  if (report) report->optimized = to_text(expanded);
-  return Lowerer(expanded, options, report).lower();
+  auto make = options.effort == Effort::e0 ? compile_grouped : compile_fused;
+  std::shared_ptr<const Plan> plan = make(graph, options, report);
+  if (report) report->plan = to_text(*plan);
+  return plan;
 }
 
 }  // namespace tn

@@ -240,6 +240,9 @@ void FusedLowerer::compile_pending() {
   auto compiled = cpu::compile_kernels(requests);
   for (size_t i = 0; i < pending_.size(); ++i) {
     Step& step = plan_->steps[pending_[i].step];
+    if (report_ && compiled[i])
+      report_->kernels +=
+          format("# {}\n{}\n", pending_[i].kernel.name, cpu::assembly_text(requests[i]));
     if (pending_[i].form == cpu::Form::tile) {
       auto tiled = std::static_pointer_cast<Tiled>(std::const_pointer_cast<void>(step.data));
       tiled->work = compiled[i];

@@ -451,7 +451,10 @@ def test_stages_by_name():
     assert f.show("graph") == tn.show(f, X) == tn.show(f.__wrapped__, X)
     for stage in ("optimized", "loops", "kernels", "plan", "memory", "decisions"):
         assert isinstance(f.show(stage), str)
-    assert "exp" in f.show("loops")
+    assert "exp" in f.show("loops") and "exp" in f.show("optimized")
+    assert "step 0: " in f.show("plan") and "return t0" in f.show("plan")
+    assert "test_compile.py" in f.show("plan")
+    assert ".text" in f.show("kernels")
     with pytest.raises(ValueError, match='no stage "code": there are graph, optimized, loops'):
         f.show("code")
     with pytest.raises(TypeError, match="the first argument names a stage"):
