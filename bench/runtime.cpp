@@ -70,6 +70,7 @@ static void loop_over_chunks(benchmark::State& state) {
 }
 BENCHMARK(loop_over_chunks)
     ->ArgsProduct({{5, 30, 320}, {0, 20}})
+    ->Iterations(100)
     ->Unit(benchmark::kMicrosecond)
     ->UseRealTime();
 
