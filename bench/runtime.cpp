@@ -13,15 +13,31 @@ namespace tn::bench {
 
 static void nothing(const void*, const StepCall& call) { benchmark::DoNotOptimize(call.buffers); }
 
-/// Steps that do nothing, each from one buffer to the next: the cost of a run.
-static void run_of_plan(benchmark::State& state) {
+/// Steps that do nothing, each from one buffer to the next.
+static Plan chain(int32_t steps) {
   Plan plan;
   plan.inputs = 1;
-  for (int32_t s = 0; s < static_cast<int32_t>(state.range(0)); ++s) {
+  for (int32_t s = 0; s < steps; ++s) {
     plan.bytes.push_back(4096);
     plan.steps.push_back({nothing, nullptr, {s, s + 1}, {}, {1}});
   }
-  plan.outputs.push_back({static_cast<int32_t>(state.range(0)), 0});
+  plan.outputs.push_back({steps, 0});
+  return plan;
+}
+
+static void planning_of_memory(benchmark::State& state) {
+  const Plan plan = chain(static_cast<int32_t>(state.range(0)));
+  for (auto _ : state) {
+    state.PauseTiming();
+    Plan planned = plan;
+    state.ResumeTiming();
+    plan_memory(planned, true);
+  }
+}
+BENCHMARK(planning_of_memory)->Arg(1)->Arg(4)->Arg(1000);
+
+static void run_of_plan(benchmark::State& state) {
+  Plan plan = chain(static_cast<int32_t>(state.range(0)));
   plan_memory(plan, true);
   std::vector<Bound> in{{allocate(4096), 0}}, out(1);
   for (auto _ : state) run(plan, in, nullptr, out);
