@@ -79,7 +79,7 @@ void mask(Element type, const void* mask, int64_t stride, int64_t n, T* scores) 
 /// A row folded by the tree: chunks, then the results of the chunks by lanes.
 template <class T>
 T fold(Monoid monoid, const T* x, int64_t n) {
-  static const loop::BlockOps& ops = loop::block_ops(CpuLevel::TN_LEVEL);
+  const loop::BlockOps& ops = loop::block_ops(CpuLevel::TN_LEVEL);
   DType type = sizeof(T) == 4 ? DType::f32 : DType::f64;
   const loop::RunFns& run = ops.run[static_cast<int>(monoid)][static_cast<int>(type)];
   T lanes[kLanes], last;

@@ -12,7 +12,6 @@
 namespace tn {
 namespace {
 
-constexpr int64_t kChunkWork = 1 << 17;    // multiply-adds worth a chunk
 constexpr int64_t kBatchWork = 1 << 22;    // from here on a product is worth all threads
 constexpr int64_t kAmxDepth = 32;          // k from which tiles are filled
 constexpr int64_t kPackedLeast = 1 << 14;  // elements of B that are worth a copy in packed order
@@ -215,7 +214,7 @@ static void run(const Kernels& kernels, const GemmArgs& args) {
     return;
   }
   int64_t chunks = std::min(t.g.batch, chunks_for(t.g.batch * work, kChunkWork));
-  parallel_for(chunks, [&](int64_t chunk) {
+  parallel_for(chunks, t.g.batch * work / kMultiplyRate / chunks, [&](int64_t chunk) {
     auto [begin, end] = chunk_range(t.g.batch, chunks, chunk);
     for (int64_t i = begin; i < end; ++i) multiply_batch(t, i);
   });

@@ -105,14 +105,24 @@ TN_AMX void enter() {
 /// Tiles that stay in use make every switch of threads slower.
 TN_AMX void leave() { _tile_release(); }
 
-/// Rows × Columns tiles of C, without anything added. Tile numbers are part of the instructions.
+/// Rows × Columns tiles of C, begun with what C holds or 0. Tile numbers are part of the
+/// instructions.
 template <int Rows, int Columns>
 TN_AMX void multiply_tiles(int64_t depth, const uint16_t* a, const uint16_t* b, int64_t b_step,
-                           float* c, int64_t c_stride) {
-  _tile_zero(0);
-  if constexpr (Columns == 2) _tile_zero(1);
-  if constexpr (Rows == 2) _tile_zero(2);
-  if constexpr (Rows == 2 && Columns == 2) _tile_zero(3);
+                           float* c, int64_t c_stride, bool add) {
+  int64_t stride = c_stride * static_cast<int64_t>(sizeof(float));
+  float *right = c + kSide, *below = c + kSide * c_stride, *corner = below + kSide;
+  if (add) {
+    _tile_loadd(0, c, stride);
+    if constexpr (Columns == 2) _tile_loadd(1, right, stride);
+    if constexpr (Rows == 2) _tile_loadd(2, below, stride);
+    if constexpr (Rows == 2 && Columns == 2) _tile_loadd(3, corner, stride);
+  } else {
+    _tile_zero(0);
+    if constexpr (Columns == 2) _tile_zero(1);
+    if constexpr (Rows == 2) _tile_zero(2);
+    if constexpr (Rows == 2 && Columns == 2) _tile_zero(3);
+  }
   for (int64_t k = 0; k < depth; ++k, a += Rows * kTileElements, b += b_step) {
     _tile_loadd(4, a, 64);
     _tile_loadd(6, b, 64);
@@ -127,29 +137,31 @@ TN_AMX void multiply_tiles(int64_t depth, const uint16_t* a, const uint16_t* b, 
     }
     if constexpr (Rows == 2 && Columns == 2) _tile_dpbf16ps(3, 5, 7);
   }
-  int64_t stride = c_stride * static_cast<int64_t>(sizeof(float));
   _tile_stored(0, c, stride);
-  if constexpr (Columns == 2) _tile_stored(1, c + kSide, stride);
-  if constexpr (Rows == 2) _tile_stored(2, c + kSide * c_stride, stride);
-  if constexpr (Rows == 2 && Columns == 2) _tile_stored(3, c + kSide * c_stride + kSide, stride);
+  if constexpr (Columns == 2) _tile_stored(1, right, stride);
+  if constexpr (Rows == 2) _tile_stored(2, below, stride);
+  if constexpr (Rows == 2 && Columns == 2) _tile_stored(3, corner, stride);
+}
+
+void copy_block(const float* from, int64_t from_row, int64_t rows, int64_t columns, float* to,
+                int64_t to_row) {
+  for (int64_t i = 0; i < rows; ++i)
+    std::memcpy(to + i * to_row, from + i * from_row, static_cast<size_t>(columns) * sizeof *to);
 }
 
 void tile(const GemmTile<float>& t) {
   constexpr int64_t kMost = 2 * kSide;
-  alignas(64) float sums[kMost * kMost];
-  bool direct = !t.add && t.rows % kSide == 0 && t.columns % kSide == 0,
-       narrow = t.columns <= kSide;
+  bool whole = t.rows % kSide == 0 && t.columns % kSide == 0, narrow = t.columns <= kSide;
   auto run = t.rows <= kSide ? narrow ? multiply_tiles<1, 1> : multiply_tiles<1, 2>
              : narrow ? multiply_tiles<2, 1>
                              : multiply_tiles<2, 2>;
+  alignas(64) float room[kMost * kMost];
+  if (!whole) std::memset(room, 0, sizeof room);
+  if (!whole && t.add) copy_block(t.c, t.c_row, t.rows, t.columns, room, kMost);
   run(depth_tiles(t.depth), reinterpret_cast<const uint16_t*>(t.a),
-      reinterpret_cast<const uint16_t*>(t.b), tiles(t.b_row) * kTileElements, direct ? t.c : sums,
-      direct ? t.c_row : kMost);
-  for (int64_t i = 0; !direct && i < t.rows; ++i)
-    for (int64_t j = 0; j < t.columns; ++j) {
-      float &c = t.c[i * t.c_row + j], sum = sums[i * kMost + j];
-      c = t.add ? c + sum : sum;
-    }
+      reinterpret_cast<const uint16_t*>(t.b), tiles(t.b_row) * kTileElements, whole ? t.c : room,
+      whole ? t.c_row : kMost, t.add);
+  if (!whole) copy_block(room, kMost, t.rows, t.columns, t.c, t.c_row);
 }
 
 constexpr GemmKernels<float> kKernels = {.rows = 2 * kSide,

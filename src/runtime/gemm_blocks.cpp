@@ -18,10 +18,16 @@ constexpr int64_t kRowBlock = 84;            // rows of a chunk: its part of A s
 constexpr int64_t kFinishBytes = 128 << 10;  // of C between two calls of `finish`: still in L2
 constexpr int64_t kPackFromRows = 160;       // fewer rows read a plain B in place
 constexpr int64_t kPackFromColumns = 129;    // fewer columns read a plain A in place
-constexpr int64_t kChunkWork = 1 << 17;      // multiply-adds worth a chunk
 constexpr int64_t kWantedChunks = 96;        // enough for many threads to end together
 constexpr int64_t kLeastPanels = 4;          // of B to a chunk, for one reading of its rows of A
-constexpr int64_t kPackWork = 1 << 14;       // packed elements worth a chunk
+// Elements in a nanosecond: whether a sleeping thread is worth waking.
+constexpr int64_t kPackRate = 2, kReadRate = 4;
+constexpr int64_t kPackWork = 1 << 14;  // packed elements worth a chunk
+
+/// Nanoseconds of one of `chunks`.
+int64_t chunk_time(int64_t work, int64_t rate, int64_t chunks) {
+  return work / rate / std::max<int64_t>(1, chunks);
+}
 
 int64_t up(int64_t value, int64_t unit) { return (value + unit - 1) / unit * unit; }
 
@@ -117,7 +123,7 @@ void Multiply<T>::multiply_row() {
   }
   const T* b = static_cast<const T*>(p_.b.data) + k0_ * p_.b.k_stride;
   int64_t chunks = std::min(chunks_for(p_.n * depth_, kChunkWork), chunks_for(p_.n, 256));
-  parallel_for(chunks, [&](int64_t chunk) {
+  parallel_for(chunks, chunk_time(p_.n * depth_, kReadRate, chunks), [&](int64_t chunk) {
     auto [begin, end] = chunk_range(p_.n, chunks, chunk);
     int64_t lane = p_.b.lane_stride;
     if (lane == 1)
@@ -176,18 +182,20 @@ void Multiply<T>::multiply_rows() {
   int64_t column_parts =
       std::min({chunks_for(panels(), row_parts > 1 ? kLeastPanels : 1),
                 chunks_for(kWantedChunks, row_parts), std::max<int64_t>(1, work / row_parts)});
-  parallel_for(row_parts * column_parts, [&](int64_t chunk) {
-    if (u_.enter) u_.enter();
-    run_chunk(chunk_range(left_panels(), row_parts, chunk / column_parts),
-              chunk_range(panels(), column_parts, chunk % column_parts));
-    if (u_.leave) u_.leave();
-  });
+  int64_t chunks = row_parts * column_parts;
+  parallel_for(chunks, chunk_time(rows_ * columns_ * depth_, kMultiplyRate, chunks),
+               [&](int64_t chunk) {
+                 if (u_.enter) u_.enter();
+                 run_chunk(chunk_range(left_panels(), row_parts, chunk / column_parts),
+                           chunk_range(panels(), column_parts, chunk % column_parts));
+                 if (u_.leave) u_.leave();
+               });
 }
 
 template <class T>
 void Multiply<T>::pack_right() {
   int64_t chunks = std::min(panels(), chunks_for(columns_ * depth_, kPackWork));
-  parallel_for(chunks, [&](int64_t chunk) {
+  parallel_for(chunks, chunk_time(columns_ * depth_, kPackRate, chunks), [&](int64_t chunk) {
     auto [begin, end] = chunk_range(panels(), chunks, chunk);
     for (int64_t panel = begin; panel < end; ++panel) {
       int64_t columns = panel_columns(panel);
@@ -210,7 +218,7 @@ void Multiply<T>::pack_all(T* out) {
 template <class T>
 void Multiply<T>::pack_left() {
   int64_t chunks = std::min(left_panels(), chunks_for(rows_ * depth_, kPackWork));
-  parallel_for(chunks, [&](int64_t chunk) {
+  parallel_for(chunks, chunk_time(rows_ * depth_, kPackRate, chunks), [&](int64_t chunk) {
     auto [begin, end] = chunk_range(left_panels(), chunks, chunk);
     for (int64_t panel = begin; panel < end; ++panel) {
       auto rows = chunk_range(rows_, left_panels(), panel);

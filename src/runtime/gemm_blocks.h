@@ -8,6 +8,9 @@
 
 namespace tn {
 
+inline constexpr int64_t kChunkWork = 1 << 17;  // multiply-adds worth a chunk
+inline constexpr int64_t kMultiplyRate = 50;    // multiply-adds of a thread in a nanosecond, about
+
 /// One product in the terms of the kernels.
 template <class T>
 struct Product {
