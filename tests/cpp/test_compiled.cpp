@@ -74,7 +74,8 @@ TEST_CASE("stages have names") {
   CHECK(f.show("loops", {x}).find("exp") != std::string::npos);
   CHECK_THROWS_WITH_AS(
       f.show("code", {x}),
-      "show: no stage \"code\": there are graph, optimized, loops, kernels, plan, memory, decisions",
+      "show: no stage \"code\": there are graph, optimized, loops, kernels, plan, memory, "
+      "decisions",
       UserError);
 }
 
