@@ -4,13 +4,14 @@
 //     dot(permute(x), y) = dot(x, y) over the axes before, where pairs keep their order, which is
 //                          that of the sum, and so do free axes
 //     dot(reshape(x), y) = reshape(dot(x, y)), where only free axes are split or merged
-//     dot(x, y) = reshape(dot(x', y')), without the unit axes of x and y
+//     dot(x, y) = reshape(dot(x', y')), without the unit axes that a reshape put in
 //     permute(dot(x, y)) = permute(dot(y, x)), where that keeps the last axis last
 //
 // The bits of a dot depend on the extent of the sum, so all of these are exact.
 #include "ops/contract.h"
 #include "ops/movement_attrs.h"
 #include "ops/op_decls.h"
+#include "ops/shapes.h"
 #include "passes/canon.h"
 
 namespace tn {
@@ -76,27 +77,50 @@ Val take_permutes(Canon& canon, const Candidate& op) {
   return kNoVal;
 }
 
-Val drop_unit_axes(Canon& canon, const Candidate& op) {
+/// Unit axes that a reshape put in, the last ones of each run. Those that a tensor has anyway stay,
+/// as they do in what else reads it.
+Axes new_units(Canon& canon, Val v) {
+  Val x = canon.operand_of(v, ops::reshape);
+  if (x == kNoVal || !same_but_units(canon.shape(x), canon.shape(v))) return {};
+  const Shape &from = canon.shape(x), &to = canon.shape(v);
+  Axes added;
+  for (int i = from.rank() - 1, k = to.rank() - 1; k >= 0; --i, --k) {
+    int old = 0, all = 0;  // units in front of the axes behind
+    while (i - old >= 0 && from[i - old] == Dim(1)) ++old;
+    while (k - all >= 0 && to[k - all] == Dim(1)) ++all;
+    for (int n = 0; n < all - old; ++n) added.insert(0, k - n);
+    i -= old, k -= all;
+  }
+  return added;
+}
+
+Val drop_new_units(Canon& canon, const Candidate& op) {
   Dot dot(op);
-  bool any = false;
-  for (Side& side : dot.side) {
-    const Shape from = canon.shape(side.x);
-    Shape to;
-    Axes place;  // of each axis among those that stay
-    for (Dim d : from) {
-      place.push_back(to.rank());
-      if (d != Dim(1)) to.push_back(d);
+  Axes dropped[] = {new_units(canon, op.in[0]), new_units(canon, op.in[1])};
+  if (dropped[0].empty() && dropped[1].empty()) return kNoVal;
+  auto drop_pairs = [&](const Axes& left, const Axes& right) {
+    for (int i = 0; i < left.size(); ++i) {
+      bool one = dropped[0].has(left[i].i), other = dropped[1].has(right[i].i);
+      if (one && !other) dropped[1].push_back(right[i]);
+      if (other && !one) dropped[0].push_back(left[i]);
     }
+  };
+  drop_pairs(dot.side[0].contract, dot.side[1].contract);
+  drop_pairs(dot.side[0].batch, dot.side[1].batch);
+  for (int i : {0, 1}) {
+    Side& side = dot.side[i];
     auto kept = [&](const Axes& axes) {
       Axes list;
       for (Axis a : axes)
-        if (from[a.i] != Dim(1)) list.push_back(place[a.i]);
+        if (!dropped[i].has(a.i))
+          list.push_back(a.i - static_cast<int>(std::ranges::count_if(
+                                   dropped[i], [&](Axis d) { return d.i < a.i; })));
       return list;
     };
-    any |= to.rank() < from.rank();
-    side = {canon.reshape(side.x, to), kept(side.contract), kept(side.batch)};
+    Val x = canon.reshape(side.x, ops::without_axes(canon.shape(side.x), dropped[i]));
+    side = {x, kept(side.contract), kept(side.batch)};
   }
-  return any ? canon.reshape(dot.add(canon), op.type->shape) : kNoVal;
+  return canon.reshape(dot.add(canon), op.type->shape);
 }
 
 /// The axes of `from` that make up each axis of `to`, where one of `to` is one of `from`; -1 where
@@ -119,16 +143,12 @@ std::optional<Axes> matching_axes(const Shape& from, const Shape& to) {
   return i == from.rank() ? std::optional(match) : std::nullopt;
 }
 
-bool has_units(const Shape& shape) {
-  return std::ranges::any_of(shape, [](Dim d) { return d == Dim(1); });
-}
-
 Val move_reshapes(Canon& canon, const Candidate& op) {
   for (int i : {0, 1}) {
     Dot dot(op);
     Side& side = dot.side[i];
     Val x = canon.operand_of(side.x, ops::reshape);
-    if (x == kNoVal || has_units(canon.shape(x))) continue;  // those would be dropped again
+    if (x == kNoVal || same_but_units(canon.shape(x), canon.shape(side.x))) continue;
     std::optional<Axes> match = matching_axes(canon.shape(x), canon.shape(side.x));
     if (!match) continue;
     bool whole = true;  // pairs are of single axes
@@ -165,7 +185,7 @@ Val swap_dot(Canon& canon, const Candidate& op) {
 }
 
 std::span<const CanonRule> dot_rules() {
-  static constexpr CanonRule kRules[] = {drop_unit_axes, take_permutes, move_reshapes};
+  static constexpr CanonRule kRules[] = {drop_new_units, take_permutes, move_reshapes};
   return kRules;
 }
 
