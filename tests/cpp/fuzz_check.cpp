@@ -12,13 +12,22 @@ Tensors run_interpreted(const Graph& graph, const Tensors& in) {
   return run_plan(*compile(graph, {}), graph, in);
 }
 
+namespace {
+
+struct WithThreads {
+  explicit WithThreads(int count) {
+    if (count > 0) set_num_threads(count);
+  }
+  ~WithThreads() { set_num_threads(before); }
+  int before = num_threads();
+};
+
+}  // namespace
+
 static Way with_options(std::string name, CompileOptions options, int threads = 0) {
   auto run = [options, threads](const Graph& graph, const Tensors& in) {
-    int before = num_threads();
-    if (threads > 0) set_num_threads(threads);
-    Tensors out = run_plan(*compile(graph, options), graph, in);
-    set_num_threads(before);
-    return out;
+    WithThreads count(threads);
+    return run_plan(*compile(graph, options), graph, in);
   };
   return {std::move(name), run};
 }

@@ -6,6 +6,7 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <set>
 
 #include "c_library.h"
 #include "fuzz_c.h"
@@ -32,7 +33,7 @@ void check(const Way& way, int64_t seed, const Graph& graph, const Tensors& in, 
 
 /// A line now and then, for those who wait.
 void show_progress(int64_t done, int64_t count) {
-  if (count > 500 && done % 500 == 0)
+  if (count > 500 && done % 100 == 0)
     std::fprintf(stderr, "\r%lld of %lld graphs", static_cast<long long>(done),
                  static_cast<long long>(count));
 }
@@ -42,14 +43,17 @@ void show_progress(int64_t done, int64_t count) {
 TEST_CASE("random graphs give the same bits in every way") {
   int64_t first = setting("TENON_FUZZ_SEED", 0), count = setting("TENON_FUZZ_GRAPHS", 500);
   int failures = 0;
+  std::set<std::string_view> drawn;
   std::vector<Way> all = ways();
   for (int64_t i = 0; i < count && failures < kMostFailures; ++i) {
     int64_t seed = first + i;
     Graph graph = fuzz_graph(static_cast<uint64_t>(seed));
     Tensors in = fuzz_inputs(graph, static_cast<uint64_t>(seed));
+    for (const GraphOp& op : graph.ops) drawn.insert(op.op->name);
     for (const Way& way : all) check(way, seed, graph, in, failures);
     show_progress(i, count);
   }
+  if (count >= 500) CHECK(drawn.size() > 150);  // recorded ops; the others are names for them
 }
 
 TEST_CASE("random graphs give the same bits as C") {
