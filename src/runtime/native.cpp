@@ -73,7 +73,7 @@ void run(const NativeKernel& kernel, void* const* buffers, const Scalar* values,
   if (kernel.chunks <= 1) {
     run_units(0, kernel.units);
   } else {
-    parallel_for(kernel.chunks, [&](int64_t chunk) {
+    parallel_for(kernel.chunks, kernel.chunk_nanoseconds, [&](int64_t chunk) {
       ChunkRange range = chunk_range(kernel.units, kernel.chunks, chunk);
       run_units(range.begin, range.end);
     });
@@ -86,11 +86,13 @@ void run(const NativeKernel& kernel, void* const* buffers, const Scalar* values,
 void run_together(std::span<const NativeCall> calls, bool stream) {
   std::deque<Arguments> arguments;
   std::vector<int64_t> first{0};  // chunk of each call
+  int64_t longest = 0;            // of the chunks, in nanoseconds
   for (const NativeCall& call : calls) {
+    longest = std::max(longest, call.kernel->chunk_nanoseconds);
     arguments.emplace_back(*call.kernel, call.arguments);
     first.push_back(first.back() + call.kernel->chunks);
   }
-  parallel_for(first.back(), [&](int64_t chunk) {
+  parallel_for(first.back(), longest, [&](int64_t chunk) {
     auto after = std::upper_bound(first.begin(), first.end(), chunk);
     size_t i = static_cast<size_t>(after - first.begin()) - 1;
     const NativeKernel& kernel = *calls[i].kernel;

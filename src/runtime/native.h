@@ -30,6 +30,7 @@ struct NativeKernel {
   KernelFn body = nullptr, finish = nullptr;
   int64_t units = 1, finish_units = 0;  // of work; fixed by shapes
   int64_t chunks = 1;                   // that threads claim; fixed by shapes
+  int64_t chunk_nanoseconds = 0;        // about
   int64_t scratch_bytes = 0;            // of one call
   int64_t partial_bytes = 0;            // of one unit's record; 0 without `finish`
   int64_t streamed_bytes = 0;           // written past the caches when `stream` is set

@@ -27,8 +27,8 @@ void check(const std::string& text, std::initializer_list<int64_t> sizes) {
     }
 }
 
-constexpr std::initializer_list<int64_t> kSizes = {0,  1,  2,   15,   16,   17,   63,
-                                                   64, 65, 129, 1000, 4097, 20000};
+constexpr std::initializer_list<int64_t> kSizes = {0,  5,  9,  1,   2,    15,   16,   17,
+                                                   63, 64, 65, 129, 1000, 4097, 20000};
 
 }  // namespace
 
@@ -93,6 +93,16 @@ TEST_CASE("native: softmax") {
 }
 
 TEST_CASE("native: columns") {
+  check(R"(kernel mean(x: f32[37*N]) -> (z: f32[37*N], i: i64[37]) {
+    axes p0:37 par, r1:N red
+    v0 = load x[p0 + 37*r1] : f32
+    v1 = reduce add v0 over r1 : f32
+    v2 = sub v0, v1 : f32
+    v3 = reduce argmax v2 over r1 : i64
+    store z[p0 + 37*r1] = v2
+    store i[p0] = v3
+  })",
+        kSizes);
   for (const char* monoid : {"add", "max"})
     check(std::string(R"(kernel f(x: f32[37*N]) -> (z: f32[37]) {
       axes p0:37 par, r1:N red

@@ -19,22 +19,24 @@ struct Emitted {
   NativeKernel kernel;
 };
 
-// Threads claim chunks of at least this many nanoseconds of estimated work.
-constexpr int64_t kChunkWork = 20000;
-constexpr int64_t kInlineWork = 10000;
+// Nanoseconds of estimated work: less than the first runs on the calling thread, and threads claim
+// about as much as the second at a time.
+constexpr double kInlineWork = 10000, kChunkWork = 10000;
 constexpr int64_t kMostChunks = 64;
+
+/// Moving an element takes a tenth of a nanosecond, an operation on a vector about a third.
+double estimated_work(const Schedule& s) {
+  double points =
+      static_cast<double>(s.points) * static_cast<double>(std::max<int64_t>(s.extent, 1));
+  return points * (0.1 + s.ops * 0.3 / std::max(s.lanes, 1));
+}
 
 /// From shapes only: results do not depend on the number of threads.
 int64_t count_chunks(const Schedule& s) {
-  if (s.ordered || s.form == Form::tile) return 1;
-  // About 8 vector operations take a nanosecond... an element moved takes longer than one computed.
-  double points =
-      static_cast<double>(s.points) * static_cast<double>(std::max<int64_t>(s.extent, 1));
-  double each = 0.1 + s.ops * 0.6 / std::max(s.lanes, 1) / 2;
-  double work = points * each;
+  double work = estimated_work(s);
   int64_t units = s.units * s.chunk_units;
-  if (work < kInlineWork || units < 2) return 1;
-  int64_t chunks = static_cast<int64_t>(std::min(work / kChunkWork * 2, 1e6)) + 2;
+  if (s.ordered || s.form == Form::tile || work < kInlineWork || units < 2) return 1;
+  int64_t chunks = static_cast<int64_t>(std::min(work / kChunkWork, 1e6)) + 2;
   return std::min({chunks, kMostChunks, units});
 }
 
@@ -53,6 +55,8 @@ Emitted emit(const Schedule& s) {
   kernel.units = s.units * s.chunk_units;
   kernel.finish_units = s.two_phases ? s.points : 0;
   kernel.chunks = count_chunks(s);
+  kernel.chunk_nanoseconds =
+      static_cast<int64_t>(std::min(estimated_work(s) / static_cast<double>(kernel.chunks), 1e15));
   kernel.scratch_bytes = emitter.scratch_bytes();
   kernel.partial_bytes = emitter.partial_bytes();
   kernel.streamed_bytes = emitter.streamed_bytes();

@@ -13,6 +13,8 @@ using loop::kLanes;
 using loop::Monoid;
 using loop::Op;
 
+static constexpr int64_t kRowsAhead = 16;
+
 bool Emitter::is_free(ValueId id) const { return parts(id) == 2 || !is_float(part_type(id, 0)); }
 
 void Emitter::column_unit(Value* unit) {
@@ -77,54 +79,70 @@ void Emitter::halve_lanes(Value* lanes_at, int64_t count, ValueId id) {
     });
 }
 
-/// The points [begin, end) of the inner axes. Carried: the accumulators in registers, by reduction,
-/// part and copy, then the scans'.
-Emitter::Values Emitter::column_chunk(Value* begin, Value* end, const Values& carried) {
-  const Sweep& sweep = s_.sweeps[sweep_];
-  bool last = sweep_ + 1 == s_.sweeps.size();
+/// One point of the inner axes. Carried: the accumulators in registers, by reduction, part and
+/// copy, then the scans'.
+Emitter::Values Emitter::column_step(Value* i, const Values& now) {
   bool reverse = false;
   for (auto& [id, carry] : carries_) reverse |= s_.value(id).reverse;
-  return loop(begin, end, 1, carried, true, [&](Value* i, const Values& now) {
-    forget(kStep);
-    Value* place = reverse ? b_.CreateSub(number(s_.extent - 1), i) : i;
-    place_inner(place);
-    Values next = now;
-    size_t at = 0;
-    for (ValueId id : sweep.reductions)
-      if (is_free(id)) at += static_cast<size_t>(parts(id) * accumulators(id));
+  forget(kStep);
+  place_inner(reverse ? b_.CreateSub(number(s_.extent - 1), i) : i);
+  Values next = now;
+  size_t at = 0;
+  for (ValueId id : s_.sweeps[sweep_].reductions)
+    if (is_free(id)) at += static_cast<size_t>(parts(id) * accumulators(id));
+  for (auto& [id, carry] : carries_)
+    for (Value*& x : carry) x = now[at++];
+  at = 0;
+  for (ValueId id : s_.sweeps[sweep_].reductions) {
+    for (int copy = 0; copy < accumulators(id); ++copy) accumulate_column(id, copy, i, &next[at]);
+    if (is_free(id)) at += static_cast<size_t>(accumulators(id) * parts(id));
+  }
+  if (sweep_ + 1 == s_.sweeps.size()) {
     for (auto& [id, carry] : carries_)
-      for (Value*& x : carry) x = now[at++];
-    at = 0;
-    for (ValueId id : sweep.reductions) {
-      const loop::Value& v = s_.value(id);
-      bool wide = is_vector(id);
-      size_t count = static_cast<size_t>(accumulators(id));
-      for (size_t copy = 0; copy < count; ++copy) {
-        int c = static_cast<int>(copy);
-        Value* x = wide ? vector(v.a, c) : value(v.a, 0);
-        if (!is_free(id)) {
-          combine_lane(lanes_at_[id], b_.CreateAnd(i, number(kLanes - 1)), c, id, x);
-        } else if (parts(id) == 1) {
-          next[at + copy] = ops_.combine(v.monoid, part_type(id, 0), next[at + copy], x);
-        } else {
-          Ops::Best best =
-              ops_.better(v.monoid, part_type(id, 0), {next[at + copy], next[at + count + copy]},
-                          {x, wide ? splat(i) : i});
-          next[at + copy] = best.value;
-          next[at + count + copy] = best.index;
-        }
-      }
-      if (is_free(id)) at += count * static_cast<size_t>(parts(id));
-    }
-    if (last) {
-      for (auto& [id, carry] : carries_)
-        for (size_t copy = 0; copy < carry.size(); ++copy) value(id, static_cast<int>(copy));
-      emit_stores(true);
-    }
-    for (auto& [id, carry] : carries_)
-      for (Value* x : carry) next[at++] = x;
-    return next;
-  });
+      for (size_t copy = 0; copy < carry.size(); ++copy) value(id, static_cast<int>(copy));
+    emit_stores(true);
+  }
+  for (auto& [id, carry] : carries_)
+    for (Value* x : carry) next[at++] = x;
+  // Rows of columns are far apart: the machine does not see them coming.
+  if (s_.sweeps.size() == 1 && !reverse && !s_.unrolled) prefetch(s_.inner.back(), kRowsAhead);
+  return next;
+}
+
+/// `accs`: the registers of the reduction, by part and copy.
+void Emitter::accumulate_column(ValueId id, int copy, Value* i, Value** accs) {
+  const loop::Value& v = s_.value(id);
+  bool wide = is_vector(id);
+  Value* x = wide ? vector(v.a, copy) : value(v.a, 0);
+  if (!is_free(id)) {
+    if (s_.unrolled)
+      lanes_[{id, copy}].push_back(x);
+    else
+      combine_lane(lanes_at_[id], b_.CreateAnd(i, number(kLanes - 1)), copy, id, x);
+    return;
+  }
+  Value*& acc = accs[copy];
+  if (parts(id) == 1) {
+    acc = ops_.combine(v.monoid, part_type(id, 0), acc, x);
+    return;
+  }
+  Value*& index = accs[accumulators(id) + copy];
+  Ops::Best best = ops_.better(v.monoid, part_type(id, 0), {acc, index}, {x, wide ? splat(i) : i});
+  acc = best.value;
+  index = best.index;
+}
+
+/// Few points: every one has a lane of its own, in a register.
+void Emitter::short_column_sweep() {
+  lanes_.clear();
+  Values carried = column_identities();
+  for (int64_t i = 0; i < s_.extent; ++i) carried = column_step(number(i), carried);
+  for (auto& [at, lanes] : lanes_)
+    for (size_t half = std::bit_ceil(lanes.size()) / 2; half >= 1; half /= 2)
+      for (size_t k = 0; k < half && k + half < lanes.size(); ++k)
+        lanes[k] = ops_.combine(s_.value(at.first).monoid, part_type(at.first, 0), lanes[k],
+                                lanes[k + half]);
+  set_column_results(carried);
 }
 
 /// What the carried registers of a sweep begin with.
@@ -165,6 +183,8 @@ void Emitter::set_column_results(const Values& carried) {
         if (is_vector(id)) result = splat(result);
       } else if (is_free(id)) {
         result = carried[at + part * count + copy];
+      } else if (s_.unrolled) {
+        result = lanes_[{id, static_cast<int>(copy)}][0];
       } else {
         result = load_lane(lane_place(lanes_at_[id], number(0), static_cast<int>(copy), id), id);
       }
@@ -178,6 +198,7 @@ void Emitter::set_column_results(const Values& carried) {
 void Emitter::column_sweep(size_t number_of_sweep) {
   sweep_ = number_of_sweep;
   if (s_.extent == 0) return set_column_results({});
+  if (s_.unrolled) return short_column_sweep();
   const Sweep& sweep = s_.sweeps[sweep_];
   int64_t chunks = (s_.extent + kChunk - 1) / kChunk;
   auto count_for = [](int64_t elements) {
@@ -199,7 +220,9 @@ void Emitter::column_sweep(size_t number_of_sweep) {
     for (ValueId id : sweep.reductions)
       if (!is_free(id)) fill_lanes(lanes_at_[id], count, id);
     if (chunks == 1) home_[kUnit] = b_.GetInsertBlock();
-    Values next = column_chunk(begin, end, now);
+    Values next = loop(begin, end, 1, now, true, [&](Value* i, const Values& carried_in) {
+      return column_step(i, carried_in);
+    });
     for (ValueId id : sweep.reductions)
       if (!is_free(id)) halve_lanes(lanes_at_[id], count, id);
     return next;

@@ -78,7 +78,9 @@ class Emitter {
   bool is_free(ValueId id) const;  // of order: kept in registers
   Values column_identities();
   void set_column_results(const Values& carried);
-  Values column_chunk(Value* begin, Value* end, const Values& carried);
+  Values column_step(Value* i, const Values& now);
+  void accumulate_column(ValueId id, int copy, Value* i, Value** accs);
+  void short_column_sweep();
   void fill_lanes(Value* lanes, int64_t count, ValueId id);
   void halve_lanes(Value* lanes, int64_t count, ValueId id);
   Value* lane_place(Value* lanes, Value* lane, int copy, ValueId id);
@@ -116,7 +118,7 @@ class Emitter {
   void store_element(const loop::Store& store, int copy);
   void store_vector(const loop::Store& store, int copy);
   Value* combined(const loop::Store& store, Value* old, Value* x);
-  void prefetch_next_row();
+  void prefetch(int axis, int64_t ahead);
   void flush_stores();
   void store_lanes_in_order(const loop::Store& store, int copy, Value* x, Value* mask);
   Value* kept_place(ValueId id, int copy);
@@ -168,8 +170,9 @@ class Emitter {
   Value *scratch_base_ = nullptr, *partial_base_ = nullptr, *stream_ = nullptr;
   std::vector<bool> kept_ready_;
   std::vector<int64_t> kept_at_;
-  std::map<ValueId, Values> carries_;             // of scans
-  std::unordered_map<ValueId, Value*> lanes_at_;  // columns: in scratch
+  std::map<std::pair<ValueId, int>, Values> lanes_;  // short columns: by reduction and copy
+  std::map<ValueId, Values> carries_;                // of scans
+  std::unordered_map<ValueId, Value*> lanes_at_;     // columns: in scratch
   struct Pending {
     Value *x, *place, *mask;
     llvm::Align align;

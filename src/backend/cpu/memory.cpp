@@ -16,6 +16,7 @@ static constexpr int64_t kStreamedBytes = 4 << 20;
 
 // Operands that do not stay in the caches between calls.
 static constexpr int64_t kFetchedBytes = 1 << 20;
+static constexpr int64_t kLineBytes = 64;
 
 llvm::Value* Emitter::buffer(int number) {
   return once(kCall, Made::buffer, static_cast<uint64_t>(number), 0, [&]() -> Value* {
@@ -328,22 +329,20 @@ void Emitter::flush_stores() {
   b_.SetInsertPoint(done);
 }
 
-// While the last sweep of a row computes, the next row comes from memory.
-void Emitter::prefetch_next_row() {
-  if (s_.par.empty() || s_.unrolled || s_.spread) return;
-  int next = s_.par.back();
+/// Asks for what the loads of this step read `ahead` places further along `axis`.
+void Emitter::prefetch(int axis, int64_t ahead) {
+  if (s_.spread || s_.lanes == 1) return;
   for (size_t i = 0; i < s_.kernel.values.size(); ++i) {
     const loop::Value& v = s_.kernel.values[i];
     if (v.op != Op::load || !s_.needed[i] || v.mask != kNone || stride(v.index) != 1) continue;
-    std::optional<int64_t> row = stride_along(s_.kernel, v.index, next);
+    std::optional<int64_t> apart = stride_along(s_.kernel, v.index, axis);
     int64_t size = size_of(v.type);
-    bool large =
-        s_.kernel.buffers[static_cast<size_t>(v.buffer)].size.value() * size >= kFetchedBytes;
-    if (!row || *row == 0 || !large) continue;
-    int64_t per_line = std::max<int64_t>(64 / (s_.lanes * size), 1);
-    for (int copy = 0; copy < copies_; copy += static_cast<int>(per_line)) {
+    int64_t bytes = s_.kernel.buffers[static_cast<size_t>(v.buffer)].size.value() * size;
+    if (!apart || *apart * size < kLineBytes || bytes < kFetchedBytes) continue;
+    int lines = static_cast<int>(std::max<int64_t>(kLineBytes / (s_.lanes * size), 1));
+    for (int copy = 0; copy < copies_; copy += lines) {
       Value* place = b_.CreateGEP(ops_.memory_type(v.type), pointer(v.buffer, v.index),
-                                  number(*row + copy * s_.lanes));
+                                  number(*apart * ahead + copy * s_.lanes));
       b_.CreateIntrinsic(llvm::Intrinsic::prefetch, {b_.getPtrTy()},
                          {place, b_.getInt32(0), b_.getInt32(2), b_.getInt32(1)});
     }

@@ -94,7 +94,8 @@ Emitter::Values Emitter::row_step(Value* base, int64_t count, const Values& accs
   }
   if (sweep_ + 1 < s_.sweeps.size() || s_.two_phases) return next;
   emit_stores(true);
-  if (s_.sweeps.size() > 1) prefetch_next_row();
+  // While the last sweep of a row computes, the next row comes from memory.
+  if (s_.sweeps.size() > 1 && !s_.unrolled && !s_.par.empty()) prefetch(s_.par.back(), 1);
   return next;
 }
 

@@ -22,11 +22,12 @@ using loop::ValueId;
 // Vectors of one kernel are unrolled up to this many operations, so that compiling stays short.
 static constexpr int kUnrolledOps = 24;
 static constexpr int kUnrolledRowOps = 256;
+static constexpr int64_t kShortColumns = 16;
 // Elements along the vector axis that a unit of a flat kernel covers.
 static constexpr int64_t kFlatBlock = 8192;
 // Values that cost more to compute again than to read from the first level cache.
 static constexpr int kKeptCost = 8;
-static constexpr int64_t kKeptRow = 32768;
+static constexpr int64_t kKeptRow = 65536;
 // Below this number of rows, long reductions are cut.
 static constexpr int64_t kFewUnits = 16;
 // Square tiles repeat every operation for each of their rows.
@@ -308,6 +309,8 @@ class Scheduler {
     if (s_.mode == Mode::columns && most == 4 && s_.points / s_.lanes >= 8 * kFewUnits) most = 8;
     s_.copies = static_cast<int>(std::min<int64_t>(most, std::max<int64_t>(vectors, 1)));
     if (s_.ordered || s_.lanes == 1) s_.copies = 1;
+    s_.unrolled = s_.mode == Mode::columns && s_.extent <= kShortColumns &&
+                  s_.extent * s_.copies * s_.ops <= kUnrolledRowOps;
     if (s_.mode == Mode::flat && s_.form == Form::whole && !s_.ordered) choose_tile();
   }
 

@@ -32,7 +32,7 @@ struct Schedule {
   int lanes = 1;            // of a vector
   int copies = 1;           // vectors of one iteration
   int tile_axis = -1;       // flat: the copies lie along this axis, where some loads are contiguous
-  bool unrolled = false;    // rows: a sweep is one iteration, its values live on in registers
+  bool unrolled = false;    // a sweep has no loop; in rows its values live on in registers
   bool spread = false;      // rows: neighbours along the sweep differ in several axes
   bool ordered = false;     // scattered stores: one unit, points in order
   int64_t points = 1;       // of the par axes
