@@ -9,8 +9,16 @@
 namespace tn {
 namespace {
 
+/// Fails for a name that nothing to switch off has.
+void check_off(const std::vector<std::string>& off) {
+  constexpr std::string_view kFusions[] = {"fuse", "row-kernels", "epilogue", "bundle"};
+  for (const std::string& name : off)
+    if (!std::ranges::count(kFusions, name)) check_pass_name(name);
+}
+
 std::shared_ptr<const Plan> compile_fused(const Graph& graph, const CompileOptions& options,
                                           CompileReport* report) {
+  check_off(options.off);
   PassContext context;
   context.constants = options.constants;
   context.evaluate = evaluate;

@@ -441,6 +441,18 @@ def test_errors_name_the_line_and_leave_nothing_behind():
         tn.compile(tn.exp, optimization_level=7)
     with pytest.raises(TypeError, match="missing"):
         tn.compile(lambda x, y: x)(X)
+    with pytest.raises(ValueError, match="pass: there is none of this name: 'cannon'"):
+        tn.compile(tn.exp, off=["cannon"])(X)
+
+
+@pytest.mark.parametrize("off", [[], ["canon", "fold"], ["cse"], ["fuse"], ["epilogue", "bundle"]])
+def test_what_is_switched_off_changes_no_bits(off):
+    def f(x, w):
+        y = tn.gelu(x @ w + 1) * 1
+        return tn.softmax(y, axis=-1), tn.layer_norm(y) + y, tn.sum(y * y, axis=0)
+
+    compiled = tn.compile(f, off=off)
+    assert bits_of(compiled(X, W)) == bits_of(f(X, W))
 
 
 def test_stages_by_name():
