@@ -182,4 +182,17 @@ TEST_CASE("golden: what passes make of graphs") {
   }
 }
 
+TEST_CASE("golden: what is fused, and why") {
+  CHECK(check_folder("fusion", [](const Case& c) {
+          Graph graph = parse_graph(c.input);
+          CompileReport report;
+          compile(graph, {.effort = Effort::e2}, &report);
+          std::string text = report.loops;
+          for (const Decision& d : report.decisions)
+            text += tn::format("{}: {}: {}: {}\n", d.made ? "done" : "refused", d.pass, d.what,
+                               d.reason);
+          return text;
+        }) >= 12);
+}
+
 TEST_CASE("golden: errors at the call") { CHECK(check_folder("errors", error_of) >= 20); }
