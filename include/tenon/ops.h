@@ -186,11 +186,12 @@ Tensor contiguous(const Operand& x);
 /// Slides kernels over `x`, [batch, channels, spatial axes ...], without mirroring them: `w` is
 /// [channels out, channels / groups, kernel axes ...]. `padding` is one number, one for each axis,
 /// or (before, after) for each axis; negative padding takes elements away. Dilation puts zeros
-/// between elements. Channels are split into `groups`, each with its own part of the kernels.
-/// float16 and bfloat16 are summed in float32 and rounded once, integers wrap.
+/// between elements. Channels are split into `groups`, each with its own part of the kernels. With
+/// `channels_last` `x` is [batch, spatial axes ..., channels], `w` [channels out, kernel axes ...,
+/// channels / groups]. float16 and bfloat16 are summed in float32 and rounded once, integers wrap.
 Tensor conv(const Operand& x, const Operand& w, const Ints& stride = Ints{1},
     const Ints& padding = Ints{0}, const Ints& input_dilation = Ints{1},
-    const Ints& kernel_dilation = Ints{1}, int64_t groups = 1);
+    const Ints& kernel_dilation = Ints{1}, int64_t groups = 1, bool channels_last = false);
 
 /// Slides kernels along `x`, [batch, channels, length], without mirroring them: `weight` is
 /// [channels out, channels / groups, k]. See `conv2d` for the options.

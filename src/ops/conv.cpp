@@ -13,15 +13,16 @@
 namespace tn::ops {
 namespace {
 
-void check_channels(std::string_view op, int64_t groups, const Type& x, const Type& w) {
-  Dim channels = x.shape[1], out = w.shape[0];
-  if (groups < 1) fail("{}: groups must be 1 or more: {}", op, groups);
-  if (!divides(groups, channels) || !divides(groups, out))
-    fail("{}: {} groups do not divide {} channels into {}: {} and {}", op, groups, channels, out, x,
-         w);
-  if (tn::equal(w.shape[1] * groups, channels) != Tri::yes)
+void check_channels(std::string_view op, const ConvAttrs& a, const Type& x, const Type& w) {
+  int axis = a.channel_axis(x.rank());
+  Dim channels = x.shape[axis], out = w.shape[0];
+  if (a.groups < 1) fail("{}: groups must be 1 or more: {}", op, a.groups);
+  if (!divides(a.groups, channels) || !divides(a.groups, out))
+    fail("{}: {} groups do not divide {} channels into {}: {} and {}", op, a.groups, channels, out,
+         x, w);
+  if (tn::equal(w.shape[axis] * a.groups, channels) != Tri::yes)
     fail("{}: x has {} channels, the kernel takes {} in {} groups: {} and {}", op, channels,
-         w.shape[1], groups, x, w);
+         w.shape[axis], a.groups, x, w);
 }
 
 void prepare_conv(ConvAttrs& a, Tensors& in) {
@@ -35,30 +36,26 @@ TypeList infer_conv(const ConvAttrs& a, Types in) {
 }
 
 void run_conv(const LibraryCall& call) {
-  const auto& a = *static_cast<const ConvAttrs*>(call.attrs);
-  const Shape &x = call.in_types[0]->shape, &w = call.in_types[1]->shape;
-  const InternedType& out = *call.out_types[0];
-  if (out.elements == 0) return;
-  ConvArgs args;
-  args.type = element_of(out.dtype);
-  args.batch = x[0].value(), args.groups = a.groups;
-  args.in_channels = w[1].value(), args.out_channels = w[0].value() / a.groups;
-  int axes = x.rank() - 2;
-  for (int k = 0; k < axes; ++k)
-    args.axes[3 - axes + k] = {x[k + 2].value(),    w[k + 2].value(), out.shape[k + 2].value(),
-                               a.stride[k],         a.padding[2 * k], a.input_dilation[k],
-                               a.kernel_dilation[k]};
+  if (call.out_types[0]->elements == 0) return;
+  ConvArgs args = conv_args(*static_cast<const ConvAttrs*>(call.attrs), *call.in_types[0],
+                            *call.in_types[1], *call.out_types[0]);
   args.x = call.in[0], args.w = call.in[1], args.out = call.out[0];
   tn::conv(args);
 }
 
-Axes spatial_axes(const Tensor& x) {
+Axes spatial_axes(const ConvAttrs& a, const Tensor& x) {
   Axes axes;
-  for (int k = 2; k < x.rank(); ++k) axes.push_back(k);
+  for (int k = 0; k + 2 < x.rank(); ++k) axes.push_back(a.first_spatial() + k);
   return axes;
 }
 
-/// The first axes in another order, the spatial ones stay.
+/// Axes i and j change places.
+Tensor exchanged(const Tensor& x, int i, int j) {
+  Perm order;
+  for (int k = 0; k < x.rank(); ++k) order.push_back(k == i ? j : k == j ? i : k);
+  return tn::permute_dims(x, order);
+}
+/// The first axes in another order, the others stay.
 Tensor reordered(const Tensor& x, Perm order) {
   for (int k = order.size(); k < x.rank(); ++k) order.push_back(k);
   return tn::permute_dims(x, order);
@@ -81,37 +78,39 @@ Tensor merge_axes(const Tensor& x, int axis) {
 /// Strides and input dilation change places, the kernel is mirrored and its channels exchanged:
 /// x̄[n, c, i] = Σ w[o, c, k] · ct[n, o, y] over all (k, y) that meet at i.
 Tensor adjoint_in_x(const ConvAttrs& a, const Tensor& ct, const Tensor& x, const Tensor& w) {
-  ConvAttrs back{a.input_dilation, {}, a.stride, a.kernel_dilation, a.groups};
+  ConvAttrs back{a.input_dilation, {}, a.stride, a.kernel_dilation, a.groups, a.channels_last};
   for (int k = 0; k + 2 < x.rank(); ++k) {
-    int64_t in = x.shape()[k + 2].value(), out = ct.shape()[k + 2].value();
+    int axis = a.first_spatial() + k;
+    int64_t in = x.shape()[axis].value(), out = ct.shape()[axis].value();
     if (in == 0) return filled(Scalar(0), x.dtype(), x.shape());
-    int64_t reach = (w.shape()[k + 2].value() - 1) * a.kernel_dilation[k];
+    int64_t reach = (w.shape()[axis].value() - 1) * a.kernel_dilation[k];
     back.padding.push_back(reach - a.padding[2 * k]);
     back.padding.push_back((in - 1) * a.input_dilation[k] - (out - 1) * a.stride[k] +
                            a.padding[2 * k]);
   }
-  Tensor mirrored = tn::flip(w, spatial_axes(w));
-  mirrored =
-      merge_axes(reordered(split_axis(mirrored, 0, a.groups, floor_div(w.shape()[0], a.groups)),
-                           Perm{0, 2, 1}),
-                 0);
+  Tensor mirrored =
+      split_axis(tn::flip(w, spatial_axes(a, w)), 0, a.groups, floor_div(w.shape()[0], a.groups));
+  mirrored = merge_axes(exchanged(mirrored, 1, 1 + a.channel_axis(w.rank())), 0);
   return emit(conv, {ct, mirrored}, back);
 }
 
 /// Stride and kernel dilation change places, the batch is summed:
 /// w̄[o, c, k] = Σ x[n, c', i] · ct[n, o, y] over n and all (i, y) that meet at k.
 Tensor adjoint_in_w(const ConvAttrs& a, const Tensor& ct, const Tensor& x, const Tensor& w) {
-  ConvAttrs back{a.kernel_dilation, {}, a.input_dilation, a.stride, a.groups};
+  ConvAttrs back{a.kernel_dilation, {}, a.input_dilation, a.stride, a.groups, a.channels_last};
   for (int k = 0; k + 2 < x.rank(); ++k) {
-    int64_t in = x.shape()[k + 2].value(), out = ct.shape()[k + 2].value();
-    int64_t reach = (w.shape()[k + 2].value() - 1) * a.kernel_dilation[k];
+    int axis = a.first_spatial() + k;
+    int64_t in = x.shape()[axis].value(), out = ct.shape()[axis].value();
+    int64_t reach = (w.shape()[axis].value() - 1) * a.kernel_dilation[k];
     back.padding.push_back(a.padding[2 * k]);
     back.padding.push_back(reach + (out - 1) * a.stride[k] + 1 - a.padding[2 * k] -
                            dilated(in, a.input_dilation[k]));
   }
-  Tensor images = merge_axes(reordered(split_axis(x, 1, a.groups, w.shape()[1]), Perm{2, 1, 0}), 1);
-  Tensor made = emit(conv, {images, reordered(ct, Perm{1, 0})}, back);
-  return reordered(made, Perm{1, 0});
+  int channel = a.channel_axis(x.rank());
+  Tensor grouped = split_axis(x, channel, a.groups, w.shape()[channel]);
+  Tensor images = merge_axes(exchanged(grouped, 0, channel + 1), channel);
+  Tensor made = emit(conv, {images, exchanged(ct, 0, channel)}, back);
+  return exchanged(made, 0, channel);
 }
 
 Tensor adjoint_conv(const ConvAttrs& a, const Tensor& ct, const Tensors& in, int k) {
@@ -138,20 +137,40 @@ Tensors batch_conv(const ConvAttrs& a, const BatchCall& call) {
   Dim images = x.shape()[call.batched[0] ? 1 : 0], out = w.shape()[call.batched[1] ? 1 : 0];
   if (!call.batched[1])
     return {split_axis(emit(conv, {merge_axes(x, 0), w}, attrs), 0, call.size, images)};
+  int rank = w.rank() - 1, channel = a.channel_axis(rank);
   if (!call.batched[0]) {
     Dim each = floor_div(out, a.groups);
     w = reordered(split_axis(w, 1, a.groups, each), Perm{1, 0, 2});  // groups, batch, channels
     Tensor y = emit(conv, {x, merge_axes(merge_axes(w, 0), 0)}, attrs);
-    y = split_axis(split_axis(y, 1, a.groups, call.size * each), 2, call.size, each);
-    return {merge_axes(reordered(y, Perm{2, 0, 1, 3}), 2)};
+    y = split_axis(split_axis(y, channel, a.groups, call.size * each), channel + 1, call.size,
+                   each);
+    return {merge_axes(tn::moveaxis(y, Axes(channel + 1), Axes(0)), channel + 1)};
   }
   if (!call.size.is_const()) unsupported({}, "conv: a batch of {} kernels", call.size);
   attrs.groups *= call.size.value();
-  Tensor y = emit(conv, {merge_axes(reordered(x, Perm{1, 0}), 1), merge_axes(w, 0)}, attrs);
-  return {reordered(split_axis(y, 1, call.size, out), Perm{1, 0})};
+  x = merge_axes(tn::moveaxis(x, Axes(0), Axes(channel)), channel);
+  Tensor y = split_axis(emit(conv, {x, merge_axes(w, 0)}, attrs), channel, call.size, out);
+  return {tn::moveaxis(y, Axes(channel), Axes(0))};
 }
 
 }  // namespace
+
+ConvArgs conv_args(const ConvAttrs& a, const Type& x, const Type& w, const Type& out) {
+  ConvArgs args;
+  args.type = element_of(out.dtype);
+  args.batch = x.shape[0].value(), args.groups = a.groups;
+  args.in_channels = w.shape[a.channel_axis(w.rank())].value();
+  args.out_channels = w.shape[0].value() / a.groups;
+  int axes = x.rank() - 2;
+  for (int k = 0; k < axes; ++k) {
+    int axis = a.first_spatial() + k;
+    args.axes[3 - axes + k] = {
+        x.shape[axis].value(), w.shape[axis].value(), out.shape[axis].value(), a.stride[k],
+        a.padding[2 * k],      a.input_dilation[k],   a.kernel_dilation[k]};
+  }
+  args.x_last = args.w_last = args.out_last = a.channels_last;
+  return args;
+}
 
 Type settle_conv(std::string_view op, ConvAttrs& a, const Type& x, const Type& w) {
   int axes = x.rank() - 2;
@@ -162,21 +181,23 @@ Type settle_conv(std::string_view op, ConvAttrs& a, const Type& x, const Type& w
         op, x, w);
   if (x.dtype != w.dtype)
     fail(Fault::type, "{}: operands have different element types: {} and {}", op, x, w);
-  check_channels(op, a.groups, x, w);
+  check_channels(op, a, x, w);
   a.stride = for_each_axis(op, "stride", a.stride, axes, 1);
   a.padding = for_each_side(op, a.padding, axes);
   a.input_dilation = for_each_axis(op, "input dilation", a.input_dilation, axes, 1);
   a.kernel_dilation = for_each_axis(op, "dilation", a.kernel_dilation, axes, 1);
-  Type out{x.dtype, {x.shape[0], w.shape[0]}};
+  Type out = x;
+  out.shape[a.channel_axis(x.rank())] = w.shape[0];
   for (int k = 0; k < axes; ++k) {
-    int64_t in = dilated(spatial_extent(op, x, k + 2), a.input_dilation[k]);
-    int64_t kernel = dilated(spatial_extent(op, w, k + 2), a.kernel_dilation[k]);
+    int axis = a.first_spatial() + k;
+    int64_t in = dilated(spatial_extent(op, x, axis), a.input_dilation[k]);
+    int64_t kernel = dilated(spatial_extent(op, w, axis), a.kernel_dilation[k]);
     int64_t padded = in + a.padding[2 * k] + a.padding[2 * k + 1];
     if (kernel == 0) fail("{}: the kernel is empty: {}", op, w);
     if (padded < kernel)
       fail("{}: the kernel is larger than the padded input: {} and {} along axis {} ({} and {})",
-           op, kernel, padded, k + 2, w, x);
-    out.shape.push_back((padded - kernel) / a.stride[k] + 1);
+           op, kernel, padded, axis, w, x);
+    out.shape[axis] = (padded - kernel) / a.stride[k] + 1;
   }
   return out;
 }
@@ -189,7 +210,10 @@ constinit const OpDef conv = Op<ConvAttrs>{
         "for each "
         "axis, or (before, after) for each axis; negative padding takes elements away. Dilation "
         "puts zeros between elements. Channels are split into `groups`, each with its own part of "
-        "the kernels. float16 and bfloat16 are summed in float32 and rounded once, integers wrap.",
+        "the kernels. With `channels_last` `x` is [batch, spatial axes ..., channels], `w` "
+        "[channels "
+        "out, kernel axes ..., channels / groups]. float16 and bfloat16 are summed in float32 and "
+        "rounded once, integers wrap.",
     .args = {"x", "w"},
     .prepare = rule<prepare_conv>,
     .infer = rule<infer_conv>,
@@ -202,7 +226,9 @@ constinit const OpDef conv = Op<ConvAttrs>{
                 {"f32[1,2,4,5], f32[3,2,2,3]",
                  "stride=[3,2], padding=[2,1], input_dilation=[2,3], kernel_dilation=[2,1]"},
                 {"f32[2,2,4,3,5], f32[2,1,2,2,2]", "padding=[1,1,0,0,-1,1], groups=2"},
-                {"f32[2,3,4,4], f32[5,3,1,1]"}},
+                {"f32[2,3,4,4], f32[5,3,1,1]"},
+                {"f32[2,5,6,4], f32[6,3,2,2]",
+                 "stride=[2,1], padding=[1,0,2,1], groups=2, channels_last=true"}},
 };
 
 }  // namespace tn::ops

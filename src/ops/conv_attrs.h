@@ -2,22 +2,32 @@
 // The attributes of the convolution primitive.
 #include "ir/attrs.h"
 #include "ops/spatial.h"
+#include "runtime/conv.h"
 
 namespace tn::ops {
 
-/// When recorded: one number for each spatial axis, of padding two (before, after).
+/// When recorded: one number for each spatial axis, of padding two (before, after). With the
+/// channels last all operands have them there: w is [channels out, kernel axes …, channels].
 struct ConvAttrs {
   Ints stride = just(1), padding = just(0), input_dilation = just(1), kernel_dilation = just(1);
   int64_t groups = 1;
+  bool channels_last = false;
   static constexpr void fields(auto& a, auto&& f) {
     f("stride", a.stride), f("padding", a.padding), f("input_dilation", a.input_dilation);
     f("kernel_dilation", a.kernel_dilation), f("groups", a.groups);
+    f("channels_last", a.channels_last);
   }
+  /// The axis of the channels of x, and of those of one group in w.
+  int channel_axis(int rank) const { return channels_last ? rank - 1 : 1; }
+  int first_spatial() const { return channels_last ? 1 : 2; }
 };
 
 /// Makes `a` canonical for a convolution of x, [batch, channels, spatial axes …], and w, [channels
-/// out, channels / groups, kernel axes …], and returns the type of the result. Fails in the name of
-/// `op`.
+/// out, channels / groups, kernel axes …] (or with the channels last), and returns the type of the
+/// result. Fails in the name of `op`.
 Type settle_conv(std::string_view op, ConvAttrs& a, const Type& x, const Type& w);
+
+/// The convolution as the runtime is asked for it, without its arrays.
+ConvArgs conv_args(const ConvAttrs& a, const Type& x, const Type& w, const Type& out);
 
 }  // namespace tn::ops

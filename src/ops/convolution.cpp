@@ -75,9 +75,9 @@ void check_ranks(std::string_view op, const Tensors& in, int axes, bool channels
        x, w);
 }
 
-Axes kernel_axes(const Tensor& w) {
+Axes kernel_axes(const Tensor& w, bool channels_last) {
   Axes axes;
-  for (int k = 2; k < w.rank(); ++k) axes.push_back(k);
+  for (int k = 0; k + 2 < w.rank(); ++k) axes.push_back((channels_last ? 1 : 2) + k);
   return axes;
 }
 
@@ -92,18 +92,18 @@ Tensor convolve_with(std::string_view op, ConvAttrs a, const Tensor& x, const Te
     fail("{}: bias must have the shape [{}], one for each channel: {}", op, channels,
          *type_of(bias));
   Shape along = Shape::filled(y.rank(), 1);
-  along[1] = channels;
+  along[a.channel_axis(y.rank())] = channels;
   return y + tn::reshape(bias, along);
 }
 
 /// Of results ceil(extent / stride); an odd element goes behind.
-Ints same_padding(std::string_view op, const Ints& stride, const Ints& dilation, const Type& x,
-                  const Type& w) {
+Ints same_padding(std::string_view op, const ConvAttrs& a, const Type& x, const Type& w) {
   Ints sides;
-  for (int k = 0; k < stride.size(); ++k) {
-    int64_t n = spatial_extent(op, x, k + 2), results = (n + stride[k] - 1) / stride[k];
-    int64_t kernel = dilated(spatial_extent(op, w, k + 2), dilation[k]);
-    int64_t wanted = (results - 1) * stride[k] + kernel;
+  for (int k = 0; k < a.stride.size(); ++k) {
+    int axis = a.first_spatial() + k;
+    int64_t n = spatial_extent(op, x, axis), results = (n + a.stride[k] - 1) / a.stride[k];
+    int64_t kernel = dilated(spatial_extent(op, w, axis), a.kernel_dilation[k]);
+    int64_t wanted = (results - 1) * a.stride[k] + kernel;
     int64_t total = std::max<int64_t>(0, wanted - n);
     sides.push_back(total / 2), sides.push_back(total - total / 2);
   }
@@ -113,17 +113,14 @@ Ints same_padding(std::string_view op, const Ints& stride, const Ints& dilation,
 Tensor bias_of(const Tensors& in) { return in.size() > 2 ? in[2] : Tensor(); }
 
 Tensors conv_layer(std::string_view op, const ConvLayerAttrs& a, const Tensors& in, int axes) {
-  Tensor x = channels_second(in[0], a.channels_last);
-  Tensor w = channels_second(in[1], a.channels_last);
-  ConvAttrs attrs{a.stride, a.padding, just(1), a.dilation, a.groups};
+  ConvAttrs attrs{a.stride, a.padding, just(1), a.dilation, a.groups, a.channels_last};
   if (a.padding_mode != PaddingMode::given) attrs.padding = just(0);
   if (a.padding_mode == PaddingMode::same) {
     attrs.stride = for_each_axis(op, "stride", a.stride, axes, 1);
     attrs.kernel_dilation = for_each_axis(op, "dilation", a.dilation, axes, 1);
-    attrs.padding = same_padding(op, attrs.stride, attrs.kernel_dilation, *type_of(x), *type_of(w));
+    attrs.padding = same_padding(op, attrs, *type_of(in[0]), *type_of(in[1]));
   }
-  Tensor y = convolve_with(op, attrs, x, w, bias_of(in));
-  return {channels_back(y, a.channels_last)};
+  return {convolve_with(op, attrs, in[0], in[1], bias_of(in))};
 }
 
 /// The kernel [channels, channels out / groups, …] as the adjoint reads it: [channels out, channels
@@ -147,10 +144,9 @@ Tensor exchange_channels(std::string_view op, const Tensor& w, int64_t groups) {
 /// The adjoint of a convolution: x is dilated by its stride, the kernel mirrored.
 Tensors conv_transpose(std::string_view op, const ConvTransposeAttrs& a, const Tensors& in,
                        int axes) {
-  Tensor x = channels_second(in[0], a.channels_last);
-  Tensor w =
-      a.channels_last ? channels_second(in[1], true) : exchange_channels(op, in[1], a.groups);
-  ConvAttrs attrs{just(1), {}, a.stride, a.dilation, a.groups};
+  const Tensor& x = in[0];
+  Tensor w = a.channels_last ? in[1] : exchange_channels(op, in[1], a.groups);
+  ConvAttrs attrs{just(1), {}, a.stride, a.dilation, a.groups, a.channels_last};
   attrs.input_dilation = for_each_axis(op, "stride", a.stride, axes, 1);
   attrs.kernel_dilation = for_each_axis(op, "dilation", a.dilation, axes, 1);
   Ints taken = for_each_side(op, a.padding, axes);
@@ -160,8 +156,9 @@ Tensors conv_transpose(std::string_view op, const ConvTransposeAttrs& a, const T
     if (more[k] >= std::max(stride, dilation))
       fail("{}: output_padding must be smaller than the stride or the dilation: {} ({} and {})", op,
            more[k], stride, dilation);
-    int64_t reach = dilated(spatial_extent(op, *type_of(w), k + 2), dilation) - 1;
-    int64_t results = dilated(spatial_extent(op, *type_of(x), k + 2), stride) + reach + more[k] -
+    int axis = attrs.first_spatial() + k;
+    int64_t reach = dilated(spatial_extent(op, *type_of(w), axis), dilation) - 1;
+    int64_t results = dilated(spatial_extent(op, *type_of(x), axis), stride) + reach + more[k] -
                       taken[2 * k] - taken[2 * k + 1];
     if (results < 1)
       fail("{}: padding takes away all results along spatial axis {}: {} would be left ({})", op, k,
@@ -169,8 +166,8 @@ Tensors conv_transpose(std::string_view op, const ConvTransposeAttrs& a, const T
     attrs.padding.push_back(reach - taken[2 * k]);
     attrs.padding.push_back(reach - taken[2 * k + 1] + more[k]);
   }
-  Tensor y = convolve_with(op, attrs, x, tn::flip(w, kernel_axes(w)), bias_of(in));
-  return {channels_back(y, a.channels_last)};
+  Tensor mirrored = tn::flip(w, kernel_axes(w, a.channels_last));
+  return {convolve_with(op, attrs, x, mirrored, bias_of(in))};
 }
 
 void prepare_layer(std::string_view op, Tensors& in, int axes, bool channels_last,
@@ -183,12 +180,10 @@ Tensors conv_general_body(const ConvGeneralAttrs& a, const Tensors& given) {
   Tensors in = given;
   int axes = std::clamp(in[0].rank() - 2, 1, 3);
   prepare_layer("conv_general", in, axes, a.channels_last);
-  ConvAttrs attrs{a.stride, a.padding, a.input_dilation, a.kernel_dilation, a.groups};
-  Tensor x = channels_second(in[0], a.channels_last);
-  Tensor w = channels_second(in[1], a.channels_last);
-  if (a.flip) w = tn::flip(w, kernel_axes(w));
-  Tensor y = convolve_with("conv_general", attrs, x, w);
-  return {channels_back(y, a.channels_last)};
+  ConvAttrs attrs{a.stride,          a.padding, a.input_dilation,
+                  a.kernel_dilation, a.groups,  a.channels_last};
+  Tensor w = a.flip ? tn::flip(in[1], kernel_axes(in[1], a.channels_last)) : in[1];
+  return {convolve_with("conv_general", attrs, in[0], w)};
 }
 
 Tensors convolve_body(const ConvolveAttrs& a, const Tensors& given) {

@@ -339,10 +339,11 @@ Tensor contiguous(const Operand& x) {
 }
 
 Tensor conv(const Operand& x, const Operand& w, const Ints& stride, const Ints& padding,
-    const Ints& input_dilation, const Ints& kernel_dilation, int64_t groups) {
+    const Ints& input_dilation, const Ints& kernel_dilation, int64_t groups, bool channels_last) {
   LocScope scope(x.place);
   const Operand* in[] = {&x, &w};
-  const void* fields[] = {&stride, &padding, &input_dilation, &kernel_dilation, &groups};
+  const void* fields[] = {&stride, &padding, &input_dilation, &kernel_dilation, &groups,
+    &channels_last};
   return call_one(ops::conv, in, fields);
 }
 
