@@ -8,6 +8,8 @@
 #include "ops/op_decls.h"
 #include "ops/runtime_types.h"
 #include "ops/shapes.h"
+#include "ops/tiled.h"
+#include "runtime/strided_copy.h"
 #include "tenon/ops.h"
 
 namespace tn::ops {
@@ -35,12 +37,76 @@ TypeList infer_conv(const ConvAttrs& a, Types in) {
   return settle_conv("conv", settled, *in[0], *in[1]);
 }
 
-void run_conv(const LibraryCall& call) {
-  if (call.out_types[0]->elements == 0) return;
+/// An operand as the runtime takes it: channels second or last, or copied to the attributes' order.
+struct Placed {
+  const void* data = nullptr;
+  bool channels_last = false;
+  BufferRef copy;
+};
+
+Placed placed(const ConvAttrs& a, const TiledCall& call, size_t k) {
+  const Strided& at = call.in_at[k];
+  auto bytes = static_cast<int64_t>(size_of(call.in_types[k]->dtype));
+  Placed p{call.in ? static_cast<const char*>(call.in[k]) + at.offset * bytes : nullptr,
+           a.channels_last,
+           {}};
+  if (at.is_contiguous()) return p;
+  Strided turned = at;
+  int rank = at.shape.rank(), from = a.channel_axis(rank), to = a.channels_last ? 1 : rank - 1;
+  turned.shape.erase(from), turned.shape.insert(to, at.shape[from]);
+  turned.strides.erase(from), turned.strides.insert(to, at.strides[from]);
+  p.channels_last = !a.channels_last;
+  if (turned.is_contiguous()) return p;
+  p.channels_last = a.channels_last;
+  if (!call.in) return p;
+  std::vector<int64_t> extents;
+  for (Dim d : at.shape) extents.push_back(d.value());
+  p.copy = allocate(static_cast<size_t>(call.in_types[k]->elements * bytes));
+  copy_strided(bytes, extents, {at.strides.begin(), extents.size()}, p.data, p.copy.data());
+  p.data = p.copy.data();
+  return p;
+}
+
+ConvArgs args_of(const TiledCall& call, const Placed& x, const Placed& w) {
   ConvArgs args = conv_args(*static_cast<const ConvAttrs*>(call.attrs), *call.in_types[0],
                             *call.in_types[1], *call.out_types[0]);
-  args.x = call.in[0], args.w = call.in[1], args.out = call.out[0];
+  args.x = x.data, args.x_last = x.channels_last;
+  args.w = w.data, args.w_last = w.channels_last;
+  args.packed_w = call.packed;
+  return args;
+}
+
+void run_tiled_conv(const TiledCall& call) {
+  if (call.out_types[0]->elements == 0) return;
+  const auto& a = *static_cast<const ConvAttrs*>(call.attrs);
+  Placed x = placed(a, call, 0), w = call.packed ? Placed() : placed(a, call, 1);
+  ConvArgs args = args_of(call, x, w);
+  args.out = call.out;
+  args.epilogue = {call.work.run, call.work.data};
   tn::conv(args);
+}
+
+void run_conv(const LibraryCall& call) {
+  const Strided at[] = {Strided::row_major(call.in_types[0]->shape),
+                        Strided::row_major(call.in_types[1]->shape)};
+  run_tiled_conv({call.attrs, call.in_types, call.out_types, at, call.in, call.out[0]});
+}
+
+TileDomain domain_of_conv(const void* attrs, Types, Types out) {
+  const Shape& shape = out[0]->shape;
+  int rank = shape.rank();
+  if (static_cast<const ConvAttrs*>(attrs)->channels_last)
+    return {shape[0].value(), span_of(shape, 1, rank - 1), shape[rank - 1].value()};
+  return {shape[0].value(), shape[1].value(), span_of(shape, 2, rank)};
+}
+
+int64_t packed_bytes_of_conv(const TiledCall& call) {
+  const auto& a = *static_cast<const ConvAttrs*>(call.attrs);
+  return packed_bytes(conv_args(a, *call.in_types[0], *call.in_types[1], *call.out_types[0]));
+}
+void pack_conv(const TiledCall& call, void* out) {
+  Placed w = placed(*static_cast<const ConvAttrs*>(call.attrs), call, 1);
+  pack_weights(args_of(call, {}, w), out);
 }
 
 Axes spatial_axes(const ConvAttrs& a, const Tensor& x) {
@@ -201,6 +267,8 @@ Type settle_conv(std::string_view op, ConvAttrs& a, const Type& x, const Type& w
   }
   return out;
 }
+
+const TiledForm tiled_conv{domain_of_conv, run_tiled_conv, packed_bytes_of_conv, pack_conv};
 
 constinit const OpDef conv = Op<ConvAttrs>{
     .name = "conv",

@@ -34,7 +34,7 @@ struct TiledForm {
   void (*pack)(const TiledCall& call, void* out);
 };
 
-extern const TiledForm tiled_dot, tiled_attention;
+extern const TiledForm tiled_attention, tiled_conv, tiled_dot;
 
 /// Null for ops that have no such kernel for these element types.
 const TiledForm* tiled_form(const OpDef& op, Types in);

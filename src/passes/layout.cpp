@@ -244,11 +244,9 @@ class Layout {
   bool along_axis(const GraphOp& op);
   std::optional<Perm> common_order(const GraphOp& op) const;
   void copy(const GraphOp& op);
-  void decide(const GraphOp& op, bool made, std::string reason) {
-    if (context_.decisions)
-      context_.decisions->push_back({"layout", made,
-                                     format("conv of {} channels last", *type(from_.in(op)[0])),
-                                     std::move(reason), op.loc});
+  void decide(const GraphOp& op, bool made, std::string_view reason) {
+    auto what = [&] { return format("conv of {}, channels last", *type(from_.in(op)[0])); };
+    context_.decide("layout", made, op.loc, what, reason);
   }
 
   const Graph& from_;

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "ir/rewrite.h"
+#include "passes/layout.h"
 #include "passes/passes.h"
 
 namespace tn {
@@ -24,6 +25,7 @@ constexpr Pass kRound[] = {
 };
 
 constexpr Pass kLast[] = {
+    {"layout", "chains of convolutions are as long as they get", put_channels_last},
     {"recompute", "after the last cse, which would merge what is to be computed twice",
      repeat_rematerialised},
     {"canon", "views meet across the borders of what is computed again", canonicalise},
