@@ -141,46 +141,8 @@ Tensor merge_axes(const Tensor& x, int axis) {
   return tn::reshape(x, shape);
 }
 
-/// Strides and input dilation change places, the kernel is mirrored and its channels exchanged:
-/// x̄[n, c, i] = Σ w[o, c, k] · ct[n, o, y] over all (k, y) that meet at i.
-Tensor adjoint_in_x(const ConvAttrs& a, const Tensor& ct, const Tensor& x, const Tensor& w) {
-  ConvAttrs back{a.input_dilation, {}, a.stride, a.kernel_dilation, a.groups, a.channels_last};
-  for (int k = 0; k + 2 < x.rank(); ++k) {
-    int axis = a.first_spatial() + k;
-    int64_t in = x.shape()[axis].value(), out = ct.shape()[axis].value();
-    if (in == 0) return filled(Scalar(0), x.dtype(), x.shape());
-    int64_t reach = (w.shape()[axis].value() - 1) * a.kernel_dilation[k];
-    back.padding.push_back(reach - a.padding[2 * k]);
-    back.padding.push_back((in - 1) * a.input_dilation[k] - (out - 1) * a.stride[k] +
-                           a.padding[2 * k]);
-  }
-  Tensor mirrored =
-      split_axis(tn::flip(w, spatial_axes(a, w)), 0, a.groups, floor_div(w.shape()[0], a.groups));
-  mirrored = merge_axes(exchanged(mirrored, 1, 1 + a.channel_axis(w.rank())), 0);
-  return emit(conv, {ct, mirrored}, back);
-}
-
-/// Stride and kernel dilation change places, the batch is summed:
-/// w̄[o, c, k] = Σ x[n, c', i] · ct[n, o, y] over n and all (i, y) that meet at k.
-Tensor adjoint_in_w(const ConvAttrs& a, const Tensor& ct, const Tensor& x, const Tensor& w) {
-  ConvAttrs back{a.kernel_dilation, {}, a.input_dilation, a.stride, a.groups, a.channels_last};
-  for (int k = 0; k + 2 < x.rank(); ++k) {
-    int axis = a.first_spatial() + k;
-    int64_t in = x.shape()[axis].value(), out = ct.shape()[axis].value();
-    int64_t reach = (w.shape()[axis].value() - 1) * a.kernel_dilation[k];
-    back.padding.push_back(a.padding[2 * k]);
-    back.padding.push_back(reach + (out - 1) * a.stride[k] + 1 - a.padding[2 * k] -
-                           dilated(in, a.input_dilation[k]));
-  }
-  int channel = a.channel_axis(x.rank());
-  Tensor grouped = split_axis(x, channel, a.groups, w.shape()[channel]);
-  Tensor images = merge_axes(exchanged(grouped, 0, channel + 1), channel);
-  Tensor made = emit(conv, {images, exchanged(ct, 0, channel)}, back);
-  return exchanged(made, 0, channel);
-}
-
 Tensor adjoint_conv(const ConvAttrs& a, const Tensor& ct, const Tensors& in, int k) {
-  return k == 0 ? adjoint_in_x(a, ct, in[0], in[1]) : adjoint_in_w(a, ct, in[0], in[1]);
+  return k == 0 ? conv_adjoint_in_x(a, ct, in[0], in[1]) : conv_adjoint_in_w(a, ct, in[0], in[1]);
 }
 
 /// The result on a batch of none.
@@ -236,6 +198,24 @@ ConvArgs conv_args(const ConvAttrs& a, const Type& x, const Type& w, const Type&
   }
   args.x_last = args.w_last = args.out_last = a.channels_last;
   return args;
+}
+
+/// Strides and input dilation change places, the kernel is mirrored and its channels exchanged.
+Tensor conv_adjoint_in_x(const ConvAttrs& a, const Tensor& ct, const Tensor& x, const Tensor& w) {
+  ConvAttrs back{a.input_dilation, {}, a.stride, a.kernel_dilation, a.groups, a.channels_last};
+  for (int k = 0; k + 2 < x.rank(); ++k) {
+    int axis = a.first_spatial() + k;
+    int64_t in = x.shape()[axis].value(), out = ct.shape()[axis].value();
+    if (in == 0) return filled(Scalar(0), x.dtype(), x.shape());
+    int64_t reach = (w.shape()[axis].value() - 1) * a.kernel_dilation[k];
+    back.padding.push_back(reach - a.padding[2 * k]);
+    back.padding.push_back((in - 1) * a.input_dilation[k] - (out - 1) * a.stride[k] +
+                           a.padding[2 * k]);
+  }
+  Tensor mirrored =
+      split_axis(tn::flip(w, spatial_axes(a, w)), 0, a.groups, floor_div(w.shape()[0], a.groups));
+  mirrored = merge_axes(exchanged(mirrored, 1, 1 + a.channel_axis(w.rank())), 0);
+  return emit(conv, {ct, mirrored}, back);
 }
 
 Type settle_conv(std::string_view op, ConvAttrs& a, const Type& x, const Type& w) {

@@ -27,6 +27,12 @@ struct ConvAttrs {
 /// result. Fails in the name of `op`.
 Type settle_conv(std::string_view op, ConvAttrs& a, const Type& x, const Type& w);
 
+/// x̄[n, c, i] = Σ w[o, c, k] · ct[n, o, y] over all (k, y) that meet at i; only the shape of x
+/// matters.
+Tensor conv_adjoint_in_x(const ConvAttrs& a, const Tensor& ct, const Tensor& x, const Tensor& w);
+/// w̄[o, c, k] = Σ x[n, c', i] · ct[n, o, y] over n and all (i, y) that meet at k.
+Tensor conv_adjoint_in_w(const ConvAttrs& a, const Tensor& ct, const Tensor& x, const Tensor& w);
+
 /// The convolution as the runtime is asked for it, without its arrays.
 ConvArgs conv_args(const ConvAttrs& a, const Type& x, const Type& w, const Type& out);
 

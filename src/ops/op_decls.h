@@ -63,6 +63,7 @@ extern const OpDef conv_general;
 extern const OpDef conv_transpose1d;
 extern const OpDef conv_transpose2d;
 extern const OpDef conv_transpose3d;
+extern const OpDef conv_weights;
 extern const OpDef convolve;
 extern const OpDef copy;
 extern const OpDef copysign;

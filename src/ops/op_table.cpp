@@ -65,6 +65,7 @@ constexpr const OpDef* kOps[] = {
     &ops::conv_transpose1d,
     &ops::conv_transpose2d,
     &ops::conv_transpose3d,
+    &ops::conv_weights,
     &ops::convolve,
     &ops::copy,
     &ops::copysign,

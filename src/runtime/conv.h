@@ -52,4 +52,13 @@ void conv_at(CpuLevel level, const ConvArgs& args);
 int64_t packed_bytes(const ConvArgs& args);
 void pack_weights(const ConvArgs& args, void* packed);
 
+/// The cotangent of the weights: gradient[o, c, k…] = Σ x[n, c', …] · ct[n, o, y…] over all images
+/// and the results that meet at tap k. `args` is the convolution, whose `out` and `w` are not read:
+/// `ct` lies like the one, `gradient` like the other.
+///
+/// f32 and f64: each element is a chain of fused multiply-adds over images and results in order,
+/// restarted at blocks of a fixed length (with input dilation as in `conv`, over results, then
+/// images).
+void conv_gradient(const ConvArgs& args, const void* ct, void* gradient);
+
 }  // namespace tn

@@ -23,6 +23,13 @@ struct ConvKernels {
   /// sums[r][j] = Σ at[s * rows + r][j] · w[s * run + j] over the segments: each channel has its
   /// own kernel.
   void (*depthwise)(const ConvWindows& windows, const T* w, T* sums, int64_t sums_stride);
+  /// sums[r][j] (+)= Σ at[p][r] · ct[p * ct_stride + j] over `places` p in order, for `rows` r and
+  /// `vectors` of columns.
+  void (*gradient)(const void* const* at, int64_t places, int64_t rows, int64_t vectors,
+                   const T* ct, int64_t ct_stride, T* sums, int64_t sums_stride, bool add);
+  /// sums[j] (+)= Σ at[p][j] · ct[p * ct_stride + j], for `channels` j.
+  void (*depthwise_gradient)(const void* const* at, int64_t places, int64_t channels, const T* ct,
+                             int64_t ct_stride, T* sums, bool add);
 };
 
 struct ConvLevel {

@@ -237,6 +237,23 @@ void ConvRows::locate(int64_t begin, int64_t end, int64_t first_channel, const v
   }
 }
 
+void ConvRows::locate_segment(int64_t segment, int64_t begin, int64_t end, int64_t first_channel,
+                              const void** at) const {
+  const int64_t tap[] = {segment / (taps_[1] * taps_[2]), segment / taps_[2] % taps_[1],
+                         segment % taps_[2]};
+  Row row = find(begin);
+  for (int64_t r = begin; r < end; ++r, step(row)) {
+    int64_t origin = row.image * image_stride_ + first_channel * element_;
+    bool met = true;
+    for (int k = 0; k < kConvAxes; ++k) {
+      int64_t i = start_[k] + row.at[k] * part_.phases[k].out_x + tap[k] * part_.phases[k].tap_x;
+      met &= i >= 0 && i < extent_[k];
+      origin += i * stride_[k];
+    }
+    *at++ = met ? x_ + origin : zeros_.data();
+  }
+}
+
 void ConvRows::places(int64_t begin, int64_t end, int64_t* at) const {
   Row row = find(begin);
   for (int64_t r = begin; r < end; ++r, step(row)) {

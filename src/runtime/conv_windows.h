@@ -52,6 +52,9 @@ class ConvRows {
 
   /// Where the segments of rows [begin, end) begin: at[s * (end - begin) + r].
   void locate(int64_t begin, int64_t end, int64_t first_channel, const void** at) const;
+  /// The same of one segment: at[r].
+  void locate_segment(int64_t segment, int64_t begin, int64_t end, int64_t first_channel,
+                      const void** at) const;
   /// The place of each row among all results of all images.
   void places(int64_t begin, int64_t end, int64_t* at) const;
 

@@ -34,6 +34,7 @@ const Problem kProblems[] = {
     {"dilated input", 2, 1, 6, 9, {{}, {5, 3, 0, 1, 1, 2}, {4, 4, 0, 2, 2, 3}}, {0, 2, 1}},
     {"three axes", 1, 1, 2, 3, {{4, 2, 0, 1, 1}, {5, 3, 0, 2, 0}, {6, 2, 0, 1, 0}}, {0, 1, 2}},
     {"cropped", 1, 1, 2, 3, {{}, {7, 2, 0, 1, -1}, {6, 3, 0, 1, 2}}, {0, -1, -2}},
+    {"many results", 2, 1, 3, 4, {{}, {26, 3, 0, 1, 1}, {25, 3, 0, 1, 1}}, {0, 1, 1}},
     {"batch of small images", 29, 1, 4, 4, {{}, {2, 2, 0, 1, 1}, {3, 2, 0, 1, 0}}},
 };
 
@@ -69,28 +70,49 @@ struct Case {
     out = reference();
   }
 
+  /// Where result y and tap t meet: the place in x, -1 outside, -2 where they do not.
+  int64_t meeting(const int64_t* y, int64_t t) const {
+    int64_t place = 0, step = 1;
+    bool met = true, inside = true;
+    for (int k = 2; k >= 0; --k) {
+      const ConvAxis& a = args.axes[k];
+      int64_t i = y[k] * a.stride + t % a.taps * a.kernel_dilation - a.low;
+      t /= a.taps;
+      met &= i % a.input_dilation == 0;
+      i = i >= 0 ? i / a.input_dilation : -1;
+      inside &= i >= 0 && i < a.in;
+      place += i * step, step *= a.in;
+    }
+    return !met ? -2 : inside ? place : -1;
+  }
+
   T element(int64_t n, int64_t o, const int64_t* y) const {
     T sum = 0;
     for (int64_t t = 0; t < taps; ++t) {
-      int64_t rest = t, place = 0, step = 1, tap[3];
-      bool met = true, inside = true;
-      for (int k = 2; k >= 0; --k) tap[k] = rest % args.axes[k].taps, rest /= args.axes[k].taps;
-      for (int k = 2; k >= 0; --k) {
-        const ConvAxis& a = args.axes[k];
-        int64_t i = y[k] * a.stride + tap[k] * a.kernel_dilation - a.low;
-        met &= i % a.input_dilation == 0;
-        i = i >= 0 ? i / a.input_dilation : -1;
-        inside &= i >= 0 && i < a.in;
-        place += i * step, step *= a.in;
-      }
-      if (!met) continue;
+      int64_t place = meeting(y, t);
+      if (place == -2) continue;
       for (int64_t c = 0; c < args.in_channels; ++c) {
         int64_t from = o / args.out_channels * args.in_channels + c;
-        T value = inside ? x[at(false, in_channels, in_places, n, from, place)] : T(0);
+        T value = place >= 0 ? x[at(false, in_channels, in_places, n, from, place)] : T(0);
         sum = std::fma(value, w[at(false, args.in_channels, taps, o, c, t)], sum);
       }
     }
     return sum;
+  }
+
+  /// The cotangent of one weight, with that of the result.
+  T weight(const std::vector<T>& ct, int64_t o, int64_t c, int64_t t) const {
+    T sum = 0, block = 0;
+    int64_t from = o / args.out_channels * args.in_channels + c;
+    for (int64_t i = 0; i < args.batch * places; ++i) {
+      if (i > 0 && i % 1024 == 0) sum = i == 1024 ? block : sum + block, block = 0;
+      int64_t n = i / places, rest = i % places, y[3];
+      for (int k = 2; k >= 0; --k) y[k] = rest % args.axes[k].out, rest /= args.axes[k].out;
+      int64_t place = meeting(y, t);
+      T value = place >= 0 ? x[at(false, in_channels, in_places, n, from, place)] : T(0);
+      block = std::fma(value, ct[at(false, channels, places, n, o, i % places)], block);
+    }
+    return args.batch * places > 1024 ? sum + block : block;
   }
 
   std::vector<T> reference() const {
@@ -134,6 +156,24 @@ struct Case {
     CHECK(std::memcmp(made.data(), expected.data(), sizeof(T) * made.size()) == 0);
   }
 };
+
+/// The cotangent of the weights in the given layouts; any cotangent of the result will do, so
+/// the result itself.
+void check_gradient(const Case<float>& c, bool x_last, bool w_last, bool out_last) {
+  INFO("last: x ", x_last, " w ", w_last, " ct ", out_last);
+  ConvArgs a = c.args;
+  a.x_last = x_last, a.w_last = w_last, a.out_last = out_last;
+  auto x = Case<float>::laid_out(c.x, x_last, a.batch, c.in_channels, c.in_places);
+  auto ct = Case<float>::laid_out(c.out, out_last, a.batch, c.channels, c.places);
+  a.x = x.data();
+  std::vector<float> made(c.w.size()), expected;
+  conv_gradient(a, ct.data(), made.data());
+  for (int64_t o = 0; o < c.channels; ++o)
+    for (int64_t k = 0; k < a.in_channels; ++k)
+      for (int64_t t = 0; t < c.taps; ++t) expected.push_back(c.weight(c.out, o, k, t));
+  expected = Case<float>::laid_out(expected, w_last, c.channels, a.in_channels, c.taps);
+  CHECK(std::memcmp(made.data(), expected.data(), sizeof(float) * made.size()) == 0);
+}
 
 struct Touched {
   std::vector<std::atomic<int>> count;
@@ -191,4 +231,16 @@ TEST_CASE("the epilogue of a convolution sees every element once") {
       for (const auto& count : touched.count) wrong += count != 1;
       CHECK(wrong == 0);
     }
+}
+
+TEST_CASE("the cotangent of the weights of a convolution is a chain over images and results") {
+  for (const Problem& p : kProblems) {
+    INFO(p.what);
+    bool dilated = false;
+    for (const ConvAxis& a : p.axes) dilated |= a.input_dilation != 1;
+    if (dilated) continue;  // summed in another order
+    Case<float> c(p);
+    for (int layout = 0; layout < 8; ++layout)
+      check_gradient(c, layout & 1, layout & 2, layout & 4);
+  }
 }

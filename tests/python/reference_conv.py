@@ -188,7 +188,7 @@ def avg_pool(
 
 
 CONVOLUTIONS = {
-    "conv": conv,
+    "conv": any_layout(conv),
     "conv_general": conv_general,
     "conv1d": conv_layer,
     "conv2d": conv_layer,
