@@ -20,7 +20,6 @@
 #include <optional>
 
 #include "base/error.h"
-#include "ops/conv_attrs.h"
 #include "ops/movement_attrs.h"
 #include "ops/op_decls.h"
 #include "ops/shapes.h"
@@ -99,8 +98,10 @@ bool works_along_axis(const Graph& graph, const GraphOp& op) {
   return attrs.find<Axis>(FieldKind::axis) != nullptr;
 }
 
+bool is_conv(const GraphOp& op) { return op.op == &ops::conv || op.op == &ops::conv_weights; }
+
 Role role_of(const Graph& graph, const GraphOp& op) {
-  if (op.op == &ops::conv) return Role::conv;
+  if (is_conv(op)) return Role::conv;
   if (op.op == &ops::pad_with) return Role::pad;
   if (op.op->is_elementwise()) return Role::elementwise;
   if (op.op->family == Family::reduction) return Role::reduction;
@@ -124,7 +125,7 @@ class Chains {
     }
     convs_.resize(parent_.size());
     for (const GraphOp& op : graph.ops)
-      if (op.op == &ops::conv) ++convs_[at(root(op.out))];
+      if (is_conv(op)) ++convs_[at(root(op.out))];
   }
   int convs(Val v) { return convs_[at(root(v))]; }
 
@@ -245,7 +246,9 @@ class Layout {
   std::optional<Perm> common_order(const GraphOp& op) const;
   void copy(const GraphOp& op);
   void decide(const GraphOp& op, bool made, std::string_view reason) {
-    auto what = [&] { return format("conv of {}, channels last", *type(from_.in(op)[0])); };
+    auto what = [&] {
+      return format("{} of {}, channels last", op.op->name, *type(from_.in(op)[0]));
+    };
     context_.decide("layout", made, op.loc, what, reason);
   }
 
@@ -280,17 +283,21 @@ bool Layout::moves(const GraphOp& op) {
   }
 }
 
+/// All operands and the result of a convolution, or of its adjoint in the weights, have their
+/// channels in the same place.
 bool Layout::convolve(const GraphOp& op) {
-  ops::ConvAttrs attrs = *static_cast<const ops::ConvAttrs*>(op.attr_data());
-  if (attrs.channels_last) return false;
-  if (int convs = chains_.convs(op.out); convs < 2) {
+  ChangedAttrs attrs(op);
+  bool& channels_last = *attrs.find<bool>(FieldKind::boolean);
+  if (channels_last) return false;
+  if (chains_.convs(op.out) < 2) {
     decide(op, false, "no other convolution shares its layout; it turns its operands itself");
     return false;
   }
-  attrs.channels_last = true;
+  channels_last = true;
   Perm order = channels_last_order(type(op.out)->rank());
-  Val x = in_order(from_.in(op)[0], order, op.loc), w = in_order(from_.in(op)[1], order, op.loc);
-  give(op.out, add(ops::conv, attrs, {x, w}, op.loc), order);
+  std::vector<Val> in;
+  for (Val v : from_.in(op)) in.push_back(in_order(v, order, op.loc));
+  give(op.out, add(*op.op, attrs.interned(), in, op.loc), order);
   decide(op, true, format("one of {} that hand on their results", chains_.convs(op.out)));
   return true;
 }

@@ -231,3 +231,38 @@ ERRORS = [
 def test_errors_say_what_is_wrong(call, words):
     with pytest.raises(ValueError, match=words):
         call(tn.zeros((2, 3, 5, 6)), tn.zeros((4, 3, 3, 3)))
+
+
+def small_network(params, x):
+    """Two layers, pooling, a residual and the mean over all places."""
+    y = tn.relu(tn.conv2d(x, params[0], params[1], stride=2, padding=1))
+    y = tn.max_pool(y, 3, stride=2, padding=1)
+    y = tn.relu(tn.conv2d(y, params[2], padding=1) + y)
+    return tn.mean(y, (2, 3))
+
+
+def small_network_arguments():
+    rng = np.random.default_rng(3)
+    shapes = [(20, 3, 3, 3), (20,), (20, 20, 3, 3), (2, 3, 17, 18)]
+    *params, x = (tn.array(rng.standard_normal(s, dtype=np.float32)) for s in shapes)
+    return params, x
+
+
+@pytest.mark.parametrize("off", [(), ("layout",)])
+def test_compiled_networks_have_the_bits_of_uncompiled_ones(off):
+    params, x = small_network_arguments()
+    f = tn.compile(small_network, off=off)
+    assert f(params, x).numpy().tobytes() == small_network(params, x).numpy().tobytes()
+
+
+def test_compiled_gradients_of_networks_are_those_of_uncompiled_ones():
+    params, x = small_network_arguments()
+    gradients = tn.grad(lambda params: tn.sum(tn.square(small_network(params, x))))
+    for got, want in zip(tn.compile(gradients)(params), gradients(params)):
+        np.testing.assert_allclose(got.numpy(), want.numpy(), rtol=1e-4, atol=1e-4)
+
+
+def test_constant_weights_are_packed_once():
+    params, x = small_network_arguments()
+    f = tn.compile(lambda x: small_network(params, x))
+    assert f(x).numpy().tobytes() == small_network(params, x).numpy().tobytes()
