@@ -95,8 +95,8 @@ class Weights {
         depth_(part.taps() * args.in_channels) {}
 
   int64_t size() const {
-    return is_depthwise(args_) ? args_.groups * depth_
-                               : args_.groups * depth_ * up(args_.out_channels, vector_);
+    if (is_depthwise(args_)) return args_.groups * depth_;
+    return args_.groups * depth_ * up(args_.out_channels, vector_) + vector_;  // packing overhangs
   }
   int64_t panels() const { return chunks_for(args_.out_channels, most_); }
   int64_t columns(int64_t panel) const {
