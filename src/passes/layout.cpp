@@ -7,6 +7,7 @@
 //
 //     f(from_last(x), y) = from_last(f(x, to_last(y)))            elementwise
 //     reduce(from_last(x), axes) = from_last(reduce(x, axes'))    where the axes keep their order
+//     reshape(from_last(x)) = from_last'(reshape'(x))             of unit axes only
 //     pad(from_last(x)) = from_last(pad'(x))                      and ops along one axis
 //     windows(from_last(x)) = from_last'(to_last'(windows(from_last(x))))    both are views
 //
@@ -83,7 +84,32 @@ class ChangedAttrs {
 };
 
 /// How an op takes part in a chain of convolutions.
-enum class Role : uint8_t { none, conv, elementwise, reduction, permute, window, pad, along_axis };
+enum class Role : uint8_t {
+  none,
+  conv,
+  elementwise,
+  reduction,
+  permute,
+  units,  // a reshape that adds or removes axes of extent 1
+  window,
+  pad,
+  along_axis
+};
+
+/// The axes of extent 1, or the others.
+Perm axes_of(const Shape& shape, bool units) {
+  Perm axes;
+  for (int k = 0; k < shape.rank(); ++k)
+    if ((shape[k] == Dim(1)) == units) axes.push_back(k);
+  return axes;
+}
+
+bool moves_units_only(const Shape& from, const Shape& to) {
+  Perm left = axes_of(from, false), right = axes_of(to, false);
+  bool same = left.size() == right.size();
+  for (int k = 0; same && k < left.size(); ++k) same = from[left[k].i] == to[right[k].i];
+  return same;
+}
 
 /// Whether all that the attributes say about axes is one axis.
 bool works_along_axis(const Graph& graph, const GraphOp& op) {
@@ -107,6 +133,9 @@ Role role_of(const Graph& graph, const GraphOp& op) {
   if (op.op->family == Family::reduction) return Role::reduction;
   if (op.op->view) {
     if (op.op == &ops::permute_dims) return Role::permute;
+    const Shape& from = graph.types[static_cast<size_t>(graph.in(op)[0])]->shape;
+    const Shape& to = graph.types[static_cast<size_t>(op.out)]->shape;
+    if (op.op == &ops::reshape && moves_units_only(from, to)) return Role::units;
     return op.op == &ops::window ? Role::window : Role::none;
   }
   return works_along_axis(graph, op) ? Role::along_axis : Role::none;
@@ -240,6 +269,7 @@ class Layout {
   bool elementwise(const GraphOp& op);
   bool reduce(const GraphOp& op, const Moved& x);
   bool permuted(const GraphOp& op, const Moved& x);
+  bool change_units(const GraphOp& op, const Moved& x);
   bool windows(const GraphOp& op, const Moved& x);
   bool pad(const GraphOp& op, const Moved& x);
   bool along_axis(const GraphOp& op);
@@ -276,6 +306,8 @@ bool Layout::moves(const GraphOp& op) {
       return reduce(op, x);
     case Role::permute:
       return permuted(op, x);
+    case Role::units:
+      return change_units(op, x);
     case Role::window:
       return windows(op, x);
     default:
@@ -365,6 +397,20 @@ bool Layout::reduce(const GraphOp& op, const Moved& x) {
 bool Layout::permuted(const GraphOp& op, const Moved& x) {
   const Perm& axes = *static_cast<const ops::PermAttrs*>(op.attr_data())->axes;
   give(op.out, x.value, composed(inverse(axes), x.order));
+  return true;
+}
+
+/// Axes of extent 1 stand in front: where they are matters to nobody.
+bool Layout::change_units(const GraphOp& op, const Moved& x) {
+  const Shape& to = type(op.out)->shape;
+  Perm before = axes_of(type(from_.in(op)[0])->shape, false), after = axes_of(to, false);
+  Perm order = axes_of(to, true);
+  for (Axis a : x.order)
+    for (int k = 0; k < before.size(); ++k)
+      if (before[k].i == a.i) order.push_back(after[k]);
+  Shape shape;
+  for (Axis a : order) shape.push_back(to[a.i]);
+  give(op.out, reshape(x.value, shape, op.loc), order);
   return true;
 }
 

@@ -25,10 +25,11 @@ constexpr Pass kRound[] = {
 };
 
 constexpr Pass kLast[] = {
-    {"layout", "chains of convolutions are as long as they get", put_channels_last},
     {"recompute", "after the last cse, which would merge what is to be computed twice",
      repeat_rematerialised},
     {"canon", "views meet across the borders of what is computed again", canonicalise},
+    {"layout", "chains are as long as they get; canon would turn what pooling reads back",
+     put_channels_last},
     {"fold", "weights that are now read in another order are put in it once", fold_constants},
     {"dce", "not everything that could be computed again is needed", drop_dead_ops},
 };
