@@ -61,6 +61,8 @@ class HiddenScalars {
       copy[op.out] = out.add_input(format("scalar{}", hidden_.size()), type(graph, op.out));
       hidden_.push_back(op);
     }
+    invariant(static_cast<int>(hidden_.size()) == count_, "{}: {} numbers are given at every run",
+              graph.name, count_);
     for (Val v = at_; v < graph.inputs(); ++v) input(v);
     for (const GraphOp& op : graph.ops)
       if (copy[op.out] == kNoVal) copy.op(op);
