@@ -115,12 +115,11 @@ class Fuser {
   }
 
   void place(int i) {
-    const GraphOp& op = op_at(i);
     switch (role_of(i)) {
       case Role::number:
         return;
       case Role::view:
-        return place_view(op);
+        return place_view(i);
       case Role::point:
       case Role::nest:
         return place_point(i);
@@ -138,14 +137,51 @@ class Fuser {
 
   // Views: readers of the result read the operand, elsewhere.
 
-  void place_view(const GraphOp& op) {
+  void place_view(int i) {
+    const GraphOp& op = op_at(i);
     Val from = graph_.in(op)[0];
+    bool stored = may_fuse_ && is_wanted_in_rows(op.out) && !keeps_order(op.out);
+    if (stored) store_view(i);
     View view = op.op->view(op.attr_data(), *type(from));
     if (type(op.out)->elements > 0 && type(from)->elements > 0)
       for (const Use& use : uses_[index(op.out)])
         add_use(from, use.cluster, through_view(polys(), view, type(from)->shape, use.at));
+    if (stored) return;
     for (int reader : readers_[index(op.out)]) add_reader(from, reader);
     if (returned_[index(op.out)]) returned_[index(from)] = true;
+  }
+
+  /// Whether somebody needs `v` row-major in memory.
+  bool is_wanted_in_rows(Val v) const {
+    if (type(v)->elements <= 0) return false;
+    auto walks_rows = [&](int node) {
+      if (node >= static_cast<int>(graph_.ops.size())) return false;
+      const GraphOp& reader = op_at(node);
+      return !ops::tiled_form(*reader.op, graph_.in_types(reader));
+    };
+    return returned_[index(v)] || std::ranges::any_of(readers_[index(v)], walks_rows);
+  }
+
+  /// Whether the elements of `v` lie as those of what it is a view of.
+  bool keeps_order(Val v) const {
+    for (int i = out_.producer[index(v)]; i >= 0 && role_of(i) == Role::view;) {
+      const GraphOp& op = op_at(i);
+      Val from = graph_.in(op)[0];
+      if (op.op->view(op.attr_data(), *type(from)).kind != View::Kind::reshape) return false;
+      i = out_.producer[index(from)];
+    }
+    return true;
+  }
+
+  /// The view is written in its own order, by a kernel that computes what it shows.
+  void store_view(int i) {
+    Val v = op_at(i).out;
+    int c = new_cluster(type(v)->elements);
+    Coords at = point(polys(), type(v)->shape, par_axis(cluster(c)));
+    cluster(c).stores[v] = at;
+    cluster(c).members.push_back(i);
+    connect(node(c), readers_[index(v)]);
+    add_use(v, c, at);
   }
 
   void add_use(Val v, int c, Coords at) {
