@@ -24,20 +24,32 @@ bool is_exact_integer(PyObject* o) {
   return !overflow && value >= -kMost && value <= kMost;
 }
 
-bool same_object(const nb::object& a, const nb::object& b) {
-  if (a.ptr() == b.ptr()) return true;
-  if (Py_TYPE(a.ptr()) != Py_TYPE(b.ptr())) return false;
-  int same = PyObject_RichCompareBool(a.ptr(), b.ptr(), Py_EQ);
+/// Equal with equal classes, also inside tuples: 1, True and 1.0 differ, and so do 0.0 and -0.0.
+bool same_object(PyObject* a, PyObject* b) {
+  if (a == b) return true;
+  if (Py_TYPE(a) != Py_TYPE(b)) return false;
+  if (PyFloat_CheckExact(a))
+    return std::bit_cast<uint64_t>(PyFloat_AS_DOUBLE(a)) ==
+           std::bit_cast<uint64_t>(PyFloat_AS_DOUBLE(b));
+  if (PyTuple_CheckExact(a)) {
+    Py_ssize_t count = PyTuple_GET_SIZE(a);
+    if (count != PyTuple_GET_SIZE(b)) return false;
+    for (Py_ssize_t i = 0; i < count; ++i)
+      if (!same_object(PyTuple_GET_ITEM(a, i), PyTuple_GET_ITEM(b, i))) return false;
+    return true;
+  }
+  int same = PyObject_RichCompareBool(a, b, Py_EQ);
   if (same >= 0) return same;
   PyErr_Clear();
   fail(Fault::type, Hint{"pass tensors, or something that can be compared with =="},
-       "compile: constant arguments cannot be compared: {}", Py_TYPE(a.ptr())->tp_name);
+       "compile: constant arguments cannot be compared: {}", Py_TYPE(a)->tp_name);
 }
 
 }  // namespace
 
 bool Signature::same_rest(const Signature& other) const {
-  return std::equal(rest.begin(), rest.end(), other.rest.begin(), other.rest.end(), same_object);
+  return std::equal(rest.begin(), rest.end(), other.rest.begin(), other.rest.end(),
+                    [](auto& a, auto& b) { return same_object(a.ptr(), b.ptr()); });
 }
 
 bool StaticArguments::has(size_t position) const {

@@ -166,6 +166,17 @@ def test_values_that_are_told_apart(values):
         assert [f(X, v)[1] for v in values] == made
 
 
+def test_static_values_that_are_told_apart():
+    values = [(1,), (True,), (1.0,), (0.0,), (-0.0,), ((1, "a"),), ((1, "b"),), 1, True]
+    f, runs = counted(lambda x, v: (x, repr(v)))
+    g = tn.compile(f, static_argnums=1)
+    for _ in range(2):
+        assert [g(X, v)[1] for v in values] == [repr(v) for v in values]
+    assert len(runs) == len(values)
+    with pytest.raises(TypeError, match="constant arguments cannot be compared: numpy.ndarray"):
+        g(X, np.ones(2)), g(X, np.ones(2))
+
+
 def test_arrays_of_numpy_are_tensors():
     f, runs = counted(lambda x: x + 1)
     g = tn.compile(f)
