@@ -238,6 +238,7 @@ int64_t packed_bytes(const GemmArgs& args) {
 }
 
 void pack_right(const GemmArgs& args, void* out) {
+  invariant(packed_bytes(args) > 0, "gemm: a right side that is not worth packing");
   with_floats(Kernels::best(), args, {args.a, args.b, nullptr, 0},
               [&](auto product) { pack_right(product, static_cast<decltype(product.c)>(out)); });
 }
