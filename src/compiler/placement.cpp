@@ -9,6 +9,8 @@ namespace {
 
 /// Above this, trying every interval against every other takes too long.
 constexpr size_t kMostBySize = 8192;
+/// Further tries, and the comparisons spent on them.
+constexpr size_t kMostTries = 64, kMostWork = 4'000'000;
 
 struct Placed {
   int64_t begin, end;
@@ -88,19 +90,25 @@ int64_t place(std::span<Interval> intervals, bool quick) {
   std::vector<size_t> order;
   for (size_t i = 0; i < intervals.size(); ++i)
     if (intervals[i].offset < 0) order.push_back(i);
-  auto at = [&](size_t i) -> const Interval& { return intervals[i]; };
-  std::ranges::stable_sort(order, {}, [&](size_t i) { return at(i).first; });
-  std::vector<int64_t> offsets(intervals.size()), by_size(intervals.size());
-  int64_t end = place_in_order(intervals, order, true, offsets);
+  std::ranges::stable_sort(order, {}, [&](size_t i) { return intervals[i].first; });
+  std::vector<int64_t> best(intervals.size()), tried(intervals.size());
+  int64_t end = place_in_order(intervals, order, true, best);
   if (!quick && order.size() <= kMostBySize) {
     std::ranges::stable_sort(order, [&](size_t i, size_t j) {
-      const Interval &a = at(i), &b = at(j);
+      const Interval &a = intervals[i], &b = intervals[j];
       return a.bytes != b.bytes ? a.bytes > b.bytes : a.last - a.first > b.last - b.first;
     });
-    int64_t tried = place_in_order(intervals, order, false, by_size);
-    if (tried < end) end = tried, offsets.swap(by_size);
+    size_t more = std::min(kMostTries, kMostWork / (order.size() * order.size() + 1));
+    for (size_t n = 0; n <= more; ++n) {
+      int64_t reached = place_in_order(intervals, order, false, tried);
+      if (reached < end) end = reached, best = tried;
+      // What lies highest goes first next time.
+      auto top = std::ranges::max_element(order, {},
+                                          [&](size_t i) { return tried[i] + intervals[i].bytes; });
+      if (top != order.end()) std::rotate(order.begin(), top, top + 1);
+    }
   }
-  for (size_t i : order) intervals[i].offset = offsets[i];
+  for (size_t i : order) intervals[i].offset = best[i];
   return end;
 }
 

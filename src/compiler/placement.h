@@ -20,8 +20,9 @@ struct Interval {
 int64_t lower_bound(std::span<const Interval> intervals);
 
 /// Gives every interval an offset so that no two that meet in time meet in space, and returns where
-/// the last one ends. Two ways are tried and the better kept: the largest first, each into the
-/// tightest gap; and as time goes by, each at the lowest offset. `quick` tries the second alone.
+/// the last one ends. Several ways are tried and the best kept: as time goes by, each at the lowest
+/// offset; the largest first, each into the tightest gap; and again with what came to lie highest
+/// in front. `quick` tries the first alone.
 int64_t place(std::span<Interval> intervals, bool quick);
 
 }  // namespace tn
