@@ -24,32 +24,34 @@ bool has_loop_form(const Graph& graph, const GraphOp& op) {
   return op.op->family == Family::reduction && !(complex && op.op->run);
 }
 
-bool is_pointwise_nest(const Graph& graph, const GraphOp& op) {
-  if (!op.op->lower || op.outs != 1) return false;
+int pointwise_nest_cost(const Graph& graph, const GraphOp& op) {
+  if (!op.op->lower || op.outs != 1) return -1;
   std::vector<TypeRef> in = graph.in_types(op);
   loop::Lowering probe("probe", in, graph.out_types(op));
   op.op->lower(op.attr_data(), probe);
   const loop::Kernel& k = probe.b.kernel();
   const Shape& shape = probe.out[0]->shape;
-  if (static_cast<int>(k.axes.size()) != shape.rank()) return false;
+  if (static_cast<int>(k.axes.size()) != shape.rank()) return -1;
   Coords at;
   for (int i = 0; i < shape.rank(); ++i) {
     const loop::KernelAxis& axis = k.axes[static_cast<size_t>(i)];
-    if (axis.kind != loop::AxisKind::par || axis.extent != shape[i]) return false;
+    if (axis.kind != loop::AxisKind::par || axis.extent != shape[i]) return -1;
     at.push_back(probe.b.axis(i));
   }
   PolyId place = probe.flatten(shape, at);
   bool complex = is_complex(probe.out[0]->dtype);
-  if (k.stores.size() != (complex ? 2u : 1u)) return false;
+  if (k.stores.size() != (complex ? 2u : 1u)) return -1;
   if (complex) place = probe.b.polys().scale(place, 2);
-  return k.stores[0].index == place && k.stores[0].mask == loop::kNone &&
-         k.stores[0].combine == loop::Combine::set;
+  bool plain = k.stores[0].index == place && k.stores[0].mask == loop::kNone &&
+               k.stores[0].combine == loop::Combine::set;
+  return plain ? cost_of(k) : -1;
 }
 
 namespace {
 
 constexpr size_t kMaxMembers = 160;
 constexpr int kRepeatCost = 30;            // scalar operations worth repeating, reading one tensor
+constexpr int kNestCost = 25;              // the same for reading at other coordinates, as `pad`
 constexpr int64_t kFewEvaluations = 4096;  // below which repeated work does not matter
 constexpr int64_t kLongestRow = 1 << 17;   // elements of a row that stay in the cache
 constexpr int64_t kFewestRows = 16;        // below which rows do not keep threads busy
@@ -73,7 +75,7 @@ class Fuser {
         out_.producer[index(graph.ops[i].out + k)] = static_cast<int>(i);
     for (Val v : graph.outputs) returned_[index(v)] = true;
     cones_ = find_cones(graph, out_.producer);
-    for (const GraphOp& op : graph.ops) roles_.push_back(find_role(op));
+    for (size_t i = 0; i < graph.ops.size(); ++i) roles_.push_back(find_role(i));
   }
 
   /// From the last op to the first, so that the readers of a value are placed before its maker.
@@ -104,14 +106,18 @@ class Fuser {
   int node(int c) const { return static_cast<int>(graph_.ops.size()) + c; }
 
   Role role_of(int i) const { return roles_[static_cast<size_t>(i)]; }
-  Role find_role(const GraphOp& op) const {
+  Role find_role(size_t i) {
+    const GraphOp& op = graph_.ops[i];
     if (op.op == &scalar_leaf) return Role::number;
     if (op.op->view) return Role::view;
     for (TypeRef t : graph_.in_types(op))
       if (t->elements <= 0) return Role::alone;
     if (type(op.out)->elements <= 0) return Role::alone;
     if (has_loop_form(graph_, op)) return op.op->is_elementwise() ? Role::point : Role::fold;
-    return is_pointwise_nest(graph_, op) ? Role::nest : Role::alone;
+    int cost = pointwise_nest_cost(graph_, op);
+    if (cost < 0) return Role::alone;
+    cones_[i].cost = cost;
+    return Role::nest;
   }
 
   void place(int i) {
@@ -313,7 +319,7 @@ class Fuser {
     }
     int64_t repeated = evaluations - type(op.out)->elements;
     if (repeated <= kFewEvaluations) return true;
-    return cones_[static_cast<size_t>(i)].cost < kMathCost && role_of(i) == Role::point;
+    return cones_[static_cast<size_t>(i)].cost < (role_of(i) == Role::nest ? kNestCost : kMathCost);
   }
 
   /// Whether cluster `c` can compute and write op `i` for all its readers.

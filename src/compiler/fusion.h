@@ -36,8 +36,9 @@ Folding folding_of(const GraphOp& op);
 
 /// Whether loops can compute this op's scalar function or monoid for its element types.
 bool has_loop_form(const Graph& graph, const GraphOp& op);
-/// Whether `lower` of this op computes each result element by itself.
-bool is_pointwise_nest(const Graph& graph, const GraphOp& op);
+/// The scalar operations per element of an op whose `lower` computes each result element by
+/// itself; -1 for others.
+int pointwise_nest_cost(const Graph& graph, const GraphOp& op);
 
 /// `off` may name "fuse", "row-kernels" and "epilogue".
 Fusion fuse(const Graph& graph, const std::vector<std::string>& off, Decisions* decisions);

@@ -18,9 +18,16 @@ int scalar_cost(const OpDef& op, const void* attrs, DType type) {
     in.push_back(b.argument(b.add_argument(), condition ? DType::b1 : type));
   }
   op.scalar(attrs, in.data());
-  for (const loop::Value& v : b.kernel().values)
-    at->second += v.op == loop::Op::argument ? 0 : facts(v.op).math ? kMathCost : 1;
-  return at->second;
+  return at->second = cost_of(b.kernel());
+}
+
+int cost_of(const loop::Kernel& kernel) {
+  int cost = 0;
+  for (const loop::Value& v : kernel.values) {
+    bool leaf = v.op == loop::Op::argument || v.op == loop::Op::constant;
+    cost += leaf ? 0 : facts(v.op).math ? kMathCost : 1;
+  }
+  return cost;
 }
 
 namespace {

@@ -1,6 +1,7 @@
 #pragma once
 // What computing an op again costs, against reading its result.
 #include "ir/graph.h"
+#include "loop/kernel.h"
 
 namespace tn {
 
@@ -8,6 +9,9 @@ namespace tn {
 /// function counts as kMathCost.
 int scalar_cost(const OpDef& op, const void* attrs, DType type);
 inline constexpr int kMathCost = 20;
+
+/// The scalar operations of a kernel under construction.
+int cost_of(const loop::Kernel& kernel);
 
 /// The elementwise ops behind a value down to what is read from memory.
 struct Cone {
