@@ -245,3 +245,25 @@ TEST_CASE("native: transposes by tiles, and axes that are one") {
   })",
         {1, 3, 64, 100, 4032});
 }
+
+TEST_CASE("native: elements apart, and windows with edges") {
+  for (int64_t step : {2, 3, 4, 5})
+    check(format(R"(kernel f(x: f32[{0}*N], y: u8[{0}*N]) -> (z: f32[N], w: u8[N], v: f32[N]) {{
+      axes p0:N par
+      v0 = load x[{0}*p0] : f32
+      v1 = load y[{0}*p0] : u8
+      v2 = load x[N - 1 - p0] : f32
+      store z[p0] = v0
+      store w[p0] = v1
+      store v[p0] = v2
+    }})",
+                 step),
+          {1, 16, 33, 200});
+  check(R"(kernel pool(x: f32[3*N*N]) -> (z: f32[3*N*N]) {
+    axes p0:3 par, p1:N par, p2:N par, r3:3 red, r4:3 red
+    v0 = load x[N*N*p0 + N*p1 + p2 + N*r3 + r4 - N - 1] if p1 + r3 - 1 >= 0 & N - p1 - r3 >= 0 & p2 + r4 - 1 >= 0 & N - p2 - r4 >= 0 : f32
+    v1 = reduce max v0 over r3 r4 : f32
+    store z[N*N*p0 + N*p1 + p2] = v1
+  })",
+        {3, 16, 40});
+}

@@ -112,6 +112,7 @@ class Emitter {
   Value* load(ValueId id, int copy);
   Value* load_element(ValueId id, int copy);
   Value* load_tile(ValueId id, int copy);
+  Value* load_apart(const loop::Value& v, int copy, int64_t step);
   /// From the first copy of an access to another, in elements.
   int64_t copy_offset(PolyId index, int copy) const;
   void store(const loop::Store& store, int copy);

@@ -17,6 +17,8 @@ static constexpr int64_t kStreamedBytes = 4 << 20;
 // Operands that do not stay in the caches between calls.
 static constexpr int64_t kFetchedBytes = 1 << 20;
 static constexpr int64_t kLineBytes = 64;
+// Elements up to this far apart are picked out of whole vectors; others are gathered.
+static constexpr int64_t kMostShuffled = 4;
 
 llvm::Value* Emitter::buffer(int number) {
   return once(kCall, Made::buffer, static_cast<uint64_t>(number), 0, [&]() -> Value* {
@@ -130,9 +132,34 @@ llvm::Value* Emitter::load(ValueId id, int copy) {
                      : static_cast<Value*>(b_.CreateAlignedLoad(wide, place, align));
     return ops_.from_memory(x, v.type);
   }
+  if (!where && step &&
+      (*step == -1 || (*step >= 2 && *step <= std::min(kMostShuffled, int64_t{s_.lanes}))))
+    return ops_.from_memory(load_apart(v, copy, *step), v.type);
   if (!where) where = llvm::ConstantInt::getTrue(vector_of(b_.getInt1Ty()));
   Value* x = b_.CreateMaskedGather(wide, places(v.buffer, v.index, copy), align, where, zero);
   return ops_.from_memory(x, v.type);
+}
+
+// Every `step`-th element, out of contiguous loads that end with the last of them.
+llvm::Value* Emitter::load_apart(const loop::Value& v, int copy, int64_t step) {
+  llvm::Type* type = ops_.memory_type(v.type);
+  int64_t first = copy_offset(v.index, copy), lanes = s_.lanes, loads = std::max<int64_t>(step, 1);
+  if (step < 0) first -= lanes - 1;
+  auto begin = [&](int64_t k) { return k + 1 < loads ? k * lanes : (lanes - 1) * (loads - 1); };
+  Value* result = nullptr;
+  for (int64_t k = 0; k < loads; ++k) {
+    Value* place = b_.CreateGEP(type, pointer(v.buffer, v.index), number(first + begin(k)));
+    Value* next = b_.CreateAlignedLoad(vector_of(type), place,
+                                       llvm::Align(static_cast<uint64_t>(size_of(v.type))));
+    std::vector<int> order;
+    for (int64_t lane = 0; lane < lanes; ++lane) {
+      int64_t element = step < 0 ? lanes - 1 - lane : lane * step;
+      bool here = std::min(element / lanes, loads - 1) == k;
+      order.push_back(static_cast<int>(here ? (k ? lanes : 0) + element - begin(k) : lane));
+    }
+    result = b_.CreateShuffleVector(result ? result : next, next, order);
+  }
+  return result;
 }
 
 // Row j of the tile is contiguous along the tile axis; the transposed tile is every copy at once.

@@ -271,6 +271,13 @@ class Scheduler {
     return axes.empty() ? -1 : axes.back();
   }
 
+  // Windows and other short rows: the ends of a row would cost more than its elements.
+  bool is_short(int par, int red) const {
+    bool several = red >= 0 && s_.extents[static_cast<size_t>(red)] < s_.extent;
+    return par >= 0 && s_.extents[static_cast<size_t>(par)] >= 16 && !s_.ordered &&
+           s_.extent <= (several ? kShortColumns : kShortColumns / 2);
+  }
+
   void choose_mode() {
     for (const Store& store : k_.stores) s_.ordered |= store.scattered;
     if (s_.inner.empty()) {
@@ -282,7 +289,7 @@ class Scheduler {
     }
     int par = best_axis(s_.par), red = innermost(s_.inner);
     bool scans = k_.axes[static_cast<size_t>(s_.inner[0])].kind == AxisKind::scan;
-    bool columns = scans || (par >= 0 && unit_bytes(par) > unit_bytes(red));
+    bool columns = scans || (par >= 0 && unit_bytes(par) > unit_bytes(red)) || is_short(par, red);
     s_.mode = columns ? Mode::columns : Mode::rows;
     s_.vector_axis = columns ? par : red;
   }
