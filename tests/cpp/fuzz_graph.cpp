@@ -11,6 +11,25 @@
 namespace tn {
 namespace {
 
+Tensors call_op(const OpDef& op, Tensors in, std::string_view attrs) {
+  alignas(16) char data[2048];
+  invariant(op.attrs->size <= sizeof data, "fuzz: the attributes of {} are too large", op.name);
+  op.attrs->init(data);
+  parse_attrs(*op.attrs, data, attrs, op.name);
+  while (!op.has_list() && static_cast<int>(in.size()) < op.args.size()) in.emplace_back();
+  return call_with(op, std::move(in), data);
+}
+
+std::vector<Type> types_of(const Sample& sample) {
+  std::vector<Type> types;
+  std::string_view text = sample.args;
+  while (std::optional<Type> type = parse_type(text)) {
+    types.push_back(*type);
+    text.remove_prefix(std::min(text.size(), text.find_first_not_of(", ")));
+  }
+  return types;
+}
+
 constexpr int64_t kMostElements = 1 << 13, kMostLongElements = 1 << 17;
 
 class Drawing {
@@ -98,12 +117,11 @@ class Drawing {
     return kept;
   }
 
-  Tensors call_op(const OpDef& op, const Tensors& in, std::string_view attrs) {
-    alignas(16) char data[2048];
-    invariant(op.attrs->size <= sizeof data, "fuzz: the attributes of {} are too large", op.name);
-    op.attrs->init(data);
-    parse_attrs(*op.attrs, data, attrs, op.name);
-    return call_with(op, in, data);
+  /// The sign of a NaN is open, so those who look at it get none.
+  static void hide_nan(const OpDef& op, Tensors& in) {
+    if (op.name != "signbit" && op.name != "copysign") return;
+    for (Tensor& x : in)
+      if (is_float(x.dtype())) x = where(isnan(x), 0.5, x);
   }
 
   const OpDef& draw_op() { return *one_of(surface_ops()); }
@@ -117,6 +135,7 @@ class Drawing {
     Tensors in;
     for (int k = 0; k < op->args.size(); ++k)
       in.push_back(k > 0 && chance(20) ? Tensor(chance(50) ? 0.75 : 2.0) : any());
+    hide_nan(*op, in);
     return call_op(*op, in, draw_attrs(*op));
   }
 
@@ -149,9 +168,7 @@ class Drawing {
       if (op.args.size() > 1 && !op.args[1].optional) continue;
       std::string axis = draw_axis(op, x.rank());
       if (axis.empty() && op.family != Family::reduction) continue;
-      Tensors in(static_cast<size_t>(op.args.size()));
-      in[0] = x;
-      return call_op(op, in, axis);
+      return call_op(op, {x}, axis);
     }
     return {};
   }
@@ -221,13 +238,10 @@ class Drawing {
     const OpDef& op = draw_op();
     if (op.samples.size() == 0) return {};
     const Sample& sample = op.samples[pick(op.samples.size())];
-    std::string_view text = sample.args;
     Tensors in;
-    while (std::optional<Type> type = parse_type(text)) {
-      in.push_back(adapted(any(), *type, sample.lo, sample.hi));
-      text.remove_prefix(std::min(text.size(), text.find_first_not_of(", ")));
-    }
-    while (!op.has_list() && static_cast<int>(in.size()) < op.args.size()) in.emplace_back();
+    for (const Type& type : types_of(sample))
+      in.push_back(adapted(any(), type, sample.lo, sample.hi));
+    hide_nan(op, in);
     return call_op(op, in, sample.attrs);
   }
 
@@ -254,6 +268,17 @@ double draw_number(std::mt19937_64& random) {
 }
 
 }  // namespace
+
+std::optional<Graph> sample_graph(const OpDef& op, const Sample& sample) {
+  Tensors params;
+  for (const Type& type : types_of(sample)) params.push_back(make_param(intern(type)));
+  try {
+    Tensors out = call_op(op, params, sample.attrs);
+    return capture(params, out).graph;
+  } catch (const Error&) {
+    return std::nullopt;
+  }
+}
 
 Graph fuzz_graph(uint64_t seed) { return Drawing(seed).graph(); }
 

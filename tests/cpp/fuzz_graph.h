@@ -1,5 +1,7 @@
 #pragma once
 // Random typed graphs, drawn from the op table.
+#include <optional>
+
 #include "ir/graph.h"
 
 namespace tn {
@@ -10,5 +12,8 @@ Graph fuzz_graph(uint64_t seed);
 
 /// Values for its inputs: mostly around 0, with signed zeros, infinities, NaN and large numbers.
 Tensors fuzz_inputs(const Graph& graph, uint64_t seed);
+
+/// One op on inputs of its sample's types; nothing where it cannot be recorded without values.
+std::optional<Graph> sample_graph(const OpDef& op, const Sample& sample);
 
 }  // namespace tn

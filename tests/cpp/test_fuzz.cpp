@@ -56,25 +56,75 @@ TEST_CASE("random graphs give the same bits in every way") {
   if (count >= 500) CHECK(drawn.size() > 150);  // recorded ops; the others are names for them
 }
 
+namespace {
+
+/// Graphs that a batch of C is made of, and what they are run on.
+struct CBatch {
+  std::vector<Graph> graphs;
+  std::vector<Tensors> in;
+  std::vector<std::string> names;
+
+  void add(Graph graph, Tensors inputs, std::string name) {
+    graphs.push_back(std::move(graph));
+    in.push_back(std::move(inputs));
+    names.push_back(std::move(name));
+  }
+
+  /// Returns how many differ.
+  int check(const CompileOptions& options, const std::string& compiler) const {
+    auto plans = plans_in_c(graphs, options, compiler);
+    int failures = 0;
+    for (size_t k = 0; k < graphs.size(); ++k) {
+      Tensors expected = run_interpreted(graphs[k], in[k]);
+      if (first_difference(expected, run_plan(*plans[k], graphs[k], in[k])).empty()) continue;
+      ++failures;
+      FAIL_CHECK(names[k] << ": " << failure_of(in_c(options, compiler), graphs[k], in[k]));
+    }
+    return failures;
+  }
+};
+
+}  // namespace
+
+TEST_CASE("the samples of the op table give the same bits as C") {
+  constexpr size_t kBatch = 200;
+  std::vector<std::string> compilers = c_compilers();
+  CBatch batch;
+  int turn = 0, graphs = 0;
+  auto flush = [&] {
+    batch.check({}, compilers[static_cast<size_t>(turn++) % compilers.size()]);
+    batch = {};
+  };
+  for (const OpDef* op : surface_ops())
+    for (const Sample& sample : op->samples) {
+      std::optional<Graph> graph = sample_graph(*op, sample);
+      if (!graph) continue;
+      Tensors in;
+      for (Val v = 0; v < graph->inputs(); ++v)
+        in.push_back(random_tensor(graph->types[static_cast<size_t>(v)],
+                                   static_cast<uint64_t>(v) + 1, sample.lo, sample.hi));
+      batch.add(std::move(*graph), std::move(in), std::string(op->name));
+      ++graphs;
+      if (batch.graphs.size() == kBatch) flush();
+    }
+  flush();
+  CHECK(graphs > 500);
+}
+
 TEST_CASE("random graphs give the same bits as C") {
   constexpr int64_t kBatch = 25;  // graphs in one file
   int64_t first = setting("TENON_FUZZ_SEED", 0), count = setting("TENON_FUZZ_GRAPHS", 500) / 10;
   int failures = 0;
   std::vector<std::string> compilers = c_compilers();
   for (int64_t begin = first; begin < first + count && failures < kMostFailures; begin += kBatch) {
-    std::vector<Graph> graphs;
-    for (int64_t seed = begin; seed < std::min(begin + kBatch, first + count); ++seed)
-      graphs.push_back(fuzz_graph(static_cast<uint64_t>(seed)));
-    size_t turn = static_cast<size_t>(begin / kBatch);
-    const std::string& compiler = compilers[turn % compilers.size()];
-    CompileOptions options{.effort = turn % 4 < 2 ? Effort::e2 : Effort::e0};
-    auto plans = plans_in_c(graphs, options, compiler);
-    for (size_t k = 0; k < graphs.size(); ++k) {
-      int64_t seed = begin + static_cast<int64_t>(k);
-      Tensors in = fuzz_inputs(graphs[k], static_cast<uint64_t>(seed));
-      Tensors expected = run_interpreted(graphs[k], in);
-      if (first_difference(expected, run_plan(*plans[k], graphs[k], in)).empty()) continue;
-      check(in_c(options, compiler), seed, graphs[k], in, failures);
+    CBatch batch;
+    for (int64_t seed = begin; seed < std::min(begin + kBatch, first + count); ++seed) {
+      Graph graph = fuzz_graph(static_cast<uint64_t>(seed));
+      Tensors in = fuzz_inputs(graph, static_cast<uint64_t>(seed));
+      batch.add(std::move(graph), std::move(in), format("TENON_FUZZ_SEED={}", seed));
     }
+    size_t turn = static_cast<size_t>(begin / kBatch);
+    CompileOptions options{.effort = turn % 4 < 2 ? Effort::e2 : Effort::e0};
+    failures += batch.check(options, compilers[turn % compilers.size()]);
   }
 }
