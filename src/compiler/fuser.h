@@ -1,0 +1,153 @@
+#pragma once
+// Fuser: the state of fusion while ops are placed, from the last to the first.
+#include "compiler/fusion.h"
+#include "compiler/op_cost.h"
+
+namespace tn {
+
+class Fuser {
+ public:
+  Fuser(const Graph& graph, const std::vector<std::string>& off, Decisions* decisions);
+
+  /// From the last op to the first, so that the readers of a value are placed before its maker.
+  Fusion run();
+
+ private:
+  static constexpr size_t kMaxMembers = 160;  // of a cluster
+  enum class Role : uint8_t { number, view, point, nest, fold, alone };
+  struct Use {
+    int cluster;
+    Coords at;
+  };
+
+  static size_t index(Val v) { return static_cast<size_t>(v); }
+  TypeRef type(Val v) const { return graph_.types[index(v)]; }
+  const GraphOp& op_at(int i) const { return graph_.ops[static_cast<size_t>(i)]; }
+  Cluster& cluster(int c) { return out_.clusters[static_cast<size_t>(c)]; }
+  PolyTable& polys() { return out_.polys; }
+  int node(int c) const { return static_cast<int>(graph_.ops.size()) + c; }
+
+  Role role_of(int i) const { return roles_[static_cast<size_t>(i)]; }
+  Role find_role(size_t i);
+
+  void place(int i);
+
+  void decide(bool made, const GraphOp& op, std::string what, std::string reason);
+
+  // Views: readers of the result read the operand, elsewhere.
+
+  void place_view(int i);
+
+  /// Whether somebody needs `v` row-major in memory.
+  bool is_wanted_in_rows(Val v) const;
+
+  /// Whether the elements of `v` lie as those of what it is a view of.
+  bool keeps_order(Val v) const;
+
+  /// The view is written in its own order, by a kernel that computes what it shows.
+  void store_view(int i);
+
+  void add_use(Val v, int c, Coords at);
+  void add_reader(Val v, int reader);
+
+  // What reads a value.
+
+  /// The earliest in the graph first.
+  std::vector<int> clusters_using(Val v) const;
+  bool is_outside(Val v) const { return returned_[index(v)] || !readers_[index(v)].empty(); }
+  const Coords* only_use(Val v, int c) const;
+  /// Everything that needs `v` in memory when `c` makes it.
+  std::vector<int> others(Val v, int c) const;
+
+  /// Whether node `to` must run after one of `from`.
+  bool is_after(const std::vector<int>& from, int to) const;
+  void connect(int from, const std::vector<int>& to);
+
+  // The flat axes of a cluster.
+
+  PolyId par_axis(const Cluster& c) { return polys().axis(0, polys().constant(c.points)); }
+  PolyId red_axis(const Cluster& c) { return polys().axis(1, polys().constant(c.folded)); }
+  PolyId place_of(Val v, const Coords& at) { return position(polys(), type(v)->shape, at); }
+
+  int new_cluster(int64_t points);
+
+  // Elementwise ops.
+
+  void place_point(int i);
+
+  void store(Val v, int c, const Coords& at);
+
+  bool can_inline(int i, const std::vector<int>& users);
+
+  /// Whether writing and reading `v` is nothing beside what its users do.
+  bool is_small_for(Val v, const std::vector<int>& users);
+
+  /// Whether computing op `i` in cluster `c`, wherever it is used there, is no waste.
+  bool fits(int i, int c);
+
+  /// Whether cluster `c` can compute and write op `i` for all its readers.
+  bool can_store(int i, int c);
+
+  /// Op `i` is computed in `c` wherever its result is used there; its operands are used in turn.
+  void join(int i, int c);
+
+  // Reductions.
+
+  void place_fold(int i);
+
+  int64_t folded_elements(const GraphOp& op) const;
+
+  /// The points of `c` become rows, with the elements that op `i` folds.
+  void start_folding(int i, int c);
+
+  /// The position of the operand's elements of row p and folded point r.
+  PolyId operand_place(const GraphOp& op, int c);
+  Coords operand_point(const GraphOp& op, int c, const Coords& row);
+
+  void join_fold(int i, int c);
+
+  /// Whether cluster `c`, which reads the result of fold `i`, can fold by itself.
+  bool can_fold(int i, int c);
+
+  /// Op `i` may be a value per row of `c`, made from a fold of its elements: then the rows are to
+  /// be seen before the fold is met.
+  void seek_rows(int i, int c);
+
+  /// A fold of `whole` elements to `rows`, of which op `i` is made by elementwise ops.
+  int fold_behind(int i, int64_t rows, int64_t whole) const;
+
+  /// Rewrites the flat axis of `c` as rows and elements of fold `i`, if `by_row` is used by row.
+  bool split_into_rows(int i, Val by_row, int c);
+
+  // Everything else.
+
+  void place_alone(int i);
+
+  /// The cluster that works on the blocks of this op's result while they are in the cache.
+  int finisher(const GraphOp& op);
+
+  // Clusters over the same points that read the same tensor become one.
+
+  void merge_siblings();
+
+  bool are_siblings(Val v, int a, int b);
+
+  void merge(int a, int b);
+
+  // The order of what runs: earliest in the graph first, where there is a choice.
+
+  void order();
+
+  const Graph& graph_;
+  Decisions* decisions_;
+  Fusion out_;
+  std::vector<Role> roles_;                // by op
+  std::vector<Cone> cones_;                // by op
+  std::vector<std::vector<Use>> uses_;     // by value
+  std::vector<std::vector<int>> readers_;  // by value: nodes that need it in memory
+  std::vector<bool> returned_;             // by value
+  std::vector<std::vector<int>> next_;     // by node: ops, then clusters
+  bool may_fuse_, may_fold_, may_finish_;
+};
+
+}  // namespace tn
