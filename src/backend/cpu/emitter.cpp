@@ -121,10 +121,13 @@ Emitter::Values Emitter::loop(Value* begin, Value* end, int64_t step, Values car
 // A unit is a place of the outer par axes and, innermost, a block along the vector axis.
 void Emitter::place_unit(Value* unit) {
   Value* rest = unit;
+  int64_t left = s_.units;  // values of `rest`
   auto digit = [&](int64_t extent) -> Value* {
     if (extent <= 1) return number(0);
-    Value* low = b_.CreateURem(rest, number(extent));
-    rest = b_.CreateUDiv(rest, number(extent));
+    bool outermost = left <= extent;
+    Value* low = outermost ? rest : b_.CreateURem(rest, number(extent));
+    rest = outermost ? number(0) : b_.CreateUDiv(rest, number(extent));
+    left /= extent;
     return low;
   };
   if (s_.mode != Mode::rows && s_.vector_axis >= 0) {
