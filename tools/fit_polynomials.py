@@ -79,7 +79,14 @@ def round_f32(x):
     return mpf(struct.unpack("f", struct.pack("f", float(x)))[0])
 
 
-def fit(name, f, weight, low, high, bits, kind="double"):
+def least_squares(grid, values, weights, first_power, n):
+    """The same by weighted least squares, which may also straddle 0 with first_power > 0."""
+    rows = [[w * x ** (first_power + j) for j in range(n)] for x, w in zip(grid, weights)]
+    solution = mp.lu_solve(mp.matrix(rows), mp.matrix([v * w for v, w in zip(values, weights)]))
+    return list(solution), None
+
+
+def fit(name, f, weight, low, high, bits, kind="double", refit=remez):
     """Fits f on [low, high] so that weight * error < 2^-bits and prints the array."""
     low, high = mpf(low), mpf(high)
     target = mpf(2) ** -bits
@@ -101,7 +108,7 @@ def fit(name, f, weight, low, high, bits, kind="double"):
             fixed.append(round_f32(coefficients[0]))
             rest = [r - fixed[-1] * x ** (len(fixed) - 1) for r, x in zip(rest, grid)]
             if len(fixed) < n:
-                coefficients, _ = remez(grid, rest, weights, len(fixed), n - len(fixed))
+                coefficients, _ = refit(grid, rest, weights, len(fixed), n - len(fixed))
         coefficients = fixed
         worst = max(abs(r * w) for r, w in zip(rest, weights))
     suffix = "f" if kind == "float" else ""
@@ -164,6 +171,16 @@ def erfcx_variable(x):
     return (mpf(x) - ERFCX_POLE) / (mpf(x) + ERFCX_POLE)
 
 
+# Near 1/6, and where the function rounds to f32 almost exactly.
+ERFCX_CENTRE = mpf(float.fromhex("0x1.5b9d56p-3"))
+
+
+def erfcx_by_reciprocal(s):
+    """(x + 3) exp(x^2) erfc(x) in s = 1 / (x + 3) - centre."""
+    x = 1 / (s + ERFCX_CENTRE) - 3
+    return (x + 3) * mp.exp(x * x) * mp.erfc(x)
+
+
 def erfinv_over_x(w):
     x = mp.sqrt(-mp.expm1(-w))
     return mp.erfinv(x) / x
@@ -181,6 +198,8 @@ def fit_f32():
     fit("kTanhF32", odd(mp.tanh), odd_weight(mp.tanh), 0, mpf("0.65") ** 2, 26.5, "float")
     fit("kErfF32", odd(mp.erf, 0), odd_weight(mp.erf, 0), 0, mpf("0.93") ** 2, 25.5, "float")
     fit("kErfTailF32", log_erfc_plus, lambda t: mp.erfc(t) / mp.erf(t), "0.93", 4, 25.5, "float")
+    fit("kErfcxF32", erfcx_by_reciprocal, lambda s: 1 / erfcx_by_reciprocal(s),
+        1 / mpf("13.1") - ERFCX_CENTRE, mpf(1) / 3 - ERFCX_CENTRE, 28.5, "float", least_squares)
 
 
 def fit_shared(suffix, bits):
@@ -192,9 +211,10 @@ def fit_shared(suffix, bits):
     fit("kCos" + suffix, cos_tail, lambda z: z * z / mp.cos(mp.sqrt(z)), 0, quarter_pi**2, bits)
     fit("kAtan" + suffix, odd(mp.atan), odd_weight(mp.atan), 0, tan_eighth**2, bits)
     fit("kAsin" + suffix, odd(mp.asin), odd_weight(mp.asin), 0, "0.25", bits)
-    fit("kErf" + suffix, odd(mp.erf, 0), odd_weight(mp.erf, 0), 0, 1, bits)
-    fit("kErfcx" + suffix, erfcx_scaled, lambda t: 1 / erfcx_scaled(t), erfcx_variable("0.4"),
-        erfcx_variable(28 if full else 11), bits)
+    if full:
+        fit("kErf", odd(mp.erf, 0), odd_weight(mp.erf, 0), 0, 1, bits)
+        fit("kErfcx", erfcx_scaled, lambda t: 1 / erfcx_scaled(t), erfcx_variable("0.4"),
+            erfcx_variable(28), bits)
     fit("kErfinvCentre" + suffix, lambda u: erfinv_over_x(u + mpf(3)),
         lambda u: 1 / erfinv_over_x(u + mpf(3)), -3, 3, bits - 2 * full)
     fit("kErfinvTail" + suffix, lambda u: erfinv_over_x((u + mpf("3.25")) ** 2),

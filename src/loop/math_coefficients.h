@@ -18,6 +18,8 @@ inline constexpr float kTanhF32[] = {-0x1.5555240000000p-2f, 0x1.1103f00000000p-
 inline constexpr float kErfF32[] = {0x1.06eba60000000p-3f, -0x1.8126e20000000p-2f, 0x1.ce19840000000p-4f, -0x1.b67bd00000000p-6f, 0x1.46d86c0000000p-8f, -0x1.386dba0000000p-11f};
 // 2^-29.0
 inline constexpr float kErfTailF32[] = {-0x1.bb3e740000000p-13f, -0x1.0558ec0000000p-3f, -0x1.464afa0000000p-1f, -0x1.a950900000000p-4f, 0x1.6b6ae40000000p-6f, -0x1.8d61c00000000p-9f, 0x1.98768c0000000p-13f};
+// 2^-28.6
+inline constexpr float kErfcxF32[] = {0x1.1728b80000000p+0f, 0x1.5baff60000000p+2f, 0x1.5dfc200000000p+4f, 0x1.13ec400000000p+6f, 0x1.3c33420000000p+7f, 0x1.9ef6080000000p+7f, -0x1.2f0d640000000p+6f, -0x1.b8b4140000000p+9f, -0x1.6d00a00000000p+9f, 0x1.9e63c00000000p+11f};
 // 2^-39.7
 inline constexpr double kExpLean[] = {0x1.000000005e00bp-1, 0x1.5555557dcd3a3p-3, 0x1.5555541ddc700p-5, 0x1.1110a269a1340p-7, 0x1.6c18d45f43accp-10, 0x1.a18550b2a6dd0p-13, 0x1.9e87a5522326dp-16};
 // 2^-44.2
@@ -30,10 +32,6 @@ inline constexpr double kCosLean[] = {0x1.5555554ed2b97p-5, -0x1.6c16b8232dd67p-
 inline constexpr double kAtanLean[] = {-0x1.5555554edffd0p-2, 0x1.999991fae392cp-3, -0x1.2490c2a270d8fp-3, 0x1.c6d1d92d4df28p-4, -0x1.7081f602d0b9ap-4, 0x1.1e589e331287dp-4, -0x1.369fcf120a1d3p-5};
 // 2^-39.9
 inline constexpr double kAsinLean[] = {0x1.55555547e1108p-3, 0x1.333340850f1d8p-4, 0x1.6db25d90291a7p-5, 0x1.f2818822a4adbp-6, 0x1.6644a66b6d45dp-6, 0x1.522ad69414754p-6, 0x1.0590570eab764p-9, 0x1.0d78563c76bb2p-5};
-// 2^-40.1
-inline constexpr double kErfLean[] = {0x1.06eba821459a9p-3, -0x1.812746adb3b04p-2, 0x1.ce2f209761557p-4, -0x1.b82cb8ebdb275p-6, 0x1.56586c3071b2fp-8, -0x1.bfdf4a987be82p-11, 0x1.f56b4d6d82cf2p-14, -0x1.d259cd7470d09p-17, 0x1.1b85a38212c6cp-20};
-// 2^-39.6
-inline constexpr double kErfcxLean[] = {0x1.40c522d7e5c6ap+0, -0x1.15c084bacce08p-3, -0x1.85a15c7a2044bp-5, 0x1.09836667165f5p-3, -0x1.e88b7de63cc79p-4, 0x1.17ca3399cbc79p-4, -0x1.85753ab9596cfp-6, 0x1.4b7a1f3af3d9cp-9, 0x1.ef45a66a887bcp-10, -0x1.97b374f7fa3e9p-11, -0x1.bf92ba46549b3p-14, 0x1.f3abf0ff3bc66p-14, 0x1.9b417000c9169p-18, -0x1.a21212cd02c50p-17};
 // 2^-39.4
 inline constexpr double kErfinvCentreLean[] = {0x1.9fa072ed70917p+0, 0x1.eedbebdcc1363p-3, -0x1.780deefaf69a6p-8, -0x1.b6666a3b97609p-11, 0x1.9912b5b8383f9p-13, -0x1.aab195dce31c8p-17, -0x1.d534c746644e6p-20, 0x1.e3330f5a41b00p-22, -0x1.978fd61b2a261p-26, -0x1.78758c2781e62p-28, 0x1.33d6c69d53d1bp-30, -0x1.ffb7bbb06f1b2p-36, -0x1.49959392352afp-36, 0x1.54dc9b48262fap-39, 0x1.2abc19da32a89p-43, -0x1.484055c57a4d0p-45};
 // 2^-38.7

@@ -1,5 +1,6 @@
 #pragma once
-// The hot f32 functions, in f32 arithmetic alone: exp, exp2, log, tanh, erf, sigmoid.
+// The hot f32 functions, in f32 arithmetic alone: exp, exp2, log, tanh, erf, erfc,
+// sigmoid.
 
 #include "loop/math_f64_log.h"
 
@@ -102,6 +103,37 @@ template <class V>
   const V small = fma(x, horner(x * x, kErfF32), x);
   const V value = select(abs(x) < constant<V>(0.93f), small, large);
   return select(is_nan(x), x, copy_sign(value, x));
+}
+
+// erfc(y) = exp(-y^2) g for y = |x|, g = r P(r), r = 1 / (y + 3); where x < 0 it is 2 less that.
+// What the square, the reciprocal and the last two steps of g lose is put back at the end: `late`
+// relative to the result, `g_low` to g.
+template <class V>
+[[gnu::always_inline]] inline V erfc(V x) {
+  using I = IntOf<V>;
+  const V y = select(abs(x) < constant<V>(10.1f), abs(x), constant<V>(10.1f));
+  const V square = y * y;
+  const V d = y + constant<V>(3);
+  const V r = constant<V>(1) / d;
+  const V lost = fma(-(y - (d - constant<V>(3))), r, fma(-d, r, constant<V>(1)));
+  const V s = r - constant<V>(0x1.5b9d56p-3f);
+  const V slope = fma(constant<V>(8.1f), s, constant<V>(2));  // d log g / d log r, about
+  const V late = fma(slope, lost, -fma(y, y, -square));
+
+  const V upper = horner_tail(s, kErfcxF32);
+  const V p = fma(upper, s, constant<V>(kErfcxF32[0]));
+  const V g = r * p;
+  const V g_low = fma(r, fma(upper, s, constant<V>(kErfcxF32[0]) - p), fma(r, p, -g));
+
+  const ExpArgument<V> a = reduce_exp(-square);
+  const V q = horner(a.r, kExpF32);
+  const V z = a.r * a.r;
+  const V w = fma(z, q, fma(late, fma(z, q, a.r), late));  // exp(a.r + late) - 1 - a.r
+  // -147 <= n <= 0: 2^(n + 64) is a normal number, and subnormal results are rounded once.
+  const V power = from_bits<V>((to_int(a.n) + constant<I>(127 + 64)) << 23);
+  const V tail = (g + fma(g, a.r, fma(g, w, g_low))) * power * constant<V>(0x1p-64f);
+  const V value = select(x < constant<V>(0), constant<V>(2) - tail, tail);
+  return select(is_nan(x), x, value);
 }
 
 // The exponential is summed with one more word here: two more roundings follow.

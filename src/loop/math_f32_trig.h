@@ -117,20 +117,6 @@ template <class V>
 }
 
 template <class V>
-[[gnu::always_inline]] inline V erfc(V x) {
-  using W = decltype(widen(x));
-  const W one = constant<W>(1);
-  const W w = widen(clamp(x, -11, 11));
-  const W y = clamp(abs(w), 0.4, 11);
-  const W t = (y - constant<W>(3)) / (y + constant<W>(3));
-  const W tail = wide_exp(-y * y) * horner(t, kErfcxLean) / fma(constant<W>(2), y, one);
-  const W small = fma(-w, horner(w * w, kErfLean), one - w);
-  const W outer = select(w < constant<W>(0), constant<W>(2) - tail, tail);
-  const W value = select(abs(w) < constant<W>(0.5), small, outer);
-  return select(is_nan(x), x, narrow(value));
-}
-
-template <class V>
 [[gnu::always_inline]] inline V erfinv(V x) {
   using W = decltype(widen(x));
   const auto inside = abs(x) < constant<V>(1);
