@@ -186,8 +186,9 @@ def measure(workload: Workload, options: Options, tell: Callable[[str], None]) -
             for rival, worker in workers.items():
                 figures[rival].times += worker.turn(options.turn, options.timeout)
                 time.sleep(REST)
-            if number == options.rounds // 2 and not options.quick:
-                limits = limits_of(options)
+            if not options.quick:
+                limits = {kind: max(rate, limits.get(kind, 0))
+                          for kind, rate in limits_of(options).items()}
     finally:
         for worker in workers.values():
             worker.close()
