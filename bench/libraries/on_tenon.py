@@ -7,7 +7,6 @@ from workloads.workload import map_tree
 
 import tenon as tn
 
-compiled = getattr(tn, "compile", lambda f: f)
 
 class Library:
     def __init__(self, threads: int, dtype: str | None = None) -> None:
@@ -23,12 +22,12 @@ class Library:
         f = workload.versions["tenon"]
         first, *rest = inputs = map_tree(lambda a: self.array(np.asarray(a), dtype), inputs)
         if workload.kind == "model":
-            forward = compiled(lambda *inputs: f(tn, first, *inputs))
+            forward = tn.compile(lambda *inputs: f(tn, first, *inputs))
             return lambda: forward(*rest).eval()
         if workload.kind == "function":
-            function = compiled(lambda *inputs: f(tn, *inputs))
+            function = tn.compile(lambda *inputs: f(tn, *inputs))
             return lambda: function(*inputs).eval()
-        step, state = compiled(lambda *inputs: f(tn, *inputs)), first
+        step, state = tn.compile(lambda *inputs: f(tn, *inputs)), first
 
         def run():
             nonlocal state
