@@ -46,7 +46,7 @@ def compile(
     static_argnums: int | Sequence[int] = (),
     static_argnames: str | Sequence[str] = (),
     optimization_level: int = 3,
-    off: Sequence[str] = (),
+    off: str | Sequence[str] = (),
 ) -> Any:
     """`fun`, traced when it is first called with arguments of some kind, then run as one plan.
 
@@ -61,8 +61,10 @@ def compile(
         tensor([-0.158655,         0,  0.841345], dtype=float32)
 
     `optimization_level` 0 interprets, 1 generates code after one round of simplification, 2 and
-    above do all that is known. `off` names passes and fusions to leave out. Compiled functions can
-    be differentiated, batched, and called by other compiled functions.
+    above do all that is known. `off` names passes (`tenon opt --list`) and fusions ("fuse",
+    "row-kernels", "epilogue", "bundle") to leave out. Compiled functions can be
+    differentiated, batched, and called by other compiled functions. A draw of random numbers
+    without a key takes its key while tracing, once for all calls, and warns: pass keys.
     """
     if fun is None:
         return functools.partial(
@@ -74,7 +76,8 @@ def compile(
         )
     check_callable("compile", fun)
     positions, names = _static_arguments(fun, static_argnums, static_argnames)
-    made = _core._compile(fun, positions, names, optimization_level, list(off))
+    off = [off] if isinstance(off, str) else list(off)
+    made = _core._compile(fun, positions, names, optimization_level, off)
     return functools.update_wrapper(made, fun)
 
 

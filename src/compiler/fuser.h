@@ -106,6 +106,9 @@ class Fuser {
 
   void join_fold(int i, int c);
 
+  /// Whether the elements that are folded lie side by side.
+  bool folds_last_axis(const GraphOp& op) const;
+
   /// Whether cluster `c`, which reads the result of fold `i`, can fold by itself.
   bool can_fold(int i, int c);
 

@@ -47,7 +47,7 @@ int pointwise_nest_cost(const Graph& graph, const GraphOp& op) {
 
 namespace {
 
-constexpr int kRepeatCost = 30;            // scalar operations worth repeating, reading one tensor
+constexpr int kRepeatCost = 12;            // scalar operations worth repeating, reading one tensor
 constexpr int kNestCost = 25;              // the same for reading at other coordinates, as `pad`
 constexpr int64_t kFewEvaluations = 4096;  // below which repeated work does not matter
 

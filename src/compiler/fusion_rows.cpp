@@ -55,6 +55,10 @@ void Fuser::join_fold(int i, int c) {
   add_use(graph_.in(op)[0], c, operand_point(op, c, row));
 }
 
+bool Fuser::folds_last_axis(const GraphOp& op) const {
+  return folding_of(op).axes.has(type(graph_.in(op)[0])->rank() - 1);
+}
+
 bool Fuser::can_fold(int i, int c) {
   const GraphOp& op = op_at(i);
   const Coords* at = only_use(op.out, c);
@@ -62,7 +66,13 @@ bool Fuser::can_fold(int i, int c) {
   if (is_after(others(op.out, c), node(c))) return false;
   int64_t rows = type(op.out)->elements, folded = folded_elements(op);
   bool at_rows = place_of(op.out, *at) == par_axis(cluster(c));
-  if (cluster(c).folds) return at_rows && rows == cluster(c).points && folded == cluster(c).folded;
+  if (cluster(c).folds) {
+    if (!at_rows || rows != cluster(c).points || folded != cluster(c).folded) return false;
+    if (folds_last_axis(op)) return true;
+    decide(false, op, format("{} into its reader", op.op->name),
+           "columns do not stay in the cache: what they are made of would be computed again");
+    return false;
+  }
   if (at_rows && rows == cluster(c).points) {  // only rows are wanted
     start_folding(i, c);
     return true;
@@ -97,12 +107,11 @@ int Fuser::fold_behind(int i, int64_t rows, int64_t whole) const {
 
 bool Fuser::split_into_rows(int i, Val by_row, int c) {
   const GraphOp& op = op_at(i);
-  const Type& operand = *type(graph_.in(op)[0]);
   int64_t rows = type(op.out)->elements, folded = folded_elements(op);
   int64_t whole = cluster(c).points;
   if (whole != rows * folded || folded == 1) return false;
   std::string what = format("{} into its reader", op.op->name);
-  if (!folding_of(op).axes.has(operand.rank() - 1)) {
+  if (!folds_last_axis(op)) {
     decide(false, op, what, "the last axis is not reduced: rows would not be contiguous");
     return false;
   }

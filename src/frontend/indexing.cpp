@@ -6,6 +6,8 @@
 
 #include "base/error.h"
 #include "ir/emit.h"
+#include "ir/number.h"
+#include "ir/trace.h"
 #include "tenon/ops.h"
 
 namespace tn {
@@ -138,6 +140,7 @@ std::pair<int64_t, int64_t> extremes(const Tensor& x) {
 /// Index tensors whose values are at hand are checked; others are clamped when read and dropped
 /// when written.
 void check_indices(const Tensor& indices, Dim extent, int axis, const Type& x) {
+  if (is_given_number(indices)) fail_unknown_value();  // a number of Python's is always checked
   check_kind("index", integers, indices.dtype());
   if (!indices.is_evaluated() || !extent.is_const() || indices.size() == 0) return;
   auto [lowest, highest] = extremes(indices);

@@ -3,9 +3,14 @@
 
 #include "base/error.h"
 #include "ir/node.h"
+#include "ir/trace.h"
 #include "ops/draws.h"
 #include "ops/threefry.h"
 #include "tenon/random.h"
+
+namespace tn::ops {
+void (*warn_of_frozen_key)() = nullptr;
+}  // namespace tn::ops
 
 namespace tn::random {
 
@@ -38,6 +43,8 @@ void set_state(const Tensor& key) {
 }
 
 Tensor next_key() {
+  Trace* trace = Trace::tracing();
+  if (trace && trace->by == "compile" && ops::warn_of_frozen_key) ops::warn_of_frozen_key();
   Tensor& key = state_of_thread();
   if (key.is_evaluated()) {  // a few operations here instead of an ever longer graph
     const auto* words = key.data<uint32_t>();

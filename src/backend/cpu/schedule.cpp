@@ -439,7 +439,16 @@ class Scheduler {
 
 }  // namespace
 
+/// Angles beyond a few thousand turns are reduced with many words: rare elements, for which the
+/// interpreter branches and vectors would not.
+static bool has_rare_path(const Kernel& kernel) {
+  return std::ranges::any_of(kernel.values, [](const loop::Value& v) {
+    return v.op == Op::sin || v.op == Op::cos || v.op == Op::tan;
+  });
+}
+
 std::optional<Schedule> make_schedule(const Kernel& kernel, Form form, const Target& target) {
+  if (has_rare_path(kernel)) return std::nullopt;
   return Scheduler(kernel, form, target).make();
 }
 
