@@ -48,6 +48,7 @@ int pointwise_nest_cost(const Graph& graph, const GraphOp& op) {
 namespace {
 
 constexpr int kRepeatCost = 12;            // scalar operations worth repeating, reading one tensor
+constexpr int kMostPlaces = 32;            // where one kernel computes an op: they double per level
 constexpr int kNestCost = 25;              // the same for reading at other coordinates, as `pad`
 constexpr int64_t kFewEvaluations = 4096;  // below which repeated work does not matter
 
@@ -268,10 +269,12 @@ bool Fuser::fits(int i, int c) {
   if (cluster(c).members.size() >= kMaxMembers) return false;
   const GraphOp& op = op_at(i);
   int64_t evaluations = 0;
+  int places = 0;
   PolyId red = red_axis(cluster(c));
   std::optional<AtomId> folded = polys().as_atom(red);
   for (const Use& u : uses_[index(op.out)]) {
     if (u.cluster != c) continue;
+    if (++places > kMostPlaces) return false;
     bool full = !cluster(c).folds;
     for (PolyId p : u.at) full |= folded && polys().contains(p, *folded);
     evaluations += cluster(c).points * (full ? cluster(c).folded : 1);

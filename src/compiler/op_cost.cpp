@@ -33,7 +33,8 @@ int cost_of(const loop::Kernel& kernel) {
 namespace {
 
 constexpr size_t kMostLeaves = 4;
-constexpr int kSmall = 4;  // a tensor this many times smaller than another hardly counts
+constexpr int kMostCost = 1 << 20;  // x + x, repeated, costs twice as much each time
+constexpr int kSmall = 4;           // a tensor this many times smaller than another hardly counts
 
 class ConeFinder {
  public:
@@ -67,7 +68,7 @@ class ConeFinder {
     const Cone* below = made_by < 0 ? nullptr : &cones_[static_cast<size_t>(made_by)];
     if (made_by >= 0 && graph_.ops[static_cast<size_t>(made_by)].op->is_elementwise() &&
         below->leaves.size() < kMostLeaves) {
-      cone.cost += below->cost;
+      cone.cost = std::min(cone.cost + below->cost, kMostCost);
       for (Val leaf : below->leaves) add_leaf(leaf, cone);
     } else {
       add_leaf(v, cone);

@@ -5,7 +5,8 @@
 //                          that of the sum, and so do free axes
 //     dot(reshape(x), y) = reshape(dot(x, y)), where only free axes are split or merged
 //     dot(x, y) = reshape(dot(x', y')), without the unit axes that a reshape put in
-//     permute(dot(x, y)) = permute(dot(y, x)), where that keeps the last axis last
+//     permute(dot(x, y)) = permute(dot(y, x)), where that keeps the last axis last; not of complex
+//                          numbers, whose imaginary parts are chains that know left from right
 //
 // The bits of a dot depend on the extent of the sum, so all of these are exact.
 #include "ops/contract.h"
@@ -169,7 +170,8 @@ Val move_reshapes(Canon& canon, const Candidate& op) {
 
 Val swap_dot(Canon& canon, const Candidate& op) {
   GraphOp made = canon.maker(op.in[0]);
-  if (op.op != &ops::permute_dims || made.op != &ops::dot || canon.is_shared(op.in[0]))
+  if (op.op != &ops::permute_dims || made.op != &ops::dot || canon.is_shared(op.in[0]) ||
+      is_complex(op.type->dtype))
     return kNoVal;
   Dot dot({made.op, made.attrs, {canon.in(made)[0], canon.in(made)[1]}, nullptr, {}});
   std::swap(dot.side[0], dot.side[1]);

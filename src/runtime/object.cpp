@@ -14,6 +14,8 @@ constexpr size_t kPage = 4096;
 
 size_t round_up(size_t x, size_t to) { return (x + to - 1) / to * to; }
 
+constexpr size_t kMostBytes = size_t{1} << 30;  // far beyond any kernel: sums stay in range
+
 /// The tables of an object file; every read is checked against its size.
 class Elf {
  public:
@@ -81,7 +83,8 @@ void relocate(std::byte* place, uint32_t type, const std::byte* symbol, int64_t 
 }  // namespace
 
 // Code first, constants behind it on pages of their own: neither is ever both writable and in use.
-Object::Object(std::span<const std::byte> bytes) {
+// By way of the empty object, so that its destructor runs when this fails.
+Object::Object(std::span<const std::byte> bytes) : Object() {
   Elf elf(bytes);
   std::vector<size_t> offsets(elf.sections.size(), 0);
   size_t end = 0, code = 0;
@@ -90,6 +93,8 @@ Object::Object(std::span<const std::byte> bytes) {
       const Elf64_Shdr& section = elf.sections[k];
       if (!is_loaded(section) || executable != ((section.sh_flags & SHF_EXECINSTR) != 0)) continue;
       invariant(!(section.sh_flags & SHF_WRITE), "object: it has writable data");
+      invariant(section.sh_size < kMostBytes && section.sh_addralign <= kPage && end < kMostBytes,
+                "object: a section of {} bytes", section.sh_size);
       end = round_up(end, std::max<size_t>(section.sh_addralign, 1));
       offsets[k] = end;
       end += section.sh_size;
@@ -104,6 +109,13 @@ Object::Object(std::span<const std::byte> bytes) {
   for (size_t k = 0; k < elf.sections.size(); ++k)
     if (is_loaded(elf.sections[k]) && elf.sections[k].sh_type != SHT_NOBITS)
       std::memcpy(pages_ + offsets[k], elf.contents(elf.sections[k]), elf.sections[k].sh_size);
+  // A place in a loaded section, with room for so many bytes.
+  auto place = [&](size_t section, uint64_t offset, size_t room) {
+    const Elf64_Shdr& s = elf.section(section);
+    bool inside = is_loaded(s) && offset <= s.sh_size && s.sh_size - offset >= room;
+    invariant(inside, "object: a place outside its section");
+    return pages_ + offsets[section] + offset;
+  };
   for (const Elf64_Shdr& table : elf.sections) {
     if (table.sh_type != SHT_SYMTAB && table.sh_type != SHT_RELA) continue;
     if (table.sh_type == SHT_SYMTAB) {
@@ -111,7 +123,7 @@ Object::Object(std::span<const std::byte> bytes) {
         auto symbol = elf.at<Elf64_Sym>(table.sh_offset + at);
         if (ELF64_ST_TYPE(symbol.st_info) != STT_FUNC) continue;
         functions_.push_back({elf.text(elf.section(table.sh_link), symbol.st_name),
-                              pages_ + offsets[symbol.st_shndx] + symbol.st_value});
+                              place(symbol.st_shndx, symbol.st_value, 1)});
       }
       continue;
     }
@@ -123,8 +135,9 @@ Object::Object(std::span<const std::byte> bytes) {
           elf.at<Elf64_Sym>(symbols.sh_offset + ELF64_R_SYM(entry.r_info) * sizeof(Elf64_Sym));
       invariant(symbol.st_shndx != SHN_UNDEF && symbol.st_shndx < SHN_LORESERVE,
                 "object: it needs {}", elf.text(elf.section(symbols.sh_link), symbol.st_name));
-      relocate(pages_ + offsets[table.sh_info] + entry.r_offset, ELF64_R_TYPE(entry.r_info),
-               pages_ + offsets[symbol.st_shndx] + symbol.st_value, entry.r_addend);
+      size_t room = ELF64_R_TYPE(entry.r_info) == R_X86_64_64 ? 8 : 4;
+      relocate(place(table.sh_info, entry.r_offset, room), ELF64_R_TYPE(entry.r_info),
+               place(symbol.st_shndx, symbol.st_value, 0), entry.r_addend);
     }
   }
   bool done = mprotect(pages_, code, PROT_READ | PROT_EXEC) == 0 &&

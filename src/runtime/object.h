@@ -21,6 +21,7 @@ class Object {
   void* find(std::string_view name) const;
 
  private:
+  Object() = default;
   struct Symbol {
     std::string name;
     std::byte* address;

@@ -1,4 +1,5 @@
-"""Numbers among the arguments of compiled functions: Python's arithmetic, and when they are given."""
+"""Numbers among the arguments of compiled functions: Python's arithmetic, and when they are
+given."""
 
 import math
 
