@@ -94,6 +94,32 @@ def test_levels_give_the_same_bits(level):
     same(layer, X, tn.reshape(tn.arange(18, dtype=tn.float32), (6, 3)) / 18, level=level)
 
 
+def test_transposed_products_of_complex_numbers():
+    numbers = np.random.default_rng(2).normal(size=(2, 33, 33))
+    z = tn.array((numbers[0] + 1j * numbers[1]).astype(np.complex64))
+    same(lambda x, y: (x @ y).T, z, z[::-1])
+
+
+def test_trees_of_slices_stay_small_kernels():
+    def pairs(x):
+        while x.shape[0] > 1:
+            x = x[::2] + x[1::2]
+        return x
+
+    numbers = tn.arange(2**13, dtype=tn.float32)
+    same(pairs, numbers)
+    assert tn.show(pairs, numbers, what="loops").count(" load ") < 2000
+
+
+def test_many_doublings():
+    def doubled(x):
+        for _ in range(70):
+            x = x + x
+        return x, x * tn.exp(x[:, ::-1])
+
+    same(doubled, X)
+
+
 @pytest.mark.parametrize("part", range(4))
 def test_random_expressions(part):
     for seed in range(25 * part, 25 * part + 25):
