@@ -77,6 +77,10 @@ class Fuser {
 
   void store(Val v, int c, const Coords& at);
 
+  /// Whether computing op `i` in cluster `c` keeps two operands alive across library calls, where
+  /// one result would do: sums of products that are added up as they come.
+  bool holds_operands(int i, int c) const;
+
   bool can_inline(int i, const std::vector<int>& users);
 
   /// Whether writing and reading `v` is nothing beside what its users do.
@@ -145,6 +149,7 @@ class Fuser {
   Decisions* decisions_;
   Fusion out_;
   std::vector<Role> roles_;                // by op
+  std::vector<int> libraries_;             // by op: library calls up to it
   std::vector<Cone> cones_;                // by op
   std::vector<std::vector<Use>> uses_;     // by value
   std::vector<std::vector<int>> readers_;  // by value: nodes that need it in memory

@@ -70,7 +70,10 @@ Fuser::Fuser(const Graph& graph, const std::vector<std::string>& off, Decisions*
       out_.producer[index(graph.ops[i].out + k)] = static_cast<int>(i);
   for (Val v : graph.outputs) returned_[index(v)] = true;
   cones_ = find_cones(graph, out_.producer);
-  for (size_t i = 0; i < graph.ops.size(); ++i) roles_.push_back(find_role(i));
+  for (size_t i = 0; i < graph.ops.size(); ++i) {
+    roles_.push_back(find_role(i));
+    libraries_.push_back((i ? libraries_.back() : 0) + (roles_[i] == Role::alone));
+  }
 }
 
 Fusion Fuser::run() {
@@ -228,6 +231,7 @@ void Fuser::place_point(int i) {
   std::vector<int> users = clusters_using(v);
   bool outside = is_outside(v);
   if (users.empty() && !outside) return;
+  if (!outside && users.size() == 1 && holds_operands(i, users[0])) users.clear();
   if (may_fuse_ && !outside && !users.empty() && can_inline(i, users)) {
     for (int c : users) join(i, c);
     return;
@@ -249,6 +253,22 @@ void Fuser::place_point(int i) {
 void Fuser::store(Val v, int c, const Coords& at) {
   cluster(c).stores[v] = at;
   connect(node(c), others(v, c));
+}
+
+bool Fuser::holds_operands(int i, int c) const {
+  const GraphOp& op = op_at(i);
+  int later = out_.clusters[static_cast<size_t>(c)].members.front();
+  if (libraries_[static_cast<size_t>(later)] == libraries_[static_cast<size_t>(i)]) return false;
+  Val first = kNoVal;
+  for (Val v : graph_.in(op)) {
+    int made_by = out_.producer[index(v)];
+    bool large =
+        made_by >= 0 && role_of(made_by) != Role::number && type(v)->shape == type(op.out)->shape;
+    if (!large) continue;
+    if (first != kNoVal && first != v) return true;
+    first = v;
+  }
+  return false;
 }
 
 bool Fuser::can_inline(int i, const std::vector<int>& users) {
