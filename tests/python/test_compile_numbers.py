@@ -89,3 +89,11 @@ def test_numbers_given_by_a_surrounding_function():
     for a in (0.1, 0.2, 0.3):
         y, b = outer(X, a)
         assert bits_of(y) == bits_of(X.astype(tn.float16) * (a * 2)) and b == a * 2 + 1
+
+
+def test_indices_are_checked_after_they_have_varied():
+    f = tn.compile(lambda x, i: x[i])
+    x = tn.arange(3)
+    assert [int(f(x, i)) for i in (0, 1, 2, -1)] == [0, 1, 2, 2]
+    with pytest.raises(IndexError, match="out of bounds"):
+        f(x, 7)
