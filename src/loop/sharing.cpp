@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ir/dtype.h"
+#include "loop/refine_kernel.h"
 
 namespace tn::loop {
 namespace {
@@ -32,6 +33,8 @@ bool gathers(const Kernel& kernel, const Value& v) {
 
 Sharing::Sharing(const Kernel& kernel)
     : kernel_(kernel), loads_(kernel.buffers.size()), stores_(kernel.buffers.size()) {
+  for (size_t k = 0; k < kernel.axes.size(); ++k)
+    if (kernel.axes[k].kind == AxisKind::par) par_ |= AxisSet{1} << k;
   // A value behind a reduction is computed in a later sweep over the points. That of a gathered
   // value is not looked for: it may be the last.
   std::vector<int> sweep;
@@ -70,6 +73,8 @@ bool Sharing::allows(int input, int output) const {
   if (from.written || size_of(from.type) != size_of(to.type) || !store.count || !store.plain)
     return false;
   if (load.count && (!load.plain || load.index != store.index)) return false;
+  // Along an axis that the index leaves out, every point loads the same place again.
+  if (load.count && (par_ & ~axes_in(kernel_, store.index)) != 0) return false;
   // What is stored as it was loaded may be moved from memory to memory, after other stores.
   if (load.copies_to != kNone && load.copies_to != output) return false;
   // No sweep that may load the input again comes after the store's.

@@ -25,6 +25,7 @@ class Sharing {
   const Kernel& kernel_;
   std::vector<Access> loads_, stores_;  // by buffer
   int last_reduction_ = 0;              // the sweep it belongs to
+  AxisSet par_ = 0;                     // the parallel axes
 };
 
 inline bool may_share(const Kernel& kernel, int input, int output) {

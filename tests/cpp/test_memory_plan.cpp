@@ -393,6 +393,10 @@ TEST_CASE("in place: what a kernel allows") {
   CHECK(
       !shares("  axes p0:4 par, p1:6 par\n  v0 = load x[6*p0 + p1] : f32\n"
               "  store y[4*p1 + p0] = v0\n  store z[6*p0 + p1] = v0\n"));
+  // A value of a row that is used along the row is loaded again after it was stored.
+  CHECK(
+      !shares("  axes p0:4 par, p1:6 par\n  v0 = load x[p0] : f32\n  v1 = exp v0 : f32\n"
+              "  store y[p0] = v1\n  store z[6*p0 + p1] = v1\n"));
   // A row is read once more after its maximum: fine for the last sweep, not for an earlier one.
   std::string rows =
       "  axes p0:4 par, r1:6 red\n  v0 = load x[6*p0 + r1] : f32\n"
