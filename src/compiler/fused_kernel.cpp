@@ -72,8 +72,8 @@ Element FusedKernel::value(Val v, const Coords& at) {
     const GraphOp& op = graph_.ops[static_cast<size_t>(made_by)];
     if (op.op == &scalar_leaf && home_(v).kind != Home::Kind::buffer) {
       DType dtype = type(v)->dtype;
-      made.re = number(home_(v), real_of(dtype), false);
-      if (is_complex(dtype)) made.im = number(home_(v), real_of(dtype), true);
+      made.re = number_part(b_, scalars, home_(v), real_of(dtype), false);
+      if (is_complex(dtype)) made.im = number_part(b_, scalars, home_(v), real_of(dtype), true);
     } else if (op.op->view) {
       Val from = graph_.in(op)[0];
       View view = op.op->view(op.attr_data(), *type(from));
@@ -213,22 +213,6 @@ Element FusedKernel::nest(const GraphOp& op, const Coords& at) {
   Element made{b_.cast(inliner.result(0), info(real).compute), {}};
   if (is_complex(type(op.out)->dtype)) made.im = inliner.result(1);
   return made;
-}
-
-/// Numbers, as `type` holds them. Narrow floats are rounded once, from double.
-S FusedKernel::number(const Home& home, DType type, bool imaginary) {
-  bool narrow = info(type).compute != type;
-  DType read_as = narrow ? DType::f64 : type;
-  S x;
-  if (home.kind == Home::Kind::argument) {
-    scalars.push_back(imaginary ? ~home.argument : home.argument);
-    x = b_.argument(b_.add_argument(), read_as);
-  } else {
-    bool split = imaginary || home.value.kind == Kind::complex;
-    x = b_.constant(split ? Scalar(imaginary ? home.value.imag : home.value.real) : home.value,
-                    read_as);
-  }
-  return narrow ? b_.cast(b_.cast(x, type), info(type).compute) : x;
 }
 
 /// Every op's result is rounded to its type, so that fusing changes no bits.

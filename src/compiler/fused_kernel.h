@@ -29,7 +29,6 @@ class FusedKernel {
   Element fold(const GraphOp& op, const Coords& at);
   Element nest(const GraphOp& op, const Coords& at);
   Element load(Val v, const Coords& at, loop::MaskId mask = loop::kNone);
-  loop::S number(const Home& home, DType type, bool imaginary);
   Element rounded(const Element& made, DType dtype);
   void store(Val v, const Coords& at);
   int parameter(Val v, bool written);

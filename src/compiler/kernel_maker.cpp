@@ -56,26 +56,10 @@ Element KernelMaker::value(Val v) {
   auto number = uniform_.find(v);
   invariant(number != uniform_.end(), "value %{} is not available in its kernel", v);
   DType dtype = graph_.types[static_cast<size_t>(v)]->dtype;
-  Element element{part(number->second, real_of(dtype), false), {}};
-  if (is_complex(dtype)) element.im = part(number->second, real_of(dtype), true);
+  Element element{number_part(b_, scalars, number->second, real_of(dtype), false), {}};
+  if (is_complex(dtype))
+    element.im = number_part(b_, scalars, number->second, real_of(dtype), true);
   return made_[v] = element;
-}
-
-/// The real or imaginary part of a number, as `type` holds it. Narrow floats are rounded once, from
-/// double.
-S KernelMaker::part(const Home& home, DType type, bool imaginary) {
-  bool narrow = info(type).compute != type;
-  DType read_as = narrow ? DType::f64 : type;
-  S x;
-  if (home.kind == Home::Kind::argument) {
-    scalars.push_back(imaginary ? ~home.argument : home.argument);
-    x = b_.argument(b_.add_argument(), read_as);
-  } else {
-    bool split = imaginary || home.value.kind == Kind::complex;
-    x = b_.constant(split ? Scalar(imaginary ? home.value.imag : home.value.real) : home.value,
-                    read_as);
-  }
-  return narrow ? b_.cast(b_.cast(x, type), info(type).compute) : x;
 }
 
 /// Records `made` as the value of `v`, rounded to its type, and stores it where it is wanted.

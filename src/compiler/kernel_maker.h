@@ -33,7 +33,6 @@ class KernelMaker {
   int parameter(const Home& home, DType dtype, bool written);
   loop::Element value(Val v);
   loop::Element load(const Access& access);
-  loop::S part(const Home& home, DType type, bool imaginary);
   void define(Val v, loop::Element made);
   loop::Element reduce(const GraphOp& op, loop::Element x);
 

@@ -8,6 +8,22 @@
 
 namespace tn {
 
+loop::S number_part(loop::Builder& b, std::vector<int32_t>& scalars, const Home& home, DType type,
+                    bool imaginary) {
+  bool narrow = info(type).compute != type;
+  DType read_as = narrow ? DType::f64 : type;
+  loop::S x;
+  if (home.kind == Home::Kind::argument) {
+    scalars.push_back(imaginary ? ~home.argument : home.argument);
+    x = b.argument(b.add_argument(), read_as);
+  } else {
+    bool split = imaginary || home.value.kind == Kind::complex;
+    x = b.constant(split ? Scalar(imaginary ? home.value.imag : home.value.real) : home.value,
+                   read_as);
+  }
+  return narrow ? b.cast(b.cast(x, type), info(type).compute) : x;
+}
+
 PlanBuilder::PlanBuilder(const Graph& graph, const CompileOptions& options, CompileReport* report)
     : graph_(graph),
       options_(options),

@@ -17,6 +17,11 @@ struct Home {
   int32_t argument = -1;
 };
 
+/// The real or imaginary part of a number, as `type` holds it, in the kernel under construction.
+/// One that is given at run time joins `scalars`. Narrow floats are rounded once, from double.
+loop::S number_part(loop::Builder& b, std::vector<int32_t>& scalars, const Home& home, DType type,
+                    bool imaginary);
+
 class PlanBuilder {
  public:
   PlanBuilder(const Graph& graph, const CompileOptions& options, CompileReport* report);

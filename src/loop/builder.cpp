@@ -1,25 +1,11 @@
 #include "loop/builder.h"
 
 #include "base/error.h"
+#include "loop/refine_kernel.h"
 
 namespace tn::loop {
 
 DType S::type() const { return builder->value(*this).type; }
-
-static AxisSet axes_of(const Kernel& kernel, PolyId poly) {
-  AxisSet axes = 0;
-  for (const Term& term : kernel.polys[poly].terms)
-    for (AtomId id : kernel.polys.atoms_of(term.mono)) {
-      const Atom& atom = kernel.polys.atom(id);
-      if (atom.kind == AtomKind::axis) axes |= AxisSet{1} << atom.a;
-      if (atom.kind == AtomKind::value) axes |= kernel.values[atom.a].axes;
-      if (atom.kind == AtomKind::let) axes |= axes_of(kernel, atom.a);
-      if (atom.kind == AtomKind::mod || atom.kind == AtomKind::div || atom.kind == AtomKind::min ||
-          atom.kind == AtomKind::max)
-        axes |= axes_of(kernel, atom.a) | axes_of(kernel, atom.b);
-    }
-  return axes;
-}
 
 static bool has_values(const Kernel& kernel, PolyId poly) {
   for (const Term& term : kernel.polys[poly].terms)
@@ -69,7 +55,7 @@ S Builder::argument(int number, DType type) {
 }
 
 S Builder::index(PolyId poly) {
-  Value v{.op = Op::index, .type = DType::i64, .axes = axes_of(kernel_, poly)};
+  Value v{.op = Op::index, .type = DType::i64, .axes = axes_in(kernel_, poly)};
   v.index = poly;
   return push(v);
 }
@@ -79,9 +65,7 @@ S Builder::load(int buffer, PolyId index, MaskId mask) {
   v.buffer = buffer;
   v.index = index;
   v.mask = mask;
-  v.axes = axes_of(kernel_, index);
-  if (mask != kNone)
-    for (PolyId poly : kernel_.masks[static_cast<size_t>(mask)]) v.axes |= axes_of(kernel_, poly);
+  v.axes = axes_in(kernel_, index) | axes_in_mask(kernel_, mask);
   return push(v);
 }
 

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "loop/interpreter_lowering.h"
+#include "loop/refine_kernel.h"
 #include "runtime/threads.h"
 
 namespace tn::loop::machine {
@@ -16,22 +17,6 @@ static constexpr int64_t kColumns = 128;
 static constexpr int64_t kDirectColumns = 1024;
 // Below this number of tiles, long reductions are cut instead.
 static constexpr int64_t kFewTiles = 8;
-
-static AxisSet axes_in(const Kernel& kernel, PolyId poly) {
-  AxisSet axes = 0;
-  for (const Term& term : kernel.polys[poly].terms)
-    for (AtomId id : kernel.polys.atoms_of(term.mono)) {
-      const Atom& atom = kernel.polys.atom(id);
-      if (atom.kind == AtomKind::axis) axes |= AxisSet{1} << atom.a;
-      if (atom.kind == AtomKind::value) axes |= kernel.values[atom.a].axes;
-      if (atom.kind == AtomKind::value || atom.kind == AtomKind::axis ||
-          atom.kind == AtomKind::symbol)
-        continue;
-      axes |= axes_in(kernel, atom.a);
-      if (atom.kind != AtomKind::let) axes |= axes_in(kernel, atom.b);
-    }
-  return axes;
-}
 
 void ProgramLowering::store_facts(const Store& store, AxisSet& axes, int& level) const {
   axes = kernel_.values[static_cast<size_t>(store.value)].axes | axes_in(kernel_, store.index);

@@ -6,73 +6,18 @@
 
 #include "base/half.h"
 #include "runtime/gemm_kernels.h"
-#if defined(__FMA__)
-#include <immintrin.h>
-#endif
+#include "runtime/level_vectors.h"
 
 namespace tn::TN_LEVEL {
 namespace {
 
 #if defined(__AVX512F__)
-constexpr int kVectorBytes = 64, kRows = 14;
+constexpr int kRows = 14;
 #elif defined(__AVX2__)
-constexpr int kVectorBytes = 32, kRows = 6;
+constexpr int kRows = 6;
 #else
-constexpr int kVectorBytes = 16, kRows = 4;
+constexpr int kRows = 4;
 #endif
-
-typedef float VecF __attribute__((vector_size(kVectorBytes)));
-typedef double VecD __attribute__((vector_size(kVectorBytes)));
-
-template <class T>
-struct Lanes;
-template <>
-struct Lanes<float> {
-  using Vec = VecF;
-};
-template <>
-struct Lanes<double> {
-  using Vec = VecD;
-};
-
-template <class T>
-using Vec = typename Lanes<T>::Vec;
-template <class T>
-constexpr int kWidth = kVectorBytes / static_cast<int>(sizeof(T));
-
-[[gnu::always_inline]] inline VecF fma(VecF a, VecF b, VecF c) {
-#if defined(__AVX512F__)
-  return _mm512_fmadd_ps(a, b, c);
-#elif defined(__FMA__)
-  return _mm256_fmadd_ps(a, b, c);
-#else
-  for (int i = 0; i < kWidth<float>; ++i) c[i] = __builtin_fmaf(a[i], b[i], c[i]);
-  return c;
-#endif
-}
-
-[[gnu::always_inline]] inline VecD fma(VecD a, VecD b, VecD c) {
-#if defined(__AVX512F__)
-  return _mm512_fmadd_pd(a, b, c);
-#elif defined(__FMA__)
-  return _mm256_fmadd_pd(a, b, c);
-#else
-  for (int i = 0; i < kWidth<double>; ++i) c[i] = __builtin_fma(a[i], b[i], c[i]);
-  return c;
-#endif
-}
-
-template <class T>
-[[gnu::always_inline]] inline Vec<T> load(const T* at) {
-  Vec<T> v;
-  std::memcpy(&v, at, sizeof v);
-  return v;
-}
-
-template <class T>
-[[gnu::always_inline]] inline void store(T* at, Vec<T> v) {
-  std::memcpy(at, &v, sizeof v);
-}
 
 #if defined(__AVX2__) && !defined(__AVX512F__)
 /// Keeps the first `count` lanes.
@@ -87,7 +32,7 @@ template <class T>
 /// The first `count` lanes, 0 in the others; reads nothing beyond them.
 template <class T>
 [[gnu::always_inline]] inline Vec<T> load_part(const T* at, int64_t count) {
-  if (count >= kWidth<T>) return load(at);
+  if (count >= kLanes<T>) return load(at);
 #if defined(__AVX512F__)
   if constexpr (sizeof(T) == 4)
     return _mm512_maskz_loadu_ps(static_cast<__mmask16>((1u << count) - 1), at);
@@ -107,7 +52,7 @@ template <class T>
 
 template <class T>
 [[gnu::always_inline]] inline void store_part(T* at, Vec<T> v, int64_t count) {
-  if (count >= kWidth<T>) return store(at, v);
+  if (count >= kLanes<T>) return store(at, v);
 #if defined(__AVX512F__)
   if constexpr (sizeof(T) == 4)
     _mm512_mask_storeu_ps(at, static_cast<__mmask16>((1u << count) - 1), v);
@@ -126,7 +71,7 @@ template <class T>
 /// Rows × Vectors of C. InPlace: the rows of A are contiguous along k, else its lanes are.
 template <class T, int Rows, int Vectors, bool InPlace>
 void fixed_tile(const GemmTile<T>& t) {
-  constexpr int64_t w = kWidth<T>;
+  constexpr int64_t w = kLanes<T>;
   const T *a = t.a, *b = t.b;
   // Three rows are reached from one pointer; a pointer for each does not fit the registers.
   constexpr int kTriples = (Rows + 2) / 3;
@@ -172,7 +117,7 @@ constexpr FixedTile<T> pick(int64_t rows, std::integer_sequence<int, R...>) {
 template <class T>
 void tile(const GemmTile<T>& t) {
   constexpr auto kAll = std::make_integer_sequence<int, kRows>();
-  bool one = t.columns <= kWidth<T>;
+  bool one = t.columns <= kLanes<T>;
   auto run = t.a_lane == 1 ? one ? pick<T, 1, false>(t.rows, kAll) : pick<T, 2, false>(t.rows, kAll)
              : one ? pick<T, 1, true>(t.rows, kAll)
                            : pick<T, 2, true>(t.rows, kAll);
@@ -186,7 +131,7 @@ template <class T, int Count>
 [[gnu::always_inline]] inline void add_rows(const T* x, const T* b, int64_t stride, int64_t n,
                                             T* sum) {
   int64_t j = 0;
-  for (; j + kWidth<T> <= n; j += kWidth<T>) {
+  for (; j + kLanes<T> <= n; j += kLanes<T>) {
     Vec<T> s = load(sum + j);
 #pragma GCC unroll 8
     for (int r = 0; r < Count; ++r) s = fma(x[r] - Vec<T>{}, load(b + r * stride + j), s);
@@ -216,7 +161,7 @@ void row(int64_t depth, const T* x, const T* b, int64_t b_stride, int64_t n, T* 
 /// One step of a transpose: exchanges the off-diagonal lanes of each pair of vectors Step apart.
 template <class T, int Step, int... L>
 [[gnu::always_inline]] inline void exchange(Vec<T>* v, std::integer_sequence<int, L...>) {
-  constexpr int w = kWidth<T>;
+  constexpr int w = kLanes<T>;
 #pragma GCC unroll 16
   for (int i = 0; i < w; ++i) {
     if (i & Step) continue;
@@ -228,11 +173,11 @@ template <class T, int Step, int... L>
 
 template <class T>
 [[gnu::always_inline]] inline void transpose(Vec<T>* v) {
-  constexpr auto kLanes = std::make_integer_sequence<int, kWidth<T>>();
-  exchange<T, 1>(v, kLanes);
-  if constexpr (kWidth<T> >= 4) exchange<T, 2>(v, kLanes);
-  if constexpr (kWidth<T> >= 8) exchange<T, 4>(v, kLanes);
-  if constexpr (kWidth<T> >= 16) exchange<T, 8>(v, kLanes);
+  constexpr auto kPlaces = std::make_integer_sequence<int, kLanes<T>>();
+  exchange<T, 1>(v, kPlaces);
+  if constexpr (kLanes<T> >= 4) exchange<T, 2>(v, kPlaces);
+  if constexpr (kLanes<T> >= 8) exchange<T, 4>(v, kPlaces);
+  if constexpr (kLanes<T> >= 16) exchange<T, 8>(v, kPlaces);
 }
 
 /// Reads a square of one vector, lanes contiguous in k, and transposes it: one vector per k.
@@ -240,7 +185,7 @@ template <class T>
 [[gnu::always_inline]] inline void load_square(const T* from, int64_t lane_stride, int64_t lanes,
                                                Vec<T>* square) {
 #pragma GCC unroll 16
-  for (int64_t l = 0; l < kWidth<T>; ++l)
+  for (int64_t l = 0; l < kLanes<T>; ++l)
     square[l] = l < lanes ? load(from + l * lane_stride) : Vec<T>{};
   transpose<T>(square);
 }
@@ -250,7 +195,7 @@ template <class T>
 template <class T>
 void row_of_columns(int64_t depth, const T* x, const T* b, int64_t lane_stride, int64_t n, T* c,
                     bool add) {
-  constexpr int64_t w = kWidth<T>;
+  constexpr int64_t w = kLanes<T>;
   for (int64_t j = 0; j < n; j += w) {
     int64_t lanes = n - j < w ? n - j : w, k = 0;
     Vec<T> sum = {};
@@ -278,7 +223,7 @@ void row_of_columns(int64_t depth, const T* x, const T* b, int64_t lane_stride, 
 template <class T>
 void pack_transposed(const T* from, int64_t lane_stride, int64_t lanes, int64_t depth,
                      int64_t width, T* out) {
-  constexpr int64_t w = kWidth<T>;
+  constexpr int64_t w = kLanes<T>;
   int64_t full = depth / w * w;
   for (int64_t k = 0; k < full; k += w)
     for (int64_t lane0 = (lanes - 1) / w * w; lane0 >= 0; lane0 -= w) {
@@ -300,7 +245,7 @@ void pack_plain(const T* from, int64_t k_stride, int64_t lane_stride, int64_t la
   for (int64_t k = 0; k < depth; ++k, from += k_stride, out += width) {
     if (lane_stride == 1) {
       __builtin_prefetch(from + 16 * k_stride);
-      for (int64_t l = 0; l < width; l += kWidth<T>) store(out + l, load_part(from + l, lanes - l));
+      for (int64_t l = 0; l < width; l += kLanes<T>) store(out + l, load_part(from + l, lanes - l));
       continue;
     }
     for (int64_t l = 0; l < lanes; ++l) out[l] = from[l * lane_stride];
@@ -312,7 +257,7 @@ template <float (*Widen)(uint16_t)>
 void pack_half(const uint16_t* from, int64_t k_stride, int64_t lane_stride, int64_t lanes,
                int64_t depth, int64_t width, float* out) {
   constexpr int64_t kPart = 64;
-  float part[2 * kWidth<float>][kPart];
+  float part[2 * kLanes<float>][kPart];
   for (int64_t k0 = 0; k_stride == 1 && k0 < depth; k0 += kPart) {
     int64_t count = depth - k0 < kPart ? depth - k0 : kPart;
     for (int64_t l = 0; l < lanes; ++l)
@@ -436,8 +381,8 @@ void round_sums(Element type, const float* from, int64_t count, void* to) {
 template <class T>
 constexpr GemmKernels<T> kernels() {
   return {.rows = kRows,
-          .vector = kWidth<T>,
-          .columns = 2 * kWidth<T>,
+          .vector = kLanes<T>,
+          .columns = 2 * kLanes<T>,
           .pack_left = pack<T>,
           .pack_right = pack<T>,
           .tile = tile<T>,

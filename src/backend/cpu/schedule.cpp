@@ -51,15 +51,6 @@ static void for_each_atom(const Kernel& kernel, PolyId poly, F&& f) {
     }
 }
 
-AxisSet axes_in(const Kernel& kernel, PolyId poly) {
-  AxisSet axes = 0;
-  for_each_atom(kernel, poly, [&](const Atom& atom) {
-    if (atom.kind == AtomKind::axis) axes |= AxisSet{1} << atom.a;
-    if (atom.kind == AtomKind::value) axes |= kernel.values[atom.a].axes;
-  });
-  return axes;
-}
-
 void find_values(const Kernel& kernel, PolyId poly, std::vector<ValueId>& found) {
   for_each_atom(kernel, poly, [&](const Atom& atom) {
     if (atom.kind == AtomKind::value) found.push_back(static_cast<ValueId>(atom.a));

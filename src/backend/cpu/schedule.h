@@ -10,6 +10,7 @@
 #include <optional>
 
 #include "backend/cpu/codegen.h"
+#include "loop/refine_kernel.h"
 
 namespace tn::cpu {
 
@@ -63,8 +64,7 @@ struct Schedule {
 /// Nothing when the kernel has no native form.
 std::optional<Schedule> make_schedule(const loop::Kernel& kernel, Form form, const Target& target);
 
-/// The axes that a polynomial varies over, the values in it included.
-loop::AxisSet axes_in(const loop::Kernel& kernel, PolyId poly);
+using loop::axes_in;
 /// The values in a polynomial.
 void find_values(const loop::Kernel& kernel, PolyId poly, std::vector<loop::ValueId>& found);
 /// The factor of an axis where the polynomial is linear in it; nothing where it is not.
