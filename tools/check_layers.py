@@ -32,6 +32,7 @@ HOMES = {  # third-party header, by its first path component: the folders that m
     "cuda.h": ["src/runtime/cuda"],
     "CLI": ["src/cli"],
     "fmt": ["src/base"],
+    "xxhash.h": ["src/runtime"],
     "doctest": ["tests"],
     "benchmark": ["bench"],
 }

@@ -1,0 +1,56 @@
+#pragma once
+// DiskCache: bytes by key that outlive the process. Processes share a directory without locks.
+#include <atomic>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace tn {
+
+/// An entry is one file, written under a temporary name and renamed, so readers never see a part of
+/// one. It holds its whole key and a checksum: whatever is wrong with it makes it a miss, and it is
+/// removed. Whatever is wrong with the directory makes every `get` a miss and every `put` nothing.
+///
+/// Entries may be machine code, so what others could have written is not read: the directory must
+/// belong to the user and be writable to nobody else, and so must every entry.
+class DiskCache {
+ public:
+  static constexpr int64_t kDefaultBytes = int64_t{2} << 30;
+
+  /// In `directory`, which is made when absent; off without a name.
+  explicit DiskCache(const std::string& directory, int64_t most_bytes = kDefaultBytes);
+
+  /// That of the user: in TENON_CACHE_DIR, $XDG_CACHE_HOME/tenon or ~/.cache/tenon, of at most
+  /// TENON_CACHE_SIZE bytes (K, M, G may follow); off with TENON_CACHE=0.
+  static DiskCache& shared();
+
+  std::optional<std::string> get(std::string_view key);
+  void put(std::string_view key, std::string_view value);
+  /// Removes what a reader of `key` could make no sense of.
+  void remove(std::string_view key);
+  /// Removes the entries used longest ago until the rest is well within the size, and what writers
+  /// that were killed left behind. Happens by itself at one `put` in 64.
+  void trim();
+
+  /// Why nothing is kept; empty when all is well.
+  const std::string& fault() const { return fault_; }
+  /// Where the entry of `key` is or would be.
+  std::string path(std::string_view key) const;
+
+  struct Stats {
+    int64_t hits = 0, misses = 0, written = 0, removed = 0;  // removed: as damaged
+  };
+  Stats stats() const;
+
+ private:
+  bool make_folder(const std::string& folder) const;
+  bool write(const std::string& path, std::string_view entry) const;
+
+  std::string base_, folder_;  // folder_: of this version of the format
+  int64_t most_bytes_;
+  std::string fault_;
+  std::atomic<int64_t> hits_{0}, misses_{0}, written_{0}, removed_{0};
+};
+
+}  // namespace tn
