@@ -245,11 +245,11 @@ void FusedLowerer::compile_pending() {
           format("# {}\n{}\n", pending_[i].kernel.name, cpu::assembly_text(requests[i]));
     if (pending_[i].form == cpu::Form::tile) {
       auto tiled = std::static_pointer_cast<Tiled>(std::const_pointer_cast<void>(step.data));
-      tiled->work = compiled[i];
+      if (compiled[i]) tiled->work = compiled[i]->at();
       if (!compiled[i]) tiled->after = loop::prepare(pending_[i].kernel, {});
     } else if (compiled[i]) {
       step.run = run_native;
-      step.data = compiled[i];
+      step.data = compiled[i]->at();
     } else {
       step.run = run_program;
       step.data = loop::prepare(pending_[i].kernel, {});

@@ -63,7 +63,8 @@ class Arguments {
 
 void run(const NativeKernel& kernel, void* const* buffers, const Scalar* values, bool stream) {
   Arguments arguments(kernel, values);
-  KernelFrame frame{buffers, arguments.data, nullptr, nullptr, nullptr, stream};
+  KernelFrame frame{buffers, arguments.data,     nullptr, nullptr, nullptr,
+                    stream,  kernel.sizes.data()};
   if (kernel.finish) frame.partials = partials.at_least(kernel.units * kernel.partial_bytes);
   auto run_units = [&](int64_t begin, int64_t end) {
     KernelFrame own = frame;
@@ -96,7 +97,8 @@ void run_together(std::span<const NativeCall> calls, bool stream) {
     auto after = std::upper_bound(first.begin(), first.end(), chunk);
     size_t i = static_cast<size_t>(after - first.begin()) - 1;
     const NativeKernel& kernel = *calls[i].kernel;
-    KernelFrame frame{calls[i].buffers, arguments[i].data, nullptr, nullptr, nullptr, stream};
+    KernelFrame frame{calls[i].buffers, arguments[i].data,  nullptr, nullptr, nullptr,
+                      stream,           kernel.sizes.data()};
     frame.scratch = scratch.at_least(kernel.scratch_bytes);
     ChunkRange range = chunk_range(kernel.units, kernel.chunks, chunk - first[i]);
     kernel.body(&frame, range.begin, range.end);
@@ -107,7 +109,7 @@ void run_tile(const NativeKernel& kernel, void* const* buffers, const Scalar* va
               const KernelTile& tile) {
   Arguments arguments(kernel, values);
   int64_t ranges[] = {tile.batch, tile.row0, tile.row1, tile.column0, tile.column1};
-  KernelFrame frame{buffers, arguments.data, nullptr, nullptr, ranges, 0};
+  KernelFrame frame{buffers, arguments.data, nullptr, nullptr, ranges, 0, kernel.sizes.data()};
   frame.scratch = scratch.at_least(kernel.scratch_bytes);
   kernel.body(&frame, 0, 1);
 }

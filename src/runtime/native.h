@@ -17,12 +17,14 @@ struct KernelFrame {
   std::byte* partials;        // results of the chunks of a cut reduction
   const int64_t* tile;        // tile kernels: batch, row begin and end, column begin and end
   uint64_t stream;            // not 0: the pages of the results exist, so stores may bypass caches
+  const int64_t* sizes;       // NativeKernel::sizes
 };
 
 /// Work units [begin, end).
 using KernelFn = void (*)(const KernelFrame* frame, int64_t begin, int64_t end);
 
-/// The machine code of one kernel. Immutable; any number of threads may run it at once.
+/// The machine code of one kernel and its sizes. Immutable; any number of threads may run it at
+/// once.
 ///
 /// A kernel runs in one phase, or in two when reductions over few long rows are cut: then `body`
 /// leaves one record per unit in `partials` and `finish` combines them, in order.
@@ -35,6 +37,7 @@ struct NativeKernel {
   int64_t partial_bytes = 0;            // of one unit's record; 0 without `finish`
   int64_t streamed_bytes = 0;           // written past the caches when `stream` is set
   std::vector<DType> argument_types;
+  std::vector<int64_t> sizes;        // of the symbols in the kernel, in the order of their names
   std::shared_ptr<const void> code;  // keeps the mapped pages
 };
 

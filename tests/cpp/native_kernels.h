@@ -21,11 +21,11 @@ inline std::vector<cpu::Target> native_targets() {
 inline bool agrees(const loop::Kernel& kernel, const cpu::Target& target, uint32_t seed = 1,
                    const std::vector<Scalar>& arguments = {}, int64_t below = 0) {
   cpu::KernelRequest request{&kernel};
-  std::shared_ptr<const NativeKernel> native = cpu::compile_kernels({&request, 1}, target)[0];
-  if (!native) return false;
+  std::shared_ptr<const cpu::KernelCode> code = cpu::compile_kernels({&request, 1}, target)[0];
+  if (!code) return false;
   loop::RandomBuffers expected(kernel, seed, below), got(kernel, seed, below);
   loop::run(*loop::prepare(kernel), expected.pointers.data(), arguments.data());
-  run(*native, got.pointers.data(), arguments.data(), true);
+  run(*code->at(), got.pointers.data(), arguments.data(), true);
   std::string difference = loop::first_difference(kernel, expected, got);
   if (difference == "") return true;
   CAPTURE(loop::to_text(kernel));

@@ -190,7 +190,7 @@ TEST_CASE("native: a tile kernel covers its ranges alone") {
     for (int row = 1; row < 3; ++row)
       for (int column = 5; column < 66; ++column)
         z[210 + 70 * row + column] = x[210 + 70 * row + column] + bias[column];
-    run_tile(*native, got.pointers.data(), nullptr, {1, 1, 3, 5, 66});
+    run_tile(*native->at(), got.pointers.data(), nullptr, {1, 1, 3, 5, 66});
     CHECK(first_difference(kernel, expected, got) == "");
   }
 }

@@ -351,7 +351,7 @@ TEST_CASE("in place: every pair that a kernel allows leaves the bits alone") {
     loop::Kernel kernel = loop::random_kernel(seed);
     loop::Sharing sharing(kernel);
     std::shared_ptr<const loop::Program> program;
-    std::shared_ptr<const NativeKernel> native;
+    std::shared_ptr<const cpu::KernelCode> native;
     for (size_t out = 0; out < kernel.buffers.size(); ++out)
       for (size_t in = 0; in < kernel.buffers.size(); ++in) {
         const loop::BufferParam &from = kernel.buffers[in], &to = kernel.buffers[out];
@@ -368,7 +368,7 @@ TEST_CASE("in place: every pair that a kernel allows leaves the bits alone") {
               }) == "");
         if (native)
           CHECK(difference_in_place(kernel, seed, in, out, [&](void* const* buffers) {
-                  run(*native, buffers, nullptr, false);
+                  run(*native->at(), buffers, nullptr, false);
                 }) == "");
         ++shared;
       }

@@ -2,9 +2,9 @@
 // Machine code for kernels of LoopIR, by LLVM.
 #include <span>
 
+#include "backend/cpu/kernel_code.h"
 #include "loop/kernel.h"
 #include "runtime/cpu_level.h"
-#include "runtime/native.h"
 
 namespace tn::cpu {
 
@@ -23,13 +23,23 @@ enum class Form : uint8_t {
 struct KernelRequest {
   const loop::Kernel* kernel;
   Form form = Form::whole;
+  /// Likely values of its symbols. They steer how the work is laid out, never the results; the
+  /// code serves all values.
+  std::span<const Binding> sizes = {};
+};
+
+/// Where the kernels of one request came from.
+struct KernelCounts {
+  int64_t compiled = 0, from_memory = 0, from_disk = 0;
+  double seconds = 0;  // spent compiling, summed over threads
 };
 
 /// The machine code of every kernel, equal ones compiled once and misses in parallel. The bits of
 /// the results are those of the interpreter. Null where the kernel has no native form: the
-/// interpreter runs it.
-std::vector<std::shared_ptr<const NativeKernel>> compile_kernels(
-    std::span<const KernelRequest> requests, const Target& target = {});
+/// interpreter runs it. `counts` are added to.
+std::vector<std::shared_ptr<const KernelCode>> compile_kernels(
+    std::span<const KernelRequest> requests, const Target& target = {},
+    KernelCounts* counts = nullptr);
 
 /// LLVM IR after passes, and assembly, for readers.
 std::string ir_text(const KernelRequest& request, const Target& target = {});

@@ -1,5 +1,6 @@
 #include "backend/cpu/kernel_cache.h"
 
+#include <atomic>
 #include <chrono>
 
 #include "runtime/threads.h"
@@ -12,8 +13,10 @@ KernelCache& KernelCache::shared() {
 }
 
 std::vector<KernelCache::Kernel> KernelCache::get(const std::vector<std::string>& keys,
-                                                  const std::function<Kernel(size_t)>& compile) {
+                                                  const std::function<Kernel(size_t)>& compile,
+                                                  KernelCounts* counts) {
   std::vector<size_t> missing;
+  std::atomic<double> seconds = 0;
   std::vector<Kernel> found(keys.size());
   {
     std::lock_guard lock(mutex_);
@@ -36,10 +39,16 @@ std::vector<KernelCache::Kernel> KernelCache::get(const std::vector<std::string>
       found[i] = compile(i);
       std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
       publish(keys[i], found[i], took.count());
+      seconds += took.count();
     });
   } catch (...) {
     for (size_t i : missing) withdraw(keys[i]);
     throw;
+  }
+  if (counts) {
+    counts->compiled += static_cast<int64_t>(missing.size());
+    counts->from_memory += static_cast<int64_t>(keys.size() - missing.size());
+    counts->seconds += seconds;
   }
   std::unique_lock lock(mutex_);
   for (size_t i = 0; i < keys.size(); ++i) {

@@ -13,14 +13,14 @@ namespace tn::cpu {
 
 class KernelCache {
  public:
-  using Kernel = std::shared_ptr<const NativeKernel>;
+  using Kernel = std::shared_ptr<const KernelCode>;
 
   static KernelCache& shared();
 
   /// The kernels of `keys`; those that are missing come from `compile(i)`, on all threads at once.
-  /// A key that another thread is compiling is waited for.
+  /// A key that another thread is compiling is waited for. `counts` may be null.
   std::vector<Kernel> get(const std::vector<std::string>& keys,
-                          const std::function<Kernel(size_t)>& compile);
+                          const std::function<Kernel(size_t)>& compile, KernelCounts* counts);
 
   KernelCacheStats stats();
   void clear();
