@@ -12,18 +12,18 @@
 namespace tn::python {
 namespace {
 
-/// The tensors in trees of arguments.
+/// The tensors in trees of arguments. What else trees hold (flags, names, functions) is left alone.
 Tensors tensors_of(const nb::args& args) {
+  for (nb::handle arg : args)
+    if (tree_type(arg.ptr())->kind == TreeType::Kind::leaf && !is_tensor(arg.ptr()) &&
+        !PyNumber_Check(arg.ptr()))
+      fail(Fault::type, "eval: not a tensor, nor a tree of tensors: {}",
+           Py_TYPE(arg.ptr())->tp_name);
   Leaves leaves;
   Structure(args.ptr(), leaves);
   Tensors out;
-  for (const nb::object& leaf : leaves) {
-    if (Tensor* t = tensor_in(leaf.ptr()))
-      out.push_back(*t);
-    else if (!PyNumber_Check(leaf.ptr()))
-      fail(Fault::type, "eval: not a tensor, nor a tree of tensors: {}",
-           Py_TYPE(leaf.ptr())->tp_name);
-  }
+  for (const nb::object& leaf : leaves)
+    if (Tensor* t = tensor_in(leaf.ptr())) out.push_back(*t);
   return out;
 }
 

@@ -46,6 +46,9 @@ from .transforms import (
 
 _install_at(_core.Tensor)
 
+from . import nn, optim  # noqa: E402  (written on what is above)
+from .nn import Linear, Module  # noqa: E402
+
 
 def __getattr__(name: str) -> object:
     """Parts that are imported when first used, and advice for names that do not exist."""

@@ -1,0 +1,276 @@
+"""Module: a function of tensors together with its parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from typing import Any, TypeAlias
+
+import tenon as tn
+
+from .. import _core
+
+Names: TypeAlias = "str | Collection[str]"
+
+
+class Module:
+    """The base of layers and models.
+
+    A tensor that is an attribute is a parameter, unless its name begins with an underscore. Other
+    modules, and lists, tuples and dicts of them or of tensors, are parts of the module. A class
+    says in `forward` (or `__call__`) what it computes:
+
+        >>> class Gate(tn.nn.Module):
+        ...     def __init__(self, dims):
+        ...         self.scale = tn.ones(dims)
+        ...         self.inner = tn.nn.Linear(dims, dims)
+        ...     def forward(self, x):
+        ...         return self.scale * tn.sigmoid(self.inner(x))
+        >>> gate = Gate(2)
+        >>> gate(tn.zeros((3, 2))).shape
+        (3, 2)
+        >>> gate
+        Gate(
+          scale=float32[2],
+          inner=Linear(weight=float32[2, 2], bias=float32[2]),
+        )
+
+    Modules are trees: they can be arguments and results of transforms and compiled functions. What
+    they hold besides tensors is then a part of their structure. A gradient is a module too, with
+    derivatives in place of the parameters.
+    """
+
+    # Attributes of a module only where they differ from these, so that a model which was evaluated
+    # or frozen and is trained again has the very state that its training step was compiled for.
+    training = True
+    _frozen: frozenset[str] = frozenset()
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.forward(*args, **kwargs)
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        name = type(self).__name__
+        _core._fail("type", f"{name}: the class defines neither forward nor __call__")
+
+    @property
+    def state(self) -> dict[str, Any]:
+        """Everything the module holds, by name: assigning here assigns attributes.
+
+        It is what `compile(inputs=..., outputs=...)` takes.
+        """
+        return vars(self)
+
+    def parameters(self) -> dict[str, Any]:
+        """The parameters by name; those of modules in dicts, and those in lists in lists.
+
+            >>> tn.nn.Linear(2, 1).parameters().keys()
+            dict_keys(['weight', 'bias'])
+        """
+        return self._select(frozen=True)
+
+    def trainable_parameters(self) -> dict[str, Any]:
+        """The parameters that are not frozen, in the same form."""
+        return self._select(frozen=False)
+
+    def _select(self, frozen: bool) -> dict[str, Any]:
+        selected = {}
+        for name, value in vars(self).items():
+            part = _parameters_in(value, frozen, name in self._frozen)
+            if part is not None and not name.startswith("_"):
+                selected[name] = part
+        return selected
+
+    def update(self, parameters: Any) -> Module:
+        """Puts tensors in the places they have in `parameters`, a tree like `self.parameters()`.
+
+        Names may be left out.
+        """
+        _replace(self, parameters, type(self).__name__)
+        return self
+
+    def modules(self) -> list[Module]:
+        """The module and all modules inside it."""
+        found, rest = [], [self]
+        while rest:
+            value = rest.pop()
+            if isinstance(value, Module):
+                found.append(value)
+                value = vars(value)
+            if isinstance(value, dict):
+                value = list(value.values())
+            if isinstance(value, (list, tuple)):
+                rest.extend(reversed(value))
+        return found
+
+    def train(self, mode: bool = True) -> Module:
+        """Sets whether modules such as `Dropout` behave as in training."""
+        for module in self.modules():
+            module._set("training", mode)
+        return self
+
+    def eval(self) -> Module:
+        return self.train(False)
+
+    def freeze(self, *, recurse: bool = True, keys: Names | None = None) -> Module:
+        """Takes parameters, or those called `keys`, out of `trainable_parameters()`."""
+        return self._mark(recurse, keys, lambda frozen, names: frozen | names)
+
+    def unfreeze(self, *, recurse: bool = True, keys: Names | None = None) -> Module:
+        """Makes parameters, or those called `keys`, trainable again."""
+        return self._mark(recurse, keys, lambda frozen, names: frozen - names)
+
+    def _mark(
+        self,
+        recurse: bool,
+        keys: Names | None,
+        combine: Callable[[frozenset[str], set[str]], frozenset[str]],
+    ) -> Module:
+        keys = {keys} if isinstance(keys, str) else keys
+        for module in self.modules() if recurse else [self]:
+            names = {name for name, value in vars(module).items() if _holds_tensors(value)}
+            if keys is not None:
+                names.intersection_update(keys)
+            module._set("_frozen", combine(module._frozen, names))
+        return self
+
+    def _set(self, name: str, value: Any) -> None:
+        if value == getattr(type(self), name):
+            vars(self).pop(name, None)
+        else:
+            setattr(self, name, value)
+
+    def __repr__(self) -> str:
+        shown = {n: _text(v) for n, v in vars(self).items() if not n.startswith("_")}
+        return _call_text(type(self).__name__, [f"{n}={text}" for n, text in shown.items()])
+
+    def __tree_flatten__(self) -> tuple[dict[str, Any], type]:
+        return {name: _as_tree(value) for name, value in vars(self).items()}, type(self)
+
+    @staticmethod
+    def __tree_unflatten__(cls: type, attributes: dict[str, Any]) -> Module:
+        module = cls.__new__(cls)
+        vars(module).update(attributes)
+        return module
+
+
+def value_and_grad(model: Module, f: Callable[..., Any]) -> Callable[..., Any]:
+    """A function that returns what `f` returns, and its gradient for the trainable parameters.
+
+    `f` uses `model`, given to it or not, and returns a scalar, or a tuple that starts with one.
+
+        >>> model = tn.nn.Linear(2, 1)
+        >>> loss_and_grad = tn.nn.value_and_grad(model, lambda x: tn.sum(model(x)))
+        >>> loss, grads = loss_and_grad(tn.array([[1.0, 2.0]]))
+        >>> grads
+        {'weight': tensor([[1, 2]], dtype=float32), 'bias': tensor([1], dtype=float32)}
+    """
+
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
+        def of_parameters(parameters: Any) -> Any:
+            model.update(parameters)
+            return f(*args, **kwargs)
+
+        before = model.trainable_parameters()
+        try:
+            return tn.value_and_grad(of_parameters)(before)
+        finally:
+            model.update(before)
+
+    return wrapper
+
+
+class _Constant:
+    """In a tree, what is no tree and no tensor: a part of the structure and not a leaf."""
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def __tree_flatten__(self) -> tuple[None, Any]:
+        return None, self.value
+
+    @staticmethod
+    def __tree_unflatten__(value: Any, _: None) -> Any:
+        return value
+
+
+def _as_tree(value: Any) -> Any:
+    """`value` with constants for its leaves that are no tensors."""
+    if isinstance(value, (tn.Tensor, Module)):
+        return value
+    if type(value) in (list, tuple):
+        return type(value)([_as_tree(v) for v in value])
+    if type(value) is dict:
+        return {k: _as_tree(v) for k, v in value.items()}
+    return _Constant(value) if tn.tree.structure(value) == _LEAF else value
+
+
+_LEAF = tn.tree.structure(0)
+
+
+def _holds_tensors(value: Any) -> bool:
+    """Whether there are tensors in `value`, those of modules aside."""
+    if isinstance(value, dict):
+        value = list(value.values())
+    if isinstance(value, (list, tuple)):
+        return any(_holds_tensors(v) for v in value)
+    return isinstance(value, tn.Tensor)
+
+
+def _parameters_in(value: Any, frozen: bool, is_frozen: bool) -> Any:
+    """The parameters in an attribute, with the frozen ones or without, or None."""
+    if isinstance(value, Module):
+        return value._select(frozen) or None
+    if isinstance(value, tn.Tensor):
+        return value if frozen or not is_frozen else None
+    if isinstance(value, dict):
+        parts = {k: _parameters_in(v, frozen, is_frozen) for k, v in value.items()}
+        return {k: part for k, part in parts.items() if part is not None} or None
+    if isinstance(value, (list, tuple)):
+        items = [_parameters_in(v, frozen, is_frozen) for v in value]
+        if any(item is not None for item in items):
+            return [{} if item is None else item for item in items]
+    return None
+
+
+def _replace(current: Any, new: Any, path: str) -> Any:
+    """`current` with the tensors of `new` in it; what can be changed is."""
+    if isinstance(new, Module):
+        new = new.parameters()
+    if isinstance(current, Module):
+        _replace(vars(current), new, path)
+    elif isinstance(new, dict) and isinstance(current, dict):
+        for name, value in new.items():
+            if name not in current:
+                _core._fail("value", f"update: {path} has no {name!r}")
+            current[name] = _replace(current[name], value, f"{path}.{name}")
+    elif isinstance(new, (list, tuple)) and isinstance(current, (list, tuple)):
+        if len(new) != len(current):
+            _core._fail("value", f"update: {len(new)} values for {len(current)} in {path}")
+        items = [_replace(c, n, f"{path}[{i}]") for i, (c, n) in enumerate(zip(current, new))]
+        if isinstance(current, tuple):
+            return tuple(items)
+        current[:] = items
+    elif isinstance(new, tn.Tensor) and not isinstance(current, (dict, list, tuple)):
+        return new
+    elif new != {}:  # which stands in lists for what has no parameters
+        kinds = f"a {type(current).__name__}, not {type(new).__name__}"
+        _core._fail("type", f"update: {path} is {kinds}")
+    return current
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, tn.Tensor):
+        return f"{value.dtype.name}{list(value.shape)}"
+    if isinstance(value, dict):
+        return _call_text("dict", [f"{k}={_text(v)}" for k, v in value.items()])
+    if isinstance(value, (list, tuple)):
+        return _call_text("", [_text(v) for v in value], "[]")
+    return getattr(value, "__name__", repr(value))
+
+
+def _call_text(name: str, parts: list[str], brackets: str = "()") -> str:
+    """`name(a, b)`, with every part on its own line if that is long."""
+    short = f"{name}{brackets[0]}{', '.join(parts)}{brackets[1]}"
+    if len(short) <= 60 and "\n" not in short:
+        return short
+    lines = "".join(f"  {part},\n".replace("\n", "\n  ").rstrip(" ") for part in parts)
+    return f"{name}{brackets[0]}\n{lines}{brackets[1]}"
