@@ -26,10 +26,11 @@ struct Dim {
 
   constexpr bool is_const() const { return raw >= 0; }
   constexpr bool is_inferred() const { return raw == kInferred; }
-  /// The constant; an error when the size is symbolic.
+  /// The constant. A symbolic size has a value only while a function is traced, and is fixed by
+  /// asking for it.
   int64_t value() const {
     if (raw < 0) [[unlikely]]
-      fail_symbolic(*this);
+      return value_at_hand(*this);
     return raw;
   }
 
@@ -38,7 +39,7 @@ struct Dim {
   static constexpr int64_t kLargestSymbol = int64_t{1} << 40;
   static constexpr int64_t kInferred = INT64_MIN;
   [[noreturn]] static void fail_negative(int64_t value);
-  [[noreturn]] static void fail_symbolic(Dim dim);
+  static int64_t value_at_hand(Dim dim);
 };
 static_assert(sizeof(Dim) == 8);
 

@@ -139,8 +139,10 @@ struct CompiledState {
       entry->out.emplace(result.ptr(), Numbers::stay_known);
       return entry->out->tensors;
     };
-    entry->compiled =
-        std::make_shared<const Compiled>(run, args.with_numbers(entry->given), options);
+    Tensors like = args.with_numbers(entry->given);
+    std::vector<TypeRef> types;
+    for (const Tensor& t : like) types.push_back(type_of(t));
+    entry->compiled = std::make_shared<const Compiled>(run, like, exact_pattern(types), options);
     entry->forget_tensors();
     return entry;
   }

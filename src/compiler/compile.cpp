@@ -1,9 +1,12 @@
 #include "compiler/compile.h"
 
+#include <algorithm>
+
 #include "compiler/evaluate.h"
 #include "compiler/lower.h"
 #include "compiler/lower_fused.h"
 #include "compiler/plan_text.h"
+#include "ir/rewrite.h"
 #include "passes/pipeline.h"
 
 namespace tn {
@@ -47,6 +50,32 @@ std::shared_ptr<const Plan> compile(const Graph& graph, const CompileOptions& op
   std::shared_ptr<const Plan> plan = make(graph, options, report);
   if (report) report->plan = to_text(*plan);
   return plan;
+}
+
+CompiledGraph::CompiledGraph(Graph graph, CompileOptions options)
+    : graph_(std::move(graph)), options_(std::move(options)) {}
+
+std::shared_ptr<const Plan> CompiledGraph::plan(std::span<const Binding> sizes) const {
+  Values values;
+  for (const Binding& b : sizes) values.push_back(b.value);
+  std::lock_guard lock(mutex_);
+  auto known = std::ranges::find(entries_, values, &Entry::sizes);
+  if (known != entries_.end()) {
+    std::rotate(known, known + 1, entries_.end());
+    return entries_.back().plan;
+  }
+  std::vector<Replacement> replacements;
+  for (const Binding& b : sizes) replacements.push_back({b.symbol, Dim(b.value)});
+  std::shared_ptr<const Plan> made = compile(substitute(graph_, replacements), options_);
+  if (entries_.size() == kMostPlans) entries_.erase(entries_.begin());
+  entries_.push_back({std::move(values), made});
+  ++planned_;
+  return made;
+}
+
+int64_t CompiledGraph::planned() const {
+  std::lock_guard lock(mutex_);
+  return planned_;
 }
 
 }  // namespace tn

@@ -1,5 +1,7 @@
 #pragma once
 // compile: from a Graph to a Plan. The one way anything runs.
+#include <mutex>
+
 #include "ir/decision.h"
 #include "ir/graph.h"
 #include "runtime/plan.h"
@@ -18,6 +20,7 @@ struct CompileOptions {
   int runtime_scalars = 0;            // the first constants of the graph, given at every run
   std::vector<Bound> constants = {};  // values of the last inputs: known now, kept by the plan
   std::vector<bool> donated = {};     // by input: its memory may be taken for results
+  std::vector<Binding> sizes = {};    // of the symbols, at hand: they steer, and hold for no run
   std::vector<std::string> off = {};  // passes and fusions that are switched off, by name
 };
 
@@ -30,5 +33,31 @@ struct CompileReport {
 
 std::shared_ptr<const Plan> compile(const Graph& graph, const CompileOptions& options,
                                     CompileReport* report = nullptr);
+
+/// A graph compiled for any values of the symbols in it. Threads may share it.
+class CompiledGraph {
+ public:
+  CompiledGraph(Graph graph, CompileOptions options);
+
+  /// The plan for these sizes: made when they are first asked for, from kernels that serve all
+  /// sizes. The plans of the sizes asked for last are kept.
+  std::shared_ptr<const Plan> plan(std::span<const Binding> sizes = {}) const;
+  /// How many plans were made.
+  int64_t planned() const;
+
+ private:
+  using Values = std::vector<int64_t>;
+  struct Entry {
+    Values sizes;
+    std::shared_ptr<const Plan> plan;
+  };
+  static constexpr size_t kMostPlans = 16;
+
+  Graph graph_;
+  CompileOptions options_;
+  mutable std::mutex mutex_;
+  mutable std::vector<Entry> entries_;  // the last used at the end
+  mutable int64_t planned_ = 0;
+};
 
 }  // namespace tn

@@ -6,6 +6,7 @@
 #include "frontend/eval.h"
 #include "frontend/stages.h"
 #include "ir/number.h"
+#include "ir/rewrite.h"
 #include "ir/trace.h"
 #include "ops/call.h"
 #include "tenon/compile.h"
@@ -24,14 +25,34 @@ static bool is_watched(const Tensor& t) {
   return t.node()->traced || running_tape(t.node()->taped);
 }
 
-Compiled::Compiled(const Function& f, std::span<const Tensor> like, CompileOptions options)
-    : options_(std::move(options)) {
+static std::vector<TypeRef> types_of(std::span<const Tensor> list) {
+  std::vector<TypeRef> types;
+  types.reserve(list.size());
+  for (const Tensor& t : list) types.push_back(type_of(t));
+  return types;
+}
+
+static std::vector<Replacement> replacements(std::span<const Binding> sizes) {
+  std::vector<Replacement> list;
+  for (const Binding& b : sizes) list.push_back({b.symbol, Dim(b.value)});
+  return list;
+}
+
+Compiled::Compiled(const Function& f, std::span<const Tensor> like, Pattern pattern,
+                   CompileOptions options)
+    : options_(std::move(options)), pattern_(std::move(pattern)) {
+  bool fits = pattern_.matches(types_of(like), options_.sizes);
+  invariant(fits, "compile: traced for a pattern that its own arguments do not fit");
+  std::optional<SizesAtHand> own;
+  if (!pattern_.symbols.empty()) own.emplace(options_.sizes);
+  SizesAtHand* around = own ? nullptr : SizesAtHand::current();
+  size_t known_around = around ? around->guards.size() : 0;
   uint64_t start = next_sequence();
   Trace trace("compile", Trace::Values::unknown);
   Tensors params;
-  for (const Tensor& t : like) {
-    Tensor param = make_param(type_of(t));
-    params.push_back(is_number(t) ? as_number(std::move(param)) : param);
+  for (size_t i = 0; i < like.size(); ++i) {
+    Tensor param = make_param(pattern_.types[i]);
+    params.push_back(is_number(like[i]) ? as_number(std::move(param)) : param);
   }
   Tensors out = f(params);
   trace.end();
@@ -43,33 +64,45 @@ Compiled::Compiled(const Function& f, std::span<const Tensor> like, CompileOptio
   leaves_ = std::move(captured.leaves);
   kept_ = std::move(trace.kept);
   bound_ = std::any_of(leaves_.begin(), leaves_.end(), is_watched);
+  if (own) assumed_ = std::move(own->guards);
+  if (around) assumed_.assign(around->guards.begin() + known_around, around->guards.end());
+  if (around) guards_ = assumed_;
+  if (own) settle_sizes();
 }
 
-bool Compiled::takes(std::span<const Tensor> args) const {
-  if (args.size() + leaves_.size() != static_cast<size_t>(graph_.inputs())) return false;
-  for (size_t i = 0; i < args.size(); ++i)
-    if (type_of(args[i]) != graph_.types[i]) return false;
-  return true;
+/// What the guards say of symbols goes into the graph and the pattern.
+void Compiled::settle_sizes() {
+  Solved solved = solve(assumed_);
+  guards_ = std::move(solved.rest);
+  graph_ = substitute(graph_, solved.replacements);
+  pattern_ = substituted(pattern_, solved.replacements);
+  std::erase_if(options_.sizes,
+                [&](const Binding& b) { return !std::ranges::count(pattern_.symbols, b.symbol); });
+}
+
+bool Compiled::takes(std::span<const TypeRef> types, std::vector<Binding>& sizes) const {
+  if (!pattern_.matches(types, sizes)) return false;
+  SizesAtHand* around = pattern_.symbols.empty() ? SizesAtHand::current() : nullptr;
+  std::span<const Binding> values = around ? std::span(around->values) : std::span(sizes);
+  return std::ranges::all_of(guards_, [&](const SizeGuard& g) { return holds(g, values); });
 }
 
 bool Compiled::is_recorded(std::span<const Tensor> args) const {
   return bound_ || Trace::tracing() || std::any_of(args.begin(), args.end(), is_watched);
 }
 
-Tensors Compiled::record(std::span<const Tensor> args) const {
+Tensors Compiled::record(std::span<const Tensor> args, std::span<const Binding> sizes) const {
+  for (const SizeGuard& g : guards_)  // they are for the trace around this one to know
+    g.kind == SizeGuard::Kind::equal ? decide_equal(g.a, g.b) : decide_at_least(g.a, g.b);
   Tensors in(args.begin(), args.end());
   in.insert(in.end(), leaves_.begin(), leaves_.end());
-  Tensors out = ops::emit_call(ops::CallKind::plain, body(), in);
+  GraphRef body = intern(substitute(graph_, replacements(sizes)));
+  Tensors out = ops::emit_call(ops::CallKind::plain, body, in);
   for (const auto& rules : kept_)
     for (Trace* trace = Trace::current(); trace; trace = trace->outer) trace->kept.push_back(rules);
   for (size_t i = results_; i < out.size(); ++i) Trace::perform(out[i]);
   out.resize(results_);
   return out;
-}
-
-GraphRef Compiled::body() const {
-  std::call_once(interned_, [this] { body_ = intern(Graph(graph_)); });
-  return body_;
 }
 
 CompileOptions Compiled::options() const {
@@ -79,36 +112,41 @@ CompileOptions Compiled::options() const {
   return all;
 }
 
-const Plan& Compiled::plan() const {
-  std::call_once(planned_, [this] { plan_ = compile(graph_, options()); });
-  return *plan_;
+const CompiledGraph& Compiled::code() const {
+  std::call_once(compiled_,
+                 [this] { code_ = std::make_unique<const CompiledGraph>(graph_, options()); });
+  return *code_;
 }
 
 Tensors Compiled::operator()(std::span<const Tensor> args) const {
-  invariant(takes(args), "compile: called with arguments of other types than traced for");
-  if (is_recorded(args)) return record(args);
+  std::vector<Binding> sizes;
+  bool fits = takes(types_of(args), sizes);
+  invariant(fits, "compile: called with arguments of other types than traced for");
+  if (is_recorded(args)) return record(args, sizes);
   flush(args);
   HostUnlocked unlocked;  // also while another thread makes the plan, which may need the lock
   std::vector<Bound> in, out(graph_.outputs.size());
   in.reserve(args.size());
   for (const Tensor& t : args) in.push_back(bound_of(slot_of(t)));
-  run(plan(), in, nullptr, out);
+  run(*code().plan(sizes), in, nullptr, out);
   Tensors results;
   results.reserve(results_);
-  for (size_t i = 0; i < results_; ++i)
-    results.push_back(make_data(std::move(out[i].buffer), out[i].offset,
-                                graph_.types[static_cast<size_t>(graph_.outputs[i])]));
+  std::vector<Replacement> values = replacements(sizes);
+  for (size_t i = 0; i < results_; ++i) {
+    TypeRef type = graph_.types[static_cast<size_t>(graph_.outputs[i])];
+    results.push_back(make_data(std::move(out[i].buffer), out[i].offset, substitute(type, values)));
+  }
   return results;
 }
 
 std::string Compiled::show(std::string_view stage) const {
   HostUnlocked unlocked;
-  return stage_text(graph_, options(), stage);
+  return stage_text(substitute(graph_, replacements(options_.sizes)), options(), stage);
 }
 
 MemoryReport Compiled::memory() const {
   HostUnlocked unlocked;
-  return memory_report(plan());
+  return memory_report(*code().plan(options_.sizes));
 }
 
 // Functions of C++ ---------------------------------------------------------------------------
@@ -122,18 +160,27 @@ struct CompiledFunction::State {
   std::mutex mutex = {};
   std::vector<Entry> entries = {};
 
-  Entry find(const Tensors& args) {
+  Entry find(std::span<const TypeRef> types) {
     std::lock_guard lock(mutex);
+    std::vector<Binding> sizes;
     auto found = std::find_if(entries.rbegin(), entries.rend(),
-                              [&](const Entry& e) { return e->takes(args); });
+                              [&](const Entry& e) { return e->takes(types, sizes); });
     return found == entries.rend() ? nullptr : *found;
+  }
+  /// Sizes are constants of a trace until they vary.
+  Pattern pattern_for(std::span<const TypeRef> types) {
+    std::lock_guard lock(mutex);
+    for (size_t i = entries.size(); i-- > 0;)
+      if (auto wider = generalised(entries[i]->pattern(), types)) return *wider;
+    return exact_pattern(types);
   }
   Entry entry(const Tensors& args) {
     check_given(args, "compile", "argument");
-    if (Entry known = find(args)) return known;
-    Entry made = std::make_shared<const Compiled>(f, args, options);
+    std::vector<TypeRef> types = types_of(args);
+    if (Entry known = find(types)) return known;
+    Entry made = std::make_shared<const Compiled>(f, args, pattern_for(types), options);
     if (made->is_bound()) return made;
-    if (Entry known = find(args)) return known;  // by another thread meanwhile
+    if (Entry known = find(types)) return known;  // by another thread meanwhile
     std::lock_guard lock(mutex);
     if (entries.size() == kMost) entries.erase(entries.begin());
     return entries.emplace_back(std::move(made));

@@ -4,6 +4,7 @@
 
 #include "compiler/compile.h"
 #include "compiler/memory_report.h"
+#include "frontend/pattern.h"
 #include "tenon/transforms.h"
 
 namespace tn {
@@ -13,14 +14,20 @@ Effort effort_of(int optimization_level);
 
 class Compiled {
  public:
-  /// Runs `f` on parameters like `like`, tensors or numbers, and keeps what it records. A failure
-  /// of `f` leaves nothing behind.
-  Compiled(const Function& f, std::span<const Tensor> like, CompileOptions options);
+  /// Runs `f` on parameters like `like`, tensors or numbers, of the types of `pattern`, and keeps
+  /// what it records. A failure of `f` leaves nothing behind.
+  Compiled(const Function& f, std::span<const Tensor> like, Pattern pattern,
+           CompileOptions options);
 
-  bool takes(std::span<const Tensor> args) const;
+  /// Whether it serves arguments of these types; then `sizes` has the values of its symbols.
+  bool takes(std::span<const TypeRef> types, std::vector<Binding>& sizes) const;
   /// Runs the plan, which the first run makes. Under a transform the graph is recorded instead, as
   /// one op. Any number of threads may call at once.
   Tensors operator()(std::span<const Tensor> args) const;
+  /// The types it serves, and what else must hold of sizes.
+  const Pattern& pattern() const { return pattern_; }
+  /// All that was taken for granted about sizes while it was traced.
+  const std::vector<SizeGuard>& assumed() const { return assumed_; }
   /// It closes over values of a trace around it, and means nothing after that.
   bool is_bound() const { return bound_; }
   /// A stage of the compilation as text.
@@ -30,10 +37,10 @@ class Compiled {
 
  private:
   bool is_recorded(std::span<const Tensor> args) const;
-  Tensors record(std::span<const Tensor> args) const;
-  const Plan& plan() const;
-  GraphRef body() const;
+  Tensors record(std::span<const Tensor> args, std::span<const Binding> sizes) const;
+  const CompiledGraph& code() const;
   CompileOptions options() const;
+  void settle_sizes();
 
   Graph graph_;  // inputs: parameters, then leaves; outputs: results, then effects
   size_t results_ = 0;
@@ -41,9 +48,10 @@ class Compiled {
   std::vector<std::shared_ptr<const void>> kept_;  // rules of custom functions
   bool bound_ = false;
   CompileOptions options_;
-  mutable std::once_flag planned_, interned_;
-  mutable std::shared_ptr<const Plan> plan_;
-  mutable GraphRef body_ = {};
+  Pattern pattern_;
+  std::vector<SizeGuard> assumed_, guards_;  // guards_: what the pattern does not say
+  mutable std::once_flag compiled_;
+  mutable std::unique_ptr<const CompiledGraph> code_;
 };
 
 }  // namespace tn

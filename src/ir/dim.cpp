@@ -87,11 +87,6 @@ bool is_name(std::string_view name) {
 
 void Dim::fail_negative(int64_t value) { fail("size: a size cannot be negative: {}", value); }
 
-void Dim::fail_symbolic(Dim dim) {
-  invariant(false, "the size {} is symbolic where a constant is needed", dim);
-  __builtin_unreachable();
-}
-
 Dim Dim::symbol(std::string_view name, int64_t lo, int64_t hi) {
   if (!is_name(name)) fail("size: `{}` is no name of a size", name);
   if (lo < 0 || hi < lo || hi > kLargestSymbol)

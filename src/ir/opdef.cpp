@@ -130,6 +130,7 @@ constexpr size_t kMemoSize = 1024;  // direct-mapped
 
 std::span<const TypeRef> infer_types(const OpDef& op, const Attrs* attrs, Types in) {
   thread_local const auto owner = std::make_unique<std::array<MemoEntry, kMemoSize>>();
+  thread_local std::vector<TypeRef> kept;
   auto& memo = *owner;
   uint64_t hash = combine(reinterpret_cast<uintptr_t>(&op), reinterpret_cast<uintptr_t>(attrs));
   for (TypeRef type : in) hash = combine(hash, reinterpret_cast<uintptr_t>(type));
@@ -140,6 +141,10 @@ std::span<const TypeRef> infer_types(const OpDef& op, const Attrs* attrs, Types 
   TypeList types = infer(op, attrs ? attrs->data : nullptr, in);
   std::vector<TypeRef> out;
   for (const Type& type : types.items) out.push_back(intern(type));
+  auto symbolic = [](TypeRef type) { return type && type->elements < 0; };
+  bool guarded = std::ranges::any_of(in, symbolic) || std::ranges::any_of(out, symbolic);
+  // What was taken for granted about sizes is for each trace to note.
+  if (guarded) return kept = std::move(out);
   // `infer` may have used this entry for ops inside a body: fill it only now.
   entry = {&op, attrs, {in.begin(), in.end()}, std::move(out)};
   return entry.out;

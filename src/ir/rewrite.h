@@ -38,6 +38,10 @@ struct GraphCopy {
 std::vector<bool> needed_values(const Graph& graph);
 bool is_needed(const GraphOp& op, const std::vector<bool>& needed);
 
+/// The type and the graph with symbols replaced, in types and attributes.
+TypeRef substitute(TypeRef type, std::span<const Replacement> replacements);
+Graph substitute(const Graph& graph, std::span<const Replacement> replacements);
+
 /// The body of a composite as a graph over its operand types.
 Graph body_graph(const OpDef& op, const void* attrs, Types in);
 

@@ -6,6 +6,7 @@
 #include "base/at_fork.h"
 #include "base/error.h"
 #include "base/hash.h"
+#include "ir/sizes.h"
 
 namespace tn {
 
@@ -115,7 +116,8 @@ std::optional<Type> parse_type(std::string_view& text) {
 bool can_broadcast(const Shape& a, const Shape& b) {
   for (int i = 1; i <= std::min(a.rank(), b.rank()); ++i) {
     Dim x = a[a.rank() - i], y = b[b.rank() - i];
-    if (x != y && x != Dim(1) && y != Dim(1)) return false;
+    if (x == y || x == Dim(1) || y == Dim(1) || decide_equal(x, y)) continue;
+    if (!decide_equal(x, 1) && !decide_equal(y, 1)) return false;
   }
   return true;
 }
@@ -126,8 +128,12 @@ Shape broadcast(const Shape& a, const Shape& b, std::string_view op) {
   const Shape& shorter = a.rank() >= b.rank() ? b : a;
   Shape out = longer;
   int shift = longer.rank() - shorter.rank();
-  for (int i = 0; i < shorter.rank(); ++i)
-    if (out[i + shift] == Dim(1)) out[i + shift] = shorter[i];
+  for (int i = 0; i < shorter.rank(); ++i) {
+    Dim& made = out[i + shift];
+    if (made == shorter[i] || shorter[i] == Dim(1)) continue;
+    if (made == Dim(1) || (!decide_equal(made, shorter[i]) && decide_equal(made, 1)))
+      made = shorter[i];
+  }
   return out;
 }
 

@@ -99,3 +99,19 @@ TEST_CASE("threads share a compiled function") {
   threads.clear();
   CHECK(wrong == 0);
 }
+
+TEST_CASE("a size that varies becomes a symbol: the third size is not traced") {
+  int traced = 0;
+  CompiledFunction f = compile([&](const Tensors& in) {
+    ++traced;
+    return Tensors{tanh(matmul(in[0], in[1])) + in[2]};
+  });
+  Tensor w = full({3, 4}, 0.5f), b = full({4}, 1.f);
+  for (int64_t batch : {2, 5, 7, 1, 9}) {
+    Tensor x = full({batch, 3}, 2.f);
+    Tensor y = f({x, w, b})[0];
+    CHECK(y.shape() == Shape{batch, 4});
+    CHECK(all(equal(y, tanh(matmul(x, w)) + b)).item<bool>());
+  }
+  CHECK(traced == 2);
+}

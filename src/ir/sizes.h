@@ -1,0 +1,56 @@
+#pragma once
+// Sizes at hand: while a function is traced with symbolic sizes, the values that they have in the
+// call it is traced for.
+//
+// A question about sizes that has no answer for all values of the symbols is answered by the values
+// at hand, and what was answered is kept as a guard: the trace serves calls for which it holds.
+#include <string>
+#include <vector>
+
+#include "ir/dim.h"
+#include "ir/place.h"
+
+namespace tn {
+
+/// Something that was taken for granted about sizes, and where.
+struct SizeGuard {
+  enum class Kind : uint8_t { equal, at_least };  // a == b, a >= b
+  Kind kind;
+  Dim a, b;
+  bool holds;  // false: the opposite was found
+  Loc loc;
+};
+
+/// "s0 == 4", "s0 < 3".
+std::string to_text(const SizeGuard& guard);
+bool holds(const SizeGuard& guard, std::span<const Binding> sizes);
+
+/// In force on this thread from construction to destruction; they nest.
+class SizesAtHand {
+ public:
+  explicit SizesAtHand(std::vector<Binding> values);
+  ~SizesAtHand();
+  SizesAtHand(const SizesAtHand&) = delete;
+
+  const std::vector<Binding> values;
+  std::vector<SizeGuard> guards;
+
+  static SizesAtHand* current();
+
+ private:
+  SizesAtHand* const outer_;
+};
+
+/// Whether a == b, and whether a >= b. Where nothing is at hand, what is not known is false.
+bool decide_equal(Dim a, Dim b);
+bool decide_at_least(Dim a, Dim b);
+
+/// Guards that say what a symbol is, as replacements; the others stay. Each is put into the ones
+/// after it.
+struct Solved {
+  std::vector<Replacement> replacements;
+  std::vector<SizeGuard> rest;
+};
+Solved solve(std::span<const SizeGuard> guards);
+
+}  // namespace tn
