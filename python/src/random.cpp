@@ -2,9 +2,28 @@
 #include "tenon/random.h"
 
 #include "core.h"
+#include "ir/place.h"
 #include "ops/draws.h"
 
 namespace tn::python {
+
+namespace {
+
+/// Once for a line of the user's.
+void warn_of_frozen_key() {
+  const char* text =
+      "random: drawn without a key while compiling, so every call gives the same numbers; capture "
+      "the state with compile(f, inputs=tn.random.state, outputs=tn.random.state), or pass a key";
+  static nb::dict& warned = *new nb::dict;  // by file; outlives the interpreter
+  Place place = resolve(current_loc);
+  nb::str file(place.file.c_str());
+  if (!warned.contains(file)) warned[file] = nb::dict();
+  if (PyErr_WarnExplicit(PyExc_UserWarning, text, file.c_str(), place.line, nullptr,
+                         nb::object(warned[file]).ptr()) < 0)
+    throw nb::python_error();
+}
+
+}  // namespace
 
 void bind_random(nb::module_& m) {
   m.def("_random_seed", [](uint64_t number) { random::seed(number); });
@@ -13,12 +32,7 @@ void bind_random(nb::module_& m) {
     UserCall call;
     random::set_state(read_tensor(key.ptr(), "random.state"));
   });
-  ops::warn_of_frozen_key = [] {
-    const char* text =
-        "random: drawn without a key while compiling, so every call gives the same numbers; pass "
-        "the function a key (key=tn.random.key(...))";
-    if (PyErr_WarnEx(PyExc_UserWarning, text, 2) < 0) throw nb::python_error();
-  };
+  ops::warn_of_frozen_key = warn_of_frozen_key;
   m.def("_next_key", [] {
     UserCall call;
     return wrapped(random::next_key());

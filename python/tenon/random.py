@@ -5,7 +5,9 @@ computation is split up; they are those of `jax.random` for the same key. Use a 
 it for more.
 
 A function that is traced (`vmap`, `scan`, `while_loop`, `cond`) is run once: a draw from the state
-inside it is the same for every example and every step. Give it keys instead, split beforehand.
+inside it is the same for every example and every step. Give it keys instead, split beforehand. A
+compiled function draws anew in every call if it captures the state, with
+`compile(f, inputs=tn.random.state, outputs=tn.random.state)`.
 
     >>> key = tn.random.key(0)
     >>> first, second = tn.random.split(key)
@@ -50,6 +52,13 @@ class State:
     def __setitem__(self, index: int, key: Tensor) -> None:
         [None][index]  # as a list of one refuses other places
         _core._set_random_state(key)
+
+    def __tree_flatten__(self) -> tuple[list[Tensor], None]:
+        return list(self), None
+
+    @staticmethod
+    def __tree_unflatten__(_: None, keys: list[Tensor]) -> list[Tensor]:
+        return keys
 
     def __repr__(self) -> str:
         return repr(list(self))

@@ -28,6 +28,15 @@ Tensor& state_of_thread() {
   return key;
 }
 
+/// Whether a draw from `key` is made once and for all calls of a function that is being compiled.
+/// A key that is a parameter of one, or computed from it, is another in every call.
+bool is_frozen(const Tensor& key) {
+  if (key.node()->traced) return false;
+  for (Trace* trace = Trace::current(); trace; trace = trace->outer)
+    if (trace->by == "compile") return true;
+  return false;
+}
+
 }  // namespace
 
 void seed(uint64_t number) {
@@ -43,9 +52,8 @@ void set_state(const Tensor& key) {
 }
 
 Tensor next_key() {
-  Trace* trace = Trace::tracing();
-  if (trace && trace->by == "compile" && ops::warn_of_frozen_key) ops::warn_of_frozen_key();
   Tensor& key = state_of_thread();
+  if (ops::warn_of_frozen_key && is_frozen(key)) ops::warn_of_frozen_key();
   if (key.is_evaluated()) {  // a few operations here instead of an ever longer graph
     const auto* words = key.data<uint32_t>();
     ops::Words<uint32_t> old{words[0], words[1]};
