@@ -88,18 +88,18 @@ class Module:
         return self
 
     def modules(self) -> list[Module]:
-        """The module and all modules inside it."""
-        found, rest = [], [self]
+        """The module and all modules inside it, each once."""
+        found, rest = {}, [self]
         while rest:
             value = rest.pop()
-            if isinstance(value, Module):
-                found.append(value)
+            if isinstance(value, Module) and id(value) not in found:
+                found[id(value)] = value
                 value = vars(value)
             if isinstance(value, dict):
                 value = list(value.values())
             if isinstance(value, (list, tuple)):
                 rest.extend(reversed(value))
-        return found
+        return list(found.values())
 
     def train(self, mode: bool = True) -> Module:
         """Sets whether modules such as `Dropout` behave as in training."""
