@@ -4,8 +4,18 @@
 file(GLOB test_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/cpp/*.cpp)
 if(test_sources)
   set(main ${PROJECT_BINARY_DIR}/tests_main.cpp)
-  file(CONFIGURE OUTPUT ${main} CONTENT
-       "#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN\n#include <doctest/doctest.h>\n")
+  # Tests see what this build compiles, and leave the user's cache alone.
+  file(CONFIGURE OUTPUT ${main} CONTENT [[
+#define DOCTEST_CONFIG_IMPLEMENT
+#include <doctest/doctest.h>
+
+#include <cstdlib>
+
+int main(int argc, char** argv) {
+  setenv("TENON_CACHE", "0", 0);
+  return doctest::Context(argc, argv).run();
+}
+]])
   add_executable(tenon_tests ${main} ${test_sources})
   set_target_properties(tenon_tests PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR})
   target_link_libraries(tenon_tests PRIVATE tenon tenon_private)

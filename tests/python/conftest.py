@@ -7,6 +7,7 @@ import sys
 import pytest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
+os.environ.setdefault("TENON_CACHE", "0")  # tests see what this build compiles
 
 import tenon as tn  # noqa: E402
 

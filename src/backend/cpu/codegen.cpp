@@ -5,6 +5,7 @@
 
 #include "backend/cpu/emitter.h"
 #include "backend/cpu/kernel_cache.h"
+#include "backend/cpu/kernel_entry.h"
 #include "backend/cpu/machine.h"
 #include "base/error.h"
 
@@ -51,13 +52,16 @@ Emitted emit(const Schedule& s) {
   return out;
 }
 
-std::shared_ptr<const KernelCode> compile(const KernelRequest& request, const Target& target) {
+/// From the disk, or compiled and left there.
+KernelCache::Made make(const std::string& key, const KernelRequest& request, const Target& target) {
+  if (auto code = load_kernel(key)) return {code, true};
   std::optional<Schedule> s = make_schedule(*request.kernel, request.form, target);
-  if (!s) return nullptr;
+  if (!s) return {};
   Emitted emitted = emit(*s);
   std::string object = object_code(*emitted.module, s->level);
-  return std::make_shared<const KernelCode>(std::as_bytes(std::span(object)),
-                                            std::move(emitted.numbers));
+  save_kernel(key, emitted.numbers, object);
+  return {std::make_shared<const KernelCode>(std::as_bytes(std::span(object)),
+                                             std::move(emitted.numbers))};
 }
 
 Schedule schedule_for_text(const KernelRequest& request, const Target& target) {
@@ -80,7 +84,7 @@ std::vector<std::shared_ptr<const KernelCode>> compile_kernels(
   std::vector<std::string> keys;
   for (const KernelRequest& request : requests) keys.push_back(key_of(request, target));
   return KernelCache::shared().get(
-      keys, [&](size_t i) { return compile(requests[i], target); }, counts);
+      keys, [&](size_t i) { return make(keys[i], requests[i], target); }, counts);
 }
 
 KernelCacheStats kernel_cache_stats() { return KernelCache::shared().stats(); }

@@ -1,78 +1,96 @@
 #include "backend/cpu/kernel_cache.h"
 
-#include <atomic>
 #include <chrono>
 
+#include "base/at_fork.h"
 #include "runtime/threads.h"
 
 namespace tn::cpu {
 
 KernelCache& KernelCache::shared() {
-  static KernelCache* cache = new KernelCache;  // outlives kernels that run while the process ends
-  return *cache;
+  static KernelCache& only = *[] {
+    auto* made = new KernelCache;  // outlives kernels that run while the process ends
+    guarded_at_fork(made->mutex_, 11);
+    return made;
+  }();
+  // A child of fork has not the threads that were compiling.
+  static const bool registered = (in_child_after_fork([] { only.forget_unready(); }), true);
+  (void)registered;
+  return only;
 }
 
 std::vector<KernelCache::Kernel> KernelCache::get(const std::vector<std::string>& keys,
-                                                  const std::function<Kernel(size_t)>& compile,
+                                                  FunctionRef<Made(size_t)> make,
                                                   KernelCounts* counts) {
-  std::vector<size_t> missing;
-  std::atomic<double> seconds = 0;
   std::vector<Kernel> found(keys.size());
+  std::vector<size_t> missing, awaited;
+  KernelCounts own;
   {
     std::lock_guard lock(mutex_);
     for (size_t i = 0; i < keys.size(); ++i) {
       auto [at, is_new] = entries_.try_emplace(keys[i]);
-      if (is_new) {
+      if (is_new)
         missing.push_back(i);
-        continue;
-      }
-      ++stats_.hits;
-      if (!at->second.ready) continue;
-      found[i] = at->second.kernel;
-      recent_.splice(recent_.begin(), recent_, at->second.recent);
+      else if (at->second.ready)
+        found[i] = use(*at);
+      else
+        awaited.push_back(i);
     }
   }
   try {
     parallel_for(static_cast<int64_t>(missing.size()), [&](int64_t k) {
       size_t i = missing[static_cast<size_t>(k)];
       auto begin = std::chrono::steady_clock::now();
-      found[i] = compile(i);
+      Made made = make(i);
       std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
-      publish(keys[i], found[i], took.count());
-      seconds += took.count();
+      found[i] = made.kernel;
+      publish(keys[i], made, took.count(), own);
     });
   } catch (...) {
     for (size_t i : missing) withdraw(keys[i]);
     throw;
   }
-  if (counts) {
-    counts->compiled += static_cast<int64_t>(missing.size());
-    counts->from_memory += static_cast<int64_t>(keys.size() - missing.size());
-    counts->seconds += seconds;
+  own.from_memory = static_cast<int64_t>(keys.size() - missing.size());
+  for (size_t i : awaited) {
+    std::optional<Kernel> kernel = wait_for(keys[i]);
+    if (kernel)
+      found[i] = *kernel;
+    else  // whoever was making it failed
+      found[i] = get(
+          {keys[i]}, [&](size_t) { return make(i); }, &own)[0];
   }
-  std::unique_lock lock(mutex_);
-  for (size_t i = 0; i < keys.size(); ++i) {
-    if (found[i]) continue;
-    changed_.wait(lock, [&] {
-      auto at = entries_.find(keys[i]);
-      return at == entries_.end() || at->second.ready;
-    });
-    auto at = entries_.find(keys[i]);  // gone: its compilation failed, or it has no native form
-    if (at != entries_.end()) found[i] = at->second.kernel;
+  if (counts) {
+    counts->compiled += own.compiled;
+    counts->from_memory += own.from_memory;
+    counts->from_disk += own.from_disk;
+    counts->seconds += own.seconds;
   }
   return found;
 }
 
-void KernelCache::publish(const std::string& key, Kernel kernel, double seconds) {
+/// Under the lock, of an entry that is ready.
+KernelCache::Kernel KernelCache::use(Entries::value_type& entry) {
+  ++stats_.hits;
+  recent_.splice(recent_.begin(), recent_, entry.second.recent);
+  return entry.second.kernel;
+}
+
+void KernelCache::publish(const std::string& key, const Made& made, double seconds,
+                          KernelCounts& counts) {
   std::lock_guard lock(mutex_);
-  Entry& entry = entries_[key];
-  entry.kernel = std::move(kernel);
-  entry.ready = true;
-  entry.recent = recent_.insert(recent_.begin(), key);
-  stats_.seconds += seconds;
-  ++stats_.compiled;
+  auto at = entries_.try_emplace(key).first;
+  at->second = {made.kernel, true, recent_.insert(recent_.begin(), &at->first)};
+  if (made.from_disk) {
+    ++stats_.from_disk;
+    ++counts.from_disk;
+  } else if (made.kernel) {
+    ++stats_.compiled;
+    ++counts.compiled;
+    stats_.seconds += seconds;
+    counts.seconds += seconds;
+  }
   while (recent_.size() > kMostKernels) {
-    entries_.erase(recent_.back());
+    entries_.erase(*recent_.back());
     recent_.pop_back();
   }
   changed_.notify_all();
@@ -86,6 +104,23 @@ void KernelCache::withdraw(const std::string& key) {
   changed_.notify_all();
 }
 
+/// Nothing when it was withdrawn, or is not kept any more.
+std::optional<KernelCache::Kernel> KernelCache::wait_for(const std::string& key) {
+  std::unique_lock lock(mutex_);
+  auto at = entries_.end();
+  changed_.wait(lock, [&] {
+    at = entries_.find(key);
+    return at == entries_.end() || at->second.ready;
+  });
+  if (at == entries_.end()) return std::nullopt;
+  return use(*at);
+}
+
+void KernelCache::forget_unready() {
+  std::lock_guard lock(mutex_);
+  std::erase_if(entries_, [](const auto& entry) { return !entry.second.ready; });
+}
+
 KernelCacheStats KernelCache::stats() {
   std::lock_guard lock(mutex_);
   KernelCacheStats stats = stats_;
@@ -95,7 +130,7 @@ KernelCacheStats KernelCache::stats() {
 
 void KernelCache::clear() {
   std::lock_guard lock(mutex_);
-  for (const std::string& key : recent_) entries_.erase(key);
+  std::erase_if(entries_, [](const auto& entry) { return entry.second.ready; });
   recent_.clear();
 }
 

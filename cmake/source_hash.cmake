@@ -1,0 +1,39 @@
+# src/backend/cpu/source_hash.h is a function; its value, made here, is a hash of the sources that
+# decide what code a kernel becomes. Cached code is found again only by a library of equal sources.
+# Run as a script (-D root=... -D out=...) by the build whenever one of them changes.
+set(hashed_folders base runtime ir loop backend/cpu)
+
+if(CMAKE_SCRIPT_MODE_FILE)
+  foreach(folder ${hashed_folders})
+    file(GLOB files RELATIVE ${root} ${root}/src/${folder}/*.h ${root}/src/${folder}/*.cpp)
+    foreach(name ${files})
+      file(SHA256 ${root}/${name} hash)
+      string(APPEND all "${name} ${hash}\n")
+    endforeach()
+  endforeach()
+  string(SHA256 hash "${all}")
+  file(CONFIGURE OUTPUT ${out} CONTENT [[
+#include "backend/cpu/source_hash.h"
+
+namespace tn::cpu {
+std::string_view source_hash() { return "@hash@"; }
+}  // namespace tn::cpu
+]] @ONLY)
+  return()
+endif()
+
+function(tenon_add_source_hash target)
+  foreach(folder ${hashed_folders})
+    file(GLOB files CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${folder}/*.h
+         ${PROJECT_SOURCE_DIR}/src/${folder}/*.cpp)
+    list(APPEND hashed ${files})
+  endforeach()
+  set(out ${PROJECT_BINARY_DIR}/source_hash.cpp)
+  set(script ${PROJECT_SOURCE_DIR}/cmake/source_hash.cmake)
+  add_custom_command(
+    OUTPUT ${out}
+    COMMAND ${CMAKE_COMMAND} -D root=${PROJECT_SOURCE_DIR} -D out=${out} -P ${script}
+    DEPENDS ${hashed} ${script}
+    COMMENT "Hashing the sources of the code generator")
+  target_sources(${target} PRIVATE ${out})
+endfunction()
