@@ -81,12 +81,14 @@ def remarks(rows: list[dict]) -> list[str]:
     return missed + absent
 
 
-def write(folder: pathlib.Path, rows: list[dict], machine: dict[str, object]) -> None:
-    """`latest.json` and `latest.svg`."""
+def write(folder: pathlib.Path, rows: list[dict], figures: list[dict],
+          machine: dict[str, object]) -> None:
+    """`latest.json` and, where workloads ran, `latest.svg`."""
     folder.mkdir(parents=True, exist_ok=True)
-    listed = json.dumps({"machine": machine, "rows": rows}, indent=1)
+    listed = json.dumps({"machine": machine, "rows": rows, "figures": figures}, indent=1)
     (folder / "latest.json").write_text(listed + "\n")
-    (folder / "latest.svg").write_text(chart(rows, machine))
+    if rows:
+        (folder / "latest.svg").write_text(chart(rows, machine))
 
 
 BAR, GAP, LEFT, WIDTH, RIGHT, TOP = 18, 12, 290, 520, 210, 64

@@ -70,6 +70,7 @@ class Worker:
         count = str(options.threads)
         env = os.environ | {
             **dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), count),
+            "TENON_CACHE_DIR": str(cache / "tenon"),
             "TORCHINDUCTOR_CACHE_DIR": str(cache / "torch"),
             "TENON_CACHE_DIR": str(cache / "tenon"),
             "JAX_COMPILATION_CACHE_DIR": str(cache / "jax"),
@@ -194,7 +195,7 @@ def measure(workload: Workload, options: Options, tell: Callable[[str], None]) -
         for worker in workers.values():
             worker.close()
     cold = {}
-    if workload.goal.first_call_ms and options.cold:
+    if workload.goal.has_first_call and options.cold:
         for rival in figures:
             tell(f"{workload.name}: first call of {rival}, nothing compiled before")
             runs = 3 if rival == "tenon" else 1
@@ -258,9 +259,15 @@ def judged(workload: Workload, options: Options, row: dict) -> dict:
     if goal.copy_times and row["copy_ms"] and not many:
         within = row["tenon_ms"] <= goal.copy_times * row["copy_ms"]
         parts[f"<= {goal.copy_times:g}x copy"] = within
+    if goal.most_ms:
+        parts[f"<= {goal.most_ms:g} ms"] = row["tenon_ms"] <= goal.most_ms
     if goal.first_call_ms:
         soon = row["first_call_ms"] <= goal.first_call_ms
         parts[f"first call <= {goal.first_call_ms:g} ms"] = soon
+    first = row["peers_first_call_ms"].get(rival or row["best_peer"])
+    if goal.first_call_ratio and first:
+        soon = first / row["first_call_ms"] >= goal.first_call_ratio
+        parts[f"first call >= {goal.first_call_ratio:g}x {rival or 'best'}"] = soon
     if row["notes"]:
         parts |= {f"{rival}: {note}": False for rival, note in row["notes"].items()
                   if note.startswith("results")}

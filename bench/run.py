@@ -4,7 +4,7 @@
     make bench ONLY="gelu mlp"      some of them
     make bench ONLY=reductions      a section of uncompiled figures beside NumPy: elementwise,
                                     reductions, random, fft, linalg, products, conv, calls,
-                                    transforms, import, cpp
+                                    transforms, compile, import, cpp
     bench/run.py --quick            tiny sizes: tests the program, not the library
 
 The table stands on the terminal, in bench/results/latest.json and, as a chart, in
@@ -86,13 +86,13 @@ def main() -> None:
     rows = workload_rows(chosen, options_of(given))
     notes = []
     if rows:
-        report.write(given.results, rows, machine)
         print(report.table(rows))
         notes += report.remarks(rows)
     figures = sections.run([name for name in sections.SECTIONS if name in names], given.quick)
     if figures:
         print(sections.table(figures))
         notes += [f"missed: {row.name}" for row in figures if row.met is False]
+    report.write(given.results, rows, [row.facts() for row in figures], machine)
     facts = ", ".join(f"{key} {value}" for key, value in machine.items())
     print(f"\n{facts}; {time.perf_counter() - began:.0f} s")
     print("\n".join(notes) or "all goals met")

@@ -9,6 +9,7 @@ import subprocess
 import sys
 from dataclasses import asdict, dataclass
 
+import compiling
 import conv
 import gradients
 import measure
@@ -22,33 +23,41 @@ CORE_TYPES = ("", "Haswell", "Zen", "SkylakeX", "Cooperlake", "Sapphirerapids")
 
 @dataclass
 class Row:
-    """One figure. The goal is a least ratio to the rival, or a most number of seconds."""
+    """One figure. The goal is a least ratio to the rival, or a most of its unit."""
 
     name: str
     ours: float
     theirs: float | None = None
     rival: str = ""
     least_ratio: float | None = None
-    most_seconds: float | None = None
+    most: float | None = None
     unit: str = "s"
 
     @property
     def ratio(self) -> float | None:
-        return self.theirs / self.ours if self.theirs else None
+        return self.theirs / self.ours if self.theirs and self.ours else None
 
     @property
     def met(self) -> bool | None:
         if self.least_ratio is not None:
             return self.ratio is not None and self.ratio >= self.least_ratio
-        if self.most_seconds is not None:
-            return self.ours <= self.most_seconds
+        if self.most is not None:
+            return self.ours <= self.most
         return None
 
     @property
     def goal(self) -> str:
         if self.least_ratio is not None:
             return f">= {self.least_ratio:g}x"
-        return f"<= {measure.time_text(self.most_seconds)}" if self.most_seconds else ""
+        return f"<= {self.text(self.most)}" if self.most is not None else ""
+
+    def facts(self) -> dict:
+        return asdict(self) | {"ratio": self.ratio, "goal": self.goal, "met": self.met}
+
+    def text(self, value: float | None) -> str:
+        if value is None:
+            return ""
+        return measure.time_text(value) if self.unit == "s" else f"{value:.0f} {self.unit}".rstrip()
 
 
 def pairs(made: list[rivals.Pair], quick: bool) -> list[Row]:
@@ -122,7 +131,7 @@ def calls(quick: bool) -> list[Row]:
     seconds = 0.02 if quick else 1.0
     return [
         Row(call.name, measure.per_call(call.ours, seconds), measure.per_call(call.theirs, seconds),
-            "NumPy", most_seconds=call.most_seconds)
+            "NumPy", most=call.most_seconds)
         for call in rivals.calls()
     ]
 
@@ -139,6 +148,29 @@ def transforms(quick: bool) -> list[Row]:
     return [*rows, Row(name, float(done.stdout), unit="B")]
 
 
+def compile(quick: bool) -> list[Row]:
+    """Compiled functions whose arguments vary, and the first call in a process."""
+    sizes, by_jax = compiling.size_sweep()
+    numbers = compiling.number_sweep()
+    cold, warm = compiling.warm_start(quick)
+    rival = "JAX" if by_jax else ""
+    return [
+        Row("a new batch size, network of 3 layers", sizes.seconds,
+            by_jax.seconds if by_jax else None, rival, most=200e-6),
+        Row(f"{compiling.TIMES} batch sizes: traces", sizes.traces,
+            by_jax.traces if by_jax else None, rival, most=2, unit=""),
+        Row("kernels compiled after the second size", sizes.kernels, most=0, unit=""),
+        Row("a new number", numbers.seconds),
+        Row(f"{compiling.TIMES} numbers: traces", numbers.traces, most=2, unit=""),
+        Row("kernels compiled after the second number", numbers.kernels, most=0, unit=""),
+        Row("GPT step, first call beyond tracing and running", warm.compile, cold.compile,
+            "nothing on disk", most=None if quick else 150e-3),
+        Row("kernels compiled then", warm.kernels, cold.kernels, "nothing on disk", most=0,
+            unit=""),
+        Row("GPT step: tracing", warm.trace),
+    ]
+
+
 def imports(quick: bool) -> list[Row]:
     """Seconds of a process that imports, beyond one that does not."""
     def runs(code: str):
@@ -149,7 +181,7 @@ def imports(quick: bool) -> list[Row]:
     ours, bare = measure.interleave(runs("import tenon"), runs("pass"), seconds, least)
     theirs, bare_again = measure.interleave(runs("import numpy"), runs("pass"), seconds, least)
     return [Row("import, beyond bare Python", ours - bare, theirs - bare_again, "import numpy",
-                most_seconds=20e-3)]
+                most=20e-3)]
 
 
 def cpp(quick: bool) -> list[Row]:
@@ -170,7 +202,7 @@ def cpp(quick: bool) -> list[Row]:
     for name, group in rows.items():
         times = sorted(one["cpu_time"] for one in group)  # of the one thread that works
         made.append(Row("C++: " + name.removesuffix("/goal").replace("_", " "),
-                        times[len(times) // 2] * 1e-9, most_seconds=group[0]["goal_ns"] * 1e-9))
+                        times[len(times) // 2] * 1e-9, most=group[0]["goal_ns"] * 1e-9))
     return made
 
 
@@ -184,6 +216,7 @@ SECTIONS = {
     "conv": convolutions,
     "calls": calls,
     "transforms": transforms,
+    "compile": compile,
     "import": imports,
     "cpp": cpp,
 }
@@ -192,8 +225,7 @@ SECTIONS = {
 def table(rows: list[Row]) -> str:
     lines = [f"{'':50}{'Tenon':>10}{'rival':>10}{'ratio':>9}  {'goal':<11}{'met':<5}rival"]
     for row in rows:
-        ours = measure.time_text(row.ours) if row.unit == "s" else f"{row.ours:.0f} {row.unit}"
-        theirs = measure.time_text(row.theirs) if row.theirs else ""
+        ours, theirs = row.text(row.ours), row.text(row.theirs)
         ratio = f"{row.ratio:.2f}x" if row.ratio else ""
         met = {True: "yes", False: "NO", None: ""}[row.met]
         lines.append(f"{row.name:50}{ours:>10}{theirs:>10}{ratio:>9}  "

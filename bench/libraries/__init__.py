@@ -12,6 +12,7 @@ from typing import Any
 RIVALS = {  # name -> module here, and what tells its instances apart
     "tenon": ("on_tenon", {}),
     "tenon float32": ("on_tenon", {"dtype": "float32"}),
+    "tenon uncompiled": ("on_tenon", {"compiles": False}),
     "numpy": ("on_numpy", {}),
     "torch": ("on_torch", {"mode": "eager"}),
     "torch.compile": ("on_torch", {"mode": "compile"}),
@@ -19,8 +20,10 @@ RIVALS = {  # name -> module here, and what tells its instances apart
     "jax": ("on_jax", {}),
     "onnxruntime": ("on_onnxruntime", {}),
 }
-FAMILIES = {"torch.compile": "torch", "torch frozen": "torch", "tenon float32": "tenon"}
-BEYOND_VERSIONS = ("tenon float32", "torch frozen")  # run where a workload names them
+FAMILIES = {"torch.compile": "torch", "torch frozen": "torch",
+            "tenon float32": "tenon", "tenon uncompiled": "tenon"}
+# These run where a workload names them.
+BEYOND_VERSIONS = ("tenon float32", "tenon uncompiled", "torch frozen")
 
 
 def family(rival: str) -> str:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
-from workloads.workload import map_tree
+from workloads.workload import leaves, map_tree
 
 import tenon as tn
 
 
 class Library:
-    def __init__(self, threads: int, dtype: str | None = None) -> None:
+    def __init__(self, threads: int, dtype: str | None = None, compiles: bool = True) -> None:
         tn.set_num_threads(threads)
         self.dtype = dtype
+        self.compiles = compiles
 
     def array(self, a: np.ndarray, dtype: str):
         converts = a.dtype == np.float32 and dtype != "float32"
@@ -23,10 +26,12 @@ class Library:
         first, *rest = inputs = map_tree(lambda a: self.array(np.asarray(a), dtype), inputs)
         if workload.kind == "model":
             forward = tn.compile(lambda *inputs: f(tn, first, *inputs))
-            return lambda: forward(*rest).eval()
+            return functools.partial(forward, *rest)
+        if workload.kind == "function" and not self.compiles:
+            return lambda: f(tn, *inputs).eval()
         if workload.kind == "function":
             function = tn.compile(lambda *inputs: f(tn, *inputs))
-            return lambda: function(*inputs).eval()
+            return functools.partial(function, *inputs)  # a compiled call returns values
         step, state = tn.compile(lambda *inputs: f(tn, *inputs)), first
 
         def run():
@@ -38,7 +43,7 @@ class Library:
         return run
 
     def values(self, result) -> np.ndarray:
-        return np.asarray(result.astype(tn.float32))
+        return np.concatenate([np.asarray(a.astype(tn.float32)).ravel() for a in leaves(result)])
 
     def peak_bytes(self) -> int:
         return tn.memory.peak_memory()

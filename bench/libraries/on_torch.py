@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import torch
-from workloads.workload import map_tree
+from workloads.workload import leaves, map_tree
 
 
 class Library:
@@ -43,7 +43,7 @@ class Library:
         return run
 
     def values(self, result) -> np.ndarray:
-        return result.detach().float().numpy()
+        return torch.cat([a.detach().float().ravel() for a in leaves(result)]).numpy()
 
 
 class Model(torch.nn.Module):

@@ -19,6 +19,10 @@ def numpy_gelu(np, x):
     return 0.5 * x * (1 + erf(x * np.float32(math.sqrt(0.5))))
 
 
+def five_ops_gelu(erf, x):
+    return x * (1 + erf(x / math.sqrt(2))) / 2
+
+
 def chain(lib, x):
     """Twenty cheap ops that no algebra shortens."""
     for _ in range(5):
@@ -57,6 +61,16 @@ WORKLOADS = [
             "jax": lambda jax, x: jax.nn.gelu(x, approximate=False),
         },
         Work(4 * GELU, 4 * GELU), Goal(4.0, least_ratio_many=4.0, first_call_ms=25),
+    ),
+    Workload(
+        "gelu_ops", "gelu of five ops, 8x1000x4096",
+        lambda quick: normal((8, 10 if quick else 1000, 4096)),
+        {
+            "tenon": lambda tn, x: five_ops_gelu(tn.erf, x),
+            "torch": lambda torch, x: five_ops_gelu(torch.erf, x),
+            "jax": lambda jax, x: five_ops_gelu(jax.scipy.special.erf, x),
+        },
+        Work(4 * GELU, 4 * GELU), Goal(5.0, "torch"), rivals=("tenon uncompiled",),
     ),
     Workload(
         "chain", "chain of 20 elementwise ops, 16 M",
@@ -107,5 +121,6 @@ WORKLOADS = [
             "torch": lambda torch, x, y: torch.exp(-x) + y,
             "jax": lambda jax, x, y: jax.numpy.exp(-x) + y,
         },
+        goal=Goal(7.0, "jax", most_ms=1e-3),
     ),
 ]

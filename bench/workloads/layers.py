@@ -28,6 +28,14 @@ def tenon(tn) -> SimpleNamespace:
 
 def torch_layers(torch) -> SimpleNamespace:
     f = torch.nn.functional
+
+    def value_and_grad(loss):
+        def both(*args):
+            gradient, value = torch.func.grad_and_value(loss)(*args)
+            return value, gradient
+
+        return both
+
     return SimpleNamespace(
         relu=torch.relu,
         gelu=lambda x: f.gelu(x, approximate="tanh"),
@@ -38,6 +46,7 @@ def torch_layers(torch) -> SimpleNamespace:
             logits.reshape(-1, logits.shape[-1]), targets.reshape(-1)),
         conv2d=f.conv2d,
         max_pool=lambda x: f.max_pool2d(x, 3, 2, 1),
+        value_and_grad=value_and_grad,
     )
 
 

@@ -25,7 +25,13 @@ class Goal:
     rival: str | None = None  # None: the fastest
     least_ratio_many: float | None = 1.0  # than the fastest, with many threads
     copy_times: float | None = None  # at most so many times a plain copy of what is read
+    most_ms: float | None = None  # of one call
     first_call_ms: float | None = None
+    first_call_ratio: float | None = None  # times as fast as the rival's, nothing compiled before
+
+    @property
+    def has_first_call(self) -> bool:
+        return bool(self.first_call_ms or self.first_call_ratio)
 
 
 @dataclass(frozen=True)
@@ -48,6 +54,15 @@ class Workload:
     tolerance: float = 1e-4
     dtype: str = "float32"  # floating inputs are converted to it
     rivals: tuple[str, ...] = field(default=())  # beyond those that have a version
+
+
+def leaves(tree: Any) -> list[Any]:
+    """What nested dicts, lists and tuples hold; dicts by key, since libraries reorder them."""
+    if isinstance(tree, dict):
+        tree = [tree[key] for key in sorted(tree)]
+    if isinstance(tree, (list, tuple)):
+        return [leaf for part in tree for leaf in leaves(part)]
+    return [tree]
 
 
 def map_tree(f: Callable[[Any], Any], tree: Any) -> Any:

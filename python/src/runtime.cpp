@@ -1,6 +1,7 @@
 // Running, memory and threads.
 #include <nanobind/stl/string.h>
 
+#include "backend/cpu/codegen.h"
 #include "base/error.h"
 #include "core.h"
 #include "frontend/eval.h"
@@ -67,6 +68,9 @@ void bind_runtime(nb::module_& m) {
   m.def("synchronize", &tn::synchronize, nb::call_guard<nb::gil_scoped_release>(),
         "Waits for everything started by async_eval.");
   m.def("graph_text", graph_text, "The pending ops behind tensors, as text that parses.");
+  m.def(
+      "_kernels_compiled", [] { return cpu::kernel_cache_stats().compiled; },
+      "Kernels made machine code since the start of the process.");
   m.def("num_threads", &tn::num_threads, "Threads that take part in a computation.");
   m.def(
       "set_num_threads",
