@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "compiler/graph_cache.h"
 #include "frontend/eval.h"
 #include "frontend/stages.h"
 #include "ir/number.h"
@@ -113,8 +114,7 @@ CompileOptions Compiled::options() const {
 }
 
 const CompiledGraph& Compiled::code() const {
-  std::call_once(compiled_,
-                 [this] { code_ = std::make_unique<const CompiledGraph>(graph_, options()); });
+  std::call_once(compiled_, [this] { code_ = compiled_graph(graph_, options()); });
   return *code_;
 }
 

@@ -51,7 +51,7 @@ class Compiled {
   Pattern pattern_;
   std::vector<SizeGuard> assumed_, guards_;  // guards_: what the pattern does not say
   mutable std::once_flag compiled_;
-  mutable std::unique_ptr<const CompiledGraph> code_;
+  mutable std::shared_ptr<const CompiledGraph> code_;
 };
 
 }  // namespace tn

@@ -1,0 +1,159 @@
+#include "compiler/graph_cache.h"
+
+#include <list>
+#include <unordered_map>
+
+#include "base/at_fork.h"
+#include "ir/node.h"
+
+namespace tn {
+namespace {
+
+/// What makes compiled graphs differ, as bytes. Ops, types, attributes and symbols are interned:
+/// their addresses stand for them.
+class Key {
+ public:
+  std::string bytes;
+
+  template <class T>
+  void add(const T& value) {
+    static_assert(std::is_scalar_v<T>);
+    bytes.append(reinterpret_cast<const char*>(&value), sizeof value);
+  }
+  void add(const Scalar& s) {
+    add(s.kind);
+    add(s.integer);
+    add(s.real);
+    add(s.imag);
+  }
+  void add(const GraphOp& op) {
+    add(op.op);
+    add(op.attrs);
+    add(op.ins);
+    add(op.outs);
+    if (op.op == &scalar_leaf) add(op.scalar);
+  }
+  void add(const Bound& b) {
+    add(b.buffer.data());
+    add(b.buffer.bytes());
+    add(b.offset);
+  }
+  void add(const std::string& text) {
+    add(text.size());
+    bytes += text;
+  }
+  template <class T>
+  void add(const std::vector<T>& list) {
+    add(list.size());
+    for (const T& element : list) add(element);
+  }
+  void add(const std::vector<bool>& list) {
+    add(list.size());
+    for (bool element : list) add(element);
+  }
+};
+
+std::string key_of(const Graph& graph, const CompileOptions& options) {
+  Key key;
+  key.add(graph.inputs());
+  key.add(graph.types);
+  key.add(graph.ops);
+  key.add(graph.operands);
+  key.add(graph.outputs);
+  // All fields by name: a new one does not compile until it is thought of. Sizes at hand steer and
+  // decide nothing.
+  const auto& [effort, runtime_scalars, constants, donated, sizes, off] = options;
+  (void)sizes;
+  key.add(effort);
+  key.add(runtime_scalars);
+  key.add(constants);
+  key.add(donated);
+  key.add(off);
+  return std::move(key.bytes);
+}
+
+class GraphCache {
+ public:
+  using Compiled = std::shared_ptr<const CompiledGraph>;
+
+  static GraphCache& shared() {
+    static GraphCache& only = *[] {
+      auto* made = new GraphCache;
+      guarded_at_fork(made->mutex_, 11);
+      return made;
+    }();
+    return only;
+  }
+
+  Compiled get(const Graph& graph, const CompileOptions& options) {
+    std::string key = key_of(graph, options);
+    std::vector<Compiled> dropped;  // destroyed when the lock is free again
+    std::lock_guard lock(mutex_);
+    if (auto at = entries_.find(key); at != entries_.end()) {
+      if (Compiled found = at->second.graph.lock()) {
+        ++stats_.hits;
+        recent_.splice(recent_.begin(), recent_, at->second.recent);
+        return found;
+      }
+      drop(at->second.recent);
+    }
+    ++stats_.made;
+    auto made = std::make_shared<const CompiledGraph>(graph, options);
+    auto at = entries_.try_emplace(std::move(key)).first;
+    recent_.push_front(&at->first);
+    at->second = {made, options.constants.empty() ? made : nullptr, recent_.begin()};
+    bytes_ += at->first.size();
+    while (recent_.size() > 1 && (recent_.size() > kMostGraphs || bytes_ > kMostBytes))
+      dropped.push_back(drop(std::prev(recent_.end())));
+    return made;
+  }
+
+  GraphCacheStats stats() {
+    std::lock_guard lock(mutex_);
+    GraphCacheStats stats = stats_;
+    for (const auto& [key, entry] : entries_) stats.kept += entry.kept != nullptr;
+    return stats;
+  }
+
+  void clear() {
+    std::vector<Compiled> dropped;
+    std::lock_guard lock(mutex_);
+    while (!recent_.empty()) dropped.push_back(drop(recent_.begin()));
+  }
+
+ private:
+  using Recent = std::list<const std::string*>;
+  struct Entry {
+    std::weak_ptr<const CompiledGraph> graph;
+    Compiled kept;  // null with constants
+    Recent::iterator recent;
+  };
+
+  Compiled drop(Recent::iterator at) {
+    auto entry = entries_.extract(**at);
+    bytes_ -= entry.key().size();
+    recent_.erase(at);
+    return std::move(entry.mapped().kept);
+  }
+
+  // Keys grow with graphs, about 60 bytes for an op.
+  static constexpr size_t kMostGraphs = 512, kMostBytes = 4 << 20;
+  std::mutex mutex_;
+  std::unordered_map<std::string, Entry> entries_;
+  Recent recent_;     // keys, the most recently used first
+  size_t bytes_ = 0;  // of keys
+  GraphCacheStats stats_;
+};
+
+}  // namespace
+
+std::shared_ptr<const CompiledGraph> compiled_graph(const Graph& graph,
+                                                    const CompileOptions& options) {
+  return GraphCache::shared().get(graph, options);
+}
+
+GraphCacheStats graph_cache_stats() { return GraphCache::shared().stats(); }
+
+void clear_graph_cache() { GraphCache::shared().clear(); }
+
+}  // namespace tn

@@ -1,0 +1,21 @@
+#pragma once
+// Compiled graphs by what they compute: functions that record the same share one.
+#include "compiler/compile.h"
+
+namespace tn {
+
+/// The compiled form of `graph`: that of an equal graph, where there is one. Ops, attributes,
+/// types, numbers, options and the identity of constants count; names and places do not.
+///
+/// A bounded number is kept after the functions that use them are gone, those used last. Graphs
+/// with constants are not: they would keep the memory of the constants.
+std::shared_ptr<const CompiledGraph> compiled_graph(const Graph& graph,
+                                                    const CompileOptions& options);
+
+struct GraphCacheStats {
+  int64_t hits = 0, made = 0, kept = 0;
+};
+GraphCacheStats graph_cache_stats();
+void clear_graph_cache();
+
+}  // namespace tn
