@@ -17,21 +17,30 @@ inline std::vector<cpu::Target> native_targets() {
   return targets;
 }
 
+/// What the interpreter and the code make of the same random elements, compared. `fixed` is the
+/// kernel with its sizes put in.
+inline void compare(const loop::Kernel& kernel, const cpu::KernelCode& code,
+                    const loop::Kernel& fixed, std::span<const Binding> sizes, uint32_t seed,
+                    const std::vector<Scalar>& arguments = {}, int64_t below = 0) {
+  loop::RandomBuffers expected(fixed, seed, below), got(fixed, seed, below);
+  loop::run(*loop::prepare(kernel, sizes), expected.pointers.data(), arguments.data());
+  run(*code.at(sizes), got.pointers.data(), arguments.data(), true);
+  std::string difference = loop::first_difference(fixed, expected, got);
+  if (difference == "") return;
+  CAPTURE(loop::to_text(kernel));
+  for (const Binding& b : sizes) CAPTURE(b.value);
+  CHECK(difference == "");
+}
+
 /// Whether there is native code; its results are compared with the interpreter's.
 inline bool agrees(const loop::Kernel& kernel, const cpu::Target& target, uint32_t seed = 1,
                    const std::vector<Scalar>& arguments = {}, int64_t below = 0) {
   cpu::KernelRequest request{&kernel};
   std::shared_ptr<const cpu::KernelCode> code = cpu::compile_kernels({&request, 1}, target)[0];
   if (!code) return false;
-  loop::RandomBuffers expected(kernel, seed, below), got(kernel, seed, below);
-  loop::run(*loop::prepare(kernel), expected.pointers.data(), arguments.data());
-  run(*code->at(), got.pointers.data(), arguments.data(), true);
-  std::string difference = loop::first_difference(kernel, expected, got);
-  if (difference == "") return true;
-  CAPTURE(loop::to_text(kernel));
   CAPTURE(static_cast<int>(target.level));
   CAPTURE(target.vector_bits);
-  CHECK(difference == "");
+  compare(kernel, *code, kernel, {}, seed, arguments, below);
   return true;
 }
 

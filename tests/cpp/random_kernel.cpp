@@ -15,7 +15,8 @@ using Bytes = RandomBuffers::Bytes;
 
 class RandomKernel {
  public:
-  explicit RandomKernel(uint32_t seed) : random_(seed), b_("random") {}
+  RandomKernel(uint32_t seed, std::span<const Dim> sizes)
+      : random_(seed), sizes_(sizes), b_("random") {}
 
   int pick(int n) { return static_cast<int>(random_() % static_cast<uint32_t>(n)); }
 
@@ -24,10 +25,10 @@ class RandomKernel {
     int pars = pick(4), inners = pick(3);
     AxisKind inner = inners == 1 && pick(2) ? AxisKind::scan : AxisKind::red;
     if (inner == AxisKind::scan) inners = 1;
-    for (int k = 0; k < pars; ++k) b_.add_axis(kExtents[pick(k == 0 ? 7 : 5)]);
+    for (int k = 0; k < pars; ++k) b_.add_axis(extent(kExtents[pick(k == 0 ? 7 : 5)]));
     for (int k = 0; k < inners; ++k) {
-      int64_t extent = pick(8) == 0 && pars < 2 ? 1500 + pick(600) : kExtents[pick(7)];
-      inner_ |= AxisSet{1} << b_.add_axis(extent, inner);
+      int64_t number = pick(8) == 0 && pars < 2 ? 1500 + pick(600) : kExtents[pick(7)];
+      inner_ |= AxisSet{1} << b_.add_axis(extent(number), inner);
     }
     if (inners > 0 && pars > 0 && pick(3) == 0)  // reduced axes may come first
       std::swap(b_.kernel().axes.front(), b_.kernel().axes.back());
@@ -44,11 +45,29 @@ class RandomKernel {
   }
 
  private:
+  /// The number, or something made of one of the sizes.
+  Dim extent(int64_t number) {
+    if (sizes_.empty() || pick(4) == 0) return number;
+    Dim size = sizes_[static_cast<size_t>(pick(static_cast<int>(sizes_.size())))];
+    switch (pick(8)) {
+      case 0:
+        return size * 2;
+      case 1:
+        return size + 3;
+      case 2:
+        return size - 1;
+      case 3:
+        return floor_div(size + 1, 2);
+      default:
+        return size;
+    }
+  }
+
   S any() { return pool_[static_cast<size_t>(pick(static_cast<int>(pool_.size())))]; }
   S any(DType type) { return b_.cast(any(), type); }
 
   /// Strides of a dense layout of some of the axes in some order, some of them backwards.
-  PolyId dense(AxisSet axes, int64_t& size) {
+  PolyId dense(AxisSet axes, Dim& size) {
     std::vector<int> order;
     for (int k = 0; k < static_cast<int>(b_.kernel().axes.size()); ++k)
       if (axes >> k & 1) order.push_back(k);
@@ -57,10 +76,10 @@ class RandomKernel {
     PolyId index = t.constant(0);
     size = 1;
     for (size_t i = order.size(); i-- > 0;) {
-      int64_t extent = b_.kernel().axes[static_cast<size_t>(order[i])].extent.value();
+      Dim extent = b_.kernel().axes[static_cast<size_t>(order[i])].extent;
       PolyId at = b_.axis(order[i]);
-      if (pick(5) == 0) at = t.sub(t.constant(extent - 1), at);
-      index = t.add(index, t.scale(at, size));
+      if (pick(5) == 0) at = t.sub(t.add_constant(t.from_dim(extent), -1), at);
+      index = t.add(index, t.mul(at, t.from_dim(size)));
       size *= extent;
     }
     return index;
@@ -71,7 +90,7 @@ class RandomKernel {
                                        DType::i64, DType::u8,  DType::b1};
     DType type = kTypes[pick(7)];
     AxisSet axes = pick(3) ? ~AxisSet{0} : static_cast<AxisSet>(random_());
-    int64_t size = 0;
+    Dim size = 0;
     PolyTable& t = b_.polys();
     PolyId index = dense(axes, size);
     MaskId mask = kNone;
@@ -79,11 +98,11 @@ class RandomKernel {
     if (kind == 0) {  // padding: part of the index is outside
       int64_t shift = pick(5) - 2;
       PolyId moved = t.add_constant(index, shift);
-      PolyId conditions[] = {moved, t.sub(t.constant(size - 1), moved)};
+      PolyId conditions[] = {moved, t.sub(t.add_constant(t.from_dim(size), -1), moved)};
       mask = b_.mask(conditions);
       index = moved;
     } else if (kind == 1) {
-      index = t.mod(t.scale(index, 3), t.constant(size));
+      index = t.mod(t.scale(index, 3), t.from_dim(max(size, 1)));
     } else if (kind == 2) {
       index = t.div(index, t.constant(2 + pick(4)));
     } else if (kind == 3 && !pool_.empty()) {  // a gather
@@ -140,7 +159,7 @@ class RandomKernel {
     for (size_t k = 0; k < b_.kernel().axes.size(); ++k)
       if (b_.kernel().axes[k].kind == AxisKind::par || value_axes(value) >> k & 1)
         axes |= AxisSet{1} << k;
-    int64_t size = 0;
+    Dim size = 0;
     PolyId index = dense(axes, size);
     int buffer = b_.add_buffer(format("y{}", b_.kernel().buffers.size()), value.type(), size, true);
     Combine combine = value.type() != DType::b1 && pick(4) == 0 ? Combine::add : Combine::set;
@@ -149,6 +168,7 @@ class RandomKernel {
   AxisSet value_axes(S s) { return b_.value(s).axes; }
 
   std::mt19937 random_;
+  std::span<const Dim> sizes_;
   Builder b_;
   AxisSet inner_ = 0;
   bool direction_ = false;
@@ -196,7 +216,9 @@ bool is_nan(const void* at, DType type) {
 
 }  // namespace
 
-Kernel random_kernel(uint32_t seed) { return RandomKernel(seed).make(); }
+Kernel random_kernel(uint32_t seed, std::span<const Dim> sizes) {
+  return RandomKernel(seed, sizes).make();
+}
 
 RandomBuffers::RandomBuffers(const Kernel& kernel, uint32_t seed, int64_t below) {
   std::mt19937 random(seed);

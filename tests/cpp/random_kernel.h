@@ -4,8 +4,9 @@
 
 namespace tn::loop {
 
-/// A verified kernel whose sizes are constants; the same for the same seed.
-Kernel random_kernel(uint32_t seed);
+/// A verified kernel; the same for the same seed. Where `sizes` are given, extents are made of
+/// them: symbols, or the constants that stand for them.
+Kernel random_kernel(uint32_t seed, std::span<const Dim> sizes = {});
 
 /// One block of memory per buffer of a kernel, filled at random: f32 and f64 with numbers in
 /// [-10, 10] and some NaN, the other types with any bits or, where `below` is given, with whole

@@ -16,15 +16,43 @@ std::string with_size(std::string text, std::string_view name, int64_t n) {
   return text;
 }
 
+/// One code for all sizes, whatever size it was made for.
+void check_symbolic(const std::string& text, std::initializer_list<int64_t> sizes,
+                    const cpu::Target& target) {
+  Kernel kernel = parse_kernel(text);
+  Dim symbol = Dim::symbol("N");
+  for (int64_t likely : {1, 40, 100000}) {
+    CAPTURE(likely);
+    cpu::clear_kernel_cache();
+    Binding guess{symbol, likely};
+    cpu::KernelRequest request{&kernel, cpu::Form::whole, {&guess, 1}};
+    cpu::KernelCounts counts;
+    auto code = cpu::compile_kernels({&request, 1}, target, &counts)[0];
+    CHECK(counts.compiled == 1);
+    CHECK((code || target.level == CpuLevel::v2));
+    if (!code) return;
+    for (int64_t n : sizes) {
+      Binding size{symbol, n};
+      if (n > 0)
+        compare(kernel, *code, parse_kernel(with_size(text, "N", n)), {&size, 1},
+                static_cast<uint32_t>(n));
+    }
+  }
+}
+
 /// On every target, at every size of N.
 void check(const std::string& text, std::initializer_list<int64_t> sizes) {
-  for (const cpu::Target& target : native_targets())
+  for (const cpu::Target& target : native_targets()) {
+    CAPTURE(static_cast<int>(target.level));
+    CAPTURE(target.vector_bits);
     for (int64_t n : sizes) {
       CAPTURE(n);
       Kernel kernel = parse_kernel(with_size(text, "N", n));
       bool native = agrees(kernel, target, static_cast<uint32_t>(n));
       CHECK((native || target.level == CpuLevel::v2));
     }
+    check_symbolic(text, sizes, target);
+  }
 }
 
 constexpr std::initializer_list<int64_t> kSizes = {0,  5,  9,  1,   2,    15,   16,   17,

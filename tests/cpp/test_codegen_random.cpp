@@ -1,5 +1,6 @@
 // Generated code against the interpreter: random kernels, every operation, every cast.
 #include <cstdlib>
+#include <random>
 
 #include "every_operation.h"
 #include "native_kernels.h"
@@ -23,6 +24,35 @@ TEST_CASE("native: random kernels") {
   }
   CHECK(native > wanted_native * 2 / 3);
   set_num_threads(threads);
+}
+
+TEST_CASE("native: random kernels over symbols, one code for all sizes") {
+  static constexpr int64_t kSizes[] = {1, 2, 3, 7, 15, 16, 17, 64, 100, 257};
+  int runs = 100, native = 0;
+  if (const char* wanted = std::getenv("TENON_TEST_RUNS")) runs = std::atoi(wanted);
+  std::vector<cpu::Target> targets = native_targets();
+  std::vector<Dim> symbols{Dim::symbol("s0"), Dim::symbol("s1")};
+  for (int seed = 0; seed < runs; ++seed) {
+    CAPTURE(seed);
+    std::mt19937 random(static_cast<uint32_t>(seed));
+    auto size = [&] { return kSizes[random() % std::size(kSizes)]; };
+    Kernel kernel = random_kernel(static_cast<uint32_t>(seed) + 70000, symbols);
+    Binding likely[] = {{symbols[0], size()}, {symbols[1], size()}};
+    cpu::KernelRequest request{&kernel, cpu::Form::whole, likely};
+    const cpu::Target& target = targets[static_cast<size_t>(seed) % targets.size()];
+    auto code = cpu::compile_kernels({&request, 1}, target)[0];
+    if (!code) continue;
+    ++native;
+    for (int k = 0; k < 6; ++k) {
+      Binding sizes[] = {{symbols[0], k == 0 ? 1 : size()}, {symbols[1], k == 1 ? 1 : size()}};
+      Dim numbers[] = {sizes[0].value, sizes[1].value};
+      Kernel fixed = random_kernel(static_cast<uint32_t>(seed) + 70000, numbers);
+      int64_t elements = 0;
+      for (const BufferParam& b : fixed.buffers) elements += b.size.value();
+      if (elements < 2000000) compare(kernel, *code, fixed, sizes, static_cast<uint32_t>(k));
+    }
+  }
+  CHECK(native > runs / 2);
 }
 
 TEST_CASE("native: every operation of every type") {

@@ -8,6 +8,7 @@
 #include "backend/cpu/kernel_entry.h"
 #include "backend/cpu/machine.h"
 #include "base/error.h"
+#include "ir/dim_program.h"
 
 namespace tn::cpu {
 namespace {
@@ -21,12 +22,14 @@ struct Emitted {
 
 KernelNumbers numbers_of(const Schedule& s, const Emitter& emitter) {
   KernelNumbers n;
-  n.units = SizeProgram(s.units * s.chunk_units);
-  n.finish_units = SizeProgram(s.two_phases ? s.points : 0);
-  n.points = SizeProgram(s.points * std::max<int64_t>(s.extent, 1));
-  n.scratch_bytes = SizeProgram(emitter.scratch_bytes());
+  auto program = [&](Dim size) { return size_program(size, s.symbols); };
+  n.symbols = s.symbols;
+  n.units = program(s.units * s.chunk_units);
+  n.finish_units = program(s.two_phases ? s.points : 0);
+  n.points = program(s.points * max(s.extent, 1));
+  n.scratch_bytes = program(emitter.scratch_bytes());
   n.partial_bytes = emitter.partial_bytes();
-  n.streamed_bytes = SizeProgram(emitter.streamed_bytes());
+  n.streamed_bytes = program(emitter.streamed_bytes());
   // Moving an element takes a tenth of a nanosecond, an operation on a vector about a third.
   n.point_nanoseconds = 0.1 + s.ops * 0.3 / std::max(s.lanes, 1);
   n.divided = !s.ordered && s.form != Form::tile;
@@ -55,7 +58,7 @@ Emitted emit(const Schedule& s) {
 /// From the disk, or compiled and left there.
 KernelCache::Made make(const std::string& key, const KernelRequest& request, const Target& target) {
   if (auto code = load_kernel(key)) return {code, true};
-  std::optional<Schedule> s = make_schedule(*request.kernel, request.form, target);
+  std::optional<Schedule> s = make_schedule(request, target);
   if (!s) return {};
   Emitted emitted = emit(*s);
   std::string object = object_code(*emitted.module, s->level);
@@ -65,7 +68,7 @@ KernelCache::Made make(const std::string& key, const KernelRequest& request, con
 }
 
 Schedule schedule_for_text(const KernelRequest& request, const Target& target) {
-  std::optional<Schedule> s = make_schedule(*request.kernel, request.form, target);
+  std::optional<Schedule> s = make_schedule(request, target);
   if (!s) fail("kernel {}: it has no native form; the interpreter runs it", request.kernel->name);
   return std::move(*s);
 }

@@ -19,14 +19,13 @@ bool Emitter::is_free(ValueId id) const { return parts(id) == 2 || !is_float(par
 
 void Emitter::column_unit(Value* unit) {
   place_unit(unit);
-  int64_t extent = s_.vector_extent();
+  Dim extent = s_.vector_extent();
   Values masks(static_cast<size_t>(s_.copies), nullptr);
-  if (s_.lanes > 1 && extent % s_.block) {
-    Value* rest = b_.CreateSub(number(extent), axis_[static_cast<size_t>(s_.vector_axis)]);
-    Value* left = splat(b_.CreateTrunc(rest, b_.getInt32Ty()));
+  if (s_.lanes > 1 && !divides(s_.block, extent)) {
+    Value* rest = b_.CreateSub(size(extent), axis_[static_cast<size_t>(s_.vector_axis)]);
+    if (!extent.is_const()) rest = smaller(rest, number(s_.block));
     for (int copy = 0; copy < s_.copies; ++copy)
-      masks[static_cast<size_t>(copy)] =
-          b_.CreateICmpSLT(iota(b_.getInt32Ty(), copy * s_.lanes, 1), left);
+      masks[static_cast<size_t>(copy)] = first_lanes(rest, copy * s_.lanes);
   }
   begin_step(nullptr, s_.copies, masks);
   for (size_t k = 0; k < s_.sweeps.size(); ++k) column_sweep(k);
@@ -57,10 +56,28 @@ void Emitter::combine_lane(Value* lanes_at, Value* lane, int copy, ValueId id, V
   store_lane(place, id, ops_.combine(s_.value(id).monoid, part_type(id, 0), acc, x));
 }
 
-void Emitter::fill_lanes(Value* lanes_at, int64_t count, ValueId id) {
+/// How many of the 64 lanes so many elements fill, up to a power of two.
+llvm::Value* Emitter::lanes_for(Dim elements) {
+  if (elements.is_const()) {
+    uint64_t filled = std::bit_ceil(static_cast<uint64_t>(elements.value()));
+    return number(std::min(static_cast<int64_t>(filled), kLanes));
+  }
+  Value* some = larger(smaller(size(elements), number(kLanes)), number(1));
+  Value* zeros =
+      b_.CreateBinaryIntrinsic(llvm::Intrinsic::ctlz, b_.CreateSub(some, number(1)), b_.getFalse());
+  return b_.CreateShl(number(1), b_.CreateSub(number(64), zeros));
+}
+
+llvm::Value* Emitter::lanes_in_scratch(ValueId id, Value* count) {
+  int64_t bytes = size_of(part_type(id, 0)) * (is_vector(id) ? s_.lanes : 1) * accumulators(id);
+  Dim at = take_scratch(bytes * known(count).value_or(kLanes));
+  return b_.CreateGEP(b_.getInt8Ty(), scratch_base_, size(at));
+}
+
+void Emitter::fill_lanes(Value* lanes_at, Value* count, ValueId id) {
   Value* none = ops_.identity(s_.value(id).monoid, part_type(id, 0));
   if (is_vector(id)) none = splat(none);
-  loop(number(0), number(count), 1, {}, true, [&](Value* lane, const Values&) {
+  loop(number(0), count, 1, {}, true, [&](Value* lane, const Values&) {
     for (int copy = 0; copy < accumulators(id); ++copy)
       store_lane(lane_place(lanes_at, lane, copy, id), id, none);
     return Values{};
@@ -68,15 +85,25 @@ void Emitter::fill_lanes(Value* lanes_at, int64_t count, ValueId id) {
 }
 
 /// Leaves the result in lane 0.
-void Emitter::halve_lanes(Value* lanes_at, int64_t count, ValueId id) {
-  for (int64_t half = count / 2; half >= 1; half /= 2)
-    loop(number(0), number(half), 1, {}, true, [&](Value* lane, const Values&) {
-      Value* other = b_.CreateAdd(lane, number(half));
+void Emitter::halve_lanes(Value* lanes_at, Value* count, ValueId id) {
+  auto fold_half = [&](Value* half) {
+    loop(number(0), half, 1, {}, true, [&](Value* lane, const Values&) {
+      Value* other = b_.CreateAdd(lane, half);
       for (int copy = 0; copy < accumulators(id); ++copy)
         combine_lane(lanes_at, lane, copy, id,
                      load_lane(lane_place(lanes_at, other, copy, id), id));
       return Values{};
     });
+  };
+  if (std::optional<int64_t> fixed = known(count)) {
+    for (int64_t half = *fixed / 2; half >= 1; half /= 2) fold_half(number(half));
+    return;
+  }
+  Value* levels = b_.CreateBinaryIntrinsic(llvm::Intrinsic::cttz, count, b_.getTrue());
+  loop(number(0), levels, 1, {}, false, [&](Value* level, const Values&) {
+    fold_half(b_.CreateLShr(count, b_.CreateAdd(level, number(1))));
+    return Values{};
+  });
 }
 
 /// One point of the inner axes. Carried: the accumulators in registers, by reduction, part and
@@ -85,7 +112,7 @@ Emitter::Values Emitter::column_step(Value* i, const Values& now) {
   bool reverse = false;
   for (auto& [id, carry] : carries_) reverse |= s_.value(id).reverse;
   forget(kStep);
-  place_inner(reverse ? b_.CreateSub(number(s_.extent - 1), i) : i);
+  place_inner(reverse ? b_.CreateSub(b_.CreateSub(size(s_.extent), number(1)), i) : i);
   Values next = now;
   size_t at = 0;
   for (ValueId id : s_.sweeps[sweep_].reductions)
@@ -136,7 +163,7 @@ void Emitter::accumulate_column(ValueId id, int copy, Value* i, Value** accs) {
 void Emitter::short_column_sweep() {
   lanes_.clear();
   Values carried = column_identities();
-  for (int64_t i = 0; i < s_.extent; ++i) carried = column_step(number(i), carried);
+  for (int64_t i = 0; i < s_.extent.value(); ++i) carried = column_step(number(i), carried);
   for (auto& [at, lanes] : lanes_)
     for (size_t half = std::bit_ceil(lanes.size()) / 2; half >= 1; half /= 2)
       for (size_t k = 0; k < half && k + half < lanes.size(); ++k)
@@ -151,8 +178,7 @@ Emitter::Values Emitter::column_identities() {
   for (ValueId id : s_.sweeps[sweep_].reductions) {
     if (!is_free(id)) continue;
     for (int part = 0; part < parts(id); ++part) {
-      Value* none = part == 0 ? ops_.identity(s_.value(id).monoid, part_type(id, 0))
-                              : ops_.constant_bits(~uint64_t{0}, DType::i64);
+      Value* none = identity(id, part);
       if (is_vector(id)) none = splat(none);
       first.insert(first.end(), static_cast<size_t>(accumulators(id)), none);
     }
@@ -178,7 +204,7 @@ void Emitter::set_column_results(const Values& carried) {
     size_t part = static_cast<size_t>(parts(id)) - 1;
     for (size_t copy = 0; copy < count; ++copy) {
       Value* result;
-      if (s_.extent == 0) {
+      if (s_.extent == Dim(0)) {
         result = ops_.empty(s_.value(id).monoid, part_type(id, 0));
         if (is_vector(id)) result = splat(result);
       } else if (is_free(id)) {
@@ -188,6 +214,7 @@ void Emitter::set_column_results(const Values& carried) {
       } else {
         result = load_lane(lane_place(lanes_at_[id], number(0), static_cast<int>(copy), id), id);
       }
+      if (s_.extent != Dim(0)) result = or_empty(id, result);
       once(scope_of(id), Made::value, static_cast<uint64_t>(id), static_cast<int>(copy),
            [&] { return result; });
     }
@@ -197,60 +224,51 @@ void Emitter::set_column_results(const Values& carried) {
 
 void Emitter::column_sweep(size_t number_of_sweep) {
   sweep_ = number_of_sweep;
-  if (s_.extent == 0) return set_column_results({});
+  if (s_.extent == Dim(0)) return set_column_results({});
   if (s_.unrolled) return short_column_sweep();
-  const Sweep& sweep = s_.sweeps[sweep_];
-  int64_t chunks = (s_.extent + kChunk - 1) / kChunk;
-  auto count_for = [](int64_t elements) {
-    return std::min(static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(elements))), kLanes);
-  };
-  int64_t count = count_for(s_.extent), chunk_count = count_for(chunks);
+  Dim chunks = ceil_div(s_.extent, kChunk);
+  bool several = bounds(chunks).hi > 1, some = bounds(s_.extent).lo > 0;
+  std::vector<ValueId> ordered;  // reductions whose lanes lie in scratch
+  for (ValueId id : s_.sweeps[sweep_].reductions)
+    if (!is_free(id)) ordered.push_back(id);
+  Value *count = lanes_for(s_.extent), *chunk_count = lanes_for(chunks);
   std::unordered_map<ValueId, Value*> totals;
-  auto lanes_in_scratch = [&](ValueId id, int64_t lane_count) {
-    int64_t bytes = size_of(part_type(id, 0)) * (is_vector(id) ? s_.lanes : 1) * accumulators(id);
-    return b_.CreateGEP(b_.getInt8Ty(), scratch_base_, number(take_scratch(bytes * lane_count)));
-  };
-  for (ValueId id : sweep.reductions) {
-    if (is_free(id)) continue;
+  for (ValueId id : ordered) {
     lanes_at_[id] = lanes_in_scratch(id, count);
-    if (chunks > 1) fill_lanes(totals[id] = lanes_in_scratch(id, chunk_count), chunk_count, id);
+    if (several) fill_lanes(totals[id] = lanes_in_scratch(id, chunk_count), chunk_count, id);
   }
   Values carried = column_identities();
-  auto chunk = [&](Value* begin, Value* end, const Values& now) {
-    for (ValueId id : sweep.reductions)
-      if (!is_free(id)) fill_lanes(lanes_at_[id], count, id);
-    if (chunks == 1) home_[kUnit] = b_.GetInsertBlock();
-    Values next = loop(begin, end, 1, now, true, [&](Value* i, const Values& carried_in) {
+  auto chunk = [&](Value* begin, Value* end, const Values& now, bool any) {
+    for (ValueId id : ordered) fill_lanes(lanes_at_[id], count, id);
+    if (!several) home_[kUnit] = b_.GetInsertBlock();
+    Values next = loop(begin, end, 1, now, any, [&](Value* i, const Values& carried_in) {
       return column_step(i, carried_in);
     });
-    for (ValueId id : sweep.reductions)
-      if (!is_free(id)) halve_lanes(lanes_at_[id], count, id);
+    for (ValueId id : ordered) halve_lanes(lanes_at_[id], count, id);
     return next;
   };
-  if (chunks == 1) {
-    carried = chunk(number(0), number(s_.extent), carried);
+  if (!several) {
+    carried = chunk(number(0), size(s_.extent), carried, some);
     home_[kUnit] = nullptr;
     return set_column_results(carried);
   }
   home_[kUnit] = b_.GetInsertBlock();
-  carried = loop(number(0), number(chunks), 1, carried, true, [&](Value* c, const Values& now) {
+  carried = loop(number(0), size(chunks), 1, carried, some, [&](Value* c, const Values& now) {
     Value* begin = b_.CreateMul(c, number(kChunk));
-    Value* end = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin,
-                                          b_.CreateAdd(begin, number(kChunk)), number(s_.extent));
-    Values next = chunk(begin, end, now);
-    for (ValueId id : sweep.reductions)
-      for (int copy = 0; !is_free(id) && copy < accumulators(id); ++copy) {
+    Value* end = smaller(b_.CreateAdd(begin, number(kChunk)), size(s_.extent));
+    Values next = chunk(begin, end, now, true);
+    for (ValueId id : ordered)
+      for (int copy = 0; copy < accumulators(id); ++copy) {
         Value* result = load_lane(lane_place(lanes_at_[id], number(0), copy, id), id);
         combine_lane(totals[id], b_.CreateAnd(c, number(kLanes - 1)), copy, id, result);
       }
     return next;
   });
   home_[kUnit] = nullptr;
-  for (ValueId id : sweep.reductions)
-    if (!is_free(id)) {
-      halve_lanes(totals[id], chunk_count, id);
-      lanes_at_[id] = totals[id];
-    }
+  for (ValueId id : ordered) {
+    halve_lanes(totals[id], chunk_count, id);
+    lanes_at_[id] = totals[id];
+  }
   set_column_results(carried);
 }
 

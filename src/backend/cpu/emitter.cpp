@@ -12,7 +12,7 @@ using loop::AxisSet;
 Emitter::Emitter(const Schedule& schedule, llvm::Module& module)
     : s_(schedule), module_(module), b_(module.getContext()), ops_(b_, schedule.level) {
   axis_.assign(s_.extents.size(), nullptr);
-  kept_at_.assign(s_.kernel.values.size(), -1);
+  kept_at_.resize(s_.kernel.values.size());
 }
 
 void Emitter::emit() {
@@ -47,16 +47,7 @@ void Emitter::begin_function(const char* name) {
   kept_ready_.assign(s_.kernel.values.size(), false);
   scratch_base_ = frame_field(2, "scratch");
   partial_base_ = frame_field(3, "partials");
-  stream_ = nullptr;
-  if (streamed_bytes() == 0) return;
-  Value* allowed = b_.CreateLoad(
-      b_.getInt64Ty(), b_.CreateConstInBoundsGEP1_64(b_.getInt64Ty(), function_->getArg(0), 5));
-  Value* low = b_.getInt64(0);
-  for (const loop::Store& store : s_.kernel.stores)
-    if (may_stream(store))
-      low = b_.CreateOr(low, b_.CreatePtrToInt(buffer(store.buffer), b_.getInt64Ty()));
-  Value* aligned = b_.CreateICmpEQ(b_.CreateAnd(low, b_.getInt64(63)), b_.getInt64(0));
-  stream_ = b_.CreateAnd(b_.CreateICmpNE(allowed, b_.getInt64(0)), aligned);
+  allow_streams();
 }
 
 void Emitter::end_function() {
@@ -118,30 +109,45 @@ Emitter::Values Emitter::loop(Value* begin, Value* end, int64_t step, Values car
   return next;
 }
 
+Emitter::Values Emitter::when(Value* condition, const Values& otherwise,
+                              const std::function<Values()>& body) {
+  llvm::LLVMContext& context = module_.getContext();
+  llvm::BasicBlock* before = b_.GetInsertBlock();
+  auto* inside = llvm::BasicBlock::Create(context, "when", function_);
+  auto* after = llvm::BasicBlock::Create(context, "after", function_);
+  b_.CreateCondBr(condition, inside, after);
+  b_.SetInsertPoint(inside);
+  Values results = body();
+  llvm::BasicBlock* last = b_.GetInsertBlock();
+  b_.CreateBr(after);
+  b_.SetInsertPoint(after);
+  for (size_t k = 0; k < results.size(); ++k) {
+    llvm::PHINode* phi = b_.CreatePHI(results[k]->getType(), 2);
+    phi->addIncoming(otherwise[k], before);
+    phi->addIncoming(results[k], last);
+    results[k] = phi;
+  }
+  return results;
+}
+
 // A unit is a place of the outer par axes and, innermost, a block along the vector axis.
 void Emitter::place_unit(Value* unit) {
-  Value* rest = unit;
-  int64_t left = s_.units;  // values of `rest`
-  auto digit = [&](int64_t extent) -> Value* {
-    if (extent <= 1) return number(0);
-    bool outermost = left <= extent;
-    Value* low = outermost ? rest : b_.CreateURem(rest, number(extent));
-    rest = outermost ? number(0) : b_.CreateUDiv(rest, number(extent));
-    left /= extent;
-    return low;
-  };
-  if (s_.mode != Mode::rows && s_.vector_axis >= 0) {
-    int64_t blocks = (s_.vector_extent() + s_.block - 1) / s_.block;
-    Value* block = digit(std::max<int64_t>(blocks, 1));
-    axis_[static_cast<size_t>(s_.vector_axis)] = b_.CreateMul(block, number(s_.block));
+  std::vector<UnitAxis> axes = unit_axes(s_);
+  auto is_one = [](const UnitAxis& axis) { return bounds(axis.count).hi <= 1; };
+  while (!axes.empty() && is_one(axes.back())) {
+    axis_[static_cast<size_t>(axes.back().axis)] = number(0);
+    axes.pop_back();
   }
-  for (size_t k = s_.par.size(); k-- > 0;) {
-    size_t axis = static_cast<size_t>(s_.par[k]);
-    if (s_.mode != Mode::rows && s_.par[k] == s_.vector_axis) continue;
-    if (s_.par[k] == s_.tile_axis)
-      axis_[axis] = b_.CreateMul(digit(s_.extents[axis] / s_.lanes), number(s_.lanes));
-    else
-      axis_[axis] = digit(s_.extents[axis]);
+  Value* rest = unit;
+  for (size_t k = 0; k < axes.size(); ++k) {
+    Value* place = rest;  // outermost
+    if (is_one(axes[k])) {
+      place = number(0);
+    } else if (k + 1 < axes.size()) {
+      place = b_.CreateURem(rest, size(axes[k].count));
+      rest = b_.CreateUDiv(rest, size(axes[k].count));
+    }
+    axis_[static_cast<size_t>(axes[k].axis)] = b_.CreateMul(place, number(axes[k].step));
   }
 }
 
@@ -153,10 +159,12 @@ void Emitter::begin_step(Value* base, int copies, const Values& masks) {
   masks_.resize(static_cast<size_t>(copies), nullptr);
 }
 
-void Emitter::emit_stores(bool in_sweep) {
+void Emitter::emit_stores(bool in_sweep) { emit_stores(in_sweep, 0, copies_); }
+
+void Emitter::emit_stores(bool in_sweep, int first, int last) {
   for (size_t i = 0; i < s_.kernel.stores.size(); ++i) {
     if (!s_.inner.empty() && s_.stored_in_sweep[i] != in_sweep) continue;
-    for (int copy = 0; copy < copies_; ++copy) store(s_.kernel.stores[i], copy);
+    for (int copy = first; copy < last; ++copy) store(s_.kernel.stores[i], copy);
   }
   flush_stores();
 }
@@ -169,20 +177,19 @@ void Emitter::flat_unit(Value* unit) {
     return emit_stores(true);
   }
   Value* lo = axis_[static_cast<size_t>(s_.vector_axis)];
-  int64_t extent = s_.vector_extent();
-  Value* hi = number(extent);
-  bool several = extent > s_.block;
-  if (several)
-    hi = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, b_.CreateAdd(lo, number(s_.block)), hi);
+  Dim extent = s_.vector_extent();
+  Value* hi = size(extent);
+  bool several = at_least(s_.block, extent) != Tri::yes;
+  if (several) hi = smaller(b_.CreateAdd(lo, number(s_.block)), hi);
   bool whole = s_.block % s_.step() == 0;
-  flat_range(lo, hi, several && !whole ? 1 : extent);
+  flat_range(lo, hi, several && !whole ? Dim(1) : extent);
 }
 
 /// The elements [lo, hi) of the vector axis; `multiple` is a number that divides hi - lo.
-void Emitter::flat_range(Value* lo, Value* hi, int64_t multiple) {
+void Emitter::flat_range(Value* lo, Value* hi, Dim multiple) {
   int64_t step = s_.step();
   Value* whole = hi;
-  if (multiple % step) {
+  if (!divides(step, multiple)) {
     Value* steps = b_.CreateUDiv(b_.CreateSub(hi, lo), number(step));
     whole = b_.CreateAdd(lo, b_.CreateMul(steps, number(step)));
   }
@@ -192,14 +199,10 @@ void Emitter::flat_range(Value* lo, Value* hi, int64_t multiple) {
     emit_stores(true);
     return Values{};
   });
-  if (multiple % step == 0) return;
+  if (divides(step, multiple)) return;
   loop(whole, hi, s_.lanes, {}, false, [&](Value* i, const Values&) {
-    Value* cut = nullptr;
-    if (multiple % s_.lanes) {
-      Value* rest = b_.CreateTrunc(b_.CreateSub(hi, i), b_.getInt32Ty());
-      cut = b_.CreateICmpULT(iota(b_.getInt32Ty(), 0, 1), splat(rest));
-    }
-    begin_step(i, 1, {cut});
+    bool cut = !divides(s_.lanes, multiple);
+    begin_step(i, 1, {cut ? first_lanes(b_.CreateSub(hi, i), 0) : nullptr});
     emit_stores(true);
     return Values{};
   });

@@ -15,6 +15,12 @@
 
 namespace tn::cpu {
 
+/// The number, where the code has one.
+inline std::optional<int64_t> known(llvm::Value* x) {
+  auto* constant = llvm::dyn_cast<llvm::ConstantInt>(x);
+  return constant ? std::optional(constant->getSExtValue()) : std::nullopt;
+}
+
 class Emitter {
  public:
   Emitter(const Schedule& schedule, llvm::Module& module);
@@ -22,9 +28,9 @@ class Emitter {
   /// Adds `body`, and `finish` for two phases.
   void emit();
 
-  int64_t scratch_bytes() const { return scratch_; }
+  Dim scratch_bytes() const { return scratch_; }
   int64_t partial_bytes() const { return partials_; }
-  int64_t streamed_bytes() const;
+  Dim streamed_bytes() const;
 
  private:
   using Value = llvm::Value;
@@ -32,7 +38,18 @@ class Emitter {
   using Values = std::vector<Value*>;
   enum Scope : uint8_t { kCall, kUnit, kStep, kScopes };
   /// What a key of the values made in a scope stands for.
-  enum class Made : uint8_t { value, splat, sum, pointer, offsets, condition, buffer };
+  enum class Made : uint8_t {
+    value,
+    splat,
+    sum,
+    pointer,
+    offsets,
+    condition,
+    buffer,
+    size,
+    symbol,
+    kept
+  };
 
   // emitter.cpp: functions, units and the loops of each mode.
   void begin_function(const char* name);
@@ -41,7 +58,7 @@ class Emitter {
   void emit_body(const std::function<void(Value* unit)>& unit);
   void emit_tile();
   void flat_unit(Value* unit);
-  void flat_range(Value* lo, Value* hi, int64_t multiple);
+  void flat_range(Value* lo, Value* hi, Dim multiple);
   void row_unit(Value* unit);
   void column_unit(Value* unit);
   void place_unit(Value* unit);
@@ -50,28 +67,37 @@ class Emitter {
   using LoopBody = std::function<Values(Value* i, const Values& carried)>;
   Values loop(Value* begin, Value* end, int64_t step, Values carried, bool some,
               const LoopBody& body);
+  /// What `body` gives where the condition holds, else `otherwise`.
+  Values when(Value* condition, const Values& otherwise, const std::function<Values()>& body);
   /// A step of `copies` vectors at `base` along the vector axis, the last `masked` of them cut.
   void begin_step(Value* base, int copies, const Values& masks);
   void emit_stores(bool in_sweep);
+  void emit_stores(bool in_sweep, int first, int last);  // of these copies
 
   // reduce.cpp
   void row_sweep(size_t number);
   void row_partials(Value* unit);
   void finish_row(Value* row);
-  Values row_chunk(Value* begin, int64_t length, Values accs);
+  Values row_chunk(Value* begin, Value* length, Values accs);
   Values row_step(Value* base, int64_t count, const Values& accs);
-  Values identities() const;
+  Values row_rest(Value* base, Value* count, Values accs);
+  Values chunk_totals(Value* begin);
+  Values cut_row();
+  int64_t record_bytes() const;
+  llvm::Constant* identity(ValueId id, int part) const;
+  Values identities();
   void accumulate(ValueId id, int copy, Value** accs);
   Values fold(const Values& accs);
   Values fold_lanes(ValueId id, Values lanes);
-  Values fold_array(ValueId id, const Values& arrays, int64_t count);
-  void store_results(const Values& results, Value* base, int64_t count, Value* at);
-  Values fold_arrays(Value* base, int64_t stride, Value* first, int64_t count);
+  Values fold_array(ValueId id, const Values& arrays, Value* count);
+  void store_results(const Values& results, Value* base, Value* count, Value* at);
+  Values fold_arrays(Value* base, Value* all, Value* first, Value* count);
   int parts(ValueId id) const;  // values of its accumulator: two with an index
   void place_inner(Value* flat);
   DType part_type(ValueId id, int part) const;
-  Value* chunk_array(ValueId id, int part, Value* base, int64_t count);
+  Value* chunk_array(ValueId id, int part, Value* base, Value* count);
   void set_reduced(const Values& totals);
+  Value* or_empty(ValueId id, Value* result);
 
   // columns.cpp
   void column_sweep(size_t number);
@@ -81,8 +107,10 @@ class Emitter {
   Values column_step(Value* i, const Values& now);
   void accumulate_column(ValueId id, int copy, Value* i, Value** accs);
   void short_column_sweep();
-  void fill_lanes(Value* lanes, int64_t count, ValueId id);
-  void halve_lanes(Value* lanes, int64_t count, ValueId id);
+  Value* lanes_for(Dim elements);
+  Value* lanes_in_scratch(ValueId id, Value* count);
+  void fill_lanes(Value* lanes, Value* count, ValueId id);
+  void halve_lanes(Value* lanes, Value* count, ValueId id);
   Value* lane_place(Value* lanes, Value* lane, int copy, ValueId id);
   Value* load_lane(Value* place, ValueId id);
   void store_lane(Value* place, ValueId id, Value* x);
@@ -107,6 +135,8 @@ class Emitter {
   unsigned lanes() const { return static_cast<unsigned>(s_.lanes); }
   Value* number(int64_t x) { return b_.getInt64(static_cast<uint64_t>(x)); }
   Value* iota(llvm::Type* element, int64_t first, int64_t step);
+  /// Of `count` elements, those that the lanes from `first` on hold.
+  Value* first_lanes(Value* count, int64_t first);
 
   // memory.cpp
   Value* load(ValueId id, int copy);
@@ -130,6 +160,8 @@ class Emitter {
   Value* both(Value* a, Value* b);
   std::optional<int64_t> stride(PolyId poly) const;
   bool may_stream(const loop::Store& store) const;
+  void allow_streams();
+  bool has_symbol(const Term& term) const;
 
   // index.cpp
   Value* position(PolyId poly);
@@ -139,6 +171,12 @@ class Emitter {
   Value* atom_value(AtomId id);
   Value* atom_values(AtomId id, int copy);
   Value* apply(AtomKind kind, const Atom& atom, Value* x, Value* y);
+  Value* divided(bool quotient, Value* x, Value* y);
+  Value* stride_value(PolyId poly, int axis);
+  Value* size(Dim size);
+  Value* symbol(std::string_view name);
+  Value* smaller(Value* a, Value* b);
+  Value* larger(Value* a, Value* b);
   Value* axis_values(int axis, int copy);
   loop::AxisSet axes_of(const Term& term) const;
   Scope scope_of(const Term& term) const;
@@ -155,7 +193,7 @@ class Emitter {
   };
   Value* once(Scope scope, Made what, uint64_t id, int copy, const std::function<Value*()>& make);
   void forget(Scope scope) { made_[scope].clear(); }
-  int64_t take_scratch(int64_t bytes);
+  Dim take_scratch(Dim bytes);
 
   const Schedule& s_;
   llvm::Module& module_;
@@ -170,7 +208,7 @@ class Emitter {
   int copies_ = 1;
   Value *scratch_base_ = nullptr, *partial_base_ = nullptr, *stream_ = nullptr;
   std::vector<bool> kept_ready_;
-  std::vector<int64_t> kept_at_;
+  std::vector<std::optional<Dim>> kept_at_;
   std::map<std::pair<ValueId, int>, Values> lanes_;  // short columns: by reduction and copy
   std::map<ValueId, Values> carries_;                // of scans
   std::unordered_map<ValueId, Value*> lanes_at_;     // columns: in scratch
@@ -181,7 +219,8 @@ class Emitter {
   };
   std::vector<Pending> pending_;
   size_t sweep_ = 0;
-  int64_t scratch_ = 0, partials_ = 0;
+  Dim scratch_ = 0;
+  int64_t partials_ = 0;
 };
 
 }  // namespace tn::cpu

@@ -1,10 +1,17 @@
 // Indices: the polynomials of loads, stores and masks, of a point and of the lanes of a vector.
+#include <algorithm>
+
 #include "backend/cpu/emitter.h"
-#include "base/error.h"
+#include "ir/dim_program.h"
 
 namespace tn::cpu {
 
 using loop::AxisSet;
+
+static bool is_leaf(const Atom& atom) {
+  return atom.kind == AtomKind::axis || atom.kind == AtomKind::value ||
+         atom.kind == AtomKind::symbol;
+}
 
 AxisSet Emitter::axes_of(const Term& term) const {
   const PolyTable& polys = s_.kernel.polys;
@@ -13,7 +20,7 @@ AxisSet Emitter::axes_of(const Term& term) const {
     const Atom& atom = polys.atom(id);
     if (atom.kind == AtomKind::axis) axes |= AxisSet{1} << atom.a;
     if (atom.kind == AtomKind::value) axes |= s_.kernel.values[atom.a].axes;
-    if (atom.kind == AtomKind::axis || atom.kind == AtomKind::value) continue;
+    if (is_leaf(atom)) continue;
     axes |= axes_in(s_.kernel, atom.a);
     if (atom.kind != AtomKind::let) axes |= axes_in(s_.kernel, atom.b);
   }
@@ -26,9 +33,8 @@ Emitter::Scope Emitter::scope_of(const Term& term) const {
   std::vector<ValueId> found;
   for (AtomId id : s_.kernel.polys.atoms_of(term.mono)) {
     const Atom& atom = s_.kernel.polys.atom(id);
-    if (atom.kind == AtomKind::axis) continue;
     if (atom.kind == AtomKind::value) found.push_back(static_cast<ValueId>(atom.a));
-    if (atom.kind == AtomKind::value) continue;
+    if (is_leaf(atom)) continue;
     find_values(s_.kernel, atom.a, found);
     if (atom.kind != AtomKind::let) find_values(s_.kernel, atom.b, found);
   }
@@ -73,8 +79,7 @@ llvm::Value* Emitter::atom_value(AtomId id) {
     case AtomKind::let:
       return position(atom.a);
     case AtomKind::symbol:
-      invariant(false, "kernel {}: a symbol in an index", s_.kernel.name);
-      return nullptr;
+      return symbol(s_.kernel.polys.name_of(atom));
     default:
       return apply(atom.kind, atom, position(atom.a), position(atom.b));
   }
@@ -82,10 +87,8 @@ llvm::Value* Emitter::atom_value(AtomId id) {
 
 // Division rounds down; a divisor of 0 stands under a false mask.
 llvm::Value* Emitter::apply(AtomKind kind, const Atom& atom, Value* x, Value* y) {
-  if (kind == AtomKind::min || kind == AtomKind::max) {
-    bool min = kind == AtomKind::min;
-    return b_.CreateBinaryIntrinsic(min ? llvm::Intrinsic::smin : llvm::Intrinsic::smax, x, y);
-  }
+  if (kind == AtomKind::min) return smaller(x, y);
+  if (kind == AtomKind::max) return larger(x, y);
   const PolyTable& polys = s_.kernel.polys;
   Bounds of = polys.range(atom.a);
   bool known = polys.is_constant(atom.b) && polys.constant_of(atom.b) > 0;
@@ -97,14 +100,84 @@ llvm::Value* Emitter::apply(AtomKind kind, const Atom& atom, Value* x, Value* y)
     Value *a = b_.CreateTrunc(x, narrow), *d = b_.CreateTrunc(y, narrow);
     return b_.CreateZExt(div ? b_.CreateUDiv(a, d) : b_.CreateURem(a, d), wide);
   }
-  llvm::Constant* zero = llvm::Constant::getNullValue(x->getType());
-  llvm::Constant* one = llvm::ConstantInt::get(x->getType(), 1);
-  if (!known) y = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, y, one);
+  if (!known) y = larger(y, llvm::ConstantInt::get(x->getType(), 1));
+  return divided(div, x, y);
+}
+
+/// The quotient rounded down, or what it leaves; y >= 1.
+llvm::Value* Emitter::divided(bool quotient, Value* x, Value* y) {
   Value* rest = b_.CreateSRem(x, y);
-  Value* below = b_.CreateICmpSLT(rest, zero);
-  if (!div) return b_.CreateSelect(below, b_.CreateAdd(rest, y), rest);
-  Value* quotient = b_.CreateSDiv(x, y);
-  return b_.CreateSelect(below, b_.CreateSub(quotient, one), quotient);
+  Value* below = b_.CreateICmpSLT(rest, llvm::Constant::getNullValue(x->getType()));
+  if (!quotient) return b_.CreateSelect(below, b_.CreateAdd(rest, y), rest);
+  Value* found = b_.CreateSDiv(x, y);
+  llvm::Constant* one = llvm::ConstantInt::get(x->getType(), 1);
+  return b_.CreateSelect(below, b_.CreateSub(found, one), found);
+}
+
+llvm::Value* Emitter::smaller(Value* a, Value* b) {
+  if (known(a) && known(b)) return *known(a) < *known(b) ? a : b;
+  return b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, a, b);
+}
+
+llvm::Value* Emitter::larger(Value* a, Value* b) {
+  if (known(a) && known(b)) return *known(a) < *known(b) ? b : a;
+  return b_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, a, b);
+}
+
+/// The value of a symbol in this call.
+llvm::Value* Emitter::symbol(std::string_view name) {
+  auto at = std::find(s_.symbols.begin(), s_.symbols.end(), name);
+  uint64_t place = static_cast<uint64_t>(at - s_.symbols.begin());
+  return once(kCall, Made::symbol, place, 0, [&] {
+    Value* from = b_.CreateConstInBoundsGEP1_64(b_.getInt64Ty(), frame_field(6, "sizes"), place);
+    return b_.CreateLoad(b_.getInt64Ty(), from, name);
+  });
+}
+
+/// A size in this call: a constant, or computed once from the symbols.
+llvm::Value* Emitter::size(Dim size) {
+  if (size.is_const()) return number(size.value());
+  return once(kCall, Made::size, ~static_cast<uint64_t>(size.raw), 0, [&] {
+    using Kind = SizeStep::Kind;
+    Values stack;
+    for (const SizeStep& step : size_program(size, s_.symbols).steps) {
+      if (step.kind == Kind::constant) stack.push_back(number(step.number));
+      if (step.kind == Kind::symbol)
+        stack.push_back(symbol(s_.symbols[static_cast<size_t>(step.number)]));
+      if (step.kind <= Kind::symbol) continue;
+      Value* y = stack.back();
+      stack.pop_back();
+      Value*& x = stack.back();
+      if (step.kind == Kind::add) x = b_.CreateAdd(x, y);
+      if (step.kind == Kind::mul) x = b_.CreateMul(x, y);
+      if (step.kind == Kind::min) x = smaller(x, y);
+      if (step.kind == Kind::max) x = larger(x, y);
+      if (step.kind == Kind::div) x = divided(true, x, larger(y, number(1)));
+      if (step.kind == Kind::mod) x = divided(false, x, larger(y, number(1)));
+    }
+    return stack[0];
+  });
+}
+
+/// The factor of an axis where the polynomial is linear in it, symbols or not; else null.
+llvm::Value* Emitter::stride_value(PolyId poly, int axis) {
+  const PolyTable& polys = s_.kernel.polys;
+  Value* stride = number(0);
+  for (const Term& term : polys[poly].terms) {
+    if (!(axes_of(term) >> axis & 1)) continue;
+    Value* factor = number(term.coef);
+    int found = 0;
+    for (AtomId id : polys.atoms_of(term.mono)) {
+      const Atom& atom = polys.atom(id);
+      bool itself = atom.kind == AtomKind::axis && atom.a == static_cast<uint32_t>(axis);
+      if (!itself && atom.kind != AtomKind::symbol) return nullptr;
+      found += itself;
+      if (!itself) factor = b_.CreateMul(factor, atom_value(id));
+    }
+    if (found != 1) return nullptr;
+    stride = b_.CreateAdd(stride, factor);
+  }
+  return stride;
 }
 
 llvm::Value* Emitter::positions(PolyId poly, int copy) {
@@ -158,18 +231,18 @@ llvm::Value* Emitter::axis_values(int axis, int copy) {
   if (!s_.spread) return b_.CreateAdd(splat(axis_[static_cast<size_t>(axis)]), lane);
   llvm::Type* narrow = vector_of(b_.getInt32Ty());
   Value* flat = b_.CreateAdd(splat(inner_), lane);
-  bool is_short = s_.extent < INT32_MAX - 64;
+  bool is_short = bounds(s_.extent).hi < INT32_MAX - 64;
   if (is_short) flat = b_.CreateTrunc(flat, narrow);
-  auto whole = [&](int64_t x) {
-    return llvm::ConstantInt::get(flat->getType(), static_cast<uint64_t>(x));
+  auto whole = [&](Dim x) {
+    Value* wide = splat(size(max(x, 1)));
+    return is_short ? b_.CreateTrunc(wide, narrow) : wide;
   };
-  int64_t after = 1;
+  Dim after = 1;
   for (size_t k = s_.inner.size(); k-- > 0 && s_.inner[k] != axis;)
     after *= s_.extents[static_cast<size_t>(s_.inner[k])];
-  Value* digit = b_.CreateUDiv(flat, whole(std::max<int64_t>(after, 1)));
+  Value* digit = b_.CreateUDiv(flat, whole(after));
   if (axis != s_.inner[0])
-    digit =
-        b_.CreateURem(digit, whole(std::max<int64_t>(s_.extents[static_cast<size_t>(axis)], 1)));
+    digit = b_.CreateURem(digit, whole(s_.extents[static_cast<size_t>(axis)]));
   return is_short ? b_.CreateZExt(digit, vector_of(b_.getInt64Ty())) : digit;
 }
 

@@ -204,28 +204,56 @@ bool Emitter::may_stream(const loop::Store& store) const {
   int64_t bytes = size_of(to.type);
   bool full = s_.inner.empty() || (axes_in(s_.kernel, store.index) & s_.inner_axes) != 0;
   if (s_.form == Form::tile || !full || store.mask != kNone || store.combine != Combine::set ||
-      store.scattered || stride(store.index) != 1 || to.size.value() * bytes < kStreamedBytes)
+      store.scattered || stride(store.index) != 1 || s_.likely(to.size) * bytes < kStreamedBytes)
     return false;
-  // Each vector begins at a multiple of its size.
+  // Each vector begins at a multiple of its size; what symbols decide, the call finds out.
   const PolyTable& polys = s_.kernel.polys;
   bool aligned = polys.constant_of(store.index) % s_.lanes == 0;
-  for (const Term& term : polys[store.index].terms) {
-    const std::vector<AtomId>& atoms = polys.atoms_of(term.mono);
-    bool vector = atoms.size() == 1 && polys.atom(atoms[0]).kind == AtomKind::axis &&
-                  polys.atom(atoms[0]).a == static_cast<uint32_t>(s_.vector_axis);
-    aligned &= vector || term.coef % s_.lanes == 0;
-  }
+  for (const Term& term : polys[store.index].terms)
+    aligned &= axes_of(term) >> s_.vector_axis & 1 || term.coef % s_.lanes == 0 || has_symbol(term);
   return aligned && s_.lanes * bytes >= 16;
 }
 
-int64_t Emitter::streamed_bytes() const {
-  int64_t bytes = 0;
+bool Emitter::has_symbol(const Term& term) const {
+  const PolyTable& polys = s_.kernel.polys;
+  const std::vector<AtomId>& atoms = polys.atoms_of(term.mono);
+  return std::any_of(atoms.begin(), atoms.end(),
+                     [&](AtomId id) { return polys.atom(id).kind == AtomKind::symbol; });
+}
+
+Dim Emitter::streamed_bytes() const {
+  Dim bytes = 0;
   for (const loop::Store& store : s_.kernel.stores)
     if (may_stream(store)) {
       const loop::BufferParam& to = s_.kernel.buffers[static_cast<size_t>(store.buffer)];
-      bytes += to.size.value() * size_of(to.type);
+      bytes += to.size * size_of(to.type);
     }
   return bytes;
+}
+
+/// Whether this call stores past the caches.
+void Emitter::allow_streams() {
+  stream_ = nullptr;
+  Dim bytes = streamed_bytes();
+  if (bytes == Dim(0)) return;
+  const PolyTable& polys = s_.kernel.polys;
+  Value *low = number(0), *apart = number(0);
+  for (const loop::Store& store : s_.kernel.stores) {
+    if (!may_stream(store)) continue;
+    low = b_.CreateOr(low, b_.CreatePtrToInt(buffer(store.buffer), b_.getInt64Ty()));
+    for (const Term& term : polys[store.index].terms) {
+      if (term.coef % s_.lanes == 0 || !has_symbol(term)) continue;
+      Value* factor = number(term.coef);
+      for (AtomId id : polys.atoms_of(term.mono))
+        if (polys.atom(id).kind == AtomKind::symbol) factor = b_.CreateMul(factor, atom_value(id));
+      apart = b_.CreateOr(apart, factor);
+    }
+  }
+  low = b_.CreateOr(b_.CreateAnd(low, number(63)), b_.CreateAnd(apart, number(s_.lanes - 1)));
+  Value* allowed = b_.CreatePtrToInt(frame_field(5, "stream"), b_.getInt64Ty());
+  stream_ = b_.CreateAnd(b_.CreateICmpNE(allowed, number(0)), b_.CreateICmpEQ(low, number(0)));
+  if (!bytes.is_const())
+    stream_ = b_.CreateAnd(stream_, b_.CreateICmpSGE(size(bytes), number(kStreamedBytes)));
 }
 
 static constexpr Op kCombineOp[] = {Op::add, Op::add, Op::mul, Op::max, Op::min};
@@ -362,14 +390,16 @@ void Emitter::prefetch(int axis, int64_t ahead) {
   for (size_t i = 0; i < s_.kernel.values.size(); ++i) {
     const loop::Value& v = s_.kernel.values[i];
     if (v.op != Op::load || !s_.needed[i] || v.mask != kNone || stride(v.index) != 1) continue;
-    std::optional<int64_t> apart = stride_along(s_.kernel, v.index, axis);
-    int64_t size = size_of(v.type);
-    int64_t bytes = s_.kernel.buffers[static_cast<size_t>(v.buffer)].size.value() * size;
-    if (!apart || *apart * size < kLineBytes || bytes < kFetchedBytes) continue;
-    int lines = static_cast<int>(std::max<int64_t>(kLineBytes / (s_.lanes * size), 1));
+    Dim elements = s_.kernel.buffers[static_cast<size_t>(v.buffer)].size;
+    int64_t width = size_of(v.type);
+    Value* apart = stride_value(v.index, axis);
+    if (!apart || s_.likely(elements) * width < kFetchedBytes) continue;
+    if (std::optional<int64_t> step = known(apart); step && *step * width < kLineBytes) continue;
+    int lines = static_cast<int>(std::max<int64_t>(kLineBytes / (s_.lanes * width), 1));
+    Value* next = b_.CreateMul(apart, number(ahead));
     for (int copy = 0; copy < copies_; copy += lines) {
       Value* place = b_.CreateGEP(ops_.memory_type(v.type), pointer(v.buffer, v.index),
-                                  number(*apart * ahead + copy * s_.lanes));
+                                  b_.CreateAdd(next, number(copy * s_.lanes)));
       b_.CreateIntrinsic(llvm::Intrinsic::prefetch, {b_.getPtrTy()},
                          {place, b_.getInt32(0), b_.getInt32(2), b_.getInt32(1)});
     }
@@ -377,18 +407,19 @@ void Emitter::prefetch(int axis, int64_t ahead) {
 }
 
 llvm::Value* Emitter::kept_place(ValueId id, int copy) {
-  const loop::Value& v = s_.value(id);
-  int64_t size = size_of(v.type);
-  int64_t& at = kept_at_[static_cast<size_t>(id)];
-  if (at < 0) at = take_scratch((s_.extent + 63) / 64 * 64 * size);
+  int64_t width = size_of(s_.value(id).type);
+  std::optional<Dim>& at = kept_at_[static_cast<size_t>(id)];
+  if (!at) at = take_scratch(ceil_div(s_.extent, 64) * 64 * width);
+  Value* row = once(kCall, Made::kept, static_cast<uint64_t>(id), 0,
+                    [&] { return b_.CreateGEP(b_.getInt8Ty(), scratch_base_, size(*at)); });
   Value* offset =
-      b_.CreateAdd(b_.CreateMul(inner_, number(size)), number(at + copy * s_.lanes * size));
-  return b_.CreateGEP(b_.getInt8Ty(), scratch_base_, offset);
+      b_.CreateAdd(b_.CreateMul(inner_, number(width)), number(copy * s_.lanes * width));
+  return b_.CreateGEP(b_.getInt8Ty(), row, offset);
 }
 
-int64_t Emitter::take_scratch(int64_t bytes) {
-  int64_t at = scratch_;
-  scratch_ += (bytes + 63) / 64 * 64;
+Dim Emitter::take_scratch(Dim bytes) {
+  Dim at = scratch_;
+  scratch_ += ceil_div(bytes, 64) * 64;
   return at;
 }
 

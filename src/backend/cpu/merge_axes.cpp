@@ -86,7 +86,7 @@ class Merge {
 
 void merge_axes(Kernel& kernel) {
   for (const loop::KernelAxis& axis : kernel.axes)
-    if (!axis.extent.is_const() || axis.extent.value() == 0) return;
+    if (bounds(axis.extent).lo < 1) return;
   for (size_t inner = kernel.axes.size(); inner-- > 1;) {
     AxisKind kind = kernel.axes[inner].kind;
     if (kind == AxisKind::scan) continue;

@@ -20,18 +20,17 @@ DType Emitter::part_type(ValueId id, int part) const {
   return part == 0 ? s_.value(s_.value(id).a).type : DType::i64;
 }
 
+llvm::Constant* Emitter::identity(ValueId id, int part) const {
+  return part == 0 ? ops_.identity(s_.value(id).monoid, part_type(id, 0))
+                   : ops_.constant_bits(~uint64_t{0}, DType::i64);
+}
+
 /// The accumulators of the sweep: by reduction, by part, by vector of the lanes.
-Emitter::Values Emitter::identities() const {
+Emitter::Values Emitter::identities() {
   Values accs;
-  unsigned vectors = static_cast<unsigned>(kLanes / s_.lanes);
   for (ValueId id : s_.sweeps[sweep_].reductions)
-    for (int part = 0; part < parts(id); ++part) {
-      llvm::Constant* one = part == 0 ? ops_.identity(s_.value(id).monoid, part_type(id, 0))
-                                      : ops_.constant_bits(~uint64_t{0}, DType::i64);
-      llvm::Constant* all =
-          llvm::ConstantVector::getSplat(llvm::ElementCount::getFixed(lanes()), one);
-      accs.insert(accs.end(), vectors, all);
-    }
+    for (int part = 0; part < parts(id); ++part)
+      accs.insert(accs.end(), static_cast<size_t>(kLanes / s_.lanes), splat(identity(id, part)));
   return accs;
 }
 
@@ -62,15 +61,15 @@ void Emitter::place_inner(Value* flat) {
   if (s_.spread) return;
   Value* rest = flat;
   for (size_t k = s_.inner.size(); k-- > 0;) {
-    int64_t extent = s_.extents[static_cast<size_t>(s_.inner[k])];
+    Dim extent = s_.extents[static_cast<size_t>(s_.inner[k])];
     Value*& at = axis_[static_cast<size_t>(s_.inner[k])];
-    if (extent <= 1) {
+    if (!s_.is_wide(s_.inner[k])) {
       at = number(0);
     } else if (k == 0) {
       at = rest;
     } else {
-      at = b_.CreateURem(rest, number(extent));
-      rest = b_.CreateUDiv(rest, number(extent));
+      at = b_.CreateURem(rest, size(extent));
+      rest = b_.CreateUDiv(rest, size(extent));
     }
   }
 }
@@ -99,13 +98,40 @@ Emitter::Values Emitter::row_step(Value* base, int64_t count, const Values& accs
   return next;
 }
 
-Emitter::Values Emitter::row_chunk(Value* begin, int64_t length, Values accs) {
-  if (s_.unrolled) return row_step(begin, length, accs);
-  int64_t whole = length / kLanes * kLanes;
-  if (whole)
-    accs = loop(begin, b_.CreateAdd(begin, number(whole)), kLanes, accs, true,
+Emitter::Values Emitter::row_chunk(Value* begin, Value* length, Values accs) {
+  std::optional<int64_t> fixed = known(length);
+  if (s_.unrolled) return row_step(begin, *fixed, accs);
+  Value* whole = b_.CreateAnd(length, number(-kLanes));
+  Value* rest = b_.CreateAdd(begin, whole);
+  if (!fixed || *fixed >= kLanes)
+    accs = loop(begin, rest, kLanes, accs, fixed.has_value(),
                 [&](Value* i, const Values& carried) { return row_step(i, kLanes, carried); });
-  if (whole < length) accs = row_step(b_.CreateAdd(begin, number(whole)), length - whole, accs);
+  if (!fixed) return row_rest(rest, b_.CreateSub(length, whole), accs);
+  return *fixed % kLanes ? row_step(rest, *fixed % kLanes, accs) : accs;
+}
+
+/// Fewer than 64 elements, their number found at run time: vectors beyond them are jumped over.
+Emitter::Values Emitter::row_rest(Value* base, Value* count, Values accs) {
+  if (divides(kLanes, s_.extent)) return accs;
+  place_inner(base);
+  int vectors = static_cast<int>(kLanes) / s_.lanes;
+  for (int copy = 0; copy < vectors; ++copy) {
+    Value* some = b_.CreateICmpSGT(count, number(copy * s_.lanes));
+    accs = when(some, accs, [&] {
+      Values masks(static_cast<size_t>(vectors), nullptr), next = accs;
+      masks[static_cast<size_t>(copy)] = first_lanes(count, copy * s_.lanes);
+      begin_step(nullptr, vectors, masks);
+      size_t at = 0;
+      for (ValueId id : s_.sweeps[sweep_].reductions) {
+        accumulate(id, copy, &next[at]);
+        at += static_cast<size_t>(vectors * parts(id));
+      }
+      bool last = sweep_ + 1 == s_.sweeps.size() && !s_.two_phases;
+      if (last) emit_stores(true, copy, copy + 1);
+      return next;
+    });
+  }
+  forget(kStep);
   return accs;
 }
 
@@ -164,29 +190,25 @@ Emitter::Values Emitter::fold(const Values& accs) {
 }
 
 /// The results of `count` chunks, which lie side by side, one array per part.
-Emitter::Values Emitter::fold_array(ValueId id, const Values& arrays, int64_t count) {
+Emitter::Values Emitter::fold_array(ValueId id, const Values& arrays, Value* count) {
   const loop::Value& v = s_.value(id);
   size_t vectors = static_cast<size_t>(kLanes / s_.lanes);
   Values accs;
-  for (int part = 0; part < parts(id); ++part) {
-    llvm::Constant* one = part == 0 ? ops_.identity(v.monoid, part_type(id, 0))
-                                    : ops_.constant_bits(~uint64_t{0}, DType::i64);
-    accs.insert(accs.end(), vectors, splat(one));
-  }
-  auto step = [&](Value* i, int64_t elements, Values now) {
-    for (size_t k = 0; static_cast<int64_t>(k) * s_.lanes < elements; ++k) {
+  for (int part = 0; part < parts(id); ++part)
+    accs.insert(accs.end(), vectors, splat(identity(id, part)));
+  auto step = [&](Value* i, Value* elements, Values now) {
+    int64_t most = known(elements).value_or(kLanes);
+    for (size_t k = 0; static_cast<int64_t>(k) * s_.lanes < most; ++k) {
       int64_t first = static_cast<int64_t>(k) * s_.lanes;
-      std::vector<llvm::Constant*> bits;
-      for (int64_t j = 0; j < s_.lanes; ++j) bits.push_back(b_.getInt1(first + j < elements));
+      Value* bits = first_lanes(elements, first);
       Value* x[2] = {};
       for (int part = 0; part < parts(id); ++part) {
         DType type = part_type(id, part);
         llvm::Type* memory = ops_.memory_type(type);
         Value* place =
             b_.CreateGEP(memory, arrays[static_cast<size_t>(part)], b_.CreateAdd(i, number(first)));
-        Value* raw = b_.CreateMaskedLoad(vector_of(memory), place, llvm::Align(1),
-                                         llvm::ConstantVector::get(bits));
-        x[part] = b_.CreateSelect(llvm::ConstantVector::get(bits), ops_.from_memory(raw, type),
+        Value* raw = b_.CreateMaskedLoad(vector_of(memory), place, llvm::Align(1), bits);
+        x[part] = b_.CreateSelect(bits, ops_.from_memory(raw, type),
                                   accs[static_cast<size_t>(part) * vectors]);
       }
       if (has_index(v.monoid)) {
@@ -200,38 +222,47 @@ Emitter::Values Emitter::fold_array(ValueId id, const Values& arrays, int64_t co
     }
     return now;
   };
-  int64_t whole = count / kLanes * kLanes;
+  Value* whole = b_.CreateAnd(count, number(-kLanes));
   Values lanes = accs;
-  if (whole)
-    lanes = loop(number(0), number(whole), kLanes, lanes, true,
-                 [&](Value* i, const Values& carried) { return step(i, kLanes, carried); });
-  if (whole < count) lanes = step(number(whole), count - whole, lanes);
+  if (known(whole) != 0)
+    lanes = loop(number(0), whole, kLanes, lanes, known(whole).has_value(),
+                 [&](Value* i, const Values& carried) { return step(i, number(kLanes), carried); });
+  Value* rest = b_.CreateSub(count, whole);
+  if (known(rest) != 0) lanes = step(whole, rest, lanes);
   return fold_lanes(id, lanes);
+}
+
+/// Reductions over no element have their own result.
+llvm::Value* Emitter::or_empty(ValueId id, Value* result) {
+  if (bounds(s_.extent).lo > 0) return result;
+  Value* none = ops_.empty(s_.value(id).monoid, part_type(id, 0));
+  if (result->getType()->isVectorTy()) none = splat(none);
+  return b_.CreateSelect(b_.CreateICmpEQ(size(s_.extent), number(0)), none, result);
 }
 
 void Emitter::set_reduced(const Values& totals) {
   size_t at = 0;
   for (ValueId id : s_.sweeps[sweep_].reductions) {
-    Value* result = totals[at + static_cast<size_t>(parts(id)) - 1];
+    Value* result = or_empty(id, totals[at + static_cast<size_t>(parts(id)) - 1]);
     once(scope_of(id), Made::value, static_cast<uint64_t>(id), 0, [&] { return result; });
     at += static_cast<size_t>(parts(id));
   }
 }
 
 /// Where the results of the chunks of a row lie: arrays behind `base`, in the order of the parts.
-llvm::Value* Emitter::chunk_array(ValueId id, int part, Value* base, int64_t count) {
+llvm::Value* Emitter::chunk_array(ValueId id, int part, Value* base, Value* count) {
   int64_t offset = 0;
   for (ValueId other : s_.sweeps[sweep_].reductions)
     for (int k = 0; k < parts(other); ++k) {
       if (other == id && k == part)
-        return b_.CreateGEP(b_.getInt8Ty(), base, number(offset * count));
+        return b_.CreateGEP(b_.getInt8Ty(), base, b_.CreateMul(count, number(offset)));
       offset += 8;
     }
   return nullptr;
 }
 
 /// The results of one chunk, at place `at` of the arrays over `count` chunks behind `base`.
-void Emitter::store_results(const Values& results, Value* base, int64_t count, Value* at) {
+void Emitter::store_results(const Values& results, Value* base, Value* count, Value* at) {
   size_t k = 0;
   for (ValueId id : s_.sweeps[sweep_].reductions)
     for (int part = 0; part < parts(id); ++part) {
@@ -243,7 +274,7 @@ void Emitter::store_results(const Values& results, Value* base, int64_t count, V
 }
 
 /// `count` chunks from place `first` on, of arrays over `all` chunks.
-Emitter::Values Emitter::fold_arrays(Value* base, int64_t all, Value* first, int64_t count) {
+Emitter::Values Emitter::fold_arrays(Value* base, Value* all, Value* first, Value* count) {
   Values totals;
   for (ValueId id : s_.sweeps[sweep_].reductions) {
     Values arrays;
@@ -256,62 +287,92 @@ Emitter::Values Emitter::fold_arrays(Value* base, int64_t all, Value* first, int
   return totals;
 }
 
+/// The results of the chunk at `begin`, the last of which may be cut.
+Emitter::Values Emitter::chunk_totals(Value* begin) {
+  Value* length = smaller(number(kChunk), b_.CreateSub(size(s_.extent), begin));
+  return fold(row_chunk(begin, length, identities()));
+}
+
+int64_t Emitter::record_bytes() const {
+  int64_t bytes = 0;
+  for (ValueId id : s_.sweeps[sweep_].reductions) bytes += 8 * parts(id);
+  return bytes;
+}
+
+/// The totals of a row of several chunks; their results wait in scratch.
+Emitter::Values Emitter::cut_row() {
+  Dim chunks = ceil_div(s_.extent, kChunk);
+  Value* count = size(chunks);
+  Dim place = take_scratch(chunks * record_bytes());
+  Value* base = b_.CreateGEP(b_.getInt8Ty(), scratch_base_, size(place));
+  Values totals;
+  if (!s_.extent.is_const()) {
+    for (ValueId id : s_.sweeps[sweep_].reductions)
+      for (int part = 0; part < parts(id); ++part) totals.push_back(identity(id, part));
+    totals =
+        loop(number(0), count, 1, totals, bounds(s_.extent).lo > 0, [&](Value* c, const Values&) {
+          Values results = chunk_totals(b_.CreateMul(c, number(kChunk)));
+          store_results(results, base, count, c);
+          return results;
+        });
+    home_[kUnit] = nullptr;
+    return when(b_.CreateICmpSGT(count, number(1)), totals,
+                [&] { return fold_arrays(base, count, number(0), count); });
+  }
+  auto chunk = [&](Value* c, int64_t length) {
+    Value* begin = b_.CreateMul(c, number(kChunk));
+    store_results(fold(row_chunk(begin, number(length), identities())), base, count, c);
+  };
+  int64_t whole = s_.extent.value() / kChunk, rest = s_.extent.value() % kChunk;
+  loop(number(0), number(whole), 1, {}, true, [&](Value* c, const Values&) {
+    chunk(c, kChunk);
+    return Values{};
+  });
+  if (rest) chunk(number(whole), rest);
+  home_[kUnit] = nullptr;
+  return fold_arrays(base, count, number(0), count);
+}
+
 void Emitter::row_sweep(size_t number_of_sweep) {
   sweep_ = number_of_sweep;
   const Sweep& sweep = s_.sweeps[sweep_];
   Values totals;
-  int64_t chunks = (s_.extent + kChunk - 1) / kChunk;
-  home_[kUnit] = s_.unrolled || chunks == 0 ? nullptr : b_.GetInsertBlock();
-  if (chunks == 0) {
+  home_[kUnit] = s_.unrolled || s_.extent == Dim(0) ? nullptr : b_.GetInsertBlock();
+  if (s_.extent == Dim(0)) {
     for (ValueId id : sweep.reductions)
-      for (int part = 0; part < parts(id); ++part)
-        totals.push_back(ops_.empty(s_.value(id).monoid, part_type(id, 0)));
-  } else if (chunks == 1 || sweep.reductions.empty()) {
-    Values accs = row_chunk(number(0), s_.extent, identities());
+      for (int part = 0; part < parts(id); ++part) totals.push_back(identity(id, part));
+  } else if (bounds(s_.extent).hi <= kChunk || sweep.reductions.empty()) {
+    Values accs = row_chunk(number(0), size(s_.extent), identities());
     home_[kUnit] = nullptr;
     totals = fold(accs);
   } else {
-    int64_t record = 0;
-    for (ValueId id : sweep.reductions) record += 8 * parts(id);
-    Value* base =
-        b_.CreateGEP(b_.getInt8Ty(), scratch_base_, number(take_scratch(record * chunks)));
-    auto chunk = [&](Value* c, int64_t length) {
-      Value* begin = b_.CreateMul(c, number(kChunk));
-      store_results(fold(row_chunk(begin, length, identities())), base, chunks, c);
-    };
-    int64_t whole = s_.extent / kChunk;
-    loop(number(0), number(whole), 1, {}, true, [&](Value* c, const Values&) {
-      chunk(c, kChunk);
-      return Values{};
-    });
-    if (s_.extent % kChunk) chunk(number(whole), s_.extent % kChunk);
-    home_[kUnit] = nullptr;
-    totals = fold_arrays(base, chunks, number(0), chunks);
+    totals = cut_row();
   }
   set_reduced(totals);
-  for (size_t i = 0; i < kept_ready_.size(); ++i) kept_ready_[i] = kept_at_[i] >= 0;
+  for (size_t i = 0; i < kept_ready_.size(); ++i) kept_ready_[i] = kept_at_[i].has_value();
 }
 
 /// One chunk of one row: its results go to the partials, of each part an array over all units.
 void Emitter::row_partials(Value* unit) {
   sweep_ = 0;
-  int64_t chunks = s_.chunk_units, units = s_.points * chunks;
-  partials_ = 0;
-  for (ValueId id : s_.sweeps[0].reductions) partials_ += 8 * parts(id);
-  place_unit(b_.CreateUDiv(unit, number(chunks)));
-  Value* chunk = b_.CreateURem(unit, number(chunks));
+  partials_ = record_bytes();
+  Value *chunks = size(s_.chunk_units), *units = size(s_.points * s_.chunk_units);
+  place_unit(b_.CreateUDiv(unit, chunks));
+  Value* chunk = b_.CreateURem(unit, chunks);
   Value* begin = b_.CreateMul(chunk, number(kChunk));
   home_[kUnit] = b_.GetInsertBlock();
+  if (!s_.extent.is_const()) return store_results(chunk_totals(begin), partial_base_, units, unit);
   auto emit = [&](int64_t length) {
-    store_results(fold(row_chunk(begin, length, identities())), partial_base_, units, unit);
+    Values results = fold(row_chunk(begin, number(length), identities()));
+    store_results(results, partial_base_, units, unit);
   };
-  int64_t rest = s_.extent % kChunk;
+  int64_t rest = s_.extent.value() % kChunk;
   if (!rest) return emit(kChunk);
   llvm::LLVMContext& context = module_.getContext();
   auto* whole = llvm::BasicBlock::Create(context, "whole", function_);
   auto* last = llvm::BasicBlock::Create(context, "last", function_);
   auto* done = llvm::BasicBlock::Create(context, "chunk_done", function_);
-  b_.CreateCondBr(b_.CreateICmpSLT(chunk, number(chunks - 1)), whole, last);
+  b_.CreateCondBr(b_.CreateICmpSLT(chunk, b_.CreateSub(chunks, number(1))), whole, last);
   b_.SetInsertPoint(whole);
   emit(kChunk);
   b_.CreateBr(done);
@@ -324,8 +385,8 @@ void Emitter::row_partials(Value* unit) {
 void Emitter::finish_row(Value* row) {
   sweep_ = 0;
   place_unit(row);
-  int64_t chunks = s_.chunk_units, units = s_.points * chunks;
-  set_reduced(fold_arrays(partial_base_, units, b_.CreateMul(row, number(chunks)), chunks));
+  Value *chunks = size(s_.chunk_units), *units = size(s_.points * s_.chunk_units);
+  set_reduced(fold_arrays(partial_base_, units, b_.CreateMul(row, chunks), chunks));
   begin_step(nullptr, 1, {});
   emit_stores(false);
 }

@@ -34,62 +34,36 @@ static constexpr int64_t kFewUnits = 16;
 static constexpr int kTiledOps = 12;
 static constexpr int kMostTileLanes = 16;
 static constexpr int64_t kTiledBlock = 512;
+// What a symbol counts as where no likely value is given.
+static constexpr int64_t kUsualSize = 64;
 // Kernels beyond this take too long to compile.
 static constexpr size_t kMostValues = 2000;
 
-template <class F>
-static void for_each_atom(const Kernel& kernel, PolyId poly, F&& f) {
-  for (const Term& term : kernel.polys[poly].terms)
-    for (AtomId id : kernel.polys.atoms_of(term.mono)) {
-      const Atom& atom = kernel.polys.atom(id);
-      f(atom);
-      bool leaf = atom.kind == AtomKind::value || atom.kind == AtomKind::axis ||
-                  atom.kind == AtomKind::symbol;
-      if (leaf) continue;
-      for_each_atom(kernel, atom.a, f);
-      if (atom.kind != AtomKind::let) for_each_atom(kernel, atom.b, f);
-    }
-}
-
-void find_values(const Kernel& kernel, PolyId poly, std::vector<ValueId>& found) {
-  for_each_atom(kernel, poly, [&](const Atom& atom) {
-    if (atom.kind == AtomKind::value) found.push_back(static_cast<ValueId>(atom.a));
-  });
-}
-
-std::optional<int64_t> stride_along(const Kernel& kernel, PolyId poly, int axis) {
-  if (axis < 0) return 0;
-  int64_t stride = 0;
-  for (const Term& term : kernel.polys[poly].terms) {
-    const std::vector<AtomId>& atoms = kernel.polys.atoms_of(term.mono);
-    const Atom& first = kernel.polys.atom(atoms[0]);
-    if (atoms.size() == 1 && first.kind == AtomKind::axis) {
-      if (first.a == static_cast<uint32_t>(axis)) stride += term.coef;
-      continue;
-    }
-    AxisSet axes = 0;
-    for (AtomId id : atoms) {
-      const Atom& atom = kernel.polys.atom(id);
-      if (atom.kind == AtomKind::axis) axes |= AxisSet{1} << atom.a;
-      if (atom.kind == AtomKind::value) axes |= kernel.values[atom.a].axes;
-      if (atom.kind >= AtomKind::let && atom.kind != AtomKind::symbol) {
-        axes |= axes_in(kernel, atom.a);
-        if (atom.kind != AtomKind::let) axes |= axes_in(kernel, atom.b);
-      }
-    }
-    if (axes >> axis & 1) return std::nullopt;
+std::vector<UnitAxis> unit_axes(const Schedule& s) {
+  std::vector<UnitAxis> found;
+  bool blocks = s.mode != Mode::rows && s.vector_axis >= 0;
+  if (blocks) found.push_back({s.vector_axis, ceil_div(s.vector_extent(), s.block), s.block});
+  for (size_t k = s.par.size(); k-- > 0;) {
+    int axis = s.par[k];
+    Dim extent = s.extents[static_cast<size_t>(axis)];
+    if (blocks && axis == s.vector_axis) continue;
+    if (axis == s.tile_axis)
+      found.push_back({axis, floor_div(extent, s.lanes), s.lanes});
+    else
+      found.push_back({axis, extent, 1});
   }
-  return stride;
+  return found;
 }
 
 namespace {
 
 class Scheduler {
  public:
-  Scheduler(const Kernel& kernel, Form form, const Target& target) : k_(s_.kernel) {
-    s_.kernel = loop::expand_math(kernel);
-    if (form == Form::whole) merge_axes(s_.kernel);
-    s_.form = form;
+  Scheduler(const KernelRequest& request, const Target& target) : k_(s_.kernel) {
+    s_.kernel = loop::expand_math(*request.kernel);
+    find_symbols(request.sizes);
+    if (request.form == Form::whole) merge_axes(s_.kernel);
+    s_.form = request.form;
     s_.level = target.level;
     static constexpr int kBits[] = {128, 256, 512};
     s_.vector_bits =
@@ -142,16 +116,29 @@ class Scheduler {
     return axes;
   }
 
+  void find_symbols(std::span<const Binding> likely) {
+    for (Dim symbol : symbols_in(k_)) {
+      std::string name = symbol_name(symbol);
+      Bounds range = bounds(symbol);
+      int64_t value = std::clamp(kUsualSize, range.lo, range.hi);
+      for (const Binding& b : likely)
+        if (symbol_name(b.symbol) == name) value = b.value;
+      s_.symbols.push_back(std::move(name));
+      s_.sizes.push_back({symbol, value});
+    }
+  }
+
   bool find_axes() {
+    int64_t points = 1;
     for (size_t k = 0; k < k_.axes.size(); ++k) {
-      if (!k_.axes[k].extent.is_const()) return false;
-      int64_t extent = k_.axes[k].extent.value();
+      Dim extent = k_.axes[k].extent;
       s_.extents.push_back(extent);
       bool par = k_.axes[k].kind == AxisKind::par;
       (par ? s_.par : s_.inner).push_back(static_cast<int>(k));
       if (!par) s_.inner_axes |= AxisSet{1} << k;
-      int64_t& size = par ? s_.points : s_.extent;
-      if (__builtin_mul_overflow(size, extent, &size)) return false;
+      if (__builtin_mul_overflow(points, s_.likely(extent), &points)) return false;
+      Dim& size = par ? s_.points : s_.extent;
+      size *= extent;
     }
     return s_.form == Form::whole || (s_.inner.empty() && s_.par.size() == 3);
   }
@@ -247,7 +234,7 @@ class Scheduler {
     int64_t most = 0;
     for (size_t k = axes.size(); k-- > 0;) {
       int axis = axes[k];
-      if (s_.extents[static_cast<size_t>(axis)] < 2) continue;
+      if (!s_.is_wide(axis)) continue;
       int64_t bytes = unit_bytes(axis);
       if (best >= 0 && bytes <= most) continue;
       best = axis;
@@ -258,15 +245,16 @@ class Scheduler {
 
   int innermost(const std::vector<int>& axes) const {
     for (size_t k = axes.size(); k-- > 0;)
-      if (s_.extents[static_cast<size_t>(axes[k])] > 1) return axes[k];
+      if (s_.is_wide(axes[k])) return axes[k];
     return axes.empty() ? -1 : axes.back();
   }
 
   // Windows and other short rows: the ends of a row would cost more than its elements.
   bool is_short(int par, int red) const {
-    bool several = red >= 0 && s_.extents[static_cast<size_t>(red)] < s_.extent;
-    return par >= 0 && s_.extents[static_cast<size_t>(par)] >= 16 && !s_.ordered &&
-           s_.extent <= (several ? kShortColumns : kShortColumns / 2);
+    bool several = red >= 0 && s_.extents[static_cast<size_t>(red)] != s_.extent;
+    return par >= 0 && s_.likely(s_.extents[static_cast<size_t>(par)]) >= 16 && !s_.ordered &&
+           s_.extent.is_const() &&
+           s_.extent.value() <= (several ? kShortColumns : kShortColumns / 2);
   }
 
   void choose_mode() {
@@ -293,22 +281,24 @@ class Scheduler {
     s_.lanes = s_.vector_axis < 0 ? 1 : s_.vector_bits / static_cast<int>(8 * widest);
     if (s_.mode == Mode::rows) {
       s_.lanes = std::min(s_.lanes, static_cast<int>(loop::kLanes));
-      for (int axis : s_.inner)
-        several |= axis != s_.vector_axis && s_.extents[static_cast<size_t>(axis)] > 1;
-      s_.spread = several && s_.vector_extent() % loop::kLanes != 0;
-      int64_t vectors = (s_.extent + s_.lanes - 1) / s_.lanes;
-      s_.unrolled = vectors * s_.ops <= kUnrolledRowOps && s_.extent <= loop::kChunk && !several;
+      for (int axis : s_.inner) several |= axis != s_.vector_axis && s_.is_wide(axis);
+      s_.spread = several && !divides(loop::kLanes, s_.vector_extent());
+      int64_t vectors = s_.likely(ceil_div(s_.extent, s_.lanes));
+      s_.unrolled = s_.extent.is_const() && vectors * s_.ops <= kUnrolledRowOps &&
+                    s_.extent.value() <= loop::kChunk && !several;
       s_.copies = static_cast<int>(s_.unrolled ? vectors : loop::kLanes / s_.lanes);
       return;
     }
-    int64_t vectors = (s_.vector_extent() + s_.lanes - 1) / s_.lanes;
+    int64_t vectors = s_.likely(ceil_div(s_.vector_extent(), s_.lanes));
     int most = std::max(1, std::min(kUnrolledOps / std::max(s_.ops, 1), 4));
     // Long runs of each row of columns, as long as there is a tile for every thread.
-    if (s_.mode == Mode::columns && most == 4 && s_.points / s_.lanes >= 8 * kFewUnits) most = 8;
+    if (s_.mode == Mode::columns && most == 4 && s_.likely(s_.points) / s_.lanes >= 8 * kFewUnits)
+      most = 8;
     s_.copies = static_cast<int>(std::min<int64_t>(most, std::max<int64_t>(vectors, 1)));
     if (s_.ordered || s_.lanes == 1) s_.copies = 1;
-    s_.unrolled = s_.mode == Mode::columns && s_.extent <= kShortColumns &&
-                  s_.extent * s_.copies * s_.ops <= kUnrolledRowOps;
+    s_.unrolled = s_.mode == Mode::columns && s_.extent.is_const() &&
+                  s_.extent.value() <= kShortColumns &&
+                  s_.extent.value() * s_.copies * s_.ops <= kUnrolledRowOps;
     if (s_.mode == Mode::flat && s_.form == Form::whole && !s_.ordered) choose_tile();
   }
 
@@ -331,8 +321,8 @@ class Scheduler {
   }
 
   bool is_tileable(int axis) const {
-    bool whole =
-        s_.extents[static_cast<size_t>(axis)] % s_.lanes == 0 && s_.vector_extent() % s_.lanes == 0;
+    bool whole = divides(s_.lanes, s_.extents[static_cast<size_t>(axis)]) &&
+                 divides(s_.lanes, s_.vector_extent());
     auto linear = [&](PolyId poly) {
       return stride_along(k_, poly, axis) && stride_along(k_, poly, s_.vector_axis);
     };
@@ -348,7 +338,7 @@ class Scheduler {
 
   // Each place is written once, or repeatedly with the same value.
   bool check_stores() const {
-    if (s_.points == 0) return true;
+    if (s_.points == Dim(0)) return true;
     for (const Store& store : k_.stores) {
       AxisSet axes = axes_of(store), index = axes_in(k_, store.index);
       if (s_.ordered && !s_.inner.empty()) return false;
@@ -357,7 +347,7 @@ class Scheduler {
       bool repeats = (axes & ~index) != 0 || (inner && inner != s_.inner_axes);
       AxisSet wide = 0;
       for (size_t k = 0; k < s_.extents.size(); ++k)
-        if (s_.extents[k] > 1) wide |= AxisSet{1} << k;
+        if (s_.is_wide(static_cast<int>(k))) wide |= AxisSet{1} << k;
       for (int axis : s_.par) repeats |= !(index >> axis & 1) && (wide >> axis & 1);
       if ((axes & ~index & wide) != 0) return false;
       if (repeats && store.combine != Combine::set) return false;
@@ -368,7 +358,7 @@ class Scheduler {
   // The first sweep that computes a value keeps it when a later one would pay for it again.
   void choose_kept() {
     s_.kept.assign(k_.values.size(), -1);
-    if (s_.unrolled || s_.extent > kKeptRow) return;
+    if (s_.unrolled || s_.likely(s_.extent) > kKeptRow) return;
     int count = 0;
     std::vector<int> first(k_.values.size(), -1);
     for (size_t k = 0; k < s_.sweeps.size(); ++k) {
@@ -406,21 +396,20 @@ class Scheduler {
   }
 
   void choose_units() {
-    int64_t extent = std::max<int64_t>(s_.vector_extent(), 1);
     if (s_.mode == Mode::flat) {
-      s_.block = std::min(extent, s_.tile_axis < 0 ? kFlatBlock : kTiledBlock);
-      s_.units = s_.points / extent * ((extent + s_.block - 1) / s_.block);
-      if (s_.tile_axis >= 0) s_.units /= s_.lanes;
+      s_.block = s_.tile_axis < 0 ? kFlatBlock : kTiledBlock;
+      Dim extent = s_.vector_extent();
+      if (extent.is_const()) s_.block = std::clamp<int64_t>(extent.value(), 1, s_.block);
     } else if (s_.mode == Mode::columns) {
       s_.block = s_.lanes * s_.copies;
-      s_.units = s_.points / extent * ((extent + s_.block - 1) / s_.block);
     } else {
-      s_.units = s_.points;
-      s_.two_phases = s_.points < kFewUnits && s_.extent > loop::kChunk && s_.sweeps.size() == 1 &&
+      s_.two_phases = s_.likely(s_.points) < kFewUnits && s_.likely(s_.extent) > loop::kChunk &&
+                      s_.sweeps.size() == 1 &&
                       std::none_of(s_.stored_in_sweep.begin(), s_.stored_in_sweep.end(),
                                    [](bool inside) { return inside; });
-      if (s_.two_phases) s_.chunk_units = (s_.extent + loop::kChunk - 1) / loop::kChunk;
+      if (s_.two_phases) s_.chunk_units = ceil_div(s_.extent, loop::kChunk);
     }
+    for (const UnitAxis& axis : unit_axes(s_)) s_.units *= axis.count;
     if (s_.form == Form::tile) s_.units = 1;
   }
 
@@ -438,9 +427,9 @@ static bool has_rare_path(const Kernel& kernel) {
   });
 }
 
-std::optional<Schedule> make_schedule(const Kernel& kernel, Form form, const Target& target) {
-  if (has_rare_path(kernel)) return std::nullopt;
-  return Scheduler(kernel, form, target).make();
+std::optional<Schedule> make_schedule(const KernelRequest& request, const Target& target) {
+  if (has_rare_path(*request.kernel)) return std::nullopt;
+  return Scheduler(request, target).make();
 }
 
 }  // namespace tn::cpu

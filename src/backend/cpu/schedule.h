@@ -7,10 +7,8 @@
 //
 // Sweep k ends with the reductions that need k others before them. Stores wait for the last sweep,
 // so that a result may share the memory of an operand.
-#include <optional>
-
 #include "backend/cpu/codegen.h"
-#include "loop/refine_kernel.h"
+#include "backend/cpu/poly_facts.h"
 
 namespace tn::cpu {
 
@@ -26,22 +24,22 @@ struct Schedule {
   CpuLevel level = CpuLevel::v3;
   int vector_bits = 256;
   Mode mode = Mode::flat;
-  std::vector<int64_t> extents;
+  std::vector<Dim> extents;
   std::vector<int> par, inner;  // axes, outermost first
   loop::AxisSet inner_axes = 0;
-  int vector_axis = -1;     // none: scalar code
-  int lanes = 1;            // of a vector
-  int copies = 1;           // vectors of one iteration
-  int tile_axis = -1;       // flat: the copies lie along this axis, where some loads are contiguous
-  bool unrolled = false;    // a sweep has no loop; in rows its values live on in registers
-  bool spread = false;      // rows: neighbours along the sweep differ in several axes
-  bool ordered = false;     // scattered stores: one unit, points in order
-  int64_t points = 1;       // of the par axes
-  int64_t extent = 1;       // of the inner axes
-  int64_t block = 1;        // flat: elements of a unit along the vector axis
-  int64_t chunk_units = 1;  // two phases: units of one row
+  int vector_axis = -1;   // none: scalar code
+  int lanes = 1;          // of a vector
+  int copies = 1;         // vectors of one iteration
+  int tile_axis = -1;     // flat: the copies lie along this axis, where some loads are contiguous
+  bool unrolled = false;  // a sweep has no loop; in rows its values live on in registers
+  bool spread = false;    // rows: neighbours along the sweep differ in several axes
+  bool ordered = false;   // scattered stores: one unit, points in order
+  Dim points = 1;         // of the par axes
+  Dim extent = 1;         // of the inner axes
+  int64_t block = 1;      // flat, columns: elements of a unit along the vector axis
+  Dim chunk_units = 1;    // two phases: units of one row
   bool two_phases = false;
-  int64_t units = 1;
+  Dim units = 1;
   int ops = 0;  // of one point
 
   std::vector<int> depth;     // by value: the reductions before it
@@ -51,23 +49,32 @@ struct Schedule {
   std::vector<int> kept;      // rows: values that later sweeps take from scratch: number or -1
   std::vector<bool> stored_in_sweep;  // by store: inside of the last sweep, else after it
 
+  std::vector<std::string> symbols;  // in order
+  std::vector<Binding> sizes;        // likely values of the symbols
+
+  /// What a size is likely to be: for choices that leave the results alone.
+  int64_t likely(Dim size) const { return evaluate(size, sizes); }
+  /// Whether the axis may have more than one point.
+  bool is_wide(int axis) const { return bounds(extents[static_cast<size_t>(axis)]).hi > 1; }
   const loop::Value& value(loop::ValueId id) const {
     return kernel.values[static_cast<size_t>(id)];
   }
   /// Elements of one iteration along the vector axis.
   int64_t step() const { return tile_axis < 0 ? int64_t{lanes} * copies : lanes; }
-  int64_t vector_extent() const {
-    return vector_axis < 0 ? 1 : extents[static_cast<size_t>(vector_axis)];
+  Dim vector_extent() const {
+    return vector_axis < 0 ? Dim(1) : extents[static_cast<size_t>(vector_axis)];
   }
 };
 
-/// Nothing when the kernel has no native form.
-std::optional<Schedule> make_schedule(const loop::Kernel& kernel, Form form, const Target& target);
+/// A unit covers `step` places of each par axis, and `count` units lie along it; innermost first.
+struct UnitAxis {
+  int axis;
+  Dim count;
+  int64_t step;
+};
+std::vector<UnitAxis> unit_axes(const Schedule& schedule);
 
-using loop::axes_in;
-/// The values in a polynomial.
-void find_values(const loop::Kernel& kernel, PolyId poly, std::vector<loop::ValueId>& found);
-/// The factor of an axis where the polynomial is linear in it; nothing where it is not.
-std::optional<int64_t> stride_along(const loop::Kernel& kernel, PolyId poly, int axis);
+/// Nothing when the kernel has no native form.
+std::optional<Schedule> make_schedule(const KernelRequest& request, const Target& target);
 
 }  // namespace tn::cpu

@@ -61,6 +61,11 @@ llvm::Value* Emitter::iota(llvm::Type* element, int64_t first, int64_t step) {
   return llvm::ConstantVector::get(numbers);
 }
 
+llvm::Value* Emitter::first_lanes(Value* count, int64_t first) {
+  Value* left = splat(b_.CreateTrunc(count, b_.getInt32Ty()));
+  return b_.CreateICmpULT(iota(b_.getInt32Ty(), first, 1), left);
+}
+
 llvm::Value* Emitter::value(ValueId id, int copy) {
   const loop::Value& v = s_.value(id);
   if (v.op == Op::constant) return ops_.constant(v.literal, v.type);
