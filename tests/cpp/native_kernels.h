@@ -17,18 +17,19 @@ inline std::vector<cpu::Target> native_targets() {
   return targets;
 }
 
-/// What the interpreter and the code make of the same random elements, compared. `fixed` is the
-/// kernel with its sizes put in.
+/// What the interpreter and the code make of the same random elements, compared.
 inline void compare(const loop::Kernel& kernel, const cpu::KernelCode& code,
-                    const loop::Kernel& fixed, std::span<const Binding> sizes, uint32_t seed,
+                    std::span<const Binding> sizes, uint32_t seed,
                     const std::vector<Scalar>& arguments = {}, int64_t below = 0) {
-  loop::RandomBuffers expected(fixed, seed, below), got(fixed, seed, below);
+  loop::RandomBuffers expected(kernel, seed, below, sizes), got(kernel, seed, below, sizes);
   loop::run(*loop::prepare(kernel, sizes), expected.pointers.data(), arguments.data());
   run(*code.at(sizes), got.pointers.data(), arguments.data(), true);
-  std::string difference = loop::first_difference(fixed, expected, got);
+  std::string difference = loop::first_difference(kernel, expected, got);
   if (difference == "") return;
+  std::string at;
+  for (const Binding& b : sizes) at += format("{}={} ", b.symbol, b.value);
   CAPTURE(loop::to_text(kernel));
-  for (const Binding& b : sizes) CAPTURE(b.value);
+  CAPTURE(at);
   CHECK(difference == "");
 }
 
@@ -40,7 +41,7 @@ inline bool agrees(const loop::Kernel& kernel, const cpu::Target& target, uint32
   if (!code) return false;
   CAPTURE(static_cast<int>(target.level));
   CAPTURE(target.vector_bits);
-  compare(kernel, *code, kernel, {}, seed, arguments, below);
+  compare(kernel, *code, {}, seed, arguments, below);
   return true;
 }
 

@@ -15,8 +15,8 @@ using Bytes = RandomBuffers::Bytes;
 
 class RandomKernel {
  public:
-  RandomKernel(uint32_t seed, std::span<const Dim> sizes)
-      : random_(seed), sizes_(sizes), b_("random") {}
+  RandomKernel(uint32_t seed, std::span<const Dim> symbols)
+      : random_(seed), symbols_(symbols), b_("random") {}
 
   int pick(int n) { return static_cast<int>(random_() % static_cast<uint32_t>(n)); }
 
@@ -45,21 +45,21 @@ class RandomKernel {
   }
 
  private:
-  /// The number, or something made of one of the sizes.
+  /// The number, or something made of one of the symbols.
   Dim extent(int64_t number) {
-    if (sizes_.empty() || pick(4) == 0) return number;
-    Dim size = sizes_[static_cast<size_t>(pick(static_cast<int>(sizes_.size())))];
+    if (symbols_.empty() || pick(4) == 0) return number;
+    Dim symbol = symbols_[static_cast<size_t>(pick(static_cast<int>(symbols_.size())))];
     switch (pick(8)) {
       case 0:
-        return size * 2;
+        return symbol * 2;
       case 1:
-        return size + 3;
+        return symbol + 3;
       case 2:
-        return size - 1;
+        return symbol - 1;
       case 3:
-        return floor_div(size + 1, 2);
+        return floor_div(symbol + 1, 2);
       default:
-        return size;
+        return symbol;
     }
   }
 
@@ -168,7 +168,7 @@ class RandomKernel {
   AxisSet value_axes(S s) { return b_.value(s).axes; }
 
   std::mt19937 random_;
-  std::span<const Dim> sizes_;
+  std::span<const Dim> symbols_;
   Builder b_;
   AxisSet inner_ = 0;
   bool direction_ = false;
@@ -216,14 +216,15 @@ bool is_nan(const void* at, DType type) {
 
 }  // namespace
 
-Kernel random_kernel(uint32_t seed, std::span<const Dim> sizes) {
-  return RandomKernel(seed, sizes).make();
+Kernel random_kernel(uint32_t seed, std::span<const Dim> symbols) {
+  return RandomKernel(seed, symbols).make();
 }
 
-RandomBuffers::RandomBuffers(const Kernel& kernel, uint32_t seed, int64_t below) {
+RandomBuffers::RandomBuffers(const Kernel& kernel, uint32_t seed, int64_t below,
+                             std::span<const Binding> sizes) {
   std::mt19937 random(seed);
   for (const BufferParam& b : kernel.buffers) {
-    data.emplace_back(static_cast<size_t>(b.size.value() * size_of(b.type)));
+    data.emplace_back(static_cast<size_t>(evaluate(b.size, sizes) * size_of(b.type)));
     fill_random(data.back(), b.type, below, random);
   }
   for (Bytes& bytes : data) pointers.push_back(bytes.data());
@@ -244,7 +245,8 @@ int64_t first_difference(const void* a, const void* b, int64_t elements, DType t
 std::string first_difference(const Kernel& kernel, const RandomBuffers& a, const RandomBuffers& b) {
   for (size_t i = 0; i < kernel.buffers.size(); ++i) {
     const BufferParam& buffer = kernel.buffers[i];
-    int64_t at = first_difference(a.pointers[i], b.pointers[i], buffer.size.value(), buffer.type);
+    int64_t elements = static_cast<int64_t>(a.data[i].size()) / size_of(buffer.type);
+    int64_t at = first_difference(a.pointers[i], b.pointers[i], elements, buffer.type);
     if (at >= 0) return format("{}[{}]", buffer.name, at);
   }
   return "";

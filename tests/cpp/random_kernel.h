@@ -4,16 +4,17 @@
 
 namespace tn::loop {
 
-/// A verified kernel; the same for the same seed. Where `sizes` are given, extents are made of
-/// them: symbols, or the constants that stand for them.
-Kernel random_kernel(uint32_t seed, std::span<const Dim> sizes = {});
+/// A verified kernel; the same for the same seed. Its extents are made of constants, and of
+/// `symbols` where they are given.
+Kernel random_kernel(uint32_t seed, std::span<const Dim> symbols = {});
 
 /// One block of memory per buffer of a kernel, filled at random: f32 and f64 with numbers in
 /// [-10, 10] and some NaN, the other types with any bits or, where `below` is given, with whole
 /// numbers in [0, below).
 struct RandomBuffers {
   using Bytes = std::vector<std::byte>;
-  RandomBuffers(const Kernel& kernel, uint32_t seed, int64_t below = 0);
+  RandomBuffers(const Kernel& kernel, uint32_t seed, int64_t below = 0,
+                std::span<const Binding> sizes = {});
 
   std::vector<Bytes> data;
   std::vector<void*> pointers;

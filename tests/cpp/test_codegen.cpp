@@ -28,14 +28,12 @@ void check_symbolic(const std::string& text, std::initializer_list<int64_t> size
     cpu::KernelRequest request{&kernel, cpu::Form::whole, {&guess, 1}};
     cpu::KernelCounts counts;
     auto code = cpu::compile_kernels({&request, 1}, target, &counts)[0];
-    CHECK(counts.compiled == 1);
+    CHECK(counts.compiled == (code ? 1 : 0));
     CHECK((code || target.level == CpuLevel::v2));
     if (!code) return;
     for (int64_t n : sizes) {
       Binding size{symbol, n};
-      if (n > 0)
-        compare(kernel, *code, parse_kernel(with_size(text, "N", n)), {&size, 1},
-                static_cast<uint32_t>(n));
+      if (n > 0) compare(kernel, *code, {&size, 1}, static_cast<uint32_t>(n));
     }
   }
 }
