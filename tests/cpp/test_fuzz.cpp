@@ -127,4 +127,5 @@ TEST_CASE("random graphs give the same bits as C") {
     CompileOptions options{.effort = turn % 4 < 2 ? Effort::e2 : Effort::e0};
     failures += batch.check(options, compilers[turn % compilers.size()]);
   }
+  CHECK(failures == 0);
 }

@@ -59,6 +59,8 @@ TN_FN int64_t tn_floor_mod(int64_t x, int64_t d) {
 /* Integers: division by zero gives 0, shifts by the width or more shift everything out. W is the
    unsigned type that arithmetic wraps in. */
 #define TN_ORDERED(N, T) \
+  TN_FN tn_bool tn_lt_##N(T a, T b) { return a < b; } \
+  TN_FN tn_bool tn_le_##N(T a, T b) { return a <= b; } \
   TN_FN T tn_max_##N(T a, T b) { return a > b ? a : b; } \
   TN_FN T tn_min_##N(T a, T b) { return a < b ? a : b; }
 #define TN_INTEGER(N, T, U, W) \

@@ -132,8 +132,15 @@ class KernelPrinter {
     for (PolyId poly : k_.masks[static_cast<size_t>(mask)]) for_each_atom(poly, f);
   }
 
+  bool is_empty(AxisSet axes) const {
+    for (size_t k = 0; k < extents_.size(); ++k)
+      if ((axes & bit(k)) && extents_[k] == 0) return true;
+    return false;
+  }
+
   template <class F>
   void for_each_operand(const Value& v, F&& f) const {
+    if (v.op == Op::reduce && is_empty(v.over)) return;
     int operands = facts(v.op).operands;
     for (ValueId id :
          {operands > 0 ? v.a : kNone, operands > 1 ? v.b : kNone, operands > 2 ? v.c : kNone})
