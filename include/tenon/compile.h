@@ -1,5 +1,6 @@
 #pragma once
 // compile: a function traced once for every combination of argument types, then run as one plan.
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -8,14 +9,34 @@
 
 namespace tn {
 
+struct CompileSettings {
+  /// 0 interprets; 1 generates code after one round of simplification; 2 and above do all that is
+  /// known.
+  int optimization_level = 3;
+  /// Sizes are open from the first call on. Otherwise a size is open when it has varied.
+  bool shapeless = false;
+  /// Passes and fusions to leave out, by name.
+  std::vector<std::string> off = {};
+};
+
+/// What the calls of a compiled function did.
+struct CallStats {
+  int64_t traces = 0, hits = 0;  // calls that ran the function itself, and that did not
+  int64_t graph_compiles = 0, kernel_compiles = 0, replans = 0;
+  std::map<std::string, int64_t, std::less<>> traces_by_reason = {};  // "first", "size", "dtype"
+};
+
 /// A function that runs as a plan. Copies share their plans; calls may come from any thread.
 class CompiledFunction {
  public:
-  CompiledFunction(Function f, int optimization_level);
+  CompiledFunction(Function f, CompileSettings settings);
   Tensors operator()(const Tensors& args) const;
   /// A stage of the compilation for arguments like these, as text: "graph", "optimized", "loops",
   /// "kernels", "plan", "memory" or "decisions".
   std::string show(std::string_view stage, const Tensors& args) const;
+  CallStats stats() const;
+  /// Why the function was traced, each time: "argument 0.shape[0] was 8, now 16".
+  std::vector<std::string> why_recompiled() const;
 
  private:
   struct State;
@@ -30,9 +51,7 @@ class CompiledFunction {
 ///       return tn::Tensors{x[0] * (1 + tn::erf(x[0] / std::sqrt(2.f))) / 2};
 ///     });
 ///     gelu({x});
-///
-/// `optimization_level` 0 interprets; 1 generates code after one round of simplification; 2 and
-/// above do all that is known.
-CompiledFunction compile(Function f, int optimization_level = 3);
+CompiledFunction compile(Function f, CompileSettings settings = {});
+CompiledFunction compile(Function f, int optimization_level);
 
 }  // namespace tn

@@ -10,10 +10,8 @@ namespace tn::python {
 
 namespace {
 
-/// What a word stands for, where it is not the address of a tensor's type.
-enum Tag : uint64_t { kReal = 1, kInteger, kObject, kTree };
-/// Added to the address of the type of a number given by a trace around this call.
-constexpr uint64_t kGiven = 1;
+/// What a word stands for, where it is no class of a tree. Given: a number, by a trace around.
+enum Tag : uint64_t { kTensor = 1, kGiven, kReal, kInteger, kConstant, kTree };
 
 /// Whether a float holds it: then it becomes the same whether it is known or given at run time.
 bool is_exact_integer(PyObject* o) {
@@ -24,7 +22,8 @@ bool is_exact_integer(PyObject* o) {
   return !overflow && value >= -kMost && value <= kMost;
 }
 
-/// Equal with equal classes, also inside tuples: 1, True and 1.0 differ, and so do 0.0 and -0.0.
+}  // namespace
+
 bool same_object(PyObject* a, PyObject* b) {
   if (a == b) return true;
   if (Py_TYPE(a) != Py_TYPE(b)) return false;
@@ -45,11 +44,13 @@ bool same_object(PyObject* a, PyObject* b) {
        "compile: constant arguments cannot be compared: {}", Py_TYPE(a)->tp_name);
 }
 
-}  // namespace
-
-bool Signature::same_rest(const Signature& other) const {
-  return std::equal(rest.begin(), rest.end(), other.rest.begin(), other.rest.end(),
-                    [](auto& a, auto& b) { return same_object(a.ptr(), b.ptr()); });
+bool CallKey::is_like(const CallKey& other) const {
+  auto same = [](const nb::object& a, const nb::object& b) {
+    return same_object(a.ptr(), b.ptr());
+  };
+  return words == other.words && std::ranges::equal(data, other.data, same) &&
+         (!keywords.is_valid() || same(keywords, other.keywords)) &&
+         std::ranges::equal(constants, other.constants, same, &Constant::value, &Constant::value);
 }
 
 bool StaticArguments::has(size_t position) const {
@@ -62,32 +63,47 @@ bool StaticArguments::has(PyObject* name) const {
   });
 }
 
-CallArguments::CallArguments(PyObject* const* args, size_t positional, PyObject* keywords,
-                             const StaticArguments& constants)
-    : positional_(positional), keywords_(nb::borrow(keywords)) {
-  size_t named = keywords ? static_cast<size_t>(PyTuple_GET_SIZE(keywords)) : 0;
-  signature.words.reserve(8);
-  parts_.reserve(positional + named);
-  leaves_.reserve(positional + named);
-  tensors.reserve(positional + named);
+bool CallKey::takes_numbers_of(const CallKey& call) const {
+  return std::ranges::equal(numbers, call.numbers, [](const Number& known, const Number& now) {
+    return known.open || known.bits == now.bits;
+  });
+}
+
+void CallKey::clear() {
+  keywords.reset();
+  words.clear(), types.clear(), at.clear(), numbers.clear();
+  constants.clear(), data.clear(), parts.clear();
+}
+
+void CallArguments::clear() {
+  key.clear();
+  tensors.clear(), leaves_.clear();
+}
+
+void CallArguments::read(PyObject* const* args, size_t positional, PyObject* keywords,
+                         const StaticArguments& constants) {
+  clear();
+  key.positional = positional;
+  key.keywords = nb::borrow(keywords);
   word(positional);
-  if (named) signature.rest.push_back(keywords_);
+  word(keywords != nullptr);
   for (size_t i = 0; i < positional; ++i) add(args[i], constants.has(i));
-  for (size_t i = 0; i < named; ++i)
-    add(args[positional + i],
-        constants.has(PyTuple_GET_ITEM(keywords, static_cast<Py_ssize_t>(i))));
+  Py_ssize_t named = keywords ? PyTuple_GET_SIZE(keywords) : 0;
+  for (Py_ssize_t i = 0; i < named; ++i)
+    add(args[static_cast<Py_ssize_t>(positional) + i],
+        constants.has(PyTuple_GET_ITEM(keywords, i)));
 }
 
 void CallArguments::add(PyObject* argument, bool constant) {
-  Part& part = parts_.emplace_back();
+  CallKey::Part& part = key.parts.emplace_back();
+  size_t before = leaves_.size();
   if (constant) {
     leaves_.push_back(nb::borrow(argument));
     if (is_tensor(argument))
       fail(Fault::type, Hint{"leave it out of static_argnums and static_argnames"},
            "compile: a static argument is a tensor: {}", *type_of(*tensor_in(argument)));
-    return add_object(leaves_.back());
+    return add_constant(before);
   }
-  size_t before = leaves_.size();
   if (tree_type(argument)->kind == TreeType::Kind::leaf) {
     leaves_.push_back(nb::borrow(argument));
   } else {
@@ -97,43 +113,44 @@ void CallArguments::add(PyObject* argument, bool constant) {
     for (const Structure::Node& node : part.structure->nodes()) {
       word(reinterpret_cast<uint64_t>(node.type));
       word(node.children);
-      if (node.data.is_valid()) signature.rest.push_back(node.data);
+      if (node.data.is_valid()) key.data.push_back(node.data);
     }
   }
   for (size_t i = before; i < leaves_.size(); ++i) add_leaf(i);
 }
 
-void CallArguments::add_object(nb::object object) {
-  word(kObject);
-  signature.rest.push_back(std::move(object));
+void CallArguments::add_constant(size_t at) {
+  word(kConstant);
+  key.constants.push_back({at, leaves_[at]});
 }
 
 void CallArguments::add_leaf(size_t at) {
   PyObject* o = leaves_[at].ptr();
   if (Tensor* t = tensor_in(o)) {
     tensors.push_back(*t);
-  } else if (PyFloat_CheckExact(o) || is_exact_integer(o)) {
-    bool real = PyFloat_CheckExact(o);
-    word(real ? kReal : kInteger);
-    numbers.push_back({at, signature.words.size()});
-    return word(real ? std::bit_cast<uint64_t>(PyFloat_AS_DOUBLE(o))
-                     : static_cast<uint64_t>(PyLong_AsLongLong(o)));
+  } else if (PyFloat_CheckExact(o)) {
+    word(kReal);
+    return key.numbers.push_back({at, true, std::bit_cast<uint64_t>(PyFloat_AS_DOUBLE(o))});
+  } else if (is_exact_integer(o)) {
+    word(kInteger);
+    return key.numbers.push_back({at, false, static_cast<uint64_t>(PyLong_AsLongLong(o))});
   } else if (!PyLong_Check(o) && is_array(o)) {
     tensors.push_back(tensor_from(o, {}, Copy::always));
   } else {
-    return add_object(leaves_[at]);
+    return add_constant(at);
   }
-  at_.push_back(at);
-  const Tensor& t = tensors.back();
-  word(reinterpret_cast<uint64_t>(type_of(t)) + (is_given_number(t) ? kGiven : 0));
+  key.at.push_back(at);
+  key.types.push_back(type_of(tensors.back()));
+  word(is_given_number(tensors.back()) ? kGiven : kTensor);
 }
 
 Tensors CallArguments::with_numbers(const std::vector<size_t>& given) const {
-  Tensors all = tensors;
+  Tensors all;
+  all.reserve(tensors.size() + given.size());
+  all.insert(all.end(), tensors.begin(), tensors.end());
   for (size_t n : given) {
-    uint64_t bits = signature.words[numbers[n].word];
-    DType type = signature.words[numbers[n].word - 1] == kReal ? DType::f64 : DType::i64;
-    all.push_back(as_number(from_bytes(&bits, type, {})));
+    const CallKey::Number& number = key.numbers[n];
+    all.push_back(as_number(from_bytes(&number.bits, number.real ? DType::f64 : DType::i64, {})));
   }
   return all;
 }
@@ -141,19 +158,19 @@ Tensors CallArguments::with_numbers(const std::vector<size_t>& given) const {
 nb::object CallArguments::call(PyObject* f, const Tensors& others,
                                const std::vector<size_t>& given) const {
   Leaves made = leaves_;
-  for (size_t k = 0; k < at_.size(); ++k) made[at_[k]] = wrapped(Tensor(others[k]));
+  for (size_t k = 0; k < key.at.size(); ++k) made[key.at[k]] = wrapped(Tensor(others[k]));
   for (size_t k = 0; k < given.size(); ++k)
-    made[numbers[given[k]].leaf] = wrapped(Tensor(others[at_.size() + k]));
+    made[key.numbers[given[k]].leaf] = wrapped(Tensor(others[key.at.size() + k]));
   Leaves args;
   std::span<const nb::object> left = made;
-  for (const Part& part : parts_) {
+  for (const CallKey::Part& part : key.parts) {
     std::span<const nb::object> own = left.first(part.leaves);
     args.push_back(part.structure ? part.structure->build(own) : own[0]);
     left = left.subspan(part.leaves);
   }
   std::vector<PyObject*> plain;
   for (const nb::object& a : args) plain.push_back(a.ptr());
-  PyObject* result = PyObject_Vectorcall(f, plain.data(), positional_, keywords_.ptr());
+  PyObject* result = PyObject_Vectorcall(f, plain.data(), key.positional, key.keywords.ptr());
   if (!result) throw nb::python_error();
   return nb::steal(result);
 }

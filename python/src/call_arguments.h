@@ -3,17 +3,10 @@
 // on.
 #include <optional>
 
+#include "frontend/retrace.h"
 #include "trees.h"
 
 namespace tn::python {
-
-/// What must be equal for a trace to serve another call.
-struct Signature {
-  std::vector<uint64_t> words;   // structure, types of tensors, values of numbers
-  std::vector<nb::object> rest;  // keywords and what else is not a tensor, compared with ==
-
-  bool same_rest(const Signature& other) const;
-};
 
 /// Which arguments are constants as a whole, by position and by name.
 struct StaticArguments {
@@ -23,42 +16,84 @@ struct StaticArguments {
   bool has(PyObject* name) const;
 };
 
-class CallArguments {
- public:
-  /// As Python's vectorcall gives them: `keywords` names the last ones, or is null.
-  CallArguments(PyObject* const* args, size_t positional, PyObject* keywords,
-                const StaticArguments& constants);
+/// Equal with equal classes, also inside tuples: 1, True and 1.0 differ, and so do 0.0 and -0.0.
+bool same_object(PyObject* a, PyObject* b);
 
-  /// A float or an int among the leaves: a part of the signature, or given to the trace.
+/// What a trace is found by. Everything must be equal, apart from sizes and numbers that the trace
+/// leaves open.
+struct CallKey {
+  /// A float or an int among the leaves.
   struct Number {
-    size_t leaf, word;  // the word with its value
+    size_t leaf;
+    bool real;
+    uint64_t bits;      // NaN, -0.0 and infinities are told apart like any other values
+    bool open = false;  // in the key of a trace: it takes any value
   };
-
-  Signature signature;
-  Tensors tensors;
-  std::vector<Number> numbers;
-
-  /// What the trace that takes the numbers in `given` (of `numbers`) runs on.
-  Tensors with_numbers(const std::vector<size_t>& given) const;
-  /// `f` of the same arguments with others in place of those.
-  nb::object call(PyObject* f, const Tensors& others, const std::vector<size_t>& given) const;
-
- private:
   /// An argument: a tree, or (without a structure) a leaf.
   struct Part {
     size_t leaves = 1;
     std::optional<Structure> structure = {};
   };
+
+  /// A leaf that is neither tensor nor number, or a static argument.
+  struct Constant {
+    size_t leaf;
+    nb::object value;
+  };
+
+  std::vector<uint64_t> words;  // structure, kinds of leaves
+  std::vector<TypeRef> types;   // of tensors; in the key of a trace with symbols for open sizes
+  std::vector<size_t> at;       // of each tensor among the leaves
+  std::vector<Number> numbers;
+  std::vector<Constant> constants;  // compared with ==
+  std::vector<nb::object> data;     // what nodes of trees hold besides leaves; likewise
+  nb::object keywords;              // names of the last arguments, or null
+  size_t positional = 0;            // arguments before those
+  std::vector<Part> parts;          // for readers
+
+  /// Apart from sizes and the values of numbers.
+  bool is_like(const CallKey& other) const;
+  /// Whether the numbers of a call are those of this trace, which is like it.
+  bool takes_numbers_of(const CallKey& call) const;
+  /// The same number of arguments, with the same names.
+  bool has_arguments_of(const CallKey& other) const;
+  /// "params['w']". `names` are those of the first arguments, as far as known.
+  using Names = std::vector<std::string>;
+  std::string path(size_t leaf, const Names& names) const;
+  /// What is other here than in `known`.
+  std::vector<Difference> differences(const CallKey& known, const Names& names) const;
+  void clear();
+
+ private:
+  std::string arguments_text() const;
+  std::string name(size_t part, const Names& names) const;
+  /// A leaf as readers see it: "float32[3]", "1.0".
+  std::string text(size_t leaf) const;
+};
+
+class CallArguments {
+ public:
+  /// As Python's vectorcall gives them: `keywords` names the last ones, or is null.
+  void read(PyObject* const* args, size_t positional, PyObject* keywords,
+            const StaticArguments& constants);
+  void clear();
+
+  CallKey key;
+  Tensors tensors;
+  std::vector<Binding> sizes;  // of the symbols of the trace that was found
+
+  /// What the trace that takes the numbers in `given` (of `key.numbers`) runs on.
+  Tensors with_numbers(const std::vector<size_t>& given) const;
+  /// `f` of the same arguments with others in place of those.
+  nb::object call(PyObject* f, const Tensors& others, const std::vector<size_t>& given) const;
+
+ private:
   void add(PyObject* argument, bool constant);
   void add_leaf(size_t at);
-  void add_object(nb::object object);
-  void word(uint64_t w) { signature.words.push_back(w); }
+  void add_constant(size_t at);
+  void word(uint64_t w) { key.words.push_back(w); }
 
-  size_t positional_;
-  nb::object keywords_;
-  Leaves leaves_;           // of all arguments
-  std::vector<size_t> at_;  // of each tensor among them
-  std::vector<Part> parts_;
+  Leaves leaves_;  // of all arguments
 };
 
 }  // namespace tn::python

@@ -1,161 +1,44 @@
 // tn.compile: the callable that finds the trace for its arguments and runs it, all in C++.
+#include <nanobind/stl/map.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
-#include <algorithm>
 #include <cstddef>
 
 #include "base/error.h"
-#include "call_arguments.h"
-#include "frontend/compiled.h"
-#include "ir/number.h"
-#include "tensor_tree.h"
+#include "function_traces.h"
 
 namespace tn::python {
 namespace {
 
-constexpr size_t kMostTraces = 256;  // of one function; the oldest go first
+/// What a compiled function is made of, apart from what Python asks of any object.
+struct CompiledState {
+  FunctionTraces traces;
+  StaticArguments constants;
+  std::unique_ptr<CallArguments> spare = {};  // keeps its memory between calls
 
-using Places = std::vector<size_t>;
-
-/// A trace and the tree of results it made.
-struct Entry {
-  Signature signature;
-  Places given = {};     // numbers among the arguments that may have any value
-  Places words = {};     // where the signature has their values
-  Places constant = {};  // numbers whose value `f` asks for
-  std::shared_ptr<const Compiled> compiled = {};
-  std::optional<TensorTree> out = {};
-  Places numbers = {};  // among the results
-
-  bool serves(const CallArguments& args) const {
-    const Words &a = signature.words, &b = args.signature.words;
-    if (a.size() != b.size()) return false;
-    for (size_t i = 0; i < a.size(); ++i)
-      if (a[i] != b[i] && !std::ranges::count(words, i)) return false;
-    return signature.same_rest(args.signature);
-  }
-  /// Which numbers to give to a trace for `args` so that it serves both calls; nothing where they
-  /// differ in more.
-  std::optional<Places> numbers_to_give(const CallArguments& args) const {
-    const Words &a = signature.words, &b = args.signature.words;
-    if (a.size() != b.size()) return {};
-    Places varied = given;
-    size_t next = 0;  // of the numbers
-    for (size_t i = 0; i < a.size(); ++i) {
-      bool number = next < args.numbers.size() && args.numbers[next].word == i;
-      if (number) ++next;
-      if (a[i] == b[i]) continue;
-      if (!number) return {};
-      size_t n = next - 1;
-      if (!std::ranges::count(constant, n) && !std::ranges::count(given, n)) varied.push_back(n);
-    }
-    if (!signature.same_rest(args.signature)) return {};
-    return varied;
-  }
-
-  nb::object run(const CallArguments& args) const {
-    Tensors made =
-        given.empty() ? (*compiled)(args.tensors) : (*compiled)(args.with_numbers(given));
-    if (numbers.empty()) {
-      bool single = out->structure.nodes().size() == 1 && made.size() == 1;
-      return single ? wrapped(std::move(made[0])) : out->with(made);
-    }
-    Leaves leaves = out->leaves;
-    for (size_t k = 0; k < made.size(); ++k) {
-      bool number = std::ranges::count(numbers, k);
-      leaves[out->at[k]] = number ? number_object(made[k]) : wrapped(std::move(made[k]));
-    }
-    return out->structure.build(leaves);
-  }
-  /// Notes which results are numbers, and lets go of the tensors of the trace.
-  void forget_tensors() {
-    for (size_t k = 0; k < out->at.size(); ++k) {
-      if (is_given_number(out->tensors[k])) numbers.push_back(k);
-      out->leaves[out->at[k]] = nb::none();
-    }
-    out->tensors.clear();
-  }
-
- private:
-  using Words = std::vector<uint64_t>;
-
-  static nb::object number_object(const Tensor& t) {
-    if (t.node()->traced) return wrapped(as_number(t));
-    evaluate(t);
-    return element_object(t.dtype(), t.data());
-  }
+  CompiledState(nb::object f, StaticArguments constants, CompileOptions options, bool shapeless)
+      : traces(std::move(f), std::move(options), shapeless), constants(std::move(constants)) {}
 };
 
-/// Python's lock guards the list of entries.
-struct CompiledState {
-  nb::object f;
-  StaticArguments constants;
-  CompileOptions options;
-  std::vector<std::shared_ptr<const Entry>> entries = {};
+/// The arguments of a call under way.
+class Call {
+ public:
+  Call(CompiledState& state, PyObject* const* args, size_t positional, PyObject* keywords)
+      : state_(state), args_(std::move(state.spare)) {
+    if (!args_) args_ = std::make_unique<CallArguments>();
+    args_->read(args, positional, keywords, state.constants);
+  }
+  ~Call() {
+    args_->clear();
+    state_.spare = std::move(args_);
+  }
+  Call(const Call&) = delete;
+  CallArguments& operator*() { return *args_; }
 
-  std::shared_ptr<const Entry> find(const CallArguments& args) const {
-    for (size_t i = entries.size(); i-- > 0;) {
-      std::shared_ptr<const Entry> entry = at(i);
-      if (entry && entry->serves(args)) return entry;
-    }
-    return nullptr;
-  }
-  /// Comparing may run Python code, and with it other threads that change the list.
-  std::shared_ptr<const Entry> at(size_t i) const {
-    return i < entries.size() ? entries[i] : nullptr;
-  }
-
-  /// Numbers are constants of a trace until they vary. Then they are given to the next one, unless
-  /// that fails, as where `f` branches on them: then they stay constants.
-  std::shared_ptr<const Entry> trace(const CallArguments& args) const {
-    for (size_t i = entries.size(); i-- > 0;) {
-      std::shared_ptr<const Entry> like = at(i);
-      std::optional<Places> given = like ? like->numbers_to_give(args) : std::nullopt;
-      if (!given) continue;
-      if (given->empty()) return trace(args, {}, like->constant);
-      try {
-        return trace(args, *given, like->constant);
-      } catch (const nb::python_error& error) {
-        if (!error.matches(PyExc_Exception)) throw;  // the user's interrupt
-      } catch (const UserError&) {
-      }
-      Places constant = like->constant;
-      constant.insert(constant.end(), given->begin(), given->end());
-      return trace(args, {}, std::move(constant));
-    }
-    return trace(args, {}, {});
-  }
-
-  std::shared_ptr<const Entry> trace(const CallArguments& args, Places given,
-                                     Places constant) const {
-    auto entry = std::make_shared<Entry>();
-    entry->signature = args.signature;
-    entry->given = std::move(given), entry->constant = std::move(constant);
-    for (size_t n : entry->given) entry->words.push_back(args.numbers[n].word);
-    auto run = [&](const Tensors& params) {
-      OwnPlaces own;
-      nb::object result = args.call(f.ptr(), params, entry->given);
-      entry->out.emplace(result.ptr(), Numbers::stay_known);
-      return entry->out->tensors;
-    };
-    Tensors like = args.with_numbers(entry->given);
-    std::vector<TypeRef> types;
-    for (const Tensor& t : like) types.push_back(type_of(t));
-    entry->compiled = std::make_shared<const Compiled>(run, like, exact_pattern(types), options);
-    entry->forget_tensors();
-    return entry;
-  }
-
-  std::shared_ptr<const Entry> entry(const CallArguments& args) {
-    if (auto known = find(args)) return known;
-    std::shared_ptr<const Entry> made = trace(args);
-    if (made->compiled->is_bound()) return made;
-    if (auto known = find(args)) return known;  // by another thread meanwhile
-    if (entries.size() == kMostTraces) entries.erase(entries.begin());
-    entries.push_back(made);
-    return made;
-  }
+ private:
+  CompiledState& state_;
+  std::unique_ptr<CallArguments> args_;
 };
 
 struct CompiledObject {
@@ -172,22 +55,22 @@ PyObject* vectorcall(PyObject* self, PyObject* const* args, size_t flags, PyObje
   return guarded<PyObject*>(nullptr, [&] {
     UserCall place;
     CompiledState& state = state_of(self);
-    CallArguments call(args, static_cast<size_t>(PyVectorcall_NARGS(flags)), keywords,
-                       state.constants);
-    return state.entry(call)->run(call).release().ptr();
+    Call call(state, args, static_cast<size_t>(PyVectorcall_NARGS(flags)), keywords);
+    return state.traces.entry(*call)->run(*call).release().ptr();
   });
 }
 
 /// The trace for the arguments of a call, or the latest when none are given.
-std::shared_ptr<const Entry> entry_for(PyObject* self, PyObject* const* args, Py_ssize_t count,
-                                       PyObject* keywords, const char* method) {
+FunctionTraces::Entry entry_for(PyObject* self, PyObject* const* args, Py_ssize_t count,
+                                PyObject* keywords, const char* method) {
   CompiledState& state = state_of(self);
   if (count == 0 && !keywords) {
-    if (!state.entries.empty()) return state.entries.back();
+    if (FunctionTraces::Entry latest = state.traces.latest()) return latest;
     fail(Hint{format("call it first, or give arguments: f.{}(..., x)", method)},
          "{}: the function has not been traced yet", method);
   }
-  return state.entry(CallArguments(args, static_cast<size_t>(count), keywords, state.constants));
+  Call call(state, args, static_cast<size_t>(count), keywords);
+  return state.traces.entry(*call);
 }
 
 PyObject* show(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
@@ -209,6 +92,19 @@ PyObject* memory(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObje
   });
 }
 
+PyObject* stats(PyObject* self, PyObject*) {
+  return guarded<PyObject*>(
+      nullptr, [&] { return nb::cast(state_of(self).traces.stats()).release().ptr(); });
+}
+
+PyObject* why_recompiled(PyObject* self, PyObject*) {
+  return guarded<PyObject*>(nullptr, [&] {
+    nb::list lines;
+    for (const Retrace& r : state_of(self).traces.log().kept()) lines.append(to_text(r));
+    return lines.release().ptr();
+  });
+}
+
 PyObject* bind_method(PyObject* self, PyObject* object, PyObject*) {
   if (!object || object == Py_None) return Py_NewRef(self);
   return PyMethod_New(self, object);
@@ -216,7 +112,7 @@ PyObject* bind_method(PyObject* self, PyObject* object, PyObject*) {
 
 PyObject* repr(PyObject* self) {
   return guarded<PyObject*>(nullptr, [&] {
-    std::string inner = nb::repr(state_of(self).f).c_str();
+    std::string inner = nb::repr(state_of(self).traces.f).c_str();
     return PyUnicode_FromString(format("<compiled {}>", inner).c_str());
   });
 }
@@ -225,20 +121,13 @@ int traverse(PyObject* self, visitproc visit, void* arg) {
   auto* object = reinterpret_cast<CompiledObject*>(self);
   Py_VISIT(Py_TYPE(self));
   Py_VISIT(object->attributes);
-  Py_VISIT(object->state->f.ptr());
-  for (const auto& entry : object->state->entries) {
-    if (entry.use_count() > 1) continue;  // also held by a call under way
-    for (const nb::object& o : entry->signature.rest) Py_VISIT(o.ptr());
-    for (const nb::object& o : entry->out->leaves) Py_VISIT(o.ptr());
-  }
-  return 0;
+  return object->state->traces.traverse(visit, arg);
 }
 
 int clear(PyObject* self) {
   auto* object = reinterpret_cast<CompiledObject*>(self);
   Py_CLEAR(object->attributes);
-  object->state->entries.clear();
-  object->state->f = nb::none();
+  object->state->traces.clear();
   return 0;
 }
 
@@ -267,6 +156,12 @@ PyMethodDef methods[] = {
     {"memory", method(memory), METH_FASTCALL | METH_KEYWORDS,
      "memory(*args, **kwargs)\n\nWhat a run with these arguments (without any: the latest trace) "
      "needs besides them, as a MemoryReport."},
+    {"stats", stats, METH_NOARGS,
+     "stats()\n\nWhat the calls so far did: `traces`, `hits`, `graph_compiles`, "
+     "`kernel_compiles`,\n`replans`, and `traces_by_reason`."},
+    {"why_recompiled", why_recompiled, METH_NOARGS,
+     "why_recompiled()\n\nWhy the function was traced, each time, as text: what differed from the "
+     "trace that\ncame nearest, and the call."},
     {nullptr, nullptr, 0, nullptr}};
 PyGetSetDef properties[] = {
     {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, nullptr, nullptr},
@@ -293,17 +188,19 @@ PyType_Spec compiled_spec = {"tenon.CompiledFunction", sizeof(CompiledObject), 0
                                  Py_TPFLAGS_METHOD_DESCRIPTOR | Py_TPFLAGS_DISALLOW_INSTANTIATION,
                              slots};
 
-nb::object compile(nb::object f, std::vector<size_t> positions, nb::handle names, int level,
-                   std::vector<std::string> off) {
+nb::object compile(nb::object f, std::vector<size_t> positions, nb::handle names, bool shapeless,
+                   int level, std::vector<std::string> off) {
   UserCall place;
-  CompiledState state{std::move(f), {std::move(positions), {}}, {.effort = effort_of(level)}};
-  state.options.off = std::move(off);
-  for (nb::handle name : names) state.constants.names.push_back(nb::borrow(name));
+  StaticArguments constants{std::move(positions), {}};
+  for (nb::handle name : names) constants.names.push_back(nb::borrow(name));
+  CompileOptions options{.effort = effort_of(level), .off = std::move(off)};
+  auto state = std::make_unique<CompiledState>(std::move(f), std::move(constants),
+                                               std::move(options), shapeless);
   auto* made = PyObject_GC_New(CompiledObject, compiled_type);
   if (!made) throw nb::python_error();
   made->vectorcall = vectorcall;
   made->attributes = made->weak_references = nullptr;
-  made->state = new CompiledState(std::move(state));
+  made->state = state.release();
   PyObject_GC_Track(reinterpret_cast<PyObject*>(made));
   return nb::steal(reinterpret_cast<PyObject*>(made));
 }
@@ -337,13 +234,25 @@ static void bind_memory_report(nb::module_& m) {
       });
 }
 
+static void bind_stats(nb::module_& m) {
+  nb::class_<CallStats>(m, "CallStats", "What the calls of a compiled function did.")
+      .def_ro("traces", &CallStats::traces, "Calls that ran the function itself.")
+      .def_ro("hits", &CallStats::hits, "Calls that found a trace.")
+      .def_ro("graph_compiles", &CallStats::graph_compiles)
+      .def_ro("kernel_compiles", &CallStats::kernel_compiles)
+      .def_ro("replans", &CallStats::replans, "Plans for new sizes, with nothing compiled.")
+      .def_ro("traces_by_reason", &CallStats::traces_by_reason)
+      .def("__repr__", [](const CallStats& s) { return to_text(s); });
+}
+
 void bind_compile(nb::module_& m) {
   bind_memory_report(m);
+  bind_stats(m);
   compiled_type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&compiled_spec));
   if (!compiled_type) throw nb::python_error();
   m.attr("CompiledFunction") = nb::borrow(reinterpret_cast<PyObject*>(compiled_type));
   m.def("_compile", compile, nb::arg("f"), nb::arg("static_argnums"), nb::arg("static_argnames"),
-        nb::arg("optimization_level"), nb::arg("off"));
+        nb::arg("shapeless"), nb::arg("optimization_level"), nb::arg("off"));
 }
 
 }  // namespace tn::python

@@ -43,6 +43,7 @@ def _static_arguments(
 def compile(
     fun: Callable[..., Any] | None = None,
     *,
+    shapeless: bool = False,
     static_argnums: int | Sequence[int] = (),
     static_argnames: str | Sequence[str] = (),
     optimization_level: int = 3,
@@ -69,6 +70,7 @@ def compile(
     if fun is None:
         return functools.partial(
             compile,
+            shapeless=shapeless,
             static_argnums=static_argnums,
             static_argnames=static_argnames,
             optimization_level=optimization_level,
@@ -77,7 +79,7 @@ def compile(
     check_callable("compile", fun)
     positions, names = _static_arguments(fun, static_argnums, static_argnames)
     off = [off] if isinstance(off, str) else list(off)
-    made = _core._compile(fun, positions, names, optimization_level, off)
+    made = _core._compile(fun, positions, names, shapeless, optimization_level, off)
     return functools.update_wrapper(made, fun)
 
 

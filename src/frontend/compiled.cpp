@@ -10,7 +10,6 @@
 #include "ir/rewrite.h"
 #include "ir/trace.h"
 #include "ops/call.h"
-#include "tenon/compile.h"
 #include "transforms/tape.h"
 
 namespace tn {
@@ -118,10 +117,7 @@ const CompiledGraph& Compiled::code() const {
   return *code_;
 }
 
-Tensors Compiled::operator()(std::span<const Tensor> args) const {
-  std::vector<Binding> sizes;
-  bool fits = takes(types_of(args), sizes);
-  invariant(fits, "compile: called with arguments of other types than traced for");
+Tensors Compiled::operator()(std::span<const Tensor> args, std::span<const Binding> sizes) const {
   if (is_recorded(args)) return record(args, sizes);
   flush(args);
   HostUnlocked unlocked;  // also while another thread makes the plan, which may need the lock
@@ -147,59 +143,6 @@ std::string Compiled::show(std::string_view stage) const {
 MemoryReport Compiled::memory() const {
   HostUnlocked unlocked;
   return memory_report(*code().plan(options_.sizes));
-}
-
-// Functions of C++ ---------------------------------------------------------------------------
-
-struct CompiledFunction::State {
-  using Entry = std::shared_ptr<const Compiled>;
-  static constexpr size_t kMost = 256;  // the oldest go first
-
-  Function f;
-  CompileOptions options;
-  std::mutex mutex = {};
-  std::vector<Entry> entries = {};
-
-  Entry find(std::span<const TypeRef> types) {
-    std::lock_guard lock(mutex);
-    std::vector<Binding> sizes;
-    auto found = std::find_if(entries.rbegin(), entries.rend(),
-                              [&](const Entry& e) { return e->takes(types, sizes); });
-    return found == entries.rend() ? nullptr : *found;
-  }
-  /// Sizes are constants of a trace until they vary.
-  Pattern pattern_for(std::span<const TypeRef> types) {
-    std::lock_guard lock(mutex);
-    for (size_t i = entries.size(); i-- > 0;)
-      if (auto wider = generalised(entries[i]->pattern(), types)) return *wider;
-    return exact_pattern(types);
-  }
-  Entry entry(const Tensors& args) {
-    check_given(args, "compile", "argument");
-    std::vector<TypeRef> types = types_of(args);
-    if (Entry known = find(types)) return known;
-    Entry made = std::make_shared<const Compiled>(f, args, pattern_for(types), options);
-    if (made->is_bound()) return made;
-    if (Entry known = find(types)) return known;  // by another thread meanwhile
-    std::lock_guard lock(mutex);
-    if (entries.size() == kMost) entries.erase(entries.begin());
-    return entries.emplace_back(std::move(made));
-  }
-};
-
-CompiledFunction::CompiledFunction(Function f, int optimization_level)
-    : state_(new State{std::move(f), {.effort = effort_of(optimization_level)}}) {}
-
-Tensors CompiledFunction::operator()(const Tensors& args) const {
-  return (*state_->entry(args))(args);
-}
-
-std::string CompiledFunction::show(std::string_view stage, const Tensors& args) const {
-  return state_->entry(args)->show(stage);
-}
-
-CompiledFunction compile(Function f, int optimization_level) {
-  return {std::move(f), optimization_level};
 }
 
 }  // namespace tn

@@ -19,13 +19,15 @@ class Compiled {
   Compiled(const Function& f, std::span<const Tensor> like, Pattern pattern,
            CompileOptions options);
 
-  /// Whether it serves arguments of these types; then `sizes` has the values of its symbols.
+  /// Whether it serves arguments of these types; then `sizes` has the values of its symbols. Types
+  /// of the last arguments may be left out where they are known to be right.
   bool takes(std::span<const TypeRef> types, std::vector<Binding>& sizes) const;
-  /// Runs the plan, which the first run makes. Under a transform the graph is recorded instead, as
+  /// Runs the plan for arguments that it takes. Under a transform the graph is recorded instead, as
   /// one op. Any number of threads may call at once.
-  Tensors operator()(std::span<const Tensor> args) const;
+  Tensors operator()(std::span<const Tensor> args, std::span<const Binding> sizes) const;
   /// The types it serves, and what else must hold of sizes.
   const Pattern& pattern() const { return pattern_; }
+  const std::vector<SizeGuard>& guards() const { return guards_; }
   /// All that was taken for granted about sizes while it was traced.
   const std::vector<SizeGuard>& assumed() const { return assumed_; }
   /// It closes over values of a trace around it, and means nothing after that.

@@ -43,10 +43,11 @@ Dim numbered_symbol(size_t number) { return Dim::symbol(format("s{}", number)); 
 
 bool Pattern::matches(std::span<const TypeRef> actual, std::vector<Binding>& sizes) const {
   sizes.clear();
-  if (!std::ranges::equal(types, actual, fits)) return false;
+  if (!std::ranges::equal(std::span(types).first(actual.size()), actual, fits)) return false;
+  if (symbols.empty()) return true;
   // A symbol is the size of some axis, so that first all are bound, then expressions have values.
   for (bool bind : {true, false}) {
-    for (size_t i = 0; i < types.size(); ++i) {
+    for (size_t i = 0; i < actual.size(); ++i) {
       for (int k = 0; types[i] != actual[i] && k < types[i]->rank(); ++k) {
         Dim want = types[i]->shape[k], have = actual[i]->shape[k];
         if (want == have) continue;

@@ -9,7 +9,8 @@ struct Pattern {
   std::vector<TypeRef> types;
   std::vector<Dim> symbols;  // each once, in the order they appear
 
-  /// Whether tensors of these types are served; then `sizes` has the values of the symbols.
+  /// Whether tensors of these types are served; then `sizes` has the values of the symbols. The
+  /// last types may be left out where they are known to be right and without symbols.
   bool matches(std::span<const TypeRef> actual, std::vector<Binding>& sizes) const;
 };
 

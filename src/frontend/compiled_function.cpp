@@ -1,0 +1,142 @@
+// tn::compile: traces of a C++ function by the types of its arguments.
+#include <algorithm>
+
+#include "base/error.h"
+#include "frontend/compiled.h"
+#include "frontend/retrace.h"
+#include "ir/trace.h"
+#include "tenon/compile.h"
+#include "transforms/tape.h"
+
+namespace tn {
+
+using Entry = std::shared_ptr<const Compiled>;
+using ArgumentTypes = std::vector<TypeRef>;
+
+struct CompiledFunction::State {
+  static constexpr size_t kMost = 256;  // the least recently used go first
+
+  Function f;
+  CompileOptions options;
+  bool shapeless;
+  std::mutex mutex = {};
+  std::vector<Entry> entries = {};  // the last used at the end
+  TraceLog log = {};
+  CallStats stats = {};
+
+  Entry find(const ArgumentTypes& types, std::vector<Binding>& sizes) {
+    auto found = std::find_if(entries.rbegin(), entries.rend(), [&](const Entry& e) {
+      return e->pattern().types.size() == types.size() && e->takes(types, sizes);
+    });
+    if (found == entries.rend()) return nullptr;
+    std::rotate(found.base() - 1, found.base(), entries.end());
+    ++stats.hits;
+    return entries.back();
+  }
+  Entry known(const ArgumentTypes& types, std::vector<Binding>& sizes) {
+    std::lock_guard lock(mutex);
+    return find(types, sizes);
+  }
+
+  /// Sizes are constants of a trace until they vary.
+  Pattern pattern_for(const ArgumentTypes& types) {
+    if (shapeless) return shapeless_pattern(types);
+    std::lock_guard lock(mutex);
+    for (size_t i = entries.size(); i-- > 0;)
+      if (auto wider = generalised(entries[i]->pattern(), types)) return *wider;
+    return exact_pattern(types);
+  }
+
+  /// Why no entry takes these.
+  Retrace reason_for(const ArgumentTypes& types) {
+    std::lock_guard lock(mutex);
+    Retrace why{.call = current_loc};
+    if (entries.empty()) return why;
+    const Entry& nearest = entries.back();
+    why.differences = differences(nearest->pattern().types, types);
+    std::vector<Binding> sizes;
+    if (why.differences.empty() && nearest->pattern().matches(types, sizes))
+      if (auto broken = broken_guard(nearest->guards(), sizes)) why.differences = {*broken};
+    if (!why.differences.empty()) why.reason = why.differences[0].reason;
+    return why;
+  }
+  static std::vector<Difference> differences(const ArgumentTypes& from, const ArgumentTypes& to) {
+    if (from.size() != to.size())
+      return {{TraceReason::structure, "the number of arguments", format("{}", from.size()),
+               format("{}", to.size())}};
+    std::vector<Difference> out;
+    for (size_t i = 0; i < to.size(); ++i)
+      add_differences(format("argument {}", i), from[i], to[i], out);
+    return out;
+  }
+
+  Entry traced(const Tensors& args, const ArgumentTypes& types, std::vector<Binding>& sizes) {
+    Retrace why = reason_for(types);
+    Pattern pattern = pattern_for(types);
+    add_symbols(
+        pattern, [](size_t i) { return format("argument {}", i); }, why.symbols);
+    Entry made = std::make_shared<const Compiled>(f, args, std::move(pattern), options);
+    why.assumed = made->assumed();
+    made->takes(types, sizes);
+    std::lock_guard lock(mutex);
+    log.add(std::move(why));
+    if (made->is_bound()) return made;
+    if (entries.size() == kMost) entries.erase(entries.begin());
+    return entries.emplace_back(std::move(made));
+  }
+
+  Entry entry(const Tensors& args, std::vector<Binding>& sizes) {
+    check_given(args, "compile", "argument");
+    ArgumentTypes types;
+    types.reserve(args.size());
+    for (const Tensor& t : args) types.push_back(type_of(t));
+    if (Entry found = known(types, sizes)) return found;
+    // A trace inside a trace waits for nobody, so that nobody waits in a circle.
+    std::unique_lock alone(tracing, std::defer_lock);
+    if (!Trace::current()) alone.lock();
+    if (Entry found = alone ? known(types, sizes) : nullptr) return found;
+    return traced(args, types, sizes);
+  }
+  std::mutex tracing = {};
+};
+
+CompiledFunction::CompiledFunction(Function f, CompileSettings settings)
+    : state_(new State{
+          std::move(f),
+          {.effort = effort_of(settings.optimization_level), .off = std::move(settings.off)},
+          settings.shapeless}) {}
+
+Tensors CompiledFunction::operator()(const Tensors& args) const {
+  std::vector<Binding> sizes;
+  Entry entry = state_->entry(args, sizes);
+  return (*entry)(args, sizes);
+}
+
+std::string CompiledFunction::show(std::string_view stage, const Tensors& args) const {
+  std::vector<Binding> sizes;
+  return state_->entry(args, sizes)->show(stage);
+}
+
+CallStats CompiledFunction::stats() const {
+  std::lock_guard lock(state_->mutex);
+  CallStats stats = state_->stats;
+  state_->log.count(stats);
+  return stats;
+}
+
+std::vector<std::string> CompiledFunction::why_recompiled() const {
+  std::lock_guard lock(state_->mutex);
+  std::vector<std::string> lines;
+  for (const Retrace& r : state_->log.kept()) lines.push_back(to_text(r));
+  return lines;
+}
+
+CompiledFunction compile(Function f, CompileSettings settings) {
+  return {std::move(f), std::move(settings)};
+}
+
+CompiledFunction compile(Function f, int optimization_level) {
+  return {std::move(f), {.optimization_level = optimization_level}};
+}
+
+}  // namespace tn
