@@ -115,3 +115,14 @@ TEST_CASE("a size that varies becomes a symbol: the third size is not traced") {
   }
   CHECK(traced == 2);
 }
+
+TEST_CASE("shapeless functions are traced once, and say why they were") {
+  CompiledFunction f =
+      compile([](const Tensors& in) { return Tensors{exp(in[0]) * 2}; }, {.shapeless = true});
+  for (int64_t n : {3, 4, 9}) CHECK(f({ones({n})})[0].shape() == Shape{n});
+  CHECK(f.stats().traces == 1);
+  CHECK(f.stats().hits == 2);
+  f({ones({3}, DType::f64)});
+  CHECK(f.stats().traces_by_reason.at("dtype") == 1);
+  CHECK(f.why_recompiled()[1].starts_with("argument 0.dtype was float32, now float64"));
+}
