@@ -92,7 +92,9 @@ FunctionTraces::Entry FunctionTraces::find(CallArguments& args) {
 /// The latest that differs in sizes and numbers only, or null.
 FunctionTraces::Entry FunctionTraces::nearest(const CallArguments& args) const {
   for (size_t i = entries_.size(); i-- > 0;)
-    if (Entry entry = at(i); entry && entry->key.is_like(args.key)) return entry;
+    if (Entry entry = at(i); entry && entry->key.is_like(args.key) &&
+                             generalised({entry->key.types, {}}, args.key.types))
+      return entry;
   return nullptr;
 }
 
