@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "compiler/evaluate.h"
 #include "compiler/lower.h"
 #include "compiler/lower_fused.h"
 #include "compiler/plan_text.h"
@@ -19,22 +18,6 @@ void check_off(const std::vector<std::string>& off) {
     if (!std::ranges::count(kFusions, name)) check_pass_name(name);
 }
 
-std::shared_ptr<const Plan> compile_fused(const Graph& graph, const CompileOptions& options,
-                                          CompileReport* report) {
-  check_off(options.off);
-  PassContext context;
-  context.constants = options.constants;
-  context.evaluate = evaluate;
-  context.runtime_scalars = options.runtime_scalars;
-  context.decisions = report ? &report->decisions : nullptr;
-  int rounds = options.effort == Effort::e1 ? 1 : 3;
-  Graph optimized = run_passes(graph, context, pipeline(rounds), options.off);
-  if (report) report->optimized = to_text(optimized);
-  CompileOptions lowering = options;
-  lowering.constants = std::move(context.constants);
-  return FusedLowerer(optimized, lowering, report).lower();
-}
-
 std::shared_ptr<const Plan> compile_grouped(const Graph& graph, const CompileOptions& options,
                                             CompileReport* report) {
   Graph expanded = expand_composites(graph);
@@ -42,18 +25,42 @@ std::shared_ptr<const Plan> compile_grouped(const Graph& graph, const CompileOpt
   return Lowerer(expanded, options, report).lower();
 }
 
+std::vector<Replacement> replacements(std::span<const Binding> sizes) {
+  std::vector<Replacement> list;
+  for (const Binding& b : sizes) list.push_back({b.symbol, Dim(b.value)});
+  return list;
+}
+
+std::shared_ptr<const Plan> plan_of(KernelSet& kernels, std::span<const Binding> sizes,
+                                    CompileReport* report) {
+  if (sizes.empty()) return FusedLowerer(kernels, kernels.graph(), sizes, report).lower();
+  Graph graph = substitute(kernels.graph(), replacements(sizes));
+  return FusedLowerer(kernels, graph, sizes, report).lower();
+}
+
 }  // namespace
 
 std::shared_ptr<const Plan> compile(const Graph& graph, const CompileOptions& options,
                                     CompileReport* report) {
-  auto make = options.effort == Effort::e0 ? compile_grouped : compile_fused;
-  std::shared_ptr<const Plan> plan = make(graph, options, report);
+  std::shared_ptr<const Plan> plan;
+  if (options.effort == Effort::e0) {
+    plan = compile_grouped(graph, options, report);
+  } else {
+    check_off(options.off);
+    CompileCounts counts;
+    KernelSet kernels(graph, options, options.sizes, report, counts);
+    plan = plan_of(kernels, options.sizes, report);
+  }
   if (report) report->plan = to_text(*plan);
   return plan;
 }
 
 CompiledGraph::CompiledGraph(Graph graph, CompileOptions options)
-    : graph_(std::move(graph)), options_(std::move(options)) {}
+    : graph_(std::move(graph)), options_(std::move(options)) {
+  check_off(options_.off);
+}
+
+CompiledGraph::~CompiledGraph() = default;
 
 std::shared_ptr<const Plan> CompiledGraph::plan(std::span<const Binding> sizes) const {
   Values values;
@@ -64,18 +71,40 @@ std::shared_ptr<const Plan> CompiledGraph::plan(std::span<const Binding> sizes) 
     std::rotate(known, known + 1, entries_.end());
     return entries_.back().plan;
   }
-  std::vector<Replacement> replacements;
-  for (const Binding& b : sizes) replacements.push_back({b.symbol, Dim(b.value)});
-  std::shared_ptr<const Plan> made = compile(substitute(graph_, replacements), options_);
+  std::shared_ptr<const Plan> plan = made(sizes);
   if (entries_.size() == kMostPlans) entries_.erase(entries_.begin());
-  entries_.push_back({std::move(values), made});
-  ++planned_;
-  return made;
+  entries_.push_back({std::move(values), plan});
+  return plan;
 }
 
-int64_t CompiledGraph::planned() const {
+std::shared_ptr<const Plan> CompiledGraph::made(std::span<const Binding> sizes) const {
+  if (options_.effort != Effort::e0) return plan_of(kernels_for(sizes), sizes, nullptr);
+  ++counts_.plans;
+  return compile_grouped(substitute(graph_, replacements(sizes)), options_, nullptr);
+}
+
+KernelSet& CompiledGraph::kernels_for(std::span<const Binding> sizes) const {
+  auto serves = [&](const auto& set) { return set->serves(sizes); };
+  auto known = std::ranges::find_if(sets_, serves);
+  if (known != sets_.end()) {
+    std::rotate(known, known + 1, sets_.end());
+    return *sets_.back();
+  }
+  auto set = std::make_unique<KernelSet>(graph_, options_, sizes, nullptr, counts_);
+  if (!set->serves(sizes)) {  // some tensor is empty: these sizes have a graph of their own
+    std::vector<SizeGuard> exact;
+    for (const Binding& b : sizes)
+      exact.push_back({SizeGuard::Kind::equal, b.symbol, b.value, true, {}});
+    Graph fixed = substitute(graph_, replacements(sizes));
+    set = std::make_unique<KernelSet>(fixed, options_, sizes, nullptr, counts_, std::move(exact));
+  }
+  if (sets_.size() == kMostSets) sets_.erase(sets_.begin());
+  return *sets_.emplace_back(std::move(set));
+}
+
+CompileCounts CompiledGraph::counts() const {
   std::lock_guard lock(mutex_);
-  return planned_;
+  return counts_;
 }
 
 }  // namespace tn

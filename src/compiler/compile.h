@@ -34,16 +34,29 @@ struct CompileReport {
 std::shared_ptr<const Plan> compile(const Graph& graph, const CompileOptions& options,
                                     CompileReport* report = nullptr);
 
+/// What compiling took so far.
+struct CompileCounts {
+  int64_t plans = 0;   // made, one for each sizes
+  int64_t graphs = 0;  // optimised: again for sizes that break what was taken for granted
+  int64_t compiled = 0, from_memory = 0, from_disk = 0;  // kernels
+  int64_t interpreted = 0;                               // kernels without machine code
+  double passes_ms = 0, fusion_ms = 0, lowering_ms = 0, code_ms = 0, memory_ms = 0;
+};
+
+class KernelSet;
+
 /// A graph compiled for any values of the symbols in it. Threads may share it.
 class CompiledGraph {
  public:
   CompiledGraph(Graph graph, CompileOptions options);
+  ~CompiledGraph();
 
   /// The plan for these sizes: made when they are first asked for, from kernels that serve all
   /// sizes. The plans of the sizes asked for last are kept.
   std::shared_ptr<const Plan> plan(std::span<const Binding> sizes = {}) const;
+  CompileCounts counts() const;
   /// How many plans were made.
-  int64_t planned() const;
+  int64_t planned() const { return counts().plans; }
 
  private:
   using Values = std::vector<int64_t>;
@@ -51,13 +64,17 @@ class CompiledGraph {
     Values sizes;
     std::shared_ptr<const Plan> plan;
   };
-  static constexpr size_t kMostPlans = 16;
+  static constexpr size_t kMostPlans = 16, kMostSets = 8;
+
+  std::shared_ptr<const Plan> made(std::span<const Binding> sizes) const;
+  KernelSet& kernels_for(std::span<const Binding> sizes) const;
 
   Graph graph_;
   CompileOptions options_;
   mutable std::mutex mutex_;
-  mutable std::vector<Entry> entries_;  // the last used at the end
-  mutable int64_t planned_ = 0;
+  mutable std::vector<Entry> entries_;                    // the last used at the end
+  mutable std::vector<std::unique_ptr<KernelSet>> sets_;  // the same
+  mutable CompileCounts counts_;
 };
 
 }  // namespace tn

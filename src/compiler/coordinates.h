@@ -7,6 +7,10 @@ namespace tn {
 
 using loop::Coords;
 
+inline Dim elements_of(const InternedType& type) {
+  return type.elements >= 0 ? Dim(type.elements) : type.shape.elements();
+}
+
 /// The point of an operand of shape `from` that `view` shows at `at`.
 Coords through_view(PolyTable& t, const View& view, const Shape& from, const Coords& at);
 

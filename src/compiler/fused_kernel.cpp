@@ -3,7 +3,9 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "base/function_ref.h"
 #include "loop/refine_kernel.h"
+#include "ops/tiled.h"
 
 namespace tn {
 
@@ -11,12 +13,18 @@ using loop::Element;
 using loop::S;
 using loop::Z;
 
+static std::string name_of(const Graph& graph, const Cluster& cluster) {
+  if (cluster.members.empty()) return "copy";
+  return std::string(graph.ops[static_cast<size_t>(cluster.members.back())].op->name);
+}
+
 FusedKernel::FusedKernel(const Graph& graph, const Fusion& fusion, const Cluster& cluster,
-                         FunctionRef<const Home&(Val)> home)
-    : graph_(graph), fusion_(fusion), cluster_(cluster), home_(home), b_([&] {
-        const GraphOp& last = graph.ops[static_cast<size_t>(cluster.members.back())];
-        return std::string(last.op->name);
-      }()) {}
+                         std::span<const Home> numbers)
+    : graph_(graph),
+      fusion_(fusion),
+      cluster_(cluster),
+      numbers_(numbers),
+      b_(name_of(graph, cluster)) {}
 
 loop::Kernel FusedKernel::whole() {
   b_.add_axis(cluster_.points);
@@ -29,20 +37,30 @@ loop::Kernel FusedKernel::whole() {
   return loop::refined(b_.finish());
 }
 
-std::optional<loop::Kernel> FusedKernel::tile(int64_t batch, int64_t rows, int64_t columns) {
+std::optional<loop::Kernel> FusedKernel::tile() {
+  const GraphOp& hero = graph_.ops[static_cast<size_t>(cluster_.hero)];
+  std::vector<TypeRef> in = graph_.in_types(hero);
+  ops::TileDomain domain =
+      ops::tiled_form(*hero.op, in)->domain(hero.attr_data(), in, graph_.out_types(hero));
   PolyTable& t = b_.polys();
   PolyId place = t.constant(0);
-  for (int64_t extent : {batch, rows, columns}) {
+  for (Dim extent : {domain.batch, domain.rows, domain.columns}) {
     int axis = b_.add_axis(extent);
-    place = t.add(t.scale(place, extent), b_.axis(axis));
+    place = t.add(t.mul(place, t.from_dim(extent)), b_.axis(axis));
   }
   PolyTable::AtomMap map;
-  PolyId flat = t.axis(0, t.constant(cluster_.points));
+  PolyId flat = t.axis(0, t.from_dim(cluster_.points));
   if (auto atom = t.as_atom(flat)) map[*atom] = place;
-  build(map, graph_.ops[static_cast<size_t>(cluster_.hero)].out);
+  build(map, hero.out);
   loop::Kernel kernel = b_.finish();
   if (!loop::is_linear(kernel)) return std::nullopt;
   return kernel;
+}
+
+loop::Kernel FusedKernel::copy(Val v) {
+  b_.add_axis(elements_of(*type(v)));
+  store(v, point(b_.polys(), type(v)->shape, b_.axis(0)));
+  return loop::refined(b_.finish());
 }
 
 void FusedKernel::build(const PolyTable::AtomMap& axes, Val there) {
@@ -70,10 +88,11 @@ Element FusedKernel::value(Val v, const Coords& at) {
     made = load(v, at);
   } else {
     const GraphOp& op = graph_.ops[static_cast<size_t>(made_by)];
-    if (op.op == &scalar_leaf && home_(v).kind != Home::Kind::buffer) {
+    if (op.op == &scalar_leaf) {
+      const Home& number = numbers_[static_cast<size_t>(v)];
       DType dtype = type(v)->dtype;
-      made.re = number_part(b_, scalars, home_(v), real_of(dtype), false);
-      if (is_complex(dtype)) made.im = number_part(b_, scalars, home_(v), real_of(dtype), true);
+      made.re = number_part(b_, scalars, number, real_of(dtype), false);
+      if (is_complex(dtype)) made.im = number_part(b_, scalars, number, real_of(dtype), true);
     } else if (op.op->view) {
       Val from = graph_.in(op)[0];
       View view = op.op->view(op.attr_data(), *type(from));
@@ -125,12 +144,8 @@ class KernelInliner {
   KernelInliner(const loop::Kernel& from, loop::Builder& to, const Coords& at)
       : from_(from), to_(to), at_(at) {}
 
-  /// `place(value)` gives buffer and offset of a load in the target.
-  struct Place {
-    int buffer;
-    int64_t offset;
-  };
-  void run(FunctionRef<Place(int buffer)> place) {
+  /// `target(buffer)` is the buffer in the target.
+  void run(FunctionRef<int(int buffer)> target) {
     for (const loop::Value& old : from_.values) {
       loop::Value v = old;
       int operands = facts(v.op).operands;
@@ -138,9 +153,9 @@ class KernelInliner {
       if (operands > 1) v.b = number(v.b);
       if (operands > 2) v.c = number(v.c);
       if (v.op == loop::Op::load) {
-        Place p = place(v.buffer);
-        PolyId index = to_.polys().add_constant(moved(v.index), p.offset);
-        numbers_.push_back(to_.load(p.buffer, index, mask(v.mask)).id);
+        int buffer = target(v.buffer);
+        PolyId index = moved(v.index);
+        numbers_.push_back(to_.load(buffer, index, mask(v.mask)).id);
       } else if (v.op == loop::Op::index) {
         numbers_.push_back(to_.index(moved(v.index)).id);
       } else {
@@ -204,11 +219,8 @@ Element FusedKernel::nest(const GraphOp& op, const Coords& at) {
   loop::Lowering lowering(std::string(op.op->name), in, graph_.out_types(op));
   op.op->lower(op.attr_data(), lowering);
   KernelInliner inliner(lowering.b.kernel(), b_, at);
-  inliner.run([&](int buffer) -> KernelInliner::Place {
-    Val v = graph_.in(op)[static_cast<size_t>(buffer)];
-    int64_t parts = is_complex(type(v)->dtype) ? 2 : 1;
-    return {parameter(v, false), home_(v).at.offset * parts};
-  });
+  inliner.run(
+      [&](int buffer) { return parameter(graph_.in(op)[static_cast<size_t>(buffer)], false); });
   DType real = real_of(type(op.out)->dtype);
   Element made{b_.cast(inliner.result(0), info(real).compute), {}};
   if (is_complex(type(op.out)->dtype)) made.im = inliner.result(1);
@@ -225,39 +237,31 @@ Element FusedKernel::rounded(const Element& made, DType dtype) {
 }
 
 int FusedKernel::parameter(Val v, bool written) {
-  const Home& home = home_(v);
+  if (cluster_.hero >= 0 && v == graph_.ops[static_cast<size_t>(cluster_.hero)].out)
+    v = cluster_.sums == kNoVal ? v : cluster_.sums;
+  auto known = std::ranges::find(values, v);
+  if (known != values.end()) return static_cast<int>(known - values.begin());
   DType dtype = type(v)->dtype;
-  for (size_t i = 0; i < buffers.size(); ++i)
-    if (buffers[i] == home.buffer && b_.kernel().buffers[i].type == real_of(dtype))
-      return static_cast<int>(i);
-  buffers.push_back(home.buffer);
-  return b_.add_buffer(format("{}{}", written ? "y" : "x", buffers.size() - 1), real_of(dtype),
-                       is_complex(dtype) ? home.size * 2 : home.size, written);
+  std::string name = format("{}{}", written ? "y" : "x", values.size());
+  values.push_back(v);
+  Dim size = elements_of(*type(v));
+  return b_.add_buffer(name, real_of(dtype), is_complex(dtype) ? size * Dim(2) : size, written);
 }
 
-PolyId FusedKernel::address(Val v, const Coords& at) {
-  PolyTable& t = b_.polys();
-  const Strided& s = home_(v).at;
-  PolyId place = t.constant(s.offset);
-  for (int k = 0; k < s.shape.rank(); ++k)
-    place = t.add(place, t.scale(at[static_cast<size_t>(k)], s.strides[k]));
-  return place;
-}
-
-Element FusedKernel::load(Val v, const Coords& at, loop::MaskId mask) {
+Element FusedKernel::load(Val v, const Coords& at) {
   int buffer = parameter(v, false);
-  PolyId place = address(v, at);
+  PolyId place = position(b_.polys(), type(v)->shape, at);
   DType dtype = type(v)->dtype;
-  if (!is_complex(dtype)) return {b_.cast(b_.load(buffer, place, mask), info(dtype).compute), {}};
+  if (!is_complex(dtype)) return {b_.cast(b_.load(buffer, place), info(dtype).compute), {}};
   PolyId re = b_.polys().scale(place, 2);
-  return {b_.load(buffer, re, mask), b_.load(buffer, b_.polys().add_constant(re, 1), mask)};
+  return {b_.load(buffer, re), b_.load(buffer, b_.polys().add_constant(re, 1))};
 }
 
 void FusedKernel::store(Val v, const Coords& at) {
   Element made = value(v, at);
   DType dtype = type(v)->dtype;
   int buffer = parameter(v, true);
-  PolyId place = address(v, at);
+  PolyId place = position(b_.polys(), type(v)->shape, at);
   if (!is_complex(dtype)) return b_.store(buffer, place, b_.cast(made.re, dtype));
   PolyId re = b_.polys().scale(place, 2);
   b_.store(buffer, re, b_.cast(made.re, real_of(dtype)));

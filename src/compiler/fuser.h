@@ -7,7 +7,8 @@ namespace tn {
 
 class Fuser {
  public:
-  Fuser(const Graph& graph, const std::vector<std::string>& off, Decisions* decisions);
+  Fuser(const Graph& graph, const std::vector<std::string>& off, std::span<const Binding> sizes,
+        Decisions* decisions);
 
   /// From the last op to the first, so that the readers of a value are placed before its maker.
   Fusion run();
@@ -22,6 +23,10 @@ class Fuser {
 
   static size_t index(Val v) { return static_cast<size_t>(v); }
   TypeRef type(Val v) const { return graph_.types[index(v)]; }
+  Dim elements(Val v) const { return elements_of(*type(v)); }
+  bool is_empty(Val v) const { return type(v)->elements == 0; }
+  /// Where only the cost depends on it.
+  int64_t likely(Dim size) const { return size.is_const() ? size.raw : evaluate(size, sizes_); }
   const GraphOp& op_at(int i) const { return graph_.ops[static_cast<size_t>(i)]; }
   Cluster& cluster(int c) { return out_.clusters[static_cast<size_t>(c)]; }
   PolyTable& polys() { return out_.polys; }
@@ -65,11 +70,11 @@ class Fuser {
 
   // The flat axes of a cluster.
 
-  PolyId par_axis(const Cluster& c) { return polys().axis(0, polys().constant(c.points)); }
-  PolyId red_axis(const Cluster& c) { return polys().axis(1, polys().constant(c.folded)); }
+  PolyId par_axis(const Cluster& c) { return polys().axis(0, polys().from_dim(c.points)); }
+  PolyId red_axis(const Cluster& c) { return polys().axis(1, polys().from_dim(c.folded)); }
   PolyId place_of(Val v, const Coords& at) { return position(polys(), type(v)->shape, at); }
 
-  int new_cluster(int64_t points);
+  int new_cluster(Dim points);
 
   // Elementwise ops.
 
@@ -99,7 +104,7 @@ class Fuser {
 
   void place_fold(int i);
 
-  int64_t folded_elements(const GraphOp& op) const;
+  Dim folded_elements(const GraphOp& op) const;
 
   /// The points of `c` become rows, with the elements that op `i` folds.
   void start_folding(int i, int c);
@@ -121,7 +126,7 @@ class Fuser {
   void seek_rows(int i, int c);
 
   /// A fold of `whole` elements to `rows`, of which op `i` is made by elementwise ops.
-  int fold_behind(int i, int64_t rows, int64_t whole) const;
+  int fold_behind(int i, Dim rows, Dim whole) const;
 
   /// Rewrites the flat axis of `c` as rows and elements of fold `i`, if `by_row` is used by row.
   bool split_into_rows(int i, Val by_row, int c);
@@ -132,6 +137,9 @@ class Fuser {
 
   /// The cluster that works on the blocks of this op's result while they are in the cache.
   int finisher(const GraphOp& op);
+
+  /// A finished result that can be made where the sums of the hero are.
+  Val find_sums(const Cluster& c) const;
 
   // Clusters over the same points that read the same tensor become one.
 
@@ -146,6 +154,7 @@ class Fuser {
   void order();
 
   const Graph& graph_;
+  std::span<const Binding> sizes_;
   Decisions* decisions_;
   Fusion out_;
   std::vector<Role> roles_;                // by op

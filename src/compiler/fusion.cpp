@@ -54,8 +54,10 @@ constexpr int64_t kFewEvaluations = 4096;  // below which repeated work does not
 
 }  // namespace
 
-Fuser::Fuser(const Graph& graph, const std::vector<std::string>& off, Decisions* decisions)
+Fuser::Fuser(const Graph& graph, const std::vector<std::string>& off,
+             std::span<const Binding> sizes, Decisions* decisions)
     : graph_(graph),
+      sizes_(sizes),
       decisions_(decisions),
       uses_(graph.types.size()),
       readers_(graph.types.size()),
@@ -69,7 +71,7 @@ Fuser::Fuser(const Graph& graph, const std::vector<std::string>& off, Decisions*
     for (int k = 0; k < graph.ops[i].outs; ++k)
       out_.producer[index(graph.ops[i].out + k)] = static_cast<int>(i);
   for (Val v : graph.outputs) returned_[index(v)] = true;
-  cones_ = find_cones(graph, out_.producer);
+  cones_ = find_cones(graph, out_.producer, sizes);
   for (size_t i = 0; i < graph.ops.size(); ++i) {
     roles_.push_back(find_role(i));
     libraries_.push_back((i ? libraries_.back() : 0) + (roles_[i] == Role::alone));
@@ -84,6 +86,7 @@ Fusion Fuser::run() {
     std::ranges::sort(c.members);
     auto repeated = std::ranges::unique(c.members);
     c.members.erase(repeated.begin(), repeated.end());
+    if (c.hero >= 0) c.sums = find_sums(c);
   }
   return std::move(out_);
 }
@@ -92,9 +95,9 @@ Fuser::Role Fuser::find_role(size_t i) {
   const GraphOp& op = graph_.ops[i];
   if (op.op == &scalar_leaf) return Role::number;
   if (op.op->view) return Role::view;
-  for (TypeRef t : graph_.in_types(op))
-    if (t->elements <= 0) return Role::alone;
-  if (type(op.out)->elements <= 0) return Role::alone;
+  for (Val v : graph_.in(op))
+    if (is_empty(v)) return Role::alone;
+  if (is_empty(op.out)) return Role::alone;
   if (has_loop_form(graph_, op)) return op.op->is_elementwise() ? Role::point : Role::fold;
   int cost = pointwise_nest_cost(graph_, op);
   if (cost < 0) return Role::alone;
@@ -128,7 +131,7 @@ void Fuser::place_view(int i) {
   bool stored = may_fuse_ && is_wanted_in_rows(op.out) && !keeps_order(op.out);
   if (stored) store_view(i);
   View view = op.op->view(op.attr_data(), *type(from));
-  if (type(op.out)->elements > 0 && type(from)->elements > 0)
+  if (!is_empty(op.out) && !is_empty(from))
     for (const Use& use : uses_[index(op.out)])
       add_use(from, use.cluster, through_view(polys(), view, type(from)->shape, use.at));
   if (stored) return;
@@ -137,7 +140,7 @@ void Fuser::place_view(int i) {
 }
 
 bool Fuser::is_wanted_in_rows(Val v) const {
-  if (type(v)->elements <= 0) return false;
+  if (is_empty(v)) return false;
   auto walks_rows = [&](int node) {
     if (node >= static_cast<int>(graph_.ops.size())) return false;
     const GraphOp& reader = op_at(node);
@@ -158,7 +161,7 @@ bool Fuser::keeps_order(Val v) const {
 
 void Fuser::store_view(int i) {
   Val v = op_at(i).out;
-  int c = new_cluster(type(v)->elements);
+  int c = new_cluster(elements(v));
   Coords at = point(polys(), type(v)->shape, par_axis(cluster(c)));
   cluster(c).stores[v] = at;
   cluster(c).members.push_back(i);
@@ -219,7 +222,7 @@ void Fuser::connect(int from, const std::vector<int>& to) {
   for (int n : to) next_[static_cast<size_t>(from)].push_back(n);
 }
 
-int Fuser::new_cluster(int64_t points) {
+int Fuser::new_cluster(Dim points) {
   out_.clusters.push_back({.points = points});
   out_.clusters.back().whole = par_axis(out_.clusters.back());
   next_.emplace_back();
@@ -243,7 +246,7 @@ void Fuser::place_point(int i) {
     store(v, c, *only_use(v, c));
     return join(i, c);
   }
-  int c = new_cluster(type(v)->elements);
+  int c = new_cluster(elements(v));
   Coords at = point(polys(), type(v)->shape, par_axis(cluster(c)));
   add_use(v, c, at);
   store(v, c, at);
@@ -281,8 +284,9 @@ bool Fuser::can_inline(int i, const std::vector<int>& users) {
 }
 
 bool Fuser::is_small_for(Val v, const std::vector<int>& users) {
-  return std::ranges::all_of(
-      users, [&](int c) { return type(v)->elements * 8 <= cluster(c).points * cluster(c).folded; });
+  return std::ranges::all_of(users, [&](int c) {
+    return likely(elements(v)) * 8 <= likely(cluster(c).points * cluster(c).folded);
+  });
 }
 
 bool Fuser::fits(int i, int c) {
@@ -297,9 +301,9 @@ bool Fuser::fits(int i, int c) {
     if (++places > kMostPlaces) return false;
     bool full = !cluster(c).folds;
     for (PolyId p : u.at) full |= folded && polys().contains(p, *folded);
-    evaluations += cluster(c).points * (full ? cluster(c).folded : 1);
+    evaluations += likely(cluster(c).points) * (full ? likely(cluster(c).folded) : 1);
   }
-  int64_t repeated = evaluations - type(op.out)->elements;
+  int64_t repeated = evaluations - likely(elements(op.out));
   if (repeated <= kFewEvaluations) return true;
   return cones_[static_cast<size_t>(i)].cost < (role_of(i) == Role::nest ? kNestCost : kMathCost);
 }
@@ -309,9 +313,8 @@ bool Fuser::can_store(int i, int c) {
   const Coords* at = only_use(v, c);
   if (!at || cluster(c).members.size() >= kMaxMembers) return false;
   PolyId place = place_of(v, *at);
-  bool full =
-      place == cluster(c).whole && type(v)->elements == cluster(c).points * cluster(c).folded;
-  bool row = place == par_axis(cluster(c)) && type(v)->elements == cluster(c).points;
+  bool full = place == cluster(c).whole && elements(v) == cluster(c).points * cluster(c).folded;
+  bool row = place == par_axis(cluster(c)) && elements(v) == cluster(c).points;
   return (full || row) && !is_after(others(v, c), node(c));
 }
 
@@ -345,12 +348,12 @@ void Fuser::place_alone(int i) {
 
 int Fuser::finisher(const GraphOp& op) {
   if (!may_finish_ || op.outs != 1 || !ops::tiled_form(*op.op, graph_.in_types(op))) return -1;
-  if (type(op.out)->elements <= 0) return -1;
+  auto empty = [&](Val v) { return is_empty(v); };
+  if (is_empty(op.out) || std::ranges::any_of(graph_.in(op), empty)) return -1;
   for (int c : clusters_using(op.out)) {
     const Coords* at = only_use(op.out, c);
     if (!at || cluster(c).folds || cluster(c).hero >= 0) continue;
-    if (place_of(op.out, *at) != par_axis(cluster(c)) ||
-        type(op.out)->elements != cluster(c).points)
+    if (place_of(op.out, *at) != par_axis(cluster(c)) || elements(op.out) != cluster(c).points)
       continue;
     if (is_after(others(op.out, c), node(c))) continue;
     decide(true, op, format("{} with the {} ops after it", op.op->name, cluster(c).members.size()),
@@ -360,8 +363,16 @@ int Fuser::finisher(const GraphOp& op) {
   return -1;
 }
 
-Fusion fuse(const Graph& graph, const std::vector<std::string>& off, Decisions* decisions) {
-  return Fuser(graph, off, decisions).run();
+Val Fuser::find_sums(const Cluster& c) const {
+  DType dtype = type(op_at(c.hero).out)->dtype;
+  for (const auto& [v, at] : c.stores)
+    if (type(v)->dtype == dtype && elements(v) == c.points) return v;
+  return kNoVal;
+}
+
+Fusion fuse(const Graph& graph, const std::vector<std::string>& off, std::span<const Binding> sizes,
+            Decisions* decisions) {
+  return Fuser(graph, off, sizes, decisions).run();
 }
 
 }  // namespace tn

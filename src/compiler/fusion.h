@@ -10,12 +10,13 @@ namespace tn {
 /// Ops that become one kernel. Its domain is a flat parallel axis (slot 0) and, when it folds, a
 /// flat axis of folded points (slot 1); every value in it is computed at coordinates over these.
 struct Cluster {
-  int64_t points = 1, folded = 1;
+  Dim points = 1, folded = 1;
   bool folds = false;
   PolyId whole = 0;                   // position of the full domain's points, in row-major order
   std::vector<int> members = {};      // ops computed here, in graph order
   std::map<Val, Coords> stores = {};  // values written, at these coordinates
   int hero = -1;                      // the dot or convolution whose result the members finish
+  Val sums = kNoVal;  // the stored value in whose memory that result is made; none: in its own
 };
 
 struct Fusion {
@@ -40,7 +41,9 @@ bool has_loop_form(const Graph& graph, const GraphOp& op);
 /// itself; -1 for others.
 int pointwise_nest_cost(const Graph& graph, const GraphOp& op);
 
-/// `off` may name "fuse", "row-kernels" and "epilogue".
-Fusion fuse(const Graph& graph, const std::vector<std::string>& off, Decisions* decisions);
+/// `off` may name "fuse", "row-kernels" and "epilogue". What is decided holds for all sizes; where
+/// it is a matter of cost, `sizes` of the symbols weigh.
+Fusion fuse(const Graph& graph, const std::vector<std::string>& off, std::span<const Binding> sizes,
+            Decisions* decisions);
 
 }  // namespace tn

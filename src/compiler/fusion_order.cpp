@@ -25,7 +25,7 @@ bool Fuser::are_siblings(Val v, int a, int b) {
   bool same = x.points == y.points && x.folded == y.folded && x.folds == y.folds &&
               x.whole == y.whole && x.hero < 0 && y.hero < 0;
   if (!same || x.members.size() + y.members.size() > kMaxMembers) return false;
-  if (type(v)->elements * 2 < x.points * x.folded) return false;  // little is saved
+  if (likely(elements(v)) * 2 < likely(x.points * x.folded)) return false;  // little is saved
   return !is_after(next_[static_cast<size_t>(node(a))], node(b)) &&
          !is_after(next_[static_cast<size_t>(node(b))], node(a)) &&
          !std::ranges::count(next_[static_cast<size_t>(node(a))], node(b)) &&

@@ -18,7 +18,7 @@ void Fuser::place_fold(int i) {
     if (is_outside(v) || users.size() > 1) store(v, c, *only_use(v, c));
     return join_fold(i, c);
   }
-  int c = new_cluster(type(v)->elements);
+  int c = new_cluster(elements(v));
   Coords at = point(polys(), type(v)->shape, par_axis(cluster(c)));
   start_folding(i, c);
   add_use(v, c, at);
@@ -26,8 +26,10 @@ void Fuser::place_fold(int i) {
   join_fold(i, c);
 }
 
-int64_t Fuser::folded_elements(const GraphOp& op) const {
-  return type(graph_.in(op)[0])->elements / type(op.out)->elements;
+Dim Fuser::folded_elements(const GraphOp& op) const {
+  Dim folded = 1;
+  for (Axis a : folding_of(op).axes) folded *= type(graph_.in(op)[0])->shape[a.i];
+  return folded;
 }
 
 void Fuser::start_folding(int i, int c) {
@@ -64,7 +66,7 @@ bool Fuser::can_fold(int i, int c) {
   const Coords* at = only_use(op.out, c);
   if (!at || cluster(c).hero >= 0 || cluster(c).members.size() >= kMaxMembers) return false;
   if (is_after(others(op.out, c), node(c))) return false;
-  int64_t rows = type(op.out)->elements, folded = folded_elements(op);
+  Dim rows = elements(op.out), folded = folded_elements(op);
   bool at_rows = place_of(op.out, *at) == par_axis(cluster(c));
   if (cluster(c).folds) {
     if (!at_rows || rows != cluster(c).points || folded != cluster(c).folded) return false;
@@ -82,12 +84,13 @@ bool Fuser::can_fold(int i, int c) {
 
 void Fuser::seek_rows(int i, int c) {
   Val v = op_at(i).out;
-  if (!only_use(v, c) || cluster(c).hero >= 0 || type(v)->elements >= cluster(c).points) return;
-  int fold = fold_behind(i, type(v)->elements, cluster(c).points);
+  if (!only_use(v, c) || cluster(c).hero >= 0) return;
+  if (likely(elements(v)) >= likely(cluster(c).points)) return;
+  int fold = fold_behind(i, elements(v), cluster(c).points);
   if (fold >= 0) split_into_rows(fold, v, c);
 }
 
-int Fuser::fold_behind(int i, int64_t rows, int64_t whole) const {
+int Fuser::fold_behind(int i, Dim rows, Dim whole) const {
   constexpr int kMostOps = 16;
   std::vector<int> pending{i};
   for (int seen = 0; !pending.empty() && seen < kMostOps; ++seen) {
@@ -95,7 +98,7 @@ int Fuser::fold_behind(int i, int64_t rows, int64_t whole) const {
     const GraphOp& op = op_at(at);
     pending.pop_back();
     if (role_of(at) == Role::fold) {
-      if (type(op.out)->elements == rows && type(graph_.in(op)[0])->elements == whole) return at;
+      if (elements(op.out) == rows && elements(graph_.in(op)[0]) == whole) return at;
       continue;
     }
     if (role_of(at) != Role::point && role_of(at) != Role::view) continue;
@@ -107,15 +110,15 @@ int Fuser::fold_behind(int i, int64_t rows, int64_t whole) const {
 
 bool Fuser::split_into_rows(int i, Val by_row, int c) {
   const GraphOp& op = op_at(i);
-  int64_t rows = type(op.out)->elements, folded = folded_elements(op);
-  int64_t whole = cluster(c).points;
-  if (whole != rows * folded || folded == 1) return false;
+  Dim rows = elements(op.out), folded = folded_elements(op), whole = cluster(c).points;
+  if (whole != rows * folded || folded == Dim(1)) return false;
   std::string what = format("{} into its reader", op.op->name);
   if (!folds_last_axis(op)) {
     decide(false, op, what, "the last axis is not reduced: rows would not be contiguous");
     return false;
   }
-  if (folded > kLongestRow || (rows < kFewestRows && whole > kSmallDomain)) {
+  if (likely(folded) > kLongestRow ||
+      (likely(rows) < kFewestRows && likely(whole) > kSmallDomain)) {
     decide(false, op, what, format("{} rows of {} elements do not suit one pass", rows, folded));
     return false;
   }

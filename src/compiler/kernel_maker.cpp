@@ -107,7 +107,7 @@ void KernelMaker::compute(const GraphOp& op) {
   define(op.out, {op.op->scalar(op.attr_data(), s.data()), {}});
 }
 
-void KernelMaker::copy(Val from, Val to) { define(to, value(from)); }
+void KernelMaker::copy(Val v) { define(v, value(v)); }
 
 loop::Kernel KernelMaker::finish() { return b_.finish(); }
 

@@ -18,8 +18,8 @@ class KernelMaker {
   /// No more accesses: adds the loops.
   void start();
   void compute(const GraphOp& op);
-  /// Copies `from` to `to`, for values whose order in memory must change.
-  void copy(Val from, Val to);
+  /// Writes `v` as it was read, for values whose order in memory must change.
+  void copy(Val v);
   loop::Kernel finish();
 
   std::vector<int32_t> buffers, scalars;  // of the step, in the kernel's order

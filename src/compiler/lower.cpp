@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "compiler/kernel_maker.h"
 #include "compiler/memory.h"
+#include "ir/body.h"
 #include "loop/interpreter.h"
 
 namespace tn {
@@ -24,9 +25,8 @@ std::shared_ptr<const Plan> Lowerer::lower() {
   for (size_t i = 0; i < graph_.ops.size(); ++i) {
     const GraphOp& op = graph_.ops[i];
     loc_ = op.loc;
-    if (op.op == &scalar_leaf)
-      lower_leaf(op);
-    else if (op.op->view)
+    if (op.op == &scalar_leaf) continue;
+    if (op.op->view)
       lower_view(op);
     else if (grouping_.of[i] != Grouping::kAlone) {
       if (grouping_.of[i] == static_cast<int>(i)) lower_group(static_cast<int>(i));
@@ -44,11 +44,34 @@ static void run_program(const void* data, const StepCall& call) {
   loop::run(*static_cast<const loop::Program*>(data), call.buffers, call.scalars);
 }
 
-void Lowerer::add_kernel(loop::Kernel kernel, std::vector<int32_t> buffers,
+void Lowerer::add_kernel(const loop::Kernel& kernel, std::vector<int32_t> buffers,
                          std::vector<int32_t> scalars) {
-  Step& step = add_step(kernel, std::move(buffers), std::move(scalars));
+  Step& step = add_step(kernel, access_of(kernel), std::move(buffers), std::move(scalars));
   step.run = run_program;
   step.data = loop::prepare(kernel, {});
+}
+
+void Lowerer::copy(Val v) {
+  KernelMaker maker(graph_, "copy", type(v)->shape, {});
+  maker.read(v, home(v));
+  give_buffer(v);
+  maker.write(v, home(v));
+  maker.start();
+  maker.copy(v);
+  loop::Kernel kernel = maker.finish();
+  add_kernel(kernel, std::move(maker.buffers), std::move(maker.scalars));
+}
+
+void Lowerer::lower_nest(const GraphOp& op) {
+  std::vector<int32_t> buffers = buffers_of(op);
+  add_kernel(nest_of(graph_, op), std::move(buffers), {});
+}
+
+std::vector<std::shared_ptr<const Plan>> Lowerer::body_plans(const GraphOp& op) {
+  std::vector<std::shared_ptr<const Plan>> plans;
+  for (const GraphRef& body : bodies_of(op))
+    plans.push_back(compile(*body, {.effort = options_.effort}));
+  return plans;
 }
 
 const GraphOp* Lowerer::inlined(Val v) const {
@@ -87,7 +110,7 @@ void Lowerer::lower_group(int root) {
   maker.start();
   for (const GraphOp* op : ops) maker.compute(*op);
   loop::Kernel kernel = maker.finish();
-  add_kernel(std::move(kernel), std::move(maker.buffers), std::move(maker.scalars));
+  add_kernel(kernel, std::move(maker.buffers), std::move(maker.scalars));
 }
 
 }  // namespace tn

@@ -12,10 +12,13 @@ class Lowerer : PlanBuilder {
 
  private:
   void lower_group(int root);
+  void lower_nest(const GraphOp& op);
   /// The op that makes `v` where every reader computes it again; null otherwise.
   const GraphOp* inlined(Val v) const;
-  void add_kernel(loop::Kernel kernel, std::vector<int32_t> buffers,
-                  std::vector<int32_t> scalars) override;
+  void add_kernel(const loop::Kernel& kernel, std::vector<int32_t> buffers,
+                  std::vector<int32_t> scalars);
+  void copy(Val v) override;
+  std::vector<std::shared_ptr<const Plan>> body_plans(const GraphOp& op) override;
 
   Grouping grouping_;
   std::vector<std::vector<int>> members_;  // by root

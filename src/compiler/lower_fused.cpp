@@ -6,6 +6,7 @@
 #include "compiler/bundle.h"
 #include "compiler/kernel_maker.h"
 #include "compiler/memory.h"
+#include "compiler/stopwatch.h"
 #include "loop/interpreter.h"
 #include "loop/step_source.h"
 
@@ -24,6 +25,8 @@ struct FusedLowerer::Tiled {
 };
 
 namespace {
+
+constexpr int kNoCluster = -1;
 
 using Tiled = FusedLowerer::Tiled;
 
@@ -61,28 +64,34 @@ void run_tiled(const void* data, const StepCall& call) {
 
 }  // namespace
 
-FusedLowerer::FusedLowerer(const Graph& graph, const CompileOptions& options, CompileReport* report)
-    : PlanBuilder(graph, options, report),
-      fusion_(fuse(graph, options.off, report ? &report->decisions : nullptr)) {}
+FusedLowerer::FusedLowerer(KernelSet& kernels, const Graph& graph, std::span<const Binding> sizes,
+                           CompileReport* report)
+    : PlanBuilder(graph, kernels.options(), report),
+      kernels_(kernels),
+      fusion_(kernels.fusion()),
+      sizes_(sizes) {}
 
 std::shared_ptr<const Plan> FusedLowerer::lower() {
-  for (const GraphOp& op : graph_.ops)
-    if (op.op == &scalar_leaf) lower_leaf(op);
-  for (int n : fusion_.order) {
-    if (n < 0)
-      lower_cluster(fusion_.clusters[static_cast<size_t>(~n)]);
-    else
-      lower_alone(graph_.ops[static_cast<size_t>(n)]);
+  {
+    Stopwatch lowering(kernels_.counts().lowering_ms);
+    for (int n : fusion_.order) {
+      if (n < 0)
+        lower_cluster(~n);
+      else
+        lower_alone(graph_.ops[static_cast<size_t>(n)]);
+    }
+    return_outputs();
   }
-  return_outputs();
-  compile_pending();
+  bind_kernels();
+  Stopwatch memory(kernels_.counts().memory_ms);
   if (!std::ranges::count(options_.off, "bundle")) {
     int joined = bundle_steps(*plan_);
     if (report_ && joined > 0)
       report_->decisions.push_back({"bundle", true, format("{} kernels run with others", joined),
                                     "they do not depend on each other, so threads meet once"});
   }
-  plan_memory(*plan_, options_.effort == Effort::e1);
+  plan_memory(*plan_, options_.effort == Effort::e1, &kernels_.step_order());
+  ++kernels_.counts().plans;
   return plan_;
 }
 
@@ -97,7 +106,17 @@ Home& FusedLowerer::home(Val v) {
   return h;
 }
 
-void FusedLowerer::lower_cluster(const Cluster& cluster) {
+void FusedLowerer::copy(Val v) {
+  give_buffer(v);
+  if (type(v)->elements > 0) add_kernel(*kernel(Use::copy, v));
+}
+
+std::vector<std::shared_ptr<const Plan>> FusedLowerer::body_plans(const GraphOp& op) {
+  return kernels_.body_plans(number_of(op), sizes_);
+}
+
+void FusedLowerer::lower_cluster(int number) {
+  const Cluster& cluster = fusion_.clusters[static_cast<size_t>(number)];
   loc_ = graph_.ops[static_cast<size_t>(cluster.members.back())].loc;
   for (int m : cluster.members) {
     const GraphOp& op = graph_.ops[static_cast<size_t>(m)];
@@ -107,46 +126,47 @@ void FusedLowerer::lower_cluster(const Cluster& cluster) {
   for (const auto& [v, at] : cluster.stores) give_buffer(v);
   if (cluster.hero >= 0) {
     const GraphOp& hero = graph_.ops[static_cast<size_t>(cluster.hero)];
-    if (lower_tiled(hero, &cluster)) return;
+    if (lower_tiled(hero, number)) return;
     lower_alone(hero);
   }
-  auto where = [this](Val v) -> const Home& { return home(v); };
-  FusedKernel fused(graph_, fusion_, cluster, where);
-  loop::Kernel kernel = fused.whole();
-  add_kernel(std::move(kernel), std::move(fused.buffers), std::move(fused.scalars));
+  add_kernel(*kernel(Use::cluster, number));
 }
 
 void FusedLowerer::lower_alone(const GraphOp& op) {
   loc_ = op.loc;
-  if (type(op.out)->elements == 0 || has_loop_form(graph_, op)) return lower_empty(op);
-  if (lower_tiled(op, nullptr)) return;
-  if (op.op->lower && !op.op->run)
-    lower_nest(op);
-  else
-    lower_library(op);
+  if (lower_tiled(op, kNoCluster)) return;
+  bool in_loops = has_loop_form(graph_, op);
+  if (op.op->run && !in_loops) return lower_library(op);
+  Types out = graph_.out_types(op);
+  if (std::ranges::all_of(out, [](TypeRef t) { return t->elements == 0; })) {
+    for (int i = 0; i < op.outs; ++i) give_buffer(op.out + i);
+  } else if (in_loops) {
+    lower_empty(op);
+  } else {
+    PlanBuilder::buffers_of(op);
+    add_kernel(*kernel(Use::nest, number_of(op)));
+  }
 }
 
-/// Ops on no elements: sums of nothing, and results that only need a place.
+/// Reductions of no elements.
 void FusedLowerer::lower_empty(const GraphOp& op) {
-  if (!has_loop_form(graph_, op)) {
-    if (op.op->run) return lower_library(op);
-    return lower_nest(op);
-  }
-  bool folds = op.op->family == Family::reduction;
-  Axes reduced = folds ? folding_of(op).axes : Axes();
-  KernelMaker maker(graph_, std::string(op.op->name),
-                    type(folds ? graph_.in(op)[0] : op.out)->shape, reduced);
+  KernelMaker maker(graph_, std::string(op.op->name), type(graph_.in(op)[0])->shape,
+                    folding_of(op).axes);
   for (Val v : graph_.in(op)) maker.read(v, home(v));
   give_buffer(op.out);
   maker.write(op.out, home(op.out));
   maker.start();
   maker.compute(op);
-  loop::Kernel kernel = maker.finish();
-  add_kernel(std::move(kernel), std::move(maker.buffers), std::move(maker.scalars));
+  SharedKernel& own = own_.emplace_back(SharedKernel{maker.finish()});
+  own.access = access_of(own.kernel);
+  add_step(own.kernel, own.access, std::move(maker.buffers), std::move(maker.scalars));
+  pending_.push_back({&own, plan_->steps.size() - 1});
 }
 
-/// A second operand known now is packed now, once for all runs.
-void FusedLowerer::pack_ahead(Tiled& tiled, const std::vector<int32_t>& buffers) {
+/// A second operand known now is packed now, once for all runs and sizes: its order does not depend
+/// on the other operand.
+void FusedLowerer::pack_ahead(Tiled& tiled, const GraphOp& op,
+                              const std::vector<int32_t>& buffers) {
   int32_t constant = buffers[1] - plan_->inputs;
   if (constant < 0 || constant >= static_cast<int32_t>(plan_->constants.size())) return;
   const Bound& bound = plan_->constants[static_cast<size_t>(constant)];
@@ -154,27 +174,27 @@ void FusedLowerer::pack_ahead(Tiled& tiled, const std::vector<int32_t>& buffers)
   ops::TiledCall call{attr_data(tiled), tiled.in, tiled.out, tiled.at, in, nullptr, nullptr, {}};
   int64_t bytes = tiled.form->packed_bytes(call);
   if (bytes == 0) return;
-  tiled.packed = allocate(static_cast<size_t>(bytes));
-  tiled.form->pack(call, tiled.packed.data());
+  BufferRef& packed = kernels_.packed(number_of(op));
+  if (!packed) {
+    packed = allocate(static_cast<size_t>(bytes));
+    tiled.form->pack(call, packed.data());
+  }
+  tiled.packed = packed;
 }
 
 /// A buffer for the sums: that of a finished result when nobody else wants them.
-void FusedLowerer::give_result(const GraphOp& op, const Cluster* cluster) {
-  if (!cluster) {
+void FusedLowerer::give_result(const GraphOp& op, int cluster) {
+  Val sums = cluster < 0 ? kNoVal : fusion_.clusters[static_cast<size_t>(cluster)].sums;
+  if (sums == kNoVal) {
     give_buffer(op.out);
     return;
   }
-  for (const auto& [v, at] : cluster->stores) {
-    if (type(v)->dtype != type(op.out)->dtype || type(v)->elements != cluster->points) continue;
-    Home& h = homes_[static_cast<size_t>(op.out)];
-    h = home(v);
-    h.at = Strided::row_major(type(op.out)->shape);
-    return;
-  }
-  give_buffer(op.out);
+  Home& h = homes_[static_cast<size_t>(op.out)];
+  h = home(sums);
+  h.at = Strided::row_major(type(op.out)->shape);
 }
 
-bool FusedLowerer::lower_tiled(const GraphOp& op, const Cluster* cluster) {
+bool FusedLowerer::lower_tiled(const GraphOp& op, int cluster) {
   std::vector<TypeRef> in = graph_.in_types(op);
   const ops::TiledForm* form = ops::tiled_form(*op.op, in);
   if (!form) return false;
@@ -189,70 +209,68 @@ bool FusedLowerer::lower_tiled(const GraphOp& op, const Cluster* cluster) {
     buffers.push_back(home(v).buffer);
     tiled->at.push_back(home(v).at);
   }
-  pack_ahead(*tiled, buffers);
-  std::optional<FusedKernel> fused;
-  std::optional<loop::Kernel> kernel;
+  pack_ahead(*tiled, op, buffers);
   if (homes_[static_cast<size_t>(op.out)].kind == Home::Kind::none) give_result(op, cluster);
-  if (cluster) {
-    auto where = [this](Val v) -> const Home& { return home(v); };
-    fused.emplace(graph_, fusion_, *cluster, where);
-    ops::TileDomain d = form->domain(op.attr_data(), in, out);
-    kernel = fused->tile(d.batch, d.rows, d.columns);
-    if (!kernel) return false;
-  }
+  SharedKernel* work = cluster < 0 ? nullptr : kernel(Use::tile, cluster);
+  if (cluster >= 0 && !work) return false;
   buffers.push_back(home(op.out).buffer);
-  std::vector<int32_t> scalars;
-  if (fused) {
-    buffers.insert(buffers.end(), fused->buffers.begin(), fused->buffers.end());
-    scalars = fused->scalars;
-  }
-  if (report_) report_->loops += format("library {}\n\n", op.op->name);
-  Step step{run_tiled, tiled, std::move(buffers), std::move(scalars)};
-  step.writes.push_back(static_cast<int32_t>(in.size()));
-  if (kernel)
-    for (size_t i = 0; i < kernel->buffers.size(); ++i)
-      if (kernel->buffers[i].written)
-        step.writes.push_back(static_cast<int32_t>(in.size() + 1 + i));
-  step.name = op.op->name;
-  step.place = op.loc.bits;
-  if (report_) {
-    auto after = kernel ? std::make_shared<const loop::Kernel>(*kernel) : nullptr;
-    step.source = std::make_shared<const StepSource>(
-        StepSource{std::move(after), op.op, op.attrs, tiled->in, tiled->out, tiled->at});
-  }
-  plan_->steps.push_back(std::move(step));
-  if (kernel) {
-    if (report_) report_->loops += to_text(*kernel) + "\n";
-    pending_.push_back({std::move(*kernel), cpu::Form::tile, plan_->steps.size() - 1});
-  }
+  add_tiled(op, std::move(tiled), std::move(buffers), work);
   return true;
 }
 
-void FusedLowerer::add_kernel(loop::Kernel kernel, std::vector<int32_t> buffers,
-                              std::vector<int32_t> scalars) {
-  add_step(kernel, std::move(buffers), std::move(scalars));
-  pending_.push_back({std::move(kernel), cpu::Form::whole, plan_->steps.size() - 1});
+void FusedLowerer::add_tiled(const GraphOp& op, std::shared_ptr<Tiled> tiled,
+                             std::vector<int32_t> buffers, SharedKernel* work) {
+  auto result = static_cast<int32_t>(tiled->in.size());
+  Step step{run_tiled, tiled, std::move(buffers), {}};
+  step.writes.push_back(result);
+  step.name = op.op->name;
+  step.place = op.loc.bits;
+  if (report_) report_->loops += format("library {}\n\n", op.op->name);
+  std::shared_ptr<const loop::Kernel> source;
+  if (work) {
+    std::vector<int32_t> more = buffers_of(*work);
+    step.buffers.insert(step.buffers.end(), more.begin(), more.end());
+    step.scalars = work->scalars;
+    for (int32_t written : work->access.writes) step.writes.push_back(result + 1 + written);
+    pending_.push_back({work, plan_->steps.size()});
+    if (report_) report_->loops += to_text(work->kernel) + "\n";
+    if (report_) source = std::make_shared<const loop::Kernel>(work->kernel);
+  }
+  if (report_)
+    step.source = std::make_shared<const StepSource>(
+        StepSource{std::move(source), op.op, op.attrs, tiled->in, tiled->out, tiled->at});
+  plan_->steps.push_back(std::move(step));
 }
 
-void FusedLowerer::compile_pending() {
-  std::vector<cpu::KernelRequest> requests;
-  for (const Pending& p : pending_) requests.push_back({&p.kernel, p.form});
-  auto compiled = cpu::compile_kernels(requests);
-  for (size_t i = 0; i < pending_.size(); ++i) {
-    Step& step = plan_->steps[pending_[i].step];
-    if (report_ && compiled[i])
-      report_->kernels +=
-          format("# {}\n{}\n", pending_[i].kernel.name, cpu::assembly_text(requests[i]));
-    if (pending_[i].form == cpu::Form::tile) {
+std::vector<int32_t> FusedLowerer::buffers_of(const SharedKernel& kernel) {
+  std::vector<int32_t> buffers;
+  for (Val v : kernel.values) buffers.push_back(home(v).buffer);
+  return buffers;
+}
+
+void FusedLowerer::add_kernel(SharedKernel& kernel) {
+  add_step(kernel.kernel, kernel.access, buffers_of(kernel), kernel.scalars);
+  pending_.push_back({&kernel, plan_->steps.size() - 1});
+}
+
+/// Steps get their kernels for these sizes; those that no plan had before are compiled.
+void FusedLowerer::bind_kernels() {
+  std::vector<SharedKernel*> kernels;
+  for (const Pending& p : pending_) kernels.push_back(p.kernel);
+  kernels_.compile(kernels, sizes_, report_);
+  Stopwatch lowering(kernels_.counts().lowering_ms);
+  for (const auto& [kernel, number] : pending_) {
+    Step& step = plan_->steps[number];
+    if (kernel->form == cpu::Form::tile) {
       auto tiled = std::static_pointer_cast<Tiled>(std::const_pointer_cast<void>(step.data));
-      if (compiled[i]) tiled->work = compiled[i]->at();
-      if (!compiled[i]) tiled->after = loop::prepare(pending_[i].kernel, {});
-    } else if (compiled[i]) {
+      if (kernel->code) tiled->work = kernel->code->at(sizes_);
+      if (!kernel->code) tiled->after = loop::prepare(kernel->kernel, sizes_);
+    } else if (kernel->code) {
       step.run = run_native;
-      step.data = compiled[i]->at();
+      step.data = kernel->code->at(sizes_);
     } else {
       step.run = run_program;
-      step.data = loop::prepare(pending_[i].kernel, {});
+      step.data = loop::prepare(kernel->kernel, sizes_);
     }
   }
 }

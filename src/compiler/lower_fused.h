@@ -1,41 +1,52 @@
 #pragma once
 // Lowering with code generation: clusters of fused ops, and library calls that finish their results
-// block by block.
-#include "backend/cpu/codegen.h"
-#include "compiler/fused_kernel.h"
-#include "compiler/plan_builder.h"
+// block by block. It happens for each sizes, and asks for kernels that serve all of them.
+#include <deque>
+
+#include "compiler/kernel_set.h"
 #include "ops/tiled.h"
 
 namespace tn {
 
 class FusedLowerer : PlanBuilder {
  public:
-  FusedLowerer(const Graph& graph, const CompileOptions& options, CompileReport* report);
+  /// `graph` is that of `kernels` with `sizes` for its symbols.
+  FusedLowerer(KernelSet& kernels, const Graph& graph, std::span<const Binding> sizes,
+               CompileReport* report);
   std::shared_ptr<const Plan> lower();
   struct Tiled;
 
  private:
-  /// A kernel to be compiled, and the step that runs it.
+  using Use = KernelSet::Use;
+  /// A step whose kernel may have to be compiled first.
   struct Pending {
-    loop::Kernel kernel;
-    cpu::Form form;
+    SharedKernel* kernel;
     size_t step;
   };
-  void lower_cluster(const Cluster& cluster);
+  void lower_cluster(int number);
   void lower_alone(const GraphOp& op);
   void lower_empty(const GraphOp& op);
-  /// Library calls with operands in place; `cluster` works on the blocks, if given and possible.
-  bool lower_tiled(const GraphOp& op, const Cluster* cluster);
-  void give_result(const GraphOp& op, const Cluster* cluster);
-  void pack_ahead(Tiled& tiled, const std::vector<int32_t>& buffers);
-  void compile_pending();
+  /// Library calls with operands in place; a cluster works on the blocks, if given and possible.
+  bool lower_tiled(const GraphOp& op, int cluster);
+  void give_result(const GraphOp& op, int cluster);
+  void pack_ahead(Tiled& tiled, const GraphOp& op, const std::vector<int32_t>& buffers);
+  void add_tiled(const GraphOp& op, std::shared_ptr<Tiled> tiled, std::vector<int32_t> buffers,
+                 SharedKernel* work);
+  void add_kernel(SharedKernel& kernel);
+  std::vector<int32_t> buffers_of(const SharedKernel& kernel);
+  void bind_kernels();
 
   Home& home(Val v) override;
-  void add_kernel(loop::Kernel kernel, std::vector<int32_t> buffers,
-                  std::vector<int32_t> scalars) override;
+  void copy(Val v) override;
+  std::vector<std::shared_ptr<const Plan>> body_plans(const GraphOp& op) override;
+  SharedKernel* kernel(Use use, int number) { return kernels_.kernel(use, number, sizes_); }
+  int number_of(const GraphOp& op) const { return static_cast<int>(&op - graph_.ops.data()); }
 
-  Fusion fusion_;
+  KernelSet& kernels_;
+  const Fusion& fusion_;
+  std::span<const Binding> sizes_;
   std::vector<Pending> pending_;
+  std::deque<SharedKernel> own_;  // for these sizes alone
 };
 
 }  // namespace tn

@@ -32,19 +32,21 @@ int64_t bytes_needed(const Plan& plan, std::span<const int32_t> order) {
 }
 
 /// As written, neighbours share what is in the caches: another order must save an eighth.
-void choose_order(Plan& plan) {
+std::vector<int32_t> best_order(const Plan& plan) {
   std::vector<int32_t> best = program_order(plan);
   int64_t least = bytes_needed(plan, best) / 8 * 7;
-  bool changed = false;
   for (auto make : {depth_first_order, least_growth_order}) {
     std::vector<int32_t> order = make(plan);
     int64_t needed = bytes_needed(plan, order);
-    if (needed >= least) continue;
-    least = needed, best = std::move(order), changed = true;
+    if (needed < least) least = needed, best = std::move(order);
   }
-  if (!changed) return;
+  return best;
+}
+
+void reorder(Plan& plan, std::span<const int32_t> order) {
+  if (std::ranges::is_sorted(order)) return;
   std::vector<Step> steps;
-  for (int32_t s : best) steps.push_back(std::move(plan.steps[index(s)]));
+  for (int32_t s : order) steps.push_back(std::move(plan.steps[index(s)]));
   plan.steps = std::move(steps);
 }
 
@@ -203,8 +205,13 @@ void choose_streaming(Plan& plan) {
 
 }  // namespace
 
-void plan_memory(Plan& plan, bool quick) {
-  if (!quick && plan.steps.size() <= kMostReordered) choose_order(plan);
+void plan_memory(Plan& plan, bool quick, std::vector<int32_t>* order) {
+  if (!quick && plan.steps.size() <= kMostReordered) {
+    std::vector<int32_t> own;
+    std::vector<int32_t>& best = order ? *order : own;
+    if (!is_order(plan, best)) best = best_order(plan);
+    reorder(plan, best);
+  }
   Storages storages = find_storages(plan, program_order(plan));
   AddressSpace(plan).place_all(storages, quick);
   choose_streaming(plan);

@@ -38,8 +38,8 @@ constexpr int kSmall = 4;           // a tensor this many times smaller than ano
 
 class ConeFinder {
  public:
-  ConeFinder(const Graph& graph, const std::vector<int>& producer)
-      : graph_(graph), producer_(producer), cones_(graph.ops.size()) {}
+  ConeFinder(const Graph& graph, const std::vector<int>& producer, std::span<const Binding> sizes)
+      : graph_(graph), producer_(producer), sizes_(sizes), cones_(graph.ops.size()) {}
 
   std::vector<Cone> run() {
     for (size_t i = 0; i < graph_.ops.size(); ++i)
@@ -49,21 +49,24 @@ class ConeFinder {
 
  private:
   TypeRef type(Val v) const { return graph_.types[static_cast<size_t>(v)]; }
+  int64_t elements(Val v) const {
+    return type(v)->elements >= 0 ? type(v)->elements : evaluate(type(v)->shape.elements(), sizes_);
+  }
 
   void find(const GraphOp& op, Cone& cone) {
     DType dtype = type(graph_.in(op).back())->dtype;
     bool real = op.op->scalar && !is_complex(dtype) && !is_complex(type(op.out)->dtype);
     cone.cost = real ? scalar_cost(*op.op, op.attr_data(), info(dtype).compute) : 8;
-    for (Val v : graph_.in(op)) add_operand(v, type(op.out)->elements, cone);
+    for (Val v : graph_.in(op)) add_operand(v, elements(op.out), cone);
   }
 
-  void add_operand(Val v, int64_t elements, Cone& cone) {
+  void add_operand(Val v, int64_t whole, Cone& cone) {
     while (producer_[static_cast<size_t>(v)] >= 0) {
       const GraphOp& made_by = graph_.ops[static_cast<size_t>(producer_[static_cast<size_t>(v)])];
       if (!made_by.op->view) break;
       v = graph_.in(made_by)[0];
     }
-    if (type(v)->elements * kSmall <= elements) return;
+    if (elements(v) * kSmall <= whole) return;
     int made_by = producer_[static_cast<size_t>(v)];
     const Cone* below = made_by < 0 ? nullptr : &cones_[static_cast<size_t>(made_by)];
     if (made_by >= 0 && graph_.ops[static_cast<size_t>(made_by)].op->is_elementwise() &&
@@ -82,13 +85,15 @@ class ConeFinder {
 
   const Graph& graph_;
   const std::vector<int>& producer_;
+  std::span<const Binding> sizes_;
   std::vector<Cone> cones_;
 };
 
 }  // namespace
 
-std::vector<Cone> find_cones(const Graph& graph, const std::vector<int>& producer) {
-  return ConeFinder(graph, producer).run();
+std::vector<Cone> find_cones(const Graph& graph, const std::vector<int>& producer,
+                             std::span<const Binding> sizes) {
+  return ConeFinder(graph, producer, sizes).run();
 }
 
 }  // namespace tn

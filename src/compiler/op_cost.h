@@ -19,7 +19,8 @@ struct Cone {
   std::vector<Val> leaves;  // tensors read that are about as large as the value
 };
 
-/// By op; meaningful for elementwise ops.
-std::vector<Cone> find_cones(const Graph& graph, const std::vector<int>& producer);
+/// By op; meaningful for elementwise ops. `sizes` of the symbols say how large tensors are.
+std::vector<Cone> find_cones(const Graph& graph, const std::vector<int>& producer,
+                             std::span<const Binding> sizes);
 
 }  // namespace tn

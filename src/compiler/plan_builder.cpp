@@ -1,8 +1,6 @@
 #include "compiler/plan_builder.h"
 
 #include "base/error.h"
-#include "compiler/kernel_maker.h"
-#include "ir/body.h"
 #include "loop/sharing.h"
 #include "loop/step_source.h"
 
@@ -24,11 +22,52 @@ loop::S number_part(loop::Builder& b, std::vector<int32_t>& scalars, const Home&
   return narrow ? b.cast(b.cast(x, type), info(type).compute) : x;
 }
 
+std::vector<Home> numbers_of(const Graph& graph, int runtime_scalars) {
+  std::vector<Home> homes(graph.types.size());
+  int32_t next = 0;
+  for (const GraphOp& op : graph.ops) {
+    if (op.op != &scalar_leaf) continue;
+    Home& h = homes[static_cast<size_t>(op.out)];
+    h.kind = next < runtime_scalars ? Home::Kind::argument : Home::Kind::constant;
+    h.argument = next++;
+    h.value = op.scalar;
+  }
+  return homes;
+}
+
+loop::Kernel nest_of(const Graph& graph, const GraphOp& op) {
+  std::vector<TypeRef> in = graph.in_types(op);
+  loop::Lowering lowering(std::string(op.op->name), in, graph.out_types(op));
+  op.op->lower(op.attr_data(), lowering);
+  return lowering.b.finish();
+}
+
+std::vector<GraphRef> bodies_of(const GraphOp& op) {
+  std::vector<GraphRef> bodies;
+  if (!op.attrs) return bodies;
+  for (const Field& f : list_fields(*op.op->attrs, const_cast<void*>(op.attr_data())).items)
+    if (f.kind == FieldKind::graph) bodies.push_back(*static_cast<GraphRef*>(f.at));
+  return bodies;
+}
+
+KernelAccess access_of(const loop::Kernel& kernel) {
+  KernelAccess access;
+  loop::Sharing sharing(kernel);
+  int count = static_cast<int>(kernel.buffers.size());
+  for (int output = 0; output < count; ++output) {
+    if (!kernel.buffers[static_cast<size_t>(output)].written) continue;
+    access.writes.push_back(output);
+    for (int input = 0; input < count; ++input)
+      if (sharing.allows(input, output)) access.in_place.push_back({input, output});
+  }
+  return access;
+}
+
 PlanBuilder::PlanBuilder(const Graph& graph, const CompileOptions& options, CompileReport* report)
     : graph_(graph),
       options_(options),
       report_(report),
-      homes_(graph.types.size()),
+      homes_(numbers_of(graph, options.runtime_scalars)),
       plan_(std::make_shared<Plan>()) {
   plan_->constants = options_.constants;
   plan_->inputs = graph_.inputs() - static_cast<int>(plan_->constants.size());
@@ -38,15 +77,6 @@ PlanBuilder::PlanBuilder(const Graph& graph, const CompileOptions& options, Comp
   for (Val v = 0; v < graph_.inputs(); ++v)
     homes_[static_cast<size_t>(v)] = {
         Home::Kind::buffer, v, type(v)->elements, Strided::row_major(type(v)->shape), {}, -1};
-}
-
-void PlanBuilder::lower_leaf(const GraphOp& op) {
-  int32_t number = next_scalar_++;
-  Home& h = homes_[static_cast<size_t>(op.out)];
-  bool at_run_time = number < options_.runtime_scalars;
-  h.kind = at_run_time ? Home::Kind::argument : Home::Kind::constant;
-  h.argument = number;
-  h.value = op.scalar;
 }
 
 void PlanBuilder::lower_view(const GraphOp& op) {
@@ -59,29 +89,22 @@ void PlanBuilder::lower_view(const GraphOp& op) {
   View view = op.op->view(op.attr_data(), *type(source));
   std::optional<Strided> at = apply(view, from.at);
   if (!at) {
-    from = copy_of(from, type(source));
+    copy(source);
     at = apply(view, from.at);
   }
   homes_[static_cast<size_t>(op.out)] = from;
   homes_[static_cast<size_t>(op.out)].at = *at;
 }
 
-Step& PlanBuilder::add_step(const loop::Kernel& kernel, std::vector<int32_t> buffers,
-                            std::vector<int32_t> scalars) {
+Step& PlanBuilder::add_step(const loop::Kernel& kernel, const KernelAccess& access,
+                            std::vector<int32_t> buffers, std::vector<int32_t> scalars) {
   Step step{nullptr, nullptr, std::move(buffers), std::move(scalars)};
   if (report_) {
     report_->loops += to_text(kernel) + "\n";
     auto kept = std::make_shared<const loop::Kernel>(kernel);
     step.source = std::make_shared<const StepSource>(StepSource{.kernel = std::move(kept)});
   }
-  loop::Sharing sharing(kernel);
-  int count = static_cast<int>(kernel.buffers.size());
-  for (int output = 0; output < count; ++output) {
-    if (!kernel.buffers[static_cast<size_t>(output)].written) continue;
-    step.writes.push_back(output);
-    for (int input = 0; input < count; ++input)
-      if (sharing.allows(input, output)) step.in_place.push_back({input, output});
-  }
+  step.writes = access.writes, step.in_place = access.in_place;
   step.name = kernel.name;
   step.place = loc_.bits;
   plan_->steps.push_back(std::move(step));
@@ -100,36 +123,18 @@ int32_t PlanBuilder::give_buffer(Val v) {
   return buffer;
 }
 
-Home PlanBuilder::copy_of(const Home& from, TypeRef t) {
-  Graph one;  // a value and its copy: enough for the maker to know the types
-  one.add_input("x", t);
-  one.types.push_back(t);
-  Home to{Home::Kind::buffer, add_buffer(t), t->elements, Strided::row_major(t->shape), {}, -1};
-  KernelMaker maker(one, "copy", t->shape, {});
-  maker.read(0, from);
-  maker.write(1, to);
-  maker.start();
-  maker.copy(0, 1);
-  loop::Kernel kernel = maker.finish();
-  add_kernel(std::move(kernel), std::move(maker.buffers), std::move(maker.scalars));
-  return to;
-}
-
 int32_t PlanBuilder::contiguous(Val v) {
   Home& h = home(v);
   bool as_is = h.kind == Home::Kind::buffer && h.at.offset == 0 && h.at.is_contiguous();
-  if (!as_is) h = copy_of(h, type(v));
+  if (!as_is) copy(v);
   return h.buffer;
 }
 
-void PlanBuilder::lower_nest(const GraphOp& op) {
-  std::vector<TypeRef> in = graph_.in_types(op);
+std::vector<int32_t> PlanBuilder::buffers_of(const GraphOp& op) {
   std::vector<int32_t> buffers;
   for (Val v : graph_.in(op)) buffers.push_back(contiguous(v));
   for (int i = 0; i < op.outs; ++i) buffers.push_back(give_buffer(op.out + i));
-  loop::Lowering lowering(std::string(op.op->name), in, graph_.out_types(op));
-  op.op->lower(op.attr_data(), lowering);
-  add_kernel(lowering.b.finish(), std::move(buffers), {});
+  return buffers;
 }
 
 namespace {
@@ -147,29 +152,14 @@ void run_library(const void* data, const StepCall& call) {
                    call.buffers, call.buffers + library.in.size(), library.plans});
 }
 
-/// Graphs among the attributes are compiled in turn.
-std::vector<std::shared_ptr<const Plan>> plans_of(const GraphOp& op, Effort effort) {
-  std::vector<std::shared_ptr<const Plan>> plans;
-  if (!op.attrs) return plans;
-  for (const Field& f : list_fields(*op.op->attrs, const_cast<void*>(op.attr_data())).items)
-    if (f.kind == FieldKind::graph)
-      plans.push_back(compile(**static_cast<GraphRef*>(f.at), {.effort = effort}));
-  return plans;
-}
-
 }  // namespace
 
 void PlanBuilder::lower_library(const GraphOp& op) {
   invariant(op.op->run != nullptr, "{}: no way to run it on {}", op.op->name, *type(op.out));
-  std::vector<int32_t> buffers;
-  for (Val v : graph_.in(op)) buffers.push_back(contiguous(v));
-  for (int i = 0; i < op.outs; ++i) buffers.push_back(give_buffer(op.out + i));
+  std::vector<int32_t> buffers = buffers_of(op);
   Types out = graph_.out_types(op);
-  auto call = std::make_shared<Library>(Library{op.op,
-                                                op.attrs,
-                                                graph_.in_types(op),
-                                                {out.begin(), out.end()},
-                                                plans_of(op, options_.effort)});
+  auto call = std::make_shared<Library>(
+      Library{op.op, op.attrs, graph_.in_types(op), {out.begin(), out.end()}, body_plans(op)});
   Step step{run_library, call, std::move(buffers), {}};
   if (report_) {
     report_->loops += format("library {}\n\n", op.op->name);
@@ -188,7 +178,7 @@ void PlanBuilder::return_outputs() {
   for (Val v : graph_.outputs) {
     Home& h = home(v);
     bool as_is = h.kind == Home::Kind::buffer && h.at.is_contiguous();
-    if (!as_is) h = copy_of(h, type(v));
+    if (!as_is) copy(v);
     int64_t offset = type(v)->elements ? h.at.offset * size_of(type(v)->dtype) : 0;
     plan_->outputs.push_back({h.buffer, offset});
   }

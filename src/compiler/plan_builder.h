@@ -22,37 +22,52 @@ struct Home {
 loop::S number_part(loop::Builder& b, std::vector<int32_t>& scalars, const Home& home, DType type,
                     bool imaginary);
 
+/// Where numbers lie: kernels hold them. By value; `none` for what is no number.
+std::vector<Home> numbers_of(const Graph& graph, int runtime_scalars);
+
+/// The op's own loop nest.
+loop::Kernel nest_of(const Graph& graph, const GraphOp& op);
+
+/// The graphs among the attributes of an op.
+std::vector<GraphRef> bodies_of(const GraphOp& op);
+
+/// Which buffers a kernel writes, and which of these may lie where an input did: as in Step.
+struct KernelAccess {
+  std::vector<int32_t> writes;
+  std::vector<Step::Pair> in_place;
+};
+KernelAccess access_of(const loop::Kernel& kernel);
+
 class PlanBuilder {
  public:
   PlanBuilder(const Graph& graph, const CompileOptions& options, CompileReport* report);
   virtual ~PlanBuilder() = default;
 
  protected:
-  void lower_leaf(const GraphOp& op);
   void lower_view(const GraphOp& op);
-  void lower_nest(const GraphOp& op);
   void lower_library(const GraphOp& op);
   void return_outputs();
 
   virtual Home& home(Val v) { return homes_[static_cast<size_t>(v)]; }
-  virtual void add_kernel(loop::Kernel kernel, std::vector<int32_t> buffers,
-                          std::vector<int32_t> scalars) = 0;
+  /// Gives `v`, a view or a number, a row-major buffer with its elements.
+  virtual void copy(Val v) = 0;
+  virtual std::vector<std::shared_ptr<const Plan>> body_plans(const GraphOp& op) = 0;
   /// A step for `kernel`; what runs it is filled in by the caller.
-  Step& add_step(const loop::Kernel& kernel, std::vector<int32_t> buffers,
-                 std::vector<int32_t> scalars);
+  Step& add_step(const loop::Kernel& kernel, const KernelAccess& access,
+                 std::vector<int32_t> buffers, std::vector<int32_t> scalars);
+  /// Operands in row-major order, then fresh buffers for the results.
+  std::vector<int32_t> buffers_of(const GraphOp& op);
   TypeRef type(Val v) const { return graph_.types[static_cast<size_t>(v)]; }
   int32_t add_buffer(TypeRef type);
   /// A fresh row-major buffer as the home of `v`.
   int32_t give_buffer(Val v);
   /// The buffer of `v` when its elements lie row-major from the start; copies them otherwise.
   int32_t contiguous(Val v);
-  Home copy_of(const Home& from, TypeRef type);
 
   const Graph& graph_;
   const CompileOptions& options_;
   CompileReport* report_;  // null: nobody asks
-  int32_t next_scalar_ = 0;
-  Loc loc_;  // of the op being lowered
+  Loc loc_;                // of the op being lowered
   std::vector<Home> homes_;
   std::shared_ptr<Plan> plan_;
 };

@@ -93,6 +93,20 @@ std::vector<int32_t> program_order(const Plan& plan) {
   return order;
 }
 
+bool is_order(const Plan& plan, std::span<const int32_t> order) {
+  if (order.size() != plan.steps.size()) return false;
+  if (std::ranges::is_sorted(order)) return true;
+  Dependences depends(plan);
+  std::vector<bool> done(order.size());
+  for (int32_t s : order) {
+    size_t step = static_cast<size_t>(s);
+    for (int32_t before : depends.before[step])
+      if (!done[static_cast<size_t>(before)]) return false;
+    done[step] = true;
+  }
+  return true;
+}
+
 std::vector<int32_t> depth_first_order(const Plan& plan) {
   Dependences steps(plan);
   std::vector<int32_t> order, path;

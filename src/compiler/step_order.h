@@ -7,6 +7,9 @@ namespace tn {
 /// The steps as they stand: 0, 1, 2 …
 std::vector<int32_t> program_order(const Plan& plan);
 
+/// Whether the steps may run in this order, which has each of them once.
+bool is_order(const Plan& plan, std::span<const int32_t> order);
+
 /// Other orders that respect what the steps read, write and do: depth first from the results, so
 /// that what is needed together is made together; and by least growth, where the step that adds
 /// least to the memory in use goes first.

@@ -207,8 +207,9 @@ void run_attention(const LibraryCall& call) {
 
 TileDomain domain_of_attention(const void*, Types, Types out) {
   const Shape& shape = out[0]->shape;
-  int64_t rows = shape[shape.rank() - 2].value(), columns = shape[shape.rank() - 1].value();
-  return {out[0]->elements / (rows * columns), rows, columns};
+  TileDomain d{1, shape[shape.rank() - 2], shape[shape.rank() - 1]};
+  for (int k = 0; k < shape.rank() - 2; ++k) d.batch *= shape[k];
+  return d;
 }
 
 struct RopeAttrs {

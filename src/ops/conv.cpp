@@ -95,9 +95,14 @@ void run_conv(const LibraryCall& call) {
 TileDomain domain_of_conv(const void* attrs, Types, Types out) {
   const Shape& shape = out[0]->shape;
   int rank = shape.rank();
+  auto span = [&](int first, int end) {
+    Dim places = 1;
+    for (int k = first; k < end; ++k) places *= shape[k];
+    return places;
+  };
   if (static_cast<const ConvAttrs*>(attrs)->channels_last)
-    return {shape[0].value(), span_of(shape, 1, rank - 1), shape[rank - 1].value()};
-  return {shape[0].value(), shape[1].value(), span_of(shape, 2, rank)};
+    return {shape[0], span(1, rank - 1), shape[rank - 1]};
+  return {shape[0], shape[1], span(2, rank)};
 }
 
 int64_t packed_bytes_of_conv(const TiledCall& call) {

@@ -239,13 +239,13 @@ void run_dot(const LibraryCall& call) {
   run_tiled_dot({call.attrs, call.in_types, call.out_types, at, call.in, call.out[0], {}, {}});
 }
 
-TileDomain domain_of_dot(const void* attrs, Types in, Types out) {
+TileDomain domain_of_dot(const void* attrs, Types in, Types) {
   const auto& a = *static_cast<const DotAttrs*>(attrs);
   TileDomain d;
-  for (Axis k : a.lhs_batch) d.batch *= in[0]->shape[k.i].value();
-  for (Axis k : free_axes(in[0]->rank(), a.lhs_batch, a.lhs_contract))
-    d.rows *= in[0]->shape[k.i].value();
-  d.columns = out[0]->elements / (d.batch * d.rows);
+  for (Axis k : a.lhs_batch) d.batch *= in[0]->shape[k.i];
+  for (Axis k : free_axes(in[0]->rank(), a.lhs_batch, a.lhs_contract)) d.rows *= in[0]->shape[k.i];
+  for (Axis k : free_axes(in[1]->rank(), a.rhs_batch, a.rhs_contract))
+    d.columns *= in[1]->shape[k.i];
   return d;
 }
 

@@ -23,7 +23,7 @@ struct TiledCall {
 
 /// The result in row-major order is batch × rows × columns.
 struct TileDomain {
-  int64_t batch = 1, rows = 1, columns = 1;
+  Dim batch = 1, rows = 1, columns = 1;
 };
 
 struct TiledForm {
