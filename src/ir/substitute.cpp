@@ -17,7 +17,7 @@ static bool substitute(Shape& shape, std::span<const Replacement> replacements) 
 }
 
 TypeRef substitute(TypeRef type, std::span<const Replacement> replacements) {
-  if (type->elements >= 0) return type;
+  if (type->elements > 0) return type;  // an empty one may have symbols
   Type now = *type;
   return substitute(now.shape, replacements) ? intern(now) : type;
 }

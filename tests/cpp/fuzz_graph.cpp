@@ -6,6 +6,7 @@
 #include <random>
 
 #include "base/error.h"
+#include "ops/slice_attrs.h"
 #include "tenon/tenon.h"
 
 namespace tn {
@@ -38,6 +39,10 @@ class Drawing {
 
   Graph graph() {
     draw_base();
+    return graph_of_base();
+  }
+
+  Graph graph_of_base() {
     int inputs = 1 + pick(4), ops = 2 + pick(18);
     for (int i = 0; i < inputs; ++i) params_.push_back(make_param(draw_input()));
     pool_ = params_;
@@ -45,6 +50,21 @@ class Drawing {
     Tensors outputs{pool_.back()};
     for (int more = pick(3); more > 0; --more) outputs.push_back(any());
     return capture(params_, outputs).graph;
+  }
+
+  /// Sizes of the base shape are symbols, most of them; steps that fix one are drawn again.
+  SymbolicGraph symbolic() {
+    draw_base();
+    SymbolicGraph out;
+    for (Dim& d : base_) {
+      if (d == Dim(0) || chance(30)) continue;
+      out.sizes.push_back({Dim::symbol(format("s{}", out.sizes.size())), d.value()});
+      d = out.sizes.back().symbol;
+    }
+    SizesAtHand at_hand(out.sizes);
+    at_hand_ = &at_hand;
+    out.graph = graph_of_base();
+    return out;
   }
 
  private:
@@ -99,18 +119,20 @@ class Drawing {
                   : kind < 65 ? along_axes()
                   : kind < 80 ? moved()
                               : by_sample());
-    } catch (const UserError&) {
-      return false;  // what was drawn does not fit together
+    } catch (const UserError&) {  // what was drawn does not fit together
     } catch (const Unsupported&) {
-      return false;
     }
+    if (at_hand_) at_hand_->guards.clear();
+    return false;
   }
 
   bool keep(const Tensors& made) {
     bool kept = false;
+    if (at_hand_ && !std::exchange(at_hand_->guards, {}).empty()) return false;
     for (const Tensor& x : made) {
-      TypeRef type = type_of(x);
-      if (type->elements < 0 || type->elements > most_) continue;
+      Dim elements = type_of(x)->shape.elements();
+      int64_t count = at_hand_ ? evaluate(elements, at_hand_->values) : elements.value();
+      if (count > most_) continue;
       pool_.push_back(x);
       kept = true;
     }
@@ -179,6 +201,7 @@ class Drawing {
     int rank = x.rank();
     if (rank == 0) return {broadcast_to(x, base_)};
     int axis = pick(rank);
+    if (!shape[axis].is_const()) return moved_along(x, axis);
     int64_t extent = shape[axis].value();
     switch (pick(6)) {
       case 0: {
@@ -196,7 +219,7 @@ class Drawing {
         Shape other;
         for (int k = 0; k < rank; ++k) {
           if (k + 1 < rank && k == axis) {
-            other.push_back(Dim(extent * shape[k + 1].value()));
+            other.push_back(Dim(extent) * shape[k + 1]);
             ++k;
           } else if (k == axis && extent % 2 == 0 && rank < 6) {
             other.push_back(Dim(2)), other.push_back(Dim(extent / 2));
@@ -215,6 +238,32 @@ class Drawing {
         return {concat({x, flip(x, Axes(axis))}, axis)};
       default:  // of the base shape again, so that others combine with it
         return {adapted(x, Type{x.dtype(), base_}, -2, 2)};
+    }
+  }
+
+  /// The axis has a symbolic extent.
+  Tensors moved_along(const Tensor& x, int axis) {
+    Shape shape = x.shape(), merged;
+    Perm order;
+    for (int k = 0; k < x.rank(); ++k) {
+      order.push_back(k);
+      if (k == axis + 1)
+        merged[axis] = merged[axis] * shape[k];
+      else
+        merged.push_back(shape[k]);
+    }
+    switch (pick(5)) {
+      case 0:
+        std::shuffle(order.begin(), order.end(), random_);
+        return {permute_dims(x, order)};
+      case 1:
+        return {slice(x, {pick(2)}, {ops::kToEnd}, {1 + pick(2)}, Axes(axis))};
+      case 2:
+        return {reshape(x, merged)};
+      case 3:
+        return {flip(x, Axes(axis))};
+      default:
+        return {concat({x, flip(x, Axes(axis))}, axis)};
     }
   }
 
@@ -249,6 +298,7 @@ class Drawing {
   Shape base_;
   int64_t most_ = kMostElements;
   Tensors params_, pool_;
+  SizesAtHand* at_hand_ = nullptr;
 };
 
 double draw_number(std::mt19937_64& random) {
@@ -281,6 +331,8 @@ std::optional<Graph> sample_graph(const OpDef& op, const Sample& sample) {
 }
 
 Graph fuzz_graph(uint64_t seed) { return Drawing(seed).graph(); }
+
+SymbolicGraph fuzz_symbolic_graph(uint64_t seed) { return Drawing(seed).symbolic(); }
 
 Tensors fuzz_inputs(const Graph& graph, uint64_t seed) {
   std::mt19937_64 random(seed);

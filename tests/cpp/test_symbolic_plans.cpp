@@ -1,0 +1,75 @@
+// One compiled graph for all sizes: its plans give the bits of the interpreter, and kernels are
+// made for the first sizes only.
+//
+// TENON_FUZZ_GRAPHS and TENON_FUZZ_SEED as in test_fuzz.cpp.
+#include <doctest/doctest.h>
+
+#include <cstdlib>
+
+#include "compiler/compile.h"
+#include "fuzz_check.h"
+#include "fuzz_graph.h"
+#include "ir/rewrite.h"
+#include "run_graph.h"
+
+using namespace tn;
+
+namespace {
+
+int64_t setting(const char* name, int64_t otherwise) {
+  const char* given = std::getenv(name);
+  return given ? std::atoll(given) : otherwise;
+}
+
+Graph with_sizes(const Graph& graph, const std::vector<Binding>& sizes) {
+  std::vector<Replacement> values;
+  for (const Binding& b : sizes) values.push_back({b.symbol, Dim(b.value)});
+  return substitute(graph, values);
+}
+
+std::string difference_at(const CompiledGraph& compiled, const SymbolicGraph& drawn,
+                          const std::vector<Binding>& sizes, uint64_t seed) {
+  Graph fixed = with_sizes(drawn.graph, sizes);
+  Tensors in = fuzz_inputs(fixed, seed);
+  Tensors expected = run_interpreted(fixed, in);
+  return first_difference(expected, run_plan(*compiled.plan(sizes), fixed, in));
+}
+
+int64_t kernels_of(const CompileCounts& c) {
+  return c.compiled + c.from_memory + c.from_disk + c.interpreted;
+}
+
+}  // namespace
+
+TEST_CASE("random graphs of symbolic sizes give the bits of the interpreter at all sizes") {
+  int64_t first = setting("TENON_FUZZ_SEED", 0), count = setting("TENON_FUZZ_GRAPHS", 200);
+  int64_t first_kernels = 0, later_kernels = 0, graphs = 0;
+  int failures = 0;
+  for (int64_t i = 0; i < count && failures < 20; ++i) {
+    uint64_t seed = static_cast<uint64_t>(first + i);
+    SymbolicGraph drawn = fuzz_symbolic_graph(seed);
+    CompiledGraph compiled(drawn.graph, {.effort = Effort::e2});
+    int64_t before = -1;
+    for (int64_t more : {0, 1, 6}) {
+      std::vector<Binding> sizes = drawn.sizes;
+      for (Binding& b : sizes)
+        b.value = b.value > 1000 ? b.value + more : (b.value + more) % 19 + 1;
+      std::string difference;
+      try {
+        difference = difference_at(compiled, drawn, sizes, seed);
+      } catch (const std::exception& e) {
+        difference = e.what();
+      }
+      CHECK_MESSAGE(difference.empty(), "TENON_FUZZ_SEED=" << seed << " +" << more << ": "
+                                                           << difference << "\n"
+                                                           << to_text(drawn.graph));
+      failures += !difference.empty();
+      if (before < 0) before = kernels_of(compiled.counts());
+    }
+    first_kernels += before;
+    later_kernels += kernels_of(compiled.counts()) - before;
+    graphs += compiled.counts().graphs;
+  }
+  MESSAGE(graphs << " graphs optimised for " << count << ", " << first_kernels << " kernels, "
+                 << later_kernels << " for later sizes");
+}
