@@ -5,12 +5,14 @@
 #include <doctest/doctest.h>
 
 #include <cstdlib>
+#include <ctime>
 
 #include "compiler/compile.h"
 #include "fuzz_check.h"
 #include "fuzz_graph.h"
 #include "ir/rewrite.h"
 #include "run_graph.h"
+#include "tenon/tenon.h"
 
 using namespace tn;
 
@@ -72,4 +74,57 @@ TEST_CASE("random graphs of symbolic sizes give the bits of the interpreter at a
   }
   MESSAGE(graphs << " graphs optimised for " << count << ", " << first_kernels << " kernels, "
                  << later_kernels << " for later sizes");
+}
+
+namespace {
+
+Tensors mlp_loss(const Tensors& in) {
+  Tensor h = tanh(matmul(in[0], in[1]) + in[2]);
+  h = tanh(matmul(h, in[3]) + in[4]);
+  return {sum(square(matmul(h, in[5]) + in[6]))};
+}
+
+SymbolicGraph mlp(bool backwards) {
+  Dim batch = Dim::symbol("s0");
+  SymbolicGraph out;
+  out.sizes = {{batch, 32}};
+  SizesAtHand at_hand(out.sizes);
+  Tensors params{make_param(intern(DType::f32, {batch, 64}))};
+  for (int layer = 0; layer < 3; ++layer) {
+    params.push_back(make_param(intern(DType::f32, {64, 64})));
+    params.push_back(make_param(intern(DType::f32, {64})));
+  }
+  if (!backwards) {
+    out.graph = capture(params, mlp_loss(params)).graph;
+  } else {
+    Derivatives d = value_and_grad(mlp_loss, {1, 2, 3, 4, 5, 6})(params);
+    d.derivatives.push_back(d.values[0]);
+    out.graph = capture(params, d.derivatives).graph;
+  }
+  for (const SizeGuard& g : at_hand.guards) FAIL_CHECK(to_text(g));
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("a new size compiles nothing and takes microseconds") {
+  for (bool backwards : {false, true}) {
+    CAPTURE(backwards);
+    SymbolicGraph drawn = mlp(backwards);
+    CompiledGraph compiled(drawn.graph, {.effort = Effort::e2});
+    CHECK(difference_at(compiled, drawn, {{drawn.sizes[0].symbol, 32}}, 1) == "");
+    CompileCounts first = compiled.counts();
+    std::clock_t before = std::clock();
+    constexpr int kSizes = 100;
+    for (int64_t size = 100; size < 100 + kSizes; ++size)
+      compiled.plan(std::vector<Binding>{{drawn.sizes[0].symbol, size}});
+    double each = static_cast<double>(std::clock() - before) / CLOCKS_PER_SEC / kSizes;
+    CompileCounts last = compiled.counts();
+    CHECK(last.plans == first.plans + kSizes);
+    CHECK(last.graphs == 1);
+    CHECK(kernels_of(last) == kernels_of(first));
+    MESSAGE(static_cast<int64_t>(each * 1e6) << " us");
+    CHECK(each < 200e-6);
+    CHECK(difference_at(compiled, drawn, {{drawn.sizes[0].symbol, 45}}, 1) == "");
+  }
 }
