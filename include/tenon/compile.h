@@ -37,6 +37,8 @@ class CompiledFunction {
   CallStats stats() const;
   /// Why the function was traced, each time: "argument 0.shape[0] was 8, now 16".
   std::vector<std::string> why_recompiled() const;
+  /// What the compiler makes of calls with arguments like these, and why, as text.
+  std::string explain(const Tensors& args) const;
 
  private:
   struct State;

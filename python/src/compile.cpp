@@ -105,6 +105,16 @@ PyObject* why_recompiled(PyObject* self, PyObject*) {
   });
 }
 
+PyObject* explain(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
+  return guarded<PyObject*>(nullptr, [&] {
+    UserCall place;
+    auto entry = entry_for(self, args, count, keywords, "explain");
+    Explanation made = entry->compiled->explain();
+    add_traces(made, state_of(self).traces.log().kept());
+    return nb::cast(std::move(made)).release().ptr();
+  });
+}
+
 PyObject* bind_method(PyObject* self, PyObject* object, PyObject*) {
   if (!object || object == Py_None) return Py_NewRef(self);
   return PyMethod_New(self, object);
@@ -162,6 +172,7 @@ PyMethodDef methods[] = {
     {"why_recompiled", why_recompiled, METH_NOARGS,
      "why_recompiled()\n\nWhy the function was traced, each time, as text: what differed from the "
      "trace that\ncame nearest, and the call."},
+    {"_explain", method(explain), METH_FASTCALL | METH_KEYWORDS, nullptr},
     {nullptr, nullptr, 0, nullptr}};
 PyGetSetDef properties[] = {
     {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, nullptr, nullptr},
@@ -227,6 +238,7 @@ static void bind_memory_report(nb::module_& m) {
       .def_ro("step_name", &Report::step_name)
       .def_prop_ro("step_place", [](const Report& report) { return to_text(report.step_loc); })
       .def_ro("live", &Report::live, "The ten largest buffers then.")
+      .def_ro("needed", &Report::needed, "At every step.")
       .def("__repr__", [](const Report& report) {
         std::string text = to_text(report);
         text.resize(text.find_last_not_of('\n') + 1);

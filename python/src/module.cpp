@@ -21,6 +21,7 @@ NB_MODULE(_core, m) {
   bind_tree_transforms(m);
   bind_transforms(m);
   bind_compile(m);
+  bind_explain(m);
   bind_random(m);
   bind_control_flow(m);
   bind_random(m);

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <set>
 
+#include "loop/step_source.h"
+
 namespace tn {
 namespace {
 
@@ -88,6 +90,8 @@ class Bundler {
     });
     out.name = open_[0].name + " and others";
     out.place = open_[0].place;
+    if (open_[0].source)
+      out.source = std::make_shared<const StepSource>(StepSource{.parts = open_});
     return out;
   }
 

@@ -48,6 +48,7 @@ void find_peak(const Plan& plan, const Storages& storages, MemoryReport& report)
   for (size_t s = 0; s < plan.steps.size(); ++s) {
     live += change[s];
     int64_t needed = live + plan.steps[s].workspace;
+    report.needed.push_back(needed);
     report.workspace = std::max(report.workspace, plan.steps[s].workspace);
     if (report.step >= 0 && needed <= report.lower_bound) continue;
     report.lower_bound = needed;

@@ -23,7 +23,8 @@ struct MemoryReport {
   int32_t step = -1;  // where most is needed; -1: the plan has no steps
   std::string step_name;
   Loc step_loc;
-  std::vector<Live> live;  // the ten largest then, the largest first
+  std::vector<Live> live;       // the ten largest then, the largest first
+  std::vector<int64_t> needed;  // at every step
 
   double fragmentation() const {
     return peak ? 1 - static_cast<double>(lower_bound) / static_cast<double>(peak) : 0;

@@ -145,4 +145,15 @@ MemoryReport Compiled::memory() const {
   return memory_report(*code().plan(options_.sizes));
 }
 
+Explanation Compiled::explain() const {
+  HostUnlocked unlocked;
+  Explanation out = tn::explain(substitute(graph_, replacements(options_.sizes)), options());
+  for (const Binding& b : options_.sizes) out.sizes.push_back({to_text(b.symbol), "", b.value});
+  for (const SizeGuard& g : assumed_) {
+    std::string place = to_text(g.loc);
+    out.guards.push_back(to_text(g) + (place.empty() ? "" : format(" ({})", place)));
+  }
+  return out;
+}
+
 }  // namespace tn

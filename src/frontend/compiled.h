@@ -3,7 +3,7 @@
 #include <mutex>
 
 #include "compiler/compile.h"
-#include "compiler/memory_report.h"
+#include "frontend/explain.h"
 #include "frontend/pattern.h"
 #include "tenon/transforms.h"
 
@@ -36,6 +36,8 @@ class Compiled {
   std::string show(std::string_view stage) const;
   /// What a run needs.
   MemoryReport memory() const;
+  /// What became of it; the caller knows why it was traced.
+  Explanation explain() const;
 
  private:
   bool is_recorded(std::span<const Tensor> args) const;

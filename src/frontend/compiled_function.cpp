@@ -117,6 +117,14 @@ std::string CompiledFunction::show(std::string_view stage, const Tensors& args) 
   return state_->entry(args, sizes)->show(stage);
 }
 
+std::string CompiledFunction::explain(const Tensors& args) const {
+  std::vector<Binding> sizes;
+  Explanation made = state_->entry(args, sizes)->explain();
+  std::lock_guard lock(state_->mutex);
+  add_traces(made, state_->log.kept());
+  return to_text(made);
+}
+
 CallStats CompiledFunction::stats() const {
   std::lock_guard lock(state_->mutex);
   CallStats stats = state_->stats;

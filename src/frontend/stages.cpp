@@ -7,15 +7,9 @@ namespace tn {
 
 namespace {
 
-/// One line each: "fuse: exp, sum in one kernel: rows fit the cache (train.py:31, in loss)".
 std::string decisions_text(const Decisions& decisions) {
   std::string text;
-  for (const Decision& d : decisions) {
-    text += format("{}: {}{}", d.pass, d.made ? "" : "not ", d.what);
-    if (!d.reason.empty()) text += format(": {}", d.reason);
-    if (std::string place = to_text(d.loc); !place.empty()) text += format(" ({})", place);
-    text += '\n';
-  }
+  for (const Decision& d : decisions) text += to_text(d) + '\n';
   return text;
 }
 
@@ -42,6 +36,13 @@ constexpr Stage kStages[] = {
 };
 
 }  // namespace
+
+std::string to_text(const Decision& d) {
+  std::string text = format("{}: {}{}", d.pass, d.made ? "" : "not ", d.what);
+  if (!d.reason.empty()) text += format(": {}", d.reason);
+  if (std::string place = to_text(d.loc); !place.empty()) text += format(" ({})", place);
+  return text;
+}
 
 std::string stage_text(const Graph& graph, const CompileOptions& options, std::string_view stage) {
   std::vector<std::string> known;

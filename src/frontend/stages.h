@@ -7,4 +7,7 @@ namespace tn {
 /// "graph", "optimized", "loops", "kernels", "plan", "memory" or "decisions"; fails for another.
 std::string stage_text(const Graph& graph, const CompileOptions& options, std::string_view stage);
 
+/// "fuse: exp, sum in one kernel: rows fit the cache (train.py:31, in loss)".
+std::string to_text(const Decision& decision);
+
 }  // namespace tn

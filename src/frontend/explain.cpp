@@ -1,0 +1,117 @@
+#include "frontend/explain.h"
+
+#include <algorithm>
+
+#include "backend/cpu/codegen.h"
+#include "loop/step_source.h"
+
+namespace tn {
+
+namespace {
+
+using StepKind = ExplainedStep::Kind;
+using Role = ExplainedBuffer::Role;
+
+std::vector<ExplainedBuffer> buffers_of(const Plan& plan, const Graph& graph) {
+  std::vector<ExplainedBuffer> out;
+  for (int i = 0; i < plan.inputs; ++i) {
+    auto at = static_cast<size_t>(i);
+    out.push_back({graph.input_names[at], Role::argument, graph.types[at]->bytes()});
+  }
+  for (size_t i = 0; i < plan.constants.size(); ++i) {
+    auto bytes = static_cast<int64_t>(plan.constants[i].buffer->bytes);
+    out.push_back({format("const{}", i), Role::constant, bytes - plan.constants[i].offset});
+  }
+  for (size_t i = 0; i < plan.bytes.size(); ++i)
+    out.push_back({format("t{}", i), Role::temporary, plan.bytes[i]});
+  for (const Plan::Output& output : plan.outputs)
+    if (output.buffer >= plan.first_own())
+      out[static_cast<size_t>(output.buffer)].role = Role::result;
+  return out;
+}
+
+class Explainer {
+ public:
+  Explainer(const Plan& plan, Effort effort, Explanation& out)
+      : plan_(plan), generates_(effort != Effort::e0), out_(out) {}
+
+  void add_steps() {
+    for (size_t i = 0; i < plan_.steps.size(); ++i) {
+      const Step& step = plan_.steps[i];
+      bool bundle = step.source && !step.source->parts.empty();
+      for (const Step& part : bundle ? step.source->parts : std::vector{step})
+        add(part, static_cast<int32_t>(i));
+    }
+  }
+
+ private:
+  void add(const Step& step, int32_t number) {
+    ExplainedStep made{.name = step.name, .step = number, .loc = {step.place}};
+    for (size_t i = 0; i < step.buffers.size(); ++i) {
+      bool written = std::ranges::count(step.writes, static_cast<int32_t>(i)) > 0;
+      std::vector<int32_t>& list = written ? made.writes : made.reads;
+      if (!std::ranges::count(list, step.buffers[i])) list.push_back(step.buffers[i]);
+    }
+    std::erase_if(made.reads, [&](int32_t b) { return std::ranges::count(made.writes, b) > 0; });
+    made.bytes_read = bytes_of(made.reads), made.bytes_written = bytes_of(made.writes);
+    if (step.source) add_source(*step.source, made);
+    out_.steps.push_back(std::move(made));
+  }
+
+  void add_source(const StepSource& source, ExplainedStep& made) {
+    for (const StepSource::Op& op : source.ops)
+      made.ops.push_back({std::string(op.op->name), format("{}", *op.type), op.loc});
+    if (!source.kernel) return;
+    made.loops = to_text(*source.kernel);
+    cpu::KernelRequest request{source.kernel.get(), source.op ? cpu::Form::tile : cpu::Form::whole};
+    if (!source.op) made.kind = StepKind::interpreted;
+    if (!generates_ || !cpu::compile_kernels({&request, 1})[0]) return;
+    if (!source.op) made.kind = StepKind::code;
+    made.assembly = cpu::assembly_text(request);
+  }
+
+  int64_t bytes_of(const std::vector<int32_t>& buffers) const {
+    int64_t sum = 0;
+    for (int32_t b : buffers) sum += out_.buffers[static_cast<size_t>(b)].bytes;
+    return sum;
+  }
+
+  const Plan& plan_;
+  bool generates_;  // code
+  Explanation& out_;
+};
+
+}  // namespace
+
+std::string_view to_text(StepKind kind) {
+  constexpr std::string_view kNames[] = {"code", "interpreted", "library"};
+  return kNames[static_cast<size_t>(kind)];
+}
+
+std::string_view to_text(Role role) {
+  constexpr std::string_view kNames[] = {"argument", "constant", "temporary", "result"};
+  return kNames[static_cast<size_t>(role)];
+}
+
+Explanation explain(const Graph& graph, const CompileOptions& options) {
+  CompileReport report;
+  std::shared_ptr<const Plan> plan = compile(graph, options, &report);
+  Explanation out{.graph = std::move(report.optimized),
+                  .decisions = std::move(report.decisions),
+                  .buffers = buffers_of(*plan, graph),
+                  .steps = {},
+                  .memory = memory_report(*plan)};
+  Explainer(*plan, options.effort, out).add_steps();
+  return out;
+}
+
+void add_traces(Explanation& explanation, std::span<const Retrace> log) {
+  for (const Retrace& retrace : log) {
+    explanation.traces.push_back(to_text(retrace));
+    for (ExplainedSize& size : explanation.sizes)
+      for (const SymbolPlace& known : retrace.symbols)
+        if (to_text(known.symbol) == size.symbol) size.path = known.path;
+  }
+}
+
+}  // namespace tn
