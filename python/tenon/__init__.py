@@ -30,6 +30,7 @@ from .compilation import compile, show
 from .control_flow import cond, scan, while_loop
 from .creation import array, asarray, from_dlpack, result_type
 from .custom import custom_function
+from .explanation import Explanation, explain
 from .random import rand, randn
 from .transforms import (
     checkpoint,

@@ -1,0 +1,67 @@
+"""explain: what the compiler makes of a function, as text and as a page to look at."""
+
+from __future__ import annotations
+
+import functools
+import os
+from collections.abc import Callable
+from html import escape
+from pathlib import Path
+from typing import Any
+
+from .. import _core
+from ..compilation import compile
+
+
+class Explanation:
+    """What the compiler made of a function for some arguments, and why.
+
+    `print` it, `save` it as a page, or leave it at the end of a notebook's cell. `facts` has the
+    same as data: traces, sizes, guards, decisions, steps, buffers, memory.
+    """
+
+    def __init__(self, facts: _core._Explanation) -> None:
+        self.facts = facts
+
+    def __str__(self) -> str:
+        return str(self.facts)
+
+    def __repr__(self) -> str:
+        return f"<explanation of {self.facts.function}: {len(self.facts.steps)} steps>"
+
+    def html(self) -> str:
+        """One page that needs nothing else: no network, no files."""
+        from .page import page
+
+        return page(self.facts)
+
+    def _repr_html_(self) -> str:
+        return (f'<iframe srcdoc="{escape(self.html())}" style="width:100%;height:640px;border:0">'
+                "</iframe>")
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Writes the page, or the text where the name ends in ".txt"."""
+        target = Path(path)
+        target.write_text(str(self) if target.suffix == ".txt" else self.html(), encoding="utf-8")
+        return target
+
+
+def explain(fun: Callable[..., Any]) -> Callable[..., Explanation]:
+    """A function of the arguments of `fun` that tells what the compiler makes of them.
+
+    Nothing runs. A function that is not compiled yet is; for a compiled one, what it was traced for
+    before is told too.
+
+        >>> print(tn.explain(lambda x: tn.exp(x) + 1)(tn.zeros(3)))  # doctest: +ELLIPSIS
+        <lambda>: 1 kernel, peak memory 12 bytes
+        ...
+        >>> tn.explain(gelu)(x).save("gelu.html")  # doctest: +SKIP
+    """
+    compiled = fun if isinstance(fun, _core.CompiledFunction) else compile(fun)
+
+    def explained(*args: Any, **kwargs: Any) -> Explanation:
+        facts = compiled._explain(*args, **kwargs)
+        facts.function = getattr(fun, "__name__", type(fun).__name__)
+        return Explanation(facts)
+
+    return functools.update_wrapper(explained, fun)

@@ -1,0 +1,183 @@
+"""The steps of a plan as a picture: boxes in the order data flows, a box a step, kernels inside."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from html import escape
+from typing import Any
+
+from .units import bytes_text
+
+WIDTH, GAP_X, GAP_Y, MARGIN = 232, 26, 46, 20
+LINE, HEAD, PAD = 17, 26, 8  # heights of a line, of the title of a kernel, of the space around it
+MOST_LINES = 4  # of ops in a kernel
+FAR = 3  # layers: longer edges are faint until their step is picked
+
+
+@dataclass
+class Kernel:
+    title: str
+    kind: str
+    lines: list[str]
+
+    @property
+    def height(self) -> int:
+        return HEAD + LINE * len(self.lines)
+
+
+@dataclass
+class Node:
+    """A step of the plan."""
+
+    number: int
+    kernels: list[Kernel]
+    foot: str
+    hint: str
+    layer: int = 0
+    x: float = 0
+    y: float = 0
+    into: list[Edge] = field(default_factory=list)
+
+    @property
+    def height(self) -> int:
+        return sum(k.height for k in self.kernels) + PAD * (len(self.kernels) + 1) + LINE
+
+
+@dataclass
+class Edge:
+    source: Node
+    target: Node
+    bytes: int
+    names: list[str]
+
+
+def wrapped(words: Iterable[str], most: int = 34) -> list[str]:
+    """Lines of words with commas, at most MOST_LINES of them."""
+    lines, line, left = [], "", list(words)
+    total = len(left)
+    while left:
+        word = left[0]
+        if line and len(line) + len(word) + 2 > most:
+            if len(lines) == MOST_LINES - 1:
+                break
+            lines.append(line + ",")
+            line = ""
+        line += (", " if line else "") + word
+        left.pop(0)
+    if line:
+        lines.append(line + (f" + {len(left)} more" if left and total else ""))
+    return lines
+
+
+def kernel_of(step: Any) -> Kernel:
+    names = [op.name for op in step.ops]
+    lines = wrapped(names) if len(names) > 1 else []
+    return Kernel(step.name, step.kind, lines)
+
+
+def nodes_of(facts: Any) -> list[Node]:
+    groups: dict[int, list[Any]] = defaultdict(list)
+    for step in facts.steps:
+        groups[step.step].append(step)
+    nodes = []
+    for number, steps in groups.items():
+        results = [b for s in steps for b in s.writes if facts.buffers[b].role == "result"]
+        moved = bytes_text(sum(s.bytes_read + s.bytes_written for s in steps))
+        foot = f"{moved} moved" + (", result" if results else "")
+        places = dict.fromkeys(s.place for s in steps if s.place)
+        nodes.append(Node(number, [kernel_of(s) for s in steps], foot, "\n".join(places)))
+    return nodes
+
+
+def connect(facts: Any, nodes: list[Node]) -> list[Edge]:
+    """Edges from the last step that wrote a buffer to those that read it; layers by depth."""
+    by_number = {node.number: node for node in nodes}
+    writer: dict[int, Node] = {}
+    edges: dict[tuple[int, int], Edge] = {}
+    for step in facts.steps:
+        node = by_number[step.step]
+        for buffer in (*step.reads, *step.writes):
+            source = writer.get(buffer)
+            if source is None or source is node:
+                continue
+            edge = edges.get((source.number, node.number))
+            if edge is None:
+                edge = edges[source.number, node.number] = Edge(source, node, 0, [])
+                node.into.append(edge)
+            edge.bytes += facts.buffers[buffer].bytes
+            edge.names.append(facts.buffers[buffer].name)
+        for buffer in step.writes:
+            writer[buffer] = node
+    for node in nodes:  # in the order they run, which is one of the graph
+        node.layer = max((edge.source.layer + 1 for edge in node.into), default=0)
+    return list(edges.values())
+
+
+def place(nodes: list[Node]) -> tuple[float, float]:
+    """Gives every node its position, near what it reads; returns the size of the picture."""
+    layers: dict[int, list[Node]] = defaultdict(list)
+    for node in nodes:
+        layers[node.layer].append(node)
+    widest = max(map(len, layers.values()))
+    middle = MARGIN + widest * (WIDTH + GAP_X) / 2
+    y = float(MARGIN)
+    for number in sorted(layers):
+        row = layers[number]
+        row.sort(key=lambda n: sum(e.source.x for e in n.into) / len(n.into) if n.into else n.number)
+        x = middle - (len(row) * (WIDTH + GAP_X) - GAP_X) / 2
+        for node in row:
+            node.x, node.y = x, y
+            x += WIDTH + GAP_X
+        y += max(node.height for node in row) + GAP_Y
+    return 2 * middle, y - GAP_Y + MARGIN
+
+
+def curve(edge: Edge) -> str:
+    x0, y0 = edge.source.x + WIDTH / 2, edge.source.y + edge.source.height
+    x1, y1 = edge.target.x + WIDTH / 2, edge.target.y
+    bend = min(90.0, (y1 - y0) / 2)
+    far = edge.target.layer - edge.source.layer > FAR
+    width = 1 + 0.28 * math.log2(1 + edge.bytes / 4096)
+    hint = f"{', '.join(dict.fromkeys(edge.names))}: {bytes_text(edge.bytes)}"
+    return (f'<path class="edge{" far" * far}" data-from="{edge.source.number}" '
+            f'data-to="{edge.target.number}" stroke-width="{width:.1f}" '
+            f'd="M{x0:.0f} {y0:.0f}C{x0:.0f} {y0 + bend:.0f} {x1:.0f} {y1 - bend:.0f} '
+            f'{x1:.0f} {y1:.0f}" marker-end="url(#tip)"><title>{escape(hint)}</title></path>')
+
+
+def box(node: Node) -> str:
+    parts = [f'<g class="node" data-step="{node.number}" '
+             f'transform="translate({node.x:.0f} {node.y:.0f})">',
+             f"<title>step {node.number}\n{escape(node.hint)}</title>",
+             f'<rect width="{WIDTH}" height="{node.height}" rx="9" fill="var(--paper)" '
+             'stroke="var(--line)"/>']
+    y = PAD
+    for kernel in node.kernels:
+        parts.append(f'<g class="node {kernel.kind}"><rect class="box" x="{PAD}" y="{y}" rx="5" '
+                     f'width="{WIDTH - 2 * PAD}" height="{kernel.height}"/></g>')
+        parts.append(f'<text x="{2 * PAD}" y="{y + LINE}" font-weight="600">'
+                     f"{escape(kernel.title)}</text>")
+        for i, line in enumerate(kernel.lines):
+            parts.append(f'<text class="soft" x="{2 * PAD}" y="{y + HEAD + LINE * i + 10}">'
+                         f"{escape(line)}</text>")
+        y += kernel.height + PAD
+    parts.append(f'<text class="soft" x="{PAD}" y="{y + 9}">{node.number} &#183; '
+                 f"{escape(node.foot)}</text></g>")
+    return "".join(parts)
+
+
+def picture(facts: Any) -> str:
+    nodes = nodes_of(facts)
+    if not nodes:
+        return ""
+    edges = connect(facts, nodes)
+    width, height = place(nodes)
+    tip = ('<marker id="tip" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" '
+           'markerUnits="userSpaceOnUse" orient="auto"><path d="M0 0L8 4L0 8z" '
+           'fill="var(--soft)"/></marker>')
+    return (f'<svg class="graph" xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" '
+            f'height="{height:.0f}" style="margin:0 auto"><defs>{tip}</defs>'
+            + "".join(map(curve, edges)) + "".join(map(box, nodes)) + "</svg>")

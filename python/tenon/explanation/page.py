@@ -1,0 +1,158 @@
+"""The page: everything an Explanation knows, in one file that needs nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from html import escape
+from typing import Any
+
+from .graph_picture import picture
+from .memory_chart import chart
+from .style import CSS, SCRIPT
+from .units import bytes_text
+
+NUMBERS = ("step", "size", "reads", "writes", "here")  # columns
+KINDS = {"code": "machine code", "library": "library call", "interpreted": "interpreted"}
+
+
+def page(facts: Any) -> str:
+    made = [(name, title, body) for name, title, section in SECTIONS if (body := section(facts))]
+    links = "".join(f'<a href="#{name}">{title}</a>' for name, title, _ in made)
+    body = "".join(f'<section id="{name}"><h2>{title}</h2>{text}</section>'
+                   for name, title, text in made)
+    name = escape(facts.function)
+    return (f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{name}</title>'
+            '<meta name="viewport" content="width=device-width, initial-scale=1">'
+            f"<style>{CSS}</style></head><body><main><h1>{name}</h1>"
+            '<p class="soft">What the compiler made of it, and why.</p>'
+            f"{cards(facts)}<nav>{links}</nav>{body}</main><script>{SCRIPT}</script></body></html>")
+
+
+def cards(facts: Any) -> str:
+    kinds = [step.kind for step in facts.steps]
+    moved = sum(step.bytes_read + step.bytes_written for step in facts.steps)
+    memory = facts.memory
+    shown = [
+        (kinds.count("code"), "generated kernels"),
+        (kinds.count("library"), "library calls"),
+        (kinds.count("interpreted"), "interpreted kernels"),
+        (bytes_text(memory.peak), "peak memory"),
+        (bytes_text(moved), "read and written"),
+        (len(facts.traces), "traces"),
+    ]
+    inner = "".join(f'<div class="card"><b>{value}</b><span>{what}</span></div>'
+                    for value, what in shown)
+    return f'<div class="cards">{inner}</div>'
+
+
+def number(amount: int) -> str:
+    return f'<td class="n" data-n="{amount}">{bytes_text(amount)}</td>'
+
+
+def place(text: str) -> str:
+    return f'<td class="place">{escape(text)}</td>'
+
+
+def table(name: str, heads: Iterable[str], rows: Iterable[str], filters: bool = False) -> str:
+    box = f'<input data-filters="{name}" placeholder="filter" aria-label="filter">' * filters
+    head = "".join(f'<th{" class=n" * (h in NUMBERS)}>{h}</th>' for h in heads)
+    return (f'{box}<div class="scroll"><table class="sorts" id="{name}"><thead><tr>{head}</tr>'
+            f'</thead><tbody>{"".join(rows)}</tbody></table></div>')
+
+
+def key() -> str:
+    return ('<div class="key">' + "".join(f'<span><i class="{kind}"></i>{text}</span>'
+                                          for kind, text in KINDS.items())
+            + "<span>a line: data, as thick as it is large; pick a step to see its own</span></div>")
+
+
+def graph(facts: Any) -> str:
+    drawn = picture(facts)
+    return f'{key()}<div class="frame">{drawn}</div>' if drawn else ""
+
+
+def memory(facts: Any) -> str:
+    report = facts.memory
+    rows = (f"<tr>{number(live.bytes)}<td>{escape(live.name)}</td>"
+            f"<td>{'result' if live.output else 'temporary'}</td>{place(live.place)}</tr>"
+            for live in report.live)
+    gaps = 100 * (1 - report.lower_bound / report.peak) if report.peak else 0
+    text = (f"<p>{bytes_text(report.arena)} for temporaries, {bytes_text(report.outputs)} for "
+            f"results, {bytes_text(report.constants)} of constants. No placement could do with "
+            f"less than {bytes_text(report.lower_bound)}: {gaps:.1f}&#8201;% are lost to gaps.</p>")
+    drawn = chart(facts)
+    if not drawn:
+        return ""
+    largest = table("buffers", ["size", "made by", "what", "place"], rows)
+    return (f'{text}<div class="frame">{drawn}</div>'
+            f'<h3>The largest at step {report.step}</h3>{largest}')
+
+
+def step_row(step: Any) -> str:
+    ops = ", ".join(op.name for op in step.ops)
+    return (f'<tr><td class="n">{step.step}</td><td>{escape(step.name)}</td>'
+            f'<td><span class="kind {step.kind}">{KINDS[step.kind]}</span></td>'
+            f"<td>{escape(ops)}</td>{number(step.bytes_read)}{number(step.bytes_written)}"
+            f"{place(step.place)}</tr>")
+
+
+def steps(facts: Any) -> str:
+    heads = ["step", "name", "runs as", "ops", "reads", "writes", "place"]
+    return table("steps-table", heads, map(step_row, facts.steps), filters=True) * bool(facts.steps)
+
+
+def decisions(facts: Any) -> str:
+    def row(d: Any) -> str:
+        word = '<span class="made">made</span>' if d.made else '<span class="refused">refused</span>'
+        return (f"<tr><td>{escape(d.kind)}</td><td>{word}</td><td>{escape(d.what)}</td>"
+                f"<td>{escape(d.reason)}</td>{place(d.place)}</tr>")
+
+    heads = ["kind", "", "what", "why", "place"]
+    if not facts.decisions:
+        return ""
+    return table("decisions-table", heads, map(row, facts.decisions), filters=True)
+
+
+def traces(facts: Any) -> str:
+    def item(text: str) -> str:
+        first, *rest = text.split("\n")
+        more = f"<pre>{escape(chr(10).join(rest))}</pre>" if rest else ""
+        return f"<li>{escape(first)}{more}</li>"
+
+    return f"<ol>{''.join(map(item, facts.traces))}</ol>" if facts.traces else ""
+
+
+def sizes(facts: Any) -> str:
+    if not facts.sizes:
+        return ""
+    rows = (f'<tr><td>{escape(s.symbol)}</td><td>{escape(s.path)}</td><td class="n">{s.value}</td>'
+            "</tr>" for s in facts.sizes)
+    held = "".join(f"<li>{escape(g)}</li>" for g in facts.guards)
+    text = f"<p>It serves calls for which these hold:</p><ul>{held}</ul>" if held else ""
+    return table("sizes-table", ["symbol", "where", "here"], rows) + text
+
+
+def folded(title: str, text: str) -> str:
+    return f"<details><summary>{title}</summary><pre>{escape(text)}</pre></details>" * bool(text)
+
+
+def sources(facts: Any) -> str:
+    parts = [folded("The graph, optimised", facts.graph)]
+    for step in facts.steps:
+        inner = folded("LoopIR", step.loops) + folded("Assembly", step.assembly)
+        where = f' <span class="soft">{escape(step.place)}</span>' if step.place else ""
+        title = f"{step.step} &#183; <b>{escape(step.name)}</b>{where}"
+        if inner:
+            parts.append(f"<details><summary>{title}</summary>{inner}</details>")
+    return "".join(parts)
+
+
+SECTIONS: list[tuple[str, str, Callable[[Any], str]]] = [
+    ("graph", "Steps and data", graph),
+    ("memory", "Memory", memory),
+    ("steps", "What runs", steps),
+    ("decisions", "Decisions", decisions),
+    ("traces", "Traces", traces),
+    ("sizes", "Sizes that vary", sizes),
+    ("sources", "Sources", sources),
+]
