@@ -198,26 +198,32 @@ TEST_CASE("native: arguments take the type of their value") {
 }
 
 TEST_CASE("native: a tile kernel covers its ranges alone") {
-  Kernel kernel = parse_kernel(R"(kernel bias(x: f32[420], b: f32[70]) -> (z: f32[420]) {
-    axes p0:2 par, p1:3 par, p2:70 par
-    v0 = load x[210*p0 + 70*p1 + p2] : f32
-    v1 = load b[p2] : f32
-    v2 = add v0, v1 : f32
-    store z[210*p0 + 70*p1 + p2] = v2
-  })");
-  for (const cpu::Target& target : native_targets()) {
-    cpu::KernelRequest request{&kernel, cpu::Form::tile};
-    auto native = cpu::compile_kernels({&request, 1}, target)[0];
-    REQUIRE(native);
-    RandomBuffers got(kernel, 1), expected(kernel, 1);
-    auto* x = static_cast<float*>(expected.pointers[0]);
-    auto* bias = static_cast<float*>(expected.pointers[1]);
-    auto* z = static_cast<float*>(expected.pointers[2]);
-    for (int row = 1; row < 3; ++row)
-      for (int column = 5; column < 66; ++column)
-        z[210 + 70 * row + column] = x[210 + 70 * row + column] + bias[column];
-    run_tile(*native->at(), got.pointers.data(), nullptr, {1, 1, 3, 5, 66});
-    CHECK(first_difference(kernel, expected, got) == "");
+  std::vector<Binding> sizes{{Dim::symbol("B"), 2}, {Dim::symbol("R"), 3}, {Dim::symbol("C"), 70}};
+  for (const char* axes : {"p0:2 par, p1:3 par, p2:70 par", "p0:B par, p1:3 par, p2:70 par",
+                           "p0:B par, p1:R par, p2:C par"}) {
+    bool rows = contains(axes, "R");
+    std::string batch = rows ? "R*C" : "210", row = rows ? "C" : "70";
+    Kernel kernel = parse_kernel(format(R"(kernel bias(x: f32[420], b: f32[70]) -> (z: f32[420]) {{
+      axes {0}
+      v0 = load x[{1}*p0 + {2}*p1 + p2] : f32
+      v1 = load b[p2] : f32
+      v2 = add v0, v1 : f32
+      store z[{1}*p0 + {2}*p1 + p2] = v2
+    }})",
+                                        axes, batch, row));
+    for (const cpu::Target& target : native_targets()) {
+      cpu::KernelRequest request{&kernel, cpu::Form::tile};
+      auto native = cpu::compile_kernels({&request, 1}, target)[0];
+      REQUIRE(native);
+      RandomBuffers got(kernel, 1), expected(kernel, 1);
+      auto* x = static_cast<float*>(expected.pointers[0]);
+      auto* bias = static_cast<float*>(expected.pointers[1]);
+      auto* z = static_cast<float*>(expected.pointers[2]);
+      for (int r = 1; r < 3; ++r)
+        for (int c = 5; c < 66; ++c) z[210 + 70 * r + c] = x[210 + 70 * r + c] + bias[c];
+      run_tile(*native->at(sizes), got.pointers.data(), nullptr, {1, 1, 3, 5, 66});
+      CHECK(first_difference(kernel, expected, got) == "");
+    }
   }
 }
 

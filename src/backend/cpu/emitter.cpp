@@ -159,12 +159,10 @@ void Emitter::begin_step(Value* base, int copies, const Values& masks) {
   masks_.resize(static_cast<size_t>(copies), nullptr);
 }
 
-void Emitter::emit_stores(bool in_sweep) { emit_stores(in_sweep, 0, copies_); }
-
-void Emitter::emit_stores(bool in_sweep, int first, int last) {
+void Emitter::emit_stores(bool in_sweep) {
   for (size_t i = 0; i < s_.kernel.stores.size(); ++i) {
     if (!s_.inner.empty() && s_.stored_in_sweep[i] != in_sweep) continue;
-    for (int copy = first; copy < last; ++copy) store(s_.kernel.stores[i], copy);
+    for (int copy = 0; copy < copies_; ++copy) store(s_.kernel.stores[i], copy);
   }
   flush_stores();
 }

@@ -48,7 +48,8 @@ class Emitter {
     buffer,
     size,
     symbol,
-    kept
+    kept,
+    apart
   };
 
   // emitter.cpp: functions, units and the loops of each mode.
@@ -72,7 +73,6 @@ class Emitter {
   /// A step of `copies` vectors at `base` along the vector axis, the last `masked` of them cut.
   void begin_step(Value* base, int copies, const Values& masks);
   void emit_stores(bool in_sweep);
-  void emit_stores(bool in_sweep, int first, int last);  // of these copies
 
   // reduce.cpp
   void row_sweep(size_t number);

@@ -66,7 +66,15 @@ int64_t Emitter::copy_offset(PolyId index, int copy) const {
 llvm::Value* Emitter::places(int number, PolyId index, int copy) {
   llvm::Type* type = ops_.memory_type(s_.kernel.buffers[static_cast<size_t>(number)].type);
   std::optional<int64_t> step = stride(index);
-  if (!step) return b_.CreateGEP(type, buffer(number), positions(index, copy));
+  if (!step) {
+    Value* apart = s_.spread ? nullptr : stride_value(index, s_.vector_axis);
+    if (!apart) return b_.CreateGEP(type, buffer(number), positions(index, copy));
+    Value* offsets = once(kCall, Made::apart, index, copy, [&] {
+      return b_.CreateMul(iota(b_.getInt64Ty(), copy * s_.lanes, 1),
+                          splat(stride_value(index, s_.vector_axis)));
+    });
+    return b_.CreateGEP(type, pointer(number, index), offsets);
+  }
   int64_t first = copy_offset(index, copy), last = first + s_.lanes * *step;
   bool is_short = std::max(std::abs(first), std::abs(last)) < INT32_MAX;
   llvm::Type* element = is_short ? b_.getInt32Ty() : b_.getInt64Ty();

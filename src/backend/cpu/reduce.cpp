@@ -1,5 +1,7 @@
 // Sweeps along rows. The reduction tree depends on the extent alone: element i of a chunk goes to
 // lane i % 64, the lanes are halved, and the results of the chunks are reduced in the same way.
+#include <algorithm>
+
 #include "backend/cpu/emitter.h"
 #include "base/error.h"
 #include "loop/interpreter_ops.h"
@@ -61,7 +63,7 @@ void Emitter::place_inner(Value* flat) {
   if (s_.spread) return;
   Value* rest = flat;
   for (size_t k = s_.inner.size(); k-- > 0;) {
-    Dim extent = s_.extents[static_cast<size_t>(s_.inner[k])];
+    Dim extent = max(s_.extents[static_cast<size_t>(s_.inner[k])], 1);
     Value*& at = axis_[static_cast<size_t>(s_.inner[k])];
     if (!s_.is_wide(s_.inner[k])) {
       at = number(0);
@@ -110,29 +112,29 @@ Emitter::Values Emitter::row_chunk(Value* begin, Value* length, Values accs) {
   return *fixed % kLanes ? row_step(rest, *fixed % kLanes, accs) : accs;
 }
 
-/// Fewer than 64 elements, their number found at run time: vectors beyond them are jumped over.
+/// Fewer than 64 elements, their number found at run time: one vector after the other, so that its
+/// code is there once. The accumulators take turns at the first place.
 Emitter::Values Emitter::row_rest(Value* base, Value* count, Values accs) {
   if (divides(kLanes, s_.extent)) return accs;
-  place_inner(base);
-  int vectors = static_cast<int>(kLanes) / s_.lanes;
-  for (int copy = 0; copy < vectors; ++copy) {
-    Value* some = b_.CreateICmpSGT(count, number(copy * s_.lanes));
-    accs = when(some, accs, [&] {
-      Values masks(static_cast<size_t>(vectors), nullptr), next = accs;
-      masks[static_cast<size_t>(copy)] = first_lanes(count, copy * s_.lanes);
-      begin_step(nullptr, vectors, masks);
-      size_t at = 0;
-      for (ValueId id : s_.sweeps[sweep_].reductions) {
-        accumulate(id, copy, &next[at]);
-        at += static_cast<size_t>(vectors * parts(id));
-      }
-      bool last = sweep_ + 1 == s_.sweeps.size() && !s_.two_phases;
-      if (last) emit_stores(true, copy, copy + 1);
-      return next;
-    });
-  }
-  forget(kStep);
-  return accs;
+  ptrdiff_t vectors = kLanes / s_.lanes;
+  auto step = [&](Value* i, Values now) {
+    begin_step(nullptr, 1, {first_lanes(b_.CreateSub(count, i), 0)});
+    place_inner(b_.CreateAdd(base, i));
+    Value** at = now.data();
+    for (ValueId id : s_.sweeps[sweep_].reductions) {
+      accumulate(id, 0, at);
+      at += vectors * parts(id);
+    }
+    if (sweep_ + 1 == s_.sweeps.size() && !s_.two_phases) emit_stores(true);
+    return now;
+  };
+  if (accs.empty()) return loop(number(0), count, s_.lanes, accs, false, step);
+  return loop(number(0), number(kLanes), s_.lanes, accs, true, [&](Value* i, const Values& now) {
+    Values next = when(b_.CreateICmpSLT(i, count), now, [&] { return step(i, now); });
+    for (auto at = next.begin(); at != next.end(); at += vectors)
+      std::rotate(at, at + 1, at + vectors);
+    return next;
+  });
 }
 
 /// One value per part of the reduction, from its 64 lanes.
@@ -222,13 +224,19 @@ Emitter::Values Emitter::fold_array(ValueId id, const Values& arrays, Value* cou
     }
     return now;
   };
-  Value* whole = b_.CreateAnd(count, number(-kLanes));
+  std::optional<int64_t> fixed = known(count);
+  if (!fixed) {
+    Values lanes = loop(number(0), count, kLanes, accs, false, [&](Value* i, const Values& now) {
+      return step(i, smaller(b_.CreateSub(count, i), number(kLanes)), now);
+    });
+    return fold_lanes(id, lanes);
+  }
+  int64_t whole = *fixed / kLanes * kLanes;
   Values lanes = accs;
-  if (known(whole) != 0)
-    lanes = loop(number(0), whole, kLanes, lanes, known(whole).has_value(),
-                 [&](Value* i, const Values& carried) { return step(i, number(kLanes), carried); });
-  Value* rest = b_.CreateSub(count, whole);
-  if (known(rest) != 0) lanes = step(whole, rest, lanes);
+  if (whole)
+    lanes = loop(number(0), number(whole), kLanes, lanes, true,
+                 [&](Value* i, const Values& now) { return step(i, number(kLanes), now); });
+  if (whole < *fixed) lanes = step(number(whole), number(*fixed - whole), lanes);
   return fold_lanes(id, lanes);
 }
 
