@@ -12,6 +12,9 @@ using loop::kChunk;
 using loop::kLanes;
 using loop::Monoid;
 
+// Vectors of the rest of a row that have code of their own.
+static constexpr int kRestVectors = 4;
+
 static bool has_index(Monoid monoid) {
   return monoid == Monoid::argmax || monoid == Monoid::argmin;
 }
@@ -112,15 +115,20 @@ Emitter::Values Emitter::row_chunk(Value* begin, Value* length, Values accs) {
   return *fixed % kLanes ? row_step(rest, *fixed % kLanes, accs) : accs;
 }
 
-/// Fewer than 64 elements, their number found at run time: one vector after the other, so that its
-/// code is there once. The accumulators take turns at the first place.
+// The accumulators of every part move on, so that those of the next vectors come first.
+static void take_turns(std::vector<llvm::Value*>& accs, ptrdiff_t vectors, ptrdiff_t step) {
+  for (auto at = accs.begin(); at != accs.end(); at += vectors)
+    std::rotate(at, at + step, at + vectors);
+}
+
+/// Fewer than 64 elements, their number found at run time: vectors beyond them are jumped over.
 Emitter::Values Emitter::row_rest(Value* base, Value* count, Values accs) {
   if (divides(kLanes, s_.extent)) return accs;
-  ptrdiff_t vectors = kLanes / s_.lanes;
-  auto step = [&](Value* i, Values now) {
+  int vectors = static_cast<int>(kLanes) / s_.lanes, together = std::min(vectors, kRestVectors);
+  auto step = [&](Value* i, Values now, int first) {
     begin_step(nullptr, 1, {first_lanes(b_.CreateSub(count, i), 0)});
     place_inner(b_.CreateAdd(base, i));
-    Value** at = now.data();
+    Value** at = now.data() + first;
     for (ValueId id : s_.sweeps[sweep_].reductions) {
       accumulate(id, 0, at);
       at += vectors * parts(id);
@@ -128,13 +136,23 @@ Emitter::Values Emitter::row_rest(Value* base, Value* count, Values accs) {
     if (sweep_ + 1 == s_.sweeps.size() && !s_.two_phases) emit_stores(true);
     return now;
   };
-  if (accs.empty()) return loop(number(0), count, s_.lanes, accs, false, step);
-  return loop(number(0), number(kLanes), s_.lanes, accs, true, [&](Value* i, const Values& now) {
-    Values next = when(b_.CreateICmpSLT(i, count), now, [&] { return step(i, now); });
-    for (auto at = next.begin(); at != next.end(); at += vectors)
-      std::rotate(at, at + 1, at + vectors);
-    return next;
-  });
+  if (accs.empty())
+    return loop(number(0), count, s_.lanes, accs, false,
+                [&](Value* i, const Values& none) { return step(i, none, 0); });
+  auto steps = [&](Value* begin, Values now) {
+    for (int k = 0; k < together; ++k) {
+      Value* i = b_.CreateAdd(begin, number(k * s_.lanes));
+      now = when(b_.CreateICmpSLT(i, count), now, [&] { return step(i, now, k); });
+    }
+    return now;
+  };
+  if (together == vectors) return steps(number(0), accs);
+  return loop(number(0), number(kLanes), together * s_.lanes, accs, true,
+              [&](Value* i, const Values& now) {
+                Values next = steps(i, now);
+                take_turns(next, vectors, together);
+                return next;
+              });
 }
 
 /// One value per part of the reduction, from its 64 lanes.
@@ -193,51 +211,33 @@ Emitter::Values Emitter::fold(const Values& accs) {
 
 /// The results of `count` chunks, which lie side by side, one array per part.
 Emitter::Values Emitter::fold_array(ValueId id, const Values& arrays, Value* count) {
-  const loop::Value& v = s_.value(id);
+  Monoid monoid = s_.value(id).monoid;
   size_t vectors = static_cast<size_t>(kLanes / s_.lanes);
   Values accs;
   for (int part = 0; part < parts(id); ++part)
     accs.insert(accs.end(), vectors, splat(identity(id, part)));
-  auto step = [&](Value* i, Value* elements, Values now) {
-    int64_t most = known(elements).value_or(kLanes);
-    for (size_t k = 0; static_cast<int64_t>(k) * s_.lanes < most; ++k) {
-      int64_t first = static_cast<int64_t>(k) * s_.lanes;
-      Value* bits = first_lanes(elements, first);
-      Value* x[2] = {};
-      for (int part = 0; part < parts(id); ++part) {
-        DType type = part_type(id, part);
-        llvm::Type* memory = ops_.memory_type(type);
-        Value* place =
-            b_.CreateGEP(memory, arrays[static_cast<size_t>(part)], b_.CreateAdd(i, number(first)));
-        Value* raw = b_.CreateMaskedLoad(vector_of(memory), place, llvm::Align(1), bits);
-        x[part] = b_.CreateSelect(bits, ops_.from_memory(raw, type),
-                                  accs[static_cast<size_t>(part) * vectors]);
-      }
-      if (has_index(v.monoid)) {
-        Ops::Best best =
-            ops_.better(v.monoid, part_type(id, 0), {now[k], now[vectors + k]}, {x[0], x[1]});
-        now[k] = best.value;
-        now[vectors + k] = best.index;
-      } else {
-        now[k] = ops_.combine(v.monoid, part_type(id, 0), now[k], x[0]);
-      }
+  Value* end = b_.CreateAnd(b_.CreateAdd(count, number(kLanes - 1)), number(-kLanes));
+  auto step = [&](Value* i, Values now) {
+    Value* here = first_lanes(larger(b_.CreateSub(count, i), number(0)), 0);
+    Value* x[2] = {};
+    for (int part = 0; part < parts(id); ++part) {
+      DType type = part_type(id, part);
+      llvm::Type* memory = ops_.memory_type(type);
+      Value* place = b_.CreateGEP(memory, arrays[static_cast<size_t>(part)], i);
+      Value* raw = b_.CreateMaskedLoad(vector_of(memory), place, llvm::Align(1), here);
+      x[part] = b_.CreateSelect(here, ops_.from_memory(raw, type), splat(identity(id, part)));
     }
+    if (has_index(monoid)) {
+      Ops::Best best = ops_.better(monoid, part_type(id, 0), {now[0], now[vectors]}, {x[0], x[1]});
+      now[0] = best.value;
+      now[vectors] = best.index;
+    } else {
+      now[0] = ops_.combine(monoid, part_type(id, 0), now[0], x[0]);
+    }
+    take_turns(now, static_cast<ptrdiff_t>(vectors), 1);
     return now;
   };
-  std::optional<int64_t> fixed = known(count);
-  if (!fixed) {
-    Values lanes = loop(number(0), count, kLanes, accs, false, [&](Value* i, const Values& now) {
-      return step(i, smaller(b_.CreateSub(count, i), number(kLanes)), now);
-    });
-    return fold_lanes(id, lanes);
-  }
-  int64_t whole = *fixed / kLanes * kLanes;
-  Values lanes = accs;
-  if (whole)
-    lanes = loop(number(0), number(whole), kLanes, lanes, true,
-                 [&](Value* i, const Values& now) { return step(i, number(kLanes), now); });
-  if (whole < *fixed) lanes = step(number(whole), number(*fixed - whole), lanes);
-  return fold_lanes(id, lanes);
+  return fold_lanes(id, loop(number(0), end, s_.lanes, accs, known(count).has_value(), step));
 }
 
 /// Reductions over no element have their own result.
