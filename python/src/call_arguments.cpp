@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "ir/number.h"
+#include "live_trees.h"
 #include "tensor_tree.h"
 
 namespace tn::python {
@@ -92,29 +93,33 @@ void CallArguments::read(PyObject* const* args, size_t positional, PyObject* key
   for (Py_ssize_t i = 0; i < named; ++i)
     add(args[static_cast<Py_ssize_t>(positional) + i],
         constants.has(PyTuple_GET_ITEM(keywords, i)));
+  state_ = leaves_.size();
 }
 
 void CallArguments::add(PyObject* argument, bool constant) {
+  bool leaf = tree_type(argument)->kind == TreeType::Kind::leaf;
+  if (!leaf && !constant) return add_tree(argument, Structure::Look::trees);
+  key.parts.emplace_back();
+  leaves_.push_back(nb::borrow(argument));
+  if (!constant) return add_leaf(leaves_.size() - 1);
+  if (is_tensor(argument))
+    fail(Fault::type, Hint{"leave it out of static_argnums and static_argnames"},
+         "compile: a static argument is a tensor: {}", *type_of(*tensor_in(argument)));
+  add_constant(leaves_.size() - 1);
+}
+
+void CallArguments::read_state(PyObject* state) { add_tree(state, Structure::Look::live); }
+
+void CallArguments::add_tree(PyObject* tree, Structure::Look look) {
   CallKey::Part& part = key.parts.emplace_back();
   size_t before = leaves_.size();
-  if (constant) {
-    leaves_.push_back(nb::borrow(argument));
-    if (is_tensor(argument))
-      fail(Fault::type, Hint{"leave it out of static_argnums and static_argnames"},
-           "compile: a static argument is a tensor: {}", *type_of(*tensor_in(argument)));
-    return add_constant(before);
-  }
-  if (tree_type(argument)->kind == TreeType::Kind::leaf) {
-    leaves_.push_back(nb::borrow(argument));
-  } else {
-    part.structure.emplace(argument, leaves_);
-    part.leaves = leaves_.size() - before;
-    word(kTree);
-    for (const Structure::Node& node : part.structure->nodes()) {
-      word(reinterpret_cast<uint64_t>(node.type));
-      word(node.children);
-      if (node.data.is_valid()) key.data.push_back(node.data);
-    }
+  part.structure.emplace(tree, leaves_, look);
+  part.leaves = leaves_.size() - before;
+  word(kTree);
+  for (const Structure::Node& node : part.structure->nodes()) {
+    word(reinterpret_cast<uint64_t>(node.type));
+    word(node.children);
+    if (node.data.is_valid()) key.data.push_back(node.data);
   }
   for (size_t i = before; i < leaves_.size(); ++i) add_leaf(i);
 }
@@ -144,35 +149,46 @@ void CallArguments::add_leaf(size_t at) {
   word(is_given_number(tensors.back()) ? kGiven : kTensor);
 }
 
-Tensors CallArguments::with_numbers(const std::vector<size_t>& given) const {
-  Tensors all;
-  all.reserve(tensors.size() + given.size());
-  all.insert(all.end(), tensors.begin(), tensors.end());
+void CallArguments::append_numbers(const std::vector<size_t>& given, Tensors& to) const {
   for (size_t n : given) {
     const CallKey::Number& number = key.numbers[n];
-    all.push_back(as_number(from_bytes(&number.bits, number.real ? DType::f64 : DType::i64, {})));
+    to.push_back(as_number(from_bytes(&number.bits, number.real ? DType::f64 : DType::i64, {})));
   }
-  return all;
 }
 
-nb::object CallArguments::call(PyObject* f, const Tensors& others,
-                               const std::vector<size_t>& given) const {
+Leaves CallArguments::substituted(const Tensors& others, const std::vector<size_t>& given) const {
   Leaves made = leaves_;
   for (size_t k = 0; k < key.at.size(); ++k) made[key.at[k]] = wrapped(Tensor(others[k]));
   for (size_t k = 0; k < given.size(); ++k)
     made[key.numbers[given[k]].leaf] = wrapped(Tensor(others[key.at.size() + k]));
+  return made;
+}
+
+void CallArguments::assign_state(PyObject* state, std::span<const nb::object> leaves) const {
+  const CallKey::Part& part = key.parts.back();
+  assign_leaves(state, *part.structure, leaves.last(part.leaves), "compile: inputs");
+}
+
+nb::object CallArguments::call(PyObject* f, std::span<const nb::object> leaves) const {
+  size_t named = key.keywords.is_valid() ? nb::len(key.keywords) : 0;
   Leaves args;
-  std::span<const nb::object> left = made;
-  for (const CallKey::Part& part : key.parts) {
-    std::span<const nb::object> own = left.first(part.leaves);
+  for (size_t i = 0; i < key.positional + named; ++i) {
+    const CallKey::Part& part = key.parts[i];
+    std::span<const nb::object> own = leaves.first(part.leaves);
     args.push_back(part.structure ? part.structure->build(own) : own[0]);
-    left = left.subspan(part.leaves);
+    leaves = leaves.subspan(part.leaves);
   }
   std::vector<PyObject*> plain;
   for (const nb::object& a : args) plain.push_back(a.ptr());
   PyObject* result = PyObject_Vectorcall(f, plain.data(), key.positional, key.keywords.ptr());
   if (!result) throw nb::python_error();
   return nb::steal(result);
+}
+
+size_t CallArguments::part(size_t k) const {
+  size_t part = 0;
+  for (size_t end = key.parts[0].leaves; key.at[k] >= end; end += key.parts[part].leaves) ++part;
+  return part;
 }
 
 }  // namespace tn::python

@@ -76,24 +76,39 @@ class CallArguments {
   /// As Python's vectorcall gives them: `keywords` names the last ones, or is null.
   void read(PyObject* const* args, size_t positional, PyObject* keywords,
             const StaticArguments& constants);
+  /// What the containers in `state` hold is given too, behind the arguments.
+  void read_state(PyObject* state);
   void clear();
 
   CallKey key;
   Tensors tensors;
   std::vector<Binding> sizes;  // of the symbols of the trace that was found
 
-  /// What the trace that takes the numbers in `given` (of `key.numbers`) runs on.
-  Tensors with_numbers(const std::vector<size_t>& given) const;
-  /// `f` of the same arguments with others in place of those.
-  nb::object call(PyObject* f, const Tensors& others, const std::vector<size_t>& given) const;
+  /// Appends the numbers in `given` (of `key.numbers`), which the trace takes behind the tensors.
+  void append_numbers(const std::vector<size_t>& given, Tensors& to) const;
+  void append_numbers(const std::vector<size_t>& given) { append_numbers(given, tensors); }
+  /// The leaves with others in place of those.
+  Leaves substituted(const Tensors& others, const std::vector<size_t>& given) const;
+  /// Puts the leaves of the state into its containers.
+  void assign_state(PyObject* state, std::span<const nb::object> leaves) const;
+  /// `f` of arguments like these, with these leaves.
+  nb::object call(PyObject* f, std::span<const nb::object> leaves) const;
+
+  /// The Python object of tensor k.
+  PyObject* object(size_t k) const { return leaves_[key.at[k]].ptr(); }
+  /// Which argument tensor k is a part of; the state comes after the arguments.
+  size_t part(size_t k) const;
+  bool is_state(size_t k) const { return key.at[k] >= state_; }
 
  private:
   void add(PyObject* argument, bool constant);
+  void add_tree(PyObject* tree, Structure::Look look);
   void add_leaf(size_t at);
   void add_constant(size_t at);
   void word(uint64_t w) { key.words.push_back(w); }
 
-  Leaves leaves_;  // of all arguments
+  Leaves leaves_;     // of all arguments
+  size_t state_ = 0;  // where those of the state begin
 };
 
 }  // namespace tn::python

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "function_traces.h"
+#include "live_trees.h"
 
 namespace tn::python {
 namespace {
@@ -14,20 +15,18 @@ namespace {
 /// What a compiled function is made of, apart from what Python asks of any object.
 struct CompiledState {
   FunctionTraces traces;
-  StaticArguments constants;
   std::unique_ptr<CallArguments> spare = {};  // keeps its memory between calls
-
-  CompiledState(nb::object f, StaticArguments constants, CompileOptions options, bool shapeless)
-      : traces(std::move(f), std::move(options), shapeless), constants(std::move(constants)) {}
 };
 
 /// The arguments of a call under way.
 class Call {
  public:
   Call(CompiledState& state, PyObject* const* args, size_t positional, PyObject* keywords)
-      : state_(state), args_(std::move(state.spare)) {
+      : state_(state), lock_(state.traces.settings.state), args_(std::move(state.spare)) {
     if (!args_) args_ = std::make_unique<CallArguments>();
-    args_->read(args, positional, keywords, state.constants);
+    const FunctionSettings& settings = state.traces.settings;
+    args_->read(args, positional, keywords, settings.constants);
+    if (settings.state.inputs.is_valid()) args_->read_state(settings.state.inputs.ptr());
   }
   ~Call() {
     args_->clear();
@@ -38,6 +37,7 @@ class Call {
 
  private:
   CompiledState& state_;
+  StateLock lock_;
   std::unique_ptr<CallArguments> args_;
 };
 
@@ -48,6 +48,7 @@ struct CompiledObject {
 };
 
 PyTypeObject* compiled_type;
+bool compile_disabled = false;  // functions are called as they are; Python's lock guards it
 
 CompiledState& state_of(PyObject* self) { return *reinterpret_cast<CompiledObject*>(self)->state; }
 
@@ -55,8 +56,13 @@ PyObject* vectorcall(PyObject* self, PyObject* const* args, size_t flags, PyObje
   return guarded<PyObject*>(nullptr, [&] {
     UserCall place;
     CompiledState& state = state_of(self);
+    if (compile_disabled) {
+      OwnPlaces own;
+      return PyObject_Vectorcall(state.traces.f.ptr(), args, flags, keywords);
+    }
     Call call(state, args, static_cast<size_t>(PyVectorcall_NARGS(flags)), keywords);
-    return state.traces.entry(*call)->run(*call).release().ptr();
+    auto entry = state.traces.entry(*call);
+    return entry->run(*call, state.traces.settings.state).release().ptr();
   });
 }
 
@@ -199,14 +205,28 @@ PyType_Spec compiled_spec = {"tenon.CompiledFunction", sizeof(CompiledObject), 0
                                  Py_TPFLAGS_METHOD_DESCRIPTOR | Py_TPFLAGS_DISALLOW_INSTANTIATION,
                              slots};
 
-nb::object compile(nb::object f, std::vector<size_t> positions, nb::handle names, bool shapeless,
-                   int level, std::vector<std::string> off) {
+/// `state` is a tree of what can be changed, or None.
+nb::object checked_state(nb::object tree, const char* name) {
+  using Kind = TreeType::Kind;
+  if (tree.is_none()) return {};
+  Kind kind = live_type(tree.ptr())->kind;
+  if (kind == Kind::leaf)
+    fail(Fault::type, Hint{format("{}=[x.state] or {}=some_dict", name, name)},
+         "compile: {} must be a container, or several in a list, not a {}", name,
+         Py_TYPE(tree.ptr())->tp_name);
+  return tree;
+}
+
+nb::object compile(nb::object f, nb::object inputs, nb::object outputs, bool shapeless,
+                   std::vector<size_t> static_positions, nb::handle static_names,
+                   std::vector<size_t> donated, int level, std::vector<std::string> off) {
   UserCall place;
-  StaticArguments constants{std::move(positions), {}};
-  for (nb::handle name : names) constants.names.push_back(nb::borrow(name));
-  CompileOptions options{.effort = effort_of(level), .off = std::move(off)};
-  auto state = std::make_unique<CompiledState>(std::move(f), std::move(constants),
-                                               std::move(options), shapeless);
+  FunctionSettings settings{.donated = std::move(donated), .shapeless = shapeless};
+  settings.constants.positions = std::move(static_positions);
+  for (nb::handle name : static_names) settings.constants.names.push_back(nb::borrow(name));
+  settings.state = {checked_state(inputs, "inputs"), checked_state(outputs, "outputs")};
+  settings.options = {.effort = effort_of(level), .off = std::move(off)};
+  std::unique_ptr<CompiledState> state(new CompiledState{{std::move(f), std::move(settings)}});
   auto* made = PyObject_GC_New(CompiledObject, compiled_type);
   if (!made) throw nb::python_error();
   made->vectorcall = vectorcall;
@@ -263,8 +283,11 @@ void bind_compile(nb::module_& m) {
   compiled_type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&compiled_spec));
   if (!compiled_type) throw nb::python_error();
   m.attr("CompiledFunction") = nb::borrow(reinterpret_cast<PyObject*>(compiled_type));
-  m.def("_compile", compile, nb::arg("f"), nb::arg("static_argnums"), nb::arg("static_argnames"),
-        nb::arg("shapeless"), nb::arg("optimization_level"), nb::arg("off"));
+  m.def("_compile", compile, nb::arg("f"), nb::arg("inputs").none(), nb::arg("outputs").none(),
+        nb::arg("shapeless"), nb::arg("static_argnums"), nb::arg("static_argnames"),
+        nb::arg("donate_argnums"), nb::arg("optimization_level"), nb::arg("off"));
+  m.def("_disable_compile",
+        [](bool disabled) { return std::exchange(compile_disabled, disabled); });
 }
 
 }  // namespace tn::python

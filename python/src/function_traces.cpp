@@ -3,9 +3,11 @@
 #include <nanobind/stl/string.h>
 
 #include <algorithm>
+#include <unordered_map>
 
 #include "base/error.h"
 #include "ir/number.h"
+#include "live_trees.h"
 
 namespace tn::python {
 
@@ -20,7 +22,8 @@ struct TraceDepth {
 };
 
 /// Waits without Python's lock, which whoever traces needs, and lets the user interrupt.
-void lock_without_python(std::unique_lock<std::timed_mutex>& lock) {
+template <class Mutex>
+void lock_without_python(std::unique_lock<Mutex>& lock) {
   while (!lock) {
     {
       nb::gil_scoped_release unlocked;
@@ -43,34 +46,102 @@ CallKey::Names names_of_arguments(const nb::object& f, size_t count) {
   return names;
 }
 
+/// Takes donated tensors out of their Python objects, and puts them back when the run fails.
+class GivenAway {
+ public:
+  GivenAway(const Places& donated, CallArguments& args) : args_(args) {
+    for (size_t k : donated) {
+      Tensor* inside = tensor_in(args.object(k));
+      // Of the state, only what nobody but its container and this call holds.
+      if (!inside || (args.is_state(k) && Py_REFCNT(args.object(k)) > 2)) continue;
+      given_.push_back({inside, k});
+      *inside = {};
+    }
+  }
+  ~GivenAway() {
+    for (auto [inside, k] : given_) *inside = args_.tensors[k];
+  }
+  GivenAway(const GivenAway&) = delete;
+
+ private:
+  CallArguments& args_;
+  std::vector<std::pair<Tensor*, size_t>> given_;
+};
+
+/// Which leaves of a tree are the objects that were in the same places before.
+std::vector<bool> unchanged(const Structure& before, const Leaves& had, const Structure& after,
+                            const Leaves& has) {
+  std::vector<bool> same(has.size());
+  if (before == after) {
+    for (size_t i = 0; i < has.size(); ++i) same[i] = has[i].is(had[i]);
+    return same;
+  }
+  std::unordered_map<std::string, PyObject*> at;
+  for (size_t i = 0; i < had.size(); ++i) at[before.path(i)] = had[i].ptr();
+  for (size_t i = 0; i < has.size(); ++i) {
+    auto found = at.find(after.path(i));
+    same[i] = found != at.end() && found->second == has[i].ptr();
+  }
+  return same;
+}
+
+/// Leaves that are kept are none of the tree's.
+void leave_out(TensorTree& tree, const std::vector<bool>& kept) {
+  size_t count = 0;
+  for (size_t k = 0; k < tree.at.size(); ++k) {
+    if (kept[tree.at[k]]) continue;
+    tree.at[count] = tree.at[k];
+    tree.tensors[count++] = tree.tensors[k];
+  }
+  tree.at.resize(count), tree.tensors.resize(count);
+  for (size_t i = 0; i < kept.size(); ++i)
+    if (kept[i]) tree.leaves[i] = {};
+}
+
 }  // namespace
+
+StateLock::StateLock(const StateTrees& trees) {
+  static auto& mutex = *new std::recursive_timed_mutex;
+  if (!trees.inputs.is_valid() && !trees.outputs.is_valid()) return;
+  lock_ = std::unique_lock(mutex, std::defer_lock);
+  lock_without_python(lock_);
+}
 
 bool TraceEntry::serves(CallArguments& args) const {
   return key.is_like(args.key) && key.takes_numbers_of(args.key) &&
          compiled->takes(args.key.types, args.sizes);
 }
 
-nb::object TraceEntry::run(const CallArguments& args) const {
-  Tensors made = given.empty() ? (*compiled)(args.tensors, args.sizes)
-                               : (*compiled)(args.with_numbers(given), args.sizes);
-  if (numbers.empty()) {
-    bool single = out->structure.nodes().size() == 1 && made.size() == 1;
-    return single ? wrapped(std::move(made[0])) : out->with(made);
+nb::object TraceEntry::run(CallArguments& args, const StateTrees& trees) const {
+  args.append_numbers(given);
+  std::optional<GivenAway> away;
+  if (!donated.empty() && !compiled->is_recorded(args.tensors)) away.emplace(donated, args);
+  Tensors made = (*compiled)(args.tensors, args.sizes);
+  std::span<Tensor> results = std::span(made).first(out->tree.at.size());
+  if (state) {
+    Leaves left = state->with(std::span(made).subspan(results.size()));
+    assign_leaves(trees.outputs.ptr(), state->tree.structure, left, "compile: outputs");
   }
-  Leaves leaves = out->leaves;
-  for (size_t k = 0; k < made.size(); ++k) {
-    bool number = std::ranges::count(numbers, k);
-    leaves[out->at[k]] = number ? number_object(made[k]) : wrapped(std::move(made[k]));
-  }
-  return out->structure.build(leaves);
+  bool single = out->tree.structure.nodes().size() == 1 && results.size() == 1;
+  if (single && out->numbers.empty()) return wrapped(std::move(results[0]));
+  return out->tree.structure.build(out->with(results));
 }
 
-void TraceEntry::forget_tensors() {
-  for (size_t k = 0; k < out->at.size(); ++k) {
-    if (is_given_number(out->tensors[k])) numbers.push_back(k);
-    out->leaves[out->at[k]] = nb::none();
+ResultTree::ResultTree(TensorTree made) : tree(std::move(made)) {
+  for (size_t k = 0; k < tree.at.size(); ++k) {
+    if (is_given_number(tree.tensors[k])) numbers.push_back(k);
+    tree.leaves[tree.at[k]] = nb::none();
   }
-  out->tensors.clear();
+  tree.tensors.clear();
+}
+
+Leaves ResultTree::with(std::span<Tensor> others) const {
+  Leaves leaves = tree.leaves;
+  for (size_t k = 0; k < tree.at.size(); ++k) {
+    bool number = std::ranges::count(numbers, k);
+    leaves[tree.at[k]] = number ? number_object(others[k]) : wrapped(std::move(others[k]));
+  }
+  return leaves;
 }
 
 // Finding ------------------------------------------------------------------------------------
@@ -126,8 +197,8 @@ FunctionTraces::Open FunctionTraces::open_for(const CallArguments& args,
     }
     wider = generalised({like->key.types, {}}, args.key.types);
   }
-  open.pattern =
-      shapeless ? shapeless_pattern(args.key.types) : wider.value_or(exact_pattern(args.key.types));
+  open.pattern = settings.shapeless ? shapeless_pattern(args.key.types)
+                                    : wider.value_or(exact_pattern(args.key.types));
   return open;
 }
 
@@ -181,23 +252,57 @@ FunctionTraces::Entry FunctionTraces::trace(const CallArguments& args, const Ope
   auto entry = std::make_shared<TraceEntry>(args.key);
   entry->given = open.given, entry->constant = open.constant;
   for (size_t n : open.given) entry->key.numbers[n].open = true;
-  auto run = [&](const Tensors& params) {
-    OwnPlaces own;
-    TraceDepth deeper;
-    nb::object result = args.call(f.ptr(), params, entry->given);
-    entry->out.emplace(result.ptr(), Numbers::stay_known);
-    return entry->out->tensors;
-  };
-  Tensors like = args.with_numbers(entry->given);
+  auto run = [&](const Tensors& params) { return run_python(args, params, *entry); };
+  Tensors like = args.tensors;
+  args.append_numbers(entry->given, like);
   Pattern pattern = open.pattern;
   for (size_t i = args.tensors.size(); i < like.size(); ++i)
     pattern.types.push_back(type_of(like[i]));
-  entry->compiled = std::make_shared<const Compiled>(run, like, std::move(pattern), options);
-  entry->forget_tensors();
-  const std::vector<TypeRef>& types = entry->compiled->pattern().types;
+  auto made = std::make_shared<Compiled>(run, like, std::move(pattern), settings.options);
+  std::vector<bool> donated(like.size());
+  for (size_t k : entry->donated) donated[k] = true;
+  if (!entry->donated.empty()) made->donate(std::move(donated));
+  const std::vector<TypeRef>& types = made->pattern().types;
   entry->key.types.assign(types.begin(),
                           types.begin() + static_cast<ptrdiff_t>(args.tensors.size()));
+  entry->compiled = std::move(made);
   return entry;
+}
+
+/// During the call the containers of the state hold parameters; afterwards what they held.
+Tensors FunctionTraces::run_python(const CallArguments& args, const Tensors& params,
+                                   TraceEntry& entry) const {
+  OwnPlaces own;
+  TraceDepth deeper;
+  const auto& [inputs, outputs] = settings.state;
+  Contents contents;
+  if (inputs.is_valid()) contents.remember(inputs.ptr());
+  if (outputs.is_valid()) contents.remember(outputs.ptr());
+  Leaves leaves = args.substituted(params, entry.given), had;
+  if (inputs.is_valid()) args.assign_state(inputs.ptr(), leaves);
+  std::optional<Structure> before;
+  if (outputs.is_valid()) before.emplace(outputs.ptr(), had, Structure::Look::live);
+  nb::object result = args.call(f.ptr(), leaves);
+  TensorTree out(result.ptr(), Numbers::stay_known);
+  Tensors all = out.tensors;
+  entry.out.emplace(std::move(out));
+  entry.donated.clear();
+  if (before) {
+    TensorTree left(outputs.ptr(), Numbers::stay_known, Structure::Look::live);
+    std::vector<bool> kept = unchanged(*before, had, left.structure, left.leaves);
+    // What outputs replace for certain, nobody reads again.
+    if (*before == left.structure)
+      for (size_t k = 0; k < args.tensors.size(); ++k)
+        for (size_t i = 0; args.is_state(k) && i < had.size(); ++i)
+          if (had[i].is(leaves[args.key.at[k]]) && !kept[i]) entry.donated.push_back(k);
+    leave_out(left, kept);
+    all.insert(all.end(), left.tensors.begin(), left.tensors.end());
+    entry.state.emplace(std::move(left));
+  }
+  for (size_t k = 0; k < args.tensors.size(); ++k)
+    if (!args.is_state(k) && std::ranges::count(settings.donated, args.part(k)))
+      entry.donated.push_back(k);
+  return all;
 }
 
 FunctionTraces::Entry FunctionTraces::add(Entry made) {
@@ -206,7 +311,8 @@ FunctionTraces::Entry FunctionTraces::add(Entry made) {
 }
 
 CallStats FunctionTraces::stats() const {
-  CallStats stats{.hits = hits_};
+  CallStats stats;
+  stats.hits = hits_;
   log_.count(stats);
   return stats;
 }
@@ -227,19 +333,27 @@ static int visit_key(const CallKey& key, visitproc visit, void* arg) {
   return 0;
 }
 
+static int visit_results(const ResultTree& results, visitproc visit, void* arg) {
+  for (const nb::object& o : results.tree.leaves) Py_VISIT(o.ptr());
+  return visit_structure(results.tree.structure, visit, arg);
+}
+
 int FunctionTraces::traverse(visitproc visit, void* arg) const {
   Py_VISIT(f.ptr());
+  Py_VISIT(settings.state.inputs.ptr());
+  Py_VISIT(settings.state.outputs.ptr());
   for (const Entry& entry : entries_) {
     if (entry.use_count() > 1) continue;  // also held by a call under way
     if (int stop = visit_key(entry->key, visit, arg)) return stop;
-    for (const nb::object& o : entry->out->leaves) Py_VISIT(o.ptr());
-    if (int stop = visit_structure(entry->out->structure, visit, arg)) return stop;
+    if (int stop = visit_results(*entry->out, visit, arg)) return stop;
+    if (int stop = entry->state ? visit_results(*entry->state, visit, arg) : 0) return stop;
   }
   return 0;
 }
 
 void FunctionTraces::clear() {
   entries_.clear();
+  settings.state = {};
   f = nb::none();
 }
 

@@ -10,28 +10,59 @@ namespace tn::python {
 
 using Places = std::vector<size_t>;
 
-/// One trace and the tree of results it made.
+/// Trees of containers that a function reads and writes besides its arguments, or null.
+struct StateTrees {
+  nb::object inputs = {}, outputs = {};
+};
+
+/// Calls with a state happen one after the other: functions may share what it holds.
+class StateLock {
+ public:
+  explicit StateLock(const StateTrees& trees);
+
+ private:
+  std::unique_lock<std::recursive_timed_mutex> lock_;
+};
+
+/// A tree that a trace made, and which of its tensors are numbers.
+struct ResultTree {
+  TensorTree tree;
+  Places numbers = {};
+
+  explicit ResultTree(TensorTree made);
+  /// The leaves with other tensors in place of those.
+  Leaves with(std::span<Tensor> others) const;
+};
+
+/// One trace and what it made.
 struct TraceEntry {
   CallKey key;
   Places given = {};     // numbers among the arguments that may have any value
   Places constant = {};  // numbers whose value the function asks for
   std::shared_ptr<const Compiled> compiled = {};
-  std::optional<TensorTree> out = {};
-  Places numbers = {};  // among the results
+  std::optional<ResultTree> out = {}, state = {};  // what it returns, and leaves behind in outputs
+  Places donated = {};                             // tensors among the arguments
 
   /// Then `args.sizes` has the values of the symbols.
   bool serves(CallArguments& args) const;
-  nb::object run(const CallArguments& args) const;
-  /// Notes which results are numbers, and lets go of the tensors of the trace.
-  void forget_tensors();
+  nb::object run(CallArguments& args, const StateTrees& trees) const;
+};
+
+/// How a function is compiled.
+struct FunctionSettings {
+  StaticArguments constants = {};
+  StateTrees state = {};
+  std::vector<size_t> donated = {};  // arguments whose memory results may take
+  bool shapeless = false;
+  CompileOptions options = {};
 };
 
 /// Python's lock guards it.
 class FunctionTraces {
  public:
   using Entry = std::shared_ptr<const TraceEntry>;
-  FunctionTraces(nb::object f, CompileOptions options, bool shapeless)
-      : f(std::move(f)), options(std::move(options)), shapeless(shapeless) {}
+  FunctionTraces(nb::object f, FunctionSettings settings)
+      : f(std::move(f)), settings(std::move(settings)) {}
 
   /// The trace that serves a call: one that is there, or a new one.
   Entry entry(CallArguments& args);
@@ -44,8 +75,7 @@ class FunctionTraces {
   void clear();
 
   nb::object f;
-  const CompileOptions options;
-  const bool shapeless;
+  FunctionSettings settings;
 
  private:
   /// What a new trace leaves open.
@@ -61,6 +91,7 @@ class FunctionTraces {
   Retrace reason_for(CallArguments& args, const CallKey::Names& names) const;
   Entry trace(CallArguments& args);
   Entry trace(const CallArguments& args, const Open& open) const;
+  Tensors run_python(const CallArguments& args, const Tensors& params, TraceEntry& entry) const;
   Entry add(Entry made);
 
   static constexpr size_t kMost = 256;  // the least recently used go first

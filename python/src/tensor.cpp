@@ -12,7 +12,10 @@ PyTypeObject* tensor_type;
 Tensor* tensor_in(PyObject* object) {
   if (Py_TYPE(object) != tensor_type && !PyObject_TypeCheck(object, tensor_type)) return nullptr;
   Tensor* tensor = nb::inst_ready(object) ? nb::inst_ptr<Tensor>(object) : nullptr;
-  if (!tensor || !*tensor)
+  if (tensor && !*tensor)
+    fail(Hint{"do not use it after the call, or pass a copy"},
+         "Tensor: its memory was given to a compiled function (donate_argnums)");
+  if (!tensor)
     fail(Fault::type, Hint{"a subclass calls super().__init__(data)"},
          "Tensor: an object whose __init__ did not run: {}", Py_TYPE(object)->tp_name);
   return tensor;

@@ -38,7 +38,8 @@ bool is_array(PyObject* o) {
   return PyObject_CheckBuffer(o) || PyObject_HasAttrString(o, "__dlpack__");
 }
 
-TensorTree::TensorTree(PyObject* tree, Numbers numbers) : structure(tree, leaves) {
+TensorTree::TensorTree(PyObject* tree, Numbers numbers, Structure::Look look)
+    : structure(tree, leaves, look) {
   for (size_t i = 0; i < leaves.size(); ++i) {
     PyObject* o = leaves[i].ptr();
     bool number = is_plain_number(o);

@@ -21,7 +21,7 @@ struct TensorTree {
   Tensors tensors;         // arrays of other libraries become tensors too
   std::vector<size_t> at;  // of each tensor among the leaves
 
-  TensorTree(PyObject* tree, Numbers numbers);
+  TensorTree(PyObject* tree, Numbers numbers, Structure::Look look = Structure::Look::trees);
   /// The tree with other tensors in place of its own.
   nb::object with(const Tensors& others) const;
   /// The same with None for null tensors, and for leaves that are no tensors.

@@ -71,6 +71,7 @@ std::string step_text(const Node& n, size_t i, bool inside_object) {
     case Kind::dataclass:
       return "." + name_at(names_in(*n.type), i);
     case Kind::object:
+    case Kind::stateful:
       return "";
     default:
       return format("[{}]", i);
@@ -137,6 +138,8 @@ struct TreeMatcher {
         if (!n.data.equal(rest)) differ();
         return match(tree.ptr());
       }
+      case Kind::stateful:  // no structure to match with has them
+        return;
     }
   }
 
@@ -171,7 +174,7 @@ std::string Structure::path(size_t leaf, const std::vector<std::string>& first) 
     for (; leaf >= at->leaves; at += at->nodes, ++child) leaf -= at->leaves;
     text += n == nodes_.data() && child < first.size() ? first[child]
                                                        : step_text(*n, child, inside_object);
-    inside_object = n->type->kind == Kind::object;
+    inside_object = n->type->kind == Kind::object || n->type->kind == Kind::stateful;
     n = at;
   }
   return text;

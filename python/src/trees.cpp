@@ -22,13 +22,14 @@ constexpr size_t kMostTypes = 1 << 12;  // classes made in a loop must not fill 
 /// structures point at them.
 struct TreeTypes {
   std::deque<TreeType> all;
-  std::unordered_map<PyTypeObject*, const TreeType*> of_class;
+  std::unordered_map<PyTypeObject*, const TreeType*> of_class, stateful;
   TreeType leaf, none{Kind::none}, list{Kind::list}, tuple{Kind::tuple}, dict{Kind::dict};
 
   const TreeType* add(PyTypeObject* cls, TreeType type) {
     type.cls = nb::borrow(reinterpret_cast<PyObject*>(cls));
     all.push_back(std::move(type));
-    return of_class[cls] = &all.back();
+    bool live = all.back().kind == Kind::stateful;
+    return (live ? stateful : of_class)[cls] = &all.back();
   }
 };
 
@@ -86,6 +87,17 @@ const TreeType* tree_type(PyObject* o) {
   return known.add(cls, std::move(type));
 }
 
+const TreeType* live_type(PyObject* o) {
+  const TreeType* type = tree_type(o);
+  bool may_hold = type->kind == Kind::object || (type->kind == Kind::leaf && type->cls.is_valid());
+  if (!may_hold || is_tensor(o)) return type;
+  TreeTypes& known = types();
+  auto found = known.stateful.find(Py_TYPE(o));
+  if (found != known.stateful.end()) return found->second;
+  if (PyType_Check(o) || PyModule_Check(o) || !nb::hasattr(o, "state")) return type;
+  return known.add(Py_TYPE(o), {Kind::stateful});
+}
+
 void register_tree(nb::handle cls, nb::object flatten, nb::object unflatten) {
   if (!PyType_Check(cls.ptr()))
     fail(Fault::type, "tree.register: not a class: {}", nb::repr(cls).c_str());
@@ -121,6 +133,7 @@ constexpr int kDeepest = 500;
 struct TreeReader {
   std::vector<Structure::Node>& nodes;
   Leaves& leaves;
+  Structure::Look look;
 
   /// The objects around the one being read.
   struct Around {
@@ -137,7 +150,7 @@ struct TreeReader {
   }
 
   void read(PyObject* o, const Around* outer) {
-    const TreeType* type = tree_type(o);
+    const TreeType* type = look == Structure::Look::live ? live_type(o) : tree_type(o);
     if (type->kind == Kind::leaf) {  // all of one type, so that structures are equal
       nodes.push_back({&types().leaf});
       leaves.push_back(nb::borrow(o));
@@ -177,6 +190,9 @@ struct TreeReader {
         read(tree.ptr(), around);
         return 1;
       }
+      case Kind::stateful:
+        read(nb::getattr(o, "state").ptr(), around);
+        return 1;
     }
     return 0;
   }
@@ -204,10 +220,10 @@ struct TreeReader {
 
 }  // namespace
 
-Structure::Structure(PyObject* tree, Leaves& leaves) {
+Structure::Structure(PyObject* tree, Leaves& leaves, Look look) {
   nodes_.reserve(32);
   leaves.reserve(32);
-  TreeReader{nodes_, leaves}.read(tree, nullptr);
+  TreeReader{nodes_, leaves, look}.read(tree, nullptr);
 }
 
 // Building -----------------------------------------------------------------------------------
@@ -244,6 +260,9 @@ struct TreeBuilder {
         nb::object tree = build();
         return type.unflatten(n.data, tree);
       }
+      case Kind::stateful:
+        fail(Fault::type, Hint{"make it before the function is called"},
+             "tree: a {} cannot be made from what it holds in state", class_name(type));
     }
     return {};
   }
@@ -285,7 +304,11 @@ struct TreeBuilder {
 nb::object Structure::build(std::span<const nb::object> given) const {
   if (given.size() != leaves())
     fail("tree: {} leaves for a structure of {}: {}", given.size(), leaves(), text());
-  return TreeBuilder{nodes_.data(), given.data()}.build();
+  return build_tree(nodes_.data(), given);
+}
+
+nb::object build_tree(const Structure::Node* root, std::span<const nb::object> leaves) {
+  return TreeBuilder{root, leaves.data()}.build();
 }
 
 // Comparing ----------------------------------------------------------------------------------

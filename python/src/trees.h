@@ -8,7 +8,17 @@ using Leaves = std::vector<nb::object>;
 
 /// How the objects of one Python class are taken apart and put together.
 struct TreeType {
-  enum class Kind : uint8_t { leaf, none, list, tuple, named_tuple, dict, dataclass, object };
+  enum class Kind : uint8_t {
+    leaf,
+    none,
+    list,
+    tuple,
+    named_tuple,
+    dict,
+    dataclass,
+    object,
+    stateful  // where containers are looked into to change them: the tree is in `state`
+  };
   Kind kind = Kind::leaf;
   nb::object cls = {};
   nb::object flatten = {}, unflatten = {};  // object: x -> (tree, static), (static, tree) -> x
@@ -28,8 +38,11 @@ class Structure {
   /// Chooses objects that stand for a whole subtree: None for zeros, a number for an axis.
   using StandsForAll = bool (*)(PyObject*);
 
+  /// What is looked into. `live`: also what holds trees in `state`; see live_trees.h.
+  enum class Look : uint8_t { trees, live };
+
   /// Takes `tree` apart and appends its leaves.
-  Structure(PyObject* tree, Leaves& leaves);
+  Structure(PyObject* tree, Leaves& leaves, Look look = Look::trees);
 
   const std::vector<Node>& nodes() const { return nodes_; }
   size_t leaves() const { return nodes_[0].leaves; }
@@ -49,7 +62,12 @@ class Structure {
   std::vector<Node> nodes_;
 };
 
+/// The tree of a node and what is below it.
+nb::object build_tree(const Structure::Node* root, std::span<const nb::object> leaves);
+
 const TreeType* tree_type(PyObject* object);
+/// The same for trees that are looked into to change them.
+const TreeType* live_type(PyObject* object);
 /// Objects of `cls` are trees: `flatten(x)` gives (tree, static), `unflatten(static, tree)` is x.
 void register_tree(nb::handle cls, nb::object flatten, nb::object unflatten);
 std::string class_name(const TreeType& type);

@@ -117,14 +117,46 @@ const CompiledGraph& Compiled::code() const {
   return *code_;
 }
 
-Tensors Compiled::operator()(std::span<const Tensor> args, std::span<const Binding> sizes) const {
+void Compiled::donate(std::vector<bool> arguments) {
+  if (graph_.outputs.size() > results_) return;
+  arguments.resize(static_cast<size_t>(graph_.inputs()));
+  options_.donated = std::move(arguments);
+}
+
+/// Lets go of donated tensors while a plan runs on their memory.
+class Compiled::GivenAway {
+ public:
+  GivenAway(const std::vector<bool>& donated, std::span<Tensor> args, std::span<const Bound> bound)
+      : args_(args), bound_(bound) {
+    for (size_t i = 0; i < args.size() && i < donated.size(); ++i) {
+      if (!donated[i]) continue;
+      given_.push_back({i, type_of(args[i])});
+      args[i] = {};
+    }
+  }
+  ~GivenAway() {
+    if (done) return;
+    for (auto [i, type] : given_) args_[i] = make_data(bound_[i].buffer, bound_[i].offset, type);
+  }
+  bool done = false;
+
+ private:
+  std::span<Tensor> args_;
+  std::span<const Bound> bound_;
+  std::vector<std::pair<size_t, TypeRef>> given_;
+};
+
+Tensors Compiled::operator()(std::span<Tensor> args, std::span<const Binding> sizes) const {
   if (is_recorded(args)) return record(args, sizes);
   flush(args);
   HostUnlocked unlocked;  // also while another thread makes the plan, which may need the lock
   std::vector<Bound> in, out(graph_.outputs.size());
   in.reserve(args.size());
   for (const Tensor& t : args) in.push_back(bound_of(slot_of(t)));
-  run(*code().plan(sizes), in, nullptr, out);
+  std::shared_ptr<const Plan> plan = code().plan(sizes);
+  GivenAway given(options_.donated, args, in);
+  run(*plan, in, nullptr, out);
+  given.done = true;
   Tensors results;
   results.reserve(results_);
   std::vector<Replacement> values = replacements(sizes);

@@ -23,8 +23,13 @@ class Compiled {
   /// of the last arguments may be left out where they are known to be right.
   bool takes(std::span<const TypeRef> types, std::vector<Binding>& sizes) const;
   /// Runs the plan for arguments that it takes. Under a transform the graph is recorded instead, as
-  /// one op. Any number of threads may call at once.
-  Tensors operator()(std::span<const Tensor> args, std::span<const Binding> sizes) const;
+  /// one op. Any number of threads may call at once. Donated arguments are null afterwards, and
+  /// their memory is used where nobody else holds it; they are there again when a run fails.
+  Tensors operator()(std::span<Tensor> args, std::span<const Binding> sizes) const;
+  /// Says, before the first run, which arguments are donated. Ops that are run for what they do may
+  /// fail half-way: beside them nothing is.
+  void donate(std::vector<bool> arguments);
+  bool is_recorded(std::span<const Tensor> args) const;
   /// The types it serves, and what else must hold of sizes.
   const Pattern& pattern() const { return pattern_; }
   const std::vector<SizeGuard>& guards() const { return guards_; }
@@ -40,7 +45,7 @@ class Compiled {
   Explanation explain() const;
 
  private:
-  bool is_recorded(std::span<const Tensor> args) const;
+  class GivenAway;
   Tensors record(std::span<const Tensor> args, std::span<const Binding> sizes) const;
   const CompiledGraph& code() const;
   CompileOptions options() const;

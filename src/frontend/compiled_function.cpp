@@ -109,7 +109,8 @@ CompiledFunction::CompiledFunction(Function f, CompileSettings settings)
 Tensors CompiledFunction::operator()(const Tensors& args) const {
   std::vector<Binding> sizes;
   Entry entry = state_->entry(args, sizes);
-  return (*entry)(args, sizes);
+  Tensors own = args;
+  return (*entry)(own, sizes);
 }
 
 std::string CompiledFunction::show(std::string_view stage, const Tensors& args) const {

@@ -206,7 +206,7 @@ void Flusher::flush(std::span<const Tensor> wanted) {
     std::lock_guard lock(walk_mutex());
     walk.nodes.clear(), walk.leaves.clear();
     tn::walk(wanted, walk);
-    if (depends_on_param(walk)) fail_unknown_value();
+    if (depends_on_param(walk)) fail_unknown_value(wanted[0].node()->loc);
     choose_outputs(wanted);
     if (outputs.empty()) return;
     ++stats.flushes;

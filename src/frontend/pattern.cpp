@@ -37,6 +37,11 @@ bool fits(TypeRef want, TypeRef have) {
   });
 }
 
+/// Inside a trace whose sizes are open: they are the surrounding trace's to ask about.
+bool has_open_sizes(std::span<const TypeRef> types) {
+  return std::ranges::any_of(types, [](TypeRef t) { return t->elements < 0; });
+}
+
 Dim numbered_symbol(size_t number) { return Dim::symbol(format("s{}", number)); }
 
 }  // namespace
@@ -67,6 +72,7 @@ Pattern exact_pattern(std::span<const TypeRef> actual) {
 }
 
 Pattern shapeless_pattern(std::span<const TypeRef> actual) {
+  if (has_open_sizes(actual)) return exact_pattern(actual);
   size_t next = 0;
   return pattern_of(actual, [&](size_t i, int k) {
     Dim d = actual[i]->shape[k];
@@ -79,6 +85,7 @@ std::optional<Pattern> generalised(const Pattern& known, std::span<const TypeRef
   for (size_t i = 0; i < actual.size(); ++i)
     if (known.types[i]->dtype != actual[i]->dtype || known.types[i]->rank() != actual[i]->rank())
       return {};
+  if (has_open_sizes(actual)) return exact_pattern(actual);
   std::map<std::pair<int64_t, int64_t>, Dim> symbols;  // by what was known and what is now
   return pattern_of(actual, [&](size_t i, int k) {
     Dim before = known.types[i]->shape[k], now = actual[i]->shape[k];

@@ -90,12 +90,14 @@ Tensors tied(Tensors results, const Tensors& effects) {
   return results;
 }
 
-void fail_unknown_value() {
+void fail_unknown_value(Loc made) {
   const Trace* trace = Trace::tracing();
+  std::string where = to_text(made);
   if (!trace)
-    fail(Hint{"return it from the function as a result instead"},
-         "a tensor left the traced function it was made in: it stands for a value that was never "
-         "known");
+    fail(Hint{"return it as a result, or name what holds it: compile(f, outputs=state)"},
+         "a tensor left the traced function it was made in{}{}: it stands for a value that was "
+         "never known",
+         where.empty() ? "" : ", at ", where);
   fail(Hint{"use where, cond or while_loop for decisions, and tn.print to look at values"},
        "{}: a value was asked for inside the traced function, where it is not known yet",
        trace->by);

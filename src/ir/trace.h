@@ -47,7 +47,7 @@ class Trace {
 /// `results`, computed when the effects are done.
 Tensors tied(Tensors results, const Tensors& effects);
 
-/// Fails because a value was asked for that depends on a parameter.
-[[noreturn]] void fail_unknown_value();
+/// Fails because a value was asked for that depends on a parameter; `made`: where it was recorded.
+[[noreturn]] void fail_unknown_value(Loc made = {});
 
 }  // namespace tn

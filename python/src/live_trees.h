@@ -1,0 +1,30 @@
+#pragma once
+// Trees that are changed where they are: lists, dicts, dataclasses, objects with a `state`
+// (modules, optimizers) and classes whose trees can be assigned to by index, such as random.state.
+#include "trees.h"
+
+namespace tn::python {
+
+/// Puts leaves into `tree`, which becomes one of this structure: containers stay the objects they
+/// are, tuples are replaced in what holds them. A null leaf leaves what is there. `what` names the
+/// tree in errors: "compile: inputs".
+void assign_leaves(PyObject* tree, const Structure& structure, std::span<const nb::object> leaves,
+                   std::string_view what);
+
+/// What the containers of trees hold, put back at the end.
+class Contents {
+ public:
+  Contents() = default;
+  Contents(const Contents&) = delete;
+  ~Contents();
+  void remember(PyObject* tree);
+
+ private:
+  struct Container {
+    const TreeType* type;
+    nb::object object, copy;
+  };
+  std::vector<Container> all_;
+};
+
+}  // namespace tn::python
