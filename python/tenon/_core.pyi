@@ -128,11 +128,16 @@ def _number(x: Any) -> Tensor: ...
 def _checkpoint(f: Any, args: list[Tensor]) -> list[Tensor]: ...
 def _compile(
     f: Any,
+    inputs: Any,
+    outputs: Any,
+    shapeless: _bool,
     static_argnums: list[int],
     static_argnames: list[str],
+    donate_argnums: list[int],
     optimization_level: int,
     off: list[str],
 ) -> CompiledFunction: ...
+def _disable_compile(disabled: _bool) -> _bool: ...
 def _custom(
     f: Any, args: list[Tensor], vjp: Any = None, jvp: Any = None, vmap: Any = None
 ) -> list[Tensor]: ...
