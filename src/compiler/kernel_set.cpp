@@ -24,6 +24,7 @@ KernelSet::KernelSet(const Graph& graph, const CompileOptions& options,
     context.evaluate = evaluate;
     context.runtime_scalars = options_.runtime_scalars;
     context.decisions = decisions;
+    context.sizes = sizes;
     int rounds = options_.effort == Effort::e1 ? 1 : 3;
     graph_ = run_passes(graph, context, pipeline(rounds), options_.off);
     options_.constants = std::move(context.constants);

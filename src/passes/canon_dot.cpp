@@ -135,9 +135,11 @@ std::optional<Axes> matching_axes(const Shape& from, const Shape& to) {
     Dim left = from[i++], right = to[k++];
     bool alone = left == right;
     while (left != right) {
-      if (!left.is_const() || !right.is_const()) return {};
-      if (left.value() < right.value() ? i == from.rank() : k == to.rank()) return {};
-      (left.value() < right.value()) ? left *= from[i++] : right *= to[k++];
+      bool constant = left.is_const() && right.is_const();
+      bool less = constant ? left.value() < right.value() : exact_div(right, left).has_value();
+      if (!constant && !less && !exact_div(left, right)) return {};
+      if (less ? i == from.rank() : k == to.rank()) return {};
+      less ? left *= from[i++] : right *= to[k++];
     }
     for (int n = first; n < k; ++n) match.push_back(alone ? i - 1 : -1);
   }

@@ -25,7 +25,11 @@ struct Pieces {
   std::vector<Piece> list;
 };
 
-int64_t extent(Canon& canon, Val v, int axis) { return canon.shape(v)[axis].value(); }
+/// Of a constant axis; -1 for others.
+int64_t extent(Canon& canon, Val v, int axis) {
+  Dim d = canon.shape(v)[axis];
+  return d.is_const() ? d.value() : -1;
+}
 
 Pieces joined(Canon& canon, const GraphOp& concat) {
   const void* attrs = concat.attr_data();
@@ -33,6 +37,7 @@ Pieces joined(Canon& canon, const GraphOp& concat) {
   for (Val v : canon.in(concat)) {
     Val number = canon.number(v) ? canon.repeated_scalar(v) : kNoVal;
     bool is_number = number != kNoVal;
+    if (extent(canon, v, pieces.axis) < 0) return {};
     pieces.list.push_back({extent(canon, v, pieces.axis), is_number ? number : v, is_number});
   }
   return pieces;
@@ -56,6 +61,7 @@ Pieces written(Canon& canon, const GraphOp& update) {
   View view = ops::slice.view(update.attr_data(), *canon.type(base));
   int axis = cut_axis(view, canon.shape(base));
   if (axis < 0 || !canon.number(base) || canon.shape(value) != view.shape) return {};
+  if (extent(canon, base, axis) < 0) return {};
   int64_t begin = view.start[axis], end = begin + extent(canon, value, axis);
   int64_t whole = extent(canon, base, axis);
   Val number = canon.repeated_scalar(base);
@@ -67,7 +73,6 @@ Pieces written(Canon& canon, const GraphOp& update) {
 }
 
 Pieces pieces_of(Canon& canon, Val v) {
-  if (canon.type(v)->elements < 0) return {};
   GraphOp made = canon.maker(v);
   if (made.op == &ops::concat) return joined(canon, made);
   if (made.op == &ops::slice_update) return written(canon, made);

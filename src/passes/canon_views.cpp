@@ -70,11 +70,24 @@ ops::SliceBounds bounds_of(int64_t start, int64_t step, int64_t count) {
   return {start, start + (count - 1) * step + 1, step};
 }
 
+bool takes_whole(const View& slice, const Shape& from, int k) {
+  return slice.start[k] == 0 && slice.step[k] == 1 && slice.shape[k] == from[k];
+}
+
+/// Whether all axes that are not taken whole have constant extents.
+bool cuts_constants(const View& slice, const Shape& from) {
+  for (int k = 0; k < from.rank(); ++k)
+    if (!takes_whole(slice, from, k) && !(from[k].is_const() && slice.shape[k].is_const()))
+      return false;
+  return true;
+}
+
 /// The slice that `view` is, of those axes only that it does not take whole.
 ops::SliceAttrs attrs_of(const View& view, const Shape& from) {
   ops::SliceAttrs attrs;
   attrs.step = Ints(), attrs.axis = Axes();
   for (int k = 0; k < from.rank(); ++k) {
+    if (takes_whole(view, from, k)) continue;
     ops::SliceBounds b = bounds_of(view.start[k], view.step[k], view.shape[k].value());
     if (b.start == 0 && b.step == 1 && Dim(b.stop) == from[k]) continue;
     attrs.start.push_back(b.start), attrs.stop.push_back(b.stop);
@@ -84,8 +97,9 @@ ops::SliceAttrs attrs_of(const View& view, const Shape& from) {
 }
 
 Val merge_slices(Canon& canon, const Candidate& op) {
-  if (op.op != &ops::slice || canon.type(op.in[0])->elements < 0) return kNoVal;
+  if (op.op != &ops::slice) return kNoVal;
   View view = view_of(canon, op);
+  if (!cuts_constants(view, canon.shape(op.in[0]))) return kNoVal;
   Val x = canon.operand_of(op.in[0], ops::slice);
   if (x == kNoVal) {
     ops::SliceAttrs fewest = attrs_of(view, canon.shape(op.in[0]));
@@ -93,6 +107,7 @@ Val merge_slices(Canon& canon, const Candidate& op) {
     return is_fewest ? kNoVal : canon.add(ops::slice, fewest, {op.in[0]});
   }
   View inner = ops::slice.view(canon.maker(op.in[0]).attr_data(), *canon.type(x));
+  if (!cuts_constants(inner, canon.shape(x))) return kNoVal;
   for (int k = 0; k < view.shape.rank(); ++k) {
     view.start[k] = inner.start[k] + inner.step[k] * view.start[k];
     view.step[k] *= inner.step[k];

@@ -48,12 +48,12 @@ bool shares_parts(const Graph& graph) {
 }
 
 /// Whether nothing inside is larger than operands and results together.
-bool is_small_inside(const Graph& graph, const GraphOp& op) {
+bool is_small_inside(const Graph& graph, const GraphOp& op, const PassContext& context) {
   int64_t outside = 0, inside = 0;
-  for (Val v : graph.in(op)) outside += graph.types[static_cast<size_t>(v)]->bytes();
-  for (TypeRef t : graph.out_types(op)) outside += t->bytes();
+  for (TypeRef t : graph.in_types(op)) outside += context.bytes(t);
+  for (TypeRef t : graph.out_types(op)) outside += context.bytes(t);
   Graph body = body_graph(*op.op, op.attr_data(), graph.in_types(op));
-  for (TypeRef t : expanded(body, is_never_kept).types) inside = std::max(inside, t->bytes());
+  for (TypeRef t : expanded(body, is_never_kept).types) inside = std::max(inside, context.bytes(t));
   return inside <= outside;
 }
 
@@ -65,7 +65,7 @@ Graph claim_composites(const Graph& graph, PassContext& context) {
   bool shares = any && !context.is_off("claim") && shares_parts(graph);
   return expanded(graph, [&](const Graph& around, const GraphOp& op) {
     if (!op.op->run || context.is_off("claim")) return false;
-    bool is_kept = !(shares && is_small_inside(around, op));
+    bool is_kept = !(shares && is_small_inside(around, op, context));
     context.decide(
         "claim", is_kept, op.loc, [&] { return format("{} kept whole", op.op->name); },
         is_kept ? "the runtime has a kernel for it" : "others need its parts, which are small");

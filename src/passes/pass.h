@@ -21,12 +21,18 @@ struct PassContext {
   /// The first constants of the graph, given at every run: `run_passes` hides their values.
   int runtime_scalars = 0;
   std::span<const std::string> off = {};  // what is switched off, by name
+  std::span<const Binding> sizes = {};    // of the symbols: where only the cost depends on them
 
   bool is_off(std::string_view name) const { return std::ranges::count(off, name) > 0; }
   /// Records a decision when somebody asks; `what` and `reason` make its text.
   void decide(std::string_view pass, bool made, Loc loc, FunctionRef<std::string()> what,
               std::string_view reason) const {
     if (decisions) decisions->push_back({pass, made, what(), std::string(reason), loc});
+  }
+
+  int64_t bytes(TypeRef type) const {
+    return type->elements >= 0 ? type->bytes()
+                               : tn::evaluate(type->shape.elements(), sizes) * size_of(type->dtype);
   }
 
   int first_constant(const Graph& graph) const {

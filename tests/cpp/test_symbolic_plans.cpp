@@ -6,6 +6,7 @@
 
 #include <cstdlib>
 #include <ctime>
+#include <sstream>
 
 #include "compiler/compile.h"
 #include "fuzz_check.h"
@@ -84,25 +85,55 @@ Tensors mlp_loss(const Tensors& in) {
   return {sum(square(matmul(h, in[5]) + in[6]))};
 }
 
-SymbolicGraph mlp(bool backwards) {
-  Dim batch = Dim::symbol("s0");
-  SymbolicGraph out;
-  out.sizes = {{batch, 32}};
+SymbolicGraph traced(const Function& f, const std::vector<Shape>& shapes,
+                     std::vector<Binding> sizes) {
+  SymbolicGraph out{{}, std::move(sizes)};
   SizesAtHand at_hand(out.sizes);
-  Tensors params{make_param(intern(DType::f32, {batch, 64}))};
-  for (int layer = 0; layer < 3; ++layer) {
-    params.push_back(make_param(intern(DType::f32, {64, 64})));
-    params.push_back(make_param(intern(DType::f32, {64})));
-  }
-  if (!backwards) {
-    out.graph = capture(params, mlp_loss(params)).graph;
-  } else {
-    Derivatives d = value_and_grad(mlp_loss, {1, 2, 3, 4, 5, 6})(params);
-    d.derivatives.push_back(d.values[0]);
-    out.graph = capture(params, d.derivatives).graph;
-  }
+  Tensors params;
+  for (const Shape& shape : shapes) params.push_back(make_param(intern(DType::f32, shape)));
+  out.graph = capture(params, f(params)).graph;
   for (const SizeGuard& g : at_hand.guards) FAIL_CHECK(to_text(g));
   return out;
+}
+
+/// The loss and its gradient in all arguments but the first.
+Function with_gradient(const Function& loss, int arguments) {
+  std::vector<int> weights;
+  for (int i = 1; i < arguments; ++i) weights.push_back(i);
+  return [=](const Tensors& in) {
+    Derivatives d = value_and_grad(loss, weights)(in);
+    d.derivatives.push_back(d.values[0]);
+    return d.derivatives;
+  };
+}
+
+const Dim kBatch = Dim::symbol("s0"), kTime = Dim::symbol("s1");
+
+SymbolicGraph mlp(bool backwards) {
+  std::vector<Shape> shapes{{kBatch, 64}};
+  for (int layer = 0; layer < 3; ++layer) shapes.insert(shapes.end(), {{64, 64}, {64}});
+  return traced(backwards ? with_gradient(mlp_loss, 7) : Function(mlp_loss), shapes,
+                {{kBatch, 32}});
+}
+
+Tensors transformer_loss(const Tensors& in) {
+  constexpr int64_t kHeads = 4, kWidth = 64;
+  Tensor x = in[0], projected = matmul(layer_norm(x), in[1]);
+  auto head = [&](int64_t k) {
+    Tensor part = slice(projected, {k * kWidth}, {(k + 1) * kWidth}, {}, Axes(2));
+    return permute_dims(reshape(part, {kBatch, kTime, kHeads, kWidth / kHeads}), Perm{0, 2, 1, 3});
+  };
+  Tensor mixed = scaled_dot_product_attention(head(0), head(1), head(2));
+  mixed = reshape(permute_dims(mixed, Perm{0, 2, 1, 3}), {kBatch, kTime, kWidth});
+  Tensor y = x + matmul(mixed, in[2]);
+  Tensor z = y + matmul(gelu(matmul(layer_norm(y), in[3])), in[4]);
+  return {sum(z * z)};
+}
+
+SymbolicGraph transformer(bool backwards) {
+  return traced(backwards ? with_gradient(transformer_loss, 5) : Function(transformer_loss),
+                {{kBatch, kTime, 64}, {64, 192}, {64, 64}, {64, 256}, {256, 64}},
+                {{kBatch, 4}, {kTime, 32}});
 }
 
 }  // namespace
@@ -127,4 +158,37 @@ TEST_CASE("a new size compiles nothing and takes microseconds") {
     CHECK(each < 200e-6);
     CHECK(difference_at(compiled, drawn, {{drawn.sizes[0].symbol, 45}}, 1) == "");
   }
+}
+
+namespace {
+
+/// "kernel gelu", "library dot", in order.
+std::vector<std::string> steps_of(const CompileReport& report) {
+  std::vector<std::string> names;
+  std::istringstream lines(report.loops);
+  for (std::string line; std::getline(lines, line);)
+    if (line.starts_with("kernel") || line.starts_with("library"))
+      names.push_back(line.substr(0, line.find('(')));
+  return names;
+}
+
+}  // namespace
+
+TEST_CASE("symbolic graphs are fused as those of constant sizes are, and give their bits") {
+  for (auto make : {mlp, transformer})
+    for (bool backwards : {false, true}) {
+      SymbolicGraph drawn = make(backwards);
+      CAPTURE(to_text(drawn.graph));
+      CompileReport symbolic, fixed;
+      compile(drawn.graph, {.effort = Effort::e2, .sizes = drawn.sizes}, &symbolic);
+      compile(with_sizes(drawn.graph, drawn.sizes), {.effort = Effort::e2}, &fixed);
+      CHECK(steps_of(symbolic) == steps_of(fixed));
+      CompiledGraph compiled(drawn.graph, {.effort = Effort::e2});
+      for (int64_t more : {0, 1, 30}) {
+        std::vector<Binding> sizes = drawn.sizes;
+        for (Binding& b : sizes) b.value += more;
+        CHECK(difference_at(compiled, drawn, sizes, 5) == "");
+      }
+      CHECK(compiled.counts().graphs == 1);
+    }
 }
