@@ -140,8 +140,13 @@ AxisSet axes_in_mask(const Kernel& kernel, MaskId mask) {
 
 static bool is_linear(const PolyTable& t, PolyId poly) {
   for (const Term& term : t[poly].terms) {
-    const std::vector<AtomId>& atoms = t.atoms_of(term.mono);
-    if (atoms.size() != 1 || t.atom(atoms[0]).kind != AtomKind::axis) return false;
+    int axes = 0;
+    for (AtomId id : t.atoms_of(term.mono)) {
+      AtomKind kind = t.atom(id).kind;
+      if (kind != AtomKind::axis && kind != AtomKind::symbol) return false;
+      axes += kind == AtomKind::axis;
+    }
+    if (axes > 1) return false;
   }
   return true;
 }
