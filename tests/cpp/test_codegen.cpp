@@ -247,6 +247,53 @@ TEST_CASE("native: equal kernels are compiled once, whatever their names") {
   CHECK(contains(cpu::ir_text(requests[0]), "define void @body"));
 }
 
+TEST_CASE("native: a kernel for the interpreter says why") {
+  auto why = [](std::string_view step) {
+    Kernel kernel = parse_kernel(
+        format("kernel f(x: f32[N]) -> (z: f32[N]) {{\n axes p0:N par\n v0 = load x[p0] : f32\n "
+               "v1 = {} : f32\n store z[p0] = v1\n}}",
+               step));
+    cpu::KernelRequest request{&kernel};
+    std::string reason = cpu::why_interpreted(request);
+    CHECK((cpu::compile_kernels({&request, 1})[0] == nullptr) == (reason != ""));
+    return reason;
+  };
+  CHECK(why("neg v0") == "");
+  CHECK(contains(why("sin v0"), "angles"));
+  CHECK(contains(why("rem v0, v0"), "remainder of floats"));
+}
+
+TEST_CASE("native: without symbols every call runs the same object") {
+  Kernel fixed = parse_kernel(
+      "kernel f(x: f32[8]) -> (z: f32[8]) {\n axes p0:8 par\n v0 = load x[p0] : f32\n "
+      "store z[p0] = v0\n}");
+  cpu::KernelRequest request{&fixed};
+  auto code = cpu::compile_kernels({&request, 1})[0];
+  CHECK(code->at() == code->at());
+}
+
+TEST_CASE("native: axes side by side in one sweep, of any number") {
+  check(R"(kernel norm(x: f32[147*N], w: f32[49]) -> (z: f32[147*N], s: f32[3]) {
+    axes p0:3 par, r1:N red, r2:49 red
+    v0 = load x[147*r1 + 49*p0 + r2] : f32
+    v1 = load w[r2] : f32
+    v2 = mul v0, v1 : f32
+    v3 = reduce add v2 over r1 r2 : f32
+    v4 = sub v0, v3 : f32
+    store z[147*r1 + 49*p0 + r2] = v4
+    store s[p0] = v3
+  })",
+        {1, 2, 7, 100, 1000});
+  check(R"(kernel digits(x: f32[7*N], w: f32[5]) -> (z: f32[7*N]) {
+    axes p0:7*N par
+    v0 = load x[p0] : f32
+    v1 = load w[((p0 + 3)//7)%5] : f32
+    v2 = mul v0, v1 : f32
+    store z[p0] = v2
+  })",
+        kSizes);
+}
+
 TEST_CASE("native: transposes by tiles, and axes that are one") {
   check(R"(kernel t(x: f32[192*N], y: bf16[192*N], b: f32[N]) -> (z: f32[192*N], w: bf16[192*N]) {
     axes p0:3 par, p1:N par, p2:64 par

@@ -68,8 +68,9 @@ KernelCache::Made make(const std::string& key, const KernelRequest& request, con
 }
 
 Schedule schedule_for_text(const KernelRequest& request, const Target& target) {
-  std::optional<Schedule> s = make_schedule(request, target);
-  if (!s) fail("kernel {}: it has no native form; the interpreter runs it", request.kernel->name);
+  std::string why;
+  std::optional<Schedule> s = make_schedule(request, target, &why);
+  if (!s) fail("kernel {}: the interpreter runs it: {}", request.kernel->name, why);
   return std::move(*s);
 }
 
@@ -88,6 +89,12 @@ std::vector<std::shared_ptr<const KernelCode>> compile_kernels(
   for (const KernelRequest& request : requests) keys.push_back(key_of(request, target));
   return KernelCache::shared().get(
       keys, [&](size_t i) { return make(keys[i], requests[i], target); }, counts);
+}
+
+std::string why_interpreted(const KernelRequest& request, const Target& target) {
+  std::string why;
+  make_schedule(request, target, &why);
+  return why;
 }
 
 KernelCacheStats kernel_cache_stats() { return KernelCache::shared().stats(); }

@@ -41,6 +41,9 @@ std::vector<std::shared_ptr<const KernelCode>> compile_kernels(
     std::span<const KernelRequest> requests, const Target& target = {},
     KernelCounts* counts = nullptr);
 
+/// Why a kernel has no native form; "" where it has one.
+std::string why_interpreted(const KernelRequest& request, const Target& target = {});
+
 /// LLVM IR after passes, and assembly, for readers.
 std::string ir_text(const KernelRequest& request, const Target& target = {});
 std::string assembly_text(const KernelRequest& request, const Target& target = {});

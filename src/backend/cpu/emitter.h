@@ -172,6 +172,8 @@ class Emitter {
   Value* atom_values(AtomId id, int copy);
   Value* apply(AtomKind kind, const Atom& atom, Value* x, Value* y);
   Value* divided(bool quotient, Value* x, Value* y);
+  Value* near_quotients(bool quotient, Value* first, int64_t divisor, int64_t step, int copy);
+  Value* near_division(const Atom& atom, int copy);
   Value* stride_value(PolyId poly, int axis);
   Value* size(Dim size);
   Value* symbol(std::string_view name);

@@ -3,6 +3,7 @@
 
 #include "backend/cpu/emitter.h"
 #include "ir/dim_program.h"
+#include "loop/interpreter_ops.h"
 
 namespace tn::cpu {
 
@@ -219,8 +220,39 @@ llvm::Value* Emitter::atom_values(AtomId id, int copy) {
     case AtomKind::symbol:
       return splat(atom_value(id));
     default:
+      if (Value* near = near_division(atom, copy)) return near;
       return apply(atom.kind, atom, positions(atom.a, copy), positions(atom.b, copy));
   }
+}
+
+/// Whether lanes `step` apart and a divisor stay short.
+static bool is_near(int64_t divisor, int64_t step) {
+  return divisor > 0 && divisor < INT32_MAX / 2 && step >= 0 && step < INT32_MAX / 4 / loop::kLanes;
+}
+
+// Numbers of any size that lie close together: the first is divided alone, and the others by short
+// numbers from there on.
+llvm::Value* Emitter::near_quotients(bool quotient, Value* first, int64_t divisor, int64_t step,
+                                     int copy) {
+  Value* rest = b_.CreateTrunc(divided(false, first, number(divisor)), b_.getInt32Ty());
+  Value* near = b_.CreateAdd(splat(rest), iota(b_.getInt32Ty(), copy * s_.lanes * step, step));
+  Value* by = splat(b_.CreateTrunc(number(divisor), b_.getInt32Ty()));
+  llvm::Type* wide = vector_of(b_.getInt64Ty());
+  if (!quotient) return b_.CreateZExt(b_.CreateURem(near, by), wide);
+  return b_.CreateAdd(splat(divided(true, first, number(divisor))),
+                      b_.CreateZExt(b_.CreateUDiv(near, by), wide));
+}
+
+/// A quotient or a rest of numbers that may be long, where they are linear; null where they are
+/// not, or short anyway.
+llvm::Value* Emitter::near_division(const Atom& atom, int copy) {
+  const PolyTable& polys = s_.kernel.polys;
+  bool divides = atom.kind == AtomKind::div || atom.kind == AtomKind::mod;
+  if (!divides || !polys.is_constant(atom.b) || polys.range(atom.a).hi < INT32_MAX) return nullptr;
+  std::optional<int64_t> step = stride(atom.a);
+  int64_t divisor = polys.constant_of(atom.b);
+  if (!step || s_.tile_axis >= 0 || !is_near(divisor, *step)) return nullptr;
+  return near_quotients(atom.kind == AtomKind::div, position(atom.a), divisor, *step, copy);
 }
 
 // Along the vector axis a lane is the next place; where neighbours are spread over several axes,
@@ -229,21 +261,21 @@ llvm::Value* Emitter::axis_values(int axis, int copy) {
   if (!is_vector(AxisSet{1} << axis)) return splat(axis_[static_cast<size_t>(axis)]);
   Value* lane = iota(b_.getInt64Ty(), copy * s_.lanes, 1);
   if (!s_.spread) return b_.CreateAdd(splat(axis_[static_cast<size_t>(axis)]), lane);
-  llvm::Type* narrow = vector_of(b_.getInt32Ty());
-  Value* flat = b_.CreateAdd(splat(inner_), lane);
-  bool is_short = bounds(s_.extent).hi < INT32_MAX - 64;
-  if (is_short) flat = b_.CreateTrunc(flat, narrow);
-  auto whole = [&](Dim x) {
-    Value* wide = splat(size(max(x, 1)));
-    return is_short ? b_.CreateTrunc(wide, narrow) : wide;
-  };
-  Dim after = 1;
+  Dim extent = s_.extents[static_cast<size_t>(axis)], after = 1;
   for (size_t k = s_.inner.size(); k-- > 0 && s_.inner[k] != axis;)
     after *= s_.extents[static_cast<size_t>(s_.inner[k])];
-  Value* digit = b_.CreateUDiv(flat, whole(after));
-  if (axis != s_.inner[0])
-    digit = b_.CreateURem(digit, whole(s_.extents[static_cast<size_t>(axis)]));
-  return is_short ? b_.CreateZExt(digit, vector_of(b_.getInt64Ty())) : digit;
+  bool outermost = axis == s_.inner[0], is_short = bounds(s_.extent).hi < INT32_MAX - 64;
+  Dim period = outermost ? after : after * extent;
+  llvm::Type *narrow = vector_of(b_.getInt32Ty()), *wide = vector_of(b_.getInt64Ty());
+  bool near = !is_short && period.is_const() && is_near(period.value(), 1);
+  if (near && outermost) return near_quotients(true, inner_, period.value(), 1, copy);
+  Value* flat = near ? near_quotients(false, inner_, period.value(), 1, copy)
+                     : b_.CreateAdd(splat(inner_), lane);
+  is_short |= near;
+  auto fitting = [&](Value* x) { return is_short ? b_.CreateTrunc(x, narrow) : x; };
+  Value* digit = b_.CreateUDiv(fitting(flat), fitting(splat(size(max(after, 1)))));
+  if (!outermost) digit = b_.CreateURem(digit, fitting(splat(size(max(extent, 1)))));
+  return is_short ? b_.CreateZExt(digit, wide) : digit;
 }
 
 }  // namespace tn::cpu

@@ -22,6 +22,7 @@ using loop::ValueId;
 // Vectors of one kernel are unrolled up to this many operations, so that compiling stays short.
 static constexpr int kUnrolledOps = 24;
 static constexpr int kUnrolledRowOps = 256;
+static constexpr int kRestOps = 48;
 static constexpr int64_t kShortColumns = 16;
 // Elements along the vector axis that a unit of a flat kernel covers.
 static constexpr int64_t kFlatBlock = 8192;
@@ -70,19 +71,25 @@ class Scheduler {
         target.vector_bits ? target.vector_bits : kBits[static_cast<int>(target.level)];
   }
 
-  std::optional<Schedule> make() {
-    if (k_.values.size() > kMostValues || !find_axes()) return std::nullopt;
+  /// Nothing once the schedule is made; else why it cannot be.
+  std::string refusal() {
+    if (k_.values.size() > kMostValues)
+      return format("{} values, more than {}, would take too long to compile", k_.values.size(),
+                    kMostValues);
+    if (!find_axes()) return "its points are too many, or not those of tiles";
     find_depths();
     find_needed();
     s_.inside = casts_inside(k_);
-    if (!is_plain() || !has_code()) return std::nullopt;
+    if (!is_plain()) return "it reduces over different axes, or scans in both directions";
+    if (!has_code()) return "a remainder of floats, or an fma below x86-64-v3, is a library call";
     choose_mode();
     choose_vectors();
-    if (!check_stores()) return std::nullopt;
+    if (!check_stores()) return "its stores may collide";
     if (s_.mode == Mode::rows) choose_kept();
     choose_units();
-    return std::move(s_);
+    return "";
   }
+  Schedule take() { return std::move(s_); }
 
  private:
   template <class F>
@@ -287,6 +294,8 @@ class Scheduler {
       s_.unrolled = s_.extent.is_const() && vectors * s_.ops <= kUnrolledRowOps &&
                     s_.extent.value() <= loop::kChunk && !several;
       s_.copies = static_cast<int>(s_.unrolled ? vectors : loop::kLanes / s_.lanes);
+      unsigned rest = static_cast<unsigned>(std::clamp(kRestOps / std::max(s_.ops, 1), 1, 4));
+      s_.rest_copies = std::min(s_.copies, static_cast<int>(std::bit_floor(rest)));
       return;
     }
     int64_t vectors = s_.likely(ceil_div(s_.vector_extent(), s_.lanes));
@@ -427,9 +436,16 @@ static bool has_rare_path(const Kernel& kernel) {
   });
 }
 
-std::optional<Schedule> make_schedule(const KernelRequest& request, const Target& target) {
-  if (has_rare_path(*request.kernel)) return std::nullopt;
-  return Scheduler(request, target).make();
+std::optional<Schedule> make_schedule(const KernelRequest& request, const Target& target,
+                                      std::string* why) {
+  std::string reason = "angles of thousands of turns take a branch that vectors have not";
+  if (!has_rare_path(*request.kernel)) {
+    Scheduler scheduler(request, target);
+    reason = scheduler.refusal();
+    if (reason.empty()) return scheduler.take();
+  }
+  if (why) *why = std::move(reason);
+  return std::nullopt;
 }
 
 }  // namespace tn::cpu
