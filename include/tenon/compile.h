@@ -15,6 +15,8 @@ struct CompileSettings {
   int optimization_level = 3;
   /// Sizes are open from the first call on. Otherwise a size is open when it has varied.
   bool shapeless = false;
+  /// A call that would need more bytes, besides its arguments, fails; 0: any number.
+  int64_t memory_limit = 0;
   /// Passes and fusions to leave out, by name.
   std::vector<std::string> off = {};
 };

@@ -1,6 +1,7 @@
 #include "call_arguments.h"
 
 #include <bit>
+#include <functional>
 
 #include "base/error.h"
 #include "ir/number.h"
@@ -45,13 +46,35 @@ bool same_object(PyObject* a, PyObject* b) {
        "compile: constant arguments cannot be compared: {}", Py_TYPE(a)->tp_name);
 }
 
-bool CallKey::is_like(const CallKey& other) const {
+bool CallKey::Constant::is(const Constant& now) const {
+  if (weak) return PyWeakref_GetObject(value.ptr()) == now.value.ptr();
+  return same_object(value.ptr(), now.value.ptr());
+}
+
+bool CallKey::is_like(const CallKey& call) const {
   auto same = [](const nb::object& a, const nb::object& b) {
     return same_object(a.ptr(), b.ptr());
   };
-  return words == other.words && std::ranges::equal(data, other.data, same) &&
-         (!keywords.is_valid() || same(keywords, other.keywords)) &&
-         std::ranges::equal(constants, other.constants, same, &Constant::value, &Constant::value);
+  return words == call.words && std::ranges::equal(data, call.data, same) &&
+         (!keywords.is_valid() || same(keywords, call.keywords)) &&
+         std::ranges::equal(constants, call.constants, std::mem_fn(&Constant::is));
+}
+
+void CallKey::hold_weakly() {
+  for (Constant& c : constants) {
+    PyTypeObject* type = Py_TYPE(c.value.ptr());
+    bool by_identity = type->tp_richcompare == PyBaseObject_Type.tp_richcompare;
+    if (!by_identity || !PyType_SUPPORTS_WEAKREFS(type)) continue;
+    PyObject* reference = PyWeakref_NewRef(c.value.ptr(), nullptr);
+    if (!reference) throw nb::python_error();
+    c.value = nb::steal(reference), c.weak = true;
+  }
+}
+
+bool CallKey::is_dead() const {
+  return std::ranges::any_of(constants, [](const Constant& c) {
+    return c.weak && PyWeakref_GetObject(c.value.ptr()) == Py_None;
+  });
 }
 
 bool StaticArguments::has(size_t position) const {
@@ -81,9 +104,10 @@ void CallArguments::clear() {
   tensors.clear(), leaves_.clear();
 }
 
-void CallArguments::read(PyObject* const* args, size_t positional, PyObject* keywords,
+void CallArguments::read(nb::handle f, PyObject* const* args, size_t positional, PyObject* keywords,
                          const StaticArguments& constants) {
   clear();
+  function = f;
   key.positional = positional;
   key.keywords = nb::borrow(keywords);
   word(positional);
@@ -169,7 +193,7 @@ void CallArguments::assign_state(PyObject* state, std::span<const nb::object> le
   assign_leaves(state, *part.structure, leaves.last(part.leaves), "compile: inputs");
 }
 
-nb::object CallArguments::call(PyObject* f, std::span<const nb::object> leaves) const {
+nb::object CallArguments::call(std::span<const nb::object> leaves) const {
   size_t named = key.keywords.is_valid() ? nb::len(key.keywords) : 0;
   Leaves args;
   for (size_t i = 0; i < key.positional + named; ++i) {
@@ -180,7 +204,8 @@ nb::object CallArguments::call(PyObject* f, std::span<const nb::object> leaves) 
   }
   std::vector<PyObject*> plain;
   for (const nb::object& a : args) plain.push_back(a.ptr());
-  PyObject* result = PyObject_Vectorcall(f, plain.data(), key.positional, key.keywords.ptr());
+  PyObject* result =
+      PyObject_Vectorcall(function.ptr(), plain.data(), key.positional, key.keywords.ptr());
   if (!result) throw nb::python_error();
   return nb::steal(result);
 }

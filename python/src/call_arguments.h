@@ -39,6 +39,9 @@ struct CallKey {
   struct Constant {
     size_t leaf;
     nb::object value;
+    bool weak = false;  // in the key of a trace: a reference to what is compared by identity
+
+    bool is(const Constant& now) const;
   };
 
   std::vector<uint64_t> words;  // structure, kinds of leaves
@@ -51,10 +54,13 @@ struct CallKey {
   size_t positional = 0;            // arguments before those
   std::vector<Part> parts;          // for readers
 
-  /// Apart from sizes and the values of numbers.
-  bool is_like(const CallKey& other) const;
+  /// Whether a call is one of this trace's, apart from sizes and the values of numbers.
+  bool is_like(const CallKey& call) const;
   /// Whether the numbers of a call are those of this trace, which is like it.
   bool takes_numbers_of(const CallKey& call) const;
+  /// Lets objects die that the trace is for: it serves no others.
+  void hold_weakly();
+  bool is_dead() const;
   /// The same number of arguments, with the same names.
   bool has_arguments_of(const CallKey& other) const;
   /// "params['w']". `names` are those of the first arguments, as far as known.
@@ -73,13 +79,14 @@ struct CallKey {
 
 class CallArguments {
  public:
-  /// As Python's vectorcall gives them: `keywords` names the last ones, or is null.
-  void read(PyObject* const* args, size_t positional, PyObject* keywords,
+  /// A call of `f` as Python's vectorcall gives it: `keywords` names the last ones, or is null.
+  void read(nb::handle f, PyObject* const* args, size_t positional, PyObject* keywords,
             const StaticArguments& constants);
   /// What the containers in `state` hold is given too, behind the arguments.
   void read_state(PyObject* state);
   void clear();
 
+  nb::handle function;
   CallKey key;
   Tensors tensors;
   std::vector<Binding> sizes;  // of the symbols of the trace that was found
@@ -91,8 +98,8 @@ class CallArguments {
   Leaves substituted(const Tensors& others, const std::vector<size_t>& given) const;
   /// Puts the leaves of the state into its containers.
   void assign_state(PyObject* state, std::span<const nb::object> leaves) const;
-  /// `f` of arguments like these, with these leaves.
-  nb::object call(PyObject* f, std::span<const nb::object> leaves) const;
+  /// The function of arguments like these, with these leaves.
+  nb::object call(std::span<const nb::object> leaves) const;
 
   /// The Python object of tensor k.
   PyObject* object(size_t k) const { return leaves_[key.at[k]].ptr(); }

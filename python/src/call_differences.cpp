@@ -53,7 +53,8 @@ std::string CallKey::path(size_t leaf, const Names& names) const {
 
 std::string CallKey::text(size_t leaf) const {
   if (const Number* n = with_leaf(numbers, leaf)) return number_text(*n);
-  if (const Constant* c = with_leaf(constants, leaf)) return short_repr(c->value);
+  if (const Constant* c = with_leaf(constants, leaf))
+    return short_repr(c->weak ? PyWeakref_GetObject(c->value.ptr()) : c->value.ptr());
   return format("{}", *types[static_cast<size_t>(std::ranges::find(at, leaf) - at.begin())]);
 }
 
@@ -92,11 +93,11 @@ std::vector<Difference> CallKey::differences(const CallKey& known, const Names& 
     const Number *a = with_leaf(known.numbers, leaf), *b = with_leaf(numbers, leaf);
     if (a && b && a->real == b->real && (a->open || a->bits == b->bits)) continue;
     const Constant *c = with_leaf(known.constants, leaf), *d = with_leaf(constants, leaf);
-    if (c && d && same_object(c->value.ptr(), d->value.ptr())) continue;
+    if (c && d && c->is(*d)) continue;
     out.push_back({a && b ? TraceReason::number : TraceReason::constant, path(leaf, names),
                    known.text(leaf), text(leaf)});
   }
-  if (out.empty() && !is_like(known))  // what nodes of trees hold besides leaves
+  if (out.empty() && !known.is_like(*this))  // what nodes of trees hold besides leaves
     out.push_back({TraceReason::structure, "the arguments", "other constants", "these"});
   return out;
 }

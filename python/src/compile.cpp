@@ -12,31 +12,26 @@
 namespace tn::python {
 namespace {
 
-/// What a compiled function is made of, apart from what Python asks of any object.
-struct CompiledState {
-  FunctionTraces traces;
-  std::unique_ptr<CallArguments> spare = {};  // keeps its memory between calls
-};
-
 /// The arguments of a call under way.
 class Call {
  public:
-  Call(CompiledState& state, PyObject* const* args, size_t positional, PyObject* keywords)
-      : state_(state), lock_(state.traces.settings.state), args_(std::move(state.spare)) {
+  Call(FunctionTraces& traces, nb::handle f, PyObject* const* args, size_t positional,
+       PyObject* keywords)
+      : traces_(traces), lock_(traces.settings.state), args_(std::move(traces.spare)) {
     if (!args_) args_ = std::make_unique<CallArguments>();
-    const FunctionSettings& settings = state.traces.settings;
-    args_->read(args, positional, keywords, settings.constants);
+    const FunctionSettings& settings = traces.settings;
+    args_->read(f, args, positional, keywords, settings.constants);
     if (settings.state.inputs.is_valid()) args_->read_state(settings.state.inputs.ptr());
   }
   ~Call() {
     args_->clear();
-    state_.spare = std::move(args_);
+    traces_.spare = std::move(args_);
   }
   Call(const Call&) = delete;
   CallArguments& operator*() { return *args_; }
 
  private:
-  CompiledState& state_;
+  FunctionTraces& traces_;
   StateLock lock_;
   std::unique_ptr<CallArguments> args_;
 };
@@ -44,39 +39,42 @@ class Call {
 struct CompiledObject {
   PyObject_HEAD vectorcallfunc vectorcall;
   PyObject *attributes, *weak_references;
-  CompiledState* state;
+  PyObject *function, *owner;  // of the traces: functions compiled alike share them
+  FunctionTraces* traces;
 };
 
 PyTypeObject* compiled_type;
 bool compile_disabled = false;  // functions are called as they are; Python's lock guards it
 
-CompiledState& state_of(PyObject* self) { return *reinterpret_cast<CompiledObject*>(self)->state; }
+CompiledObject& object_of(PyObject* self) { return *reinterpret_cast<CompiledObject*>(self); }
+FunctionTraces& traces_of(PyObject* self) { return *object_of(self).traces; }
 
 PyObject* vectorcall(PyObject* self, PyObject* const* args, size_t flags, PyObject* keywords) {
   return guarded<PyObject*>(nullptr, [&] {
     UserCall place;
-    CompiledState& state = state_of(self);
+    PyObject* function = object_of(self).function;
+    FunctionTraces& traces = traces_of(self);
     if (compile_disabled) {
       OwnPlaces own;
-      return PyObject_Vectorcall(state.traces.f.ptr(), args, flags, keywords);
+      return PyObject_Vectorcall(function, args, flags, keywords);
     }
-    Call call(state, args, static_cast<size_t>(PyVectorcall_NARGS(flags)), keywords);
-    auto entry = state.traces.entry(*call);
-    return entry->run(*call, state.traces.settings.state).release().ptr();
+    Call call(traces, function, args, static_cast<size_t>(PyVectorcall_NARGS(flags)), keywords);
+    FunctionTraces::Entry entry = traces.entry(*call);
+    return entry->run(*call, traces.settings.state).release().ptr();
   });
 }
 
 /// The trace for the arguments of a call, or the latest when none are given.
 FunctionTraces::Entry entry_for(PyObject* self, PyObject* const* args, Py_ssize_t count,
                                 PyObject* keywords, const char* method) {
-  CompiledState& state = state_of(self);
+  FunctionTraces& traces = traces_of(self);
   if (count == 0 && !keywords) {
-    if (FunctionTraces::Entry latest = state.traces.latest()) return latest;
+    if (FunctionTraces::Entry latest = traces.latest()) return latest;
     fail(Hint{format("call it first, or give arguments: f.{}(..., x)", method)},
          "{}: the function has not been traced yet", method);
   }
-  Call call(state, args, static_cast<size_t>(count), keywords);
-  return state.traces.entry(*call);
+  Call call(traces, object_of(self).function, args, static_cast<size_t>(count), keywords);
+  return traces.entry(*call);
 }
 
 PyObject* show(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
@@ -99,14 +97,14 @@ PyObject* memory(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObje
 }
 
 PyObject* stats(PyObject* self, PyObject*) {
-  return guarded<PyObject*>(
-      nullptr, [&] { return nb::cast(state_of(self).traces.stats()).release().ptr(); });
+  return guarded<PyObject*>(nullptr,
+                            [&] { return nb::cast(traces_of(self).stats()).release().ptr(); });
 }
 
 PyObject* why_recompiled(PyObject* self, PyObject*) {
   return guarded<PyObject*>(nullptr, [&] {
     nb::list lines;
-    for (const Retrace& r : state_of(self).traces.log().kept()) lines.append(to_text(r));
+    for (const Retrace& r : traces_of(self).log().kept()) lines.append(to_text(r));
     return lines.release().ptr();
   });
 }
@@ -116,7 +114,7 @@ PyObject* explain(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObj
     UserCall place;
     auto entry = entry_for(self, args, count, keywords, "explain");
     Explanation made = entry->compiled->explain();
-    add_traces(made, state_of(self).traces.log().kept());
+    add_traces(made, traces_of(self).log().kept());
     return nb::cast(std::move(made)).release().ptr();
   });
 }
@@ -128,31 +126,33 @@ PyObject* bind_method(PyObject* self, PyObject* object, PyObject*) {
 
 PyObject* repr(PyObject* self) {
   return guarded<PyObject*>(nullptr, [&] {
-    std::string inner = nb::repr(state_of(self).traces.f).c_str();
+    std::string inner = nb::repr(nb::handle(object_of(self).function)).c_str();
     return PyUnicode_FromString(format("<compiled {}>", inner).c_str());
   });
 }
 
 int traverse(PyObject* self, visitproc visit, void* arg) {
-  auto* object = reinterpret_cast<CompiledObject*>(self);
+  CompiledObject& object = object_of(self);
   Py_VISIT(Py_TYPE(self));
-  Py_VISIT(object->attributes);
-  return object->state->traces.traverse(visit, arg);
+  Py_VISIT(object.attributes);
+  Py_VISIT(object.function);
+  Py_VISIT(object.owner);
+  return 0;
 }
 
+/// What calls need stays: they may come after it, from what is cleared later.
 int clear(PyObject* self) {
-  auto* object = reinterpret_cast<CompiledObject*>(self);
-  Py_CLEAR(object->attributes);
-  object->state->traces.clear();
+  Py_CLEAR(object_of(self).attributes);
   return 0;
 }
 
 void dealloc(PyObject* self) {
   PyObject_GC_UnTrack(self);
-  auto* object = reinterpret_cast<CompiledObject*>(self);
-  if (object->weak_references) PyObject_ClearWeakRefs(self);
-  Py_CLEAR(object->attributes);
-  delete object->state;
+  CompiledObject& object = object_of(self);
+  if (object.weak_references) PyObject_ClearWeakRefs(self);
+  Py_CLEAR(object.attributes);
+  Py_CLEAR(object.function);
+  Py_CLEAR(object.owner);
   PyTypeObject* type = Py_TYPE(self);
   type->tp_free(self);
   Py_DECREF(type);
@@ -217,24 +217,46 @@ nb::object checked_state(nb::object tree, const char* name) {
   return tree;
 }
 
-nb::object compile(nb::object f, nb::object inputs, nb::object outputs, bool shapeless,
-                   std::vector<size_t> static_positions, nb::handle static_names,
-                   std::vector<size_t> donated, int level, std::vector<std::string> off) {
+FunctionTraces* make_traces(nb::object inputs, nb::object outputs, bool shapeless,
+                            std::vector<size_t> static_positions, nb::handle static_names,
+                            std::vector<size_t> donated, int level, std::vector<std::string> off,
+                            RunDemands demands) {
   UserCall place;
-  FunctionSettings settings{.donated = std::move(donated), .shapeless = shapeless};
+  FunctionSettings settings{
+      .donated = std::move(donated), .shapeless = shapeless, .demands = demands};
   settings.constants.positions = std::move(static_positions);
   for (nb::handle name : static_names) settings.constants.names.push_back(nb::borrow(name));
   settings.state = {checked_state(inputs, "inputs"), checked_state(outputs, "outputs")};
   settings.options = {.effort = effort_of(level), .off = std::move(off)};
-  std::unique_ptr<CompiledState> state(new CompiledState{{std::move(f), std::move(settings)}});
+  return new FunctionTraces(std::move(settings));
+}
+
+nb::object compile(nb::object f, nb::object traces) {
+  FunctionTraces* inner = nb::cast<FunctionTraces*>(traces);
   auto* made = PyObject_GC_New(CompiledObject, compiled_type);
   if (!made) throw nb::python_error();
   made->vectorcall = vectorcall;
   made->attributes = made->weak_references = nullptr;
-  made->state = state.release();
+  made->function = f.release().ptr();
+  made->owner = traces.release().ptr();
+  made->traces = inner;
   PyObject_GC_Track(reinterpret_cast<PyObject*>(made));
   return nb::steal(reinterpret_cast<PyObject*>(made));
 }
+
+int traverse_traces(PyObject* self, visitproc visit, void* arg) {
+  Py_VISIT(Py_TYPE(self));
+  return nb::inst_ready(self) ? nb::inst_ptr<FunctionTraces>(self)->traverse(visit, arg) : 0;
+}
+
+int clear_traces(PyObject* self) {
+  nb::inst_ptr<FunctionTraces>(self)->clear();
+  return 0;
+}
+
+PyType_Slot traces_slots[] = {{Py_tp_traverse, reinterpret_cast<void*>(traverse_traces)},
+                              {Py_tp_clear, reinterpret_cast<void*>(clear_traces)},
+                              {0, nullptr}};
 
 }  // namespace
 
@@ -283,9 +305,15 @@ void bind_compile(nb::module_& m) {
   compiled_type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&compiled_spec));
   if (!compiled_type) throw nb::python_error();
   m.attr("CompiledFunction") = nb::borrow(reinterpret_cast<PyObject*>(compiled_type));
-  m.def("_compile", compile, nb::arg("f"), nb::arg("inputs").none(), nb::arg("outputs").none(),
-        nb::arg("shapeless"), nb::arg("static_argnums"), nb::arg("static_argnames"),
-        nb::arg("donate_argnums"), nb::arg("optimization_level"), nb::arg("off"));
+  nb::class_<RunDemands>(m, "_RunDemands")
+      .def(nb::init<int64_t, bool, double, bool>(), nb::arg("memory_limit"), nb::arg("check"),
+           nb::arg("timeout"), nb::arg("timeout_fails"));
+  nb::class_<FunctionTraces>(m, "_FunctionTraces", nb::type_slots(traces_slots))
+      .def(nb::new_(&make_traces), nb::arg("inputs").none(), nb::arg("outputs").none(),
+           nb::arg("shapeless"), nb::arg("static_argnums"), nb::arg("static_argnames"),
+           nb::arg("donate_argnums"), nb::arg("optimization_level"), nb::arg("off"),
+           nb::arg("demands"));
+  m.def("_compile", compile, nb::arg("f"), nb::arg("traces"));
   m.def("_disable_compile",
         [](bool disabled) { return std::exchange(compile_disabled, disabled); });
 }

@@ -39,7 +39,7 @@ nb::object number_object(const Tensor& t) {
   return element_object(t.dtype(), t.data());
 }
 
-CallKey::Names names_of_arguments(const nb::object& f, size_t count) {
+CallKey::Names names_of_arguments(nb::handle f, size_t count) {
   CallKey::Names names;
   nb::object ask = nb::module_::import_("tenon.transforms").attr("_argument_names");
   for (nb::handle name : ask(f, nb::none(), count)) names.push_back(nb::cast<std::string>(name));
@@ -154,7 +154,7 @@ FunctionTraces::Entry FunctionTraces::find(CallArguments& args) {
     if (i + 1 < entries_.size() && entries_[i] == entry)
       std::rotate(entries_.begin() + static_cast<ptrdiff_t>(i),
                   entries_.begin() + static_cast<ptrdiff_t>(i) + 1, entries_.end());
-    ++hits_;
+    ++gone_.hits;
     return entry;
   }
   return nullptr;
@@ -219,7 +219,7 @@ Retrace FunctionTraces::reason_for(CallArguments& args, const CallKey::Names& na
 
 /// Where leaving something open fails, as when the function branches on a number, it is constant.
 FunctionTraces::Entry FunctionTraces::trace(CallArguments& args) {
-  CallKey::Names names = names_of_arguments(f, args.key.positional);
+  CallKey::Names names = names_of_arguments(args.function, args.key.positional);
   Retrace why = reason_for(args, names);
   Entry like = nearest(args);
   Open open = open_for(args, like.get());
@@ -252,13 +252,15 @@ FunctionTraces::Entry FunctionTraces::trace(const CallArguments& args, const Ope
   auto entry = std::make_shared<TraceEntry>(args.key);
   entry->given = open.given, entry->constant = open.constant;
   for (size_t n : open.given) entry->key.numbers[n].open = true;
+  entry->key.hold_weakly();
   auto run = [&](const Tensors& params) { return run_python(args, params, *entry); };
   Tensors like = args.tensors;
   args.append_numbers(entry->given, like);
   Pattern pattern = open.pattern;
   for (size_t i = args.tensors.size(); i < like.size(); ++i)
     pattern.types.push_back(type_of(like[i]));
-  auto made = std::make_shared<Compiled>(run, like, std::move(pattern), settings.options);
+  auto made =
+      std::make_shared<Compiled>(run, like, std::move(pattern), settings.options, settings.demands);
   std::vector<bool> donated(like.size());
   for (size_t k : entry->donated) donated[k] = true;
   if (!entry->donated.empty()) made->donate(std::move(donated));
@@ -282,7 +284,7 @@ Tensors FunctionTraces::run_python(const CallArguments& args, const Tensors& par
   if (inputs.is_valid()) args.assign_state(inputs.ptr(), leaves);
   std::optional<Structure> before;
   if (outputs.is_valid()) before.emplace(outputs.ptr(), had, Structure::Look::live);
-  nb::object result = args.call(f.ptr(), leaves);
+  nb::object result = args.call(leaves);
   TensorTree out(result.ptr(), Numbers::stay_known);
   Tensors all = out.tensors;
   entry.out.emplace(std::move(out));
@@ -306,13 +308,17 @@ Tensors FunctionTraces::run_python(const CallArguments& args, const Tensors& par
 }
 
 FunctionTraces::Entry FunctionTraces::add(Entry made) {
-  if (entries_.size() == kMost) entries_.erase(entries_.begin());
+  std::erase_if(entries_, [](const Entry& entry) { return entry->key.is_dead(); });
+  if (entries_.size() == kMost) {
+    entries_[0]->compiled->count(gone_);
+    entries_.erase(entries_.begin());
+  }
   return entries_.emplace_back(std::move(made));
 }
 
 CallStats FunctionTraces::stats() const {
-  CallStats stats;
-  stats.hits = hits_;
+  CallStats stats = gone_;
+  for (const Entry& entry : entries_) entry->compiled->count(stats);
   log_.count(stats);
   return stats;
 }
@@ -339,7 +345,6 @@ static int visit_results(const ResultTree& results, visitproc visit, void* arg) 
 }
 
 int FunctionTraces::traverse(visitproc visit, void* arg) const {
-  Py_VISIT(f.ptr());
   Py_VISIT(settings.state.inputs.ptr());
   Py_VISIT(settings.state.outputs.ptr());
   for (const Entry& entry : entries_) {
@@ -354,7 +359,6 @@ int FunctionTraces::traverse(visitproc visit, void* arg) const {
 void FunctionTraces::clear() {
   entries_.clear();
   settings.state = {};
-  f = nb::none();
 }
 
 }  // namespace tn::python

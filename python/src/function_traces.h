@@ -55,14 +55,14 @@ struct FunctionSettings {
   std::vector<size_t> donated = {};  // arguments whose memory results may take
   bool shapeless = false;
   CompileOptions options = {};
+  RunDemands demands = {};
 };
 
-/// Python's lock guards it.
+/// Python's lock guards it. It holds no function, so that one can hold it.
 class FunctionTraces {
  public:
   using Entry = std::shared_ptr<const TraceEntry>;
-  FunctionTraces(nb::object f, FunctionSettings settings)
-      : f(std::move(f)), settings(std::move(settings)) {}
+  explicit FunctionTraces(FunctionSettings given) : settings(std::move(given)) {}
 
   /// The trace that serves a call: one that is there, or a new one.
   Entry entry(CallArguments& args);
@@ -74,8 +74,8 @@ class FunctionTraces {
   int traverse(visitproc visit, void* arg) const;
   void clear();
 
-  nb::object f;
   FunctionSettings settings;
+  std::unique_ptr<CallArguments> spare;  // keeps its memory between calls
 
  private:
   /// What a new trace leaves open.
@@ -97,7 +97,7 @@ class FunctionTraces {
   static constexpr size_t kMost = 256;  // the least recently used go first
   std::vector<Entry> entries_;          // the last used at the end
   TraceLog log_;
-  int64_t hits_ = 0;
+  CallStats gone_;            // of traces that are no more, and hits
   std::timed_mutex tracing_;  // one trace at a time: others may find what it makes
 };
 

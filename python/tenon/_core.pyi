@@ -67,6 +67,35 @@ class CompiledFunction:
     def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
     def show(self, stage: str, /, *args: Any, **kwargs: Any) -> str: ...
     def memory(self, *args: Any, **kwargs: Any) -> MemoryReport: ...
+    def stats(self) -> CallStats: ...
+    def why_recompiled(self) -> list[str]: ...
+
+class CallStats:
+    traces: int
+    hits: int
+    graph_compiles: int
+    kernel_compiles: int
+    replans: int
+    traces_by_reason: dict[str, int]
+
+class _RunDemands:
+    def __init__(
+        self, memory_limit: int, check: _bool, timeout: float, timeout_fails: _bool
+    ) -> None: ...
+
+class _FunctionTraces:
+    def __init__(
+        self,
+        inputs: Any,
+        outputs: Any,
+        shapeless: _bool,
+        static_argnums: list[int],
+        static_argnames: list[str],
+        donate_argnums: list[int],
+        optimization_level: int,
+        off: list[str],
+        demands: _RunDemands,
+    ) -> None: ...
 
 class LiveBuffer:
     bytes: int
@@ -126,17 +155,7 @@ def _scan(
 ) -> tuple[list[Tensor], list[Tensor]]: ...
 def _number(x: Any) -> Tensor: ...
 def _checkpoint(f: Any, args: list[Tensor]) -> list[Tensor]: ...
-def _compile(
-    f: Any,
-    inputs: Any,
-    outputs: Any,
-    shapeless: _bool,
-    static_argnums: list[int],
-    static_argnames: list[str],
-    donate_argnums: list[int],
-    optimization_level: int,
-    off: list[str],
-) -> CompiledFunction: ...
+def _compile(f: Any, traces: _FunctionTraces) -> CompiledFunction: ...
 def _disable_compile(disabled: _bool) -> _bool: ...
 def _custom(
     f: Any, args: list[Tensor], vjp: Any = None, jvp: Any = None, vmap: Any = None

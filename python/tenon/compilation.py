@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import functools
 import inspect
+import os
+import re
+import types
+import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -56,6 +60,99 @@ def _static_arguments(
     return sorted(set(positions)), sorted(set(names))
 
 
+_MODES = (None, "default", "reduce-overhead", "max-autotune")
+_BACKENDS = (None, "cpu", "interpreter")
+_UNITS = {"": 1, "B": 1} | {
+    f"{prefix}{suffix}B": base**power
+    for power, prefix in enumerate("KMGT", 1)
+    for suffix, base in (("", 1000), ("i", 1024))
+}
+
+
+def _one_of(name: str, given: Any, known: tuple[str | None, ...]) -> None:
+    if given not in known:
+        names = ", ".join(repr(k) for k in known if k)
+        _core._fail("value", f"compile: {name} is one of {names}, not {given!r}")
+
+
+def _bytes(limit: int | str | None) -> int:
+    """A number of bytes: 512, "512MB", "1.5 GiB"; 0 where there is no limit."""
+    if limit is None:
+        return 0
+    match = re.fullmatch(r"\s*(\d+(?:\.\d*)?)\s*([KMGT]?i?B?)\s*", str(limit), re.IGNORECASE)
+    units = {name.upper(): size for name, size in _UNITS.items()}
+    if not match or match[2].upper() not in units or isinstance(limit, bool):
+        _core._fail("value", f"compile: memory_limit is bytes or text like '512MB', not {limit!r}")
+    return max(1, int(float(match[1]) * units[match[2].upper()]))
+
+
+def _timeout(given: Any) -> tuple[float, bool]:
+    """Seconds (0: any number), and whether to fail after them."""
+    seconds, then = given if isinstance(given, tuple) and len(given) == 2 else (given, "interpret")
+    _one_of("what follows timeout", then, ("interpret", "error"))
+    if seconds is None:
+        return 0.0, False
+    if isinstance(seconds, bool) or not isinstance(seconds, (int, float)) or not seconds > 0:
+        _core._fail("value", f"compile: timeout is a number of seconds above 0, not {given!r}")
+    return float(seconds), then == "error"
+
+
+_TRACES = "__tenon_traces__"  # the attribute of functions with what they were compiled to
+
+
+def _traces(fun: Callable[..., Any], options: dict[str, Any]) -> Any:
+    """Where the traces of `fun` are kept: with the function, if it is a plain one."""
+    key = tuple(
+        tuple(value) if isinstance(value, (list, set)) else value
+        for name, value in options.items()
+        if name not in ("inputs", "outputs")
+    ) + (id(options["inputs"]), id(options["outputs"]))
+    if type(fun) is not types.FunctionType:
+        return _new_traces(fun, **options)
+    known = fun.__dict__.get(_TRACES)
+    # functools.wraps copies the attributes of a function to another one.
+    if known is None or known[0]() is not fun:
+        known = fun.__dict__[_TRACES] = (weakref.ref(fun), {})
+    if key not in known[1]:
+        known[1][key] = _new_traces(fun, **options)
+    return known[1][key]
+
+
+def _new_traces(
+    fun: Callable[..., Any],
+    inputs: Any,
+    outputs: Any,
+    shapeless: bool,
+    static_argnums: int | Sequence[int],
+    static_argnames: str | Sequence[str],
+    donate_argnums: int | Sequence[int],
+    optimization_level: int,
+    mode: str | None,
+    backend: str | None,
+    memory_limit: int | str | None,
+    timeout: float | tuple[float, str] | None,
+    check: bool,
+    off: str | Sequence[str],
+) -> Any:
+    _one_of("mode", mode, _MODES)
+    _one_of("backend", backend, _BACKENDS)
+    positions, names = _static_arguments(fun, static_argnums, static_argnames)
+    if hasattr(type(fun), "state"):  # a module: its own parameters are not constants
+        inputs = fun if inputs is None else [fun, inputs]
+        outputs = fun if outputs is None else [fun, outputs]
+    return _core._FunctionTraces(
+        inputs,
+        outputs,
+        bool(shapeless),
+        positions,
+        names,
+        _positions(fun, donate_argnums, "donate_argnums"),
+        0 if backend == "interpreter" else optimization_level,
+        [off] if isinstance(off, str) else list(off),
+        _core._RunDemands(_bytes(memory_limit), bool(check), *_timeout(timeout)),
+    )
+
+
 def compile(
     fun: Callable[..., Any] | None = None,
     inputs: Any = None,
@@ -66,6 +163,11 @@ def compile(
     static_argnames: str | Sequence[str] = (),
     donate_argnums: int | Sequence[int] = (),
     optimization_level: int = 3,
+    mode: str | None = None,
+    backend: str | None = None,
+    memory_limit: int | str | None = None,
+    timeout: float | tuple[float, str] | None = None,
+    check: bool = False,
     off: str | Sequence[str] = (),
 ) -> Any:
     """`fun`, traced when it is first called with arguments of some kind, then run as one plan.
@@ -98,28 +200,26 @@ def compile(
     arguments at `donate_argnums`, which must not be used afterwards.
 
     `optimization_level` 0 interprets, 1 generates code after one round of simplification, 2 and
-    above do all that is known. `off` names passes (`tenon opt --list`) and fusions ("fuse",
-    "row-kernels", "epilogue", "bundle") to leave out. Compiled functions can be
-    differentiated, batched, and called by other compiled functions.
+    above do all that is known; so do all modes ("default", "reduce-overhead", "max-autotune").
+    `backend` "interpreter" is level 0. A call that would need more than `memory_limit` (bytes, or
+    text like "512MB") besides its arguments fails. With `check` the interpreter runs beside the
+    compiled code, and a difference is an error. When compiling takes longer than `timeout` seconds,
+    the interpreter runs meanwhile; `(seconds, "error")` fails instead. `off` names passes
+    (`tenon opt --list`) and fusions ("fuse", "row-kernels", "epilogue", "bundle") to leave out.
+
+    Compiled functions can be differentiated, batched, and called by other compiled functions.
+    `stats()` counts what their calls did, `why_recompiled()` says why they were traced. Compiling a
+    function again with the same options finds its traces, which live as long as the function.
     """
     options = dict(locals())
     del options["fun"]
     if fun is None:
         return functools.partial(compile, **options)
     check_callable("compile", fun)
-    positions, names = _static_arguments(fun, static_argnums, static_argnames)
-    made = _core._compile(
-        fun,
-        inputs,
-        outputs,
-        shapeless,
-        positions,
-        names,
-        _positions(fun, donate_argnums, "donate_argnums"),
-        optimization_level,
-        [off] if isinstance(off, str) else list(off),
-    )
-    return functools.update_wrapper(made, fun)
+    made = _core._compile(fun, _traces(fun, options))
+    functools.update_wrapper(made, fun)
+    made.__dict__.pop(_TRACES, None)
+    return made
 
 
 def show(fun: Callable[..., Any], *args: Any, what: str = "graph", **kwargs: Any) -> str:
@@ -138,3 +238,40 @@ def show(fun: Callable[..., Any], *args: Any, what: str = "graph", **kwargs: Any
     """
     compiled = fun if isinstance(fun, _core.CompiledFunction) else compile(fun)
     return compiled.show(what, *args, **kwargs)
+
+
+class _Switch:
+    """Turns compilation on or off, for good or, as a context manager, inside."""
+
+    def __init__(self, disabled: bool) -> None:
+        self._before = _core._disable_compile(disabled)
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *error: object) -> None:
+        _core._disable_compile(self._before)
+
+
+def disable_compile() -> _Switch:
+    """From here on compiled functions call the function itself: prints and debuggers work in it.
+
+    `TENON_DISABLE_COMPILE=1` in the environment does the same from the start.
+
+        >>> f = tn.compile(lambda x: print("called") or x)
+        >>> with tn.disable_compile():
+        ...     f(1), f(1)
+        called
+        called
+        (1, 1)
+    """
+    return _Switch(True)
+
+
+def enable_compile() -> _Switch:
+    """Undoes `disable_compile`."""
+    return _Switch(False)
+
+
+if os.environ.get("TENON_DISABLE_COMPILE", "0") not in ("", "0"):
+    disable_compile()

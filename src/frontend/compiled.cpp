@@ -39,8 +39,8 @@ static std::vector<Replacement> replacements(std::span<const Binding> sizes) {
 }
 
 Compiled::Compiled(const Function& f, std::span<const Tensor> like, Pattern pattern,
-                   CompileOptions options)
-    : options_(std::move(options)), pattern_(std::move(pattern)) {
+                   CompileOptions options, RunDemands demands)
+    : options_(std::move(options)), pattern_(std::move(pattern)), demands_(demands) {
   bool fits = pattern_.matches(types_of(like), options_.sizes);
   invariant(fits, "compile: traced for a pattern that its own arguments do not fit");
   std::optional<SizesAtHand> own;
@@ -113,8 +113,34 @@ CompileOptions Compiled::options() const {
 }
 
 const CompiledGraph& Compiled::code() const {
-  std::call_once(compiled_, [this] { code_ = compiled_graph(graph_, options()); });
+  if (has_code_.load(std::memory_order_acquire)) return *code_;
+  std::call_once(compiled_, [this] {
+    code_ = compiled_graph(graph_, options());
+    before_ = code_->counts();
+    has_code_.store(true, std::memory_order_release);
+  });
   return *code_;
+}
+
+std::shared_ptr<const Plan> Compiled::plan(std::span<const Binding> sizes) const {
+  std::shared_ptr<const Plan> plan = code().plan(sizes);
+  if (!demands_.memory_limit || within_.load(std::memory_order_relaxed) == plan.get()) return plan;
+  MemoryReport report = memory_report(*plan);
+  if (report.peak > demands_.memory_limit)
+    fail(Fault::memory, Hint{"use smaller batches, or raise memory_limit"},
+         "compile: a run needs {} bytes, memory_limit is {}\n{}", report.peak,
+         demands_.memory_limit, to_text(report));
+  within_.store(plan.get(), std::memory_order_relaxed);
+  return plan;
+}
+
+void Compiled::count(CallStats& stats) const {
+  if (!has_code_.load(std::memory_order_acquire)) return;
+  CompileCounts now = code_->counts();
+  stats.graph_compiles += now.graphs - before_.graphs;
+  stats.kernel_compiles += now.compiled - before_.compiled;
+  int64_t first = before_.plans == 0 && now.plans > 0;
+  stats.replans += now.plans - before_.plans - first;
 }
 
 void Compiled::donate(std::vector<bool> arguments) {
@@ -153,7 +179,7 @@ Tensors Compiled::operator()(std::span<Tensor> args, std::span<const Binding> si
   std::vector<Bound> in, out(graph_.outputs.size());
   in.reserve(args.size());
   for (const Tensor& t : args) in.push_back(bound_of(slot_of(t)));
-  std::shared_ptr<const Plan> plan = code().plan(sizes);
+  std::shared_ptr<const Plan> plan = this->plan(sizes);
   GivenAway given(options_.donated, args, in);
   run(*plan, in, nullptr, out);
   given.done = true;

@@ -5,19 +5,27 @@
 #include "compiler/compile.h"
 #include "frontend/explain.h"
 #include "frontend/pattern.h"
-#include "tenon/transforms.h"
+#include "tenon/compile.h"
 
 namespace tn {
 
 /// The effort behind an `optimization_level`; fails for one that does not exist.
 Effort effort_of(int optimization_level);
 
+/// What is asked of runs.
+struct RunDemands {
+  int64_t memory_limit = 0;    // bytes a plan may need; 0: any number
+  bool check = false;          // the interpreter runs beside, and results are compared
+  double timeout = 0;          // seconds to wait for a plan; 0: as long as it takes
+  bool timeout_fails = false;  // otherwise the interpreter runs meanwhile
+};
+
 class Compiled {
  public:
   /// Runs `f` on parameters like `like`, tensors or numbers, of the types of `pattern`, and keeps
   /// what it records. A failure of `f` leaves nothing behind.
-  Compiled(const Function& f, std::span<const Tensor> like, Pattern pattern,
-           CompileOptions options);
+  Compiled(const Function& f, std::span<const Tensor> like, Pattern pattern, CompileOptions options,
+           RunDemands demands = {});
 
   /// Whether it serves arguments of these types; then `sizes` has the values of its symbols. Types
   /// of the last arguments may be left out where they are known to be right.
@@ -37,6 +45,8 @@ class Compiled {
   const std::vector<SizeGuard>& assumed() const { return assumed_; }
   /// It closes over values of a trace around it, and means nothing after that.
   bool is_bound() const { return bound_; }
+  /// Adds what compiling it took.
+  void count(CallStats& stats) const;
   /// A stage of the compilation as text.
   std::string show(std::string_view stage) const;
   /// What a run needs.
@@ -48,6 +58,7 @@ class Compiled {
   class GivenAway;
   Tensors record(std::span<const Tensor> args, std::span<const Binding> sizes) const;
   const CompiledGraph& code() const;
+  std::shared_ptr<const Plan> plan(std::span<const Binding> sizes) const;
   CompileOptions options() const;
   void settle_sizes();
 
@@ -59,8 +70,12 @@ class Compiled {
   CompileOptions options_;
   Pattern pattern_;
   std::vector<SizeGuard> assumed_, guards_;  // guards_: what the pattern does not say
+  RunDemands demands_;
   mutable std::once_flag compiled_;
   mutable std::shared_ptr<const CompiledGraph> code_;
+  mutable std::atomic<bool> has_code_ = false;
+  mutable CompileCounts before_;                       // of code that others made
+  mutable std::atomic<const Plan*> within_ = nullptr;  // the limit: the plan looked at last
 };
 
 }  // namespace tn

@@ -18,6 +18,7 @@ struct CompiledFunction::State {
 
   Function f;
   CompileOptions options;
+  RunDemands demands;
   bool shapeless;
   std::mutex mutex = {};
   std::vector<Entry> entries = {};  // the last used at the end
@@ -75,13 +76,16 @@ struct CompiledFunction::State {
     Pattern pattern = pattern_for(types);
     add_symbols(
         pattern, [](size_t i) { return format("argument {}", i); }, why.symbols);
-    Entry made = std::make_shared<const Compiled>(f, args, std::move(pattern), options);
+    Entry made = std::make_shared<const Compiled>(f, args, std::move(pattern), options, demands);
     why.assumed = made->assumed();
     made->takes(types, sizes);
     std::lock_guard lock(mutex);
     log.add(std::move(why));
     if (made->is_bound()) return made;
-    if (entries.size() == kMost) entries.erase(entries.begin());
+    if (entries.size() == kMost) {
+      entries[0]->count(stats);
+      entries.erase(entries.begin());
+    }
     return entries.emplace_back(std::move(made));
   }
 
@@ -102,9 +106,12 @@ struct CompiledFunction::State {
 
 CompiledFunction::CompiledFunction(Function f, CompileSettings settings)
     : state_(new State{
-          std::move(f),
-          {.effort = effort_of(settings.optimization_level), .off = std::move(settings.off)},
-          settings.shapeless}) {}
+          .f = std::move(f),
+          .options = {.effort = effort_of(settings.optimization_level),
+                      .off = std::move(settings.off)},
+          .demands = {.memory_limit = settings.memory_limit},
+          .shapeless = settings.shapeless,
+      }) {}
 
 Tensors CompiledFunction::operator()(const Tensors& args) const {
   std::vector<Binding> sizes;
@@ -129,6 +136,7 @@ std::string CompiledFunction::explain(const Tensors& args) const {
 CallStats CompiledFunction::stats() const {
   std::lock_guard lock(state_->mutex);
   CallStats stats = state_->stats;
+  for (const Entry& entry : state_->entries) entry->count(stats);
   state_->log.count(stats);
   return stats;
 }

@@ -1,0 +1,241 @@
+"""The options of compile, what it can be applied to, and where traces live."""
+
+import functools
+import gc
+import inspect
+import os
+import subprocess
+import sys
+import threading
+import weakref
+
+import numpy as np
+import pytest
+
+import tenon as tn
+
+
+def test_names_docs_and_signatures_are_kept():
+    def f(x, *, scale: float = 2.0):
+        """Scales."""
+        return x * scale
+
+    g = tn.compile(f)
+    assert (g.__name__, g.__doc__) == ("f", "Scales.")
+    assert inspect.signature(g) == inspect.signature(f)
+    assert "__tenon_traces__" not in vars(g)
+
+
+def test_ways_to_write_it():
+    @functools.partial(tn.compile, shapeless=True)
+    def a(x):
+        return x + 1
+
+    @tn.compile(optimization_level=1)
+    def b(x):
+        return x + 1
+
+    c = tn.compile(functools.partial(lambda x, y: x + y, y=1))
+    for f in (a, b, c, tn.compile(tn.negative)):
+        assert f(tn.array(-1.0)).item() in (0, 1)
+
+
+class Scale:
+    def __init__(self, by):
+        self.by = by
+
+    @tn.compile
+    def apply(self, x):
+        return x * self.by
+
+    def plain(self, x):
+        return x * self.by
+
+    def __call__(self, x):
+        return x * self.by
+
+
+def test_methods_belong_to_their_instance_and_keep_none_alive():
+    two, three = Scale(2), Scale(3)
+    assert [s.apply(tn.array(1.0)).item() for s in (two, three, two)] == [2, 3, 2]
+    assert tn.compile(two.plain)(tn.array(1.0)).item() == 2
+    assert tn.compile(three)(tn.array(1.0)).item() == 3
+    gone = weakref.ref(two)
+    del two
+    gc.collect()
+    assert gone() is None
+    assert three.apply(tn.array(2.0)).item() == 6
+
+
+def test_modules_are_compiled_with_their_parameters():
+    model = tn.nn.Linear(2, 2)
+    f = tn.compile(model)
+    x = tn.ones((1, 2))
+    assert np.allclose(f(x), model(x))
+    model.weight = model.weight * 2
+    assert np.allclose(f(x), model(x))
+    assert f.stats().traces == 1
+
+
+def test_compiling_again_finds_the_traces():
+    calls = []
+
+    def f(x):
+        calls.append(x)
+        return x + 1
+
+    for _ in range(3):
+        assert tn.compile(f)(tn.array(1)).item() == 2
+    assert len(calls) == 1
+    tn.compile(f, shapeless=True)(tn.array(1))
+    assert len(calls) == 2
+
+    @functools.wraps(f)
+    def g(x):
+        return x + 2
+
+    assert tn.compile(g)(tn.array(1)).item() == 3
+
+
+def test_traces_die_with_the_function():
+    kept = tn.ones(1000) + 0
+    tn.eval(kept)
+    before = tn.memory.active_memory()
+
+    def f(x):
+        return x + (kept * 1)
+
+    tn.compile(f)(tn.ones(1000))
+    gone = weakref.ref(f)
+    del f
+    assert gone() is None  # without a collection
+    assert tn.memory.active_memory() <= before
+
+
+def test_many_lambdas_stay_within_bounds():
+    x = tn.ones(16)
+    tn.compile(lambda x: tn.exp(x) + 1)(x)
+    for _ in range(300):
+        f = tn.compile(lambda x: tn.exp(x) + 1)
+        f(x)
+        assert f.stats().kernel_compiles == 0
+
+
+def test_stats_count_what_calls_did():
+    f = tn.compile(lambda x: tn.exp(x) * 3.25 - 0.125)
+    for n in [2, 3, 4, 5, 4]:
+        f(tn.ones(n))
+    stats = f.stats()
+    assert (stats.traces, stats.hits) == (2, 3)
+    assert stats.traces_by_reason == {"first": 1, "size": 1}
+    assert stats.graph_compiles == 2
+    assert stats.replans == 2
+    assert stats.kernel_compiles <= 2
+
+
+def test_disabling():
+    calls = []
+    f = tn.compile(lambda x: calls.append(1) or x + 1)
+    f(tn.array(1)), f(tn.array(1))
+    assert len(calls) == 1
+    with tn.disable_compile():
+        f(tn.array(1)), f(tn.array(1))
+        assert len(calls) == 3
+        with tn.enable_compile():
+            f(tn.array(1))
+        assert len(calls) == 3
+        f(tn.array(1))
+    f(tn.array(1))
+    assert len(calls) == 4
+
+
+@pytest.mark.parametrize(("value", "calls"), [("1", 2), ("0", 1), ("", 1)])
+def test_disabling_by_the_environment(value, calls):
+    code = "import tenon as tn; f = tn.compile(lambda x: print('c') or x); f(1); f(1)"
+    run = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={**os.environ, "TENON_DISABLE_COMPILE": value},
+    )
+    assert run.stdout.split() == ["c"] * calls
+
+
+def test_memory_limits():
+    def f(x):
+        return tn.sort(x) + 1
+
+    x = tn.ones(1 << 18)
+    for limit in (1 << 30, "1GB", "1.5 gib", None):
+        tn.compile(f, memory_limit=limit)(x)
+    with pytest.raises(MemoryError, match=r"a run needs \d+ bytes, memory_limit is 500000"):
+        tn.compile(f, memory_limit="500KB")(x)
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "text"),
+    [
+        ({"mode": "fast"}, ValueError, "mode is one of 'default', 'reduce-overhead'"),
+        ({"backend": "gpu"}, ValueError, "backend is one of 'cpu', 'interpreter', not 'gpu'"),
+        ({"memory_limit": "much"}, ValueError, "memory_limit is bytes or text like '512MB'"),
+        ({"timeout": -1}, ValueError, "timeout is a number of seconds"),
+        ({"timeout": (1, "x")}, ValueError, "one of 'interpret', 'error'"),
+        ({"donate_argnums": "x"}, TypeError, "donate_argnums are integers"),
+        ({"donate_argnums": -3}, IndexError, "no argument -3 of 1 in donate_argnums"),
+        ({"optimization_level": 9}, ValueError, "optimization_level is 0 to 5"),
+    ],
+)
+def test_wrong_options(options, error, text):
+    with pytest.raises(error, match=text):
+        tn.compile(lambda x: x, **options)
+
+
+def test_options_that_are_taken():
+    for options in (
+        {"mode": "max-autotune"},
+        {"backend": "interpreter"},
+        {"backend": "cpu", "mode": "default"},
+    ):
+        assert tn.compile(lambda x: tn.exp(x), **options)(tn.array(0.0)).item() == 1
+
+
+def test_one_trace_for_many_threads():
+    traces, barrier = [], threading.Barrier(8)
+
+    def f(x):
+        traces.append(1)
+        return tn.exp(x) + 1
+
+    f = tn.compile(f)
+    results = []
+
+    def work():
+        barrier.wait()
+        results.append(f(tn.zeros(3)).tolist())
+
+    threads = [threading.Thread(target=work) for _ in range(8)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert results == [[2, 2, 2]] * 8
+    assert len(traces) == 1
+
+
+def test_transforms_do_not_trace_again():
+    calls = []
+
+    def f(x, w):
+        calls.append(1)
+        return tn.sum(tn.tanh(x @ w) ** 2)
+
+    f = tn.compile(f)
+    w = tn.ones((3, 2)) / 2
+    for n in [2, 3, 4, 5, 4, 3]:
+        x = tn.ones((n, 3)) / 4
+        tn.grad(f, argnums=1)(x, w)
+        tn.vmap(f, in_axes=(0, None))(tn.ones((7, n, 3)), w)
+        tn.jvp(f, (x, w), (x, w))
+        f(x, w)
+    assert len(calls) <= 2
