@@ -12,6 +12,9 @@ using loop::kChunk;
 using loop::kLanes;
 using loop::Monoid;
 
+// Vectors at the end of a row that have code of their own: a loop over them costs more to compile.
+static constexpr int kRestVectors = 8;
+
 static bool has_index(Monoid monoid) {
   return monoid == Monoid::argmax || monoid == Monoid::argmin;
 }
@@ -121,7 +124,7 @@ static void take_turns(std::vector<llvm::Value*>& accs, ptrdiff_t vectors, ptrdi
 /// Fewer than 64 elements, their number found at run time: vectors beyond them are jumped over.
 Emitter::Values Emitter::row_rest(Value* base, Value* count, Values accs) {
   if (divides(kLanes, s_.extent)) return accs;
-  int vectors = static_cast<int>(kLanes) / s_.lanes, together = s_.rest_copies;
+  int vectors = static_cast<int>(kLanes) / s_.lanes, together = std::min(vectors, kRestVectors);
   auto step = [&](Value* i, Values now, int first) {
     begin_step(nullptr, 1, {first_lanes(b_.CreateSub(count, i), 0)});
     place_inner(b_.CreateAdd(base, i));

@@ -22,7 +22,6 @@ using loop::ValueId;
 // Vectors of one kernel are unrolled up to this many operations, so that compiling stays short.
 static constexpr int kUnrolledOps = 24;
 static constexpr int kUnrolledRowOps = 256;
-static constexpr int kRestOps = 48;
 static constexpr int64_t kShortColumns = 16;
 // Elements along the vector axis that a unit of a flat kernel covers.
 static constexpr int64_t kFlatBlock = 8192;
@@ -294,8 +293,6 @@ class Scheduler {
       s_.unrolled = s_.extent.is_const() && vectors * s_.ops <= kUnrolledRowOps &&
                     s_.extent.value() <= loop::kChunk && !several;
       s_.copies = static_cast<int>(s_.unrolled ? vectors : loop::kLanes / s_.lanes);
-      unsigned rest = static_cast<unsigned>(std::clamp(kRestOps / std::max(s_.ops, 1), 1, 4));
-      s_.rest_copies = std::min(s_.copies, static_cast<int>(std::bit_floor(rest)));
       return;
     }
     int64_t vectors = s_.likely(ceil_div(s_.vector_extent(), s_.lanes));

@@ -30,7 +30,6 @@ struct Schedule {
   int vector_axis = -1;   // none: scalar code
   int lanes = 1;          // of a vector
   int copies = 1;         // vectors of one iteration
-  int rest_copies = 1;    // rows of symbolic length: vectors at their end with code of their own
   int tile_axis = -1;     // flat: the copies lie along this axis, where some loads are contiguous
   bool unrolled = false;  // a sweep has no loop; in rows its values live on in registers
   bool spread = false;    // rows: neighbours along the sweep differ in several axes
