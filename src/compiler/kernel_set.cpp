@@ -127,7 +127,15 @@ std::vector<std::shared_ptr<const Plan>> KernelSet::body_plans(int number,
       at->second.push_back(
           std::make_unique<const CompiledGraph>(*body, CompileOptions{.effort = options_.effort}));
   std::vector<std::shared_ptr<const Plan>> plans;
-  for (const auto& body : at->second) plans.push_back(body->plan(sizes));
+  for (const auto& body : at->second) {
+    CompileCounts before = body->counts();
+    plans.push_back(body->plan(sizes));
+    CompileCounts after = body->counts();
+    counts_.compiled += after.compiled - before.compiled;
+    counts_.from_memory += after.from_memory - before.from_memory;
+    counts_.from_disk += after.from_disk - before.from_disk;
+    counts_.interpreted += after.interpreted - before.interpreted;
+  }
   return plans;
 }
 
