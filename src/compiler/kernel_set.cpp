@@ -111,11 +111,15 @@ void KernelSet::compile(std::span<SharedKernel* const> kernels, std::span<const 
   counts_.compiled += found.compiled;
   counts_.from_memory += found.from_memory, counts_.from_disk += found.from_disk;
   for (size_t i = 0; i < missing.size(); ++i) {
+    const std::string& name = missing[i]->kernel.name;
     missing[i]->code = std::move(compiled[i]);
     if (!missing[i]->code) ++counts_.interpreted;
-    if (report && missing[i]->code)
-      report->kernels +=
-          format("# {}\n{}\n", missing[i]->kernel.name, cpu::assembly_text(requests[i]));
+    if (!report) continue;
+    if (missing[i]->code)
+      report->kernels += format("# {}\n{}\n", name, cpu::assembly_text(requests[i]));
+    else
+      report->decisions.push_back(
+          {"code", false, format("machine code of {}", name), cpu::why_interpreted(requests[i])});
   }
 }
 
