@@ -217,7 +217,9 @@ def compile(
         return functools.partial(compile, **options)
     check_callable("compile", fun)
     made = _core._compile(fun, _traces(fun, options))
-    functools.update_wrapper(made, fun)
+    # The attributes of an object, such as a module's parameters, are not those of what it computes.
+    copied = ("__dict__",) if isinstance(fun, types.FunctionType) else ()
+    functools.update_wrapper(made, fun, updated=copied)
     made.__dict__.pop(_TRACES, None)
     return made
 

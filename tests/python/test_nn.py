@@ -190,7 +190,30 @@ def test_compiled_functions_of_modules():
     model.train()
     f(model, X)
     assert len(traces) == 3
-    assert tn.compile(model)(X).tolist() == model(X).tolist()
+
+
+class Counting(nn.Module):
+    """Changes what it holds, as a normalisation does in training."""
+
+    def __init__(self):
+        self.weight = tn.array([2.0, 3.0])
+        self._calls = tn.array(0)
+
+    def forward(self, x):
+        self._calls = self._calls + 1
+        return x * self.weight
+
+
+def test_a_compiled_module_is_the_module():
+    model = Counting()
+    compiled = tn.compile(model)
+    for n in range(1, 4):
+        model.update({"weight": tn.array([float(n), 0.0])})
+        assert compiled(X).tolist() == (X * model.weight).tolist()
+    assert model._calls.item() == 3 and compiled.stats().traces == 1
+    assert not hasattr(compiled, "weight")
+    grads = nn.value_and_grad(model, lambda: tn.sum(compiled(X)))()[1]
+    assert grads["weight"].tolist() == tn.sum(X, axis=0).tolist()
 
 
 def test_value_and_grad_of_a_model():

@@ -3,6 +3,9 @@
 import functools
 import gc
 import math
+import os
+import subprocess
+import sys
 import warnings
 import weakref
 from functools import partial
@@ -43,6 +46,17 @@ def test_compiled_and_plain_print_the_same():
     t, floor = tn.array(1.0), tn.array(2.0)
     assert printed(decay(t, floor)) == "tensor(2.36788, dtype=float32)"
     assert printed(tn.compile(decay)(t, floor)) == "tensor(2.36788, dtype=float32)"
+
+
+def test_compiled_once_however_often_it_is_called_and_compiled():
+    fun, runs = counted(decay)
+    t, floor = tn.array(1.0), tn.array(2.0)
+    compiled = tn.compile(fun)
+    compiled(t, floor)
+    compiled(t, floor)
+    tn.compile(fun)(t, floor)
+    assert len(runs) == 1
+    assert compiled.stats().traces == 1
 
 
 def test_what_compiles_again():
@@ -109,6 +123,37 @@ def test_printing_a_placeholder_is_an_error_with_the_line():
     with pytest.raises(tn.Error) as error:
         fun(tn.array(5.0))
     assert "test_mlx_document.py" in str(error.value) and "in fun" in str(error.value)
+
+
+def test_printing_with_compilation_disabled():
+    seen = []
+
+    @tn.compile
+    def fun(x):
+        z = -x
+        seen.append(printed(z))
+        return tn.exp(z)
+
+    tn.disable_compile()
+    try:
+        assert printed(fun(tn.array(5.0))) == "tensor(0.00673795, dtype=float32)"
+    finally:
+        tn.enable_compile()
+    assert seen == ["tensor(-5, dtype=float32)"]
+    with pytest.raises(tn.Error):
+        fun(tn.array(5.0))
+
+
+@pytest.mark.parametrize("value, disabled", [("1", True), ("0", False)])
+def test_disabling_by_the_environment(value, disabled):
+    program = "import tenon as tn; print(tn.compile(lambda x: [str(x)] and x)(tn.array(5.0)))"
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        env={**os.environ, "TENON_DISABLE_COMPILE": value},
+        capture_output=True,
+        text=True,
+    )
+    assert (done.stdout == "tensor(5, dtype=float32)\n") == disabled, done.stderr
 
 
 # Pure functions -----------------------------------------------------------------------------
@@ -324,6 +369,7 @@ def test_a_compiled_function_of_compiled_functions():
 TRANSFORMED = {
     "grad of compile": lambda f: tn.grad(tn.compile(f)),
     "compile of grad": lambda f: tn.compile(tn.grad(f)),
+    "grad of grad of compile": lambda f: tn.grad(lambda x: tn.sum(tn.grad(tn.compile(f))(x))),
     "vmap of compile": lambda f: tn.vmap(tn.compile(f)),
     "compile of vmap of grad": lambda f: tn.compile(tn.vmap(tn.grad(f))),
     "compile of value_and_grad": lambda f: tn.compile(tn.value_and_grad(f)),
