@@ -3,7 +3,7 @@ PYTHON := .venv/bin/python
 READY := .venv/.ready
 RELEASE := build/release
 
-.PHONY: all setup build test fuzz ulp demo bench docs gen format asan wheel clean
+.PHONY: all setup build test fuzz ulp demo bench docs gen format asan tsan wheel clean
 all: build
 
 setup: $(READY)
@@ -60,6 +60,12 @@ asan: $(READY)
 	@test -f build/asan/build.ninja || cmake --preset asan
 	@cmake --build --preset asan
 	@$(PYTHON) tools/run_tests.py --asan
+
+# Data races. Threads take part in these tests only.
+tsan: $(READY)
+	@test -f build/tsan/build.ninja || cmake --preset tsan
+	@cmake --build --preset tsan --target tenon_tests
+	@build/tsan/tenon_tests -tc='*thread*,*cache*,*compiled*'
 
 wheel: $(READY)
 	@$(PYTHON) -m pip wheel --no-deps -w dist .
