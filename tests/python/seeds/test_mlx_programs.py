@@ -1,5 +1,6 @@
 """Programs in the manner of MLX's document on compilation that it does not show."""
 
+import copy
 import math
 from functools import partial
 
@@ -212,3 +213,95 @@ def test_training_a_module_of_the_users():
         losses.append([step(x, y).item() for _ in range(5)])
     np.testing.assert_allclose(losses[1], losses[0], 1e-5)
     assert losses[0][-1] < losses[0][0]
+
+
+def test_an_average_of_the_model_beside_it():
+    x, y = features()
+    averages = []
+    for use in (lambda f, **_: f, tn.compile):
+        tn.random.seed(5)
+        model, optimizer = deep(0.0), optim.Adam(0.01)
+        average = copy.deepcopy(model)
+        state = [model, average, optimizer]
+
+        def step(x, y, model=model, average=average, optimizer=optimizer):
+            loss, grads = nn.value_and_grad(model, classification_loss)(model, x, y)
+            optimizer.update(model, grads)
+            mix = lambda a, b: 0.9 * a + 0.1 * b
+            average.update(tn.tree.map(mix, average.parameters(), model.parameters()))
+            return loss
+
+        step = use(step, inputs=state, outputs=state)
+        for _ in range(4):
+            step(x, y)
+        averages.append(average)
+    for a, b in zip(*map(tn.tree.leaves, averages)):
+        np.testing.assert_array_equal(a.numpy(), b.numpy())
+
+
+def test_a_layer_that_is_used_twice():
+    x, y = features()
+    losses = []
+    for use in (lambda f, **_: f, tn.compile):
+        tn.random.seed(6)
+        shared, last = nn.Linear(10, 10), nn.Linear(10, 1)
+        model, optimizer = nn.Sequential(shared, nn.relu, shared, last), optim.SGD(0.1, 0.9)
+        state = [model.state, optimizer.state]
+
+        def step(x, y, model=model, optimizer=optimizer):
+            loss, grads = nn.value_and_grad(model, classification_loss)(model, x, y)
+            optimizer.update(model, grads)
+            return loss
+
+        step = use(step, inputs=state, outputs=state)
+        losses.append([step(x, y).item() for _ in range(5)])
+        assert model.layers[0] is model.layers[2]
+    assert losses[0] == losses[1]
+
+
+def test_a_step_inside_a_compiled_loop():
+    model = nn.Linear(2, 1)
+
+    @tn.compile(inputs=model, outputs=model)
+    def grow():
+        model.weight = model.weight * 2
+
+    @tn.compile(inputs=model, outputs=model)
+    def grow_three_times():
+        for _ in range(3):
+            grow()
+
+    before = model.weight.numpy()
+    grow_three_times()
+    grow_three_times()
+    np.testing.assert_array_equal(model.weight.numpy(), before * 64)
+
+
+def test_a_check_that_fails_leaves_the_state_as_it_was():
+    total = [tn.array(1.0)]
+
+    @tn.compile(inputs=total, outputs=total)
+    def add(x):
+        tn.check(x > 0, "x is positive")
+        total[0] = total[0] + x
+
+    add(tn.array(2.0))
+    with pytest.raises(tn.Error, match="x is positive"):
+        add(tn.array(-1.0))
+    add(tn.array(1.0))
+    assert total[0].item() == 4
+
+
+def test_numbers_and_flags_in_the_state():
+    state = {"scale": 1.0, "odd": False, "sum": tn.array(0.0)}
+
+    @tn.compile(inputs=state, outputs=state)
+    def step(x):
+        state["scale"] *= 2
+        state["odd"] = not state["odd"]
+        state["sum"] = state["sum"] + (x if state["odd"] else -x) * state["scale"]
+
+    for _ in range(6):
+        step(tn.array(1.0))
+    assert (state["scale"], state["odd"], state["sum"].item()) == (64, False, -42)
+    assert step.stats().traces <= 4
