@@ -85,6 +85,24 @@ std::vector<bool> unchanged(const Structure& before, const Leaves& had, const St
   return same;
 }
 
+/// Refuses what would hide a tensor of the trace: later calls would return it as it is.
+void check_result(const TensorTree& result) {
+  for (size_t i = 0; i < result.leaves.size(); ++i) {
+    PyObject* o = result.leaves[i].ptr();
+    if (is_tensor(o)) continue;
+    bool hides = PyIter_Check(o) || PyAnySet_Check(o);
+    nb::object inside = nb::getattr(o, "__dict__", nb::none());
+    if (PyDict_CheckExact(inside.ptr()))
+      for (auto [name, value] : nb::borrow<nb::dict>(inside))
+        hides = hides || is_tensor(value.ptr());
+    if (!hides) continue;
+    std::string path = result.structure.path(i);
+    fail(Fault::type, Hint{"return lists, tuples, dicts and dataclasses, or see tn.tree.register"},
+         "compile: the result{}{} is a {}, which is no tree of tensors", path.empty() ? "" : " at ",
+         path, Py_TYPE(o)->tp_name);
+  }
+}
+
 /// Leaves that are kept are none of the tree's.
 void leave_out(TensorTree& tree, const std::vector<bool>& kept) {
   size_t count = 0;
@@ -213,7 +231,9 @@ Retrace FunctionTraces::reason_for(CallArguments& args, const CallKey::Names& na
   std::vector<Binding> sizes;
   if (why.differences.empty() && like->compiled->pattern().matches(args.key.types, sizes))
     if (auto broken = broken_guard(like->compiled->guards(), sizes)) why.differences = {*broken};
-  if (!why.differences.empty()) why.reason = why.differences[0].reason;
+  if (why.differences.empty())  // one of the calls is inside a trace
+    why.differences = {{TraceReason::size, "the sizes", "those of a trace around", "others"}};
+  why.reason = why.differences[0].reason;
   return why;
 }
 
@@ -286,6 +306,7 @@ Tensors FunctionTraces::run_python(const CallArguments& args, const Tensors& par
   if (outputs.is_valid()) before.emplace(outputs.ptr(), had, Structure::Look::live);
   nb::object result = args.call(leaves);
   TensorTree out(result.ptr(), Numbers::stay_known);
+  check_result(out);
   Tensors all = out.tensors;
   entry.out.emplace(std::move(out));
   entry.donated.clear();

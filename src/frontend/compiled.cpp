@@ -122,16 +122,30 @@ const CompiledGraph& Compiled::code() const {
   return *code_;
 }
 
-std::shared_ptr<const Plan> Compiled::plan(std::span<const Binding> sizes) const {
-  std::shared_ptr<const Plan> plan = code().plan(sizes);
-  if (!demands_.memory_limit || within_.load(std::memory_order_relaxed) == plan.get()) return plan;
-  MemoryReport report = memory_report(*plan);
+std::shared_ptr<const Compiled::Ready> Compiled::ready(std::span<const Binding> sizes) const {
+  {
+    std::lock_guard lock(ready_mutex_);
+    if (ready_ && std::ranges::equal(ready_->sizes, sizes, {}, {}, &Binding::value)) return ready_;
+  }
+  std::shared_ptr<const Ready> made = make_ready(sizes);
+  std::lock_guard lock(ready_mutex_);
+  return ready_ = std::move(made);
+}
+
+std::shared_ptr<const Compiled::Ready> Compiled::make_ready(std::span<const Binding> sizes) const {
+  auto made = std::make_shared<Ready>();
+  made->plan = code().plan(sizes);
+  for (const Binding& b : sizes) made->sizes.push_back(b.value);
+  std::vector<Replacement> values = replacements(sizes);
+  for (size_t i = 0; i < results_; ++i)
+    made->types.push_back(substitute(graph_.types[static_cast<size_t>(graph_.outputs[i])], values));
+  if (!demands_.memory_limit) return made;
+  MemoryReport report = memory_report(*made->plan);
   if (report.peak > demands_.memory_limit)
     fail(Fault::memory, Hint{"use smaller batches, or raise memory_limit"},
          "compile: a run needs {} bytes, memory_limit is {}\n{}", report.peak,
          demands_.memory_limit, to_text(report));
-  within_.store(plan.get(), std::memory_order_relaxed);
-  return plan;
+  return made;
 }
 
 void Compiled::count(CallStats& stats) const {
@@ -179,17 +193,14 @@ Tensors Compiled::operator()(std::span<Tensor> args, std::span<const Binding> si
   std::vector<Bound> in, out(graph_.outputs.size());
   in.reserve(args.size());
   for (const Tensor& t : args) in.push_back(bound_of(slot_of(t)));
-  std::shared_ptr<const Plan> plan = this->plan(sizes);
+  std::shared_ptr<const Ready> ready = this->ready(sizes);
   GivenAway given(options_.donated, args, in);
-  run(*plan, in, nullptr, out);
+  run(*ready->plan, in, nullptr, out);
   given.done = true;
   Tensors results;
   results.reserve(results_);
-  std::vector<Replacement> values = replacements(sizes);
-  for (size_t i = 0; i < results_; ++i) {
-    TypeRef type = graph_.types[static_cast<size_t>(graph_.outputs[i])];
-    results.push_back(make_data(std::move(out[i].buffer), out[i].offset, substitute(type, values)));
-  }
+  for (size_t i = 0; i < results_; ++i)
+    results.push_back(make_data(std::move(out[i].buffer), out[i].offset, ready->types[i]));
   return results;
 }
 

@@ -58,7 +58,14 @@ class Compiled {
   class GivenAway;
   Tensors record(std::span<const Tensor> args, std::span<const Binding> sizes) const;
   const CompiledGraph& code() const;
-  std::shared_ptr<const Plan> plan(std::span<const Binding> sizes) const;
+  /// What calls with some sizes need.
+  struct Ready {
+    std::vector<int64_t> sizes;
+    std::shared_ptr<const Plan> plan;
+    std::vector<TypeRef> types;  // of the results
+  };
+  std::shared_ptr<const Ready> ready(std::span<const Binding> sizes) const;
+  std::shared_ptr<const Ready> make_ready(std::span<const Binding> sizes) const;
   CompileOptions options() const;
   void settle_sizes();
 
@@ -74,8 +81,9 @@ class Compiled {
   mutable std::once_flag compiled_;
   mutable std::shared_ptr<const CompiledGraph> code_;
   mutable std::atomic<bool> has_code_ = false;
-  mutable CompileCounts before_;                       // of code that others made
-  mutable std::atomic<const Plan*> within_ = nullptr;  // the limit: the plan looked at last
+  mutable CompileCounts before_;  // of code that others made
+  mutable std::mutex ready_mutex_;
+  mutable std::shared_ptr<const Ready> ready_;  // of the last call
 };
 
 }  // namespace tn

@@ -48,8 +48,10 @@ Dim numbered_symbol(size_t number) { return Dim::symbol(format("s{}", number)); 
 
 bool Pattern::matches(std::span<const TypeRef> actual, std::vector<Binding>& sizes) const {
   sizes.clear();
-  if (!std::ranges::equal(std::span(types).first(actual.size()), actual, fits)) return false;
-  if (symbols.empty()) return true;
+  std::span<const TypeRef> wanted = std::span(types).first(actual.size());
+  // Other symbols are those of a trace around: they stand for themselves.
+  if (symbols.empty()) return std::ranges::equal(wanted, actual);
+  if (!std::ranges::equal(wanted, actual, fits)) return false;
   // A symbol is the size of some axis, so that first all are bound, then expressions have values.
   for (bool bind : {true, false}) {
     for (size_t i = 0; i < actual.size(); ++i) {

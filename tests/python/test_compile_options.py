@@ -239,3 +239,76 @@ def test_transforms_do_not_trace_again():
         tn.jvp(f, (x, w), (x, w))
         f(x, w)
     assert len(calls) <= 2
+
+
+class Holder:
+    def __init__(self, x):
+        self.x = x
+
+
+@pytest.mark.parametrize(
+    ("f", "text"),
+    [
+        (lambda x: {x}, "the result is a set"),
+        (lambda x: [x, (y for y in [x])], r"the result at \[1\] is a generator"),
+        (lambda x: {"a": Holder(x)}, r"the result at \['a'\] is a Holder"),
+    ],
+)
+def test_results_are_trees(f, text):
+    with pytest.raises(TypeError, match=text):
+        tn.compile(f)(tn.ones(2))
+
+
+def test_constants_in_results():
+    marker = object()
+    f = tn.compile(lambda x: (x, None, "text", 3, marker))
+    for _ in range(2):
+        assert f(tn.ones(1))[1:] == (None, "text", 3, marker)
+
+
+def test_open_sizes_in_nested_functions():
+    inner = tn.compile(lambda x: tn.exp(x) + 1)
+    outer = tn.compile(lambda x: inner(x) * 2 + tn.sum(inner(x)))
+    for n in (2, 3, 4, 5):
+        x = tn.ones(n)
+        want = (tn.exp(x) + 1) * 2 + tn.sum(tn.exp(x) + 1)
+        assert np.array_equal(outer(x), want)
+        assert np.array_equal(inner(x), tn.exp(x) + 1)
+    assert outer.stats().traces == 2
+    assert inner.stats().traces <= 4
+
+
+def test_checkpoints_and_batches_inside():
+    block = tn.checkpoint(lambda y: tn.sin(y) * y)
+    f = tn.compile(tn.value_and_grad(lambda x: tn.sum(tn.vmap(block)(x))))
+    for n in (2, 3, 4, 5):
+        x = tn.ones((n, 2))
+        value, gradient = f(x)
+        assert np.allclose(gradient, tn.cos(x) * x + tn.sin(x))
+        assert np.allclose(value, tn.sum(tn.sin(x) * x))
+    assert f.stats().traces == 2
+
+
+def test_threads_with_mixed_calls():
+    """Sizes, numbers, element types, derivatives and nested functions, all at once."""
+    inner = tn.compile(lambda x, c: tn.tanh(x) * c)
+    f = tn.compile(lambda x, c: inner(x, 2.0) + c)
+    df = tn.grad(lambda x: tn.sum(inner(x, 3.0)))
+    wrong = []
+
+    def work(seed):
+        for i in range(100):
+            n, c = (seed + i) % 5 + 1, float((seed * i) % 3)
+            x = tn.ones(n, dtype="float64" if i % 7 == 0 else "float32") / 2
+            want = np.tanh(0.5)
+            if not np.allclose(f(x, c), want * 2 + c, atol=1e-6):
+                wrong.append((n, c))
+            if not np.allclose(df(x), 3 * (1 - want**2), atol=1e-5):
+                wrong.append(n)
+
+    threads = [threading.Thread(target=work, args=(s,)) for s in range(8)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert not wrong
