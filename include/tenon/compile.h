@@ -17,6 +17,13 @@ struct CompileSettings {
   bool shapeless = false;
   /// A call that would need more bytes, besides its arguments, fails; 0: any number.
   int64_t memory_limit = 0;
+  /// A call that has waited so many seconds for its plan runs on the interpreter; the plan is made
+  /// meanwhile, for later calls. 0: calls wait.
+  double timeout = 0;
+  /// Such a call fails instead.
+  bool timeout_fails = false;
+  /// Every call is computed by the interpreter too. A difference is an error that names the op.
+  bool check = false;
   /// Passes and fusions to leave out, by name.
   std::vector<std::string> off = {};
 };

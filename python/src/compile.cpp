@@ -112,9 +112,11 @@ PyObject* why_recompiled(PyObject* self, PyObject*) {
 PyObject* explain(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
   return guarded<PyObject*>(nullptr, [&] {
     UserCall place;
-    auto entry = entry_for(self, args, count, keywords, "explain");
-    Explanation made = entry->compiled->explain();
-    add_traces(made, traces_of(self).log().kept());
+    FunctionTraces& traces = traces_of(self);
+    Call call(traces, object_of(self).function, args, static_cast<size_t>(count), keywords);
+    FunctionTraces::Entry entry = traces.entry(*call);
+    Explanation made = entry->compiled->explain((*call).sizes);
+    add_traces(made, traces.log().kept());
     return nb::cast(std::move(made)).release().ptr();
   });
 }

@@ -42,6 +42,19 @@ void bind_explain(nb::module_& m) {
       .def_ro("symbol", &ExplainedSize::symbol)
       .def_ro("path", &ExplainedSize::path)
       .def_ro("value", &ExplainedSize::value);
+  using Counts = CompileCounts;
+  nb::class_<Counts>(m, "_CompileCounts")
+      .def_ro("plans", &Counts::plans)
+      .def_ro("graphs", &Counts::graphs)
+      .def_ro("compiled", &Counts::compiled)
+      .def_ro("from_memory", &Counts::from_memory)
+      .def_ro("from_disk", &Counts::from_disk)
+      .def_ro("interpreted", &Counts::interpreted)
+      .def_ro("passes_ms", &Counts::passes_ms)
+      .def_ro("fusion_ms", &Counts::fusion_ms)
+      .def_ro("lowering_ms", &Counts::lowering_ms)
+      .def_ro("code_ms", &Counts::code_ms)
+      .def_ro("memory_ms", &Counts::memory_ms);
   nb::class_<Explanation>(m, "_Explanation")
       .def_rw("function", &Explanation::function)
       .def_ro("traces", &Explanation::traces)
@@ -52,6 +65,7 @@ void bind_explain(nb::module_& m) {
       .def_ro("buffers", &Explanation::buffers)
       .def_ro("steps", &Explanation::steps)
       .def_ro("memory", &Explanation::memory)
+      .def_ro("counts", &Explanation::counts)
       .def("__str__", [](const Explanation& e) { return to_text(e); });
 }
 

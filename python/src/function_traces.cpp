@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "base/debug_log.h"
 #include "base/error.h"
 #include "ir/number.h"
 #include "live_trees.h"
@@ -37,6 +38,10 @@ nb::object number_object(const Tensor& t) {
   if (t.node()->traced) return wrapped(as_number(t));
   evaluate(t);
   return element_object(t.dtype(), t.data());
+}
+
+std::string name_of_function(nb::handle f) {
+  return nb::cast<std::string>(nb::str(nb::getattr(f, "__name__", nb::repr(f))));
 }
 
 CallKey::Names names_of_arguments(nb::handle f, size_t count) {
@@ -263,6 +268,7 @@ FunctionTraces::Entry FunctionTraces::trace(CallArguments& args) {
   auto name = [&](size_t tensor) { return args.key.path(args.key.at[tensor], names); };
   add_symbols(open.pattern, name, why.symbols);
   why.assumed = made->compiled->assumed();
+  if (debug_log_on) debug_trace(name_of_function(args.function), why);
   log_.add(std::move(why));
   made->compiled->takes(args.key.types, args.sizes);
   return made->compiled->is_bound() ? made : add(std::move(made));

@@ -3,7 +3,9 @@
 
 #include "backend/cpu/codegen.h"
 #include "base/error.h"
+#include "base/interrupt.h"
 #include "core.h"
+#include "frontend/background.h"
 #include "frontend/eval.h"
 #include "ir/graph.h"
 #include "runtime/memory.h"
@@ -46,7 +48,27 @@ void enter_python(void* state) {
 
 }  // namespace
 
-void install_host_lock() { host_lock = {leave_python, enter_python}; }
+static unsigned long main_thread;  // the one that signals interrupt
+
+static void raise_interrupt() {
+  if (PyThread_get_thread_ident() != main_thread) return;
+  nb::gil_scoped_acquire lock;
+  if (PyErr_CheckSignals()) throw nb::python_error();
+}
+
+void install_host_lock() {
+  host_lock = {leave_python, enter_python};
+  main_thread = PyThread_get_thread_ident();
+  nb::dict loaded = nb::borrow<nb::dict>(PyImport_GetModuleDict());
+  if (loaded.contains("threading"))  // else there is no other thread
+    main_thread = nb::cast<unsigned long>(loaded["threading"].attr("main_thread")().attr("ident"));
+  host_interrupt = raise_interrupt;
+  nb::object at_exit = nb::module_::import_("atexit").attr("register");
+  at_exit(nb::cpp_function([] {
+    HostUnlocked unlocked;
+    stop_background();
+  }));
+}
 
 void bind_runtime(nb::module_& m) {
   m.def(

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 
+#include "base/debug_log.h"
 #include "compiler/lower.h"
 #include "compiler/lower_fused.h"
 #include "compiler/plan_text.h"
+#include "compiler/stopwatch.h"
 #include "ir/rewrite.h"
 #include "passes/pipeline.h"
 
@@ -36,6 +38,21 @@ std::shared_ptr<const Plan> plan_of(KernelSet& kernels, std::span<const Binding>
   if (sizes.empty()) return FusedLowerer(kernels, kernels.graph(), sizes, report).lower();
   Graph graph = substitute(kernels.graph(), replacements(sizes));
   return FusedLowerer(kernels, graph, sizes, report).lower();
+}
+
+/// "compiled 12 ops (train.py:31, in loss): 3 kernels compiled, 0 from disk, 1 from memory, 5.2
+/// ms".
+void debug_plan(const Graph& graph, std::span<const Binding> sizes, const CompileCounts& before,
+                const CompileCounts& now, double ms) {
+  bool again = now.graphs == before.graphs;
+  std::string place = graph.ops.empty() ? "" : to_text(graph.ops.back().loc);
+  std::vector<std::string> values;
+  for (const Binding& b : sizes) values.push_back(format("{}={}", to_text(b.symbol), b.value));
+  debug_compile("{} {} ops{}{}: {} kernels compiled, {} from disk, {} from memory, {:.2f} ms",
+                again ? "planned anew" : "compiled", graph.ops.size(),
+                values.empty() ? "" : format(" for {}", join(values, ", ")),
+                place.empty() ? "" : format(" ({})", place), now.compiled - before.compiled,
+                now.from_disk - before.from_disk, now.from_memory - before.from_memory, ms);
 }
 
 }  // namespace
@@ -71,7 +88,14 @@ std::shared_ptr<const Plan> CompiledGraph::plan(std::span<const Binding> sizes) 
     std::rotate(known, known + 1, entries_.end());
     return entries_.back().plan;
   }
-  std::shared_ptr<const Plan> plan = made(sizes);
+  CompileCounts before = counts_;
+  double ms = 0;
+  std::shared_ptr<const Plan> plan;
+  {
+    Stopwatch all(ms);
+    plan = made(sizes);
+  }
+  if (debug_log_on) debug_plan(graph_, sizes, before, counts_, ms);
   if (entries_.size() == kMostPlans) entries_.erase(entries_.begin());
   entries_.push_back({std::move(values), plan});
   return plan;

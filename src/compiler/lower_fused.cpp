@@ -74,12 +74,7 @@ FusedLowerer::FusedLowerer(KernelSet& kernels, const Graph& graph, std::span<con
 std::shared_ptr<const Plan> FusedLowerer::lower() {
   {
     Stopwatch lowering(kernels_.counts().lowering_ms);
-    for (int n : fusion_.order) {
-      if (n < 0)
-        lower_cluster(~n);
-      else
-        lower_alone(graph_.ops[static_cast<size_t>(n)]);
-    }
+    for (int n : fusion_.order) lower(n);
     return_outputs();
   }
   bind_kernels();
@@ -93,6 +88,34 @@ std::shared_ptr<const Plan> FusedLowerer::lower() {
   plan_memory(*plan_, options_.effort == Effort::e1, &kernels_.step_order());
   ++kernels_.counts().plans;
   return plan_;
+}
+
+void FusedLowerer::lower(int item) {
+  size_t before = plan_->steps.size();
+  if (item < 0)
+    lower_cluster(~item);
+  else
+    lower_alone(graph_.ops[static_cast<size_t>(item)]);
+  if (report_ && plan_->steps.size() > before) tell_ops(item);
+}
+
+/// The last step computes them; those before it copied operands.
+void FusedLowerer::tell_ops(int item) {
+  Step& step = plan_->steps.back();
+  if (!step.source) return;
+  auto source = std::make_shared<StepSource>(*step.source);
+  auto add = [&](int n) {
+    const GraphOp& op = graph_.ops[static_cast<size_t>(n)];
+    source->ops.push_back({op.op, type(op.out), op.loc});
+  };
+  if (item >= 0) {
+    add(item);
+  } else {
+    const Cluster& cluster = fusion_.clusters[static_cast<size_t>(~item)];
+    if (cluster.hero >= 0 && source->op) add(cluster.hero);
+    for (int m : cluster.members) add(m);
+  }
+  step.source = std::move(source);
 }
 
 /// Views are looked through when somebody asks: inside kernels they are coordinates.

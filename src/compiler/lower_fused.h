@@ -23,6 +23,8 @@ class FusedLowerer : PlanBuilder {
     SharedKernel* kernel;
     size_t step;
   };
+  void lower(int item);  // of Fusion::order
+  void tell_ops(int item);
   void lower_cluster(int number);
   void lower_alone(const GraphOp& op);
   void lower_empty(const GraphOp& op);

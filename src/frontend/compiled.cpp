@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "compiler/graph_cache.h"
+#include "frontend/check.h"
 #include "frontend/eval.h"
 #include "frontend/stages.h"
 #include "ir/number.h"
@@ -40,7 +41,10 @@ static std::vector<Replacement> replacements(std::span<const Binding> sizes) {
 
 Compiled::Compiled(const Function& f, std::span<const Tensor> like, Pattern pattern,
                    CompileOptions options, RunDemands demands)
-    : options_(std::move(options)), pattern_(std::move(pattern)), demands_(demands) {
+    : options_(std::move(options)),
+      pattern_(std::move(pattern)),
+      demands_(demands),
+      deadline_(demands.timeout, demands.timeout_fails) {
   bool fits = pattern_.matches(types_of(like), options_.sizes);
   invariant(fits, "compile: traced for a pattern that its own arguments do not fit");
   std::optional<SizesAtHand> own;
@@ -122,19 +126,33 @@ const CompiledGraph& Compiled::code() const {
   return *code_;
 }
 
+std::shared_ptr<const Plan> Compiled::interpreted_plan(std::span<const Binding> sizes) const {
+  CompileOptions plain = options();
+  plain.effort = Effort::e0;
+  return compile(substitute(graph_, replacements(sizes)), plain);
+}
+
+Deadline::Found Compiled::plan(std::span<const Binding> sizes) const {
+  const CompiledGraph& compiled = code();
+  if (demands_.timeout <= 0) return {compiled.plan(sizes), true};
+  return deadline_.plan(code_, sizes, [&] { return interpreted_plan(sizes); });
+}
+
 std::shared_ptr<const Compiled::Ready> Compiled::ready(std::span<const Binding> sizes) const {
   {
     std::lock_guard lock(ready_mutex_);
     if (ready_ && std::ranges::equal(ready_->sizes, sizes, {}, {}, &Binding::value)) return ready_;
   }
   std::shared_ptr<const Ready> made = make_ready(sizes);
+  if (!made->lasts) return made;
   std::lock_guard lock(ready_mutex_);
   return ready_ = std::move(made);
 }
 
 std::shared_ptr<const Compiled::Ready> Compiled::make_ready(std::span<const Binding> sizes) const {
   auto made = std::make_shared<Ready>();
-  made->plan = code().plan(sizes);
+  auto [plan, compiled] = this->plan(sizes);
+  made->plan = std::move(plan), made->lasts = compiled;
   for (const Binding& b : sizes) made->sizes.push_back(b.value);
   std::vector<Replacement> values = replacements(sizes);
   for (size_t i = 0; i < results_; ++i)
@@ -157,8 +175,18 @@ void Compiled::count(CallStats& stats) const {
   stats.replans += now.plans - before_.plans - first;
 }
 
+void Compiled::check(std::span<const Bound> in, std::span<const Bound> out,
+                     std::span<const Binding> sizes) const {
+  Graph graph = substitute(graph_, replacements(sizes));
+  graph.outputs.resize(results_);  // effects happen once
+  auto anew = [](const Graph& part, const CompileOptions& options) {
+    return compile(part, options);
+  };
+  check_run({prune(graph), options(), in}, out, anew);
+}
+
 void Compiled::donate(std::vector<bool> arguments) {
-  if (graph_.outputs.size() > results_) return;
+  if (demands_.check || graph_.outputs.size() > results_) return;
   arguments.resize(static_cast<size_t>(graph_.inputs()));
   options_.donated = std::move(arguments);
 }
@@ -197,6 +225,7 @@ Tensors Compiled::operator()(std::span<Tensor> args, std::span<const Binding> si
   GivenAway given(options_.donated, args, in);
   run(*ready->plan, in, nullptr, out);
   given.done = true;
+  if (demands_.check) check(in, out, sizes);
   Tensors results;
   results.reserve(results_);
   for (size_t i = 0; i < results_; ++i)
@@ -214,10 +243,14 @@ MemoryReport Compiled::memory() const {
   return memory_report(*code().plan(options_.sizes));
 }
 
-Explanation Compiled::explain() const {
+Explanation Compiled::explain(std::span<const Binding> sizes) const {
   HostUnlocked unlocked;
-  Explanation out = tn::explain(substitute(graph_, replacements(options_.sizes)), options());
-  for (const Binding& b : options_.sizes) out.sizes.push_back({to_text(b.symbol), "", b.value});
+  code().plan(sizes);
+  CompileOptions here = options();
+  here.sizes.assign(sizes.begin(), sizes.end());
+  Explanation out = tn::explain(graph_, here);
+  out.counts = code().counts();
+  for (const Binding& b : sizes) out.sizes.push_back({to_text(b.symbol), "", b.value});
   for (const SizeGuard& g : assumed_) {
     std::string place = to_text(g.loc);
     out.guards.push_back(to_text(g) + (place.empty() ? "" : format(" ({})", place)));

@@ -3,6 +3,7 @@
 #include <mutex>
 
 #include "compiler/compile.h"
+#include "frontend/deadline.h"
 #include "frontend/explain.h"
 #include "frontend/pattern.h"
 #include "tenon/compile.h"
@@ -35,7 +36,7 @@ class Compiled {
   /// their memory is used where nobody else holds it; they are there again when a run fails.
   Tensors operator()(std::span<Tensor> args, std::span<const Binding> sizes) const;
   /// Says, before the first run, which arguments are donated. Ops that are run for what they do may
-  /// fail half-way: beside them nothing is.
+  /// fail half-way: beside them nothing is, nor where the interpreter computes the same again.
   void donate(std::vector<bool> arguments);
   bool is_recorded(std::span<const Tensor> args) const;
   /// The types it serves, and what else must hold of sizes.
@@ -52,7 +53,7 @@ class Compiled {
   /// What a run needs.
   MemoryReport memory() const;
   /// What became of it; the caller knows why it was traced.
-  Explanation explain() const;
+  Explanation explain(std::span<const Binding> sizes) const;
 
  private:
   class GivenAway;
@@ -63,9 +64,14 @@ class Compiled {
     std::vector<int64_t> sizes;
     std::shared_ptr<const Plan> plan;
     std::vector<TypeRef> types;  // of the results
+    bool lasts = true;           // false: a better plan is being made
   };
   std::shared_ptr<const Ready> ready(std::span<const Binding> sizes) const;
   std::shared_ptr<const Ready> make_ready(std::span<const Binding> sizes) const;
+  Deadline::Found plan(std::span<const Binding> sizes) const;
+  std::shared_ptr<const Plan> interpreted_plan(std::span<const Binding> sizes) const;
+  void check(std::span<const Bound> in, std::span<const Bound> out,
+             std::span<const Binding> sizes) const;
   CompileOptions options() const;
   void settle_sizes();
 
@@ -78,6 +84,7 @@ class Compiled {
   Pattern pattern_;
   std::vector<SizeGuard> assumed_, guards_;  // guards_: what the pattern does not say
   RunDemands demands_;
+  mutable Deadline deadline_;
   mutable std::once_flag compiled_;
   mutable std::shared_ptr<const CompiledGraph> code_;
   mutable std::atomic<bool> has_code_ = false;

@@ -80,6 +80,7 @@ struct CompiledFunction::State {
     why.assumed = made->assumed();
     made->takes(types, sizes);
     std::lock_guard lock(mutex);
+    debug_trace("function", why);
     log.add(std::move(why));
     if (made->is_bound()) return made;
     if (entries.size() == kMost) {
@@ -104,12 +105,17 @@ struct CompiledFunction::State {
   std::mutex tracing = {};
 };
 
+static RunDemands demands_of(const CompileSettings& settings) {
+  if (!(settings.timeout >= 0)) fail("compile: a timeout is seconds, not {}", settings.timeout);
+  return {settings.memory_limit, settings.check, settings.timeout, settings.timeout_fails};
+}
+
 CompiledFunction::CompiledFunction(Function f, CompileSettings settings)
     : state_(new State{
           .f = std::move(f),
           .options = {.effort = effort_of(settings.optimization_level),
                       .off = std::move(settings.off)},
-          .demands = {.memory_limit = settings.memory_limit},
+          .demands = demands_of(settings),
           .shapeless = settings.shapeless,
       }) {}
 
@@ -127,7 +133,7 @@ std::string CompiledFunction::show(std::string_view stage, const Tensors& args) 
 
 std::string CompiledFunction::explain(const Tensors& args) const {
   std::vector<Binding> sizes;
-  Explanation made = state_->entry(args, sizes)->explain();
+  Explanation made = state_->entry(args, sizes)->explain(sizes);
   std::lock_guard lock(state_->mutex);
   add_traces(made, state_->log.kept());
   return to_text(made);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "backend/cpu/codegen.h"
+#include "ir/rewrite.h"
 #include "loop/step_source.h"
 
 namespace tn {
@@ -32,8 +33,8 @@ std::vector<ExplainedBuffer> buffers_of(const Plan& plan, const Graph& graph) {
 
 class Explainer {
  public:
-  Explainer(const Plan& plan, Effort effort, Explanation& out)
-      : plan_(plan), generates_(effort != Effort::e0), out_(out) {}
+  Explainer(const Plan& plan, const CompileOptions& options, Explanation& out)
+      : plan_(plan), options_(options), out_(out) {}
 
   void add_steps() {
     for (size_t i = 0; i < plan_.steps.size(); ++i) {
@@ -63,9 +64,10 @@ class Explainer {
       made.ops.push_back({std::string(op.op->name), format("{}", *op.type), op.loc});
     if (!source.kernel) return;
     made.loops = to_text(*source.kernel);
-    cpu::KernelRequest request{source.kernel.get(), source.op ? cpu::Form::tile : cpu::Form::whole};
+    cpu::KernelRequest request{source.kernel.get(), source.op ? cpu::Form::tile : cpu::Form::whole,
+                               options_.sizes};
     if (!source.op) made.kind = StepKind::interpreted;
-    if (!generates_ || !cpu::compile_kernels({&request, 1})[0]) return;
+    if (options_.effort == Effort::e0 || !cpu::compile_kernels({&request, 1})[0]) return;
     if (!source.op) made.kind = StepKind::code;
     made.assembly = cpu::assembly_text(request);
   }
@@ -77,7 +79,7 @@ class Explainer {
   }
 
   const Plan& plan_;
-  bool generates_;  // code
+  const CompileOptions& options_;
   Explanation& out_;
 };
 
@@ -95,13 +97,17 @@ std::string_view to_text(Role role) {
 
 Explanation explain(const Graph& graph, const CompileOptions& options) {
   CompileReport report;
-  std::shared_ptr<const Plan> plan = compile(graph, options, &report);
+  std::vector<Replacement> sizes;
+  for (const Binding& b : options.sizes) sizes.push_back({b.symbol, Dim(b.value)});
+  Graph concrete = substitute(graph, sizes);
+  bool symbolic = options.effort != Effort::e0;
+  std::shared_ptr<const Plan> plan = compile(symbolic ? graph : concrete, options, &report);
   Explanation out{.graph = std::move(report.optimized),
                   .decisions = std::move(report.decisions),
-                  .buffers = buffers_of(*plan, graph),
+                  .buffers = buffers_of(*plan, concrete),
                   .steps = {},
                   .memory = memory_report(*plan)};
-  Explainer(*plan, options.effort, out).add_steps();
+  Explainer(*plan, options, out).add_steps();
   return out;
 }
 

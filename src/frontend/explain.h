@@ -53,9 +53,11 @@ struct Explanation {
   std::vector<ExplainedBuffer> buffers;
   std::vector<ExplainedStep> steps;
   MemoryReport memory;
+  CompileCounts counts = {};  // of all that was compiled for this trace
 };
 
-/// Compiles the graph, from kernels that are known where they are, and tells about it.
+/// Compiles the graph for the sizes in `options`, from kernels that are known where they are, and
+/// tells about it.
 Explanation explain(const Graph& graph, const CompileOptions& options);
 /// Why the function was traced, and what its symbols stand for.
 void add_traces(Explanation& explanation, std::span<const Retrace> log);

@@ -94,6 +94,16 @@ struct ExplanationText {
       if (s.ops.size() > 1) line("{:>18}  {}", "", ops_text(s.ops));
     }
   }
+  void add_compilation() {
+    const CompileCounts& c = e.counts;
+    if (c.graphs == 0) return;
+    head("compilation");
+    line("{} compiled, {} from disk, {} from memory, {} interpreted; {}",
+         count(static_cast<size_t>(c.compiled), "kernel"), c.from_disk, c.from_memory,
+         c.interpreted, count(static_cast<size_t>(c.plans), "plan"));
+    line("passes {:.2f} ms, fusion {:.2f} ms, lowering {:.2f} ms, code {:.2f} ms, memory {:.2f} ms",
+         c.passes_ms, c.fusion_ms, c.lowering_ms, c.code_ms, c.memory_ms);
+  }
   void add_memory() {
     head("memory");
     block(to_text(e.memory));
@@ -123,6 +133,7 @@ std::string to_text(const Explanation& explanation) {
   made.block(explanation.graph);
   made.add_decisions();
   made.add_steps();
+  made.add_compilation();
   made.add_memory();
   return made.text;
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/debug_log.h"
 #include "ir/dtype.h"
 
 namespace tn {
@@ -39,6 +40,15 @@ std::string to_text(const CallStats& s) {
   if (!s.traces_by_reason.empty()) text += ")";
   return text + format(", {} graphs compiled, {} kernels compiled, {} replans, {} hits",
                        s.graph_compiles, s.kernel_compiles, s.replans, s.hits);
+}
+
+void debug_trace(std::string_view function, const Retrace& retrace) {
+  bool first = retrace.differences.empty();
+  std::string open;
+  for (const SymbolPlace& s : retrace.symbols) open += format("; {} becomes symbolic", s.path);
+  std::string why = to_text(retrace);
+  debug_compile("{} {}: {}{}", first ? "Tracing" : "Recompiling", function,
+                why.substr(0, why.find('\n')), open);
 }
 
 void TraceLog::add(Retrace retrace) {

@@ -53,6 +53,9 @@ struct Retrace {
 /// "x.shape[0] was 8, now 16 (train.py:31, in step)"
 std::string to_text(const Retrace& retrace);
 
+/// Tells the debug log.
+void debug_trace(std::string_view function, const Retrace& retrace);
+
 std::string to_text(const CallStats& stats);
 
 /// Traces as they are made; the oldest are forgotten, their number is not.

@@ -4,6 +4,7 @@
 #include <map>
 
 #include "base/error.h"
+#include "base/interrupt.h"
 #include "ir/rewrite.h"
 #include "passes/layout.h"
 #include "passes/passes.h"
@@ -132,6 +133,7 @@ Graph run_passes(const Graph& graph, PassContext& context, std::span<const Pass>
   for (const Pass& pass : passes) {
     if (left_unchanged[pass.name] == version) continue;
     if (context.is_off(pass.name) && pass.run != claim_composites) continue;  // off: claims nothing
+    stop_if_asked();
     Graph next = pass.run(now, context);
 #ifndef NDEBUG
     verify(next, pass.name);

@@ -86,7 +86,8 @@ def test_retraces_are_told_with_what_differed():
     explanation = tn.explain(f)(tn.ones(5))
     assert "x.shape[0] was 3, now 4 (" in str(explanation)
     (size,) = explanation.facts.sizes
-    assert (size.symbol, size.path) == ("s0", "x.shape[0]")
+    assert (size.symbol, size.path, size.value) == ("s0", "x.shape[0]", 5)
+    assert [b.bytes for b in explanation.facts.buffers] == [20, 20]
     Page(explanation.html())
 
 

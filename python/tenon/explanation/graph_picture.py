@@ -54,7 +54,7 @@ class Edge:
     names: list[str]
 
 
-def wrapped(words: Iterable[str], most: int = 34) -> list[str]:
+def wrapped(words: Iterable[str], most: int = 32) -> list[str]:
     """Lines of words with commas, at most MOST_LINES of them."""
     lines, line, left = [], "", list(words)
     total = len(left)
@@ -116,6 +116,10 @@ def connect(facts: Any, nodes: list[Node]) -> list[Edge]:
     return list(edges.values())
 
 
+def middle_of_sources(node: Node) -> float:
+    return sum(edge.source.x for edge in node.into) / max(1, len(node.into))
+
+
 def place(nodes: list[Node]) -> tuple[float, float]:
     """Gives every node its position, near what it reads; returns the size of the picture."""
     layers: dict[int, list[Node]] = defaultdict(list)
@@ -126,7 +130,7 @@ def place(nodes: list[Node]) -> tuple[float, float]:
     y = float(MARGIN)
     for number in sorted(layers):
         row = layers[number]
-        row.sort(key=lambda n: sum(e.source.x for e in n.into) / len(n.into) if n.into else n.number)
+        row.sort(key=lambda node: (middle_of_sources(node), node.number))
         x = middle - (len(row) * (WIDTH + GAP_X) - GAP_X) / 2
         for node in row:
             node.x, node.y = x, y

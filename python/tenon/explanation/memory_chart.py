@@ -34,8 +34,7 @@ def chart(facts: Any) -> str:
     parts = []
     tick = step = nice_step(most)
     while tick <= most:
-        parts.append(f'<line x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y(tick):.1f}" y2="{y(tick):.1f}" '
-                     'stroke="var(--line)"/>'
+        parts.append(f'<path d="M{LEFT} {y(tick):.1f}H{WIDTH - RIGHT}" stroke="var(--line)"/>'
                      f'<text class="soft" x="{LEFT - 8}" y="{y(tick) + 4:.1f}" text-anchor="end">'
                      f"{bytes_text(tick)}</text>")
         tick += step

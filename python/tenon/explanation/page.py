@@ -11,7 +11,7 @@ from .memory_chart import chart
 from .style import CSS, SCRIPT
 from .units import bytes_text
 
-NUMBERS = ("step", "size", "reads", "writes", "here")  # columns
+NUMBERS = ("step", "time", "size", "reads", "writes", "here")  # columns
 KINDS = {"code": "machine code", "library": "library call", "interpreted": "interpreted"}
 
 
@@ -63,7 +63,7 @@ def table(name: str, heads: Iterable[str], rows: Iterable[str], filters: bool = 
 def key() -> str:
     return ('<div class="key">' + "".join(f'<span><i class="{kind}"></i>{text}</span>'
                                           for kind, text in KINDS.items())
-            + "<span>a line: data, as thick as it is large; pick a step to see its own</span></div>")
+            + "<span>lines: data, as thick as it is large; pick a step to see its own</span></div>")
 
 
 def graph(facts: Any) -> str:
@@ -103,9 +103,9 @@ def steps(facts: Any) -> str:
 
 def decisions(facts: Any) -> str:
     def row(d: Any) -> str:
-        word = '<span class="made">made</span>' if d.made else '<span class="refused">refused</span>'
-        return (f"<tr><td>{escape(d.kind)}</td><td>{word}</td><td>{escape(d.what)}</td>"
-                f"<td>{escape(d.reason)}</td>{place(d.place)}</tr>")
+        word = "made" if d.made else "refused"
+        return (f"<tr><td>{escape(d.kind)}</td><td class={word}>{word}</td>"
+                f"<td>{escape(d.what)}</td><td>{escape(d.reason)}</td>{place(d.place)}</tr>")
 
     heads = ["kind", "", "what", "why", "place"]
     if not facts.decisions:
@@ -132,6 +132,24 @@ def sizes(facts: Any) -> str:
     return table("sizes-table", ["symbol", "where", "here"], rows) + text
 
 
+PHASES = ("passes", "fusion", "lowering", "code", "memory")
+
+
+def compilation(facts: Any) -> str:
+    counts = facts.counts
+    times = {phase: getattr(counts, f"{phase}_ms") for phase in PHASES}
+    total = sum(times.values())
+    if not total:
+        return ""
+    bars = "".join(f'<tr><td>{phase}</td><td class="n" data-n="{ms}">{ms:.2f} ms</td><td>'
+                   f'<div class="share" style="width:{100 * ms / total:.1f}%"></div></td></tr>'
+                   for phase, ms in times.items())
+    return (f"<p>{counts.compiled} kernels compiled, {counts.from_disk} from disk, "
+            f"{counts.from_memory} from memory, {counts.interpreted} interpreted; plans made: "
+            f"{counts.plans}. In all {total:.2f} ms.</p>"
+            + table("phases", ["phase", "time", "share"], [bars]))
+
+
 def folded(title: str, text: str) -> str:
     return f"<details><summary>{title}</summary><pre>{escape(text)}</pre></details>" * bool(text)
 
@@ -154,5 +172,6 @@ SECTIONS: list[tuple[str, str, Callable[[Any], str]]] = [
     ("decisions", "Decisions", decisions),
     ("traces", "Traces", traces),
     ("sizes", "Sizes that vary", sizes),
+    ("compilation", "Compilation", compilation),
     ("sources", "Sources", sources),
 ]

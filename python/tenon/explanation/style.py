@@ -32,6 +32,8 @@ svg .soft { fill:var(--soft); color:var(--soft); }
 .key i { display:inline-block; width:11px; height:11px; border-radius:3px; margin-right:6px; }
 .kind { display:inline-block; padding:0 8px; border-radius:9px; font-size:12.5px;
   white-space:nowrap; }
+.share { height:12px; border-radius:3px; background:var(--code); min-width:2px; }
+#phases td:last-child { width:60%; vertical-align:middle; }
 .scroll { overflow-x:auto; }
 table { border-collapse:collapse; width:100%; font-size:14px; }
 th, td { text-align:left; padding:6px 10px; border-bottom:1px solid var(--line);
@@ -84,7 +86,7 @@ for (const svg of document.querySelectorAll("svg.graph")) {
     if (!node) return;
     node.classList.add("on");
     for (const edge of svg.querySelectorAll(".edge")) {
-      if (edge.dataset.from !== node.dataset.step && edge.dataset.to !== node.dataset.step) continue;
+      if (![edge.dataset.from, edge.dataset.to].includes(node.dataset.step)) continue;
       edge.classList.add("on");
       for (const end of [edge.dataset.from, edge.dataset.to])
         svg.querySelector(`.node[data-step="${end}"]`).classList.add("on");

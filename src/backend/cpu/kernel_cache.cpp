@@ -3,6 +3,7 @@
 #include <chrono>
 
 #include "base/at_fork.h"
+#include "base/interrupt.h"
 #include "runtime/threads.h"
 
 namespace tn::cpu {
@@ -39,6 +40,7 @@ std::vector<KernelCache::Kernel> KernelCache::get(const std::vector<std::string>
   }
   try {
     parallel_for(static_cast<int64_t>(missing.size()), [&](int64_t k) {
+      stop_if_asked();
       size_t i = missing[static_cast<size_t>(k)];
       auto begin = std::chrono::steady_clock::now();
       Made made = make(i);
@@ -108,10 +110,15 @@ void KernelCache::withdraw(const std::string& key) {
 std::optional<KernelCache::Kernel> KernelCache::wait_for(const std::string& key) {
   std::unique_lock lock(mutex_);
   auto at = entries_.end();
-  changed_.wait(lock, [&] {
+  auto decided = [&] {
     at = entries_.find(key);
     return at == entries_.end() || at->second.ready;
-  });
+  };
+  while (!changed_.wait_for(lock, std::chrono::milliseconds(100), decided)) {
+    lock.unlock();
+    stop_if_asked();
+    lock.lock();
+  }
   if (at == entries_.end()) return std::nullopt;
   return use(*at);
 }

@@ -1,0 +1,43 @@
+#include "base/debug_log.h"
+
+#include <cstdio>
+#include <cstdlib>
+#include <mutex>
+
+namespace tn {
+
+namespace {
+
+bool asked_for() {
+  const char* value = std::getenv("TENON_DEBUG_COMPILE");
+  return value && *value && std::string_view(value) != "0";
+}
+
+struct Log {
+  std::mutex mutex;
+  DebugSink sink;
+};
+
+Log& the_log() {
+  static Log& only = *new Log;  // lines may come while the process ends
+  return only;
+}
+
+}  // namespace
+
+std::atomic<bool> debug_log_on = asked_for();
+
+void set_debug_sink(DebugSink sink) {
+  std::lock_guard lock(the_log().mutex);
+  debug_log_on = sink || asked_for();
+  the_log().sink = std::move(sink);
+}
+
+void write_debug_line(std::string line) {
+  std::lock_guard lock(the_log().mutex);
+  if (the_log().sink) return the_log().sink(line);
+  line += '\n';
+  std::fwrite(line.data(), 1, line.size(), stderr);
+}
+
+}  // namespace tn

@@ -1,0 +1,28 @@
+#pragma once
+// The debug log: what happens while functions are compiled, as it happens, for those who asked with
+// TENON_DEBUG_COMPILE=1.
+#include <atomic>
+#include <functional>
+
+#include "base/text.h"
+
+namespace tn {
+
+/// Takes a line without its end. Calls come one at a time.
+using DebugSink = std::function<void(std::string_view line)>;
+
+/// Lines go to `sink`, whatever the environment says; an empty one restores the default: standard
+/// error when asked for, else nowhere.
+void set_debug_sink(DebugSink sink);
+
+extern std::atomic<bool> debug_log_on;
+void write_debug_line(std::string line);
+
+/// "[COMPILE] traced gelu at train.py:31: first call". Costs one load when nobody asked.
+template <class... A>
+void debug_compile(format_string<A...> text, A&&... args) {
+  if (debug_log_on.load(std::memory_order_relaxed))
+    write_debug_line("[COMPILE] " + format(text, std::forward<A>(args)...));
+}
+
+}  // namespace tn

@@ -1,0 +1,14 @@
+#pragma once
+// One thread that does work nobody waits for.
+#include <functional>
+
+namespace tn {
+
+/// Runs `job` later, after those given before. It should not throw, and should call stop_if_asked()
+/// now and then (base/interrupt.h): the end of the process waits for it.
+void in_background(std::function<void()> job);
+/// Waits for the job under way and drops the others. The end of the process calls it, and a host
+/// language that ends before.
+void stop_background();
+
+}  // namespace tn

@@ -1,0 +1,79 @@
+#include "frontend/deadline.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include "base/debug_log.h"
+#include "base/error.h"
+#include "base/interrupt.h"
+#include "frontend/background.h"
+
+namespace tn {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+constexpr auto kSlice = std::chrono::milliseconds(50);  // between looks at the user's interrupt
+
+/// Whether it is ready before `end`.
+bool wait_until(const std::shared_future<Deadline::PlanRef>& made, Clock::time_point end) {
+  while (made.wait_for(Clock::duration()) != std::future_status::ready) {
+    if (Clock::now() >= end) return false;
+    stop_if_asked();
+    made.wait_until(std::min(end, Clock::now() + kSlice));
+  }
+  return true;
+}
+
+/// What the code generator keeps for the whole process is made before the background thread is, so
+/// that it outlives it.
+void warm_up() {
+  static const bool warm = [] {
+    Graph graph = parse_graph("func @main(%x: f32[4]) -> f32[4] {\n%0 = exp %x\nreturn %0\n}");
+    compile(graph, {.effort = Effort::e2});
+    return true;
+  }();
+  (void)warm;
+}
+
+}  // namespace
+
+std::shared_ptr<Deadline::Entry> Deadline::entry_for(
+    const std::shared_ptr<const CompiledGraph>& code, std::span<const Binding> sizes) {
+  warm_up();
+  std::lock_guard lock(mutex_);
+  for (const auto& entry : entries_)
+    if (std::ranges::equal(entry->sizes, sizes, {}, &Binding::value, &Binding::value)) return entry;
+  auto entry = std::make_shared<Entry>();
+  entry->sizes.assign(sizes.begin(), sizes.end());
+  entry->end = Clock::now() +
+               std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds_));
+  auto made = std::make_shared<std::promise<PlanRef>>();
+  entry->compiled = made->get_future().share();
+  in_background([code, made, values = entry->sizes] {
+    try {
+      made->set_value(code->plan(values));
+    } catch (...) {
+      made->set_exception(std::current_exception());
+    }
+  });
+  if (entries_.size() == kMost) entries_.erase(entries_.begin());
+  return entries_.emplace_back(std::move(entry));
+}
+
+Deadline::Found Deadline::plan(const std::shared_ptr<const CompiledGraph>& code,
+                               std::span<const Binding> sizes, FunctionRef<PlanRef()> interpreted) {
+  std::shared_ptr<Entry> entry = entry_for(code, sizes);
+  if (wait_until(entry->compiled, entry->end)) return {entry->compiled.get(), true};
+  if (fails_)
+    fail(
+        Hint{"wait longer, or let the interpreter run meanwhile: timeout=(seconds, \"interpret\")"},
+        "compile: not ready after {:g} s; it goes on in the background", seconds_);
+  std::call_once(entry->once, [&] {
+    entry->interpreted = interpreted();
+    debug_compile("not ready after {:g} s: the interpreter runs meanwhile", seconds_);
+  });
+  return {entry->interpreted, false};
+}
+
+}  // namespace tn

@@ -1,0 +1,46 @@
+#pragma once
+// Deadline: plans that a call waits for only so long.
+#include <chrono>
+#include <future>
+#include <mutex>
+
+#include "base/function_ref.h"
+#include "compiler/compile.h"
+
+namespace tn {
+
+/// The plans of one compiled graph, made by a background thread. Threads may share it.
+class Deadline {
+ public:
+  using PlanRef = std::shared_ptr<const Plan>;
+  /// After so many seconds calls fail, or the interpreter runs until the plan is there.
+  Deadline(double seconds, bool fails) : seconds_(seconds), fails_(fails) {}
+
+  struct Found {
+    PlanRef plan;
+    bool compiled;  // false: not yet
+  };
+  /// The plan for these sizes if it is ready in time, and what `interpreted` makes otherwise.
+  Found plan(const std::shared_ptr<const CompiledGraph>& code, std::span<const Binding> sizes,
+             FunctionRef<PlanRef()> interpreted);
+
+ private:
+  struct Entry {
+    std::vector<Binding> sizes;
+    std::shared_future<PlanRef> compiled;
+    std::chrono::steady_clock::time_point end;  // no call waits beyond
+    std::once_flag once;
+    PlanRef interpreted;
+  };
+  static constexpr size_t kMost = 16;
+
+  std::shared_ptr<Entry> entry_for(const std::shared_ptr<const CompiledGraph>& code,
+                                   std::span<const Binding> sizes);
+
+  const double seconds_;
+  const bool fails_;
+  std::mutex mutex_;
+  std::vector<std::shared_ptr<Entry>> entries_;  // the latest at the end
+};
+
+}  // namespace tn
