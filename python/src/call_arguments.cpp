@@ -1,6 +1,7 @@
 #include "call_arguments.h"
 
 #include <bit>
+#include <cstring>
 #include <functional>
 
 #include "base/error.h"
@@ -32,6 +33,10 @@ bool same_object(PyObject* a, PyObject* b) {
   if (PyFloat_CheckExact(a))
     return std::bit_cast<uint64_t>(PyFloat_AS_DOUBLE(a)) ==
            std::bit_cast<uint64_t>(PyFloat_AS_DOUBLE(b));
+  if (PyComplex_CheckExact(a)) {
+    Py_complex x = PyComplex_AsCComplex(a), y = PyComplex_AsCComplex(b);
+    return std::memcmp(&x, &y, sizeof x) == 0;
+  }
   if (PyTuple_CheckExact(a)) {
     Py_ssize_t count = PyTuple_GET_SIZE(a);
     if (count != PyTuple_GET_SIZE(b)) return false;
@@ -129,6 +134,11 @@ void CallArguments::add(PyObject* argument, bool constant) {
   if (is_tensor(argument))
     fail(Fault::type, Hint{"leave it out of static_argnums and static_argnames"},
          "compile: a static argument is a tensor: {}", *type_of(*tensor_in(argument)));
+  if (!PySlice_Check(argument) && PyObject_Hash(argument) == -1) {
+    PyErr_Clear();
+    fail(Fault::type, Hint{"pass something that does not change, such as a tuple"},
+         "compile: a static argument cannot be hashed: {}", Py_TYPE(argument)->tp_name);
+  }
   add_constant(leaves_.size() - 1);
 }
 

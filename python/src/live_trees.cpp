@@ -93,16 +93,21 @@ struct LeafWriter {
       target.attr("__delitem__")(nb::slice(nb::int_(n.children), nb::none(), nb::none()));
   }
   void put_dict(const Node& n, nb::handle items, nb::handle target) {
-    nb::dict had;  // a copy: assigning may run code that changes it
-    had.update(nb::borrow<nb::dict>(items));
-    for (nb::handle key : n.data) {
-      nb::object old = had.contains(key) ? nb::object(had[key]) : nb::object();
+    Py_ssize_t count = PyDict_Size(items.ptr()), found = 0;
+    for (nb::handle key : nb::borrow<nb::tuple>(n.data)) {
+      nb::object old = nb::borrow(PyDict_GetItemWithError(items.ptr(), key.ptr()));
+      if (!old.is_valid() && PyErr_Occurred()) throw nb::python_error();
       nb::object now = put(old);
       if (!old.is_valid() || !now.is(old)) set_item(target, key, now);
-      if (old.is_valid()) nb::del(had[key]);
+      found += old.is_valid();
     }
-    for (nb::handle gone : had.keys())
-      if (PyObject_DelItem(target.ptr(), gone.ptr())) throw nb::python_error();
+    if (found == count) return;
+    nb::list keys(nb::borrow<nb::dict>(items).keys());
+    for (nb::handle key : keys) {
+      int stays = PySequence_Contains(n.data.ptr(), key.ptr());
+      if (stays < 0 || (!stays && PyObject_DelItem(target.ptr(), key.ptr())))
+        throw nb::python_error();
+    }
   }
   nb::object put_tuple(const Node& n, nb::handle live) {
     if (nb::len(live) != n.children) return --node, build();

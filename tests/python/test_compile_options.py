@@ -312,3 +312,17 @@ def test_threads_with_mixed_calls():
     for t in threads:
         t.join()
     assert not wrong
+
+
+def test_static_arguments_must_not_change():
+    f = tn.compile(lambda x, s: x * s[0], static_argnums=1)
+    assert f(tn.array(1.0), (3,)).item() == 3
+    with pytest.raises(TypeError, match="a static argument cannot be hashed: list"):
+        f(tn.array(1.0), [3])
+
+
+def test_complex_numbers_are_told_apart_by_their_bits():
+    f = tn.compile(lambda x, c: x)
+    for c in [complex(0, 0.0), complex(0, -0.0), complex(float("nan"), 1)] * 3:
+        f(tn.ones(2), c)
+    assert f.stats().traces == 3

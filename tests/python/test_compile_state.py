@@ -242,6 +242,24 @@ def test_state_is_updated_in_place_when_nobody_else_holds_it():
     assert state["w"][0].item() == 8
 
 
+def test_values_that_are_replaced_may_be_results_too():
+    state = {"w": tn.ones(1000) + 0, "v": tn.ones(1000) * 2}
+
+    @tn.compile(inputs=state, outputs=state)
+    def f():
+        old = state["w"]
+        state["w"], state["v"] = state["v"] + 1, old * 10
+        return old, state["w"]
+
+    for _ in range(2):
+        before = [state["w"].tolist(), state["v"].tolist()]
+        old, new = f()
+        assert old.tolist() == before[0]
+        assert new.tolist() == state["w"].tolist() == [v + 1 for v in before[1]]
+        assert state["v"].tolist() == [10 * w for w in before[0]]
+        del old, new
+
+
 def test_donated_arguments():
     f = tn.compile(lambda x, y: x * 2 + y, donate_argnums=0)
     x, y = tn.ones(1000) + 0, tn.ones(1000)
