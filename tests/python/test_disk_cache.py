@@ -58,6 +58,24 @@ def test_another_process_compiles_nothing(tmp_path, expected):
     assert entries(folder) == made
 
 
+SIZES = """
+import numpy as np, tenon as tn
+f = tn.compile(lambda x: (tn.softmax(x * 2, axis=1), x.sum(0), x[1:] - x[:-1]))
+for n in (30, 31, 50, 7):
+    x = np.linspace(-3, 3, n * 100, dtype=np.float32).reshape(n, 100)
+    print([np.asarray(y).tobytes().hex() for y in f(tn.array(x))])
+print(f.stats().kernel_compiles)
+"""
+
+
+def test_kernels_for_all_sizes_are_found_again(tmp_path):
+    *first, compiled = finish(start(tmp_path / "cache", SIZES)).splitlines()
+    *second, again = finish(start(tmp_path / "cache", SIZES)).splitlines()
+    assert first == second
+    assert int(compiled) > 0
+    assert int(again) == 0
+
+
 def test_default_folders(tmp_path, expected):
     def run_in(**env):
         return run("", **env)  # an empty name is none
