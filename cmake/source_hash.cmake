@@ -1,11 +1,11 @@
-# src/backend/cpu/source_hash.h is a function; its value, made here, is a hash of the sources that
+# Makes the definition of source_hash (src/backend/cpu/source_hash.h): a hash of the sources that
 # decide what code a kernel becomes. Cached code is found again only by a library of equal sources.
-# Run as a script (-D root=... -D out=...) by the build whenever one of them changes.
-set(hashed_folders base runtime ir loop backend/cpu)
+# The build runs this file as a script (-D root=... -D out=...) whenever one of them changes.
+set(hashed_folders include/tenon src/base src/runtime src/ir src/loop src/backend/cpu)
 
 if(CMAKE_SCRIPT_MODE_FILE)
   foreach(folder ${hashed_folders})
-    file(GLOB files RELATIVE ${root} ${root}/src/${folder}/*.h ${root}/src/${folder}/*.cpp)
+    file(GLOB files RELATIVE ${root} ${root}/${folder}/*.h ${root}/${folder}/*.cpp)
     foreach(name ${files})
       file(SHA256 ${root}/${name} hash)
       string(APPEND all "${name} ${hash}\n")
@@ -24,8 +24,8 @@ endif()
 
 function(tenon_add_source_hash target)
   foreach(folder ${hashed_folders})
-    file(GLOB files CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${folder}/*.h
-         ${PROJECT_SOURCE_DIR}/src/${folder}/*.cpp)
+    file(GLOB files CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${folder}/*.h
+         ${PROJECT_SOURCE_DIR}/${folder}/*.cpp)
     list(APPEND hashed ${files})
   endforeach()
   set(out ${PROJECT_BINARY_DIR}/source_hash.cpp)
