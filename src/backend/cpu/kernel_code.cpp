@@ -14,6 +14,7 @@ static constexpr int64_t kMostChunks = 64;
 
 KernelCode::KernelCode(std::span<const std::byte> object, KernelNumbers numbers)
     : numbers_(std::move(numbers)) {
+  for (const std::string& name : numbers_.symbols) symbols_.push_back(Dim::symbol(name));
   auto code = std::make_shared<const Object>(object);
   body_ = reinterpret_cast<KernelFn>(code->find("body"));
   if (numbers_.partial_bytes > 0) finish_ = reinterpret_cast<KernelFn>(code->find("finish"));
@@ -24,10 +25,13 @@ KernelCode::KernelCode(std::span<const std::byte> object, KernelNumbers numbers)
 std::shared_ptr<const NativeKernel> KernelCode::at(std::span<const Binding> sizes) const {
   if (fixed_) return fixed_;
   std::vector<int64_t> values;
-  for (const std::string& symbol : numbers_.symbols) {
-    auto named = [&](const Binding& b) { return symbol_name(b.symbol) == symbol; };
-    auto found = std::find_if(sizes.begin(), sizes.end(), named);
-    invariant(found != sizes.end(), "a kernel is run without a value of the size {}", symbol);
+  for (size_t k = 0; k < symbols_.size(); ++k) {
+    auto same = [&](const Binding& b) { return b.symbol == symbols_[k]; };
+    auto named = [&](const Binding& b) { return symbol_name(b.symbol) == numbers_.symbols[k]; };
+    auto found = std::find_if(sizes.begin(), sizes.end(), same);
+    if (found == sizes.end()) found = std::find_if(sizes.begin(), sizes.end(), named);
+    invariant(found != sizes.end(), "a kernel is run without a value of the size {}",
+              numbers_.symbols[k]);
     values.push_back(found->value);
   }
   return std::make_shared<const NativeKernel>(made_for(std::move(values)));

@@ -36,6 +36,7 @@ class KernelCode {
   NativeKernel made_for(std::vector<int64_t> sizes) const;
 
   KernelNumbers numbers_;
+  std::vector<Dim> symbols_;  // those of the usual range, found faster than by name
   std::shared_ptr<const void> code_;
   KernelFn body_, finish_ = nullptr;
   std::shared_ptr<const NativeKernel> fixed_;  // without symbols
