@@ -80,6 +80,8 @@ class Fuser {
 
   void place_point(int i);
 
+  void tell_why_written(int i);
+
   void store(Val v, int c, const Coords& at);
 
   /// Whether computing op `i` in cluster `c` keeps two operands alive across library calls, where

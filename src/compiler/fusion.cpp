@@ -246,11 +246,30 @@ void Fuser::place_point(int i) {
     store(v, c, *only_use(v, c));
     return join(i, c);
   }
+  if (decisions_ && !clusters_using(v).empty()) tell_why_written(i);
   int c = new_cluster(elements(v));
   Coords at = point(polys(), type(v)->shape, par_axis(cluster(c)));
   add_use(v, c, at);
   store(v, c, at);
   join(i, c);
+}
+
+void Fuser::tell_why_written(int i) {
+  const GraphOp& op = op_at(i);
+  std::vector<int> users = clusters_using(op.out);
+  auto is_full = [&](int c) { return cluster(c).members.size() >= kMaxMembers; };
+  std::string reason = "it would be computed several times for an element";
+  if (!may_fuse_)
+    reason = "fusion is switched off";
+  else if (std::ranges::any_of(users, is_full))
+    reason = format("the kernel has {} ops", kMaxMembers);
+  else if (is_outside(op.out))
+    reason = "others need it in memory too, earlier or in another order";
+  else if (users.size() == 1 && holds_operands(i, users[0]))
+    reason = "its operands would wait for it in memory";
+  else if (users.size() > 1)
+    reason = format("writing it costs less than computing it for {} readers", users.size());
+  decide(false, op, format("{} into its readers", op.op->name), std::move(reason));
 }
 
 void Fuser::store(Val v, int c, const Coords& at) {
@@ -360,6 +379,9 @@ int Fuser::finisher(const GraphOp& op) {
            "they work on its blocks while these are in the cache");
     return c;
   }
+  if (!clusters_using(op.out).empty())
+    decide(false, op, format("{} with the ops after it", op.op->name),
+           "they fold its result, or do not go through it point by point");
   return -1;
 }
 

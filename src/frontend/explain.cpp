@@ -83,6 +83,17 @@ class Explainer {
   Explanation& out_;
 };
 
+/// Kernels of several ops are decisions too, though nobody had to ask.
+void add_fusions(Explanation& out) {
+  for (const ExplainedStep& step : out.steps) {
+    if (step.ops.size() < 2 || step.kind == StepKind::library) continue;
+    std::vector<std::string_view> names;
+    for (const ExplainedOp& op : step.ops) names.push_back(op.name);
+    out.decisions.push_back({"fuse", true, format("{} in one kernel", join(names, ", ")),
+                             "what is between them is never in memory", step.loc});
+  }
+}
+
 }  // namespace
 
 std::string_view to_text(StepKind kind) {
@@ -108,6 +119,7 @@ Explanation explain(const Graph& graph, const CompileOptions& options) {
                   .steps = {},
                   .memory = memory_report(*plan)};
   Explainer(*plan, options, out).add_steps();
+  add_fusions(out);
   return out;
 }
 

@@ -14,6 +14,7 @@ from .units import bytes_text
 WIDTH, GAP_X, GAP_Y, MARGIN = 232, 26, 46, 20
 LINE, HEAD, PAD = 17, 26, 8  # heights of a line, of the title of a kernel, of the space around it
 MOST_LINES = 4  # of ops in a kernel
+AROUND = 150  # the most that a line leaves the boxes
 FAR = 3  # layers: longer edges are faint until their step is picked
 
 
@@ -52,6 +53,10 @@ class Edge:
     target: Node
     bytes: int
     names: list[str]
+
+    @property
+    def layers(self) -> int:
+        return self.target.layer - self.source.layer
 
 
 def wrapped(words: Iterable[str], most: int = 32) -> list[str]:
@@ -140,16 +145,23 @@ def place(nodes: list[Node]) -> tuple[float, float]:
 
 
 def curve(edge: Edge) -> str:
-    x0, y0 = edge.source.x + WIDTH / 2, edge.source.y + edge.source.height
-    x1, y1 = edge.target.x + WIDTH / 2, edge.target.y
-    bend = min(90.0, (y1 - y0) / 2)
-    far = edge.target.layer - edge.source.layer > FAR
+    """Down to the next layer; around the boxes between to one further down."""
+    far = edge.layers > FAR
+    if edge.layers == 1:
+        x0, y0 = edge.source.x + WIDTH / 2, edge.source.y + edge.source.height
+        x1, y1 = edge.target.x + WIDTH / 2, edge.target.y
+        bend = (y1 - y0) / 2
+        bends = f"{x0:.0f} {y0 + bend:.0f} {x1:.0f} {y1 - bend:.0f}"
+    else:
+        x0, y0 = edge.source.x + WIDTH, edge.source.y + edge.source.height - 10
+        x1, y1 = edge.target.x + WIDTH, edge.target.y + 12
+        side = max(x0, x1) + min(AROUND, 16 + 8 * edge.layers) * 4 / 3
+        bends = f"{side:.0f} {y0:.0f} {side:.0f} {y1:.0f}"
     width = 1 + 0.28 * math.log2(1 + edge.bytes / 4096)
     hint = f"{', '.join(dict.fromkeys(edge.names))}: {bytes_text(edge.bytes)}"
     return (f'<path class="edge{" far" * far}" data-from="{edge.source.number}" '
             f'data-to="{edge.target.number}" stroke-width="{width:.1f}" '
-            f'd="M{x0:.0f} {y0:.0f}C{x0:.0f} {y0 + bend:.0f} {x1:.0f} {y1 - bend:.0f} '
-            f'{x1:.0f} {y1:.0f}" marker-end="url(#tip)"><title>{escape(hint)}</title></path>')
+            f'd="M{x0:.0f} {y0:.0f}C{bends} {x1:.0f} {y1:.0f}" marker-end="url(#tip)"><title>{escape(hint)}</title></path>')
 
 
 def box(node: Node) -> str:
@@ -179,6 +191,7 @@ def picture(facts: Any) -> str:
         return ""
     edges = connect(facts, nodes)
     width, height = place(nodes)
+    width += max((min(AROUND, 16 + 8 * e.layers) for e in edges if e.layers > 1), default=0)
     tip = ('<marker id="tip" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" '
            'markerUnits="userSpaceOnUse" orient="auto"><path d="M0 0L8 4L0 8z" '
            'fill="var(--soft)"/></marker>')

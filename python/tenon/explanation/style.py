@@ -80,6 +80,7 @@ for (const input of document.querySelectorAll("input[data-filters]")) {
     row.hidden = !row.textContent.toLowerCase().includes(input.value.toLowerCase()));
 }
 for (const svg of document.querySelectorAll("svg.graph")) {
+  svg.parentElement.scrollLeft = (svg.clientWidth - svg.parentElement.clientWidth) / 2;
   const pick = node => {
     svg.querySelectorAll(".on").forEach(e => e.classList.remove("on"));
     svg.classList.toggle("picked", !!node);
