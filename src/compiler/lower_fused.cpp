@@ -13,15 +13,16 @@
 namespace tn {
 
 /// A library call with operands in place, and the kernel that works on its blocks. Buffers of a
-/// step: the operands, the result, then those of the kernel.
+/// step: the operands, the result, those of the kernel, then room for the call.
 struct FusedLowerer::Tiled {
   const Attrs* attrs;
   const ops::TiledForm* form;
   std::vector<TypeRef> in, out;
-  std::vector<Strided> at;
-  BufferRef packed;
-  std::shared_ptr<const NativeKernel> work;
-  std::shared_ptr<const loop::Program> after;  // where the work has no machine code
+  std::vector<Strided> at = {};
+  BufferRef packed = {};
+  int32_t room[ops::TileRoom::kPieces] = {-1, -1, -1, -1};  // among the buffers of the step
+  std::shared_ptr<const NativeKernel> work = {};
+  std::shared_ptr<const loop::Program> after = {};  // where the work has no machine code
 };
 
 namespace {
@@ -49,6 +50,9 @@ void work_on_tile(const void* data, const KernelTile& tile) {
 void run_tiled(const void* data, const StepCall& call) {
   const Tiled& t = *static_cast<const Tiled*>(data);
   TiledRun self{&t, &call};
+  void* pieces[ops::TileRoom::kPieces];
+  for (int i = 0; i < ops::TileRoom::kPieces; ++i)
+    pieces[i] = t.room[i] < 0 ? nullptr : call.buffers[t.room[i]];
   ops::TiledCall tiled{attr_data(t),
                        t.in,
                        t.out,
@@ -56,6 +60,7 @@ void run_tiled(const void* data, const StepCall& call) {
                        call.buffers,
                        call.buffers[t.in.size()],
                        t.packed ? t.packed.data() : nullptr,
+                       pieces,
                        {}};
   if (t.work) tiled.work = {work_on_tile, &self};
   t.form->run(tiled);
@@ -194,7 +199,7 @@ void FusedLowerer::pack_ahead(Tiled& tiled, const GraphOp& op,
   if (constant < 0 || constant >= static_cast<int32_t>(plan_->constants.size())) return;
   const Bound& bound = plan_->constants[static_cast<size_t>(constant)];
   const void* in[] = {nullptr, static_cast<const char*>(bound.buffer->data) + bound.offset};
-  ops::TiledCall call{attr_data(tiled), tiled.in, tiled.out, tiled.at, in, nullptr, nullptr, {}};
+  ops::TiledCall call{attr_data(tiled), tiled.in, tiled.out, tiled.at, in, nullptr};
   int64_t bytes = tiled.form->packed_bytes(call);
   if (bytes == 0) return;
   BufferRef& packed = kernels_.packed(number_of(op));
@@ -224,8 +229,8 @@ bool FusedLowerer::lower_tiled(const GraphOp& op, int cluster) {
   for (TypeRef t : in)
     if (t->elements == 0) return false;
   Types out = graph_.out_types(op);
-  auto tiled = std::make_shared<Tiled>();
-  *tiled = {op.attrs, form, in, {out.begin(), out.end()}, {}, {}, {}, {}};
+  auto tiled = std::make_shared<Tiled>(
+      Tiled{.attrs = op.attrs, .form = form, .in = in, .out = {out.begin(), out.end()}});
   std::vector<int32_t> buffers;
   for (Val v : graph_.in(op)) {
     if (home(v).kind != Home::Kind::buffer) contiguous(v);
@@ -259,10 +264,25 @@ void FusedLowerer::add_tiled(const GraphOp& op, std::shared_ptr<Tiled> tiled,
     if (report_) report_->loops += to_text(work->kernel) + "\n";
     if (report_) source = std::make_shared<const loop::Kernel>(work->kernel);
   }
+  add_room(*tiled, step);
   if (report_)
     step.source = std::make_shared<const StepSource>(
         StepSource{std::move(source), op.op, op.attrs, tiled->in, tiled->out, tiled->at});
   plan_->steps.push_back(std::move(step));
+}
+
+/// What the call needs for its own time are buffers of the plan that no other step uses.
+void FusedLowerer::add_room(Tiled& tiled, Step& step) {
+  if (!tiled.form->room) return;
+  const void* packed = tiled.packed ? tiled.packed.data() : nullptr;
+  ops::TileRoom room =
+      tiled.form->room({attr_data(tiled), tiled.in, tiled.out, tiled.at, nullptr, nullptr, packed});
+  for (int i = 0; i < ops::TileRoom::kPieces; ++i) {
+    if (room.bytes[i] == 0) continue;
+    tiled.room[i] = static_cast<int32_t>(step.buffers.size());
+    step.writes.push_back(tiled.room[i]);
+    step.buffers.push_back(add_buffer(room.bytes[i]));
+  }
 }
 
 std::vector<int32_t> FusedLowerer::buffers_of(const SharedKernel& kernel) {

@@ -34,6 +34,7 @@ class FusedLowerer : PlanBuilder {
   void pack_ahead(Tiled& tiled, const GraphOp& op, const std::vector<int32_t>& buffers);
   void add_tiled(const GraphOp& op, std::shared_ptr<Tiled> tiled, std::vector<int32_t> buffers,
                  SharedKernel* work);
+  void add_room(Tiled& tiled, Step& step);
   void add_kernel(SharedKernel& kernel);
   std::vector<int32_t> buffers_of(const SharedKernel& kernel);
   void bind_kernels();

@@ -111,13 +111,13 @@ Step& PlanBuilder::add_step(const loop::Kernel& kernel, const KernelAccess& acce
   return plan_->steps.back();
 }
 
-int32_t PlanBuilder::add_buffer(TypeRef type) {
-  plan_->bytes.push_back(type->bytes());
+int32_t PlanBuilder::add_buffer(int64_t bytes) {
+  plan_->bytes.push_back(bytes);
   return plan_->first_own() + static_cast<int32_t>(plan_->bytes.size()) - 1;
 }
 
 int32_t PlanBuilder::give_buffer(Val v) {
-  int32_t buffer = add_buffer(type(v));
+  int32_t buffer = add_buffer(type(v)->bytes());
   homes_[static_cast<size_t>(v)] = {
       Home::Kind::buffer, buffer, type(v)->elements, Strided::row_major(type(v)->shape), {}, -1};
   return buffer;

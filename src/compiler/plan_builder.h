@@ -58,7 +58,7 @@ class PlanBuilder {
   /// Operands in row-major order, then fresh buffers for the results.
   std::vector<int32_t> buffers_of(const GraphOp& op);
   TypeRef type(Val v) const { return graph_.types[static_cast<size_t>(v)]; }
-  int32_t add_buffer(TypeRef type);
+  int32_t add_buffer(int64_t bytes);
   /// A fresh row-major buffer as the home of `v`.
   int32_t give_buffer(Val v);
   /// The buffer of `v` when its elements lie row-major from the start; copies them otherwise.

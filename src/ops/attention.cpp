@@ -201,8 +201,7 @@ void run_attention(const LibraryCall& call) {
   std::vector<Strided> at;
   for (TypeRef type : call.in_types)
     at.push_back(type ? Strided::row_major(type->shape) : Strided{});
-  run_tiled_attention(
-      {call.attrs, call.in_types, call.out_types, at, call.in, call.out[0], nullptr, {}});
+  run_tiled_attention({call.attrs, call.in_types, call.out_types, at, call.in, call.out[0]});
 }
 
 TileDomain domain_of_attention(const void*, Types, Types out) {

@@ -41,7 +41,8 @@ TypeList infer_conv(const ConvAttrs& a, Types in) {
 struct Placed {
   const void* data = nullptr;
   bool channels_last = false;
-  BufferRef copy;
+  BufferRef copy;  // where no room was given
+  int64_t copied = 0;
 };
 
 Placed placed(const ConvAttrs& a, const TiledCall& call, size_t k) {
@@ -58,12 +59,14 @@ Placed placed(const ConvAttrs& a, const TiledCall& call, size_t k) {
   p.channels_last = !a.channels_last;
   if (turned.is_contiguous()) return p;
   p.channels_last = a.channels_last;
+  p.copied = call.in_types[k]->elements * bytes;
   if (!call.in) return p;
+  void* copy = call.room ? call.room[k] : nullptr;
+  if (!copy) p.copy = allocate(static_cast<size_t>(p.copied)), copy = p.copy.data();
   std::vector<int64_t> extents;
   for (Dim d : at.shape) extents.push_back(d.value());
-  p.copy = allocate(static_cast<size_t>(call.in_types[k]->elements * bytes));
-  copy_strided(bytes, extents, {at.strides.begin(), extents.size()}, p.data, p.copy.data());
-  p.data = p.copy.data();
+  copy_strided(bytes, extents, {at.strides.begin(), extents.size()}, p.data, copy);
+  p.data = copy;
   return p;
 }
 
@@ -82,8 +85,16 @@ void run_tiled_conv(const TiledCall& call) {
   Placed x = placed(a, call, 0), w = call.packed ? Placed() : placed(a, call, 1);
   ConvArgs args = args_of(call, x, w);
   args.out = call.out;
+  if (call.room) args.images_room = call.room[2], args.weights_room = call.room[3];
   args.epilogue = {call.work.run, call.work.data};
   tn::conv(args);
+}
+
+TileRoom room_of_conv(const TiledCall& call) {
+  const auto& a = *static_cast<const ConvAttrs*>(call.attrs);
+  Placed x = placed(a, call, 0), w = call.packed ? Placed() : placed(a, call, 1);
+  ConvRoom room = room_of(args_of(call, x, w));
+  return {{x.copied, w.copied, room.images, room.weights}};
 }
 
 void run_conv(const LibraryCall& call) {
@@ -253,7 +264,8 @@ Type settle_conv(std::string_view op, ConvAttrs& a, const Type& x, const Type& w
   return out;
 }
 
-const TiledForm tiled_conv{domain_of_conv, run_tiled_conv, packed_bytes_of_conv, pack_conv};
+const TiledForm tiled_conv{domain_of_conv, run_tiled_conv, packed_bytes_of_conv, pack_conv,
+                           room_of_conv};
 
 constinit const OpDef conv = Op<ConvAttrs>{
     .name = "conv",

@@ -146,7 +146,8 @@ void copy_row(size_t bytes, const void* from, int64_t stride, int64_t count, voi
 }
 
 /// Copies `x` into row-major order of batch, rows, contracted; afterwards every group merges.
-BufferRef pack(Operand3& x, size_t bytes) {
+/// Where the operand is not known, only the layout changes. Returns the bytes of the copy.
+int64_t pack(Operand3& x, size_t bytes, void* room, BufferRef& own) {
   Shape shape;
   Ints strides;
   for (const Axes* axes : {&x.batch, &x.rows, &x.contracted})
@@ -154,8 +155,10 @@ BufferRef pack(Operand3& x, size_t bytes) {
   int last = shape.rank() - 1;
   int64_t count = shape[last].value(), rows = 1;
   for (int k = 0; k < last; ++k) rows *= shape[k].value();
-  BufferRef buffer = allocate(static_cast<size_t>(rows * count) * bytes);
-  int64_t chunks = chunks_for(rows * count, 1 << 16);
+  int64_t whole = rows * count * static_cast<int64_t>(bytes);
+  if (x.data && !room) own = allocate(static_cast<size_t>(whole));
+  char* to = own ? own.data<char>() : static_cast<char*>(room);
+  int64_t chunks = x.data ? chunks_for(rows * count, 1 << 16) : 0;
   parallel_for(std::min(chunks, rows), [&](int64_t chunk) {
     ChunkRange range = chunk_range(rows, std::min(chunks, rows), chunk);
     for (int64_t row = range.begin; row < range.end; ++row) {
@@ -165,15 +168,14 @@ BufferRef pack(Operand3& x, size_t bytes) {
         rest /= shape[k].value();
       }
       auto* from = static_cast<const char*>(x.data) + offset * static_cast<int64_t>(bytes);
-      copy_row(bytes, from, strides[last], count,
-               buffer.data<char>() + row * count * static_cast<int64_t>(bytes));
+      copy_row(bytes, from, strides[last], count, to + row * count * static_cast<int64_t>(bytes));
     }
   });
   int axis = 0;
   for (Axes* axes : {&x.batch, &x.rows, &x.contracted})
     for (Axis& a : *axes) a = axis++;
-  x.data = buffer.data(), x.shape = shape, x.strides = Strided::row_major(shape).strides;
-  return buffer;
+  x.data = to, x.shape = shape, x.strides = Strided::row_major(shape).strides;
+  return whole;
 }
 
 /// The axes of operand `k` in three groups.
@@ -195,7 +197,8 @@ Operand3 operand_of(const DotAttrs& a, const TiledCall& call, int k) {
 /// A product in the terms of the kernels, and what its pointers point to.
 struct Product {
   GemmArgs args;
-  BufferRef copies[2];  // of operands that do not lie as matrices
+  BufferRef copies[2];  // of operands that do not lie as matrices, where no room was given
+  int64_t copied[2] = {0, 0};
   std::vector<int64_t> offsets[2];
 };
 
@@ -209,7 +212,8 @@ Product product_of(const DotAttrs& a, const TiledCall& call, bool may_copy) {
     rows[i] = merge(side, side.rows), inner[i] = merge(side, side.contracted);
     bool is_matrix = inner[i].extent == 0 || (rows[i].merged && inner[i].merged);
     if (!is_matrix && may_copy) {
-      p.copies[i] = pack(side, element_bytes(p.args.type));
+      p.copied[i] =
+          pack(side, element_bytes(p.args.type), call.room ? call.room[i] : nullptr, p.copies[i]);
       rows[i] = merge(side, side.rows), inner[i] = merge(side, side.contracted);
     }
     p.offsets[i] = batch_offsets(side);
@@ -229,14 +233,22 @@ void run_tiled_dot(const TiledCall& call) {
   if (call.out_types[0]->elements == 0) return;
   Product p = product_of(*static_cast<const DotAttrs*>(call.attrs), call, true);
   p.args.packed_b = call.packed;
+  if (call.room) p.args.left_room = call.room[2], p.args.right_room = call.room[3];
   p.args.epilogue = {call.work.run, call.work.data};
   gemm(p.args);
+}
+
+TileRoom room_of_dot(const TiledCall& call) {
+  Product p = product_of(*static_cast<const DotAttrs*>(call.attrs), call, true);
+  p.args.packed_b = call.packed;
+  GemmRoom packed = room_of(p.args);
+  return {{p.copied[0], p.copied[1], packed.left, packed.right}};
 }
 
 void run_dot(const LibraryCall& call) {
   const Strided at[] = {Strided::row_major(call.in_types[0]->shape),
                         Strided::row_major(call.in_types[1]->shape)};
-  run_tiled_dot({call.attrs, call.in_types, call.out_types, at, call.in, call.out[0], {}, {}});
+  run_tiled_dot({call.attrs, call.in_types, call.out_types, at, call.in, call.out[0]});
 }
 
 TileDomain domain_of_dot(const void* attrs, Types in, Types) {
@@ -313,7 +325,7 @@ Tensors batch_dot(const DotAttrs& a, const BatchCall& call) {
 
 }  // namespace
 
-const TiledForm tiled_dot{domain_of_dot, run_tiled_dot, packed_bytes_of_dot, pack_dot};
+const TiledForm tiled_dot{domain_of_dot, run_tiled_dot, packed_bytes_of_dot, pack_dot, room_of_dot};
 
 constinit const OpDef dot = Op<DotAttrs>{
     .name = "dot",

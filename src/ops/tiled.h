@@ -15,9 +15,10 @@ struct TiledCall {
   const void* attrs;
   Types in_types, out_types;
   std::span<const Strided> in_at;  // where the elements of each operand lie
-  const void* const* in;           // where each operand's buffer begins
+  const void* const* in;           // where each operand's buffer begins; null: only sizes are asked
   void* out;
   const void* packed = nullptr;  // the second operand as `pack` left it
+  void* const* room = nullptr;   // the pieces of TileRoom; those that are null are allocated
   TileWork work = {};
 };
 
@@ -26,12 +27,21 @@ struct TileDomain {
   Dim batch = 1, rows = 1, columns = 1;
 };
 
+/// Bytes of memory for the time of a call, in pieces that need not lie together: copies of both
+/// operands, and what the kernels pack of each.
+struct TileRoom {
+  static constexpr int kPieces = 4;
+  int64_t bytes[kPieces] = {};
+};
+
 struct TiledForm {
   TileDomain (*domain)(const void* attrs, Types in, Types out);
   void (*run)(const TiledCall& call);
   /// Bytes of the second operand packed ahead of time; 0 where that does not pay.
   int64_t (*packed_bytes)(const TiledCall& call);
   void (*pack)(const TiledCall& call, void* out);
+  /// For a call whose `in` is null. Null: it needs little.
+  TileRoom (*room)(const TiledCall& call) = nullptr;
 };
 
 extern const TiledForm tiled_attention, tiled_conv, tiled_dot;

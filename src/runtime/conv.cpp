@@ -289,17 +289,19 @@ template <class T>
 void convolve_tiled(const ConvArgs& args, const ConvKernels<T>& kernels,
                     const GemmKernels<T>& gemm) {
   std::vector<ConvPart> parts = parts_of(args);
-  ConvImages images = channels_last_images(args);
+  ConvImages images = channels_last_images(args, args.images_room);
   const T* packed = static_cast<const T*>(args.packed_w);
   for (const ConvPart& part : parts) {
     Weights<T> weights(args, part, kernels);
-    BufferRef made;
+    BufferRef own;
     if (!args.packed_w) {
-      made = allocate(sizeof(T) * static_cast<size_t>(weights.size()));
-      weights.pack(gemm, made.data<T>());
+      if (!args.weights_room) own = allocate(sizeof(T) * static_cast<size_t>(weights.size()));
+      T* made = own ? own.data<T>() : static_cast<T*>(args.weights_room);
+      weights.pack(gemm, made);
+      packed = made;
     }
-    Tiled<T>(args, part, images, kernels, made ? made.data<T>() : packed, parts.size() == 1).run();
-    if (!made) packed += weights.size();
+    Tiled<T>(args, part, images, kernels, packed, parts.size() == 1).run();
+    if (args.packed_w) packed += weights.size();
   }
   if (parts.size() > 1) finish_all(args);
 }
@@ -372,6 +374,18 @@ int64_t packed_bytes(const ConvArgs& args) {
       bytes += Weights<T>(args, part, kernels).size() * static_cast<int64_t>(sizeof(T));
   });
   return bytes;
+}
+
+ConvRoom room_of(const ConvArgs& args) {
+  int64_t weights = 0;  // of the largest part
+  with_kernels(cpu_level(), args, [&]<class T>(const ConvKernels<T>& kernels, auto&) {
+    if (args.packed_w) return;
+    for (const ConvPart& part : parts_of(args)) {
+      int64_t bytes = Weights<T>(args, part, kernels).size() * static_cast<int64_t>(sizeof(T));
+      weights = std::max(weights, bytes);
+    }
+  });
+  return {images_bytes(args), weights};
 }
 
 void pack_weights(const ConvArgs& args, void* packed) {

@@ -40,6 +40,9 @@ struct ConvArgs {
   const void* w = nullptr;
   const void* packed_w = nullptr;  // by pack_weights of the same level; `w` is then not read
   void* out = nullptr;
+  /// Where images are copied and weights packed: ConvRoom bytes, aligned to 64. Null: allocated.
+  void* images_room = nullptr;
+  void* weights_room = nullptr;
   ConvEpilogue epilogue;
 };
 
@@ -51,6 +54,12 @@ void conv_at(CpuLevel level, const ConvArgs& args);
 /// Neither x nor the batch matters.
 int64_t packed_bytes(const ConvArgs& args);
 void pack_weights(const ConvArgs& args, void* packed);
+
+/// What a convolution of f32 or f64 copies, apart from the little that each thread takes.
+struct ConvRoom {
+  int64_t images = 0, weights = 0;  // in bytes
+};
+ConvRoom room_of(const ConvArgs& args);
 
 /// The cotangent of the weights: gradient[o, c, k…] = Σ x[n, c', …] · ct[n, o, y…] over all images
 /// and the results that meet at tap k. `args` is the convolution, whose `out` and `w` are not read:

@@ -54,7 +54,7 @@ void transpose(const T* from, int64_t from_stride, int64_t a_count, int64_t b_co
 }
 
 template <class T>
-void copy_images(const ConvArgs& args, const ConvImages& images) {
+void copy_images(const ConvArgs& args, const ConvImages& images, T* copy) {
   int64_t channels = args.groups * args.in_channels, places = 1;
   for (const ConvAxis& a : args.axes) places *= a.in;
   const int64_t *extent = images.extent, *low = images.low;
@@ -64,7 +64,7 @@ void copy_images(const ConvArgs& args, const ConvImages& images) {
   parallel_for(chunks, [&](int64_t chunk) {
     auto [begin, end] = chunk_range(lines, chunks, chunk);
     for (int64_t i = begin; i < end; ++i) {
-      T* to = images.copy.data<T>() + i * line;
+      T* to = copy + i * line;
       int64_t image = i / (extent[0] * extent[1]);
       int64_t a0 = i / extent[1] % extent[0] - low[0], a1 = i % extent[1] - low[1];
       bool outside = a0 < 0 || a0 >= args.axes[0].in || a1 < 0 || a1 >= args.axes[1].in;
@@ -109,8 +109,8 @@ std::vector<ConvPart> parts_of(const ConvArgs& args) {
   return parts;
 }
 
-ConvImages channels_last_images(const ConvArgs& args) {
-  ConvImages images{{}, args.x, {}, {}, joins_taps(args)};
+/// Fills in the extents, and returns the elements of a copy; 0 where none is needed.
+static int64_t lay_out(const ConvArgs& args, ConvImages& images) {
   bool grows = false;
   int64_t size = args.batch * args.groups * args.in_channels;
   for (int k = 0; k < kConvAxes; ++k) {
@@ -126,10 +126,22 @@ ConvImages channels_last_images(const ConvArgs& args) {
   }
   bool one_place = args.axes[0].in * args.axes[1].in * args.axes[2].in == 1;
   bool last = args.x_last || args.groups * args.in_channels == 1 || one_place;
-  if (last && !grows) return images;
-  images.copy = allocate(element_bytes(args.type) * static_cast<size_t>(size));
-  images.data = images.copy.data();
-  with_bits(args.type, [&]<class T>(T) { copy_images<T>(args, images); });
+  return last && !grows ? 0 : size;
+}
+
+int64_t images_bytes(const ConvArgs& args) {
+  ConvImages images{{}, args.x, {}, {}, joins_taps(args)};
+  return lay_out(args, images) * static_cast<int64_t>(element_bytes(args.type));
+}
+
+ConvImages channels_last_images(const ConvArgs& args, void* room) {
+  ConvImages images{{}, args.x, {}, {}, joins_taps(args)};
+  int64_t size = lay_out(args, images);
+  if (size == 0) return images;
+  if (!room) images.copy = allocate(element_bytes(args.type) * static_cast<size_t>(size));
+  void* to = room ? room : images.copy.data();
+  with_bits(args.type, [&]<class T>(T) { copy_images<T>(args, images, static_cast<T*>(to)); });
+  images.data = to;
   return images;
 }
 

@@ -34,7 +34,10 @@ struct ConvImages {
   int64_t low[kConvAxes] = {0, 0, 0};  // zeros in front
   bool padded = false;                 // no window reaches out of the images
 };
-ConvImages channels_last_images(const ConvArgs& args);
+/// `room` is for the copy, images_bytes(); null: allocated.
+ConvImages channels_last_images(const ConvArgs& args, void* room = nullptr);
+/// Bytes of the copy; 0 where the images are read as they are.
+int64_t images_bytes(const ConvArgs& args);
 
 /// The weights of group `group` and channels out [begin, end) that a part needs, [channel out, tap,
 /// channel]. Copied to `to` unless they are like that already; returns where they are.

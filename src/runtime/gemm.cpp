@@ -111,7 +111,9 @@ Product<T> product_of(const GemmKernels<T>& kernels, const GemmArgs& g, const On
           .b = {one.b, g.b_row, g.b_col, right},
           .c = static_cast<T*>(one.c),
           .c_row = one.c_row * doubled,
-          .packed_b = static_cast<const T*>(g.packed_b)};
+          .packed_b = static_cast<const T*>(g.packed_b),
+          .left_room = static_cast<T*>(g.left_room),
+          .right_room = static_cast<T*>(g.right_room)};
 }
 
 /// The f32 or f64 product that an element type comes to. Half precision sums into f32.
@@ -204,15 +206,21 @@ void multiply_batch(const Task& t, int64_t i) {
 
 }  // namespace
 
+/// Whether the products of a batch are made one after the other, by all threads.
+static bool goes_in_order(const GemmArgs& g) {
+  return g.batch == 1 || g.m * g.n * (g.k + 1) >= kBatchWork;
+}
+
 static void run(const Kernels& kernels, const GemmArgs& args) {
   if (args.m <= 0 || args.n <= 0 || args.batch <= 0) return;
   invariant(!args.wide_c || is_half(args.type), "gemm: only sums of halves are wider than C");
   Task t(kernels, args);
   int64_t work = t.g.m * t.g.n * (t.g.k + 1);
-  if (t.g.batch == 1 || work >= kBatchWork) {
+  if (goes_in_order(t.g)) {
     for (int64_t i = 0; i < t.g.batch; ++i) multiply_batch(t, i);
     return;
   }
+  t.g.left_room = t.g.right_room = nullptr;  // they are for one product at a time
   int64_t chunks = std::min(t.g.batch, chunks_for(t.g.batch * work, kChunkWork));
   parallel_for(chunks, t.g.batch * work / kMultiplyRate / chunks, [&](int64_t chunk) {
     auto [begin, end] = chunk_range(t.g.batch, chunks, chunk);
@@ -223,6 +231,21 @@ static void run(const Kernels& kernels, const GemmArgs& args) {
 void gemm(const GemmArgs& args) { run(Kernels::best(), args); }
 
 void gemm_at(CpuLevel level, const GemmArgs& args) { run(Kernels(level), args); }
+
+GemmRoom room_of(const GemmArgs& args) {
+  GemmRoom room;
+  if (args.m <= 0 || args.n <= 0 || args.batch <= 0) return room;
+  Task t(Kernels::best(), args);
+  Element type = args.type;
+  bool packs = type == Element::f32 || type == Element::f64 || is_complex(type) || is_half(type);
+  if (packs && goes_in_order(t.g))
+    with_floats(t.kernels, t.g, {}, [&](auto product) {
+      PackedSizes sizes = packed_sizes(product);
+      auto bytes = static_cast<int64_t>(sizeof *product.c);
+      room = {sizes.left * bytes, sizes.right * bytes};
+    });
+  return room;
+}
 
 int64_t packed_bytes(const GemmArgs& args) {
   const GemmArgs& g = args;

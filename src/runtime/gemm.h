@@ -40,7 +40,10 @@ struct GemmArgs {
   int64_t c_row = 0;               // from row to row of C; 0: n
   int64_t c_batch = 0;             // from batch to batch of C; 0: m rows
   const void* packed_b = nullptr;  // what pack_right made of B for this product; `b` is not read
-  bool wide_c = false;             // f16 and bf16: C takes the f32 sums and nothing is rounded
+  /// Where A and B are packed: GemmRoom bytes, aligned to 64. Null: allocated.
+  void* left_room = nullptr;
+  void* right_room = nullptr;
+  bool wide_c = false;  // f16 and bf16: C takes the f32 sums and nothing is rounded
   GemmEpilogue epilogue = {};
 };
 
@@ -48,6 +51,13 @@ void gemm(const GemmArgs& args);
 
 /// Length of the K blocks of a float product: what decides the bits, and depends on k alone.
 int64_t gemm_depth(int64_t k);
+
+/// What a product packs its operands into, apart from the little that each thread takes. Depends on
+/// shapes, strides and whether B is packed ahead.
+struct GemmRoom {
+  int64_t left = 0, right = 0;  // in bytes
+};
+GemmRoom room_of(const GemmArgs& args);
 
 /// The size of B in the order of the kernels of cpu_level(), for a B that serves many products; 0
 /// where that would not be faster. Depends on shapes and strides only.

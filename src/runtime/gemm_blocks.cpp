@@ -49,10 +49,13 @@ class Multiply {
  public:
   explicit Multiply(const Product<T>& product) : p_(product), u_(product.kernels) {}
   void run();
+  PackedSizes packed_sizes();
   void pack_all(T* out);
 
  private:
+  PackedSizes choose_packing();
   void clear();
+  bool is_row() const;
   bool reads_left_in_place() const;
   void multiply_row();
   void multiply_depth();
@@ -94,12 +97,25 @@ class Multiply {
 template <class T>
 void Multiply<T>::run() {
   if (p_.k == 0) return clear();
-  bool row = p_.m == 1 && !p_.packed_b && p_.b.form == GemmForm::plain &&
-             (p_.b.lane_stride == 1 || p_.b.k_stride == 1);
+  bool row = is_row();
   for (k0_ = 0; k0_ < p_.k; k0_ += block_depth(p_)) {
     depth_ = std::min(block_depth(p_), p_.k - k0_);
     row ? multiply_row() : multiply_depth();
   }
+}
+
+template <class T>
+bool Multiply<T>::is_row() const {
+  return p_.m == 1 && !p_.packed_b && p_.b.form == GemmForm::plain &&
+         (p_.b.lane_stride == 1 || p_.b.k_stride == 1);
+}
+
+/// Of the first K block, the longest.
+template <class T>
+PackedSizes Multiply<T>::packed_sizes() {
+  if (p_.k == 0 || is_row()) return {};
+  depth_ = std::min(block_depth(p_), p_.k);
+  return choose_packing();
 }
 
 /// Sums of nothing.
@@ -134,26 +150,33 @@ void Multiply<T>::multiply_row() {
   });
 }
 
+/// How both sides are read at the depth of this block.
 template <class T>
-void Multiply<T>::multiply_depth() {
+PackedSizes Multiply<T>::choose_packing() {
+  PackedSizes packed;
   rows_ = std::min(p_.m, kRowsAtOnce);
   left_in_place_ = reads_left_in_place();
-  BufferRef left;
-  if (!left_in_place_) {
-    left = allocate(sizeof(T) * static_cast<size_t>(left_panels() * left_stride()));
-    left_ = left.data<T>();
-  }
+  if (!left_in_place_) packed.left = left_panels() * left_stride();
   bool plain = p_.b.form == GemmForm::plain && p_.b.lane_stride == 1;
   right_mode_ = p_.packed_b                     ? Right::shared
                 : plain && p_.m < kPackFromRows ? Right::in_place
                 : p_.m <= kRowBlock             ? Right::local
                                                 : Right::shared;
-  BufferRef right;
-  if (right_mode_ == Right::shared && !p_.packed_b) {
-    int64_t size = up(std::min(p_.n, kColumnsAtOnce), u_.columns) * packed_depth();
-    right = allocate(sizeof(T) * static_cast<size_t>(size));
-    packed_right_ = right.data<T>();
-  }
+  if (right_mode_ == Right::shared && !p_.packed_b)
+    packed.right = up(std::min(p_.n, kColumnsAtOnce), u_.columns) * packed_depth();
+  return packed;
+}
+
+template <class T>
+void Multiply<T>::multiply_depth() {
+  PackedSizes packed = choose_packing();
+  BufferRef left, right;
+  auto room = [](T* given, int64_t size, BufferRef& own) {
+    if (!given && size) own = allocate(sizeof(T) * static_cast<size_t>(size));
+    return own ? own.data<T>() : given;
+  };
+  left_ = room(p_.left_room, packed.left, left);
+  packed_right_ = room(p_.right_room, packed.right, right);
   for (column0_ = 0; column0_ < p_.n; column0_ += kColumnsAtOnce) {
     columns_ = std::min(p_.n - column0_, kColumnsAtOnce);
     if (right_mode_ == Right::shared && !p_.packed_b) pack_right();
@@ -315,6 +338,11 @@ void multiply(const Product<T>& product) {
 }
 
 template <class T>
+PackedSizes packed_sizes(const Product<T>& product) {
+  return Multiply<T>(product).packed_sizes();
+}
+
+template <class T>
 int64_t packed_size(const Product<T>& p) {
   return p.kernels.packed_depth(p.k) * up(p.n, p.kernels.columns);
 }
@@ -326,6 +354,8 @@ void pack_right(const Product<T>& product, T* out) {
 
 template void multiply(const Product<float>&);
 template void multiply(const Product<double>&);
+template PackedSizes packed_sizes(const Product<float>&);
+template PackedSizes packed_sizes(const Product<double>&);
 template int64_t packed_size(const Product<float>&);
 template int64_t packed_size(const Product<double>&);
 template void pack_right(const Product<float>&, float*);

@@ -23,12 +23,22 @@ struct Product {
   // A product of the first k and n of a longer one: the lengths that decide K blocks and the order
   // of packed_b. 0: k and n.
   int64_t whole_k = 0, whole_n = 0;
+  // Where A and B are packed: PackedSizes elements, aligned to 64. Null: allocated.
+  T* left_room = nullptr;
+  T* right_room = nullptr;
   /// Blocks of C that are finished, each element once; the batch is left 0. May be null.
   const FunctionRef<void(const KernelTile&)>* finish = nullptr;
 };
 
 template <class T>
 void multiply(const Product<T>& product);
+
+/// Elements of both operands that `multiply` packs at a time.
+struct PackedSizes {
+  int64_t left = 0, right = 0;
+};
+template <class T>
+PackedSizes packed_sizes(const Product<T>& product);
 
 /// Elements that pack_right writes.
 template <class T>

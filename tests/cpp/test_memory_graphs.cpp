@@ -143,6 +143,34 @@ TEST_CASE("memory: runs need what was predicted") {
   }
 }
 
+TEST_CASE("memory: what products and convolutions pack is predicted") {
+  std::vector<Case> cases{
+      {"mlp",
+       traced([](const Tensors& in) { return Tensors{matmul(relu(matmul(in[0], in[1])), in[2])}; },
+              {{512, 784}, {784, 512}, {512, 256}})},
+      {"training", training_graphs()[0].graph},
+      {"swapped", traced(
+                      [](const Tensors& in) {
+                        Tensor x = permute_dims(reshape(in[0], {16, 32, 64, 4}), Perm{1, 0, 3, 2});
+                        return Tensors{matmul(reshape(x, {512, 256}), in[1])};
+                      },
+                      {{16, 32, 256}, {256, 300}})},
+      {"images", traced(
+                     [](const Tensors& in) {
+                       Tensor y = relu(conv2d(in[0], in[1], nullptr, 1, 1));
+                       return Tensors{relu(conv2d(y, in[2], nullptr, 1, 1))};
+                     },
+                     {{8, 16, 32, 32}, {32, 16, 3, 3}, {32, 32, 3, 3}})},
+  };
+  for (const Case& c : cases) {
+    MemoryReport report;
+    double measured = measured_peak(c.graph, Effort::e2, report);
+    CAPTURE(c.name);
+    CAPTURE(to_text(report));
+    CHECK(measured == doctest::Approx(static_cast<double>(report.peak)).epsilon(0.05));
+  }
+}
+
 TEST_CASE("memory: one plan runs on several threads at once") {
   Graph graph = training_graphs()[0].graph;
   for (Effort effort : {Effort::e0, Effort::e2}) {
