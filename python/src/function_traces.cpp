@@ -3,12 +3,11 @@
 #include <nanobind/stl/string.h>
 
 #include <algorithm>
-#include <unordered_map>
 
 #include "base/debug_log.h"
 #include "base/error.h"
 #include "ir/number.h"
-#include "live_trees.h"
+#include "waiting.h"
 
 namespace tn::python {
 
@@ -21,18 +20,6 @@ struct TraceDepth {
   TraceDepth() { ++depth_of_traces; }
   ~TraceDepth() { --depth_of_traces; }
 };
-
-/// Waits without Python's lock, which whoever traces needs, and lets the user interrupt.
-template <class Mutex>
-void lock_without_python(std::unique_lock<Mutex>& lock) {
-  while (!lock) {
-    {
-      nb::gil_scoped_release unlocked;
-      (void)lock.try_lock_for(std::chrono::milliseconds(100));
-    }
-    if (!lock && PyErr_CheckSignals()) throw nb::python_error();
-  }
-}
 
 nb::object number_object(const Tensor& t) {
   if (t.node()->traced) return wrapped(as_number(t));
@@ -60,8 +47,8 @@ class GivenAway {
       // Of the state, only what nobody but its container and this call holds.
       if (!inside || (args.is_state(k) && Py_REFCNT(args.object(k)) > 2)) continue;
       given_.push_back({inside, k});
-      *inside = {};
     }
+    for (auto [inside, k] : given_) *inside = {};
   }
   ~GivenAway() {
     for (auto [inside, k] : given_) *inside = args_.tensors[k];
@@ -73,29 +60,13 @@ class GivenAway {
   std::vector<std::pair<Tensor*, size_t>> given_;
 };
 
-/// Which leaves of a tree are the objects that were in the same places before.
-std::vector<bool> unchanged(const Structure& before, const Leaves& had, const Structure& after,
-                            const Leaves& has) {
-  std::vector<bool> same(has.size());
-  if (before == after) {
-    for (size_t i = 0; i < has.size(); ++i) same[i] = has[i].is(had[i]);
-    return same;
-  }
-  std::unordered_map<std::string, PyObject*> at;
-  for (size_t i = 0; i < had.size(); ++i) at[before.path(i)] = had[i].ptr();
-  for (size_t i = 0; i < has.size(); ++i) {
-    auto found = at.find(after.path(i));
-    same[i] = found != at.end() && found->second == has[i].ptr();
-  }
-  return same;
-}
-
 /// Refuses what would hide a tensor of the trace: later calls would return it as it is.
 void check_result(const TensorTree& result) {
   for (size_t i = 0; i < result.leaves.size(); ++i) {
     PyObject* o = result.leaves[i].ptr();
     if (is_tensor(o)) continue;
-    bool hides = PyIter_Check(o) || PyAnySet_Check(o);
+    const PyAsyncMethods* async = Py_TYPE(o)->tp_as_async;
+    bool hides = PyIter_Check(o) || PyAnySet_Check(o) || (async && async->am_await);
     nb::object inside = nb::getattr(o, "__dict__", nb::none());
     if (PyDict_CheckExact(inside.ptr()))
       for (auto [name, value] : nb::borrow<nb::dict>(inside))
@@ -108,27 +79,7 @@ void check_result(const TensorTree& result) {
   }
 }
 
-/// Leaves that are kept are none of the tree's.
-void leave_out(TensorTree& tree, const std::vector<bool>& kept) {
-  size_t count = 0;
-  for (size_t k = 0; k < tree.at.size(); ++k) {
-    if (kept[tree.at[k]]) continue;
-    tree.at[count] = tree.at[k];
-    tree.tensors[count++] = tree.tensors[k];
-  }
-  tree.at.resize(count), tree.tensors.resize(count);
-  for (size_t i = 0; i < kept.size(); ++i)
-    if (kept[i]) tree.leaves[i] = {};
-}
-
 }  // namespace
-
-StateLock::StateLock(const StateTrees& trees) {
-  static auto& mutex = *new std::recursive_timed_mutex;
-  if (!trees.inputs.is_valid() && !trees.outputs.is_valid()) return;
-  lock_ = std::unique_lock(mutex, std::defer_lock);
-  lock_without_python(lock_);
-}
 
 bool TraceEntry::serves(CallArguments& args) const {
   return key.is_like(args.key) && key.takes_numbers_of(args.key) &&
@@ -297,37 +248,22 @@ FunctionTraces::Entry FunctionTraces::trace(const CallArguments& args, const Ope
   return entry;
 }
 
-/// During the call the containers of the state hold parameters; afterwards what they held.
 Tensors FunctionTraces::run_python(const CallArguments& args, const Tensors& params,
                                    TraceEntry& entry) const {
   OwnPlaces own;
   TraceDepth deeper;
-  const auto& [inputs, outputs] = settings.state;
-  Contents contents;
-  if (inputs.is_valid()) contents.remember(inputs.ptr());
-  if (outputs.is_valid()) contents.remember(outputs.ptr());
-  Leaves leaves = args.substituted(params, entry.given), had;
-  if (inputs.is_valid()) args.assign_state(inputs.ptr(), leaves);
-  std::optional<Structure> before;
-  if (outputs.is_valid()) before.emplace(outputs.ptr(), had, Structure::Look::live);
+  Leaves leaves = args.substituted(params, entry.given);
+  TracedState state(settings.state, args, leaves);
   nb::object result = args.call(leaves);
   TensorTree out(result.ptr(), Numbers::stay_known);
   check_result(out);
   Tensors all = out.tensors;
   entry.out.emplace(std::move(out));
-  entry.donated.clear();
-  if (before) {
-    TensorTree left(outputs.ptr(), Numbers::stay_known, Structure::Look::live);
-    std::vector<bool> kept = unchanged(*before, had, left.structure, left.leaves);
-    // What outputs replace for certain, nobody reads again.
-    if (*before == left.structure)
-      for (size_t k = 0; k < args.tensors.size(); ++k)
-        for (size_t i = 0; args.is_state(k) && i < had.size(); ++i)
-          if (had[i].is(leaves[args.key.at[k]]) && !kept[i]) entry.donated.push_back(k);
-    leave_out(left, kept);
-    all.insert(all.end(), left.tensors.begin(), left.tensors.end());
-    entry.state.emplace(std::move(left));
+  if (std::optional<TensorTree> left = state.after_call()) {
+    all.insert(all.end(), left->tensors.begin(), left->tensors.end());
+    entry.state.emplace(std::move(*left));
   }
+  entry.donated = state.replaced();
   for (size_t k = 0; k < args.tensors.size(); ++k)
     if (!args.is_state(k) && std::ranges::count(settings.donated, args.part(k)))
       entry.donated.push_back(k);

@@ -2,27 +2,12 @@
 // The traces of one compiled Python function: found by the arguments of a call, or made.
 #include <mutex>
 
-#include "call_arguments.h"
+#include "captured_state.h"
 #include "frontend/compiled.h"
-#include "tensor_tree.h"
 
 namespace tn::python {
 
 using Places = std::vector<size_t>;
-
-/// Trees of containers that a function reads and writes besides its arguments, or null.
-struct StateTrees {
-  nb::object inputs = {}, outputs = {};
-};
-
-/// Calls with a state happen one after the other: functions may share what it holds.
-class StateLock {
- public:
-  explicit StateLock(const StateTrees& trees);
-
- private:
-  std::unique_lock<std::recursive_timed_mutex> lock_;
-};
 
 /// A tree that a trace made, and which of its tensors are numbers.
 struct ResultTree {

@@ -259,6 +259,19 @@ def test_results_are_trees(f, text):
         tn.compile(f)(tn.ones(2))
 
 
+@pytest.mark.filterwarnings("ignore:coroutine")
+def test_functions_without_end_and_coroutines():
+    f = tn.compile(lambda x: f(x) + 1)
+    with pytest.raises(RecursionError):
+        f(tn.ones(1))
+
+    async def g(x):
+        return x
+
+    with pytest.raises(TypeError, match="the result is a coroutine"):
+        tn.compile(g)(tn.ones(1))
+
+
 def test_constants_in_results():
     marker = object()
     f = tn.compile(lambda x: (x, None, "text", 3, marker))

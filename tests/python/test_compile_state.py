@@ -272,6 +272,11 @@ def test_donated_arguments():
     assert f(x, y)[0].item() == 5
     assert alias[0].item() == 2
     assert f(y, y)[0].item() == 3
+    both = tn.compile(lambda x, y: x + y, donate_argnums=(0, 1))
+    x = tn.ones(3)
+    assert both(x, x).tolist() == [2, 2, 2]
+    with pytest.raises(tn.Error, match="donate_argnums"):
+        x.tolist()
 
 
 def test_donated_arguments_come_back_when_a_call_fails():
@@ -326,6 +331,20 @@ def test_tensors_in_a_tuple_alone_cannot_be_changed():
     pair = (tn.ones(1), tn.ones(1))
     with pytest.raises(TypeError, match="inputs: a tuple cannot be changed"):
         tn.compile(lambda: pair[0], inputs=pair)()
+
+
+def test_changes_that_are_lost_are_told():
+    state = {"w": tn.ones(1), "v": tn.ones(1)}
+
+    def f(x):
+        state["w"] = x
+        state["v"] = x
+
+    with pytest.warns(UserWarning, match=r"changes inputs\['w'\], and the change is lost"):
+        tn.compile(f, inputs=state)(tn.zeros(1))
+    assert state["w"].item() == 1
+    tn.compile(f, inputs=state, outputs=state)(tn.zeros(1))
+    assert state["w"].item() == 0
 
 
 def test_a_value_that_escapes_says_so():
