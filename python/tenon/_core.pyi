@@ -69,6 +69,19 @@ class CompiledFunction:
     def memory(self, *args: Any, **kwargs: Any) -> MemoryReport: ...
     def stats(self) -> CallStats: ...
     def why_recompiled(self) -> list[str]: ...
+    def _explain(self, *args: Any, **kwargs: Any) -> _Explanation: ...
+
+class _Explanation:
+    function: str
+    traces: list[str]
+    sizes: list[Any]
+    guards: list[str]
+    graph: str
+    decisions: list[Any]
+    buffers: list[Any]
+    steps: list[Any]
+    memory: MemoryReport
+    counts: Any
 
 class CallStats:
     traces: int
@@ -115,6 +128,7 @@ class MemoryReport:
     step_name: str
     step_place: str
     live: list[LiveBuffer]
+    needed: list[int]
 
 class Pullback:
     def __call__(self, cotangents: Any) -> Any: ...
