@@ -3,10 +3,13 @@
 #include <llvm/IR/Verifier.h>
 #include <llvm/Support/raw_ostream.h>
 
+#include <bit>
+
 #include "backend/cpu/emitter.h"
 #include "backend/cpu/kernel_cache.h"
 #include "backend/cpu/kernel_entry.h"
 #include "backend/cpu/machine.h"
+#include "backend/cpu/poly_facts.h"
 #include "base/error.h"
 #include "ir/dim_program.h"
 
@@ -55,14 +58,25 @@ Emitted emit(const Schedule& s) {
   return out;
 }
 
+/// Code for sizes of another order would be right, but laid out for those: on disk, where it may
+/// have come from any program, it has an entry of its own.
+std::string entry_key(std::string key, const KernelRequest& request) {
+  for (Dim symbol : symbols_in(*request.kernel))
+    for (const Binding& b : request.sizes)
+      if (symbol_name(b.symbol) == symbol_name(symbol))
+        key += format(" {}~2^{}", symbol_name(symbol), std::bit_width(uint64_t(b.value)));
+  return key;
+}
+
 /// From the disk, or compiled and left there.
 KernelCache::Made make(const std::string& key, const KernelRequest& request, const Target& target) {
-  if (auto code = load_kernel(key)) return {code, true};
+  std::string entry = entry_key(key, request);
+  if (auto code = load_kernel(entry)) return {code, true};
   std::optional<Schedule> s = make_schedule(request, target);
   if (!s) return {};
   Emitted emitted = emit(*s);
   std::string object = object_code(*emitted.module, s->level);
-  save_kernel(key, emitted.numbers, object);
+  save_kernel(entry, emitted.numbers, object);
   return {std::make_shared<const KernelCode>(std::as_bytes(std::span(object)),
                                              std::move(emitted.numbers))};
 }

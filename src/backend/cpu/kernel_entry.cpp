@@ -79,19 +79,23 @@ class Reader {
   std::string_view rest_;
 };
 
-/// The one list of what an entry holds.
+/// The one list of what an entry holds. All fields by name: a new one does not compile until it is
+/// thought of. `flag` is `divided` as a byte: not every byte is a bool.
 template <class Visit, class Numbers, class Flag, class Text>
-void visit_parts(Visit& visit, Numbers& n, Flag& divided, Text& object) {
-  visit(n.symbols);
-  visit(n.units);
-  visit(n.finish_units);
-  visit(n.points);
-  visit(n.scratch_bytes);
-  visit(n.streamed_bytes);
-  visit(n.partial_bytes);
-  visit(n.point_nanoseconds);
-  visit(divided);  // as a byte: not every byte is a bool
-  visit(n.argument_types);
+void visit_parts(Visit& visit, Numbers& numbers, Flag& flag, Text& object) {
+  auto& [symbols, units, finish_units, points, scratch_bytes, streamed_bytes, partial_bytes,
+         point_nanoseconds, divided, argument_types] = numbers;
+  (void)divided;
+  visit(symbols);
+  visit(units);
+  visit(finish_units);
+  visit(points);
+  visit(scratch_bytes);
+  visit(streamed_bytes);
+  visit(partial_bytes);
+  visit(point_nanoseconds);
+  visit(flag);
+  visit(argument_types);
   visit(object);
 }
 
