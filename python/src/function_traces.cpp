@@ -185,10 +185,13 @@ Retrace FunctionTraces::reason_for(CallArguments& args, const CallKey::Names& na
   if (!like) return why;
   why.differences = args.key.differences(like->key, names);
   std::vector<Binding> sizes;
-  if (why.differences.empty() && like->compiled->pattern().matches(args.key.types, sizes))
-    if (auto broken = broken_guard(like->compiled->guards(), sizes)) why.differences = {*broken};
-  if (why.differences.empty())  // one of the calls is inside a trace
-    why.differences = {{TraceReason::size, "the sizes", "those of a trace around", "others"}};
+  std::vector<SymbolPlace> places;
+  const Compiled& known = *like->compiled;
+  auto name = [&](size_t tensor) { return like->key.path(like->key.at[tensor], names); };
+  add_symbols(known.pattern(), name, places);
+  if (why.differences.empty() && known.pattern().matches(args.key.types, sizes))
+    if (auto broken = broken_guard(known.guards(), sizes, places)) why.differences = {*broken};
+  if (why.differences.empty()) why.differences = {inside_another_trace()};
   why.reason = why.differences[0].reason;
   return why;
 }

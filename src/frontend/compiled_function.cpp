@@ -56,26 +56,28 @@ struct CompiledFunction::State {
     const Entry& nearest = entries.back();
     why.differences = differences(nearest->pattern().types, types);
     std::vector<Binding> sizes;
+    std::vector<SymbolPlace> places;
+    add_symbols(nearest->pattern(), name_of, places);
     if (why.differences.empty() && nearest->pattern().matches(types, sizes))
-      if (auto broken = broken_guard(nearest->guards(), sizes)) why.differences = {*broken};
-    if (!why.differences.empty()) why.reason = why.differences[0].reason;
+      if (auto broken = broken_guard(nearest->guards(), sizes, places)) why.differences = {*broken};
+    if (why.differences.empty()) why.differences = {inside_another_trace()};
+    why.reason = why.differences[0].reason;
     return why;
   }
+  static std::string name_of(size_t argument) { return format("argument {}", argument); }
   static std::vector<Difference> differences(const ArgumentTypes& from, const ArgumentTypes& to) {
     if (from.size() != to.size())
       return {{TraceReason::structure, "the number of arguments", format("{}", from.size()),
                format("{}", to.size())}};
     std::vector<Difference> out;
-    for (size_t i = 0; i < to.size(); ++i)
-      add_differences(format("argument {}", i), from[i], to[i], out);
+    for (size_t i = 0; i < to.size(); ++i) add_differences(name_of(i), from[i], to[i], out);
     return out;
   }
 
   Entry traced(const Tensors& args, const ArgumentTypes& types, std::vector<Binding>& sizes) {
     Retrace why = reason_for(types);
     Pattern pattern = pattern_for(types);
-    add_symbols(
-        pattern, [](size_t i) { return format("argument {}", i); }, why.symbols);
+    add_symbols(pattern, name_of, why.symbols);
     Entry made = std::make_shared<const Compiled>(f, args, std::move(pattern), options, demands);
     why.assumed = made->assumed();
     made->takes(types, sizes);

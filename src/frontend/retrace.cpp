@@ -92,15 +92,22 @@ void add_differences(const std::string& path, TypeRef from, TypeRef to,
                      to_text(to->shape[k])});
 }
 
+Difference inside_another_trace() {
+  return {TraceReason::size, "the sizes", "those of a trace around", "others"};
+}
+
 std::optional<Difference> broken_guard(std::span<const SizeGuard> guards,
-                                       std::span<const Binding> sizes) {
+                                       std::span<const Binding> sizes,
+                                       std::span<const SymbolPlace> places) {
   auto broken = std::ranges::find_if(guards, [&](const SizeGuard& g) { return !holds(g, sizes); });
   if (broken == guards.end()) return {};
   std::string now;
   for (Dim symbol : symbols_of(broken->a - broken->b)) {
     auto value = std::ranges::find(sizes, symbol, &Binding::symbol);
     if (value == sizes.end()) continue;
-    now += format("{}{} is {}", now.empty() ? "" : ", ", to_text(symbol), value->value);
+    auto place = std::ranges::find(places, symbol, &SymbolPlace::symbol);
+    now += format("{}{} is {}", now.empty() ? "" : ", ",
+                  place == places.end() ? to_text(symbol) : place->path, value->value);
   }
   std::string where = broken->loc ? format(" ({})", to_text(broken->loc)) : "";
   return Difference{TraceReason::guard, to_text(*broken) + where, "", now};

@@ -78,8 +78,12 @@ void add_symbols(const Pattern& pattern, const std::function<std::string(size_t)
 /// How tensors of two types differ: "x.shape[0]" where `path` is "x".
 void add_differences(const std::string& path, TypeRef from, TypeRef to,
                      std::vector<Difference>& out);
-/// The first of these that does not hold, as a difference.
+/// Where nothing else differs: one of the calls had the sizes of a trace around.
+Difference inside_another_trace();
+/// The first of these that does not hold, as a difference: "s0 < 5 (f.py:3) held, now x.shape[0] is
+/// 7".
 std::optional<Difference> broken_guard(std::span<const SizeGuard> guards,
-                                       std::span<const Binding> sizes);
+                                       std::span<const Binding> sizes,
+                                       std::span<const SymbolPlace> places);
 
 }  // namespace tn
