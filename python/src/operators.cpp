@@ -3,6 +3,8 @@
 #include "core.h"
 #include "ir/emit.h"
 #include "ir/number.h"
+#include "ir/trace.h"
+#include "tenon/debug.h"
 
 namespace tn::python {
 namespace {
@@ -60,6 +62,10 @@ Tensor apply(Symbol symbol, std::span<const Operand* const> in) {
   for (const Operand* x : in)
     list.push_back(x->tensor ? *x->tensor
                              : make_scalar(x->scalar, default_dtype(x->scalar.kind), true));
+  bool divides = symbol == kDivide || symbol == kFloorDivide || symbol == kRemainder;
+  if (divides && is_given_number(list[1]))
+    check(number_op(op_of(kNotEqual), {list[1], make_scalar(Scalar(0), DType::i32, true)}),
+          "division by zero");
   return number_op(op_of(symbol), std::move(list));
 }
 
@@ -174,7 +180,24 @@ PyObject* to_index(PyObject* self) noexcept {
 }
 
 // Tensors are equal element by element, so they hash by identity.
-Py_hash_t hash(PyObject* self) noexcept { return PyBaseObject_Type.tp_hash(self); }
+/// A number that is given at run time passes for one of Python's, so that `isinstance` says of it
+/// what it says of those known while tracing.
+PyObject* class_of(PyObject* self, void*) noexcept {
+  const Tensor& t = *tensor_in(self);
+  bool whole = is_given_number(t) && kind_of_number(t) < Kind::floating;
+  PyTypeObject* type = whole ? &PyLong_Type : is_given_number(t) ? &PyFloat_Type : Py_TYPE(self);
+  return Py_NewRef(reinterpret_cast<PyObject*>(type));
+}
+PyGetSetDef properties[] = {{"__class__", class_of, nullptr, nullptr, nullptr}, {}};
+
+/// By identity; that of a number is its value's.
+Py_hash_t hash(PyObject* self) noexcept {
+  return guarded<Py_hash_t>(-1, [&] {
+    UserCall call;
+    if (is_given_number(*tensor_in(self))) fail_unknown_value();
+    return PyBaseObject_Type.tp_hash(self);
+  });
+}
 
 struct HeldBuffer {
   Tensor tensor;  // the handle in Python may be rebound while the view lives
@@ -274,6 +297,7 @@ PyType_Slot tensor_slots[] = {
     {Py_nb_index, slot(to_index)},
     {Py_tp_richcompare, slot(compare)},
     {Py_tp_hash, slot(hash)},
+    {Py_tp_getset, properties},
     {Py_sq_contains, slot(contains)},
     {Py_mp_length, slot(length)},
     {Py_mp_subscript, slot(get_item)},

@@ -216,11 +216,11 @@ void remember(Direct& entry, const OpDef& op, std::span<const Operand* const> in
               const void* b, const Tensor& result) {
   Node* node = result.node();
   if (node->op != &op || node->ins != in.size() || result.index()) return;
-  if (type_of(result)->elements < 0) return;  // what is taken for granted about sizes is noted anew
   DType scalar = DType::f32;
   for (size_t i = 0; i < in.size(); ++i) {
     Edge edge = node->inputs()[i];
     TypeRef type = edge.node->slots()[edge.index].type;
+    if (type->elements < 0) return;  // what is taken for granted about sizes is noted anew
     if (in[i]->tensor) {
       if (type != (i ? b : a)) return;  // it was converted
       continue;

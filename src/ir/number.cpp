@@ -1,5 +1,8 @@
 #include "ir/number.h"
 
+#include <algorithm>
+#include <cmath>
+
 #include "base/error.h"
 #include "ir/emit.h"
 #include "ir/trace.h"
@@ -51,18 +54,43 @@ void check_fits(std::string_view op, const Tensor& number, DType type) {
   if (!fits) fail("{}: the number {} does not fit {}", op, s.integer, type);
 }
 
-/// Integers have more operators in common with Python than floats, whose `//` and `%` round in ways
-/// of their own; an integer to the power of another may be a fraction.
-static bool is_pythons(std::string_view symbol, Kind widest) {
-  constexpr std::string_view kBoth[] = {"+", "-", "*", "/", "<", "<=", "==", "!=", ">", ">="};
-  if (symbol.empty() || std::ranges::count(kBoth, symbol)) return true;  // abs has none
-  return widest < Kind::floating ? symbol == "//" || symbol == "%" : symbol == "**";
+namespace {
+
+const Scalar* known(const Tensor& number) {
+  return is_scalar(*number.node()) ? &scalar_value(*number.node()) : nullptr;
 }
+
+/// Whether a product stays far inside of i64: given integers have at most 53 bits.
+bool is_small_factor(const Tensor& number) {
+  constexpr int64_t kMost = 512;
+  const Scalar* s = known(number);
+  return s && s->kind <= Kind::integer && s->integer >= -kMost && s->integer <= kMost;
+}
+
+bool is_whole(const Tensor& number) {
+  const Scalar* s = known(number);
+  return kind_of_number(number) < Kind::floating || (s && std::trunc(s->real) == s->real);
+}
+
+/// Whether the op gives what Python's operator does, whatever the numbers are. Python's integers do
+/// not overflow, its `//` and `%` of floats round in ways of their own, an integer to the power of
+/// another may be a fraction, and a root complex.
+bool is_pythons(std::string_view symbol, const Tensors& in, Kind widest) {
+  constexpr std::string_view kBoth[] = {"+", "-", "/", "<", "<=", "==", "!=", ">", ">="};
+  if (symbol.empty() || std::ranges::count(kBoth, symbol)) return true;  // abs has none
+  bool integers = widest < Kind::floating;
+  if (symbol == "*") return !integers || is_small_factor(in[0]) || is_small_factor(in[1]);
+  if (integers) return symbol == "//" || symbol == "%";
+  const Scalar* base = known(in[0]);
+  return symbol == "**" && (is_whole(in[1]) || (base && base->real > 0));
+}
+
+}  // namespace
 
 Tensor number_op(const OpDef& op, Tensors in) {
   Kind widest = Kind::integer;
   for (const Tensor& t : in) widest = std::max(widest, kind_of_number(t));
-  if (widest == Kind::complex || !is_pythons(op.symbol, widest)) fail_unknown_value();
+  if (widest == Kind::complex || !is_pythons(op.symbol, in, widest)) fail_unknown_value();
   DType type = op.operands == Operands::inexact ? DType::f64 : wide_dtype(widest);
   for (Tensor& t : in) t = number_as(t, type);
   Tensor result = emit_all(op, in, nullptr)[0];
