@@ -1,5 +1,7 @@
 // Generated code gives the interpreter's bits: the forms of kernels, at sizes around every
 // boundary.
+#include <algorithm>
+
 #include "errors.h"
 #include "loop/builder.h"
 #include "native_kernels.h"
@@ -17,9 +19,12 @@ std::string with_size(std::string text, std::string_view name, int64_t n) {
 }
 
 /// One code for all sizes, whatever size it was made for.
-void check_symbolic(const std::string& text, std::initializer_list<int64_t> sizes,
+void check_symbolic(const std::string& text, std::vector<int64_t> sizes,
                     const cpu::Target& target) {
   Kernel kernel = parse_kernel(text);
+  sizes.insert(sizes.end(), {3, 7, 100});
+  if (*std::max_element(sizes.begin(), sizes.end()) > 5000)
+    sizes.insert(sizes.end(), {1023, 1024, 1025, 5000});
   Dim symbol = Dim::symbol("N");
   for (int64_t likely : {1, 40, 100000}) {
     CAPTURE(likely);
@@ -141,24 +146,36 @@ TEST_CASE("native: columns") {
 }
 
 TEST_CASE("native: long rows are cut, and their chunks reduced as rows are") {
+  Dim symbol = Dim::symbol("N");
   for (const char* monoid : {"add", "max", "argmax"})
-    for (int64_t rows : {1, 3, 40})
+    for (int64_t rows : {1, 3, 40}) {
+      const char* type = monoid == std::string("argmax") ? "i64" : "f32";
+      std::string text = format(R"(kernel f(x: f32[{1}*N]) -> (y: {0}[{1}], z: {0}[{1}]) {{
+        axes p0:{1} par, r1:N red
+        v0 = load x[N*p0 + r1] : f32
+        v1 = mul v0, v0 : f32
+        v2 = reduce {2} v0 over r1 : {0}
+        v3 = reduce {2} v1 over r1 : {0}
+        store y[p0] = v2
+        store z[p0] = v3
+      }})",
+                                type, rows, monoid);
+      CAPTURE(text);
+      Kernel kernel = parse_kernel(text);
       for (int64_t extent : {16384, 16385, 50000, 1200001}) {
         if (rows * extent > 4000000) continue;
-        const char* type = monoid == std::string("argmax") ? "i64" : "f32";
-        std::string text = format(R"(kernel f(x: f32[{0}]) -> (y: {1}[{2}], z: {1}[{2}]) {{
-          axes p0:{2} par, r1:{3} red
-          v0 = load x[{3}*p0 + r1] : f32
-          v1 = mul v0, v0 : f32
-          v2 = reduce {4} v0 over r1 : {1}
-          v3 = reduce {4} v1 over r1 : {1}
-          store y[p0] = v2
-          store z[p0] = v3
-        }})",
-                                  rows * extent, type, rows, extent, monoid);
-        CAPTURE(text);
-        CHECK(agrees(parse_kernel(text), {}, 7));
+        CHECK(agrees(parse_kernel(with_size(text, "N", extent)), {}, 7));
+        for (int64_t likely : {100, 100000}) {  // in one phase, and in two
+          cpu::clear_kernel_cache();
+          Binding guess{symbol, likely}, size{symbol, extent};
+          cpu::KernelRequest request{&kernel, cpu::Form::whole, {&guess, 1}};
+          auto code = cpu::compile_kernels({&request, 1})[0];
+          REQUIRE(code);
+          CHECK((code->numbers().partial_bytes > 0) == (likely == 100000 && rows < 16));
+          compare(kernel, *code, {&size, 1}, 7);
+        }
       }
+    }
 }
 
 TEST_CASE("native: scans, gathers and scatters in order") {

@@ -30,6 +30,8 @@ static constexpr int kKeptCost = 8;
 static constexpr int64_t kKeptRow = 65536;
 // Below this number of rows, long reductions are cut.
 static constexpr int64_t kFewUnits = 16;
+// From this likely length on, rows of symbolic length may turn out to be cut.
+static constexpr int64_t kLongRow = 1024;
 // Square tiles repeat every operation for each of their rows.
 static constexpr int kTiledOps = 12;
 static constexpr int kMostTileLanes = 16;
@@ -219,10 +221,12 @@ class Scheduler {
     return true;
   }
 
-  /// Bytes of accesses whose neighbours along `axis` are neighbours in memory.
+  /// Bytes of accesses whose neighbours along `axis` are neighbours in memory. Those of every point
+  /// count; where there are inner axes, what happens once for all of their points does not.
   int64_t unit_bytes(int axis) const {
     int64_t bytes = 0;
     auto add = [&](PolyId index, DType type, int weight) {
+      if (s_.inner_axes && !(axes_in(k_, index) & s_.inner_axes)) return;
       std::optional<int64_t> stride = stride_along(k_, index, axis);
       if (stride == 1) bytes += weight * size_of(type);
       if (!stride || (*stride != 0 && *stride != 1)) bytes -= weight * size_of(type);
@@ -263,6 +267,14 @@ class Scheduler {
            s_.extent.value() <= (several ? kShortColumns : kShortColumns / 2);
   }
 
+  // Vectors along par axes need no folding, so they win where both are as good.
+  bool lies_across(int par, int red) const {
+    if (par < 0) return false;
+    int64_t across = unit_bytes(par), along = unit_bytes(red);
+    bool wide = s_.likely(s_.extents[static_cast<size_t>(par)]) >= 16;
+    return across > along || (across == along && across > 0 && wide);
+  }
+
   void choose_mode() {
     for (const Store& store : k_.stores) s_.ordered |= store.scattered;
     if (s_.inner.empty()) {
@@ -274,7 +286,7 @@ class Scheduler {
     }
     int par = best_axis(s_.par), red = innermost(s_.inner);
     bool scans = k_.axes[static_cast<size_t>(s_.inner[0])].kind == AxisKind::scan;
-    bool columns = scans || (par >= 0 && unit_bytes(par) > unit_bytes(red)) || is_short(par, red);
+    bool columns = scans || is_short(par, red) || lies_across(par, red);
     s_.mode = columns ? Mode::columns : Mode::rows;
     s_.vector_axis = columns ? par : red;
   }
@@ -296,6 +308,9 @@ class Scheduler {
       return;
     }
     int64_t vectors = s_.likely(ceil_div(s_.vector_extent(), s_.lanes));
+    // A loop over single vectors follows, so that a short length costs little and may be long
+    // later.
+    if (s_.mode == Mode::flat && !s_.vector_extent().is_const()) vectors = kFlatBlock;
     int most = std::max(1, std::min(kUnrolledOps / std::max(s_.ops, 1), 4));
     // Long runs of each row of columns, as long as there is a tile for every thread.
     if (s_.mode == Mode::columns && most == 4 && s_.likely(s_.points) / s_.lanes >= 8 * kFewUnits)
@@ -409,7 +424,8 @@ class Scheduler {
     } else if (s_.mode == Mode::columns) {
       s_.block = s_.lanes * s_.copies;
     } else {
-      s_.two_phases = s_.likely(s_.points) < kFewUnits && s_.likely(s_.extent) > loop::kChunk &&
+      int64_t cut = s_.extent.is_const() ? loop::kChunk : kLongRow;
+      s_.two_phases = s_.likely(s_.points) < kFewUnits && s_.likely(s_.extent) > cut &&
                       s_.sweeps.size() == 1 &&
                       std::none_of(s_.stored_in_sweep.begin(), s_.stored_in_sweep.end(),
                                    [](bool inside) { return inside; });
