@@ -137,9 +137,10 @@ def _new_traces(
     _one_of("mode", mode, _MODES)
     _one_of("backend", backend, _BACKENDS)
     positions, names = _static_arguments(fun, static_argnums, static_argnames)
-    if hasattr(type(fun), "state"):  # a module: its own parameters are not constants
-        inputs = fun if inputs is None else [fun, inputs]
-        outputs = fun if outputs is None else [fun, outputs]
+    owner = fun.__self__ if isinstance(fun, types.MethodType) else fun
+    if hasattr(type(owner), "state"):  # a module's own parameters are not constants
+        inputs = owner if inputs is None else [owner, inputs]
+        outputs = owner if outputs is None else [owner, outputs]
     return _core._FunctionTraces(
         inputs,
         outputs,
@@ -186,7 +187,8 @@ def compile(
 
     What `fun` closes over is constant. Containers that it reads or changes are given as `inputs`
     and `outputs`: lists, dicts, modules, optimizers, `tn.random.state`, and trees of them. Every
-    call reads what the inputs hold then, and puts into the outputs what `fun` does.
+    call reads what the inputs hold then, and puts into the outputs what `fun` does. A module, or a
+    method of one, has its own state among them.
 
         >>> state = {"steps": tn.array(0)}
         >>> @tn.compile(inputs=state, outputs=state)
