@@ -29,6 +29,7 @@ namespace fs = std::filesystem;
 constexpr int kFormat = 1;
 constexpr char kMagic[8] = {'t', 'e', 'n', 'o', 'n', 'c', 'a', kFormat};
 constexpr int64_t kMostEntry = int64_t{1} << 30;
+constexpr int kFolders = 256;
 constexpr time_t kHour = 3600;
 constexpr std::string_view kTemporary = "tmp.";
 
@@ -107,8 +108,8 @@ bool may_write(size_t bytes) {
   return getrlimit(RLIMIT_FSIZE, &limit) == 0 && bytes <= limit.rlim_cur;
 }
 
-bool is_hex(std::string_view name, size_t length) {
-  return name.size() == length && name.find_first_not_of("0123456789abcdef") == name.npos;
+bool is_entry_name(std::string_view name) {
+  return name.size() == 30 && name.find_first_not_of("0123456789abcdef") == name.npos;
 }
 
 const char* variable(const char* name) {
@@ -147,24 +148,26 @@ struct Aged {
   std::string path;
 };
 
-/// Entries below `folder`; temporary files that nobody can still be writing are removed.
-std::vector<Aged> list_entries(const std::string& folder) {
-  std::vector<Aged> entries;
+/// Adds the entries in `folder`; temporary files that nobody can still be writing are removed.
+void list_entries(const std::string& folder, std::vector<Aged>& entries) {
   time_t now = time(nullptr);
   std::error_code error;
-  for (fs::recursive_directory_iterator at(folder, error), end; !error && at != end;
-       at.increment(error)) {
+  for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
     std::string name = at->path().filename();
     bool temporary = name.starts_with(kTemporary);
     struct stat s;
-    if (at.depth() != 1 || (!temporary && !is_hex(name, 30))) continue;
-    if (lstat(at->path().c_str(), &s) != 0) continue;
+    if ((!temporary && !is_entry_name(name)) || lstat(at->path().c_str(), &s) != 0) continue;
     if (!temporary)
       entries.push_back({s.st_mtim, int64_t{s.st_blocks} * 512, at->path()});
     else if (now - s.st_mtime > kHour)
       unlink(at->path().c_str());
   }
-  return entries;
+}
+
+int64_t bytes_of(const std::vector<Aged>& entries) {
+  int64_t bytes = 0;
+  for (const Aged& entry : entries) bytes += entry.bytes;
+  return bytes;
 }
 
 }  // namespace
@@ -229,9 +232,17 @@ void DiskCache::put(std::string_view key, std::string_view value) {
   entry.append(key).append(value);
   Head head = head_of(std::string_view(entry).substr(sizeof head), key.size());
   std::memcpy(entry.data(), &head, sizeof head);
-  if (!write(path(key), entry)) return;
+  std::string place = path(key);
+  if (!write(place, entry)) return;
   ++written_;
-  if (std::random_device()() % 64 == 0) trim();
+  if (std::random_device()() % 64 == 0 && looks_full(fs::path(place).parent_path())) trim();
+}
+
+/// Names are hashes, so one folder tells about the others.
+bool DiskCache::looks_full(const std::string& folder) const {
+  std::vector<Aged> entries;
+  list_entries(folder, entries);
+  return bytes_of(entries) > most_bytes_ / kFolders / 4 * 3;
 }
 
 bool DiskCache::write(const std::string& path, std::string_view entry) const {
@@ -257,9 +268,9 @@ void DiskCache::trim() {
   if (!fault_.empty()) return;
   File lock(folder_ + "/lock", O_RDWR | O_CREAT | O_NOFOLLOW);
   if (!lock || flock(lock.fd(), LOCK_EX | LOCK_NB) != 0) return;  // somebody else does it
-  std::vector<Aged> entries = list_entries(folder_);
-  int64_t bytes = 0;
-  for (const Aged& entry : entries) bytes += entry.bytes;
+  std::vector<Aged> entries;
+  for (int k = 0; k < kFolders; ++k) list_entries(format("{}/{:02x}", folder_, k), entries);
+  int64_t bytes = bytes_of(entries);
   if (bytes <= most_bytes_) return;
   std::ranges::sort(entries, {}, [](const Aged& entry) {
     return std::pair(entry.used.tv_sec, entry.used.tv_nsec);

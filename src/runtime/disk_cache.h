@@ -30,7 +30,7 @@ class DiskCache {
   /// Removes what a reader of `key` could make no sense of.
   void remove(std::string_view key);
   /// Removes the entries used longest ago until the rest is well within the size, and what writers
-  /// that were killed left behind. Happens by itself at one `put` in 64.
+  /// that were killed left behind. Happens by itself: one `put` in 64 looks whether it is time.
   void trim();
 
   /// Why nothing is kept; empty when all is well.
@@ -45,6 +45,7 @@ class DiskCache {
 
  private:
   bool make_folder(const std::string& folder) const;
+  bool looks_full(const std::string& folder) const;
   bool write(const std::string& path, std::string_view entry) const;
 
   std::string base_, folder_;  // folder_: of this version of the format

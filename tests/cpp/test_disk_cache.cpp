@@ -222,6 +222,8 @@ TEST_CASE("disk cache: kept to its size, what was used longest ago goes first") 
   for (int k = 0; k < 32; ++k) kept += cache.get(key_of(k)).has_value();
   CHECK(kept >= 8);
   CHECK(kept <= 12);  // three quarters, by blocks of the file system
+  for (int k = 0; k < 2000; ++k) cache.put(key_of(k), value);
+  CHECK(count_files(folder.path) < 1000);  // by itself, now and then
   cache.put("too large", std::string(kMost + 1, 'x'));
   CHECK(!cache.get("too large"));
 }
