@@ -20,7 +20,8 @@ struct FusedLowerer::Tiled {
   std::vector<TypeRef> in, out;
   std::vector<Strided> at = {};
   BufferRef packed = {};
-  int32_t room[ops::TileRoom::kPieces] = {-1, -1, -1, -1};  // among the buffers of the step
+  ops::TileRoom room = {};
+  int32_t room_at[ops::TileRoom::kPieces] = {};  // among the buffers of the step
   std::shared_ptr<const NativeKernel> work = {};
   std::shared_ptr<const loop::Program> after = {};  // where the work has no machine code
 };
@@ -50,9 +51,6 @@ void work_on_tile(const void* data, const KernelTile& tile) {
 void run_tiled(const void* data, const StepCall& call) {
   const Tiled& t = *static_cast<const Tiled*>(data);
   TiledRun self{&t, &call};
-  void* pieces[ops::TileRoom::kPieces];
-  for (int i = 0; i < ops::TileRoom::kPieces; ++i)
-    pieces[i] = t.room[i] < 0 ? nullptr : call.buffers[t.room[i]];
   ops::TiledCall tiled{attr_data(t),
                        t.in,
                        t.out,
@@ -60,8 +58,10 @@ void run_tiled(const void* data, const StepCall& call) {
                        call.buffers,
                        call.buffers[t.in.size()],
                        t.packed ? t.packed.data() : nullptr,
-                       pieces,
+                       t.room,
                        {}};
+  for (int i = 0; i < ops::TileRoom::kPieces; ++i)
+    if (t.room.bytes[i]) tiled.room.at[i] = call.buffers[t.room_at[i]];
   if (t.work) tiled.work = {work_on_tile, &self};
   t.form->run(tiled);
   if (t.after) loop::run(*t.after, call.buffers + t.in.size() + 1, call.scalars);
@@ -275,13 +275,13 @@ void FusedLowerer::add_tiled(const GraphOp& op, std::shared_ptr<Tiled> tiled,
 void FusedLowerer::add_room(Tiled& tiled, Step& step) {
   if (!tiled.form->room) return;
   const void* packed = tiled.packed ? tiled.packed.data() : nullptr;
-  ops::TileRoom room =
+  tiled.room =
       tiled.form->room({attr_data(tiled), tiled.in, tiled.out, tiled.at, nullptr, nullptr, packed});
   for (int i = 0; i < ops::TileRoom::kPieces; ++i) {
-    if (room.bytes[i] == 0) continue;
-    tiled.room[i] = static_cast<int32_t>(step.buffers.size());
-    step.writes.push_back(tiled.room[i]);
-    step.buffers.push_back(add_buffer(room.bytes[i]));
+    if (tiled.room.bytes[i] == 0) continue;
+    tiled.room_at[i] = static_cast<int32_t>(step.buffers.size());
+    step.writes.push_back(tiled.room_at[i]);
+    step.buffers.push_back(add_buffer(tiled.room.bytes[i]));
   }
 }
 

@@ -39,8 +39,10 @@ void add_blocks(const Plan& plan, MemoryReport& report) {
 /// The step at which most is needed, and how much.
 void find_peak(const Plan& plan, const Storages& storages, MemoryReport& report) {
   std::vector<int64_t> change(plan.steps.size() + 1);
+  std::vector<int64_t> alone(plan.steps.size() + 1);  // what no other step uses
   for (const Storage& storage : storages.all) {
     if (storage.input >= 0) continue;
+    if (storage.first == storage.last) alone[index(storage.first)] += storage.bytes;
     change[index(storage.first)] += storage.bytes;
     if (index(storage.last) < plan.steps.size()) change[index(storage.last) + 1] -= storage.bytes;
   }
@@ -49,7 +51,7 @@ void find_peak(const Plan& plan, const Storages& storages, MemoryReport& report)
     live += change[s];
     int64_t needed = live + plan.steps[s].workspace;
     report.needed.push_back(needed);
-    report.workspace = std::max(report.workspace, plan.steps[s].workspace);
+    report.workspace = std::max(report.workspace, plan.steps[s].workspace + alone[s]);
     if (report.step >= 0 && needed <= report.lower_bound) continue;
     report.lower_bound = needed;
     report.step = static_cast<int32_t>(s);

@@ -10,7 +10,7 @@ struct MemoryReport {
   int64_t peak = 0;         // arena and outputs
   int64_t lower_bound = 0;  // the most that is needed at one step; no placement can do with less
   int64_t arena = 0, outputs = 0;
-  int64_t workspace = 0;  // the largest of a step, in the arena
+  int64_t workspace = 0;  // the most that a step has for itself
   int64_t constants = 0;  // kept by the plan between runs
   int64_t donated = 0;    // memory of inputs that is used, if it is given away
   int64_t in_place = 0;   // results that lie where an operand did

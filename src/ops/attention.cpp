@@ -162,7 +162,8 @@ AttentionOperand matrices(const TiledCall& call, size_t k, const Shape& lead,
       for (int64_t j = 0; j < lead[i].value(); ++j) next.push_back(base + j * stride(i));
     offsets = std::move(next);
   }
-  return {call.in[k], offsets.data(), stride(lead.rank()), stride(lead.rank() + 1)};
+  return {call.in ? call.in[k] : nullptr, offsets.data(), stride(lead.rank()),
+          stride(lead.rank() + 1)};
 }
 
 Shape without_last_two(const Shape& shape) {
@@ -171,30 +172,55 @@ Shape without_last_two(const Shape& shape) {
   return out;
 }
 
-void run_tiled_attention(const TiledCall& call) {
+/// What the kernels are called with, and what its pointers point to.
+struct AttentionCall {
+  AttentionArgs args;
+  std::vector<int64_t> offsets[4];
+};
+
+AttentionCall attention_of(const TiledCall& call) {
   const auto& a = *static_cast<const AttentionAttrs*>(call.attrs);
   const Type &q = *call.in_types[0], &k = *call.in_types[1], &v = *call.in_types[2];
   Sizes sizes(q, k, v);
   Shape heads = without_last_two(q.shape), shared = without_last_two(k.shape);
-  std::vector<int64_t> offsets[4];
-  AttentionArgs args;
+  AttentionCall made;
+  AttentionArgs& args = made.args;
   args.type = element_of(q.dtype);
-  args.q = matrices(call, 0, heads, offsets[0]);
-  args.k = matrices(call, 1, shared, offsets[1]);
-  args.v = matrices(call, 2, shared, offsets[2]);
+  args.q = matrices(call, 0, heads, made.offsets[0]);
+  args.k = matrices(call, 1, shared, made.offsets[1]);
+  args.v = matrices(call, 2, shared, made.offsets[2]);
   if (call.in_types.size() > 3 && call.in_types[3]) {
-    args.mask = matrices(call, 3, heads, offsets[3]);
+    args.mask = matrices(call, 3, heads, made.offsets[3]);
     args.mask_type = element_of(call.in_types[3]->dtype);
   }
-  args.heads = static_cast<int64_t>(offsets[0].size());
+  args.heads = static_cast<int64_t>(made.offsets[0].size());
   args.group = sizes.heads.empty() ? 1 : std::max<int64_t>(1, sizes.heads[1].value());
   args.queries = sizes.queries.value(), args.keys = sizes.keys.value();
   args.depth = sizes.depth.value(), args.out_depth = sizes.out_depth.value();
   args.scale = *a.scale, args.causal = a.is_causal;
+  return made;
+}
+
+const AttentionLevel& rows_of_level() {
+  return at_level(v2::attention_level, v3::attention_level, v4::attention_level);
+}
+
+TileRoom room_of_attention(const TiledCall& call) {
+  AttentionCall made = attention_of(call);
+  AttentionRoom room = room_of(cpu_level(), rows_of_level(), made.args);
+  return {.bytes = {0, 0, room.bytes * room.count, 0}};
+}
+
+void run_tiled_attention(const TiledCall& call) {
+  AttentionCall made = attention_of(call);
+  AttentionArgs& args = made.args;
+  if (call.room.at[2]) {
+    args.room = call.room.at[2];
+    args.rooms = call.room.bytes[2] / room_of(cpu_level(), rows_of_level(), args).bytes;
+  }
   args.out = call.out;
   args.epilogue = {call.work.run, call.work.data};
-  attention(cpu_level(), at_level(v2::attention_level, v3::attention_level, v4::attention_level),
-            args);
+  attention(cpu_level(), rows_of_level(), args);
 }
 
 void run_attention(const LibraryCall& call) {
@@ -266,8 +292,8 @@ Tensors rope_body(const RopeAttrs& a, const Tensors& in) {
 }  // namespace
 
 constinit const TiledForm tiled_attention = {domain_of_attention, run_tiled_attention,
-                                             [](const TiledCall&) -> int64_t { return 0; },
-                                             nullptr};
+                                             [](const TiledCall&) -> int64_t { return 0; }, nullptr,
+                                             room_of_attention};
 
 // Backends may claim these whole; whoever does not gets the body.
 constinit const OpDef scaled_dot_product_attention = Composite<AttentionAttrs>{

@@ -61,7 +61,7 @@ Placed placed(const ConvAttrs& a, const TiledCall& call, size_t k) {
   p.channels_last = a.channels_last;
   p.copied = call.in_types[k]->elements * bytes;
   if (!call.in) return p;
-  void* copy = call.room ? call.room[k] : nullptr;
+  void* copy = call.room.at[k];
   if (!copy) p.copy = allocate(static_cast<size_t>(p.copied)), copy = p.copy.data();
   std::vector<int64_t> extents;
   for (Dim d : at.shape) extents.push_back(d.value());
@@ -85,7 +85,7 @@ void run_tiled_conv(const TiledCall& call) {
   Placed x = placed(a, call, 0), w = call.packed ? Placed() : placed(a, call, 1);
   ConvArgs args = args_of(call, x, w);
   args.out = call.out;
-  if (call.room) args.images_room = call.room[2], args.weights_room = call.room[3];
+  args.images_room = call.room.at[2], args.weights_room = call.room.at[3];
   args.epilogue = {call.work.run, call.work.data};
   tn::conv(args);
 }
@@ -94,7 +94,7 @@ TileRoom room_of_conv(const TiledCall& call) {
   const auto& a = *static_cast<const ConvAttrs*>(call.attrs);
   Placed x = placed(a, call, 0), w = call.packed ? Placed() : placed(a, call, 1);
   ConvRoom room = room_of(args_of(call, x, w));
-  return {{x.copied, w.copied, room.images, room.weights}};
+  return {.bytes = {x.copied, w.copied, room.images, room.weights}};
 }
 
 void run_conv(const LibraryCall& call) {

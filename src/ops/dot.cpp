@@ -212,8 +212,7 @@ Product product_of(const DotAttrs& a, const TiledCall& call, bool may_copy) {
     rows[i] = merge(side, side.rows), inner[i] = merge(side, side.contracted);
     bool is_matrix = inner[i].extent == 0 || (rows[i].merged && inner[i].merged);
     if (!is_matrix && may_copy) {
-      p.copied[i] =
-          pack(side, element_bytes(p.args.type), call.room ? call.room[i] : nullptr, p.copies[i]);
+      p.copied[i] = pack(side, element_bytes(p.args.type), call.room.at[i], p.copies[i]);
       rows[i] = merge(side, side.rows), inner[i] = merge(side, side.contracted);
     }
     p.offsets[i] = batch_offsets(side);
@@ -233,7 +232,7 @@ void run_tiled_dot(const TiledCall& call) {
   if (call.out_types[0]->elements == 0) return;
   Product p = product_of(*static_cast<const DotAttrs*>(call.attrs), call, true);
   p.args.packed_b = call.packed;
-  if (call.room) p.args.left_room = call.room[2], p.args.right_room = call.room[3];
+  p.args.left_room = call.room.at[2], p.args.right_room = call.room.at[3];
   p.args.epilogue = {call.work.run, call.work.data};
   gemm(p.args);
 }
@@ -242,7 +241,7 @@ TileRoom room_of_dot(const TiledCall& call) {
   Product p = product_of(*static_cast<const DotAttrs*>(call.attrs), call, true);
   p.args.packed_b = call.packed;
   GemmRoom packed = room_of(p.args);
-  return {{p.copied[0], p.copied[1], packed.left, packed.right}};
+  return {.bytes = {p.copied[0], p.copied[1], packed.left, packed.right}};
 }
 
 void run_dot(const LibraryCall& call) {

@@ -11,6 +11,14 @@ struct TileWork {
   const void* data = nullptr;
 };
 
+/// Memory for the time of a call, in pieces that need not lie together: copies of both operands,
+/// and what the kernels pack of each. A piece that is null is allocated.
+struct TileRoom {
+  static constexpr int kPieces = 4;
+  int64_t bytes[kPieces] = {};
+  void* at[kPieces] = {};
+};
+
 struct TiledCall {
   const void* attrs;
   Types in_types, out_types;
@@ -18,20 +26,13 @@ struct TiledCall {
   const void* const* in;           // where each operand's buffer begins; null: only sizes are asked
   void* out;
   const void* packed = nullptr;  // the second operand as `pack` left it
-  void* const* room = nullptr;   // the pieces of TileRoom; those that are null are allocated
+  TileRoom room = {};
   TileWork work = {};
 };
 
 /// The result in row-major order is batch × rows × columns.
 struct TileDomain {
   Dim batch = 1, rows = 1, columns = 1;
-};
-
-/// Bytes of memory for the time of a call, in pieces that need not lie together: copies of both
-/// operands, and what the kernels pack of each.
-struct TileRoom {
-  static constexpr int kPieces = 4;
-  int64_t bytes[kPieces] = {};
 };
 
 struct TiledForm {

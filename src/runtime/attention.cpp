@@ -1,6 +1,8 @@
 #include "runtime/attention.h"
 
 #include <algorithm>
+#include <atomic>
+#include <bit>
 
 #include "runtime/buffer.h"
 #include "runtime/gemm_blocks.h"
@@ -20,18 +22,28 @@ template <class T>
 class Attention {
  public:
   Attention(const GemmKernels<T>& kernels, const AttentionRows<T>& rows, const AttentionArgs& args);
-  void run() const;
+  void run();
+  AttentionRoom room() const;
 
  private:
+  /// Elements of the parts of a task's room, each a multiple of 64 bytes.
+  struct Parts {
+    int64_t q, scores, mixed, keys, values;
+    int64_t total() const { return q + scores + mixed + keys + values; }
+  };
+  Parts parts() const;
+  bool packs() const { return most_ > 1; }  // a single query reads keys and values once
+  int64_t tasks_of_head() const;
+  int take_room();
   struct Scratch {
     T *q, *scores, *mixed;
     const T *keys, *values;  // packed; null: read in place
   };
-  void run_task(int64_t shared_head, ChunkRange blocks) const;
+  void run_task(int64_t shared_head, ChunkRange blocks);
   void run_block(int64_t head, ChunkRange queries, const Scratch& scratch) const;
   T weigh(int64_t head, int64_t query, int64_t count, T* scores) const;
-  Product<T> score_product(int64_t head) const;
-  Product<T> mix_product(int64_t head) const;
+  Product<T> score_product(const void* keys) const;
+  Product<T> mix_product(const void* values) const;
 
   const void* at(const AttentionOperand& x, Element type, int64_t head, int64_t row) const {
     int64_t offset = x.offsets[head] + row * x.row;
@@ -50,6 +62,7 @@ class Attention {
   int64_t blocks_;  // of the queries of a head
   int64_t most_;    // queries of a block
   int64_t score_row_;
+  std::atomic<uint64_t> free_rooms_;  // a bit for each
 };
 
 template <class T>
@@ -66,26 +79,58 @@ Attention<T>::Attention(const GemmKernels<T>& kernels, const AttentionRows<T>& r
   score_row_ = up(a_.keys, kernels.vector);
   // The second product reads the scores in place: their rows should not share one set of L1.
   if (score_row_ * sizeof(T) % 4096 == 0) score_row_ += kernels.vector;
+  int64_t rooms = a_.room ? std::min<int64_t>(a_.rooms, 63) : 0;
+  free_rooms_ = (uint64_t{1} << rooms) - 1;
 }
 
 template <class T>
-void Attention<T>::run() const {
-  int64_t shared = a_.heads / a_.group, blocks = a_.group * blocks_;
-  int64_t parts = std::min(blocks, chunks_for(kWantedTasks, shared));
-  parallel_for(shared * parts, [&](int64_t task) {
-    run_task(task / parts, chunk_range(blocks, parts, task % parts));
+int64_t Attention<T>::tasks_of_head() const {
+  return std::min(a_.group * blocks_, chunks_for(kWantedTasks, a_.heads / a_.group));
+}
+
+template <class T>
+void Attention<T>::run() {
+  int64_t blocks = a_.group * blocks_, tasks = tasks_of_head();
+  parallel_for(a_.heads / a_.group * tasks, [&](int64_t task) {
+    run_task(task / tasks, chunk_range(blocks, tasks, task % tasks));
   });
+}
+
+template <class T>
+typename Attention<T>::Parts Attention<T>::parts() const {
+  auto aligned = [](int64_t size) { return up(size, 64 / sizeof(T)); };
+  return {.q = aligned(most_ * a_.depth),
+          .scores = aligned(most_ * score_row_),
+          .mixed = aligned(most_ * a_.out_depth),
+          .keys = packs() ? aligned(packed_size(score_product(nullptr))) : 0,
+          .values = packs() ? aligned(packed_size(mix_product(nullptr))) : 0};
+}
+
+template <class T>
+AttentionRoom Attention<T>::room() const {
+  int64_t tasks = a_.heads / a_.group * tasks_of_head();
+  return {parts().total() * static_cast<int64_t>(sizeof(T)),
+          std::min<int64_t>(tasks, num_threads())};
+}
+
+/// The number of a free room; -1: none.
+template <class T>
+int Attention<T>::take_room() {
+  uint64_t free = free_rooms_;
+  while (free && !free_rooms_.compare_exchange_weak(free, free & (free - 1))) {
+  }
+  return free ? std::countr_zero(free) : -1;
 }
 
 /// scores = q·kᵀ; q, the results and the sizes that depend on the block are left open.
 template <class T>
-Product<T> Attention<T>::score_product(int64_t head) const {
+Product<T> Attention<T>::score_product(const void* keys) const {
   return {.kernels = kernels_,
           .m = 0,
           .n = a_.keys,
           .k = a_.depth,
           .a = {nullptr, 1, a_.depth, GemmForm::plain},
-          .b = {at(a_.k, a_.type, head, 0), a_.k.column, a_.k.row, form_},
+          .b = {keys, a_.k.column, a_.k.row, form_},
           .c = nullptr,
           .c_row = score_row_,
           .whole_n = a_.keys};
@@ -93,35 +138,36 @@ Product<T> Attention<T>::score_product(int64_t head) const {
 
 /// mixed = weights·v
 template <class T>
-Product<T> Attention<T>::mix_product(int64_t head) const {
+Product<T> Attention<T>::mix_product(const void* values) const {
   return {.kernels = kernels_,
           .m = 0,
           .n = a_.out_depth,
           .k = a_.keys,
           .a = {nullptr, 1, score_row_, GemmForm::plain},
-          .b = {at(a_.v, a_.type, head, 0), a_.v.row, a_.v.column, form_},
+          .b = {values, a_.v.row, a_.v.column, form_},
           .c = nullptr,
           .c_row = a_.out_depth,
           .whole_k = a_.keys};
 }
 
 template <class T>
-void Attention<T>::run_task(int64_t shared_head, ChunkRange blocks) const {
-  Product<T> score = score_product(shared_head), mix = mix_product(shared_head);
-  bool packs = most_ > 1;  // a single query reads keys and values once
-  int64_t sizes[] = {most_ * a_.depth, most_ * score.c_row, most_ * a_.out_depth,
-                     packs ? packed_size(score) : 0, packs ? packed_size(mix) : 0};
-  int64_t total = 0;
-  for (int64_t& size : sizes) total += size = up(size, 64 / sizeof(T));
-  BufferRef room = allocate(sizeof(T) * static_cast<size_t>(total));
-  T* q = room.data<T>();
-  T *scores = q + sizes[0], *mixed = scores + sizes[1], *keys = mixed + sizes[2];
-  T* values = keys + sizes[3];
-  if (packs) pack_right(score, keys), pack_right(mix, values);
-  Scratch scratch{q, scores, mixed, packs ? keys : nullptr, packs ? values : nullptr};
+void Attention<T>::run_task(int64_t shared_head, ChunkRange blocks) {
+  Parts part = parts();
+  int room = take_room();
+  BufferRef own;
+  if (room < 0) own = allocate(sizeof(T) * static_cast<size_t>(part.total()));
+  T* q = own ? own.data<T>() : static_cast<T*>(a_.room) + room * part.total();
+  T *scores = q + part.q, *mixed = scores + part.scores, *keys = mixed + part.mixed;
+  T* values = keys + part.keys;
+  if (packs()) {
+    pack_right(score_product(at(a_.k, a_.type, shared_head, 0)), keys);
+    pack_right(mix_product(at(a_.v, a_.type, shared_head, 0)), values);
+  }
+  Scratch scratch{q, scores, mixed, packs() ? keys : nullptr, packs() ? values : nullptr};
   for (int64_t block = blocks.begin; block < blocks.end; ++block)
     run_block(shared_head * a_.group + block / blocks_,
               chunk_range(a_.queries, blocks_, block % blocks_), scratch);
+  if (room >= 0) free_rooms_ |= uint64_t{1} << room;
 }
 
 template <class T>
@@ -130,7 +176,9 @@ void Attention<T>::run_block(int64_t head, ChunkRange queries, const Scratch& sc
   for (int64_t i = 0; i < rows; ++i)
     rows_.scale(a_.type, at(a_.q, a_.type, head, queries.begin + i), a_.q.column, a_.depth,
                 static_cast<T>(a_.scale), scratch.q + i * a_.depth);
-  Product<T> score = score_product(head / a_.group), mix = mix_product(head / a_.group);
+  int64_t shared = head / a_.group;
+  Product<T> score = score_product(at(a_.k, a_.type, shared, 0));
+  Product<T> mix = mix_product(at(a_.v, a_.type, shared, 0));
   score.m = mix.m = rows, score.n = mix.k = keys;
   score.a.data = scratch.q, score.c = scratch.scores, score.packed_b = scratch.keys;
   multiply(score);
@@ -162,13 +210,32 @@ T Attention<T>::weigh(int64_t head, int64_t query, int64_t count, T* scores) con
 
 }  // namespace
 
-void attention(CpuLevel level, const AttentionLevel& rows, const AttentionArgs& args) {
-  if (args.heads == 0 || args.queries == 0 || args.out_depth == 0) return;
+/// Calls `f` with what computes `args`.
+static void with_attention(CpuLevel level, const AttentionLevel& rows, const AttentionArgs& args,
+                           auto f) {
   const GemmLevel& gemm = at_level(level, v2::gemm_level, v3::gemm_level, v4::gemm_level);
-  if (args.type == Element::f64)
-    Attention<double>(gemm.f64, rows.f64, args).run();
-  else
-    Attention<float>(gemm.f32, rows.f32, args).run();
+  if (args.type == Element::f64) {
+    Attention<double> attention(gemm.f64, rows.f64, args);
+    f(attention);
+  } else {
+    Attention<float> attention(gemm.f32, rows.f32, args);
+    f(attention);
+  }
+}
+
+static bool is_empty(const AttentionArgs& args) {
+  return args.heads == 0 || args.queries == 0 || args.out_depth == 0;
+}
+
+AttentionRoom room_of(CpuLevel level, const AttentionLevel& rows, const AttentionArgs& args) {
+  AttentionRoom room;
+  if (!is_empty(args))
+    with_attention(level, rows, args, [&](const auto& attention) { room = attention.room(); });
+  return room;
+}
+
+void attention(CpuLevel level, const AttentionLevel& rows, const AttentionArgs& args) {
+  if (!is_empty(args)) with_attention(level, rows, args, [](auto& attention) { attention.run(); });
 }
 
 }  // namespace tn

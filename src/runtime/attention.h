@@ -27,7 +27,10 @@ struct AttentionArgs {
   AttentionOperand q = {}, k = {}, v = {};
   AttentionOperand mask = {};  // optional; boolean: true keeps a score, else it is added to it
   Element mask_type = Element::boolean;
-  void* out = nullptr;         // contiguous
+  void* out = nullptr;  // contiguous
+  /// For the scores and what is packed: AttentionRoom. Tasks that find none free allocate.
+  void* room = nullptr;
+  int64_t rooms = 0;
   GemmEpilogue epilogue = {};  // on finished blocks of the result; the head is their batch
 };
 
@@ -58,6 +61,13 @@ extern const AttentionLevel attention_level;
 namespace v4 {
 extern const AttentionLevel attention_level;
 }
+
+/// What a task works in, and how many tasks run at once.
+struct AttentionRoom {
+  int64_t bytes = 0;  // a multiple of 64
+  int64_t count = 0;
+};
+AttentionRoom room_of(CpuLevel level, const AttentionLevel& rows, const AttentionArgs& args);
 
 /// `rows` and the products are those of `level`. The bits are those of computing one product, the
 /// softmax and the other product after each other; infinities and NaN in rows of V that no query of
