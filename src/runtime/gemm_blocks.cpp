@@ -254,9 +254,7 @@ void Multiply<T>::pack_left() {
 
 template <class T>
 void Multiply<T>::run_chunk(ChunkRange row_panels, ChunkRange panels) {
-  BufferRef local;
-  if (right_mode_ != Right::shared)
-    local = allocate(sizeof(T) * static_cast<size_t>(packed_depth() * u_.columns));
+  BufferRef local;  // the first panel packed is the widest
   int64_t unfinished = panels.begin;  // the first panel that `finish` has not seen
   int64_t finish_panels = std::max<int64_t>(
       1, kFinishBytes / (static_cast<int64_t>(sizeof(T)) * kRowBlock * u_.columns));
@@ -269,6 +267,7 @@ void Multiply<T>::run_chunk(ChunkRange row_panels, ChunkRange panels) {
       const T* b = static_cast<const T*>(p_.b.data) + k0_ * p_.b.k_stride + column;
       multiply_panel(row_panels, column, b, p_.b.k_stride);
     } else {
+      if (!local) local = allocate(sizeof(T) * static_cast<size_t>(packed_depth() * width));
       u_.pack_right(p_.b, {k0_, depth_, column, columns}, width, local.data<T>());
       multiply_panel(row_panels, column, local.data<T>(), width);
     }

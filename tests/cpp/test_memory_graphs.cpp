@@ -149,6 +149,13 @@ TEST_CASE("memory: what products and convolutions pack is predicted") {
        traced([](const Tensors& in) { return Tensors{matmul(relu(matmul(in[0], in[1])), in[2])}; },
               {{512, 784}, {784, 512}, {512, 256}})},
       {"training", training_graphs()[0].graph},
+      {"attention",
+       traced([](const Tensors& in) { return Tensors{transformer_block(in[0], &in[1])}; },
+              {{kBatch, kTime, kWidth},
+               {kWidth, 3 * kWidth},
+               {kWidth, kWidth},
+               {kWidth, 4 * kWidth},
+               {4 * kWidth, kWidth}})},
       {"swapped", traced(
                       [](const Tensors& in) {
                         Tensor x = permute_dims(reshape(in[0], {16, 32, 64, 4}), Perm{1, 0, 3, 2});
