@@ -22,6 +22,8 @@ using loop::ValueId;
 // Vectors of one kernel are unrolled up to this many operations, so that compiling stays short.
 static constexpr int kUnrolledOps = 24;
 static constexpr int kUnrolledRowOps = 256;
+// Longer rows would not stay in registers between sweeps.
+static constexpr int64_t kUnrolledVectors = 32;
 static constexpr int64_t kShortColumns = 16;
 // Elements along the vector axis that a unit of a flat kernel covers.
 static constexpr int64_t kFlatBlock = 8192;
@@ -302,8 +304,8 @@ class Scheduler {
       for (int axis : s_.inner) several |= axis != s_.vector_axis && s_.is_wide(axis);
       s_.spread = several && !divides(loop::kLanes, s_.vector_extent());
       int64_t vectors = s_.likely(ceil_div(s_.extent, s_.lanes));
-      s_.unrolled = s_.extent.is_const() && vectors * s_.ops <= kUnrolledRowOps &&
-                    s_.extent.value() <= loop::kChunk && !several;
+      s_.unrolled = s_.extent.is_const() && vectors <= kUnrolledVectors &&
+                    vectors * s_.ops <= kUnrolledRowOps && !several;
       s_.copies = static_cast<int>(s_.unrolled ? vectors : loop::kLanes / s_.lanes);
       return;
     }
