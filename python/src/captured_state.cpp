@@ -74,7 +74,7 @@ std::optional<TensorTree> TracedState::after_call() {
   if (!structure_) return {};
   TensorTree left(trees_.outputs.ptr(), Numbers::stay_known, Structure::Look::live);
   std::vector<bool> kept = unchanged(*structure_, outputs_, left.structure, left.leaves);
-  if (*structure_ == left.structure) find_replaced(kept);
+  if (trees_.inputs.is_valid() && *structure_ == left.structure) find_replaced(kept);
   leave_out(left, kept);
   return left;
 }
@@ -82,7 +82,10 @@ std::optional<TensorTree> TracedState::after_call() {
 void TracedState::find_replaced(const std::vector<bool>& kept) {
   std::unordered_map<PyObject*, bool> stays;
   for (size_t i = 0; i < outputs_.size(); ++i) stays[outputs_[i].ptr()] |= kept[i];
+  std::vector<bool> held = held_by_containers(*args_.key.parts.back().structure);
+  size_t first = leaves_.size() - held.size();  // of the state's leaves
   for (size_t k = 0; k < args_.tensors.size(); ++k) {
+    if (!args_.is_state(k) || !held[args_.key.at[k] - first]) continue;
     auto found = stays.find(leaves_[args_.key.at[k]].ptr());
     if (found != stays.end() && !found->second) replaced_.push_back(k);
   }

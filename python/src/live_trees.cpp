@@ -153,6 +153,31 @@ void assign_leaves(PyObject* tree, const Structure& structure, std::span<const n
          Py_TYPE(tree)->tp_name);
 }
 
+namespace {
+
+struct HolderReader {
+  const Node* node;
+  std::vector<bool> leaves = {};
+
+  /// `held`: by a container. The tree of an object is made when it is asked for, and is none.
+  void read(bool held, bool inside_object) {
+    const Node& n = *node++;
+    if (n.type->kind == Kind::leaf) return leaves.push_back(held);
+    bool container = n.type->kind == Kind::list || n.type->kind == Kind::dict ||
+                     (n.type->kind == Kind::dataclass && !is_frozen(*n.type));
+    for (uint32_t i = 0; i < n.children; ++i)
+      read(container && !inside_object, n.type->kind == Kind::object);
+  }
+};
+
+}  // namespace
+
+std::vector<bool> held_by_containers(const Structure& structure) {
+  HolderReader reader{structure.nodes().data()};
+  reader.read(false, false);
+  return std::move(reader.leaves);
+}
+
 // Remembering --------------------------------------------------------------------------------
 
 void Contents::remember(PyObject* o) {

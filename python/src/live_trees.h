@@ -11,6 +11,10 @@ namespace tn::python {
 void assign_leaves(PyObject* tree, const Structure& structure, std::span<const nb::object> leaves,
                    std::string_view what);
 
+/// By leaf: whether what holds it is changed where it is. A tuple is replaced, and somebody may
+/// hold the old one with its leaves.
+std::vector<bool> held_by_containers(const Structure& structure);
+
 /// What the containers of trees hold, put back at the end.
 class Contents {
  public:

@@ -242,6 +242,36 @@ def test_state_is_updated_in_place_when_nobody_else_holds_it():
     assert state["w"][0].item() == 8
 
 
+class Box:
+    """A tree that is made anew when its leaves are others."""
+
+    def __init__(self, x):
+        self.x = x
+
+    def __tree_flatten__(self):
+        return [self.x], None
+
+    @staticmethod
+    def __tree_unflatten__(_, leaves):
+        return Box(*leaves)
+
+
+def test_whoever_holds_what_is_replaced_keeps_its_values():
+    state = {"pair": (tn.ones(8) + 0, 1), "box": Box(tn.ones(8) + 0), "list": [tn.ones(8) + 0]}
+    pair, box, inner, copy = state["pair"], state["box"], state["list"], dict(state)
+
+    @tn.compile(inputs=state, outputs=state)
+    def f():
+        state["pair"] = (state["pair"][0] * 2, 1)
+        state["box"] = Box(state["box"].x * 2)
+        state["list"][0] = state["list"][0] * 2
+
+    f(), f()
+    assert (state["pair"][0][0].item(), state["box"].x[0].item(), inner[0][0].item()) == (4, 4, 4)
+    assert (pair[0].tolist(), box.x.tolist()) == ([1] * 8, [1] * 8)
+    assert copy["pair"] is pair
+
+
 def test_values_that_are_replaced_may_be_results_too():
     state = {"w": tn.ones(1000) + 0, "v": tn.ones(1000) * 2}
 
