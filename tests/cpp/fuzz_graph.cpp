@@ -330,6 +330,31 @@ std::optional<Graph> sample_graph(const OpDef& op, const Sample& sample) {
   }
 }
 
+std::optional<SymbolicGraph> symbolic_sample_graph(const OpDef& op, const Sample& sample) {
+  SymbolicGraph out;
+  std::vector<Type> types = types_of(sample);
+  for (Type& type : types)
+    for (Dim& d : type.shape) {
+      auto known = std::ranges::find(out.sizes, d.value(), &Binding::value);
+      if (known == out.sizes.end() && d != Dim(0)) {
+        out.sizes.push_back({Dim::symbol(format("s{}", out.sizes.size())), d.value()});
+        known = out.sizes.end() - 1;
+      }
+      if (known != out.sizes.end()) d = known->symbol;
+    }
+  SizesAtHand at_hand(out.sizes);
+  Tensors params;
+  for (const Type& type : types) params.push_back(make_param(intern(type)));
+  try {
+    Tensors results = call_op(op, params, sample.attrs);
+    out.graph = capture(params, results).graph;
+  } catch (const Error&) {
+    return std::nullopt;
+  }
+  if (!at_hand.guards.empty()) return std::nullopt;
+  return out;
+}
+
 Graph fuzz_graph(uint64_t seed) { return Drawing(seed).graph(); }
 
 SymbolicGraph fuzz_symbolic_graph(uint64_t seed) { return Drawing(seed).symbolic(); }

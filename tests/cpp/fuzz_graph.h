@@ -18,6 +18,10 @@ struct SymbolicGraph {
 };
 SymbolicGraph fuzz_symbolic_graph(uint64_t seed);
 
+/// One op on inputs of its sample's types, with a symbol for each size; nothing where it cannot be
+/// recorded for all sizes.
+std::optional<SymbolicGraph> symbolic_sample_graph(const OpDef& op, const Sample& sample);
+
 /// Values for its inputs: mostly around 0, with signed zeros, infinities, NaN and large numbers.
 Tensors fuzz_inputs(const Graph& graph, uint64_t seed);
 

@@ -77,6 +77,39 @@ TEST_CASE("random graphs of symbolic sizes give the bits of the interpreter at a
                  << later_kernels << " for later sizes");
 }
 
+TEST_CASE("every op that takes symbolic sizes gives the bits of the interpreter at all sizes") {
+  int ops = 0, graphs = 0, optimised = 0;
+  for (const OpDef* op : op_table()) {
+    bool any = false;
+    for (const Sample& sample : op->samples) {
+      std::optional<SymbolicGraph> drawn = symbolic_sample_graph(*op, sample);
+      if (!drawn) continue;
+      any = true, ++graphs;
+      CompiledGraph compiled(drawn->graph, {.effort = Effort::e2});
+      for (int64_t more : {0, 1, 17}) {
+        std::vector<Binding> sizes = drawn->sizes;
+        for (Binding& b : sizes) b.value += more;
+        Graph fixed = with_sizes(drawn->graph, sizes);
+        INFO(op->name, " +", more, "\n", to_text(fixed));
+        Tensors in;
+        for (Val v = 0; v < fixed.inputs(); ++v)
+          in.push_back(random_tensor(fixed.types[static_cast<size_t>(v)],
+                                     3 + static_cast<uint64_t>(v), sample.lo, sample.hi));
+        try {
+          Tensors expected = run_interpreted(fixed, in);
+          CHECK(first_difference(expected, run_plan(*compiled.plan(sizes), fixed, in)) == "");
+        } catch (const Error& e) {
+          FAIL_CHECK(e.what());
+        }
+      }
+      optimised += static_cast<int>(compiled.counts().graphs);
+    }
+    ops += any;
+  }
+  MESSAGE(ops << " ops, " << graphs << " graphs, optimised " << optimised << " times");
+  CHECK(ops > 150);
+}
+
 namespace {
 
 Tensors mlp_loss(const Tensors& in) {
