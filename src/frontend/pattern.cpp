@@ -39,7 +39,8 @@ bool fits(TypeRef want, TypeRef have) {
 
 /// Inside a trace whose sizes are open: they are the surrounding trace's to ask about.
 bool has_open_sizes(std::span<const TypeRef> types) {
-  return std::ranges::any_of(types, [](TypeRef t) { return t->elements < 0; });
+  auto open = [](TypeRef t) { return !std::ranges::all_of(t->shape, &Dim::is_const); };
+  return std::ranges::any_of(types, open);
 }
 
 Dim numbered_symbol(size_t number) { return Dim::symbol(format("s{}", number)); }

@@ -179,6 +179,22 @@ def test_a_failing_trace_leaves_everything_as_it_was():
         assert counter.state["pair"].a.item() == 1
 
 
+def test_a_failing_run_leaves_everything_as_it_was():
+    state = {"w": tn.ones(3)}
+
+    @tn.compile(inputs=state, outputs=state)
+    def f(x):
+        tn.check(tn.all(x > 0), "not above 0")
+        state["w"] = state["w"] * x
+
+    f(tn.array([1.0, 2.0, 3.0]))
+    with pytest.raises(tn.Error, match="not above 0"):
+        f(tn.array([1.0, -2.0, 3.0]))
+    assert state["w"].tolist() == [1, 2, 3]
+    f(tn.array([2.0, 2.0, 2.0]))
+    assert state["w"].tolist() == [2, 4, 6]
+
+
 def test_random_state_is_captured():
     @tn.compile(inputs=tn.random.state, outputs=tn.random.state)
     def draw():
