@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "ir/dim.h"
+#include "ir/dim_program.h"
 #include "ir/poly.h"
 
 using tn::Dim;
@@ -160,4 +161,27 @@ TEST_CASE("a copied table stands alone") {
     CHECK(table->text(digit, {}) == text);
     CHECK(table->name_of(table->atom(*table->as_atom(n))) == name);
   }
+}
+
+TEST_CASE("sizes: a program gives what evaluate gives") {
+  std::vector<std::string> names{"B", "S"};
+  for (Dim size : {Dim(7), B, B * S * 3 + 2, ceil_div(B * S, 64) * 64, mod(S + 5, 7) + B - 1,
+                   min(B * 4, S) + max(S - 3, B), floor_div(S, B + 1)}) {
+    tn::SizeProgram program = size_program(size, names);
+    CAPTURE(to_text(size));
+    CHECK(program.is_sound(2));
+    for (int64_t x : {1, 2, 17, 1000})
+      for (int64_t y : {1, 3, 64, 4097}) {
+        tn::Binding at[] = {{B, x}, {S, y}};
+        int64_t values[] = {x, y};
+        CHECK(program.at(values) == evaluate(size, at));
+      }
+  }
+  using Kind = tn::SizeStep::Kind;
+  tn::SizeProgram unsound;
+  CHECK(!unsound.is_sound(0));
+  unsound.steps = {{Kind::symbol, 2}};
+  CHECK(!unsound.is_sound(2));
+  unsound.steps = {{Kind::constant, 1}, {Kind::add}};
+  CHECK(!unsound.is_sound(2));
 }
