@@ -305,3 +305,18 @@ def test_numbers_and_flags_in_the_state():
         step(tn.array(1.0))
     assert (state["scale"], state["odd"], state["sum"].item()) == (64, False, -42)
     assert step.stats().traces <= 4
+
+
+def test_constants_beside_a_state_that_is_updated_in_place():
+    state = {"total": tn.zeros(1000), "steps": tn.array(0)}
+    first, second = tn.ones(1000), tn.array([2.0])
+
+    @tn.compile(inputs=state, outputs=state)
+    def step():
+        state["total"] = state["total"] + first * second
+        state["steps"] = state["steps"] + 1
+
+    for _ in range(3):
+        step()
+    assert step.memory().donated == 4000 + 8
+    assert state["total"][0].item() == 6 and first[0].item() == 1 and second.item() == 2
