@@ -38,8 +38,8 @@ KernelSet::KernelSet(const Graph& graph, const CompileOptions& options,
   require_elements();
   for (const SizeGuard& g : guards_)
     if (decisions)
-      decisions->push_back(
-          {"sizes", true, format("taken for granted: {}", to_text(g)), "asked by a pass", g.loc});
+      decisions->push_back({"sizes", true, format("taken for granted: {}", to_text(g)),
+                            "other sizes get kernels of their own", g.loc});
 }
 
 void KernelSet::take(std::vector<SizeGuard> guards) {

@@ -12,6 +12,7 @@
 #include "fuzz_check.h"
 #include "fuzz_graph.h"
 #include "ir/rewrite.h"
+#include "ops/slice_attrs.h"
 #include "run_graph.h"
 #include "tenon/tenon.h"
 
@@ -224,4 +225,23 @@ TEST_CASE("symbolic graphs are fused as those of constant sizes are, and give th
       }
       CHECK(compiled.counts().graphs == 1);
     }
+}
+
+TEST_CASE("sizes at which something is empty have kernels of their own") {
+  Dim size = Dim::symbol("n", 4);
+  SymbolicGraph drawn = traced(
+      [](const Tensors& in) {
+        Tensor rest = slice(in[0], {4}, {ops::kToEnd}, {}, Axes(0));
+        return Tensors{sum(exp(rest), Axes{0}), rest * 2, in[0] + 1};
+      },
+      {{size, 3}}, {{size, 9}});
+  CompiledGraph compiled(drawn.graph, {.effort = Effort::e2});
+  for (int64_t n : {9, 5, 4, 30, 4}) {
+    CAPTURE(n);
+    CHECK(difference_at(compiled, drawn, {{size, n}}, 1) == "");
+  }
+  int64_t graphs = compiled.counts().graphs;
+  CHECK(graphs > 1);
+  CHECK(difference_at(compiled, drawn, {{size, 17}}, 1) == "");
+  CHECK(compiled.counts().graphs == graphs);
 }
