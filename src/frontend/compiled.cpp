@@ -47,10 +47,12 @@ Compiled::Compiled(const Function& f, std::span<const Tensor> like, Pattern patt
       deadline_(demands.timeout, demands.timeout_fails) {
   bool fits = pattern_.matches(types_of(like), options_.sizes);
   invariant(fits, "compile: traced for a pattern that its own arguments do not fit");
-  std::optional<SizesAtHand> own;
-  if (!pattern_.symbols.empty()) own.emplace(options_.sizes);
-  SizesAtHand* around = own ? nullptr : SizesAtHand::current();
-  size_t known_around = around ? around->guards.size() : 0;
+  // Its own, so that what a trace around asked before is asked here too: that one may be another
+  // next time.
+  SizesAtHand* around = SizesAtHand::current();
+  std::vector<Binding> values = around ? around->values : std::vector<Binding>();
+  values.insert(values.end(), options_.sizes.begin(), options_.sizes.end());
+  SizesAtHand own(std::move(values));
   uint64_t start = next_sequence();
   Trace trace("compile", Trace::Values::unknown);
   Tensors params;
@@ -68,10 +70,8 @@ Compiled::Compiled(const Function& f, std::span<const Tensor> like, Pattern patt
   leaves_ = std::move(captured.leaves);
   kept_ = std::move(trace.kept);
   bound_ = std::any_of(leaves_.begin(), leaves_.end(), is_watched);
-  if (own) assumed_ = std::move(own->guards);
-  if (around) assumed_.assign(around->guards.begin() + known_around, around->guards.end());
-  if (around) guards_ = assumed_;
-  if (own) settle_sizes();
+  assumed_ = guards_ = std::move(own.guards);
+  if (!around) settle_sizes();
 }
 
 /// What the guards say of symbols goes into the graph and the pattern.
@@ -86,8 +86,10 @@ void Compiled::settle_sizes() {
 
 bool Compiled::takes(std::span<const TypeRef> types, std::vector<Binding>& sizes) const {
   if (!pattern_.matches(types, sizes)) return false;
-  SizesAtHand* around = pattern_.symbols.empty() ? SizesAtHand::current() : nullptr;
-  std::span<const Binding> values = around ? std::span(around->values) : std::span(sizes);
+  if (guards_.empty()) return true;
+  std::vector<Binding> values = sizes;
+  if (SizesAtHand* around = SizesAtHand::current())
+    values.insert(values.end(), around->values.begin(), around->values.end());
   return std::ranges::all_of(guards_, [&](const SizeGuard& g) { return holds(g, values); });
 }
 
@@ -96,11 +98,14 @@ bool Compiled::is_recorded(std::span<const Tensor> args) const {
 }
 
 Tensors Compiled::record(std::span<const Tensor> args, std::span<const Binding> sizes) const {
-  for (const SizeGuard& g : guards_)  // they are for the trace around this one to know
-    g.kind == SizeGuard::Kind::equal ? decide_equal(g.a, g.b) : decide_at_least(g.a, g.b);
+  std::vector<Replacement> values = replacements(sizes);
+  for (SizeGuard g : guards_) {  // those of sizes around this trace are for that one to know
+    g.a = substitute(g.a, values), g.b = substitute(g.b, values);
+    ask_again({&g, 1});
+  }
   Tensors in(args.begin(), args.end());
   in.insert(in.end(), leaves_.begin(), leaves_.end());
-  GraphRef body = intern(substitute(graph_, replacements(sizes)));
+  GraphRef body = intern(substitute(graph_, values));
   Tensors out = ops::emit_call(ops::CallKind::plain, body, in);
   for (const auto& rules : kept_)
     for (Trace* trace = Trace::current(); trace; trace = trace->outer) trace->kept.push_back(rules);

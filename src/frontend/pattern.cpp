@@ -30,7 +30,7 @@ Pattern pattern_of(std::span<const TypeRef> like, F&& size) {
 /// Up to the values of symbols. Nothing is 0 where a symbol stands.
 bool fits(TypeRef want, TypeRef have) {
   if (want == have) return true;
-  if (want->elements >= 0 || want->dtype != have->dtype || want->rank() != have->rank())
+  if (want->elements > 0 || want->dtype != have->dtype || want->rank() != have->rank())
     return false;
   return std::ranges::equal(want->shape, have->shape, [](Dim w, Dim h) {
     return w == h || (!w.is_const() && h.is_const() && h != Dim(0));
@@ -43,7 +43,11 @@ bool has_open_sizes(std::span<const TypeRef> types) {
   return std::ranges::any_of(types, open);
 }
 
-Dim numbered_symbol(size_t number) { return Dim::symbol(format("s{}", number)); }
+/// With other names than the sizes of a trace around.
+Dim numbered_symbol(size_t number) {
+  SizesAtHand* around = SizesAtHand::current();
+  return Dim::symbol(format("s{}", number + (around ? around->values.size() : 0)));
+}
 
 }  // namespace
 

@@ -131,11 +131,17 @@ Derived derived(GraphRef from, const std::vector<uint64_t>& key, FunctionRef<Der
     if (auto found = table.find(whole); found != table.end()) return found->second;
   }
   uint64_t asked_before = rules_asked_for;
-  SizesAtHand* sizes = SizesAtHand::current();
-  size_t guards = sizes ? sizes->guards.size() : 0;
-  Derived made = make();  // may derive others; two threads may make the same
-  if (!made.leaves.empty() || rules_asked_for != asked_before) return made;
-  if (sizes && sizes->guards.size() != guards) return made;  // for each trace to note
+  std::vector<SizeGuard> guards;
+  Derived made = [&] {  // may derive others; two threads may make the same
+    SizesAtHand* around = SizesAtHand::current();
+    if (!around) return make();
+    SizesAtHand own(around->values);
+    Derived here = make();
+    guards = std::move(own.guards);
+    return here;
+  }();
+  ask_again(guards);
+  if (!made.leaves.empty() || rules_asked_for != asked_before || !guards.empty()) return made;
   std::lock_guard lock(mutex);
   return table.emplace(std::move(whole), std::move(made)).first->second;
 }

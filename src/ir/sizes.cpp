@@ -42,6 +42,11 @@ bool decide_at_least(Dim a, Dim b) {
   return decide(SizeGuard::Kind::at_least, at_least(a, b), a, b);
 }
 
+void ask_again(std::span<const SizeGuard> guards) {
+  for (const SizeGuard& g : guards)
+    g.kind == SizeGuard::Kind::equal ? decide_equal(g.a, g.b) : decide_at_least(g.a, g.b);
+}
+
 int64_t Dim::value_at_hand(Dim dim) {
   SizesAtHand* sizes = innermost;
   invariant(sizes != nullptr, "the size {} is symbolic where a constant is needed", dim);

@@ -44,6 +44,8 @@ class SizesAtHand {
 /// Whether a == b, and whether a >= b. Where nothing is at hand, what is not known is false.
 bool decide_equal(Dim a, Dim b);
 bool decide_at_least(Dim a, Dim b);
+/// Asks what was asked before, for the trace under way to note.
+void ask_again(std::span<const SizeGuard> guards);
 
 /// Guards that say what a symbol is, as replacements; the others stay. Each is put into the ones
 /// after it.

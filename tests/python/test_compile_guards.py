@@ -1,4 +1,4 @@
-"""Numbers that vary between calls of a compiled function mean what they mean to Python."""
+"""What traces took for granted: numbers mean what they mean to Python, sizes are asked about."""
 
 import pytest
 
@@ -58,3 +58,20 @@ def test_sizes_that_broadcast_only_once_are_guarded_in_every_trace():
     assert g(tn.zeros(1)).tolist() == [2] * 4
     with pytest.raises(ValueError, match="broadcast"):
         g(tn.ones(7))
+
+
+def test_an_inner_trace_asks_what_the_outer_asked_before():
+    inner = tn.compile(lambda a, b: a + b)
+    first_use = tn.compile(lambda x, y: (x * y).sum() + inner(x, y), shapeless=True)
+    second_use = tn.compile(lambda x, y: inner(x, y) * 2, shapeless=True)
+    first_use(tn.ones(4), tn.ones(4))
+    assert second_use(tn.ones(4), tn.ones(4)).tolist() == [4] * 4
+    assert second_use(tn.ones(4), tn.zeros(1)).tolist() == [2] * 4
+
+
+def test_derivatives_for_one_size_do_not_serve_others():
+    inner = tn.compile(lambda a: tn.cumprod(a).sum())
+    outer = tn.compile(lambda x: tn.grad(inner)(x), shapeless=True)
+    for size in (4, 7, 1, 5):
+        x = tn.full((size,), 2.0)
+        assert outer(x).tolist() == tn.grad(lambda a: tn.cumprod(a).sum())(x).tolist()
