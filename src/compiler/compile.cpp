@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/debug_log.h"
+#include "base/interrupt.h"
 #include "compiler/lower.h"
 #include "compiler/lower_fused.h"
 #include "compiler/plan_text.h"
@@ -82,7 +83,11 @@ CompiledGraph::~CompiledGraph() = default;
 std::shared_ptr<const Plan> CompiledGraph::plan(std::span<const Binding> sizes) const {
   Values values;
   for (const Binding& b : sizes) values.push_back(b.value);
-  std::lock_guard lock(mutex_);
+  std::unique_lock lock(mutex_, std::try_to_lock);
+  while (!lock) {  // somebody compiles
+    stop_if_asked();
+    (void)lock.try_lock_for(std::chrono::milliseconds(100));
+  }
   auto known = std::ranges::find(entries_, values, &Entry::sizes);
   if (known != entries_.end()) {
     std::rotate(known, known + 1, entries_.end());

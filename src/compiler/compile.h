@@ -71,7 +71,7 @@ class CompiledGraph {
 
   Graph graph_;
   CompileOptions options_;
-  mutable std::mutex mutex_;
+  mutable std::timed_mutex mutex_;
   mutable std::vector<Entry> entries_;                    // the last used at the end
   mutable std::vector<std::unique_ptr<KernelSet>> sets_;  // the same
   mutable CompileCounts counts_;

@@ -113,18 +113,17 @@ def test_effects_happen_once_under_check(capfd):
 
 
 def test_an_interrupt_ends_a_long_compilation_and_leaves_everything_usable():
-    f = tn.compile(slow_to_compile(400, random.random()))
+    f = tn.compile(slow_to_compile(150, random.random()))
     x = tn.ones((8, 8))
-    timer = threading.Timer(0.8, _thread.interrupt_main)
+    timer = threading.Timer(0.4, _thread.interrupt_main)
     timer.start()
     began = time.perf_counter()
     with pytest.raises(KeyboardInterrupt):
         f(x)
-    assert time.perf_counter() - began < 0.8 + 1.5
+    assert time.perf_counter() - began < 0.4 + 1
     timer.join()
     assert tn.compile(lambda x: x + 1)(x)[0, 0].item() == 2
-    small = tn.compile(slow_to_compile(3, 0.25))
-    assert len(small(x)) == 3
+    assert len(f(x)) == 150
 
 
 def debug_lines(code, **environment):
