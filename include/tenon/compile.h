@@ -65,4 +65,9 @@ class CompiledFunction {
 CompiledFunction compile(Function f, CompileSettings settings = {});
 CompiledFunction compile(Function f, int optimization_level);
 
+/// From here on compiled functions call the function itself, or (false) no more. Returns what was
+/// said before. `TENON_DISABLE_COMPILE=1` in the environment says so from the start.
+bool disable_compile(bool disabled = true);
+bool is_compile_disabled();
+
 }  // namespace tn

@@ -44,7 +44,6 @@ struct CompiledObject {
 };
 
 PyTypeObject* compiled_type;
-bool compile_disabled = false;  // functions are called as they are; Python's lock guards it
 
 CompiledObject& object_of(PyObject* self) { return *reinterpret_cast<CompiledObject*>(self); }
 FunctionTraces& traces_of(PyObject* self) { return *object_of(self).traces; }
@@ -54,7 +53,7 @@ PyObject* vectorcall(PyObject* self, PyObject* const* args, size_t flags, PyObje
     UserCall place;
     PyObject* function = object_of(self).function;
     FunctionTraces& traces = traces_of(self);
-    if (compile_disabled) {
+    if (is_compile_disabled()) {
       OwnPlaces own;
       return PyObject_Vectorcall(function, args, flags, keywords);
     }
@@ -316,8 +315,7 @@ void bind_compile(nb::module_& m) {
            nb::arg("donate_argnums"), nb::arg("optimization_level"), nb::arg("off"),
            nb::arg("demands"));
   m.def("_compile", compile, nb::arg("f"), nb::arg("traces"));
-  m.def("_disable_compile",
-        [](bool disabled) { return std::exchange(compile_disabled, disabled); });
+  m.def("_disable_compile", &tn::disable_compile, nb::arg("disabled"));
 }
 
 }  // namespace tn::python

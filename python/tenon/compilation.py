@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import inspect
-import os
 import re
 import types
 import weakref
@@ -275,7 +274,3 @@ def disable_compile() -> _Switch:
 def enable_compile() -> _Switch:
     """Undoes `disable_compile`."""
     return _Switch(False)
-
-
-if os.environ.get("TENON_DISABLE_COMPILE", "0") not in ("", "0"):
-    disable_compile()

@@ -1,5 +1,7 @@
 // tn::compile: traces of a C++ function by the types of its arguments.
 #include <algorithm>
+#include <atomic>
+#include <cstdlib>
 
 #include "base/error.h"
 #include "frontend/compiled.h"
@@ -121,7 +123,19 @@ CompiledFunction::CompiledFunction(Function f, CompileSettings settings)
           .shapeless = settings.shapeless,
       }) {}
 
+static std::atomic<bool>& disabled_flag() {
+  static std::atomic<bool> flag = [] {
+    const char* text = std::getenv("TENON_DISABLE_COMPILE");
+    return text && std::string_view(text) != "" && std::string_view(text) != "0";
+  }();
+  return flag;
+}
+
+bool disable_compile(bool disabled) { return disabled_flag().exchange(disabled); }
+bool is_compile_disabled() { return disabled_flag().load(std::memory_order_relaxed); }
+
 Tensors CompiledFunction::operator()(const Tensors& args) const {
+  if (is_compile_disabled()) return state_->f(args);
   std::vector<Binding> sizes;
   Entry entry = state_->entry(args, sizes);
   Tensors own = args;

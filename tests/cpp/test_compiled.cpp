@@ -126,3 +126,16 @@ TEST_CASE("shapeless functions are traced once, and say why they were") {
   CHECK(f.stats().traces_by_reason.at("dtype") == 1);
   CHECK(f.why_recompiled()[1].starts_with("argument 0.dtype was float32, now float64"));
 }
+
+TEST_CASE("disabled, a compiled function is the function") {
+  int calls = 0;
+  CompiledFunction f = compile([&](const Tensors& x) { return ++calls, Tensors{x[0] + 1}; });
+  f({ones({2})}), f({ones({2})});
+  CHECK(calls == 1);
+  CHECK(!disable_compile());
+  f({ones({2})}), f({ones({2})});
+  CHECK(calls == 3);
+  CHECK(disable_compile(false));
+  CHECK(f({ones({2})})[0].to_vector<float>() == std::vector<float>{2, 2});
+  CHECK(calls == 3);
+}
