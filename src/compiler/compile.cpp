@@ -28,12 +28,6 @@ std::shared_ptr<const Plan> compile_grouped(const Graph& graph, const CompileOpt
   return Lowerer(expanded, options, report).lower();
 }
 
-std::vector<Replacement> replacements(std::span<const Binding> sizes) {
-  std::vector<Replacement> list;
-  for (const Binding& b : sizes) list.push_back({b.symbol, Dim(b.value)});
-  return list;
-}
-
 std::shared_ptr<const Plan> plan_of(KernelSet& kernels, std::span<const Binding> sizes,
                                     CompileReport* report) {
   if (sizes.empty()) return FusedLowerer(kernels, kernels.graph(), sizes, report).lower();

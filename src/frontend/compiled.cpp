@@ -33,12 +33,6 @@ static std::vector<TypeRef> types_of(std::span<const Tensor> list) {
   return types;
 }
 
-static std::vector<Replacement> replacements(std::span<const Binding> sizes) {
-  std::vector<Replacement> list;
-  for (const Binding& b : sizes) list.push_back({b.symbol, Dim(b.value)});
-  return list;
-}
-
 Compiled::Compiled(const Function& f, std::span<const Tensor> like, Pattern pattern,
                    CompileOptions options, RunDemands demands)
     : options_(std::move(options)),

@@ -38,6 +38,8 @@ struct GraphCopy {
 std::vector<bool> needed_values(const Graph& graph);
 bool is_needed(const GraphOp& op, const std::vector<bool>& needed);
 
+/// Sizes put in for symbols.
+std::vector<Replacement> replacements(std::span<const Binding> sizes);
 /// The type and the graph with symbols replaced, in types and attributes.
 TypeRef substitute(TypeRef type, std::span<const Replacement> replacements);
 Graph substitute(const Graph& graph, std::span<const Replacement> replacements);

@@ -5,6 +5,12 @@
 
 namespace tn {
 
+std::vector<Replacement> replacements(std::span<const Binding> sizes) {
+  std::vector<Replacement> list;
+  for (const Binding& b : sizes) list.push_back({b.symbol, Dim(b.value)});
+  return list;
+}
+
 static bool substitute(Shape& shape, std::span<const Replacement> replacements) {
   bool changed = false;
   for (Dim& d : shape) {

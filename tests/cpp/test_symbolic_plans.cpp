@@ -26,9 +26,7 @@ int64_t setting(const char* name, int64_t otherwise) {
 }
 
 Graph with_sizes(const Graph& graph, const std::vector<Binding>& sizes) {
-  std::vector<Replacement> values;
-  for (const Binding& b : sizes) values.push_back({b.symbol, Dim(b.value)});
-  return substitute(graph, values);
+  return substitute(graph, replacements(sizes));
 }
 
 std::string difference_at(const CompiledGraph& compiled, const SymbolicGraph& drawn,
