@@ -10,6 +10,7 @@ namespace tn::python {
 /// Waits without Python's lock, which whoever traces needs, and lets the user interrupt.
 template <class Mutex>
 void lock_without_python(std::unique_lock<Mutex>& lock) {
+  if (lock.try_lock()) return;
   while (!lock) {
     {
       nb::gil_scoped_release unlocked;
