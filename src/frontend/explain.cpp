@@ -5,6 +5,7 @@
 #include "backend/cpu/codegen.h"
 #include "ir/rewrite.h"
 #include "loop/step_source.h"
+#include "runtime/threads.h"
 
 namespace tn {
 
@@ -43,6 +44,7 @@ class Explainer {
       for (const Step& part : bundle ? step.source->parts : std::vector{step})
         add(part, static_cast<int32_t>(i));
     }
+    add_code();
   }
 
  private:
@@ -64,12 +66,23 @@ class Explainer {
       made.ops.push_back({std::string(op.op->name), format("{}", *op.type), op.loc});
     if (!source.kernel) return;
     made.loops = to_text(*source.kernel);
-    cpu::KernelRequest request{source.kernel.get(), source.op ? cpu::Form::tile : cpu::Form::whole,
-                               options_.sizes};
     if (!source.op) made.kind = StepKind::interpreted;
-    if (options_.effort == Effort::e0 || !cpu::compile_kernels({&request, 1})[0]) return;
-    if (!source.op) made.kind = StepKind::code;
-    made.assembly = cpu::assembly_text(request);
+    if (options_.effort == Effort::e0) return;
+    cpu::Form form = source.op ? cpu::Form::tile : cpu::Form::whole;
+    requests_.push_back({source.kernel.get(), form, options_.sizes});
+    requesters_.push_back(out_.steps.size());
+  }
+
+  /// Which kernels have machine code, and what it is.
+  void add_code() {
+    auto codes = cpu::compile_kernels(requests_);
+    parallel_for(static_cast<int64_t>(codes.size()), [&](int64_t k) {
+      auto i = static_cast<size_t>(k);
+      if (!codes[i]) return;
+      ExplainedStep& step = out_.steps[requesters_[i]];
+      if (step.kind == StepKind::interpreted) step.kind = StepKind::code;
+      step.assembly = cpu::assembly_text(requests_[i]);
+    });
   }
 
   int64_t bytes_of(const std::vector<int32_t>& buffers) const {
@@ -81,6 +94,8 @@ class Explainer {
   const Plan& plan_;
   const CompileOptions& options_;
   Explanation& out_;
+  std::vector<cpu::KernelRequest> requests_;
+  std::vector<size_t> requesters_;  // steps, by request
 };
 
 /// Kernels of several ops are decisions too, though nobody had to ask.

@@ -161,7 +161,8 @@ def curve(edge: Edge) -> str:
     hint = f"{', '.join(dict.fromkeys(edge.names))}: {bytes_text(edge.bytes)}"
     return (f'<path class="edge{" far" * far}" data-from="{edge.source.number}" '
             f'data-to="{edge.target.number}" stroke-width="{width:.1f}" '
-            f'd="M{x0:.0f} {y0:.0f}C{bends} {x1:.0f} {y1:.0f}" marker-end="url(#tip)"><title>{escape(hint)}</title></path>')
+            f'd="M{x0:.0f} {y0:.0f}C{bends} {x1:.0f} {y1:.0f}" '
+            f'marker-end="url(#tip)"><title>{escape(hint)}</title></path>')
 
 
 def box(node: Node) -> str:
