@@ -43,4 +43,32 @@ struct Dim {
 };
 static_assert(sizeof(Dim) == 8);
 
+/// A distance in elements, which may be negative: a place, a width, a shift. A constant, or an
+/// expression over the symbols of sizes.
+struct Offset {
+  int64_t raw = 0;  // below kLeast: the raw of a symbolic size, counted up from INT64_MIN
+
+  constexpr Offset() = default;
+  template <std::integral T>
+  requires(!std::same_as<T, bool>) constexpr Offset(T value) : raw(static_cast<int64_t>(value)) {
+    if (raw < kLeast) raw = kLeast;
+  }
+  constexpr Offset(Dim d) : raw(d.is_const() ? d.raw : d.is_inferred() ? -1 : INT64_MIN - d.raw) {}
+
+  constexpr bool is_const() const { return raw >= kLeast; }
+  /// The same as a size; a constant must not be negative.
+  constexpr Dim size() const {
+    if (is_const()) return Dim(raw);
+    Dim d;
+    d.raw = INT64_MIN - raw;
+    return d;
+  }
+  /// The constant. A symbolic one is fixed by asking, as with sizes.
+  int64_t value() const { return is_const() ? raw : size().value(); }
+
+  friend constexpr bool operator==(Offset, Offset) = default;
+
+  static constexpr int64_t kLeast = INT64_MIN + (int64_t{1} << 33);
+};
+
 }  // namespace tn

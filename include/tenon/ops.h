@@ -72,7 +72,7 @@ Tensor array_equal(const Operand& x1, const Operand& x2, bool equal_nan = false)
 /// Pieces along `axis`: `sections` of nearly equal size, the first ones longer by one where the
 /// axis does not divide, or cut before each of `indices`.
 Tensors array_split(const Operand& x, Maybe<int64_t> sections = {},
-    const Maybe<Ints>& indices = {}, Axis axis = 0);
+    const Maybe<Offsets>& indices = {}, Axis axis = 0);
 
 /// Element (i, j, …) is number `offset + i*strides[0] + j*strides[1] + …` of `x` in row-major
 /// order. Strides count elements and default to those of `shape`; reaching outside is an error.
@@ -114,7 +114,7 @@ Tensor atleast_3d(const Operand& x);
 /// `padding` counts as zeros, unless `count_include_pad` is false: then it is left out. The other
 /// options are those of `max_pool`.
 Tensor avg_pool(const Operand& x, const Ints& kernel_size, const Maybe<Ints>& stride = {},
-    const Ints& padding = Ints{0}, bool count_include_pad = true, bool channels_last = false);
+    const Offsets& padding = Offsets{0}, bool count_include_pad = true, bool channels_last = false);
 
 /// `(x - mean) / sqrt(var + eps) * weight + bias` with one value of each per index of `axis`, the
 /// channels. float16 and bfloat16 are computed in float32 and rounded once.
@@ -190,13 +190,13 @@ Tensor contiguous(const Operand& x);
 /// `channels_last` `x` is [batch, spatial axes ..., channels], `w` [channels out, kernel axes ...,
 /// channels / groups]. float16 and bfloat16 are summed in float32 and rounded once, integers wrap.
 Tensor conv(const Operand& x, const Operand& w, const Ints& stride = Ints{1},
-    const Ints& padding = Ints{0}, const Ints& input_dilation = Ints{1},
+    const Offsets& padding = Offsets{0}, const Ints& input_dilation = Ints{1},
     const Ints& kernel_dilation = Ints{1}, int64_t groups = 1, bool channels_last = false);
 
 /// Slides kernels along `x`, [batch, channels, length], without mirroring them: `weight` is
 /// [channels out, channels / groups, k]. See `conv2d` for the options.
 Tensor conv1d(const Operand& x, const Operand& weight, const Operand& bias = nullptr,
-    const Ints& stride = Ints{1}, const Ints& padding = Ints{0}, const Ints& dilation = Ints{1},
+    const Ints& stride = Ints{1}, const Offsets& padding = Offsets{0}, const Ints& dilation = Ints{1},
     int64_t groups = 1, bool channels_last = false, std::string_view padding_mode = "given");
 
 /// Slides kernels over `x`, [batch, channels, height, width], without mirroring them: `weight` is
@@ -206,27 +206,27 @@ Tensor conv1d(const Operand& x, const Operand& weight, const Operand& bias = nul
 /// stride) elements along each axis, with `valid` nothing is padded. With `channels_last` the
 /// layout is [batch, height, width, channels] and [channels out, kh, kw, channels / groups].
 Tensor conv2d(const Operand& x, const Operand& weight, const Operand& bias = nullptr,
-    const Ints& stride = Ints{1}, const Ints& padding = Ints{0}, const Ints& dilation = Ints{1},
+    const Ints& stride = Ints{1}, const Offsets& padding = Offsets{0}, const Ints& dilation = Ints{1},
     int64_t groups = 1, bool channels_last = false, std::string_view padding_mode = "given");
 
 /// Slides kernels through `x`, [batch, channels, depth, height, width], without mirroring them:
 /// `weight` is [channels out, channels / groups, kd, kh, kw]. See `conv2d` for the options.
 Tensor conv3d(const Operand& x, const Operand& weight, const Operand& bias = nullptr,
-    const Ints& stride = Ints{1}, const Ints& padding = Ints{0}, const Ints& dilation = Ints{1},
+    const Ints& stride = Ints{1}, const Offsets& padding = Offsets{0}, const Ints& dilation = Ints{1},
     int64_t groups = 1, bool channels_last = false, std::string_view padding_mode = "given");
 
 /// Convolution over 1 to 3 spatial axes with every option: as `conv1d`, `conv2d` and `conv3d`, and
 /// `input_dilation` puts zeros between the elements of `x`; `flip` mirrors the kernel. Negative
 /// padding takes elements away.
 Tensor conv_general(const Operand& x, const Operand& weight, const Ints& stride = Ints{1},
-    const Ints& padding = Ints{0}, const Ints& kernel_dilation = Ints{1},
+    const Offsets& padding = Offsets{0}, const Ints& kernel_dilation = Ints{1},
     const Ints& input_dilation = Ints{1}, int64_t groups = 1, bool flip = false,
     bool channels_last = false);
 
 /// The adjoint of `conv1d` in its input: `x` is [batch, channels, length], `weight` is [channels,
 /// channels out / groups, k]. See `conv_transpose2d` for the options.
 Tensor conv_transpose1d(const Operand& x, const Operand& weight, const Operand& bias = nullptr,
-    const Ints& stride = Ints{1}, const Ints& padding = Ints{0},
+    const Ints& stride = Ints{1}, const Offsets& padding = Offsets{0},
     const Ints& output_padding = Ints{0}, int64_t groups = 1, const Ints& dilation = Ints{1},
     bool channels_last = false);
 
@@ -237,14 +237,14 @@ Tensor conv_transpose1d(const Operand& x, const Operand& weight, const Operand& 
 /// that of `x`. With `channels_last` the layout is [batch, height, width, channels] and [channels
 /// out, kh, kw, channels / groups].
 Tensor conv_transpose2d(const Operand& x, const Operand& weight, const Operand& bias = nullptr,
-    const Ints& stride = Ints{1}, const Ints& padding = Ints{0},
+    const Ints& stride = Ints{1}, const Offsets& padding = Offsets{0},
     const Ints& output_padding = Ints{0}, int64_t groups = 1, const Ints& dilation = Ints{1},
     bool channels_last = false);
 
 /// The adjoint of `conv3d` in its input: `x` is [batch, channels, depth, height, width], `weight`
 /// is [channels, channels out / groups, kd, kh, kw]. See `conv_transpose2d` for the options.
 Tensor conv_transpose3d(const Operand& x, const Operand& weight, const Operand& bias = nullptr,
-    const Ints& stride = Ints{1}, const Ints& padding = Ints{0},
+    const Ints& stride = Ints{1}, const Offsets& padding = Offsets{0},
     const Ints& output_padding = Ints{0}, int64_t groups = 1, const Ints& dilation = Ints{1},
     bool channels_last = false);
 
@@ -421,14 +421,14 @@ Tensor expand_dims(const Operand& x, const Maybe<Axes>& axis = {});
 Tensor expm1(const Operand& x);
 
 /// One on the diagonal `k` (0 is the main one, positive ones lie above), zero elsewhere.
-Tensor eye(int64_t n_rows, Maybe<int64_t> n_cols = {}, int64_t k = 0, DType dtype = DType::f32,
+Tensor eye(Dim n_rows, Maybe<Dim> n_cols = {}, int64_t k = 0, DType dtype = DType::f32,
     std::source_location place = std::source_location::current());
 
 /// The discrete Fourier transform `sum(x[j] * exp(-2j * pi * j * k / n))` along `axis`, which is
 /// first cut, or filled up with zeros, to `n` numbers. `norm` says which direction divides by n:
 /// `backward`, `forward`, or both by its root (`ortho`). Reals become complex, complex128 from
 /// float64 and complex64 from all others.
-Tensor fft(const Operand& x, Maybe<int64_t> n = {}, Axis axis = -1,
+Tensor fft(const Operand& x, Maybe<Dim> n = {}, Axis axis = -1,
     std::string_view norm = "backward");
 
 /// `scale * sum(x[j] * exp(-2j * pi * j * k / n))` along `axis` for every k, with the other sign
@@ -437,16 +437,16 @@ Tensor fft(const Operand& x, Maybe<int64_t> n = {}, Axis axis = -1,
 /// otherwise); it ignores the imaginary parts of numbers that are their own conjugates. Any `n`
 /// takes time n log n. What `fft` and its like are made of.
 Tensor fft_axis(const Operand& x, std::string_view kind = "c2c", bool inverse = false,
-    double scale = 1.0, Maybe<int64_t> n = {}, Axis axis = -1);
+    double scale = 1.0, Maybe<Dim> n = {}, Axis axis = -1, std::string_view divisor = "one");
 
 /// The frequencies that `fft` of `n` samples at distances `d` computes, in its order: 0 and up,
 /// then the negative ones, in units of 1 / (n * d).
-Tensor fftfreq(int64_t n, double d = 1.0, DType dtype = DType::f32,
+Tensor fftfreq(Dim n, double d = 1.0, DType dtype = DType::f32,
     std::source_location place = std::source_location::current());
 
 /// `fft` along each of `axes`, to the lengths `s`. Without `axes` the last ones, as many as `s`
 /// has, or all.
-Tensor fftn(const Operand& x, const Maybe<Ints>& s = {}, const Maybe<Ints>& axes = {},
+Tensor fftn(const Operand& x, const Maybe<Offsets>& s = {}, const Maybe<Ints>& axes = {},
     std::string_view norm = "backward");
 
 /// Moves frequency 0 to the middle of `axes` (all by default).
@@ -518,7 +518,7 @@ Tensor hardswish(const Operand& x);
 
 /// The real `fft` of `n` numbers whose second half mirrors the first as conjugates; `x` holds the
 /// first `n // 2 + 1`. Without `n` an even number, `2 * (m - 1)` from m numbers.
-Tensor hfft(const Operand& x, Maybe<int64_t> n = {}, Axis axis = -1,
+Tensor hfft(const Operand& x, Maybe<Dim> n = {}, Axis axis = -1,
     std::string_view norm = "backward");
 
 /// `sqrt(x1**2 + x2**2)` without overflow on the way. An infinite operand gives infinity. The
@@ -526,22 +526,22 @@ Tensor hfft(const Operand& x, Maybe<int64_t> n = {}, Axis axis = -1,
 Tensor hypot(const Operand& x1, const Operand& x2);
 
 /// The identity matrix with `n` rows.
-Tensor identity(int64_t n, DType dtype = DType::f32,
+Tensor identity(Dim n, DType dtype = DType::f32,
     std::source_location place = std::source_location::current());
 
 /// The inverse of `fft`, for equal `n`, `axis` and `norm`.
-Tensor ifft(const Operand& x, Maybe<int64_t> n = {}, Axis axis = -1,
+Tensor ifft(const Operand& x, Maybe<Dim> n = {}, Axis axis = -1,
     std::string_view norm = "backward");
 
 /// The inverse of `fftn`, for equal `s`, `axes` and `norm`.
-Tensor ifftn(const Operand& x, const Maybe<Ints>& s = {}, const Maybe<Ints>& axes = {},
+Tensor ifftn(const Operand& x, const Maybe<Offsets>& s = {}, const Maybe<Ints>& axes = {},
     std::string_view norm = "backward");
 
 /// The inverse of `fftshift`.
 Tensor ifftshift(const Operand& x, const Maybe<Axes>& axes = {});
 
 /// The inverse of `hfft`: the first `n // 2 + 1` numbers of the `ifft` of reals.
-Tensor ihfft(const Operand& x, Maybe<int64_t> n = {}, Axis axis = -1,
+Tensor ihfft(const Operand& x, Maybe<Dim> n = {}, Axis axis = -1,
     std::string_view norm = "backward");
 
 /// The imaginary part; 0 for real numbers.
@@ -566,11 +566,11 @@ Tensor iota(const Shape& shape, Axis axis = 0, DType dtype = DType::i64,
 
 /// The inverse of `rfft`: `n` reals from the first `n // 2 + 1` numbers of their transform. Without
 /// `n` an even number of reals, `2 * (m - 1)` from m numbers.
-Tensor irfft(const Operand& x, Maybe<int64_t> n = {}, Axis axis = -1,
+Tensor irfft(const Operand& x, Maybe<Dim> n = {}, Axis axis = -1,
     std::string_view norm = "backward");
 
 /// The inverse of `rfftn`: `ifft` along all but the last of `axes`, then `irfft` along it.
-Tensor irfftn(const Operand& x, const Maybe<Ints>& s = {}, const Maybe<Ints>& axes = {},
+Tensor irfftn(const Operand& x, const Maybe<Offsets>& s = {}, const Maybe<Ints>& axes = {},
     std::string_view norm = "backward");
 
 /// Whether `abs(x1 - x2) <= atol + rtol * abs(x2)`, or both are the same infinity. With `equal_nan`
@@ -625,7 +625,7 @@ Tensor linear(const Operand& x, const Operand& weight, const Operand& bias = nul
 
 /// `num` numbers at equal distances from `start` to `stop`, which is the last one if `endpoint`.
 /// Integer types round down.
-Tensor linspace(const Scalar& start, const Scalar& stop, int64_t num = 50, Maybe<DType> dtype = {},
+Tensor linspace(const Scalar& start, const Scalar& stop, Dim num = 50, Maybe<DType> dtype = {},
     bool endpoint = true, std::source_location place = std::source_location::current());
 
 /// The natural logarithm. Zero gives minus infinity, negative reals give NaN; complex results have
@@ -719,7 +719,7 @@ Tensor max(const Operand& x, const Maybe<Axes>& axis = {}, bool keepdims = false
 /// axis, and never is the largest. With `channels_last` the layout is [batch, spatial axes ...,
 /// channels].
 Tensor max_pool(const Operand& x, const Ints& kernel_size, const Maybe<Ints>& stride = {},
-    const Ints& padding = Ints{0}, const Ints& dilation = Ints{1}, bool channels_last = false);
+    const Offsets& padding = Offsets{0}, const Ints& dilation = Ints{1}, bool channels_last = false);
 
 /// The larger operand; NaN where either is NaN. Where they are equal each gets half of the
 /// derivative.
@@ -791,11 +791,11 @@ Tensor outer(const Operand& x1, const Operand& x2);
 /// after) for all axes, or one such pair for each axis. They are `constant_values` (mode
 /// `constant`), the nearest element (`edge`), a reflection without the edge (`reflect`), or the
 /// other end (`wrap`). Only `constant` can pad an axis without elements.
-Tensor pad(const Operand& x, const Ints& pad_width, std::string_view mode = "constant",
+Tensor pad(const Operand& x, const Offsets& pad_width, std::string_view mode = "constant",
     const Scalar& constant_values = 0);
 
 /// As `pad`, with the value of the new elements as a 0-d tensor.
-Tensor pad_with(const Operand& x, const Operand& value, const Ints& pad_width,
+Tensor pad_with(const Operand& x, const Operand& value, const Offsets& pad_width,
     std::string_view mode = "constant");
 
 /// The elements along `axis` reordered so that number `kth` stands where sorting puts it, smaller
@@ -964,15 +964,15 @@ Tensor reshape(const Operand& x, const Shape& shape);
 
 /// `fft` of reals: the first `n // 2 + 1` numbers, of which the rest are the conjugates. See `fft`
 /// for `n` and `norm`.
-Tensor rfft(const Operand& x, Maybe<int64_t> n = {}, Axis axis = -1,
+Tensor rfft(const Operand& x, Maybe<Dim> n = {}, Axis axis = -1,
     std::string_view norm = "backward");
 
 /// The `n // 2 + 1` frequencies that `rfft` of `n` samples at distances `d` computes.
-Tensor rfftfreq(int64_t n, double d = 1.0, DType dtype = DType::f32,
+Tensor rfftfreq(Dim n, double d = 1.0, DType dtype = DType::f32,
     std::source_location place = std::source_location::current());
 
 /// `rfft` along the last of `axes`, then `fft` along the others. See `fftn`.
-Tensor rfftn(const Operand& x, const Maybe<Ints>& s = {}, const Maybe<Ints>& axes = {},
+Tensor rfftn(const Operand& x, const Maybe<Offsets>& s = {}, const Maybe<Ints>& axes = {},
     std::string_view norm = "backward");
 
 /// `x / sqrt(mean(x * x) + eps) * weight` over the last axis, whose size `weight` has. float16 and
@@ -981,7 +981,7 @@ Tensor rms_norm(const Operand& x, const Operand& weight = nullptr, double eps = 
 
 /// Shifts elements along `axis` by `shift` places; those that leave at the end come back at the
 /// start. Without `axis` the tensor is rolled as if flattened.
-Tensor roll(const Operand& x, const Ints& shift, const Maybe<Axes>& axis = {});
+Tensor roll(const Operand& x, const Offsets& shift, const Maybe<Axes>& axis = {});
 
 /// Rotary positions: turns pairs of the first `dims` features (last axis) at position p (last axis
 /// but one) by `(p + offset) * scale * base ** (-2 i / dims)` for pair i. A pair is features i and
@@ -1054,11 +1054,11 @@ Tensor sinh(const Operand& x);
 /// Elements `start`, `start + step`, … before `stop` of each axis in `axis`; of the first axes
 /// when it is left out. Bounds are read as Python does: negative ones count from the end, those
 /// beyond it are clamped, a negative step goes backwards.
-Tensor slice(const Operand& x, const Ints& start, const Ints& stop, const Maybe<Ints>& step = {},
+Tensor slice(const Operand& x, const Offsets& start, const Offsets& stop, const Maybe<Ints>& step = {},
     const Maybe<Axes>& axis = {});
 
 /// `x` with the elements that `slice` takes replaced by `update`, which broadcasts to them.
-Tensor slice_update(const Operand& x, const Operand& update, const Ints& start, const Ints& stop,
+Tensor slice_update(const Operand& x, const Operand& update, const Offsets& start, const Offsets& stop,
     const Maybe<Ints>& step = {}, const Maybe<Axes>& axis = {});
 
 struct SlogdetResult {
@@ -1090,7 +1090,7 @@ Tensor sort(const Operand& x, Axis axis = -1, bool descending = false, bool stab
 
 /// Pieces along `axis`: `sections` of equal size, or cut before each of `indices`. An axis that
 /// does not divide into equal sections is an error.
-Tensors split(const Operand& x, Maybe<int64_t> sections = {}, const Maybe<Ints>& indices = {},
+Tensors split(const Operand& x, Maybe<int64_t> sections = {}, const Maybe<Offsets>& indices = {},
     Axis axis = 0);
 
 /// The square root, correctly rounded. Negative reals give NaN; complex results lie in the right
@@ -1160,14 +1160,14 @@ Tensor tensordot(const Operand& x1, const Operand& x2, const Maybe<Ints>& axes =
 
 /// Repeats the whole tensor `repetitions[k]` times along axis k; missing axes and repetitions count
 /// from the end.
-Tensor tile(const Operand& x, const Ints& repetitions);
+Tensor tile(const Operand& x, const Offsets& repetitions);
 
 struct TopKResult {
   Tensor values, indices;
 };
 /// The `k` largest elements along `axis`, the largest first, and their positions as int64. Equal
 /// elements come in order of position; NaN counts as smallest.
-TopKResult top_k(const Operand& x, int64_t k, Axis axis = -1);
+TopKResult top_k(const Operand& x, Dim k, Axis axis = -1);
 
 /// Sum of the diagonal `offset` of the matrices in `axis1` and `axis2`. Element types are those of
 /// `sum`.
@@ -1175,7 +1175,7 @@ Tensor trace(const Operand& x, int64_t offset = 0, Axis axis1 = 0, Axis axis2 = 
     Maybe<DType> dtype = {});
 
 /// One on and below the diagonal `k` of a matrix with `n` rows and `m` columns, zero above.
-Tensor tri(int64_t n, Maybe<int64_t> m = {}, int64_t k = 0, DType dtype = DType::f32,
+Tensor tri(Dim n, Maybe<Dim> m = {}, int64_t k = 0, DType dtype = DType::f32,
     std::source_location place = std::source_location::current());
 
 /// The matrix X with `x1` @ X = `x2`, or `x1.mT` @ X = `x2` when `transpose`. Only the lower
@@ -1253,7 +1253,7 @@ Tensor window(const Operand& x, const Ints& size, const Ints& step = Ints{1},
 
 /// Adds windows where they came from: the adjoint of `window` of a tensor whose trailing axes have
 /// `extents`. Elements that no window covers are 0.
-Tensor window_fold(const Operand& x, const Ints& extents, const Ints& step = Ints{1},
+Tensor window_fold(const Operand& x, const Offsets& extents, const Ints& step = Ints{1},
     const Ints& dilation = Ints{1});
 
 /// Zero everywhere.

@@ -2,8 +2,10 @@
 // Shapes, axes and the other small values that ops take as attributes. All are plain data.
 #include <array>
 #include <complex>
+#include <concepts>
 #include <cstdint>
 #include <initializer_list>
+#include <limits>
 #include <span>
 #include <vector>
 
@@ -98,6 +100,14 @@ struct Ints : SmallList<int64_t> {
   Ints(int64_t value) : SmallList({value}) {}
 };
 
+/// A short list of distances, each a constant or symbolic.
+struct Offsets : SmallList<Offset> {
+  using SmallList::SmallList;
+  template <std::convertible_to<Offset> T>
+  Offsets(T value) : SmallList({Offset(value)}) {}
+  Offsets(const Ints& list) : SmallList(list.begin(), list.end()) {}
+};
+
 /// A value or nothing (Python's None).
 template <class T>
 struct Maybe {
@@ -128,10 +138,21 @@ struct Scalar {
       : kind(v >> 63 ? Kind::natural : Kind::integer),
         integer(static_cast<int64_t>(v)),
         real(static_cast<double>(v)) {}
+  /// A symbolic one is a number of the trace under way.
+  Scalar(Offset v) : Scalar(v.raw) {
+    if (!v.is_const()) real = std::numeric_limits<double>::quiet_NaN();
+  }
   Scalar(double v) : kind(Kind::floating), real(v) {}
   Scalar(float v) : Scalar(static_cast<double>(v)) {}
   Scalar(std::complex<double> v) : kind(Kind::complex), real(v.real()), imag(v.imag()) {}
   bool is_integral() const { return kind < Kind::floating; }
+  bool is_symbolic() const { return kind == Kind::integer && real != real; }
+  /// Of an integer.
+  Offset offset() const {
+    Offset o;
+    o.raw = is_symbolic() || integer >= Offset::kLeast ? integer : Offset::kLeast;
+    return o;
+  }
 };
 
 }  // namespace tn

@@ -104,6 +104,8 @@ struct Operand {
   requires std::is_arithmetic_v<T> Operand(
       T value, std::source_location at = std::source_location::current())
       : scalar(value), place(at) {}
+  Operand(Dim size, std::source_location at = std::source_location::current())
+      : scalar(Offset(size)), place(at) {}
   Operand(std::complex<double> value, std::source_location at = std::source_location::current())
       : scalar(value), place(at) {}
   Operand(std::nullptr_t, std::source_location at = std::source_location::current())
@@ -136,14 +138,16 @@ void synchronize();
 struct Index {
   enum class Kind : uint8_t { integer, slice, ellipsis, new_axis, tensor };
   Kind kind = Kind::integer;
-  int64_t at = 0;
-  Maybe<int64_t> start, stop, step;
+  Offset at = 0;
+  Maybe<Offset> start, stop;
+  Maybe<int64_t> step;
   Tensor tensor;
 
   template <std::integral T>
-  Index(T i) : at(static_cast<int64_t>(i)) {}
+  Index(T i) : at(i) {}
+  Index(Offset i) : at(i) {}
   Index(Tensor t) : kind(Kind::tensor), tensor(std::move(t)) {}
-  static Index slice(Maybe<int64_t> start = {}, Maybe<int64_t> stop = {}, Maybe<int64_t> step = {});
+  static Index slice(Maybe<Offset> start = {}, Maybe<Offset> stop = {}, Maybe<int64_t> step = {});
   static Index ellipsis();
   static Index new_axis();
 

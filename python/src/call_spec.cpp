@@ -98,7 +98,8 @@ bool Arguments::gathers(size_t param, PyObject* const* args, size_t count) {
   const CallParam& p = spec.params[param];
   if (p.role != CallParam::Role::field || count < 2) return false;
   FieldKind kind = spec.fields[static_cast<size_t>(p.place)].kind;
-  bool list = kind == FieldKind::shape || kind == FieldKind::perm || kind == FieldKind::ints;
+  bool list = kind == FieldKind::shape || kind == FieldKind::perm || kind == FieldKind::ints ||
+              kind == FieldKind::offsets;
   if (!list || !is_plain_int(args[0]) || !is_plain_int(args[1])) return false;
   if (param + 1 == spec.params.size()) return true;
   const CallParam& next = spec.params[param + 1];
@@ -161,7 +162,7 @@ void Arguments::spread() {
     if (p.role != CallParam::Role::field || !is_sequence(given[i]) || given[i + 1]) continue;
     FieldKind kind = spec.fields[static_cast<size_t>(p.place)].kind;
     if (kind == FieldKind::integer &&
-        spec.fields[static_cast<size_t>(next.place)].kind == FieldKind::ints) {
+        spec.fields[static_cast<size_t>(next.place)].kind == FieldKind::offsets) {
       std::swap(given[i], given[i + 1]);
       continue;
     }

@@ -1,6 +1,8 @@
 // Attribute values from Python, one converter per kind of field.
 #include "base/error.h"
 #include "call_spec.h"
+#include "dims.h"
+#include "ir/sizes.h"
 
 namespace tn::python {
 namespace {
@@ -10,7 +12,7 @@ bool is_integer_like(PyObject* o) { return PyIndex_Check(o) && !PyBool_Check(o);
 /// Integers of a sequence, nested ones in order; an integer alone is a list of one.
 void each_integer(const FieldSlot& f, PyObject* value, auto&& use) {
   if (is_integer_like(value)) {
-    use(read_int(value, f.name));
+    use(read_size(value, f.name));
     return;
   }
   if (PyUnicode_Check(value) || !PySequence_Check(value)) f.refuse("an integer or several", value);
@@ -23,7 +25,8 @@ void each_integer(const FieldSlot& f, PyObject* value, auto&& use) {
 template <class List>
 List read_axes(const FieldSlot& f, PyObject* value) {
   List list;
-  each_integer(f, value, [&](int64_t i) {
+  each_integer(f, value, [&](Offset given) {
+    int64_t i = given.value();
     if (i != static_cast<int32_t>(i)) fail(Fault::index, "{}: axis {} is out of range", f.op, i);
     list.push_back(Axis(static_cast<int>(i)));
   });
@@ -65,6 +68,7 @@ bool read_boolean(const FieldSlot& f, PyObject* value) {
 Scalar read_scalar(const FieldSlot& f, PyObject* value) {
   Scalar s;
   if (read_number(value, s)) return s;
+  if (Offset size; read_symbolic(value, size)) return Scalar(size);
   OperandHolder holder;
   if (!read_operand(value, holder) || holder.operand.tensor->size() != 1)
     f.refuse("a number", value);
@@ -101,6 +105,12 @@ void FieldSlot::write(char* attrs, PyObject* value, std::vector<nb::object>& kee
     case FieldKind::integer:
       if (!is_integer_like(value)) refuse("an integer", value);
       return put(read_int(value, name));
+    case FieldKind::size: {
+      if (!is_integer_like(value)) refuse("an integer", value);
+      Offset n = read_size(value, name);
+      if (!decide_at_least(n, 0)) fail("{}: {} is negative: {}", op, name, n);
+      return put(n.size());
+    }
     case FieldKind::real:
       return put(read_real(*this, value));
     case FieldKind::axis: {
@@ -113,15 +123,21 @@ void FieldSlot::write(char* attrs, PyObject* value, std::vector<nb::object>& kee
       return put(read_axes<Perm>(*this, value));
     case FieldKind::shape: {
       Shape shape;
-      each_integer(*this, value, [&](int64_t n) {
-        if (n < -1) fail("{}: {} has a negative size: {}", op, name, n);
-        shape.push_back(Dim(n));
+      each_integer(*this, value, [&](Offset n) {
+        bool fits = n.is_const() ? n.raw >= -1 : decide_at_least(n, 0);
+        if (!fits) fail("{}: {} has a negative size: {}", op, name, n);
+        shape.push_back(n.size());
       });
       return put(shape);
     }
     case FieldKind::ints: {
       Ints list;
-      each_integer(*this, value, [&](int64_t n) { list.push_back(n); });
+      each_integer(*this, value, [&](Offset n) { list.push_back(n.value()); });
+      return put(list);
+    }
+    case FieldKind::offsets: {
+      Offsets list;
+      each_integer(*this, value, [&](Offset n) { list.push_back(n); });
       return put(list);
     }
     case FieldKind::dtype:
@@ -166,11 +182,14 @@ nb::object field_object(const Field& f) {
       return list_of(*static_cast<Axes*>(f.at), axis);
     case FieldKind::perm:
       return list_of(*static_cast<Perm*>(f.at), axis);
+    case FieldKind::size:
+      return size_object(*static_cast<Dim*>(f.at));
     case FieldKind::shape:
-      return list_of(*static_cast<Shape*>(f.at),
-                     [](Dim d) { return d.is_inferred() ? int64_t{-1} : d.value(); });
+      return list_of(*static_cast<Shape*>(f.at), [](Dim d) { return size_object(d); });
     case FieldKind::ints:
       return list_of(*static_cast<Ints*>(f.at), [](int64_t i) { return i; });
+    case FieldKind::offsets:
+      return list_of(*static_cast<Offsets*>(f.at), [](Offset d) { return size_object(d); });
     case FieldKind::dtype:
       return dtype_object(*static_cast<DType*>(f.at));
     case FieldKind::choice:

@@ -2,6 +2,7 @@
 #include "base/error.h"
 #include "call_spec.h"
 #include "core.h"
+#include "dims.h"
 
 namespace tn::python {
 namespace {
@@ -10,24 +11,27 @@ bool is_plain_integer(PyObject* o) {
   return PyLong_Check(o) ? !PyBool_Check(o) : PyIndex_Check(o) && !PyObject_CheckBuffer(o);
 }
 
-Maybe<int64_t> read_bound(PyObject* o) {
+Maybe<Offset> read_bound(PyObject* o) {
   if (o == Py_None) return {};
+  if (Offset size; read_symbolic(o, size)) return size;
   if (Tensor* t = tensor_in(o)) evaluate(*t);
   nb::object number = nb::steal(PyNumber_Index(o));
   if (!number.is_valid()) throw nb::python_error();
   int overflow = 0;
   int64_t value = PyLong_AsLongLongAndOverflow(number.ptr(), &overflow);
   if (overflow) value = overflow > 0 ? INT64_MAX : INT64_MIN;  // slices clip
-  return value;
+  return Offset(value);
 }
 
 Index read_slice(PyObject* o) {
   auto* s = reinterpret_cast<PySliceObject*>(o);
-  return Index::slice(read_bound(s->start), read_bound(s->stop), read_bound(s->step));
+  Maybe<Offset> step = read_bound(s->step);
+  return Index::slice(read_bound(s->start), read_bound(s->stop),
+                      step ? Maybe<int64_t>(step->value()) : Maybe<int64_t>());
 }
 
 Index read_index(PyObject* o) {
-  if (is_plain_integer(o)) return Index(read_int(o, "index"));
+  if (is_plain_integer(o)) return Index(read_size(o, "index"));
   if (PySlice_Check(o)) return read_slice(o);
   if (o == Py_Ellipsis) return Index::ellipsis();
   if (o == Py_None) return Index::new_axis();

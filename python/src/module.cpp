@@ -2,6 +2,7 @@
 #include <nanobind/stl/string.h>
 
 #include "core.h"
+#include "dims.h"
 
 NB_MODULE(_core, m) {
   using namespace tn::python;
@@ -12,6 +13,7 @@ NB_MODULE(_core, m) {
   install_places();
   install_host_lock();
   bind_dtypes(m);
+  bind_dims(m);
   bind_tensor(m);
   bind_creation(m);
   bind_runtime(m);

@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "core.h"
+#include "dims.h"
 #include "ir/node.h"
 
 namespace tn::python {
@@ -173,7 +174,8 @@ void add_properties(nb::class_<Tensor>& type) {
       .def_prop_ro(
           "rank", [](nb::handle s) { return self_of(s).rank(); }, "Number of axes.")
       .def_prop_ro(
-          "size", [](nb::handle s) { return self_of(s).size(); }, "Number of elements.")
+          "size", [](nb::handle s) { return size_object(self_of(s).shape().elements()); },
+          "Number of elements.")
       .def_prop_ro(
           "itemsize", [](nb::handle s) { return size_of(self_of(s).dtype()); },
           "Bytes of one element.")

@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/half.h"
 #include "core.h"
+#include "dims.h"
 #include "ir/node.h"
 
 namespace tn::python {
@@ -85,6 +86,14 @@ bool read_operand(PyObject* object, OperandHolder& out, PyObject* beside) {
     out.operand.absent = false;
     return true;
   }
+  if (Offset size; read_symbolic(object, size)) {
+    // An integer type too narrow for any size takes those only that are seen to fit.
+    Tensor* t = beside ? tensor_in(beside) : nullptr;
+    bool narrow = t && is_integer(t->dtype()) && t->dtype() != DType::i64;
+    out.operand.scalar = narrow ? Scalar(size.value()) : Scalar(size);
+    out.operand.absent = false;
+    return true;
+  }
   if (object == Py_None || PyUnicode_Check(object) || PyBytes_Check(object)) return false;
   bool list = PyList_Check(object) || PyTuple_Check(object);
   if (!list && !PyObject_CheckBuffer(object) && !PyObject_HasAttrString(object, "__dlpack__"))
@@ -107,10 +116,7 @@ Tensor read_tensor(PyObject* object, std::string_view what) {
 nb::object shape_tuple(const Shape& shape) {
   nb::object tuple = nb::steal(PyTuple_New(shape.rank()));
   for (int i = 0; i < shape.rank(); ++i) {
-    Dim dim = shape[i];
-    PyObject* item = dim.is_const() ? PyLong_FromLongLong(dim.raw)
-                                    : PyUnicode_FromString(to_text(Shape{dim}).c_str());
-    PyTuple_SET_ITEM(tuple.ptr(), i, item);
+    PyTuple_SET_ITEM(tuple.ptr(), i, size_object(shape[i]).release().ptr());
   }
   return tuple;
 }

@@ -51,11 +51,17 @@ std::string cpp_type(const Param& p) {
     case FieldKind::perm:
       type = "Perm", small = false;
       break;
+    case FieldKind::size:
+      type = "Dim";
+      break;
     case FieldKind::shape:
       type = "Shape", small = false;
       break;
     case FieldKind::ints:
       type = "Ints", small = false;
+      break;
+    case FieldKind::offsets:
+      type = "Offsets", small = false;
       break;
     case FieldKind::dtype:
       type = "DType";

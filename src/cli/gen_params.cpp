@@ -31,6 +31,7 @@ std::string scalar_text(const Scalar& s, bool python) {
 
 int64_t plain(Axis axis) { return axis.i; }
 int64_t plain(int64_t value) { return value; }
+int64_t plain(Offset offset) { return offset.value(); }
 int64_t plain(Dim dim) { return dim.is_inferred() ? -1 : dim.value(); }
 
 template <class List>
@@ -56,10 +57,14 @@ std::string default_text(const Field& f, bool python) {
       return list_text(at<Axes>(f), "Axes", python);
     case FieldKind::perm:
       return list_text(at<Perm>(f), "Perm", python);
+    case FieldKind::size:
+      return format("{}", at<Dim>(f));
     case FieldKind::shape:
       return list_text(at<Shape>(f), "Shape", python);
     case FieldKind::ints:
       return list_text(at<Ints>(f), "Ints", python);
+    case FieldKind::offsets:
+      return list_text(at<Offsets>(f), "Offsets", python);
     case FieldKind::dtype:
       return python ? format("\"{}\"", name_of(at<DType>(f))) : format("DType::{}", at<DType>(f));
     case FieldKind::choice:

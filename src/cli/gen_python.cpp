@@ -27,6 +27,7 @@ std::string python_type(const Param& p) {
       type = "_bool";
       break;
     case FieldKind::integer:
+    case FieldKind::size:
       type = "int";
       break;
     case FieldKind::real:
@@ -45,6 +46,7 @@ std::string python_type(const Param& p) {
       type = "int | Sequence[int]";
       break;
     case FieldKind::ints:
+    case FieldKind::offsets:
       type = "int | Sequence[int]";
       break;
     case FieldKind::dtype:
@@ -98,6 +100,9 @@ class DType:
 class Device:
     kind: str
     index: int
+
+class Dim:
+    def __index__(self) -> int: ...
 
 bool: DType
 int8: DType

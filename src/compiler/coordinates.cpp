@@ -55,7 +55,9 @@ Coords through_view(PolyTable& t, const View& view, const Shape& from, const Coo
     case View::Kind::slice:
       for (int k = 0; k < view.start.size(); ++k) {
         PolyId& x = out[static_cast<size_t>(k)];
-        x = t.add_constant(t.scale(x, view.step[k]), view.start[k]);
+        Offset start = view.start[k];
+        PolyId first = start.is_const() ? t.constant(start.raw) : t.from_dim(start.size());
+        x = t.add(t.scale(x, view.step[k]), first);
       }
       return out;
     case View::Kind::reverse:

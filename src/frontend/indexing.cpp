@@ -7,12 +7,15 @@
 #include "base/error.h"
 #include "ir/emit.h"
 #include "ir/number.h"
+#include "ir/sizes.h"
 #include "ir/trace.h"
+#include "ops/shapes.h"
+#include "ops/slice_attrs.h"
 #include "tenon/ops.h"
 
 namespace tn {
 
-Index Index::slice(Maybe<int64_t> start, Maybe<int64_t> stop, Maybe<int64_t> step) {
+Index Index::slice(Maybe<Offset> start, Maybe<Offset> stop, Maybe<int64_t> step) {
   Index i;
   i.kind = Kind::slice;
   i.start = start, i.stop = stop, i.step = step;
@@ -34,10 +37,11 @@ namespace {
 /// An index worked out for one tensor: first a slice of some axes, then a reshape that drops axes
 /// taken by integers and adds new ones, then a gather by tensors.
 struct Indexing {
-  Ints start, stop, step;  // per axis
-  bool slices = false;     // some axis is not taken whole
-  Shape kept;              // after the reshape
-  Axes gathered;           // axes of `kept` that tensors index
+  Offsets start, stop;  // per axis
+  Ints step;
+  bool slices = false;  // some axis is not taken whole
+  Shape kept;           // after the reshape
+  Axes gathered;        // axes of `kept` that tensors index
   Tensors indices;
   bool apart = false;  // the index tensors are separated: their axes come first
 };
@@ -70,7 +74,7 @@ std::vector<Index> spell_out(const Type& x, const std::vector<Index>& given) {
       fill();
     } else if (is_mask(i)) {
       for (int k = 0; k < i.tensor.rank(); ++k)
-        if (i.tensor.shape()[k] != x.shape[axis + k])
+        if (!decide_equal(i.tensor.shape()[k], x.shape[axis + k]))
           fail(Fault::index, "index: mask {} does not fit axis {} of {}", *type_of(i.tensor),
                axis + k, x);
       for (Tensor& positions : tn::nonzero(i.tensor)) out.emplace_back(std::move(positions));
@@ -88,19 +92,20 @@ std::vector<Index> spell_out(const Type& x, const std::vector<Index>& given) {
 void add_slice(Indexing& out, const Index& i, Dim extent) {
   int64_t step = i.step.value_or(1);
   if (step == 0) fail("index: a slice step is not 0");
-  int64_t size = extent.is_const() ? extent.raw : INT64_MAX;
+  Offset size = extent;
   bool whole = !i.start.set && !i.stop.set && step == 1;
-  out.start.push_back(i.start.value_or(step > 0 ? 0 : size - 1));
-  out.stop.push_back(i.stop.value_or(step > 0 ? size : -size - 1));
+  out.start.push_back(i.start.value_or(step > 0 ? Offset(0) : size - 1));
+  out.stop.push_back(i.stop.value_or(step > 0 ? size : Offset(-1) - size));
   out.step.push_back(step);
   out.slices |= !whole;
 }
 
-int64_t checked(int64_t at, Dim extent, int axis, const Type& x) {
-  int64_t n = extent.value();
-  if (at < -n || at >= n)
-    fail(Fault::index, "index: {} is out of bounds for axis {} of extent {} ({})", at, axis, n, x);
-  return at < 0 ? at + n : at;
+Dim checked(Offset at, Dim extent, int axis, const Type& x) {
+  Offset place = decide_at_least(at, 0) ? at : at + extent;
+  if (!decide_at_least(place, 0) || decide_at_least(place, extent))
+    fail(Fault::index, "index: {} is out of bounds for axis {} of extent {} ({})", at, axis, extent,
+         x);
+  return place.size();
 }
 
 template <class T>
@@ -149,16 +154,10 @@ void check_indices(const Tensor& indices, Dim extent, int axis, const Type& x) {
 }
 
 Dim sliced_extent(const Indexing& s, int axis, Dim extent) {
-  int64_t n = extent.value(), start = s.start[axis], stop = s.stop[axis], step = s.step[axis];
-  auto clamp = [&](int64_t v, int64_t lo, int64_t hi) { return std::min(std::max(v, lo), hi); };
-  if (step > 0) {
-    start = clamp(start < 0 ? start + n : start, 0, n),
-    stop = clamp(stop < 0 ? stop + n : stop, 0, n);
-    return stop > start ? (stop - start + step - 1) / step : 0;
-  }
-  start = clamp(start < 0 ? start + n : start, -1, n - 1);
-  stop = stop < -n ? -1 : clamp(stop < 0 ? stop + n : stop, -1, n - 1);
-  return start > stop ? (start - stop - step - 1) / -step : 0;
+  ops::SliceBounds b =
+      ops::canonical_bounds({s.start[axis], s.stop[axis], s.step[axis]}, extent, "index");
+  ops::SliceAttrs one{{b.start}, {b.stop}, Ints(b.step), {}};
+  return ops::slice_extent(one, 0);
 }
 
 Indexing work_out(const Type& x, const std::vector<Index>& given) {
@@ -178,12 +177,14 @@ Indexing work_out(const Type& x, const std::vector<Index>& given) {
       add_slice(out, i, extent);
       out.kept.push_back(out.slices ? sliced_extent(out, axis, extent) : extent);
     } else if (i.kind == Index::Kind::integer && !by_tensor) {
-      int64_t at = checked(i.at, extent, axis, x);
+      Dim at = checked(i.at, extent, axis, x);
       out.start.push_back(at), out.stop.push_back(at + 1), out.step.push_back(1);
       out.slices = true;
     } else {  // beside an index tensor, an integer is one too
       if (i.kind == Index::Kind::tensor) check_indices(i.tensor, extent, axis, x);
-      Tensor at = i.kind == Index::Kind::tensor ? i.tensor : Tensor(checked(i.at, extent, axis, x));
+      Tensor at = i.kind == Index::Kind::tensor
+                      ? i.tensor
+                      : ops::value_of(checked(i.at, extent, axis, x), DType::i64);
       add_slice(out, Index::slice(), extent);
       out.apart |= last >= 0 && last != static_cast<int>(n) - 1;
       last = static_cast<int>(n);
@@ -247,8 +248,8 @@ Tensor fit(const Tensor& value, const Shape& region) {
   while (v.rank() > region.rank() && v.shape()[0] == Dim(1)) v = squeeze(v, Axes(0));
   bool fits = v.rank() <= region.rank();
   for (int i = 1; fits && i <= v.rank(); ++i)
-    fits =
-        v.shape()[v.rank() - i] == Dim(1) || v.shape()[v.rank() - i] == region[region.rank() - i];
+    fits = v.shape()[v.rank() - i] == Dim(1) ||
+           decide_equal(v.shape()[v.rank() - i], region[region.rank() - i]);
   if (!fits)
     fail("index: a value {} does not fit the {} elements it is assigned to", *type_of(value),
          region);
@@ -272,7 +273,7 @@ Tensor index_update(const Tensor& x, const std::vector<Index>& indices, const Op
       indices.size() == 1 && is_mask(indices[0]) && indices[0].tensor.rank() == x.rank();
   Tensor given = as_update(value, x);
   if (single_mask && given.rank() == 0) {
-    if (!(indices[0].tensor.shape() == x.shape()))
+    if (!decide_equal(indices[0].tensor.shape(), x.shape()))
       fail(Fault::index, "index: mask {} does not fit {}", *type_of(indices[0].tensor),
            *type_of(x));
     return where(indices[0].tensor, combine(how, x, given), x);

@@ -28,10 +28,14 @@ static auto visit_field(const Field& field, F&& visit) {
       return visit(*static_cast<Axes*>(field.at));
     case FieldKind::perm:
       return visit(*static_cast<Perm*>(field.at));
+    case FieldKind::size:
+      return visit(*static_cast<Dim*>(field.at));
     case FieldKind::shape:
       return visit(*static_cast<Shape*>(field.at));
     case FieldKind::ints:
       return visit(*static_cast<Ints*>(field.at));
+    case FieldKind::offsets:
+      return visit(*static_cast<Offsets*>(field.at));
     case FieldKind::dtype:
       return visit(*static_cast<DType*>(field.at));
     case FieldKind::choice:
@@ -61,6 +65,7 @@ static uint64_t hash_value(uint8_t v) { return v; }
 static uint64_t hash_value(double v) { return hash_bytes(&v, 8); }
 static uint64_t hash_value(Axis v) { return static_cast<uint64_t>(v.i); }
 static uint64_t hash_value(Dim v) { return static_cast<uint64_t>(v.raw); }
+static uint64_t hash_value(Offset v) { return static_cast<uint64_t>(v.raw); }
 static uint64_t hash_value(DType v) { return static_cast<uint64_t>(v); }
 static uint64_t hash_value(std::string_view v) { return hash_text(v); }
 static uint64_t hash_value(GraphRef v) { return v.body ? v.body->hash : 0; }

@@ -24,8 +24,10 @@ enum class FieldKind : uint8_t {
   axis,
   axes,
   perm,
+  size,
   shape,
   ints,
+  offsets,
   dtype,
   choice,
   text,
@@ -113,8 +115,10 @@ template <> struct FieldOf<double> : PlainField<double, FieldKind::real> {};
 template <> struct FieldOf<Axis> : PlainField<Axis, FieldKind::axis> {};
 template <> struct FieldOf<Axes> : PlainField<Axes, FieldKind::axes> {};
 template <> struct FieldOf<Perm> : PlainField<Perm, FieldKind::perm> {};
+template <> struct FieldOf<Dim> : PlainField<Dim, FieldKind::size> {};
 template <> struct FieldOf<Shape> : PlainField<Shape, FieldKind::shape> {};
 template <> struct FieldOf<Ints> : PlainField<Ints, FieldKind::ints> {};
+template <> struct FieldOf<Offsets> : PlainField<Offsets, FieldKind::offsets> {};
 template <> struct FieldOf<DType> : PlainField<DType, FieldKind::dtype> {};
 template <> struct FieldOf<std::string_view> : PlainField<std::string_view, FieldKind::text> {};
 template <> struct FieldOf<Scalar> : PlainField<Scalar, FieldKind::scalar> {};

@@ -32,7 +32,7 @@ std::string list_text(const List& list) {
     if constexpr (requires { list[i].i; })
       text += std::to_string(list[i].i);
     else
-      text += std::to_string(list[i]);
+      text += format("{}", list[i]);
   }
   return text + "]";
 }
@@ -68,10 +68,14 @@ std::string value_text(const Field& f) {
       return list_text(*static_cast<Axes*>(f.at));
     case FieldKind::perm:
       return list_text(*static_cast<Perm*>(f.at));
+    case FieldKind::size:
+      return to_text(*static_cast<Dim*>(f.at));
     case FieldKind::shape:
       return to_text(*static_cast<Shape*>(f.at));
     case FieldKind::ints:
       return list_text(*static_cast<Ints*>(f.at));
+    case FieldKind::offsets:
+      return list_text(*static_cast<Offsets*>(f.at));
     case FieldKind::dtype:
       return std::string(info(*static_cast<DType*>(f.at)).text);
     case FieldKind::choice:
@@ -144,6 +148,10 @@ struct AttrParser {
     if (w.starts_with('-')) return Scalar(number<int64_t>(w));
     return Scalar(number<uint64_t>(w));
   }
+  Offset offset(std::string_view w) const {
+    bool plain = w.find_first_not_of("-0123456789") == w.npos;
+    return plain ? Offset(number<int64_t>(w)) : Offset(parse_dim(w));
+  }
   void value(const Field& f) {
     std::string_view w = shown = word();
     switch (f.kind) {
@@ -166,6 +174,9 @@ struct AttrParser {
       case FieldKind::perm:
         axis_list(*static_cast<Perm*>(f.at), w);
         break;
+      case FieldKind::size:
+        *static_cast<Dim*>(f.at) = parse_dim(w);
+        break;
       case FieldKind::shape: {
         Shape shape;
         each(w, [&](std::string_view d) { shape.push_back(d == "-1" ? Dim(-1) : parse_dim(d)); });
@@ -176,6 +187,12 @@ struct AttrParser {
         Ints ints;
         each(w, [&](std::string_view i) { ints.push_back(number<int64_t>(i)); });
         *static_cast<Ints*>(f.at) = ints;
+        break;
+      }
+      case FieldKind::offsets: {
+        Offsets offsets;
+        each(w, [&](std::string_view i) { offsets.push_back(offset(i)); });
+        *static_cast<Offsets*>(f.at) = offsets;
         break;
       }
       case FieldKind::dtype: {

@@ -6,6 +6,7 @@
 
 #include "base/at_fork.h"
 #include "base/error.h"
+#include "ir/offset.h"
 #include "ir/poly.h"
 
 namespace tn {
@@ -45,6 +46,14 @@ Dim dim_of(const PolyTable& t, PolyId p) {
   Dim d;
   d.raw = ~static_cast<int64_t>(p);
   return d;
+}
+
+PolyId poly_of(PolyTable& t, Offset a) {
+  return a.is_const() ? t.constant(a.raw) : poly_of(t, a.size());
+}
+
+Offset offset_of(const PolyTable& t, PolyId p) {
+  return t.is_constant(p) ? Offset(t.constant_of(p)) : Offset(dim_of(t, p));
 }
 
 template <class F>
@@ -119,6 +128,23 @@ Dim symbolic_max(Dim a, Dim b) {
   return locked([&](PolyTable& t) { return dim_of(t, t.max(poly_of(t, a), poly_of(t, b))); });
 }
 
+Offset symbolic_add(Offset a, Offset b) {
+  return locked([&](PolyTable& t) { return offset_of(t, t.add(poly_of(t, a), poly_of(t, b))); });
+}
+Offset symbolic_sub(Offset a, Offset b) {
+  return locked([&](PolyTable& t) { return offset_of(t, t.sub(poly_of(t, a), poly_of(t, b))); });
+}
+
+Offset times(Offset a, Offset b) {
+  return locked([&](PolyTable& t) { return offset_of(t, t.mul(poly_of(t, a), poly_of(t, b))); });
+}
+Offset floor_quotient(Offset a, Offset b) {
+  return locked([&](PolyTable& t) { return offset_of(t, t.div(poly_of(t, a), poly_of(t, b))); });
+}
+Offset floor_remainder(Offset a, Offset b) {
+  return locked([&](PolyTable& t) { return offset_of(t, t.mod(poly_of(t, a), poly_of(t, b))); });
+}
+
 Tri symbolic_equal(Dim a, Dim b) {
   return locked([&](PolyTable& t) {
     PolyId difference = t.sub(poly_of(t, a), poly_of(t, b));
@@ -173,14 +199,22 @@ int64_t evaluate(Dim a, std::span<const Binding> bindings) {
   });
 }
 
+static PolyId replaced(PolyTable& t, PolyId p, std::span<const Replacement> replacements) {
+  PolyTable::AtomMap map;
+  for (const Replacement& r : replacements)
+    if (auto id = t.as_atom(poly_of(t, r.symbol))) map[*id] = poly_of(t, r.value);
+  return t.substitute(p, map);
+}
+
 Dim substitute(Dim a, std::span<const Replacement> replacements) {
   if (a.is_const()) return a;
-  return locked([&](PolyTable& t) {
-    PolyTable::AtomMap map;
-    for (const Replacement& r : replacements)
-      if (auto id = t.as_atom(poly_of(t, r.symbol))) map[*id] = poly_of(t, r.value);
-    return dim_of(t, t.substitute(poly_of(t, a), map));
-  });
+  return locked([&](PolyTable& t) { return dim_of(t, replaced(t, poly_of(t, a), replacements)); });
+}
+
+Offset substitute(Offset a, std::span<const Replacement> replacements) {
+  if (a.is_const()) return a;
+  return locked(
+      [&](PolyTable& t) { return offset_of(t, replaced(t, poly_of(t, a), replacements)); });
 }
 
 std::vector<Dim> symbols_of(Dim a) {
@@ -210,6 +244,8 @@ std::string to_text(Dim a) {
   if (a.is_inferred()) return "-1";
   return reading([&](const PolyTable& t) { return t.text(id_of(a), {.compact = true}); });
 }
+
+std::string to_text(Offset a) { return a.is_const() ? format("{}", a.raw) : to_text(a.size()); }
 
 Dim parse_dim(std::string_view text, std::span<const Dim> declared) {
   std::vector<std::string> names;

@@ -78,6 +78,16 @@ inline Dim& operator+=(Dim& a, Dim b) { return a = a + b; }
 inline Dim& operator-=(Dim& a, Dim b) { return a = a - b; }
 inline Dim& operator*=(Dim& a, Dim b) { return a = a * b; }
 
+Offset symbolic_add(Offset a, Offset b);
+Offset symbolic_sub(Offset a, Offset b);
+
+inline Offset operator+(Offset a, Offset b) {
+  return a.is_const() && b.is_const() ? Offset(a.raw + b.raw) : symbolic_add(a, b);
+}
+inline Offset operator-(Offset a, Offset b) {
+  return a.is_const() && b.is_const() ? Offset(a.raw - b.raw) : symbolic_sub(a, b);
+}
+
 Tri symbolic_equal(Dim a, Dim b);
 Tri symbolic_at_least(Dim a, Dim b);
 
@@ -101,6 +111,7 @@ Bounds bounds(Dim a);
 /// The value under `bindings`; an unbound symbol is an error that names it.
 int64_t evaluate(Dim a, std::span<const Binding> bindings);
 Dim substitute(Dim a, std::span<const Replacement> replacements);
+Offset substitute(Offset a, std::span<const Replacement> replacements);
 /// The symbols of `a`, by name, each once.
 std::vector<Dim> symbols_of(Dim a);
 /// The name of a symbol; "" when `a` is no symbol.
@@ -108,6 +119,7 @@ std::string symbol_name(Dim a);
 
 /// "4", "B", "2*B", "B*S+1", "(B+1)//2", "min(B,4)".
 std::string to_text(Dim a);
+std::string to_text(Offset a);
 /// The inverse of `to_text`. Names not in `declared` become symbols with the default bounds.
 Dim parse_dim(std::string_view text, std::span<const Dim> declared = {});
 
@@ -125,6 +137,14 @@ struct fmt::formatter<tn::Dim> : fmt::formatter<std::string_view> {
   template <class Context>
   auto format(tn::Dim d, Context& context) const {
     if (d.is_const()) return fmt::format_to(context.out(), "{}", d.raw);
+    return fmt::formatter<std::string_view>::format(tn::to_text(d), context);
+  }
+};
+
+template <>
+struct fmt::formatter<tn::Offset> : fmt::formatter<std::string_view> {
+  template <class Context>
+  auto format(tn::Offset d, Context& context) const {
     return fmt::formatter<std::string_view>::format(tn::to_text(d), context);
   }
 };

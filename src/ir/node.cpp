@@ -7,6 +7,7 @@
 
 #include "base/at_fork.h"
 #include "base/error.h"
+#include "ir/number.h"
 
 namespace tn {
 
@@ -205,6 +206,7 @@ Node* record(const OpDef& op, const Attrs* attrs, std::span<const Edge> in, Type
 void fail_null_tensor() { fail(Fault::type, "a null tensor was used: it holds no value"); }
 
 Tensor make_scalar(const Scalar& value, DType type, bool weak) {
+  if (value.is_symbolic()) return size_as(value.offset().size(), type, weak);
   thread_local TypeRef types[kDTypes] = {};
   TypeRef& scalar_type = types[static_cast<int>(type)];
   if (!scalar_type) scalar_type = intern(type, {});

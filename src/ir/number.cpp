@@ -10,7 +10,7 @@
 namespace tn {
 
 namespace ops {
-extern const OpDef astype, copy;
+extern const OpDef astype, copy, size_value;
 }
 
 Kind kind_of_number(const Tensor& number) {
@@ -23,6 +23,11 @@ Tensor as_number(Tensor x) {
   if (x.node()->outs > 1) x = emit(ops::copy, {x});  // the mark is the node's
   x.node()->weak = true;
   return x;
+}
+
+Tensor size_as(Dim size, DType type, bool number) {
+  Tensor value = emit(ops::size_value, {}, SizeAttrs{size});
+  return number ? as_number(std::move(value)) : cast_to(value, type);
 }
 
 Tensor number_as(const Tensor& number, DType type) {

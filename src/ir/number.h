@@ -1,5 +1,6 @@
 #pragma once
 // Numbers: tensors of rank 0 that adopt the type of their partner, as Python's numbers do.
+#include "ir/attrs.h"
 #include "ir/node.h"
 
 namespace tn {
@@ -10,6 +11,15 @@ inline bool is_number(const Tensor& t) { return t && t.node()->weak; }
 /// Whether it is given at run time.
 inline bool is_given_number(const Tensor& t) { return is_number(t) && !is_scalar(*t.node()); }
 Kind kind_of_number(const Tensor& number);
+
+/// Of the op that a symbolic size is, as a number.
+struct SizeAttrs {
+  Dim size;
+  static constexpr void fields(auto& a, auto&& f) { f("size", a.size, required); }
+};
+
+/// A symbolic size as a tensor of rank 0, or as a number.
+Tensor size_as(Dim size, DType type, bool number);
 
 /// The type that holds every number of this kind, among those given at run time.
 DType wide_dtype(Kind kind);

@@ -38,6 +38,11 @@ static bool decide(SizeGuard::Kind kind, Tri known, Dim a, Dim b) {
 
 bool decide_equal(Dim a, Dim b) { return decide(SizeGuard::Kind::equal, equal(a, b), a, b); }
 
+bool decide_equal(const Shape& a, const Shape& b) {
+  auto same = [](Dim x, Dim y) { return decide_equal(x, y); };
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), same);
+}
+
 bool decide_at_least(Dim a, Dim b) {
   return decide(SizeGuard::Kind::at_least, at_least(a, b), a, b);
 }
@@ -47,6 +52,28 @@ void ask_again(std::span<const SizeGuard> guards) {
     g.kind == SizeGuard::Kind::equal ? decide_equal(g.a, g.b) : decide_at_least(g.a, g.b);
 }
 
+/// Constants that are taken away go to the other side: s0-5 >= 0 is s0 >= 5.
+static void balance(Offset& a, Offset& b) {
+  for (Offset* side : {&a, &b}) {
+    std::vector<Replacement> zeros;
+    if (!side->is_const())
+      for (Dim symbol : symbols_of(side->size())) zeros.push_back({symbol, Dim(0)});
+    Offset constant = substitute(*side, zeros);
+    if (constant.is_const() && constant.raw < 0) a = a - constant, b = b - constant;
+  }
+}
+
+bool decide_at_least(Offset a, Offset b) {
+  if (a.is_const() && b.is_const()) return a.raw >= b.raw;
+  balance(a, b);
+  return decide_at_least(a.size(), b.size());
+}
+
+bool decide_divides(Dim k, Dim a) { return decide_equal(mod(a, k), 0); }
+
+Dim decide_min(Dim a, Dim b) { return decide_at_least(a, b) ? b : a; }
+Dim decide_max(Dim a, Dim b) { return decide_at_least(a, b) ? a : b; }
+
 int64_t Dim::value_at_hand(Dim dim) {
   SizesAtHand* sizes = innermost;
   invariant(sizes != nullptr, "the size {} is symbolic where a constant is needed", dim);
@@ -55,33 +82,37 @@ int64_t Dim::value_at_hand(Dim dim) {
   return value;
 }
 
-namespace {
-
-bool is_symbol(Dim d) { return !d.is_const() && !symbol_name(d).empty(); }
-
-bool contains(Dim whole, Dim symbol) {
-  std::vector<Dim> all = symbols_of(whole);
-  return std::ranges::find(all, symbol) != all.end();
-}
-
-/// The guard as "a symbol is this", if it says so. Constants win, then the symbols that come first.
-std::optional<Replacement> as_replacement(const SizeGuard& g) {
+/// The guard as "a symbol is this", where it says so: 2*s0 == s1+1 gives s1 = 2*s0-1. Of several
+/// symbols the last is replaced.
+static std::optional<Replacement> as_replacement(const SizeGuard& g) {
   if (g.kind != SizeGuard::Kind::equal || !g.holds) return {};
-  bool a = is_symbol(g.a) && (g.b.is_const() || !contains(g.b, g.a));
-  bool b = is_symbol(g.b) && (g.a.is_const() || !contains(g.a, g.b));
-  if (a && b && symbol_name(g.a) < symbol_name(g.b)) a = false;
-  if (a) return Replacement{g.a, g.b};
-  if (b) return Replacement{g.b, g.a};
+  Offset apart = Offset(g.a) - Offset(g.b);
+  if (apart.is_const()) return {};
+  std::vector<Dim> symbols = symbols_of(apart.size());
+  for (auto symbol = symbols.rbegin(); symbol != symbols.rend(); ++symbol) {
+    Replacement zero{*symbol, Dim(0)};
+    Offset rest = substitute(apart, {&zero, 1});
+    Offset value = apart - rest == Offset(*symbol)   ? Offset(0) - rest
+                   : rest - apart == Offset(*symbol) ? rest
+                                                     : Offset(-1);
+    if (!value.is_const() || value.raw >= 0) return Replacement{*symbol, value.size()};
+  }
   return {};
 }
 
-}  // namespace
+/// With the replacements put in; false when nothing is left to ask.
+static bool put_in(SizeGuard& g, std::span<const Replacement> replacements) {
+  Offset a = substitute(Offset(g.a), replacements), b = substitute(Offset(g.b), replacements);
+  if ((a - b).is_const()) return false;
+  balance(a, b);
+  g.a = a.size(), g.b = b.size();
+  return true;
+}
 
 Solved solve(std::span<const SizeGuard> guards) {
   Solved out;
   for (SizeGuard g : guards) {
-    g.a = substitute(g.a, out.replacements), g.b = substitute(g.b, out.replacements);
-    if (g.kind == SizeGuard::Kind::equal && equal(g.a, g.b) == Tri::yes) continue;
+    if (!put_in(g, out.replacements)) continue;
     std::optional<Replacement> now = as_replacement(g);
     if (!now) {
       out.rest.push_back(g);
@@ -90,8 +121,7 @@ Solved solve(std::span<const SizeGuard> guards) {
     for (Replacement& r : out.replacements) r.value = substitute(r.value, {&*now, 1});
     out.replacements.push_back(*now);
   }
-  for (SizeGuard& g : out.rest)
-    g.a = substitute(g.a, out.replacements), g.b = substitute(g.b, out.replacements);
+  std::erase_if(out.rest, [&](SizeGuard& g) { return !put_in(g, out.replacements); });
   return out;
 }
 

@@ -9,6 +9,7 @@
 
 #include "ir/dim.h"
 #include "ir/place.h"
+#include "tenon/shape.h"
 
 namespace tn {
 
@@ -43,7 +44,14 @@ class SizesAtHand {
 
 /// Whether a == b, and whether a >= b. Where nothing is at hand, what is not known is false.
 bool decide_equal(Dim a, Dim b);
+bool decide_equal(const Shape& a, const Shape& b);
 bool decide_at_least(Dim a, Dim b);
+bool decide_at_least(Offset a, Offset b);
+/// Whether `k` divides a.
+bool decide_divides(Dim k, Dim a);
+/// The smaller and the larger, decided.
+Dim decide_min(Dim a, Dim b);
+Dim decide_max(Dim a, Dim b);
 /// Asks what was asked before, for the trace under way to note.
 void ask_again(std::span<const SizeGuard> guards);
 

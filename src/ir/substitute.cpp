@@ -11,13 +11,17 @@ std::vector<Replacement> replacements(std::span<const Binding> sizes) {
   return list;
 }
 
-static bool substitute(Shape& shape, std::span<const Replacement> replacements) {
+/// Of a size, an offset, or a list of them: whether it changed.
+template <class T>
+static bool replace(T& value, std::span<const Replacement> replacements) {
   bool changed = false;
-  for (Dim& d : shape) {
-    if (d.is_const() || d.is_inferred()) continue;
-    Dim now = substitute(d, replacements);
-    changed |= now != d;
-    d = now;
+  if constexpr (requires { value.begin(); }) {
+    for (auto& item : value) changed |= replace(item, replacements);
+  } else {
+    if (value.is_const() || value == T(-1)) return false;
+    T now = substitute(value, replacements);
+    changed = now != value;
+    value = now;
   }
   return changed;
 }
@@ -25,7 +29,7 @@ static bool substitute(Shape& shape, std::span<const Replacement> replacements) 
 TypeRef substitute(TypeRef type, std::span<const Replacement> replacements) {
   if (type->elements > 0) return type;  // an empty one may have symbols
   Type now = *type;
-  return substitute(now.shape, replacements) ? intern(now) : type;
+  return replace(now.shape, replacements) ? intern(now) : type;
 }
 
 static const Attrs* substitute(const Attrs* attrs, std::span<const Replacement> replacements) {
@@ -34,7 +38,10 @@ static const Attrs* substitute(const Attrs* attrs, std::span<const Replacement> 
   bool changed = false;
   for (const Field& f : list_fields(*attrs->kind, copy.data()).items) {
     if (f.set && !*f.set) continue;
-    if (f.kind == FieldKind::shape) changed |= substitute(*static_cast<Shape*>(f.at), replacements);
+    if (f.kind == FieldKind::size) changed |= replace(*static_cast<Dim*>(f.at), replacements);
+    if (f.kind == FieldKind::shape) changed |= replace(*static_cast<Shape*>(f.at), replacements);
+    if (f.kind == FieldKind::offsets)
+      changed |= replace(*static_cast<Offsets*>(f.at), replacements);
     if (f.kind != FieldKind::graph) continue;
     GraphRef& body = *static_cast<GraphRef*>(f.at);
     GraphRef now = intern(substitute(*body, replacements));

@@ -89,7 +89,7 @@ std::optional<Strided> apply(const View& view, const Strided& from) {
       return out;
     case View::Kind::slice:
       for (int i = 0; i < view.start.size(); ++i) {
-        out.offset += view.start[i] * from.strides[i];
+        out.offset += view.start[i].value() * from.strides[i];
         out.strides[i] = from.strides[i] * view.step[i];
       }
       return out;

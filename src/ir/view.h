@@ -8,11 +8,12 @@ namespace tn {
 struct View {
   enum class Kind : uint8_t { reshape, permute, broadcast, slice, reverse, window };
   Kind kind = Kind::reshape;
-  Shape shape;       // of the result
-  Perm perm;         // permute: result axis k is operand axis perm[k]
-  Ints start, step;  // slice: operand index = start + step·i, per axis
-  Axes axes;         // reverse
-  Ints dilation;     // window: operand index = step·place + dilation·i, per trailing axis
+  Shape shape;    // of the result
+  Perm perm;      // permute: result axis k is operand axis perm[k]
+  Offsets start;  // slice: operand index = start + step·i, per axis
+  Ints step;
+  Axes axes;      // reverse
+  Ints dilation;  // window: operand index = step·place + dilation·i, per trailing axis
 };
 
 /// Elements of a buffer addressed by strides: offset + Σ stride·index, in elements.

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "base/error.h"
+#include "ir/sizes.h"
 #include "ops/contract.h"
 #include "ops/families.h"
 #include "ops/op_decls.h"
@@ -67,16 +68,16 @@ void check_operands(const Type& q, const Type& k, const Type& v) {
   if (!ranks)
     fail("{}: q, k and v need one rank, 2 or more, [..., heads, length, depth]: {}, {} and {}",
          kAttention, q, k, v);
-  if (tn::equal(q.shape[r - 1], k.shape[r - 1]) != Tri::yes)
+  if (!decide_equal(q.shape[r - 1], k.shape[r - 1]))
     fail("{}: depths differ: {} (q {}) and {} (k {})", kAttention, q.shape[r - 1], q,
          k.shape[r - 1], k);
-  if (tn::equal(k.shape[r - 2], v.shape[r - 2]) != Tri::yes)
+  if (!decide_equal(k.shape[r - 2], v.shape[r - 2]))
     fail("{}: keys and values differ in number: {} (k {}) and {} (v {})", kAttention,
          k.shape[r - 2], k, v.shape[r - 2], v);
   for (int i = 0; i < r - 2; ++i) {
-    bool same = tn::equal(k.shape[i], v.shape[i]) == Tri::yes;
-    bool fits = tn::equal(q.shape[i], k.shape[i]) == Tri::yes;
-    if (i == r - 3 && !fits) fits = exact_div(q.shape[i], k.shape[i]).has_value();
+    bool same = decide_equal(k.shape[i], v.shape[i]);
+    bool fits = decide_equal(q.shape[i], k.shape[i]);
+    if (i == r - 3 && !fits) fits = divided(q.shape[i], k.shape[i]).has_value();
     if (!same || !fits)
       fail("{}: {} do not fit: q {}, k {} and v {}", kAttention,
            i == r - 3 ? "heads" : "leading axes", q, k, v);
@@ -84,8 +85,16 @@ void check_operands(const Type& q, const Type& k, const Type& v) {
 }
 
 /// How many keys the first query sees beyond the first.
-int64_t causal_offset(const Sizes& s) {
-  return s.queries == s.keys ? 0 : s.keys.value() - s.queries.value();
+Tensor causal_offset(const Sizes& s) {
+  return make_scalar(Scalar(Offset(s.keys) - s.queries), DType::i64, true);
+}
+
+double default_scale(int64_t depth) { return 1 / std::sqrt(static_cast<double>(depth)); }
+
+/// The factor of the scores, in their type.
+Tensor scale_of(const AttentionAttrs& a, Dim depth, DType type) {
+  if (a.scale) return make_scalar(*a.scale, type, false);
+  return cast_to(1.0 / tn::sqrt(value_of(depth, DType::f64)), type);
 }
 
 void prepare_attention(AttentionAttrs& a, Tensors& in) {
@@ -98,11 +107,10 @@ void prepare_attention(AttentionAttrs& a, Tensors& in) {
   if (in.size() > 3 && in[3]) {
     check_kind(kAttention, booleans | floats, in[3].dtype());
     Shape wanted = sizes.merged(sizes.queries, sizes.keys);
-    if (!(broadcast(in[3].shape(), wanted, kAttention) == wanted))
+    if (!decide_equal(broadcast(in[3].shape(), wanted, kAttention), wanted))
       fail("{}: the mask does not broadcast to {}: {}", kAttention, wanted, *type_of(in[3]));
   }
-  if (!a.scale) a.scale = 1 / std::sqrt(static_cast<double>(sizes.depth.value()));
-  if (a.is_causal) causal_offset(sizes);  // fails when it is not known
+  if (!a.scale && sizes.depth.is_const()) a.scale = default_scale(sizes.depth.raw);
 }
 
 /// The last query sees every key, each one before it a key less.
@@ -128,7 +136,8 @@ Tensors attention_body(const AttentionAttrs& a, const Tensors& in) {
     return {filled(Scalar(0.0), type, sizes.merged(sizes.queries, sizes.out_depth))};
   Labels lead = sizes.lead_labels(), h = sizes.heads.empty() ? "" : "h",
          hg = sizes.heads.empty() ? "" : "hg";
-  Tensor q = tn::reshape(cast_to(in[0], wide) * *a.scale, sizes.split(sizes.queries, sizes.depth));
+  Tensor q = tn::reshape(cast_to(in[0], wide) * scale_of(a, sizes.depth, wide),
+                         sizes.split(sizes.queries, sizes.depth));
   Tensor scores =
       contract(q, lead + hg + "td", cast_to(in[1], wide), lead + h + "sd", lead + hg + "ts");
   scores = tn::reshape(scores, sizes.merged(sizes.queries, sizes.keys));
@@ -197,7 +206,7 @@ AttentionCall attention_of(const TiledCall& call) {
   args.group = sizes.heads.empty() ? 1 : std::max<int64_t>(1, sizes.heads[1].value());
   args.queries = sizes.queries.value(), args.keys = sizes.keys.value();
   args.depth = sizes.depth.value(), args.out_depth = sizes.out_depth.value();
-  args.scale = *a.scale, args.causal = a.is_causal;
+  args.scale = a.scale.value_or(default_scale(args.depth)), args.causal = a.is_causal;
   return made;
 }
 
@@ -254,7 +263,7 @@ void prepare_rope(RopeAttrs& a, Tensors& in) {
   const Type& x = *type_of(in[0]);
   if (x.rank() < 2) fail("rope: x needs an axis of positions and one of features: {}", x);
   Dim features = x.shape[x.rank() - 1];
-  if (a.dims < 2 || a.dims % 2 || at_least(features, Dim(a.dims)) != Tri::yes)
+  if (a.dims < 2 || a.dims % 2 || !decide_at_least(features, Dim(a.dims)))
     fail("rope: dims must be even and lie in [2, {}]: {} ({})", features, a.dims, x);
   if (!(a.base > 0)) fail("rope: base must be positive: {}", a.base);
 }
@@ -284,8 +293,8 @@ Tensors rope_body(const RopeAttrs& a, const Tensors& in) {
     first = tn::concat({first, other}, last);
   }
   Dim features = x.shape()[last];
-  if (!(features == Dim(a.dims)))
-    first = tn::concat({first, slice_axis(x, last, a.dims, features.value())}, last);
+  if (!decide_equal(features, a.dims))
+    first = tn::concat({first, slice_axis(x, last, a.dims, features)}, last);
   return {cast_to(first, type)};
 }
 

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "ir/sizes.h"
 #include "ops/families.h"
 #include "ops/op_decls.h"
 #include "ops/shapes.h"
@@ -53,7 +54,7 @@ Tensors remove_axes(const SqueezeAttrs& a, const Tensors& in) {
   const Type& x = *type_of(in[0]);
   Axes axes = normal_axes(a.axis, x.rank(), "squeeze"), removed;
   for (Axis k : axes) {
-    if (x.shape[k.i] == Dim(1))
+    if (decide_equal(x.shape[k.i], 1))
       removed.push_back(k);
     else if (a.axis)
       fail("squeeze: axis {} has extent {}, not 1: {}", k.i, x.shape[k.i], x);
@@ -126,9 +127,9 @@ Tensors part_axis(const UnflattenAttrs& a, const Tensors& in) {
     else
       left = axis + i;
   }
-  std::optional<Dim> rest = exact_div(x.shape[axis], known);
+  std::optional<Dim> rest = left >= 0 ? divided(x.shape[axis], known) : Dim(1);
   if (left >= 0 && rest) shape[left] = *rest;
-  if (left >= 0 ? !rest : tn::equal(known, x.shape[axis]) != Tri::yes)
+  if (!rest || (left < 0 && !decide_equal(known, x.shape[axis])))
     fail("unflatten: axis {} of extent {} does not make {}: {}", axis, x.shape[axis], a.shape, x);
   return {tn::reshape(in[0], shape)};
 }

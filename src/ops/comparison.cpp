@@ -1,5 +1,6 @@
 // Comparisons and logic.
 #include "ir/number.h"
+#include "ir/sizes.h"
 #include "ops/families.h"
 #include "ops/op_decls.h"
 #include "tenon/ops.h"
@@ -228,7 +229,7 @@ struct ArrayEqualAttrs {
 };
 
 static Tensor array_equal_body(const ArrayEqualAttrs& a, const Tensors& in) {
-  if (in[0].shape() != in[1].shape()) return make_scalar(false, DType::b1, false);
+  if (!decide_equal(in[0].shape(), in[1].shape())) return make_scalar(false, DType::b1, false);
   Tensor same = tn::equal(in[0], in[1]);
   if (a.equal_nan) same = tn::logical_or(same, tn::logical_and(tn::isnan(in[0]), tn::isnan(in[1])));
   return tn::all(same);

@@ -1,5 +1,6 @@
 // Complex numbers and their parts.
 #include "base/error.h"
+#include "ir/sizes.h"
 #include "ops/families.h"
 #include "ops/op_decls.h"
 #include "tenon/operators.h"
@@ -54,7 +55,7 @@ constinit const OpDef conj = Elementwise<>{
 };
 
 static Type infer_make_complex(const NoAttrs&, Types in) {
-  if (in[0]->shape != in[1]->shape)
+  if (!decide_equal(in[0]->shape, in[1]->shape))
     fail("make_complex: the parts have different shapes: {} and {}", *in[0], *in[1]);
   return {complex_of(in[0]->dtype), in[0]->shape};
 }

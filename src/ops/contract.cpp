@@ -1,6 +1,7 @@
 #include "ops/contract.h"
 
 #include "ir/emit.h"
+#include "ir/sizes.h"
 #include "ops/op_decls.h"
 #include "tenon/operators.h"
 
@@ -17,8 +18,9 @@ void drop_repeated(Tensor& x, Labels& labels, const Tensor& y, const Labels& y_l
   Labels left;
   for (int k = 0; k < x.rank(); ++k) {
     char c = labels[static_cast<size_t>(k)];
-    bool repeated =
-        x.shape()[k] == Dim(1) && has(y_labels, c) && !(y.shape()[place(y_labels, c)] == Dim(1));
+    bool repeated = has(y_labels, c) &&
+                    !decide_equal(x.shape()[k], y.shape()[place(y_labels, c)]) &&
+                    decide_equal(x.shape()[k], 1);
     if (repeated) continue;
     kept.push_back(x.shape()[k]);
     left += c;

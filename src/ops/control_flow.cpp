@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "base/error.h"
+#include "ir/sizes.h"
 #include "ops/shapes.h"
 
 namespace tn::ops {
@@ -65,7 +66,7 @@ void check_inputs(std::string_view op, const Graph& graph, std::span<const TypeR
   if (static_cast<int>(in.size()) != graph.inputs())
     fail("{}: {} operands for a graph of {} inputs", op, in.size(), graph.inputs());
   for (size_t i = 0; i < in.size(); ++i)
-    if (in[i] != graph.types[i])
+    if (in[i]->dtype != graph.types[i]->dtype || !decide_equal(in[i]->shape, graph.types[i]->shape))
       fail(Fault::type, "{}: operand {} is {} but the graph takes {}", op, i, *in[i],
            *graph.types[i]);
 }

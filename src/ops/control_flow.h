@@ -26,7 +26,9 @@ struct WhileAttrs {
 /// it, kept for a derivative.
 struct ScanAttrs {
   GraphRef body;
-  int64_t carries = 0, xs = 0, length = 0, saved = 0;
+  int64_t carries = 0, xs = 0;
+  Dim length = 0;
+  int64_t saved = 0;
   bool reverse = false;
   static constexpr void fields(auto& a, auto&& f) {
     f("body", a.body, required), f("carries", a.carries), f("xs", a.xs), f("length", a.length),

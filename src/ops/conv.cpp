@@ -3,6 +3,7 @@
 #include "runtime/conv.h"
 
 #include "base/error.h"
+#include "ir/sizes.h"
 #include "ops/conv_attrs.h"
 #include "ops/families.h"
 #include "ops/op_decls.h"
@@ -19,10 +20,10 @@ void check_channels(std::string_view op, const ConvAttrs& a, const Type& x, cons
   int axis = a.channel_axis(x.rank());
   Dim channels = x.shape[axis], out = w.shape[0];
   if (a.groups < 1) fail("{}: groups must be 1 or more: {}", op, a.groups);
-  if (!divides(a.groups, channels) || !divides(a.groups, out))
+  if (!decide_divides(a.groups, channels) || !decide_divides(a.groups, out))
     fail("{}: {} groups do not divide {} channels into {}: {} and {}", op, a.groups, channels, out,
          x, w);
-  if (tn::equal(w.shape[axis] * a.groups, channels) != Tri::yes)
+  if (!decide_equal(w.shape[axis] * a.groups, channels))
     fail("{}: x has {} channels, the kernel takes {} in {} groups: {} and {}", op, channels,
          w.shape[axis], a.groups, x, w);
 }
@@ -190,7 +191,6 @@ Tensors batch_conv(const ConvAttrs& a, const BatchCall& call) {
                    each);
     return {merge_axes(tn::moveaxis(y, Axes(channel + 1), Axes(0)), channel + 1)};
   }
-  if (!call.size.is_const()) unsupported({}, "conv: a batch of {} kernels", call.size);
   attrs.groups *= call.size.value();
   x = merge_axes(tn::moveaxis(x, Axes(0), Axes(channel)), channel);
   Tensor y = split_axis(emit(conv, {x, merge_axes(w, 0)}, attrs), channel, call.size, out);
@@ -209,8 +209,8 @@ ConvArgs conv_args(const ConvAttrs& a, const Type& x, const Type& w, const Type&
   for (int k = 0; k < axes; ++k) {
     int axis = a.first_spatial() + k;
     args.axes[3 - axes + k] = {
-        x.shape[axis].value(), w.shape[axis].value(), out.shape[axis].value(), a.stride[k],
-        a.padding[2 * k],      a.input_dilation[k],   a.kernel_dilation[k]};
+        x.shape[axis].value(),    w.shape[axis].value(), out.shape[axis].value(), a.stride[k],
+        a.padding[2 * k].value(), a.input_dilation[k],   a.kernel_dilation[k]};
   }
   args.x_last = args.w_last = args.out_last = a.channels_last;
   return args;
@@ -221,12 +221,12 @@ Tensor conv_adjoint_in_x(const ConvAttrs& a, const Tensor& ct, const Tensor& x, 
   ConvAttrs back{a.input_dilation, {}, a.stride, a.kernel_dilation, a.groups, a.channels_last};
   for (int k = 0; k + 2 < x.rank(); ++k) {
     int axis = a.first_spatial() + k;
-    int64_t in = x.shape()[axis].value(), out = ct.shape()[axis].value();
-    if (in == 0) return filled(Scalar(0), x.dtype(), x.shape());
-    int64_t reach = (w.shape()[axis].value() - 1) * a.kernel_dilation[k];
+    Dim in = x.shape()[axis], out = ct.shape()[axis];
+    if (in == Dim(0)) return filled(Scalar(0), x.dtype(), x.shape());
+    Offset reach = (w.shape()[axis] - 1) * a.kernel_dilation[k];
+    Offset rest = Offset((in - 1) * a.input_dilation[k]) - (out - 1) * a.stride[k];
     back.padding.push_back(reach - a.padding[2 * k]);
-    back.padding.push_back((in - 1) * a.input_dilation[k] - (out - 1) * a.stride[k] +
-                           a.padding[2 * k]);
+    back.padding.push_back(rest + a.padding[2 * k]);
   }
   Tensor mirrored =
       split_axis(tn::flip(w, spatial_axes(a, w)), 0, a.groups, floor_div(w.shape()[0], a.groups));
@@ -252,14 +252,14 @@ Type settle_conv(std::string_view op, ConvAttrs& a, const Type& x, const Type& w
   out.shape[a.channel_axis(x.rank())] = w.shape[0];
   for (int k = 0; k < axes; ++k) {
     int axis = a.first_spatial() + k;
-    int64_t in = dilated(spatial_extent(op, x, axis), a.input_dilation[k]);
-    int64_t kernel = dilated(spatial_extent(op, w, axis), a.kernel_dilation[k]);
-    int64_t padded = in + a.padding[2 * k] + a.padding[2 * k + 1];
-    if (kernel == 0) fail("{}: the kernel is empty: {}", op, w);
-    if (padded < kernel)
+    Dim in = dilated(spatial_extent(op, x, axis), a.input_dilation[k]);
+    Dim kernel = dilated(spatial_extent(op, w, axis), a.kernel_dilation[k]);
+    Offset padded = Offset(in) + a.padding[2 * k] + a.padding[2 * k + 1];
+    if (kernel == Dim(0)) fail("{}: the kernel is empty: {}", op, w);
+    if (!decide_at_least(padded, kernel))
       fail("{}: the kernel is larger than the padded input: {} and {} along axis {} ({} and {})",
            op, kernel, padded, axis, w, x);
-    out.shape[axis] = (padded - kernel) / a.stride[k] + 1;
+    out.shape[axis] = floor_div((padded - kernel).size(), a.stride[k]) + 1;
   }
   return out;
 }

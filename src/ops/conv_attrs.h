@@ -9,7 +9,9 @@ namespace tn::ops {
 /// When recorded: one number for each spatial axis, of padding two (before, after). With the
 /// channels last all operands have them there: w is [channels out, kernel axes …, channels].
 struct ConvAttrs {
-  Ints stride = just(1), padding = just(0), input_dilation = just(1), kernel_dilation = just(1);
+  Ints stride = just(1);
+  Offsets padding = just<Offsets>(0);
+  Ints input_dilation = just(1), kernel_dilation = just(1);
   int64_t groups = 1;
   bool channels_last = false;
   static constexpr void fields(auto& a, auto&& f) {

@@ -2,6 +2,7 @@
 #include <cstring>
 
 #include "base/error.h"
+#include "ir/sizes.h"
 #include "ops/conv_attrs.h"
 #include "ops/families.h"
 #include "ops/op_decls.h"
@@ -13,10 +14,12 @@ namespace {
 
 /// Those of the convolution, and the extents of its kernel.
 struct ConvWeightsAttrs {
-  Ints stride = just(1), padding = just(0), input_dilation = just(1), kernel_dilation = just(1);
+  Ints stride = just(1);
+  Offsets padding = just<Offsets>(0);
+  Ints input_dilation = just(1), kernel_dilation = just(1);
   int64_t groups = 1;
   bool channels_last = false;
-  Ints kernel;
+  Offsets kernel;
   static constexpr void fields(auto& a, auto&& f) {
     f("stride", a.stride), f("padding", a.padding), f("input_dilation", a.input_dilation);
     f("kernel_dilation", a.kernel_dilation), f("groups", a.groups);
@@ -37,8 +40,9 @@ Type infer_weights(const ConvWeightsAttrs& a, Types in) {
   Type w = x;
   w.shape[0] = ct.shape[channel];
   w.shape[channel] = floor_div(x.shape[channel], a.groups);
-  for (int k = 0; k < a.kernel.size(); ++k) w.shape[attrs.first_spatial() + k] = a.kernel[k];
-  if (Type made = settle_conv("conv_weights", attrs, x, w); made != ct)
+  for (int k = 0; k < a.kernel.size(); ++k) w.shape[attrs.first_spatial() + k] = a.kernel[k].size();
+  if (Type made = settle_conv("conv_weights", attrs, x, w);
+      made.dtype != ct.dtype || !decide_equal(made.shape, ct.shape))
     fail("conv_weights: a convolution of {} with {} gives {}, not {}", x, w, made, ct);
   return w;
 }
@@ -50,7 +54,8 @@ void prepare_weights(ConvWeightsAttrs& a, Tensors& in) {
   a.padding = for_each_side("conv_weights", a.padding, axes);
   a.input_dilation = for_each_axis("conv_weights", "input dilation", a.input_dilation, axes, 1);
   a.kernel_dilation = for_each_axis("conv_weights", "dilation", a.kernel_dilation, axes, 1);
-  a.kernel = for_each_axis("conv_weights", "kernel", a.kernel, axes, 1);
+  if (a.kernel.size() == 1)
+    while (a.kernel.size() < axes) a.kernel.push_back(a.kernel[0]);
 }
 
 void run_weights(const LibraryCall& call) {
@@ -72,7 +77,6 @@ Tensor adjoint_weights(const ConvWeightsAttrs& a, const Tensor& ct, const Tensor
 
 /// A batch goes to the groups.
 Tensors batch_weights(const ConvWeightsAttrs& a, const BatchCall& call) {
-  if (!call.size.is_const()) unsupported({}, "conv_weights: a batch of {}", call.size);
   ConvWeightsAttrs attrs = a;
   attrs.groups *= call.size.value();
   auto merged = [&](size_t k) {
@@ -95,8 +99,7 @@ Tensors batch_weights(const ConvWeightsAttrs& a, const BatchCall& call) {
 Tensor conv_adjoint_in_w(const ConvAttrs& a, const Tensor& ct, const Tensor& x, const Tensor& w) {
   ConvWeightsAttrs attrs{a.stride,        a.padding, a.input_dilation, a.kernel_dilation, a.groups,
                          a.channels_last, {}};
-  for (int k = 0; k + 2 < w.rank(); ++k)
-    attrs.kernel.push_back(w.shape()[a.first_spatial() + k].value());
+  for (int k = 0; k + 2 < w.rank(); ++k) attrs.kernel.push_back(w.shape()[a.first_spatial() + k]);
   return emit(conv_weights, {x, ct}, attrs);
 }
 

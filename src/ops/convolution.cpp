@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "ir/sizes.h"
 #include "ops/conv_attrs.h"
 #include "ops/families.h"
 #include "ops/op_decls.h"
@@ -11,7 +12,9 @@ namespace tn::ops {
 namespace {
 
 struct ConvGeneralAttrs {
-  Ints stride = just(1), padding = just(0), kernel_dilation = just(1), input_dilation = just(1);
+  Ints stride = just(1);
+  Offsets padding = just<Offsets>(0);
+  Ints kernel_dilation = just(1), input_dilation = just(1);
   int64_t groups = 1;
   bool flip = false, channels_last = false;
   static constexpr void fields(auto& a, auto&& f) {
@@ -26,7 +29,9 @@ constexpr std::string_view kPaddingModes[] = {"given", "same", "valid"};
 constexpr ChoiceNames choice_names(PaddingMode) { return kPaddingModes; }
 
 struct ConvLayerAttrs {
-  Ints stride = just(1), padding = just(0), dilation = just(1);
+  Ints stride = just(1);
+  Offsets padding = just<Offsets>(0);
+  Ints dilation = just(1);
   int64_t groups = 1;
   bool channels_last = false;
   PaddingMode padding_mode = PaddingMode::given;
@@ -38,7 +43,9 @@ struct ConvLayerAttrs {
 };
 
 struct ConvTransposeAttrs {
-  Ints stride = just(1), padding = just(0), output_padding = just(0);
+  Ints stride = just(1);
+  Offsets padding = just<Offsets>(0);
+  Ints output_padding = just(0);
   int64_t groups = 1;
   Ints dilation = just(1);
   bool channels_last = false;
@@ -88,7 +95,7 @@ Tensor convolve_with(std::string_view op, ConvAttrs a, const Tensor& x, const Te
   Tensor y = emit(conv, {x, w}, a);
   if (!bias) return y;
   Dim channels = w.shape()[0];
-  if (bias.shape() != Shape{channels})
+  if (!decide_equal(bias.shape(), Shape{channels}))
     fail("{}: bias must have the shape [{}], one for each channel: {}", op, channels,
          *type_of(bias));
   Shape along = Shape::filled(y.rank(), 1);
@@ -97,15 +104,16 @@ Tensor convolve_with(std::string_view op, ConvAttrs a, const Tensor& x, const Te
 }
 
 /// Of results ceil(extent / stride); an odd element goes behind.
-Ints same_padding(std::string_view op, const ConvAttrs& a, const Type& x, const Type& w) {
-  Ints sides;
+Offsets same_padding(std::string_view op, const ConvAttrs& a, const Type& x, const Type& w) {
+  Offsets sides;
   for (int k = 0; k < a.stride.size(); ++k) {
     int axis = a.first_spatial() + k;
-    int64_t n = spatial_extent(op, x, axis), results = (n + a.stride[k] - 1) / a.stride[k];
-    int64_t kernel = dilated(spatial_extent(op, w, axis), a.kernel_dilation[k]);
-    int64_t wanted = (results - 1) * a.stride[k] + kernel;
-    int64_t total = std::max<int64_t>(0, wanted - n);
-    sides.push_back(total / 2), sides.push_back(total - total / 2);
+    Dim n = spatial_extent(op, x, axis);
+    Dim kernel = dilated(spatial_extent(op, w, axis), a.kernel_dilation[k]);
+    Offset last = Offset(ceil_div(n, a.stride[k]) * a.stride[k]) - a.stride[k];  // window begins
+    Offset wanted = last + kernel - n;
+    Dim total = decide_at_least(wanted, 0) ? wanted.size() : 0, half = floor_div(total, 2);
+    sides.push_back(half), sides.push_back(total - half);
   }
   return sides;
 }
@@ -114,7 +122,7 @@ Tensor bias_of(const Tensors& in) { return in.size() > 2 ? in[2] : Tensor(); }
 
 Tensors conv_layer(std::string_view op, const ConvLayerAttrs& a, const Tensors& in, int axes) {
   ConvAttrs attrs{a.stride, a.padding, just(1), a.dilation, a.groups, a.channels_last};
-  if (a.padding_mode != PaddingMode::given) attrs.padding = just(0);
+  if (a.padding_mode != PaddingMode::given) attrs.padding = just<Offsets>(0);
   if (a.padding_mode == PaddingMode::same) {
     attrs.stride = for_each_axis(op, "stride", a.stride, axes, 1);
     attrs.kernel_dilation = for_each_axis(op, "dilation", a.dilation, axes, 1);
@@ -127,7 +135,7 @@ Tensors conv_layer(std::string_view op, const ConvLayerAttrs& a, const Tensors& 
 /// / groups, …].
 Tensor exchange_channels(std::string_view op, const Tensor& w, int64_t groups) {
   Shape shape = w.shape();
-  if (groups < 1 || !divides(groups, shape[0]))
+  if (groups < 1 || !decide_divides(groups, shape[0]))
     fail("{}: {} groups do not divide the {} channels of the weight: {}", op, groups, shape[0],
          *type_of(w));
   Dim channels = floor_div(shape[0], groups), out = shape[1];
@@ -149,7 +157,7 @@ Tensors conv_transpose(std::string_view op, const ConvTransposeAttrs& a, const T
   ConvAttrs attrs{just(1), {}, a.stride, a.dilation, a.groups, a.channels_last};
   attrs.input_dilation = for_each_axis(op, "stride", a.stride, axes, 1);
   attrs.kernel_dilation = for_each_axis(op, "dilation", a.dilation, axes, 1);
-  Ints taken = for_each_side(op, a.padding, axes);
+  Offsets taken = for_each_side(op, a.padding, axes);
   Ints more = for_each_axis(op, "output_padding", a.output_padding, axes, 0);
   for (int k = 0; k < axes; ++k) {
     int64_t stride = attrs.input_dilation[k], dilation = attrs.kernel_dilation[k];
@@ -157,10 +165,10 @@ Tensors conv_transpose(std::string_view op, const ConvTransposeAttrs& a, const T
       fail("{}: output_padding must be smaller than the stride or the dilation: {} ({} and {})", op,
            more[k], stride, dilation);
     int axis = attrs.first_spatial() + k;
-    int64_t reach = dilated(spatial_extent(op, *type_of(w), axis), dilation) - 1;
-    int64_t results = dilated(spatial_extent(op, *type_of(x), axis), stride) + reach + more[k] -
-                      taken[2 * k] - taken[2 * k + 1];
-    if (results < 1)
+    Offset reach = Offset(dilated(spatial_extent(op, *type_of(w), axis), dilation)) - 1;
+    Offset results = reach + dilated(spatial_extent(op, *type_of(x), axis), stride) + more[k] -
+                     taken[2 * k] - taken[2 * k + 1];
+    if (!decide_at_least(results, 1))
       fail("{}: padding takes away all results along spatial axis {}: {} would be left ({})", op, k,
            results, *type_of(x));
     attrs.padding.push_back(reach - taken[2 * k]);
@@ -192,15 +200,15 @@ Tensors convolve_body(const ConvolveAttrs& a, const Tensors& given) {
   const Type &x = *type_of(in[0]), &y = *type_of(in[1]);
   if (x.rank() != 1 || y.rank() != 1)
     fail("convolve: both operands have one axis: {} and {}", x, y);
-  if (x.shape[0].value() < y.shape[0].value()) std::swap(in[0], in[1]);
-  int64_t n = in[0].shape()[0].value(), k = in[1].shape()[0].value();
-  if (k == 0) fail("convolve: an operand is empty: {} and {}", x, y);
-  int64_t before = a.mode == ConvolveMode::full   ? k - 1
-                   : a.mode == ConvolveMode::same ? k - 1 - (k - 1) / 2
-                                                  : 0;
-  int64_t after = a.mode == ConvolveMode::same ? (k - 1) / 2 : before;
+  if (!decide_at_least(x.shape[0], y.shape[0])) std::swap(in[0], in[1]);
+  Dim n = in[0].shape()[0], k = in[1].shape()[0];
+  if (k == Dim(0)) fail("convolve: an operand is empty: {} and {}", x, y);
+  Dim half = floor_div(k - 1, 2);
+  Dim before = a.mode == ConvolveMode::full   ? k - 1
+               : a.mode == ConvolveMode::same ? k - 1 - half
+                                              : 0;
   ConvAttrs attrs;
-  attrs.padding = Ints{before, after};
+  attrs.padding = Offsets{before, a.mode == ConvolveMode::same ? half : before};
   Tensor kernel = tn::reshape(tn::flip(in[1]), {1, 1, k});
   return {tn::reshape(convolve_with("convolve", attrs, tn::reshape(in[0], {1, 1, n}), kernel),
                       {Dim(-1)})};

@@ -2,10 +2,12 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "ir/number.h"
+#include "ir/sizes.h"
 #include "ops/families.h"
 #include "ops/op_decls.h"
 #include "ops/shapes.h"
-#include "tenon/ops.h"
+#include "tenon/operators.h"
 
 namespace tn::ops {
 
@@ -46,15 +48,31 @@ constinit const OpDef iota = Op<IotaAttrs>{
     .samples = {{"", "shape=[4]"}, {"", "shape=[2,3], axis=-1, dtype=f32"}, {"", "shape=[0,2]"}},
 };
 
-static Shape checked(std::string_view op, const Shape& shape) {
-  for (Dim extent : shape)
-    if (extent.is_inferred()) fail("{}: a size is negative: -1", op);
-  return shape;
+constinit const OpDef size_value = Op<SizeAttrs>{
+    .name = "size_value",
+    .doc = "A size as an int64 of rank 0; it may be symbolic.",
+    .args = {},
+    .surface = false,
+    .infer =
+        [](const SizeAttrs&, Types) {
+          return Type{DType::i64, {}};
+        },
+    .lower =
+        [](const SizeAttrs& a, loop::Lowering& l) {
+          l.store(0, {}, {l.b.index(l.number(a.size)), {}});
+        },
+    .gradient = Gradient::zero,
+    .samples = {{"", "size=4"}},
+};
+
+static Dim checked(std::string_view op, Dim size) {
+  if (size.is_inferred()) fail("{}: a size is negative: -1", op);
+  return size;
 }
 
-static int64_t checked(std::string_view op, int64_t size) {
-  if (size < 0) fail("{}: a size is negative: {}", op, size);
-  return size;
+static Shape checked(std::string_view op, const Shape& shape) {
+  for (Dim extent : shape) checked(op, extent);
+  return shape;
 }
 
 struct FullAttrs {
@@ -192,7 +210,18 @@ struct ArangeAttrs {
   }
 };
 
-static int64_t arange_count(const Scalar& start, const Scalar& stop, const Scalar& step) {
+/// Of whole numbers of which some are sizes.
+static Dim symbolic_count(const Scalar& start, const Scalar& stop, int64_t step) {
+  if (step == 0) fail("arange: the step is 0");
+  Offset first = start.offset(), end = stop.offset();
+  Offset span = step > 0 ? end - first : first - end;
+  return decide_at_least(span, 1) ? ceil_div(span.size(), std::abs(step)) : 0;
+}
+
+static Dim arange_count(const Scalar& start, const Scalar& stop, const Scalar& step) {
+  bool symbolic = start.is_symbolic() || stop.is_symbolic();
+  if (symbolic && start.is_integral() && stop.is_integral() && step.is_integral())
+    return symbolic_count(start, stop, step.integer);
   if (start.is_integral() && stop.is_integral() && step.is_integral()) {
     if (step.integer == 0) fail("arange: the step is 0");
     __int128 span = static_cast<__int128>(stop.integer) - start.integer, by = step.integer;
@@ -209,23 +238,29 @@ static int64_t arange_count(const Scalar& start, const Scalar& stop, const Scala
   return count > 0 ? static_cast<int64_t>(count) : 0;
 }
 
-// start + i·step: whole numbers in their own arithmetic, others in f64, rounded once.
-static Tensor ramp(int64_t count, const Scalar& start, const Scalar& step, DType type) {
-  bool whole = start.is_integral() && step.is_integral() && is_integer(type);
-  DType work = whole ? DType::i64 : DType::f64;
-  Tensor i = tn::iota(Shape{count}, 0, work);
-  Tensor scaled = tn::multiply(i, make_scalar(step, work, false));
-  return tn::astype(tn::add(scaled, make_scalar(start, work, false)), type);
+// start + i·step, both of the type they are computed in.
+static Tensor ramp(Dim count, const Tensor& start, const Tensor& step, DType type) {
+  Tensor i = tn::iota(Shape{count}, 0, start.dtype());
+  return tn::astype(tn::add(tn::multiply(i, step), start), type);
 }
+
+/// A size beside a fraction is a number like any other: it is fixed.
+static Scalar fixed(const Scalar& s) { return s.is_symbolic() ? Scalar(s.offset().value()) : s; }
 
 static Tensor arange_body(const ArangeAttrs& a) {
   Scalar start = a.stop ? a.start : Scalar(0), stop = a.stop ? *a.stop : a.start;
-  for (const Scalar& s : {start, stop, a.step})
+  Scalar step = fixed(a.step);
+  for (const Scalar& s : {start, stop, step})
     if (s.kind == Kind::complex) fail(Fault::type, "arange: complex numbers have no order");
-  bool whole = start.is_integral() && stop.is_integral() && a.step.is_integral();
+  bool whole = start.is_integral() && stop.is_integral() && step.is_integral();
+  if (!whole) start = fixed(start), stop = fixed(stop);
   DType type = a.dtype.value_or(whole ? DType::i64 : DType::f32);
   check_kind("arange", numeric, type);
-  return ramp(arange_count(start, stop, a.step), start, a.step, type);
+  // Whole numbers in their own arithmetic, others in f64, rounded once.
+  DType work =
+      start.is_integral() && step.is_integral() && is_integer(type) ? DType::i64 : DType::f64;
+  return ramp(arange_count(start, stop, step), make_scalar(start, work, false),
+              make_scalar(step, work, false), type);
 }
 
 constinit const OpDef arange = Composite<ArangeAttrs>{
@@ -244,7 +279,7 @@ constinit const OpDef arange = Composite<ArangeAttrs>{
 
 struct LinspaceAttrs {
   Scalar start, stop;
-  int64_t num = 50;
+  Dim num = 50;
   Maybe<DType> dtype;
   bool endpoint = true;
   static constexpr void fields(auto& a, auto&& f) {
@@ -253,18 +288,28 @@ struct LinspaceAttrs {
   }
 };
 
+/// The distance between `parts` + 1 numbers from `start` to `stop`.
+static Tensor part_of(double span, Dim parts) {
+  bool known = parts.is_const();
+  Tensor whole =
+      make_scalar(known ? span / static_cast<double>(parts.raw) : span, DType::f64, false);
+  return known ? whole : whole / value_of(parts, DType::f64);
+}
+
 static Tensor linspace_real(double start, double stop, const LinspaceAttrs& a, DType type) {
-  int64_t parts = a.endpoint ? a.num - 1 : a.num;
-  double step = parts > 0 ? (stop - start) / static_cast<double>(parts) : 0;
-  Tensor line = ramp(a.num, start, step, DType::f64);
-  if (a.endpoint && a.num > 1) {  // the last one is `stop` itself, not a sum of steps
+  bool any = decide_at_least(a.num, 1), several = any && decide_at_least(a.num, 2);
+  Tensor step = make_scalar(0.0, DType::f64, false);
+  if (a.endpoint ? several : any) step = part_of(stop - start, a.endpoint ? a.num - 1 : a.num);
+  Tensor line = ramp(a.num, make_scalar(start, DType::f64, false), step, DType::f64);
+  if (a.endpoint && several) {  // the last one is `stop` itself, not a sum of steps
     Tensor is_last = tn::equal(tn::iota(Shape{a.num}), a.num - 1);
     line = tn::where(is_last, stop, line);
   }
   return tn::astype(is_integer(type) ? tn::floor(line) : line, type);
 }
 
-static Tensor linspace_body(const LinspaceAttrs& a) {
+static Tensor linspace_body(LinspaceAttrs a) {
+  a.start = fixed(a.start), a.stop = fixed(a.stop);
   checked("linspace", a.num);
   bool complex = a.start.kind == Kind::complex || a.stop.kind == Kind::complex;
   DType type = a.dtype.value_or(complex ? DType::c64 : DType::f32);
@@ -292,8 +337,8 @@ constinit const OpDef linspace = Composite<LinspaceAttrs>{
 };
 
 struct EyeAttrs {
-  int64_t n_rows = 0;
-  Maybe<int64_t> n_cols;
+  Dim n_rows = 0;
+  Maybe<Dim> n_cols;
   int64_t k = 0;
   DType dtype = DType::f32;
   static constexpr void fields(auto& a, auto&& f) {
@@ -310,7 +355,7 @@ static Tensor compare_diagonal(Compare compare, Dim rows, Dim columns, int64_t k
 }
 
 static Tensor band(std::string_view op, Compare compare, const EyeAttrs& a) {
-  int64_t rows = checked(op, a.n_rows), columns = checked(op, a.n_cols.value_or(a.n_rows));
+  Dim rows = checked(op, a.n_rows), columns = checked(op, a.n_cols.value_or(a.n_rows));
   return tn::astype(compare_diagonal(compare, rows, columns, a.k), a.dtype);
 }
 
@@ -327,7 +372,7 @@ constinit const OpDef eye = Composite<EyeAttrs>{
 };
 
 struct IdentityAttrs {
-  int64_t n = 0;
+  Dim n = 0;
   DType dtype = DType::f32;
   static constexpr void fields(auto& a, auto&& f) { f("n", a.n, required), f("dtype", a.dtype); }
 };
@@ -343,8 +388,8 @@ constinit const OpDef identity = Composite<IdentityAttrs>{
 };
 
 struct TriAttrs {
-  int64_t n = 0;
-  Maybe<int64_t> m;
+  Dim n = 0;
+  Maybe<Dim> m;
   int64_t k = 0;
   DType dtype = DType::f32;
   static constexpr void fields(auto& a, auto&& f) {

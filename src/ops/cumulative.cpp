@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "base/error.h"
+#include "ir/sizes.h"
 #include "ops/families.h"
 #include "ops/op_decls.h"
 #include "ops/shapes.h"
@@ -81,13 +82,13 @@ int settle_axis(std::string_view op, const Maybe<Axis>& axis, Tensor& x) {
 /// `x` moved by some places along `axis`; `first` comes in at the front.
 Tensor delay(const Tensor& x, int axis, int64_t places, const Scalar& first) {
   Tensor front = filled(first, x.dtype(), with_extent(x.shape(), axis, places));
-  return tn::concat({front, slice_axis(x, axis, 0, x.shape()[axis].value() - places)}, Axis(axis));
+  return tn::concat({front, slice_axis(x, axis, 0, x.shape()[axis] - places)}, Axis(axis));
 }
 
 /// For operations without a scan: in step k each element takes in the result 2^k places before it.
 Tensor scan_by_doubling(Tensor x, int axis, const Scalar& neutral,
                         Tensor (*combine)(const Tensor& earlier, const Tensor& later)) {
-  for (int64_t reach = 1; reach < x.shape()[axis].value(); reach *= 2)
+  for (int64_t reach = 1; !decide_at_least(reach, x.shape()[axis]); reach *= 2)
     x = combine(delay(x, axis, reach, neutral), x);
   return x;
 }
@@ -100,7 +101,7 @@ Tensor run_along(const Tensor& x, int axis, Running mode) {
 
 /// The tangent of running products, as products of dual numbers x + t·eps.
 Tensor tangent_of_products(Tensor x, Tensor t, int axis) {
-  for (int64_t reach = 1; reach < x.shape()[axis].value(); reach *= 2) {
+  for (int64_t reach = 1; !decide_at_least(reach, x.shape()[axis]); reach *= 2) {
     Tensor before = delay(x, axis, reach, 1);
     t = before * t + delay(t, axis, reach, 0) * x;
     x = before * x;
@@ -183,9 +184,9 @@ Tensors subtract_neighbours(const DiffAttrs& a, const Tensors& in) {
   }
   if (parts.size() > 1) x = tn::concat(parts, Axis(axis));
   for (int64_t k = 0; k < a.n; ++k) {
-    int64_t n = x.shape()[axis].value();
+    Dim n = x.shape()[axis];
     Tensor later = slice_axis(x, axis, 1, n),
-           earlier = slice_axis(x, axis, 0, std::max<int64_t>(n - 1, 0));
+           earlier = slice_axis(x, axis, 0, n == Dim(0) ? n : n - 1);
     x = x.dtype() == DType::b1 ? tn::not_equal(later, earlier) : later - earlier;
   }
   return {x};

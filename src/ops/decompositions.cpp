@@ -1,6 +1,7 @@
 // Orthogonal factors, singular values and eigenvalues. docs/design/007-linalg-derivatives.md says
 // what their derivatives are where values repeat and how vectors are scaled.
 #include "base/error.h"
+#include "ir/sizes.h"
 #include "ops/families.h"
 #include "ops/matrices.h"
 #include "ops/op_decls.h"
@@ -47,9 +48,7 @@ Tensor inverse_gaps(const Tensor& values, const Tensor& least) {
 
 bool is_empty(const Tensor& x) { return x.shape().elements() == Dim(0); }
 
-Dim rank_of(const Shape& shape) {
-  return std::min(rows_of(shape).value(), columns_of(shape).value());
-}
+Dim rank_of(const Shape& shape) { return decide_min(rows_of(shape), columns_of(shape)); }
 
 TypeList infer_qr(const QrAttrs& a, Types in) {
   const Shape& shape = in[0]->shape;
@@ -69,8 +68,8 @@ void run_qr(const LibraryCall& call) {
 /// skew-Hermitian, agrees with M below the diagonal, and leaves the diagonal of dR real.
 Tensors jvp_qr(const QrAttrs& a, const Primal& p, const Tensors& t) {
   const Type& x = *type_of(p.in[0]);
-  int64_t m = rows_of(x.shape).value(), n = columns_of(x.shape).value();
-  if (m < n || (m > n && a.mode == QrMode::complete))
+  Dim m = rows_of(x.shape), n = columns_of(x.shape);
+  if (!decide_at_least(m, n) || (a.mode == QrMode::complete && !decide_equal(m, n)))
     unsupported({"mode=\"reduced\" of a matrix with at least as many rows as columns has one"},
                 "qr: no derivative of mode {} of {}", kQrModes[static_cast<int>(a.mode)], x);
   T q = p.out[0], r = p.out[1];
@@ -133,7 +132,7 @@ Tensors jvp_svd(const SvdAttrs& a, const Primal& p, const Tensors& t) {
   Tensor inverse = cast_to(inverse_above(as_row(s), close_distance(s)), type);
   if (is_complex(type))
     du = du + (inner - cast_to(tn::real(inner), type)) * inverse *
-                  tn::eye(columns_of(s.shape()).value(), {}, 0, type);
+                  tn::eye(columns_of(s.shape()), {}, 0, type);
   du = tn::matmul(u, du), dv = tn::matmul(v, dv);
   Tensor image = tn::matmul(t[0], v) * inverse;
   Tensor back = tn::matmul(adjoint_of(t[0]), u) * inverse;

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "ir/sizes.h"
 #include "ops/families.h"
 #include "ops/indexing.h"
 #include "ops/op_decls.h"
@@ -51,30 +52,28 @@ Tensor diagonal_of(std::string_view op, const Tensor& x, int64_t offset, Axis ax
   for (int k = 0; k < x.rank(); ++k)
     if (k != first && k != second) perm.push_back(k), flat.push_back(x.shape()[k]);
   perm.push_back(first), perm.push_back(second);
-  int64_t rows = x.shape()[first].value(), columns = x.shape()[second].value();
-  int64_t down = offset < 0 ? (offset < -rows ? rows : -offset) : 0,
-          right = std::clamp<int64_t>(offset, 0, columns);
-  int64_t count = std::min(rows - down, columns - right);
-  int64_t start = down * columns + right;
-  int64_t stop = count > 0 ? start + (count - 1) * (columns + 1) + 1 : start;
+  Dim rows = x.shape()[first], columns = x.shape()[second];
+  Dim down = offset < 0 ? decide_min(rows, -std::max(offset, -INT64_MAX)) : 0;
+  Dim right = offset > 0 ? decide_min(columns, offset) : 0;
+  Dim count = decide_min(rows - down, columns - right);
   flat.push_back(rows * columns);
   Tensor lines = tn::reshape(tn::permute_dims(x, perm), flat);
-  return slice_axis(lines, flat.rank() - 1, start, stop, columns + 1);
+  return spaced(lines, flat.rank() - 1, down * columns + right, count, columns + 1);
 }
 
 /// In rows of n + 1 the elements stand in the first column; row-major, that is a matrix of n
 /// columns.
 Tensor matrix_of(const Tensor& x, int64_t k) {
   constexpr int64_t kMost = int64_t{1} << 30;  // a side whose square fits 64 bits with room
-  int64_t count = x.shape()[0].value();
-  if (count > kMost || k > kMost || k < -kMost)
+  Dim count = x.shape()[0];
+  if (!decide_at_least(kMost, count) || k > kMost || k < -kMost)
     fail("diag: a matrix of more than {} rows: diagonal {} of {}", kMost, k, *type_of(x));
-  int64_t n = count + std::abs(k);
-  if (count == 0) return filled(0, x.dtype(), {n, n});
+  Dim n = count + std::abs(k);
+  if (count == Dim(0)) return filled(0, x.dtype(), {n, n});
   Tensor rows = tn::pad(tn::reshape(x, {count, 1}), {0, 0, 0, n});
   Tensor line = slice_axis(tn::reshape(rows, {count * (n + 1)}), 0, 0, (count - 1) * (n + 1) + 1);
-  int64_t before = k >= 0 ? k : -k * n;
-  int64_t after = n * n - before - ((count - 1) * (n + 1) + 1);
+  Dim before = k >= 0 ? Dim(k) : n * -k;
+  Dim after = n * n - before - ((count - 1) * (n + 1) + 1);
   return tn::reshape(tn::pad(line, {before, after}), {n, n});
 }
 

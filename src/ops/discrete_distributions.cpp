@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "ir/sizes.h"
 #include "ops/draws.h"
 #include "ops/families.h"
 #include "ops/op_decls.h"
@@ -142,11 +143,20 @@ struct PermutationAttrs {
   }
 };
 
+/// The most elements that so many rounds shuffle: as JAX counts, 3·log(n) / log(2^32) rounds.
+int64_t most_shuffled(int rounds) {
+  auto needed = [](int64_t count) {
+    return std::ceil(3 * std::log(static_cast<double>(count)) / std::log(UINT32_MAX));
+  };
+  auto most = static_cast<int64_t>(std::exp(rounds * std::log(UINT32_MAX) / 3));
+  while (needed(most) > rounds) --most;
+  while (needed(most + 1) <= rounds) ++most;
+  return most;
+}
+
 /// Sorts by random words, again and again: words may be equal, but hardly every time.
 Tensor shuffled(Tensor key, Tensor x, int axis) {
-  auto count = static_cast<double>(std::max<int64_t>(x.size(), 1));
-  int rounds = static_cast<int>(std::ceil(3 * std::log(count) / std::log(UINT32_MAX)));
-  for (int i = 0; i < rounds; ++i) {
+  for (int rounds = 0; !decide_at_least(most_shuffled(rounds), x.shape().elements()); ++rounds) {
     Tensors keys = split_key(key, 2);
     key = keys[0];
     Tensor order = tn::argsort(tn::random_bits(keys[1], x.shape()), axis);
@@ -169,7 +179,7 @@ Tensor permutation_body(const PermutationAttrs& a, const Tensors& in) {
   Tensor x = population("random_permutation", in[1]);
   int axis = normal_axis(a.axis, x.rank(), "random_permutation");
   if (a.independent || x.rank() == 1) return shuffled(in[0], x, axis);
-  return tn::take(x, shuffled(in[0], tn::arange(x.dim(axis)), 0), Axis(axis));
+  return tn::take(x, shuffled(in[0], tn::iota({x.shape()[axis]}), 0), Axis(axis));
 }
 
 struct ChoiceAttrs {
@@ -182,14 +192,14 @@ struct ChoiceAttrs {
 };
 
 /// Positions of the chosen ones among `n`, as int64 of a.shape.
-Tensor chosen(const ChoiceAttrs& a, const Tensor& key, int64_t n, const Tensor& p) {
-  int64_t draws = a.shape.elements().value();
-  if (draws == 0) return tn::zeros(a.shape, DType::i64);
+Tensor chosen(const ChoiceAttrs& a, const Tensor& key, Dim n, const Tensor& p) {
+  Dim draws = a.shape.elements();
+  if (draws == Dim(0)) return tn::zeros(a.shape, DType::i64);
   if (!p && a.replace) {
-    DType type = n > INT32_MAX ? DType::i64 : DType::i32;
-    return randint_body({a.shape, type}, {key, Tensor(0), Tensor(n)});
+    DType type = decide_at_least(INT32_MAX, n) ? DType::i32 : DType::i64;
+    return randint_body({a.shape, type}, {key, Tensor(0), value_of(n, DType::i64)});
   }
-  if (!p) return tn::reshape(slice_axis(shuffled(key, tn::arange(n), 0), 0, 0, draws), a.shape);
+  if (!p) return tn::reshape(slice_axis(shuffled(key, tn::iota({n}), 0), 0, 0, draws), a.shape);
   if (!a.replace) {
     Tensor order = tn::top_k(draw_gumbel(key, {n}, p.dtype()) + tn::log(p), draws).indices;
     return tn::reshape(order, a.shape);
@@ -205,12 +215,13 @@ Tensor choice_body(const ChoiceAttrs& a, const Tensors& in) {
   check_sizes(op, a.shape);
   Tensor x = population(op, in[1]), p = in[2];
   int axis = normal_axis(a.axis, x.rank(), op);
-  int64_t n = x.dim(axis), draws = a.shape.elements().value();
-  if (n == 0 && draws > 0) fail("{}: there is nothing to choose from: {}", op, *type_of(x));
-  if (!a.replace && draws > n)
+  Dim n = x.shape()[axis], draws = a.shape.elements();
+  if (n == Dim(0) && draws != Dim(0))
+    fail("{}: there is nothing to choose from: {}", op, *type_of(x));
+  if (!a.replace && !decide_at_least(n, draws))
     fail(Hint{"draw with replacement: replace=True"},
          "{}: {} draws without replacement from {} elements", op, draws, n);
-  if (p && !(p.shape() == Shape{n}))
+  if (p && !decide_equal(p.shape(), Shape{n}))
     fail("{}: p needs one probability per element of axis {}, {}: {}", op, axis, n, *type_of(p));
   if (p) p = cast_to(p, to_inexact(p.dtype()));
   return tn::take(x, chosen(a, in[0], n, p), Axis(axis));

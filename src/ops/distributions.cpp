@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "base/error.h"
+#include "ir/sizes.h"
 #include "ops/draws.h"
 #include "ops/families.h"
 #include "ops/op_decls.h"
@@ -83,8 +84,8 @@ Tensor multivariate_normal_body(const FittedAttrs& a, const Tensors& in) {
   constexpr std::string_view op = "random_multivariate_normal";
   const Type &mean = *type_of(in[1]), &cov = *type_of(in[2]);
   bool fits = mean.rank() >= 1 && cov.rank() >= 2 &&
-              cov.shape[cov.rank() - 1] == mean.shape.back() &&
-              cov.shape[cov.rank() - 2] == mean.shape.back();
+              decide_equal(cov.shape[cov.rank() - 1], mean.shape.back()) &&
+              decide_equal(cov.shape[cov.rank() - 2], mean.shape.back());
   if (!fits)
     fail("{}: a mean [..., n] and a covariance [..., n, n] are needed: {} and {}", op, mean, cov);
   Shape of_mean(mean.shape.begin(), mean.shape.end() - 1);

@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "base/error.h"
+#include "ir/sizes.h"
 #include "ops/contract.h"
 #include "ops/families.h"
 #include "ops/op_decls.h"
@@ -61,7 +62,7 @@ void check_distinct(const Axes& batch, const Axes& contracted, const Type& x) {
 void check_pairs(const Axes& left, const Axes& right, const Type& x, const Type& y) {
   for (int i = 0; i < left.size(); ++i) {
     Dim m = x.shape[left[i].i], n = y.shape[right[i].i];
-    if (tn::equal(m, n) != Tri::yes)
+    if (!decide_equal(m, n))
       fail("dot: extents differ: {} (axis {} of {}) and {} (axis {} of {})", m, left[i].i, x, n,
            right[i].i, y);
   }

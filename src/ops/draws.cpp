@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "ir/emit.h"
+#include "ir/sizes.h"
 #include "tenon/operators.h"
 
 namespace tn::ops {
@@ -35,7 +36,7 @@ Tensor number(double value, DType type) { return make_scalar(value, type, false)
 
 void check_key(std::string_view op, const Tensor& key) {
   const Type& t = *type_of(key);
-  bool fits = t.dtype == DType::u32 && t.rank() > 0 && t.shape[t.rank() - 1] == Dim(2);
+  bool fits = t.dtype == DType::u32 && t.rank() > 0 && decide_equal(t.shape[t.rank() - 1], 2);
   if (!fits)
     fail(t.dtype == DType::u32 ? Fault::value : Fault::type,
          Hint{"make one from a number: random.key(0)"}, "{}: a key is u32[2]: {}", op, t);
@@ -69,7 +70,7 @@ Tensor parameter(std::string_view op, std::string_view name, const Tensor& x, co
   bool fits = x.rank() <= shape.rank();
   for (int k = 0; fits && k < x.rank(); ++k) {
     Dim extent = x.shape()[k];
-    fits = extent == Dim(1) || extent == shape[shape.rank() - x.rank() + k];
+    fits = decide_equal(extent, shape[shape.rank() - x.rank() + k]) || decide_equal(extent, 1);
   }
   if (!fits)
     fail(Hint{"give the shape of the result: shape=..."},

@@ -2,10 +2,12 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "ir/sizes.h"
 #include "ops/contract.h"
 #include "ops/contraction_order.h"
 #include "ops/families.h"
 #include "ops/op_decls.h"
+#include "ops/shapes.h"
 #include "tenon/operators.h"
 
 namespace tn::ops {
@@ -83,7 +85,7 @@ Labels parse_result(std::string_view text, bool given, const std::vector<Term>& 
 Term diagonal_of(const Term& t, size_t first, size_t second, std::string_view equation) {
   const Shape& shape = t.x.shape();
   int i = static_cast<int>(first), k = static_cast<int>(second);
-  if (tn::equal(shape[i], shape[k]) != Tri::yes)
+  if (!decide_equal(shape[i], shape[k]))
     fail("einsum: extents of '{}' differ: {} and {} ({}): \"{}\"", t.labels[first], shape[i],
          shape[k], *type_of(t.x), equation);
   Perm perm;
@@ -94,11 +96,10 @@ Term diagonal_of(const Term& t, size_t first, size_t second, std::string_view eq
     perm.push_back(axis), flat.push_back(shape[axis]);
     labels += t.labels[static_cast<size_t>(axis)];
   }
-  int64_t n = shape[i].value();
+  Dim n = shape[i];
   perm.push_back(i), perm.push_back(k), flat.push_back(n * n);
   Tensor x = tn::reshape(tn::permute_dims(t.x, perm), flat);
-  if (n > 1) x = tn::slice(x, {0}, {n * n}, Ints{n + 1}, Axes{flat.rank() - 1});
-  return {x, labels + t.labels[first]};
+  return {spaced(x, flat.rank() - 1, 0, n, n + 1), labels + t.labels[first]};
 }
 
 void take_diagonals(Term& t, std::string_view equation) {
@@ -117,8 +118,8 @@ LabelSizes label_sizes(const std::vector<Term>& terms, std::string_view equation
     for (size_t k = 0; k < t.labels.size(); ++k) {
       Dim extent = t.x.shape()[static_cast<int>(k)];
       auto [at, fresh] = sizes.emplace(t.labels[k], extent);
-      if (fresh || tn::equal(at->second, extent) == Tri::yes || extent == Dim(1)) continue;
-      if (!(at->second == Dim(1)))
+      if (fresh || decide_equal(at->second, extent) || decide_equal(extent, 1)) continue;
+      if (!decide_equal(at->second, 1))
         fail("einsum: extents of {} differ: {} and {} ({}): \"{}\"",
              std::isalpha(static_cast<unsigned char>(t.labels[k])) ? format("'{}'", t.labels[k])
                                                                    : "the ellipsis",

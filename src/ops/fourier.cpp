@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "ir/sizes.h"
 #include "ops/families.h"
 #include "ops/op_decls.h"
 #include "ops/shapes.h"
@@ -23,20 +24,26 @@ enum class Norm : uint8_t { backward, ortho, forward };
 constexpr std::string_view kNorms[] = {"backward", "ortho", "forward"};
 constexpr ChoiceNames choice_names(Norm) { return kNorms; }
 
+/// What a transform is divided by, beside its scale: for lengths that are known when it runs.
+enum class Divisor : uint8_t { one, root, length };
+constexpr std::string_view kDivisors[] = {"one", "root", "length"};
+constexpr ChoiceNames choice_names(Divisor) { return kDivisors; }
+
 struct FftAxisAttrs {
   FftKind kind = FftKind::c2c;
   bool inverse = false;
   double scale = 1;
-  Maybe<int64_t> n;
+  Maybe<Dim> n;
   Axis axis = -1;
+  Divisor divisor = Divisor::one;
   static constexpr void fields(auto& a, auto&& f) {
     f("kind", a.kind), f("inverse", a.inverse), f("scale", a.scale), f("n", a.n);
-    f("axis", a.axis);
+    f("axis", a.axis), f("divisor", a.divisor);
   }
 };
 
 struct FftAttrs {
-  Maybe<int64_t> n;
+  Maybe<Dim> n;
   Axis axis = -1;
   Norm norm = Norm::backward;
   static constexpr void fields(auto& a, auto&& f) {
@@ -45,7 +52,8 @@ struct FftAttrs {
 };
 
 struct FftnAttrs {
-  Maybe<Ints> s, axes;
+  Maybe<Offsets> s;
+  Maybe<Ints> axes;
   Norm norm = Norm::backward;
   static constexpr void fields(auto& a, auto&& f) {
     f("s", a.s), f("axes", a.axes), f("norm", a.norm);
@@ -53,7 +61,7 @@ struct FftnAttrs {
 };
 
 struct FreqAttrs {
-  int64_t n = 0;
+  Dim n = 0;
   double d = 1;
   DType dtype = DType::f32;
   static constexpr void fields(auto& a, auto&& f) {
@@ -74,37 +82,46 @@ Tensor transformable(std::string_view op, const Tensor& x, bool complex) {
   return cast_to(in[0], complex ? complex_of(type) : type);
 }
 
+/// How many numbers are transformed along `axis`.
+Dim length_of(std::string_view op, FftKind kind, const Maybe<Dim>& n, const Type& x, int axis) {
+  Dim extent = x.shape[axis];
+  Offset length = n ? Offset(*n) : kind == FftKind::c2r ? Offset(extent * 2) - 2 : Offset(extent);
+  if (!decide_at_least(length, 1))
+    fail("{}: at least one number is needed: {} along axis {} ({})", op, length, axis, x);
+  return length.size();
+}
+
 void prepare_fft_axis(FftAxisAttrs& a, Tensors& in) {
   in[0] = transformable("fft_axis", in[0], a.kind != FftKind::r2c);
   const Type& x = *type_of(in[0]);
   a.axis = normal_axis(a.axis, x.rank(), "fft_axis");
-  int64_t given = x.shape[a.axis.i].value(), n = a.n.value_or(given);
-  if (a.kind == FftKind::c2r && !a.n) n = 2 * (given - 1);
-  int64_t expected = a.kind == FftKind::c2r ? n / 2 + 1 : n;
-  if (n < 1) fail("fft_axis: at least one number is needed: {} along axis {} ({})", n, a.axis.i, x);
-  if (given != expected)
+  Dim given = x.shape[a.axis.i], n = length_of("fft_axis", a.kind, a.n, x, a.axis.i);
+  Dim expected = a.kind == FftKind::c2r ? floor_div(n, 2) + 1 : n;
+  if (!decide_equal(given, expected))
     fail("fft_axis: {} numbers along axis {}, {} are needed ({})", given, a.axis.i, expected, x);
   a.n = n;
 }
 
 Type infer_fft_axis(const FftAxisAttrs& a, Types in) {
   if (a.kind == FftKind::c2c) return *in[0];
-  int64_t n = *a.n;
+  Dim n = *a.n;
   if (a.kind == FftKind::c2r)
     return {real_of(in[0]->dtype), with_extent(in[0]->shape, a.axis.i, n)};
-  return {complex_of(in[0]->dtype), with_extent(in[0]->shape, a.axis.i, n / 2 + 1)};
+  return {complex_of(in[0]->dtype), with_extent(in[0]->shape, a.axis.i, floor_div(n, 2) + 1)};
 }
 
 void run_fft_axis(const LibraryCall& call) {
   const auto& a = *static_cast<const FftAxisAttrs*>(call.attrs);
   const Shape& shape = call.in_types[0]->shape;
+  auto n = static_cast<double>(a.n->value());
+  double divisor = a.divisor == Divisor::length ? n : a.divisor == Divisor::root ? std::sqrt(n) : 1;
   bool wide = real_of(call.in_types[0]->dtype) == DType::f64;
   tn::fft({.type = wide ? Element::c128 : Element::c64,
            .kind = a.kind,
            .inverse = a.inverse,
-           .scale = a.scale,
+           .scale = a.scale / divisor,
            .outer = span_of(shape, 0, a.axis.i),
-           .n = *a.n,
+           .n = a.n->value(),
            .inner = span_of(shape, a.axis.i + 1, shape.rank()),
            .in = call.in[0],
            .out = call.out[0]});
@@ -112,9 +129,10 @@ void run_fft_axis(const LibraryCall& call) {
 
 /// `ends` for the first number of half a spectrum, and the last when it is its own mirror image,
 /// `middle` for those that stand for two.
-Tensor half_weights(int64_t n, double ends, double middle, DType type, int rank, int axis) {
-  int64_t count = n / 2 + 1, alone = n % 2 ? 1 : 2;
-  if (count <= alone) return filled(ends, type, Shape::filled(rank, 1));
+Tensor half_weights(Dim n, double ends, double middle, DType type, int rank, int axis) {
+  Dim count = floor_div(n, 2) + 1;
+  int64_t alone = decide_divides(2, n) ? 2 : 1;
+  if (decide_at_least(alone, count)) return filled(ends, type, Shape::filled(rank, 1));
   Tensor end = filled(ends, type, {1}), rest = filled(middle, type, {count - alone});
   Tensors parts{end, rest};
   if (alone == 2) parts.push_back(end);
@@ -135,19 +153,19 @@ Tensor transposed_fft(const FftAxisAttrs& a, const Tensor& ct, const Tensors& in
               back);
 }
 
-double scale_of(Norm norm, bool inverse, int64_t n) {
-  if (norm == Norm::ortho) return 1 / std::sqrt(static_cast<double>(n));
-  return (norm == Norm::forward) == inverse ? 1 : 1 / static_cast<double>(n);
+Divisor divisor_of(Norm norm, bool inverse) {
+  if (norm == Norm::ortho) return Divisor::root;
+  return (norm == Norm::forward) == inverse ? Divisor::one : Divisor::length;
 }
 
 /// `x` cut, or filled up with zeros, to `count` numbers along `axis`.
-Tensor resized(const Tensor& x, int axis, int64_t count) {
-  int64_t given = x.shape()[axis].value();
-  if (given == count) return x;
-  if (given > count) return slice_axis(x, axis, 0, count);
-  Ints width;
+Tensor resized(const Tensor& x, int axis, Dim count) {
+  Dim given = x.shape()[axis];
+  if (decide_equal(given, count)) return x;
+  if (decide_at_least(given, count)) return slice_axis(x, axis, 0, count);
+  Offsets width;
   for (int k = 0; k < x.rank(); ++k)
-    width.push_back(0), width.push_back(k == axis ? count - given : 0);
+    width.push_back(0), width.push_back(k == axis ? count - given : Dim(0));
   return tn::pad(x, width);
 }
 
@@ -157,12 +175,9 @@ Tensor transform(std::string_view op, const Tensor& given, FftKind kind, bool in
   if (kind == FftKind::r2c) check_kind(op, ordered, given.dtype());
   Tensor x = transformable(op, given, kind != FftKind::r2c);
   int axis = normal_axis(a.axis, x.rank(), op);
-  int64_t extent = x.shape()[axis].value();
-  int64_t n = a.n.value_or(kind == FftKind::c2r ? 2 * (extent - 1) : extent);
-  if (n < 1)
-    fail("{}: at least one number is needed: {} along axis {} ({})", op, n, axis, *type_of(x));
-  x = resized(x, axis, kind == FftKind::c2r ? n / 2 + 1 : n);
-  return emit(fft_axis, {x}, FftAxisAttrs{kind, inverse, scale_of(a.norm, inverse, n), n, axis});
+  Dim n = length_of(op, kind, a.n, *type_of(x), axis);
+  x = resized(x, axis, kind == FftKind::c2r ? floor_div(n, 2) + 1 : n);
+  return emit(fft_axis, {x}, FftAxisAttrs{kind, inverse, 1, n, axis, divisor_of(a.norm, inverse)});
 }
 
 template <const char* kOp, FftKind kKind, bool kInverse>
@@ -173,9 +188,9 @@ Tensors one_axis(const FftAttrs& a, const Tensors& in) {
 /// The axes of a transform over several, with the length along each if given.
 struct Sides {
   Axes axes;
-  Ints lengths;
-  Maybe<int64_t> length(int i) const {
-    return lengths.size() ? Maybe<int64_t>(lengths[i]) : Maybe<int64_t>();
+  Offsets lengths;
+  Maybe<Dim> length(int i) const {
+    return lengths.size() ? Maybe<Dim>(lengths[i].size()) : Maybe<Dim>();
   }
 };
 
@@ -213,19 +228,21 @@ Tensors several_axes(const FftnAttrs& a, const Tensors& in) {
 
 Tensor frequencies(std::string_view op, const FreqAttrs& a, bool half) {
   check_kind(op, floats, a.dtype);
-  if (a.n < 1) fail("{}: n must be positive: {}", op, a.n);
-  int64_t positive = half ? a.n / 2 + 1 : (a.n + 1) / 2;
-  Tensor k = tn::arange(0, positive, 1, a.dtype);
-  if (!half) k = tn::concat({k, tn::arange(-(a.n / 2), 0, 1, a.dtype)}, 0);
-  return tn::divide(k, static_cast<double>(a.n) * a.d);
+  if (a.n.is_inferred() || !decide_at_least(a.n, 1)) fail("{}: n must be positive: {}", op, a.n);
+  Offset below = Offset(0) - floor_div(a.n, 2);
+  Dim positive = half ? floor_div(a.n, 2) + 1 : ceil_div(a.n, 2);
+  Tensor k = tn::arange(0, Scalar(Offset(positive)), 1, a.dtype);
+  if (!half) k = tn::concat({k, tn::arange(Scalar(below), 0, 1, a.dtype)}, 0);
+  if (a.n.is_const()) return tn::divide(k, static_cast<double>(a.n.raw) * a.d);
+  return k / cast_to(value_of(a.n, DType::f64) * a.d, k.dtype());
 }
 
 Tensors shifted(std::string_view op, const ShiftAttrs& a, const Tensor& x, bool back) {
   Axes axes = normal_axes(a.axes, x.rank(), op);
-  Ints places;
+  Offsets places;
   for (Axis axis : axes) {
-    int64_t n = x.shape()[axis.i].value();
-    places.push_back(back ? -(n / 2) : n / 2);
+    Offset half = floor_div(x.shape()[axis.i], 2);
+    places.push_back(back ? Offset(0) - half : half);
   }
   return {axes.empty() ? x : tn::roll(x, places, axes)};
 }

@@ -144,7 +144,7 @@ Tensor array_equal(const Operand& x1, const Operand& x2, bool equal_nan) {
   return call_one(ops::array_equal, in, fields);
 }
 
-Tensors array_split(const Operand& x, Maybe<int64_t> sections, const Maybe<Ints>& indices,
+Tensors array_split(const Operand& x, Maybe<int64_t> sections, const Maybe<Offsets>& indices,
     Axis axis) {
   LocScope scope(x.place);
   const Operand* in[] = {&x};
@@ -216,7 +216,7 @@ Tensor atleast_3d(const Operand& x) {
 }
 
 Tensor avg_pool(const Operand& x, const Ints& kernel_size, const Maybe<Ints>& stride,
-    const Ints& padding, bool count_include_pad, bool channels_last) {
+    const Offsets& padding, bool count_include_pad, bool channels_last) {
   LocScope scope(x.place);
   const Operand* in[] = {&x};
   const void* fields[] = {&kernel_size, &stride, &padding, &count_include_pad, &channels_last};
@@ -338,7 +338,7 @@ Tensor contiguous(const Operand& x) {
   return call_one(ops::contiguous, in, nullptr);
 }
 
-Tensor conv(const Operand& x, const Operand& w, const Ints& stride, const Ints& padding,
+Tensor conv(const Operand& x, const Operand& w, const Ints& stride, const Offsets& padding,
     const Ints& input_dilation, const Ints& kernel_dilation, int64_t groups, bool channels_last) {
   LocScope scope(x.place);
   const Operand* in[] = {&x, &w};
@@ -348,7 +348,7 @@ Tensor conv(const Operand& x, const Operand& w, const Ints& stride, const Ints& 
 }
 
 Tensor conv1d(const Operand& x, const Operand& weight, const Operand& bias, const Ints& stride,
-    const Ints& padding, const Ints& dilation, int64_t groups, bool channels_last,
+    const Offsets& padding, const Ints& dilation, int64_t groups, bool channels_last,
     std::string_view padding_mode) {
   LocScope scope(x.place);
   uint8_t padding_mode_choice = choice_of(ops::conv1d, 5, padding_mode);
@@ -359,7 +359,7 @@ Tensor conv1d(const Operand& x, const Operand& weight, const Operand& bias, cons
 }
 
 Tensor conv2d(const Operand& x, const Operand& weight, const Operand& bias, const Ints& stride,
-    const Ints& padding, const Ints& dilation, int64_t groups, bool channels_last,
+    const Offsets& padding, const Ints& dilation, int64_t groups, bool channels_last,
     std::string_view padding_mode) {
   LocScope scope(x.place);
   uint8_t padding_mode_choice = choice_of(ops::conv2d, 5, padding_mode);
@@ -370,7 +370,7 @@ Tensor conv2d(const Operand& x, const Operand& weight, const Operand& bias, cons
 }
 
 Tensor conv3d(const Operand& x, const Operand& weight, const Operand& bias, const Ints& stride,
-    const Ints& padding, const Ints& dilation, int64_t groups, bool channels_last,
+    const Offsets& padding, const Ints& dilation, int64_t groups, bool channels_last,
     std::string_view padding_mode) {
   LocScope scope(x.place);
   uint8_t padding_mode_choice = choice_of(ops::conv3d, 5, padding_mode);
@@ -381,7 +381,7 @@ Tensor conv3d(const Operand& x, const Operand& weight, const Operand& bias, cons
 }
 
 Tensor conv_general(const Operand& x, const Operand& weight, const Ints& stride,
-    const Ints& padding, const Ints& kernel_dilation, const Ints& input_dilation, int64_t groups,
+    const Offsets& padding, const Ints& kernel_dilation, const Ints& input_dilation, int64_t groups,
     bool flip, bool channels_last) {
   LocScope scope(x.place);
   const Operand* in[] = {&x, &weight};
@@ -391,7 +391,7 @@ Tensor conv_general(const Operand& x, const Operand& weight, const Ints& stride,
 }
 
 Tensor conv_transpose1d(const Operand& x, const Operand& weight, const Operand& bias,
-    const Ints& stride, const Ints& padding, const Ints& output_padding, int64_t groups,
+    const Ints& stride, const Offsets& padding, const Ints& output_padding, int64_t groups,
     const Ints& dilation, bool channels_last) {
   LocScope scope(x.place);
   const Operand* in[] = {&x, &weight, &bias};
@@ -400,7 +400,7 @@ Tensor conv_transpose1d(const Operand& x, const Operand& weight, const Operand& 
 }
 
 Tensor conv_transpose2d(const Operand& x, const Operand& weight, const Operand& bias,
-    const Ints& stride, const Ints& padding, const Ints& output_padding, int64_t groups,
+    const Ints& stride, const Offsets& padding, const Ints& output_padding, int64_t groups,
     const Ints& dilation, bool channels_last) {
   LocScope scope(x.place);
   const Operand* in[] = {&x, &weight, &bias};
@@ -409,7 +409,7 @@ Tensor conv_transpose2d(const Operand& x, const Operand& weight, const Operand& 
 }
 
 Tensor conv_transpose3d(const Operand& x, const Operand& weight, const Operand& bias,
-    const Ints& stride, const Ints& padding, const Ints& output_padding, int64_t groups,
+    const Ints& stride, const Offsets& padding, const Ints& output_padding, int64_t groups,
     const Ints& dilation, bool channels_last) {
   LocScope scope(x.place);
   const Operand* in[] = {&x, &weight, &bias};
@@ -706,14 +706,14 @@ Tensor expm1(const Operand& x) {
   return call_one(ops::expm1, in, nullptr);
 }
 
-Tensor eye(int64_t n_rows, Maybe<int64_t> n_cols, int64_t k, DType dtype,
+Tensor eye(Dim n_rows, Maybe<Dim> n_cols, int64_t k, DType dtype,
     std::source_location place) {
   LocScope scope(place);
   const void* fields[] = {&n_rows, &n_cols, &k, &dtype};
   return call_one(ops::eye, {}, fields);
 }
 
-Tensor fft(const Operand& x, Maybe<int64_t> n, Axis axis, std::string_view norm) {
+Tensor fft(const Operand& x, Maybe<Dim> n, Axis axis, std::string_view norm) {
   LocScope scope(x.place);
   uint8_t norm_choice = choice_of(ops::fft, 2, norm);
   const Operand* in[] = {&x};
@@ -721,22 +721,23 @@ Tensor fft(const Operand& x, Maybe<int64_t> n, Axis axis, std::string_view norm)
   return call_one(ops::fft, in, fields);
 }
 
-Tensor fft_axis(const Operand& x, std::string_view kind, bool inverse, double scale,
-    Maybe<int64_t> n, Axis axis) {
+Tensor fft_axis(const Operand& x, std::string_view kind, bool inverse, double scale, Maybe<Dim> n,
+    Axis axis, std::string_view divisor) {
   LocScope scope(x.place);
   uint8_t kind_choice = choice_of(ops::fft_axis, 0, kind);
+  uint8_t divisor_choice = choice_of(ops::fft_axis, 5, divisor);
   const Operand* in[] = {&x};
-  const void* fields[] = {&kind_choice, &inverse, &scale, &n, &axis};
+  const void* fields[] = {&kind_choice, &inverse, &scale, &n, &axis, &divisor_choice};
   return call_one(ops::fft_axis, in, fields);
 }
 
-Tensor fftfreq(int64_t n, double d, DType dtype, std::source_location place) {
+Tensor fftfreq(Dim n, double d, DType dtype, std::source_location place) {
   LocScope scope(place);
   const void* fields[] = {&n, &d, &dtype};
   return call_one(ops::fftfreq, {}, fields);
 }
 
-Tensor fftn(const Operand& x, const Maybe<Ints>& s, const Maybe<Ints>& axes,
+Tensor fftn(const Operand& x, const Maybe<Offsets>& s, const Maybe<Ints>& axes,
     std::string_view norm) {
   LocScope scope(x.place);
   uint8_t norm_choice = choice_of(ops::fftn, 2, norm);
@@ -859,7 +860,7 @@ Tensor hardswish(const Operand& x) {
   return call_one(ops::hardswish, in, nullptr);
 }
 
-Tensor hfft(const Operand& x, Maybe<int64_t> n, Axis axis, std::string_view norm) {
+Tensor hfft(const Operand& x, Maybe<Dim> n, Axis axis, std::string_view norm) {
   LocScope scope(x.place);
   uint8_t norm_choice = choice_of(ops::hfft, 2, norm);
   const Operand* in[] = {&x};
@@ -873,13 +874,13 @@ Tensor hypot(const Operand& x1, const Operand& x2) {
   return call_one(ops::hypot, in, nullptr);
 }
 
-Tensor identity(int64_t n, DType dtype, std::source_location place) {
+Tensor identity(Dim n, DType dtype, std::source_location place) {
   LocScope scope(place);
   const void* fields[] = {&n, &dtype};
   return call_one(ops::identity, {}, fields);
 }
 
-Tensor ifft(const Operand& x, Maybe<int64_t> n, Axis axis, std::string_view norm) {
+Tensor ifft(const Operand& x, Maybe<Dim> n, Axis axis, std::string_view norm) {
   LocScope scope(x.place);
   uint8_t norm_choice = choice_of(ops::ifft, 2, norm);
   const Operand* in[] = {&x};
@@ -887,7 +888,7 @@ Tensor ifft(const Operand& x, Maybe<int64_t> n, Axis axis, std::string_view norm
   return call_one(ops::ifft, in, fields);
 }
 
-Tensor ifftn(const Operand& x, const Maybe<Ints>& s, const Maybe<Ints>& axes,
+Tensor ifftn(const Operand& x, const Maybe<Offsets>& s, const Maybe<Ints>& axes,
     std::string_view norm) {
   LocScope scope(x.place);
   uint8_t norm_choice = choice_of(ops::ifftn, 2, norm);
@@ -903,7 +904,7 @@ Tensor ifftshift(const Operand& x, const Maybe<Axes>& axes) {
   return call_one(ops::ifftshift, in, fields);
 }
 
-Tensor ihfft(const Operand& x, Maybe<int64_t> n, Axis axis, std::string_view norm) {
+Tensor ihfft(const Operand& x, Maybe<Dim> n, Axis axis, std::string_view norm) {
   LocScope scope(x.place);
   uint8_t norm_choice = choice_of(ops::ihfft, 2, norm);
   const Operand* in[] = {&x};
@@ -944,7 +945,7 @@ Tensor iota(const Shape& shape, Axis axis, DType dtype, std::source_location pla
   return call_one(ops::iota, {}, fields);
 }
 
-Tensor irfft(const Operand& x, Maybe<int64_t> n, Axis axis, std::string_view norm) {
+Tensor irfft(const Operand& x, Maybe<Dim> n, Axis axis, std::string_view norm) {
   LocScope scope(x.place);
   uint8_t norm_choice = choice_of(ops::irfft, 2, norm);
   const Operand* in[] = {&x};
@@ -952,7 +953,7 @@ Tensor irfft(const Operand& x, Maybe<int64_t> n, Axis axis, std::string_view nor
   return call_one(ops::irfft, in, fields);
 }
 
-Tensor irfftn(const Operand& x, const Maybe<Ints>& s, const Maybe<Ints>& axes,
+Tensor irfftn(const Operand& x, const Maybe<Offsets>& s, const Maybe<Ints>& axes,
     std::string_view norm) {
   LocScope scope(x.place);
   uint8_t norm_choice = choice_of(ops::irfftn, 2, norm);
@@ -1050,7 +1051,7 @@ Tensor linear(const Operand& x, const Operand& weight, const Operand& bias) {
   return call_one(ops::linear, in, nullptr);
 }
 
-Tensor linspace(const Scalar& start, const Scalar& stop, int64_t num, Maybe<DType> dtype,
+Tensor linspace(const Scalar& start, const Scalar& stop, Dim num, Maybe<DType> dtype,
     bool endpoint, std::source_location place) {
   LocScope scope(place);
   const void* fields[] = {&start, &stop, &num, &dtype, &endpoint};
@@ -1200,7 +1201,7 @@ Tensor max(const Operand& x, const Maybe<Axes>& axis, bool keepdims) {
 }
 
 Tensor max_pool(const Operand& x, const Ints& kernel_size, const Maybe<Ints>& stride,
-    const Ints& padding, const Ints& dilation, bool channels_last) {
+    const Offsets& padding, const Ints& dilation, bool channels_last) {
   LocScope scope(x.place);
   const Operand* in[] = {&x};
   const void* fields[] = {&kernel_size, &stride, &padding, &dilation, &channels_last};
@@ -1324,7 +1325,7 @@ Tensor outer(const Operand& x1, const Operand& x2) {
   return call_one(ops::outer, in, nullptr);
 }
 
-Tensor pad(const Operand& x, const Ints& pad_width, std::string_view mode,
+Tensor pad(const Operand& x, const Offsets& pad_width, std::string_view mode,
     const Scalar& constant_values) {
   LocScope scope(x.place);
   uint8_t mode_choice = choice_of(ops::pad, 1, mode);
@@ -1333,7 +1334,7 @@ Tensor pad(const Operand& x, const Ints& pad_width, std::string_view mode,
   return call_one(ops::pad, in, fields);
 }
 
-Tensor pad_with(const Operand& x, const Operand& value, const Ints& pad_width,
+Tensor pad_with(const Operand& x, const Operand& value, const Offsets& pad_width,
     std::string_view mode) {
   LocScope scope(x.place);
   uint8_t mode_choice = choice_of(ops::pad_with, 1, mode);
@@ -1598,7 +1599,7 @@ Tensor reshape(const Operand& x, const Shape& shape) {
   return call_one(ops::reshape, in, fields);
 }
 
-Tensor rfft(const Operand& x, Maybe<int64_t> n, Axis axis, std::string_view norm) {
+Tensor rfft(const Operand& x, Maybe<Dim> n, Axis axis, std::string_view norm) {
   LocScope scope(x.place);
   uint8_t norm_choice = choice_of(ops::rfft, 2, norm);
   const Operand* in[] = {&x};
@@ -1606,13 +1607,13 @@ Tensor rfft(const Operand& x, Maybe<int64_t> n, Axis axis, std::string_view norm
   return call_one(ops::rfft, in, fields);
 }
 
-Tensor rfftfreq(int64_t n, double d, DType dtype, std::source_location place) {
+Tensor rfftfreq(Dim n, double d, DType dtype, std::source_location place) {
   LocScope scope(place);
   const void* fields[] = {&n, &d, &dtype};
   return call_one(ops::rfftfreq, {}, fields);
 }
 
-Tensor rfftn(const Operand& x, const Maybe<Ints>& s, const Maybe<Ints>& axes,
+Tensor rfftn(const Operand& x, const Maybe<Offsets>& s, const Maybe<Ints>& axes,
     std::string_view norm) {
   LocScope scope(x.place);
   uint8_t norm_choice = choice_of(ops::rfftn, 2, norm);
@@ -1628,7 +1629,7 @@ Tensor rms_norm(const Operand& x, const Operand& weight, double eps) {
   return call_one(ops::rms_norm, in, fields);
 }
 
-Tensor roll(const Operand& x, const Ints& shift, const Maybe<Axes>& axis) {
+Tensor roll(const Operand& x, const Offsets& shift, const Maybe<Axes>& axis) {
   LocScope scope(x.place);
   const Operand* in[] = {&x};
   const void* fields[] = {&shift, &axis};
@@ -1740,7 +1741,7 @@ Tensor sinh(const Operand& x) {
   return call_one(ops::sinh, in, nullptr);
 }
 
-Tensor slice(const Operand& x, const Ints& start, const Ints& stop, const Maybe<Ints>& step,
+Tensor slice(const Operand& x, const Offsets& start, const Offsets& stop, const Maybe<Ints>& step,
     const Maybe<Axes>& axis) {
   LocScope scope(x.place);
   const Operand* in[] = {&x};
@@ -1748,7 +1749,7 @@ Tensor slice(const Operand& x, const Ints& start, const Ints& stop, const Maybe<
   return call_one(ops::slice, in, fields);
 }
 
-Tensor slice_update(const Operand& x, const Operand& update, const Ints& start, const Ints& stop,
+Tensor slice_update(const Operand& x, const Operand& update, const Offsets& start, const Offsets& stop,
     const Maybe<Ints>& step, const Maybe<Axes>& axis) {
   LocScope scope(x.place);
   const Operand* in[] = {&x, &update};
@@ -1795,7 +1796,7 @@ Tensor sort(const Operand& x, Axis axis, bool descending, bool stable) {
   return call_one(ops::sort, in, fields);
 }
 
-Tensors split(const Operand& x, Maybe<int64_t> sections, const Maybe<Ints>& indices, Axis axis) {
+Tensors split(const Operand& x, Maybe<int64_t> sections, const Maybe<Offsets>& indices, Axis axis) {
   LocScope scope(x.place);
   const Operand* in[] = {&x};
   const void* fields[] = {&sections, &indices, &axis};
@@ -1909,14 +1910,14 @@ Tensor tensordot(const Operand& x1, const Operand& x2, const Maybe<Ints>& axes,
   return call_one(ops::tensordot, in, fields);
 }
 
-Tensor tile(const Operand& x, const Ints& repetitions) {
+Tensor tile(const Operand& x, const Offsets& repetitions) {
   LocScope scope(x.place);
   const Operand* in[] = {&x};
   const void* fields[] = {&repetitions};
   return call_one(ops::tile, in, fields);
 }
 
-TopKResult top_k(const Operand& x, int64_t k, Axis axis) {
+TopKResult top_k(const Operand& x, Dim k, Axis axis) {
   LocScope scope(x.place);
   const Operand* in[] = {&x};
   const void* fields[] = {&k, &axis};
@@ -1931,7 +1932,7 @@ Tensor trace(const Operand& x, int64_t offset, Axis axis1, Axis axis2, Maybe<DTy
   return call_one(ops::trace, in, fields);
 }
 
-Tensor tri(int64_t n, Maybe<int64_t> m, int64_t k, DType dtype, std::source_location place) {
+Tensor tri(Dim n, Maybe<Dim> m, int64_t k, DType dtype, std::source_location place) {
   LocScope scope(place);
   const void* fields[] = {&n, &m, &k, &dtype};
   return call_one(ops::tri, {}, fields);
@@ -2040,7 +2041,7 @@ Tensor window(const Operand& x, const Ints& size, const Ints& step, const Ints& 
   return call_one(ops::window, in, fields);
 }
 
-Tensor window_fold(const Operand& x, const Ints& extents, const Ints& step, const Ints& dilation) {
+Tensor window_fold(const Operand& x, const Offsets& extents, const Ints& step, const Ints& dilation) {
   LocScope scope(x.place);
   const Operand* in[] = {&x};
   const void* fields[] = {&extents, &step, &dilation};

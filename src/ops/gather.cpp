@@ -1,5 +1,6 @@
 // Reading by index: gather and what is built on it.
 #include "base/error.h"
+#include "ir/sizes.h"
 #include "ops/families.h"
 #include "ops/indexing.h"
 #include "ops/op_decls.h"
@@ -160,7 +161,7 @@ Type infer_dynamic_slice(const SizesAttrs& a, Types in) {
   for (int k = 0; k < x.rank(); ++k) {
     const Type& start = *in[static_cast<size_t>(k) + 1];
     if (start.rank() != 0) fail("dynamic_slice: a start must be one integer: {}", start);
-    if (a.sizes[k].is_inferred() || at_least(x.shape[k], a.sizes[k]) != Tri::yes)
+    if (a.sizes[k].is_inferred() || !decide_at_least(x.shape[k], a.sizes[k]))
       fail("dynamic_slice: size {} does not fit axis {}: {} ({})", a.sizes[k], k, x.shape[k], x);
   }
   return {x.dtype, a.sizes};
@@ -238,7 +239,7 @@ Shape indexed_shape(std::string_view op, const Type& x, const Axes& axes, int64_
          batch_dims, x);
   int batch = static_cast<int>(batch_dims);
   for (int k = 0; k < batch; ++k)
-    if (tn::equal(indices[k], x.shape[k]) != Tri::yes)
+    if (!decide_equal(indices[k], x.shape[k]))
       fail("{}: batch axis {} differs: {} (indices {}) and {} ({})", op, k, indices[k], indices,
            x.shape[k], x);
   Shape shape;
@@ -256,7 +257,7 @@ Shape indexed_shape(std::string_view op, const Type& x, const Axes& axes, int64_
 Tensor wrap_negative(const Tensor& indices, Dim extent) {
   if (kind_of(indices.dtype()) == Kind::natural) return indices;
   Tensor wide = cast_to(indices, DType::i64);  // so that adding the extent cannot overflow
-  return tn::where(tn::less(wide, 0), wide + extent.value(), wide);
+  return tn::where(tn::less(wide, 0), wide + extent, wide);
 }
 
 Tensor positions(Dim extent, int rank, int axis) {
@@ -313,7 +314,7 @@ BlockIndices index_block(const Shape& shape, const Shape& sizes, std::span<const
     Shape column = start.shape();  // of the batch, if any
     if (column.rank())
       for (int i = 0; i < rank; ++i) column.push_back(1);
-    Tensor place = tn::clip(start, 0, (shape[k] - sizes[k]).value());
+    Tensor place = tn::clip(start, 0, shape[k] - sizes[k]);
     block.axes.push_back(k);
     block.indices.push_back(tn::reshape(place, column) + positions(sizes[k], rank, k - first));
   }

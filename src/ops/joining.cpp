@@ -2,6 +2,7 @@
 #include <cstring>
 
 #include "base/error.h"
+#include "ir/sizes.h"
 #include "ops/families.h"
 #include "ops/known_values.h"
 #include "ops/movement_attrs.h"
@@ -20,7 +21,7 @@ struct AxisAttrs {
 
 struct SplitAttrs {
   Maybe<int64_t> sections;
-  Maybe<Ints> indices;
+  Maybe<Offsets> indices;
   Axis axis;
   static constexpr void fields(auto& a, auto&& f) {
     f("sections", a.sections), f("indices", a.indices), f("axis", a.axis);
@@ -33,12 +34,12 @@ struct RepeatAttrs {
 };
 
 struct TileAttrs {
-  Ints repetitions;
+  Offsets repetitions;
   static constexpr void fields(auto& a, auto&& f) { f("repetitions", a.repetitions, required); }
 };
 
 struct RollAttrs {
-  Ints shift;
+  Offsets shift;
   Maybe<Axes> axis;
   static constexpr void fields(auto& a, auto&& f) {
     f("shift", a.shift, required), f("axis", a.axis);
@@ -74,7 +75,7 @@ Type infer_concat(const ConcatAttrs& a, Types in) {
       fail(Fault::type, "concat: operands have different element types: {} and {}", *in[0], x);
     if (x.rank() != out.rank()) fail("concat: ranks differ: {} and {}", *in[0], x);
     for (int k = 0; k < x.rank(); ++k)
-      if (k != axis && tn::equal(x.shape[k], out.shape[k]) != Tri::yes)
+      if (k != axis && !decide_equal(x.shape[k], out.shape[k]))
         fail("concat: extents of axis {} differ: {} ({}) and {} ({})", k, out.shape[k], *in[0],
              x.shape[k], x);
     out.shape[axis] += x.shape[axis];
@@ -113,9 +114,9 @@ void run_concat(const LibraryCall& call) {
 /// Each operand gets its part.
 Tensors vjp_concat(const ConcatAttrs& a, const Primal& p, const Tensors& cts) {
   Tensors back;
-  int64_t begin = 0;
+  Dim begin = 0;
   for (const Tensor& x : p.in) {
-    int64_t end = begin + x.shape()[a.axis->i].value();
+    Dim end = begin + x.shape()[a.axis->i];
     back.push_back(slice_axis(cts[0], a.axis->i, begin, end));
     begin = end;
   }
@@ -130,7 +131,7 @@ Tensors join_stacked(const AxisAttrs& a, const Tensors& in) {
   Shape wanted = parts[0].shape(), shape = wanted;
   shape.insert(axis, 1);
   for (Tensor& t : parts) {
-    if (!(t.shape() == wanted))
+    if (!decide_equal(t.shape(), wanted))
       fail("stack: shapes differ: {} and {}", *type_of(in[0]), *type_of(t));
     t = tn::reshape(t, shape);
   }
@@ -138,11 +139,17 @@ Tensors join_stacked(const AxisAttrs& a, const Tensors& in) {
 }
 
 /// The pieces of `x` between neighbouring `cuts`.
-Tensors cut(const Tensor& x, int axis, const std::vector<int64_t>& cuts) {
+Tensors cut(const Tensor& x, int axis, const std::vector<Dim>& cuts) {
   Tensors parts;
   for (size_t i = 0; i + 1 < cuts.size(); ++i)
-    parts.push_back(slice_axis(x, axis, cuts[i], std::max(cuts[i], cuts[i + 1])));
+    parts.push_back(slice_axis(x, axis, cuts[i], decide_max(cuts[i], cuts[i + 1])));
   return parts;
+}
+
+/// As Python reads the end of a slice.
+Dim cut_place(Offset at, Dim n) {
+  if (!decide_at_least(at, 0)) at = at + n;
+  return decide_at_least(at, 0) ? decide_min(at.size(), n) : 0;
 }
 
 /// Sections of equal size, or with `uneven` the first ones longer by one.
@@ -150,18 +157,20 @@ Tensors split_axis(std::string_view op, const SplitAttrs& a, const Tensor& x, bo
   int axis = normal_axis(a.axis, x.rank(), op);
   if (a.sections.set == a.indices.set)
     fail("{}: give either sections or indices ({})", op, *type_of(x));
-  int64_t n = x.shape()[axis].value();
-  std::vector<int64_t> cuts = {0};
+  Dim n = x.shape()[axis];
+  std::vector<Dim> cuts = {0};
   if (a.sections) {
     int64_t count = *a.sections;
     if (count < 1) fail("{}: {} sections of {}", op, count, *type_of(x));
-    if (n % count && !uneven)
+    if (!uneven && !decide_divides(count, n))
       fail(Hint{"array_split allows sections of different sizes"},
            "{}: axis {} does not divide into {} equal sections: {} ({})", op, axis, count, n,
            *type_of(x));
-    for (int64_t i = 0; i < count; ++i) cuts.push_back(chunk_range(n, count, i).end);
+    // The first `rest` sections are longer by one.
+    Dim size = floor_div(n, count), rest = uneven ? mod(n, count) : 0;
+    for (int64_t i = 1; i <= count; ++i) cuts.push_back(size * i + tn::min(rest, i));
   } else {
-    for (int64_t at : *a.indices) cuts.push_back(std::clamp<int64_t>(at < 0 ? at + n : at, 0, n));
+    for (Offset at : *a.indices) cuts.push_back(cut_place(at, n));
     cuts.push_back(n);
   }
   return cut(x, axis, cuts);
@@ -192,7 +201,7 @@ Tensors repeat_elements(const RepeatAttrs& a, const Tensors& in) {
   check_kind("repeat", integers, in[1].dtype());
   Tensor repeats = cast_to(in[1], DType::i64);
   bool alike = repeats.size() == 1 && repeats.rank() <= 1;
-  if (!alike && (repeats.rank() != 1 || !(repeats.shape()[0] == x.shape()[axis])))
+  if (!alike && (repeats.rank() != 1 || !decide_equal(repeats.shape()[0], x.shape()[axis])))
     fail("repeat: repeats must be one number or one for each element of axis {}: {} ({})", axis,
          *type_of(in[1]), *type_of(x));
   auto* counts = static_cast<const int64_t*>(values_now("repeat", repeats));
@@ -215,20 +224,26 @@ Tensors repeat_whole(const TileAttrs& a, const Tensors& in) {
   Shape shape = with_leading_ones(in[0].shape(), rank), apart, repeated, joined;
   for (int k = 0; k < rank; ++k) {
     int given = k - (rank - a.repetitions.size());
-    int64_t count = given < 0 ? 1 : a.repetitions[given];
-    if (count < 0) fail("tile: a negative number of repetitions: {} ({})", count, *type_of(in[0]));
-    if (count != 1) apart.push_back(1), repeated.push_back(count);
+    Offset repetitions = given < 0 ? 1 : a.repetitions[given];
+    if (!decide_at_least(repetitions, 0))
+      fail("tile: a negative number of repetitions: {} ({})", repetitions, *type_of(in[0]));
+    Dim count = repetitions.size();
+    if (count != Dim(1)) apart.push_back(1), repeated.push_back(count);
     apart.push_back(shape[k]), repeated.push_back(shape[k]);
-    joined.push_back(shape[k] * Dim(count));
+    joined.push_back(shape[k] * count);
   }
   return {tn::reshape(tn::broadcast_to(tn::reshape(in[0], apart), repeated), joined)};
 }
 
-Tensor roll_axis(const Tensor& x, int axis, int64_t shift) {
-  int64_t n = x.shape()[axis].value();
-  if (n == 0) return x;
-  int64_t first = ((shift % n) + n) % n;  // elements that come round to the front
-  if (first == 0) return x;
+/// Shifts by a multiple of the extent do nothing.
+Tensor roll_axis(const Tensor& x, int axis, Offset shift) {
+  Dim n = x.shape()[axis];
+  if (n == Dim(0)) return x;
+  bool back = !decide_at_least(shift, 0);
+  Dim places = (back ? Offset(0) - shift : shift).size();
+  if (decide_at_least(places, n)) places = mod(places, n);
+  if (decide_equal(places, 0)) return x;
+  Dim first = back ? n - places : places;  // elements that come round to the front
   return tn::concat({slice_axis(x, axis, n - first, n), slice_axis(x, axis, 0, n - first)},
                     Axis(axis));
 }
@@ -236,8 +251,8 @@ Tensor roll_axis(const Tensor& x, int axis, int64_t shift) {
 Tensors roll_axes(const RollAttrs& a, const Tensors& in) {
   Tensor x = in[0];
   if (!a.axis) {
-    int64_t shift = 0;
-    for (int64_t s : a.shift) shift += s;
+    Offset shift = 0;
+    for (Offset s : a.shift) shift = shift + s;
     return {tn::reshape(roll_axis(tn::reshape(x, {Dim(-1)}), 0, shift), x.shape())};
   }
   int shifts = a.shift.size(), axes = a.axis->size();

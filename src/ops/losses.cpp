@@ -2,6 +2,7 @@
 #include <limits>
 
 #include "base/error.h"
+#include "ir/sizes.h"
 #include "ops/families.h"
 #include "ops/indexing.h"
 #include "ops/op_decls.h"
@@ -39,7 +40,7 @@ void prepare_cross_entropy(CrossEntropyAttrs& a, Tensors& in) {
     fail("cross_entropy: label_smoothing must lie in [0, 1]: {}", a.label_smoothing);
   bool indices = has_classes(x, t);
   Shape wanted = indices ? without_axes(x.shape, Axes(a.axis.i)) : x.shape;
-  if (!(t.shape == wanted))
+  if (!decide_equal(t.shape, wanted))
     fail("cross_entropy: targets must be {} of shape {}: {} (logits {})",
          indices ? "classes" : "probabilities", wanted, t, x);
   if (indices) {
@@ -52,14 +53,20 @@ void prepare_cross_entropy(CrossEntropyAttrs& a, Tensors& in) {
 }
 
 /// Whether each target is one of the `count` classes there are.
-Tensor is_class(const Tensor& targets, int64_t count) {
+Tensor is_class(const Tensor& targets, Dim count) {
   Tensor wide = cast_to(targets, DType::i64);
   return tn::logical_and(tn::greater_equal(wide, 0), tn::less(wide, count));
 }
 
 /// `loss`, but NaN where there is no such class: training must not go on.
-Tensor nan_where_no_class(const Tensor& loss, const Tensor& targets, int64_t count) {
+Tensor nan_where_no_class(const Tensor& loss, const Tensor& targets, Dim count) {
   return tn::where(is_class(targets, count), loss, std::numeric_limits<double>::quiet_NaN());
+}
+
+/// What each of `count` classes gets of `whole`.
+Tensor share_of(double whole, Dim count, DType type) {
+  if (count.is_const()) return make_scalar(whole / static_cast<double>(count.raw), type, false);
+  return cast_to(make_scalar(whole, DType::f64, false) / value_of(count, DType::f64), type);
 }
 
 /// Per row lse - (1-s)·x[target] - s·mean(x): the smoothed sum of -target·log_softmax(x).
@@ -72,14 +79,14 @@ Tensor loss_of_classes(const CrossEntropyAttrs& a, const Tensor& x, const Tensor
     Tensor average = tn::mean(x, Axes(a.axis.i));
     loss = total - (1 - a.label_smoothing) * chosen - a.label_smoothing * average;
   }
-  return nan_where_no_class(loss, targets, x.shape()[a.axis.i].value());
+  return nan_where_no_class(loss, targets, x.shape()[a.axis.i]);
 }
 
 /// A class of probability 0 adds nothing, even where its logit is -inf.
 Tensor loss_of_probabilities(const CrossEntropyAttrs& a, const Tensor& x, Tensor targets) {
   if (a.label_smoothing != 0)
     targets = (1 - a.label_smoothing) * targets +
-              a.label_smoothing / static_cast<double>(x.shape()[a.axis.i].value());
+              share_of(a.label_smoothing, x.shape()[a.axis.i], x.dtype());
   Tensor terms =
       tn::where(tn::equal(targets, 0.0), 0.0, targets * tn::log_softmax(x, Axes(a.axis.i)));
   return -tn::sum(terms, Axes(a.axis.i));
@@ -105,13 +112,13 @@ Tensors vjp_cross_entropy(const CrossEntropyAttrs& a, const Primal& p, const Ten
   Dim classes = x.shape()[axis];
   Shape rows = without_axes(x.shape(), Axes(axis), true);
   if (a.reduction == Reduce::none) ct = tn::reshape(ct, rows);
-  if (a.reduction == Reduce::mean) ct = ct / static_cast<double>(rows.elements().value());
+  if (a.reduction == Reduce::mean) ct = ct / rows.elements();
   Tensor given = tn::reshape(cast_to(p.in[1], DType::i64), rows);
   Tensor is_target = tn::equal(positions(classes, x.rank(), axis), given);
   Tensor target = cast_to(is_target, wide) * (1 - a.label_smoothing) +
-                  a.label_smoothing / static_cast<double>(classes.value());
+                  share_of(a.label_smoothing, classes, wide);
   Tensor share = tn::where(tn::equal(x, kMinusInfinity), 0.0, tn::softmax(x, Axes(axis)));
-  Tensor back = tn::where(is_class(given, classes.value()), ct * (share - target), 0.0);
+  Tensor back = tn::where(is_class(given, classes), ct * (share - target), 0.0);
   return {cast_to(back, type), Tensor()};
 }
 

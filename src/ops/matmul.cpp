@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "ir/sizes.h"
 #include "ops/contract.h"
 #include "ops/families.h"
 #include "ops/op_decls.h"
@@ -38,7 +39,7 @@ Tensors matmul_body(const NoAttrs&, const Tensors& in) {
     fail(Hint{"use x1 * x2 for scalars"},
          "matmul: operands need at least one axis: x1 {} and x2 {}", x, y);
   Dim inner = x.shape[x.rank() - 1], outer = y.shape[std::max(y.rank() - 2, 0)];
-  if (tn::equal(inner, outer) != Tri::yes) fail_inner(x, y, inner, outer);
+  if (!decide_equal(inner, outer)) fail_inner(x, y, inner, outer);
   Shape batch = broadcast(leading(x.shape, x.rank() - 2), leading(y.shape, y.rank() - 2), "matmul");
   Labels left = batch_labels(x.rank() - 2) + (x.rank() > 1 ? "mk" : "k");
   Labels right = batch_labels(y.rank() - 2) + (y.rank() > 1 ? "kn" : "k");
@@ -60,7 +61,7 @@ Tensors vecdot_body(const VecdotAttrs& a, const Tensors& in) {
   promote_all(both, "vecdot", every_type);
   const Type &x = *type_of(both[0]), &y = *type_of(both[1]);
   int i = normal_axis(a.axis, x.rank(), "vecdot"), k = normal_axis(a.axis, y.rank(), "vecdot");
-  if (tn::equal(x.shape[i], y.shape[k]) != Tri::yes)
+  if (!decide_equal(x.shape[i], y.shape[k]))
     fail("vecdot: extents differ along axis {}: {} (x1 {}) and {} (x2 {})", a.axis.i, x.shape[i], x,
          y.shape[k], y);
   Shape left = x.shape, right = y.shape;
@@ -107,7 +108,7 @@ Tensor sum_products(const Tensors& in, const Ints& left, const Ints& right, std:
   for (int i = 0; i < left.size(); ++i) {
     int j = normal_axis(static_cast<int>(left[i]), x.rank(), op);
     int k = normal_axis(static_cast<int>(right[i]), y.rank(), op);
-    if (tn::equal(x.shape[j], y.shape[k]) != Tri::yes)
+    if (!decide_equal(x.shape[j], y.shape[k]))
       fail("{}: extents differ: {} (axis {} of x1 {}) and {} (axis {} of x2 {})", op, x.shape[j], j,
            x, y.shape[k], k, y);
     char shared = x_labels[static_cast<size_t>(j)], other = static_cast<char>('a' + k);
@@ -154,7 +155,7 @@ Tensors linear_body(const NoAttrs&, const Tensors& in) {
   if (x.rank() == 0 || w.rank() != 2)
     fail("linear: x needs an axis and weight two, [out, in]: x {} and weight {}", x, w);
   Dim inner = x.shape[x.rank() - 1];
-  if (tn::equal(inner, w.shape[1]) != Tri::yes) {
+  if (!decide_equal(inner, w.shape[1])) {
     Hint hint{w.shape[0] == inner ? "weight looks transposed; it is [out, in]" : ""};
     fail(hint, "linear: inner dimensions differ: {} (x {}) and {} (weight {})", inner, x,
          w.shape[1], w);
@@ -162,8 +163,8 @@ Tensors linear_body(const NoAttrs&, const Tensors& in) {
   Tensor product = sum_products({in[0], in[1]}, {-1}, {-1}, "linear");
   if (in.size() < 3 || !in[2]) return {product};
   const Type& bias = *type_of(in[2]);
-  if (bias.rank() > 1 ||
-      (bias.rank() == 1 && !(bias.shape[0] == w.shape[0]) && !(bias.shape[0] == Dim(1))))
+  if (bias.rank() > 1 || (bias.rank() == 1 && !decide_equal(bias.shape[0], w.shape[0]) &&
+                          !decide_equal(bias.shape[0], 1)))
     fail("linear: bias does not fit: {} (bias {}) and {} (weight {})", bias.shape, bias, w.shape[0],
          w);
   return {tn::add(product, in[2])};

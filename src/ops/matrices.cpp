@@ -1,6 +1,7 @@
 #include "ops/matrices.h"
 
 #include "base/error.h"
+#include "ir/sizes.h"
 #include "ops/op_decls.h"
 #include "ops/shapes.h"
 #include "tenon/operators.h"
@@ -23,7 +24,7 @@ void prepare_matrix(std::string_view op, Tensors& in) {
 void prepare_square(std::string_view op, Tensors& in) {
   prepare_matrix(op, in);
   const Shape& shape = in[0].shape();
-  if (tn::equal(rows_of(shape), columns_of(shape)) != Tri::yes)
+  if (!decide_equal(rows_of(shape), columns_of(shape)))
     fail("{}: the last two axes must be equal: {}", op, *type_of(in[0]));
 }
 

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "ir/sizes.h"
 #include "ops/families.h"
 #include "ops/movement_attrs.h"
 #include "ops/op_decls.h"
@@ -27,10 +28,10 @@ void prepare_reshape(ShapeAttrs& a, Tensors& in) {
     }
   }
   if (left >= 0) {
-    std::optional<Dim> rest = exact_div(total, known);
+    std::optional<Dim> rest = divided(total, known);
     if (!rest) fail("reshape: {} elements do not divide into {}: {}", total, a.shape, x);
     a.shape[left] = *rest;
-  } else if (tn::equal(total, known) != Tri::yes) {
+  } else if (!decide_equal(total, known)) {
     fail("reshape: the number of elements differs: {} ({}) and {} ({})", total, x, known, a.shape);
   }
 }
@@ -63,7 +64,7 @@ void prepare_broadcast(ShapeAttrs& a, Tensors& in) {
   bool fits = x.rank() <= a.shape.rank();
   for (int k = 0; fits && k < x.rank(); ++k) {
     Dim to = a.shape[a.shape.rank() - x.rank() + k];
-    fits = x.shape[k] == Dim(1) || tn::equal(x.shape[k], to) == Tri::yes;
+    fits = x.shape[k] == Dim(1) || decide_equal(x.shape[k], to) || decide_equal(x.shape[k], 1);
   }
   for (Dim d : a.shape) fits = fits && !d.is_inferred();
   if (!fits) fail("broadcast_to: {} does not broadcast to {}: {}", x.shape, a.shape, x);
@@ -85,7 +86,7 @@ View view_slice(const SliceAttrs& a, const Type& x) {
   for (int i = 0; i < a.axis->size(); ++i) {
     int k = (*a.axis)[i].i;
     view.start[k] = a.start[i], view.step[k] = (*a.step)[i];
-    view.shape[k] = slice_extent(a, i, x.shape[k]);
+    view.shape[k] = slice_extent(a, i);
   }
   return view;
 }
@@ -122,33 +123,28 @@ Axes normalise(SliceAttrs& a, const Type& x, std::string_view op) {
 
 SliceBounds canonical_bounds(SliceBounds b, Dim extent, std::string_view op) {
   if (b.step == 0) fail("{}: a step must not be 0", op);
-  if (!extent.is_const()) {
-    if (b.start < 0 || b.stop < 0 || b.step < 0)
-      unsupported({"count from the front, or give the size a value"},
-                  "{}: a slice counted from the end of an axis of unknown size {}", op, extent);
-    if (at_least(extent, Dim(b.start)) != Tri::yes)
-      unsupported({"bound the size from below"}, "{}: {} may lie beyond the axis of size {}", op,
-                  b.start, extent);
-    return b;
-  }
-  int64_t n = extent.value();
   // Before the first element: 0 going up, -1 going down; past the last: n and n-1.
-  int64_t low = b.step > 0 ? 0 : -1, high = b.step > 0 ? n : n - 1;
-  auto place = [&](int64_t at) { return std::clamp(at < 0 ? at + n : at, low, high); };
-  int64_t start = place(b.start), stop = place(b.stop), step = b.step;
-  if (step < 0) {
-    start = n - 1 - start, stop = n - 1 - stop;
+  bool up = b.step > 0;
+  Offset low = up ? 0 : -1, last = Offset(extent) - 1, high = up ? Offset(extent) : last;
+  auto place = [&](Offset at) {
+    if (!decide_at_least(at, 0)) at = at + extent;
+    if (!decide_at_least(at, low)) return low;
+    return decide_at_least(at, high) ? high : at;
+  };
+  Offset start = place(b.start), stop = place(b.stop);
+  int64_t step = b.step;
+  if (!up) {
+    start = last - start, stop = last - stop;
     step = step == INT64_MIN ? INT64_MAX : -step;
   }
-  int64_t count = stop > start ? (stop - start - 1) / step + 1 : 0;
-  if (count == 0) return {0, 0, 1};
-  if (count == 1) return {start, start + 1, 1};
-  return {start, start + (count - 1) * step + 1, step};
+  if (decide_at_least(start, stop)) return {0, 0, 1};
+  Dim before_last = floor_div((stop - start - 1).size(), step) * step;
+  return {start, start + before_last + 1, before_last == Dim(0) ? 1 : step};
 }
 
-Dim slice_extent(const SliceAttrs& a, int i, Dim extent) {
-  Dim stop = a.stop[i] == kToEnd ? extent : tn::min(extent, Dim(a.stop[i]));
-  return ceil_div(tn::max(stop, Dim(a.start[i])) - Dim(a.start[i]), Dim((*a.step)[i]));
+Dim slice_extent(const SliceAttrs& a, int i) {
+  if (a.start[i] == a.stop[i]) return 0;
+  return floor_div((a.stop[i] - a.start[i] - 1).size(), (*a.step)[i]) + 1;
 }
 
 constinit const OpDef copy = Movement<NoAttrs>{
@@ -201,7 +197,7 @@ constinit const OpDef broadcast_to = Movement<ShapeAttrs>{
         [](const ShapeAttrs& a, const Tensor& ct, const Tensor& x) {
           Axes repeated;
           for (int k = 0; k < x.rank(); ++k)
-            if (x.shape()[k] != a.shape[k]) repeated.push_back(k);
+            if (!decide_equal(x.shape()[k], a.shape[k])) repeated.push_back(k);
           return repeated.empty() ? ct : tn::sum(ct, repeated, {}, true);
         },
     .samples = {{"f32[3]", "shape=[2,3]"},

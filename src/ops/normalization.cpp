@@ -1,5 +1,6 @@
 // Normalisation by mean and variance.
 #include "base/error.h"
+#include "ir/sizes.h"
 #include "ops/families.h"
 #include "ops/op_decls.h"
 #include "ops/shapes.h"
@@ -43,7 +44,7 @@ Tensor widened(const Tensor& x) { return x ? cast_to(x, info(x.dtype()).compute)
 /// Fails unless `given`, when there is one, has the shape of what it scales.
 void check_shape(std::string_view op, std::string_view name, const Tensor& given,
                  const Shape& wanted, const Tensor& x) {
-  if (given && !(given.shape() == wanted))
+  if (given && !decide_equal(given.shape(), wanted))
     fail("{}: {} must have the shape {}: {} (x {})", op, name, wanted, *type_of(given),
          *type_of(x));
 }

@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "base/error.h"
+#include "ir/sizes.h"
 #include "ops/families.h"
 #include "ops/matrices.h"
 #include "ops/op_decls.h"
@@ -84,7 +85,7 @@ Tensor extreme_sum(const Tensor& x, int axis, bool largest, bool keepdims) {
 }
 
 bool has_values(const Tensor& x) {
-  return rows_of(x.shape()).value() > 0 && columns_of(x.shape()).value() > 0;
+  return rows_of(x.shape()) != Dim(0) && columns_of(x.shape()) != Dim(0);
 }
 
 Tensors matrix_norm_body(const MatrixNormAttrs& a, const Tensors& in) {
@@ -108,9 +109,10 @@ Tensors matrix_norm_body(const MatrixNormAttrs& a, const Tensors& in) {
 
 /// The least singular value that counts, from the largest (which are kept as an axis).
 Tensor least_value(const Tensor& x, const Tensor& s, const Maybe<double>& rtol) {
-  auto side =
-      static_cast<double>(std::max(rows_of(x.shape()).value(), columns_of(x.shape()).value()));
-  return tn::max(s, Axes(-1), true) * rtol.value_or(side * epsilon_of(x.dtype()));
+  Dim side = tn::max(rows_of(x.shape()), columns_of(x.shape()));
+  Tensor share = make_scalar(rtol.value_or(epsilon_of(x.dtype())), DType::f64, false);
+  if (!rtol) share = share * side;
+  return tn::max(s, Axes(-1), true) * cast_to(share, s.dtype());
 }
 
 Tensors pinv_body(const ToleranceAttrs& a, const Tensors& in) {
@@ -149,7 +151,7 @@ Tensors cross_body(const CrossAttrs& a, const Tensors& in) {
   int axis = normal_axis(a.axis, shape.rank(), "cross");
   for (Tensor& x : both) {
     int own = axis - (shape.rank() - x.rank());
-    if (own < 0 || tn::equal(x.shape()[own], Dim(3)) != Tri::yes)
+    if (own < 0 || !decide_equal(x.shape()[own], Dim(3)))
       fail("cross: vectors of three numbers are needed along axis {}: x1 {} and x2 {}", a.axis.i,
            *type_of(both[0]), *type_of(both[1]));
     x = tn::broadcast_to(x, shape);

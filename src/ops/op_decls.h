@@ -259,6 +259,7 @@ extern const OpDef signbit;
 extern const OpDef silu;
 extern const OpDef sin;
 extern const OpDef sinh;
+extern const OpDef size_value;
 extern const OpDef slice;
 extern const OpDef slice_update;
 extern const OpDef slogdet;

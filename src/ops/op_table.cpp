@@ -261,6 +261,7 @@ constexpr const OpDef* kOps[] = {
     &ops::silu,
     &ops::sin,
     &ops::sinh,
+    &ops::size_value,
     &ops::slice,
     &ops::slice_update,
     &ops::slogdet,

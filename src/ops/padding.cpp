@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "base/error.h"
+#include "ir/sizes.h"
 #include "ops/families.h"
 #include "ops/op_decls.h"
 #include "ops/scatter_kernel.h"
@@ -18,7 +19,7 @@ constexpr std::string_view kPadModes[] = {"constant", "edge", "reflect", "wrap"}
 constexpr ChoiceNames choice_names(PadMode) { return kPadModes; }
 
 struct PadWithAttrs {
-  Ints pad_width;
+  Offsets pad_width;
   PadMode mode = PadMode::constant;
   static constexpr void fields(auto& a, auto&& f) {
     f("pad_width", a.pad_width, required), f("mode", a.mode);
@@ -26,7 +27,7 @@ struct PadWithAttrs {
 };
 
 struct PadAttrs {
-  Ints pad_width;
+  Offsets pad_width;
   PadMode mode = PadMode::constant;
   Scalar constant_values;
   static constexpr void fields(auto& a, auto&& f) {
@@ -42,11 +43,11 @@ void prepare_pad(PadWithAttrs& a, Tensors& in) {
   if (given != wanted && given != 1 && given != 2)
     fail("pad: {} widths for {}: give {}, two for every axis, or one", given, x, wanted);
   if (wanted > kMaxRank) unsupported({}, "pad: more than {} axes: {}", kMaxRank / 2, x);
-  Ints widths;
+  Offsets widths;
   for (int i = 0; i < wanted; ++i) widths.push_back(a.pad_width[given == wanted ? i : i % given]);
   for (int i = 0; i < wanted; ++i) {
-    if (widths[i] < 0) fail("pad: a negative width: {} ({})", widths[i], x);
-    if (a.mode != PadMode::constant && widths[i] > 0 && x.shape[i / 2] == Dim(0))
+    if (!decide_at_least(widths[i], 0)) fail("pad: a negative width: {} ({})", widths[i], x);
+    if (a.mode != PadMode::constant && widths[i] != Offset(0) && x.shape[i / 2] == Dim(0))
       fail("pad: nothing to repeat along axis {}: {}", i / 2, x);
   }
   a.pad_width = widths;
@@ -58,7 +59,7 @@ Type infer_pad(const PadWithAttrs& a, Types in) {
   if (in[1]->rank() != 0 || in[1]->dtype != out.dtype)
     fail("pad: the value must be one {}: {}", out.dtype, *in[1]);
   for (int k = 0; k < out.rank(); ++k)
-    out.shape[k] += Dim(a.pad_width[2 * k]) + Dim(a.pad_width[2 * k + 1]);
+    out.shape[k] += a.pad_width[2 * k].size() + a.pad_width[2 * k + 1].size();
   return out;
 }
 
@@ -81,8 +82,8 @@ void lower_pad(const PadWithAttrs& a, loop::Lowering& l) {
   std::vector<std::pair<PolyId, Dim>> bounds;
   S within;
   for (int k = 0; k < shape.rank(); ++k) {
-    int64_t before = a.pad_width[2 * k], after = a.pad_width[2 * k + 1];
-    if (before == 0 && after == 0) continue;
+    Dim before = a.pad_width[2 * k].size(), after = a.pad_width[2 * k + 1].size();
+    if (before == Dim(0) && after == Dim(0)) continue;
     auto axis = static_cast<size_t>(k);
     PolyId place = l.sub(to[axis], l.number(before));
     S at = l.b.index(place), extent = l.b.index(l.number(shape[k]));
@@ -135,7 +136,7 @@ void run_pad(const LibraryCall& call) {
     fill_with(call.in[1], size, static_cast<size_t>(out.elements), call.out[0]);
     Block block{x.shape, {}, {}};
     for (int k = 0; k < x.rank(); ++k)
-      block.start.push_back(a.pad_width[2 * k]), block.step.push_back(1);
+      block.start.push_back(a.pad_width[2 * k].value()), block.step.push_back(1);
     return write_block(out, block, call.in[0], call.out[0]);
   }
   ScatterPlan plan;
@@ -144,8 +145,8 @@ void run_pad(const LibraryCall& call) {
   for (int k = 0; k < x.rank(); ++k) {
     std::vector<int64_t> next;
     int64_t stride = span_of(x.shape, k + 1, x.rank());
-    std::vector<int64_t> places =
-        inner_places(a.mode, a.pad_width[2 * k], x.shape[k].value(), a.pad_width[2 * k + 1]);
+    std::vector<int64_t> places = inner_places(a.mode, a.pad_width[2 * k].value(),
+                                               x.shape[k].value(), a.pad_width[2 * k + 1].value());
     if (k + 1 == x.rank()) {  // the places along the last axis are the same for every row
       plan.middle = places;
       break;
@@ -163,8 +164,8 @@ SliceAttrs inner_block(const PadWithAttrs& a, const Shape& shape) {
   Ints steps;
   Axes axes;
   for (int k = 0; k < shape.rank(); ++k) {
-    int64_t before = a.pad_width[2 * k];
-    block.start.push_back(before), block.stop.push_back(before + shape[k].value());
+    Offset before = a.pad_width[2 * k];
+    block.start.push_back(before), block.stop.push_back(before + shape[k]);
     steps.push_back(1), axes.push_back(k);
   }
   block.step = steps, block.axis = axes;
@@ -172,11 +173,11 @@ SliceAttrs inner_block(const PadWithAttrs& a, const Shape& shape) {
 }
 
 /// The same places as a tensor.
-Tensor inner_indices(PadMode mode, int64_t before, int64_t extent, int64_t after) {
+Tensor inner_indices(PadMode mode, Dim before, Dim extent, Dim after) {
   Tensor at = tn::iota({before + extent + after}) - before;
   if (mode == PadMode::edge) return tn::clip(at, 0, extent - 1);
   if (mode == PadMode::wrap) return tn::remainder(at, extent);
-  int64_t period = std::max<int64_t>(2 * (extent - 1), 1);
+  Dim period = decide_max(2 * (extent - 1), 1);
   Tensor place = tn::remainder(at, period);
   return tn::where(tn::less(place, extent), place, period - place);
 }
@@ -184,9 +185,9 @@ Tensor inner_indices(PadMode mode, int64_t before, int64_t extent, int64_t after
 /// What was copied outwards comes back, axis by axis.
 Tensor add_back(const PadWithAttrs& a, Tensor ct, const Shape& shape) {
   for (int k = 0; k < shape.rank(); ++k) {
-    int64_t before = a.pad_width[2 * k], after = a.pad_width[2 * k + 1];
-    if (before == 0 && after == 0) continue;
-    Tensor indices = inner_indices(a.mode, before, shape[k].value(), after);
+    Dim before = a.pad_width[2 * k].size(), after = a.pad_width[2 * k + 1].size();
+    if (before == Dim(0) && after == Dim(0)) continue;
+    Tensor indices = inner_indices(a.mode, before, shape[k], after);
     Tensor zeros = filled(0, ct.dtype(), with_extent(ct.shape(), k, shape[k]));
     ct = tn::scatter(zeros, ct, {indices}, Axes(k), "add");
   }

@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "base/error.h"
+#include "ir/sizes.h"
 #include "ops/families.h"
 #include "ops/op_decls.h"
 #include "ops/shapes.h"
@@ -15,7 +16,8 @@ namespace {
 struct MaxPoolAttrs {
   Ints kernel_size;
   Maybe<Ints> stride;
-  Ints padding = just(0), dilation = just(1);
+  Offsets padding = just<Offsets>(0);
+  Ints dilation = just(1);
   bool channels_last = false;
   static constexpr void fields(auto& a, auto&& f) {
     f("kernel_size", a.kernel_size, required), f("stride", a.stride), f("padding", a.padding);
@@ -26,7 +28,7 @@ struct MaxPoolAttrs {
 struct AvgPoolAttrs {
   Ints kernel_size;
   Maybe<Ints> stride;
-  Ints padding = just(0);
+  Offsets padding = just<Offsets>(0);
   bool count_include_pad = true, channels_last = false;
   static constexpr void fields(auto& a, auto&& f) {
     f("kernel_size", a.kernel_size, required), f("stride", a.stride), f("padding", a.padding);
@@ -37,31 +39,33 @@ struct AvgPoolAttrs {
 /// Windows over x, [batch, channels, spatial axes …], with everything said for each axis.
 struct Pool {
   int axes;
-  Ints size, step, sides, dilation;
+  Ints size, step;
+  Offsets sides;
+  Ints dilation;
 
   Pool(std::string_view op, const Type& x, const Ints& kernel_size, const Maybe<Ints>& stride,
-       const Ints& padding, const Ints& dilation_of)
+       const Offsets& padding, const Ints& dilation_of)
       : axes(x.rank() - 2),
         size(for_each_axis(op, "kernel_size", kernel_size, axes, 1)),
         step(for_each_axis(op, "stride", stride ? *stride : size, axes, 1)),
         sides(for_each_side(op, padding, axes)),
         dilation(for_each_axis(op, "dilation", dilation_of, axes, 1)) {
     for (int i = 0; i < 2 * axes; ++i) {
-      int64_t reach = dilated(size[i / 2], dilation[i / 2]);
-      if (sides[i] < 0 || sides[i] >= reach)
+      Dim reach = dilated(size[i / 2], dilation[i / 2]);
+      if (!decide_at_least(sides[i], 0) || decide_at_least(sides[i], reach))
         fail("{}: padding must be at least 0 and smaller than the kernel: {} and {}", op, sides[i],
              reach);
     }
     for (int k = 0; k < axes; ++k)
-      window_count(op, spatial_extent(op, x, k + 2) + sides[2 * k] + sides[2 * k + 1],
+      window_count(op, spatial_extent(op, x, k + 2) + sides[2 * k].size() + sides[2 * k + 1].size(),
                    dilated(size[k], dilation[k]), step[k]);
   }
   bool pads() const {
-    return std::any_of(sides.begin(), sides.end(), [](int64_t n) { return n != 0; });
+    return std::any_of(sides.begin(), sides.end(), [](Offset n) { return n != Offset(0); });
   }
   Tensor windows(const Tensor& x, const Scalar& around) const {
-    Ints widths{0, 0, 0, 0};
-    for (int64_t n : sides) widths.push_back(n);
+    Offsets widths{0, 0, 0, 0};
+    for (Offset n : sides) widths.push_back(n);
     Tensor padded = pads() ? tn::pad(x, widths, "constant", around) : x;
     return emit(window, {padded}, WindowAttrs{size, step, dilation});
   }

@@ -2,6 +2,7 @@
 #include <cstring>
 
 #include "base/error.h"
+#include "ir/sizes.h"
 #include "ops/control_flow.h"
 #include "ops/families.h"
 #include "ops/op_decls.h"
@@ -18,7 +19,7 @@ TypeList infer_scan(const ScanAttrs& a, Types in) {
   if (end > in.size())
     fail("scan: {} operands for a carry of {} and {} xs", in.size(), first, a.xs);
   for (size_t i = first; i < end; ++i) {
-    if (in[i]->rank() == 0 || in[i]->shape[0] != Dim(a.length))
+    if (in[i]->rank() == 0 || !decide_equal(in[i]->shape[0], a.length))
       fail("scan: {} has no first axis of {} slices", *in[i], a.length);
     inner[i] = intern(slice_type(*in[i]));
   }
@@ -26,8 +27,8 @@ TypeList infer_scan(const ScanAttrs& a, Types in) {
   std::vector<Type> out = output_types(*a.body);
   for (size_t i = 0; i < out.size(); ++i) {
     if (i >= first)
-      out[i].shape.insert(0, Dim(a.length));
-    else if (out[i] != *in[i])
+      out[i].shape.insert(0, a.length);
+    else if (out[i].dtype != in[i]->dtype || !decide_equal(out[i].shape, in[i]->shape))
       fail(Fault::type, "scan: carry {} is {} but the body returns {}", i, *in[i], out[i]);
   }
   return out;
@@ -39,13 +40,14 @@ void run_scan(const LibraryCall& call) {
   BorrowedInputs in(call);
   std::vector<Bound> inputs, results(call.out_types.size());
   for (size_t i = 0; i < call.in_types.size(); ++i) inputs.push_back(in.at(i));
-  for (int64_t step = 0; step < a.length; ++step) {
-    int64_t at = a.reverse ? a.length - 1 - step : step;
+  int64_t length = a.length.value();
+  for (int64_t step = 0; step < length; ++step) {
+    int64_t at = a.reverse ? length - 1 - step : step;
     for (size_t i = carries; i < carries + xs; ++i)
-      inputs[i].offset = call.in_types[i]->bytes() / a.length * at;
+      inputs[i].offset = call.in_types[i]->bytes() / length * at;
     tn::run(*call.plans[0], inputs, nullptr, results);
     for (size_t i = carries; i < results.size(); ++i) {
-      int64_t bytes = call.out_types[i]->bytes() / a.length;
+      int64_t bytes = call.out_types[i]->bytes() / length;
       std::memcpy(static_cast<char*>(call.out[i]) + bytes * at, data_of(results[i]),
                   static_cast<size_t>(bytes));
     }

@@ -2,6 +2,7 @@
 #include <cstring>
 
 #include "base/error.h"
+#include "ir/sizes.h"
 #include "ops/families.h"
 #include "ops/indexing.h"
 #include "ops/op_decls.h"
@@ -52,7 +53,7 @@ void prepare_scatter(ScatterAttrs& a, Tensors& in) {
 Type infer_scatter(const ScatterAttrs& a, Types in) {
   Shape points = index_shape("scatter", in.subspan(2));
   Shape shape = indexed_shape("scatter", *in[0], a.axes, a.batch_dims, points);
-  if (!(in[1]->shape == shape) || in[1]->dtype != in[0]->dtype)
+  if (!decide_equal(in[1]->shape, shape) || in[1]->dtype != in[0]->dtype)
     fail("scatter: updates of {} do not fit {}{}", *in[1], in[0]->dtype, shape);
   return *in[0];
 }
@@ -202,7 +203,7 @@ Tensors put_along(const PutAttrs& a, const Tensors& in) {
 
 Tensors sum_segments(const SegmentAttrs& a, const Tensors& in) {
   const Type &x = *type_of(in[0]), &ids = *type_of(in[1]);
-  if (ids.rank() != 1 || x.rank() < 1 || tn::equal(ids.shape[0], x.shape[0]) != Tri::yes)
+  if (ids.rank() != 1 || x.rank() < 1 || !decide_equal(ids.shape[0], x.shape[0]))
     fail("segment_sum: one segment for each row is needed: {} and {}", ids, x);
   if (a.num_segments < 0) fail("segment_sum: a negative number of segments: {}", a.num_segments);
   Tensor zeros = filled(0, x.dtype, with_extent(x.shape, 0, a.num_segments));
@@ -215,7 +216,7 @@ Shape sliced_shape(const SliceAttrs& a, const Type& x) {
   Shape shape = x.shape;
   for (int i = 0; i < a.axis->size(); ++i) {
     int k = (*a.axis)[i].i;
-    shape[k] = slice_extent(a, i, x.shape[k]);
+    shape[k] = slice_extent(a, i);
   }
   return shape;
 }
@@ -226,8 +227,8 @@ void prepare_slice_update(SliceAttrs& a, Tensors& in) {
   Axes reversed = normalise(a, x, "slice_update");
   for (int i = 0; i < a.axis->size(); ++i) {
     if (!reversed.has((*a.axis)[i].i)) continue;
-    int64_t n = x.shape[(*a.axis)[i].i].value();
-    int64_t start = n - a.stop[i];  // of the same elements, counted forwards
+    Offset n = x.shape[(*a.axis)[i].i];
+    Offset start = n - a.stop[i];  // of the same elements, counted forwards
     a.stop[i] = n - a.start[i], a.start[i] = start;
   }
   Shape shape = sliced_shape(a, x);
@@ -240,7 +241,7 @@ void prepare_slice_update(SliceAttrs& a, Tensors& in) {
 
 Type infer_slice_update(const SliceAttrs& a, Types in) {
   Shape shape = sliced_shape(a, *in[0]);
-  if (!(in[1]->shape == shape) || in[1]->dtype != in[0]->dtype)
+  if (!decide_equal(in[1]->shape, shape) || in[1]->dtype != in[0]->dtype)
     fail("slice_update: an update of {} does not fit {}{}", *in[1], in[0]->dtype, shape);
   return *in[0];
 }
@@ -252,7 +253,7 @@ void run_slice_update(const LibraryCall& call) {
   Block block{update.shape, {}, {}};
   for (int k = 0; k < x.rank(); ++k) block.start.push_back(0), block.step.push_back(1);
   for (int i = 0; i < a.axis->size(); ++i)
-    block.start[(*a.axis)[i].i] = a.start[i], block.step[(*a.axis)[i].i] = (*a.step)[i];
+    block.start[(*a.axis)[i].i] = a.start[i].value(), block.step[(*a.axis)[i].i] = (*a.step)[i];
   write_block(x, block, call.in[1], call.out[0]);
 }
 
@@ -276,7 +277,7 @@ Type infer_dynamic_update(const NoAttrs&, Types in) {
   for (int k = 0; k < x.rank(); ++k) {
     const Type& start = *in[static_cast<size_t>(k) + 2];
     if (start.rank() != 0) fail("dynamic_update_slice: a start must be one integer: {}", start);
-    if (at_least(x.shape[k], update.shape[k]) != Tri::yes)
+    if (!decide_at_least(x.shape[k], update.shape[k]))
       fail("dynamic_update_slice: the update does not fit axis {}: {} ({}) and {} ({})", k,
            update.shape[k], update, x.shape[k], x);
   }

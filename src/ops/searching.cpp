@@ -1,5 +1,6 @@
 // Searching for values: positions in sorted data, and ops whose result sizes depend on values.
 #include "base/error.h"
+#include "ir/sizes.h"
 #include "ops/families.h"
 #include "ops/known_values.h"
 #include "ops/op_decls.h"
@@ -29,7 +30,7 @@ void prepare_searchsorted(SearchAttrs& a, Tensors& in) {
     fail("searchsorted: x1 needs one axis after {} batch axes: {}", a.batch_dims, *type_of(in[0]));
   if (in.size() > 2 && in[2]) {
     check_kind("searchsorted", integers, in[2].dtype());
-    if (in[2].rank() != 1 || tn::equal(in[2].shape()[0], in[0].shape()[0]) != Tri::yes)
+    if (in[2].rank() != 1 || !decide_equal(in[2].shape()[0], in[0].shape()[0]))
       fail("searchsorted: sorter does not fit x1: {} and {}", *type_of(in[2]), *type_of(in[0]));
     in[0] = tn::take(in[0], in[2], Axis(0));  // the sorter has one axis, so x1 has
   }
@@ -43,7 +44,7 @@ TypeList infer_searchsorted(const SearchAttrs& a, Types in) {
          *in[0], *in[in.size() - 1]);
   check_kind("searchsorted", every_type, in[0]->dtype);
   for (int k = 0; k < a.batch_dims; ++k)
-    if (in[1]->rank() <= k || tn::equal(in[0]->shape[k], in[1]->shape[k]) != Tri::yes)
+    if (in[1]->rank() <= k || !decide_equal(in[0]->shape[k], in[1]->shape[k]))
       fail("searchsorted: batch axis {} differs: {} and {}", k, *in[0], *in[1]);
   return Type{DType::i64, in[1]->shape};
 }

@@ -33,7 +33,7 @@ struct IsinAttrs {
 /// Compares with the one element of the sorted list that may be equal.
 Tensor is_member(const Tensor& x, const Tensor& list) {
   Tensor sorted = tn::sort(list);
-  Tensor at = tn::minimum(tn::searchsorted(sorted, x), list.shape()[0].value() - 1);
+  Tensor at = tn::minimum(tn::searchsorted(sorted, x), list.shape()[0] - 1);
   return tn::equal(tn::take(sorted, at, Axis(0)), x);
 }
 

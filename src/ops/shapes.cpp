@@ -1,5 +1,6 @@
 #include "ops/shapes.h"
 
+#include "ir/sizes.h"
 #include "tenon/ops.h"
 
 namespace tn::ops {
@@ -30,6 +31,14 @@ Shape with_leading_ones(const Shape& shape, int rank) {
   return out;
 }
 
+std::optional<Dim> divided(Dim a, Dim b) {
+  if (std::optional<Dim> exact = exact_div(a, b)) return exact;
+  if (b == Dim(0) || !decide_divides(b, a)) return {};
+  return floor_div(a, b);
+}
+
+Tensor value_of(Dim size, DType type) { return make_scalar(Scalar(Offset(size)), type, false); }
+
 int64_t span_of(const Shape& shape, int first, int last) {
   Dim span = 1;
   for (int k = first; k < last; ++k) span *= shape[k];
@@ -40,8 +49,15 @@ Tensor filled(const Scalar& value, DType type, const Shape& shape) {
   return tn::broadcast_to(make_scalar(value, type, false), shape);
 }
 
-Tensor slice_axis(const Tensor& x, int axis, int64_t start, int64_t stop, int64_t step) {
-  return tn::slice(x, Ints(start), Ints(stop), Ints(step), Axes(axis));
+Tensor slice_axis(const Tensor& x, int axis, Offset start, Offset stop, int64_t step) {
+  return tn::slice(x, Offsets(start), Offsets(stop), Ints(step), Axes(axis));
+}
+
+Tensor spaced(const Tensor& x, int axis, Dim start, Dim count, Dim step) {
+  if (decide_equal(count, 0)) return slice_axis(x, axis, 0, 0);
+  if (step.is_const()) return slice_axis(x, axis, start, start + (count - 1) * step + 1, step.raw);
+  Tensor places = tn::add(tn::multiply(tn::iota({count}), step), start);
+  return tn::gather(x, {places}, Axes(axis));
 }
 
 Tensor lines_along(const Tensor& x, const Axes& axes) {

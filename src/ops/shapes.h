@@ -12,6 +12,10 @@ Shape with_extent(Shape shape, int axis, Dim extent);
 Dim extent_of(const Shape& shape, const Axes& axes);
 /// `shape` with unit axes in front up to `rank`.
 Shape with_leading_ones(const Shape& shape, int rank);
+/// a / b when that leaves nothing, for the sizes at hand if not for all.
+std::optional<Dim> divided(Dim a, Dim b);
+/// A size as a tensor of rank 0.
+Tensor value_of(Dim size, DType type);
 /// The product of extents [first, last); they must be constants.
 int64_t span_of(const Shape& shape, int first, int last);
 
@@ -24,7 +28,10 @@ Tensor with_batch(const BatchCall& call, size_t k);
 /// One value per example, with unit axes behind up to `rank`, as a batch of that rank is met.
 Tensor along_batch(const Tensor& values, int rank);
 /// Elements [start, stop) of one axis, all others whole.
-Tensor slice_axis(const Tensor& x, int axis, int64_t start, int64_t stop, int64_t step = 1);
+Tensor slice_axis(const Tensor& x, int axis, Offset start, Offset stop, int64_t step = 1);
+
+/// `count` elements of one axis, from `start` on and `step` apart.
+Tensor spaced(const Tensor& x, int axis, Dim start, Dim count, Dim step);
 
 /// `x` with all of `axes` as one last axis.
 Tensor lines_along(const Tensor& x, const Axes& axes);

@@ -4,13 +4,10 @@
 
 namespace tn::ops {
 
-/// A stop beyond every extent: to the end of the axis, also when its size is a symbol.
-inline constexpr int64_t kToEnd = INT64_MAX;
-
-/// Per axis in `axis`. When recorded: axes sorted, 0 <= start <= stop, step >= 1, and for constant
-/// extents stop is one past the last element taken.
+/// Per axis in `axis`. When recorded: axes sorted, 0 <= start <= stop <= extent, step >= 1, and
+/// stop is one past the last element taken.
 struct SliceAttrs {
-  Ints start, stop;
+  Offsets start, stop;
   Maybe<Ints> step;
   Maybe<Axes> axis;
   static constexpr void fields(auto& a, auto&& f) {
@@ -20,7 +17,8 @@ struct SliceAttrs {
 };
 
 struct SliceBounds {
-  int64_t start, stop, step;
+  Offset start, stop;
+  int64_t step;
 };
 
 /// Makes `a` canonical for `x` and returns the axes that were sliced backwards: the slice is then
@@ -28,7 +26,7 @@ struct SliceBounds {
 Axes normalise(SliceAttrs& a, const Type& x, std::string_view op);
 /// Bounds as Python reads them, made canonical; of the flipped axis when the step is negative.
 SliceBounds canonical_bounds(SliceBounds b, Dim extent, std::string_view op);
-/// The number of elements that canonical slice `i` takes of an axis of `extent`.
-Dim slice_extent(const SliceAttrs& a, int i, Dim extent);
+/// The number of elements that canonical slice `i` takes.
+Dim slice_extent(const SliceAttrs& a, int i);
 
 }  // namespace tn::ops

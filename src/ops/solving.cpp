@@ -1,5 +1,6 @@
 // Triangular factors, and what follows from them: systems of equations, inverses, determinants.
 #include "base/error.h"
+#include "ir/sizes.h"
 #include "ops/families.h"
 #include "ops/matrices.h"
 #include "ops/op_decls.h"
@@ -38,7 +39,7 @@ Tensors jvp_cholesky(const CholeskyAttrs& a, const Primal& p, const Tensors& t) 
   Tensor l = a.upper ? adjoint_of(p.out[0]) : p.out[0];
   Tensor half = solve_triangular(l, t[0], {});
   Tensor both = adjoint_of(solve_triangular(l, adjoint_of(half), {}));
-  int64_t n = rows_of(l.shape()).value();
+  Dim n = rows_of(l.shape());
   Tensor phi = tn::tri(n, {}, 0, real_of(l.dtype())) - tn::eye(n, {}, 0, real_of(l.dtype())) * 0.5;
   Tensor change = tn::matmul(l, both * phi);
   return {a.upper ? adjoint_of(change) : change};
@@ -62,7 +63,7 @@ Tensors jvp_lu_factor(const NoAttrs&, const Primal& p, const Tensors& t) {
   Tensor left = solve_triangular(lu, permuted_rows(t[0], p.out[2]), {.unit_diagonal = true});
   Tensor m = tn::matrix_transpose(
       solve_triangular(lu, tn::matrix_transpose(left), {.upper = true, .transpose = true}));
-  int64_t n = rows_of(lu.shape()).value();
+  Dim n = rows_of(lu.shape());
   Tensor l = tn::tril(lu, -1) + tn::eye(n, {}, 0, lu.dtype());
   return {tn::matmul(l, tn::tril(m, -1)) + tn::matmul(tn::triu(m), tn::triu(lu)), {}, {}};
 }
@@ -79,10 +80,10 @@ void share_batch(std::string_view op, Tensor& a, Tensor& b) {
 
 void check_system(std::string_view op, const Tensor& a, const Tensor& b) {
   const Type &x = *type_of(a), &y = *type_of(b);
-  if (x.rank() < 2 || tn::equal(rows_of(x.shape), columns_of(x.shape)) != Tri::yes)
+  if (x.rank() < 2 || !decide_equal(rows_of(x.shape), columns_of(x.shape)))
     fail("{}: x1 must be a square matrix: {}", op, x);
   if (y.rank() < 2) fail("{}: x2 must be a matrix: {}", op, y);
-  if (tn::equal(rows_of(x.shape), rows_of(y.shape)) != Tri::yes)
+  if (!decide_equal(rows_of(x.shape), rows_of(y.shape)))
     fail("{}: rows differ: {} (x1 {}) and {} (x2 {})", op, rows_of(x.shape), x, rows_of(y.shape),
          y);
 }
@@ -169,7 +170,7 @@ Tensors solve_body(const NoAttrs&, const Tensors& in) {
 }
 
 Tensor identity_like(const Tensor& x) {
-  Tensor one = tn::eye(rows_of(x.shape()).value(), {}, 0, x.dtype());
+  Tensor one = tn::eye(rows_of(x.shape()), {}, 0, x.dtype());
   return tn::broadcast_to(one, x.shape());
 }
 
@@ -181,7 +182,7 @@ Tensors inv_body(const NoAttrs&, const Tensors& in) {
 
 /// 1, or -1 for an odd number of exchanged rows.
 Tensor sign_of(const Tensor& pivots, DType type) {
-  Tensor own = tn::arange(0, columns_of(pivots.shape()).value());
+  Tensor own = tn::iota({columns_of(pivots.shape())});
   return tn::prod(tn::where(pivots != own, filled(-1, type, {}), filled(1, type, {})), Axes(-1));
 }
 
@@ -194,8 +195,8 @@ Tensor determinant(const Tensor& lu, const Tensor& pivots) {
 Tensors jvp_det(const NoAttrs&, const Primal& p, const Tensors& t) {
   Tensors factors = factors_of(p.in[0]);
   T lu = factors[0];
-  int64_t n = rows_of(lu.shape()).value();
-  if (n == 0) return {Tensor()};
+  Dim n = rows_of(lu.shape());
+  if (n == Dim(0)) return {Tensor()};
   Tensor largest = tn::max(tn::abs(lu), Axes{-2, -1}, true);
   Tensor tiny = tn::where(largest == 0, 1, largest) * epsilon_of(lu.dtype());
   Tensor missing = (lu == 0) & (tn::eye(n, {}, 0, DType::b1));
@@ -223,7 +224,7 @@ Tensors jvp_slogdet(const NoAttrs&, const Primal& p, const Tensors& t) {
 
 Tensors matrix_power_body(const PowerAttrs& a, const Tensors& in) {
   Tensor x = in[0];
-  if (x.rank() < 2 || tn::equal(rows_of(x.shape()), columns_of(x.shape())) != Tri::yes)
+  if (x.rank() < 2 || !decide_equal(rows_of(x.shape()), columns_of(x.shape())))
     fail("matrix_power: the last two axes must be equal: {}", *type_of(x));
   if (a.n == 0) return {cast_to(identity_like(x), x.dtype())};
   if (a.n < 0) x = inv_body({}, {x})[0];

@@ -1,5 +1,6 @@
 // Sorting along an axis.
 #include "base/error.h"
+#include "ir/sizes.h"
 #include "ops/families.h"
 #include "ops/op_decls.h"
 #include "ops/runtime_types.h"
@@ -19,7 +20,7 @@ struct SortAttrs {
 };
 
 struct TopKAttrs {
-  int64_t k = 1;
+  Dim k = 1;
   Axis axis = -1;
   static constexpr void fields(auto& a, auto&& f) { f("k", a.k, required), f("axis", a.axis); }
 };
@@ -44,7 +45,7 @@ void prepare_top_k(TopKAttrs& a, Tensors& in) {
   if (x.rank() == 0) fail("top_k: a scalar has no axis to choose from: {}", x);
   a.axis = normal_axis(a.axis, x.rank(), "top_k");
   Dim extent = x.shape[a.axis.i];
-  if (a.k < 0 || at_least(extent, Dim(a.k)) != Tri::yes)
+  if (a.k.is_inferred() || !decide_at_least(extent, a.k))
     fail("top_k: k must lie in [0, {}], the extent of axis {}: {} ({})", extent, a.axis.i, a.k, x);
 }
 
@@ -154,10 +155,11 @@ void run_top_k(const LibraryCall& call) {
   const Type& x = *call.in_types[0];
   Lines lines(x.shape, a.axis.i);
   Element type = element_of(x.dtype);
+  int64_t k = a.k.value();
   LastAxis from(lines, element_bytes(type), call.in[0]);
-  LastAxisResult values(lines, a.k, element_bytes(type), call.out[0]);
-  LastAxisResult indices(lines, a.k, sizeof(int64_t), call.out[1]);
-  tn::top_k(type, lines.outer * lines.inner, lines.n, a.k, from.data(), values.data(),
+  LastAxisResult values(lines, k, element_bytes(type), call.out[0]);
+  LastAxisResult indices(lines, k, sizeof(int64_t), call.out[1]);
+  tn::top_k(type, lines.outer * lines.inner, lines.n, k, from.data(), values.data(),
             static_cast<int64_t*>(indices.data()));
   values.finish(), indices.finish();
 }
@@ -165,8 +167,8 @@ void run_top_k(const LibraryCall& call) {
 void check_kth(std::string_view op, const PartitionAttrs& a, const Tensor& x) {
   if (x.rank() == 0) fail("{}: a scalar has no axis: {}", op, *type_of(x));
   Dim extent = x.shape()[normal_axis(a.axis, x.rank(), op)];
-  if (!extent.is_const()) return;
-  if (a.kth < -extent.value() || a.kth >= extent.value())
+  Offset place = a.kth < 0 ? Offset(a.kth) + extent : Offset(a.kth);
+  if (!decide_at_least(place, 0) || decide_at_least(place, extent))
     fail(Fault::index, "{}: kth must lie in [-{}, {}): {} ({})", op, extent, extent, a.kth,
          *type_of(x));
 }

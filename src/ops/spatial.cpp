@@ -1,6 +1,7 @@
 #include "ops/spatial.h"
 
 #include "base/error.h"
+#include "ir/sizes.h"
 #include "tenon/ops.h"
 
 namespace tn::ops {
@@ -20,34 +21,36 @@ Ints for_each_axis(std::string_view op, std::string_view name, const Ints& given
   return list;
 }
 
-Ints for_each_side(std::string_view op, const Ints& padding, int axes) {
+Offsets for_each_side(std::string_view op, const Offsets& padding, int axes) {
   int count = padding.size();
   if (count != 1 && count != axes && count != 2 * axes)
     fail(
         "{}: padding has {} numbers for {} spatial axes: give one, one for each axis, or before "
         "and after for each",
         op, count, axes);
-  Ints sides;
+  Offsets sides;
   for (int i = 0; i < 2 * axes; ++i) {
-    int64_t width = padding[count == 1 ? 0 : count == axes ? i / 2 : i];
-    if (width <= -kMostSpatial || width >= kMostSpatial)
+    Offset width = padding[count == 1 ? 0 : count == axes ? i / 2 : i];
+    if (decide_at_least(-kMostSpatial, width) || decide_at_least(width, kMostSpatial))
       fail("{}: padding is too wide: {}", op, width);
     sides.push_back(width);
   }
   return sides;
 }
 
-int64_t spatial_extent(std::string_view op, const Type& x, int axis) {
+Dim spatial_extent(std::string_view op, const Type& x, int axis) {
   Dim extent = x.shape[axis];
-  if (!extent.is_const() || extent.value() >= kMostSpatial)
+  if (decide_at_least(extent, kMostSpatial))
     unsupported({}, "{}: a spatial axis of size {}: {}", op, extent, x);
-  return extent.value();
+  return extent;
 }
 
-int64_t window_count(std::string_view op, int64_t extent, int64_t size, int64_t step) {
-  if (extent < size)
+Dim dilated(Dim n, int64_t dilation) { return decide_equal(n, 0) ? 0 : (n - 1) * dilation + 1; }
+
+Dim window_count(std::string_view op, Dim extent, Dim size, int64_t step) {
+  if (!decide_at_least(extent, size))
     fail("{}: the kernel is larger than the padded input: {} and {} elements", op, size, extent);
-  return (extent - size) / step + 1;
+  return floor_div(extent - size, step) + 1;
 }
 
 Tensor channels_second(const Tensor& x, bool channels_last) {

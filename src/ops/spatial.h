@@ -7,8 +7,9 @@
 namespace tn::ops {
 
 /// A list of one number, as a default.
-constexpr Ints just(int64_t value) {
-  Ints list;
+template <class List = Ints>
+constexpr List just(int64_t value) {
+  List list;
   list.count = 1, list.at[0] = value;
   return list;
 }
@@ -28,17 +29,15 @@ inline constexpr int64_t kMostSpatial = int64_t{1} << 31;
 Ints for_each_axis(std::string_view op, std::string_view name, const Ints& given, int axes,
                    int64_t least);
 /// Padding as (before, after) of each axis: given is one number, one for each axis, or all.
-Ints for_each_side(std::string_view op, const Ints& padding, int axes);
+Offsets for_each_side(std::string_view op, const Offsets& padding, int axes);
 
-/// The extent of a spatial axis: a constant, below the limit.
-int64_t spatial_extent(std::string_view op, const Type& x, int axis);
+/// The extent of a spatial axis, below the limit.
+Dim spatial_extent(std::string_view op, const Type& x, int axis);
 /// The extent of `n` elements with `dilation - 1` zeros between them.
-constexpr int64_t dilated(int64_t n, int64_t dilation) {
-  return n == 0 ? 0 : (n - 1) * dilation + 1;
-}
+Dim dilated(Dim n, int64_t dilation);
 
 /// How many windows of `size` elements, `step` apart, fit into `extent`; fails where none does.
-int64_t window_count(std::string_view op, int64_t extent, int64_t size, int64_t step);
+Dim window_count(std::string_view op, Dim extent, Dim size, int64_t step);
 
 /// `x`, [batch, spatial axes …, channels] when the channels are last, with the channels second; and
 /// a result like that back in the layout of `x`.

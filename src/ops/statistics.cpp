@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "ir/sizes.h"
 #include "ops/families.h"
 #include "ops/op_decls.h"
 #include "ops/shapes.h"
@@ -25,15 +26,14 @@ struct Wide {
   Tensor x;
   DType result;
   Axes axes;
-  double count;
+  Dim count;
 };
 
 Wide widen(std::string_view op, const Tensor& x, const Maybe<Axes>& axis, KindSet accepted) {
   check_kind(op, accepted, x.dtype());
   DType type = to_inexact(x.dtype());
   Axes axes = normal_axes(axis, x.rank(), op);
-  auto count = static_cast<double>(extent_of(x.shape(), axes).value());
-  return {cast_to(x, info(type).compute), type, axes, count};
+  return {cast_to(x, info(type).compute), type, axes, extent_of(x.shape(), axes)};
 }
 
 Tensor mean_of(const Wide& w, bool keepdims) {
@@ -44,26 +44,31 @@ Tensor mean_of(const Wide& w, bool keepdims) {
 Tensor variance_of(const Wide& w, double correction, bool keepdims) {
   Tensor apart = w.x - mean_of(w, true);
   Tensor squares = is_complex(apart.dtype()) ? tn::real(apart * tn::conj(apart)) : apart * apart;
-  return tn::sum(squares, w.axes, {}, keepdims) / std::max(w.count - correction, 0.0);
+  Tensor total = tn::sum(squares, w.axes, {}, keepdims);
+  if (w.count.is_const())
+    return total / std::max(static_cast<double>(w.count.raw) - correction, 0.0);
+  Tensor left = tn::maximum(value_of(w.count, DType::f64) - correction, 0.0);
+  return total / cast_to(left, total.dtype());
 }
 
 /// `value`, or NaN where the line holds one: sorting puts it last.
 Tensor spread_nan(const Tensor& lines, const Tensor& value, const Shape& shape) {
   int axis = lines.rank() - 1;
-  int64_t n = lines.shape()[axis].value();
+  Dim n = lines.shape()[axis];
   Tensor last = tn::reshape(slice_axis(lines, axis, n - 1, n), shape);
   return tn::where(tn::isnan(last), last, value);
 }
 
 Tensors middle(const ReduceAttrs& a, const Tensors& in) {
   Wide w = widen("median", in[0], a.axis, ordered);
-  auto n = static_cast<int64_t>(w.count);
-  if (n == 0) fail("median: no elements: {}", *type_of(in[0]));
+  Dim n = w.count;
+  if (n == Dim(0)) fail("median: no elements: {}", *type_of(in[0]));
   Tensor lines = tn::sort(lines_along(w.x, w.axes), -1);
   int axis = lines.rank() - 1;
   Shape shape = without_axes(lines.shape(), Axes(axis));
-  auto at = [&](int64_t i) { return tn::reshape(slice_axis(lines, axis, i, i + 1), shape); };
-  Tensor value = n % 2 ? at(n / 2) : (at(n / 2 - 1) + at(n / 2)) * 0.5;
+  auto at = [&](Dim i) { return tn::reshape(slice_axis(lines, axis, i, i + 1), shape); };
+  Dim half = floor_div(n, 2);
+  Tensor value = decide_divides(2, n) ? (at(half - 1) + at(half)) * 0.5 : at(half);
   value = spread_nan(lines, value, shape);
   return {cast_to(tn::reshape(value, without_axes(w.x.shape(), w.axes, a.keepdims)), w.result)};
 }
@@ -80,7 +85,7 @@ void check_probability(const Tensor& q) {
 Tensors quantiles(const ReduceAttrs& a, const Tensors& in) {
   Wide w = widen("quantile", in[0], a.axis, reals);
   check_probability(in[1]);
-  if (w.count == 0) fail("quantile: no elements: {}", *type_of(in[0]));
+  if (w.count == Dim(0)) fail("quantile: no elements: {}", *type_of(in[0]));
   Tensor lines = tn::sort(lines_along(w.x, w.axes), -1);
   int axis = lines.rank() - 1;
   Tensor place = tn::minimum(tn::maximum(cast_to(in[1], DType::f64), 0.0), 1.0) * (w.count - 1);

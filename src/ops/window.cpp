@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/half.h"
+#include "ir/sizes.h"
 #include "ops/families.h"
 #include "ops/op_decls.h"
 #include "ops/shapes.h"
@@ -17,7 +18,8 @@ namespace {
 constexpr int kMostAxes = 3;
 
 struct FoldAttrs {
-  Ints extents, step = just(1), dilation = just(1);
+  Offsets extents;
+  Ints step = just(1), dilation = just(1);
   static constexpr void fields(auto& a, auto&& f) {
     f("extents", a.extents, required), f("step", a.step), f("dilation", a.dilation);
   }
@@ -42,8 +44,8 @@ View view_windows(const WindowAttrs& a, const Type& x) {
   view.step = a.step, view.dilation = a.dilation;
   int axes = a.size.size(), front = x.rank() - axes;
   for (int k = 0; k < axes; ++k) {
-    int64_t places = window_count("window", spatial_extent("window", x, front + k),
-                                  dilated(a.size[k], a.dilation[k]), a.step[k]);
+    Dim places = window_count("window", spatial_extent("window", x, front + k),
+                              dilated(a.size[k], a.dilation[k]), a.step[k]);
     view.shape[front + k] = places;
     view.shape.push_back(a.size[k]);
   }
@@ -54,7 +56,9 @@ void prepare_fold(FoldAttrs& a, Tensors& in) {
   int axes = a.extents.size();
   check_axes("window_fold", axes, 2 * axes, *type_of(in[0]));
   check_kind("window_fold", numeric, in[0].dtype());
-  a.extents = for_each_axis("window_fold", "extents", a.extents, axes, 0);
+  for (Offset extent : a.extents)
+    if (!decide_at_least(extent, 0) || decide_at_least(extent, kMostSpatial))
+      fail("window_fold: extents must be 0 or more: {}", extent);
   a.step = for_each_axis("window_fold", "step", a.step, axes, 1);
   a.dilation = for_each_axis("window_fold", "dilation", a.dilation, axes, 1);
 }
@@ -64,14 +68,14 @@ TypeList infer_fold(const FoldAttrs& a, Types in) {
   int axes = a.extents.size(), front = out.rank() - 2 * axes;
   for (int k = 0; k < axes; ++k) {
     Dim places = out.shape[front + k], size = out.shape[front + axes + k];
-    int64_t wanted =
-        window_count("window_fold", a.extents[k], dilated(size.value(), a.dilation[k]), a.step[k]);
-    if (places != Dim(wanted))
+    Dim wanted =
+        window_count("window_fold", a.extents[k].size(), dilated(size, a.dilation[k]), a.step[k]);
+    if (!decide_equal(places, wanted))
       fail("window_fold: {} elements have {} windows of {}, not {}: {}", a.extents[k], wanted, size,
            places, *in[0]);
   }
   for (int k = 0; k < axes; ++k) out.shape.erase(out.shape.rank() - 1);
-  for (int k = 0; k < axes; ++k) out.shape[front + k] = a.extents[k];
+  for (int k = 0; k < axes; ++k) out.shape[front + k] = a.extents[k].size();
   return out;
 }
 
@@ -84,7 +88,7 @@ struct FoldPlan {
     for (int i = 0; i < axes; ++i) {
       int k = kMostAxes - axes + i;
       places[k] = windows[front + i].value(), size[k] = windows[front + axes + i].value();
-      extent[k] = a.extents[i], step[k] = a.step[i], apart[k] = a.dilation[i];
+      extent[k] = a.extents[i].value(), step[k] = a.step[i], apart[k] = a.dilation[i];
     }
   }
 };
@@ -178,7 +182,7 @@ constinit const OpDef window = Movement<WindowAttrs>{
         [](const WindowAttrs& a, const Tensor& ct, const Tensor& x) {
           FoldAttrs fold{{}, a.step, a.dilation};
           for (int k = x.rank() - a.size.size(); k < x.rank(); ++k)
-            fold.extents.push_back(x.shape()[k].value());
+            fold.extents.push_back(x.shape()[k]);
           return emit(window_fold, {ct}, fold);
         },
     .samples = {{"f32[7]", "size=[3]"},

@@ -61,8 +61,8 @@ Pieces written(Canon& canon, const GraphOp& update) {
   View view = ops::slice.view(update.attr_data(), *canon.type(base));
   int axis = cut_axis(view, canon.shape(base));
   if (axis < 0 || !canon.number(base) || canon.shape(value) != view.shape) return {};
-  if (extent(canon, base, axis) < 0) return {};
-  int64_t begin = view.start[axis], end = begin + extent(canon, value, axis);
+  if (extent(canon, base, axis) < 0 || !view.start[axis].is_const()) return {};
+  int64_t begin = view.start[axis].raw, end = begin + extent(canon, value, axis);
   int64_t whole = extent(canon, base, axis);
   Val number = canon.repeated_scalar(base);
   Pieces pieces{axis, {}};

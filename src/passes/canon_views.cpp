@@ -30,7 +30,7 @@ bool moves_nothing(const View& view) {
         if (view.perm[k].i != k) return false;
       return true;
     case Kind::slice:
-      return std::ranges::all_of(view.start, [](int64_t s) { return s == 0; }) &&
+      return std::ranges::all_of(view.start, [](Offset s) { return s == Offset(0); }) &&
              std::ranges::all_of(view.step, [](int64_t s) { return s == 1; });
     case Kind::reverse:
       return std::ranges::all_of(view.axes, [&](Axis a) { return view.shape[a.i] == Dim(1); });
@@ -71,13 +71,14 @@ ops::SliceBounds bounds_of(int64_t start, int64_t step, int64_t count) {
 }
 
 bool takes_whole(const View& slice, const Shape& from, int k) {
-  return slice.start[k] == 0 && slice.step[k] == 1 && slice.shape[k] == from[k];
+  return slice.start[k] == Offset(0) && slice.step[k] == 1 && slice.shape[k] == from[k];
 }
 
 /// Whether all axes that are not taken whole have constant extents.
 bool cuts_constants(const View& slice, const Shape& from) {
   for (int k = 0; k < from.rank(); ++k)
-    if (!takes_whole(slice, from, k) && !(from[k].is_const() && slice.shape[k].is_const()))
+    if (!takes_whole(slice, from, k) &&
+        !(from[k].is_const() && slice.shape[k].is_const() && slice.start[k].is_const()))
       return false;
   return true;
 }
@@ -88,8 +89,8 @@ ops::SliceAttrs attrs_of(const View& view, const Shape& from) {
   attrs.step = Ints(), attrs.axis = Axes();
   for (int k = 0; k < from.rank(); ++k) {
     if (takes_whole(view, from, k)) continue;
-    ops::SliceBounds b = bounds_of(view.start[k], view.step[k], view.shape[k].value());
-    if (b.start == 0 && b.step == 1 && Dim(b.stop) == from[k]) continue;
+    ops::SliceBounds b = bounds_of(view.start[k].value(), view.step[k], view.shape[k].value());
+    if (b.start == Offset(0) && b.step == 1 && b.stop == Offset(from[k])) continue;
     attrs.start.push_back(b.start), attrs.stop.push_back(b.stop);
     attrs.step.value.push_back(b.step), attrs.axis.value.push_back(k);
   }
@@ -109,7 +110,7 @@ Val merge_slices(Canon& canon, const Candidate& op) {
   View inner = ops::slice.view(canon.maker(op.in[0]).attr_data(), *canon.type(x));
   if (!cuts_constants(inner, canon.shape(x))) return kNoVal;
   for (int k = 0; k < view.shape.rank(); ++k) {
-    view.start[k] = inner.start[k] + inner.step[k] * view.start[k];
+    view.start[k] = inner.start[k].value() + inner.step[k] * view.start[k].value();
     view.step[k] *= inner.step[k];
   }
   return canon.add(ops::slice, attrs_of(view, canon.shape(x)), {x});

@@ -115,8 +115,8 @@ bool moves_units_only(const Shape& from, const Shape& to) {
 bool works_along_axis(const Graph& graph, const GraphOp& op) {
   if (op.op->batch != Batch::aligned || !op.attrs || op.outs != 1 || op.ins == 0) return false;
   ChangedAttrs attrs(op);
-  for (FieldKind kind :
-       {FieldKind::axes, FieldKind::perm, FieldKind::shape, FieldKind::ints, FieldKind::graph})
+  for (FieldKind kind : {FieldKind::axes, FieldKind::perm, FieldKind::shape, FieldKind::ints,
+                         FieldKind::offsets, FieldKind::graph})
     if (attrs.has(kind)) return false;
   int rank = graph.types[static_cast<size_t>(op.out)]->rank();
   for (Val v : graph.in(op))
@@ -425,8 +425,8 @@ bool Layout::windows(const GraphOp& op, const Moved& x) {
 
 bool Layout::pad(const GraphOp& op, const Moved& x) {
   ChangedAttrs attrs(op);
-  Ints& widths = *attrs.find<Ints>(FieldKind::ints);
-  Ints given = widths;
+  Offsets& widths = *attrs.find<Offsets>(FieldKind::offsets);
+  Offsets given = widths;
   for (int k = 0; k < x.order.size(); ++k)
     for (int side = 0; side < 2; ++side) widths[2 * k + side] = given[2 * x.order[k].i + side];
   std::vector<Val> in{x.value, plain(from_.in(op)[1], op.loc)};

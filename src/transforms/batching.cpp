@@ -101,7 +101,7 @@ Tensors batch_by_scan(const OpDef& op, const void* attrs, const Tensors& in,
   std::vector<Val> given(in.size());
   std::vector<TypeRef> types;
   ops::ScanAttrs scan;
-  scan.length = size.value();
+  scan.length = size;
   for (bool slices : {true, false})
     for (size_t k = 0; k < in.size(); ++k) {
       if (batched[k] != slices) continue;

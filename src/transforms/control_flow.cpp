@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "ir/number.h"
+#include "ir/sizes.h"
 #include "ir/trace.h"
 #include "ops/control_flow.h"
 #include "ops/op_decls.h"
@@ -168,7 +169,7 @@ Tensors while_loop(const Function& go_on, const Function& body, const Tensors& c
 
 namespace {
 
-int64_t scan_length(const Tensors& xs, const Maybe<int64_t>& given) {
+Dim scan_length(const Tensors& xs, const Maybe<int64_t>& given) {
   if (xs.empty() && !given) fail("scan: without xs the length must be given");
   if (given && *given < 0) fail("scan: the length is negative: {}", *given);
   Dim length = given ? Dim(*given) : Dim();
@@ -176,10 +177,10 @@ int64_t scan_length(const Tensors& xs, const Maybe<int64_t>& given) {
     if (xs[i].rank() == 0) fail("scan: xs {} is a scalar: a number has no axis to scan over", i);
     Dim mine = xs[i].shape()[0];
     if (i == 0 && !given) length = mine;
-    if (mine != length)
+    if (!decide_equal(mine, length))
       fail("scan: xs {} is {}, which is not {} slices long", i, *type_of(xs[i]), length);
   }
-  return length.value();
+  return length;
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "ir/body.h"
+#include "ir/sizes.h"
 #include "ir/trace.h"
 #include "ops/op_decls.h"
 #include "ops/shapes.h"
@@ -17,7 +18,7 @@ Tensor sum_to(const Tensor& ct, const Shape& shape) {
   int front = ct.rank() - shape.rank();
   Axes over;
   for (int k = 0; k < ct.rank(); ++k)
-    if (k < front || (shape[k - front] == Dim(1) && ct.shape()[k] != Dim(1))) over.push_back(k);
+    if (k < front || !decide_equal(ct.shape()[k], shape[k - front])) over.push_back(k);
   Tensor summed = over.empty() ? ct : tn::sum(ct, over);
   return summed.shape() == shape ? summed : tn::reshape(summed, shape);
 }

@@ -1,6 +1,7 @@
 #include "transforms/sweep.h"
 
 #include "base/error.h"
+#include "ir/sizes.h"
 #include "tenon/ops.h"
 #include "transforms/derivative.h"
 
@@ -82,8 +83,9 @@ Tensors sweep_back(const Tape& tape, std::span<const Tensor> inputs, const Tenso
     Tensors back = vjp_of({*node.op, attrs_data(node), in, out}, cts, wanted);
     for (size_t k = 0; k < back.size(); ++k) {
       if (!back[k] || !wanted[k]) continue;
-      invariant(back[k].shape() == in[k].shape(), "vjp of {}: {} for operand {} of type {}",
-                node.op->name, *type_of(back[k]), k, *type_of(in[k]));
+      invariant(decide_equal(back[k].shape(), in[k].shape()),
+                "vjp of {}: {} for operand {} of type {}", node.op->name, *type_of(back[k]), k,
+                *type_of(in[k]));
       sums[static_cast<size_t>(tape.operands_of(*e)[k])].add(std::move(back[k]));
     }
   }
@@ -105,8 +107,9 @@ Tensors sweep_forward(const Tape& tape, const Tensors& tangents) {
     Tensors made = jvp_of({*node.op, attrs_data(node), in, out}, given);
     for (size_t i = 0; i < out.size(); ++i) {
       if (!made[i] || !is_differentiable(out[i].dtype())) continue;
-      invariant(made[i].shape() == out[i].shape(), "jvp of {}: {} for a result of type {}",
-                node.op->name, *type_of(made[i]), *type_of(out[i]));
+      invariant(decide_equal(made[i].shape(), out[i].shape()),
+                "jvp of {}: {} for a result of type {}", node.op->name, *type_of(made[i]),
+                *type_of(out[i]));
       values[static_cast<size_t>(e.value) + i] = std::move(made[i]);
     }
   }

@@ -3,6 +3,7 @@
 #include <set>
 
 #include "base/error.h"
+#include "ir/sizes.h"
 #include "ir/trace.h"
 #include "ops/op_decls.h"
 #include "tenon/ops.h"
@@ -38,7 +39,7 @@ void check_inexact(const Tensor& x, size_t i, const Names& names) {
 Tensor fitting(const Tensor& given, const Tensor& x, std::string_view what, const Names& names,
                const std::string& name) {
   bool fits = is_inexact(given.dtype()) && kind_of(given.dtype()) <= kind_of(x.dtype());
-  if (!fits || given.shape() != x.shape())
+  if (!fits || !decide_equal(given.shape(), x.shape()))
     fail(fits ? Fault::value : Fault::type, "{}: the {} of {} is {} but must be {}",
          names.transform, what, name, *type_of(given), *type_of(x));
   return cast_to(given, x.dtype());

@@ -1,0 +1,17 @@
+#pragma once
+// Sizes in Python: integers, and inside a traced function numbers that stand for sizes of any
+// value.
+#include "core.h"
+
+namespace tn::python {
+
+void bind_dims(nb::module_& m);
+
+/// An int, or a Dim for a symbolic one.
+nb::object size_object(Offset size);
+/// The symbolic size that `object` is; false when it is something else.
+bool read_symbolic(PyObject* object, Offset& out);
+/// A size or an integer. Throws, in the name of `what`, when it is neither.
+Offset read_size(PyObject* object, std::string_view what);
+
+}  // namespace tn::python

@@ -1,0 +1,187 @@
+// Every op with symbolic sizes: one trace of each sample, run at its sizes and at others, gives the
+// bits of eager code, and fixes no size that need not be.
+#include <doctest/doctest.h>
+
+#include <map>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "frontend/compiled.h"
+#include "ir/emit.h"
+#include "ir/number.h"
+#include "ir/rewrite.h"
+#include "run_graph.h"
+#include "tenon/tenon.h"
+
+using namespace tn;
+
+namespace {
+
+/// Why a size that an op is given stays fixed.
+const std::map<std::string_view, std::string_view> kFixed = {
+    {"interpolate", "the weights of its taps are computed when it is traced"},
+    {"as_strided", "it is checked when it is traced that no stride leaves the tensor"},
+    {"unstack", "one result for each slice"},
+    {"cross", "vectors of three numbers"},
+    {"window_fold", "windows have a known size"},
+};
+bool may_fix(std::string_view op) {
+  return kFixed.contains(op) || op.starts_with("random_");  // a key is two numbers
+}
+
+std::vector<TypeRef> types_of(const Sample& sample) {
+  std::vector<TypeRef> types;
+  std::string_view rest = sample.args;
+  while (!rest.empty()) {
+    types.push_back(intern(*parse_type(rest)));
+    size_t next = rest.find_first_not_of(", ");
+    rest = next == rest.npos ? std::string_view() : rest.substr(next);
+  }
+  return types;
+}
+
+Tensors values_of(std::span<const TypeRef> types, const Sample& sample) {
+  Tensors list;
+  for (size_t i = 0; i < types.size(); ++i)
+    list.push_back(random_tensor(types[i], 7 + i, sample.lo, sample.hi));
+  return list;
+}
+
+/// The op as a function, of the operands it is called with.
+Function call_of(const OpDef& op, const Sample& sample) {
+  return [&op, &sample](const Tensors& in) {
+    alignas(16) char attrs[2048];
+    op.attrs->init(attrs);
+    if (op.attrs->fields) parse_attrs(*op.attrs, attrs, sample.attrs, op.name);
+    Tensors operands = in;
+    if (!op.has_list()) operands.resize(static_cast<size_t>(op.args.size()));
+    return call_with(op, operands, attrs);
+  };
+}
+
+/// Cotangents of ones, for all operands that can have them.
+Function gradient_of(Function f) {
+  return [f](const Tensors& in) {
+    Function loss = [&f](const Tensors& x) {
+      Tensor total = Tensor(0.0f);
+      for (const Tensor& y : f(x))
+        if (is_inexact(y.dtype())) total = total + sum(cast_to(real(y * y), DType::f32));
+      return Tensors{total};
+    };
+    std::vector<int> argnums;
+    for (size_t i = 0; i < in.size(); ++i)
+      if (is_inexact(in[i].dtype())) argnums.push_back(static_cast<int>(i));
+    return argnums.empty() ? Tensors{} : grad(loss, argnums)(in);
+  };
+}
+
+bool differentiable(const OpDef& op, std::span<const TypeRef> types) {
+  bool any = std::ranges::any_of(types, [](TypeRef t) { return is_inexact(t->dtype); });
+  return any && op.gradient == Gradient::by_rule;
+}
+
+/// Traces `f` for any sizes and checks it at those of `types` and at others.
+struct SymbolicRun {
+  const OpDef& op;
+  const Sample& sample;
+  std::string what;
+  std::vector<TypeRef> types;
+  Function f;
+  int served = 0, fixed = 0;
+  std::string reasons = {};
+
+  Tensors values(std::span<const TypeRef> at) const { return values_of(at, sample); }
+
+  Compiled traced_for(const Pattern& pattern, const Tensors& in, Effort effort) const {
+    CompileOptions options;
+    options.effort = effort;
+    return Compiled(f, in, pattern, options);
+  }
+
+  /// The same effort for known sizes, whose lowest is eager code.
+  Tensors wanted(std::span<const TypeRef> at, const Tensors& in, Effort effort) const {
+    return effort == Effort::e0 ? f(in) : traced_for(exact_pattern(at), in, effort)(in);
+  }
+
+  void check(const Compiled& traced, std::span<const TypeRef> at, Effort effort) {
+    std::vector<Binding> sizes;
+    if (!traced.takes(at, sizes)) return;
+    Tensors in = values(at), want;
+    try {
+      want = wanted(at, in, effort);
+    } catch (const Error& error) {
+      FAIL_CHECK(what << ": a trace serves what eager code refuses: " << error.what());
+      return;
+    }
+    ++served;
+    INFO(what << " at " << at.size() << " operands, first "
+              << (at.empty() ? "none" : to_text(*at[0])));
+    Tensors got = traced(in);
+    CHECK(bytes_of(got) == bytes_of(want));
+    for (size_t i = 0; i < got.size(); ++i) CHECK(got[i].shape() == want[i].shape());
+  }
+
+  void run(Effort effort) {
+    try {
+      run_traced(traced_for(shapeless_pattern(types), values(types), effort), effort);
+    } catch (const UserError& error) {
+      if (!needs_values(error.what())) FAIL_CHECK(what << ": " << error.what());
+    } catch (const InternalError& error) {
+      FAIL_CHECK(what << ": " << error.what());
+    }
+  }
+
+  /// Sizes of results that follow from values are not known while tracing.
+  static bool needs_values(std::string_view text) {
+    return text.find("value is not known") != text.npos || text.find("values") != text.npos;
+  }
+
+  void run_traced(const Compiled& traced, Effort effort) {
+    check(traced, types, effort);
+    std::vector<Binding> sizes;
+    REQUIRE(traced.takes(types, sizes));
+    for (auto [times, plus] : {std::pair<int64_t, int64_t>{2, 0}, {1, 1}, {1, 2}, {3, 0}}) {
+      std::vector<Replacement> other;
+      for (const Binding& b : sizes) other.push_back({b.symbol, Dim(b.value * times + plus)});
+      std::vector<TypeRef> at;
+      for (TypeRef t : traced.pattern().types) at.push_back(substitute(t, other));
+      check(traced, at, effort);
+      if (effort != Effort::e0) return;  // code generation takes its time
+    }
+    for (size_t i = 0; i < types.size(); ++i)
+      for (int k = 0; k < types[i]->rank(); ++k)
+        fixed += traced.pattern().types[i]->shape[k].is_const() && types[i]->shape[k].raw > 1;
+    for (const SizeGuard& g : traced.assumed()) reasons += to_text(g) + "; ";
+  }
+};
+
+template <class Make>
+void check_all(std::initializer_list<Effort> efforts, Make make) {
+  std::map<std::string, std::string> fixed;
+  int served = 0, samples = 0;
+  for (const OpDef* op : surface_ops())
+    for (const Sample& sample : op->samples) {
+      std::vector<TypeRef> types = types_of(sample);
+      if (types.empty()) continue;
+      std::string text = format("{}({}; {})", op->name, sample.args, sample.attrs);
+      SymbolicRun run{*op, sample, text, types, make(*op, sample)};
+      if (!run.f) continue;
+      for (Effort effort : efforts) run.run(effort);
+      served += run.served, ++samples;
+      if (run.fixed && !may_fix(op->name)) fixed[text] = run.reasons;
+    }
+  MESSAGE(samples << " samples, " << served << " runs served");
+  for (const auto& [text, reasons] : fixed) FAIL_CHECK(text << " fixes sizes: " << reasons);
+}
+
+}  // namespace
+
+TEST_CASE("every op serves other sizes from one trace") {
+  check_all({Effort::e0, Effort::e2}, call_of);
+}
+
+TEST_CASE("the derivative of every op serves other sizes from one trace") {
+  check_all({Effort::e0}, [](const OpDef& op, const Sample& sample) {
+    return differentiable(op, types_of(sample)) ? gradient_of(call_of(op, sample)) : Function();
+  });
+}
