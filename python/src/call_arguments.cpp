@@ -5,6 +5,7 @@
 #include <functional>
 
 #include "base/error.h"
+#include "dims.h"
 #include "ir/number.h"
 #include "live_trees.h"
 #include "tensor_tree.h"
@@ -173,6 +174,9 @@ void CallArguments::add_leaf(size_t at) {
   } else if (is_exact_integer(o)) {
     word(kInteger);
     return key.numbers.push_back({at, false, static_cast<uint64_t>(PyLong_AsLongLong(o))});
+  } else if (nb::object number = without_dim(o); !number.is(o)) {
+    tensors.push_back(*tensor_in(number.ptr()));
+    leaves_[at] = std::move(number);
   } else if (!PyLong_Check(o) && is_array(o)) {
     tensors.push_back(tensor_from(o, {}, Copy::always));
   } else {

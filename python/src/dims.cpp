@@ -34,13 +34,6 @@ nb::object fixed(PyObject* o) {
   return read_symbolic(o, size) ? nb::steal(PyLong_FromLongLong(size.value())) : nb::borrow(o);
 }
 
-/// As a number that is known when the function runs.
-nb::object as_number(PyObject* o) {
-  Offset size;
-  if (!read_symbolic(o, size)) return nb::borrow(o);
-  return wrapped(make_scalar(Scalar(size), DType::i64, true));
-}
-
 using Operator = PyObject* (*)(PyObject*, PyObject*);
 using Arithmetic = Offset (*)(Offset, Offset);
 
@@ -50,7 +43,7 @@ PyObject* power_of(PyObject* a, PyObject* b) { return PyNumber_Power(a, b, Py_No
 PyObject* mixed(PyObject* a, PyObject* b, Operator apply, bool fraction) {
   for (PyObject* o : {a, b})
     if (Py_TYPE(o) != dim_type && !PyLong_Check(o) && !PyFloat_Check(o)) return not_implemented();
-  auto number = fraction ? as_number : fixed;
+  auto number = fraction ? without_dim : fixed;
   return apply(number(a).ptr(), number(b).ptr());
 }
 
@@ -212,6 +205,12 @@ bool read_symbolic(PyObject* object, Offset& out) {
   if (Py_TYPE(object) != dim_type) return false;
   out = value_in(object);
   return true;
+}
+
+nb::object without_dim(PyObject* object) {
+  Offset size;
+  if (!read_symbolic(object, size)) return nb::borrow(object);
+  return wrapped(make_scalar(Scalar(size), DType::i64, true));
 }
 
 Offset read_size(PyObject* object, std::string_view what) {

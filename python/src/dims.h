@@ -11,6 +11,8 @@ void bind_dims(nb::module_& m);
 nb::object size_object(Offset size);
 /// The symbolic size that `object` is; false when it is something else.
 bool read_symbolic(PyObject* object, Offset& out);
+/// A Dim as a number that is known when the function runs; other objects as they are.
+nb::object without_dim(PyObject* object);
 /// A size or an integer. Throws, in the name of `what`, when it is neither.
 Offset read_size(PyObject* object, std::string_view what);
 

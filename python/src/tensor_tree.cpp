@@ -3,6 +3,7 @@
 #include <nanobind/stl/string.h>
 
 #include "base/error.h"
+#include "dims.h"
 #include "ir/dtype.h"
 #include "ir/number.h"
 
@@ -41,6 +42,7 @@ bool is_array(PyObject* o) {
 TensorTree::TensorTree(PyObject* tree, Numbers numbers, Structure::Look look)
     : structure(tree, leaves, look) {
   for (size_t i = 0; i < leaves.size(); ++i) {
+    leaves[i] = without_dim(leaves[i].ptr());
     PyObject* o = leaves[i].ptr();
     bool number = is_plain_number(o);
     if (number && (numbers == Numbers::are_tensors || (numbers == Numbers::first && !i)))

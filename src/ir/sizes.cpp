@@ -71,7 +71,7 @@ bool decide_at_least(Offset a, Offset b) {
 
 bool decide_divides(Dim k, Dim a) { return decide_equal(mod(a, k), 0); }
 
-Dim decide_min(Dim a, Dim b) { return decide_at_least(a, b) ? b : a; }
+Dim decide_min(Dim a, Dim b) { return decide_at_least(b, a) ? a : b; }
 Dim decide_max(Dim a, Dim b) { return decide_at_least(a, b) ? a : b; }
 
 int64_t Dim::value_at_hand(Dim dim) {

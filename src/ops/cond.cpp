@@ -1,4 +1,6 @@
 // cond: one of two graphs runs.
+#include <algorithm>
+
 #include "base/error.h"
 #include "base/hash.h"
 #include "ops/call.h"
@@ -16,7 +18,8 @@ TypeList infer_cond(const CondAttrs& a, Types in) {
     fail(Fault::type, "cond: the predicate must be one bool, not {}", *in[0]);
   for (GraphRef graph : {a.then, a.otherwise}) check_inputs("cond", *graph, in.subspan(1));
   std::vector<Type> out = output_types(*a.then);
-  if (out != output_types(*a.otherwise)) fail(Fault::type, "cond: the graphs give different types");
+  if (!std::ranges::equal(out, output_types(*a.otherwise), same_type))
+    fail(Fault::type, "cond: the graphs give different types");
   return out;
 }
 

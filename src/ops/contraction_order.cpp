@@ -5,6 +5,8 @@
 #include <bit>
 #include <limits>
 
+#include "ir/sizes.h"
+
 namespace tn::ops {
 namespace {
 
@@ -24,12 +26,16 @@ std::string united(const std::string& a, const std::string& b) {
   return all;
 }
 
+/// Sizes at hand steer the order; it serves all sizes.
+double steering_size(Dim extent) {
+  SizesAtHand* hand = SizesAtHand::current();
+  if (!extent.is_const() && !hand) return kUnknownSize;
+  return static_cast<double>(extent.is_const() ? extent.raw : evaluate(extent, hand->values));
+}
+
 double cost_of(const std::string& labels, const LabelSizes& sizes) {
   double cost = 1;
-  for (char c : labels) {
-    Dim extent = sizes.at(c);
-    cost *= extent.is_const() ? static_cast<double>(extent.value()) : kUnknownSize;
-  }
+  for (char c : labels) cost *= steering_size(sizes.at(c));
   return cost;
 }
 

@@ -62,11 +62,15 @@ Tensors slice_params(const Tensors& xs) {
   return params;
 }
 
+bool same_type(const Type& a, const Type& b) {
+  return a.dtype == b.dtype && decide_equal(a.shape, b.shape);
+}
+
 void check_inputs(std::string_view op, const Graph& graph, std::span<const TypeRef> in) {
   if (static_cast<int>(in.size()) != graph.inputs())
     fail("{}: {} operands for a graph of {} inputs", op, in.size(), graph.inputs());
   for (size_t i = 0; i < in.size(); ++i)
-    if (in[i]->dtype != graph.types[i]->dtype || !decide_equal(in[i]->shape, graph.types[i]->shape))
+    if (!same_type(*in[i], *graph.types[i]))
       fail(Fault::type, "{}: operand {} is {} but the graph takes {}", op, i, *in[i],
            *graph.types[i]);
 }

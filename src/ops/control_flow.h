@@ -82,6 +82,8 @@ Tensors params_like(const Tensors& list);
 Type slice_type(Type type);
 /// Parameters for one element along the first axis of each.
 Tensors slice_params(const Tensors& xs);
+/// Whether they are one type, as far as sizes can be asked.
+bool same_type(const Type& a, const Type& b);
 /// Fails unless operands have the types that the graph's inputs have.
 void check_inputs(std::string_view op, const Graph& graph, std::span<const TypeRef> in);
 std::vector<Type> output_types(const Graph& graph);

@@ -161,7 +161,7 @@ Divisor divisor_of(Norm norm, bool inverse) {
 /// `x` cut, or filled up with zeros, to `count` numbers along `axis`.
 Tensor resized(const Tensor& x, int axis, Dim count) {
   Dim given = x.shape()[axis];
-  if (decide_equal(given, count)) return x;
+  if (given == count) return x;
   if (decide_at_least(given, count)) return slice_axis(x, axis, 0, count);
   Offsets width;
   for (int k = 0; k < x.rank(); ++k)

@@ -129,7 +129,7 @@ SliceBounds canonical_bounds(SliceBounds b, Dim extent, std::string_view op) {
   auto place = [&](Offset at) {
     if (!decide_at_least(at, 0)) at = at + extent;
     if (!decide_at_least(at, low)) return low;
-    return decide_at_least(at, high) ? high : at;
+    return decide_at_least(high, at) ? at : high;
   };
   Offset start = place(b.start), stop = place(b.stop);
   int64_t step = b.step;

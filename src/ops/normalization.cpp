@@ -133,7 +133,7 @@ void prepare_group_norm(GroupNormAttrs& a, Tensors& in) {
   a.axis = normal_axis(a.axis, x.rank(), "group_norm");
   if (a.axis.i == 0) fail("group_norm: axis 0 is the batch axis: {}", x);
   Dim channels = x.shape[a.axis.i];
-  if (a.num_groups < 1 || !divides(a.num_groups, channels))
+  if (a.num_groups < 1 || !decide_divides(a.num_groups, channels))
     fail("group_norm: {} channels do not divide into {} groups: {}", channels, a.num_groups, x);
   prepare_scaled("group_norm", in, 1, {channels});
 }

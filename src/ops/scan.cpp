@@ -28,7 +28,7 @@ TypeList infer_scan(const ScanAttrs& a, Types in) {
   for (size_t i = 0; i < out.size(); ++i) {
     if (i >= first)
       out[i].shape.insert(0, a.length);
-    else if (out[i].dtype != in[i]->dtype || !decide_equal(out[i].shape, in[i]->shape))
+    else if (!same_type(out[i], *in[i]))
       fail(Fault::type, "scan: carry {} is {} but the body returns {}", i, *in[i], out[i]);
   }
   return out;

@@ -15,7 +15,7 @@ TypeList infer_while(const WhileAttrs& a, Types in) {
   if (pred.size() != 1 || pred[0] != Type{DType::b1, {}})
     fail(Fault::type, "while_loop: the condition must be one bool");
   for (size_t i = 0; i < carry.size(); ++i)
-    if (i >= in.size() || carry[i] != *in[i])
+    if (i >= in.size() || !same_type(carry[i], *in[i]))
       fail(Fault::type, "while_loop: result {} of the body is {}, not what it takes", i, carry[i]);
   return carry;
 }

@@ -103,7 +103,7 @@ void check_carry(const Tensors& carry, Tensors& next, std::string_view by) {
          carry.size());
   for (size_t i = 0; i < carry.size(); ++i) {
     settle(next[i], type_of(carry[i]));
-    if (type_of(next[i]) != type_of(carry[i]))
+    if (!ops::same_type(*type_of(next[i]), *type_of(carry[i])))
       fail(Fault::type,
            Hint{"start with a carry of the type that the body makes, or convert there"},
            "{}: carry {} is {} but the body returns {}", by, i, *type_of(carry[i]),
@@ -138,7 +138,7 @@ Tensors cond(const Operand& pred, const Function& then, const Function& otherwis
     fail("cond: the branches return {} and {} results", yes.size(), no.size());
   for (size_t i = 0; i < yes.size(); ++i) {
     settle(bodies.outs[0][i], type_of(no[i])), settle(no[i], type_of(bodies.outs[0][i]));
-    if (TypeRef a = type_of(bodies.outs[0][i]), b = type_of(no[i]); a != b)
+    if (TypeRef a = type_of(bodies.outs[0][i]), b = type_of(no[i]); !ops::same_type(*a, *b))
       fail(Fault::type, Hint{"convert one of them in its branch"},
            "cond: result {} is {} in one branch and {} in the other", i, *a, *b);
   }

@@ -16,8 +16,8 @@ namespace {
 /// The unit tensors like `x`, along a new axis 0.
 Tensor basis_of(const Tensor& x) {
   Shape shape = x.shape();
-  shape.insert(0, x.size());
-  return tn::reshape(tn::eye(x.size(), {}, 0, x.dtype()), shape);
+  shape.insert(0, x.shape().elements());
+  return tn::reshape(tn::eye(x.shape().elements(), {}, 0, x.dtype()), shape);
 }
 
 Shape joined(Shape a, const Shape& b) {

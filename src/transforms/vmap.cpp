@@ -1,6 +1,7 @@
 #include "transforms/vmap.h"
 
 #include "base/error.h"
+#include "ir/sizes.h"
 #include "ir/trace.h"
 #include "ops/control_flow.h"
 #include "ops/shapes.h"
@@ -41,7 +42,7 @@ BatchArgs batch_args(const Tensors& args, const BatchAxes& in_axes, const Names&
            "vmap: {} has no axis to map over: {}", argument_name(names, i), *type_of(args[i]));
     int axis = batch_axis(*given, *type_of(args[i]), names, argument_name, i);
     Dim size = args[i].shape()[axis];
-    if (first && made.size != size)
+    if (first && !decide_equal(made.size, size))
       fail("vmap: the mapped axes differ in size: {} ({}, {}) and {} ({}, {})", made.size,
            argument_name(names, *first), *type_of(args[*first]), size, argument_name(names, i),
            *type_of(args[i]));
