@@ -2,7 +2,6 @@
 // Shapes, axes and the other small values that ops take as attributes. All are plain data.
 #include <array>
 #include <complex>
-#include <concepts>
 #include <cstdint>
 #include <initializer_list>
 #include <limits>
@@ -103,8 +102,8 @@ struct Ints : SmallList<int64_t> {
 /// A short list of distances, each a constant or symbolic.
 struct Offsets : SmallList<Offset> {
   using SmallList::SmallList;
-  template <std::convertible_to<Offset> T>
-  Offsets(T value) : SmallList({Offset(value)}) {}
+  Offsets(Offset value) : SmallList({value}) {}
+  Offsets(int64_t value) : SmallList({Offset(value)}) {}
   Offsets(const Ints& list) : SmallList(list.begin(), list.end()) {}
 };
 

@@ -8,6 +8,7 @@
 // recorded refusal.
 #include <cmath>
 
+#include "ir/body.h"
 #include "ir/element.h"
 #include "ir/rewrite.h"
 #include "ops/op_decls.h"
@@ -18,6 +19,27 @@ namespace tn {
 namespace {
 
 constexpr int64_t kMostGrowth = 1 << 20;  // in bytes
+
+bool is_constant(TypeRef type) { return type->elements >= 0; }
+
+/// Whether attributes depend on sizes that are not known.
+bool has_symbols(const Attrs* attrs) {
+  if (!attrs) return false;
+  auto symbolic = [](auto size) { return !size.is_const(); };
+  for (const Field& f : list_fields(*attrs->kind, const_cast<char*>(attrs->data)).items) {
+    bool found = false;
+    if (f.set && !*f.set) continue;
+    if (f.kind == FieldKind::size) found = symbolic(*static_cast<Dim*>(f.at));
+    if (f.kind == FieldKind::shape)
+      found = std::ranges::any_of(*static_cast<Shape*>(f.at), symbolic);
+    if (f.kind == FieldKind::offsets)
+      found = std::ranges::any_of(*static_cast<Offsets*>(f.at), symbolic);
+    if (f.kind == FieldKind::graph)
+      found = !std::ranges::all_of((*static_cast<GraphRef*>(f.at))->types, is_constant);
+    if (found) return true;
+  }
+  return false;
+}
 
 class Folder {
  public:
@@ -63,7 +85,7 @@ class Folder {
   }
 
   bool has_sizes(const GraphOp& op) const {
-    return std::ranges::all_of(graph_.out_types(op), [](TypeRef t) { return t->elements >= 0; });
+    return std::ranges::all_of(graph_.out_types(op), is_constant) && !has_symbols(op.attrs);
   }
 
   /// From what cannot be folded back to its known operands.
