@@ -114,7 +114,8 @@ Tensor atleast_3d(const Operand& x);
 /// `padding` counts as zeros, unless `count_include_pad` is false: then it is left out. The other
 /// options are those of `max_pool`.
 Tensor avg_pool(const Operand& x, const Ints& kernel_size, const Maybe<Ints>& stride = {},
-    const Offsets& padding = Offsets{0}, bool count_include_pad = true, bool channels_last = false);
+    const Offsets& padding = Offsets{0}, bool count_include_pad = true,
+    bool channels_last = false);
 
 /// `(x - mean) / sqrt(var + eps) * weight + bias` with one value of each per index of `axis`, the
 /// channels. float16 and bfloat16 are computed in float32 and rounded once.
@@ -196,8 +197,9 @@ Tensor conv(const Operand& x, const Operand& w, const Ints& stride = Ints{1},
 /// Slides kernels along `x`, [batch, channels, length], without mirroring them: `weight` is
 /// [channels out, channels / groups, k]. See `conv2d` for the options.
 Tensor conv1d(const Operand& x, const Operand& weight, const Operand& bias = nullptr,
-    const Ints& stride = Ints{1}, const Offsets& padding = Offsets{0}, const Ints& dilation = Ints{1},
-    int64_t groups = 1, bool channels_last = false, std::string_view padding_mode = "given");
+    const Ints& stride = Ints{1}, const Offsets& padding = Offsets{0},
+    const Ints& dilation = Ints{1}, int64_t groups = 1, bool channels_last = false,
+    std::string_view padding_mode = "given");
 
 /// Slides kernels over `x`, [batch, channels, height, width], without mirroring them: `weight` is
 /// [channels out, channels / groups, kh, kw], `bias` has one number for each channel out. `stride`
@@ -206,14 +208,16 @@ Tensor conv1d(const Operand& x, const Operand& weight, const Operand& bias = nul
 /// stride) elements along each axis, with `valid` nothing is padded. With `channels_last` the
 /// layout is [batch, height, width, channels] and [channels out, kh, kw, channels / groups].
 Tensor conv2d(const Operand& x, const Operand& weight, const Operand& bias = nullptr,
-    const Ints& stride = Ints{1}, const Offsets& padding = Offsets{0}, const Ints& dilation = Ints{1},
-    int64_t groups = 1, bool channels_last = false, std::string_view padding_mode = "given");
+    const Ints& stride = Ints{1}, const Offsets& padding = Offsets{0},
+    const Ints& dilation = Ints{1}, int64_t groups = 1, bool channels_last = false,
+    std::string_view padding_mode = "given");
 
 /// Slides kernels through `x`, [batch, channels, depth, height, width], without mirroring them:
 /// `weight` is [channels out, channels / groups, kd, kh, kw]. See `conv2d` for the options.
 Tensor conv3d(const Operand& x, const Operand& weight, const Operand& bias = nullptr,
-    const Ints& stride = Ints{1}, const Offsets& padding = Offsets{0}, const Ints& dilation = Ints{1},
-    int64_t groups = 1, bool channels_last = false, std::string_view padding_mode = "given");
+    const Ints& stride = Ints{1}, const Offsets& padding = Offsets{0},
+    const Ints& dilation = Ints{1}, int64_t groups = 1, bool channels_last = false,
+    std::string_view padding_mode = "given");
 
 /// Convolution over 1 to 3 spatial axes with every option: as `conv1d`, `conv2d` and `conv3d`, and
 /// `input_dilation` puts zeros between the elements of `x`; `flip` mirrors the kernel. Negative
@@ -719,7 +723,8 @@ Tensor max(const Operand& x, const Maybe<Axes>& axis = {}, bool keepdims = false
 /// axis, and never is the largest. With `channels_last` the layout is [batch, spatial axes ...,
 /// channels].
 Tensor max_pool(const Operand& x, const Ints& kernel_size, const Maybe<Ints>& stride = {},
-    const Offsets& padding = Offsets{0}, const Ints& dilation = Ints{1}, bool channels_last = false);
+    const Offsets& padding = Offsets{0}, const Ints& dilation = Ints{1},
+    bool channels_last = false);
 
 /// The larger operand; NaN where either is NaN. Where they are equal each gets half of the
 /// derivative.
@@ -1054,12 +1059,12 @@ Tensor sinh(const Operand& x);
 /// Elements `start`, `start + step`, … before `stop` of each axis in `axis`; of the first axes
 /// when it is left out. Bounds are read as Python does: negative ones count from the end, those
 /// beyond it are clamped, a negative step goes backwards.
-Tensor slice(const Operand& x, const Offsets& start, const Offsets& stop, const Maybe<Ints>& step = {},
-    const Maybe<Axes>& axis = {});
+Tensor slice(const Operand& x, const Offsets& start, const Offsets& stop,
+    const Maybe<Ints>& step = {}, const Maybe<Axes>& axis = {});
 
 /// `x` with the elements that `slice` takes replaced by `update`, which broadcasts to them.
-Tensor slice_update(const Operand& x, const Operand& update, const Offsets& start, const Offsets& stop,
-    const Maybe<Ints>& step = {}, const Maybe<Axes>& axis = {});
+Tensor slice_update(const Operand& x, const Operand& update, const Offsets& start,
+    const Offsets& stop, const Maybe<Ints>& step = {}, const Maybe<Axes>& axis = {});
 
 struct SlogdetResult {
   Tensor sign, logabsdet;

@@ -381,8 +381,8 @@ Tensor conv3d(const Operand& x, const Operand& weight, const Operand& bias, cons
 }
 
 Tensor conv_general(const Operand& x, const Operand& weight, const Ints& stride,
-    const Offsets& padding, const Ints& kernel_dilation, const Ints& input_dilation, int64_t groups,
-    bool flip, bool channels_last) {
+    const Offsets& padding, const Ints& kernel_dilation, const Ints& input_dilation,
+    int64_t groups, bool flip, bool channels_last) {
   LocScope scope(x.place);
   const Operand* in[] = {&x, &weight};
   const void* fields[] = {&stride, &padding, &kernel_dilation, &input_dilation, &groups, &flip,
@@ -537,7 +537,8 @@ Tensor diagonal(const Operand& x, int64_t offset, Axis axis1, Axis axis2) {
   return call_one(ops::diagonal, in, fields);
 }
 
-Tensor diff(const Operand& x, const Operand& prepend, const Operand& append, Axis axis, int64_t n) {
+Tensor diff(const Operand& x, const Operand& prepend, const Operand& append, Axis axis,
+    int64_t n) {
   LocScope scope(x.place);
   const Operand* in[] = {&x, &prepend, &append};
   const void* fields[] = {&axis, &n};
@@ -706,8 +707,7 @@ Tensor expm1(const Operand& x) {
   return call_one(ops::expm1, in, nullptr);
 }
 
-Tensor eye(Dim n_rows, Maybe<Dim> n_cols, int64_t k, DType dtype,
-    std::source_location place) {
+Tensor eye(Dim n_rows, Maybe<Dim> n_cols, int64_t k, DType dtype, std::source_location place) {
   LocScope scope(place);
   const void* fields[] = {&n_rows, &n_cols, &k, &dtype};
   return call_one(ops::eye, {}, fields);
@@ -1749,8 +1749,8 @@ Tensor slice(const Operand& x, const Offsets& start, const Offsets& stop, const 
   return call_one(ops::slice, in, fields);
 }
 
-Tensor slice_update(const Operand& x, const Operand& update, const Offsets& start, const Offsets& stop,
-    const Maybe<Ints>& step, const Maybe<Axes>& axis) {
+Tensor slice_update(const Operand& x, const Operand& update, const Offsets& start,
+    const Offsets& stop, const Maybe<Ints>& step, const Maybe<Axes>& axis) {
   LocScope scope(x.place);
   const Operand* in[] = {&x, &update};
   const void* fields[] = {&start, &stop, &step, &axis};
@@ -1796,7 +1796,8 @@ Tensor sort(const Operand& x, Axis axis, bool descending, bool stable) {
   return call_one(ops::sort, in, fields);
 }
 
-Tensors split(const Operand& x, Maybe<int64_t> sections, const Maybe<Offsets>& indices, Axis axis) {
+Tensors split(const Operand& x, Maybe<int64_t> sections, const Maybe<Offsets>& indices,
+    Axis axis) {
   LocScope scope(x.place);
   const Operand* in[] = {&x};
   const void* fields[] = {&sections, &indices, &axis};
@@ -2041,7 +2042,8 @@ Tensor window(const Operand& x, const Ints& size, const Ints& step, const Ints& 
   return call_one(ops::window, in, fields);
 }
 
-Tensor window_fold(const Operand& x, const Offsets& extents, const Ints& step, const Ints& dilation) {
+Tensor window_fold(const Operand& x, const Offsets& extents, const Ints& step,
+    const Ints& dilation) {
   LocScope scope(x.place);
   const Operand* in[] = {&x};
   const void* fields[] = {&extents, &step, &dilation};

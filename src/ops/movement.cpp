@@ -121,15 +121,23 @@ Axes normalise(SliceAttrs& a, const Type& x, std::string_view op) {
   return reversed;
 }
 
+/// a >= b, which outside of a trace must be known.
+static bool reaches(Offset a, Offset b, std::string_view op) {
+  bool yes = decide_at_least(a, b);
+  if (yes || SizesAtHand::current() || decide_at_least(b, a + 1)) return yes;
+  unsupported({"bound the sizes, or give them values"},
+              "{}: whether {} lies before {} depends on the sizes", op, a, b);
+}
+
 SliceBounds canonical_bounds(SliceBounds b, Dim extent, std::string_view op) {
   if (b.step == 0) fail("{}: a step must not be 0", op);
   // Before the first element: 0 going up, -1 going down; past the last: n and n-1.
   bool up = b.step > 0;
   Offset low = up ? 0 : -1, last = Offset(extent) - 1, high = up ? Offset(extent) : last;
   auto place = [&](Offset at) {
-    if (!decide_at_least(at, 0)) at = at + extent;
-    if (!decide_at_least(at, low)) return low;
-    return decide_at_least(high, at) ? at : high;
+    if (!reaches(at, 0, op)) at = at + extent;
+    if (!reaches(at, low, op)) return low;
+    return reaches(high, at, op) ? at : high;
   };
   Offset start = place(b.start), stop = place(b.stop);
   int64_t step = b.step;
@@ -138,13 +146,15 @@ SliceBounds canonical_bounds(SliceBounds b, Dim extent, std::string_view op) {
     step = step == INT64_MIN ? INT64_MAX : -step;
   }
   if (decide_at_least(start, stop)) return {0, 0, 1};
+  if (!SizesAtHand::current()) reaches(stop, start, op);  // then what follows is right when empty
   Dim before_last = floor_div((stop - start - 1).size(), step) * step;
   return {start, start + before_last + 1, before_last == Dim(0) ? 1 : step};
 }
 
 Dim slice_extent(const SliceAttrs& a, int i) {
-  if (a.start[i] == a.stop[i]) return 0;
-  return floor_div((a.stop[i] - a.start[i] - 1).size(), (*a.step)[i]) + 1;
+  Offset span = a.stop[i] - a.start[i];
+  if (span.is_const() && span.raw <= 0) return 0;
+  return floor_div((span - 1).size(), (*a.step)[i]) + 1;
 }
 
 constinit const OpDef copy = Movement<NoAttrs>{

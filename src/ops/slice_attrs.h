@@ -4,6 +4,9 @@
 
 namespace tn::ops {
 
+/// A stop beyond every extent: to the end of the axis, also when its size is a symbol.
+inline constexpr int64_t kToEnd = INT64_MAX;
+
 /// Per axis in `axis`. When recorded: axes sorted, 0 <= start <= stop <= extent, step >= 1, and
 /// stop is one past the last element taken.
 struct SliceAttrs {
