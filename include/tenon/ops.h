@@ -114,8 +114,7 @@ Tensor atleast_3d(const Operand& x);
 /// `padding` counts as zeros, unless `count_include_pad` is false: then it is left out. The other
 /// options are those of `max_pool`.
 Tensor avg_pool(const Operand& x, const Ints& kernel_size, const Maybe<Ints>& stride = {},
-    const Offsets& padding = Offsets{0}, bool count_include_pad = true,
-    bool channels_last = false);
+    const Offsets& padding = Offsets{0}, bool count_include_pad = true, bool channels_last = false);
 
 /// `(x - mean) / sqrt(var + eps) * weight + bias` with one value of each per index of `axis`, the
 /// channels. float16 and bfloat16 are computed in float32 and rounded once.
@@ -432,8 +431,7 @@ Tensor eye(Dim n_rows, Maybe<Dim> n_cols = {}, int64_t k = 0, DType dtype = DTyp
 /// first cut, or filled up with zeros, to `n` numbers. `norm` says which direction divides by n:
 /// `backward`, `forward`, or both by its root (`ortho`). Reals become complex, complex128 from
 /// float64 and complex64 from all others.
-Tensor fft(const Operand& x, Maybe<Dim> n = {}, Axis axis = -1,
-    std::string_view norm = "backward");
+Tensor fft(const Operand& x, Maybe<Dim> n = {}, Axis axis = -1, std::string_view norm = "backward");
 
 /// `scale * sum(x[j] * exp(-2j * pi * j * k / n))` along `axis` for every k, with the other sign
 /// when `inverse`. `r2c` takes `n` reals and gives the first `n // 2 + 1` numbers; the rest are

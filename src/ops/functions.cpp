@@ -537,8 +537,7 @@ Tensor diagonal(const Operand& x, int64_t offset, Axis axis1, Axis axis2) {
   return call_one(ops::diagonal, in, fields);
 }
 
-Tensor diff(const Operand& x, const Operand& prepend, const Operand& append, Axis axis,
-    int64_t n) {
+Tensor diff(const Operand& x, const Operand& prepend, const Operand& append, Axis axis, int64_t n) {
   LocScope scope(x.place);
   const Operand* in[] = {&x, &prepend, &append};
   const void* fields[] = {&axis, &n};
@@ -1796,8 +1795,7 @@ Tensor sort(const Operand& x, Axis axis, bool descending, bool stable) {
   return call_one(ops::sort, in, fields);
 }
 
-Tensors split(const Operand& x, Maybe<int64_t> sections, const Maybe<Offsets>& indices,
-    Axis axis) {
+Tensors split(const Operand& x, Maybe<int64_t> sections, const Maybe<Offsets>& indices, Axis axis) {
   LocScope scope(x.place);
   const Operand* in[] = {&x};
   const void* fields[] = {&sections, &indices, &axis};
