@@ -17,6 +17,9 @@ class Device:
     kind: str
     index: int
 
+class Dim:
+    def __index__(self) -> int: ...
+
 bool: DType
 int8: DType
 int16: DType
@@ -840,7 +843,7 @@ def eye(n_rows: int, n_cols: int | None = None, k: int = 0, dtype: DTypeLike = "
     """One on the diagonal `k` (0 is the main one, positive ones lie above), zero elsewhere."""
 def fft(x: ArrayLike, n: int | None = None, axis: int = -1, norm: Literal["backward", "ortho", "forward"] = "backward") -> Tensor:
     """The discrete Fourier transform `sum(x[j] * exp(-2j * pi * j * k / n))` along `axis`, which is first cut, or filled up with zeros, to `n` numbers."""
-def fft_axis(x: ArrayLike, kind: Literal["c2c", "r2c", "c2r"] = "c2c", inverse: _bool = False, scale: float = 1.0, n: int | None = None, axis: int = -1) -> Tensor:
+def fft_axis(x: ArrayLike, kind: Literal["c2c", "r2c", "c2r"] = "c2c", inverse: _bool = False, scale: float = 1.0, n: int | None = None, axis: int = -1, divisor: Literal["one", "root", "length"] = "one") -> Tensor:
     """`scale * sum(x[j] * exp(-2j * pi * j * k / n))` along `axis` for every k, with the other sign when `inverse`."""
 def fftfreq(n: int, d: float = 1.0, dtype: DTypeLike = "float32") -> Tensor:
     """The frequencies that `fft` of `n` samples at distances `d` computes, in its order: 0 and up, then the negative ones, in units of 1 / (n * d)."""
