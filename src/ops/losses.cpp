@@ -112,7 +112,7 @@ Tensors vjp_cross_entropy(const CrossEntropyAttrs& a, const Primal& p, const Ten
   Dim classes = x.shape()[axis];
   Shape rows = without_axes(x.shape(), Axes(axis), true);
   if (a.reduction == Reduce::none) ct = tn::reshape(ct, rows);
-  if (a.reduction == Reduce::mean) ct = ct / rows.elements();
+  if (a.reduction == Reduce::mean) ct = over_count(ct, rows.elements());
   Tensor given = tn::reshape(cast_to(p.in[1], DType::i64), rows);
   Tensor is_target = tn::equal(positions(classes, x.rank(), axis), given);
   Tensor target = cast_to(is_target, wide) * (1 - a.label_smoothing) +

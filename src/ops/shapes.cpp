@@ -39,6 +39,11 @@ std::optional<Dim> divided(Dim a, Dim b) {
 
 Tensor value_of(Dim size, DType type) { return make_scalar(Scalar(Offset(size)), type, false); }
 
+Tensor over_count(const Tensor& x, Dim count) {
+  if (count.is_const()) return tn::divide(x, static_cast<double>(count.raw));
+  return tn::divide(x, count);
+}
+
 int64_t span_of(const Shape& shape, int first, int last) {
   Dim span = 1;
   for (int k = first; k < last; ++k) span *= shape[k];

@@ -16,6 +16,8 @@ Shape with_leading_ones(const Shape& shape, int rank);
 std::optional<Dim> divided(Dim a, Dim b);
 /// A size as a tensor of rank 0.
 Tensor value_of(Dim size, DType type);
+/// `x` divided by a count, which is a real constant where it is known.
+Tensor over_count(const Tensor& x, Dim count);
 /// The product of extents [first, last); they must be constants.
 int64_t span_of(const Shape& shape, int first, int last);
 

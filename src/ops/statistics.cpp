@@ -37,7 +37,7 @@ Wide widen(std::string_view op, const Tensor& x, const Maybe<Axes>& axis, KindSe
 }
 
 Tensor mean_of(const Wide& w, bool keepdims) {
-  return tn::sum(w.x, w.axes, {}, keepdims) / w.count;
+  return over_count(tn::sum(w.x, w.axes, {}, keepdims), w.count);
 }
 
 /// Two passes: the squares are of differences from the mean, so nothing cancels.
