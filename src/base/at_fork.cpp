@@ -32,7 +32,10 @@ void release_all() {
   registry().mutex.unlock();
 }
 
+std::atomic<int> generation{0};
+
 void in_child() {
+  generation.fetch_add(1, std::memory_order_relaxed);
   release_all();
   for (void (*reset)() : registry().resets) reset();
 }
@@ -43,6 +46,8 @@ void install() {
 }
 
 }  // namespace
+
+int fork_generation() { return generation.load(std::memory_order_relaxed); }
 
 void guard_at_fork(const ForkGuard& guard) {
   install();

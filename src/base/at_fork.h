@@ -1,6 +1,9 @@
 #pragma once
 // Surviving fork: a child has one thread, and a lock another thread held stays locked for ever
 // unless it was taken before the fork.
+#include <atomic>
+#include <memory>
+
 namespace tn {
 
 /// A lock that is taken before a fork and released on both sides of it. Locks are taken by rank,
@@ -22,5 +25,37 @@ Mutex& guarded_at_fork(Mutex& mutex, int rank) {
 
 /// Called in the child, when all guarded locks are free again: for state that named threads.
 void in_child_after_fork(void (*reset)());
+
+/// How many forks lie between this process and the one that loaded the library.
+int fork_generation();
+
+/// What an object's own lock guards. A child makes it anew: there, a thread that does not exist may
+/// have left it locked and half changed, for ever.
+template <class T>
+class PerProcess {
+ public:
+  PerProcess() : now_(new Made{fork_generation()}) {}
+  ~PerProcess() {
+    Made* made = now_.load();
+    if (made->generation == fork_generation()) delete made;
+  }
+  PerProcess(const PerProcess&) = delete;
+
+  T& operator*() const {
+    Made* made = now_.load(std::memory_order_acquire);
+    if (made->generation == fork_generation()) return made->value;
+    std::unique_ptr<Made> fresh(new Made{fork_generation()});
+    if (now_.compare_exchange_strong(made, fresh.get())) return fresh.release()->value;
+    return made->value;  // another thread was first
+  }
+  T* operator->() const { return &**this; }
+
+ private:
+  struct Made {
+    int generation;
+    T value = {};
+  };
+  mutable std::atomic<Made*> now_;
+};
 
 }  // namespace tn

@@ -67,6 +67,35 @@ std::shared_ptr<const Plan> compile(const Graph& graph, const CompileOptions& op
   return plan;
 }
 
+struct CompiledGraph::Made {
+  using Values = std::vector<int64_t>;
+  struct Entry {
+    Values sizes;
+    std::shared_ptr<const Plan> plan;
+  };
+  static constexpr size_t kMostPlans = 16, kMostSets = 8;
+
+  std::timed_mutex mutex = {};
+  std::vector<Entry> entries = {};                    // the last used at the end
+  std::vector<std::unique_ptr<KernelSet>> sets = {};  // the same
+  CompileCounts counts = {};
+  std::mutex published_mutex = {};
+  CompileCounts published = {};
+
+  std::shared_ptr<const Plan> find(const Values& values) {
+    auto known = std::ranges::find(entries, values, &Entry::sizes);
+    if (known == entries.end()) return nullptr;
+    std::rotate(known, known + 1, entries.end());
+    return entries.back().plan;
+  }
+  void keep(Values values, std::shared_ptr<const Plan> plan) {
+    if (entries.size() == kMostPlans) entries.erase(entries.begin());
+    entries.push_back({std::move(values), std::move(plan)});
+    std::lock_guard lock(published_mutex);
+    published = counts;
+  }
+};
+
 CompiledGraph::CompiledGraph(Graph graph, CompileOptions options)
     : graph_(std::move(graph)), options_(std::move(options)) {
   check_off(options_.off);
@@ -75,59 +104,57 @@ CompiledGraph::CompiledGraph(Graph graph, CompileOptions options)
 CompiledGraph::~CompiledGraph() = default;
 
 std::shared_ptr<const Plan> CompiledGraph::plan(std::span<const Binding> sizes) const {
-  Values values;
+  Made::Values values;
   for (const Binding& b : sizes) values.push_back(b.value);
-  std::unique_lock lock(mutex_, std::try_to_lock);
+  Made& made = *made_;
+  std::unique_lock lock(made.mutex, std::try_to_lock);
   while (!lock) {  // somebody compiles
     stop_if_asked();
     (void)lock.try_lock_for(std::chrono::milliseconds(100));
   }
-  auto known = std::ranges::find(entries_, values, &Entry::sizes);
-  if (known != entries_.end()) {
-    std::rotate(known, known + 1, entries_.end());
-    return entries_.back().plan;
-  }
-  CompileCounts before = counts_;
+  if (auto known = made.find(values)) return known;
+  CompileCounts before = made.counts;
   double ms = 0;
   std::shared_ptr<const Plan> plan;
   {
     Stopwatch all(ms);
-    plan = made(sizes);
+    plan = make(made, sizes);
   }
-  if (debug_log_on) debug_plan(graph_, sizes, before, counts_, ms);
-  if (entries_.size() == kMostPlans) entries_.erase(entries_.begin());
-  entries_.push_back({std::move(values), plan});
+  if (debug_log_on) debug_plan(graph_, sizes, before, made.counts, ms);
+  made.keep(std::move(values), plan);
   return plan;
 }
 
-std::shared_ptr<const Plan> CompiledGraph::made(std::span<const Binding> sizes) const {
-  if (options_.effort != Effort::e0) return plan_of(kernels_for(sizes), sizes, nullptr);
-  ++counts_.plans;
+std::shared_ptr<const Plan> CompiledGraph::make(Made& made, std::span<const Binding> sizes) const {
+  if (options_.effort != Effort::e0) return plan_of(kernels_for(made, sizes), sizes, nullptr);
+  ++made.counts.plans;
   return compile_grouped(substitute(graph_, replacements(sizes)), options_, nullptr);
 }
 
-KernelSet& CompiledGraph::kernels_for(std::span<const Binding> sizes) const {
-  auto serves = [&](const auto& set) { return set->serves(sizes); };
-  auto known = std::ranges::find_if(sets_, serves);
-  if (known != sets_.end()) {
-    std::rotate(known, known + 1, sets_.end());
-    return *sets_.back();
+KernelSet& CompiledGraph::kernels_for(Made& made, std::span<const Binding> sizes) const {
+  auto& sets = made.sets;
+  auto known = std::ranges::find_if(sets, [&](const auto& set) { return set->serves(sizes); });
+  if (known != sets.end()) {
+    std::rotate(known, known + 1, sets.end());
+    return *sets.back();
   }
-  auto set = std::make_unique<KernelSet>(graph_, options_, sizes, nullptr, counts_);
+  auto set = std::make_unique<KernelSet>(graph_, options_, sizes, nullptr, made.counts);
   if (!set->serves(sizes)) {  // some tensor is empty: these sizes have a graph of their own
     std::vector<SizeGuard> exact;
     for (const Binding& b : sizes)
       exact.push_back({SizeGuard::Kind::equal, b.symbol, b.value, true, {}});
     Graph fixed = substitute(graph_, replacements(sizes));
-    set = std::make_unique<KernelSet>(fixed, options_, sizes, nullptr, counts_, std::move(exact));
+    set =
+        std::make_unique<KernelSet>(fixed, options_, sizes, nullptr, made.counts, std::move(exact));
   }
-  if (sets_.size() == kMostSets) sets_.erase(sets_.begin());
-  return *sets_.emplace_back(std::move(set));
+  if (sets.size() == Made::kMostSets) sets.erase(sets.begin());
+  return *sets.emplace_back(std::move(set));
 }
 
 CompileCounts CompiledGraph::counts() const {
-  std::lock_guard lock(mutex_);
-  return counts_;
+  Made& made = *made_;
+  std::lock_guard lock(made.published_mutex);
+  return made.published;
 }
 
 }  // namespace tn

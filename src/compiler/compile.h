@@ -1,7 +1,6 @@
 #pragma once
 // compile: from a Graph to a Plan. The one way anything runs.
-#include <mutex>
-
+#include "base/at_fork.h"
 #include "ir/decision.h"
 #include "ir/graph.h"
 #include "runtime/plan.h"
@@ -54,27 +53,19 @@ class CompiledGraph {
   /// The plan for these sizes: made when they are first asked for, from kernels that serve all
   /// sizes. The plans of the sizes asked for last are kept.
   std::shared_ptr<const Plan> plan(std::span<const Binding> sizes = {}) const;
+  /// Up to the last plan made: it does not wait for one that is being made.
   CompileCounts counts() const;
   /// How many plans were made.
   int64_t planned() const { return counts().plans; }
 
  private:
-  using Values = std::vector<int64_t>;
-  struct Entry {
-    Values sizes;
-    std::shared_ptr<const Plan> plan;
-  };
-  static constexpr size_t kMostPlans = 16, kMostSets = 8;
-
-  std::shared_ptr<const Plan> made(std::span<const Binding> sizes) const;
-  KernelSet& kernels_for(std::span<const Binding> sizes) const;
+  struct Made;
+  std::shared_ptr<const Plan> make(Made& made, std::span<const Binding> sizes) const;
+  KernelSet& kernels_for(Made& made, std::span<const Binding> sizes) const;
 
   Graph graph_;
   CompileOptions options_;
-  mutable std::timed_mutex mutex_;
-  mutable std::vector<Entry> entries_;                    // the last used at the end
-  mutable std::vector<std::unique_ptr<KernelSet>> sets_;  // the same
-  mutable CompileCounts counts_;
+  PerProcess<Made> made_;
 };
 
 }  // namespace tn
