@@ -1,16 +1,18 @@
 #include "ir/emit.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <memory>
 
 #include "base/error.h"
 #include "ir/number.h"
+#include "ir/sizes.h"
 
 namespace tn {
 
 namespace ops {
-extern const OpDef astype;
+extern const OpDef astype, reshape;
 }
 
 /// Errors ask for the user's place through base/, which cannot see this layer. Here, because every
@@ -110,10 +112,35 @@ Tensor emit(const OpDef& op, std::initializer_list<Tensor> in) {
   return emit_all(op, {in.begin(), in.size()}, nullptr)[0];
 }
 
+Tensor with_unit_axes(const Tensor& x, const Shape& to) {
+  if (type_of(x)->elements >= 0) return x;
+  Shape shape = x.shape();
+  int shift = to.rank() - shape.rank();
+  for (int k = 0; k < shape.rank(); ++k) {
+    Dim& d = shape[k];
+    if (d != Dim(1) && d != to[k + shift] && !decide_equal(d, to[k + shift])) d = 1;
+  }
+  return shape == x.shape() ? x : emit_all(ops::reshape, {&x, 1}, &shape)[0];
+}
+
+/// Where broadcasting rests on the sizes at hand, the operands say so.
+static void settle_unit_axes(const OpDef& op, Tensors& in) {
+  auto is_open = [](const Tensor& t) { return t && type_of(t)->elements < 0; };
+  if (in.size() < 2 || std::ranges::none_of(in, is_open)) return;
+  Shape all = in[0].shape();
+  for (const Tensor& t : in)
+    if (t && can_broadcast(all, t.shape())) all = broadcast(all, t.shape(), op.name);
+  for (Tensor& t : in)
+    if (t && can_broadcast(all, t.shape())) t = with_unit_axes(t, all);
+}
+
 static Tensors call_prepared(const OpDef& op, Tensors& in, void* attrs) {
   if (op.prepare) op.prepare(attrs, in);
   if (!op.recorded) return op.body(attrs, in);
-  if (op.is_elementwise()) convert_operands(op, in);
+  if (op.is_elementwise()) {
+    convert_operands(op, in);
+    settle_unit_axes(op, in);
+  }
   settle_numbers(in);
   while (!in.empty() && !in.back()) in.pop_back();  // absent optional operands stand at the end
   return emit_all(op, in, attrs);

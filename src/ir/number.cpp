@@ -87,7 +87,8 @@ bool is_pythons(std::string_view symbol, const Tensors& in, Kind widest) {
   if (symbol == "*") return !integers || is_small_factor(in[0]) || is_small_factor(in[1]);
   if (integers) return symbol == "//" || symbol == "%";
   const Scalar* base = known(in[0]);
-  return symbol == "**" && (is_whole(in[1]) || (base && base->real > 0));
+  bool positive = base ? base->real > 0 : in[0].node()->op == &ops::size_value;
+  return symbol == "**" && (is_whole(in[1]) || positive);
 }
 
 }  // namespace

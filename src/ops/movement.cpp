@@ -68,8 +68,9 @@ void prepare_broadcast(ShapeAttrs& a, Tensors& in) {
   }
   for (Dim d : a.shape) fits = fits && !d.is_inferred();
   if (!fits) fail("broadcast_to: {} does not broadcast to {}: {}", x.shape, a.shape, x);
+  in[0] = with_unit_axes(in[0], a.shape);
   if (x.rank() < a.shape.rank())
-    in[0] = emit(reshape, {in[0]}, ShapeAttrs{with_leading_ones(x.shape, a.shape.rank())});
+    in[0] = emit(reshape, {in[0]}, ShapeAttrs{with_leading_ones(in[0].shape(), a.shape.rank())});
 }
 
 void prepare_slice(SliceAttrs& a, Tensors& in) {

@@ -1,5 +1,6 @@
 """Bad input: one error that names the op, the operands and the line, and the process goes on."""
 
+import gc
 import os
 import re
 import subprocess
@@ -172,6 +173,7 @@ def test_a_failed_flush_can_be_repeated():
 
 def test_many_errors_leak_nothing():
     tn.eval(X, Y)
+    gc.collect()
     before = tn.memory.active_memory()
     for _ in range(300):
         for case in (

@@ -141,7 +141,11 @@ def test_a_symbolic_size_is_a_number():
         n = x.shape[0]
         if not isinstance(n, int):
             seen.update(
-                text=repr(n), sum=repr(n + 1), product=repr(2 * n - n), same=n - n, half=repr(n // 2)
+                text=repr(n),
+                sum=repr(n + 1),
+                product=repr(2 * n - n),
+                same=n - n,
+                half=repr(n // 2),
             )
             assert isinstance(n, tn.Dim)
             assert isinstance(n / 2, tn.Tensor) and isinstance(0.5 * n, tn.Tensor)
