@@ -100,14 +100,11 @@ _TRACES = "__tenon_traces__"  # the attribute of functions with what they were c
 
 
 def _traces(fun: Callable[..., Any], options: dict[str, Any]) -> Any:
-    """Where the traces of `fun` are kept: with the function, if it is a plain one."""
-    key = tuple(
-        tuple(value) if isinstance(value, (list, set)) else value
-        for name, value in options.items()
-        if name not in ("inputs", "outputs")
-    ) + (id(options["inputs"]), id(options["outputs"]))
-    if type(fun) is not types.FunctionType:
+    """Where the traces of `fun` are kept: with the function, if it is a plain one without state."""
+    shared = options["inputs"] is None and options["outputs"] is None
+    if type(fun) is not types.FunctionType or not shared:
         return _new_traces(fun, **options)
+    key = tuple(repr(value) for value in options.values())
     known = fun.__dict__.get(_TRACES)
     # functools.wraps copies the attributes of a function to another one.
     if known is None or known[0]() is not fun:
@@ -133,6 +130,8 @@ def _new_traces(
     check: bool,
     off: str | Sequence[str],
 ) -> Any:
+    if not isinstance(optimization_level, int):
+        _core._fail("type", f"compile: optimization_level is 0 to 5, not {optimization_level!r}")
     _one_of("mode", mode, _MODES)
     _one_of("backend", backend, _BACKENDS)
     positions, names = _static_arguments(fun, static_argnums, static_argnames)
@@ -176,7 +175,8 @@ def compile(
     shapes and element types, its trees the same structure, and everything else is equal; `fun` is
     not called then. A size or a number that has varied is open from the next trace on: any other
     value runs that one. With `shapeless` all sizes are open from the first call on. Static
-    arguments are constants as a whole.
+    arguments are constants as a whole. So are objects that are no trees, as they were in the first
+    call: `self` of a method is one unless its class is a module or a registered tree.
 
         >>> @tn.compile
         ... def gelu(x):

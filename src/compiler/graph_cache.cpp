@@ -1,5 +1,6 @@
 #include "compiler/graph_cache.h"
 
+#include <algorithm>
 #include <list>
 #include <unordered_map>
 
@@ -149,6 +150,10 @@ class GraphCache {
 
 std::shared_ptr<const CompiledGraph> compiled_graph(const Graph& graph,
                                                     const CompileOptions& options) {
+  // What others own may change after it was folded into a plan: each trace has it as it is then.
+  auto foreign = [](const Bound& b) { return b.buffer && b.buffer->owner; };
+  if (std::ranges::any_of(options.constants, foreign))
+    return std::make_shared<const CompiledGraph>(graph, options);
   return GraphCache::shared().get(graph, options);
 }
 

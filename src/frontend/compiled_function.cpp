@@ -126,7 +126,8 @@ CompiledFunction::CompiledFunction(Function f, CompileSettings settings)
 static std::atomic<bool>& disabled_flag() {
   static std::atomic<bool> flag = [] {
     const char* text = std::getenv("TENON_DISABLE_COMPILE");
-    return text && std::string_view(text) != "" && std::string_view(text) != "0";
+    constexpr std::string_view kNot[] = {"", "0", "false", "no", "off"};
+    return text && !std::ranges::count(kNot, std::string_view(text));
   }();
   return flag;
 }

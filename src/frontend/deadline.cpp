@@ -13,6 +13,7 @@ namespace tn {
 namespace {
 
 using Clock = std::chrono::steady_clock;
+constexpr double kLongest = 1e9;                        // seconds that a clock can add
 constexpr auto kSlice = std::chrono::milliseconds(50);  // between looks at the user's interrupt
 
 /// Whether it is ready before `end`.
@@ -46,8 +47,8 @@ std::shared_ptr<Deadline::Entry> Deadline::entry_for(
     if (std::ranges::equal(entry->sizes, sizes, {}, &Binding::value, &Binding::value)) return entry;
   auto entry = std::make_shared<Entry>();
   entry->sizes.assign(sizes.begin(), sizes.end());
-  entry->end = Clock::now() +
-               std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds_));
+  entry->end = Clock::now() + std::chrono::duration_cast<Clock::duration>(
+                                  std::chrono::duration<double>(std::min(seconds_, kLongest)));
   auto made = std::make_shared<std::promise<PlanRef>>();
   entry->compiled = made->get_future().share();
   in_background([code, made, values = entry->sizes] {
