@@ -26,6 +26,28 @@ bool is_exact_integer(PyObject* o) {
   return !overflow && value >= -kMost && value <= kMost;
 }
 
+[[noreturn]] void fail_changeable(std::string_view what, PyObject* o) {
+  fail(Fault::type, Hint{"pass something that does not change, such as a tuple"},
+       "compile: {} cannot be hashed: {}", what, Py_TYPE(o)->tp_name);
+}
+
+/// Field by field.
+bool same_dataclass(PyObject* a, PyObject* b, nb::handle fields) {
+  for (nb::handle name : fields)
+    if (!same_object(nb::getattr(a, name).ptr(), nb::getattr(b, name).ptr())) return false;
+  return true;
+}
+
+/// Both are equal as sets: each element has one that it may be the same as.
+bool same_elements(nb::handle a, nb::handle b) {
+  for (nb::handle x : a) {
+    bool found = false;
+    for (nb::handle y : b) found = found || same_object(x.ptr(), y.ptr());
+    if (!found) return false;
+  }
+  return true;
+}
+
 }  // namespace
 
 bool same_object(PyObject* a, PyObject* b) {
@@ -38,7 +60,7 @@ bool same_object(PyObject* a, PyObject* b) {
     Py_complex x = PyComplex_AsCComplex(a), y = PyComplex_AsCComplex(b);
     return std::memcmp(&x, &y, sizeof x) == 0;
   }
-  if (PyTuple_CheckExact(a)) {
+  if (PyTuple_Check(a)) {
     Py_ssize_t count = PyTuple_GET_SIZE(a);
     if (count != PyTuple_GET_SIZE(b)) return false;
     for (Py_ssize_t i = 0; i < count; ++i)
@@ -46,7 +68,12 @@ bool same_object(PyObject* a, PyObject* b) {
     return true;
   }
   int same = PyObject_RichCompareBool(a, b, Py_EQ);
-  if (same >= 0) return same;
+  if (same == 0) return false;
+  if (same > 0 && PyFrozenSet_Check(a)) return same_elements(a, b);
+  if (same > 0) {
+    nb::object fields = nb::getattr(a, "__dataclass_fields__", nb::none());
+    return fields.is_none() || same_dataclass(a, b, fields);
+  }
   PyErr_Clear();
   fail(Fault::type, Hint{"pass tensors, or something that can be compared with =="},
        "compile: constant arguments cannot be compared: {}", Py_TYPE(a)->tp_name);
@@ -137,8 +164,7 @@ void CallArguments::add(PyObject* argument, bool constant) {
          "compile: a static argument is a tensor: {}", *type_of(*tensor_in(argument)));
   if (!PySlice_Check(argument) && PyObject_Hash(argument) == -1) {
     PyErr_Clear();
-    fail(Fault::type, Hint{"pass something that does not change, such as a tuple"},
-         "compile: a static argument cannot be hashed: {}", Py_TYPE(argument)->tp_name);
+    fail_changeable("a static argument", argument);
   }
   add_constant(leaves_.size() - 1);
 }
@@ -160,6 +186,9 @@ void CallArguments::add_tree(PyObject* tree, Structure::Look look) {
 }
 
 void CallArguments::add_constant(size_t at) {
+  PyObject* o = leaves_[at].ptr();
+  bool changeable = Py_TYPE(o)->tp_hash == PyObject_HashNotImplemented && !PySlice_Check(o);
+  if (changeable) fail_changeable("an argument that is constant", o);
   word(kConstant);
   key.constants.push_back({at, leaves_[at]});
 }

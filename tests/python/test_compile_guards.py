@@ -1,5 +1,7 @@
 """What traces took for granted: numbers mean what they mean to Python, sizes are asked about."""
 
+from dataclasses import dataclass
+
 import pytest
 
 import tenon as tn
@@ -75,3 +77,23 @@ def test_derivatives_for_one_size_do_not_serve_others():
     for size in (4, 7, 1, 5):
         x = tn.full((size,), 2.0)
         assert outer(x).tolist() == tn.grad(lambda a: tn.cumprod(a).sum())(x).tolist()
+
+
+def test_equal_static_arguments_of_other_kinds_are_others():
+    @dataclass(frozen=True)
+    class Config:
+        k: object
+
+    f = tn.compile(lambda x, c: x * c.k, static_argnums=1)
+    integers = tn.array([1, 2])
+    assert f(integers, Config(1)).dtype == tn.int64
+    assert f(integers, Config(1.0)).dtype == tn.float32
+    g = tn.compile(lambda x, s: x * sum(s), static_argnums=1)
+    assert g(integers, frozenset({1})).dtype == tn.int64
+    assert g(integers, frozenset({1.0})).dtype == tn.float32
+
+
+def test_constant_arguments_do_not_change():
+    f = tn.compile(lambda x, s: x * sum(s))
+    with pytest.raises(TypeError, match="cannot be hashed: set"):
+        f(X, {1.0})
