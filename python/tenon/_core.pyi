@@ -46,6 +46,7 @@ class Op:
 
 def _samples() -> list[dict[str, Any]]: ...
 def _is_traced(x: Tensor) -> _bool: ...
+def _kernels_compiled() -> int: ...
 def _op_names() -> list[str]: ...
 def _set_package_folder(folder: str) -> None: ...
 def _fail(fault: str, text: str, hint: str = "") -> NoReturn: ...
@@ -69,6 +70,48 @@ class CompiledFunction:
     def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
     def show(self, stage: str, /, *args: Any, **kwargs: Any) -> str: ...
     def memory(self, *args: Any, **kwargs: Any) -> MemoryReport: ...
+    def stats(self) -> CallStats: ...
+    def why_recompiled(self) -> list[str]: ...
+    def _explain(self, *args: Any, **kwargs: Any) -> _Explanation: ...
+
+class _Explanation:
+    function: str
+    traces: list[str]
+    sizes: list[Any]
+    guards: list[str]
+    graph: str
+    decisions: list[Any]
+    buffers: list[Any]
+    steps: list[Any]
+    memory: MemoryReport
+    counts: Any
+
+class CallStats:
+    traces: int
+    hits: int
+    graph_compiles: int
+    kernel_compiles: int
+    replans: int
+    traces_by_reason: dict[str, int]
+
+class _RunDemands:
+    def __init__(
+        self, memory_limit: int, check: _bool, timeout: float, timeout_fails: _bool
+    ) -> None: ...
+
+class _FunctionTraces:
+    def __init__(
+        self,
+        inputs: Any,
+        outputs: Any,
+        shapeless: _bool,
+        static_argnums: list[int],
+        static_argnames: list[str],
+        donate_argnums: list[int],
+        optimization_level: int,
+        off: list[str],
+        demands: _RunDemands,
+    ) -> None: ...
 
 class LiveBuffer:
     bytes: int
@@ -88,6 +131,7 @@ class MemoryReport:
     step_name: str
     step_place: str
     live: list[LiveBuffer]
+    needed: list[int]
 
 class Pullback:
     def __call__(self, cotangents: Any) -> Any: ...
@@ -128,13 +172,8 @@ def _scan(
 ) -> tuple[list[Tensor], list[Tensor]]: ...
 def _number(x: Any) -> Tensor: ...
 def _checkpoint(f: Any, args: list[Tensor]) -> list[Tensor]: ...
-def _compile(
-    f: Any,
-    static_argnums: list[int],
-    static_argnames: list[str],
-    optimization_level: int,
-    off: list[str],
-) -> CompiledFunction: ...
+def _compile(f: Any, traces: _FunctionTraces) -> CompiledFunction: ...
+def _disable_compile(disabled: _bool) -> _bool: ...
 def _custom(
     f: Any, args: list[Tensor], vjp: Any = None, jvp: Any = None, vmap: Any = None
 ) -> list[Tensor]: ...
