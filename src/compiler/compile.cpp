@@ -1,6 +1,8 @@
 #include "compiler/compile.h"
 
 #include <algorithm>
+#include <mutex>
+#include <thread>
 
 #include "base/debug_log.h"
 #include "base/interrupt.h"
@@ -75,7 +77,7 @@ struct CompiledGraph::Made {
   };
   static constexpr size_t kMostPlans = 16, kMostSets = 8;
 
-  std::timed_mutex mutex = {};
+  std::mutex mutex = {};
   std::vector<Entry> entries = {};                    // the last used at the end
   std::vector<std::unique_ptr<KernelSet>> sets = {};  // the same
   CompileCounts counts = {};
@@ -110,7 +112,8 @@ std::shared_ptr<const Plan> CompiledGraph::plan(std::span<const Binding> sizes) 
   std::unique_lock lock(made.mutex, std::try_to_lock);
   while (!lock) {  // somebody compiles
     stop_if_asked();
-    (void)lock.try_lock_for(std::chrono::milliseconds(100));
+    std::this_thread::sleep_for(std::chrono::microseconds(200));
+    (void)lock.try_lock();
   }
   if (auto known = made.find(values)) return known;
   CompileCounts before = made.counts;

@@ -1,5 +1,4 @@
 // Blocks from 1 MiB: 2 MiB-aligned mappings on huge pages, kept for reuse up to a limit.
-#include <pthread.h>
 #include <sys/mman.h>
 
 #include <algorithm>
@@ -7,6 +6,7 @@
 #include <mutex>
 #include <vector>
 
+#include "base/at_fork.h"
 #include "runtime/blocks.h"
 
 namespace tn {
@@ -65,13 +65,14 @@ struct Cache {
 
 Cache& cache() {
   static Cache* const instance = [] {
-    static Cache* made = new Cache;
-    pthread_atfork([] { made->mutex.lock(); }, [] { made->mutex.unlock(); },
-                   [] { made->mutex.unlock(); });
+    auto* made = new Cache;
+    guarded_at_fork(made->mutex, 20);  // taken last: memory is asked for under every other lock
     return made;
   }();
   return *instance;
 }
+// Before any other lock can be held.
+[[maybe_unused]] Cache& made_at_load = cache();
 
 void* map_aligned(size_t capacity) {
   size_t span = capacity + kHugePage;

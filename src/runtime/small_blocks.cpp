@@ -1,5 +1,4 @@
 // Blocks below 1 MiB: size classes, a bounded free list per thread and class, and a shared one.
-#include <pthread.h>
 
 #include <algorithm>
 #include <array>
@@ -7,6 +6,7 @@
 #include <cstdlib>
 #include <mutex>
 
+#include "base/at_fork.h"
 #include "runtime/blocks.h"
 
 namespace tn {
@@ -95,13 +95,14 @@ struct Shared {
 
 Shared& shared() {
   static Shared* const instance = [] {
-    static Shared* made = new Shared;
-    pthread_atfork([] { made->mutex.lock(); }, [] { made->mutex.unlock(); },
-                   [] { made->mutex.unlock(); });
+    auto* made = new Shared;
+    guarded_at_fork(made->mutex, 20);  // taken last: memory is asked for under every other lock
     return made;
   }();
   return *instance;
 }
+// Before any other lock can be held.
+[[maybe_unused]] Shared& made_at_load = shared();
 
 void drop_lists(ThreadCache& cache, bool keep) {
   std::lock_guard lock(shared().mutex);
