@@ -17,9 +17,11 @@ MAY_SEE = {  # folder of src/: what it may include, besides itself and the publi
     "passes": "base runtime ir loop ops",
     "backend": "base runtime ir loop",
     "compiler": BELOW_COMPILER,
-    "frontend": BELOW_COMPILER + " compiler",
-    "model": BELOW_COMPILER + " compiler frontend",
-    "cli": BELOW_COMPILER + " compiler frontend model",
+    "executable": BELOW_COMPILER + " compiler",
+    "rt": "base runtime ir loop backend compiler executable",
+    "frontend": BELOW_COMPILER + " compiler executable",
+    "model": BELOW_COMPILER + " compiler executable frontend",
+    "cli": BELOW_COMPILER + " compiler executable frontend model",
 }
 BINDINGS = MAY_SEE["cli"]
 
@@ -33,6 +35,7 @@ HOMES = {  # third-party header, by its first path component: the folders that m
     "CLI": ["src/cli"],
     "fmt": ["src/base"],
     "xxhash.h": ["src/runtime"],
+    "zstd.h": ["src/runtime"],
     "doctest": ["tests"],
     "benchmark": ["bench"],
 }

@@ -1,0 +1,108 @@
+#pragma once
+// Executables: a function compiled ahead of time for inputs that are described, not given. They are
+// called, saved to one file, and loaded from it.
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tenon/compile.h"
+
+namespace tn {
+
+/// A size of an input: fixed, or any in [min, max] with best speed at `opt`. Sizes with one name
+/// are equal in every call.
+struct DimensionInfo {
+  int64_t min = 1, opt = 1, max = 1;
+  std::string name = {};
+
+  DimensionInfo(int64_t size) : min(size), opt(size), max(size) {}
+  DimensionInfo(int64_t min, int64_t opt, int64_t max, std::string name = {})
+      : min(min), opt(opt), max(max), name(std::move(name)) {}
+};
+
+/// A run-time input: a tensor, or (`is_size`) a size by itself, whose only dimension says which.
+struct InputInfo {
+  std::vector<DimensionInfo> shape;
+  DType dtype = DType::f32;
+  std::string name = {};  // "x", "data.b.list[1]"; empty: "arg0", "arg1", …
+  bool is_size = false;
+};
+
+/// A run-time input that is a size.
+InputInfo size_input(DimensionInfo size, std::string name = {});
+
+struct OutputInfo {
+  std::string shape;  // "[s0, 16]"
+  DType dtype = DType::f32;
+  std::string name = {};
+};
+
+struct AheadSettings {
+  int optimization_level = 3;
+  std::string name = "main";  // of the function, for messages
+  /// Constants by name: a tensor that the function closes over is found in the file by it.
+  std::vector<std::pair<std::string, Tensor>> constants = {};
+  int64_t memory_limit = 0;  // as in CompileSettings
+};
+
+struct SaveSettings {
+  /// CPU levels to hold machine code for: "x86-64-v2", "x86-64-v3", "x86-64-v4", "native".
+  std::vector<std::string> targets = {"native"};
+  bool debug = true;  // keep the places in the user's source
+};
+
+struct LoadSettings {
+  /// Machine code in the file is run although this user's machine did not write it.
+  bool trust = false;
+};
+
+/// What an executable is made of and did.
+struct ExecutableStats {
+  int64_t calls = 0, plans = 0, kernels = 0, interpreted = 0;
+  int64_t kernels_compiled = 0;  // since it was made or loaded
+  std::string target = {};       // the CPU level of the code that runs
+  std::string origin = {};       // "compiled", "loaded", "rebuilt: <why>"
+};
+
+/// Copies share everything; calls may come from any thread.
+class Executable {
+ public:
+  /// Tensors in the order of the inputs that are tensors, values in that of those that are sizes.
+  Tensors operator()(const Tensors& args, const std::vector<int64_t>& sizes = {}) const;
+
+  const std::string& name() const;
+  const std::vector<InputInfo>& inputs() const;
+  const std::vector<OutputInfo>& outputs() const;
+  /// Bytes of a run for the sizes at `max`, besides arguments.
+  int64_t peak_bytes() const;
+  std::string memory() const;  // the report, at `opt`
+  /// "c": one C file. Fails where sizes are open.
+  std::string source(std::string_view language) const;
+  /// As CompiledFunction::show.
+  std::string show(std::string_view stage) const;
+  ExecutableStats stats() const;
+  /// Signature, ranges, results, target.
+  std::string to_text() const;
+
+  void save(const std::string& path, const SaveSettings& settings = {}) const;
+  static Executable load(const std::string& path, const LoadSettings& settings = {});
+
+  struct State;  // frontend/executable.h
+  explicit Executable(std::shared_ptr<State> state) : state_(std::move(state)) {}
+  const std::shared_ptr<State>& state() const { return state_; }
+
+ private:
+  std::shared_ptr<State> state_;
+};
+
+/// `f` is called once, with parameters like `inputs`. What it asks about sizes must have one answer
+/// on their whole ranges, or is checked at every call.
+Executable compile_ahead(Function f, std::vector<InputInfo> inputs, AheadSettings settings = {});
+/// With inputs that are sizes.
+using SizedFunction = std::function<Tensors(const Tensors& args, const std::vector<Dim>& sizes)>;
+Executable compile_ahead_sized(SizedFunction f, std::vector<InputInfo> inputs,
+                               AheadSettings settings = {});
+
+}  // namespace tn

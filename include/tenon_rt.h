@@ -1,0 +1,83 @@
+/* The runtime of saved executables, for C and everything that can call it. Link with tenon_rt; no
+ * compiler, no Python. tenon/runtime.h is the same for C++.
+ *
+ *     tenon_rt_executable* f = tenon_rt_load("f.tnx", 0);
+ *     if (!f) { puts(tenon_rt_error()); return 1; }
+ *     int64_t shape[] = {1, 2};
+ *     float x[] = {1, 2};
+ *     tenon_rt_tensor in = {TENON_RT_F32, 2, shape, x}, out;
+ *     if (tenon_rt_run(f, &in, 1, &out, 1)) { puts(tenon_rt_error()); return 1; }
+ *     ... out.data ...
+ *     tenon_rt_release(&out);
+ *     tenon_rt_close(f);
+ *
+ * Functions that can fail return null or a number that is not 0; then tenon_rt_error() says why.
+ * Executables may be called from any number of threads at once. */
+#ifndef TENON_RT_H
+#define TENON_RT_H
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct tenon_rt_executable tenon_rt_executable;
+
+/* The numbers of element types are part of the interface and of files. */
+typedef enum tenon_rt_dtype {
+  TENON_RT_BOOL = 0, TENON_RT_I8 = 1, TENON_RT_I16 = 2, TENON_RT_I32 = 3, TENON_RT_I64 = 4,
+  TENON_RT_U8 = 5, TENON_RT_U16 = 6, TENON_RT_U32 = 7, TENON_RT_U64 = 8, TENON_RT_F16 = 9,
+  TENON_RT_BF16 = 10, TENON_RT_F32 = 11, TENON_RT_F64 = 12, TENON_RT_C64 = 13, TENON_RT_C128 = 14
+} tenon_rt_dtype;
+
+/* Elements in row-major order. A size given at run time is a tensor of rank 0 and type i64. */
+typedef struct tenon_rt_tensor {
+  tenon_rt_dtype dtype;
+  int32_t rank;
+  const int64_t* shape;
+  void* data;
+  void* owner; /* of results: released by tenon_rt_release. 0 for what the caller owns */
+} tenon_rt_tensor;
+
+typedef struct tenon_rt_size {
+  int64_t min, opt, max;
+  const char* name; /* 0: none was given */
+} tenon_rt_size;
+
+typedef struct tenon_rt_input {
+  const char* name;
+  tenon_rt_dtype dtype;
+  int32_t rank;
+  const tenon_rt_size* sizes;
+  int32_t is_size; /* a size, not a tensor */
+} tenon_rt_input;
+
+enum {
+  TENON_RT_TRUST = 1 /* run machine code that this user's machine did not write */
+};
+
+tenon_rt_executable* tenon_rt_load(const char* path, uint32_t flags);
+void tenon_rt_close(tenon_rt_executable* f);
+
+size_t tenon_rt_inputs(const tenon_rt_executable* f);
+size_t tenon_rt_outputs(const tenon_rt_executable* f);
+/* Valid until the executable is closed; null when there is no such input. */
+const tenon_rt_input* tenon_rt_input_at(const tenon_rt_executable* f, size_t i);
+/* The CPU level whose code runs, "x86-64-v4", or "interpreter". */
+const char* tenon_rt_target(const tenon_rt_executable* f);
+
+/* `inputs` in the order of the signature, sizes among them; `outputs` receives all results. */
+int tenon_rt_run(const tenon_rt_executable* f, const tenon_rt_tensor* inputs, size_t input_count,
+                 tenon_rt_tensor* outputs, size_t output_count);
+void tenon_rt_release(tenon_rt_tensor* result);
+
+/* Why the last call on this thread failed. */
+const char* tenon_rt_error(void);
+void tenon_rt_set_threads(int threads);
+const char* tenon_rt_version(void);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

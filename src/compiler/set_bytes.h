@@ -1,0 +1,45 @@
+#pragma once
+// Kernel sets as bytes: what files hold of a compiled graph.
+//
+// A plan section has the sets: the optimised graph (as text), what is fused, the guards, the
+// kernels in LoopIR and what each is for. It does not depend on the CPU. Machine code is apart, by
+// kernel, one section for each level; so are constants, by number: those of the traced graph first,
+// then those that passes computed, then right sides as products read them (packed).
+#include "base/bytes.h"
+#include "compiler/kernel_set.h"
+
+namespace tn {
+
+/// A constant that a set needs beside those of the traced graph.
+struct SetConstant {
+  enum class Kind : uint8_t {
+    computed,  // by passes: elements in row-major order
+    packed,    // the second operand of an op in the order of the kernels of one CPU level
+  };
+  Kind kind = Kind::computed;
+  Bound value;
+  int64_t bytes = 0;
+  int32_t of = -1;  // packed: the constant that it was made of; unpacking gives it back
+  CpuLevel level = CpuLevel::v2;  // packed
+};
+
+struct SetBytes {
+  std::string plan;
+  std::vector<std::string> code;  // by kernel, all sets together; "" where it has none
+  std::vector<SetConstant> constants;
+};
+
+/// Of sets that have been planned for all sizes that matter: only kernels that some plan asked for
+/// are among them. Their code is made for `level`.
+SetBytes to_bytes(std::span<const KernelSet* const> sets, CpuLevel level);
+
+/// The inverse. `constants`: those of the traced graph, then those of SetBytes, in order; an absent
+/// one has a null buffer. Without code (an empty list, or "") kernels are interpreted. The bytes
+/// may be damaged, which is an error; they must be trusted where kernels are to run, since nobody
+/// checks what LoopIR or code does with memory.
+std::vector<std::unique_ptr<KernelSet>> sets_from_bytes(std::string_view plan,
+                                                        std::span<const std::string> code,
+                                                        std::span<const Bound> constants,
+                                                        const CompileOptions& options);
+
+}  // namespace tn

@@ -1,0 +1,20 @@
+#pragma once
+// What makes kernel sets and plans from graphs: passes, fusion, code generation. The runtime is
+// linked without it (src/rt/no_compiler.cpp), and then has the sets that files bring.
+#include "compiler/kernel_set.h"
+
+namespace tn {
+
+/// Whether there is a compiler.
+extern const bool has_compiler;
+
+/// The set for a graph, as KernelSet's constructor did it.
+std::unique_ptr<KernelSet> make_kernel_set(const Graph& graph, const CompileOptions& options,
+                                           std::span<const Binding> sizes, CompileReport* report,
+                                           CompileCounts& counts,
+                                           std::vector<SizeGuard> guards = {});
+/// The plan of effort e0.
+std::shared_ptr<const Plan> make_grouped_plan(const Graph& graph, const CompileOptions& options,
+                                              CompileReport* report);
+
+}  // namespace tn

@@ -1,0 +1,52 @@
+#pragma once
+// Program: a signature and the compiled graph behind it; what an executable is, whoever holds it.
+// It is made by the compiler or read from a file, and runs without the compiler.
+#include "compiler/compile.h"
+#include "executable/signature.h"
+#include "runtime/tnx.h"
+
+namespace tn {
+
+/// A constant of the traced graph: one of its last inputs.
+struct NamedConstant {
+  std::string name;  // of a parameter, "proj.weight"; or "c0", "c1", …
+  TypeRef type;
+  Bound value;
+};
+
+struct ProgramValue {
+  TypeRef type;
+  Bound value;
+};
+
+class Program {
+ public:
+  Program(Signature signature, Graph graph, std::vector<NamedConstant> constants,
+          CompileOptions options);
+
+  const Signature& signature() const { return signature_; }
+  /// Arguments in the order of the inputs that are tensors, sizes in that of those that are not.
+  std::vector<ProgramValue> run(std::span<const ProgramValue> args,
+                                std::span<const int64_t> sizes) const;
+  /// The plan for these sizes.
+  std::shared_ptr<const Plan> plan(std::span<const Binding> sizes) const;
+
+  /// Adds the sections of everything; `targets` are CPU levels.
+  void write(tnx::Writer& out, std::span<const CpuLevel> targets, bool debug) const;
+  struct ReadOptions {
+    bool trust = false;
+  };
+  /// From a file: code of the best level that this machine has, if it is trusted; else from the
+  /// graph, by the compiler, if there is one (see compiler/set_maker.h); else the interpreter runs
+  /// the kernels.
+  static std::shared_ptr<const Program> read(std::shared_ptr<const tnx::File> file,
+                                             const ReadOptions& options);
+  std::string origin, target;  // as in ExecutableStats
+
+ private:
+  Signature signature_;
+  std::vector<NamedConstant> constants_;
+  std::shared_ptr<const CompiledGraph> code_;
+};
+
+}  // namespace tn
