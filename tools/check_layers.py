@@ -39,6 +39,7 @@ HOMES = {  # third-party header, by its first path component: the folders that m
     "doctest": ["tests"],
     "benchmark": ["bench"],
 }
+C_HEADERS = ("stddef.h", "stdint.h")  # of the interface for C
 INCLUDE = re.compile(r'\s*#\s*include\s*([<"])([^>"]+)')
 
 
@@ -73,7 +74,7 @@ def library_fault(path, target):
     homes = HOMES.get(target.split("/")[0])
     if homes and not any(path.is_relative_to(home) for home in homes):
         return f"<{target}> belongs in {' or '.join(homes)}"
-    if path.parts[0] == "include" and re.search(r"[./]", target):
+    if path.parts[0] == "include" and target not in C_HEADERS and re.search(r"[./]", target):
         return f"public headers include the standard library only, not <{target}>"
     return None
 
