@@ -1,8 +1,8 @@
 #include "compiler/compile.h"
 
 #include <algorithm>
+#include <condition_variable>
 #include <mutex>
-#include <thread>
 
 #include "base/debug_log.h"
 #include "base/interrupt.h"
@@ -77,12 +77,17 @@ struct CompiledGraph::Made {
   };
   static constexpr size_t kMostPlans = 16, kMostSets = 8;
 
+  class Turn;
+
   std::mutex mutex = {};
-  std::vector<Entry> entries = {};                    // the last used at the end
-  std::vector<std::unique_ptr<KernelSet>> sets = {};  // the same
-  CompileCounts counts = {};
-  std::mutex published_mutex = {};
+  std::condition_variable free = {};
+  bool busy = false;                // a thread makes a plan, without the lock
+  std::vector<Entry> entries = {};  // the last used at the end
   CompileCounts published = {};
+
+  // Of the busy thread alone.
+  std::vector<std::unique_ptr<KernelSet>> sets = {};  // the last used at the end
+  CompileCounts counts = {};
 
   std::shared_ptr<const Plan> find(const Values& values) {
     auto known = std::ranges::find(entries, values, &Entry::sizes);
@@ -91,11 +96,39 @@ struct CompiledGraph::Made {
     return entries.back().plan;
   }
   void keep(Values values, std::shared_ptr<const Plan> plan) {
+    std::lock_guard lock(mutex);
     if (entries.size() == kMostPlans) entries.erase(entries.begin());
     entries.push_back({std::move(values), std::move(plan)});
-    std::lock_guard lock(published_mutex);
     published = counts;
   }
+};
+
+/// One thread at a time makes a plan. A turn ends when that fails, too: nobody waits for ever.
+class CompiledGraph::Made::Turn {
+ public:
+  /// Gives the plan in `known` if there is one by now, or else the turn to this thread.
+  Turn(Made& made, const Values& values, std::shared_ptr<const Plan>& known) : made_(made) {
+    std::unique_lock lock(made.mutex);
+    while (!(known = made.find(values)) && made.busy)
+      if (made.free.wait_for(lock, kAskEvery) == std::cv_status::timeout) {
+        lock.unlock();
+        stop_if_asked();
+        lock.lock();
+      }
+    if (!known) mine_ = made.busy = true;
+  }
+  ~Turn() {
+    if (!mine_) return;
+    std::lock_guard lock(made_.mutex);
+    made_.busy = false;
+    made_.free.notify_all();
+  }
+  Turn(const Turn&) = delete;
+
+ private:
+  static constexpr std::chrono::milliseconds kAskEvery{100};
+  Made& made_;
+  bool mine_ = false;
 };
 
 CompiledGraph::CompiledGraph(Graph graph, CompileOptions options)
@@ -109,16 +142,11 @@ std::shared_ptr<const Plan> CompiledGraph::plan(std::span<const Binding> sizes) 
   Made::Values values;
   for (const Binding& b : sizes) values.push_back(b.value);
   Made& made = *made_;
-  std::unique_lock lock(made.mutex, std::try_to_lock);
-  while (!lock) {  // somebody compiles
-    stop_if_asked();
-    std::this_thread::sleep_for(std::chrono::microseconds(200));
-    (void)lock.try_lock();
-  }
-  if (auto known = made.find(values)) return known;
+  std::shared_ptr<const Plan> plan;
+  Made::Turn turn(made, values, plan);
+  if (plan) return plan;
   CompileCounts before = made.counts;
   double ms = 0;
-  std::shared_ptr<const Plan> plan;
   {
     Stopwatch all(ms);
     plan = make(made, sizes);
@@ -156,7 +184,7 @@ KernelSet& CompiledGraph::kernels_for(Made& made, std::span<const Binding> sizes
 
 CompileCounts CompiledGraph::counts() const {
   Made& made = *made_;
-  std::lock_guard lock(made.published_mutex);
+  std::lock_guard lock(made.mutex);
   return made.published;
 }
 

@@ -4,6 +4,9 @@
 #include <atomic>
 #include <thread>
 
+#include "base/interrupt.h"
+#include "compiler/compile.h"
+#include "ir/graph.h"
 #include "tenon/tenon.h"
 
 namespace tn {
@@ -94,6 +97,36 @@ TEST_CASE("threads: explanations and statistics while others call") {
     }
   };
   CHECK(on_threads(20, work) == "");
+}
+
+TEST_CASE("threads: a plan is made once, and by another thread when its maker stops") {
+  Graph graph = parse_graph(R"(
+    func @main(%x: f32[4,6]) -> f32[4] {
+      %0 = exp %x : f32[4,6]
+      %1 = sum %0 {axis=[1]} : f32[4]
+      return %1
+    })");
+  static const std::atomic<bool> stop = true;
+  for (int round = 0; round < 20; ++round) {
+    CompiledGraph compiled(graph, {.effort = Effort::e2});
+    std::atomic<int> stopped = 0;
+    std::atomic<const Plan*> plan = nullptr;
+    auto work = [&](int thread, int) {
+      if (thread % 2) stop_wanted = &stop;
+      try {
+        const Plan* own = compiled.plan().get();
+        const Plan* first = nullptr;
+        if (!plan.compare_exchange_strong(first, own) && first != own)
+          throw std::runtime_error("two plans");
+      } catch (const Stopped&) {
+        ++stopped;
+      }
+    };
+    REQUIRE(on_threads(1, work) == "");
+    CHECK(plan.load());
+    CHECK(stopped <= kThreads / 2);
+    CHECK(compiled.planned() == 1);
+  }
 }
 
 }  // namespace tn
