@@ -28,6 +28,7 @@ struct InputInfo {
   DType dtype = DType::f32;
   std::string name = {};  // "x", "data.b.list[1]"; empty: "arg0", "arg1", …
   bool is_size = false;
+  std::string place = {};  // where it was declared, "train.py:14": for messages
 };
 
 /// A run-time input that is a size.
@@ -39,12 +40,20 @@ struct OutputInfo {
   std::string name = {};
 };
 
+/// What a binding of another language keeps with an executable.
+struct Surface {
+  std::string text;                            // comes back as Executable::surface()
+  std::vector<std::string> output_names = {};  // none, or one a result
+};
+
 struct AheadSettings {
   int optimization_level = 3;
   std::string name = "main";  // of the function, for messages
   /// Constants by name: a tensor that the function closes over is found in the file by it.
   std::vector<std::pair<std::string, Tensor>> constants = {};
   int64_t memory_limit = 0;  // as in CompileSettings
+  /// Asked once the function was traced: then it is known what the results are made of.
+  std::function<Surface()> surface = {};
 };
 
 struct SaveSettings {
@@ -75,6 +84,7 @@ class Executable {
   const std::string& name() const;
   const std::vector<InputInfo>& inputs() const;
   const std::vector<OutputInfo>& outputs() const;
+  const std::string& surface() const;
   /// Bytes of a run for the sizes at `max`, besides arguments.
   int64_t peak_bytes() const;
   std::string memory() const;  // the report, at `opt`
