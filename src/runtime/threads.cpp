@@ -68,11 +68,35 @@ const Cpus& allowed_cpus() {
   return cpus;
 }
 
+/// Chunks [begin, end) that nobody has claimed: begin in the high half, end in the low one.
+class alignas(64) Share {
+ public:
+  void deal(ChunkRange chunks) {
+    range_.store(static_cast<uint64_t>(chunks.begin) << 32 | static_cast<uint64_t>(chunks.end));
+  }
+
+  /// One of them, or -1.
+  int64_t claim(bool from_front) {
+    uint64_t range = range_.load(std::memory_order_acquire);
+    for (;;) {
+      uint64_t begin = range >> 32, end = static_cast<uint32_t>(range);
+      if (begin == end) return -1;
+      uint64_t rest = from_front ? range + (uint64_t{1} << 32) : range - 1;
+      if (range_.compare_exchange_weak(range, rest, std::memory_order_acq_rel))
+        return static_cast<int64_t>(from_front ? begin : end - 1);
+    }
+  }
+
+ private:
+  std::atomic<uint64_t> range_{0};
+};
+
 /// One set of workers and the job they share.
 ///
-/// `ticket_` holds the job's number in its high half and the chunks not yet claimed in its low
-/// half. A successful claim proves that the job is alive: it cannot end before that chunk is
-/// reported in `finished_`. Hence a worker reads `body_` and `chunks_` only after a claim, and the
+/// Every thread begins with a share of its own, the same in every job of as many chunks: what it
+/// left in its caches it finds again, which counts where caches are far apart. Who has none left
+/// takes from the far end of others'. A claim proves that the job is alive: it cannot end before
+/// that chunk is reported in `finished_`. Hence a worker reads `body_` only after a claim, and the
 /// caller need not wait for workers that have claimed nothing.
 class Pool {
  public:
@@ -82,27 +106,26 @@ class Pool {
   void run(uint64_t chunks, double nanoseconds, FunctionRef<void(int64_t)> body);
 
  private:
-  void work();
+  void work(size_t thread);
   void wake(int count);
   void keep_off(int cpu);
-  uint64_t run_chunks();
-  void run_chunk(uint64_t chunk);
-  void park();
+  int64_t claim(size_t thread);
+  uint64_t run_chunks(size_t thread);
+  void run_chunk(int64_t chunk);
+  void park(uint32_t seen);
   void wait_for(uint64_t others);
-  bool has_work() const { return static_cast<uint32_t>(ticket_.load(std::memory_order_acquire)); }
 
-  alignas(64) std::atomic<uint64_t> ticket_{0};
+  alignas(64) std::atomic<uint32_t> job_{0};       // counts them; changes when shares are dealt
   alignas(64) std::atomic<uint32_t> finished_{0};  // chunks of this job done by workers
   std::atomic<bool> caller_parked_{false};
-  alignas(64) std::atomic<uint32_t> wake_{0};
-  std::atomic<int> parked_{0};
+  alignas(64) std::atomic<int> parked_{0};
   std::atomic<bool> stop_{false};
   std::atomic<bool> failed_{false};
   std::atomic<bool> error_stored_{false};
 
   const int workers_;
   const FunctionRef<void(int64_t)>* body_ = nullptr;
-  uint64_t chunks_ = 0;
+  std::vector<Share> shares_;  // the caller's, then the workers'
   std::exception_ptr error_;
   std::chrono::microseconds spin_{1000};
   std::vector<std::thread> threads_;
@@ -112,7 +135,7 @@ class Pool {
 
 thread_local bool inside_chunk = false;
 
-Pool::Pool(int workers) : workers_(workers) {
+Pool::Pool(int workers) : workers_(workers), shares_(static_cast<size_t>(workers) + 1) {
   if (workers >= allowed_cpus().count) spin_ = std::chrono::microseconds(20);
   // Signals belong to the program's own threads.
   sigset_t all, before;
@@ -120,7 +143,7 @@ Pool::Pool(int workers) : workers_(workers) {
   pthread_sigmask(SIG_SETMASK, &all, &before);
   threads_.reserve(static_cast<size_t>(workers));
   try {
-    for (int i = 0; i < workers; ++i) threads_.emplace_back([this] { work(); });
+    for (size_t i = 1; i < shares_.size(); ++i) threads_.emplace_back([this, i] { work(i); });
   } catch (const std::system_error&) {
     // The system gives no more threads: fewer do the same work.
   }
@@ -129,52 +152,52 @@ Pool::Pool(int workers) : workers_(workers) {
 
 Pool::~Pool() {
   stop_.store(true);
-  wake_.fetch_add(1);
-  futex_wake(wake_, INT_MAX);
+  job_.fetch_add(1);
+  futex_wake(job_, INT_MAX);
   for (std::thread& thread : threads_) thread.join();
 }
 
-void Pool::run_chunk(uint64_t chunk) {
+void Pool::run_chunk(int64_t chunk) {
   if (failed_.load(std::memory_order_relaxed)) return;
   try {
-    (*body_)(static_cast<int64_t>(chunk));
+    (*body_)(chunk);
   } catch (...) {
     if (!error_stored_.exchange(true)) error_ = std::current_exception();
     failed_.store(true, std::memory_order_relaxed);
   }
 }
 
-uint64_t Pool::run_chunks() {
+int64_t Pool::claim(size_t thread) {
+  int64_t chunk = shares_[thread].claim(true);
+  for (size_t i = 1; chunk < 0 && i < shares_.size(); ++i)
+    chunk = shares_[(thread + i) % shares_.size()].claim(false);
+  return chunk;
+}
+
+uint64_t Pool::run_chunks(size_t thread) {
   uint64_t done = 0;
-  uint64_t ticket = ticket_.load(std::memory_order_acquire);
-  while (static_cast<uint32_t>(ticket)) {
-    if (!ticket_.compare_exchange_weak(ticket, ticket - 1, std::memory_order_acq_rel)) continue;
-    run_chunk(chunks_ - static_cast<uint32_t>(ticket));
-    ++done;
-    ticket = ticket_.load(std::memory_order_acquire);
-  }
+  for (int64_t chunk; (chunk = claim(thread)) >= 0; ++done) run_chunk(chunk);
   return done;
 }
 
-void Pool::work() {
+void Pool::work(size_t thread) {
   inside_chunk = true;
-  while (!stop_.load(std::memory_order_relaxed)) {
-    if (uint64_t done = run_chunks()) {
+  for (;;) {
+    uint32_t seen = job_.load(std::memory_order_acquire);
+    if (stop_.load(std::memory_order_relaxed)) return;
+    if (uint64_t done = run_chunks(thread)) {
       finished_.fetch_add(static_cast<uint32_t>(done));
       if (caller_parked_.load()) futex_wake(finished_, 1);
     }
-    bool found =
-        spin_until(spin_, [this] { return has_work() || stop_.load(std::memory_order_relaxed); });
-    if (!found) park();
+    if (!spin_until(spin_, [&] { return job_.load(std::memory_order_acquire) != seen; }))
+      park(seen);
   }
 }
 
-void Pool::park() {
-  uint32_t seen = wake_.load();
+void Pool::park(uint32_t seen) {
   parked_.fetch_add(1);
-  // Either the caller sees this worker in `parked_` and wakes it, or this sees the caller's ticket.
-  while (!static_cast<uint32_t>(ticket_.load()) && !stop_.load() && wake_.load() == seen)
-    futex_wait(wake_, seen);
+  // Either the caller sees this worker in `parked_` and wakes it, or this sees the caller's job.
+  while (job_.load() == seen) futex_wait(job_, seen);
   parked_.fetch_sub(1);
 }
 
@@ -202,25 +225,25 @@ void Pool::keep_off(int cpu) {
 void Pool::wake(int count) {
   alone_ = 0;
   keep_off(sched_getcpu());
-  wake_.fetch_add(1);
-  futex_wake(wake_, count);
+  futex_wake(job_, count);
 }
 
 void Pool::run(uint64_t chunks, double nanoseconds, FunctionRef<void(int64_t)> body) {
   body_ = &body;
-  chunks_ = chunks;
   finished_.store(0, std::memory_order_relaxed);
   failed_.store(false, std::memory_order_relaxed);
   error_stored_.store(false, std::memory_order_relaxed);
-  uint64_t number = (ticket_.load(std::memory_order_relaxed) >> 32) + 1;
-  ticket_.store(number << 32 | chunks);
+  auto shares = static_cast<int64_t>(std::min<uint64_t>(chunks, shares_.size()));
+  for (int64_t i = 0; i < shares; ++i)
+    shares_[static_cast<size_t>(i)].deal(chunk_range(static_cast<int64_t>(chunks), shares, i));
+  job_.fetch_add(1);
   int sleeping = parked_.load();
   alone_ = sleeping ? alone_ + nanoseconds : 0;
   if (alone_ >= kWorthWaking)
     wake(static_cast<int>(std::min(
         {static_cast<double>(sleeping), static_cast<double>(chunks - 1), alone_ / kShare})));
   inside_chunk = true;
-  uint64_t own = run_chunks();
+  uint64_t own = run_chunks(0);
   inside_chunk = false;
   wait_for(chunks - own);
   if (error_stored_.load()) std::rethrow_exception(std::exchange(error_, nullptr));

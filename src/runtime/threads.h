@@ -1,5 +1,5 @@
 #pragma once
-// The library's own thread pool: one loop over chunks, claimed by whoever is free.
+// The library's own thread pool: one loop over chunks, dealt out and then claimed by who is free.
 #include <cstdint>
 
 #include "base/function_ref.h"

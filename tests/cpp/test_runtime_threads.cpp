@@ -85,6 +85,22 @@ TEST_CASE("threads: parked workers come back") {
   }
 }
 
+TEST_CASE("threads: a slow thread keeps no more than the chunk it began") {
+  ThreadCount threads(3);
+  std::thread::id caller = std::this_thread::get_id();
+  for (int i = 0; i < 20; ++i) {
+    std::atomic<int> others{0};
+    std::atomic<bool> slow{false};
+    parallel_for(30, [&](int64_t) {
+      if (std::this_thread::get_id() != caller && !slow.exchange(true))
+        while (others < 29) std::this_thread::yield();
+      else
+        ++others;
+    });
+    CHECK(others == (slow ? 29 : 30));
+  }
+}
+
 TEST_CASE("threads: a nested loop runs inside its chunk") {
   ThreadCount threads(2);
   std::atomic<int64_t> sum{0};
