@@ -3,9 +3,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <sys/file.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -20,6 +18,7 @@
 #include <xxhash.h>
 
 #include "base/error.h"
+#include "runtime/file_handle.h"
 
 namespace tn {
 namespace {
@@ -48,19 +47,9 @@ Head head_of(std::string_view rest, size_t key_bytes) {
   return head;
 }
 
-class File {
- public:
-  File(const std::string& path, int flags) : fd_(open(path.c_str(), flags | O_CLOEXEC, 0600)) {}
-  ~File() {
-    if (fd_ >= 0) close(fd_);
-  }
-  File(const File&) = delete;
-  explicit operator bool() const { return fd_ >= 0; }
-  int fd() const { return fd_; }
-
- private:
-  int fd_;
-};
+FileHandle open_file(const std::string& path, int flags) {
+  return FileHandle(open(path.c_str(), flags | O_CLOEXEC, 0600));
+}
 
 bool only_ours(const struct stat& s) {
   return s.st_uid == geteuid() && !(s.st_mode & (S_IWGRP | S_IWOTH));
@@ -77,7 +66,7 @@ std::string folder_fault(const std::string& folder) {
 
 /// The whole of a file of ours; nothing when there is none, empty when it is not to be trusted.
 std::optional<std::string> read_ours(const std::string& path) {
-  File file(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
+  FileHandle file = open_file(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
   if (!file) return std::nullopt;
   struct stat s;
   if (fstat(file.fd(), &s) != 0 || !S_ISREG(s.st_mode) || !only_ours(s) || s.st_size > kMostEntry)
@@ -100,12 +89,6 @@ std::optional<std::string> value_in(std::string bytes, std::string_view key) {
   Head right = head_of(std::string_view(bytes).substr(sizeof(Head)), key.size());
   if (std::memcmp(bytes.data(), &right, sizeof right) != 0) return std::nullopt;
   return bytes.substr(before);
-}
-
-/// Writing past the limit of the process would be a signal that ends it, not an error.
-bool may_write(size_t bytes) {
-  rlimit limit;
-  return getrlimit(RLIMIT_FSIZE, &limit) == 0 && bytes <= limit.rlim_cur;
 }
 
 bool is_entry_name(std::string_view name) {
@@ -253,10 +236,10 @@ bool DiskCache::write(const std::string& path, std::string_view entry) const {
   bool whole;
   {
     constexpr int kFlags = O_WRONLY | O_CREAT | O_EXCL;
-    std::optional<File> file(std::in_place, temporary, kFlags);
-    if (!*file && errno == ENOENT && make_folder(folder)) file.emplace(temporary, kFlags);
-    if (!*file) return false;
-    ssize_t written = ::write(file->fd(), entry.data(), entry.size());
+    FileHandle file = open_file(temporary, kFlags);
+    if (!file && errno == ENOENT && make_folder(folder)) file = open_file(temporary, kFlags);
+    if (!file) return false;
+    ssize_t written = ::write(file.fd(), entry.data(), entry.size());
     whole = written == static_cast<ssize_t>(entry.size());
   }
   whole = whole && rename(temporary.c_str(), path.c_str()) == 0;
@@ -266,7 +249,7 @@ bool DiskCache::write(const std::string& path, std::string_view entry) const {
 
 void DiskCache::trim() {
   if (!fault_.empty()) return;
-  File lock(folder_ + "/lock", O_RDWR | O_CREAT | O_NOFOLLOW);
+  FileHandle lock = open_file(folder_ + "/lock", O_RDWR | O_CREAT | O_NOFOLLOW);
   if (!lock || flock(lock.fd(), LOCK_EX | LOCK_NB) != 0) return;  // somebody else does it
   std::vector<Aged> entries;
   for (int k = 0; k < kFolders; ++k) list_entries(format("{}/{:02x}", folder_, k), entries);

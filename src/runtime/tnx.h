@@ -5,8 +5,8 @@
 //     0     magic "TENONX\0\1", u16 major, u16 minor, u32 flags, u64 place, length of the table,
 //           u64 length of the file, u64 xxh3 of the header before
 //     …     sections, each aligned to 64 bytes, weights to 4 KiB
-//     end   the table: { u32 kind, u32 codec, u64 place, length, raw length, 16 bytes xxh3-128,
-//           name }, its xxh3-128
+//     end   the table: { u32 kind, u32 codec, u64 place, length, raw length, 16 bytes xxh3-128 of
+//           what is stored, name }, its xxh3-128. The highest bit of the codec: it is required.
 //
 // The same sections give the same bytes. A reader takes every minor version of its major one, and
 // skips kinds that it does not know unless the table says that they are required.
@@ -17,6 +17,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/function_ref.h"
 #include "runtime/buffer.h"
 
 namespace tn::tnx {
@@ -48,8 +49,11 @@ struct Piece {
   size_t bytes;
 };
 
+struct Header;
+
 class Writer {
  public:
+  /// Compressed, unless it is so large that readers would not take it.
   void add(Kind kind, std::string_view name, std::string bytes, Codec codec = Codec::zstd);
   /// Each piece begins at a multiple of 4 KiB from the start of the section; returns where.
   std::vector<uint64_t> add_weights(std::vector<Piece> pieces);
@@ -67,13 +71,18 @@ class Writer {
     std::string bytes;
     std::vector<Piece> pieces;
   };
+  void append(Section section);
+  Header header() const;
+  void write(FunctionRef<void(const void*, size_t)> sink) const;
+
   std::vector<Section> sections_;
 };
 
 /// A file that is being read. Errors name the file, the section and what is wrong with it.
 class File {
  public:
-  /// Maps it and checks header and table; sections are checked when they are read.
+  /// Checks header and table, maps the weights; other sections are read, and checked, when they are
+  /// asked for.
   static std::shared_ptr<const File> open(const std::string& path);
   /// Over bytes in memory; `name` for messages.
   static std::shared_ptr<const File> over(std::string bytes, std::string name = "bytes");
@@ -86,14 +95,15 @@ class File {
   /// The raw bytes of a section, its checksum verified; fails when there is none.
   std::string read(Kind kind, std::string_view name = {}) const;
   /// [place, place + bytes) of the section of weights as read-only memory that keeps the file
-  /// mapped. Its checksum is not verified: `verify` does.
+  /// mapped; `place` is a multiple of 64. Its checksum is not verified: `verify` does. Whoever cuts
+  /// the file off in place ends the processes that read its weights; `Writer::save` never does.
   BufferRef weights(uint64_t place, uint64_t bytes) const;
   /// Reads everything; fails when a checksum is wrong.
   void verify() const;
 
  private:
-  File() = default;
   struct State;
+  explicit File(std::unique_ptr<State> state);
   std::unique_ptr<State> state_;
 };
 

@@ -12,31 +12,13 @@
 #include <thread>
 
 #include "base/text.h"
+#include "files.h"
 #include "runtime/disk_cache.h"
 
 using namespace tn;
 namespace fs = std::filesystem;
 
 namespace {
-
-/// A directory that lives as long as the test.
-struct Folder {
-  Folder() {
-    std::string name = fs::temp_directory_path() / "tenon-cache-XXXXXX";
-    path = mkdtemp(name.data());
-  }
-  ~Folder() { fs::remove_all(path); }
-  std::string path;
-};
-
-std::string slurp(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
-
-void spill(const std::string& path, std::string_view bytes) {
-  std::ofstream(path, std::ios::binary).write(bytes.data(), static_cast<long>(bytes.size()));
-}
 
 /// Entries and temporary files; not the lock.
 size_t count_files(const std::string& folder, std::string_view prefix = "") {
@@ -56,23 +38,6 @@ std::string value_of(int k) {
   std::string value(random() % 40000, '\0');
   for (char& c : value) c = static_cast<char>(random());
   return value;
-}
-
-/// Runs `work` in a child process.
-template <class Work>
-pid_t spawn(const Work& work) {
-  pid_t child = fork();
-  if (child == 0) {
-    work();
-    _exit(0);
-  }
-  return child;
-}
-
-int status_of(pid_t child) {
-  int status = 0;
-  waitpid(child, &status, 0);
-  return status;
 }
 
 }  // namespace
