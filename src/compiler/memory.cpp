@@ -25,9 +25,6 @@ int64_t bytes_needed(const Plan& plan, std::span<const int32_t> order) {
   std::vector<Interval> intervals;
   for (const Storage& storage : find_storages(plan, order).all)
     if (storage.input < 0) intervals.push_back({storage.first, storage.last, storage.bytes});
-  for (size_t now = 0; now < order.size(); ++now)
-    if (int64_t bytes = plan.steps[index(order[now])].workspace)
-      intervals.push_back({static_cast<int32_t>(now), static_cast<int32_t>(now), bytes});
   return lower_bound(intervals);
 }
 
@@ -60,15 +57,9 @@ class AddressSpace {
     make_blocks(storages.all);
     for (size_t i = 0; i < storages.all.size(); ++i)
       if (block_of_[i] < 0) add_interval(storages.all[i], storage_interval_[i]);
-    std::vector<size_t> workspaces(plan_.steps.size());
-    for (int32_t s = 0; s < end_; ++s)
-      if (int64_t bytes = plan_.steps[index(s)].workspace)
-        add_interval({s, s, bytes}, workspaces[index(s)]);
     int64_t top = place(intervals_, quick);
     if (top > arena_) plan_.blocks.push_back({top - arena_});
     for (int32_t of : storages.of) plan_.spots.push_back(spot_of_storage(index(of)));
-    for (size_t s = 0; s < plan_.steps.size(); ++s)
-      if (plan_.steps[s].workspace) plan_.steps[s].workspace_at = spot_of(workspaces[s]);
     drop_unused_blocks();
   }
 
@@ -132,19 +123,15 @@ class AddressSpace {
 
   /// Donated inputs that nothing lies in.
   void drop_unused_blocks() {
-    std::vector<Spot*> spots;
-    for (Spot& spot : plan_.spots) spots.push_back(&spot);
-    for (Step& step : plan_.steps)
-      if (step.workspace) spots.push_back(&step.workspace_at);
     std::vector<int32_t> number(plan_.blocks.size(), -1);
-    for (Spot* spot : spots) number[index(spot->block)] = 0;
+    for (Spot spot : plan_.spots) number[index(spot.block)] = 0;
     std::vector<Plan::Block> used;
     for (size_t i = 0; i < number.size(); ++i) {
       if (number[i] < 0) continue;
       number[i] = static_cast<int32_t>(used.size());
       used.push_back(plan_.blocks[i]);
     }
-    for (Spot* spot : spots) spot->block = number[index(spot->block)];
+    for (Spot& spot : plan_.spots) spot.block = number[index(spot.block)];
     plan_.blocks = std::move(used);
   }
 

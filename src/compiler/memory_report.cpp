@@ -49,11 +49,10 @@ void find_peak(const Plan& plan, const Storages& storages, MemoryReport& report)
   int64_t live = 0;
   for (size_t s = 0; s < plan.steps.size(); ++s) {
     live += change[s];
-    int64_t needed = live + plan.steps[s].workspace;
-    report.needed.push_back(needed);
-    report.workspace = std::max(report.workspace, plan.steps[s].workspace + alone[s]);
-    if (report.step >= 0 && needed <= report.lower_bound) continue;
-    report.lower_bound = needed;
+    report.needed.push_back(live);
+    report.workspace = std::max(report.workspace, alone[s]);
+    if (report.step >= 0 && live <= report.lower_bound) continue;
+    report.lower_bound = live;
     report.step = static_cast<int32_t>(s);
   }
   // Temporaries in donated memory need none of the plan's.

@@ -50,8 +50,6 @@ struct PlanText {
     for (int32_t b : written) out.push_back(placed(b));
     text += format("step {}: {} {}", number, step.name, join(in, ", "));
     if (!out.empty()) text += format(" -> {}", join(out, ", "));
-    if (step.workspace)
-      text += format(", workspace {}", bytes_text(static_cast<size_t>(step.workspace)));
     if (std::string place = to_text(Loc{step.place}); !place.empty())
       text += format("  ({})", place);
     text += '\n';

@@ -13,6 +13,8 @@ namespace tn {
 
 namespace {
 
+constexpr int kDigits = 9;  // tell all f32 apart
+
 /// Where two results differ most.
 struct Difference {
   int64_t elements = 0;  // that differ
@@ -48,22 +50,6 @@ std::optional<Difference> difference(const Bound& compiled, const Bound& interpr
   }
   if (found.elements == 0) return {};
   return found;
-}
-
-std::string number_text(const Scalar& s) {
-  switch (s.kind) {
-    case Kind::boolean:
-      return s.integer ? "true" : "false";
-    case Kind::integer:
-      return format("{}", s.integer);
-    case Kind::natural:
-      return format("{}", static_cast<uint64_t>(s.integer));
-    case Kind::floating:
-      return format("{:.9g}", s.real);
-    case Kind::complex:
-      break;
-  }
-  return format("{:.9g}{:+.9g}i", s.real, s.imag);
 }
 
 /// "[3, 5]" of a row-major position.
@@ -120,7 +106,7 @@ class Checker {
         "check: compiled {} differs from interpreted in {} of {} elements of {}, most at {}: "
         "{} compiled, {} interpreted{}",
         name, d.elements, type->elements, *type, index_text(d.at, type->shape),
-        number_text(d.compiled), number_text(d.interpreted),
+        to_text(d.compiled, kDigits), to_text(d.interpreted, kDigits),
         place.empty() ? "" : format(" (made at {})", place));
   }
 

@@ -1,5 +1,4 @@
 // Tensors as people read them: tensor([[1, 2], [3, 4]], dtype=float32).
-#include <cmath>
 
 #include "base/text.h"
 #include "ir/element.h"
@@ -14,30 +13,7 @@ namespace {
 constexpr int64_t kMostElements = 1000;  // beyond this, only the edges are shown
 constexpr int64_t kEdge = 3;
 constexpr size_t kWidth = 80;
-
-std::string real_text(double v) {
-  if (std::isnan(v)) return "nan";
-  if (std::isinf(v)) return v < 0 ? "-inf" : "inf";
-  if (v == std::trunc(v) && std::fabs(v) < 1e15) return format("{:.0f}", v);
-  return format("{:.6g}", v);
-}
-
-std::string element_text(const Scalar& s) {
-  switch (s.kind) {
-    case Kind::boolean:
-      return s.integer ? "True" : "False";
-    case Kind::integer:
-      return format("{}", s.integer);
-    case Kind::natural:
-      return format("{}", static_cast<uint64_t>(s.integer));
-    case Kind::floating:
-      return real_text(s.real);
-    case Kind::complex:
-      break;
-  }
-  bool negative = std::signbit(s.imag) && !std::isnan(s.imag);
-  return format("{}{}{}j", real_text(s.real), negative ? "-" : "+", real_text(std::fabs(s.imag)));
-}
+constexpr int kDigits = 6;
 
 class Shower {
  public:
@@ -51,7 +27,7 @@ class Shower {
 
  private:
   std::string one(int64_t at) const {
-    return element_text(element_at(type_.dtype, data_ + at * size_of(type_.dtype)));
+    return to_text(element_at(type_.dtype, data_ + at * size_of(type_.dtype)), kDigits);
   }
   int64_t extent(int a) const { return type_.shape[a].value(); }
   int64_t stride(int a) const {

@@ -1,10 +1,19 @@
 #include "ir/element.h"
 
+#include <cmath>
 #include <cstring>
 
 #include "base/half.h"
+#include "base/text.h"
 
 namespace tn {
+
+static std::string real_text(double v, int digits) {
+  if (std::isnan(v)) return "nan";
+  if (std::isinf(v)) return v < 0 ? "-inf" : "inf";
+  if (v == std::trunc(v) && std::fabs(v) < 1e15) return format("{:.0f}", v);
+  return format("{:.{}g}", v, digits);
+}
 
 Scalar element_at(DType dtype, const void* at) {
   auto read = [&]<class T>(T) {
@@ -49,6 +58,24 @@ Scalar element_at(DType dtype, const void* at) {
       return Scalar(double{float8_e5m2_to_float(read(uint8_t{}))});
   }
   return {};
+}
+
+std::string to_text(const Scalar& s, int digits) {
+  switch (s.kind) {
+    case Kind::boolean:
+      return s.integer ? "True" : "False";
+    case Kind::integer:
+      return format("{}", s.integer);
+    case Kind::natural:
+      return format("{}", static_cast<uint64_t>(s.integer));
+    case Kind::floating:
+      return real_text(s.real, digits);
+    case Kind::complex:
+      break;
+  }
+  bool negative = std::signbit(s.imag) && !std::isnan(s.imag);
+  return format("{}{}{}j", real_text(s.real, digits), negative ? "-" : "+",
+                real_text(std::fabs(s.imag), digits));
 }
 
 }  // namespace tn

@@ -81,27 +81,6 @@ void finish(PolyTable& t, Cases& cases);
 /// The number of div and mod atoms in the text of p.
 int count_divisions(const PolyTable& t, PolyId p);
 
-/// One step of the postfix program of an index that is not linear.
-struct RestStep {
-  enum class Kind : uint8_t { constant, axis, value, add, mul, div, mod, min, max };
-  Kind kind;
-  int64_t number = 0;
-};
-
-/// An index with sizes known: offset + sum(strides[k] * axis k) + the rest.
-struct LinearIndex {
-  int64_t offset = 0;
-  std::vector<int64_t> strides;
-  std::vector<RestStep> rest;  // empty when the index is linear
-  uint64_t rest_axes = 0;      // the axes that the rest depends on, as bits
-  bool rest_has_values = false;
-
-  bool is_linear() const { return rest.empty(); }
-  int64_t rest_at(std::span<const int64_t> axes, std::span<const int64_t> values) const;
-  int64_t at(std::span<const int64_t> axes, std::span<const int64_t> values) const;
-};
-LinearIndex linear_index(PolyTable& t, PolyId p, int axes, std::span<const Binding> bindings);
-
 /// `48*S*p0 + ((p1 + 2)%4) - 1`, with axis k named names[k]; `parse_index` is the inverse.
 std::string index_text(const PolyTable& t, PolyId p, std::span<const std::string> names);
 PolyId parse_index(PolyTable& t, std::string_view text, std::span<const std::string> names,

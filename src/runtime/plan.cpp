@@ -61,7 +61,6 @@ struct Run {
   void run(const Step& step, void* const* buffers) const {
     StepCall call{buffers, nullptr};
     if (step.stream) call.stream = pages_exist(plan, step, blocks);
-    if (step.workspace) call.workspace = static_cast<std::byte*>(at(step.workspace_at));
     if (step.scalars.empty()) return step.run(step.data.get(), call);
     Scratch<Scalar, 8> given(step.scalars.size());
     for (size_t i = 0; i < step.scalars.size(); ++i) {

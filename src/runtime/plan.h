@@ -15,10 +15,9 @@ struct StepSource;  // loop/step_source.h
 
 /// What a step is called with.
 struct StepCall {
-  void* const* buffers;            // in the step's order
-  const Scalar* scalars;           // in the step's order
-  bool stream = false;             // the pages of what it writes exist: see KernelFrame::stream
-  std::byte* workspace = nullptr;  // Step::workspace bytes, aligned to 64
+  void* const* buffers;   // in the step's order
+  const Scalar* scalars;  // in the step's order
+  bool stream = false;    // the pages of what it writes exist: see KernelFrame::stream
 };
 
 /// A place in the memory of a run.
@@ -40,9 +39,7 @@ struct Step {
     int32_t input, output;  // places in `buffers`
   };
   std::vector<Pair> in_place = {};  // the output may lie where the input did
-  int64_t workspace = 0;            // bytes for one call alone
-  Spot workspace_at = {};
-  bool effect = false;    // run for what it does: such steps keep their order
+  bool effect = false;              // run for what it does: such steps keep their order
   bool stream = false;    // its results are large and not read soon: stores may bypass caches
   std::string name = {};  // "softmax"; with the bits of the user's place (Loc), for readers
   uint64_t place = 0;

@@ -1,33 +1,21 @@
 #include "reference_access.h"
 
+#include <algorithm>
+
 namespace tn::loop {
 namespace {
 
-struct BoundCase {
-  int32_t buffer;
-  LinearIndex index;
-  std::vector<LinearIndex> mask;
-
-  bool holds(std::span<const int64_t> point) const {
-    for (const LinearIndex& m : mask)
-      if (m.at(point, {}) < 0) return false;
-    return true;
+/// The cases of an access, in which no symbols are left.
+Cases bind_cases(PolyTable& t, Cases cases, std::span<const Binding> bindings) {
+  for (Case& c : cases) {
+    c.index = t.bind(c.index, bindings);
+    for (PolyId& p : c.mask) p = t.bind(p, bindings);
   }
-};
+  return cases;
+}
 
-std::vector<std::vector<BoundCase>> bind_cases(PolyTable& t, const Refinement& refined,
-                                               std::span<const Binding> bindings) {
-  std::vector<std::vector<BoundCase>> bound;
-  int axes = static_cast<int>(refined.axes.size());
-  for (const Cases& cases : refined.accesses) {
-    bound.emplace_back();
-    for (const Case& c : cases) {
-      BoundCase b{c.buffer, linear_index(t, c.index, axes, bindings), {}};
-      for (PolyId p : c.mask) b.mask.push_back(linear_index(t, p, axes, bindings));
-      bound.back().push_back(std::move(b));
-    }
-  }
-  return bound;
+bool holds(const PolyTable& t, const Case& c, std::span<const int64_t> point) {
+  return std::ranges::all_of(c.mask, [&](PolyId p) { return t.evaluate(p, {point, {}, {}}) >= 0; });
 }
 
 // The index of the result that the point of the loops stands for.
@@ -65,7 +53,8 @@ int64_t check_against_reference(PolyTable& t, const Refinement& refined,
   }
   for (int64_t d : references[0].shape()) wanted *= d;
   REQUIRE(points == wanted);
-  auto bound = bind_cases(t, refined, bindings);
+  std::vector<Cases> bound;
+  for (const Cases& cases : refined.accesses) bound.push_back(bind_cases(t, cases, bindings));
   std::vector<int64_t> point(extents.size());
   int64_t wrong = 0, compared = 0;
   for (int64_t n = 0; n < points; ++n) {
@@ -79,10 +68,10 @@ int64_t check_against_reference(PolyTable& t, const Refinement& refined,
     for (size_t a = 0; a < accesses.size(); ++a, ++compared) {
       std::optional<Element> found;
       int hits = 0;
-      for (const BoundCase& c : bound[a]) {
-        if (!c.holds(point)) continue;
+      for (const Case& c : bound[a]) {
+        if (!holds(t, c, point)) continue;
         ++hits;
-        found = Element{c.buffer, c.index.at(point, {})};
+        found = Element{c.buffer, t.evaluate(c.index, {point, {}, {}})};
       }
       if (hits > 1 || found != references[a].at(index)) ++wrong;
     }

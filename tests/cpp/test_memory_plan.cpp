@@ -85,12 +85,10 @@ struct Mix {
   size_t ins, outs;
   std::vector<size_t> words;  // of the results
   uint64_t salt;
-  size_t workspace;
 };
 
 void run_mix(const void* data, const StepCall& call) {
   const Mix& mix = *static_cast<const Mix*>(data);
-  if (mix.workspace) std::memset(call.workspace, 0xee, mix.workspace);
   for (size_t o = 0; o < mix.outs; ++o) {
     uint64_t* out = static_cast<uint64_t*>(call.buffers[mix.ins + o]);
     for (size_t w = 0; w < mix.words[o]; ++w) {
@@ -129,8 +127,6 @@ Plan random_plan(uint32_t seed, int steps) {
       step.buffers.push_back(buffers());
       plan.bytes.push_back(static_cast<int64_t>(8 * kWords * (1 + random() % 3 / 2)));
     }
-    if (random() % 3 == 0)
-      step.workspace = static_cast<int64_t>(mix->workspace = 100 + random() % 900);
     step.effect = random() % 8 == 0;
     plan.steps.push_back(std::move(step));
   }
@@ -167,8 +163,7 @@ Words run_plainly(const Plan& plan, const std::vector<Bound>& inputs) {
   for (const Step& step : plan.steps) {
     std::vector<void*> buffers;
     for (int32_t b : step.buffers) buffers.push_back(values[index(b)].buffer.data());
-    BufferRef work = allocate(static_cast<size_t>(step.workspace));
-    step.run(step.data.get(), {buffers.data(), nullptr, false, work.data<std::byte>()});
+    step.run(step.data.get(), {buffers.data(), nullptr});
   }
   std::vector<Bound> outputs;
   for (const Plan::Output& out : plan.outputs) outputs.push_back(values[index(out.buffer)]);
