@@ -6,6 +6,7 @@
 #include "tenon/dim.h"
 #include "tenon/dtype.h"
 #include "tenon/error.h"
+#include "tenon/executable.h"
 #include "tenon/operators.h"
 #include "tenon/ops.h"
 #include "tenon/random.h"

@@ -1,8 +1,11 @@
 #pragma once
 // Program: a signature and the compiled graph behind it; what an executable is, whoever holds it.
 // It is made by the compiler or read from a file, and runs without the compiler.
+#include <mutex>
+
 #include "compiler/compile.h"
 #include "executable/signature.h"
+#include "runtime/cpu_level.h"
 #include "runtime/tnx.h"
 
 namespace tn {
@@ -21,15 +24,25 @@ struct ProgramValue {
 
 class Program {
  public:
+  /// The inputs of `graph` are the signature's tensors, then the constants; its outputs the
+  /// signature's, then effects.
   Program(Signature signature, Graph graph, std::vector<NamedConstant> constants,
           CompileOptions options);
 
   const Signature& signature() const { return signature_; }
+  const Graph& graph() const { return graph_; }
+  const std::vector<NamedConstant>& constants() const { return constants_; }
+  /// With the constants.
+  const CompileOptions& options() const { return options_; }
+  CompileCounts counts() const { return code_->counts(); }
+
   /// Arguments in the order of the inputs that are tensors, sizes in that of those that are not.
   std::vector<ProgramValue> run(std::span<const ProgramValue> args,
                                 std::span<const int64_t> sizes) const;
   /// The plan for these sizes.
-  std::shared_ptr<const Plan> plan(std::span<const Binding> sizes) const;
+  std::shared_ptr<const Plan> plan(std::span<const Binding> sizes) const {
+    return code_->plan(sizes);
+  }
 
   /// Adds the sections of everything; `targets` are CPU levels.
   void write(tnx::Writer& out, std::span<const CpuLevel> targets, bool debug) const;
@@ -44,9 +57,24 @@ class Program {
   std::string origin, target;  // as in ExecutableStats
 
  private:
+  /// What calls with arguments of some types need.
+  struct Ready {
+    std::vector<TypeRef> types;
+    std::vector<int64_t> sizes;
+    std::shared_ptr<const Plan> plan;
+    std::vector<TypeRef> results;
+    bool serves(std::span<const ProgramValue> args, std::span<const int64_t> values) const;
+  };
+  std::shared_ptr<const Ready> ready(std::span<const ProgramValue> args,
+                                     std::span<const int64_t> sizes) const;
+
   Signature signature_;
+  Graph graph_;
   std::vector<NamedConstant> constants_;
+  CompileOptions options_;
   std::shared_ptr<const CompiledGraph> code_;
+  mutable std::mutex mutex_;
+  mutable std::shared_ptr<const Ready> ready_;  // of the last call
 };
 
 }  // namespace tn

@@ -11,11 +11,18 @@ struct InputSignature {
   struct Range {
     int64_t min, opt, max;
     std::string name;  // given by the user; "" otherwise
+    bool is_open() const { return min != max; }
   };
   std::string name;          // "x", "data.b.list[1]"
   TypeRef type = nullptr;    // null: a size by itself
+  Dim size = {};             // then: which
   std::vector<Range> sizes;  // by axis; of a size by itself, one
   std::string place;         // "train.py:14": where it was declared; may be ""
+
+  /// The size along an axis.
+  Dim dim(size_t axis) const { return type ? type->shape[static_cast<int>(axis)] : size; }
+  /// What users call it: "x.shape[0]"; of a size by itself, its name.
+  std::string path(size_t axis) const;
 };
 
 /// What must hold of the sizes of a call, and who says so.
@@ -37,6 +44,12 @@ struct Signature {
   /// names the argument, the dimension, the bounds and where they were declared. Otherwise gives
   /// the values of the symbols.
   std::vector<Binding> check(std::span<const TypeRef> types, std::span<const int64_t> sizes) const;
+
+  /// The symbols with what `value` gives for the range of each.
+  std::vector<Binding> at(int64_t InputSignature::Range::*value) const;
+  /// A guard in words of the caller, "x.shape[0] >= 5", and "x.shape[0] = 3" for its symbols.
+  std::string text_of(const SizeGuard& guard) const;
+  std::string values_text(const SizeGuard& guard, std::span<const Binding> sizes) const;
 };
 
 void write(ByteWriter& out, const Signature& signature);

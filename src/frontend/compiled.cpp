@@ -21,11 +21,6 @@ Effort effort_of(int optimization_level) {
   return static_cast<Effort>(std::min(optimization_level, 2));
 }
 
-/// Whether a transform under way looks at what is computed from `t`.
-static bool is_watched(const Tensor& t) {
-  return t.node()->traced || running_tape(t.node()->taped);
-}
-
 static std::vector<TypeRef> types_of(std::span<const Tensor> list) {
   std::vector<TypeRef> types;
   types.reserve(list.size());
@@ -41,38 +36,21 @@ Compiled::Compiled(const Function& f, std::span<const Tensor> like, Pattern patt
       deadline_(demands.timeout, demands.timeout_fails) {
   bool fits = pattern_.matches(types_of(like), options_.sizes);
   invariant(fits, "compile: traced for a pattern that its own arguments do not fit");
-  // Its own, so that what a trace around asked before is asked here too: that one may be another
-  // next time.
-  SizesAtHand* around = SizesAtHand::current();
-  std::vector<Binding> values = around ? around->values : std::vector<Binding>();
-  values.insert(values.end(), options_.sizes.begin(), options_.sizes.end());
-  SizesAtHand own(std::move(values));
-  uint64_t start = next_sequence();
-  Trace trace("compile", Trace::Values::unknown);
-  Tensors params;
-  for (size_t i = 0; i < like.size(); ++i) {
-    Tensor param = make_param(pattern_.types[i]);
-    params.push_back(is_number(like[i]) ? as_number(std::move(param)) : param);
-  }
-  Tensors out = f(params);
-  trace.end();
-  check_given(out, "compile", "result");
-  results_ = out.size();
-  out.insert(out.end(), trace.effects.begin(), trace.effects.end());
-  Captured captured = graph_of(tape_since(start, params, out), params, out, Numbers::are_constants);
-  graph_ = std::move(captured.graph);
-  leaves_ = std::move(captured.leaves);
-  kept_ = std::move(trace.kept);
-  bound_ = std::any_of(leaves_.begin(), leaves_.end(), is_watched);
-  assumed_ = guards_ = std::move(own.guards);
-  if (!around) settle_sizes();
+  Function on_numbers = [&](Tensors params) {
+    for (size_t i = 0; i < like.size(); ++i)
+      if (is_number(like[i])) params[i] = as_number(std::move(params[i]));
+    return f(params);
+  };
+  traced_ = trace(on_numbers, pattern_.types, options_.sizes);
+  guards_ = traced_.guards;
+  if (!SizesAtHand::current()) settle_sizes();
 }
 
 /// What the guards say of symbols goes into the graph and the pattern.
 void Compiled::settle_sizes() {
-  Solved solved = solve(assumed_);
+  Solved solved = solve(traced_.guards);
   guards_ = std::move(solved.rest);
-  graph_ = substitute(graph_, solved.replacements);
+  traced_.graph = substitute(traced_.graph, solved.replacements);
   pattern_ = substituted(pattern_, solved.replacements);
   std::erase_if(options_.sizes,
                 [&](const Binding& b) { return !std::ranges::count(pattern_.symbols, b.symbol); });
@@ -88,7 +66,7 @@ bool Compiled::takes(std::span<const TypeRef> types, std::vector<Binding>& sizes
 }
 
 bool Compiled::is_recorded(std::span<const Tensor> args) const {
-  return bound_ || Trace::tracing() || std::any_of(args.begin(), args.end(), is_watched);
+  return traced_.bound || Trace::tracing() || std::any_of(args.begin(), args.end(), is_watched);
 }
 
 Tensors Compiled::record(std::span<const Tensor> args, std::span<const Binding> sizes) const {
@@ -98,27 +76,27 @@ Tensors Compiled::record(std::span<const Tensor> args, std::span<const Binding> 
     ask_again({&g, 1});
   }
   Tensors in(args.begin(), args.end());
-  in.insert(in.end(), leaves_.begin(), leaves_.end());
-  GraphRef body = intern(substitute(graph_, values));
+  in.insert(in.end(), traced_.leaves.begin(), traced_.leaves.end());
+  GraphRef body = intern(substitute(traced_.graph, values));
   Tensors out = ops::emit_call(ops::CallKind::plain, body, in);
-  for (const auto& rules : kept_)
+  for (const auto& rules : traced_.kept)
     for (Trace* trace = Trace::current(); trace; trace = trace->outer) trace->kept.push_back(rules);
-  for (size_t i = results_; i < out.size(); ++i) Trace::perform(out[i]);
-  out.resize(results_);
+  for (size_t i = traced_.results; i < out.size(); ++i) Trace::perform(out[i]);
+  out.resize(traced_.results);
   return out;
 }
 
 CompileOptions Compiled::options() const {
-  flush(leaves_);
+  flush(traced_.leaves);
   CompileOptions all = options_;
-  for (const Tensor& t : leaves_) all.constants.push_back(bound_of(slot_of(t)));
+  for (const Tensor& t : traced_.leaves) all.constants.push_back(bound_of(slot_of(t)));
   return all;
 }
 
 const CompiledGraph& Compiled::code() const {
   if (has_code_.load(std::memory_order_acquire)) return *code_;
   std::call_once(compiled_, [this] {
-    code_ = compiled_graph(graph_, options());
+    code_ = compiled_graph(traced_.graph, options());
     before_ = code_->counts();
     has_code_.store(true, std::memory_order_release);
   });
@@ -128,7 +106,7 @@ const CompiledGraph& Compiled::code() const {
 std::shared_ptr<const Plan> Compiled::interpreted_plan(std::span<const Binding> sizes) const {
   CompileOptions plain = options();
   plain.effort = Effort::e0;
-  return compile(substitute(graph_, replacements(sizes)), plain);
+  return compile(substitute(traced_.graph, replacements(sizes)), plain);
 }
 
 Deadline::Found Compiled::plan(std::span<const Binding> sizes) const {
@@ -154,8 +132,9 @@ std::shared_ptr<const Compiled::Ready> Compiled::make_ready(std::span<const Bind
   made->plan = std::move(plan), made->lasts = compiled;
   for (const Binding& b : sizes) made->sizes.push_back(b.value);
   std::vector<Replacement> values = replacements(sizes);
-  for (size_t i = 0; i < results_; ++i)
-    made->types.push_back(substitute(graph_.types[static_cast<size_t>(graph_.outputs[i])], values));
+  for (size_t i = 0; i < traced_.results; ++i)
+    made->types.push_back(
+        substitute(traced_.graph.types[static_cast<size_t>(traced_.graph.outputs[i])], values));
   if (!demands_.memory_limit) return made;
   MemoryReport report = memory_report(*made->plan);
   if (report.peak > demands_.memory_limit)
@@ -176,8 +155,8 @@ void Compiled::count(CallStats& stats) const {
 
 void Compiled::check(std::span<const Bound> in, std::span<const Bound> out,
                      std::span<const Binding> sizes) const {
-  Graph graph = substitute(graph_, replacements(sizes));
-  graph.outputs.resize(results_);  // effects happen once
+  Graph graph = substitute(traced_.graph, replacements(sizes));
+  graph.outputs.resize(traced_.results);  // effects happen once
   auto anew = [](const Graph& part, const CompileOptions& options) {
     return compile(part, options);
   };
@@ -185,8 +164,8 @@ void Compiled::check(std::span<const Bound> in, std::span<const Bound> out,
 }
 
 void Compiled::donate(std::vector<bool> arguments) {
-  if (demands_.check || graph_.outputs.size() > results_) return;
-  arguments.resize(static_cast<size_t>(graph_.inputs()));
+  if (demands_.check || traced_.graph.outputs.size() > traced_.results) return;
+  arguments.resize(static_cast<size_t>(traced_.graph.inputs()));
   options_.donated = std::move(arguments);
 }
 
@@ -217,7 +196,7 @@ Tensors Compiled::operator()(std::span<Tensor> args, std::span<const Binding> si
   if (is_recorded(args)) return record(args, sizes);
   flush(args);
   HostUnlocked unlocked;  // also while another thread makes the plan, which may need the lock
-  std::vector<Bound> in, out(graph_.outputs.size());
+  std::vector<Bound> in, out(traced_.graph.outputs.size());
   in.reserve(args.size());
   for (const Tensor& t : args) in.push_back(bound_of(slot_of(t)));
   std::shared_ptr<const Ready> ready = this->ready(sizes);
@@ -226,15 +205,15 @@ Tensors Compiled::operator()(std::span<Tensor> args, std::span<const Binding> si
   given.done = true;
   if (demands_.check) check(in, out, sizes);
   Tensors results;
-  results.reserve(results_);
-  for (size_t i = 0; i < results_; ++i)
+  results.reserve(traced_.results);
+  for (size_t i = 0; i < traced_.results; ++i)
     results.push_back(make_data(std::move(out[i].buffer), out[i].offset, ready->types[i]));
   return results;
 }
 
 std::string Compiled::show(std::string_view stage) const {
   HostUnlocked unlocked;
-  return stage_text(substitute(graph_, replacements(options_.sizes)), options(), stage);
+  return stage_text(substitute(traced_.graph, replacements(options_.sizes)), options(), stage);
 }
 
 MemoryReport Compiled::memory() const {
@@ -247,10 +226,10 @@ Explanation Compiled::explain(std::span<const Binding> sizes) const {
   code().plan(sizes);
   CompileOptions here = options();
   here.sizes.assign(sizes.begin(), sizes.end());
-  Explanation out = tn::explain(graph_, here);
+  Explanation out = tn::explain(traced_.graph, here);
   out.counts = code().counts();
   for (const Binding& b : sizes) out.sizes.push_back({to_text(b.symbol), "", b.value});
-  for (const SizeGuard& g : assumed_) {
+  for (const SizeGuard& g : traced_.guards) {
     std::string place = to_text(g.loc);
     out.guards.push_back(to_text(g) + (place.empty() ? "" : format(" ({})", place)));
   }

@@ -6,6 +6,7 @@
 #include "frontend/deadline.h"
 #include "frontend/explain.h"
 #include "frontend/pattern.h"
+#include "frontend/traced.h"
 #include "tenon/compile.h"
 
 namespace tn {
@@ -43,9 +44,9 @@ class Compiled {
   const Pattern& pattern() const { return pattern_; }
   const std::vector<SizeGuard>& guards() const { return guards_; }
   /// All that was taken for granted about sizes while it was traced.
-  const std::vector<SizeGuard>& assumed() const { return assumed_; }
+  const std::vector<SizeGuard>& assumed() const { return traced_.guards; }
   /// It closes over values of a trace around it, and means nothing after that.
-  bool is_bound() const { return bound_; }
+  bool is_bound() const { return traced_.bound; }
   /// Adds what compiling it took.
   void count(CallStats& stats) const;
   /// A stage of the compilation as text.
@@ -75,14 +76,10 @@ class Compiled {
   CompileOptions options() const;
   void settle_sizes();
 
-  Graph graph_;  // inputs: parameters, then leaves; outputs: results, then effects
-  size_t results_ = 0;
-  Tensors leaves_;
-  std::vector<std::shared_ptr<const void>> kept_;  // rules of custom functions
-  bool bound_ = false;
+  Traced traced_;
   CompileOptions options_;
   Pattern pattern_;
-  std::vector<SizeGuard> assumed_, guards_;  // guards_: what the pattern does not say
+  std::vector<SizeGuard> guards_;  // what the pattern does not say
   RunDemands demands_;
   mutable Deadline deadline_;
   mutable std::once_flag compiled_;

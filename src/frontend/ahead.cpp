@@ -1,0 +1,239 @@
+#include "frontend/ahead.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "base/error.h"
+#include "compiler/memory_report.h"
+#include "frontend/compiled.h"
+#include "frontend/eval.h"
+#include "frontend/traced.h"
+#include "ir/rewrite.h"
+
+namespace tn {
+namespace {
+
+using Range = InputSignature::Range;
+
+/// Whether a symbol of sizes may be called so.
+bool is_identifier(std::string_view name) {
+  auto letter = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; };
+  return !name.empty() && !std::isdigit(static_cast<unsigned char>(name[0])) &&
+         std::ranges::all_of(name, letter) && name != "min" && name != "max";
+}
+
+/// Gives open sizes their symbols.
+class Symbols {
+ public:
+  explicit Symbols(const std::vector<InputInfo>& inputs) {
+    for (const InputInfo& in : inputs)
+      for (const DimensionInfo& d : in.shape) taken_.push_back(d.name);
+  }
+
+  Dim symbol(const Range& r, const std::string& path) {
+    if (r.name.empty()) return add(fresh(), r);
+    auto [at, is_new] = named_.try_emplace(r.name, Named{r, path, {}});
+    const Range& first = at->second.range;
+    if (first.min != r.min || first.opt != r.opt || first.max != r.max)
+      fail(
+          "compile: dimension `{}` is ({}, {}, {}) in {} and ({}, {}, {}) in {}: one name has one "
+          "range",
+          r.name, first.min, first.opt, first.max, at->second.path, r.min, r.opt, r.max, path);
+    if (!r.is_open()) return r.min;
+    if (is_new) at->second.symbol = add(is_identifier(r.name) ? r.name : fresh(), r);
+    return at->second.symbol;
+  }
+  std::vector<Binding> opt;
+
+ private:
+  struct Named {
+    Range range;
+    std::string path;
+    Dim symbol;
+  };
+  std::string fresh() {
+    std::string name;
+    do name = format("s{}", next_++);
+    while (std::ranges::count(taken_, name));
+    return name;
+  }
+  Dim add(const std::string& name, const Range& r) {
+    if (!r.is_open()) return r.min;
+    Dim made = Dim::symbol(name, r.min, r.max);
+    opt.push_back({made, r.opt});
+    return made;
+  }
+
+  std::vector<std::string> taken_;
+  std::map<std::string, Named> named_;
+  int next_ = 0;
+};
+
+InputSignature signature_of(const InputInfo& info, size_t number, Symbols& symbols) {
+  InputSignature made;
+  made.name = info.name.empty() ? format("arg{}", number) : info.name;
+  made.place = info.place;
+  if (info.is_size && info.shape.size() != 1)
+    fail("compile: the size `{}` has {} ranges, not 1", made.name, info.shape.size());
+  Type type{info.dtype, {}};
+  for (size_t k = 0; k < info.shape.size(); ++k) {
+    const DimensionInfo& d = info.shape[k];
+    std::string path = info.is_size ? made.name : format("{}.shape[{}]", made.name, k);
+    if (d.min < 0 || d.min > d.opt || d.opt > d.max || d.max > Dim::kLargestSymbol)
+      fail("compile: {} is (min, opt, max) = ({}, {}, {}), which must not fall, from 0 on", path,
+           d.min, d.opt, d.max);
+    made.sizes.push_back({d.min, d.opt, d.max, d.name});
+    type.shape.push_back(symbols.symbol(made.sizes.back(), path));
+  }
+  if (info.is_size)
+    made.size = type.shape[0];
+  else
+    made.type = intern(type);
+  return made;
+}
+
+/// "add at model.py:88"; the op is one of those recorded there.
+std::string asked_by(const SizeGuard& guard, const Graph& graph) {
+  Place place = resolve(guard.loc);
+  if (place.file.empty()) return "";
+  auto op =
+      std::ranges::find(graph.ops, guard.loc.bits, [](const GraphOp& o) { return o.loc.bits; });
+  std::string where = format("{}:{}", place.file, place.line);
+  return op == graph.ops.end() ? where : format("{} at {}", op->op->name, where);
+}
+
+/// What was taken for granted must hold at the ends of the ranges; in between calls are checked.
+void add_demand(Signature& signature, const SizeGuard& guard, std::string place) {
+  constexpr std::pair<int64_t Range::*, std::string_view> kEnds[] = {{&Range::min, "min"},
+                                                                     {&Range::max, "max"}};
+  for (auto [end, name] : kEnds) {
+    std::vector<Binding> sizes = signature.at(end);
+    if (holds(guard, sizes)) continue;
+    fail(Hint{"narrow the range so that one answer serves it, or make an executable for each"},
+         "{}(): {} holds at opt ({}) and not at {} ({}){}", signature.function,
+         signature.text_of(guard), signature.values_text(guard, signature.opt), name,
+         signature.values_text(guard, sizes), place.empty() ? "" : format(", asked by {}", place));
+  }
+  signature.demands.push_back({guard, std::move(place)});
+  signature.demands.back().guard.loc = {};
+}
+
+/// Constants by the names they were given, or their numbers.
+std::vector<NamedConstant> constants_of(const Tensors& leaves, const AheadSettings& settings) {
+  std::vector<NamedConstant> made;
+  for (const Tensor& leaf : leaves) {
+    Bound value = bound_of(slot_of(leaf));
+    auto is_it = [&](const auto& named) {
+      const Slot& slot = slot_of(named.second);
+      return slot.type == type_of(leaf) && slot.data == value.buffer.get() &&
+             slot.offset == value.offset;
+    };
+    auto known = std::ranges::find_if(settings.constants, is_it);
+    made.push_back({known == settings.constants.end() ? format("c{}", made.size()) : known->first,
+                    type_of(leaf), std::move(value)});
+  }
+  return made;
+}
+
+/// A name of a value in texts of graphs, none of `taken`.
+std::string value_name(const std::string& name, std::vector<std::string>& taken) {
+  std::string made = name;
+  for (char& c : made)
+    if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';
+  if (made.empty() || std::isdigit(static_cast<unsigned char>(made[0]))) made = "x" + made;
+  while (std::ranges::count(taken, made)) made += "_";
+  return taken.emplace_back(std::move(made));
+}
+
+void name_inputs(Graph& graph, const Signature& signature,
+                 const std::vector<NamedConstant>& constants) {
+  std::vector<std::string> names;
+  for (const InputSignature& in : signature.inputs)
+    if (in.type) value_name(in.name, names);
+  for (const NamedConstant& c : constants) value_name(c.name, names);
+  graph.input_names = std::move(names);
+}
+
+/// Sizes all over the ranges: all symbols between min and max by the same share, in steps that
+/// grow, and each at its ends while the others are at opt.
+std::vector<std::vector<Binding>> samples(const Signature& signature) {
+  std::vector<Binding> lo = signature.at(&Range::min), hi = signature.at(&Range::max);
+  std::vector<std::vector<Binding>> made = {signature.opt, lo, hi};
+  constexpr int kSteps = 4;
+  for (int step = 1; step < kSteps; ++step) {
+    std::vector<Binding>& sizes = made.emplace_back(lo);
+    for (size_t i = 0; i < sizes.size(); ++i) {
+      auto from = static_cast<double>(std::max<int64_t>(lo[i].value, 1));
+      double share = std::pow(static_cast<double>(hi[i].value) / from, double(step) / kSteps);
+      sizes[i].value =
+          std::clamp(std::llround(from * share), (long long)lo[i].value, (long long)hi[i].value);
+    }
+  }
+  for (size_t i = 0; i < lo.size(); ++i)
+    for (const Binding& end : {lo[i], hi[i]}) made.emplace_back(signature.opt)[i] = end;
+  auto refused = [&](const std::vector<Binding>& sizes) {
+    return !std::ranges::all_of(signature.demands,
+                                [&](const SizeDemand& d) { return holds(d.guard, sizes); });
+  };
+  std::erase_if(made, refused);
+  return made;
+}
+
+void check_memory(const Program& program, int64_t limit) {
+  if (!limit) return;
+  const Signature& signature = program.signature();
+  MemoryReport report = memory_report(*program.plan(signature.at(&Range::max)));
+  if (report.peak > limit)
+    fail(Fault::memory, Hint{"use a smaller max, or raise memory_limit"},
+         "{}(): a run needs up to {} bytes, memory_limit is {}\n{}", signature.function,
+         report.peak, limit, to_text(report));
+}
+
+}  // namespace
+
+std::shared_ptr<const Program> program_of(const SizedFunction& f,
+                                          const std::vector<InputInfo>& inputs,
+                                          const AheadSettings& settings) {
+  Signature signature;
+  signature.function = settings.name;
+  Symbols symbols(inputs);
+  std::vector<TypeRef> types;
+  std::vector<Dim> sizes;
+  for (const InputInfo& info : inputs) {
+    const InputSignature& in =
+        signature.inputs.emplace_back(signature_of(info, signature.inputs.size(), symbols));
+    in.type ? types.push_back(in.type) : sizes.push_back(in.size);
+  }
+  signature.opt = std::move(symbols.opt);
+
+  Traced traced =
+      trace([&](const Tensors& params) { return f(params, sizes); }, types, signature.opt);
+  if (traced.results == 0) fail("{}(): returns no tensor, expected 1 or more", settings.name);
+  if (traced.bound)
+    fail("{}(): uses a value of a function that is being traced around it", settings.name);
+  for (const SizeGuard& g : traced.guards) add_demand(signature, g, asked_by(g, traced.graph));
+  Graph graph = substitute(traced.graph, solve(traced.guards).replacements);
+  for (size_t i = 0; i < traced.results; ++i)
+    signature.outputs.push_back(graph.types[static_cast<size_t>(graph.outputs[i])]);
+  if (settings.surface) {
+    Surface kept = settings.surface();
+    signature.surface = std::move(kept.text);
+    signature.output_names = std::move(kept.output_names);
+  }
+  signature.output_names.resize(traced.results);
+  flush(traced.leaves);
+  std::vector<NamedConstant> constants = constants_of(traced.leaves, settings);
+  name_inputs(graph, signature, constants);
+  CompileOptions options{.effort = effort_of(settings.optimization_level), .sizes = signature.opt};
+
+  HostUnlocked unlocked;
+  auto program = std::make_shared<Program>(std::move(signature), std::move(graph),
+                                           std::move(constants), std::move(options));
+  program->origin = "compiled";
+  for (const std::vector<Binding>& at : samples(program->signature())) program->plan(at);
+  check_memory(*program, settings.memory_limit);
+  return program;
+}
+
+}  // namespace tn

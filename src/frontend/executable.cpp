@@ -1,0 +1,173 @@
+#include "frontend/executable.h"
+
+#include <algorithm>
+
+#include "backend/source/c_plan.h"
+#include "base/error.h"
+#include "compiler/memory_report.h"
+#include "frontend/ahead.h"
+#include "frontend/eval.h"
+#include "frontend/stages.h"
+#include "frontend/traced.h"
+#include "ir/dtype.h"
+#include "ir/rewrite.h"
+#include "ir/trace.h"
+#include "transforms/tape.h"
+
+namespace tn {
+
+using Range = InputSignature::Range;
+
+InputInfo size_input(DimensionInfo size, std::string name) {
+  return {
+      .shape = {std::move(size)}, .dtype = DType::i64, .name = std::move(name), .is_size = true};
+}
+
+static InputInfo info_of(const InputSignature& in) {
+  InputInfo made{.shape = {},
+                 .dtype = in.type ? in.type->dtype : DType::i64,
+                 .name = in.name,
+                 .is_size = !in.type,
+                 .place = in.place};
+  for (const Range& r : in.sizes) made.shape.emplace_back(r.min, r.opt, r.max, r.name);
+  return made;
+}
+
+/// "[s0, 16]"
+static std::string shape_text(const Shape& shape) {
+  std::vector<std::string> sizes;
+  for (Dim d : shape) sizes.push_back(to_text(d));
+  return format("[{}]", join(sizes, ", "));
+}
+
+Executable::State::State(std::shared_ptr<const Program> made)
+    : program(std::move(made)), before(program->counts()) {
+  const Signature& signature = program->signature();
+  for (const InputSignature& in : signature.inputs) inputs.push_back(info_of(in));
+  for (size_t i = 0; i < signature.outputs.size(); ++i)
+    outputs.push_back({shape_text(signature.outputs[i]->shape), signature.outputs[i]->dtype,
+                       signature.output_names[i]});
+}
+
+Tensors Executable::operator()(const Tensors& args, const std::vector<int64_t>& sizes) const {
+  const Program& program = *state_->program;
+  check_given(args, program.signature().function, "argument");
+  if (Trace::tracing() || std::ranges::any_of(args, is_watched)) [[unlikely]]
+    fail(Hint{"call the function that was compiled instead"},
+         "{}(): an executable runs on values, and inside grad, vmap or compile there are none",
+         program.signature().function);
+  flush(args);
+  HostUnlocked unlocked;
+  std::vector<ProgramValue> in;
+  in.reserve(args.size());
+  for (const Tensor& t : args) in.push_back({type_of(t), bound_of(slot_of(t))});
+  std::vector<ProgramValue> out = program.run(in, sizes);
+  state_->calls.fetch_add(1, std::memory_order_relaxed);
+  Tensors results;
+  results.reserve(out.size());
+  for (ProgramValue& r : out)
+    results.push_back(make_data(std::move(r.value.buffer), r.value.offset, r.type));
+  return results;
+}
+
+const std::string& Executable::name() const { return state_->program->signature().function; }
+const std::string& Executable::surface() const { return state_->program->signature().surface; }
+const std::vector<InputInfo>& Executable::inputs() const { return state_->inputs; }
+const std::vector<OutputInfo>& Executable::outputs() const { return state_->outputs; }
+
+int64_t Executable::peak_bytes() const {
+  const Program& program = *state_->program;
+  return memory_report(*program.plan(program.signature().at(&Range::max))).peak;
+}
+
+std::string Executable::memory() const {
+  const Program& program = *state_->program;
+  return tn::to_text(memory_report(*program.plan(program.signature().opt)));
+}
+
+std::string Executable::source(std::string_view language) const {
+  const Program& program = *state_->program;
+  const Signature& signature = program.signature();
+  if (language != "c") fail("source: no language \"{}\": there is c", language);
+  if (!signature.opt.empty())
+    fail(Hint{"compile with fixed sizes"}, "source: {}() has sizes that vary, and C has none",
+         signature.function);
+  CompileOptions options = program.options();
+  options.off.push_back("bundle");
+  CompileReport report;
+  std::shared_ptr<const Plan> plan = compile(program.graph(), options, &report);
+  Types in(program.graph().types.data(),
+           program.graph().types.size() ? static_cast<size_t>(plan->inputs) : 0);
+  source::CSource c = source::c_source(*plan, in, signature.outputs, "tenon");
+  return c.header + c.source;
+}
+
+std::string Executable::show(std::string_view stage) const {
+  const Program& program = *state_->program;
+  HostUnlocked unlocked;
+  return stage_text(substitute(program.graph(), replacements(program.signature().opt)),
+                    program.options(), stage);
+}
+
+ExecutableStats Executable::stats() const {
+  const Program& program = *state_->program;
+  CompileCounts now = program.counts();
+  return {.calls = state_->calls,
+          .plans = now.plans,
+          .kernels = now.compiled + now.from_memory + now.from_disk,
+          .interpreted = now.interpreted,
+          .kernels_compiled = now.compiled - state_->before.compiled,
+          .target = program.target,
+          .origin = program.origin};
+}
+
+/// "1..16, best at 8"
+static std::string range_text(const DimensionInfo& d) {
+  return format("{} to {}, best at {}", d.min, d.max, d.opt);
+}
+
+std::string Executable::to_text() const {
+  const Signature& signature = state_->program->signature();
+  std::vector<std::string> in, out;
+  std::string ranges;
+  for (const InputSignature& input : signature.inputs) {
+    in.push_back(input.type ? format("{}: {}{}", input.name, info(input.type->dtype).name,
+                                     shape_text(input.type->shape))
+                            : format("{}: size", input.name));
+    for (size_t k = 0; k < input.sizes.size(); ++k)
+      if (input.sizes[k].is_open())
+        ranges += format("\n  {} = {}: {}", input.path(k), tn::to_text(input.dim(k)),
+                         range_text(info_of(input).shape[k]));
+  }
+  for (TypeRef type : signature.outputs)
+    out.push_back(format("{}{}", info(type->dtype).name, shape_text(type->shape)));
+  std::string text =
+      format("{}({}) -> {}{}", signature.function, join(in, ", "), join(out, ", "), ranges);
+  for (const SizeDemand& d : signature.demands)
+    text += format("\n  {}{}", signature.text_of(d.guard),
+                   d.place.empty() ? "" : format(", required by {}", d.place));
+  ExecutableStats s = stats();
+  return text + format("\n  {} kernels for {}, {}", s.kernels, s.target, s.origin);
+}
+
+Executable compile_ahead_sized(SizedFunction f, std::vector<InputInfo> inputs,
+                               AheadSettings settings) {
+  return Executable(std::make_shared<Executable::State>(program_of(f, inputs, settings)));
+}
+
+Executable compile_ahead(Function f, std::vector<InputInfo> inputs, AheadSettings settings) {
+  if (std::ranges::any_of(inputs, &InputInfo::is_size))
+    fail("compile_ahead: inputs that are sizes need compile_ahead_sized");
+  return compile_ahead_sized([&f](const Tensors& args, const std::vector<Dim>&) { return f(args); },
+                             std::move(inputs), std::move(settings));
+}
+
+void Executable::save(const std::string&, const SaveSettings&) const {
+  unsupported({}, "save: executables have no file yet");
+}
+
+Executable Executable::load(const std::string&, const LoadSettings&) {
+  unsupported({}, "load: executables have no file yet");
+}
+
+}  // namespace tn

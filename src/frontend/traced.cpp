@@ -1,0 +1,38 @@
+#include "frontend/traced.h"
+
+#include <algorithm>
+
+#include "ir/trace.h"
+#include "transforms/tape.h"
+
+namespace tn {
+
+bool is_watched(const Tensor& t) { return t.node()->traced || running_tape(t.node()->taped); }
+
+Traced trace(const Function& f, std::span<const TypeRef> types, std::span<const Binding> sizes) {
+  // Its own, so that what a trace around asked before is asked here too: that one may be another
+  // next time.
+  SizesAtHand* around = SizesAtHand::current();
+  std::vector<Binding> values = around ? around->values : std::vector<Binding>();
+  values.insert(values.end(), sizes.begin(), sizes.end());
+  SizesAtHand own(std::move(values));
+  uint64_t start = next_sequence();
+  Trace trace("compile", Trace::Values::unknown);
+  Tensors params;
+  for (TypeRef type : types) params.push_back(make_param(type));
+  Tensors out = f(params);
+  trace.end();
+  check_given(out, "compile", "result");
+  Traced made;
+  made.results = out.size();
+  out.insert(out.end(), trace.effects.begin(), trace.effects.end());
+  Captured captured = graph_of(tape_since(start, params, out), params, out, Numbers::are_constants);
+  made.graph = std::move(captured.graph);
+  made.leaves = std::move(captured.leaves);
+  made.kept = std::move(trace.kept);
+  made.bound = std::ranges::any_of(made.leaves, is_watched);
+  made.guards = std::move(own.guards);
+  return made;
+}
+
+}  // namespace tn

@@ -1,0 +1,26 @@
+#pragma once
+// Traced: what a function of tensors records when it runs on parameters.
+#include "ir/graph.h"
+#include "ir/sizes.h"
+#include "tenon/transforms.h"
+
+namespace tn {
+
+struct Traced {
+  Graph graph;  // inputs: parameters, then leaves; outputs: results, then effects
+  size_t results = 0;
+  Tensors leaves;
+  std::vector<std::shared_ptr<const void>> kept;  // rules of custom functions
+  /// It closes over values of a trace around it, and means nothing after that.
+  bool bound = false;
+  std::vector<SizeGuard> guards;  // all that was taken for granted about sizes
+};
+
+/// Runs `f` on parameters of these types; `sizes` are the values at hand of the symbols in them. A
+/// failure of `f` leaves nothing behind.
+Traced trace(const Function& f, std::span<const TypeRef> types, std::span<const Binding> sizes);
+
+/// Whether a transform under way looks at what is computed from `t`.
+bool is_watched(const Tensor& t);
+
+}  // namespace tn
