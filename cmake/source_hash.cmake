@@ -1,7 +1,7 @@
 # Makes the definition of source_hash (src/backend/cpu/source_hash.h): a hash of the sources that
 # decide what code a kernel becomes. Cached code is found again only by a library of equal sources.
 # The build runs this file as a script (-D root=... -D out=...) whenever one of them changes.
-set(hashed_folders include/tenon src/base src/runtime src/ir src/loop src/backend/cpu)
+set(hashed_folders include/tenon src/base src/runtime src/ir src/loop src/backend src/backend/cpu)
 
 if(CMAKE_SCRIPT_MODE_FILE)
   foreach(folder ${hashed_folders})

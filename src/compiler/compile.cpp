@@ -6,35 +6,20 @@
 
 #include "base/debug_log.h"
 #include "base/interrupt.h"
-#include "compiler/lower.h"
 #include "compiler/lower_fused.h"
 #include "compiler/plan_text.h"
+#include "compiler/set_maker.h"
 #include "compiler/stopwatch.h"
 #include "ir/rewrite.h"
-#include "passes/pipeline.h"
 
 namespace tn {
 namespace {
 
-/// Fails for a name that nothing to switch off has.
-void check_off(const std::vector<std::string>& off) {
-  constexpr std::string_view kFusions[] = {"fuse", "row-kernels", "epilogue", "bundle"};
-  for (const std::string& name : off)
-    if (!std::ranges::count(kFusions, name)) check_pass_name(name);
-}
-
-std::shared_ptr<const Plan> compile_grouped(const Graph& graph, const CompileOptions& options,
-                                            CompileReport* report) {
-  Graph expanded = expand_composites(graph);
-  if (report) report->optimized = to_text(expanded);
-  return Lowerer(expanded, options, report).lower();
-}
-
-std::shared_ptr<const Plan> plan_of(KernelSet& kernels, std::span<const Binding> sizes,
-                                    CompileReport* report) {
-  if (sizes.empty()) return FusedLowerer(kernels, kernels.graph(), sizes, report).lower();
-  Graph graph = substitute(kernels.graph(), replacements(sizes));
-  return FusedLowerer(kernels, graph, sizes, report).lower();
+std::shared_ptr<const Plan> plan_of(KernelSet& set, std::span<const Binding> sizes,
+                                    CompileCounts& counts, CompileReport* report) {
+  if (sizes.empty()) return FusedLowerer(set, set.graph, sizes, counts, report).lower();
+  Graph graph = substitute(set.graph, replacements(sizes));
+  return FusedLowerer(set, graph, sizes, counts, report).lower();
 }
 
 /// "compiled 12 ops (train.py:31, in loss): 3 kernels compiled, 0 from disk, 1 from memory, 5.2
@@ -58,12 +43,11 @@ std::shared_ptr<const Plan> compile(const Graph& graph, const CompileOptions& op
                                     CompileReport* report) {
   std::shared_ptr<const Plan> plan;
   if (options.effort == Effort::e0) {
-    plan = compile_grouped(graph, options, report);
+    plan = make_grouped_plan(graph, options, report);
   } else {
-    check_off(options.off);
     CompileCounts counts;
-    KernelSet kernels(graph, options, options.sizes, report, counts);
-    plan = plan_of(kernels, options.sizes, report);
+    auto set = make_kernel_set(graph, options, options.sizes, report, counts);
+    plan = plan_of(*set, options.sizes, counts, report);
   }
   if (report) report->plan = to_text(*plan);
   return plan;
@@ -132,9 +116,7 @@ class CompiledGraph::Made::Turn {
 };
 
 CompiledGraph::CompiledGraph(Graph graph, CompileOptions options)
-    : graph_(std::move(graph)), options_(std::move(options)) {
-  check_off(options_.off);
-}
+    : graph_(std::move(graph)), options_(std::move(options)) {}
 
 CompiledGraph::~CompiledGraph() = default;
 
@@ -157,9 +139,10 @@ std::shared_ptr<const Plan> CompiledGraph::plan(std::span<const Binding> sizes) 
 }
 
 std::shared_ptr<const Plan> CompiledGraph::make(Made& made, std::span<const Binding> sizes) const {
-  if (options_.effort != Effort::e0) return plan_of(kernels_for(made, sizes), sizes, nullptr);
+  if (options_.effort != Effort::e0)
+    return plan_of(kernels_for(made, sizes), sizes, made.counts, nullptr);
   ++made.counts.plans;
-  return compile_grouped(substitute(graph_, replacements(sizes)), options_, nullptr);
+  return make_grouped_plan(substitute(graph_, replacements(sizes)), options_, nullptr);
 }
 
 KernelSet& CompiledGraph::kernels_for(Made& made, std::span<const Binding> sizes) const {
@@ -169,14 +152,13 @@ KernelSet& CompiledGraph::kernels_for(Made& made, std::span<const Binding> sizes
     std::rotate(known, known + 1, sets.end());
     return *sets.back();
   }
-  auto set = std::make_unique<KernelSet>(graph_, options_, sizes, nullptr, made.counts);
+  auto set = make_kernel_set(graph_, options_, sizes, nullptr, made.counts);
   if (!set->serves(sizes)) {  // some tensor is empty: these sizes have a graph of their own
     std::vector<SizeGuard> exact;
     for (const Binding& b : sizes)
       exact.push_back({SizeGuard::Kind::equal, b.symbol, b.value, true, {}});
     Graph fixed = substitute(graph_, replacements(sizes));
-    set =
-        std::make_unique<KernelSet>(fixed, options_, sizes, nullptr, made.counts, std::move(exact));
+    set = make_kernel_set(fixed, options_, sizes, nullptr, made.counts, std::move(exact));
   }
   if (sets.size() == Made::kMostSets) sets.erase(sets.begin());
   return *sets.emplace_back(std::move(set));

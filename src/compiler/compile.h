@@ -42,7 +42,7 @@ struct CompileCounts {
   double passes_ms = 0, fusion_ms = 0, lowering_ms = 0, code_ms = 0, memory_ms = 0;
 };
 
-class KernelSet;
+struct KernelSet;
 
 /// A graph compiled for any values of the symbols in it. Threads may share it.
 class CompiledGraph {

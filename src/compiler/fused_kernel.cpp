@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/function_ref.h"
+#include "compiler/kernel_maker.h"
 #include "loop/refine_kernel.h"
 #include "ops/tiled.h"
 

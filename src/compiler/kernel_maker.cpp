@@ -8,6 +8,29 @@ using loop::Element;
 using loop::S;
 using loop::Z;
 
+loop::S number_part(loop::Builder& b, std::vector<int32_t>& scalars, const Home& home, DType type,
+                    bool imaginary) {
+  bool narrow = info(type).compute != type;
+  DType read_as = narrow ? DType::f64 : type;
+  loop::S x;
+  if (home.kind == Home::Kind::argument) {
+    scalars.push_back(imaginary ? ~home.argument : home.argument);
+    x = b.argument(b.add_argument(), read_as);
+  } else {
+    bool split = imaginary || home.value.kind == Kind::complex;
+    x = b.constant(split ? Scalar(imaginary ? home.value.imag : home.value.real) : home.value,
+                   read_as);
+  }
+  return narrow ? b.cast(b.cast(x, type), info(type).compute) : x;
+}
+
+loop::Kernel nest_of(const Graph& graph, const GraphOp& op) {
+  std::vector<TypeRef> in = graph.in_types(op);
+  loop::Lowering lowering(std::string(op.op->name), in, graph.out_types(op));
+  op.op->lower(op.attr_data(), lowering);
+  return lowering.b.finish();
+}
+
 KernelMaker::KernelMaker(const Graph& graph, std::string name, const Shape& domain,
                          const Axes& reduced)
     : graph_(graph), b_(std::move(name)), nest_(domain, reduced) {}

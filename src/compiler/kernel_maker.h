@@ -4,8 +4,17 @@
 
 #include "compiler/access.h"
 #include "compiler/plan_builder.h"
+#include "loop/lowering.h"
 
 namespace tn {
+
+/// The real or imaginary part of a number, as `type` holds it, in the kernel under construction.
+/// One that is given at run time joins `scalars`. Narrow floats are rounded once, from double.
+loop::S number_part(loop::Builder& b, std::vector<int32_t>& scalars, const Home& home, DType type,
+                    bool imaginary);
+
+/// The op's own loop nest.
+loop::Kernel nest_of(const Graph& graph, const GraphOp& op);
 
 class KernelMaker {
  public:

@@ -1,14 +1,22 @@
 #pragma once
-// KernelSet: a graph after its passes, how it is fused, and the kernels of it, which serve all
-// sizes for which what was taken for granted about them holds.
+// KernelSet: a graph after its passes, what is computed together, and the kernels of it, which
+// serve all sizes for which what was taken for granted about them holds. A plan for given sizes
+// follows from it. What makes sets is apart (compiler/set_maker.h).
 #include <map>
 
-#include "backend/cpu/codegen.h"
-#include "compiler/fusion.h"
+#include "backend/kernel_code.h"
 #include "compiler/plan_builder.h"
 #include "ir/sizes.h"
 
 namespace tn {
+
+/// What a kernel is for; its number is that of a cluster, a value or an op.
+enum class KernelUse : uint8_t {
+  cluster,
+  tile,  // a cluster that works on the blocks of its hero's result
+  copy,  // a value brought in row-major order
+  nest,  // an op by itself
+};
 
 /// A kernel, and what a step that runs it takes.
 struct SharedKernel {
@@ -21,55 +29,54 @@ struct SharedKernel {
   std::shared_ptr<const cpu::KernelCode> code = {};  // null: it is interpreted
 };
 
-class KernelSet {
+/// Ops that one kernel computes.
+struct FusedOps {
+  std::vector<int> members = {};  // in the order of the graph
+  std::vector<Val> stores = {};   // values that it writes
+  std::vector<Val> rows = {};     // values that it reads in row-major order
+  int hero = -1;                  // the dot or convolution whose result the members finish
+  Val sums = kNoVal;  // the stored value in whose memory that result is made; none: in its own
+};
+
+struct KernelSet;
+
+/// Makes kernels that a set does not have yet.
+class KernelSource {
  public:
-  /// Runs the passes and fuses. `sizes` are those at hand: they steer, and answer what has no
-  /// answer for all sizes, which `guards` then keep.
-  KernelSet(const Graph& graph, const CompileOptions& options, std::span<const Binding> sizes,
-            CompileReport* report, CompileCounts& counts, std::vector<SizeGuard> guards = {});
+  virtual ~KernelSource() = default;
+  /// Null where the index of a tile is not linear.
+  virtual std::shared_ptr<SharedKernel> build(const KernelSet& set, KernelUse use, int number) = 0;
+  /// Machine code, for all at once.
+  virtual void compile(std::span<SharedKernel* const> kernels, std::span<const Binding> sizes,
+                       CompileCounts& counts, CompileReport* report) = 0;
+};
 
-  /// Whether all that was taken for granted holds for these sizes.
+/// Copies share kernels.
+struct KernelSet {
+  CompileOptions options;         // with the constants that passes found
+  std::vector<Binding> sizes;     // that were at hand when it was made
+  std::vector<SizeGuard> guards;  // what was taken for granted
+  Graph graph;
+  std::vector<FusedOps> clusters;
+  std::vector<int> producer;  // by value: the op that makes it, -1 for inputs
+  std::vector<int> order;     // what runs: an op by itself, or a cluster as ~number
+  std::vector<bool> library;  // by op: by itself it is a call of the library, not a kernel
+  std::map<std::pair<KernelUse, int>, std::shared_ptr<SharedKernel>> kernels = {};
+  std::map<int, std::vector<std::shared_ptr<const CompiledGraph>>> bodies = {};  // by op
+  /// By op: the second operand as its kernel reads it, packed for the first plan.
+  std::map<int, BufferRef> packed = {};
+  std::vector<int32_t> step_order = {};       // found for the first plan
+  std::shared_ptr<KernelSource> source = {};  // null: what is there is all there will be
+
   bool serves(std::span<const Binding> sizes) const;
-  const Graph& graph() const { return graph_; }
-  const Fusion& fusion() const { return fusion_; }
-  const CompileOptions& options() const { return options_; }
-
-  /// What a kernel is for; the number is that of a cluster, a value or an op.
-  enum class Use : uint8_t {
-    cluster,
-    tile,  // a cluster that works on the blocks of its hero's result
-    copy,  // a value brought in row-major order
-    nest,  // an op's own loop nest
-  };
-  /// Built when it is first asked for; null where the index of a tile is not linear.
-  SharedKernel* kernel(Use use, int number, std::span<const Binding> sizes);
-  /// Machine code for those that were never compiled, at once.
+  /// Built when it is first asked for; null where there is none.
+  SharedKernel* kernel(KernelUse use, int number, std::span<const Binding> sizes);
+  /// Machine code for those that were never compiled.
   void compile(std::span<SharedKernel* const> kernels, std::span<const Binding> sizes,
-               CompileReport* report);
-
+               CompileCounts& counts, CompileReport* report);
   /// Plans of the graphs among the attributes of an op.
-  std::vector<std::shared_ptr<const Plan>> body_plans(int op, std::span<const Binding> sizes);
-  /// The second operand of an op as its kernel reads it, packed for the first plan.
-  BufferRef& packed(int op) { return packed_[op]; }
-  /// The order of the steps, found for the first plan.
-  std::vector<int32_t>& step_order() { return step_order_; }
-  CompileCounts& counts() { return counts_; }
-
- private:
-  std::unique_ptr<SharedKernel> made(Use use, int number) const;
-  void take(std::vector<SizeGuard> guards);
-  void require_elements();
-
-  CompileOptions options_;  // with the constants that passes found
-  CompileCounts& counts_;
-  std::vector<SizeGuard> guards_;
-  Graph graph_;
-  Fusion fusion_;
-  std::vector<Home> numbers_;  // by value
-  std::map<std::pair<Use, int>, std::unique_ptr<SharedKernel>> kernels_;
-  std::map<int, std::vector<std::unique_ptr<const CompiledGraph>>> bodies_;  // by op
-  std::map<int, BufferRef> packed_;                                          // by op
-  std::vector<int32_t> step_order_;
+  std::vector<std::shared_ptr<const Plan>> body_plans(int op, std::span<const Binding> sizes,
+                                                      CompileCounts& counts);
 };
 
 }  // namespace tn

@@ -4,7 +4,6 @@
 
 #include "base/error.h"
 #include "compiler/bundle.h"
-#include "compiler/kernel_maker.h"
 #include "compiler/memory.h"
 #include "compiler/stopwatch.h"
 #include "loop/interpreter.h"
@@ -69,29 +68,26 @@ void run_tiled(const void* data, const StepCall& call) {
 
 }  // namespace
 
-FusedLowerer::FusedLowerer(KernelSet& kernels, const Graph& graph, std::span<const Binding> sizes,
-                           CompileReport* report)
-    : PlanBuilder(graph, kernels.options(), report),
-      kernels_(kernels),
-      fusion_(kernels.fusion()),
-      sizes_(sizes) {}
+FusedLowerer::FusedLowerer(KernelSet& set, const Graph& graph, std::span<const Binding> sizes,
+                           CompileCounts& counts, CompileReport* report)
+    : PlanBuilder(graph, set.options, report), set_(set), sizes_(sizes), counts_(counts) {}
 
 std::shared_ptr<const Plan> FusedLowerer::lower() {
   {
-    Stopwatch lowering(kernels_.counts().lowering_ms);
-    for (int n : fusion_.order) lower(n);
+    Stopwatch lowering(counts_.lowering_ms);
+    for (int n : set_.order) lower(n);
     return_outputs();
   }
   bind_kernels();
-  Stopwatch memory(kernels_.counts().memory_ms);
+  Stopwatch memory(counts_.memory_ms);
   if (!std::ranges::count(options_.off, "bundle")) {
     int joined = bundle_steps(*plan_);
     if (report_ && joined > 0)
       report_->decisions.push_back({"bundle", true, format("{} kernels run with others", joined),
                                     "they do not depend on each other, so threads meet once"});
   }
-  plan_memory(*plan_, options_.effort == Effort::e1, &kernels_.step_order());
-  ++kernels_.counts().plans;
+  plan_memory(*plan_, options_.effort == Effort::e1, &set_.step_order);
+  ++counts_.plans;
   return plan_;
 }
 
@@ -116,7 +112,7 @@ void FusedLowerer::tell_ops(int item) {
   if (item >= 0) {
     add(item);
   } else {
-    const Cluster& cluster = fusion_.clusters[static_cast<size_t>(~item)];
+    const FusedOps& cluster = set_.clusters[static_cast<size_t>(~item)];
     if (cluster.hero >= 0 && source->op) add(cluster.hero);
     for (int m : cluster.members) add(m);
   }
@@ -126,7 +122,7 @@ void FusedLowerer::tell_ops(int item) {
 /// Views are looked through when somebody asks: inside kernels they are coordinates.
 Home& FusedLowerer::home(Val v) {
   Home& h = homes_[static_cast<size_t>(v)];
-  int made_by = fusion_.producer[static_cast<size_t>(v)];
+  int made_by = set_.producer[static_cast<size_t>(v)];
   if (h.kind == Home::Kind::none && made_by >= 0) {
     const GraphOp& op = graph_.ops[static_cast<size_t>(made_by)];
     if (op.op->view) lower_view(op);
@@ -136,59 +132,37 @@ Home& FusedLowerer::home(Val v) {
 
 void FusedLowerer::copy(Val v) {
   give_buffer(v);
-  if (type(v)->elements > 0) add_kernel(*kernel(Use::copy, v));
+  if (type(v)->elements > 0) add_kernel(*kernel(KernelUse::copy, v));
 }
 
 std::vector<std::shared_ptr<const Plan>> FusedLowerer::body_plans(const GraphOp& op) {
-  return kernels_.body_plans(number_of(op), sizes_);
+  return set_.body_plans(number_of(op), sizes_, counts_);
 }
 
 void FusedLowerer::lower_cluster(int number) {
-  const Cluster& cluster = fusion_.clusters[static_cast<size_t>(number)];
+  const FusedOps& cluster = set_.clusters[static_cast<size_t>(number)];
   loc_ = graph_.ops[static_cast<size_t>(cluster.members.back())].loc;
-  for (int m : cluster.members) {
-    const GraphOp& op = graph_.ops[static_cast<size_t>(m)];
-    if (!op.op->is_elementwise() && op.op->lower)
-      for (Val v : graph_.in(op)) contiguous(v);
-  }
-  for (const auto& [v, at] : cluster.stores) give_buffer(v);
+  for (Val v : cluster.rows) contiguous(v);
+  for (Val v : cluster.stores) give_buffer(v);
   if (cluster.hero >= 0) {
     const GraphOp& hero = graph_.ops[static_cast<size_t>(cluster.hero)];
     if (lower_tiled(hero, number)) return;
     lower_alone(hero);
   }
-  add_kernel(*kernel(Use::cluster, number));
+  add_kernel(*kernel(KernelUse::cluster, number));
 }
 
 void FusedLowerer::lower_alone(const GraphOp& op) {
   loc_ = op.loc;
   if (lower_tiled(op, kNoCluster)) return;
-  bool in_loops = has_loop_form(graph_, op);
-  if (op.op->run && !in_loops) return lower_library(op);
+  if (set_.library[static_cast<size_t>(number_of(op))]) return lower_library(op);
   Types out = graph_.out_types(op);
   if (std::ranges::all_of(out, [](TypeRef t) { return t->elements == 0; })) {
     for (int i = 0; i < op.outs; ++i) give_buffer(op.out + i);
-  } else if (in_loops) {
-    lower_empty(op);
   } else {
     PlanBuilder::buffers_of(op);
-    add_kernel(*kernel(Use::nest, number_of(op)));
+    add_kernel(*kernel(KernelUse::nest, number_of(op)));
   }
-}
-
-/// Reductions of no elements.
-void FusedLowerer::lower_empty(const GraphOp& op) {
-  KernelMaker maker(graph_, std::string(op.op->name), type(graph_.in(op)[0])->shape,
-                    folding_of(op).axes);
-  for (Val v : graph_.in(op)) maker.read(v, home(v));
-  give_buffer(op.out);
-  maker.write(op.out, home(op.out));
-  maker.start();
-  maker.compute(op);
-  SharedKernel& own = own_.emplace_back(SharedKernel{maker.finish()});
-  own.access = access_of(own.kernel);
-  add_step(own.kernel, own.access, std::move(maker.buffers), std::move(maker.scalars));
-  pending_.push_back({&own, plan_->steps.size() - 1});
 }
 
 /// A second operand known now is packed now, once for all runs and sizes: its order does not depend
@@ -202,7 +176,7 @@ void FusedLowerer::pack_ahead(Tiled& tiled, const GraphOp& op,
   ops::TiledCall call{attr_data(tiled), tiled.in, tiled.out, tiled.at, in, nullptr};
   int64_t bytes = tiled.form->packed_bytes(call);
   if (bytes == 0) return;
-  BufferRef& packed = kernels_.packed(number_of(op));
+  BufferRef& packed = set_.packed[number_of(op)];
   if (!packed) {
     packed = allocate(static_cast<size_t>(bytes));
     tiled.form->pack(call, packed.data());
@@ -212,7 +186,7 @@ void FusedLowerer::pack_ahead(Tiled& tiled, const GraphOp& op,
 
 /// A buffer for the sums: that of a finished result when nobody else wants them.
 void FusedLowerer::give_result(const GraphOp& op, int cluster) {
-  Val sums = cluster < 0 ? kNoVal : fusion_.clusters[static_cast<size_t>(cluster)].sums;
+  Val sums = cluster < 0 ? kNoVal : set_.clusters[static_cast<size_t>(cluster)].sums;
   if (sums == kNoVal) {
     give_buffer(op.out);
     return;
@@ -239,7 +213,7 @@ bool FusedLowerer::lower_tiled(const GraphOp& op, int cluster) {
   }
   pack_ahead(*tiled, op, buffers);
   if (homes_[static_cast<size_t>(op.out)].kind == Home::Kind::none) give_result(op, cluster);
-  SharedKernel* work = cluster < 0 ? nullptr : kernel(Use::tile, cluster);
+  SharedKernel* work = cluster < 0 ? nullptr : kernel(KernelUse::tile, cluster);
   if (cluster >= 0 && !work) return false;
   buffers.push_back(home(op.out).buffer);
   add_tiled(op, std::move(tiled), std::move(buffers), work);
@@ -300,8 +274,8 @@ void FusedLowerer::add_kernel(SharedKernel& kernel) {
 void FusedLowerer::bind_kernels() {
   std::vector<SharedKernel*> kernels;
   for (const Pending& p : pending_) kernels.push_back(p.kernel);
-  kernels_.compile(kernels, sizes_, report_);
-  Stopwatch lowering(kernels_.counts().lowering_ms);
+  set_.compile(kernels, sizes_, counts_, report_);
+  Stopwatch lowering(counts_.lowering_ms);
   for (const auto& [kernel, number] : pending_) {
     Step& step = plan_->steps[number];
     if (kernel->form == cpu::Form::tile) {

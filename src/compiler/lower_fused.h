@@ -1,8 +1,6 @@
 #pragma once
 // Lowering with code generation: clusters of fused ops, and library calls that finish their results
 // block by block. It happens for each sizes, and asks for kernels that serve all of them.
-#include <deque>
-
 #include "compiler/kernel_set.h"
 #include "ops/tiled.h"
 
@@ -10,24 +8,22 @@ namespace tn {
 
 class FusedLowerer : PlanBuilder {
  public:
-  /// `graph` is that of `kernels` with `sizes` for its symbols.
-  FusedLowerer(KernelSet& kernels, const Graph& graph, std::span<const Binding> sizes,
-               CompileReport* report);
+  /// `graph` is that of `set` with `sizes` for its symbols.
+  FusedLowerer(KernelSet& set, const Graph& graph, std::span<const Binding> sizes,
+               CompileCounts& counts, CompileReport* report);
   std::shared_ptr<const Plan> lower();
   struct Tiled;
 
  private:
-  using Use = KernelSet::Use;
   /// A step whose kernel may have to be compiled first.
   struct Pending {
     SharedKernel* kernel;
     size_t step;
   };
-  void lower(int item);  // of Fusion::order
+  void lower(int item);  // of KernelSet::order
   void tell_ops(int item);
   void lower_cluster(int number);
   void lower_alone(const GraphOp& op);
-  void lower_empty(const GraphOp& op);
   /// Library calls with operands in place; a cluster works on the blocks, if given and possible.
   bool lower_tiled(const GraphOp& op, int cluster);
   void give_result(const GraphOp& op, int cluster);
@@ -42,14 +38,13 @@ class FusedLowerer : PlanBuilder {
   Home& home(Val v) override;
   void copy(Val v) override;
   std::vector<std::shared_ptr<const Plan>> body_plans(const GraphOp& op) override;
-  SharedKernel* kernel(Use use, int number) { return kernels_.kernel(use, number, sizes_); }
+  SharedKernel* kernel(KernelUse use, int number) { return set_.kernel(use, number, sizes_); }
   int number_of(const GraphOp& op) const { return static_cast<int>(&op - graph_.ops.data()); }
 
-  KernelSet& kernels_;
-  const Fusion& fusion_;
+  KernelSet& set_;
   std::span<const Binding> sizes_;
+  CompileCounts& counts_;
   std::vector<Pending> pending_;
-  std::deque<SharedKernel> own_;  // for these sizes alone
 };
 
 }  // namespace tn

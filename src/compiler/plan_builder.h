@@ -1,8 +1,8 @@
 #pragma once
 // PlanBuilder: steps over buffers, and where the values of a graph lie while a plan is being made.
 #include "compiler/compile.h"
+#include "ir/body.h"
 #include "loop/kernel.h"
-#include "loop/lowering.h"
 
 namespace tn {
 
@@ -17,16 +17,8 @@ struct Home {
   int32_t argument = -1;
 };
 
-/// The real or imaginary part of a number, as `type` holds it, in the kernel under construction.
-/// One that is given at run time joins `scalars`. Narrow floats are rounded once, from double.
-loop::S number_part(loop::Builder& b, std::vector<int32_t>& scalars, const Home& home, DType type,
-                    bool imaginary);
-
 /// Where numbers lie: kernels hold them. By value; `none` for what is no number.
 std::vector<Home> numbers_of(const Graph& graph, int runtime_scalars);
-
-/// The op's own loop nest.
-loop::Kernel nest_of(const Graph& graph, const GraphOp& op);
 
 /// The graphs among the attributes of an op.
 std::vector<GraphRef> bodies_of(const GraphOp& op);

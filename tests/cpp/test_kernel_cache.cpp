@@ -6,7 +6,7 @@
 #include <thread>
 
 #include "backend/cpu/kernel_cache.h"
-#include "backend/cpu/kernel_entry.h"
+#include "backend/kernel_bytes.h"
 #include "base/error.h"
 #include "loop/builder.h"
 

@@ -2,7 +2,7 @@
 // Machine code for kernels of LoopIR, by LLVM.
 #include <span>
 
-#include "backend/cpu/kernel_code.h"
+#include "backend/kernel_code.h"
 #include "loop/kernel.h"
 #include "runtime/cpu_level.h"
 
@@ -12,12 +12,6 @@ namespace tn::cpu {
 struct Target {
   CpuLevel level = cpu_level();
   int vector_bits = 0;  // 0: the widest of the level
-};
-
-/// How the loops of a kernel are driven.
-enum class Form : uint8_t {
-  whole,  // all points, in units that threads claim
-  tile,   // axes 0, 1, 2 are batch, row and column; a call covers the ranges of KernelFrame::tile
 };
 
 struct KernelRequest {

@@ -1,6 +1,6 @@
 #pragma once
 // Kernels in the disk cache: an object file with the numbers that running it takes.
-#include "backend/cpu/kernel_code.h"
+#include "backend/kernel_code.h"
 
 namespace tn::cpu {
 
@@ -8,9 +8,5 @@ namespace tn::cpu {
 /// there is none. Only a library that would compile it to the same code finds it.
 std::shared_ptr<const KernelCode> load_kernel(std::string_view key);
 void save_kernel(std::string_view key, const KernelNumbers& numbers, std::string_view object);
-
-std::string kernel_to_bytes(const KernelNumbers& numbers, std::string_view object);
-/// Null for bytes that `kernel_to_bytes` did not make.
-std::shared_ptr<const KernelCode> kernel_from_bytes(std::string_view bytes);
 
 }  // namespace tn::cpu

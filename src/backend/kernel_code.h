@@ -9,6 +9,12 @@
 
 namespace tn::cpu {
 
+/// How the loops of a kernel are driven.
+enum class Form : uint8_t {
+  whole,  // all points, in units that threads claim
+  tile,   // axes 0, 1, 2 are batch, row and column; a call covers the ranges of KernelFrame::tile
+};
+
 /// What running a kernel takes besides its code. It depends on sizes alone, never on threads.
 struct KernelNumbers {
   std::vector<std::string> symbols;  // in order: sizes are given in this order

@@ -1,4 +1,4 @@
-#include "backend/cpu/kernel_code.h"
+#include "backend/kernel_code.h"
 
 #include <algorithm>
 

@@ -1,0 +1,182 @@
+#include "compiler/set_maker.h"
+
+#include <algorithm>
+
+#include "backend/cpu/codegen.h"
+#include "base/error.h"
+#include "compiler/evaluate.h"
+#include "compiler/fused_kernel.h"
+#include "compiler/kernel_maker.h"
+#include "compiler/lower.h"
+#include "compiler/stopwatch.h"
+#include "passes/pipeline.h"
+
+namespace tn {
+
+const bool has_compiler = true;
+
+namespace {
+
+/// Fails for a name that nothing to switch off has.
+void check_off(const std::vector<std::string>& off) {
+  constexpr std::string_view kFusions[] = {"fuse", "row-kernels", "epilogue", "bundle"};
+  for (const std::string& name : off)
+    if (!std::ranges::count(kFusions, name)) check_pass_name(name);
+}
+
+/// Of a reduction of no elements: every result is what folding nothing gives.
+loop::Kernel empty_fold(const Graph& graph, const GraphOp& op) {
+  TypeRef type = graph.types[static_cast<size_t>(op.out)];
+  DType from = graph.in_types(op)[0]->dtype, real = real_of(type->dtype);
+  int64_t parts = is_complex(type->dtype) ? 2 : 1;
+  Dim size = elements_of(*type) * parts;
+  loop::Builder b{std::string(op.op->name)};
+  PolyId at = b.axis(b.add_axis(size));
+  int folded = b.add_axis(0, loop::AxisKind::red);
+  int out = b.add_buffer("y0", real, size, true);
+  loop::S some = b.constant(Scalar(1.0), info(real_of(from)).compute);
+  loop::S none = b.reduce(op.op->monoid, some, 1u << folded);
+  b.store(out, at, b.cast(none, real));
+  return b.finish();
+}
+
+class Fused : public KernelSource {
+ public:
+  explicit Fused(const Graph& graph, Fusion fusion, int runtime_scalars)
+      : fusion_(std::move(fusion)), numbers_(numbers_of(graph, runtime_scalars)) {}
+
+  std::shared_ptr<SharedKernel> build(const KernelSet& set, KernelUse use, int number) override {
+    if (use == KernelUse::nest) return nest(set.graph, set.graph.ops[static_cast<size_t>(number)]);
+    static const Cluster kNothing;
+    const Cluster& cluster =
+        use == KernelUse::copy ? kNothing : fusion_.clusters[static_cast<size_t>(number)];
+    FusedKernel fused(set.graph, fusion_, cluster, numbers_);
+    std::optional<loop::Kernel> kernel = use == KernelUse::tile   ? fused.tile()
+                                         : use == KernelUse::copy ? fused.copy(number)
+                                                                  : fused.whole();
+    if (!kernel) return nullptr;
+    cpu::Form form = use == KernelUse::tile ? cpu::Form::tile : cpu::Form::whole;
+    return std::make_shared<SharedKernel>(
+        SharedKernel{std::move(*kernel), form, std::move(fused.values), std::move(fused.scalars)});
+  }
+
+  void compile(std::span<SharedKernel* const> kernels, std::span<const Binding> sizes,
+               CompileCounts& counts, CompileReport* report) override {
+    Stopwatch code(counts.code_ms);
+    std::vector<cpu::KernelRequest> requests;
+    for (SharedKernel* k : kernels) requests.push_back({&k->kernel, k->form, sizes});
+    cpu::KernelCounts found;
+    auto compiled = cpu::compile_kernels(requests, {}, &found);
+    counts.compiled += found.compiled;
+    counts.from_memory += found.from_memory, counts.from_disk += found.from_disk;
+    for (size_t i = 0; i < kernels.size(); ++i) {
+      kernels[i]->code = std::move(compiled[i]);
+      if (report) tell(*kernels[i], requests[i], *report);
+    }
+  }
+
+ private:
+  static std::shared_ptr<SharedKernel> nest(const Graph& graph, const GraphOp& op) {
+    bool empty = has_loop_form(graph, op);  // with elements to fold it would be in a cluster
+    auto made = std::make_shared<SharedKernel>(
+        SharedKernel{empty ? empty_fold(graph, op) : nest_of(graph, op)});
+    if (!empty)
+      for (Val v : graph.in(op)) made->values.push_back(v);
+    for (int i = 0; i < op.outs; ++i) made->values.push_back(op.out + i);
+    return made;
+  }
+
+  static void tell(const SharedKernel& kernel, const cpu::KernelRequest& request,
+                   CompileReport& report) {
+    const std::string& name = kernel.kernel.name;
+    if (kernel.code)
+      report.kernels += format("# {}\n{}\n", name, cpu::assembly_text(request));
+    else
+      report.decisions.push_back(
+          {"code", false, format("machine code of {}", name), cpu::why_interpreted(request)});
+  }
+
+  Fusion fusion_;
+  std::vector<Home> numbers_;  // by value
+};
+
+Graph run_passes_of(KernelSet& set, const Graph& graph, CompileReport* report) {
+  PassContext context;
+  context.constants = std::move(set.options.constants);
+  context.evaluate = evaluate;
+  context.runtime_scalars = set.options.runtime_scalars;
+  context.decisions = report ? &report->decisions : nullptr;
+  context.sizes = set.sizes;
+  int rounds = set.options.effort == Effort::e1 ? 1 : 3;
+  Graph optimized = run_passes(graph, context, pipeline(rounds), set.options.off);
+  set.options.constants = std::move(context.constants);
+  return optimized;
+}
+
+FusedOps fused_ops(const Graph& graph, const Cluster& cluster) {
+  FusedOps ops{.members = cluster.members, .hero = cluster.hero, .sums = cluster.sums};
+  for (const auto& [v, at] : cluster.stores) ops.stores.push_back(v);
+  for (int m : cluster.members) {
+    const GraphOp& op = graph.ops[static_cast<size_t>(m)];
+    if (op.op->is_elementwise() || !op.op->lower) continue;
+    for (Val v : graph.in(op)) ops.rows.push_back(v);
+  }
+  return ops;
+}
+
+/// Kernels of symbolic sizes have elements to work on.
+void require_elements(KernelSet& set) {
+  for (TypeRef type : set.graph.types) {
+    if (type->elements >= 0) continue;
+    for (Dim d : type->shape) {
+      if (at_least(d, 1) == Tri::yes) continue;
+      auto same = [&](const SizeGuard& g) { return g.a == d && g.b == Dim(1); };
+      if (!std::ranges::any_of(set.guards, same))
+        set.guards.push_back({SizeGuard::Kind::at_least, d, 1, true, {}});
+    }
+  }
+}
+
+}  // namespace
+
+std::unique_ptr<KernelSet> make_kernel_set(const Graph& graph, const CompileOptions& options,
+                                           std::span<const Binding> sizes, CompileReport* report,
+                                           CompileCounts& counts, std::vector<SizeGuard> guards) {
+  check_off(options.off);
+  auto set = std::make_unique<KernelSet>();
+  set->options = options;
+  set->sizes.assign(sizes.begin(), sizes.end());
+  set->guards = std::move(guards);
+  SizesAtHand at_hand(set->sizes);
+  {
+    Stopwatch passes(counts.passes_ms);
+    set->graph = run_passes_of(*set, graph, report);
+  }
+  if (report) report->optimized = to_text(set->graph);
+  Stopwatch fusing(counts.fusion_ms);
+  Fusion fusion = fuse(set->graph, options.off, sizes, report ? &report->decisions : nullptr);
+  set->producer = fusion.producer;
+  set->order = fusion.order;
+  for (const Cluster& c : fusion.clusters) set->clusters.push_back(fused_ops(set->graph, c));
+  for (const GraphOp& op : set->graph.ops)
+    set->library.push_back(op.op->run && !has_loop_form(set->graph, op));
+  set->source = std::make_shared<Fused>(set->graph, std::move(fusion), options.runtime_scalars);
+  ++counts.graphs;
+  set->guards.insert(set->guards.end(), at_hand.guards.begin(), at_hand.guards.end());
+  require_elements(*set);
+  if (report)
+    for (const SizeGuard& g : set->guards)
+      report->decisions.push_back({"sizes", true, format("taken for granted: {}", to_text(g)),
+                                   "other sizes get kernels of their own", g.loc});
+  return set;
+}
+
+std::shared_ptr<const Plan> make_grouped_plan(const Graph& graph, const CompileOptions& options,
+                                              CompileReport* report) {
+  check_off(options.off);
+  Graph expanded = expand_composites(graph);
+  if (report) report->optimized = to_text(expanded);
+  return Lowerer(expanded, options, report).lower();
+}
+
+}  // namespace tn
