@@ -1,6 +1,8 @@
 // Running, memory and threads.
 #include <nanobind/stl/string.h>
 
+#include <ctime>
+
 #include "backend/cpu/codegen.h"
 #include "base/error.h"
 #include "base/interrupt.h"
@@ -50,8 +52,16 @@ void enter_python(void* state) {
 
 static unsigned long main_thread;  // the one that signals interrupt
 
+/// Looks now and then only: another thread may have Python's lock for milliseconds.
 static void raise_interrupt() {
   if (PyThread_get_thread_ident() != main_thread) return;
+  constexpr int64_t kEvery = 50'000'000;  // ns
+  static int64_t next = 0;
+  timespec now;
+  clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+  int64_t time = now.tv_sec * int64_t{1'000'000'000} + now.tv_nsec;
+  if (time < next) return;
+  next = time + kEvery;
   nb::gil_scoped_acquire lock;
   if (PyErr_CheckSignals()) throw nb::python_error();
 }

@@ -15,7 +15,8 @@ Tensor* tensor_in(PyObject* object) {
   Tensor* tensor = nb::inst_ready(object) ? nb::inst_ptr<Tensor>(object) : nullptr;
   if (tensor && !*tensor)
     fail(Hint{"do not use it after the call, or pass a copy"},
-         "Tensor: its memory was given to a compiled function (donate_argnums)");
+         "Tensor: its memory was given to a call of a compiled function, by donate_argnums or as "
+         "state that the call replaces; that still runs, is over, or was stopped half-way");
   if (!tensor)
     fail(Fault::type, Hint{"a subclass calls super().__init__(data)"},
          "Tensor: an object whose __init__ did not run: {}", Py_TYPE(object)->tp_name);

@@ -190,6 +190,15 @@ void choose_streaming(Plan& plan) {
   }
 }
 
+size_t first_overwrite(const Plan& plan) {
+  auto in_input = [&](int32_t b) {
+    return is_own(plan, b) &&
+           plan.blocks[index(plan.spots[index(b - plan.first_own())].block)].input >= 0;
+  };
+  auto overwrites = [&](const Step& step) { return std::ranges::any_of(step.buffers, in_input); };
+  return static_cast<size_t>(std::ranges::find_if(plan.steps, overwrites) - plan.steps.begin());
+}
+
 }  // namespace
 
 void plan_memory(Plan& plan, bool quick, std::vector<int32_t>* order) {
@@ -201,6 +210,7 @@ void plan_memory(Plan& plan, bool quick, std::vector<int32_t>* order) {
   }
   Storages storages = find_storages(plan, program_order(plan));
   AddressSpace(plan).place_all(storages, quick);
+  plan.first_overwrite = first_overwrite(plan);
   choose_streaming(plan);
   plan.explain_memory = [](const Plan& p) { return to_text(memory_report(p)); };
 }

@@ -180,11 +180,14 @@ class Compiled::GivenAway {
       args[i] = {};
     }
   }
+  /// What a run that failed had not written over is there again.
   ~GivenAway() {
     if (done) return;
-    for (auto [i, type] : given_) args_[i] = make_data(bound_[i].buffer, bound_[i].offset, type);
+    for (auto [i, type] : given_)
+      if (!overwritten || !bound_[i].buffer.unique())
+        args_[i] = make_data(bound_[i].buffer, bound_[i].offset, type);
   }
-  bool done = false;
+  bool done = false, overwritten = false;
 
  private:
   std::span<Tensor> args_;
@@ -201,7 +204,7 @@ Tensors Compiled::operator()(std::span<Tensor> args, std::span<const Binding> si
   for (const Tensor& t : args) in.push_back(bound_of(slot_of(t)));
   std::shared_ptr<const Ready> ready = this->ready(sizes);
   GivenAway given(options_.donated, args, in);
-  run(*ready->plan, in, nullptr, out);
+  run(*ready->plan, in, nullptr, out, &given.overwritten);
   given.done = true;
   if (demands_.check) check(in, out, sizes);
   Tensors results;

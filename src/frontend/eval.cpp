@@ -5,6 +5,7 @@
 
 #include "base/at_fork.h"
 #include "base/error.h"
+#include "base/interrupt.h"
 #include "compiler/compile.h"
 #include "frontend/key.h"
 #include "ir/trace.h"
@@ -229,9 +230,13 @@ void flush(std::span<const Tensor> wanted) {
   Flusher& f = flusher();
   std::lock_guard lock(f.mutex);
   inside_flush = true;
+  // The host is not asked whether to stop: it may be waiting for our lock, as when it forks.
+  static const std::atomic<bool> never = false;
   struct Leave {
-    ~Leave() { inside_flush = false; }
+    const std::atomic<bool>* before = stop_wanted;
+    ~Leave() { inside_flush = false, stop_wanted = before; }
   } leave;
+  if (!stop_wanted) stop_wanted = &never;
   f.flush(wanted);
 }
 

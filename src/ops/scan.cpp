@@ -2,6 +2,7 @@
 #include <cstring>
 
 #include "base/error.h"
+#include "base/interrupt.h"
 #include "ir/sizes.h"
 #include "ops/control_flow.h"
 #include "ops/families.h"
@@ -42,6 +43,7 @@ void run_scan(const LibraryCall& call) {
   for (size_t i = 0; i < call.in_types.size(); ++i) inputs.push_back(in.at(i));
   int64_t length = a.length.value();
   for (int64_t step = 0; step < length; ++step) {
+    stop_if_asked();
     int64_t at = a.reverse ? length - 1 - step : step;
     for (size_t i = carries; i < carries + xs; ++i)
       inputs[i].offset = call.in_types[i]->bytes() / length * at;

@@ -1,5 +1,6 @@
 // while_loop: a graph runs until another says that it is enough.
 #include "base/error.h"
+#include "base/interrupt.h"
 #include "ops/control_flow.h"
 #include "ops/families.h"
 #include "ops/op_decls.h"
@@ -25,6 +26,7 @@ void run_while(const LibraryCall& call) {
   std::vector<Bound> values, results(call.out_types.size());
   for (size_t i = 0; i < call.in_types.size(); ++i) values.push_back(in.at(i));
   for (;;) {
+    stop_if_asked();
     Bound go_on;
     tn::run(*call.plans[0], values, nullptr, {&go_on, 1});
     if (!*reinterpret_cast<const bool*>(data_of(go_on))) break;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "base/interrupt.h"
 #include "runtime/blocks.h"
 
 namespace tn {
@@ -75,7 +76,7 @@ struct Run {
 }  // namespace
 
 void run(const Plan& plan, std::span<const Bound> inputs, const Scalar* scalars,
-         std::span<Bound> outputs) {
+         std::span<Bound> outputs, bool* overwritten) {
   Scratch<BufferRef, 8> blocks(plan.blocks.size());
   try {
     take_blocks(plan, inputs, blocks.data);
@@ -88,7 +89,10 @@ void run(const Plan& plan, std::span<const Bound> inputs, const Scalar* scalars,
   void** next = std::ranges::transform(inputs, address.data, address_of).out;
   next = std::ranges::transform(plan.constants, next, address_of).out;
   std::ranges::transform(plan.spots, next, [&](Spot spot) { return run.at(spot); });
-  for (const Step& step : plan.steps) {
+  for (size_t s = 0; s < plan.steps.size(); ++s) {
+    const Step& step = plan.steps[s];
+    if (s > 0 && s <= plan.first_overwrite) stop_if_asked();
+    if (s == plan.first_overwrite && overwritten) *overwritten = true;
     Scratch<void*, 32> buffers(step.buffers.size());
     for (size_t i = 0; i < step.buffers.size(); ++i)
       buffers.data[i] = address.data[step.buffers[i]];

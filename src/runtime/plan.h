@@ -69,8 +69,9 @@ struct Plan {
     int64_t bytes;
     int32_t input = -1;  // the input whose memory serves if it was given away; else it is allocated
   };
-  std::vector<Block> blocks;  // what a run takes: buffers of outputs, then the arena
-  std::vector<Spot> spots;    // of the plan's own buffers
+  std::vector<Block> blocks;   // what a run takes: buffers of outputs, then the arena
+  std::vector<Spot> spots;     // of the plan's own buffers
+  size_t first_overwrite = 0;  // the first step that may write in memory of inputs
   /// Says what needs the memory, when there is not enough.
   std::string (*explain_memory)(const Plan& plan) = nullptr;
 
@@ -79,8 +80,9 @@ struct Plan {
 
 /// Runs the steps in order; any number of threads may run one plan at once. `outputs` has the
 /// plan's length and receives the results. A donated input is taken over when its Bound holds the
-/// only reference to memory that may be written.
+/// only reference to memory that may be written. A run that somebody wants to stop does so between
+/// steps, before it writes there; should a step fail later, `overwritten` says so.
 void run(const Plan& plan, std::span<const Bound> inputs, const Scalar* scalars,
-         std::span<Bound> outputs);
+         std::span<Bound> outputs, bool* overwritten = nullptr);
 
 }  // namespace tn
