@@ -136,12 +136,17 @@ std::vector<Binding> Signature::at(int64_t Range::*value) const {
 }
 
 std::string Signature::text_of(const SizeGuard& guard) const {
-  std::vector<Replacement> paths;
-  for (const Binding& b : opt)
-    paths.push_back({b.symbol, Dim::symbol(spot(*this, b.symbol).path())});
-  SizeGuard named = guard;
-  named.a = substitute(guard.a, paths), named.b = substitute(guard.b, paths);
-  return to_text(named);
+  std::string text = to_text(guard), made;
+  auto inner = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; };
+  for (size_t at = 0, end; at < text.size(); at = end) {
+    end = at + 1;
+    while (inner(text[at]) && end < text.size() && inner(text[end])) ++end;
+    std::string_view word = std::string_view(text).substr(at, end - at);
+    auto is_it = [&](const Binding& b) { return symbol_name(b.symbol) == word; };
+    auto symbol = std::ranges::find_if(opt, is_it);
+    made += symbol == opt.end() ? word : spot(*this, symbol->symbol).path();
+  }
+  return made;
 }
 
 std::string Signature::values_text(const SizeGuard& guard, std::span<const Binding> sizes) const {
