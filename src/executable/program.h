@@ -22,6 +22,9 @@ struct ProgramValue {
   Bound value;
 };
 
+/// "x86-64-v4"
+std::string_view name_of(CpuLevel level);
+
 class Program {
  public:
   /// The inputs of `graph` are the signature's tensors, then the constants; its outputs the

@@ -231,6 +231,7 @@ std::shared_ptr<const Program> program_of(const SizedFunction& f,
   auto program = std::make_shared<Program>(std::move(signature), std::move(graph),
                                            std::move(constants), std::move(options));
   program->origin = "compiled";
+  program->target = name_of(cpu_level());
   for (const std::vector<Binding>& at : samples(program->signature())) program->plan(at);
   check_memory(*program, settings.memory_limit);
   return program;

@@ -12,6 +12,7 @@
 #include "ir/dtype.h"
 #include "ir/rewrite.h"
 #include "ir/trace.h"
+#include "runtime/cpu_level.h"
 #include "transforms/tape.h"
 
 namespace tn {
@@ -162,12 +163,32 @@ Executable compile_ahead(Function f, std::vector<InputInfo> inputs, AheadSetting
                              std::move(inputs), std::move(settings));
 }
 
-void Executable::save(const std::string&, const SaveSettings&) const {
-  unsupported({}, "save: executables have no file yet");
+/// The CPU levels that a user names.
+static std::vector<CpuLevel> levels_of(const std::vector<std::string>& targets) {
+  std::vector<CpuLevel> levels;
+  for (const std::string& target : targets) {
+    constexpr CpuLevel kAll[] = {CpuLevel::v2, CpuLevel::v3, CpuLevel::v4};
+    auto at = std::ranges::find_if(kAll, [&](CpuLevel l) { return name_of(l) == target; });
+    if (at == std::end(kAll) && target != "native")
+      fail("save: no target \"{}\": there are x86-64-v2, x86-64-v3, x86-64-v4, native", target);
+    levels.push_back(target == "native" ? cpu_level() : *at);
+  }
+  std::ranges::sort(levels);
+  levels.erase(std::ranges::unique(levels).begin(), levels.end());
+  return levels;
 }
 
-Executable Executable::load(const std::string&, const LoadSettings&) {
-  unsupported({}, "load: executables have no file yet");
+void Executable::save(const std::string& path, const SaveSettings& settings) const {
+  HostUnlocked unlocked;
+  tnx::Writer out;
+  state_->program->write(out, levels_of(settings.targets), settings.debug);
+  out.save(path);
+}
+
+Executable Executable::load(const std::string& path, const LoadSettings& settings) {
+  HostUnlocked unlocked;
+  return Executable(std::make_shared<Executable::State>(
+      Program::read(tnx::File::open(path), {.trust = settings.trust})));
 }
 
 }  // namespace tn
