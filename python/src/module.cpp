@@ -23,6 +23,7 @@ NB_MODULE(_core, m) {
   bind_tree_transforms(m);
   bind_transforms(m);
   bind_compile(m);
+  bind_executable(m);
   bind_explain(m);
   bind_random(m);
   bind_control_flow(m);

@@ -226,6 +226,28 @@ nb::object map_tree(nb::object f, nb::handle tree, nb::args rest) {
 
 }  // namespace
 
+namespace {
+
+const char* kind_name(Kind kind) {
+  constexpr const char* kNames[] = {"leaf",        "none", "list",      "tuple",
+                                    "named_tuple", "dict", "dataclass", "object"};
+  return kNames[static_cast<size_t>(kind)];
+}
+
+/// The nodes in preorder: kind, class, number of children, what is not a tree, names of fields.
+nb::list describe_nodes(const Structure& structure) {
+  auto or_none = [](const nb::object& o) { return o.is_valid() ? o : nb::none(); };
+  nb::list made;
+  for (const Node& n : structure.nodes()) {
+    bool named = n.type->kind == Kind::named_tuple || n.type->kind == Kind::dataclass;
+    made.append(nb::make_tuple(kind_name(n.type->kind), or_none(n.type->cls), n.children,
+                               or_none(n.data), named ? names_in(*n.type) : nb::none()));
+  }
+  return made;
+}
+
+}  // namespace
+
 void bind_trees(nb::module_& m) {
   nb::class_<Structure>(m, "TreeStructure", "What a tree is apart from its leaves.")
       .def("__repr__", &Structure::text)
@@ -235,6 +257,7 @@ void bind_trees(nb::module_& m) {
              return nb::isinstance<Structure>(b) && a == nb::cast<const Structure&>(b);
            })
       .def_prop_ro("num_leaves", &Structure::leaves, "How many leaves trees of it have.")
+      .def("_nodes", describe_nodes)
       .def("paths", [](const Structure& s) {
         nb::list made;
         for (size_t i = 0; i < s.leaves(); ++i) made.append(s.path(i));

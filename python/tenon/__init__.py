@@ -30,7 +30,9 @@ from .compilation import compile, disable_compile, enable_compile, show
 from .control_flow import cond, scan, while_loop
 from .creation import array, asarray, from_dlpack, result_type
 from .custom import custom_function
+from .executables import Executable
 from .explanation import Explanation, explain
+from .input_infos import DimensionInputInfo, InputInfo, NamedDimension
 from .random import rand, randn
 from .transforms import (
     checkpoint,

@@ -7,10 +7,11 @@ import inspect
 import re
 import types
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from . import _core
+from .ahead import compile_ahead
 from .flat_function import check_callable
 
 
@@ -130,8 +131,7 @@ def _new_traces(
     check: bool,
     off: str | Sequence[str],
 ) -> Any:
-    if not isinstance(optimization_level, int):
-        _core._fail("type", f"compile: optimization_level is 0 to 5, not {optimization_level!r}")
+    _check_level(optimization_level)
     _one_of("mode", mode, _MODES)
     _one_of("backend", backend, _BACKENDS)
     positions, names = _static_arguments(fun, static_argnums, static_argnames)
@@ -152,6 +152,31 @@ def _new_traces(
     )
 
 
+def _check_level(level: Any) -> None:
+    if not isinstance(level, int) or isinstance(level, bool) or not 0 <= level <= 5:
+        _core._fail("value", f"compile: optimization_level is 0 to 5, not {level!r}")
+
+
+def _executable(
+    fun: Callable[..., Any],
+    args: Sequence[Any] | None,
+    kwargs: Mapping[str, Any] | None,
+    options: dict[str, Any],
+) -> Any:
+    """`fun` compiled ahead of time. A level may come second, as in `compile(f, 5, args=[...])`."""
+    level = options["optimization_level"]
+    if type(options["inputs"]) is int:
+        level, options["inputs"] = options["inputs"], None
+    _check_level(level)
+    defaults = inspect.signature(compile).parameters
+    for name, value in options.items():
+        known = name in ("optimization_level", "memory_limit")
+        if not known and value != defaults[name].default:
+            _core._fail("value", f"compile: {name} says nothing about executables: {value!r}")
+    given = [] if args is None else args, {} if kwargs is None else kwargs
+    return compile_ahead(fun, *given, level, _bytes(options["memory_limit"]))
+
+
 def compile(
     fun: Callable[..., Any] | None = None,
     inputs: Any = None,
@@ -168,6 +193,8 @@ def compile(
     timeout: float | tuple[float, str] | None = None,
     check: bool = False,
     off: str | Sequence[str] = (),
+    args: Sequence[Any] | None = None,
+    kwargs: Mapping[str, Any] | None = None,
 ) -> Any:
     """`fun`, traced when it is first called with arguments of some kind, then run as one plan.
 
@@ -211,12 +238,24 @@ def compile(
     Compiled functions can be differentiated, batched, and called by other compiled functions.
     `stats()` counts what their calls did, `why_recompiled()` says why they were traced. Compiling a
     function again with the same options finds its traces, which live as long as the function.
+
+    With `args` or `kwargs`, `fun` is compiled now, ahead of any call, and an `Executable` is made,
+    which can be saved. Where a `tn.InputInfo` or a `tn.DimensionInputInfo` is among them, also
+    inside lists, dicts and other trees, calls give a tensor or a size; everything else is constant.
+
+        >>> info = tn.InputInfo(shape=((1, 8, 16), 2), dtype=tn.float32)
+        >>> scaled = tn.compile(lambda x, by: x * by, args=[info], kwargs={"by": 3})
+        >>> scaled(tn.ones((1, 2)))
+        tensor([[3, 3]], dtype=float32)
     """
     options = dict(locals())
     del options["fun"]
     if fun is None:
         return functools.partial(compile, **options)
     check_callable("compile", fun)
+    del options["args"], options["kwargs"]
+    if args is not None or kwargs is not None:
+        return _executable(fun, args, kwargs, options)
     made = _core._compile(fun, _traces(fun, options))
     # The attributes of an object, such as a module's parameters, are not those of what it computes.
     copied = ("__dict__",) if isinstance(fun, types.FunctionType) else ()

@@ -1,0 +1,232 @@
+"""Compiling ahead of time: a function is traced once, for inputs that are described, not given."""
+
+from __future__ import annotations
+
+import inspect
+import re
+import types
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from . import _core, surface, tree
+from .executables import Executable
+from .flat_function import check_callable
+from .input_infos import DimensionInputInfo, InputInfo, to_core
+from .surface import Parameter
+
+Function = Callable[..., Any]
+
+
+def compile_ahead(
+    fun: Function,
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any],
+    optimization_level: int,
+    memory_limit: int,
+) -> Executable:
+    """See `tn.compile`, which this is when `args` or `kwargs` are given."""
+    check_callable("compile", fun)
+    if isinstance(args, (str, Mapping)) or not isinstance(args, Sequence):
+        _core._fail("type", f"compile: args is a list of arguments, not {args!r}", "args=[info]")
+    if not isinstance(kwargs, Mapping) or not all(isinstance(name, str) for name in kwargs):
+        _core._fail("type", f"compile: kwargs is a dict of arguments by name, not {kwargs!r}")
+    trace = _Trace(fun, args, kwargs)
+    held = _held_objects(fun, trace.parameters)
+    constants = [pair for prefix, value in held for pair in _tensors_in(prefix, value)]
+    _core.eval([tensor for _, tensor in constants])  # computed now, not in every call
+    with _Unchanged(_name_of(fun), held):
+        program = _core._compile_ahead(
+            trace,
+            [to_core(name, info) for p in trace.parameters for name, info in p.inputs()],
+            _name_of(fun),
+            optimization_level,
+            memory_limit,
+            constants,
+            lambda: (surface.write(trace.parameters, trace.results), trace.result_names),
+        )
+    return Executable(program, trace.parameters, trace.results)
+
+
+# The function -------------------------------------------------------------------------------
+
+
+def _name_of(fun: Function) -> str:
+    if isinstance(fun, partial):
+        return _name_of(fun.func)
+    name = getattr(fun, "__name__", type(fun).__name__)
+    return "function" if name == "<lambda>" else name
+
+
+def _where(fun: Function) -> str:
+    """Advice that says where the function is written, if it is in Python."""
+    while isinstance(fun, partial):
+        fun = fun.func
+    inner = inspect.unwrap(fun) if hasattr(fun, "__name__") else type(fun).__call__
+    code = getattr(inner, "__code__", None)
+    return f"{_name_of(fun)} is at {code.co_filename}:{code.co_firstlineno}" if code else ""
+
+
+def _bind(fun: Function, args: Sequence[Any], kwargs: Mapping[str, Any]) -> inspect.BoundArguments:
+    try:
+        signature = inspect.signature(fun)
+    except (TypeError, ValueError):  # a builtin that does not say
+        signature = inspect.signature(lambda *args, **kwargs: None)
+    try:
+        return signature.bind(*args, **kwargs)
+    except TypeError as error:
+        _core._fail("type", f"compile: {_name_of(fun)}{signature}: {error}", _where(fun))
+
+
+def _parameters(bound: inspect.BoundArguments) -> list[Parameter]:
+    """What the executable's parameters may be, in order. Variadic ones are those given now."""
+    made: list[Parameter] = []
+
+    def add(name: str, kind: Any, value: Any) -> None:
+        made.append(Parameter(surface.parameter_name(name, made), kind, value))
+
+    for name, value in bound.arguments.items():
+        kind = bound.signature.parameters[name].kind
+        if kind is inspect.Parameter.VAR_POSITIONAL:
+            for i, part in enumerate(value):
+                add(f"{name}{i}", inspect.Parameter.POSITIONAL_OR_KEYWORD, part)
+        elif kind is inspect.Parameter.VAR_KEYWORD:
+            for key, part in value.items():
+                add(key, inspect.Parameter.KEYWORD_ONLY, part)
+        else:
+            add(name, kind, value)
+    return made
+
+
+class _Trace:
+    """The call of the function that is traced, with tensors that stand for the inputs."""
+
+    def __init__(self, fun: Function, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
+        self._fun, self._bound = fun, _bind(fun, args, kwargs)
+        self.parameters = _parameters(self._bound)
+        self.results: _core.TreeStructure | None = None  # of one tensor by itself: None
+        self.result_names: list[str] = []
+
+    def __call__(self, tensors: list[_core.Tensor], sizes: list[Any]) -> list[_core.Tensor]:
+        given = {InputInfo: iter(tensors), DimensionInputInfo: iter(sizes)}
+        values = iter([p.with_inputs(given) for p in self.parameters])
+        arguments = {}
+        for name, value in self._bound.arguments.items():
+            kind = self._bound.signature.parameters[name].kind
+            if kind is inspect.Parameter.VAR_POSITIONAL:
+                arguments[name] = tuple([next(values) for _ in value])
+            elif kind is inspect.Parameter.VAR_KEYWORD:
+                arguments[name] = {key: next(values) for key in value}
+            else:
+                arguments[name] = next(values)
+        call = inspect.BoundArguments(self._bound.signature, arguments)
+        return self._read(self._fun(*call.args, **call.kwargs))
+
+    def _read(self, made: Any) -> list[_core.Tensor]:
+        """The tensors of a result that has nothing else."""
+        if isinstance(made, _core.Tensor):
+            return [made]
+        leaves, self.results = tree.flatten(made)
+        paths = self.results.paths()
+        if not leaves or not paths[0]:
+            self._refuse("one or more tensors must be returned, not", made)
+        for leaf, path in zip(leaves, paths):
+            if not isinstance(leaf, _core.Tensor):
+                self._refuse(f"return value{_spoken(path)} is not a tensor:", leaf)
+        for i, part in enumerate(made if isinstance(made, (list, tuple)) else ()):
+            if part is None:
+                self._refuse(f"return value {i} is not a tensor:", part)
+        self.result_names = [surface.plain(path).lstrip(".") for path in paths]
+        return leaves
+
+    def _refuse(self, what: str, value: Any) -> None:
+        kind = "" if value is None else f" ({type(value).__name__})"
+        text = f"compile: {_name_of(self._fun)}(): {what} {value!r}{kind}"
+        _core._fail("type", text, _where(self._fun))
+
+
+def _spoken(path: str) -> str:
+    """`[1]` as ` 1`, and longer paths as they are."""
+    return re.sub(r"^\[(\d+)\]$", r" \1", path)
+
+
+# What it holds ------------------------------------------------------------------------------
+
+
+def _held_objects(fun: Function, parameters: list[Parameter]) -> list[tuple[str, Any]]:
+    """Objects that the function may take tensors from, besides inputs, with what to call them."""
+    held = [(p.name, p.value) for p in parameters if not p.is_input]
+    while isinstance(fun, partial):
+        held += [(f"args{i}", value) for i, value in enumerate(fun.args)]
+        held += fun.keywords.items()
+        fun = fun.func
+    if isinstance(fun, types.MethodType):
+        held.append(("", fun.__self__))
+        fun = fun.__func__
+    if isinstance(fun, types.FunctionType):
+        names = inspect.getclosurevars(fun)
+        return [*held, *names.nonlocals.items(), *names.globals.items()]
+    return [*held, ("", fun)]
+
+
+def _is_code(value: Any) -> bool:
+    return isinstance(value, (type, types.ModuleType, types.FunctionType, _core.Op))
+
+
+def _leaves(value: Any) -> list[tuple[str, Any]]:
+    """The leaves of a tree by path; of another object, those of its attributes."""
+    try:
+        leaves, structure = tree.flatten(value)
+        if len(leaves) == 1 and leaves[0] is value and not isinstance(value, _core.Tensor):
+            leaves, structure = tree.flatten(dict(getattr(value, "__dict__", {})))
+    except _core.Error:  # a list that holds itself
+        return []
+    return list(zip(structure.paths(), leaves))
+
+
+def _tensors_in(prefix: str, value: Any) -> list[tuple[str, _core.Tensor]]:
+    """Tensors with values, by name: `proj.weight` in a module."""
+    return [
+        ((prefix + surface.plain(path)).lstrip("."), leaf)
+        for path, leaf in ([] if _is_code(value) else _leaves(value))
+        if isinstance(leaf, _core.Tensor) and not _core._is_traced(leaf)
+    ]
+
+
+def _holds_traced(value: Any) -> bool:
+    return any(isinstance(x, _core.Tensor) and _core._is_traced(x) for _, x in _leaves(value))
+
+
+class _Unchanged:
+    """Fails when a tensor of the trace is left in an object, and takes it out again."""
+
+    def __init__(self, name: str, held: list[tuple[str, Any]]) -> None:
+        from .nn import Module
+
+        self._name, self._before = name, []
+        for prefix, value in held:
+            parts = value.modules() if isinstance(value, Module) else [value]
+            self._before += [
+                (prefix, part, dict(vars(part)))
+                for part in parts
+                if hasattr(part, "__dict__") and not _is_code(part)
+            ]
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: Any, *error: object) -> None:
+        left = ""
+        for prefix, part, before in self._before:
+            now = vars(part)
+            for name, value in list(now.items()):
+                if value is before.get(name, self) or not _holds_traced(value):
+                    continue
+                left = left or f"{prefix or type(part).__name__}.{name}"
+                if name in before:
+                    now[name] = before[name]
+                else:
+                    del now[name]
+        if left and kind is None:
+            hint = "return it as a result; layers that learn while they run do so in training only"
+            _core._fail("value", f"compile: {self._name}() assigns to {left}", hint)

@@ -1,0 +1,136 @@
+"""Executable: a function compiled ahead of time, which is called, saved to a file and loaded."""
+
+from __future__ import annotations
+
+import inspect
+import os
+import tempfile
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any
+
+from . import _core, surface
+from .input_infos import DimensionInputInfo, Info, from_core
+
+
+class Executable(_core._Executable):
+    """A function compiled ahead of time by `tn.compile(f, args=[tn.InputInfo(...)])`.
+
+    It is called with the arguments that were described then; all others are constants in it.
+
+        >>> info = tn.InputInfo(shape=((1, 2, 3), 2), dtype=tn.float32)
+        >>> double = tn.compile(lambda x: 2 * x, args=[info])
+        >>> double(tn.ones((3, 2))).shape
+        (3, 2)
+        >>> double.input_infos
+        {'x': InputInfo(shape=((1, 2, 3), 2), dtype=float32)}
+
+    An argument that is a tree has constants too where no input was described: a call gives equal
+    ones, or None. Calls may come from any thread, and run without Python's lock. Copies are the
+    same object; pickling goes through the bytes of the file.
+    """
+
+    def __init__(
+        self,
+        program: _core._Program,
+        parameters: list[surface.Parameter],
+        results: _core.TreeStructure | None,
+    ) -> None:
+        given = [p for p in parameters if p.is_input]
+        fixed = [p.name for p in parameters if not p.is_input]
+        rows = [(p.name, int(p.kind), p.structure, [_role(x) for x in p.leaves]) for p in given]
+        super().__init__(program, rows, fixed, results)
+        self.__name__ = program.name
+        self.__signature__ = inspect.Signature([inspect.Parameter(p.name, p.kind) for p in given])
+
+    @cached_property
+    def input_infos(self) -> dict[str, Info]:
+        """What calls give, by name; a part of an argument is called `data.b.list[1]`."""
+        return {info.name: from_core(info) for info in self._program.inputs}
+
+    @property
+    def peak_bytes(self) -> int:
+        """What a call with the largest sizes needs besides its arguments, in bytes."""
+        return self._program.peak_bytes
+
+    def memory(self) -> str:
+        """What a call with the best sizes needs, as text."""
+        return self._program.memory()
+
+    def source(self, language: str = "c") -> str:
+        """The program as one C file. No size may vary."""
+        return self._program.source(language)
+
+    def show(self, stage: str) -> str:
+        """A stage of the compilation as text, by the names that `tn.show` knows."""
+        return self._program.show(stage)
+
+    def stats(self) -> _core.ExecutableStats:
+        """Calls, plans and kernels so far, the CPU level of the code, and where it comes from."""
+        return self._program.stats()
+
+    def save(
+        self,
+        path: str | os.PathLike[str],
+        targets: str | Sequence[str] = ("native",),
+        debug: bool = True,
+    ) -> None:
+        """Writes one file that holds everything. The former one is replaced when all is written.
+
+        `targets` are CPU levels to hold machine code for: "x86-64-v2", "x86-64-v3", "x86-64-v4",
+        "native". Without `debug` the places in the source are left out.
+        """
+        levels = [targets] if isinstance(targets, str) else list(targets)
+        self._program.save(_path("save", path), levels, debug)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], trust: bool = False) -> Executable:
+        """The executable in a file that `save` wrote.
+
+        Machine code is taken from it only if this user's machine wrote it, or with `trust`;
+        otherwise it is made again from the graph. Trees of arguments and results are as they were,
+        with named tuples and dataclasses of modules that are not imported as tuples and dicts.
+        """
+        program = _core._Program.load(_path("load", path), trust)
+        names = [info.name for info in program.inputs]
+        infos = [from_core(info) for info in program.inputs]
+        return cls(program, *surface.read(program.surface, names, infos, program.num_outputs))
+
+    def __str__(self) -> str:
+        return str(self._program)
+
+    def __repr__(self) -> str:
+        return f"<executable {self.__name__}{self.__signature__}>"
+
+    def __copy__(self) -> Executable:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> Executable:
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "executable.tnx")
+            self.save(path)
+            with open(path, "rb") as file:
+                return _from_bytes, (file.read(),)
+
+
+def _from_bytes(data: bytes) -> Executable:
+    with tempfile.NamedTemporaryFile(suffix=".tnx") as file:
+        file.write(data)
+        file.flush()
+        return Executable.load(file.name)
+
+
+def _path(method: str, path: Any) -> str:
+    if not isinstance(path, (str, bytes, os.PathLike)):
+        _core._fail("type", f"{method}: not a path: {path!r} ({type(path).__name__})")
+    return os.fsdecode(path)
+
+
+def _role(leaf: Any) -> Any:
+    """What a leaf of an argument is, as the core takes it: an input, or (constant,)."""
+    if isinstance(leaf, Info):
+        return "size" if isinstance(leaf, DimensionInputInfo) else "tensor"
+    return (leaf,)
