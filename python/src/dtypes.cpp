@@ -189,8 +189,12 @@ void bind_dtypes(nb::module_& m) {
       "result_type", [](nb::args args) { return dtype_object(result_type(args)); },
       "The element type of a computation on these tensors, numbers and types.");
   m.def(
-      "dtype", [](nb::handle o) { return dtype_object(read_dtype(o.ptr())); }, nb::arg("spec"),
-      "The element type that a name, a Python type or a NumPy dtype stands for.");
+      "dtype",
+      [](nb::handle o) {
+        UserCall call;
+        return dtype_object(read_dtype(o.ptr()));
+      },
+      nb::arg("spec"), "The element type that a name, a Python type or a NumPy dtype stands for.");
 }
 
 }  // namespace tn::python

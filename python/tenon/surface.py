@@ -147,20 +147,27 @@ def _read(
             else (leaf["constant"] if "constant" in leaf else Constant(leaf["kind"]))
             for leaf in written
         ]
-        value = _tree(iter(nodes), iter(leaves))
-        parameters.append(Parameter(name, list(_KINDS)[kind], value))
-    if any(True for rest in of_leaf.values() for _ in rest):
-        raise ValueError("inputs that no argument has")
+        parameters.append(Parameter(name, list(_KINDS)[kind], _whole(nodes, leaves)))
+    _check_used(tensors, sizes)
     parameters += [Parameter(name, Python.POSITIONAL_OR_KEYWORD, None) for name in surface["fixed"]]
-    if surface["results"] is None:
-        return parameters, None
-    structure = tree.structure(_tree(iter(surface["results"]), iter([0] * outputs)))
-    if structure.num_leaves != outputs:
-        raise ValueError("results that no tree has")
-    return parameters, structure
+    nodes = surface["results"]
+    results = _whole(["*"] if nodes is None else nodes, [0] * outputs)
+    return parameters, None if nodes is None else tree.structure(results)
 
 
 _KINDS = type(Python.POSITIONAL_ONLY)
+
+
+def _check_used(*several: Iterator[Any]) -> None:
+    if any(True for rest in several for _ in rest):
+        raise ValueError("more than the tree has room for")
+
+
+def _whole(nodes: list[Any], leaves: list[Any]) -> Any:
+    rest = iter(nodes), iter(leaves)
+    made = _tree(*rest)
+    _check_used(*rest)
+    return made
 
 
 def _tree(nodes: Iterator[Any], leaves: Iterator[Any]) -> Any:

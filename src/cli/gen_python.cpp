@@ -138,6 +138,7 @@ def _fail(fault: str, text: str, hint: str = "") -> NoReturn: ...
 class TreeStructure:
     num_leaves: int
     def paths(self) -> list[str]: ...
+    def _nodes(self) -> list[tuple[str, Any, int, Any, Any]]: ...
 
 class _TensorTree:
     tensors: list[Tensor]
@@ -196,6 +197,60 @@ class _FunctionTraces:
         off: list[str],
         demands: _RunDemands,
     ) -> None: ...
+
+class ExecutableStats:
+    calls: int
+    plans: int
+    kernels: int
+    interpreted: int
+    kernels_compiled: int
+    target: str
+    origin: str
+
+class _InputInfo:
+    name: str
+    place: str
+    shape: list[tuple[int, int, int, str]]
+    dtype: DType | None
+    def __init__(
+        self, name: str, shape: list[tuple[int, int, int, str]], dtype: DType | None, place: str
+    ) -> None: ...
+
+class _Program:
+    name: str
+    inputs: list[_InputInfo]
+    num_outputs: int
+    surface: str
+    peak_bytes: int
+    def memory(self) -> str: ...
+    def source(self, language: str) -> str: ...
+    def show(self, stage: str) -> str: ...
+    def stats(self) -> ExecutableStats: ...
+    def save(self, path: str, targets: list[str], debug: _bool) -> None: ...
+    @staticmethod
+    def load(path: str, trust: _bool) -> _Program: ...
+
+class _Executable:
+    _program: _Program
+    def __init__(
+        self,
+        program: _Program,
+        parameters: list[tuple[str, int, TreeStructure, list[Any]]],
+        fixed: list[str],
+        results: TreeStructure | None,
+    ) -> None: ...
+    def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
+
+def _compile_ahead(
+    f: Any,
+    inputs: list[_InputInfo],
+    name: str,
+    optimization_level: int,
+    memory_limit: int,
+    constants: list[tuple[str, Tensor]],
+    surface: Any,
+) -> _Program: ...
+def _user_place() -> str: ...
 
 class LiveBuffer:
     bytes: int

@@ -1,0 +1,437 @@
+"""Executables beyond the document: ranges, trees, files, threads, random programs."""
+
+import collections
+import dataclasses
+import gc
+import inspect
+import re
+import threading
+import weakref
+
+import numpy as np
+import pytest
+
+import tenon as tn
+from tenon import nn
+from test_fuzz import Expression
+
+F32 = tn.float32
+
+
+def same(a, b):
+    assert tn.tree.structure(a) == tn.tree.structure(b)
+    for x, y in zip(tn.tree.leaves(a), tn.tree.leaves(b)):
+        assert (x.shape, x.dtype) == (y.shape, y.dtype)
+        assert x.numpy().tobytes() == y.numpy().tobytes()
+
+
+def normal(*shape, seed=0):
+    return tn.random.normal(shape, key=tn.random.key(seed))
+
+
+# Ranges -------------------------------------------------------------------------------------
+
+
+def attention(q, k, v):
+    return tn.softmax(q @ k.T / q.shape[1] ** 0.5) @ v
+
+
+PROGRAMS = {
+    "pointwise": lambda x: tn.tanh(x) * 2 + 1,
+    "rows": lambda x: tn.softmax(x, axis=1) - x.mean(axis=0),
+    "product": lambda x: x @ x.T,
+    "reshaped": lambda x: (x.reshape(-1, 4) + 1).sum(axis=1),
+    "joined": lambda x: tn.concat([x, tn.flip(x, axis=0), x[:1]]),
+    "sorted": lambda x: tn.sort(x, axis=0),
+    "scan": lambda x: tn.scan(lambda h, row: (h + row, tn.tanh(h)), tn.zeros(8), x)[1],
+    "size": lambda x: x / x.shape[0],
+    "gradient": lambda x: tn.grad(lambda x: tn.sum(tn.exp(x) * x))(x),
+}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_every_size_of_a_range(name):
+    fun = PROGRAMS[name]
+    executable = tn.compile(fun, args=[tn.InputInfo(((1, 6, 20), 8), F32)])
+    for rows in range(1, 21):
+        x = normal(rows, 8, seed=rows)
+        same(executable(x), fun(x))
+
+
+def test_several_open_sizes():
+    length, depth = (1, 16, 33), tn.NamedDimension("depth", 4, 8, 12)
+    keys = tn.NamedDimension("keys", 1, 16, 40)
+    shapes = [(length, depth), (keys, depth), (keys, 3)]
+    executable = tn.compile(attention, args=[tn.InputInfo(shape, F32) for shape in shapes])
+    for n, k, d in [(1, 1, 4), (16, 16, 8), (33, 40, 12), (7, 19, 5)]:
+        args = normal(n, d), normal(k, d, seed=1), normal(k, 3, seed=2)
+        same(executable(*args), attention(*args))
+    with pytest.raises(ValueError, match="dimension `keys` is 5 in k.shape.0. and 6 in v.shape.0."):
+        executable(normal(2, 8), normal(5, 8), normal(6, 3))
+
+
+def test_a_name_shared_with_a_size():
+    rows = tn.NamedDimension("rows", 1, 4, 9)
+
+    def fun(x, n):
+        return x + tn.arange(n, dtype=F32)
+
+    executable = tn.compile(fun, args=[tn.InputInfo((rows,), F32), tn.DimensionInputInfo(rows)])
+    for n in (1, 4, 9):
+        same(executable(normal(n), n), fun(normal(n), n))
+    with pytest.raises(ValueError, match="dimension `rows` is 3 in x.shape.0. and 4 in n"):
+        executable(normal(3), 4)
+
+
+def test_one_name_with_two_ranges():
+    infos = [tn.InputInfo((tn.NamedDimension("n", 1, 2, top),), F32) for top in (3, 4)]
+    with pytest.raises(ValueError, match=r"dimension `n` is \(1, 2, 3\) in a.shape\[0\] and \(1, 2"):
+        tn.compile(lambda a, b: (a.sum(), b.sum()), args=infos)
+
+
+def test_a_range_on_which_the_function_is_not_one_program():
+    def fun(x):
+        return x * 2 if x.shape[0] > 4 else x
+
+    with pytest.raises(ValueError, match=r"fun\(\): .*holds at opt .*and not at min") as error:
+        tn.compile(fun, args=[tn.InputInfo(((1, 8, 16),), F32)])
+    assert "narrow the range" in str(error.value)
+    assert f"{__file__}:" in str(error.value)
+    executable = tn.compile(fun, args=[tn.InputInfo(((5, 8, 16),), F32)])
+    same(executable(normal(5)), normal(5) * 2)
+
+
+def test_ranges_that_begin_with_nothing():
+    executable = tn.compile(lambda x: tn.exp(x).sum(axis=0), args=[tn.InputInfo(((0, 2, 4), 3), F32)])
+    for rows in range(5):
+        same(executable(normal(rows, 3)), tn.exp(normal(rows, 3)).sum(axis=0))
+
+
+@pytest.mark.parametrize("part", range(4))
+def test_random_programs(part):
+    """At opt, and at other sizes where the program is one on the whole range."""
+    ran = 0
+    for seed in range(10 * part, 10 * part + 10):
+        program = Expression(seed)
+
+        def run(*values, program=program):
+            values = list(values)
+            for step in program.steps:
+                values.append(step(tn, values))
+            return values[len(program.inputs) :]
+
+        sizes = {2: (1, 2, 3), 3: (2, 3, 5), 4: (3, 4, 6), 5: (4, 5, 7), 1: (1, 1, 1)}
+        named = {n: tn.NamedDimension(f"d{n}", *bounds) for n, bounds in sizes.items()}
+        shapes = [x.shape for x in program.inputs]
+        infos = [tn.InputInfo([named[n] for n in shape], F32) for shape in shapes]
+        try:
+            executable = tn.compile(run, args=infos)
+            ran += 1
+        except tn.Error as error:
+            assert "narrow the range" in str(error), seed
+            executable = tn.compile(run, args=[tn.InputInfo(shape, F32) for shape in shapes])
+            named = {n: tn.NamedDimension(f"d{n}", n, n, n) for n in sizes}
+        for end in ("opt", "min", "max"):
+            at = [[getattr(named[n], end) for n in shape] for shape in shapes]
+            values = [normal(*shape, seed=i) for i, shape in enumerate(at)]
+            same(executable(*values), run(*values))
+    assert ran >= 3
+
+
+# Trees --------------------------------------------------------------------------------------
+
+
+@dataclasses.dataclass
+class Pair:
+    left: object
+    right: object
+    label: str = dataclasses.field(default="pair", metadata={"static": True})
+
+
+Point = collections.namedtuple("Point", "x y")
+
+
+class Wrapped:
+    def __init__(self, inside):
+        self.inside = inside
+
+
+tn.tree.register(Wrapped, lambda w: ({"inside": w.inside}, None), lambda _, d: Wrapped(d["inside"]))
+
+
+def rearranged(pair, point, rest):
+    total = pair.left + point.x * rest[0]["scale"]
+    return {
+        "pair": Pair(total, [pair.right, total * 2], "made"),
+        "point": Point(point.y, (rest[1],)),
+        3: total - 1,
+    }
+
+
+@pytest.fixture
+def tree_program():
+    info = tn.InputInfo(((1, 2, 4),), F32)
+    args = [Pair(info, info), Point(info, y=info), [{"scale": 3.0}, info]]
+    return tn.compile(rearranged, args=args)
+
+
+def tree_arguments(n):
+    a, b, c, d, e = (normal(n, seed=i) for i in range(5))
+    return Pair(a, b), Point(c, d), [{"scale": 3.0}, e]
+
+
+def test_trees_of_arguments_and_results(tree_program):
+    assert list(tree_program.input_infos) == ["pair.left", "pair.right", "point.x", "point.y", "rest[1]"]
+    for n in (1, 4):
+        made = tree_program(*tree_arguments(n))
+        same(made, rearranged(*tree_arguments(n)))
+        assert type(made["pair"]) is Pair and type(made["point"]) is Point
+        assert made["pair"].label == "made"
+
+
+def test_registered_trees():
+    info = tn.InputInfo((2,), F32)
+    executable = tn.compile(lambda w: Wrapped(w.inside * 2), args=[Wrapped(info)])
+    made = executable(Wrapped(tn.ones(2)))
+    assert type(made) is Wrapped and made.inside.tolist() == [2, 2]
+
+
+def test_constants_inside_trees(tree_program):
+    pair, point, rest = tree_arguments(2)
+    same(tree_program(pair, point, [{"scale": None}, rest[1]]), rearranged(pair, point, rest))
+    with pytest.raises(ValueError, match=r"`rest\[0\]\['scale'\]` is a constant .*: 3.0, not 4.0"):
+        tree_program(pair, point, [{"scale": 4.0}, rest[1]])
+
+
+def test_trees_that_differ(tree_program):
+    pair, point, rest = tree_arguments(2)
+    text = r"rearranged\(\): argument `rest` differs from what it was compiled for"
+    with pytest.raises(ValueError, match=text):
+        tree_program(pair, point, rest[:1])
+    with pytest.raises(ValueError, match=text):
+        tree_program(pair, point, [{"other": 3.0}, rest[1]])
+    with pytest.raises(TypeError, match="argument `rest.1.` is not a tensor: NoneType"):
+        tree_program(pair, point, [{"scale": 3.0}, None])
+    with pytest.raises(ValueError, match="argument `point` differs"):
+        tree_program(pair, tuple(point), rest)
+
+
+def test_results_that_are_inputs_or_constants():
+    fixed = tn.array([1.0, 2.0])
+
+    def fun(x):
+        y = x + 1
+        return x, fixed, y, y, tn.zeros(3), tn.arange(4)
+
+    executable = tn.compile(fun, args=[tn.InputInfo((2,), F32)])
+    x = normal(2)
+    same(executable(x), fun(x))
+
+
+def test_a_function_without_inputs():
+    executable = tn.compile(lambda: tn.arange(3) * 2, args=[])
+    assert executable().tolist() == [0, 2, 4]
+    with pytest.raises(TypeError, match="1 arguments given, 0 can have a position"):
+        executable(3)
+
+
+def test_names_that_clash_or_are_no_identifiers():
+    def fun(rest0, *rest, **named):
+        return rest0 + 2 * rest[0] + 3 * named["class"] + 4 * named["a b"]
+
+    info = tn.InputInfo((), F32)
+    executable = tn.compile(fun, args=[info, info], kwargs={"class": info, "a b": info})
+    assert str(inspect.signature(executable)) == "(rest0, rest0_, *, class_, a_b)"
+    one = tn.array(1.0)
+    assert executable(one, one, class_=one, a_b=one).item() == 10
+
+
+# Modules ------------------------------------------------------------------------------------
+
+
+def test_a_model():
+    model = nn.Sequential(nn.Linear(8, 32), nn.gelu, nn.Linear(32, 4))
+    executable = tn.compile(model, args=[tn.InputInfo(((1, 4, 64), 8), F32)])
+    for rows in (1, 4, 13, 64):
+        same(executable(normal(rows, 8)), model(normal(rows, 8)))
+
+
+def test_constants_are_computed_once():
+    weight = tn.exp(normal(64, 64))  # pending
+    executable = tn.compile(lambda x: x @ weight, args=[tn.InputInfo((2, 64), F32)])
+    assert "exp" not in executable.show("graph")
+    same(executable(normal(2, 64)), normal(2, 64) @ weight)
+
+
+def test_a_module_that_changes_itself_is_refused():
+    class Counting(nn.Module):
+        def __init__(self):
+            self.seen = tn.zeros(3)
+
+        def forward(self, x):
+            self.seen = self.seen + x
+            return self.seen
+
+    model = Counting()
+    before = model.seen
+    with pytest.raises(ValueError, match=r"Counting\(\) assigns to Counting.seen"):
+        tn.compile(model, args=[tn.InputInfo((3,), F32)])
+    assert model.seen is before
+
+
+# Calls --------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def doubled():
+    return tn.compile(lambda x: x * 2, args=[tn.InputInfo(((1, 4, 1000),), F32)])
+
+
+def test_arrays_of_other_libraries(doubled):
+    a = np.arange(3, dtype=np.float32)
+    made = doubled(a)
+    a[:] = 0
+    assert made.tolist() == [0, 2, 4]
+    torch = pytest.importorskip("torch")
+    assert doubled(torch.ones(3)).tolist() == [2, 2, 2]
+
+
+def test_pending_arguments(doubled):
+    x = tn.ones(3) + 1
+    assert doubled(x).tolist() == [4, 4, 4]
+
+
+def test_inside_transforms_and_compiled_functions(doubled):
+    with pytest.raises(tn.Error, match="an executable runs on values"):
+        tn.compile(lambda x: doubled(x) + 1)(tn.ones(3))
+    with pytest.raises(tn.Error, match="an executable runs on values"):
+        tn.grad(lambda x: doubled(x).sum())(tn.ones(3))
+
+
+def test_threads(doubled):
+    failures = []
+
+    def work(seed):
+        try:
+            for n in range(1, 60):
+                x = normal(n + seed, seed=seed)
+                same(doubled(x), x * 2)
+        except BaseException as error:
+            failures.append(error)
+
+    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failures
+
+
+def test_other_threads_run_meanwhile():
+    executable = tn.compile(lambda x: x @ x @ x, args=[tn.InputInfo((900, 900), F32)])
+    x = normal(900, 900)
+    tn.eval(x)
+    counted, done = [0], threading.Event()
+
+    def count():
+        while not done.is_set():
+            counted[0] += 1
+
+    counter = threading.Thread(target=count)
+    counter.start()
+    executable(x)
+    before = counted[0]
+    executable(x)
+    during = counted[0] - before
+    done.set()
+    counter.join()
+    assert during > 0
+
+
+def test_it_dies_with_its_last_reference():
+    executable = tn.compile(lambda x: x + 1, args=[tn.InputInfo((2,), F32)])
+    gone = weakref.ref(executable)
+    del executable
+    gc.collect()
+    assert gone() is None
+
+
+# Options ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "options, text",
+    [
+        ({"shapeless": True}, "compile: shapeless says nothing about executables: True"),
+        ({"inputs": [{}]}, "compile: inputs says nothing about executables"),
+        ({"memory_limit": "1KB"}, "a run needs up to 8000 bytes, memory_limit is 1000"),
+        ({"memory_limit": "much"}, "memory_limit is bytes or text like"),
+        ({"args": 3}, "compile: args is a list of arguments, not 3"),
+        ({"args": [], "kwargs": []}, "compile: kwargs is a dict of arguments by name"),
+        ({"args": []}, "compile: double(x): missing a required argument: 'x'"),
+        ({"args": [1, 2]}, "compile: double(x): too many positional arguments"),
+        ({"kwargs": {"y": 1}}, "compile: double(x): missing a required argument: 'x'"),
+    ],
+)
+def test_options_that_do_not_fit(options, text):
+    def double(x):
+        return x + x
+
+    options.setdefault("args", [tn.InputInfo((2000,), F32)])
+    if "y" in options.get("kwargs", {}):
+        del options["args"]
+    with pytest.raises(tn.Error, match=re.escape(text)) as error:
+        tn.compile(double, **options)
+    assert f"{__file__}:" in str(error.value)
+
+
+def test_memory_is_known_before_the_run(doubled):
+    assert doubled.peak_bytes == 4000
+    assert "16 B" in doubled.memory() or "16" in doubled.memory()
+
+
+def test_c_source():
+    executable = tn.compile(lambda x: x * 2, args=[tn.InputInfo((4,), F32)])
+    assert "void" in executable.source("c")
+    with pytest.raises(ValueError, match="no language"):
+        executable.source("fortran")
+
+
+def test_sizes_that_vary_have_no_c_source(doubled):
+    with pytest.raises(ValueError, match="sizes that vary"):
+        doubled.source()
+
+
+def test_stages_and_counts(doubled):
+    assert "multiply" in doubled.show("graph")
+    with pytest.raises(ValueError, match="stage"):
+        doubled.show("nothing")
+    before = doubled.stats().calls
+    doubled(tn.ones(3))
+    stats = doubled.stats()
+    assert stats.calls == before + 1
+    assert stats.origin == "compiled" and stats.kernels >= 1
+    assert repr(stats).startswith("ExecutableStats(calls=")
+
+
+def test_surfaces_that_are_broken():
+    from tenon import surface
+
+    infos = [tn.InputInfo((2,), F32)]
+    good = surface.write([surface.Parameter("x", inspect.Parameter.KEYWORD_ONLY, infos[0])], None)
+    parameters, results = surface.read(good, ["x"], infos, 1)
+    assert parameters[0].name == "x" and results is None
+    for text in (
+        "[]",
+        "{",
+        good[:-2],
+        good.replace("tensor", "size"),
+        good.replace('"*"', '["list", 2]'),
+        good.replace('"*"', '["list", -1]'),
+        good.replace('"results":null', '"results":["*","*"]'),
+        good.replace("[\"x\",3", "[\"x\",9"),
+        '{"parameters":[],"fixed":[],"results":null}',
+        "[" * 100000,
+    ):
+        with pytest.raises(ValueError, match="load: the trees .* are broken"):
+            surface.read(text, ["x"], infos, 1)
