@@ -234,6 +234,7 @@ void run_tiled_dot(const TiledCall& call) {
   Product p = product_of(*static_cast<const DotAttrs*>(call.attrs), call, true);
   p.args.packed_b = call.packed;
   p.args.left_room = call.room.at[2], p.args.right_room = call.room.at[3];
+  p.args.right_bytes = call.room.bytes[3];
   p.args.epilogue = {call.work.run, call.work.data};
   gemm(p.args);
 }

@@ -113,7 +113,8 @@ Product<T> product_of(const GemmKernels<T>& kernels, const GemmArgs& g, const On
           .c_row = one.c_row * doubled,
           .packed_b = static_cast<const T*>(g.packed_b),
           .left_room = static_cast<T*>(g.left_room),
-          .right_room = static_cast<T*>(g.right_room)};
+          .right_room = static_cast<T*>(g.right_room),
+          .right_size = g.right_bytes / static_cast<int64_t>(sizeof(T))};
 }
 
 /// The f32 or f64 product that an element type comes to. Half precision sums into f32.
@@ -220,7 +221,7 @@ static void run(const Kernels& kernels, const GemmArgs& args) {
     for (int64_t i = 0; i < t.g.batch; ++i) multiply_batch(t, i);
     return;
   }
-  t.g.left_room = t.g.right_room = nullptr;  // they are for one product at a time
+  t.g.left_room = t.g.right_room = nullptr, t.g.right_bytes = 0;  // for one product at a time
   int64_t chunks = std::min(t.g.batch, chunks_for(t.g.batch * work, kChunkWork));
   parallel_for(chunks, t.g.batch * work / kMultiplyRate / chunks, [&](int64_t chunk) {
     auto [begin, end] = chunk_range(t.g.batch, chunks, chunk);

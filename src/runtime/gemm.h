@@ -43,7 +43,8 @@ struct GemmArgs {
   /// Where A and B are packed: GemmRoom bytes, aligned to 64. Null: allocated.
   void* left_room = nullptr;
   void* right_room = nullptr;
-  bool wide_c = false;  // f16 and bf16: C takes the f32 sums and nothing is rounded
+  int64_t right_bytes = 0;  // of right_room
+  bool wide_c = false;      // f16 and bf16: C takes the f32 sums and nothing is rounded
   GemmEpilogue epilogue = {};
 };
 
@@ -52,8 +53,9 @@ void gemm(const GemmArgs& args);
 /// Length of the K blocks of a float product: what decides the bits, and depends on k alone.
 int64_t gemm_depth(int64_t k);
 
-/// What a product packs its operands into, apart from the little that each thread takes. Depends on
-/// shapes, strides and whether B is packed ahead.
+/// What a product packs its operands into. Depends on shapes, strides, whether B is packed ahead,
+/// and, as threads have panels of their own, their number; with fewer than at the run, some
+/// allocate.
 struct GemmRoom {
   int64_t left = 0, right = 0;  // in bytes
 };

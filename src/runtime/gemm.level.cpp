@@ -68,9 +68,15 @@ template <class T>
 #endif
 }
 
-/// Rows × Vectors of C. InPlace: the rows of A are contiguous along k, else its lanes are.
-template <class T, int Rows, int Vectors, bool InPlace>
+/// InPlace: the rows of A are contiguous along k, else its lanes are. Packing: so, and B is packed:
+/// tiles wait for arithmetic, so that this costs next to nothing.
+enum class TileForm { plain, in_place, packing };
+
+/// Rows × Vectors of C.
+template <class T, int Rows, int Vectors, TileForm Form>
 void fixed_tile(const GemmTile<T>& t) {
+  constexpr bool InPlace = Form == TileForm::in_place;
+  constexpr int64_t kAhead = Form == TileForm::packing ? 16 : 8;
   constexpr int64_t w = kLanes<T>;
   const T *a = t.a, *b = t.b;
   // Three rows are reached from one pointer; a pointer for each does not fit the registers.
@@ -85,7 +91,8 @@ void fixed_tile(const GemmTile<T>& t) {
 #pragma GCC unroll 2
     for (int v = 0; v < Vectors; ++v) {
       right[v] = load(b + v * w);
-      __builtin_prefetch(b + 8 * t.b_row + v * w);
+      __builtin_prefetch(b + kAhead * t.b_row + v * w);
+      if constexpr (Form == TileForm::packing) store(t.packed_b + (k * Vectors + v) * w, right[v]);
     }
 #pragma GCC unroll 16
     for (int r = 0; r < Rows; ++r) {
@@ -108,19 +115,22 @@ void fixed_tile(const GemmTile<T>& t) {
 template <class T>
 using FixedTile = void (*)(const GemmTile<T>&);
 
-template <class T, int Vectors, bool InPlace, int... R>
+template <class T, int Vectors, TileForm Form, int... R>
 constexpr FixedTile<T> pick(int64_t rows, std::integer_sequence<int, R...>) {
-  constexpr FixedTile<T> kTiles[] = {fixed_tile<T, R + 1, Vectors, InPlace>...};
+  constexpr FixedTile<T> kTiles[] = {fixed_tile<T, R + 1, Vectors, Form>...};
   return kTiles[rows - 1];
 }
 
 template <class T>
 void tile(const GemmTile<T>& t) {
+  using enum TileForm;
   constexpr auto kAll = std::make_integer_sequence<int, kRows>();
-  bool one = t.columns <= kLanes<T>;
-  auto run = t.a_lane == 1 ? one ? pick<T, 1, false>(t.rows, kAll) : pick<T, 2, false>(t.rows, kAll)
-             : one ? pick<T, 1, true>(t.rows, kAll)
-                           : pick<T, 2, true>(t.rows, kAll);
+  bool one = t.columns <= kLanes<T>, lanes = t.a_lane == 1;
+  auto run = t.packed_b     ? pick<T, 2, packing>(t.rows, kAll)
+             : lanes && one ? pick<T, 1, plain>(t.rows, kAll)
+             : lanes        ? pick<T, 2, plain>(t.rows, kAll)
+             : one          ? pick<T, 1, in_place>(t.rows, kAll)
+                            : pick<T, 2, in_place>(t.rows, kAll);
   run(t);
 }
 

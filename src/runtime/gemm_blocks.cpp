@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "runtime/buffer.h"
 #include "runtime/gemm.h"
@@ -14,15 +15,15 @@ constexpr int64_t kDepth = 768, kOneBlockDepth = 1024;  // of a K block; decides
 constexpr int64_t kDepthUnit = 32;           // whole tiles of AMX, whole complex elements
 constexpr int64_t kRowsAtOnce = 1024;        // rows of A that are packed together
 constexpr int64_t kColumnsAtOnce = 3072;     // columns of B that are packed together
-constexpr int64_t kRowBlock = 84;            // rows of a chunk: its part of A stays in L2
+constexpr int64_t kRowBlock = 126;           // rows of a chunk: its part of A stays in L2
 constexpr int64_t kFinishBytes = 128 << 10;  // of C between two calls of `finish`: still in L2
 constexpr int64_t kPackFromRows = 160;       // fewer rows read a plain B in place
 constexpr int64_t kPackFromColumns = 129;    // fewer columns read a plain A in place
 constexpr int64_t kWantedChunks = 96;        // enough for many threads to end together
-constexpr int64_t kLeastPanels = 4;          // of B to a chunk, for one reading of its rows of A
+constexpr int64_t kLeastPanels = 2;          // of B to a chunk, for one reading of its rows of A
 // Elements in a nanosecond: whether a sleeping thread is worth waking.
 constexpr int64_t kPackRate = 2, kReadRate = 4;
-constexpr int64_t kPackWork = 1 << 14;  // packed elements worth a chunk
+constexpr int64_t kPackWork = 1 << 13;  // packed elements worth a chunk
 
 /// Nanoseconds of one of `chunks`.
 int64_t chunk_time(int64_t work, int64_t rate, int64_t chunks) {
@@ -64,7 +65,8 @@ class Multiply {
   void pack_left();
   void run_chunk(ChunkRange row_panels, ChunkRange panels);
   void multiply_shared(ChunkRange row_panels, int64_t panel);
-  void multiply_panel(ChunkRange row_panels, int64_t column, const T* right, int64_t stride);
+  void multiply_panel(ChunkRange row_panels, int64_t column, const T* right, int64_t stride,
+                      T* packed = nullptr);
   void finish(ChunkRange row_panels, int64_t column_begin, int64_t column_end);
 
   int64_t panels() const { return chunks_for(columns_, u_.columns); }
@@ -80,6 +82,12 @@ class Multiply {
     return {row0_ + chunk_range(rows_, left_panels(), row_panels.begin).begin,
             row0_ + chunk_range(rows_, left_panels(), row_panels.end - 1).end};
   }
+  bool plain_right() const { return p_.b.form == GemmForm::plain && p_.b.lane_stride == 1; }
+  const T* plain_right_at(int64_t column) const {
+    return static_cast<const T*>(p_.b.data) + k0_ * p_.b.k_stride + column;
+  }
+  int64_t panel_size() const { return packed_depth() * width_for(std::min(p_.n, u_.columns)); }
+  T* local_panel(BufferRef& allocated) const;
   bool last_depth() const { return k0_ + depth_ == p_.k; }
 
   enum class Right { shared, local, in_place };
@@ -157,13 +165,14 @@ PackedSizes Multiply<T>::choose_packing() {
   rows_ = std::min(p_.m, kRowsAtOnce);
   left_in_place_ = reads_left_in_place();
   if (!left_in_place_) packed.left = left_panels() * left_stride();
-  bool plain = p_.b.form == GemmForm::plain && p_.b.lane_stride == 1;
-  right_mode_ = p_.packed_b                     ? Right::shared
-                : plain && p_.m < kPackFromRows ? Right::in_place
-                : p_.m <= kRowBlock             ? Right::local
-                                                : Right::shared;
+  bool plain = plain_right();
+  right_mode_ = p_.packed_b                      ? Right::shared
+                : plain && p_.m < kPackFromRows  ? Right::in_place
+                : plain || p_.m <= 2 * kRowBlock ? Right::local
+                                                 : Right::shared;
   if (right_mode_ == Right::shared && !p_.packed_b)
     packed.right = up(std::min(p_.n, kColumnsAtOnce), u_.columns) * packed_depth();
+  if (right_mode_ == Right::local) packed.right = num_threads() * panel_size();
   return packed;
 }
 
@@ -176,7 +185,7 @@ void Multiply<T>::multiply_depth() {
     return own ? own.data<T>() : given;
   };
   left_ = room(p_.left_room, packed.left, left);
-  packed_right_ = room(p_.right_room, packed.right, right);
+  if (right_mode_ == Right::shared) packed_right_ = room(p_.right_room, packed.right, right);
   for (column0_ = 0; column0_ < p_.n; column0_ += kColumnsAtOnce) {
     columns_ = std::min(p_.n - column0_, kColumnsAtOnce);
     if (right_mode_ == Right::shared && !p_.packed_b) pack_right();
@@ -206,11 +215,16 @@ void Multiply<T>::multiply_rows() {
       std::min({chunks_for(panels(), row_parts > 1 ? kLeastPanels : 1),
                 chunks_for(kWantedChunks, row_parts), std::max<int64_t>(1, work / row_parts)});
   int64_t chunks = row_parts * column_parts;
+  // The side that all threads pack for all of them is better the shorter one: each line of it is
+  // moved between their caches.
+  bool by_columns = right_mode_ == Right::shared && !p_.packed_b && columns_ > rows_;
   parallel_for(chunks, chunk_time(rows_ * columns_ * depth_, kMultiplyRate, chunks),
                [&](int64_t chunk) {
                  if (u_.enter) u_.enter();
-                 run_chunk(chunk_range(left_panels(), row_parts, chunk / column_parts),
-                           chunk_range(panels(), column_parts, chunk % column_parts));
+                 int64_t row = by_columns ? chunk % row_parts : chunk / column_parts;
+                 int64_t column = by_columns ? chunk / row_parts : chunk % column_parts;
+                 run_chunk(chunk_range(left_panels(), row_parts, row),
+                           chunk_range(panels(), column_parts, column));
                  if (u_.leave) u_.leave();
                });
 }
@@ -252,9 +266,18 @@ void Multiply<T>::pack_left() {
   });
 }
 
+/// Where this thread packs a panel of B: always the same place, which stays in its caches.
+template <class T>
+T* Multiply<T>::local_panel(BufferRef& allocated) const {
+  int64_t at = thread_number() * panel_size();
+  if (right_mode_ == Right::local && at + panel_size() <= p_.right_size) return p_.right_room + at;
+  if (!allocated) allocated = allocate(sizeof(T) * static_cast<size_t>(panel_size()));
+  return allocated.data<T>();
+}
+
 template <class T>
 void Multiply<T>::run_chunk(ChunkRange row_panels, ChunkRange panels) {
-  BufferRef local;  // the first panel packed is the widest
+  BufferRef allocated;
   int64_t unfinished = panels.begin;  // the first panel that `finish` has not seen
   int64_t finish_panels = std::max<int64_t>(
       1, kFinishBytes / (static_cast<int64_t>(sizeof(T)) * kRowBlock * u_.columns));
@@ -264,12 +287,15 @@ void Multiply<T>::run_chunk(ChunkRange row_panels, ChunkRange panels) {
     if (right_mode_ == Right::shared) {
       multiply_shared(row_panels, panel);
     } else if (right_mode_ == Right::in_place && columns == width) {
-      const T* b = static_cast<const T*>(p_.b.data) + k0_ * p_.b.k_stride + column;
-      multiply_panel(row_panels, column, b, p_.b.k_stride);
+      multiply_panel(row_panels, column, plain_right_at(column), p_.b.k_stride);
     } else {
-      if (!local) local = allocate(sizeof(T) * static_cast<size_t>(packed_depth() * width));
-      u_.pack_right(p_.b, {k0_, depth_, column, columns}, width, local.data<T>());
-      multiply_panel(row_panels, column, local.data<T>(), width);
+      T* packed = local_panel(allocated);
+      if (plain_right() && columns == u_.columns && !left_in_place_) {
+        multiply_panel(row_panels, column, plain_right_at(column), p_.b.k_stride, packed);
+      } else {
+        u_.pack_right(p_.b, {k0_, depth_, column, columns}, width, packed);
+        multiply_panel(row_panels, column, packed, width);
+      }
     }
     bool enough = panel + 1 == panels.end || panel + 1 - unfinished == finish_panels;
     if (p_.finish && last_depth() && enough) {
@@ -301,10 +327,11 @@ void Multiply<T>::finish(ChunkRange row_panels, int64_t column_begin, int64_t co
 
 template <class T>
 void Multiply<T>::multiply_panel(ChunkRange row_panels, int64_t column, const T* right,
-                                 int64_t stride) {
-  for (int64_t panel = row_panels.begin; panel < row_panels.end; ++panel) {
-    auto rows = chunk_range(rows_, left_panels(), panel);
-    int64_t row = row0_ + rows.begin, count = rows.end - rows.begin;
+                                 int64_t stride, T* packed) {
+  auto rows = chunk_range(rows_, left_panels(), row_panels.begin);
+  int64_t row = row0_ + rows.begin, taller = rows_ % left_panels(), least = rows_ / left_panels();
+  for (int64_t panel = row_panels.begin, count; panel < row_panels.end; ++panel, row += count) {
+    count = least + (panel < taller);
     GemmTile<T> tile{.rows = count,
                      .columns = std::min(p_.n - column, u_.columns),
                      .depth = depth_,
@@ -315,12 +342,14 @@ void Multiply<T>::multiply_panel(ChunkRange row_panels, int64_t column, const T*
                      .b_row = stride,
                      .c = p_.c + row * p_.c_row + column,
                      .c_row = p_.c_row,
-                     .add = k0_ != 0};
+                     .add = k0_ != 0,
+                     .packed_b = packed};
     if (left_in_place_) {
       tile.a = static_cast<const T*>(p_.a.data) + row * p_.a.lane_stride + k0_ * p_.a.k_stride;
       tile.a_lane = p_.a.lane_stride, tile.a_k = p_.a.k_stride;
     }
     u_.tile(tile);
+    if (packed) right = std::exchange(packed, nullptr), stride = u_.columns;
   }
 }
 

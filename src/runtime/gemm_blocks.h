@@ -26,6 +26,7 @@ struct Product {
   // Where A and B are packed: PackedSizes elements, aligned to 64. Null: allocated.
   T* left_room = nullptr;
   T* right_room = nullptr;
+  int64_t right_size = 0;  // of right_room
   /// Blocks of C that are finished, each element once; the batch is left 0. May be null.
   const FunctionRef<void(const KernelTile&)>* finish = nullptr;
 };

@@ -36,6 +36,8 @@ struct GemmTile {
   T* c;
   int64_t c_row;
   bool add;  // to what C holds
+  /// Where B, two whole vectors wide, is packed on the way when A is packed; may be null.
+  T* packed_b = nullptr;
 };
 
 template <class T>

@@ -134,6 +134,7 @@ class Pool {
 };
 
 thread_local bool inside_chunk = false;
+thread_local int number_of_this = 0;
 
 Pool::Pool(int workers) : workers_(workers), shares_(static_cast<size_t>(workers) + 1) {
   if (workers >= allowed_cpus().count) spin_ = std::chrono::microseconds(20);
@@ -182,6 +183,7 @@ uint64_t Pool::run_chunks(size_t thread) {
 
 void Pool::work(size_t thread) {
   inside_chunk = true;
+  number_of_this = static_cast<int>(thread);
   for (;;) {
     uint32_t seen = job_.load(std::memory_order_acquire);
     if (stop_.load(std::memory_order_relaxed)) return;
@@ -303,6 +305,8 @@ void set_num_threads(int count) {
   if (count < 1) fail("set_num_threads: not a positive number: {}", count);
   wanted_threads.store(std::min(count, kMaxThreads), std::memory_order_relaxed);
 }
+
+int thread_number() { return number_of_this; }
 
 void parallel_for(int64_t chunks, int64_t nanoseconds_of_chunk,
                   FunctionRef<void(int64_t chunk)> body) {

@@ -13,6 +13,9 @@ int num_threads();
 /// Takes effect at the next parallel_for.
 void set_num_threads(int count);
 
+/// Which thread of a parallel_for this is, for memory of its own: the caller is 0.
+int thread_number();
+
 /// Calls `body(0) … body(chunks - 1)`, each once, on any thread, and returns when all are done.
 ///
 /// The caller fixes `chunks` from shapes only, so that results do not depend on the number of
