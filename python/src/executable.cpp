@@ -12,8 +12,10 @@
 #include "base/error.h"
 #include "call_arguments.h"
 #include "call_spec.h"
+#include "compiler/memory_report.h"
 #include "dims.h"
 #include "frontend/eval.h"
+#include "frontend/executable.h"
 #include "ir/offset.h"
 #include "tensor_tree.h"
 
@@ -278,6 +280,13 @@ Executable load(const std::string& path, bool trust) {
   return Executable::load(path, {trust});
 }
 
+MemoryReport memory(const Executable& program) {
+  UserCall place;
+  HostUnlocked unlocked;
+  const Program& inner = *program.state()->program;
+  return memory_report(*inner.plan(inner.signature().opt));
+}
+
 std::string user_place() {
   Place at = resolve(python_place());
   return at.file.empty() ? "" : format("{}:{}", at.file, at.line);
@@ -315,7 +324,7 @@ void bind_program(nb::module_& m) {
       .def_prop_ro("num_outputs", [](const Executable& e) { return e.outputs().size(); })
       .def_prop_ro("surface", &Executable::surface)
       .def_prop_ro("peak_bytes", in_place<&Executable::peak_bytes>)
-      .def("memory", in_place<&Executable::memory>)
+      .def("memory", memory)
       .def("source", in_place<&Executable::source, std::string>)
       .def("show", in_place<&Executable::show, std::string>)
       .def("stats", &Executable::stats)

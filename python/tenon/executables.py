@@ -53,8 +53,8 @@ class Executable(_core._Executable):
         """What a call with the largest sizes needs besides its arguments, in bytes."""
         return self._program.peak_bytes
 
-    def memory(self) -> str:
-        """What a call with the best sizes needs, as text."""
+    def memory(self) -> _core.MemoryReport:
+        """What a call with the best sizes needs besides its arguments."""
         return self._program.memory()
 
     def source(self, language: str = "c") -> str:

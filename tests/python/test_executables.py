@@ -1,7 +1,6 @@
 """Executables beyond the document: ranges, trees, files, threads, random programs."""
 
-import collections
-import dataclasses
+import doctest
 import gc
 import inspect
 import re
@@ -12,28 +11,25 @@ import numpy as np
 import pytest
 
 import tenon as tn
+import tenon.executables
+import tenon.input_infos
+from executable_programs import (
+    F32,
+    Pair,
+    Point,
+    Wrapped,
+    attention,
+    doubled,
+    normal,
+    rearranged,
+    same,
+    tree_arguments,
+    tree_program,
+)
 from tenon import nn
 from test_fuzz import Expression
 
-F32 = tn.float32
-
-
-def same(a, b):
-    assert tn.tree.structure(a) == tn.tree.structure(b)
-    for x, y in zip(tn.tree.leaves(a), tn.tree.leaves(b)):
-        assert (x.shape, x.dtype) == (y.shape, y.dtype)
-        assert x.numpy().tobytes() == y.numpy().tobytes()
-
-
-def normal(*shape, seed=0):
-    return tn.random.normal(shape, key=tn.random.key(seed))
-
-
 # Ranges -------------------------------------------------------------------------------------
-
-
-def attention(q, k, v):
-    return tn.softmax(q @ k.T / q.shape[1] ** 0.5) @ v
 
 
 PROGRAMS = {
@@ -85,7 +81,8 @@ def test_a_name_shared_with_a_size():
 
 def test_one_name_with_two_ranges():
     infos = [tn.InputInfo((tn.NamedDimension("n", 1, 2, top),), F32) for top in (3, 4)]
-    with pytest.raises(ValueError, match=r"dimension `n` is \(1, 2, 3\) in a.shape\[0\] and \(1, 2"):
+    text = r"dimension `n` is \(1, 2, 3\) in a.shape\[0\] and \(1, 2, 4\) in b"
+    with pytest.raises(ValueError, match=text):
         tn.compile(lambda a, b: (a.sum(), b.sum()), args=infos)
 
 
@@ -102,7 +99,8 @@ def test_a_range_on_which_the_function_is_not_one_program():
 
 
 def test_ranges_that_begin_with_nothing():
-    executable = tn.compile(lambda x: tn.exp(x).sum(axis=0), args=[tn.InputInfo(((0, 2, 4), 3), F32)])
+    info = tn.InputInfo(((0, 2, 4), 3), F32)
+    executable = tn.compile(lambda x: tn.exp(x).sum(axis=0), args=[info])
     for rows in range(5):
         same(executable(normal(rows, 3)), tn.exp(normal(rows, 3)).sum(axis=0))
 
@@ -141,49 +139,11 @@ def test_random_programs(part):
 # Trees --------------------------------------------------------------------------------------
 
 
-@dataclasses.dataclass
-class Pair:
-    left: object
-    right: object
-    label: str = dataclasses.field(default="pair", metadata={"static": True})
-
-
-Point = collections.namedtuple("Point", "x y")
-
-
-class Wrapped:
-    def __init__(self, inside):
-        self.inside = inside
-
-
-tn.tree.register(Wrapped, lambda w: ({"inside": w.inside}, None), lambda _, d: Wrapped(d["inside"]))
-
-
-def rearranged(pair, point, rest):
-    total = pair.left + point.x * rest[0]["scale"]
-    return {
-        "pair": Pair(total, [pair.right, total * 2], "made"),
-        "point": Point(point.y, (rest[1],)),
-        3: total - 1,
-    }
-
-
-@pytest.fixture
-def tree_program():
-    info = tn.InputInfo(((1, 2, 4),), F32)
-    args = [Pair(info, info), Point(info, y=info), [{"scale": 3.0}, info]]
-    return tn.compile(rearranged, args=args)
-
-
-def tree_arguments(n):
-    a, b, c, d, e = (normal(n, seed=i) for i in range(5))
-    return Pair(a, b), Point(c, d), [{"scale": 3.0}, e]
-
-
-def test_trees_of_arguments_and_results(tree_program):
-    assert list(tree_program.input_infos) == ["pair.left", "pair.right", "point.x", "point.y", "rest[1]"]
+def test_trees_of_arguments_and_results():
+    names = ["pair.left", "pair.right", "point.x", "point.y", "rest[1]"]
+    assert list(tree_program().input_infos) == names
     for n in (1, 4):
-        made = tree_program(*tree_arguments(n))
+        made = tree_program()(*tree_arguments(n))
         same(made, rearranged(*tree_arguments(n)))
         assert type(made["pair"]) is Pair and type(made["point"]) is Point
         assert made["pair"].label == "made"
@@ -196,24 +156,24 @@ def test_registered_trees():
     assert type(made) is Wrapped and made.inside.tolist() == [2, 2]
 
 
-def test_constants_inside_trees(tree_program):
+def test_constants_inside_trees():
     pair, point, rest = tree_arguments(2)
-    same(tree_program(pair, point, [{"scale": None}, rest[1]]), rearranged(pair, point, rest))
+    same(tree_program()(pair, point, [{"scale": None}, rest[1]]), rearranged(pair, point, rest))
     with pytest.raises(ValueError, match=r"`rest\[0\]\['scale'\]` is a constant .*: 3.0, not 4.0"):
-        tree_program(pair, point, [{"scale": 4.0}, rest[1]])
+        tree_program()(pair, point, [{"scale": 4.0}, rest[1]])
 
 
-def test_trees_that_differ(tree_program):
+def test_trees_that_differ():
     pair, point, rest = tree_arguments(2)
     text = r"rearranged\(\): argument `rest` differs from what it was compiled for"
     with pytest.raises(ValueError, match=text):
-        tree_program(pair, point, rest[:1])
+        tree_program()(pair, point, rest[:1])
     with pytest.raises(ValueError, match=text):
-        tree_program(pair, point, [{"other": 3.0}, rest[1]])
+        tree_program()(pair, point, [{"other": 3.0}, rest[1]])
     with pytest.raises(TypeError, match="argument `rest.1.` is not a tensor: NoneType"):
-        tree_program(pair, point, [{"scale": 3.0}, None])
+        tree_program()(pair, point, [{"scale": 3.0}, None])
     with pytest.raises(ValueError, match="argument `point` differs"):
-        tree_program(pair, tuple(point), rest)
+        tree_program()(pair, tuple(point), rest)
 
 
 def test_results_that_are_inputs_or_constants():
@@ -282,40 +242,35 @@ def test_a_module_that_changes_itself_is_refused():
 # Calls --------------------------------------------------------------------------------------
 
 
-@pytest.fixture(scope="module")
-def doubled():
-    return tn.compile(lambda x: x * 2, args=[tn.InputInfo(((1, 4, 1000),), F32)])
-
-
-def test_arrays_of_other_libraries(doubled):
+def test_arrays_of_other_libraries():
     a = np.arange(3, dtype=np.float32)
-    made = doubled(a)
+    made = doubled()(a)
     a[:] = 0
     assert made.tolist() == [0, 2, 4]
     torch = pytest.importorskip("torch")
-    assert doubled(torch.ones(3)).tolist() == [2, 2, 2]
+    assert doubled()(torch.ones(3)).tolist() == [2, 2, 2]
 
 
-def test_pending_arguments(doubled):
+def test_pending_arguments():
     x = tn.ones(3) + 1
-    assert doubled(x).tolist() == [4, 4, 4]
+    assert doubled()(x).tolist() == [4, 4, 4]
 
 
-def test_inside_transforms_and_compiled_functions(doubled):
+def test_inside_transforms_and_compiled_functions():
     with pytest.raises(tn.Error, match="an executable runs on values"):
-        tn.compile(lambda x: doubled(x) + 1)(tn.ones(3))
+        tn.compile(lambda x: doubled()(x) + 1)(tn.ones(3))
     with pytest.raises(tn.Error, match="an executable runs on values"):
-        tn.grad(lambda x: doubled(x).sum())(tn.ones(3))
+        tn.grad(lambda x: doubled()(x).sum())(tn.ones(3))
 
 
-def test_threads(doubled):
+def test_threads():
     failures = []
 
     def work(seed):
         try:
             for n in range(1, 60):
                 x = normal(n + seed, seed=seed)
-                same(doubled(x), x * 2)
+                same(doubled()(x), x * 2)
         except BaseException as error:
             failures.append(error)
 
@@ -385,9 +340,9 @@ def test_options_that_do_not_fit(options, text):
     assert f"{__file__}:" in str(error.value)
 
 
-def test_memory_is_known_before_the_run(doubled):
-    assert doubled.peak_bytes == 4000
-    assert "16 B" in doubled.memory() or "16" in doubled.memory()
+def test_memory_is_known_before_the_run():
+    assert doubled().peak_bytes == 4000
+    assert doubled().memory().peak == 16  # at the best size
 
 
 def test_c_source():
@@ -397,18 +352,18 @@ def test_c_source():
         executable.source("fortran")
 
 
-def test_sizes_that_vary_have_no_c_source(doubled):
+def test_sizes_that_vary_have_no_c_source():
     with pytest.raises(ValueError, match="sizes that vary"):
-        doubled.source()
+        doubled().source()
 
 
-def test_stages_and_counts(doubled):
-    assert "multiply" in doubled.show("graph")
+def test_stages_and_counts():
+    assert "multiply" in doubled().show("graph")
     with pytest.raises(ValueError, match="stage"):
-        doubled.show("nothing")
-    before = doubled.stats().calls
-    doubled(tn.ones(3))
-    stats = doubled.stats()
+        doubled().show("nothing")
+    before = doubled().stats().calls
+    doubled()(tn.ones(3))
+    stats = doubled().stats()
     assert stats.calls == before + 1
     assert stats.origin == "compiled" and stats.kernels >= 1
     assert repr(stats).startswith("ExecutableStats(calls=")
@@ -435,3 +390,8 @@ def test_surfaces_that_are_broken():
     ):
         with pytest.raises(ValueError, match="load: the trees .* are broken"):
             surface.read(text, ["x"], infos, 1)
+
+
+@pytest.mark.parametrize("module", [tenon.executables, tenon.input_infos])
+def test_docstrings(module):
+    assert doctest.testmod(module, extraglobs={"tn": tn}).failed == 0

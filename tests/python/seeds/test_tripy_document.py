@@ -1,10 +1,13 @@
-"""What Tripy's guide to its compiler and the compiler's own description promise, shown by programs of
-our own in their order."""
+"""What Tripy's guide and the description of its compiler promise, shown by programs of our own in
+their order."""
 
 import functools
 import inspect
+import os
 import pathlib
 import re
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -93,6 +96,36 @@ def test_a_size_outside_its_range_is_named(layer):
     )
     assert f"{HERE}{line_of('declared')}" in text
     assert f"{HERE}{line_of('called')}" in text
+
+
+# The guide: saving --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["executable.json", "model.tnx", "no extension", "ünïcode.bin"])
+def test_saved_and_loaded_under_any_name(layer, tmp_path, name):
+    fast = tn.compile(layer, args=[tn.InputInfo(((1, 8, 16), 2), tn.float32)])
+    path = os.path.join(tmp_path, name)
+    fast.save(path)
+    loaded = tn.Executable.load(path)
+    os.remove(path)  # what is mapped stays
+    x = tn.array([[1.0, 2.0], [2.0, 3.0]])
+    same(loaded(x), layer(x))
+    with pytest.raises(ValueError, match=r"dimension 0 = 17 is outside \[1, 16\]"):
+        loaded(tn.ones((17, 2)))
+
+
+def test_another_process_runs_it(layer, tmp_path):
+    path = tmp_path / "gated.tnx"
+    tn.compile(layer, args=[tn.InputInfo(((1, 8, 16), 2), tn.float32)]).save(path)
+    program = (
+        "import sys, tenon as tn\n"
+        "run = tn.Executable.load(sys.argv[1])\n"
+        "print(run(tn.full((3, 2), 0.25)).tolist())\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program, path], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == str(layer(tn.full((3, 2), 0.25)).tolist())
 
 
 # The description: what is an input and what is constant --------------------------------------
