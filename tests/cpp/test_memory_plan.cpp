@@ -222,7 +222,7 @@ TEST_CASE("orders: branches are finished before the next one begins, when that s
   // Eight large temporaries, each summed to a small one: as written all are made first.
   Plan plan;
   plan.inputs = 1;
-  auto mix = std::make_shared<Mix>(Mix{1, 1, {1}, 0, 0});
+  auto mix = std::make_shared<Mix>(Mix{1, 1, {1}, 0});
   for (int32_t i = 0; i < 8; ++i) {
     plan.bytes.push_back(1 << 20);
     plan.steps.push_back({run_mix, mix, {0, 1 + i}, {}, {1}});
@@ -244,7 +244,7 @@ Plan chain_of(std::vector<std::pair<int32_t, int32_t>> moves, std::vector<int32_
               int64_t bytes = 4096) {
   Plan plan;
   plan.inputs = 1;
-  auto mix = std::make_shared<Mix>(Mix{1, 1, {1}, 1, 0});
+  auto mix = std::make_shared<Mix>(Mix{1, 1, {1}, 1});
   for (auto [from, to] : moves) {
     plan.bytes.push_back(bytes);
     plan.steps.push_back({run_mix, mix, {from, to}, {}, {1}, {{0, 1}}});
