@@ -19,10 +19,11 @@ build: $(READY)
 test: build
 	@$(PYTHON) tools/run_tests.py
 
-# GRAPHS=1 SEED=17 repeats one.
+# Random graphs, GRAPHS=1 SEED=17 repeats one; then bad files, for so many SECONDS.
 fuzz: build
 	@TENON_FUZZ_GRAPHS=$(or $(GRAPHS),20000) TENON_FUZZ_SEED=$(or $(SEED),0) \
 		$(RELEASE)/tenon_tests -tc='random graphs*'
+	@tests/fuzz/run.sh $(or $(SECONDS),600)
 
 # FUNCTION=exp: that one only.
 ulp: build

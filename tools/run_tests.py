@@ -43,9 +43,28 @@ def steps(asan):
     yield "installed library", ["tests/install/run.sh", "build/release"], {}, "include/tenon"
 
 
+class Fuzzer:
+    """Looks for files that do harm, while the other tests run."""
+
+    log = ROOT / "build/release/fuzz.log"
+
+    def __init__(self):
+        self.began = time.monotonic()
+        with open(self.log, "w") as out:
+            command = ["nice", "tests/fuzz/run.sh", "60"]
+            self.process = subprocess.Popen(command, cwd=ROOT, stdout=out, stderr=out)
+
+    def result(self):
+        failed = self.process.wait()
+        if failed:
+            print(f"\n== bad files: {self.log}", *self.log.read_text().splitlines()[-40:], sep="\n")
+        return "bad files", "FAILED" if failed else "passed", time.monotonic() - self.began
+
+
 def main():
     asan = "--asan" in sys.argv[1:]
     results = []
+    fuzzer = None if asan else Fuzzer()
     for name, command, extra, needed in steps(asan):
         if not (ROOT / needed).exists():
             results.append((name, "absent", 0.0))
@@ -55,6 +74,8 @@ def main():
         env = os.environ | {"TENON_CACHE": "0"} | extra  # they see what this build compiles
         code = subprocess.run(command, cwd=ROOT, env=env).returncode
         results.append((name, "FAILED" if code else "passed", time.monotonic() - began))
+    if fuzzer:
+        results.append(fuzzer.result())
     print("\n== summary")
     for name, verdict, seconds in results:
         print(f"{name:<20}{verdict:>8}{seconds:>9.1f} s")

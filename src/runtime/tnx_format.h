@@ -78,13 +78,14 @@ inline bool is_name(std::string_view name) {
 constexpr uint64_t aligned(uint64_t place, uint64_t to) { return (place + to - 1) / to * to; }
 constexpr uint64_t alignment(Kind kind) { return kind == Kind::weights ? kPage : kAlignment; }
 
+constexpr bool is_known(Kind kind) { return kind >= Kind::meta && kind <= Kind::seal; }
+
 /// "graph", "code x86-64-v4", "kind 12".
 inline std::string section_text(Kind kind, std::string_view name) {
   static constexpr const char* kNames[] = {"",     "meta", "graph", "constants", "weights",
                                            "plan", "code", "debug", "seal"};
   auto number = static_cast<uint32_t>(kind);
-  bool known = number > 0 && number < std::size(kNames);
-  std::string text = known ? kNames[number] : format("kind {}", number);
+  std::string text = is_known(kind) ? kNames[number] : format("kind {}", number);
   return name.empty() ? text : format("{} {}", text, name);
 }
 

@@ -144,7 +144,7 @@ void File::State::check_section(const SectionInfo& info, uint64_t from, uint64_t
   if (info.place < from || info.place > until || info.length > until - info.place)
     damaged("section {}: {} bytes at {} are not between {} and {}", text, info.length, info.place,
             from, until);
-  if (info.kind < Kind::meta || info.kind > Kind::seal) {
+  if (!is_known(info.kind)) {
     if (info.required) fail(kUpdate, "load: {} has a section that this tenon does not know", name);
     return;
   }
@@ -179,7 +179,7 @@ Checksum File::State::sum_of(const SectionInfo& info) const {
 
 const SectionInfo& File::State::section(Kind kind, std::string_view name) const {
   for (const SectionInfo& info : sections)
-    if (info.kind == kind && info.name == name) return info;
+    if (is_known(kind) && info.kind == kind && info.name == name) return info;
   fail("load: {} has no section {}", this->name, section_text(kind, name));
 }
 
@@ -262,7 +262,7 @@ BufferRef File::weights(uint64_t place, uint64_t bytes) const {
 void File::verify() const {
   for (const SectionInfo& info : state_->sections) {
     state_->check_sum(info, state_->sum_of(info));
-    if (info.codec == Codec::zstd && info.kind <= Kind::seal) state_->read(info);
+    if (info.codec == Codec::zstd && is_known(info.kind)) state_->read(info);
   }
 }
 

@@ -180,7 +180,10 @@ TEST_CASE("tnx: later versions") {
   auto later = [](Forgery& f) { f.section(Kind::debug).kind = static_cast<Kind>(77); };
   Forgery skipped(sample().bytes());
   later(skipped);
-  CHECK(opened(skipped.bytes())->read(Kind::graph) == kText);
+  auto file = opened(skipped.bytes());
+  file->verify();
+  CHECK(file->read(Kind::graph) == kText);
+  CHECK(!error_in([&] { file->read(static_cast<Kind>(77)); }).empty());
   std::string required = error_after([&](Forgery& f) {
     f.section(Kind::debug).codec |= kRequired;
     later(f);
