@@ -1,12 +1,9 @@
 // Bad files: all that is done with a file before it runs, on files that libFuzzer changes.
 #include <filesystem>
-#include <fstream>
 #include <random>
 
-#include "ir/graph.h"
-#include "loop/kernel.h"
-#include "runtime/tnx.h"
-#include "tenon/error.h"
+#include "executable/program.h"
+#include "tenon/executable.h"
 #include "tenon/tenon.h"
 
 extern "C" size_t LLVMFuzzerMutate(uint8_t* data, size_t size, size_t most);
@@ -30,15 +27,28 @@ void expect_error(const F& f) {
   }
 }
 
-void read_all(const tnx::File& file) {
-  expect_error([&] { file.verify(); });
-  for (const tnx::SectionInfo& info : file.sections())
-    expect_error([&] {
-      if (info.kind == Section::weights) return (void)file.weights(0, info.length);
-      std::string bytes = file.read(info.kind, info.name);
-      if (info.kind == Section::graph) to_text(parse_graph(bytes));
-      if (info.kind == Section::plan) to_text(loop::parse_kernel(bytes));
-    });
+/// Kernels are read, and nothing is run.
+void read_all(std::shared_ptr<const tnx::File> file) {
+  expect_error([&] { file->verify(); });
+  expect_error([&] { Program::read(file, {.trust = true}); });
+}
+
+/// Files to begin with. Those of level 0 need no machine code where the graph is compiled again.
+void write_seeds(const std::filesystem::path& folder) {
+  auto geglu = [](const Tensors& in) -> Tensors {
+    Tensors halves = split(matmul(in[0], ones({2, 8})) + arange(8), 2, {}, -1);
+    return {halves[0] * gelu(halves[1])};
+  };
+  auto reduced = [](const Tensors& in) -> Tensors {
+    return {sum(softmax(in[0]), Axes(0)), take(in[0], array<int64_t>({1, 0}), 1)};
+  };
+  for (int level : {0, 1, 3}) {
+    AheadSettings settings{.optimization_level = level};
+    InputInfo varying{.shape = {{1, 2, 16, "batch"}, 2}, .name = "x"};
+    std::string name = format("{}/{}", folder.string(), level);
+    compile_ahead(geglu, {varying}, settings).save(name + "-geglu");
+    compile_ahead(reduced, {varying}, settings).save(name + "-reduced");
+  }
 }
 
 /// The sections of a file, one of them changed.
@@ -65,10 +75,14 @@ std::string changed(const tnx::File& file, std::mt19937& random) {
 
 }  // namespace
 
-extern "C" int LLVMFuzzerInitialize(int*, char***) { return 0; }
+/// The first argument is the folder of files that were interesting so far.
+extern "C" int LLVMFuzzerInitialize(int* count, char*** arguments) {
+  if (*count > 1 && std::filesystem::is_directory((*arguments)[1])) write_seeds((*arguments)[1]);
+  return 0;
+}
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  expect_error([&] { read_all(*opened(data, size)); });
+  expect_error([&] { read_all(opened(data, size)); });
   return 0;
 }
 

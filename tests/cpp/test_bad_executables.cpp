@@ -1,0 +1,155 @@
+// Files of executables that were damaged, or made to do harm: an error, or a file that loads.
+#include <doctest/doctest.h>
+
+#include <random>
+
+#include "errors.h"
+#include "executable/program.h"
+#include "files.h"
+#include "tenon/tenon.h"
+
+using namespace tn;
+using Section = tnx::Kind;
+
+namespace {
+
+/// A function with a constant and a size that varies. Without machine code a graph that is compiled
+/// again takes microseconds.
+const std::string& sample() {
+  static const std::string bytes = [] {
+    Folder folder;
+    std::string path = folder.path + "/f.tnx";
+    auto gated = [](const Tensors& in) -> Tensors {
+      Tensor weights = reshape(arange(16, {}, 1, DType::f32), {2, 8});
+      Tensors halves = split(matmul(in[0], weights), 2, {}, -1);
+      return {halves[0] * gelu(halves[1]), sum(in[0], Axes(0))};
+    };
+    InputInfo x{.shape = {{1, 2, 16, "batch"}, 2}, .name = "x"};
+    compile_ahead(gated, {x}, {.optimization_level = 0}).save(path);
+    return slurp(path);
+  }();
+  return bytes;
+}
+
+/// What loading says; "" when it succeeds. Nothing but errors for users may come.
+std::string error_of(std::string bytes) {
+  try {
+    Program::read(tnx::File::over(std::move(bytes), "f"), {.trust = true});
+  } catch (const UserError& e) {
+    return e.what();
+  } catch (const Unsupported& e) {
+    return e.what();
+  }
+  return "";
+}
+
+/// The sample with other bytes in a section, and the checksum that belongs to them.
+template <class Change>
+std::string with(Section kind, const Change& change) {
+  auto file = tnx::File::over(sample());
+  tnx::Writer writer;
+  for (const tnx::SectionInfo& info : file->sections()) {
+    if (info.kind == Section::weights) {
+      BufferRef weights = file->weights(0, info.length);
+      writer.add_weights({{weights.data(), weights.bytes()}});
+      continue;
+    }
+    std::string bytes = file->read(info.kind, info.name);
+    if (info.kind == kind) change(bytes);
+    writer.add(info.kind, info.name, bytes, info.codec);
+  }
+  return writer.bytes();
+}
+
+std::string with_graph(std::string_view text) {
+  return error_of(with(Section::graph, [&](std::string& bytes) { bytes = text; }));
+}
+
+void damage(std::string& bytes, std::mt19937& random) {
+  static constexpr std::string_view kTexts[] = {
+      "9223372036854775807", "-1", "%0", "batch", "[", "0", "(", "}\n", "f64", "  %7 = "};
+  for (unsigned k = 0; k <= random() % 3 && !bytes.empty(); ++k) {
+    size_t at = random() % bytes.size(), length = random() % 8;
+    if (random() % 4 == 0)
+      bytes[at] ^= static_cast<char>(1 << random() % 8);
+    else if (random() % 3 == 0)
+      bytes.replace(at, length, kTexts[random() % std::size(kTexts)]);
+    else if (random() % 2 == 0)
+      bytes.insert(at, bytes.substr(random() % bytes.size(), 4 * length));
+    else
+      bytes.erase(at, length);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("bad executables: cut off anywhere") {
+  REQUIRE(error_of(sample()).empty());
+  for (size_t k = 0; k < 2000; ++k) {
+    size_t length = k * sample().size() / 2000;
+    CAPTURE(length);
+    REQUIRE(error_of(sample().substr(0, length)).starts_with("load: f"));
+  }
+}
+
+TEST_CASE("bad executables: a bit flipped anywhere") {
+  std::mt19937_64 random(4);
+  for (int k = 0; k < 2000; ++k) {
+    size_t bit = random() % (sample().size() * 8);
+    CAPTURE(bit);
+    std::string bytes = sample();
+    bytes[bit / 8] ^= static_cast<char>(1 << bit % 8);
+    std::string error = error_of(bytes);
+    REQUIRE((error.empty() || error.starts_with("load: f")));
+  }
+}
+
+TEST_CASE("bad executables: sections of others, with the right checksums") {
+  std::mt19937 random(5);
+  int loaded = 0;
+  for (Section kind : {Section::meta, Section::graph, Section::constants})
+    for (int k = 0; k < 1000; ++k) {
+      CAPTURE(static_cast<int>(kind));
+      CAPTURE(k);
+      std::string error;
+      REQUIRE_NOTHROW(error = error_of(with(kind, [&](std::string& b) { damage(b, random); })));
+      REQUIRE((error.empty() || error.starts_with("load: f")));
+      loaded += error.empty();
+    }
+  CHECK(loaded < 1500);
+}
+
+TEST_CASE("bad executables: graphs that are none") {
+  CHECK(contains(with_graph(""), "load: f: section graph: "));
+  CHECK(contains(with_graph("func @main(%x: f32[batch,2]) -> f32[batch,2] {\n"
+                            "  %0 = add %1, %x : f32[batch,2]\n"
+                            "  %1 = add %0, %x : f32[batch,2]\n"
+                            "  return %1\n}\n"),
+                 "line 2: %1 is not defined"));
+  CHECK(contains(with_graph("func @main() -> f32[] {\n  return %0\n}\n"), "is not defined"));
+  CHECK(contains(with_graph(std::string(100000, '(')), "load: f: section graph: "));
+  std::string deep;
+  for (int k = 0; k < 20000; ++k) deep += "func @f() -> f32[] {\n  %0 = call {body=";
+  CHECK(contains(with_graph(deep), "load: f: section graph: "));
+  CHECK(contains(with_graph("func @main(%x: f32[" + std::string(100000, '(') + "]"),
+                 "load: f: section graph: "));
+}
+
+#ifndef __SANITIZE_ADDRESS__  // which keeps what was freed
+/// The most memory that was in use since `forget_peak`, in KiB.
+static long peak() {
+  std::string status = slurp("/proc/self/status");
+  return std::stol(status.substr(status.find("VmHWM:") + 6));
+}
+static void forget_peak() { spill("/proc/self/clear_refs", "5"); }
+
+TEST_CASE("bad executables: they ask for little memory") {
+  sample();
+  std::mt19937 random(6);
+  forget_peak();
+  long before = peak();
+  for (Section kind : {Section::meta, Section::graph, Section::constants})
+    for (int k = 0; k < 300; ++k) error_of(with(kind, [&](std::string& b) { damage(b, random); }));
+  CHECK(peak() - before < 64 << 10);
+}
+#endif
