@@ -85,7 +85,9 @@ void fixed_tile(const GemmTile<T>& t) {
   for (int i = 0; i < kTriples; ++i) rows[i] = a + 3 * i * t.a_lane;
   Vec<T> sum[Rows][Vectors] = {};
 #pragma GCC unroll 16
-  for (int r = 0; r < Rows; ++r) __builtin_prefetch(t.c + r * t.c_row, 1);
+  for (int r = 0; r < Rows; ++r)
+#pragma GCC unroll 2
+    for (int v = 0; v < Vectors; ++v) __builtin_prefetch(t.c + r * t.c_row + v * w, 1);
   for (int64_t k = 0; k < t.depth; ++k, a += t.a_k, b += t.b_row) {
     Vec<T> right[Vectors];
 #pragma GCC unroll 2

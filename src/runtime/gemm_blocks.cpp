@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <utility>
 
 #include "runtime/buffer.h"
 #include "runtime/gemm.h"
@@ -328,28 +327,29 @@ void Multiply<T>::finish(ChunkRange row_panels, int64_t column_begin, int64_t co
 template <class T>
 void Multiply<T>::multiply_panel(ChunkRange row_panels, int64_t column, const T* right,
                                  int64_t stride, T* packed) {
-  auto rows = chunk_range(rows_, left_panels(), row_panels.begin);
-  int64_t row = row0_ + rows.begin, taller = rows_ % left_panels(), least = rows_ / left_panels();
-  for (int64_t panel = row_panels.begin, count; panel < row_panels.end; ++panel, row += count) {
-    count = least + (panel < taller);
-    GemmTile<T> tile{.rows = count,
-                     .columns = std::min(p_.n - column, u_.columns),
-                     .depth = depth_,
-                     .a = left_ + panel * left_stride(),
-                     .a_lane = 1,
-                     .a_k = count,
-                     .b = right,
-                     .b_row = stride,
-                     .c = p_.c + row * p_.c_row + column,
-                     .c_row = p_.c_row,
-                     .add = k0_ != 0,
-                     .packed_b = packed};
-    if (left_in_place_) {
+  int64_t row = row0_ + chunk_range(rows_, left_panels(), row_panels.begin).begin;
+  int64_t least = rows_ / left_panels(), taller = rows_ % left_panels();
+  GemmTile<T> tile{.rows = 0,
+                   .columns = std::min(p_.n - column, u_.columns),
+                   .depth = depth_,
+                   .a = nullptr,
+                   .a_lane = left_in_place_ ? p_.a.lane_stride : 1,
+                   .a_k = p_.a.k_stride,
+                   .b = right,
+                   .b_row = stride,
+                   .c = nullptr,
+                   .c_row = p_.c_row,
+                   .add = k0_ != 0,
+                   .packed_b = packed};
+  for (int64_t panel = row_panels.begin; panel < row_panels.end; ++panel, row += tile.rows) {
+    tile.rows = least + (panel < taller);
+    tile.c = p_.c + row * p_.c_row + column;
+    if (left_in_place_)
       tile.a = static_cast<const T*>(p_.a.data) + row * p_.a.lane_stride + k0_ * p_.a.k_stride;
-      tile.a_lane = p_.a.lane_stride, tile.a_k = p_.a.k_stride;
-    }
+    else
+      tile.a = left_ + panel * left_stride(), tile.a_k = tile.rows;
     u_.tile(tile);
-    if (packed) right = std::exchange(packed, nullptr), stride = u_.columns;
+    if (packed) tile.b = packed, tile.b_row = u_.columns, tile.packed_b = nullptr;
   }
 }
 
