@@ -17,7 +17,7 @@ constexpr int64_t kColumnsAtOnce = 3072;     // columns of B that are packed tog
 constexpr int64_t kRowBlock = 126;           // rows of a chunk: its part of A stays in L2
 constexpr int64_t kFinishBytes = 128 << 10;  // of C between two calls of `finish`: still in L2
 constexpr int64_t kPackFromRows = 160;       // fewer rows read a plain B in place
-constexpr int64_t kPackFromColumns = 129;    // fewer columns read a plain A in place
+constexpr int64_t kPackFromColumns = 385;    // fewer columns read a plain A in place
 constexpr int64_t kWantedChunks = 96;        // enough for many threads to end together
 constexpr int64_t kLeastPanels = 2;          // of B to a chunk, for one reading of its rows of A
 // Elements in a nanosecond: whether a sleeping thread is worth waking.
@@ -289,7 +289,8 @@ void Multiply<T>::run_chunk(ChunkRange row_panels, ChunkRange panels) {
       multiply_panel(row_panels, column, plain_right_at(column), p_.b.k_stride);
     } else {
       T* packed = local_panel(allocated);
-      if (plain_right() && columns == u_.columns && !left_in_place_) {
+      bool lanes = !left_in_place_ || p_.a.lane_stride == 1;
+      if (plain_right() && columns == u_.columns && lanes) {
         multiply_panel(row_panels, column, plain_right_at(column), p_.b.k_stride, packed);
       } else {
         u_.pack_right(p_.b, {k0_, depth_, column, columns}, width, packed);

@@ -36,7 +36,7 @@ struct GemmTile {
   T* c;
   int64_t c_row;
   bool add;  // to what C holds
-  /// Where B, two whole vectors wide, is packed on the way when A is packed; may be null.
+  /// Where B, two whole vectors wide, is packed on the way when lanes of A are contiguous; or null.
   T* packed_b = nullptr;
 };
 
