@@ -23,7 +23,7 @@ MAY_SEE = {  # folder of src/: what it may include, besides itself and the publi
     "model": BELOW_COMPILER + " compiler executable frontend",
     "cli": BELOW_COMPILER + " compiler executable frontend model",
 }
-BINDINGS = MAY_SEE["cli"]
+BINDINGS = MAY_SEE["cli"] + " cli"
 
 HOMES = {  # third-party header, by its first path component: the folders that may include it
     "nanobind": ["python/src"],
@@ -33,6 +33,7 @@ HOMES = {  # third-party header, by its first path component: the folders that m
     "nvrtc.h": ["src/backend/cuda"],
     "cuda.h": ["src/runtime/cuda"],
     "CLI": ["src/cli"],
+    "nlohmann": ["src/cli"],
     "fmt": ["src/base"],
     "xxhash.h": ["src/runtime"],
     "zstd.h": ["src/runtime"],

@@ -1,10 +1,12 @@
-// Writes the generated files, or tells which are stale.
+// `tenon gen`: writes the generated files, or tells which are stale.
 #include "cli/gen.h"
 
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
+
+#include "cli/commands.h"
 
 namespace tn {
 namespace {
@@ -46,6 +48,22 @@ int generate(const std::string& root, bool check) {
   }
   if (check && stale) std::printf("run `make gen`\n");
   return check && stale ? 1 : 0;
+}
+
+void add_gen(CLI::App& app) {
+  struct Options {
+    std::string root = ".";
+    bool check = false;
+  };
+  auto options = std::make_shared<Options>();
+  CLI::App* gen = app.add_subcommand("gen",
+                                     "Write the C++ header, Python stubs and reference "
+                                     "pages that follow from the op table");
+  gen->add_option("--root", options->root, "The repository")->check(CLI::ExistingDirectory);
+  gen->add_flag("--check", options->check, "Only report what is not up to date");
+  gen->callback([options] {
+    if (int status = generate(options->root, options->check)) throw CLI::RuntimeError(status);
+  });
 }
 
 }  // namespace tn

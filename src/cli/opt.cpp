@@ -1,7 +1,6 @@
 // `tenon opt`: passes on a graph, text in and text out.
-#include <cstdio>
-
 #include "cli/commands.h"
+#include "cli/output.h"
 #include "compiler/evaluate.h"
 #include "passes/pipeline.h"
 
@@ -61,10 +60,7 @@ void add_opt(CLI::App& app) {
   opt->add_option("--rounds", options->rounds, "Rounds of simplification")->check(CLI::Range(1, 3));
   opt->add_flag("--decisions", options->decisions, "Say what was decided, as comments");
   opt->add_flag("--list", options->list, "Name the passes in the order they run");
-  opt->callback([options] {
-    std::string text = options->list ? list_passes() : optimize(*options);
-    std::fputs(text.c_str(), stdout);
-  });
+  opt->callback([options] { write_out(options->list ? list_passes() : optimize(*options)); });
 }
 
 }  // namespace tn

@@ -1,19 +1,10 @@
 // `tenon show`: a stage of the compilation of a graph, as text.
-#include <fstream>
-#include <iterator>
-
-#include "base/error.h"
 #include "cli/commands.h"
+#include "cli/output.h"
 #include "frontend/compiled.h"
 #include "frontend/stages.h"
 
 namespace tn {
-
-std::string read_text(const std::string& path) {
-  std::ifstream file(path == "-" ? "/dev/stdin" : path);
-  if (!file) fail("no file {} that can be read", path);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
 
 void add_show(CLI::App& app) {
   struct Options {
@@ -33,8 +24,7 @@ void add_show(CLI::App& app) {
     CompileOptions given{.effort = effort_of(options->level)};
     given.off = options->off;
     std::string text = stage_text(parse_graph(read_text(options->file)), given, options->stage);
-    text += '\n';
-    std::fwrite(text.data(), 1, text.size(), stdout);
+    write_out(text + '\n');
   });
 }
 

@@ -112,17 +112,7 @@ std::string directory_from_environment() {
 
 int64_t bytes_from_environment() {
   const char* text = variable("TENON_CACHE_SIZE");
-  if (!text) return DiskCache::kDefaultBytes;
-  char* end = nullptr;
-  double size = std::strtod(text, &end);
-  std::string_view unit = end;
-  if (unit == "K") size *= 1 << 10;
-  if (unit == "M") size *= 1 << 20;
-  if (unit == "G") size *= 1 << 30;
-  bool known = unit.empty() || unit == "K" || unit == "M" || unit == "G";
-  if (end == text || !known || !(size >= 0) || size > 1e18)
-    fail(Hint{"write bytes, or a number with K, M or G"}, "TENON_CACHE_SIZE: not a size: {}", text);
-  return static_cast<int64_t>(size);
+  return text ? parse_bytes("TENON_CACHE_SIZE", text) : DiskCache::kDefaultBytes;
 }
 
 struct Aged {
@@ -147,6 +137,13 @@ void list_entries(const std::string& folder, std::vector<Aged>& entries) {
   }
 }
 
+/// Those of a whole cache.
+std::vector<Aged> all_entries(const std::string& folder) {
+  std::vector<Aged> entries;
+  for (int k = 0; k < kFolders; ++k) list_entries(format("{}/{:02x}", folder, k), entries);
+  return entries;
+}
+
 int64_t bytes_of(const std::vector<Aged>& entries) {
   int64_t bytes = 0;
   for (const Aged& entry : entries) bytes += entry.bytes;
@@ -154,6 +151,19 @@ int64_t bytes_of(const std::vector<Aged>& entries) {
 }
 
 }  // namespace
+
+int64_t parse_bytes(std::string_view what, const std::string& text) {
+  char* end = nullptr;
+  double size = std::strtod(text.c_str(), &end);
+  std::string_view unit = end;
+  if (unit == "K") size *= 1 << 10;
+  if (unit == "M") size *= 1 << 20;
+  if (unit == "G") size *= 1 << 30;
+  bool known = unit.empty() || unit == "K" || unit == "M" || unit == "G";
+  if (end == text.c_str() || !known || !(size >= 0) || size > 1e18)
+    fail(Hint{"write bytes, or a number with K, M or G"}, "{}: not a size: {}", what, text);
+  return static_cast<int64_t>(size);
+}
 
 DiskCache::DiskCache(const std::string& directory, int64_t most_bytes) : most_bytes_(most_bytes) {
   if (directory.empty()) {
@@ -251,8 +261,7 @@ void DiskCache::trim() {
   if (!fault_.empty()) return;
   FileHandle lock = open_file(folder_ + "/lock", O_RDWR | O_CREAT | O_NOFOLLOW);
   if (!lock || flock(lock.fd(), LOCK_EX | LOCK_NB) != 0) return;  // somebody else does it
-  std::vector<Aged> entries;
-  for (int k = 0; k < kFolders; ++k) list_entries(format("{}/{:02x}", folder_, k), entries);
+  std::vector<Aged> entries = all_entries(folder_);
   int64_t bytes = bytes_of(entries);
   if (bytes <= most_bytes_) return;
   std::ranges::sort(entries, {}, [](const Aged& entry) {
@@ -262,6 +271,19 @@ void DiskCache::trim() {
     if (bytes <= most_bytes_ / 4 * 3) return;
     if (unlink(entry.path.c_str()) == 0) bytes -= entry.bytes;
   }
+}
+
+int64_t DiskCache::clear() {
+  if (!fault_.empty()) return 0;
+  int64_t removed = 0;
+  for (const Aged& entry : all_entries(folder_)) removed += unlink(entry.path.c_str()) == 0;
+  return removed;
+}
+
+DiskCache::Usage DiskCache::usage() const {
+  if (!fault_.empty()) return {};
+  std::vector<Aged> entries = all_entries(folder_);
+  return {static_cast<int64_t>(entries.size()), bytes_of(entries)};
 }
 
 DiskCache::Stats DiskCache::stats() const { return {hits_, misses_, written_, removed_}; }

@@ -8,6 +8,9 @@
 
 namespace tn {
 
+/// "500M" as bytes; K and G too. An error says `what` it should be.
+int64_t parse_bytes(std::string_view what, const std::string& text);
+
 /// An entry is one file, written under a temporary name and renamed, so readers never see a part of
 /// one. It holds its whole key and a checksum: whatever is wrong with it makes it a miss, and it is
 /// removed. Whatever is wrong with the directory makes every `get` a miss and every `put` nothing.
@@ -32,6 +35,17 @@ class DiskCache {
   /// Removes the entries used longest ago until the rest is well within the size, and what writers
   /// that were killed left behind. Happens by itself: one `put` in 64 looks whether it is time.
   void trim();
+  /// Removes all entries; returns how many. Those who use the cache meanwhile go on.
+  int64_t clear();
+
+  /// Where it is; "" when it is off.
+  const std::string& directory() const { return base_; }
+  int64_t most_bytes() const { return most_bytes_; }
+  /// What it holds now.
+  struct Usage {
+    int64_t entries = 0, bytes = 0;
+  };
+  Usage usage() const;
 
   /// Why nothing is kept; empty when all is well.
   const std::string& fault() const { return fault_; }

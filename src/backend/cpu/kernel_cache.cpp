@@ -132,6 +132,7 @@ KernelCacheStats KernelCache::stats() {
   std::lock_guard lock(mutex_);
   KernelCacheStats stats = stats_;
   stats.kept = static_cast<int64_t>(recent_.size());
+  stats.waiting = static_cast<int64_t>(entries_.size() - recent_.size());
   return stats;
 }
 

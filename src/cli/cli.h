@@ -1,0 +1,46 @@
+#pragma once
+// The `tenon` command, for the program of that name and for `python -m tenon`.
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "tenon/executable.h"
+
+namespace CLI {
+class App;
+}
+
+namespace tn {
+
+/// Exit codes.
+enum Exit : int {
+  kDone = 0,
+  kUserFault = 1,  // of a program or file of the user's
+  kUsage = 2,
+  kDefect = 3,             // of ours
+  kBrokenPipe = 128 + 13,  // as a shell says it
+};
+
+/// What `tenon compile` was asked for.
+struct CompileRequest {
+  std::string source;  // "model.py:function", "graph.tn"
+  std::vector<InputInfo> inputs;
+  std::vector<std::string> values;  // constants, as they are written in Python: "axis=1"
+  std::string output;
+  std::vector<std::string> targets = {"native"};
+  int level = 3;
+  bool debug = true;
+};
+
+/// What only the program around the commands can do.
+struct Host {
+  /// Compiles a function in Python and saves it. Without it, that is left to another process.
+  std::function<void(const CompileRequest& request)> compile_python = {};
+  std::vector<void (*)(CLI::App& app)> more_commands = {};
+};
+
+/// Runs a command; `args` without the name of the program. Returns the exit code. Throws what the
+/// host throws.
+int run_command_line(std::vector<std::string> args, const Host& host);
+
+}  // namespace tn

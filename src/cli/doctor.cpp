@@ -1,0 +1,152 @@
+// `tenon doctor`: whether everything that the library relies on is as it should be.
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <fstream>
+
+#include "base/error.h"
+#include "cli/commands.h"
+#include "cli/environment.h"
+#include "cli/output.h"
+#include "runtime/disk_cache.h"
+#include "runtime/lapack.h"
+#include "runtime/memory.h"
+#include "runtime/threads.h"
+#include "tenon/tenon.h"
+
+namespace tn {
+namespace {
+
+enum class State : uint8_t { good, poor, bad };
+
+struct Finding {
+  State state = State::good;
+  std::string found, advice = {};
+};
+
+Finding check_level() {
+  std::string used = level_name(cpu_level()), best = level_name(best_cpu_level());
+  if (used == best) return {State::good, used};
+  return {State::poor, format("{}, although the processor has {}", used, best),
+          "unset TENON_CPU_LEVEL"};
+}
+
+Finding check_threads() {
+  long cores = sysconf(_SC_NPROCESSORS_ONLN);
+  int threads = num_threads();
+  std::string found = format("{} threads, {} cores", threads, cores);
+  if (threads <= cores) return {State::good, found};
+  return {State::poor, found, "more threads than cores wait for each other: TENON_NUM_THREADS"};
+}
+
+Finding check_huge_pages() {
+  std::ifstream file("/sys/kernel/mm/transparent_hugepage/enabled");
+  std::string modes;
+  std::getline(file, modes);
+  if (modes.find("[never]") == modes.npos) return {State::good, modes};
+  return {State::poor, modes,
+          "large tensors are slower: echo madvise > /sys/kernel/mm/transparent_hugepage/enabled"};
+}
+
+Finding check_cache() {
+  DiskCache& cache = DiskCache::shared();
+  if (cache.directory().empty()) return {State::poor, cache.fault(), "unset TENON_CACHE"};
+  if (!cache.fault().empty())
+    return {State::bad, cache.fault(), "make it yours alone: chmod 700, or set TENON_CACHE_DIR"};
+  std::string key = format("doctor {}", getpid());
+  cache.put(key, key);
+  bool kept = cache.get(key) == key;
+  cache.remove(key);
+  if (kept) return {State::good, cache.directory()};
+  return {State::bad, cache.directory() + " keeps nothing",
+          "look at its rights, the space and the quota"};
+}
+
+Finding check_space() {
+  constexpr uint64_t kEnough = uint64_t{1} << 30;
+  const std::string& folder = DiskCache::shared().directory();
+  struct statvfs s;
+  if (folder.empty() || statvfs(folder.c_str(), &s) != 0) return {State::good, "not looked at"};
+  uint64_t left = uint64_t{s.f_bavail} * s.f_frsize;
+  std::string found = format("{} free at {}", bytes_text(left), folder);
+  if (left >= kEnough) return {State::good, found};
+  return {State::poor, found, "`tenon cache trim --to 100M` makes some"};
+}
+
+Finding check_lapack() {
+  try {
+    lapack::find("sgetrf_");
+    return {State::good, "there"};
+  } catch (const UserError& error) {
+    return {State::poor, error.what(), "only tn.linalg needs it"};
+  }
+}
+
+Finding check_variables() {
+  std::vector<std::string> names;
+  for (const StrayVariable& v : stray_variables())
+    names.push_back(v.nearest.empty() ? v.name : format("{} ({}?)", v.name, v.nearest));
+  if (names.empty()) return {State::good, "all known"};
+  return {State::poor, format("of no meaning: {}", join(names, ", ")),
+          "`tenon env` lists those known"};
+}
+
+/// A small function: machine code, beside the interpreter.
+Finding check_compiler() {
+  auto begin = std::chrono::steady_clock::now();
+  try {
+    CompiledFunction f = compile(
+        [](const Tensors& x) { return Tensors{sum(exp(matmul(x[0], x[1]) * 0.01) + x[0], 1)}; },
+        CompileSettings{.check = true});
+    Tensor x = random::normal({65, 65}, 0, 1, DType::f32, random::key(1));
+    f({x, x})[0].eval();
+  } catch (const Error& error) {
+    return {State::bad, error.what(), "this is a defect: please report it with `tenon env`"};
+  }
+  std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
+  return {State::good, format("the same bits as the interpreter, {}", seconds_text(took.count()))};
+}
+
+struct Check {
+  const char* name;
+  Finding (*run)();
+};
+
+constexpr Check kChecks[] = {
+    {"processor", check_level},     {"threads", check_threads},   {"huge pages", check_huge_pages},
+    {"cache", check_cache},         {"disk", check_space},        {"LAPACK", check_lapack},
+    {"variables", check_variables}, {"compiler", check_compiler},
+};
+
+constexpr const char* kStates[] = {"ok", "poor", "BAD"};
+
+}  // namespace
+
+void add_doctor(CLI::App& app) {
+  auto json = std::make_shared<bool>(false);
+  CLI::App* doctor = app.add_subcommand(
+      "doctor", "Check what the library relies on, and say what to do about what is wrong");
+  doctor->add_flag("--json", *json, "As JSON");
+  doctor->callback([json] {
+    State worst = State::good;
+    Json all = Json::array();
+    std::vector<std::vector<std::string>> rows;
+    for (const Check& check : kChecks) {
+      Finding f = check.run();
+      worst = std::max(worst, f.state);
+      const char* state = kStates[static_cast<int>(f.state)];
+      all.push_back(
+          {{"check", check.name}, {"state", state}, {"found", f.found}, {"advice", f.advice}});
+      rows.push_back({state, check.name, f.found});
+      if (!f.advice.empty()) rows.push_back({"", "", "-> " + f.advice});
+    }
+    if (*json)
+      write_json(all);
+    else
+      write_out(table(rows));
+    if (worst == State::bad) throw CLI::RuntimeError(kUserFault);
+  });
+}
+
+}  // namespace tn

@@ -1,0 +1,117 @@
+// `tenon env`: what the library found and what decides how it runs.
+#include <unistd.h>
+
+#include <array>
+#include <fstream>
+
+#include "base/text.h"
+#include "cli/commands.h"
+#include "cli/environment.h"
+#include "cli/output.h"
+#include "runtime/disk_cache.h"
+#include "runtime/memory.h"
+#include "runtime/threads.h"
+
+namespace tn {
+
+constexpr std::array kVariables = {
+    Variable{"TENON_CACHE", "0: nothing is kept on disk between processes"},
+    Variable{"TENON_CACHE_DIR", "where it is kept (~/.cache/tenon)"},
+    Variable{"TENON_CACHE_SIZE", "how much of it, 500M (2G)"},
+    Variable{"TENON_CPU_LEVEL", "v2, v3 or v4: no newer instructions are used (the best)"},
+    Variable{"TENON_DEBUG", "1: says why there is no disk cache"},
+    Variable{"TENON_DEBUG_COMPILE", "1: says what is compiled, when and why"},
+    Variable{"TENON_DISABLE_COMPILE", "1: compiled functions run op by op"},
+    Variable{"TENON_NUM_THREADS", "threads of a computation (the cores)"},
+    Variable{"TENON_PYTHON", "what `tenon compile` runs functions with (python3)"},
+};
+
+std::span<const Variable> known_variables() { return kVariables; }
+
+std::vector<StrayVariable> stray_variables() {
+  std::vector<std::string_view> known;
+  for (const Variable& v : kVariables) known.push_back(v.name);
+  std::vector<StrayVariable> stray;
+  for (char** at = environ; *at; ++at) {
+    std::string_view name = *at;
+    name = name.substr(0, name.find('='));
+    if (!name.starts_with("TENON_") || std::ranges::find(known, name) != known.end()) continue;
+    stray.push_back({std::string(name), nearest_name(name, known)});
+  }
+  return stray;
+}
+
+std::string level_name(CpuLevel level) {
+  return at_level<std::string>(level, "x86-64-v2", "x86-64-v3", "x86-64-v4");
+}
+
+std::string cpu_model() {
+  std::ifstream info("/proc/cpuinfo");
+  for (std::string line; std::getline(info, line);)
+    if (line.starts_with("model name")) return line.substr(line.find(':') + 2);
+  return "unknown";
+}
+
+namespace {
+
+#ifdef __clang__
+constexpr const char* kCompiler = __VERSION__;
+#else
+constexpr const char* kCompiler = "GCC " __VERSION__;
+#endif
+
+Json facts() {
+  DiskCache& cache = DiskCache::shared();
+  Json variables = Json::object();
+  for (const Variable& v : kVariables)
+    if (const char* value = std::getenv(std::string(v.name).c_str()))
+      variables[std::string(v.name)] = value;
+  return Json{{"version", TENON_VERSION},         {"compiler", kCompiler},
+              {"llvm", TENON_LLVM_VERSION},       {"cpu", cpu_model()},
+              {"level", level_name(cpu_level())}, {"best_level", level_name(best_cpu_level())},
+              {"threads", num_threads()},         {"memory_limit", memory_limit()},
+              {"cache", cache.directory()},       {"cache_fault", cache.fault()},
+              {"variables", std::move(variables)}};
+}
+
+std::string facts_text(const Json& facts) {
+  auto text = [&](const char* key) { return facts[key].get<std::string>(); };
+  std::string level = text("level"), best = text("best_level"), fault = text("cache_fault");
+  std::vector<std::vector<std::string>> rows = {
+      {"version", text("version")},
+      {"built by", format("{}, LLVM {}", text("compiler"), text("llvm"))},
+      {"processor", text("cpu")},
+      {"level", level == best ? level : format("{}, of {}", level, best)},
+      {"threads", facts["threads"].dump()},
+      {"memory", bytes_text(facts["memory_limit"].get<size_t>())},
+      {"cache", fault.empty() ? text("cache") : "none: " + fault}};
+  std::string out = table(rows) + "\n";
+  rows.clear();
+  for (const Variable& v : kVariables) {
+    std::string name(v.name);
+    bool is_set = facts["variables"].contains(name);
+    rows.push_back(
+        {name, is_set ? facts["variables"][name].get<std::string>() : "-", std::string(v.meaning)});
+  }
+  return out + table(rows);
+}
+
+}  // namespace
+
+void add_env(CLI::App& app) {
+  auto json = std::make_shared<bool>(false);
+  CLI::App* env = app.add_subcommand(
+      "env", "Version, processor, threads, cache, and the environment variables that are read");
+  env->add_flag("--json", *json, "As JSON");
+  env->callback([json] {
+    Json found = facts();
+    if (*json) return write_json(found);
+    std::string text = facts_text(found);
+    for (const StrayVariable& v : stray_variables())
+      text += format("{} means nothing{}\n", v.name,
+                     v.nearest.empty() ? "" : format("; did you mean {}?", v.nearest));
+    write_out(text);
+  });
+}
+
+}  // namespace tn

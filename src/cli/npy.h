@@ -1,0 +1,14 @@
+#pragma once
+// Files of NumPy, .npy: one array each.
+#include <string>
+
+#include "tenon/tensor.h"
+
+namespace tn {
+
+/// The array of a file. Element types without a name in NumPy are read from bytes of their size: an
+/// array of "V2" is bf16. Errors name the file and what is wrong with it.
+Tensor read_npy(const std::string& path);
+void write_npy(const std::string& path, const Tensor& x);
+
+}  // namespace tn

@@ -1,0 +1,87 @@
+// `tenon run`: calls a saved executable with arrays from files.
+#include "base/error.h"
+#include "cli/arguments.h"
+#include "cli/commands.h"
+#include "cli/npy.h"
+#include "cli/output.h"
+#include "ir/dtype.h"
+
+namespace tn {
+namespace {
+
+struct RunOptions {
+  std::string file;
+  ArgumentOptions arguments;
+  std::vector<std::string> outputs;
+  bool trust = false, json = false, quiet = false;
+};
+
+std::string output_name(const Executable& f, size_t i) {
+  const std::string& name = f.outputs()[i].name;
+  return name.empty() ? format("{}", i) : name;
+}
+
+/// The file of each result, or "": "out.npy" is for the next one, "name=out.npy" for that one.
+std::vector<std::string> output_files(const Executable& f, const RunOptions& options) {
+  std::vector<std::string> files(f.outputs().size());
+  size_t next = 0;
+  for (const std::string& text : options.outputs) {
+    size_t equals = text.find('='), i = next;
+    if (equals != text.npos)
+      for (i = 0; i < files.size() && output_name(f, i) != text.substr(0, equals);) ++i;
+    else
+      ++next;
+    if (i >= files.size())
+      fail("--output {}: there is no such result: {} gives {}", text, f.name(), files.size());
+    files[i] = equals == text.npos ? text : text.substr(equals + 1);
+  }
+  return files;
+}
+
+Json described(const Tensor& x) {
+  Json shape = Json::array();
+  for (int a = 0; a < x.rank(); ++a) shape.push_back(x.dim(a));
+  return Json{{"dtype", info(x.dtype()).text}, {"shape", shape}};
+}
+
+void run(const RunOptions& options) {
+  Executable f = Executable::load(options.file, {.trust = options.trust});
+  std::vector<std::string> files = output_files(f, options);
+  Arguments args = make_arguments(f.inputs(), options.arguments);
+  Tensors results = f(args.tensors, args.sizes);
+  eval(results);
+  Json all = Json::array();
+  std::string text;
+  for (size_t i = 0; i < results.size(); ++i) {
+    if (!files[i].empty()) write_npy(files[i], results[i]);
+    std::string name = output_name(f, i);
+    Json one{{"name", name}, {"file", files[i]}};
+    one.update(described(results[i]));
+    all.push_back(one);
+    text += format("{} = {}\n", name, files[i].empty() ? results[i].to_string() : "in " + files[i]);
+  }
+  if (options.json)
+    write_json(all);
+  else if (!options.quiet)
+    write_out(text);
+}
+
+}  // namespace
+
+void add_run(CLI::App& app) {
+  auto options = std::make_shared<RunOptions>();
+  CLI::App* command = app.add_subcommand("run", "Call an executable with arrays from .npy files");
+  command->add_option("file", options->file, "The executable, .tnx")->required();
+  options->arguments.add_to(*command);
+  command
+      ->add_option("--output", options->outputs,
+                   "A .npy file for the next result, or name=FILE; others are printed")
+      ->allow_extra_args(false)
+      ->type_name("FILE");
+  command->add_flag("--trust", options->trust, "Run machine code that others wrote");
+  command->add_flag("--json", options->json, "What came out, as JSON");
+  command->add_flag("--quiet", options->quiet, "Print nothing");
+  command->callback([options] { run(*options); });
+}
+
+}  // namespace tn
