@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass
 
 import compiling
 import conv
+import executables as saved
 import gradients
 import measure
 import rivals
@@ -171,6 +172,30 @@ def compile(quick: bool) -> list[Row]:
     ]
 
 
+def executables(quick: bool) -> list[Row]:
+    """Saved executables: loading GPT-2 small, running, the file of a small one, ranges of sizes."""
+    big, small = saved.saved_gpt(quick), saved.small_file()
+    one = min(big.processes, key=lambda p: p.load)
+    goal = (lambda value: None) if quick else (lambda value: value)
+    title = f"GPT-2 small, {big.weights / 1e6:.0f} MB"
+    rows = [
+        Row(f"{title}: load to the first call's start", one.load, most=goal(30e-3)),
+        *(Row(f"{title}: load", one.load, seconds, f"{name}, as many weights")
+          for name, seconds in big.peers.items()),
+        Row("kernels compiled then", max(p.kernels for p in big.processes), most=0, unit=""),
+        Row(f"{title}: save", big.save),
+        Row("first call, and a later one", one.first, one.later, "later"),
+        Row("a call, saved and jitted", big.loaded, big.jitted, "jitted", goal(0.95)),
+        Row("two processes: memory of each", max(p.share for p in big.processes) / 1e6,
+            min(p.resident for p in big.processes) / 1e6, "unshared", goal(1.5), unit="MB"),
+        Row("GEGLU: save", small.save, most=goal(5e-3)),
+        Row("GEGLU: load", small.load, most=goal(5e-3)),
+        Row("GEGLU: bytes beyond weights and code", small.overhead, most=65536, unit="B"),
+    ]
+    return rows + [Row(f"{at.name} {at.size}, made for 1 to {saved.SIZES[-1]}", at.dynamic,
+                       at.fixed, "made for it", goal(0.9)) for at in saved.dynamic_range(quick)]
+
+
 def imports(quick: bool) -> list[Row]:
     """Seconds of a process that imports, beyond one that does not."""
     def runs(code: str):
@@ -217,6 +242,7 @@ SECTIONS = {
     "calls": calls,
     "transforms": transforms,
     "compile": compile,
+    "executables": executables,
     "import": imports,
     "cpp": cpp,
 }

@@ -63,8 +63,8 @@ def tokens(config: Config) -> np.ndarray:
     return np.random.default_rng(1).integers(0, config.vocabulary, shape)
 
 
-def last_layer_of(lib):
-    """The model up to its logits."""
+def block_of(lib):
+    """One block: attention, then two layers."""
     layers = layers_of(lib)
 
     def linear(p, x):
@@ -80,13 +80,22 @@ def last_layer_of(lib):
         joined = layers.attention(q, k, v).swapaxes(1, 2).reshape(batch, length, width)
         return linear(p["proj"], joined)
 
+    def block(p, x):
+        x = x + attention(p, norm(p["norm1"], x))
+        return x + linear(p["down"], layers.gelu(linear(p["up"], norm(p["norm2"], x))))
+
+    return block
+
+
+def last_layer_of(lib):
+    """The model up to its logits."""
+    layers, block = layers_of(lib), block_of(lib)
+
     def last_layer(params, tokens):
         x = layers.embedding(params["token"], tokens) + params["position"]
-        for block in params["blocks"]:
-            x = x + attention(block, norm(block["norm1"], x))
-            hidden = layers.gelu(linear(block["up"], norm(block["norm2"], x)))
-            x = x + linear(block["down"], hidden)
-        return norm(params["norm"], x)
+        for p in params["blocks"]:
+            x = block(p, x)
+        return layers.layer_norm(x, params["norm"]["w"], params["norm"]["b"])
 
     return last_layer
 

@@ -47,8 +47,8 @@ int run_command_line(std::vector<std::string> args, const Host& host) {
   app.set_version_flag("--version", "tenon " TENON_VERSION);
   app.require_subcommand(1);
   app.footer(kFooter);
-  //@ add_compile(app, host, args);
-  for (auto add : {add_show, add_opt, add_cache,
+  add_compile(app, host, args);
+  for (auto add : {add_run, add_inspect, add_bench, add_export, add_show, add_opt, add_cache,
                    add_env, add_doctor})
     add(app);
   for (auto add : host.more_commands) add(app);

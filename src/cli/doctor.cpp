@@ -12,6 +12,7 @@
 #include "runtime/disk_cache.h"
 #include "runtime/lapack.h"
 #include "runtime/memory.h"
+#include "runtime/seal.h"
 #include "runtime/threads.h"
 #include "tenon/tenon.h"
 
@@ -61,6 +62,13 @@ Finding check_cache() {
   if (kept) return {State::good, cache.directory()};
   return {State::bad, cache.directory() + " keeps nothing",
           "look at its rights, the space and the quota"};
+}
+
+Finding check_key() {
+  std::string seal = seal_of("doctor");
+  if (!seal.empty() && seal_fits("doctor", seal)) return {State::good, "there, and its seals fit"};
+  return {State::poor, "there is none, and none can be made",
+          "saved executables are compiled again when they are loaded: give this user a home"};
 }
 
 Finding check_space() {
@@ -114,9 +122,15 @@ struct Check {
 };
 
 constexpr Check kChecks[] = {
-    {"processor", check_level},     {"threads", check_threads},   {"huge pages", check_huge_pages},
-    {"cache", check_cache},         {"disk", check_space},        {"LAPACK", check_lapack},
-    {"variables", check_variables}, {"compiler", check_compiler},
+    {"processor", check_level},
+    {"threads", check_threads},
+    {"huge pages", check_huge_pages},
+    {"cache", check_cache},
+    {"key", check_key},
+    {"disk", check_space},
+    {"LAPACK", check_lapack},
+    {"variables", check_variables},
+    {"compiler", check_compiler},
 };
 
 constexpr const char* kStates[] = {"ok", "poor", "BAD"};

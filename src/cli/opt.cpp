@@ -2,6 +2,7 @@
 #include "cli/commands.h"
 #include "cli/output.h"
 #include "compiler/evaluate.h"
+#include "frontend/executable.h"
 #include "passes/pipeline.h"
 
 namespace tn {
@@ -30,7 +31,9 @@ std::string optimize(const OptOptions& options) {
   std::span<const Pass> passes = pipeline(options.rounds);
   Decisions decisions;
   PassContext context{.evaluate = evaluate, .decisions = &decisions};
-  Graph graph = parse_graph(read_text(options.file));
+  Graph graph = is_executable(options.file)
+                    ? Executable::load(options.file).state()->program->graph()
+                    : parse_graph(read_text(options.file));
   graph = run_passes(graph, context, named.empty() ? passes : named, options.off);
   std::string text = to_text(graph);
   if (!options.decisions) return text;
@@ -50,7 +53,8 @@ std::string list_passes() {
 void add_opt(CLI::App& app) {
   auto options = std::make_shared<OptOptions>();
   CLI::App* opt = app.add_subcommand("opt", "Run passes on a graph: text in, text out");
-  opt->add_option("file", options->file, "The graph; - reads the standard input");
+  opt->add_option("file", options->file,
+                  "The text of a graph, - reads the standard input; or an executable, .tnx");
   opt->add_option("--pass", options->passes, "Only these, in this order: fold,cse")
       ->delimiter(',')
       ->allow_extra_args(false);

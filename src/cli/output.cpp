@@ -59,6 +59,13 @@ std::string read_text(const std::string& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
+bool is_executable(const std::string& path) {
+  constexpr std::string_view kMagic = "TENONX";
+  std::string begin(kMagic.size(), '\0');
+  return path != "-" && std::ifstream(path, std::ios::binary).read(begin.data(), kMagic.size()) &&
+         begin == kMagic;
+}
+
 void write_text(const std::string& path, std::string_view text) {
   std::ofstream file(path, std::ios::binary);
   file << text;

@@ -21,6 +21,8 @@ std::string seconds_text(double seconds);
 
 /// The text of a file; "-" is the standard input.
 std::string read_text(const std::string& path);
+/// Whether a file is an executable, rather than text.
+bool is_executable(const std::string& path);
 /// Replaces the file.
 void write_text(const std::string& path, std::string_view text);
 

@@ -1,8 +1,9 @@
-// `tenon show`: a stage of the compilation of a graph, as text.
+// `tenon show`: a stage of the compilation of a graph or an executable, as text.
 #include "cli/commands.h"
 #include "cli/output.h"
 #include "frontend/compiled.h"
 #include "frontend/stages.h"
+#include "tenon/executable.h"
 
 namespace tn {
 
@@ -13,14 +14,18 @@ void add_show(CLI::App& app) {
     std::vector<std::string> off;
   };
   auto options = std::make_shared<Options>();
-  CLI::App* show = app.add_subcommand("show", "Compile a graph and print a stage of it");
-  show->add_option("file", options->file, "The text of the graph; - reads the standard input")
+  CLI::App* show =
+      app.add_subcommand("show", "Compile a graph or an executable, and print a stage of it");
+  show->add_option("file", options->file,
+                   "The text of a graph, - reads the standard input; or an executable, .tnx")
       ->required();
   show->add_option("--what", options->stage,
                    "graph, optimized, loops, kernels, plan, memory or decisions (optimized)");
-  show->add_option("--level", options->level, "The optimization level, 0 to 5 (3)");
-  show->add_option("--off", options->off, "Passes and fusions to leave out");
+  show->add_option("--level", options->level, "The optimization level of a graph, 0 to 5 (3)");
+  show->add_option("--off", options->off, "Passes and fusions to leave out, of a graph");
   show->callback([options] {
+    if (is_executable(options->file))
+      return write_out(Executable::load(options->file).show(options->stage) + '\n');
     CompileOptions given{.effort = effort_of(options->level)};
     given.off = options->off;
     std::string text = stage_text(parse_graph(read_text(options->file)), given, options->stage);

@@ -45,7 +45,6 @@ std::string assembly_text(const KernelRequest& request, const Target& target = {
 /// Counters of the kernel cache, since the start of the process.
 struct KernelCacheStats {
   int64_t hits = 0, compiled = 0, from_disk = 0, kept = 0;
-  int64_t waiting = 0;  // asked for, and not made yet
   double seconds = 0;  // spent compiling, summed over threads
 };
 KernelCacheStats kernel_cache_stats();

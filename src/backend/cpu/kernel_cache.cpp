@@ -132,7 +132,6 @@ KernelCacheStats KernelCache::stats() {
   std::lock_guard lock(mutex_);
   KernelCacheStats stats = stats_;
   stats.kept = static_cast<int64_t>(recent_.size());
-  stats.waiting = static_cast<int64_t>(entries_.size() - recent_.size());
   return stats;
 }
 

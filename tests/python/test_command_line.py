@@ -1,0 +1,417 @@
+"""The command `tenon`: every command, its JSON, its exit codes, and what it says of bad input."""
+
+import json
+import os
+import pathlib
+import pty
+import re
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+TENON = ROOT / "build/release/tenon"
+PYTHON = [sys.executable, "-m", "tenon"]
+PATHS = os.pathsep.join(os.path.abspath(p) for p in sys.path if p)
+
+pytestmark = pytest.mark.skipif(not TENON.exists(), reason="the command is not built")
+
+MODEL = """
+import tenon as tn
+
+def scaled(x, factor=2.0):
+    return tn.tanh(x) * factor
+
+def both(x, n):
+    return tn.exp(x), tn.sum(x, axis=1) + n
+
+class Net(tn.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = tn.nn.Linear(2, 3)
+
+    def forward(self, x):
+        return tn.relu(self.layer(x))
+
+def make_model():
+    return Net()
+
+def faulty(x):
+    return x @ tn.ones((5, 5))
+
+not_a_function = 3
+"""
+GRAPH = """func @poly(%x: f32[4,2]) {
+  %0 = exp %x
+  %1 = add %0, %x
+  return %1
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """With a model, a graph, and executables of both."""
+    path = tmp_path_factory.mktemp("command_line")
+    (path / "model.py").write_text(MODEL)
+    (path / "poly.tn").write_text(GRAPH)
+    np.save(path / "x.npy", np.arange(8, dtype=np.float32).reshape(4, 2) / 8)
+    np.save(path / "wide.npy", np.ones((4, 3), np.float32))
+    np.save(path / "double.npy", np.ones((4, 2)))
+    made = tenon("compile", "model.py:scaled", "--input", "x=f32[1:4:16,2]", cwd=path)
+    assert made.returncode == 0, made.stderr
+    return path
+
+
+def tenon(*args, cwd=None, command=(TENON,), env=None, **options):
+    env = os.environ | {"PYTHONPATH": PATHS, "TENON_PYTHON": sys.executable} | (env or {})
+    return subprocess.run([*command, *map(str, args)], cwd=cwd, env=env, text=True,
+                          capture_output=True, **options)
+
+
+def answer(*args, **options):
+    """The standard output of a command that succeeds."""
+    done = tenon(*args, **options)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def refused(*args, code=1, **options):
+    """The message of a command that fails."""
+    done = tenon(*args, **options)
+    assert done.returncode == code, done.stdout + done.stderr
+    assert done.stdout == "" and done.stderr.startswith("tenon: ")
+    return done.stderr
+
+
+# compile ---------------------------------------------------------------------------------------
+
+
+def test_python_compiles_and_the_program_runs(folder):
+    x = np.load(folder / "x.npy")
+    said = answer("run", "model.tnx", "--input", "x=x.npy", "--output", "y.npy", cwd=folder)
+    assert "y.npy" in said
+    np.testing.assert_allclose(np.load(folder / "y.npy"), np.tanh(x) * 2, rtol=1e-6)
+
+
+def test_python_m_tenon_is_the_same_command(folder):
+    for args in (["env", "--json"], ["--version"], ["inspect", "model.tnx"], ["run", "--help"]):
+        assert answer(*args, cwd=folder, command=PYTHON) == answer(*args, cwd=folder)
+
+
+def test_a_module_with_parameters_is_made_by_a_call(folder):
+    answer("compile", "model.py:make_model()", "--input", "x=f32[batch=1:4:16,2]", "-o", "net.tnx",
+           cwd=folder)
+    found = json.loads(answer("inspect", "net.tnx", "--json", cwd=folder))
+    assert {c["name"] for c in found["constants"]} == {"layer.weight", "layer.bias"}
+    assert found["inputs"][0]["sizes"][0] == {"min": 1, "opt": 4, "max": 16, "name": "batch"}
+
+
+def test_constants_and_sizes_are_arguments_too(folder):
+    answer("compile", "model.py:scaled", "--input", "x=f32[4,2]", "--value", "factor=3", "-o",
+           "three.tnx", cwd=folder)
+    answer("run", "three.tnx", "--input", "x=x.npy", "--output", "y.npy", cwd=folder)
+    np.testing.assert_allclose(np.load(folder / "y.npy"), np.tanh(np.load(folder / "x.npy")) * 3,
+                               rtol=1e-6)
+    answer("compile", "model.py:both", "--input", "x=f32[4,2]", "--input", "n=1:2:9", "-o",
+           "both.tnx", cwd=folder)
+    said = json.loads(answer("run", "both.tnx", "--input", "x=x.npy", "--input", "n=3", "--output",
+                             "1=sum.npy", "--json", cwd=folder))
+    assert [out["shape"] for out in said] == [[4, 2], [4]]
+    np.testing.assert_allclose(np.load(folder / "sum.npy"), np.load(folder / "x.npy").sum(1) + 3)
+
+
+def test_a_graph_is_compiled_without_python(folder):
+    said = json.loads(answer("compile", "poly.tn", "-o", "poly.tnx", "--json", cwd=folder,
+                             env={"TENON_PYTHON": "/nowhere"}))
+    assert said["file"] == "poly.tnx" and said["bytes"] == (folder / "poly.tnx").stat().st_size
+    answer("run", "poly.tnx", "--input", "x=x.npy", "--output", "y.npy", "--quiet", cwd=folder)
+    x = np.load(folder / "x.npy")
+    np.testing.assert_allclose(np.load(folder / "y.npy"), np.exp(x) + x, rtol=1e-6)
+
+
+def test_a_graph_takes_ranges_from_the_command_line(folder):
+    answer("compile", "poly.tn", "--input", "x=f32[1:4:16,2]", "-o", "open.tnx", cwd=folder)
+    assert "1 to 16" in answer("inspect", "open.tnx", cwd=folder)
+
+
+@pytest.mark.parametrize("source, inputs, message", [
+    ("model.py:scaled", ["x=f32[1:8]"], 'not a size: "1:8"'),
+    ("model.py:scaled", ["x=f33[2]"], 'no element type "f33"'),
+    ("model.py:scaled", ["x=f32[9:8:16]"], "not 0 <= min <= opt <= max: 9:8:16"),
+    ("model.py:scaled", ["f32[2]"], "an input needs a name and a type"),
+    ("model.py:scaled", ["y=f32[2]"], "it has no parameter y: there are x, factor"),
+    ("model.py:scaled", [], "nothing is said about its parameter x"),
+    ("model.py:scale", ["x=f32[2]"], "name 'scale' is not defined"),
+    ("model.py:not_a_function", ["x=f32[2]"], "not a function but int"),
+    ("model.py", ["x=f32[2]"], "names no function"),
+    ("nothing.py:f", ["x=f32[2]"], "no file nothing.py that can be read"),
+    ("nothing:f", ["x=f32[2]"], "there is no module nothing"),
+    ("model.py:faulty", ["x=f32[2,2]"], "matmul"),
+    ("poly.tn", ["y=f32[2]"], "the graph has no such input: there are x"),
+    ("nothing.tn", [], "no file nothing.tn that can be read"),
+])
+def test_what_cannot_be_compiled_is_told(folder, source, inputs, message):
+    said = [word for text in inputs for word in ("--input", text)]
+    assert message in refused("compile", source, *said, "-o", "no.tnx", cwd=folder)
+    assert not (folder / "no.tnx").exists()
+
+
+def test_a_missing_python_is_told(folder):
+    message = refused("compile", "model.py:scaled", "--input", "x=f32[2]", cwd=folder,
+                      env={"TENON_PYTHON": "/nowhere/python"})
+    assert "/nowhere/python cannot be run" in message and "hint: " in message
+
+
+def test_a_python_without_tenon_is_told(folder):
+    message = refused("compile", "model.py:scaled", "--input", "x=f32[2]", cwd=folder,
+                      env={"PYTHONPATH": "", "TENON_PYTHON": "/usr/bin/python3"})
+    assert "cannot import tenon" in message and "TENON_PYTHON" in message
+
+
+def test_an_exception_of_the_users_module_keeps_its_traceback(folder):
+    (folder / "broken.py").write_text("def f(x):\n    return x\n\n1 / 0\n")
+    done = tenon("compile", "broken.py:f", "--input", "x=f32[2]", cwd=folder)
+    assert done.returncode == 1 and "broken.py\", line 4" in done.stderr
+
+
+# run -------------------------------------------------------------------------------------------
+
+
+def test_results_are_printed_when_no_file_takes_them(folder):
+    assert answer("run", "model.tnx", "--input", "x=x.npy", cwd=folder).startswith("0 = tensor([[")
+
+
+def test_random_inputs_are_repeatable(folder):
+    first, again, other = (answer("run", "model.tnx", "--random", "--seed", seed, cwd=folder)
+                           for seed in (1, 1, 2))
+    assert first == again != other
+
+
+@pytest.mark.parametrize("args, message", [
+    ([], "no value for the input x=f32[1:4:16,2]"),
+    (["--input", "x=nothing.npy"], "no file nothing.npy that can be read"),
+    (["--input", "y=x.npy"], "--input y: there is no such input: there is x"),
+    (["--input", "x=double.npy"], "f32 is wanted, and the file holds f64"),
+    (["--input", "x=wide.npy"], "x"),
+    (["--input", "x=model.py"], "model.py: not a .npy file that can be read: it begins otherwise"),
+    (["--input", "x.npy"], "it names no input"),
+    (["--random", "--output", "a.npy", "--output", "b.npy"], "there is no such result"),
+    (["--random", "--output", "no/such/folder/y.npy"], "it could not be written"),
+])
+def test_wrong_inputs_are_told(folder, args, message):
+    assert message in refused("run", "model.tnx", *args, cwd=folder)
+
+
+def test_elements_are_converted_when_asked(folder):
+    answer("run", "model.tnx", "--input", "x=double.npy", "--cast", cwd=folder)
+
+
+@pytest.mark.parametrize("damage", ["empty", "short", "text", "flipped"])
+def test_bad_files_are_told(folder, damage):
+    whole = (folder / "model.tnx").read_bytes()
+    bad = {"empty": b"", "short": whole[:100], "text": b"hello" * 100,
+           "flipped": whole[:20] + bytes([whole[20] ^ 1]) + whole[21:]}[damage]
+    (folder / "bad.tnx").write_bytes(bad)
+    for command in (["run", "--random"], ["inspect"], ["bench"], ["export"]):
+        assert "bad.tnx" in refused(command[0], "bad.tnx", *command[1:], cwd=folder)
+    assert "no.tnx" in refused("run", "no.tnx", cwd=folder)
+
+
+@pytest.mark.parametrize("array", [
+    np.arange(6).reshape(2, 3), np.float32(3), np.zeros((0, 3)), np.array([True, False]),
+    np.asfortranarray(np.arange(6, dtype=np.int16).reshape(2, 3)), np.array([1 + 2j]),
+    np.array([1, 2], np.uint8), np.array([0.5], np.float16),
+], ids=lambda a: f"{a.dtype}{a.shape}")
+def test_arrays_come_back_as_they_went(tmp_path, array):
+    kind = {"b": "bool", "c": "c128"}.get(array.dtype.kind, array.dtype.str[1:])
+    dtype = {"i8": "i64", "f4": "f32", "f8": "f64", "i2": "i16", "u1": "u8", "f2": "f16"}.get(
+        kind, kind)
+    sizes = ",".join(map(str, np.shape(array)))
+    (tmp_path / "same.tn").write_text(
+        f"func @same(%x: {dtype}[{sizes}]) {{\n  return %x\n}}\n")
+    np.save(tmp_path / "x.npy", array)
+    answer("compile", "same.tn", cwd=tmp_path)
+    answer("run", "same.tnx", "--input", "x=x.npy", "--output", "y.npy", cwd=tmp_path)
+    came = np.load(tmp_path / "y.npy")
+    assert came.dtype == array.dtype
+    np.testing.assert_array_equal(came, array)
+
+
+# inspect, bench, export, show, opt -------------------------------------------------------------
+
+
+def test_inspect_tells_what_is_in_a_file(folder):
+    text = answer("inspect", "model.tnx", cwd=folder)
+    for part in ("scaled(", "1 to 16, best at 4", "graph", "code for x86-64-v", "a call needs"):
+        assert part in text
+    found = json.loads(answer("inspect", "model.tnx", "--json", "--verify", cwd=folder))
+    assert found["bytes"] == (folder / "model.tnx").stat().st_size
+    assert found["targets"] and found["peak_bytes"] >= 16 * 2 * 4
+    assert {"meta", "graph", "plan", "code"} <= {s["kind"] for s in found["sections"]}
+
+
+@pytest.mark.parametrize("section, part", [
+    ("graph", "tanh"), ("signature", "scaled("), ("memory", "peak"), ("sections", "graph"),
+])
+def test_inspect_shows_one_part(folder, section, part):
+    assert part in answer("inspect", "model.tnx", "--section", section, cwd=folder)
+
+
+def test_bench_measures_every_size(folder):
+    args = ["bench", "model.tnx", "--size", "x.0=1,8", "--seconds", "0.01", "--threads", "1"]
+    found = json.loads(answer(*args, "--json", cwd=folder))
+    assert [row["sizes"] for row in found["seconds"]] == [{"x.0": 1}, {"x.0": 8}]
+    assert all(0 < row["fastest"] <= row["median"] <= row["p90"] for row in found["seconds"])
+    lines = answer(*args, cwd=folder).splitlines()
+    assert lines[0].split()[:2] == ["sizes", "median"] and lines[1].startswith("x.0=1 ")
+
+
+@pytest.mark.parametrize("size, message", [
+    ("x.0=17", "16"), ("x.7=1", "there is no such size: there are x.0, x.1"), ("x.0", "not sizes"),
+    ("x.0=a", "not sizes"),
+])
+def test_bench_refuses_sizes_that_are_none(folder, size, message):
+    assert message in refused("bench", "model.tnx", "--size", size, cwd=folder)
+
+
+def test_export_writes_c(folder):
+    answer("compile", "poly.tn", "-o", "poly.tnx", cwd=folder)
+    assert answer("export", "poly.tnx", "--to", "c", "-o", "c", cwd=folder) == "c/poly.c\n"
+    assert "tenon_run(" in (folder / "c/poly.c").read_text()
+    assert "sizes that vary" in refused("export", "model.tnx", "-o", "c", cwd=folder)
+    assert "--to" in refused("export", "poly.tnx", "--to", "rust", cwd=folder, code=2)
+
+
+def test_show_and_opt_take_executables(folder):
+    assert "tanh" in answer("show", "model.tnx", "--what", "optimized", cwd=folder)
+    assert "tanh" in answer("opt", "model.tnx", cwd=folder)
+
+
+# cache, env, doctor ----------------------------------------------------------------------------
+
+
+def test_the_cache_is_shown_trimmed_and_cleared(folder, tmp_path):
+    env = {"TENON_CACHE": "1", "TENON_CACHE_DIR": str(tmp_path / "cache")}
+    answer("show", "poly.tn", "--what", "kernels", cwd=folder, env=env)
+    before = json.loads(answer("cache", "--json", env=env))
+    assert before["entries"] > 0 and before["bytes"] > 0
+    assert str(tmp_path / "cache") in answer("cache", env=env)
+    assert json.loads(answer("cache", "trim", "--json", env=env))["removed"] == 0
+    assert json.loads(answer("cache", "clear", "--json", env=env))["removed"] == before["entries"]
+    assert json.loads(answer("cache", "--json", env=env))["entries"] == 0
+    assert "not a size: 5Q" in refused("cache", "trim", "--to", "5Q", env=env)
+
+
+def test_a_cache_that_is_off_is_told():
+    assert "switched off" in answer("cache", env={"TENON_CACHE": "0"})
+    assert "switched off" in refused("cache", "clear", env={"TENON_CACHE": "0"})
+
+
+def test_env_knows_every_variable_that_is_read():
+    read = set()
+    for path in (ROOT / "src").rglob("*.cpp"):
+        if path.parts[-2] != "cli":
+            read |= set(re.findall(r'(?:getenv|variable)\("(TENON_\w+)"\)', path.read_text()))
+    known = set(re.findall(r"^TENON_\w+", answer("env"), re.M))
+    assert known == read | {"TENON_PYTHON"}
+
+
+def test_env_and_doctor_tell_of_misspelled_variables():
+    env = {"TENON_NUM_THREAD": "3"}
+    assert "TENON_NUM_THREAD means nothing; did you mean TENON_NUM_THREADS?" in answer("env",
+                                                                                     env=env)
+    found = {c["check"]: c for c in json.loads(answer("doctor", "--json", env=env))}
+    assert found["variables"]["state"] == "poor"
+    assert found["compiler"]["state"] == "ok"
+
+
+def test_doctor_says_what_is_bad(tmp_path):
+    (tmp_path / "open").mkdir()
+    (tmp_path / "open").chmod(0o777)
+    done = tenon("doctor", env={"TENON_CACHE": "1", "TENON_CACHE_DIR": str(tmp_path / "open")})
+    assert done.returncode == 1
+    assert "BAD" in done.stdout and "chmod 700" in done.stdout
+
+
+# exit codes and the terminal -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("args, message", [
+    ([], "A subcommand is required"),
+    (["inspec"], "did you mean inspect?"),
+    (["run"], "file is required"),
+    (["bench", "f.tnx", "--threads", "0"], "--threads"),
+    (["compile", "poly.tn", "--level", "9"], "--level"),
+    (["env", "--jason"], "--jason"),
+])
+@pytest.mark.parametrize("command", [[TENON], PYTHON], ids=["tenon", "python"])
+def test_wrong_usage_has_its_own_code(args, message, command):
+    assert message in refused(*args, code=2, command=command)
+
+
+@pytest.mark.parametrize("command", ["compile", "run", "inspect", "bench", "export", "show", "opt",
+                                     "cache", "env", "doctor"])
+def test_every_command_has_help(command):
+    assert "Usage: tenon " + command in answer(command, "--help")
+
+
+@pytest.mark.parametrize("command", [[TENON], PYTHON], ids=["tenon", "python"])
+def test_a_closed_pipe_is_no_error(folder, command):
+    words = [*command, "inspect", "model.tnx", "--section", "graph"]
+    line = " ".join(map(str, words)) + " 2>err | true"
+    subprocess.run(["bash", "-c", line], cwd=folder, env=os.environ | {"PYTHONPATH": PATHS},
+                   check=True)
+    assert (folder / "err").read_text() == ""
+
+
+@pytest.mark.parametrize("command", [[TENON], PYTHON], ids=["tenon", "python"])
+def test_ctrl_c_ends_a_command_quietly(folder, command):
+    running = subprocess.Popen([*command, "bench", "model.tnx", "--seconds", "60"], cwd=folder,
+                               env=os.environ | {"PYTHONPATH": PATHS}, stdout=subprocess.PIPE,
+                               stderr=subprocess.PIPE, text=True)
+    time.sleep(0.7)
+    running.send_signal(signal.SIGINT)
+    _, errors = running.communicate(timeout=10)
+    assert running.returncode == -signal.SIGINT and errors == ""
+
+
+def test_a_long_compilation_shows_progress_on_a_terminal_only(folder):
+    (folder / "slow.py").write_text("import time\n\ndef f(x):\n    time.sleep(1.5)\n"
+                                    "    return x\n")
+    args = ["compile", "slow.py:f", "--input", "x=f32[2]"]
+    assert tenon(*args, cwd=folder).stderr == ""
+    ours, theirs = pty.openpty()
+    env = os.environ | {"PYTHONPATH": PATHS, "TENON_PYTHON": sys.executable}
+    subprocess.run([TENON, *args], cwd=folder, env=env, stderr=theirs, stdout=subprocess.DEVNULL,
+                   check=True)
+    os.close(theirs)
+    shown = os.read(ours, 4096).decode()
+    os.close(ours)
+    assert "compiling [" in shown and shown.endswith("\r\x1b[K")
+
+
+def test_the_tutorial_runs(tmp_path):
+    """Blocks of sh, with the output that is shown after them."""
+    from test_docs import blocks, matches
+
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin/tenon").symlink_to(TENON)
+    (tmp_path / "bin/python3").symlink_to(sys.executable)
+    env = os.environ | {"PYTHONPATH": PATHS, "TENON_PYTHON": sys.executable, "TENON_CACHE": "1",
+                        "TENON_CACHE_DIR": str(tmp_path / "cache"),
+                        "PATH": f"{tmp_path / 'bin'}:{os.environ['PATH']}"}
+    found = blocks(ROOT / "docs/tutorial/09-command-line.md")
+    for (language, text, _), (_, shown, _) in zip(found, found[1:]):
+        if language == "python":
+            (tmp_path / "model.py").write_text(text)
+        if language != "sh":
+            continue
+        done = subprocess.run(["bash", "-ec", text], cwd=tmp_path, env=env, text=True,
+                              capture_output=True)
+        assert done.returncode == 0, done.stderr
+        assert matches(shown, done.stdout), done.stdout
