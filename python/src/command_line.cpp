@@ -1,11 +1,14 @@
-// The command `tenon` inside Python.
+#include "command_line.h"
+
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
 #include "cli/cli.h"
-#include "core.h"
 
 namespace tn::python {
+
+namespace nb = nanobind;
+
 namespace {
 
 nb::list described(const std::vector<InputInfo>& inputs) {

@@ -145,7 +145,6 @@ void bind_compile(nb::module_& m);
 void bind_executable(nb::module_& m);
 void bind_explain(nb::module_& m);
 void bind_random(nb::module_& m);
-void bind_command_line(nb::module_& m);
 void bind_control_flow(nb::module_& m);
 void bind_random(nb::module_& m);
 void add_export(nb::class_<Tensor>& type);

@@ -1,6 +1,7 @@
 // The module tenon._core.
 #include <nanobind/stl/string.h>
 
+#include "command_line.h"
 #include "core.h"
 #include "dims.h"
 

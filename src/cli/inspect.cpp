@@ -66,8 +66,10 @@ class Inspector {
   }
 
   std::string text() const {
-    return format("{}\n\n{}, {}; code for {}\na call needs at most {} besides its arguments\n\n{}",
-                  f_.to_text(), options_.file, bytes_text(file_->bytes()), join(targets(), ", "),
+    std::string code =
+        targets().empty() ? "no machine code" : format("code for {}", join(targets(), ", "));
+    return format("{}\n\n{}, {}; {}\na call needs at most {} besides its arguments\n\n{}",
+                  f_.to_text(), options_.file, bytes_text(file_->bytes()), code,
                   bytes_text(static_cast<size_t>(f_.peak_bytes())), sections_text());
   }
 

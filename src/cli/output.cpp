@@ -41,7 +41,9 @@ std::string table(const std::vector<std::vector<std::string>>& rows) {
   for (const auto& row : rows) {
     for (size_t i = 0; i + 1 < row.size(); ++i)
       text += row[i] + std::string(widths[i] - width(row[i]) + 2, ' ');
-    text += row.back() + '\n';
+    text += row.back();
+    text.resize(text.find_last_not_of(' ') + 1);
+    text += '\n';
   }
   return text;
 }

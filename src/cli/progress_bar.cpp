@@ -5,7 +5,7 @@
 #include <chrono>
 #include <cstdio>
 
-#include "backend/cpu/codegen.h"
+#include "backend/cpu/kernel_cache.h"
 #include "base/text.h"
 
 namespace tn {
@@ -44,7 +44,7 @@ void ProgressBar::draw() {
   std::unique_lock lock(mutex_);
   if (end_.wait_for(lock, 1s, [&] { return over_; })) return;
   do {
-    int64_t done = made() - before, all = done + cpu::kernel_cache_stats().waiting;
+    int64_t done = made() - before, all = done + cpu::KernelCache::shared().waiting();
     int filled = all ? static_cast<int>(kWidth * done / all) : 0;
     std::chrono::duration<double> took = std::chrono::steady_clock::now() - began;
     write_error(format("{}compiling [{:-<{}}] {} of {} kernels, {:.0f} s", kClearLine,

@@ -21,16 +21,20 @@ std::string output_name(const Executable& f, size_t i) {
   return name.empty() ? format("{}", i) : name;
 }
 
+/// The result that is named, or numbered.
+size_t output_at(const Executable& f, std::string_view name) {
+  size_t i = 0;
+  while (i < f.outputs().size() && f.outputs()[i].name != name && format("{}", i) != name) ++i;
+  return i;
+}
+
 /// The file of each result, or "": "out.npy" is for the next one, "name=out.npy" for that one.
 std::vector<std::string> output_files(const Executable& f, const RunOptions& options) {
   std::vector<std::string> files(f.outputs().size());
   size_t next = 0;
   for (const std::string& text : options.outputs) {
-    size_t equals = text.find('='), i = next;
-    if (equals != text.npos)
-      for (i = 0; i < files.size() && output_name(f, i) != text.substr(0, equals);) ++i;
-    else
-      ++next;
+    size_t equals = text.find('=');
+    size_t i = equals == text.npos ? next++ : output_at(f, text.substr(0, equals));
     if (i >= files.size())
       fail("--output {}: there is no such result: {} gives {}", text, f.name(), files.size());
     files[i] = equals == text.npos ? text : text.substr(equals + 1);

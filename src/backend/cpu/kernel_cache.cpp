@@ -135,6 +135,11 @@ KernelCacheStats KernelCache::stats() {
   return stats;
 }
 
+int64_t KernelCache::waiting() {
+  std::lock_guard lock(mutex_);
+  return static_cast<int64_t>(entries_.size() - recent_.size());
+}
+
 void KernelCache::clear() {
   std::lock_guard lock(mutex_);
   std::erase_if(entries_, [](const auto& entry) { return entry.second.ready; });

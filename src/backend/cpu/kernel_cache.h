@@ -28,6 +28,8 @@ class KernelCache {
                           KernelCounts* counts);
 
   KernelCacheStats stats();
+  /// Kernels that are asked for, and not made yet.
+  int64_t waiting();
   void clear();
 
  private:
