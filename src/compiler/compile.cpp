@@ -5,6 +5,7 @@
 #include <mutex>
 
 #include "base/debug_log.h"
+#include "base/error.h"
 #include "base/interrupt.h"
 #include "compiler/lower_fused.h"
 #include "compiler/plan_text.h"
@@ -22,17 +23,22 @@ std::shared_ptr<const Plan> plan_of(KernelSet& set, std::span<const Binding> siz
   return FusedLowerer(set, graph, sizes, counts, report).lower();
 }
 
+/// "s0=3, s1=8".
+std::string text_of(std::span<const Binding> sizes) {
+  std::vector<std::string> values;
+  for (const Binding& b : sizes) values.push_back(format("{}={}", to_text(b.symbol), b.value));
+  return format("{}", join(values, ", "));
+}
+
 /// "compiled 12 ops (train.py:31, in loss): 3 kernels compiled, 0 from disk, 1 from memory, 5.2
 /// ms".
 void debug_plan(const Graph& graph, std::span<const Binding> sizes, const CompileCounts& before,
                 const CompileCounts& now, double ms) {
   bool again = now.graphs == before.graphs;
   std::string place = graph.ops.empty() ? "" : to_text(graph.ops.back().loc);
-  std::vector<std::string> values;
-  for (const Binding& b : sizes) values.push_back(format("{}={}", to_text(b.symbol), b.value));
   debug_compile("{} {} ops{}{}: {} kernels compiled, {} from disk, {} from memory, {:.2f} ms",
                 again ? "planned anew" : "compiled", graph.ops.size(),
-                values.empty() ? "" : format(" for {}", join(values, ", ")),
+                sizes.empty() ? "" : format(" for {}", text_of(sizes)),
                 place.empty() ? "" : format(" ({})", place), now.compiled - before.compiled,
                 now.from_disk - before.from_disk, now.from_memory - before.from_memory, ms);
 }
@@ -118,6 +124,9 @@ class CompiledGraph::Made::Turn {
 CompiledGraph::CompiledGraph(Graph graph, CompileOptions options)
     : graph_(std::move(graph)), options_(std::move(options)) {}
 
+CompiledGraph::CompiledGraph(Graph graph, CompileOptions options, std::vector<KernelSet> sets)
+    : graph_(std::move(graph)), options_(std::move(options)), given_(std::move(sets)) {}
+
 CompiledGraph::~CompiledGraph() = default;
 
 std::shared_ptr<const Plan> CompiledGraph::plan(std::span<const Binding> sizes) const {
@@ -152,16 +161,37 @@ KernelSet& CompiledGraph::kernels_for(Made& made, std::span<const Binding> sizes
     std::rotate(known, known + 1, sets.end());
     return *sets.back();
   }
-  auto set = make_kernel_set(graph_, options_, sizes, nullptr, made.counts);
-  if (!set->serves(sizes)) {  // some tensor is empty: these sizes have a graph of their own
-    std::vector<SizeGuard> exact;
-    for (const Binding& b : sizes)
-      exact.push_back({SizeGuard::Kind::equal, b.symbol, b.value, true, {}});
-    Graph fixed = substitute(graph_, replacements(sizes));
-    set = make_kernel_set(fixed, options_, sizes, nullptr, made.counts, std::move(exact));
-  }
+  auto given = std::ranges::find_if(given_, [&](const KernelSet& s) { return s.serves(sizes); });
+  auto set =
+      given == given_.end() ? made_for(sizes, made.counts) : std::make_unique<KernelSet>(*given);
   if (sets.size() == Made::kMostSets) sets.erase(sets.begin());
   return *sets.emplace_back(std::move(set));
+}
+
+std::unique_ptr<KernelSet> CompiledGraph::made_for(std::span<const Binding> sizes,
+                                                   CompileCounts& counts) const {
+  if (!has_compiler)
+    fail(Hint{"compile for ranges that these sizes are in, or load with the whole library"},
+         "no kernels for {}: the runtime has no compiler", text_of(sizes));
+  CompileOptions options = options_;
+  restore_constants(graph_, given_, options.constants);
+  auto set = make_kernel_set(graph_, options, sizes, nullptr, counts);
+  if (set->serves(sizes)) return set;
+  // Some tensor is empty: these sizes have a graph of their own.
+  std::vector<SizeGuard> exact;
+  for (const Binding& b : sizes)
+    exact.push_back({SizeGuard::Kind::equal, b.symbol, b.value, true, {}});
+  Graph fixed = substitute(graph_, replacements(sizes));
+  return make_kernel_set(fixed, options, sizes, nullptr, counts, std::move(exact));
+}
+
+std::vector<KernelSet> CompiledGraph::sets() const {
+  Made& made = *made_;
+  std::lock_guard lock(made.mutex);
+  std::vector<KernelSet> sets = given_;
+  for (const auto& set : made.sets)
+    if (set->source) sets.push_back(*set);
+  return sets;
 }
 
 CompileCounts CompiledGraph::counts() const {

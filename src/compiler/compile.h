@@ -48,6 +48,9 @@ struct KernelSet;
 class CompiledGraph {
  public:
   CompiledGraph(Graph graph, CompileOptions options);
+  /// With sets that were made before (compiler/set_bytes.h): they serve where they can. Constants
+  /// that only they hold, packed, have no data among the options.
+  CompiledGraph(Graph graph, CompileOptions options, std::vector<KernelSet> sets);
   ~CompiledGraph();
 
   /// The plan for these sizes: made when they are first asked for, from kernels that serve all
@@ -55,6 +58,8 @@ class CompiledGraph {
   std::shared_ptr<const Plan> plan(std::span<const Binding> sizes = {}) const;
   /// Up to the last plan made: it does not wait for one that is being made.
   CompileCounts counts() const;
+  /// Those that were given, and those made since that serve sizes asked for lately.
+  std::vector<KernelSet> sets() const;
   /// How many plans were made.
   int64_t planned() const { return counts().plans; }
 
@@ -62,9 +67,11 @@ class CompiledGraph {
   struct Made;
   std::shared_ptr<const Plan> make(Made& made, std::span<const Binding> sizes) const;
   KernelSet& kernels_for(Made& made, std::span<const Binding> sizes) const;
+  std::unique_ptr<KernelSet> made_for(std::span<const Binding> sizes, CompileCounts& counts) const;
 
   Graph graph_;
   CompileOptions options_;
+  std::vector<KernelSet> given_;  // never changed: every process takes copies
   PerProcess<Made> made_;
 };
 

@@ -1,6 +1,10 @@
 #include "compiler/kernel_set.h"
 
 #include <algorithm>
+#include <numeric>
+
+#include "base/error.h"
+#include "ops/tiled.h"
 
 namespace tn {
 
@@ -14,7 +18,7 @@ SharedKernel* KernelSet::kernel(KernelUse use, int number, std::span<const Bindi
   if (!source) return nullptr;
   SizesAtHand at_hand({sizes.begin(), sizes.end()});
   std::shared_ptr<SharedKernel> made = source->build(*this, use, number);
-  if (made) made->access = access_of(made->kernel);
+  if (made) made->access = access_of(*made->kernel);
   guards.insert(guards.end(), at_hand.guards.begin(), at_hand.guards.end());
   return (kernels[{use, number}] = std::move(made)).get();
 }
@@ -47,6 +51,62 @@ std::vector<std::shared_ptr<const Plan>> KernelSet::body_plans(int op,
     counts.interpreted += after.interpreted - before.interpreted;
   }
   return plans;
+}
+
+/// Whether a place among `elements`, in row-major order, has each of them once.
+static bool is_whole(const Strided& at, int64_t elements) {
+  std::vector<int> axes(static_cast<size_t>(at.shape.rank()));
+  std::iota(axes.begin(), axes.end(), 0);
+  std::ranges::sort(axes, {}, [&](int k) { return at.strides[k]; });
+  int64_t stride = 1;
+  for (int k : axes) {
+    if (at.shape[k] == Dim(1)) continue;
+    if (at.strides[k] != stride) return false;
+    stride *= at.shape[k].value();
+  }
+  return at.offset == 0 && stride == elements;
+}
+
+Bound absent_constant() {
+  constexpr size_t kSome = 1;  // memory of no bytes would be there
+  return {adopt(
+              nullptr, kSome, nullptr, [](void*) {}, true),
+          0};
+}
+
+/// To `out`, or only asks whether it can.
+static bool unpack(const KernelSet& set, int number, void* out) {
+  const PackedRight& packed = set.packed.at(number);
+  const GraphOp& op = set.graph.ops[static_cast<size_t>(number)];
+  const ops::TiledForm* form = ops::tiled_form(*op.op, packed.in);
+  if (!form || !form->unpack || !is_whole(packed.at[1], packed.in[1]->elements)) return false;
+  ops::TiledCall call{op.attr_data(), packed.in, packed.out, packed.at, nullptr, nullptr};
+  std::span bytes(packed.data.data<const std::byte>(), packed.data.bytes());
+  return form->unpack(call, packed.level, bytes, out);
+}
+
+bool can_unpack(const KernelSet& set, int op) { return unpack(set, op, nullptr); }
+
+BufferRef unpacked(const KernelSet& set, int op) {
+  if (!can_unpack(set, op)) fail("a packed constant is damaged");
+  BufferRef made = allocate(static_cast<size_t>(set.packed.at(op).in[1]->bytes()));
+  unpack(set, op, made.data());
+  return made;
+}
+
+void restore_constants(const Graph& traced, std::span<const KernelSet> sets,
+                       std::vector<Bound>& constants) {
+  auto first = static_cast<size_t>(traced.inputs()) - constants.size();
+  auto find = [&](size_t number) {
+    for (const KernelSet& set : sets)
+      for (const auto& [op, packed] : set.packed)
+        if (packed.traced == static_cast<int32_t>(number)) return unpacked(set, op);
+    fail("the constant {} is absent, and packed nowhere", traced.input_names[first + number]);
+  };
+  for (size_t i = 0; i < constants.size(); ++i) {
+    bool absent = !constants[i].buffer || !constants[i].buffer->data;
+    if (absent && traced.types[first + i]->elements > 0) constants[i] = {find(i), 0};
+  }
 }
 
 }  // namespace tn

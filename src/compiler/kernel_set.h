@@ -7,6 +7,7 @@
 #include "backend/kernel_code.h"
 #include "compiler/plan_builder.h"
 #include "ir/sizes.h"
+#include "runtime/cpu_level.h"
 
 namespace tn {
 
@@ -20,7 +21,7 @@ enum class KernelUse : uint8_t {
 
 /// A kernel, and what a step that runs it takes.
 struct SharedKernel {
-  loop::Kernel kernel;
+  std::shared_ptr<const loop::Kernel> kernel;
   cpu::Form form = cpu::Form::whole;
   std::vector<Val> values = {};       // by buffer of the kernel: whose memory it is
   std::vector<int32_t> scalars = {};  // as in Step
@@ -36,6 +37,17 @@ struct FusedOps {
   std::vector<Val> rows = {};     // values that it reads in row-major order
   int hero = -1;                  // the dot or convolution whose result the members finish
   Val sums = kNoVal;  // the stored value in whose memory that result is made; none: in its own
+};
+
+/// The second operand of an op in the order of the kernels of one CPU level.
+struct PackedRight {
+  BufferRef data;
+  CpuLevel level = cpu_level();
+  int32_t constant = -1;  // of the set's options: what it was made of
+  int32_t traced = -1;    // in sets from files: its number among those of the traced graph
+  // The op when it was packed; the order depends on the second operand alone.
+  std::vector<TypeRef> in = {}, out = {};
+  std::vector<Strided> at = {};
 };
 
 struct KernelSet;
@@ -63,8 +75,7 @@ struct KernelSet {
   std::vector<bool> library;  // by op: by itself it is a call of the library, not a kernel
   std::map<std::pair<KernelUse, int>, std::shared_ptr<SharedKernel>> kernels = {};
   std::map<int, std::vector<std::shared_ptr<const CompiledGraph>>> bodies = {};  // by op
-  /// By op: the second operand as its kernel reads it, packed for the first plan.
-  std::map<int, BufferRef> packed = {};
+  std::map<int, PackedRight> packed = {};     // by op; packed for the first plan
   std::vector<int32_t> step_order = {};       // found for the first plan
   std::shared_ptr<KernelSource> source = {};  // null: what is there is all there will be
 
@@ -78,5 +89,16 @@ struct KernelSet {
   std::vector<std::shared_ptr<const Plan>> body_plans(int op, std::span<const Binding> sizes,
                                                       CompileCounts& counts);
 };
+
+/// A constant whose elements are not in memory.
+Bound absent_constant();
+/// Whether the second operand of this op, packed, has all elements of the constant that it was made
+/// of; and those, in row-major order.
+bool can_unpack(const KernelSet& set, int op);
+BufferRef unpacked(const KernelSet& set, int op);
+
+/// Gives the constants of the traced graph that have no data those that the sets hold packed.
+void restore_constants(const Graph& traced, std::span<const KernelSet> sets,
+                       std::vector<Bound>& constants);
 
 }  // namespace tn

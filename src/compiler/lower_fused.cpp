@@ -8,6 +8,7 @@
 #include "compiler/stopwatch.h"
 #include "loop/interpreter.h"
 #include "loop/step_source.h"
+#include "runtime/strided_copy.h"
 
 namespace tn {
 
@@ -36,6 +37,17 @@ void run_program(const void* data, const StepCall& call) {
 }
 
 const void* attr_data(const Tiled& tiled) { return tiled.attrs ? tiled.attrs->data : nullptr; }
+
+struct Copy {
+  int64_t element_bytes, offset;
+  std::vector<int64_t> extents = {}, strides = {};
+};
+
+void run_copy(const void* data, const StepCall& call) {
+  const Copy& c = *static_cast<const Copy*>(data);
+  copy_strided(c.element_bytes, c.extents, c.strides,
+               static_cast<const char*>(call.buffers[0]) + c.offset, call.buffers[1]);
+}
 
 struct TiledRun {
   const Tiled* tiled;
@@ -131,8 +143,27 @@ Home& FusedLowerer::home(Val v) {
 }
 
 void FusedLowerer::copy(Val v) {
+  Home from = home(v);
   give_buffer(v);
-  if (type(v)->elements > 0) add_kernel(*kernel(KernelUse::copy, v));
+  if (type(v)->elements == 0) return;
+  if (SharedKernel* made = kernel(KernelUse::copy, v)) return add_kernel(*made);
+  add_copy(v, from);
+}
+
+/// Sets from files have the kernels that the sizes they were planned for asked for; where a view
+/// has no strides at others, the library copies it.
+void FusedLowerer::add_copy(Val v, const Home& from) {
+  invariant(from.kind == Home::Kind::buffer, "a number is copied without a kernel");
+  auto copy = std::make_shared<Copy>();
+  copy->element_bytes = static_cast<int64_t>(size_of(type(v)->dtype));
+  copy->offset = from.at.offset * copy->element_bytes;
+  for (Dim d : from.at.shape) copy->extents.push_back(d.value());
+  copy->strides.assign(from.at.strides.begin(), from.at.strides.end());
+  Step step{run_copy, copy, {from.buffer, home(v).buffer}, {}};
+  step.writes.push_back(1);
+  step.name = "copy";
+  step.place = loc_.bits;
+  plan_->steps.push_back(std::move(step));
 }
 
 std::vector<std::shared_ptr<const Plan>> FusedLowerer::body_plans(const GraphOp& op) {
@@ -165,23 +196,40 @@ void FusedLowerer::lower_alone(const GraphOp& op) {
   }
 }
 
+/// The constant that another machine packed, as it was.
+void FusedLowerer::unpack(const GraphOp& op, int32_t constant) {
+  Bound& raw = set_.options.constants[static_cast<size_t>(constant)];
+  if (!raw.buffer->data) raw = {unpacked(set_, number_of(op)), 0};
+  plan_->constants[static_cast<size_t>(constant)] = raw;
+}
+
 /// A second operand known now is packed now, once for all runs and sizes: its order does not depend
 /// on the other operand.
 void FusedLowerer::pack_ahead(Tiled& tiled, const GraphOp& op,
                               const std::vector<int32_t>& buffers) {
   int32_t constant = buffers[1] - plan_->inputs;
   if (constant < 0 || constant >= static_cast<int32_t>(plan_->constants.size())) return;
+  auto known = set_.packed.find(number_of(op));
+  if (known != set_.packed.end() && known->second.level != cpu_level()) {
+    unpack(op, constant);
+    set_.packed.erase(known), known = set_.packed.end();
+  }
   const Bound& bound = plan_->constants[static_cast<size_t>(constant)];
   const void* in[] = {nullptr, static_cast<const char*>(bound.buffer->data) + bound.offset};
   ops::TiledCall call{attr_data(tiled), tiled.in, tiled.out, tiled.at, in, nullptr};
   int64_t bytes = tiled.form->packed_bytes(call);
-  if (bytes == 0) return;
-  BufferRef& packed = set_.packed[number_of(op)];
-  if (!packed) {
-    packed = allocate(static_cast<size_t>(bytes));
-    tiled.form->pack(call, packed.data());
+  bool absent = !bound.buffer->data;  // then the packed one serves even where it is not faster
+  if (bytes == 0 && !absent) return;
+  if (known == set_.packed.end()) {
+    invariant(!absent, "{}: its constant is absent and not packed", op.op->name);
+    PackedRight made{.data = allocate(static_cast<size_t>(bytes)), .constant = constant};
+    made.in = tiled.in, made.out = tiled.out, made.at = tiled.at;
+    tiled.form->pack(call, made.data.data());
+    known = set_.packed.emplace(number_of(op), std::move(made)).first;
   }
-  tiled.packed = packed;
+  invariant(static_cast<int64_t>(known->second.data.bytes()) >= bytes,
+            "{}: a packed constant is too short", op.op->name);
+  tiled.packed = known->second.data;
 }
 
 /// A buffer for the sums: that of a finished result when nobody else wants them.
@@ -235,8 +283,8 @@ void FusedLowerer::add_tiled(const GraphOp& op, std::shared_ptr<Tiled> tiled,
     step.scalars = work->scalars;
     for (int32_t written : work->access.writes) step.writes.push_back(result + 1 + written);
     pending_.push_back({work, plan_->steps.size()});
-    if (report_) report_->loops += to_text(work->kernel) + "\n";
-    if (report_) source = std::make_shared<const loop::Kernel>(work->kernel);
+    if (report_) report_->loops += to_text(*work->kernel) + "\n";
+    if (report_) source = work->kernel;
   }
   add_room(*tiled, step);
   if (report_)
@@ -266,7 +314,7 @@ std::vector<int32_t> FusedLowerer::buffers_of(const SharedKernel& kernel) {
 }
 
 void FusedLowerer::add_kernel(SharedKernel& kernel) {
-  add_step(kernel.kernel, kernel.access, buffers_of(kernel), kernel.scalars);
+  add_step(*kernel.kernel, kernel.access, buffers_of(kernel), kernel.scalars);
   pending_.push_back({&kernel, plan_->steps.size() - 1});
 }
 
@@ -281,13 +329,13 @@ void FusedLowerer::bind_kernels() {
     if (kernel->form == cpu::Form::tile) {
       auto tiled = std::static_pointer_cast<Tiled>(std::const_pointer_cast<void>(step.data));
       if (kernel->code) tiled->work = kernel->code->at(sizes_);
-      if (!kernel->code) tiled->after = loop::prepare(kernel->kernel, sizes_);
+      if (!kernel->code) tiled->after = loop::prepare(*kernel->kernel, sizes_);
     } else if (kernel->code) {
       step.run = run_native;
       step.data = kernel->code->at(sizes_);
     } else {
       step.run = run_program;
-      step.data = loop::prepare(kernel->kernel, sizes_);
+      step.data = loop::prepare(*kernel->kernel, sizes_);
     }
   }
 }

@@ -27,6 +27,7 @@ class FusedLowerer : PlanBuilder {
   /// Library calls with operands in place; a cluster works on the blocks, if given and possible.
   bool lower_tiled(const GraphOp& op, int cluster);
   void give_result(const GraphOp& op, int cluster);
+  void unpack(const GraphOp& op, int32_t constant);
   void pack_ahead(Tiled& tiled, const GraphOp& op, const std::vector<int32_t>& buffers);
   void add_tiled(const GraphOp& op, std::shared_ptr<Tiled> tiled, std::vector<int32_t> buffers,
                  SharedKernel* work);
@@ -37,6 +38,7 @@ class FusedLowerer : PlanBuilder {
 
   Home& home(Val v) override;
   void copy(Val v) override;
+  void add_copy(Val v, const Home& from);
   std::vector<std::shared_ptr<const Plan>> body_plans(const GraphOp& op) override;
   SharedKernel* kernel(KernelUse use, int number) { return set_.kernel(use, number, sizes_); }
   int number_of(const GraphOp& op) const { return static_cast<int>(&op - graph_.ops.data()); }

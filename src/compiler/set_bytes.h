@@ -5,7 +5,6 @@
 // kernels in LoopIR and what each is for. It does not depend on the CPU. Machine code is apart, by
 // kernel, one section for each level; so are constants, by number: those of the traced graph first,
 // then those that passes computed, then right sides as products read them (packed).
-#include "base/bytes.h"
 #include "compiler/kernel_set.h"
 
 namespace tn {
@@ -19,7 +18,7 @@ struct SetConstant {
   Kind kind = Kind::computed;
   Bound value;
   int64_t bytes = 0;
-  int32_t of = -1;  // packed: the constant that it was made of; unpacking gives it back
+  int32_t of = -1;  // packed: the constant that unpacking gives back; -1: it holds a part of one
   CpuLevel level = CpuLevel::v2;  // packed
 };
 
@@ -27,19 +26,23 @@ struct SetBytes {
   std::string plan;
   std::vector<std::string> code;  // by kernel, all sets together; "" where it has none
   std::vector<SetConstant> constants;
+  /// By number, over all constants: whether it is read as it lies. One that is not, and that some
+  /// packed one is `of`, need not be kept.
+  std::vector<bool> read;
 };
 
 /// Of sets that have been planned for all sizes that matter: only kernels that some plan asked for
-/// are among them. Their code is made for `level`.
-SetBytes to_bytes(std::span<const KernelSet* const> sets, CpuLevel level);
+/// are among them. `constants` are those of the traced graph. The code is made for `level`.
+SetBytes to_bytes(std::span<const KernelSet> sets, std::span<const Bound> constants,
+                  CpuLevel level);
 
 /// The inverse. `constants`: those of the traced graph, then those of SetBytes, in order; an absent
-/// one has a null buffer. Without code (an empty list, or "") kernels are interpreted. The bytes
-/// may be damaged, which is an error; they must be trusted where kernels are to run, since nobody
-/// checks what LoopIR or code does with memory.
-std::vector<std::unique_ptr<KernelSet>> sets_from_bytes(std::string_view plan,
-                                                        std::span<const std::string> code,
-                                                        std::span<const Bound> constants,
-                                                        const CompileOptions& options);
+/// one is an absent_constant(). Without code (an empty list, or "") kernels are interpreted. The
+/// bytes may be damaged, which is an error; they must be trusted where kernels are to run, since
+/// nobody checks what LoopIR or code does with memory.
+std::vector<KernelSet> sets_from_bytes(std::string_view plan,
+                                       std::span<const std::string_view> code,
+                                       std::span<const Bound> constants,
+                                       const CompileOptions& options);
 
 }  // namespace tn

@@ -40,6 +40,10 @@ loop::Kernel empty_fold(const Graph& graph, const GraphOp& op) {
   return b.finish();
 }
 
+std::shared_ptr<const loop::Kernel> shared(loop::Kernel kernel) {
+  return std::make_shared<const loop::Kernel>(std::move(kernel));
+}
+
 class Fused : public KernelSource {
  public:
   explicit Fused(const Graph& graph, Fusion fusion, int runtime_scalars)
@@ -56,15 +60,15 @@ class Fused : public KernelSource {
                                                                   : fused.whole();
     if (!kernel) return nullptr;
     cpu::Form form = use == KernelUse::tile ? cpu::Form::tile : cpu::Form::whole;
-    return std::make_shared<SharedKernel>(
-        SharedKernel{std::move(*kernel), form, std::move(fused.values), std::move(fused.scalars)});
+    return std::make_shared<SharedKernel>(SharedKernel{
+        shared(std::move(*kernel)), form, std::move(fused.values), std::move(fused.scalars)});
   }
 
   void compile(std::span<SharedKernel* const> kernels, std::span<const Binding> sizes,
                CompileCounts& counts, CompileReport* report) override {
     Stopwatch code(counts.code_ms);
     std::vector<cpu::KernelRequest> requests;
-    for (SharedKernel* k : kernels) requests.push_back({&k->kernel, k->form, sizes});
+    for (SharedKernel* k : kernels) requests.push_back({k->kernel.get(), k->form, sizes});
     cpu::KernelCounts found;
     auto compiled = cpu::compile_kernels(requests, {}, &found);
     counts.compiled += found.compiled;
@@ -79,7 +83,7 @@ class Fused : public KernelSource {
   static std::shared_ptr<SharedKernel> nest(const Graph& graph, const GraphOp& op) {
     bool empty = has_loop_form(graph, op);  // with elements to fold it would be in a cluster
     auto made = std::make_shared<SharedKernel>(
-        SharedKernel{empty ? empty_fold(graph, op) : nest_of(graph, op)});
+        SharedKernel{shared(empty ? empty_fold(graph, op) : nest_of(graph, op))});
     if (!empty)
       for (Val v : graph.in(op)) made->values.push_back(v);
     for (int i = 0; i < op.outs; ++i) made->values.push_back(op.out + i);
@@ -88,7 +92,7 @@ class Fused : public KernelSource {
 
   static void tell(const SharedKernel& kernel, const cpu::KernelRequest& request,
                    CompileReport& report) {
-    const std::string& name = kernel.kernel.name;
+    const std::string& name = kernel.kernel->name;
     if (kernel.code)
       report.kernels += format("# {}\n{}\n", name, cpu::assembly_text(request));
     else

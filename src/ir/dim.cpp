@@ -6,6 +6,7 @@
 
 #include "base/at_fork.h"
 #include "base/error.h"
+#include "ir/named_symbols.h"
 #include "ir/offset.h"
 #include "ir/poly.h"
 
@@ -255,6 +256,7 @@ Dim parse_dim(std::string_view text, std::span<const Dim> declared) {
       if (!is_name(name)) fail("size: `{}` is no name of a size", name);
       for (size_t i = 0; i < names.size(); ++i)
         if (names[i] == name) return poly_of(t, declared[i]);
+      if (const Dim* symbol = NamedSymbols::find(name)) return poly_of(t, *symbol);
       return t.symbol(name, 1, Dim::kLargestSymbol);
     };
     return dim_of(t, t.parse(text, resolve));

@@ -1,9 +1,11 @@
 // Graphs as text, both ways.
 #include <algorithm>
+#include <charconv>
 #include <unordered_map>
 
 #include "base/error.h"
-#include "ir/graph.h"
+#include "ir/graph_read.h"
+#include "ir/named_symbols.h"
 
 namespace tn {
 
@@ -41,6 +43,41 @@ std::string op_text(const Graph& graph, const GraphOp& op) {
                 types_text(graph.out_types(op)));
 }
 
+void add_symbols(Dim size, std::vector<Dim>& found) {
+  if (size.is_const() || size.is_inferred()) return;
+  for (Dim symbol : symbols_of(size))
+    if (!std::ranges::count(found, symbol)) found.push_back(symbol);
+}
+
+void add_symbols(const Attrs& attrs, std::vector<Dim>& found) {
+  for (const Field& f : list_fields(*attrs.kind, const_cast<char*>(attrs.data)).items) {
+    if (f.set && !*f.set) continue;
+    if (f.kind == FieldKind::size) add_symbols(*static_cast<Dim*>(f.at), found);
+    if (f.kind == FieldKind::shape)
+      for (Dim d : *static_cast<Shape*>(f.at)) add_symbols(d, found);
+    if (f.kind == FieldKind::offsets)
+      for (Offset o : *static_cast<Offsets*>(f.at))
+        if (!o.is_const()) add_symbols(o.size(), found);
+  }
+}
+
+/// "[s0: 1..16]": symbols that do not have the default range; graphs among attributes say their
+/// own.
+std::string ranges_text(const Graph& graph) {
+  std::vector<Dim> found;
+  for (TypeRef type : graph.types)
+    if (type->elements <= 0)  // an empty one may have symbols
+      for (Dim d : type->shape) add_symbols(d, found);
+  for (const GraphOp& op : graph.ops)
+    if (op.attrs) add_symbols(*op.attrs, found);
+  std::vector<std::string> ranges;
+  for (Dim symbol : found)
+    if (auto [lo, hi] = bounds(symbol); lo != 1 || hi != Dim::kLargestSymbol)
+      ranges.push_back(format("{}: {}..{}", symbol, lo, hi));
+  std::ranges::sort(ranges);
+  return ranges.empty() ? "" : format("[{}]", join(ranges, ", "));
+}
+
 }  // namespace
 
 std::string to_text(const Graph& graph) {
@@ -52,13 +89,16 @@ std::string to_text(const Graph& graph) {
     outputs.push_back(name_of(graph, v));
     result_types.push_back(graph.types[static_cast<size_t>(v)]);
   }
-  std::string text =
-      format("func @{}({}) -> {} {{\n", graph.name, join(inputs, ", "), types_text(result_types));
+  std::string text = format("func @{}{}({}) -> {} {{\n", graph.name, ranges_text(graph),
+                            join(inputs, ", "), types_text(result_types));
   for (const GraphOp& op : graph.ops) text += op_text(graph, op);
   return text + format("  return {}\n}}\n", join(outputs, ", "));
 }
 
 namespace {
+
+/// Whether texts read on this thread are taken as they were printed: see read_graph.
+thread_local bool as_printed = false;
 
 /// Reads one function, line by line.
 class Parser {
@@ -137,6 +177,7 @@ class Parser {
   void header() {
     seen_header_ = true;
     graph_.name = word();
+    if (take("[")) ranges();
     expect("(");
     while (!take(")")) {
       expect("%");
@@ -147,6 +188,27 @@ class Parser {
     }
     if (take("->")) types();
     expect("{");
+  }
+  int64_t number(std::string_view digits) {
+    int64_t value = 0;
+    auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+    if (error != std::errc() || end != digits.data() + digits.size())
+      bad("expected a number, found '{}'", digits);
+    return value;
+  }
+  void ranges() {
+    std::vector<Dim> symbols;
+    while (!take("]")) {
+      std::string name(word());
+      expect(":");
+      std::string_view range = word();
+      size_t dots = range.find("..");
+      if (dots == range.npos) bad("expected a range such as 1..16, found '{}'", range);
+      symbols.push_back(
+          Dim::symbol(name, number(range.substr(0, dots)), number(range.substr(dots + 2))));
+      take(",");
+    }
+    symbols_.emplace(std::move(symbols));
   }
   Val use() {
     expect("%");
@@ -256,6 +318,10 @@ class Parser {
       bad("{} takes {} operands, found {}", op.name, required, in.size());
     if (!op.has_list() && static_cast<int>(in.size()) > op.args.size())
       bad("{} takes at most {} operands, found {}", op.name, op.args.size(), in.size());
+    if (as_printed) {
+      if (given.empty()) bad("{}: the types of its results are missing", op.name);
+      return graph_.add(op, interned, in, given);
+    }
     check_canonical(op, data, in_types);
     std::span<const TypeRef> inferred = infer_types(op, interned, in_types);
     for (size_t i = 0; i < given.size(); ++i)
@@ -270,12 +336,21 @@ class Parser {
   bool seen_header_ = false;
   Graph graph_;
   std::unordered_map<std::string, Val> values_;
+  std::optional<NamedSymbols> symbols_;
 };
 
 }  // namespace
 
 Graph parse_graph(std::string_view text, int first_line) {
   return Parser(text, first_line).parse();
+}
+
+Graph read_graph(std::string_view text) {
+  struct Scope {
+    bool outer = std::exchange(as_printed, true);
+    ~Scope() { as_printed = outer; }
+  } scope;
+  return parse_graph(text);
 }
 
 }  // namespace tn

@@ -125,6 +125,12 @@ void pack_conv(const TiledCall& call, void* out) {
   Placed w = placed(*static_cast<const ConvAttrs*>(call.attrs), call, 1);
   pack_weights(args_of(call, {}, w), out);
 }
+bool unpack_conv(const TiledCall& call, CpuLevel level, std::span<const std::byte> packed,
+                 void* out) {
+  Placed w = placed(*static_cast<const ConvAttrs*>(call.attrs), call, 1);
+  if (w.copied) return false;
+  return unpack_weights(level, args_of(call, {}, w), packed, out);
+}
 
 Axes spatial_axes(const ConvAttrs& a, const Tensor& x) {
   Axes axes;
@@ -264,8 +270,8 @@ Type settle_conv(std::string_view op, ConvAttrs& a, const Type& x, const Type& w
   return out;
 }
 
-const TiledForm tiled_conv{domain_of_conv, run_tiled_conv, packed_bytes_of_conv, pack_conv,
-                           room_of_conv};
+const TiledForm tiled_conv{domain_of_conv, run_tiled_conv, packed_bytes_of_conv,
+                           pack_conv,      room_of_conv,   unpack_conv};
 
 constinit const OpDef conv = Op<ConvAttrs>{
     .name = "conv",

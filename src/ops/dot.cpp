@@ -276,6 +276,12 @@ int64_t packed_bytes_of_dot(const TiledCall& call) {
 void pack_dot(const TiledCall& call, void* out) {
   pack_right(product_of(*static_cast<const DotAttrs*>(call.attrs), call, false).args, out);
 }
+bool unpack_dot(const TiledCall& call, CpuLevel level, std::span<const std::byte> packed,
+                void* out) {
+  if (!packs_ahead(call)) return false;
+  GemmArgs args = product_of(*static_cast<const DotAttrs*>(call.attrs), call, false).args;
+  return unpack_right(level, args, packed, out);
+}
 
 /// A label for each axis of the operands and the result; paired axes share theirs.
 struct DotLabels {
@@ -326,7 +332,8 @@ Tensors batch_dot(const DotAttrs& a, const BatchCall& call) {
 
 }  // namespace
 
-const TiledForm tiled_dot{domain_of_dot, run_tiled_dot, packed_bytes_of_dot, pack_dot, room_of_dot};
+const TiledForm tiled_dot{domain_of_dot, run_tiled_dot, packed_bytes_of_dot,
+                          pack_dot,      room_of_dot,   unpack_dot};
 
 constinit const OpDef dot = Op<DotAttrs>{
     .name = "dot",

@@ -1,6 +1,7 @@
 #pragma once
 // Ops whose kernels make their result block by block and let others work on finished blocks.
 #include "ir/opdef.h"
+#include "runtime/cpu_level.h"
 #include "runtime/native.h"
 
 namespace tn::ops {
@@ -43,6 +44,11 @@ struct TiledForm {
   void (*pack)(const TiledCall& call, void* out);
   /// For a call whose `in` is null. Null: it needs little.
   TileRoom (*room)(const TiledCall& call) = nullptr;
+  /// The inverse of `pack` with the kernels of `level`: writes the second operand, whose first
+  /// element is at `out`, with the strides of `call`. False, and nothing useful is written, where
+  /// `packed` is too short or does not hold all of it; a null `out` only asks.
+  bool (*unpack)(const TiledCall& call, CpuLevel level, std::span<const std::byte> packed,
+                 void* out) = nullptr;
 };
 
 extern const TiledForm tiled_attention, tiled_conv, tiled_dot;

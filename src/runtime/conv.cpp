@@ -107,6 +107,24 @@ class Weights {
     return depth_ * (group * up(args_.out_channels, vector_) + panel * most_);
   }
 
+  bool has_all_taps() const {
+    return part_.taps() == args_.axes[0].taps * args_.axes[1].taps * args_.axes[2].taps;
+  }
+
+  /// The inverse of `pack` where all taps are there.
+  void unpack(const T* from, T* w) const {
+    int64_t channels = args_.in_channels, outs = args_.out_channels, taps = part_.taps();
+    int64_t tap_stride = args_.w_last ? channels : 1, channel_stride = args_.w_last ? 1 : taps;
+    parallel_for(args_.groups * outs, [&](int64_t i) {
+      int64_t group = i / outs, out = i % outs, panel = out / most_;
+      bool single = is_depthwise(args_);
+      const T* at = single ? from + group : from + panel_at(group, panel) + out % most_;
+      int64_t stride = single ? args_.groups : vectors(panel) * vector_;
+      for (int64_t d = 0; d < depth_; ++d)
+        w[i * depth_ + d / channels * tap_stride + d % channels * channel_stride] = at[d * stride];
+    });
+  }
+
   void pack(const GemmKernels<T>& gemm, T* to) const {
     if (is_depthwise(args_)) return pack_depthwise(to);
     parallel_for(args_.groups * panels(), [&](int64_t i) {
@@ -388,8 +406,8 @@ ConvRoom room_of(const ConvArgs& args) {
   return {images_bytes(args), weights};
 }
 
-void pack_weights(const ConvArgs& args, void* packed) {
-  with_kernels(cpu_level(), args, [&]<class T>(const ConvKernels<T>& kernels, auto& gemm) {
+void pack_weights(const ConvArgs& args, void* packed, CpuLevel level) {
+  with_kernels(level, args, [&]<class T>(const ConvKernels<T>& kernels, auto& gemm) {
     T* to = static_cast<T*>(packed);
     for (const ConvPart& part : parts_of(args)) {
       Weights<T> weights(args, part, kernels);
@@ -397,6 +415,20 @@ void pack_weights(const ConvArgs& args, void* packed) {
       to += weights.size();
     }
   });
+}
+
+bool unpack_weights(CpuLevel level, const ConvArgs& args, std::span<const std::byte> packed,
+                    void* w) {
+  bool whole = false;
+  with_kernels(level, args, [&]<class T>(const ConvKernels<T>& kernels, auto&) {
+    std::vector<ConvPart> parts = parts_of(args);
+    if (parts.size() != 1) return;
+    Weights<T> weights(args, parts[0], kernels);
+    whole =
+        weights.has_all_taps() && packed.size() >= sizeof(T) * static_cast<size_t>(weights.size());
+    if (whole && w) weights.unpack(reinterpret_cast<const T*>(packed.data()), static_cast<T*>(w));
+  });
+  return whole;
 }
 
 void conv_at(CpuLevel level, const ConvArgs& args) {

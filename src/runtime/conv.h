@@ -1,6 +1,8 @@
 #pragma once
 // Convolutions of every element type.
+#include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include "runtime/cpu_level.h"
 #include "runtime/element.h"
@@ -53,7 +55,11 @@ void conv_at(CpuLevel level, const ConvArgs& args);
 /// Weights in the order the kernels read them, for `packed_w`: 0 bytes where there is no such form.
 /// Neither x nor the batch matters.
 int64_t packed_bytes(const ConvArgs& args);
-void pack_weights(const ConvArgs& args, void* packed);
+void pack_weights(const ConvArgs& args, void* packed, CpuLevel level = cpu_level());
+/// The inverse, for what any machine packed with the kernels of `level`: writes w. False when
+/// `packed` is too short, or lacks weights: with input dilation some may meet no element of x.
+bool unpack_weights(CpuLevel level, const ConvArgs& args, std::span<const std::byte> packed,
+                    void* w);
 
 /// What a convolution of f32 or f64 copies, apart from the little that each thread takes.
 struct ConvRoom {

@@ -261,10 +261,23 @@ int64_t packed_bytes(const GemmArgs& args) {
   return bytes;
 }
 
-void pack_right(const GemmArgs& args, void* out) {
+void pack_right(const GemmArgs& args, void* out, CpuLevel level) {
   invariant(packed_bytes(args) > 0, "gemm: a right side that is not worth packing");
-  with_floats(Kernels::best(), args, {args.a, args.b, nullptr, 0},
+  with_floats(level == cpu_level() ? Kernels::best() : Kernels(level), args,
+              {args.a, args.b, nullptr, 0},
               [&](auto product) { pack_right(product, static_cast<decltype(product.c)>(out)); });
+}
+
+bool unpack_right(CpuLevel level, const GemmArgs& args, std::span<const std::byte> packed,
+                  void* b) {
+  if (args.type != Element::f32 && args.type != Element::f64) return false;
+  bool enough = false;
+  with_floats(Kernels(level), args, {args.a, b, nullptr, 0}, [&]<class T>(Product<T> product) {
+    enough = packed.size() >= sizeof(T) * static_cast<size_t>(packed_size(product));
+    if (enough && b)
+      unpack_right(product, reinterpret_cast<const T*>(packed.data()), static_cast<T*>(b));
+  });
+  return enough;
 }
 
 }  // namespace tn

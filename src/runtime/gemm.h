@@ -1,6 +1,8 @@
 #pragma once
 // Matrix products of every element type.
+#include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include "runtime/cpu_level.h"
 #include "runtime/element.h"
@@ -65,8 +67,13 @@ GemmRoom room_of(const GemmArgs& args);
 /// where that would not be faster. Depends on shapes and strides only.
 int64_t packed_bytes(const GemmArgs& args);
 
-/// Writes `packed_bytes(args)` bytes, aligned to 64. The bits of the product stay the same.
-void pack_right(const GemmArgs& args, void* out);
+/// Writes `packed_bytes(args)` bytes, aligned to 64. The bits of the product stay the same. The
+/// machine must support `level`.
+void pack_right(const GemmArgs& args, void* out, CpuLevel level = cpu_level());
+
+/// The inverse, for f32 and f64 that any machine packed with the kernels of `level`: writes B, by
+/// its strides. False when `packed` is too short; a null `b` only asks.
+bool unpack_right(CpuLevel level, const GemmArgs& args, std::span<const std::byte> packed, void* b);
 
 /// The same with the kernels of one level, which the machine must support, and without AMX.
 void gemm_at(CpuLevel level, const GemmArgs& args);

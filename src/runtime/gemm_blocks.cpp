@@ -51,6 +51,7 @@ class Multiply {
   void run();
   PackedSizes packed_sizes();
   void pack_all(T* out);
+  void unpack_all(const T* packed, T* b);
 
  private:
   PackedSizes choose_packing();
@@ -252,6 +253,22 @@ void Multiply<T>::pack_all(T* out) {
 }
 
 template <class T>
+void Multiply<T>::unpack_all(const T* packed, T* b) {
+  columns_ = p_.n;
+  parallel_for(panels(), [&](int64_t panel) {
+    int64_t columns = panel_columns(panel), width = width_for(columns);
+    for (int64_t k = 0; k < p_.k; ++k) {
+      int64_t k0 = k / block_depth(p_) * block_depth(p_);
+      int64_t depth = std::min(block_depth(p_), p_.k - k0);
+      const T* row =
+          packed + k0 * up(p_.n, u_.columns) + panel * u_.columns * depth + (k - k0) * width;
+      T* to = b + k * p_.b.k_stride + panel * u_.columns * p_.b.lane_stride;
+      for (int64_t lane = 0; lane < columns; ++lane) to[lane * p_.b.lane_stride] = row[lane];
+    }
+  });
+}
+
+template <class T>
 void Multiply<T>::pack_left() {
   int64_t chunks = std::min(left_panels(), chunks_for(rows_ * depth_, kPackWork));
   parallel_for(chunks, chunk_time(rows_ * depth_, kPackRate, chunks), [&](int64_t chunk) {
@@ -381,6 +398,11 @@ void pack_right(const Product<T>& product, T* out) {
   Multiply<T>(product).pack_all(out);
 }
 
+template <class T>
+void unpack_right(const Product<T>& product, const T* packed, T* b) {
+  Multiply<T>(product).unpack_all(packed, b);
+}
+
 template void multiply(const Product<float>&);
 template void multiply(const Product<double>&);
 template PackedSizes packed_sizes(const Product<float>&);
@@ -389,5 +411,7 @@ template int64_t packed_size(const Product<float>&);
 template int64_t packed_size(const Product<double>&);
 template void pack_right(const Product<float>&, float*);
 template void pack_right(const Product<double>&, double*);
+template void unpack_right(const Product<float>&, const float*, float*);
+template void unpack_right(const Product<double>&, const double*, double*);
 
 }  // namespace tn

@@ -49,4 +49,8 @@ int64_t packed_size(const Product<T>& product);
 template <class T>
 void pack_right(const Product<T>& product, T* out);
 
+/// The inverse for elements that are packed as they are: writes B by its strides.
+template <class T>
+void unpack_right(const Product<T>& product, const T* packed, T* b);
+
 }  // namespace tn

@@ -1,6 +1,7 @@
 // Convolutions of the runtime against the chain of multiply-adds that conv.h promises, bit for bit.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cmath>
 #include <cstring>
@@ -136,6 +137,10 @@ struct Case {
     return to;
   }
 
+  bool has_input_dilation() const {
+    return std::ranges::any_of(args.axes, [](const ConvAxis& a) { return a.input_dilation > 1; });
+  }
+
   /// Runs with the given layouts and compares the bits.
   void check(CpuLevel level, bool x_last, bool w_last, bool out_last, bool packed) {
     INFO("last: x ", x_last, " w ", w_last, " out ", out_last, ", packed ", packed);
@@ -150,6 +155,11 @@ struct Case {
     if (packed) {
       pack.resize(static_cast<size_t>(packed_bytes(a)) / sizeof(T));
       pack_weights(a, pack.data());
+      std::vector<T> again(weights.size());
+      if (unpack_weights(cpu_level(), a, std::as_bytes(std::span(pack)), again.data()))
+        CHECK(std::memcmp(again.data(), weights.data(), sizeof(T) * again.size()) == 0);
+      else
+        CHECK(has_input_dilation());
       a.packed_w = pack.data(), a.w = nullptr;
     }
     conv_at(level, a);

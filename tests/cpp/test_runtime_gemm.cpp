@@ -339,6 +339,31 @@ TEST_CASE("gemm: C inside a larger buffer, rewritten by an epilogue, touches not
     }
 }
 
+TEST_CASE("gemm: unpacking gives back what was packed, at every level") {
+  auto check = [](auto sample, Element type) {
+    using T = decltype(sample);
+    for (CpuLevel level : {CpuLevel::v2, CpuLevel::v3, CpuLevel::v4})
+      for (Sizes shape : {Sizes{2, 200, 100}, Sizes{40, 600, 1601}, Sizes{170, 129, 700},
+                          Sizes{9, 3301, 70}, Sizes{9, 17, 2000}})
+        for (bool turned : {false, true}) {
+          if (level > best_cpu_level()) continue;
+          std::vector<T> b(static_cast<size_t>(shape.n * shape.k)), again(b.size(), T(-7));
+          for (size_t i = 0; i < b.size(); ++i) b[i] = static_cast<T>(i);
+          GemmArgs args{.type = type, .m = shape.m, .n = shape.n, .k = shape.k, .b = b.data()};
+          args.b_row = turned ? 1 : shape.n, args.b_col = turned ? shape.k : 1;
+          // Levels have panels of different widths.
+          std::vector<T> packed(static_cast<size_t>((shape.n + 64) * shape.k));
+          pack_right(args, packed.data(), level);
+          auto bytes = std::as_bytes(std::span(packed));
+          CHECK(unpack_right(level, args, bytes, again.data()));
+          CHECK(same_bits(b, again));
+          CHECK(!unpack_right(level, args, bytes.first(b.size() * sizeof(T) - 1), again.data()));
+        }
+  };
+  check(float{}, Element::f32);
+  check(double{}, Element::f64);
+}
+
 TEST_CASE("gemm: a packed right side gives the same bits") {
   auto check = [](auto sample, Element type, auto fill) {
     for (Sizes shape : {Sizes{2, 200, 100}, Sizes{40, 600, 1601}, Sizes{170, 129, 700},

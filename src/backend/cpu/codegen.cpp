@@ -10,8 +10,11 @@
 #include "backend/cpu/kernel_entry.h"
 #include "backend/cpu/machine.h"
 #include "backend/cpu/poly_facts.h"
+#include "backend/kernel_bytes.h"
 #include "base/error.h"
+#include "base/interrupt.h"
 #include "ir/dim_program.h"
+#include "runtime/threads.h"
 
 namespace tn::cpu {
 namespace {
@@ -68,17 +71,24 @@ std::string entry_key(std::string key, const KernelRequest& request) {
   return key;
 }
 
+struct MadeKernel {
+  SavedKernel kernel;  // empty: it has no native form
+  bool from_disk = false;
+};
+
 /// From the disk, or compiled and left there.
-KernelCache::Made make(const std::string& key, const KernelRequest& request, const Target& target) {
+MadeKernel make(const std::string& key, const KernelRequest& request, const Target& target) {
   std::string entry = entry_key(key, request);
-  if (auto code = load_kernel(entry)) return {code, true};
+  if (SavedKernel saved = load_kernel(entry); saved.code) return {std::move(saved), true};
   std::optional<Schedule> s = make_schedule(request, target);
   if (!s) return {};
   Emitted emitted = emit(*s);
   std::string object = object_code(*emitted.module, s->level);
-  save_kernel(entry, emitted.numbers, object);
-  return {std::make_shared<const KernelCode>(std::as_bytes(std::span(object)),
-                                             std::move(emitted.numbers))};
+  std::string bytes = kernel_to_bytes(emitted.numbers, object);
+  save_kernel(entry, bytes);
+  auto code = std::make_shared<const KernelCode>(std::as_bytes(std::span(object)),
+                                                 std::move(emitted.numbers));
+  return {{std::move(code), std::move(bytes)}};
 }
 
 Schedule schedule_for_text(const KernelRequest& request, const Target& target) {
@@ -101,8 +111,22 @@ std::vector<std::shared_ptr<const KernelCode>> compile_kernels(
     std::span<const KernelRequest> requests, const Target& target, KernelCounts* counts) {
   std::vector<std::string> keys;
   for (const KernelRequest& request : requests) keys.push_back(key_of(request, target));
-  return KernelCache::shared().get(
-      keys, [&](size_t i) { return make(keys[i], requests[i], target); }, counts);
+  auto make_one = [&](size_t i) -> KernelCache::Made {
+    MadeKernel made = make(keys[i], requests[i], target);
+    return {std::move(made.kernel.code), made.from_disk};
+  };
+  return KernelCache::shared().get(keys, make_one, counts);
+}
+
+std::vector<std::string> compile_to_bytes(std::span<const KernelRequest> requests,
+                                          const Target& target) {
+  std::vector<std::string> bytes(requests.size());
+  parallel_for(static_cast<int64_t>(requests.size()), [&](int64_t k) {
+    stop_if_asked();
+    auto i = static_cast<size_t>(k);
+    bytes[i] = make(key_of(requests[i], target), requests[i], target).kernel.bytes;
+  });
+  return bytes;
 }
 
 std::string why_interpreted(const KernelRequest& request, const Target& target) {

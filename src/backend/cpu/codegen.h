@@ -35,6 +35,11 @@ std::vector<std::shared_ptr<const KernelCode>> compile_kernels(
     std::span<const KernelRequest> requests, const Target& target = {},
     KernelCounts* counts = nullptr);
 
+/// The same as bytes (backend/kernel_bytes.h), for any machine: nothing is kept in memory, and what
+/// other functions asked for does not matter. "" where the kernel has no native form.
+std::vector<std::string> compile_to_bytes(std::span<const KernelRequest> requests,
+                                          const Target& target);
+
 /// Why a kernel has no native form; "" where it has one.
 std::string why_interpreted(const KernelRequest& request, const Target& target = {});
 

@@ -15,18 +15,18 @@ std::string disk_key(std::string_view key) {
 
 }  // namespace
 
-std::shared_ptr<const KernelCode> load_kernel(std::string_view key) {
+SavedKernel load_kernel(std::string_view key) {
   DiskCache& disk = DiskCache::shared();
   std::string entry = disk_key(key);
   std::optional<std::string> bytes = disk.get(entry);
-  if (!bytes) return nullptr;
+  if (!bytes) return {};
   std::shared_ptr<const KernelCode> code = kernel_from_bytes(*bytes);
   if (!code) disk.remove(entry);
-  return code;
+  return {std::move(code), std::move(*bytes)};
 }
 
-void save_kernel(std::string_view key, const KernelNumbers& numbers, std::string_view object) {
-  DiskCache::shared().put(disk_key(key), kernel_to_bytes(numbers, object));
+void save_kernel(std::string_view key, std::string_view bytes) {
+  DiskCache::shared().put(disk_key(key), bytes);
 }
 
 }  // namespace tn::cpu

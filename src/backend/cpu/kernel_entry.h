@@ -4,9 +4,13 @@
 
 namespace tn::cpu {
 
-/// The kernel saved under `key`, which tells what it computes and for which processors; null when
-/// there is none. Only a library that would compile it to the same code finds it.
-std::shared_ptr<const KernelCode> load_kernel(std::string_view key);
-void save_kernel(std::string_view key, const KernelNumbers& numbers, std::string_view object);
+/// The kernel saved under `key`, which tells what it computes and for which processors. Only a
+/// library that would compile it to the same code finds it.
+struct SavedKernel {
+  std::shared_ptr<const KernelCode> code;  // null: there is none
+  std::string bytes;                       // of kernel_to_bytes
+};
+SavedKernel load_kernel(std::string_view key);
+void save_kernel(std::string_view key, std::string_view bytes);
 
 }  // namespace tn::cpu

@@ -1,0 +1,269 @@
+// Kernel sets as bytes: what comes back computes the same bits, and damage is an error.
+#include <doctest/doctest.h>
+
+#include "base/error.h"
+#include "compiler/compile.h"
+#include "compiler/set_bytes.h"
+#include "errors.h"
+#include "fuzz_check.h"
+#include "fuzz_graph.h"
+#include "ir/graph_read.h"
+#include "ir/rewrite.h"
+#include "ir/trace.h"
+#include "run_graph.h"
+#include "runtime/gemm.h"
+#include "tenon/tenon.h"
+
+using namespace tn;
+
+namespace {
+
+Graph traced(const Function& f, const std::vector<Shape>& shapes) {
+  Trace trace("compile", Trace::Values::unknown);
+  Tensors params;
+  for (const Shape& shape : shapes) params.push_back(make_param(intern(DType::f32, shape)));
+  Tensors out = f(params);
+  trace.end();
+  return capture(params, out).graph;
+}
+
+Bound bound_of(const Tensor& x) {
+  x.eval();
+  Buffer* buffer = slot_of(x).data.load();
+  buffer->refs.fetch_add(1);
+  return {BufferRef::adopt_reference(buffer), slot_of(x).offset};
+}
+
+/// What a file would hold of a compiled graph.
+struct Saved {
+  SetBytes bytes;
+  std::vector<Bound> constants;  // of the traced graph and of the sets; absent where they may be
+  size_t absent = 0;
+
+  Saved(std::span<const KernelSet> sets, const std::vector<Bound>& traced)
+      : bytes(to_bytes(sets, traced, cpu_level())), constants(traced) {
+    for (const SetConstant& c : bytes.constants) constants.push_back(c.value);
+    for (const SetConstant& c : bytes.constants)
+      if (c.of >= 0 && !bytes.read[static_cast<size_t>(c.of)]) {
+        constants[static_cast<size_t>(c.of)] = absent_constant();
+        ++absent;
+      }
+  }
+
+  std::vector<KernelSet> load(const CompileOptions& options, bool with_code = true) const {
+    std::vector<std::string_view> code(bytes.code.begin(), bytes.code.end());
+    if (!with_code) code.clear();
+    return sets_from_bytes(bytes.plan, code, constants, options);
+  }
+};
+
+std::unique_ptr<CompiledGraph> loaded(const CompiledGraph& compiled, const Graph& graph,
+                                      const CompileOptions& options, bool with_code = true) {
+  Saved saved(compiled.sets(), options.constants);
+  CompileOptions without = options;
+  without.constants.assign(
+      saved.constants.begin(),
+      saved.constants.begin() + static_cast<ptrdiff_t>(options.constants.size()));
+  return std::make_unique<CompiledGraph>(graph, without, saved.load(without, with_code));
+}
+
+int64_t kernels_made(const CompiledGraph& compiled) {
+  CompileCounts c = compiled.counts();
+  return c.compiled + c.from_memory + c.from_disk;
+}
+
+/// Compiles, saves, loads and runs it, with code and without.
+void check_same(const Graph& graph, const Tensors& in) {
+  CompileOptions options{.effort = Effort::e2};
+  CompiledGraph compiled(graph, options);
+  Tensors expected = run_plan(*compiled.plan(), graph, in);
+  for (bool with_code : {true, false}) {
+    auto again = loaded(compiled, graph, options, with_code);
+    CHECK(first_difference(expected, run_plan(*again->plan(), graph, in)) == "");
+    CHECK(kernels_made(*again) == 0);
+    CHECK(again->counts().graphs == 0);
+  }
+}
+
+Tensors mlp(const Tensors& in) {
+  return {matmul(relu(matmul(in[0], in[1]) + in[2]), in[3]) + in[4]};
+}
+
+/// An MLP whose weights are constants, for any number of rows up to 64.
+struct Mlp {
+  Dim rows = Dim::symbol("rows", 1, 64);
+  Graph graph = traced(mlp, {{rows, 128}, {128, 200}, {200}, {200, 130}, {130}});
+  CompileOptions options{.effort = Effort::e2};
+  Tensors weights;
+
+  Mlp() {
+    for (int i = 1; i < 5; ++i) {
+      weights.push_back(random_tensor(graph.types[static_cast<size_t>(i)], 7));
+      options.constants.push_back(bound_of(weights.back()));
+    }
+  }
+  std::vector<Binding> at(int64_t count) const { return {{rows, count}}; }
+  std::string run(const CompiledGraph& compiled, int64_t count) const {
+    Tensor x = random_tensor(intern(DType::f32, {count, 128}), 3);
+    Graph fixed = substitute(graph, replacements(at(count)));
+    return bytes_of(run_plan(*compiled.plan(at(count)), fixed, {x}))[0];
+  }
+};
+
+}  // namespace
+
+TEST_CASE("sets: every op gives the same bits when its kernels come from bytes") {
+  int graphs = 0;
+  for (const OpDef* op : op_table())
+    for (const Sample& sample : op->samples) {
+      std::optional<Graph> graph = sample_graph(*op, sample);
+      if (!graph) continue;
+      INFO(to_text(*graph));
+      Tensors in;
+      for (Val v = 0; v < graph->inputs(); ++v)
+        in.push_back(random_tensor(graph->types[static_cast<size_t>(v)],
+                                   3 + static_cast<uint64_t>(v), sample.lo, sample.hi));
+      check_same(*graph, in);
+      ++graphs;
+    }
+  CHECK(graphs > 200);
+}
+
+TEST_CASE("sets: random graphs give the same bits when their kernels come from bytes") {
+  for (uint64_t seed = 0; seed < 60; ++seed) {
+    Graph graph = fuzz_graph(seed);
+    INFO(seed, "\n", to_text(graph));
+    check_same(graph, fuzz_inputs(graph, seed));
+  }
+}
+
+TEST_CASE("sets: random graphs of symbolic sizes run at sizes that nobody planned before") {
+  for (uint64_t seed = 0; seed < 60; ++seed) {
+    SymbolicGraph drawn = fuzz_symbolic_graph(seed);
+    CompileOptions options{.effort = Effort::e2};
+    CompiledGraph compiled(drawn.graph, options);
+    compiled.plan(drawn.sizes);
+    auto again = loaded(compiled, drawn.graph, options);
+    for (int64_t more : {0, 1, 6}) {
+      std::vector<Binding> sizes = drawn.sizes;
+      for (Binding& b : sizes)
+        if (more) b.value = b.value > 1000 ? b.value + more : (b.value + more) % 19 + 1;
+      Graph fixed = substitute(drawn.graph, replacements(sizes));
+      INFO(seed, " +", more, "\n", to_text(fixed));
+      Tensors in = fuzz_inputs(fixed, seed);
+      Tensors expected = run_interpreted(fixed, in);
+      CHECK(first_difference(expected, run_plan(*again->plan(sizes), fixed, in)) == "");
+      if (more == 0) CHECK(kernels_made(*again) == 0);
+    }
+  }
+}
+
+TEST_CASE("sets: bodies of loops come from bytes") {
+  auto body = [](const Tensors& c, const Tensors& x) -> ScanResult {
+    Tensor next = sin(matmul(c[0], x[0])) + c[0];
+    return {{next}, {next * 2}};
+  };
+  Graph graph = traced(
+      [&](const Tensors& in) {
+        ScanResult r = scan(body, {in[0]}, {in[1]});
+        return Tensors{r.carry[0], r.ys[0]};
+      },
+      {{8, 8}, {5, 8, 8}});
+  check_same(graph, random_inputs(graph, 1));
+}
+
+TEST_CASE("sets: constants that are packed are not needed as they were") {
+  Mlp model;
+  CompiledGraph compiled(model.graph, model.options);
+  model.run(compiled, 16);
+  Saved saved(compiled.sets(), model.options.constants);
+  CHECK(saved.absent == 2);
+  auto again = loaded(compiled, model.graph, model.options);
+  for (int64_t rows : {16, 1, 2, 64}) CHECK(model.run(*again, rows) == model.run(compiled, rows));
+  CHECK(kernels_made(*again) == 0);
+}
+
+TEST_CASE("sets: what another machine packed is unpacked") {
+  Mlp model;
+  CompiledGraph compiled(model.graph, model.options);
+  std::string expected = model.run(compiled, 16);
+  std::vector<KernelSet> sets = compiled.sets();
+  CpuLevel other = cpu_level() == CpuLevel::v2 ? CpuLevel::v3 : CpuLevel::v2;
+  if (other > best_cpu_level()) return;
+  for (auto& [op, packed] : sets[0].packed) {
+    int64_t k = packed.in[1]->shape[0].value(), n = packed.in[1]->shape[1].value();
+    GemmArgs args{.m = 16, .n = n, .k = k, .a_row = k, .a_col = 1, .b_row = n, .b_col = 1};
+    const Bound& raw = sets[0].options.constants[static_cast<size_t>(packed.constant)];
+    args.b = raw.buffer.data<char>() + raw.offset;
+    packed.data = allocate(static_cast<size_t>(2 * n * k * 4));
+    pack_right(args, packed.data.data(), other);
+    packed.level = other;
+  }
+  Saved saved(sets, model.options.constants);
+  CHECK(saved.absent == 2);
+  CompileOptions options = model.options;
+  options.constants.assign(saved.constants.begin(), saved.constants.begin() + 4);
+  CompiledGraph again(model.graph, options, saved.load(options));
+  CHECK(model.run(again, 16) == expected);
+  CHECK(model.run(again, 1) == model.run(compiled, 1));
+
+  // A graph that is compiled again has its constants back.
+  restore_constants(model.graph, saved.load(options), options.constants);
+  CompiledGraph rebuilt(model.graph, options);
+  CHECK(model.run(rebuilt, 16) == expected);
+}
+
+TEST_CASE("sets: equal kernels are kept once, and the bytes do not depend on the run") {
+  auto layers = [](const Tensors& in) {
+    Tensor x = in[0];
+    for (int i = 0; i < 6; ++i) x = relu(matmul(x, in[1]) + x);
+    return Tensors{x};
+  };
+  Graph graph = traced(layers, {{32, 32}, {32, 32}});
+  std::string plans[2];
+  for (std::string& plan : plans) {
+    CompiledGraph compiled(graph, {.effort = Effort::e2});
+    compiled.plan();
+    SetBytes bytes = to_bytes(compiled.sets(), {}, cpu_level());
+    CHECK(bytes.code.size() <= 2);
+    plan = bytes.plan;
+  }
+  CHECK(plans[0] == plans[1]);
+}
+
+TEST_CASE("sets: damaged bytes are an error") {
+  Mlp model;
+  CompiledGraph compiled(model.graph, model.options);
+  compiled.plan(model.at(16));
+  Saved saved(compiled.sets(), model.options.constants);
+  CHECK(saved.load(model.options).size() == 1);
+  const std::string plan = saved.bytes.plan;
+  for (size_t size = 0; size < plan.size(); size += 1 + size / 50) {
+    saved.bytes.plan = plan.substr(0, size);
+    CHECK_THROWS_AS(saved.load(model.options), UserError);
+  }
+  uint64_t draw = 1;
+  for (int i = 0; i < 2000; ++i) {
+    draw = draw * 6364136223846793005u + 1442695040888963407u;
+    saved.bytes.plan = plan;
+    saved.bytes.plan[(draw >> 20) % plan.size()] ^= static_cast<char>(1 << (draw >> 60) % 8);
+    try {
+      saved.load(model.options);
+    } catch (const UserError&) {
+    }
+  }
+}
+
+TEST_CASE("graph text: ranges of symbols are kept") {
+  Dim s = Dim::symbol("s0", 1, 16), t = Dim::symbol("s1");
+  Graph graph =
+      traced([](const Tensors& in) { return Tensors{sum(in[0] + in[1])}; }, {{s, t}, {s, t}});
+  std::string text = to_text(graph);
+  CHECK(text.starts_with("func @main[s0: 1..16](%"));
+  for (const Graph& again : {parse_graph(text), read_graph(text)}) {
+    CHECK(to_text(again) == text);
+    CHECK(again.types == graph.types);
+  }
+  CHECK_THROWS_AS(parse_graph("func @main[s0: 1](%x: f32[s0]) -> f32[s0] {\n  return %x\n}\n"),
+                  UserError);
+}
