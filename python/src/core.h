@@ -17,6 +17,8 @@ namespace nb = nanobind;
 // Tensors ------------------------------------------------------------------------------------
 
 extern PyTypeObject* tensor_type;
+extern PyTypeObject* number_type;  // of numbers that are given when a traced function runs
+void make_number_type();
 
 /// The tensor inside `object`, or null when it is none. Throws when it was never initialised.
 Tensor* tensor_in(PyObject* object);

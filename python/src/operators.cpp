@@ -64,7 +64,7 @@ Tensor apply(Symbol symbol, std::span<const Operand* const> in) {
                              : make_scalar(x->scalar, default_dtype(x->scalar.kind), true));
   bool divides = symbol == kDivide || symbol == kFloorDivide || symbol == kRemainder;
   if (divides && is_given_number(list[1]))
-    check(number_op(op_of(kNotEqual), {list[1], make_scalar(Scalar(0), DType::i32, true)}),
+    check(settled(number_op(op_of(kNotEqual), {list[1], make_scalar(Scalar(0), DType::i32, true)})),
           "division by zero");
   return number_op(op_of(symbol), std::move(list));
 }
@@ -179,18 +179,8 @@ PyObject* to_index(PyObject* self) noexcept {
   });
 }
 
-// Tensors are equal element by element, so they hash by identity.
-/// A number that is given at run time passes for one of Python's, so that `isinstance` says of it
-/// what it says of those known while tracing.
-PyObject* class_of(PyObject* self, void*) noexcept {
-  const Tensor& t = *tensor_in(self);
-  bool whole = is_given_number(t) && kind_of_number(t) < Kind::floating;
-  PyTypeObject* type = whole ? &PyLong_Type : is_given_number(t) ? &PyFloat_Type : Py_TYPE(self);
-  return Py_NewRef(reinterpret_cast<PyObject*>(type));
-}
-PyGetSetDef properties[] = {{"__class__", class_of, nullptr, nullptr, nullptr}, {}};
-
-/// By identity; that of a number is its value's.
+/// Tensors are equal element by element, so they hash by identity. The hash of a number is its
+/// value's.
 Py_hash_t hash(PyObject* self) noexcept {
   return guarded<Py_hash_t>(-1, [&] {
     UserCall call;
@@ -297,7 +287,6 @@ PyType_Slot tensor_slots[] = {
     {Py_nb_index, slot(to_index)},
     {Py_tp_richcompare, slot(compare)},
     {Py_tp_hash, slot(hash)},
-    {Py_tp_getset, properties},
     {Py_sq_contains, slot(contains)},
     {Py_mp_length, slot(length)},
     {Py_mp_subscript, slot(get_item)},

@@ -4,7 +4,7 @@
 #include "base/error.h"
 #include "core.h"
 #include "dims.h"
-#include "ir/node.h"
+#include "ir/number.h"
 
 namespace tn::python {
 
@@ -30,7 +30,8 @@ Tensor& self_tensor(PyObject* self) {
 }
 
 PyObject* wrap(Tensor&& tensor) {
-  nb::object made = nb::inst_alloc(reinterpret_cast<PyObject*>(tensor_type));
+  PyTypeObject* type = is_given_number(tensor) ? number_type : tensor_type;
+  nb::object made = nb::inst_alloc(reinterpret_cast<PyObject*>(type));
   new (nb::inst_ptr<Tensor>(made)) Tensor(std::move(tensor));
   nb::inst_mark_ready(made);
   return made.release().ptr();
@@ -236,6 +237,7 @@ void bind_tensor(nb::module_& m) {
   nb::class_<Tensor> type(m, "Tensor", nb::type_slots(tensor_slots), nb::pooled(256),
                           "An immutable, lazy array: ops record, values are computed when needed.");
   tensor_type = reinterpret_cast<PyTypeObject*>(type.ptr());
+  make_number_type();
   type.def("__init__", construct, nb::arg("data").none(), nb::arg("dtype") = nb::none());
   add_properties(type);
   add_values(type);

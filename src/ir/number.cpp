@@ -42,7 +42,7 @@ Tensor settled(const Tensor& number) {
 void check_fits(std::string_view op, const Tensor& number, DType type) {
   if (!is_integer(type)) return;
   if (!is_scalar(*number.node())) {
-    if (type != DType::i64) fail_unknown_value();
+    if (type != DType::i64 && kind_of_number(number) != Kind::boolean) fail_unknown_value();
     return;
   }
   const Scalar& s = scalar_value(*number.node());
@@ -99,8 +99,7 @@ Tensor number_op(const OpDef& op, Tensors in) {
   if (widest == Kind::complex || !is_pythons(op.symbol, in, widest)) fail_unknown_value();
   DType type = op.operands == Operands::inexact ? DType::f64 : wide_dtype(widest);
   for (Tensor& t : in) t = number_as(t, type);
-  Tensor result = emit_all(op, in, nullptr)[0];
-  return result.dtype() == DType::b1 ? result : as_number(std::move(result));
+  return as_number(emit_all(op, in, nullptr)[0]);
 }
 
 }  // namespace tn

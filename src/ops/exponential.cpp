@@ -2,6 +2,8 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "ir/number.h"
+#include "ir/trace.h"
 #include "ops/complex_math.h"
 #include "ops/families.h"
 #include "ops/op_decls.h"
@@ -124,7 +126,9 @@ static S integer_pow(S base, S exponent) {
 
 static void refuse_negative_power(const Tensors& in) {
   const Node& power = *in[1].node();
-  if (!is_integer(in[0].dtype()) || !is_scalar(power)) return;
+  if (!is_integer(in[0].dtype())) return;
+  if (is_given_number(in[1]) && kind_of_number(in[1]) == Kind::integer) fail_unknown_value();
+  if (!is_scalar(power)) return;
   const Scalar& value = scalar_value(power);
   if (value.kind == Kind::integer && value.integer < 0)
     fail(Hint{"convert the base to a float: astype(x1, float32)"},

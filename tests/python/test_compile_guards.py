@@ -52,6 +52,61 @@ def test_powers_of_a_known_number_are_open():
     assert f.stats().traces == 2
 
 
+def is_int(n):
+    return type(n) is int
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x, n: x * (2 if is_int(n) else 3),
+        lambda x, n: x * (2 if n is 2 else 3),  # noqa: F632
+        lambda x, n: x * (2 if isinstance(n, tn.Tensor) else 3),
+        lambda x, n: x * (2 if hasattr(n, "shape") else 3),
+        lambda x, n: x * (2 if hasattr(n, "bit_length") else 3),
+        lambda x, n: x * n.real,
+        lambda x, n: x * getattr(n, "ndim", 7),
+        lambda x, n: x * ((n > 1) + (n > 2)),
+        lambda x, n: x + (n > 1) * 3,
+        lambda x, n: x * -(n > 1),
+        lambda x, n: x * (n > 1),
+        lambda x, n: x * tn.astype(tn.arange(2) * (n > 1), tn.float32),
+        lambda x, n: tn.where(n > 1, x, -x),
+        lambda x, n: x * (2 if isinstance(n > 1, bool) else 3),
+        lambda x, n: x * ((n > 1) & (n > 2)),
+        lambda x, n: x * (not n > 1),
+        lambda x, n: x * (n > 1) ** 2,
+    ],
+)
+@pytest.mark.filterwarnings("ignore:.*is.*literal:SyntaxWarning")
+def test_an_open_number_looks_like_a_plain_one(f):
+    compiled = tn.compile(f)
+    for n in (1, 2, 3, 2, 0, 1.5, 2.5, 3.5):
+        got, want = compiled(X, n), f(X, n)
+        assert got.dtype == want.dtype
+        assert got.tolist() == want.tolist(), n
+
+
+def test_what_comparisons_of_open_numbers_give_is_bool():
+    f = tn.compile(lambda n: (n > 1, n + 1))
+    assert [f(n) for n in (1, 2, 3)] == [(False, 2), (True, 3), (True, 4)]
+    assert all(type(r) is t for r, t in zip(f(4), (bool, int), strict=True))
+
+
+def test_a_question_of_type_is_told():
+    f = tn.compile(lambda x, n: x * (2 if is_int(n) else 3))
+    first(f, 1, 2)
+    assert "not left open: `type(...)` is asked" in f.why_recompiled()[1]
+
+
+def test_negative_powers_of_integers_are_refused_also_when_they_vary():
+    f = tn.compile(lambda x, n: x**n)
+    x = tn.array([2], dtype=tn.int64)
+    assert [f(x, n).item() for n in (1, 2, 3)] == [2, 4, 8]
+    with pytest.raises(ValueError, match="negative power"):
+        f(x, -1)
+
+
 def test_sizes_that_broadcast_only_once_are_guarded_in_every_trace():
     f = tn.compile(lambda x: x + tn.ones(4), shapeless=True)
     g = tn.compile(lambda x: (x + tn.ones(4)) * 2, shapeless=True)
