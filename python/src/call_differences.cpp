@@ -33,7 +33,7 @@ const T* with_leaf(const std::vector<T>& list, size_t leaf) {
 }
 
 std::string part_text(const CallKey::Part& part) {
-  return part.structure ? part.structure->text() : "*";
+  return part.structure ? part.structure->text() : "a single value";
 }
 
 }  // namespace

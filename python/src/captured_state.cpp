@@ -75,6 +75,7 @@ std::optional<TensorTree> TracedState::after_call() {
   TensorTree left(trees_.outputs.ptr(), Numbers::stay_known, Structure::Look::live);
   std::vector<bool> kept = unchanged(*structure_, outputs_, left.structure, left.leaves);
   if (trees_.inputs.is_valid() && *structure_ == left.structure) find_replaced(kept);
+  removed_ = removed_keys(*structure_, left.structure);
   leave_out(left, kept);
   return left;
 }

@@ -34,6 +34,8 @@ class TracedState {
   std::optional<TensorTree> after_call();
   /// The tensors among the arguments that outputs replace for certain: nobody reads them again.
   const std::vector<size_t>& replaced() const { return replaced_; }
+  /// By node of the outputs: keys that the function took away; see removed_keys.
+  const std::vector<nb::object>& removed() const { return removed_; }
 
  private:
   void warn_of_lost_changes() const;
@@ -46,6 +48,7 @@ class TracedState {
   Leaves inputs_, outputs_;  // what they held when the function began
   std::optional<Structure> structure_;
   std::vector<size_t> replaced_;
+  std::vector<nb::object> removed_;
 };
 
 }  // namespace tn::python

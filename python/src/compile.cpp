@@ -212,7 +212,7 @@ nb::object checked_state(nb::object tree, const char* name) {
   if (tree.is_none()) return {};
   Kind kind = live_type(tree.ptr())->kind;
   if (kind == Kind::leaf)
-    fail(Fault::type, Hint{format("{}=[x.state] or {}=some_dict", name, name)},
+    fail(Fault::type, Hint{format("{}=vars(x), the dict of its attributes", name)},
          "compile: {} must be a container, or several in a list, not a {}", name,
          Py_TYPE(tree.ptr())->tp_name);
   return tree;

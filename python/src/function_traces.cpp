@@ -7,6 +7,7 @@
 #include "base/debug_log.h"
 #include "base/error.h"
 #include "ir/number.h"
+#include "ir/trace.h"
 #include "waiting.h"
 
 namespace tn::python {
@@ -60,8 +61,16 @@ class GivenAway {
   std::vector<std::pair<Tensor*, size_t>> given_;
 };
 
+/// "step (train.py:31)".
+std::string place_of_function(nb::handle f) {
+  nb::object code = nb::getattr(f, "__code__", nb::none());
+  if (code.is_none()) return name_of_function(f);
+  return format("{} ({}:{})", name_of_function(f), nb::cast<std::string>(code.attr("co_filename")),
+                nb::cast<int>(code.attr("co_firstlineno")));
+}
+
 /// Refuses what would hide a tensor of the trace: later calls would return it as it is.
-void check_result(const TensorTree& result) {
+void check_result(const TensorTree& result, nb::handle f) {
   for (size_t i = 0; i < result.leaves.size(); ++i) {
     PyObject* o = result.leaves[i].ptr();
     if (is_tensor(o)) continue;
@@ -74,9 +83,45 @@ void check_result(const TensorTree& result) {
     if (!hides) continue;
     std::string path = result.structure.path(i);
     fail(Fault::type, Hint{"return lists, tuples, dicts and dataclasses, or see tn.tree.register"},
-         "compile: the result{}{} is a {}, which is no tree of tensors", path.empty() ? "" : " at ",
-         path, Py_TYPE(o)->tp_name);
+         "compile: the result{}{} is a {}, which is no tree of tensors, of {}",
+         path.empty() ? "" : " at ", path, Py_TYPE(o)->tp_name, place_of_function(f));
   }
+}
+
+/// Where the function asks for the type or identity of what may be a number, or nothing: a number
+/// that is open cannot answer as a plain one does.
+std::string question_of_type(nb::handle f) {
+  nb::object found = nb::module_::import_("tenon.questions_of_type").attr("find")(f);
+  return found.is_none() ? "" : nb::cast<std::string>(found);
+}
+
+/// Whether somebody else holds a container of the result, who then sees what later calls return.
+bool is_shared(PyObject* result) {
+  bool list = PyList_CheckExact(result), dict = PyDict_CheckExact(result);
+  if (!list && !dict && !PyTuple_CheckExact(result)) return false;
+  if ((list || dict) && Py_REFCNT(result) > 1) return true;
+  nb::object values = dict ? nb::object(nb::borrow<nb::dict>(result).values()) : nb::borrow(result);
+  return std::any_of(values.begin(), values.end(), [](nb::handle v) { return is_shared(v.ptr()); });
+}
+
+/// Nothing outside holds the parameters of a trace, or what was made of them, when it is over.
+void warn_of_leaks(const Tensors& params, nb::handle f) {
+  auto held = [](const Tensor& t) { return t.node()->refs.load() > 1; };
+  if (std::ranges::none_of(params, held)) return;
+  nb::module_::import_("gc").attr("collect")();  // what nobody can reach any more is no leak
+  if (std::ranges::none_of(params, held)) return;
+  std::string text = format(
+      "compile: {} leaves tensors of its trace in something that is not in outputs=: later calls "
+      "do not change it, and reading it fails",
+      place_of_function(f));
+  if (PyErr_WarnEx(PyExc_UserWarning, text.c_str(), 1) < 0) throw nb::python_error();
+}
+
+/// What went wrong and where, in one line.
+std::string one_line(std::string text) {
+  text.resize(std::min(text.find("\n  hint:"), text.size()));
+  for (size_t at; (at = text.find("\n ")) != std::string::npos;) text.erase(at, 2);
+  return text;
 }
 
 }  // namespace
@@ -94,7 +139,8 @@ nb::object TraceEntry::run(CallArguments& args, const StateTrees& trees) const {
   std::span<Tensor> results = std::span(made).first(out->tree.at.size());
   if (state) {
     Leaves left = state->with(std::span(made).subspan(results.size()));
-    assign_leaves(trees.outputs.ptr(), state->tree.structure, left, "compile: outputs");
+    assign_leaves(trees.outputs.ptr(), state->tree.structure, left, "compile: outputs",
+                  state->removed);
   }
   bool single = out->tree.structure.nodes().size() == 1 && results.size() == 1;
   if (single && out->numbers.empty()) return wrapped(std::move(results[0]));
@@ -143,7 +189,17 @@ FunctionTraces::Entry FunctionTraces::nearest(const CallArguments& args) const {
   return nullptr;
 }
 
+/// What was traced belongs to the code that the function had then.
+void FunctionTraces::forget_other_code(nb::handle f) {
+  PyObject* code = PyFunction_Check(f.ptr()) ? PyFunction_GET_CODE(f.ptr()) : nullptr;
+  if (code == code_.ptr()) return;
+  for (const Entry& entry : entries_) entry->compiled->count(gone_);
+  entries_.clear();
+  code_ = nb::borrow(code);
+}
+
 FunctionTraces::Entry FunctionTraces::entry(CallArguments& args) {
+  forget_other_code(args.function);
   if (Entry known = find(args)) return known;
   // A trace inside a trace waits for nobody, so that nobody waits in a circle.
   std::unique_lock alone(tracing_, std::defer_lock);
@@ -202,6 +258,10 @@ FunctionTraces::Entry FunctionTraces::trace(CallArguments& args) {
   Retrace why = reason_for(args, names);
   Entry like = nearest(args);
   Open open = open_for(args, like.get());
+  if (std::string asks = open.given.empty() ? "" : question_of_type(args.function); !asks.empty()) {
+    why.notes.push_back(format("not left open: {}", asks));
+    open.fix_numbers();
+  }
   Entry made;
   while (!made) {
     bool last = open.given.empty() && open.pattern.symbols.empty();
@@ -210,14 +270,13 @@ FunctionTraces::Entry FunctionTraces::trace(CallArguments& args) {
       break;
     } catch (nb::python_error& error) {
       if (last || !error.matches(PyExc_Exception)) throw;  // or the user's interrupt
-      why.notes.push_back(format("not left open: {}", nb::str(error.value()).c_str()));
+      why.notes.push_back(format("not left open: {}", one_line(nb::str(error.value()).c_str())));
     } catch (const UserError& error) {
       if (last) throw;
-      why.notes.push_back(format("not left open: {}", error.what()));
+      why.notes.push_back(format("not left open: {}", one_line(error.what())));
     }
     if (open.given.empty()) open.pattern = exact_pattern(args.key.types);
-    open.constant.insert(open.constant.end(), open.given.begin(), open.given.end());
-    open.given.clear();
+    open.fix_numbers();
   }
   auto name = [&](size_t tensor) { return args.key.path(args.key.at[tensor], names); };
   add_symbols(open.pattern, name, why.symbols);
@@ -233,7 +292,14 @@ FunctionTraces::Entry FunctionTraces::trace(const CallArguments& args, const Ope
   entry->given = open.given, entry->constant = open.constant;
   for (size_t n : open.given) entry->key.numbers[n].open = true;
   entry->key.hold_weakly();
-  auto run = [&](const Tensors& params) { return run_python(args, params, *entry); };
+  Tensors parameters;
+  bool may_keep = false;  // tensors of the trace: for rules of custom functions
+  auto run = [&](const Tensors& params) {
+    parameters = params;
+    Tensors out = run_python(args, params, *entry);
+    may_keep = entry->returns_shared || !Trace::current()->kept.empty();
+    return out;
+  };
   Tensors like = args.tensors;
   args.append_numbers(entry->given, like);
   Pattern pattern = open.pattern;
@@ -241,6 +307,7 @@ FunctionTraces::Entry FunctionTraces::trace(const CallArguments& args, const Ope
     pattern.types.push_back(type_of(like[i]));
   auto made =
       std::make_shared<Compiled>(run, like, std::move(pattern), settings.options, settings.demands);
+  if (!may_keep) warn_of_leaks(parameters, args.function);
   std::vector<bool> donated(like.size());
   for (size_t k : entry->donated) donated[k] = true;
   if (!entry->donated.empty()) made->donate(std::move(donated));
@@ -258,13 +325,15 @@ Tensors FunctionTraces::run_python(const CallArguments& args, const Tensors& par
   Leaves leaves = args.substituted(params, entry.given);
   TracedState state(settings.state, args, leaves);
   nb::object result = args.call(leaves);
+  entry.returns_shared = is_shared(result.ptr());
   TensorTree out(result.ptr(), Numbers::stay_known);
-  check_result(out);
+  check_result(out, args.function);
   Tensors all = out.tensors;
   entry.out.emplace(std::move(out));
   if (std::optional<TensorTree> left = state.after_call()) {
     all.insert(all.end(), left->tensors.begin(), left->tensors.end());
     entry.state.emplace(std::move(*left));
+    entry.state->removed = state.removed();
   }
   entry.donated = state.replaced();
   for (size_t k = 0; k < args.tensors.size(); ++k)

@@ -13,6 +13,7 @@ using Places = std::vector<size_t>;
 struct ResultTree {
   TensorTree tree;
   Places numbers = {};
+  std::vector<nb::object> removed = {};  // of outputs: keys that the function takes away
 
   explicit ResultTree(TensorTree made);
   /// The leaves with other tensors in place of those.
@@ -27,6 +28,7 @@ struct TraceEntry {
   std::shared_ptr<const Compiled> compiled = {};
   std::optional<ResultTree> out = {}, state = {};  // what it returns, and leaves behind in outputs
   Places donated = {};                             // tensors among the arguments
+  bool returns_shared = false;  // a container that others hold, with what the trace put there
 
   /// Then `args.sizes` has the values of the symbols.
   bool serves(CallArguments& args) const;
@@ -67,8 +69,13 @@ class FunctionTraces {
   struct Open {
     Places given = {}, constant = {};
     Pattern pattern = {};
+    void fix_numbers() {
+      constant.insert(constant.end(), given.begin(), given.end());
+      given.clear();
+    }
   };
 
+  void forget_other_code(nb::handle f);
   Entry find(CallArguments& args);
   Entry at(size_t i) const { return i < entries_.size() ? entries_[i] : nullptr; }
   Entry nearest(const CallArguments& args) const;
@@ -81,6 +88,7 @@ class FunctionTraces {
 
   static constexpr size_t kMost = 256;  // the least recently used go first
   std::vector<Entry> entries_;          // the last used at the end
+  nb::object code_;                     // of the function that they are traces of, if it has one
   TraceLog log_;
   CallStats gone_;            // of traces that are no more, and hits
   std::timed_mutex tracing_;  // one trace at a time: others may find what it makes

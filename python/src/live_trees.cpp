@@ -23,8 +23,9 @@ bool is_frozen(const TreeType& type) {
 // Assigning ----------------------------------------------------------------------------------
 
 struct LeafWriter {
-  const Node* node;
+  const Node *first, *node;
   const nb::object* leaf;
+  std::span<const nb::object> removed;
 
   /// What belongs in the place of `live`, which is null where there is nothing. Where it is a
   /// container of the right kind, it is changed and stays.
@@ -93,19 +94,17 @@ struct LeafWriter {
       target.attr("__delitem__")(nb::slice(nb::int_(n.children), nb::none(), nb::none()));
   }
   void put_dict(const Node& n, nb::handle items, nb::handle target) {
-    Py_ssize_t count = PyDict_Size(items.ptr()), found = 0;
     for (nb::handle key : nb::borrow<nb::tuple>(n.data)) {
       nb::object old = nb::borrow(PyDict_GetItemWithError(items.ptr(), key.ptr()));
       if (!old.is_valid() && PyErr_Occurred()) throw nb::python_error();
       nb::object now = put(old);
       if (!old.is_valid() || !now.is(old)) set_item(target, key, now);
-      found += old.is_valid();
     }
-    if (found == count) return;
-    nb::list keys(nb::borrow<nb::dict>(items).keys());
-    for (nb::handle key : keys) {
-      int stays = PySequence_Contains(n.data.ptr(), key.ptr());
-      if (stays < 0 || (!stays && PyObject_DelItem(target.ptr(), key.ptr())))
+    nb::object gone = removed.empty() ? nb::object() : removed[static_cast<size_t>(&n - first)];
+    if (!gone.is_valid()) return;
+    for (nb::handle key : nb::borrow<nb::list>(gone)) {
+      int there = PyDict_Contains(items.ptr(), key.ptr());
+      if (there < 0 || (there && PyObject_DelItem(target.ptr(), key.ptr())))
         throw nb::python_error();
     }
   }
@@ -146,11 +145,59 @@ struct LeafWriter {
 }  // namespace
 
 void assign_leaves(PyObject* tree, const Structure& structure, std::span<const nb::object> leaves,
-                   std::string_view what) {
-  LeafWriter writer{structure.nodes().data(), leaves.data()};
+                   std::string_view what, std::span<const nb::object> removed) {
+  const Node* first = structure.nodes().data();
+  LeafWriter writer{first, first, leaves.data(), removed};
   if (!writer.put(tree).is(tree))
     fail(Fault::type, Hint{"put it into a list or a dict"}, "{}: a {} cannot be changed", what,
          Py_TYPE(tree)->tp_name);
+}
+
+namespace {
+
+struct RemovedKeys {
+  const Node* first;
+  std::vector<nb::object> keys;  // by node
+
+  void compare(const Node* before, const Node* after) {
+    if (before->type->kind != after->type->kind) return;
+    bool dict = after->type->kind == Kind::dict;
+    const Node* a = before + 1;
+    for (uint32_t i = 0; i < before->children; a += a->nodes, ++i) {
+      nb::object key = dict ? nb::object(before->data[i]) : nb::object();
+      uint32_t k = dict ? place_of(key, *after) : i;
+      if (k < after->children) {
+        compare(a, child(after, k));
+      } else if (dict) {
+        nb::object& list = keys[static_cast<size_t>(after - first)];
+        if (!list.is_valid()) list = nb::list();
+        nb::borrow<nb::list>(list).append(key);
+      }
+    }
+  }
+
+ private:
+  static uint32_t place_of(const nb::object& key, const Node& dict) {
+    int there = PySequence_Contains(dict.data.ptr(), key.ptr());
+    if (there == 0) return dict.children;
+    Py_ssize_t at = there < 0 ? -1 : PySequence_Index(dict.data.ptr(), key.ptr());
+    if (at < 0) throw nb::python_error();
+    return static_cast<uint32_t>(at);
+  }
+  static const Node* child(const Node* n, uint32_t k) {
+    const Node* at = n + 1;
+    for (; k > 0; --k) at += at->nodes;
+    return at;
+  }
+};
+
+}  // namespace
+
+std::vector<nb::object> removed_keys(const Structure& before, const Structure& after) {
+  const Node* first = after.nodes().data();
+  RemovedKeys found{first, std::vector<nb::object>(after.nodes().size())};
+  found.compare(before.nodes().data(), first);
+  return std::move(found.keys);
 }
 
 namespace {

@@ -16,14 +16,14 @@ using Kind = TreeType::Kind;
 
 namespace {
 
-constexpr size_t kMostTypes = 1 << 12;  // classes made in a loop must not fill the memory
-
-/// What is known of Python classes. Python's lock guards it; entries are never removed, because
-/// structures point at them.
+/// What is known of Python classes. Python's lock guards it. Entries of trees are never removed,
+/// because structures point at them; classes of leaves may die.
 struct TreeTypes {
   std::deque<TreeType> all;
   std::unordered_map<PyTypeObject*, const TreeType*> of_class, stateful;
-  TreeType leaf, none{Kind::none}, list{Kind::list}, tuple{Kind::tuple}, dict{Kind::dict};
+  std::unordered_map<PyTypeObject*, nb::object> leaves;  // with weak references to the classes
+  TreeType leaf, object_leaf, none{Kind::none}, list{Kind::list}, tuple{Kind::tuple},
+      dict{Kind::dict};
 
   const TreeType* add(PyTypeObject* cls, TreeType type) {
     type.cls = nb::borrow(reinterpret_cast<PyObject*>(cls));
@@ -31,11 +31,26 @@ struct TreeTypes {
     bool live = all.back().kind == Kind::stateful;
     return (live ? stateful : of_class)[cls] = &all.back();
   }
+  const TreeType* add_leaf(PyTypeObject* cls);
 };
 
 TreeTypes& types() {
   static TreeTypes& instance = *new TreeTypes;  // outlives the interpreter's objects
   return instance;
+}
+
+PyObject* forget_leaf(PyObject*, PyObject* reference) {
+  std::erase_if(types().leaves, [&](auto& known) { return known.second.ptr() == reference; });
+  Py_RETURN_NONE;
+}
+
+const TreeType* TreeTypes::add_leaf(PyTypeObject* cls) {
+  static PyMethodDef method = {"forget_leaf", forget_leaf, METH_O, nullptr};
+  static PyObject* forget = PyCFunction_New(&method, nullptr);
+  PyObject* reference = PyWeakref_NewRef(reinterpret_cast<PyObject*>(cls), forget);
+  if (!reference) throw nb::python_error();
+  leaves[cls] = nb::steal(reference);
+  return &object_leaf;
 }
 
 TreeType dataclass_type(nb::handle cls) {
@@ -82,16 +97,16 @@ const TreeType* tree_type(PyObject* o) {
   if (o == Py_None) return &known.none;
   auto found = known.of_class.find(cls);
   if (found != known.of_class.end()) return found->second;
+  if (known.leaves.contains(cls)) return &known.object_leaf;
   TreeType type = examine(cls);
-  if (type.kind == Kind::leaf && known.all.size() > kMostTypes) return &known.leaf;
-  return known.add(cls, std::move(type));
+  return type.kind == Kind::leaf ? known.add_leaf(cls) : known.add(cls, std::move(type));
 }
 
 const TreeType* live_type(PyObject* o) {
   const TreeType* type = tree_type(o);
-  bool may_hold = type->kind == Kind::object || (type->kind == Kind::leaf && type->cls.is_valid());
-  if (!may_hold || is_tensor(o)) return type;
   TreeTypes& known = types();
+  bool may_hold = type->kind == Kind::object || type == &known.object_leaf;
+  if (!may_hold || is_tensor(o)) return type;
   auto found = known.stateful.find(Py_TYPE(o));
   if (found != known.stateful.end()) return found->second;
   if (PyType_Check(o) || PyModule_Check(o) || !nb::hasattr(o, "state")) return type;

@@ -33,9 +33,10 @@ def _positions(f: Callable[..., Any], argnums: int | Sequence[int], what: str) -
     given = [argnums] if isinstance(argnums, int) else list(argnums)
     if not all(isinstance(n, int) for n in given):
         _core._fail("type", f"compile: {what} are integers, not {argnums!r}")
-    count = len(_positional(f)) if any(n < 0 for n in given) else 0
+    parameters, count = _parameters(f), len(_positional(f))
+    most = count if parameters and all(p.kind is not p.VAR_POSITIONAL for p in parameters) else None
     for n in given:
-        if n < -count:
+        if n < -count or (most is not None and n >= most):
             _core._fail("index", f"compile: no argument {n} of {count} in {what}")
     return [n + count if n < 0 else n for n in given]
 

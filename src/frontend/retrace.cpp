@@ -33,13 +33,17 @@ std::string to_text(const Retrace& retrace) {
 }
 
 std::string to_text(const CallStats& s) {
-  std::string text = format("{} traces", s.traces);
+  auto count = [](int64_t n, std::string_view what) {
+    return format("{} {}{}", n, what, n == 1 ? "" : "s");
+  };
+  std::string text = count(s.traces, "trace");
   const char* before = " (";
-  for (const auto& [reason, count] : s.traces_by_reason)
-    text += format("{}{} {}", std::exchange(before, ", "), count, reason);
+  for (const auto& [reason, times] : s.traces_by_reason)
+    text += format("{}{} {}", std::exchange(before, ", "), times, reason);
   if (!s.traces_by_reason.empty()) text += ")";
-  return text + format(", {} graphs compiled, {} kernels compiled, {} replans, {} hits",
-                       s.graph_compiles, s.kernel_compiles, s.replans, s.hits);
+  return text + format(", {} compiled, {} compiled, {}, {}", count(s.graph_compiles, "graph"),
+                       count(s.kernel_compiles, "kernel"), count(s.replans, "replan"),
+                       count(s.hits, "hit"));
 }
 
 void debug_trace(std::string_view function, const Retrace& retrace) {
@@ -93,7 +97,7 @@ void add_differences(const std::string& path, TypeRef from, TypeRef to,
 }
 
 Difference inside_another_trace() {
-  return {TraceReason::size, "the sizes", "those of a trace around", "others"};
+  return {TraceReason::size, "the trace around", "one with other sizes", "another"};
 }
 
 std::optional<Difference> broken_guard(std::span<const SizeGuard> guards,

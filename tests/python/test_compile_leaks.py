@@ -2,6 +2,7 @@
 
 import gc
 import os
+import weakref
 
 import pytest
 
@@ -72,3 +73,16 @@ def test_memory_stays_flat(trace):
     grown, tensors = grown_by(trace)
     assert tensors == 0
     assert grown < 2 << 20  # a leak of a kilobyte a trace would show
+
+
+def test_classes_of_arguments_do_not_live_for_ever():
+    def call():
+        class Option:
+            pass
+
+        tn.compile(lambda x, o: x + 1)(tn.ones(2), Option())
+        return weakref.ref(Option)
+
+    option = call()
+    gc.collect()
+    assert option() is None

@@ -81,7 +81,7 @@ def test_compiling_again_finds_the_traces():
     calls = []
 
     def f(x):
-        calls.append(x)
+        calls.append(None)
         return x + 1
 
     for _ in range(3):
@@ -183,6 +183,8 @@ def test_memory_limits():
         ({"timeout": (1, "x")}, ValueError, "one of 'interpret', 'error'"),
         ({"donate_argnums": "x"}, TypeError, "donate_argnums are integers"),
         ({"donate_argnums": -3}, IndexError, "no argument -3 of 1 in donate_argnums"),
+        ({"donate_argnums": 1}, IndexError, "no argument 1 of 1 in donate_argnums"),
+        ({"static_argnums": (0, 4)}, IndexError, "no argument 4 of 1 in static_argnums"),
         ({"optimization_level": 9}, ValueError, "optimization_level is 0 to 5"),
     ],
 )
@@ -339,3 +341,13 @@ def test_complex_numbers_are_told_apart_by_their_bits():
     for c in [complex(0, 0.0), complex(0, -0.0), complex(float("nan"), 1)] * 3:
         f(tn.ones(2), c)
     assert f.stats().traces == 3
+
+
+def test_other_code_of_a_function_is_traced():
+    def f(x):
+        return x + 1
+
+    compiled = tn.compile(f)
+    assert compiled(tn.array(1)).item() == 2
+    f.__code__ = (lambda x: x + 5).__code__
+    assert compiled(tn.array(1)).item() == 6

@@ -15,7 +15,7 @@ def test_inputs_are_read_at_every_call():
 
     @tn.compile(inputs=state)
     def f(x):
-        traces.append(x)
+        traces.append(None)
         return x + state[0]
 
     assert f(tn.array(1.0)).item() == 2
@@ -107,6 +107,22 @@ def test_outputs_that_are_no_inputs_keep_what_others_put_there():
     state["b"] = tn.array(9.0)
     f(tn.array(2.0))
     assert (state["a"].item(), state["b"].item()) == (4, 9)
+
+
+def test_keys_that_others_add_to_outputs_stay():
+    state = {"old": tn.array(0.0), "inner": {}}
+
+    @tn.compile(outputs=state)
+    def f(x):
+        state.pop("old", None)
+        state["inner"]["a"] = x
+
+    f(tn.array(1.0))
+    state["new"], state["inner"]["b"], state["old"] = tn.array(5.0), tn.array(6.0), tn.array(7.0)
+    f(tn.array(2.0))
+    assert sorted(state) == ["inner", "new"]
+    assert state["new"].item() == 5
+    assert {k: v.item() for k, v in state["inner"].items()} == {"a": 2, "b": 6}
 
 
 def test_numbers_in_the_state():
@@ -396,6 +412,30 @@ def test_changes_that_are_lost_are_told():
 def test_a_value_that_escapes_says_so():
     kept = []
     f = tn.compile(lambda x: kept.append(x * 2))
-    f(tn.ones(2))
+    with pytest.warns(UserWarning, match=r"<lambda> \(.*_state.py:\d+\) leaves tensors"):
+        f(tn.ones(2))
     with pytest.raises(tn.Error, match=r"made in, at .*, in <lambda>(.|\n)*outputs=state"):
         kept[0].tolist()
+
+
+def test_a_training_step_that_names_no_state_is_told():
+    model, rule = tn.nn.Linear(3, 2), tn.optim.SGD(learning_rate=0.1)
+
+    @tn.compile
+    def step(x):
+        loss, grads = tn.nn.value_and_grad(model, lambda x: tn.sum(model(x) ** 2))(x)
+        rule.update(model, grads)
+        return loss
+
+    with pytest.warns(UserWarning, match="step .* leaves tensors of its trace"):
+        step(tn.ones((4, 3)))
+
+
+def test_cycles_are_no_leaks(recwarn):
+    def f(x):
+        held = [x * 2]
+        held.append(held)
+        return x
+
+    tn.compile(f)(tn.ones(2))
+    assert not recwarn.list
