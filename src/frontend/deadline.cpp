@@ -42,8 +42,9 @@ void warm_up() {
 std::shared_ptr<Deadline::Entry> Deadline::entry_for(
     const std::shared_ptr<const CompiledGraph>& code, std::span<const Binding> sizes) {
   warm_up();
-  std::lock_guard lock(mutex_);
-  for (const auto& entry : entries_)
+  Begun& begun = *begun_;
+  std::lock_guard lock(begun.mutex);
+  for (const auto& entry : begun.entries)
     if (std::ranges::equal(entry->sizes, sizes, {}, &Binding::value, &Binding::value)) return entry;
   auto entry = std::make_shared<Entry>();
   entry->sizes.assign(sizes.begin(), sizes.end());
@@ -58,8 +59,8 @@ std::shared_ptr<Deadline::Entry> Deadline::entry_for(
       made->set_exception(std::current_exception());
     }
   });
-  if (entries_.size() == kMost) entries_.erase(entries_.begin());
-  return entries_.emplace_back(std::move(entry));
+  if (begun.entries.size() == kMost) begun.entries.erase(begun.entries.begin());
+  return begun.entries.emplace_back(std::move(entry));
 }
 
 Deadline::Found Deadline::plan(const std::shared_ptr<const CompiledGraph>& code,

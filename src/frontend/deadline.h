@@ -4,6 +4,7 @@
 #include <future>
 #include <mutex>
 
+#include "base/at_fork.h"
 #include "base/function_ref.h"
 #include "compiler/compile.h"
 
@@ -37,10 +38,14 @@ class Deadline {
   std::shared_ptr<Entry> entry_for(const std::shared_ptr<const CompiledGraph>& code,
                                    std::span<const Binding> sizes);
 
+  struct Begun {
+    std::mutex mutex = {};
+    std::vector<std::shared_ptr<Entry>> entries = {};  // the latest at the end
+  };
+
   const double seconds_;
   const bool fails_;
-  std::mutex mutex_;
-  std::vector<std::shared_ptr<Entry>> entries_;  // the latest at the end
+  PerProcess<Begun> begun_;  // a child of fork has not the thread that makes them
 };
 
 }  // namespace tn

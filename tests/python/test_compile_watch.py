@@ -61,6 +61,22 @@ def test_a_call_that_is_late_fails_when_asked_to():
         pytest.fail("never ready")
 
 
+def test_a_child_of_fork_compiles_what_its_parent_had_begun():
+    f = tn.compile(slow_to_compile(30, random.random()), timeout=(1e-9, "error"))
+    x = tn.ones((8, 8))
+    with pytest.raises(ValueError, match="not ready"):
+        f(x)
+    child = os.fork()
+    if child == 0:
+        for _ in range(300):
+            try:
+                os._exit(len(f(x)) != 30)
+            except ValueError:
+                time.sleep(0.1)
+        os._exit(2)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
 def test_plans_in_time_are_waited_for():
     f = tn.compile(lambda x: x + 1, timeout=60)
     assert f(tn.ones(3)).tolist() == [2, 2, 2]
