@@ -80,7 +80,12 @@ def wrapped(words: Iterable[str], most: int = 32) -> list[str]:
 def kernel_of(step: Any) -> Kernel:
     names = [op.name for op in step.ops]
     lines = wrapped(names) if len(names) > 1 else []
-    return Kernel(step.name, step.kind, lines)
+    return Kernel(step.name, step.kind, lines + [made_by(step)] * bool(step.ops))
+
+
+def made_by(step: Any) -> str:
+    """The type of what a step makes: that of its last op."""
+    return step.ops[-1].type if step.ops else ""
 
 
 def nodes_of(facts: Any) -> list[Node]:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from html import escape
 from typing import Any
 
-from .graph_picture import picture
+from .graph_picture import made_by, picture
 from .memory_chart import chart
 from .style import CSS, SCRIPT
 from .units import bytes_text
@@ -92,12 +92,12 @@ def step_row(step: Any) -> str:
     ops = ", ".join(op.name for op in step.ops)
     return (f'<tr><td class="n">{step.step}</td><td>{escape(step.name)}</td>'
             f'<td><span class="kind {step.kind}">{KINDS[step.kind]}</span></td>'
-            f"<td>{escape(ops)}</td>{number(step.bytes_read)}{number(step.bytes_written)}"
-            f"{place(step.place)}</tr>")
+            f"<td>{escape(ops)}</td><td>{escape(made_by(step))}</td>"
+            f"{number(step.bytes_read)}{number(step.bytes_written)}{place(step.place)}</tr>")
 
 
 def steps(facts: Any) -> str:
-    heads = ["step", "name", "runs as", "ops", "reads", "writes", "place"]
+    heads = ["step", "name", "runs as", "ops", "makes", "reads", "writes", "place"]
     return table("steps-table", heads, map(step_row, facts.steps), filters=True) * bool(facts.steps)
 
 
