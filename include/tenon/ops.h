@@ -71,8 +71,8 @@ Tensor array_equal(const Operand& x1, const Operand& x2, bool equal_nan = false)
 
 /// Pieces along `axis`: `sections` of nearly equal size, the first ones longer by one where the
 /// axis does not divide, or cut before each of `indices`.
-Tensors array_split(const Operand& x, Maybe<int64_t> sections = {},
-    const Maybe<Offsets>& indices = {}, Axis axis = 0);
+Tensors array_split(const Operand& x, Maybe<int64_t> sections = {}, Axis axis = 0,
+    const Maybe<Offsets>& indices = {});
 
 /// Element (i, j, …) is number `offset + i*strides[0] + j*strides[1] + …` of `x` in row-major
 /// order. Strides count elements and default to those of `shape`; reaching outside is an error.
@@ -1093,8 +1093,8 @@ Tensor sort(const Operand& x, Axis axis = -1, bool descending = false, bool stab
 
 /// Pieces along `axis`: `sections` of equal size, or cut before each of `indices`. An axis that
 /// does not divide into equal sections is an error.
-Tensors split(const Operand& x, Maybe<int64_t> sections = {}, const Maybe<Offsets>& indices = {},
-    Axis axis = 0);
+Tensors split(const Operand& x, Maybe<int64_t> sections = {}, Axis axis = 0,
+    const Maybe<Offsets>& indices = {});
 
 /// The square root, correctly rounded. Negative reals give NaN; complex results lie in the right
 /// half plane. The derivative at 0 is infinite.

@@ -144,11 +144,11 @@ Tensor array_equal(const Operand& x1, const Operand& x2, bool equal_nan) {
   return call_one(ops::array_equal, in, fields);
 }
 
-Tensors array_split(const Operand& x, Maybe<int64_t> sections, const Maybe<Offsets>& indices,
-    Axis axis) {
+Tensors array_split(const Operand& x, Maybe<int64_t> sections, Axis axis,
+    const Maybe<Offsets>& indices) {
   LocScope scope(x.place);
   const Operand* in[] = {&x};
-  const void* fields[] = {&sections, &indices, &axis};
+  const void* fields[] = {&sections, &axis, &indices};
   return call(ops::array_split, in, fields);
 }
 
@@ -1795,10 +1795,10 @@ Tensor sort(const Operand& x, Axis axis, bool descending, bool stable) {
   return call_one(ops::sort, in, fields);
 }
 
-Tensors split(const Operand& x, Maybe<int64_t> sections, const Maybe<Offsets>& indices, Axis axis) {
+Tensors split(const Operand& x, Maybe<int64_t> sections, Axis axis, const Maybe<Offsets>& indices) {
   LocScope scope(x.place);
   const Operand* in[] = {&x};
-  const void* fields[] = {&sections, &indices, &axis};
+  const void* fields[] = {&sections, &axis, &indices};
   return call(ops::split, in, fields);
 }
 

@@ -21,10 +21,10 @@ struct AxisAttrs {
 
 struct SplitAttrs {
   Maybe<int64_t> sections;
-  Maybe<Offsets> indices;
   Axis axis;
+  Maybe<Offsets> indices;
   static constexpr void fields(auto& a, auto&& f) {
-    f("sections", a.sections), f("indices", a.indices), f("axis", a.axis);
+    f("sections", a.sections), f("axis", a.axis), f("indices", a.indices);
   }
 };
 
