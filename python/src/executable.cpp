@@ -28,6 +28,7 @@ namespace {
 struct ArgumentLeaf {
   enum class Role : uint8_t { tensor, size, constant };
   Role role;
+  std::string name;  // "data.b.list[1]"
   nb::object constant = {};
 };
 
@@ -119,55 +120,51 @@ class Call {
   }
 
   void add(const Parameter& p, PyObject* given) {
-    if (!p.tree) return add_leaf(p, 0, given);
+    if (!p.tree) return add_leaf(p.leaves[0], given);
     std::string subject =
         format("{}(): argument `{}` differs from what it was compiled for", function(), p.text());
     Leaves leaves = p.tree->match(given, is_none, subject);
-    for (size_t i = 0; i < leaves.size(); ++i) add_leaf(p, i, leaves[i].ptr());
+    for (size_t i = 0; i < leaves.size(); ++i) add_leaf(p.leaves[i], leaves[i].ptr());
   }
 
-  std::string name(const Parameter& p, size_t leaf) const {
-    return p.text() + (p.tree ? p.tree->path(leaf) : "");
-  }
-
-  void add_leaf(const Parameter& p, size_t i, PyObject* given) {
-    const ArgumentLeaf& leaf = p.leaves[i];
+  void add_leaf(const ArgumentLeaf& leaf, PyObject* given) {
     switch (leaf.role) {
       case ArgumentLeaf::Role::tensor:
         if (Tensor* t = tensor_in(given))
           tensors_.push_back(*t);
         else
-          tensors_.push_back(converted(p, i, given));
+          tensors_.push_back(converted(leaf, given));
         return;
       case ArgumentLeaf::Role::size:
-        sizes_.push_back(size(p, i, given));
+        sizes_.push_back(size(leaf, given));
         return;
       case ArgumentLeaf::Role::constant:
-        return check_constant(p, i, given);
+        return check_constant(leaf, given);
     }
   }
 
-  Tensor converted(const Parameter& p, size_t i, PyObject* given) const {
+  Tensor converted(const ArgumentLeaf& leaf, PyObject* given) const {
     if (!PyLong_Check(given) && is_array(given)) return tensor_from(given, {}, Copy::always);
-    fail(Fault::type, "{}(): argument `{}` is not a tensor: {}", function(), name(p, i),
+    Hint hint{PyNumber_Check(given) ? "give a tensor: tn.array(x, dtype=...)" : ""};
+    fail(Fault::type, hint, "{}(): argument `{}` is not a tensor: {}", function(), leaf.name,
          Py_TYPE(given)->tp_name);
   }
 
-  int64_t size(const Parameter& p, size_t i, PyObject* given) const {
+  int64_t size(const ArgumentLeaf& leaf, PyObject* given) const {
     if (!PyBool_Check(given) && PyIndex_Check(given))
-      return read_int(given, format("{}(): argument `{}`", function(), name(p, i)));
-    fail(Fault::type, "{}(): argument `{}` is a size, not a {}", function(), name(p, i),
+      return read_int(given, format("{}(): argument `{}`", function(), leaf.name));
+    fail(Fault::type, "{}(): argument `{}` is a size, not a {}", function(), leaf.name,
          Py_TYPE(given)->tp_name);
   }
 
   /// Tensors are compared by identity: looking at values would cost a run.
-  void check_constant(const Parameter& p, size_t i, PyObject* given) const {
-    PyObject* known = p.leaves[i].constant.ptr();
+  void check_constant(const ArgumentLeaf& leaf, PyObject* given) const {
+    PyObject* known = leaf.constant.ptr();
     if (given == known || given == Py_None) return;
     bool comparable = !is_tensor(given) && !is_tensor(known) && !is_array(given);
     if (comparable && same_object(given, known)) return;
     fail(Hint{"give None for it, or compile with an InputInfo in its place"},
-         "{}(): `{}` is a constant of the executable: {}, not {}", function(), name(p, i),
+         "{}(): `{}` is a constant of the executable: {}, not {}", function(), leaf.name,
          nb::repr(known).c_str(), nb::repr(given).c_str());
   }
 
@@ -180,6 +177,7 @@ class Call {
 PyObject* call(PyObject* self, PyObject* args, PyObject* keywords) noexcept {
   return guarded<PyObject*>(nullptr, [&] {
     UserCall place;
+    if (!nb::inst_ready(self)) fail(Fault::type, "Executable: it was never initialised");
     Call call(*nb::inst_ptr<PythonExecutable>(self));
     call.read(args, keywords);
     return call.run().release().ptr();
@@ -190,22 +188,25 @@ PyType_Slot slots[] = {{Py_tp_call, reinterpret_cast<void*>(call)}, {0, nullptr}
 
 // Making -------------------------------------------------------------------------------------
 
-ArgumentLeaf read_leaf(nb::handle role) {
-  if (PyTuple_Check(role.ptr())) return {ArgumentLeaf::Role::constant, role[0]};
+/// (name, "tensor"), (name, "size") or (name, (constant,))
+ArgumentLeaf read_leaf(nb::handle row) {
+  auto name = nb::cast<std::string>(row[0]);
+  nb::object role = row[1];
+  if (PyTuple_Check(role.ptr())) return {ArgumentLeaf::Role::constant, name, role[0]};
   bool size = nb::cast<std::string>(role) == "size";
-  return {size ? ArgumentLeaf::Role::size : ArgumentLeaf::Role::tensor};
+  return {size ? ArgumentLeaf::Role::size : ArgumentLeaf::Role::tensor, name};
 }
 
 using ParameterRow = std::tuple<nb::str, int, Structure, nb::list>;
 
 Parameter read_parameter(const ParameterRow& row) {
-  const auto& [name, kind, structure, roles] = row;
+  const auto& [name, kind, structure, leaves] = row;
   PyObject* interned = nb::object(name).release().ptr();
   PyUnicode_InternInPlace(&interned);
   // The kinds of inspect.Parameter: 0 by position only, 1 both, 3 by name only.
   Parameter made{nb::steal(interned), kind <= 1, kind >= 1, {}, {}};
   if (structure.nodes().size() > 1) made.tree = structure;
-  for (nb::handle role : roles) made.leaves.push_back(read_leaf(role));
+  for (nb::handle leaf : leaves) made.leaves.push_back(read_leaf(leaf));
   return made;
 }
 
@@ -270,13 +271,11 @@ Executable compile(nb::object f, std::vector<InputInfo> inputs, std::string name
 void save(const Executable& program, const std::string& path, std::vector<std::string> targets,
           bool debug) {
   UserCall place;
-  HostUnlocked unlocked;
   program.save(path, {std::move(targets), debug});
 }
 
 Executable load(const std::string& path, bool trust) {
   UserCall place;
-  HostUnlocked unlocked;
   return Executable::load(path, {trust});
 }
 
@@ -351,6 +350,7 @@ void bind_executable(nb::module_& m) {
       .def("__init__", init, nb::arg("program"), nb::arg("parameters"), nb::arg("fixed"),
            nb::arg("results").none())
       .def_ro("_program", &PythonExecutable::program);
+  m.attr("_largest_size") = Dim::kLargestSymbol;
   m.def("_compile_ahead", compile);
   m.def("_user_place", user_place, "The user's call under way, as \"file:line\".");
 }

@@ -133,21 +133,37 @@ class _Trace:
         for leaf, path in zip(leaves, paths):
             if not isinstance(leaf, _core.Tensor):
                 self._refuse(f"return value{_spoken(path)} is not a tensor:", leaf)
-        for i, part in enumerate(made if isinstance(made, (list, tuple)) else ()):
-            if part is None:
-                self._refuse(f"return value {i} is not a tensor:", part)
+        if any(kind == "none" for kind, *_ in self.results._nodes()):
+            self._refuse(f"return value{_place_of_none(made)} is not a tensor:", None)
         self.result_names = [surface.plain(path).lstrip(".") for path in paths]
         return leaves
 
     def _refuse(self, what: str, value: Any) -> None:
-        kind = "" if value is None else f" ({type(value).__name__})"
-        text = f"compile: {_name_of(self._fun)}(): {what} {value!r}{kind}"
+        text = f"compile: {_name_of(self._fun)}(): {what} {_shown(value)}"
         _core._fail("type", text, _where(self._fun))
 
 
 def _spoken(path: str) -> str:
     """`[1]` as ` 1`, and longer paths as they are."""
     return re.sub(r"^\[(\d+)\]$", r" \1", path)
+
+
+def _place_of_none(made: Any) -> str:
+    """Which of the values is None, as far as lists and dicts say."""
+    if isinstance(made, (list, tuple)):
+        return next((f" {i}" for i, part in enumerate(made) if part is None), "")
+    parts = made.items() if isinstance(made, dict) else ()
+    return next((f"[{key!r}]" for key, part in parts if part is None), "")
+
+
+def _shown(value: Any) -> str:
+    """What it is; tensors of the trace in it cannot be shown."""
+    if value is None:
+        return "None"
+    try:
+        return f"{value!r:.100} ({type(value).__name__})"
+    except Exception:
+        return f"a {type(value).__name__}"
 
 
 # What it holds ------------------------------------------------------------------------------
@@ -163,10 +179,13 @@ def _held_objects(fun: Function, parameters: list[Parameter]) -> list[tuple[str,
     if isinstance(fun, types.MethodType):
         held.append(("", fun.__self__))
         fun = fun.__func__
-    if isinstance(fun, types.FunctionType):
+    if not isinstance(fun, types.FunctionType):
+        return [*held, ("", fun)]
+    try:
         names = inspect.getclosurevars(fun)
-        return [*held, *names.nonlocals.items(), *names.globals.items()]
-    return [*held, ("", fun)]
+    except ValueError:  # a variable around it has no value yet
+        return held
+    return [*held, *names.nonlocals.items(), *names.globals.items()]
 
 
 def _is_code(value: Any) -> bool:

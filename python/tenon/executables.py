@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import os
-import tempfile
 from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
@@ -38,7 +37,9 @@ class Executable(_core._Executable):
     ) -> None:
         given = [p for p in parameters if p.is_input]
         fixed = [p.name for p in parameters if not p.is_input]
-        rows = [(p.name, int(p.kind), p.structure, [_role(x) for x in p.leaves]) for p in given]
+        rows = [
+            (p.name, int(p.kind), p.structure, [*zip(p.names, map(_role, p.leaves))]) for p in given
+        ]
         super().__init__(program, rows, fixed, results)
         self.__name__ = program.name
         self.__signature__ = inspect.Signature([inspect.Parameter(p.name, p.kind) for p in given])
@@ -109,6 +110,8 @@ class Executable(_core._Executable):
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:
+        import tempfile
+
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "executable.tnx")
             self.save(path)
@@ -117,6 +120,8 @@ class Executable(_core._Executable):
 
 
 def _from_bytes(data: bytes) -> Executable:
+    import tempfile
+
     with tempfile.NamedTemporaryFile(suffix=".tnx") as file:
         file.write(data)
         file.flush()

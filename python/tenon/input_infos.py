@@ -32,8 +32,8 @@ def _range(what: str, sizes: Any) -> Range:
         _core._fail("value", f"{what} is negative: {low}")
     if not low <= best <= high:
         _core._fail("value", f"{what} needs min <= opt <= max: {(low, best, high)}")
-    if high >= 2**63:
-        _core._fail("value", f"{what} is too large: {high}")
+    if high > _core._largest_size:
+        _core._fail("value", f"{what} is above {_core._largest_size}: {high}")
     return low, best, high
 
 

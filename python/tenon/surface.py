@@ -9,7 +9,6 @@ or dict takes its place.
 
 from __future__ import annotations
 
-import json
 import keyword
 import re
 import sys
@@ -44,10 +43,13 @@ class Parameter:
     def is_input(self) -> bool:
         return any(isinstance(leaf, Info) for leaf in self.leaves)
 
+    @property
+    def names(self) -> list[str]:
+        """Of its leaves: `data.b.list[1]`."""
+        return [self.name + plain(path) for path in self.structure.paths()]
+
     def inputs(self) -> list[tuple[str, Info]]:
-        """The inputs among its leaves: `data.b.list[1]`."""
-        named = zip(self.structure.paths(), self.leaves)
-        return [(self.name + plain(path), leaf) for path, leaf in named if isinstance(leaf, Info)]
+        return [(n, leaf) for n, leaf in zip(self.names, self.leaves) if isinstance(leaf, Info)]
 
     def with_inputs(self, given: Given) -> Any:
         """The value with what is given next for every input."""
@@ -74,6 +76,8 @@ def parameter_name(name: str, taken: list[Parameter]) -> str:
 
 
 def write(parameters: list[Parameter], results: _core.TreeStructure | None) -> str:
+    import json
+
     rows = [
         [p.name, int(p.kind), _nodes(p.structure), [_leaf(leaf) for leaf in p.leaves]]
         for p in parameters
@@ -127,6 +131,8 @@ def read(
             name = parameter_name(name, parameters)
             parameters.append(Parameter(name, Python.POSITIONAL_OR_KEYWORD, info))
         return parameters, tree.structure((0,) * outputs) if outputs != 1 else None
+    import json
+
     try:
         return _read(json.loads(text), infos, outputs)
     except (AttributeError, LookupError, TypeError, ValueError, RecursionError, StopIteration):

@@ -252,6 +252,7 @@ def _compile_ahead(
     surface: Any,
 ) -> _Program: ...
 def _user_place() -> str: ...
+_largest_size: int
 
 class LiveBuffer:
     bytes: int

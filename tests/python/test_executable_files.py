@@ -77,7 +77,7 @@ def test_constants_inside_trees(tmp_path):
     loaded = reloaded(executable, tmp_path / "f.tnx")
     given = {"x": tn.ones(2), "scale": 2, "weight": weight}
     assert executable(given).tolist() == [5, 6]
-    with pytest.raises(ValueError, match="`d.*weight.*` is a constant of the executable: a Tensor"):
+    with pytest.raises(ValueError, match="`d.weight` is a constant of the executable: a Tensor"):
         loaded(given)
     assert loaded({**given, "weight": None}).tolist() == [5, 6]
     with pytest.raises(ValueError, match="is a constant of the executable: 2, not 2.0"):

@@ -159,7 +159,7 @@ def test_registered_trees():
 def test_constants_inside_trees():
     pair, point, rest = tree_arguments(2)
     same(tree_program()(pair, point, [{"scale": None}, rest[1]]), rearranged(pair, point, rest))
-    with pytest.raises(ValueError, match=r"`rest\[0\]\['scale'\]` is a constant .*: 3.0, not 4.0"):
+    with pytest.raises(ValueError, match=r"`rest\[0\].scale` is a constant .*: 3.0, not 4.0"):
         tree_program()(pair, point, [{"scale": 4.0}, rest[1]])
 
 
@@ -204,6 +204,17 @@ def test_names_that_clash_or_are_no_identifiers():
     assert str(inspect.signature(executable)) == "(rest0, rest0_, *, class_, a_b)"
     one = tn.array(1.0)
     assert executable(one, one, class_=one, a_b=one).item() == 10
+
+
+def test_none_among_results():
+    info = tn.InputInfo((2,), F32)
+    for result, where in (
+        (lambda x: {"a": x, "b": None}, r"return value\['b'\]"),
+        (lambda x: (x, [x, None]), "return value"),
+        (lambda x: [None, x], "return value 0"),
+    ):
+        with pytest.raises(TypeError, match=where + " is not a tensor: None"):
+            tn.compile(result, args=[info])
 
 
 # Modules ------------------------------------------------------------------------------------
@@ -301,6 +312,11 @@ def test_other_threads_run_meanwhile():
     done.set()
     counter.join()
     assert during > 0
+
+
+def test_an_object_that_was_never_made():
+    with pytest.raises(TypeError, match="never initialised"):
+        tn.Executable.__new__(tn.Executable)(tn.ones(2))
 
 
 def test_it_dies_with_its_last_reference():

@@ -26,7 +26,7 @@ class Gated(tn.Module):
 
     def __call__(self, x):
         proj = self.proj(x)
-        value, gate = tn.split(proj, 2, axis=proj.rank - 1)
+        value, gate = tn.split(proj, 2, proj.rank - 1)
         return value * tn.gelu(gate)
 
 
@@ -399,7 +399,7 @@ def test_infos_are_values():
             lambda: tn.DimensionInputInfo((1, 2)),
             "DimensionInputInfo: the size has 2 bounds in place of (min, opt, max): (1, 2)",
         ),
-        (lambda: tn.InputInfo((2**63,), tn.float32), "InputInfo: dimension 0 is too large"),
+        (lambda: tn.InputInfo((2**63,), tn.float32), "InputInfo: dimension 0 is above"),
     ],
 )
 def test_infos_that_make_no_sense(make, text):
