@@ -130,7 +130,7 @@ TEST_CASE("joining and taking apart") {
   CHECK(longs(tn::unstack(x, 1)[1]) == Longs{1, 3});
   Tensors parts = tn::array_split(counting({5}), 2);
   CHECK(longs(parts[0]) == Longs{0, 1, 2});
-  CHECK(longs(tn::split(counting({5}), {}, Ints{1, 3})[1]) == Longs{1, 2});
+  CHECK(longs(tn::split(counting({5}), {}, 0, Ints{1, 3})[1]) == Longs{1, 2});
   CHECK(longs(tn::roll(counting({5}), 2)) == Longs{3, 4, 0, 1, 2});
   CHECK(longs(tn::roll(x, {1, 1}, Axes{0, 1})) == Longs{3, 2, 1, 0});
   CHECK(longs(tn::repeat(counting({2}), 3)) == Longs{0, 0, 0, 1, 1, 1});
