@@ -21,7 +21,7 @@ const std::string& sample() {
     std::string path = folder.path + "/f.tnx";
     auto gated = [](const Tensors& in) -> Tensors {
       Tensor weights = reshape(arange(16, {}, 1, DType::f32), {2, 8});
-      Tensors halves = split(matmul(in[0], weights), 2, {}, -1);
+      Tensors halves = split(matmul(in[0], weights), 2, -1);
       return {halves[0] * gelu(halves[1]), sum(in[0], Axes(0))};
     };
     InputInfo x{.shape = {{1, 2, 16, "batch"}, 2}, .name = "x"};
