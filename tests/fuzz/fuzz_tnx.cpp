@@ -36,7 +36,7 @@ void read_all(std::shared_ptr<const tnx::File> file) {
 /// Files to begin with. Those of level 0 need no machine code where the graph is compiled again.
 void write_seeds(const std::filesystem::path& folder) {
   auto geglu = [](const Tensors& in) -> Tensors {
-    Tensors halves = split(matmul(in[0], ones({2, 8})) + arange(8), 2, {}, -1);
+    Tensors halves = split(matmul(in[0], ones({2, 8})) + arange(8), 2, -1);
     return {halves[0] * gelu(halves[1])};
   };
   auto reduced = [](const Tensors& in) -> Tensors {
