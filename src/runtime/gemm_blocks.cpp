@@ -209,7 +209,8 @@ bool Multiply<T>::reads_left_in_place() const {
 
 template <class T>
 void Multiply<T>::multiply_rows() {
-  int64_t row_parts = chunks_for(rows_, kRowBlock);
+  // An even number: two halves of the threads, however many, then share no rows of A.
+  int64_t row_parts = rows_ <= kRowBlock ? 1 : up(chunks_for(rows_, kRowBlock), 2);
   int64_t work = chunks_for(rows_ * columns_ * depth_, kChunkWork);
   int64_t column_parts =
       std::min({chunks_for(panels(), row_parts > 1 ? kLeastPanels : 1),
