@@ -76,7 +76,7 @@ enum class TileForm { plain, in_place, packing };
 template <class T, int Rows, int Vectors, TileForm Form>
 void fixed_tile(const GemmTile<T>& t) {
   constexpr bool InPlace = Form == TileForm::in_place;
-  constexpr int64_t kAhead = Form == TileForm::packing ? 16 : 8;
+  constexpr int64_t kAhead = Form == TileForm::packing ? 24 : 8;
   constexpr int64_t w = kLanes<T>;
   const T *a = t.a, *b = t.b;
   // Three rows are reached from one pointer; a pointer for each does not fit the registers.

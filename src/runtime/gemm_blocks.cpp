@@ -14,7 +14,7 @@ constexpr int64_t kDepth = 768, kOneBlockDepth = 1024;  // of a K block; decides
 constexpr int64_t kDepthUnit = 32;           // whole tiles of AMX, whole complex elements
 constexpr int64_t kRowsAtOnce = 1024;        // rows of A that are packed together
 constexpr int64_t kColumnsAtOnce = 3072;     // columns of B that are packed together
-constexpr int64_t kRowBlock = 126;           // rows of a chunk: its part of A stays in L2
+constexpr int64_t kRowBlock = 168;           // rows of a chunk: its part of A stays in L2
 constexpr int64_t kFinishBytes = 128 << 10;  // of C between two calls of `finish`: still in L2
 constexpr int64_t kPackFromRows = 160;       // fewer rows read a plain B in place
 constexpr int64_t kPackFromColumns = 385;    // fewer columns read a plain A in place
