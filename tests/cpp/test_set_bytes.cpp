@@ -1,6 +1,8 @@
 // Kernel sets as bytes: what comes back computes the same bits, and damage is an error.
 #include <doctest/doctest.h>
 
+#include <chrono>
+
 #include "base/error.h"
 #include "compiler/compile.h"
 #include "compiler/set_bytes.h"
@@ -87,6 +89,54 @@ void check_same(const Graph& graph, const Tensors& in) {
 
 Tensors mlp(const Tensors& in) {
   return {matmul(relu(matmul(in[0], in[1]) + in[2]), in[3]) + in[4]};
+}
+
+constexpr int64_t kLayers = 12, kHeads = 4, kWidth = 64, kRows = 32;
+
+Tensor attention_block(const Tensor& x, const Tensor* w) {
+  Tensor projected = matmul(layer_norm(x), w[0]);
+  auto head = [&](int64_t k) {
+    Tensor part = slice(projected, {0, 0, k * kWidth}, {2, kRows, (k + 1) * kWidth});
+    return permute_dims(reshape(part, {2, kRows, kHeads, kWidth / kHeads}), Perm{0, 2, 1, 3});
+  };
+  Tensor mixed = scaled_dot_product_attention(head(0), head(1), head(2));
+  mixed = reshape(permute_dims(mixed, Perm{0, 2, 1, 3}), {2, kRows, kWidth});
+  Tensor y = x + matmul(mixed, w[1]);
+  return y + matmul(gelu(matmul(layer_norm(y), w[2])), w[3]);
+}
+
+/// Blocks of attention, one after the other; weights follow the first input.
+Graph transformer(int64_t layers) {
+  std::vector<Shape> shapes = {{2, kRows, kWidth}};
+  for (int64_t i = 0; i < layers; ++i)
+    for (Shape w : {Shape{kWidth, 3 * kWidth}, Shape{kWidth, kWidth}, Shape{kWidth, 4 * kWidth},
+                    Shape{4 * kWidth, kWidth}})
+      shapes.push_back(w);
+  return traced(
+      [&](const Tensors& in) {
+        Tensor x = in[0];
+        for (size_t i = 0; i < static_cast<size_t>(layers); ++i)
+          x = attention_block(x, &in[1 + 4 * i]);
+        return Tensors{x};
+      },
+      shapes);
+}
+
+Tensors conv_net(const Tensors& in) {
+  Tensor x = max_pool(relu(conv2d(in[0], in[1])), Ints{2, 2});
+  return {mean(relu(conv2d(x, in[2])), Axes{2, 3})};
+}
+
+/// All inputs but the first become constants.
+void check_same_with_weights(const Graph& graph) {
+  Tensors in = random_inputs(graph, 5);
+  CompileOptions options{.effort = Effort::e2};
+  for (size_t i = 1; i < in.size(); ++i) options.constants.push_back(bound_of(in[i]));
+  CompiledGraph compiled(graph, options);
+  Tensors expected = run_plan(*compiled.plan(), graph, {in[0]});
+  auto again = loaded(compiled, graph, options);
+  CHECK(first_difference(expected, run_plan(*again->plan(), graph, {in[0]})) == "");
+  CHECK(kernels_made(*again) == 0);
 }
 
 /// An MLP whose weights are constants, for any number of rows up to 64.
@@ -181,6 +231,33 @@ TEST_CASE("sets: constants that are packed are not needed as they were") {
   auto again = loaded(compiled, model.graph, model.options);
   for (int64_t rows : {16, 1, 2, 64}) CHECK(model.run(*again, rows) == model.run(compiled, rows));
   CHECK(kernels_made(*again) == 0);
+}
+
+TEST_CASE("sets: networks with weights come from bytes") {
+  check_same_with_weights(transformer(1));
+  check_same_with_weights(traced(conv_net, {{2, 3, 20, 20}, {8, 3, 3, 3}, {16, 8, 3, 3}}));
+}
+
+TEST_CASE("sets: those of a transformer are loaded at once") {
+  Graph graph = transformer(kLayers);
+  CompileOptions options{.effort = Effort::e2};
+  CompiledGraph compiled(graph, options);
+  compiled.plan();
+  Saved saved(compiled.sets(), {});
+  double load = 1e9, plan = 1e9;
+  for (int i = 0; i < 5; ++i) {
+    auto begin = std::chrono::steady_clock::now();
+    CompiledGraph again(graph, options, saved.load(options));
+    auto loaded = std::chrono::steady_clock::now();
+    again.plan();
+    auto end = std::chrono::steady_clock::now();
+    load = std::min(load, std::chrono::duration<double, std::milli>(loaded - begin).count());
+    plan = std::min(plan, std::chrono::duration<double, std::milli>(end - loaded).count());
+  }
+  MESSAGE(graph.ops.size() << " ops, " << saved.bytes.code.size() << " kernels, "
+                           << saved.bytes.plan.size() << " bytes: loaded in " << load
+                           << " ms, planned in " << plan << " ms");
+  CHECK(load < 20);
 }
 
 TEST_CASE("sets: what another machine packed is unpacked") {
