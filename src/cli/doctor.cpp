@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <filesystem>
 #include <fstream>
 
 #include "base/error.h"
@@ -14,6 +15,7 @@
 #include "runtime/memory.h"
 #include "runtime/seal.h"
 #include "runtime/threads.h"
+#include "tenon/executable.h"
 #include "tenon/tenon.h"
 
 namespace tn {
@@ -116,6 +118,23 @@ Finding check_compiler() {
   return {State::good, format("the same bits as the interpreter, {}", seconds_text(took.count()))};
 }
 
+/// An executable that was saved and is loaded.
+Finding check_files() {
+  std::string path = std::filesystem::temp_directory_path() / format("tenon-{}.tnx", getpid());
+  Finding found;
+  try {
+    auto twice = [](const Tensors& x) { return Tensors{x[0] * 2}; };
+    compile_ahead(twice, {{.shape = {3}}}).save(path);
+    Executable f = Executable::load(path);
+    bool right = f({array({1.f, 2.f, 3.f})})[0].to_vector<float>()[2] == 6;
+    found = {right ? State::good : State::bad, format("saved and {}", f.stats().origin)};
+  } catch (const Error& error) {
+    found = {State::bad, error.what(), "TMPDIR names a folder that can be written"};
+  }
+  unlink(path.c_str());
+  return found;
+}
+
 struct Check {
   const char* name;
   Finding (*run)();
@@ -131,6 +150,7 @@ constexpr Check kChecks[] = {
     {"LAPACK", check_lapack},
     {"variables", check_variables},
     {"compiler", check_compiler},
+    {"executables", check_files},
 };
 
 constexpr const char* kStates[] = {"ok", "poor", "BAD"};

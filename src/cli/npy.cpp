@@ -83,6 +83,8 @@ class HeaderReader {
       sizes.push_back(size);
       at = next;
     }
+    if (sizes.size() > kMaxRank)
+      damaged(format("{} axes, and tensors have at most {}", sizes.size(), kMaxRank));
     return sizes;
   }
 

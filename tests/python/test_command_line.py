@@ -242,6 +242,34 @@ def test_arrays_come_back_as_they_went(tmp_path, array):
     np.testing.assert_array_equal(came, array)
 
 
+def npy(header, elements=b"", version=1):
+    text = header.encode("latin1") + b"\n"
+    return (b"\x93NUMPY" + bytes([version, 0]) +
+            len(text).to_bytes(2 if version == 1 else 4, "little") + text + elements)
+
+
+@pytest.mark.parametrize("data, message", [
+    (b"\x93NUMPY", "it ends too early"),
+    (npy("{'descr': '<f4', 'fortran_order': False, 'shape': (2,), }", bytes(7)),
+     "it has 7 bytes of elements, and should have 8"),
+    (npy("{'descr': '<f4', 'fortran_order': False, 'shape': (99999999999, 99999999999), }"),
+     "more than can be counted"),
+    (npy("{'descr': '<f4', 'fortran_order': False, 'shape': (-2,), }"), "its shape is not one"),
+    (npy("{'descr': '>f4', 'fortran_order': False, 'shape': (2,), }"), "the other order of bytes"),
+    (npy("{'descr': '<U4', 'fortran_order': False, 'shape': (2,), }"), "elements of type <U4"),
+    (npy("{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (2,), }"), "records"),
+    (npy("{'descr': '<f4', 'fortran_order': False, 'shape': (" + "1," * 20 + ")}", bytes(4)),
+     "20 axes, and tensors have at most 16"),
+    (npy("{}"), "its header has no descr"),
+    (npy("{'descr': '"), "records"),
+    (npy("", version=9), "version 9"),
+])
+def test_bad_arrays_are_told(folder, data, message):
+    (folder / "bad.npy").write_bytes(data)
+    told = refused("run", "model.tnx", "--input", "x=bad.npy", cwd=folder)
+    assert message in told
+
+
 # inspect, bench, export, show, opt -------------------------------------------------------------
 
 
