@@ -1,6 +1,7 @@
 #include "compiler/lower_fused.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "base/error.h"
 #include "compiler/bundle.h"
@@ -223,6 +224,7 @@ void FusedLowerer::pack_ahead(Tiled& tiled, const GraphOp& op,
   if (known == set_.packed.end()) {
     invariant(!absent, "{}: its constant is absent and not packed", op.op->name);
     PackedRight made{.data = allocate(static_cast<size_t>(bytes)), .constant = constant};
+    std::memset(made.data.data(), 0, static_cast<size_t>(bytes));  // files have it, padding and all
     made.in = tiled.in, made.out = tiled.out, made.at = tiled.at;
     tiled.form->pack(call, made.data.data());
     known = set_.packed.emplace(number_of(op), std::move(made)).first;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "compiler/kernel_set.h"
 #include "ir/rewrite.h"
 
 namespace tn {
@@ -15,13 +16,36 @@ static CompileOptions with_constants(CompileOptions options,
 
 Program::Program(Signature signature, Graph graph, std::vector<NamedConstant> constants,
                  CompileOptions options)
+    : Program(std::move(signature), std::move(graph), std::move(constants), std::move(options),
+              {}) {
+  for (const std::vector<Binding>& sizes : signature_.samples()) plan(sizes);
+  sets_ = code_->sets();
+  target = name_of(cpu_level());
+}
+
+Program::Program(Signature signature, Graph graph, std::vector<NamedConstant> constants,
+                 CompileOptions options, std::vector<KernelSet> sets)
     : signature_(std::move(signature)),
       graph_(std::move(graph)),
       constants_(std::move(constants)),
       options_(with_constants(std::move(options), constants_)),
       // Its own, not one shared with functions that compute the same: what is saved depends on
       // nothing else.
-      code_(std::make_shared<const CompiledGraph>(graph_, options_)) {}
+      code_(std::make_shared<const CompiledGraph>(graph_, options_, sets)),
+      sets_(std::move(sets)) {}
+
+Program::~Program() = default;
+
+std::string_view name_of(CpuLevel level) {
+  constexpr std::string_view kNames[] = {"x86-64-v2", "x86-64-v3", "x86-64-v4"};
+  return kNames[static_cast<size_t>(level)];
+}
+
+CompileOptions Program::options() const {
+  CompileOptions all = options_;
+  restore_constants(graph_, sets_, all.constants);
+  return all;
+}
 
 bool Program::Ready::serves(std::span<const ProgramValue> args,
                             std::span<const int64_t> values) const {
@@ -49,7 +73,7 @@ std::shared_ptr<const Program::Ready> Program::ready(std::span<const ProgramValu
 std::vector<ProgramValue> Program::run(std::span<const ProgramValue> args,
                                        std::span<const int64_t> sizes) const {
   std::shared_ptr<const Ready> ready = this->ready(args, sizes);
-  std::vector<Bound> in, out(graph_.outputs.size());
+  std::vector<Bound> in, out(ready->plan->outputs.size());  // results, then effects
   in.reserve(args.size());
   for (const ProgramValue& arg : args) in.push_back(arg.value);
   tn::run(*ready->plan, in, nullptr, out);

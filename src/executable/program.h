@@ -28,15 +28,20 @@ std::string_view name_of(CpuLevel level);
 class Program {
  public:
   /// The inputs of `graph` are the signature's tensors, then the constants; its outputs the
-  /// signature's, then effects.
+  /// signature's, then effects. Plans are made for sizes all over the ranges, so that no kernel is
+  /// missing later.
   Program(Signature signature, Graph graph, std::vector<NamedConstant> constants,
           CompileOptions options);
+  /// With kernels that were made before.
+  Program(Signature signature, Graph graph, std::vector<NamedConstant> constants,
+          CompileOptions options, std::vector<KernelSet> sets);
+  ~Program();
 
   const Signature& signature() const { return signature_; }
   const Graph& graph() const { return graph_; }
   const std::vector<NamedConstant>& constants() const { return constants_; }
-  /// With the constants.
-  const CompileOptions& options() const { return options_; }
+  /// With the values of all constants, also of those that only kernels hold.
+  CompileOptions options() const;
   CompileCounts counts() const { return code_->counts(); }
 
   /// Arguments in the order of the inputs that are tensors, sizes in that of those that are not.
@@ -57,7 +62,8 @@ class Program {
   /// the kernels.
   static std::shared_ptr<const Program> read(std::shared_ptr<const tnx::File> file,
                                              const ReadOptions& options);
-  std::string origin, target;  // as in ExecutableStats
+  std::string origin, target;       // as in ExecutableStats
+  std::vector<std::string> places;  // by op of the graph: in the user's source; or none
 
  private:
   /// What calls with arguments of some types need.
@@ -76,6 +82,7 @@ class Program {
   std::vector<NamedConstant> constants_;
   CompileOptions options_;
   std::shared_ptr<const CompiledGraph> code_;
+  std::vector<KernelSet> sets_;  // of all that is to be saved, whatever calls add
   mutable std::mutex mutex_;
   mutable std::shared_ptr<const Ready> ready_;  // of the last call
 };

@@ -1,6 +1,7 @@
 #include "executable/signature.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "ir/dtype.h"
 #include "ir/rewrite.h"
@@ -133,6 +134,30 @@ std::vector<Binding> Signature::at(int64_t Range::*value) const {
   std::vector<Binding> sizes;
   for (const Binding& b : opt) sizes.push_back({b.symbol, spot(*this, b.symbol).range().*value});
   return sizes;
+}
+
+std::vector<std::vector<Binding>> Signature::samples() const {
+  constexpr int kSteps = 4;
+  std::vector<Binding> lo = at(&Range::min), hi = at(&Range::max);
+  std::vector<std::vector<Binding>> made = {opt, lo, hi};
+  // All symbols between min and max by the same share, in steps that grow.
+  for (int step = 1; step < kSteps; ++step) {
+    std::vector<Binding>& sizes = made.emplace_back(lo);
+    for (size_t i = 0; i < sizes.size(); ++i) {
+      double from = static_cast<double>(std::max<int64_t>(lo[i].value, 1));
+      double times = std::pow(static_cast<double>(hi[i].value) / from, double(step) / kSteps);
+      sizes[i].value = std::min(static_cast<int64_t>(std::llround(from * times)), hi[i].value);
+    }
+  }
+  // Each at its ends while the others are at opt.
+  for (size_t i = 0; i < lo.size(); ++i)
+    for (const Binding& end : {lo[i], hi[i]}) made.emplace_back(opt)[i] = end;
+  auto is_refused = [&](const std::vector<Binding>& sizes) {
+    auto kept = [&](const SizeDemand& d) { return holds(d.guard, sizes); };
+    return !std::ranges::all_of(demands, kept);
+  };
+  std::erase_if(made, is_refused);
+  return made;
 }
 
 std::string Signature::text_of(const SizeGuard& guard) const {

@@ -47,6 +47,8 @@ struct Signature {
 
   /// The symbols with what `value` gives for the range of each.
   std::vector<Binding> at(int64_t InputSignature::Range::*value) const;
+  /// Sizes all over the ranges that keep the demands, `opt` first.
+  std::vector<std::vector<Binding>> samples() const;
   /// A guard in words of the caller, "x.shape[0] >= 5", and "x.shape[0] = 3" for its symbols.
   std::string text_of(const SizeGuard& guard) const;
   std::string values_text(const SizeGuard& guard, std::span<const Binding> sizes) const;

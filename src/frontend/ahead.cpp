@@ -1,7 +1,6 @@
 #include "frontend/ahead.h"
 
 #include <algorithm>
-#include <cmath>
 #include <map>
 
 #include "base/error.h"
@@ -155,31 +154,6 @@ void name_inputs(Graph& graph, const Signature& signature,
   graph.input_names = std::move(names);
 }
 
-/// Sizes all over the ranges: all symbols between min and max by the same share, in steps that
-/// grow, and each at its ends while the others are at opt.
-std::vector<std::vector<Binding>> samples(const Signature& signature) {
-  std::vector<Binding> lo = signature.at(&Range::min), hi = signature.at(&Range::max);
-  std::vector<std::vector<Binding>> made = {signature.opt, lo, hi};
-  constexpr int kSteps = 4;
-  for (int step = 1; step < kSteps; ++step) {
-    std::vector<Binding>& sizes = made.emplace_back(lo);
-    for (size_t i = 0; i < sizes.size(); ++i) {
-      auto from = static_cast<double>(std::max<int64_t>(lo[i].value, 1));
-      double share = std::pow(static_cast<double>(hi[i].value) / from, double(step) / kSteps);
-      sizes[i].value =
-          std::clamp(std::llround(from * share), (long long)lo[i].value, (long long)hi[i].value);
-    }
-  }
-  for (size_t i = 0; i < lo.size(); ++i)
-    for (const Binding& end : {lo[i], hi[i]}) made.emplace_back(signature.opt)[i] = end;
-  auto refused = [&](const std::vector<Binding>& sizes) {
-    return !std::ranges::all_of(signature.demands,
-                                [&](const SizeDemand& d) { return holds(d.guard, sizes); });
-  };
-  std::erase_if(made, refused);
-  return made;
-}
-
 void check_memory(const Program& program, int64_t limit) {
   if (!limit) return;
   const Signature& signature = program.signature();
@@ -231,8 +205,7 @@ std::shared_ptr<const Program> program_of(const SizedFunction& f,
   auto program = std::make_shared<Program>(std::move(signature), std::move(graph),
                                            std::move(constants), std::move(options));
   program->origin = "compiled";
-  program->target = name_of(cpu_level());
-  for (const std::vector<Binding>& at : samples(program->signature())) program->plan(at);
+  for (const GraphOp& op : program->graph().ops) program->places.push_back(to_text(op.loc));
   check_memory(*program, settings.memory_limit);
   return program;
 }

@@ -1,18 +1,13 @@
 // Executables in one process: values, ranges, errors.
 #include <doctest/doctest.h>
 
-#include "tenon/tenon.h"
+#include "executable_models.h"
 
 using namespace tn;
 
 static Tensors geglu(const Tensors& x) {
   Tensor a = x[0] * 2, b = x[0] + 1;
   return {a * (b * (1 + erf(b / 1.4142135f)) / 2)};
-}
-
-static Tensor ramp(Shape shape) {
-  int64_t n = shape.elements().value();
-  return reshape(arange(n) % 13, shape) * 0.25f - 1;
 }
 
 static std::string failure(const std::function<void()>& f) {
@@ -22,14 +17,6 @@ static std::string failure(const std::function<void()>& f) {
     return e.what();
   }
   return "";
-}
-
-static void check_same(const Tensors& got, const Tensors& want) {
-  REQUIRE(got.size() == want.size());
-  for (size_t i = 0; i < got.size(); ++i) {
-    REQUIRE(got[i].shape() == want[i].shape());
-    CHECK(std::memcmp(got[i].data(), want[i].data(), static_cast<size_t>(want[i].bytes())) == 0);
-  }
 }
 
 TEST_CASE("an executable has the bits of its function on the whole range") {

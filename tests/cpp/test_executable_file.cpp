@@ -1,25 +1,13 @@
 // Executables in files.
 #include <doctest/doctest.h>
 
-#include <cstring>
+#include <algorithm>
 #include <filesystem>
 
-#include "tenon/tenon.h"
+#include "executable/program.h"
+#include "executable_models.h"
 
 using namespace tn;
-
-static Tensor ramp(Shape shape) {
-  int64_t n = shape.elements().value();
-  return reshape(arange(n) % 13, shape) * 0.25f - 1;
-}
-
-static void check_same(const Tensors& got, const Tensors& want) {
-  REQUIRE(got.size() == want.size());
-  for (size_t i = 0; i < got.size(); ++i) {
-    REQUIRE(got[i].shape() == want[i].shape());
-    CHECK(std::memcmp(got[i].data(), want[i].data(), static_cast<size_t>(want[i].bytes())) == 0);
-  }
-}
 
 namespace {
 
@@ -46,5 +34,73 @@ TEST_CASE("an executable is the same after it was saved and loaded") {
     for (int64_t n : {1, 2, 3, 8, 17, 64})
       check_same(loaded({ramp({n, 32})}), mlp({ramp({n, 32})}));
     CHECK_THROWS_AS(loaded({ones({65, 32})}), UserError);
+  }
+}
+
+static const Model& model_of(std::string_view name) {
+  static const std::vector<Model> all = models();
+  return *std::ranges::find(all, name, &Model::name);
+}
+
+TEST_CASE("a file has code for several levels, and the best that fits runs") {
+  std::vector<CpuLevel> levels;
+  for (CpuLevel l : {CpuLevel::v2, CpuLevel::v3, CpuLevel::v4})
+    if (l <= cpu_level()) levels.push_back(l);
+  const Model& model = model_of("mlp");
+  std::string file = saved(model.compiled(), levels);
+  Tensors args = arguments(model, 0.5), want = model.f(args);
+  while (!levels.empty()) {
+    Executable exe = loaded(file);
+    CHECK(exe.stats().target == name_of(levels.back()));
+    CHECK(exe.stats().origin == "loaded");
+    check_same(exe(args), want);
+    CHECK(exe.stats().kernels_compiled == 0);
+    std::string_view best = name_of(levels.back());
+    file =
+        without(file, [&](const auto& s) { return s.kind == tnx::Kind::code && s.name == best; });
+    levels.pop_back();
+  }
+  Executable exe = loaded(file);
+  CHECK(exe.stats().origin == "rebuilt: it has no code for " + std::string(name_of(cpu_level())));
+  check_same(exe(args), want);
+}
+
+TEST_CASE("code runs if this user's machine wrote it, or on trust") {
+  const Model& model = model_of("mlp");
+  CpuLevel level = cpu_level();
+  std::string file = saved(model.compiled(), {&level, 1});
+  std::string strange = without(file, [](const auto& s) { return s.kind == tnx::Kind::seal; });
+  CHECK(loaded(file).stats().origin == "loaded");
+  CHECK(loaded(strange, true).stats().origin == "loaded");
+  Executable rebuilt = loaded(strange);
+  CHECK(rebuilt.stats().origin ==
+        "rebuilt: this user's machine did not write it, and trust was not given");
+  // What was loaded or rebuilt is saved as it was.
+  CHECK(saved(loaded(file), {&level, 1}) == file);
+  CHECK(saved(rebuilt, {&level, 1}) == file);
+}
+
+TEST_CASE("the same function gives the same bytes, whatever was called between") {
+  for (const Model& model : models()) {
+    CAPTURE(model.name);
+    CpuLevel level = cpu_level();
+    Executable one = model.compiled();
+    std::string file = saved(one, {&level, 1});
+    for (double way : {0.9, 0.2, 0.4}) one(arguments(model, way));
+    CHECK(saved(one, {&level, 1}) == file);
+    CHECK(saved(model.compiled(), {&level, 1}) == file);
+  }
+}
+
+TEST_CASE("a file is small besides weights and code") {
+  for (const Model& model : models()) {
+    CAPTURE(model.name);
+    CpuLevel level = cpu_level();
+    std::string bytes = saved(model.compiled(), {&level, 1});
+    uint64_t payload = 0;
+    auto file = tnx::File::over(bytes);
+    for (const tnx::SectionInfo& s : file->sections())
+      if (s.kind == tnx::Kind::weights || s.kind == tnx::Kind::code) payload += s.length;
+    CHECK(bytes.size() - payload < 64 * 1024);
   }
 }

@@ -1,0 +1,258 @@
+// Programs from files.
+#include <algorithm>
+#include <map>
+
+#include "base/error.h"
+#include "compiler/set_bytes.h"
+#include "compiler/set_maker.h"
+#include "executable/program.h"
+#include "ir/rewrite.h"
+#include "runtime/seal.h"
+
+namespace tn {
+namespace {
+
+using Section = tnx::Kind;
+
+/// Reads a section; what is wrong with it is said with its name.
+template <class F>
+auto parsed(const tnx::File& file, std::string_view section, const std::string& bytes, F&& parse) {
+  try {
+    ByteReader in(bytes);
+    auto made = parse(in);
+    ByteReader::must(in.at_end(), "it goes on behind its end");
+    return made;
+  } catch (const UserError& e) {
+    fail("load: {}: section {}: {}", file.name(), section, e.what());
+  }
+}
+
+TypeRef read_type(ByteReader& in) {
+  auto text = in.read<std::string_view>();
+  std::optional<Type> type = parse_type(text);
+  ByteReader::must(type && text.empty() && type->shape.is_const(), "a constant has no type");
+  return intern(*type);
+}
+
+struct Constants {
+  std::vector<NamedConstant> named;  // of the traced graph
+  std::vector<Bound> all;            // their values, then those that sets need besides
+};
+
+Constants read_constants(ByteReader& in, const tnx::File& file) {
+  Constants made;
+  in.list(made.named, [](ByteReader& r, NamedConstant& c) {
+    r(c.name);
+    c.type = read_type(r);
+  });
+  in.list(made.all, [&](ByteReader& r, Bound& value) {
+    auto bytes = r.read<int64_t>();
+    auto place = r.read<uint64_t>();
+    value = bytes ? Bound{file.weights(place, static_cast<uint64_t>(bytes)), 0} : absent_constant();
+  });
+  ByteReader::must(made.all.size() >= made.named.size(), "constants have no places");
+  for (size_t i = 0; i < made.named.size(); ++i) {
+    const Buffer& at = *made.all[i].buffer;
+    ByteReader::must(!at.data || at.bytes == static_cast<size_t>(made.named[i].type->bytes()),
+                     "a constant has another number of bytes");
+    if (made.named[i].type->bytes() == 0) made.all[i] = {allocate(0), 0};
+    made.named[i].value = made.all[i];
+  }
+  return made;
+}
+
+/// A size that the file's graph takes for granted is checked at every call.
+void demand(Signature& signature, const SizeGuard& guard) {
+  Tri known =
+      guard.kind == SizeGuard::Kind::equal ? equal(guard.a, guard.b) : at_least(guard.a, guard.b);
+  if (known == (guard.holds ? Tri::yes : Tri::no)) return;
+  auto same = [&](const SizeDemand& d) {
+    return d.guard.kind == guard.kind && d.guard.a == guard.a && d.guard.b == guard.b &&
+           d.guard.holds == guard.holds;
+  };
+  if (std::ranges::any_of(signature.demands, same)) return;
+  ByteReader::must(holds(guard, signature.opt), "the graph does not fit the sizes");
+  signature.demands.push_back({guard, ""});
+}
+
+/// Inputs and outputs of the graph must be those of the signature. Where an input's size is written
+/// differently, calls are checked for it.
+void join_signature(const Graph& graph, Signature& signature,
+                    const std::vector<NamedConstant>& constants) {
+  std::vector<TypeRef> wanted;
+  for (const InputSignature& in : signature.inputs)
+    if (in.type) wanted.push_back(in.type);
+  for (const NamedConstant& c : constants) wanted.push_back(c.type);
+  ByteReader::must(wanted.size() == static_cast<size_t>(graph.inputs()),
+                   "the graph has other inputs than the signature");
+  for (size_t i = 0; i < wanted.size(); ++i) {
+    TypeRef have = graph.types[i];
+    ByteReader::must(have->dtype == wanted[i]->dtype && have->rank() == wanted[i]->rank(),
+                     "an input of the graph has another type than in the signature");
+    for (int k = 0; k < have->rank(); ++k)
+      demand(signature, {SizeGuard::Kind::equal, wanted[i]->shape[k], have->shape[k], true, {}});
+  }
+  ByteReader::must(graph.outputs.size() >= signature.outputs.size(),
+                   "the graph has fewer results than the signature");
+  for (size_t i = 0; i < signature.outputs.size(); ++i)
+    ByteReader::must(graph.types[static_cast<size_t>(graph.outputs[i])] == signature.outputs[i],
+                     "a result of the graph has another type than in the signature");
+}
+
+/// The traced graph, as strange as a user's text: what inference takes for granted about sizes
+/// becomes a demand.
+Graph read_graph(std::string_view text, Signature& signature,
+                 const std::vector<NamedConstant>& constants) {
+  std::vector<Binding> at_hand = signature.opt;
+  std::vector<Replacement> ranges;  // the text knows symbols by name only
+  for (const Binding& b : signature.opt) {
+    ranges.push_back({Dim::symbol(symbol_name(b.symbol)), b.symbol});
+    at_hand.push_back({ranges.back().symbol, b.value});
+  }
+  SizesAtHand sizes(std::move(at_hand));
+  Graph graph = substitute(parse_graph(text), ranges);
+  for (SizeGuard g : sizes.guards) {
+    g.a = substitute(g.a, ranges), g.b = substitute(g.b, ranges), g.loc = {};
+    demand(signature, g);
+  }
+  join_signature(graph, signature, constants);
+  return graph;
+}
+
+/// One file being read.
+class Reader {
+ public:
+  Reader(const tnx::File& file, bool trust) : file_(file), trust_(trust) {}
+
+  std::shared_ptr<const Program> read() {
+    meta_ = file_.read(Section::meta), listed_ = file_.read(Section::constants);
+    signature_ = parsed(file_, "meta", meta_, [&](ByteReader& in) { return signature(in); });
+    options_.sizes = signature_.opt;
+    constants_ = parsed(file_, "constants", listed_,
+                        [&](ByteReader& in) { return read_constants(in, file_); });
+    if (file_.has(Section::plan)) plan_ = file_.read(Section::plan);
+    std::optional<CpuLevel> level = best_level();
+    std::string why = plan_.empty()   ? "it has no kernels"
+                      : !is_trusted() ? "this user's machine did not write it, and trust was not "
+                                        "given"
+                      : !level        ? format("it has no code for {}", name_of(cpu_level()))
+                                      : "";
+    if (has_compiler && !why.empty()) return rebuilt(why);
+    if (plan_.empty() || !is_trusted())
+      fail(Hint{"load it with the whole library, or with trust if you know who wrote it"},
+           "load: {}: {}, and the runtime has no compiler", file_.name(), why);
+    return loaded(level);
+  }
+
+ private:
+  Signature signature(ByteReader& in) {
+    Signature made = read_signature(in);
+    auto effort = in.read<uint8_t>();
+    ByteReader::must(effort <= static_cast<uint8_t>(Effort::e2), "there is no such effort");
+    options_.effort = static_cast<Effort>(effort);
+    in(options_.off);
+    return made;
+  }
+
+  /// The best one that the file has code for and this machine can run.
+  std::optional<CpuLevel> best_level() const {
+    for (int level = static_cast<int>(cpu_level()); level >= 0; --level)
+      if (file_.has(Section::code, name_of(static_cast<CpuLevel>(level))))
+        return static_cast<CpuLevel>(level);
+    return {};
+  }
+
+  /// By whoever loads it, or the seal; that has a digest of the code of each level.
+  bool is_trusted() {
+    if (trust_ || digests_) return true;
+    if (!file_.has(Section::seal)) return false;
+    std::string bytes = file_.read(Section::seal);
+    return parsed(file_, "seal", bytes, [&](ByteReader& in) {
+      std::map<std::string, std::string> digests;
+      ByteWriter sealed;
+      sealed(meta_), sealed(listed_), sealed(plan_);
+      for (auto count = in.read<uint64_t>(); count > 0; --count) {
+        auto level = in.read<std::string>();
+        digests[level] = in.read<std::string>();
+      }
+      auto seal = in.read<std::string>();
+      size_t listed = bytes.size() - seal.size() - sizeof(uint64_t);
+      bool fits = seal_fits(sealed.bytes + bytes.substr(0, listed), seal);
+      if (fits) digests_ = std::move(digests);
+      return fits;
+    });
+  }
+
+  std::vector<std::string> code_of(CpuLevel level) {
+    std::string bytes = file_.read(Section::code, name_of(level));
+    if (!trust_ && (*digests_)[std::string(name_of(level))] != sha256(bytes))
+      fail("load: {}: section code {}: its seal does not fit", file_.name(), name_of(level));
+    return parsed(file_, "code", bytes,
+                  [](ByteReader& in) { return in.read<std::vector<std::string>>(); });
+  }
+
+  std::vector<KernelSet> sets(const std::vector<std::string>& code) {
+    std::vector<std::string_view> views(code.begin(), code.end());
+    return parsed(file_, "plan", "", [&](ByteReader&) {
+      return sets_from_bytes(plan_, views, constants_.all, options_);
+    });
+  }
+
+  Graph graph() {
+    std::string text = file_.read(Section::graph);
+    return parsed(file_, "graph", "",
+                  [&](ByteReader&) { return read_graph(text, signature_, constants_.named); });
+  }
+
+  std::vector<std::string> places() {
+    if (!file_.has(Section::debug)) return {};
+    return parsed(file_, "debug", file_.read(Section::debug),
+                  [](ByteReader& in) { return in.read<std::vector<std::string>>(); });
+  }
+
+  std::shared_ptr<const Program> loaded(std::optional<CpuLevel> level) {
+    std::vector<KernelSet> made = sets(level ? code_of(*level) : std::vector<std::string>());
+    // Without a compiler nothing reads it.
+    Graph traced = has_compiler ? graph() : Graph();
+    auto program = std::make_shared<Program>(std::move(signature_), std::move(traced),
+                                             std::move(constants_.named), std::move(options_),
+                                             std::move(made));
+    program->origin = "loaded";
+    program->places = places();
+    program->target = level ? name_of(*level) : "interpreter";
+    return program;
+  }
+
+  std::shared_ptr<const Program> rebuilt(const std::string& why) {
+    Graph traced = graph();
+    std::vector<Bound> values;
+    for (const NamedConstant& c : constants_.named) values.push_back(c.value);
+    if (!plan_.empty()) restore_constants(traced, sets({}), values);
+    for (size_t i = 0; i < values.size(); ++i) constants_.named[i].value = std::move(values[i]);
+    auto program = parsed(file_, "graph", "", [&](ByteReader&) {
+      return std::make_shared<Program>(std::move(signature_), std::move(traced),
+                                       std::move(constants_.named), std::move(options_));
+    });
+    program->places = places();
+    bool is_interpreted = program->options().effort == Effort::e0;  // there is nothing to rebuild
+    program->origin = is_interpreted ? "loaded" : format("rebuilt: {}", why);
+    return program;
+  }
+
+  const tnx::File& file_;
+  const bool trust_;
+  std::string meta_, listed_, plan_;
+  Signature signature_;
+  CompileOptions options_;
+  Constants constants_;
+  std::optional<std::map<std::string, std::string>> digests_;  // once the seal was found to fit
+};
+
+}  // namespace
+
+std::shared_ptr<const Program> Program::read(std::shared_ptr<const tnx::File> file,
+                                             const ReadOptions& options) {
+  return Reader(*file, options.trust).read();
+}
+
+}  // namespace tn

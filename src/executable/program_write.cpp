@@ -1,0 +1,119 @@
+// Programs to files: which sections there are, and what is in them. The order of what is written is
+// that of program_read.cpp.
+#include <map>
+
+#include "compiler/set_bytes.h"
+#include "executable/program.h"
+#include "runtime/seal.h"
+
+namespace tn {
+namespace {
+
+using Section = tnx::Kind;
+
+/// Gives constants their places among the weights; memory that several share is there once.
+class Weights {
+ public:
+  void add(const Bound& value, int64_t bytes) {
+    const void* data = value.buffer.data<std::byte>() + value.offset;
+    auto [at, is_new] = pieces_.try_emplace({data, bytes}, list_.size());
+    if (is_new) list_.push_back({data, static_cast<size_t>(bytes)});
+    numbers_.push_back(at->second);
+  }
+  /// The places of all that were added, in order.
+  std::vector<uint64_t> write(tnx::Writer& out) {
+    std::vector<uint64_t> places = out.add_weights(std::move(list_)), made;
+    for (size_t number : numbers_) made.push_back(places[number]);
+    return made;
+  }
+
+ private:
+  std::map<std::pair<const void*, int64_t>, size_t> pieces_;
+  std::vector<tnx::Piece> list_;
+  std::vector<size_t> numbers_;
+};
+
+Signature without_places(Signature signature) {
+  for (InputSignature& in : signature.inputs) in.place.clear();
+  for (SizeDemand& d : signature.demands) d.place.clear();
+  return signature;
+}
+
+std::string meta_bytes(const Signature& signature, const CompileOptions& options) {
+  ByteWriter meta;
+  write(meta, signature);
+  meta(options.effort), meta(options.off);
+  return std::move(meta.bytes);
+}
+
+/// Whether the file needs a constant as it is: it does not where only products read it, which have
+/// it packed.
+bool is_kept(const SetBytes& sets, size_t number) {
+  if (sets.read.empty() || sets.read[number]) return true;
+  for (const SetConstant& c : sets.constants)
+    if (c.kind == SetConstant::Kind::packed && c.of == static_cast<int32_t>(number)) return false;
+  return true;
+}
+
+/// Names, types and places of the constants of the traced graph, then bytes and places of those of
+/// the sets. One that is not there has no bytes.
+std::string write_constants(tnx::Writer& out, const std::vector<NamedConstant>& named,
+                            const SetBytes& sets) {
+  Weights weights;
+  std::vector<int64_t> bytes;
+  for (size_t i = 0; i < named.size(); ++i) {
+    bool is_there = named[i].value.buffer->data && is_kept(sets, i);
+    bytes.push_back(is_there ? named[i].type->bytes() : 0);
+  }
+  for (const SetConstant& c : sets.constants) bytes.push_back(c.bytes);
+  for (size_t i = 0; i < bytes.size(); ++i)
+    if (bytes[i] > 0)
+      weights.add(i < named.size() ? named[i].value : sets.constants[i - named.size()].value,
+                  bytes[i]);
+  std::vector<uint64_t> places = weights.write(out);
+  ByteWriter list;
+  list(static_cast<uint64_t>(named.size()));
+  for (const NamedConstant& c : named) list(c.name), list(to_text(*c.type));
+  auto place = places.begin();
+  list.list(bytes, [&](ByteWriter& w, int64_t b) { w(b), w(b > 0 ? *place++ : uint64_t{0}); });
+  return std::move(list.bytes);
+}
+
+}  // namespace
+
+void Program::write(tnx::Writer& out, std::span<const CpuLevel> targets, bool debug) const {
+  SetBytes sets;
+  ByteWriter codes, sealed;
+  std::vector<std::pair<std::string_view, std::string>> code;
+  if (!sets_.empty())
+    for (CpuLevel level : targets) {
+      sets = to_bytes(sets_, options_.constants, level);
+      ByteWriter bytes;
+      bytes(sets.code);
+      code.emplace_back(name_of(level), std::move(bytes.bytes));
+    }
+  std::string meta = meta_bytes(debug ? signature_ : without_places(signature_), options_);
+  std::string constants = write_constants(out, constants_, sets);
+  // What would be executed, and what it rests on.
+  sealed(meta), sealed(constants), sealed(sets.plan);
+  codes.list(code, [](ByteWriter& w, const auto& c) { w(c.first), w(sha256(c.second)); });
+  std::string seal = seal_of(sealed.bytes + codes.bytes);
+
+  out.add(Section::meta, "", std::move(meta));
+  out.add(Section::graph, "", to_text(graph_));
+  out.add(Section::constants, "", std::move(constants));
+  if (!code.empty()) out.add(Section::plan, "", std::move(sets.plan));
+  for (auto& [level, bytes] : code)
+    out.add(Section::code, level, std::move(bytes), tnx::Codec::raw);
+  if (debug && !places.empty()) {
+    ByteWriter list;
+    list(places);
+    out.add(Section::debug, "", std::move(list.bytes));
+  }
+  if (!code.empty() && !seal.empty()) {
+    codes(seal);
+    out.add(Section::seal, "", std::move(codes.bytes), tnx::Codec::raw);
+  }
+}
+
+}  // namespace tn
