@@ -97,10 +97,17 @@ BufferRef unpacked(const KernelSet& set, int op) {
 void restore_constants(const Graph& traced, std::span<const KernelSet> sets,
                        std::vector<Bound>& constants) {
   auto first = static_cast<size_t>(traced.inputs()) - constants.size();
+  auto fits = [&](const KernelSet& set, int number, const PackedRight& packed, TypeRef wanted) {
+    const GraphOp& op = set.graph.ops[static_cast<size_t>(number)];
+    return packed.in[1]->bytes() == wanted->bytes() &&
+           std::ranges::equal(infer_types(*op.op, op.attrs, packed.in), packed.out);
+  };
   auto find = [&](size_t number) {
     for (const KernelSet& set : sets)
       for (const auto& [op, packed] : set.packed)
-        if (packed.traced == static_cast<int32_t>(number)) return unpacked(set, op);
+        if (packed.traced == static_cast<int32_t>(number) &&
+            fits(set, op, packed, traced.types[first + number]))
+          return unpacked(set, op);
     fail("the constant {} is absent, and packed nowhere", traced.input_names[first + number]);
   };
   for (size_t i = 0; i < constants.size(); ++i) {

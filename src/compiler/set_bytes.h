@@ -40,9 +40,11 @@ SetBytes to_bytes(std::span<const KernelSet> sets, std::span<const Bound> consta
 /// one is an absent_constant(). Without code (an empty list, or "") kernels are interpreted. The
 /// bytes may be damaged, which is an error; they must be trusted where kernels are to run, since
 /// nobody checks what LoopIR or code does with memory.
+/// With `stranger` graphs are checked as the text of a user is, for bytes that nobody vouches for:
+/// what the sets hold packed may be asked of them then (restore_constants), and nothing else.
 std::vector<KernelSet> sets_from_bytes(std::string_view plan,
                                        std::span<const std::string_view> code,
                                        std::span<const Bound> constants,
-                                       const CompileOptions& options);
+                                       const CompileOptions& options, bool stranger = false);
 
 }  // namespace tn

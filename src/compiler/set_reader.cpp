@@ -16,8 +16,8 @@ constexpr int kMostNested = 64;  // graphs in graphs
 class SetReader {
  public:
   SetReader(std::string_view plan, std::span<const std::string_view> code,
-            std::span<const Bound> constants)
-      : in_(plan), code_(code), constants_(constants) {}
+            std::span<const Bound> constants, bool stranger)
+      : in_(plan), code_(code), constants_(constants), stranger_(stranger) {}
 
   std::vector<KernelSet> read(const CompileOptions& options) {
     must(in_.read<uint32_t>() == kSetFormat, "the sets have another format");
@@ -77,12 +77,18 @@ class SetReader {
       must(g.kind <= SizeGuard::Kind::at_least, "a guard has no kind");
       g.a = parse_dim(r.read<std::string_view>()), g.b = parse_dim(r.read<std::string_view>());
     });
-    set.graph = read_graph(in_.read<std::string_view>());
+    set.graph = graph_of(set, in_.read<std::string_view>());
     read_constants(set);
     read_order(set);
     read_kernels(set);
     read_packed(set);
     read_bodies(set, depth);
+  }
+
+  Graph graph_of(const KernelSet& set, std::string_view text) const {
+    if (!stranger_) return read_graph(text);
+    SizesAtHand at_hand(set.sizes);
+    return parse_graph(text);
   }
 
   void read_constants(KernelSet& set) {
@@ -233,6 +239,7 @@ class SetReader {
   ByteReader in_;
   std::span<const std::string_view> code_;
   std::span<const Bound> constants_;
+  bool stranger_;
   int32_t traced_ = 0;  // constants
   std::vector<Shared> kernels_;
 };
@@ -242,9 +249,9 @@ class SetReader {
 std::vector<KernelSet> sets_from_bytes(std::string_view plan,
                                        std::span<const std::string_view> code,
                                        std::span<const Bound> constants,
-                                       const CompileOptions& options) {
+                                       const CompileOptions& options, bool stranger) {
   try {
-    return SetReader(plan, code, constants).read(options);
+    return SetReader(plan, code, constants, stranger).read(options);
   } catch (const InternalError& e) {  // LoopIR that means nothing
     fail("damaged: {}", e.what());
   }
