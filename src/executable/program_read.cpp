@@ -194,7 +194,7 @@ class Reader {
   std::vector<KernelSet> sets(const std::vector<std::string>& code) {
     std::vector<std::string_view> views(code.begin(), code.end());
     return parsed(file_, "plan", "", [&](ByteReader&) {
-      return sets_from_bytes(plan_, views, constants_.all, options_);
+      return sets_from_bytes(plan_, views, constants_.all, options_, !is_trusted());
     });
   }
 

@@ -65,7 +65,8 @@ std::string write_constants(tnx::Writer& out, const std::vector<NamedConstant>& 
     bool is_there = named[i].value.buffer->data && is_kept(sets, i);
     bytes.push_back(is_there ? named[i].type->bytes() : 0);
   }
-  for (const SetConstant& c : sets.constants) bytes.push_back(c.bytes);
+  for (const SetConstant& c : sets.constants)
+    bytes.push_back(is_kept(sets, bytes.size()) ? c.bytes : 0);
   for (size_t i = 0; i < bytes.size(); ++i)
     if (bytes[i] > 0)
       weights.add(i < named.size() ? named[i].value : sets.constants[i - named.size()].value,
