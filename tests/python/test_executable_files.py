@@ -135,6 +135,7 @@ def test_a_loaded_executable_is_as_it_was(tmp_path):
     assert loaded.input_infos == {"x": infos[0], "n": infos[1]}
     assert str(inspect.signature(loaded)) == "(x, /, *, n)"
     assert loaded.__name__ == "fun" and repr(loaded) == repr(executable)
+    assert loaded.stats().origin == "loaded"
     same(loaded(normal(3, 2), n=4), [normal(3, 2) * 4])
     assert loaded.stats().kernels_compiled == 0
     with pytest.raises(TypeError, match="no argument `x`"):
@@ -163,6 +164,7 @@ def test_code_of_strangers_is_made_again(tmp_path, monkeypatch):
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
     assert python(program, path, "no") == "[2.0, 2.0] rebuilt"
+    assert python(program, path, "yes") == "[2.0, 2.0] loaded"
 
 
 @pytest.mark.parametrize(
