@@ -40,17 +40,17 @@ class Program {
   const Signature& signature() const { return signature_; }
   const Graph& graph() const { return graph_; }
   const std::vector<NamedConstant>& constants() const { return constants_; }
+  /// What is saved: those with symbols, then that of the sizes at `opt` alone, where there is one.
+  const std::vector<KernelSet>& sets() const { return sets_; }
   /// With the values of all constants, also of those that only kernels hold.
   CompileOptions options() const;
-  CompileCounts counts() const { return code_->counts(); }
+  CompileCounts counts() const;
 
   /// Arguments in the order of the inputs that are tensors, sizes in that of those that are not.
   std::vector<ProgramValue> run(std::span<const ProgramValue> args,
                                 std::span<const int64_t> sizes) const;
   /// The plan for these sizes.
-  std::shared_ptr<const Plan> plan(std::span<const Binding> sizes) const {
-    return code_->plan(sizes);
-  }
+  std::shared_ptr<const Plan> plan(std::span<const Binding> sizes) const;
 
   /// Adds the sections of everything; `targets` are CPU levels.
   void write(tnx::Writer& out, std::span<const CpuLevel> targets, bool debug) const;
@@ -74,6 +74,8 @@ class Program {
     std::vector<TypeRef> results;
     bool serves(std::span<const ProgramValue> args, std::span<const int64_t> values) const;
   };
+  /// The graph at `opt`, without symbols.
+  std::shared_ptr<const CompiledGraph> at_opt(std::vector<KernelSet> sets) const;
   std::shared_ptr<const Ready> ready(std::span<const ProgramValue> args,
                                      std::span<const int64_t> sizes) const;
 
@@ -82,7 +84,8 @@ class Program {
   std::vector<NamedConstant> constants_;
   CompileOptions options_;
   std::shared_ptr<const CompiledGraph> code_;
-  std::vector<KernelSet> sets_;  // of all that is to be saved, whatever calls add
+  std::shared_ptr<const CompiledGraph> at_opt_;  // without symbols, where that gains; or null
+  std::vector<KernelSet> sets_;                  // of all that is to be saved, whatever calls add
   mutable std::mutex mutex_;
   mutable std::shared_ptr<const Ready> ready_;  // of the last call
 };

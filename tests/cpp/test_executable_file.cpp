@@ -4,8 +4,9 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "executable/program.h"
+#include "compiler/kernel_set.h"
 #include "executable_models.h"
+#include "frontend/executable.h"
 
 using namespace tn;
 
@@ -90,6 +91,29 @@ TEST_CASE("the same function gives the same bytes, whatever was called between")
     CHECK(saved(one, {&level, 1}) == file);
     CHECK(saved(model.compiled(), {&level, 1}) == file);
   }
+}
+
+TEST_CASE("sizes at opt have kernels of their own where that gains") {
+  auto f = [](const Tensors& x) {
+    return Tensors{softmax(x[0], Axes(-1)), permute_dims(x[0], Perm{1, 0}) + 1};
+  };
+  Executable open = compile_ahead(f, {{.shape = {{1, 20, 40}, {1, 100, 200}}, .name = "x"}});
+  CpuLevel level = cpu_level();
+  std::string file = saved(open, {&level, 1});
+  Executable again = loaded(file, true);
+  for (int64_t rows : {19, 20, 21})
+    for (int64_t columns : {99, 100, 101}) {
+      Tensors args{ramp({rows, columns})}, want = f(args);
+      check_same(open(args), want);
+      check_same(again(args), want);
+    }
+  CHECK(again.stats().kernels_compiled == 0);
+  CHECK(saved(again, {&level, 1}) == file);
+  Executable batch =
+      compile_ahead([](const Tensors& x) { return Tensors{softmax(x[0], Axes(-1))}; },
+                    {{.shape = {{1, 20, 40}, 100}, .name = "x"}});
+  CHECK(open.state()->program->sets().size() == 2);
+  CHECK(batch.state()->program->sets().size() == 1);
 }
 
 TEST_CASE("a file is small besides weights and code") {
