@@ -171,6 +171,12 @@ std::vector<std::shared_ptr<const Plan>> FusedLowerer::body_plans(const GraphOp&
   return set_.body_plans(number_of(op), sizes_, counts_);
 }
 
+SharedKernel& FusedLowerer::needed(KernelUse use, int number) {
+  SharedKernel* found = kernel(use, number);
+  if (!found) fail("damaged: a set of kernels lacks one that its graph needs");
+  return *found;
+}
+
 void FusedLowerer::lower_cluster(int number) {
   const FusedOps& cluster = set_.clusters[static_cast<size_t>(number)];
   loc_ = graph_.ops[static_cast<size_t>(cluster.members.back())].loc;
@@ -181,7 +187,7 @@ void FusedLowerer::lower_cluster(int number) {
     if (lower_tiled(hero, number)) return;
     lower_alone(hero);
   }
-  add_kernel(*kernel(KernelUse::cluster, number));
+  add_kernel(needed(KernelUse::cluster, number));
 }
 
 void FusedLowerer::lower_alone(const GraphOp& op) {
@@ -193,7 +199,7 @@ void FusedLowerer::lower_alone(const GraphOp& op) {
     for (int i = 0; i < op.outs; ++i) give_buffer(op.out + i);
   } else {
     PlanBuilder::buffers_of(op);
-    add_kernel(*kernel(KernelUse::nest, number_of(op)));
+    add_kernel(needed(KernelUse::nest, number_of(op)));
   }
 }
 
@@ -311,7 +317,11 @@ void FusedLowerer::add_room(Tiled& tiled, Step& step) {
 
 std::vector<int32_t> FusedLowerer::buffers_of(const SharedKernel& kernel) {
   std::vector<int32_t> buffers;
-  for (Val v : kernel.values) buffers.push_back(home(v).buffer);
+  for (Val v : kernel.values) {
+    invariant(home(v).kind == Home::Kind::buffer, "kernel {}: value {} is not in memory",
+              kernel.kernel->name, v);
+    buffers.push_back(home(v).buffer);
+  }
   return buffers;
 }
 

@@ -40,6 +40,7 @@ class FusedLowerer : PlanBuilder {
   void copy(Val v) override;
   void add_copy(Val v, const Home& from);
   std::vector<std::shared_ptr<const Plan>> body_plans(const GraphOp& op) override;
+  SharedKernel& needed(KernelUse use, int number);
   SharedKernel* kernel(KernelUse use, int number) { return set_.kernel(use, number, sizes_); }
   int number_of(const GraphOp& op) const { return static_cast<int>(&op - graph_.ops.data()); }
 

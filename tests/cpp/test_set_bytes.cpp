@@ -210,6 +210,25 @@ TEST_CASE("sets: random graphs of symbolic sizes run at sizes that nobody planne
   }
 }
 
+TEST_CASE("sets: the library copies what only other sizes need copied") {
+  Dim rows = Dim::symbol("rows", 1, 8);
+  auto f = [&](const Tensors& in) {
+    return Tensors{matmul(reshape(permute_dims(in[0], Perm{1, 0, 2}), {rows * 5, 16}), in[1])};
+  };
+  Graph graph = traced(f, {{rows, 5, 16}, {16, 7}});
+  CompileOptions options{.effort = Effort::e2};
+  CompiledGraph compiled(graph, options);
+  std::vector<Binding> one = {{rows, 1}}, three = {{rows, 3}};
+  compiled.plan(one);
+  auto again = loaded(compiled, graph, options);
+  Graph fixed = substitute(graph, replacements(three));
+  Tensors in = random_inputs(fixed, 2);
+  auto plan = again->plan(three);
+  CHECK(plan->steps.size() == compiled.plan(one)->steps.size() + 1);
+  CHECK(first_difference(run_interpreted(fixed, in), run_plan(*plan, fixed, in)) == "");
+  CHECK(kernels_made(*again) == 0);
+}
+
 TEST_CASE("sets: bodies of loops come from bytes") {
   auto body = [](const Tensors& c, const Tensors& x) -> ScanResult {
     Tensor next = sin(matmul(c[0], x[0])) + c[0];
