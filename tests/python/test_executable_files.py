@@ -7,6 +7,7 @@ import pickle
 import re
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -141,6 +142,24 @@ def test_a_loaded_executable_is_as_it_was(tmp_path):
     with pytest.raises(TypeError, match="no argument `x`"):
         loaded(x=normal(3, 2), n=4)
     same(reloaded(loaded, tmp_path / "again.tnx")(normal(2, 2), n=3), [normal(2, 2) * 3])
+
+
+def test_what_a_loaded_executable_says_of_itself(tmp_path):
+    executable = tn.compile(lambda x: tn.exp(x) * 2, args=[tn.InputInfo((4, 3), F32)])
+    loaded = reloaded(executable, tmp_path / "f.tnx")
+    assert loaded.peak_bytes == executable.peak_bytes == 48
+    assert loaded.memory().peak == 48
+    assert loaded.show("graph") == executable.show("graph")
+    assert loaded.source("c") == executable.source("c")
+    assert str(loaded).splitlines()[0] == "function(x: float32[4, 3]) -> float32[4, 3]"
+
+
+def test_threads_share_a_loaded_executable(tmp_path):
+    loaded = reloaded(doubled(), tmp_path / "f.tnx")
+    with ThreadPoolExecutor(6) as pool:
+        made = list(pool.map(lambda n: loaded(normal(n)), range(1, 60)))
+    for n, result in enumerate(made, 1):
+        same(result, normal(n) * 2)
 
 
 def test_several_targets(tmp_path):
