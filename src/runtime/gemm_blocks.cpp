@@ -209,9 +209,10 @@ bool Multiply<T>::reads_left_in_place() const {
 
 template <class T>
 void Multiply<T>::multiply_rows() {
-  // An even number: two halves of the threads, however many, then share no rows of A.
-  int64_t row_parts = rows_ <= kRowBlock ? 1 : up(chunks_for(rows_, kRowBlock), 2);
   int64_t work = chunks_for(rows_ * columns_ * depth_, kChunkWork);
+  // An even number: two halves of the threads, however many, then share no rows of A.
+  int64_t row_parts = up(chunks_for(rows_, kRowBlock), 2);
+  if (rows_ <= kRowBlock) row_parts = panels() > 1 ? 1 : std::min({row_parts, left_panels(), work});
   int64_t column_parts =
       std::min({chunks_for(panels(), row_parts > 1 ? kLeastPanels : 1),
                 chunks_for(kWantedChunks, row_parts), std::max<int64_t>(1, work / row_parts)});
