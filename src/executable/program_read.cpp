@@ -198,6 +198,19 @@ class Reader {
     });
   }
 
+  /// Constants of the traced graph, also those that the file has packed only.
+  std::vector<Bound> restored(const Graph& traced) {
+    std::vector<Bound> values;
+    for (const NamedConstant& c : constants_.named) values.push_back(c.value);
+    if (plan_.empty()) return values;
+    return parsed(file_, "plan", "", [&](ByteReader&) {
+      bool stranger = true;
+      restore_constants(traced, sets_from_bytes(plan_, {}, constants_.all, options_, stranger),
+                        values);
+      return values;
+    });
+  }
+
   Graph graph() {
     std::string text = file_.read(Section::graph);
     return parsed(file_, "graph", "",
@@ -225,9 +238,7 @@ class Reader {
 
   std::shared_ptr<const Program> rebuilt(const std::string& why) {
     Graph traced = graph();
-    std::vector<Bound> values;
-    for (const NamedConstant& c : constants_.named) values.push_back(c.value);
-    if (!plan_.empty()) restore_constants(traced, sets({}), values);
+    std::vector<Bound> values = restored(traced);
     for (size_t i = 0; i < values.size(); ++i) constants_.named[i].value = std::move(values[i]);
     auto program = parsed(file_, "graph", "", [&](ByteReader&) {
       return std::make_shared<Program>(std::move(signature_), std::move(traced),
