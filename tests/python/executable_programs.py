@@ -5,6 +5,7 @@ import dataclasses
 import functools
 
 import tenon as tn
+from test_fuzz import Expression
 
 F32 = tn.float32
 
@@ -66,3 +67,16 @@ def tree_arguments(n):
 @functools.cache
 def doubled():
     return tn.compile(lambda x: x * 2, args=[tn.InputInfo(((1, 4, 1000),), F32)])
+
+
+def random_program(seed):
+    """A function, and the shapes of its arguments."""
+    program = Expression(seed)
+
+    def run(*values):
+        values = list(values)
+        for step in program.steps:
+            values.append(step(tn, values))
+        return values[len(program.inputs) :]
+
+    return run, [x.shape for x in program.inputs]

@@ -20,6 +20,7 @@ from executable_programs import (
     attention,
     doubled,
     normal,
+    random_program,
     rearranged,
     same,
     tree_arguments,
@@ -122,6 +123,14 @@ def test_the_same_program_gives_the_same_file(tmp_path):
         return path.read_bytes()
 
     assert save(tmp_path / "a.tnx") == save(tmp_path / "b.tnx")
+
+
+def test_random_programs(tmp_path):
+    for seed in range(100, 120):
+        run, shapes = random_program(seed)
+        executable = tn.compile(run, args=[tn.InputInfo(shape, F32) for shape in shapes])
+        values = [normal(*shape, seed=i) for i, shape in enumerate(shapes)]
+        same(reloaded(executable, tmp_path / "f.tnx")(*values), run(*values))
 
 
 def test_a_loaded_executable_is_as_it_was(tmp_path):

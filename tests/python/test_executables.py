@@ -1,9 +1,10 @@
-"""Executables beyond the document: ranges, trees, files, threads, random programs."""
+"""Executables beyond the document: ranges, trees, modules, calls, threads, random programs."""
 
 import doctest
 import gc
 import inspect
 import re
+import sys
 import threading
 import weakref
 
@@ -21,13 +22,13 @@ from executable_programs import (
     attention,
     doubled,
     normal,
+    random_program,
     rearranged,
     same,
     tree_arguments,
     tree_program,
 )
 from tenon import nn
-from test_fuzz import Expression
 
 # Ranges -------------------------------------------------------------------------------------
 
@@ -110,17 +111,9 @@ def test_random_programs(part):
     """At opt, and at other sizes where the program is one on the whole range."""
     ran = 0
     for seed in range(10 * part, 10 * part + 10):
-        program = Expression(seed)
-
-        def run(*values, program=program):
-            values = list(values)
-            for step in program.steps:
-                values.append(step(tn, values))
-            return values[len(program.inputs) :]
-
+        run, shapes = random_program(seed)
         sizes = {2: (1, 2, 3), 3: (2, 3, 5), 4: (3, 4, 6), 5: (4, 5, 7), 1: (1, 1, 1)}
         named = {n: tn.NamedDimension(f"d{n}", *bounds) for n, bounds in sizes.items()}
-        shapes = [x.shape for x in program.inputs]
         infos = [tn.InputInfo([named[n] for n in shape], F32) for shape in shapes]
         try:
             executable = tn.compile(run, args=infos)
@@ -294,24 +287,30 @@ def test_threads():
 
 
 def test_other_threads_run_meanwhile():
-    executable = tn.compile(lambda x: x @ x @ x, args=[tn.InputInfo((900, 900), F32)])
-    x = normal(900, 900)
+    executable = tn.compile(lambda x: x @ x @ x, args=[tn.InputInfo((500, 500), F32)])
+    x = normal(500, 500)
     tn.eval(x)
     counted, done = [0], threading.Event()
 
     def count():
-        while not done.is_set():
+        while not done.wait(0.0001):
             counted[0] += 1
 
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(60)  # nobody gets Python's lock who is not given it
     counter = threading.Thread(target=count)
     counter.start()
-    executable(x)
-    before = counted[0]
-    executable(x)
-    during = counted[0] - before
-    done.set()
-    counter.join()
-    assert during > 0
+    try:
+        before = counted[0]
+        for _ in range(500):
+            executable(x)
+            if counted[0] > before:
+                break
+        assert counted[0] > before
+    finally:
+        sys.setswitchinterval(interval)
+        done.set()
+        counter.join()
 
 
 def test_an_object_that_was_never_made():
