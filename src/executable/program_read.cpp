@@ -203,10 +203,9 @@ class Reader {
     std::vector<Bound> values;
     for (const NamedConstant& c : constants_.named) values.push_back(c.value);
     if (plan_.empty()) return values;
+    std::vector<KernelSet> made = sets({});
     return parsed(file_, "plan", "", [&](ByteReader&) {
-      bool stranger = true;
-      restore_constants(traced, sets_from_bytes(plan_, {}, constants_.all, options_, stranger),
-                        values);
+      restore_constants(traced, made, values);
       return values;
     });
   }
