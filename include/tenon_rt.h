@@ -5,7 +5,7 @@
  *     if (!f) { puts(tenon_rt_error()); return 1; }
  *     int64_t shape[] = {1, 2};
  *     float x[] = {1, 2};
- *     tenon_rt_tensor in = {TENON_RT_F32, 2, shape, x}, out;
+ *     tenon_rt_tensor in = {TENON_RT_F32, 2, shape, x, 0}, out;
  *     if (tenon_rt_run(f, &in, 1, &out, 1)) { puts(tenon_rt_error()); return 1; }
  *     ... out.data ...
  *     tenon_rt_release(&out);
@@ -27,11 +27,13 @@ typedef struct tenon_rt_executable tenon_rt_executable;
 /* The numbers of element types are part of the interface and of files. */
 typedef enum tenon_rt_dtype {
   TENON_RT_BOOL = 0, TENON_RT_I8 = 1, TENON_RT_I16 = 2, TENON_RT_I32 = 3, TENON_RT_I64 = 4,
-  TENON_RT_U8 = 5, TENON_RT_U16 = 6, TENON_RT_U32 = 7, TENON_RT_U64 = 8, TENON_RT_F16 = 9,
-  TENON_RT_BF16 = 10, TENON_RT_F32 = 11, TENON_RT_F64 = 12, TENON_RT_C64 = 13, TENON_RT_C128 = 14
+  TENON_RT_U8 = 5, TENON_RT_U16 = 6, TENON_RT_U32 = 7, TENON_RT_U64 = 8,
+  TENON_RT_F8E4M3 = 9, TENON_RT_F8E5M2 = 10, TENON_RT_F16 = 11, TENON_RT_BF16 = 12,
+  TENON_RT_F32 = 13, TENON_RT_F64 = 14, TENON_RT_C64 = 15, TENON_RT_C128 = 16
 } tenon_rt_dtype;
 
-/* Elements in row-major order. A size given at run time is a tensor of rank 0 and type i64. */
+/* Elements in row-major order. A size given at run time is a tensor of rank 0 and type i64. Inputs
+ * are only read. */
 typedef struct tenon_rt_tensor {
   tenon_rt_dtype dtype;
   int32_t rank;
@@ -60,6 +62,8 @@ enum {
 tenon_rt_executable* tenon_rt_load(const char* path, uint32_t flags);
 void tenon_rt_close(tenon_rt_executable* f);
 
+/* Bytes of an element; 0 when there is no such type. */
+size_t tenon_rt_element_bytes(tenon_rt_dtype dtype);
 size_t tenon_rt_inputs(const tenon_rt_executable* f);
 size_t tenon_rt_outputs(const tenon_rt_executable* f);
 /* Valid until the executable is closed; null when there is no such input. */
@@ -67,14 +71,16 @@ const tenon_rt_input* tenon_rt_input_at(const tenon_rt_executable* f, size_t i);
 /* The CPU level whose code runs, "x86-64-v4", or "interpreter". */
 const char* tenon_rt_target(const tenon_rt_executable* f);
 
-/* `inputs` in the order of the signature, sizes among them; `outputs` receives all results. */
+/* `inputs` in the order of the signature, sizes among them; `outputs` receives all results, each
+ * with memory of its own. After a failure they hold nothing and need no release. */
 int tenon_rt_run(const tenon_rt_executable* f, const tenon_rt_tensor* inputs, size_t input_count,
                  tenon_rt_tensor* outputs, size_t output_count);
 void tenon_rt_release(tenon_rt_tensor* result);
 
-/* Why the last call on this thread failed. */
+/* Why the last call that failed on this thread did; valid until the next one fails. */
 const char* tenon_rt_error(void);
-void tenon_rt_set_threads(int threads);
+/* Threads that compute, the caller included: TENON_NUM_THREADS, else the number of CPUs. */
+int tenon_rt_set_threads(int threads);
 const char* tenon_rt_version(void);
 
 #ifdef __cplusplus

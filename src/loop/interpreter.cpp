@@ -4,27 +4,6 @@
 
 namespace tn::loop {
 
-const BlockOps& block_ops(CpuLevel level) {
-  auto make = [](auto... fill) {
-    BlockOps ops;
-    (fill(ops), ...);
-    return ops;
-  };
-  if (level == CpuLevel::v4) {
-    static const BlockOps ops =
-        make(v4::fill_arithmetic, v4::fill_casts, v4::fill_math, v4::fill_runs, v4::fill_moves);
-    return ops;
-  }
-  if (level == CpuLevel::v3) {
-    static const BlockOps ops =
-        make(v3::fill_arithmetic, v3::fill_casts, v3::fill_math, v3::fill_runs, v3::fill_moves);
-    return ops;
-  }
-  static const BlockOps ops =
-      make(v2::fill_arithmetic, v2::fill_casts, v2::fill_math, v2::fill_runs, v2::fill_moves);
-  return ops;
-}
-
 std::shared_ptr<const Program> prepare(const Kernel& kernel, std::span<const Binding> symbols,
                                        const PrepareOptions& options) {
   const BlockOps& ops = block_ops(options.level);

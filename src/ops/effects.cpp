@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "base/error.h"
+#include "ir/values_text.h"
 #include "ops/families.h"
 #include "ops/op_decls.h"
 #include "ops/shapes.h"
@@ -16,37 +17,30 @@ void (*print_line)(std::string_view) = nullptr;
 namespace ops {
 namespace {
 
-/// Operands [first, end) as tensors.
-Tensors operands_of(const LibraryCall& call, size_t first, bool anchored) {
-  Tensors list;
-  for (size_t i = first; i + anchored < call.in_types.size(); ++i)
-    list.push_back(from_bytes(call.in[i], call.in_types[i]->dtype, call.in_types[i]->shape));
-  return list;
-}
-
-/// Values in place of `{}`; those that have no place follow.
-std::string with_values(std::string_view text, const Tensors& values) {
+/// `text` with operands [first, …) in place of `{}`; those that have no place follow.
+std::string with_values(std::string_view text, const LibraryCall& call, size_t first,
+                        bool anchored) {
   std::string out;
-  for (const Tensor& value : values) {
+  for (size_t i = first; i + anchored < call.in_types.size(); ++i) {
     size_t at = text.find("{}");
     out += text.substr(0, at);
     text.remove_prefix(at == text.npos ? text.size() : at + 2);
     if (at == out.npos) out += out.empty() ? "" : " ";
-    out += values_text(value);
+    out += values_text(*call.in_types[i], call.in[i]);
   }
   return out.append(text);
 }
 
 void run_print(const LibraryCall& call) {
   const auto& a = *static_cast<const PrintAttrs*>(call.attrs);
-  if (print_line) print_line(with_values(a.text, operands_of(call, 0, a.anchored)));
+  if (print_line) print_line(with_values(a.text, call, 0, a.anchored));
 }
 
 void run_check(const LibraryCall& call) {
   const auto& a = *static_cast<const CheckAttrs*>(call.attrs);
   const auto* flags = static_cast<const bool*>(call.in[0]);
   if (std::all_of(flags, flags + call.in_types[0]->elements, [](bool b) { return b; })) return;
-  std::string text = "check: " + with_values(a.text, operands_of(call, 1, a.anchored));
+  std::string text = "check: " + with_values(a.text, call, 1, a.anchored);
   if (!a.place.empty()) text += format("\n  at {}", a.place);
   throw UserError(Fault::value, text);
 }

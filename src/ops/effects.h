@@ -27,7 +27,5 @@ namespace tn {
 
 /// Gives a line to whoever shows it. Set by frontend/.
 extern void (*print_line)(std::string_view line);
-/// The elements as people read them: "[1, 2]". Implemented by frontend/.
-std::string values_text(const Tensor& x);
 
 }  // namespace tn

@@ -13,6 +13,12 @@ constexpr OpDef start(Family family, std::string_view name, std::string_view doc
   return op;
 }
 
+/// The runtime has no readers.
+constexpr OpDef finish(OpDef op) {
+  if (kRuntime) op.doc = {}, op.aliases = {}, op.samples = {}, op.partials = {};
+  return op;
+}
+
 /// One scalar function, applied at every point; operands broadcast and are promoted.
 template <class A = NoAttrs>
 struct Elementwise {
@@ -54,7 +60,7 @@ struct Elementwise {
     must(op.gradient != Gradient::by_rule || jvp.given || partials.size() == scalar.arity ||
              (linear != Linear::no && adjoint.given),
          "an elementwise op says how it changes with its operands");
-    return op;
+    return finish(op);
   }
 };
 
@@ -92,7 +98,7 @@ struct Reduction {
     };
     op.operands = operands, op.prepare = prepare.f, op.run = run.f, op.samples = samples;
     op.linear = linear, op.adjoint = adjoint.f, op.jvp = jvp.f, op.gradient = gradient;
-    return op;
+    return finish(op);
   }
 };
 
@@ -111,7 +117,7 @@ struct Movement {
     must(samples.size() > 0 && view.given, "a movement has a view and samples");
     op.aliases = aliases, op.args = {"x"}, op.prepare = prepare.f, op.view = view.f,
     op.samples = samples, op.linear = Linear::each, op.adjoint = adjoint.f;
-    return op;
+    return finish(op);
   }
 };
 
@@ -145,7 +151,7 @@ struct Composite {
     op.prepare = prepare.f, op.infer = infer.f, op.body = body.f, op.samples = samples;
     op.run = run.f;
     op.jvp = jvp.f, op.vjp = vjp.f, op.batch = batch, op.batch_rule = batch_rule.f;
-    return op;
+    return finish(op);
   }
 };
 
@@ -189,7 +195,7 @@ struct Op {
     op.linear = linear, op.adjoint = adjoint.f, op.jvp = jvp.f, op.vjp = vjp.f;
     op.gradient = gradient, op.batch = batch_rule.given ? Batch::custom : batch;
     op.batch_rule = batch_rule.f;
-    return op;
+    return finish(op);
   }
 };
 

@@ -1,5 +1,6 @@
 #pragma once
 // The rules an op is made of: lambdas without captures, erased to the function pointers of OpDef.
+#include "base/error.h"
 #include "ir/emit.h"
 #include "ir/opdef.h"
 #include "loop/lowering.h"
@@ -25,6 +26,20 @@ const A& attrs_of(const void* a) {
   return std::is_empty_v<A> ? kNone : *static_cast<const A*>(a);
 }
 
+/// The runtime (src/rt) runs what was compiled elsewhere. It has the rules that steps and types ask
+/// for; of the others, which make graphs and loops, only that they were given.
+#ifdef TENON_RUNTIME
+inline constexpr bool kRuntime = true;
+#else
+inline constexpr bool kRuntime = false;
+#endif
+
+/// In the place of a rule that the runtime has not.
+template <class R, class... P>
+[[noreturn]] R left_out(P...) {
+  throw_internal("the runtime has no rules that make graphs or loops");
+}
+
 /// A rule: a lambda without captures that takes the attributes first, erased to a function pointer.
 template <class A, class R, class... P>
 struct Rule {
@@ -36,7 +51,10 @@ struct Rule {
     static_assert(std::is_empty_v<L>, "a rule is a lambda without captures, or rule<function>");
     static_assert(std::is_invocable_r_v<R, L, const A&, P...>, "a rule takes (const Attrs&, …)");
     given = true;
-    f = [](const void* a, P... p) -> R { return L{}(attrs_of<A>(a), static_cast<P>(p)...); };
+    if constexpr (kRuntime && !std::is_same_v<R, View> && !std::is_same_v<R, TypeList>)
+      f = left_out<R, const void*, P...>;
+    else
+      f = [](const void* a, P... p) -> R { return L{}(attrs_of<A>(a), static_cast<P>(p)...); };
   }
 };
 
@@ -48,7 +66,7 @@ struct PrepareRule {
   template <class L>
   constexpr PrepareRule(L) {
     static_assert(std::is_invocable_v<L, A&, Tensors&>, "prepare takes (Attrs&, Tensors&)");
-    f = [](void* a, Tensors& in) { L{}(*static_cast<A*>(a), in); };
+    if constexpr (!kRuntime) f = [](void* a, Tensors& in) { L{}(*static_cast<A*>(a), in); };
   }
 };
 
@@ -74,6 +92,7 @@ struct ScalarRule {
     else
       static_assert(sizeof(L) == 0,
                     "a scalar rule takes one to three scalars, after the attributes if any");
+    if constexpr (kRuntime) f = left_out<V, const void*, const V*>;
   }
 };
 
@@ -128,9 +147,10 @@ struct MovementAdjoint {
   constexpr MovementAdjoint() = default;
   template <class L>
   constexpr MovementAdjoint(L) {
-    f = [](const void* a, const Tensor& ct, const Tensors& in, int) -> Tensor {
-      return L{}(attrs_of<A>(a), ct, in[0]);
-    };
+    if constexpr (!kRuntime)
+      f = [](const void* a, const Tensor& ct, const Tensors& in, int) -> Tensor {
+        return L{}(attrs_of<A>(a), ct, in[0]);
+      };
   }
 };
 /// Tangents of results from tangents of operands, or cotangents the other way.

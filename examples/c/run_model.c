@@ -1,0 +1,105 @@
+/* Loads a saved executable and runs it: with the elements in the files that are named, else with
+ * random numbers.
+ *
+ *     run_model model.tnx [FILE...]     one raw file for each input, "-": random numbers
+ *
+ * Sizes that may vary are those that the executable is fastest for. With TRUST=1 in the environment
+ * it runs code that another machine has compiled. */
+#define _POSIX_C_SOURCE 199309L
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <tenon_rt.h>
+#include <time.h>
+
+static int failed(void) {
+  fprintf(stderr, "run_model: %s\n", tenon_rt_error());
+  return 1;
+}
+
+static double milliseconds(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (double)now.tv_sec * 1e3 + (double)now.tv_nsec * 1e-6;
+}
+
+/* Numbers in [0, 1) for floats, small ones for integers, zeros for the rest. */
+static void fill(const tenon_rt_tensor* x, size_t count) {
+  for (size_t i = 0; i < count; i++) {
+    int number = rand();
+    switch (x->dtype) {
+      case TENON_RT_F32: ((float*)x->data)[i] = (float)number / ((float)RAND_MAX + 1); break;
+      case TENON_RT_F64: ((double*)x->data)[i] = number / (RAND_MAX + 1.0); break;
+      case TENON_RT_I32: ((int32_t*)x->data)[i] = number % 8; break;
+      case TENON_RT_I64: ((int64_t*)x->data)[i] = number % 8; break;
+      default: break;
+    }
+  }
+}
+
+/* Gives `x` the memory of an input, at the sizes that are best, and its elements. */
+static int prepare(const tenon_rt_input* input, const char* path, tenon_rt_tensor* x) {
+  int64_t* shape = calloc((size_t)input->rank + 1, sizeof *shape);
+  size_t count = 1, bytes = tenon_rt_element_bytes(input->dtype);
+  for (int32_t k = 0; k < input->rank; k++) count *= (size_t)(shape[k] = input->sizes[k].opt);
+  *x = (tenon_rt_tensor){input->dtype, input->rank, shape, calloc(count + 1, bytes), 0};
+  if (!shape || !x->data) return fprintf(stderr, "run_model: out of memory\n"), 1;
+  if (input->is_size) {
+    *(int64_t*)x->data = input->sizes[0].opt;
+  } else if (!path || !strcmp(path, "-")) {
+    fill(x, count);
+  } else {
+    FILE* file = fopen(path, "rb");
+    size_t found = file ? fread(x->data, bytes, count, file) : 0;
+    if (file) fclose(file);
+    if (found != count)
+      return fprintf(stderr, "run_model: %s: %zu elements, %s takes %zu\n", path, found,
+                     input->name, count), 1;
+  }
+  return 0;
+}
+
+static void print(const char* name, const tenon_rt_tensor* x) {
+  printf("%s: [", name);
+  for (int32_t k = 0; k < x->rank; k++) printf("%s%lld", k ? ", " : "", (long long)x->shape[k]);
+  printf("]");
+  if (x->dtype == TENON_RT_F32 && x->rank > 0) printf(" %g ...", (double)*(float*)x->data);
+  printf("\n");
+}
+
+int main(int argc, char** argv) {
+  if (argc < 2) return fprintf(stderr, "usage: run_model model.tnx [FILE...]\n"), 2;
+  double began = milliseconds();
+  tenon_rt_executable* f = tenon_rt_load(argv[1], getenv("TRUST") ? TENON_RT_TRUST : 0);
+  if (!f) return failed();
+  printf("loaded in %.2f ms, runs %s\n", milliseconds() - began, tenon_rt_target(f));
+
+  size_t inputs = tenon_rt_inputs(f), outputs = tenon_rt_outputs(f);
+  tenon_rt_tensor* in = calloc(inputs + 1, sizeof *in);
+  tenon_rt_tensor* out = calloc(outputs + 1, sizeof *out);
+  for (size_t i = 0; i < inputs; i++) {
+    const tenon_rt_input* input = tenon_rt_input_at(f, i);
+    if (prepare(input, (int)i + 2 < argc ? argv[i + 2] : 0, &in[i])) return 1;
+    print(input->name, &in[i]);
+  }
+
+  double best = 0;
+  for (int call = 0; call < 10; call++) {
+    for (size_t i = 0; i < outputs; i++) tenon_rt_release(&out[i]);
+    began = milliseconds();
+    if (tenon_rt_run(f, in, inputs, out, outputs)) return failed();
+    double took = milliseconds() - began;
+    if (call == 0) printf("first call %.3f ms\n", took);
+    if (call == 0 || took < best) best = took;
+  }
+  printf("best call %.3f ms\n", best);
+
+  for (size_t i = 0; i < outputs; i++) {
+    print("result", &out[i]);
+    tenon_rt_release(&out[i]);
+  }
+  for (size_t i = 0; i < inputs; i++) free((void*)in[i].shape), free(in[i].data);
+  free(in), free(out);
+  tenon_rt_close(f);
+  return 0;
+}

@@ -1,0 +1,151 @@
+#pragma once
+// Saved executables for C++, without the compiler: tenon_rt.h with lifetimes, spans and exceptions.
+// Needs no other header of Tenon. Link with tenon::rt.
+//
+//     tn::rt::Executable f("f.tnx");
+//     std::vector<float> x{1, 2};
+//     auto results = f({{x, {1, 2}}});
+//     std::span<const float> y = results[0].data<float>();
+#include <complex>
+#include <cstdint>
+#include <initializer_list>
+#include <memory>
+#include <ranges>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "tenon_rt.h"
+
+namespace tn::rt {
+
+/// A file, a call or an argument that does not fit; the text is that of tenon_rt_error().
+struct Error : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+/// The element type that a C++ type is.
+template <class T>
+constexpr tenon_rt_dtype dtype_of() {
+  if constexpr (std::is_same_v<T, bool>) return TENON_RT_BOOL;
+  if constexpr (std::is_same_v<T, float>) return TENON_RT_F32;
+  if constexpr (std::is_same_v<T, double>) return TENON_RT_F64;
+  if constexpr (std::is_same_v<T, std::complex<float>>) return TENON_RT_C64;
+  if constexpr (std::is_same_v<T, std::complex<double>>) return TENON_RT_C128;
+  if constexpr (std::is_integral_v<T>) {
+    constexpr int kSize = sizeof(T) == 1 ? 0 : sizeof(T) == 2 ? 1 : sizeof(T) == 4 ? 2 : 3;
+    return static_cast<tenon_rt_dtype>((std::is_signed_v<T> ? TENON_RT_I8 : TENON_RT_U8) + kSize);
+  }
+  static_assert(std::is_arithmetic_v<T> || std::is_same_v<T, std::complex<float>> ||
+                    std::is_same_v<T, std::complex<double>>,
+                "elements are bool, integers, float, double or complex; others are given as "
+                "Input(dtype, data, shape)");
+}
+
+/// Elements of the caller, which must stay until the call is over. They are not copied.
+class Input {
+ public:
+  Input(tenon_rt_dtype dtype, const void* data, std::vector<int64_t> shape)
+      : dtype_(dtype), data_(data), shape_(std::move(shape)) {}
+  /// From anything with elements in a row: std::vector, std::array, std::span.
+  template <std::ranges::contiguous_range R>
+  Input(const R& elements, std::vector<int64_t> shape)
+      : Input(dtype_of<std::ranges::range_value_t<R>>(), std::ranges::data(elements),
+              std::move(shape)) {
+    int64_t count = 1;
+    for (int64_t size : shape_) count *= size;
+    if (count != static_cast<int64_t>(std::ranges::size(elements)))
+      throw Error("an input has " + std::to_string(std::ranges::size(elements)) +
+                  " elements, and its shape " + std::to_string(count));
+  }
+  /// A size given at run time.
+  Input(int64_t size) : dtype_(TENON_RT_I64), size_(size) {}
+
+  tenon_rt_tensor get() const {
+    const void* data = data_ ? data_ : &size_;
+    return {dtype_, static_cast<int32_t>(shape_.size()), shape_.data(), const_cast<void*>(data),
+            nullptr};
+  }
+
+ private:
+  tenon_rt_dtype dtype_;
+  const void* data_ = nullptr;
+  std::vector<int64_t> shape_;
+  int64_t size_ = 0;
+};
+
+/// A result; its memory goes with it.
+class Tensor {
+ public:
+  explicit Tensor(tenon_rt_tensor taken) : at_(taken) {}
+  Tensor(Tensor&& other) noexcept : at_(std::exchange(other.at_, {})) {}
+  Tensor& operator=(Tensor&& other) noexcept {
+    std::swap(at_, other.at_);
+    return *this;
+  }
+  ~Tensor() { tenon_rt_release(&at_); }
+
+  tenon_rt_dtype dtype() const { return at_.dtype; }
+  std::span<const int64_t> shape() const { return {at_.shape, static_cast<size_t>(at_.rank)}; }
+  size_t size() const {
+    size_t count = 1;
+    for (int64_t size : shape()) count *= static_cast<size_t>(size);
+    return count;
+  }
+  void* data() const { return at_.data; }
+  /// The elements, which must be of that type.
+  template <class T>
+  std::span<T> data() const {
+    if (dtype_of<std::remove_const_t<T>>() != at_.dtype)
+      throw Error("the result has elements of another type");
+    return {static_cast<T*>(at_.data), size()};
+  }
+  /// As an argument of the next call.
+  operator Input() const {
+    return {at_.dtype, at_.data, {shape().begin(), shape().end()}};
+  }
+
+ private:
+  tenon_rt_tensor at_;
+};
+
+struct LoadOptions {
+  bool trust = false;  // run machine code that this user's machine did not write
+};
+
+/// A loaded file. Calls may come from any number of threads at once.
+class Executable {
+ public:
+  explicit Executable(const std::string& path, LoadOptions options = {})
+      : f_(tenon_rt_load(path.c_str(), options.trust ? TENON_RT_TRUST : 0), tenon_rt_close) {
+    if (!f_) throw Error(tenon_rt_error());
+  }
+
+  size_t inputs() const { return tenon_rt_inputs(f_.get()); }
+  size_t outputs() const { return tenon_rt_outputs(f_.get()); }
+  const tenon_rt_input& input(size_t i) const {
+    if (const tenon_rt_input* found = tenon_rt_input_at(f_.get(), i)) return *found;
+    throw Error(tenon_rt_error());
+  }
+  /// The CPU level whose code runs, "x86-64-v4", or "interpreter".
+  std::string target() const { return tenon_rt_target(f_.get()); }
+
+  std::vector<Tensor> operator()(std::span<const Input> inputs) const {
+    std::vector<tenon_rt_tensor> in, out(outputs());
+    for (const Input& input : inputs) in.push_back(input.get());
+    if (tenon_rt_run(f_.get(), in.data(), in.size(), out.data(), out.size()))
+      throw Error(tenon_rt_error());
+    return {out.begin(), out.end()};
+  }
+  std::vector<Tensor> operator()(std::initializer_list<Input> inputs) const {
+    return (*this)(std::span<const Input>(inputs.begin(), inputs.size()));
+  }
+
+ private:
+  std::unique_ptr<tenon_rt_executable, void (*)(tenon_rt_executable*)> f_;
+};
+
+}  // namespace tn::rt
