@@ -104,9 +104,7 @@ class Tensor {
     return {static_cast<T*>(at_.data), size()};
   }
   /// As an argument of the next call.
-  operator Input() const {
-    return {at_.dtype, at_.data, {shape().begin(), shape().end()}};
-  }
+  operator Input() const { return {at_.dtype, at_.data, {shape().begin(), shape().end()}}; }
 
  private:
   tenon_rt_tensor at_;

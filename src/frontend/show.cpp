@@ -8,7 +8,7 @@
 namespace tn {
 
 std::string Tensor::to_string() const {
-  std::string values = values_text(*type_of(*this), data(), 7);
+  std::string values = values_text(type_of(*this), data(), 7);
   std::string shape = size() == 0 ? format(", shape={}", tn::to_text(this->shape())) : "";
   return format("tensor({}{}, dtype={})", values, shape, tn::name_of(dtype()));
 }

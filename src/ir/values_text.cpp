@@ -16,8 +16,10 @@ constexpr int kDigits = 6;
 
 class Shower {
  public:
-  Shower(const Type& type, const void* data)
-      : type_(type), data_(static_cast<const char*>(data)), edges_(type.elements > kMostElements) {
+  Shower(TypeRef type, const void* data)
+      : type_(*type),
+        data_(static_cast<const char*>(data)),
+        edges_(type->elements > kMostElements) {
     widest_ = width(0, 0);
   }
   std::string text(size_t indent) { return axis(0, 0, indent); }
@@ -73,8 +75,8 @@ class Shower {
 
 }  // namespace
 
-std::string values_text(const Type& type, const void* data, size_t indent) {
-  return type.elements == 0 ? "[]" : Shower(type, data).text(indent);
+std::string values_text(TypeRef type, const void* data, size_t indent) {
+  return type->elements == 0 ? "[]" : Shower(type, data).text(indent);
 }
 
 }  // namespace tn

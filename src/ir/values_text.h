@@ -7,6 +7,6 @@
 namespace tn {
 
 /// Of elements in row-major order; lines after the first begin with `indent` spaces.
-std::string values_text(const Type& type, const void* data, size_t indent = 0);
+std::string values_text(TypeRef type, const void* data, size_t indent = 0);
 
 }  // namespace tn

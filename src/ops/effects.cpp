@@ -26,7 +26,7 @@ std::string with_values(std::string_view text, const LibraryCall& call, size_t f
     out += text.substr(0, at);
     text.remove_prefix(at == text.npos ? text.size() : at + 2);
     if (at == out.npos) out += out.empty() ? "" : " ";
-    out += values_text(*call.in_types[i], call.in[i]);
+    out += values_text(call.in_types[i], call.in[i]);
   }
   return out.append(text);
 }

@@ -120,21 +120,20 @@ struct Owner {
 
 /// Memory that others hold as well (of the caller, of weights, of another result) is copied.
 tenon_rt_tensor to_result(ProgramValue& value) {
-  const Type& type = *value.type;
   Bound& at = value.value;
   if (at.buffer->read_only || !at.buffer.unique()) {
-    BufferRef own = allocate(static_cast<size_t>(type.bytes()));
-    if (type.bytes() > 0)
-      std::memcpy(own.data(), at.buffer.data<char>() + at.offset,
-                  static_cast<size_t>(type.bytes()));
+    auto bytes = static_cast<size_t>(value.type->bytes());
+    BufferRef own = allocate(bytes);
+    if (bytes > 0) std::memcpy(own.data(), at.buffer.data<char>() + at.offset, bytes);
     at = {std::move(own), 0};
   }
   auto owner = std::make_unique<Owner>();
-  for (Dim size : type.shape) owner->shape.push_back(size.value());
+  for (Dim size : value.type->shape) owner->shape.push_back(size.value());
   owner->buffer = std::move(at.buffer);
   char* data = owner->buffer.data<char>() + at.offset;
   const int64_t* shape = owner->shape.data();
-  return {static_cast<tenon_rt_dtype>(type.dtype), type.rank(), shape, data, owner.release()};
+  auto dtype = static_cast<tenon_rt_dtype>(value.type->dtype);
+  return {dtype, value.type->rank(), shape, data, owner.release()};
 }
 
 void run(const tenon_rt_executable& f, std::span<const tenon_rt_tensor> inputs,
