@@ -5,12 +5,16 @@ endif()
 include(CMakePackageConfigHelpers)
 set(package_folder ${CMAKE_INSTALL_LIBDIR}/cmake/tenon)
 
+install(FILES include/tenon_rt.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(DIRECTORY include/tenon DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(TARGETS tenon EXPORT tenonTargets)
 if(TARGET tenon_cli)
   install(TARGETS tenon_cli)
 endif()
 install(EXPORT tenonTargets NAMESPACE tenon:: DESTINATION ${package_folder})
+# Apart, so that who only runs saved executables needs neither LLVM nor the rest.
+install(TARGETS tenon_rt EXPORT tenonRtTargets)
+install(EXPORT tenonRtTargets NAMESPACE tenon:: DESTINATION ${package_folder})
 
 configure_package_config_file(cmake/tenonConfig.cmake.in tenonConfig.cmake
                               INSTALL_DESTINATION ${package_folder})
@@ -23,5 +27,7 @@ execute_process(COMMAND ${LLVM_TOOLS_BINARY_DIR}/llvm-config --link-static --ldf
                 OUTPUT_VARIABLE llvm_flags COMMAND_ERROR_IS_FATAL ANY)
 string(REGEX REPLACE "[ \n]+" " " llvm_flags "${llvm_flags}")
 file(RELATIVE_PATH prefix_from_pc /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
-configure_file(cmake/tenon.pc.in tenon.pc @ONLY)
-install(FILES ${PROJECT_BINARY_DIR}/tenon.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+foreach(name tenon tenon_rt)
+  configure_file(cmake/${name}.pc.in ${name}.pc @ONLY)
+  install(FILES ${PROJECT_BINARY_DIR}/${name}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+endforeach()

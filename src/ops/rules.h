@@ -1,6 +1,5 @@
 #pragma once
 // The rules an op is made of: lambdas without captures, erased to the function pointers of OpDef.
-#include "base/error.h"
 #include "ir/emit.h"
 #include "ir/opdef.h"
 #include "loop/lowering.h"
@@ -26,19 +25,13 @@ const A& attrs_of(const void* a) {
   return std::is_empty_v<A> ? kNone : *static_cast<const A*>(a);
 }
 
-/// The runtime (src/rt) runs what was compiled elsewhere. It has the rules that steps and types ask
-/// for; of the others, which make graphs and loops, only that they were given.
+/// The runtime (src/rt) runs what was compiled elsewhere: it has the rules that steps and types ask
+/// for, and null in the place of those that make graphs and loops.
 #ifdef TENON_RUNTIME
 inline constexpr bool kRuntime = true;
 #else
 inline constexpr bool kRuntime = false;
 #endif
-
-/// In the place of a rule that the runtime has not.
-template <class R, class... P>
-[[noreturn]] R left_out(P...) {
-  throw_internal("the runtime has no rules that make graphs or loops");
-}
 
 /// A rule: a lambda without captures that takes the attributes first, erased to a function pointer.
 template <class A, class R, class... P>
@@ -51,9 +44,7 @@ struct Rule {
     static_assert(std::is_empty_v<L>, "a rule is a lambda without captures, or rule<function>");
     static_assert(std::is_invocable_r_v<R, L, const A&, P...>, "a rule takes (const Attrs&, …)");
     given = true;
-    if constexpr (kRuntime && !std::is_same_v<R, View> && !std::is_same_v<R, TypeList>)
-      f = left_out<R, const void*, P...>;
-    else
+    if constexpr (!kRuntime || std::is_same_v<R, View> || std::is_same_v<R, TypeList>)
       f = [](const void* a, P... p) -> R { return L{}(attrs_of<A>(a), static_cast<P>(p)...); };
   }
 };
@@ -92,7 +83,7 @@ struct ScalarRule {
     else
       static_assert(sizeof(L) == 0,
                     "a scalar rule takes one to three scalars, after the attributes if any");
-    if constexpr (kRuntime) f = left_out<V, const void*, const V*>;
+    if constexpr (kRuntime) f = nullptr;
   }
 };
 
