@@ -4,7 +4,7 @@
 #include <cstdio>
 #include <vector>
 
-int main() {
+int main(int argc, char** argv) {
   tn::Tensor x = tn::array<float>({1, 2, 3, 4, 5, 6});
   tn::Tensor m = tn::reshape(x, {2, 3});
   tn::Tensor gram = tn::matmul(m, tn::matrix_transpose(m));
@@ -16,5 +16,8 @@ int main() {
   } catch (const tn::UserError& error) {
     std::printf("%s\ncaught: %s\n", gram.to_string().c_str(), error.what());
   }
+  if (argc < 2) return 0;
+  auto scaled = [](const tn::Tensors& args) { return tn::Tensors{tn::gelu(args[0]) * 2}; };
+  tn::compile_ahead(scaled, {{.shape = {{1, 8, 16}, 2}, .name = "x"}}).save(argv[1]);
   return 0;
 }

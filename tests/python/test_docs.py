@@ -99,7 +99,7 @@ def cpp_programs():
     for path in documents():
         found = blocks(path)
         for number, (language, text, line) in enumerate(found):
-            if language == "cpp" and "int main(" in text:
+            if language == "cpp" and "int main(" in text and "tenon/runtime.h" not in text:
                 after = found[number + 1] if number + 1 < len(found) else ("", "", 0)
                 adjacent = after[2] - line <= text.count("\n") + 4
                 yield path, line, text, after[1] if after[0] == "text" and adjacent else None
