@@ -26,10 +26,23 @@ typedef struct tenon_rt_executable tenon_rt_executable;
 
 /* The numbers of element types are part of the interface and of files. */
 typedef enum tenon_rt_dtype {
-  TENON_RT_BOOL = 0, TENON_RT_I8 = 1, TENON_RT_I16 = 2, TENON_RT_I32 = 3, TENON_RT_I64 = 4,
-  TENON_RT_U8 = 5, TENON_RT_U16 = 6, TENON_RT_U32 = 7, TENON_RT_U64 = 8,
-  TENON_RT_F8E4M3 = 9, TENON_RT_F8E5M2 = 10, TENON_RT_F16 = 11, TENON_RT_BF16 = 12,
-  TENON_RT_F32 = 13, TENON_RT_F64 = 14, TENON_RT_C64 = 15, TENON_RT_C128 = 16
+  TENON_RT_BOOL = 0,
+  TENON_RT_I8 = 1,
+  TENON_RT_I16 = 2,
+  TENON_RT_I32 = 3,
+  TENON_RT_I64 = 4,
+  TENON_RT_U8 = 5,
+  TENON_RT_U16 = 6,
+  TENON_RT_U32 = 7,
+  TENON_RT_U64 = 8,
+  TENON_RT_F8E4M3 = 9,
+  TENON_RT_F8E5M2 = 10,
+  TENON_RT_F16 = 11,
+  TENON_RT_BF16 = 12,
+  TENON_RT_F32 = 13,
+  TENON_RT_F64 = 14,
+  TENON_RT_C64 = 15,
+  TENON_RT_C128 = 16
 } tenon_rt_dtype;
 
 /* Elements in row-major order. A size given at run time is a tensor of rank 0 and type i64. Inputs

@@ -93,7 +93,8 @@ class Executable:
     def run(self, given, room=None):
         room = self.lib.tenon_rt_outputs(self.f) if room is None else room
         out = (Tensor * max(room, 1))()
-        if self.lib.tenon_rt_run(self.f, (Tensor * max(len(given), 1))(*given), len(given), out, room):
+        inputs = (Tensor * max(len(given), 1))(*given)
+        if self.lib.tenon_rt_run(self.f, inputs, len(given), out, room):
             raise Failure(self.lib.tenon_rt_error().decode())
         names = {number: name for name, number in DTYPES.items()}
         results = []

@@ -277,9 +277,8 @@ def test_the_c_program_leaks_nothing(tmp_path):
     link = [f"-L{BUILD}", "-ltenon_rt", f"-Wl,-rpath,{BUILD}"]
     sanitized = ["-fsanitize=address", *flags, str(source), *link, "-o", str(program)]
     subprocess.run(["gcc", *sanitized], check=True)
-    done = subprocess.run(
-        [program, path], capture_output=True, text=True, env={"TRUST": "1", "TENON_NUM_THREADS": "2"}
-    )
+    env = {"TRUST": "1", "TENON_NUM_THREADS": "2"}
+    done = subprocess.run([program, path], capture_output=True, text=True, env=env)
     assert done.returncode == 0, done.stderr + done.stdout
     assert "x: [8, 16]" in done.stdout and "result: [8, 32]" in done.stdout
 
@@ -333,12 +332,8 @@ def test_processes_share_the_weights(tmp_path):
     made.save(path)
     tests = str(pathlib.Path(__file__).parent)
     program = SHARER.format(tests=tests, library=str(LIBRARY), path=str(path))
-    two = [
-        subprocess.Popen(
-            [sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-        )
-        for _ in range(2)
-    ]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    two = [subprocess.Popen([sys.executable, "-c", program], **pipes) for _ in range(2)]
     for p in two:
         assert p.stdout.readline() == "ready\n"
     megabytes = [int(p.communicate("\n")[0]) / 1024 for p in two]
