@@ -18,7 +18,7 @@ MAY_SEE = {  # folder of src/: what it may include, besides itself and the publi
     "backend": "base runtime ir loop",
     "compiler": BELOW_COMPILER,
     "executable": BELOW_COMPILER + " compiler",
-    "rt": "base runtime ir loop backend compiler executable",
+    "rt": "base runtime ir loop ops backend compiler executable",
     "frontend": BELOW_COMPILER + " compiler executable",
     "model": BELOW_COMPILER + " compiler executable frontend",
     "cli": BELOW_COMPILER + " compiler executable frontend model",

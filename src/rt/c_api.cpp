@@ -3,12 +3,14 @@
 #include "tenon_rt.h"
 #pragma GCC visibility pop
 
+#include <cstdio>
 #include <cstring>
 #include <new>
 
 #include "base/error.h"
 #include "executable/program.h"
 #include "ir/dtype.h"
+#include "ops/effects.h"
 #include "runtime/threads.h"
 
 static_assert(TENON_RT_BOOL == int(tn::DType::b1) && TENON_RT_I8 == int(tn::DType::i8) &&
@@ -31,6 +33,13 @@ namespace tn {
 namespace {
 
 thread_local std::string last_error;
+
+/// What the function prints, it prints here as well.
+void write_line(std::string_view line) {
+  std::fwrite(line.data(), 1, line.size(), stdout);
+  std::fputc('\n', stdout);
+}
+[[maybe_unused]] const bool kInstalled = (print_line = write_line, true);
 
 /// Calls `body`; what it throws becomes the text of the error, and `failed` the result.
 template <class R, class Body>

@@ -1,4 +1,5 @@
 """The runtime without compiler or Python: the same bits, its size, its errors, its memory."""
+import ctypes
 import os
 import pathlib
 import re
@@ -221,6 +222,21 @@ def test_results_own_their_memory(library, tmp_path):
     assert len({x.ctypes.data, *(y.data for y in out)}) == 4
     for y in out:
         library.tenon_rt_release(y)
+
+
+def test_what_a_function_prints_and_checks(library, tmp_path, capfd):
+    def f(x):
+        tn.debug.print("sum {}", tn.sum(x))
+        tn.debug.check(tn.all(x < 10), "too large: {}", tn.max(x))
+        return x + 1
+
+    tn.compile(f, args=[tn.InputInfo((3,), tn.float32)]).save(tmp_path / "speaks.tnx")
+    loaded = rt.Executable(library, tmp_path / "speaks.tnx")
+    loaded(np.ones(3, np.float32))
+    ctypes.CDLL(None).fflush(None)
+    assert capfd.readouterr().out == "sum 3\n"
+    with pytest.raises(rt.Failure, match="too large: 11"):
+        loaded(np.full(3, 11, np.float32))
 
 
 def test_sizes_are_inputs(library, tmp_path):
