@@ -18,7 +18,7 @@ int main(int argc, char** argv) {
 ]])
   add_executable(tenon_tests ${main} ${test_sources})
   set_target_properties(tenon_tests PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR})
-  target_link_libraries(tenon_tests PRIVATE tenon tenon_private)
+  target_link_libraries(tenon_tests PRIVATE tenon tenon_private tenon_rt)
   target_precompile_headers(tenon_tests REUSE_FROM tenon)
   find_library(MPFR_LIBRARY mpfr)
   find_library(GMP_LIBRARY gmp)

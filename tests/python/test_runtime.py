@@ -226,8 +226,8 @@ def test_results_own_their_memory(library, tmp_path):
 
 def test_what_a_function_prints_and_checks(library, tmp_path, capfd):
     def f(x):
-        tn.debug.print("sum {}", tn.sum(x))
-        tn.debug.check(tn.all(x < 10), "too large: {}", tn.max(x))
+        tn.print("sum {}", tn.sum(x))
+        tn.check(tn.all(x < 10), "too large: {}", tn.max(x))
         return x + 1
 
     tn.compile(f, args=[tn.InputInfo((3,), tn.float32)]).save(tmp_path / "speaks.tnx")
