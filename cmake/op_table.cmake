@@ -1,4 +1,5 @@
-# Keeps src/ops/op_decls.h and src/ops/op_table.cpp equal to the ops found in src/ops/*.cpp.
+# Keeps src/ops/op_decls.h and the op tables of the library and its runtime equal to the ops found in
+# src/ops/*.cpp.
 set(collect_ops ${PROJECT_SOURCE_DIR}/tools/collect_ops.py)
 set(ops_folder ${PROJECT_SOURCE_DIR}/src/ops)
 file(GLOB op_sources CONFIGURE_DEPENDS ${ops_folder}/*.cpp)
@@ -18,6 +19,7 @@ function(tenon_collect_ops target)
   add_custom_command(
     OUTPUT ${stamp}
     BYPRODUCTS ${ops_folder}/op_decls.h ${ops_folder}/op_table.cpp
+               ${PROJECT_SOURCE_DIR}/src/rt/op_table.cpp
     COMMAND ${Python_EXECUTABLE} ${collect_ops}
     COMMAND ${CMAKE_COMMAND} -E touch ${stamp}
     DEPENDS ${op_sources} ${collect_ops}

@@ -1,5 +1,8 @@
 #!/usr/bin/env python3
-"""Collect the ops of src/ops/*.cpp into op_decls.h and op_table.cpp; --check only compares."""
+"""Collect the ops of src/ops/*.cpp into op_decls.h and the two op_table.cpp; --check only compares.
+
+The table of the runtime, in src/rt, has no ops that are names for others: no graph has them.
+"""
 import pathlib
 import re
 import sys
@@ -42,8 +45,8 @@ std::span<const OpDef* const> op_table() {{ return kOps; }}
 
 
 def find_ops():
-    """Names of all ops, sorted. An op's variable and its .name must agree."""
-    places = {}
+    """Names of all ops, sorted, and of those that graphs have. Variable and .name must agree."""
+    places, recorded = {}, set()
     for path in sorted(OPS.glob("*.cpp")):
         text = path.read_text()
         found = list(DEFINITION.finditer(text))
@@ -57,7 +60,14 @@ def find_ops():
             if op[1] in places:
                 sys.exit(f"{place}: op {op[1]} is already defined at {places[op[1]]}")
             places[op[1]] = place
-    return sorted(places)
+            written = text[op.end() : end].strip()
+            if not written.startswith("Composite<") or ".recorded = true" in written:
+                recorded.add(op[1])
+    return sorted(places), sorted(recorded)
+
+
+def table(names):
+    return TABLE.format(pointers="\n".join(f"    &ops::{name}," for name in names))
 
 
 def write(path, text):
@@ -70,20 +80,20 @@ def write(path, text):
 def main():
     if not OPS.is_dir():
         return
-    names = find_ops()
+    names, recorded = find_ops()
     if not names:
         return
     decls = "".join(f"extern const OpDef {name};\n" for name in names)
-    pointers = "\n".join(f"    &ops::{name}," for name in names)
     wanted = {
         OPS / "op_decls.h": DECLS.format(decls=decls),
-        OPS / "op_table.cpp": TABLE.format(pointers=pointers),
+        OPS / "op_table.cpp": table(names),
+        OPS.parent / "rt" / "op_table.cpp": table(recorded),
     }
     stale = [p for p, text in wanted.items() if not p.exists() or p.read_text() != text]
     if "--check" in sys.argv[1:]:
         if stale:
-            names = " and ".join(p.name for p in stale)
-            sys.exit(f"src/ops: {names} not up to date; run tools/collect_ops.py")
+            names = " and ".join(str(p.relative_to(OPS.parent)) for p in stale)
+            sys.exit(f"src: {names} not up to date; run tools/collect_ops.py")
         return
     for path in stale:
         write(path, wanted[path])
