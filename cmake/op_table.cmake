@@ -1,5 +1,5 @@
-# Keeps src/ops/op_decls.h and the op tables of the library and its runtime equal to the ops found in
-# src/ops/*.cpp.
+# Keeps src/ops/op_decls.h and the op tables of the library and its runtime equal to the ops found
+# in src/ops/*.cpp.
 set(collect_ops ${PROJECT_SOURCE_DIR}/tools/collect_ops.py)
 set(ops_folder ${PROJECT_SOURCE_DIR}/src/ops)
 file(GLOB op_sources CONFIGURE_DEPENDS ${ops_folder}/*.cpp)
