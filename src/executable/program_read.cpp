@@ -139,7 +139,7 @@ class Reader {
                                       : "";
     if (has_compiler && !why.empty()) return rebuilt(why);
     if (plan_.empty() || !is_trusted())
-      fail(Hint{"load it with the whole library, or with trust if you know who wrote it"},
+      fail(Hint{"load it with the whole library, or with TENON_RT_TRUST if you trust who wrote it"},
            "load: {}: {}, and the runtime has no compiler", file_.name(), why);
     return loaded(level);
   }
