@@ -96,6 +96,21 @@ CompileCounts Program::counts() const {
   return all;
 }
 
+static void count(const std::vector<KernelSet>& sets, Program::Kernels& kernels) {
+  for (const KernelSet& set : sets) {
+    for (const auto& [use, kernel] : set.kernels)
+      if (kernel) ++(kernel->code ? kernels.native : kernels.interpreted);
+    for (const auto& [op, bodies] : set.bodies)
+      for (const auto& body : bodies) count(body->sets(), kernels);
+  }
+}
+
+Program::Kernels Program::kernels() const {
+  Kernels all;
+  count(sets_, all);
+  return all;
+}
+
 std::string_view name_of(CpuLevel level) {
   constexpr std::string_view kNames[] = {"x86-64-v2", "x86-64-v3", "x86-64-v4"};
   return kNames[static_cast<size_t>(level)];

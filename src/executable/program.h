@@ -42,6 +42,11 @@ class Program {
   const std::vector<NamedConstant>& constants() const { return constants_; }
   /// What is saved: those with symbols, then that of the sizes at `opt` alone, where there is one.
   const std::vector<KernelSet>& sets() const { return sets_; }
+  struct Kernels {
+    int64_t native = 0, interpreted = 0;
+  };
+  /// Of all sets.
+  Kernels kernels() const;
   /// With the values of all constants, also of those that only kernels hold.
   CompileOptions options() const;
   CompileCounts counts() const;

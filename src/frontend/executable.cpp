@@ -113,16 +113,17 @@ std::string Executable::show(std::string_view stage) const {
 ExecutableStats Executable::stats() const {
   const Program& program = *state_->program;
   CompileCounts now = program.counts();
+  Program::Kernels kernels = program.kernels();
   return {.calls = state_->calls,
           .plans = now.plans,
-          .kernels = now.compiled + now.from_memory + now.from_disk,
-          .interpreted = now.interpreted,
+          .kernels = kernels.native,
+          .interpreted = kernels.interpreted,
           .kernels_compiled = now.compiled - state_->before.compiled,
           .target = program.target,
           .origin = program.origin};
 }
 
-/// "1..16, best at 8"
+/// "1 to 16, best at 8"
 static std::string range_text(const DimensionInfo& d) {
   return format("{} to {}, best at {}", d.min, d.max, d.opt);
 }
@@ -148,7 +149,8 @@ std::string Executable::to_text() const {
     text += format("\n  {}{}", signature.text_of(d.guard),
                    d.place.empty() ? "" : format(", required by {}", d.place));
   ExecutableStats s = stats();
-  return text + format("\n  {} kernels for {}, {}", s.kernels, s.target, s.origin);
+  return text + format("\n  {} {} for {}, {}", s.kernels, s.kernels == 1 ? "kernel" : "kernels",
+                       s.target, s.origin);
 }
 
 Executable compile_ahead_sized(SizedFunction f, std::vector<InputInfo> inputs,

@@ -93,6 +93,40 @@ TEST_CASE("the same function gives the same bytes, whatever was called between")
   }
 }
 
+TEST_CASE("effects, draws, derivatives and nested functions are saved") {
+  random::seed(7);
+  auto square = compile([](const Tensors& x) { return Tensors{x[0] * x[0]}; });
+  auto f = [&](const Tensors& x) {
+    check(all(x[0] > -5), "too small: {}", {min(x[0])});
+    print("sum {}", {sum(x[0])});
+    Tensor slope = grad([&](const Tensors& y) { return Tensors{sum(square(y)[0] * y[0])}; })(x)[0];
+    return Tensors{slope, random::uniform({3}), checkpoint(square)(x)[0]};
+  };
+  Executable made = compile_ahead(f, {{.shape = {{1, 4, 8}}, .name = "x"}});
+  CpuLevel level = cpu_level();
+  Executable again = loaded(saved(made, {&level, 1}));
+  std::vector<std::string> lines;
+  set_print_sink([&](std::string_view line) { lines.emplace_back(line); });
+  Tensors args{full({5}, 2.f)};
+  check_same(again(args), made(args));
+  CHECK(lines == std::vector<std::string>{"sum 10", "sum 10"});
+  CHECK(again(args)[0].to_vector<float>()[0] == 12);
+  for (const Executable& exe : {made, again})
+    CHECK_THROWS_WITH_AS(exe({full({5}, -6.f)}), doctest::Contains("too small: -6"), UserError);
+  set_print_sink({});
+}
+
+TEST_CASE("constants may be empty") {
+  Tensor none = zeros({0, 3});
+  Executable made = compile_ahead(
+      [&](const Tensors& x) {
+        return Tensors{none, concat({x[0], none})};
+      },
+      {{.shape = {{1, 2, 3}, 3}}});
+  CpuLevel level = cpu_level();
+  check_same(loaded(saved(made, {&level, 1}))({ramp({2, 3})}), {none, ramp({2, 3})});
+}
+
 TEST_CASE("sizes at opt have kernels of their own where that gains") {
   auto f = [](const Tensors& x) {
     return Tensors{softmax(x[0], Axes(-1)), permute_dims(x[0], Perm{1, 0}) + 1};

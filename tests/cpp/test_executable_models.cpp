@@ -49,6 +49,8 @@ TEST_CASE("executables of models have the bits of compiled functions and of the 
     }
     CHECK(made.stats().kernels_compiled == 0);
     CHECK(again.stats().kernels_compiled == 0);
+    CHECK(again.stats().kernels == made.stats().kernels);
+    CHECK(again.stats().interpreted == made.stats().interpreted);
     CHECK(again.stats().origin == "loaded");
     CHECK(rebuilt.stats().origin.starts_with("rebuilt: "));
   }
