@@ -1,7 +1,6 @@
 // Executables: compiled ahead of time by a Python function, and called with trees of arguments.
 #include "tenon/executable.h"
 
-#include <nanobind/stl/function.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
