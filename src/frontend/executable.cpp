@@ -86,10 +86,9 @@ std::string Executable::memory() const {
   return tn::to_text(memory_report(*program.plan(program.signature().opt)));
 }
 
-std::string Executable::source(std::string_view language) const {
-  const Program& program = *state_->program;
+source::CSource c_source(const Executable& f, std::string_view name) {
+  const Program& program = *f.state()->program;
   const Signature& signature = program.signature();
-  if (language != "c") fail("source: no language \"{}\": there is c", language);
   if (!signature.opt.empty())
     fail(Hint{"compile with fixed sizes"}, "source: {}() has sizes that vary, and C has none",
          signature.function);
@@ -99,8 +98,13 @@ std::string Executable::source(std::string_view language) const {
   std::shared_ptr<const Plan> plan = compile(program.graph(), options, &report);
   Types in(program.graph().types.data(),
            program.graph().types.size() ? static_cast<size_t>(plan->inputs) : 0);
-  source::CSource c = source::c_source(*plan, in, signature.outputs, "tenon");
-  return c.header + c.source;
+  return source::c_source(*plan, in, signature.outputs, name);
+}
+
+std::string Executable::source(std::string_view language) const {
+  if (language != "c") fail("source: no language \"{}\": there is c", language);
+  source::CSource c = c_source(*this, "tenon");
+  return c.header + c.source.substr(c.source.find('\n'));  // without the line that includes it
 }
 
 std::string Executable::show(std::string_view stage) const {

@@ -17,4 +17,11 @@ struct Executable::State {
   std::atomic<int64_t> calls = 0;
 };
 
+namespace source {
+struct CSource;
+}
+
+/// An executable as C, of files and functions called `name`. Fails where sizes are open.
+source::CSource c_source(const Executable& f, std::string_view name);
+
 }  // namespace tn

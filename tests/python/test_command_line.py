@@ -1,5 +1,6 @@
 """The command `tenon`: every command, its JSON, its exit codes, and what it says of bad input."""
 
+import ctypes
 import json
 import os
 import pathlib
@@ -275,12 +276,21 @@ def test_bad_arrays_are_told(folder, data, message):
 
 def test_inspect_tells_what_is_in_a_file(folder):
     text = answer("inspect", "model.tnx", cwd=folder)
-    for part in ("scaled(", "1 to 16, best at 4", "graph", "a call needs"):
+    for part in ("scaled(", "1 to 16, best at 4", "graph", "code for x86-64-v", "a call needs"):
         assert part in text
     found = json.loads(answer("inspect", "model.tnx", "--json", "--verify", cwd=folder))
     assert found["bytes"] == (folder / "model.tnx").stat().st_size
     assert found["peak_bytes"] >= 16 * 2 * 4
-    assert {"meta", "graph", "constants"} <= {s["kind"] for s in found["sections"]}
+    assert {"meta", "graph", "plan", "code"} <= {s["kind"] for s in found["sections"]}
+
+
+def test_code_for_several_processors_is_in_one_file(folder):
+    answer("compile", "poly.tn", "--target", "native,x86-64-v2", "--target", "x86-64-v3", "--strip",
+           "-o", "levels.tnx", cwd=folder)
+    found = json.loads(answer("inspect", "levels.tnx", "--json", cwd=folder))
+    assert {"x86-64-v2", "x86-64-v3"} <= set(found["targets"])
+    assert "debug" not in {s["kind"] for s in found["sections"]}
+    assert "x86-64-v9" in refused("compile", "poly.tn", "--target", "x86-64-v9", cwd=folder)
 
 
 @pytest.mark.parametrize("section, part", [
@@ -309,10 +319,30 @@ def test_bench_refuses_sizes_that_are_none(folder, size, message):
 
 def test_export_writes_c(folder):
     answer("compile", "poly.tn", "-o", "poly.tnx", cwd=folder)
-    assert answer("export", "poly.tnx", "--to", "c", "-o", "c", cwd=folder) == "c/poly.c\n"
-    assert "tenon_run(" in (folder / "c/poly.c").read_text()
+    said = answer("export", "poly.tnx", "--to", "c", "-o", "c", cwd=folder)
+    assert said.split() == ["c/poly.h", "c/poly.c"]
+    assert "int poly_run(" in (folder / "c/poly.h").read_text()
+    assert '#include "poly.h"' in (folder / "c/poly.c").read_text()
     assert "sizes that vary" in refused("export", "model.tnx", "-o", "c", cwd=folder)
     assert "--to" in refused("export", "poly.tnx", "--to", "rust", cwd=folder, code=2)
+
+
+@pytest.mark.compiles
+def test_exported_c_computes_the_same(folder):
+    answer("compile", "model.py:make_model()", "--input", "x=f32[4,2]", "-o", "2-net.tnx",
+           cwd=folder)
+    said = json.loads(answer("export", "2-net.tnx", "-o", "c", "--json", cwd=folder))
+    assert said == {"files": ["c/f2_net.h", "c/f2_net.c", "c/f2_net.bin"]}
+    answer("run", "2-net.tnx", "--input", "x=x.npy", "--output", "y.npy", cwd=folder)
+    subprocess.run(["cc", "-std=c11", "-O1", "-ffp-contract=off", "-fPIC", "-shared", "f2_net.c",
+                    "-o", "net.so", "-lm"], cwd=folder / "c", check=True, capture_output=True)
+    inputs = [np.load(folder / "x.npy"), np.fromfile(folder / "c/f2_net.bin", np.uint8)]
+    out, arena = np.empty((4, 3), np.float32), np.zeros(1 << 20, np.uint8)
+    pointers = (ctypes.c_void_p * 2)(*(a.ctypes.data for a in inputs))
+    aligned = ctypes.c_void_p((arena.ctypes.data + 63) // 64 * 64)
+    net = ctypes.CDLL(str(folder / "c/net.so"))
+    assert net.f2_net_run(pointers, (ctypes.c_void_p * 1)(out.ctypes.data), aligned) == 0
+    np.testing.assert_array_equal(out, np.load(folder / "y.npy"))
 
 
 def test_show_and_opt_take_executables(folder):
