@@ -67,9 +67,17 @@ def _where(fun: Function) -> str:
     return f"{_name_of(fun)} is at {code.co_filename}:{code.co_firstlineno}" if code else ""
 
 
+def signature_of(fun: Function) -> inspect.Signature:
+    """That of `forward`, where the call of a module passes on whatever it is given."""
+    signature = inspect.signature(fun)
+    variadic = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+    passes_on = all(p.kind in variadic for p in signature.parameters.values())
+    return inspect.signature(fun.forward) if passes_on and hasattr(fun, "forward") else signature
+
+
 def _bind(fun: Function, args: Sequence[Any], kwargs: Mapping[str, Any]) -> inspect.BoundArguments:
     try:
-        signature = inspect.signature(fun)
+        signature = signature_of(fun)
     except (TypeError, ValueError):  # a builtin that does not say
         signature = inspect.signature(lambda *args, **kwargs: None)
     try:

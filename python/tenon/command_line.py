@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
-import inspect
 import os
 import pathlib
 import signal
@@ -18,6 +17,7 @@ from typing import Any, NoReturn
 import tenon as tn
 
 from . import _core
+from .ahead import signature_of
 
 
 def main(argv: Sequence[str] | None = None) -> NoReturn:
@@ -124,8 +124,7 @@ def load_module(name: str) -> ModuleType:
 def arranged(f: Callable[..., Any], given: dict[str, object],
              source: str) -> tuple[list[object], dict[str, object]]:
     """The arguments by position, as far as they follow each other, and the others by name."""
-    signature = inspect.signature(getattr(f, "forward", f))
-    parameters = signature.parameters.values()
+    parameters = signature_of(f).parameters.values()
     names = [p.name for p in parameters if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
     if not any(p.kind == p.VAR_KEYWORD for p in parameters):
         for name in given:

@@ -153,10 +153,10 @@ class PlanPrinter {
       print_call(function_named("dot", [&](auto name) { return dot_c(source, name); }),
                  buffers.first(library));
     }
-    if (source.kernel)
+    if (source.kernel)  // what is behind its buffers is scratch memory, which C has no use for
       print_call(function_named(source.kernel->name,
                                 [&](auto name) { return kernel_c(*source.kernel, name); }),
-                 buffers.subspan(library));
+                 buffers.subspan(library, source.kernel->buffers.size()));
   }
 
   void print_output(size_t i) {
