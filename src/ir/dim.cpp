@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <mutex>
+#include <new>
 #include <shared_mutex>
+#include <utility>
 
 #include "base/at_fork.h"
 #include "base/error.h"
@@ -18,13 +20,24 @@ constexpr uint32_t kMaxSize = 1000;
 struct DimTable {
   std::shared_mutex mutex;
   PolyTable polys;
+  int generation = fork_generation();
+
+  /// The mutex knows its writer by the number of the thread. A child's thread has another one, and
+  /// cannot release it: there it is made anew.
+  void release_after_fork() {
+    if (std::exchange(generation, fork_generation()) == fork_generation())
+      mutex.unlock();
+    else
+      new (&mutex) std::shared_mutex;
+  }
 };
 
 // Never destroyed: sizes in other static objects may outlive any order of destruction.
 DimTable& dim_table() {
   static DimTable& table = *[] {
     auto* made = new DimTable;
-    guarded_at_fork(made->mutex, 3);
+    guard_at_fork({3, made, [](void* table) { static_cast<DimTable*>(table)->mutex.lock(); },
+                   [](void* table) { static_cast<DimTable*>(table)->release_after_fork(); }});
     return made;
   }();
   return table;

@@ -5,6 +5,7 @@ import inspect
 import os
 import pickle
 import re
+import signal
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -216,3 +217,14 @@ def test_paths_that_cannot_be_written(tmp_path):
     with pytest.raises(TypeError, match=r"save: not a path: 3 \(int\)"):
         doubled().save(3)
     assert os.listdir(tmp_path) == []
+
+
+def test_a_child_of_fork_runs_and_loads(tmp_path):
+    run = tn.compile(lambda x: 2 * x, args=[tn.InputInfo(((1, 2, 9),), F32)])
+    run.save(tmp_path / "f.tnx")
+    child = os.fork()
+    if child == 0:  # both make sizes, under a lock that the parent took for the fork
+        signal.alarm(30)
+        loaded = tn.Executable.load(tmp_path / "f.tnx")
+        os._exit(run(tn.ones(3)).tolist() != loaded(tn.ones(3)).tolist())
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
