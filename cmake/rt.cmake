@@ -1,7 +1,7 @@
 # libtenon_rt: what saved executables need to run. It is linked from the objects of the library
 # less what compiles; the linker leaves out what nothing asks for. Compiled again, to be small, are
-# ops, without the rules that only compiling asks for; what reads files; the interpreter, for one
-# level. Their objects come first, so that of templates which others have too, theirs are taken.
+# ops, without the rules that only compiling asks for; what is cold; the interpreter, for one level.
+# Their objects come first, so that of templates which others have too, theirs are taken.
 function(tenon_add_rt)
   set(ops ${sources})
   list(FILTER ops INCLUDE REGEX "/src/ops/")
@@ -9,19 +9,22 @@ function(tenon_add_rt)
   set(loops ${ops}) # over elements: these stay fast
   list(FILTER loops INCLUDE REGEX "/(dot|joining|gather|rejection|scatter_kernel|window)\\.cpp$")
   list(REMOVE_ITEM ops ${loops})
-  set(reading "/(set_|program_|tnx_)read(er)?\\.cpp|/(graph_text|attrs_text|kernel_parse)\\.cpp")
-  set(readers ${sources})
-  list(FILTER readers INCLUDE REGEX "${reading}")
+  # What reads files and writes texts, and what calls LAPACK.
+  set(read "(set|tnx)_reader|program_read|kernel_parse|signature|signature_bytes")
+  set(text "(graph|attrs|kernel|index|poly)_text|memory_report|linalg|verify")
+  set(cold_files "/(${read}|${text})\\.cpp")
+  set(cold ${sources})
+  list(FILTER cold INCLUDE REGEX "${cold_files}$")
   set(interpreter ${level_sources})
   list(FILTER interpreter INCLUDE REGEX "/interp_")
 
   add_library(tenon_rt_ops OBJECT ${ops})
   target_precompile_headers(tenon_rt_ops PRIVATE ${precompiled})
-  add_library(tenon_rt_readers OBJECT ${readers})
-  target_precompile_headers(tenon_rt_readers REUSE_FROM tenon_rt_ops)
+  add_library(tenon_rt_cold OBJECT ${cold})
+  target_precompile_headers(tenon_rt_cold REUSE_FROM tenon_rt_ops)
   add_library(tenon_rt_interpreter OBJECT ${interpreter})
   target_compile_definitions(tenon_rt_interpreter PRIVATE TN_LEVEL=v2)
-  foreach(part tenon_rt_ops tenon_rt_readers tenon_rt_interpreter)
+  foreach(part tenon_rt_ops tenon_rt_cold tenon_rt_interpreter)
     target_link_libraries(${part} PRIVATE tenon_private)
     target_compile_definitions(${part} PRIVATE TENON_RUNTIME)
     target_compile_options(${part} PRIVATE $<$<CONFIG:Release>:-Os>)
@@ -33,7 +36,7 @@ function(tenon_add_rt)
   set(shared "$<TARGET_OBJECTS:tenon>")
   set(shared "$<FILTER:${shared},INCLUDE,/src/(base|runtime|ir|loop|backend|compiler|executable)/>")
   set(shared "$<FILTER:${shared},EXCLUDE,/(set_maker|block_ops)\\.cpp>") # src/rt has its own
-  set(shared "$<FILTER:${shared},EXCLUDE,${reading}>")
+  set(shared "$<FILTER:${shared},EXCLUDE,${cold_files}>")
   set(left_out_v2 "/interp_")
   set(left_out_v3 "/(interp_|fft)") # it runs Fourier transforms of v2: see --defsym
   set(left_out_v4 "/interp_")
@@ -55,7 +58,8 @@ function(tenon_add_rt)
   target_link_libraries(tenon_rt PRIVATE $<BUILD_INTERFACE:tenon_private> zstd::libzstd_static
                                          Threads::Threads ${CMAKE_DL_LIBS})
   target_link_options(tenon_rt PRIVATE -Wl,--version-script=${exports} -Wl,-z,defs -Wl,--as-needed
-                      -Wl,--defsym=_ZN2tn2v39fft_levelE=_ZN2tn2v29fft_levelE)
+                      -Wl,--defsym=_ZN2tn2v39fft_levelE=_ZN2tn2v29fft_levelE
+                      $<$<CONFIG:Release>:-s>)
   set_target_properties(tenon_rt PROPERTIES EXPORT_NAME rt VERSION ${PROJECT_VERSION}
                         SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR}
                         LINK_DEPENDS ${exports})
