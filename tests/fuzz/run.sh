@@ -10,4 +10,4 @@ fuzz=build/fuzz
 cmake --build $fuzz
 mkdir -p $fuzz/corpus
 $fuzz/tenon_fuzz $fuzz/corpus -max_total_time="${1:-60}" -artifact_prefix=$fuzz/ -timeout=10 \
-  -rss_limit_mb=4096 -max_len=131072 -print_final_stats=1 -verbosity=0
+  -rss_limit_mb=4096 -max_len=131072 -print_final_stats=1 -print_funcs=0 -verbosity=0
