@@ -13,8 +13,10 @@ if(TARGET tenon_cli)
 endif()
 install(EXPORT tenonTargets NAMESPACE tenon:: DESTINATION ${package_folder})
 # Apart, so that who only runs saved executables needs neither LLVM nor the rest.
-install(TARGETS tenon_rt EXPORT tenonRtTargets)
-install(EXPORT tenonRtTargets NAMESPACE tenon:: DESTINATION ${package_folder})
+if(TARGET tenon_rt)
+  install(TARGETS tenon_rt EXPORT tenonRtTargets)
+  install(EXPORT tenonRtTargets NAMESPACE tenon:: DESTINATION ${package_folder})
+endif()
 
 configure_package_config_file(cmake/tenonConfig.cmake.in tenonConfig.cmake
                               INSTALL_DESTINATION ${package_folder})

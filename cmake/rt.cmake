@@ -57,9 +57,9 @@ function(tenon_add_rt)
   set(exports ${PROJECT_SOURCE_DIR}/cmake/rt.exports)
   target_link_libraries(tenon_rt PRIVATE $<BUILD_INTERFACE:tenon_private> zstd::libzstd_static
                                          Threads::Threads ${CMAKE_DL_LIBS})
-  target_link_options(tenon_rt PRIVATE -Wl,--version-script=${exports} -Wl,-z,defs -Wl,--as-needed
+  target_link_options(tenon_rt PRIVATE -Wl,--version-script=${exports} -Wl,--as-needed
                       -Wl,--defsym=_ZN2tn2v39fft_levelE=_ZN2tn2v29fft_levelE
-                      $<$<CONFIG:Release>:-s>)
+                      $<$<CONFIG:Release>:-Wl,-z,defs,-s>)
   set_target_properties(tenon_rt PROPERTIES EXPORT_NAME rt VERSION ${PROJECT_VERSION}
                         SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR}
                         LINK_DEPENDS ${exports})

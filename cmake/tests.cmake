@@ -2,6 +2,9 @@
 # machine, built only when asked for.
 # Both run in the root of the source tree.
 file(GLOB test_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/cpp/*.cpp)
+if(NOT TARGET tenon_rt)
+  list(FILTER test_sources EXCLUDE REGEX "/test_rt\\.cpp$")
+endif()
 if(test_sources)
   set(main ${PROJECT_BINARY_DIR}/tests_main.cpp)
   # Tests see what this build compiles, and leave the user's cache alone.
@@ -18,7 +21,10 @@ int main(int argc, char** argv) {
 ]])
   add_executable(tenon_tests ${main} ${test_sources})
   set_target_properties(tenon_tests PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR})
-  target_link_libraries(tenon_tests PRIVATE tenon tenon_private tenon_rt)
+  target_link_libraries(tenon_tests PRIVATE tenon tenon_private)
+  if(TARGET tenon_rt)
+    target_link_libraries(tenon_tests PRIVATE tenon_rt)
+  endif()
   target_precompile_headers(tenon_tests REUSE_FROM tenon)
   find_library(MPFR_LIBRARY mpfr)
   find_library(GMP_LIBRARY gmp)
