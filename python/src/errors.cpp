@@ -37,6 +37,15 @@ PyObject* python_type(Fault fault) {
   return invalid_value;
 }
 
+/// Texts that quote a damaged file need not be UTF-8.
+void set_error(PyObject* type, std::string_view text) {
+  PyObject* decoded =
+      PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "backslashreplace");
+  if (!decoded) return;  // and that is the error
+  PyErr_SetObject(type, decoded);
+  Py_DECREF(decoded);
+}
+
 }  // namespace
 
 void bind_errors(nb::module_& m) {
@@ -77,22 +86,22 @@ void raise_current() noexcept {
   } catch (nb::python_error& e) {
     e.restore();
   } catch (const UserError& e) {
-    PyErr_SetString(python_type(e.fault()), e.what());
+    set_error(python_type(e.fault()), e.what());
   } catch (const Unsupported& e) {
-    PyErr_SetString(unsupported, e.what());
+    set_error(unsupported, e.what());
   } catch (const InternalError& e) {
-    PyErr_SetString(internal_error, e.what());
+    set_error(internal_error, e.what());
   } catch (const std::bad_alloc&) {
-    PyErr_SetString(out_of_memory, "out of memory");
+    set_error(out_of_memory, "out of memory");
   } catch (const std::exception& e) {
-    PyErr_SetString(internal_error, e.what());
+    set_error(internal_error, e.what());
   } catch (...) {
-    PyErr_SetString(internal_error, "an exception of unknown type");
+    set_error(internal_error, "an exception of unknown type");
   }
 }
 
 void throw_python(PyObject* type, const std::string& text) {
-  PyErr_SetString(type, text.c_str());
+  set_error(type, text);
   throw nb::python_error();
 }
 
@@ -100,7 +109,7 @@ void throw_out_of_range(const std::string& text) {
   try {
     fail("{}", text);
   } catch (const UserError& e) {  // it has the user's place by now
-    PyErr_SetString(out_of_range, e.what());
+    set_error(out_of_range, e.what());
   }
   throw nb::python_error();
 }

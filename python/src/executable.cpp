@@ -1,6 +1,7 @@
 // Executables: compiled ahead of time by a Python function, and called with trees of arguments.
 #include "tenon/executable.h"
 
+#include <nanobind/stl/filesystem.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
@@ -267,15 +268,15 @@ Executable compile(nb::object f, std::vector<InputInfo> inputs, std::string name
   return compile_ahead_sized(run, std::move(inputs), std::move(settings));
 }
 
-void save(const Executable& program, const std::string& path, std::vector<std::string> targets,
-          bool debug) {
+void save(const Executable& program, const std::filesystem::path& path,
+          std::vector<std::string> targets, bool debug) {
   UserCall place;
-  program.save(path, {std::move(targets), debug});
+  program.save(path.string(), {std::move(targets), debug});
 }
 
-Executable load(const std::string& path, bool trust) {
+Executable load(const std::filesystem::path& path, bool trust) {
   UserCall place;
-  return Executable::load(path, {trust});
+  return Executable::load(path.string(), {trust});
 }
 
 MemoryReport memory(const Executable& program) {

@@ -93,9 +93,12 @@ class Executable(_core._Executable):
         with named tuples and dataclasses of modules that are not imported as tuples and dicts.
         """
         program = _core._Program.load(_path("load", path), trust)
-        names = [info.name for info in program.inputs]
-        infos = [from_core(info) for info in program.inputs]
-        return cls(program, *surface.read(program.surface, names, infos, program.num_outputs))
+        try:
+            names = [info.name for info in program.inputs]
+            infos = [from_core(info) for info in program.inputs]
+            return cls(program, *surface.read(program.surface, names, infos, program.num_outputs))
+        except UnicodeDecodeError:
+            _core._fail("value", f"load: {path!r} is damaged: a text in it is not UTF-8")
 
     def __str__(self) -> str:
         return str(self._program)
@@ -131,7 +134,10 @@ def _from_bytes(data: bytes) -> Executable:
 def _path(method: str, path: Any) -> str:
     if not isinstance(path, (str, bytes, os.PathLike)):
         _core._fail("type", f"{method}: not a path: {path!r} ({type(path).__name__})")
-    return os.fsdecode(path)
+    path = os.fsdecode(path)
+    if "\0" in path:
+        _core._fail("value", f"{method}: a path has no zero bytes: {path!r}")
+    return path
 
 
 def _role(leaf: Any) -> Any:

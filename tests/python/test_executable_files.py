@@ -216,7 +216,17 @@ def test_paths_that_cannot_be_written(tmp_path):
         assert f"{__file__}:" in str(error.value)
     with pytest.raises(TypeError, match=r"save: not a path: 3 \(int\)"):
         doubled().save(3)
+    with pytest.raises(ValueError, match=r"save: a path has no zero bytes: '.*\\x00g'"):
+        doubled().save(tmp_path / "f\0g")
     assert os.listdir(tmp_path) == []
+
+
+def test_paths_that_are_not_utf8(tmp_path):
+    path = os.fsencode(tmp_path) + b"/\xff.tnx"
+    assert reloaded(doubled(), path)(tn.ones(2)).tolist() == [2, 2]
+    os.truncate(path, 100)
+    with pytest.raises(ValueError, match=r"\\xff.tnx is damaged: it is cut off"):
+        tn.Executable.load(path)
 
 
 def test_a_child_of_fork_runs_and_loads(tmp_path):
