@@ -57,7 +57,8 @@ def compiled_for(f: Callable[..., Any], *arrays: np.ndarray) -> tn.Executable:
     return tn.compile(f, args=infos)
 
 
-def load_here(path: str) -> Loaded:
+def load_here(path: str) -> tuple[Loaded, tn.Executable]:
+    """Also what was loaded: while it lives, its weights are mapped."""
     began = time.perf_counter()
     f = tn.Executable.load(path)
     loaded = time.perf_counter()
@@ -67,7 +68,7 @@ def load_here(path: str) -> Loaded:
         tn.eval(f(tokens))
         marks.append(time.perf_counter())
     first, *later = np.diff(marks)
-    return Loaded(loaded - began, first, min(later), _core._kernels_compiled())
+    return Loaded(loaded - began, first, min(later), _core._kernels_compiled()), f
 
 
 def memory_here() -> dict[str, int]:
@@ -265,7 +266,8 @@ if __name__ == "__main__":
     if sys.argv[1] == "peer":
         print(peer_load_here(*sys.argv[2:]))
     else:
-        print(json.dumps(vars(load_here(sys.argv[2]))), flush=True)
+        facts, kept = load_here(sys.argv[2])
+        print(json.dumps(vars(facts)), flush=True)
         sys.stdin.readline()
         print(json.dumps(memory_here()), flush=True)
         sys.stdin.read()
