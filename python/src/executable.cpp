@@ -49,7 +49,12 @@ struct PythonExecutable {
 
   std::string takes() const {
     std::vector<std::string> names;
-    for (const Parameter& p : parameters) names.push_back(p.text());
+    bool by_position = true;
+    for (const Parameter& p : parameters) {
+      if (by_position && !p.positional) names.push_back("*");
+      by_position = p.positional;
+      names.push_back(p.text());
+    }
     return format("it takes ({})", join(names, ", "));
   }
 };

@@ -148,7 +148,9 @@ class _Trace:
 
     def _refuse(self, what: str, value: Any) -> None:
         text = f"compile: {_name_of(self._fun)}(): {what} {_shown(value)}"
-        _core._fail("type", text, _where(self._fun))
+        is_size = isinstance(value, _core.Dim)
+        advice = "tn.full((), size) is it as a tensor" if is_size else _where(self._fun)
+        _core._fail("type", text, advice)
 
 
 def _spoken(path: str) -> str:

@@ -6,6 +6,7 @@ import importlib
 import importlib.util
 import os
 import pathlib
+import re
 import signal
 import sys
 import traceback
@@ -35,14 +36,24 @@ def run(argv: Sequence[str]) -> int:
         return complain(3, error)
     except (tn.Error, CannotFind) as error:
         return complain(1, error)
-    except Exception:  # of the user's own code
-        traceback.print_exc()
+    except Exception as error:  # of the user's own code
+        print_user_frames(error)
         return 1
 
 
 def complain(code: int, error: Exception) -> int:
-    print(f"tenon: {error}", file=sys.stderr)
+    text = re.sub(r"\n  at <[^\n]*", "", str(error))  # the code that called us, which is in no file
+    print(f"tenon: {text}", file=sys.stderr)
     return code
+
+
+def print_user_frames(error: Exception) -> None:
+    """As Python prints errors, without what is between the command and the user's code."""
+    shown = traceback.TracebackException.from_exception(error)
+    ours = (os.path.dirname(__file__), "<")
+    theirs = [frame for frame in shown.stack if not frame.filename.startswith(ours)]
+    shown.stack = traceback.StackSummary.from_list(theirs or shown.stack)
+    print(*shown.format(), sep="", end="", file=sys.stderr)
 
 
 class CannotFind(Exception):
@@ -53,23 +64,25 @@ def compile_function(source: str, inputs: list[tuple], values: list[str], level:
                      targets: list[str], debug: bool) -> None:
     """Compiles what `source` names ("model.py:function") and saves it."""
     f = load(source)
-    given = {name: info(*rest) for name, *rest in inputs}
+    given = {name: info(name, *rest) for name, *rest in inputs}
     given |= dict(map(constant, values))
     args, kwargs = arranged(f, given, source)
     made = tn.compile(f, optimization_level=level, args=args, kwargs=kwargs)
     made.save(output, targets=targets, debug=debug)
 
 
-def info(dtype: str, sizes: list[tuple[int, int, int, str]], is_size: bool) -> object:
+def info(name: str, dtype: str, sizes: list[tuple[int, int, int, str]], is_size: bool) -> object:
     """The description of an input: of a tensor, or of a size by itself."""
     dims: list[Any] = []
-    for low, best, high, name in sizes:
-        if name:
-            dims.append(tn.NamedDimension(name, low, best, high))
+    for low, best, high, shared in sizes:
+        if shared:
+            dims.append(tn.NamedDimension(shared, low, best, high))
         else:
             dims.append(low if low == high else (low, best, high))
-    return tn.DimensionInputInfo(sizes[0][:3]) if is_size else tn.InputInfo(
+    made = tn.DimensionInputInfo(sizes[0][:3]) if is_size else tn.InputInfo(
         tuple(dims), getattr(tn, dtype))
+    made.place = f"tenon compile --input {name}"
+    return made
 
 
 def constant(text: str) -> tuple[str, object]:
@@ -92,6 +105,8 @@ def load(source: str) -> Callable[..., Any]:
         f = eval(expression, vars(module))  # what the user wrote, on their own command line
     except (NameError, AttributeError, SyntaxError) as error:
         raise CannotFind(f"{source}: {error}") from None
+    if isinstance(f, type):
+        raise CannotFind(f"{source}: a class, not what its calls make\n  hint: write '{source}()'")
     if not callable(f):
         raise CannotFind(f"{source}: not a function but {type(f).__name__}")
     return f

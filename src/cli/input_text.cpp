@@ -1,5 +1,6 @@
 #include "cli/input_text.h"
 
+#include <cctype>
 #include <charconv>
 #include <optional>
 
@@ -59,6 +60,9 @@ DimensionInfo InputParser::size(std::string_view text, std::string_view all) {
   }
   for (const DimensionInfo& known : named_)
     if (known.name == text) return known;
+  if (equals == text.npos && !text.empty() && std::isalpha(static_cast<unsigned char>(text[0])))
+    fail(Hint{format("where a name is first used it has its range: {}=1:8:16", text)},
+         "{}: the size {} has no range", all, text);
   fail(Hint{kGrammar}, "{}: not a size: \"{}\"", all, text);
 }
 

@@ -68,9 +68,10 @@ class Inspector {
   std::string text() const {
     std::string code =
         targets().empty() ? "no machine code" : format("code for {}", join(targets(), ", "));
-    return format("{}\n\n{}, {}; {}\na call needs at most {} besides its arguments\n\n{}",
+    return format("{}\n\n{}, {}; {}\na call needs at most {} besides its arguments\n\n{}{}",
                   f_.to_text(), options_.file, bytes_text(file_->bytes()), code,
-                  bytes_text(static_cast<size_t>(f_.peak_bytes())), sections_text());
+                  bytes_text(static_cast<size_t>(f_.peak_bytes())), sections_text(),
+                  options_.verify ? "\nall checksums are right\n" : "");
   }
 
   /// One part of it, as text.

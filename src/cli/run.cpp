@@ -35,8 +35,11 @@ std::vector<std::string> output_files(const Executable& f, const RunOptions& opt
   for (const std::string& text : options.outputs) {
     size_t equals = text.find('=');
     size_t i = equals == text.npos ? next++ : output_at(f, text.substr(0, equals));
-    if (i >= files.size())
-      fail("--output {}: there is no such result: {} gives {}", text, f.name(), files.size());
+    if (i >= files.size()) {
+      std::vector<std::string> names;
+      for (size_t k = 0; k < files.size(); ++k) names.push_back(output_name(f, k));
+      fail("--output {}: there is no such result: {} gives {}", text, f.name(), join(names, ", "));
+    }
     files[i] = equals == text.npos ? text : text.substr(equals + 1);
   }
   return files;

@@ -142,6 +142,7 @@ def test_a_graph_takes_ranges_from_the_command_line(folder):
 
 @pytest.mark.parametrize("source, inputs, message", [
     ("model.py:scaled", ["x=f32[1:8]"], 'not a size: "1:8"'),
+    ("model.py:scaled", ["x=f32[batch,2]"], "where a name is first used it has its range"),
     ("model.py:scaled", ["x=f33[2]"], 'no element type "f33"'),
     ("model.py:scaled", ["x=f32[9:8:16]"], "not 0 <= min <= opt <= max: 9:8:16"),
     ("model.py:scaled", ["f32[2]"], "an input needs a name and a type"),
@@ -149,6 +150,7 @@ def test_a_graph_takes_ranges_from_the_command_line(folder):
     ("model.py:scaled", [], "nothing is said about its parameter x"),
     ("model.py:scale", ["x=f32[2]"], "name 'scale' is not defined"),
     ("model.py:not_a_function", ["x=f32[2]"], "not a function but int"),
+    ("model.py:Net", ["x=f32[2,2]"], "hint: write 'model.py:Net()'"),
     ("model.py", ["x=f32[2]"], "names no function"),
     ("nothing.py:f", ["x=f32[2]"], "no file nothing.py that can be read"),
     ("nothing:f", ["x=f32[2]"], "there is no module nothing"),
@@ -178,6 +180,18 @@ def test_an_exception_of_the_users_module_keeps_its_traceback(folder):
     (folder / "broken.py").write_text("def f(x):\n    return x\n\n1 / 0\n")
     done = tenon("compile", "broken.py:f", "--input", "x=f32[2]", cwd=folder)
     assert done.returncode == 1 and "broken.py\", line 4" in done.stderr
+    assert "command_line.py" not in done.stderr
+
+
+@pytest.mark.parametrize("command", [(TENON,), PYTHON])
+def test_places_are_those_of_the_user(folder, command):
+    """Not lines of what runs the command: the option stands for the line that declares an input."""
+    given = ["compile", "model.py:scaled", "--input", "x=f32[1:4:16,2]", "-o"]
+    assert "  at " not in refused(*given, "no/such/folder/y.tnx", cwd=folder, command=command)
+    answer(*given, "placed.tnx", cwd=folder, command=command)
+    np.save(folder / "long.npy", np.ones((17, 2), np.float32))
+    message = refused("run", "placed.tnx", "--input", "x=long.npy", cwd=folder, command=command)
+    assert "declared at tenon compile --input x\n" in message
 
 
 # run -------------------------------------------------------------------------------------------
@@ -201,7 +215,7 @@ def test_random_inputs_are_repeatable(folder):
     (["--input", "x=wide.npy"], "x"),
     (["--input", "x=model.py"], "model.py: not a .npy file that can be read: it begins otherwise"),
     (["--input", "x.npy"], "it names no input"),
-    (["--random", "--output", "a.npy", "--output", "b.npy"], "there is no such result"),
+    (["--random", "--output", "a.npy", "--output", "b.npy"], "no such result: scaled gives 0"),
     (["--random", "--output", "no/such/folder/y.npy"], "it could not be written"),
 ])
 def test_wrong_inputs_are_told(folder, args, message):
@@ -278,6 +292,8 @@ def test_inspect_tells_what_is_in_a_file(folder):
     text = answer("inspect", "model.tnx", cwd=folder)
     for part in ("scaled(", "1 to 16, best at 4", "graph", "code for x86-64-v", "a call needs"):
         assert part in text
+    assert "checksums" not in text
+    assert "checksums are right" in answer("inspect", "model.tnx", "--verify", cwd=folder)
     found = json.loads(answer("inspect", "model.tnx", "--json", "--verify", cwd=folder))
     assert found["bytes"] == (folder / "model.tnx").stat().st_size
     assert found["peak_bytes"] >= 16 * 2 * 4
@@ -463,7 +479,7 @@ def test_the_tutorial_runs(tmp_path):
     env = os.environ | {"PYTHONPATH": PATHS, "TENON_PYTHON": sys.executable, "TENON_CACHE": "1",
                         "TENON_CACHE_DIR": str(tmp_path / "cache"),
                         "PATH": f"{tmp_path / 'bin'}:{os.environ['PATH']}"}
-    found = blocks(ROOT / "docs/tutorial/09-command-line.md")
+    found = blocks(ROOT / "docs/tutorial/10-command-line.md")
     for (language, text, _), (_, shown, _) in zip(found, found[1:]):
         if language == "python":
             (tmp_path / "model.py").write_text(text)

@@ -355,6 +355,23 @@ def test_options_that_do_not_fit(options, text):
     assert f"{__file__}:" in str(error.value)
 
 
+def test_a_size_is_no_result_and_the_hint_makes_one():
+    with pytest.raises(TypeError, match=r"hint: tn.full\(\(\), size\)"):
+        tn.compile(lambda x: x.shape[0], args=[tn.InputInfo(((1, 4, 8),), F32)])
+    made = tn.compile(lambda x: tn.full((), x.shape[0]), args=[tn.InputInfo(((1, 4, 8),), F32)])
+    assert made(tn.ones(3)).item() == 3
+
+
+def test_hints_tell_what_has_no_position():
+    def f(x, *, y):
+        return x + y
+
+    info = tn.InputInfo((2,), F32)
+    run = tn.compile(f, args=[info], kwargs={"y": info})
+    with pytest.raises(TypeError, match=r"it takes \(x, \*, y\)"):
+        run(tn.ones(2), tn.ones(2))
+
+
 def test_memory_is_known_before_the_run():
     assert doubled().peak_bytes == 4000
     assert doubled().memory().peak == 16  # at the best size
