@@ -127,7 +127,7 @@ class Call {
   void add(const Parameter& p, PyObject* given) {
     if (!p.tree) return add_leaf(p.leaves[0], given);
     std::string subject =
-        format("{}(): argument `{}` differs from what it was compiled for", function(), p.text());
+        format("{}(): argument `{}` and what it was compiled for differ", function(), p.text());
     Leaves leaves = p.tree->match(given, is_none, subject);
     for (size_t i = 0; i < leaves.size(); ++i) add_leaf(p.leaves[i], leaves[i].ptr());
   }

@@ -103,6 +103,9 @@ def _parameters(bound: inspect.BoundArguments) -> list[Parameter]:
                 add(key, inspect.Parameter.KEYWORD_ONLY, part)
         else:
             add(name, kind, value)
+    for name, parameter in bound.signature.parameters.items():
+        if name not in bound.arguments and parameter.default is not parameter.empty:
+            add(name, parameter.kind, parameter.default)  # as constant as what was given
     return made
 
 

@@ -69,10 +69,11 @@ class Maker {
 
   void read_given() {
     for (const std::string& text : options_.inputs) {
-      size_t equals = text.rfind('=');
+      size_t equals = text.find('=');
       if (equals == text.npos) fail(Hint{kForms}, "--input {}: it names no input", text);
       std::string name = text.substr(0, equals), value = text.substr(equals + 1);
       const InputInfo& input = input_named(name);
+      if (sizes_.count(name) + tensors_.count(name)) fail("--input {}: it is given twice", name);
       if (input.is_size) {
         sizes_[name] = whole(text, value);
         continue;

@@ -137,7 +137,12 @@ void add_compile(CLI::App& app, const Host& host, const std::vector<std::string>
   compile->callback([command, &host, args] {
     CompileRequest& r = command->request;
     InputParser parser;
-    for (const std::string& text : command->inputs) r.inputs.push_back(parser.parse(text));
+    for (const std::string& text : command->inputs) {
+      InputInfo input = parser.parse(text);
+      if (std::ranges::find(r.inputs, input.name, &InputInfo::name) != r.inputs.end())
+        fail("--input {}: it is given twice", input.name);
+      r.inputs.push_back(std::move(input));
+    }
     r.debug = !command->strip;
     if (r.output.empty())
       r.output =

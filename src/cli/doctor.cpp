@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 
@@ -54,7 +55,11 @@ Finding check_huge_pages() {
 
 Finding check_cache() {
   DiskCache& cache = DiskCache::shared();
-  if (cache.directory().empty()) return {State::poor, cache.fault(), "unset TENON_CACHE"};
+  if (cache.directory().empty()) {
+    const char* wanted = std::getenv("TENON_CACHE");
+    if (wanted && *wanted) return {State::poor, cache.fault(), "unset TENON_CACHE"};
+    return {State::poor, "this user has no home for it", "set TENON_CACHE_DIR, or HOME"};
+  }
   if (!cache.fault().empty())
     return {State::bad, cache.fault(), "make it yours alone: chmod 700, or set TENON_CACHE_DIR"};
   std::string key = format("doctor {}", getpid());

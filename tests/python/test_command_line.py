@@ -148,6 +148,7 @@ def test_a_graph_takes_ranges_from_the_command_line(folder):
     ("model.py:scaled", ["f32[2]"], "an input needs a name and a type"),
     ("model.py:scaled", ["y=f32[2]"], "it has no parameter y: there are x, factor"),
     ("model.py:scaled", [], "nothing is said about its parameter x"),
+    ("model.py:scaled", ["x=f32[2]", "x=f32[3]"], "--input x: it is given twice"),
     ("model.py:scale", ["x=f32[2]"], "name 'scale' is not defined"),
     ("model.py:not_a_function", ["x=f32[2]"], "not a function but int"),
     ("model.py:Net", ["x=f32[2,2]"], "hint: write 'model.py:Net()'"),
@@ -215,6 +216,8 @@ def test_random_inputs_are_repeatable(folder):
     (["--input", "x=wide.npy"], "x"),
     (["--input", "x=model.py"], "model.py: not a .npy file that can be read: it begins otherwise"),
     (["--input", "x.npy"], "it names no input"),
+    (["--input", "x=x.npy", "--input", "x=x.npy"], "--input x: it is given twice"),
+    (["--input", "x=no=file.npy"], "no file no=file.npy that can be read"),
     (["--random", "--output", "a.npy", "--output", "b.npy"], "no such result: scaled gives 0"),
     (["--random", "--output", "no/such/folder/y.npy"], "it could not be written"),
 ])
@@ -402,6 +405,12 @@ def test_env_and_doctor_tell_of_misspelled_variables():
     found = {c["check"]: c for c in json.loads(answer("doctor", "--json", env=env))}
     assert found["variables"]["state"] == "poor"
     assert found["compiler"]["state"] == "ok"
+
+
+def test_doctor_tells_of_a_user_without_a_home():
+    names = ("HOME", "XDG_CACHE_HOME", "TENON_CACHE", "TENON_CACHE_DIR")
+    said = answer("doctor", env=dict.fromkeys(names, ""))
+    assert "no home for it" in said and "unset TENON_CACHE" not in said
 
 
 def test_doctor_says_what_is_bad(tmp_path):

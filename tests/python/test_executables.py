@@ -158,14 +158,14 @@ def test_constants_inside_trees():
 
 def test_trees_that_differ():
     pair, point, rest = tree_arguments(2)
-    text = r"rearranged\(\): argument `rest` differs from what it was compiled for"
+    text = r"rearranged\(\): argument `rest` and what it was compiled for differ"
     with pytest.raises(ValueError, match=text):
         tree_program()(pair, point, rest[:1])
     with pytest.raises(ValueError, match=text):
         tree_program()(pair, point, [{"other": 3.0}, rest[1]])
     with pytest.raises(TypeError, match="argument `rest.1.` is not a tensor: NoneType"):
         tree_program()(pair, point, [{"scale": 3.0}, None])
-    with pytest.raises(ValueError, match="argument `point` differs"):
+    with pytest.raises(ValueError, match="argument `point` and what it was compiled for differ"):
         tree_program()(pair, tuple(point), rest)
 
 
@@ -360,6 +360,13 @@ def test_a_size_is_no_result_and_the_hint_makes_one():
         tn.compile(lambda x: x.shape[0], args=[tn.InputInfo(((1, 4, 8),), F32)])
     made = tn.compile(lambda x: tn.full((), x.shape[0]), args=[tn.InputInfo(((1, 4, 8),), F32)])
     assert made(tn.ones(3)).item() == 3
+
+
+def test_defaults_are_constants():
+    run = tn.compile(lambda x, by=3: x * by, args=[tn.InputInfo((2,), F32)])
+    assert run(tn.ones(2)).tolist() == [3, 3]
+    with pytest.raises(TypeError, match="`by` was given when it was compiled"):
+        run(tn.ones(2), by=4)
 
 
 def test_hints_tell_what_has_no_position():
