@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "compiler/set_bytes.h"
+#include "compiler/set_format.h"
 #include "compiler/set_maker.h"
 #include "executable/program.h"
 #include "ir/rewrite.h"
@@ -22,8 +23,8 @@ auto parsed(const tnx::File& file, std::string_view section, const std::string& 
     auto made = parse(in);
     ByteReader::must(in.at_end(), "it goes on behind its end");
     return made;
-  } catch (const UserError& e) {
-    fail("load: {}: section {}: {}", file.name(), section, e.what());
+  } catch (const UserError& e) {  // not `fail`: the place is in it already
+    throw UserError(e.fault(), format("load: {}: section {}: {}", file.name(), section, e.what()));
   }
 }
 
@@ -32,6 +33,10 @@ TypeRef read_type(ByteReader& in) {
   std::optional<Type> type = parse_type(text);
   ByteReader::must(type && text.empty() && type->shape.is_const(), "a constant has no type");
   return intern(*type);
+}
+
+bool has_set_format(std::string_view plan) {
+  return plan.size() >= sizeof kSetFormat && ByteReader(plan).read<uint32_t>() == kSetFormat;
 }
 
 struct Constants {
@@ -131,8 +136,9 @@ class Reader {
     constants_ = parsed(file_, "constants", listed_,
                         [&](ByteReader& in) { return read_constants(in, file_); });
     if (file_.has(Section::plan)) plan_ = file_.read(Section::plan);
+    if (!has_set_format(plan_)) plan_.clear();  // another version wrote it: the graph is enough
     std::optional<CpuLevel> level = best_level();
-    std::string why = plan_.empty()   ? "it has no kernels"
+    std::string why = plan_.empty()   ? "it has no kernels that this tenon knows"
                       : !is_trusted() ? "this user's machine did not write it, and trust was not "
                                         "given"
                       : !level        ? format("it has no code for {}", name_of(cpu_level()))
