@@ -13,7 +13,8 @@ namespace {
 void warn_of_frozen_key() {
   const char* text =
       "random: drawn without a key while compiling, so every call gives the same numbers; capture "
-      "the state with compile(f, inputs=tn.random.state, outputs=tn.random.state), or pass a key";
+      "the state with compile(f, inputs=tn.random.state, outputs=tn.random.state), or pass a key; "
+      "a model that is not trained any more draws nothing after model.eval()";
   static nb::dict& warned = *new nb::dict;  // by file; outlives the interpreter
   Place place = resolve(current_loc);
   nb::str file(place.file.c_str());
