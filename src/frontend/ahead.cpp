@@ -102,6 +102,20 @@ std::string asked_by(const SizeGuard& guard, const Graph& graph) {
   return op == graph.ops.end() ? where : format("{} at {}", op->op->name, where);
 }
 
+/// What to do where a guard does not hold on a whole range.
+std::string advice(const Signature& signature, const SizeGuard& guard) {
+  auto is_size = [&](Dim d) {
+    return std::ranges::find(signature.opt, d, &Binding::symbol) != signature.opt.end();
+  };
+  bool is_number =
+      guard.kind == SizeGuard::Kind::equal && guard.holds &&
+      ((is_size(guard.a) && guard.b.is_const()) || (is_size(guard.b) && guard.a.is_const()));
+  if (is_number)
+    return "use the size itself, x.shape[i], where it is a number, as after int, len and range; or "
+           "narrow the range";
+  return "narrow the range so that one answer serves it, or make an executable for each";
+}
+
 /// What was taken for granted must hold at the ends of the ranges; in between calls are checked.
 void add_demand(Signature& signature, const SizeGuard& guard, std::string place) {
   constexpr std::pair<int64_t Range::*, std::string_view> kEnds[] = {{&Range::min, "min"},
@@ -109,10 +123,10 @@ void add_demand(Signature& signature, const SizeGuard& guard, std::string place)
   for (auto [end, name] : kEnds) {
     std::vector<Binding> sizes = signature.at(end);
     if (holds(guard, sizes)) continue;
-    fail(Hint{"narrow the range so that one answer serves it, or make an executable for each"},
-         "{}(): {} holds at opt ({}) and not at {} ({}){}", signature.function,
-         signature.text_of(guard), signature.values_text(guard, signature.opt), name,
-         signature.values_text(guard, sizes), place.empty() ? "" : format(", asked by {}", place));
+    fail(Hint{advice(signature, guard)}, "{}(): {} holds at opt ({}) and not at {} ({}){}",
+         signature.function, signature.text_of(guard), signature.values_text(guard, signature.opt),
+         name, signature.values_text(guard, sizes),
+         place.empty() ? "" : format(", asked by {}", place));
   }
   signature.demands.push_back({guard, std::move(place)});
   signature.demands.back().guard.loc = {};

@@ -99,6 +99,14 @@ def test_a_range_on_which_the_function_is_not_one_program():
     same(executable(normal(5)), normal(5) * 2)
 
 
+@pytest.mark.parametrize("number", [lambda x: len(x), lambda x: int(x.shape[0])])
+def test_a_size_that_became_a_number(number):
+    info = tn.InputInfo(((1, 4, 8),), F32)
+    with pytest.raises(ValueError, match=r"hint: use the size itself, x.shape\[i\]"):
+        tn.compile(lambda x: x * number(x), args=[info])
+    same(tn.compile(lambda x: x * x.shape[0], args=[info])(tn.ones(3)), tn.ones(3) * 3)
+
+
 def test_ranges_that_begin_with_nothing():
     info = tn.InputInfo(((0, 2, 4), 3), F32)
     executable = tn.compile(lambda x: tn.exp(x).sum(axis=0), args=[info])
