@@ -2,22 +2,13 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
-#include <filesystem>
 
 #include "compiler/kernel_set.h"
 #include "executable_models.h"
+#include "files.h"
 #include "frontend/executable.h"
 
 using namespace tn;
-
-namespace {
-
-struct TemporaryFile {
-  std::string path = (std::filesystem::temp_directory_path() / "tenon_test.tnx").string();
-  ~TemporaryFile() { std::filesystem::remove(path); }
-};
-
-}  // namespace
 
 TEST_CASE("an executable is the same after it was saved and loaded") {
   Tensor w = ramp({32, 24}), b = ramp({24});
@@ -26,9 +17,10 @@ TEST_CASE("an executable is the same after it was saved and loaded") {
     Executable made = compile_ahead(
         mlp, {{.shape = {{1, 8, 64, "batch"}, 32}, .name = "x"}},
         {.optimization_level = level, .name = "mlp", .constants = {{"w", w}, {"b", b}}});
-    TemporaryFile file;
-    made.save(file.path);
-    Executable loaded = Executable::load(file.path);
+    Folder folder;
+    std::string path = folder.path + "/f.tnx";
+    made.save(path);
+    Executable loaded = Executable::load(path);
     CHECK(loaded.name() == "mlp");
     CHECK(loaded.inputs()[0].shape[0].name == "batch");
     CHECK(loaded.show("graph") == made.show("graph"));
