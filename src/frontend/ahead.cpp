@@ -1,6 +1,7 @@
 #include "frontend/ahead.h"
 
 #include <algorithm>
+#include <cstring>
 #include <map>
 
 #include "base/error.h"
@@ -132,6 +133,15 @@ void add_demand(Signature& signature, const SizeGuard& guard, std::string place)
   signature.demands.back().guard.loc = {};
 }
 
+/// Memory of others may change later, and an executable does not: it takes a copy.
+Bound kept(Bound value, TypeRef type) {
+  if (!value.buffer->owner) return value;
+  auto bytes = static_cast<size_t>(type->bytes());
+  BufferRef own = allocate(bytes);
+  if (bytes > 0) std::memcpy(own.data(), value.buffer.data<char>() + value.offset, bytes);
+  return {std::move(own), 0};
+}
+
 /// Constants by the names they were given, or their numbers.
 std::vector<NamedConstant> constants_of(const Tensors& leaves, const AheadSettings& settings) {
   std::vector<NamedConstant> made;
@@ -144,7 +154,7 @@ std::vector<NamedConstant> constants_of(const Tensors& leaves, const AheadSettin
     };
     auto known = std::ranges::find_if(settings.constants, is_it);
     made.push_back({known == settings.constants.end() ? format("c{}", made.size()) : known->first,
-                    type_of(leaf), std::move(value)});
+                    type_of(leaf), kept(std::move(value), type_of(leaf))});
   }
   return made;
 }

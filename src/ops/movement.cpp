@@ -146,6 +146,9 @@ SliceBounds canonical_bounds(SliceBounds b, Dim extent, std::string_view op) {
     start = last - start, stop = last - stop;
     step = step == INT64_MIN ? INT64_MAX : -step;
   }
+  // What is right for every extent, also where nothing is left, is not asked.
+  bool open = !(stop - start).is_const();
+  if (step == 1 && open && at_least(stop.size(), start.size()) == Tri::yes) return {start, stop, 1};
   if (decide_at_least(start, stop)) return {0, 0, 1};
   if (!SizesAtHand::current()) reaches(stop, start, op);  // then what follows is right when empty
   Dim before_last = floor_div((stop - start - 1).size(), step) * step;

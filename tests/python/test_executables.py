@@ -442,3 +442,18 @@ def test_surfaces_that_are_broken():
 @pytest.mark.parametrize("module", [tenon.executables, tenon.input_infos])
 def test_docstrings(module):
     assert doctest.testmod(module, extraglobs={"tn": tn}).failed == 0
+
+
+def test_slices_that_may_leave_nothing_are_right_on_the_whole_range():
+    f = tn.compile(lambda x: x[1:] - x[:-1], args=[tn.InputInfo(((1, 8, 16), 3), tn.float32)])
+    for rows in (1, 2, 8, 16):
+        x = np.arange(rows * 3, dtype=np.float32).reshape(rows, 3) ** 2
+        assert np.array_equal(f(tn.array(x)), x[1:] - x[:-1])
+
+
+def test_constants_in_memory_of_others_are_taken_when_compiled():
+    weights = np.full(64, 1.0, np.float32)
+    shared = tn.from_dlpack(weights)
+    f = tn.compile(lambda x: x * shared, args=[tn.InputInfo((64,), tn.float32)])
+    weights[:] = 7
+    assert f(tn.ones(64)).sum().item() == 64
