@@ -12,6 +12,10 @@ from . import _core, surface
 from .input_infos import DimensionInputInfo, Info, from_core
 
 
+class MissingFile(_core.InvalidValue, FileNotFoundError):
+    """No file has the name that was given."""
+
+
 class Executable(_core._Executable):
     """A function compiled ahead of time by `tn.compile(f, args=[tn.InputInfo(...)])`.
 
@@ -32,9 +36,11 @@ class Executable(_core._Executable):
     def __init__(
         self,
         program: _core._Program,
-        parameters: list[surface.Parameter],
-        results: _core.TreeStructure | None,
+        parameters: list[surface.Parameter] = [],
+        results: _core.TreeStructure | None = None,
     ) -> None:
+        if not isinstance(program, _core._Program):
+            _core._fail("type", "Executable: made by tn.compile(f, args=[...]) or Executable.load")
         given = [p for p in parameters if p.is_input]
         fixed = [p.name for p in parameters if not p.is_input]
         rows = [
@@ -92,7 +98,13 @@ class Executable(_core._Executable):
         otherwise it is made again from the graph. Trees of arguments and results are as they were,
         with named tuples and dataclasses of modules that are not imported as tuples and dicts.
         """
-        program = _core._Program.load(_path("load", path), trust)
+        name = _path("load", path)
+        try:
+            program = _core._Program.load(name, trust)
+        except _core.InvalidValue as error:
+            if os.path.lexists(name):
+                raise
+            raise MissingFile(str(error)) from None
         try:
             names = [info.name for info in program.inputs]
             infos = [from_core(info) for info in program.inputs]
@@ -135,6 +147,8 @@ def _path(method: str, path: Any) -> str:
     if not isinstance(path, (str, bytes, os.PathLike)):
         _core._fail("type", f"{method}: not a path: {path!r} ({type(path).__name__})")
     path = os.fsdecode(path)
+    if not path:
+        _core._fail("value", f"{method}: the path is empty")
     if "\0" in path:
         _core._fail("value", f"{method}: a path has no zero bytes: {path!r}")
     return path

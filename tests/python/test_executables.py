@@ -457,3 +457,14 @@ def test_constants_in_memory_of_others_are_taken_when_compiled():
     f = tn.compile(lambda x: x * shared, args=[tn.InputInfo((64,), tn.float32)])
     weights[:] = 7
     assert f(tn.ones(64)).sum().item() == 64
+
+
+def test_files_that_are_not_there(tmp_path):
+    for caught in (FileNotFoundError, tn.InvalidValue):
+        with pytest.raises(caught, match="load: .*nothing.tnx"):
+            tn.Executable.load(tmp_path / "nothing.tnx")
+    with pytest.raises(TypeError, match="Executable.load"):
+        tn.Executable("f.tnx")
+    f = tn.compile(lambda x: x, args=[tn.InputInfo((2,), tn.float32)])
+    with pytest.raises(ValueError, match="save: the path is empty"):
+        f.save("")
