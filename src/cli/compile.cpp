@@ -116,7 +116,8 @@ void add_options(CLI::App& app, CompileCommand& command) {
   app.add_option("--value", r.values, "A constant argument, as Python writes it: axis=1")
       ->allow_extra_args(false)
       ->type_name("NAME=VALUE");
-  app.add_option("-o,--output", r.output, "The file (the name of the source, with .tnx)");
+  app.add_option("-o,--output", r.output,
+                 "The file (the name of the function or the graph, with .tnx)");
   app.add_option("--target", r.targets,
                  "CPU levels to hold code for: native,x86-64-v2,x86-64-v3,x86-64-v4 (native)")
       ->delimiter(',')
@@ -128,6 +129,14 @@ void add_options(CLI::App& app, CompileCommand& command) {
 }
 
 }  // namespace
+
+/// "gelu.tnx" for model.py:gelu, "graph.tnx" for graph.tn.
+static std::string default_output(const std::string& source) {
+  size_t colon = source.rfind(':');
+  std::string name = colon == source.npos ? std::filesystem::path(source).stem().string()
+                                          : source.substr(colon + 1);
+  return name.substr(0, name.find('(')) + ".tnx";
+}
 
 void add_compile(CLI::App& app, const Host& host, const std::vector<std::string>& args) {
   auto command = std::make_shared<CompileCommand>();
@@ -144,9 +153,7 @@ void add_compile(CLI::App& app, const Host& host, const std::vector<std::string>
       r.inputs.push_back(std::move(input));
     }
     r.debug = !command->strip;
-    if (r.output.empty())
-      r.output =
-          std::filesystem::path(r.source.substr(0, r.source.find(':'))).stem().string() + ".tnx";
+    if (r.output.empty()) r.output = default_output(r.source);
     if (!is_graph(r.source) && !host.compile_python) become_python(args);
     compile_and_tell(*command, host);
   });

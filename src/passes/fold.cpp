@@ -5,7 +5,8 @@
 // elementwise work behind them. Views, and masks and ramps made from numbers alone, cost next to
 // nothing where they are used and stay; but weights in another order are put in it for kernels
 // that would do so at every run. What is larger than its operands by more than 1 MiB stays, with a
-// recorded refusal.
+// recorded refusal. Nothing larger than all that is given and 1 MiB is computed on the way, and no
+// loop, which may take any time: compiling a small graph is cheap, whoever wrote it.
 #include <cmath>
 
 #include "ir/body.h"
@@ -74,10 +75,19 @@ class Folder {
   }
 
   void find_known() {
-    for (Val v = context_.first_constant(graph_); v < graph_.inputs(); ++v)
+    int64_t most = kMostGrowth;
+    for (Val v = context_.first_constant(graph_); v < graph_.inputs(); ++v) {
       at(is_known_, v) = at(has_work_, v) = true;
+      most += type(v)->bytes();
+    }
     for (const GraphOp& op : graph_.ops) {
       if (!all_in(is_known_, op) || has_effects(op) || !has_sizes(op)) continue;
+      if (op.op == &ops::while_loop || op.op == &ops::scan) continue;
+      auto is_large = [&](TypeRef t) { return t->bytes() > most; };
+      if (std::ranges::any_of(graph_.out_types(op), is_large)) {
+        if (!op.op->view && any_in(has_work_, op)) refuse(op);
+        continue;
+      }
       mark(is_known_, op);
       bool is_free = op.ins == 0 || op.op->is_elementwise() || op.op->view;
       if (!is_free || any_in(has_work_, op)) mark(has_work_, op);
@@ -120,15 +130,24 @@ class Folder {
   bool is_folded(const GraphOp& op) {
     if (op.ins == 0 || (op.op->view && !is_moved_for_kernel(op))) return false;
     if (type(op.out)->rank() > 0 && !at(has_work_, op.out)) return false;
+    if (growth_of(op) <= kMostGrowth) return true;
+    refuse(op);
+    return false;
+  }
+
+  /// Bytes of the results beyond those of the operands.
+  int64_t growth_of(const GraphOp& op) const {
     int64_t growth = 0;
     for (TypeRef t : graph_.out_types(op)) growth += t->bytes();
     for (Val v : graph_.in(op)) growth -= type(v)->bytes();
-    if (growth <= kMostGrowth) return true;
+    return growth;
+  }
+
+  void refuse(const GraphOp& op) {
     context_.decide(
         "fold", false, op.loc,
         [&] { return format("{} of known values not computed ahead", op.op->name); },
-        format("{} is {} bytes larger than its operands", *type(op.out), growth));
-    return false;
+        format("{} is {} bytes larger than its operands", *type(op.out), growth_of(op)));
   }
 
   Graph known_part() {

@@ -65,7 +65,7 @@ def folder(tmp_path_factory):
     np.save(path / "double.npy", np.ones((4, 2)))
     made = tenon("compile", "model.py:scaled", "--input", "x=f32[1:4:16,2]", cwd=path)
     assert made.returncode == 0, made.stderr
-    return path
+    return (path / "scaled.tnx").rename(path / "model.tnx").parent  # it has the function's name
 
 
 def tenon(*args, cwd=None, command=(TENON,), env=None, **options):
