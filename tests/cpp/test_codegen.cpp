@@ -328,7 +328,25 @@ TEST_CASE("native: transposes by tiles, and axes that are one") {
     store z[64*N*p0 + 64*p1 + p2] = v2
     store w[64*N*p0 + 64*p1 + p2] = v3
   })",
-        {16, 33, 64, 128});
+        {1, 15, 16, 33, 64, 128});
+  check(R"(kernel back(x: f32[120*N], y: f32[120*N], b: f32[40]) -> (z: f32[120*N]) {
+    axes p0:3 par, p1:40 par, p2:N par
+    v0 = load x[40*N*p0 + p1 + 40*p2] : f32
+    v1 = load b[p1] : f32
+    v2 = add v0, v1 : f32
+    v3 = load y[40*N*p0 + N*p1 + p2] : f32
+    v4 = mul v2, v3 : f32
+    store z[40*N*p0 + N*p1 + p2] = v4
+  })",
+        {1, 15, 16, 17, 33, 600});
+  check(R"(kernel square(x: f64[2*N*N], y: f64[N]) -> (z: f64[2*N*N]) {
+    axes p0:2 par, p1:N par, p2:N par
+    v0 = load x[N*N*p0 + p1 + N*p2] : f64
+    v1 = load y[p2] : f64
+    v2 = add v0, v1 : f64
+    store z[N*N*p0 + N*p1 + p2] = v2
+  })",
+        {1, 2, 16, 17, 70});
   check(R"(kernel m(x: f32[35*N], b: f32[N]) -> (z: f32[35*N], s: f32[7]) {
     axes p0:7 par, r1:5 red, r2:N red
     v0 = load x[5*N*p0 + N*r1 + r2] : f32

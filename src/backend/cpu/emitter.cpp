@@ -180,7 +180,9 @@ void Emitter::flat_unit(Value* unit) {
   bool several = at_least(s_.block, extent) != Tri::yes;
   if (several) hi = smaller(b_.CreateAdd(lo, number(s_.block)), hi);
   bool whole = s_.block % s_.step() == 0;
-  flat_range(lo, hi, several && !whole ? Dim(1) : extent);
+  Dim multiple = several && !whole ? Dim(1) : extent;
+  if (s_.tile_axis >= 0) return tiled_range(lo, hi, multiple);
+  flat_range(lo, hi, multiple);
 }
 
 /// The elements [lo, hi) of the vector axis; `multiple` is a number that divides hi - lo.
@@ -197,11 +199,42 @@ void Emitter::flat_range(Value* lo, Value* hi, Dim multiple) {
     emit_stores(true);
     return Values{};
   });
-  if (divides(step, multiple)) return;
-  loop(whole, hi, s_.lanes, {}, false, [&](Value* i, const Values&) {
+  if (!divides(step, multiple)) flat_rest(whole, hi, multiple);
+}
+
+/// Single vectors, the last of which may be cut.
+void Emitter::flat_rest(Value* lo, Value* hi, Dim multiple) {
+  loop(lo, hi, s_.lanes, {}, false, [&](Value* i, const Values&) {
     bool cut = !divides(s_.lanes, multiple);
     begin_step(i, 1, {cut ? first_lanes(b_.CreateSub(hi, i), 0) : nullptr});
     emit_stores(true);
+    return Values{};
+  });
+}
+
+/// As `flat_range`, for the places of a tile: whole tiles, then what is left of each place.
+void Emitter::tiled_range(Value* lo, Value* hi, Dim multiple) {
+  Value*& place = axis_[static_cast<size_t>(s_.tile_axis)];
+  Dim extent = s_.extents[static_cast<size_t>(s_.tile_axis)];
+  Value *first = place, *last = b_.CreateAdd(first, number(s_.lanes));
+  Value* whole = b_.CreateAdd(lo, b_.CreateAnd(b_.CreateSub(hi, lo), number(-s_.lanes)));
+  if (!divides(s_.lanes, extent)) {
+    whole = b_.CreateSelect(b_.CreateICmpSLE(last, size(extent)), whole, lo);
+    last = smaller(last, size(extent));
+  }
+  last = b_.CreateSelect(b_.CreateICmpSLT(whole, hi), last, first);
+  home_[kUnit] = b_.GetInsertBlock();
+  loop(lo, whole, s_.lanes, {}, false, [&](Value* i, const Values&) {
+    begin_step(i, s_.copies, {});
+    emit_stores(true);
+    return Values{};
+  });
+  if (divides(s_.lanes, extent) && divides(s_.lanes, multiple)) return;
+  loop(first, last, 1, {}, false, [&](Value* i, const Values&) {
+    forget(kUnit);
+    place = i;
+    home_[kUnit] = b_.GetInsertBlock();
+    flat_rest(whole, hi, multiple);
     return Values{};
   });
 }

@@ -49,7 +49,8 @@ class Emitter {
     size,
     symbol,
     kept,
-    apart
+    apart,
+    distance
   };
 
   // emitter.cpp: functions, units and the loops of each mode.
@@ -60,6 +61,10 @@ class Emitter {
   void emit_tile();
   void flat_unit(Value* unit);
   void flat_range(Value* lo, Value* hi, Dim multiple);
+  void flat_rest(Value* lo, Value* hi, Dim multiple);
+  void tiled_range(Value* lo, Value* hi, Dim multiple);
+  /// Whether the copies of this step lie along the tile axis.
+  bool is_tiled() const { return s_.tile_axis >= 0 && copies_ > 1; }
   void row_unit(Value* unit);
   void column_unit(Value* unit);
   void place_unit(Value* unit);
@@ -143,8 +148,10 @@ class Emitter {
   Value* load_element(ValueId id, int copy);
   Value* load_tile(ValueId id, int copy);
   Value* load_apart(const loop::Value& v, int copy, int64_t step);
-  /// From the first copy of an access to another, in elements.
-  int64_t copy_offset(PolyId index, int copy) const;
+  /// In elements: to the place `count` further along an axis in which the index is linear.
+  Value* distance(PolyId index, int axis, int64_t count);
+  /// Where a copy of an access begins.
+  Value* copy_place(int buffer, PolyId index, int copy);
   void store(const loop::Store& store, int copy);
   void store_element(const loop::Store& store, int copy);
   void store_vector(const loop::Store& store, int copy);

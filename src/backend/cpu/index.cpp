@@ -162,20 +162,14 @@ llvm::Value* Emitter::size(Dim size) {
 
 /// The factor of an axis where the polynomial is linear in it, symbols or not; else null.
 llvm::Value* Emitter::stride_value(PolyId poly, int axis) {
+  if (!is_linear_along(s_.kernel, poly, axis)) return nullptr;
   const PolyTable& polys = s_.kernel.polys;
   Value* stride = number(0);
   for (const Term& term : polys[poly].terms) {
     if (!(axes_of(term) >> axis & 1)) continue;
     Value* factor = number(term.coef);
-    int found = 0;
-    for (AtomId id : polys.atoms_of(term.mono)) {
-      const Atom& atom = polys.atom(id);
-      bool itself = atom.kind == AtomKind::axis && atom.a == static_cast<uint32_t>(axis);
-      if (!itself && atom.kind != AtomKind::symbol) return nullptr;
-      found += itself;
-      if (!itself) factor = b_.CreateMul(factor, atom_value(id));
-    }
-    if (found != 1) return nullptr;
+    for (AtomId id : polys.atoms_of(term.mono))
+      if (polys.atom(id).kind == AtomKind::symbol) factor = b_.CreateMul(factor, atom_value(id));
     stride = b_.CreateAdd(stride, factor);
   }
   return stride;

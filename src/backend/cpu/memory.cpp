@@ -57,9 +57,19 @@ std::optional<int64_t> Emitter::stride(PolyId poly) const {
   return stride_along(s_.kernel, poly, s_.vector_axis);
 }
 
-int64_t Emitter::copy_offset(PolyId index, int copy) const {
-  if (s_.tile_axis < 0) return copy * s_.lanes * stride(index).value_or(0);
-  return copy * stride_along(s_.kernel, index, s_.tile_axis).value_or(0);
+llvm::Value* Emitter::distance(PolyId index, int axis, int64_t count) {
+  if (std::optional<int64_t> stride = stride_along(s_.kernel, index, axis))
+    return number(count * *stride);
+  uint64_t key = static_cast<uint64_t>(axis) << 32 | index;
+  return once(kCall, Made::distance, key, static_cast<int>(count),
+              [&] { return b_.CreateMul(stride_value(index, axis), number(count)); });
+}
+
+llvm::Value* Emitter::copy_place(int buffer, PolyId index, int copy) {
+  llvm::Type* type = ops_.memory_type(s_.kernel.buffers[static_cast<size_t>(buffer)].type);
+  Value* offset = is_tiled() ? distance(index, s_.tile_axis, copy)
+                             : number(copy * s_.lanes * stride(index).value_or(0));
+  return b_.CreateGEP(type, pointer(buffer, index), offset);
 }
 
 /// Where each lane is.
@@ -69,16 +79,16 @@ llvm::Value* Emitter::places(int number, PolyId index, int copy) {
   if (!step) {
     Value* apart = s_.spread ? nullptr : stride_value(index, s_.vector_axis);
     if (!apart) return b_.CreateGEP(type, buffer(number), positions(index, copy));
-    Value* offsets = once(kCall, Made::apart, index, copy, [&] {
-      return b_.CreateMul(iota(b_.getInt64Ty(), copy * s_.lanes, 1),
+    int along = is_tiled() ? 0 : copy;
+    Value* offsets = once(kCall, Made::apart, index, along, [&] {
+      return b_.CreateMul(iota(b_.getInt64Ty(), along * s_.lanes, 1),
                           splat(stride_value(index, s_.vector_axis)));
     });
-    return b_.CreateGEP(type, pointer(number, index), offsets);
+    return b_.CreateGEP(type, copy_place(number, index, copy), offsets);
   }
-  int64_t first = copy_offset(index, copy), last = first + s_.lanes * *step;
-  bool is_short = std::max(std::abs(first), std::abs(last)) < INT32_MAX;
+  bool is_short = s_.lanes * std::abs(*step) < INT32_MAX;
   llvm::Type* element = is_short ? b_.getInt32Ty() : b_.getInt64Ty();
-  return b_.CreateGEP(type, pointer(number, index), iota(element, first, *step));
+  return b_.CreateGEP(type, copy_place(number, index, copy), iota(element, 0, *step));
 }
 
 llvm::Value* Emitter::both(Value* a, Value* b) {
@@ -112,8 +122,7 @@ llvm::Value* Emitter::load_element(ValueId id, int copy) {
   llvm::Type* type = ops_.memory_type(v.type);
   llvm::Align align(static_cast<uint64_t>(size_of(v.type)));
   Value* where = mask(v.mask, copy);
-  Value* place = pointer(v.buffer, v.index);
-  if (s_.tile_axis >= 0) place = b_.CreateGEP(type, place, number(copy_offset(v.index, copy)));
+  Value* place = is_tiled() ? copy_place(v.buffer, v.index, copy) : pointer(v.buffer, v.index);
   if (!where) return ops_.from_memory(b_.CreateAlignedLoad(type, place, align), v.type);
   auto* one = llvm::FixedVectorType::get(type, 1);
   Value* bit = b_.CreateVectorSplat(1, where);
@@ -125,7 +134,7 @@ llvm::Value* Emitter::load(ValueId id, int copy) {
   const loop::Value& v = s_.value(id);
   if (!is_vector(id)) return load_element(id, copy);
   std::optional<int64_t> step = stride(v.index);
-  if (s_.tile_axis >= 0 && step != 1 && stride_along(s_.kernel, v.index, s_.tile_axis) == 1)
+  if (is_tiled() && step != 1 && stride_along(s_.kernel, v.index, s_.tile_axis) == 1)
     return load_tile(id, copy);
   llvm::Type* type = ops_.memory_type(v.type);
   llvm::Align align(static_cast<uint64_t>(size_of(v.type)));
@@ -134,8 +143,7 @@ llvm::Value* Emitter::load(ValueId id, int copy) {
   auto* wide = llvm::cast<llvm::FixedVectorType>(vector_of(type));
   llvm::Constant* zero = llvm::Constant::getNullValue(wide);
   if (step == 1) {
-    Value* place =
-        b_.CreateGEP(type, pointer(v.buffer, v.index), number(copy_offset(v.index, copy)));
+    Value* place = copy_place(v.buffer, v.index, copy);
     Value* x = where ? b_.CreateMaskedLoad(wide, place, align, where, zero)
                      : static_cast<Value*>(b_.CreateAlignedLoad(wide, place, align));
     return ops_.from_memory(x, v.type);
@@ -151,12 +159,12 @@ llvm::Value* Emitter::load(ValueId id, int copy) {
 // Every `step`-th element, out of contiguous loads that end with the last of them.
 llvm::Value* Emitter::load_apart(const loop::Value& v, int copy, int64_t step) {
   llvm::Type* type = ops_.memory_type(v.type);
-  int64_t first = copy_offset(v.index, copy), lanes = s_.lanes, loads = std::max<int64_t>(step, 1);
-  if (step < 0) first -= lanes - 1;
+  int64_t lanes = s_.lanes, loads = std::max<int64_t>(step, 1), first = step < 0 ? 1 - lanes : 0;
+  Value* base = copy_place(v.buffer, v.index, copy);
   auto begin = [&](int64_t k) { return k + 1 < loads ? k * lanes : (lanes - 1) * (loads - 1); };
   Value* result = nullptr;
   for (int64_t k = 0; k < loads; ++k) {
-    Value* place = b_.CreateGEP(type, pointer(v.buffer, v.index), number(first + begin(k)));
+    Value* place = b_.CreateGEP(type, base, number(first + begin(k)));
     Value* next = b_.CreateAlignedLoad(vector_of(type), place,
                                        llvm::Align(static_cast<uint64_t>(size_of(v.type))));
     std::vector<int> order;
@@ -175,10 +183,10 @@ llvm::Value* Emitter::load_tile(ValueId id, int copy) {
   const loop::Value& v = s_.value(id);
   llvm::Type* type = ops_.memory_type(v.type);
   llvm::Align align(static_cast<uint64_t>(size_of(v.type)));
-  int64_t across = *stride(v.index);
   Values rows;
   for (int j = 0; j < s_.lanes; ++j) {
-    Value* place = b_.CreateGEP(type, pointer(v.buffer, v.index), number(j * across));
+    Value* place =
+        b_.CreateGEP(type, pointer(v.buffer, v.index), distance(v.index, s_.vector_axis, j));
     rows.push_back(b_.CreateAlignedLoad(vector_of(type), place, align));
   }
   for (int half = s_.lanes / 2; half >= 1; half /= 2) {
@@ -291,9 +299,8 @@ void Emitter::store_element(const loop::Store& store, int copy) {
   auto* one = llvm::FixedVectorType::get(ops_.memory_type(dtype), 1);
   Value* where = mask(store.mask, 0);
   Value* bit = b_.CreateVectorSplat(1, where ? where : b_.getTrue());
-  Value* place = pointer(store.buffer, store.index);
-  if (s_.tile_axis >= 0)
-    place = b_.CreateGEP(one->getElementType(), place, number(copy_offset(store.index, copy)));
+  Value* place =
+      is_tiled() ? copy_place(store.buffer, store.index, copy) : pointer(store.buffer, store.index);
   Value* x = value(store.value, copy);
   if (store.combine != Combine::set) {
     Value* old = b_.CreateMaskedLoad(one, place, align, bit, llvm::Constant::getNullValue(one));
@@ -317,8 +324,7 @@ void Emitter::store_vector(const loop::Store& store, int copy) {
   if (where) where = widened(where);
   Value* x = vector(store.value, copy);
   if (stride(store.index) == 1) {
-    Value* place = b_.CreateGEP(type, pointer(store.buffer, store.index),
-                                number(copy_offset(store.index, copy)));
+    Value* place = copy_place(store.buffer, store.index, copy);
     if (!set) {
       Value* old = where ? b_.CreateMaskedLoad(vectors, place, align, where, zero)
                          : static_cast<Value*>(b_.CreateAlignedLoad(vectors, place, align));

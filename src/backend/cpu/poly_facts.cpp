@@ -28,6 +28,20 @@ void find_values(const Kernel& kernel, PolyId poly, std::vector<ValueId>& found)
   });
 }
 
+static AxisSet axes_of(const Kernel& kernel, const Term& term) {
+  AxisSet axes = 0;
+  for (AtomId id : kernel.polys.atoms_of(term.mono)) {
+    const Atom& atom = kernel.polys.atom(id);
+    if (atom.kind == AtomKind::axis) axes |= AxisSet{1} << atom.a;
+    if (atom.kind == AtomKind::value) axes |= kernel.values[atom.a].axes;
+    if (atom.kind >= AtomKind::let && atom.kind != AtomKind::symbol) {
+      axes |= axes_in(kernel, atom.a);
+      if (atom.kind != AtomKind::let) axes |= axes_in(kernel, atom.b);
+    }
+  }
+  return axes;
+}
+
 std::optional<int64_t> stride_along(const Kernel& kernel, PolyId poly, int axis) {
   if (axis < 0) return 0;
   int64_t stride = 0;
@@ -38,19 +52,24 @@ std::optional<int64_t> stride_along(const Kernel& kernel, PolyId poly, int axis)
       if (first.a == static_cast<uint32_t>(axis)) stride += term.coef;
       continue;
     }
-    AxisSet axes = 0;
-    for (AtomId id : atoms) {
-      const Atom& atom = kernel.polys.atom(id);
-      if (atom.kind == AtomKind::axis) axes |= AxisSet{1} << atom.a;
-      if (atom.kind == AtomKind::value) axes |= kernel.values[atom.a].axes;
-      if (atom.kind >= AtomKind::let && atom.kind != AtomKind::symbol) {
-        axes |= axes_in(kernel, atom.a);
-        if (atom.kind != AtomKind::let) axes |= axes_in(kernel, atom.b);
-      }
-    }
-    if (axes >> axis & 1) return std::nullopt;
+    if (axes_of(kernel, term) >> axis & 1) return std::nullopt;
   }
   return stride;
+}
+
+bool is_linear_along(const Kernel& kernel, PolyId poly, int axis) {
+  for (const Term& term : kernel.polys[poly].terms) {
+    if (!(axes_of(kernel, term) >> axis & 1)) continue;
+    int found = 0;
+    for (AtomId id : kernel.polys.atoms_of(term.mono)) {
+      const Atom& atom = kernel.polys.atom(id);
+      bool itself = atom.kind == AtomKind::axis && atom.a == static_cast<uint32_t>(axis);
+      if (!itself && atom.kind != AtomKind::symbol) return false;
+      found += itself;
+    }
+    if (found != 1) return false;
+  }
+  return true;
 }
 
 std::vector<Dim> symbols_in(const Kernel& kernel) {

@@ -52,7 +52,7 @@ std::vector<UnitAxis> unit_axes(const Schedule& s) {
     Dim extent = s.extents[static_cast<size_t>(axis)];
     if (blocks && axis == s.vector_axis) continue;
     if (axis == s.tile_axis)
-      found.push_back({axis, floor_div(extent, s.lanes), s.lanes});
+      found.push_back({axis, ceil_div(extent, s.lanes), s.lanes});
     else
       found.push_back({axis, extent, 1});
   }
@@ -326,7 +326,7 @@ class Scheduler {
   }
 
   // Loads that are contiguous along another axis than the stores come as square tiles, transposed
-  // in registers. Indices must be linear, and tiles whole.
+  // in registers. Indices must be linear; what is left beside whole tiles is gathered.
   void choose_tile() {
     if (s_.lanes == 1 || s_.ops > kTiledOps || s_.lanes > kMostTileLanes) return;
     for (int axis : s_.par) {
@@ -334,7 +334,7 @@ class Scheduler {
       for (size_t i = 0; i < k_.values.size(); ++i) {
         const loop::Value& v = k_.values[i];
         if (!s_.needed[i] || v.op != Op::load || stride_along(k_, v.index, axis) != 1) continue;
-        int64_t across = *stride_along(k_, v.index, s_.vector_axis);
+        std::optional<int64_t> across = stride_along(k_, v.index, s_.vector_axis);
         if (across == 0 || across == 1) continue;
         s_.tile_axis = axis;
         s_.copies = s_.lanes;
@@ -344,19 +344,19 @@ class Scheduler {
   }
 
   bool is_tileable(int axis) const {
-    bool whole = divides(s_.lanes, s_.extents[static_cast<size_t>(axis)]) &&
-                 divides(s_.lanes, s_.vector_extent());
+    auto is_long = [&](Dim extent) { return bounds(extent).hi >= s_.lanes; };
+    bool plain = is_long(s_.extents[static_cast<size_t>(axis)]) && is_long(s_.vector_extent());
     auto linear = [&](PolyId poly) {
-      return stride_along(k_, poly, axis) && stride_along(k_, poly, s_.vector_axis);
+      return is_linear_along(k_, poly, axis) && is_linear_along(k_, poly, s_.vector_axis);
     };
     for (size_t i = 0; i < k_.values.size(); ++i) {
       const loop::Value& v = k_.values[i];
       if (!s_.needed[i]) continue;
-      whole &= v.op != Op::index;
-      if (v.op == Op::load) whole &= v.mask == kNone && linear(v.index);
+      plain &= v.op != Op::index;
+      if (v.op == Op::load) plain &= v.mask == kNone && linear(v.index);
     }
-    for (const Store& store : k_.stores) whole &= store.mask == kNone && linear(store.index);
-    return whole;
+    for (const Store& store : k_.stores) plain &= store.mask == kNone && linear(store.index);
+    return plain;
   }
 
   // Each place is written once, or repeatedly with the same value.
