@@ -55,6 +55,16 @@ def test_every_size_of_a_range(name):
         same(executable(x), fun(x))
 
 
+@pytest.mark.parametrize("shape", [lambda n: (64, n, 64), lambda n: (64, 64, n)])
+def test_transposes_of_open_sizes(shape):
+    """Around whole tiles, and where results are written past the caches."""
+    fun = lambda x: x.swapaxes(1, 2) + 1
+    executable = tn.compile(fun, args=[tn.InputInfo(shape((1, 16, 512)), F32)])
+    for n in (1, 15, 16, 17, 100, 512):
+        x = normal(*shape(n), seed=n)
+        same(executable(x), fun(x))
+
+
 def test_several_open_sizes():
     length, depth = (1, 16, 33), tn.NamedDimension("depth", 4, 8, 12)
     keys = tn.NamedDimension("keys", 1, 16, 40)

@@ -220,8 +220,12 @@ bool Emitter::may_stream(const loop::Store& store) const {
   int64_t bytes = size_of(to.type);
   bool full = s_.inner.empty() || (axes_in(s_.kernel, store.index) & s_.inner_axes) != 0;
   if (s_.form == Form::tile || !full || store.mask != kNone || store.combine != Combine::set ||
-      store.scattered || stride(store.index) != 1 || s_.likely(to.size) * bytes < kStreamedBytes)
+      store.scattered || stride(store.index) != 1)
     return false;
+  // A range that was given counts whole: the call finds out how large the result is.
+  int64_t most = bounds(to.size).hi;
+  if (most >= Dim::kLargestSymbol) most = s_.likely(to.size);
+  if (most * bytes < kStreamedBytes) return false;
   // Each vector begins at a multiple of its size; what symbols decide, the call finds out.
   const PolyTable& polys = s_.kernel.polys;
   bool aligned = polys.constant_of(store.index) % s_.lanes == 0;
