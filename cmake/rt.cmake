@@ -9,10 +9,12 @@ function(tenon_add_rt)
   set(loops ${ops}) # over elements: these stay fast
   list(FILTER loops INCLUDE REGEX "/(dot|joining|gather|rejection|scatter_kernel|window)\\.cpp$")
   list(REMOVE_ITEM ops ${loops})
-  # What reads files and writes texts, and what calls LAPACK.
+  # What reads files and writes texts, what makes plans and computes sizes, and what calls LAPACK.
   set(read "(set|tnx)_reader|program_read|kernel_parse|signature|signature_bytes")
   set(text "(graph|attrs|kernel|index|poly)_text|memory_report|linalg|verify")
-  set(cold_files "/(${read}|${text})\\.cpp")
+  set(plan "lower_fused|plan_builder|kernel_set|memory|placement|step_order|bundle|compile")
+  set(size "graph|dim|poly|poly_divmod|poly_range|poly_rewrite|sizes|substitute|index|refine|attrs")
+  set(cold_files "/(${read}|${text}|${plan}|${size})\\.cpp")
   set(cold ${sources})
   list(FILTER cold INCLUDE REGEX "${cold_files}$")
   set(interpreter ${level_sources})
