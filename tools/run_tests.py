@@ -2,6 +2,7 @@
 """Run every test of a built tree and end with a summary; --asan runs those of build/asan."""
 import os
 import pathlib
+import signal
 import subprocess
 import sys
 import time
@@ -62,6 +63,8 @@ class Fuzzer:
 
 
 def main():
+    # Tests of Ctrl-C need it, and what runs in the background may have been started without.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     asan = "--asan" in sys.argv[1:]
     results = []
     fuzzer = None if asan else Fuzzer()
