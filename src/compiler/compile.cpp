@@ -187,7 +187,8 @@ std::unique_ptr<KernelSet> CompiledGraph::made_for(std::span<const Binding> size
 
 std::vector<KernelSet> CompiledGraph::sets() const {
   Made& made = *made_;
-  std::lock_guard lock(made.mutex);
+  std::unique_lock lock(made.mutex);
+  made.free.wait(lock, [&] { return !made.busy; });  // whoever is busy changes them
   std::vector<KernelSet> sets = given_;
   for (const auto& set : made.sets)
     if (set->source) sets.push_back(*set);
