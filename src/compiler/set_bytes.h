@@ -24,7 +24,8 @@ struct SetConstant {
 
 struct SetBytes {
   std::string plan;
-  std::vector<std::string> code;  // by kernel, all sets together; "" where it has none
+  /// By level as asked, then by kernel, all sets together; "" where one has none.
+  std::vector<std::vector<std::string>> code;
   std::vector<SetConstant> constants;
   /// By number, over all constants: whether it is read as it lies. One that is not, and that some
   /// packed one is `of`, need not be kept.
@@ -32,9 +33,9 @@ struct SetBytes {
 };
 
 /// Of sets that have been planned for all sizes that matter: only kernels that some plan asked for
-/// are among them. `constants` are those of the traced graph. The code is made for `level`.
+/// are among them. `constants` are those of the traced graph. Code is made for each level.
 SetBytes to_bytes(std::span<const KernelSet> sets, std::span<const Bound> constants,
-                  CpuLevel level);
+                  std::span<const CpuLevel> levels);
 
 /// The inverse. `constants`: those of the traced graph, then those of SetBytes, in order; an absent
 /// one is an absent_constant(). Without code (an empty list, or "") kernels are interpreted. The

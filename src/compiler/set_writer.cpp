@@ -17,7 +17,7 @@ class SetWriter {
     out_.read.resize(traced_.size());
   }
 
-  SetBytes write(std::span<const KernelSet> sets, CpuLevel level) {
+  SetBytes write(std::span<const KernelSet> sets, std::span<const CpuLevel> levels) {
     ByteWriter body;
     write_sets(body, sets);
     ByteWriter plan;
@@ -27,7 +27,8 @@ class SetWriter {
     out_.plan = std::move(plan.bytes) + body.bytes;
     std::vector<cpu::KernelRequest> requests;
     for (const Unique& k : kernels_) requests.push_back({k.kernel.get(), k.form, k.sizes});
-    out_.code = cpu::compile_to_bytes(requests, {.level = level});
+    for (CpuLevel level : levels)
+      out_.code.push_back(cpu::compile_to_bytes(requests, {.level = level}));
     return std::move(out_);
   }
 
@@ -184,8 +185,8 @@ class SetWriter {
 }  // namespace
 
 SetBytes to_bytes(std::span<const KernelSet> sets, std::span<const Bound> constants,
-                  CpuLevel level) {
-  return SetWriter(constants).write(sets, level);
+                  std::span<const CpuLevel> levels) {
+  return SetWriter(constants).write(sets, levels);
 }
 
 }  // namespace tn

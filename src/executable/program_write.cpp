@@ -86,13 +86,12 @@ void Program::write(tnx::Writer& out, std::span<const CpuLevel> targets, bool de
   SetBytes sets;
   ByteWriter codes, sealed;
   std::vector<std::pair<std::string_view, std::string>> code;
-  if (!sets_.empty())
-    for (CpuLevel level : targets) {
-      sets = to_bytes(sets_, options_.constants, level);
-      ByteWriter bytes;
-      bytes(sets.code);
-      code.emplace_back(name_of(level), std::move(bytes.bytes));
-    }
+  if (!sets_.empty() && !targets.empty()) sets = to_bytes(sets_, options_.constants, targets);
+  for (size_t i = 0; i < sets.code.size(); ++i) {
+    ByteWriter bytes;
+    bytes(sets.code[i]);
+    code.emplace_back(name_of(targets[i]), std::move(bytes.bytes));
+  }
   std::string meta = meta_bytes(debug ? signature_ : without_places(signature_), options_);
   std::string constants = write_constants(out, constants_, sets);
   // What would be executed, and what it rests on.

@@ -9,9 +9,19 @@
 
 #include "base/error.h"
 #include "compiler/compile.h"
+#include "ir/trace.h"
 #include "tenon/tenon.h"
 
 namespace tn {
+
+Graph traced(const Function& f, const std::vector<Shape>& shapes) {
+  Trace trace("compile", Trace::Values::unknown);
+  Tensors params;
+  for (const Shape& shape : shapes) params.push_back(make_param(intern(DType::f32, shape)));
+  Tensors out = f(params);
+  trace.end();
+  return capture(params, out).graph;
+}
 
 Tensor random_tensor(TypeRef type, uint64_t seed, double lo, double hi) {
   std::mt19937_64 source(seed);

@@ -4,8 +4,12 @@
 #include <vector>
 
 #include "ir/graph.h"
+#include "tenon/transforms.h"
 
 namespace tn {
+
+/// What a function of f32 tensors with these shapes records.
+Graph traced(const Function& f, const std::vector<Shape>& shapes);
 
 /// Values in [lo, hi], whole numbers for integer types.
 Tensor random_tensor(TypeRef type, uint64_t seed, double lo = -2, double hi = 2);

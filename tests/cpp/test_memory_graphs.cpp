@@ -6,7 +6,6 @@
 #include "base/error.h"
 #include "compiler/compile.h"
 #include "compiler/memory_report.h"
-#include "ir/trace.h"
 #include "run_graph.h"
 #include "runtime/memory.h"
 #include "runtime/threads.h"
@@ -15,15 +14,6 @@
 using namespace tn;
 
 namespace {
-
-Graph traced(const Function& f, const std::vector<Shape>& shapes) {
-  Trace trace("compile", Trace::Values::unknown);
-  Tensors params;
-  for (const Shape& shape : shapes) params.push_back(make_param(intern(DType::f32, shape)));
-  Tensors out = f(params);
-  trace.end();
-  return capture(params, out).graph;
-}
 
 /// `loss(data and weights)` with its data first, to new weights.
 Graph training_step(const Function& loss, const std::vector<Shape>& shapes, int data) {

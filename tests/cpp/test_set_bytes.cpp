@@ -7,11 +7,11 @@
 #include "compiler/compile.h"
 #include "compiler/set_bytes.h"
 #include "errors.h"
+#include "frontend/eval.h"
 #include "fuzz_check.h"
 #include "fuzz_graph.h"
 #include "ir/graph_read.h"
 #include "ir/rewrite.h"
-#include "ir/trace.h"
 #include "run_graph.h"
 #include "runtime/gemm.h"
 #include "tenon/tenon.h"
@@ -20,21 +20,12 @@ using namespace tn;
 
 namespace {
 
-Graph traced(const Function& f, const std::vector<Shape>& shapes) {
-  Trace trace("compile", Trace::Values::unknown);
-  Tensors params;
-  for (const Shape& shape : shapes) params.push_back(make_param(intern(DType::f32, shape)));
-  Tensors out = f(params);
-  trace.end();
-  return capture(params, out).graph;
+Bound value_of(const Tensor& x) {
+  x.eval();
+  return bound_of(slot_of(x));
 }
 
-Bound bound_of(const Tensor& x) {
-  x.eval();
-  Buffer* buffer = slot_of(x).data.load();
-  buffer->refs.fetch_add(1);
-  return {BufferRef::adopt_reference(buffer), slot_of(x).offset};
-}
+const CpuLevel kHere[] = {cpu_level()};
 
 /// What a file would hold of a compiled graph.
 struct Saved {
@@ -43,7 +34,7 @@ struct Saved {
   size_t absent = 0;
 
   Saved(std::span<const KernelSet> sets, const std::vector<Bound>& traced)
-      : bytes(to_bytes(sets, traced, cpu_level())), constants(traced) {
+      : bytes(to_bytes(sets, traced, kHere)), constants(traced) {
     for (const SetConstant& c : bytes.constants) constants.push_back(c.value);
     for (const SetConstant& c : bytes.constants)
       if (c.of >= 0 && !bytes.read[static_cast<size_t>(c.of)]) {
@@ -54,7 +45,7 @@ struct Saved {
 
   std::vector<KernelSet> load(const CompileOptions& options, bool with_code = true,
                               bool stranger = false) const {
-    std::vector<std::string_view> code(bytes.code.begin(), bytes.code.end());
+    std::vector<std::string_view> code(bytes.code[0].begin(), bytes.code[0].end());
     if (!with_code) code.clear();
     return sets_from_bytes(bytes.plan, code, constants, options, stranger);
   }
@@ -133,7 +124,7 @@ Tensors conv_net(const Tensors& in) {
 void check_same_with_weights(const Graph& graph) {
   Tensors in = random_inputs(graph, 5);
   CompileOptions options{.effort = Effort::e2};
-  for (size_t i = 1; i < in.size(); ++i) options.constants.push_back(bound_of(in[i]));
+  for (size_t i = 1; i < in.size(); ++i) options.constants.push_back(value_of(in[i]));
   CompiledGraph compiled(graph, options);
   Tensors expected = run_plan(*compiled.plan(), graph, {in[0]});
   auto again = loaded(compiled, graph, options);
@@ -151,7 +142,7 @@ struct Mlp {
   Mlp() {
     for (int i = 1; i < 5; ++i) {
       weights.push_back(random_tensor(graph.types[static_cast<size_t>(i)], 7));
-      options.constants.push_back(bound_of(weights.back()));
+      options.constants.push_back(value_of(weights.back()));
     }
   }
   std::vector<Binding> at(int64_t count) const { return {{rows, count}}; }
@@ -322,8 +313,8 @@ TEST_CASE("sets: equal kernels are kept once, and the bytes do not depend on the
   for (std::string& plan : plans) {
     CompiledGraph compiled(graph, {.effort = Effort::e2});
     compiled.plan();
-    SetBytes bytes = to_bytes(compiled.sets(), {}, cpu_level());
-    CHECK(bytes.code.size() <= 2);
+    SetBytes bytes = to_bytes(compiled.sets(), {}, kHere);
+    CHECK(bytes.code[0].size() <= 2);
     plan = bytes.plan;
   }
   CHECK(plans[0] == plans[1]);
