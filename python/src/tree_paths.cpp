@@ -267,6 +267,7 @@ void bind_trees(nb::module_& m) {
   m.def("_tree_unflatten", unflatten_tree);
   m.def("_tree_map", map_tree, nb::arg("f"), nb::arg("tree").none(), nb::arg("rest"));
   m.def("_tree_register", register_tree);
+  m.def("_tree_register_dict", register_dict);
 }
 
 }  // namespace tn::python

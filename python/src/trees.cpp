@@ -121,6 +121,10 @@ void register_tree(nb::handle cls, nb::object flatten, nb::object unflatten) {
   types().add(reinterpret_cast<PyTypeObject*>(cls.ptr()), std::move(type));
 }
 
+void register_dict(nb::handle cls) {
+  types().of_class[reinterpret_cast<PyTypeObject*>(cls.ptr())] = &types().dict;
+}
+
 std::string class_name(const TreeType& type) {
   return nb::cast<std::string>(type.cls.attr("__name__"));
 }

@@ -70,6 +70,8 @@ const TreeType* tree_type(PyObject* object);
 const TreeType* live_type(PyObject* object);
 /// Objects of `cls` are trees: `flatten(x)` gives (tree, static), `unflatten(static, tree)` is x.
 void register_tree(nb::handle cls, nb::object flatten, nb::object unflatten);
+/// Objects of the class, a subclass of dict, are trees as if they were plain dicts.
+void register_dict(nb::handle cls);
 std::string class_name(const TreeType& type);
 /// The tree inside an object of a registered class, and what else it is made of.
 std::pair<nb::object, nb::object> open_object(const TreeType& type, PyObject* object);

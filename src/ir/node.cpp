@@ -8,6 +8,7 @@
 #include "base/at_fork.h"
 #include "base/error.h"
 #include "ir/number.h"
+#include "ir/watch.h"
 
 namespace tn {
 
@@ -195,6 +196,7 @@ Node* record(const OpDef& op, const Attrs* attrs, std::span<const Edge> in, Type
     retain(operand);
     depth = std::max(depth, operand->depth.load(std::memory_order_relaxed));
     node->traced |= operand->traced;
+    node->watched |= operand->watched & inherited;
     node->taped = std::max(node->taped, operand->taped);
   }
   if (node->taped && !taping) node->taped = running_tape(node->taped);

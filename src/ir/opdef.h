@@ -102,6 +102,13 @@ enum class Batch : uint8_t {
   loop,     // no rule: a scan, one example after the other
 };
 
+/// What a policy of mixed precision does with the floating operands of an op.
+enum class Precision : uint8_t {
+  any,   // nothing: it computes in the type it is given
+  low,   // to the policy's narrow type: products, where it is fastest
+  full,  // to f32: long sums and quotients, which lose too much in a narrow type
+};
+
 /// What a derivative rule sees beside tangents or cotangents, among which null tensors are zeros.
 struct Primal {
   const Tensors& in;
@@ -164,6 +171,7 @@ struct OpDef {
   // where the attributes make the op linear. An empty list declines.
   Tensors (*jvp)(const void* attrs, const Primal& p, const Tensors& t) = nullptr;
   Tensors (*vjp)(const void* attrs, const Primal& p, const Tensors& ct) = nullptr;
+  Precision precision = Precision::any;
   Batch batch = Batch::family;
   Tensors (*batch_rule)(const void* attrs, const BatchCall& call) = nullptr;
 

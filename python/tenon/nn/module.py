@@ -2,14 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
 from typing import Any, TypeAlias
 
 import tenon as tn
 
 from .. import _core
+from .calls import as_call
 
 Names: TypeAlias = "str | Collection[str]"
+
+
+class Parameters(dict[str, Any]):
+    """The parameters of a module by name, as a plain dict that remembers the module.
+
+    An optimizer that is given them puts new ones there.
+    """
+
+    def __init__(self, module: Module, parameters: dict[str, Any]) -> None:
+        super().__init__(parameters)
+        self.module = module
+
+
+_core._tree_register_dict(Parameters)
 
 
 class Module:
@@ -44,6 +59,15 @@ class Module:
     training = True
     _frozen: frozenset[str] = frozenset()
 
+    # Of a class: names of tensors that are state and never trained, such as running statistics.
+    buffers: Collection[str] = ()
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if "__call__" in vars(cls):
+            cls.__call__ = as_call(vars(cls)["__call__"])  # type: ignore[method-assign]
+
+    @as_call
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self.forward(*args, **kwargs)
 
@@ -59,22 +83,35 @@ class Module:
         """
         return vars(self)
 
-    def parameters(self) -> dict[str, Any]:
+    def parameters(self) -> Parameters:
         """The parameters by name; those of modules in dicts, and those in lists in lists.
 
             >>> tn.nn.Linear(2, 1).parameters().keys()
             dict_keys(['weight', 'bias'])
         """
-        return self._select(frozen=True)
+        return Parameters(self, self._select(frozen=True))
 
-    def trainable_parameters(self) -> dict[str, Any]:
-        """The parameters that are not frozen, in the same form."""
-        return self._select(frozen=False)
+    def trainable_parameters(self) -> Parameters:
+        """The parameters that are neither frozen nor buffers, in the same form."""
+        return Parameters(self, self._select(frozen=False))
+
+    def named_parameters(self) -> Iterator[tuple[str, tn.Tensor]]:
+        """The parameters, each with its path: `layers.0.weight`."""
+        return named_tensors(self._select(frozen=True))
+
+    def state_dict(self) -> dict[str, tn.Tensor]:
+        """The parameters by their paths: what files hold, under PyTorch's names.
+
+            >>> list(tn.nn.Sequential(tn.nn.Linear(2, 1)).state_dict())
+            ['layers.0.weight', 'layers.0.bias']
+        """
+        return dict(self.named_parameters())
 
     def _select(self, frozen: bool) -> dict[str, Any]:
         selected = {}
         for name, value in vars(self).items():
-            part = _parameters_in(value, frozen, name in self._frozen)
+            is_frozen = name in self._frozen or name in self.buffers
+            part = _parameters_in(value, frozen, is_frozen)
             if part is not None and not name.startswith("_"):
                 selected[name] = part
         return selected
@@ -89,17 +126,50 @@ class Module:
 
     def modules(self) -> list[Module]:
         """The module and all modules inside it, each once."""
-        found, rest = {}, [self]
+        return [module for _, module in self.named_modules()]
+
+    def named_modules(self) -> Iterator[tuple[str, Module]]:
+        """The module and all modules inside it, each once, with their paths: `blocks[3].attn`."""
+        found: set[int] = set()
+        rest: list[tuple[str, Any]] = [("", self)]
         while rest:
-            value = rest.pop()
-            if isinstance(value, Module) and id(value) not in found:
-                found[id(value)] = value
-                value = vars(value)
-            if isinstance(value, dict):
-                value = list(value.values())
-            if isinstance(value, (list, tuple)):
-                rest.extend(reversed(value))
-        return list(found.values())
+            path, value = rest.pop()
+            inside: list[tuple[str, Any]] = []
+            if isinstance(value, Module):
+                if id(value) in found:
+                    continue
+                found.add(id(value))
+                yield path, value
+                dot = "." if path else ""
+                inside = [(f"{path}{dot}{name}", v) for name, v in vars(value).items()]
+            elif isinstance(value, dict):
+                inside = [(f"{path}[{key!r}]", v) for key, v in value.items()]
+            elif isinstance(value, (list, tuple)):
+                inside = [(f"{path}[{i}]", v) for i, v in enumerate(value)]
+            rest.extend(reversed(inside))
+
+    def apply(self, f: Callable[[tn.Tensor], tn.Tensor]) -> Module:
+        """Puts `f` of each parameter in its place.
+
+            >>> tn.nn.Linear(2, 1).apply(lambda w: w.astype(tn.float16)).weight.dtype
+            tenon.float16
+        """
+
+        def checked(parameter: tn.Tensor) -> tn.Tensor:
+            made = f(parameter)
+            if not isinstance(made, tn.Tensor):
+                kind = type(made).__name__
+                hint = "; for a function of modules there is apply_to_modules"
+                _core._fail("type", f"apply: the function returned a {kind}, not a tensor{hint}")
+            return made
+
+        return self.update(tn.tree.map(checked, self.parameters()))
+
+    def apply_to_modules(self, f: Callable[[Module], Any]) -> Module:
+        """Calls `f` with the module and all modules inside it."""
+        for module in self.modules():
+            f(module)
+        return self
 
     def train(self, mode: bool = True) -> Module:
         """Sets whether modules such as `Dropout` behave as in training."""
@@ -138,9 +208,18 @@ class Module:
         else:
             setattr(self, name, value)
 
+    def describe(self) -> str | None:
+        """What `repr` says of the module's own sizes, or None: its tensors and options."""
+        return None
+
     def __repr__(self) -> str:
-        shown = {n: _text(v) for n, v in vars(self).items() if not n.startswith("_")}
-        return _call_text(type(self).__name__, [f"{n}={text}" for n, text in shown.items()])
+        shown = {n: v for n, v in vars(self).items() if not n.startswith("_")}
+        own = self.describe()
+        if own is not None:
+            shown = {n: v for n, v in shown.items() if _holds_modules(v)}
+        parts = [own] if own else []
+        parts += [f"{n}={_text(v)}" for n, v in shown.items()]
+        return _call_text(type(self).__name__, parts)
 
     def __tree_flatten__(self) -> tuple[dict[str, Any], type]:
         return {name: _as_tree(value) for name, value in vars(self).items()}, type(self)
@@ -204,6 +283,23 @@ def _as_tree(value: Any) -> Any:
 
 
 _LEAF = tn.tree.structure(0)
+
+
+def _holds_modules(value: Any) -> bool:
+    if isinstance(value, dict):
+        value = list(value.values())
+    if isinstance(value, (list, tuple)):
+        return any(_holds_modules(v) for v in value)
+    return isinstance(value, Module)
+
+
+def named_tensors(tree: Any, path: str = "") -> Iterator[tuple[str, tn.Tensor]]:
+    """The tensors of nested dicts and lists, each with its path: `blocks.3.weight`."""
+    if isinstance(tree, tn.Tensor):
+        yield path, tree
+        return
+    for key, value in tree.items() if isinstance(tree, dict) else enumerate(tree):
+        yield from named_tensors(value, f"{path}.{key}" if path else str(key))
 
 
 def _holds_tensors(value: Any) -> bool:

@@ -2,18 +2,51 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import tenon as tn
 
-from ..nn.module import Module
+from .. import _core
+from ..nn.module import Module, Parameters, named_tensors
 
 Schedule = Callable[[tn.Tensor], "tn.Tensor | float"]
 
 
-class Optimizer:
+class _BothHabits(type):
+    """Lets `Adam(model.parameters(), lr=0.1)` and `Adam(0.1)` both make an optimizer."""
+
+    def __call__(
+        cls, *args: Any, params: Any = None, lr: Any = None, **kwargs: Any
+    ) -> Optimizer:
+        if params is None and args and _are_parameters(args[0]):
+            params, *args = args  # type: ignore[assignment]
+        if lr is not None:
+            kwargs["learning_rate"] = lr
+        made: Optimizer = super().__call__(*args, **kwargs)
+        if params is not None:
+            made.watch(params)
+        return made
+
+
+def _are_parameters(given: Any) -> bool:
+    if isinstance(given, (str, tn.Tensor)) or callable(given) and not isinstance(given, Module):
+        return False
+    return isinstance(given, Module) or hasattr(given, "__iter__")
+
+
+class Optimizer(metaclass=_BothHabits):
     """Makes new parameters from parameters and gradients, one tensor at a time.
+
+    There are two ways to use one:
+
+        >>> model = tn.nn.Linear(2, 1)
+        >>> optimizer = tn.optim.SGD(learning_rate=0.1)
+        >>> grads = tn.tree.map(tn.ones_like, model.parameters())
+        >>> optimizer.update(model, grads)
+
+    with gradients that somebody computed, or, made as `SGD(model.parameters(), lr=0.1)`, with
+    those that `backward()` leaves in the parameters: `step()`, then `zero_grad()`.
 
     A class says in `apply_single` how, and in `init_single` what it remembers of a parameter.
     `state` holds the number of steps, the learning rate and what is remembered, by the parameter's
@@ -24,6 +57,7 @@ class Optimizer:
     def __init__(self, learning_rate: float | tn.Tensor | Schedule) -> None:
         self.state: dict[str, Any] = {"step": tn.array(0), "moments": {}}
         self.learning_rate = learning_rate
+        self._modules: list[Module] = []
 
     @property
     def learning_rate(self) -> tn.Tensor:
@@ -46,6 +80,14 @@ class Optimizer:
         """The new parameter; changes what is remembered of it."""
         raise NotImplementedError
 
+    def init(self, parameters: Any) -> None:
+        """Remembers the parameters as before their first step.
+
+        Otherwise that happens with the first gradient; a compiled step is then traced twice.
+        """
+        for name, parameter in named_tensors(parameters):
+            self._moments(name, parameter)
+
     def update(self, model: Module, gradients: Any) -> None:
         """Puts new parameters into a model. `gradients` may leave some out."""
         if isinstance(gradients, Module):
@@ -54,10 +96,62 @@ class Optimizer:
 
     def apply_gradients(self, gradients: Any, parameters: Any) -> Any:
         """New parameters, as a tree like `gradients`."""
+        self._count_step()
+        return self._apply(gradients, parameters, ())
+
+    def watch(self, parameters: Any) -> None:
+        """Makes these the parameters of `step`.
+
+        They are a module or its parameters (those that are trainable), a tensor, or a list of such.
+        """
+        for given in parameters if _is_list(parameters) else [parameters]:
+            if isinstance(given, tn.Tensor):
+                given.requires_grad = True
+                self.state.setdefault("parameters", []).append(given)
+                continue
+            module = given.module if isinstance(given, Parameters) else given
+            if not isinstance(module, Module):
+                kind = type(given).__name__
+                _core._fail("type", f"{type(self).__name__}: no parameters: {kind}")
+            self._modules.append(module)
+            for parameter in tn.tree.leaves(module.trainable_parameters()):
+                parameter.requires_grad = True
+        self.init(dict(self._watched()))
+
+    def step(self) -> None:
+        """Improves the parameters that were given, by the gradients that `backward()` left there.
+
+        Those without a gradient stay as they are.
+        """
+        pairs = [(name, p, p.grad) for name, p in self._watched()]
+        if all(gradient is None for _, _, gradient in pairs):
+            _core._fail("value", f"{type(self).__name__}.step: {self._why_nothing(len(pairs))}")
+        self._count_step()
+        with tn.no_grad():
+            for name, parameter, gradient in pairs:
+                if gradient is not None:
+                    _core._rebind(parameter, self._applied(name, gradient, parameter))
+
+    def _why_nothing(self, count: int) -> str:
+        if count == 0:
+            return "it was given no parameters; write SGD(model.parameters(), lr=...)"
+        return f"none of {count} parameters has a gradient; call loss.backward() first"
+
+    def zero_grad(self) -> None:
+        """Lets go of the gradients, which `backward()` would add to."""
+        for _, parameter in self._watched():
+            parameter.grad = None
+
+    def _watched(self) -> Iterator[tuple[str, tn.Tensor]]:
+        """The parameters of `step`, by name."""
+        for i, module in enumerate(self._modules):
+            yield from named_tensors(module.trainable_parameters(), str(i) if i else "")
+        yield from named_tensors(self.state.get("parameters", []))
+
+    def _count_step(self) -> None:
         if self._schedule:
             self._set_rate(self._schedule(self.state["step"]))
         self.state["step"] = self.state["step"] + 1
-        return self._apply(gradients, parameters, ())
 
     def _apply(self, gradient: Any, parameter: Any, path: tuple[Any, ...]) -> Any:
         if isinstance(gradient, dict):
@@ -65,9 +159,12 @@ class Optimizer:
         if isinstance(gradient, (list, tuple)):
             pairs = zip(gradient, parameter, strict=True)
             return [self._apply(g, p, (*path, i)) for i, (g, p) in enumerate(pairs)]
-        moments = self._moments(".".join(map(str, path)), parameter)
-        # Computed in at least float32, as the learning rate is, and rounded once.
-        return self.apply_single(gradient, parameter, moments).astype(parameter.dtype)
+        return self._applied(".".join(map(str, path)), gradient, parameter)
+
+    def _applied(self, name: str, gradient: tn.Tensor, parameter: tn.Tensor) -> tn.Tensor:
+        """Computed in at least float32, as the learning rate is, and rounded once."""
+        made = self.apply_single(gradient, parameter, self._moments(name, parameter))
+        return made.astype(parameter.dtype)
 
     def _moments(self, name: str, parameter: tn.Tensor) -> dict[str, Any]:
         known = self.state["moments"]
@@ -78,3 +175,7 @@ class Optimizer:
                 return fresh
             known[name] = fresh
         return known[name]
+
+
+def _is_list(parameters: Any) -> bool:
+    return not isinstance(parameters, (dict, Module, tn.Tensor)) and hasattr(parameters, "__iter__")

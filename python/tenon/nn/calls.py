@@ -1,0 +1,69 @@
+"""Calls of modules: which one is the outermost, and where inside it an error came from."""
+
+from __future__ import annotations
+
+import functools
+import sys
+import threading
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from .. import _core
+
+if TYPE_CHECKING:
+    from .module import Module
+
+
+class _Running(threading.local):
+    outermost: Module | None = None
+
+
+_running = _Running()
+
+
+def as_call(call: Callable[..., Any]) -> Callable[..., Any]:
+    """`call`, the `__call__` of a class of modules, as what runs when a module is called.
+
+    The parameters of the outermost module become leaves of `backward()`. An error is raised again
+    with the path of the module it comes from.
+    """
+
+    @functools.wraps(call)
+    def called(self: Module, *args: Any, **kwargs: Any) -> Any:
+        if _running.outermost is not None:
+            try:
+                return call(self, *args, **kwargs)
+            except _core.Error as error:
+                if not hasattr(error, "_module"):
+                    error._module = self  # type: ignore[attr-defined]
+                raise
+        _running.outermost = self
+        try:
+            return call(self, *args, **kwargs)
+        except _core.Error as error:
+            _name_module(error, self)
+            raise
+        finally:
+            _running.outermost = None
+
+    return called
+
+
+def _name_module(error: _core.Error, root: Module) -> None:
+    """Puts the path of the module that failed in front of the error's text."""
+    failed = getattr(error, "_module", root)
+    paths = (path for path, module in root.named_modules() if module is failed)
+    path = next(paths, type(failed).__name__)  # one that was made during the call has no path
+    name = _variable(root) or type(root).__name__
+    dot = "." if path else ""
+    error.args = (f"{name}{dot}{path}: {error.args[0]}", *error.args[1:])
+
+
+def _variable(module: Module) -> str | None:
+    """What the caller calls the module, if it has a plain name."""
+    frame = sys._getframe(3)
+    for names in (frame.f_locals, frame.f_globals):
+        for name, value in names.items():
+            if value is module and not name.startswith("_"):
+                return name
+    return None
