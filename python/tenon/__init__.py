@@ -31,7 +31,7 @@ from .control_flow import cond, scan, while_loop
 from .creation import array, asarray, from_dlpack, result_type
 from .custom import custom_function
 from .executables import Executable
-from .explanation import Explanation, explain
+from .explanation import Explanation, Profile, explain, profile
 from .input_infos import DimensionInputInfo, InputInfo, NamedDimension
 from .random import rand, randn
 from .transforms import (

@@ -134,6 +134,7 @@ def _kernels_compiled() -> int: ...
 def _op_names() -> list[str]: ...
 def _run_command_line(args: list[str], compile: Any) -> int: ...
 def _set_package_folder(folder: str) -> None: ...
+def _step_times(f: Any) -> list[_TimedStep]: ...
 def _fail(fault: str, text: str, hint: str = "") -> NoReturn: ...
 
 class TreeStructure:
@@ -171,6 +172,12 @@ class _Explanation:
     steps: list[Any]
     memory: MemoryReport
     counts: Any
+
+class _TimedStep:
+    name: str
+    place: str
+    began: float
+    seconds: float
 
 class CallStats:
     traces: int

@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/interrupt.h"
 #include "runtime/blocks.h"
+#include "runtime/step_times.h"
 
 namespace tn {
 namespace {
@@ -59,6 +60,14 @@ struct Run {
 
   void* at(Spot spot) const { return blocks[spot.block].data<char>() + spot.offset; }
 
+  void run(const Step& step, void* const* buffers, StepTimes* times) const {
+    if (!times) return run(step, buffers);
+    times->begin();
+    run(step, buffers);
+    times->end(step);
+  }
+
+ private:
   void run(const Step& step, void* const* buffers) const {
     StepCall call{buffers, nullptr};
     if (step.stream) call.stream = pages_exist(plan, step, blocks);
@@ -73,6 +82,14 @@ struct Run {
   }
 };
 
+/// The recording of this thread, which rests while its steps run.
+struct Recording {
+  std::shared_ptr<StepTimes> times = StepTimes::exchange(nullptr);
+  ~Recording() {
+    if (times) StepTimes::exchange(std::move(times));
+  }
+};
+
 }  // namespace
 
 void run(const Plan& plan, std::span<const Bound> inputs, const Scalar* scalars,
@@ -84,6 +101,7 @@ void run(const Plan& plan, std::span<const Bound> inputs, const Scalar* scalars,
     explain(plan, error);
   }
   Run run{plan, blocks.data, scalars};
+  Recording recording;
   size_t before = static_cast<size_t>(plan.first_own());  // of the plan's own buffers
   Scratch<void*, 32> address(before + plan.bytes.size());
   void** next = std::ranges::transform(inputs, address.data, address_of).out;
@@ -96,7 +114,7 @@ void run(const Plan& plan, std::span<const Bound> inputs, const Scalar* scalars,
     Scratch<void*, 32> buffers(step.buffers.size());
     for (size_t i = 0; i < step.buffers.size(); ++i)
       buffers.data[i] = address.data[step.buffers[i]];
-    run.run(step, buffers.data);
+    run.run(step, buffers.data, recording.times.get());
   }
   for (size_t i = 0; i < plan.outputs.size(); ++i) {
     const Plan::Output& out = plan.outputs[i];

@@ -1,4 +1,7 @@
-"""explain: what the compiler makes of a function, as text and as a page to look at."""
+"""explain: what the compiler makes of a function, as text and as a page to look at.
+
+profile, beside it, tells how long what it made takes.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,9 @@ from typing import Any
 
 from .. import _core
 from ..compilation import compile
+from .profiling import Profile, profile
+
+__all__ = ["Explanation", "Profile", "explain", "profile"]
 
 
 class Explanation:

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from html import escape
 from typing import Any
 
+from .document import KINDS, cards, document, key, place, table
 from .graph_picture import made_by, picture
 from .memory_chart import chart
-from .style import CSS, SCRIPT
 from .units import bytes_text
-
-NUMBERS = ("step", "time", "size", "reads", "writes", "here")  # columns
-KINDS = {"code": "machine code", "library": "library call", "interpreted": "interpreted"}
 
 
 def page(facts: Any) -> str:
@@ -20,19 +17,15 @@ def page(facts: Any) -> str:
     links = "".join(f'<a href="#{name}">{title}</a>' for name, title, _ in made)
     body = "".join(f'<section id="{name}"><h2>{title}</h2>{text}</section>'
                    for name, title, text in made)
-    name = escape(facts.function)
-    return (f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{name}</title>'
-            '<meta name="viewport" content="width=device-width, initial-scale=1">'
-            f"<style>{CSS}</style></head><body><main><h1>{name}</h1>"
-            '<p class="soft">What the compiler made of it, and why.</p>'
-            f"{cards(facts)}<nav>{links}</nav>{body}</main><script>{SCRIPT}</script></body></html>")
+    return document(facts.function, "What the compiler made of it, and why.",
+                    f"{cards(first_seen(facts))}<nav>{links}</nav>{body}")
 
 
-def cards(facts: Any) -> str:
+def first_seen(facts: Any) -> list[tuple[object, str]]:
     kinds = [step.kind for step in facts.steps]
     moved = sum(step.bytes_read + step.bytes_written for step in facts.steps)
     memory = facts.memory
-    shown = [
+    return [
         (kinds.count("code"), "generated kernels"),
         (kinds.count("library"), "library calls"),
         (kinds.count("interpreted"), "interpreted kernels"),
@@ -40,35 +33,16 @@ def cards(facts: Any) -> str:
         (bytes_text(moved), "read and written"),
         (len(facts.traces), "traces"),
     ]
-    inner = "".join(f'<div class="card"><b>{value}</b><span>{what}</span></div>'
-                    for value, what in shown)
-    return f'<div class="cards">{inner}</div>'
 
 
 def number(amount: int) -> str:
     return f'<td class="n" data-n="{amount}">{bytes_text(amount)}</td>'
 
 
-def place(text: str) -> str:
-    return f'<td class="place">{escape(text)}</td>'
-
-
-def table(name: str, heads: Iterable[str], rows: Iterable[str], filters: bool = False) -> str:
-    box = f'<input data-filters="{name}" placeholder="filter" aria-label="filter">' * filters
-    head = "".join(f'<th{" class=n" * (h in NUMBERS)}>{h}</th>' for h in heads)
-    return (f'{box}<div class="scroll"><table class="sorts" id="{name}"><thead><tr>{head}</tr>'
-            f'</thead><tbody>{"".join(rows)}</tbody></table></div>')
-
-
-def key() -> str:
-    return ('<div class="key">' + "".join(f'<span><i class="{kind}"></i>{text}</span>'
-                                          for kind, text in KINDS.items())
-            + "<span>lines: data, as thick as it is large; pick a step to see its own</span></div>")
-
-
 def graph(facts: Any) -> str:
     drawn = picture(facts)
-    return f'{key()}<div class="frame">{drawn}</div>' if drawn else ""
+    remark = "lines: data, as thick as it is large; pick a step to see its own"
+    return f'{key(remark)}<div class="frame">{drawn}</div>' if drawn else ""
 
 
 def memory(facts: Any) -> str:

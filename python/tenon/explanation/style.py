@@ -24,7 +24,8 @@ a { color:var(--accent); text-decoration:none; } a:hover { text-decoration:under
 .card span { color:var(--soft); font-size:13px; }
 .frame { border:1px solid var(--line); border-radius:8px; background:var(--raised);
   overflow:auto; max-height:78vh; }
-.frame svg { display:block; }
+.frame svg { display:block; } .frame.padded { padding:12px 16px; }
+svg text.mono { font:12px ui-monospace, SFMono-Regular, Menlo, Consolas, monospace; }
 svg text { font:12px system-ui, sans-serif; fill:var(--ink); }
 svg .soft { fill:var(--soft); color:var(--soft); }
 .key { display:flex; flex-wrap:wrap; gap:4px 18px; margin:8px 0; font-size:13px;

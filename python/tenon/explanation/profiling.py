@@ -1,0 +1,131 @@
+"""profile: how long each step of a function takes, as text and as a page to look at."""
+
+from __future__ import annotations
+
+import functools
+import os
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from .. import _core
+from .units import time_text
+
+
+@dataclass(frozen=True)
+class TimedStep:
+    """A kernel or a call of the library that has run."""
+
+    name: str
+    place: str  # the user's line
+    kind: str  # "code", "library", "interpreted"; "": not known
+    began: float  # seconds since the function was called
+    seconds: float
+
+
+@dataclass(frozen=True)
+class TimedLine:
+    """The steps that come from one line of the user's program."""
+
+    place: str
+    steps: list[TimedStep]
+
+    @property
+    def seconds(self) -> float:
+        return sum(step.seconds for step in self.steps)
+
+
+@dataclass(frozen=True)
+class Profile:
+    """What ran in one call of a function, in order, and how long it took.
+
+    `print` it, or `save` it as a page. `result` is what the function returned.
+    """
+
+    function: str
+    steps: list[TimedStep]
+    seconds: float
+    result: Any
+
+    def lines(self) -> list[TimedLine]:
+        """The steps by the user's line they come from, in the order of their first steps.
+
+        A derivative comes from the line that it is the derivative of.
+        """
+        lines: dict[str, list[TimedStep]] = {}
+        for step in self.steps:
+            lines.setdefault(step.place, []).append(step)
+        return [TimedLine(place, steps) for place, steps in lines.items()]
+
+    def __str__(self) -> str:
+        running = sum(step.seconds for step in self.steps)
+        total = f"{time_text(self.seconds)}, {time_text(running)} of it in {len(self.steps)} steps"
+        rows = [f"{100 * line.seconds / running:5.1f} % {time_text(line.seconds):>8}  "
+                f"{', '.join(dict.fromkeys(s.name for s in line.steps))}  ({line.place})"
+                for line in sorted(self.lines(), key=lambda line: -line.seconds)]
+        return "\n".join([f"{self.function}: {total}", *rows])
+
+    def __repr__(self) -> str:
+        return f"<profile of {self.function}: {len(self.steps)} steps, {time_text(self.seconds)}>"
+
+    def html(self) -> str:
+        """One page that needs nothing else: no network, no files."""
+        from .timeline import page
+
+        return page(self)
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Writes the page, or the text where the name ends in ".txt"."""
+        target = Path(path)
+        target.write_text(str(self) if target.suffix == ".txt" else self.html(), encoding="utf-8")
+        return target
+
+
+def profile(fun: Callable[..., Any]) -> Callable[..., Profile]:
+    """A function of the arguments of `fun` that calls it and tells how long its steps took.
+
+    What it returns is computed. The first call of a compiled function compiles it: call it before.
+    What other threads run at the same time is not told.
+
+        >>> double = tn.compile(lambda x: x * 2)
+        >>> told = tn.profile(double)(tn.ones(3))
+        >>> len(told.steps), told.result
+        (1, tensor([2, 2, 2], dtype=float32))
+    """
+
+    def profiled(*args: Any, **kwargs: Any) -> Profile:
+        result = None
+
+        def run() -> None:
+            nonlocal result
+            result = fun(*args, **kwargs)
+            _core.eval(*_tensors_in(result))
+
+        _core.eval(*_tensors_in((args, kwargs)))  # what they took to compute is not of the function
+        began = time.perf_counter()
+        steps = _core._step_times(run)
+        seconds = time.perf_counter() - began
+        kinds = _kinds(fun, steps, args, kwargs)
+        timed = [TimedStep(s.name, s.place, kind, s.began, s.seconds)
+                 for s, kind in zip(steps, kinds)]
+        name = getattr(fun, "__name__", type(fun).__name__)
+        return Profile(name, timed, seconds, result)
+
+    return functools.update_wrapper(profiled, fun)
+
+
+def _tensors_in(trees: Any) -> list[Any]:
+    from .. import tree
+
+    return [leaf for leaf in tree.leaves(trees) if isinstance(leaf, _core.Tensor)]
+
+
+def _kinds(fun: Any, steps: list[Any], args: Any, kwargs: Any) -> list[str]:
+    """Of the steps of a compiled function, if they are those of one plan."""
+    unknown = [""] * len(steps)
+    if not isinstance(fun, _core.CompiledFunction):
+        return unknown
+    known = {step.step: step.kind for step in fun._explain(*args, **kwargs).steps}
+    return [known[i] for i in range(len(steps))] if len(known) == len(steps) else unknown
