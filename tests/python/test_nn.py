@@ -1,4 +1,4 @@
-"""tn.nn: modules as objects and as trees, layers, losses."""
+"""tn.nn: modules as objects and as trees, layers."""
 
 import doctest
 
@@ -241,7 +241,7 @@ def test_value_and_grad_restores_the_model_when_the_function_fails():
     assert model.weight is before
 
 
-# Layers and losses --------------------------------------------------------------------------
+# Layers --------------------------------------------------------------------------
 
 
 def test_linear():
@@ -260,47 +260,6 @@ def test_dropout():
         nn.Dropout(1)
 
 
-LOGITS = tn.array([[2.0, -1.0, 0.5], [-3.0, 100.0, 0.0]])
-
-
-def test_binary_cross_entropy():
-    targets = tn.array([[1, 0, 1], [0, 1, 1]])
-    x, y = LOGITS.numpy().astype(np.float64), targets.numpy()
-    want = np.logaddexp(0, x) - x * y
-    loss = nn.losses.binary_cross_entropy
-    np.testing.assert_allclose(loss(LOGITS, targets, reduction="none").numpy(), want, 1e-6)
-    np.testing.assert_allclose(loss(LOGITS, targets).item(), want.mean(), 1e-6)
-    weighted = loss(LOGITS, targets, weights=tn.array([1.0, 2.0, 3.0]), reduction="sum")
-    np.testing.assert_allclose(weighted.item(), (want * [1, 2, 3]).sum(), 1e-6)
-    sure = loss(tn.array([0.0, 1.0, 0.25]), tn.array([1.0, 1.0, 0.0]), None, False, "none")
-    np.testing.assert_allclose(sure.numpy(), [100, 0, -np.log(0.75)], 1e-6)
-
-
-def test_cross_entropy():
-    loss = nn.losses.cross_entropy
-    x = LOGITS.numpy().astype(np.float64)
-    logs = x - np.log(np.exp(x).sum(axis=1, keepdims=True))
-    want = -logs[[0, 1], [2, 0]]
-    targets = tn.array([2, 0])
-    np.testing.assert_allclose(loss(LOGITS, targets).numpy(), want, 1e-6)
-    np.testing.assert_allclose(loss(LOGITS, targets, reduction="mean").item(), want.mean(), 1e-6)
-    weighted = loss(LOGITS, targets, tn.array([2.0, 0.0]), reduction="sum")
-    np.testing.assert_allclose(weighted.item(), 2 * want[0], 1e-6)
-
-
-def test_mse_loss():
-    a, b = tn.array([1.0, 2.0]), tn.array([3.0, 2.5])
-    assert nn.losses.mse_loss(a, b).item() == 2.125
-    assert nn.losses.mse_loss(a, b, reduction="none").tolist() == [4.0, 0.25]
-
-
-def test_losses_refuse_what_would_broadcast():
-    with pytest.raises(ValueError, match=r"mse_loss: shapes differ: \(2, 1\) .* and \(2,\)"):
-        nn.losses.mse_loss(tn.ones((2, 1)), tn.ones(2))
-    with pytest.raises(ValueError, match="cross_entropy: reduction is 'none', 'mean' or 'sum'"):
-        nn.losses.cross_entropy(LOGITS, tn.array([0, 1]), reduction="avg")
-
-
-@pytest.mark.parametrize("module", [nn, nn.module, nn.losses, tn.optim], ids=lambda m: m.__name__)
+@pytest.mark.parametrize("module", [nn, nn.module, tn.optim], ids=lambda m: m.__name__)
 def test_examples_in_the_documentation(module):
     assert doctest.testmod(module, extraglobs={"tn": tn}).failed == 0

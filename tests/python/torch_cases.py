@@ -34,6 +34,39 @@ class Case:
         return [make(rng) for make in self.inputs]
 
 
+def listed(recorded, case, kind):
+    found = []
+    while (key := f"{case.name}/{kind}{len(found)}") in recorded:
+        found.append(recorded[key])
+    return found
+
+
+def compare(case, recorded, tolerance, dtype=None):
+    """Values and gradients, as computed in `dtype`, against those recorded."""
+
+    def tensors(kind):
+        arrays = listed(recorded, case, kind)
+        return [tn.asarray(x.astype(dtype) if dtype and x.dtype.kind == "f" else x) for x in arrays]
+
+    inputs = tensors("in")
+    floating = [i for i, x in enumerate(listed(recorded, case, "in")) if x.dtype.kind in "fc"]
+
+    def f(given):
+        args = list(inputs)
+        for i, x in zip(floating, given):
+            args[i] = x
+        out = case.ours(*args)
+        return list(out) if isinstance(out, (list, tuple)) else [out]
+
+    values, gradients = tn._core._vjp(f, [inputs[i] for i in floating], tensors("ct"))
+    for kind, got in (("out", values), ("grad", gradients)):
+        want = listed(recorded, case, kind)
+        assert len(got) == len(want)
+        for g, w in zip(got, want):
+            atol = tolerance * max(1, np.max(np.abs(w), initial=0))
+            np.testing.assert_allclose(g.numpy(), w, tolerance, atol, err_msg=kind)
+
+
 def real(*shape, lo=-2, hi=2):
     return lambda rng: rng.uniform(lo, hi, shape)
 

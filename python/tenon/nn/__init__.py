@@ -8,6 +8,20 @@
 from .._core import gelu, relu
 from . import losses
 from .layers import Dropout, Linear, Sequential
+from .loss_modules import (
+    BCELoss,
+    BCEWithLogitsLoss,
+    CrossEntropyLoss,
+    GaussianNLLLoss,
+    HuberLoss,
+    KLDivLoss,
+    L1Loss,
+    MarginRankingLoss,
+    MSELoss,
+    NLLLoss,
+    SmoothL1Loss,
+    TripletMarginLoss,
+)
 from .module import Module, value_and_grad
 
 from ..optim import SGD, Adam, AdamW, Optimizer  # isort: skip (it imports Module from here)
@@ -16,11 +30,23 @@ __all__ = [
     "SGD",
     "Adam",
     "AdamW",
+    "BCELoss",
+    "BCEWithLogitsLoss",
+    "CrossEntropyLoss",
     "Dropout",
+    "GaussianNLLLoss",
+    "HuberLoss",
+    "KLDivLoss",
+    "L1Loss",
     "Linear",
+    "MSELoss",
+    "MarginRankingLoss",
     "Module",
+    "NLLLoss",
     "Optimizer",
     "Sequential",
+    "SmoothL1Loss",
+    "TripletMarginLoss",
     "gelu",
     "losses",
     "relu",
