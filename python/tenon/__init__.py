@@ -50,7 +50,17 @@ from .transforms import (
 _install_at(_core.Tensor)
 
 from . import nn, optim  # noqa: E402  (written on what is above)
-from .nn import Linear, Module  # noqa: E402
+from .nn import (  # noqa: E402
+    Conv,
+    ConvTranspose,
+    Embedding,
+    GroupNorm,
+    LayerNorm,
+    Linear,
+    Module,
+    RMSNorm,
+    Sequential,
+)
 
 
 def __getattr__(name: str) -> object:

@@ -1,6 +1,8 @@
 """tn.nn: modules as objects and as trees, layers."""
 
 import doctest
+from importlib import import_module
+from pkgutil import iter_modules
 
 import numpy as np
 import pytest
@@ -127,14 +129,13 @@ def test_a_class_defines_forward_or_call():
 
 
 def test_text():
-    assert repr(nn.Linear(3, 2)) == "Linear(weight=float32[2, 3], bias=float32[2])"
+    assert repr(nn.Linear(3, 2)) == "Linear(3 -> 2)"
     assert repr(nn.Sequential(nn.Linear(3, 2), tn.relu, nn.Dropout(0.1))) == (
+        "Sequential(layers=[Linear(3 -> 2), relu, Dropout(p=0.1)])"
+    )
+    assert repr(nn.Sequential(nn.Linear(3, 2), nn.Dropout(0.1), nn.Linear(2, 100))) == (
         "Sequential(\n"
-        "  layers=[\n"
-        "    Linear(weight=float32[2, 3], bias=float32[2]),\n"
-        "    relu,\n"
-        "    Dropout(p=0.1),\n"
-        "  ],\n"
+        "  layers=[Linear(3 -> 2), Dropout(p=0.1), Linear(2 -> 100)],\n"
         ")"
     )
 
@@ -260,6 +261,11 @@ def test_dropout():
         nn.Dropout(1)
 
 
-@pytest.mark.parametrize("module", [nn, nn.module, tn.optim], ids=lambda m: m.__name__)
+def modules_of(package):
+    inside = (f"{package.__name__}.{found.name}" for found in iter_modules(package.__path__))
+    return [package, *map(import_module, inside)]
+
+
+@pytest.mark.parametrize("module", modules_of(nn) + modules_of(tn.optim), ids=lambda m: m.__name__)
 def test_examples_in_the_documentation(module):
     assert doctest.testmod(module, extraglobs={"tn": tn}).failed == 0

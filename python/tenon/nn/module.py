@@ -44,10 +44,7 @@ class Module:
         >>> gate(tn.zeros((3, 2))).shape
         (3, 2)
         >>> gate
-        Gate(
-          scale=float32[2],
-          inner=Linear(weight=float32[2, 2], bias=float32[2]),
-        )
+        Gate(scale=float32[2], inner=Linear(2 -> 2))
 
     Modules are trees: they can be arguments and results of transforms and compiled functions. What
     they hold besides tensors is then a part of their structure. A gradient is a module too, with

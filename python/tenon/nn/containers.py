@@ -1,0 +1,79 @@
+"""Modules made of others, and those that only hand on or reshape.
+
+Lists and dicts of modules need no class of their own; PyTorch's names for them are `list` and
+`dict` themselves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import tenon as tn
+
+from .module import Module
+
+ModuleList = list
+ModuleDict = dict
+
+
+def Parameter(data: Any, requires_grad: bool = True) -> tn.Tensor:  # noqa: N802 (PyTorch's name)
+    """`data` as a tensor: every tensor that is an attribute of a module is a parameter."""
+    return tn.asarray(data)
+
+
+class Sequential(Module):
+    """Modules and functions, one after the other.
+
+        >>> model = tn.nn.Sequential(tn.nn.Linear(3, 8), tn.nn.relu, tn.nn.Linear(8, 1))
+        >>> model(tn.zeros((5, 3))).shape
+        (5, 1)
+        >>> model[2]
+        Linear(8 -> 1)
+    """
+
+    def __init__(self, *layers: Callable[[Any], Any]) -> None:
+        self.layers = list(layers)
+
+    def forward(self, x: Any) -> Any:
+        for layer in self.layers:
+            x = layer(x)
+        return x
+
+    def __len__(self) -> int:
+        return len(self.layers)
+
+    def __iter__(self) -> Iterator[Callable[[Any], Any]]:
+        return iter(self.layers)
+
+    def __getitem__(self, index: int) -> Callable[[Any], Any]:
+        return self.layers[index]
+
+
+class Identity(Module):
+    """What it is given. Arguments are taken and ignored, to stand in for another layer.
+
+        >>> tn.nn.Identity()(tn.array([1.0, 2.0])).tolist()
+        [1.0, 2.0]
+    """
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        pass
+
+    def forward(self, x: Any) -> Any:
+        return x
+
+
+class Flatten(Module):
+    """The axes from `start_axis` to `end_axis` as one; by default all but the batch.
+
+        >>> tn.nn.Flatten()(tn.zeros((5, 2, 3, 4))).shape
+        (5, 24)
+    """
+
+    def __init__(self, start_axis: int = 1, end_axis: int = -1) -> None:
+        self.start_axis = start_axis
+        self.end_axis = end_axis
+
+    def forward(self, x: tn.Tensor) -> tn.Tensor:
+        return tn.flatten(x, self.start_axis, self.end_axis)
