@@ -1,11 +1,16 @@
-"""tn.optim: the steps of optimizers, and their state."""
+"""tn.optim: the steps of optimizers against PyTorch's, and their state."""
+
+import doctest
+import pathlib
 
 import numpy as np
 import pytest
 
 import tenon as tn
 from tenon import nn, optim
+from training_cases import OPTIMIZERS, RECORDED
 
+DATA = pathlib.Path(__file__).parents[1] / "data/torch_training.npz"
 RNG = np.random.default_rng(0)
 START = {"w": RNG.normal(size=(3, 2)), "layers": [{"b": RNG.normal(size=4)}, {}]}
 GRADIENTS = [tn.tree.map(lambda p: RNG.normal(size=p.shape), START) for _ in range(4)]
@@ -15,59 +20,124 @@ def tensors(tree, dtype=tn.float32):
     return tn.tree.map(lambda x: tn.array(x).astype(dtype), tree)
 
 
-def sgd(w, gradients, rate, momentum=0.0, decay=0.0, dampening=0.0, nesterov=False):
-    v = 0
-    for g in gradients:
-        g = g + decay * w
-        v = momentum * v + (1 - dampening) * g
-        w = w - rate * (g + momentum * v if nesterov else v)
-    return w
+@pytest.fixture(scope="module")
+def recorded():
+    with np.load(DATA) as file:
+        return dict(file)
 
 
-def adam(w, gradients, rate, betas=(0.9, 0.999), eps=1e-8, correct=True, decay=0.0):
+def flat(tree):
+    return np.concatenate([leaf.numpy().ravel() for leaf in tn.tree.leaves(tree)])
+
+
+@pytest.mark.parametrize("compiled", [False, True], ids=["eager", "compiled"])
+@pytest.mark.parametrize("case", OPTIMIZERS, ids=lambda case: case.name.replace(" ", "_"))
+def test_steps_are_those_of_pytorch(case, compiled, recorded):
+    start, *gradients = map(tensors, case.drawn())
+    optimizer, holder = case.ours(), {"parameters": start}
+    optimizer.init(start)
+
+    def step(gradients):
+        if case.max_norm:
+            gradients, _ = optim.clip_grad_norm(gradients, case.max_norm)
+        holder["parameters"] = optimizer.apply_gradients(gradients, holder["parameters"])
+
+    if compiled:
+        state = [holder, optimizer.state]
+        step = tn.compile(step, inputs=state, outputs=state)
+    rows = iter(recorded[f"{case.name}/steps"])
+    for number, given in enumerate(gradients, 1):
+        step(given)
+        if number in RECORDED:
+            want = next(rows)
+            scale = np.abs(want).max()
+            np.testing.assert_allclose(flat(holder["parameters"]), want, 1e-5, 1e-6 * scale)
+    if compiled:
+        assert step.stats().traces == 1
+
+
+def adam_as_it_comes(w, gradients):
     m = v = 0
-    for t, g in enumerate(gradients, 1):
-        w = w * (1 - rate * decay)
-        m = betas[0] * m + (1 - betas[0]) * g
-        v = betas[1] * v + (1 - betas[1]) * g * g
-        a, b = (1 - betas[0] ** t, 1 - betas[1] ** t) if correct else (1, 1)
-        w = w - rate * (m / a) / (np.sqrt(v / b) + eps)
+    for g in gradients:
+        m, v = 0.5 * m + 0.5 * g, 0.75 * v + 0.25 * g * g
+        w = w - 0.1 * m / (np.sqrt(v) + 0.1)
     return w
 
 
-CASES = {
-    "sgd": (lambda: optim.SGD(0.1), lambda w, g: sgd(w, g, 0.1)),
-    "momentum": (lambda: optim.SGD(0.1, momentum=0.8), lambda w, g: sgd(w, g, 0.1, 0.8)),
-    "all of sgd": (
-        lambda: optim.SGD(0.1, 0.8, weight_decay=0.2, dampening=0.3),
-        lambda w, g: sgd(w, g, 0.1, 0.8, 0.2, 0.3),
-    ),
-    "nesterov": (
-        lambda: optim.SGD(0.1, 0.8, nesterov=True),
-        lambda w, g: sgd(w, g, 0.1, 0.8, nesterov=True),
-    ),
-    "adam": (lambda: optim.Adam(0.1), lambda w, g: adam(w, g, 0.1)),
-    "adam as it comes": (
+def lion(w, gradients):
+    m = 0
+    for g in gradients:
+        w = w * (1 - 0.1 * 0.3) - 0.1 * np.sign(0.9 * m + 0.1 * g)
+        m = 0.99 * m + 0.01 * g
+    return w
+
+
+def muon_of_vectors(w, gradients):
+    m = 0
+    for g in gradients:
+        m = 0.95 * m + 0.05 * g
+        w = w - 0.1 * (0.95 * m + 0.05 * g)
+    return w
+
+
+def adafactor_with_momentum(w, gradients):
+    v = m = 0
+    for t, g in enumerate(gradients, 1):
+        v = v + t**-0.8 * (g * g - v)
+        u = g / np.sqrt(v)
+        u = u / max(1, np.sqrt(np.mean(u * u)))
+        m = 0.9 * m + 0.1 * min(1e-6 * t, t**-0.5) * u
+        w = w - m
+    return w
+
+
+# What PyTorch does not have, for vectors.
+OTHERS = [
+    (
         lambda: optim.Adam(0.1, betas=(0.5, 0.75), eps=0.1, bias_correction=False),
-        lambda w, g: adam(w, g, 0.1, (0.5, 0.75), 0.1, False),
+        adam_as_it_comes,
     ),
-    "adamw": (
-        lambda: optim.AdamW(0.1, weight_decay=0.3),
-        lambda w, g: adam(w, g, 0.1, decay=0.3),
+    (lambda: optim.Lion(0.1, weight_decay=0.3), lion),
+    (lambda: optim.Muon(0.1, weight_decay=0), muon_of_vectors),
+    (
+        lambda: optim.Adafactor(beta_1=0.9, warmup_init=True, scale_parameter=False),
+        adafactor_with_momentum,
     ),
-}
+]
 
 
-@pytest.mark.parametrize("case", CASES)
-def test_steps(case):
-    make, reference = CASES[case]
-    optimizer, parameters = make(), tensors(START)
-    for g in GRADIENTS:
+@pytest.mark.parametrize("make, reference", OTHERS, ids=lambda f: f.__name__)
+def test_other_steps(make, reference):
+    optimizer, w = make(), START["layers"][0]["b"]
+    gradients = [tree["layers"][0]["b"] for tree in GRADIENTS]
+    parameters = tensors(w)
+    for g in gradients:
         parameters = optimizer.apply_gradients(tensors(g), parameters)
-    want = tn.tree.map(lambda w, *g: reference(w, g), START, *GRADIENTS)
-    for a, b in zip(tn.tree.leaves(parameters), tn.tree.leaves(want)):
-        np.testing.assert_allclose(a.numpy(), b, 1e-5, 1e-6)
+    np.testing.assert_allclose(parameters.numpy(), reference(w, gradients), 1e-5)
     assert optimizer.state["step"].item() == len(GRADIENTS)
+
+
+def test_muon_takes_the_axes_of_kernels_as_one():
+    kernel = RNG.normal(size=(4, 2, 3))
+    optimizer, other = optim.Muon(0.1), optim.Muon(0.1)
+    made = optimizer.apply_gradients(tensors(kernel), tensors(kernel))
+    want = other.apply_gradients(tensors(kernel.reshape(4, 6)), tensors(kernel.reshape(4, 6)))
+    np.testing.assert_allclose(made.numpy().reshape(4, 6), want.numpy(), 1e-6)
+
+
+KINDS = [kind for kind in vars(optim).values() if isinstance(kind, type)]
+RULES = sorted({kind.__name__ for kind in KINDS} - {"MultiOptimizer", "Optimizer"})
+
+
+@pytest.mark.parametrize("size", [0.0, 1e-30])
+@pytest.mark.parametrize("name", RULES)
+def test_steps_are_finite_without_gradients(name, size):
+    optimizer = getattr(optim, name)()
+    parameters = {"w": tn.ones((2, 3)), "b": tn.zeros(3)}
+    for _ in range(2):
+        gradients = tn.tree.map(lambda p: tn.full_like(p, size), parameters)
+        parameters = optimizer.apply_gradients(gradients, parameters)
+    assert np.isfinite(flat(parameters)).all()
 
 
 def test_state():
@@ -91,12 +161,83 @@ def test_learning_rate_as_a_function_of_the_step():
     np.testing.assert_allclose(w.item(), -(1 + 1 / 2 + 1 / 3), 1e-6)
 
 
+def test_equal_gradients_have_no_variance():
+    optimizer, w = optim.RMSprop(alpha=0.5, centered=True), tn.ones(64)
+    gradient = tensors(RNG.normal(size=64))
+    for _ in range(60):
+        w = optimizer.apply_gradients(gradient, w)
+    assert np.isfinite(w.numpy()).all()
+
+
+# Narrow types -------------------------------------------------------------------------------
+
+
 @pytest.mark.parametrize("make", [lambda: optim.SGD(0.1, 0.9), lambda: optim.AdamW(0.1)])
-def test_element_types_stay(make):
-    optimizer, parameters = make(), tensors(START, tn.bfloat16)
-    for _ in range(2):
-        parameters = optimizer.apply_gradients(tensors(START, tn.bfloat16), parameters)
-    assert {p.dtype for p in tn.tree.leaves(parameters)} == {tn.bfloat16}
+def test_narrow_parameters_are_updated_as_wide_ones_and_rounded_once(make):
+    narrow, wide = make(), make()
+    parameters = tensors(START, tn.bfloat16)
+    for g in GRADIENTS:
+        g = tensors(g, tn.bfloat16)
+        widened = [tn.tree.map(lambda x: x.astype(tn.float32), tree) for tree in (g, parameters)]
+        want = tn.tree.map(lambda x: x.astype(tn.bfloat16), wide.apply_gradients(*widened))
+        parameters = narrow.apply_gradients(g, parameters)
+        for a, b in zip(tn.tree.leaves(parameters), tn.tree.leaves(want)):
+            assert a.dtype == tn.bfloat16 and a.tolist() == b.tolist()
+    assert {m.dtype for m in tn.tree.leaves(narrow.state["moments"])} == {tn.float32}
+
+
+def test_moments_of_doubles_are_doubles():
+    optimizer = optim.Adam()
+    optimizer.apply_gradients(tensors(START, tn.float64), tensors(START, tn.float64))
+    assert {m.dtype for m in tn.tree.leaves(optimizer.state["moments"])} == {tn.float64}
+
+
+# Weight decay and several optimizers --------------------------------------------------------
+
+
+def only_matrices(name, w):
+    return 0.5 if w.ndim > 1 else 0
+
+
+@pytest.mark.parametrize("kind", [optim.SGD, optim.Lion])
+def test_weight_decay_by_parameter(kind):
+    ones = {"w": tn.ones((1, 1)), "b": tn.ones(1)}
+    zeros = tn.tree.map(tn.zeros_like, ones)
+    made = kind(0.1, weight_decay=only_matrices).apply_gradients(zeros, ones)
+    np.testing.assert_allclose(made["w"].numpy(), [[0.95]], 1e-6)
+    assert made["b"].item() == 1
+
+
+def test_several_optimizers():
+    momentum, plain = optim.SGD(lambda step: 0.5 ** (step + 1), 0.9), optim.SGD(1.0)
+    both = optim.MultiOptimizer([momentum, plain], [lambda name, w: name.endswith(".b")])
+    parameters = tensors(START)
+    both.init(parameters)
+    assert list(momentum.state["moments"]) == ["layers.0.b"] and not plain.state["moments"]
+    made = both.apply_gradients(parameters, parameters)
+    assert made["w"].tolist() == np.zeros((3, 2)).tolist()
+    want = np.float32(START["layers"][0]["b"]) * 0.5
+    np.testing.assert_allclose(made["layers"][0]["b"].numpy(), want, 1e-6)
+    assert both.state == {"optimizers": [momentum.state, plain.state]}
+    assert both.learning_rate.item() == 0.5
+    both.learning_rate = 0.25
+    assert plain.learning_rate.item() == 0.25
+
+
+def test_several_optimizers_in_a_compiled_step():
+    model = nn.Linear(3, 2)
+    both = optim.MultiOptimizer([optim.Muon(), optim.AdamW()], [lambda name, w: w.ndim > 1])
+    both.init(model.trainable_parameters())
+    state = [model.state, both.state]
+
+    @tn.compile(inputs=state, outputs=state)
+    def step(x):
+        value, grads = nn.value_and_grad(model, lambda: tn.sum(tn.square(model(x))))()
+        both.update(model, grads)
+        return value
+
+    values = [step(tn.ones((1, 3))).item() for _ in range(3)]
+    assert values[0] > values[1] > values[2] and step.stats().traces == 1
 
 
 def test_models_are_updated_in_place():
@@ -114,11 +255,56 @@ def test_models_are_updated_in_place():
     assert optimizer.state["step"].item() == 2
 
 
-def test_nesterov_needs_momentum():
-    with pytest.raises(ValueError, match="SGD: nesterov needs a momentum above 0"):
-        optim.SGD(0.1, nesterov=True)
+ONES = {"w": tn.ones(2)}
+
+
+@pytest.mark.parametrize(
+    "call, text",
+    [
+        (lambda: optim.SGD(0.1, nesterov=True), "SGD: nesterov needs a momentum above 0"),
+        (lambda: optim.SGD(-0.1), "SGD: learning_rate must be at least 0, not -0.1"),
+        (lambda: optim.AdamW(weight_decay=-1), "AdamW: weight_decay must be at least 0, not -1"),
+        (
+            lambda: optim.Adam(betas=(0.9, 1.0)),
+            r"Adam: betas must be at least 0 and less than 1, not \(0.9, 1.0\)",
+        ),
+        (lambda: optim.Muon(adjust_lr_fn="no"), "Muon: adjust_lr_fn is 'original' or"),
+        (lambda: optim.Adafactor(decay_rate=0.8), "Adafactor: decay_rate must be at most 0"),
+        (
+            lambda: optim.MultiOptimizer([optim.SGD()], [lambda name, w: True]),
+            "MultiOptimizer: 1 filters for 1 optimizers; the last optimizer has none",
+        ),
+        (
+            lambda: optim.SGD().apply_gradients({"w": tn.ones(3)}, ONES),
+            r"SGD: the gradient of w has the wrong shape: \(3,\) for \(2,\)",
+        ),
+        (
+            lambda: optim.SGD().apply_gradients({"b": tn.ones(2)}, ONES),
+            "SGD: a gradient for b, which is no parameter",
+        ),
+        (
+            lambda: optim.SGD().apply_gradients([tn.ones(2)], []),
+            "SGD: 1 gradients for 0 parameters",
+        ),
+        (
+            lambda: optim.SGD().apply_gradients({"w": None}, ONES),
+            "SGD: the gradient of w is a NoneType for a Tensor",
+        ),
+    ],
+)
+def test_errors(call, text):
+    with pytest.raises((ValueError, TypeError), match=text):
+        call()
 
 
 def test_names():
     assert nn.SGD is optim.SGD and tn.Module is nn.Module and tn.Linear is nn.Linear
     assert tn.nn.gelu is tn.gelu
+
+
+MODULES = [optim.adam, optim.clipping, optim.multi, optim.muon, optim.optimizer]
+
+
+@pytest.mark.parametrize("module", MODULES, ids=lambda m: m.__name__)
+def test_examples_in_the_documentation(module):
+    assert doctest.testmod(module, extraglobs={"tn": tn}).failed == 0

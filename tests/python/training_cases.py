@@ -165,3 +165,121 @@ LOSSES = [
     module("SmoothL1Loss", PAIR, beta=0.5),
     module("TripletMarginLoss", TRIPLES, margin=0.5),
 ]
+
+
+# Optimizers ---------------------------------------------------------------------------------
+
+SHAPES = {"matrix": (4, 6), "tall": (5, 2), "vector": (4,), "cube": (2, 3, 2)}
+MATRICES = ("matrix", "tall")
+RECORDED = (3, 10)  # after so many steps
+
+
+@dataclass
+class Steps:
+    """Steps of an optimizer from the same parameters with the same gradients on both sides."""
+
+    name: str
+    theirs: Callable[[Any], Any]  # from parameters to an optimizer
+    ours: Callable[[], Any]
+    schedule: Callable[[Any], Any] | None = None  # theirs; ours is the learning rate
+    max_norm: float | None = None
+    parameters: tuple[str, ...] = tuple(SHAPES)
+
+    def drawn(self):
+        """The parameters before, and the gradients of each step."""
+        rng = np.random.default_rng(0)
+
+        def arrays():
+            return {name: rng.normal(size=shape) for name, shape in SHAPES.items()}
+
+        made = [arrays() for _ in range(1 + max(RECORDED))]
+        return [{name: each[name] for name in self.parameters} for each in made]
+
+
+def steps(name, ours=None, parameters=tuple(SHAPES), names=None, **options):
+    """An optimizer with the same options on both sides, but for `names` of ours."""
+    names = names or {}
+    text = ", ".join(f"{key}={value!r}" for key, value in options.items())
+    return Steps(
+        f"{name}({text})",
+        lambda p: getattr(torch.optim, name)(p, **options),
+        lambda: getattr(tn.optim, ours or name)(
+            **{names.get(key, key): value for key, value in options.items()}
+        ),
+        parameters=parameters,
+    )
+
+
+def scheduled(title, ours, theirs):
+    """SGD whose learning rate begins with 0.2."""
+    return Steps(
+        f"{title} of the learning rate",
+        lambda p: torch.optim.SGD(p, lr=0.2),
+        lambda: tn.optim.SGD(ours(tn.optim)),
+        lambda optimizer: theirs(torch.optim.lr_scheduler, optimizer),
+    )
+
+
+ADAFACTOR = {"d": "clip_threshold", "beta2_decay": "decay_rate"}
+
+OPTIMIZERS = [
+    steps("SGD", lr=0.1),
+    steps("SGD", lr=0.1, momentum=0.8, weight_decay=0.2, dampening=0.3),
+    steps("SGD", lr=0.1, momentum=0.9, nesterov=True),
+    steps("RMSprop"),
+    steps("RMSprop", lr=0.05, alpha=0.8, eps=1e-3, weight_decay=0.1),
+    steps("RMSprop", lr=0.01, momentum=0.9, centered=True),
+    steps("Adagrad"),
+    steps("Adagrad", lr=0.1, lr_decay=0.1, weight_decay=0.1, initial_accumulator_value=0.5),
+    steps("Adafactor", names=ADAFACTOR),
+    steps("Adafactor", lr=0.5, beta2_decay=-0.5, d=1.5, weight_decay=0.1, names=ADAFACTOR),
+    steps("Adadelta"),
+    steps("Adadelta", "AdaDelta", lr=0.5, rho=0.5, eps=1e-3, weight_decay=0.1),
+    steps("Adam"),
+    steps("Adam", lr=0.1, betas=(0.5, 0.75), eps=0.1, weight_decay=0.1),
+    steps("Adam", lr=0.1, amsgrad=True),
+    steps("AdamW"),
+    steps("AdamW", lr=0.1, weight_decay=0.3, amsgrad=True),
+    steps("Adamax"),
+    steps("Adamax", lr=0.1, betas=(0.5, 0.75), eps=0.1, weight_decay=0.1),
+    steps("Muon", parameters=MATRICES),
+    steps("Muon", lr=0.1, weight_decay=0.3, momentum=0.5, nesterov=False, parameters=MATRICES),
+    steps("Muon", lr=0.1, adjust_lr_fn="match_rms_adamw", ns_steps=3, parameters=MATRICES),
+    scheduled(
+        "exponential decay",
+        lambda o: o.exponential_decay(0.2, 0.9),
+        lambda s, optimizer: s.ExponentialLR(optimizer, 0.9),
+    ),
+    scheduled(
+        "decay every 4 steps",
+        lambda o: o.step_decay(0.2, 0.5, 4),
+        lambda s, optimizer: s.StepLR(optimizer, 4, 0.5),
+    ),
+    scheduled(
+        "cosine decay",
+        lambda o: o.cosine_decay(0.2, 10, 0.01),
+        lambda s, optimizer: s.CosineAnnealingLR(optimizer, 10, 0.01),
+    ),
+    scheduled(
+        "linear decay",
+        lambda o: o.linear_schedule(0.2, 0.05, 7),
+        lambda s, optimizer: s.LinearLR(optimizer, 1.0, 0.25, 7),
+    ),
+    scheduled(
+        "warm-up and decay",
+        lambda o: o.join_schedules([o.linear_schedule(0.02, 0.2, 4), o.constant(0.2)], [4]),
+        lambda s, optimizer: s.LinearLR(optimizer, 0.1, 1.0, 4),
+    ),
+    Steps(
+        "clipped gradients",
+        lambda p: torch.optim.AdamW(p, lr=0.1),
+        lambda: tn.optim.AdamW(lr=0.1),
+        max_norm=1.0,
+    ),
+    Steps(
+        "gradients that need no clipping",
+        lambda p: torch.optim.SGD(p, lr=0.1),
+        lambda: tn.optim.SGD(lr=0.1),
+        max_norm=1e3,
+    ),
+]

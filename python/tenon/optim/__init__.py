@@ -5,8 +5,51 @@
     {'w': tensor([0], dtype=float32)}
 """
 
-from .adam import Adam, AdamW
+from . import clipping, schedules
+from .adafactor import Adafactor
+from .adam import Adam, Adamax, AdamW
+from .adaptive import AdaDelta, Adagrad, RMSprop
+from .clipping import clip_grad_norm, clip_grad_norm_, clip_grad_value, clip_grad_value_
+from .lion import Lion
+from .multi import MultiOptimizer
+from .muon import Muon
 from .optimizer import Optimizer
+from .schedules import (
+    constant,
+    cosine_decay,
+    exponential_decay,
+    join_schedules,
+    linear_schedule,
+    step_decay,
+)
 from .sgd import SGD
 
-__all__ = ["SGD", "Adam", "AdamW", "Optimizer"]
+Adadelta = AdaDelta  # PyTorch's spelling
+
+__all__ = [
+    "SGD",
+    "AdaDelta",
+    "Adadelta",
+    "Adafactor",
+    "Adagrad",
+    "Adam",
+    "AdamW",
+    "Adamax",
+    "Lion",
+    "MultiOptimizer",
+    "Muon",
+    "Optimizer",
+    "RMSprop",
+    "clip_grad_norm",
+    "clip_grad_norm_",
+    "clip_grad_value",
+    "clip_grad_value_",
+    "clipping",
+    "constant",
+    "cosine_decay",
+    "exponential_decay",
+    "join_schedules",
+    "linear_schedule",
+    "schedules",
+    "step_decay",
+]

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NoReturn, TypeAlias
 
 import tenon as tn
 
@@ -11,6 +11,8 @@ from .. import _core
 from ..nn.module import Module, Parameters, named_tensors
 
 Schedule = Callable[[tn.Tensor], "tn.Tensor | float"]
+Rate: TypeAlias = "float | tn.Tensor | Schedule"
+Decay: TypeAlias = "float | Callable[[str, tn.Tensor], float]"
 
 
 class _BothHabits(type):
@@ -32,6 +34,8 @@ class _BothHabits(type):
 def _are_parameters(given: Any) -> bool:
     if isinstance(given, (str, tn.Tensor)) or callable(given) and not isinstance(given, Module):
         return False
+    if isinstance(given, (list, tuple)) and any(isinstance(item, Optimizer) for item in given):
+        return False
     return isinstance(given, Module) or hasattr(given, "__iter__")
 
 
@@ -51,12 +55,24 @@ class Optimizer(metaclass=_BothHabits):
     A class says in `apply_single` how, and in `init_single` what it remembers of a parameter.
     `state` holds the number of steps, the learning rate and what is remembered, by the parameter's
     name; it is what `compile(inputs=..., outputs=...)` takes. The learning rate may be a function
-    of the number of steps before.
+    of the number of steps before: see `optim.schedules`.
+
+    `weight_decay` adds that much of the parameter to its gradient, or, in classes that are
+    `decoupled`, takes `learning_rate * weight_decay` of it away. It may be a function of a
+    parameter and its name, as in `lambda name, w: 0.1 if w.ndim > 1 else 0`.
+
+    Parameters of less than float32 are updated in float32, where what is remembered stays too, and
+    rounded once.
     """
 
-    def __init__(self, learning_rate: float | tn.Tensor | Schedule) -> None:
+    decoupled = False
+
+    def __init__(self, learning_rate: Rate, weight_decay: Decay = 0.0) -> None:
         self.state: dict[str, Any] = {"step": tn.array(0), "moments": {}}
         self.learning_rate = learning_rate
+        if not callable(weight_decay):
+            self._check_not_negative(weight_decay=weight_decay)
+        self.weight_decay = weight_decay
         self._modules: list[Module] = []
 
     @property
@@ -64,7 +80,9 @@ class Optimizer(metaclass=_BothHabits):
         return self.state["learning_rate"]
 
     @learning_rate.setter
-    def learning_rate(self, rate: float | tn.Tensor | Schedule) -> None:
+    def learning_rate(self, rate: Rate) -> None:
+        if isinstance(rate, (int, float)):
+            self._check_not_negative(learning_rate=rate)
         self._schedule = rate if callable(rate) else None
         self._set_rate(rate(self.state["step"]) if callable(rate) else rate)
 
@@ -86,7 +104,7 @@ class Optimizer(metaclass=_BothHabits):
         Otherwise that happens with the first gradient; a compiled step is then traced twice.
         """
         for name, parameter in named_tensors(parameters):
-            self._moments(name, parameter)
+            self._moments(name, _at_least_float32(parameter))
 
     def update(self, model: Module, gradients: Any) -> None:
         """Puts new parameters into a model. `gradients` may leave some out."""
@@ -111,8 +129,7 @@ class Optimizer(metaclass=_BothHabits):
                 continue
             module = given.module if isinstance(given, Parameters) else given
             if not isinstance(module, Module):
-                kind = type(given).__name__
-                _core._fail("type", f"{type(self).__name__}: no parameters: {kind}")
+                self._refuse(f"no parameters: {type(given).__name__}", "type")
             self._modules.append(module)
             for parameter in tn.tree.leaves(module.trainable_parameters()):
                 parameter.requires_grad = True
@@ -125,7 +142,7 @@ class Optimizer(metaclass=_BothHabits):
         """
         pairs = [(name, p, p.grad) for name, p in self._watched()]
         if all(gradient is None for _, _, gradient in pairs):
-            _core._fail("value", f"{type(self).__name__}.step: {self._why_nothing(len(pairs))}")
+            self._refuse(f"step: {self._why_nothing(len(pairs))}")
         self._count_step()
         with tn.no_grad():
             for name, parameter, gradient in pairs:
@@ -154,19 +171,38 @@ class Optimizer(metaclass=_BothHabits):
         self.state["step"] = self.state["step"] + 1
 
     def _apply(self, gradient: Any, parameter: Any, path: tuple[Any, ...]) -> Any:
-        if isinstance(gradient, dict):
+        if isinstance(gradient, dict) and isinstance(parameter, dict):
+            for key in gradient.keys() - parameter.keys():
+                self._refuse(f"a gradient for {_dotted((*path, key))}, which is no parameter")
             return {k: self._apply(g, parameter[k], (*path, k)) for k, g in gradient.items()}
-        if isinstance(gradient, (list, tuple)):
-            pairs = zip(gradient, parameter, strict=True)
-            return [self._apply(g, p, (*path, i)) for i, (g, p) in enumerate(pairs)]
-        return self._applied(".".join(map(str, path)), gradient, parameter)
+        if isinstance(gradient, (list, tuple)) and isinstance(parameter, (list, tuple)):
+            if len(gradient) != len(parameter):
+                counts = f"{len(gradient)} gradients for {len(parameter)} parameters"
+                self._refuse(f"{counts} in {_dotted(path)}")
+            pairs = enumerate(zip(gradient, parameter))
+            return [self._apply(g, p, (*path, i)) for i, (g, p) in pairs]
+        if not isinstance(gradient, tn.Tensor) or not isinstance(parameter, tn.Tensor):
+            kinds = f"{type(gradient).__name__} for a {type(parameter).__name__}"
+            self._refuse(f"the gradient of {_dotted(path)} is a {kinds}", "type")
+        return self._applied(_dotted(path), gradient, parameter)
 
     def _applied(self, name: str, gradient: tn.Tensor, parameter: tn.Tensor) -> tn.Tensor:
-        """Computed in at least float32, as the learning rate is, and rounded once."""
-        made = self.apply_single(gradient, parameter, self._moments(name, parameter))
+        if gradient.shape != parameter.shape:
+            shapes = f"{gradient.shape} for {parameter.shape}"
+            self._refuse(f"the gradient of {name} has the wrong shape: {shapes}")
+        wide = _at_least_float32(parameter)
+        gradient = gradient.astype(wide.dtype)
+        decay = self.weight_decay
+        decay = decay(name, parameter) if callable(decay) else decay
+        if decay and not self.decoupled:
+            gradient = gradient + decay * wide
+        made = self.apply_single(gradient, wide, self._moments(name, wide))
+        if decay and self.decoupled:
+            made = made - self.learning_rate * decay * wide
         return made.astype(parameter.dtype)
 
     def _moments(self, name: str, parameter: tn.Tensor) -> dict[str, Any]:
+        """What is remembered of a parameter, given in at least float32."""
         known = self.state["moments"]
         if name not in known:
             fresh: dict[str, Any] = {}
@@ -175,6 +211,30 @@ class Optimizer(metaclass=_BothHabits):
                 return fresh
             known[name] = fresh
         return known[name]
+
+
+    def _check_not_negative(self, **options: float) -> None:
+        for name, value in options.items():
+            if not value >= 0:
+                self._refuse(f"{name} must be at least 0, not {value}")
+
+    def _check_shares(self, **options: float | Sequence[float]) -> None:
+        """Checks options that say how much of an average stays."""
+        for name, value in options.items():
+            for share in value if isinstance(value, Sequence) else [value]:
+                if not 0 <= share < 1:
+                    self._refuse(f"{name} must be at least 0 and less than 1, not {value}")
+
+    def _refuse(self, text: str, fault: str = "value") -> NoReturn:
+        _core._fail(fault, f"{type(self).__name__}: {text}")
+
+
+def _at_least_float32(parameter: tn.Tensor) -> tn.Tensor:
+    return parameter.astype(tn.result_type(parameter.dtype, tn.float32))
+
+
+def _dotted(path: tuple[Any, ...]) -> str:
+    return ".".join(map(str, path))
 
 
 def _is_list(parameters: Any) -> bool:

@@ -1,0 +1,58 @@
+"""Several optimizers for the parameters of one model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import tenon as tn
+
+from .optimizer import Optimizer, Rate
+
+Filter = Callable[[str, tn.Tensor], bool]
+
+
+class MultiOptimizer(Optimizer):
+    """Gives each parameter to the first optimizer whose filter takes it; the last takes the rest.
+
+    A filter is a function of a parameter's name and the parameter:
+
+        >>> optimizer = tn.optim.MultiOptimizer(
+        ...     [tn.optim.SGD(1.0), tn.optim.SGD(0.5)], [lambda name, w: name == "bias"])
+        >>> ones = {"weight": tn.ones(1), "bias": tn.ones(1)}
+        >>> optimizer.apply_gradients(ones, ones)
+        {'weight': tensor([0.5], dtype=float32), 'bias': tensor([0], dtype=float32)}
+    """
+
+    def __init__(self, optimizers: Sequence[Optimizer], filters: Sequence[Filter] = ()) -> None:
+        self.optimizers, self.filters = list(optimizers), list(filters)
+        if len(self.optimizers) != len(self.filters) + 1:
+            counts = f"{len(self.filters)} filters for {len(self.optimizers)} optimizers"
+            self._refuse(f"{counts}; the last optimizer has none")
+        # Not those of the base: it has no steps and no learning rate of its own.
+        self.state = {"optimizers": [optimizer.state for optimizer in self.optimizers]}
+        self._modules = []
+
+    @property
+    def learning_rate(self) -> tn.Tensor:
+        """That of the first optimizer; assigning it sets all."""
+        return self.optimizers[0].learning_rate
+
+    @learning_rate.setter
+    def learning_rate(self, rate: Rate) -> None:
+        for optimizer in self.optimizers:
+            optimizer.learning_rate = rate
+
+    def _count_step(self) -> None:
+        for optimizer in self.optimizers:
+            optimizer._count_step()
+
+    def _applied(self, name: str, gradient: tn.Tensor, parameter: tn.Tensor) -> tn.Tensor:
+        return self._optimizer_of(name, parameter)._applied(name, gradient, parameter)
+
+    def _moments(self, name: str, parameter: tn.Tensor) -> dict[str, Any]:
+        return self._optimizer_of(name, parameter)._moments(name, parameter)
+
+    def _optimizer_of(self, name: str, parameter: tn.Tensor) -> Optimizer:
+        taking = (o for o, takes in zip(self.optimizers, self.filters) if takes(name, parameter))
+        return next(taking, self.optimizers[-1])

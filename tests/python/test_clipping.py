@@ -1,0 +1,55 @@
+"""Bounds for gradients, as trees and in parameters."""
+
+import numpy as np
+import pytest
+
+import tenon as tn
+from tenon import optim
+
+GRADS = {"w": tn.array([[3.0, 0.0]]), "b": [tn.array([-4.0])]}
+
+
+def test_the_norm_of_a_tree_is_clipped():
+    clipped, norm = optim.clip_grad_norm(GRADS, max_norm=2.5)
+    assert norm.item() == 5
+    np.testing.assert_allclose(clipped["w"].numpy(), [[1.5, 0]], 1e-6)
+    np.testing.assert_allclose(clipped["b"][0].numpy(), [-2], 1e-6)
+    same, norm = optim.clip_grad_norm(GRADS, max_norm=5.1)
+    assert norm.item() == 5 and same["b"][0].item() == -4
+
+
+def test_narrow_gradients_have_a_wide_norm_and_stay_narrow():
+    grads = [tn.full((1000,), 100.0, dtype=tn.float16)]
+    clipped, norm = optim.clip_grad_norm(grads, max_norm=1.0)
+    np.testing.assert_allclose(norm.item(), 100 * np.sqrt(1000), 1e-5)
+    assert clipped[0].dtype == tn.float16
+    np.testing.assert_allclose(clipped[0].numpy(), 1000**-0.5, 1e-3)
+
+
+def test_values_are_clipped():
+    clipped = optim.clip_grad_value(GRADS, 3.5)
+    assert clipped["w"].tolist() == [[3, 0]] and clipped["b"][0].item() == -3.5
+
+
+def test_zero_gradients_stay():
+    clipped, norm = optim.clip_grad_norm({"w": tn.zeros(3)}, max_norm=1.0)
+    assert norm.item() == 0 and clipped["w"].tolist() == [0, 0, 0]
+
+
+@pytest.mark.parametrize(
+    "call, text",
+    [
+        (
+            lambda: optim.clip_grad_norm(GRADS, -1),
+            "clip_grad_norm: max_norm must be at least 0, not -1",
+        ),
+        (lambda: optim.clip_grad_norm({}, 1), "clip_grad_norm: there are no gradients"),
+        (
+            lambda: optim.clip_grad_value(GRADS, -1),
+            "clip_grad_value: clip_value must be at least 0, not -1",
+        ),
+    ],
+)
+def test_errors(call, text):
+    with pytest.raises(ValueError, match=text):
+        call()

@@ -1,0 +1,85 @@
+"""tn.optim.schedules: rates by step. Steps with them are compared with PyTorch in test_optim.py."""
+
+import doctest
+
+import numpy as np
+import pytest
+
+import tenon as tn
+from tenon import optim
+
+STEPS = tn.arange(8)
+
+
+@pytest.mark.parametrize(
+    "schedule, rates",
+    [
+        (optim.step_decay(8.0, 0.5, 3), [8, 8, 8, 4, 4, 4, 2, 2]),
+        (optim.exponential_decay(1.0, 0.5), 0.5 ** np.arange(8)),
+        (optim.linear_schedule(1.0, 0.0, 4), [1, 0.75, 0.5, 0.25, 0, 0, 0, 0]),
+        (optim.linear_schedule(0.0, 2.0, 2), [0, 1, 2, 2, 2, 2, 2, 2]),
+        (optim.cosine_decay(1.0, 4), [1, 0.853553, 0.5, 0.146447, 0, 0, 0, 0]),
+        (optim.cosine_decay(1.0, 2, end=0.5), [1, 0.75, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5]),
+        (
+            optim.join_schedules(
+                [optim.constant(9.0), optim.linear_schedule(0.0, 1.0, 2), optim.constant(5.0)],
+                [1, 4],
+            ),
+            [9, 0, 0.5, 1, 5, 5, 5, 5],
+        ),
+    ],
+)
+def test_rates(schedule, rates):
+    got = [schedule(step) for step in STEPS]
+    assert {rate.dtype for rate in got} == {tn.float32}
+    np.testing.assert_allclose([rate.item() for rate in got], rates, 1e-5, 1e-7)
+
+
+def test_late_steps_keep_their_rates():
+    step = tn.array(10**9)
+    assert optim.cosine_decay(1.0, 1000, 0.1)(step).item() == np.float32(0.1)
+    assert optim.exponential_decay(1.0, 0.5)(step).item() == 0
+    assert optim.linear_schedule(1.0, 0.25, 7)(step).item() == 0.25
+
+
+def test_a_compiled_step_is_traced_once_for_all_rates():
+    warm = optim.linear_schedule(0.0, 1.0, 2)
+    optimizer = optim.SGD(optim.join_schedules([warm, optim.exponential_decay(1.0, 0.5)], [2]))
+    state = [{"w": tn.zeros(1)}, optimizer.state]
+
+    @tn.compile(inputs=state, outputs=state)
+    def step():
+        state[0]["w"] = optimizer.apply_gradients(tn.ones(1), state[0]["w"])
+
+    seen = []
+    for _ in range(5):
+        before = state[0]["w"].item()
+        step()
+        seen.append(before - state[0]["w"].item())
+    np.testing.assert_allclose(seen, [0, 0.5, 1, 0.5, 0.25], 1e-6)
+    assert optimizer.learning_rate.item() == 0.25 and step.stats().traces == 1
+
+
+@pytest.mark.parametrize(
+    "call, text",
+    [
+        (lambda: optim.step_decay(1.0, 0.5, 0), "step_decay: step_size must be above 0, not 0"),
+        (lambda: optim.cosine_decay(1.0, -1), "cosine_decay: decay_steps must be above 0, not -1"),
+        (lambda: optim.linear_schedule(0, 1, 0), "linear_schedule: steps must be above 0, not 0"),
+        (
+            lambda: optim.join_schedules([optim.constant(1.0)], [3]),
+            "join_schedules: 1 boundaries for 1 schedules; there is one between two",
+        ),
+        (
+            lambda: optim.join_schedules([optim.constant(1.0)] * 3, [3, 2]),
+            r"join_schedules: the boundaries do not increase: \[3, 2\]",
+        ),
+    ],
+)
+def test_errors(call, text):
+    with pytest.raises(ValueError, match=text):
+        call()
+
+
+def test_examples_in_the_documentation():
+    assert doctest.testmod(optim.schedules, extraglobs={"tn": tn}).failed == 0
