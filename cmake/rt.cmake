@@ -10,7 +10,7 @@ function(tenon_add_rt)
   list(FILTER loops INCLUDE REGEX "/(dot|joining|gather|rejection|scatter_kernel|window)\\.cpp$")
   list(REMOVE_ITEM ops ${loops})
   # What reads files and writes texts, what makes plans and computes sizes, and what calls LAPACK.
-  set(read "(set|tnx)_reader|program_read|kernel_parse|signature|signature_bytes")
+  set(read "(set|tnx)_reader|input_file|program_read|kernel_parse|signature|signature_bytes")
   set(text "(graph|attrs|kernel|index|poly)_text|memory_report|linalg|verify")
   set(plan "lower_fused|plan_builder|kernel_set|memory|placement|step_order|bundle|compile")
   set(size "graph|dim|poly|poly_divmod|poly_range|poly_rewrite|sizes|substitute|index|refine|attrs")

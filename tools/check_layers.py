@@ -33,7 +33,7 @@ HOMES = {  # third-party header, by its first path component: the folders that m
     "nvrtc.h": ["src/backend/cuda"],
     "cuda.h": ["src/runtime/cuda"],
     "CLI": ["src/cli"],
-    "nlohmann": ["src/cli"],
+    "nlohmann": ["src/cli", "src/frontend"],
     "fmt": ["src/base"],
     "xxhash.h": ["src/runtime"],
     "zstd.h": ["src/runtime"],

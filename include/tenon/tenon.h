@@ -7,6 +7,7 @@
 #include "tenon/dtype.h"
 #include "tenon/error.h"
 #include "tenon/executable.h"
+#include "tenon/files.h"
 #include "tenon/operators.h"
 #include "tenon/ops.h"
 #include "tenon/random.h"

@@ -145,6 +145,7 @@ void bind_tree_transforms(nb::module_& m);
 void bind_transforms(nb::module_& m);
 void bind_compile(nb::module_& m);
 void bind_executable(nb::module_& m);
+void bind_files(nb::module_& m);
 void bind_explain(nb::module_& m);
 void bind_random(nb::module_& m);
 void bind_control_flow(nb::module_& m);

@@ -25,6 +25,7 @@ NB_MODULE(_core, m) {
   bind_transforms(m);
   bind_compile(m);
   bind_executable(m);
+  bind_files(m);
   bind_explain(m);
   bind_random(m);
   bind_control_flow(m);

@@ -32,6 +32,15 @@ from .creation import array, asarray, from_dlpack, result_type
 from .custom import custom_function
 from .executables import Executable
 from .explanation import Explanation, Profile, explain, profile
+from .files import (
+    MissingFile,
+    load,
+    load_safetensors,
+    save,
+    save_safetensors,
+    savez,
+    savez_compressed,
+)
 from .input_infos import DimensionInputInfo, InputInfo, NamedDimension
 from .random import rand, randn
 from .transforms import (

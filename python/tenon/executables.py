@@ -9,11 +9,8 @@ from functools import cached_property
 from typing import Any
 
 from . import _core, surface
+from .files import opening, path_of
 from .input_infos import DimensionInputInfo, Info, from_core
-
-
-class MissingFile(_core.InvalidValue, FileNotFoundError):
-    """No file has the name that was given."""
 
 
 class Executable(_core._Executable):
@@ -88,7 +85,7 @@ class Executable(_core._Executable):
         "native". Without `debug` the places in the source are left out.
         """
         levels = [targets] if isinstance(targets, str) else list(targets)
-        self._program.save(_path("save", path), levels, debug)
+        self._program.save(path_of("save", path), levels, debug)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], trust: bool = False) -> Executable:
@@ -98,13 +95,9 @@ class Executable(_core._Executable):
         otherwise it is made again from the graph. Trees of arguments and results are as they were,
         with named tuples and dataclasses of modules that are not imported as tuples and dicts.
         """
-        name = _path("load", path)
-        try:
+        name = path_of("load", path)
+        with opening(name):
             program = _core._Program.load(name, trust)
-        except _core.InvalidValue as error:
-            if os.path.lexists(name):
-                raise
-            raise MissingFile(str(error)) from None
         try:
             names = [info.name for info in program.inputs]
             infos = [from_core(info) for info in program.inputs]
@@ -141,17 +134,6 @@ def _from_bytes(data: bytes) -> Executable:
         file.write(data)
         file.flush()
         return Executable.load(file.name)
-
-
-def _path(method: str, path: Any) -> str:
-    if not isinstance(path, (str, bytes, os.PathLike)):
-        _core._fail("type", f"{method}: not a path: {path!r} ({type(path).__name__})")
-    path = os.fsdecode(path)
-    if not path:
-        _core._fail("value", f"{method}: the path is empty")
-    if "\0" in path:
-        _core._fail("value", f"{method}: a path has no zero bytes: {path!r}")
-    return path
 
 
 def _role(leaf: Any) -> Any:

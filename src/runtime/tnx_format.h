@@ -1,12 +1,10 @@
 #pragma once
 // The bytes of the container that its writer and its reader agree on.
-#define XXH_INLINE_ALL  // nothing to link
-#include <xxhash.h>
-
 #include <algorithm>
 #include <cstddef>
 
 #include "base/text.h"
+#include "runtime/checksum.h"
 #include "runtime/tnx.h"
 
 namespace tn::tnx {
@@ -31,11 +29,6 @@ struct Header {
 };
 static_assert(sizeof(Header) == 48);
 
-struct Checksum {
-  uint64_t low = 0, high = 0;
-  friend bool operator==(const Checksum&, const Checksum&) = default;
-};
-
 /// One of the table; its name follows.
 struct Entry {
   Kind kind;
@@ -45,25 +38,6 @@ struct Entry {
   uint64_t name_length;
 };
 static_assert(sizeof(Entry) == 56);
-
-class Summing {
- public:
-  Summing() { XXH3_128bits_reset(&state_); }
-  void add(const void* data, size_t bytes) { XXH3_128bits_update(&state_, data, bytes); }
-  Checksum sum() const {
-    XXH128_hash_t sum = XXH3_128bits_digest(&state_);
-    return {sum.low64, sum.high64};
-  }
-
- private:
-  XXH3_state_t state_;
-};
-
-inline Checksum checksum(std::string_view bytes) {
-  Summing summing;
-  summing.add(bytes.data(), bytes.size());
-  return summing.sum();
-}
 
 inline uint64_t header_check(const Header& header) {
   return XXH3_64bits(&header, offsetof(Header, check));

@@ -1,13 +1,10 @@
-#include <fcntl.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
 #include <zstd.h>
 
 #include <cstring>
 #include <set>
 
 #include "base/error.h"
-#include "runtime/file_handle.h"
+#include "runtime/input_file.h"
 #include "runtime/tnx_format.h"
 
 namespace tn::tnx {
@@ -24,50 +21,14 @@ constexpr size_t kChunk = size_t{1} << 20;
 
 const Hint kUpdate{"load it with a newer tenon, or save it again with this one"};
 
-/// Zero bytes cannot be mapped; a file with a header has some.
-std::shared_ptr<void> map(int fd, uint64_t bytes) {
-  void* data = mmap(nullptr, bytes, PROT_READ, MAP_SHARED, fd, 0);
-  if (data == MAP_FAILED) return nullptr;
-  return {data, [bytes](void* mapped) { munmap(mapped, bytes); }};
-}
-
 }  // namespace
 
 struct File::State {
-  std::string name;
-  uint64_t bytes = 0;
-  FileHandle file;               // absent: the bytes are in `memory`
-  std::shared_ptr<void> memory;  // the mapped file, if it has weights; or what `over` was given
+  explicit State(InputFile opened) : input(std::move(opened)) { read_table(header()); }
+
+  InputFile input;
   std::vector<SectionInfo> sections;
   std::vector<Checksum> sums;  // by section
-
-  template <class... A>
-  [[noreturn]] void damaged(format_string<A...> text, A&&... args) const {
-    fail("load: {} is damaged: {}", name, format(text, std::forward<A>(args)...));
-  }
-  char* at(uint64_t place) const { return static_cast<char*>(memory.get()) + place; }
-
-  /// Copies, so that a file that shrinks meanwhile is an error; touching mapped pages that are gone
-  /// would end the process.
-  void copy(uint64_t place, void* to, size_t length) const {
-    if (!file) {
-      std::memcpy(to, at(place), length);
-      return;
-    }
-    for (size_t done = 0; done < length;) {
-      ssize_t got = pread(file.fd(), static_cast<char*>(to) + done, length - done,
-                          static_cast<off_t>(place + done));
-      if (got < 0 && errno == EINTR) continue;
-      if (got < 0) fail("load: cannot read {}: {}", name, std::strerror(errno));
-      if (got == 0) damaged("it was cut off while it was read");
-      done += static_cast<size_t>(got);
-    }
-  }
-  std::string copy(uint64_t place, uint64_t length) const {
-    std::string copied(length, '\0');
-    copy(place, copied.data(), length);
-    return copied;
-  }
 
   Header header() const;
   void read_table(const Header& header);
@@ -80,48 +41,50 @@ struct File::State {
 };
 
 Header File::State::header() const {
+  const std::string& name = input.name();
+  uint64_t bytes = input.bytes();
   Header header{};
-  if (bytes == 0) fail("load: {} is empty", name);
-  copy(0, &header, std::min<uint64_t>(bytes, sizeof header));
+  input.copy(0, &header, std::min<uint64_t>(bytes, sizeof header));
   if (std::memcmp(header.magic, kMagic, sizeof kMagic) != 0)
     fail("load: {} is no executable of tenon: it does not begin as one does", name);
-  if (bytes < sizeof header) damaged("it is cut off: it has {} bytes", bytes);
+  if (bytes < sizeof header) input.damaged("it is cut off: it has {} bytes", bytes);
   if (header.major != kMajor)
     fail(kUpdate, "load: {} has format {}.{}, and this tenon reads {}.x", name, header.major,
          header.minor, kMajor);
-  if (kSumsCount && header.check != header_check(header)) damaged("the checksum of its header");
+  if (kSumsCount && header.check != header_check(header))
+    input.damaged("the checksum of its header");
   if (bytes < header.file_length)
-    damaged("it is cut off: it has {} of {} bytes", bytes, header.file_length);
+    input.damaged("it is cut off: it has {} of {} bytes", bytes, header.file_length);
   if (bytes > header.file_length)
-    damaged("it has {} bytes, and should have {}", bytes, header.file_length);
+    input.damaged("it has {} bytes, and should have {}", bytes, header.file_length);
   if (header.table_length < sizeof(Checksum) || header.table_length > kMostTable ||
       header.table_place < sizeof header || header.table_place > bytes ||
       header.table_length != bytes - header.table_place)
-    damaged("its table of {} bytes at {} does not fit in {} bytes", header.table_length,
-            header.table_place, bytes);
+    input.damaged("its table of {} bytes at {} does not fit in {} bytes", header.table_length,
+                  header.table_place, bytes);
   return header;
 }
 
 void File::State::read_table(const Header& header) {
-  std::string table = copy(header.table_place, header.table_length);
+  std::string table = input.copy(header.table_place, header.table_length);
   std::string_view rest(table.data(), table.size() - sizeof(Checksum));
   Checksum right;
   std::memcpy(&right, rest.data() + rest.size(), sizeof right);
-  if (kSumsCount && checksum(rest) != right) damaged("the checksum of its table");
+  if (kSumsCount && checksum(rest) != right) input.damaged("the checksum of its table");
   while (!rest.empty()) {
     Entry entry;
-    if (rest.size() < sizeof entry) damaged("its table ends too early");
+    if (rest.size() < sizeof entry) input.damaged("its table ends too early");
     std::memcpy(&entry, rest.data(), sizeof entry);
     rest.remove_prefix(sizeof entry);
     if (entry.name_length > rest.size() || !is_name(rest.substr(0, entry.name_length)))
-      damaged("the name of its section {}", sections.size());
+      input.damaged("the name of its section {}", sections.size());
     add(entry, std::string(rest.substr(0, entry.name_length)), header.table_place);
     rest.remove_prefix(entry.name_length);
   }
   std::set<std::pair<Kind, std::string_view>> seen;
   for (const SectionInfo& info : sections)
     if (!seen.emplace(info.kind, info.name).second)
-      damaged("it has two sections {}", section_text(info.kind, info.name));
+      input.damaged("it has two sections {}", section_text(info.kind, info.name));
 }
 
 void File::State::add(const Entry& entry, std::string section, uint64_t until) {
@@ -142,28 +105,31 @@ void File::State::add(const Entry& entry, std::string section, uint64_t until) {
 void File::State::check_section(const SectionInfo& info, uint64_t from, uint64_t until) const {
   std::string text = section_text(info.kind, info.name);
   if (info.place < from || info.place > until || info.length > until - info.place)
-    damaged("section {}: {} bytes at {} are not between {} and {}", text, info.length, info.place,
-            from, until);
+    input.damaged("section {}: {} bytes at {} are not between {} and {}", text, info.length,
+                  info.place, from, until);
   if (!is_known(info.kind)) {
-    if (info.required) fail(kUpdate, "load: {} has a section that this tenon does not know", name);
+    if (info.required)
+      fail(kUpdate, "load: {} has a section that this tenon does not know", input.name());
     return;
   }
   if (info.place % alignment(info.kind) != 0)
-    damaged("section {} is at {}, not a multiple of {}", text, info.place, alignment(info.kind));
+    input.damaged("section {} is at {}, not a multiple of {}", text, info.place,
+                  alignment(info.kind));
   bool compressed = info.codec == Codec::zstd;
   if ((!compressed && info.codec != Codec::raw) || (compressed && info.kind == Kind::weights))
-    damaged("section {}: codec {}", text, static_cast<uint32_t>(info.codec));
+    input.damaged("section {}: codec {}", text, static_cast<uint32_t>(info.codec));
   if (!compressed && info.raw_length != info.length)
-    damaged("section {} has {} bytes, and should have {}", text, info.length, info.raw_length);
+    input.damaged("section {} has {} bytes, and should have {}", text, info.length,
+                  info.raw_length);
   if (compressed && info.raw_length > kMostCompressed)
-    damaged("section {} is compressed from {} bytes, and {} is the most", text, info.raw_length,
-            kMostCompressed);
+    input.damaged("section {} is compressed from {} bytes, and {} is the most", text,
+                  info.raw_length, kMostCompressed);
 }
 
 void File::State::check_sum(const SectionInfo& info, const Checksum& sum) const {
   const Checksum& right = sums[static_cast<size_t>(&info - sections.data())];
   if (kSumsCount && sum != right)
-    damaged("the checksum of section {}", section_text(info.kind, info.name));
+    input.damaged("the checksum of section {}", section_text(info.kind, info.name));
 }
 
 Checksum File::State::sum_of(const SectionInfo& info) const {
@@ -171,7 +137,7 @@ Checksum File::State::sum_of(const SectionInfo& info) const {
   Summing summing;
   for (uint64_t done = 0; done < info.length; done += chunk.size()) {
     chunk.resize(std::min<uint64_t>(info.length - done, kChunk));
-    copy(info.place + done, chunk.data(), chunk.size());
+    input.copy(info.place + done, chunk.data(), chunk.size());
     summing.add(chunk.data(), chunk.size());
   }
   return summing.sum();
@@ -180,63 +146,43 @@ Checksum File::State::sum_of(const SectionInfo& info) const {
 const SectionInfo& File::State::section(Kind kind, std::string_view name) const {
   for (const SectionInfo& info : sections)
     if (is_known(kind) && info.kind == kind && info.name == name) return info;
-  fail("load: {} has no section {}", this->name, section_text(kind, name));
+  fail("load: {} has no section {}", input.name(), section_text(kind, name));
 }
 
 std::string File::State::read(const SectionInfo& info) const {
-  std::string stored = copy(info.place, info.length);
+  std::string stored = input.copy(info.place, info.length);
   check_sum(info, checksum(stored));
   if (info.codec == Codec::raw) return stored;
   // One frame, of the size that the table says: then nothing beyond it is allocated or written.
   if (ZSTD_getFrameContentSize(stored.data(), stored.size()) != info.raw_length ||
       ZSTD_findFrameCompressedSize(stored.data(), stored.size()) != stored.size())
-    damaged("section {} is not what zstd makes of {} bytes", section_text(info.kind, info.name),
-            info.raw_length);
+    input.damaged("section {} is not what zstd makes of {} bytes",
+                  section_text(info.kind, info.name), info.raw_length);
   std::string raw(info.raw_length, '\0');
   size_t size = ZSTD_decompress(raw.data(), raw.size(), stored.data(), stored.size());
   if (ZSTD_isError(size) || size != raw.size())
-    damaged("section {} does not decompress", section_text(info.kind, info.name));
+    input.damaged("section {} does not decompress", section_text(info.kind, info.name));
   return raw;
 }
 
 std::shared_ptr<const File> File::open(const std::string& path) {
-  auto state = std::make_unique<State>();
-  state->name = path;
-  // Without O_NONBLOCK a FIFO would be waited for.
-  state->file = FileHandle(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
-  struct stat s;
-  if (!state->file || fstat(state->file.fd(), &s) != 0)
-    fail("load: cannot open {}: {}", path, std::strerror(errno));
-  if (S_ISDIR(s.st_mode)) fail("load: {} is a directory", path);
-  if (!S_ISREG(s.st_mode)) fail("load: {} is not a regular file", path);
-  state->bytes = static_cast<uint64_t>(s.st_size);
-  state->read_table(state->header());
+  auto state = std::make_unique<State>(InputFile::open(path));
   bool has_weights = std::ranges::any_of(state->sections, [](const SectionInfo& info) {
     return info.kind == Kind::weights && info.length > 0;
   });
-  if (has_weights) {
-    state->memory = map(state->file.fd(), state->bytes);
-    if (!state->memory) fail("load: cannot map {}: {}", path, std::strerror(errno));
-  }
+  if (has_weights) state->input.map();
   return std::shared_ptr<const File>(new File(std::move(state)));
 }
 
 std::shared_ptr<const File> File::over(std::string bytes, std::string name) {
-  auto state = std::make_unique<State>();
-  state->name = std::move(name);
-  state->bytes = bytes.size();
-  BufferRef copied = allocate(bytes.size());  // aligned, as a mapped file is
-  std::memcpy(copied.data(), bytes.data(), bytes.size());
-  void* data = copied.data();
-  state->memory = {data, [copied](void*) {}};
-  state->read_table(state->header());
+  auto state = std::make_unique<State>(InputFile::over(bytes, std::move(name)));
   return std::shared_ptr<const File>(new File(std::move(state)));
 }
 
 File::File(std::unique_ptr<State> state) : state_(std::move(state)) {}
 File::~File() = default;
-const std::string& File::name() const { return state_->name; }
-uint64_t File::bytes() const { return state_->bytes; }
+const std::string& File::name() const { return state_->input.name(); }
+uint64_t File::bytes() const { return state_->input.bytes(); }
 const std::vector<SectionInfo>& File::sections() const { return state_->sections; }
 
 bool File::has(Kind kind, std::string_view name) const {
@@ -252,11 +198,9 @@ std::string File::read(Kind kind, std::string_view name) const {
 BufferRef File::weights(uint64_t place, uint64_t bytes) const {
   const SectionInfo& info = state_->section(Kind::weights, {});
   if (place > info.length || bytes > info.length - place || place % kAlignment != 0)
-    state_->damaged("{} bytes at {} are no constant in {} bytes of weights", bytes, place,
-                    info.length);
-  auto* keep = new std::shared_ptr<void>(state_->memory);
-  auto release = [](void* kept) { delete static_cast<std::shared_ptr<void>*>(kept); };
-  return adopt(state_->at(info.place + place), bytes, keep, release, true);
+    state_->input.damaged("{} bytes at {} are no constant in {} bytes of weights", bytes, place,
+                          info.length);
+  return state_->input.memory(info.place + place, bytes);
 }
 
 void File::verify() const {

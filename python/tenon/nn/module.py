@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any, TypeAlias
 
 import tenon as tn
 
-from .. import _core
+from .. import _core, files
+from . import weights
 from .calls import as_call
 
 Names: TypeAlias = "str | Collection[str]"
@@ -103,6 +104,50 @@ class Module:
             ['layers.0.weight', 'layers.0.bias']
         """
         return dict(self.named_parameters())
+
+    def load_state_dict(
+        self, state: Mapping[str, tn.Tensor], strict: bool = True
+    ) -> weights.Unmatched:
+        """Puts tensors in the places that their paths say: what `state_dict()` gave.
+
+        Returns the names that only the module and only `state` has, which are an error if `strict`.
+        """
+        return weights.load(self, weights.named("load_state_dict", state), strict)
+
+    def save_weights(self, path: files.Path) -> None:
+        """Writes `state_dict()` to a safetensors file, or NumPy's if it is called `.npz`.
+
+        The file appears under its name when all of it is on the disk.
+        """
+        weights.save_weights(self, path)
+
+    def load_weights(
+        self,
+        source: files.Path | Mapping[str, tn.Tensor] | Iterable[tuple[str, tn.Tensor]],
+        strict: bool = True,
+        mapping: weights.Renaming | None = None,
+        dtype: tn.DType | None = None,
+    ) -> Module:
+        """Puts weights in the places that their names say; all, or none if some do not fit.
+
+        `source` is a file, the folder or index of several, or tensors by name. Names, shapes and
+        types must be the module's; without `strict`, names that only one has are left alone.
+
+        `mapping` says what other libraries' names become: a function of a name, or a dict of
+        patterns. A pattern is the beginning of a name, up to a dot; `*` is any part between dots,
+        and keeps its place. A name becomes another one, None to leave it out, or a pair of a name
+        and a function of the tensor, which may return several by name:
+
+            >>> model = tn.nn.Sequential(tn.nn.Linear(2, 1), tn.nn.Linear(1, 1))
+            >>> other = {f"h.{i}.fc.weight": tn.ones((n, 1)) for i, n in enumerate([2, 1])}
+            >>> mapping = {"h.*.fc": "layers.*", "h.*.fc.weight": ("layers.*.weight", tn.transpose)}
+            >>> model.load_weights(other, strict=False, mapping=mapping).layers[0].weight
+            tensor([[1, 1]], dtype=float32)
+
+        `dtype` is what floating-point weights become, whatever they are and were.
+        """
+        weights.load_weights(self, source, strict, mapping, dtype)
+        return self
 
     def _select(self, frozen: bool) -> dict[str, Any]:
         selected = {}

@@ -1,0 +1,39 @@
+#pragma once
+// Tensors in files: safetensors, the format of the model hubs.
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "tenon/tensor.h"
+
+namespace tn {
+
+/// In the order of the file.
+using NamedTensors = std::vector<std::pair<std::string, Tensor>>;
+/// Texts that a file holds beside the tensors.
+using Metadata = std::map<std::string, std::string>;
+
+struct TensorFile {
+  NamedTensors tensors;
+  Metadata metadata;
+};
+
+/// Computes the tensors and writes them. Whatever happens meanwhile, `path` is the whole old file
+/// or the whole new one; tensors that share the old one stay as they are. complex128 has no name in
+/// the format.
+void save_safetensors(const std::string& path, const NamedTensors& tensors,
+                      const Metadata& metadata = {});
+/// The same in memory.
+std::string safetensors_bytes(const NamedTensors& tensors, const Metadata& metadata = {});
+
+/// The tensors share the file, mapped read-only: what is not used is not read. Whoever cuts the
+/// file off in place ends the processes that use it; saving never does. With `verify` everything is
+/// read, and compared with the checksum of files that this library wrote.
+TensorFile load_safetensors(const std::string& path, bool verify = false);
+/// From a copy of bytes in memory; `name` for messages.
+TensorFile parse_safetensors(std::string_view bytes, const std::string& name = "bytes",
+                             bool verify = false);
+
+}  // namespace tn

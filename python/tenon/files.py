@@ -1,0 +1,342 @@
+"""Tensors in files: safetensors, and npy and npz as NumPy has them.
+
+    >>> import tempfile
+    >>> path = tempfile.mkdtemp() + "/weights.safetensors"
+    >>> tn.save_safetensors(path, {"w": tn.ones(3)}, metadata={"made": "by hand"})
+    >>> tn.load(path)
+    {'w': tensor([1, 1, 1], dtype=float32)}
+
+A file appears under its name when all of it is on the disk: who is stopped while saving has the old
+one. Nothing that is read can run code.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import os
+import zipfile
+from collections.abc import Callable, Iterator, Mapping
+from typing import IO, TYPE_CHECKING, Any, TypeAlias
+
+from . import _core
+from .creation import asarray
+
+if TYPE_CHECKING:
+    import numpy as np
+
+Path: TypeAlias = "str | bytes | os.PathLike[str] | os.PathLike[bytes]"
+File: TypeAlias = "Path | IO[bytes]"
+Tensors: TypeAlias = "dict[str, _core.Tensor]"
+
+
+class MissingFile(_core.InvalidValue, FileNotFoundError):
+    """No file has the name that was given."""
+
+
+def path_of(what: str, path: Any) -> str:
+    """`path` as the system names it; `what` is the function that was given it."""
+    if not isinstance(path, (str, bytes, os.PathLike)):
+        _core._fail("type", f"{what}: not a path: {path!r} ({type(path).__name__})")
+    path = os.fsdecode(path)
+    if not path:
+        _core._fail("value", f"{what}: the path is empty")
+    if "\0" in path:
+        _core._fail("value", f"{what}: a path has no zero bytes: {path!r}")
+    return path
+
+
+@contextlib.contextmanager
+def opening(name: str) -> Iterator[None]:
+    """Says that a file is missing as Python does, if that is why it cannot be opened."""
+    try:
+        yield
+    except _core.InvalidValue as error:
+        if os.path.lexists(name):
+            raise
+        raise MissingFile(str(error)) from None
+
+
+# safetensors ----------------------------------------------------------------------------------
+
+
+def save_safetensors(
+    file: File, tensors: Mapping[str, Any], metadata: Mapping[str, str] | None = None
+) -> None:
+    """Writes tensors by name, and texts beside them, in the format of the model hubs.
+
+    `file` is a path or a binary file. Programs that want to know which library a file is for look
+    at the metadata: `{"format": "pt"}` is PyTorch's.
+    """
+    named = _named("save_safetensors", tensors)
+    texts = dict(metadata or {})
+    for name, text in texts.items():
+        if not isinstance(name, str) or not isinstance(text, str):
+            kind = type(text if isinstance(name, str) else name).__name__
+            _core._fail("type", f"save_safetensors: metadata is texts by name, not {kind}")
+    if hasattr(file, "write"):
+        file.write(_core._safetensors_bytes(named, texts))
+    else:
+        _core._save_safetensors(path_of("save_safetensors", file), named, texts)
+
+
+def load_safetensors(file: File, return_metadata: bool = False, verify: bool = False) -> Any:
+    """The tensors of a file by name; with `return_metadata`, a pair with the texts beside them.
+
+    The tensors share the file, mapped: one is read when it is used. So do not overwrite the file in
+    place; saving to its name is fine, which makes a new one. With `verify` all is read now, and
+    compared with the checksum in files that this library wrote.
+    """
+    if hasattr(file, "read"):
+        loaded = _core._parse_safetensors(file.read(), _name_of(file), verify)
+    else:
+        name = path_of("load_safetensors", file)
+        with opening(name):
+            loaded = _core._load_safetensors(name, verify)
+    tensors, metadata = loaded
+    return (tensors, metadata) if return_metadata else tensors
+
+
+def _named(what: str, tensors: Mapping[str, Any]) -> Tensors:
+    if not isinstance(tensors, Mapping):
+        kind = type(tensors).__name__
+        _core._fail("type", f"{what}: tensors by name are a dict, not {kind}")
+    for name, tensor in tensors.items():
+        if not isinstance(name, str):
+            _core._fail("type", f"{what}: names are strings, not {name!r}")
+        if isinstance(tensor, (Mapping, str, bytes)) or tensor is None:
+            _core._fail("type", f"{what}: {name!r} is no tensor but a {type(tensor).__name__}")
+    return {name: asarray(tensor) for name, tensor in tensors.items()}
+
+
+def _name_of(file: Any) -> str:
+    name = getattr(file, "name", None)
+    return name if isinstance(name, str) else f"a {type(file).__name__}"
+
+
+def load_shards(path: Path) -> Tensors:
+    """The tensors of a checkpoint in several files, by its `model.safetensors.index.json`."""
+    name = path_of("load", path)
+    try:
+        with open(name, encoding="utf-8") as file:
+            weight_map = json.load(file)["weight_map"]
+        shards: dict[str, list[str]] = {}
+        for tensor, shard in weight_map.items():
+            shards.setdefault(shard, []).append(tensor)
+    except OSError as error:
+        _core._fail("value", f"load: cannot open {name}: {error.strerror}")
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        _core._fail("value", f"load: {name} is no index of safetensors files: no weight_map in it")
+    merged: Tensors = {}
+    for shard, names in shards.items():
+        if os.path.basename(str(shard)) != shard:  # it may not lead to other folders
+            _core._fail("value", f"load: {name}: not the name of a file beside it: {shard!r}")
+        tensors = load_safetensors(os.path.join(os.path.dirname(name), shard))
+        for missing in set(names) - tensors.keys():
+            _core._fail("value", f"load: {shard} has no {missing!r}, which {name} says it has")
+        merged |= {tensor: tensors[tensor] for tensor in names}
+    return merged
+
+
+# npy and npz ----------------------------------------------------------------------------------
+
+# Element types that NumPy has not, as it writes those of ml_dtypes: bytes without a meaning.
+_RAW = {_core.bfloat16: ("V2", _core.uint16), _core.float8_e4m3: ("V1", _core.uint8)}
+
+
+def save(file: File, tensor: Any) -> None:
+    """Writes one tensor as a `.npy` file, which is added to a path that ends otherwise.
+
+    bfloat16 and float8_e4m3, which NumPy has not, are read by it as `V2` and `V1`, bytes without a
+    meaning, and by `load` as what they were.
+    """
+    array = _array_of("save", asarray(tensor))
+    _write("save", file, ".npy", lambda out: _write_array(out, array))
+
+
+def savez(file: File, *tensors: Any, **named: Any) -> None:
+    """Writes tensors as an `.npz` file; those without names are called `arr_0`, `arr_1` and on.
+
+        >>> import io
+        >>> file = io.BytesIO()
+        >>> tn.savez(file, tn.ones(2), bias=tn.zeros(1))
+        >>> tn.load(io.BytesIO(file.getvalue()))
+        {'arr_0': tensor([1, 1], dtype=float32), 'bias': tensor([0], dtype=float32)}
+    """
+    _save_zip("savez", file, tensors, named, zipfile.ZIP_STORED)
+
+
+def savez_compressed(file: File, *tensors: Any, **named: Any) -> None:
+    """`savez`, compressed."""
+    _save_zip("savez_compressed", file, tensors, named, zipfile.ZIP_DEFLATED)
+
+
+def _save_zip(
+    what: str, file: File, tensors: tuple[Any, ...], named: Mapping[str, Any], method: int
+) -> None:
+    everything = {f"arr_{i}": tensor for i, tensor in enumerate(tensors)}
+    for name in everything.keys() & named.keys():
+        _core._fail("value", f"{what}: {name!r} is the name of a tensor without one")
+    arrays = {n: _array_of(what, x) for n, x in _named(what, everything | named).items()}
+    _write(what, file, ".npz", lambda out: _write_zip(out, arrays, method))
+
+
+def _write_zip(out: Any, arrays: dict[str, np.ndarray], method: int) -> None:
+    with zipfile.ZipFile(out, "w", method) as archive:
+        for name, array in arrays.items():
+            info = zipfile.ZipInfo(f"{name}.npy")  # without the time: the same file every time
+            info.compress_type = method
+            with archive.open(info, "w", force_zip64=True) as member:
+                _write_array(member, array)
+
+
+def _write(what: str, file: Any, ending: str, write: Callable[[Any], None]) -> None:
+    """Calls `write` with the file that was given, or a new one that appears when it is done."""
+    if hasattr(file, "write"):
+        write(file)
+        return
+    name = path_of(what, file)
+    part = _core._AtomicFile(name if name.endswith(ending) else name + ending)
+    try:
+        write(part)
+        part.commit()
+    finally:
+        part.close()
+
+
+def _array_of(what: str, tensor: _core.Tensor) -> np.ndarray:
+    if tensor.dtype in _RAW:
+        name, bits = _RAW[tensor.dtype]
+        return _core.bitcast(tensor, bits).numpy().view(name)
+    if tensor.dtype == _core.float8_e5m2:
+        _core._fail("value", f"{what}: NumPy has no float8_e5m2", "save_safetensors has")
+    return tensor.numpy()
+
+
+def _write_array(out: Any, array: np.ndarray) -> None:
+    import numpy as np
+
+    np.lib.format.write_array(out, array, allow_pickle=False)
+
+
+def _tensor_of(array: np.ndarray) -> _core.Tensor:
+    """Shares the memory of an array that nobody else has."""
+    if array.dtype.hasobject or array.dtype.kind not in "biufcV":
+        raise ValueError(f"elements of type {array.dtype} have no tensors")
+    raw = {name: (dtype, bits) for dtype, (name, bits) in _RAW.items()}
+    found = raw.get(array.dtype.str.lstrip("|"))
+    if found:
+        dtype, bits = found
+        return _core.bitcast(asarray(array.view(bits.name), copy=False), dtype)
+    if not array.dtype.isnative:
+        array = array.astype(array.dtype.newbyteorder("="))
+    return asarray(array, copy=False if array.flags.c_contiguous else None)
+
+
+def _read_array(name: str, file: Any, called: str = "") -> _core.Tensor:
+    """Of a file that is open, or, mapped, of the path `name`."""
+    import numpy as np
+
+    with _reading(name, called):
+        if file is None:
+            return _tensor_of(np.load(name, mmap_mode="r", allow_pickle=False))
+        return _tensor_of(np.lib.format.read_array(file, allow_pickle=False))
+
+
+class _reading:
+    """NumPy and zipfile raise errors of many kinds for what is in a damaged file.
+
+    A class, so that no frame of contextlib stands for the user's place.
+    """
+
+    def __init__(self, name: str, called: str = "") -> None:
+        self.inside = f"{name}: {called!r}" if called else name
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, Exception) and not isinstance(error, (_core.Error, MemoryError)):
+            _core._fail("value", f"load: cannot read {self.inside}: {error}")
+
+
+def _read_zip(name: str, file: Any) -> Tensors:
+    tensors: Tensors = {}
+    with _reading(name):
+        archive = zipfile.ZipFile(file)
+    with archive:
+        members = archive.namelist()
+        if any(os.path.basename(member) == "data.pkl" for member in members):
+            _fail_pickled(name)
+        for member in members:
+            called = member.removesuffix(".npy")
+            if called in tensors:
+                _core._fail("value", f"load: {name} is damaged: it has {called!r} twice")
+            with _reading(name, called):
+                elements = io.BytesIO(archive.read(member))
+            tensors[called] = _read_array(name, elements, called)
+    return tensors
+
+
+# Any of them ----------------------------------------------------------------------------------
+
+
+def load(file: File, return_metadata: bool = False) -> Any:
+    """What a file holds: the tensor of a `.npy`, or the tensors of an `.npz` or `.safetensors` file
+    by name. The content says which it is, not the name.
+
+    The index of a checkpoint in several files (`model.safetensors.index.json`), or the folder that
+    holds it, stands for all of them. With `return_metadata`, the result is a pair with the metadata
+    of a safetensors file, empty for others.
+    """
+    if hasattr(file, "read"):
+        data = file.read()
+        loaded = _load(_name_of(file), data[:8], data)
+    else:
+        name = path_of("load", file)
+        if os.path.isdir(name):
+            name = _model_in(name)
+        loaded = _load(name, _head(name), None)
+    tensors, metadata = loaded
+    return (tensors, metadata) if return_metadata else tensors
+
+
+def _load(name: str, head: bytes, data: bytes | None) -> tuple[Any, dict[str, str]]:
+    """From `data`, or else the file `name`; `head` is how it begins."""
+    if head.startswith(b"\x93NUMPY"):
+        return _read_array(name, data and io.BytesIO(data)), {}
+    if head.startswith((b"PK\3\4", b"PK\5\6")):
+        return _read_zip(name, name if data is None else io.BytesIO(data)), {}
+    if head[:1] == b"\x80" and head[1:2] in (b"\2", b"\3", b"\4", b"\5") and any(head[2:]):
+        _fail_pickled(name)
+    if data is not None:
+        return _core._parse_safetensors(data, name, False)
+    if head.lstrip().startswith(b"{"):
+        return load_shards(name), {}
+    return load_safetensors(name, return_metadata=True)
+
+
+def _head(name: str) -> bytes:
+    """The first bytes; none of what cannot be read, which whoever opens it then says."""
+    try:
+        if os.path.isfile(name):  # a FIFO would be waited for
+            with open(name, "rb") as file:
+                return file.read(8)
+    except OSError:
+        pass
+    return b""
+
+
+def _model_in(folder: str) -> str:
+    names = ("model.safetensors.index.json", "model.safetensors")
+    for name in names:
+        if os.path.exists(os.path.join(folder, name)):
+            return os.path.join(folder, name)
+    _core._fail("value", f"load: {folder} is a directory without {' or '.join(names)}")
+
+
+def _fail_pickled(name: str) -> None:
+    convert = "safetensors.torch.save_file(torch.load(file, weights_only=True), new)"
+    hint = f"convert it once, where PyTorch is installed: {convert}"
+    _core._fail("value", f"load: {name} is a pickle of PyTorch, which can run code", hint)

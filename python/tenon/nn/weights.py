@@ -1,0 +1,227 @@
+"""Parameters by their names: into files, out of files, and from those of other libraries."""
+
+from __future__ import annotations
+
+import difflib
+import os
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+
+import tenon as tn
+
+from .. import _core, files
+
+if TYPE_CHECKING:
+    from .module import Module
+
+# What becomes of a name: another one, None to leave it out, or a name and a function of the tensor.
+Target: TypeAlias = "str | None | tuple[str, Callable[[tn.Tensor], Any]]"
+Renaming: TypeAlias = "Mapping[str, Target] | Callable[[str], Target]"
+
+
+class Unmatched(NamedTuple):
+    """Names that only the module has, and names that only what was loaded has."""
+
+    missing_keys: list[str]
+    unexpected_keys: list[str]
+
+
+def save_weights(module: Module, path: files.Path) -> None:
+    """`Module.save_weights`."""
+    weights = module.state_dict()
+    if files.path_of("save_weights", path).endswith(".npz"):
+        files.savez(path, **weights)
+    else:
+        files.save_safetensors(path, weights)
+
+
+def load_weights(
+    module: Module, source: Any, strict: bool, mapping: Renaming | None, dtype: Any
+) -> None:
+    """`Module.load_weights`."""
+    what = "load_weights"
+    if isinstance(source, (str, bytes, os.PathLike)):
+        what = f"load_weights: {files.path_of(what, source)}"
+        source = files.load(source)
+    given = named(what, source)
+    if mapping is not None:
+        given = renamed(given, mapping)
+    if dtype is not None:
+        given = {name: _converted(x, dtype) for name, x in given.items()}
+    load(module, given, strict, what, any_dtype=dtype is not None)
+
+
+def named(what: str, source: Any) -> dict[str, tn.Tensor]:
+    """Tensors by name, from a dict or pairs; `what` begins messages."""
+    if isinstance(source, Mapping):
+        source = source.items()
+    if not isinstance(source, Iterable) or isinstance(source, tn.Tensor):
+        _core._fail("type", f"{what}: a {type(source).__name__}, not tensors by name")
+    given: dict[str, tn.Tensor] = {}
+    for pair in source:
+        if not isinstance(pair, (tuple, list)) or len(pair) != 2 or not isinstance(pair[0], str):
+            _core._fail("type", f"{what}: not a name and a tensor: {pair!r}")
+        if pair[0] in given:
+            _core._fail("value", f"{what}: {pair[0]!r} is given twice")
+        given[pair[0]] = tn.asarray(pair[1])
+    return given
+
+
+def _converted(x: tn.Tensor, dtype: Any) -> tn.Tensor:
+    return x.astype(dtype) if tn.isdtype(x.dtype, "real floating") else x
+
+
+# Names ----------------------------------------------------------------------------------------
+
+
+def renamed(given: Mapping[str, tn.Tensor], mapping: Renaming) -> dict[str, tn.Tensor]:
+    """`given` under the names that `mapping` says."""
+    target_of = mapping if callable(mapping) else _Patterns(mapping)
+    made: dict[str, tn.Tensor] = {}
+    for name, tensor in given.items():
+        for new, value in _placed(name, target_of(name), tensor):
+            if new in made:
+                _core._fail("value", f"load_weights: mapping: two weights become {new!r}")
+            made[new] = value
+    return made
+
+
+def _placed(name: str, target: Target, tensor: tn.Tensor) -> Iterable[tuple[str, tn.Tensor]]:
+    if target is None:
+        return []
+    if isinstance(target, str):
+        return [(target, tensor)]
+    if not (isinstance(target, tuple) and len(target) == 2 and callable(target[1])):
+        text = f"a name, None, or (name, function), not {target!r}"
+        _core._fail("type", f"load_weights: mapping: {name!r} becomes {text}")
+    new, function = target
+    made = function(tensor)
+    if isinstance(made, Mapping):
+        return [(f"{new}.{part}" if new else part, value) for part, value in made.items()]
+    return [(new, made)]
+
+
+class _Patterns:
+    """Names by patterns: parts between dots, where `*` is any one. A pattern is the beginning of
+    a name; the longest that fits counts, and what comes after it stays."""
+
+    def __init__(self, targets: Mapping[str, Target]) -> None:
+        self.targets = {tuple(k.split(".")) if k else (): v for k, v in targets.items()}
+        self.lengths = sorted({len(parts) for parts in self.targets}, reverse=True)
+
+    def __call__(self, name: str) -> Target:
+        parts = name.split(".")
+        for length in self.lengths:
+            for pattern, target in self.targets.items():
+                if len(pattern) == length <= len(parts) and _fits(pattern, parts):
+                    return self._filled(pattern, parts, target)
+        return name
+
+    def _filled(self, pattern: tuple[str, ...], parts: list[str], target: Target) -> Target:
+        if target is None:
+            return None
+        new, *function = (target,) if isinstance(target, str) else target
+        stars = iter([part for p, part in zip(pattern, parts) if p == "*"])
+        filled = [next(stars, "*") if p == "*" else p for p in new.split(".") if p]
+        path = ".".join(filled + parts[len(pattern) :])
+        return (path, *function) if function else path  # type: ignore[return-value]
+
+
+def _fits(pattern: tuple[str, ...], parts: list[str]) -> bool:
+    return all(p in ("*", part) for p, part in zip(pattern, parts))
+
+
+# Into a module --------------------------------------------------------------------------------
+
+
+def load(
+    module: Module,
+    given: Mapping[str, tn.Tensor],
+    strict: bool,
+    what: str = "load_state_dict",
+    any_dtype: bool = False,
+) -> Unmatched:
+    """Puts tensors in the places that their names say, all or none of them."""
+    wanted = module.state_dict()
+    given = dict(given) | _tied(wanted, given)
+    unmatched = Unmatched(
+        [name for name in wanted if name not in given],
+        [name for name in given if name not in wanted],
+    )
+    problems = _unmatched_text(unmatched, wanted, given) if strict else []
+    for name, current in wanted.items():
+        if name in given:
+            problems += _difference(name, current, given[name], any_dtype)
+    if problems:
+        count = "1 problem" if len(problems) == 1 else f"{len(problems)} problems"
+        text = f"{what}: {count} with the weights for {type(module).__name__}:"
+        _core._fail("value", "\n    ".join([text, *problems]), _hint(problems))
+    module.update(_replaced(module.parameters(), given))
+    return unmatched
+
+
+def _tied(
+    wanted: Mapping[str, tn.Tensor], given: Mapping[str, tn.Tensor]
+) -> dict[str, tn.Tensor]:
+    """One tensor for each group of names that are the same parameter; a file may have it once."""
+    groups: dict[int, list[str]] = {}
+    for name, tensor in wanted.items():
+        groups.setdefault(id(tensor), []).append(name)
+    tied: dict[str, tn.Tensor] = {}
+    for names in groups.values():
+        found = [given[name] for name in names if name in given]
+        if found and len(names) > 1:
+            tied |= dict.fromkeys(names, found[0])
+    return tied
+
+
+def _unmatched_text(
+    unmatched: Unmatched, wanted: Mapping[str, tn.Tensor], given: Mapping[str, tn.Tensor]
+) -> list[str]:
+    missing, extra = unmatched
+    lines = []
+    for name in missing:
+        near = difflib.get_close_matches(name, extra[:1000], n=1)
+        lines.append(f"missing: {name}, {_text(wanted[name])}{_like(near)}")
+    for name in extra:
+        near = difflib.get_close_matches(name, missing[:1000], n=1)
+        lines.append(f"extra: {name}, {_text(given[name])}{_like(near)}")
+    return lines
+
+
+def _like(names: list[str]) -> str:
+    return f" (like {names[0]}?)" if names else ""
+
+
+def _text(x: tn.Tensor) -> str:
+    return f"{x.dtype.name}{list(x.shape)}"
+
+
+def _difference(name: str, wanted: tn.Tensor, given: tn.Tensor, any_dtype: bool) -> list[str]:
+    if wanted.shape != given.shape:
+        turned = ", transposed" if wanted.shape == given.shape[::-1] else ""
+        return [f"shape: {name} is {wanted.shape}, given {given.shape}{turned}"]
+    if wanted.dtype != given.dtype and not any_dtype:
+        return [f"dtype: {name} is {wanted.dtype.name}, given {given.dtype.name}"]
+    return []
+
+
+def _hint(problems: list[str]) -> str:
+    kinds = {line.partition(":")[0] for line in problems}
+    if kinds == {"dtype"}:
+        return "dtype=... converts all weights to one type"
+    if "shape" in kinds and any(line.endswith("transposed") for line in problems):
+        return "mapping={name: (name, tn.transpose)} transposes"
+    if kinds <= {"missing", "extra"}:
+        return "mapping={old: new} renames; strict=False leaves them alone"
+    return ""
+
+
+def _replaced(tree: Any, tensors: Mapping[str, tn.Tensor], path: str = "") -> Any:
+    """The tree of parameters with those of `tensors` by path, as `named_tensors` has them."""
+    if isinstance(tree, tn.Tensor):
+        return tensors.get(path, tree)
+    at = f"{path}." if path else ""
+    if isinstance(tree, dict):
+        return {k: _replaced(v, tensors, f"{at}{k}") for k, v in tree.items()}
+    return [_replaced(v, tensors, f"{at}{i}") for i, v in enumerate(tree)]

@@ -1,0 +1,296 @@
+"""Tensors and weights in files: what is written is read, by us and by others, and bad files."""
+
+import doctest
+import io
+import json
+import os
+import pathlib
+import random
+import re
+import zipfile
+
+import numpy as np
+import pytest
+
+import tenon as tn
+from tenon import files, nn
+
+DATA = pathlib.Path(__file__).parent.parent / "data"
+DTYPES = [
+    tn.bool, tn.int8, tn.int16, tn.int32, tn.int64, tn.uint8, tn.uint16, tn.uint32, tn.uint64,
+    tn.float8_e4m3, tn.float8_e5m2, tn.float16, tn.bfloat16, tn.float32, tn.float64, tn.complex64,
+]  # fmt: skip
+
+
+def same(a, b):
+    assert a.keys() == b.keys()
+    for name in a:
+        assert (a[name].dtype, a[name].shape) == (b[name].dtype, b[name].shape), name
+        assert a[name].tolist() == b[name].tolist(), name
+
+
+def one_of_each():
+    made = {d.name: tn.array([[0, 1], [1, 0], [1, 1]]).astype(d) for d in DTYPES}
+    return made | {"scalar": tn.array(2.5), "nothing": tn.zeros((0, 4))}
+
+
+# safetensors ----------------------------------------------------------------------------------
+
+
+def test_safetensors_round_trip(tmp_path):
+    path, texts = tmp_path / "all.safetensors", {"format": "pt", "ключ": 'a "text"\n'}
+    tn.save_safetensors(path, one_of_each(), texts)
+    for loaded, metadata in [
+        tn.load_safetensors(path, return_metadata=True, verify=True),
+        tn.load(path, return_metadata=True),
+    ]:
+        same(loaded, one_of_each())
+        assert list(loaded) == list(one_of_each()) and metadata == texts
+    same(tn.load_safetensors(os.fsencode(path)), one_of_each())
+
+
+def test_file_objects(tmp_path):
+    file = io.BytesIO()
+    tn.save_safetensors(file, one_of_each(), {"a": "b"})
+    for read in (tn.load, tn.load_safetensors):
+        loaded, metadata = read(io.BytesIO(file.getvalue()), return_metadata=True)
+        same(loaded, one_of_each())
+        assert metadata == {"a": "b"}
+    tn.save_safetensors(tmp_path / "f", one_of_each(), {"a": "b"})
+    assert (tmp_path / "f").read_bytes() == file.getvalue()
+    with open(tmp_path / "x.npy", "wb") as out:
+        tn.save(out, tn.arange(3))
+    with open(tmp_path / "x.npy", "rb") as out:
+        assert tn.load(out).tolist() == [0, 1, 2]
+    with pytest.raises(ValueError, match="load: a BytesIO is empty"):
+        tn.load(io.BytesIO())
+
+
+def test_files_of_the_safetensors_package():
+    """`others.safetensors` was written by safetensors 0.8 from PyTorch's tensors."""
+    loaded, metadata = tn.load(DATA / "others.safetensors", return_metadata=True)
+    assert metadata == {"format": "pt"}
+    want = {
+        "BOOL": tn.array([True, False]), "I64": tn.array([-(2**62), 1]),
+        "U8": tn.array([0, 255], dtype=tn.uint8), "F64": tn.array([0.1, -1e300], dtype=tn.float64),
+        "F16": tn.array([1.5, -2.0], dtype=tn.float16),
+        "BF16": tn.array([1.5, -3e38], dtype=tn.bfloat16),
+        "F8_E4M3": tn.array([448.0, -0.5]).astype(tn.float8_e4m3),
+        "F8_E5M2": tn.array([57344.0, -0.5]).astype(tn.float8_e5m2),
+        "C64": tn.array([1 + 2j, -1j], dtype=tn.complex64),
+        "matrix": tn.arange(6, dtype=tn.float32).reshape(2, 3),
+        "scalar": tn.array(7, dtype=tn.int32), "nothing": tn.zeros((3, 0)),
+    }  # fmt: skip
+    same(loaded, {name: want[name] for name in loaded} | {n: want[n] for n in want - loaded.keys()})
+
+
+def test_values_that_are_no_tensors_become_some(tmp_path):
+    tn.save_safetensors(tmp_path / "f", {"a": np.ones(2, np.float32), "b": 3, "c": [1.0, 2.0]})
+    same(tn.load(tmp_path / "f"), {"a": tn.ones(2), "b": tn.array(3), "c": tn.array([1.0, 2.0])})
+
+
+@pytest.mark.parametrize(
+    "tensors, metadata, error",
+    [
+        ([1], None, "tensors by name are a dict, not list"),
+        ({3: tn.ones(2)}, None, "names are strings, not 3"),
+        ({"a": {"b": tn.ones(2)}}, None, "'a' is no tensor but a dict"),
+        ({"a": None}, None, "'a' is no tensor but a NoneType"),
+        ({"a": tn.ones(2)}, {"step": 3}, "metadata is texts by name, not int"),
+        ({"a": tn.ones(2).astype(tn.complex128)}, None, "safetensors has no c128"),
+        ({"__metadata__": tn.ones(2)}, None, "no tensor can be called '__metadata__'"),
+    ],
+)
+def test_what_safetensors_cannot_hold(tmp_path, tensors, metadata, error):
+    with pytest.raises(tn.Error, match=re.escape(error)) as raised:
+        tn.save_safetensors(tmp_path / "f", tensors, metadata)
+    assert f"{__file__}:" in str(raised.value)
+    assert os.listdir(tmp_path) == []
+
+
+def test_loading_maps_the_file(tmp_path):
+    path = tmp_path / "large.safetensors"
+    large = {"x": tn.zeros(16 << 20), "y": tn.ones(3)}
+    tn.save_safetensors(path, large)
+    before = tn.memory.active_memory()
+    loaded = tn.load(path)
+    assert loaded["y"].tolist() == [1, 1, 1]
+    assert not loaded["x"].numpy().flags.writeable
+    assert tn.memory.active_memory() - before < 1 << 20  # mapped memory is not ours
+
+
+def test_changing_what_was_loaded_and_saving_it_to_the_same_file(tmp_path):
+    path = tmp_path / "f.safetensors"
+    tn.save_safetensors(path, {"x": tn.arange(300_000, dtype=tn.float32)})
+    state = tn.load(path)
+    kept = tn.load(path)["x"]
+
+    @lambda f: tn.compile(f, inputs=state, outputs=state)
+    def step():
+        state["x"] = state["x"] + 1
+
+    step()  # may not write into the mapped file
+    state["x"][0] = 100
+    tn.save_safetensors(path, state)
+    step()
+    assert tn.load(path)["x"][:3].tolist() == [100, 2, 3]
+    assert kept[:3].tolist() == [0, 1, 2] and kept[-1].item() == 299_999
+    assert os.listdir(tmp_path) == ["f.safetensors"]
+
+
+@pytest.mark.parametrize("save", ["safetensors", "npz", "npy"])
+def test_cut_and_flipped_files(tmp_path, save):
+    path = tmp_path / "f"
+    if save == "safetensors":
+        tn.save_safetensors(path, one_of_each(), {"a": "b"})
+    elif save == "npz":
+        path = path.with_suffix(".npz")
+        tn.savez_compressed(path, x=tn.arange(50), y=tn.ones((3, 4)))
+    else:
+        path = path.with_suffix(".npy")
+        tn.save(path, tn.arange(50))
+    content = path.read_bytes()
+    generator = random.Random(0)
+    for _ in range(60):
+        path.write_bytes(content[: generator.randrange(len(content))])
+        with pytest.raises(tn.Error, match=re.escape(str(path))):
+            tn.load(path)
+    for _ in range(120):
+        bit = generator.randrange(8 * len(content))
+        flipped = bytearray(content)
+        flipped[bit // 8] ^= 1 << bit % 8
+        path.write_bytes(flipped)
+        try:
+            tn.eval(tn.load(path))
+        except tn.Error as error:
+            assert str(path) in str(error)
+
+
+# npy and npz ----------------------------------------------------------------------------------
+
+
+def test_npy(tmp_path):
+    for name, tensor in one_of_each().items():
+        if name == "float8_e5m2":
+            continue
+        tn.save(tmp_path / name, tensor)
+        same({"x": tn.load(tmp_path / f"{name}.npy")}, {"x": tensor})
+        read = np.load(tmp_path / f"{name}.npy")
+        raw = {"bfloat16": "V2", "float8_e4m3": "V1"}
+        assert read.shape == tensor.shape and read.dtype == raw.get(name, tensor.numpy().dtype)
+    with pytest.raises(ValueError, match="save: NumPy has no float8_e5m2\n.*\n.*save_safetensors"):
+        tn.save(tmp_path / "f", one_of_each()["float8_e5m2"])
+
+
+@pytest.mark.parametrize("savez", [tn.savez, tn.savez_compressed])
+def test_npz(tmp_path, savez):
+    tensors = {"w": tn.arange(1000).reshape(10, 100), "b": tn.ones(3, dtype=tn.bfloat16)}
+    savez(tmp_path / "f", tn.zeros(2), **tensors)
+    same(tn.load(tmp_path / "f.npz"), {"arr_0": tn.zeros(2), **tensors})
+    read = np.load(tmp_path / "f.npz")
+    assert read.files == ["arr_0", "w", "b"] and read["w"].sum() == 999 * 500
+    first = (tmp_path / "f.npz").read_bytes()
+    savez(tmp_path / "f.npz", tn.zeros(2), **tensors)
+    assert (tmp_path / "f.npz").read_bytes() == first
+    assert os.listdir(tmp_path) == ["f.npz"]
+    with pytest.raises(ValueError, match="'arr_0' is the name of a tensor without one"):
+        savez(tmp_path / "g", tn.ones(2), arr_0=tn.ones(2))
+
+
+def test_what_numpy_writes(tmp_path):
+    arrays = {
+        "columns": np.asfortranarray(np.arange(6.0).reshape(2, 3)),
+        "other_order": np.arange(3, dtype=">i4"),
+        "scalar": np.float32(3), "nothing": np.zeros((0, 2)), "yes": np.array([True, False]),
+    }  # fmt: skip
+    np.savez(tmp_path / "all.npz", **arrays)
+    loaded = tn.load(tmp_path / "all.npz")
+    for name, array in arrays.items():
+        np.save(tmp_path / name, array)
+        for tensor in (tn.load(tmp_path / f"{name}.npy"), loaded[name]):
+            np.testing.assert_array_equal(tensor.numpy(), array)
+
+
+def test_npz_files_that_cannot_be_read(tmp_path):
+    path = tmp_path / "f.npz"
+    np.savez(path, names=np.array(["a", "b"]))
+    with pytest.raises(ValueError, match="f.npz: 'names': elements of type <U1 have no tensors"):
+        tn.load(path)
+    np.savez(path, things=np.array([{}], dtype=object))
+    with pytest.raises(ValueError, match="f.npz: 'things': Object arrays cannot be loaded"):
+        tn.load(path)
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("note.txt", "no array")
+    with pytest.raises(ValueError, match="f.npz: 'note.txt': "):
+        tn.load(path)
+    with zipfile.ZipFile(path, "w") as archive, pytest.warns(UserWarning):
+        for _ in range(2):
+            with archive.open("x.npy", "w") as out:
+                np.lib.format.write_array(out, np.ones(2))
+    with pytest.raises(ValueError, match="it has 'x' twice"):
+        tn.load(path)
+
+
+# Any file -------------------------------------------------------------------------------------
+
+
+def test_files_that_are_not_there(tmp_path):
+    for read in (tn.load, tn.load_safetensors, nn.Linear(1, 1).load_weights):
+        with pytest.raises(FileNotFoundError, match="cannot open .*missing") as raised:
+            read(tmp_path / "missing.safetensors")
+        assert isinstance(raised.value, tn.Error) and f"{__file__}:" in str(raised.value)
+    with pytest.raises(ValueError, match="is a directory without model.safetensors"):
+        tn.load(tmp_path)
+    with pytest.raises(TypeError, match=r"load: not a path: 3 \(int\)"):
+        tn.load(3)
+    os.mkfifo(tmp_path / "fifo")
+    with pytest.raises(ValueError, match="fifo is not a regular file"):
+        tn.load(tmp_path / "fifo")
+
+
+def test_folders_that_cannot_be_written(tmp_path):
+    for save in (tn.save, tn.savez, lambda path, x: tn.save_safetensors(path, {"x": x})):
+        with pytest.raises(tn.Error, match="cannot write .*no/f") as raised:
+            save(tmp_path / "no" / "f", tn.ones(2))
+        assert f"{__file__}:" in str(raised.value)
+
+
+def test_pickles_are_refused(tmp_path):
+    with zipfile.ZipFile(tmp_path / "model.pt", "w") as archive:
+        archive.writestr("model/data.pkl", b"\x80\x02}q\x00.")
+    (tmp_path / "old.bin").write_bytes(b"\x80\x02\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19.")
+    for name in ("model.pt", "old.bin"):
+        with pytest.raises(ValueError, match=f"{name} is a pickle of PyTorch, which can run code"):
+            tn.load(tmp_path / name)
+
+
+def shards(folder, weight_map, **tensors):
+    for file in set(weight_map.values()):
+        held = {n: tensors[n] for n, f in weight_map.items() if f == file and n in tensors}
+        tn.save_safetensors(folder / os.path.basename(file), held)
+    index = folder / "model.safetensors.index.json"
+    index.write_text(json.dumps({"metadata": {"total_size": 1}, "weight_map": weight_map}))
+    return index
+
+
+def test_checkpoints_in_several_files(tmp_path):
+    tensors = {"a": tn.ones(2), "b": tn.zeros(3), "c": tn.arange(2)}
+    places = {"a": "1.safetensors", "b": "2.safetensors", "c": "1.safetensors"}
+    index = shards(tmp_path, places, **tensors)
+    for source in (index, tmp_path):
+        same(dict(sorted(tn.load(source).items())), tensors)
+    shards(tmp_path, {"a": "1.safetensors", "d": "1.safetensors"}, **tensors)
+    with pytest.raises(ValueError, match="1.safetensors has no 'd', which .*index.json says"):
+        tn.load(index)
+    shards(tmp_path, {"a": "../1.safetensors"}, **tensors)
+    with pytest.raises(ValueError, match="not the name of a file beside it: '../1.safetensors'"):
+        tn.load(index)
+    for text in ("{}", '{"weight_map": 3}', '{"weight_map": {"a": 3}}', "{", '{"a": ' * 9999):
+        index.write_text(text)
+        with pytest.raises(ValueError, match="index.json"):
+            tn.load(index)
+
+
+@pytest.mark.parametrize("module", [files], ids=lambda m: m.__name__)
+def test_examples_in_the_documentation(module):
+    assert doctest.testmod(module, extraglobs={"tn": tn}).failed == 0
