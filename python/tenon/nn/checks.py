@@ -80,9 +80,9 @@ def one_per_axis(
     return sizes
 
 
-def check_probability(layer: Module, p: float) -> None:
+def check_probability(layer: Module, name: str, p: float) -> None:
     if not 0 <= p < 1:
-        refuse(layer, f"p must be at least 0 and less than 1, not {p}")
+        refuse(layer, f"{name} must be at least 0 and less than 1, not {p}")
 
 
 def check_function(layer: Module, name: str, function: Callable[[tn.Tensor], Any]) -> None:

@@ -22,7 +22,7 @@ class Dropout(Module):
     """
 
     def __init__(self, p: float = 0.5) -> None:
-        check_probability(self, p)
+        check_probability(self, "p", p)
         self.p = p
 
     def forward(self, x: tn.Tensor) -> tn.Tensor:

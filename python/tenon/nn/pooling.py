@@ -184,13 +184,17 @@ class Upsample(Module):
         self.channels_last = channels_last
 
     def forward(self, x: tn.Tensor) -> tn.Tensor:
-        if not 3 <= x.ndim <= 5:
-            check_shape(self, x, *spatial_pattern(2, "channels", self.channels_last))
-        if not self.channels_last:
-            x = tn.moveaxis(x, 1, -1)
+        axes = ("length", ...)  # at least one
+        last = self.channels_last
+        check_shape(self, x, "batch", *((*axes, "channels") if last else ("channels", *axes)))
+        x = x if last else tn.moveaxis(x, 1, -1)
         size, factor = self.size, self.scale_factor
         if isinstance(factor, Sequence):
-            size = [int(n * f) for n, f in zip(x.shape[1:-1], factor, strict=True)]
-            factor = None
+            size, factor = self._scaled(x.shape[1:-1], factor), None
         y = tn.interpolate(x, size, factor, self.mode, self.align_corners)
-        return y if self.channels_last else tn.moveaxis(y, -1, 1)
+        return y if last else tn.moveaxis(y, -1, 1)
+
+    def _scaled(self, extents: tuple[int, ...], factors: Sequence[float]) -> list[int]:
+        if len(factors) != len(extents):
+            refuse(self, f"scale_factor has {len(factors)} numbers, x {len(extents)} spatial axes")
+        return [int(extent * factor) for extent, factor in zip(extents, factors)]

@@ -7,7 +7,7 @@ from typing import Any
 
 import tenon as tn
 
-from .checks import check_function, check_probability, check_shape, check_sizes
+from .checks import check_function, check_probability, check_shape, check_sizes, refuse
 from .module import Module
 
 
@@ -30,7 +30,7 @@ class _Recurrent(Module):
         bidirectional: bool = False,
     ) -> None:
         check_sizes(self, input_size=input_size, hidden_size=hidden_size, num_layers=num_layers)
-        check_probability(self, dropout)
+        check_probability(self, "dropout", dropout)
         self.input_size = input_size
         self.hidden_size = hidden_size
         self.num_layers = num_layers
@@ -72,7 +72,12 @@ class _Recurrent(Module):
         if state is None:
             zeros = tn.zeros((*x.shape[:-2], self.hidden_size), x.dtype)
             return [[zeros] * count] * self.states
-        parts = list(state) if self.states > 1 else [state]
+        parts = [state]
+        if self.states > 1:
+            if not isinstance(state, (tuple, list)) or len(state) != self.states:
+                kind = type(state).__name__
+                refuse(self, f"a state is {self.states} tensors, given a {kind}")
+            parts = list(state)
         for part in parts:
             check_shape(self, part, count, *x.shape[:-2], self.hidden_size)
         return parts
