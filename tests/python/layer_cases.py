@@ -147,10 +147,10 @@ def normalizations():
     yield layer("BatchNorm1d", 3, inputs=[real(4, 3, 2)], of="with length")
     yield layer("BatchNorm2d", 3, 1e-3, 0.3, inputs=[real(2, 3, 2, 3)])
     yield layer("BatchNorm2d", 3, inputs=[real(2, 3, 2, 3)], training=False, of="evaluated")
-    options = dict(affine=False, track_running_stats=False)
     for training in (True, False):
+        options = dict(affine=False, track_running_stats=False, training=training)
         of = f"bare, training={training}"
-        yield layer("BatchNorm2d", 3, **options, inputs=[real(2, 3, 2, 3)], training=training, of=of)
+        yield layer("BatchNorm2d", 3, **options, inputs=[real(2, 3, 2, 3)], of=of)
     yield layer("BatchNorm3d", 2, inputs=[real(2, 2, 2, 3, 2)])
     yield layer("BatchNorm", 3, theirs="BatchNorm2d", inputs=[real(2, 3, 2, 3)])
     yield layer("InstanceNorm", 3, theirs="InstanceNorm2d", inputs=[real(2, 3, 2, 3)])
