@@ -1,171 +1,212 @@
-"""A tour of Tenon in the terminal: short sessions with their output, then times against NumPy.
+"""Trains a small convolutional network on handwritten digits, and takes it to C++.
 
-Run `make demo`. Every line shown is executed. `--quick` uses small sizes for the timings.
+Run `make demo`. The network is trained twice from the same start, as Python runs it and with its
+step compiled to one plan; then it is saved as an executable, which a C++ program runs without
+Python. All numbers are measured on the way; the page has them as pictures. `--quick` trains less.
 """
 
 from __future__ import annotations
 
-import ast
+import argparse
 import os
-import pathlib
+import shutil
+import statistics
+import subprocess
 import sys
+import tempfile
 import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+# A folder of its own, so that the first call is one that finds nothing on disk.
+CACHE = os.environ["TENON_CACHE_DIR"] = tempfile.mkdtemp(prefix="tenon-demo-")
 
 import numpy as np
+from demo_page import write_page
+from digits import Digits, load_digits
+from terminal import Style, sparkline
 
 import tenon as tn
+from tenon import nn, optim
+from tenon.explanation.units import bytes_text, time_text
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "bench"))
-import measure
-import rivals
-
-SESSIONS = [
-    (
-        "Tensors are lazy",
-        "Calling an op records it. The value is computed when somebody looks.",
-        """
-x = tn.array([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
-y = tn.tanh(x * 0.5) + 1
-print(y.graph())
-y
-""",
-    ),
-    (
-        "Broadcasting",
-        "Shapes follow NumPy and the Python array API standard.",
-        """
-column = tn.array([[10.0], [20.0]])
-x + column
-x - x.mean(axis=0)
-""",
-    ),
-    (
-        "A reduction takes along what comes before it",
-        "exp, the product and the sum are one loop: no array in between.",
-        """
-weights = tn.array([0.2, 0.3, 0.5])
-total = (tn.exp(-x) * weights).sum(axis=1)
-total
-total.shape, total.dtype
-""",
-    ),
-    (
-        "Contractions by their indices",
-        "",
-        """
-batch = tn.arange(12, dtype=tn.float32).reshape((2, 2, 3))
-tn.einsum("bij,kj->bik", batch, x)
-""",
-    ),
-    (
-        "NumPy in and out",
-        "",
-        """
-a = np.linspace(0, 1, 1000, dtype=np.float32)
-t = tn.from_dlpack(a)  # shares memory; tn.asarray would copy
-np.shares_memory(a, t.numpy())
-np.round(np.asarray(tn.sqrt(t)[:4]), 4)
-""",
-    ),
-    (
-        "Updates: x.at[...] makes a new tensor, x[...] = v rebinds x",
-        "",
-        """
-x.at[0, 1].set(-1)
-tn.where(x > 2, x, 0)
-x[x > 3]
-""",
-    ),
-    (
-        "Errors name the op, the types and the line of the call",
-        "",
-        """
-x @ x
-tn.softmax(x, axs=1)
-tn.array([[1, 2], [3]])
-""",
-    ),
-]
+ROOT = Path(__file__).resolve().parent.parent
+BATCH, EPOCHS, WANTED = 64, 20, 0.97
+style = Style()
 
 
-class Style:
-    """Colours for terminals that want them."""
+class ConvNet(nn.Module):
+    """Three convolutions, the last two of which halve the image, and a linear layer."""
 
     def __init__(self) -> None:
-        wanted = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
-        self.on = wanted and os.environ.get("TERM") != "dumb"
+        self.conv1, self.norm1 = nn.Conv2d(1, 16, 3, padding=1), nn.BatchNorm2d(16)
+        self.conv2, self.norm2 = nn.Conv2d(16, 32, 3, stride=2, padding=1), nn.BatchNorm2d(32)
+        self.conv3, self.norm3 = nn.Conv2d(32, 64, 3, stride=2, padding=1), nn.BatchNorm2d(64)
+        self.head = nn.Linear(64, 10)
 
-    def __call__(self, code: str, text: str) -> str:
-        return f"\033[{code}m{text}\033[0m" if self.on else text
-
-    def title(self, text: str) -> str:
-        return self("1;36", text)
-
-    def code(self, text: str) -> str:
-        return self("32", text)
-
-    def faint(self, text: str) -> str:
-        return self("2", text)
-
-    def bad(self, text: str) -> str:
-        return self("31", text)
+    def forward(self, x: tn.Tensor) -> tn.Tensor:
+        x = nn.gelu(self.norm1(self.conv1(x)))
+        x = nn.gelu(self.norm2(self.conv2(x)))
+        x = nn.gelu(self.norm3(self.conv3(x)))
+        return self.head(tn.mean(x, axis=(2, 3)))
 
 
-def play(source: str, names: dict[str, object], style: Style) -> None:
-    """Shows and runs a session, statement by statement, as an interpreter would."""
-    for statement in ast.parse(source, "demo").body:
-        print(style.code(">>> " + (ast.get_source_segment(source, statement) or "")))
-        try:
-            if isinstance(statement, ast.Expr):
-                value = eval(compile(ast.Expression(statement.value), "demo", "eval"), names)
-                if value is not None:
-                    print(repr(value))
-            else:
-                exec(compile(ast.Module([statement], []), "demo", "exec"), names)
-        except tn.Error as error:
-            print(style.bad(f"{type(error).__name__}: {error}"))
+@dataclass
+class Training:
+    """A network that was trained, and what was seen on the way."""
+
+    model: ConvNet
+    step: Callable[[tn.Tensor, tn.Tensor], tn.Tensor]
+    losses: list[float] = field(default_factory=list)  # of every step
+    seconds: list[float] = field(default_factory=list)
+    accuracies: list[tuple[float, float]] = field(default_factory=list)  # train and test, by epoch
+    peak: int = 0  # bytes, the parameters and the batch included
+
+    @property
+    def per_step(self) -> float:
+        return statistics.median(self.seconds[1:])
 
 
-def compare(style: Style, quick: bool) -> None:
-    """The table of times against NumPy."""
-    scale, seconds = (64, 0.02) if quick else (1, 0.7)
-    rows = []
-    groups = (rivals.elementwise, rivals.reductions, lambda s: rivals.matmul(4 if quick else 1))
-    for make in groups:
-        for pair in make(scale):
-            rivals.check(pair)
-            rows.append((pair.name, *measure.interleave(pair.ours, pair.theirs, seconds, 3)))
-    for call in rivals.calls():
-        times = (measure.per_call(f, seconds / 2) for f in (call.ours, call.theirs))
-        rows.append((call.name, *times))
-    print(style.faint(f"{'':46}{'Tenon':>10}{'NumPy':>10}   NumPy / Tenon"))
-    for name, ours, theirs in rows:
-        ratio = theirs / ours
-        bar = "#" * min(30, max(1, round(ratio * 2)))
-        line = f"{name:46}{measure.time_text(ours):>10}{measure.time_text(theirs):>10}{ratio:8.2f}x"
-        print(line, style.code(bar))
-    facts = measure.machine()
-    print(style.faint(f"\n{facts['cpu']}, {facts['threads']} threads, NumPy {facts['numpy']} as "
-                      "installed. Medians of interleaved runs."))
-    print(style.faint("`make bench` measures with more care and against NumPy's best settings."))
+def accuracy(model: ConvNet, digits: Digits) -> float:
+    model.eval()
+    right = tn.argmax(model(digits.images), axis=1) == digits.labels
+    model.train()
+    return tn.mean(right.astype(tn.float32)).item()
 
 
-def main() -> None:
-    quick = "--quick" in sys.argv[1:]
-    style, began = Style(), time.perf_counter()
-    print(style.title(f"Tenon {tn.__version__}") + "  write tensor code plainly; run it lazily\n")
-    names: dict[str, object] = {"tn": tn, "np": np}
-    for title, remark, source in SESSIONS:
-        print(style.title(f"== {title}"))
-        if remark:
-            print(style.faint(remark))
-        play(source.strip(), names, style)
-        print()
-    print(style.title("== Times against NumPy"))
-    compare(style, quick)
-    print(style.faint(f"{time.perf_counter() - began:.1f} s in all. Read on: README.md, "
-                      "docs/tutorial/"))
+def train(data: tuple[Digits, Digits], epochs: int, compiled: bool) -> Training:
+    tn.random.seed(0)
+    before = tn.memory.active_memory()
+    model = ConvNet()
+    optimizer = optim.AdamW(optim.cosine_decay(4e-3, epochs * (len(data[0]) // BATCH)))
+    optimizer.init(model.trainable_parameters())
+    state = [model.state, optimizer.state]
+
+    def loss_of(model: ConvNet, images: tn.Tensor, labels: tn.Tensor) -> tn.Tensor:
+        return nn.losses.cross_entropy(model(images), labels, reduction="mean")
+
+    def step(images: tn.Tensor, labels: tn.Tensor) -> tn.Tensor:
+        loss, gradients = nn.value_and_grad(model, loss_of)(model, images, labels)
+        optimizer.update(model, gradients)
+        return loss
+
+    run = Training(model, tn.compile(step, inputs=state, outputs=state) if compiled else step)
+    for epoch in range(epochs):
+        tn.memory.reset_peak_memory()
+        for images, labels in data[0].batches(BATCH, seed=epoch):
+            began = time.perf_counter()
+            loss = run.step(images, labels)
+            tn.eval(loss, state)
+            run.seconds.append(time.perf_counter() - began)
+            run.losses.append(loss.item())
+        run.peak = max(run.peak, tn.memory.peak_memory() - before)
+        run.accuracies.append((accuracy(model, data[0]), accuracy(model, data[1])))
+    return run
+
+
+def say(head: str, text: str) -> None:
+    print(f"  {style.code(f'{head:<11}')} {text}", flush=True)
+
+
+def table(eager: Training, compiled: Training) -> list[tuple[str, str, str, str]]:
+    """What is compared, by row: eager, compiled, a remark."""
+    kernels = compiled.step.stats().kernel_compiles
+    same = sum(a == b for a, b in zip(eager.losses, compiled.losses))
+    bits = "all with the same bits" if same == len(eager.losses) else f"{same} with the same bits"
+    runs = (eager, compiled)
+    return [
+        ("time per step", *(time_text(r.per_step) for r in runs),
+         f"{eager.per_step / compiled.per_step:.2f}x as fast"),
+        ("first call", *(time_text(r.seconds[0]) for r in runs), f"{kernels} kernels compiled"),
+        ("peak memory", *(bytes_text(r.peak) for r in runs), ""),
+        ("last loss", *(f"{r.losses[-1]:.4f}" for r in runs), f"{len(eager.losses)} losses, {bits}"),
+        ("test accuracy", *(f"{100 * r.accuracies[-1][1]:.1f} %" for r in runs), ""),
+    ]
+
+
+def print_table(rows: list[tuple[str, str, str, str]]) -> None:
+    print("\n  " + style.faint(f"{'':16}{'eager':>12}{'compiled':>12}"))
+    for name, eager, compiled, remark in rows:
+        print(f"  {name:16}{eager:>12}{style.strong(f'{compiled:>12}')}   {style.faint(remark)}")
+    print()
+
+
+def deploy(model: ConvNet, folder: Path) -> tuple[Path, tn.Executable]:
+    """The network as one file, for 1 to 512 images."""
+    model.eval()
+    images = tn.InputInfo(shape=((1, BATCH, 512), 1, 8, 8), dtype=tn.float32)
+    executable = tn.compile(model, args=[images])
+    path = folder / "digits.tnx"
+    executable.save(path)
+    return path, executable
+
+
+def build_classifier(folder: Path) -> Path:
+    """examples/cpp/classify.cpp, linked with the runtime of the build tree."""
+    build = Path(tn.__file__).absolute().parents[2]
+    program = folder / "classify"
+    command = ["g++", "-std=c++20", "-O1", f"-I{ROOT / 'include'}",
+               str(ROOT / "examples" / "cpp" / "classify.cpp"), f"-L{build}", "-ltenon_rt",
+               f"-Wl,-rpath,{build}", "-o", str(program)]
+    subprocess.run(command, check=True)
+    return program
+
+
+def run_in_cpp(program: Path, model: Path, images: np.ndarray) -> tuple[np.ndarray, str]:
+    """The scores that the program gives, and what it prints."""
+    files = [model.with_name(name) for name in ("images", "scores")]
+    images.tofile(files[0])
+    command = [str(path) for path in (program, model, *files)]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    return np.fromfile(files[1], np.float32).reshape(len(images), -1), done.stdout.strip()
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--quick", action="store_true", help="train for 4 epochs")
+    parser.add_argument("--out", type=Path, default=ROOT / "build" / "demo", help="folder")
+    options = parser.parse_args()
+    began, epochs = time.perf_counter(), 4 if options.quick else EPOCHS
+    options.out.mkdir(parents=True, exist_ok=True)
+
+    data = load_digits()
+    print(style.title(f"\n  Tenon {tn.__version__}") + "  handwritten digits, from Python to C++\n")
+    say("data", f"{len(data[0])} images to train on and {len(data[1])} to test, 8 x 8 pixels")
+    runs = []
+    for name in ("eager", "compiled"):
+        start = time.perf_counter()
+        runs.append(train(data, epochs, name == "compiled"))
+        took = time.perf_counter() - start
+        say(name, f"{sparkline(runs[-1].losses)}  {len(runs[-1].losses)} steps in {took:.1f} s, "
+                  f"{100 * runs[-1].accuracies[-1][1]:.1f} % of the test images right")
+    eager, compiled = runs
+    rows = table(eager, compiled)
+    print_table(rows)
+
+    path, executable = deploy(compiled.model, options.out)
+    say("executable", f"{path.name}, {bytes_text(path.stat().st_size)}, for 1 to 512 images")
+    images = data[1].images
+    scores, printed = run_in_cpp(build_classifier(options.out), path, images.numpy())
+    say("C++", f"classify.cpp: {printed}")
+    same = np.array_equal(scores, executable(images).numpy()) and np.array_equal(
+        scores, compiled.model(images).numpy())
+    say("equality", f"{scores.size} scores of C++ and Python " +
+        ("have the same bits" if same else style.bad("differ")))
+    right = float(np.mean(scores.argmax(1) == data[1].labels.numpy()))
+    batch = next(data[0].batches(BATCH, seed=0))
+    told = tn.profile(compiled.step, calls=31)(*batch)  # last, since it trains on
+    page = write_page(options.out / "index.html", rows, compiled, told, printed, right)
+    say("page", str(page))
+    print(style.faint(f"\n  {time.perf_counter() - began:.1f} s in all. Read on: README.md, "
+                      "docs/tutorial/17-digits.md\n"))
+    shutil.rmtree(CACHE, ignore_errors=True)
+    if not same or right < WANTED and not options.quick:
+        print(style.bad(f"demo: {100 * right:.1f} % right in C++; {100 * WANTED:.0f} % and the "
+                        "same bits are wanted"), file=sys.stderr)
+        return 1
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

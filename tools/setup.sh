@@ -54,7 +54,8 @@ wanted=$(.venv/bin/python - <<'PYTHON'
 import tomllib
 with open("pyproject.toml", "rb") as f:
     project = tomllib.load(f)
-print(*project["build-system"]["requires"], *project["project"]["optional-dependencies"]["dev"])
+extras = project["project"]["optional-dependencies"]
+print(*project["build-system"]["requires"], *extras["dev"], *extras["demo"])
 PYTHON
 )
 read -r -a wanted <<<"$wanted"

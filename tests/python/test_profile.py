@@ -56,6 +56,19 @@ def test_what_is_not_compiled_is_told_too(arguments):
     assert told.steps and {s.kind for s in told.steps} == {""}
 
 
+def test_the_median_of_several_calls(arguments):
+    counted = []
+
+    def count(w, x):
+        counted.append(tn.sum(w @ x))
+        return counted[-1]
+
+    told = tn.profile(count, calls=5)(tn.ones((3, 2)), tn.ones((2, 3)))
+    assert len(counted) == 5 and any(told.result is made for made in counted)
+    with pytest.raises(tn.InvalidValue, match="profile: at least 1 call is needed, not 0"):
+        tn.profile(count, calls=0)
+
+
 def test_a_function_that_runs_nothing():
     told = tn.profile(lambda: "nothing")()
     assert told.steps == [] and told.result == "nothing"

@@ -25,7 +25,7 @@ a { color:var(--accent); text-decoration:none; } a:hover { text-decoration:under
 .frame { border:1px solid var(--line); border-radius:8px; background:var(--raised);
   overflow:auto; max-height:78vh; }
 .frame svg { display:block; } .frame.padded { padding:12px 16px; }
-svg text.mono { font:12px ui-monospace, SFMono-Regular, Menlo, Consolas, monospace; }
+svg text.mono, code { font:12px ui-monospace, SFMono-Regular, Menlo, Consolas, monospace; }
 svg text { font:12px system-ui, sans-serif; fill:var(--ink); }
 svg .soft { fill:var(--soft); color:var(--soft); }
 .key { display:flex; flex-wrap:wrap; gap:4px 18px; margin:8px 0; font-size:13px;
@@ -61,6 +61,7 @@ svg.picked .node { opacity:.35; } svg.picked .node.on { opacity:1; }
     f".node.{kind} rect.box, .bar.{kind} {{ fill:var(--{kind}-fill); stroke:var(--{kind}); }}\n"
     f".kind.{kind} {{ background:var(--{kind}-fill); color:var(--{kind}); }}\n"
     f".key i.{kind} {{ background:var(--{kind}); }}\n"
+    f".time.{kind} {{ fill:var(--{kind}); }}\n"
     for kind in ("code", "library", "interpreted"))
 
 SCRIPT = """

@@ -17,16 +17,21 @@ MOST_ROWS = 24  # lines that take less share the last one
 LETTERS = 52  # of a line of code
 
 
-def code_at(where: str) -> str:
-    """The text of the line at a place like `train.py:31, in loss`; the place where it is gone."""
+def line_of(where: str) -> tuple[str, int]:
+    """The file and the number of a place like `train.py:31, in loss`."""
     match = re.match(r"(.*):(\d+)", where)
-    text = linecache.getline(match[1], int(match[2])).strip() if match else ""
-    text = text or where or "steps of no line"
+    return (match[1], int(match[2])) if match else ("", 0)
+
+
+def code_at(where: str) -> str:
+    """The text of the line at a place; the place where there is none."""
+    text = linecache.getline(*line_of(where)).strip() or where or "steps of no line"
     return text if len(text) <= LETTERS else f"{text[:LETTERS - 1]}…"
 
 
 def rows_of(profile: Profile) -> list[TimedLine]:
-    lines = profile.lines()
+    """As they stand in the program."""
+    lines = sorted(profile.lines(), key=lambda line: line_of(line.place))
     if len(lines) <= MOST_ROWS:
         return lines
     kept = sorted(lines, key=lambda line: -line.seconds)[:MOST_ROWS - 1]
@@ -65,14 +70,14 @@ def timeline(profile: Profile) -> str:
                      f'text-anchor="middle">{time_text(tick) if tick else "0"}</text>')
     for i, row in enumerate(rows):
         y = TOP + ROW * i
-        parts.append(f'<text class="mono" x="{LEFT - 12}" y="{y + 16}" text-anchor="end">'
+        parts.append(f'<text class="mono" x="0" y="{y + 16}">'
                      f"{escape(code_at(row.place))}<title>{escape(row.place)}</title></text>"
                      f'<text class="soft" x="{WIDTH}" y="{y + 16}" text-anchor="end">'
                      f"{time_text(row.seconds)} · {100 * row.seconds / running:.0f} %</text>")
         for step in row.steps:
             hint = escape(f"{step.name}, {time_text(step.seconds)}\n{step.place}")
             width = max(1.0, x(step.began + step.seconds) - x(step.began))
-            parts.append(f'<rect class="bar {step.kind or "code"}" x="{x(step.began):.2f}" '
+            parts.append(f'<rect class="time {step.kind or "code"}" x="{x(step.began):.2f}" '
                          f'y="{y + 3}" width="{width:.2f}" height="{ROW - 6}" rx="1.5">'
                          f"<title>{hint}</title></rect>")
     return (f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" '
@@ -92,7 +97,7 @@ def page(profile: Profile) -> str:
              (len(profile.steps), "steps"), (len(profile.lines()), "lines of the program")]
     rows = (f'<tr><td class="n" data-n="{line.seconds}">{time_text(line.seconds)}</td>'
             f'<td class="n">{100 * line.seconds / running:.1f} %</td>'
-            f'<td class="n">{len(line.steps)}</td><td>{escape(code_at(line.place))}</td>'
+            f'<td class="n">{len(line.steps)}</td><td><code>{escape(code_at(line.place))}</code></td>'
             f"{place(line.place)}</tr>"
             for line in sorted(profile.lines(), key=lambda line: -line.seconds))
     body = (f'{cards(shown)}<section id="timeline"><h2>Steps over time</h2>{framed(profile)}'

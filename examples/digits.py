@@ -1,0 +1,43 @@
+"""The handwritten digits that come with scikit-learn: 1,797 images of 8 x 8 pixels."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+import tenon as tn
+
+
+class Digits(NamedTuple):
+    """Images in [0, 1], as float32[n, 1, 8, 8], and which digit each shows."""
+
+    images: tn.Tensor
+    labels: tn.Tensor
+
+    def __len__(self) -> int:
+        return self.images.shape[0]
+
+    def batches(self, size: int, seed: int) -> Iterator[tuple[tn.Tensor, tn.Tensor]]:
+        """The images in an order drawn from `seed`; those that fill no batch are left out."""
+        order = np.random.default_rng(seed).permutation(len(self))
+        for start in range(0, len(self) - size + 1, size):
+            chosen = tn.array(order[start : start + size])
+            batch = self.images[chosen], self.labels[chosen]
+            tn.eval(*batch)
+            yield batch
+
+
+def load_digits(seed: int = 0) -> tuple[Digits, Digits]:
+    """The images to train on and those to test with, one in five."""
+    try:
+        from sklearn import datasets
+    except ImportError:
+        sys.exit("the digits come with scikit-learn: .venv/bin/python -m pip install scikit-learn")
+    data = datasets.load_digits()
+    images = (data.images[:, None] / 16).astype(np.float32)
+    order = np.random.default_rng(seed).permutation(len(images))
+    test, train = np.split(order, [len(order) // 5])
+    return tuple(Digits(tn.array(images[i]), tn.array(data.target[i])) for i in (train, test))

@@ -1,0 +1,63 @@
+"""What the examples share: colours and small pictures for terminals, the command line, a folder."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+BARS = "▁▂▃▄▅▆▇█"
+
+
+class Style:
+    """Text in colours where somebody looks, plain text elsewhere."""
+
+    def __init__(self) -> None:
+        wanted = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
+        self.on = wanted and os.environ.get("TERM") != "dumb"
+
+    def __call__(self, code: str, text: str) -> str:
+        return f"\033[{code}m{text}\033[0m" if self.on else text
+
+    def title(self, text: str) -> str:
+        return self("1;36", text)
+
+    def strong(self, text: str) -> str:
+        return self("1", text)
+
+    def code(self, text: str) -> str:
+        return self("32", text)
+
+    def faint(self, text: str) -> str:
+        return self("2", text)
+
+    def bad(self, text: str) -> str:
+        return self("31", text)
+
+
+def sparkline(values: Sequence[float], width: int = 24) -> str:
+    """`values` as a row of bars, means of equal parts, from the least to the most of them."""
+    width = min(width, len(values))
+    edges = [round(i * len(values) / width) for i in range(width + 1)]
+    means = [sum(values[a:b]) / (b - a) for a, b in zip(edges, edges[1:])]
+    low, high = min(means), max(means)
+    scale = (len(BARS) - 1) / (high - low) if high > low else 0
+    return "".join(BARS[round((mean - low) * scale)] for mean in means)
+
+
+def wanted_steps(about: str, usual: int, quick: int, given: Sequence[str] | None = None) -> int:
+    """How many training steps the command line asks for: `--steps N`, `--quick`, or the usual."""
+    parser = argparse.ArgumentParser(description=about.splitlines()[0])
+    parser.add_argument("--steps", type=int, default=usual, help=f"training steps ({usual})")
+    parser.add_argument("--quick", action="store_true", help=f"train for {quick} steps")
+    options = parser.parse_args(given)
+    return quick if options.quick else options.steps
+
+
+def output_folder() -> Path:
+    """Where examples write, below the build tree; it exists."""
+    folder = Path(__file__).resolve().parent.parent / "build" / "examples"
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder

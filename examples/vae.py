@@ -1,0 +1,109 @@
+"""A variational autoencoder of handwritten digits, which then draws digits of its own.
+
+    python examples/vae.py --steps 1500
+
+The encoder says where in a plane an image belongs, as a normal distribution; a point is drawn from
+it, and the decoder makes an image of the point. The draws come from `tn.random.state`, which is
+captured by the compiled step together with the parameters: each call draws anew.
+"""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from pathlib import Path
+
+import numpy as np
+from digits import Digits, load_digits
+from terminal import output_folder, sparkline, wanted_steps
+
+import tenon as tn
+from tenon import nn, optim
+
+BATCH, PLANE, SIDE = 128, 2, 8
+
+
+class VAE(nn.Module):
+    def __init__(self, hidden: int = 128) -> None:
+        self.encoder = nn.Sequential(
+            nn.Flatten(), nn.Linear(SIDE * SIDE, hidden), nn.gelu, nn.Linear(hidden, 2 * PLANE)
+        )
+        self.decoder = nn.Sequential(
+            nn.Linear(PLANE, hidden), nn.gelu, nn.Linear(hidden, hidden), nn.gelu,
+            nn.Linear(hidden, SIDE * SIDE),
+        )
+
+    def forward(self, images: tn.Tensor) -> tuple[tn.Tensor, tn.Tensor, tn.Tensor]:
+        """The logits of the pixels, and the means and log variances of the points."""
+        mean, log_variance = tn.split(self.encoder(images), 2, axis=1)
+        point = mean + tn.exp(log_variance / 2) * tn.random.normal(mean.shape)
+        return self.decoder(point), mean, log_variance
+
+
+def loss_of(model: VAE, images: tn.Tensor) -> tn.Tensor:
+    """How many nats the pixels take, and how far the points are from a standard normal."""
+    logits, mean, log_variance = model(images)
+    pixels = tn.reshape(images, logits.shape)
+    taken = nn.losses.binary_cross_entropy(logits, pixels, reduction="sum")
+    away = 0.5 * tn.sum(tn.exp(log_variance) + mean**2 - 1 - log_variance)
+    return (taken + away) / images.shape[0]
+
+
+def train(digits: Digits, steps: int) -> tuple[VAE, list[float]]:
+    tn.random.seed(0)
+    model = VAE()
+    optimizer = optim.Adam(2e-3)
+    optimizer.init(model.trainable_parameters())
+    state = [model.state, optimizer.state, tn.random.state]
+
+    def step(images: tn.Tensor) -> tn.Tensor:
+        loss, gradients = nn.value_and_grad(model, loss_of)(model, images)
+        optimizer.update(model, gradients)
+        return loss
+
+    step = tn.compile(step, inputs=state, outputs=state)
+    losses: list[float] = []
+    while len(losses) < steps:
+        for images, _ in digits.batches(BATCH, seed=len(losses)):
+            losses.append(step(images).item())
+            if len(losses) == steps:
+                break
+    return model, losses
+
+
+def drawn(model: VAE, side: int = 12, scale: int = 4) -> np.ndarray:
+    """Images at the points of a grid, `side` by `side` of them, as one with bytes for pixels."""
+    ticks = tn.linspace(-2.0, 2.0, side)
+    points = tn.reshape(tn.stack(tn.meshgrid(ticks, ticks), axis=-1), (-1, PLANE))
+    pixels = tn.reshape(tn.sigmoid(model.decoder(points)), (side, side, SIDE, SIDE))
+    framed = tn.pad(pixels, ((0, 0), (0, 0), (1, 1), (1, 1)))
+    rows = [tn.concat(tn.unstack(row), axis=1) for row in tn.unstack(framed)]
+    picture = tn.repeat(tn.repeat(tn.concat(rows), scale, axis=0), scale, axis=1)
+    return (255 * (1 - picture)).astype(tn.uint8).numpy()
+
+
+def write_png(path: Path, pixels: np.ndarray) -> None:
+    """Greys as a PNG: a header, the compressed rows, each after a zero (no filter), an end."""
+
+    def chunk(name: bytes, data: bytes) -> bytes:
+        return struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))
+
+    height, width = pixels.shape
+    rows = np.pad(pixels, ((0, 0), (1, 0))).tobytes()
+    header = struct.pack(">IIBBBBB", width, height, 8, 0, 0, 0, 0)
+    path.write_bytes(b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header)
+                     + chunk(b"IDAT", zlib.compress(rows, 9)) + chunk(b"IEND", b""))
+
+
+def main(given: list[str] | None = None) -> list[float]:
+    steps = wanted_steps(__doc__, usual=1500, quick=30, given=given)
+    model, losses = train(load_digits()[0], steps)
+    print(f"loss {losses[0]:.1f} to {losses[-1]:.1f} in {steps} steps  {sparkline(losses)}")
+    path = output_folder() / "vae.png"
+    write_png(path, drawn(model))
+    print(f"{path}: digits drawn from a grid of points")
+    return losses
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,87 @@
+"""The examples run, for a few steps, and what they train gets better."""
+
+import importlib
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+import tenon as tn
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+EXAMPLES = ROOT / "examples"
+
+
+@pytest.fixture
+def example(monkeypatch):
+    """A function that gives an example by its name."""
+    monkeypatch.syspath_prepend(str(EXAMPLES))
+    return importlib.import_module
+
+
+def mean(values):
+    return sum(values) / len(values)
+
+
+@pytest.mark.parametrize("name, part", [("char_gpt", 0.8), ("resnet_digits", 0.7), ("vae", 0.8)])
+def test_losses_fall(example, name, part, capsys):
+    if name != "char_gpt":
+        pytest.importorskip("sklearn")
+    losses = example(name).main(["--quick"])
+    assert mean(losses[-3:]) < part * mean(losses[:3])
+    assert f"in {len(losses)} steps" in capsys.readouterr().out
+
+
+def test_steps_are_those_asked_for(example):
+    pytest.importorskip("sklearn")
+    assert len(example("vae").main(["--steps", "3"])) == 3
+
+
+def test_the_picture_of_the_autoencoder_is_a_png(example, tmp_path):
+    vae = example("vae")
+    path = tmp_path / "a.png"
+    pixels = vae.drawn(vae.VAE(), side=3)
+    vae.write_png(path, pixels)
+    data = path.read_bytes()
+    assert pixels.shape == (120, 120) and pixels.dtype == "uint8"
+    assert data[:8] == b"\x89PNG\r\n\x1a\n" and data.endswith(b"IEND\xaeB`\x82")
+
+
+def run(script, *options, **environment):
+    command = [sys.executable, str(EXAMPLES / script), *map(str, options)]
+    return subprocess.run(
+        command, capture_output=True, text=True, env={**os.environ, **environment}, timeout=300
+    )
+
+
+@pytest.mark.compiles
+def test_the_demo(tmp_path):
+    pytest.importorskip("sklearn")
+    library = pathlib.Path(tn.__file__).absolute().parents[2] / "libtenon_rt.so"
+    if not library.exists() or not shutil.which("g++"):
+        pytest.skip("needs the runtime in a build tree, and g++")
+    done = run("demo.py", "--quick", "--out", tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "88 losses, all with the same bits" in done.stdout
+    assert "3590 scores of C++ and Python have the same bits" in done.stdout
+    assert (tmp_path / "digits.tnx").exists()
+    page = (tmp_path / "index.html").read_text()
+    assert page.count("<svg") == 3 and "x = nn.gelu(self.norm1(self.conv1(x)))" in page
+
+
+def test_without_the_digits_one_sentence_says_where_they_are(tmp_path):
+    (tmp_path / "sklearn.py").write_text("raise ImportError('not installed')")
+    path = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
+    done = run("resnet_digits.py", "--quick", PYTHONPATH=path)
+    assert done.returncode == 1
+    assert done.stderr == ("the digits come with scikit-learn: "
+                           ".venv/bin/python -m pip install scikit-learn\n")
+
+
+def test_the_tour():
+    done = run("tour.py", "--quick")
+    assert done.returncode == 0, done.stderr
+    assert "== Errors name the op" in done.stdout and "NumPy / Tenon" in done.stdout
