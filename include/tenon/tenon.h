@@ -1,5 +1,6 @@
 #pragma once
 // The whole public API.
+#include "tenon/backward.h"
 #include "tenon/compile.h"
 #include "tenon/control_flow.h"
 #include "tenon/debug.h"

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "ir/emit.h"
 #include "ir/node.h"
+#include "tenon/backward.h"
 
 namespace tn::python {
 namespace {
@@ -78,12 +79,19 @@ bool is_harmless(const CallSpec& spec, std::string_view name, PyObject* value) {
   return name == "copy" && copies;
 }
 
+/// Ops that make tensors of a shape, rather than of the values of others.
+bool creates(const CallSpec& spec) {
+  bool shaped = find_param(spec, "shape") >= 0 && find_param(spec, "dtype") >= 0;
+  return shaped || spec.op->args.size() == 0 || spec.op->name.ends_with("_like");
+}
+
 /// The arguments of one call, by parameter.
 struct Arguments {
   const CallSpec& spec;
   std::array<PyObject*, kMostParams> given{};  // borrowed; null: not given
   std::span<PyObject* const> rest;             // positional members of a list parameter
   std::vector<nb::object> keep;
+  bool requires_grad = false;  // of what the op creates
 
   void positional(PyObject* const* args, size_t count);
   void keyword(PyObject* name, PyObject* value);
@@ -144,6 +152,10 @@ void Arguments::keyword(PyObject* name, PyObject* value) {
     found = find_param(spec, text);
     if (found < 0) found = find_foreign(spec, text);
     if (found < 0 && is_harmless(spec, text, value)) return;
+    if (found < 0 && text == "requires_grad" && creates(spec)) {
+      requires_grad = PyObject_IsTrue(value) == 1;
+      return;
+    }
     if (found < 0) unknown_keyword(spec, text);
   }
   if (given[static_cast<size_t>(found)])
@@ -273,6 +285,7 @@ nb::object call_python(const CallSpec& spec, PyObject* const* args, size_t count
   p.in.reserve(static_cast<size_t>(spec.op->args.size()));
   prepare(spec, arguments, p);
   Tensors out = call_with(*spec.op, std::move(p.in), p.attrs);
+  if (arguments.requires_grad) require_grad(out[0]);
   if (spec.op->results.size() == 0) return wrapped(std::move(out[0]));
   return wrap_results(spec, std::move(out));
 }

@@ -143,6 +143,7 @@ void bind_samples(nb::module_& m);
 void bind_trees(nb::module_& m);
 void bind_tree_transforms(nb::module_& m);
 void bind_transforms(nb::module_& m);
+void bind_backward(nb::module_& m);
 void bind_compile(nb::module_& m);
 void bind_executable(nb::module_& m);
 void bind_files(nb::module_& m);
@@ -151,6 +152,7 @@ void bind_random(nb::module_& m);
 void bind_control_flow(nb::module_& m);
 void bind_random(nb::module_& m);
 void add_export(nb::class_<Tensor>& type);
+void add_gradients(nb::class_<Tensor>& type);
 void add_indexing(nb::module_& m);
 /// Slots of the Tensor type: numbers, comparison, indexing, buffers, hash.
 extern PyType_Slot tensor_slots[];

@@ -241,6 +241,7 @@ void bind_tensor(nb::module_& m) {
   type.def("__init__", construct, nb::arg("data").none(), nb::arg("dtype") = nb::none());
   add_properties(type);
   add_values(type);
+  add_gradients(type);
   add_export(type);
   type.attr("__array_ufunc__") = nb::none();  // NumPy leaves `array + tensor` to the tensor
   type.attr("__array_priority__") = 1000;

@@ -41,6 +41,7 @@ from .files import (
     savez,
     savez_compressed,
 )
+from .grad_mode import enable_grad, no_grad
 from .input_infos import DimensionInputInfo, InputInfo, NamedDimension
 from .random import rand, randn
 from .transforms import (

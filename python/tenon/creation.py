@@ -5,12 +5,16 @@ from __future__ import annotations
 from . import _core
 
 
-def array(obj: object, dtype: object = None, *, device: object = None) -> _core.Tensor:
+def array(
+    obj: object, dtype: object = None, *, device: object = None, requires_grad: bool = False
+) -> _core.Tensor:
     """A tensor with a copy of the data: numbers, nested lists, arrays.
 
-    Floats become float32, integers int64, unless `dtype` says otherwise.
+    Floats become float32, integers int64, unless `dtype` says otherwise. With `requires_grad`,
+    `backward()` leaves a gradient at the tensor.
     """
-    return _core.array(obj, dtype, device=device)
+    made = _core.array(obj, dtype, device=device)
+    return made.requires_grad_() if requires_grad else made
 
 
 def asarray(

@@ -265,11 +265,21 @@ def choice(
     return _core.random_choice(_or_next(key), x, p, shape, replace, axis)
 
 
-def rand(*shape: int, dtype: DType | str = "float32", key: Tensor | None = None) -> Tensor:
+def rand(
+    *shape: int,
+    dtype: DType | str = "float32",
+    key: Tensor | None = None,
+    requires_grad: bool = False,
+) -> Tensor:
     """Uniform numbers in [0, 1): `tn.rand(2, 3)`."""
-    return uniform(0, 1, shape, dtype, key)
+    return uniform(0, 1, shape, dtype, key).requires_grad_(requires_grad)
 
 
-def randn(*shape: int, dtype: DType | str = "float32", key: Tensor | None = None) -> Tensor:
+def randn(
+    *shape: int,
+    dtype: DType | str = "float32",
+    key: Tensor | None = None,
+    requires_grad: bool = False,
+) -> Tensor:
     """Standard normal numbers: `tn.randn(2, 3)`."""
-    return normal(shape, dtype, key=key)
+    return normal(shape, dtype, key=key).requires_grad_(requires_grad)

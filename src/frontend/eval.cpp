@@ -9,6 +9,7 @@
 #include "compiler/compile.h"
 #include "frontend/key.h"
 #include "ir/trace.h"
+#include "ir/watch.h"
 
 namespace tn {
 
@@ -183,7 +184,8 @@ void Flusher::publish() {
   std::lock_guard lock(walk_mutex());
   for (const Edge& e : outputs) {
     e.node->depth.store(0, std::memory_order_relaxed);
-    if (e.index == 0 && !e.node->taped) take_inputs(*e.node, dead);
+    bool keeps = e.node->taped || watch_bits(*e.node) & kKept;
+    if (e.index == 0 && !keeps) take_inputs(*e.node, dead);
   }
 }
 

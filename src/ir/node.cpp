@@ -183,6 +183,12 @@ bool Node::is_pending() const {
   return false;
 }
 
+/// Whether a derivative of these results says something of the operands.
+static bool passes_derivatives(const OpDef& op, Types out) {
+  return op.gradient != Gradient::zero &&
+         std::ranges::any_of(out, [](TypeRef type) { return is_inexact(type->dtype); });
+}
+
 Node* record(const OpDef& op, const Attrs* attrs, std::span<const Edge> in, Types out) {
   if (in.size() > kMostEdges || out.size() > kMostEdges)
     fail("{}: {} operands and {} results, the most is {}", op.name, in.size(), out.size(),
@@ -190,15 +196,17 @@ Node* record(const OpDef& op, const Attrs* attrs, std::span<const Edge> in, Type
   Node* node = make_node(&op, attrs, static_cast<int>(in.size()), out);
   Edge* edges = node->inputs();
   uint32_t depth = 0;
+  uint8_t watched = 0;
   for (size_t i = 0; i < in.size(); ++i) {
     Node* operand = in[i].node;
     edges[i] = in[i];
     retain(operand);
     depth = std::max(depth, operand->depth.load(std::memory_order_relaxed));
     node->traced |= operand->traced;
-    node->watched |= operand->watched & inherited;
+    watched |= watch_bits(*operand);
     node->taped = std::max(node->taped, operand->taped);
   }
+  if (watched && passes_derivatives(op, out)) node->watched = watched & inherited;
   if (node->taped && !taping) node->taped = running_tape(node->taped);
   node->depth.store(depth + 1, std::memory_order_relaxed);
   if (depth >= kMostPending && !node->traced && flush_deep) flush_deep(node);
@@ -251,12 +259,25 @@ static void unlink(Node* node, Node*& dead) noexcept {
   }
 }
 
+/// The same for the gradient that was left at it.
+static void forget_gradient(Node* node, Node*& dead) noexcept {
+  Tensor handle = exchange_gradient(*node, {});
+  Node* gradient = handle.node();
+  retain(gradient);
+  handle = {};
+  if (!drop(gradient)) return;
+  gradient->next_dead = dead;
+  dead = gradient;
+}
+
 static void bury(Node* dead) noexcept {
   while (dead) {
     Node* node = dead;
     dead = node->next_dead;
     size_t bytes = bytes_of(node->outs, node->ins, is_scalar(*node));
     unlink(node, dead);
+    if (node->watched & kHasGrad) [[unlikely]]
+      forget_gradient(node, dead);
     for (int i = 0; i < node->outs; ++i)
       BufferRef::adopt_reference(node->slots()[i].data.load(std::memory_order_acquire)).reset();
     node_pool().give(node, bytes);

@@ -63,6 +63,7 @@ Trace::Trace(std::string_view name, Values known) : by(name), values(known), out
   if (outer) anchor = outer->anchor;
   innermost = this;
   raise_sequence();
+  start = next_sequence();
   if (values != Values::known) return;
   static std::atomic<uint32_t> last{0};
   while (!(tape_ = last.fetch_add(1, std::memory_order_relaxed) + 1)) {

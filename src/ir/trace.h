@@ -22,6 +22,8 @@ class Trace {
   const std::string_view by;
   const Values values;
   Trace* const outer;
+  uint64_t start = 0;                             // nodes with lower numbers are from before
+  bool swept = false;                             // backward() ran inside
   Tensors effects;                                // results of ops run for what they do
   Tensor anchor;                                  // in loops: changes with every step of them all
   std::vector<std::shared_ptr<const void>> kept;  // alive for as long as the trace

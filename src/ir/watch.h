@@ -12,15 +12,39 @@ namespace tn {
 
 /// Bits of Node::watched.
 enum Watch : uint8_t {
-  kOnPath = 1,   // a leaf, or recorded from one
-  kKept = 2,     // behind it is a leaf with requires_grad: keeps its operands
-  kLeaf = 4,     // its gradient is wanted; walks end here
-  kHasGrad = 8,  // there is a gradient to let go of when the node dies
+  kOnPath = 1,    // a leaf, or recorded from one
+  kKept = 2,      // behind it is a leaf with requires_grad: keeps its operands
+  kLeaf = 4,      // its gradient is wanted; walks end here
+  kHasGrad = 8,   // there is a gradient to let go of when the node dies
+  kSpent = 16,    // a backward() has been here and let go of what it needs
+  kReplaced = 32  // a leaf whose tensor has another value by now
 };
 /// What a node takes over from its operands.
 inline constexpr uint8_t kInherited = kOnPath | kKept;
 
 /// The bits that nodes recorded on this thread take over: none where gradients are not wanted.
 inline thread_local uint8_t inherited = kInherited;
+
+// Threads may change the bits of a node that others record from.
+inline uint8_t watch_bits(const Node& node) {
+  return std::atomic_ref(const_cast<Node&>(node).watched).load(std::memory_order_relaxed);
+}
+inline void set_watch_bits(Node& node, uint8_t bits) {
+  std::atomic_ref(node.watched).fetch_or(bits, std::memory_order_relaxed);
+}
+inline void clear_watch_bits(Node& node, uint8_t bits) {
+  std::atomic_ref(node.watched).fetch_and(static_cast<uint8_t>(~bits), std::memory_order_relaxed);
+}
+/// Whether it is a leaf because somebody set `requires_grad`: a variable.
+inline bool is_variable(const Node& node) {
+  return (watch_bits(node) & (kLeaf | kKept)) == (kLeaf | kKept);
+}
+
+/// The gradient that was left at a node, or null.
+Tensor gradient_at(const Node& node);
+/// Leaves another one there (null: none) and returns the former.
+Tensor exchange_gradient(Node& node, Tensor gradient);
+/// Leaves one there unless there is one already, which is returned instead.
+Tensor offer_gradient(Node& node, const Tensor& gradient);
 
 }  // namespace tn

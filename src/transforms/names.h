@@ -1,5 +1,6 @@
 #pragma once
-// What errors of transforms call an argument or a result.
+// What errors of transforms call an argument or a result, and the one for derivatives of another
+// type.
 #include "base/text.h"
 #include "tenon/transforms.h"
 
@@ -13,5 +14,9 @@ inline std::string argument_name(const Names& names, size_t i) {
 inline std::string result_name(const Names& names, size_t i) {
   return names.result ? names.result(i) : format("result {}", i);
 }
+
+/// A tangent or cotangent of `x` as one of its type; `name` is what errors call `x`.
+Tensor fitting(const Tensor& given, const Tensor& x, std::string_view what, const Names& names,
+               const std::string& name);
 
 }  // namespace tn

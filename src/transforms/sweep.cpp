@@ -79,7 +79,7 @@ Tensors sweep_back(const Tape& tape, std::span<const Tensor> inputs, const Tenso
     for (int32_t v : tape.operands_of(*e))
       wanted.push_back(v != kNoVal && varies[static_cast<size_t>(v)]);
     OnBehalfOf user(node);
-    in = operands_of(node), out = results_of(node);
+    in = operands_of(tape, *e), out = results_of(node);
     Tensors back = vjp_of({*node.op, attrs_data(node), in, out}, cts, wanted);
     for (size_t k = 0; k < back.size(); ++k) {
       if (!back[k] || !wanted[k]) continue;

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "ir/trace.h"
 #include "ir/walk.h"
+#include "ir/watch.h"
 #include "ops/call.h"
 #include "ops/op_decls.h"
 
@@ -21,6 +22,12 @@ Tensors operands_of(const Node& node) {
   Tensors in;
   for (int k = 0; k < node.ins; ++k) in.push_back(operand_of(node, k));
   return in;
+}
+
+Tensors operands_of(const Tape& tape, const Tape::Entry& entry) {
+  if (tape.held.empty()) return operands_of(entry.node());
+  auto first = tape.held.begin() + entry.operand;
+  return {first, first + entry.node().ins};
 }
 
 Tensors results_of(Node& node) {
@@ -45,39 +52,62 @@ Tensor taped_copy(const Tensor& x) {
 
 namespace {
 
+/// How far a walk goes back: to what depends on the inputs, to all that is new, or to the leaves of
+/// backward(), which are found on the way.
+enum class Reach : uint8_t { inputs, everything, leaves };
+
 /// While walking, `index` of a node met counts the operands visited; afterwards it is 1 + the
-/// number of its first result, or 0 when it does not depend on the inputs.
+/// number of its first result, or 0 when it does not depend on the inputs. Leaves that are found
+/// are numbered down from kFirstLeaf, and in the end from 0.
 struct TapeWalk {
+  static constexpr int32_t kFirstLeaf = kNoVal - 1;
+
   Tape& tape;
   uint32_t epoch;
   uint64_t oldest;
-  bool everything;
+  Reach reach;
   std::vector<Node*> stack = {};
+  Tensors leaves = {};
+  Tensor blocked = {};
 
-  bool may_depend(const Node& node) const {
-    return node.sequence >= oldest && (everything || node.taped || node.traced);
-  }
   void enter(Node* node) {
     if (node->epoch == epoch) return;
     node->epoch = epoch, node->index = 0;
+    if (reach == Reach::leaves ? leads_to_leaf(node) : may_depend(*node)) stack.push_back(node);
+  }
+  bool may_depend(Node& node) const {
     // A node without operands is inside only when everything is, and then while it is pending;
     // one whose operands are gone has been computed.
-    bool inside =
-        node->ins > 0 ? node->inputs()[0].node != nullptr : everything && node->is_pending();
-    if (inside && may_depend(*node)) stack.push_back(node);
+    bool everything = reach == Reach::everything;
+    bool inside = node.ins > 0 ? node.inputs()[0].node != nullptr : everything && node.is_pending();
+    return inside && node.sequence >= oldest && (everything || node.taped || node.traced);
+  }
+  bool leads_to_leaf(Node* node) {
+    uint8_t bits = watch_bits(*node);
+    if (!(bits & kOnPath)) return false;
+    bool leaf = bits & kLeaf && !(bits & kReplaced);
+    bool open = !(bits & (kLeaf | kSpent)) && node->ins > 0 && node->inputs()[0].node;
+    if (open) return true;
+    retain(node);
+    Tensor end(node, 0);
+    if (!leaf) return blocked = std::move(end), false;
+    node->index = static_cast<uint32_t>(kFirstLeaf + 1) - static_cast<uint32_t>(leaves.size());
+    return leaves.push_back(std::move(end)), false;
   }
   int32_t value_of(const Edge& edge) const {
     return edge.node->index ? static_cast<int32_t>(edge.node->index - 1 + edge.index) : kNoVal;
   }
   void finish(Node* node) {
     size_t before = tape.operands.size();
-    bool depends = everything;
+    bool depends = reach == Reach::everything;
     for (int k = 0; k < node->ins; ++k) {
       tape.operands.push_back(value_of(node->inputs()[k]));
       depends |= tape.operands.back() != kNoVal;
     }
     node->index = 0;
     if (!depends) return tape.operands.resize(before);
+    for (int k = 0; reach == Reach::leaves && k < node->ins; ++k)
+      tape.held.push_back(operand_of(*node, k));
     node->index = static_cast<uint32_t>(tape.values) + 1;
     retain(node);
     tape.entries.push_back({Tensor(node, 0), static_cast<int32_t>(before), tape.values});
@@ -95,15 +125,26 @@ struct TapeWalk {
       finish(node);
     }
   }
+  /// Makes the leaves that were found the inputs, which come first.
+  void number_leaves() {
+    auto count = static_cast<int32_t>(leaves.size());
+    auto renumber = [count](int32_t& value) {
+      if (value != kNoVal) value = value < kNoVal ? kFirstLeaf - value : value + count;
+    };
+    for (int32_t& v : tape.operands) renumber(v);
+    for (int32_t& v : tape.outputs) renumber(v);
+    for (Tape::Entry& e : tape.entries) e.value += count;
+    tape.inputs += count, tape.values += count;
+  }
 };
 
 }  // namespace
 
-static Tape walk_tape(uint64_t oldest, bool everything, std::span<const Tensor> inputs,
+static Tape walk_tape(uint64_t oldest, Reach reach, std::span<const Tensor> inputs,
                       std::span<const Tensor> outputs) {
   Tape tape;
   std::lock_guard lock(walk_mutex());
-  TapeWalk walk{tape, new_epoch(), oldest, everything};
+  TapeWalk walk{tape, new_epoch(), oldest, reach};
   tape.inputs = tape.values = static_cast<int32_t>(inputs.size());
   for (size_t i = 0; i < inputs.size(); ++i) {
     Node* node = inputs[i].node();
@@ -118,11 +159,22 @@ static Tape walk_tape(uint64_t oldest, bool everything, std::span<const Tensor> 
 Tape tape_of(std::span<const Tensor> inputs, std::span<const Tensor> outputs) {
   uint64_t oldest = UINT64_MAX;
   for (const Tensor& t : inputs) oldest = std::min(oldest, t.node()->sequence);
-  return walk_tape(oldest, false, inputs, outputs);
+  return walk_tape(oldest, Reach::inputs, inputs, outputs);
 }
 
 Tape tape_since(uint64_t start, std::span<const Tensor> inputs, std::span<const Tensor> outputs) {
-  return walk_tape(start, true, inputs, outputs);
+  return walk_tape(start, Reach::everything, inputs, outputs);
+}
+
+WatchedTape tape_to_leaves(const Tensor& loss) {
+  WatchedTape made;
+  std::lock_guard lock(walk_mutex());
+  TapeWalk walk{made.tape, new_epoch(), 0, Reach::leaves};
+  walk.visit(loss.node());
+  made.tape.outputs = {walk.value_of({loss.node(), loss.index()})};
+  walk.number_leaves();
+  made.leaves = std::move(walk.leaves), made.blocked = std::move(walk.blocked);
+  return made;
 }
 
 namespace {

@@ -14,6 +14,7 @@ struct Tape {
   std::vector<Entry> entries;     // operands before users; only what depends on the inputs
   std::vector<int32_t> operands;  // numbers of values; kNoVal: does not depend on the inputs
   std::vector<int32_t> outputs;
+  Tensors held;  // in step with `operands`, where nodes may lose theirs meanwhile; else empty
   int32_t inputs = 0, values = 0;  // values: inputs first, then results in order
 
   std::span<const int32_t> operands_of(const Entry& e) const {
@@ -27,9 +28,18 @@ Tape tape_of(std::span<const Tensor> inputs, std::span<const Tensor> outputs);
 /// With everything recorded since `start`, whether it depends on the inputs or not.
 Tape tape_since(uint64_t start, std::span<const Tensor> inputs, std::span<const Tensor> outputs);
 
+/// The tape behind `loss`, and the leaves of backward() it leads to, which are its inputs.
+struct WatchedTape {
+  Tape tape;
+  Tensors leaves;
+  Tensor blocked;  // null, or a result with a leaf behind it to which no ops lead any more
+};
+WatchedTape tape_to_leaves(const Tensor& loss);
+
 /// Operand k of a taped node, as a handle.
 Tensor operand_of(const Node& node, int k);
 Tensors operands_of(const Node& node);
+Tensors operands_of(const Tape& tape, const Tape::Entry& entry);
 Tensors results_of(Node& node);
 
 /// Numbers that no simplification looks at: inputs of a graph, so that graphs which differ in them

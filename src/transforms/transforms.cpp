@@ -35,7 +35,10 @@ void check_inexact(const Tensor& x, size_t i, const Names& names) {
        argument_name(names, i), *type_of(x));
 }
 
-/// A tangent or cotangent of `x` as one of its type; `name` is what errors call `x`.
+Tensor dense(const Tensor& t, const Tensor& like) { return t ? t : zeros_of(type_of(like)); }
+
+}  // namespace
+
 Tensor fitting(const Tensor& given, const Tensor& x, std::string_view what, const Names& names,
                const std::string& name) {
   bool fits = is_inexact(given.dtype()) && kind_of(given.dtype()) <= kind_of(x.dtype());
@@ -44,10 +47,6 @@ Tensor fitting(const Tensor& given, const Tensor& x, std::string_view what, cons
          names.transform, what, name, *type_of(given), *type_of(x));
   return cast_to(given, x.dtype());
 }
-
-Tensor dense(const Tensor& t, const Tensor& like) { return t ? t : zeros_of(type_of(like)); }
-
-}  // namespace
 
 Pullback::Pullback(const Function& f, const Tensors& primals, const std::vector<int>& argnums,
                    Names names) {

@@ -1,0 +1,195 @@
+#include "transforms/backward.h"
+
+#include "base/error.h"
+#include "ir/sizes.h"
+#include "ir/trace.h"
+#include "ir/walk.h"
+#include "ir/watch.h"
+#include "ops/op_decls.h"
+#include "tenon/ops.h"
+#include "transforms/derivative.h"
+#include "transforms/names.h"
+#include "transforms/sweep.h"
+
+namespace tn {
+
+GradMode::GradMode(bool enabled)
+    : before_(std::exchange(inherited, enabled ? kInherited : uint8_t{0})) {}
+GradMode::~GradMode() { inherited = before_; }
+
+bool is_grad_enabled() { return inherited != 0; }
+void enable_grad(bool enabled) { inherited = enabled ? kInherited : uint8_t{0}; }
+
+// Leaves ---------------------------------------------------------------------------------------
+
+namespace {
+
+constexpr const char* kNameState = "name what holds it: compile(f, inputs=state, outputs=state)";
+
+/// `x` as the only result of a node that is not a number: bits and gradients belong to nodes.
+Tensor as_leaf(const Tensor& x) {
+  NoGrad off;
+  return x.node()->outs > 1 || is_scalar(*x.node()) ? emit(ops::copy, {x}) : x;
+}
+
+bool is_older_than_trace(const Node& node) {
+  const Trace* trace = Trace::tracing();
+  return trace && node.sequence < trace->start;
+}
+
+}  // namespace
+
+void require_grad(Tensor& x, bool wanted) {
+  if (wanted && !is_differentiable(x.dtype()))
+    fail(Fault::type, Hint{"convert it with astype(float32)"},
+         "requires_grad: gradients exist for floating and complex tensors only: {}", *type_of(x));
+  if (wanted == requires_grad(x)) return;
+  if (wanted) {
+    x = as_leaf(x);
+    return set_watch_bits(*x.node(), kLeaf | kOnPath | kKept);
+  }
+  if (!is_leaf(x))
+    fail(Hint{"x.detach() is its value alone"},
+         "requires_grad: {} was computed from tensors that require gradients, and does too",
+         *type_of(x));
+  clear_watch_bits(*x.node(), kLeaf | kOnPath | kKept);
+}
+
+bool requires_grad(const Tensor& x) {
+  return is_differentiable(x.dtype()) && watch_bits(*x.node()) & kKept;
+}
+
+bool is_leaf(const Tensor& x) { return !requires_grad(x) || watch_bits(*x.node()) & kLeaf; }
+
+void watch(Tensor& parameter) {
+  if (!inherited || !is_differentiable(parameter.dtype())) return;
+  if (watch_bits(*parameter.node()) & (kLeaf | kKept)) return;
+  parameter = as_leaf(parameter);
+  set_watch_bits(*parameter.node(), kLeaf | kOnPath);
+}
+
+Tensor grad(const Tensor& x) { return slot_of(x), gradient_at(*x.node()); }
+
+void set_grad(const Tensor& x, const Tensor& gradient) {
+  if (gradient && x.node()->outs > 1)
+    fail(Hint{"require_grad(x) first"}, "grad: the tensor is one of several results of an op");
+  exchange_gradient(*x.node(),
+                    gradient ? fitting(gradient, x, "gradient", {"grad"}, "the tensor") : gradient);
+}
+
+void rebind(Tensor& variable, Tensor value) {
+  Node& old = *variable.node();
+  uint8_t bits = watch_bits(old);
+  if (bits & kLeaf) {
+    if (type_of(value) != type_of(variable))
+      fail(Fault::type, "rebind: a tensor with requires_grad stays {}, and is not to become {}",
+           *type_of(variable), *type_of(value));
+    if (is_older_than_trace(old))
+      fail(Hint{kNameState}, "{}: a tensor from outside the traced function is given a new value",
+           Trace::tracing()->by);
+    NoGrad off;
+    // Data may be another tensor's too, and what leads to leaves goes on doing so.
+    bool shared = !value.node()->op || watch_bits(*value.node());
+    value = shared ? emit(ops::copy, {value}) : as_leaf(value);
+    Node& now = *value.node();
+    set_watch_bits(now, bits & (kInherited | kLeaf));
+    exchange_gradient(now, exchange_gradient(old, {}));
+    set_watch_bits(old, kReplaced);
+  }
+  variable = std::move(value);
+}
+
+// Going back -----------------------------------------------------------------------------------
+
+namespace {
+
+Tensor cotangent_of(const Tensor& loss, const Tensor& given) {
+  if (given) return fitting(given, loss, "gradient", {"backward"}, "the loss");
+  if (!is_float(loss.dtype()))
+    fail(Fault::type, Hint{"take a real number of it, such as abs"},
+         "backward: the loss must be a real floating number, not {}", *type_of(loss));
+  if (!decide_equal(loss.shape().elements(), 1))
+    fail(Hint{"reduce it with sum or mean, or give a gradient of its type: x.backward(gradient)"},
+         "backward: the loss must have one element, not {}", *type_of(loss));
+  Tensor one = make_scalar(1.0, loss.dtype(), false);
+  return loss.rank() == 0 ? one : tn::broadcast_to(one, loss.shape());
+}
+
+[[noreturn]] void fail_without_leaf(const Tensor& loss) {
+  Hint hint = is_grad_enabled()
+                  ? Hint{"set x.requires_grad = True before computing from x"}
+                  : Hint{"compute the loss, and call backward(), outside of no_grad()"};
+  fail(hint, "backward: no tensor that requires a gradient leads to this {}", *type_of(loss));
+}
+
+/// Why the walk could not go on behind `end`.
+[[noreturn]] void fail_blocked(const Tensor& end) {
+  const Node& node = *end.node();
+  uint8_t bits = watch_bits(node);
+  std::string place = to_text(node.loc), at = place.empty() ? "" : " at " + place;
+  if (bits & kReplaced)
+    fail(Hint{"compute the loss again after optimizer.step()"},
+         "backward: a tensor behind the loss, {}, has been given another value since",
+         *type_of(end));
+  if (bits & kSpent)
+    fail(Hint{"say loss.backward(retain_graph=True) the first time"},
+         "backward: a second time through the {}{} that was let go of after the first",
+         node.op->name, at);
+  if (node.op == &param_leaf)
+    fail(Hint{kNameState}, "{}: backward() leads out of the traced function, to its argument {}",
+         Trace::tracing() ? Trace::tracing()->by : "compile", *type_of(end));
+  fail(
+      Hint{"give the parameters to an optimizer, or call requires_grad_() on them, so that ops are "
+           "kept when they are computed"},
+      "backward: the {}{} was computed before backward(), and what it was computed from is gone",
+      node.op->name, at);
+}
+
+void check_leaf(const Tensor& leaf) {
+  if (!is_older_than_trace(*leaf.node())) return;
+  fail(Hint{kNameState},
+       "{}: backward() leads out of the traced function, to a tensor of type {} that is not in its "
+       "state",
+       Trace::tracing()->by, *type_of(leaf));
+}
+
+/// Other threads may add to it at the same time.
+void add_gradient(Node& leaf, Tensor term) {
+  while (offer_gradient(leaf, term))
+    if (Tensor before = exchange_gradient(leaf, {})) term = tn::add(before, term);
+}
+
+/// What was walked over is not needed again: computed nodes let go of their operands now, others
+/// when they are computed.
+void let_go(const Tape& tape) {
+  std::vector<Node*> dead;
+  {
+    std::lock_guard lock(walk_mutex());
+    for (const Tape::Entry& e : tape.entries) {
+      Node& node = e.node();
+      clear_watch_bits(node, kKept);
+      set_watch_bits(node, kSpent);
+      if (!node.taped && !node.is_pending()) take_inputs(node, dead);
+    }
+  }
+  for (Node* node : dead) release(node);
+}
+
+}  // namespace
+
+void backward(const Tensor& loss, const Tensor& cotangent, bool retain_graph) {
+  if (!(slot_of(loss).type && watch_bits(*loss.node()) & kOnPath)) fail_without_leaf(loss);
+  NoGrad off;
+  Tensor ct = cotangent_of(loss, cotangent);
+  WatchedTape back = tape_to_leaves(loss);
+  if (back.blocked) fail_blocked(back.blocked);
+  if (back.leaves.empty()) fail_without_leaf(loss);
+  for (const Tensor& leaf : back.leaves) check_leaf(leaf);
+  Tensors gradients = sweep_back(back.tape, back.leaves, {ct});
+  for (size_t i = 0; i < gradients.size(); ++i)
+    if (gradients[i]) add_gradient(*back.leaves[i].node(), std::move(gradients[i]));
+  if (!retain_graph) let_go(back.tape);
+  if (Trace* trace = Trace::tracing()) trace->swept = true;
+}
+
+}  // namespace tn
