@@ -99,6 +99,15 @@ def test_running_statistics_move_in_a_compiled_step():
     assert len(traces) == 4 + 1
 
 
+def test_running_statistics_do_not_keep_activations_alive():
+    layer = nn.BatchNorm(3)
+    for step in range(4):
+        tn.eval(layer(tn.randn(10_000, 3) * 2))
+        if step == 0:
+            before = tn.active_memory()
+    assert tn.active_memory() < before + 10_000
+
+
 def test_half_precision_keeps_the_type_of_the_statistics():
     layer = nn.BatchNorm(3)
     layer(tn.ones((4, 3), tn.float16))

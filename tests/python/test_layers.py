@@ -207,6 +207,36 @@ def test_layers_take_arrays():
     assert nn.Linear(2, 3)(np.ones((4, 2), np.float32)).shape == (4, 3)
 
 
+@pytest.mark.parametrize(
+    "layer, text",
+    [
+        (nn.Linear(3, 4, bias=False), "Linear(3 -> 4, bias=False)"),
+        (nn.Conv2d(3, 8, (3, 3), stride=2), "Conv2d(3 -> 8, kernel_size=3, stride=2)"),
+        (nn.Conv1d(3, 8, 3, padding="same"), "Conv1d(3 -> 8, kernel_size=3, padding='same')"),
+        (
+            nn.ConvTranspose1d(2, 4, 3, output_padding=1),
+            "ConvTranspose1d(2 -> 4, kernel_size=3, output_padding=1)",
+        ),
+        (nn.MaxPool2d(2), "MaxPool2d(2)"),
+        (nn.AvgPool2d(3, 2, (1, 0)), "AvgPool2d(3, stride=2, padding=(1, 0))"),
+        (nn.Upsample(scale_factor=2), "Upsample(scale_factor=2)"),
+        (nn.GlobalAvgPool2d(), "GlobalAvgPool2d()"),
+        (nn.BatchNorm2d(8, channels_last=True), "BatchNorm2d(8, channels_last=True)"),
+        (nn.GroupNorm(2, 8), "GroupNorm(8 in 2 groups)"),
+        (nn.LayerNorm((3, 4), eps=1e-3), "LayerNorm(3, 4, eps=0.001)"),
+        (nn.PReLU(3), "PReLU(3)"),
+        (nn.LSTM(3, 4, num_layers=2), "LSTM(3 -> 4, num_layers=2)"),
+        (
+            nn.MultiHeadAttention(8, 2),
+            "MultiHeadAttention(8 in 2 heads, out_proj=Linear(8 -> 8))",
+        ),
+    ],
+    ids=lambda x: type(x).__name__,
+)
+def test_text(layer, text):
+    assert repr(layer) == text
+
+
 # Layouts ------------------------------------------------------------------------------------
 
 BOTH_LAYOUTS = [

@@ -26,6 +26,7 @@ from .._core import (
     tanh,
 )
 from .checks import channel_pattern, check_shape, check_sizes, refuse
+from .description import described
 from .module import Module
 
 gelu_approx = gelu_tanh
@@ -271,16 +272,20 @@ class PReLU(Module):
         self, num_parameters: int = 1, init: float = 0.25, *, channels_last: bool = False
     ) -> None:
         check_sizes(self, num_parameters=num_parameters)
+        self.num_parameters = num_parameters
         self.weight = tn.full(num_parameters, init)
         self.channels_last = channels_last
 
     def forward(self, x: tn.Tensor) -> tn.Tensor:
         slopes = self.weight
-        if slopes.size > 1:
-            check_shape(self, x, *channel_pattern(slopes.size, self.channels_last))
+        if self.num_parameters > 1:
+            check_shape(self, x, *channel_pattern(self.num_parameters, self.channels_last))
             if not self.channels_last:
                 slopes = tn.reshape(slopes, (-1,) + (1,) * (x.ndim - 2))
         return prelu(x, slopes)
+
+    def describe(self) -> str:
+        return described(self, self.num_parameters, channels_last=False)
 
 
 class ReLU(Module):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NoReturn, TypeAlias
+from typing import Any, NoReturn, SupportsIndex, TypeAlias
 
 import tenon as tn
 
@@ -58,8 +58,12 @@ def spatial_pattern(axes: int, channels: int | str, channels_last: bool) -> Patt
 def check_sizes(layer: Module, **sizes: int) -> None:
     """An error unless all are positive integers."""
     for name, size in sizes.items():
-        if type(size) is not int or size < 1:
+        if not _is_integer(size, 1):
             refuse(layer, f"{name} must be a positive integer, not {size!r}")
+
+
+def _is_integer(value: Any, least: int) -> bool:
+    return isinstance(value, SupportsIndex) and value >= least
 
 
 def check_divides(layer: Module, divisor: str, number: int, **sizes: int) -> None:
@@ -73,11 +77,11 @@ def one_per_axis(
     layer: Module, name: str, value: Sizes, axes: int, least: int = 1
 ) -> tuple[int, ...]:
     """`value`, an integer for all axes or one for each, as one for each."""
-    sizes = (value,) * axes if isinstance(value, int) else tuple(value)
-    if len(sizes) != axes or not all(type(size) is int and size >= least for size in sizes):
+    sizes = tuple(value) if isinstance(value, (list, tuple)) else (value,) * axes
+    if len(sizes) != axes or not all(_is_integer(size, least) for size in sizes):
         each = "" if axes == 1 else f", or {axes} of them"
         refuse(layer, f"{name} must be an integer from {least} on{each}, not {value!r}")
-    return sizes
+    return tuple(int(size) for size in sizes)
 
 
 def check_probability(layer: Module, name: str, p: float) -> None:

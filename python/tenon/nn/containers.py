@@ -17,8 +17,12 @@ ModuleList = list
 ModuleDict = dict
 
 
-def Parameter(data: Any, requires_grad: bool = True) -> tn.Tensor:  # noqa: N802 (PyTorch's name)
-    """`data` as a tensor: every tensor that is an attribute of a module is a parameter."""
+def Parameter(data: Any) -> tn.Tensor:  # noqa: N802 (PyTorch's name)
+    """`data` as a tensor: every tensor that is an attribute of a module is a parameter.
+
+        >>> tn.nn.Parameter([1.0, 2.0]).tolist()
+        [1.0, 2.0]
+    """
     return tn.asarray(data)
 
 

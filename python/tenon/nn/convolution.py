@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from math import prod
 
 import tenon as tn
@@ -16,11 +15,14 @@ from .checks import (
     refuse,
     spatial_pattern,
 )
+from .description import described, one_for_all
 from .module import Module
+
+_USUAL = {"stride": 1, "padding": 0, "dilation": 1, "groups": 1, "channels_last": False}
 
 
 class _Convolution(Module):
-    """What convolutions and their adjoints share: arguments, parameters, checks and text."""
+    """What convolutions and their adjoints share: arguments, parameters and checks."""
 
     spatial_axes = 0  # of a class; where it is 0, kernel_size has one number for each axis
 
@@ -60,18 +62,10 @@ class _Convolution(Module):
         check_shape(self, x, *spatial_pattern(axes, self.in_channels, self.channels_last))
 
     def describe(self) -> str:
-        text = f"{self.in_channels} -> {self.out_channels}, kernel_size={_short(self.kernel_size)}"
-        usual = {"stride": 1, "padding": 0, "output_padding": 0, "dilation": 1, "groups": 1}
-        for name, default in usual.items():
-            value = _short(getattr(self, name, default))
-            text += f", {name}={value}" if value != default else ""
-        text += ", bias=False" if self.bias is None else ""
-        return text + (", channels_last=True" if self.channels_last else "")
-
-
-def _short(value: object) -> object:
-    """Of equal numbers, one."""
-    return value[0] if isinstance(value, tuple) and len(set(value)) == 1 else value
+        channels = f"{self.in_channels} -> {self.out_channels}"
+        kernel = f"kernel_size={one_for_all(self.kernel_size)}"
+        text = described(self, channels, kernel, **_USUAL)
+        return text if self.bias is not None else f"{text}, bias=False"
 
 
 class Conv(_Convolution):
@@ -207,6 +201,10 @@ class ConvTranspose(_Convolution):
             self.dilation,
             self.channels_last,
         )
+
+    def describe(self) -> str:
+        output_padding = described(self, output_padding=0)
+        return ", ".join(filter(None, [super().describe(), output_padding]))
 
     def _weight_with_channels_last(self) -> tn.Tensor:
         """The weight as [out_channels, *kernel_size, in_channels / groups]."""

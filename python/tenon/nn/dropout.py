@@ -8,6 +8,7 @@ from __future__ import annotations
 import tenon as tn
 
 from .checks import check_probability, check_shape, spatial_pattern
+from .description import described
 from .module import Module
 
 
@@ -43,6 +44,9 @@ class _ChannelDropout(Dropout):
             return x
         kept = (slice(None) if name in ("batch", "channels") else slice(1) for name in pattern)
         return x * tn.dropout(tn.ones_like(x[tuple(kept)]), p=self.p)
+
+    def describe(self) -> str:
+        return described(self, f"p={self.p}", channels_last=False)
 
 
 class Dropout2d(_ChannelDropout):

@@ -16,6 +16,7 @@ from .checks import (
     spatial_pattern,
     type_text,
 )
+from .description import described
 from .module import Module
 
 
@@ -65,10 +66,11 @@ class BatchNorm(Module):
             others = [a for a in range(x.ndim) if a != axis % x.ndim]
             mean, var = tn.mean(x, others), tn.var(x, others)
             if self.training and self.running_mean is not None:
-                if x.size == self.num_features:
+                count = x.size // self.num_features
+                if count == 1:
                     refuse(self, f"training needs more than one value a channel: {type_text(x)}")
                 self.running_mean = self._moved(self.running_mean, mean)
-                self.running_var = self._moved(self.running_var, tn.var(x, others, correction=1))
+                self.running_var = self._moved(self.running_var, var * count / (count - 1))
         return tn.batch_norm(x, mean, var, self.weight, self.bias, self.eps, axis)
 
     def _pattern(self) -> Pattern:
@@ -79,7 +81,7 @@ class BatchNorm(Module):
         return moved.astype(running.dtype)
 
     def describe(self) -> str:
-        return str(self.num_features)
+        return described(self, self.num_features, eps=1e-5, momentum=0.1, channels_last=False)
 
 
 class BatchNorm1d(BatchNorm):
@@ -152,7 +154,8 @@ class GroupNorm(Module):
         )
 
     def describe(self) -> str:
-        return f"{self.num_channels} in {self.num_groups} groups"
+        sizes = f"{self.num_channels} in {self.num_groups} groups"
+        return described(self, sizes, eps=1e-5, channels_last=False)
 
 
 class InstanceNorm(GroupNorm):
@@ -174,7 +177,7 @@ class InstanceNorm(GroupNorm):
         super().__init__(num_features, num_features, eps, affine, channels_last=channels_last)
 
     def describe(self) -> str:
-        return str(self.num_channels)
+        return described(self, self.num_channels, eps=1e-5, channels_last=False)
 
 
 class LayerNorm(Module):
@@ -199,7 +202,7 @@ class LayerNorm(Module):
         return tn.layer_norm(x, self.weight, self.bias, self.eps, len(self.normalized_shape))
 
     def describe(self) -> str:
-        return ", ".join(str(size) for size in self.normalized_shape)
+        return described(self, *self.normalized_shape, eps=1e-5)
 
 
 class RMSNorm(Module):
@@ -220,4 +223,4 @@ class RMSNorm(Module):
         return tn.rms_norm(x, self.weight, self.eps)
 
     def describe(self) -> str:
-        return str(self.dims)
+        return described(self, self.dims, eps=1e-5)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import tenon as tn
 
 from .checks import Sizes, check_shape, one_per_axis, refuse, spatial_pattern
+from .description import described
 from .module import Module
 
 
@@ -49,6 +50,10 @@ class _MaxPool(_Pool):
         return tn.max_pool(
             x, self.kernel_size, self.stride, self.padding, self.dilation, self.channels_last
         )
+
+    def describe(self) -> str:
+        usual = {"stride": self.kernel_size, "padding": 0, "dilation": 1, "channels_last": False}
+        return described(self, self.kernel_size, **usual)
 
 
 class MaxPool1d(_MaxPool):
@@ -107,6 +112,10 @@ class _AvgPool(_Pool):
             self.channels_last,
         )
 
+    def describe(self) -> str:
+        usual = {"stride": self.kernel_size, "padding": 0, "channels_last": False}
+        return described(self, self.kernel_size, **usual, count_include_pad=True)
+
 
 class AvgPool1d(_AvgPool):
     """The mean of each window of [batch, channels, length].
@@ -152,6 +161,9 @@ class GlobalAvgPool2d(Module):
         check_shape(self, x, *spatial_pattern(2, "channels", self.channels_last))
         return tn.mean(x, (1, 2) if self.channels_last else (2, 3))
 
+    def describe(self) -> str:
+        return described(self, channels_last=False)
+
 
 class Upsample(Module):
     """Resizes the 1 to 3 spatial axes of [batch, channels, spatial axes ...].
@@ -193,6 +205,10 @@ class Upsample(Module):
             size, factor = self._scaled(x.shape[1:-1], factor), None
         y = tn.interpolate(x, size, factor, self.mode, self.align_corners)
         return y if last else tn.moveaxis(y, -1, 1)
+
+    def describe(self) -> str:
+        usual = {"mode": "nearest", "align_corners": False, "channels_last": False}
+        return described(self, size=None, scale_factor=None, **usual)
 
     def _scaled(self, extents: tuple[int, ...], factors: Sequence[float]) -> list[int]:
         if len(factors) != len(extents):

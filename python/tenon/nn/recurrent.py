@@ -8,6 +8,7 @@ from typing import Any
 import tenon as tn
 
 from .checks import check_function, check_probability, check_shape, check_sizes, refuse
+from .description import described
 from .module import Module
 
 
@@ -106,9 +107,8 @@ class _Recurrent(Module):
         raise NotImplementedError
 
     def describe(self) -> str:
-        layers = f", num_layers={self.num_layers}" if self.num_layers > 1 else ""
-        both = ", bidirectional=True" if self.bidirectional else ""
-        return f"{self.input_size} -> {self.hidden_size}{layers}{both}"
+        sizes = f"{self.input_size} -> {self.hidden_size}"
+        return described(self, sizes, num_layers=1, dropout=0.0, bidirectional=False)
 
 
 class RNN(_Recurrent):
