@@ -89,6 +89,17 @@ class Optimizer(metaclass=_BothHabits):
     def _set_rate(self, rate: float | tn.Tensor) -> None:
         self.state["learning_rate"] = tn.asarray(rate, dtype=tn.float32)
 
+    def state_dict(self) -> dict[str, Any]:
+        """`state`, to be kept: what the optimizer does later does not change it."""
+        return tn.tree.map(lambda tensor: tensor, self.state)
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Goes on from what `state_dict()` of an optimizer of the same kind gave."""
+        if not isinstance(state, dict) or state.keys() != self.state.keys():
+            given = sorted(state) if isinstance(state, dict) else type(state).__name__
+            self._refuse(f"load_state_dict: a state has {sorted(self.state)}, not {given}")
+        _replace(self.state, state)
+
     def init_single(self, parameter: tn.Tensor, state: dict[str, Any]) -> None:
         """Puts into `state` what is to be remembered of a parameter before its first step."""
 
@@ -235,6 +246,22 @@ def _at_least_float32(parameter: tn.Tensor) -> tn.Tensor:
 
 def _dotted(path: tuple[Any, ...]) -> str:
     return ".".join(map(str, path))
+
+
+def _replace(current: Any, new: Any) -> Any:
+    """`new`, in the dicts, lists and parameters that others hold."""
+    if isinstance(current, dict) and isinstance(new, dict):
+        values = {key: _replace(current.get(key), value) for key, value in new.items()}
+        current.clear()
+        current.update(values)
+        return current
+    if isinstance(current, list) and isinstance(new, list) and len(current) == len(new):
+        current[:] = [_replace(c, n) for c, n in zip(current, new)]
+        return current
+    if isinstance(current, tn.Tensor) and getattr(current, "requires_grad", False):
+        _core._rebind(current, new)
+        return current
+    return new
 
 
 def _is_list(parameters: Any) -> bool:

@@ -1,0 +1,207 @@
+"""Checkpoints: everything a training run needs to go on as if it had not been stopped.
+
+    >>> import tempfile
+    >>> folder = tempfile.mkdtemp()
+    >>> model, optimizer = tn.nn.Linear(2, 1), tn.optim.Adam(1e-3)
+    >>> tn.save_checkpoint(folder + "/run", model=model, optimizer=optimizer, epoch=3)
+    >>> tn.load_checkpoint(folder + "/run", model=model, optimizer=optimizer)
+    {'epoch': 3}
+
+A checkpoint is one safetensors file. Its tensors are called by where they are from, as
+`model.weight` or `optimizer.moments.weight.m`; numbers and texts are in its metadata. It appears
+under its name when all of it is on the disk, and loading compares its checksum.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import re
+from typing import Any
+
+from . import _core, files
+from .creation import asarray
+from .random import state as random_state
+
+_KEY = "tenon.checkpoint"  # of the metadata
+_RANDOM = "random.state"
+
+
+def save_checkpoint(path: files.Path, /, *, random: bool = True, **parts: Any) -> None:
+    """Writes the parts of a training run to a file, by name.
+
+    A part is a module, an optimizer or another object with `state_dict` and `load_state_dict`; or a
+    tensor, number, text or None, or lists, tuples and dicts of such. `random` adds the state of
+    `tn.random`.
+    """
+    tensors: files.Tensors = {}
+    about = {name: _packed(part, name, tensors) for name, part in parts.items()}
+    if random:
+        tensors[_RANDOM] = random_state[0]
+    name = files.path_of("save_checkpoint", path)
+    _core._save_safetensors(name, tensors, {_KEY: json.dumps({"version": 1, "parts": about})})
+
+
+def load_checkpoint(path: files.Path, /, *, random: bool = True, **parts: Any) -> dict[str, Any]:
+    """Puts what `save_checkpoint` wrote into the parts that are given, and returns the others.
+
+    Parts with a state need not be given; what is returned for them is what their `state_dict` was.
+    """
+    name = files.path_of("load_checkpoint", path)
+    with files.opening(name):
+        tensors, metadata = _core._load_safetensors(name, True)
+    try:
+        saved = _parts(name, metadata)
+        values = {part: _unpacked(value, tensors) for part, value in saved.items()}
+    except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError) as error:
+        _core._fail("value", f"load_checkpoint: {name} is damaged: its metadata: {error!r}")
+    for part, into in parts.items():
+        _check_part(name, saved, part, into)
+    for part, into in parts.items():
+        into.load_state_dict(values.pop(part))
+    if random and _RANDOM in tensors:
+        random_state[0] = tensors[_RANDOM]
+    return values
+
+
+def _parts(name: str, metadata: dict[str, str]) -> dict[str, Any]:
+    if _KEY not in metadata:
+        hint = "model.load_weights loads weights"
+        _core._fail("value", f"load_checkpoint: {name} holds tensors, and no checkpoint", hint)
+    try:
+        about = json.loads(metadata[_KEY])
+    except ValueError as error:
+        _core._fail("value", f"load_checkpoint: {name} is damaged: its metadata: {error}")
+    if about["version"] != 1:
+        hint = "load it with a newer tenon"
+        _core._fail("value", f"load_checkpoint: {name} has version {about['version']}", hint)
+    return about["parts"]
+
+
+def _check_part(name: str, saved: dict[str, Any], part: str, into: Any) -> None:
+    """Before anything is changed."""
+    kind = type(into).__name__
+    if not hasattr(into, "load_state_dict"):
+        hint = "values are returned, by name"
+        _core._fail("type", f"load_checkpoint: {part} is a {kind}, which has no state", hint)
+    if part not in saved:
+        known = ", ".join(saved) or "nothing"
+        _core._fail("value", f"load_checkpoint: {name} has no {part!r}, but {known}")
+    was = saved[part].get("kind") if isinstance(saved[part], dict) else None
+    if was != kind:
+        was = was or "value without a state"
+        _core._fail("value", f"load_checkpoint: {name}: {part!r} was a {was}, and is a {kind}")
+
+
+# Values as JSON: tensors are named, and what JSON has not is an object with one field.
+
+
+def _packed(value: Any, path: str, tensors: files.Tensors) -> Any:
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    if isinstance(value, list):
+        return [_packed(v, f"{path}.{i}", tensors) for i, v in enumerate(value)]
+    if isinstance(value, tuple):
+        return {"tuple": _packed(list(value), path, tensors)}
+    if isinstance(value, dict):
+        for key in value:
+            if not isinstance(key, str):
+                _core._fail("type", f"save_checkpoint: {path}: a key that is no string: {key!r}")
+        return {"dict": {k: _packed(v, f"{path}.{k}", tensors) for k, v in value.items()}}
+    if isinstance(value, _core.Tensor) or hasattr(value, "__array__"):
+        while path in tensors:  # `a.b` may be a key, and a `b` in `a`
+            path += "'"
+        tensors[path] = asarray(value)
+        return {"tensor": path}
+    if hasattr(value, "state_dict") and hasattr(value, "load_state_dict"):
+        state = _packed(dict(value.state_dict()), path, tensors)
+        return {"kind": type(value).__name__, "state": state}
+    kind = type(value).__name__
+    hint = "it takes tensors, numbers, texts, None, and objects with state_dict and load_state_dict"
+    _core._fail("type", f"save_checkpoint: {path} is a {kind}, which no file can hold", hint)
+
+
+def _unpacked(value: Any, tensors: files.Tensors) -> Any:
+    if isinstance(value, list):
+        return [_unpacked(v, tensors) for v in value]
+    if not isinstance(value, dict):
+        return value
+    if "tuple" in value:
+        return tuple(_unpacked(value["tuple"], tensors))
+    if "dict" in value:
+        return {k: _unpacked(v, tensors) for k, v in value["dict"].items()}
+    return tensors[value["tensor"]] if "tensor" in value else _unpacked(value["state"], tensors)
+
+
+class Checkpoints:
+    """The last checkpoints of a training run, in a folder: `step-00000100.safetensors`.
+
+    The oldest are removed when there are more than `keep`; None keeps all.
+
+        >>> import tempfile
+        >>> checkpoints = tn.Checkpoints(tempfile.mkdtemp(), keep=2)
+        >>> model = tn.nn.Linear(2, 1)
+        >>> checkpoints.load(model=model)  # there is none yet
+        {}
+        >>> for step in (10, 20, 30):
+        ...     checkpoints.save(step, model=model)
+        >>> checkpoints.steps()
+        [20, 30]
+        >>> checkpoints.load(model=model)
+        {'step': 30}
+    """
+
+    _NAME = re.compile(r"step-(\d+)\.safetensors")
+    _PART = re.compile(r"\.step-\d+\.safetensors\.[0-9a-f]{16}\.tnx-part")
+
+    def __init__(self, folder: files.Path, keep: int | None = 3) -> None:
+        self.folder = files.path_of("Checkpoints", folder)
+        if keep is not None and (not isinstance(keep, int) or keep < 1):
+            _core._fail("value", f"Checkpoints: keep is a number above 0, or None, not {keep!r}")
+        self.keep = keep
+
+    def save(self, step: int, /, *, random: bool = True, **parts: Any) -> None:
+        """`save_checkpoint` of `parts`, and of `step` itself."""
+        os.makedirs(self.folder, exist_ok=True)
+        self._remove_unfinished()
+        save_checkpoint(self.path(step), random=random, step=step, **parts)
+        if self.keep is not None:
+            others = [other for other in self.steps() if other != step]
+            for old in others[: max(0, len(others) + 1 - self.keep)]:
+                os.remove(self.path(old))
+
+    def load(
+        self, step: int | None = None, /, *, random: bool = True, **parts: Any
+    ) -> dict[str, Any]:
+        """`load_checkpoint` of the latest, or of a step; without one, an empty dict."""
+        path = self.latest() if step is None else self.path(step)
+        return {} if path is None else load_checkpoint(path, random=random, **parts)
+
+    def steps(self) -> list[int]:
+        """The steps there are checkpoints of, in order."""
+        if not os.path.isdir(self.folder):
+            return []
+        found = map(self._NAME.fullmatch, os.listdir(self.folder))
+        return sorted(int(match[1]) for match in found if match)
+
+    def latest(self) -> str | None:
+        """The path of the checkpoint of the highest step, or None."""
+        steps = self.steps()
+        return self.path(steps[-1]) if steps else None
+
+    def path(self, step: int) -> str:
+        if isinstance(step, bool) or not isinstance(step, int) or step < 0:
+            _core._fail("value", f"Checkpoints: a step is a number from 0 on, not {step!r}")
+        return os.path.join(self.folder, f"step-{step:08d}.safetensors")
+
+    def _remove_unfinished(self) -> None:
+        """What processes that were killed while saving left. Those that live hold a lock."""
+        for name in filter(self._PART.fullmatch, os.listdir(self.folder)):
+            path = os.path.join(self.folder, name)
+            try:
+                with open(path, "rb") as part:
+                    fcntl.flock(part, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    os.remove(path)
+            except OSError:
+                continue

@@ -1,0 +1,48 @@
+"""A training run that goes on from its last checkpoint: FOLDER STEPS MODE, eager or compiled."""
+
+import sys
+
+import tenon as tn
+from tenon import nn, optim
+
+KEY = tn.random.key(5)
+ROWS, BATCH = 64, 16
+
+
+def batch_of(step):
+    """Rows in an order of their own for each epoch."""
+    epoch, place = divmod(step * BATCH, ROWS)
+    order = tn.random.permutation(ROWS, key=tn.random.fold_in(KEY, epoch))
+    x = tn.random.normal((ROWS, 4), key=KEY)[order[place : place + BATCH]]
+    return x, tn.sum(x * x, axis=1, keepdims=True)
+
+
+def main(folder, steps, mode):
+    tn.random.seed(3)
+    model = nn.Sequential(
+        nn.Linear(4, 32), nn.BatchNorm(32), nn.relu, nn.Dropout(0.3), nn.Linear(32, 1)
+    )
+    rate = optim.join_schedules(
+        [optim.linear_schedule(0.0, 1e-2, 3), optim.cosine_decay(1e-2, 12)], [3]
+    )
+    optimizer = optim.AdamW(rate)
+    loss_and_grad = nn.value_and_grad(model, lambda x, y: nn.losses.mse_loss(model(x), y))
+
+    def step(x, y):
+        loss, grads = loss_and_grad(x, y)
+        optimizer.update(model, grads)
+        return loss
+
+    if mode == "compiled":
+        state = [model.state, optimizer.state, tn.random.state]
+        step = tn.compile(step, inputs=state, outputs=state)
+    checkpoints = tn.Checkpoints(folder)
+    before = checkpoints.load(model=model, optimizer=optimizer)
+    losses = before.get("losses", [])
+    for at in range(before.get("step", 0), steps):
+        losses.append(step(*batch_of(at)).item())
+    checkpoints.save(steps, model=model, optimizer=optimizer, losses=losses)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], int(sys.argv[2]), sys.argv[3])

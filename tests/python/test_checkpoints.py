@@ -1,0 +1,209 @@
+"""Checkpoints: a run that goes on is the run that was not stopped; nothing is lost by a kill."""
+
+import doctest
+import os
+import pathlib
+import random
+import re
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+import tenon as tn
+from tenon import checkpoints, nn, optim
+
+PROGRAM = pathlib.Path(__file__).with_name("checkpoint_program.py")
+
+
+def trained(steps=3, optimizer=None):
+    model = nn.Sequential(nn.Linear(2, 3), nn.relu, nn.Linear(3, 1))
+    optimizer = optimizer or optim.Adam(1e-2)
+    loss_and_grad = nn.value_and_grad(model, lambda x: tn.mean(model(x) ** 2))
+    for _ in range(steps):
+        _, grads = loss_and_grad(tn.random.normal((4, 2)))
+        optimizer.update(model, grads)
+    return model, optimizer
+
+
+def flat(tree):
+    return [t.tolist() for t in tn.tree.leaves(tree)]
+
+
+@pytest.mark.parametrize("mode", ["eager", "compiled"])
+def test_a_run_that_goes_on_is_the_run_that_was_not_stopped(tmp_path, mode):
+    def run(name, steps):
+        command = [sys.executable, str(PROGRAM), str(tmp_path / name), str(steps), mode]
+        done = subprocess.run(command, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        return (tmp_path / name / f"step-{steps:08d}.safetensors").read_bytes()
+
+    whole = run("whole", 10)
+    run("parts", 5)
+    assert run("parts", 10) == whole
+
+
+def test_what_a_checkpoint_holds(tmp_path):
+    path = tmp_path / "c.safetensors"
+    model, optimizer = trained()
+    values = {
+        "step": 7, "loss": 0.1, "worst": float("inf"), "note": "naïve", "best": None, "done": False,
+        "key": tn.random.key(1), "data": {"order": [3, 1, 2], "pair": (1.5, {"x": tn.ones(2)})},
+        "a.b": tn.ones(1), "a": {"b": tn.zeros(1)},
+    }  # fmt: skip
+    tn.save_checkpoint(path, model=model, optimizer=optimizer, **values)
+    other, its_optimizer = trained(1)
+    container = its_optimizer.state
+    loaded = tn.load_checkpoint(path, model=other, optimizer=its_optimizer)
+    assert repr(loaded) == repr(values)
+    assert flat(other.parameters()) == flat(model.parameters())
+    assert flat(its_optimizer.state) == flat(optimizer.state)
+    assert its_optimizer.state is container  # which a compiled step may have captured
+    assert "model.layers.0.weight" in tn.load(path)
+    assert "optimizer.moments.layers.0.weight.m" in tn.load(path)
+    both = tn.load_checkpoint(path)
+    assert both["model"].keys() == model.state_dict().keys()
+    assert both["optimizer"]["step"].item() == 3
+
+
+def test_the_random_state(tmp_path):
+    path = tmp_path / "c"
+    tn.random.seed(1)
+    tn.save_checkpoint(path)
+    first = tn.random.normal((3,)).tolist()
+    tn.save_checkpoint(tmp_path / "none", random=False)
+    tn.load_checkpoint(path)
+    assert tn.random.normal((3,)).tolist() == first
+    second = tn.random.normal((3,)).tolist()
+    tn.load_checkpoint(path, random=False)
+    tn.load_checkpoint(tmp_path / "none")
+    assert tn.random.normal((3,)).tolist() not in (first, second)
+
+
+@pytest.mark.parametrize("first, second", [(2, 0), (0, 2), (2, 2)])
+def test_optimizers_of_several(tmp_path, first, second):
+    def made():
+        return optim.MultiOptimizer([optim.SGD(0.1, momentum=0.9), optim.Adam(0.1)],
+                                    [lambda name, w: w.ndim == 1])
+
+    model, optimizer = trained(first, made())
+    tn.save_checkpoint(tmp_path / "c", model=model, optimizer=optimizer)
+    other, its_optimizer = trained(second, made())
+    tn.load_checkpoint(tmp_path / "c", model=other, optimizer=its_optimizer)
+    assert flat(its_optimizer.state) == flat(optimizer.state)
+    assert its_optimizer.optimizers[0].state is its_optimizer.state["optimizers"][0]
+
+
+def test_parts_that_do_not_fit(tmp_path):
+    path = tmp_path / "c.safetensors"
+    model, optimizer = trained()
+    tn.save_checkpoint(path, model=model, optimizer=optimizer, step=3)
+    before = flat(model.parameters())
+    for parts, error in [
+        ({"net": model}, "has no 'net', but model, optimizer, step"),
+        ({"optimizer": optim.SGD(0.1)}, "'optimizer' was a Adam, and is a SGD"),
+        ({"step": model}, "'step' was a value without a state, and is a Sequential"),
+        ({"step": 3}, "step is a int, which has no state"),
+        ({"model": nn.Sequential(nn.Linear(2, 4))}, "load_state_dict: 4 problems with the weights"),
+    ]:
+        with pytest.raises(tn.Error, match=re.escape(error)) as raised:
+            tn.load_checkpoint(path, **parts)
+        assert f"{__file__}:" in str(raised.value)
+    assert flat(model.parameters()) == before
+    model.save_weights(path)
+    with pytest.raises(ValueError, match="holds tensors, and no checkpoint\n.*\n.*load_weights"):
+        tn.load_checkpoint(path, model=model)
+    with pytest.raises(FileNotFoundError, match="cannot open"):
+        tn.load_checkpoint(tmp_path / "none")
+    with pytest.raises(TypeError, match="save_checkpoint: data.0 is a set, which no file can hold"):
+        tn.save_checkpoint(path, data=[{1, 2}])
+    with pytest.raises(TypeError, match="data: a key that is no string: 3"):
+        tn.save_checkpoint(path, data={3: 4})
+
+
+def test_states_that_are_no_states():
+    with pytest.raises(ValueError, match=r"SGD: load_state_dict: a state has \[.*\], not \['m'\]"):
+        optim.SGD(0.1).load_state_dict({"m": tn.ones(2)})
+    with pytest.raises(ValueError, match="not list"):
+        optim.SGD(0.1).load_state_dict([])
+
+
+@pytest.mark.parametrize("parts", ["3", '{"a": {}}', '{"a": {"tensor": "b"}}', "[" * 99999])
+def test_metadata_of_strangers(tmp_path, parts):
+    for text in ("", "{", "[]", "{}", '{"version": 2}', f'{{"version": 1, "parts": {parts}}}'):
+        tn.save_safetensors(tmp_path / "c", {}, {"tenon.checkpoint": text})
+        with pytest.raises(ValueError, match="load_checkpoint: .*/c (is damaged|has version 2)"):
+            tn.load_checkpoint(tmp_path / "c")
+
+
+def test_damaged_checkpoints(tmp_path):
+    path = tmp_path / "c"
+    model, optimizer = trained()
+    tn.save_checkpoint(path, model=model, optimizer=optimizer, step=3)
+    content, before = path.read_bytes(), flat(model.parameters())
+    generator = random.Random(0)
+    for k in range(300):
+        damaged = bytearray(content[: generator.randrange(len(content)) if k % 3 == 0 else None])
+        if len(damaged) == len(content):
+            bit = generator.randrange(8 * len(content))
+            damaged[bit // 8] ^= 1 << bit % 8
+        path.write_bytes(damaged)
+        try:
+            tn.load_checkpoint(path, model=model, optimizer=optimizer)
+            assert b"tenon.xxh3" not in damaged  # what is hurt is the name of the checksum
+        except ValueError as error:
+            assert str(path) in str(error)
+    assert flat(model.parameters()) == before
+
+
+def test_whoever_is_killed_while_saving_loses_nothing(tmp_path):
+    held = tn.Checkpoints(tmp_path, keep=2)
+    held.save(0, x=tn.zeros(1 << 18))
+    generator, newest = random.Random(0), 0
+    for _ in range(100):
+        child = os.fork()
+        if child == 0:
+            signal.alarm(60)
+            for step in range(newest + 1, newest + 10_000):
+                held.save(step, x=tn.full((1 << 18,), step))
+            os._exit(1)
+        time.sleep(generator.random() * 0.02)
+        os.kill(child, signal.SIGKILL)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
+        loaded = held.load()
+        assert loaded["step"] >= newest
+        newest = loaded["step"]
+        assert tn.all(loaded["x"] == newest).item()
+    assert newest > 0
+    held.save(newest + 1, x=tn.ones(2))
+    assert len(held.steps()) == len(os.listdir(tmp_path)) == 2
+
+
+def test_how_many_are_kept(tmp_path):
+    held = tn.Checkpoints(tmp_path / "new" / "folder", keep=1)
+    assert held.steps() == [] and held.latest() is None and held.load() == {}
+    for step in (1, 5, 20):
+        held.save(step)
+        assert held.steps() == [step]
+    (tmp_path / "new" / "folder" / "notes.txt").write_text("not ours")
+    held.save(3)  # gone on from an earlier one
+    assert held.steps() == [3]
+    everything = tn.Checkpoints(tmp_path / "new" / "folder", keep=None)
+    for step in range(5):
+        everything.save(step, name=str(step))
+    assert everything.steps() == [0, 1, 2, 3, 4] and everything.latest() == everything.path(4)
+    assert everything.load(2) == {"step": 2, "name": "2"}
+    with pytest.raises(FileNotFoundError):
+        everything.load(9)
+    for keep in (0, -1, "3"):
+        with pytest.raises(ValueError, match="keep is a number above 0, or None"):
+            tn.Checkpoints(tmp_path, keep=keep)
+    for step in (-1, 2.0, True):
+        with pytest.raises(ValueError, match="a step is a number from 0 on"):
+            everything.save(step)
+
+
+def test_examples_in_the_documentation():
+    assert doctest.testmod(checkpoints, extraglobs={"tn": tn}).failed == 0
