@@ -266,6 +266,22 @@ def modules_of(package):
     return [package, *map(import_module, inside)]
 
 
+def test_running_statistics_do_not_hold_the_steps_before():
+    model = nn.Sequential(nn.Linear(16, 32), nn.BatchNorm(32), nn.Linear(32, 1))
+    optimizer = nn.SGD(learning_rate=0.01)
+    x = tn.random.normal((20, 16))
+
+    def memory_after_a_step():
+        loss, grads = nn.value_and_grad(model, lambda m, x: tn.mean(m(x) ** 2))(model, x)
+        optimizer.update(model, grads)
+        tn.eval(loss, model.state)
+        del loss, grads
+        return tn.memory.active_memory()
+
+    assert len({memory_after_a_step() for _ in range(6)}) == 1
+
+
+
 @pytest.mark.parametrize("module", modules_of(nn) + modules_of(tn.optim), ids=lambda m: m.__name__)
 def test_examples_in_the_documentation(module):
     assert doctest.testmod(module, extraglobs={"tn": tn}).failed == 0
