@@ -4,7 +4,7 @@
     make bench ONLY="gelu mlp"      some of them
     make bench ONLY=reductions      a section of uncompiled figures beside NumPy: elementwise,
                                     reductions, random, fft, linalg, products, conv, calls,
-                                    transforms, compile, executables, import,
+                                    transforms, compile, executables, files, import,
                                     cpp
     bench/run.py --quick            tiny sizes: tests the program, not the library
 

@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass
 import compiling
 import conv
 import executables as saved
+import files as weight_files
 import gradients
 import measure
 import rivals
@@ -196,6 +197,14 @@ def executables(quick: bool) -> list[Row]:
                        at.fixed, "made for it", goal(0.9)) for at in saved.dynamic_range(quick)]
 
 
+def files(quick: bool) -> list[Row]:
+    """Weights in safetensors files: written, mapped, read."""
+    size = 500_000 if quick else 500_000_000
+    goals = {} if quick else {"load": 10e-3}
+    return [Row(f"{size / 1e6:g} MB of weights: {case.name}", case.ours, case.theirs, case.rival,
+                most=goals.get(case.name)) for case in weight_files.cases(size)]
+
+
 def imports(quick: bool) -> list[Row]:
     """Seconds of a process that imports, beyond one that does not."""
     def runs(code: str):
@@ -243,6 +252,7 @@ SECTIONS = {
     "transforms": transforms,
     "compile": compile,
     "executables": executables,
+    "files": files,
     "import": imports,
     "cpp": cpp,
 }

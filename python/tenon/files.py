@@ -69,7 +69,7 @@ def save_safetensors(
     `file` is a path or a binary file. Programs that want to know which library a file is for look
     at the metadata: `{"format": "pt"}` is PyTorch's.
     """
-    named = _named("save_safetensors", tensors)
+    named = tensors_by_name("save_safetensors", tensors)
     texts = dict(metadata or {})
     for name, text in texts.items():
         if not isinstance(name, str) or not isinstance(text, str):
@@ -98,7 +98,8 @@ def load_safetensors(file: File, return_metadata: bool = False, verify: bool = F
     return (tensors, metadata) if return_metadata else tensors
 
 
-def _named(what: str, tensors: Mapping[str, Any]) -> Tensors:
+def tensors_by_name(what: str, tensors: Mapping[str, Any]) -> Tensors:
+    """What was given as tensors by name; `what` begins messages."""
     if not isinstance(tensors, Mapping):
         kind = type(tensors).__name__
         _core._fail("type", f"{what}: tensors by name are a dict, not {kind}")
@@ -178,7 +179,7 @@ def _save_zip(
     everything = {f"arr_{i}": tensor for i, tensor in enumerate(tensors)}
     for name in everything.keys() & named.keys():
         _core._fail("value", f"{what}: {name!r} is the name of a tensor without one")
-    arrays = {n: _array_of(what, x) for n, x in _named(what, everything | named).items()}
+    arrays = {n: _array_of(what, x) for n, x in tensors_by_name(what, everything | named).items()}
     _write(what, file, ".npz", lambda out: _write_zip(out, arrays, method))
 
 

@@ -84,6 +84,16 @@ def test_files_of_the_safetensors_package():
     same(loaded, {name: want[name] for name in loaded} | {n: want[n] for n in want - loaded.keys()})
 
 
+def test_the_safetensors_package_reads_our_files(tmp_path):
+    package = pytest.importorskip("safetensors")
+    numpy_has = {n: x for n, x in one_of_each().items() if not n.startswith(("float8", "bfloat"))}
+    tn.save_safetensors(tmp_path / "f", one_of_each(), {"format": "pt"})
+    with package.safe_open(tmp_path / "f", "np") as file:
+        assert set(file.keys()) == set(one_of_each()) and file.metadata()["format"] == "pt"
+        for name, tensor in numpy_has.items():
+            np.testing.assert_array_equal(file.get_tensor(name), tensor.numpy(), strict=True)
+
+
 def test_values_that_are_no_tensors_become_some(tmp_path):
     tn.save_safetensors(tmp_path / "f", {"a": np.ones(2, np.float32), "b": 3, "c": [1.0, 2.0]})
     same(tn.load(tmp_path / "f"), {"a": tn.ones(2), "b": tn.array(3), "c": tn.array([1.0, 2.0])})

@@ -61,9 +61,10 @@ def named(what: str, source: Any) -> dict[str, tn.Tensor]:
     for pair in source:
         if not isinstance(pair, (tuple, list)) or len(pair) != 2 or not isinstance(pair[0], str):
             _core._fail("type", f"{what}: not a name and a tensor: {pair!r}")
-        if pair[0] in given:
-            _core._fail("value", f"{what}: {pair[0]!r} is given twice")
-        given[pair[0]] = tn.asarray(pair[1])
+        name, tensor = pair
+        if name in given:
+            _core._fail("value", f"{what}: {name!r} is given twice")
+        given |= files.tensors_by_name(what, {name: tensor})
     return given
 
 
@@ -76,6 +77,9 @@ def _converted(x: tn.Tensor, dtype: Any) -> tn.Tensor:
 
 def renamed(given: Mapping[str, tn.Tensor], mapping: Renaming) -> dict[str, tn.Tensor]:
     """`given` under the names that `mapping` says."""
+    if not callable(mapping) and not isinstance(mapping, Mapping):
+        kind = type(mapping).__name__
+        _core._fail("type", f"load_weights: mapping is a dict or a function, not {kind}")
     target_of = mapping if callable(mapping) else _Patterns(mapping)
     made: dict[str, tn.Tensor] = {}
     for name, tensor in given.items():
@@ -96,39 +100,45 @@ def _placed(name: str, target: Target, tensor: tn.Tensor) -> Iterable[tuple[str,
         _core._fail("type", f"load_weights: mapping: {name!r} becomes {text}")
     new, function = target
     made = function(tensor)
-    if isinstance(made, Mapping):
-        return [(f"{new}.{part}" if new else part, value) for part, value in made.items()]
-    return [(new, made)]
+    several = made if isinstance(made, Mapping) else {"": made}
+    for part, value in several.items():
+        if not isinstance(value, tn.Tensor):
+            text = f"the function returned a {type(value).__name__}, not a tensor"
+            _core._fail("type", f"load_weights: mapping: {name!r}: {text}")
+    return [(".".join(filter(None, (new, part))), value) for part, value in several.items()]
 
 
 class _Patterns:
     """Names by patterns: parts between dots, where `*` is any one. A pattern is the beginning of
-    a name; the longest that fits counts, and what comes after it stays."""
+    a name; the longest that fits counts, and what comes after it stays.
+    """
 
     def __init__(self, targets: Mapping[str, Target]) -> None:
-        self.targets = {tuple(k.split(".")) if k else (): v for k, v in targets.items()}
-        self.lengths = sorted({len(parts) for parts in self.targets}, reverse=True)
+        for pattern in targets:
+            if not isinstance(pattern, str):
+                _core._fail("type", f"load_weights: mapping: names are strings, not {pattern!r}")
+        parts = [(pattern.split(".") if pattern else [], targets[pattern]) for pattern in targets]
+        # Longer ones first; of those, those with fewer stars.
+        self.targets = sorted(parts, key=lambda p: (-len(p[0]), p[0].count("*")))
 
     def __call__(self, name: str) -> Target:
         parts = name.split(".")
-        for length in self.lengths:
-            for pattern, target in self.targets.items():
-                if len(pattern) == length <= len(parts) and _fits(pattern, parts):
-                    return self._filled(pattern, parts, target)
+        for pattern, target in self.targets:
+            fits = all(p in ("*", part) for p, part in zip(pattern, parts))
+            if len(pattern) <= len(parts) and fits:
+                return _filled(target, pattern, parts)
         return name
 
-    def _filled(self, pattern: tuple[str, ...], parts: list[str], target: Target) -> Target:
-        if target is None:
-            return None
-        new, *function = (target,) if isinstance(target, str) else target
-        stars = iter([part for p, part in zip(pattern, parts) if p == "*"])
-        filled = [next(stars, "*") if p == "*" else p for p in new.split(".") if p]
-        path = ".".join(filled + parts[len(pattern) :])
-        return (path, *function) if function else path  # type: ignore[return-value]
 
-
-def _fits(pattern: tuple[str, ...], parts: list[str]) -> bool:
-    return all(p in ("*", part) for p, part in zip(pattern, parts))
+def _filled(target: Target, pattern: list[str], parts: list[str]) -> Target:
+    """`target` with what the stars of `pattern` were, and what comes after it."""
+    if isinstance(target, tuple) and len(target) == 2:
+        return _filled(target[0], pattern, parts), target[1]  # type: ignore[return-value]
+    if not isinstance(target, str):
+        return target
+    stars = iter([part for p, part in zip(pattern, parts) if p == "*"])
+    filled = [next(stars, "*") if p == "*" else p for p in target.split(".") if p]
+    return ".".join(filled + parts[len(pattern) :])
 
 
 # Into a module --------------------------------------------------------------------------------
@@ -156,14 +166,26 @@ def load(
         count = "1 problem" if len(problems) == 1 else f"{len(problems)} problems"
         text = f"{what}: {count} with the weights for {type(module).__name__}:"
         _core._fail("value", "\n    ".join([text, *problems]), _hint(problems))
-    module.update(_replaced(module.parameters(), given))
+    made: dict[int, tn.Tensor] = {}  # by the former parameter: tied ones stay tied
+    for name, current in wanted.items():
+        if name in given and id(current) not in made:
+            made[id(current)] = _own(given[name], current)
+    module.update(tn.tree.map(lambda current: made.get(id(current), current), module.parameters()))
     return unmatched
+
+
+def _own(value: tn.Tensor, current: tn.Tensor) -> tn.Tensor:
+    """`value` as a tensor of its own: others that hold it do not see what training does to it."""
+    with tn.no_grad():
+        own = tn.copy(value)
+    own.requires_grad = current.requires_grad
+    return own
 
 
 def _tied(
     wanted: Mapping[str, tn.Tensor], given: Mapping[str, tn.Tensor]
 ) -> dict[str, tn.Tensor]:
-    """One tensor for each group of names that are the same parameter; a file may have it once."""
+    """What names of the same parameter are given: the first of them; a file may have only one."""
     groups: dict[int, list[str]] = {}
     for name, tensor in wanted.items():
         groups.setdefault(id(tensor), []).append(name)
@@ -215,13 +237,3 @@ def _hint(problems: list[str]) -> str:
     if kinds <= {"missing", "extra"}:
         return "mapping={old: new} renames; strict=False leaves them alone"
     return ""
-
-
-def _replaced(tree: Any, tensors: Mapping[str, tn.Tensor], path: str = "") -> Any:
-    """The tree of parameters with those of `tensors` by path, as `named_tensors` has them."""
-    if isinstance(tree, tn.Tensor):
-        return tensors.get(path, tree)
-    at = f"{path}." if path else ""
-    if isinstance(tree, dict):
-        return {k: _replaced(v, tensors, f"{at}{k}") for k, v in tree.items()}
-    return [_replaced(v, tensors, f"{at}{i}") for i, v in enumerate(tree)]
