@@ -20,12 +20,12 @@ namespace {
 /// The tensors in trees of arguments. What else trees hold (flags, names, functions) is left alone.
 Tensors tensors_of(const nb::args& args) {
   for (nb::handle arg : args)
-    if (tree_type(arg.ptr())->kind == TreeType::Kind::leaf && !is_tensor(arg.ptr()) &&
+    if (live_type(arg.ptr())->kind == TreeType::Kind::leaf && !is_tensor(arg.ptr()) &&
         !PyNumber_Check(arg.ptr()))
       fail(Fault::type, "eval: not a tensor, nor a tree of tensors: {}",
            Py_TYPE(arg.ptr())->tp_name);
   Leaves leaves;
-  Structure(args.ptr(), leaves);
+  Structure(args.ptr(), leaves, Structure::Look::live);  // in C++ also through modules
   Tensors out;
   for (const nb::object& leaf : leaves)
     if (Tensor* t = tensor_in(leaf.ptr())) out.push_back(*t);

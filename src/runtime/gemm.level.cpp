@@ -235,12 +235,15 @@ void row_of_columns(int64_t depth, const T* x, const T* b, int64_t lane_stride, 
 template <class T>
 void pack_transposed(const T* from, int64_t lane_stride, int64_t lanes, int64_t depth,
                      int64_t width, T* out) {
-  constexpr int64_t w = kLanes<T>;
+  constexpr int64_t w = kLanes<T>, kAhead = 4;
   int64_t full = depth / w * w;
   for (int64_t k = 0; k < full; k += w)
     for (int64_t lane0 = (lanes - 1) / w * w; lane0 >= 0; lane0 -= w) {
       Vec<T> square[w];
-      load_square<T>(from + lane0 * lane_stride + k, lane_stride, lanes - lane0, square);
+      const T* at = from + lane0 * lane_stride + k;
+#pragma GCC unroll 16
+      for (int64_t l = 0; l < w; ++l) __builtin_prefetch(at + l * lane_stride + kAhead * w);
+      load_square<T>(at, lane_stride, lanes - lane0, square);
 #pragma GCC unroll 16
       for (int64_t i = 0; i < w; ++i) store(out + (k + i) * width + lane0, square[i]);
     }
