@@ -16,6 +16,7 @@ import files as weight_files
 import gradients
 import measure
 import rivals
+import training as steps
 
 import tenon
 
@@ -150,6 +151,11 @@ def transforms(quick: bool) -> list[Row]:
     return [*rows, Row(name, float(done.stdout), unit="B")]
 
 
+def training(quick: bool) -> list[Row]:
+    """Training steps through modules and optimizers, against those written by hand."""
+    return pairs(steps.training(quick), quick)
+
+
 def compile(quick: bool) -> list[Row]:
     """Compiled functions whose arguments vary, and the first call in a process."""
     sizes, by_jax = compiling.size_sweep()
@@ -250,6 +256,7 @@ SECTIONS = {
     "conv": convolutions,
     "calls": calls,
     "transforms": transforms,
+    "training": training,
     "compile": compile,
     "executables": executables,
     "files": files,

@@ -1,7 +1,8 @@
 """Training steps through modules and optimizers beside the same steps written by hand.
 
 Both are compiled, have the same parameters and must give the same losses. The step by hand is that
-of bench/workloads: a function from a state and a batch to a loss and the next state.
+of bench/workloads: a function from a state and a batch to a loss and the next state. Then a loop
+compiled and op by op.
 """
 
 from __future__ import annotations
@@ -149,21 +150,100 @@ def through_backward(model: nn.Module, optimizer: optim.Optimizer, batch: list[t
     return run
 
 
+SETUPS: dict[str, Callable[[Any], tuple[nn.Module, type[optim.Optimizer], dict[str, Any]]]] = {
+    "mlp": lambda state: (mlp_model(state), optim.SGD, {"lr": mlp.RATE}),
+    "gpt_train": lambda state: (
+        gpt_model(state["params"]), optim.AdamW,
+        {"lr": gpt.RATE, "betas": (gpt.BETA1, gpt.BETA2), "eps": gpt.EPSILON,
+         "weight_decay": gpt.DECAY}),
+}
+
+
 def beside_hand(name: str, quick: bool) -> list[Pair]:
-    title = WORKLOADS[name].title
-    if name == "mlp":
-        make, kind, options = mlp_model, optim.SGD, {"lr": mlp.RATE}
-    else:
-        make, kind = gpt_model, optim.AdamW
-        options = {"lr": gpt.RATE, "betas": (gpt.BETA1, gpt.BETA2), "eps": gpt.EPSILON,
-                   "weight_decay": gpt.DECAY}
-    made = []
-    for habit in (through_modules, through_backward):
+    title, made = WORKLOADS[name].title, []
+    for habit in (through_modules,):
         hand, start, batch = by_hand(name, quick)
-        model = make(start["params"] if name == "gpt_train" else start)
-        gives = habit is through_backward
-        optimizer = kind(model.parameters(), **options) if gives else kind(**options)
-        what = "backward()" if gives else "value_and_grad"
-        made.append(Pair(f"{title}, {what}", habit(model, optimizer, batch), hand,
+        model, kind, options = SETUPS[name](start)
+        given = [model.parameters()] if habit is through_backward else []
+        step = habit(model, kind(*given, **options), batch)
+        made.append(Pair(f"{title}: {habit.__name__.replace('_', ' ')}", step, hand,
                          None if quick else OVERHEAD, 1e-4, rival="by hand"))
     return made
+
+
+def small_network(rows: int) -> tuple[nn.Module, tn.Tensor, tn.Tensor]:
+    tn.random.seed(0)
+    model = nn.Sequential(nn.Linear(784, 256), nn.ReLU(), nn.Linear(256, 10))
+    return model, tn.randn(rows, 784).eval(), tn.randn(rows, 10).eval()
+
+
+def loop(rows: int) -> Step:
+    """A turn of the loop of the GT document, compiled."""
+    model, x, y = small_network(rows)
+    optimizer = optim.SGD(learning_rate=0.01)
+    loss_and_grad = nn.value_and_grad(model, lambda: ((model(x) - y) ** 2).mean())
+    state = [model.state, optimizer.state]
+
+    @tn.compile(inputs=state, outputs=state)
+    def turn() -> tn.Tensor:
+        loss, grads = loss_and_grad()
+        optimizer.update(model, grads)
+        return loss
+
+    return turn
+
+
+def loop_op_by_op(rows: int) -> Step:
+    """The same with every op computed at once, as where nothing is lazy: also the derivative."""
+    model, x, y = small_network(rows)
+    params = tn.tree.leaves(model.parameters())
+
+    def turn() -> tn.Tensor:
+        w1, b1, w2, b2 = params
+        hidden = ((x @ w1.T).eval() + b1).eval()
+        active = hidden.relu().eval()
+        error = (((active @ w2.T).eval() + b2).eval() - y).eval()
+        loss = (error**2).eval().mean().eval()
+        d_out = (error * (2 / error.size)).eval()
+        d_active = (d_out @ w2).eval()
+        d_hidden = (d_active * (hidden > 0).eval()).eval()
+        grads = [(d_hidden.T @ x).eval(), d_hidden.sum(0).eval(),
+                 (d_out.T @ active).eval(), d_out.sum(0).eval()]
+        params[:] = [(p - (0.01 * g).eval()).eval() for p, g in zip(params, grads)]
+        return loss
+
+    return turn
+
+
+def pytorch_loop(rows: int) -> Step | None:
+    torch = peer("torch")
+    if not torch:
+        return None
+    model, x, y = small_network(rows)
+    theirs = torch.nn.Sequential(
+        torch.nn.Linear(784, 256), torch.nn.ReLU(), torch.nn.Linear(256, 10))
+    with torch.no_grad():
+        for parameter, values in zip(theirs.parameters(), tn.tree.leaves(model.parameters())):
+            parameter.copy_(torch.tensor(values.numpy()))
+    inputs, wanted = torch.tensor(x.numpy()), torch.tensor(y.numpy())
+    optimizer = torch.optim.SGD(theirs.parameters(), lr=0.01)
+
+    def turn() -> Any:
+        loss = ((theirs(inputs) - wanted) ** 2).mean()
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        return loss.detach()
+
+    return turn
+
+
+def loops(rows: int, quick: bool) -> list[Pair]:
+    name = f"loop of a network 784-256-10, batch {rows}"
+    return [Pair(name, loop(rows), loop_op_by_op(rows), None if quick else 3.0, rival="op by op"),
+            Pair(name, loop(rows), pytorch_loop(rows), rival="PyTorch")]
+
+
+def training(quick: bool) -> list[Pair]:
+    return [*beside_hand("mlp", quick), *beside_hand("gpt_train", quick),
+            *loops(2 if quick else 32, quick), *loops(4 if quick else 128, quick)]

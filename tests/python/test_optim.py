@@ -241,7 +241,7 @@ def test_several_optimizers_in_a_compiled_step():
 
 
 def test_models_are_updated_in_place():
-    model = nn.Sequential(nn.Linear(2, 2), tn.relu, nn.Linear(2, 1))
+    model = nn.Sequential(nn.Linear(2, 2), tn.tanh, nn.Linear(2, 1))
     first = model.layers[0].freeze()
     weight, last = first.weight, model.layers[2].weight.numpy()
     optimizer = optim.SGD(0.5)
