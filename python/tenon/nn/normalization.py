@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tenon as tn
 
+from .. import _core
 from .checks import (
     Pattern,
     Sizes,
@@ -77,8 +78,12 @@ class BatchNorm(Module):
         return channel_pattern(self.num_features, self.channels_last)
 
     def _moved(self, running: tn.Tensor, new: tn.Tensor) -> tn.Tensor:
-        moved = (1 - self.momentum) * running + self.momentum * tn.stop_gradient(new)
-        return moved.astype(running.dtype)
+        # A loop that never looks at the statistics would keep what they come from, all activations.
+        if not _core._is_traced(running):
+            tn.eval(running)
+        with tn.no_grad():
+            moved = (1 - self.momentum) * running + self.momentum * tn.stop_gradient(new)
+            return moved.astype(running.dtype)
 
     def describe(self) -> str:
         return described(self, self.num_features, eps=1e-5, momentum=0.1, channels_last=False)
