@@ -162,6 +162,13 @@ MADE_WRONG = [
         lambda: nn.Conv1d(3, 4, 3, padding="full"),
         "Conv1d: padding must be numbers, 'same' or 'valid', not 'full'",
     ),
+    (lambda: nn.Sequential([nn.relu]), "Sequential: layer 0 is a list, not a module or function"),
+    (lambda: nn.BatchNorm(3, momentum=None), "BatchNorm: momentum must be a number, not None"),
+    (
+        lambda: nn.LayerNorm(2.5),
+        "LayerNorm: normalized_shape must be an integer from 1 on, not 2.5",
+    ),
+    (lambda: nn.Dropout("0.5"), "Dropout: p must be at least 0 and less than 1, not '0.5'"),
     (lambda: nn.Conv(3, 4, 3), "Conv: kernel_size must be 1 to 3 integers, not 3"),
     (
         lambda: nn.MaxPool2d(2, stride=0),
@@ -201,6 +208,11 @@ def test_arguments_are_checked(make, text):
     with pytest.raises((ValueError, TypeError)) as error:
         make()
     assert str(error.value).startswith(text)
+
+
+def test_common_layers_are_at_the_top_level():
+    names = "Conv ConvTranspose Embedding GroupNorm LayerNorm Linear Module RMSNorm Sequential"
+    assert all(getattr(tn, name) is getattr(nn, name) for name in names.split())
 
 
 def test_layers_take_arrays():

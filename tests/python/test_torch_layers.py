@@ -40,15 +40,6 @@ def numbered(tensors):
     return {str(i): x for i, x in enumerate(tensors)}
 
 
-def with_state(layer, state):
-    """The layer with PyTorch's parameters, which must have its names and shapes."""
-    own = layer.state_dict()
-    assert sorted(own) == sorted(state)
-    assert {name: x.shape for name, x in own.items()} == {k: v.shape for k, v in state.items()}
-    structure = tn.tree.structure(layer.parameters())
-    return layer.update(tn.tree.unflatten(structure, [tn.array(state[name]) for name in own]))
-
-
 def test_every_case_is_recorded(recorded):
     names = [case.name for case in CASES]
     assert len(names) == len(set(names))
@@ -57,7 +48,7 @@ def test_every_case_is_recorded(recorded):
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name.replace(" ", "_"))
 def test_layer(case, recorded):
-    layer = with_state(case.ours(), named(recorded, case, "state")).train(case.training)
+    layer = case.ours().load_weights(named(recorded, case, "state")).train(case.training)
     inputs = [tn.array(x) for x in named(recorded, case, "in").values()]
     floating = [i for i, x in enumerate(inputs) if x.dtype == tn.float32]
 

@@ -85,8 +85,8 @@ def one_per_axis(
 
 
 def check_probability(layer: Module, name: str, p: float) -> None:
-    if not 0 <= p < 1:
-        refuse(layer, f"{name} must be at least 0 and less than 1, not {p}")
+    if not isinstance(p, (int, float)) or not 0 <= p < 1:
+        refuse(layer, f"{name} must be at least 0 and less than 1, not {p!r}")
 
 
 def check_function(layer: Module, name: str, function: Callable[[tn.Tensor], Any]) -> None:

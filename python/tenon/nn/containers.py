@@ -11,6 +11,7 @@ from typing import Any
 
 import tenon as tn
 
+from .. import _core
 from .module import Module
 
 ModuleList = list
@@ -37,6 +38,10 @@ class Sequential(Module):
     """
 
     def __init__(self, *layers: Callable[[Any], Any]) -> None:
+        for i, layer in enumerate(layers):
+            if not callable(layer):
+                text = f"layer {i} is a {type(layer).__name__}, not a module or function"
+                _core._fail("type", f"Sequential: {text}", "Sequential(*layers)")
         self.layers = list(layers)
 
     def forward(self, x: Any) -> Any:

@@ -18,13 +18,13 @@ from .checks import (
 from .description import described, one_for_all
 from .module import Module
 
-_USUAL = {"stride": 1, "padding": 0, "dilation": 1, "groups": 1, "channels_last": False}
-
 
 class _Convolution(Module):
     """What convolutions and their adjoints share: arguments, parameters and checks."""
 
-    spatial_axes = 0  # of a class; where it is 0, kernel_size has one number for each axis
+    # Of a class:
+    spatial_axes = 0  # if 0, as many as kernel_size has numbers
+    usual = {"stride": 1, "padding": 0, "dilation": 1, "groups": 1, "channels_last": False}
 
     def __init__(
         self,
@@ -40,7 +40,7 @@ class _Convolution(Module):
         check_divides(self, "groups", groups, in_channels=in_channels, out_channels=out_channels)
         axes = self.spatial_axes
         if axes == 0:
-            if isinstance(kernel_size, int) or not 1 <= len(kernel_size) <= 3:
+            if not isinstance(kernel_size, (list, tuple)) or not 1 <= len(kernel_size) <= 3:
                 refuse(self, f"kernel_size must be 1 to 3 integers, not {kernel_size!r}")
             axes = len(kernel_size)
         self.in_channels = in_channels
@@ -64,7 +64,7 @@ class _Convolution(Module):
     def describe(self) -> str:
         channels = f"{self.in_channels} -> {self.out_channels}"
         kernel = f"kernel_size={one_for_all(self.kernel_size)}"
-        text = described(self, channels, kernel, **_USUAL)
+        text = described(self, channels, kernel, **self.usual)
         return text if self.bias is not None else f"{text}, bias=False"
 
 
@@ -165,6 +165,8 @@ class ConvTranspose(_Convolution):
         (2, 8, 24)
     """
 
+    usual = {**_Convolution.usual, "output_padding": 0}
+
     def __init__(
         self,
         in_channels: int,
@@ -201,10 +203,6 @@ class ConvTranspose(_Convolution):
             self.dilation,
             self.channels_last,
         )
-
-    def describe(self) -> str:
-        output_padding = described(self, output_padding=0)
-        return ", ".join(filter(None, [super().describe(), output_padding]))
 
     def _weight_with_channels_last(self) -> tn.Tensor:
         """The weight as [out_channels, *kernel_size, in_channels / groups]."""

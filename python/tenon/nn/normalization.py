@@ -27,7 +27,8 @@ class BatchNorm(Module):
     `x` is [batch, num_features, ...], or [..., num_features] with `channels_last`. In training the
     mean and variance are those of `x`, and `running_mean` and `running_var` move to them by
     `momentum` of the way (the variance there is that of a sample, with n - 1). Otherwise they are
-    the running ones. These are buffers: state that is never trained.
+    the running ones. These are buffers: state that is never trained. What files of PyTorch call
+    `num_batches_tracked` has no use here: let the `mapping` of `load_weights` leave it out.
 
         >>> layer = tn.nn.BatchNorm(2)
         >>> layer(tn.array([[1.0, 10.0], [3.0, 30.0]])).round(3).tolist()
@@ -49,6 +50,8 @@ class BatchNorm(Module):
         channels_last: bool = False,
     ) -> None:
         check_sizes(self, num_features=num_features)
+        if not isinstance(momentum, (int, float)):
+            refuse(self, f"momentum must be a number, not {momentum!r}")
         self.num_features = num_features
         self.eps = eps
         self.momentum = momentum
@@ -97,7 +100,7 @@ class BatchNorm1d(BatchNorm):
     """
 
     def forward(self, x: tn.Tensor) -> tn.Tensor:
-        if x.ndim != 2:
+        if getattr(x, "ndim", None) != 2:
             check_shape(self, x, *spatial_pattern(1, self.num_features, self.channels_last))
         return super().forward(x)
 
@@ -195,7 +198,7 @@ class LayerNorm(Module):
     def __init__(
         self, normalized_shape: Sizes, eps: float = 1e-5, affine: bool = True, bias: bool = True
     ) -> None:
-        axes = 1 if isinstance(normalized_shape, int) else len(normalized_shape)
+        axes = len(normalized_shape) if isinstance(normalized_shape, (list, tuple)) else 1
         shape = one_per_axis(self, "normalized_shape", normalized_shape, axes)
         self.normalized_shape = shape
         self.eps = eps
