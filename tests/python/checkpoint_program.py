@@ -1,4 +1,7 @@
-"""A training run that goes on from its last checkpoint: FOLDER STEPS MODE, eager or compiled."""
+"""A training run that goes on from its last checkpoint: FOLDER STEPS MODE.
+
+The mode is update or backward, for how gradients are found, and may begin with compiled-.
+"""
 
 import sys
 
@@ -25,15 +28,25 @@ def main(folder, steps, mode):
     rate = optim.join_schedules(
         [optim.linear_schedule(0.0, 1e-2, 3), optim.cosine_decay(1e-2, 12)], [3]
     )
-    optimizer = optim.AdamW(rate)
-    loss_and_grad = nn.value_and_grad(model, lambda x, y: nn.losses.mse_loss(model(x), y))
+    optimizer = optim.AdamW(model.parameters(), lr=rate)
 
-    def step(x, y):
-        loss, grads = loss_and_grad(x, y)
+    def loss_of(x, y):
+        return nn.losses.mse_loss(model(x), y)
+
+    def update(x, y):
+        loss, grads = nn.value_and_grad(model, loss_of)(x, y)
         optimizer.update(model, grads)
         return loss
 
-    if mode == "compiled":
+    def backward(x, y):
+        optimizer.zero_grad()
+        loss = loss_of(x, y)
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    step = backward if mode.endswith("backward") else update
+    if mode.startswith("compiled"):
         state = [model.state, optimizer.state, tn.random.state]
         step = tn.compile(step, inputs=state, outputs=state)
     checkpoints = tn.Checkpoints(folder)

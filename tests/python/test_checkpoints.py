@@ -32,7 +32,7 @@ def flat(tree):
     return [t.tolist() for t in tn.tree.leaves(tree)]
 
 
-@pytest.mark.parametrize("mode", ["eager", "compiled"])
+@pytest.mark.parametrize("mode", ["update", "compiled-update", "backward"])
 def test_a_run_that_goes_on_is_the_run_that_was_not_stopped(tmp_path, mode):
     def run(name, steps):
         command = [sys.executable, str(PROGRAM), str(tmp_path / name), str(steps), mode]
@@ -94,6 +94,26 @@ def test_optimizers_of_several(tmp_path, first, second):
     tn.load_checkpoint(tmp_path / "c", model=other, optimizer=its_optimizer)
     assert flat(its_optimizer.state) == flat(optimizer.state)
     assert its_optimizer.optimizers[0].state is its_optimizer.state["optimizers"][0]
+
+
+def test_an_optimizer_of_tensors(tmp_path):
+    def made():
+        w = tn.array([3.0, 4.0])
+        return w, optim.SGD([w], lr=0.1, momentum=0.5)
+
+    def step(w, optimizer):
+        optimizer.zero_grad()
+        tn.sum(w * w).backward()
+        optimizer.step()
+
+    w, optimizer = made()
+    step(w, optimizer)
+    tn.save_checkpoint(tmp_path / "c", optimizer=optimizer)
+    other, its_optimizer = made()
+    tn.load_checkpoint(tmp_path / "c", optimizer=its_optimizer)
+    assert other.tolist() == w.tolist()  # the tensor that was given, not another one
+    step(w, optimizer), step(other, its_optimizer)
+    assert other.tolist() == w.tolist()
 
 
 def test_parts_that_do_not_fit(tmp_path):

@@ -7,6 +7,7 @@ import os
 import pathlib
 import random
 import re
+import resource
 import zipfile
 
 import numpy as np
@@ -263,6 +264,36 @@ def test_folders_that_cannot_be_written(tmp_path):
         with pytest.raises(tn.Error, match="cannot write .*no/f") as raised:
             save(tmp_path / "no" / "f", tn.ones(2))
         assert f"{__file__}:" in str(raised.value)
+
+
+def test_a_disk_that_is_full_keeps_the_old_file(tmp_path):
+    saves = {
+        "f.safetensors": lambda path, x: tn.save_safetensors(path, {"x": x}),
+        "f.npz": lambda path, x: tn.savez(path, x=x),
+        "f.npy": tn.save,
+    }
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    for name, save in saves.items():
+        save(tmp_path / name, tn.ones(3))
+        content = (tmp_path / name).read_bytes()
+        resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, before[1]))
+        try:
+            with pytest.raises(tn.Error, match=f"cannot write .*{name}: File too large"):
+                save(tmp_path / name, tn.ones(100_000))
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        assert (tmp_path / name).read_bytes() == content
+    assert sorted(os.listdir(tmp_path)) == sorted(saves)
+
+
+def test_values_inside_a_traced_function_cannot_be_saved(tmp_path):
+    def f(x):
+        tn.save_safetensors(tmp_path / "f", {"x": x})
+        return x
+
+    with pytest.raises(tn.Error, match="compile"):
+        tn.compile(f)(tn.ones(2))
+    assert os.listdir(tmp_path) == []
 
 
 def test_pickles_are_refused(tmp_path):

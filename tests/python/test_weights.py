@@ -249,6 +249,35 @@ def test_everything_that_does_not_fit_is_listed_at_once():
         model.load_weights(weights, strict=False)
 
 
+def test_names_that_differ_by_their_beginning():
+    weights = made().state_dict()
+    longer = {f"model.net.{name}": tensor for name, tensor in weights.items()}
+    with pytest.raises(ValueError, match=r"hint: mapping=\{'model.net': ''\} takes that off"):
+        made().load_weights(longer)
+    made().load_weights(longer, mapping={"model.net": ""})
+    model = nn.Sequential(made())
+    with pytest.raises(ValueError, match=r"hint: mapping=\{'': 'layers.0'\} puts that in front"):
+        model.load_weights(weights)
+    model.load_weights(weights, mapping={"": "layers.0"})
+    many = {f"other.{i}": tn.ones(1) for i in range(10_000)}
+    with pytest.raises(ValueError, match="10004 problems"):
+        model.load_weights(many)
+
+
+def test_a_dtype_is_for_weights_that_are_floating():
+    norm = nn.Linear(2, 1)
+    norm.count = tn.array(3)
+    state = norm.state_dict()
+    narrow = nn.Linear(2, 1)
+    narrow.count = tn.array(0)
+    narrow.load_weights(state, dtype=tn.float16)
+    assert (narrow.weight.dtype, narrow.count.dtype) == (tn.float16, tn.int64)
+    assert narrow.count.item() == 3
+    state["weight"] = state["weight"].astype(tn.int32)
+    with pytest.raises(ValueError, match="dtype: weight is float16, given int32"):
+        narrow.load_weights(state, dtype=tn.float16)
+
+
 def test_without_strict_names_are_left_alone():
     model = made()
     before = model.layers[0].weight.tolist()
@@ -281,6 +310,10 @@ def test_files_of_weights(tmp_path):
         other = made().load_weights(str(tmp_path / name))
         for a, b in zip(model.state_dict().values(), other.state_dict().values()):
             assert a.tolist() == b.tolist()
+    model.save_weights(tmp_path / "m.safetensors", metadata={"format": "pt"})
+    assert tn.load(tmp_path / "m.safetensors", return_metadata=True)[1] == {"format": "pt"}
+    with pytest.raises(ValueError, match="an .npz file holds no metadata"):
+        model.save_weights(tmp_path / "m.npz", metadata={"format": "pt"})
     pairs = list(model.state_dict().items())
     assert made().load_weights(pairs).layers[0].bias.tolist() == model.layers[0].bias.tolist()
     tn.save(tmp_path / "one", tn.ones(2))

@@ -114,12 +114,15 @@ class Module:
         """
         return weights.load(self, weights.named("load_state_dict", state), strict)
 
-    def save_weights(self, path: files.Path) -> None:
+    def save_weights(
+        self, path: files.Path, metadata: Mapping[str, str] | None = None
+    ) -> None:
         """Writes `state_dict()` to a safetensors file, or NumPy's if it is called `.npz`.
 
-        The file appears under its name when all of it is on the disk.
+        The file appears under its name when all of it is on the disk. Some programs want to see
+        `{"format": "pt"}` in the metadata.
         """
-        weights.save_weights(self, path)
+        weights.save_weights(self, path, metadata)
 
     def load_weights(
         self,

@@ -26,13 +26,17 @@ class Unmatched(NamedTuple):
     unexpected_keys: list[str]
 
 
-def save_weights(module: Module, path: files.Path) -> None:
+def save_weights(
+    module: Module, path: files.Path, metadata: Mapping[str, str] | None
+) -> None:
     """`Module.save_weights`."""
     weights = module.state_dict()
-    if files.path_of("save_weights", path).endswith(".npz"):
-        files.savez(path, **weights)
+    if not files.path_of("save_weights", path).endswith(".npz"):
+        files.save_safetensors(path, weights, metadata)
+    elif metadata:
+        _core._fail("value", "save_weights: an .npz file holds no metadata")
     else:
-        files.save_safetensors(path, weights)
+        files.savez(path, **weights)
 
 
 def load_weights(
@@ -47,7 +51,7 @@ def load_weights(
     if mapping is not None:
         given = renamed(given, mapping)
     if dtype is not None:
-        given = {name: _converted(x, dtype) for name, x in given.items()}
+        given = {n: x.astype(dtype) if _is_floating(x) else x for n, x in given.items()}
     load(module, given, strict, what, any_dtype=dtype is not None)
 
 
@@ -68,8 +72,8 @@ def named(what: str, source: Any) -> dict[str, tn.Tensor]:
     return given
 
 
-def _converted(x: tn.Tensor, dtype: Any) -> tn.Tensor:
-    return x.astype(dtype) if tn.isdtype(x.dtype, "real floating") else x
+def _is_floating(x: tn.Tensor) -> bool:
+    return tn.isdtype(x.dtype, "real floating")
 
 
 # Names ----------------------------------------------------------------------------------------
@@ -165,7 +169,7 @@ def load(
     if problems:
         count = "1 problem" if len(problems) == 1 else f"{len(problems)} problems"
         text = f"{what}: {count} with the weights for {type(module).__name__}:"
-        _core._fail("value", "\n    ".join([text, *problems]), _hint(problems))
+        _core._fail("value", "\n    ".join([text, *problems]), _hint(problems, unmatched))
     made: dict[int, tn.Tensor] = {}  # by the former parameter: tied ones stay tied
     for name, current in wanted.items():
         if name in given and id(current) not in made:
@@ -201,18 +205,16 @@ def _unmatched_text(
     unmatched: Unmatched, wanted: Mapping[str, tn.Tensor], given: Mapping[str, tn.Tensor]
 ) -> list[str]:
     missing, extra = unmatched
-    lines = []
-    for name in missing:
-        near = difflib.get_close_matches(name, extra[:1000], n=1)
-        lines.append(f"missing: {name}, {_text(wanted[name])}{_like(near)}")
-    for name in extra:
-        near = difflib.get_close_matches(name, missing[:1000], n=1)
-        lines.append(f"extra: {name}, {_text(given[name])}{_like(near)}")
+    lines = [f"missing: {n}, {_text(wanted[n])}{_like(n, missing, extra)}" for n in missing]
+    lines += [f"extra: {n}, {_text(given[n])}{_like(n, extra, missing)}" for n in extra]
     return lines
 
 
-def _like(names: list[str]) -> str:
-    return f" (like {names[0]}?)" if names else ""
+def _like(name: str, names: list[str], others: list[str]) -> str:
+    """The nearest of `others`, unless comparing all of them would take long."""
+    few = len(names) * len(others) <= 2000
+    near = difflib.get_close_matches(name, others, n=1) if few else []
+    return f" (like {near[0]}?)" if near else ""
 
 
 def _text(x: tn.Tensor) -> str:
@@ -223,17 +225,30 @@ def _difference(name: str, wanted: tn.Tensor, given: tn.Tensor, any_dtype: bool)
     if wanted.shape != given.shape:
         turned = ", transposed" if wanted.shape == given.shape[::-1] else ""
         return [f"shape: {name} is {wanted.shape}, given {given.shape}{turned}"]
-    if wanted.dtype != given.dtype and not any_dtype:
+    both_floating = _is_floating(wanted) and _is_floating(given)
+    if wanted.dtype != given.dtype and not (any_dtype and both_floating):
         return [f"dtype: {name} is {wanted.dtype.name}, given {given.dtype.name}"]
     return []
 
 
-def _hint(problems: list[str]) -> str:
+def _hint(problems: list[str], unmatched: Unmatched) -> str:
     kinds = {line.partition(":")[0] for line in problems}
     if kinds == {"dtype"}:
         return "dtype=... converts all weights to one type"
-    if "shape" in kinds and any(line.endswith("transposed") for line in problems):
-        return "mapping={name: (name, tn.transpose)} transposes"
     if kinds <= {"missing", "extra"}:
-        return "mapping={old: new} renames; strict=False leaves them alone"
+        return _renaming_hint(*unmatched)
+    if any(line.endswith("transposed") for line in problems):
+        return "mapping={name: (name, tn.transpose)} transposes"
     return ""
+
+
+def _renaming_hint(missing: list[str], extra: list[str]) -> str:
+    for name in missing[:1]:
+        for longer in extra:
+            if longer.endswith(f".{name}"):
+                return f"mapping={{{longer.removesuffix(f'.{name}')!r}: ''}} takes that off"
+    for name in extra[:1]:
+        for longer in missing:
+            if longer.endswith(f".{name}"):
+                return f"mapping={{'': {longer.removesuffix(f'.{name}')!r}}} puts that in front"
+    return "mapping={old: new} renames; strict=False leaves them alone"

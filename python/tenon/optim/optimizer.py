@@ -258,7 +258,7 @@ def _replace(current: Any, new: Any) -> Any:
     if isinstance(current, list) and isinstance(new, list) and len(current) == len(new):
         current[:] = [_replace(c, n) for c, n in zip(current, new)]
         return current
-    if isinstance(current, tn.Tensor) and getattr(current, "requires_grad", False):
+    if isinstance(current, tn.Tensor) and current.requires_grad:
         _core._rebind(current, new)
         return current
     return new
