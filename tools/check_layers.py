@@ -20,6 +20,7 @@ MAY_SEE = {  # folder of src/: what it may include, besides itself and the publi
     "executable": BELOW_COMPILER + " compiler",
     "rt": "base runtime ir loop ops backend compiler executable",
     "frontend": BELOW_COMPILER + " compiler executable",
+    "nn": "base ir ops transforms",
     "model": BELOW_COMPILER + " compiler executable frontend",
     "cli": BELOW_COMPILER + " compiler executable frontend model",
 }

@@ -26,6 +26,9 @@ struct CompileSettings {
   bool check = false;
   /// Passes and fusions to leave out, by name.
   std::vector<std::string> off = {};
+  /// So many arguments, the first ones, are given away by calls whose list of arguments is moved
+  /// in: results take the memory of those that nobody else holds.
+  int donated = 0;
 };
 
 /// What the calls of a compiled function did.
@@ -40,6 +43,9 @@ class CompiledFunction {
  public:
   CompiledFunction(Function f, CompileSettings settings);
   Tensors operator()(const Tensors& args) const;
+  /// Arguments that were given away are null afterwards; they are there again when a run fails
+  /// before it has written there.
+  Tensors operator()(Tensors&& args) const;
   /// A stage of the compilation for arguments like these, as text: "graph", "optimized", "loops",
   /// "kernels", "plan", "memory" or "decisions".
   std::string show(std::string_view stage, const Tensors& args) const;

@@ -22,6 +22,7 @@ struct CompiledFunction::State {
   CompileOptions options;
   RunDemands demands;
   bool shapeless;
+  int donated;
   std::mutex mutex = {};
   std::vector<Entry> entries = {};  // the last used at the end
   TraceLog log = {};
@@ -80,7 +81,8 @@ struct CompiledFunction::State {
     Retrace why = reason_for(types);
     Pattern pattern = pattern_for(types);
     add_symbols(pattern, name_of, why.symbols);
-    Entry made = std::make_shared<const Compiled>(f, args, std::move(pattern), options, demands);
+    auto made = std::make_shared<Compiled>(f, args, std::move(pattern), options, demands);
+    if (donated > 0) made->donate(std::vector<bool>(static_cast<size_t>(donated), true));
     why.assumed = made->assumed();
     made->takes(types, sizes);
     std::lock_guard lock(mutex);
@@ -121,6 +123,7 @@ CompiledFunction::CompiledFunction(Function f, CompileSettings settings)
                       .off = std::move(settings.off)},
           .demands = demands_of(settings),
           .shapeless = settings.shapeless,
+          .donated = settings.donated,
       }) {}
 
 static std::atomic<bool>& disabled_flag() {
@@ -135,12 +138,13 @@ static std::atomic<bool>& disabled_flag() {
 bool disable_compile(bool disabled) { return disabled_flag().exchange(disabled); }
 bool is_compile_disabled() { return disabled_flag().load(std::memory_order_relaxed); }
 
-Tensors CompiledFunction::operator()(const Tensors& args) const {
+Tensors CompiledFunction::operator()(const Tensors& args) const { return (*this)(Tensors(args)); }
+
+Tensors CompiledFunction::operator()(Tensors&& args) const {
   if (is_compile_disabled()) return state_->f(args);
   std::vector<Binding> sizes;
   Entry entry = state_->entry(args, sizes);
-  Tensors own = args;
-  return (*entry)(own, sizes);
+  return (*entry)(args, sizes);
 }
 
 std::string CompiledFunction::show(std::string_view stage, const Tensors& args) const {

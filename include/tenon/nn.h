@@ -1,0 +1,8 @@
+#pragma once
+// Neural networks: modules, layers, and how to train them. See also tenon/optim.h.
+#include "tenon/nn/layers.h"
+#include "tenon/nn/losses.h"
+#include "tenon/nn/module.h"
+#include "tenon/nn/normalization.h"
+#include "tenon/nn/sequential.h"
+#include "tenon/nn/training.h"

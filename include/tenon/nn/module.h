@@ -1,0 +1,89 @@
+#pragma once
+// Module: a function of tensors together with its parameters.
+#include <utility>
+
+#include "tenon/error.h"
+#include "tenon/nn/visit.h"
+
+namespace tn::nn {
+
+/// Runs `f`, a call of `module`; an error that leaves it names the module inside that failed.
+template <class M, class F>
+decltype(auto) called(const M& module, F&& f);
+
+/// The base of layers and models, which are plain values: a copy has parameters of its own.
+///
+///     struct Perceptron : tn::nn::Module<Perceptron> {
+///       tn::nn::Linear hidden{2, 64}, out{64, 3};
+///
+///       tn::Tensor forward(const tn::Tensor& x) const { return out(tn::relu(hidden(x))); }
+///       static void fields(auto& m, auto&& f) { f("hidden", m.hidden), f("out", m.out); }
+///     };
+///     Perceptron model;
+///     tn::Tensor y = model(x);
+///
+/// What `fields` leaves out is a constant: not trained, not saved. `forward` is const unless it
+/// changes the module, as one with running statistics does.
+template <class Self>
+class Module : public ModuleBase {
+ public:
+  Module() = default;
+
+  template <class... A>
+  auto operator()(A&&... args) const requires requires(const Self& s) {
+    s.forward(std::forward<A>(args)...);
+  }
+  {
+    return called(self(), [&] { return self().forward(std::forward<A>(args)...); });
+  }
+  template <class... A>
+  auto operator()(A&&... args) requires requires(Self& s) {
+    s.forward(std::forward<A>(args)...);
+  }
+  {
+    return called(self(), [&] { return self().forward(std::forward<A>(args)...); });
+  }
+
+  /// All tensors, under the names they have in files: "blocks.3.attn.q.weight".
+  NamedTensors state_dict() const { return tensors_in(as_visit()); }
+  /// Those that are neither frozen nor buffers.
+  NamedTensors trainable_parameters() const { return trainable_in(as_visit()); }
+  /// Puts tensors in the places of their names; names may be left out.
+  Self& update(const NamedTensors& tensors) { return put(as_visit(), tensors), self(); }
+  /// Takes all tensors over, in the element types they have here. Names that are missing, too many
+  /// or of other shapes are an error that lists them; unless `strict`, only shapes are.
+  Self& load_state_dict(const NamedTensors& tensors, bool strict = true) {
+    return put_all(as_visit(), tensors, strict), self();
+  }
+
+  /// Sets whether the modules inside behave as in training.
+  Self& train(bool mode = true) { return set_training(as_visit(), mode), self(); }
+  Self& eval() { return train(false); }
+  /// Takes tensors, or those of fields with these names, out of what is trained.
+  Self& freeze(const std::set<std::string>& names = {}) {
+    return set_frozen(as_visit(), names, true), self();
+  }
+  Self& unfreeze(const std::set<std::string>& names = {}) {
+    return set_frozen(as_visit(), names, false), self();
+  }
+
+  /// The module, as something to visit. Visitors of a constant module only look.
+  Visit as_visit() const {
+    return [this](Visitor& v) { nn::visit(const_cast<Self&>(self()), v); };
+  }
+
+ private:
+  Self& self() { return static_cast<Self&>(*this); }
+  const Self& self() const { return static_cast<const Self&>(*this); }
+};
+
+template <class M, class F>
+decltype(auto) called(const M& module, F&& f) {
+  try {
+    return std::forward<F>(f)();
+  } catch (const UserError& error) {
+    fail_in(module.as_visit(), module, error);
+  }
+}
+
+}  // namespace tn::nn

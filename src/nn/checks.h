@@ -1,0 +1,37 @@
+#pragma once
+// What layers check: their arguments when they are made, and the shapes they are given.
+#include <variant>
+
+#include "base/error.h"
+#include "ir/place.h"
+#include "tenon/nn/module.h"
+
+namespace tn::nn {
+
+/// What a layer computes from `x`: ops are recorded at the place of the user's call, and an error
+/// has the path to the layer.
+template <class L, class F>
+Tensor computed(const L& layer, const Operand& x, F&& f) {
+  LocScope at(x.place);
+  return called(layer, f);
+}
+
+/// The tensor of an operand, for those who need it more than once.
+Tensor taken(const Operand& x);
+
+/// A size, the name of any size, or "..." for any number of axes.
+using PatternSize = std::variant<int64_t, std::string_view>;
+/// Fails unless `x` has a shape like `pattern`.
+void check_shape(std::string_view layer, const Operand& x, std::vector<PatternSize> pattern);
+
+struct NamedSize {
+  std::string_view name;
+  int64_t size;
+};
+/// Fails unless all are positive.
+void check_sizes(std::string_view layer, std::initializer_list<NamedSize> sizes);
+/// Fails unless `divisor` divides the sizes.
+void check_divides(std::string_view layer, NamedSize divisor,
+                   std::initializer_list<NamedSize> sizes);
+
+}  // namespace tn::nn

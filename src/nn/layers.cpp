@@ -1,0 +1,133 @@
+#include "tenon/nn/layers.h"
+
+#include <cmath>
+
+#include "nn/checks.h"
+#include "tenon/operators.h"
+#include "tenon/random.h"
+
+namespace tn::nn {
+namespace {
+
+/// Uniform between plus and minus 1 / sqrt(`inputs`), the number of weights behind an output.
+Tensor drawn(const Shape& shape, int64_t inputs) {
+  double bound = std::pow(static_cast<double>(inputs), -0.5);
+  return random::uniform(shape, -bound, bound);
+}
+
+/// Draws the kernels, `axes` of which are spatial, and the bias.
+template <class Conv>
+void draw(std::string_view layer, Conv& conv, int64_t in_channels, int64_t out_channels,
+          const Ints& kernel_size, int axes) {
+  int64_t groups = conv.settings.groups;
+  check_sizes(layer,
+              {{"in_channels", in_channels}, {"out_channels", out_channels}, {"groups", groups}});
+  check_divides(layer, {"groups", groups},
+                {{"in_channels", in_channels}, {"out_channels", out_channels}});
+  if (kernel_size.size() != 1 && kernel_size.size() != axes)
+    fail("{}: kernel_size must be an integer, or {} of them", layer, axes);
+  Shape shape{out_channels, in_channels / groups};
+  int64_t inputs = in_channels / groups;
+  for (int i = 0; i < axes; ++i) {
+    int64_t size = kernel_size[kernel_size.size() == 1 ? 0 : i];
+    check_sizes(layer, {{"kernel_size", size}});
+    shape.push_back(size);
+    inputs *= size;
+  }
+  conv.weight = drawn(shape, inputs);
+  if (conv.settings.bias) conv.bias = drawn({out_channels}, inputs);
+}
+
+int64_t in_channels(const Tensor& weight, const ConvSettings& settings) {
+  return weight.dim(1) * settings.groups;
+}
+
+}  // namespace
+
+Linear::Linear(int64_t input_dims, int64_t output_dims, bool has_bias) {
+  check_sizes("Linear", {{"input_dims", input_dims}, {"output_dims", output_dims}});
+  weight = drawn({output_dims, input_dims}, input_dims);
+  if (has_bias) bias = drawn({output_dims}, input_dims);
+}
+
+Tensor Linear::operator()(const Operand& x) const {
+  return computed(*this, x, [&] {
+    check_shape("Linear", x, {"...", weight.dim(-1)});
+    return tn::linear(x, weight, bias);
+  });
+}
+
+Embedding::Embedding(int64_t num_embeddings, int64_t dims) {
+  check_sizes("Embedding", {{"num_embeddings", num_embeddings}, {"dims", dims}});
+  weight = random::normal({num_embeddings, dims});
+}
+
+Tensor Embedding::operator()(const Operand& indices) const {
+  return computed(*this, indices, [&] { return tn::embedding(weight, indices); });
+}
+
+Tensor Embedding::as_linear(const Operand& x) const {
+  return computed(*this, x, [&] {
+    check_shape("Embedding", x, {"...", weight.dim(-1)});
+    return tn::linear(x, weight);
+  });
+}
+
+Conv1d::Conv1d(int64_t in_channels, int64_t out_channels, int64_t kernel_size,
+               const ConvSettings& settings)
+    : settings(settings) {
+  draw("Conv1d", *this, in_channels, out_channels, {kernel_size}, 1);
+}
+
+Tensor Conv1d::operator()(const Operand& x) const {
+  return computed(*this, x, [&] {
+    check_shape("Conv1d", x, {"batch", in_channels(weight, settings), "length"});
+    return tn::conv1d(x, weight, bias, settings.stride, settings.padding, settings.dilation,
+                      settings.groups);
+  });
+}
+
+Conv2d::Conv2d(int64_t in_channels, int64_t out_channels, const Ints& kernel_size,
+               const ConvSettings& settings)
+    : settings(settings) {
+  draw("Conv2d", *this, in_channels, out_channels, kernel_size, 2);
+}
+
+Tensor Conv2d::operator()(const Operand& x) const {
+  return computed(*this, x, [&] {
+    check_shape("Conv2d", x, {"batch", in_channels(weight, settings), "height", "width"});
+    return tn::conv2d(x, weight, bias, settings.stride, settings.padding, settings.dilation,
+                      settings.groups);
+  });
+}
+
+Tensor MaxPool2d::operator()(const Operand& x) const {
+  return computed(*this, x, [&] {
+    check_shape("MaxPool2d", x, {"batch", "channels", "height", "width"});
+    return tn::max_pool(x, kernel_size, settings.stride, settings.padding);
+  });
+}
+
+Tensor AvgPool2d::operator()(const Operand& x) const {
+  return computed(*this, x, [&] {
+    check_shape("AvgPool2d", x, {"batch", "channels", "height", "width"});
+    return tn::avg_pool(x, kernel_size, settings.stride, settings.padding);
+  });
+}
+
+Tensor Flatten::operator()(const Operand& x) const {
+  return computed(*this, x, [&] {
+    check_shape("Flatten", x, {"batch", "...", "features"});
+    return tn::flatten(x, 1, -1);
+  });
+}
+
+Dropout::Dropout(double p) : p(p) {
+  if (!(p >= 0 && p < 1)) fail("Dropout: p must be at least 0 and less than 1, not {}", p);
+}
+
+Tensor Dropout::operator()(const Operand& x) const {
+  return computed(*this, x, [&] { return training ? tn::dropout(x, nullptr, p) : taken(x); });
+}
+
+}  // namespace tn::nn

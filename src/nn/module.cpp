@@ -1,0 +1,153 @@
+// What modules are asked, by visits.
+#include <vector>
+
+#include "base/error.h"
+#include "ir/node.h"
+#include "tenon/nn/visit.h"
+#include "tenon/ops.h"
+
+namespace tn::nn {
+
+std::string Path::dotted() const {
+  std::string before = outer ? outer->dotted() : "";
+  if (name.empty() && number < 0) return before;
+  if (!before.empty()) before += '.';
+  return before + (number < 0 ? std::string(name) : std::to_string(number));
+}
+
+std::string Path::accessed() const {
+  std::string before = outer ? outer->accessed() : "";
+  if (number >= 0) return format("{}[{}]", before, number);
+  if (!before.empty() && !name.empty()) before += '.';
+  return before + std::string(name);
+}
+
+namespace {
+
+template <class F>
+struct EachTensor : Visitor {
+  F f;
+  explicit EachTensor(F f) : f(std::move(f)) {}
+  void tensor(const Slot& slot) override { f(slot); }
+};
+
+template <class F>
+void each_tensor(const Visit& model, F f) {
+  EachTensor<F> visitor(std::move(f));
+  model(visitor);
+}
+
+template <class F>
+struct EachModule : Visitor {
+  F f;
+  explicit EachModule(F f) : f(std::move(f)) {}
+  void module(const Path& path, ModuleBase& module) override { f(path, module); }
+};
+
+template <class F>
+void each_module(const Visit& model, F f) {
+  EachModule<F> visitor(std::move(f));
+  model(visitor);
+}
+
+void add(NamedTensors& tensors, const Slot& slot) {
+  auto [at, is_new] = tensors.emplace(slot.path.dotted(), slot.tensor);
+  if (!is_new) fail("fields: two tensors have the name {}", at->first);
+}
+
+/// "; missing: a, b", or nothing.
+std::string listed(std::string_view what, const std::vector<std::string>& names) {
+  return names.empty() ? "" : format("; {}: {}", what, join(names, ", "));
+}
+
+/// An error in a module, and where in the modules around it that is.
+class ModuleError : public UserError {
+ public:
+  ModuleError(Fault fault, const ModuleBase& outermost, std::string path, std::string text)
+      : UserError(fault, path.empty() ? text : format("model.{}: {}", path, text)),
+        outermost(&outermost),
+        path(std::move(path)),
+        text(std::move(text)) {}
+
+  const ModuleBase* outermost;  // only compared
+  std::string path, text;       // inside that
+};
+
+}  // namespace
+
+NamedTensors tensors_in(const Visit& model) {
+  NamedTensors all;
+  each_tensor(model, [&](const Slot& slot) {
+    if (slot.tensor) add(all, slot);
+  });
+  return all;
+}
+
+NamedTensors trainable_in(const Visit& model) {
+  NamedTensors all;
+  each_tensor(model, [&](const Slot& slot) {
+    if (slot.is_trainable()) add(all, slot);
+  });
+  return all;
+}
+
+void put(const Visit& model, const NamedTensors& tensors) {
+  NamedTensors rest = tensors;
+  each_tensor(model, [&](const Slot& slot) {
+    auto found = rest.find(slot.path.dotted());
+    if (found == rest.end()) return;
+    slot.tensor = std::move(found->second);
+    rest.erase(found);
+  });
+  if (!rest.empty()) fail("update: the model has no {}", rest.begin()->first);
+}
+
+void put_all(const Visit& model, const NamedTensors& tensors, bool strict) {
+  std::vector<std::string> missing, extra, misshaped;
+  NamedTensors rest = tensors, fitting;
+  for (auto& [name, mine] : tensors_in(model)) {
+    auto given = rest.extract(name);
+    if (given.empty()) {
+      missing.push_back(name);
+    } else if (given.mapped().shape() == mine.shape()) {
+      fitting[name] = astype(given.mapped(), mine.dtype());
+    } else {
+      misshaped.push_back(format("{} is {} in the model and {} given", name, *type_of(mine),
+                                 *type_of(given.mapped())));
+    }
+  }
+  for (auto& [name, unused] : rest) extra.push_back(name);
+  if (!strict) missing.clear(), extra.clear();
+  std::string faults = listed("missing", missing) + listed("not in the model", extra) +
+                       listed("of another shape", misshaped);
+  if (!faults.empty()) fail("load_state_dict: the names do not fit{}", faults);
+  put(model, fitting);
+}
+
+void set_training(const Visit& model, bool training) {
+  each_module(model, [&](const Path&, ModuleBase& module) { module.training = training; });
+}
+
+void set_frozen(const Visit& model, const std::set<std::string>& names, bool frozen) {
+  each_tensor(model, [&](const Slot& slot) {
+    std::string field(slot.field);
+    if (slot.is_buffer || (!names.empty() && !names.contains(field))) return;
+    if (frozen)
+      slot.owner->frozen.insert(field);
+    else
+      slot.owner->frozen.erase(field);
+  });
+}
+
+void fail_in(const Visit& model, const ModuleBase& base, const UserError& error) {
+  const auto* inside = dynamic_cast<const ModuleError*>(&error);
+  if (!inside) throw ModuleError(error.fault(), base, "", error.what());
+  std::string path;
+  each_module(model, [&](const Path& at, ModuleBase& module) {
+    if (&module == inside->outermost) path = at.accessed();
+  });
+  std::string dot = path.empty() || inside->path.empty() ? "" : ".";
+  throw ModuleError(error.fault(), base, path + dot + inside->path, inside->text);
+}
+
+}  // namespace tn::nn

@@ -1,0 +1,168 @@
+// Modules and layers in C++: names, values, modes, paths in errors.
+#include <doctest/doctest.h>
+
+#include "errors.h"
+#include "tenon/nn.h"
+#include "tenon/tenon.h"
+
+using namespace tn;
+
+namespace {
+
+struct Block : nn::Module<Block> {
+  nn::LayerNorm norm;
+  nn::Linear up, down;
+  explicit Block(int64_t dims) : norm(dims), up(dims, 2 * dims), down(2 * dims, dims, false) {}
+
+  Tensor forward(const Tensor& x) const { return x + down(gelu(up(norm(x)))); }
+  static void fields(auto& m, auto&& f) { f("norm", m.norm), f("up", m.up), f("down", m.down); }
+};
+
+struct Net : nn::Module<Net> {
+  nn::Embedding tokens{10, 4};
+  std::vector<Block> blocks = {Block(4), Block(4)};
+  nn::Sequential head{nn::Dropout(0.5), nn::Linear(4, 3), tn::tanh};
+  std::optional<nn::Linear> gate;
+  Tensor scale = ones({3});
+
+  Tensor forward(const Tensor& x) const {
+    Tensor h = tokens(x);
+    for (const Block& block : blocks) h = block(h);
+    return head(h) * scale;
+  }
+  static void fields(auto& m, auto&& f) {
+    f("tokens", m.tokens), f("blocks", m.blocks), f("head", m.head), f("gate", m.gate);
+    f("scale", m.scale, nn::buffer);
+  }
+};
+
+std::vector<std::string> names(const nn::NamedTensors& tensors) {
+  std::vector<std::string> out;
+  for (const auto& [name, t] : tensors) out.push_back(name);
+  return out;
+}
+
+Tensor tokens() { return array<int64_t>({1, 2, 3, 4}); }
+
+}  // namespace
+
+TEST_CASE("names of parameters are those of files") {
+  Net net;
+  CHECK(names(net.state_dict()) ==
+        std::vector<std::string>{
+            "blocks.0.down.weight", "blocks.0.norm.bias", "blocks.0.norm.weight",
+            "blocks.0.up.bias", "blocks.0.up.weight", "blocks.1.down.weight", "blocks.1.norm.bias",
+            "blocks.1.norm.weight", "blocks.1.up.bias", "blocks.1.up.weight", "head.layers.1.bias",
+            "head.layers.1.weight", "scale", "tokens.weight"});
+  net.gate.emplace(4, 1);
+  CHECK(net.state_dict().contains("gate.weight"));
+  CHECK(!net.trainable_parameters().contains("scale"));
+}
+
+TEST_CASE("copies have parameters of their own") {
+  Net net;
+  Net copy = net;
+  std::vector<float> before = net.head.layers[1].as<nn::Linear>()->bias.to_vector<float>();
+  copy.update({{"head.layers.1.bias", zeros({3})}});
+  CHECK(net.head.layers[1].as<nn::Linear>()->bias.to_vector<float>() == before);
+  CHECK(copy.state_dict().at("head.layers.1.bias").to_vector<float>() ==
+        std::vector<float>{0, 0, 0});
+  Net moved = std::move(copy);
+  CHECK(names(moved.state_dict()) == names(net.state_dict()));
+  CHECK(moved.eval()(tokens()).shape() == Shape{4, 3});
+}
+
+TEST_CASE("freezing and modes reach modules inside, also behind Layer") {
+  Net net;
+  net.eval();
+  CHECK(!net.training);
+  CHECK(!net.head.layers[0].as<nn::Dropout>()->training);
+  CHECK(net(tokens()).to_vector<float>() == net(tokens()).to_vector<float>());
+  net.train();
+  CHECK(net.head.layers[0].as<nn::Dropout>()->training);
+
+  size_t all = net.trainable_parameters().size();
+  net.blocks[0].freeze();
+  CHECK(net.trainable_parameters().size() == all - 5);
+  net.blocks[0].unfreeze({"weight"});
+  CHECK(net.trainable_parameters().size() == all - 2);
+  net.unfreeze().freeze({"bias"});
+  CHECK(net.trainable_parameters().size() == all - 5);
+  CHECK(net.state_dict().size() == all + 1);
+}
+
+TEST_CASE("errors name the module by its path") {
+  Net net;
+  net.blocks[1].up = nn::Linear(5, 8);
+  std::string text = error_in([&] { net(tokens()); });
+  CHECK(text.starts_with("model.blocks[1].up: Linear: expected [..., 5], given f32[4,4]"));
+  CHECK(contains(text, "test_nn.cpp"));
+  net = Net();
+  *net.head.layers[1].as<nn::Linear>() = nn::Linear(7, 3);
+  text = error_in([&] { net(tokens()); });
+  CHECK(text.starts_with("model.head.layers[1]: Linear: expected [..., 7], given f32[4,4]"));
+  text = error_in([&] { nn::Linear(2, 3)(ones({4})); });
+  CHECK(text.starts_with("Linear: expected [..., 2], given f32[4]"));
+}
+
+TEST_CASE("loading lists every name that does not fit") {
+  Net net, other;
+  net.load_state_dict(other.state_dict());
+  CHECK(net.eval()(tokens()).to_vector<float>() == other.eval()(tokens()).to_vector<float>());
+  nn::NamedTensors bad = other.state_dict();
+  bad.erase("scale"), bad["extra"] = ones({1}), bad["tokens.weight"] = ones({4, 10});
+  CHECK(error_in([&] { net.load_state_dict(bad); }) ==
+        "load_state_dict: the names do not fit; missing: scale; not in the model: extra; of "
+        "another shape: tokens.weight is f32[10,4] in the model and f32[4,10] given");
+  CHECK(contains(error_in([&] { net.load_state_dict(bad, false); }), "tokens.weight"));
+  bad.erase("tokens.weight");
+  net.load_state_dict(bad, false);
+  CHECK(error_in([&] { net.update({{"nope", ones({1})}}); }) == "update: the model has no nope");
+}
+
+TEST_CASE("arguments of layers are checked") {
+  CHECK(error_in([] { nn::Linear(0, 3); }) == "Linear: input_dims must be positive, not 0");
+  CHECK(error_in([] { nn::Dropout(1.5); }) ==
+        "Dropout: p must be at least 0 and less than 1, not 1.5");
+  CHECK(error_in([] { nn::Conv2d(3, 4, 3, {.groups = 2}); }) ==
+        "Conv2d: groups must divide in_channels: 2 and 3");
+  CHECK(error_in([] { nn::MultiHeadAttention(10, 3); }) ==
+        "MultiHeadAttention: num_heads must divide dims: 3 and 10");
+  CHECK(contains(error_in([] {
+                   nn::mse_loss(ones({3}), ones({3, 1}));
+                 }),
+                 "mse_loss: shapes differ: f32[3] (inputs) and f32[3,1] (targets)"));
+}
+
+TEST_CASE("BatchNorm moves its statistics in training, and needs not be constant for it") {
+  nn::BatchNorm norm(2);
+  Tensor x = array<float>({1, 10, 3, 30}, {2, 2});
+  CHECK(norm(x).to_vector<float>()[0] == doctest::Approx(-1).epsilon(1e-4));
+  CHECK(norm.running_mean.to_vector<float>()[1] == 2);
+  CHECK(norm.running_var.to_vector<float>()[0] == doctest::Approx(1.1f));
+  CHECK(contains(error_in([&] { std::as_const(norm)(x); }), "a constant module cannot be"));
+  norm.eval();
+  CHECK(std::as_const(norm)(x).shape() == Shape{2, 2});
+  CHECK(norm.running_mean.to_vector<float>()[1] == 2);
+  CHECK(norm.trainable_parameters().size() == 2);
+}
+
+TEST_CASE("layers of images and sequences") {
+  nn::Sequential net{nn::Conv2d(1, 4, 3, {.padding = 1}),
+                     nn::BatchNorm2d(4),
+                     tn::relu,
+                     nn::MaxPool2d(2),
+                     nn::GroupNorm(2, 4),
+                     nn::AvgPool2d(2),
+                     nn::Flatten(),
+                     nn::Linear(16, 10)};
+  CHECK(net(ones({2, 1, 8, 8})).shape() == Shape{2, 10});
+  CHECK(nn::Conv1d(3, 8, 5, {.stride = 2})(ones({2, 3, 20})).shape() == Shape{2, 8, 8});
+  nn::MultiHeadAttention attention(16, 4);
+  Tensor x = random::normal({2, 5, 16});
+  Tensor itself = attention(x), same = attention(x, x, x);
+  CHECK(itself.shape() == Shape{2, 5, 16});
+  CHECK(max(abs(itself - same)).item<float>() < 1e-5);
+  CHECK(attention(ones({2, 1, 16}), x, x).shape() == Shape{2, 1, 16});
+  CHECK(nn::RMSNorm(16)(x).shape() == x.shape());
+}
