@@ -193,9 +193,10 @@ TEST_CASE("what an optimizer remembers can be carried over") {
   CHECK(error_in([&] {
           second.load_state_dict({{"nope", ones({1})}});
         }) == "load_state_dict: an optimizer has no nope");
-  CHECK(error_in([&] {
-          first.update(model, {{"nope", ones({1})}});
-        }) == "update: the model has no nope");
+  CHECK(contains(error_in([&] {
+                   first.update(model, {{"nope", ones({1})}});
+                 }),
+                 "update: the model has no nope"));
   CHECK(contains(error_in([&] {
                    first.update(model, {{"out.bias", ones({4})}});
                  }),
