@@ -11,7 +11,7 @@
 
 namespace tn::optim {
 
-using nn::NamedTensors;
+using nn::TensorMap;
 
 /// A learning rate from the number of steps before.
 using Schedule = std::function<Tensor(const Tensor& step)>;
@@ -24,63 +24,83 @@ struct LearningRate {
   LearningRate(double number) : value(number) {}
   LearningRate(Tensor scalar) : value(std::move(scalar)) {}
   template <std::invocable<const Tensor&> F>
-  requires(!std::convertible_to<F, double>) LearningRate(F f) : schedule(std::move(f)) {}
+  LearningRate(F f) : schedule(std::move(f)) {}
+};
+
+/// A number, or one for each parameter: `[](auto& name, auto& w) { return w.rank() > 1 ? 0.1 : 0;
+/// }`
+struct WeightDecay {
+  double value = 0;
+  std::function<double(const std::string& name, const Tensor& parameter)> by_parameter = {};
+
+  WeightDecay(double number) : value(number) {}
+  template <std::invocable<const std::string&, const Tensor&> F>
+  WeightDecay(F f) : by_parameter(std::move(f)) {}
 };
 
 /// Optimizers are values: a copy goes on by itself. A class says in `apply_single` how one tensor
 /// is improved, and in `init_single` what it remembers of it; what else it holds must stay as it
 /// was made, since compiled functions take it for constant.
+///
+/// Weight decay adds that much of a parameter to its gradient, or, when `decoupled`, takes
+/// `learning_rate * weight_decay` of it away. Parameters of less than float32 are updated in
+/// float32, where what is remembered stays too, and rounded once.
 class Optimizer {
  public:
   virtual ~Optimizer() = default;
 
   /// Puts new parameters into a model. `gradients` may leave some out.
   template <class M>
-  void update(nn::Module<M>& model, const NamedTensors& gradients,
+  void update(nn::Module<M>& model, const TensorMap& gradients,
               std::source_location place = std::source_location::current()) {
     model.update(apply_gradients(gradients, model.state_dict(), place));
   }
   /// New parameters for those that have a gradient.
-  NamedTensors apply_gradients(const NamedTensors& gradients, const NamedTensors& parameters,
-                               std::source_location place = std::source_location::current());
+  TensorMap apply_gradients(const TensorMap& gradients, const TensorMap& parameters,
+                            std::source_location place = std::source_location::current());
   /// Remembers parameters as before their first step. Otherwise that happens at the first one.
-  void init(const NamedTensors& parameters);
+  void init(const TensorMap& parameters);
 
   const Tensor& step() const { return step_; }  // how often parameters were improved
   const Tensor& learning_rate() const { return learning_rate_; }
   void set_learning_rate(const LearningRate& rate);
 
   /// Everything it remembers, by name: "step", "learning_rate", "moments.out.weight.m".
-  NamedTensors state_dict() const;
-  /// Takes over what another one remembered.
-  void load_state_dict(const NamedTensors& state);
+  TensorMap state_dict() const;
+  /// Takes over what another one of its kind remembered.
+  void load_state_dict(const TensorMap& state);
   /// The optimizer, as something to visit. Visitors of a constant one only look.
   nn::Visit as_visit() const;
 
  protected:
-  explicit Optimizer(const LearningRate& rate) { set_learning_rate(rate); }
+  Optimizer(const LearningRate& rate, const WeightDecay& decay, bool decoupled = false);
   Optimizer(const Optimizer&) = default;
   Optimizer(Optimizer&&) = default;
   Optimizer& operator=(const Optimizer&) = default;
   Optimizer& operator=(Optimizer&&) = default;
 
   /// Puts into `moments` what is to be remembered of a parameter before its first step.
-  virtual void init_single(const Tensor&, NamedTensors& /* moments */) const {}
+  virtual void init_single(const Tensor&, TensorMap& /* moments */) const {}
   /// The new parameter; changes what is remembered of it.
   virtual Tensor apply_single(const Tensor& gradient, const Tensor& parameter,
-                              NamedTensors& moments) const = 0;
+                              TensorMap& moments) const = 0;
 
  private:
-  NamedTensors& moments_of(const std::string& name, const Tensor& parameter);
+  Tensor applied(const std::string& name, const Tensor& gradient, const Tensor& parameter);
+  TensorMap& moments_of(const std::string& name, const Tensor& parameter);
   void visit(nn::Visitor& visitor);
 
   Tensor step_ = Tensor(0), learning_rate_;
   Schedule schedule_;
-  std::map<std::string, NamedTensors> moments_;  // by parameter
+  WeightDecay decay_;
+  bool decoupled_;
+  std::map<std::string, TensorMap> moments_;  // by parameter
 };
 
 struct SGDSettings {
-  double momentum = 0, weight_decay = 0, dampening = 0;
+  double momentum = 0;
+  WeightDecay weight_decay = 0.0;
+  double dampening = 0;
   bool nesterov = false;
 };
 
@@ -89,23 +109,25 @@ struct SGDSettings {
 ///     v = momentum * v + (1 - dampening) * gradient
 ///     w = w - learning_rate * v
 ///
-/// where the gradient is that of the loss plus `weight_decay / 2 * w**2`. With `nesterov` it is
-/// `gradient + momentum * v` in place of `v`.
+/// where the first `v` is the gradient. With `nesterov` it is `gradient + momentum * v` in place of
+/// `v`.
 class SGD : public Optimizer {
  public:
   explicit SGD(const LearningRate& learning_rate, const SGDSettings& settings = {});
 
  private:
-  void init_single(const Tensor& parameter, NamedTensors& moments) const override;
+  void init_single(const Tensor& parameter, TensorMap& moments) const override;
   Tensor apply_single(const Tensor& gradient, const Tensor& parameter,
-                      NamedTensors& moments) const override;
-  SGDSettings settings_;
+                      TensorMap& moments) const override;
+  double momentum_, dampening_;
+  bool nesterov_;
 };
 
 struct AdamSettings {
   std::array<double, 2> betas = {0.9, 0.999};
   double eps = 1e-8;
-  bool bias_correction = true;
+  WeightDecay weight_decay = 0.0;
+  bool bias_correction = true, amsgrad = false;
 };
 
 /// Adam (Kingma and Ba, 2015):
@@ -114,35 +136,63 @@ struct AdamSettings {
 ///     v = beta2 * v + (1 - beta2) * gradient**2
 ///     w = w - learning_rate * m / (sqrt(v) + eps)
 ///
-/// `bias_correction` divides `m` and `v` by the sum of the weights of the gradients in them.
+/// `bias_correction` divides `m` and `v` by the sum of the weights of the gradients in them. With
+/// `amsgrad` the largest `v` so far is taken.
 class Adam : public Optimizer {
  public:
-  explicit Adam(const LearningRate& learning_rate, const AdamSettings& settings = {});
+  explicit Adam(const LearningRate& learning_rate, const AdamSettings& settings = {})
+      : Adam(learning_rate, settings, false) {}
 
  protected:
-  void init_single(const Tensor& parameter, NamedTensors& moments) const override;
-  Tensor apply_single(const Tensor& gradient, const Tensor& parameter,
-                      NamedTensors& moments) const override;
+  Adam(const LearningRate& learning_rate, const AdamSettings& settings, bool decoupled);
 
  private:
-  AdamSettings settings_;
+  void init_single(const Tensor& parameter, TensorMap& moments) const override;
+  Tensor apply_single(const Tensor& gradient, const Tensor& parameter,
+                      TensorMap& moments) const override;
+  std::array<double, 2> betas_;
+  double eps_;
+  bool bias_correction_, amsgrad_;
 };
 
-struct AdamWSettings {
-  std::array<double, 2> betas = {0.9, 0.999};
-  double eps = 1e-8, weight_decay = 0.01;
-  bool bias_correction = true;
-};
-
-/// Adam that also moves parameters towards zero, by `learning_rate * weight_decay` of them.
+/// Adam with decoupled weight decay (Loshchilov and Hutter, 2019): large gradients do not decay
+/// less.
 class AdamW : public Adam {
  public:
-  explicit AdamW(const LearningRate& learning_rate, const AdamWSettings& settings = {});
+  explicit AdamW(const LearningRate& learning_rate,
+                 const AdamSettings& settings = {.weight_decay = 0.01})
+      : Adam(learning_rate, settings, true) {}
+};
+
+struct LionSettings {
+  std::array<double, 2> betas = {0.9, 0.99};
+  WeightDecay weight_decay = 0.0;
+};
+
+/// Lion (Chen and others, 2023), whose steps all have one size, with decoupled weight decay:
+///
+///     w = w - learning_rate * sign(beta1 * m + (1 - beta1) * gradient)
+///     m = beta2 * m + (1 - beta2) * gradient
+///
+/// Its learning rate is 3 to 10 times smaller than that of AdamW, and its weight decay larger.
+class Lion : public Optimizer {
+ public:
+  explicit Lion(const LearningRate& learning_rate, const LionSettings& settings = {});
 
  private:
+  void init_single(const Tensor& parameter, TensorMap& moments) const override;
   Tensor apply_single(const Tensor& gradient, const Tensor& parameter,
-                      NamedTensors& moments) const override;
-  double weight_decay_;
+                      TensorMap& moments) const override;
+  std::array<double, 2> betas_;
 };
+
+struct Clipped {
+  TensorMap gradients;
+  Tensor norm;
+};
+/// The gradients scaled down to a norm of at most `max_norm`, and the norm they had: that of all
+/// elements of all gradients together.
+Clipped clip_grad_norm(const TensorMap& gradients, double max_norm,
+                       std::source_location place = std::source_location::current());
 
 }  // namespace tn::optim

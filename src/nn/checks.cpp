@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "ir/sizes.h"
 #include "ir/node.h"
+#include "ir/sizes.h"
 
 namespace tn::nn {
 

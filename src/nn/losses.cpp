@@ -1,7 +1,7 @@
 #include "tenon/nn/losses.h"
 
-#include "ir/sizes.h"
 #include "ir/node.h"
+#include "ir/sizes.h"
 #include "nn/checks.h"
 #include "tenon/operators.h"
 

@@ -50,14 +50,9 @@ void each_module(const Visit& model, F f) {
   model(visitor);
 }
 
-void add(NamedTensors& tensors, const Slot& slot) {
+void add(TensorMap& tensors, const Slot& slot) {
   auto [at, is_new] = tensors.emplace(slot.path.dotted(), slot.tensor);
   if (!is_new) fail("fields: two tensors have the name {}", at->first);
-}
-
-/// "; missing: a, b", or nothing.
-std::string listed(std::string_view what, const std::vector<std::string>& names) {
-  return names.empty() ? "" : format("; {}: {}", what, join(names, ", "));
 }
 
 /// An error in a module, and where in the modules around it that is.
@@ -75,24 +70,24 @@ class ModuleError : public UserError {
 
 }  // namespace
 
-NamedTensors tensors_in(const Visit& model) {
-  NamedTensors all;
+TensorMap tensors_in(const Visit& model) {
+  TensorMap all;
   each_tensor(model, [&](const Slot& slot) {
     if (slot.tensor) add(all, slot);
   });
   return all;
 }
 
-NamedTensors trainable_in(const Visit& model) {
-  NamedTensors all;
+TensorMap trainable_in(const Visit& model) {
+  TensorMap all;
   each_tensor(model, [&](const Slot& slot) {
     if (slot.is_trainable()) add(all, slot);
   });
   return all;
 }
 
-void put(const Visit& model, const NamedTensors& tensors) {
-  NamedTensors rest = tensors;
+void put(const Visit& model, const TensorMap& tensors) {
+  TensorMap rest = tensors;
   each_tensor(model, [&](const Slot& slot) {
     auto found = rest.find(slot.path.dotted());
     if (found == rest.end()) return;
@@ -100,28 +95,6 @@ void put(const Visit& model, const NamedTensors& tensors) {
     rest.erase(found);
   });
   if (!rest.empty()) fail("update: the model has no {}", rest.begin()->first);
-}
-
-void put_all(const Visit& model, const NamedTensors& tensors, bool strict) {
-  std::vector<std::string> missing, extra, misshaped;
-  NamedTensors rest = tensors, fitting;
-  for (auto& [name, mine] : tensors_in(model)) {
-    auto given = rest.extract(name);
-    if (given.empty()) {
-      missing.push_back(name);
-    } else if (given.mapped().shape() == mine.shape()) {
-      fitting[name] = astype(given.mapped(), mine.dtype());
-    } else {
-      misshaped.push_back(format("{} is {} in the model and {} given", name, *type_of(mine),
-                                 *type_of(given.mapped())));
-    }
-  }
-  for (auto& [name, unused] : rest) extra.push_back(name);
-  if (!strict) missing.clear(), extra.clear();
-  std::string faults = listed("missing", missing) + listed("not in the model", extra) +
-                       listed("of another shape", misshaped);
-  if (!faults.empty()) fail("load_state_dict: the names do not fit{}", faults);
-  put(model, fitting);
 }
 
 void set_training(const Visit& model, bool training) {

@@ -33,7 +33,7 @@ struct StateChanged {};
 }  // namespace
 
 ValueAndGrad<Tensors> value_and_grad_in(const Visit& model, const std::function<Tensors()>& f) {
-  NamedTensors before = trainable_in(model);
+  TensorMap before = trainable_in(model);
   if (before.empty()) fail("value_and_grad: the model has no trainable parameters");
   std::vector<std::string> names;
   std::vector<int> argnums;
@@ -43,7 +43,7 @@ ValueAndGrad<Tensors> value_and_grad_in(const Visit& model, const std::function<
     names.push_back(name), parameters.push_back(parameter);
   }
   auto named = [&](const Tensors& tensors) {
-    NamedTensors by_name;
+    TensorMap by_name;
     for (size_t i = 0; i < names.size(); ++i) by_name.emplace(names[i], tensors[i]);
     return by_name;
   };

@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include "errors.h"
+#include "files.h"
 #include "tenon/nn.h"
 #include "tenon/tenon.h"
 
@@ -36,7 +37,7 @@ struct Net : nn::Module<Net> {
   }
 };
 
-std::vector<std::string> names(const nn::NamedTensors& tensors) {
+std::vector<std::string> names(const nn::TensorMap& tensors) {
   std::vector<std::string> out;
   for (const auto& [name, t] : tensors) out.push_back(name);
   return out;
@@ -105,19 +106,44 @@ TEST_CASE("errors name the module by its path") {
   CHECK(text.starts_with("Linear: expected [..., 2], given f32[4]"));
 }
 
-TEST_CASE("loading lists every name that does not fit") {
+TEST_CASE("loading lists every weight that does not fit, and then changes nothing") {
   Net net, other;
   net.load_state_dict(other.state_dict());
   CHECK(net.eval()(tokens()).to_vector<float>() == other.eval()(tokens()).to_vector<float>());
-  nn::NamedTensors bad = other.state_dict();
-  bad.erase("scale"), bad["extra"] = ones({1}), bad["tokens.weight"] = ones({4, 10});
+  nn::TensorMap bad = other.state_dict();
+  bad["blocks.0.up.biases"] = bad["blocks.0.up.bias"] + 1;
+  bad.erase("blocks.0.up.bias");
+  bad["tokens.weight"] = ones({4, 10}), bad["scale"] = ones({3}, DType::f64);
   CHECK(error_in([&] { net.load_state_dict(bad); }) ==
-        "load_state_dict: the names do not fit; missing: scale; not in the model: extra; of "
-        "another shape: tokens.weight is f32[10,4] in the model and f32[4,10] given");
-  CHECK(contains(error_in([&] { net.load_state_dict(bad, false); }), "tokens.weight"));
-  bad.erase("tokens.weight");
-  net.load_state_dict(bad, false);
+        "load_state_dict: 4 problems with the weights:\n"
+        "    dtype: scale is f32[3], given f64[3]\n"
+        "    shape: tokens.weight is f32[10,4], given f32[4,10]\n"
+        "    missing: blocks.0.up.bias, f32[8] (like blocks.0.up.biases?)\n"
+        "    extra: blocks.0.up.biases, f32[8] (like blocks.0.up.bias?)");
+  CHECK(net(tokens()).to_vector<float>() == other(tokens()).to_vector<float>());
+  bad["tokens.weight"] = other.tokens.weight;
+  CHECK(contains(error_in([&] { net.load_state_dict(bad, {.strict = false}); }), "dtype: scale"));
+  net.load_state_dict(bad, {.strict = false, .dtype = DType::f32});
+  CHECK(net.scale.dtype() == DType::f32);
+  net.load_state_dict(bad, {.dtype = DType::f32, .rename = [](const std::string& name) {
+                              return name.ends_with("biases") ? name.substr(0, name.size() - 2)
+                                                              : name;
+                            }});
+  CHECK(net.blocks[0].up.bias.to_vector<float>() ==
+        (other.blocks[0].up.bias + 1).to_vector<float>());
   CHECK(error_in([&] { net.update({{"nope", ones({1})}}); }) == "update: the model has no nope");
+}
+
+TEST_CASE("weights in files") {
+  Folder folder;
+  std::string path = folder.path + "/net.safetensors";
+  Net net, other;
+  net.save_weights(path);
+  other.load_weights(path);
+  CHECK(net.eval()(tokens()).to_vector<float>() == other.eval()(tokens()).to_vector<float>());
+  nn::Linear small(2, 2);
+  std::string text = error_in([&] { small.load_weights(path); });
+  CHECK(text.starts_with("load_weights: " + path + ": 16 problems with the weights:"));
 }
 
 TEST_CASE("arguments of layers are checked") {

@@ -58,6 +58,55 @@ TEST_CASE("gradients of a model are those of its parameters as arguments") {
         "value_and_grad: the model has no trainable parameters");
 }
 
+/// A parameter after three gradients.
+static void check_three_steps(optim::Optimizer&& optimizer, const std::vector<double>& want) {
+  nn::TensorMap w{{"w", array<double>({1.0, -2.0, 0.5})}};
+  for (const Tensor& g : {array<double>({0.1, 0.2, -0.3}), array<double>({0.4, -0.5, 0.6}),
+                          array<double>({-0.7, 0.8, 0.05})})
+    w = optimizer.apply_gradients({{"w", g}}, w);
+  std::vector<double> got = w["w"].to_vector<double>();
+  for (size_t i = 0; i < 3; ++i) CHECK(got[i] == doctest::Approx(want[i]).epsilon(1e-6));
+}
+
+TEST_CASE("three steps of every optimizer are PyTorch's") {
+  using namespace optim;
+  check_three_steps(SGD(0.1, {.momentum = 0.9, .weight_decay = 0.01, .nesterov = true}),
+                    {0.982422213, -2.06918448, 0.426960316});
+  check_three_steps(SGD(0.1, {.momentum = 0.9, .dampening = 0.5}), {0.9699, -2.0467, 0.5218});
+  check_three_steps(Adam(0.1, {.weight_decay = 0.01}), {0.829226707, -2.08207659, 0.528180788});
+  check_three_steps(Adam(0.1, {.betas = {0.5, 0.6}, .amsgrad = true}),
+                    {0.856350514, -2.08907896, 0.506831373});
+  check_three_steps(AdamW(0.1, {.weight_decay = 0.1}), {0.80510434, -2.02875055, 0.51394262});
+  check_three_steps(Lion(0.1), {0.9, -2.1, 0.4});  // by the formula
+}
+
+TEST_CASE("options of optimizers are checked, and weight decay may differ by parameter") {
+  using namespace optim;
+  CHECK(error_in([] { SGD(0.1, {.nesterov = true}); }) ==
+        "SGD: nesterov needs a momentum above 0 and no dampening");
+  CHECK(error_in([] {
+          Adam(0.1, {.betas = {0.9, 1.0}});
+        }) == "Adam: betas must be at least 0 and less than 1, not 1");
+  CHECK(error_in([] { SGD(ones({2})); }) == "learning_rate: expected a scalar");
+  SGD optimizer(1.0, {.weight_decay = [](const std::string& name, const Tensor&) {
+                  return name == "a" ? 0.5 : 0.0;
+                }});
+  nn::TensorMap w{{"a", ones({1})}, {"b", ones({1}, DType::f16)}};
+  w = optimizer.apply_gradients({{"a", zeros({1})}, {"b", zeros({1})}}, w);
+  CHECK(w["a"].item<float>() == 0.5);
+  CHECK(w["b"].item<float>() == 1);
+  CHECK(w["b"].dtype() == DType::f16);
+}
+
+TEST_CASE("gradients are scaled down to a norm") {
+  nn::TensorMap gradients{{"a", array<float>({3})}, {"b", array<float>({4})}};
+  auto [clipped, norm] = optim::clip_grad_norm(gradients, 1.0);
+  CHECK(norm.item<float>() == 5);
+  CHECK(clipped["a"].item<float>() == doctest::Approx(0.6));
+  CHECK(optim::clip_grad_norm(gradients, 10.0).gradients["b"].item<float>() == 4);
+  CHECK(contains(error_in([] { optim::clip_grad_norm({}, 1); }), "there are no gradients"));
+}
+
 template <class O>
 static void check_compiled_step(O optimizer) {
   random::seed(3);
@@ -95,6 +144,8 @@ TEST_CASE("a compiled step has the bits of the plain one and changes the state")
   check_compiled_step(optim::SGD(0.1));
   check_compiled_step(optim::SGD(0.1, {.momentum = 0.9, .weight_decay = 0.01, .nesterov = true}));
   check_compiled_step(optim::Adam(0.01));
+  check_compiled_step(optim::Adam(0.01, {.amsgrad = true}));
+  check_compiled_step(optim::Lion(0.01, {.weight_decay = 0.1}));
   check_compiled_step(optim::AdamW([](const Tensor& step) { return 0.01 / (1 + step); }));
 }
 
@@ -196,9 +247,9 @@ TEST_CASE("what an optimizer remembers can be carried over") {
   CHECK(contains(error_in([&] {
                    first.update(model, {{"nope", ones({1})}});
                  }),
-                 "update: the model has no nope"));
+                 "update: a gradient for nope, which is no parameter"));
   CHECK(contains(error_in([&] {
                    first.update(model, {{"out.bias", ones({4})}});
                  }),
-                 "update: the gradient of out.bias is f32[4], the parameter f32[3]"));
+                 "update: the gradient of out.bias has the wrong shape: f32[4] for f32[3]"));
 }

@@ -21,6 +21,8 @@ for language in c cpp; do
   build "$here/../../examples/$language" "$work/$language"
   (cd / && env -i TRUST=1 "$work/$language/run_model" "$work/model.tnx")
 done
+(cd "$work" && "$work/cpp/train")
+(cd / && env -i TRUST=1 "$work/cpp/run_model" "$work/spiral.tnx")
 
 if command -v pkg-config >/dev/null; then
   export PKG_CONFIG_PATH="$work/prefix/lib/pkgconfig"

@@ -7,12 +7,11 @@ import io
 import operator
 import pathlib
 import re
-import shutil
-import subprocess
 
 import pytest
 
 import tenon as tn
+from cpp_programs import run_cpp
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BLOCK = re.compile(r"^```(\w*)[^\n]*\n(.*?)^```\s*$", re.M | re.S)
@@ -79,21 +78,6 @@ def test_reference_pages_show_the_real_signatures():
     assert shown == len(tn.testing.op_names())
 
 
-def built_library():
-    """The static library next to the module that is being tested, or None."""
-    build = pathlib.Path(tn.__file__).absolute().parent.parent.parent
-    for folder in (build, ROOT / "build" / "release"):
-        if (folder / "libtenon.a").exists():
-            return folder / "libtenon.a"
-    return None
-
-
-def libraries(library):
-    """The library and what it needs, as its pkg-config file says."""
-    flags = re.search("^Libs: .*-ltenon(.*)$", (library.parent / "tenon.pc").read_text(), re.M)
-    return [str(library), *flags[1].split()]
-
-
 def cpp_programs():
     """(path, line, text, what it prints or None) of every C++ block that is a whole program."""
     for path in documents():
@@ -110,16 +94,6 @@ def cpp_programs():
     "path, line, text, shown", cpp_programs(), ids=lambda v: v.name if hasattr(v, "name") else ""
 )
 def test_cpp_programs(path, line, text, shown, tmp_path):
-    library = built_library()
-    if library is None:
-        pytest.skip("no static library: not a build tree")
-    source, program = tmp_path / "main.cpp", tmp_path / "program"
-    source.write_text(text)
-    flags = ["-std=c++20", "-fuse-ld=mold"] if shutil.which("mold") else ["-std=c++20"]
-    command = ["g++", *flags, f"-I{ROOT / 'include'}", str(source), *libraries(library)]
-    compiled = subprocess.run([*command, "-o", str(program)], capture_output=True, text=True)
-    assert compiled.returncode == 0, f"{path.name}:{line}\n{compiled.stderr}"
-    done = subprocess.run([str(program)], capture_output=True, text=True, cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
+    printed = run_cpp(text, tmp_path, f"{path.name}:{line}")
     if shown is not None:
-        assert matches(shown, done.stdout), f"{path.name}:{line} prints\n{done.stdout}"
+        assert matches(shown, printed), f"{path.name}:{line} prints\n{printed}"

@@ -45,15 +45,22 @@ class Module : public ModuleBase {
   }
 
   /// All tensors, under the names they have in files: "blocks.3.attn.q.weight".
-  NamedTensors state_dict() const { return tensors_in(as_visit()); }
+  TensorMap state_dict() const { return tensors_in(as_visit()); }
   /// Those that are neither frozen nor buffers.
-  NamedTensors trainable_parameters() const { return trainable_in(as_visit()); }
+  TensorMap trainable_parameters() const { return trainable_in(as_visit()); }
   /// Puts tensors in the places of their names; names may be left out.
-  Self& update(const NamedTensors& tensors) { return put(as_visit(), tensors), self(); }
-  /// Takes all tensors over, in the element types they have here. Names that are missing, too many
-  /// or of other shapes are an error that lists them; unless `strict`, only shapes are.
-  Self& load_state_dict(const NamedTensors& tensors, bool strict = true) {
-    return put_all(as_visit(), tensors, strict), self();
+  Self& update(const TensorMap& tensors) { return put(as_visit(), tensors), self(); }
+  /// Puts tensors in the places of all names. Those that do not fit, by name, shape or type, are an
+  /// error that lists them, and then nothing has changed.
+  Self& load_state_dict(TensorMap tensors, const LoadWeights& how = {}) {
+    return put_all(as_visit(), "load_state_dict", std::move(tensors), how), self();
+  }
+  /// Writes `state_dict()` to a safetensors file, which Python reads too. It appears under its name
+  /// when all of it is on the disk.
+  void save_weights(const std::string& path) const { nn::save_weights(as_visit(), path); }
+  /// `load_state_dict` of a safetensors file.
+  Self& load_weights(const std::string& path, const LoadWeights& how = {}) {
+    return nn::load_weights(as_visit(), path, how), self();
   }
 
   /// Sets whether the modules inside behave as in training.

@@ -13,7 +13,7 @@ namespace tn::nn {
 template <class T>
 struct ValueAndGrad {
   T value;
-  NamedTensors gradients;
+  TensorMap gradients;
 };
 
 // For the library.

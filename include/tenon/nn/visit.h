@@ -23,8 +23,8 @@
 
 namespace tn::nn {
 
-/// Tensors by their paths, as files hold them.
-using NamedTensors = std::map<std::string, Tensor>;
+/// Tensors by their paths.
+using TensorMap = std::map<std::string, Tensor>;
 
 /// Where something is in a model: a name of a field, or a number in a list, inside something else.
 struct Path {
@@ -132,14 +132,27 @@ void visit(M& module, Visitor& visitor, const Path& path) {
   });
 }
 
+/// How weights are taken over.
+struct LoadWeights {
+  /// Names that only the model or only the weights have are errors.
+  bool strict = true;
+  /// What floating-point weights become, whatever they are and were. Otherwise types must fit.
+  Maybe<DType> dtype = {};
+  /// What another library's names become; "": left out.
+  std::function<std::string(const std::string& name)> rename = {};
+};
+
 // For the library: what modules are asked, by any visit.
 
-NamedTensors tensors_in(const Visit& model);
-NamedTensors trainable_in(const Visit& model);
+TensorMap tensors_in(const Visit& model);
+TensorMap trainable_in(const Visit& model);
 /// Puts tensors in the places of their names.
-void put(const Visit& model, const NamedTensors& tensors);
-/// Puts tensors of the same shapes in the places of all names, in their element types there.
-void put_all(const Visit& model, const NamedTensors& tensors, bool strict);
+void put(const Visit& model, const TensorMap& tensors);
+/// Puts tensors in the places of their names, all or none; `what` begins errors.
+void put_all(const Visit& model, const std::string& what, TensorMap tensors,
+             const LoadWeights& how);
+void save_weights(const Visit& model, const std::string& path);
+void load_weights(const Visit& model, const std::string& path, const LoadWeights& how);
 void set_training(const Visit& model, bool training);
 /// Of fields called `names`, or all.
 void set_frozen(const Visit& model, const std::set<std::string>& names, bool frozen);
