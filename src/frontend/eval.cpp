@@ -184,7 +184,7 @@ void Flusher::publish() {
   std::lock_guard lock(walk_mutex());
   for (const Edge& e : outputs) {
     e.node->depth.store(0, std::memory_order_relaxed);
-    bool keeps = e.node->taped || watch_bits(*e.node) & kKept;
+    bool keeps = e.node->taped || (watch_bits(*e.node) & (kKept | kLeaf)) == kKept;
     if (e.index == 0 && !keeps) take_inputs(*e.node, dead);
   }
 }
