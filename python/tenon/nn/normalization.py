@@ -73,20 +73,22 @@ class BatchNorm(Module):
                 count = x.size // self.num_features
                 if count == 1:
                     refuse(self, f"training needs more than one value a channel: {type_text(x)}")
-                self.running_mean = self._moved(self.running_mean, mean)
-                self.running_var = self._moved(self.running_var, var * count / (count - 1))
+                self._track(mean, var * count / (count - 1))
         return tn.batch_norm(x, mean, var, self.weight, self.bias, self.eps, axis)
 
     def _pattern(self) -> Pattern:
         return channel_pattern(self.num_features, self.channels_last)
 
+    def _track(self, mean: tn.Tensor, var: tn.Tensor) -> None:
+        if not _core._is_traced(self.running_mean):
+            # A loop that never looks at them would keep what they come from: all activations.
+            tn.eval(self.running_mean, self.running_var)
+        self.running_mean = self._moved(self.running_mean, mean)
+        self.running_var = self._moved(self.running_var, var)
+
     def _moved(self, running: tn.Tensor, new: tn.Tensor) -> tn.Tensor:
-        # A loop that never looks at the statistics would keep what they come from, all activations.
-        if not _core._is_traced(running):
-            tn.eval(running)
-        with tn.no_grad():
-            moved = (1 - self.momentum) * running + self.momentum * tn.stop_gradient(new)
-            return moved.astype(running.dtype)
+        moved = (1 - self.momentum) * running + self.momentum * tn.stop_gradient(new)
+        return moved.astype(running.dtype)
 
     def describe(self) -> str:
         return described(self, self.num_features, eps=1e-5, momentum=0.1, channels_last=False)
