@@ -34,7 +34,7 @@ class Bundler {
     plan_.steps.clear();
     for (Step& step : steps) {
       if (!can_join(step)) close();
-      if (step.run != run_native || has_phases(step)) {
+      if (!is_simple(step)) {
         plan_.steps.push_back(std::move(step));
         continue;
       }
@@ -47,8 +47,10 @@ class Bundler {
   }
 
  private:
-  static bool has_phases(const Step& step) {
-    return static_cast<const NativeKernel*>(step.data.get())->finish != nullptr;
+  /// A native kernel of one phase; a step that has no code yet counts as one.
+  static bool is_simple(const Step& step) {
+    if (!step.run) return true;
+    return step.run == run_native && !static_cast<const NativeKernel*>(step.data.get())->finish;
   }
   static bool is_written(const Step& step, size_t place) {
     return std::ranges::count(step.writes, static_cast<int32_t>(place)) > 0;
@@ -56,7 +58,7 @@ class Bundler {
 
   /// Whether `step` needs nothing of the open ones, and they nothing that it overwrites.
   bool can_join(const Step& step) const {
-    if (step.run != run_native || has_phases(step) || open_.size() >= kMostKernels) return false;
+    if (!is_simple(step) || open_.size() >= kMostKernels) return false;
     for (size_t i = 0; i < step.buffers.size(); ++i) {
       int32_t b = step.buffers[i];
       if (written_.count(b) || (is_written(step, i) && read_.count(b))) return false;

@@ -9,7 +9,7 @@ namespace tn {
 /// Steps that run one native kernel: `run` of Step.
 void run_native(const void* data, const StepCall& call);
 
-/// Joins neighbours among the steps that run native kernels. Returns how many steps went.
+/// Joins neighbours among the steps that run native kernels, or will. Returns how many steps went.
 int bundle_steps(Plan& plan);
 
 }  // namespace tn

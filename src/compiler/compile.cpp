@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/interrupt.h"
 #include "compiler/lower_fused.h"
+#include "compiler/memory_report.h"
 #include "compiler/plan_text.h"
 #include "compiler/set_maker.h"
 #include "compiler/stopwatch.h"
@@ -16,11 +17,29 @@
 namespace tn {
 namespace {
 
-std::shared_ptr<const Plan> plan_of(KernelSet& set, std::span<const Binding> sizes,
-                                    CompileCounts& counts, CompileReport* report) {
-  if (sizes.empty()) return FusedLowerer(set, set.graph, sizes, counts, report).lower();
-  Graph graph = substitute(set.graph, replacements(sizes));
-  return FusedLowerer(set, graph, sizes, counts, report).lower();
+struct Planned {
+  std::shared_ptr<const Plan> plan;
+  std::unique_ptr<KernelSet> set;  // null: nothing needs less than the set given
+};
+
+/// A plan that needs no more than `limit`, or the least that can be reached, of a set that does
+/// what `set` does and computes values again.
+Planned plan_within(int64_t limit, const KernelSet& set, std::span<const Binding> sizes,
+                    CompileCounts& counts, CompileReport* report) {
+  constexpr int kMostTries = 3;  // the peak is known when there is code: bundles need that
+  Planned best;
+  int64_t target = limit, least = INT64_MAX;
+  for (int n = 0; n < kMostTries && least > limit; ++n) {
+    std::unique_ptr<KernelSet> made = make_fitting_set(set, sizes, target, report, counts);
+    if (!made) break;
+    if (report) report->loops.clear(), report->kernels.clear();
+    std::shared_ptr<const Plan> plan = plan_of(*made, sizes, counts, report);
+    int64_t needed = memory_needed(*plan);
+    if (needed < least) least = needed, best = {std::move(plan), std::move(made)};
+    if (needed > limit + limit / 8) break;  // it is not the bundles
+    target -= needed - limit;
+  }
+  return best;
 }
 
 /// "s0=3, s1=8".
@@ -53,7 +72,9 @@ std::shared_ptr<const Plan> compile(const Graph& graph, const CompileOptions& op
   } else {
     CompileCounts counts;
     auto set = make_kernel_set(graph, options, options.sizes, report, counts);
-    plan = plan_of(*set, options.sizes, counts, report);
+    if (options.memory_limit && memory_of(*set, options.sizes) > options.memory_limit)
+      plan = plan_within(options.memory_limit, *set, options.sizes, counts, report).plan;
+    if (!plan) plan = plan_of(*set, options.sizes, counts, report);
   }
   if (report) report->plan = to_text(*plan);
   return plan;
@@ -84,6 +105,10 @@ struct CompiledGraph::Made {
     if (known == entries.end()) return nullptr;
     std::rotate(known, known + 1, entries.end());
     return entries.back().plan;
+  }
+  KernelSet& keep(std::unique_ptr<KernelSet> set) {
+    if (sets.size() == kMostSets) sets.erase(sets.begin());
+    return *sets.emplace_back(std::move(set));
   }
   void keep(Values values, std::shared_ptr<const Plan> plan) {
     std::lock_guard lock(mutex);
@@ -149,7 +174,8 @@ std::shared_ptr<const Plan> CompiledGraph::plan(std::span<const Binding> sizes) 
 
 std::shared_ptr<const Plan> CompiledGraph::make(Made& made, std::span<const Binding> sizes) const {
   if (options_.effort != Effort::e0)
-    return plan_of(kernels_for(made, sizes), sizes, made.counts, nullptr);
+    return options_.memory_limit ? plan_that_fits(made, sizes)
+                                 : plan_of(kernels_for(made, sizes), sizes, made.counts, nullptr);
   ++made.counts.plans;
   return make_grouped_plan(substitute(graph_, replacements(sizes)), options_, nullptr);
 }
@@ -162,10 +188,26 @@ KernelSet& CompiledGraph::kernels_for(Made& made, std::span<const Binding> sizes
     return *sets.back();
   }
   auto given = std::ranges::find_if(given_, [&](const KernelSet& s) { return s.serves(sizes); });
-  auto set =
-      given == given_.end() ? made_for(sizes, made.counts) : std::make_unique<KernelSet>(*given);
-  if (sets.size() == Made::kMostSets) sets.erase(sets.begin());
-  return *sets.emplace_back(std::move(set));
+  return made.keep(given == given_.end() ? made_for(sizes, made.counts)
+                                         : std::make_unique<KernelSet>(*given));
+}
+
+std::shared_ptr<const Plan> CompiledGraph::plan_that_fits(Made& made,
+                                                          std::span<const Binding> sizes) const {
+  if (made.sets.empty())
+    for (const KernelSet& set : given_) made.keep(std::make_unique<KernelSet>(set));
+  KernelSet* plain = nullptr;  // what computes values again has more ops
+  for (const auto& set : made.sets) {
+    if (!set->serves(sizes)) continue;
+    if (memory_of(*set, sizes) <= options_.memory_limit)
+      return plan_of(*set, sizes, made.counts, nullptr);
+    if (!plain || set->graph.ops.size() <= plain->graph.ops.size()) plain = set.get();
+  }
+  if (!plain) plain = &kernels_for(made, sizes);
+  auto [plan, set] = plan_within(options_.memory_limit, *plain, sizes, made.counts, nullptr);
+  if (!plan) return plan_of(*plain, sizes, made.counts, nullptr);
+  made.keep(std::move(set));
+  return plan;
 }
 
 std::unique_ptr<KernelSet> CompiledGraph::made_for(std::span<const Binding> sizes,

@@ -21,6 +21,9 @@ struct CompileOptions {
   std::vector<bool> donated = {};     // by input: its memory may be taken for results
   std::vector<Binding> sizes = {};    // of the symbols, at hand: they steer, and hold for no run
   std::vector<std::string> off = {};  // passes and fusions that are switched off, by name
+  /// Bytes: values are computed again until a plan needs no more, or as little as can be reached.
+  /// 0: any number.
+  int64_t memory_limit = 0;
 };
 
 /// Filled for readers: the stages of a compilation as text, and what was decided. The steps of the
@@ -66,6 +69,7 @@ class CompiledGraph {
  private:
   struct Made;
   std::shared_ptr<const Plan> make(Made& made, std::span<const Binding> sizes) const;
+  std::shared_ptr<const Plan> plan_that_fits(Made& made, std::span<const Binding> sizes) const;
   KernelSet& kernels_for(Made& made, std::span<const Binding> sizes) const;
   std::unique_ptr<KernelSet> made_for(std::span<const Binding> sizes, CompileCounts& counts) const;
 

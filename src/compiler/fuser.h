@@ -8,7 +8,7 @@ namespace tn {
 class Fuser {
  public:
   Fuser(const Graph& graph, const std::vector<std::string>& off, std::span<const Binding> sizes,
-        Decisions* decisions);
+        Decisions* decisions, const std::vector<bool>& late);
 
   /// From the last op to the first, so that the readers of a value are placed before its maker.
   Fusion run();
@@ -149,6 +149,9 @@ class Fuser {
 
   bool are_siblings(Val v, int a, int b);
 
+  /// Whether all that the cluster computes is for those that read it later.
+  bool is_late(const Cluster& c) const;
+
   void merge(int a, int b);
 
   // The order of what runs: earliest in the graph first, where there is a choice.
@@ -158,6 +161,7 @@ class Fuser {
   const Graph& graph_;
   std::span<const Binding> sizes_;
   Decisions* decisions_;
+  const std::vector<bool>& late_;  // by op; empty: none is
   Fusion out_;
   std::vector<Role> roles_;                // by op
   std::vector<int> libraries_;             // by op: library calls up to it

@@ -55,10 +55,11 @@ constexpr int64_t kFewEvaluations = 4096;  // below which repeated work does not
 }  // namespace
 
 Fuser::Fuser(const Graph& graph, const std::vector<std::string>& off,
-             std::span<const Binding> sizes, Decisions* decisions)
+             std::span<const Binding> sizes, Decisions* decisions, const std::vector<bool>& late)
     : graph_(graph),
       sizes_(sizes),
       decisions_(decisions),
+      late_(late),
       uses_(graph.types.size()),
       readers_(graph.types.size()),
       returned_(graph.types.size()),
@@ -393,8 +394,8 @@ Val Fuser::find_sums(const Cluster& c) const {
 }
 
 Fusion fuse(const Graph& graph, const std::vector<std::string>& off, std::span<const Binding> sizes,
-            Decisions* decisions) {
-  return Fuser(graph, off, sizes, decisions).run();
+            Decisions* decisions, const std::vector<bool>& late) {
+  return Fuser(graph, off, sizes, decisions, late).run();
 }
 
 }  // namespace tn

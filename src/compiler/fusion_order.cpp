@@ -20,8 +20,14 @@ void Fuser::merge_siblings() {
   }
 }
 
+bool Fuser::is_late(const Cluster& c) const {
+  auto late = [&](int i) { return late_[static_cast<size_t>(i)]; };
+  return !late_.empty() && std::ranges::all_of(c.members, late);
+}
+
 bool Fuser::are_siblings(Val v, int a, int b) {
   const Cluster &x = cluster(a), &y = cluster(b);
+  if (is_late(x) || is_late(y)) return false;
   bool same = x.points == y.points && x.folded == y.folded && x.folds == y.folds &&
               x.whole == y.whole && x.hero < 0 && y.hero < 0;
   if (!same || x.members.size() + y.members.size() > kMaxMembers) return false;

@@ -63,13 +63,14 @@ std::string key_of(const Graph& graph, const CompileOptions& options) {
   key.add(graph.outputs);
   // All fields by name: a new one does not compile until it is thought of. Sizes at hand steer and
   // decide nothing.
-  const auto& [effort, runtime_scalars, constants, donated, sizes, off] = options;
+  const auto& [effort, runtime_scalars, constants, donated, sizes, off, memory_limit] = options;
   (void)sizes;
   key.add(effort);
   key.add(runtime_scalars);
   key.add(constants);
   key.add(donated);
   key.add(off);
+  key.add(memory_limit);
   return std::move(key.bytes);
 }
 

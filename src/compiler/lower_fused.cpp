@@ -6,7 +6,9 @@
 #include "base/error.h"
 #include "compiler/bundle.h"
 #include "compiler/memory.h"
+#include "compiler/memory_report.h"
 #include "compiler/stopwatch.h"
+#include "ir/rewrite.h"
 #include "loop/interpreter.h"
 #include "loop/step_source.h"
 #include "runtime/strided_copy.h"
@@ -85,12 +87,21 @@ FusedLowerer::FusedLowerer(KernelSet& set, const Graph& graph, std::span<const B
                            CompileCounts& counts, CompileReport* report)
     : PlanBuilder(graph, set.options, report), set_(set), sizes_(sizes), counts_(counts) {}
 
+void FusedLowerer::add_steps() {
+  Stopwatch lowering(counts_.lowering_ms);
+  for (int n : set_.order) lower(n);
+  return_outputs();
+}
+
+int64_t FusedLowerer::memory() {
+  add_steps();
+  if (!std::ranges::count(options_.off, "bundle")) bundle_steps(*plan_);
+  plan_memory(*plan_, options_.effort == Effort::e1);
+  return memory_needed(*plan_);
+}
+
 std::shared_ptr<const Plan> FusedLowerer::lower() {
-  {
-    Stopwatch lowering(counts_.lowering_ms);
-    for (int n : set_.order) lower(n);
-    return_outputs();
-  }
+  add_steps();
   bind_kernels();
   Stopwatch memory(counts_.memory_ms);
   if (!std::ranges::count(options_.off, "bundle")) {
@@ -350,6 +361,19 @@ void FusedLowerer::bind_kernels() {
       step.data = loop::prepare(*kernel->kernel, sizes_);
     }
   }
+}
+
+std::shared_ptr<const Plan> plan_of(KernelSet& set, std::span<const Binding> sizes,
+                                    CompileCounts& counts, CompileReport* report) {
+  if (sizes.empty()) return FusedLowerer(set, set.graph, sizes, counts, report).lower();
+  Graph graph = substitute(set.graph, replacements(sizes));
+  return FusedLowerer(set, graph, sizes, counts, report).lower();
+}
+
+int64_t memory_of(KernelSet& set, std::span<const Binding> sizes) {
+  CompileCounts none;
+  Graph graph = substitute(set.graph, replacements(sizes));
+  return FusedLowerer(set, graph, sizes, none, nullptr).memory();
 }
 
 }  // namespace tn

@@ -6,12 +6,19 @@
 
 namespace tn {
 
+/// The plan of a set for these sizes.
+std::shared_ptr<const Plan> plan_of(KernelSet& set, std::span<const Binding> sizes,
+                                    CompileCounts& counts, CompileReport* report);
+/// The bytes that it needs, without making code: which kernels run together is guessed.
+int64_t memory_of(KernelSet& set, std::span<const Binding> sizes);
+
 class FusedLowerer : PlanBuilder {
  public:
   /// `graph` is that of `set` with `sizes` for its symbols.
   FusedLowerer(KernelSet& set, const Graph& graph, std::span<const Binding> sizes,
                CompileCounts& counts, CompileReport* report);
   std::shared_ptr<const Plan> lower();
+  int64_t memory();
   struct Tiled;
 
  private:
@@ -20,6 +27,7 @@ class FusedLowerer : PlanBuilder {
     SharedKernel* kernel;
     size_t step;
   };
+  void add_steps();
   void lower(int item);  // of KernelSet::order
   void tell_ops(int item);
   void lower_cluster(int number);

@@ -83,6 +83,13 @@ std::string size_text(int64_t bytes) { return bytes_text(static_cast<size_t>(byt
 
 }  // namespace
 
+int64_t memory_needed(const Plan& plan) {
+  int64_t bytes = 0;
+  for (const Plan::Block& block : plan.blocks)
+    if (block.input < 0) bytes += block.bytes;
+  return bytes;
+}
+
 MemoryReport memory_report(const Plan& plan) {
   MemoryReport report;
   Storages storages = find_storages(plan, program_order(plan));

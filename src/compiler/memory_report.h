@@ -31,6 +31,8 @@ struct MemoryReport {
   }
 };
 
+/// The bytes that a run takes: what the report has as its peak.
+int64_t memory_needed(const Plan& plan);
 MemoryReport memory_report(const Plan& plan);
 std::string to_text(const MemoryReport& report);
 

@@ -3,9 +3,16 @@
 #include <algorithm>
 #include <map>
 
+#include "compiler/fusion.h"
 #include "loop/builder.h"
+#include "ops/conv_attrs.h"
+#include "ops/tiled.h"
 
 namespace tn {
+
+int64_t elements_at(TypeRef type, std::span<const Binding> sizes) {
+  return type->elements >= 0 ? type->elements : evaluate(type->shape.elements(), sizes);
+}
 
 int scalar_cost(const OpDef& op, const void* attrs, DType type) {
   thread_local std::map<std::pair<const OpDef*, DType>, int> known;
@@ -36,6 +43,14 @@ constexpr size_t kMostLeaves = 4;
 constexpr int kMostCost = 1 << 20;  // x + x, repeated, costs twice as much each time
 constexpr int kSmall = 4;           // a tensor this many times smaller than another hardly counts
 
+/// Scalar operations per element.
+int elementwise_cost(const Graph& graph, const GraphOp& op) {
+  auto type = [&](Val v) { return graph.types[static_cast<size_t>(v)]; };
+  DType dtype = type(graph.in(op).back())->dtype;
+  bool real = op.op->scalar && !is_complex(dtype) && !is_complex(type(op.out)->dtype);
+  return real ? scalar_cost(*op.op, op.attr_data(), info(dtype).compute) : 8;
+}
+
 class ConeFinder {
  public:
   ConeFinder(const Graph& graph, const std::vector<int>& producer, std::span<const Binding> sizes)
@@ -49,14 +64,10 @@ class ConeFinder {
 
  private:
   TypeRef type(Val v) const { return graph_.types[static_cast<size_t>(v)]; }
-  int64_t elements(Val v) const {
-    return type(v)->elements >= 0 ? type(v)->elements : evaluate(type(v)->shape.elements(), sizes_);
-  }
+  int64_t elements(Val v) const { return elements_at(type(v), sizes_); }
 
   void find(const GraphOp& op, Cone& cone) {
-    DType dtype = type(graph_.in(op).back())->dtype;
-    bool real = op.op->scalar && !is_complex(dtype) && !is_complex(type(op.out)->dtype);
-    cone.cost = real ? scalar_cost(*op.op, op.attr_data(), info(dtype).compute) : 8;
+    cone.cost = elementwise_cost(graph_, op);
     for (Val v : graph_.in(op)) add_operand(v, elements(op.out), cone);
   }
 
@@ -89,7 +100,44 @@ class ConeFinder {
   std::vector<Cone> cones_;
 };
 
+/// Of a product, a convolution or attention: every element of the result sums up so many.
+int64_t summed(const Graph& graph, const GraphOp& op, const ops::TiledForm& form,
+               std::span<const Binding> sizes) {
+  std::vector<TypeRef> in = graph.in_types(op);
+  ops::TileDomain domain = form.domain(op.attr_data(), in, graph.out_types(op));
+  Dim columns = domain.batch * domain.columns;
+  if (&form == &ops::tiled_conv) {
+    bool last = static_cast<const ops::ConvAttrs*>(op.attr_data())->channels_last;
+    columns = last ? domain.columns : domain.rows;
+  }
+  return elements_at(in[1], sizes) / std::max<int64_t>(1, evaluate(columns, sizes));
+}
+
 }  // namespace
+
+OpWork work_of(const Graph& graph, const GraphOp& op, std::span<const Binding> sizes) {
+  constexpr double kScalarsPerNs = 16, kMultiplyAddsPerNs = 64, kLibraryBytesPerNs = 1;
+  if (op.op->view || op.op == &scalar_leaf) return {};
+  std::vector<TypeRef> in = graph.in_types(op);
+  auto made = static_cast<double>(elements_at(graph.types[static_cast<size_t>(op.out)], sizes));
+  if (const ops::TiledForm* form = ops::tiled_form(*op.op, in)) {
+    double work = made * static_cast<double>(summed(graph, op, *form, sizes));
+    return {work / kMultiplyAddsPerNs, static_cast<int64_t>(work)};
+  }
+  if (has_loop_form(graph, op)) {
+    bool folds = !op.op->is_elementwise();
+    double points = folds ? static_cast<double>(elements_at(in[0], sizes)) : made;
+    return {points * (folds ? 1 : elementwise_cost(graph, op)) / kScalarsPerNs};
+  }
+  if (int cost = pointwise_nest_cost(graph, op); cost >= 0) return {made * cost / kScalarsPerNs};
+  double bytes = 0;
+  auto add = [&](TypeRef t) {
+    bytes += static_cast<double>(elements_at(t, sizes) * size_of(t->dtype));
+  };
+  for (TypeRef t : in) add(t);
+  for (TypeRef t : graph.out_types(op)) add(t);
+  return {bytes / kLibraryBytesPerNs};
+}
 
 std::vector<Cone> find_cones(const Graph& graph, const std::vector<int>& producer,
                              std::span<const Binding> sizes) {

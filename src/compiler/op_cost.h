@@ -23,4 +23,14 @@ struct Cone {
 std::vector<Cone> find_cones(const Graph& graph, const std::vector<int>& producer,
                              std::span<const Binding> sizes);
 
+/// Of a tensor with these sizes for symbols.
+int64_t elements_at(TypeRef type, std::span<const Binding> sizes);
+
+/// What computing an op takes, about.
+struct OpWork {
+  double nanoseconds = 0;  // with operands in the caches
+  int64_t multiply_adds = 0;
+};
+OpWork work_of(const Graph& graph, const GraphOp& op, std::span<const Binding> sizes);
+
 }  // namespace tn

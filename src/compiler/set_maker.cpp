@@ -5,6 +5,7 @@
 #include "backend/cpu/codegen.h"
 #include "base/error.h"
 #include "compiler/evaluate.h"
+#include "compiler/fitting.h"
 #include "compiler/fused_kernel.h"
 #include "compiler/kernel_maker.h"
 #include "compiler/lower.h"
@@ -128,6 +129,18 @@ FusedOps fused_ops(const Graph& graph, const Cluster& cluster) {
   return ops;
 }
 
+void add_fusion(KernelSet& set, const std::vector<bool>& late, CompileReport* report) {
+  if (report) report->optimized = to_text(set.graph);
+  Decisions* decisions = report ? &report->decisions : nullptr;
+  Fusion fusion = fuse(set.graph, set.options.off, set.sizes, decisions, late);
+  set.producer = fusion.producer;
+  set.order = fusion.order;
+  for (const Cluster& c : fusion.clusters) set.clusters.push_back(fused_ops(set.graph, c));
+  for (const GraphOp& op : set.graph.ops)
+    set.library.push_back(op.op->run && !has_loop_form(set.graph, op));
+  set.source = std::make_shared<Fused>(set.graph, std::move(fusion), set.options.runtime_scalars);
+}
+
 /// Kernels of symbolic sizes have elements to work on.
 void require_elements(KernelSet& set) {
   for (TypeRef type : set.graph.types) {
@@ -156,15 +169,8 @@ std::unique_ptr<KernelSet> make_kernel_set(const Graph& graph, const CompileOpti
     Stopwatch passes(counts.passes_ms);
     set->graph = run_passes_of(*set, graph, report);
   }
-  if (report) report->optimized = to_text(set->graph);
   Stopwatch fusing(counts.fusion_ms);
-  Fusion fusion = fuse(set->graph, options.off, sizes, report ? &report->decisions : nullptr);
-  set->producer = fusion.producer;
-  set->order = fusion.order;
-  for (const Cluster& c : fusion.clusters) set->clusters.push_back(fused_ops(set->graph, c));
-  for (const GraphOp& op : set->graph.ops)
-    set->library.push_back(op.op->run && !has_loop_form(set->graph, op));
-  set->source = std::make_shared<Fused>(set->graph, std::move(fusion), options.runtime_scalars);
+  add_fusion(*set, {}, report);
   ++counts.graphs;
   set->guards.insert(set->guards.end(), at_hand.guards.begin(), at_hand.guards.end());
   require_elements(*set);
@@ -173,6 +179,26 @@ std::unique_ptr<KernelSet> make_kernel_set(const Graph& graph, const CompileOpti
       report->decisions.push_back({"sizes", true, format("taken for granted: {}", to_text(g)),
                                    "other sizes get kernels of their own", g.loc});
   return set;
+}
+
+std::unique_ptr<KernelSet> make_rewritten_set(const KernelSet& set, const Rewritten& made,
+                                              std::span<const Binding> sizes,
+                                              CompileReport* report) {
+  auto out = std::make_unique<KernelSet>();
+  out->options = set.options;
+  out->sizes.assign(sizes.begin(), sizes.end());
+  out->guards = set.guards;
+  out->graph = made.graph;
+  SizesAtHand at_hand(out->sizes);
+  add_fusion(*out, made.again, report);
+  out->guards.insert(out->guards.end(), at_hand.guards.begin(), at_hand.guards.end());
+  for (size_t i = 0; i < made.origin.size(); ++i) {
+    if (auto known = set.packed.find(made.origin[i]); known != set.packed.end())
+      out->packed.emplace(static_cast<int>(i), known->second);
+    if (auto known = set.bodies.find(made.origin[i]); known != set.bodies.end())
+      out->bodies.emplace(static_cast<int>(i), known->second);
+  }
+  return out;
 }
 
 std::shared_ptr<const Plan> make_grouped_plan(const Graph& graph, const CompileOptions& options,

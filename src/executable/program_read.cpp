@@ -157,6 +157,7 @@ class Reader {
     ByteReader::must(effort <= static_cast<uint8_t>(Effort::e2), "there is no such effort");
     options_.effort = static_cast<Effort>(effort);
     in(options_.off);
+    if (!in.at_end()) in(options_.memory_limit);
     return made;
   }
 

@@ -43,6 +43,7 @@ std::string meta_bytes(const Signature& signature, const CompileOptions& options
   ByteWriter meta;
   write(meta, signature);
   meta(options.effort), meta(options.off);
+  if (options.memory_limit) meta(options.memory_limit);  // files without are as they always were
   return std::move(meta.bytes);
 }
 

@@ -223,7 +223,9 @@ std::shared_ptr<const Program> program_of(const SizedFunction& f,
   flush(traced.leaves);
   std::vector<NamedConstant> constants = constants_of(traced.leaves, settings);
   name_inputs(graph, signature, constants);
-  CompileOptions options{.effort = effort_of(settings.optimization_level), .sizes = signature.opt};
+  CompileOptions options{.effort = effort_of(settings.optimization_level),
+                         .sizes = signature.opt,
+                         .memory_limit = settings.memory_limit};
 
   HostUnlocked unlocked;
   auto program = std::make_shared<Program>(std::move(signature), std::move(graph),

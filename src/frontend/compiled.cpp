@@ -34,6 +34,7 @@ Compiled::Compiled(const Function& f, std::span<const Tensor> like, Pattern patt
       pattern_(std::move(pattern)),
       demands_(demands),
       deadline_(demands.timeout, demands.timeout_fails) {
+  options_.memory_limit = demands.memory_limit;
   bool fits = pattern_.matches(types_of(like), options_.sizes);
   invariant(fits, "compile: traced for a pattern that its own arguments do not fit");
   Function on_numbers = [&](Tensors params) {

@@ -13,6 +13,11 @@ std::unique_ptr<KernelSet> make_kernel_set(const Graph& graph, const CompileOpti
        "{}: the file has no kernels for these sizes, and the runtime has no compiler", graph.name);
 }
 
+std::unique_ptr<KernelSet> make_fitting_set(const KernelSet&, std::span<const Binding>, int64_t,
+                                            CompileReport*, CompileCounts&) {
+  return nullptr;
+}
+
 std::shared_ptr<const Plan> make_grouped_plan(const Graph& graph, const CompileOptions&,
                                               CompileReport*) {
   fail("{}: the runtime has no compiler", graph.name);

@@ -1,0 +1,129 @@
+#include "compiler/fitting.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "base/interrupt.h"
+#include "compiler/lower_fused.h"
+#include "compiler/set_maker.h"
+#include "compiler/step_order.h"
+#include "compiler/stopwatch.h"
+#include "runtime/memory.h"
+
+namespace tn {
+namespace {
+
+/// Budgets tried for one order.
+constexpr int kMostTries = 8;
+/// Budgets this close are one.
+constexpr double kClose = 0.03;
+
+/// The items as steps over the stored values, for who orders steps.
+Plan sketch(const StoredValues& values, int inputs) {
+  Plan plan;
+  plan.inputs = inputs;
+  for (const StoredValue& value : values.all) {
+    if (value.kept) plan.outputs.push_back({inputs + static_cast<int32_t>(plan.bytes.size()), 0});
+    plan.bytes.push_back(value.bytes);
+  }
+  for (const StoredValues::Item& item : values.items) {
+    Step step{nullptr, nullptr, {}, {}};
+    for (int r : item.reads) step.buffers.push_back(inputs + r);
+    for (int w : item.writes) {
+      step.writes.push_back(static_cast<int32_t>(step.buffers.size()));
+      step.buffers.push_back(inputs + w);
+    }
+    step.effect = item.effect;
+    plan.steps.push_back(std::move(step));
+  }
+  return plan;
+}
+
+class Fitter {
+ public:
+  Fitter(const KernelSet& set, std::span<const Binding> sizes, int64_t target)
+      : set_(set), sizes_(sizes), target_(target), values_(stored_values(set, sizes)) {}
+
+  std::unique_ptr<KernelSet> run() {
+    std::vector<int32_t> lean = least_growth_order(sketch(values_, set_.graph.inputs()));
+    search(lean);
+    if (!fits(best_)) {
+      std::vector<int32_t> written(values_.items.size());
+      std::iota(written.begin(), written.end(), 0);
+      if (written != lean) search(written);
+    }
+    return std::move(best_.set);
+  }
+
+  void tell(Decisions& decisions) const;
+
+ private:
+  struct Try {
+    std::unique_ptr<KernelSet> set = nullptr;  // null: none yet
+    int64_t peak = 0;
+    double cost = 0;
+    Residence residence = {};
+    Rewritten made = {};
+  };
+
+  bool fits(const Try& one) const { return one.set && one.peak <= target_; }
+  bool is_better(const Try& one) const {
+    if (!best_.set) return true;
+    if (fits(one) != fits(best_)) return fits(one);
+    return fits(one) ? one.residence.cost < best_.residence.cost : one.peak < best_.peak;
+  }
+
+  /// The largest budget of stored values with which the plan fits. What else a plan needs, and what
+  /// it saves by writing in place, is known when it is made.
+  void search(std::span<const int32_t> order) {
+    Try all = attempt(order, INT64_MAX);
+    auto high = static_cast<double>(all.residence.peak), low = 0.0;
+    double budget = high * static_cast<double>(target_) / static_cast<double>(all.peak);
+    bool done = fits(all);
+    keep(std::move(all));
+    for (int n = 0; n < kMostTries && !done; ++n) {
+      Try one = attempt(order, static_cast<int64_t>(budget));
+      double excess = static_cast<double>(one.peak) / static_cast<double>(target_);
+      (fits(one) ? low : high) = budget;
+      keep(std::move(one));
+      if (low > 0)
+        budget = (low + high) / 2;
+      else
+        budget /= std::clamp(excess, 1.1, 2.0);
+      done = high - low < kClose * high;
+    }
+  }
+
+  void keep(Try one) {
+    if (is_better(one)) best_ = std::move(one);
+  }
+
+  Try attempt(std::span<const int32_t> order, int64_t budget) {
+    stop_if_asked();
+    Try one;
+    one.residence = reside(values_, order, budget);
+    one.made = rewrite(set_.graph, values_, one.residence.turns);
+    one.set = make_rewritten_set(set_, one.made, sizes_, nullptr);
+    one.peak = memory_of(*one.set, sizes_);
+    return one;
+  }
+
+  const KernelSet& set_;
+  std::span<const Binding> sizes_;
+  const int64_t target_;
+  StoredValues values_;
+  Try best_;
+};
+
+}  // namespace
+
+std::unique_ptr<KernelSet> make_fitting_set(const KernelSet& set, std::span<const Binding> sizes,
+                                            int64_t target, CompileReport* report,
+                                            CompileCounts& counts) {
+  Stopwatch memory(counts.memory_ms);
+  Fitter fitter(set, sizes, target);
+  (void)report;
+  return fitter.run();
+}
+
+}  // namespace tn
