@@ -301,6 +301,10 @@ void FusedLowerer::add_tiled(const GraphOp& op, std::shared_ptr<Tiled> tiled,
     step.buffers.insert(step.buffers.end(), more.begin(), more.end());
     step.scalars = work->scalars;
     for (int32_t written : work->access.writes) step.writes.push_back(result + 1 + written);
+    // Blocks are worked on once each; where the sums are made, nothing else may be read.
+    for (auto [input, output] : work->access.in_place)
+      if (more[static_cast<size_t>(output)] != step.buffers[static_cast<size_t>(result)])
+        step.in_place.push_back({result + 1 + input, result + 1 + output});
     pending_.push_back({work, plan_->steps.size()});
     if (report_) report_->loops += to_text(*work->kernel) + "\n";
     if (report_) source = work->kernel;

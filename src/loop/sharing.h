@@ -25,7 +25,7 @@ class Sharing {
   const Kernel& kernel_;
   std::vector<Access> loads_, stores_;  // by buffer
   int last_reduction_ = 0;              // the sweep it belongs to
-  AxisSet par_ = 0;                     // the parallel axes
+  AxisSet par_ = 0;                     // the parallel axes of more than one point
 };
 
 inline bool may_share(const Kernel& kernel, int input, int output) {
