@@ -5,6 +5,7 @@
 
 #include "base/interrupt.h"
 #include "compiler/lower_fused.h"
+#include "compiler/op_cost.h"
 #include "compiler/set_maker.h"
 #include "compiler/step_order.h"
 #include "compiler/stopwatch.h"
@@ -55,7 +56,19 @@ class Fitter {
     return std::move(best_.set);
   }
 
-  void tell(Decisions& decisions) const;
+  /// What was chosen, and the set again, with what fusion says about it.
+  std::unique_ptr<KernelSet> tell(CompileReport& report) const {
+    std::erase_if(report.decisions, [](const Decision& d) { return d.pass == "fuse"; });
+    int64_t before = multiply_adds(set_.graph), now = multiply_adds(best_.made.graph);
+    report.decisions.push_back(
+        {"recompute", true,
+         format("{} more ops, {:.1f} % more multiply-adds",
+                best_.made.graph.ops.size() - ops_kept(),
+                100.0 * static_cast<double>(now - before) / std::max(1.0, double(before))),
+         format("memory_limit: a run needs {}", bytes_text(static_cast<size_t>(best_.peak)))});
+    for (const StoredValue& value : values_.all) tell(value, report.decisions);
+    return make_rewritten_set(set_, best_.made, sizes_, &report);
+  }
 
  private:
   struct Try {
@@ -94,6 +107,33 @@ class Fitter {
     }
   }
 
+  int64_t multiply_adds(const Graph& graph) const {
+    int64_t sum = 0;
+    for (const GraphOp& op : graph.ops) sum += work_of(graph, op, sizes_).multiply_adds;
+    return sum;
+  }
+
+  /// Ops of the set's graph that are there at all.
+  size_t ops_kept() const {
+    std::vector<int> origins = best_.made.origin;
+    std::ranges::sort(origins);
+    return static_cast<size_t>(std::unique(origins.begin(), origins.end()) - origins.begin());
+  }
+
+  void tell(const StoredValue& value, Decisions& decisions) const {
+    int maker = set_.producer[static_cast<size_t>(value.value)];
+    int64_t times = std::ranges::count(best_.made.origin, maker);
+    if (times < 2) return;
+    const GraphOp& op = set_.graph.ops[static_cast<size_t>(maker)];
+    decisions.push_back(
+        {"recompute", true,
+         format("{} {} {}", op.op->name, *set_.graph.types[static_cast<size_t>(value.value)],
+                times == 2 ? "again" : format("{} times", times)),
+         format("it takes {} ops, and {} are free meanwhile", value.ops.size(),
+                bytes_text(static_cast<size_t>(value.bytes))),
+         op.loc});
+  }
+
   void keep(Try one) {
     if (is_better(one)) best_ = std::move(one);
   }
@@ -122,8 +162,8 @@ std::unique_ptr<KernelSet> make_fitting_set(const KernelSet& set, std::span<cons
                                             CompileCounts& counts) {
   Stopwatch memory(counts.memory_ms);
   Fitter fitter(set, sizes, target);
-  (void)report;
-  return fitter.run();
+  std::unique_ptr<KernelSet> made = fitter.run();
+  return report ? fitter.tell(*report) : std::move(made);
 }
 
 }  // namespace tn

@@ -178,14 +178,14 @@ void name_inputs(Graph& graph, const Signature& signature,
   graph.input_names = std::move(names);
 }
 
-void check_memory(const Program& program, int64_t limit) {
+void check_memory(const Program& program, int64_t limit, Effort effort) {
   if (!limit) return;
   const Signature& signature = program.signature();
   MemoryReport report = memory_report(*program.plan(signature.at(&Range::max)));
   if (report.peak > limit)
     fail(Fault::memory, Hint{"use a smaller max, or raise memory_limit"},
-         "{}(): a run needs up to {} bytes, memory_limit is {}\n{}", signature.function,
-         report.peak, limit, to_text(report));
+         "{}(): a run needs up to {} bytes, memory_limit is {}{}\n{}", signature.function,
+         report.peak, limit, least_text(effort), to_text(report));
 }
 
 }  // namespace
@@ -232,7 +232,7 @@ std::shared_ptr<const Program> program_of(const SizedFunction& f,
                                            std::move(constants), std::move(options));
   program->origin = "compiled";
   for (const GraphOp& op : program->graph().ops) program->places.push_back(to_text(op.loc));
-  check_memory(*program, settings.memory_limit);
+  check_memory(*program, settings.memory_limit, effort_of(settings.optimization_level));
   return program;
 }
 

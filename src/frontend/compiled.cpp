@@ -140,8 +140,8 @@ std::shared_ptr<const Compiled::Ready> Compiled::make_ready(std::span<const Bind
   MemoryReport report = memory_report(*made->plan);
   if (report.peak > demands_.memory_limit)
     fail(Fault::memory, Hint{"use smaller batches, or raise memory_limit"},
-         "compile: a run needs {} bytes, memory_limit is {}\n{}", report.peak,
-         demands_.memory_limit, to_text(report));
+         "compile: a run needs {} bytes, memory_limit is {}{}\n{}", report.peak,
+         demands_.memory_limit, least_text(options_.effort), to_text(report));
   return made;
 }
 

@@ -14,6 +14,11 @@ namespace tn {
 /// The effort behind an `optimization_level`; fails for one that does not exist.
 Effort effort_of(int optimization_level);
 
+/// What an error says about the memory of a plan that does not fit.
+constexpr std::string_view least_text(Effort effort) {
+  return effort == Effort::e0 ? "" : ": no plan was found that needs less, computing values again";
+}
+
 /// What is asked of runs.
 struct RunDemands {
   int64_t memory_limit = 0;    // bytes a plan may need; 0: any number
