@@ -3,8 +3,8 @@
     python examples/char_gpt.py --steps 600
 
 The embedding of a character is also what its score is computed with (tied weights). The step is one
-plan: forward, backward, clipping and AdamW. Parameters, optimizer and random state are saved on the
-way; a run that is stopped goes on from there.
+plan: forward, backward, clipping and AdamW. Every 100 steps all of it is saved: a run that was
+stopped goes on with `--resume`, as if it had not been.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
-from terminal import sparkline, wanted_steps
+from terminal import options, output_folder, sparkline
 
 import tenon as tn
 from tenon import nn, optim
@@ -71,7 +71,7 @@ def loss_of(model: CharGPT, tokens: tn.Tensor, following: tn.Tensor) -> tn.Tenso
     return nn.losses.cross_entropy(model(tokens), following, reduction="mean")
 
 
-def train(text: Text, steps: int) -> tuple[CharGPT, list[float]]:
+def train(text: Text, steps: int, resume: bool = False) -> tuple[CharGPT, list[float]]:
     tn.random.seed(0)
     model = CharGPT(len(text.letters))
     warm_up = max(1, steps // 10)
@@ -90,7 +90,14 @@ def train(text: Text, steps: int) -> tuple[CharGPT, list[float]]:
         return loss
 
     step = tn.compile(step, inputs=state, outputs=state)
-    losses = [step(*text.batch(i)).item() for i in range(steps)]
+    file = output_folder() / f"char_gpt-{steps}.safetensors"
+    losses: list[float] = []
+    if resume and file.exists():
+        losses = tn.load_checkpoint(file, model=model, optimizer=optimizer)["losses"]
+    while len(losses) < steps:
+        losses.append(step(*text.batch(len(losses))).item())
+        if len(losses) % 100 == 0:
+            tn.save_checkpoint(file, model=model, optimizer=optimizer, losses=losses)
     return model, losses
 
 
@@ -106,11 +113,11 @@ def sample(model: CharGPT, text: Text, start: str, count: int, heat: float = 0.7
 
 
 def main(given: list[str] | None = None) -> list[float]:
-    steps = wanted_steps(__doc__, usual=600, quick=30, given=given)
+    chosen = options(__doc__, 600, 30, given, resume="go on with what a stopped run saved")
     text = Text([ROOT / "README.md", *sorted((ROOT / "docs" / "tutorial").glob("*.md"))])
     print(f"{len(text.numbers)} characters, {len(text.letters)} different ones")
-    model, losses = train(text, steps)
-    print(f"loss {losses[0]:.3f} to {losses[-1]:.3f} in {steps} steps  {sparkline(losses)}\n")
+    model, losses = train(text, chosen.steps, chosen.resume)
+    print(f"loss {losses[0]:.3f} to {losses[-1]:.3f} in {len(losses)} steps  {sparkline(losses)}\n")
     print(sample(model, text, "A tensor ", 240))
     return losses
 

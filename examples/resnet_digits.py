@@ -9,7 +9,7 @@ as it does the parameters, `model.eval()` uses them.
 from __future__ import annotations
 
 from digits import Digits, load_digits
-from terminal import sparkline, wanted_steps
+from terminal import options, sparkline
 
 import tenon as tn
 from tenon import nn, optim
@@ -83,7 +83,7 @@ def accuracy(model: ResNet, digits: Digits) -> float:
 
 
 def main(given: list[str] | None = None) -> list[float]:
-    steps = wanted_steps(__doc__, usual=300, quick=20, given=given)
+    steps = options(__doc__, usual=300, quick=20, given=given).steps
     training, test = load_digits()
     model, losses = train(training, steps)
     print(f"loss {losses[0]:.3f} to {losses[-1]:.3f} in {steps} steps  {sparkline(losses)}")

@@ -47,13 +47,18 @@ def sparkline(values: Sequence[float], width: int = 24) -> str:
     return "".join(BARS[round((mean - low) * scale)] for mean in means)
 
 
-def wanted_steps(about: str, usual: int, quick: int, given: Sequence[str] | None = None) -> int:
-    """How many training steps the command line asks for: `--steps N`, `--quick`, or the usual."""
+def options(
+    about: str, usual: int, quick: int, given: Sequence[str] | None, **flags: str
+) -> argparse.Namespace:
+    """What the command line says: `--steps N` or `--quick`, and `flags`, each with its help."""
     parser = argparse.ArgumentParser(description=about.splitlines()[0])
     parser.add_argument("--steps", type=int, default=usual, help=f"training steps ({usual})")
     parser.add_argument("--quick", action="store_true", help=f"train for {quick} steps")
-    options = parser.parse_args(given)
-    return quick if options.quick else options.steps
+    for name, text in flags.items():
+        parser.add_argument(f"--{name}", action="store_true", help=text)
+    chosen = parser.parse_args(given)
+    chosen.steps = quick if chosen.quick else chosen.steps
+    return chosen
 
 
 def output_folder() -> Path:

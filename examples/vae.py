@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 from digits import Digits, load_digits
-from terminal import output_folder, sparkline, wanted_steps
+from terminal import options, output_folder, sparkline
 
 import tenon as tn
 from tenon import nn, optim
@@ -96,7 +96,7 @@ def write_png(path: Path, pixels: np.ndarray) -> None:
 
 
 def main(given: list[str] | None = None) -> list[float]:
-    steps = wanted_steps(__doc__, usual=1500, quick=30, given=given)
+    steps = options(__doc__, usual=1500, quick=30, given=given).steps
     model, losses = train(load_digits()[0], steps)
     print(f"loss {losses[0]:.1f} to {losses[-1]:.1f} in {steps} steps  {sparkline(losses)}")
     path = output_folder() / "vae.png"
