@@ -120,7 +120,8 @@ def table(eager: Training, compiled: Training) -> list[tuple[str, str, str, str]
          f"{eager.per_step / compiled.per_step:.2f}x as fast"),
         ("first call", *(time_text(r.seconds[0]) for r in runs), f"{kernels} kernels compiled"),
         ("peak memory", *(bytes_text(r.peak) for r in runs), ""),
-        ("last loss", *(f"{r.losses[-1]:.4f}" for r in runs), f"{len(eager.losses)} losses, {bits}"),
+        ("last loss", *(f"{r.losses[-1]:.4f}" for r in runs),
+         f"{len(eager.losses)} losses, {bits}"),
         ("test accuracy", *(f"{100 * r.accuracies[-1][1]:.1f} %" for r in runs), ""),
     ]
 
@@ -199,7 +200,7 @@ def main() -> int:
     page = write_page(options.out / "index.html", rows, compiled, told, printed, right)
     say("page", str(page))
     print(style.faint(f"\n  {time.perf_counter() - began:.1f} s in all. Read on: README.md, "
-                      "docs/tutorial/17-digits.md\n"))
+                      "docs/tutorial/18-a-residual-network.md\n"))
     shutil.rmtree(CACHE, ignore_errors=True)
     if not same or right < WANTED and not options.quick:
         print(style.bad(f"demo: {100 * right:.1f} % right in C++; {100 * WANTED:.0f} % and the "

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 WIDTH, HEIGHT = 540, 260
 LEFT, RIGHT, TOP, BOTTOM = 52, 14, 16, 34
-TABLE_CSS = """<style>.pair { display:grid; grid-template-columns:repeat(auto-fit, minmax(420px, 1fr));
-  gap:16px; } .pair h3 { margin-top:0; } path.curve { fill:none; stroke-width:1.8; }
+MORE_CSS = """<style>.pair { display:grid; gap:16px;
+  grid-template-columns:repeat(auto-fit, minmax(420px, 1fr)); } .pair h3 { margin-top:0; } path.curve { fill:none; stroke-width:1.8; }
   td.much { font-weight:600; }</style>"""
 
 
@@ -117,7 +117,7 @@ def write_page(path: Path, rows: Sequence[tuple[str, str, str, str]], training: 
              (time_text(training.per_step), "a training step"),
              (len(told.steps), "steps in its plan"),
              (f"{len(training.losses)}", "training steps")]
-    body = f"""{TABLE_CSS}{cards(shown)}
+    body = f"""{MORE_CSS}{cards(shown)}
 <section><h2>Training</h2><div class="pair">
 <div><h3>Loss</h3><div class="frame">{losses_picture(training.losses)}</div></div>
 <div><h3>Accuracy</h3><div class="frame">{accuracies_picture(training.accuracies)}</div></div>
@@ -125,10 +125,10 @@ def write_page(path: Path, rows: Sequence[tuple[str, str, str, str]], training: 
 <section><h2>Eager and compiled</h2>{comparison(rows)}</section>
 <section><h2>What a step does</h2>
 <p>One call of the compiled step, the median of several: {time_text(told.seconds)}, of which
-{time_text(running)} in the {len(told.steps)} steps below. Derivatives stand in the row of the line they
-are derivatives of: forwards on the left, backwards on the right.</p>{framed(told)}</section>
-<section><h2>In C++</h2><p>The saved executable, run by examples/cpp/classify.cpp: {escape(printed)}.
-</p></section>"""
+{time_text(running)} in the {len(told.steps)} steps below. Derivatives stand in the row of the line
+they are derivatives of: forwards on the left, backwards on the right.</p>{framed(told)}</section>
+<section><h2>In C++</h2><p>The saved executable, run by examples/cpp/classify.cpp:
+{escape(printed)}.</p></section>"""
     remark = "A convolutional network, trained in Python and run in C++. Measured in this run."
     path.write_text(document("Handwritten digits", remark, body), encoding="utf-8")
     return path

@@ -86,7 +86,8 @@ def write_png(path: Path, pixels: np.ndarray) -> None:
     """Greys as a PNG: a header, the compressed rows, each after a zero (no filter), an end."""
 
     def chunk(name: bytes, data: bytes) -> bytes:
-        return struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))
+        check = struct.pack(">I", zlib.crc32(name + data))
+        return struct.pack(">I", len(data)) + name + data + check
 
     height, width = pixels.shape
     rows = np.pad(pixels, ((0, 0), (1, 0))).tobytes()

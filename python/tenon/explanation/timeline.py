@@ -97,8 +97,8 @@ def page(profile: Profile) -> str:
              (len(profile.steps), "steps"), (len(profile.lines()), "lines of the program")]
     rows = (f'<tr><td class="n" data-n="{line.seconds}">{time_text(line.seconds)}</td>'
             f'<td class="n">{100 * line.seconds / running:.1f} %</td>'
-            f'<td class="n">{len(line.steps)}</td><td><code>{escape(code_at(line.place))}</code></td>'
-            f"{place(line.place)}</tr>"
+            f'<td class="n">{len(line.steps)}</td>'
+            f"<td><code>{escape(code_at(line.place))}</code></td>{place(line.place)}</tr>"
             for line in sorted(profile.lines(), key=lambda line: -line.seconds))
     body = (f'{cards(shown)}<section id="timeline"><h2>Steps over time</h2>{framed(profile)}'
             '</section><section id="lines"><h2>Lines</h2>'
