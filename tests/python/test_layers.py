@@ -398,6 +398,17 @@ def test_a_mask_of_floats_is_added():
     close(attention(x, mask=tn.where(keep, 0.0, -np.inf)), want, 1e-5)
 
 
+@pytest.mark.parametrize("cell", [nn.RNN, nn.GRU, nn.LSTM])
+def test_recurrent_layers_keep_the_type_of_their_state(cell):
+    layer, x = cell(3, 4), tn.array(draw(2, 5, 3))
+    state = [tn.zeros((1, 2, 4), tn.float16)] * layer.states
+    assert layer(x.astype(tn.float16))[0].dtype == tn.float32
+    assert layer(x, state if layer.states > 1 else state[0])[0].dtype == tn.float16
+    layer.apply(lambda w: w.astype(tn.float16))
+    assert layer(x.astype(tn.float16))[0].dtype == tn.float16
+    assert layer(x)[0].dtype == tn.float32
+
+
 # Initialisation -----------------------------------------------------------------------------
 
 

@@ -71,7 +71,8 @@ class _Recurrent(Module):
         """For each part of the state, what it is before every layer and direction."""
         count = self.num_layers * (2 if self.bidirectional else 1)
         if state is None:
-            zeros = tn.zeros((*x.shape[:-2], self.hidden_size), x.dtype)
+            dtype = tn.result_type(x, self.weight_ih_l0)
+            zeros = tn.zeros((*x.shape[:-2], self.hidden_size), dtype)
             return [[zeros] * count] * self.states
         parts = [state]
         if self.states > 1:
@@ -93,7 +94,9 @@ class _Recurrent(Module):
 
         def body(state: Any, here: tn.Tensor) -> tuple[Any, tn.Tensor]:
             recurrent = tn.linear(state[0], weight["weight_hh"], bias["bias_hh"])
-            state = self._step(here, recurrent, state)
+            new = self._step(here, recurrent, state)
+            # The gates may be of another type, as in mixed precision.
+            state = tuple(part.astype(old.dtype) for part, old in zip(new, state))
             return state, state[0]
 
         reverse = suffix.endswith("reverse")
