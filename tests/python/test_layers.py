@@ -136,6 +136,14 @@ def test_layers_say_what_they_expect_and_what_they_are_given(layer, args, text):
     assert str(error.value).splitlines()[0] == f"layer: {text}"
 
 
+def test_the_other_layout_is_hinted_at():
+    layer = nn.Conv2d(3, 8, 3)
+    with pytest.raises(ValueError) as error:
+        layer(tn.ones((2, 16, 16, 3)))
+    hint = "hint: [batch, height, width, 3] is for channels_last=True"
+    assert str(error.value).splitlines()[-1].strip() == hint
+
+
 def test_errors_name_the_path_of_the_layer():
     model = nn.TransformerEncoder(2, 8, 2)
     model.layers[1].linear1 = nn.Linear(16, 32)

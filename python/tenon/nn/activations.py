@@ -25,7 +25,7 @@ from .._core import (
     softsign,
     tanh,
 )
-from .checks import channel_pattern, check_shape, check_sizes, refuse
+from .checks import check_channels, check_sizes, refuse
 from .description import described
 from .module import Module
 
@@ -279,7 +279,7 @@ class PReLU(Module):
     def forward(self, x: tn.Tensor) -> tn.Tensor:
         slopes = self.weight
         if self.num_parameters > 1:
-            check_shape(self, x, *channel_pattern(self.num_parameters, self.channels_last))
+            check_channels(self, x, self.num_parameters, ...)
             if not self.channels_last:
                 slopes = tn.reshape(slopes, (-1,) + (1,) * (x.ndim - 2))
         return prelu(x, slopes)

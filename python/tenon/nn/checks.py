@@ -13,9 +13,11 @@ from .module import Module
 Sizes: TypeAlias = "int | Sequence[int]"
 Pattern: TypeAlias = "tuple[Any, ...]"  # of numbers, names and perhaps ...
 
+SPATIAL_AXES = {1: ("length",), 2: ("height", "width"), 3: ("depth", "height", "width")}
 
-def refuse(layer: Module, text: str) -> NoReturn:
-    _core._fail("value", f"{type(layer).__name__}: {text}")
+
+def refuse(layer: Module, text: str, hint: str = "") -> NoReturn:
+    _core._fail("value", f"{type(layer).__name__}: {text}", hint)
 
 
 def check_shape(layer: Module, x: Any, *pattern: Any) -> None:
@@ -23,15 +25,22 @@ def check_shape(layer: Module, x: Any, *pattern: Any) -> None:
 
     A name stands for any size, `...` for any number of axes.
     """
-    if not hasattr(x, "shape"):
-        name = type(layer).__name__
-        _core._fail("type", f"{name}: expected a tensor, given a {type(x).__name__}")
-    if not _fits(x.shape, pattern):
-        expected = ", ".join("..." if size is ... else str(size) for size in pattern)
-        refuse(layer, f"expected [{expected}], given {type_text(x)}")
+    if not _fits(x, pattern):
+        _refuse_shape(layer, x, pattern)
 
 
-def _fits(shape: tuple[int, ...], pattern: Pattern) -> bool:
+def check_channels(layer: Any, x: Any, channels: int | str, *axes: Any) -> None:
+    """An error unless `x` is [batch, channels, *axes], or with `channels_last` the other way."""
+    first, last = ("batch", channels, *axes), ("batch", *axes, channels)
+    expected, other = (last, first) if layer.channels_last else (first, last)
+    if not _fits(x, expected):
+        swapped = isinstance(channels, int) and _fits(x, other)
+        hint = f"{_text(other)} is for channels_last={not layer.channels_last}" if swapped else ""
+        _refuse_shape(layer, x, expected, hint)
+
+
+def _fits(x: Any, pattern: Pattern) -> bool:
+    shape = getattr(x, "shape", ())
     if ... in pattern:
         at, more = pattern.index(...), len(shape) - len(pattern) + 1
         pattern = pattern[:at] + ("any",) * more + pattern[at + 1 :]
@@ -40,19 +49,19 @@ def _fits(shape: tuple[int, ...], pattern: Pattern) -> bool:
     )
 
 
+def _refuse_shape(layer: Module, x: Any, pattern: Pattern, hint: str = "") -> NoReturn:
+    if not hasattr(x, "shape"):
+        name = type(layer).__name__
+        _core._fail("type", f"{name}: expected a tensor, given a {type(x).__name__}")
+    refuse(layer, f"expected {_text(pattern)}, given {type_text(x)}", hint)
+
+
+def _text(pattern: Pattern) -> str:
+    return f"[{', '.join('...' if size is ... else str(size) for size in pattern)}]"
+
+
 def type_text(x: tn.Tensor) -> str:
     return f"{x.dtype.name}{list(x.shape)}"
-
-
-def channel_pattern(channels: int, channels_last: bool) -> Pattern:
-    """The shape of a batch with any number of other axes."""
-    return ("batch", ..., channels) if channels_last else ("batch", channels, ...)
-
-
-def spatial_pattern(axes: int, channels: int | str, channels_last: bool) -> Pattern:
-    """The shape of a batch with this many spatial axes."""
-    names = ("length",) if axes == 1 else ("depth", "height", "width")[-axes:]
-    return ("batch", *names, channels) if channels_last else ("batch", channels, *names)
 
 
 def check_sizes(layer: Module, **sizes: int) -> None:

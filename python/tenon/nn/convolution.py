@@ -7,13 +7,13 @@ from math import prod
 import tenon as tn
 
 from .checks import (
+    SPATIAL_AXES,
     Sizes,
+    check_channels,
     check_divides,
-    check_shape,
     check_sizes,
     one_per_axis,
     refuse,
-    spatial_pattern,
 )
 from .description import described, one_for_all
 from .module import Module
@@ -58,8 +58,7 @@ class _Convolution(Module):
         self.bias = tn.random.uniform(-bound, bound, (self.out_channels,)) if bias else None
 
     def _check(self, x: tn.Tensor) -> None:
-        axes = len(self.kernel_size)
-        check_shape(self, x, *spatial_pattern(axes, self.in_channels, self.channels_last))
+        check_channels(self, x, self.in_channels, *SPATIAL_AXES[len(self.kernel_size)])
 
     def describe(self) -> str:
         channels = f"{self.in_channels} -> {self.out_channels}"

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import tenon as tn
 
-from .checks import check_probability, check_shape, spatial_pattern
+from .checks import SPATIAL_AXES, check_channels, check_probability
 from .description import described
 from .module import Module
 
@@ -38,12 +38,12 @@ class _ChannelDropout(Dropout):
         self.channels_last = channels_last
 
     def forward(self, x: tn.Tensor) -> tn.Tensor:
-        pattern = spatial_pattern(self.spatial_axes, "channels", self.channels_last)
-        check_shape(self, x, *pattern)
+        check_channels(self, x, "channels", *SPATIAL_AXES[self.spatial_axes])
         if not self.training:
             return x
-        kept = (slice(None) if name in ("batch", "channels") else slice(1) for name in pattern)
-        return x * tn.dropout(tn.ones_like(x[tuple(kept)]), p=self.p)
+        every, one = slice(None), [slice(1)] * self.spatial_axes
+        chosen = (every, *one, every) if self.channels_last else (every, every, *one)
+        return x * tn.dropout(tn.ones_like(x[chosen]), p=self.p)
 
     def describe(self) -> str:
         return described(self, f"p={self.p}", channels_last=False)

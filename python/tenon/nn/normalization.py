@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import tenon as tn
 
 from .. import _core
 from .checks import (
-    Pattern,
+    SPATIAL_AXES,
     Sizes,
-    channel_pattern,
+    check_channels,
     check_divides,
     check_shape,
     check_sizes,
     one_per_axis,
     refuse,
-    spatial_pattern,
     type_text,
 )
 from .description import described
@@ -38,6 +39,7 @@ class BatchNorm(Module):
     """
 
     buffers = ("running_mean", "running_var")
+    axes: tuple[Any, ...] = (...,)  # of a class: those beside batch and channels
 
     def __init__(
         self,
@@ -62,7 +64,7 @@ class BatchNorm(Module):
         self.running_var = tn.ones(num_features) if track_running_stats else None
 
     def forward(self, x: tn.Tensor) -> tn.Tensor:
-        check_shape(self, x, *self._pattern())
+        check_channels(self, x, self.num_features, *self.axes)
         axis = -1 if self.channels_last else 1
         if not self.training and self.running_mean is not None:
             mean, var = self.running_mean, self.running_var
@@ -75,9 +77,6 @@ class BatchNorm(Module):
                     refuse(self, f"training needs more than one value a channel: {type_text(x)}")
                 self._track(mean, var * count / (count - 1))
         return tn.batch_norm(x, mean, var, self.weight, self.bias, self.eps, axis)
-
-    def _pattern(self) -> Pattern:
-        return channel_pattern(self.num_features, self.channels_last)
 
     def _track(self, mean: tn.Tensor, var: tn.Tensor) -> None:
         if not _core._is_traced(self.running_mean):
@@ -103,7 +102,7 @@ class BatchNorm1d(BatchNorm):
 
     def forward(self, x: tn.Tensor) -> tn.Tensor:
         if getattr(x, "ndim", None) != 2:
-            check_shape(self, x, *spatial_pattern(1, self.num_features, self.channels_last))
+            check_channels(self, x, self.num_features, *SPATIAL_AXES[1])
         return super().forward(x)
 
 
@@ -114,8 +113,7 @@ class BatchNorm2d(BatchNorm):
         (4, 8, 16, 16)
     """
 
-    def _pattern(self) -> Pattern:
-        return spatial_pattern(2, self.num_features, self.channels_last)
+    axes = SPATIAL_AXES[2]
 
 
 class BatchNorm3d(BatchNorm):
@@ -125,8 +123,7 @@ class BatchNorm3d(BatchNorm):
         (4, 8, 5, 6, 7)
     """
 
-    def _pattern(self) -> Pattern:
-        return spatial_pattern(3, self.num_features, self.channels_last)
+    axes = SPATIAL_AXES[3]
 
 
 class GroupNorm(Module):
@@ -157,7 +154,7 @@ class GroupNorm(Module):
         self.bias = tn.zeros(num_channels) if affine else None
 
     def forward(self, x: tn.Tensor) -> tn.Tensor:
-        check_shape(self, x, *channel_pattern(self.num_channels, self.channels_last))
+        check_channels(self, x, self.num_channels, ...)
         axis = -1 if self.channels_last else 1
         return tn.group_norm(
             x, self.weight, self.bias, num_groups=self.num_groups, eps=self.eps, axis=axis

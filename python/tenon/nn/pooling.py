@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import tenon as tn
 
-from .checks import Sizes, check_shape, one_per_axis, refuse, spatial_pattern
+from .checks import SPATIAL_AXES, Sizes, check_channels, one_per_axis, refuse
 from .description import described
 from .module import Module
 
@@ -27,7 +27,7 @@ class _Pool(Module):
         self.channels_last = channels_last
 
     def _check(self, x: tn.Tensor) -> None:
-        check_shape(self, x, *spatial_pattern(self.spatial_axes, "channels", self.channels_last))
+        check_channels(self, x, "channels", *SPATIAL_AXES[self.spatial_axes])
 
 
 class _MaxPool(_Pool):
@@ -158,7 +158,7 @@ class GlobalAvgPool2d(Module):
         self.channels_last = channels_last
 
     def forward(self, x: tn.Tensor) -> tn.Tensor:
-        check_shape(self, x, *spatial_pattern(2, "channels", self.channels_last))
+        check_channels(self, x, "channels", *SPATIAL_AXES[2])
         return tn.mean(x, (1, 2) if self.channels_last else (2, 3))
 
     def describe(self) -> str:
@@ -196,15 +196,13 @@ class Upsample(Module):
         self.channels_last = channels_last
 
     def forward(self, x: tn.Tensor) -> tn.Tensor:
-        axes = ("length", ...)  # at least one
-        last = self.channels_last
-        check_shape(self, x, "batch", *((*axes, "channels") if last else ("channels", *axes)))
-        x = x if last else tn.moveaxis(x, 1, -1)
+        check_channels(self, x, "channels", "length", ...)
+        x = x if self.channels_last else tn.moveaxis(x, 1, -1)
         size, factor = self.size, self.scale_factor
         if isinstance(factor, Sequence):
             size, factor = self._scaled(x.shape[1:-1], factor), None
         y = tn.interpolate(x, size, factor, self.mode, self.align_corners)
-        return y if last else tn.moveaxis(y, -1, 1)
+        return y if self.channels_last else tn.moveaxis(y, -1, 1)
 
     def describe(self) -> str:
         usual = {"mode": "nearest", "align_corners": False, "channels_last": False}
