@@ -40,7 +40,7 @@ def save_checkpoint(path: files.Path, /, *, random: bool = True, **parts: Any) -
     if random:
         tensors[_RANDOM] = random_state[0]
     name = files.path_of("save_checkpoint", path)
-    _core._save_safetensors(name, tensors, {_KEY: json.dumps({"version": 1, "parts": about})})
+    files.save_safetensors(name, tensors, {_KEY: json.dumps({"version": 1, "parts": about})})
 
 
 def load_checkpoint(path: files.Path, /, *, random: bool = True, **parts: Any) -> dict[str, Any]:

@@ -71,10 +71,8 @@ def save_safetensors(
     """
     named = tensors_by_name("save_safetensors", tensors)
     texts = dict(metadata or {})
-    for name, text in texts.items():
-        if not isinstance(name, str) or not isinstance(text, str):
-            kind = type(text if isinstance(name, str) else name).__name__
-            _core._fail("type", f"save_safetensors: metadata is texts by name, not {kind}")
+    for text in [*texts.keys(), *texts.values()]:
+        _check_text("save_safetensors: metadata", text)
     if hasattr(file, "write"):
         file.write(_core._safetensors_bytes(named, texts))
     else:
@@ -89,7 +87,7 @@ def load_safetensors(file: File, return_metadata: bool = False, verify: bool = F
     compared with the checksum in files that this library wrote.
     """
     if hasattr(file, "read"):
-        loaded = _core._parse_safetensors(file.read(), _name_of(file), verify)
+        loaded = _core._parse_safetensors(_content(file), _name_of(file), verify)
     else:
         name = path_of("load_safetensors", file)
         with opening(name):
@@ -104,11 +102,26 @@ def tensors_by_name(what: str, tensors: Mapping[str, Any]) -> Tensors:
         kind = type(tensors).__name__
         _core._fail("type", f"{what}: tensors by name are a dict, not {kind}")
     for name, tensor in tensors.items():
-        if not isinstance(name, str):
-            _core._fail("type", f"{what}: names are strings, not {name!r}")
+        _check_text(f"{what}: names", name)
         if isinstance(tensor, (Mapping, str, bytes)) or tensor is None:
             _core._fail("type", f"{what}: {name!r} is no tensor but a {type(tensor).__name__}")
     return {name: asarray(tensor) for name, tensor in tensors.items()}
+
+
+def _check_text(what: str, text: Any) -> None:
+    if not isinstance(text, str):
+        _core._fail("type", f"{what}: a string is needed, not {text!r} ({type(text).__name__})")
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        _core._fail("value", f"{what}: UTF-8 cannot hold {text!r}")
+
+
+def _content(file: Any) -> bytes:
+    data = file.read()
+    if isinstance(data, str):
+        _core._fail("type", f"load: {_name_of(file)} was opened as text", "open(path, 'rb')")
+    return bytes(data)
 
 
 def _name_of(file: Any) -> str:
@@ -134,9 +147,10 @@ def load_shards(path: Path) -> Tensors:
         if os.path.basename(str(shard)) != shard:  # it may not lead to other folders
             _core._fail("value", f"load: {name}: not the name of a file beside it: {shard!r}")
         tensors = load_safetensors(os.path.join(os.path.dirname(name), shard))
-        for missing in set(names) - tensors.keys():
-            _core._fail("value", f"load: {shard} has no {missing!r}, which {name} says it has")
-        merged |= {tensor: tensors[tensor] for tensor in names}
+        for tensor in names:
+            if tensor not in tensors:
+                _core._fail("value", f"load: {shard} has no {tensor!r}, which {name} says it has")
+            merged[tensor] = tensors[tensor]
     return merged
 
 
@@ -156,7 +170,7 @@ def save(file: File, tensor: Any) -> None:
     _write("save", file, ".npy", lambda out: _write_array(out, array))
 
 
-def savez(file: File, *tensors: Any, **named: Any) -> None:
+def savez(file: File, /, *tensors: Any, **named: Any) -> None:
     """Writes tensors as an `.npz` file; those without names are called `arr_0`, `arr_1` and on.
 
         >>> import io
@@ -168,7 +182,7 @@ def savez(file: File, *tensors: Any, **named: Any) -> None:
     _save_zip("savez", file, tensors, named, zipfile.ZIP_STORED)
 
 
-def savez_compressed(file: File, *tensors: Any, **named: Any) -> None:
+def savez_compressed(file: File, /, *tensors: Any, **named: Any) -> None:
     """`savez`, compressed."""
     _save_zip("savez_compressed", file, tensors, named, zipfile.ZIP_DEFLATED)
 
@@ -239,13 +253,13 @@ def _read_array(name: str, file: Any, called: str = "") -> _core.Tensor:
     """Of a file that is open, or, mapped, of the path `name`."""
     import numpy as np
 
-    with _reading(name, called):
+    with _Reading(name, called):
         if file is None:
             return _tensor_of(np.load(name, mmap_mode="r", allow_pickle=False))
         return _tensor_of(np.lib.format.read_array(file, allow_pickle=False))
 
 
-class _reading:
+class _Reading:
     """NumPy and zipfile raise errors of many kinds for what is in a damaged file.
 
     A class, so that no frame of contextlib stands for the user's place.
@@ -264,7 +278,7 @@ class _reading:
 
 def _read_zip(name: str, file: Any) -> Tensors:
     tensors: Tensors = {}
-    with _reading(name):
+    with _Reading(name):
         archive = zipfile.ZipFile(file)
     with archive:
         members = archive.namelist()
@@ -274,7 +288,7 @@ def _read_zip(name: str, file: Any) -> Tensors:
             called = member.removesuffix(".npy")
             if called in tensors:
                 _core._fail("value", f"load: {name} is damaged: it has {called!r} twice")
-            with _reading(name, called):
+            with _Reading(name, called):
                 elements = io.BytesIO(archive.read(member))
             tensors[called] = _read_array(name, elements, called)
     return tensors
@@ -292,7 +306,7 @@ def load(file: File, return_metadata: bool = False) -> Any:
     of a safetensors file, empty for others.
     """
     if hasattr(file, "read"):
-        data = file.read()
+        data = _content(file)
         loaded = _load(_name_of(file), data[:8], data)
     else:
         name = path_of("load", file)

@@ -65,6 +65,8 @@ def test_file_objects(tmp_path):
         assert tn.load(out).tolist() == [0, 1, 2]
     with pytest.raises(ValueError, match="load: a BytesIO is empty"):
         tn.load(io.BytesIO())
+    with pytest.raises(TypeError, match="load: a StringIO was opened as text"):
+        tn.load(io.StringIO("text"))
 
 
 def test_files_of_the_safetensors_package():
@@ -104,11 +106,13 @@ def test_values_that_are_no_tensors_become_some(tmp_path):
     "tensors, metadata, error",
     [
         ([1], None, "tensors by name are a dict, not list"),
-        ({3: tn.ones(2)}, None, "names are strings, not 3"),
+        ({3: tn.ones(2)}, None, "names: a string is needed, not 3 (int)"),
         ({"a": {"b": tn.ones(2)}}, None, "'a' is no tensor but a dict"),
         ({"a": None}, None, "'a' is no tensor but a NoneType"),
-        ({"a": tn.ones(2)}, {"step": 3}, "metadata is texts by name, not int"),
+        ({"a": tn.ones(2)}, {"step": 3}, "metadata: a string is needed, not 3 (int)"),
         ({"a": tn.ones(2).astype(tn.complex128)}, None, "safetensors has no c128"),
+        ({"\udc80": tn.ones(2)}, None, r"names: UTF-8 cannot hold '\udc80'"),
+        ({"a": tn.ones(2)}, {"note": "\udc80"}, r"metadata: UTF-8 cannot hold '\udc80'"),
         ({"__metadata__": tn.ones(2)}, None, "no tensor can be called '__metadata__'"),
     ],
 )
@@ -196,10 +200,11 @@ def test_npy(tmp_path):
 @pytest.mark.parametrize("savez", [tn.savez, tn.savez_compressed])
 def test_npz(tmp_path, savez):
     tensors = {"w": tn.arange(1000).reshape(10, 100), "b": tn.ones(3, dtype=tn.bfloat16)}
+    tensors["file"] = tn.ones(1)  # a name that is also a parameter's
     savez(tmp_path / "f", tn.zeros(2), **tensors)
     same(tn.load(tmp_path / "f.npz"), {"arr_0": tn.zeros(2), **tensors})
     read = np.load(tmp_path / "f.npz")
-    assert read.files == ["arr_0", "w", "b"] and read["w"].sum() == 999 * 500
+    assert read.files == ["arr_0", "w", "b", "file"] and read["w"].sum() == 999 * 500
     first = (tmp_path / "f.npz").read_bytes()
     savez(tmp_path / "f.npz", tn.zeros(2), **tensors)
     assert (tmp_path / "f.npz").read_bytes() == first

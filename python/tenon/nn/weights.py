@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import os
+import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
@@ -113,36 +114,46 @@ def _placed(name: str, target: Target, tensor: tn.Tensor) -> Iterable[tuple[str,
 
 
 class _Patterns:
-    """Names by patterns: parts between dots, where `*` is any one. A pattern is the beginning of
-    a name; the longest that fits counts, and what comes after it stays.
+    """Names by patterns: parts between dots, where `*` is any one and `**` any number. A pattern is
+    the beginning of a name; the longest that fits counts, and what comes after it stays.
     """
 
     def __init__(self, targets: Mapping[str, Target]) -> None:
         for pattern in targets:
             if not isinstance(pattern, str):
                 _core._fail("type", f"load_weights: mapping: names are strings, not {pattern!r}")
-        parts = [(pattern.split(".") if pattern else [], targets[pattern]) for pattern in targets]
-        # Longer ones first; of those, those with fewer stars.
-        self.targets = sorted(parts, key=lambda p: (-len(p[0]), p[0].count("*")))
+        longest = sorted(targets, key=lambda p: (-len(_parts(p)), p.count("*")))
+        self.targets = [(re.compile(_expression(p)), targets[p]) for p in longest]
 
     def __call__(self, name: str) -> Target:
-        parts = name.split(".")
-        for pattern, target in self.targets:
-            fits = all(p in ("*", part) for p, part in zip(pattern, parts))
-            if len(pattern) <= len(parts) and fits:
-                return _filled(target, pattern, parts)
+        for expression, target in self.targets:
+            match = expression.fullmatch(name)
+            if match:
+                return _filled(target, match)
         return name
 
 
-def _filled(target: Target, pattern: list[str], parts: list[str]) -> Target:
-    """`target` with what the stars of `pattern` were, and what comes after it."""
+def _parts(path: str) -> list[str]:
+    return path.split(".") if path else []
+
+
+def _expression(pattern: str) -> str:
+    """Its groups are what the stars stand for, and the rest of the name."""
+    stars = {"*": r"([^.]+)", "**": r"(.+)"}
+    parts = [stars.get(part, re.escape(part)) for part in _parts(pattern)]
+    return r"\.".join(parts) + r"(?:\.(.+))?" if parts else "(.+)"
+
+
+def _filled(target: Target, match: re.Match[str]) -> Target:
+    """`target` with what the stars stood for, and what comes after the pattern."""
     if isinstance(target, tuple) and len(target) == 2:
-        return _filled(target[0], pattern, parts), target[1]  # type: ignore[return-value]
+        return _filled(target[0], match), target[1]  # type: ignore[return-value]
     if not isinstance(target, str):
         return target
-    stars = iter([part for p, part in zip(pattern, parts) if p == "*"])
-    filled = [next(stars, "*") if p == "*" else p for p in target.split(".") if p]
-    return ".".join(filled + parts[len(pattern) :])
+    *stars, rest = match.groups()
+    found = iter(stars)
+    filled = [next(found, part) if part in ("*", "**") else part for part in _parts(target)]
+    return ".".join(filled + _parts(rest))
 
 
 # Into a module --------------------------------------------------------------------------------
