@@ -154,6 +154,8 @@ def load_shards(path: Path) -> Tensors:
     return merged
 
 
+_MOST_HEADER = 100_000_000  # bytes, as the format says
+
 # npy and npz ----------------------------------------------------------------------------------
 
 # Element types that NumPy has not, as it writes those of ml_dtypes: bytes without a meaning.
@@ -319,16 +321,18 @@ def load(file: File, return_metadata: bool = False) -> Any:
 
 def _load(name: str, head: bytes, data: bytes | None) -> tuple[Any, dict[str, str]]:
     """From `data`, or else the file `name`; `head` is how it begins."""
-    if head.startswith(b"\x93NUMPY"):
+    # A small number begins a safetensors file, also where its bytes read like something else.
+    sized = len(head) == 8 and int.from_bytes(head, "little") <= _MOST_HEADER
+    if not sized and head.startswith(b"\x93NUMPY"):
         return _read_array(name, data and io.BytesIO(data)), {}
-    if head.startswith((b"PK\3\4", b"PK\5\6")):
+    if not sized and head.startswith((b"PK\3\4", b"PK\5\6")):
         return _read_zip(name, name if data is None else io.BytesIO(data)), {}
-    if head[:1] == b"\x80" and head[1:2] in (b"\2", b"\3", b"\4", b"\5") and any(head[2:]):
+    if not sized and head.startswith((b"\x80\2", b"\x80\3", b"\x80\4", b"\x80\5")):
         _fail_pickled(name)
+    if not sized and data is None and head.lstrip().startswith(b"{"):
+        return load_shards(name), {}
     if data is not None:
         return _core._parse_safetensors(data, name, False)
-    if head.lstrip().startswith(b"{"):
-        return load_shards(name), {}
     return load_safetensors(name, return_metadata=True)
 
 

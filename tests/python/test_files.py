@@ -153,6 +153,17 @@ def test_changing_what_was_loaded_and_saving_it_to_the_same_file(tmp_path):
     assert os.listdir(tmp_path) == ["f.safetensors"]
 
 
+def test_results_do_not_take_the_memory_of_a_file(tmp_path):
+    tn.save_safetensors(tmp_path / "f", {"x": tn.zeros(300_000)})
+    tn.save(tmp_path / "x", tn.zeros(300_000))
+    for x in (tn.load(tmp_path / "f").popitem()[1], tn.load(tmp_path / "x.npy")):
+        for _ in range(3):  # the only handle: its memory would be free for the result
+            x = x + 1
+            tn.eval(x)
+        assert x[-1].item() == 3
+        assert tn.load(tmp_path / "x.npy")[-1].item() == 0
+
+
 @pytest.mark.parametrize("save", ["safetensors", "npz", "npy"])
 def test_cut_and_flipped_files(tmp_path, save):
     path = tmp_path / "f"
@@ -200,6 +211,8 @@ def test_npy(tmp_path):
 @pytest.mark.parametrize("savez", [tn.savez, tn.savez_compressed])
 def test_npz(tmp_path, savez):
     tensors = {"w": tn.arange(1000).reshape(10, 100), "b": tn.ones(3, dtype=tn.bfloat16)}
+    savez(tmp_path / "f")
+    assert tn.load(tmp_path / "f.npz") == {}
     tensors["file"] = tn.ones(1)  # a name that is also a parameter's
     savez(tmp_path / "f", tn.zeros(2), **tensors)
     same(tn.load(tmp_path / "f.npz"), {"arr_0": tn.zeros(2), **tensors})
@@ -308,6 +321,14 @@ def test_pickles_are_refused(tmp_path):
     for name in ("model.pt", "old.bin"):
         with pytest.raises(ValueError, match=f"{name} is a pickle of PyTorch, which can run code"):
             tn.load(tmp_path / name)
+
+
+@pytest.mark.parametrize("length", [0x7B, 0x7B20, 0x10280, 0x44B50])  # "{", " {", pickle, "PK"
+def test_lengths_that_look_like_other_files(tmp_path, length):
+    path = tmp_path / "f"
+    header = b'{"x":{"dtype":"U8","shape":[1],"data_offsets":[0,1]}}'.ljust(length)
+    path.write_bytes(length.to_bytes(8, "little") + header + b"\7")
+    assert tn.load(path)["x"].item() == tn.load(io.BytesIO(path.read_bytes()))["x"].item() == 7
 
 
 def shards(folder, weight_map, **tensors):

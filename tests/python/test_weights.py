@@ -194,7 +194,7 @@ def mapped(mapping, *names):
         ({"a": ""}, {"a.b.c": "b.c"}),
         ({"": "model"}, {"a.b": "model.a.b"}),
         ({"a.*.c": "x.*"}, {"a.1.c": "x.1", "a.2.c.d": "x.2.d", "a.c": "a.c", "a.1.2": "a.1.2"}),
-        ({"**.num": None, "a": "x"}, {"a.b.c.num": None, "num": "num", "a.num": None, "a.b": "x.b"}),
+        ({"**.num": None, "a": "x"}, {"a.b.num": None, "num": "num", "a.num": None, "a.b": "x.b"}),
         ({"**.norm": "**.n"}, {"a.b.norm.w": "a.b.n.w", "norm.w": "norm.w"}),
         ({"*.a.*": "x.*.y.*"}, {"1.a.2.w": "x.1.y.2.w"}),
         ({"a": "x", "a.b": "y", "a.b.c": None}, {"a.q": "x.q", "a.b.q": "y.q", "a.b.c": None}),

@@ -138,8 +138,9 @@ class Module:
 
         `mapping` says what other libraries' names become: a function of a name, or a dict of
         patterns. A pattern is the beginning of a name, up to a dot; `*` is any part between dots,
-        `**` any number of them, and both keep their places. A name becomes another one, None to leave it out, or a pair of a name
-        and a function of the tensor, which may return several by name:
+        `**` any number of them, and both keep their places. A name becomes another one, None to
+        leave it out, or a pair of a name and a function of the tensor, which may return several by
+        name:
 
             >>> model = tn.nn.Sequential(tn.nn.Linear(2, 1), tn.nn.Linear(1, 1))
             >>> other = {f"h.{i}.fc.weight": tn.ones((n, 1)) for i, n in enumerate([2, 1])}
