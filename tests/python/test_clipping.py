@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import tenon as tn
-from tenon import optim
+from tenon import nn, optim
 
 GRADS = {"w": tn.array([[3.0, 0.0]]), "b": [tn.array([-4.0])]}
 
@@ -34,6 +34,24 @@ def test_values_are_clipped():
 def test_zero_gradients_stay():
     clipped, norm = optim.clip_grad_norm({"w": tn.zeros(3)}, max_norm=1.0)
     assert norm.item() == 0 and clipped["w"].tolist() == [0, 0, 0]
+
+
+def with_gradients():
+    model = nn.Linear(2, 1, bias=False)
+    model.weight = tn.array([[0.0, 0.0]])
+    model.weight.requires_grad = True
+    (model(tn.array([[3.0, -4.0]]))).sum().backward()
+    return model
+
+
+def test_gradients_in_parameters_are_clipped():
+    model = with_gradients()
+    assert nn.utils.clip_grad_norm_(model.parameters(), 2.5).item() == 5
+    np.testing.assert_allclose(model.weight.grad.numpy(), [[1.5, -2]], 1e-6)
+    nn.utils.clip_grad_value_([model.weight], 1.75)
+    np.testing.assert_allclose(model.weight.grad.numpy(), [[1.5, -1.75]], 1e-6)
+    with pytest.raises(ValueError, match="clip_grad_norm_: there are no gradients"):
+        nn.utils.clip_grad_norm_([tn.ones(1)], 1.0)
 
 
 @pytest.mark.parametrize(

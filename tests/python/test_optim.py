@@ -240,6 +240,21 @@ def test_several_optimizers_in_a_compiled_step():
     assert values[0] > values[1] > values[2] and step.stats().traces == 1
 
 
+@pytest.mark.parametrize("name", sorted(set(RULES) - {"Adafactor", "Muon"}))
+def test_the_updates_of_many_parameters_are_few_kernels(name):
+    optimizer = getattr(optim, name)()
+    holder = {"parameters": [tn.ones(16 + i % 2) for i in range(20)]}
+    optimizer.init(holder["parameters"])
+    state = [holder, optimizer.state]
+
+    @tn.compile(inputs=state, outputs=state)
+    def step(gradients):
+        holder["parameters"] = optimizer.apply_gradients(gradients, holder["parameters"])
+
+    step(holder["parameters"])
+    assert step.show("plan").count("\nstep ") <= 4
+
+
 def test_models_are_updated_in_place():
     model = nn.Sequential(nn.Linear(2, 2), tn.tanh, nn.Linear(2, 1))
     first = model.layers[0].freeze()

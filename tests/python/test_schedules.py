@@ -60,6 +60,25 @@ def test_a_compiled_step_is_traced_once_for_all_rates():
     assert optimizer.learning_rate.item() == 0.25 and step.stats().traces == 1
 
 
+def test_schedulers_count_steps_of_their_own():
+    kinds = optim.lr_scheduler
+    for make, rates in [
+        (lambda o: kinds.StepLR(o, 2, 0.5), [1, 1, 0.5, 0.5]),
+        (lambda o: kinds.ExponentialLR(o, 0.5), [1, 0.5, 0.25, 0.125]),
+        (lambda o: kinds.LinearLR(o, 0.5, 1.0, 2), [0.5, 0.75, 1, 1]),
+        (lambda o: kinds.CosineAnnealingLR(o, 2), [1, 0.5, 0, 0]),
+        (lambda o: kinds.LambdaLR(o, lambda step: 1 / (1 + step)), [1, 1 / 2, 1 / 3, 1 / 4]),
+    ]:
+        optimizer, w = optim.SGD(lr=1.0), tn.array([0.0])
+        scheduler, seen = make(optimizer), []
+        for _ in range(4):
+            w = optimizer.apply_gradients(tn.ones(1), w)  # its steps do not count
+            seen += scheduler.get_last_lr()
+            scheduler.step()
+        np.testing.assert_allclose(seen, rates, 1e-6, 1e-7)
+        np.testing.assert_allclose(w.item(), -sum(rates), 1e-6)
+
+
 @pytest.mark.parametrize(
     "call, text",
     [
@@ -81,5 +100,6 @@ def test_errors(call, text):
         call()
 
 
-def test_examples_in_the_documentation():
-    assert doctest.testmod(optim.schedules, extraglobs={"tn": tn}).failed == 0
+@pytest.mark.parametrize("module", [optim.schedules, optim.lr_scheduler])
+def test_examples_in_the_documentation(module):
+    assert doctest.testmod(module, extraglobs={"tn": tn}).failed == 0

@@ -33,6 +33,11 @@ class Loss(Module):
     def forward(self, *inputs: tn.Tensor) -> tn.Tensor:
         return self.function(*inputs, **{name: getattr(self, name) for name in self.defaults})
 
+    def describe(self) -> str:
+        options = {name: getattr(self, name) for name in self.defaults}
+        unusual = [f"{n}={v!r}" for n, v in options.items() if v != self.defaults[n]]
+        return ", ".join(unusual)
+
 
 def _loss(name: str, function: Callable[..., tn.Tensor]) -> type[Loss]:
     """The class of a loss, whose options are the arguments of `function` that have a default."""

@@ -5,7 +5,7 @@
     {'w': tensor([0], dtype=float32)}
 """
 
-from . import clipping, schedules
+from . import clipping, lr_scheduler, schedules
 from .adafactor import Adafactor
 from .adam import Adam, Adamax, AdamW
 from .adaptive import AdaDelta, Adagrad, RMSprop
@@ -50,6 +50,7 @@ __all__ = [
     "exponential_decay",
     "join_schedules",
     "linear_schedule",
+    "lr_scheduler",
     "schedules",
     "step_decay",
 ]
