@@ -116,6 +116,35 @@ def test_an_optimizer_of_tensors(tmp_path):
     assert other.tolist() == w.tolist()
 
 
+def test_schedulers_and_objects_of_users(tmp_path):
+    class Counter:
+        def __init__(self):
+            self.seen = []
+
+        def state_dict(self):
+            return {"seen": self.seen}
+
+        def load_state_dict(self, state):
+            self.seen = state["seen"]
+
+    def made():
+        optimizer = optim.SGD(0.8)
+        return optimizer, optim.lr_scheduler.StepLR(optimizer, step_size=2, gamma=0.5), Counter()
+
+    parts = dict(zip(("optimizer", "scheduler", "counter"), made()))
+    for epoch in range(3):
+        parts["counter"].seen.append((epoch, parts["optimizer"].learning_rate.item()))
+        parts["scheduler"].step()
+    tn.save_checkpoint(tmp_path / "c", **parts)
+    others = dict(zip(parts, made()))
+    assert tn.load_checkpoint(tmp_path / "c", **others) == {}
+    assert others["counter"].seen == parts["counter"].seen
+    for held in (parts, others):
+        held["scheduler"].step()
+    rates = [held["optimizer"].learning_rate.item() for held in (parts, others)]
+    assert rates == [pytest.approx(0.2)] * 2
+
+
 def test_parts_that_do_not_fit(tmp_path):
     path = tmp_path / "c.safetensors"
     model, optimizer = trained()

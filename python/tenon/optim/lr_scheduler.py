@@ -33,6 +33,14 @@ class LRScheduler:
         self.last_epoch += 1
         self.optimizer.learning_rate = tn.asarray(self.schedule(tn.array(self.last_epoch)))
 
+    def state_dict(self) -> dict[str, int]:
+        """The number of steps, for a checkpoint."""
+        return {"last_epoch": self.last_epoch}
+
+    def load_state_dict(self, state: dict[str, int]) -> None:
+        self.last_epoch = state["last_epoch"] - 1
+        self.step()
+
     def get_last_lr(self) -> list[float]:
         return [self.optimizer.learning_rate.item()]
 
