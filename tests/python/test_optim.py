@@ -192,6 +192,31 @@ def test_moments_of_doubles_are_doubles():
     assert {m.dtype for m in tn.tree.leaves(optimizer.state["moments"])} == {tn.float64}
 
 
+@pytest.mark.parametrize("name", RULES)
+def test_both_habits_make_the_same_steps(name):
+    functional, taped = nn.Linear(3, 2), nn.Linear(3, 2)
+    taped.update(functional)
+    x, kind = tn.ones((4, 3)), getattr(optim, name)
+    one, other = kind(lr=0.1), kind(taped.parameters(), lr=0.1)
+    for _ in range(2):
+        f = nn.value_and_grad(functional, lambda: tn.sum(tn.square(functional(x))))
+        one.update(functional, f()[1])
+        tn.sum(tn.square(taped(x))).backward()
+        other.step()
+        other.zero_grad()
+    assert flat(functional.parameters()).tolist() == flat(taped.parameters()).tolist()
+
+
+def test_gradients_become_none_or_zeros():
+    w = tn.ones(2)
+    optimizer = optim.SGD([w, tn.ones(3)], lr=0.1)
+    w.sum().backward()
+    optimizer.zero_grad(set_to_none=False)
+    assert w.grad.tolist() == [0, 0]
+    optimizer.zero_grad()
+    assert w.grad is None
+
+
 # Weight decay and several optimizers --------------------------------------------------------
 
 
@@ -282,6 +307,10 @@ ONES = {"w": tn.ones(2)}
         (
             lambda: optim.Adam(betas=(0.9, 1.0)),
             r"Adam: betas must be at least 0 and less than 1, not \(0.9, 1.0\)",
+        ),
+        (
+            lambda: optim.SGD([{"params": [tn.ones(1)], "weight_decay": 0.1}]),
+            "SGD: no parameters: dict",
         ),
         (lambda: optim.Muon(adjust_lr_fn="no"), "Muon: adjust_lr_fn is 'original' or"),
         (lambda: optim.Adafactor(decay_rate=0.8), "Adafactor: decay_rate must be at most 0"),

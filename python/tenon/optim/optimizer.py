@@ -140,7 +140,9 @@ class Optimizer(metaclass=_BothHabits):
                 continue
             module = given.module if isinstance(given, Parameters) else given
             if not isinstance(module, Module):
-                self._refuse(f"no parameters: {type(given).__name__}", "type")
+                hint = "options by parameter: MultiOptimizer, or weight_decay as a function"
+                kind = type(given).__name__
+                self._refuse(f"no parameters: {kind}", "type", hint * isinstance(given, dict))
             self._modules.append(module)
             for parameter in tn.tree.leaves(module.trainable_parameters()):
                 parameter.requires_grad = True
@@ -165,10 +167,11 @@ class Optimizer(metaclass=_BothHabits):
             return "it was given no parameters; write SGD(model.parameters(), lr=...)"
         return f"none of {count} parameters has a gradient; call loss.backward() first"
 
-    def zero_grad(self) -> None:
-        """Lets go of the gradients, which `backward()` would add to."""
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """Lets go of the gradients, which `backward()` would add to, or makes them zeros."""
         for _, parameter in self._watched():
-            parameter.grad = None
+            has_grad = parameter.grad is not None
+            parameter.grad = tn.zeros_like(parameter) if has_grad and not set_to_none else None
 
     def _watched(self) -> Iterator[tuple[str, tn.Tensor]]:
         """The parameters of `step`, by name."""
@@ -223,7 +226,6 @@ class Optimizer(metaclass=_BothHabits):
             known[name] = fresh
         return known[name]
 
-
     def _check_not_negative(self, **options: float) -> None:
         for name, value in options.items():
             if not value >= 0:
@@ -236,8 +238,8 @@ class Optimizer(metaclass=_BothHabits):
                 if not 0 <= share < 1:
                     self._refuse(f"{name} must be at least 0 and less than 1, not {value}")
 
-    def _refuse(self, text: str, fault: str = "value") -> NoReturn:
-        _core._fail(fault, f"{type(self).__name__}: {text}")
+    def _refuse(self, text: str, fault: str = "value", hint: str = "") -> NoReturn:
+        _core._fail(fault, f"{type(self).__name__}: {text}", hint)
 
 
 def _at_least_float32(parameter: tn.Tensor) -> tn.Tensor:
