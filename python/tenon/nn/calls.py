@@ -39,6 +39,7 @@ def as_call(call: Callable[..., Any]) -> Callable[..., Any]:
                 raise
         _running.outermost = self
         try:
+            _core._watch(self.trainable_parameters())
             return call(self, *args, **kwargs)
         except _core.Error as error:
             _name_module(error, self)

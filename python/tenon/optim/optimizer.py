@@ -151,7 +151,8 @@ class Optimizer(metaclass=_BothHabits):
     def step(self) -> None:
         """Improves the parameters that were given, by the gradients that `backward()` left there.
 
-        Those without a gradient stay as they are.
+        Those without a gradient stay as they are. Outside of compiled functions the step is computed
+        when this returns.
         """
         pairs = [(name, p, p.grad) for name, p in self._watched()]
         if all(gradient is None for _, _, gradient in pairs):
@@ -161,6 +162,10 @@ class Optimizer(metaclass=_BothHabits):
             for name, parameter, gradient in pairs:
                 if gradient is not None:
                     _core._rebind(parameter, self._applied(name, gradient, parameter))
+        # Loops of this habit ask for no values: what they record must not grow for ever.
+        parameters = [parameter for _, parameter, _ in pairs]
+        if not any(map(_core._is_traced, parameters)):
+            tn.eval(parameters, self.state)
 
     def _why_nothing(self, count: int) -> str:
         if count == 0:
