@@ -1,6 +1,6 @@
 """A GPT-style model of characters, trained on the documentation of this repository.
 
-    python examples/char_gpt.py --steps 600
+    python examples/char_gpt.py --steps 1000
 
 The embedding of a character is also what its score is computed with (tied weights). The step is one
 plan: forward, backward, clipping and AdamW. Every 100 steps all of it is saved: a run that was
@@ -18,7 +18,7 @@ import tenon as tn
 from tenon import nn, optim
 
 ROOT = Path(__file__).resolve().parent.parent
-LENGTH, BATCH = 64, 16  # characters of an example, examples of a step
+LENGTH, BATCH = 64, 32  # characters of an example, examples of a step
 
 
 class Text:
@@ -113,12 +113,12 @@ def sample(model: CharGPT, text: Text, start: str, count: int, heat: float = 0.7
 
 
 def main(given: list[str] | None = None) -> list[float]:
-    chosen = options(__doc__, 600, 30, given, resume="go on with what a stopped run saved")
+    chosen = options(__doc__, 1000, 20, given, resume="go on with what a stopped run saved")
     text = Text([ROOT / "README.md", *sorted((ROOT / "docs" / "tutorial").glob("*.md"))])
     print(f"{len(text.numbers)} characters, {len(text.letters)} different ones")
     model, losses = train(text, chosen.steps, chosen.resume)
     print(f"loss {losses[0]:.3f} to {losses[-1]:.3f} in {len(losses)} steps  {sparkline(losses)}\n")
-    print(sample(model, text, "A tensor ", 240))
+    print(sample(model, text, "A tensor ", 20 if chosen.quick else 240))
     return losses
 
 

@@ -8,6 +8,7 @@ Python. All numbers are measured on the way; the page has them as pictures. `--q
 from __future__ import annotations
 
 import argparse
+import atexit
 import os
 import shutil
 import statistics
@@ -20,7 +21,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 # A folder of its own, so that the first call is one that finds nothing on disk.
-CACHE = os.environ["TENON_CACHE_DIR"] = tempfile.mkdtemp(prefix="tenon-demo-")
+os.environ["TENON_CACHE_DIR"] = cache = tempfile.mkdtemp(prefix="tenon-demo-")
+atexit.register(shutil.rmtree, cache, ignore_errors=True)
 
 import numpy as np
 from demo_page import write_page
@@ -163,6 +165,18 @@ def run_in_cpp(program: Path, model: Path, images: np.ndarray) -> tuple[np.ndarr
     return np.fromfile(files[1], np.float32).reshape(len(images), -1), done.stdout.strip()
 
 
+def take_to_cpp(model: ConvNet, digits: Digits, folder: Path) -> tuple[str, float, bool]:
+    """What the program prints, which part it has right, and whether its scores are Python's."""
+    path, executable = deploy(model, folder)
+    say("executable", f"{path.name}, {bytes_text(path.stat().st_size)}, for 1 to 512 images")
+    scores, printed = run_in_cpp(build_classifier(folder), path, digits.images.numpy())
+    say("C++", f"classify.cpp: {printed}")
+    same = all(np.array_equal(scores, f(digits.images).numpy()) for f in (executable, model))
+    say("equality", f"{scores.size} scores of C++ and Python "
+        + ("have the same bits" if same else style.bad("differ")))
+    return printed, float(np.mean(scores.argmax(1) == digits.labels.numpy())), same
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="train for 4 epochs")
@@ -179,29 +193,21 @@ def main() -> int:
         start = time.perf_counter()
         runs.append(train(data, epochs, name == "compiled"))
         took = time.perf_counter() - start
-        say(name, f"{sparkline(runs[-1].losses)}  {len(runs[-1].losses)} steps in {took:.1f} s, "
-                  f"{100 * runs[-1].accuracies[-1][1]:.1f} % of the test images right")
+        losses, right = runs[-1].losses, runs[-1].accuracies[-1][1]
+        say(name, f"{sparkline(np.log(losses))}  {len(losses)} steps in {took:.1f} s, "
+                  f"{100 * right:.1f} % of the test images right")
     eager, compiled = runs
     rows = table(eager, compiled)
     print_table(rows)
 
-    path, executable = deploy(compiled.model, options.out)
-    say("executable", f"{path.name}, {bytes_text(path.stat().st_size)}, for 1 to 512 images")
-    images = data[1].images
-    scores, printed = run_in_cpp(build_classifier(options.out), path, images.numpy())
-    say("C++", f"classify.cpp: {printed}")
-    same = np.array_equal(scores, executable(images).numpy()) and np.array_equal(
-        scores, compiled.model(images).numpy())
-    say("equality", f"{scores.size} scores of C++ and Python " +
-        ("have the same bits" if same else style.bad("differ")))
-    right = float(np.mean(scores.argmax(1) == data[1].labels.numpy()))
+    printed, right, same = take_to_cpp(compiled.model, data[1], options.out)
+    compiled.model.train()
     batch = next(data[0].batches(BATCH, seed=0))
     told = tn.profile(compiled.step, calls=31)(*batch)  # last, since it trains on
     page = write_page(options.out / "index.html", rows, compiled, told, printed, right)
     say("page", str(page))
     print(style.faint(f"\n  {time.perf_counter() - began:.1f} s in all. Read on: README.md, "
                       "docs/tutorial/18-a-residual-network.md\n"))
-    shutil.rmtree(CACHE, ignore_errors=True)
     if not same or right < WANTED and not options.quick:
         print(style.bad(f"demo: {100 * right:.1f} % right in C++; {100 * WANTED:.0f} % and the "
                         "same bits are wanted"), file=sys.stderr)

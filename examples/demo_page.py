@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 WIDTH, HEIGHT = 540, 260
 LEFT, RIGHT, TOP, BOTTOM = 52, 14, 16, 34
 MORE_CSS = """<style>.pair { display:grid; gap:16px;
-  grid-template-columns:repeat(auto-fit, minmax(420px, 1fr)); } .pair h3 { margin-top:0; } path.curve { fill:none; stroke-width:1.8; }
-  td.much { font-weight:600; }</style>"""
+  grid-template-columns:repeat(auto-fit, minmax(420px, 1fr)); } .pair h3 { margin-top:0; }
+  path.curve { fill:none; stroke-width:1.8; } td.much { font-weight:600; }</style>"""
 
 
 class Axes:
-    """A picture with curves: `x` from 0 on, `y` between two bounds, both mapped by `scale`."""
+    """A picture with curves: `x` counts from 0 on, `y` is between two bounds."""
 
     def __init__(self, count: int, low: float, high: float, logarithmic: bool = False) -> None:
         self.count = max(1, count - 1)

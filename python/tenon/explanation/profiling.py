@@ -61,7 +61,8 @@ class Profile:
 
     def __str__(self) -> str:
         running = sum(step.seconds for step in self.steps)
-        total = f"{time_text(self.seconds)}, {time_text(running)} of it in {len(self.steps)} steps"
+        count = f"{len(self.steps)} step{'s' * (len(self.steps) != 1)}"
+        total = f"{time_text(self.seconds)}, {time_text(running)} of it in {count}"
         rows = [f"{100 * line.seconds / running:5.1f} % {time_text(line.seconds):>8}  "
                 f"{', '.join(dict.fromkeys(s.name for s in line.steps))}  ({line.place})"
                 for line in sorted(self.lines(), key=lambda line: -line.seconds)]
