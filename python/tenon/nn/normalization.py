@@ -28,8 +28,8 @@ class BatchNorm(Module):
     `x` is [batch, num_features, ...], or [..., num_features] with `channels_last`. In training the
     mean and variance are those of `x`, and `running_mean` and `running_var` move to them by
     `momentum` of the way (the variance there is that of a sample, with n - 1). Otherwise they are
-    the running ones. These are buffers: state that is never trained. What files of PyTorch call
-    `num_batches_tracked` has no use here: let the `mapping` of `load_weights` leave it out.
+    the running ones. These are buffers: state that is never trained. The `num_batches_tracked` of
+    PyTorch's files has no use here: `load_weights(..., mapping={"**.num_batches_tracked": None})`.
 
         >>> layer = tn.nn.BatchNorm(2)
         >>> layer(tn.array([[1.0, 10.0], [3.0, 30.0]])).round(3).tolist()
