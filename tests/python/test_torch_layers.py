@@ -46,8 +46,9 @@ def test_every_case_is_recorded(recorded):
     assert set(names) == {key.split("/")[0] for key in recorded}
 
 
+@pytest.mark.parametrize("compiled", [False, True], ids=["eager", "compiled"])
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name.replace(" ", "_"))
-def test_layer(case, recorded):
+def test_layer(case, compiled, recorded):
     layer = case.ours().load_weights(named(recorded, case, "state")).train(case.training)
     inputs = [tn.array(x) for x in named(recorded, case, "in").values()]
     floating = [i for i, x in enumerate(inputs) if x.dtype == tn.float32]
@@ -60,10 +61,15 @@ def test_layer(case, recorded):
         out = flat(case.call_ours(layer, *args))
         return sum(tn.sum(y * tn.array(cotangent(y.shape), tn.float32)) for y in out), out
 
-    before = layer.trainable_parameters()
-    given = [inputs[i] for i in floating]
-    (_, out), (gradients, given_gradients) = tn.value_and_grad(loss, (0, 1))(before, given)
-    layer.update(before)
+    def run(given):
+        before = layer.trainable_parameters()
+        made = tn.value_and_grad(loss, (0, 1))(before, given)
+        layer.update(before)
+        return made
+
+    if compiled:
+        run = tn.compile(run, inputs=layer.state, outputs=layer.state)
+    (_, out), (gradients, given_gradients) = run([inputs[i] for i in floating])
     after = {k: x for k, x in layer.state_dict().items() if k.split(".")[-1] in BUFFERS}
     for kind, got in {
         "out": numbered(out),
