@@ -4,6 +4,8 @@
 #include "ir/emit.h"
 #include "ir/number.h"
 #include "ir/trace.h"
+#include "ir/watch.h"
+#include "tenon/backward.h"
 #include "tenon/debug.h"
 
 namespace tn::python {
@@ -77,6 +79,21 @@ PyObject* binary(PyObject* a, PyObject* b) noexcept {
     if (!read_operand(a, x, b) || !read_operand(b, y, a)) return not_implemented();
     const Operand* in[] = {&x.operand, &y.operand};
     return wrap(apply(kSymbol, in));
+  });
+}
+
+/// `w -= step` where gradients are not wanted, as in a training loop without optimizer: a variable
+/// stays one and has another value. Other tensors stay what they are, and the name is bound anew.
+template <Symbol kSymbol>
+PyObject* in_place(PyObject* a, PyObject* b) noexcept {
+  nb::object made = nb::steal(binary<kSymbol>(a, b));
+  return guarded<PyObject*>(nullptr, [&]() -> PyObject* {
+    Tensor* result = made.is_valid() ? tensor_in(made.ptr()) : nullptr;
+    Tensor& variable = *tensor_in(a);
+    if (!result || is_grad_enabled() || !is_variable(*variable.node())) return made.release().ptr();
+    UserCall call;
+    rebind(variable, *result);
+    return nb::borrow(a).release().ptr();
   });
 }
 
@@ -267,6 +284,10 @@ PyType_Slot tensor_slots[] = {
     {Py_nb_subtract, slot(binary<kSubtract>)},
     {Py_nb_multiply, slot(binary<kMultiply>)},
     {Py_nb_true_divide, slot(binary<kDivide>)},
+    {Py_nb_inplace_add, slot(in_place<kAdd>)},
+    {Py_nb_inplace_subtract, slot(in_place<kSubtract>)},
+    {Py_nb_inplace_multiply, slot(in_place<kMultiply>)},
+    {Py_nb_inplace_true_divide, slot(in_place<kDivide>)},
     {Py_nb_floor_divide, slot(binary<kFloorDivide>)},
     {Py_nb_remainder, slot(binary<kRemainder>)},
     {Py_nb_divmod, slot(divide_both)},

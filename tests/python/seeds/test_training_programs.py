@@ -252,3 +252,33 @@ def test_gradients_of_two_losses_add_up():
         losses.append(size.item() + tn.mean(sign).item())
     assert model.fc.weight.grad is None
     assert_falls(losses, 0.5)
+
+
+# A loop without an optimizer ----------------------------------------------------------------------
+
+
+def test_parameters_changed_by_hand():
+    tn.random.seed(1)
+    x = tn.randn(50, 3)
+    y = x @ tn.array([1.0, -2.0, 0.5]) + 3
+    w, b = tn.zeros(3, requires_grad=True), tn.zeros((), requires_grad=True)
+    variables = w, b
+    losses = []
+    for _ in range(30):
+        loss = ((x @ w + b - y) ** 2).mean()
+        loss.backward()
+        with tn.no_grad():
+            w -= 0.1 * w.grad
+            b -= 0.1 * b.grad
+        w.grad = b.grad = None
+        losses.append(loss.item())
+    assert_falls(losses, 0.05)
+    assert variables[0] is w and w.requires_grad and w.is_leaf
+
+    plain = other = tn.ones(3)
+    with tn.no_grad():
+        plain -= 1
+        with pytest.raises(TypeError, match="stays f32.3., and is not to become f32.2,3."):
+            w += tn.ones((2, 3))
+    assert other.tolist() == [1, 1, 1] and plain.tolist() == [0, 0, 0]
+    assert (w + 0).requires_grad
