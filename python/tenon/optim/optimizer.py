@@ -151,8 +151,8 @@ class Optimizer(metaclass=_BothHabits):
     def step(self) -> None:
         """Improves the parameters that were given, by the gradients that `backward()` left there.
 
-        Those without a gradient stay as they are. Outside of compiled functions the step is computed
-        when this returns.
+        Those without a gradient stay as they are. Outside of compiled functions the step has been
+        computed when this returns.
         """
         pairs = [(name, p, p.grad) for name, p in self._watched()]
         if all(gradient is None for _, _, gradient in pairs):
