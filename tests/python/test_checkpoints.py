@@ -32,7 +32,7 @@ def flat(tree):
     return [t.tolist() for t in tn.tree.leaves(tree)]
 
 
-@pytest.mark.parametrize("mode", ["update", "compiled-update", "backward"])
+@pytest.mark.parametrize("mode", ["update", "compiled-update", "backward", "compiled-backward"])
 def test_a_run_that_goes_on_is_the_run_that_was_not_stopped(tmp_path, mode):
     def run(name, steps):
         command = [sys.executable, str(PROGRAM), str(tmp_path / name), str(steps), mode]
