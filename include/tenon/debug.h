@@ -13,6 +13,14 @@ void print(std::string_view text, const Tensors& values = {});
 /// a traced function it fails when that runs.
 void check(const Operand& condition, std::string_view text, const Tensors& values = {});
 
+/// What computed values are looked through for.
+enum class BadValues : uint8_t { none, nan, nan_and_inf };
+
+/// From now on, in the whole process, computing a value that has what is `sought` fails, with an
+/// error that names the op which made it first and the user's line. TENON_DEBUG_NANS=1 (or inf) in
+/// the environment does so from the start. Returns what was sought before.
+BadValues debug_nans(BadValues sought = BadValues::nan);
+
 /// Where printed lines go instead of the standard output. An empty function restores that.
 void set_print_sink(std::function<void(std::string_view line)> sink);
 

@@ -1,5 +1,6 @@
 #pragma once
 // The whole public API, but for training: tenon/nn.h and tenon/optim.h.
+#include "tenon/amp.h"
 #include "tenon/backward.h"
 #include "tenon/compile.h"
 #include "tenon/control_flow.h"

@@ -247,6 +247,7 @@ Retrace FunctionTraces::reason_for(CallArguments& args, const CallKey::Names& na
   add_symbols(known.pattern(), name, places);
   if (why.differences.empty() && known.pattern().matches(args.key.types, sizes))
     if (auto broken = broken_guard(known.guards(), sizes, places)) why.differences = {*broken};
+  if (auto policy = other_policy(known.narrow())) why.differences.push_back(*policy);
   if (why.differences.empty()) why.differences = {inside_another_trace()};
   why.reason = why.differences[0].reason;
   return why;

@@ -30,6 +30,7 @@ NB_MODULE(_core, m) {
   bind_explain(m);
   bind_random(m);
   bind_control_flow(m);
+  bind_modes(m);
   bind_command_line(m);
   bind_random(m);
   m.def("_set_package_folder", &set_package_folder);

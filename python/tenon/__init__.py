@@ -8,7 +8,7 @@ from . import _core
 
 _core._set_package_folder(_os.path.dirname(__file__) + _os.sep)
 
-from . import fft, linalg, memory, random, tree
+from . import data, fft, linalg, memory, random, tree
 from ._core import *  # noqa: F403
 from ._core import __version__
 from .array_api import (
@@ -31,6 +31,7 @@ from .compilation import compile, disable_compile, enable_compile, show
 from .control_flow import cond, scan, while_loop
 from .creation import array, asarray, from_dlpack, result_type
 from .custom import custom_function
+from .debugging import debug_nans
 from .executables import Executable
 from .explanation import Explanation, Profile, explain, profile
 from .files import (
@@ -44,6 +45,7 @@ from .files import (
 )
 from .grad_mode import enable_grad, no_grad
 from .input_infos import DimensionInputInfo, InputInfo, NamedDimension
+from .progress_bar import Progress, progress
 from .random import rand, randn
 from .transforms import (
     checkpoint,
@@ -60,7 +62,7 @@ from .transforms import (
 
 _install_at(_core.Tensor)
 
-from . import nn, optim  # noqa: E402  (written on what is above)
+from . import amp, nn, optim  # noqa: E402  (written on what is above)
 from .nn import (  # noqa: E402
     Conv,
     ConvTranspose,

@@ -11,6 +11,16 @@
 
 namespace tn {
 
+std::string index_text(int64_t at, const Shape& shape) {
+  std::vector<int64_t> index(shape.size());
+  for (size_t k = shape.size(); k-- > 0;) {
+    int64_t extent = shape[static_cast<int>(k)].value();
+    index[k] = at % extent;
+    at /= extent;
+  }
+  return format("[{}]", join(index, ", "));
+}
+
 namespace {
 
 constexpr int kDigits = 9;  // tell all f32 apart
@@ -50,17 +60,6 @@ std::optional<Difference> difference(const Bound& compiled, const Bound& interpr
   }
   if (found.elements == 0) return {};
   return found;
-}
-
-/// "[3, 5]" of a row-major position.
-std::string index_text(int64_t at, const Shape& shape) {
-  std::vector<int64_t> index(shape.size());
-  for (size_t k = shape.size(); k-- > 0;) {
-    int64_t extent = shape[static_cast<int>(k)].value();
-    index[k] = at % extent;
-    at /= extent;
-  }
-  return format("[{}]", join(index, ", "));
 }
 
 class Checker {

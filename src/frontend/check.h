@@ -21,4 +21,7 @@ struct CheckedRun {
 /// right: it is found by compiling parts of the graph, with `make`.
 void check_run(const CheckedRun& run, std::span<const Bound> outputs, PlanMaker make);
 
+/// "[3, 5]" of a row-major position.
+std::string index_text(int64_t at, const Shape& shape);
+
 }  // namespace tn

@@ -4,10 +4,12 @@
 
 #include "base/error.h"
 #include "compiler/graph_cache.h"
+#include "frontend/bad_values.h"
 #include "frontend/check.h"
 #include "frontend/eval.h"
 #include "frontend/stages.h"
 #include "ir/number.h"
+#include "ir/precision.h"
 #include "ir/rewrite.h"
 #include "ir/trace.h"
 #include "ops/call.h"
@@ -33,6 +35,7 @@ Compiled::Compiled(const Function& f, std::span<const Tensor> like, Pattern patt
     : options_(std::move(options)),
       pattern_(std::move(pattern)),
       demands_(demands),
+      narrow_(narrow_type),
       deadline_(demands.timeout, demands.timeout_fails) {
   options_.memory_limit = demands.memory_limit;
   bool fits = pattern_.matches(types_of(like), options_.sizes);
@@ -58,7 +61,7 @@ void Compiled::settle_sizes() {
 }
 
 bool Compiled::takes(std::span<const TypeRef> types, std::vector<Binding>& sizes) const {
-  if (!pattern_.matches(types, sizes)) return false;
+  if (narrow_ != narrow_type || !pattern_.matches(types, sizes)) return false;
   if (guards_.empty()) return true;
   std::vector<Binding> values = sizes;
   if (SizesAtHand* around = SizesAtHand::current())
@@ -164,6 +167,13 @@ void Compiled::check(std::span<const Bound> in, std::span<const Bound> out,
   check_run({prune(graph), options(), in}, out, anew);
 }
 
+void Compiled::look_at(std::span<const Bound> in, std::span<const Bound> out,
+                       std::span<const Binding> sizes) const {
+  Graph graph = substitute(traced_.graph, replacements(sizes));
+  graph.outputs.resize(traced_.results);
+  check_values({graph, options(), in}, out);
+}
+
 void Compiled::donate(std::vector<bool> arguments) {
   if (demands_.check || traced_.graph.outputs.size() > traced_.results) return;
   arguments.resize(static_cast<size_t>(traced_.graph.inputs()));
@@ -204,8 +214,11 @@ Tensors Compiled::operator()(std::span<Tensor> args, std::span<const Binding> si
   in.reserve(args.size());
   for (const Tensor& t : args) in.push_back(bound_of(slot_of(t)));
   std::shared_ptr<const Ready> ready = this->ready(sizes);
+  bool looking = is_looking();
+  std::vector<Bound> kept = looking ? in : std::vector<Bound>();  // nothing is written over then
   GivenAway given(options_.donated, args, in);
   run(*ready->plan, in, nullptr, out, &given.overwritten);
+  if (looking) look_at(in, out, sizes);
   given.done = true;
   if (demands_.check) check(in, out, sizes);
   Tensors results;

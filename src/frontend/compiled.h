@@ -34,8 +34,8 @@ class Compiled {
   Compiled(const Function& f, std::span<const Tensor> like, Pattern pattern, CompileOptions options,
            RunDemands demands = {});
 
-  /// Whether it serves arguments of these types; then `sizes` has the values of its symbols. Types
-  /// of the last arguments may be left out where they are known to be right.
+  /// Whether it serves arguments of these types here; then `sizes` has the values of its symbols.
+  /// Types of the last arguments may be left out where they are known to be right.
   bool takes(std::span<const TypeRef> types, std::vector<Binding>& sizes) const;
   /// Runs the plan for arguments that it takes. Under a transform the graph is recorded instead, as
   /// one op. Any number of threads may call at once. Donated arguments are null afterwards, and
@@ -46,6 +46,8 @@ class Compiled {
   /// fail half-way: beside them nothing is, nor where the interpreter computes the same again.
   void donate(std::vector<bool> arguments);
   bool is_recorded(std::span<const Tensor> args) const;
+  /// The policy of mixed precision that it was traced under.
+  DType narrow() const { return narrow_; }
   /// The types it serves, and what else must hold of sizes.
   const Pattern& pattern() const { return pattern_; }
   const std::vector<SizeGuard>& guards() const { return guards_; }
@@ -79,6 +81,8 @@ class Compiled {
   std::shared_ptr<const Plan> interpreted_plan(std::span<const Binding> sizes) const;
   void check(std::span<const Bound> in, std::span<const Bound> out,
              std::span<const Binding> sizes) const;
+  void look_at(std::span<const Bound> in, std::span<const Bound> out,
+               std::span<const Binding> sizes) const;
   CompileOptions options() const;
   void settle_sizes();
 
@@ -87,6 +91,7 @@ class Compiled {
   Pattern pattern_;
   std::vector<SizeGuard> guards_;  // what the pattern does not say
   RunDemands demands_;
+  DType narrow_;
   mutable Deadline deadline_;
   mutable std::once_flag compiled_;
   mutable std::shared_ptr<const CompiledGraph> code_;

@@ -63,6 +63,7 @@ struct CompiledFunction::State {
     add_symbols(nearest->pattern(), name_of, places);
     if (why.differences.empty() && nearest->pattern().matches(types, sizes))
       if (auto broken = broken_guard(nearest->guards(), sizes, places)) why.differences = {*broken};
+    if (auto policy = other_policy(nearest->narrow())) why.differences.push_back(*policy);
     if (why.differences.empty()) why.differences = {inside_another_trace()};
     why.reason = why.differences[0].reason;
     return why;

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/interrupt.h"
 #include "compiler/compile.h"
+#include "frontend/bad_values.h"
 #include "frontend/key.h"
 #include "ir/trace.h"
 #include "ir/watch.h"
@@ -205,6 +206,7 @@ void Flusher::flush(std::span<const Tensor> wanted) {
     ~Clean() { f.clean(); }
   } clean{*this};
   std::shared_ptr<const Plan> plan;
+  std::optional<Captured> looked_at;
   {
     std::lock_guard lock(walk_mutex());
     walk.nodes.clear(), walk.leaves.clear();
@@ -213,11 +215,13 @@ void Flusher::flush(std::span<const Tensor> wanted) {
     choose_outputs(wanted);
     if (outputs.empty()) return;
     ++stats.flushes;
+    if (is_looking()) looked_at = graph_of(walk, {}, outputs);
     plan = plan_for_walk();
     bind();
   }
   results.resize(outputs.size());
   run(*plan, inputs, scalars.data(), results);
+  if (looked_at) check_values({looked_at->graph, {}, inputs}, results);
   publish();
 }
 

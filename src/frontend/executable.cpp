@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "compiler/memory_report.h"
 #include "frontend/ahead.h"
+#include "frontend/bad_values.h"
 #include "frontend/eval.h"
 #include "frontend/stages.h"
 #include "frontend/traced.h"
@@ -50,6 +51,18 @@ Executable::State::State(std::shared_ptr<const Program> made)
                        signature.output_names[i]});
 }
 
+static void look_at(const Program& program, std::span<const ProgramValue> args,
+                    std::span<const int64_t> sizes, std::span<const ProgramValue> results) {
+  std::vector<TypeRef> types;
+  std::vector<Bound> in, out;
+  for (const ProgramValue& arg : args) types.push_back(arg.type), in.push_back(arg.value);
+  for (const ProgramValue& result : results) out.push_back(result.value);
+  std::vector<Binding> values = program.signature().check(types, sizes);
+  Graph graph = substitute(program.graph(), replacements(values));
+  graph.outputs.resize(out.size());  // without effects
+  check_values({graph, program.options(), in}, out);
+}
+
 Tensors Executable::operator()(const Tensors& args, const std::vector<int64_t>& sizes) const {
   const Program& program = *state_->program;
   check_given(args, program.signature().function, "argument");
@@ -63,6 +76,7 @@ Tensors Executable::operator()(const Tensors& args, const std::vector<int64_t>& 
   in.reserve(args.size());
   for (const Tensor& t : args) in.push_back({type_of(t), bound_of(slot_of(t))});
   std::vector<ProgramValue> out = program.run(in, sizes);
+  if (is_looking()) look_at(program, in, sizes, out);
   state_->calls.fetch_add(1, std::memory_order_relaxed);
   Tensors results;
   results.reserve(out.size());

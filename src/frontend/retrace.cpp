@@ -4,6 +4,7 @@
 
 #include "base/debug_log.h"
 #include "ir/dtype.h"
+#include "ir/precision.h"
 
 namespace tn {
 
@@ -94,6 +95,12 @@ void add_differences(const std::string& path, TypeRef from, TypeRef to,
     if (from->shape[k].is_const() && from->shape[k] != to->shape[k])
       out.push_back({TraceReason::size, format("{}.shape[{}]", path, k), to_text(from->shape[k]),
                      to_text(to->shape[k])});
+}
+
+std::optional<Difference> other_policy(DType known) {
+  if (known == narrow_type) return {};
+  auto text = [](DType t) { return t == DType::f32 ? "off" : std::string(name_of(t)); };
+  return Difference{TraceReason::constant, "autocast", text(known), text(narrow_type)};
 }
 
 Difference inside_another_trace() {

@@ -78,6 +78,8 @@ void add_symbols(const Pattern& pattern, const std::function<std::string(size_t)
 /// How tensors of two types differ: "x.shape[0]" where `path` is "x".
 void add_differences(const std::string& path, TypeRef from, TypeRef to,
                      std::vector<Difference>& out);
+/// Where the policy of mixed precision (tenon/amp.h) is another, or nothing.
+std::optional<Difference> other_policy(DType known);
 /// Where nothing else differs: one of the calls had the sizes of a trace around.
 Difference inside_another_trace();
 /// The first of these that does not hold, as a difference: "s0 < 5 (f.py:3) held, now x.shape[0] is

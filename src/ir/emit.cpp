@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "ir/number.h"
+#include "ir/precision.h"
 #include "ir/sizes.h"
 
 namespace tn {
@@ -135,6 +136,11 @@ static void settle_unit_axes(const OpDef& op, Tensors& in) {
 }
 
 static Tensors call_prepared(const OpDef& op, Tensors& in, void* attrs) {
+  if (is_under_policy(op)) [[unlikely]] {
+    apply_policy(op.precision, in);
+    AsGiven inside;
+    return call_prepared(op, in, attrs);
+  }
   if (op.prepare) op.prepare(attrs, in);
   if (!op.recorded) return op.body(attrs, in);
   if (op.is_elementwise()) {
@@ -263,7 +269,7 @@ void remember(Direct& entry, const OpDef& op, std::span<const Operand* const> in
 
 Tensor call_one(const OpDef& op, std::span<const Operand* const> in, const void* const* fields) {
   bool simple = op.is_elementwise() && op.attrs->fields == 0 && !op.prepare && in.size() <= 2 &&
-                !in[0]->absent && (in.size() == 1 || !in[1]->absent);
+                !in[0]->absent && (in.size() == 1 || !in[1]->absent) && !is_under_policy(op);
   if (!simple) return std::move(call(op, in, fields)[0]);
   const void* a = key_of(*in[0]);
   const void* b = in.size() == 2 ? key_of(*in[1]) : &op;

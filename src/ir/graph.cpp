@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "ir/precision.h"
 #include "ir/rewrite.h"
 #include "ir/walk.h"
 
@@ -159,6 +160,7 @@ Graph replace_ops(const Graph& graph, FunctionRef<std::optional<Graph>(const Gra
 }
 
 Graph body_graph(const OpDef& op, const void* attrs, Types in) {
+  AsGiven types;
   Tensors params;
   for (TypeRef type : in) params.push_back(make_param(type));
   Tensors args = params;

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "ir/emit.h"
+#include "ir/precision.h"
 
 namespace tn {
 
@@ -95,6 +96,7 @@ static Type infer_reduction(const OpDef& op, const void* attrs, const Type& in) 
 
 /// Runs the body on parameters of the operand types and reads off the result types.
 static TypeList infer_composite(const OpDef& op, const void* attrs, Types in) {
+  AsGiven types;
   Tensors params;
   for (TypeRef type : in) params.push_back(type ? make_param(type) : Tensor());
   std::vector<Type> out;

@@ -73,6 +73,7 @@ constinit const OpDef log_sigmoid = Elementwise<>{
     .operands = Operands::inexact,
     .scalar = [](S x) { return -softplus_of(-x); },
     .partials = {[](T t, T x) { return t * tn::sigmoid(-x); }},
+    .precision = Precision::full,
     .samples = {{"f32[2,3]"}, {"f32[4]", "", -50, 50}},
 };
 
@@ -140,6 +141,7 @@ constinit const OpDef softplus = Elementwise<>{
     .operands = Operands::inexact,
     .scalar = [](S x) { return softplus_of(x); },
     .partials = {[](T t, T x) { return t * tn::sigmoid(x); }},
+    .precision = Precision::full,
     .samples = {{"f32[2,3]"}, {"f32[4]", "", -50, 50}},
 };
 

@@ -245,6 +245,7 @@ constinit const OpDef reciprocal = Elementwise<>{
     .scalar = [](S x) { return 1.0 / x; },
     .complex = [](Z z) { return cx::reciprocal(z); },
     .partials = {[](T t, T, T out) { return -t * out * out; }},
+    .precision = Precision::full,
     .samples = {{"f32[2,3]", "", 0.5, 4}, {"f32[]", "", -4, -0.5}},
 };
 

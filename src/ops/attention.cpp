@@ -324,6 +324,7 @@ constinit const OpDef scaled_dot_product_attention = Composite<AttentionAttrs>{
     .prepare = rule<prepare_attention>,
     .body = rule<attention_body>,
     .run = run_attention,
+    .precision = Precision::low,
     .samples = {{"f32[2,4,3,5], f32[2,2,6,5], f32[2,2,6,5], bool[3,6]"},
                 {"f32[1,2,3,4], f32[1,2,3,4], f32[1,2,3,2]", "scale=0.5, is_causal=true"},
                 {"f32[2,2,3,4], f32[2,1,5,4], f32[2,1,5,4], f32[2,1,3,5]"}},

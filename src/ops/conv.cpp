@@ -291,6 +291,7 @@ constinit const OpDef conv = Op<ConvAttrs>{
     .run = run_conv,
     .linear = Linear::each,
     .adjoint = rule<adjoint_conv>,
+    .precision = Precision::low,
     .batch_rule = rule<batch_conv>,
     .samples = {{"f32[2,3,6], f32[4,3,3]"},
                 {"f32[2,4,5,6], f32[6,2,3,2]", "stride=[2,1], padding=[1,0,2,1], groups=2"},

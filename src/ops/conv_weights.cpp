@@ -116,6 +116,7 @@ constinit const OpDef conv_weights = Op<ConvWeightsAttrs>{
     .run = run_weights,
     .linear = Linear::each,
     .adjoint = rule<adjoint_weights>,
+    .precision = Precision::low,
     .batch_rule = rule<batch_weights>,
     .samples = {{"f32[2,3,6], f32[2,4,4]", "kernel=[3]"},
                 {"f32[2,4,5,6], f32[2,6,2,9]",

@@ -236,6 +236,7 @@ constinit const OpDef cumulative_sum = Composite<RunningSumAttrs>{
     .args = {"x"},
     .body = [](const RunningSumAttrs& a,
                const Tensors& in) { return run_sum("cumulative_sum", a, in, Running::sum); },
+    .precision = Precision::full,
     .samples = {{"f32[5]"},
                 {"f32[2,3]", "axis=-2"},
                 {"f32[2,3]", "axis=1, include_initial=true"},
@@ -252,6 +253,7 @@ constinit const OpDef cumulative_prod = Composite<RunningSumAttrs>{
     .args = {"x"},
     .body = [](const RunningSumAttrs& a,
                const Tensors& in) { return run_sum("cumulative_prod", a, in, Running::prod); },
+    .precision = Precision::full,
     .samples = {{"f32[5]"}, {"f32[2,3]", "axis=-2"}, {"f32[2,3]", "axis=1, include_initial=true"}},
 };
 
@@ -287,6 +289,7 @@ constinit const OpDef logcumsumexp = Composite<RunningAttrs>{
         "left out. It does not overflow where the result fits. Integers become float32.",
     .args = {"x"},
     .body = rule<run_logsumexp>,
+    .precision = Precision::full,
     .samples = {{"f32[5]"}, {"f32[2,3]", "axis=-1"}, {"f32[2,3]", "axis=0", -100, 100}},
 };
 

@@ -141,6 +141,7 @@ constinit const OpDef trace = Composite<TraceAttrs>{
     .body = [](const TraceAttrs& a, const Tensors& in) -> Tensors {
       return {tn::sum(diagonal_of("trace", in[0], a.offset, a.axis1, a.axis2), Axes(-1), a.dtype)};
     },
+    .precision = Precision::full,
     .samples = {{"f32[3,4]"},
                 {"f32[2,3,4]", "offset=1, axis1=1, axis2=2"},
                 {"f32[3,3]", "dtype=c128"}},

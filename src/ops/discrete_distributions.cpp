@@ -263,6 +263,7 @@ constinit const OpDef random_categorical = Composite<CategoricalAttrs>{
     .body = [](const CategoricalAttrs& a, const Tensors& in) -> Tensors {
       return {categorical_body(a, in)};
     },
+    .precision = Precision::full,
     .samples = {{"u32[2], f32[2,5]"},
                 {"u32[2], f32[5,2]", "axis=0, shape=[3,2]"},
                 {"u32[2], f32[2,5]", "num_samples=4"}},

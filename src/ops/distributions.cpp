@@ -121,6 +121,7 @@ constinit const OpDef random_uniform = Composite<DrawAttrs>{
         "give `high` itself.) Derivatives exist in both.",
     .args = {"key", "low", "high"},
     .body = [](const DrawAttrs& a, const Tensors& in) -> Tensors { return {uniform_body(a, in)}; },
+    .precision = Precision::full,
     .samples = {{"u32[2], f32[], f32[]", "shape=[2,3]"},
                 {"u32[2], f32[3], f32[2,1]", "shape=[2,3], dtype=f64"}},
 };
@@ -132,6 +133,7 @@ constinit const OpDef random_normal = Composite<DrawAttrs>{
         "The real and the imaginary part of complex ones have half the variance each.",
     .args = {"key", "loc", "scale"},
     .body = [](const DrawAttrs& a, const Tensors& in) -> Tensors { return {normal_body(a, in)}; },
+    .precision = Precision::full,
     .samples = {{"u32[2], f32[], f32[]", "shape=[2,3]"},
                 {"u32[2], f32[3], f32[2,1]", "shape=[2,3], dtype=f64"}},
 };
@@ -145,6 +147,7 @@ constinit const OpDef random_truncated_normal = Composite<FittedAttrs>{
     .body = [](const FittedAttrs& a, const Tensors& in) -> Tensors {
       return {truncated_normal_body(a, in)};
     },
+    .precision = Precision::full,
     .samples = {{"u32[2], f32[], f32[3]", "shape=[2,3]"}, {"u32[2], f32[2,1], f32[3]"}},
 };
 
@@ -159,6 +162,7 @@ constinit const OpDef random_multivariate_normal = Composite<FittedAttrs>{
     .body = [](const FittedAttrs& a, const Tensors& in) -> Tensors {
       return {multivariate_normal_body(a, in)};
     },
+    .precision = Precision::full,
     .samples = {{"u32[2], f32[2,1], f32[1,1]", "", 0.5, 2},
                 {"u32[2], f32[1], f32[1,1]", "shape=[3]", 0.5, 2}},
 };
@@ -171,6 +175,7 @@ constinit const OpDef random_gumbel = Composite<DrawAttrs>{
       check_draw("random_gumbel", a, in[0]);
       return {draw_gumbel(in[0], a.shape, a.dtype)};
     },
+    .precision = Precision::full,
     .samples = {{"u32[2]", "shape=[2,3]", 0, 100}},
 };
 
@@ -181,6 +186,7 @@ constinit const OpDef random_laplace = Composite<DrawAttrs>{
         "broadcast to `shape`.",
     .args = {"key", "loc", "scale"},
     .body = [](const DrawAttrs& a, const Tensors& in) -> Tensors { return {laplace_body(a, in)}; },
+    .precision = Precision::full,
     .samples = {{"u32[2], f32[], f32[3]", "shape=[2,3]"}},
 };
 
@@ -191,6 +197,7 @@ constinit const OpDef random_exponential = Composite<DrawAttrs>{
     .body = [](const DrawAttrs& a, const Tensors& in) -> Tensors {
       return {exponential_body(a, in)};
     },
+    .precision = Precision::full,
     .samples = {{"u32[2], f32[3]", "shape=[2,3]"}},
 };
 

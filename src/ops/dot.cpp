@@ -347,6 +347,7 @@ constinit const OpDef dot = Op<DotAttrs>{
     .run = run_dot,
     .linear = Linear::each,
     .adjoint = rule<adjoint_dot>,
+    .precision = Precision::low,
     .batch_rule = rule<batch_dot>,
     .samples = {{"f32[2,3], f32[3,4]", "lhs_contract=[1], rhs_contract=[0]"},
                 {"f32[2,3,4], f32[4,2,5]",

@@ -189,6 +189,7 @@ constinit const OpDef einsum = Composite<EinsumAttrs>{
         "order.",
     .args = {"*operands"},
     .body = rule<einsum_body>,
+    .precision = Precision::low,
     .samples = {{"f32[2,3], f32[3,4]", "equation=\"ij,jk->ik\""},
                 {"f32[3,3]", "equation=\"ii\""},
                 {"f32[3,3,2]", "equation=\"iij->ji\""},

@@ -19,6 +19,7 @@ constinit const OpDef exp = Elementwise<>{
     .scalar = [](S x) { return sc::exp(x); },
     .complex = [](Z z) { return cx::exp(z); },
     .partials = {[](T t, T, T out) { return t * out; }},
+    .precision = Precision::full,
     .samples = {{"f32[2,3]"}, {"f32[]", "", -80, 80}},
 };
 
@@ -30,6 +31,7 @@ constinit const OpDef expm1 = Elementwise<>{
     .scalar = [](S x) { return sc::expm1(x); },
     .complex = [](Z z) { return cx::expm1(z); },
     .partials = {[](T t, T, T out) { return t * (out + 1); }},
+    .precision = Precision::full,
     .samples = {{"f32[2,3]"}, {"f32[4]", "", -1e-3, 1e-3}},
 };
 
@@ -40,6 +42,7 @@ constinit const OpDef exp2 = Elementwise<>{
     .operands = Operands::inexact,
     .scalar = [](S x) { return sc::exp2(x); },
     .partials = {[](T t, T, T out) { return t * out * M_LN2; }},
+    .precision = Precision::full,
     .samples = {{"f32[2,3]"}, {"f32[]", "", -14, 14}},
 };
 
@@ -53,6 +56,7 @@ constinit const OpDef log = Elementwise<>{
     .scalar = [](S x) { return sc::log(x); },
     .complex = [](Z z) { return cx::log(z); },
     .partials = {[](T t, T x) { return t / x; }},
+    .precision = Precision::full,
     .samples = {{"f32[2,3]", "", 0.1, 4}, {"f32[]", "", 1, 100}},
 };
 
@@ -64,6 +68,7 @@ constinit const OpDef log1p = Elementwise<>{
     .scalar = [](S x) { return sc::log1p(x); },
     .complex = [](Z z) { return cx::log1p(z); },
     .partials = {[](T t, T x) { return t / (x + 1); }},
+    .precision = Precision::full,
     .samples = {{"f32[2,3]", "", -0.5, 4}, {"f32[4]", "", -1e-3, 1e-3}},
 };
 
@@ -75,6 +80,7 @@ constinit const OpDef log2 = Elementwise<>{
     .scalar = [](S x) { return sc::log2(x); },
     .complex = [](Z z) { return cx::log(z, M_LOG2E); },
     .partials = {[](T t, T x) { return t / x * M_LOG2E; }},
+    .precision = Precision::full,
     .samples = {{"f32[2,3]", "", 0.1, 4}, {"f32[]", "", 1, 100}},
 };
 
@@ -86,6 +92,7 @@ constinit const OpDef log10 = Elementwise<>{
     .scalar = [](S x) { return sc::log10(x); },
     .complex = [](Z z) { return cx::log(z, M_LOG10E); },
     .partials = {[](T t, T x) { return t / x * M_LOG10E; }},
+    .precision = Precision::full,
     .samples = {{"f32[2,3]", "", 0.1, 4}, {"f32[]", "", 1, 100}},
 };
 
@@ -102,6 +109,7 @@ constinit const OpDef logaddexp = Elementwise<>{
     .scalar = [](S a, S b) { return sc::logaddexp(a, b); },
     .partials = {[](T t, T x, T y) { return t * share(x, y); },
                  [](T t, T x, T y) { return t * share(y, x); }},
+    .precision = Precision::full,
     .samples = {{"f32[2,3], f32[3]"}, {"f32[2,1], f32[3]", "", -50, 50}},
 };
 
@@ -167,6 +175,7 @@ constinit const OpDef pow = Elementwise<>{
                  [](T t, T x, T, T out) {
                    return t * tn::where(x == 0, 0, out * tn::log(zeros_as_ones(x)));
                  }},
+    .precision = Precision::full,
     .samples = {{"f32[2,3], f32[2,3]", "", 0.5, 3},
                 {"f32[2,1], f32[3]", "", 1, 3},
                 {"f32[4], f32[]", "", 0, 3}},
@@ -192,6 +201,7 @@ constinit const OpDef rsqrt = Elementwise<>{
     .operands = Operands::inexact,
     .scalar = [](S x) { return sc::rsqrt(x); },
     .partials = {[](T t, T x, T out) { return t * out / (x * -2); }},
+    .precision = Precision::full,
     .samples = {{"f32[2,3]", "", 0.1, 4}, {"f32[]", "", 1, 100}},
 };
 
@@ -248,6 +258,7 @@ constinit const OpDef erfinv = Elementwise<>{
     .operands = Operands::inexact,
     .scalar = [](S x) { return sc::erfinv(x); },
     .partials = {[](T t, T, T out) { return t / bell(out); }},
+    .precision = Precision::full,
     .samples = {{"f32[2,3]", "", -0.9, 0.9}, {"f32[]", "", -0.5, 0.5}},
 };
 

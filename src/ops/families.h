@@ -13,6 +13,12 @@ constexpr OpDef start(Family family, std::string_view name, std::string_view doc
   return op;
 }
 
+/// LAPACK and the Fourier transforms have no narrow types.
+constexpr Precision precision_in(std::string_view module, Precision given) {
+  bool wide = module == "linalg" || module == "fft";
+  return wide && given == Precision::any ? Precision::full : given;
+}
+
 /// The runtime has no readers.
 constexpr OpDef finish(OpDef op) {
   if (kRuntime) op.doc = {}, op.aliases = {}, op.samples = {}, op.partials = {};
@@ -38,6 +44,7 @@ struct Elementwise {
   AdjointRule<A> adjoint = {};
   DerivativeRule<A> jvp = {};
   Gradient gradient = Gradient::by_rule;
+  Precision precision = Precision::any;
   List<Sample, 8> samples;
 
   constexpr operator OpDef() const {
@@ -54,7 +61,7 @@ struct Elementwise {
     must(op.args.size() == scalar.arity, "as many names as operands");
     op.scalar = scalar.f, op.complex = complex.f, op.prepare = prepare.f, op.samples = samples;
     op.partials = partials_of<A>(partials), op.linear = linear, op.adjoint = adjoint.f;
-    op.jvp = jvp.f, op.gradient = gradient;
+    op.jvp = jvp.f, op.gradient = gradient, op.precision = precision;
     bool varies = types.has(Kind::floating) && result != ResultType::boolean;
     if (!varies) op.gradient = Gradient::zero;
     must(op.gradient != Gradient::by_rule || jvp.given || partials.size() == scalar.arity ||
@@ -98,6 +105,8 @@ struct Reduction {
     };
     op.operands = operands, op.prepare = prepare.f, op.run = run.f, op.samples = samples;
     op.linear = linear, op.adjoint = adjoint.f, op.jvp = jvp.f, op.gradient = gradient;
+    bool accumulates = monoid == loop::Monoid::add || monoid == loop::Monoid::mul;
+    if (accumulates) op.precision = Precision::full;
     return finish(op);
   }
 };
@@ -139,6 +148,7 @@ struct Composite {
   // For recorded ones, where something better is known than what follows from the body.
   DerivativeRule<A> jvp = {};
   DerivativeRule<A> vjp = {};
+  Precision precision = Precision::any;
   Batch batch = Batch::family;
   BatchRule<A> batch_rule = {};
   List<Sample, 8> samples = {};
@@ -149,7 +159,7 @@ struct Composite {
     op.module = module, op.aliases = aliases, op.symbol = symbol, op.args = args,
     op.results = results, op.recorded = recorded, op.surface = surface;
     op.prepare = prepare.f, op.infer = infer.f, op.body = body.f, op.samples = samples;
-    op.run = run.f;
+    op.run = run.f, op.precision = precision_in(module, precision);
     op.jvp = jvp.f, op.vjp = vjp.f, op.batch = batch, op.batch_rule = batch_rule.f;
     return finish(op);
   }
@@ -175,6 +185,7 @@ struct Op {
   DerivativeRule<A> jvp = {};
   DerivativeRule<A> vjp = {};
   Gradient gradient = Gradient::by_rule;
+  Precision precision = Precision::any;
   Batch batch = Batch::family;
   BatchRule<A> batch_rule = {};
   List<Sample, 8> samples = {};
@@ -194,7 +205,7 @@ struct Op {
     op.infer = infer.f, op.lower = lower.f, op.run = run.f, op.samples = samples;
     op.linear = linear, op.adjoint = adjoint.f, op.jvp = jvp.f, op.vjp = vjp.f;
     op.gradient = gradient, op.batch = batch_rule.given ? Batch::custom : batch;
-    op.batch_rule = batch_rule.f;
+    op.batch_rule = batch_rule.f, op.precision = precision_in(module, precision);
     return finish(op);
   }
 };

@@ -24,6 +24,7 @@ constinit const OpDef lgamma = Elementwise<>{
     .operands = Operands::inexact,
     .scalar = [](S x) { return sc::lgamma(x); },
     .partials = {[](T t, T x) { return t * tn::polygamma(x, 0); }},
+    .precision = Precision::full,
     .samples = {{"f32[2,3]", "", 0.5, 10}, {"f32[]", "", 1, 3}},
 };
 
@@ -104,6 +105,7 @@ constinit const OpDef polygamma = Elementwise<PolygammaAttrs>{
     .partials = {[](const PolygammaAttrs& a, T t, T x) {
       return t * tn::polygamma(x, a.order + 1);
     }},
+    .precision = Precision::full,
     .samples = {{"f32[2,3]", "", 2, 10},
                 {"f32[4]", "", -2.9, -2.1},
                 {"f32[2,3]", "order=1", 0.5, 10},
@@ -116,6 +118,7 @@ constinit const OpDef digamma = Composite<>{
     .doc = "The derivative of `lgamma`; `polygamma` has the further ones.",
     .args = {"x"},
     .body = [](const NoAttrs&, const Tensors& in) -> Tensors { return {tn::polygamma(in[0])}; },
+    .precision = Precision::full,
     .samples = {{"f32[2,3]", "", 0.5, 10}, {"f32[4]", "", -0.9, -0.1}},
 };
 

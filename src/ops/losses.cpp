@@ -144,6 +144,7 @@ constinit const OpDef cross_entropy = Composite<CrossEntropyAttrs>{
     .prepare = rule<prepare_cross_entropy>,
     .body = rule<cross_entropy_body>,
     .vjp = rule<vjp_cross_entropy>,
+    .precision = Precision::full,
     .samples = {{"f32[2,3], i64[2]", "", 0, 2},
                 {"f32[2,3,4], i64[2,4]", "reduction=none, label_smoothing=0.1, axis=1", 0, 2},
                 {"f32[2,3], f32[2,3]", "reduction=sum", 0, 1},

@@ -194,6 +194,7 @@ constinit const OpDef matmul = Composite<>{
     .symbol = "@",
     .args = {"x1", "x2"},
     .body = rule<matmul_body>,
+    .precision = Precision::low,
     .samples = {{"f32[2,3], f32[3,4]"},
                 {"f32[3], f32[3]"},
                 {"f32[5,2,3], f32[3,4]"},
@@ -207,6 +208,7 @@ constinit const OpDef vecdot = Composite<VecdotAttrs>{
     .doc = "Sums the products of `conj(x1)` and `x2` along `axis`; the other axes broadcast.",
     .args = {"x1", "x2"},
     .body = rule<vecdot_body>,
+    .precision = Precision::low,
     .samples = {{"f32[2,3], f32[2,3]"}, {"f32[4,2,3], f32[2,1]", "axis=-2"}, {"f32[3], f32[2,3]"}},
 };
 
@@ -222,6 +224,7 @@ constinit const OpDef tensordot = Composite<TensordotAttrs>{
       auto [left, right] = tensordot_axes(a, *type_of(in[0]), *type_of(in[1]));
       return {sum_products(in, left, right, "tensordot")};
     },
+    .precision = Precision::low,
     .samples = {{"f32[2,3,4], f32[3,4,5]"},
                 {"f32[2,3], f32[3,4]", "axes=[1]"},
                 {"f32[2], f32[3]", "axes=[0]"},
@@ -233,6 +236,7 @@ constinit const OpDef inner = Composite<>{
     .doc = "Sums products over the last axes of both operands; scalars multiply.",
     .args = {"x1", "x2"},
     .body = rule<inner_body>,
+    .precision = Precision::low,
     .samples = {{"f32[2,3], f32[4,3]"}, {"f32[3], f32[3]"}, {"f32[], f32[2]"}},
 };
 
@@ -267,6 +271,7 @@ constinit const OpDef addmm = Composite<AddmmAttrs>{
       Tensor product = scaled(tn::matmul(in[1], in[2]), a.alpha);
       return {tn::add(scaled(in[0], a.beta), product)};
     },
+    .precision = Precision::low,
     .samples = {{"f32[4], f32[2,3], f32[3,4]"},
                 {"f32[2,4], f32[2,3], f32[3,4]", "alpha=2, beta=3"}},
 };
@@ -276,6 +281,7 @@ constinit const OpDef linear = Composite<>{
     .doc = "`x @ weight.T + bias`: a layer whose `weight` is [out, in] and whose `bias` is [out].",
     .args = {"x", "weight", "?bias"},
     .body = rule<linear_body>,
+    .precision = Precision::low,
     .samples = {{"f32[2,3], f32[4,3], f32[4]"},
                 {"f32[5,2,3], f32[4,3]"},
                 {"f32[3], f32[4,3], f32[4]"}},
@@ -291,6 +297,7 @@ constinit const OpDef gather_mm = Composite<>{
     .body = [](const NoAttrs&, const Tensors& in) -> Tensors {
       return {tn::matmul(matrices_at(in[0], optional(in, 2)), matrices_at(in[1], optional(in, 3)))};
     },
+    .precision = Precision::low,
     .samples = {{"f32[3,2,3], f32[3,3,4], i64[2], i64[2]", "", 0, 2}, {"f32[2,2,3], f32[2,3,4]"}},
 };
 

@@ -165,6 +165,7 @@ constinit const OpDef layer_norm = Composite<LayerNormAttrs>{
     .recorded = true,
     .prepare = rule<prepare_layer_norm>,
     .body = rule<layer_norm_body>,
+    .precision = Precision::full,
     .samples = {{"f32[2,3], f32[3], f32[3]"},
                 {"f32[2,3,4]", "eps=0.001"},
                 {"f32[2,3,4], f32[3,4]", "normalized_axes=2"}},
@@ -180,6 +181,7 @@ constinit const OpDef rms_norm = Composite<RmsNormAttrs>{
     .recorded = true,
     .prepare = rule<prepare_rms_norm>,
     .body = rule<rms_norm_body>,
+    .precision = Precision::full,
     .samples = {{"f32[2,3], f32[3]"}, {"f32[2,3,4]", "eps=0.001"}},
 };
 
@@ -193,6 +195,7 @@ constinit const OpDef batch_norm = Composite<BatchNormAttrs>{
     .recorded = true,
     .prepare = rule<prepare_batch_norm>,
     .body = rule<batch_norm_body>,
+    .precision = Precision::full,
     .samples = {{"f32[2,3], f32[3], f32[3], f32[3], f32[3]", "", 0.5, 2},
                 {"f32[2,3,4], f32[3], f32[3]", "eps=0.001, axis=1", 0.5, 2}},
 };
@@ -209,6 +212,7 @@ constinit const OpDef group_norm = Composite<GroupNormAttrs>{
     .recorded = true,
     .prepare = rule<prepare_group_norm>,
     .body = rule<group_norm_body>,
+    .precision = Precision::full,
     .samples = {{"f32[2,3,4], f32[4], f32[4]", "num_groups=2"},
                 {"f32[2,6,3]", "num_groups=3, eps=0.001, axis=1"}},
 };

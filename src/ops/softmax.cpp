@@ -105,6 +105,7 @@ constinit const OpDef softmax = Composite<SoftmaxAttrs>{
     .prepare = [](SoftmaxAttrs& a, Tensors& in) { prepare_softmax("softmax", a, in); },
     .body = rule<softmax_body>,
     .jvp = rule<jvp_softmax>,
+    .precision = Precision::full,
     .batch = Batch::aligned,
     .samples = {{"f32[2,3]"}, {"f32[2,3,4]", "axis=[0,-1]"}, {"f32[5]", "axis=[0]", -50, 50}},
 };
@@ -121,6 +122,7 @@ constinit const OpDef log_softmax = Composite<SoftmaxAttrs>{
     .prepare = [](SoftmaxAttrs& a, Tensors& in) { prepare_softmax("log_softmax", a, in); },
     .body = rule<log_softmax_body>,
     .jvp = rule<jvp_log_softmax>,
+    .precision = Precision::full,
     .batch = Batch::aligned,
     .samples = {{"f32[2,3]"}, {"f32[2,3,4]", "axis=[0,-1]"}, {"f32[5]", "axis=[0]", -50, 50}},
 };
@@ -137,6 +139,7 @@ constinit const OpDef logsumexp = Composite<ReduceAttrs>{
     .prepare = rule<prepare_logsumexp>,
     .body = rule<logsumexp_body>,
     .jvp = rule<jvp_logsumexp>,
+    .precision = Precision::full,
     .batch = Batch::aligned,
     .samples = {{"f32[2,3]"},
                 {"f32[2,3,4]", "axis=[0,-1], keepdims=true"},

@@ -116,6 +116,7 @@ constinit const OpDef mean = Composite<ReduceAttrs>{
       Wide w = widen("mean", in[0], a.axis, every_type);
       return {cast_to(mean_of(w, a.keepdims), w.result)};
     },
+    .precision = Precision::full,
     .samples = {{"f32[2,3]"}, {"f32[2,3,4]", "axis=[0,-1], keepdims=true"}, {"f32[5]", "axis=[0]"}},
 };
 
@@ -130,6 +131,7 @@ constinit const OpDef var = Composite<VarAttrs>{
       Wide w = widen("var", in[0], a.axis, every_type);
       return {cast_to(variance_of(w, a.correction, a.keepdims), real_of(w.result))};
     },
+    .precision = Precision::full,
     .samples = {{"f32[2,3]"},
                 {"f32[2,3,4]", "axis=[0,-1], correction=1.0, keepdims=true"},
                 {"f32[5]", "axis=[0], correction=1.5"}},
@@ -143,6 +145,7 @@ constinit const OpDef std = Composite<VarAttrs>{
       Wide w = widen("std", in[0], a.axis, every_type);
       return {cast_to(tn::sqrt(variance_of(w, a.correction, a.keepdims)), real_of(w.result))};
     },
+    .precision = Precision::full,
     .samples = {{"f32[2,3]"}, {"f32[2,3,4]", "axis=[0,-1], correction=1.0, keepdims=true"}},
 };
 

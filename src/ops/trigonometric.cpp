@@ -38,6 +38,7 @@ constinit const OpDef tan = Elementwise<>{
     .scalar = [](S x) { return sc::tan(x); },
     .complex = [](Z z) { return cx::tan(z); },
     .partials = {[](T t, T, T out) { return t * (out * out + 1); }},
+    .precision = Precision::full,
     .samples = {{"f32[2,3]", "", -1.5, 1.5}, {"f32[]"}},
 };
 
@@ -55,6 +56,7 @@ constinit const OpDef asin = Elementwise<>{
     .partials = {[](T t, T x, T out) {
       return t / (is_complex(x.dtype()) ? tn::cos(out) : tn::sqrt((1 - x) * (1 + x)));
     }},
+    .precision = Precision::full,
     .samples = {{"f32[2,3]", "", -1, 1}, {"f32[]", "", -0.5, 0.5}},
 };
 
@@ -69,6 +71,7 @@ constinit const OpDef acos = Elementwise<>{
     .partials = {[](T t, T x, T out) {
       return -t / (is_complex(x.dtype()) ? tn::sin(out) : tn::sqrt((1 - x) * (1 + x)));
     }},
+    .precision = Precision::full,
     .samples = {{"f32[2,3]", "", -1, 1}, {"f32[]", "", -0.5, 0.5}},
 };
 
@@ -112,6 +115,7 @@ constinit const OpDef sinh = Elementwise<>{
     .scalar = [](S x) { return sc::sinh(x); },
     .complex = [](Z z) { return cx::sinh(z); },
     .partials = {[](T t, T x) { return t * tn::cosh(x); }},
+    .precision = Precision::full,
     .samples = {{"f32[2,3]", "", -4, 4}, {"f32[]"}},
 };
 
@@ -123,6 +127,7 @@ constinit const OpDef cosh = Elementwise<>{
     .scalar = [](S x) { return sc::cosh(x); },
     .complex = [](Z z) { return cx::cosh(z); },
     .partials = {[](T t, T x) { return t * tn::sinh(x); }},
+    .precision = Precision::full,
     .samples = {{"f32[2,3]", "", -4, 4}, {"f32[]"}},
 };
 
@@ -162,6 +167,7 @@ constinit const OpDef acosh = Elementwise<>{
     .partials = {[](T t, T x, T out) {
       return t / (is_complex(x.dtype()) ? tn::sinh(out) : tn::sqrt(x - 1) * tn::sqrt(x + 1));
     }},
+    .precision = Precision::full,
     .samples = {{"f32[2,3]", "", 1, 5}, {"f32[]", "", 1, 2}},
 };
 
@@ -176,6 +182,7 @@ constinit const OpDef atanh = Elementwise<>{
     .scalar = [](S x) { return sc::atanh(x); },
     .complex = [](Z z) { return cx::atanh(z); },
     .partials = {[](T t, T x) { return t / ((1 - x) * (1 + x)); }},
+    .precision = Precision::full,
     .samples = {{"f32[2,3]", "", -0.9, 0.9}, {"f32[]", "", -0.5, 0.5}},
 };
 

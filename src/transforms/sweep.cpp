@@ -1,6 +1,7 @@
 #include "transforms/sweep.h"
 
 #include "base/error.h"
+#include "ir/precision.h"
 #include "ir/sizes.h"
 #include "tenon/ops.h"
 #include "transforms/derivative.h"
@@ -60,6 +61,7 @@ const void* attrs_data(const Node& node) { return node.attrs ? node.attrs->data 
 }  // namespace
 
 Tensors sweep_back(const Tape& tape, std::span<const Tensor> inputs, const Tensors& cotangents) {
+  AsGiven types;
   std::vector<bool> varies = varying_values(tape, inputs);
   std::vector<Sum> sums(static_cast<size_t>(tape.values));
   for (size_t i = 0; i < cotangents.size(); ++i)
@@ -96,6 +98,7 @@ Tensors sweep_back(const Tape& tape, std::span<const Tensor> inputs, const Tenso
 }
 
 Tensors sweep_forward(const Tape& tape, const Tensors& tangents) {
+  AsGiven types;
   Tensors values(static_cast<size_t>(tape.values));
   std::copy(tangents.begin(), tangents.end(), values.begin());
   for (const Tape::Entry& e : tape.entries) {
@@ -121,6 +124,7 @@ Tensors sweep_forward(const Tape& tape, const Tensors& tangents) {
 
 std::vector<Batched> sweep_batch(const Tape& tape, std::vector<Batched> values,
                                  std::span<const Tensor> outputs, Dim size) {
+  AsGiven types;
   values.resize(static_cast<size_t>(tape.values));
   Tensors in;
   std::vector<bool> batched;

@@ -6,6 +6,7 @@
 """
 
 from . import clipping, lr_scheduler, schedules
+from .accumulation import accumulate
 from .adafactor import Adafactor
 from .adam import Adam, Adamax, AdamW
 from .adaptive import AdaDelta, Adagrad, RMSprop
@@ -40,6 +41,7 @@ __all__ = [
     "Muon",
     "Optimizer",
     "RMSprop",
+    "accumulate",
     "clip_grad_norm",
     "clip_grad_norm_",
     "clip_grad_value",

@@ -1,0 +1,214 @@
+"""Mixed precision: products in a narrow type, what loses too much there in float32.
+
+Parameters stay float32 (they are their own master weights), and so do their gradients: the
+conversion to the narrow type is part of what is recorded, and its derivative converts back.
+
+    >>> model = tn.nn.Linear(8, 4)
+    >>> x = tn.ones((2, 8))
+    >>> with tn.amp.autocast(tn.bfloat16):
+    ...     y = model(x)
+    ...     loss = tn.mean(y)
+    >>> y.dtype, loss.dtype, model.weight.dtype
+    (tenon.bfloat16, tenon.float32, tenon.float32)
+
+Training in float16 needs a `LossScaler` too, because small gradients become 0 there.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+from typing import Any
+
+import tenon as tn
+
+from . import _core
+
+__all__ = ["LossScaler", "Policy", "all_finite", "autocast", "policy"]
+
+
+@dataclasses.dataclass(frozen=True)
+class Policy:
+    """What ops do with operands of float32, bfloat16 and float16 while it is in force.
+
+        >>> tn.amp.Policy(tn.float16).type_of("matmul"), tn.amp.Policy().type_of("softmax")
+        (tenon.float16, tenon.float32)
+    """
+
+    dtype: tn.DType = tn.bfloat16
+
+    def type_of(self, op: str) -> tn.DType | None:
+        """What the op converts them to; None: it computes in the type it is given."""
+        types = {"low": self.dtype, "full": tn.float32, "any": None}
+        return types[_core._precision_of(op)]
+
+
+class autocast(contextlib.ContextDecorator):
+    """Puts a policy in force on this thread, in a `with` statement or for a function.
+
+    Products, convolutions and attention convert their operands to `dtype`; sums, norms, softmax,
+    losses, exponentials and logarithms convert to float32. The insides of an op follow the op, and
+    derivatives the ops they are derivatives of, wherever they are taken. `enabled=False` makes an
+    exception inside another policy. A compiled function has a trace for each policy it is called
+    under.
+
+        >>> @tn.amp.autocast(tn.float16)
+        ... def product(a, b):
+        ...     return a @ b
+        >>> product(tn.ones((2, 2)), tn.ones((2, 2))).dtype
+        tenon.float16
+    """
+
+    def __init__(self, dtype: tn.DType | str | Policy = tn.bfloat16, enabled: bool = True) -> None:
+        self._narrow = dtype.dtype if isinstance(dtype, Policy) else dtype
+        self._enabled = enabled
+        self._before: list[tn.DType | None] = []
+
+    def _recreate_cm(self) -> autocast:
+        return autocast(self._narrow, self._enabled)  # calls on several threads do not share one
+
+    def __enter__(self) -> Policy | None:
+        self._before.append(_core._set_autocast(self._narrow if self._enabled else None))
+        return policy()
+
+    def __exit__(self, *_: object) -> None:
+        _core._set_autocast(self._before.pop())
+
+
+def policy() -> Policy | None:
+    """The policy in force on this thread."""
+    dtype = _core._autocast()
+    return None if dtype is None else Policy(dtype)
+
+
+def all_finite(values: Any) -> tn.Tensor:
+    """Whether no tensor of a tree has an infinity or a NaN.
+
+        >>> tn.amp.all_finite({"w": tn.array([1.0, float("inf")])})
+        tensor(False, dtype=bool)
+    """
+    finite = tn.array(True)
+    for leaf in tn.tree.leaves(values):
+        finite = finite & tn.all(tn.isfinite(leaf))
+    return finite
+
+
+class LossScaler:
+    """Keeps gradients in the range of float16: the loss is scaled up, gradients are scaled down.
+
+    A dynamic one doubles the scale after `interval` steps that went well, and halves it when a
+    gradient overflows. Such a step changes nothing else: parameters and optimizer stay as they
+    were, decided by values inside the step, so that it can be compiled. `state` belongs to
+    `inputs=` and `outputs=` then, with that of the model and of the optimizer.
+
+        >>> model, optimizer = tn.nn.Linear(2, 1), tn.optim.SGD(0.1)
+        >>> scaler = tn.amp.LossScaler()
+        >>> def loss_fn(x):
+        ...     with tn.amp.autocast(tn.float16):
+        ...         return scaler.scale(tn.mean(model(x)))
+        >>> def step(x):
+        ...     loss, grads = tn.nn.value_and_grad(model, loss_fn)(x)
+        ...     scaler.update(optimizer, model, scaler.unscale(grads))
+        ...     return scaler.unscale(loss)
+        >>> step(tn.ones((4, 2))).dtype, optimizer.state["step"].item()
+        (tenon.float32, 1)
+    """
+
+    def __init__(
+        self,
+        scale: float = 2.0**15,
+        *,
+        dynamic: bool = True,
+        growth: float = 2.0,
+        backoff: float = 0.5,
+        interval: int = 2000,
+    ) -> None:
+        if not scale > 0 or not growth >= 1 or not 0 < backoff < 1 or interval < 1:
+            _core._fail(
+                "value",
+                "LossScaler: scale > 0, growth >= 1, 0 < backoff < 1 and interval >= 1 are needed:"
+                f" {scale}, {growth}, {backoff} and {interval}",
+            )
+        self._dynamic, self._growth, self._backoff = dynamic, growth, backoff
+        self._interval, self._is_unscaled = interval, False
+        self.state: dict[str, tn.Tensor] = {
+            "scale": tn.array(scale, dtype=tn.float32),
+            "good_steps": tn.array(0),
+        }
+
+    def state_dict(self) -> dict[str, tn.Tensor]:
+        """What a checkpoint holds of it."""
+        return dict(self.state)
+
+    def load_state_dict(self, state: dict[str, tn.Tensor]) -> None:
+        self.state.update(state)
+
+    def scale(self, loss: tn.Tensor) -> tn.Tensor:
+        """The loss to differentiate."""
+        return loss * self.state["scale"]
+
+    def unscale(self, gradients: Any) -> Any:
+        """Gradients of the loss, from those of the scaled one, in at least float32."""
+        factor = 1.0 / self.state["scale"]
+        return tn.tree.map(lambda g: g * factor, gradients)
+
+    def update(self, optimizer: tn.optim.Optimizer, model: tn.nn.Module, gradients: Any) -> None:
+        """`optimizer.update(model, gradients)` if they, unscaled, are finite."""
+        optimizer.init(model.trainable_parameters())
+        parameters, state = model.parameters(), _copied(optimizer.state)
+        optimizer.update(model, gradients)
+        finite = self._adjust(gradients)
+        kept = tn.tree.map(lambda n, o: _chosen(finite, n, o), model.parameters(), parameters)
+        model.update(kept)
+        _keep(finite, optimizer.state, state)
+
+    def unscale_(self, optimizer: tn.optim.Optimizer) -> None:
+        """Unscales the gradients that `backward()` left, for clipping them before `step`."""
+        for _, parameter in optimizer._watched():
+            if parameter.grad is not None:
+                parameter.grad = self.unscale(parameter.grad).astype(parameter.dtype)
+        self._is_unscaled = True
+
+    def step(self, optimizer: tn.optim.Optimizer) -> None:
+        """`optimizer.step()` if the gradients that `backward()` left, unscaled, are finite."""
+        if not self._is_unscaled:
+            self.unscale_(optimizer)
+        self._is_unscaled = False
+        parameters = [parameter for _, parameter in optimizer._watched()]
+        gradients = [p.grad for p in parameters if p.grad is not None]
+        before, state = [p.detach() for p in parameters], _copied(optimizer.state)
+        optimizer.step()
+        finite = self._adjust(gradients)
+        with tn.no_grad():
+            for new, old in zip(parameters, before):
+                _core._rebind(new, tn.where(finite, new, old))
+            _keep(finite, optimizer.state, state)
+
+    def _adjust(self, gradients: Any) -> tn.Tensor:
+        """Whether gradients are finite; the scale for the next step follows from it."""
+        finite = all_finite(gradients)
+        if not self._dynamic:
+            return finite
+        scale, good = self.state["scale"], self.state["good_steps"] + 1
+        grows = good >= self._interval
+        scale = tn.where(grows & tn.isfinite(scale * self._growth), scale * self._growth, scale)
+        self.state["scale"] = tn.where(finite, scale, self.state["scale"] * self._backoff)
+        self.state["good_steps"] = tn.where(finite & ~grows, good, 0)
+        return finite
+
+
+def _copied(state: Any) -> Any:
+    return tn.tree.map(lambda leaf: leaf, state)
+
+
+def _chosen(finite: tn.Tensor, new: Any, old: Any) -> Any:
+    return new if new is old else tn.where(finite, new, old)
+
+
+def _keep(finite: tn.Tensor, state: Any, before: Any) -> None:
+    """Leaves in nested dicts and lists what is there now, if it is finite, or else was before."""
+    for key, new in state.items() if isinstance(state, dict) else enumerate(state):
+        if isinstance(new, (dict, list)):
+            _keep(finite, new, before[key])
+        else:
+            state[key] = _chosen(finite, new, before[key])

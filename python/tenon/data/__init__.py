@@ -1,0 +1,13 @@
+"""Batches of data for training: shuffled by key, resumable, made ahead by a thread.
+
+    >>> images, labels = tn.arange(12).reshape(6, 2), [0, 1, 0, 1, 0, 1]
+    >>> for x, y in tn.data.batches((images, labels), 4):
+    ...     print(x.shape, y.tolist())
+    (4, 2) [0, 1, 0, 1]
+    (2, 2) [0, 1]
+"""
+
+from .batching import Batches, batches, split
+from .prefetching import Prefetch, prefetch
+
+__all__ = ["Batches", "Prefetch", "batches", "prefetch", "split"]

@@ -1,0 +1,254 @@
+#include "frontend/bad_values.h"
+
+#include <cmath>
+#include <cstdlib>
+
+#include "base/error.h"
+#include "ir/element.h"
+#include "passes/passes.h"
+
+namespace tn {
+
+static BadValues sought_at_start() {
+  const char* text = std::getenv("TENON_DEBUG_NANS");
+  std::string_view wanted = text ? text : "";
+  if (wanted.empty() || wanted == "0") return BadValues::none;
+  return wanted == "inf" ? BadValues::nan_and_inf : BadValues::nan;
+}
+
+std::atomic<BadValues> sought_values = sought_at_start();
+
+BadValues debug_nans(BadValues sought) { return sought_values.exchange(sought); }
+
+namespace {
+
+struct Found {
+  int64_t elements = 0, first = 0;
+  explicit operator bool() const { return elements > 0; }
+};
+
+/// Without its sign a float is above `infinity`, as an integer, exactly if it is NaN.
+template <class Bits>
+Found find_in(const void* data, int64_t count, Bits infinity, bool also_infinity) {
+  const Bits* values = static_cast<const Bits*>(data);
+  constexpr Bits kMagnitude = static_cast<Bits>(~Bits{0}) >> 1;
+  Bits least = static_cast<Bits>(infinity + !also_infinity);
+  auto is_bad = [&](Bits bits) { return static_cast<Bits>(bits & kMagnitude) >= least; };
+  Found found;
+  for (int64_t i = 0; i < count; ++i) found.elements += is_bad(values[i]);
+  if (found)
+    while (!is_bad(values[found.first])) ++found.first;
+  return found;
+}
+
+Found find_bad(const Bound& value, TypeRef type, BadValues sought) {
+  const void* data = static_cast<const char*>(value.buffer->data) + value.offset;
+  bool inf = sought == BadValues::nan_and_inf;
+  int64_t n = type->elements;
+  auto in_pairs = [](Found found) {
+    return Found{(found.elements + 1) / 2, found.first / 2};  // a part of each, or both
+  };
+  switch (type->dtype) {
+    case DType::f16:
+      return find_in<uint16_t>(data, n, 0x7c00, inf);
+    case DType::bf16:
+      return find_in<uint16_t>(data, n, 0x7f80, inf);
+    case DType::f32:
+      return find_in<uint32_t>(data, n, 0x7f80'0000, inf);
+    case DType::f64:
+      return find_in<uint64_t>(data, n, 0x7ff0'0000'0000'0000, inf);
+    case DType::c64:
+      return in_pairs(find_in<uint32_t>(data, 2 * n, 0x7f80'0000, inf));
+    case DType::c128:
+      return in_pairs(find_in<uint64_t>(data, 2 * n, 0x7ff0'0000'0000'0000, inf));
+    default:
+      return {};
+  }
+}
+
+/// Computes a graph op by op, letting go of values as soon as nothing needs them.
+class Search {
+ public:
+  Search(const CheckedRun& run, BadValues sought)
+      : run_(run),
+        sought_(sought),
+        graph_(all_ops(run.graph)),
+        values_(graph_.types.size()),
+        found_(graph_.types.size()),
+        maker_(graph_.types.size()),
+        at_element_(graph_.ops.size()) {}
+
+  /// What is wrong with the output number `i`, which has something bad.
+  std::string explain(size_t i) {
+    bind_inputs();
+    count_uses();
+    for (size_t n = 0; n < graph_.ops.size(); ++n) compute(n);
+    Val v = graph_.outputs[i];
+    if (!found_[at(v)]) return "debug_nans: a result has it, but computed op by op it does not";
+    while (true) {
+      const GraphOp* op = maker_[at(v)];
+      if (!op) return format("debug_nans: an argument has {}: {}", what(), where(v));
+      auto bad = std::ranges::find_if(graph_.in(*op), [&](Val in) { return bool(found_[at(in)]); });
+      if (bad == graph_.in(*op).end()) return made(*op, v);
+      if (!maker_[at(*bad)] || maker_[at(*bad)]->op == &scalar_leaf)
+        return format("debug_nans: {} is given {}: operand {}, {}{}", call(*op), what(),
+                      bad - graph_.in(*op).begin(), where(*bad), place(*op));
+      v = *bad;
+    }
+  }
+
+ private:
+  static size_t at(Val v) { return static_cast<size_t>(v); }
+
+  /// With those of called functions, whose places are where something was written.
+  static Graph all_ops(const Graph& graph) {
+    std::vector<std::string> off = {"recompute"};
+    PassContext context{.off = off};
+    return prune(inline_calls(graph, context));
+  }
+
+  void bind_inputs() {
+    for (Val v = 0; v < graph_.inputs(); ++v) {
+      size_t known = at(v) - run_.inputs.size();
+      values_[at(v)] =
+          at(v) < run_.inputs.size() ? run_.inputs[at(v)] : run_.options.constants[known];
+      found_[at(v)] = find_bad(values_[at(v)], graph_.types[at(v)], sought_);
+    }
+  }
+
+  void count_uses() {
+    uses_.assign(graph_.types.size(), 0);
+    for (const GraphOp& op : graph_.ops)
+      for (Val v : graph_.in(op)) ++uses_[at(v)];
+  }
+
+  void compute(size_t n) {
+    const GraphOp& op = graph_.ops[n];
+    for (int k = 0; k < op.outs; ++k) maker_[at(op.out + k)] = &op;
+    if (op.op == &scalar_leaf) {
+      double v = op.scalar.real;
+      found_[at(op.out)].elements = sought_ == BadValues::nan ? std::isnan(v) : !std::isfinite(v);
+      return;
+    }
+    std::vector<Bound> in, out(static_cast<size_t>(op.outs));
+    Graph alone = part(op, in);
+    run(*compile_alone(alone), in, nullptr, out);
+    for (int k = 0; k < op.outs; ++k) {
+      Found found = found_[at(op.out + k)] =
+          find_bad(out[static_cast<size_t>(k)], graph_.types[at(op.out + k)], sought_);
+      if (found && op.op->is_elementwise()) at_element_[n] = call_at(op, found.first);
+      values_[at(op.out + k)] = std::move(out[static_cast<size_t>(k)]);
+    }
+    for (Val v : graph_.in(op))
+      if (--uses_[at(v)] == 0) values_[at(v)] = {};
+  }
+
+  static std::shared_ptr<const Plan> compile_alone(const Graph& graph) {
+    return compile(graph, {});
+  }
+
+  /// The op as a graph, and the values of its inputs.
+  Graph part(const GraphOp& op, std::vector<Bound>& in) const {
+    Graph made;
+    std::vector<Val> operands;
+    auto is_number = [&](Val v) { return maker_[at(v)] && maker_[at(v)]->op == &scalar_leaf; };
+    for (Val v : graph_.in(op)) {
+      operands.push_back(kNoVal);
+      if (is_number(v)) continue;
+      operands.back() = made.add_input(format("x{}", in.size()), graph_.types[at(v)]);
+      in.push_back(values_[at(v)]);
+    }
+    for (size_t i = 0; i < operands.size(); ++i) {
+      Val v = graph_.in(op)[i];
+      if (is_number(v)) operands[i] = made.add_constant(maker_[at(v)]->scalar, graph_.types[at(v)]);
+    }
+    Val first = made.add(*op.op, op.attrs, operands, graph_.out_types(op));
+    for (int k = 0; k < op.outs; ++k) made.outputs.push_back(first + k);
+    return made;
+  }
+
+  // Texts --------------------------------------------------------------------------------------
+
+  std::string what() const { return sought_ == BadValues::nan ? "NaN" : "NaN or infinity"; }
+
+  /// "NaN in 1 of 3 elements of f32[3], first at [1]"
+  std::string where(Val v) const {
+    TypeRef type = graph_.types[at(v)];
+    const Found& found = found_[at(v)];
+    if (type->rank() == 0) return format("{}", *type);
+    return format("{} of {} elements of {}, first at {}", found.elements, type->elements, *type,
+                  index_text(found.first, type->shape));
+  }
+
+  /// "log(f32[3])"
+  std::string call(const GraphOp& op) const {
+    std::vector<std::string> types;
+    for (TypeRef type : graph_.in_types(op)) types.push_back(to_text(*type));
+    return format("{}({})", op.op->name, join(types, ", "));
+  }
+
+  /// "log(-1)": an elementwise op at one element of its result.
+  std::string call_at(const GraphOp& op, int64_t element) const {
+    const Shape& shape = graph_.types[at(op.out)]->shape;
+    std::vector<std::string> operands;
+    for (Val v : graph_.in(op)) {
+      const Type& type = *graph_.types[at(v)];
+      if (const GraphOp* maker = maker_[at(v)]; maker && maker->op == &scalar_leaf) {
+        operands.push_back(to_text(maker->scalar, kDigits));
+        continue;
+      }
+      int64_t offset = 0, stride = 1, rest = element;
+      for (int k = shape.rank() - 1, own = type.rank() - 1; own >= 0; --k, --own) {
+        int64_t extent = type.shape[own].value();
+        offset += extent == 1 ? 0 : rest % shape[k].value() * stride;
+        rest /= shape[k].value(), stride *= extent;
+      }
+      const char* data = static_cast<const char*>(values_[at(v)].buffer->data);
+      operands.push_back(to_text(
+          element_at(type.dtype, data + values_[at(v)].offset + offset * size_of(type.dtype)),
+          kDigits));
+    }
+    return format(": {}({})", op.op->name, join(operands, ", "));
+  }
+
+  std::string place(const GraphOp& op) const {
+    std::string text = to_text(op.loc);
+    return text.empty() ? "" : format(" (called at {})", text);
+  }
+
+  std::string made(const GraphOp& op, Val v) const {
+    return format("debug_nans: {}{} made {}: {}{}{}", call(op), on_behalf_of(op), what(), where(v),
+                  at_element_[static_cast<size_t>(&op - graph_.ops.data())], place(op));
+  }
+
+  /// The parts and derivatives of an op have its place.
+  std::string on_behalf_of(const GraphOp& op) const {
+    auto first = std::ranges::find_if(graph_.ops, [&](const GraphOp& other) {
+      return other.loc.bits == op.loc.bits && other.op != &scalar_leaf;
+    });
+    bool other = op.loc && first != graph_.ops.end() && first->op != op.op;
+    return other ? format(", for {},", first->op->name) : "";
+  }
+
+  static constexpr int kDigits = 6;
+  const CheckedRun& run_;
+  BadValues sought_;
+  Graph graph_;
+  std::vector<Bound> values_;
+  std::vector<Found> found_;
+  std::vector<const GraphOp*> maker_;
+  std::vector<int> uses_;
+  std::vector<std::string> at_element_;
+};
+
+}  // namespace
+
+void check_values(const CheckedRun& run, std::span<const Bound> outputs) {
+  BadValues sought = sought_values;
+  for (size_t i = 0; i < run.graph.outputs.size(); ++i) {
+    TypeRef type = run.graph.types[static_cast<size_t>(run.graph.outputs[i])];
+    if (find_bad(outputs[i], type, sought)) fail("{}", Search(run, sought).explain(i));
+  }
+}
+
+}  // namespace tn
