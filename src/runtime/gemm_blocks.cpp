@@ -16,6 +16,7 @@ constexpr int64_t kRowsAtOnce = 1024;        // rows of A that are packed togeth
 constexpr int64_t kColumnsAtOnce = 3072;     // columns of B that are packed together
 constexpr int64_t kRowBlock = 168;           // rows of a chunk: its part of A stays in L2
 constexpr int64_t kFinishBytes = 128 << 10;  // of C between two calls of `finish`: still in L2
+constexpr int64_t kLeftBytes = 256 << 10;    // of A beside a panel of B in L2
 constexpr int64_t kPackFromRows = 160;       // fewer rows read a plain B in place
 constexpr int64_t kPackFromColumns = 385;    // fewer columns read a plain A in place
 constexpr int64_t kWantedChunks = 96;        // enough for many threads to end together
@@ -218,8 +219,11 @@ void Multiply<T>::multiply_rows() {
                 chunks_for(kWantedChunks, row_parts), std::max<int64_t>(1, work / row_parts)});
   int64_t chunks = row_parts * column_parts;
   // The side that all threads pack for all of them is better the shorter one: each line of it is
-  // moved between their caches.
-  bool by_columns = right_mode_ == Right::shared && !p_.packed_b && columns_ > rows_;
+  // moved between their caches. Where each packs B for itself, threads better share none of it,
+  // if all of A stays in L2.
+  bool keeps_left = rows_ * depth_ * static_cast<int64_t>(sizeof(T)) <= kLeftBytes;
+  bool own_columns = right_mode_ == Right::shared || (right_mode_ == Right::local && keeps_left);
+  bool by_columns = own_columns && !p_.packed_b && columns_ > rows_;
   parallel_for(chunks, chunk_time(rows_ * columns_ * depth_, kMultiplyRate, chunks),
                [&](int64_t chunk) {
                  if (u_.enter) u_.enter();
