@@ -148,7 +148,12 @@ Tensors StateCalls::operator()(const Function& f, const Tensors& args) {
 
 std::string StateCalls::show(std::string_view stage, const Function& f, const Tensors& args) {
   Tensors all;
-  return impl_->prepare(f, args, all).show(stage, all);
+  CompiledFunction& compiled = impl_->prepare(f, args, all);
+  try {
+    return compiled.show(stage, all);
+  } catch (const StateChanged&) {
+    fail(Hint{"call it once before"}, "show: the function makes new state, and is not compiled");
+  }
 }
 
 CallStats StateCalls::stats() const {

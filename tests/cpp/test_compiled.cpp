@@ -52,6 +52,20 @@ TEST_CASE("what is closed over is constant, and freed with the function") {
   CHECK(active_memory() == before);
 }
 
+TEST_CASE("results take the memory of arguments that are given away") {
+  CompiledFunction f = compile([](const Tensors& x) { return Tensors{x[0] * 2 + x[1]}; },
+                               CompileSettings{.donated = 1});
+  Tensors args{ones({1000}).eval(), ones({1000}).eval()};
+  const void* memory = args[0].data();
+  Tensor made = f(std::move(args))[0];
+  CHECK(made.data() == memory);
+  CHECK(!args[0]);
+  CHECK(args[1]);
+  Tensors held{made, args[1]};
+  CHECK(f(held)[0].data() != memory);  // a list that is not moved in gives nothing away
+  CHECK(held[0].to_vector<float>()[999] == 3);
+}
+
 TEST_CASE("derivatives and batches of compiled functions do not trace again") {
   int traces = 0;
   CompiledFunction f = compile([&](const Tensors& x) {

@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include "errors.h"
+#include "files.h"
 #include "runtime/memory.h"
 #include "tenon/nn.h"
 #include "tenon/optim.h"
@@ -170,6 +171,29 @@ TEST_CASE("a compiled step takes the memory of the old state") {
   CHECK(step.stats().traces == 1);
   CHECK(active_memory() == before);
   CHECK(peak_memory() - before < 2 * kBytes);  // parameters and two moments would be 3
+}
+
+TEST_CASE("weights that share a file, or that a copy of the model holds, are not written over") {
+  Folder folder;
+  std::string path = folder.path + "/model.safetensors";
+  Perceptron model;
+  model.save_weights(path);
+  model.load_weights(path);
+  Perceptron copy = model;
+  optim::SGD optimizer(0.1);
+  auto step = compile(
+      [&](const Tensor& x, const Tensor& y) {
+        auto [loss, gradients] =
+            nn::value_and_grad(model, [&] { return cross_entropy(model(x), y); })();
+        optimizer.update(model, gradients);
+        return loss;
+      },
+      std::tie(model, optimizer));
+  auto before = values(copy);
+  step(inputs(), classes()), step(inputs(), classes());
+  CHECK(values(copy) == before);
+  CHECK(values(model) != before);
+  CHECK(values(model.load_weights(path)) == before);
 }
 
 TEST_CASE("a compiled step follows modes, settings and what is frozen") {

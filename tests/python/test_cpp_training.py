@@ -1,4 +1,4 @@
-"""Training in C++ has the bits of training in Python: weights at first, losses, state."""
+"""Training in C++ has the bits of training in Python: initial weights, losses, final state."""
 
 import functools
 
