@@ -1,5 +1,6 @@
 #include "tenon/nn/normalization.h"
 
+#include "ir/dim.h"
 #include "ir/node.h"
 #include "nn/checks.h"
 #include "tenon/operators.h"
@@ -75,18 +76,25 @@ Tensor BatchNorm::operator()(const Operand& operand) {
   if (!training || !running_mean) return std::as_const(*this)(operand);
   return computed(*this, operand, [&] {
     Tensor x = checked(operand);
-    if (x.shape().is_const() && x.size() == num_features)
+    Dim count = floor_div(x.shape().elements(), num_features);
+    if (count == 1)
       fail("BatchNorm: training needs more than one value a channel: {}", *type_of(x));
-    auto moved = [&](const Tensor& running, const Tensor& now) {
-      double share = settings.momentum;
-      return astype((1 - share) * running + share * stop_gradient(now), running.dtype());
-    };
     Axes others = other_axes(x);
     Tensor mean = tn::mean(x, others), var = tn::var(x, others);
-    running_mean = moved(running_mean, mean);
-    running_var = moved(running_var, tn::var(x, others, 1));
+    track(mean, var * count / (count - 1));
     return normalized(x, mean, var);
   });
+}
+
+void BatchNorm::track(const Tensor& mean, const Tensor& var) {
+  // A loop that never looks at them would keep what they come from: all activations.
+  if (!running_mean.node()->traced) tn::eval({running_mean, running_var});
+  auto moved = [&](const Tensor& running, const Tensor& now) {
+    double share = settings.momentum;
+    return astype((1 - share) * running + share * stop_gradient(now), running.dtype());
+  };
+  running_mean = moved(running_mean, mean);
+  running_var = moved(running_var, var);
 }
 
 Tensor BatchNorm::operator()(const Operand& operand) const {

@@ -70,6 +70,8 @@ class BatchNorm : public Module<BatchNorm> {
 
  private:
   Tensor checked(const Operand& x) const;
+  /// Moves the running statistics to these.
+  void track(const Tensor& mean, const Tensor& var);
   Tensor normalized(const Tensor& x, const Tensor& mean, const Tensor& var) const;
 };
 using BatchNorm2d = BatchNorm;
