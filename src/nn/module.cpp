@@ -87,14 +87,14 @@ TensorMap trainable_in(const Visit& model) {
 }
 
 void put(const Visit& model, const TensorMap& tensors) {
-  TensorMap rest = tensors;
+  std::set<std::string> unknown;
+  for (const auto& [name, tensor] : tensors) unknown.insert(name);
+  each_tensor(model, [&](const Slot& slot) { unknown.erase(slot.path.dotted()); });
+  if (!unknown.empty()) fail("update: the model has no {}", join(unknown, ", "));
   each_tensor(model, [&](const Slot& slot) {
-    auto found = rest.find(slot.path.dotted());
-    if (found == rest.end()) return;
-    slot.tensor = std::move(found->second);
-    rest.erase(found);
+    if (auto found = tensors.find(slot.path.dotted()); found != tensors.end())
+      slot.tensor = found->second;
   });
-  if (!rest.empty()) fail("update: the model has no {}", rest.begin()->first);
 }
 
 void set_training(const Visit& model, bool training) {

@@ -22,8 +22,7 @@ struct Contents : Visitor {
   void setting(const Path&, uint64_t bits) override { structure.push_back(bits); }
   void tensor(const Slot& slot) override {
     tensors.push_back(&slot.tensor);
-    bool trained = slot.owner && slot.is_trainable();
-    structure.push_back(slot.tensor ? 1 + trained : 0);
+    structure.push_back(slot.tensor ? 1 + slot.is_trainable() : 0);
   }
 };
 
@@ -142,11 +141,11 @@ StateCalls::StateCalls(Visit state, std::function<std::function<void()>()> keep,
                        CompileSettings settings)
     : impl_(new Impl{std::move(state), std::move(keep), std::move(settings)}) {}
 
-Tensors StateCalls::operator()(const Function& f, const Tensors& args) {
+Tensors StateCalls::operator()(const Function& f, const Tensors& args) const {
   return impl_->call(f, args);
 }
 
-std::string StateCalls::show(std::string_view stage, const Function& f, const Tensors& args) {
+std::string StateCalls::show(std::string_view stage, const Function& f, const Tensors& args) const {
   Tensors all;
   CompiledFunction& compiled = impl_->prepare(f, args, all);
   try {

@@ -183,6 +183,9 @@ TEST_CASE("layers of images and sequences") {
                      nn::Flatten(),
                      nn::Linear(16, 10)};
   CHECK(net(ones({2, 1, 8, 8})).shape() == Shape{2, 10});
+  nn::Sequential nested{net, tn::relu}, copy{nested};
+  CHECK(names(copy.state_dict()).front() == "layers.0.layers.0.bias");
+  CHECK(copy.layers.size() == 2);
   CHECK(nn::Conv1d(3, 8, 5, {.stride = 2})(ones({2, 3, 20})).shape() == Shape{2, 8, 8});
   nn::MultiHeadAttention attention(16, 4);
   Tensor x = random::normal({2, 5, 16});

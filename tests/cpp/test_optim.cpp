@@ -227,6 +227,27 @@ TEST_CASE("a compiled step follows modes, settings and what is frozen") {
   CHECK(step.stats().traces == 3);
 }
 
+TEST_CASE("tensors and maps of tensors are state, too") {
+  nn::Linear model(2, 2);
+  nn::TensorMap average = model.state_dict();
+  Tensor count(0);
+  auto step = compile(
+      [&](const Tensor& share) {
+        for (auto& [name, weight] : model.state_dict())
+          average[name] = (1 - share) * average[name] + share * weight;
+        count = count + 1;
+        return count * 2;
+      },
+      std::tie(model, average, count));
+  model.bias = zeros({2}), average["bias"] = ones({2});
+  Tensor share(0.5);
+  CHECK(step(share).item<int>() == 2);
+  CHECK(step(share).item<int>() == 4);
+  CHECK(count.item<int>() == 2);
+  CHECK(average["bias"].to_vector<float>() == std::vector<float>{0.25, 0.25});
+  CHECK(step.stats().traces == 1);
+}
+
 TEST_CASE("a step that fails leaves the state as it was") {
   Perceptron model;
   optim::Adam optimizer(0.1);

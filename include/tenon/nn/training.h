@@ -50,13 +50,19 @@ auto value_and_grad(Module<M>& model, F f) {
   };
 }
 
+inline void visit_state(Tensor& variable, Visitor& visitor) { visitor.tensor({{}, variable}); }
+inline void visit_state(TensorMap& variables, Visitor& visitor) {
+  for (auto& [name, variable] : variables) visitor.tensor({{.name = name}, variable});
+}
+void visit_state(auto& model, Visitor& visitor) { model.as_visit()(visitor); }
+
 /// Calls functions on state that they change: what is traced takes and returns it.
 class StateCalls {
  public:
   /// `keep` copies the state; what it returns puts the copy back.
   StateCalls(Visit state, std::function<std::function<void()>()> keep, CompileSettings settings);
-  Tensors operator()(const Function& f, const Tensors& args);
-  std::string show(std::string_view stage, const Function& f, const Tensors& args);
+  Tensors operator()(const Function& f, const Tensors& args) const;
+  std::string show(std::string_view stage, const Function& f, const Tensors& args) const;
   CallStats stats() const;
 
  private:
@@ -71,20 +77,22 @@ class StatefulFunction {
   StatefulFunction(F f, std::tuple<S&...> state, CompileSettings settings)
       : f_(std::make_shared<F>(std::move(f))),
         calls_(
-            [state](Visitor& v) { std::apply([&](auto&... s) { (s.as_visit()(v), ...); }, state); },
+            [state](Visitor& v) {
+              std::apply([&](auto&... s) { (visit_state(s, v), ...); }, state);
+            },
             [state] {
               return [state, copy = std::tuple<S...>(state)]() mutable { state = std::move(copy); };
             },
             std::move(settings)) {}
 
   template <std::convertible_to<Tensor>... A>
-  auto operator()(const A&... args) {
+  auto operator()(const A&... args) const {
     using Result = std::decay_t<std::invoke_result_t<F&, const A&...>>;
     return from_list<Result>(calls_(as_function<sizeof...(A)>(), {args...}));
   }
   /// As CompiledFunction::show, for the state as it is and arguments like these.
   template <std::convertible_to<Tensor>... A>
-  std::string show(std::string_view stage, const A&... args) {
+  std::string show(std::string_view stage, const A&... args) const {
     return calls_.show(stage, as_function<sizeof...(A)>(), {args...});
   }
   CallStats stats() const { return calls_.stats(); }
@@ -105,8 +113,9 @@ class StatefulFunction {
 
 namespace tn {
 
-/// `f`, a function of tensors that reads and changes models, optimizers and the random state of the
-/// thread, as one plan: new values of their tensors take the memory of the old ones.
+/// `f`, a function of tensors that reads and changes `state` and the random state of the thread, as
+/// one plan: new values take the memory of the old ones. State is modules, optimizers, tensors and
+/// maps of tensors.
 ///
 ///     auto step = tn::compile([&](const Tensor& x, const Tensor& y) {
 ///       auto [loss, gradients] = loss_and_grad(x, y);

@@ -61,12 +61,12 @@ inline constexpr Buffer buffer;
 struct Slot {
   const Path& path;
   Tensor& tensor;
-  ModuleBase* owner = nullptr;  // null: an optimizer
+  ModuleBase* owner = nullptr;  // null: no module
   std::string_view field = {};  // of the owner
   bool is_buffer = false;
 
   bool is_trainable() const {
-    return tensor && !is_buffer && (owner->frozen.empty() || !owner->frozen.contains(field));
+    return tensor && owner && !is_buffer && !owner->frozen.contains(field);
   }
 };
 
@@ -80,7 +80,7 @@ class Visitor {
   virtual void setting(const Path&, uint64_t) {}
 };
 
-/// A model or an optimizer, as something to visit.
+/// A model, an optimizer or other state, as something to visit.
 using Visit = std::function<void(Visitor&)>;
 
 template <class T>
