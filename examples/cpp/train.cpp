@@ -59,7 +59,7 @@ int main() {
 
   for (int i = 0; i <= 300; ++i) {
     tn::Tensor loss = step(train.points, train.arms);
-    if (i % 100 == 0) std::printf("step %3d  loss %.3f\n", i, loss.item<double>());
+    if (i % 100 == 0) std::printf("step %3d  loss %.4f\n", i, loss.item<double>());
   }
   model.eval();
   std::printf("accuracy %.1f %%\n", 100 * accuracy(model, test));
