@@ -139,9 +139,11 @@ def _parts(path: str) -> list[str]:
 
 def _expression(pattern: str) -> str:
     """Its groups are what the stars stand for, and the rest of the name."""
-    stars = {"*": r"([^.]+)", "**": r"(.+)"}
-    parts = [stars.get(part, re.escape(part)) for part in _parts(pattern)]
-    return r"\.".join(parts) + r"(?:\.(.+))?" if parts else "(.+)"
+    stars = {"*": r"([^.]+)\.", "**": r"(?:(.+)\.)?"}
+    expression = "".join(stars.get(part, re.escape(part) + r"\.") for part in _parts(pattern))
+    if expression.endswith(r"\."):  # a name may end there
+        return expression[:-2] + r"(?:\.(.+))?"
+    return expression + "(.+)"
 
 
 def _filled(target: Target, match: re.Match[str]) -> Target:
@@ -153,7 +155,7 @@ def _filled(target: Target, match: re.Match[str]) -> Target:
     *stars, rest = match.groups()
     found = iter(stars)
     filled = [next(found, part) if part in ("*", "**") else part for part in _parts(target)]
-    return ".".join(filled + _parts(rest))
+    return ".".join(filter(None, [*filled, rest]))
 
 
 # Into a module --------------------------------------------------------------------------------
