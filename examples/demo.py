@@ -177,6 +177,14 @@ def take_to_cpp(model: ConvNet, digits: Digits, folder: Path) -> tuple[str, floa
     return printed, float(np.mean(scores.argmax(1) == digits.labels.numpy())), same
 
 
+def running_elsewhere() -> int:
+    """How many other processes and threads compete for the processor at this moment."""
+    try:
+        return int(Path("/proc/loadavg").read_text().split()[3].split("/")[0]) - 1
+    except OSError:
+        return 0
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="train for 4 epochs")
@@ -188,6 +196,8 @@ def main() -> int:
     data = load_digits()
     print(style.title(f"\n  Tenon {tn.__version__}") + "  handwritten digits, from Python to C++\n")
     say("data", f"{len(data[0])} images to train on and {len(data[1])} to test, 8 x 8 pixels")
+    if others := running_elsewhere():
+        say("note", style.bad(f"{others} other processes are running: times will be too long"))
     runs = []
     for name in ("eager", "compiled"):
         start = time.perf_counter()
