@@ -81,7 +81,7 @@ def train(data: tuple[Digits, Digits], epochs: int, compiled: bool) -> Training:
     tn.random.seed(0)
     before = tn.memory.active_memory()
     model = ConvNet()
-    optimizer = optim.AdamW(optim.cosine_decay(4e-3, epochs * (len(data[0]) // BATCH)))
+    optimizer = optim.AdamW(optim.cosine_decay(4e-3, epochs * (data[0].size // BATCH)))
     optimizer.init(model.trainable_parameters())
     state = [model.state, optimizer.state]
 
@@ -94,11 +94,13 @@ def train(data: tuple[Digits, Digits], epochs: int, compiled: bool) -> Training:
         return loss
 
     run = Training(model, tn.compile(step, inputs=state, outputs=state) if compiled else step)
-    for epoch in range(epochs):
+    batches = data[0].batches(BATCH, epochs=1)
+    for _ in range(epochs):
         tn.memory.reset_peak_memory()
-        for images, labels in data[0].batches(BATCH, seed=epoch):
+        for batch in batches:
+            tn.eval(batch)  # which is not a part of the step
             began = time.perf_counter()
-            loss = run.step(images, labels)
+            loss = run.step(*batch)
             tn.eval(loss, state)
             run.seconds.append(time.perf_counter() - began)
             run.losses.append(loss.item())
@@ -195,7 +197,7 @@ def main() -> int:
 
     data = load_digits()
     print(style.title(f"\n  Tenon {tn.__version__}") + "  handwritten digits, from Python to C++\n")
-    say("data", f"{len(data[0])} images to train on and {len(data[1])} to test, 8 x 8 pixels")
+    say("data", f"{data[0].size} images to train on and {data[1].size} to test, 8 x 8 pixels")
     if others := running_elsewhere():
         say("note", style.bad(f"{others} other processes are running: times will be too long"))
     runs = []
@@ -212,7 +214,7 @@ def main() -> int:
 
     printed, right, same = take_to_cpp(compiled.model, data[1], options.out)
     compiled.model.train()
-    batch = next(data[0].batches(BATCH, seed=0))
+    batch = next(iter(data[0].batches(BATCH)))
     told = tn.profile(compiled.step, calls=31)(*batch)  # last, since it trains on
     page = write_page(options.out / "index.html", rows, compiled, told, printed, right)
     say("page", str(page))

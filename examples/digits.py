@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
@@ -17,17 +17,16 @@ class Digits(NamedTuple):
     images: tn.Tensor
     labels: tn.Tensor
 
-    def __len__(self) -> int:
+    @property
+    def size(self) -> int:
         return self.images.shape[0]
 
-    def batches(self, size: int, seed: int) -> Iterator[tuple[tn.Tensor, tn.Tensor]]:
-        """The images in an order drawn from `seed`; those that fill no batch are left out."""
-        order = np.random.default_rng(seed).permutation(len(self))
-        for start in range(0, len(self) - size + 1, size):
-            chosen = tn.array(order[start : start + size])
-            batch = self.images[chosen], self.labels[chosen]
-            tn.eval(*batch)
-            yield batch
+    def batches(self, size: int, epochs: int | None = None) -> Iterable[Digits]:
+        """`size` images at a time, in another order every epoch, of which None is any number.
+
+        Images that fill no batch are left out.
+        """
+        return tn.data.batches(self, size, key=0, drop_last=True, epochs=epochs)
 
 
 def load_digits(seed: int = 0) -> tuple[Digits, Digits]:

@@ -8,6 +8,8 @@ as it does the parameters, `model.eval()` uses them.
 
 from __future__ import annotations
 
+from itertools import islice
+
 from digits import Digits, load_digits
 from terminal import options, sparkline
 
@@ -68,12 +70,7 @@ def train(digits: Digits, steps: int) -> tuple[ResNet, list[float]]:
         return loss
 
     step = tn.compile(step, inputs=state, outputs=state)
-    losses: list[float] = []
-    while len(losses) < steps:
-        for batch in digits.batches(BATCH, seed=len(losses)):
-            losses.append(step(*batch).item())
-            if len(losses) == steps:
-                break
+    losses = [step(*batch).item() for batch in islice(digits.batches(BATCH), steps)]
     return model, losses
 
 
@@ -87,7 +84,7 @@ def main(given: list[str] | None = None) -> list[float]:
     training, test = load_digits()
     model, losses = train(training, steps)
     print(f"loss {losses[0]:.3f} to {losses[-1]:.3f} in {steps} steps  {sparkline(losses)}")
-    print(f"{100 * accuracy(model, test):.1f} % of {len(test)} test images right")
+    print(f"{100 * accuracy(model, test):.1f} % of {test.size} test images right")
     return losses
 
 

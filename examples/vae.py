@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import struct
 import zlib
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -62,12 +63,7 @@ def train(digits: Digits, steps: int) -> tuple[VAE, list[float]]:
         return loss
 
     step = tn.compile(step, inputs=state, outputs=state)
-    losses: list[float] = []
-    while len(losses) < steps:
-        for images, _ in digits.batches(BATCH, seed=len(losses)):
-            losses.append(step(images).item())
-            if len(losses) == steps:
-                break
+    losses = [step(images).item() for images, _ in islice(digits.batches(BATCH), steps)]
     return model, losses
 
 
