@@ -15,6 +15,7 @@ import executables as saved
 import files as weight_files
 import gradients
 import measure
+import recompute
 import rivals
 import training as steps
 
@@ -156,6 +157,19 @@ def training(quick: bool) -> list[Row]:
     return pairs(steps.training(quick), quick)
 
 
+def memory(quick: bool) -> list[Row]:
+    """Training steps that may need half of their memory: what they compute again takes time."""
+    rows = []
+    for one in recompute.cases(quick):
+        rows += [
+            Row(f"{one.name}, half the memory", one.seconds, one.plain_seconds, "no limit",
+                None if quick else 1 / 1.4),
+            Row("its memory", one.peak / 1e6, one.plain_peak / 1e6, "no limit", 2.0, unit="MB"),
+            Row("its first call", one.first, one.plain_first, "no limit"),
+        ]
+    return rows
+
+
 def compile(quick: bool) -> list[Row]:
     """Compiled functions whose arguments vary, and the first call in a process."""
     sizes, by_jax = compiling.size_sweep()
@@ -257,6 +271,7 @@ SECTIONS = {
     "calls": calls,
     "transforms": transforms,
     "training": training,
+    "memory": memory,
     "compile": compile,
     "executables": executables,
     "files": files,

@@ -17,29 +17,25 @@
 namespace tn {
 namespace {
 
-struct Planned {
-  std::shared_ptr<const Plan> plan;
-  std::unique_ptr<KernelSet> set;  // null: nothing needs less than the set given
-};
-
-/// A plan that needs no more than `limit`, or the least that can be reached, of a set that does
-/// what `set` does and computes values again.
-Planned plan_within(int64_t limit, const KernelSet& set, std::span<const Binding> sizes,
-                    CompileCounts& counts, CompileReport* report) {
-  constexpr int kMostTries = 3;  // the peak is known when there is code: bundles need that
-  Planned best;
-  int64_t target = limit, least = INT64_MAX;
+/// Where `plan`, that of `set`, needs more than `limit`: a set that does the same and computes
+/// values again to need no more, or as little as can be reached, and its plan. Else null.
+std::unique_ptr<KernelSet> fitted(const KernelSet& set, int64_t limit,
+                                  std::span<const Binding> sizes, std::shared_ptr<const Plan>& plan,
+                                  CompileCounts& counts, CompileReport* report) {
+  constexpr int kMostTries = 3;  // what bundles need is known when there is code
+  std::unique_ptr<KernelSet> best;
+  int64_t target = limit, chosen = limit, least = memory_needed(*plan);
   for (int n = 0; n < kMostTries && least > limit; ++n) {
-    std::unique_ptr<KernelSet> made = make_fitting_set(set, sizes, target, report, counts);
+    std::unique_ptr<KernelSet> made = make_fitting_set(set, sizes, target, nullptr, counts);
     if (!made) break;
-    if (report) report->loops.clear(), report->kernels.clear();
-    std::shared_ptr<const Plan> plan = plan_of(*made, sizes, counts, report);
-    int64_t needed = memory_needed(*plan);
-    if (needed < least) least = needed, best = {std::move(plan), std::move(made)};
+    std::shared_ptr<const Plan> its_plan = plan_of(*made, sizes, counts, nullptr);
+    int64_t needed = memory_needed(*its_plan);
+    if (needed < least)
+      least = needed, chosen = target, best = std::move(made), plan = std::move(its_plan);
     if (needed > limit + limit / 8) break;  // it is not the bundles
     target -= needed - limit;
   }
-  return best;
+  return best && report ? make_fitting_set(set, sizes, chosen, report, counts) : std::move(best);
 }
 
 /// "s0=3, s1=8".
@@ -72,9 +68,12 @@ std::shared_ptr<const Plan> compile(const Graph& graph, const CompileOptions& op
   } else {
     CompileCounts counts;
     auto set = make_kernel_set(graph, options, options.sizes, report, counts);
-    if (options.memory_limit && memory_of(*set, options.sizes) > options.memory_limit)
-      plan = plan_within(options.memory_limit, *set, options.sizes, counts, report).plan;
-    if (!plan) plan = plan_of(*set, options.sizes, counts, report);
+    if (options.memory_limit) {
+      plan = plan_of(*set, options.sizes, counts, nullptr);
+      if (auto less = fitted(*set, options.memory_limit, options.sizes, plan, counts, report))
+        set = std::move(less);
+    }
+    plan = plan_of(*set, options.sizes, counts, report);
   }
   if (report) report->plan = to_text(*plan);
   return plan;
@@ -196,18 +195,24 @@ std::shared_ptr<const Plan> CompiledGraph::plan_that_fits(Made& made,
                                                           std::span<const Binding> sizes) const {
   if (made.sets.empty())
     for (const KernelSet& set : given_) made.keep(std::make_unique<KernelSet>(set));
-  KernelSet* plain = nullptr;  // what computes values again has more ops
+  kernels_for(made, sizes);  // there is one now
+  int64_t plans = made.counts.plans, limit = options_.memory_limit, least = INT64_MAX;
+  std::shared_ptr<const Plan> best;
+  KernelSet* plain = nullptr;
   for (const auto& set : made.sets) {
     if (!set->serves(sizes)) continue;
-    if (memory_of(*set, sizes) <= options_.memory_limit)
-      return plan_of(*set, sizes, made.counts, nullptr);
-    if (!plain || set->graph.ops.size() <= plain->graph.ops.size()) plain = set.get();
+    auto plan = plan_of(*set, sizes, made.counts, nullptr);
+    if (int64_t needed = memory_needed(*plan); needed < least)
+      least = needed, best = std::move(plan);
+    // What computes values again has more ops.
+    if (!plain || set->graph.ops.size() < plain->graph.ops.size()) plain = set.get();
+    if (least <= limit) break;
   }
-  if (!plain) plain = &kernels_for(made, sizes);
-  auto [plan, set] = plan_within(options_.memory_limit, *plain, sizes, made.counts, nullptr);
-  if (!plan) return plan_of(*plain, sizes, made.counts, nullptr);
-  made.keep(std::move(set));
-  return plan;
+  if (least > limit)
+    if (auto set = fitted(*plain, limit, sizes, best, made.counts, nullptr))
+      made.keep(std::move(set));
+  made.counts.plans = plans + 1;
+  return best;
 }
 
 std::unique_ptr<KernelSet> CompiledGraph::made_for(std::span<const Binding> sizes,

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "base/debug_log.h"
 #include "base/interrupt.h"
 #include "compiler/lower_fused.h"
 #include "compiler/op_cost.h"
@@ -15,7 +16,7 @@ namespace tn {
 namespace {
 
 /// Budgets tried for one order.
-constexpr int kMostTries = 8;
+constexpr int kMostTries = 10;
 /// Budgets this close are one.
 constexpr double kClose = 0.03;
 
@@ -61,11 +62,11 @@ class Fitter {
     std::erase_if(report.decisions, [](const Decision& d) { return d.pass == "fuse"; });
     int64_t before = multiply_adds(set_.graph), now = multiply_adds(best_.made.graph);
     report.decisions.push_back(
-        {"recompute", true,
+        {"memory", true,
          format("{} more ops, {:.1f} % more multiply-adds",
                 best_.made.graph.ops.size() - ops_kept(),
                 100.0 * static_cast<double>(now - before) / std::max(1.0, double(before))),
-         format("memory_limit: a run needs {}", bytes_text(static_cast<size_t>(best_.peak)))});
+         format("with memory_limit a run needs {}", bytes_text(static_cast<size_t>(best_.peak)))});
     for (const StoredValue& value : values_.all) tell(value, report.decisions);
     return make_rewritten_set(set_, best_.made, sizes_, &report);
   }
@@ -125,13 +126,13 @@ class Fitter {
     int64_t times = std::ranges::count(best_.made.origin, maker);
     if (times < 2) return;
     const GraphOp& op = set_.graph.ops[static_cast<size_t>(maker)];
-    decisions.push_back(
-        {"recompute", true,
-         format("{} {} {}", op.op->name, *set_.graph.types[static_cast<size_t>(value.value)],
-                times == 2 ? "again" : format("{} times", times)),
-         format("it takes {} ops, and {} are free meanwhile", value.ops.size(),
-                bytes_text(static_cast<size_t>(value.bytes))),
-         op.loc});
+    decisions.push_back({"memory", true,
+                         format("compute {} {} {}", op.op->name,
+                                *set_.graph.types[static_cast<size_t>(value.value)],
+                                times == 2 ? "again" : format("{} times", times)),
+                         format("it takes {} ops, and {} are free meanwhile", value.ops.size(),
+                                bytes_text(static_cast<size_t>(value.bytes))),
+                         op.loc});
   }
 
   void keep(Try one) {
@@ -145,6 +146,8 @@ class Fitter {
     one.made = rewrite(set_.graph, values_, one.residence.turns);
     one.set = make_rewritten_set(set_, one.made, sizes_, nullptr);
     one.peak = memory_of(*one.set, sizes_);
+    debug_compile("memory: with {} for values a run needs {}; computing again takes {:.3f} ms",
+                  one.residence.peak, one.peak, one.residence.cost * 1e-6);
     return one;
   }
 

@@ -116,7 +116,7 @@ int64_t summed(const Graph& graph, const GraphOp& op, const ops::TiledForm& form
 }  // namespace
 
 OpWork work_of(const Graph& graph, const GraphOp& op, std::span<const Binding> sizes) {
-  constexpr double kScalarsPerNs = 16, kMultiplyAddsPerNs = 64, kLibraryBytesPerNs = 1;
+  constexpr double kScalarsPerNs = 64, kMultiplyAddsPerNs = 100, kLibraryBytesPerNs = 1;
   if (op.op->view || op.op == &scalar_leaf) return {};
   std::vector<TypeRef> in = graph.in_types(op);
   auto made = static_cast<double>(elements_at(graph.types[static_cast<size_t>(op.out)], sizes));

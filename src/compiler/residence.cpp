@@ -33,13 +33,15 @@ class Run {
   }
 
   Residence run() {
-    for (; index(now_) < order_.size(); ++now_) {
+    while (index(now_) < order_.size()) {
       const StoredValues::Item& item = item_at(index(now_));
       for (int r : item.reads) require(r);
       out_.turns.push_back({.item = order_[index(now_)]});
       for (int w : item.writes) hold(w);
       make_room();
       for (int r : item.reads) --pins_[index(r)];
+      ++now_;
+      drop_dead(item.reads), drop_dead(item.writes);
     }
     return std::move(out_);
   }
@@ -56,6 +58,11 @@ class Run {
   void drop(int v) {
     resident_[index(v)] = false;
     live_ -= at(v).bytes;
+  }
+
+  void drop_dead(const std::vector<int>& list) {
+    for (int v : list)
+      if (resident_[index(v)] && !at(v).kept && needed_at(v) == kNever) drop(v);
   }
 
   /// Afterwards `v` is in memory, and pinned there. Its operands come first.
@@ -92,18 +99,28 @@ class Run {
   /// Drops what is not pinned until the rest fits.
   void make_room() {
     bool thrashes = out_.turns.size() > kMostTurns * order_.size();
-    while (live_ > budget_ && !thrashes) {
-      int best = -1;
-      double most = 0;
-      for (int v = 0; v < static_cast<int>(values_.all.size()); ++v) {
-        if (!resident_[index(v)] || pins_[index(v)] || at(v).kept || at(v).bytes == 0) continue;
-        double gain = gain_of(v);
-        if (gain > most) best = v, most = gain;
-      }
-      if (best < 0) break;
-      drop(best);
-    }
+    if (live_ > budget_ && !thrashes) drop_until_it_fits();
     out_.peak = std::max(out_.peak, live_);
+  }
+
+  void drop_until_it_fits() {
+    std::vector<std::pair<double, int>> heap;
+    for (int v = 0; v < static_cast<int>(values_.all.size()); ++v)
+      if (resident_[index(v)] && !pins_[index(v)] && !at(v).kept && at(v).bytes > 0)
+        if (double gain = gain_of(v); gain > 0) heap.push_back({gain, v});
+    std::ranges::make_heap(heap);
+    while (live_ > budget_ && !heap.empty()) {
+      std::ranges::pop_heap(heap);
+      auto [gain, v] = heap.back();
+      heap.pop_back();
+      // What was dropped since makes others dearer, never cheaper: the rest of the heap is no
+      // better.
+      if (double now = gain_of(v); now < gain) {
+        if (now > 0) heap.push_back({now, v}), std::ranges::push_heap(heap);
+      } else {
+        drop(v);
+      }
+    }
   }
 
   /// Of dropping a value: bytes and how long they are free, for the cost of making it again.

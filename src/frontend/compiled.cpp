@@ -133,6 +133,9 @@ std::shared_ptr<const Compiled::Ready> Compiled::ready(std::span<const Binding> 
 std::shared_ptr<const Compiled::Ready> Compiled::make_ready(std::span<const Binding> sizes) const {
   auto made = std::make_shared<Ready>();
   auto [plan, compiled] = this->plan(sizes);
+  // The interpreter keeps more: what it would run meanwhile does not count, if it does not fit.
+  if (!compiled && demands_.memory_limit && memory_needed(*plan) > demands_.memory_limit)
+    plan = code().plan(sizes), compiled = true;
   made->plan = std::move(plan), made->lasts = compiled;
   for (const Binding& b : sizes) made->sizes.push_back(b.value);
   std::vector<Replacement> values = replacements(sizes);

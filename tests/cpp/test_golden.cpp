@@ -6,6 +6,7 @@
 //     tests/golden/errors    ops called one by one -> the first line of the error
 //     tests/golden/passes    one folder per pass: a graph -> what the pass makes of it, and what it
 //     decided; both are run and must give equal bits. Inputs named c… are known to the pass.
+//     tests/golden/recompute a graph -> what it becomes when it may need a byte less than it does
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -17,6 +18,7 @@
 
 #include "base/error.h"
 #include "compiler/compile.h"
+#include "compiler/memory_report.h"
 #include "passes/pipeline.h"
 #include "run_graph.h"
 #include "run_passes.h"
@@ -203,6 +205,21 @@ TEST_CASE("golden: what is fused, and why") {
                                d.reason);
           return text;
         }) >= 12);
+}
+
+TEST_CASE("golden: what is computed again where memory is short") {
+  CHECK(check_folder("recompute", [](const Case& c) {
+          Graph graph = parse_graph(c.input);
+          Tensors in = random_inputs(graph, 7);
+          int64_t peak = memory_needed(*compile(graph, {.effort = Effort::e2}));
+          CompileReport report;
+          auto plan = compile(graph, {.effort = Effort::e2, .memory_limit = peak - 1}, &report);
+          CHECK(bytes_of(run_plan(*plan, graph, in)) == run_compiled(graph, in));
+          std::string text = report.optimized;
+          for (const Decision& d : report.decisions)
+            if (d.pass == "memory") text += tn::format("{}: {}\n", d.what, d.reason);
+          return text;
+        }) >= 2);
 }
 
 TEST_CASE("golden: errors at the call") { CHECK(check_folder("errors", error_of) >= 20); }
