@@ -113,7 +113,7 @@ static StoredValues early_and_late() {
     values.all[static_cast<size_t>(i)].from = from[static_cast<size_t>(i)];
     values.items.push_back({from[static_cast<size_t>(i)], {i}});
   }
-  values.all[5].kept = true;
+  values.all[5].kept = true, values.all[5].bytes = 0;
   return values;
 }
 
