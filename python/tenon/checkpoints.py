@@ -20,6 +20,8 @@ import os
 import re
 from typing import Any
 
+import tenon as tn
+
 from . import _core, files
 from .creation import asarray
 from .random import state as random_state
@@ -89,8 +91,9 @@ def _check_part(name: str, saved: dict[str, Any], part: str, into: Any) -> None:
         known = ", ".join(saved) or "nothing"
         _core._fail("value", f"load_checkpoint: {name} has no {part!r}, but {known}")
     was = saved[part].get("kind") if isinstance(saved[part], dict) else None
-    if was != kind:
-        was = was or "value without a state"
+    if was is None:
+        _core._fail("value", f"load_checkpoint: {name}: {part!r} was a value, and is a {kind}")
+    if was != kind and not isinstance(into, tn.nn.Module):  # whose weights say what fits
         _core._fail("value", f"load_checkpoint: {name}: {part!r} was a {was}, and is a {kind}")
 
 

@@ -8,20 +8,12 @@ import sys
 import tenon as tn
 from tenon import nn, optim
 
-KEY = tn.random.key(5)
-ROWS, BATCH = 64, 16
-
-
-def batch_of(step):
-    """Rows in an order of their own for each epoch."""
-    epoch, place = divmod(step * BATCH, ROWS)
-    order = tn.random.permutation(ROWS, key=tn.random.fold_in(KEY, epoch))
-    x = tn.random.normal((ROWS, 4), key=KEY)[order[place : place + BATCH]]
-    return x, tn.sum(x * x, axis=1, keepdims=True)
-
 
 def main(folder, steps, mode):
     tn.random.seed(3)
+    x = tn.random.normal((60, 4), key=tn.random.key(5))
+    batches = tn.data.batches((x, tn.sum(x * x, axis=1, keepdims=True)), 16, shuffle=True,
+                              epochs=None)
     model = nn.Sequential(
         nn.Linear(4, 32), nn.BatchNorm(32), nn.relu, nn.Dropout(0.3), nn.Linear(32, 1)
     )
@@ -50,11 +42,12 @@ def main(folder, steps, mode):
         state = [model.state, optimizer.state, tn.random.state]
         step = tn.compile(step, inputs=state, outputs=state)
     checkpoints = tn.Checkpoints(folder)
-    before = checkpoints.load(model=model, optimizer=optimizer)
+    parts = {"model": model, "optimizer": optimizer, "batches": batches}
+    before = checkpoints.load(**parts)
     losses = before.get("losses", [])
-    for at in range(before.get("step", 0), steps):
-        losses.append(step(*batch_of(at)).item())
-    checkpoints.save(steps, model=model, optimizer=optimizer, losses=losses)
+    for _, batch in zip(range(before.get("step", 0), steps), batches):
+        losses.append(step(*batch).item())
+    checkpoints.save(steps, **parts, losses=losses)
 
 
 if __name__ == "__main__":

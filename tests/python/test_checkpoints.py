@@ -153,7 +153,7 @@ def test_parts_that_do_not_fit(tmp_path):
     for parts, error in [
         ({"net": model}, "has no 'net', but model, optimizer, step"),
         ({"optimizer": optim.SGD(0.1)}, "'optimizer' was a Adam, and is a SGD"),
-        ({"step": model}, "'step' was a value without a state, and is a Sequential"),
+        ({"step": model}, "'step' was a value, and is a Sequential"),
         ({"step": 3}, "step is a int, which has no state"),
         ({"model": nn.Sequential(nn.Linear(2, 4))}, "load_state_dict: 4 problems with the weights"),
     ]:
@@ -161,6 +161,13 @@ def test_parts_that_do_not_fit(tmp_path):
             tn.load_checkpoint(path, **parts)
         assert f"{__file__}:" in str(raised.value)
     assert flat(model.parameters()) == before
+
+    class Renamed(nn.Sequential):
+        pass
+
+    other = Renamed(nn.Linear(2, 3), nn.relu, nn.Linear(3, 1))
+    tn.load_checkpoint(path, model=other)
+    assert flat(other.parameters()) == before
     model.save_weights(path)
     with pytest.raises(ValueError, match="holds tensors, and no checkpoint\n.*\n.*load_weights"):
         tn.load_checkpoint(path, model=model)
