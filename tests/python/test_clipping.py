@@ -26,6 +26,12 @@ def test_narrow_gradients_have_a_wide_norm_and_stay_narrow():
     np.testing.assert_allclose(clipped[0].numpy(), 1000**-0.5, 1e-3)
 
 
+def test_many_gradients_are_clipped_by_few_kernels():
+    clip = tn.compile(lambda grads: optim.clip_grad_norm(grads, 1.0))
+    clip([tn.ones((8, 8 + i % 3)) for i in range(40)])
+    assert clip.show("plan").count("\nstep ") <= 4
+
+
 def test_values_are_clipped():
     clipped = optim.clip_grad_value(GRADS, 3.5)
     assert clipped["w"].tolist() == [[3, 0]] and clipped["b"][0].item() == -3.5
