@@ -237,6 +237,21 @@ def test_backward_through_checkpointed_modules():
     assert found[0] == found[1]
 
 
+def test_checkpoint_is_a_module_with_the_same_state():
+    plain = nn.Sequential(nn.Linear(4, 4), nn.BatchNorm(4), nn.Linear(4, 2))
+    model = nn.Sequential(*(nn.checkpoint(layer) for layer in plain.layers))
+    assert repr(model) == repr(plain)
+    assert model.state_dict().keys() == plain.state_dict().keys()
+    assert type(nn.checkpoint(model.layers[0])) is type(model.layers[0])
+    x = batch(8)[0][:, :4]
+    loss, gradients = nn.value_and_grad(model, lambda x: tn.sum(model(x) ** 2))(x)
+    assert len(tn.tree.leaves(gradients)) == 6
+    optim.SGD(learning_rate=0.1).update(model, gradients)
+    assert bits(model) == bits(plain)  # statistics and parameters are those of both
+    with pytest.raises(TypeError, match="nn.checkpoint: expected a module, not function"):
+        nn.checkpoint(lambda x: x)
+
+
 def test_checkpoints_save_memory(plain):
     step, model = training(checkpointed=True)
     assert steps(step) == plain[0]

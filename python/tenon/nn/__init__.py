@@ -62,6 +62,7 @@ from .activations import (
     tanh,
 )
 from .attention import MultiHeadAttention
+from .checkpointed import checkpoint
 from .containers import Flatten, Identity, ModuleDict, ModuleList, Parameter, Sequential
 from .convolution import (
     Conv,
@@ -242,6 +243,7 @@ __all__ = [
     "TripletMarginLoss",
     "Upsample",
     "celu",
+    "checkpoint",
     "clip_grad_norm",
     "clip_grad_norm_",
     "clip_grad_value",
