@@ -3,6 +3,7 @@
 #include "call_spec.h"
 #include "core.h"
 #include "dims.h"
+#include "tenon/backward.h"
 
 namespace tn::python {
 namespace {
@@ -133,9 +134,13 @@ int set_item(PyObject* self, PyObject* key, PyObject* value) noexcept {
   return guarded(-1, [&] {
     UserCall call;
     if (!value) fail(Fault::type, "del: elements of a tensor cannot be deleted");
-    // The handle is bound to the new value; tensors made from the old one keep it.
-    Tensor x = self_tensor(self);
-    self_tensor(self) = updated(x, key, value, Update::set);
+    // The handle is bound to the new value; tensors made from the old one keep it. Where gradients
+    // are not wanted, a variable stays one.
+    Tensor x = self_tensor(self), made = updated(x, key, value, Update::set);
+    if (is_grad_enabled())
+      self_tensor(self) = std::move(made);
+    else
+      rebind(self_tensor(self), std::move(made));
     return 0;
   });
 }

@@ -68,6 +68,16 @@ def test_a_graph_is_walked_over_once_unless_it_is_retained() -> None:
         loss.backward()
 
 
+def test_elements_are_set_where_gradients_are_not_wanted() -> None:
+    w = variable(1, 2)
+    (w * w).sum().backward()
+    with tn.no_grad():
+        w[0] = 5.0
+    assert w.requires_grad and w.is_leaf and w.tolist() == [5, 2]
+    (w * w).sum().backward()
+    assert w.grad is not None and w.grad.tolist() == [12, 8]
+
+
 def test_doctests() -> None:
     from tenon import grad_mode
 

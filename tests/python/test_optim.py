@@ -207,6 +207,27 @@ def test_both_habits_make_the_same_steps(name):
     assert flat(functional.parameters()).tolist() == flat(taped.parameters()).tolist()
 
 
+def test_a_parameter_with_two_names_makes_one_step():
+    class Tied(nn.Module):
+        def __init__(self):
+            self.first, self.last = nn.Linear(2, 2, bias=False), nn.Linear(2, 2, bias=False)
+            self.first.weight = self.last.weight = tn.eye(2)
+
+        def forward(self, x):
+            return self.last(self.first(x))
+
+    model = Tied()
+    optimizer = optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+    assert list(optimizer.state["moments"]) == ["first.weight"]
+    tn.sum(model(tn.array([[1.0, 2.0]]))).backward()
+    assert model.last.weight.grad.tolist() == [[2, 4], [2, 4]]
+    assert nn.utils.clip_grad_norm_(model.parameters(), 1e6).item() == pytest.approx(40**0.5)
+    nn.utils.clip_grad_norm_(model.parameters(), 0.5 * 40**0.5)
+    optimizer.step()
+    assert model.first.weight is model.last.weight
+    np.testing.assert_allclose(model.last.weight.numpy(), [[0.9, -0.2], [-0.1, 0.8]], 1e-6)
+
+
 def test_gradients_become_none_or_zeros():
     w = tn.ones(2)
     optimizer = optim.SGD([w, tn.ones(3)], lr=0.1)

@@ -60,7 +60,8 @@ def _scale(name: str, norm: tn.Tensor, max_norm: float) -> tn.Tensor:
 def _having_grad(parameters: Any) -> list[tn.Tensor]:
     if isinstance(parameters, Iterable) and not isinstance(parameters, (dict, tn.Tensor)):
         parameters = list(parameters)
-    return [p for p in tn.tree.leaves(parameters) if p.grad is not None]
+    each_once = {id(p): p for p in tn.tree.leaves(parameters)}  # tied ones have several places
+    return [p for p in each_once.values() if p.grad is not None]
 
 
 def _change(parameters: list[tn.Tensor], f: Callable[[tn.Tensor], tn.Tensor]) -> None:

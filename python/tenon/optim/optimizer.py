@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from itertools import chain
 from typing import Any, NoReturn, TypeAlias
 
 import tenon as tn
@@ -179,10 +180,17 @@ class Optimizer(metaclass=_BothHabits):
             parameter.grad = tn.zeros_like(parameter) if has_grad and not set_to_none else None
 
     def _watched(self) -> Iterator[tuple[str, tn.Tensor]]:
-        """The parameters of `step`, by name."""
-        for i, module in enumerate(self._modules):
-            yield from named_tensors(module.trainable_parameters(), str(i) if i else "")
-        yield from named_tensors(self.state.get("parameters", []))
+        """The parameters of `step`, by name; one with several names, tied, under the first."""
+        named = [
+            named_tensors(module.trainable_parameters(), str(i) if i else "")
+            for i, module in enumerate(self._modules)
+        ]
+        named.append(named_tensors(self.state.get("parameters", [])))
+        met: set[int] = set()
+        for name, parameter in chain.from_iterable(named):
+            if id(parameter) not in met:
+                met.add(id(parameter))
+                yield name, parameter
 
     def _count_step(self) -> None:
         if self._schedule:
