@@ -1,5 +1,6 @@
 #include "call_arguments.h"
 
+#include <algorithm>
 #include <bit>
 #include <cstring>
 #include <functional>
@@ -7,6 +8,7 @@
 #include "base/error.h"
 #include "dims.h"
 #include "ir/number.h"
+#include "ir/watch.h"
 #include "live_trees.h"
 #include "tensor_tree.h"
 
@@ -15,7 +17,7 @@ namespace tn::python {
 namespace {
 
 /// What a word stands for, where it is no class of a tree. Given: a number, by a trace around.
-enum Tag : uint64_t { kTensor = 1, kGiven, kReal, kInteger, kConstant, kTree };
+enum Tag : uint64_t { kTensor = 1, kKeptTensor, kGiven, kReal, kInteger, kConstant, kTree };
 
 /// Whether a float holds it: then it becomes the same whether it is known or given at run time.
 bool is_exact_integer(PyObject* o) {
@@ -128,13 +130,13 @@ bool CallKey::takes_numbers_of(const CallKey& call) const {
 
 void CallKey::clear() {
   keywords.reset();
-  words.clear(), types.clear(), at.clear(), numbers.clear();
+  words.clear(), types.clear(), at.clear(), kept.clear(), numbers.clear();
   constants.clear(), data.clear(), parts.clear();
 }
 
 void CallArguments::clear() {
   key.clear();
-  tensors.clear(), leaves_.clear();
+  tensors.clear(), leaves_.clear(), have_gradients_.clear();
 }
 
 void CallArguments::read(nb::handle f, PyObject* const* args, size_t positional, PyObject* keywords,
@@ -145,12 +147,13 @@ void CallArguments::read(nb::handle f, PyObject* const* args, size_t positional,
   key.keywords = nb::borrow(keywords);
   word(positional);
   word(keywords != nullptr);
+  word(inherited);
   for (size_t i = 0; i < positional; ++i) add(args[i], constants.has(i));
   Py_ssize_t named = keywords ? PyTuple_GET_SIZE(keywords) : 0;
   for (Py_ssize_t i = 0; i < named; ++i)
     add(args[static_cast<Py_ssize_t>(positional) + i],
         constants.has(PyTuple_GET_ITEM(keywords, i)));
-  state_ = leaves_.size();
+  state_ = gradients_ = leaves_.size();
 }
 
 void CallArguments::add(PyObject* argument, bool constant) {
@@ -169,7 +172,35 @@ void CallArguments::add(PyObject* argument, bool constant) {
   add_constant(leaves_.size() - 1);
 }
 
-void CallArguments::read_state(PyObject* state) { add_tree(state, Structure::Look::live); }
+void CallArguments::read_state(PyObject* state) {
+  add_tree(state, Structure::Look::live);
+  add_gradients();
+}
+
+void CallArguments::add_gradients() {
+  gradients_ = leaves_.size();
+  for (size_t k = 0, count = tensors.size(); k < count; ++k) {
+    const Node& node = *tensors[k].node();
+    if (is_argument(k) || !is_variable(node)) continue;
+    Tensor gradient = gradient_at(node);
+    word(static_cast<bool>(gradient));
+    if (!gradient) continue;
+    have_gradients_.push_back(k);
+    leaves_.push_back(wrapped(std::move(gradient)));
+    add_leaf(leaves_.size() - 1);
+  }
+  key.parts.push_back({.leaves = have_gradients_.size()});
+}
+
+size_t CallArguments::place_of_gradient(size_t k) const {
+  auto found = std::ranges::lower_bound(have_gradients_, k);
+  return key.at.size() - static_cast<size_t>(have_gradients_.end() - found);
+}
+
+Tensor CallArguments::gradient(size_t k) const {
+  bool there = std::ranges::binary_search(have_gradients_, k);
+  return there ? tensors[place_of_gradient(k)] : Tensor();
+}
 
 void CallArguments::add_tree(PyObject* tree, Structure::Look look) {
   CallKey::Part& part = key.parts.emplace_back();
@@ -213,7 +244,8 @@ void CallArguments::add_leaf(size_t at) {
   }
   key.at.push_back(at);
   key.types.push_back(type_of(tensors.back()));
-  word(is_given_number(tensors.back()) ? kGiven : kTensor);
+  key.kept.push_back(watch_bits(*tensors.back().node()) & kKept);
+  word(is_given_number(tensors.back()) ? kGiven : key.kept.back() ? kKeptTensor : kTensor);
 }
 
 void CallArguments::append_numbers(const std::vector<size_t>& given, Tensors& to) const {
@@ -232,8 +264,8 @@ Leaves CallArguments::substituted(const Tensors& others, const std::vector<size_
 }
 
 void CallArguments::assign_state(PyObject* state, std::span<const nb::object> leaves) const {
-  const CallKey::Part& part = key.parts.back();
-  assign_leaves(state, *part.structure, leaves.last(part.leaves), "compile: inputs");
+  assign_leaves(state, state_structure(), leaves.subspan(state_, gradients_ - state_),
+                "compile: inputs");
 }
 
 nb::object CallArguments::call(std::span<const nb::object> leaves) const {

@@ -29,7 +29,8 @@ struct CallKey {
     uint64_t bits;      // NaN, -0.0 and infinities are told apart like any other values
     bool open = false;  // in the key of a trace: it takes any value
   };
-  /// An argument: a tree, or (without a structure) a leaf.
+  /// An argument: a tree, or (without a structure) a leaf. The last are the state, and the
+  /// gradients of its tensors.
   struct Part {
     size_t leaves = 1;
     std::optional<Structure> structure = {};
@@ -47,6 +48,7 @@ struct CallKey {
   std::vector<uint64_t> words;  // structure, kinds of leaves
   std::vector<TypeRef> types;   // of tensors; in the key of a trace with symbols for open sizes
   std::vector<size_t> at;       // of each tensor among the leaves
+  std::vector<bool> kept;       // by tensor: what is computed from it is kept for backward()
   std::vector<Number> numbers;
   std::vector<Constant> constants;  // compared with ==
   std::vector<nb::object> data;     // what nodes of trees hold besides leaves; likewise
@@ -82,7 +84,8 @@ class CallArguments {
   /// A call of `f` as Python's vectorcall gives it: `keywords` names the last ones, or is null.
   void read(nb::handle f, PyObject* const* args, size_t positional, PyObject* keywords,
             const StaticArguments& constants);
-  /// What the containers in `state` hold is given too, behind the arguments.
+  /// What the containers in `state` hold is given too, behind the arguments, and behind it the
+  /// gradients of those tensors that require them.
   void read_state(PyObject* state);
   void clear();
 
@@ -96,6 +99,12 @@ class CallArguments {
   void append_numbers(const std::vector<size_t>& given) { append_numbers(given, tensors); }
   /// The leaves with others in place of those.
   Leaves substituted(const Tensors& others, const std::vector<size_t>& given) const;
+  /// The gradient of tensor k when the call began, or null, and its place among the tensors.
+  Tensor gradient(size_t k) const;
+  size_t place_of_gradient(size_t k) const;
+  /// What the state is apart from its leaves, and where those begin.
+  const Structure& state_structure() const { return *key.parts[key.parts.size() - 2].structure; }
+  size_t first_of_state() const { return state_; }
   /// Puts the leaves of the state into its containers.
   void assign_state(PyObject* state, std::span<const nb::object> leaves) const;
   /// The function of arguments like these, with these leaves.
@@ -105,17 +114,20 @@ class CallArguments {
   PyObject* object(size_t k) const { return leaves_[key.at[k]].ptr(); }
   /// Which argument tensor k is a part of; the state comes after the arguments.
   size_t part(size_t k) const;
-  bool is_state(size_t k) const { return key.at[k] >= state_; }
+  bool is_argument(size_t k) const { return key.at[k] < state_; }
+  bool is_state(size_t k) const { return !is_argument(k) && key.at[k] < gradients_; }
 
  private:
   void add(PyObject* argument, bool constant);
   void add_tree(PyObject* tree, Structure::Look look);
   void add_leaf(size_t at);
   void add_constant(size_t at);
+  void add_gradients();
   void word(uint64_t w) { key.words.push_back(w); }
 
-  Leaves leaves_;     // of all arguments
-  size_t state_ = 0;  // where those of the state begin
+  Leaves leaves_;                       // of all arguments
+  size_t state_ = 0, gradients_ = 0;    // where those of the state begin, and of its gradients
+  std::vector<size_t> have_gradients_;  // tensors, in the order of their gradients
 };
 
 }  // namespace tn::python

@@ -33,7 +33,8 @@ const T* with_leaf(const std::vector<T>& list, size_t leaf) {
 }
 
 std::string part_text(const CallKey::Part& part) {
-  return part.structure ? part.structure->text() : "a single value";
+  if (part.structure) return part.structure->text();
+  return part.leaves == 1 ? "a single value" : format("{} values", part.leaves);
 }
 
 }  // namespace
@@ -41,8 +42,9 @@ std::string part_text(const CallKey::Part& part) {
 std::string CallKey::name(size_t part, const Names& names) const {
   if (part < positional) return part < names.size() ? names[part] : format("argument {}", part);
   size_t keyword = part - positional;
-  if (!keywords.is_valid() || keyword >= nb::len(keywords)) return "inputs";
-  return nb::str(keywords[keyword]).c_str();
+  size_t named = keywords.is_valid() ? nb::len(keywords) : 0;
+  if (keyword < named) return nb::str(keywords[keyword]).c_str();
+  return keyword == named ? "inputs" : "gradients of inputs";
 }
 
 std::string CallKey::path(size_t leaf, const Names& names) const {
@@ -88,6 +90,10 @@ std::vector<Difference> CallKey::differences(const CallKey& known, const Names& 
       add_differences(path(leaf, names),
                       known.types[static_cast<size_t>(before - known.at.begin())],
                       types[static_cast<size_t>(now - at.begin())], out);
+      bool kept = this->kept[static_cast<size_t>(now - at.begin())];
+      if (kept != known.kept[static_cast<size_t>(before - known.at.begin())])
+        out.push_back({TraceReason::structure, path(leaf, names) + ".requires_grad",
+                       kept ? "False" : "True", kept ? "True" : "False"});
       continue;
     }
     const Number *a = with_leaf(known.numbers, leaf), *b = with_leaf(numbers, leaf);

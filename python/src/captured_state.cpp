@@ -83,13 +83,19 @@ std::optional<TensorTree> TracedState::after_call() {
 void TracedState::find_replaced(const std::vector<bool>& kept) {
   std::unordered_map<PyObject*, bool> stays;
   for (size_t i = 0; i < outputs_.size(); ++i) stays[outputs_[i].ptr()] |= kept[i];
-  std::vector<bool> held = held_by_containers(*args_.key.parts.back().structure);
-  size_t first = leaves_.size() - held.size();  // of the state's leaves
+  std::vector<bool> held = held_by_containers(args_.state_structure());
+  size_t first = args_.first_of_state();
   for (size_t k = 0; k < args_.tensors.size(); ++k) {
     if (!args_.is_state(k) || !held[args_.key.at[k] - first]) continue;
     auto found = stays.find(leaves_[args_.key.at[k]].ptr());
     if (found != stays.end() && !found->second) replaced_.push_back(k);
   }
+}
+
+static void warn_of_lost(const std::string& what) {
+  std::string text = format(
+      "compile: the function changes {}, and the change is lost: name it in outputs= too", what);
+  if (PyErr_WarnEx(PyExc_UserWarning, text.c_str(), 1) < 0) throw nb::python_error();
 }
 
 /// After the trace they are what they were, and later calls do not change them.
@@ -105,11 +111,15 @@ void TracedState::warn_of_lost_changes() const {
   } else if (!trees_.outputs.is_valid()) {
     lost = " (more or fewer leaves)";
   }
-  if (lost.empty()) return;
-  std::string text = format(
-      "compile: the function changes inputs{}, and the change is lost: name it in outputs= too",
-      lost);
-  if (PyErr_WarnEx(PyExc_UserWarning, text.c_str(), 1) < 0) throw nb::python_error();
+  if (!lost.empty()) warn_of_lost("inputs" + lost);
+}
+
+bool TracedState::writes(nb::handle object) const {
+  return std::ranges::any_of(outputs_, [&](const nb::object& o) { return o.is(object); });
+}
+
+void TracedState::warn_of_lost_change(size_t tensor) const {
+  warn_of_lost(args_.key.path(args_.key.at[tensor], {}));
 }
 
 }  // namespace tn::python

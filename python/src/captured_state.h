@@ -34,6 +34,9 @@ class TracedState {
   std::optional<TensorTree> after_call();
   /// The tensors among the arguments that outputs replace for certain: nobody reads them again.
   const std::vector<size_t>& replaced() const { return replaced_; }
+  /// Whether changes of an object in inputs last, because it is in outputs too.
+  bool writes(nb::handle object) const;
+  void warn_of_lost_change(size_t tensor) const;
   /// By node of the outputs: keys that the function took away; see removed_keys.
   const std::vector<nb::object>& removed() const { return removed_; }
 

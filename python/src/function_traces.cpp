@@ -8,6 +8,8 @@
 #include "base/error.h"
 #include "ir/number.h"
 #include "ir/trace.h"
+#include "ir/watch.h"
+#include "transforms/backward.h"
 #include "waiting.h"
 
 namespace tn::python {
@@ -45,20 +47,31 @@ class GivenAway {
   GivenAway(const Places& donated, CallArguments& args) : args_(args) {
     for (size_t k : donated) {
       Tensor* inside = tensor_in(args.object(k));
-      // Of the state, only what nobody but its container and this call holds.
-      if (!inside || (args.is_state(k) && Py_REFCNT(args.object(k)) > 2)) continue;
-      given_.push_back({inside, k});
+      if (!inside) continue;
+      // Of the state, only what nobody but its container and this call holds; a variable has its
+      // new value wherever it is held.
+      bool variable = args.is_state(k) && is_variable(*inside->node());
+      if (args.is_state(k) && !variable && Py_REFCNT(args.object(k)) > 2) continue;
+      given_.push_back({inside, k, variable});
     }
-    for (auto [inside, k] : given_) *inside = {};
+    for (const Given& given : given_) *given.inside = {};
   }
   ~GivenAway() {
-    for (auto [inside, k] : given_) *inside = args_.tensors[k];
+    for (const auto& [inside, k, variable] : given_) {
+      *inside = args_.tensors[k];
+      if (*inside && variable) *inside = as_variable(*inside, args_.gradient(k));
+    }
   }
   GivenAway(const GivenAway&) = delete;
 
  private:
   CallArguments& args_;
-  std::vector<std::pair<Tensor*, size_t>> given_;
+  struct Given {
+    Tensor* inside;
+    size_t tensor;
+    bool variable;
+  };
+  std::vector<Given> given_;
 };
 
 /// "step (train.py:31)".
@@ -134,11 +147,15 @@ bool TraceEntry::serves(CallArguments& args) const {
 nb::object TraceEntry::run(CallArguments& args, const StateTrees& trees) const {
   args.append_numbers(given);
   std::optional<GivenAway> away;
-  if (!donated.empty() && !compiled->is_recorded(args.tensors)) away.emplace(donated, args);
+  if (!donated.empty() && !compiled->keeps(args.tensors)) away.emplace(donated, args);
   Tensors made = (*compiled)(args.tensors, args.sizes);
+  away.reset();
   std::span<Tensor> results = std::span(made).first(out->tree.at.size());
+  size_t leaves = state ? state->tree.at.size() : 0;
+  std::span<Tensor> rest = std::span(made).subspan(results.size() + leaves);
+  for (const VariableChange& change : variables) change.apply(args, rest);
   if (state) {
-    Leaves left = state->with(std::span(made).subspan(results.size()));
+    Leaves left = state->with(std::span(made).subspan(results.size(), leaves));
     assign_leaves(trees.outputs.ptr(), state->tree.structure, left, "compile: outputs",
                   state->removed);
   }
@@ -324,6 +341,7 @@ Tensors FunctionTraces::run_python(const CallArguments& args, const Tensors& par
   OwnPlaces own;
   TraceDepth deeper;
   Leaves leaves = args.substituted(params, entry.given);
+  TracedVariables variables(args, params, leaves);
   TracedState state(settings.state, args, leaves);
   nb::object result = args.call(leaves);
   entry.returns_shared = is_shared(result.ptr());
@@ -336,9 +354,12 @@ Tensors FunctionTraces::run_python(const CallArguments& args, const Tensors& par
     entry.state.emplace(std::move(*left));
     entry.state->removed = state.removed();
   }
+  entry.variables = variables.after_call(state, all);
   entry.donated = state.replaced();
+  for (const VariableChange& change : entry.variables)
+    if (change.rebound) entry.donated.push_back(change.tensor);
   for (size_t k = 0; k < args.tensors.size(); ++k)
-    if (!args.is_state(k) && std::ranges::count(settings.donated, args.part(k)))
+    if (args.is_argument(k) && std::ranges::count(settings.donated, args.part(k)))
       entry.donated.push_back(k);
   return all;
 }

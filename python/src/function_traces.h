@@ -2,7 +2,7 @@
 // The traces of one compiled Python function: found by the arguments of a call, or made.
 #include <mutex>
 
-#include "captured_state.h"
+#include "captured_variables.h"
 #include "frontend/compiled.h"
 
 namespace tn::python {
@@ -27,6 +27,7 @@ struct TraceEntry {
   Places constant = {};  // numbers whose value the function asks for
   std::shared_ptr<const Compiled> compiled = {};
   std::optional<ResultTree> out = {}, state = {};  // what it returns, and leaves behind in outputs
+  std::vector<VariableChange> variables = {};      // of the state
   Places donated = {};                             // tensors among the arguments
   bool returns_shared = false;  // a container that others hold, with what the trace put there
 

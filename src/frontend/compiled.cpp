@@ -12,6 +12,7 @@
 #include "ir/precision.h"
 #include "ir/rewrite.h"
 #include "ir/trace.h"
+#include "ir/watch.h"
 #include "ops/call.h"
 #include "transforms/tape.h"
 
@@ -30,10 +31,19 @@ static std::vector<TypeRef> types_of(std::span<const Tensor> list) {
   return types;
 }
 
+std::vector<bool> kept_for_backward(std::span<const Tensor> args) {
+  std::vector<bool> kept;
+  kept.reserve(args.size() + 1);
+  for (const Tensor& t : args) kept.push_back(watch_bits(*t.node()) & inherited & kKept);
+  kept.push_back(inherited);
+  return kept;
+}
+
 Compiled::Compiled(const Function& f, std::span<const Tensor> like, Pattern pattern,
                    CompileOptions options, RunDemands demands)
     : options_(std::move(options)),
       pattern_(std::move(pattern)),
+      kept_(kept_for_backward(like)),
       demands_(demands),
       narrow_(narrow_type),
       deadline_(demands.timeout, demands.timeout_fails) {
@@ -41,8 +51,10 @@ Compiled::Compiled(const Function& f, std::span<const Tensor> like, Pattern patt
   bool fits = pattern_.matches(types_of(like), options_.sizes);
   invariant(fits, "compile: traced for a pattern that its own arguments do not fit");
   Function on_numbers = [&](Tensors params) {
-    for (size_t i = 0; i < like.size(); ++i)
+    for (size_t i = 0; i < like.size(); ++i) {
+      if (kept_[i]) set_watch_bits(*params[i].node(), kOnPath | kKept);
       if (is_number(like[i])) params[i] = as_number(std::move(params[i]));
+    }
     return f(params);
   };
   traced_ = trace(on_numbers, pattern_.types, options_.sizes);
@@ -70,7 +82,9 @@ bool Compiled::takes(std::span<const TypeRef> types, std::vector<Binding>& sizes
 }
 
 bool Compiled::is_recorded(std::span<const Tensor> args) const {
-  return traced_.bound || Trace::tracing() || std::any_of(args.begin(), args.end(), is_watched);
+  bool has_effects = traced_.graph.outputs.size() > traced_.results;
+  return traced_.bound || Trace::tracing() || (traced_.differentiable && has_effects) ||
+         std::any_of(args.begin(), args.end(), is_watched);
 }
 
 Tensors Compiled::record(std::span<const Tensor> args, std::span<const Binding> sizes) const {
@@ -211,6 +225,8 @@ class Compiled::GivenAway {
 
 Tensors Compiled::operator()(std::span<Tensor> args, std::span<const Binding> sizes) const {
   if (is_recorded(args)) return record(args, sizes);
+  // backward() needs the op; its values are there at once.
+  Tensors results = traced_.differentiable ? record(args, sizes) : Tensors();
   flush(args);
   HostUnlocked unlocked;  // also while another thread makes the plan, which may need the lock
   std::vector<Bound> in, out(traced_.graph.outputs.size());
@@ -219,14 +235,15 @@ Tensors Compiled::operator()(std::span<Tensor> args, std::span<const Binding> si
   std::shared_ptr<const Ready> ready = this->ready(sizes);
   bool looking = is_looking();
   std::vector<Bound> kept = looking ? in : std::vector<Bound>();  // nothing is written over then
-  GivenAway given(options_.donated, args, in);
+  GivenAway given(traced_.differentiable ? std::vector<bool>() : options_.donated, args, in);
   run(*ready->plan, in, nullptr, out, &given.overwritten);
   if (looking) look_at(in, out, sizes);
   given.done = true;
   if (demands_.check) check(in, out, sizes);
-  Tensors results;
-  results.reserve(traced_.results);
-  for (size_t i = 0; i < traced_.results; ++i)
+  for (size_t i = 0; i < results.size(); ++i)
+    materialise(results[i].node()->slots()[i], std::move(out[i].buffer), out[i].offset);
+  if (!results.empty()) results[0].node()->depth.store(0, std::memory_order_relaxed);
+  for (size_t i = results.size(); i < traced_.results; ++i)
     results.push_back(make_data(std::move(out[i].buffer), out[i].offset, ready->types[i]));
   return results;
 }

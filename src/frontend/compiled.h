@@ -27,6 +27,10 @@ struct RunDemands {
   bool timeout_fails = false;  // otherwise the interpreter runs meanwhile
 };
 
+/// By argument: whether what is computed from it is kept for backward(); at the end, whether
+/// anything is. A trace serves calls that have these in common with the one it was made for.
+std::vector<bool> kept_for_backward(std::span<const Tensor> args);
+
 class Compiled {
  public:
   /// Runs `f` on parameters like `like`, tensors or numbers, of the types of `pattern`, and keeps
@@ -45,9 +49,14 @@ class Compiled {
   /// Says, before the first run, which arguments are donated. Ops that are run for what they do may
   /// fail half-way: beside them nothing is, nor where the interpreter computes the same again.
   void donate(std::vector<bool> arguments);
-  bool is_recorded(std::span<const Tensor> args) const;
   /// The policy of mixed precision that it was traced under.
   DType narrow() const { return narrow_; }
+  /// Whether arguments are needed after the call, and not given away.
+  bool keeps(std::span<const Tensor> args) const {
+    return is_recorded(args) || traced_.differentiable;
+  }
+  /// Of the arguments that it was traced for.
+  const std::vector<bool>& kept() const { return kept_; }
   /// The types it serves, and what else must hold of sizes.
   const Pattern& pattern() const { return pattern_; }
   const std::vector<SizeGuard>& guards() const { return guards_; }
@@ -66,6 +75,7 @@ class Compiled {
 
  private:
   class GivenAway;
+  bool is_recorded(std::span<const Tensor> args) const;
   Tensors record(std::span<const Tensor> args, std::span<const Binding> sizes) const;
   const CompiledGraph& code() const;
   /// What calls with some sizes need.
@@ -89,6 +99,7 @@ class Compiled {
   Traced traced_;
   CompileOptions options_;
   Pattern pattern_;
+  std::vector<bool> kept_;
   std::vector<SizeGuard> guards_;  // what the pattern does not say
   RunDemands demands_;
   DType narrow_;

@@ -28,18 +28,19 @@ struct CompiledFunction::State {
   TraceLog log = {};
   CallStats stats = {};
 
-  Entry find(const ArgumentTypes& types, std::vector<Binding>& sizes) {
+  Entry find(const Tensors& args, const ArgumentTypes& types, std::vector<Binding>& sizes) {
+    std::vector<bool> kept = kept_for_backward(args);
     auto found = std::find_if(entries.rbegin(), entries.rend(), [&](const Entry& e) {
-      return e->pattern().types.size() == types.size() && e->takes(types, sizes);
+      return e->kept() == kept && e->takes(types, sizes);
     });
     if (found == entries.rend()) return nullptr;
     std::rotate(found.base() - 1, found.base(), entries.end());
     ++stats.hits;
     return entries.back();
   }
-  Entry known(const ArgumentTypes& types, std::vector<Binding>& sizes) {
+  Entry known(const Tensors& args, const ArgumentTypes& types, std::vector<Binding>& sizes) {
     std::lock_guard lock(mutex);
-    return find(types, sizes);
+    return find(args, types, sizes);
   }
 
   /// Sizes are constants of a trace until they vary.
@@ -102,11 +103,11 @@ struct CompiledFunction::State {
     ArgumentTypes types;
     types.reserve(args.size());
     for (const Tensor& t : args) types.push_back(type_of(t));
-    if (Entry found = known(types, sizes)) return found;
+    if (Entry found = known(args, types, sizes)) return found;
     // A trace inside a trace waits for nobody, so that nobody waits in a circle.
     std::unique_lock alone(tracing, std::defer_lock);
     if (!Trace::current()) alone.lock();
-    if (Entry found = alone ? known(types, sizes) : nullptr) return found;
+    if (Entry found = alone ? known(args, types, sizes) : nullptr) return found;
     return traced(args, types, sizes);
   }
   std::mutex tracing = {};

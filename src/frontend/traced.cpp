@@ -3,11 +3,15 @@
 #include <algorithm>
 
 #include "ir/trace.h"
+#include "ir/watch.h"
 #include "transforms/tape.h"
 
 namespace tn {
 
 bool is_watched(const Tensor& t) { return t.node()->traced || running_tape(t.node()->taped); }
+
+/// A leaf is there as a variable's new value, not as a function of it.
+static bool is_kept(const Tensor& t) { return (watch_bits(*t.node()) & (kKept | kLeaf)) == kKept; }
 
 Traced trace(const Function& f, std::span<const TypeRef> types, std::span<const Binding> sizes) {
   // Its own, so that what a trace around asked before is asked here too: that one may be another
@@ -21,10 +25,12 @@ Traced trace(const Function& f, std::span<const TypeRef> types, std::span<const 
   Tensors params;
   for (TypeRef type : types) params.push_back(make_param(type));
   Tensors out = f(params);
+  bool swept = !trace.leaves.empty();
   trace.end();
   check_given(out, "compile", "result");
   Traced made;
   made.results = out.size();
+  made.differentiable = !swept && std::ranges::any_of(out, is_kept);
   out.insert(out.end(), trace.effects.begin(), trace.effects.end());
   Captured captured = graph_of(tape_since(start, params, out), params, out, Numbers::are_constants);
   made.graph = std::move(captured.graph);

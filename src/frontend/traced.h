@@ -13,6 +13,8 @@ struct Traced {
   std::vector<std::shared_ptr<const void>> kept;  // rules of custom functions
   /// It closes over values of a trace around it, and means nothing after that.
   bool bound = false;
+  /// Some result leads back to tensors that require gradients, and backward() did not run inside.
+  bool differentiable = false;
   std::vector<SizeGuard> guards;  // all that was taken for granted about sizes
 };
 

@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "ir/emit.h"
+#include "ir/watch.h"
 
 namespace tn {
 
@@ -76,6 +77,8 @@ void Trace::end() {
   if (ended_) return;
   ended_ = true;
   innermost = outer;
+  // A gradient that is never computed would hold the leaf that holds it.
+  for (const Tensor& leaf : leaves) exchange_gradient(*leaf.node(), {});
   if (values != Values::known) return;
   note_tape(tape_, tape_around_);
   --taping;

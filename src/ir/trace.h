@@ -23,7 +23,7 @@ class Trace {
   const Values values;
   Trace* const outer;
   uint64_t start = 0;                             // nodes with lower numbers are from before
-  bool swept = false;                             // backward() ran inside
+  Tensors leaves;                                 // of backward(), reached or changed inside
   Tensors effects;                                // results of ops run for what they do
   Tensor anchor;                                  // in loops: changes with every step of them all
   std::vector<std::shared_ptr<const void>> kept;  // alive for as long as the trace

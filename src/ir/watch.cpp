@@ -4,6 +4,7 @@
 #include <unordered_map>
 
 #include "base/at_fork.h"
+#include "ir/walk.h"
 
 namespace tn {
 
@@ -53,6 +54,32 @@ Tensor offer_gradient(Node& node, const Tensor& gradient) {
   if (!added) return at->second;
   set_watch_bits(node, kHasGrad);
   return {};
+}
+
+void forget_lost_gradients() {
+  Tensors lost;  // released when the locks are
+  std::scoped_lock lock(walk_mutex(), gradients().mutex);
+  auto& at = gradients().at;
+  uint32_t epoch = new_epoch();
+  std::vector<Node*> found;
+  auto meet = [&](Node* node) {
+    if (node->epoch == epoch) return;
+    node->epoch = epoch, node->uses = 0;
+    found.push_back(node);
+  };
+  for (auto& [leaf, gradient] : at) meet(gradient.node());
+  for (size_t i = 0; i < found.size(); ++i)
+    for (int k = 0; k < found[i]->ins; ++k)
+      if (Node* operand = found[i]->inputs()[k].node) meet(operand), ++operand->uses;
+  for (auto entry = at.begin(); entry != at.end();) {
+    Node* leaf = const_cast<Node*>(entry->first);
+    bool held = leaf->epoch != epoch || leaf->refs.load(std::memory_order_acquire) > leaf->uses;
+    if (!held) {
+      clear_watch_bits(*leaf, kHasGrad);
+      lost.push_back(std::move(entry->second));
+    }
+    entry = held ? std::next(entry) : at.erase(entry);
+  }
 }
 
 }  // namespace tn

@@ -44,6 +44,9 @@ inline bool is_variable(const Node& node) {
 Tensor gradient_at(const Node& node);
 /// Leaves another one there (null: none) and returns the former.
 Tensor exchange_gradient(Node& node, Tensor gradient);
+/// Lets go of gradients that nobody can ask for: they are pending, and what holds their leaves is
+/// what they are to be computed from.
+void forget_lost_gradients();
 /// Leaves one there unless there is one already, which is returned instead.
 Tensor offer_gradient(Node& node, const Tensor& gradient);
 

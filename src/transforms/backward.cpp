@@ -77,6 +77,13 @@ void set_grad(const Tensor& x, const Tensor& gradient) {
                     gradient ? fitting(gradient, x, "gradient", {"grad"}, "the tensor") : gradient);
 }
 
+Tensor as_variable(const Tensor& value, Tensor gradient, bool kept) {
+  Tensor made = as_leaf(value);
+  set_watch_bits(*made.node(), kLeaf | kOnPath | (kept ? kKept : 0));
+  exchange_gradient(*made.node(), std::move(gradient));
+  return made;
+}
+
 void rebind(Tensor& variable, Tensor value) {
   Node& old = *variable.node();
   uint8_t bits = watch_bits(old);
@@ -87,14 +94,12 @@ void rebind(Tensor& variable, Tensor value) {
     if (is_older_than_trace(old))
       fail(Hint{kNameState}, "{}: a tensor from outside the traced function is given a new value",
            Trace::tracing()->by);
-    NoGrad off;
     // Data may be another tensor's too, and what leads to leaves goes on doing so.
-    bool shared = !value.node()->op || watch_bits(*value.node());
-    value = shared ? emit(ops::copy, {value}) : as_leaf(value);
-    Node& now = *value.node();
-    set_watch_bits(now, bits & (kInherited | kLeaf));
-    exchange_gradient(now, exchange_gradient(old, {}));
+    NoGrad off;
+    if (!value.node()->op || watch_bits(*value.node())) value = emit(ops::copy, {value});
+    value = as_variable(value, exchange_gradient(old, {}), bits & kKept);
     set_watch_bits(old, kReplaced);
+    if (Trace* trace = Trace::tracing()) trace->leaves.push_back(value);
   }
   variable = std::move(value);
 }
@@ -179,6 +184,7 @@ void let_go(const Tape& tape) {
 
 void backward(const Tensor& loss, const Tensor& cotangent, bool retain_graph) {
   if (!(slot_of(loss).type && watch_bits(*loss.node()) & kOnPath)) fail_without_leaf(loss);
+  forget_lost_gradients();
   NoGrad off;
   Tensor ct = cotangent_of(loss, cotangent);
   WatchedTape back = tape_to_leaves(loss);
@@ -189,7 +195,8 @@ void backward(const Tensor& loss, const Tensor& cotangent, bool retain_graph) {
   for (size_t i = 0; i < gradients.size(); ++i)
     if (gradients[i]) add_gradient(*back.leaves[i].node(), std::move(gradients[i]));
   if (!retain_graph) let_go(back.tape);
-  if (Trace* trace = Trace::tracing()) trace->swept = true;
+  if (Trace* trace = Trace::tracing())
+    trace->leaves.insert(trace->leaves.end(), back.leaves.begin(), back.leaves.end());
 }
 
 }  // namespace tn
