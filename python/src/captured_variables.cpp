@@ -63,6 +63,7 @@ TracedVariables::~TracedVariables() {
 std::vector<VariableChange> TracedVariables::after_call(const TracedState& state,
                                                         Tensors& results) const {
   std::vector<VariableChange> changes;
+  bool warned = false;
   for (const Variable& v : all_) {
     const Tensor& now = inside(v.object);
     Tensor gradient = gradient_at(*now.node());
@@ -74,7 +75,7 @@ std::vector<VariableChange> TracedVariables::after_call(const TracedState& state
                                                                         : Gradient::goes};
     if (!change.rebound && change.required && change.gradient == Gradient::stays) continue;
     if (!state.writes(v.object)) {
-      state.warn_of_lost_change(v.tensor);
+      if (!std::exchange(warned, true)) state.warn_of_lost_change(v.tensor);
       continue;
     }
     if (change.rebound) results.push_back(now);

@@ -296,7 +296,8 @@ def value_and_grad(model: Module, f: Callable[..., Any]) -> Callable[..., Any]:
 
         before = model.trainable_parameters()
         try:
-            return tn.value_and_grad(of_parameters)(before)
+            with tn.no_grad():  # nothing is to be kept for backward(), should an optimizer want it
+                return tn.value_and_grad(of_parameters)(before)
         finally:
             model.update(before)
 

@@ -127,7 +127,8 @@ class Optimizer(metaclass=_BothHabits):
     def apply_gradients(self, gradients: Any, parameters: Any) -> Any:
         """New parameters, as a tree like `gradients`."""
         self._count_step()
-        return self._apply(gradients, parameters, ())
+        with tn.no_grad():
+            return self._apply(gradients, parameters, ())
 
     def watch(self, parameters: Any) -> None:
         """Makes these the parameters of `step`.
