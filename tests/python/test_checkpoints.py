@@ -184,6 +184,9 @@ def test_states_that_are_no_states():
         optim.SGD(0.1).load_state_dict({"m": tn.ones(2)})
     with pytest.raises(ValueError, match="not list"):
         optim.SGD(0.1).load_state_dict([])
+    small, large = (optim.Adam(nn.Linear(n, 1).parameters()) for n in (1, 3))
+    with pytest.raises(ValueError, match=r"moments.weight.m is \(1, 3\), given \(1, 1\)"):
+        large.load_state_dict(small.state_dict())
 
 
 @pytest.mark.parametrize("parts", ["3", '{"a": {}}', '{"a": {"tensor": "b"}}', "[" * 99999])

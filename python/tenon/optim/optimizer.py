@@ -99,6 +99,11 @@ class Optimizer(metaclass=_BothHabits):
         if not isinstance(state, dict) or state.keys() != self.state.keys():
             given = sorted(state) if isinstance(state, dict) else type(state).__name__
             self._refuse(f"load_state_dict: a state has {sorted(self.state)}, not {given}")
+        given = dict(named_tensors(state))
+        for name, known in named_tensors(self.state):
+            if name in given and given[name].shape != known.shape:
+                shapes = f"{known.shape}, given {given[name].shape}"
+                self._refuse(f"load_state_dict: {name} is {shapes}")
         _replace(self.state, state)
 
     def init_single(self, parameter: tn.Tensor, state: dict[str, Any]) -> None:
