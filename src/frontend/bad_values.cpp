@@ -76,6 +76,7 @@ class Search {
         values_(graph_.types.size()),
         found_(graph_.types.size()),
         maker_(graph_.types.size()),
+        cause_(graph_.ops.size(), kNoVal),
         at_element_(graph_.ops.size()) {}
 
   /// What is wrong with the output number `i`, which has something bad.
@@ -88,17 +89,20 @@ class Search {
     while (true) {
       const GraphOp* op = maker_[at(v)];
       if (!op) return format("debug_nans: an argument has {}: {}", what(), where(v));
-      auto bad = std::ranges::find_if(graph_.in(*op), [&](Val in) { return bool(found_[at(in)]); });
-      if (bad == graph_.in(*op).end()) return made(*op, v);
-      if (!maker_[at(*bad)] || maker_[at(*bad)]->op == &scalar_leaf)
+      Val cause = cause_[index(*op)];
+      if (cause == kNoVal) return made(*op, v);
+      if (!maker_[at(cause)] || is_number(cause))
         return format("debug_nans: {} is given {}: operand {}, {}{}", call(*op), what(),
-                      bad - graph_.in(*op).begin(), where(*bad), place(*op));
-      v = *bad;
+                      std::ranges::find(graph_.in(*op), cause) - graph_.in(*op).begin(),
+                      where(cause), place(*op));
+      v = cause;
     }
   }
 
  private:
   static size_t at(Val v) { return static_cast<size_t>(v); }
+  size_t index(const GraphOp& op) const { return static_cast<size_t>(&op - graph_.ops.data()); }
+  bool is_number(Val v) const { return maker_[at(v)] && maker_[at(v)]->op == &scalar_leaf; }
 
   /// With those of called functions, whose places are where something was written.
   static Graph all_ops(const Graph& graph) {
@@ -126,32 +130,27 @@ class Search {
     const GraphOp& op = graph_.ops[n];
     for (int k = 0; k < op.outs; ++k) maker_[at(op.out + k)] = &op;
     if (op.op == &scalar_leaf) {
-      double v = op.scalar.real;
-      found_[at(op.out)].elements = sought_ == BadValues::nan ? std::isnan(v) : !std::isfinite(v);
+      found_[at(op.out)].elements = is_bad(op.scalar);
       return;
     }
     std::vector<Bound> in, out(static_cast<size_t>(op.outs));
     Graph alone = part(op, in);
-    run(*compile_alone(alone), in, nullptr, out);
+    run(*compile(alone, CompileOptions()), in, nullptr, out);
     for (int k = 0; k < op.outs; ++k) {
-      Found found = found_[at(op.out + k)] =
-          find_bad(out[static_cast<size_t>(k)], graph_.types[at(op.out + k)], sought_);
-      if (found && op.op->is_elementwise()) at_element_[n] = call_at(op, found.first);
-      values_[at(op.out + k)] = std::move(out[static_cast<size_t>(k)]);
+      Bound& value = values_[at(op.out + k)] = std::move(out[static_cast<size_t>(k)]);
+      Found found = found_[at(op.out + k)] = find_bad(value, graph_.types[at(op.out + k)], sought_);
+      if (!found) continue;
+      cause_[n] = cause_of(op, found.first);
+      if (op.op->is_elementwise() && cause_[n] == kNoVal) at_element_[n] = call_at(op, found.first);
     }
     for (Val v : graph_.in(op))
       if (--uses_[at(v)] == 0) values_[at(v)] = {};
-  }
-
-  static std::shared_ptr<const Plan> compile_alone(const Graph& graph) {
-    return compile(graph, {});
   }
 
   /// The op as a graph, and the values of its inputs.
   Graph part(const GraphOp& op, std::vector<Bound>& in) const {
     Graph made;
     std::vector<Val> operands;
-    auto is_number = [&](Val v) { return maker_[at(v)] && maker_[at(v)]->op == &scalar_leaf; };
     for (Val v : graph_.in(op)) {
       operands.push_back(kNoVal);
       if (is_number(v)) continue;
@@ -167,11 +166,44 @@ class Search {
     return made;
   }
 
+  /// What an elementwise op reads of an operand for one element of its result.
+  Scalar operand_at(Val v, const GraphOp& op, int64_t element) const {
+    if (is_number(v)) return maker_[at(v)]->scalar;
+    const Type& type = *graph_.types[at(v)];
+    const Shape& shape = graph_.types[at(op.out)]->shape;
+    int64_t offset = 0, stride = 1, rest = element;
+    for (int k = shape.rank() - 1, own = type.rank() - 1; own >= 0; --k, --own) {
+      int64_t extent = type.shape[own].value();
+      offset += extent == 1 ? 0 : rest % shape[k].value() * stride;
+      rest /= shape[k].value(), stride *= extent;
+    }
+    const char* data = static_cast<const char*>(values_[at(v)].buffer->data);
+    return element_at(type.dtype, data + values_[at(v)].offset + offset * size_of(type.dtype));
+  }
+
+  bool is_bad(const Scalar& s) const {
+    if (std::isnan(s.real) || std::isnan(s.imag)) return true;
+    return sought_ == BadValues::nan_and_inf && (std::isinf(s.real) || std::isinf(s.imag));
+  }
+
+  /// The operand that a bad element comes from. Those of an elementwise op may have others, which
+  /// are not to blame: `where` discards them.
+  Val cause_of(const GraphOp& op, int64_t element) const {
+    std::span<const Val> in = graph_.in(op);
+    if (op.op->operands == Operands::select)
+      in = in.subspan(operand_at(in[0], op, element).integer ? 1 : 2, 1);
+    auto bad = std::ranges::find_if(in, [&](Val v) {
+      if (!found_[at(v)]) return false;
+      return !op.op->is_elementwise() || is_bad(operand_at(v, op, element));
+    });
+    return bad == in.end() ? kNoVal : *bad;
+  }
+
   // Texts --------------------------------------------------------------------------------------
 
   std::string what() const { return sought_ == BadValues::nan ? "NaN" : "NaN or infinity"; }
 
-  /// "NaN in 1 of 3 elements of f32[3], first at [1]"
+  /// "1 of 3 elements of f32[3], first at [1]"
   std::string where(Val v) const {
     TypeRef type = graph_.types[at(v)];
     const Found& found = found_[at(v)];
@@ -189,25 +221,8 @@ class Search {
 
   /// "log(-1)": an elementwise op at one element of its result.
   std::string call_at(const GraphOp& op, int64_t element) const {
-    const Shape& shape = graph_.types[at(op.out)]->shape;
     std::vector<std::string> operands;
-    for (Val v : graph_.in(op)) {
-      const Type& type = *graph_.types[at(v)];
-      if (const GraphOp* maker = maker_[at(v)]; maker && maker->op == &scalar_leaf) {
-        operands.push_back(to_text(maker->scalar, kDigits));
-        continue;
-      }
-      int64_t offset = 0, stride = 1, rest = element;
-      for (int k = shape.rank() - 1, own = type.rank() - 1; own >= 0; --k, --own) {
-        int64_t extent = type.shape[own].value();
-        offset += extent == 1 ? 0 : rest % shape[k].value() * stride;
-        rest /= shape[k].value(), stride *= extent;
-      }
-      const char* data = static_cast<const char*>(values_[at(v)].buffer->data);
-      operands.push_back(to_text(
-          element_at(type.dtype, data + values_[at(v)].offset + offset * size_of(type.dtype)),
-          kDigits));
-    }
+    for (Val v : graph_.in(op)) operands.push_back(to_text(operand_at(v, op, element), kDigits));
     return format(": {}({})", op.op->name, join(operands, ", "));
   }
 
@@ -218,7 +233,7 @@ class Search {
 
   std::string made(const GraphOp& op, Val v) const {
     return format("debug_nans: {}{} made {}: {}{}{}", call(op), on_behalf_of(op), what(), where(v),
-                  at_element_[static_cast<size_t>(&op - graph_.ops.data())], place(op));
+                  at_element_[index(op)], place(op));
   }
 
   /// The parts and derivatives of an op have its place.
@@ -238,7 +253,9 @@ class Search {
   std::vector<Found> found_;
   std::vector<const GraphOp*> maker_;
   std::vector<int> uses_;
-  std::vector<std::string> at_element_;
+  // By op that has something bad among its results.
+  std::vector<Val> cause_;               // the operand it comes from
+  std::vector<std::string> at_element_;  // if there is none: what was computed
 };
 
 }  // namespace

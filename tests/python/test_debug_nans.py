@@ -132,6 +132,16 @@ def test_a_nan_that_is_masked_is_no_error():
         assert tn.compile(lambda x: tn.where(x > 0, tn.log(x), 0.0))(x).tolist() == [0, 0]
 
 
+def test_masked_nans_are_not_blamed():
+    def f(x, y):
+        logs = tn.where(x > 0, tn.log(x), 0.0)
+        return tn.where(x > 0, logs, tn.where(x < 0, tn.log(x) * 0 + y, tn.sqrt(x - 1)))
+
+    x = tn.array([1.0, 0.0])
+    text = error_of(tn.compile(f), x, tn.array([1.0, 1.0]))
+    assert "sqrt(f32[2]) made NaN: 1 of 2 elements" in text and "sqrt(-1)" in text
+
+
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64", "complex64"])
 def test_every_type(dtype):
     x = tn.array([1.0, 0.0, 0.0]).astype(dtype)
