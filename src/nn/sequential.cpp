@@ -1,6 +1,6 @@
 #include "tenon/nn/sequential.h"
 
-#include "base/error.h"
+#include "nn/checks.h"
 
 namespace tn::nn {
 
@@ -8,14 +8,17 @@ void Layer::fail_constant() {
   fail("Sequential: a layer that changes when it is called cannot be called in a constant model");
 }
 
-Tensor Sequential::forward(Tensor x) {
-  for (Layer& layer : layers) x = layer(x);
-  return x;
+/// `x` through the layers of a constant model, or of one that may change.
+template <class Model>
+static Tensor through(Model& model, const Operand& x) {
+  return computed(model, x, [&] {
+    Tensor y = taken(x);
+    for (auto& layer : model.layers) y = layer(y);
+    return y;
+  });
 }
 
-Tensor Sequential::forward(Tensor x) const {
-  for (const Layer& layer : layers) x = layer(x);
-  return x;
-}
+Tensor Sequential::operator()(const Operand& x) { return through(*this, x); }
+Tensor Sequential::operator()(const Operand& x) const { return through(*this, x); }
 
 }  // namespace tn::nn

@@ -102,6 +102,7 @@ TEST_CASE("errors name the module by its path") {
   *net.head.layers[1].as<nn::Linear>() = nn::Linear(7, 3);
   text = error_in([&] { net(tokens()); });
   CHECK(text.starts_with("model.head.layers[1]: Linear: expected [..., 7], given f32[4,4]"));
+  CHECK(contains(text, "test_nn.cpp"));  // the line in forward
   text = error_in([&] { nn::Linear(2, 3)(ones({4})); });
   CHECK(text.starts_with("Linear: expected [..., 2], given f32[4]"));
 }

@@ -248,6 +248,28 @@ TEST_CASE("tensors and maps of tensors are state, too") {
   CHECK(step.stats().traces == 1);
 }
 
+TEST_CASE("without compilation a step is the plain one, and what makes state is not shown") {
+  nn::Linear model(2, 1);
+  optim::Adam optimizer(0.1);
+  int runs = 0;
+  auto step = compile(
+      [&](const Tensor& x) {
+        ++runs;
+        auto [loss, gradients] = nn::value_and_grad(model, [&] { return mean(model(x)); })();
+        optimizer.update(model, gradients);
+        return loss;
+      },
+      std::tie(model, optimizer));
+  CHECK(contains(error_in([&] { step.show("plan", ones({4, 2})); }), "call it once before"));
+  CHECK(optimizer.step().item<int>() == 0);
+  bool before = disable_compile();
+  for (int i = 0; i < 3; ++i) step(ones({4, 2}));
+  disable_compile(before);
+  CHECK(optimizer.step().item<int>() == 3);
+  CHECK(runs >= 4);
+  CHECK(contains(step.show("plan", ones({4, 2})), "return"));
+}
+
 TEST_CASE("a step that fails leaves the state as it was") {
   Perceptron model;
   optim::Adam optimizer(0.1);

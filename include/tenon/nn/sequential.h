@@ -76,8 +76,8 @@ class Sequential : public Module<Sequential> {
     (layers.emplace_back(std::forward<L>(rest)), ...);
   }
 
-  Tensor forward(Tensor x);
-  Tensor forward(Tensor x) const;
+  Tensor operator()(const Operand& x);
+  Tensor operator()(const Operand& x) const;
   static void fields(auto& m, auto&& f) { f("layers", m.layers); }
 };
 
