@@ -158,13 +158,14 @@ def training(quick: bool) -> list[Row]:
 
 
 def memory(quick: bool) -> list[Row]:
-    """Training steps that may need half of their memory: what they compute again takes time."""
+    """Training steps that may need a part of their memory: what they compute again takes time."""
     rows = []
     for one in recompute.cases(quick):
         rows += [
-            Row(f"{one.name}, half the memory", one.seconds, one.plain_seconds, "no limit",
-                None if quick else 1 / 1.4),
-            Row("its memory", one.peak / 1e6, one.plain_peak / 1e6, "no limit", 2.0, unit="MB"),
+            Row(f"{one.name}, {one.part:.0%} of its memory", one.seconds, one.plain_seconds,
+                "no limit", None if quick else 1 / 1.4),
+            Row("its memory", one.peak / 1e6, one.plain_peak / 1e6, "no limit", 1 / one.part,
+                unit="MB"),
             Row("its first call", one.first, one.plain_first, "no limit"),
         ]
     return rows
