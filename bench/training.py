@@ -93,10 +93,10 @@ def set_linear(layer: nn.Linear, tensors: dict[str, tn.Tensor]) -> None:
 
 
 def by_hand(name: str, quick: bool) -> tuple[Step, Any, list[tn.Tensor]]:
-    """The step of a workload, its state before, and the batch."""
+    """The step of a workload, a copy of its state before, and the batch."""
     workload = WORKLOADS[name]
     state, *batch = map_tree(lambda a: tn.array(np.asarray(a)), workload.inputs(quick))
-    version, start = workload.versions["tenon"], state
+    version, start = workload.versions["tenon"], map_tree(tn.copy, state)
     step = tn.compile(lambda *inputs: version(tn, *inputs))
 
     def run() -> Any:
@@ -160,7 +160,7 @@ SETUPS: dict[str, Callable[[Any], tuple[nn.Module, type[optim.Optimizer], dict[s
 
 def beside_hand(name: str, quick: bool) -> list[Pair]:
     title, made = WORKLOADS[name].title, []
-    for habit in (through_modules,):
+    for habit in (through_modules, through_backward):
         hand, start, batch = by_hand(name, quick)
         model, kind, options = SETUPS[name](start)
         given = [model.parameters()] if habit is through_backward else []
