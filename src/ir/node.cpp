@@ -208,7 +208,7 @@ Node* record(const OpDef& op, const Attrs* attrs, std::span<const Edge> in, Type
   }
   // State that a function keeps (running means) may be made so: it must not hold what it came from.
   if ((watched || node->taped) && !passes_derivatives(op, out)) watched = 0, node->taped = 0;
-  node->watched = watched & inherited;
+  if (watched) node->watched = watched & inherited;
   if (node->taped && !taping) node->taped = running_tape(node->taped);
   node->depth.store(depth + 1, std::memory_order_relaxed);
   if (depth >= kMostPending && !node->traced && flush_deep) flush_deep(node);
