@@ -3,6 +3,8 @@
 
 #include "base/error.h"
 #include "core.h"
+#include "ir/watch.h"
+#include "tenon/ops.h"
 #include "trees.h"
 
 namespace tn::python {
@@ -42,6 +44,17 @@ void watch_tree(nb::handle tree) {
     if (Tensor* t = tensor_in(leaf.ptr())) watch(*t);
 }
 
+/// For copy.copy and deepcopy. Elements are never written, so only a leaf needs anything of its
+/// own: the copy of a model has gradients of its own.
+nb::object copied(nb::handle self) {
+  UserCall call;
+  Tensor x = value_of(self);
+  uint8_t bits = watch_bits(*x.node());
+  if (!(bits & kLeaf)) return wrapped(std::move(x));
+  NoGrad off;
+  return wrapped(as_variable(tn::copy(x), grad(x), bits & kKept));
+}
+
 bool set_grad_enabled(bool enabled) {
   bool before = is_grad_enabled();
   enable_grad(enabled);
@@ -67,6 +80,8 @@ void add_gradients(nb::class_<Tensor>& type) {
           "Whether the tensor was not computed from others that require gradients.")
       .def_prop_rw("grad", gradient_of, set_gradient, nb::for_setter(nb::arg("gradient").none()),
                    "The sum of the derivatives that backward() left here, or None.")
+      .def("__copy__", copied)
+      .def("__deepcopy__", [](nb::handle self, nb::handle) { return copied(self); })
       .def(
           "backward", go_back, nb::arg("gradient") = nb::none(), nb::arg("retain_graph") = false,
           "Adds the derivatives of this tensor to `grad` of those that require it.\n\n"

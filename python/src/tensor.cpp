@@ -220,8 +220,6 @@ void add_values(nb::class_<Tensor>& type) {
             return nb::borrow(s);
           },
           nb::arg("device").none(), nb::kw_only(), nb::arg("stream") = nb::none())
-      .def("__copy__", [](nb::handle s) { return wrapped(Tensor(self_of(s))); })
-      .def("__deepcopy__", [](nb::handle s, nb::handle) { return wrapped(Tensor(self_of(s))); })
       .def("__reduce_ex__", [](nb::handle, nb::handle) {
         fail(Fault::type, Hint{"save x.numpy() with numpy.save, and read it with tenon.array"},
              "pickle: tensors are not pickled");

@@ -164,6 +164,16 @@ void add_gradient(Node& leaf, Tensor term) {
     if (Tensor before = exchange_gradient(leaf, {})) term = tn::add(before, term);
 }
 
+/// Computes the sums of gradients: pending, they hold what every term is computed from, so that a
+/// batch in small parts would need the memory of the whole.
+void settle(const Tensors& leaves) {
+  if (Trace::current()) return;
+  Tensors sums;
+  for (const Tensor& leaf : leaves)
+    if (Tensor sum = gradient_at(*leaf.node())) sums.push_back(std::move(sum));
+  eval(sums);
+}
+
 /// What was walked over is not needed again: computed nodes let go of their operands now, others
 /// when they are computed.
 void let_go(const Tape& tape) {
@@ -192,9 +202,14 @@ void backward(const Tensor& loss, const Tensor& cotangent, bool retain_graph) {
   if (back.leaves.empty()) fail_without_leaf(loss);
   for (const Tensor& leaf : back.leaves) check_leaf(leaf);
   Tensors gradients = sweep_back(back.tape, back.leaves, {ct});
-  for (size_t i = 0; i < gradients.size(); ++i)
-    if (gradients[i]) add_gradient(*back.leaves[i].node(), std::move(gradients[i]));
+  bool adds = false;
+  for (size_t i = 0; i < gradients.size(); ++i) {
+    if (!gradients[i]) continue;
+    adds |= static_cast<bool>(gradient_at(*back.leaves[i].node()));
+    add_gradient(*back.leaves[i].node(), std::move(gradients[i]));
+  }
   if (!retain_graph) let_go(back.tape);
+  if (adds) settle(back.leaves);
   if (Trace* trace = Trace::tracing())
     trace->leaves.insert(trace->leaves.end(), back.leaves.begin(), back.leaves.end());
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import doctest
 import gc
 import threading
@@ -416,6 +417,31 @@ def test_threads_add_to_one_gradient() -> None:
         t.join()
     assert not errors
     assert np.allclose(w.grad.numpy(), 4 * 190 * (1 + np.cos(1)), rtol=1e-5)
+
+
+def test_copies_of_variables_have_gradients_of_their_own() -> None:
+    w = variable(1, 2)
+    (w * w).sum().backward()
+    other = copy.deepcopy(w)
+    assert other.requires_grad and other.is_leaf
+    (3 * other).sum().backward()
+    assert w.grad is not None and w.grad.tolist() == [2, 4]
+    assert other.grad is not None and other.grad.tolist() == [5, 7]
+
+
+def test_sums_of_gradients_hold_no_batches() -> None:
+    w = tn.ones((1, 64), requires_grad=True)
+    x = tn.ones((4096, 1))
+    tn.eval(x, w)
+
+    def held(batches: int) -> int:
+        w.grad = None
+        before = tn.memory.active_memory()
+        for _ in range(batches):
+            tn.exp(x @ w).mean().backward()
+        return tn.memory.active_memory() - before
+
+    assert held(8) == held(2) == w.nbytes
 
 
 def test_doctests() -> None:
