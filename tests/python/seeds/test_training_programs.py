@@ -214,7 +214,7 @@ def taught_losses(compiled, steps=20):
 def test_a_student_and_a_teacher():
     want = taught_losses(compiled=False)
     assert_falls(want, 0.8)
-    # assert taught_losses(compiled=True) == want
+    assert taught_losses(compiled=True) == want
 
 
 # Two losses, one after the other, whose gradients add up ----------------------------------------
