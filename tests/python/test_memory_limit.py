@@ -184,6 +184,25 @@ def test_numbers_given_at_every_run():
         assert limited(x, a, b).item() == free(x, a, b).item()
 
 
+def test_updates_that_finish_products_take_the_memory_of_their_state():
+    """All but one: the sums of the product are made in the memory of a result."""
+
+    def update(state, x, y):
+        p, m, v = state
+        g = tn.swapaxes(x, 0, 1) @ y
+        m, v = 0.9 * m + 0.1 * g, 0.99 * v + 0.01 * (g * g)
+        return p - 0.1 * (m / (tn.sqrt(v) + 1e-3) + 0.01 * p), m, v
+
+    rng = np.random.default_rng(0)
+    state = [abs(rng.standard_normal((256, 512), dtype=np.float32)) for _ in range(3)]
+    x, y = (tn.array(rng.standard_normal((64, n), dtype=np.float32)) for n in (256, 512))
+    plain, given = tn.compile(update), tn.compile(update, donate_argnums=0)
+    assert given.memory(tuple(map(tn.array, state)), x, y).outputs == state[0].nbytes
+    want = plain(tuple(map(tn.array, state)), x, y)
+    for a, b in zip(want, given(tuple(map(tn.array, state)), x, y)):
+        assert np.array_equal(np.asarray(a), np.asarray(b))
+
+
 # Checkpoints ----------------------------------------------------------------------------------
 
 
