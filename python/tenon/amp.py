@@ -183,6 +183,8 @@ class LossScaler:
             for new, old in zip(parameters, before):
                 _core._rebind(new, tn.where(finite, new, old))
             _keep(finite, optimizer.state, state)
+        if not _core._is_tracing():  # as `optimizer.step` does: loops may ask for no values
+            tn.eval(parameters, optimizer.state, self.state)
 
     def _adjust(self, gradients: Any) -> tn.Tensor:
         """Whether gradients are finite; the scale for the next step follows from it."""

@@ -168,6 +168,15 @@ def test_gradients_have_the_type_of_the_parameters(inside):
         np.testing.assert_allclose(g.numpy(), e.numpy(), rtol=0.05, atol=2e-3)
 
 
+def test_gradients_of_backward_have_the_type_of_the_parameters():
+    model = nn.Linear(4, 3)
+    with amp.autocast():
+        y = model(tn.ones((2, 4)))
+        assert y.dtype == tn.bfloat16
+        tn.mean(y * y).backward()
+    assert model.weight.grad.dtype == tn.float32
+
+
 @pytest.mark.parametrize("transform", ["vmap", "checkpoint", "scan", "jvp"])
 def test_transforms_record_what_the_policy_says(transform):
     w, x = tn.randn(4, 4), tn.randn(3, 4)
@@ -297,8 +306,9 @@ def test_a_static_scale_stays():
     assert scaler.state["scale"].item() == 8.0 and optimizer.state["step"].item() == 0
 
 
+@pytest.mark.parametrize("compiled", [False, True])
 @pytest.mark.parametrize("clips", [False, True])
-def test_backward_and_step(clips):
+def test_backward_and_step(compiled, clips):
     """The scale overflows at first, so that steps are skipped until it is small enough."""
     tn.random.seed(0)
     model = nn.Sequential(nn.Linear(2, 16), nn.relu, nn.Linear(16, 2))
@@ -317,6 +327,9 @@ def test_backward_and_step(clips):
         scaler.step(optimizer)
         return loss
 
+    if compiled:
+        state = [model, optimizer, scaler.state]
+        step = tn.compile(step, inputs=state, outputs=state)
     losses = []
     for _ in range(60):
         losses.append(step(x, y).item())

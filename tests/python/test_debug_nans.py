@@ -114,6 +114,21 @@ def test_derivatives_name_the_op_they_belong_to(compiled):
     assert ", for sqrt," in text or ", for where," in text or ", for greater," in text
 
 
+def test_backward_names_the_op_it_belongs_to():
+    w = tn.array([4.0, 0.0])
+    w.requires_grad = True
+
+    def loss(x):
+        return tn.sum(tn.where(x > 0, tn.sqrt(x), 0))  # its gradient at 0
+
+    def gradient():
+        loss(w).backward()
+        return w.grad
+
+    text = error_of(gradient)
+    assert "made NaN: 1 of 2" in text and f":{line_of('its gradient at 0')}, in loss" in text
+
+
 def test_a_nan_that_came_in_is_said_to():
     x = tn.array([1.0, np.nan])
     text = error_of(lambda: tn.sum(x * 2))
