@@ -130,9 +130,10 @@ class LossScaler:
                 f" {scale}, {growth}, {backoff} and {interval}",
             )
         self._dynamic, self._growth, self._backoff = dynamic, growth, backoff
-        self._interval, self._is_unscaled = interval, False
+        self._interval, self._unscaled = interval, set[int]()  # ids of optimizers
         self.state: dict[str, tn.Tensor] = {
-            "scale": tn.array(scale, dtype=tn.float32),
+            "scale": tn.array(scale, dtype=tn.float32),  # of the next loss
+            "used": tn.array(scale, dtype=tn.float32),  # of the last loss, and its gradients
             "good_steps": tn.array(0),
         }
 
@@ -145,11 +146,12 @@ class LossScaler:
 
     def scale(self, loss: tn.Tensor) -> tn.Tensor:
         """The loss to differentiate."""
-        return loss * self.state["scale"]
+        self.state["used"] = self.state["scale"]
+        return loss * self.state["used"]
 
     def unscale(self, gradients: Any) -> Any:
         """Gradients of the loss, from those of the scaled one, in at least float32."""
-        factor = 1.0 / self.state["scale"]
+        factor = 1.0 / self.state["used"]
         return tn.tree.map(lambda g: g * factor, gradients)
 
     def update(self, optimizer: tn.optim.Optimizer, model: tn.nn.Module, gradients: Any) -> None:
@@ -167,13 +169,13 @@ class LossScaler:
         for _, parameter in optimizer._watched():
             if parameter.grad is not None:
                 parameter.grad = self.unscale(parameter.grad).astype(parameter.dtype)
-        self._is_unscaled = True
+        self._unscaled.add(id(optimizer))
 
     def step(self, optimizer: tn.optim.Optimizer) -> None:
         """`optimizer.step()` if the gradients that `backward()` left, unscaled, are finite."""
-        if not self._is_unscaled:
+        if id(optimizer) not in self._unscaled:
             self.unscale_(optimizer)
-        self._is_unscaled = False
+        self._unscaled.remove(id(optimizer))
         parameters = [parameter for _, parameter in optimizer._watched()]
         gradients = [p.grad for p in parameters if p.grad is not None]
         before, state = [p.detach() for p in parameters], _copied(optimizer.state)

@@ -339,6 +339,22 @@ def test_backward_and_step(compiled, clips):
     assert losses[-1] < 0.9 * losses[0] and scaler.state["scale"].item() == 2.0 ** (24 - 60 + taken)
 
 
+@pytest.mark.parametrize("before", [False, True])
+def test_gradients_of_two_optimizers_are_those_of_one_loss(before):
+    """The scale changes with the first step, and the second still has gradients of the old one."""
+    models = nn.Linear(2, 1), nn.Linear(2, 1)
+    optimizers = [optim.SGD(model.parameters(), lr=1.0) for model in models]
+    scaler = amp.LossScaler(1024.0, interval=1)
+    weights = [model.weight.numpy() for model in models]
+    scaler.scale(sum(tn.sum(model(tn.ones((1, 2)))) for model in models)).backward()
+    for optimizer in optimizers if before else []:
+        scaler.unscale_(optimizer)
+    for optimizer in optimizers:
+        scaler.step(optimizer)
+    for model, old in zip(models, weights):
+        np.testing.assert_allclose(old - model.weight.numpy(), [[1, 1]], rtol=1e-6)
+
+
 def test_checkpoints_hold_the_scale(tmp_path):
     scaler, again = amp.LossScaler(8.0, interval=3), amp.LossScaler()
     _, _, step = make_step(scaler, 1.0)
