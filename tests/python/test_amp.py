@@ -168,6 +168,34 @@ def test_gradients_have_the_type_of_the_parameters(inside):
         np.testing.assert_allclose(g.numpy(), e.numpy(), rtol=0.05, atol=2e-3)
 
 
+LAYERS = {
+    "convolution": (
+        lambda: nn.Sequential(nn.Conv2d(3, 8, 3, bias=False), nn.BatchNorm2d(8), nn.MaxPool2d(2)),
+        (2, 3, 8, 8),
+    ),
+    "attention": (lambda: nn.TransformerEncoder(1, 16, 2, dropout=0.0), (2, 5, 16)),
+    "norms": (lambda: nn.Sequential(nn.Linear(8, 8), nn.LayerNorm(8), nn.RMSNorm(8)), (4, 8)),
+    "recurrent": (lambda: nn.Sequential(nn.GRU(8, 8)), (2, 5, 8)),
+}
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+@pytest.mark.parametrize("name", LAYERS)
+def test_layers(name, compiled):
+    tn.random.seed(0)
+    make, shape = LAYERS[name]
+    model, x = make(), tn.randn(*shape)
+
+    def loss(model):
+        return tn.mean(tn.square(tn.tree.leaves(model(x))[0]))
+
+    gradient = amp.autocast(tn.bfloat16)(tn.grad(loss))
+    narrow = (tn.compile(gradient) if compiled else gradient)(model)
+    for g, e in zip(tn.tree.leaves(narrow), tn.tree.leaves(tn.grad(loss)(model)), strict=True):
+        assert g.dtype == tn.float32
+        np.testing.assert_allclose(g.numpy(), e.numpy(), atol=0.03 * (0.01 + abs(e.numpy()).max()))
+
+
 def test_gradients_of_backward_have_the_type_of_the_parameters():
     model = nn.Linear(4, 3)
     with amp.autocast():
