@@ -27,6 +27,9 @@ from . import _core
 __all__ = ["LossScaler", "Policy", "all_finite", "autocast", "policy"]
 
 
+_LARGEST = 2.0**100  # scale; its inverse is the smallest: both are floats with an inverse
+
+
 @dataclasses.dataclass(frozen=True)
 class Policy:
     """What ops do with operands of float32, bfloat16 and float16 while it is in force.
@@ -142,6 +145,9 @@ class LossScaler:
         return dict(self.state)
 
     def load_state_dict(self, state: dict[str, tn.Tensor]) -> None:
+        if state.keys() != self.state.keys():
+            known, given = sorted(self.state), sorted(state)
+            _core._fail("value", f"LossScaler: load_state_dict: a state has {known}, not {given}")
         self.state.update(state)
 
     def scale(self, loss: tn.Tensor) -> tn.Tensor:
@@ -195,8 +201,9 @@ class LossScaler:
             return finite
         scale, good = self.state["scale"], self.state["good_steps"] + 1
         grows = good >= self._interval
-        scale = tn.where(grows & tn.isfinite(scale * self._growth), scale * self._growth, scale)
-        self.state["scale"] = tn.where(finite, scale, self.state["scale"] * self._backoff)
+        larger = tn.minimum(scale * self._growth, _LARGEST)
+        smaller = tn.maximum(scale * self._backoff, 1 / _LARGEST)
+        self.state["scale"] = tn.where(finite, tn.where(grows, larger, scale), smaller)
         self.state["good_steps"] = tn.where(finite & ~grows, good, 0)
         return finite
 

@@ -327,6 +327,15 @@ def test_the_scale_grows_after_good_steps():
     assert scales == [8, 16, 16, 32] and optimizer.state["step"].item() == 4
 
 
+def test_the_scale_has_bounds():
+    for gradient, bound in [(1.0, 2.0**100), (float("nan"), 2.0**-100)]:
+        scaler = amp.LossScaler(8.0, growth=2.0**60, backoff=2.0**-60, interval=1)
+        _, _, step = make_step(scaler, gradient)
+        for _ in range(3):
+            step()
+        assert scaler.state["scale"].item() == bound
+
+
 def test_a_static_scale_stays():
     scaler = amp.LossScaler(8.0, dynamic=False)
     _, optimizer, step = make_step(scaler, float("inf"))
@@ -390,6 +399,8 @@ def test_checkpoints_hold_the_scale(tmp_path):
     tn.save_checkpoint(tmp_path / "run", scaler=scaler)
     tn.load_checkpoint(tmp_path / "run", scaler=again)
     assert [again.state[name].item() for name in ("scale", "good_steps")] == [8, 1]
+    with pytest.raises(ValueError, match="LossScaler: load_state_dict: a state has"):
+        again.load_state_dict({"scale": tn.array(1.0)})
 
 
 def test_bad_scales_are_refused():
