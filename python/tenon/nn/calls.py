@@ -39,7 +39,8 @@ def as_call(call: Callable[..., Any]) -> Callable[..., Any]:
                 raise
         _running.outermost = self
         try:
-            _core._watch(self.trainable_parameters())
+            if _core.is_grad_enabled():  # else they are not needed, and finding them takes time
+                _core._watch(self.trainable_parameters())
             return call(self, *args, **kwargs)
         except _core.Error as error:
             _name_module(error, self)
