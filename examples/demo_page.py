@@ -87,7 +87,8 @@ def losses_picture(losses: Sequence[float]) -> str:
 def accuracies_picture(accuracies: Sequence[tuple[float, float]]) -> str:
     """The part of the images that are classified rightly, after every epoch."""
     train, test = zip(*accuracies)
-    low = max(0.0, math.floor(20 * sorted([*train, *test])[2]) / 20 - 0.05)  # all but the first
+    # The first epoch may lie below the picture.
+    low = max(0.0, math.floor(20 * sorted([*train, *test])[2]) / 20 - 0.05)
     axes = Axes(len(accuracies), low, 1.0)
     lines = 5
     axes.grid([low + (1 - low) * i / lines for i in range(lines + 1)], "{:.0%}")

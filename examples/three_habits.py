@@ -108,7 +108,8 @@ def main(given: list[str] | None = None) -> list[float]:
             step = habit(compiled)
             runs.append([step(x, y).item() for _ in range(steps)])
             how = "compiled" if compiled else "eager"
-            print(f"{habit.__name__:15} {how:9} {sparkline(runs[-1])}  last loss {runs[-1][-1]:.6f}")
+            last = f"last loss {runs[-1][-1]:.6f}"
+            print(f"{habit.__name__:15} {how:9} {sparkline(runs[-1])}  {last}")
     same = all(run == runs[0] for run in runs)
     print(f"{len(runs)} times {steps} losses: {'all the same' if same else 'they differ'}")
     return runs[0]
