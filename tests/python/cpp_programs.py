@@ -12,7 +12,7 @@ import tenon as tn
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
-def _built_library():
+def built_library():
     """The static library next to the module that is being tested, or None."""
     build = pathlib.Path(tn.__file__).absolute().parent.parent.parent
     for folder in (build, ROOT / "build" / "release"):
@@ -29,7 +29,7 @@ def _libraries(library):
 
 def run_cpp(text, folder, name="program"):
     """Compiles a program and runs it in `folder`; what it prints."""
-    library = _built_library()
+    library = built_library()
     if library is None:
         pytest.skip("no static library: not a build tree")
     source, program = folder / "main.cpp", folder / "program"

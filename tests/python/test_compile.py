@@ -15,7 +15,7 @@ import pytest
 import tenon as tn
 from op_harness import Call, bits_of, varying
 from tenon import compilation
-from test_docs import built_library
+from cpp_programs import built_library
 from test_fuzz import Expression
 
 X = tn.array(np.random.default_rng(0).normal(size=(4, 6)).astype(np.float32))
