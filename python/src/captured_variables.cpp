@@ -34,7 +34,7 @@ void VariableChange::apply(const CallArguments& args, std::span<Tensor>& results
   if (!rebound) {
     exchange_gradient(*variable.node(), std::move(left));
   } else {
-    if (variable) set_watch_bits(*variable.node(), kReplaced);
+    if (variable) mark_replaced(*variable.node());
     variable = as_variable(value, std::move(left));
   }
   if (!required) require_grad(variable, false);

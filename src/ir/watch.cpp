@@ -27,6 +27,14 @@ Gradients& gradients() {
 
 }  // namespace
 
+void mark_replaced(Node& leaf) {
+  std::lock_guard lock(walk_mutex());
+  raise_sequence();
+  leaf.sequence = next_sequence();
+  clear_watch_bits(leaf, kLeaf | kInherited);
+  set_watch_bits(leaf, kReplaced);
+}
+
 Tensor gradient_at(const Node& node) {
   if (!(watch_bits(node) & kHasGrad)) return {};
   std::lock_guard lock(gradients().mutex);

@@ -17,7 +17,7 @@ enum Watch : uint8_t {
   kLeaf = 4,      // its gradient is wanted; walks end here
   kHasGrad = 8,   // there is a gradient to let go of when the node dies
   kSpent = 16,    // a backward() has been here and let go of what it needs
-  kReplaced = 32  // a leaf whose tensor has another value by now
+  kReplaced = 32  // was a leaf until its tensor got another value
 };
 /// What a node takes over from its operands.
 inline constexpr uint8_t kInherited = kOnPath | kKept;
@@ -38,6 +38,14 @@ inline void clear_watch_bits(Node& node, uint8_t bits) {
 /// Whether it is a leaf because somebody set `requires_grad`: a variable.
 inline bool is_variable(const Node& node) {
   return (watch_bits(node) & (kLeaf | kKept)) == (kLeaf | kKept);
+}
+
+/// Makes a leaf a plain value because its tensor has another one now. What is recorded from it
+/// later has higher numbers than it gets here; what was recorded before has lost a leaf.
+void mark_replaced(Node& leaf);
+/// Whether `user` was recorded from `operand` when that was a leaf which it is not any more.
+inline bool has_lost_leaf(const Node& user, const Node& operand) {
+  return watch_bits(operand) & kReplaced && user.sequence < operand.sequence;
 }
 
 /// The gradient that was left at a node, or null.

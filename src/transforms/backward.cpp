@@ -29,7 +29,9 @@ constexpr const char* kNameState = "name what holds it: compile(f, inputs=state,
 /// `x` as the only result of a node that is not a number: bits and gradients belong to nodes.
 Tensor as_leaf(const Tensor& x) {
   NoGrad off;
-  return x.node()->outs > 1 || is_scalar(*x.node()) ? emit(ops::copy, {x}) : x;
+  const Node& node = *x.node();
+  bool plain = node.outs == 1 && !is_scalar(node) && !(watch_bits(node) & kReplaced);
+  return plain ? x : emit(ops::copy, {x});
 }
 
 bool is_older_than_trace(const Node& node) {
@@ -98,7 +100,7 @@ void rebind(Tensor& variable, Tensor value) {
     NoGrad off;
     if (!value.node()->op || watch_bits(*value.node())) value = emit(ops::copy, {value});
     value = as_variable(value, exchange_gradient(old, {}), bits & kKept);
-    set_watch_bits(old, kReplaced);
+    mark_replaced(old);
     if (Trace* trace = Trace::tracing()) trace->leaves.push_back(value);
   }
   variable = std::move(value);

@@ -85,14 +85,19 @@ struct TapeWalk {
   bool leads_to_leaf(Node* node) {
     uint8_t bits = watch_bits(*node);
     if (!(bits & kOnPath)) return false;
-    bool leaf = bits & kLeaf && !(bits & kReplaced);
-    bool open = !(bits & (kLeaf | kSpent)) && node->ins > 0 && node->inputs()[0].node;
-    if (open) return true;
+    if (bits & kLeaf) {
+      node->index = static_cast<uint32_t>(kFirstLeaf + 1) - static_cast<uint32_t>(leaves.size());
+      retain(node);
+      leaves.emplace_back(node, 0);
+      return false;
+    }
+    bool open = !(bits & kSpent) && node->ins > 0 && node->inputs()[0].node;
+    if (!open) block(node);
+    return open;
+  }
+  void block(Node* node) {
     retain(node);
-    Tensor end(node, 0);
-    if (!leaf) return blocked = std::move(end), false;
-    node->index = static_cast<uint32_t>(kFirstLeaf + 1) - static_cast<uint32_t>(leaves.size());
-    return leaves.push_back(std::move(end)), false;
+    blocked = Tensor(node, 0);
   }
   int32_t value_of(const Edge& edge) const {
     return edge.node->index ? static_cast<int32_t>(edge.node->index - 1 + edge.index) : kNoVal;
@@ -118,7 +123,9 @@ struct TapeWalk {
     while (!stack.empty()) {
       Node* node = stack.back();
       if (node->index < node->ins) {
-        enter(node->inputs()[node->index++].node);
+        Node* operand = node->inputs()[node->index++].node;
+        if (reach == Reach::leaves && has_lost_leaf(*node, *operand)) block(operand);
+        enter(operand);
         continue;
       }
       stack.pop_back();

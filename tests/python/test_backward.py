@@ -261,6 +261,34 @@ def test_rebinding_keeps_the_gradient_and_who_requires_it() -> None:
         _core._rebind(w, tn.ones(3))
 
 
+def test_a_target_that_is_a_copy_of_what_is_trained() -> None:
+    layer = tn.nn.Linear(3, 1)
+    optimizer = tn.optim.SGD(layer.parameters(), lr=0.1)
+    target = copy.deepcopy(layer)
+    for _ in range(3):
+        ((layer(X) - target(X) - 1) ** 2).mean().backward()
+        assert same(target.bias.grad, -layer.bias.grad)
+        optimizer.step()
+        for each in (layer, target):
+            each.bias.grad = each.weight.grad = None
+    assert not same(layer.bias, target.bias)
+
+
+def test_a_former_value_is_a_plain_one() -> None:
+    w = variable(1, 2)
+    before, handle = w * 3, tn.asarray(w)
+    with tn.no_grad():
+        _core._rebind(w, w + 1)
+    assert not handle.requires_grad and handle.tolist() == [1, 2]
+    (handle * w).sum().backward()
+    assert w.grad.tolist() == [1, 2] and handle.grad is None
+    with pytest.raises(tn.InvalidValue, match="another value since"):
+        (before * w).sum().backward()
+    handle.requires_grad = True
+    (handle * w).sum().backward()
+    assert handle.grad.tolist() == [2, 3]
+
+
 def test_rebinding_to_a_tensor_of_somebody_else() -> None:
     w, other = variable(1, 2), tn.array([5.0, 6.0])
     _core._rebind(w, other)
