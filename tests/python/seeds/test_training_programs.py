@@ -282,3 +282,80 @@ def test_parameters_changed_by_hand():
             w += tn.ones((2, 3))
     assert other.tolist() == [1, 1, 1] and plain.tolist() == [0, 0, 0]
     assert (w + 0).requires_grad
+
+
+# A layer around a layer that is frozen: few numbers are trained ---------------------------------
+
+
+class LowRank(nn.Module):
+    def __init__(self, linear, rank):
+        super().__init__()
+        outputs, inputs = linear.weight.shape
+        self.linear = linear.freeze()
+        self.down = 0.1 * tn.random.normal((inputs, rank))
+        self.up = tn.zeros((rank, outputs))
+
+    def __call__(self, x):
+        return self.linear(x) + (x @ self.down) @ self.up
+
+
+def test_a_low_rank_change_of_a_frozen_model():
+    tn.random.seed(9)
+    x = tn.random.normal((64, 8))
+    y = tn.argmax(x[:, :3], axis=1)
+    model = nn.Sequential(nn.Linear(8, 16), nn.tanh, nn.Linear(16, 3)).freeze()
+    before = model(x).numpy()
+    model.layers[0] = LowRank(model.layers[0], rank=2)
+    np.testing.assert_array_equal(model(x).numpy(), before)
+    optimizer = optim.Adam(0.05)
+    state = [model, optimizer]
+
+    def loss_of(model, x, y):
+        logits = model(x)
+        right = tn.argmax(logits, axis=1) == y
+        return nn.losses.cross_entropy(logits, y, reduction="mean"), tn.count_nonzero(right)
+
+    @partial(tn.compile, inputs=state, outputs=state)
+    def step(x, y):
+        (loss, right), grads = nn.value_and_grad(model, loss_of)(model, x, y)
+        optimizer.update(model, grads)
+        return loss, right
+
+    seen = [[value.item() for value in step(x, y)] for _ in range(30)]
+    assert_falls([loss for loss, _ in seen], 0.6)
+    assert seen[-1][1] > seen[0][1]
+    assert set(optimizer.state["moments"]) == {"layers.0.down", "layers.0.up"}
+
+
+# Four networks at once, each a loop over positions ----------------------------------------------
+
+
+def test_an_ensemble_of_loops():
+    def drawn(key):
+        inner, outer = tn.random.split(key)
+        return {"w": 0.3 * tn.random.normal((8, 8), key=inner),
+                "u": 0.3 * tn.random.normal((8, 3), key=outer)}
+
+    x = tn.random.normal((64, 8), key=tn.random.key(1))
+    y = tn.argmax(x[:, :3], axis=1)
+    params = tn.vmap(drawn)(tn.random.split(tn.random.key(0), 4))
+
+    def loss_of(params, x, y):
+        advance = lambda h, _: (tn.tanh(h @ params["w"]), None)
+        h, _ = tn.scan(advance, x, None, length=3)
+        return tn.cross_entropy(h @ params["u"], y)
+
+    def step(params):
+        losses, grads = tn.vmap(tn.value_and_grad(loss_of), in_axes=(0, None, None))(params, x, y)
+        return losses, tn.tree.map(lambda p, g: p - 0.5 * g, params, grads)
+
+    def run(step, params):
+        seen = []
+        for _ in range(20):
+            losses, params = step(params)
+            seen.append(losses.tolist())
+        return seen
+
+    want = run(step, params)
+    assert all(last < 0.6 * first for first, last in zip(want[0], want[-1]))
+    assert run(tn.compile(step), params) == want
