@@ -3,6 +3,7 @@
 #include "call_spec.h"
 #include "core.h"
 #include "dims.h"
+#include "ir/watch.h"
 #include "tenon/backward.h"
 
 namespace tn::python {
@@ -134,13 +135,14 @@ int set_item(PyObject* self, PyObject* key, PyObject* value) noexcept {
   return guarded(-1, [&] {
     UserCall call;
     if (!value) fail(Fault::type, "del: elements of a tensor cannot be deleted");
-    // The handle is bound to the new value; tensors made from the old one keep it. Where gradients
-    // are not wanted, a variable stays one.
-    Tensor x = self_tensor(self), made = updated(x, key, value, Update::set);
-    if (is_grad_enabled())
-      self_tensor(self) = std::move(made);
-    else
-      rebind(self_tensor(self), std::move(made));
+    // The handle is bound to the new value; tensors made from the old one keep it. A variable stays
+    // one.
+    Tensor x = self_tensor(self);
+    if (is_grad_enabled() && is_variable(*x.node()))
+      fail(Hint{"write `with tn.no_grad():` around it, or y = x.at[...].set(value)"},
+           "x[...] = value: the tensor requires a gradient, which would be that of another one: {}",
+           *type_of(x));
+    rebind(self_tensor(self), updated(x, key, value, Update::set));
     return 0;
   });
 }

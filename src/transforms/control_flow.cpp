@@ -9,6 +9,7 @@
 #include "ir/number.h"
 #include "ir/sizes.h"
 #include "ir/trace.h"
+#include "ir/watch.h"
 #include "ops/control_flow.h"
 #include "ops/op_decls.h"
 #include "ops/shapes.h"
@@ -208,9 +209,10 @@ ScanResult scan(const ScanBody& body, const Tensors& carry, const Tensors& xs,
   if (graphs[0]->outputs.empty()) return {};
   Tensors operands = in + over + closed_over;
   attrs.body = graphs[0];
-  bool derived = taping > 0 && std::any_of(operands.begin(), operands.end(), [](const Tensor& t) {
-                   return t.node()->taped || t.node()->traced;
-                 });
+  bool derived = std::any_of(operands.begin(), operands.end(), [](const Tensor& t) {
+    return (taping > 0 && (t.node()->taped || t.node()->traced)) ||
+           watch_bits(*t.node()) & inherited & kKept;
+  });
   if (derived)
     attrs.body = ops::saving_carry(attrs.body, attrs.carries), attrs.saved = attrs.carries;
   Tensors out = emit_all(ops::scan, operands, &attrs);

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "ir/sizes.h"
 #include "ir/trace.h"
+#include "ir/watch.h"
 #include "ops/call.h"
 #include "ops/control_flow.h"
 #include "ops/custom.h"
@@ -24,7 +25,6 @@ using ops::part;
 using ops::operator+;
 
 constexpr std::string_view kName = "custom_function";
-constexpr int64_t kGone = 0;  // leads to no rules
 
 /// A number is used again when its call is gone: the graphs that the next step of a training makes
 /// are then those of the step before.
@@ -193,9 +193,11 @@ CustomCall::~CustomCall() {
 std::shared_ptr<const CustomCall> CustomCall::find(const Tensor& number) {
   ++rules_asked_for;
   std::shared_ptr<const CustomCall> found;
-  if (is_scalar(*number.node())) {
+  if (number.is_evaluated() || is_scalar(*number.node())) {
+    int64_t n =
+        is_scalar(*number.node()) ? scalar_value(*number.node()).integer : *number.data<int64_t>();
     std::lock_guard lock(registry().mutex);
-    auto at = registry().calls.find(scalar_value(*number.node()).integer);
+    auto at = registry().calls.find(n);
     if (at != registry().calls.end()) found = at->second.lock();
   }
   if (!found)
@@ -204,30 +206,36 @@ std::shared_ptr<const CustomCall> CustomCall::find(const Tensor& number) {
   return found;
 }
 
-/// Keeps the rules for the traces under way and returns their number. Without a trace nothing asks
-/// for them.
-static int64_t keep_rules(std::shared_ptr<const CustomRules> rules, size_t args) {
-  if (!Trace::current()) return kGone;
-  auto call = std::make_shared<const CustomCall>(std::move(rules), args);
+/// Keeps the rules for the traces under way and returns their number. Without a trace only
+/// backward() may ask for them: they live as long as the number, which the recorded call holds.
+static Tensor keep_rules(std::shared_ptr<const CustomRules> rules, size_t args) {
+  using Held = std::shared_ptr<const CustomCall>;
+  Held call = std::make_shared<const CustomCall>(std::move(rules), args);
+  {
+    std::lock_guard lock(registry().mutex);
+    registry().calls.emplace(call->number, call);
+  }
   for (Trace* trace = Trace::current(); trace; trace = trace->outer) trace->kept.push_back(call);
-  std::lock_guard lock(registry().mutex);
-  registry().calls.emplace(call->number, call);
-  return call->number;
+  if (Trace::current()) return make_scalar(Scalar(call->number), DType::i64, false);
+  auto let_go = [](void* held) { delete static_cast<Held*>(held); };
+  auto* number = const_cast<int64_t*>(&call->number);
+  return from_memory(number, DType::i64, {}, new Held(std::move(call)), let_go, true);
 }
 
 Tensors emit_custom(std::shared_ptr<const CustomRules> rules, size_t args, GraphRef graph,
                     const Tensors& in) {
-  Tensor number = make_scalar(Scalar(keep_rules(std::move(rules), args)), DType::i64, false);
-  return ops::emit_call(ops::CallKind::custom, graph, in + Tensors{number});
+  return ops::emit_call(ops::CallKind::custom, graph,
+                        in + Tensors{keep_rules(std::move(rules), args)});
 }
 
 Function custom_function(Function f, CustomRules given) {
   auto rules = std::make_shared<const CustomRules>(std::move(given));
   return [f = std::move(f), rules](const Tensors& args) -> Tensors {
     check_given(args, kName, "argument");
-    bool traced =
-        std::any_of(args.begin(), args.end(), [](const Tensor& t) { return t.node()->traced; });
-    if (!taping && !traced) return f(args);
+    bool derived = std::any_of(args.begin(), args.end(), [](const Tensor& t) {
+      return t.node()->traced || watch_bits(*t.node()) & inherited;
+    });
+    if (!taping && !derived) return f(args);
     Trace trace(kName, Trace::Values::known);
     Tensors copies;
     for (const Tensor& t : args) copies.push_back(taped_copy(t));

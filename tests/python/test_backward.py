@@ -47,6 +47,26 @@ def test_gradients_are_those_of_grad(name: str) -> None:
     assert same(w.grad, tn.grad(LOSSES[name])(w.detach()))
 
 
+def test_custom_functions_have_their_own_derivative() -> None:
+    @tn.custom_function
+    def square(x: tn.Tensor) -> tn.Tensor:
+        return x * x
+
+    @square.vjp
+    def ten_times(primals: tn.Tensor, ct: tn.Tensor, _: tn.Tensor) -> tn.Tensor:
+        return 10 * ct * primals
+
+    w = variable(1, 2)
+    loss = square(w).sum()
+    assert loss.item() == 5
+    gc.collect()
+    loss.backward(retain_graph=True)
+    loss.backward()
+    assert w.grad is not None and w.grad.tolist() == [20, 40]
+    with tn.no_grad():
+        assert square(w).tolist() == [1, 4]
+
+
 def test_gradients_add_up_until_they_are_let_go_of() -> None:
     w = variable(1, 2)
     (w * w).sum().backward()
@@ -299,6 +319,8 @@ def test_rebinding_to_a_tensor_of_somebody_else() -> None:
 
 def test_elements_are_set_where_gradients_are_not_wanted() -> None:
     w = variable(1, 2)
+    with pytest.raises(tn.InvalidValue, match=r"requires a gradient(.*\n)*.*no_grad"):
+        w[0] = 5.0
     (w * w).sum().backward()
     with tn.no_grad():
         w[0] = 5.0
