@@ -119,7 +119,11 @@ Tensor cotangent_of(const Tensor& loss, const Tensor& given) {
     fail(Hint{"reduce it with sum or mean, or give a gradient of its type: x.backward(gradient)"},
          "backward: the loss must have one element, not {}", *type_of(loss));
   Tensor one = make_scalar(1.0, loss.dtype(), false);
-  return loss.rank() == 0 ? one : tn::broadcast_to(one, loss.shape());
+  Tensor ones = loss.rank() == 0 ? one : tn::broadcast_to(one, loss.shape());
+  if (Trace::current() || loss.is_evaluated()) return ones;
+  // A pending loss holds the last activations. With this choice, which simplification takes away,
+  // it is computed along with the gradients if somebody holds it.
+  return tn::where(tn::isnan(loss), ones, ones);
 }
 
 [[noreturn]] void fail_without_leaf(const Tensor& loss) {

@@ -495,6 +495,20 @@ def test_sums_of_gradients_hold_no_batches() -> None:
     assert held(8) == held(2) == w.nbytes
 
 
+def test_losses_that_are_kept_hold_no_activations() -> None:
+    w = tn.ones((1, 64), requires_grad=True)
+    x = tn.ones((4096, 1))
+    optimizer = tn.optim.SGD([w], lr=0.1)
+    losses, before = [], tn.memory.active_memory()
+    for _ in range(4):
+        optimizer.zero_grad()
+        losses.append(tn.mean(tn.square(x @ w)))
+        losses[-1].backward()
+        optimizer.step()
+    assert tn.memory.active_memory() - before < 4096 * 64 * 4  # that of one step
+    assert losses[0].item() == 1
+
+
 def test_doctests() -> None:
     from tenon import grad_mode
 

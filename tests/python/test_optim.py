@@ -228,6 +228,28 @@ def test_a_parameter_with_two_names_makes_one_step():
     np.testing.assert_allclose(model.last.weight.numpy(), [[0.9, -0.2], [-0.1, 0.8]], 1e-6)
 
 
+@pytest.mark.parametrize("change", ["load", "apply"])
+def test_an_optimizer_of_tensors_goes_on_after_they_got_other_values(change):
+    model = nn.Linear(2, 1, bias=False)
+    optimizer = optim.SGD([model.weight], lr=0.5)
+    if change == "load":
+        model.load_weights({"weight": tn.ones((1, 2))})
+    else:
+        model.apply(lambda w: w * 0 + 1)
+    tn.sum(model(tn.ones((1, 2)))).backward()
+    optimizer.step()
+    assert model.weight.tolist() == [[0.5, 0.5]]
+
+
+def test_apply_changes_a_tied_parameter_once():
+    model = nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 2))
+    model[0].weight = model[1].weight = tn.ones((2, 2))
+    for _ in range(2):
+        model.apply(lambda w: 2 * w)
+        optim.SGD(model.parameters(), lr=0.1)  # they require gradients from now on
+    assert model[0].weight is model[1].weight and model[1].weight[0, 0].item() == 4
+
+
 def test_gradients_become_none_or_zeros():
     w = tn.ones(2)
     optimizer = optim.SGD([w, tn.ones(3)], lr=0.1)

@@ -201,15 +201,19 @@ class Module:
             tenon.float16
         """
 
-        def checked(parameter: tn.Tensor) -> tn.Tensor:
-            made = f(parameter)
+        def changed(parameter: tn.Tensor) -> tn.Tensor:
+            with tn.no_grad():
+                made = f(parameter)
             if not isinstance(made, tn.Tensor):
                 kind = type(made).__name__
                 hint = "; for a function of modules there is apply_to_modules"
                 _core._fail("type", f"apply: the function returned a {kind}, not a tensor{hint}")
-            return made
+            return weights.taken_over(made, parameter) if parameter.requires_grad else made
 
-        return self.update(tn.tree.map(checked, self.parameters()))
+        parameters = self.parameters()
+        each_once = {id(p): p for p in tn.tree.leaves(parameters)}  # tied ones stay tied
+        made = {at: changed(parameter) for at, parameter in each_once.items()}
+        return self.update(tn.tree.map(lambda p: made[id(p)], parameters))
 
     def apply_to_modules(self, f: Callable[[Module], Any]) -> Module:
         """Calls `f` with the module and all modules inside it."""

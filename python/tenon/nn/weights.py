@@ -186,17 +186,24 @@ def load(
     made: dict[int, tn.Tensor] = {}  # by the former parameter: tied ones stay tied
     for name, current in wanted.items():
         if name in given and id(current) not in made:
-            made[id(current)] = _own(given[name], current)
+            made[id(current)] = taken_over(given[name], current)
     module.update(tn.tree.map(lambda current: made.get(id(current), current), module.parameters()))
     return unmatched
 
 
-def _own(value: tn.Tensor, current: tn.Tensor) -> tn.Tensor:
-    """`value` as a tensor of its own: others that hold it do not see what training does to it."""
+def taken_over(value: tn.Tensor, current: tn.Tensor) -> tn.Tensor:
+    """`value` as a tensor of its own: others that hold it do not see what training does to it.
+
+    One that requires a gradient stays the same object, which an optimizer may hold.
+    """
     with tn.no_grad():
         own = tn.copy(value)
-    own.requires_grad = current.requires_grad
-    return own
+    if not current.requires_grad:
+        return own
+    if own.dtype != current.dtype:
+        return own.requires_grad_()
+    _core._rebind(current, own)
+    return current
 
 
 def _tied(
