@@ -4,11 +4,72 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+# Names that other libraries have for what is here under another one. What is nearest in letters to
+# `long` is `log`.
+_ELSEWHERE = {
+    "tenon": {
+        "DataLoader": "tn.data.batches(data, batch_size, key=...)",
+        "autograd": "tn.grad(f)(x), or loss.backward()",
+        "bmm": "tn.matmul",
+        "cuda": "nothing, there are no GPUs yet",
+        "device": "nothing, there are no GPUs yet",
+        "double": "tn.float64",
+        "float": "tn.float32",
+        "from_numpy": "tn.asarray, or tn.from_dlpack to share memory",
+        "func": "tn.grad, tn.vmap, tn.jvp ...",
+        "functional": "tn.softmax ..., tn.nn.relu ... and tn.nn.losses",
+        "half": "tn.float16",
+        "inference_mode": "tn.no_grad",
+        "int": "tn.int32",
+        "jit": "tn.compile",
+        "long": "tn.int64",
+        "manual_seed": "tn.random.seed",
+        "masked_fill": "tn.where(mask, value, x)",
+        "mm": "tn.matmul",
+        "multinomial": "tn.random.categorical(logits)",
+        "norm": "tn.linalg.vector_norm",
+        "numpy": "tn itself",
+        "randint": "tn.random.randint",
+        "set_grad_enabled": "tn.no_grad and tn.enable_grad",
+        "tensor": "tn.array",
+        "utils": "tn.data, tn.nn.utils and tn.checkpoint",
+    },
+    "tenon.amp": {"GradScaler": "tn.amp.LossScaler"},
+    "tenon.data": {
+        "DataLoader": "tn.data.batches(data, batch_size, key=...)",
+        "Dataset": "any object with __len__ and __getitem__",
+        "TensorDataset": "a tuple or dict of tensors",
+    },
+    "tenon.linalg": {"norm": "tn.linalg.vector_norm or matrix_norm"},
+    "tenon.nn": {
+        "AdaptiveAvgPool2d": "nn.GlobalAvgPool2d for size 1",
+        "GRUCell": "nn.GRU, a step at a time",
+        "Hardtanh": "nn.HardTanh",
+        "LSTMCell": "nn.LSTM, a step at a time",
+        "MultiheadAttention": "nn.MultiHeadAttention",
+        "ParameterList": "a plain list of tensors",
+        "ParameterDict": "a plain dict of tensors",
+        "functional": "tn.softmax ..., nn.relu ... and nn.losses",
+    },
+    "tenon.nn.init": {
+        "kaiming_normal_": "layer.weight = nn.init.he_normal()(layer.weight)",
+        "kaiming_uniform_": "layer.weight = nn.init.he_uniform()(layer.weight)",
+        "normal_": "layer.weight = nn.init.normal()(layer.weight)",
+        "ones_": "layer.weight = tn.ones_like(layer.weight)",
+        "uniform_": "layer.weight = nn.init.uniform()(layer.weight)",
+        "xavier_normal_": "layer.weight = nn.init.glorot_normal()(layer.weight)",
+        "xavier_uniform_": "layer.weight = nn.init.glorot_uniform()(layer.weight)",
+        "zeros_": "layer.weight = tn.zeros_like(layer.weight)",
+    },
+}
 
-def missing_name(name: str, known: Iterable[str]) -> str:
-    """The text of the AttributeError, with the nearest name when there is one."""
+
+def missing_name(name: str, known: Iterable[str], module: str = "tenon") -> str:
+    """The text of the AttributeError, with what the name is here, or the nearest one."""
+    text = f"module {module!r} has no attribute {name!r}"
+    if here := _ELSEWHERE.get(module, {}).get(name):
+        return f"{text}; here: {here}"
     import difflib
 
     near = difflib.get_close_matches(name, [n for n in known if not n.startswith("_")], n=1)
-    hint = f"; did you mean {near[0]!r}?" if near else ""
-    return f"module 'tenon' has no attribute {name!r}{hint}"
+    return f"{text}; did you mean {near[0]!r}?" if near else text

@@ -160,8 +160,18 @@ class LossScaler:
         factor = 1.0 / self.state["used"]
         return tn.tree.map(lambda g: g * factor, gradients)
 
-    def update(self, optimizer: tn.optim.Optimizer, model: tn.nn.Module, gradients: Any) -> None:
-        """`optimizer.update(model, gradients)` if they, unscaled, are finite."""
+    def update(
+        self,
+        optimizer: tn.optim.Optimizer | None = None,
+        model: tn.nn.Module | None = None,
+        gradients: Any = None,
+    ) -> None:
+        """`optimizer.update(model, gradients)` if they, unscaled, are finite.
+
+        Without arguments nothing, as after `step` in PyTorch's loops: that has adjusted the scale.
+        """
+        if optimizer is None or model is None:
+            return
         optimizer.init(model.trainable_parameters())
         parameters, state = model.parameters(), _copied(optimizer.state)
         optimizer.update(model, gradients)
@@ -223,3 +233,9 @@ def _keep(finite: tn.Tensor, state: Any, before: Any) -> None:
             _keep(finite, new, before[key])
         else:
             state[key] = _chosen(finite, new, before[key])
+
+
+def __getattr__(name: str) -> object:
+    from ._advice import missing_name
+
+    raise AttributeError(missing_name(name, globals(), __name__))

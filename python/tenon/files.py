@@ -168,6 +168,10 @@ def save(file: File, tensor: Any) -> None:
     bfloat16 and float8_e4m3, which NumPy has not, are read by it as `V2` and `V1`, bytes without a
     meaning, and by `load` as what they were.
     """
+    if isinstance(file, dict) or isinstance(tensor, dict):
+        hint = "several: save_safetensors(path, tensors), model.save_weights(path), or all of a"
+        hint += " training run: save_checkpoint(path, model=model, optimizer=optimizer)"
+        _core._fail("type", "save: takes a path and one tensor, not a dict", hint)
     array = _array_of("save", asarray(tensor))
     _write("save", file, ".npy", lambda out: _write_array(out, array))
 

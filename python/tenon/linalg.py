@@ -75,3 +75,9 @@ def trace(x: object, /, *, offset: int = 0, dtype: object = None) -> Tensor:
 def matrix_norm(x: object, /, *, keepdims: bool = False, ord: float | str = "fro") -> Tensor:
     """Norms of the matrices in the last two axes: `ord` is `fro`, `nuc`, ±1, ±2 or ±inf."""
     return _core.matrix_norm(x, keepdims, ord if isinstance(ord, str) else f"{ord:g}")
+
+
+def __getattr__(name: str) -> object:
+    from ._advice import missing_name
+
+    raise AttributeError(missing_name(name, globals(), __name__))

@@ -11,3 +11,9 @@ from .batching import Batches, batches, split
 from .prefetching import Prefetch, prefetch
 
 __all__ = ["Batches", "Prefetch", "batches", "prefetch", "split"]
+
+
+def __getattr__(name: str) -> object:
+    from .._advice import missing_name
+
+    raise AttributeError(missing_name(name, globals(), __name__))

@@ -280,3 +280,9 @@ __all__ = [
     "utils",
     "value_and_grad",
 ]
+
+
+def __getattr__(name: str) -> object:
+    from .._advice import missing_name
+
+    raise AttributeError(missing_name(name, globals(), __name__))

@@ -57,8 +57,10 @@ def _name_module(error: _core.Error, root: Module) -> None:
     paths = (path for path, module in root.named_modules() if module is failed)
     path = next(paths, type(failed).__name__)  # one that was made during the call has no path
     name = _variable(root) or type(root).__name__
-    dot = "." if path else ""
-    error.args = (f"{name}{dot}{path}: {error.args[0]}", *error.args[1:])
+    place = f"{name}.{path}: " if path else f"{name}: "
+    text = error.args[0]
+    if not text.startswith(place):  # a layer of its own, without a variable: named by its class
+        error.args = (place + text, *error.args[1:])
 
 
 def _variable(module: Module) -> str | None:

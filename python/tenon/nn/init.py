@@ -178,3 +178,9 @@ def _fan_index(name: str, mode: Fan) -> int:
     if mode not in modes:
         _core._fail("value", f"init.{name}: mode must be 'fan_in' or 'fan_out', not {mode!r}")
     return modes.index(mode)
+
+
+def __getattr__(name: str) -> object:
+    from .._advice import missing_name
+
+    raise AttributeError(missing_name(name, globals(), __name__))

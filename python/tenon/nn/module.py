@@ -90,7 +90,7 @@ class Module:
         return Parameters(self, self._select(frozen=True))
 
     def trainable_parameters(self) -> Parameters:
-        """The parameters that are neither frozen nor buffers, in the same form."""
+        """The parameters that are neither frozen nor buffers nor integers, in the same form."""
         return Parameters(self, self._select(frozen=False))
 
     def named_parameters(self) -> Iterator[tuple[str, tn.Tensor]]:
@@ -230,6 +230,15 @@ class Module:
     def eval(self) -> Module:
         return self.train(False)
 
+    def requires_grad_(self, requires_grad: bool = True) -> Module:
+        """`unfreeze()` or `freeze()`, by PyTorch's name."""
+        return self.unfreeze() if requires_grad else self.freeze()
+
+    def zero_grad(self) -> None:
+        """Lets go of the gradients that `backward()` left, whether an optimizer has them or not."""
+        for _, parameter in self.named_parameters():
+            parameter.grad = None
+
     def freeze(self, *, recurse: bool = True, keys: Names | None = None) -> Module:
         """Takes parameters, or those called `keys`, out of `trainable_parameters()`."""
         return self._mark(recurse, keys, lambda frozen, names: frozen | names)
@@ -292,6 +301,10 @@ def value_and_grad(model: Module, f: Callable[..., Any]) -> Callable[..., Any]:
         >>> grads
         {'weight': tensor([[1, 2]], dtype=float32), 'bias': tensor([1], dtype=float32)}
     """
+    if not isinstance(model, Module) or not callable(f):
+        given = f"{type(model).__name__} and {type(f).__name__}"
+        hint = "without a module it is tn.value_and_grad(f)"
+        _core._fail("type", f"nn.value_and_grad: needs a module and a function, not {given}", hint)
 
     def wrapper(*args: Any, **kwargs: Any) -> Any:
         def of_parameters(parameters: Any) -> Any:
@@ -334,6 +347,11 @@ def _as_tree(value: Any) -> Any:
 
 
 _LEAF = tn.tree.structure(0)
+_TRAINED = frozenset(
+    dtype
+    for dtype in vars(_core).values()
+    if isinstance(dtype, tn.DType) and tn.isdtype(dtype, ("real floating", "complex floating"))
+)
 
 
 def _holds_modules(value: Any) -> bool:
@@ -367,7 +385,8 @@ def _parameters_in(value: Any, frozen: bool, is_frozen: bool) -> Any:
     if isinstance(value, Module):
         return value._select(frozen) or None
     if isinstance(value, tn.Tensor):
-        return value if frozen or not is_frozen else None
+        trained = not is_frozen and value.dtype in _TRAINED
+        return value if frozen or trained else None
     if isinstance(value, dict):
         parts = {k: _parameters_in(v, frozen, is_frozen) for k, v in value.items()}
         return {k: part for k, part in parts.items() if part is not None} or None

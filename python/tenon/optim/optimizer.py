@@ -84,11 +84,23 @@ class Optimizer(metaclass=_BothHabits):
     def learning_rate(self, rate: Rate) -> None:
         if isinstance(rate, (int, float)):
             self._check_not_negative(learning_rate=rate)
+        elif not callable(rate) and not hasattr(rate, "__float__"):
+            kind = type(rate).__name__
+            self._refuse(f"learning_rate is a number, a tensor or a function, not a {kind}", "type")
         self._schedule = rate if callable(rate) else None
         self._set_rate(rate(self.state["step"]) if callable(rate) else rate)
 
     def _set_rate(self, rate: float | tn.Tensor) -> None:
         self.state["learning_rate"] = tn.asarray(rate, dtype=tn.float32)
+
+    @property
+    def lr(self) -> tn.Tensor:
+        """`learning_rate`, by PyTorch's name."""
+        return self.learning_rate
+
+    @lr.setter
+    def lr(self, rate: Rate) -> None:
+        self.learning_rate = rate
 
     def state_dict(self) -> dict[str, Any]:
         """`state`, to be kept: what the optimizer does later does not change it."""
@@ -113,7 +125,7 @@ class Optimizer(metaclass=_BothHabits):
         self, gradient: tn.Tensor, parameter: tn.Tensor, state: dict[str, Any]
     ) -> tn.Tensor:
         """The new parameter; changes what is remembered of it."""
-        raise NotImplementedError
+        self._refuse("the class does not define apply_single(gradient, parameter, state)", "type")
 
     def init(self, parameters: Any) -> None:
         """Remembers the parameters as before their first step.
@@ -125,8 +137,14 @@ class Optimizer(metaclass=_BothHabits):
 
     def update(self, model: Module, gradients: Any) -> None:
         """Puts new parameters into a model. `gradients` may leave some out."""
+        if not isinstance(model, Module):
+            kind, hint = type(model).__name__, "without a module there is apply_gradients"
+            self._refuse(f"update: needs a module and gradients, not a {kind} first", "type", hint)
         if isinstance(gradients, Module):
             gradients = gradients.trainable_parameters()
+        if not isinstance(gradients, dict):
+            kind, hint = type(gradients).__name__, "loss, gradients = nn.value_and_grad(model, f)()"
+            self._refuse(f"update: gradients are like parameters(), not a {kind}", "type", hint)
         model.update(self.apply_gradients(gradients, model.parameters()))
 
     def apply_gradients(self, gradients: Any, parameters: Any) -> Any:
@@ -147,9 +165,7 @@ class Optimizer(metaclass=_BothHabits):
                 continue
             module = given.module if isinstance(given, Parameters) else given
             if not isinstance(module, Module):
-                hint = "options by parameter: MultiOptimizer, or weight_decay as a function"
-                kind = type(given).__name__
-                self._refuse(f"no parameters: {kind}", "type", hint * isinstance(given, dict))
+                self._refuse(f"no parameters: {type(given).__name__}", "type", _hints(given))
             self._modules.append(module)
             for parameter in tn.tree.leaves(module.trainable_parameters()):
                 parameter.requires_grad = True
@@ -259,6 +275,15 @@ class Optimizer(metaclass=_BothHabits):
 
     def _refuse(self, text: str, fault: str = "value", hint: str = "") -> NoReturn:
         _core._fail(fault, f"{type(self).__name__}: {text}", hint)
+
+
+def _hints(given: Any) -> str:
+    """What was meant by something that is no parameters."""
+    if isinstance(given, dict):
+        return "options by parameter: MultiOptimizer, or weight_decay as a function"
+    if isinstance(given, str):  # list(model.parameters()) has the names
+        return "parameters are a dict: give model.parameters() itself, or [a, b] of two models"
+    return ""
 
 
 def _at_least_float32(parameter: tn.Tensor) -> tn.Tensor:

@@ -1,0 +1,126 @@
+"""What users of other libraries write: it works, or the error says what to write here."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import tenon as tn
+from tenon import nn, optim
+
+
+def network() -> nn.Sequential:
+    return nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 2))
+
+
+def data(rows: int = 6) -> tuple[tn.Tensor, tn.Tensor]:
+    return tn.ones((rows, 4)), tn.zeros((rows, 2))
+
+
+@pytest.mark.parametrize(
+    "module, name, here",
+    [
+        (tn, "long", "tn.int64"),
+        (tn, "tensor", "tn.array"),
+        (tn, "cuda", "no GPUs"),
+        (tn, "lonspace", "did you mean 'linspace'"),
+        (tn.amp, "GradScaler", "LossScaler"),
+        (tn.data, "DataLoader", "tn.data.batches"),
+        (tn.linalg, "norm", "vector_norm"),
+        (nn, "MultiheadAttention", "MultiHeadAttention"),
+        (nn, "Linera", "did you mean 'Linear'"),
+        (nn.init, "xavier_uniform_", "glorot_uniform"),
+    ],
+)
+def test_names_of_other_libraries(module, name, here):
+    with pytest.raises(AttributeError, match=here):
+        getattr(module, name)
+    assert not hasattr(module, name)
+
+
+@pytest.mark.parametrize(
+    "call, text",
+    [
+        (lambda m: optim.SGD(list(m.parameters()), lr=0.1), "give model.parameters\\(\\) itself"),
+        (lambda m: optim.SGD("0.1"), "learning_rate is a number, a tensor or a function"),
+        (lambda m: optim.SGD(0.1).update(m, (1, {})), "loss, gradients = nn.value_and_grad"),
+        (lambda m: optim.SGD(0.1).update({}, m), "needs a module and gradients"),
+        (lambda m: optim.Optimizer(0).apply_gradients([tn.ones(1)], [tn.ones(1)]), "apply_single"),
+        (lambda m: nn.value_and_grad(lambda: 0, m), "needs a module and a function"),
+        (lambda m: tn.save({"w": tn.ones(2)}, "model.pt"), "save_checkpoint"),
+        (lambda m: tn.save("model.pt", m.state_dict()), "save_weights"),
+    ],
+)
+def test_mistakes_are_explained(call, text):
+    with pytest.raises(TypeError, match=text):
+        call(network())
+
+
+def test_a_layer_without_a_name_is_named_once():
+    with pytest.raises(ValueError) as error:
+        nn.Conv2d(1, 4, 3)(tn.ones((2, 3)))
+    assert str(error.value).startswith("Conv2d: expected")
+
+
+def test_learning_rates_by_the_name_they_are_given_with():
+    optimizer = optim.SGD(network().parameters(), lr=0.1)
+    optimizer.lr = np.float32(0.25)
+    assert optimizer.lr.item() == optimizer.learning_rate.item() == 0.25
+    several = optim.MultiOptimizer([optim.SGD(0.1), optim.Adam(0.1)], [lambda name, w: w.ndim > 1])
+    several.lr = 0.5
+    assert [o.learning_rate.item() for o in several.optimizers] == [0.5, 0.5]
+
+
+def test_modules_freeze_and_forget_gradients_by_pytorch_names():
+    model, (x, y) = network(), data()
+    model[0].requires_grad_(False)
+    optimizer = optim.SGD(model.parameters(), lr=0.1)
+    before = model.state_dict()["layers.0.weight"].numpy().copy()
+    nn.losses.mse_loss(model(x), y).backward()
+    optimizer.step()
+    assert np.array_equal(model[0].weight.numpy(), before) and model[2].weight.grad is not None
+    model.zero_grad()
+    assert model[2].weight.grad is None
+    assert "weight" in model[0].requires_grad_().trainable_parameters()
+
+
+def test_integers_and_masks_are_not_trained():
+    class Chosen(nn.Module):
+        def __init__(self):
+            self.w, self.columns = tn.ones((2, 2)), tn.array([0, 2])
+            self.masks = [tn.array([True, False])]
+
+        def forward(self, x):
+            return tn.where(self.masks[0], x[:, self.columns] @ self.w, 0)
+
+    model, (x, y) = Chosen(), data()
+    assert list(model.state_dict()) == ["w", "columns", "masks.0"]
+    _, gradients = nn.value_and_grad(model, lambda: nn.losses.mse_loss(model(x), y))()
+    assert list(gradients) == ["w"]
+    optimizer = optim.Adam(model.parameters(), lr=0.1)
+    nn.losses.mse_loss(model(x), y).backward()
+    optimizer.step()
+    assert model.columns.tolist() == [0, 2] and model.w[0].tolist() != [1, 1]
+
+
+def test_losses_serve_batches_of_all_sizes():
+    model = network()
+    loss = tn.compile(lambda x, y: nn.losses.mse_loss(model(x), y))
+    for rows in (8, 6, 5, 3, 7):
+        loss(*data(rows))
+    assert loss.stats().traces == 2
+
+
+def test_the_order_of_calls_of_a_scaler_in_pytorch():
+    model, (x, y) = network(), data()
+    optimizer, scaler = optim.SGD(model.parameters(), lr=0.1), tn.amp.LossScaler()
+    losses = []
+    for _ in range(3):
+        with tn.amp.autocast(tn.float16):
+            loss = nn.losses.mse_loss(model(x), y)
+        optimizer.zero_grad()
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+        losses.append(loss.item())
+    assert losses[2] < losses[0]
