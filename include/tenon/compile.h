@@ -15,7 +15,8 @@ struct CompileSettings {
   int optimization_level = 3;
   /// Sizes are open from the first call on. Otherwise a size is open when it has varied.
   bool shapeless = false;
-  /// A call that would need more bytes, besides its arguments, fails; 0: any number.
+  /// Where a call would need more bytes, besides its arguments, values are computed again until it
+  /// fits, or it fails; 0: any number.
   int64_t memory_limit = 0;
   /// A call that has waited so many seconds for its plan runs on the interpreter; the plan is made
   /// meanwhile, for later calls. 0: calls wait.

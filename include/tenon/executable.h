@@ -51,7 +51,8 @@ struct AheadSettings {
   std::string name = "main";  // of the function, for messages
   /// Constants by name: a tensor that the function closes over is found in the file by it.
   std::vector<std::pair<std::string, Tensor>> constants = {};
-  /// A function that needs more bytes at `max`, besides its arguments, is refused; 0: any number.
+  /// Where a call would need more bytes, besides its arguments, values are computed again; what
+  /// needs more even so, at `max`, is refused. 0: any number.
   int64_t memory_limit = 0;
   /// Asked once the function was traced: then it is known what the results are made of.
   std::function<Surface()> surface = {};

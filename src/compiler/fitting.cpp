@@ -20,7 +20,7 @@ constexpr int kMostTries = 10;
 /// Budgets this close are one.
 constexpr double kClose = 0.03;
 
-/// The items as steps over the stored values, for who orders steps.
+/// The items as steps over the stored values, for those who order steps.
 Plan sketch(const StoredValues& values, int inputs) {
   Plan plan;
   plan.inputs = inputs;
@@ -60,12 +60,12 @@ class Fitter {
   /// What was chosen, and the set again, with what fusion says about it.
   std::unique_ptr<KernelSet> tell(CompileReport& report) const {
     std::erase_if(report.decisions, [](const Decision& d) { return d.pass == "fuse"; });
-    int64_t before = multiply_adds(set_.graph), now = multiply_adds(best_.made.graph);
+    double before = multiply_adds(set_.graph), now = multiply_adds(best_.made.graph);
     report.decisions.push_back(
         {"memory", true,
          format("{} more ops, {:.1f} % more multiply-adds",
                 best_.made.graph.ops.size() - ops_kept(),
-                100.0 * static_cast<double>(now - before) / std::max(1.0, double(before))),
+                100 * (now - before) / std::max(1.0, before)),
          format("with memory_limit a run needs {}", bytes_text(static_cast<size_t>(best_.peak)))});
     for (const StoredValue& value : values_.all) tell(value, report.decisions);
     return make_rewritten_set(set_, best_.made, sizes_, &report);
@@ -74,8 +74,7 @@ class Fitter {
  private:
   struct Try {
     std::unique_ptr<KernelSet> set = nullptr;  // null: none yet
-    int64_t peak = 0;
-    double cost = 0;
+    int64_t peak = 0;                          // of its plan
     Residence residence = {};
     Rewritten made = {};
   };
@@ -108,8 +107,8 @@ class Fitter {
     }
   }
 
-  int64_t multiply_adds(const Graph& graph) const {
-    int64_t sum = 0;
+  double multiply_adds(const Graph& graph) const {
+    double sum = 0;
     for (const GraphOp& op : graph.ops) sum += work_of(graph, op, sizes_).multiply_adds;
     return sum;
   }

@@ -122,7 +122,7 @@ OpWork work_of(const Graph& graph, const GraphOp& op, std::span<const Binding> s
   auto made = static_cast<double>(elements_at(graph.types[static_cast<size_t>(op.out)], sizes));
   if (const ops::TiledForm* form = ops::tiled_form(*op.op, in)) {
     double work = made * static_cast<double>(summed(graph, op, *form, sizes));
-    return {work / kMultiplyAddsPerNs, static_cast<int64_t>(work)};
+    return {work / kMultiplyAddsPerNs, work};
   }
   if (has_loop_form(graph, op)) {
     bool folds = !op.op->is_elementwise();

@@ -29,7 +29,7 @@ int64_t elements_at(TypeRef type, std::span<const Binding> sizes);
 /// What computing an op takes, about.
 struct OpWork {
   double nanoseconds = 0;  // with operands in the caches
-  int64_t multiply_adds = 0;
+  double multiply_adds = 0;
 };
 OpWork work_of(const Graph& graph, const GraphOp& op, std::span<const Binding> sizes);
 

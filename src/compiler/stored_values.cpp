@@ -85,9 +85,7 @@ class Finder {
     for (int from : value.from) moved += at(from).bytes;
     value.cost = static_cast<double>(moved) / kBytesPerNs;
     for (int n : value.ops) {
-      OpWork work = work_of(graph_, op(n), sizes_);
-      value.cost += work.nanoseconds;
-      value.multiply_adds += work.multiply_adds;
+      value.cost += work_of(graph_, op(n), sizes_).nanoseconds;
       value.repeatable &= !has_effects(op(n)) && bodies_of(op(n)).empty();
     }
   }

@@ -9,7 +9,6 @@ struct StoredValue {
   Val value = kNoVal;
   int64_t bytes = 0;
   double cost = 0;             // of computing it, in nanoseconds
-  int64_t multiply_adds = 0;   // of products among its ops
   std::vector<int> ops = {};   // in the order of the graph; without numbers
   std::vector<int> from = {};  // the stored values that they read
   bool kept = false;           // a result, or what a result is a view of

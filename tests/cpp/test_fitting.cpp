@@ -5,7 +5,7 @@
 
 #include "compiler/fitting.h"
 #include "compiler/memory_report.h"
-#include "compiler/set_maker.h"
+#include "errors.h"
 #include "fuzz_graph.h"
 #include "run_graph.h"
 #include "tenon/tenon.h"
@@ -101,6 +101,25 @@ TEST_CASE("fitting: random graphs give the same bits with less memory") {
     }
   }
   CHECK(less > 10);
+}
+
+TEST_CASE("fitting: a limit among the settings of a compiled function") {
+  auto f = [](const Tensors& in) {
+    Tensor early = tanh(matmul(in[0], in[1])), x = early;
+    for (int i = 0; i < 4; ++i) x = tanh(matmul(x, in[1]));
+    return Tensors{sum(x * early)};
+  };
+  Tensors in{ones({256, 64}), full({64, 64}, 0.01f)};
+  CompiledFunction plain = compile(f);
+  std::string expected = bytes_of(plain(in)[0]);
+  CompiledFunction limited = compile(f, {.memory_limit = 160 << 10});
+  CHECK(bytes_of(limited(in)[0]) == expected);
+  CHECK(contains(limited.show("decisions", in), "compute tanh f32[256,64] again"));
+  CHECK(limited.stats().replans == 0);
+  CompiledFunction impossible = compile(f, {.memory_limit = 1000});
+  std::string error = error_in([&] { impossible(in); });
+  CHECK(contains(error, "memory_limit is 1000: no plan was found that needs less"));
+  CHECK(contains(error, "most at step"));
 }
 
 /// v0 and v1, which is made of it, are read early and at the end; between them others need memory.

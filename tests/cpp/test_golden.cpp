@@ -217,7 +217,7 @@ TEST_CASE("golden: what is computed again where memory is short") {
           CHECK(bytes_of(run_plan(*plan, graph, in)) == run_compiled(graph, in));
           std::string text = report.optimized;
           for (const Decision& d : report.decisions)
-            if (d.pass == "memory") text += tn::format("{}: {}\n", d.what, d.reason);
+            if (d.pass == "memory") text += d.what + "\n";  // sizes depend on the CPU
           return text;
         }) >= 2);
 }
