@@ -21,7 +21,7 @@ struct LearningRate {
   Tensor value;
   Schedule schedule = {};
 
-  LearningRate(double number) : value(number) {}
+  LearningRate(double number);
   LearningRate(Tensor scalar) : value(std::move(scalar)) {}
   template <std::invocable<const Tensor&> F>
   LearningRate(F f) : schedule(std::move(f)) {}

@@ -8,6 +8,7 @@
 namespace tn::nn {
 
 Tensor taken(const Operand& x) {
+  if (x.absent || (x.tensor && !*x.tensor)) fail(Fault::type, "expected a tensor, given none");
   if (x.temporary) return std::move(*const_cast<Tensor*>(x.tensor));
   return x.tensor ? *x.tensor : Tensor::from_scalar(x.scalar);
 }

@@ -2,6 +2,7 @@
 #include "base/error.h"
 #include "ir/node.h"
 #include "ir/place.h"
+#include "tenon/backward.h"
 #include "tenon/operators.h"
 #include "tenon/optim.h"
 
@@ -9,6 +10,10 @@ namespace tn::optim {
 
 static void check_not_negative(std::string_view name, double value) {
   if (!(value >= 0)) fail("{}: must be at least 0, not {}", name, value);
+}
+
+LearningRate::LearningRate(double number) : value(number) {
+  check_not_negative("learning_rate", number);
 }
 
 static Tensor at_least_float32(const Tensor& x) {
@@ -28,24 +33,30 @@ void Optimizer::set_learning_rate(const LearningRate& rate) {
   learning_rate_ = astype(value, DType::f32);
 }
 
+static void check_gradient(const std::string& name, const Tensor& gradient,
+                           const TensorMap& parameters) {
+  auto found = parameters.find(name);
+  if (found == parameters.end()) fail("update: a gradient for {}, which is no parameter", name);
+  if (!gradient) fail(Fault::type, "update: the gradient of {} is a null tensor", name);
+  if (!(gradient.shape() == found->second.shape()))
+    fail("update: the gradient of {} has the wrong shape: {} for {}", name, *type_of(gradient),
+         *type_of(found->second));
+}
+
 TensorMap Optimizer::apply_gradients(const TensorMap& gradients, const TensorMap& parameters,
                                      std::source_location place) {
   LocScope at(place);
+  NoGrad plain;  // steps are not differentiated
+  for (const auto& [name, gradient] : gradients) check_gradient(name, gradient, parameters);
   if (schedule_) learning_rate_ = astype(schedule_(step_), DType::f32);
   step_ = step_ + 1;
   TensorMap made;
-  for (const auto& [name, gradient] : gradients) {
-    auto found = parameters.find(name);
-    if (found == parameters.end()) fail("update: a gradient for {}, which is no parameter", name);
-    made.emplace(name, applied(name, gradient, found->second));
-  }
+  for (const auto& [name, gradient] : gradients)
+    made.emplace(name, applied(name, gradient, parameters.at(name)));
   return made;
 }
 
 Tensor Optimizer::applied(const std::string& name, const Tensor& given, const Tensor& parameter) {
-  if (!(given.shape() == parameter.shape()))
-    fail("update: the gradient of {} has the wrong shape: {} for {}", name, *type_of(given),
-         *type_of(parameter));
   Tensor wide = at_least_float32(parameter), gradient = astype(given, wide.dtype());
   double decay = decay_.by_parameter ? decay_.by_parameter(name, parameter) : decay_.value;
   if (decay != 0 && !decoupled_) gradient = gradient + decay * wide;
@@ -84,19 +95,25 @@ TensorMap Optimizer::state_dict() const { return nn::tensors_in(as_visit()); }
 
 void Optimizer::load_state_dict(const TensorMap& state) {
   constexpr std::string_view kMoments = "moments.";
+  TensorMap known = state_dict();
+  Tensor step = step_, rate = learning_rate_;
   std::map<std::string, TensorMap> moments;
   for (const auto& [name, tensor] : state) {
+    if (!tensor) fail(Fault::type, "load_state_dict: {} is a null tensor", name);
+    if (auto mine = known.find(name);
+        mine != known.end() && !(mine->second.shape() == tensor.shape()))
+      fail("load_state_dict: {} is {}, given {}", name, *type_of(mine->second), *type_of(tensor));
     size_t dot = name.rfind('.');
     if (name == "step")
-      step_ = tensor;
+      step = tensor;
     else if (name == "learning_rate")
-      learning_rate_ = tensor;
+      rate = tensor;
     else if (name.starts_with(kMoments) && dot > kMoments.size())
       moments[name.substr(kMoments.size(), dot - kMoments.size())][name.substr(dot + 1)] = tensor;
     else
       fail("load_state_dict: an optimizer has no {}", name);
   }
-  moments_ = std::move(moments);
+  step_ = std::move(step), learning_rate_ = std::move(rate), moments_ = std::move(moments);
 }
 
 }  // namespace tn::optim

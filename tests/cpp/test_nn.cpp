@@ -161,6 +161,16 @@ TEST_CASE("arguments of layers are checked") {
                  "mse_loss: shapes differ: f32[3] (inputs) and f32[3,1] (targets)"));
 }
 
+TEST_CASE("null tensors are errors, not crashes") {
+  Tensor none;
+  CHECK(contains(error_in([&] { nn::Linear(2, 2)(none); }), "Linear: expected a tensor"));
+  CHECK(contains(error_in([&] { nn::Sequential{tn::relu}(none); }), "expected a tensor"));
+  CHECK(contains(error_in([&] { nn::Dropout().eval()(none); }), "expected a tensor"));
+  CHECK(contains(error_in([&] { nn::mse_loss(ones({2}), none); }), "expected a tensor"));
+  nn::Linear layer(2, 2);
+  CHECK(contains(error_in([&] { layer.load_state_dict({{"weight", none}}); }), "null tensor"));
+}
+
 TEST_CASE("BatchNorm moves its statistics in training, and needs not be constant for it") {
   nn::BatchNorm norm(2);
   Tensor x = array<float>({1, 10, 3, 30}, {2, 2});

@@ -88,6 +88,7 @@ TEST_CASE("options of optimizers are checked, and weight decay may differ by par
   CHECK(error_in([] {
           Adam(0.1, {.betas = {0.9, 1.0}});
         }) == "Adam: betas must be at least 0 and less than 1, not 1");
+  CHECK(error_in([] { SGD(-0.1); }) == "learning_rate: must be at least 0, not -0.1");
   CHECK(error_in([] { SGD(ones({2})); }) == "learning_rate: expected a scalar");
   SGD optimizer(1.0, {.weight_decay = [](const std::string& name, const Tensor&) {
                   return name == "a" ? 0.5 : 0.0;
@@ -311,6 +312,15 @@ TEST_CASE("what an optimizer remembers can be carried over") {
   CHECK(error_in([&] {
           second.load_state_dict({{"nope", ones({1})}});
         }) == "load_state_dict: an optimizer has no nope");
+  CHECK(error_in([&] {
+          second.load_state_dict({{"step", Tensor(7)}, {"moments.out.bias.m", ones({4})}});
+        }) == "load_state_dict: moments.out.bias.m is f32[3], given f32[4]");
+  CHECK(values(first) == values(second));
+  CHECK(contains(error_in([&] {
+                   first.update(model, {{"out.bias", Tensor()}});
+                 }),
+                 "the gradient of out.bias is a null tensor"));
+  CHECK(first.step().item<int>() == 3);  // a step that failed is none
   CHECK(contains(error_in([&] {
                    first.update(model, {{"nope", ones({1})}});
                  }),
