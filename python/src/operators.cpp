@@ -82,15 +82,22 @@ PyObject* binary(PyObject* a, PyObject* b) noexcept {
   });
 }
 
-/// `w -= step` where gradients are not wanted, as in a training loop without optimizer: a variable
-/// stays one and has another value. Other tensors stay what they are, and the name is bound anew.
+/// Whether it is a variable, or a parameter of a module to which backward() gave a gradient.
+bool is_trained(const Node& node) {
+  constexpr uint8_t kGiven = kLeaf | kHasGrad;
+  return is_variable(node) || (watch_bits(node) & kGiven) == kGiven;
+}
+
+/// `w -= step` where gradients are not wanted, as in a training loop without optimizer: what is
+/// trained stays so and has another value. Other tensors stay what they are, and the name is bound
+/// anew.
 template <Symbol kSymbol>
 PyObject* in_place(PyObject* a, PyObject* b) noexcept {
   nb::object made = nb::steal(binary<kSymbol>(a, b));
   return guarded<PyObject*>(nullptr, [&]() -> PyObject* {
     Tensor* result = made.is_valid() ? tensor_in(made.ptr()) : nullptr;
     Tensor& variable = *tensor_in(a);
-    if (!result || is_grad_enabled() || !is_variable(*variable.node())) return made.release().ptr();
+    if (!result || is_grad_enabled() || !is_trained(*variable.node())) return made.release().ptr();
     UserCall call;
     rebind(variable, *result);
     return nb::borrow(a).release().ptr();

@@ -124,3 +124,17 @@ def test_the_order_of_calls_of_a_scaler_in_pytorch():
         scaler.update()
         losses.append(loss.item())
     assert losses[2] < losses[0]
+
+
+def test_parameters_are_changed_in_place_without_an_optimizer():
+    model, (x, y) = network(), data()
+    losses = []
+    for _ in range(3):
+        loss = nn.losses.mse_loss(model(x), y)
+        loss.backward()
+        with tn.no_grad():
+            for _, parameter in model.named_parameters():
+                parameter -= 0.1 * parameter.grad
+                parameter.grad = None
+        losses.append(loss.item())
+    assert losses[2] < losses[1] < losses[0]
