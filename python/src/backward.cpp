@@ -44,15 +44,17 @@ void watch_tree(nb::handle tree) {
     if (Tensor* t = tensor_in(leaf.ptr())) watch(*t);
 }
 
-/// For copy.copy and deepcopy. Elements are never written, so only a leaf needs anything of its
-/// own: the copy of a model has gradients of its own.
+/// For copy.copy and deepcopy. Elements are never written, so that only gradients, which belong to
+/// nodes, ask for a node of its own. What leads to leaves goes on doing so.
 nb::object copied(nb::handle self) {
   UserCall call;
   Tensor x = value_of(self);
   uint8_t bits = watch_bits(*x.node());
-  if (!(bits & kLeaf)) return wrapped(std::move(x));
+  bool leads = bits & kOnPath && !(bits & kLeaf);
+  if (leads || !is_inexact(x.dtype())) return wrapped(std::move(x));
   NoGrad off;
-  return wrapped(as_variable(tn::copy(x), grad(x), bits & kKept));
+  Tensor own = tn::copy(x);
+  return wrapped(bits & kLeaf ? as_variable(own, grad(x), bits & kKept) : own);
 }
 
 bool set_grad_enabled(bool enabled) {

@@ -47,7 +47,11 @@ void require_grad(Tensor& x, bool wanted) {
          "requires_grad: gradients exist for floating and complex tensors only: {}", *type_of(x));
   if (wanted == requires_grad(x)) return;
   if (wanted) {
-    x = as_leaf(x);
+    NoGrad off;
+    // Others that hold the value, copies of models as well, have gradients of their own.
+    bool shared = x.node()->refs.load(std::memory_order_acquire) > 1 && !Trace::current() &&
+                  !(watch_bits(*x.node()) & kLeaf);
+    x = shared ? emit(ops::copy, {x}) : as_leaf(x);
     return set_watch_bits(*x.node(), kLeaf | kOnPath | kKept);
   }
   if (!is_leaf(x))

@@ -480,6 +480,24 @@ def test_copies_of_variables_have_gradients_of_their_own() -> None:
     assert other.grad is not None and other.grad.tolist() == [5, 7]
 
 
+def test_copies_of_models_have_gradients_of_their_own() -> None:
+    teacher = tn.nn.Linear(2, 1)
+    student = copy.deepcopy(teacher)
+    optimizer = tn.optim.SGD(student.parameters(), lr=0.1)
+    tn.sum(2 * student(tn.ones((1, 2))) - teacher(tn.ones((1, 2)))).backward()
+    assert student.weight.grad.tolist() == [[2, 2]] and teacher.weight.grad.tolist() == [[-1, -1]]
+    optimizer.step()
+    assert not teacher.weight.requires_grad
+
+
+@pytest.mark.parametrize("same", [tn.asarray, tn.array, lambda x: x[:], lambda x: x.reshape(2)])
+def test_who_else_holds_the_value_requires_no_gradient(same) -> None:
+    x = tn.ones(2)
+    y = same(x)
+    y.requires_grad = True
+    assert y is x or not x.requires_grad
+
+
 def test_sums_of_gradients_hold_no_batches() -> None:
     w = tn.ones((1, 64), requires_grad=True)
     x = tn.ones((4096, 1))
