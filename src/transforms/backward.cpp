@@ -24,8 +24,6 @@ void enable_grad(bool enabled) { inherited = enabled ? kInherited : uint8_t{0}; 
 
 namespace {
 
-constexpr const char* kNameState = "name what holds it: compile(f, inputs=state, outputs=state)";
-
 /// `x` as the only result of a node that is not a number: bits and gradients belong to nodes.
 Tensor as_leaf(const Tensor& x) {
   NoGrad off;
@@ -37,6 +35,14 @@ Tensor as_leaf(const Tensor& x) {
 bool is_older_than_trace(const Node& node) {
   const Trace* trace = Trace::tracing();
   return trace && node.sequence < trace->start;
+}
+
+/// A tensor from outside would be changed when the function is traced, and not when it runs.
+[[noreturn]] void fail_outside(const Tensor& x, std::string_view what) {
+  std::string_view by = Trace::tracing() ? Trace::tracing()->by : "compile";
+  fail(Hint{by == "compile" ? "name what holds it: compile(f, inputs=state, outputs=state)"
+                            : "use grad or value_and_grad inside the function"},
+       "{}: {} from outside the traced function: {}", by, what, *type_of(x));
 }
 
 }  // namespace
@@ -74,11 +80,17 @@ void watch(Tensor& parameter) {
   set_watch_bits(*parameter.node(), kLeaf | kOnPath);
 }
 
-Tensor grad(const Tensor& x) { return slot_of(x), gradient_at(*x.node()); }
+Tensor grad(const Tensor& x) {
+  if (!x) fail_null_tensor();
+  return gradient_at(*x.node());
+}
 
 void set_grad(const Tensor& x, const Tensor& gradient) {
+  if (!x) fail_null_tensor();
   if (gradient && x.node()->outs > 1)
     fail(Hint{"require_grad(x) first"}, "grad: the tensor is one of several results of an op");
+  if ((gradient || grad(x)) && is_older_than_trace(*x.node()))
+    fail_outside(x, "a gradient is set of a tensor");
   exchange_gradient(*x.node(),
                     gradient ? fitting(gradient, x, "gradient", {"grad"}, "the tensor") : gradient);
 }
@@ -91,15 +103,14 @@ Tensor as_variable(const Tensor& value, Tensor gradient, bool kept) {
 }
 
 void rebind(Tensor& variable, Tensor value) {
+  if (!variable || !value) fail_null_tensor();
   Node& old = *variable.node();
   uint8_t bits = watch_bits(old);
   if (bits & kLeaf) {
     if (type_of(value) != type_of(variable))
       fail(Fault::type, "rebind: a tensor with requires_grad stays {}, and is not to become {}",
            *type_of(variable), *type_of(value));
-    if (is_older_than_trace(old))
-      fail(Hint{kNameState}, "{}: a tensor from outside the traced function is given a new value",
-           Trace::tracing()->by);
+    if (is_older_than_trace(old)) fail_outside(variable, "a new value is given to a tensor");
     // Data may be another tensor's too, and what leads to leaves goes on doing so.
     NoGrad off;
     if (!value.node()->op || watch_bits(*value.node())) value = emit(ops::copy, {value});
@@ -150,22 +161,12 @@ Tensor cotangent_of(const Tensor& loss, const Tensor& given) {
     fail(Hint{"say loss.backward(retain_graph=True) the first time"},
          "backward: a second time through the {}{} that was let go of after the first",
          node.op->name, at);
-  if (node.op == &param_leaf)
-    fail(Hint{kNameState}, "{}: backward() leads out of the traced function, to its argument {}",
-         Trace::tracing() ? Trace::tracing()->by : "compile", *type_of(end));
+  if (node.op == &param_leaf) fail_outside(end, "backward() leads to an argument");
   fail(
       Hint{"give the parameters to an optimizer, or call requires_grad_() on them, so that ops are "
            "kept when they are computed"},
       "backward: the {}{} was computed before backward(), and what it was computed from is gone",
       node.op->name, at);
-}
-
-void check_leaf(const Tensor& leaf) {
-  if (!is_older_than_trace(*leaf.node())) return;
-  fail(Hint{kNameState},
-       "{}: backward() leads out of the traced function, to a tensor of type {} that is not in its "
-       "state",
-       Trace::tracing()->by, *type_of(leaf));
 }
 
 /// Other threads may add to it at the same time.
@@ -203,14 +204,16 @@ void let_go(const Tape& tape) {
 }  // namespace
 
 void backward(const Tensor& loss, const Tensor& cotangent, bool retain_graph) {
-  if (!(slot_of(loss).type && watch_bits(*loss.node()) & kOnPath)) fail_without_leaf(loss);
+  if (!loss) fail_null_tensor();
+  if (!(watch_bits(*loss.node()) & kOnPath)) fail_without_leaf(loss);
   forget_lost_gradients();
   NoGrad off;
   Tensor ct = cotangent_of(loss, cotangent);
   WatchedTape back = tape_to_leaves(loss);
   if (back.blocked) fail_blocked(back.blocked);
   if (back.leaves.empty()) fail_without_leaf(loss);
-  for (const Tensor& leaf : back.leaves) check_leaf(leaf);
+  for (const Tensor& leaf : back.leaves)
+    if (is_older_than_trace(*leaf.node())) fail_outside(leaf, "backward() leads to a tensor");
   Tensors gradients = sweep_back(back.tape, back.leaves, {ct});
   bool adds = false;
   for (size_t i = 0; i < gradients.size(); ++i) {

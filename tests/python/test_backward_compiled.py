@@ -193,7 +193,7 @@ def test_a_change_that_is_lost_is_warned_of() -> None:
 def test_a_parameter_that_is_not_captured_is_not_rebound() -> None:
     program = Program()
     program.back()
-    with pytest.raises(tn.InvalidValue, match=r"given a new value(.*\n)*.*inputs=state"):
+    with pytest.raises(tn.InvalidValue, match=r"a new value is given(.*\n)*.*inputs=state"):
         tn.compile(program.step)()
     assert program.model.first.weight.requires_grad
 
