@@ -18,7 +18,7 @@ namespace {
 /// Budgets tried for one order.
 constexpr int kMostTries = 10;
 /// Budgets this close are one.
-constexpr double kClose = 0.03;
+constexpr double kClose = 0.06;
 
 /// The items as steps over the stored values, for those who order steps.
 Plan sketch(const StoredValues& values, int inputs) {
@@ -96,13 +96,10 @@ class Fitter {
     keep(std::move(all));
     for (int n = 0; n < kMostTries && !done; ++n) {
       Try one = attempt(order, static_cast<int64_t>(budget));
-      double excess = static_cast<double>(one.peak) / static_cast<double>(target_);
+      auto excess = static_cast<double>(one.peak - target_);
       (fits(one) ? low : high) = budget;
       keep(std::move(one));
-      if (low > 0)
-        budget = (low + high) / 2;
-      else
-        budget /= std::clamp(excess, 1.1, 2.0);
+      budget = low > 0 ? (low + high) / 2 : std::clamp(high - excess, 0.5 * high, 0.9 * high);
       done = high - low < kClose * high;
     }
   }
