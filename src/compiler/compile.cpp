@@ -17,6 +17,14 @@
 namespace tn {
 namespace {
 
+/// The plan of a set; null where it would need so much more than `limit` that its code would be
+/// made in vain. In between it depends on bundles, which need code.
+std::shared_ptr<const Plan> plan_near(KernelSet& set, int64_t limit, std::span<const Binding> sizes,
+                                      CompileCounts& counts) {
+  if (has_compiler && memory_of(set, sizes) > limit + limit / 2) return nullptr;
+  return plan_of(set, sizes, counts, nullptr);
+}
+
 /// Where `plan`, that of `set`, needs more than `limit`: a set that does the same and computes
 /// values again to need no more, or as little as can be reached, and its plan. Else null.
 std::unique_ptr<KernelSet> fitted(const KernelSet& set, int64_t limit,
@@ -24,7 +32,7 @@ std::unique_ptr<KernelSet> fitted(const KernelSet& set, int64_t limit,
                                   CompileCounts& counts, CompileReport* report) {
   constexpr int kMostTries = 3;  // what bundles need is known when there is code
   std::unique_ptr<KernelSet> best;
-  int64_t target = limit, chosen = limit, least = memory_needed(*plan);
+  int64_t target = limit, chosen = limit, least = plan ? memory_needed(*plan) : INT64_MAX;
   for (int n = 0; n < kMostTries && least > limit; ++n) {
     std::unique_ptr<KernelSet> made = make_fitting_set(set, sizes, target, nullptr, counts);
     if (!made) break;
@@ -69,7 +77,7 @@ std::shared_ptr<const Plan> compile(const Graph& graph, const CompileOptions& op
     CompileCounts counts;
     auto set = make_kernel_set(graph, options, options.sizes, report, counts);
     if (options.memory_limit) {
-      plan = plan_of(*set, options.sizes, counts, nullptr);
+      plan = plan_near(*set, options.memory_limit, options.sizes, counts);
       if (auto less = fitted(*set, options.memory_limit, options.sizes, plan, counts, report))
         set = std::move(less);
     }
@@ -201,8 +209,8 @@ std::shared_ptr<const Plan> CompiledGraph::plan_that_fits(Made& made,
   KernelSet* plain = nullptr;
   for (const auto& set : made.sets) {
     if (!set->serves(sizes)) continue;
-    auto plan = plan_of(*set, sizes, made.counts, nullptr);
-    if (int64_t needed = memory_needed(*plan); needed < least)
+    auto plan = plan_near(*set, limit, sizes, made.counts);
+    if (int64_t needed = plan ? memory_needed(*plan) : INT64_MAX; needed < least)
       least = needed, best = std::move(plan);
     // What computes values again has more ops.
     if (!plain || set->graph.ops.size() < plain->graph.ops.size()) plain = set.get();
@@ -211,6 +219,7 @@ std::shared_ptr<const Plan> CompiledGraph::plan_that_fits(Made& made,
   if (least > limit)
     if (auto set = fitted(*plain, limit, sizes, best, made.counts, nullptr))
       made.keep(std::move(set));
+  if (!best) best = plan_of(*plain, sizes, made.counts, nullptr);
   made.counts.plans = plans + 1;
   return best;
 }
