@@ -30,8 +30,11 @@ void set_gradient(nb::handle self, nb::handle gradient) {
   set_grad(value_of(self), gradient.is_none() ? Tensor() : read_tensor(gradient.ptr(), "grad"));
 }
 
-void go_back(nb::handle self, nb::handle gradient, bool retain_graph) {
+void go_back(nb::handle self, nb::handle gradient, bool retain_graph, bool create_graph) {
   UserCall call;
+  if (create_graph)
+    fail(Hint{"tn.grad(f) can be differentiated again, also by backward() of what uses it"},
+         "backward: gradients that are left in tensors have no derivatives: create_graph");
   backward(value_of(self), gradient.is_none() ? Tensor() : read_tensor(gradient.ptr(), "backward"),
            retain_graph);
 }
@@ -86,10 +89,13 @@ void add_gradients(nb::class_<Tensor>& type) {
       .def("__deepcopy__", [](nb::handle self, nb::handle) { return copied(self); })
       .def(
           "backward", go_back, nb::arg("gradient") = nb::none(), nb::arg("retain_graph") = false,
+          nb::arg("create_graph") = false,
           "Adds the derivatives of this tensor to `grad` of those that require it.\n\n"
           "A tensor of more than one element needs a `gradient` of its own type: what the\n"
           "derivatives of its elements are weighted with. What was kept for derivatives is let go\n"
-          "of, unless `retain_graph` says that there will be another call.");
+          "of, unless `retain_graph` says that there will be another call. `create_graph` is "
+          "refused:\n"
+          "derivatives of derivatives are those of `tn.grad`.");
 }
 
 void bind_backward(nb::module_& m) {

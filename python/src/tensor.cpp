@@ -221,8 +221,10 @@ void add_values(nb::class_<Tensor>& type) {
           },
           nb::arg("device").none(), nb::kw_only(), nb::arg("stream") = nb::none())
       .def("__reduce_ex__", [](nb::handle, nb::handle) {
-        fail(Fault::type, Hint{"save x.numpy() with numpy.save, and read it with tenon.array"},
-             "pickle: tensors are not pickled");
+        fail(
+            Fault::type,
+            Hint{"tn.save(path, x) and model.save_weights(path) write files; x.numpy() is pickled"},
+            "pickle: tensors are not pickled");
       });
 }
 

@@ -204,7 +204,9 @@ Axes normal_axes(const Maybe<Axes>& axes, int rank, std::string_view op) {
 }
 
 Perm normal_perm(const Perm& perm, int rank, std::string_view op) {
-  if (perm.size() != rank) fail("{}: {} axes given for a tensor of rank {}", op, perm.size(), rank);
+  if (perm.size() != rank)
+    fail(Hint{perm.size() == 2 ? "swapaxes exchanges two axes" : ""},
+         "{}: {} axes given for a tensor of rank {}", op, perm.size(), rank);
   Perm out;
   uint32_t seen = 0;
   for (Axis a : perm) {

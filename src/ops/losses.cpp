@@ -32,6 +32,15 @@ bool has_classes(const Type& logits, const Type& targets) {
   return targets.rank() < logits.rank() && is_integer(targets.dtype);
 }
 
+/// What is wrong with targets of another shape, where one can tell.
+Hint hint_for_targets(const Type& logits, const Type& targets) {
+  if (!is_integer(targets.dtype) && targets.rank() < logits.rank())
+    return {"classes are integers: targets.astype(tn.int64)"};
+  if (is_integer(targets.dtype) && targets.rank() == logits.rank())
+    return {"classes have no axis of their own: squeeze it, as in targets[:, 0]"};
+  return {};
+}
+
 void prepare_cross_entropy(CrossEntropyAttrs& a, Tensors& in) {
   const Type &x = *type_of(in[0]), &t = *type_of(in[1]);
   if (x.rank() == 0) fail("cross_entropy: logits need an axis of classes: {}", x);
@@ -41,7 +50,7 @@ void prepare_cross_entropy(CrossEntropyAttrs& a, Tensors& in) {
   bool indices = has_classes(x, t);
   Shape wanted = indices ? without_axes(x.shape, Axes(a.axis.i)) : x.shape;
   if (!decide_equal(t.shape, wanted))
-    fail("cross_entropy: targets must be {} of shape {}: {} (logits {})",
+    fail(hint_for_targets(x, t), "cross_entropy: targets must be {} of shape {}: {} (logits {})",
          indices ? "classes" : "probabilities", wanted, t, x);
   if (indices) {
     Tensors logits{in[0]};

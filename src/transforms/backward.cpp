@@ -158,7 +158,8 @@ Tensor cotangent_of(const Tensor& loss, const Tensor& given) {
          "backward: a tensor behind the loss, {}, has been given another value since",
          *type_of(end));
   if (bits & kSpent)
-    fail(Hint{"say loss.backward(retain_graph=True) the first time"},
+    fail(Hint{"detach() what is carried over from an earlier step; for two losses of one graph, say"
+              " loss.backward(retain_graph=True) the first time"},
          "backward: a second time through the {}{} that was let go of after the first",
          node.op->name, at);
   if (node.op == &param_leaf) fail_outside(end, "backward() leads to an argument");

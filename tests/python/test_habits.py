@@ -138,3 +138,27 @@ def test_parameters_are_changed_in_place_without_an_optimizer():
                 parameter.grad = None
         losses.append(loss.item())
     assert losses[2] < losses[1] < losses[0]
+
+
+@pytest.mark.parametrize(
+    "call, text",
+    [
+        (lambda x: tn.cross_entropy(x, tn.zeros(6)), "hint: classes are integers"),
+        (lambda x: tn.cross_entropy(x, tn.zeros((6, 1), dtype=tn.int64)), "hint: .*squeeze"),
+        (lambda x: x[None].transpose(1, 2), "hint: swapaxes"),
+        (lambda x: x.requires_grad_().sum().backward(create_graph=True), "hint: tn.grad"),
+    ],
+)
+def test_hints(call, text):
+    with pytest.raises(ValueError, match=text):
+        call(data()[0])
+
+
+def test_a_state_that_is_carried_over_wants_to_be_detached():
+    layer, (x, _) = nn.GRU(4, 4), data()
+    optim.SGD(layer.parameters(), lr=0.1)
+    out, state = layer(x[None])
+    out.sum().backward()
+    out, _ = layer(x[None], state)
+    with pytest.raises(ValueError, match="hint: detach"):
+        out.sum().backward()
