@@ -8,6 +8,7 @@
 
 #include "base/at_fork.h"
 #include "base/interrupt.h"
+#include "compiler/compile.h"
 
 namespace tn {
 
@@ -71,6 +72,15 @@ class Worker {
 };
 
 }  // namespace
+
+void warm_up_compiler() {
+  static const bool warm = [] {
+    Graph graph = parse_graph("func @main(%x: f32[4]) -> f32[4] {\n%0 = exp %x\nreturn %0\n}");
+    compile(graph, {.effort = Effort::e2});
+    return true;
+  }();
+  (void)warm;
+}
 
 void in_background(std::function<void()> job) { Worker::current()->add(std::move(job)); }
 

@@ -26,22 +26,11 @@ bool wait_until(const std::shared_future<Deadline::PlanRef>& made, Clock::time_p
   return true;
 }
 
-/// What the code generator keeps for the whole process is made before the background thread is, so
-/// that it outlives it.
-void warm_up() {
-  static const bool warm = [] {
-    Graph graph = parse_graph("func @main(%x: f32[4]) -> f32[4] {\n%0 = exp %x\nreturn %0\n}");
-    compile(graph, {.effort = Effort::e2});
-    return true;
-  }();
-  (void)warm;
-}
-
 }  // namespace
 
 std::shared_ptr<Deadline::Entry> Deadline::entry_for(
     const std::shared_ptr<const CompiledGraph>& code, std::span<const Binding> sizes) {
-  warm_up();
+  warm_up_compiler();
   Begun& begun = *begun_;
   std::lock_guard lock(begun.mutex);
   for (const auto& entry : begun.entries)

@@ -1,6 +1,7 @@
 #include "frontend/eval.h"
 
 #include <algorithm>
+#include <chrono>
 #include <unordered_map>
 
 #include "base/at_fork.h"
@@ -8,6 +9,7 @@
 #include "base/interrupt.h"
 #include "compiler/compile.h"
 #include "frontend/bad_values.h"
+#include "frontend/hot_paths.h"
 #include "frontend/key.h"
 #include "ir/trace.h"
 #include "ir/watch.h"
@@ -22,6 +24,7 @@ struct CachedPlan {
   std::vector<uint64_t> words;
   std::shared_ptr<const Plan> plan;
   uint64_t last_used = 0;
+  std::shared_ptr<HotPath> hot = nullptr;  // null: nobody asked for hot paths
 };
 
 /// Plans by key. The hash selects, the words decide: no silent collisions. Bounded in number and in
@@ -39,10 +42,10 @@ class PlanCache {
     }
     return nullptr;
   }
-  void add(const FlushKey& key, std::shared_ptr<const Plan> plan) {
+  CachedPlan& add(const FlushKey& key, std::shared_ptr<const Plan> plan) {
     words_ += key.words.size();
     while (plans_.size() >= kMost || (words_ > kMostWords && !plans_.empty())) evict();
-    plans_.emplace(key.hash, CachedPlan{key.words, std::move(plan), ++clock_});
+    return plans_.emplace(key.hash, CachedPlan{key.words, std::move(plan), ++clock_})->second;
   }
   size_t size() const { return plans_.size(); }
   void clear() { plans_.clear(), words_ = 0; }
@@ -77,10 +80,13 @@ struct Flusher {
   FlushKey key;
   std::vector<Bound> inputs, results;
   std::vector<Scalar> scalars;
+  std::shared_ptr<HotPath> hot;  // of the plan, if anybody asked
 
   void flush(std::span<const Tensor> wanted);
   void choose_outputs(std::span<const Tensor> wanted);
-  std::shared_ptr<const Plan> plan_for_walk();
+  CachedPlan& cached_plan();
+  std::shared_ptr<const Plan> hot_plan(CachedPlan& cached, const HotPathPolicy& policy);
+  void run_plan(const Plan& plan);
   void bind();
   void publish();
   void clean();
@@ -140,30 +146,51 @@ void Flusher::choose_outputs(std::span<const Tensor> wanted) {
   }
 }
 
-std::shared_ptr<const Plan> Flusher::plan_for_walk() {
+/// Composite bodies are captured in turn when something is compiled, which walks: their marks may
+/// overwrite ours. Whoever does so has copied out what it needs.
+struct WalkUnlocked {
+  WalkUnlocked() { walk_mutex().unlock(); }
+  ~WalkUnlocked() { walk_mutex().lock(); }
+};
+
+static int numbers_among(std::span<Node* const> leaves) {
+  return static_cast<int>(std::ranges::count_if(leaves, [](Node* n) { return is_scalar(*n); }));
+}
+
+CachedPlan& Flusher::cached_plan() {
   make_key(walk, outputs, key);
   if (CachedPlan* cached = cache.find(key)) {
     ++stats.hits;
-    return cached->plan;
+    return *cached;
   }
   Captured captured = graph_of(walk, {}, outputs);
-  int numbers = 0;
-  for (Node* leaf : walk.leaves) numbers += is_scalar(*leaf);
-  std::shared_ptr<const Plan> plan;
-  {
-    // Composite bodies are captured in turn, which walks: their marks may overwrite ours, so all of
-    // it is copied out.
-    walk_mutex().unlock();
-    try {
-      plan = compile(captured.graph, {.runtime_scalars = numbers});
-    } catch (...) {
-      walk_mutex().lock();
-      throw;
-    }
-    walk_mutex().lock();
+  CompileOptions options{.runtime_scalars = numbers_among(walk.leaves)};
+  std::shared_ptr<const Plan> plan = [&] {
+    WalkUnlocked unlocked;
+    return compile(captured.graph, options);
+  }();
+  return cache.add(key, std::move(plan));
+}
+
+/// The plan of a sequence that may be hot, compiled or not.
+std::shared_ptr<const Plan> Flusher::hot_plan(CachedPlan& cached, const HotPathPolicy& policy) {
+  if (!cached.hot) cached.hot = std::make_shared<HotPath>(key.hash, walk);
+  hot = cached.hot;
+  if (hot->is_due(policy)) {
+    Captured captured = graph_of(walk, {}, outputs);
+    WalkUnlocked unlocked;
+    hot->compile(std::move(captured.graph), numbers_among(walk.leaves), policy);
   }
-  cache.add(key, plan);
-  return plan;
+  return hot->choose(cached.plan);
+}
+
+void Flusher::run_plan(const Plan& plan) {
+  results.resize(outputs.size());
+  if (!hot || !hot->measures()) return run(plan, inputs, scalars.data(), results);
+  using Clock = std::chrono::steady_clock;
+  Clock::time_point began = Clock::now();
+  run(plan, inputs, scalars.data(), results);
+  hot->ran(plan, std::chrono::duration<double>(Clock::now() - began).count());
 }
 
 void Flusher::bind() {
@@ -194,6 +221,7 @@ void Flusher::publish() {
 /// host.
 void Flusher::clean() {
   inputs.clear();
+  hot = nullptr;
   for (Node* node : dead) release(node);
   for (const Edge& e : outputs) release(e.node);
   dead.clear();
@@ -216,11 +244,12 @@ void Flusher::flush(std::span<const Tensor> wanted) {
     if (outputs.empty()) return;
     ++stats.flushes;
     if (is_looking()) looked_at = graph_of(walk, {}, outputs);
-    plan = plan_for_walk();
+    CachedPlan& cached = cached_plan();
+    HotPathPolicy policy = hot_path_policy();
+    plan = policy.when == HotPathPolicy::When::never ? cached.plan : hot_plan(cached, policy);
     bind();
   }
-  results.resize(outputs.size());
-  run(*plan, inputs, scalars.data(), results);
+  run_plan(*plan);
   if (looked_at) check_values({looked_at->graph, {}, inputs}, results);
   publish();
 }
