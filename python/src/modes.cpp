@@ -1,12 +1,16 @@
 // Modes: what ops do besides computing while something is in force.
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
 
 #include "base/error.h"
 #include "core.h"
+#include "ir/pending.h"
 #include "ir/precision.h"
 #include "ir/trace.h"
 #include "tenon/amp.h"
 #include "tenon/debug.h"
+#include "tenon/hot_paths.h"
 
 namespace tn::python {
 namespace {
@@ -40,7 +44,41 @@ int set_debug_nans(int sought) {
   return static_cast<int>(debug_nans(static_cast<BadValues>(sought)));
 }
 
+/// When: 0 never, 1 what is hot, 2 always. Returns the former policy.
+std::pair<int, int64_t> set_hot_path_policy(int when, int64_t threshold) {
+  UserCall call;
+  HotPathPolicy before = [&] {
+    nb::gil_scoped_release unlock;
+    return tn::set_hot_path_policy({static_cast<HotPathPolicy::When>(when), threshold});
+  }();
+  return {static_cast<int>(before.when), before.threshold};
+}
+
+std::pair<int, int64_t> hot_path_policy() {
+  HotPathPolicy now = tn::hot_path_policy();
+  return {static_cast<int>(now.when), now.threshold};
+}
+
 }  // namespace
+
+static void bind_hot_paths(nb::module_& m) {
+  m.def("_hot_path_policy", hot_path_policy);
+  m.def("_set_hot_path_policy", set_hot_path_policy, nb::arg("when"), nb::arg("threshold"));
+  m.def("_hot_paths", &tn::hot_paths, nb::call_guard<nb::gil_scoped_release>());
+  using Info = HotPathInfo;
+  nb::class_<Info>(m, "HotPath", "A sequence of ops that is computed, and what became of it.")
+      .def_prop_ro(
+          "hash", [](const Info& i) { return short_hash(i.hash); }, "12 digits.")
+      .def_ro("sequence", &Info::sequence, "The names of its ops: \"matmul -> relu -> sum\".")
+      .def_ro("count", &Info::count, "How often it was run.")
+      .def_prop_ro("status", [](const Info& i) { return std::string(name_of(i.status)); })
+      .def_ro("interpreted_ms", &Info::interpreted_ms, "The least of the measured runs.")
+      .def_ro("compiled_ms", &Info::compiled_ms, "The least of the measured runs.")
+      .def_ro("compile_ms", &Info::compile_ms, "What compiling it took.")
+      .def_prop_ro("speedup", &Info::speedup, "As measured; 0: not known yet.")
+      .def_ro("reason", &Info::reason, "Why it is not compiled.")
+      .def("__str__", [](const Info& i) { return to_text(i); });
+}
 
 void bind_modes(nb::module_& m) {
   m.def("_autocast", narrow_object);
@@ -48,6 +86,8 @@ void bind_modes(nb::module_& m) {
   m.def("_set_debug_nans", set_debug_nans, nb::arg("sought"));
   m.def("_is_tracing", [] { return Trace::tracing() != nullptr; });
   m.def("_precision_of", precision_of, nb::arg("op"));
+  m.def("_set_longest_pending", &tn::set_longest_pending, nb::arg("ops"));
+  bind_hot_paths(m);
 }
 
 }  // namespace tn::python

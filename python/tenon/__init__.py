@@ -26,6 +26,7 @@ from .array_api import (
     pi,
 )
 from .at import install as _install_at
+from .auto_compile import HotPaths, hot_paths, set_auto_compile
 from .checkpoints import Checkpoints, load_checkpoint, save_checkpoint
 from .compilation import compile, disable_compile, enable_compile, show
 from .control_flow import cond, scan, while_loop

@@ -85,8 +85,8 @@ struct Flusher {
   void flush(std::span<const Tensor> wanted);
   void choose_outputs(std::span<const Tensor> wanted);
   CachedPlan& cached_plan();
-  std::shared_ptr<const Plan> hot_plan(CachedPlan& cached, const HotPathPolicy& policy);
-  void run_plan(const Plan& plan);
+  HotPath::Choice hot_plan(CachedPlan& cached, const HotPathPolicy& policy);
+  void run_plan(const HotPath::Choice& chosen);
   void bind();
   void publish();
   void clean();
@@ -173,7 +173,7 @@ CachedPlan& Flusher::cached_plan() {
 }
 
 /// The plan of a sequence that may be hot, compiled or not.
-std::shared_ptr<const Plan> Flusher::hot_plan(CachedPlan& cached, const HotPathPolicy& policy) {
+HotPath::Choice Flusher::hot_plan(CachedPlan& cached, const HotPathPolicy& policy) {
   if (!cached.hot) cached.hot = std::make_shared<HotPath>(key.hash, walk);
   hot = cached.hot;
   if (hot->is_due(policy)) {
@@ -184,9 +184,10 @@ std::shared_ptr<const Plan> Flusher::hot_plan(CachedPlan& cached, const HotPathP
   return hot->choose(cached.plan);
 }
 
-void Flusher::run_plan(const Plan& plan) {
+void Flusher::run_plan(const HotPath::Choice& chosen) {
   results.resize(outputs.size());
-  if (!hot || !hot->measures()) return run(plan, inputs, scalars.data(), results);
+  const Plan& plan = *chosen.plan;
+  if (!chosen.measured) return run(plan, inputs, scalars.data(), results);
   using Clock = std::chrono::steady_clock;
   Clock::time_point began = Clock::now();
   run(plan, inputs, scalars.data(), results);
@@ -233,7 +234,8 @@ void Flusher::flush(std::span<const Tensor> wanted) {
     Flusher& f;
     ~Clean() { f.clean(); }
   } clean{*this};
-  std::shared_ptr<const Plan> plan;
+  HotPath::Choice chosen{};
+  HotPathPolicy policy = hot_path_policy();
   std::optional<Captured> looked_at;
   {
     std::lock_guard lock(walk_mutex());
@@ -245,11 +247,11 @@ void Flusher::flush(std::span<const Tensor> wanted) {
     ++stats.flushes;
     if (is_looking()) looked_at = graph_of(walk, {}, outputs);
     CachedPlan& cached = cached_plan();
-    HotPathPolicy policy = hot_path_policy();
-    plan = policy.when == HotPathPolicy::When::never ? cached.plan : hot_plan(cached, policy);
+    bool off = policy.when == HotPathPolicy::When::never;
+    chosen = off ? HotPath::Choice{cached.plan, false} : hot_plan(cached, policy);
     bind();
   }
-  run_plan(*plan);
+  run_plan(chosen);
   if (looked_at) check_values({looked_at->graph, {}, inputs}, results);
   publish();
 }

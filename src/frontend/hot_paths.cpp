@@ -10,17 +10,26 @@
 #include "base/debug_log.h"
 #include "base/error.h"
 #include "base/hash.h"
+#include "base/interrupt.h"
 #include "compiler/graph_cache.h"
 #include "compiler/stopwatch.h"
 #include "frontend/background.h"
+#include "ir/emit.h"
+#include "runtime/own_thread.h"
 
 namespace tn {
 
 namespace {
 
-constexpr int kTrials = 5;          // compiled runs that are measured before it is judged
-constexpr int kMostOfFamily = 8;    // compiled that differ in types only
-constexpr size_t kNamesShown = 12;  // of the ops of a sequence
+using When = HotPathPolicy::When;
+
+constexpr int kTrials = 5;         // compiled runs that are measured before it is judged
+constexpr int kTurns = 10;         // and, where it seemed slower, of both kinds
+constexpr int kMostOfFamily = 8;   // compiled that differ in types only
+constexpr int kMostQueued = 16;    // others stay cold, and ask again when they are run again
+constexpr int kMostUnproven = 64;  // compiled and not run often enough to be judged
+constexpr size_t kMostFamilies = 4096;
+constexpr size_t kNamesShown = 8;  // of the ops of a sequence
 
 int64_t number_of(const char* variable, int64_t otherwise) {
   const char* text = std::getenv(variable);
@@ -31,14 +40,18 @@ int64_t number_of(const char* variable, int64_t otherwise) {
 
 HotPathPolicy policy_of_environment() {
   HotPathPolicy policy;
-  if (number_of("TENON_AUTO_COMPILE", 0)) policy.when = HotPathPolicy::When::hot;
-  if (number_of("TENON_COMPILE", 0)) policy.when = HotPathPolicy::When::always;
+  if (number_of("TENON_AUTO_COMPILE", 0)) policy.when = When::hot;
+  if (number_of("TENON_COMPILE", 0)) policy.when = When::always;
   policy.threshold = number_of("TENON_HOTPATH_THRESHOLD", policy.threshold);
   return policy;
 }
 
-/// So that those who do not want it pay for one load.
-std::atomic<bool> is_off = policy_of_environment().when == HotPathPolicy::When::never;
+/// A policy as one word: every flush asks for it.
+constexpr int64_t kMostRuns = int64_t{1} << 60;
+int64_t word_of(const HotPathPolicy& policy) {
+  return std::min(policy.threshold, kMostRuns) << 2 | static_cast<int64_t>(policy.when);
+}
+std::atomic<int64_t> policy_word = word_of(policy_of_environment());
 
 /// Sequences of the same ops, whatever their types.
 struct Kin {
@@ -48,19 +61,52 @@ struct Kin {
 
 struct Registry {
   std::mutex mutex;
-  HotPathPolicy policy = policy_of_environment();
-  std::vector<std::weak_ptr<const HotPath>> paths;
+  std::vector<std::weak_ptr<HotPath>> paths;
   std::unordered_map<uint64_t, Kin> families;
+  int queued = 0;
+  int unproven = 0;  // a program that always computes something else is not compiled for ever
+  std::unordered_map<const OpDef*, std::string_view> names;  // where people know others
 };
+
+/// Ops that an operator stands for, by the operator's name: `x @ w` is recorded as a `dot`, which
+/// nobody wrote.
+std::unordered_map<const OpDef*, std::string_view> names_of_operators() {
+  std::unordered_map<const OpDef*, std::string_view> names;
+  Tensor one = array(std::vector<float>{1}, {1, 1});
+  Operand x(one);
+  for (const OpDef* op : op_table()) {
+    if (op->recorded || op->symbol.empty()) continue;
+    const Operand* in[] = {&x, &x};
+    Tensor made = call_one(*op, std::span(in).first(op->args.size()), nullptr);
+    Node& node = *made.node();
+    bool alone = node.ins > 0;
+    for (int i = 0; i < node.ins; ++i) alone &= node.inputs()[i].node == one.node();
+    if (alone) names[node.op] = op->name;
+  }
+  return names;
+}
 
 Registry& registry() {
   static auto& only = *[] {
     auto* made = new Registry;
+    made->names = names_of_operators();
     guarded_at_fork(made->mutex, 11);
-    if (made->policy.when != HotPathPolicy::When::never) warm_up_compiler();
     return made;
   }();
+  static const bool registered = (in_child_after_fork([] {
+                                    for (const auto& held : only.paths)
+                                      if (auto path = held.lock()) path->forget_thread();
+                                    only.queued = 0;
+                                  }),
+                                  true);
+  (void)registered;
   return only;
+}
+
+/// Before the first flush that may compile something, not in the middle of it.
+void prepare() {
+  static const bool ready = (warm_up_compiler(), registry(), true);
+  (void)ready;
 }
 
 uint64_t family_of(const Walk& walk) {
@@ -72,11 +118,16 @@ uint64_t family_of(const Walk& walk) {
   return family;
 }
 
+std::string_view name_of(const OpDef& op) {
+  auto known = registry().names.find(&op);
+  return known == registry().names.end() ? op.name : known->second;
+}
+
 /// "matmul -> relu -> sum", without what only moves data about.
 std::string sequence_of(const Walk& walk) {
   std::vector<std::string_view> names;
   for (Node* node : walk.nodes)
-    if (node->op->family != Family::movement) names.push_back(node->op->name);
+    if (node->op->family != Family::movement) names.push_back(name_of(*node->op));
   size_t more = names.size() > kNamesShown ? names.size() - kNamesShown : 0;
   names.resize(names.size() - more);
   return format("{}{}", join(names, " -> "), more ? format(" -> ... ({} more)", more) : "");
@@ -89,51 +140,75 @@ std::string types_of(const Walk& walk) {
   return format("{}", join(types, ", "));
 }
 
+std::string time_text(double ms) {
+  return ms < 1000 ? format("{:.1f}ms", ms) : format("{:.1f}s", ms / 1000);
+}
+
 }  // namespace
 
 HotPathPolicy hot_path_policy() {
-  if (is_off.load(std::memory_order_relaxed)) return {};
-  std::lock_guard lock(registry().mutex);
-  return registry().policy;
+  int64_t word = policy_word.load(std::memory_order_relaxed);
+  HotPathPolicy policy{static_cast<When>(word & 3), word >> 2};
+  if (policy.when != When::never) prepare();
+  return policy;
 }
 
-void set_hot_path_policy(const HotPathPolicy& policy) {
+HotPathPolicy set_hot_path_policy(const HotPathPolicy& policy) {
   if (policy.threshold < 1)
-    fail("set_auto_compile: the threshold is a number of runs, not {}", policy.threshold);
-  if (policy.when != HotPathPolicy::When::never) warm_up_compiler();
-  std::lock_guard lock(registry().mutex);
-  registry().policy = policy;
-  is_off = policy.when == HotPathPolicy::When::never;
+    fail("set_auto_compile: threshold is a number of runs, 1 or more: {}", policy.threshold);
+  if (policy.when != When::never) prepare();
+  int64_t before = policy_word.exchange(word_of(policy));
+  return {static_cast<When>(before & 3), before >> 2};
+}
+
+HotPathPolicy set_auto_compile(bool enabled, int64_t threshold) {
+  return set_hot_path_policy({enabled ? When::hot : When::never, threshold});
 }
 
 HotPath::HotPath(uint64_t hash, const Walk& walk)
     : hash_(hash), family_(family_of(walk)), sequence_(sequence_of(walk)), types_(types_of(walk)) {}
 
 bool HotPath::is_due(const HotPathPolicy& policy) {
-  std::lock_guard lock(registry().mutex);
-  if (++count_ == 1) {
-    std::erase_if(registry().paths, [](auto& path) { return path.expired(); });
-    registry().paths.push_back(weak_from_this());
+  std::string again;
+  int64_t count = 0;
+  {
+    std::lock_guard lock(registry().mutex);
+    if (++count_ == 1) {
+      std::erase_if(registry().paths, [](auto& path) { return path.expired(); });
+      registry().paths.push_back(weak_from_this());
+    }
+    bool forced = policy.when == When::always;
+    if (status_ != HotPathStatus::cold || count_ < (forced ? 1 : policy.threshold)) return false;
+    if ((!forced && registry().queued >= kMostQueued) || !may_compile()) return false;
+    Kin& family = registry().families[family_];
+    if (family.compiled++) again = format("operands were {}, now {}", family.types, types_);
+    family.types = types_;
+    status_ = HotPathStatus::queued;
+    ++registry().queued, ++registry().unproven;
+    count = forced ? 0 : count_;
   }
-  bool forced = policy.when == HotPathPolicy::When::always;
-  if (status_ != HotPathStatus::cold || count_ < (forced ? 1 : policy.threshold)) return false;
-  Kin& family = registry().families[family_];
-  if (family.compiled >= kMostOfFamily) {
-    status_ = HotPathStatus::capped;
-    reason_ = format("{} with other types are compiled already", family.compiled);
-    return false;
-  }
-  if (!forced) debug_compile("Detected hot sequence: {} (executed {} times)", sequence_, count_);
-  if (family.compiled++)
-    debug_compile("Recompiling: its operands were {}, now {}", family.types, types_);
-  family.types = types_;
-  status_ = HotPathStatus::queued;
+  if (count) debug_compile("Detected hot sequence: {} (executed {} times)", sequence_, count);
+  if (!again.empty()) debug_compile("Recompiling {}: {}", sequence_, again);
   return true;
 }
 
+/// Under the lock. Programs that never repeat themselves, or not with the same types, do not keep
+/// the compiler busy for ever.
+bool HotPath::may_compile() {
+  Registry& all = registry();
+  if (all.families.size() > kMostFamilies) all.families.clear();
+  int alike = all.families[family_].compiled;
+  if (alike >= kMostOfFamily) reason_ = format("compiled for {} other types already", alike);
+  if (all.unproven >= kMostUnproven)
+    reason_ = format("{} sequences were compiled and hardly run again", all.unproven);
+  if (!reason_.empty()) status_ = HotPathStatus::capped;
+  return reason_.empty();
+}
+
 void HotPath::compile(Graph graph, int runtime_scalars, const HotPathPolicy& policy) {
-  if (policy.when == HotPathPolicy::When::always) return make_plan(graph, runtime_scalars);
+  if (policy.when == When::always) return make_plan(graph, runtime_scalars);
   in_background([self = shared_from_this(), graph = std::move(graph), runtime_scalars] {
+    OnOwnThread alone;
     self->make_plan(graph, runtime_scalars);
   });
 }
@@ -142,8 +217,9 @@ void HotPath::make_plan(const Graph& graph, int runtime_scalars) {
   {
     std::lock_guard lock(registry().mutex);
     status_ = HotPathStatus::compiling;
+    --registry().queued;
   }
-  debug_compile("Compiling sequence {:012x}...", hash_ >> 16);
+  debug_compile("Compiling sequence... {}", short_hash(hash_));
   double ms = 0;
   PlanRef plan;
   std::string reason;
@@ -151,51 +227,75 @@ void HotPath::make_plan(const Graph& graph, int runtime_scalars) {
     Stopwatch watch(ms);
     CompileOptions options{.effort = Effort::e2, .runtime_scalars = runtime_scalars};
     plan = compiled_graph(graph, options)->plan();
+  } catch (const Stopped&) {  // the process ends
+    std::lock_guard lock(registry().mutex);
+    status_ = HotPathStatus::cold;
+    return;
   } catch (const std::exception& error) {
     reason = error.what();
   }
-  std::lock_guard lock(registry().mutex);
-  compile_ = ms / 1e3;
-  if (!plan) {
-    status_ = HotPathStatus::failed, reason_ = reason;
-    debug_compile("Compilation failed, the interpreter goes on: {}", reason);
-    return;
+  {
+    std::lock_guard lock(registry().mutex);
+    compile_ = ms / 1e3;
+    status_ = plan ? HotPathStatus::trial : HotPathStatus::failed;
+    if (!plan) reason_ = reason, --registry().unproven;
+    plan_ = plan;
   }
-  plan_ = std::move(plan);
-  status_ = HotPathStatus::trial;
-  debug_compile("Compilation complete ({:.1f} ms)", ms);
+  if (plan)
+    debug_compile("Compilation complete ({})", time_text(ms));
+  else
+    debug_compile("Compilation failed, the interpreter goes on: {}: {}", sequence_, reason);
 }
 
-HotPath::PlanRef HotPath::choose(const PlanRef& interpreted) const {
+HotPath::Choice HotPath::choose(const PlanRef& interpreted) {
   std::lock_guard lock(registry().mutex);
-  return plan_ ? plan_ : interpreted;
-}
-
-bool HotPath::measures() const {
-  std::lock_guard lock(registry().mutex);
-  return status_ < HotPathStatus::kept;
+  if (!plan_) return {interpreted, status_ < HotPathStatus::kept};
+  if (in_turns_) compiled_last_ = !compiled_last_;
+  return {compiled_last_ ? plan_ : interpreted, status_ == HotPathStatus::trial};
 }
 
 void HotPath::ran(const Plan& plan, double seconds) {
-  std::lock_guard lock(registry().mutex);
-  bool compiled = &plan == plan_.get();
-  double& least = compiled ? compiled_ : interpreted_;
-  least = least == 0 ? seconds : std::min(least, seconds);
-  if (compiled && ++trials_ == kTrials && status_ == HotPathStatus::trial) judge();
+  std::string line;
+  {
+    std::lock_guard lock(registry().mutex);
+    bool compiled = &plan == plan_.get();
+    double& least = compiled ? compiled_ : interpreted_;
+    least = least == 0 ? seconds : std::min(least, seconds);
+    ++(compiled ? trials_ : baselines_);
+    if (status_ == HotPathStatus::trial && trials_ >= (in_turns_ ? kTurns : kTrials)) judge(line);
+  }
+  if (!line.empty()) debug_compile("{}", line);
 }
 
-/// Keeps the compiled plan, unless the interpreted one was measured and is faster.
-void HotPath::judge() {
-  double ratio = interpreted_ > 0 ? interpreted_ / compiled_ : 0;
-  bool slower = interpreted_ > 0 && ratio < 1;
-  status_ = slower ? HotPathStatus::dropped : HotPathStatus::kept;
-  if (slower) {
-    plan_ = nullptr;
-    reason_ = format("{:.2f}x of the interpreter's speed", ratio);
-    debug_compile("Dropped: compiled code has {}", reason_);
-  } else if (ratio > 0) {
-    debug_compile("Speedup: {:.1f}x on subsequent executions", ratio);
+/// Keeps the compiled plan unless the interpreted one is faster. Where that seems so, or nobody
+/// knows, both are measured again in turns: what disturbed one disturbs the other.
+void HotPath::judge(std::string& line) {
+  bool forced = baselines_ == 0;
+  bool faster = forced || (compiled_ <= interpreted_ && baselines_ >= kTrials);
+  if (!faster && !in_turns_) {
+    in_turns_ = true;
+    trials_ = baselines_ = 0;
+    interpreted_ = compiled_ = 0;
+    return;
   }
+  faster = forced || compiled_ <= interpreted_;
+  in_turns_ = false, compiled_last_ = true;
+  status_ = faster ? HotPathStatus::kept : HotPathStatus::dropped;
+  registry().unproven = std::max(0, registry().unproven - (faster ? 2 : 1));
+  double ratio = interpreted_ / compiled_;
+  if (!faster) {
+    plan_ = nullptr;
+    reason_ = format("{:.2f}x the speed of the interpreter", ratio);
+    line = format("Dropped {}: compiled code has {}", sequence_, reason_);
+  } else if (!forced) {
+    line = format("Speedup: {:.1f}x on subsequent executions", ratio);
+  }
+}
+
+/// Under no lock: a child has one thread.
+void HotPath::forget_thread() {
+  if (status_ != HotPathStatus::queued && status_ != HotPathStatus::compiling) return;
+  status_ = HotPathStatus::cold;
 }
 
 HotPathInfo HotPath::info() const {
@@ -207,6 +307,15 @@ std::string_view name_of(HotPathStatus status) {
   constexpr std::string_view kNames[] = {"cold", "queued",  "compiling", "trial",
                                          "kept", "dropped", "failed",    "capped"};
   return kNames[static_cast<size_t>(status)];
+}
+
+std::string short_hash(uint64_t hash) { return format("{:012x}", hash >> 16); }
+
+std::string to_text(const HotPathInfo& path) {
+  bool hot = path.status == HotPathStatus::trial || path.status == HotPathStatus::kept;
+  return format("Sequence hash: {}\nExecution count: {}\nStatus: {}{}", short_hash(path.hash),
+                path.count, hot ? "HOT PATH \u2713" : name_of(path.status),
+                path.reason.empty() ? "" : format(" ({})", path.reason));
 }
 
 std::vector<HotPathInfo> hot_paths() {

@@ -7,55 +7,20 @@
 //
 // The interpreter goes on until a compiled plan is there. Both give the same bits, so nobody can
 // tell when that is but by the clock.
-#include <memory>
-#include <string>
-
 #include "compiler/compile.h"
 #include "ir/walk.h"
+#include "tenon/hot_paths.h"
 
 namespace tn {
-
-struct HotPathPolicy {
-  enum class When : uint8_t {
-    never,
-    hot,    // after `threshold` runs, in the background
-    always  // before the first run
-  };
-  When when = When::never;
-  int64_t threshold = 10;
-  friend bool operator==(const HotPathPolicy&, const HotPathPolicy&) = default;
-};
-/// That of the process: at first what TENON_COMPILE, TENON_AUTO_COMPILE and TENON_HOTPATH_THRESHOLD
-/// say. Costs a load where it is `never`.
-HotPathPolicy hot_path_policy();
-void set_hot_path_policy(const HotPathPolicy& policy);
-
-enum class HotPathStatus : uint8_t {
-  cold,
-  queued,
-  compiling,
-  trial,    // compiled, being measured
-  kept,     // compiled and faster
-  dropped,  // compiled and not faster
-  failed,
-  capped,  // one of too many that differ in types only
-};
-std::string_view name_of(HotPathStatus status);
-
-/// A sequence of ops that was computed, for people.
-struct HotPathInfo {
-  uint64_t hash = 0;
-  std::string sequence;  // "matmul -> relu -> sum"
-  int64_t count = 0;     // how often it was run
-  HotPathStatus status = HotPathStatus::cold;
-  double interpreted_ms = 0, compiled_ms = 0, compile_ms = 0;  // 0: not measured
-  std::string reason;                                          // of a failure, a cap, a drop
-};
 
 /// One sequence, shared by the cache of plans and the thread that compiles it.
 class HotPath : public std::enable_shared_from_this<HotPath> {
  public:
   using PlanRef = std::shared_ptr<const Plan>;
+  struct Choice {
+    PlanRef plan;
+    bool measured;  // how long it takes decides something: `ran` wants to know
+  };
 
   HotPath(uint64_t hash, const Walk& walk);
 
@@ -63,30 +28,31 @@ class HotPath : public std::enable_shared_from_this<HotPath> {
   bool is_due(const HotPathPolicy& policy);
   /// In the background, or (the policy says `always`) before it returns.
   void compile(Graph graph, int runtime_scalars, const HotPathPolicy& policy);
-  /// The plan to run this time.
-  PlanRef choose(const PlanRef& interpreted) const;
-  /// Whether how long runs take still decides something.
-  bool measures() const;
+  /// What to run this time.
+  Choice choose(const PlanRef& interpreted);
   /// How long a run took, of the compiled plan or the interpreted one.
   void ran(const Plan& plan, double seconds);
 
   HotPathInfo info() const;
+  /// In a child of fork: the thread that was to compile it is not there.
+  void forget_thread();
 
  private:
   void make_plan(const Graph& graph, int runtime_scalars);
-  void judge();
+  bool may_compile();
+  void judge(std::string& line);
 
   const uint64_t hash_, family_;
   const std::string sequence_, types_;
   // Guarded by the one lock of all of them.
   HotPathStatus status_ = HotPathStatus::cold;
-  int64_t count_ = 0, trials_ = 0;
+  int64_t count_ = 0;
+  int trials_ = 0, baselines_ = 0;  // measured runs, compiled and interpreted
+  bool in_turns_ = false;      // it seemed slower: both are measured again, one after the other
+  bool compiled_last_ = true;  // of the two
   double interpreted_ = 0, compiled_ = 0, compile_ = 0;  // seconds; the least of some runs
   PlanRef plan_;
   std::string reason_;
 };
-
-/// Those whose plans are kept, the most frequent first.
-std::vector<HotPathInfo> hot_paths();
 
 }  // namespace tn

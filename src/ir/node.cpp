@@ -8,6 +8,7 @@
 #include "base/at_fork.h"
 #include "base/error.h"
 #include "ir/number.h"
+#include "ir/pending.h"
 #include "ir/watch.h"
 
 namespace tn {
@@ -25,6 +26,9 @@ constinit const OpDef param_leaf = [] {
 }();
 
 void (*flush_deep)(Node*) = nullptr;
+static std::atomic<uint32_t> longest_pending = kMostPending;
+
+uint32_t set_longest_pending(uint32_t ops) { return longest_pending.exchange(ops); }
 
 static constexpr size_t kMostEdges = UINT16_MAX;
 
@@ -211,7 +215,8 @@ Node* record(const OpDef& op, const Attrs* attrs, std::span<const Edge> in, Type
   if (watched) node->watched = watched & inherited;
   if (node->taped && !taping) node->taped = running_tape(node->taped);
   node->depth.store(depth + 1, std::memory_order_relaxed);
-  if (depth >= kMostPending && !node->traced && flush_deep) flush_deep(node);
+  if (depth >= longest_pending.load(std::memory_order_relaxed) && !node->traced && flush_deep)
+    flush_deep(node);
   return node;
 }
 

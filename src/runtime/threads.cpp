@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "runtime/own_thread.h"
 
 namespace tn {
 namespace {
@@ -307,6 +308,9 @@ void set_num_threads(int count) {
 }
 
 int thread_number() { return number_of_this; }
+
+OnOwnThread::OnOwnThread() : before_(std::exchange(inside_chunk, true)) {}
+OnOwnThread::~OnOwnThread() { inside_chunk = before_; }
 
 void parallel_for(int64_t chunks, int64_t nanoseconds_of_chunk,
                   FunctionRef<void(int64_t chunk)> body) {

@@ -1,0 +1,178 @@
+// Hot paths: when sequences are compiled, what is kept, and what is told.
+#include <doctest/doctest.h>
+
+#include <chrono>
+#include <thread>
+
+#include "base/debug_log.h"
+#include "frontend/eval.h"
+#include "frontend/hot_paths.h"
+#include "tenon/tenon.h"
+
+using namespace tn;
+
+namespace {
+
+using When = HotPathPolicy::When;
+
+struct Policy {
+  HotPathPolicy before;
+  explicit Policy(When when, int64_t threshold = 10)
+      : before(set_hot_path_policy({when, threshold})) {
+    clear_plans();
+  }
+  ~Policy() {
+    set_hot_path_policy(before);
+    clear_plans();
+  }
+};
+
+HotPathInfo path_of(std::string_view sequence) {
+  for (const HotPathInfo& path : hot_paths())
+    if (path.sequence == sequence) return path;
+  return {};
+}
+
+/// Waits until its compilation is over, whatever became of it.
+HotPathInfo settled(std::string_view sequence) {
+  using Status = HotPathStatus;
+  for (int i = 0; i < 2000; ++i) {
+    HotPathInfo path = path_of(sequence);
+    if (path.status != Status::queued && path.status != Status::compiling) return path;
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  return path_of(sequence);
+}
+
+std::vector<float> curve(const Tensor& x, float scale) {
+  return (tanh(x * scale) + exp(-x)).to_vector<float>();
+}
+constexpr std::string_view kCurve = "multiply -> tanh -> negative -> exp -> add";
+
+Tensor line(int64_t n) {
+  Tensor x = arange(0, n, 1, float32);
+  x.eval();
+  return x;
+}
+
+/// A walk over something pending: what a flush would see.
+HotPath& made_path(std::shared_ptr<HotPath>& path, const Tensor& pending) {
+  Walk seen;
+  std::lock_guard lock(walk_mutex());
+  walk({&pending, 1}, seen);
+  return *(path = std::make_shared<HotPath>(1, seen));
+}
+
+}  // namespace
+
+TEST_CASE("hot paths: nothing is watched unless somebody asked") {
+  Policy off(When::never);
+  Tensor x = line(8);
+  for (int i = 0; i < 20; ++i) curve(x, 2);
+  CHECK(path_of(kCurve).count == 0);
+}
+
+TEST_CASE("hot paths: after ten runs a sequence is compiled, judged, and keeps its bits") {
+  Tensor x = line(1000) / 1000.f;
+  x.eval();
+  std::vector<float> wanted = curve(x, 2);
+  Policy hot(When::hot);
+  for (int i = 0; i < 9; ++i) CHECK(curve(x, 2) == wanted);
+  CHECK(path_of(kCurve).status == HotPathStatus::cold);
+  CHECK(curve(x, 2) == wanted);
+  CHECK(settled(kCurve).status == HotPathStatus::trial);
+  for (int i = 0; i < 30; ++i) CHECK(curve(x, 2) == wanted);
+  HotPathInfo path = path_of(kCurve);
+  CHECK((path.status == HotPathStatus::kept || path.status == HotPathStatus::dropped));
+  CHECK(path.count == 40);
+  CHECK(path.compile_ms > 0);
+  CHECK(path.speedup() > 0);
+  CHECK(to_text(path).find("Execution count: 40") != std::string::npos);
+}
+
+TEST_CASE("hot paths: a number that varies is no other sequence") {
+  Policy hot(When::hot, 3);
+  Tensor x = line(16);
+  for (int i = 0; i < 5; ++i) curve(x, 2.5f + static_cast<float>(i));
+  CHECK(path_of(kCurve).count == 5);
+}
+
+TEST_CASE("hot paths: what is forced is compiled before its first run") {
+  Policy all(When::always);
+  Tensor x = line(64) / 64.f;
+  x.eval();
+  std::vector<float> first = curve(x, 3);
+  CHECK(path_of(kCurve).status == HotPathStatus::trial);
+  for (int i = 0; i < 5; ++i) CHECK(curve(x, 3) == first);
+  CHECK(path_of(kCurve).status == HotPathStatus::kept);
+}
+
+TEST_CASE("hot paths: sequences that differ in types only are capped") {
+  Policy hot(When::hot, 2);
+  for (int64_t n = 1; n <= 20; ++n)
+    for (int i = 0; i < 2; ++i) curve(line(n), 2);
+  int capped = 0;
+  for (const HotPathInfo& path : hot_paths()) capped += path.status == HotPathStatus::capped;
+  CHECK(capped >= 4);  // eight are compiled; a full queue leaves some cold
+  for (const HotPathInfo& path : hot_paths())
+    if (path.status == HotPathStatus::capped) CHECK(!path.reason.empty());
+  settled(kCurve);
+}
+
+TEST_CASE("hot paths: a failure is told once, with its reason, and not tried again") {
+  Policy all(When::always);
+  std::vector<std::string> lines;
+  set_debug_sink([&](std::string_view said) { lines.emplace_back(said); });
+  Tensor pending = exp(line(4));
+  std::shared_ptr<HotPath> held;
+  HotPath& path = made_path(held, pending);
+  CHECK(path.is_due(hot_path_policy()));
+  Graph open = parse_graph("func @main(%x: f32[s0]) -> f32[s0] {\n%0 = exp %x\nreturn %0\n}");
+  path.compile(open, 0, hot_path_policy());  // of no size that is known
+  CHECK(path.info().status == HotPathStatus::failed);
+  CHECK(!path.info().reason.empty());
+  CHECK_FALSE(path.is_due(hot_path_policy()));
+  set_debug_sink({});
+  auto told = [](const std::string& said) { return said.find("failed") != std::string::npos; };
+  CHECK(std::ranges::count_if(lines, told) == 1);
+}
+
+TEST_CASE("hot paths: one that is slower is measured in turns, then dropped") {
+  Policy all(When::always);
+  Tensor pending = exp(line(4));
+  std::shared_ptr<HotPath> held;
+  HotPath& path = made_path(held, pending);
+  Graph graph = parse_graph("func @main(%x: f32[4]) -> f32[4] {\n%0 = exp %x\nreturn %0\n}");
+  std::shared_ptr<const Plan> interpreted = compile(graph, {});
+  for (int i = 0; i < 10; ++i) path.ran(*path.choose(interpreted).plan, 1e-3);
+  CHECK(path.is_due(hot_path_policy()));
+  path.compile(graph, 0, hot_path_policy());
+  int compiled = 0, runs = 0;
+  for (HotPath::Choice next = path.choose(interpreted); next.measured && runs < 100; ++runs) {
+    bool is_compiled = next.plan != interpreted;
+    compiled += is_compiled;
+    path.ran(*next.plan, is_compiled ? 2e-3 : 1e-3);
+    next = path.choose(interpreted);
+  }
+  CHECK(path.info().status == HotPathStatus::dropped);
+  CHECK(compiled == 15);
+  CHECK(runs >= 24);
+  CHECK(path.choose(interpreted).plan == interpreted);
+  CHECK(path.info().reason == "0.50x the speed of the interpreter");
+}
+
+TEST_CASE("hot paths: threads that flush while sequences are compiled") {
+  Policy hot(When::hot, 2);
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t)
+    threads.emplace_back([t] {
+      Tensor x = line(32 + t);
+      std::vector<float> wanted = curve(x, 2);
+      for (int i = 0; i < 50; ++i) {
+        if (curve(x, 2) != wanted) FAIL_CHECK("other bits");
+        if (i % 10 == 0) hot_paths();
+      }
+    });
+  for (std::thread& thread : threads) thread.join();
+  settled(kCurve);
+}

@@ -1,0 +1,205 @@
+"""Hot paths: ordinary code that is compiled by itself."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import textwrap
+import time
+
+import numpy as np
+import pytest
+
+import tenon as tn
+
+LOOP = """
+    import time, tenon as tn
+    x, w = tn.ones((16, 16)), tn.ones((16, 16))
+    tn.eval(x, w)
+    def step():
+        return (x @ w).relu().sum().item()
+    first = step()
+    for _ in range(9):
+        assert step() == first
+    for _ in range(2000):
+        if any(p.status == "trial" for p in tn.hot_paths()):
+            break
+        time.sleep(0.005)
+    for _ in range(40):
+        assert step() == first
+"""
+
+
+def run(program: str, **environment: str) -> subprocess.CompletedProcess:
+    return subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(program)],
+        env={**os.environ, **environment}, capture_output=True, text=True, timeout=120,
+    )
+
+
+def path_of(sequence: str) -> tn.HotPath | None:
+    return next((p for p in tn.hot_paths() if p.sequence == sequence), None)
+
+
+def wait(sequence: str) -> tn.HotPath:
+    end = time.time() + 60
+    while (path := path_of(sequence)) is None or path.status in ("queued", "compiling"):
+        assert time.time() < end
+        time.sleep(0.005)
+    return path
+
+
+def test_the_environment_turns_it_on_and_the_lines_of_the_document_come() -> None:
+    done = run(LOOP, TENON_AUTO_COMPILE="1", TENON_DEBUG_COMPILE="1")
+    assert done.returncode == 0, done.stderr
+    lines = done.stderr.splitlines()
+    assert "[COMPILE] Detected hot sequence: matmul -> relu -> sum (executed 10 times)" in lines
+    assert sum(line.startswith("[COMPILE] Compiling sequence...") for line in lines) == 1
+    assert sum(line.startswith("[COMPILE] Compilation complete (") for line in lines) == 1
+    verdicts = ("[COMPILE] Speedup: ", "[COMPILE] Dropped ")
+    assert sum(line.startswith(verdicts) for line in lines) == 1
+
+
+def test_nothing_is_said_or_watched_when_nobody_asks() -> None:
+    done = run("""
+        import tenon as tn
+        for _ in range(30):
+            tn.sum(tn.exp(tn.ones(4))).item()
+        assert not tn.hot_paths() and str(tn.hot_paths()) == "no hot paths"
+    """)
+    assert done.returncode == 0 and not done.stderr, done.stderr
+
+
+def test_the_threshold_of_the_environment() -> None:
+    done = run(LOOP, TENON_AUTO_COMPILE="1", TENON_DEBUG_COMPILE="1", TENON_HOTPATH_THRESHOLD="4")
+    assert "(executed 4 times)" in done.stderr
+
+
+def test_everything_is_compiled_before_its_first_run_when_forced() -> None:
+    done = run("""
+        import tenon as tn
+        tn.sum(tn.exp(tn.ones(4))).item()
+        assert [p.status for p in tn.hot_paths()] == ["trial"]
+    """, TENON_COMPILE="1")
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_context_ends() -> None:
+    before = tn._core._hot_path_policy()
+    with tn.set_auto_compile(True, threshold=3):
+        assert tn._core._hot_path_policy() == (1, 3)
+    assert tn._core._hot_path_policy() == before
+
+
+@pytest.mark.parametrize("threshold", [0, -1, 1.5, True, "10"])
+def test_thresholds_are_numbers_of_runs(threshold: object) -> None:
+    with pytest.raises((ValueError, TypeError), match="set_auto_compile: threshold"):
+        tn.set_auto_compile(True, threshold=threshold)
+
+
+def test_results_keep_their_bits_and_the_table_tells() -> None:
+    x = tn.array(np.random.default_rng(0).normal(size=(64, 64)).astype(np.float32))
+
+    def step() -> bytes:
+        return tn.softmax(tn.sin(x) * 2.0, axis=-1).numpy().tobytes()
+
+    wanted = step()
+    with tn.set_auto_compile(True, threshold=3):
+        for _ in range(3):
+            assert step() == wanted
+        sequence = max(tn.hot_paths(), key=lambda p: "sin" in p.sequence).sequence
+        assert wait(sequence).status == "trial"
+        for _ in range(30):
+            assert step() == wanted
+    path = path_of(sequence)
+    assert path.status in ("kept", "dropped") and path.count == 33
+    assert path.interpreted_ms > 0 and path.compiled_ms > 0 and path.compile_ms > 0
+    assert len(path.hash) == 12 and f"Sequence hash: {path.hash}" in str(path)
+    table = str(tn.hot_paths())
+    assert path.hash in table and table.splitlines()[0].split()[:4] == [
+        "hash", "sequence", "runs", "status"]
+    assert f"<td>{path.hash}</td>" in tn.hot_paths()._repr_html_()
+
+
+def test_ops_are_run_once() -> None:
+    lines = []
+    with tn.set_auto_compile(True, threshold=2):
+        x = tn.ones(3)
+        for _ in range(30):
+            state = tn.random.uniform(shape=(4,))
+            lines.append(tuple(state.tolist()))
+            (x + 1).numpy()
+    assert len(set(lines)) == 30
+
+
+def test_the_process_ends_at_once_while_something_compiles() -> None:
+    began = time.time()
+    done = run("""
+        import tenon as tn
+        x = tn.ones((64, 64))
+        tn.set_auto_compile(True, threshold=1)
+        for k in range(8):
+            y = x
+            for i in range(150):
+                y = tn.tanh(y * (1 + i / 7)) + tn.sum(tn.exp(-y), axis=(i + k) % 2)
+            y.numpy()
+    """, TENON_CACHE_DIR="off")
+    assert done.returncode == 0, done.stderr
+    assert time.time() - began < 30
+
+
+def test_a_child_of_fork_compiles_for_itself() -> None:
+    done = run("""
+        import os, time, tenon as tn
+        tn.set_auto_compile(True, threshold=3)
+        x = tn.ones((8, 8))
+        def step():
+            y = x
+            for i in range(60):
+                y = tn.tanh(y * (1 + i / 7)) + tn.sum(tn.exp(-y), axis=i % 2)
+            return y.numpy().tobytes()
+        def settle():
+            for _ in range(4000):
+                step()
+                if tn.hot_paths()[0].status in ("kept", "dropped"):
+                    return True
+                time.sleep(0.005)
+        wanted = [step() for _ in range(3)][0]
+        child = os.fork()
+        if child == 0:
+            assert tn.hot_paths()[0].status in ("cold", "trial")
+            ok = settle() and step() == wanted
+            os._exit(0 if ok else 1)
+        assert settle() and step() == wanted
+        assert os.waitpid(child, 0)[1] == 0
+    """)
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_training_loop_keeps_its_bits() -> None:
+    def train() -> list[float]:
+        tn.random.seed(0)
+        model = tn.nn.Sequential(tn.nn.Linear(8, 16), tn.nn.ReLU(), tn.nn.Linear(16, 1))
+        optimizer = tn.optim.SGD(model.parameters(), lr=0.05)
+        x, y = tn.randn(32, 8), tn.randn(32, 1)
+        losses = []
+        for _ in range(60):
+            loss = ((model(x) - y) ** 2).mean()
+            loss.backward()
+            optimizer.step()
+            optimizer.zero_grad()
+            losses.append(loss.item())
+        return losses
+
+    wanted = train()
+    with tn.set_auto_compile(True, threshold=2):
+        assert train() == wanted
+
+
+def test_examples_in_docstrings() -> None:
+    import doctest
+
+    from tenon import auto_compile as module
+
+    assert doctest.testmod(module, extraglobs={"tn": tn}).failed == 0
