@@ -162,3 +162,15 @@ def test_a_state_that_is_carried_over_wants_to_be_detached():
     out, _ = layer(x[None], state)
     with pytest.raises(ValueError, match="hint: detach"):
         out.sum().backward()
+
+
+def test_a_state_dict_is_a_copy():
+    model, (x, y) = network(), data()
+    optimizer = optim.SGD(model.parameters(), lr=0.1)
+    best, before = model.state_dict(), model[0].weight.numpy().copy()
+    nn.losses.mse_loss(model(x), y).backward()
+    optimizer.step()
+    assert np.array_equal(best["layers.0.weight"].numpy(), before)
+    assert not np.array_equal(model[0].weight.numpy(), before)
+    model.load_state_dict(best)
+    assert np.array_equal(model[0].weight.numpy(), before)

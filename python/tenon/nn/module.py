@@ -100,10 +100,12 @@ class Module:
     def state_dict(self) -> dict[str, tn.Tensor]:
         """The parameters by their paths: what files hold, under PyTorch's names.
 
+        It is to be kept: what an optimizer does later does not change it.
+
             >>> list(tn.nn.Sequential(tn.nn.Linear(2, 1)).state_dict())
             ['layers.0.weight', 'layers.0.bias']
         """
-        return dict(self.named_parameters())
+        return {name: parameter.detach() for name, parameter in self.named_parameters()}
 
     def load_state_dict(
         self, state: Mapping[str, tn.Tensor], strict: bool = True

@@ -31,7 +31,7 @@ def save_weights(
     module: Module, path: files.Path, metadata: Mapping[str, str] | None
 ) -> None:
     """`Module.save_weights`."""
-    weights = module.state_dict()
+    weights = dict(module.named_parameters())
     if not files.path_of("save_weights", path).endswith(".npz"):
         files.save_safetensors(path, weights, metadata)
     elif metadata:
@@ -169,7 +169,7 @@ def load(
     any_dtype: bool = False,
 ) -> Unmatched:
     """Puts tensors in the places that their names say, all or none of them."""
-    wanted = module.state_dict()
+    wanted = dict(module.named_parameters())
     given = dict(given) | _tied(wanted, given)
     unmatched = Unmatched(
         [name for name in wanted if name not in given],
