@@ -174,3 +174,21 @@ def test_a_state_dict_is_a_copy():
     assert not np.array_equal(model[0].weight.numpy(), before)
     model.load_state_dict(best)
     assert np.array_equal(model[0].weight.numpy(), before)
+
+
+def test_states_of_other_optimizers_are_refused():
+    parameters = network().parameters()
+    state = optim.Adam(parameters).state_dict()
+    with pytest.raises(ValueError, match="\\['v'\\] are remembered of .*, not \\['m', 'v'\\]"):
+        optim.SGD(parameters, lr=0.1, momentum=0.9).load_state_dict(state)
+
+
+def test_the_state_of_an_optimizer_is_a_copy():
+    w = tn.ones(2, requires_grad=True)
+    optimizer = optim.SGD([w], lr=1.0)
+    state = optimizer.state_dict()
+    w.sum().backward()
+    optimizer.step()
+    assert state["parameters"][0].tolist() == [1, 1]
+    optimizer.load_state_dict(state)
+    assert w.tolist() == [1, 1] and w.requires_grad

@@ -104,7 +104,7 @@ class Optimizer(metaclass=_BothHabits):
 
     def state_dict(self) -> dict[str, Any]:
         """`state`, to be kept: what the optimizer does later does not change it."""
-        return tn.tree.map(lambda tensor: tensor, self.state)
+        return tn.tree.map(tn.Tensor.detach, self.state)
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Goes on from what `state_dict()` of an optimizer of the same kind gave."""
@@ -116,6 +116,11 @@ class Optimizer(metaclass=_BothHabits):
             if name in given and given[name].shape != known.shape:
                 shapes = f"{known.shape}, given {given[name].shape}"
                 self._refuse(f"load_state_dict: {name} is {shapes}")
+        for name, known in self.state.get("moments", {}).items():
+            others = state["moments"].get(name, known)
+            if others.keys() != known.keys():
+                kinds = f"{sorted(known)} are remembered of {name}, not {sorted(others)}"
+                self._refuse(f"load_state_dict: {kinds}", hint="is it that of another optimizer?")
         _replace(self.state, state)
 
     def init_single(self, parameter: tn.Tensor, state: dict[str, Any]) -> None:
