@@ -103,6 +103,8 @@ void bind_backward(nb::module_& m) {
         "Whether what this thread records leads back to tensors that require gradients.");
   m.def("_set_grad_enabled", set_grad_enabled, nb::arg("enabled"));
   m.def("_watch", watch_tree, nb::arg("tree"));
+  m.def("_refuses_grad",
+        [](nb::handle x) { return (watch_bits(*value_of(x).node()) & kRefused) != 0; });
   m.def("_rebind", [](nb::handle tensor, nb::handle value) {
     UserCall call;
     rebind(self_of(tensor), value_of(value));

@@ -17,7 +17,16 @@ namespace tn::python {
 namespace {
 
 /// What a word stands for, where it is no class of a tree. Given: a number, by a trace around.
-enum Tag : uint64_t { kTensor = 1, kKeptTensor, kGiven, kReal, kInteger, kConstant, kTree };
+enum Tag : uint64_t {
+  kTensor = 1,
+  kKeptTensor,
+  kRefusedTensor,
+  kGiven,
+  kReal,
+  kInteger,
+  kConstant,
+  kTree
+};
 
 /// Whether a float holds it: then it becomes the same whether it is known or given at run time.
 bool is_exact_integer(PyObject* o) {
@@ -245,7 +254,11 @@ void CallArguments::add_leaf(size_t at) {
   key.at.push_back(at);
   key.types.push_back(type_of(tensors.back()));
   key.kept.push_back(watch_bits(*tensors.back().node()) & kKept);
-  word(is_given_number(tensors.back()) ? kGiven : key.kept.back() ? kKeptTensor : kTensor);
+  bool refused = watch_bits(*tensors.back().node()) & kRefused;
+  word(is_given_number(tensors.back()) ? kGiven
+       : key.kept.back()               ? kKeptTensor
+       : refused                       ? kRefusedTensor
+                                       : kTensor);
 }
 
 void CallArguments::append_numbers(const std::vector<size_t>& given, Tensors& to) const {

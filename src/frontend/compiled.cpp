@@ -31,19 +31,20 @@ static std::vector<TypeRef> types_of(std::span<const Tensor> list) {
   return types;
 }
 
-std::vector<bool> kept_for_backward(std::span<const Tensor> args) {
-  std::vector<bool> kept;
-  kept.reserve(args.size() + 1);
-  for (const Tensor& t : args) kept.push_back(watch_bits(*t.node()) & inherited & kKept);
-  kept.push_back(inherited);
-  return kept;
+std::vector<uint8_t> watching(std::span<const Tensor> args) {
+  uint8_t counts = kRefused | (inherited & kKept);
+  std::vector<uint8_t> watched;
+  watched.reserve(args.size() + 1);
+  for (const Tensor& t : args) watched.push_back(watch_bits(*t.node()) & counts);
+  watched.push_back(inherited);
+  return watched;
 }
 
 Compiled::Compiled(const Function& f, std::span<const Tensor> like, Pattern pattern,
                    CompileOptions options, RunDemands demands)
     : options_(std::move(options)),
       pattern_(std::move(pattern)),
-      kept_(kept_for_backward(like)),
+      watched_(watching(like)),
       demands_(demands),
       narrow_(narrow_type),
       deadline_(demands.timeout, demands.timeout_fails) {
@@ -52,7 +53,7 @@ Compiled::Compiled(const Function& f, std::span<const Tensor> like, Pattern patt
   invariant(fits, "compile: traced for a pattern that its own arguments do not fit");
   Function on_numbers = [&](Tensors params) {
     for (size_t i = 0; i < like.size(); ++i) {
-      if (kept_[i]) set_watch_bits(*params[i].node(), kOnPath | kKept);
+      set_watch_bits(*params[i].node(), watched_[i] & kKept ? kOnPath | watched_[i] : watched_[i]);
       if (is_number(like[i])) params[i] = as_number(std::move(params[i]));
     }
     return f(params);

@@ -27,9 +27,10 @@ struct RunDemands {
   bool timeout_fails = false;  // otherwise the interpreter runs meanwhile
 };
 
-/// By argument: whether what is computed from it is kept for backward(); at the end, whether
-/// anything is. A trace serves calls that have these in common with the one it was made for.
-std::vector<bool> kept_for_backward(std::span<const Tensor> args);
+/// By argument: whether what is computed from it is kept for backward(), and whether its gradient
+/// is refused; at the end, whether anything is kept. A trace serves calls that have these in common
+/// with the one it was made for.
+std::vector<uint8_t> watching(std::span<const Tensor> args);
 
 class Compiled {
  public:
@@ -56,7 +57,7 @@ class Compiled {
     return is_recorded(args) || traced_.differentiable;
   }
   /// Of the arguments that it was traced for.
-  const std::vector<bool>& kept() const { return kept_; }
+  const std::vector<uint8_t>& watched() const { return watched_; }
   /// The types it serves, and what else must hold of sizes.
   const Pattern& pattern() const { return pattern_; }
   const std::vector<SizeGuard>& guards() const { return guards_; }
@@ -99,7 +100,7 @@ class Compiled {
   Traced traced_;
   CompileOptions options_;
   Pattern pattern_;
-  std::vector<bool> kept_;
+  std::vector<uint8_t> watched_;
   std::vector<SizeGuard> guards_;  // what the pattern does not say
   RunDemands demands_;
   DType narrow_;

@@ -29,9 +29,9 @@ struct CompiledFunction::State {
   CallStats stats = {};
 
   Entry find(const Tensors& args, const ArgumentTypes& types, std::vector<Binding>& sizes) {
-    std::vector<bool> kept = kept_for_backward(args);
+    std::vector<uint8_t> watched = watching(args);
     auto found = std::find_if(entries.rbegin(), entries.rend(), [&](const Entry& e) {
-      return e->kept() == kept && e->takes(types, sizes);
+      return e->watched() == watched && e->takes(types, sizes);
     });
     if (found == entries.rend()) return nullptr;
     std::rotate(found.base() - 1, found.base(), entries.end());

@@ -12,12 +12,13 @@ namespace tn {
 
 /// Bits of Node::watched.
 enum Watch : uint8_t {
-  kOnPath = 1,    // a leaf, or recorded from one
-  kKept = 2,      // behind it is a leaf with requires_grad: keeps its operands
-  kLeaf = 4,      // its gradient is wanted; walks end here
-  kHasGrad = 8,   // there is a gradient to let go of when the node dies
-  kSpent = 16,    // a backward() has been here and let go of what it needs
-  kReplaced = 32  // was a leaf until its tensor got another value
+  kOnPath = 1,     // a leaf, or recorded from one
+  kKept = 2,       // behind it is a leaf with requires_grad: keeps its operands
+  kLeaf = 4,       // its gradient is wanted; walks end here
+  kHasGrad = 8,    // there is a gradient to let go of when the node dies
+  kSpent = 16,     // a backward() has been here and let go of what it needs
+  kReplaced = 32,  // was a leaf until its tensor got another value
+  kRefused = 64    // the user wants no gradient of it: modules do not make it a leaf
 };
 /// What a node takes over from its operands.
 inline constexpr uint8_t kInherited = kOnPath | kKept;

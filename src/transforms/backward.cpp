@@ -51,6 +51,10 @@ void require_grad(Tensor& x, bool wanted) {
   if (wanted && !is_differentiable(x.dtype()))
     fail(Fault::type, Hint{"convert it with astype(float32)"},
          "requires_grad: gradients exist for floating and complex tensors only: {}", *type_of(x));
+  if (wanted)
+    clear_watch_bits(*x.node(), kRefused);
+  else
+    set_watch_bits(*x.node(), kRefused);
   if (wanted == requires_grad(x)) return;
   if (wanted) {
     NoGrad off;
@@ -75,7 +79,7 @@ bool is_leaf(const Tensor& x) { return !requires_grad(x) || watch_bits(*x.node()
 
 void watch(Tensor& parameter) {
   if (!inherited || !is_differentiable(parameter.dtype())) return;
-  if (watch_bits(*parameter.node()) & (kLeaf | kKept)) return;
+  if (watch_bits(*parameter.node()) & (kLeaf | kKept | kRefused)) return;
   parameter = as_leaf(parameter);
   set_watch_bits(*parameter.node(), kLeaf | kOnPath);
 }

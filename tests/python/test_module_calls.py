@@ -157,3 +157,30 @@ def test_parameters_are_a_plain_tree_that_knows_its_module():
     assert tn.tree.structure(parameters) == tn.tree.structure(same)
     assert type(tn.tree.map(lambda p: p, parameters)) is dict
     assert tn.grad(lambda p: tn.sum(p["weight"]))(parameters)["bias"].tolist() == [0]
+
+
+def test_a_parameter_that_refuses_gradients_is_frozen():
+    model = nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 1))
+    weight = model.layers[0].weight.tolist()
+    for parameter in model.layers[0].parameters().values():
+        parameter.requires_grad = False
+    assert model.trainable_parameters()["layers"][0] == {}
+    optimizer = tn.optim.SGD(model.parameters(), lr=0.1)
+    x = tn.array([[1.0, 2.0]])
+
+    def step():
+        tn.sum(model(x)).backward()
+        optimizer.step()
+        optimizer.zero_grad()
+
+    state = [model.state, optimizer.state]
+    compiled = tn.compile(step, inputs=state, outputs=state)
+    for run in (step, compiled, compiled):
+        before = model.layers[1].weight.tolist()
+        run()
+        assert model.layers[0].weight.tolist() == weight and model.layers[0].weight.grad is None
+        assert model.layers[1].weight.tolist() != before
+    assert compiled.stats().traces == 1
+    model.layers[0].weight.requires_grad = True
+    compiled()
+    assert model.layers[0].weight.tolist() != weight

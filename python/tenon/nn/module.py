@@ -90,7 +90,10 @@ class Module:
         return Parameters(self, self._select(frozen=True))
 
     def trainable_parameters(self) -> Parameters:
-        """The parameters that are neither frozen nor buffers nor integers, in the same form."""
+        """The parameters that are neither frozen nor buffers nor integers, in the same form.
+
+        Setting `requires_grad` of a parameter to False freezes it, too.
+        """
         return Parameters(self, self._select(frozen=False))
 
     def named_parameters(self) -> Iterator[tuple[str, tn.Tensor]]:
@@ -387,7 +390,7 @@ def _parameters_in(value: Any, frozen: bool, is_frozen: bool) -> Any:
     if isinstance(value, Module):
         return value._select(frozen) or None
     if isinstance(value, tn.Tensor):
-        trained = not is_frozen and value.dtype in _TRAINED
+        trained = not is_frozen and value.dtype in _TRAINED and not _core._refuses_grad(value)
         return value if frozen or trained else None
     if isinstance(value, dict):
         parts = {k: _parameters_in(v, frozen, is_frozen) for k, v in value.items()}
