@@ -87,7 +87,8 @@ class Fitter {
   }
 
   /// The largest budget of stored values with which the plan fits. What else a plan needs, and what
-  /// it saves by writing in place, is known when it is made.
+  /// it saves by writing in place, is known when it is made. A budget that cannot be kept to, so
+  /// small is it, says nothing of the plans with more.
   void search(std::span<const int32_t> order) {
     Try all = attempt(order, INT64_MAX);
     auto high = static_cast<double>(all.residence.peak), low = 0.0;
@@ -96,8 +97,9 @@ class Fitter {
     keep(std::move(all));
     for (int n = 0; n < kMostTries && !done; ++n) {
       Try one = attempt(order, static_cast<int64_t>(budget));
+      bool is_kept_to = static_cast<double>(one.residence.peak) <= budget;
       auto excess = static_cast<double>(one.peak - target_);
-      (fits(one) ? low : high) = budget;
+      (fits(one) || !is_kept_to ? low : high) = budget;
       keep(std::move(one));
       budget = low > 0 ? (low + high) / 2 : std::clamp(high - excess, 0.5 * high, 0.9 * high);
       done = high - low < kClose * high;
