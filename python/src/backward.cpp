@@ -57,6 +57,7 @@ nb::object copied(nb::handle self) {
   if (leads || !is_inexact(x.dtype())) return wrapped(std::move(x));
   NoGrad off;
   Tensor own = tn::copy(x);
+  set_watch_bits(*own.node(), bits & kRefused);
   return wrapped(bits & kLeaf ? as_variable(own, grad(x), bits & kKept) : own);
 }
 

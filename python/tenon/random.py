@@ -272,7 +272,8 @@ def rand(
     requires_grad: bool = False,
 ) -> Tensor:
     """Uniform numbers in [0, 1): `tn.rand(2, 3)`."""
-    return uniform(0, 1, shape, dtype, key).requires_grad_(requires_grad)
+    made = uniform(0, 1, shape, dtype, key)
+    return made.requires_grad_() if requires_grad else made
 
 
 def randn(
@@ -282,4 +283,5 @@ def randn(
     requires_grad: bool = False,
 ) -> Tensor:
     """Standard normal numbers: `tn.randn(2, 3)`."""
-    return normal(shape, dtype, key=key).requires_grad_(requires_grad)
+    made = normal(shape, dtype, key=key)
+    return made.requires_grad_() if requires_grad else made

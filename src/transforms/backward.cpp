@@ -51,24 +51,20 @@ void require_grad(Tensor& x, bool wanted) {
   if (wanted && !is_differentiable(x.dtype()))
     fail(Fault::type, Hint{"convert it with astype(float32)"},
          "requires_grad: gradients exist for floating and complex tensors only: {}", *type_of(x));
-  if (wanted)
-    clear_watch_bits(*x.node(), kRefused);
-  else
-    set_watch_bits(*x.node(), kRefused);
-  if (wanted == requires_grad(x)) return;
-  if (wanted) {
-    NoGrad off;
-    // Others that hold the value, copies of models as well, have gradients of their own.
-    bool shared = x.node()->refs.load(std::memory_order_acquire) > 1 && !Trace::current() &&
-                  !(watch_bits(*x.node()) & kLeaf);
-    x = shared ? emit(ops::copy, {x}) : as_leaf(x);
-    return set_watch_bits(*x.node(), kLeaf | kOnPath | kKept);
-  }
-  if (!is_leaf(x))
+  if (!wanted && !is_leaf(x))
     fail(Hint{"x.detach() is its value alone"},
          "requires_grad: {} was computed from tensors that require gradients, and does too",
          *type_of(x));
-  clear_watch_bits(*x.node(), kLeaf | kOnPath | kKept);
+  uint8_t bits = watch_bits(*x.node());
+  bool is_made = bits & kOnPath && !(bits & kLeaf);
+  if (wanted ? requires_grad(x) : is_made || !is_differentiable(x.dtype())) return;
+  NoGrad off;
+  // Others that hold the value, copies of models as well, have gradients of their own.
+  bool shared = x.node()->refs.load(std::memory_order_acquire) > 1 && !Trace::current();
+  x = shared && !(bits & kLeaf) ? emit(ops::copy, {x}) : as_leaf(x);
+  uint8_t variable = kLeaf | kOnPath | kKept, refused = kRefused;
+  clear_watch_bits(*x.node(), wanted ? refused : variable);
+  set_watch_bits(*x.node(), wanted ? variable : refused);
 }
 
 bool requires_grad(const Tensor& x) {

@@ -371,7 +371,8 @@ def test_backward_does_not_leave_a_trace(transform) -> None:
     with pytest.raises(tn.InvalidValue, match="a gradient is set"):
         transform(h)(X)
     if transform is tn.compile:
-        with pytest.raises(tn.InvalidValue, match="to an argument from outside(.*\n)*.*inputs=state"):
+        text = "to an argument from outside(.*\n)*.*inputs=state"
+        with pytest.raises(tn.InvalidValue, match=text):
             tn.compile(g)(w)
 
 

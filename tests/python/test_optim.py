@@ -1,5 +1,6 @@
 """tn.optim: the steps of optimizers against PyTorch's, and their state."""
 
+import copy
 import doctest
 import pathlib
 
@@ -248,6 +249,19 @@ def test_apply_changes_a_tied_parameter_once():
         model.apply(lambda w: 2 * w)
         optim.SGD(model.parameters(), lr=0.1)  # they require gradients from now on
     assert model[0].weight is model[1].weight and model[1].weight[0, 0].item() == 4
+
+
+def test_only_what_was_said_freezes():
+    model = nn.Linear(2, 1)
+    model.weight, model.bias = tn.randn(1, 2), tn.rand(1)
+    assert list(model.trainable_parameters()) == ["weight", "bias"]
+    model.bias.requires_grad = False
+    for other in (model, copy.deepcopy(model), model.load_state_dict(model.state_dict()) and model):
+        assert list(other.trainable_parameters()) == ["weight"]
+    model.apply(lambda w: 2 * w)
+    assert list(model.trainable_parameters()) == ["weight"]
+    model.bias.requires_grad = True
+    assert list(model.trainable_parameters()) == ["weight", "bias"]
 
 
 def test_gradients_become_none_or_zeros():

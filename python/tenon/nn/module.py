@@ -213,7 +213,8 @@ class Module:
                 kind = type(made).__name__
                 hint = "; for a function of modules there is apply_to_modules"
                 _core._fail("type", f"apply: the function returned a {kind}, not a tensor{hint}")
-            return weights.taken_over(made, parameter) if parameter.requires_grad else made
+            watched = parameter.requires_grad or _core._refuses_grad(parameter)
+            return weights.taken_over(made, parameter) if watched else made
 
         parameters = self.parameters()
         each_once = {id(p): p for p in tn.tree.leaves(parameters)}  # tied ones stay tied

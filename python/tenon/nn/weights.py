@@ -198,6 +198,8 @@ def taken_over(value: tn.Tensor, current: tn.Tensor) -> tn.Tensor:
     """
     with tn.no_grad():
         own = tn.copy(value)
+    if _core._refuses_grad(current):
+        return own.requires_grad_(False)
     if not current.requires_grad:
         return own
     if own.dtype != current.dtype:
