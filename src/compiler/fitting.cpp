@@ -87,22 +87,34 @@ class Fitter {
   }
 
   /// The largest budget of stored values with which the plan fits. What else a plan needs, and what
-  /// it saves by writing in place, is known when it is made. A budget that cannot be kept to, so
-  /// small is it, says nothing of the plans with more.
+  /// it saves by writing in place, is known when it is made.
   void search(std::span<const int32_t> order) {
     Try all = attempt(order, INT64_MAX);
-    auto high = static_cast<double>(all.residence.peak), low = 0.0;
+    auto most = static_cast<double>(all.residence.peak), high = most, low = 0.0;
     double budget = high * static_cast<double>(target_) / static_cast<double>(all.peak);
+    double least = 0;  // budget that was too small to keep to, the largest of those tried
     bool done = fits(all);
     keep(std::move(all));
     for (int n = 0; n < kMostTries && !done; ++n) {
       Try one = attempt(order, static_cast<int64_t>(budget));
-      bool is_kept_to = static_cast<double>(one.residence.peak) <= budget;
+      if (static_cast<double>(one.residence.peak) > budget) least = std::max(least, budget);
       auto excess = static_cast<double>(one.peak - target_);
-      (fits(one) || !is_kept_to ? low : high) = budget;
+      (fits(one) ? low : high) = budget;
       keep(std::move(one));
       budget = low > 0 ? (low + high) / 2 : std::clamp(high - excess, 0.5 * high, 0.9 * high);
       done = high - low < kClose * high;
+    }
+    if (least > 0 && !fits(best_)) descend(order, least, most);
+  }
+
+  /// Nothing fits: the least that is needed, with a budget between one that is too small to keep
+  /// to, where values are computed again in vain, and one that needs nothing computed again.
+  void descend(std::span<const int32_t> order, double low, double high) {
+    for (int n = 0; n < kMostTries && high - low >= kClose * high; ++n) {
+      double budget = (low + high) / 2;
+      Try one = attempt(order, static_cast<int64_t>(budget));
+      (static_cast<double>(one.residence.peak) > budget ? low : high) = budget;
+      keep(std::move(one));
     }
   }
 
