@@ -192,3 +192,14 @@ def test_the_state_of_an_optimizer_is_a_copy():
     assert state["parameters"][0].tolist() == [1, 1]
     optimizer.load_state_dict(state)
     assert w.tolist() == [1, 1] and w.requires_grad
+
+
+def test_parameters_that_refuse_gradients_do_so_after_loading_until_told_otherwise():
+    model = network()
+    model[0].weight.requires_grad = False
+    model.load_state_dict(network().state_dict())
+    assert list(model.trainable_parameters()["layers"][0]) == ["bias"]
+    model.unfreeze(keys="bias")
+    assert list(model.trainable_parameters()["layers"][0]) == ["bias"]
+    model.unfreeze()
+    assert list(model.trainable_parameters()["layers"][0]) == ["weight", "bias"]

@@ -247,24 +247,22 @@ class Module:
 
     def freeze(self, *, recurse: bool = True, keys: Names | None = None) -> Module:
         """Takes parameters, or those called `keys`, out of `trainable_parameters()`."""
-        return self._mark(recurse, keys, lambda frozen, names: frozen | names)
+        return self._mark(recurse, keys, trained=False)
 
     def unfreeze(self, *, recurse: bool = True, keys: Names | None = None) -> Module:
-        """Makes parameters, or those called `keys`, trainable again."""
-        return self._mark(recurse, keys, lambda frozen, names: frozen - names)
+        """Makes parameters, or those called `keys`, trainable again, however they were frozen."""
+        return self._mark(recurse, keys, trained=True)
 
-    def _mark(
-        self,
-        recurse: bool,
-        keys: Names | None,
-        combine: Callable[[frozenset[str], set[str]], frozenset[str]],
-    ) -> Module:
+    def _mark(self, recurse: bool, keys: Names | None, trained: bool) -> Module:
         keys = {keys} if isinstance(keys, str) else keys
         for module in self.modules() if recurse else [self]:
             names = {name for name, value in vars(module).items() if _holds_tensors(value)}
             if keys is not None:
                 names.intersection_update(keys)
-            module._set("_frozen", combine(module._frozen, names))
+            module._set("_frozen", module._frozen - names if trained else module._frozen | names)
+            for tensor in tn.tree.leaves([vars(module)[name] for name in names if trained]):
+                if isinstance(tensor, tn.Tensor) and _core._refuses_grad(tensor):
+                    tensor.requires_grad = True
         return self
 
     def _set(self, name: str, value: Any) -> None:

@@ -201,7 +201,7 @@ def taken_over(value: tn.Tensor, current: tn.Tensor) -> tn.Tensor:
     if _core._refuses_grad(current):
         return own.requires_grad_(False)
     if not current.requires_grad:
-        return own
+        return own.requires_grad_(False) if _core._refuses_grad(current) else own
     if own.dtype != current.dtype:
         return own.requires_grad_()
     _core._rebind(current, own)
