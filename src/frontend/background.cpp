@@ -1,5 +1,9 @@
 #include "frontend/background.h"
 
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
 #include <condition_variable>
 #include <cstdlib>
 #include <deque>
@@ -13,6 +17,12 @@
 namespace tn {
 
 namespace {
+
+/// Where there are fewer CPUs than threads, the program's own go first.
+void yield_to_others() {
+  constexpr int kNicer = 10;
+  setpriority(PRIO_PROCESS, static_cast<id_t>(syscall(SYS_gettid)), kNicer);
+}
 
 class Worker {
  public:
@@ -51,6 +61,7 @@ class Worker {
 
   void work() {
     stop_wanted = &stopping_;
+    yield_to_others();
     while (true) {
       std::function<void()> job;
       {
