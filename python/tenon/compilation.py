@@ -12,6 +12,7 @@ from typing import Any
 
 from . import _core
 from .ahead import compile_ahead
+from .compiled_modules import compiled_module, function_of, is_module, plain
 from .flat_function import check_callable
 
 
@@ -225,6 +226,9 @@ def compile(
         >>> [step(tn.array(2)).item() for _ in range(3)]
         [2, 4, 6]
 
+    A compiled module is a module with the same state, whose calls run so: as a part of another one
+    its parameters are found under the same names, trained and saved.
+
     Results may take the memory of what `outputs` replace, where nobody else holds it, and of the
     arguments at `donate_argnums`, which must not be used afterwards.
 
@@ -256,6 +260,7 @@ def compile(
     if fun is None:
         return functools.partial(compile, **options)
     check_callable("compile", fun)
+    fun = plain(fun)
     del options["args"], options["kwargs"]
     if args is not None or kwargs is not None:
         return _executable(fun, args, kwargs, options)
@@ -264,7 +269,13 @@ def compile(
     copied = ("__dict__",) if isinstance(fun, types.FunctionType) else ()
     functools.update_wrapper(made, fun, updated=copied)
     made.__dict__.pop(_TRACES, None)
-    return made
+    return compiled_module(fun, made, options) if is_module(fun) else made
+
+
+def compiled_function(fun: Callable[..., Any]) -> _core.CompiledFunction:
+    """`fun`, compiled if it is not yet."""
+    found = function_of(fun)
+    return found if isinstance(found, _core.CompiledFunction) else function_of(compile(fun))
 
 
 def show(fun: Callable[..., Any], *args: Any, what: str = "graph", **kwargs: Any) -> str:
@@ -281,8 +292,7 @@ def show(fun: Callable[..., Any], *args: Any, what: str = "graph", **kwargs: Any
           return %2
         }
     """
-    compiled = fun if isinstance(fun, _core.CompiledFunction) else compile(fun)
-    return compiled.show(what, *args, **kwargs)
+    return compiled_function(fun).show(what, *args, **kwargs)
 
 
 class _Switch:

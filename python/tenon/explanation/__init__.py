@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from .. import _core
-from ..compilation import compile
+from ..compilation import compiled_function
 from .profiling import Profile, profile
 
 __all__ = ["Explanation", "Profile", "explain", "profile"]
@@ -63,7 +63,7 @@ def explain(fun: Callable[..., Any]) -> Callable[..., Explanation]:
         ...
         >>> tn.explain(gelu)(x).save("gelu.html")  # doctest: +SKIP
     """
-    compiled = fun if isinstance(fun, _core.CompiledFunction) else compile(fun)
+    compiled = compiled_function(fun)
 
     def explained(*args: Any, **kwargs: Any) -> Explanation:
         facts = compiled._explain(*args, **kwargs)

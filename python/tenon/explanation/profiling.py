@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from .. import _core
+from ..compiled_modules import function_of
 from .units import time_text
 
 
@@ -134,6 +135,7 @@ def _tensors_in(trees: Any) -> list[Any]:
 def _kinds(fun: Any, steps: list[Any], args: Any, kwargs: Any) -> list[str]:
     """Of the steps of a compiled function, if they are those of one plan."""
     unknown = [""] * len(steps)
+    fun = function_of(fun)
     if not isinstance(fun, _core.CompiledFunction):
         return unknown
     known = {step.step: step.kind for step in fun._explain(*args, **kwargs).steps}
