@@ -203,3 +203,16 @@ def test_parameters_that_refuse_gradients_do_so_after_loading_until_told_otherwi
     assert list(model.trainable_parameters()["layers"][0]) == ["bias"]
     model.unfreeze()
     assert list(model.trainable_parameters()["layers"][0]) == ["weight", "bias"]
+
+
+def test_weights_of_a_sequential_of_pytorch():
+    class Classifier(nn.Module):
+        def __init__(self):
+            self.features = nn.Sequential(nn.Linear(2, 2), nn.ReLU())
+
+    given = {"features.0.weight": tn.ones((2, 2)), "features.0.bias": tn.zeros(2)}
+    for strict in (True, False):
+        with pytest.raises(ValueError, match="mapping={'features': 'features.layers'}"):
+            Classifier().load_weights(given, strict=strict)
+    model = Classifier().load_weights(given, mapping={"features": "features.layers"})
+    assert model.features[0].weight.tolist() == [[1, 1], [1, 1]]

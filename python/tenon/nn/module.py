@@ -139,7 +139,8 @@ class Module:
         """Puts weights in the places that their names say; all, or none if some do not fit.
 
         `source` is a file, the folder or index of several, or tensors by name. Names, shapes and
-        types must be the module's; without `strict`, names that only one has are left alone.
+        types must be the module's; without `strict`, names that only one has are left alone, unless
+        there are no others.
 
         `mapping` says what other libraries' names become: a function of a name, or a dict of
         patterns. A pattern is the beginning of a name, up to a dot; `*` is any part between dots,

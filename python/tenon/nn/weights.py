@@ -175,7 +175,8 @@ def load(
         [name for name in wanted if name not in given],
         [name for name in given if name not in wanted],
     )
-    problems = _unmatched_text(unmatched, wanted, given) if strict else []
+    nothing_fits = len(unmatched.unexpected_keys) == len(given) > 0  # a prefix is missing, say
+    problems = _unmatched_text(unmatched, wanted, given) if strict or nothing_fits else []
     for name, current in wanted.items():
         if name in given:
             problems += _difference(name, current, given[name], any_dtype)
@@ -273,4 +274,8 @@ def _renaming_hint(missing: list[str], extra: list[str]) -> str:
         for longer in missing:
             if longer.endswith(f".{name}"):
                 return f"mapping={{'': {longer.removesuffix(f'.{name}')!r}}} puts that in front"
+    for name in missing[:1]:
+        before, layers, after = name.partition(".layers.")  # of a Sequential
+        if layers and f"{before}.{after}" in extra:
+            return f"mapping={{{before!r}: '{before}.layers'}} puts that between"
     return "mapping={old: new} renames; strict=False leaves them alone"
