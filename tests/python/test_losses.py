@@ -148,3 +148,31 @@ def test_losses_as_modules():
 @pytest.mark.parametrize("module", [losses, nn.loss_modules], ids=lambda m: m.__name__)
 def test_examples_in_the_documentation(module):
     assert doctest.testmod(module, extraglobs={"tn": tn}).failed == 0
+
+
+@pytest.mark.parametrize("smoothing", [0.0, 0.2])
+def test_classes_have_weights(smoothing):
+    weight = np.array([0.5, 2.0, 1.0], np.float32)
+    logits = np.array([[1.0, -1.0, 0.5], [0.0, 2.0, 1.0], [3.0, 0.0, 0.0]], np.float32)
+    log_p = logits - np.log(np.exp(logits).sum(1, keepdims=True))
+    classes = np.array([1, 0, -100])  # the last one is not counted
+    share = np.full((2, 3), smoothing / 3)
+    share[[0, 1], classes[:2]] += 1 - smoothing
+    want = -(log_p[:2] * weight * share).sum() / weight[classes[:2]].sum()
+    loss = nn.CrossEntropyLoss(weight=tn.array(weight), label_smoothing=smoothing)
+    assert loss(tn.array(logits), tn.array(classes)).item() == pytest.approx(want, rel=1e-5)
+    assert not loss.trainable_parameters() and "weight=float32[3]" in repr(loss)
+    if smoothing == 0:
+        nll = nn.NLLLoss(weight=tn.array(weight))
+        assert nll(tn.array(log_p), tn.array(classes)).item() == pytest.approx(want, rel=1e-5)
+    with pytest.raises(ValueError, match=r"weight: expected shape \(4,\), given \(3,\)"):
+        loss(tn.zeros((2, 4)), tn.array([0, 1]))
+
+
+def test_positive_targets_have_weights():
+    x, targets = tn.array([[0.5, -200.0]]), tn.array([[1.0, 0.25]])
+    loss = nn.BCEWithLogitsLoss(pos_weight=tn.array([3.0, 2.0]), reduction="none")
+    np.testing.assert_allclose(loss(x, targets).numpy(), [[3 * np.log1p(np.exp(-0.5)), 100]], 1e-6)
+    halved = nn.BCEWithLogitsLoss(weight=tn.array(0.5), reduction="none")
+    plain = nn.BCEWithLogitsLoss(reduction="none")
+    assert halved(x, targets).tolist() == (plain(x, targets) / 2).tolist()

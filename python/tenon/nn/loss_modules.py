@@ -14,12 +14,14 @@ import tenon as tn
 
 from .. import _core
 from . import losses
+from .checks import type_text
 from .module import Module
 
 
 class Loss(Module):
     """The base of the losses: a function, and its options as attributes."""
 
+    buffers = ("weight", "pos_weight")  # what is given is not trained
     function: Callable[..., tn.Tensor]
     defaults: dict[str, Any]
 
@@ -35,8 +37,10 @@ class Loss(Module):
 
     def describe(self) -> str:
         options = {name: getattr(self, name) for name in self.defaults}
-        unusual = [f"{n}={v!r}" for n, v in options.items() if v != self.defaults[n]]
-        return ", ".join(unusual)
+        tensors = [n for n, v in options.items() if isinstance(v, tn.Tensor)]
+        unusual = [n for n, v in options.items() if n not in tensors and v != self.defaults[n]]
+        texts = [f"{n}={type_text(options[n])}" for n in tensors]
+        return ", ".join(texts + [f"{n}={options[n]!r}" for n in unusual])
 
 
 def _loss(name: str, function: Callable[..., tn.Tensor]) -> type[Loss]:
@@ -61,32 +65,84 @@ def _class_axis(inputs: tn.Tensor) -> int:
 def cross_entropy(
     inputs: tn.Tensor,
     targets: tn.Tensor,
+    weight: tn.Tensor | None = None,
     label_smoothing: float = 0.0,
     ignore_index: int = -100,
     reduction: str = "mean",
 ) -> tn.Tensor:
+    """`weight` is one number for each class; the mean is that of weighted losses."""
     axis = _class_axis(inputs)
+    if weight is not None:
+        log_p = tn.log_softmax(inputs, axis=axis)
+        return _weighted(log_p, targets, weight, label_smoothing, ignore_index, reduction)
     return losses.cross_entropy(
         inputs, targets, None, axis, label_smoothing, reduction, ignore_index
     )
 
 
 def nll_loss(
-    inputs: tn.Tensor, targets: tn.Tensor, ignore_index: int = -100, reduction: str = "mean"
+    inputs: tn.Tensor,
+    targets: tn.Tensor,
+    weight: tn.Tensor | None = None,
+    ignore_index: int = -100,
+    reduction: str = "mean",
 ) -> tn.Tensor:
+    if weight is not None:
+        return _weighted(inputs, targets, weight, 0.0, ignore_index, reduction)
     return losses.nll_loss(inputs, targets, _class_axis(inputs), reduction, ignore_index)
 
 
-def binary_cross_entropy(
-    inputs: tn.Tensor, targets: tn.Tensor, reduction: str = "mean"
+def _weighted(
+    log_p: tn.Tensor,
+    targets: tn.Tensor,
+    weight: tn.Tensor,
+    label_smoothing: float,
+    ignore_index: int,
+    reduction: str,
 ) -> tn.Tensor:
-    return losses.binary_cross_entropy(inputs, targets, None, False, reduction)
+    """Minus the log probabilities of the targets, times the weights of their classes."""
+    axis = _class_axis(log_p)
+    classes = log_p.shape[axis]
+    if weight.shape != (classes,):
+        _core._fail("value", f"weight: expected shape ({classes},), given {weight.shape}")
+    weighted = log_p * tn.reshape(weight, (-1,) + (1,) * (log_p.ndim - 1 - axis))
+    if targets.shape == log_p.shape:
+        targets = (1 - label_smoothing) * targets + label_smoothing / classes
+        return losses.reduced("weight", -tn.sum(weighted * targets, axis=axis), reduction)
+    counted = targets != ignore_index
+    chosen = losses.nll_loss(weighted, tn.where(counted, targets, 0), axis)
+    loss = (1 - label_smoothing) * chosen
+    if label_smoothing != 0:
+        loss = loss - label_smoothing / classes * tn.sum(weighted, axis=axis)
+    loss = tn.where(counted, loss, 0)
+    if reduction != "mean":
+        return losses.reduced("weight", loss, reduction)
+    return tn.sum(loss) / tn.sum(tn.where(counted, tn.take(weight, targets), 0))
+
+
+def binary_cross_entropy(
+    inputs: tn.Tensor,
+    targets: tn.Tensor,
+    weight: tn.Tensor | None = None,
+    reduction: str = "mean",
+) -> tn.Tensor:
+    return losses.binary_cross_entropy(inputs, targets, weight, False, reduction)
 
 
 def binary_cross_entropy_with_logits(
-    inputs: tn.Tensor, targets: tn.Tensor, reduction: str = "mean"
+    inputs: tn.Tensor,
+    targets: tn.Tensor,
+    weight: tn.Tensor | None = None,
+    reduction: str = "mean",
+    pos_weight: tn.Tensor | None = None,
 ) -> tn.Tensor:
-    return losses.binary_cross_entropy(inputs, targets, None, True, reduction)
+    """`pos_weight` multiplies the losses of targets 1: above 1, fewer of them are missed."""
+    if pos_weight is None:
+        return losses.binary_cross_entropy(inputs, targets, weight, True, reduction)
+    losses.check_alike("BCEWithLogitsLoss", inputs=inputs, targets=targets)
+    positive = pos_weight * targets * tn.softplus(-inputs)
+    loss = positive + (1 - targets) * tn.softplus(inputs)
+    return losses.reduced("BCEWithLogitsLoss", loss, reduction, weight)
 
 
 def kl_div(
