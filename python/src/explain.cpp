@@ -6,6 +6,7 @@
 #include <nanobind/stl/vector.h>
 
 #include "core.h"
+#include "event_tape.h"
 #include "runtime/step_times.h"
 
 namespace tn::python {
@@ -93,6 +94,7 @@ void bind_explain(nb::module_& m) {
       .def_ro("counts", &Explanation::counts)
       .def("__str__", [](const Explanation& e) { return to_text(e); });
   bind_step_times(m);
+  bind_events(m);
 }
 
 }  // namespace tn::python

@@ -23,6 +23,9 @@ constexpr std::array kVariables = {
     Variable{"TENON_DEBUG_COMPILE", "1: says what is compiled, when and why"},
     Variable{"TENON_DEBUG_NANS", "1: a NaN among computed values is an error; inf: infinities too"},
     Variable{"TENON_DISABLE_COMPILE", "1: compiled functions run op by op"},
+    Variable{"TENON_INSTRUCTION_LOG",
+             "a file: every op that is run and what is compiled, a line each"},
+    Variable{"TENON_INSTRUCTION_LOG_MB", "its size, then it is moved to FILE.1 (64)"},
     Variable{"TENON_NUM_THREADS", "threads of a computation (the cores)"},
     Variable{"TENON_PYTHON", "what `tenon compile` runs functions with (python3)"},
 };

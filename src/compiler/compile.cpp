@@ -6,6 +6,8 @@
 
 #include "base/debug_log.h"
 #include "base/error.h"
+#include "base/events.h"
+#include "base/hash.h"
 #include "base/interrupt.h"
 #include "compiler/lower_fused.h"
 #include "compiler/memory_report.h"
@@ -171,6 +173,9 @@ std::shared_ptr<const Plan> CompiledGraph::plan(std::span<const Binding> sizes) 
   CompileCounts before = made.counts;
   double ms = 0;
   {
+    bool told = has_watcher(EventKind::compile_starting) && options_.effort != Effort::e0;
+    std::optional<CompileEvents> events;
+    if (told) events.emplace(hash_text(to_text(graph_)), graph_.name);
     Stopwatch all(ms);
     plan = make(made, sizes);
   }

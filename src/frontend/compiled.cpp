@@ -7,6 +7,7 @@
 #include "frontend/bad_values.h"
 #include "frontend/check.h"
 #include "frontend/eval.h"
+#include "frontend/op_events.h"
 #include "frontend/stages.h"
 #include "ir/number.h"
 #include "ir/precision.h"
@@ -152,6 +153,7 @@ std::shared_ptr<const Compiled::Ready> Compiled::make_ready(std::span<const Bind
   if (!compiled && demands_.memory_limit && memory_needed(*plan) > demands_.memory_limit)
     plan = code().plan(sizes), compiled = true;
   made->plan = std::move(plan), made->lasts = compiled;
+  made->ops = op_list(traced_.graph);
   for (const Binding& b : sizes) made->sizes.push_back(b.value);
   std::vector<Replacement> values = replacements(sizes);
   for (size_t i = 0; i < traced_.results; ++i)
@@ -237,6 +239,7 @@ Tensors Compiled::operator()(std::span<Tensor> args, std::span<const Binding> si
   bool looking = is_looking();
   std::vector<Bound> kept = looking ? in : std::vector<Bound>();  // nothing is written over then
   GivenAway given(traced_.differentiable ? std::vector<bool>() : options_.donated, args, in);
+  tell_ops(ready->ops, ready->lasts);
   run(*ready->plan, in, nullptr, out, &given.overwritten);
   if (looking) look_at(in, out, sizes);
   given.done = true;

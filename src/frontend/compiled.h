@@ -2,6 +2,7 @@
 // Compiled: a function of tensors, traced for one combination of argument types.
 #include <mutex>
 
+#include "base/events.h"
 #include "compiler/compile.h"
 #include "frontend/deadline.h"
 #include "frontend/explain.h"
@@ -84,6 +85,7 @@ class Compiled {
     std::vector<int64_t> sizes;
     std::shared_ptr<const Plan> plan;
     std::vector<TypeRef> types;  // of the results
+    OpListRef ops;               // for those who watch
     bool lasts = true;           // false: a better plan is being made
   };
   std::shared_ptr<const Ready> ready(std::span<const Binding> sizes) const;

@@ -10,7 +10,9 @@
 #include "compiler/compile.h"
 #include "frontend/bad_values.h"
 #include "frontend/hot_paths.h"
+#include "frontend/instruction_log.h"
 #include "frontend/key.h"
+#include "frontend/op_events.h"
 #include "ir/trace.h"
 #include "ir/watch.h"
 
@@ -25,6 +27,7 @@ struct CachedPlan {
   std::shared_ptr<const Plan> plan;
   uint64_t last_used = 0;
   std::shared_ptr<HotPath> hot = nullptr;  // null: nobody asked for hot paths
+  OpListRef ops = nullptr;                 // null: nobody watched
 };
 
 /// Plans by key. The hash selects, the words decide: no silent collisions. Bounded in number and in
@@ -121,7 +124,7 @@ void flush_chain(Node* node) noexcept {
 }
 
 /// Recording reports here from the first use of the library on.
-[[maybe_unused]] const bool kInstalled = (flush_deep = flush_chain, true);
+[[maybe_unused]] const bool kInstalled = (flush_deep = flush_chain, start_instruction_log(), true);
 
 }  // namespace
 
@@ -249,6 +252,7 @@ void Flusher::flush(std::span<const Tensor> wanted) {
     CachedPlan& cached = cached_plan();
     bool off = policy.when == HotPathPolicy::When::never;
     chosen = off ? HotPath::Choice{cached.plan, false} : hot_plan(cached, policy);
+    tell_ops(cached.ops, walk, chosen.plan != cached.plan);
     bind();
   }
   run_plan(chosen);

@@ -9,12 +9,13 @@
 #include "base/at_fork.h"
 #include "base/debug_log.h"
 #include "base/error.h"
+#include "base/events.h"
 #include "base/hash.h"
 #include "base/interrupt.h"
 #include "compiler/graph_cache.h"
 #include "compiler/stopwatch.h"
 #include "frontend/background.h"
-#include "ir/emit.h"
+#include "frontend/op_events.h"
 #include "runtime/own_thread.h"
 
 namespace tn {
@@ -65,31 +66,11 @@ struct Registry {
   std::unordered_map<uint64_t, Kin> families;
   int queued = 0;
   int unproven = 0;  // a program that always computes something else is not compiled for ever
-  std::unordered_map<const OpDef*, std::string_view> names;  // where people know others
 };
-
-/// Ops that an operator stands for, by the operator's name: `x @ w` is recorded as a `dot`, which
-/// nobody wrote.
-std::unordered_map<const OpDef*, std::string_view> names_of_operators() {
-  std::unordered_map<const OpDef*, std::string_view> names;
-  Tensor one = array(std::vector<float>{1}, {1, 1});
-  Operand x(one);
-  for (const OpDef* op : op_table()) {
-    if (op->recorded || op->symbol.empty()) continue;
-    const Operand* in[] = {&x, &x};
-    Tensor made = call_one(*op, std::span(in).first(op->args.size()), nullptr);
-    Node& node = *made.node();
-    bool alone = node.ins > 0;
-    for (int i = 0; i < node.ins; ++i) alone &= node.inputs()[i].node == one.node();
-    if (alone) names[node.op] = op->name;
-  }
-  return names;
-}
 
 Registry& registry() {
   static auto& only = *[] {
     auto* made = new Registry;
-    made->names = names_of_operators();
     guarded_at_fork(made->mutex, 11);
     return made;
   }();
@@ -118,16 +99,11 @@ uint64_t family_of(const Walk& walk) {
   return family;
 }
 
-std::string_view name_of(const OpDef& op) {
-  auto known = registry().names.find(&op);
-  return known == registry().names.end() ? op.name : known->second;
-}
-
 /// "matmul -> relu -> sum", without what only moves data about.
 std::string sequence_of(const Walk& walk) {
   std::vector<std::string_view> names;
   for (Node* node : walk.nodes)
-    if (node->op->family != Family::movement) names.push_back(name_of(*node->op));
+    if (node->op->family != Family::movement) names.push_back(called_name(*node->op));
   size_t more = names.size() > kNamesShown ? names.size() - kNamesShown : 0;
   names.resize(names.size() - more);
   return format("{}{}", join(names, " -> "), more ? format(" -> ... ({} more)", more) : "");
@@ -224,6 +200,7 @@ void HotPath::make_plan(const Graph& graph, int runtime_scalars) {
   PlanRef plan;
   std::string reason;
   try {
+    CompileEvents events(hash_, sequence_);
     Stopwatch watch(ms);
     CompileOptions options{.effort = Effort::e2, .runtime_scalars = runtime_scalars};
     plan = compiled_graph(graph, options)->plan();

@@ -7,6 +7,7 @@
 
 #include "base/at_fork.h"
 #include "base/error.h"
+#include "base/events.h"
 #include "ir/number.h"
 #include "ir/pending.h"
 #include "ir/watch.h"
@@ -187,6 +188,12 @@ bool Node::is_pending() const {
   return false;
 }
 
+[[gnu::noinline]] static void tell_recorded(const Node& node) {
+  Event event(EventKind::record, node.op->name, event_time());
+  event.place = node.loc.bits;
+  tell(event);
+}
+
 /// Whether a derivative of these results says something of the operands.
 static bool passes_derivatives(const OpDef& op, Types out) {
   return op.gradient != Gradient::zero &&
@@ -215,6 +222,8 @@ Node* record(const OpDef& op, const Attrs* attrs, std::span<const Edge> in, Type
   if (watched) node->watched = watched & inherited;
   if (node->taped && !taping) node->taped = running_tape(node->taped);
   node->depth.store(depth + 1, std::memory_order_relaxed);
+  if (has_watcher(EventKind::record)) [[unlikely]]
+    tell_recorded(*node);
   if (depth >= longest_pending.load(std::memory_order_relaxed) && !node->traced && flush_deep)
     flush_deep(node);
   return node;

@@ -3,8 +3,10 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "base/events.h"
 #include "base/interrupt.h"
 #include "runtime/blocks.h"
+#include "runtime/memory.h"
 #include "runtime/step_times.h"
 
 namespace tn {
@@ -61,10 +63,14 @@ struct Run {
   void* at(Spot spot) const { return blocks[spot.block].data<char>() + spot.offset; }
 
   void run(const Step& step, void* const* buffers, StepTimes* times) const {
-    if (!times) return run(step, buffers);
-    times->begin();
+    bool told = has_watcher(EventKind::step);
+    if (!times && !told) return run(step, buffers);
+    Event event(EventKind::step, step.name, told ? event_time() : 0);
+    if (times) times->begin();
     run(step, buffers);
-    times->end(step);
+    if (times) times->end(step);
+    event.place = step.place;
+    if (told) tell_span(event);
   }
 
  private:
@@ -90,6 +96,40 @@ struct Recording {
   }
 };
 
+/// "dot, softmax, sum": what was run, as far as it fits.
+std::string names_of(const Plan& plan) {
+  std::string names;
+  for (const Step& step : plan.steps) {
+    if (names.size() >= sizeof(Event::text)) break;
+    names += (names.empty() ? "" : ", ") + step.name;
+  }
+  return names;
+}
+
+/// Tells of a run from construction to destruction, and of the memory then.
+class RunEvents {
+ public:
+  explicit RunEvents(const Plan& plan) : plan_(plan) {
+    totals.runs.fetch_add(1, std::memory_order_relaxed);
+    if (has_watcher(EventKind::run)) began_ = event_time();
+  }
+  ~RunEvents() {
+    if (began_) end();
+  }
+
+ private:
+  [[gnu::noinline]] void end() {
+    Event event(EventKind::run, names_of(plan_), began_);
+    event.value = plan_.steps.size();
+    tell_span(event);
+    Event memory(EventKind::memory, "", event_time());
+    memory.value = active_memory();
+    tell(memory);
+  }
+  const Plan& plan_;
+  uint64_t began_ = 0;
+};
+
 }  // namespace
 
 void run(const Plan& plan, std::span<const Bound> inputs, const Scalar* scalars,
@@ -100,6 +140,7 @@ void run(const Plan& plan, std::span<const Bound> inputs, const Scalar* scalars,
   } catch (const UserError& error) {
     explain(plan, error);
   }
+  RunEvents events(plan);
   Run run{plan, blocks.data, scalars};
   Recording recording;
   size_t before = static_cast<size_t>(plan.first_own());  // of the plan's own buffers

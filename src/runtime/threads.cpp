@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/events.h"
 #include "runtime/own_thread.h"
 
 namespace tn {
@@ -178,7 +179,11 @@ int64_t Pool::claim(size_t thread) {
 
 uint64_t Pool::run_chunks(size_t thread) {
   uint64_t done = 0;
+  bool told = has_watcher(EventKind::share);
+  Event share(EventKind::share, "", told ? event_time() : 0);
   for (int64_t chunk; (chunk = claim(thread)) >= 0; ++done) run_chunk(chunk);
+  share.value = done;
+  if (told && done) tell_span(share);
   return done;
 }
 

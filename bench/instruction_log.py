@@ -1,0 +1,54 @@
+"""What the instruction log costs: eager programs with and without it, in turns.
+
+    python bench/instruction_log.py
+"""
+
+from __future__ import annotations
+
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+PROGRAM = """
+import sys, time
+import tenon as tn
+size, rounds = int(sys.argv[1]), int(sys.argv[2])
+x = tn.ones((size, size))
+def step():
+    y = x
+    for _ in range(8):
+        y = tn.tanh(y * 0.5 + 0.25)
+    return tn.sum(y).item()
+for _ in range(rounds // 10 + 1): step()
+began = time.perf_counter()
+for _ in range(rounds): step()
+print(time.perf_counter() - began)
+"""
+
+
+def seconds(size: int, rounds: int, log: str | None) -> float:
+    environment = {k: v for k, v in os.environ.items() if not k.startswith("TENON_INSTRUCTION")}
+    if log:
+        environment["TENON_INSTRUCTION_LOG"] = log
+    command = [sys.executable, "-c", PROGRAM, str(size), str(rounds)]
+    done = subprocess.run(command, env=environment, check=True, stdout=subprocess.PIPE)
+    return float(done.stdout)
+
+
+def main() -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        log = str(Path(folder) / "log")
+        for size, rounds in [(8, 20000), (256, 400)]:
+            pairs = [(seconds(size, rounds, None), seconds(size, rounds, log)) for _ in range(7)]
+            off, on = (statistics.median(side) for side in zip(*pairs))
+            best = min(on for _, on in pairs) / min(off for off, _ in pairs)
+            print(f"{size:4} x {size:<4} {1e6 * off / rounds:8.1f} us a step without, "
+                  f"{1e6 * on / rounds:8.1f} us with: {100 * (on / off - 1):+.1f} % "
+                  f"({100 * (best - 1):+.1f} % of the best runs)")
+
+
+if __name__ == "__main__":
+    main()

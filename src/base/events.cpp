@@ -1,0 +1,219 @@
+#include "base/events.h"
+
+#include <pthread.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <condition_variable>
+#include <exception>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "base/at_fork.h"
+
+namespace tn {
+
+constinit std::atomic<uint32_t> watched_events{0};
+constinit Totals totals;
+
+static const auto kLoaded = std::chrono::steady_clock::now();
+
+uint64_t event_time() {
+  return static_cast<uint64_t>((std::chrono::steady_clock::now() - kLoaded).count());
+}
+
+namespace {
+
+constexpr std::chrono::milliseconds kEvery{5};  // rings are collected
+
+/// What one thread told and nobody has collected.
+struct Ring {
+  static constexpr uint64_t kEvents = 4096;
+  uint32_t thread = 0;
+  std::atomic<bool> ended = false;  // the thread
+  alignas(64) std::atomic<uint64_t> told = 0;
+  alignas(64) std::atomic<uint64_t> taken = 0;
+  std::unique_ptr<Event[]> events{new Event[kEvents]};
+
+  bool is_full() const {
+    return told.load(std::memory_order_relaxed) - taken.load(std::memory_order_acquire) == kEvents;
+  }
+  void put(const Event& event) {
+    uint64_t at = told.load(std::memory_order_relaxed);
+    events[at % kEvents] = event;
+    events[at % kEvents].thread = thread;
+    told.store(at + 1, std::memory_order_release);
+  }
+  void take(std::vector<Event>& all) {
+    uint64_t from = taken.load(std::memory_order_relaxed);
+    uint64_t to = told.load(std::memory_order_acquire);
+    for (; from < to; ++from) all.push_back(events[from % kEvents]);
+    taken.store(to, std::memory_order_release);
+  }
+};
+
+class Collector {
+ public:
+  Ring* new_ring() {
+    std::lock_guard lock(mutex_);
+    rings_.push_back(std::make_unique<Ring>());
+    rings_.back()->thread = threads_++;
+    return rings_.back().get();
+  }
+
+  void add(Watcher& watcher) {
+    std::lock_guard lock(mutex_);
+    collect_locked();  // what was told before is not for it
+    watchers_.push_back(&watcher);
+    set_kinds();
+    if (!thread_.joinable()) start_thread();
+    changed_.notify_one();
+  }
+  void remove(Watcher& watcher) {
+    std::lock_guard lock(mutex_);
+    collect_locked();
+    std::erase(watchers_, &watcher);
+    set_kinds();
+  }
+  void collect() {
+    std::lock_guard lock(mutex_);
+    collect_locked();
+  }
+  void retire(const OpList* list) {
+    std::unique_ptr<const OpList> last(list);
+    std::lock_guard lock(mutex_);
+    if (!watchers_.empty()) retired_.push_back(std::move(last));
+  }
+
+  static Collector*& current() {
+    static Collector* collector = fresh();
+    return collector;
+  }
+
+ private:
+  static Collector* fresh();
+
+  void collect_locked() {
+    batch_.clear();
+    for (auto& ring : rings_) {
+      bool ended = ring->ended.load(std::memory_order_acquire);
+      ring->take(batch_);
+      if (ended) ring.reset();
+    }
+    std::erase(rings_, nullptr);
+    hand_out();
+    retired_.clear();  // no event points to them any more
+  }
+  void hand_out() {
+    if (batch_.empty()) return;
+    auto end = [](const Event& e) { return e.began + e.nanoseconds; };  // when it was told
+    if (rings_.size() > 1) std::ranges::stable_sort(batch_, {}, end);
+    for (Watcher* watcher : watchers_) watcher->take(batch_);
+  }
+  void set_kinds() {
+    uint32_t kinds = 0;
+    for (Watcher* watcher : watchers_) kinds |= watcher->kinds();
+    watched_events.store(kinds);
+  }
+  void start_thread() {
+    // Signals belong to the program's own threads.
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    thread_ = std::thread([this] { work(); });
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  }
+  void work() {
+    std::unique_lock lock(mutex_);
+    for (;;) {
+      if (watchers_.empty())
+        changed_.wait(lock);
+      else
+        changed_.wait_for(lock, kEvery);
+      collect_locked();
+    }
+  }
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::vector<std::unique_ptr<Ring>> rings_;
+  std::vector<Watcher*> watchers_;
+  std::vector<Event> batch_;
+  std::vector<std::unique_ptr<const OpList>> retired_;
+  uint32_t threads_ = 0;
+  std::thread thread_;  // lives as long as the process
+};
+
+thread_local Ring* my_ring = nullptr;
+
+struct RingReturner {
+  ~RingReturner() {
+    if (my_ring) std::exchange(my_ring, nullptr)->ended.store(true, std::memory_order_release);
+  }
+};
+
+Ring& ring_of_this_thread() {
+  if (!my_ring) [[unlikely]] {
+    my_ring = Collector::current()->new_ring();
+    thread_local RingReturner returner;
+    (void)returner;
+  }
+  return *my_ring;
+}
+
+/// A child of fork has nobody who collects: it tells nothing, until somebody in it watches.
+void forget_in_child() {
+  Collector::current() = new Collector;
+  my_ring = nullptr;
+  watched_events.store(0);
+}
+
+Collector* Collector::fresh() {
+  in_child_after_fork(forget_in_child);
+  return new Collector;
+}
+
+thread_local int compiling = 0;
+
+}  // namespace
+
+void tell(const Event& event) {
+  Ring& ring = ring_of_this_thread();
+  if (ring.is_full()) Collector::current()->collect();
+  ring.put(event);
+}
+
+OpListRef make_op_list(std::vector<OpList::Op> ops) {
+  return {new OpList{std::move(ops)},
+          [](const OpList* list) { Collector::current()->retire(list); }};
+}
+
+void Watcher::start() { Collector::current()->add(*this); }
+void Watcher::stop() { Collector::current()->remove(*this); }
+
+CompileEvents::CompileEvents(uint64_t sequence, std::string_view name)
+    : sequence_(sequence), exceptions_(std::uncaught_exceptions()), outermost_(!compiling++) {
+  if (!outermost_ || !has_watcher(EventKind::compile_starting)) return;
+  began_ = event_time();
+  ended_ = Event(EventKind::compile_complete, name, began_);
+  Event starting(EventKind::compile_starting, name, began_);
+  starting.value = sequence;
+  tell(starting);
+}
+
+void CompileEvents::fail(std::string_view reason) {
+  ended_ = Event(EventKind::compile_failed, reason, began_);
+  failed_ = true;
+}
+
+CompileEvents::~CompileEvents() {
+  --compiling;
+  if (!outermost_ || !began_ || !has_watcher(EventKind::compile_complete)) return;
+  if (!failed_ && std::uncaught_exceptions() > exceptions_) fail("");
+  ended_.value = sequence_;
+  tell_span(ended_);
+}
+
+}  // namespace tn

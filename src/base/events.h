@@ -1,0 +1,128 @@
+#pragma once
+// Events: what happens inside the library, for those who watch.
+//
+// Where nobody watches, an event costs one load. Where somebody does, it goes into a ring of the
+// thread it happened on, without a lock; one thread collects the rings and hands them out.
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <initializer_list>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tn {
+
+enum class EventKind : uint8_t {
+  record,            // an op was called; it has a name and a place
+  ops,               // a sequence of ops is about to run; value: the address of an OpList
+  run,               // a plan ran; value: the number of its steps
+  step,              // one of them
+  compile_starting,  // value: which sequence; a name where it is known
+  compile_complete,
+  compile_failed,  // the name is the reason
+  share,           // a thread of the pool did its share of a step; value: chunks
+  memory,          // value: bytes of all live buffers
+};
+
+struct OpList;
+
+struct Event {
+  EventKind kind{};
+  bool compiled = false;    // it runs as machine code of a hot path or a compiled function
+  uint8_t name_length = 0;  // of `text`
+  uint32_t thread = 0;      // the first that told something is 0; filled by tell()
+  uint64_t began = 0, nanoseconds = 0;  // since the library was loaded, and from there
+  uint64_t value = 0;
+  uint64_t place = 0;  // of the user's call: the bits of a Loc
+  char text[56];       // the beginning of the name
+
+  Event(EventKind kind, std::string_view name, uint64_t began) : kind(kind), began(began) {
+    name_length = static_cast<uint8_t>(name.copy(text, sizeof text));
+  }
+  Event() = default;
+  std::string_view name() const { return {text, name_length}; }
+  const OpList& ops() const { return *reinterpret_cast<const OpList*>(value); }
+};
+
+/// A sequence of ops, told as one: what runs again and again was written down once.
+struct OpList {
+  struct Op {
+    std::string_view name;  // lives as long as the library
+    int operands;
+    uint64_t place;
+    std::string line;  // what the instruction log says of it, apart from time and number
+  };
+  std::vector<Op> ops;
+};
+/// Kept until the events that point to it are collected.
+using OpListRef = std::shared_ptr<const OpList>;
+OpListRef make_op_list(std::vector<OpList::Op> ops);
+
+/// Bits of the kinds that somebody watches.
+extern constinit std::atomic<uint32_t> watched_events;
+constexpr uint32_t bit_of(EventKind kind) { return uint32_t{1} << static_cast<int>(kind); }
+inline bool has_watcher(EventKind kind) {
+  return watched_events.load(std::memory_order_relaxed) & bit_of(kind);
+}
+
+/// Nanoseconds since the library was loaded.
+uint64_t event_time();
+/// Only where there is a watcher of its kind.
+void tell(const Event& event);
+/// Something that began then and ends now.
+inline void tell_span(Event event) {
+  event.nanoseconds = event_time() - event.began;
+  tell(event);
+}
+
+/// Watches from start() to stop(), which also gives it what was told before.
+class Watcher {
+ public:
+  explicit Watcher(std::initializer_list<EventKind> kinds) {
+    for (EventKind kind : kinds) kinds_ |= bit_of(kind);
+  }
+  Watcher(const Watcher&) = delete;
+  virtual ~Watcher() = default;  // stopped before
+
+  void start();
+  void stop();
+  /// Events of any kinds, those of a thread in their order. Calls come one at a time.
+  virtual void take(std::span<const Event> events) = 0;
+  bool wants(const Event& event) const { return kinds_ & bit_of(event.kind); }
+  uint32_t kinds() const { return kinds_; }
+
+ private:
+  uint32_t kinds_ = 0;
+};
+
+/// Tells that something is compiled, and how it ended. What is compiled inside of it is part of it.
+class CompileEvents {
+ public:
+  CompileEvents(uint64_t sequence, std::string_view name);
+  ~CompileEvents();
+  CompileEvents(const CompileEvents&) = delete;
+  /// Instead of the exception that leaves its scope.
+  void fail(std::string_view reason);
+
+ private:
+  uint64_t sequence_, began_ = 0;
+  int exceptions_;
+  bool outermost_, failed_ = false;
+  Event ended_;
+};
+
+/// What ran so far.
+struct Totals {
+  std::atomic<uint64_t> ops{0}, compiled_ops{0};  // the latter are among the former
+  std::atomic<uint64_t> runs{0};                  // of plans
+  void add(bool compiled, uint64_t count) {
+    ops.fetch_add(count, std::memory_order_relaxed);
+    if (compiled) compiled_ops.fetch_add(count, std::memory_order_relaxed);
+  }
+};
+extern constinit Totals totals;
+
+}  // namespace tn

@@ -1,0 +1,149 @@
+#include "frontend/instruction_log.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <charconv>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+#include "base/debug_log.h"
+
+namespace tn {
+
+namespace {
+
+constexpr size_t kDefaultMegabytes = 64;
+constexpr size_t kDigits = 4;  // of a line's number, at least
+
+/// "  0.100s | #"
+std::string time_text(uint64_t time) {
+  return format("{:3}.{:03}s | #", time / 1'000'000'000, time / 1'000'000 % 1000);
+}
+
+std::string_view command_of(int operands) {
+  constexpr std::string_view kCommands[] = {"CreateOp", "UnaryOp ", "BinaryOp", "TernaryOp"};
+  auto n = static_cast<size_t>(operands);
+  return n < std::size(kCommands) ? kCommands[n] : "NaryOp  ";
+}
+
+std::string_view stage_of(EventKind kind) {
+  if (kind == EventKind::compile_starting) return "Starting";
+  return kind == EventKind::compile_complete ? "Complete" : "Failed  ";
+}
+
+class InstructionLog : public Watcher {
+ public:
+  InstructionLog(std::string path, size_t most)
+      : Watcher({EventKind::ops, EventKind::compile_starting, EventKind::compile_complete,
+                 EventKind::compile_failed}),
+        path_(std::move(path)),
+        most_(most) {
+    open();
+  }
+  bool is_open() const { return file_ >= 0; }
+
+  void take(std::span<const Event> events) override {
+    for (const Event& event : events) {
+      if (!wants(event)) continue;
+      lines_.add(event, text_);
+      if (text_.size() >= kBlock) write();
+    }
+    write();
+  }
+
+ private:
+  static constexpr size_t kBlock = 1 << 16;
+
+  void open() {
+    file_ = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    written_ = 0;
+    if (file_ < 0) give_up();
+  }
+
+  /// Nobody is there who could catch an error, and the program is not to end for its log.
+  void give_up() {
+    write_debug_line(
+        format("[LOG] TENON_INSTRUCTION_LOG: cannot write {}: {}; nothing more is logged", path_,
+               std::strerror(errno)));
+    if (file_ >= 0) ::close(file_);
+    file_ = -1;
+  }
+
+  void write() {
+    if (written_ + text_.size() > most_ && written_) rotate();
+    for (size_t at = 0; is_open() && at < text_.size();) {
+      ssize_t count = ::write(file_, text_.data() + at, text_.size() - at);
+      if (count >= 0)
+        at += static_cast<size_t>(count), written_ += static_cast<size_t>(count);
+      else if (errno != EINTR)
+        give_up();
+    }
+    text_.clear();
+  }
+
+  void rotate() {
+    if (!is_open()) return;
+    ::close(file_);
+    std::rename(path_.c_str(), (path_ + ".1").c_str());
+    open();
+  }
+
+  const std::string path_;
+  const size_t most_;
+  int file_ = -1;
+  size_t written_ = 0;
+  std::string text_;
+  LogLines lines_;
+};
+
+InstructionLog* log_of_process = nullptr;  // lives as long as the process
+
+}  // namespace
+
+std::string log_line(std::string_view op, int operands) {
+  return format(" | RECV       | CLIENT | {} | op={}", command_of(operands), op);
+}
+
+void LogLines::add_number(std::string& text) {
+  char digits[20];
+  auto end = std::to_chars(digits, digits + sizeof digits, ++number_).ptr;
+  auto count = static_cast<size_t>(end - digits);
+  if (count < kDigits) text.append(kDigits - count, '0');
+  text.append(digits, count);
+}
+
+/// Most lines by far are made here.
+void LogLines::add_ops(const Event& event, std::string& text) {
+  std::string time = time_text(event.began);
+  std::string_view end = event.compiled ? " (COMPILED)\n" : "\n";
+  for (const OpList::Op& op : event.ops().ops) {
+    text += time;
+    add_number(text);
+    text += op.line;
+    text += end;
+  }
+}
+
+void LogLines::add(const Event& event, std::string& text) {
+  if (event.kind == EventKind::ops) return add_ops(event, text);
+  text += time_text(event.began + event.nanoseconds);
+  add_number(text);
+  bool said = event.kind == EventKind::compile_failed && event.name_length;
+  text += format(" | COMPILE    | WORKER | {} | sequence={:012x}{}{}\n", stage_of(event.kind),
+                 event.value >> 16, said ? " " : "", said ? event.name() : "");
+}
+
+void start_instruction_log() {
+  const char* path = std::getenv("TENON_INSTRUCTION_LOG");
+  if (!path || !*path || log_of_process) return;
+  const char* megabytes = std::getenv("TENON_INSTRUCTION_LOG_MB");
+  size_t most = megabytes ? std::strtoul(megabytes, nullptr, 10) : 0;
+  log_of_process = new InstructionLog(path, (most ? most : kDefaultMegabytes) << 20);
+  if (!log_of_process->is_open()) return;
+  log_of_process->start();
+  std::atexit([] { log_of_process->stop(); });
+}
+
+}  // namespace tn

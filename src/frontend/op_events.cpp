@@ -1,0 +1,52 @@
+#include "frontend/op_events.h"
+
+#include <unordered_map>
+
+#include "frontend/instruction_log.h"
+#include "ir/emit.h"
+
+namespace tn {
+
+namespace {
+
+using Names = std::unordered_map<const OpDef*, std::string_view>;
+
+/// Found by calling every operator that is a name for other ops.
+Names operator_names() {
+  Names names;
+  TypeRef matrix = intern(DType::f32, {2, 2});
+  for (const OpDef* op : surface_ops()) {
+    if (op->symbol.empty() || op->recorded || op->args.size() != 2) continue;
+    Tensors made = op->body(nullptr, {make_param(matrix), make_param(matrix)});
+    names.emplace(made[0].node()->op, op->name);
+  }
+  return names;
+}
+
+OpList::Op listed(const OpDef& op, int operands, Loc loc) {
+  std::string_view name = called_name(op);
+  return {name, operands, loc.bits, log_line(name, operands)};
+}
+
+}  // namespace
+
+std::string_view called_name(const OpDef& op) {
+  static const Names names = operator_names();
+  auto at = names.find(&op);
+  return at == names.end() ? op.name : at->second;
+}
+
+OpListRef op_list(const Walk& walk) {
+  std::vector<OpList::Op> ops;
+  for (const Node* node : walk.nodes) ops.push_back(listed(*node->op, node->ins, node->loc));
+  return make_op_list(std::move(ops));
+}
+
+OpListRef op_list(const Graph& graph) {
+  std::vector<OpList::Op> ops;
+  for (const GraphOp& op : graph.ops)
+    if (op.op != &scalar_leaf) ops.push_back(listed(*op.op, op.ins, op.loc));
+  return make_op_list(std::move(ops));
+}
+
+}  // namespace tn

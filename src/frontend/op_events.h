@@ -1,0 +1,32 @@
+#pragma once
+// Tells of the ops that are about to run.
+#include "base/events.h"
+#include "ir/graph.h"
+#include "ir/walk.h"
+
+namespace tn {
+
+/// What people call an op: the name of the operator that records nothing but it (`@`: matmul, not
+/// dot), or its own.
+std::string_view called_name(const OpDef& op);
+
+OpListRef op_list(const Walk& walk);
+OpListRef op_list(const Graph& graph);
+
+/// Counts ops of compiled functions, or others, and tells of them where somebody watches.
+inline void tell_ops(const OpListRef& ops, bool compiled) {
+  totals.add(compiled, ops->ops.size());
+  if (!has_watcher(EventKind::ops)) return;
+  Event event(EventKind::ops, "", event_time());
+  event.value = reinterpret_cast<uint64_t>(ops.get());
+  event.compiled = compiled;
+  tell(event);
+}
+/// Those of a flush. `ops` is where the list of them is kept.
+inline void tell_ops(OpListRef& ops, const Walk& walk, bool compiled) {
+  if (!has_watcher(EventKind::ops)) return totals.add(compiled, walk.nodes.size());
+  if (!ops) ops = op_list(walk);
+  tell_ops(ops, compiled);
+}
+
+}  // namespace tn
