@@ -216,3 +216,12 @@ def test_weights_of_a_sequential_of_pytorch():
             Classifier().load_weights(given, strict=strict)
     model = Classifier().load_weights(given, mapping={"features": "features.layers"})
     assert model.features[0].weight.tolist() == [[1, 1], [1, 1]]
+
+
+def test_layers_that_are_replaced_want_a_new_optimizer():
+    model, (x, y) = network(), data()
+    optimizer = optim.Adam(model.parameters())
+    model.layers[2] = nn.Linear(8, 3)
+    tn.sum(model(x)).backward()
+    with pytest.raises(ValueError, match="layers.2.weight is .3, 8. now.*\n.*\n.*new optimizer"):
+        optimizer.step()

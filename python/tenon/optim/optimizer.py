@@ -250,10 +250,25 @@ class Optimizer(metaclass=_BothHabits):
         decay = decay(name, parameter) if callable(decay) else decay
         if decay and not self.decoupled:
             gradient = gradient + decay * wide
-        made = self.apply_single(gradient, wide, self._moments(name, wide))
+        remembered = self._moments(name, wide)
+        try:
+            made = self.apply_single(gradient, wide, remembered)
+        except tn.Error:
+            self._check_remembered(name, wide, remembered)
+            raise
         if decay and self.decoupled:
             made = made - self.learning_rate * decay * wide
         return made.astype(parameter.dtype)
+
+    def _check_remembered(self, name: str, parameter: tn.Tensor, known: dict[str, Any]) -> None:
+        """An error if what is known is that of a parameter which was there before."""
+        fresh: dict[str, Any] = {}
+        self.init_single(parameter, fresh)
+        for key, now in fresh.items():
+            if key in known and known[key].shape != now.shape:
+                shapes = f"{parameter.shape} now, and its {key!r} is {known[key].shape}"
+                hint = "make a new optimizer when a layer was replaced"
+                self._refuse(f"{name} is {shapes}", hint=hint)
 
     def _moments(self, name: str, parameter: tn.Tensor) -> dict[str, Any]:
         """What is remembered of a parameter, given in at least float32."""
