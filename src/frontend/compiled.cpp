@@ -244,9 +244,12 @@ Tensors Compiled::operator()(std::span<Tensor> args, std::span<const Binding> si
   if (looking) look_at(in, out, sizes);
   given.done = true;
   if (demands_.check) check(in, out, sizes);
-  for (size_t i = 0; i < results.size(); ++i)
-    materialise(results[i].node()->slots()[i], std::move(out[i].buffer), out[i].offset);
   if (!results.empty()) results[0].node()->depth.store(0, std::memory_order_relaxed);
+  for (size_t i = 0; i < results.size(); ++i) {
+    materialise(results[i].node()->slots()[i], out[i].buffer, out[i].offset);
+    if (!traced_.leads[i])
+      results[i] = make_data(std::move(out[i].buffer), out[i].offset, ready->types[i]);
+  }
   for (size_t i = results.size(); i < traced_.results; ++i)
     results.push_back(make_data(std::move(out[i].buffer), out[i].offset, ready->types[i]));
   return results;

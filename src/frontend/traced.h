@@ -15,6 +15,7 @@ struct Traced {
   bool bound = false;
   /// Some result leads back to tensors that require gradients, and backward() did not run inside.
   bool differentiable = false;
+  std::vector<bool> leads;        // by result: whether it is such a one; running statistics are not
   std::vector<SizeGuard> guards;  // all that was taken for granted about sizes
 };
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import itertools
 import warnings
 
@@ -270,3 +271,25 @@ def test_a_compiled_step_inside_another() -> None:
     step = whole_step(plain)
     want = [(step() + step()).item() for _ in range(2)]
     assert np.allclose([outer().item() for _ in range(2)], want, rtol=1e-6)
+
+
+@pytest.mark.parametrize("whole", [True, False])
+def test_running_statistics_of_a_compiled_model_lead_to_no_step_before(whole: bool) -> None:
+    model = tn.nn.Sequential(tn.nn.Linear(5, 4), tn.nn.BatchNorm(4), tn.nn.Linear(4, 2))
+    plain = copy.deepcopy(model)
+    run = tn.compile(model) if whole else tn.compile(model.__call__, inputs=model, outputs=model)
+
+    def losses(call, parameters) -> list[float]:
+        optimizer = tn.optim.SGD(parameters, lr=0.1)
+        made = []
+        for _ in range(3):
+            loss = ((call(X) - Y) ** 2).mean()
+            loss.backward()
+            optimizer.step()
+            optimizer.zero_grad()
+            made.append(loss.item())
+        return made
+
+    want = losses(plain, plain.parameters())
+    np.testing.assert_allclose(losses(run, model.parameters()), want, rtol=1e-5)
+    np.testing.assert_allclose(model[1].running_var.numpy(), plain[1].running_var.numpy(), 1e-5)
