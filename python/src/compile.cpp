@@ -307,8 +307,9 @@ void bind_compile(nb::module_& m) {
   if (!compiled_type) throw nb::python_error();
   m.attr("CompiledFunction") = nb::borrow(reinterpret_cast<PyObject*>(compiled_type));
   nb::class_<RunDemands>(m, "_RunDemands")
-      .def(nb::init<int64_t, bool, double, bool>(), nb::arg("memory_limit"), nb::arg("check"),
-           nb::arg("timeout"), nb::arg("timeout_fails"));
+      .def(nb::init<int64_t, bool, double, bool, bool, bool>(), nb::arg("memory_limit"),
+           nb::arg("check"), nb::arg("timeout"), nb::arg("timeout_fails"), nb::arg("keeps_lock"),
+           nb::arg("tunes"));
   nb::class_<FunctionTraces>(m, "_FunctionTraces", nb::type_slots(traces_slots))
       .def(nb::new_(&make_traces), nb::arg("inputs").none(), nb::arg("outputs").none(),
            nb::arg("shapeless"), nb::arg("static_argnums"), nb::arg("static_argnames"),

@@ -126,7 +126,13 @@ class HotPath:
 
 class _RunDemands:
     def __init__(
-        self, memory_limit: int, check: _bool, timeout: float, timeout_fails: _bool
+        self,
+        memory_limit: int,
+        check: _bool,
+        timeout: float,
+        timeout_fails: _bool,
+        keeps_lock: _bool,
+        tunes: _bool,
     ) -> None: ...
 
 class _FunctionTraces:

@@ -150,7 +150,13 @@ def _new_traces(
         _positions(fun, donate_argnums, "donate_argnums"),
         0 if backend == "interpreter" else optimization_level,
         [off] if isinstance(off, str) else list(off),
-        _core._RunDemands(_bytes(memory_limit), bool(check), *_timeout(timeout)),
+        _core._RunDemands(
+            _bytes(memory_limit),
+            bool(check),
+            *_timeout(timeout),
+            keeps_lock=mode == "reduce-overhead",
+            tunes=mode == "max-autotune",
+        ),
     )
 
 
@@ -233,8 +239,9 @@ def compile(
     arguments at `donate_argnums`, which must not be used afterwards.
 
     `optimization_level` 0 interprets, 1 generates code after one round of simplification, 2 and
-    above do all that is known; so do all modes ("default", "reduce-overhead", "max-autotune").
-    `backend` "interpreter" is level 0. Where a call would need more than `memory_limit` (bytes, or
+    above do all that is known. `mode` "reduce-overhead" makes calls of short functions cheaper: no
+    other Python thread runs meanwhile. "max-autotune" measures, on the arguments of the first call,
+    which fusions make the function faster, and remembers that on disk. `backend` "interpreter" is level 0. Where a call would need more than `memory_limit` (bytes, or
     text like "512MB") besides its arguments, values are computed again until it fits, which
     `show("decisions")` tells about; where nothing fits, it fails. With `check` the interpreter runs
     beside the compiled code, and a difference is an error. When compiling takes longer than

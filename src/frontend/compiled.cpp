@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "compiler/graph_cache.h"
+#include "frontend/autotune.h"
 #include "frontend/bad_values.h"
 #include "frontend/check.h"
 #include "frontend/eval.h"
@@ -109,6 +110,10 @@ Tensors Compiled::record(std::span<const Tensor> args, std::span<const Binding> 
 CompileOptions Compiled::options() const {
   flush(traced_.leaves);
   CompileOptions all = options_;
+  {
+    std::lock_guard lock(ready_mutex_);
+    if (!tuned_off_.empty()) all.off = tuned_off_;
+  }
   for (const Tensor& t : traced_.leaves) all.constants.push_back(bound_of(slot_of(t)));
   return all;
 }
@@ -135,11 +140,27 @@ Deadline::Found Compiled::plan(std::span<const Binding> sizes) const {
   return deadline_.plan(code_, sizes, [&] { return interpreted_plan(sizes); });
 }
 
-std::shared_ptr<const Compiled::Ready> Compiled::ready(std::span<const Binding> sizes) const {
-  {
+/// Of the last call, if that had these sizes.
+std::shared_ptr<const Compiled::Ready> Compiled::known_ready(std::span<const Binding> sizes) const {
+  std::lock_guard lock(ready_mutex_);
+  bool known = ready_ && std::ranges::equal(ready_->sizes, sizes, {}, {}, &Binding::value);
+  return known ? ready_ : nullptr;
+}
+
+/// Before there is code. What happens besides computing must happen once, so that is not tuned.
+void Compiled::tune(std::span<const Bound> in, std::span<const Binding> sizes) const {
+  std::call_once(tuned_, [&] {
+    if (has_code_.load(std::memory_order_acquire) || options_.effort == Effort::e0 ||
+        traced_.graph.outputs.size() > traced_.results)
+      return;
+    std::vector<std::string> off = tuned_off(traced_.graph, options(), sizes, in);
     std::lock_guard lock(ready_mutex_);
-    if (ready_ && std::ranges::equal(ready_->sizes, sizes, {}, {}, &Binding::value)) return ready_;
-  }
+    tuned_off_ = std::move(off);
+  });
+}
+
+std::shared_ptr<const Compiled::Ready> Compiled::ready(std::span<const Binding> sizes) const {
+  if (std::shared_ptr<const Ready> known = known_ready(sizes)) return known;
   std::shared_ptr<const Ready> made = make_ready(sizes);
   if (!made->lasts) return made;
   std::lock_guard lock(ready_mutex_);
@@ -231,11 +252,14 @@ Tensors Compiled::operator()(std::span<Tensor> args, std::span<const Binding> si
   // backward() needs the op; its values are there at once.
   Tensors results = traced_.differentiable ? record(args, sizes) : Tensors();
   flush(args);
-  HostUnlocked unlocked;  // also while another thread makes the plan, which may need the lock
+  std::shared_ptr<const Ready> ready = demands_.keeps_lock ? known_ready(sizes) : nullptr;
+  std::optional<HostUnlocked> unlocked;
+  if (!ready) unlocked.emplace();  // also while another thread makes the plan, which may need it
   std::vector<Bound> in, out(traced_.graph.outputs.size());
   in.reserve(args.size());
   for (const Tensor& t : args) in.push_back(bound_of(slot_of(t)));
-  std::shared_ptr<const Ready> ready = this->ready(sizes);
+  if (demands_.tunes) tune(in, sizes);
+  if (!ready) ready = this->ready(sizes);
   bool looking = is_looking();
   std::vector<Bound> kept = looking ? in : std::vector<Bound>();  // nothing is written over then
   GivenAway given(traced_.differentiable ? std::vector<bool>() : options_.donated, args, in);

@@ -26,6 +26,8 @@ struct RunDemands {
   bool check = false;          // the interpreter runs beside, and results are compared
   double timeout = 0;          // seconds to wait for a plan; 0: as long as it takes
   bool timeout_fails = false;  // otherwise the interpreter runs meanwhile
+  bool keeps_lock = false;     // the host's, while a known plan runs: calls cost less
+  bool tunes = false;          // what can be done in several ways is measured, before the first run
 };
 
 /// By argument: whether what is computed from it is kept for backward(), and whether its gradient
@@ -97,6 +99,8 @@ class Compiled {
   void look_at(std::span<const Bound> in, std::span<const Bound> out,
                std::span<const Binding> sizes) const;
   CompileOptions options() const;
+  std::shared_ptr<const Ready> known_ready(std::span<const Binding> sizes) const;
+  void tune(std::span<const Bound> in, std::span<const Binding> sizes) const;
   void settle_sizes();
 
   Traced traced_;
@@ -107,7 +111,8 @@ class Compiled {
   RunDemands demands_;
   DType narrow_;
   mutable Deadline deadline_;
-  mutable std::once_flag compiled_;
+  mutable std::once_flag tuned_, compiled_;
+  mutable std::vector<std::string> tuned_off_;  // what turned out to be slower
   mutable std::shared_ptr<const CompiledGraph> code_;
   mutable std::atomic<bool> has_code_ = false;
   mutable CompileCounts before_;  // of code that others made
