@@ -10,7 +10,7 @@ import weakref
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from . import _core
+from . import _core, random
 from .ahead import compile_ahead
 from .compiled_modules import compiled_module, function_of, is_module, plain
 from .flat_function import check_callable
@@ -139,8 +139,9 @@ def _new_traces(
     positions, names = _static_arguments(fun, static_argnums, static_argnames)
     owner = fun.__self__ if isinstance(fun, types.MethodType) else fun
     if hasattr(type(owner), "state"):  # a module's own parameters are not constants
-        inputs = owner if inputs is None else [owner, inputs]
-        outputs = owner if outputs is None else [owner, outputs]
+        alone = inputs is None and outputs is None
+        inputs = [owner, random.state if alone else inputs]  # Dropout draws anew in each call
+        outputs = [owner, random.state if alone else outputs]
     return _core._FunctionTraces(
         inputs,
         outputs,

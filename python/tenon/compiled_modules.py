@@ -1,4 +1,4 @@
-"""Modules whose calls are compiled: still modules, with the same parameters under the same names."""
+"""Modules whose calls are compiled: still modules, with the same parameters and their names."""
 
 from __future__ import annotations
 

@@ -122,3 +122,13 @@ def test_what_is_compiled_can_be_compiled_again_and_shown() -> None:
 
 def test_layers_without_parameters() -> None:
     assert tn.compile(ReLU())(X).min().item() == 0
+
+
+def test_dropout_draws_anew_in_each_call():
+    x, layers = tn.ones(64), (tn.nn.Dropout(0.5), tn.compile(tn.nn.Dropout(0.5)))
+    drawn = []
+    for layer in layers:
+        tn.random.seed(3)
+        drawn.append([layer(x).tolist() for _ in range(3)])
+    assert drawn[0] == drawn[1] and drawn[1][0] != drawn[1][1]
+    assert layers[1].stats().traces == 1
