@@ -15,6 +15,26 @@ namespace {
 
 using When = HotPathPolicy::When;
 
+HotPathInfo path_of(std::string_view sequence) {
+  for (const HotPathInfo& path : hot_paths())
+    if (path.sequence == sequence) return path;
+  return {};
+}
+
+/// Waits until nothing is being compiled.
+void settle() {
+  auto is_busy = [](const HotPathInfo& path) {
+    return path.status == HotPathStatus::queued || path.status == HotPathStatus::compiling;
+  };
+  for (int i = 0; i < 2000 && std::ranges::any_of(hot_paths(), is_busy); ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+}
+
+HotPathInfo settled(std::string_view sequence) {
+  settle();
+  return path_of(sequence);
+}
+
 struct Policy {
   HotPathPolicy before;
   explicit Policy(When when, int64_t threshold = 10)
@@ -22,27 +42,11 @@ struct Policy {
     clear_plans();
   }
   ~Policy() {
+    settle();
     set_hot_path_policy(before);
     clear_plans();
   }
 };
-
-HotPathInfo path_of(std::string_view sequence) {
-  for (const HotPathInfo& path : hot_paths())
-    if (path.sequence == sequence) return path;
-  return {};
-}
-
-/// Waits until its compilation is over, whatever became of it.
-HotPathInfo settled(std::string_view sequence) {
-  using Status = HotPathStatus;
-  for (int i = 0; i < 2000; ++i) {
-    HotPathInfo path = path_of(sequence);
-    if (path.status != Status::queued && path.status != Status::compiling) return path;
-    std::this_thread::sleep_for(std::chrono::milliseconds(5));
-  }
-  return path_of(sequence);
-}
 
 std::vector<float> curve(const Tensor& x, float scale) {
   return (tanh(x * scale) + exp(-x)).to_vector<float>();
@@ -116,7 +120,6 @@ TEST_CASE("hot paths: sequences that differ in types only are capped") {
   CHECK(capped >= 4);  // eight are compiled; a full queue leaves some cold
   for (const HotPathInfo& path : hot_paths())
     if (path.status == HotPathStatus::capped) CHECK(!path.reason.empty());
-  settled(kCurve);
 }
 
 TEST_CASE("hot paths: a failure is told once, with its reason, and not tried again") {
@@ -174,5 +177,4 @@ TEST_CASE("hot paths: threads that flush while sequences are compiled") {
       }
     });
   for (std::thread& thread : threads) thread.join();
-  settled(kCurve);
 }
