@@ -40,6 +40,11 @@ _ELSEWHERE = {
         "Dataset": "any object with __len__ and __getitem__",
         "TensorDataset": "a tuple or dict of tensors",
     },
+    "tenon.optim.lr_scheduler": {
+        "OneCycleLR": "optim.join_schedules of two, as the learning rate",
+        "ReduceLROnPlateau": "optimizer.lr = optimizer.lr * 0.1, when you see fit",
+        "SequentialLR": "optim.join_schedules(schedules, boundaries), as the learning rate",
+    },
     "tenon.linalg": {"norm": "tn.linalg.vector_norm or matrix_norm"},
     "tenon.nn": {
         "AdaptiveAvgPool2d": "nn.GlobalAvgPool2d for size 1",

@@ -102,9 +102,10 @@ void fail_unknown_value(Loc made) {
          "a tensor left the traced function it was made in{}{}: it stands for a value that was "
          "never known",
          where.empty() ? "" : ", at ", where);
-  fail(Hint{"use where, cond or while_loop for decisions, and tn.print to look at values"},
-       "{}: a value was asked for inside the traced function, where it is not known yet",
-       trace->by);
+  fail(
+      Hint{"use where, cond or while_loop for decisions, tn.print to look at values, or return the "
+           "tensor and read it outside"},
+      "{}: a value was asked for inside the traced function, where it is not known yet", trace->by);
 }
 
 }  // namespace tn

@@ -27,6 +27,7 @@ def data(rows: int = 6) -> tuple[tn.Tensor, tn.Tensor]:
         (tn.amp, "GradScaler", "LossScaler"),
         (tn.data, "DataLoader", "tn.data.batches"),
         (tn.linalg, "norm", "vector_norm"),
+        (optim.lr_scheduler, "SequentialLR", "join_schedules"),
         (nn, "MultiheadAttention", "MultiHeadAttention"),
         (nn, "Linera", "did you mean 'Linear'"),
         (nn.init, "xavier_uniform_", "glorot_uniform"),
@@ -225,3 +226,11 @@ def test_layers_that_are_replaced_want_a_new_optimizer():
     tn.sum(model(x)).backward()
     with pytest.raises(ValueError, match="layers.2.weight is .3, 8. now.*\n.*\n.*new optimizer"):
         optimizer.step()
+
+
+def test_optimizers_have_a_text():
+    assert repr(optim.AdamW(0.25)) == "AdamW(learning_rate=0.25)"
+    model = network()
+    assert repr(optim.SGD(model.parameters(), lr=0.5)) == "SGD(learning_rate=0.5, 4 parameters)"
+    several = optim.MultiOptimizer([optim.SGD(0.5), optim.Adam(0.1)], [lambda name, w: True])
+    assert repr(several) == "MultiOptimizer(learning_rate=0.5)"

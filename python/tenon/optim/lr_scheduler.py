@@ -87,3 +87,9 @@ class CosineAnnealingLR(LRScheduler):
 
     def __init__(self, optimizer: Optimizer, T_max: int, eta_min: float = 0.0) -> None:
         super().__init__(optimizer, cosine_decay(optimizer.learning_rate.item(), T_max, eta_min))
+
+
+def __getattr__(name: str) -> object:
+    from .._advice import missing_name
+
+    raise AttributeError(missing_name(name, globals(), __name__))

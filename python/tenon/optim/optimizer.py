@@ -293,6 +293,12 @@ class Optimizer(metaclass=_BothHabits):
                 if not 0 <= share < 1:
                     self._refuse(f"{name} must be at least 0 and less than 1, not {value}")
 
+    def __repr__(self) -> str:
+        rate, count = self.learning_rate, len(list(self._watched()))
+        text = "traced" if _core._is_traced(rate) else f"{rate.item():g}"
+        of = f", {count} parameters" if count else ""
+        return f"{type(self).__name__}(learning_rate={text}{of})"
+
     def _refuse(self, text: str, fault: str = "value", hint: str = "") -> NoReturn:
         _core._fail(fault, f"{type(self).__name__}: {text}", hint)
 
