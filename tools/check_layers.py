@@ -37,6 +37,7 @@ HOMES = {  # third-party header, by its first path component: the folders that m
     "nlohmann": ["src/cli", "src/frontend"],
     "fmt": ["src/base"],
     "xxhash.h": ["src/runtime"],
+    "yaml-cpp": ["src/frontend"],
     "zstd.h": ["src/runtime"],
     "doctest": ["tests"],
     "benchmark": ["bench"],

@@ -4,6 +4,7 @@
 #include "command_line.h"
 #include "core.h"
 #include "dims.h"
+#include "signals.h"
 
 NB_MODULE(_core, m) {
   using namespace tn::python;
@@ -31,6 +32,7 @@ NB_MODULE(_core, m) {
   bind_random(m);
   bind_control_flow(m);
   bind_modes(m);
+  bind_signals(m);
   bind_command_line(m);
   bind_random(m);
   m.def("_set_package_folder", &set_package_folder);

@@ -63,7 +63,7 @@ from .transforms import (
 
 _install_at(_core.Tensor)
 
-from . import amp, nn, optim  # noqa: E402  (written on what is above)
+from . import amp, nn, optim, signal  # noqa: E402  (written on what is above)
 from .nn import (  # noqa: E402
     Conv,
     ConvTranspose,

@@ -10,6 +10,7 @@
 #include "base/events.h"
 #include "ir/number.h"
 #include "ir/pending.h"
+#include "ir/region.h"
 #include "ir/watch.h"
 
 namespace tn {
@@ -39,8 +40,9 @@ static std::atomic<uint64_t> sequence_blocks{0}, sequence_floor{0};
 uint64_t next_sequence() {
   thread_local uint64_t next = 0, end = 0;
   if (next == end || next < sequence_floor.load(std::memory_order_relaxed)) {
-    next = sequence_blocks.fetch_add(1024, std::memory_order_relaxed);
-    end = next + 1024;
+    next = sequence_blocks.fetch_add(kSequenceBlock, std::memory_order_relaxed);
+    end = next + kSequenceBlock;
+    continue_region(next);
   }
   return next++;
 }

@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "ir/precision.h"
+#include "ir/region.h"
 #include "ir/sizes.h"
 #include "tenon/ops.h"
 #include "transforms/derivative.h"
@@ -69,8 +70,10 @@ Tensors sweep_back(const Tape& tape, std::span<const Tensor> inputs, const Tenso
       sums[static_cast<size_t>(v)].add(cotangents[i]);
   Tensors cts, in, out;
   std::vector<bool> wanted;
+  RegionsOfDerivatives regions;
   for (auto e = tape.entries.rbegin(); e != tape.entries.rend(); ++e) {
     Node& node = e->node();
+    regions.meet(node);
     bool any = false;
     cts.clear(), wanted.clear();
     for (int i = 0; i < node.outs; ++i) {

@@ -1,0 +1,207 @@
+#include "frontend/signals.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <map>
+#include <mutex>
+#include <set>
+
+#include "base/at_fork.h"
+#include "base/debug_log.h"
+#include "base/error.h"
+#include "frontend/signal_settings.h"
+#include "ir/trace.h"
+
+namespace tn {
+
+namespace {
+
+using signal::Settings;
+
+constexpr size_t kLongestName = 200, kMostStrangers = 1000;
+constexpr std::string_view kShardNote =
+    "shard: is kept, and takes effect with workers; without them every tensor is whole";
+
+struct Entry {
+  Settings settings;
+  uint64_t number;  // never used twice
+};
+
+struct Configuration {
+  std::mutex mutex;
+  bool is_read = false;        // TENON_CONFIG, or what came in its place
+  std::vector<Entry> entries;  // in the order of the file
+  std::map<std::string, size_t, std::less<>> places;
+  std::set<std::string, std::less<>> strangers;  // names it does not know, that were told
+  uint64_t numbers = 0;
+  bool shard_is_told = false;
+  std::string note;
+
+  void use(std::vector<Settings> all);
+  void read_environment();
+  const Entry* find(std::string_view name);
+};
+
+Configuration& configuration() {
+  static auto& only = *[] {
+    auto* made = new Configuration;
+    guarded_at_fork(made->mutex, 11);
+    return made;
+  }();
+  return only;
+}
+
+void Configuration::use(std::vector<Settings> all) {
+  is_read = true;
+  entries.clear(), places.clear(), strangers.clear();
+  for (Settings& settings : all) {
+    places[settings.name] = entries.size();
+    if (settings.shard && !std::exchange(shard_is_told, true)) {
+      note = kShardNote;
+      debug_compile("{}", kShardNote);
+    }
+    entries.push_back({std::move(settings), ++numbers});
+  }
+}
+
+void Configuration::read_environment() {
+  if (is_read) return;
+  const char* path = std::getenv("TENON_CONFIG");
+  use(path && *path ? read_signals(path) : std::vector<Settings>());
+}
+
+const Entry* Configuration::find(std::string_view name) {
+  read_environment();
+  if (auto at = places.find(name); at != places.end()) return &entries[at->second];
+  if (!entries.empty() && strangers.size() < kMostStrangers && strangers.emplace(name).second)
+    debug_compile("signal '{}' is not in the configuration: it changes nothing", name);
+  return nullptr;
+}
+
+std::atomic<uint64_t> passages = 0;
+
+/// A passage through the context `name`, or null where it says no more than what is around.
+RegionRef make_region(std::string_view name, std::string_view backward, const RegionRef& around) {
+  Configuration& all = configuration();
+  std::lock_guard lock(all.mutex);
+  const Entry* entry = all.find(name);
+  if (backward.empty() && entry) backward = entry->settings.backward;
+  bool is_plan = entry && entry->settings.compile;
+  if (!is_plan && backward.empty()) return nullptr;
+  auto region = std::make_shared<SignalRegion>();
+  if (is_plan) {
+    region->name = entry->settings.name, region->compile = entry->settings.compile;
+    region->plan = ++passages, region->settings = entry->number;
+  } else if (const SignalRegion* outer = as_signal(around)) {
+    region->name = outer->name, region->compile = outer->compile;
+    region->plan = outer->plan, region->settings = outer->settings;
+  }
+  region->backward = backward;
+  return region;
+}
+
+bool is_configured(std::string_view name) {
+  std::lock_guard lock(configuration().mutex);
+  return configuration().places.contains(name);
+}
+
+struct Frame {
+  std::string name;
+  RegionRef before, region;  // region: null where it changes nothing
+};
+thread_local std::vector<Frame> frames;
+
+void leave_last() {
+  if (frames.back().region) exchange_region(std::move(frames.back().before));
+  frames.pop_back();
+}
+
+}  // namespace
+
+RegionRef SignalRegion::of_derivatives() const {
+  if (!backward.empty()) return make_region(backward, {}, nullptr);
+  bool is_open =
+      std::ranges::any_of(frames, [&](const Frame& f) { return f.region.get() == this; });
+  if (is_open || !plan) return nullptr;
+  if (is_configured("backward")) return make_region("backward", {}, nullptr);
+  auto region = std::make_shared<SignalRegion>(*this);
+  region->plan = ++passages;
+  return region;
+}
+
+std::string take_signal_note() {
+  std::lock_guard lock(configuration().mutex);
+  return std::exchange(configuration().note, {});
+}
+
+namespace signal {
+
+void load(const std::string& path) {
+  std::vector<Settings> all = read_signals(path);
+  std::lock_guard lock(configuration().mutex);
+  configuration().use(std::move(all));
+}
+
+void load_text(std::string_view yaml, const std::string& name) {
+  std::vector<Settings> all = parse_signals(yaml, "signal.load: " + name);
+  std::lock_guard lock(configuration().mutex);
+  configuration().use(std::move(all));
+}
+
+void unload() {
+  std::lock_guard lock(configuration().mutex);
+  configuration().use({});
+}
+
+std::vector<Settings> config() {
+  std::lock_guard lock(configuration().mutex);
+  configuration().read_environment();
+  std::vector<Settings> all;
+  for (const Entry& entry : configuration().entries) all.push_back(entry.settings);
+  return all;
+}
+
+void enter(std::string_view name, std::string_view backward) {
+  if (name.empty()) fail("signal.enter: a signal has a name");
+  if (std::max(name.size(), backward.size()) > kLongestName)
+    fail("signal.enter: a name has at most {} bytes, not {}", kLongestName,
+         std::max(name.size(), backward.size()));
+  Frame frame{std::string(name), current_region(), nullptr};
+  RegionRef region = make_region(name, backward, frame.before);
+  if (!Trace::tracing()) frame.region = region;
+  frames.push_back(frame);
+  if (frame.region) exchange_region(std::move(region));
+}
+
+void exit(std::string_view name) {
+  if (std::ranges::find(frames, name, &Frame::name) == frames.end())
+    fail("signal.exit: '{}' was not entered on this thread", name);
+  if (frames.back().name != name)
+    fail("signal.exit: '{}' was entered after '{}' and not left", frames.back().name, name);
+  leave_last();
+}
+
+std::vector<std::string> entered() {
+  std::vector<std::string> names;
+  for (const Frame& frame : frames) names.push_back(frame.name);
+  return names;
+}
+
+Context::Context(std::string_view name, std::string_view backward) : outer_(frames.size()) {
+  enter(name, backward);
+}
+
+Context::~Context() {
+  while (frames.size() > outer_) leave_last();
+}
+
+Tensor tensor(const Tensor& x, std::string_view name) {
+  type_of(x);  // fails for a null one
+  if (name.empty()) fail("signal.tensor: a signal has a name");
+  std::lock_guard lock(configuration().mutex);
+  configuration().find(name);
+  return x;
+}
+
+}  // namespace signal
+}  // namespace tn

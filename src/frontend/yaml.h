@@ -1,0 +1,33 @@
+#pragma once
+// YAML files as trees that know their lines. Files are not trusted: size, depth, and the number of
+// aliases are bounded, keys are texts and unique. Aliases share what they stand for: a tree may be
+// far larger than its file, so whoever reads it goes to known keys and not through all of it.
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace tn {
+
+struct YamlNode;
+using YamlRef = std::shared_ptr<const YamlNode>;
+
+struct YamlNode {
+  enum class Kind : uint8_t { nothing, text, list, map };
+  Kind kind = Kind::nothing;
+  int line = 0;
+  bool quoted = false;  // a text in quotes is no number
+  std::string text;
+  std::vector<YamlRef> items;                           // of a list
+  std::vector<std::pair<std::string, YamlRef>> fields;  // of a map, in order
+};
+
+inline constexpr size_t kYamlBytes = 1 << 20;
+inline constexpr int kYamlDepth = 32, kYamlAliases = 100;
+
+/// One document. Errors begin with `where`: "signal.load: config.yaml", and the line.
+YamlRef parse_yaml(std::string_view text, std::string_view where);
+
+}  // namespace tn
