@@ -50,6 +50,7 @@ struct HotPathInfo {
   HotPathStatus status = HotPathStatus::cold;
   double interpreted_ms = 0, compiled_ms = 0, compile_ms = 0;  // 0: not measured
   std::string reason;                                          // of a failure, a cap, a drop
+  std::string region;  // the signal that says when it is compiled: see signal.h; "": the process
 
   /// How many times faster compiled code is, as measured; 0: not known.
   double speedup() const {

@@ -77,6 +77,7 @@ static void bind_hot_paths(nb::module_& m) {
       .def_ro("compile_ms", &Info::compile_ms, "What compiling it took.")
       .def_prop_ro("speedup", &Info::speedup, "As measured; 0: not known yet.")
       .def_ro("reason", &Info::reason, "Why it is not compiled.")
+      .def_ro("region", &Info::region, "The signal that says when it is compiled, or \"\".")
       .def("__str__", [](const Info& i) { return to_text(i); });
 }
 

@@ -110,6 +110,21 @@ class CallStats:
     replans: int
     traces_by_reason: dict[str, int]
 
+class HotPath:
+    @property
+    def hash(self) -> str: ...
+    sequence: str
+    count: int
+    @property
+    def status(self) -> str: ...
+    interpreted_ms: float
+    compiled_ms: float
+    compile_ms: float
+    @property
+    def speedup(self) -> float: ...
+    reason: str
+    region: str
+
 class _RunDemands:
     def __init__(
         self,

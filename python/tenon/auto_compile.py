@@ -38,7 +38,7 @@ class set_auto_compile:
 
 
 _HEADS = ("hash", "sequence", "runs", "status", "interpreted", "compiled", "speed-up", "compiling",
-          "reason")
+          "signal", "reason")
 _NUMBERS = (2, 4, 5, 6, 7)  # columns that end in line
 
 
@@ -49,7 +49,7 @@ def _ms(value: float) -> str:
 def _row(path: _core.HotPath) -> tuple[str, ...]:
     speedup = f"{path.speedup:.1f}x" if path.speedup else "-"
     return (path.hash, path.sequence, str(path.count), path.status, _ms(path.interpreted_ms),
-            _ms(path.compiled_ms), speedup, _ms(path.compile_ms), path.reason)
+            _ms(path.compiled_ms), speedup, _ms(path.compile_ms), path.region, path.reason)
 
 
 class HotPaths(list[_core.HotPath]):
@@ -83,8 +83,8 @@ def hot_paths() -> HotPaths:
     """The sequences of ops that were computed while `set_auto_compile` was on, as a table.
 
     Each has `hash`, `sequence`, `count`, `status` (cold, queued, compiling, trial, kept, dropped,
-    failed or capped), `interpreted_ms`, `compiled_ms`, `speedup`, `compile_ms`, and the `reason`
-    why it is not compiled. Times are the least of the measured runs.
+    failed or capped), `interpreted_ms`, `compiled_ms`, `speedup`, `compile_ms`, the `reason`
+    why it is not compiled, and the `region` it is: the signal that asked for it, see `tn.signal`. Times are the least of the measured runs.
 
         >>> tn.hot_paths()  # doctest: +SKIP
         hash          sequence               runs  status  interpreted  compiled  speed-up  ...

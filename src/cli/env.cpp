@@ -20,6 +20,7 @@ constexpr std::array kVariables = {
     Variable{"TENON_CACHE_SIZE", "how much of it, 500M (2G)"},
     Variable{"TENON_CPU_LEVEL", "v2, v3 or v4: no newer instructions are used (the best)"},
     Variable{"TENON_DEBUG", "1: says why there is no disk cache"},
+    Variable{"TENON_CONFIG", "a YAML file that says what becomes of signals (tn.signal)"},
     Variable{"TENON_DEBUG_COMPILE", "1: says what is compiled, when and why"},
     Variable{"TENON_DEBUG_NANS", "1: a NaN among computed values is an error; inf: infinities too"},
     Variable{"TENON_DISABLE_COMPILE", "1: compiled functions run op by op"},

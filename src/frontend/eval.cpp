@@ -6,9 +6,11 @@
 
 #include "base/at_fork.h"
 #include "base/error.h"
+#include "base/hash.h"
 #include "base/interrupt.h"
 #include "compiler/compile.h"
 #include "frontend/bad_values.h"
+#include "frontend/flush_parts.h"
 #include "frontend/hot_paths.h"
 #include "frontend/instruction_log.h"
 #include "frontend/key.h"
@@ -86,9 +88,10 @@ struct Flusher {
   std::shared_ptr<HotPath> hot;  // of the plan, if anybody asked
 
   void flush(std::span<const Tensor> wanted);
+  void compute(std::span<const Tensor> wanted, const SignalRegion* region);
   void choose_outputs(std::span<const Tensor> wanted);
-  CachedPlan& cached_plan();
-  HotPath::Choice hot_plan(CachedPlan& cached, const HotPathPolicy& policy);
+  CachedPlan& cached_plan(const SignalRegion* region);
+  HotPath::Choice hot_plan(CachedPlan& cached, const HotPathPolicy& policy, std::string region);
   void run_plan(const HotPath::Choice& chosen);
   void bind();
   void publish();
@@ -160,8 +163,13 @@ static int numbers_among(std::span<Node* const> leaves) {
   return static_cast<int>(std::ranges::count_if(leaves, [](Node* n) { return is_scalar(*n); }));
 }
 
-CachedPlan& Flusher::cached_plan() {
+/// Regions have plans of their own: what becomes of one says nothing of the others.
+CachedPlan& Flusher::cached_plan(const SignalRegion* region) {
   make_key(walk, outputs, key);
+  if (region && region->settings) {
+    key.words.push_back(~region->settings);  // like no other word
+    key.hash = combine(key.hash, region->settings);
+  }
   if (CachedPlan* cached = cache.find(key)) {
     ++stats.hits;
     return *cached;
@@ -176,8 +184,9 @@ CachedPlan& Flusher::cached_plan() {
 }
 
 /// The plan of a sequence that may be hot, compiled or not.
-HotPath::Choice Flusher::hot_plan(CachedPlan& cached, const HotPathPolicy& policy) {
-  if (!cached.hot) cached.hot = std::make_shared<HotPath>(key.hash, walk);
+HotPath::Choice Flusher::hot_plan(CachedPlan& cached, const HotPathPolicy& policy,
+                                  std::string region) {
+  if (!cached.hot) cached.hot = std::make_shared<HotPath>(key.hash, walk, std::move(region));
   hot = cached.hot;
   if (hot->is_due(policy)) {
     Captured captured = graph_of(walk, {}, outputs);
@@ -233,12 +242,20 @@ void Flusher::clean() {
 }
 
 void Flusher::flush(std::span<const Tensor> wanted) {
+  if (!regions_are_used.load(std::memory_order_relaxed)) return compute(wanted, nullptr);
+  for (FlushPart& part : parts_of(wanted)) {
+    compute(part.wanted.empty() ? wanted : part.wanted, as_signal(part.region));
+    part.wanted.clear();
+  }
+}
+
+void Flusher::compute(std::span<const Tensor> wanted, const SignalRegion* region) {
   struct Clean {
     Flusher& f;
     ~Clean() { f.clean(); }
   } clean{*this};
   HotPath::Choice chosen{};
-  HotPathPolicy policy = hot_path_policy();
+  HotPathPolicy policy = policy_in(region);
   std::optional<Captured> looked_at;
   {
     std::lock_guard lock(walk_mutex());
@@ -249,9 +266,11 @@ void Flusher::flush(std::span<const Tensor> wanted) {
     if (outputs.empty()) return;
     ++stats.flushes;
     if (is_looking()) looked_at = graph_of(walk, {}, outputs);
-    CachedPlan& cached = cached_plan();
-    bool off = policy.when == HotPathPolicy::When::never;
-    chosen = off ? HotPath::Choice{cached.plan, false} : hot_plan(cached, policy);
+    CachedPlan& cached = cached_plan(region);
+    if (policy.when == HotPathPolicy::When::never)
+      chosen = {cached.plan, false};
+    else
+      chosen = hot_plan(cached, policy, region ? region->name : "");
     tell_ops(cached.ops, walk, chosen.plan != cached.plan);
     bind();
   }

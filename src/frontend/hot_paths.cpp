@@ -84,12 +84,6 @@ Registry& registry() {
   return only;
 }
 
-/// Before the first flush that may compile something, not in the middle of it.
-void prepare() {
-  static const bool ready = (warm_up_compiler(), registry(), true);
-  (void)ready;
-}
-
 uint64_t family_of(const Walk& walk) {
   uint64_t family = walk.nodes.size();
   for (Node* node : walk.nodes) {
@@ -122,17 +116,22 @@ std::string time_text(double ms) {
 
 }  // namespace
 
+void prepare_hot_paths() {
+  static const bool ready = (warm_up_compiler(), registry(), true);
+  (void)ready;
+}
+
 HotPathPolicy hot_path_policy() {
   int64_t word = policy_word.load(std::memory_order_relaxed);
   HotPathPolicy policy{static_cast<When>(word & 3), word >> 2};
-  if (policy.when != When::never) prepare();
+  if (policy.when != When::never) prepare_hot_paths();
   return policy;
 }
 
 HotPathPolicy set_hot_path_policy(const HotPathPolicy& policy) {
   if (policy.threshold < 1)
     fail("set_auto_compile: threshold is a number of runs, 1 or more: {}", policy.threshold);
-  if (policy.when != When::never) prepare();
+  if (policy.when != When::never) prepare_hot_paths();
   int64_t before = policy_word.exchange(word_of(policy));
   return {static_cast<When>(before & 3), before >> 2};
 }
@@ -141,8 +140,12 @@ HotPathPolicy set_auto_compile(bool enabled, int64_t threshold) {
   return set_hot_path_policy({enabled ? When::hot : When::never, threshold});
 }
 
-HotPath::HotPath(uint64_t hash, const Walk& walk)
-    : hash_(hash), family_(family_of(walk)), sequence_(sequence_of(walk)), types_(types_of(walk)) {}
+HotPath::HotPath(uint64_t hash, const Walk& walk, std::string region)
+    : hash_(hash),
+      family_(family_of(walk)),
+      sequence_(sequence_of(walk)),
+      types_(types_of(walk)),
+      region_(std::move(region)) {}
 
 bool HotPath::is_due(const HotPathPolicy& policy) {
   std::string again;
@@ -195,7 +198,8 @@ void HotPath::make_plan(const Graph& graph, int runtime_scalars) {
     status_ = HotPathStatus::compiling;
     --registry().queued;
   }
-  debug_compile("Compiling sequence... {}", short_hash(hash_));
+  debug_compile("Compiling sequence... {}{}", short_hash(hash_),
+                region_.empty() ? "" : format(" of signal '{}'", region_));
   double ms = 0;
   PlanRef plan;
   std::string reason;
@@ -276,8 +280,8 @@ void HotPath::forget_thread() {
 }
 
 HotPathInfo HotPath::info() const {
-  return {hash_,           sequence_,      count_, status_, 1e3 * interpreted_,
-          1e3 * compiled_, 1e3 * compile_, reason_};
+  return {hash_,           sequence_,      count_,  status_, 1e3 * interpreted_,
+          1e3 * compiled_, 1e3 * compile_, reason_, region_};
 }
 
 std::string_view name_of(HotPathStatus status) {

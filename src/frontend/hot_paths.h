@@ -22,7 +22,7 @@ class HotPath : public std::enable_shared_from_this<HotPath> {
     bool measured;  // how long it takes decides something: `ran` wants to know
   };
 
-  HotPath(uint64_t hash, const Walk& walk);
+  HotPath(uint64_t hash, const Walk& walk, std::string region);
 
   /// Counts a run. True: it is to be compiled now, by `compile`.
   bool is_due(const HotPathPolicy& policy);
@@ -43,7 +43,7 @@ class HotPath : public std::enable_shared_from_this<HotPath> {
   void judge(std::string& line);
 
   const uint64_t hash_, family_;
-  const std::string sequence_, types_;
+  const std::string sequence_, types_, region_;
   // Guarded by the one lock of all of them.
   HotPathStatus status_ = HotPathStatus::cold;
   int64_t count_ = 0;
@@ -54,5 +54,8 @@ class HotPath : public std::enable_shared_from_this<HotPath> {
   PlanRef plan_;
   std::string reason_;
 };
+
+/// Before the first flush that may compile something, not in the middle of it.
+void prepare_hot_paths();
 
 }  // namespace tn

@@ -25,9 +25,10 @@ struct Value {
   std::string_view where;
   std::string path;
   YamlRef node;
+  int line;
 
   [[noreturn]] void bad(std::string_view what, const Hint& hint = {}) const {
-    fail(hint, "{}:{}: {}: {}", where, node->line, path, what);
+    fail(hint, "{}:{}: {}: {}", where, line, path, what);
   }
   /// What was found, for "needs X, not Y".
   std::string found() const {
@@ -47,19 +48,19 @@ struct Value {
       shown.pop_back();
     return format("'{}'{}", shown, shown.size() < node->text.size() ? "..." : "");
   }
-  Value field(const std::string& key, const YamlRef& value) const {
-    return {where, path.empty() ? key : path + "." + key, value};
+  Value at(const YamlNode::Field& field) const {
+    return {where, path.empty() ? field.key : path + "." + field.key, field.value, field.line};
   }
   /// Calls `take` with each field of a map, whose key is in `known`.
   template <size_t N, class F>
   void each_field(const std::array<std::string_view, N>& known, F&& take) const {
-    for (const auto& [key, node] : node->fields) {
-      Value value = field(key, node);
-      if (std::ranges::find(known, key) != known.end()) {
-        take(key, value);
+    for (const YamlNode::Field& field : node->fields) {
+      Value value = at(field);
+      if (std::ranges::find(known, field.key) != known.end()) {
+        take(field.key, value);
         continue;
       }
-      std::string_view nearest = nearest_name(key, known);
+      std::string_view nearest = nearest_name(field.key, known);
       value.bad(format("unknown key; there are {}", join(known, ", ")),
                 {nearest.empty() ? "" : format("did you mean '{}'?", nearest)});
     }
@@ -125,7 +126,7 @@ std::vector<int64_t> read_workers(const Value& value) {
   std::vector<int64_t> workers;
   std::vector<bool> seen(kMostWorkers);
   for (const YamlRef& item : value.node->items) {
-    Value worker{value.where, value.path, item};
+    Value worker{value.where, value.path, item, item->line};
     int64_t number = worker.to_int();
     if (number < 0 || number >= kMostWorkers)
       worker.bad(format("workers are numbered from 0 to {}: {}", kMostWorkers - 1, number));
@@ -170,13 +171,13 @@ signal::Settings read_settings(const std::string& name, const Value& value) {
 
 std::vector<signal::Settings> parse_signals(std::string_view yaml, std::string_view where) {
   YamlRef root = parse_yaml(yaml, where);
-  Value file{where, {}, root};
+  Value file{where, {}, root, root->line};
   if (root->kind != Yaml::map && root->kind != Yaml::nothing)
     fail("{}:{}: needs a map from names to what they mean, not {}", where, root->line,
          file.found());
   std::vector<signal::Settings> all;
-  for (const auto& [name, node] : root->fields)
-    all.push_back(read_settings(name, file.field(name, node)));
+  for (const YamlNode::Field& field : root->fields)
+    all.push_back(read_settings(field.key, file.at(field)));
   return all;
 }
 

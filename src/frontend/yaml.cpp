@@ -4,6 +4,8 @@
 #include <yaml-cpp/exceptions.h>
 #include <yaml-cpp/parser.h>
 
+#include <algorithm>
+#include <map>
 #include <sstream>
 
 #include "base/error.h"
@@ -57,8 +59,8 @@ class Builder : public YAML::EventHandler {
  private:
   struct Open {
     std::shared_ptr<YamlNode> node;
-    std::map<std::string, int> lines;  // of the keys so far
-    const std::string* key = nullptr;  // whose value comes next
+    std::map<std::string, int> lines;                        // of the keys so far
+    const std::pair<const std::string, int>* key = nullptr;  // whose value comes next
   };
 
   [[noreturn]] void bad(const YAML::Mark& mark, std::string_view what) const {
@@ -90,13 +92,14 @@ class Builder : public YAML::EventHandler {
     if (open.node->kind == Yaml::list) {
       open.node->items.push_back(node);
     } else if (open.key) {
-      open.node->fields.emplace_back(*std::exchange(open.key, nullptr), node);
+      open.node->fields.push_back({open.key->first, open.key->second, node});
+      open.key = nullptr;
     } else {
       if (node->kind != Yaml::text) bad(mark, "a key is a text");
       auto [at, is_new] = open.lines.emplace(node->text, mark.line + 1);
       if (!is_new)
         bad(mark, format("{}: the key is there already, in line {}", node->text, at->second));
-      open.key = &at->first;
+      open.key = &*at;
     }
   }
 

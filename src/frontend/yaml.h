@@ -2,11 +2,10 @@
 // YAML files as trees that know their lines. Files are not trusted: size, depth, and the number of
 // aliases are bounded, keys are texts and unique. Aliases share what they stand for: a tree may be
 // far larger than its file, so whoever reads it goes to known keys and not through all of it.
-#include <map>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 namespace tn {
@@ -20,8 +19,13 @@ struct YamlNode {
   int line = 0;
   bool quoted = false;  // a text in quotes is no number
   std::string text;
-  std::vector<YamlRef> items;                           // of a list
-  std::vector<std::pair<std::string, YamlRef>> fields;  // of a map, in order
+  struct Field {
+    std::string key;
+    int line;  // of the key
+    YamlRef value;
+  };
+  std::vector<YamlRef> items;  // of a list
+  std::vector<Field> fields;   // of a map, in order
 };
 
 inline constexpr size_t kYamlBytes = 1 << 20;
