@@ -75,7 +75,7 @@ class Context {
 /// The same in two calls, which are on one thread.
 void enter(std::string_view name, std::string_view backward = {});
 /// Fails unless `name` is the region entered last.
-void exit(std::string_view name);
+void leave(std::string_view name);
 /// The regions this thread is in, outermost first.
 std::vector<std::string> entered();
 

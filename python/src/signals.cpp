@@ -67,7 +67,7 @@ size_t enter(const std::string& name, const std::optional<std::string>& backward
 /// Leaves regions until this thread is in `outer`.
 void leave(size_t outer) {
   std::vector<std::string> names = signal::entered();
-  for (size_t i = names.size(); i > outer; --i) signal::exit(names[i - 1]);
+  for (size_t i = names.size(); i > outer; --i) signal::leave(names[i - 1]);
 }
 
 Tensor tensor(const Tensor& x, const std::string& name) {
@@ -84,7 +84,7 @@ void bind_signals(nb::module_& m) {
   m.def("_signal_leave", leave, nb::arg("outer"));
   m.def("_signal_exit", [](const std::string& name) {
     UserCall call;
-    signal::exit(name);
+    signal::leave(name);
   });
   m.def("_signal_entered", signal::entered);
   m.def("_signal_tensor", tensor, nb::arg("x"), nb::arg("name"));

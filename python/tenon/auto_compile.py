@@ -84,7 +84,8 @@ def hot_paths() -> HotPaths:
 
     Each has `hash`, `sequence`, `count`, `status` (cold, queued, compiling, trial, kept, dropped,
     failed or capped), `interpreted_ms`, `compiled_ms`, `speedup`, `compile_ms`, the `reason`
-    why it is not compiled, and the `region` it is: the signal that asked for it, see `tn.signal`. Times are the least of the measured runs.
+    why it is not compiled, and the `region`: the signal that decides about it (`tn.signal`). Times
+    are the least of the measured runs.
 
         >>> tn.hot_paths()  # doctest: +SKIP
         hash          sequence               runs  status  interpreted  compiled  speed-up  ...

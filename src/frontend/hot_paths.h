@@ -22,7 +22,7 @@ class HotPath : public std::enable_shared_from_this<HotPath> {
     bool measured;  // how long it takes decides something: `ran` wants to know
   };
 
-  HotPath(uint64_t hash, const Walk& walk, std::string region);
+  HotPath(uint64_t hash, const Walk& walk, std::string region = {});
 
   /// Counts a run. True: it is to be compiled now, by `compile`.
   bool is_due(const HotPathPolicy& policy);

@@ -173,7 +173,7 @@ void enter(std::string_view name, std::string_view backward) {
   if (frame.region) exchange_region(std::move(region));
 }
 
-void exit(std::string_view name) {
+void leave(std::string_view name) {
   if (std::ranges::find(frames, name, &Frame::name) == frames.end())
     fail("signal.exit: '{}' was not entered on this thread", name);
   if (frames.back().name != name)

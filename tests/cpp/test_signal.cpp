@@ -4,7 +4,6 @@
 #include <thread>
 
 #include "errors.h"
-#include "frontend/yaml.h"
 #include "tenon/hot_paths.h"
 #include "tenon/signal.h"
 #include "tenon/tenon.h"
@@ -64,10 +63,10 @@ TEST_CASE("contexts close what was entered in them, on their thread only") {
     signal::enter("inner");
     std::thread([] { CHECK(signal::entered().empty()); }).join();
     CHECK(signal::entered() == std::vector<std::string>{"outer", "inner"});
-    CHECK(contains(error_in([] { signal::exit("outer"); }), "'inner' was entered after 'outer'"));
+    CHECK(contains(error_in([] { signal::leave("outer"); }), "'inner' was entered after 'outer'"));
   }
   CHECK(signal::entered().empty());
-  CHECK(contains(error_in([] { signal::exit("outer"); }), "was not entered"));
+  CHECK(contains(error_in([] { signal::leave("outer"); }), "was not entered"));
   CHECK(contains(error_in([] { signal::tensor({}, "x"); }), "null tensor"));
 }
 
@@ -88,7 +87,7 @@ TEST_CASE("files of any bytes are read or refused") {
       if (random(3) == 0)
         text.erase(at, random(8));
       else
-        text.insert(at, 1 + random(3), signs[random(signs.size())]);
+        text.insert(at, std::string(1, signs[random(signs.size())]));
       if (text.empty()) text = "a";
     }
     try {

@@ -88,10 +88,12 @@ class TestConfiguration:
             ("a:\n  compil: true\n", ":2: a.compil: unknown key; there are compile, shard, backward"
              "\n  hint: did you mean 'compile'?"),
             ("a:\n  zzz: 1\n", ":2: a.zzz: unknown key; there are compile, shard, backward"),
-            ("a: {compile: yes}", ":1: a.compile: needs true, false, or {mode, threshold}, not 'yes'"),
+            ("a: {compile: yes}",
+             ":1: a.compile: needs true, false, or {mode, threshold}, not 'yes'"),
             ("a: {compile: 'true'}",
              ":1: a.compile: needs true, false, or {mode, threshold}, not 'true'"),
-            ("a: {compile: [1]}", ":1: a.compile: needs true, false, or {mode, threshold}, not a list"),
+            ("a: {compile: [1]}",
+             ":1: a.compile: needs true, false, or {mode, threshold}, not a list"),
             ("a:\n  compile:\n    mode: max-autotun\n",
              ":3: a.compile.mode: needs default, reduce-overhead, max-autotune, not 'max-autotun'"
              "\n  hint: did you mean 'max-autotune'?"),
@@ -105,7 +107,8 @@ class TestConfiguration:
             ("a:\n  compile: {thresold: 3}",
              ":2: a.compile.thresold: unknown key; there are mode, threshold"
              "\n  hint: did you mean 'threshold'?"),
-            ("a:\n  shrd:\n    axis: 0\n", ":2: a.shrd: unknown key; there are compile, shard, backward"
+            ("a:\n  shrd:\n    axis: 0\n",
+             ":2: a.shrd: unknown key; there are compile, shard, backward"
              "\n  hint: did you mean 'shard'?"),
             ("a: {shard: 0}", ":1: a.shard: needs {axis, workers, replicated}, not '0'"),
             ("a: {shard: {workers: [0]}}", ":1: a.shard: needs an axis, or replicated: true"),
@@ -128,7 +131,8 @@ class TestConfiguration:
             ("- a\n- b\n", ":1: needs a map from names to what they mean, not a list"),
             ("hello", ":1: needs a map from names to what they mean, not 'hello'"),
             ("a: {}\nb: {}\na: {}\n", ":3: a: the key is there already, in line 1"),
-            ("a: {compile: true, compile: false}", ":1: compile: the key is there already, in line 1"),
+            ("a: {compile: true, compile: false}",
+             ":1: compile: the key is there already, in line 1"),
             ("a: {}\n---\nb: {}\n", ":2: a second document begins; one is read"),
             ("[a]: 1\n", ":1: a key is a text"),
             ("a: &x {compile: true, shard: *x}", ":1: an alias stands for what it is part of"),
@@ -192,7 +196,11 @@ class TestConfiguration:
         (tmp_path / "c.yaml").write_text("a: {shard: {axis: 0, workers: [0]}}")
         program = "import tenon as tn\nfor _ in range(2): tn.signal.load('c.yaml')\n"
         run = subprocess.run(
-            [sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=True
+            [sys.executable, "-c", program],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            check=True,
         )
         assert run.stderr.count("takes effect with workers") == 1
 
