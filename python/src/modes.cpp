@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "core.h"
+#include "frontend/eval.h"
 #include "ir/pending.h"
 #include "ir/precision.h"
 #include "ir/trace.h"
@@ -87,6 +88,7 @@ void bind_modes(nb::module_& m) {
   m.def("_set_debug_nans", set_debug_nans, nb::arg("sought"));
   m.def("_is_tracing", [] { return Trace::tracing() != nullptr; });
   m.def("_precision_of", precision_of, nb::arg("op"));
+  m.def("_clear_plans", &tn::clear_plans, nb::call_guard<nb::gil_scoped_release>());
   m.def("_set_longest_pending", &tn::set_longest_pending, nb::arg("ops"));
   bind_hot_paths(m);
 }
