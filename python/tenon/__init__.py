@@ -48,6 +48,7 @@ from .grad_mode import enable_grad, no_grad
 from .input_infos import DimensionInputInfo, InputInfo, NamedDimension
 from .progress_bar import Progress, progress
 from .random import rand, randn
+from .tensor_names import install as _install_names
 from .transforms import (
     checkpoint,
     grad,
@@ -62,6 +63,7 @@ from .transforms import (
 )
 
 _install_at(_core.Tensor)
+_install_names(_core.Tensor)
 
 from . import amp, nn, optim, signal  # noqa: E402  (written on what is above)
 from .nn import (  # noqa: E402

@@ -234,3 +234,17 @@ def test_optimizers_have_a_text():
     assert repr(optim.SGD(model.parameters(), lr=0.5)) == "SGD(learning_rate=0.5, 4 parameters)"
     several = optim.MultiOptimizer([optim.SGD(0.5), optim.Adam(0.1)], [lambda name, w: True])
     assert repr(several) == "MultiOptimizer(learning_rate=0.5)"
+
+
+def test_methods_under_their_names_in_pytorch():
+    x = tn.array([[1.5, -2.0], [3.0, 4.0]])
+    right = (x > 0).float().mean()
+    assert right.dtype == tn.float32 and right.item() == 0.75
+    assert x.long().tolist() == [[1, -2], [3, 4]] and x.double().dtype == tn.float64
+    assert x.to(tn.float16).dtype == x.half().dtype == x.half().to(x.half()).dtype == tn.float16
+    assert x.to("cpu") is x and x.numel() == 4 and x.dim() == 2
+    assert x.masked_fill(x < 0, 0).tolist() == [[1.5, 0.0], [3.0, 4.0]]
+    assert x.int().masked_fill(x < 0, -1).dtype == tn.int32
+    assert tn.grad(lambda x: tn.sum(x.clone() * x))(x).tolist() == (2 * x).tolist()
+    with pytest.raises(ValueError, match="no device 'cuda' yet"):
+        x.to("cuda")
