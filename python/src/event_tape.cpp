@@ -1,5 +1,7 @@
 #include "event_tape.h"
 
+#include <nanobind/stl/string.h>
+
 #include <unordered_map>
 
 #include "core.h"
@@ -8,6 +10,12 @@
 namespace tn::python {
 namespace {
 
+/// A name may end in the middle of a letter.
+nb::object text_of(std::string_view name) {
+  return nb::steal(
+      PyUnicode_DecodeUTF8(name.data(), static_cast<Py_ssize_t>(name.size()), "replace"));
+}
+
 /// (kind, thread, began, seconds, value, compiled, name, place), times in seconds.
 nb::list rows_of(const EventTape& tape) {
   std::unordered_map<uint64_t, nb::object> places{{0, nb::str("")}};
@@ -15,11 +23,9 @@ nb::list rows_of(const EventTape& tape) {
   for (const Event& e : tape.events) {
     nb::object& place = places[e.place];
     if (!place.is_valid()) place = nb::cast(to_text(Loc{e.place}));
-    std::string_view kind = name_of(e.kind), name = e.name();
-    rows.append(nb::make_tuple(nb::str(kind.data(), kind.size()), e.thread,
-                               1e-9 * static_cast<double>(e.began),
-                               1e-9 * static_cast<double>(e.nanoseconds), e.value, e.compiled,
-                               nb::str(name.data(), name.size()), place));
+    rows.append(nb::make_tuple(
+        text_of(name_of(e.kind)), e.thread, 1e-9 * static_cast<double>(e.began),
+        1e-9 * static_cast<double>(e.nanoseconds), e.value, e.compiled, text_of(e.name()), place));
   }
   return rows;
 }

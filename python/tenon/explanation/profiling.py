@@ -6,9 +6,10 @@ import functools
 import os
 import time
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, overload
 
 from .. import _core
 from ..compiled_modules import function_of
@@ -85,7 +86,11 @@ class Profile:
         return target
 
 
-def profile(fun: Callable[..., Any], calls: int = 1) -> Callable[..., Profile]:
+@overload
+def profile(fun: str | os.PathLike[str]) -> AbstractContextManager[None]: ...
+@overload
+def profile(fun: Callable[..., Any], calls: int = 1) -> Callable[..., Profile]: ...
+def profile(fun: Any, calls: int = 1) -> Any:
     """A function of the arguments of `fun` that calls it and tells how long its steps took.
 
     What it returns is computed. Of several calls the one that took the median time is told. The
@@ -96,7 +101,18 @@ def profile(fun: Callable[..., Any], calls: int = 1) -> Callable[..., Profile]:
         >>> told = tn.profile(double)(tn.ones(3))
         >>> len(told.steps), told.result
         (1, tensor([2, 2, 2], dtype=float32))
+
+    With the name of a file instead, a context: everything that happens inside, on all threads, is
+    written there when it ends. `.json` is for chrome://tracing and ui.perfetto.dev, `.html` a
+    timeline of its own, `.png` and `.svg` a picture, `.log` text for `python -m tenon.visualize`.
+
+        with tn.profile("trace.json"):
+            train()
     """
+    if isinstance(fun, (str, os.PathLike)):
+        from ..watching.recording import recorded
+
+        return recorded(fun)
     if calls < 1:
         _core._fail("value", f"profile: at least 1 call is needed, not {calls}")
     name = getattr(fun, "__name__", type(fun).__name__)

@@ -1,0 +1,8 @@
+"""python -m tenon.top [pid]: what a running process does, as a table that follows it."""
+
+from __future__ import annotations
+
+if __name__ == "__main__":
+    from tenon.watching.top_command import main
+
+    raise SystemExit(main())

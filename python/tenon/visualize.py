@@ -1,0 +1,8 @@
+"""python -m tenon.visualize d/trace_*.log --output t.png: draws what was recorded."""
+
+from __future__ import annotations
+
+if __name__ == "__main__":
+    from tenon.watching.visualize_command import main
+
+    raise SystemExit(main())

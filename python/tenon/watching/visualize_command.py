@@ -1,0 +1,67 @@
+"""python -m tenon.visualize: timelines of traces, as pictures (.png, .svg) or a page (.html)."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from .. import _core
+from . import drawing, trace_log
+from .recording import Recording
+from .summary import summary_of
+from .timeline_page import page
+
+SUFFIXES = (".png", ".svg", ".html")
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Returns the exit status."""
+    parser = argparse.ArgumentParser(prog="python -m tenon.visualize", description=__doc__)
+    parser.add_argument("traces", nargs="*", type=Path, help="logs of tenon.trace, or instruction "
+                        "logs; several are drawn over the same time")
+    parser.add_argument("--compare", nargs=2, type=Path, metavar=("BEFORE", "AFTER"),
+                        help="draws two, and says what changed")
+    parser.add_argument("--output", type=Path, default=Path("timeline.png"),
+                        help="a name that ends in .png, .svg or .html (timeline.png)")
+    given = parser.parse_args(arguments)
+    paths = [*given.traces, *(given.compare or [])]
+    if not paths:
+        parser.error("no traces: python -m tenon.trace makes them")
+    if given.output.suffix.lower() not in SUFFIXES:
+        parser.error(f"--output ends in {', '.join(SUFFIXES)}, not {given.output.name}")
+    try:
+        recordings = [trace_log.read(path) for path in paths]
+        given.output.write_bytes(_drawn(_with_titles(recordings, paths), given.output.suffix))
+    except (OSError, UnicodeDecodeError, _core.InvalidValue) as error:
+        print(f"tenon.visualize: {error}", file=sys.stderr)
+        return 2
+    if given.compare:
+        print(comparison(*recordings[-2:]))
+    print(f"tenon.visualize: {given.output}", file=sys.stderr)
+    return 0
+
+
+def _drawn(recordings: list[Recording], suffix: str) -> bytes:
+    if suffix.lower() == ".png":
+        return drawing.png(*recordings)
+    text = drawing.svg(*recordings) if suffix.lower() == ".svg" else page(recordings)
+    return text.encode()
+
+
+def _with_titles(recordings: list[Recording], paths: list[Path]) -> list[Recording]:
+    """Names of folders too, where names of files are not enough: before/trace_1, after/trace_2."""
+    folders = len({path.resolve().parent for path in paths}) > 1
+    return [r._replace(title=f"{p.resolve().parent.name}/{p.stem}" if folders else p.stem)
+            for r, p in zip(recordings, paths)]
+
+
+def comparison(before: Recording, after: Recording) -> str:
+    """A table of the figures of both."""
+    first, second = summary_of(before), summary_of(after)
+    rows = [("", "before", "after"),
+            *((name, one, two) for (name, one), (_, two) in zip(first.rows(), second.rows()))]
+    lines = [f"{name:<13} {one:>12} {two:>12}" for name, one, two in rows]
+    if first.rate and second.rate:
+        lines.append(f"{second.rate / first.rate:.2f}x the ops a second of before")
+    return "\n".join(lines)
