@@ -98,3 +98,7 @@ if _os.environ.get("TENON_WATCH", "0") not in ("", "0"):
     from .watching.door import open_door as _open_door
 
     _open_door()
+if _os.environ.get("TENON_TRACE"):
+    from .watching.self_recording import start as _start_recording
+
+    _start_recording()

@@ -29,6 +29,7 @@ constexpr std::array kVariables = {
     Variable{"TENON_INSTRUCTION_LOG_MB", "its size, then it is moved to FILE.1 (64)"},
     Variable{"TENON_NUM_THREADS", "threads of a computation (the cores)"},
     Variable{"TENON_PYTHON", "what `tenon compile` runs functions with (python3)"},
+    Variable{"TENON_TRACE", "5:FOLDER: set by python -m tenon.trace for the program it runs"},
     Variable{"TENON_WATCH", "1: tenon.top and tenon.trace may look at the process"},
 };
 

@@ -395,7 +395,7 @@ def test_env_knows_every_variable_that_is_read():
         if path.parts[-2] != "cli":
             read |= set(re.findall(r'(?:getenv|variable)\("(TENON_\w+)"\)', path.read_text()))
     known = set(re.findall(r"^TENON_\w+", answer("env"), re.M))
-    assert known == read | {"TENON_PYTHON", "TENON_WATCH"}
+    assert known == read | {"TENON_PYTHON", "TENON_TRACE", "TENON_WATCH"}
 
 
 def test_env_and_doctor_tell_of_misspelled_variables():

@@ -224,6 +224,13 @@ def test_trace_of_a_script_that_fails_is_written(tmp_path):
     assert done.returncode == 3 and len(list(tmp_path.glob("trace_*.log"))) == 1
 
 
+def test_trace_of_no_script(tmp_path):
+    done = call("tenon.trace", "--dir", tmp_path, tmp_path / "none.py")
+    assert done.returncode == 2 and "no such script" in done.stderr
+    done = call("tenon.trace", "-s", 0, tmp_path / "none.py")
+    assert done.returncode == 2 and "a number of seconds above 0, not 0" in done.stderr
+
+
 @pytest.fixture
 def watched(tmp_path, script):
     """A process that runs and may be watched."""

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import argparse
 import os
-import runpy
 import sys
 import threading
 from pathlib import Path
 
-from . import trace_log
 from .door import Door, DoorError, running
-from .recording import Recorder, Recording
+from .self_recording import VARIABLE, write
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -44,28 +42,11 @@ def _refuse(text: str) -> int:
 
 
 def _run(command: list[str], seconds: float, folder: Path) -> int:
-    """Runs a script here, as `python script.py` would. It goes on when the recording has ended."""
-    recorder = Recorder()
-    lock, written = threading.Lock(), False
-
-    def write() -> None:
-        nonlocal written
-        with lock:  # the end waits for the clock
-            if not written:
-                written = True
-                _write(recorder.stop(), folder, os.getpid())
-
-    clock = threading.Timer(seconds, write)
-    clock.daemon = True
-    clock.start()
-    sys.argv = command
-    sys.path[0] = str(Path(command[0]).resolve().parent)
-    try:
-        runpy.run_path(command[0], run_name="__main__")
-    finally:
-        clock.cancel()
-        write()
-    return 0
+    """Becomes `python script.py`, which records itself from its import of the library on."""
+    if not Path(command[0]).is_file():
+        return _refuse(f"no such script: {command[0]}")
+    os.environ[VARIABLE] = f"{seconds}:{folder.resolve()}"
+    os.execv(sys.executable, [sys.executable, *command])
 
 
 def _attach(pids: list[int], seconds: float, folder: Path) -> int:
@@ -87,16 +68,7 @@ def _attach(pids: list[int], seconds: float, folder: Path) -> int:
     for thread in threads:
         thread.join()
     for pid, text in answers.items():
-        _say(folder / f"trace_{pid}.log", text)
+        write(folder, pid, text)
     for text in failures.values():
         _refuse(text)
     return 2 if failures else 0
-
-
-def _write(recording: Recording, folder: Path, pid: int) -> None:
-    _say(folder / f"trace_{pid}.log", trace_log.text(recording))
-
-
-def _say(path: Path, text: str) -> None:
-    path.write_text(text, encoding="utf-8")
-    print(f"tenon.trace: {path} ({text.count(chr(10)) - 1:,} events)", file=sys.stderr)
