@@ -15,15 +15,18 @@
 namespace tn {
 
 constexpr std::array kVariables = {
+    Variable{"TENON_AUTO_COMPILE", "1: what is computed again and again is compiled"},
     Variable{"TENON_CACHE", "0: nothing is kept on disk between processes"},
     Variable{"TENON_CACHE_DIR", "where it is kept (~/.cache/tenon)"},
     Variable{"TENON_CACHE_SIZE", "how much of it, 500M (2G)"},
+    Variable{"TENON_COMPILE", "1: everything is compiled before it is first run"},
     Variable{"TENON_CONFIG", "a YAML file that says what becomes of signals (tn.signal)"},
     Variable{"TENON_CPU_LEVEL", "v2, v3 or v4: no newer instructions are used (the best)"},
     Variable{"TENON_DEBUG", "1: says why there is no disk cache"},
     Variable{"TENON_DEBUG_COMPILE", "1: says what is compiled, when and why"},
     Variable{"TENON_DEBUG_NANS", "1: a NaN among computed values is an error; inf: infinities too"},
     Variable{"TENON_DISABLE_COMPILE", "1: compiled functions run op by op"},
+    Variable{"TENON_HOTPATH_THRESHOLD", "runs after which TENON_AUTO_COMPILE compiles (10)"},
     Variable{"TENON_INSTRUCTION_LOG",
              "a file: every op that is run and what is compiled, a line each"},
     Variable{"TENON_INSTRUCTION_LOG_MB", "its size, then it is moved to FILE.1 (64)"},

@@ -32,8 +32,8 @@ constexpr int kMostUnproven = 64;  // compiled and not run often enough to be ju
 constexpr size_t kMostFamilies = 4096;
 constexpr size_t kNamesShown = 8;  // of the ops of a sequence
 
-int64_t number_of(const char* variable, int64_t otherwise) {
-  const char* text = std::getenv(variable);
+/// What a variable of the environment says, if it is a number above 0.
+int64_t number_in(const char* text, int64_t otherwise) {
   char* end = nullptr;
   long long value = text ? std::strtoll(text, &end, 10) : 0;
   return text && end != text && *end == 0 && value > 0 ? value : otherwise;
@@ -41,9 +41,9 @@ int64_t number_of(const char* variable, int64_t otherwise) {
 
 HotPathPolicy policy_of_environment() {
   HotPathPolicy policy;
-  if (number_of("TENON_AUTO_COMPILE", 0)) policy.when = When::hot;
-  if (number_of("TENON_COMPILE", 0)) policy.when = When::always;
-  policy.threshold = number_of("TENON_HOTPATH_THRESHOLD", policy.threshold);
+  if (number_in(std::getenv("TENON_AUTO_COMPILE"), 0)) policy.when = When::hot;
+  if (number_in(std::getenv("TENON_COMPILE"), 0)) policy.when = When::always;
+  policy.threshold = number_in(std::getenv("TENON_HOTPATH_THRESHOLD"), policy.threshold);
   return policy;
 }
 
