@@ -33,10 +33,13 @@ std::vector<bool> needed_nodes(const Walk& walk, const PartNumbers& parts) {
 
 std::vector<FlushPart> parts_of(std::span<const Tensor> wanted) {
   std::lock_guard lock(walk_mutex());
-  Walk walk;
+  static auto& walk = *new Walk;  // scratch, kept between flushes
+  walk.nodes.clear(), walk.leaves.clear();
   tn::walk(wanted, walk);
   if (walk.nodes.empty()) return {{}};
   std::vector<RegionRef> regions = regions_of(walk.nodes);
+  if (std::ranges::all_of(regions, [&](auto& r) { return plan_of(r) == plan_of(regions[0]); }))
+    return {{{}, regions[0]}};
   std::vector<size_t> order(walk.nodes.size());
   std::iota(order.begin(), order.end(), size_t{0});
   std::ranges::stable_sort(order, {}, [&](size_t i) { return walk.nodes[i]->sequence; });
@@ -50,7 +53,6 @@ std::vector<FlushPart> parts_of(std::span<const Tensor> wanted) {
     if (plan_of(regions[i]) != plan_of(parts.back().region)) parts.push_back({{}, regions[i]});
     numbers[walk.nodes[i]->index] = static_cast<uint32_t>(parts.size() - 1);
   }
-  if (parts.size() == 1) return parts;
   std::vector<bool> needed = needed_nodes(walk, numbers);
   for (size_t i : order) {
     Node* node = walk.nodes[i];

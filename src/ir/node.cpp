@@ -36,13 +36,14 @@ static constexpr size_t kMostEdges = UINT16_MAX;
 
 /// Threads take numbers in blocks; a block from before the last trace is given up.
 static std::atomic<uint64_t> sequence_blocks{0}, sequence_floor{0};
+std::atomic<void (*)(uint64_t)> sequence_block_taken = nullptr;
 
 uint64_t next_sequence() {
   thread_local uint64_t next = 0, end = 0;
   if (next == end || next < sequence_floor.load(std::memory_order_relaxed)) {
     next = sequence_blocks.fetch_add(kSequenceBlock, std::memory_order_relaxed);
     end = next + kSequenceBlock;
-    continue_region(next);
+    if (auto taken = sequence_block_taken.load(std::memory_order_relaxed)) taken(next);
   }
   return next++;
 }

@@ -27,7 +27,7 @@ struct Intervals {
 Intervals& intervals() {
   static auto& only = *[] {
     auto* made = new Intervals;
-    guarded_at_fork(made->mutex, 12);
+    guarded_at_fork(made->mutex, 15);  // nodes are numbered under other locks
     return made;
   }();
   return only;
@@ -44,6 +44,13 @@ void begin(uint64_t start) {
   if (by_start.size() > kMostIntervals) by_start.erase(by_start.begin());
 }
 
+/// The region goes on in another block of numbers.
+void go_on(uint64_t first) {
+  if (!current) return;
+  std::lock_guard lock(intervals().mutex);
+  begin(first);
+}
+
 }  // namespace
 
 const RegionRef& current_region() { return current; }
@@ -51,6 +58,7 @@ const RegionRef& current_region() { return current; }
 RegionRef exchange_region(RegionRef region) {
   if (region == current) return region;
   regions_are_used.store(true, std::memory_order_relaxed);
+  sequence_block_taken.store(go_on, std::memory_order_relaxed);
   uint64_t here = next_sequence();
   std::lock_guard lock(intervals().mutex);
   if (current) {
@@ -62,16 +70,11 @@ RegionRef exchange_region(RegionRef region) {
   return region;
 }
 
-void continue_region(uint64_t next) {
-  if (!current) return;
-  std::lock_guard lock(intervals().mutex);
-  begin(next);
-}
-
 std::vector<RegionRef> regions_of(std::span<Node* const> nodes) {
   std::vector<RegionRef> found(nodes.size());
   std::lock_guard lock(intervals().mutex);
   const auto& by_start = intervals().by_start;
+  if (by_start.empty()) return found;
   auto at = by_start.end();  // nodes that are near each other were recorded one after the other
   for (size_t i = 0; i < nodes.size(); ++i) {
     uint64_t number = nodes[i]->sequence;

@@ -32,9 +32,10 @@ RegionRef exchange_region(RegionRef region);
 /// In which each was recorded, or null. Only the latest few thousand passages are known.
 std::vector<RegionRef> regions_of(std::span<Node* const> nodes);
 
-/// This thread records under numbers from `next` on, in a block of kSequenceBlock.
-void continue_region(uint64_t next);
+/// Threads number nodes in blocks of this size. Once there are regions, this is called with the
+/// first number of a block when it is taken, on the thread that takes it.
 inline constexpr uint64_t kSequenceBlock = 1024;
+extern std::atomic<void (*)(uint64_t first)> sequence_block_taken;
 
 /// Follows a walk from users to operands: what is recorded is in the regions of the derivatives of
 /// the nodes met. Back to where it was when destroyed.
