@@ -36,7 +36,8 @@ std::vector<FlushPart> parts_of(std::span<const Tensor> wanted) {
   static auto& walk = *new Walk;  // scratch, kept between flushes
   walk.nodes.clear(), walk.leaves.clear();
   tn::walk(wanted, walk);
-  if (walk.nodes.empty()) return {{}};
+  auto is_param = [](Node* leaf) { return leaf->op == &param_leaf; };
+  if (walk.nodes.empty() || std::ranges::any_of(walk.leaves, is_param)) return {{}};
   std::vector<RegionRef> regions = regions_of(walk.nodes);
   if (std::ranges::all_of(regions, [&](auto& r) { return plan_of(r) == plan_of(regions[0]); }))
     return {{{}, regions[0]}};
