@@ -70,8 +70,11 @@ inline bool has_watcher(EventKind kind) {
 
 /// Nanoseconds since the library was loaded.
 uint64_t event_time();
+/// Set by the first watcher: where there is none, as in the runtime of executables, nothing that
+/// collects events is linked.
+extern constinit std::atomic<void (*)(const Event& event)> teller;
 /// Only where there is a watcher of its kind.
-void tell(const Event& event);
+inline void tell(const Event& event) { teller.load(std::memory_order_acquire)(event); }
 /// Something that began then and ends now.
 inline void tell_span(Event event) {
   event.nanoseconds = event_time() - event.began;
