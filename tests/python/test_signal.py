@@ -403,6 +403,18 @@ class TestRegions:
         assert all(path.sequence == "sqrt -> multiply" for path in of_region("busy"))
 
 
+    def test_children_of_fork_go_on(self, configure):
+        configure("forked: {compile: true}")
+        with tn.signal.context("forked"):
+            y = tn.sqrt(tn.ones(3))
+            child = os.fork()
+            if child == 0:
+                z = y + 1
+                os._exit(0 if z.tolist() == [2, 2, 2] and of_region("forked") else 1)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+        assert y.tolist() == [1, 1, 1]
+
+
 class TestDerivatives:
     def loss(self, w, region, **kwargs):
         with tn.signal.context(region, **kwargs):
