@@ -158,7 +158,7 @@ bool HotPath::is_due(const HotPathPolicy& policy) {
     }
     bool forced = policy.when == When::always;
     if (status_ != HotPathStatus::cold || count_ < (forced ? 1 : policy.threshold)) return false;
-    if ((!forced && registry().queued >= kMostQueued) || !may_compile()) return false;
+    if (!forced && (registry().queued >= kMostQueued || !may_compile())) return false;
     Kin& family = registry().families[family_];
     if (family.compiled++) again = format("operands were {}, now {}", family.types, types_);
     family.types = types_;

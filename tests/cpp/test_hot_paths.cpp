@@ -122,6 +122,12 @@ TEST_CASE("hot paths: sequences that differ in types only are capped") {
     if (path.status == HotPathStatus::capped) CHECK(!path.reason.empty());
 }
 
+TEST_CASE("hot paths: nothing is capped where everything is to be compiled") {
+  Policy all(When::always);
+  for (int64_t n = 1; n <= 20; ++n) curve(line(n), 2);
+  for (const HotPathInfo& path : hot_paths()) CHECK(path.status == HotPathStatus::trial);
+}
+
 TEST_CASE("hot paths: a failure is told once, with its reason, and not tried again") {
   Policy all(When::always);
   std::vector<std::string> lines;
