@@ -14,7 +14,7 @@ import zlib
 import pytest
 
 import tenon as tn
-from tenon.watching import Recorder, drawing, trace_log, visualize_command
+from tenon.watching import Recorder, drawing, timeline_page, trace_log, visualize_command
 from tenon.watching.glyphs import rows_of
 from tenon.watching.recording import Event, Recording
 from tenon.watching.summary import covered, summary_of
@@ -188,6 +188,17 @@ def test_pages_hold_any_names():
     text = page([evil, evil])
     assert text.count("</script>") == 1 and "<i>" not in text and "http" not in text
     ElementTree.fromstring(drawing.svg(evil))
+
+
+def test_pages_of_long_recordings_are_bounded(monkeypatch):
+    monkeypatch.setattr(timeline_page, "MOST_SPANS", 10)
+    moments = [span("record", i, 0.0) for i in range(95)]
+    runs = [span("run", i, 0.1 + (i == 50)) for i in range(95)]
+    data = timeline_page._data(0, Recording([*moments, *runs], 95.0))
+    record, run = (lane["spans"] for lane in data["lanes"])
+    assert len(record) == 10 and record[-1][0] == 90
+    assert len(run) == 10 and 50 in [began for began, *_ in run]
+    assert sorted(run) == run
 
 
 def test_letters_are_all_there():

@@ -10,7 +10,7 @@ from .drawing import COLORS, FAILED, color_of, lanes_of
 from .recording import Event, Recording
 from .summary import summary_of
 
-MOST_SPANS = 60_000  # of a lane; the longest are kept
+MOST_SPANS = 60_000  # of a lane
 
 STYLE = """
 body { margin:0; font:14px/1.5 system-ui, sans-serif; color:#1d2430; background:#fff; }
@@ -51,22 +51,24 @@ function draw(d) {
   let top = GAP; d.hits = [];
   for (const l of d.lanes) {
     g.fillStyle = '#1d2430'; g.textAlign = 'right';
-    g.fillText(l.name, LEFT - 8, top + l.height / 2); g.textAlign = 'left';
+    const most = l.name == 'memory' ? l.spans.reduce((m, s) => Math.max(m, s[2]), 1) : 0;
+    g.fillText(l.name, LEFT - 8, top + l.height / 2 - (most ? 8 : 0)); g.fillStyle = '#5d6878';
+    if (most) g.fillText('≤ ' + size(most), LEFT - 8, top + l.height / 2 + 8);
+    g.textAlign = 'left';
     g.save(); g.beginPath(); g.rect(LEFT, top, plot, l.height); g.clip();
     g.fillStyle = '#f6f8fa'; g.fillRect(LEFT, top, plot, l.height);
-    if (l.name == 'memory') {
-      const most = Math.max(...l.spans.map(s => s[2]), 1); g.fillStyle = '#96beaf'; g.beginPath();
+    if (most) {
+      g.fillStyle = '#96beaf'; g.beginPath();
       g.moveTo(x(l.spans[0][0]), top + l.height); let y = top + l.height;
       for (const s of l.spans) { g.lineTo(x(s[0]), y); y = top + l.height * (1 - s[2] / most);
         g.lineTo(x(s[0]), y); }
       g.lineTo(x(d.seconds), y); g.lineTo(x(d.seconds), top + l.height); g.fill();
-      g.fillStyle = '#1d2430'; g.fillText('at most ' + size(most), LEFT + 4, top + 9);
     } else for (const s of l.spans) {
       if (s[0] + s[1] < from || s[0] > to) continue;
       const w = Math.max(s[1] * scale - .5, .7); g.fillStyle = COLORS[s[3]];
       g.fillRect(x(s[0]), top, w, l.height);
       const name = d.names[s[2]], left = Math.max(x(s[0]), LEFT);
-      if (x(s[0]) + w - left > 40) { g.save(); g.beginPath();
+      if (x(s[0]) + w - left > 40 && l.height > 14) { g.save(); g.beginPath();
         g.rect(left, top, x(s[0]) + w - left - 3, l.height); g.clip(); g.fillStyle = '#fff';
         g.fillText(name, left + 4, top + l.height / 2); g.restore(); }
     }
@@ -151,15 +153,22 @@ def _data(number: int, recording: Recording) -> dict[str, object]:
 
     lanes = []
     for lane in lanes_of(recording):
-        events = lane.events
-        if len(events) > MOST_SPANS:
-            events = sorted(events, key=lambda event: -event.seconds)[:MOST_SPANS]
-            events.sort(key=lambda event: event.began)
+        events = _most_telling(lane.events)
         spans = [[round(e.began, 9), round(e.seconds, 9), e.value] if e.kind == "memory" else
                  [round(e.began, 9), round(e.seconds, 9), number_of(e.name or e.kind), _color(e),
                   number_of(e.place) if e.place else -1] for e in events]
         lanes.append({"name": lane.name, "height": lane.height, "spans": spans})
     return {"id": f"t{number}", "seconds": recording.seconds, "lanes": lanes, "names": list(names)}
+
+
+def _most_telling(events: list[Event]) -> list[Event]:
+    """The longest of too many; of moments, some from everywhere."""
+    if len(events) <= MOST_SPANS:
+        return events
+    if events[0].kind in ("record", "memory"):
+        return events[::len(events) // MOST_SPANS + 1]
+    kept = sorted(events, key=lambda event: -event.seconds)[:MOST_SPANS]
+    return sorted(kept, key=lambda event: event.began)
 
 
 def _color(event: Event) -> int:
