@@ -142,7 +142,7 @@ HotPathPolicy set_auto_compile(bool enabled, int64_t threshold) {
 
 HotPath::HotPath(uint64_t hash, const Walk& walk, std::string region)
     : hash_(hash),
-      family_(family_of(walk)),
+      family_(combine(family_of(walk), std::hash<std::string>()(region))),
       sequence_(sequence_of(walk)),
       types_(types_of(walk)),
       region_(std::move(region)) {}
@@ -163,7 +163,7 @@ bool HotPath::is_due(const HotPathPolicy& policy) {
     if (family.compiled++) again = format("operands were {}, now {}", family.types, types_);
     family.types = types_;
     status_ = HotPathStatus::queued;
-    ++registry().queued, ++registry().unproven;
+    ++registry().queued, registry().unproven += region_.empty();
     count = forced ? 0 : count_;
   }
   if (count) debug_compile("Detected hot sequence: {} (executed {} times)", sequence_, count);
@@ -178,7 +178,7 @@ bool HotPath::may_compile() {
   if (all.families.size() > kMostFamilies) all.families.clear();
   int alike = all.families[family_].compiled;
   if (alike >= kMostOfFamily) reason_ = format("compiled for {} other types already", alike);
-  if (all.unproven >= kMostUnproven)
+  if (all.unproven >= kMostUnproven && region_.empty())  // regions are asked for
     reason_ = format("{} sequences were compiled and hardly run again", all.unproven);
   if (!reason_.empty()) status_ = HotPathStatus::capped;
   return reason_.empty();
@@ -219,7 +219,7 @@ void HotPath::make_plan(const Graph& graph, int runtime_scalars) {
     std::lock_guard lock(registry().mutex);
     compile_ = ms / 1e3;
     status_ = plan ? HotPathStatus::trial : HotPathStatus::failed;
-    if (!plan) reason_ = reason, --registry().unproven;
+    if (!plan) reason_ = reason, registry().unproven -= region_.empty();
     plan_ = plan;
   }
   if (plan)
@@ -262,7 +262,7 @@ void HotPath::judge(std::string& line) {
   faster = forced || compiled_ <= interpreted_;
   in_turns_ = false, compiled_last_ = true;
   status_ = faster ? HotPathStatus::kept : HotPathStatus::dropped;
-  registry().unproven = std::max(0, registry().unproven - (faster ? 2 : 1));
+  if (region_.empty()) registry().unproven = std::max(0, registry().unproven - (faster ? 2 : 1));
   double ratio = interpreted_ / compiled_;
   if (!faster) {
     plan_ = nullptr;

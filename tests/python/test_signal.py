@@ -403,6 +403,25 @@ class TestRegions:
         assert all(path.sequence == "sqrt -> multiply" for path in of_region("busy"))
 
 
+    def test_regions_are_compiled_however_many_there_are(self, configure):
+        configure("many: {compile: true}")
+        for i in range(70):
+            with tn.signal.context("many"):
+                y = tn.ones(3)
+                for bit in range(7):
+                    y = tn.negative(y) if i >> bit & 1 else tn.abs(y)
+            y.tolist()
+        assert len(of_region("many")) == 70
+        assert {path.status for path in of_region("many")} == {"trial"}
+
+    def test_signals_with_the_same_ops(self, configure):
+        configure("".join(f"layer{i}: {{compile: true}}\n" for i in range(12)))
+        for i in range(12):
+            with tn.signal.context(f"layer{i}"):
+                y = tn.tanh(tn.ones(3)) * 2
+            y.tolist()
+            assert [path.status for path in of_region(f"layer{i}")] == ["trial"]
+
     def test_children_of_fork_go_on(self, configure):
         configure("forked: {compile: true}")
         with tn.signal.context("forked"):
