@@ -387,7 +387,10 @@ int Fuser::finisher(const GraphOp& op) {
 }
 
 Val Fuser::find_sums(const Cluster& c) const {
-  DType dtype = type(op_at(c.hero).out)->dtype;
+  Val own = op_at(c.hero).out;
+  DType dtype = type(own)->dtype;
+  for (const auto& [v, at] : c.stores)
+    if (v == own) return own;  // it is wanted itself
   for (const auto& [v, at] : c.stores)
     if (type(v)->dtype == dtype && elements(v) == c.points) return v;
   return kNoVal;

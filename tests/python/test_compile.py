@@ -490,3 +490,16 @@ def test_functions_and_what_they_hold_are_freed():
 
 def test_examples_of_the_documentation():
     assert doctest.testmod(compilation, extraglobs={"tn": tn}).failed == 0
+
+
+@pytest.mark.parametrize("sizes", [(2, 3, 4), (20, 30, 40)])
+def test_a_product_that_is_wanted_itself_is_not_made_where_another_result_is(sizes):
+    def f(x, a, b):
+        scaled, product = 0.99 * x, a.T @ b
+        return scaled, product, tn.sign(0.9 * scaled + 0.1 * product)
+
+    n, m, k = sizes
+    rng = np.random.default_rng(0)
+    args = [tn.array(rng.normal(size=s).astype(np.float32)) for s in ((n, m), (k, n), (k, m))]
+    for wanted, got in zip(f(*args), tn.compile(f)(*args)):
+        assert np.asarray(wanted).tobytes() == np.asarray(got).tobytes()
