@@ -89,8 +89,9 @@ struct Flusher {
 
   void flush(std::span<const Tensor> wanted);
   void compute(std::span<const Tensor> wanted, const SignalRegion* region);
+  void mark(std::span<const Tensor> wanted);
   void choose_outputs(std::span<const Tensor> wanted);
-  CachedPlan& cached_plan(const SignalRegion* region);
+  CachedPlan& cached_plan(std::span<const Tensor> wanted, const SignalRegion* region);
   HotPath::Choice hot_plan(CachedPlan& cached, const HotPathPolicy& policy, std::string region);
   void run_plan(const HotPath::Choice& chosen);
   void bind();
@@ -137,6 +138,11 @@ Bound bound_of(const Slot& slot) {
   return {BufferRef::adopt_reference(buffer), slot.offset};
 }
 
+void Flusher::mark(std::span<const Tensor> wanted) {
+  walk.nodes.clear(), walk.leaves.clear();
+  tn::walk(wanted, walk);
+}
+
 /// What was asked for, and every value in between that somebody outside still holds. Each is
 /// retained until the end of the flush, because its holder may let go meanwhile.
 void Flusher::choose_outputs(std::span<const Tensor> wanted) {
@@ -152,8 +158,8 @@ void Flusher::choose_outputs(std::span<const Tensor> wanted) {
   }
 }
 
-/// Composite bodies are captured in turn when something is compiled, which walks: their marks may
-/// overwrite ours. Whoever does so has copied out what it needs.
+/// Composite bodies are captured in turn when something is compiled, which walks, and so may other
+/// threads: their marks may overwrite ours. Whoever needs them afterwards marks again.
 struct WalkUnlocked {
   WalkUnlocked() { walk_mutex().unlock(); }
   ~WalkUnlocked() { walk_mutex().lock(); }
@@ -164,7 +170,7 @@ static int numbers_among(std::span<Node* const> leaves) {
 }
 
 /// Regions have plans of their own: what becomes of one says nothing of the others.
-CachedPlan& Flusher::cached_plan(const SignalRegion* region) {
+CachedPlan& Flusher::cached_plan(std::span<const Tensor> wanted, const SignalRegion* region) {
   make_key(walk, outputs, key);
   if (region && region->settings) {
     key.words.push_back(~region->settings);  // like no other word
@@ -180,6 +186,7 @@ CachedPlan& Flusher::cached_plan(const SignalRegion* region) {
     WalkUnlocked unlocked;
     return compile(captured.graph, options);
   }();
+  mark(wanted);
   return cache.add(key, std::move(plan));
 }
 
@@ -259,14 +266,13 @@ void Flusher::compute(std::span<const Tensor> wanted, const SignalRegion* region
   std::optional<Captured> looked_at;
   {
     std::lock_guard lock(walk_mutex());
-    walk.nodes.clear(), walk.leaves.clear();
-    tn::walk(wanted, walk);
+    mark(wanted);
     if (depends_on_param(walk)) fail_unknown_value(wanted[0].node()->loc);
     choose_outputs(wanted);
     if (outputs.empty()) return;
     ++stats.flushes;
     if (is_looking()) looked_at = graph_of(walk, {}, outputs);
-    CachedPlan& cached = cached_plan(region);
+    CachedPlan& cached = cached_plan(wanted, region);
     if (policy.when == HotPathPolicy::When::never)
       chosen = {cached.plan, false};
     else

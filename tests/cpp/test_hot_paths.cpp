@@ -1,6 +1,7 @@
 // Hot paths: when sequences are compiled, what is kept, and what is told.
 #include <doctest/doctest.h>
 
+#include <atomic>
 #include <chrono>
 #include <thread>
 
@@ -183,4 +184,20 @@ TEST_CASE("hot paths: threads that flush while sequences are compiled") {
       }
     });
   for (std::thread& thread : threads) thread.join();
+}
+
+TEST_CASE("hot paths: others look at the same tensors while a sequence is compiled") {
+  Policy all(When::always);
+  std::vector<Tensor> shared = {line(8), line(8), line(8)};
+  std::atomic<bool> done = false;
+  std::thread other([&] {  // numbers the tensors in another order
+    while (!done) (sin(shared[0]) + shared[1] + shared[2]).graph();
+  });
+  for (int i = 0; i < 40; ++i) {
+    clear_plans();
+    Tensor y = (shared[0] * 3 - shared[1]) * 2 - shared[2];
+    if (y.to_vector<float>()[7] != 21) FAIL_CHECK("another value");
+  }
+  done = true;
+  other.join();
 }
