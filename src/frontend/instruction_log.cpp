@@ -1,13 +1,16 @@
 #include "frontend/instruction_log.h"
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include <charconv>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <utility>
 
+#include "base/at_fork.h"
 #include "base/debug_log.h"
 
 namespace tn {
@@ -43,6 +46,9 @@ class InstructionLog : public Watcher {
     open();
   }
   bool is_open() const { return file_ >= 0; }
+  void close() {
+    if (is_open()) ::close(std::exchange(file_, -1));
+  }
 
   void take(std::span<const Event> events) override {
     for (const Event& event : events) {
@@ -57,18 +63,20 @@ class InstructionLog : public Watcher {
   static constexpr size_t kBlock = 1 << 16;
 
   void open() {
-    file_ = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    file_ = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
     written_ = 0;
-    if (file_ < 0) give_up();
+    if (file_ < 0) return give_up(std::strerror(errno));
+    // Programs that the program starts have the same environment: the file stays its own.
+    if (flock(file_, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK)
+      return give_up("it is the log of another process");
+    if (ftruncate(file_, 0) && errno != EINVAL) give_up(std::strerror(errno));  // EINVAL: a pipe
   }
 
   /// Nobody is there who could catch an error, and the program is not to end for its log.
-  void give_up() {
-    write_debug_line(
-        format("[LOG] TENON_INSTRUCTION_LOG: cannot write {}: {}; nothing more is logged", path_,
-               std::strerror(errno)));
-    if (file_ >= 0) ::close(file_);
-    file_ = -1;
+  void give_up(std::string_view why) {
+    write_debug_line(format(
+        "[LOG] TENON_INSTRUCTION_LOG: cannot write {}: {}; nothing more is logged", path_, why));
+    close();
   }
 
   void write() {
@@ -78,14 +86,14 @@ class InstructionLog : public Watcher {
       if (count >= 0)
         at += static_cast<size_t>(count), written_ += static_cast<size_t>(count);
       else if (errno != EINTR)
-        give_up();
+        give_up(std::strerror(errno));
     }
     text_.clear();
   }
 
   void rotate() {
     if (!is_open()) return;
-    ::close(file_);
+    close();
     std::rename(path_.c_str(), (path_ + ".1").c_str());
     open();
   }
@@ -143,6 +151,7 @@ void start_instruction_log() {
   log_of_process = new InstructionLog(path, (most ? most : kDefaultMegabytes) << 20);
   if (!log_of_process->is_open()) return;
   log_of_process->start();
+  in_child_after_fork([] { log_of_process->close(); });  // or it would hold the file for ever
   std::atexit([] { log_of_process->stop(); });
 }
 

@@ -140,3 +140,16 @@ else:
 """, tmp_path)
     ops = [line[5] for line in lines]
     assert "op=log" in ops and "op=sin" not in ops and "0.0" in said
+
+
+def test_a_program_that_it_starts_leaves_the_log_alone(tmp_path):
+    lines, said = run("""
+import subprocess, sys
+import tenon as tn
+tn.exp(tn.ones(3)).tolist()
+subprocess.run([sys.executable, "-c", "import tenon as tn; tn.sin(tn.ones(3)).tolist()"])
+tn.log(tn.ones(3)).tolist()
+""", tmp_path)
+    ops = [line[5] for line in lines]
+    assert "op=exp" in ops and "op=log" in ops and "op=sin" not in ops
+    assert said.count("it is the log of another process") == 1
