@@ -5,6 +5,7 @@ from __future__ import annotations
 from html import escape
 
 from . import _core
+from .explanation.units import time_text
 
 
 class set_auto_compile:
@@ -26,9 +27,15 @@ class set_auto_compile:
     """
 
     def __init__(self, enabled: bool = True, threshold: int = 10) -> None:
+        if not isinstance(enabled, int) or enabled not in (0, 1):
+            _core._fail("type", f"set_auto_compile: enabled is True or False, not {enabled!r}")
         if isinstance(threshold, bool) or not isinstance(threshold, int):
             _core._fail("type", f"set_auto_compile: threshold is a number of runs: {threshold!r}")
+        self._said = f"set_auto_compile({bool(enabled)}, threshold={threshold})"
         self._before = _core._set_hot_path_policy(1 if enabled else 0, threshold)
+
+    def __repr__(self) -> str:
+        return self._said
 
     def __enter__(self) -> set_auto_compile:
         return self
@@ -42,14 +49,14 @@ _HEADS = ("hash", "sequence", "runs", "status", "interpreted", "compiled", "spee
 _NUMBERS = (2, 4, 5, 6, 7)  # columns that end in line
 
 
-def _ms(value: float) -> str:
-    return f"{value:.3g} ms" if value else "-"
+def _time(milliseconds: float) -> str:
+    return time_text(milliseconds / 1e3) if milliseconds else "-"
 
 
 def _row(path: _core.HotPath) -> tuple[str, ...]:
     speedup = f"{path.speedup:.1f}x" if path.speedup else "-"
-    return (path.hash, path.sequence, str(path.count), path.status, _ms(path.interpreted_ms),
-            _ms(path.compiled_ms), speedup, _ms(path.compile_ms), path.region, path.reason)
+    return (path.hash, path.sequence, str(path.count), path.status, _time(path.interpreted_ms),
+            _time(path.compiled_ms), speedup, _time(path.compile_ms), path.region, path.reason)
 
 
 class HotPaths(list[_core.HotPath]):

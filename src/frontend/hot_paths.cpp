@@ -32,18 +32,24 @@ constexpr int kMostUnproven = 64;  // compiled and not run often enough to be ju
 constexpr size_t kMostFamilies = 4096;
 constexpr size_t kNamesShown = 8;  // of the ops of a sequence
 
-/// What a variable of the environment says, if it is a number above 0.
-int64_t number_in(const char* text, int64_t otherwise) {
+/// What a variable of the environment says. A wrong value is told and ignored: it cannot be an
+/// error, since it is read before anybody could catch one.
+int64_t number_in(const char* name, int64_t least, int64_t otherwise) {
+  const char* text = std::getenv(name);
+  if (!text || !*text) return otherwise;
   char* end = nullptr;
-  long long value = text ? std::strtoll(text, &end, 10) : 0;
-  return text && end != text && *end == 0 && value > 0 ? value : otherwise;
+  long long value = std::strtoll(text, &end, 10);
+  if (end != text && *end == 0 && value >= least) return value;
+  write_debug_line(format("[COMPILE] {}={} is ignored: it needs {}", name, text,
+                          least ? "a number, 1 or more" : "1, or 0"));
+  return otherwise;
 }
 
 HotPathPolicy policy_of_environment() {
   HotPathPolicy policy;
-  if (number_in(std::getenv("TENON_AUTO_COMPILE"), 0)) policy.when = When::hot;
-  if (number_in(std::getenv("TENON_COMPILE"), 0)) policy.when = When::always;
-  policy.threshold = number_in(std::getenv("TENON_HOTPATH_THRESHOLD"), policy.threshold);
+  if (number_in("TENON_AUTO_COMPILE", 0, 0)) policy.when = When::hot;
+  if (number_in("TENON_COMPILE", 0, 0)) policy.when = When::always;
+  policy.threshold = number_in("TENON_HOTPATH_THRESHOLD", 1, policy.threshold);
   return policy;
 }
 

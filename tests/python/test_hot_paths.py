@@ -122,6 +122,38 @@ def test_results_keep_their_bits_and_the_table_tells() -> None:
     assert f"<td>{path.hash}</td>" in tn.hot_paths()._repr_html_()
 
 
+def test_times_have_units_that_fit() -> None:
+    with tn.set_auto_compile(True, threshold=1000):
+        x = tn.ones(3)
+        for _ in range(5):
+            (x - 0.5).sum().item()
+        table = str(tn.hot_paths())
+    assert "e-0" not in table and ("ns" in table or "µs" in table)
+
+
+@pytest.mark.parametrize("name, value, needs", [
+    ("TENON_AUTO_COMPILE", "true", "1, or 0"), ("TENON_COMPILE", "on", "1, or 0"),
+    ("TENON_HOTPATH_THRESHOLD", "0", "a number, 1 or more"),
+    ("TENON_HOTPATH_THRESHOLD", "1e3", "a number, 1 or more"),
+])
+def test_wrong_values_of_variables_are_told(name: str, value: str, needs: str) -> None:
+    done = run("import tenon", **{name: value})
+    assert done.returncode == 0
+    assert done.stderr == f"[COMPILE] {name}={value} is ignored: it needs {needs}\n"
+
+
+def test_zero_turns_it_off_without_a_word() -> None:
+    assert run("import tenon", TENON_AUTO_COMPILE="0", TENON_COMPILE="").stderr == ""
+
+
+def test_set_auto_compile_takes_true_or_false() -> None:
+    for wrong in ("yes", 20, None):
+        with pytest.raises(TypeError, match="enabled is True or False"):
+            tn.set_auto_compile(wrong)
+    with tn.set_auto_compile(False, threshold=5) as policy:
+        assert repr(policy) == "set_auto_compile(False, threshold=5)"
+
+
 def test_ops_are_run_once() -> None:
     lines = []
     with tn.set_auto_compile(True, threshold=2):

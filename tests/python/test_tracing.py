@@ -114,9 +114,16 @@ def test_profile_writes_what_was_done_before_an_error(tmp_path):
 
 
 def test_profile_refuses_other_names_at_once(tmp_path):
-    with pytest.raises(tn.InvalidValue, match="a name that ends in .html, .json"):
+    with pytest.raises(tn.InvalidValue, match="a name that ends in .html, .json") as error:
         with tn.profile(tmp_path / "trace.txt"):
             pytest.fail("it ran")
+    assert f"at {__file__}:" in str(error.value)  # not a line of contextlib
+
+
+def test_pictures_have_the_name_of_their_file(tmp_path):
+    with tn.profile(tmp_path / "third_epoch.svg"):
+        tn.eval(tn.exp(tn.ones(3)))
+    assert ">third_epoch<" in (tmp_path / "third_epoch.svg").read_text()
 
 
 def test_logs_read_back(tmp_path):
@@ -146,8 +153,10 @@ def test_what_is_not_a_trace_is_refused(tmp_path, capsys):
     path = tmp_path / "notes.log"
     path.write_text("milk, bread\n")
     assert visualize(path, "--output", tmp_path / "t.png") == 2
-    assert "notes.log:1: not a line of a trace" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert "notes.log:1: not a line of a trace" in said and said.count("\n") == 1
     assert visualize(tmp_path / "none.log") == 2
+    assert "none.log: No such file or directory" in capsys.readouterr().err
     with pytest.raises(SystemExit):
         visualize(path, "--output", "t.gif")
     assert ".png, .svg, .html" in capsys.readouterr().err
@@ -236,8 +245,11 @@ def test_trace_of_a_script_that_fails_is_written(tmp_path):
 
 
 def test_trace_of_no_script(tmp_path):
-    done = call("tenon.trace", "--dir", tmp_path, tmp_path / "none.py")
+    done = call("tenon.trace", "--dir", tmp_path / "d", tmp_path / "none.py")
     assert done.returncode == 2 and "no such script" in done.stderr
+    assert not (tmp_path / "d").exists()
+    done = call("tenon.trace", "--pid", os.getpid(), tmp_path / "none.py")
+    assert done.returncode == 2 and "one of them is recorded" in done.stderr
     done = call("tenon.trace", "-s", 0, tmp_path / "none.py")
     assert done.returncode == 2 and "a number of seconds above 0, not 0" in done.stderr
 

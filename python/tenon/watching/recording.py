@@ -59,15 +59,19 @@ class Recorder:
 def save(recording: Recording, path: str | os.PathLike[str]) -> Path:
     """Writes a recording: Chrome's JSON, a log, a picture (.png, .svg) or a page (.html)."""
     target = Path(path)
-    content = _writer(target)(recording)
+    content = _writer(target)(recording._replace(title=recording.title or target.stem))
     target.write_bytes(content if isinstance(content, bytes) else content.encode())
     return target
 
 
-@contextlib.contextmanager
-def recorded(path: str | os.PathLike[str]) -> Iterator[None]:
+def recorded(path: str | os.PathLike[str]) -> contextlib.AbstractContextManager[None]:
     """Writes what happens inside to a file, also when an error ends it."""
-    _writer(Path(path))  # not when everything is done
+    _writer(Path(path))  # not when everything is done, and named by the line of the caller
+    return _recorded(path)
+
+
+@contextlib.contextmanager
+def _recorded(path: str | os.PathLike[str]) -> Iterator[None]:
     recorder = Recorder()
     try:
         yield

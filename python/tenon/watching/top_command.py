@@ -72,9 +72,11 @@ def table(before: dict[str, Any] | None, now: dict[str, Any]) -> str:
     if not now["paths"]:
         return f"{head}\nno hot sequences: TENON_AUTO_COMPILE=1 looks for them"
     room = max(20, shutil.get_terminal_size().columns - 52)
-    rows = [f"{'sequence':<12}  {'runs':>10}  {'status':<9}  {'speed-up':>8}  ops"]
+    rows = [f"{'hash':<12}  {'runs':>10}  {'status':<9}  {'speed-up':>8}  sequence"]
     for path in now["paths"]:
         faster = f"{path['speedup']:.1f}x" if path["speedup"] else "-"
+        ops = path["sequence"]
+        ops = ops if len(ops) <= room else f"{ops[:room - 3]}..."
         rows.append(f"{path['hash']:<12}  {path['count']:>10,}  {path['status']:<9}  {faster:>8}  "
-                    f"{path['sequence'][:room]}")
+                    f"{ops}")
     return "\n".join([head, *rows])

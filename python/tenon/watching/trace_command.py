@@ -17,7 +17,8 @@ def main(arguments: list[str] | None = None) -> int:
     given = _parser().parse_args(arguments)
     if given.seconds <= 0:
         return _refuse(f"-s is a number of seconds above 0, not {given.seconds:g}")
-    given.dir.mkdir(parents=True, exist_ok=True)
+    if given.script and given.pid:
+        return _refuse("--pid and a script: one of them is recorded")
     if given.script:
         return _run(given.script, given.seconds, given.dir)
     try:
@@ -45,6 +46,7 @@ def _run(command: list[str], seconds: float, folder: Path) -> int:
     """Becomes `python script.py`, which records itself from its import of the library on."""
     if not Path(command[0]).is_file():
         return _refuse(f"no such script: {command[0]}")
+    folder.mkdir(parents=True, exist_ok=True)
     os.environ[VARIABLE] = f"{seconds}:{folder.resolve()}"
     os.execv(sys.executable, [sys.executable, *command])
 
@@ -67,6 +69,8 @@ def _attach(pids: list[int], seconds: float, folder: Path) -> int:
         thread.start()
     for thread in threads:
         thread.join()
+    if answers:
+        folder.mkdir(parents=True, exist_ok=True)
     for pid, text in answers.items():
         write(folder, pid, text)
     for text in failures.values():

@@ -33,8 +33,12 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         recordings = [trace_log.read(path) for path in paths]
         given.output.write_bytes(_drawn(_with_titles(recordings, paths), given.output.suffix))
-    except (OSError, UnicodeDecodeError, _core.InvalidValue) as error:
-        print(f"tenon.visualize: {error}", file=sys.stderr)
+    except OSError as error:
+        print(f"tenon.visualize: {error.filename}: {error.strerror}", file=sys.stderr)
+        return 2
+    except (UnicodeDecodeError, _core.InvalidValue) as error:
+        # The file and its line are in the first line; the others are places of this program.
+        print(f"tenon.visualize: {str(error).splitlines()[0]}", file=sys.stderr)
         return 2
     if given.compare:
         print(comparison(*recordings[-2:]))
