@@ -24,11 +24,12 @@ namespace {
 
 using When = HotPathPolicy::When;
 
-constexpr int kTrials = 5;         // compiled runs that are measured before it is judged
-constexpr int kTurns = 10;         // and, where it seemed slower, of both kinds
-constexpr int kMostOfFamily = 8;   // compiled that differ in types only
-constexpr int kMostQueued = 16;    // others stay cold, and ask again when they are run again
-constexpr int kMostUnproven = 64;  // compiled and not run often enough to be judged
+constexpr int kTrials = 5;          // compiled runs that are measured before it is judged
+constexpr int kTurns = 10;          // and, where it seemed slower, of both kinds
+constexpr int kMostOfFamily = 8;    // compiled that differ in types only
+constexpr int kMostQueued = 16;     // others stay cold, and ask again when they are run again
+constexpr int kMostUnproven = 64;   // compiled and not run often enough to be judged
+constexpr int64_t kPatience = 100;  // thresholds after which one of too many is compiled after all
 constexpr size_t kMostFamilies = 4096;
 constexpr size_t kNamesShown = 8;  // of the ops of a sequence
 
@@ -163,8 +164,11 @@ bool HotPath::is_due(const HotPathPolicy& policy) {
       registry().paths.push_back(weak_from_this());
     }
     bool forced = policy.when == When::always;
-    if (status_ != HotPathStatus::cold || count_ < (forced ? 1 : policy.threshold)) return false;
-    if (!forced && (registry().queued >= kMostQueued || !may_compile())) return false;
+    bool capped = status_ == HotPathStatus::capped;
+    if (status_ != HotPathStatus::cold && !capped) return false;
+    if (!forced && count_ / (capped ? kPatience : 1) < policy.threshold) return false;
+    if (!forced && (registry().queued >= kMostQueued || !(capped || may_compile()))) return false;
+    reason_.clear();
     Kin& family = registry().families[family_];
     if (family.compiled++) again = format("operands were {}, now {}", family.types, types_);
     family.types = types_;
@@ -178,7 +182,7 @@ bool HotPath::is_due(const HotPathPolicy& policy) {
 }
 
 /// Under the lock. Programs that never repeat themselves, or not with the same types, do not keep
-/// the compiler busy for ever.
+/// the compiler busy for ever. What is run very often pays all the same: see kPatience.
 bool HotPath::may_compile() {
   Registry& all = registry();
   if (all.families.size() > kMostFamilies) all.families.clear();

@@ -123,6 +123,22 @@ TEST_CASE("hot paths: sequences that differ in types only are capped") {
     if (path.status == HotPathStatus::capped) CHECK(!path.reason.empty());
 }
 
+TEST_CASE("hot paths: one of too many is compiled when it is run very often") {
+  Policy hot(When::hot, 2);
+  auto run = [](const Tensor& x, int times) {
+    for (int i = 0; i < times; ++i) sin(cos(x)).eval();
+    settle();
+  };
+  Tensor last = line(9);
+  for (int64_t n = 1; n < 9; ++n) run(line(n), 2);
+  run(last, 3);  // more often than the others: path_of finds it
+  CHECK(path_of("cos -> sin").status == HotPathStatus::capped);
+  run(last, 197);
+  HotPathInfo path = path_of("cos -> sin");
+  CHECK(path.status == HotPathStatus::trial);
+  CHECK(path.reason.empty());
+}
+
 TEST_CASE("hot paths: nothing is capped where everything is to be compiled") {
   Policy all(When::always);
   for (int64_t n = 1; n <= 20; ++n) curve(line(n), 2);
