@@ -6,11 +6,24 @@
 namespace tn::nn {
 namespace {
 
-/// Runs `f` at the end.
-struct AtEnd {
-  std::function<void()> f;
-  ~AtEnd() { f(); }
-};
+/// What `f` returns. `restore` runs afterwards, also where `f` fails: then that is the error.
+template <class F, class G>
+auto restored(const F& f, G restore) {
+  auto run = [&] {
+    try {
+      return f();
+    } catch (...) {
+      try {
+        restore();
+      } catch (const std::exception&) {
+      }
+      throw;
+    }
+  };
+  auto made = run();
+  restore();
+  return made;
+}
 
 /// The tensors of some state, absent ones too, and all else that decides what is computed from it.
 struct Contents : Visitor {
@@ -46,11 +59,11 @@ ValueAndGrad<Tensors> value_and_grad_in(const Visit& model, const std::function<
     for (size_t i = 0; i < names.size(); ++i) by_name.emplace(names[i], tensors[i]);
     return by_name;
   };
-  AtEnd put_back{[&] { put(model, before); }};
   auto of_parameters = [&](const Tensors& given) { return put(model, named(given)), f(); };
   auto name_of = [&](size_t i) { return names[i]; };
+  auto derivatives_of = tn::value_and_grad(of_parameters, argnums, {"value_and_grad", name_of});
   Derivatives made =
-      tn::value_and_grad(of_parameters, argnums, {"value_and_grad", name_of})(parameters);
+      restored([&] { return derivatives_of(parameters); }, [&] { put(model, before); });
   return {std::move(made.values), named(made.derivatives)};
 }
 
@@ -100,22 +113,24 @@ CompiledFunction& StateCalls::Impl::prepare(const Function& f, const Tensors& ar
 
 /// Runs `f` on state from `all`. What comes out is returned, and the state is as before.
 Tensors StateCalls::Impl::traced(const Function& f, const Tensors& all) {
-  AtEnd put_back{[back = keep(), key = random::state()]() mutable {
+  auto run = [&] {
+    random::set_state(all[0]);
+    assign(all.begin() + 1);
+    auto first = all.begin() + 1 + std::ranges::count(present, true);
+    std::vector<uint64_t> before = Contents(state).structure;
+    Tensors results = f(Tensors(first, all.end()));
+    Contents after(state);
+    if (after.structure != before) throw StateChanged();
+    Tensors out{random::state()};
+    for (Tensor* t : after.tensors)
+      if (*t) out.push_back(*t);
+    out.insert(out.end(), results.begin(), results.end());
+    return out;
+  };
+  return restored(run, [back = keep(), key = random::state()]() mutable {
     back();
     random::set_state(key);
-  }};
-  random::set_state(all[0]);
-  assign(all.begin() + 1);
-  auto first = all.begin() + 1 + std::ranges::count(present, true);
-  std::vector<uint64_t> before = Contents(state).structure;
-  Tensors results = f(Tensors(first, all.end()));
-  Contents after(state);
-  if (after.structure != before) throw StateChanged();
-  Tensors out{random::state()};
-  for (Tensor* t : after.tensors)
-    if (*t) out.push_back(*t);
-  out.insert(out.end(), results.begin(), results.end());
-  return out;
+  });
 }
 
 Tensors StateCalls::Impl::call(const Function& f, const Tensors& args) {

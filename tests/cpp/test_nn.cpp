@@ -206,3 +206,13 @@ TEST_CASE("layers of images and sequences") {
   CHECK(attention(ones({2, 1, 16}), x, x).shape() == Shape{2, 1, 16});
   CHECK(nn::RMSNorm(16)(x).shape() == x.shape());
 }
+
+TEST_CASE("a loss that takes parameters away is an error") {
+  Net model;
+  auto loss_and_grad = nn::value_and_grad(model, [&](const Tensor& x) {
+    model.blocks.pop_back();
+    return sum(model(x));
+  });
+  Tensor x = array<int64_t>({1, 2});
+  CHECK_THROWS_AS(loss_and_grad(x), UserError);
+}
