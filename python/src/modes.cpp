@@ -79,7 +79,11 @@ static void bind_hot_paths(nb::module_& m) {
       .def_prop_ro("speedup", &Info::speedup, "As measured; 0: not known yet.")
       .def_ro("reason", &Info::reason, "Why it is not compiled.")
       .def_ro("region", &Info::region, "The signal that says when it is compiled, or \"\".")
-      .def("__str__", [](const Info& i) { return to_text(i); });
+      .def("__str__", [](const Info& i) { return to_text(i); })
+      .def("__repr__", [](const Info& i) {
+        return format("<HotPath {} {}: {}, {} runs>", short_hash(i.hash), i.sequence,
+                      name_of(i.status), i.count);
+      });
 }
 
 void bind_modes(nb::module_& m) {

@@ -170,7 +170,10 @@ bool HotPath::is_due(const HotPathPolicy& policy) {
     if (!forced && (registry().queued >= kMostQueued || !(capped || may_compile()))) return false;
     reason_.clear();
     Kin& family = registry().families[family_];
-    if (family.compiled++) again = format("operands were {}, now {}", family.types, types_);
+    if (family.compiled++)
+      again = family.types == types_  // randn(64, 784), then randn(128, 784)
+                  ? format("operands are {} as before, sizes or settings of its ops differ", types_)
+                  : format("operands were {}, now {}", family.types, types_);
     family.types = types_;
     status_ = HotPathStatus::queued;
     ++registry().queued, registry().unproven += region_.empty();

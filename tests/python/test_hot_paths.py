@@ -116,6 +116,7 @@ def test_results_keep_their_bits_and_the_table_tells() -> None:
     assert path.status in ("kept", "dropped") and path.count == 33
     assert path.interpreted_ms > 0 and path.compiled_ms > 0 and path.compile_ms > 0
     assert len(path.hash) == 12 and f"Sequence hash: {path.hash}" in str(path)
+    assert repr(path) == f"<HotPath {path.hash} {sequence}: {path.status}, 33 runs>"
     table = str(tn.hot_paths())
     assert path.hash in table and table.splitlines()[0].split()[:4] == [
         "hash", "sequence", "runs", "status"]
@@ -140,6 +141,17 @@ def test_wrong_values_of_variables_are_told(name: str, value: str, needs: str) -
     done = run("import tenon", **{name: value})
     assert done.returncode == 0
     assert done.stderr == f"[COMPILE] {name}={value} is ignored: it needs {needs}\n"
+
+
+def test_sizes_that_are_no_operands_are_told() -> None:
+    done = run("""
+        import tenon as tn
+        for size in (64, 128):
+            tn.exp(tn.random.bits((size,), key=tn.random.key(0)).astype(tn.float32)).sum().item()
+    """, TENON_COMPILE="1", TENON_DEBUG_COMPILE="1")
+    assert done.returncode == 0, done.stderr
+    [line] = [line for line in done.stderr.splitlines() if "Recompiling" in line]
+    assert line.endswith("as before, sizes or settings of its ops differ")
 
 
 def test_zero_turns_it_off_without_a_word() -> None:
