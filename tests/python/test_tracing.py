@@ -162,6 +162,29 @@ def test_what_is_not_a_trace_is_refused(tmp_path, capsys):
     assert ".png, .svg, .html" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("line", [
+    "# tenon trace: 1.2.3 s, 0 events missing",
+    "  9.9.9s | #0001 | RECV       | CLIENT | UnaryOp  | op=exp",
+    "  0.100s | #0001 | COMPILE    | WORKER | Complete | sequence=none",
+    "  0.100s | #0001 | RUN        | WORKER | Plan     | cut off",
+    "  0.100s | #0001 | RUN        | WORKER | Step     | value=1 t=1.1.1 took=9 thread=1 name=x",
+    f"  0.100s | #0001 | RUN        | WORKER | Step     | value=1 t=1 took={9**60} thread=1 name=x",
+    f"  0.100s | #0001 | RUN        | WORKER | Step     | value={'9' * 5000} t=1 took=1 thread=1 n",
+])
+def test_damaged_lines_are_refused(tmp_path, capsys, line):
+    path = tmp_path / "damaged.log"
+    path.write_text(line + "\n")
+    assert visualize(path, "--output", tmp_path / "t.png") == 2
+    assert "damaged.log:1: not a line of a trace" in capsys.readouterr().err
+
+
+def test_steps_that_took_no_time_are_drawn(tmp_path):
+    path = tmp_path / "fast.log"
+    path.write_text("  0.000s | #0001 | RUN        | WORKER | Step     | "
+                    "value=1 t=0 took=0 thread=0 name=x\n")
+    assert visualize(path, "--output", tmp_path / "t.png") == 0
+
+
 def pixels(png):
     """Width, height and the raw rows of a picture."""
     assert png.startswith(b"\x89PNG\r\n\x1a\n")

@@ -106,7 +106,7 @@ def _draw_legend(canvas: Canvas, recording: Recording, top: int) -> None:
         times[event.name] = times.get(event.name, 0.0) + event.seconds
     total, x = sum(times.values()), float(LEFT)
     for name, seconds in sorted(times.items(), key=lambda item: -item[1]):
-        label = f"{fitting(name, 30 * LETTER)} {100 * seconds / total:.0f} %"
+        label = f"{fitting(name, 30 * LETTER)} {100 * seconds / (total or 1):.0f} %"
         if x + LETTER * len(label) > WIDTH - RIGHT or seconds < 0.01 * total:
             break
         canvas.rect(x, top, 8, 8, color_of(Event("step", 0, 0, 0, 0, False, name, "")))

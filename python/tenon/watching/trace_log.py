@@ -20,10 +20,13 @@ WORDS = {  # event, source, command
     "share": ("RUN", "THREAD", "Share"), "memory": ("MEMORY", "WORKER", "Active"),
 }
 KINDS = {(event, command): kind for kind, (event, _, command) in WORDS.items()}
-HEADER = re.compile(r"# tenon trace: ([\d.]+) s, (\d+) events missing")
-LINE = re.compile(r" *([\d.]+)s \| #(\d+) \| (\w+) *\| (\w+) *\| (\w+) *\| (.*)")
-DETAILS = re.compile(r"value=(\d+) t=([\d.]+) took=([\d.]+) thread=(\d+)( \(COMPILED\))?"
+TIME = r"(\d{1,7}(?:\.\d{1,9})?)"  # seconds
+COUNT = r"(\d{1,20})"
+HEADER = re.compile(rf"# tenon trace: {TIME} s, {COUNT} events missing")
+LINE = re.compile(rf" *{TIME}s \| #(\d+) \| (\w+) *\| (\w+) *\| (\w+) *\| (.*)")
+DETAILS = re.compile(rf"value={COUNT} t={TIME} took={TIME} thread={COUNT}( \(COMPILED\))?"
                      r" name=(.*?)(?: at=(.*))?$")
+PLAIN = {"RECV": re.compile("op="), "COMPILE": re.compile("sequence=[0-9a-f]{12}")}
 
 
 def text(recording: Recording) -> str:
@@ -53,7 +56,7 @@ def read(path: Path) -> Recording:
             seconds, missing = float(header[1]), int(header[2])
             continue
         match = LINE.fullmatch(line)
-        if not match or (match[3], match[5]) not in KINDS and match[3] != "RECV":
+        if not match or not _is_known(match):
             _core._fail("value", f"{path}:{number}: not a line of a trace: {line[:60]!r}")
         if event := _event(match, starting):
             events.append(event)
@@ -61,6 +64,13 @@ def read(path: Path) -> Recording:
         _core._fail("value", f"{path}: an empty trace")
     seconds = max([seconds, *(event.end for event in events)])
     return Recording(events, seconds, missing, path.stem)
+
+
+def _is_known(match: re.Match[str]) -> bool:
+    what, command, said = match[3], match[5], match[6]
+    if what != "RECV" and (what, command) not in KINDS:
+        return False
+    return bool(DETAILS.search(said) or what in PLAIN and PLAIN[what].match(said))
 
 
 def _event(match: re.Match[str], starting: dict[str, float]) -> Event | None:
