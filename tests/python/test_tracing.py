@@ -74,6 +74,21 @@ def test_everything_that_happens_is_recorded():
     assert all(any(r.began <= s.began and s.end <= r.end for r in runs) for s in steps)
 
 
+def test_the_end_does_not_count_what_reading_the_events_takes(monkeypatch):
+    recorder = Recorder()
+    tape = recorder._tape
+
+    class Slow:
+        missing = 0
+
+        def stop(self):
+            time.sleep(0.3)
+            return tape.stop()
+
+    monkeypatch.setattr(recorder, "_tape", Slow())
+    assert recorder.stop().seconds < 0.25
+
+
 def test_nothing_is_recorded_before_and_after():
     assert not Recorder().stop().events
     tn.exp(tn.ones(3)).tolist()
@@ -273,8 +288,16 @@ def test_trace_of_no_script(tmp_path):
     assert not (tmp_path / "d").exists()
     done = call("tenon.trace", "--pid", os.getpid(), tmp_path / "none.py")
     assert done.returncode == 2 and "one of them is recorded" in done.stderr
-    done = call("tenon.trace", "-s", 0, tmp_path / "none.py")
-    assert done.returncode == 2 and "a number of seconds above 0, not 0" in done.stderr
+    for seconds in ("0", "nan"):
+        done = call("tenon.trace", "-s", seconds, tmp_path / "none.py")
+        assert done.returncode == 2 and f"seconds above 0, not {seconds}" in done.stderr
+
+
+def test_trace_into_what_is_no_folder(tmp_path, script):
+    (tmp_path / "f").write_text("")
+    done = call("tenon.trace", "--dir", tmp_path / "f", script, 0)
+    assert done.returncode == 2 and done.stderr.endswith("f: File exists\n")
+    assert done.stderr.count("\n") == 1
 
 
 @pytest.fixture

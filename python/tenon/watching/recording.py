@@ -50,8 +50,8 @@ class Recorder:
         self._tape = _core._EventTape(MOST_EVENTS)
 
     def stop(self) -> Recording:
+        seconds = _core._event_time() - self._began  # before the rows are made, which takes time
         rows = self._tape.stop()
-        seconds = _core._event_time() - self._began
         events = [Event(*row)._replace(began=max(0.0, row[2] - self._began)) for row in rows]
         return Recording(events, seconds, self._tape.missing)
 

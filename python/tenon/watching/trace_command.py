@@ -15,16 +15,18 @@ from .self_recording import VARIABLE, write
 def main(arguments: list[str] | None = None) -> int:
     """Returns the exit status."""
     given = _parser().parse_args(arguments)
-    if given.seconds <= 0:
+    if not given.seconds > 0:  # nor NaN
         return _refuse(f"-s is a number of seconds above 0, not {given.seconds:g}")
     if given.script and given.pid:
         return _refuse("--pid and a script: one of them is recorded")
-    if given.script:
-        return _run(given.script, given.seconds, given.dir)
     try:
+        if given.script:
+            return _run(given.script, given.seconds, given.dir)
         return _attach([given.pid] if given.pid else running(), given.seconds, given.dir)
     except DoorError as error:
         return _refuse(str(error))
+    except OSError as error:  # of --dir
+        return _refuse(f"{error.filename}: {error.strerror}")
 
 
 def _parser() -> argparse.ArgumentParser:
