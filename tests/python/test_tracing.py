@@ -230,6 +230,14 @@ def test_pictures_of_nothing_and_of_moments():
     assert pixels(drawing.png(one)) and page([one])
 
 
+def test_points_have_the_color_of_what_fills_them():
+    events = [span("step", 0, 1e-4, name="sum"),
+              *(span("step", 0.5, 4e-4, name="dot") for _ in range(3))]
+    dot = "#%02x%02x%02x" % drawing.color_of(events[1])
+    assert dot != "#%02x%02x%02x" % drawing.color_of(events[0])
+    assert drawing.svg(Recording(events, 1.0)).count(dot) == 2  # the point and the legend
+
+
 def test_pages_hold_any_names():
     evil = Recording([span("run", 0, 1, name="</script><b>&\"'")], 1.0, 0, "<i>title")
     text = page([evil, evil])

@@ -141,18 +141,20 @@ def _mixed(color: Color, share: float) -> Color:
 
 
 def _draw_spans(canvas: Canvas, lane: Lane, top: int, scale: float, seconds: float) -> str:
-    """Spans with room get a box with their name; of others, how much of a point they fill."""
-    filled = [0.0] * (PLOT + 1)
+    """Spans with room get a box with their name; of others, how much of a point they fill, in the
+    color of those that fill most of it."""
+    filled: dict[int, dict[Color, float]] = {}
     wide = []
     for event in lane.events:
         if event.seconds * scale >= 2:
             wide.append(event)
         else:
-            filled[min(PLOT, int(event.began * scale))] += event.seconds * scale
-    common = color_of(lane.events[0])
-    for x, share in enumerate(filled):
-        if share:
-            canvas.rect(LEFT + x, top, 1, lane.height, _mixed(common, share))
+            point = filled.setdefault(min(PLOT, int(event.began * scale)), {})
+            color = color_of(event)
+            point[color] = point.get(color, 0.0) + event.seconds * scale
+    for x, shares in filled.items():
+        most = max(shares, key=lambda color: shares[color])
+        canvas.rect(LEFT + x, top, 1, lane.height, _mixed(most, sum(shares.values())))
     for event in wide:
         x, width = LEFT + event.began * scale, event.seconds * scale
         canvas.rect(x, top, width - 0.5, lane.height, color_of(event))
