@@ -296,9 +296,15 @@ def test_trace_of_no_script(tmp_path):
     assert not (tmp_path / "d").exists()
     done = call("tenon.trace", "--pid", os.getpid(), tmp_path / "none.py")
     assert done.returncode == 2 and "one of them is recorded" in done.stderr
-    for seconds in ("0", "nan"):
+    for seconds in ("0", "nan", "inf"):
         done = call("tenon.trace", "-s", seconds, tmp_path / "none.py")
         assert done.returncode == 2 and f"seconds above 0, not {seconds}" in done.stderr
+
+
+def test_top_without_a_place_for_sockets(tmp_path):
+    done = call("tenon.top", XDG_RUNTIME_DIR=tmp_path / "none")
+    assert done.returncode == 2 and done.stderr.endswith("No such file or directory\n")
+    assert done.stderr.count("\n") == 1
 
 
 def test_trace_into_what_is_no_folder(tmp_path, script):

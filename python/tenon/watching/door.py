@@ -35,8 +35,10 @@ def folder() -> Path:
     """Of this user alone; made where it is missing, refused where it is not that."""
     base = os.environ.get("XDG_RUNTIME_DIR") or tempfile.gettempdir()
     path = Path(base) / f"tenon-{os.getuid()}"
-    with contextlib.suppress(FileExistsError):
-        path.mkdir(mode=0o700)
+    try:
+        path.mkdir(mode=0o700, exist_ok=True)
+    except OSError as error:
+        raise DoorError(f"{path}: {error.strerror}") from None
     found = path.lstat()
     private = stat.S_ISDIR(found.st_mode) and not found.st_mode & 0o077
     if not private or found.st_uid != os.getuid():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 import os
 import sys
 import threading
@@ -15,7 +16,7 @@ from .self_recording import VARIABLE, write
 def main(arguments: list[str] | None = None) -> int:
     """Returns the exit status."""
     given = _parser().parse_args(arguments)
-    if not given.seconds > 0:  # nor NaN
+    if not 0 < given.seconds < math.inf:
         return _refuse(f"-s is a number of seconds above 0, not {given.seconds:g}")
     if given.script and given.pid:
         return _refuse("--pid and a script: one of them is recorded")
