@@ -71,7 +71,10 @@ bool read_builtin(PyObject* object, DType& out) {
 bool read_foreign(PyObject* object, DType& out) {
   const char* attribute = PyType_Check(object) ? "__name__" : "name";
   nb::object name = nb::steal(PyObject_GetAttrString(object, attribute));
-  if (!name.is_valid()) PyErr_Clear();
+  if (!name.is_valid()) {
+    if (!PyErr_ExceptionMatches(PyExc_Exception)) throw nb::python_error();  // Ctrl-C
+    PyErr_Clear();
+  }
   return name.is_valid() && read_name(text_in(name.ptr()), out);
 }
 

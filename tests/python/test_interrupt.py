@@ -6,6 +6,8 @@ import sys
 
 import pytest
 
+import tenon as tn
+
 BEGIN = """
 import os, signal, threading, time
 import tenon as tn
@@ -106,3 +108,13 @@ f = tn.compile(lambda x, y: x * endless(y), donate_argnums=0)
 interrupted(f, x, tn.array(1.0))
 assert x.sum().item() == 1000
 """)
+
+
+def test_reading_an_element_type_does_not_swallow_it():
+    class Interrupted:
+        @property
+        def name(self):
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        tn.zeros(3, dtype=Interrupted())
