@@ -393,7 +393,8 @@ def test_env_knows_every_variable_that_is_read():
     read = set()
     for path in (ROOT / "src").rglob("*.cpp"):
         if path.parts[-2] != "cli":
-            read |= set(re.findall(r'(?:getenv|variable)\("(TENON_\w+)"\)', path.read_text()))
+            names = r'(?:getenv|variable|number_in)\("(TENON_\w+)"'
+            read |= set(re.findall(names, path.read_text()))
     known = set(re.findall(r"^TENON_\w+", answer("env"), re.M))
     assert known == read | {"TENON_PYTHON", "TENON_TRACE", "TENON_WATCH"}
 
