@@ -108,6 +108,17 @@ def by_hand(name: str, quick: bool) -> tuple[Step, Any, list[tn.Tensor]]:
     return run, start, batch
 
 
+def computed(step: Callable[..., Any], batch: list[tn.Tensor], state: list[Any]) -> Step:
+    """A call of the step, with all that it changes."""
+
+    def run() -> Any:
+        loss = step(*batch)
+        tn.eval(loss, state)
+        return loss
+
+    return run
+
+
 def through_modules(model: nn.Module, optimizer: optim.Optimizer, batch: list[tn.Tensor]) -> Step:
     """The step as people write it with `nn` and `optim`."""
     optimizer.init(model.trainable_parameters())
@@ -121,12 +132,7 @@ def through_modules(model: nn.Module, optimizer: optim.Optimizer, batch: list[tn
         optimizer.update(model, grads)
         return loss
 
-    def run() -> Any:
-        loss = step(*batch)
-        tn.eval(loss, state)
-        return loss
-
-    return run
+    return computed(step, batch, state)
 
 
 def through_backward(model: nn.Module, optimizer: optim.Optimizer, batch: list[tn.Tensor]) -> Step:
@@ -141,12 +147,7 @@ def through_backward(model: nn.Module, optimizer: optim.Optimizer, batch: list[t
         optimizer.zero_grad()
         return loss
 
-    def run() -> Any:
-        loss = step(*batch)
-        tn.eval(loss, state)
-        return loss
-
-    return run
+    return computed(step, batch, state)
 
 
 SETUPS: dict[str, Callable[[Any], tuple[nn.Module, type[optim.Optimizer], dict[str, Any]]]] = {

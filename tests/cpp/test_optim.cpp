@@ -174,6 +174,18 @@ TEST_CASE("a compiled step takes the memory of the old state") {
   CHECK(peak_memory() - before < 2 * kBytes);  // parameters and two moments would be 3
 }
 
+/// The step of a classifier. Both stay where they are.
+static auto compiled_step(Perceptron& model, optim::SGD& optimizer) {
+  return compile(
+      [&](const Tensor& x, const Tensor& y) {
+        auto [loss, gradients] =
+            nn::value_and_grad(model, [&] { return cross_entropy(model(x), y); })();
+        optimizer.update(model, gradients);
+        return loss;
+      },
+      std::tie(model, optimizer));
+}
+
 TEST_CASE("weights that share a file, or that a copy of the model holds, are not written over") {
   Folder folder;
   std::string path = folder.path + "/model.safetensors";
@@ -182,14 +194,7 @@ TEST_CASE("weights that share a file, or that a copy of the model holds, are not
   model.load_weights(path);
   Perceptron copy = model;
   optim::SGD optimizer(0.1);
-  auto step = compile(
-      [&](const Tensor& x, const Tensor& y) {
-        auto [loss, gradients] =
-            nn::value_and_grad(model, [&] { return cross_entropy(model(x), y); })();
-        optimizer.update(model, gradients);
-        return loss;
-      },
-      std::tie(model, optimizer));
+  auto step = compiled_step(model, optimizer);
   auto before = values(copy);
   step(inputs(), classes()), step(inputs(), classes());
   CHECK(values(copy) == before);
@@ -200,14 +205,7 @@ TEST_CASE("weights that share a file, or that a copy of the model holds, are not
 TEST_CASE("a compiled step follows modes, settings and what is frozen") {
   Perceptron model;
   optim::SGD optimizer(0.1);
-  auto step = compile(
-      [&](const Tensor& x, const Tensor& y) {
-        auto [loss, gradients] =
-            nn::value_and_grad(model, [&] { return cross_entropy(model(x), y); })();
-        optimizer.update(model, gradients);
-        return loss;
-      },
-      std::tie(model, optimizer));
+  auto step = compiled_step(model, optimizer);
   model.eval();
   float plain = cross_entropy(model(inputs()), classes()).item<float>();
   CHECK(step(inputs(), classes()).item<float>() == doctest::Approx(plain));

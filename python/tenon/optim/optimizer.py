@@ -191,9 +191,8 @@ class Optimizer(metaclass=_BothHabits):
                 if gradient is not None:
                     _core._rebind(parameter, self._applied(name, gradient, parameter))
         # Loops of this habit ask for no values: what they record must not grow for ever.
-        parameters = [parameter for _, parameter, _ in pairs]
-        if not any(map(_core._is_traced, parameters)):
-            tn.eval(parameters, self.state)
+        if not _core._is_tracing():
+            tn.eval([parameter for _, parameter, _ in pairs], self.state)
 
     def _why_nothing(self, count: int) -> str:
         if count == 0:
