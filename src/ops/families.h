@@ -145,6 +145,7 @@ struct Composite {
   Rule<A, TypeList, Types> infer = {};    // follows from the body
   Rule<A, Tensors, const Tensors&> body;  // absent optional operands are null tensors
   RunRule run = {};                       // a kernel that takes the place of the body
+  CRule<A> c = {};                        // that kernel as C
   // For recorded ones, where something better is known than what follows from the body.
   DerivativeRule<A> jvp = {};
   DerivativeRule<A> vjp = {};
@@ -159,7 +160,7 @@ struct Composite {
     op.module = module, op.aliases = aliases, op.symbol = symbol, op.args = args,
     op.results = results, op.recorded = recorded, op.surface = surface;
     op.prepare = prepare.f, op.infer = infer.f, op.body = body.f, op.samples = samples;
-    op.run = run.f, op.precision = precision_in(module, precision);
+    op.run = run.f, op.c = c.f, op.precision = precision_in(module, precision);
     op.jvp = jvp.f, op.vjp = vjp.f, op.batch = batch, op.batch_rule = batch_rule.f;
     return finish(op);
   }
@@ -179,6 +180,7 @@ struct Op {
   Rule<A, TypeList, Types> infer;
   Rule<A, void, loop::Lowering&> lower = {};
   RunRule run = {};
+  CRule<A> c = {};  // that kernel as C
   // One of: linear with its adjoint; jvp; or why there is none.
   Linear linear = Linear::no;
   AdjointRule<A> adjoint = {};
@@ -202,7 +204,8 @@ struct Op {
     must(linear == Linear::no || adjoint.given || vjp.given, "a linear op has an adjoint");
     op.module = module, op.aliases = aliases, op.symbol = symbol, op.args = args;
     op.results = results, op.surface = surface, op.prepare = prepare.f;
-    op.infer = infer.f, op.lower = lower.f, op.run = run.f, op.samples = samples;
+    op.infer = infer.f, op.lower = lower.f, op.run = run.f, op.c = c.f;
+    op.samples = samples;
     op.linear = linear, op.adjoint = adjoint.f, op.jvp = jvp.f, op.vjp = vjp.f;
     op.gradient = gradient, op.batch = batch_rule.given ? Batch::custom : batch;
     op.batch_rule = batch_rule.f, op.precision = precision_in(module, precision);

@@ -150,6 +150,12 @@ using DerivativeRule = Rule<A, Tensors, const Primal&, const Tensors&>;
 template <class A>
 using BatchRule = Rule<A, Tensors, const BatchCall&>;
 
+/// Text in another language.
+template <class A>
+using CRule = Rule<A, std::string, source::CCall&>;
+template <class A>
+using PythonRule = Rule<A, std::string, source::PythonCall&>;
+
 /// A kernel of the runtime.
 struct RunRule {
   void (*f)(const LibraryCall&) = nullptr;
