@@ -1,9 +1,11 @@
 #include "command_line.h"
 
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
 #include "cli/cli.h"
+#include "cli/environment.h"
 
 namespace tn::python {
 
@@ -23,6 +25,14 @@ nb::list described(const std::vector<InputInfo>& inputs) {
   return list;
 }
 
+/// Those that look like a slip, each with the name that was meant.
+std::vector<std::pair<std::string, std::string>> stray_variables() {
+  std::vector<std::pair<std::string, std::string>> found;
+  for (StrayVariable& v : tn::stray_variables())
+    if (!v.nearest.empty()) found.emplace_back(std::move(v.name), std::move(v.nearest));
+  return found;
+}
+
 }  // namespace
 
 void bind_command_line(nb::module_& m) {
@@ -35,6 +45,7 @@ void bind_command_line(nb::module_& m) {
         return run_command_line(std::move(args), {.compile_python = compile_python});
       },
       nb::arg("args"), nb::arg("compile"), "Runs a command of `tenon`; returns its exit code.");
+  m.def("_stray_variables", stray_variables);
 }
 
 }  // namespace tn::python

@@ -10,10 +10,9 @@
 namespace tn::python {
 namespace {
 
-void tell_note() {
-  std::string note = take_signal_note();
-  if (!note.empty() && PyErr_WarnEx(PyExc_UserWarning, note.c_str(), 2) < 0)
-    throw nb::python_error();
+void tell_notes() {
+  for (const std::string& note : take_signal_notes())
+    if (PyErr_WarnEx(PyExc_UserWarning, note.c_str(), 2) < 0) throw nb::python_error();
 }
 
 void load(const std::optional<std::string>& path) {
@@ -21,7 +20,7 @@ void load(const std::optional<std::string>& path) {
     UserCall call;
     path ? signal::load(*path) : signal::unload();
   }
-  tell_note();
+  tell_notes();
 }
 
 nb::object compile_object(const signal::Compile& compile) {
@@ -60,7 +59,7 @@ size_t enter(const std::string& name, const std::optional<std::string>& backward
     UserCall call;
     signal::enter(name, backward.value_or(""));
   }
-  tell_note();
+  tell_notes();
   return outer;
 }
 
@@ -71,8 +70,12 @@ void leave(size_t outer) {
 }
 
 Tensor tensor(const Tensor& x, const std::string& name) {
-  UserCall call;
-  return signal::tensor(x, name);
+  Tensor same = [&] {
+    UserCall call;
+    return signal::tensor(x, name);
+  }();
+  tell_notes();
+  return same;
 }
 
 }  // namespace

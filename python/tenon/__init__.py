@@ -87,13 +87,17 @@ def __getattr__(name: str) -> object:
         return importlib.import_module("tenon.testing")
     from ._advice import missing_name
 
-    raise AttributeError(missing_name(name, globals()))
+    raise AttributeError(missing_name(name, globals()), name=name)
 
 
 def __dir__() -> list[str]:
     return sorted([*(n for n in globals() if not n.startswith("_")), "testing", "__version__"])
 
 
+for _name, _near in _core._stray_variables():
+    import warnings as _warnings
+
+    _warnings.warn(f"{_name} means nothing; did you mean {_near}?", stacklevel=2)
 if _os.environ.get("TENON_WATCH", "0") not in ("", "0"):
     from .watching.door import open_door as _open_door
 

@@ -70,7 +70,10 @@ _ELSEWHERE = {
 
 
 def missing_name(name: str, known: Iterable[str], module: str = "tenon") -> str:
-    """The text of the AttributeError, with what the name is here, or the nearest one."""
+    """The text of the AttributeError, with what the name is here, or the nearest one.
+
+    Give the error its `name` too: Python adds a proposal of its own to those without one.
+    """
     text = f"module {module!r} has no attribute {name!r}"
     if here := _ELSEWHERE.get(module, {}).get(name):
         return f"{text}; here: {here}"

@@ -238,4 +238,4 @@ def _keep(finite: tn.Tensor, state: Any, before: Any) -> None:
 def __getattr__(name: str) -> object:
     from ._advice import missing_name
 
-    raise AttributeError(missing_name(name, globals(), __name__))
+    raise AttributeError(missing_name(name, globals(), __name__), name=name)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from html import escape
+from typing import Any
 
 from . import _core
 from .explanation.units import time_text
@@ -54,24 +55,56 @@ def _time(milliseconds: float) -> str:
 
 
 def _row(path: _core.HotPath) -> tuple[str, ...]:
-    speedup = f"{path.speedup:.1f}x" if path.speedup else "-"
+    speedup = f"{path.speedup:.2f}x" if path.speedup else "-"
     return (path.hash, path.sequence, str(path.count), path.status, _time(path.interpreted_ms),
             _time(path.compiled_ms), speedup, _time(path.compile_ms), path.region, path.reason)
 
 
+def _folded(paths: list[_core.HotPath]) -> list[tuple[str, ...]]:
+    """Rows, with one for all that were not compiled because too many are alike."""
+    rows: list[tuple[str, ...]] = []
+    alike: dict[tuple[str, str], list[int]] = {}  # the place of their row, how many, their runs
+    for path in paths:
+        row = _row(path)
+        if path.status == "capped":
+            known = alike.setdefault((path.sequence, path.region), [len(rows), 0, 0])
+            known[1:] = known[1] + 1, known[2] + path.count
+            if known[1] > 1:
+                of_all = (f"({known[1]} alike)", path.sequence, str(known[2]), path.status)
+                rows[known[0]] = of_all + rows[known[0]][4:]
+                continue
+        rows.append(row)
+    return rows
+
+
 class HotPaths(list[_core.HotPath]):
-    """Sequences of ops, the most frequent first. Prints as a table, in notebooks too."""
+    """Sequences of ops, the most frequent first. Prints as a table, in notebooks too.
+
+    In the table those of one sequence that are capped are one row, and columns that would be empty
+    are left out.
+    """
+
+    def __getitem__(self, index: Any) -> Any:
+        found = super().__getitem__(index)
+        return HotPaths(found) if isinstance(index, slice) else found
+
+    def _table(self) -> tuple[list[tuple[str, ...]], list[bool]]:
+        """Its rows, the heads first, and of each column whether it has numbers."""
+        rows = _folded(self)
+        shown = [i for i in range(len(_HEADS)) if any(row[i] not in ("", "-") for row in rows)]
+        cells = [tuple(row[i] for i in shown) for row in [_HEADS, *rows]]
+        return cells, [i in _NUMBERS for i in shown]
 
     def __str__(self) -> str:
         if not self:
             return "no hot paths"
-        rows = [_HEADS, *map(_row, self)]
+        rows, numbers = self._table()
         widths = [max(map(len, column)) for column in zip(*rows)]
         lines = []
         for row in rows:
             cells = [
-                cell.rjust(width) if i in _NUMBERS else cell.ljust(width)
-                for i, (cell, width) in enumerate(zip(row, widths))
+                cell.rjust(width) if number else cell.ljust(width)
+                for cell, width, number in zip(row, widths, numbers)
             ]
             lines.append("  ".join(cells).rstrip())
         return "\n".join(lines)
@@ -82,8 +115,9 @@ class HotPaths(list[_core.HotPath]):
         def line(tag: str, cells: tuple[str, ...]) -> str:
             return "<tr>" + "".join(f"<{tag}>{escape(c)}</{tag}>" for c in cells) + "</tr>"
 
-        rows = "".join(line("td", _row(path)) for path in self)
-        return f"<table><thead>{line('th', _HEADS)}</thead><tbody>{rows}</tbody></table>"
+        heads, *rows = self._table()[0]
+        body = "".join(line("td", row) for row in rows)
+        return f"<table><thead>{line('th', heads)}</thead><tbody>{body}</tbody></table>"
 
 
 def hot_paths() -> HotPaths:
@@ -96,6 +130,6 @@ def hot_paths() -> HotPaths:
 
         >>> tn.hot_paths()  # doctest: +SKIP
         hash          sequence               runs  status  interpreted  compiled  speed-up  ...
-        5d2c41a9e07b  matmul -> relu -> sum   500  kept        2.31 ms   1.12 ms      2.1x  ...
+        5d2c41a9e07b  matmul -> relu -> sum   500  kept        2.31 ms   1.12 ms     2.06x  ...
     """
     return HotPaths(_core._hot_paths())

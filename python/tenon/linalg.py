@@ -80,4 +80,4 @@ def matrix_norm(x: object, /, *, keepdims: bool = False, ord: float | str = "fro
 def __getattr__(name: str) -> object:
     from ._advice import missing_name
 
-    raise AttributeError(missing_name(name, globals(), __name__))
+    raise AttributeError(missing_name(name, globals(), __name__), name=name)

@@ -6,7 +6,8 @@
       backward: gradients            # the signal of its derivatives
 
 `TENON_CONFIG=config.yaml` in the environment, or `tn.signal.load("config.yaml")`, puts a file in
-force. The program names its parts; names that the file does not know change nothing.
+force. The program names its parts; names that the file does not know change nothing, and are told
+of where they look like a slip.
 
     >>> with tn.signal.context("forward"):
     ...     y = tn.ones(3) * 2
@@ -91,7 +92,9 @@ def load(path: str | os.PathLike[str] | None) -> None:
 
     Errors name the file, the line and the key, and leave in force what was.
     """
-    _core._signal_load(None if path is None else os.fspath(path))
+    if path is not None and not isinstance(path, (str, os.PathLike)):
+        _core._fail("type", f"signal.load: needs a path, or None, not {type(path).__name__}")
+    _core._signal_load(None if path is None else os.fsdecode(path))
 
 
 def config() -> dict[str, dict[str, Any]]:
@@ -101,6 +104,10 @@ def config() -> dict[str, dict[str, Any]]:
         {}
     """
     return _core._signal_config()
+
+
+def __dir__() -> list[str]:
+    return __all__
 
 
 def _checked(call: str, name: str) -> str:

@@ -39,14 +39,18 @@ constexpr std::array kVariables = {
 std::span<const Variable> known_variables() { return kVariables; }
 
 std::vector<StrayVariable> stray_variables() {
+  constexpr std::string_view kPrefix = "TENON_";  // says nothing about what is meant
   std::vector<std::string_view> known;
-  for (const Variable& v : kVariables) known.push_back(v.name);
+  for (const Variable& v : kVariables) known.push_back(v.name.substr(kPrefix.size()));
   std::vector<StrayVariable> stray;
   for (char** at = environ; *at; ++at) {
     std::string_view name = *at;
     name = name.substr(0, name.find('='));
-    if (!name.starts_with("TENON_") || std::ranges::find(known, name) != known.end()) continue;
-    stray.push_back({std::string(name), nearest_name(name, known)});
+    if (!name.starts_with(kPrefix)) continue;
+    std::string_view own = name.substr(kPrefix.size());
+    if (std::ranges::find(known, own) != known.end()) continue;
+    std::string_view near = nearest_name(own, known);
+    stray.push_back({std::string(name), near.empty() ? "" : std::string(kPrefix).append(near)});
   }
   return stray;
 }

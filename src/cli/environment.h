@@ -19,8 +19,7 @@ std::span<const Variable> known_variables();
 /// Variables that are set and begin with TENON_, but mean nothing: each with the known name nearest
 /// to it, or "".
 struct StrayVariable {
-  std::string name;
-  std::string_view nearest;
+  std::string name, nearest;
 };
 std::vector<StrayVariable> stray_variables();
 

@@ -193,7 +193,8 @@ CachedPlan& Flusher::cached_plan(std::span<const Tensor> wanted, const SignalReg
 /// The plan of a sequence that may be hot, compiled or not.
 HotPath::Choice Flusher::hot_plan(CachedPlan& cached, const HotPathPolicy& policy,
                                   std::string region) {
-  if (!cached.hot) cached.hot = std::make_shared<HotPath>(key.hash, walk, std::move(region));
+  if (!cached.hot)
+    cached.hot = std::make_shared<HotPath>(shown_hash(walk, outputs), walk, std::move(region));
   hot = cached.hot;
   if (hot->is_due(policy)) {
     Captured captured = graph_of(walk, {}, outputs);

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cstdlib>
 #include <mutex>
 #include <unordered_map>
+#include <utility>
 
 #include "base/at_fork.h"
 #include "base/debug_log.h"
@@ -15,6 +15,7 @@
 #include "compiler/graph_cache.h"
 #include "compiler/stopwatch.h"
 #include "frontend/background.h"
+#include "frontend/environment_number.h"
 #include "frontend/op_events.h"
 #include "runtime/own_thread.h"
 
@@ -33,24 +34,11 @@ constexpr int64_t kPatience = 100;  // thresholds after which one of too many is
 constexpr size_t kMostFamilies = 4096;
 constexpr size_t kNamesShown = 8;  // of the ops of a sequence
 
-/// What a variable of the environment says. A wrong value is told and ignored: it cannot be an
-/// error, since it is read before anybody could catch one.
-int64_t number_in(const char* name, int64_t least, int64_t otherwise) {
-  const char* text = std::getenv(name);
-  if (!text || !*text) return otherwise;
-  char* end = nullptr;
-  long long value = std::strtoll(text, &end, 10);
-  if (end != text && *end == 0 && value >= least) return value;
-  write_debug_line(format("[COMPILE] {}={} is ignored: it needs {}", name, text,
-                          least ? "a number, 1 or more" : "1, or 0"));
-  return otherwise;
-}
-
 HotPathPolicy policy_of_environment() {
   HotPathPolicy policy;
-  if (number_in("TENON_AUTO_COMPILE", 0, 0)) policy.when = When::hot;
-  if (number_in("TENON_COMPILE", 0, 0)) policy.when = When::always;
-  policy.threshold = number_in("TENON_HOTPATH_THRESHOLD", 1, policy.threshold);
+  if (environment_number("TENON_AUTO_COMPILE", 0, 0)) policy.when = When::hot;
+  if (environment_number("TENON_COMPILE", 0, 0)) policy.when = When::always;
+  policy.threshold = environment_number("TENON_HOTPATH_THRESHOLD", 1, policy.threshold);
   return policy;
 }
 
@@ -72,7 +60,8 @@ struct Registry {
   std::vector<std::weak_ptr<HotPath>> paths;
   std::unordered_map<uint64_t, Kin> families;
   int queued = 0;
-  int unproven = 0;  // a program that always computes something else is not compiled for ever
+  // A program that always computes something else is not compiled for ever.
+  std::atomic<int> unproven = 0;
 };
 
 Registry& registry() {
@@ -148,11 +137,17 @@ HotPathPolicy set_auto_compile(bool enabled, int64_t threshold) {
 }
 
 HotPath::HotPath(uint64_t hash, const Walk& walk, std::string region)
-    : hash_(hash),
+    : hash_(region.empty() ? hash : hash_text(region, hash)),
       family_(combine(family_of(walk), std::hash<std::string>()(region))),
       sequence_(sequence_of(walk)),
       types_(types_of(walk)),
       region_(std::move(region)) {}
+
+HotPath::~HotPath() { set_unproven(false); }
+
+void HotPath::set_unproven(bool unproven) {
+  if (std::exchange(unproven_, unproven) != unproven) registry().unproven += unproven ? 1 : -1;
+}
 
 bool HotPath::is_due(const HotPathPolicy& policy) {
   std::string again;
@@ -176,7 +171,8 @@ bool HotPath::is_due(const HotPathPolicy& policy) {
                   : format("operands were {}, now {}", family.types, types_);
     family.types = types_;
     status_ = HotPathStatus::queued;
-    ++registry().queued, registry().unproven += region_.empty();
+    ++registry().queued;
+    set_unproven(region_.empty());
     count = forced ? 0 : count_;
   }
   if (count) debug_compile("Detected hot sequence: {} (executed {} times)", sequence_, count);
@@ -192,7 +188,7 @@ bool HotPath::may_compile() {
   int alike = all.families[family_].compiled;
   if (alike >= kMostOfFamily) reason_ = format("compiled for {} other types already", alike);
   if (all.unproven >= kMostUnproven && region_.empty())  // regions are asked for
-    reason_ = format("{} sequences were compiled and hardly run again", all.unproven);
+    reason_ = format("{} sequences were compiled and hardly run again", all.unproven.load());
   if (!reason_.empty()) status_ = HotPathStatus::capped;
   return reason_.empty();
 }
@@ -224,6 +220,7 @@ void HotPath::make_plan(const Graph& graph, int runtime_scalars) {
   } catch (const Stopped&) {  // the process ends
     std::lock_guard lock(registry().mutex);
     status_ = HotPathStatus::cold;
+    set_unproven(false);
     return;
   } catch (const std::exception& error) {
     reason = error.what();
@@ -232,7 +229,7 @@ void HotPath::make_plan(const Graph& graph, int runtime_scalars) {
     std::lock_guard lock(registry().mutex);
     compile_ = ms / 1e3;
     status_ = plan ? HotPathStatus::trial : HotPathStatus::failed;
-    if (!plan) reason_ = reason, registry().unproven -= region_.empty();
+    if (!plan) reason_ = reason, set_unproven(false);
     plan_ = plan;
   }
   if (plan)
@@ -275,14 +272,14 @@ void HotPath::judge(std::string& line) {
   faster = forced || compiled_ <= interpreted_;
   in_turns_ = false, compiled_last_ = true;
   status_ = faster ? HotPathStatus::kept : HotPathStatus::dropped;
-  if (region_.empty()) registry().unproven = std::max(0, registry().unproven - (faster ? 2 : 1));
+  set_unproven(false);
   double ratio = interpreted_ / compiled_;
   if (!faster) {
     plan_ = nullptr;
     reason_ = format("{:.2f}x the speed of the interpreter", ratio);
     line = format("Dropped {}: compiled code has {}", sequence_, reason_);
   } else if (!forced) {
-    line = format("Speedup: {:.1f}x on subsequent executions", ratio);
+    line = format("Speedup: {:.{}f}x on subsequent executions", ratio, ratio < 2 ? 2 : 1);
   }
 }
 
@@ -290,6 +287,7 @@ void HotPath::judge(std::string& line) {
 void HotPath::forget_thread() {
   if (status_ != HotPathStatus::queued && status_ != HotPathStatus::compiling) return;
   status_ = HotPathStatus::cold;
+  set_unproven(false);
 }
 
 HotPathInfo HotPath::info() const {

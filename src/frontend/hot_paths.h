@@ -23,6 +23,7 @@ class HotPath : public std::enable_shared_from_this<HotPath> {
   };
 
   HotPath(uint64_t hash, const Walk& walk, std::string region = {});
+  ~HotPath();
 
   /// Counts a run. True: it is to be compiled now, by `compile`.
   bool is_due(const HotPathPolicy& policy);
@@ -40,6 +41,7 @@ class HotPath : public std::enable_shared_from_this<HotPath> {
  private:
   void make_plan(const Graph& graph, int runtime_scalars);
   bool may_compile();
+  void set_unproven(bool unproven);
   void judge(std::string& line);
 
   const uint64_t hash_, family_;
@@ -51,6 +53,7 @@ class HotPath : public std::enable_shared_from_this<HotPath> {
   bool in_turns_ = false;      // it seemed slower: both are measured again, one after the other
   bool compiled_last_ = true;  // of the two
   double interpreted_ = 0, compiled_ = 0, compile_ = 0;  // seconds; the least of some runs
+  bool unproven_ = false;                                // counts among those not judged
   PlanRef plan_;
   std::string reason_;
 };

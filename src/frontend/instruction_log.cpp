@@ -4,6 +4,7 @@
 #include <sys/file.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cstdio>
 #include <cstdlib>
@@ -12,12 +13,13 @@
 
 #include "base/at_fork.h"
 #include "base/debug_log.h"
+#include "frontend/environment_number.h"
 
 namespace tn {
 
 namespace {
 
-constexpr size_t kDefaultMegabytes = 64;
+constexpr int64_t kDefaultMegabytes = 64, kMostMegabytes = int64_t{1} << 40;
 constexpr size_t kDigits = 4;  // of a line's number, at least
 
 /// "  0.100s | #"
@@ -146,9 +148,9 @@ void LogLines::add(const Event& event, std::string& text) {
 void start_instruction_log() {
   const char* path = std::getenv("TENON_INSTRUCTION_LOG");
   if (!path || !*path || log_of_process) return;
-  const char* megabytes = std::getenv("TENON_INSTRUCTION_LOG_MB");
-  size_t most = megabytes ? std::strtoul(megabytes, nullptr, 10) : 0;
-  log_of_process = new InstructionLog(path, (most ? most : kDefaultMegabytes) << 20);
+  int64_t most = environment_number("TENON_INSTRUCTION_LOG_MB", 1, kDefaultMegabytes);
+  log_of_process =
+      new InstructionLog(path, static_cast<size_t>(std::min(most, kMostMegabytes)) << 20);
   if (!log_of_process->is_open()) return;
   log_of_process->start();
   in_child_after_fork([] { log_of_process->close(); });  // or it would hold the file for ever

@@ -42,4 +42,23 @@ void make_key(const Walk& walk, std::span<const Edge> outputs, FlushKey& key) {
   key.hash = hash_bytes(key.words.data(), key.words.size() * 8);
 }
 
+uint64_t shown_hash(const Walk& walk, std::span<const Edge> outputs) {
+  uint64_t hash = walk.leaves.size();
+  auto add = [&](uint64_t word) { hash = combine(hash, word); };
+  for (const Node* leaf : walk.leaves) {
+    for (int i = 0; i < leaf->outs; ++i) add(leaf->slots()[i].type->hash);
+    if (is_scalar(*leaf)) add(scalar_class(scalar_value(*leaf)));
+  }
+  for (Node* node : walk.nodes) {
+    add(hash_text(node->op->name));
+    add(node->attrs ? node->attrs->hash : 0);
+    for (int i = 0; i < node->ins; ++i) {
+      const Edge& edge = node->inputs()[i];
+      add(edge.node->index + edge.index);
+    }
+  }
+  for (const Edge& e : outputs) add(e.node->index + e.index);
+  return hash;
+}
+
 }  // namespace tn

@@ -14,4 +14,8 @@ struct FlushKey {
 
 void make_key(const Walk& walk, std::span<const Edge> outputs, FlushKey& key);
 
+/// What stands for a flush in logs: names of ops, attributes, types and structure, the same in
+/// every process. Slower than the key's hash, and not exact: for people.
+uint64_t shown_hash(const Walk& walk, std::span<const Edge> outputs);
+
 }  // namespace tn

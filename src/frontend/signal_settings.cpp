@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <charconv>
 #include <cstring>
 #include <filesystem>
@@ -68,8 +69,10 @@ struct Value {
 
   std::optional<bool> is_bool() const {
     if (node->kind != Yaml::text || node->quoted) return {};
-    if (node->text == "true" || node->text == "True" || node->text == "TRUE") return true;
-    if (node->text == "false" || node->text == "False" || node->text == "FALSE") return false;
+    std::string word = node->text;
+    std::ranges::transform(word, word.begin(), [](unsigned char c) { return std::tolower(c); });
+    if (word == "true" || word == "yes" || word == "on") return true;
+    if (word == "false" || word == "no" || word == "off") return false;
     return {};
   }
   bool to_bool() const {

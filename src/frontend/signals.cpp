@@ -27,6 +27,20 @@ struct Entry {
   uint64_t number;  // never used twice
 };
 
+/// Whether a slip of one letter makes `name` of `known`. Numbers are no slips: layer1, layer2.
+bool is_misspelt(std::string_view name, std::string_view known) {
+  if (std::min(name.size(), known.size()) < 4) return false;
+  auto [a, b] = std::ranges::mismatch(name, known);
+  auto rest = [](auto at, std::string_view of) { return std::string_view(at, of.end()); };
+  std::string_view left = rest(a, name), right = rest(b, known);
+  auto is_number = [](std::string_view s) { return !s.empty() && s[0] >= '0' && s[0] <= '9'; };
+  if (is_number(left) || is_number(right)) return false;
+  auto after = [](std::string_view s, size_t n) { return s.substr(std::min(n, s.size())); };
+  bool swapped = left.size() > 1 && right.size() > 1 && left[0] == right[1] && left[1] == right[0];
+  return (swapped && after(left, 2) == after(right, 2)) || after(left, 1) == after(right, 1) ||
+         after(left, 1) == right || left == after(right, 1);
+}
+
 struct Configuration {
   std::mutex mutex;
   bool is_read = false;        // TENON_CONFIG, or what came in its place
@@ -35,11 +49,12 @@ struct Configuration {
   std::set<std::string, std::less<>> strangers;  // names it does not know, that were told
   uint64_t numbers = 0;
   bool shard_is_told = false;
-  std::string note;
+  std::vector<std::string> notes;
 
   void use(std::vector<Settings> all);
   void read_environment();
   const Entry* find(std::string_view name);
+  void tell(std::string note);
 };
 
 Configuration& configuration() {
@@ -56,12 +71,16 @@ void Configuration::use(std::vector<Settings> all) {
   entries.clear(), places.clear(), strangers.clear();
   for (Settings& settings : all) {
     places[settings.name] = entries.size();
-    if (settings.shard && !std::exchange(shard_is_told, true)) {
-      note = kShardNote;
-      debug_compile("{}", kShardNote);
-    }
+    if (settings.shard && !std::exchange(shard_is_told, true)) tell(std::string(kShardNote));
     entries.push_back({std::move(settings), ++numbers});
   }
+  for (const Entry& entry : entries)
+    if (!entry.settings.backward.empty()) find(entry.settings.backward);
+}
+
+void Configuration::tell(std::string note) {
+  debug_compile("{}", note);
+  notes.push_back(std::move(note));
 }
 
 void Configuration::read_environment() {
@@ -73,8 +92,15 @@ void Configuration::read_environment() {
 const Entry* Configuration::find(std::string_view name) {
   read_environment();
   if (auto at = places.find(name); at != places.end()) return &entries[at->second];
-  if (!entries.empty() && strangers.size() < kMostStrangers && strangers.emplace(name).second)
-    debug_compile("signal '{}' is not in the configuration: it changes nothing", name);
+  bool is_new =
+      !entries.empty() && strangers.size() < kMostStrangers && strangers.emplace(name).second;
+  if (!is_new) return nullptr;
+  std::string note = format("signal '{}' is not in the configuration: it changes nothing", name);
+  auto like = std::ranges::find_if(places, [&](auto& p) { return is_misspelt(name, p.first); });
+  if (like == places.end())
+    debug_compile("{}", note);  // as is meant to be: programs name more than files do
+  else
+    tell(format("{}; did you mean '{}'?", note, like->first));
   return nullptr;
 }
 
@@ -86,6 +112,7 @@ RegionRef make_region(std::string_view name, std::string_view backward, const Re
   std::lock_guard lock(all.mutex);
   const Entry* entry = all.find(name);
   if (backward.empty() && entry) backward = entry->settings.backward;
+  if (!backward.empty()) all.find(backward);  // says so where it is misspelt
   bool is_plan = entry && entry->settings.compile;
   if (!is_plan && backward.empty()) return nullptr;
   auto region = std::make_shared<SignalRegion>();
@@ -129,9 +156,9 @@ RegionRef SignalRegion::of_derivatives() const {
   return region;
 }
 
-std::string take_signal_note() {
+std::vector<std::string> take_signal_notes() {
   std::lock_guard lock(configuration().mutex);
-  return std::exchange(configuration().note, {});
+  return std::exchange(configuration().notes, {});
 }
 
 namespace signal {

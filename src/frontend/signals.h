@@ -20,7 +20,7 @@ inline const SignalRegion* as_signal(const RegionRef& region) {
   return static_cast<const SignalRegion*>(region.get());  // there are no others
 }
 
-/// What to tell users once of the configuration, or "".
-std::string take_signal_note();
+/// What to tell users once of the configuration: a line each.
+std::vector<std::string> take_signal_notes();
 
 }  // namespace tn

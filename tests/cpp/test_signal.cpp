@@ -4,8 +4,6 @@
 #include <thread>
 
 #include "errors.h"
-#include "tenon/hot_paths.h"
-#include "tenon/signal.h"
 #include "tenon/tenon.h"
 
 namespace tn {

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import traceback
+
 import numpy as np
 import pytest
 
@@ -37,6 +39,13 @@ def test_names_of_other_libraries(module, name, here):
     with pytest.raises(AttributeError, match=here):
         getattr(module, name)
     assert not hasattr(module, name)
+
+
+def test_a_name_is_proposed_once():
+    with pytest.raises(AttributeError) as error:
+        tn.hot_path
+    text = "".join(traceback.format_exception(error.value))
+    assert text.lower().count("did you mean") == 1
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pathlib
 import subprocess
 import sys
 import textwrap
@@ -10,6 +11,7 @@ import time
 
 import numpy as np
 import pytest
+from cpp_programs import run_cpp
 
 import tenon as tn
 
@@ -158,6 +160,57 @@ def test_zero_turns_it_off_without_a_word() -> None:
     assert run("import tenon", TENON_AUTO_COMPILE="0", TENON_COMPILE="").stderr == ""
 
 
+def test_hashes_are_the_same_in_every_process() -> None:
+    program = """
+        import tenon as tn
+        filler = [tn.ones(n) for n in range({})]  # what is interned lies elsewhere
+        x = tn.ones((8, 8))
+        for axis in (0, 1):
+            tn.softmax((x @ x).relu() * 2.5, axis=axis).sum().item()
+        print(*sorted((path.hash, path.sequence) for path in tn.hot_paths()))
+    """
+    runs = {run(program.format(size), TENON_AUTO_COMPILE="1").stdout for size in (0, 500)}
+    assert len(runs) == 1
+    hashes = [word for word in runs.pop().split("'") if len(word) == 12]
+    assert len(hashes) == len(set(hashes)) == 2
+
+
+def test_the_table_is_as_short_as_it_can_be() -> None:
+    with tn.set_auto_compile(True, threshold=1000):
+        tn._core._clear_plans()
+        for size in (3, 4):
+            tn.sum(tn.exp(tn.ones(size)) * 2.5).item()
+        paths = tn.hot_paths()
+    assert isinstance(paths[:1], tn.HotPaths) and str(paths[:1]).count("\n") == 1
+    heads = str(paths).splitlines()[0].split()
+    assert heads == ["hash", "sequence", "runs", "status", "interpreted"]
+    assert "<th>reason</th>" not in paths._repr_html_()
+
+
+def test_rows_that_are_capped_are_one() -> None:
+    tn._core._clear_plans()
+    with tn.set_auto_compile(True, threshold=1):
+        for size in range(3, 15):
+            x = tn.array(np.ones(size, np.float32))
+            tn.sum(tn.cos(tn.sin(x))).item()
+            wait("sin -> cos -> sum")
+        paths = tn.hot_paths()
+    capped = [path for path in paths if path.status == "capped"]
+    assert len(capped) > 1
+    [row] = [line for line in str(paths).splitlines() if "capped" in line]
+    assert row.startswith(f"({len(capped)} alike)") and "compiled for 8 other types" in row
+
+
+@pytest.mark.parametrize("name, near", [
+    ("TENON_AUTOCOMPILE", "TENON_AUTO_COMPILE"), ("TENON_DEBUG_NAN", "TENON_DEBUG_NANS"),
+    ("TENON_TOKEN", None), ("TENON_AUTO_COMPILE", None),
+])
+def test_names_of_variables_that_are_nearly_right_are_told(name: str, near: str | None) -> None:
+    said = run("import tenon", **{name: "1"}).stderr
+    assert said.count(f"{name} means nothing; did you mean {near}?") == (near is not None)
+    assert near or not said
+
+
 def test_set_auto_compile_takes_true_or_false() -> None:
     for wrong in ("yes", 20, None):
         with pytest.raises(TypeError, match="enabled is True or False"):
@@ -239,6 +292,15 @@ def test_a_training_loop_keeps_its_bits() -> None:
     wanted = train()
     with tn.set_auto_compile(True, threshold=2):
         assert train() == wanted
+
+
+def test_the_program_in_cpp(tmp_path) -> None:
+    source = pathlib.Path(__file__).parents[2] / "examples" / "cpp" / "hot_paths.cpp"
+    lines = run_cpp(source.read_text(), tmp_path).splitlines()
+    assert lines[0] == "the same value in each step: yes"
+    paths = {tuple(line.split(maxsplit=1)) for line in lines[1:]}
+    assert ("process", "matmul -> relu       201 runs") in paths
+    assert ("score", "tanh -> multiply -> sum 201 runs") in paths
 
 
 def test_examples_in_docstrings() -> None:

@@ -153,3 +153,10 @@ tn.log(tn.ones(3)).tolist()
     ops = [line[5] for line in lines]
     assert "op=exp" in ops and "op=log" in ops and "op=sin" not in ops
     assert said.count("it is the log of another process") == 1
+
+
+@pytest.mark.parametrize("megabytes", ["abc", "0.01", "0", "-3"])
+def test_sizes_that_are_none_are_told(tmp_path, megabytes):
+    lines, said = run(SEQUENCE.format(rounds=1), tmp_path, TENON_INSTRUCTION_LOG_MB=megabytes)
+    assert lines and said == (f"[COMPILE] TENON_INSTRUCTION_LOG_MB={megabytes} is ignored: "
+                              "it needs a number, 1 or more\n")

@@ -72,6 +72,43 @@ class TestConfiguration:
         configure(text)
         assert set(tn.signal.config()) <= {"a"}
 
+    @pytest.mark.parametrize("word", ["true", "True", "yes", "on", "ON"])
+    def test_words_for_true(self, configure, word):
+        configure(f"a: {{compile: {word}}}")
+        assert tn.signal.config() == {"a": {"compile": True}}
+
+    def test_words_for_false(self, configure):
+        configure("a: {compile: off}\nb: {compile: No}")
+        assert tn.signal.config() == {"a": {"compile": False}, "b": {"compile": False}}
+
+    @pytest.mark.parametrize("path", [3, b"config.yaml", ["config.yaml"]])
+    def test_a_file_has_a_path(self, path):
+        with pytest.raises(TypeError, match="signal.load: needs a path, or None, not"):
+            tn.signal.load(path)
+
+    def test_names_that_are_nearly_right_are_told_once(self, configure):
+        configure("forward: {compile: true}\nlayer1: {compile: true}")
+        with pytest.warns(UserWarning) as told:
+            for name in ("forwrad", "forwrad", "forwards", "orward", "fxrward", "layer2", "other"):
+                with tn.signal.context(name):
+                    pass
+            with tn.signal.context("other", backward="foward"):
+                pass
+            tn.signal.tensor(tn.ones(2), "forwarrd")
+        names = ["forwrad", "forwards", "orward", "fxrward", "foward", "forwarrd"]
+        assert [str(warning.message) for warning in told] == [
+            f"signal '{name}' is not in the configuration: it changes nothing; "
+            "did you mean 'forward'?" for name in names]
+
+    def test_names_in_the_file_that_are_nearly_right(self, tmp_path):
+        path = tmp_path / "config.yaml"
+        path.write_text("forward: {compile: true, backward: gradeints}\ngradients:\n")
+        with pytest.warns(UserWarning, match="'gradeints' .* did you mean 'gradients'"):
+            tn.signal.load(path)
+
+    def test_what_the_module_shows(self):
+        assert dir(tn.signal) == sorted(tn.signal.__all__)
+
     def test_anchors_are_shared(self, configure):
         configure("a: &all {compile: true}\nb: *all\n")
         assert tn.signal.config()["b"] == {"compile": True}
@@ -89,8 +126,8 @@ class TestConfiguration:
             ("a:\n  compil: true\n", ":2: a.compil: unknown key; there are compile, shard, backward"
              "\n  hint: did you mean 'compile'?"),
             ("a:\n  zzz: 1\n", ":2: a.zzz: unknown key; there are compile, shard, backward"),
-            ("a: {compile: yes}",
-             ":1: a.compile: needs true, false, or {mode, threshold}, not 'yes'"),
+            ("a: {compile: yep}",
+             ":1: a.compile: needs true, false, or {mode, threshold}, not 'yep'"),
             ("a: {compile: 'true'}",
              ":1: a.compile: needs true, false, or {mode, threshold}, not 'true'"),
             ("a: {compile: [1]}",

@@ -16,4 +16,4 @@ __all__ = ["Batches", "Prefetch", "batches", "prefetch", "split"]
 def __getattr__(name: str) -> object:
     from .._advice import missing_name
 
-    raise AttributeError(missing_name(name, globals(), __name__))
+    raise AttributeError(missing_name(name, globals(), __name__), name=name)

@@ -285,4 +285,4 @@ __all__ = [
 def __getattr__(name: str) -> object:
     from .._advice import missing_name
 
-    raise AttributeError(missing_name(name, globals(), __name__))
+    raise AttributeError(missing_name(name, globals(), __name__), name=name)

@@ -183,4 +183,4 @@ def _fan_index(name: str, mode: Fan) -> int:
 def __getattr__(name: str) -> object:
     from .._advice import missing_name
 
-    raise AttributeError(missing_name(name, globals(), __name__))
+    raise AttributeError(missing_name(name, globals(), __name__), name=name)

@@ -92,4 +92,4 @@ class CosineAnnealingLR(LRScheduler):
 def __getattr__(name: str) -> object:
     from .._advice import missing_name
 
-    raise AttributeError(missing_name(name, globals(), __name__))
+    raise AttributeError(missing_name(name, globals(), __name__), name=name)
