@@ -32,6 +32,7 @@ NB_MODULE(_core, m) {
   bind_random(m);
   bind_control_flow(m);
   bind_modes(m);
+  bind_models(m);
   bind_signals(m);
   bind_command_line(m);
   bind_random(m);

@@ -79,19 +79,31 @@ from .nn import (  # noqa: E402
 )
 
 
+_LATER = {  # parts that are imported when first used; names, and the modules that hold them
+    "model": None,
+    "testing": None,
+    "CpuBackend": "model",
+    "IOKey": "model",
+    "InterpreterBackend": "model",
+    "Model": "model",
+    "PhysicalModel": "model",
+}
+
+
 def __getattr__(name: str) -> object:
     """Parts that are imported when first used, and advice for names that do not exist."""
-    if name == "testing":
+    if name in _LATER:
         import importlib
 
-        return importlib.import_module("tenon.testing")
+        module = importlib.import_module(f"tenon.{_LATER[name] or name}")
+        return getattr(module, name) if _LATER[name] else module
     from ._advice import missing_name
 
     raise AttributeError(missing_name(name, globals()), name=name)
 
 
 def __dir__() -> list[str]:
-    return sorted([*(n for n in globals() if not n.startswith("_")), "testing", "__version__"])
+    return sorted([*(n for n in globals() if not n.startswith("_")), *_LATER, "__version__"])
 
 
 for _name, _near in _core._stray_variables():

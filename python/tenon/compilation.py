@@ -204,6 +204,8 @@ def compile(
     off: str | Sequence[str] = (),
     args: Sequence[Any] | None = None,
     kwargs: Mapping[str, Any] | None = None,
+    model: Any = None,
+    **model_options: Any,
 ) -> Any:
     """`fun`, traced when it is first called with arguments of some kind, then run as one plan.
 
@@ -262,9 +264,18 @@ def compile(
         >>> scaled = tn.compile(lambda x, by: x * by, args=[info], kwargs={"by": 3})
         >>> scaled(tn.ones((1, 2)))
         tensor([[3, 3]], dtype=float32)
+
+    A logical model, as the first argument or as `model`, becomes a physical one on `backend`, with
+    the options of `tn.model.compile_model`.
     """
     options = dict(locals())
-    del options["fun"]
+    for name in ("fun", "model", "model_options"):
+        del options[name]
+    if is_model(fun) or model is not None:
+        return _physical(fun if model is None else model, options, model_options)
+    if model_options:
+        unknown = next(iter(model_options))
+        raise TypeError(f"compile() got an unexpected keyword argument {unknown!r}")
     if fun is None:
         return functools.partial(compile, **options)
     check_callable("compile", fun)
@@ -278,6 +289,21 @@ def compile(
     functools.update_wrapper(made, fun, updated=copied)
     made.__dict__.pop(_TRACES, None)
     return compiled_module(fun, made, options) if is_module(fun) else made
+
+
+def is_model(fun: Any) -> bool:
+    """Whether it is a logical model."""
+    return isinstance(getattr(fun, "_core", None), _core.LogicalModel)
+
+
+def _physical(model: Any, options: dict[str, Any], given: dict[str, Any]) -> Any:
+    from .model import compile_model
+
+    usual = {name: p.default for name, p in inspect.signature(compile).parameters.items()}
+    if options["inputs"] is not None:  # the second argument, by its place
+        options["backend"] = options.pop("inputs")
+    changed = {name: v for name, v in options.items() if v is not usual[name] and v != usual[name]}
+    return compile_model(model, **changed, **given)
 
 
 def compiled_function(fun: Callable[..., Any]) -> _core.CompiledFunction:

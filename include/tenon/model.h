@@ -1,0 +1,150 @@
+#pragma once
+// Logical models: blocks, their names and connections. Sizes, types and backends come when a model
+// is compiled.
+//
+//     tn::model::Model m;
+//     m |= Linear(64)({{"input", "x"}, {"output", "h"}});
+//     m += Relu();
+//     m += Linear(10);
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <source_location>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "tenon/tensor.h"
+
+namespace tn::model {
+
+/// Inputs are data, parameters are trained, states are read and written by every evaluation in
+/// training.
+enum class Role : uint8_t { input, parameter, state, output };
+std::string_view to_text(Role role);
+
+/// Draws the first value of a parameter or a state.
+using Initializer = std::function<Tensor(const Shape& shape, DType type, const Tensor& key)>;
+
+/// What a block is connected by.
+///
+/// Shapes are written as sizes: numbers, names (one size in all terminals of the block), "_" (any
+/// size) and at most once "..." (any axes, the same in all terminals of the block). "*" is any
+/// shape at all.
+struct Terminal {
+  std::string name;
+  Role role = Role::input;
+  std::string shape = "*";
+  std::optional<DType> type = {};
+  Initializer initial = {};  // of parameters and states
+  bool optional = false;     // of inputs: absent where nothing is connected
+};
+
+/// What a block computes with.
+struct BlockCall {
+  const Tensors& in;  // by terminal, without outputs; null: left out
+  bool training = false;
+  Tensor key = {};  // of random blocks, in training; null otherwise
+};
+
+/// A block that is not made of others.
+struct BlockDef {
+  std::string kind;                           // "Linear"
+  std::vector<Terminal> terminals;            // inputs, parameters, states; then outputs
+  std::map<std::string, int64_t> sizes = {};  // names in shapes that are known
+  std::string settings = {};                  // for readers: "kernel_size=3"
+  bool random = false;
+  /// Gives the outputs, then the new values of the states.
+  std::function<Tensors(const BlockCall& call)> compute = {};
+};
+
+/// A connection as its user names and describes it.
+struct IOKey {
+  std::string name = {};
+  std::optional<std::string> shape = {};  // as of terminals; names are one size in the whole model
+  std::optional<DType> type = {};
+  Tensor value = {};                // a constant; null: none
+  std::optional<bool> expose = {};  // an output of the model; left out: if no block reads it
+
+  IOKey() = default;
+  IOKey(const char* name) : name(name) {}
+  IOKey(std::string name) : name(std::move(name)) {}
+};
+
+/// By terminal.
+using Connections = std::vector<std::pair<std::string, IOKey>>;
+
+struct ModelDef;
+class Model;
+struct Connected;
+
+/// A part of models: a block, or a model as it was when it became one.
+class Block {
+ public:
+  Block(BlockDef def) : def_(std::make_shared<const BlockDef>(std::move(def))) {}
+  Block(const Model& model);
+
+  /// The block with some terminals connected, and a name of its own in the model it is put into.
+  Connected operator()(Connections connections, std::string name = {},
+                       std::source_location at = std::source_location::current()) const;
+
+  using Def = std::variant<std::shared_ptr<const BlockDef>, std::shared_ptr<const ModelDef>>;
+  const Def& def() const { return def_; }
+  /// "Linear"; of a model, its name.
+  std::string kind() const;
+  std::vector<Terminal> terminals() const;
+
+ private:
+  Def def_;
+};
+
+struct Connected {
+  Block block;
+  Connections connections = {};
+  std::string name = {};
+  std::source_location place;
+
+  Connected(Block block, Connections connections = {}, std::string name = {},
+            std::source_location at = std::source_location::current())
+      : block(std::move(block)),
+        connections(std::move(connections)),
+        name(std::move(name)),
+        place(at) {}
+};
+
+class Model {
+ public:
+  explicit Model(std::string name = "model");
+
+  /// Adds a block. A connection of a new name is made; one that exists is read, or written if
+  /// nobody writes it yet.
+  Model& operator|=(const Connected& block);
+  /// The same; the first input that is not connected reads the last output.
+  Model& operator+=(const Connected& block);
+  /// The model as a block of another one.
+  Connected operator()(Connections connections, std::string name = {},
+                       std::source_location at = std::source_location::current()) const;
+  /// Makes connections one, under the first name. At most one of them may be written.
+  Model& merge(const std::vector<std::string>& names);
+  /// Says more about a connection.
+  Model& describe(const IOKey& key);
+
+  const std::string& name() const;
+  /// What is open or exposed, in order, with names.
+  std::vector<Terminal> terminals() const;
+  std::vector<std::string> keys(Role role) const;
+  /// Blocks, connections and what is known of them, as text.
+  std::string to_text() const;
+
+  const std::shared_ptr<ModelDef>& def() const { return def_; }
+
+ private:
+  Model& add(const Connected& block, bool chained);
+  ModelDef& own();  // a copy if a block shares it
+
+  std::shared_ptr<ModelDef> def_;
+};
+
+}  // namespace tn::model

@@ -1,0 +1,223 @@
+// Logical models: what Python builds, and what became of it.
+#include <nanobind/stl/map.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/string_view.h>
+#include <nanobind/stl/vector.h>
+
+#include "base/error.h"
+#include "core.h"
+#include "model/op_blocks.h"
+#include "model/record.h"
+#include "tenon/model_blocks.h"
+#include "tenon/random.h"
+
+namespace tn::python {
+namespace {
+
+using namespace model;
+
+constexpr std::string_view kRoles[] = {"input", "parameter", "state", "output"};
+
+Role read_role(std::string_view name) {
+  auto found = std::ranges::find(kRoles, name);
+  if (found == std::end(kRoles))
+    fail("Terminal: no role '{}'; there are {}", name, join(kRoles, ", "));
+  return static_cast<Role>(found - kRoles);
+}
+
+Tensors read_tensors(nb::handle list) {
+  Tensors tensors;
+  for (nb::handle item : nb::cast<nb::sequence>(list))
+    tensors.push_back(item.is_none() ? Tensor() : read_tensor(item.ptr(), "a block"));
+  return tensors;
+}
+
+nb::list tensor_list(Tensors&& tensors) {
+  nb::list list;
+  for (Tensor& t : tensors)
+    if (t)
+      list.append(wrapped(std::move(t)));
+    else
+      list.append(nb::none());
+  return list;
+}
+
+/// A function of Python that C++ may hold and let go of on any thread.
+struct Callable {
+  std::shared_ptr<PyObject> function;
+  explicit Callable(nb::object f) : function(f.release().ptr(), release_object) {}
+  nb::handle get() const { return function.get(); }
+};
+
+Initializer read_initial(nb::object f) {
+  if (f.is_none()) return {};
+  return [call = Callable(std::move(f))](const Shape& shape, DType type, const Tensor& key) {
+    nb::gil_scoped_acquire lock;
+    OwnPlaces places;
+    nb::object made = call.get()(shape_tuple(shape), dtype_object(type), wrapped(Tensor(key)));
+    return read_tensor(made.ptr(), "an initial value");
+  };
+}
+
+Terminal read_terminal(nb::handle given) {
+  Terminal t;
+  t.name = nb::cast<std::string>(given.attr("name"));
+  t.role = read_role(nb::cast<std::string>(given.attr("role")));
+  t.shape = nb::cast<std::string>(given.attr("shape"));
+  if (nb::object type = given.attr("type"); !type.is_none()) t.type = read_dtype(type.ptr());
+  t.initial = read_initial(given.attr("initial"));
+  t.optional = nb::cast<bool>(given.attr("optional"));
+  return t;
+}
+
+nb::tuple terminal_tuple(const Terminal& t) {
+  nb::object type = t.type ? dtype_object(*t.type) : nb::none();
+  return nb::make_tuple(t.name, std::string(to_text(t.role)), t.shape, type, t.optional);
+}
+
+template <class List>
+nb::list terminal_list(const List& terminals) {
+  nb::list list;
+  for (const Terminal& t : terminals) list.append(terminal_tuple(t));
+  return list;
+}
+
+/// A block that is computed by Python.
+Block make_block(std::string kind, nb::list terminals, std::map<std::string, int64_t> sizes,
+                 std::string settings, bool random, nb::object compute) {
+  BlockDef def{.kind = std::move(kind), .terminals = {}};
+  def.sizes = std::move(sizes);
+  def.settings = std::move(settings);
+  def.random = random;
+  for (nb::handle t : terminals) def.terminals.push_back(read_terminal(t));
+  def.compute = [call = Callable(std::move(compute))](const BlockCall& block) {
+    nb::gil_scoped_acquire lock;
+    OwnPlaces places;
+    nb::object key = block.key ? wrapped(Tensor(block.key)) : nb::none();
+    nb::object made = call.get()(tensor_list(Tensors(block.in)), block.training, key);
+    return read_tensors(made);
+  };
+  return def;
+}
+
+IOKey read_key(nb::handle given) {
+  if (nb::isinstance<nb::str>(given)) return nb::cast<std::string>(given);
+  IOKey key(nb::cast<std::string>(given.attr("name")));
+  if (nb::object shape = given.attr("shape_text"); !shape.is_none())
+    key.shape = nb::cast<std::string>(shape);
+  if (nb::object type = given.attr("type"); !type.is_none()) key.type = read_dtype(type.ptr());
+  if (nb::object value = given.attr("value"); !value.is_none())
+    key.value = read_tensor(value.ptr(), "IOKey");
+  if (nb::object expose = given.attr("expose"); !expose.is_none())
+    key.expose = nb::cast<bool>(expose);
+  return key;
+}
+
+void add(Model& model, const Block& block, nb::dict connections, std::string name, bool chained) {
+  UserCall call;
+  Connections read;
+  for (auto [terminal, key] : connections)
+    read.emplace_back(nb::cast<std::string>(terminal), read_key(key));
+  Connected connected(block, std::move(read), std::move(name));
+  chained ? model += connected : model |= connected;
+}
+
+InferenceRequest read_request(std::map<std::string, std::string> shapes, nb::dict types,
+                              nb::object precision, bool static_shapes, bool training) {
+  InferenceRequest request{.shapes = std::move(shapes),
+                           .precision = read_dtype(precision.ptr()),
+                           .static_shapes = static_shapes,
+                           .training = training};
+  for (auto [name, type] : types)
+    request.types.emplace(nb::cast<std::string>(name), read_dtype(type.ptr()));
+  return request;
+}
+
+/// (name, role, shape, dtype) of wires.
+nb::list wire_list(const Resolved& model, const std::vector<int>& wires) {
+  nb::list list;
+  for (int w : wires) {
+    const FlatWire& wire = model.flat.wire(w);
+    TypeRef type = model.types[static_cast<size_t>(w)];
+    list.append(nb::make_tuple(wire.name, std::string(to_text(wire.role)), shape_tuple(type->shape),
+                               dtype_object(type->dtype)));
+  }
+  return list;
+}
+
+std::vector<int> all_wires(const Resolved& model) {
+  std::vector<int> all(model.types.size());
+  for (size_t w = 0; w < all.size(); ++w) all[w] = static_cast<int>(w);
+  return all;
+}
+
+/// (path, kind, settings, wires read, wires written, place).
+nb::list block_list(const Resolved& model) {
+  nb::list list;
+  for (const FlatBlock& b : model.flat.blocks)
+    list.append(nb::make_tuple(b.path, b.def->kind, b.def->settings, b.in, b.out, to_text(b.loc)));
+  return list;
+}
+
+}  // namespace
+
+void bind_models(nb::module_& m) {
+  nb::class_<Block>(m, "ModelBlock")
+      .def_prop_ro("kind", &Block::kind)
+      .def_prop_ro("terminals", [](const Block& b) { return terminal_list(b.terminals()); });
+  m.def("_make_block", make_block);
+  m.def("_op_terminals", [](const std::string& name, int count) {
+    const OpDef* op = find_op(name);
+    if (!op) fail("no op '{}'", name);
+    return terminal_list(op_terminals(*op, count));
+  });
+  m.def("_block_name", [](const std::string& op) { return block_name(op); });
+  m.def(
+      "_linear_block",
+      [](int64_t out, std::optional<int64_t> in, bool bias) {
+        return model::Linear(out, {.in = in, .bias = bias});
+      },
+      nb::arg("out"), nb::arg("in_").none(), nb::arg("bias"));
+
+  nb::class_<Model>(m, "LogicalModel")
+      .def(nb::init<std::string>())
+      .def("_add", add)
+      .def("_merge", &Model::merge)
+      .def("_describe", [](Model& model, nb::handle key) { model.describe(read_key(key)); })
+      .def("_block", [](const Model& model) { return Block(model); })
+      .def_prop_ro("name", &Model::name)
+      .def_prop_ro("_terminals",
+                   [](const Model& model) { return terminal_list(model.terminals()); })
+      .def("_blocks_text", [](const Model& model) { return blocks_text(flatten(model)); })
+      .def("_resolve", [](const Model& model, std::map<std::string, std::string> shapes,
+                          nb::dict types, nb::object precision, bool static_shapes, bool training) {
+        UserCall call;
+        return infer(flatten(model),
+                     read_request(std::move(shapes), types, precision, static_shapes, training));
+      });
+
+  nb::class_<Resolved>(m, "ResolvedModel")
+      .def_prop_ro("open", [](const Resolved& r) { return wire_list(r, r.flat.open); })
+      .def_prop_ro("outputs", [](const Resolved& r) { return wire_list(r, r.flat.outputs); })
+      .def_prop_ro("states", [](const Resolved& r) { return wire_list(r, r.flat.states); })
+      .def_prop_ro("wires", [](const Resolved& r) { return wire_list(r, all_wires(r)); })
+      .def_prop_ro("blocks", block_list)
+      .def_prop_ro("draws", [](const Resolved& r) { return draws(r); })
+      .def_prop_ro("training", [](const Resolved& r) { return r.training; })
+      .def("record", [](const Resolved& r,
+                        nb::handle given) { return tensor_list(record(r, read_tensors(given))); })
+      .def("first_values",
+           [](const Resolved& r, nb::handle key) {
+             return tensor_list(first_values(r, read_tensor(key.ptr(), "randomize_params")));
+           })
+      .def("text", [](const Resolved& r, std::string_view stage) {
+        if (stage == "flat") return blocks_text(r.flat);
+        if (stage == "terminals") return terminals_text(r.flat);
+        if (stage == "shapes") return shapes_text(r);
+        if (stage == "types") return types_text(r);
+        fail("no stage '{}'", stage);
+      });
+}
+
+}  // namespace tn::python

@@ -1,0 +1,40 @@
+"""Logical models: described once by blocks, names and connections, compiled for many backends.
+
+    >>> from tenon.model import Linear, Relu
+    >>> model = tn.Model()
+    >>> model |= Linear(64)(input="x", output="h")
+    >>> model += Relu()
+    >>> model += Linear(10)
+    >>> physical = tn.compile(model, tn.CpuBackend(), shapes={"x": [32, 16]})
+    >>> physical.get_shapes()["linear_1.weight"]
+    (10, 64)
+
+Every op of the library is a block under its name in capitals (`Softmax`, `MatMul`), and so is every
+layer of `tenon.nn`. Sizes that can be inferred may be left out.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .backends import CpuBackend, InterpreterBackend
+from .blocks import Linear, block_named
+from .logical import Block, Connected, IOKey, Model, Terminal
+from .physical import PhysicalModel, compile_model
+
+__all__ = [
+    "Block",
+    "Connected",
+    "CpuBackend",
+    "IOKey",
+    "InterpreterBackend",
+    "Linear",
+    "Model",
+    "PhysicalModel",
+    "Terminal",
+    "compile_model",
+]
+
+
+def __getattr__(name: str) -> Any:
+    return block_named(name)

@@ -1,0 +1,357 @@
+#include "model/infer.h"
+
+#include <algorithm>
+#include <charconv>
+#include <unordered_map>
+
+#include "base/error.h"
+#include "frontend/traced.h"
+#include "model/unify.h"
+
+namespace tn::model {
+namespace {
+
+/// Names of sizes and what "..." is, in the shapes of one block or of one user.
+struct Scope {
+  std::map<std::string, SizeId, std::less<>> sizes = {};
+  AxesId axes = -1;
+};
+
+std::vector<std::string_view> words(std::string_view text) {
+  std::vector<std::string_view> found;
+  while (!text.empty()) {
+    size_t end = std::min(text.find_first_of(" ,"), text.size());
+    if (end > 0) found.push_back(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return found;
+}
+
+class Inference {
+ public:
+  Inference(const FlatModel& flat, const InferenceRequest& request)
+      : flat_(flat), request_(request), dtypes_(flat.wires.size()), typed_by_(flat.wires.size()) {
+    for (size_t w = 0; w < flat.wires.size(); ++w) shapes_.push_back(sizes_.anything());
+  }
+
+  void run(Resolved& resolved) {
+    say_all();
+    std::vector<size_t> waiting(flat_.blocks.size());
+    for (size_t b = 0; b < waiting.size(); ++b) waiting[b] = b;
+    sweep(waiting);
+    leave_open();
+    sweep(waiting);
+    resolved.types = types();
+    resolved.sizes = at_hand_;
+  }
+
+ private:
+  // What is said ------------------------------------------------------------------------------
+
+  void say_all() {
+    check_keys(request_.shapes, "shapes");
+    check_keys(request_.types, "types");
+    for (size_t w = 0; w < flat_.wires.size(); ++w) {
+      const FlatWire& wire = flat_.wires[w];
+      for (const auto& [text, by] : wire.shapes) say(w, read(text, model_scope_, by), by);
+      for (const auto& [type, by] : wire.types) say(w, type, by);
+      if (!wire.value) continue;
+      say(w, sizes_.of(wire.value.shape()), "its value");
+      say(w, wire.value.dtype(), "its value");
+    }
+    for (const auto& [name, text] : request_.shapes)
+      say(index_of(name), read(text, model_scope_, "shapes"), "shapes");
+    for (const auto& [name, type] : request_.types) say(index_of(name), type, "types");
+    for (const FlatBlock& block : flat_.blocks) say(block);
+  }
+
+  void say(const FlatBlock& block) {
+    Scope scope;
+    for (const auto& [name, size] : block.def->sizes) scope.sizes.emplace(name, sizes_.size(size));
+    std::string by = block.described();
+    size_t in = 0, out = 0;
+    for (const Terminal& terminal : block.def->terminals) {
+      int w = terminal.role == Role::output ? block.out[out++] : block.in[in++];
+      if (w < 0) continue;
+      auto at = static_cast<size_t>(w);
+      if (terminal.shape != "*") say(at, read(terminal.shape, scope, by), by);
+      if (terminal.type) say(at, *terminal.type, by);
+    }
+  }
+
+  void say(size_t w, const Sizes& sizes, const std::string& by) {
+    if (sizes_.unify(shapes_[w], sizes)) return;
+    const FlatWire& wire = flat_.wires[w];
+    fail("{}: shapes of '{}' do not agree: {} says {}, but it is {}{}", flat_.name, wire.name, by,
+         sizes_.text(sizes), sizes_.text(shapes_[w]), said_by(wire));
+  }
+
+  /// Who wrote or described a connection.
+  std::string said_by(const FlatWire& wire) const {
+    if (wire.writer >= 0)
+      return format(", written by {}", flat_.blocks[static_cast<size_t>(wire.writer)].described());
+    if (!wire.readers.empty())
+      return format(", read by {}", flat_.blocks[static_cast<size_t>(wire.readers[0])].described());
+    return "";
+  }
+
+  void say(size_t w, DType type, const std::string& by) {
+    std::optional<DType>& known = dtypes_[w];
+    if (known && *known != type)
+      fail(Fault::type, Hint{"put a Cast between them, or say otherwise in types"},
+           "{}: type mismatch at '{}': {} says {}, {} says {}", flat_.name, flat_.wires[w].name, by,
+           name_of(type), typed_by_[w], name_of(*known));
+    if (known) return;
+    known = type;
+    typed_by_[w] = by;
+  }
+
+  template <class Map>
+  void check_keys(const Map& said, std::string_view what) const {
+    for (const auto& [name, value] : said) {
+      if (flat_.find(name) >= 0) continue;
+      std::vector<std::string> names = flat_.names();
+      std::string_view near = nearest_name(name, names);
+      fail(Hint{near.empty() ? format("inputs are {}", join(open_names(), ", "))
+                             : format("did you mean '{}'?", near)},
+           "{}: no connection '{}', named in {}", flat_.name, name, what);
+    }
+  }
+
+  std::vector<std::string> open_names() const {
+    std::vector<std::string> names;
+    for (int w : flat_.open) names.push_back(flat_.wire(w).name);
+    return names;
+  }
+
+  size_t index_of(const std::string& name) const { return static_cast<size_t>(flat_.find(name)); }
+
+  Sizes read(std::string_view text, Scope& scope, const std::string& by) {
+    Sizes sizes;
+    for (std::string_view word : words(text)) {
+      std::vector<SizeId>& list = sizes.rest < 0 ? sizes.front : sizes.back;
+      int64_t number = 0;
+      auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), number);
+      if (word == "...") {
+        if (sizes.rest >= 0) fail("{}: {}: two '...' in the shape [{}]", flat_.name, by, text);
+        if (scope.axes < 0) scope.axes = sizes_.any_axes();
+        sizes.rest = scope.axes;
+      } else if (word == "_") {
+        list.push_back(sizes_.any_size());
+      } else if (error == std::errc() && end == word.data() + word.size()) {
+        if (number < 0) fail("{}: {}: no size can be {}", flat_.name, by, number);
+        list.push_back(sizes_.size(number));
+      } else {
+        auto [at, is_new] = scope.sizes.try_emplace(std::string(word), -1);
+        if (is_new) at->second = sizes_.any_size();
+        list.push_back(at->second);
+      }
+    }
+    return sizes;
+  }
+
+  // What follows ------------------------------------------------------------------------------
+
+  /// Infers the results of blocks whose operands are known, until no more are.
+  void sweep(std::vector<size_t>& waiting) {
+    for (size_t before = waiting.size() + 1; waiting.size() < before;) {
+      before = waiting.size();
+      std::erase_if(waiting, [&](size_t b) { return infer_block(flat_.blocks[b]); });
+    }
+  }
+
+  bool infer_block(const FlatBlock& block) {
+    std::vector<TypeRef> in;
+    for (int w : block.in) {
+      TypeRef type = w < 0 ? nullptr : type_of(static_cast<size_t>(w));
+      if (w >= 0 && !type) return false;
+      in.push_back(type);
+    }
+    const std::vector<TypeRef>& out = results(block, in);
+    std::string by = block.described();
+    for (size_t i = 0; i < block.out.size(); ++i) {
+      auto w = static_cast<size_t>(block.out[i]);
+      say(w, sizes_.of(out[i]->shape), by);
+      say(w, out[i]->dtype, by);
+    }
+    return true;
+  }
+
+  /// Null where the shape, or what a block gives, is not known yet.
+  TypeRef type_of(size_t w) {
+    std::optional<Shape> shape = sizes_.shape(shapes_[w]);
+    if (!shape) return nullptr;
+    if (!dtypes_[w] && flat_.wires[w].writer >= 0) return nullptr;
+    return intern(dtypes_[w].value_or(request_.precision), *shape);
+  }
+
+  /// Remembered: deep models have many blocks of one kind.
+  const std::vector<TypeRef>& results(const FlatBlock& block, const std::vector<TypeRef>& in) {
+    auto& known = known_[block.def.get()];
+    for (const auto& [operands, results] : known)
+      if (operands == in) return results;
+    std::vector<TypeRef> given;
+    for (TypeRef type : in)
+      if (type) given.push_back(type);
+    TypeRef key_type = intern(DType::u32, {2});
+    bool random = block.def->random && request_.training;
+    if (random) given.push_back(key_type);
+    auto run = [&](const Tensors& params) {
+      Tensors all;
+      size_t next = 0;
+      for (TypeRef type : in) all.push_back(type ? params[next++] : Tensor());
+      return compute(block, all, request_.training, random ? params[next] : Tensor());
+    };
+    Traced traced = trace(run, given, at_hand_);
+    std::vector<TypeRef> results;
+    for (size_t i = 0; i < traced.results; ++i)
+      results.push_back(traced.graph.types[static_cast<size_t>(traced.graph.outputs[i])]);
+    return known.emplace_back(in, std::move(results)).second;
+  }
+
+  // What is left open -------------------------------------------------------------------------
+
+  /// Sizes of data that nothing determines become symbols, unless parameters have them too.
+  void leave_open() {
+    std::vector<SizeId> fixed;
+    for (int w : flat_.open) {
+      if (flat_.wire(w).role == Role::input) continue;
+      Sizes sizes = sizes_.resolved(shapes_[static_cast<size_t>(w)]);
+      for (const std::vector<SizeId>* ids : {&sizes.front, &sizes.back})
+        for (SizeId id : *ids)
+          if (!sizes_.value(id)) fixed.push_back(id);
+    }
+    auto is_open = [&](SizeId id) {
+      return !sizes_.value(id) &&
+             std::ranges::none_of(fixed, [&](SizeId f) { return sizes_.is_same(f, id); });
+    };
+    for (int w : flat_.open) {
+      const FlatWire& wire = flat_.wire(w);
+      if (wire.role != Role::input) continue;
+      Sizes sizes = sizes_.resolved(shapes_[static_cast<size_t>(w)]);
+      bool knows_axes = !sizes.front.empty() || !sizes.back.empty();
+      if (sizes.rest >= 0 && !knows_axes) continue;
+      if (request_.static_shapes) refuse_open(w, sizes);
+      if (sizes.rest >= 0) {  // leading axes that nothing determines are one: the batch
+        sizes_.unify({.front = {}, .rest = sizes.rest, .back = {}}, {.front = {sizes_.any_size()}});
+        sizes = sizes_.resolved(sizes);
+      }
+      for (size_t axis = 0; axis < sizes.front.size(); ++axis)
+        if (is_open(sizes.front[axis])) open(wire, axis, sizes.front[axis]);
+    }
+  }
+
+  void open(const FlatWire& wire, size_t axis, SizeId id) {
+    std::string name = format("{}_{}", wire.name, axis);
+    for (const auto& [given, size] : model_scope_.sizes)
+      if (sizes_.is_same(size, id)) name = given;
+    std::ranges::replace(name, '.', '_');
+    Dim symbol = Dim::symbol(name);
+    sizes_.unify(id, sizes_.size(symbol));
+    at_hand_.push_back({symbol, kAtHand + kApart * std::ssize(at_hand_)});
+  }
+
+  void refuse_open(int w, const Sizes& sizes) const {
+    bool known = sizes.rest < 0 && std::ranges::all_of(sizes.front, [&](SizeId id) {
+                   return sizes_.value(id).has_value();
+                 });
+    if (known) return;
+    fail(Hint{format("give all its sizes: shapes={{\"{}\": [...]}}", flat_.wire(w).name)},
+         "{}: static_shapes is set, but of the shape of '{}' only {} is known", flat_.name,
+         flat_.wire(w).name, sizes_.text(sizes));
+  }
+
+  std::vector<TypeRef> types() {
+    std::vector<TypeRef> types;
+    for (size_t w = 0; w < flat_.wires.size(); ++w) {
+      types.push_back(type_of(w));
+      if (!types.back() && is_first_unknown(w)) fail_unknown(w);
+    }
+    return types;
+  }
+
+  /// What nobody writes, or a block all of whose operands are known.
+  bool is_first_unknown(size_t w) {
+    const FlatWire& wire = flat_.wires[w];
+    if (wire.writer < 0) return true;
+    const FlatBlock& block = flat_.blocks[static_cast<size_t>(wire.writer)];
+    return std::ranges::all_of(block.in,
+                               [&](int i) { return i < 0 || type_of(static_cast<size_t>(i)); });
+  }
+
+  [[noreturn]] void fail_unknown(size_t w) const {
+    const FlatWire& wire = flat_.wires[w];
+    std::string hint = format("give its shape: shapes={{\"{}\": [...]}}", wire.name);
+    std::vector<std::string> data;
+    for (int i : flat_.open)
+      if (flat_.wire(i).role == Role::input && i != static_cast<int>(w) &&
+          !sizes_.shape(shapes_[static_cast<size_t>(i)]))
+        data.push_back(format("'{}'", flat_.wire(i).name));
+    if (wire.role != Role::input && !data.empty())
+      hint += format(", or that of {}", join(data, ", "));
+    fail(Hint{hint}, "{}: cannot infer shape for '{}'{}; known is {}", flat_.name, wire.name,
+         said_by(wire), sizes_.text(shapes_[w]));
+  }
+
+  // Values to try open sizes with: large enough for windows, even, and no two the same.
+  static constexpr int64_t kAtHand = 64, kApart = 8;
+
+  const FlatModel& flat_;
+  const InferenceRequest& request_;
+  Unifier sizes_;
+  Scope model_scope_;
+  std::vector<Sizes> shapes_;
+  std::vector<std::optional<DType>> dtypes_;
+  std::vector<std::string> typed_by_;
+  std::vector<Binding> at_hand_;
+  using Known = std::vector<std::pair<std::vector<TypeRef>, std::vector<TypeRef>>>;
+  std::unordered_map<const BlockDef*, Known> known_;
+};
+
+/// Ops recorded inside are at `loc`, whoever runs them.
+struct At {
+  Loc outer;
+  explicit At(Loc loc) : outer(std::exchange(current_loc, loc)) {}
+  ~At() { current_loc = outer; }
+};
+
+}  // namespace
+
+std::vector<TypeRef> Resolved::open_types() const {
+  std::vector<TypeRef> open;
+  for (int w : flat.open) open.push_back(types[static_cast<size_t>(w)]);
+  return open;
+}
+
+Tensors compute(const FlatBlock& block, const Tensors& in, bool training, const Tensor& key) {
+  At at(block.loc);
+  try {
+    return block.def->compute({in, training, key});
+  } catch (const UserError& error) {
+    throw UserError(error.fault(), format("{}: {}", block.described(), error.what()));
+  }
+}
+
+Resolved infer(FlatModel flat, const InferenceRequest& request) {
+  Resolved resolved;
+  resolved.flat = std::move(flat);
+  resolved.training = request.training;
+  Inference(resolved.flat, request).run(resolved);
+  return resolved;
+}
+
+std::string shapes_text(const Resolved& model) {
+  std::string text;
+  for (size_t w = 0; w < model.types.size(); ++w)
+    text += format("{}: {}\n", model.flat.wires[w].name, to_text(model.types[w]->shape));
+  return text;
+}
+
+std::string types_text(const Resolved& model) {
+  std::string text;
+  for (size_t w = 0; w < model.types.size(); ++w)
+    text += format("{}: {}\n", model.flat.wires[w].name, name_of(model.types[w]->dtype));
+  return text;
+}
+
+}  // namespace tn::model

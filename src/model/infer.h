@@ -1,0 +1,40 @@
+#pragma once
+// Inference: the shape and element type of every connection of a flat model, from what blocks,
+// users and each other say.
+#include <set>
+
+#include "ir/type.h"
+#include "model/flat.h"
+
+namespace tn::model {
+
+/// What is said when a model is compiled.
+struct InferenceRequest {
+  std::map<std::string, std::string> shapes = {};  // by name; as of terminals
+  std::map<std::string, DType> types = {};
+  DType precision = DType::f32;  // of floating parameters, states and data of which nothing is said
+  bool static_shapes = false;    // sizes that nothing determines are refused
+  bool training = true;
+};
+
+/// A flat model with the types of all connections. Sizes of data that nothing determines are
+/// symbols; `sizes` are values to try them with.
+struct Resolved {
+  FlatModel flat;
+  std::vector<TypeRef> types;  // by wire
+  std::vector<Binding> sizes;
+  bool training = true;
+
+  std::vector<TypeRef> open_types() const;
+};
+
+Resolved infer(FlatModel flat, const InferenceRequest& request);
+
+/// Runs a block: the outputs, then the new states. An error names the block; ops have its place.
+Tensors compute(const FlatBlock& block, const Tensors& in, bool training, const Tensor& key);
+
+/// Every connection with its shape, and with its element type.
+std::string shapes_text(const Resolved& model);
+std::string types_text(const Resolved& model);
+
+}  // namespace tn::model

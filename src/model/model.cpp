@@ -1,0 +1,337 @@
+#include "tenon/model.h"
+
+#include <algorithm>
+#include <set>
+
+#include "base/error.h"
+#include "model/model_def.h"
+
+namespace tn::model {
+namespace {
+
+bool is_output(const Terminal& t) { return t.role == Role::output; }
+
+/// "BatchNorm2d" as "batch_norm2d".
+std::string snake(std::string_view kind) {
+  std::string text;
+  for (size_t i = 0; i < kind.size(); ++i) {
+    bool upper = kind[i] >= 'A' && kind[i] <= 'Z';
+    bool after_lower = i > 0 && kind[i - 1] >= 'a' && kind[i - 1] <= 'z';
+    bool before_lower = i > 0 && i + 1 < kind.size() && kind[i + 1] >= 'a' && kind[i + 1] <= 'z';
+    if (upper && (after_lower || before_lower)) text += '_';
+    text += upper ? static_cast<char>(kind[i] - 'A' + 'a') : kind[i];
+  }
+  return text.empty() ? "block" : text;
+}
+
+void check_name(std::string_view what, std::string_view name) {
+  auto is_letter = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c < 0;
+  };
+  auto is_part = [&](char c) { return is_letter(c) || (c >= '0' && c <= '9'); };
+  if (name.empty() || !is_letter(name[0]) || !std::ranges::all_of(name, is_part))
+    fail("Model: '{}' is no name for a {}: letters, digits and _ make one", name, what);
+}
+
+/// Puts one block into a model.
+class Addition {
+ public:
+  Addition(ModelDef& model, const Connected& block, bool chained)
+      : model_(model),
+        part_{.name = {}, .block = block.block, .terminals = block.block.terminals(), .wires = {}},
+        given_(block),
+        chained_(chained) {
+    part_.loc = current_loc ? current_loc : Loc::of(block.place);
+    part_.wires.assign(part_.terminals.size(), -1);
+  }
+
+  /// Fails before anything of the model has changed.
+  void check() {
+    if (!given_.name.empty()) {
+      check_name("block", given_.name);
+      if (model_.part_names.contains(given_.name))
+        fail("Model: there is a block '{}' already", given_.name);
+    }
+    std::set<std::string> seen;
+    for (const auto& [terminal, key] : given_.connections) {
+      size_t t = terminal_named(terminal);
+      if (!seen.insert(terminal).second)
+        fail("{}: terminal '{}' is connected twice", part_.block.kind(), terminal);
+      if (!key.name.empty()) check_name("connection", key.name);
+      if (is_output(part_.terminals[t])) check_writable(key, terminal);
+    }
+    if (chained_) check_chain();
+  }
+
+  void add() {
+    part_.name = part_name();
+    for (size_t t = 0; t < part_.terminals.size(); ++t) connect(t);
+    model_.parts.push_back(std::move(part_));
+  }
+
+ private:
+  size_t terminal_named(const std::string& name) const {
+    std::vector<std::string> known;
+    for (size_t t = 0; t < part_.terminals.size(); ++t) {
+      if (part_.terminals[t].name == name) return t;
+      known.push_back(part_.terminals[t].name);
+    }
+    std::string_view near = nearest_name(name, known);
+    fail(Hint{near.empty() ? "" : format("did you mean '{}'?", near)},
+         "{}: no terminal '{}'; it has {}", part_.block.kind(), name, join(known, ", "));
+  }
+
+  void check_writable(const IOKey& key, std::string_view terminal) const {
+    if (key.value) fail("{}: output '{}' cannot be given a value", part_.block.kind(), terminal);
+    auto found = model_.by_name.find(key.name);
+    if (key.name.empty() || found == model_.by_name.end()) return;
+    const Wire& wire = model_.wire(found->second);
+    if (wire.value)
+      fail("{}: '{}' is a constant and cannot be written", part_.block.kind(), key.name);
+    if (wire.writer >= 0)
+      fail(Hint{"give the output another name"}, "{}: '{}' is written by {} already",
+           part_.block.kind(), key.name, described(model_.parts[static_cast<size_t>(wire.writer)]));
+  }
+
+  void check_chain() const {
+    if (model_.last_output >= 0 && chained_terminal() == part_.terminals.size())
+      fail("{}: no input is left that could read the last output", part_.block.kind());
+  }
+
+  size_t chained_terminal() const {
+    auto is_free = [&](const Terminal& t) { return t.role == Role::input && !given(t.name); };
+    return static_cast<size_t>(std::ranges::find_if(part_.terminals, is_free) -
+                               part_.terminals.begin());
+  }
+
+  const IOKey* given(std::string_view terminal) const {
+    for (const auto& [name, key] : given_.connections)
+      if (name == terminal) return &key;
+    return nullptr;
+  }
+
+  std::string part_name() {
+    std::string base = given_.name.empty() ? snake(part_.block.kind()) : given_.name;
+    int& wanted = model_.part_names[base];
+    std::string name = base;
+    while (wanted++ > 0) {
+      name = format("{}_{}", base, wanted - 1);
+      if (model_.part_names.emplace(name, 1).second) break;
+    }
+    return name;
+  }
+
+  void connect(size_t t) {
+    const Terminal& terminal = part_.terminals[t];
+    const IOKey* key = given(terminal.name);
+    int w;
+    if (!key && chained_ && model_.last_output >= 0 && t == chained_terminal())
+      w = model_.last_output;
+    else if (!key && terminal.optional)
+      return;
+    else
+      w = wire_for(terminal, key ? *key : IOKey());
+    part_.wires[t] = w;
+    Wire& wire = model_.wire(w);
+    if (is_output(terminal)) {
+      wire.writer = static_cast<int>(model_.parts.size());
+      model_.last_output = w;
+    } else {
+      ++wire.readers;
+    }
+  }
+
+  int wire_for(const Terminal& terminal, const IOKey& key) {
+    auto found = model_.by_name.find(key.name);
+    int w = key.name.empty() || found == model_.by_name.end()
+                ? static_cast<int>(model_.wires.size())
+                : found->second;
+    if (w == static_cast<int>(model_.wires.size())) {
+      bool named = !key.name.empty();
+      model_.wires.push_back(
+          {.name = named ? key.name : format("{}.{}", part_.name, terminal.name), .named = named});
+      model_.wires.back().loc = part_.loc;
+      if (named) model_.by_name.emplace(key.name, w);
+    }
+    say(model_.wire(w), key);
+    return w;
+  }
+
+ public:
+  static void say(Wire& wire, const IOKey& key) {
+    std::string by = format("IOKey '{}'", wire.name);
+    if (key.shape) wire.shapes.push_back({*key.shape, by});
+    if (key.type) wire.types.push_back({*key.type, by});
+    if (key.value) wire.value = key.value;
+    if (key.expose) wire.expose = key.expose;
+  }
+
+ private:
+  ModelDef& model_;
+  Part part_;
+  const Connected& given_;
+  bool chained_;
+};
+
+/// The role of a wire that nobody writes: that of data if one terminal takes it for data.
+Role joined(Role a, Role b) { return std::min(a, b); }
+
+}  // namespace
+
+std::string_view to_text(Role role) {
+  constexpr std::string_view names[] = {"input", "parameter", "state", "output"};
+  return names[static_cast<size_t>(role)];
+}
+
+std::string described(const Part& part) { return format("{} '{}'", part.block.kind(), part.name); }
+
+std::vector<ModelDef::End> ModelDef::ends() const {
+  std::vector<End> ends;
+  std::map<int, size_t> at;  // wire → its place among them
+  auto only = [&](const Part& part, bool output) {
+    return std::ranges::count_if(part.terminals, [&](const Terminal& t) {
+             return output ? t.role == Role::output : t.role == Role::input;
+           }) == 1;
+  };
+  for (size_t p = 0; p < parts.size(); ++p) {
+    const Part& part = parts[p];
+    for (size_t t = 0; t < part.terminals.size(); ++t) {
+      if (part.wires[t] < 0) continue;
+      const Terminal& terminal = part.terminals[t];
+      int w = root(part.wires[t]);
+      const Wire& wire = wires[static_cast<size_t>(w)];
+      bool output = is_output(terminal);
+      if (output ? !wire.expose.value_or(wire.readers == 0) : wire.writer >= 0 || wire.value)
+        continue;
+      if (auto found = at.find(w); found != at.end()) {
+        Terminal& known = ends[found->second].terminal;
+        known.role = joined(known.role, terminal.role);
+        if (!known.initial) known.initial = terminal.initial;
+        continue;
+      }
+      at.emplace(w, ends.size());
+      Terminal end = terminal;
+      end.name = wire.name;
+      end.shape = "*";
+      end.optional = false;
+      bool first = p == 0 && terminal.role == Role::input && only(part, false);
+      bool last = output && p + 1 == parts.size() && only(part, true);
+      if (!wire.named && first && !by_name.contains("input")) end.name = "input";
+      if (!wire.named && last && !by_name.contains("output")) end.name = "output";
+      ends.push_back({std::move(end), w});
+    }
+  }
+  std::ranges::stable_partition(ends, [](const End& e) { return !is_output(e.terminal); });
+  return ends;
+}
+
+Block::Block(const Model& model) : def_(std::shared_ptr<const ModelDef>(model.def())) {}
+
+std::string Block::kind() const {
+  if (auto* block = std::get_if<0>(&def_)) return (*block)->kind;
+  return std::get<1>(def_)->name;
+}
+
+std::vector<Terminal> Block::terminals() const {
+  if (auto* block = std::get_if<0>(&def_)) return (*block)->terminals;
+  std::vector<Terminal> terminals;
+  for (ModelDef::End& end : std::get<1>(def_)->ends()) terminals.push_back(std::move(end.terminal));
+  return terminals;
+}
+
+Connected Block::operator()(Connections connections, std::string name,
+                            std::source_location at) const {
+  return Connected(*this, std::move(connections), std::move(name), at);
+}
+
+Model::Model(std::string name) : def_(std::make_shared<ModelDef>()) {
+  check_name("model", name);
+  def_->name = std::move(name);
+}
+
+ModelDef& Model::own() {
+  if (def_.use_count() > 1) def_ = std::make_shared<ModelDef>(*def_);
+  return *def_;
+}
+
+Model& Model::add(const Connected& block, bool chained) {
+  if (auto* inner = std::get_if<1>(&block.block.def()); inner && (*inner)->parts.empty())
+    fail("Model: the model '{}' has no blocks yet", (*inner)->name);
+  Addition(*def_, block, chained).check();
+  Addition(own(), block, chained).add();
+  return *this;
+}
+
+Model& Model::operator|=(const Connected& block) { return add(block, false); }
+Model& Model::operator+=(const Connected& block) { return add(block, true); }
+
+Connected Model::operator()(Connections connections, std::string name,
+                            std::source_location at) const {
+  return Connected(Block(*this), std::move(connections), std::move(name), at);
+}
+
+static int wire_named(const ModelDef& model, const std::string& name) {
+  auto found = model.by_name.find(name);
+  if (found != model.by_name.end()) return model.root(found->second);
+  std::vector<std::string> known;
+  for (size_t w = 0; w < model.wires.size(); ++w) {
+    if (model.wires[w].merged >= 0) continue;
+    if (model.wires[w].name == name) return static_cast<int>(w);
+    known.push_back(model.wires[w].name);
+  }
+  for (const ModelDef::End& end : model.ends())
+    if (end.terminal.name == name) return end.wire;
+  std::string_view near = nearest_name(name, known);
+  fail(Hint{near.empty() ? "" : format("did you mean '{}'?", near)}, "Model: no connection '{}'",
+       name);
+}
+
+Model& Model::merge(const std::vector<std::string>& names) {
+  if (names.empty()) return *this;
+  std::vector<int> roots;
+  std::vector<std::string> written;
+  for (const std::string& name : names) {
+    int w = wire_named(*def_, name);
+    if (std::ranges::count(roots, w)) continue;
+    roots.push_back(w);
+    const Wire& wire = def_->wire(w);
+    if (wire.writer >= 0 || wire.value) written.push_back(name);
+  }
+  if (written.size() > 1)
+    fail("Model: '{}' and '{}' have each a value of their own and cannot be merged", written[0],
+         written[1]);
+  ModelDef& model = own();
+  Wire& first = model.wire(roots[0]);
+  for (size_t i = 1; i < roots.size(); ++i) {
+    Wire& other = model.wire(roots[i]);
+    first.shapes.insert(first.shapes.end(), other.shapes.begin(), other.shapes.end());
+    first.types.insert(first.types.end(), other.types.begin(), other.types.end());
+    if (other.value) first.value = other.value;
+    if (other.expose && !first.expose) first.expose = other.expose;
+    if (other.writer >= 0) first.writer = other.writer;
+    first.readers += other.readers;
+    other.merged = roots[0];
+  }
+  return *this;
+}
+
+Model& Model::describe(const IOKey& key) {
+  int w = wire_named(*def_, key.name);
+  if (key.value && def_->wire(w).writer >= 0)
+    fail("Model: '{}' is written by a block and cannot be given a value", key.name);
+  Addition::say(own().wire(w), key);
+  return *this;
+}
+
+const std::string& Model::name() const { return def_->name; }
+
+std::vector<Terminal> Model::terminals() const { return Block(*this).terminals(); }
+
+std::vector<std::string> Model::keys(Role role) const {
+  std::vector<std::string> names;
+  for (const Terminal& t : terminals())
+    if (t.role == role) names.push_back(t.name);
+  return names;
+}
+
+}  // namespace tn::model
