@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "core.h"
+#include "model/costs.h"
 #include "model/op_blocks.h"
 #include "model/record.h"
 #include "tenon/model_blocks.h"
@@ -160,6 +161,21 @@ nb::list block_list(const Resolved& model) {
   return list;
 }
 
+/// (parameters, their bytes, bytes written, flops), by block.
+nb::list cost_list(const Resolved& model) {
+  nb::list list;
+  for (const BlockCost& c : costs(model))
+    list.append(nb::make_tuple(c.parameters, c.parameter_bytes, c.bytes, c.flops));
+  return list;
+}
+
+/// The values that open sizes are tried with, by name.
+nb::dict tried_sizes(const Resolved& model) {
+  nb::dict sizes;
+  for (const Binding& b : model.sizes) sizes[to_text(b.symbol).c_str()] = b.value;
+  return sizes;
+}
+
 }  // namespace
 
 void bind_models(nb::module_& m) {
@@ -203,6 +219,8 @@ void bind_models(nb::module_& m) {
       .def_prop_ro("states", [](const Resolved& r) { return wire_list(r, r.flat.states); })
       .def_prop_ro("wires", [](const Resolved& r) { return wire_list(r, all_wires(r)); })
       .def_prop_ro("blocks", block_list)
+      .def_prop_ro("costs", cost_list)
+      .def_prop_ro("tried_sizes", tried_sizes)
       .def_prop_ro("draws", [](const Resolved& r) { return draws(r); })
       .def_prop_ro("training", [](const Resolved& r) { return r.training; })
       .def("record", [](const Resolved& r,

@@ -5,7 +5,6 @@
 #include <unordered_map>
 
 #include "base/error.h"
-#include "frontend/traced.h"
 #include "model/unify.h"
 
 namespace tn::model {
@@ -190,22 +189,10 @@ class Inference {
     auto& known = known_[block.def.get()];
     for (const auto& [operands, results] : known)
       if (operands == in) return results;
-    std::vector<TypeRef> given;
-    for (TypeRef type : in)
-      if (type) given.push_back(type);
-    TypeRef key_type = intern(DType::u32, {2});
-    bool random = block.def->random && request_.training;
-    if (random) given.push_back(key_type);
-    auto run = [&](const Tensors& params) {
-      Tensors all;
-      size_t next = 0;
-      for (TypeRef type : in) all.push_back(type ? params[next++] : Tensor());
-      return compute(block, all, request_.training, random ? params[next] : Tensor());
-    };
-    Traced traced = trace(run, given, at_hand_);
+    Traced made = traced(block, in, request_.training, at_hand_);
     std::vector<TypeRef> results;
-    for (size_t i = 0; i < traced.results; ++i)
-      results.push_back(traced.graph.types[static_cast<size_t>(traced.graph.outputs[i])]);
+    for (size_t i = 0; i < made.results; ++i)
+      results.push_back(made.graph.types[static_cast<size_t>(made.graph.outputs[i])]);
     return known.emplace_back(in, std::move(results)).second;
   }
 
@@ -321,6 +308,28 @@ std::vector<TypeRef> Resolved::open_types() const {
   std::vector<TypeRef> open;
   for (int w : flat.open) open.push_back(types[static_cast<size_t>(w)]);
   return open;
+}
+
+std::vector<TypeRef> Resolved::operand_types(const FlatBlock& block) const {
+  std::vector<TypeRef> in;
+  for (int w : block.in) in.push_back(w < 0 ? nullptr : types[static_cast<size_t>(w)]);
+  return in;
+}
+
+Traced traced(const FlatBlock& block, std::span<const TypeRef> in, bool training,
+              std::span<const Binding> sizes) {
+  std::vector<TypeRef> given;
+  for (TypeRef type : in)
+    if (type) given.push_back(type);
+  bool random = block.def->random && training;
+  if (random) given.push_back(intern(DType::u32, {2}));
+  auto run = [&](const Tensors& params) {
+    Tensors all;
+    size_t next = 0;
+    for (TypeRef type : in) all.push_back(type ? params[next++] : Tensor());
+    return compute(block, all, training, random ? params[next] : Tensor());
+  };
+  return trace(run, given, sizes);
 }
 
 Tensors compute(const FlatBlock& block, const Tensors& in, bool training, const Tensor& key) {

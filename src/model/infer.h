@@ -3,6 +3,7 @@
 // users and each other say.
 #include <set>
 
+#include "frontend/traced.h"
 #include "ir/type.h"
 #include "model/flat.h"
 
@@ -26,12 +27,18 @@ struct Resolved {
   bool training = true;
 
   std::vector<TypeRef> open_types() const;
+  /// Of a block; null for absent ones.
+  std::vector<TypeRef> operand_types(const FlatBlock& block) const;
 };
 
 Resolved infer(FlatModel flat, const InferenceRequest& request);
 
 /// Runs a block: the outputs, then the new states. An error names the block; ops have its place.
 Tensors compute(const FlatBlock& block, const Tensors& in, bool training, const Tensor& key);
+
+/// What a block records for operands of these types; null ones are absent.
+Traced traced(const FlatBlock& block, std::span<const TypeRef> in, bool training,
+              std::span<const Binding> sizes);
 
 /// Every connection with its shape, and with its element type.
 std::string shapes_text(const Resolved& model);

@@ -10,14 +10,16 @@ import tenon as tn
 from .. import _core
 from .backends import CpuBackend, InterpreterBackend
 from .logical import Model, shape_text
+from .views import Views
 
 Tensors = Mapping[str, Any]
 
 
-class PhysicalModel:
+class PhysicalModel(Views):
     """A model with shapes and types, on a backend."""
 
-    def __init__(self, resolved: _core.ResolvedModel, backend: Any) -> None:
+    def __init__(self, name: str, resolved: _core.ResolvedModel, backend: Any) -> None:
+        self.name = name
         self._resolved = resolved
         self._open = [(name, role) for name, role, _, _ in resolved.open]
         self._outputs = [name for name, *_ in resolved.outputs]
@@ -61,4 +63,4 @@ def compile_model(
     resolved = model._core._resolve(
         texts, dict(types or {}), backend.precision, static_shapes, not inference
     )
-    return PhysicalModel(resolved, backend)
+    return PhysicalModel(model.name, resolved, backend)

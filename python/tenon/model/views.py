@@ -1,0 +1,70 @@
+"""Looking at models: tables and pictures."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+from .. import _core
+from . import drawing
+from .structure import structure_of
+from .summary import Summary, summarize
+
+
+class Drawing:
+    """A picture of a model: shown by notebooks, saved as .svg or .html.
+
+    On the page models inside the model open and close; an SVG shows everything.
+    """
+
+    def __init__(self, name: str, resolved: _core.ResolvedModel) -> None:
+        self._name = name
+        self._resolved = resolved
+
+    @property
+    def svg(self) -> str:
+        return drawing.svg(structure_of(self._name, self._resolved))
+
+    @property
+    def html(self) -> str:
+        table = summarize(self._name, self._resolved)
+        structure = structure_of(self._name, self._resolved)
+        return drawing.page(structure, table.remark, table._repr_html_())
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes the picture; the end of the name says which: .svg, .html."""
+        target = Path(path)
+        texts = {".svg": lambda: self.svg, ".html": lambda: self.html}
+        if target.suffix not in texts:
+            _core._fail("value", f"draw: {target.name!r} ends neither with .svg nor with .html")
+        target.write_text(texts[target.suffix](), encoding="utf-8")
+
+    def _repr_svg_(self) -> str:
+        return self.svg
+
+    def __repr__(self) -> str:
+        return f"<picture of {self._name}: save(path) as .svg or .html>"
+
+
+class Views:
+    """What everything that has shapes can be looked at by."""
+
+    name: str
+    _resolved: _core.ResolvedModel
+
+    def summary(self, depth: int | None = None) -> Summary:
+        """Blocks with their shapes, parameters, FLOPs and bytes, as a table.
+
+        Models inside the model are one row each from `depth` models on.
+        """
+        if depth is not None and (not isinstance(depth, int) or depth < 1):
+            _core._fail("value", f"summary: depth must be a positive number, not {depth!r}")
+        return summarize(self.name, self._resolved, depth)
+
+    def draw(self, path: str | os.PathLike[str] | None = None) -> Drawing:
+        """A picture of the blocks and what flows between them; written to `path` if given."""
+        picture: Any = Drawing(self.name, self._resolved)
+        if path is not None:
+            picture.save(path)
+        return picture
