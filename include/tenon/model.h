@@ -128,6 +128,8 @@ class Model {
                        std::source_location at = std::source_location::current()) const;
   /// Makes connections one, under the first name. At most one of them may be written.
   Model& merge(const std::vector<std::string>& names);
+  /// What is open or an output now stays so, under its name, whatever is added.
+  Model& keep_ends();
   /// Says more about a connection.
   Model& describe(const IOKey& key);
 

@@ -199,6 +199,8 @@ void bind_models(nb::module_& m) {
   nb::class_<Model>(m, "LogicalModel")
       .def(nb::init<std::string>())
       .def("_add", add)
+      .def("_copy", [](const Model& model) { return model; })
+      .def("_keep_ends", [](Model& model) { model.keep_ends(); })
       .def("_merge", &Model::merge)
       .def("_describe", [](Model& model, nb::handle key) { model.describe(read_key(key)); })
       .def("_block", [](const Model& model) { return Block(model); })

@@ -315,6 +315,19 @@ Model& Model::merge(const std::vector<std::string>& names) {
   return *this;
 }
 
+Model& Model::keep_ends() {
+  ModelDef& model = own();
+  for (const ModelDef::End& end : model.ends()) {
+    Wire& wire = model.wire(end.wire);
+    if (is_output(end.terminal)) wire.expose = true;
+    if (wire.named || wire.name == end.terminal.name) continue;
+    wire.name = end.terminal.name;
+    wire.named = true;
+    model.by_name.emplace(wire.name, end.wire);
+  }
+  return *this;
+}
+
 Model& Model::describe(const IOKey& key) {
   int w = wire_named(*def_, key.name);
   if (key.value && def_->wire(w).writer >= 0)
