@@ -1,4 +1,4 @@
-// What the compiler made of a function, and what its steps took, for Python to render.
+// What the compiler made of a function, for Python to render.
 #include "frontend/explain.h"
 
 #include <nanobind/stl/string.h>
@@ -7,33 +7,9 @@
 
 #include "core.h"
 #include "event_tape.h"
-#include "runtime/step_times.h"
 
 namespace tn::python {
-namespace {
-
-std::vector<StepTimes::Entry> step_times(const nb::callable& f) {
-  struct Recorded {
-    std::shared_ptr<StepTimes> times = std::make_shared<StepTimes>(), outer;
-    Recorded() : outer(StepTimes::exchange(times)) {}
-    ~Recorded() { StepTimes::exchange(std::move(outer)); }
-  } recorded;
-  f();
-  return std::move(recorded.times->entries);
-}
-
-void bind_step_times(nb::module_& m) {
-  using Timed = StepTimes::Entry;
-  nb::class_<Timed>(m, "_TimedStep")
-      .def_ro("name", &Timed::name)
-      .def_prop_ro("place", [](const Timed& t) { return to_text(Loc{t.place}); })
-      .def_ro("began", &Timed::began)
-      .def_ro("seconds", &Timed::seconds);
-  m.def("_step_times", step_times, nb::arg("f"),
-        "The steps of plans that run on this thread while `f()` does.");
-}
-
-}  // namespace
+namespace {}  // namespace
 
 void bind_explain(nb::module_& m) {
   nb::class_<Decision>(m, "_Decision")
@@ -93,7 +69,6 @@ void bind_explain(nb::module_& m) {
       .def_ro("memory", &Explanation::memory)
       .def_ro("counts", &Explanation::counts)
       .def("__str__", [](const Explanation& e) { return to_text(e); });
-  bind_step_times(m);
   bind_events(m);
 }
 

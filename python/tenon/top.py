@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 if __name__ == "__main__":
-    from tenon.watching.top_command import main
+    from tenon.scripts.top import main
 
     raise SystemExit(main())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 
 if __name__ == "__main__":
-    from tenon.watching.trace_command import main
+    from tenon.scripts.trace import main
 
     raise SystemExit(main())
 

@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 if __name__ == "__main__":
-    from tenon.watching.visualize_command import main
+    from tenon.scripts.visualize import main
 
     raise SystemExit(main())

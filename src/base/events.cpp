@@ -186,6 +186,8 @@ static void put_in_ring(const Event& event) {
   ring.put(event);
 }
 
+uint32_t event_thread() { return ring_of_this_thread().thread; }
+
 OpListRef make_op_list(std::vector<OpList::Op> ops) {
   return {new OpList{std::move(ops)},
           [](const OpList* list) { Collector::current()->retire(list); }};

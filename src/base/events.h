@@ -40,9 +40,12 @@ struct Event {
   char text[56];       // the beginning of the name
 
   Event(EventKind kind, std::string_view name, uint64_t began) : kind(kind), began(began) {
-    name_length = static_cast<uint8_t>(name.copy(text, sizeof text));
+    set_name(name);
   }
   Event() = default;
+  void set_name(std::string_view name) {
+    name_length = static_cast<uint8_t>(name.copy(text, sizeof text));
+  }
   std::string_view name() const { return {text, name_length}; }
   const OpList& ops() const { return *reinterpret_cast<const OpList*>(value); }
 };
@@ -70,6 +73,8 @@ inline bool has_watcher(EventKind kind) {
 
 /// Nanoseconds since the library was loaded.
 uint64_t event_time();
+/// The number of this thread in events.
+uint32_t event_thread();
 /// Set by the first watcher: where there is none, as in the runtime of executables, nothing that
 /// collects events is linked.
 extern constinit std::atomic<void (*)(const Event& event)> teller;
@@ -84,6 +89,7 @@ inline void tell_span(Event event) {
 /// Watches from start() to stop(), which also gives it what was told before.
 class Watcher {
  public:
+  Watcher() : kinds_(UINT32_MAX) {}  // of everything
   explicit Watcher(std::initializer_list<EventKind> kinds) {
     for (EventKind kind : kinds) kinds_ |= bit_of(kind);
   }

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "frontend/op_events.h"
+
 namespace tn {
 
 std::string_view name_of(EventKind kind) {
@@ -11,26 +13,55 @@ std::string_view name_of(EventKind kind) {
   return kNames[static_cast<size_t>(kind)];
 }
 
-EventTape::EventTape(size_t most)
-    : Watcher({EventKind::record, EventKind::ops, EventKind::run, EventKind::step,
-               EventKind::compile_starting, EventKind::compile_complete, EventKind::compile_failed,
-               EventKind::share, EventKind::memory}),
-      most_(most) {
-  start();
+EventCompletion::EventCompletion() { called_names(""); }
+
+Event EventCompletion::complete(Event event) {
+  switch (event.kind) {
+    case EventKind::ops:
+      runs_compiled_[event.thread] = event.compiled;
+      event.value = event.ops().ops.size();
+      break;
+    case EventKind::run:
+    case EventKind::step:
+      event.compiled = runs_compiled_[event.thread];
+      [[fallthrough]];
+    case EventKind::record:
+      event.set_name(called_names(event.name()));
+      break;
+    default:
+      break;
+  }
+  return event;
 }
 
+EventTape::EventTape(size_t most) : most_(most) { start(); }
+
 void EventTape::stop() {
-  if (!std::exchange(stopped_, true)) Watcher::stop();
+  if (std::exchange(stopped_, true)) return;
+  nanoseconds = event_time() - began;
+  Watcher::stop();
 }
 
 void EventTape::take(std::span<const Event> told) {
   for (const Event& event : told) {
-    if (events.size() >= most_) {
+    if (events.size() < most_)
+      events.push_back(completion_.complete(event));
+    else
       ++missing;
-      continue;
-    }
-    events.push_back(event);
-    if (event.kind == EventKind::ops) events.back().value = event.ops().ops.size();
+  }
+}
+
+StepTape::StepTape() : Watcher({EventKind::step}) { start(); }
+
+void StepTape::stop() {
+  if (!std::exchange(stopped_, true)) Watcher::stop();
+}
+
+void StepTape::take(std::span<const Event> told) {
+  for (const Event& event : told) {
+    if (!wants(event) || event.thread != thread_) continue;
+    while (!steps.empty() && steps.back().began > event.began) steps.pop_back();
+    steps.push_back(event);
   }
 }
 

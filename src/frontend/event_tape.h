@@ -1,12 +1,27 @@
 #pragma once
-// A recording of everything that happens, for those who draw it.
+// Recordings of what happens, for those who draw or count it.
+#include <unordered_map>
+
 #include "base/events.h"
 
 namespace tn {
 
 std::string_view name_of(EventKind kind);
 
-/// Records from construction to stop(). Bounded: after `most` events they are only counted.
+/// Adds to events what people want to read: names that are called (matmul, not dot), whether runs
+/// and steps are those of compiled code, and for EventKind::ops their number as the value.
+class EventCompletion {
+ public:
+  EventCompletion();  // looks names up, for which ops are recorded: not while events are collected
+  /// In the order in which they were told.
+  Event complete(Event event);
+
+ private:
+  std::unordered_map<uint32_t, bool> runs_compiled_;  // what a thread told of last
+};
+
+/// Records everything from construction to stop(). Bounded: after `most` events they are only
+/// counted.
 class EventTape : public Watcher {
  public:
   explicit EventTape(size_t most);
@@ -15,12 +30,32 @@ class EventTape : public Watcher {
   void stop();
   void take(std::span<const Event> events) override;
 
-  /// To be read when it is stopped. The value of EventKind::ops is the number of them.
+  /// To be read when it is stopped.
   std::vector<Event> events;
   uint64_t missing = 0;
+  const uint64_t began = event_time();
+  uint64_t nanoseconds = 0;  // from there to stop()
 
  private:
   const size_t most_;
+  bool stopped_ = false;
+  EventCompletion completion_;
+};
+
+/// Records the steps of plans that this thread runs, from construction to stop(). What runs inside
+/// of a step counts as the step.
+class StepTape : public Watcher {
+ public:
+  StepTape();
+  ~StepTape() override { stop(); }
+
+  void stop();
+  void take(std::span<const Event> events) override;
+
+  std::vector<Event> steps;  // to be read when it is stopped
+
+ private:
+  const uint32_t thread_ = event_thread();
   bool stopped_ = false;
 };
 

@@ -1,5 +1,6 @@
 #include "frontend/op_events.h"
 
+#include <cctype>
 #include <unordered_map>
 
 #include "frontend/instruction_log.h"
@@ -23,6 +24,11 @@ Names operator_names() {
   return names;
 }
 
+const Names& all_operator_names() {
+  static const Names names = operator_names();
+  return names;
+}
+
 OpList::Op listed(const OpDef& op, int operands, Loc loc) {
   std::string_view name = called_name(op);
   return {name, operands, loc.bits, log_line(name, operands)};
@@ -31,9 +37,29 @@ OpList::Op listed(const OpDef& op, int operands, Loc loc) {
 }  // namespace
 
 std::string_view called_name(const OpDef& op) {
-  static const Names names = operator_names();
+  const Names& names = all_operator_names();
   auto at = names.find(&op);
   return at == names.end() ? op.name : at->second;
+}
+
+std::string called_names(std::string_view text) {
+  static const auto called = [] {
+    std::unordered_map<std::string_view, std::string_view> names;
+    for (auto [op, name] : all_operator_names()) names.emplace(op->name, name);
+    return names;
+  }();
+  auto is_of_name = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; };
+  std::string all;
+  for (size_t at = 0; at < text.size();) {
+    size_t end = at;
+    while (end < text.size() && is_of_name(text[end])) ++end;
+    std::string_view name = text.substr(at, end - at);
+    auto found = called.find(name);
+    all += found == called.end() ? name : found->second;
+    if (end < text.size()) all += text[end++];
+    at = end;
+  }
+  return all;
 }
 
 OpListRef op_list(const Walk& walk) {

@@ -9,6 +9,8 @@ namespace tn {
 /// What people call an op: the name of the operator that records nothing but it (`@`: matmul, not
 /// dot), or its own.
 std::string_view called_name(const OpDef& op);
+/// The same for every name in a text: "matmul, relu" for "dot, relu".
+std::string called_names(std::string_view text);
 
 OpListRef op_list(const Walk& walk);
 OpListRef op_list(const Graph& graph);

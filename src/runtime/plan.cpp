@@ -7,7 +7,6 @@
 #include "base/interrupt.h"
 #include "runtime/blocks.h"
 #include "runtime/memory.h"
-#include "runtime/step_times.h"
 
 namespace tn {
 namespace {
@@ -62,19 +61,16 @@ struct Run {
 
   void* at(Spot spot) const { return blocks[spot.block].data<char>() + spot.offset; }
 
-  void run(const Step& step, void* const* buffers, StepTimes* times) const {
-    bool told = has_watcher(EventKind::step);
-    if (!times && !told) return run(step, buffers);
-    Event event(EventKind::step, step.name, told ? event_time() : 0);
-    if (times) times->begin();
-    run(step, buffers);
-    if (times) times->end(step);
+  void run(const Step& step, void* const* buffers) const {
+    if (!has_watcher(EventKind::step)) return run_unwatched(step, buffers);
+    Event event(EventKind::step, step.name, event_time());
     event.place = step.place;
-    if (told) tell_span(event);
+    run_unwatched(step, buffers);
+    tell_span(event);
   }
 
  private:
-  void run(const Step& step, void* const* buffers) const {
+  void run_unwatched(const Step& step, void* const* buffers) const {
     StepCall call{buffers, nullptr};
     if (step.stream) call.stream = pages_exist(plan, step, blocks);
     if (step.scalars.empty()) return step.run(step.data.get(), call);
@@ -85,14 +81,6 @@ struct Run {
     }
     call.scalars = given.data;
     step.run(step.data.get(), call);
-  }
-};
-
-/// The recording of this thread, which rests while its steps run.
-struct Recording {
-  std::shared_ptr<StepTimes> times = StepTimes::exchange(nullptr);
-  ~Recording() {
-    if (times) StepTimes::exchange(std::move(times));
   }
 };
 
@@ -142,7 +130,6 @@ void run(const Plan& plan, std::span<const Bound> inputs, const Scalar* scalars,
   }
   RunEvents events(plan);
   Run run{plan, blocks.data, scalars};
-  Recording recording;
   size_t before = static_cast<size_t>(plan.first_own());  // of the plan's own buffers
   Scratch<void*, 32> address(before + plan.bytes.size());
   void** next = std::ranges::transform(inputs, address.data, address_of).out;
@@ -155,7 +142,7 @@ void run(const Plan& plan, std::span<const Bound> inputs, const Scalar* scalars,
     Scratch<void*, 32> buffers(step.buffers.size());
     for (size_t i = 0; i < step.buffers.size(); ++i)
       buffers.data[i] = address.data[step.buffers[i]];
-    run.run(step, buffers.data, recording.times.get());
+    run.run(step, buffers.data);
   }
   for (size_t i = 0; i < plan.outputs.size(); ++i) {
     const Plan::Output& out = plan.outputs[i];

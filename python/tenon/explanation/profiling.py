@@ -13,6 +13,7 @@ from typing import Any, overload
 
 from .. import _core
 from ..compiled_modules import function_of
+from ..watching.recording import Event, recorded
 from .units import time_text
 
 
@@ -110,9 +111,10 @@ def profile(fun: Any, calls: int = 1) -> Any:
             train()
     """
     if isinstance(fun, (str, os.PathLike)):
-        from ..watching.recording import recorded
-
         return recorded(fun)
+    if not callable(fun):
+        _core._fail("type", f"profile: a function or the name of a file is wanted, not {fun!r} "
+                            f"({type(fun).__name__})")
     if calls < 1:
         _core._fail("value", f"profile: at least 1 call is needed, not {calls}")
     name = getattr(fun, "__name__", type(fun).__name__)
@@ -128,7 +130,7 @@ def profile(fun: Any, calls: int = 1) -> Any:
     return functools.update_wrapper(profiled, fun)
 
 
-def _timed(fun: Any, args: Any, kwargs: Any) -> tuple[float, list[Any], Any]:
+def _timed(fun: Any, args: Any, kwargs: Any) -> tuple[float, list[Event], Any]:
     """The time of one call, its steps and its result."""
     result = None
 
@@ -138,8 +140,8 @@ def _timed(fun: Any, args: Any, kwargs: Any) -> tuple[float, list[Any], Any]:
         _core.eval(*_tensors_in(result))
 
     began = time.perf_counter()
-    steps = _core._step_times(call)
-    return time.perf_counter() - began, steps, result
+    rows = _core._step_times(call)
+    return time.perf_counter() - began, [Event._make(row) for row in rows], result
 
 
 def _tensors_in(trees: Any) -> list[Any]:
@@ -148,7 +150,7 @@ def _tensors_in(trees: Any) -> list[Any]:
     return [leaf for leaf in tree.leaves(trees) if isinstance(leaf, _core.Tensor)]
 
 
-def _kinds(fun: Any, steps: list[Any], args: Any, kwargs: Any) -> list[str]:
+def _kinds(fun: Any, steps: list[Event], args: Any, kwargs: Any) -> list[str]:
     """Of the steps of a compiled function, if they are those of one plan."""
     unknown = [""] * len(steps)
     fun = function_of(fun)

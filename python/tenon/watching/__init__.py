@@ -6,6 +6,6 @@ of this.
 
 from __future__ import annotations
 
-from .recording import Event, Recorder, Recording, save
+from .recording import Event, Recorder, Recording
 
-__all__ = ["Event", "Recorder", "Recording", "save"]
+__all__ = ["Event", "Recorder", "Recording"]

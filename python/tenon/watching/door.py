@@ -1,7 +1,7 @@
 """The door of a process to those who watch it: a socket that only its user can reach.
 
-A process opens one when it is started with TENON_WATCH=1. Requests are a line of JSON; the answer
-is text up to the end.
+A process opens one when it is started with TENON_WATCH=1. Requests are a line of JSON, and for a
+trace the file to write it to; the answer is JSON up to the end.
 """
 
 from __future__ import annotations
@@ -17,14 +17,13 @@ import tempfile
 import threading
 import time
 import warnings
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from .. import _core
-from . import trace_log
-from .recording import Recorder
-
-MOST_SECONDS = 600.0
+from .recording import MOST_EVENTS
+from .self_recording import MOST_SECONDS
 
 
 class DoorError(Exception):
@@ -50,12 +49,25 @@ def running() -> list[int]:
     """The processes of this user that may be watched. Doors of those that are gone are removed."""
     pids = []
     for path in folder().glob("*.sock"):
-        try:
-            os.kill(int(path.stem), 0)
-            pids.append(int(path.stem))
-        except (OSError, ValueError):
+        if _is_left_behind(path):
             path.unlink(missing_ok=True)
+        elif path.stem.isdigit():
+            pids.append(int(path.stem))
     return sorted(pids)
+
+
+def _is_left_behind(path: Path) -> bool:
+    """Whether nobody listens any more. Asked of the socket: in a container the process may be one
+    whose number says nothing here."""
+    with socket.socket(socket.AF_UNIX) as caller:
+        caller.settimeout(1)
+        try:
+            caller.connect(str(path))
+        except ConnectionRefusedError:
+            return True
+        except OSError:
+            pass
+    return False
 
 
 class Door:
@@ -64,19 +76,23 @@ class Door:
     def __init__(self, pid: int) -> None:
         self.pid = pid
 
-    def ask(self, request: dict[str, Any], seconds: float = 10.0) -> str:
+    def ask(self, request: dict[str, Any], seconds: float = 10.0,
+            files: Sequence[int] = ()) -> dict[str, Any]:
+        """The answer. It may write to `files`."""
         with socket.socket(socket.AF_UNIX) as caller:
             caller.settimeout(seconds)
             try:
                 caller.connect(str(folder() / f"{self.pid}.sock"))
-                caller.sendall(json.dumps(request).encode() + b"\n")
+                socket.send_fds(caller, [json.dumps(request).encode() + b"\n"], files)
                 answer = b"".join(iter(lambda: caller.recv(1 << 16), b""))
             except TimeoutError:
                 raise DoorError(f"process {self.pid} does not answer") from None
             except OSError:
                 raise DoorError(f"process {self.pid} cannot be watched: it is not there, or was "
                                 "not started with TENON_WATCH=1") from None
-        return answer.decode()
+        if not answer:
+            raise DoorError(f"process {self.pid} ended, or does not know what was asked")
+        return dict(json.loads(answer))
 
 
 def open_door() -> None:
@@ -84,9 +100,13 @@ def open_door() -> None:
     listener = socket.socket(socket.AF_UNIX)
     try:
         path = folder() / f"{os.getpid()}.sock"
-        path.unlink(missing_ok=True)
-        listener.bind(str(path))
+        if path.exists() and not _is_left_behind(path):
+            raise DoorError(f"{path} belongs to a process of another container")
+        new = path.with_suffix(".new")  # it has its name when somebody listens
+        new.unlink(missing_ok=True)
+        listener.bind(str(new))
         listener.listen()
+        new.replace(path)
     except (OSError, DoorError) as error:
         warnings.warn(f"TENON_WATCH: this process cannot be watched: {error}", stacklevel=2)
         return
@@ -105,21 +125,39 @@ def _serve(listener: socket.socket) -> None:
     while True:
         try:
             caller, _ = listener.accept()
-        except OSError:
-            return
+        except OSError:  # as when the program has too many files open
+            time.sleep(0.1)
+            continue
         threading.Thread(target=_answer, args=(caller,), daemon=True).start()
 
 
 def _answer(caller: socket.socket) -> None:
     """One request. Whoever asks wrongly gets no answer."""
-    with caller, contextlib.suppress(OSError, ValueError, KeyError, TypeError):
+    with caller, contextlib.suppress(OSError, ValueError, KeyError, TypeError,
+                                             IndexError):
         if _user_of(caller) != os.getuid():
             return
         caller.settimeout(10)
-        request = json.loads(caller.makefile("rb").readline(4096))
-        caller.settimeout(60)
+        request, files = _request(caller)
         answers = {"trace": _trace, "top": _top}
-        caller.sendall(answers[request["do"]](request).encode())
+        try:
+            answer = answers[request["do"]](request, caller, files)
+        finally:
+            for file in files:
+                os.close(file)
+        caller.settimeout(10)
+        caller.sendall(json.dumps(answer).encode())
+
+
+def _request(caller: socket.socket) -> tuple[dict[str, Any], list[int]]:
+    text, files = b"", []
+    while not text.endswith(b"\n"):
+        part, new, *_ = socket.recv_fds(caller, 4096, 1)
+        files += new
+        text += part
+        if not part or len(text) > 4096:
+            break
+    return json.loads(text), files
 
 
 def _user_of(caller: socket.socket) -> int:
@@ -127,16 +165,19 @@ def _user_of(caller: socket.socket) -> int:
     return int(struct.unpack("3i", credentials)[1])
 
 
-def _trace(request: dict[str, Any]) -> str:
-    recorder = Recorder()
-    time.sleep(min(max(float(request["seconds"]), 0.0), MOST_SECONDS))
-    return trace_log.text(recorder.stop())
+def _trace(request: dict[str, Any], caller: socket.socket, files: list[int]) -> dict[str, Any]:
+    """Until the time is over, or whoever asked is gone."""
+    caller.settimeout(min(float(request["seconds"]), MOST_SECONDS))
+    log = _core._TraceLog(files.pop(), MOST_EVENTS)
+    with contextlib.suppress(OSError):
+        caller.recv(1)
+    log.stop()
+    return {"written": log.written, "missing": log.missing, "error": log.error}
 
 
-def _top(request: dict[str, Any]) -> str:
+def _top(request: dict[str, Any], caller: socket.socket, files: list[int]) -> dict[str, Any]:
     paths = [{"hash": path.hash, "sequence": path.sequence, "count": path.count,
               "status": path.status, "speedup": path.speedup} for path in _core._hot_paths()[:20]]
-    return json.dumps({"pid": os.getpid(), "time": time.monotonic(), **_core._totals(),
-                       "active": _core.active_memory(), "peak": _core.peak_memory(),
-                       "cached": _core.cache_memory(), "threads": _core.num_threads(),
-                       "paths": paths})
+    return {"pid": os.getpid(), "time": time.monotonic(), **_core._totals(),
+            "active": _core.active_memory(), "peak": _core.peak_memory(),
+            "cached": _core.cache_memory(), "threads": _core.num_threads(), "paths": paths}

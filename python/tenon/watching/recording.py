@@ -11,6 +11,7 @@ from typing import NamedTuple
 from .. import _core
 
 MOST_EVENTS = 1_000_000
+SLICE = 10_000
 
 
 class Event(NamedTuple):
@@ -37,56 +38,76 @@ class Recording(NamedTuple):
     seconds: float
     missing: int = 0  # events after the most that a recording holds
     title: str = ""
+    plain: bool = False  # of an instruction log: nothing is known of runs and memory
 
     def of(self, *kinds: str) -> list[Event]:
         return [event for event in self.events if event.kind in kinds]
+
+
+Writer = Callable[[Recording], "str | bytes"]
 
 
 class Recorder:
     """Records everything that happens on all threads, from construction to `stop`."""
 
     def __init__(self) -> None:
-        self._began = _core._event_time()
         self._tape = _core._EventTape(MOST_EVENTS)
 
     def stop(self) -> Recording:
-        seconds = _core._event_time() - self._began  # before the rows are made, which takes time
-        rows = self._tape.stop()
-        events = [Event(*row)._replace(began=max(0.0, row[2] - self._began)) for row in rows]
-        return Recording(events, seconds, self._tape.missing)
-
-
-def save(recording: Recording, path: str | os.PathLike[str]) -> Path:
-    """Writes a recording: Chrome's JSON, a log, a picture (.png, .svg) or a page (.html)."""
-    target = Path(path)
-    content = _writer(target)(recording._replace(title=recording.title or target.stem))
-    target.write_bytes(content if isinstance(content, bytes) else content.encode())
-    return target
+        tape = self._tape
+        tape.stop()
+        events: list[Event] = []
+        for first in range(0, len(tape), SLICE):  # other threads go on between them
+            events.extend(map(Event._make, tape.rows(first, SLICE)))
+        return Recording(events, tape.seconds, tape.missing)
 
 
 def recorded(path: str | os.PathLike[str]) -> contextlib.AbstractContextManager[None]:
     """Writes what happens inside to a file, also when an error ends it."""
-    _writer(Path(path))  # not when everything is done, and named by the line of the caller
-    return _recorded(path)
+    target = Path(path)
+    write = _writer(target)  # not when everything is done, and named by the line of the caller
+    _check_writable(target)
+    return _recorded(target, write) if write else _logged(target)
 
 
 @contextlib.contextmanager
-def _recorded(path: str | os.PathLike[str]) -> Iterator[None]:
+def _recorded(target: Path, write: Writer) -> Iterator[None]:
     recorder = Recorder()
     try:
         yield
     finally:
-        save(recorder.stop(), path)
+        content = write(recorder.stop()._replace(title=target.stem))
+        target.write_bytes(content if isinstance(content, bytes) else content.encode())
 
 
-def _writer(path: Path) -> Callable[[Recording], str | bytes]:
-    from . import chrome, drawing, trace_log
+@contextlib.contextmanager
+def _logged(target: Path) -> Iterator[None]:
+    from .trace_file import TraceFile
 
-    writers: dict[str, Callable[[Recording], str | bytes]] = {
-        ".html": drawing.html, ".json": chrome.text, ".log": trace_log.text, ".png": drawing.png,
-        ".svg": drawing.svg,
-    }
+    trace = TraceFile(target)
+    try:
+        yield
+    finally:
+        trace.stop()
+
+
+def _writer(path: Path) -> Writer | None:
+    """None for logs, which are written as they are recorded."""
+    from . import chrome, drawing
+
+    writers: dict[str, Writer | None] = {".html": drawing.html, ".json": chrome.text, ".log": None,
+                                         ".png": drawing.png, ".svg": drawing.svg}
     if path.suffix.lower() not in writers:
         _core._fail("value", f"profile: a recording is written to a name that ends in "
                              f"{', '.join(writers)}, not to {path.name}")
     return writers[path.suffix.lower()]
+
+
+def _check_writable(path: Path) -> None:
+    existed = path.exists()
+    try:
+        path.open("ab").close()
+    except OSError as error:
+        _core._fail("value", f"profile: {path} cannot be written: {error.strerror}")
+    if not existed:
+        path.unlink()

@@ -1,4 +1,4 @@
-"""Recordings as lines like those of the instruction log, and back.
+"""Reads traces, whose lines `src/frontend/trace_log.cpp` writes, and instruction logs.
 
       0.100s | #0010 | RUN        | WORKER | Plan     | value=2 t=0.100213 took=0.000045 ...
 """
@@ -11,59 +11,45 @@ from pathlib import Path
 from .. import _core
 from .recording import Event, Recording
 
-WORDS = {  # event, source, command
-    "record": ("RECV", "CLIENT", "Record"), "ops": ("RECV", "CLIENT", "Flush"),
-    "run": ("RUN", "WORKER", "Plan"), "step": ("RUN", "WORKER", "Step"),
-    "compile_starting": ("COMPILE", "WORKER", "Starting"),
-    "compile_complete": ("COMPILE", "WORKER", "Complete"),
-    "compile_failed": ("COMPILE", "WORKER", "Failed"),
-    "share": ("RUN", "THREAD", "Share"), "memory": ("MEMORY", "WORKER", "Active"),
+KINDS = {  # by event and command
+    ("RECV", "Record"): "record", ("RECV", "Flush"): "ops", ("RUN", "Plan"): "run",
+    ("RUN", "Step"): "step", ("RUN", "Share"): "share", ("MEMORY", "Active"): "memory",
+    ("COMPILE", "Starting"): "compile_starting", ("COMPILE", "Complete"): "compile_complete",
+    ("COMPILE", "Failed"): "compile_failed",
 }
-KINDS = {(event, command): kind for kind, (event, _, command) in WORDS.items()}
 TIME = r"(\d{1,7}(?:\.\d{1,9})?)"  # seconds
 COUNT = r"(\d{1,20})"
-HEADER = re.compile(rf"# tenon trace: {TIME} s, {COUNT} events missing")
+END = re.compile(rf"# tenon trace: {TIME} s, {COUNT} events missing")
+PLACE = re.compile(r"# (@\d+) (.*)")
 LINE = re.compile(rf" *{TIME}s \| #(\d+) \| (\w+) *\| (\w+) *\| (\w+) *\| (.*)")
 DETAILS = re.compile(rf"value={COUNT} t={TIME} took={TIME} thread={COUNT}( \(COMPILED\))?"
-                     r" name=(.*?)(?: at=(.*))?$")
+                     r" name=(.*?)(?: at=(@\d+))?$")
 PLAIN = {"RECV": re.compile("op="), "COMPILE": re.compile("sequence=[0-9a-f]{12}")}
-
-
-def text(recording: Recording) -> str:
-    """The lines of a recording."""
-    lines = [f"# tenon trace: {recording.seconds:.6f} s, {recording.missing} events missing"]
-    lines += [_line(number, event) for number, event in enumerate(recording.events, 1)]
-    return "\n".join(lines) + "\n"
-
-
-def _line(number: int, event: Event) -> str:
-    what, source, command = WORDS[event.kind]
-    mark = " (COMPILED)" * event.compiled
-    place = f" at={event.place}" if event.place else ""
-    shown = f"sequence={event.value >> 16:012x} " if what == "COMPILE" else ""
-    return (f"{event.end:7.3f}s | #{number:04} | {what:<10} | {source:<6} | {command:<8} | {shown}"
-            f"value={event.value} t={event.began:.9f} took={event.seconds:.9f} "
-            f"thread={event.thread}{mark} name={' '.join(event.name.split())}{place}")
 
 
 def read(path: Path) -> Recording:
     """A recording from its lines, or from those of an instruction log."""
+    *lines, rest = path.read_text(encoding="utf-8", errors="replace").split("\n")
+    if rest and not lines:  # else a process was killed while it wrote its last line
+        lines.append(rest)
+    places = {place[1]: place[2] for place in map(PLACE.fullmatch, lines) if place}
     events: list[Event] = []
     starting: dict[str, float] = {}
-    seconds, missing = 0.0, 0
-    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
-        if header := HEADER.fullmatch(line):
-            seconds, missing = float(header[1]), int(header[2])
-            continue
-        match = LINE.fullmatch(line)
-        if not match or not _is_known(match):
-            _core._fail("value", f"{path}:{number}: not a line of a trace: {line[:60]!r}")
-        if event := _event(match, starting):
-            events.append(event)
+    seconds, missing, plain = 0.0, 0, True
+    for number, line in enumerate(lines, 1):
+        if end := END.fullmatch(line):
+            seconds, missing, plain = float(end[1]), int(end[2]), False
+        elif not PLACE.fullmatch(line):
+            match = LINE.fullmatch(line)
+            if not match or not _is_known(match):
+                _core._fail("value", f"{path}:{number}: not a line of a trace: {line[:60]!r}")
+            if event := _event(match, starting, places):
+                events.append(event)
+            plain = plain and " took=" not in line
     if not events and not seconds:
         _core._fail("value", f"{path}: an empty trace")
     seconds = max([seconds, *(event.end for event in events)])
-    return Recording(events, seconds, missing, path.stem)
+    return Recording(events, seconds, missing, path.stem, plain)
 
 
 def _is_known(match: re.Match[str]) -> bool:
@@ -73,13 +59,14 @@ def _is_known(match: re.Match[str]) -> bool:
     return bool(DETAILS.search(said) or what in PLAIN and PLAIN[what].match(said))
 
 
-def _event(match: re.Match[str], starting: dict[str, float]) -> Event | None:
+def _event(match: re.Match[str], starting: dict[str, float],
+           places: dict[str, str]) -> Event | None:
     what, command, said = match[3], match[5], match[6]
     if details := DETAILS.search(said):
         value, began, took, thread, mark, name, place = details.groups()
         kind = KINDS.get((what, command), "record")
         return Event(kind, int(thread), float(began), float(took), int(value), bool(mark), name,
-                     place or "")
+                     places.get(place, ""))
     return _plain_event(what, command, said, float(match[1]), starting)
 
 

@@ -7,10 +7,10 @@ import sys
 from pathlib import Path
 
 from .. import _core
-from . import drawing, trace_log
-from .recording import Recording
-from .summary import summary_of
-from .timeline_page import page
+from ..watching import drawing, trace_log
+from ..watching.recording import Recording
+from ..watching.summary import summary_of
+from ..watching.timeline_page import page
 
 SUFFIXES = (".png", ".svg", ".html")
 
@@ -69,3 +69,7 @@ def comparison(before: Recording, after: Recording) -> str:
     if first.rate and second.rate:
         lines.append(f"{second.rate / first.rate:.2f}x the ops a second of before")
     return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import json
 import shutil
 import sys
 import time
 from typing import Any
 
 from ..explanation.units import bytes_text
-from .door import Door, DoorError, running
+from ..watching.door import Door, DoorError, running
 
 CLEAR = "\x1b[H\x1b[J"
 
@@ -49,34 +48,46 @@ def _follow(pid: int | None, delay: float, looks: int) -> int:
 
 def _asked(pid: int | None) -> dict[int, dict[str, Any]]:
     if pid is not None:
-        return {pid: json.loads(Door(pid).ask({"do": "top"}))}
+        return {pid: Door(pid).ask({"do": "top"})}
     found = {}
     for one in running():
         try:
-            found[one] = json.loads(Door(one).ask({"do": "top"}))
+            found[one] = Door(one).ask({"do": "top"})
         except (DoorError, ValueError):
             continue  # it ended meanwhile
     return found
 
 
 def table(before: dict[str, Any] | None, now: dict[str, Any]) -> str:
-    """What a process did between two looks."""
+    """What a process did between two looks, no wider than the terminal."""
     earlier = before or {**now, "time": now["time"] - 1}
     seconds = max(now["time"] - earlier["time"], 1e-9)
     ops, compiled, runs = (now[k] - earlier[k] for k in ("ops", "compiled_ops", "runs"))
     share = f"{100 * compiled / ops:.0f} %" if ops else "-"
-    head = (f"process {now['pid']}   {ops / seconds:,.0f} ops/s   {share} compiled   "
-            f"{runs / seconds:,.0f} runs/s   memory {bytes_text(now['active'])} "
-            f"(peak {bytes_text(now['peak'])}, kept {bytes_text(now['cached'])})   "
-            f"{now['threads']} threads")
+    lines = [f"process {now['pid']}   {ops / seconds:,.0f} ops/s   {share} compiled   "
+             f"{runs / seconds:,.0f} runs/s   {now['threads']} threads",
+             f"memory {bytes_text(now['active'])}   peak {bytes_text(now['peak'])}   "
+             f"kept for later {bytes_text(now['cached'])}"]
     if not now["paths"]:
-        return f"{head}\nno hot sequences: TENON_AUTO_COMPILE=1 looks for them"
-    room = max(20, shutil.get_terminal_size().columns - 52)
-    rows = [f"{'hash':<12}  {'runs':>10}  {'status':<9}  {'speed-up':>8}  sequence"]
+        return "\n".join([*lines, "no hot sequences: TENON_AUTO_COMPILE=1 looks for them"])
+    room = max(20, shutil.get_terminal_size().columns - 47)
+    lines.append(f"\n{'hash':<12} {'runs':>11}  {'status':<9}  {'speed-up':>8}  sequence")
     for path in now["paths"]:
-        faster = f"{path['speedup']:.1f}x" if path["speedup"] else "-"
-        ops = path["sequence"]
-        ops = ops if len(ops) <= room else f"{ops[:room - 3]}..."
-        rows.append(f"{path['hash']:<12}  {path['count']:>10,}  {path['status']:<9}  {faster:>8}  "
-                    f"{ops}")
-    return "\n".join([head, *rows])
+        faster = f"{path['speedup']:.2f}x" if path["speedup"] else "-"
+        lines.append(f"{path['hash']:<12} {path['count']:>11,}  {path['status']:<9}  {faster:>8}  "
+                     f"{shortened(path['sequence'], room)}")
+    return "\n".join(lines)
+
+
+def shortened(sequence: str, room: int) -> str:
+    """As many whole names of a sequence as fit."""
+    if len(sequence) <= room:
+        return sequence
+    names = sequence.split(" -> ")
+    while len(names) > 1 and len(" -> ".join(names)) > room - 4:
+        names.pop()
+    return f"{' -> '.join(names)[:room - 4]} ..."
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
