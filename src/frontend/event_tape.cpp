@@ -13,6 +13,22 @@ std::string_view name_of(EventKind kind) {
   return kNames[static_cast<size_t>(kind)];
 }
 
+namespace {
+
+/// A list of names that did not fit ends with a whole one.
+std::string whole_names(std::string_view text) {
+  constexpr std::string_view kMore = " ...";
+  std::string names = called_names(text);
+  if (text.size() < sizeof(Event::text) && names.size() <= sizeof(Event::text)) return names;
+  size_t most = sizeof(Event::text) - kMore.size();
+  size_t comma = names.rfind(", ", most), arrow = names.rfind(" -> ", most);
+  size_t end = comma == names.npos ? arrow : comma;
+  if (end == names.npos) return names;
+  return names.substr(0, end) += kMore;
+}
+
+}  // namespace
+
 EventCompletion::EventCompletion() { called_names(""); }
 
 Event EventCompletion::complete(Event event) {
@@ -26,7 +42,9 @@ Event EventCompletion::complete(Event event) {
       event.compiled = runs_compiled_[event.thread];
       [[fallthrough]];
     case EventKind::record:
-      event.set_name(called_names(event.name()));
+    case EventKind::compile_starting:
+    case EventKind::compile_complete:
+      event.set_name(whole_names(event.name()));
       break;
     default:
       break;

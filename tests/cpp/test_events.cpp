@@ -1,11 +1,15 @@
 // Events: what is told arrives, once, in order, from every thread.
 #include <doctest/doctest.h>
+#include <fcntl.h>
 
+#include <algorithm>
 #include <thread>
 
 #include "base/events.h"
+#include "files.h"
 #include "frontend/event_tape.h"
 #include "frontend/instruction_log.h"
+#include "frontend/trace_log.h"
 
 using namespace tn;
 
@@ -81,6 +85,76 @@ TEST_CASE("events: names are cut, compilations tell how they end") {
   std::string text;
   LogLines().add(complete.events[0], text);
   CHECK(text.ends_with("s | #0001 | COMPILE    | WORKER | Complete | sequence=abc123def456\n"));
+}
+
+namespace {
+
+void tell_step(uint64_t began, uint64_t nanoseconds, std::string_view name) {
+  Event event(EventKind::step, name, began);
+  event.nanoseconds = nanoseconds;
+  tell(event);
+}
+
+void tell_ops_of_flush(bool compiled) {
+  OpListRef list = make_op_list({{"exp", 1, 0, log_line("exp", 1)}});
+  Event event(EventKind::ops, "", event_time());
+  event.value = reinterpret_cast<uint64_t>(list.get());
+  event.compiled = compiled;
+  tell(event);
+}
+
+}  // namespace
+
+TEST_CASE("events: steps of this thread, without those inside of them") {
+  StepTape tape;
+  tell_step(10, 5, "before");
+  tell_step(22, 3, "inside");
+  tell_step(26, 2, "inside");
+  tell_step(20, 10, "loop");
+  tell_step(30, 5, "after");
+  std::thread([] { tell_step(40, 5, "elsewhere"); }).join();
+  tape.stop();
+  std::string names;
+  for (const Event& step : tape.steps) names += std::string(step.name()) + " ";
+  CHECK(names == "before loop after ");
+}
+
+TEST_CASE("events: tapes say what people call ops, and which runs were compiled") {
+  EventTape tape(100);
+  tell_step(1, 1, "dot");
+  tell_ops_of_flush(true);
+  tell(Event(EventKind::run, "dot, exp, dot", event_time()));
+  tell(Event(EventKind::run, "maximum, " + std::string(60, 'b'), event_time()));
+  tape.stop();
+  REQUIRE(tape.events.size() == 4);
+  CHECK(tape.events[0].name() == "matmul");
+  CHECK(!tape.events[0].compiled);
+  CHECK(tape.events[2].name() == "matmul, exp, matmul");
+  CHECK(tape.events[2].compiled);
+  CHECK(tape.events[3].name() == "maximum ...");
+}
+
+TEST_CASE("events: a trace is written as it goes, up to a bound") {
+  Folder folder;
+  std::string path = folder.path + "/trace.log";
+  TraceLog log(open(path.c_str(), O_WRONLY | O_CREAT, 0600), 3);
+  for (int i = 0; i < 4; ++i) tell_number(7);
+  Event placed(EventKind::step, "a\nb", event_time());
+  tell(placed);
+  log.stop();
+  CHECK(log.written() == 3);
+  CHECK(log.missing() == 2);
+  std::string text = slurp(path);
+  CHECK(text.find("s | #0001 | RUN        | THREAD | Share    | value=7 t=0.0") != text.npos);
+  CHECK(text.ends_with(" s, 2 events missing\n"));
+  CHECK(std::ranges::count(text, '\n') == 4);
+}
+
+TEST_CASE("events: a trace that cannot be written says so") {
+  TraceLog log(open("/dev/full", O_WRONLY), 10);
+  tell_number(1);
+  log.stop();
+  CHECK(log.error() == ENOSPC);
 }
 
 TEST_CASE("events: a list of ops outlives the events that point to it") {

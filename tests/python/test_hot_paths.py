@@ -12,6 +12,7 @@ import time
 import numpy as np
 import pytest
 from cpp_programs import run_cpp
+from processes import environment
 
 import tenon as tn
 
@@ -33,10 +34,10 @@ LOOP = """
 """
 
 
-def run(program: str, **environment: str) -> subprocess.CompletedProcess:
+def run(program: str, **variables: str) -> subprocess.CompletedProcess:
     return subprocess.run(
         [sys.executable, "-c", textwrap.dedent(program)],
-        env={**os.environ, **environment}, capture_output=True, text=True, timeout=120,
+        env=environment(**variables), capture_output=True, text=True, timeout=120,
     )
 
 

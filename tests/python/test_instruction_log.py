@@ -1,11 +1,11 @@
 """TENON_INSTRUCTION_LOG: what a program ran and compiled, a line each."""
 
-import os
 import re
 import subprocess
 import sys
 
 import pytest
+from processes import environment
 
 LINE = re.compile(r" *(\d+\.\d{3})s \| #(\d{4,}) \| (RECV|COMPILE) +\| (CLIENT|WORKER) \| "
                   r"(CreateOp|UnaryOp|BinaryOp|TernaryOp|NaryOp|Starting|Complete|Failed) +\| (.+)")
@@ -20,12 +20,11 @@ for _ in range({rounds}):
 """
 
 
-def run(program, tmp_path, **environment):
+def run(program, tmp_path, **variables):
     """The lines of the log of `program`, taken apart, and what it wrote."""
     log = tmp_path / "log.txt"
-    kept = {k: v for k, v in os.environ.items() if not k.startswith("TENON_")}
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True,
-                          env={**kept, "TENON_INSTRUCTION_LOG": str(log), **environment})
+                          env=environment(**{"TENON_INSTRUCTION_LOG": str(log), **variables}))
     assert done.returncode == 0, done.stderr
     lines = log.read_text().splitlines() if log.exists() else []
     matches = [LINE.fullmatch(line) for line in lines]

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from processes import environment
 
 import tenon as tn
 
@@ -528,7 +529,7 @@ class TestDerivatives:
 
 class TestEnvironment:
     def run(self, folder: Path, program: str, **variables: str) -> subprocess.CompletedProcess:
-        env = {**os.environ, **variables}
+        env = environment(**variables)
         return subprocess.run(
             [sys.executable, "-c", program], cwd=folder, env=env, capture_output=True, text=True
         )

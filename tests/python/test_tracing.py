@@ -1,24 +1,23 @@
 """Recordings: profile("trace.json"), tenon.trace, tenon.visualize, tenon.top."""
 
+import errno
 import json
 import os
 import re
 import signal
-import struct
+import socket
 import subprocess
 import sys
 import time
-import xml.etree.ElementTree as ElementTree
-import zlib
 
 import pytest
+from processes import environment
+from recordings import recorded, visualize
 
 import tenon as tn
-from tenon.watching import Recorder, drawing, timeline_page, trace_log, visualize_command
-from tenon.watching.glyphs import rows_of
-from tenon.watching.recording import Event, Recording
-from tenon.watching.summary import covered, summary_of
-from tenon.watching.timeline_page import page
+from tenon.scripts import top as top_script
+from tenon.watching import Recorder, door, trace_log
+from tenon.watching.summary import summary_of
 
 LOOP = """
 import sys, time
@@ -38,27 +37,9 @@ def script(tmp_path):
     return str(path)
 
 
-def call(module, *arguments, **environment):
+def call(module, *arguments, **variables):
     return subprocess.run([sys.executable, "-m", module, *map(str, arguments)], text=True,
-                          capture_output=True, env={**os.environ, **environment}, timeout=60)
-
-
-def visualize(*arguments):
-    return visualize_command.main([str(argument) for argument in arguments])
-
-
-def recorded():
-    x = tn.ones((64, 64))
-    tn.eval(x)
-    recorder = Recorder()
-    compiled = tn.compile(lambda a: tn.exp(a) + 1)
-    tn.eval(compiled(tn.sum(tn.tanh(x @ x))))
-    return recorder.stop()
-
-
-def span(kind, began, seconds, value=1, name="f", **more):
-    return Event(kind, more.get("thread", 0), began, seconds, value, more.get("compiled", False),
-                 name, more.get("place", ""))
+                          capture_output=True, env=environment(**variables), timeout=60)
 
 
 def test_everything_that_happens_is_recorded():
@@ -66,26 +47,21 @@ def test_everything_that_happens_is_recorded():
     kinds = {event.kind for event in recording.events}
     assert kinds >= {"record", "ops", "run", "step", "compile_starting", "compile_complete",
                      "memory"}
-    assert {"dot", "tanh", "sum"} <= {event.name for event in recording.of("record")}
-    assert all("test_tracing.py" in event.place for event in recording.of("record"))
+    assert {"matmul", "tanh", "sum"} <= {event.name for event in recording.of("record")}
+    assert "matmul" in {event.name for event in recording.of("step")}
+    assert not any("dot" in event.name for event in recording.events)
+    assert [run.compiled for run in recording.of("run")] == [False, True]
+    assert all("recordings.py" in event.place for event in recording.of("record"))
     assert all(0 <= event.began and event.end <= recording.seconds for event in recording.events)
     runs, steps = recording.of("run"), recording.of("step")
     assert sum(run.value for run in runs) == len(steps)
     assert all(any(r.began <= s.began and s.end <= r.end for r in runs) for s in steps)
 
 
-def test_the_end_does_not_count_what_reading_the_events_takes(monkeypatch):
+def test_the_end_does_not_count_what_reading_the_events_takes():
     recorder = Recorder()
-    tape = recorder._tape
-
-    class Slow:
-        missing = 0
-
-        def stop(self):
-            time.sleep(0.3)
-            return tape.stop()
-
-    monkeypatch.setattr(recorder, "_tape", Slow())
+    recorder._tape.stop()
+    time.sleep(0.3)
     assert recorder.stop().seconds < 0.25
 
 
@@ -135,6 +111,27 @@ def test_profile_refuses_other_names_at_once(tmp_path):
     assert f"at {__file__}:" in str(error.value)  # not a line of contextlib
 
 
+@pytest.mark.parametrize("path", ["none/trace.json", "file/trace.log", "folder.png"])
+def test_profile_finds_out_at_the_start_what_cannot_be_written(tmp_path, path):
+    (tmp_path / "file").write_text("")
+    (tmp_path / "folder.png").mkdir()
+    with pytest.raises(tn.InvalidValue, match="cannot be written: "), tn.profile(tmp_path / path):
+        pytest.fail("it ran")
+
+
+def test_profile_leaves_nothing_of_its_look_at_the_start(tmp_path):
+    recording = tn.profile(tmp_path / "trace.svg")
+    assert not list(tmp_path.iterdir())
+    with recording:
+        pass
+    assert "nothing was recorded" in (tmp_path / "trace.svg").read_text()
+
+
+def test_profile_is_of_functions_and_files():
+    with pytest.raises(tn.InvalidType, match=r"a function or the name of a file .* not 3 \(int\)"):
+        tn.profile(3)
+
+
 def test_pictures_have_the_name_of_their_file(tmp_path):
     with tn.profile(tmp_path / "third_epoch.svg"):
         tn.eval(tn.exp(tn.ones(3)))
@@ -142,128 +139,54 @@ def test_pictures_have_the_name_of_their_file(tmp_path):
 
 
 def test_logs_read_back(tmp_path):
-    recording = recorded()
     path = tmp_path / "trace_1.log"
-    path.write_text(trace_log.text(recording))
+    with tn.profile(path):  # which records the same as the recording inside
+        recording = recorded()
     again = trace_log.read(path)
-    assert again.title == "trace_1" and len(again.events) == len(recording.events)
-    for one, two in zip(recording.events, again.events):
-        assert one._replace(began=0, seconds=0) == two._replace(began=0, seconds=0)
-        assert abs(one.began - two.began) < 1e-8 and abs(one.seconds - two.seconds) < 1e-8
+    assert again.title == "trace_1" and not again.missing and not again.plain
+    one = [e._replace(began=0, seconds=0) for e in recording.events]
+    two = [e._replace(began=0, seconds=0) for e in again.events][-len(one):]
+    assert one == two and again.seconds > recording.seconds
 
 
-def test_instruction_logs_are_read_too(tmp_path):
-    path = tmp_path / "log"
-    path.write_text("  0.100s | #0010 | RECV       | CLIENT | BinaryOp | op=matmul\n"
-                    "  1.500s | #0150 | COMPILE    | WORKER | Starting | sequence=abc123def456\n"
-                    "  3.800s | #0151 | COMPILE    | WORKER | Complete | sequence=abc123def456\n"
-                    "  3.801s | #0152 | RECV       | CLIENT | BinaryOp | op=matmul (COMPILED)\n")
-    summary = summary_of(trace_log.read(path))
-    assert (summary.ops, summary.compiled, summary.compilations) == (2, 0.5, 1)
-    assert abs(summary.compiling - 2.3) < 1e-9
-    assert drawing.png(trace_log.read(path))
+def test_a_trace_that_was_cut_off_reads_back(tmp_path):
+    path = tmp_path / "trace_1.log"
+    with tn.profile(path):
+        tn.exp(tn.ones(3)).tolist()
+    text = path.read_text()
+    whole = trace_log.read(path)
+    path.write_text(text[:text.index("# @") - 10])  # as of a process that was killed
+    cut = trace_log.read(path)
+    assert len(cut.events) == len(whole.events) - 1 and not cut.plain
 
 
-def test_what_is_not_a_trace_is_refused(tmp_path, capsys):
-    path = tmp_path / "notes.log"
-    path.write_text("milk, bread\n")
-    assert visualize(path, "--output", tmp_path / "t.png") == 2
-    said = capsys.readouterr().err
-    assert "notes.log:1: not a line of a trace" in said and said.count("\n") == 1
-    assert visualize(tmp_path / "none.log") == 2
-    assert "none.log: No such file or directory" in capsys.readouterr().err
-    with pytest.raises(SystemExit):
-        visualize(path, "--output", "t.gif")
-    assert ".png, .svg, .html" in capsys.readouterr().err
+PROGRAM_OF_MANY_EVENTS = """
+import resource, sys, time
+import tenon as tn
+from pathlib import Path
+from tenon.watching.trace_file import TraceFile
+x = tn.ones(4)
+tn.eval(x)
+trace = TraceFile(Path(sys.argv[1]))
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+for _ in range(60_000):
+    tn.eval(x * 2)
+began = time.perf_counter()
+said = trace.stop()
+print(time.perf_counter() - began)
+print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024)
+print(said)
+"""
 
 
-@pytest.mark.parametrize("line", [
-    "# tenon trace: 1.2.3 s, 0 events missing",
-    "  9.9.9s | #0001 | RECV       | CLIENT | UnaryOp  | op=exp",
-    "  0.100s | #0001 | COMPILE    | WORKER | Complete | sequence=none",
-    "  0.100s | #0001 | RUN        | WORKER | Plan     | cut off",
-    "  0.100s | #0001 | RUN        | WORKER | Step     | value=1 t=1.1.1 took=9 thread=1 name=x",
-    f"  0.100s | #0001 | RUN        | WORKER | Step     | value=1 t=1 took={9**60} thread=1 name=x",
-    f"  0.100s | #0001 | RUN        | WORKER | Step     | value={'9' * 5000} t=1 took=1 thread=1 n",
-])
-def test_damaged_lines_are_refused(tmp_path, capsys, line):
-    path = tmp_path / "damaged.log"
-    path.write_text(line + "\n")
-    assert visualize(path, "--output", tmp_path / "t.png") == 2
-    assert "damaged.log:1: not a line of a trace" in capsys.readouterr().err
-
-
-def test_steps_that_took_no_time_are_drawn(tmp_path):
-    path = tmp_path / "fast.log"
-    path.write_text("  0.000s | #0001 | RUN        | WORKER | Step     | "
-                    "value=1 t=0 took=0 thread=0 name=x\n")
-    assert visualize(path, "--output", tmp_path / "t.png") == 0
-
-
-def pixels(png):
-    """Width, height and the raw rows of a picture."""
-    assert png.startswith(b"\x89PNG\r\n\x1a\n")
-    at, data, size = 8, b"", None
-    while at < len(png):
-        length, kind = struct.unpack(">I4s", png[at:at + 8])
-        body = png[at + 8:at + 8 + length]
-        assert struct.unpack(">I", png[at + 8 + length:at + 12 + length])[0] == zlib.crc32(
-            kind + body)
-        size = struct.unpack(">II", body[:8]) if kind == b"IHDR" else size
-        data += body if kind == b"IDAT" else b""
-        at += 12 + length
-    return *size, zlib.decompress(data)
-
-
-def test_pictures(tmp_path):
-    recording = recorded()
-    width, height, data = pixels(drawing.png(recording))
-    assert len(data) == height * (3 * width + 1) and len(set(data)) > 20
-    names = " ".join(ElementTree.fromstring(drawing.svg(recording)).itertext())
-    assert all(lane in names for lane in ("record", "compile", "run", "steps", "memory"))
-    assert pixels(drawing.png(recording, recording))[1] > height
-
-
-def test_pictures_of_nothing_and_of_moments():
-    assert pixels(drawing.png(Recording([], 0.0)))
-    one = Recording([span("run", 0.0, 0.0), span("memory", 0.0, 0.0, value=0)], 0.0)
-    assert pixels(drawing.png(one)) and page([one])
-
-
-def test_points_have_the_color_of_what_fills_them():
-    events = [span("step", 0, 1e-4, name="sum"),
-              *(span("step", 0.5, 4e-4, name="dot") for _ in range(3))]
-    dot = "#%02x%02x%02x" % drawing.color_of(events[1])
-    assert dot != "#%02x%02x%02x" % drawing.color_of(events[0])
-    assert drawing.svg(Recording(events, 1.0)).count(dot) == 2  # the point and the legend
-
-
-def test_pages_hold_any_names():
-    evil = Recording([span("run", 0, 1, name="</script><b>&\"'")], 1.0, 0, "<i>title")
-    text = page([evil, evil])
-    assert text.count("</script>") == 1 and "<i>" not in text and "http" not in text
-    ElementTree.fromstring(drawing.svg(evil))
-
-
-def test_pages_of_long_recordings_are_bounded(monkeypatch):
-    monkeypatch.setattr(timeline_page, "MOST_SPANS", 10)
-    moments = [span("record", i, 0.0) for i in range(95)]
-    runs = [span("run", i, 0.1 + (i == 50)) for i in range(95)]
-    data = timeline_page._data(0, Recording([*moments, *runs], 95.0))
-    record, run = (lane["spans"] for lane in data["lanes"])
-    assert len(record) == 10 and record[-1][0] == 90
-    assert len(run) == 10 and 50 in [began for began, *_ in run]
-    assert sorted(run) == run
-
-
-def test_letters_are_all_there():
-    shapes = [tuple(rows_of(chr(code))) for code in range(32, 127)]
-    assert len(set(shapes)) == 95
-    assert all(row < 32 for shape in shapes for row in shape)
-
-
-def test_time_that_is_covered_counts_once():
-    assert covered([span("run", 0, 2), span("run", 1, 2), span("run", 5, 1)]) == 4
+def test_ending_a_trace_takes_neither_time_nor_memory(tmp_path):
+    path = tmp_path / "trace.log"
+    done = subprocess.run([sys.executable, "-c", PROGRAM_OF_MANY_EVENTS, path], text=True,
+                          capture_output=True, env=environment(), timeout=60)
+    stall, megabytes, said = done.stdout.splitlines()
+    events = int(re.search(r"\(([\d,]+) events\)", said)[1].replace(",", ""))
+    assert events >= 300_000 and path.stat().st_size > 30_000_000
+    assert float(stall) < 0.1 and float(megabytes) < 40  # events alone are 30 MB, lines another 30
 
 
 def test_trace_runs_a_script_and_visualize_draws_it(tmp_path, script, capsys):
@@ -296,9 +219,63 @@ def test_trace_of_no_script(tmp_path):
     assert not (tmp_path / "d").exists()
     done = call("tenon.trace", "--pid", os.getpid(), tmp_path / "none.py")
     assert done.returncode == 2 and "one of them is recorded" in done.stderr
-    for seconds in ("0", "nan", "inf"):
+    for seconds in ("0", "nan", "inf", "100000"):
         done = call("tenon.trace", "-s", seconds, tmp_path / "none.py")
-        assert done.returncode == 2 and f"seconds above 0, not {seconds}" in done.stderr
+        assert done.returncode == 2 and done.stderr.endswith(
+            f"seconds above 0, at most 86400 (a day), not {seconds}\n")
+
+
+def test_trace_says_when_nothing_was_recorded(tmp_path):
+    script = tmp_path / "nothing.py"
+    script.write_text("print('done')\n")
+    done = call("tenon.trace", "--dir", tmp_path, script)
+    assert done.returncode == 0 and done.stdout == "done\n"
+    assert done.stderr == f"tenon.trace: nothing was recorded: {script} did not import tenon\n"
+    script.write_text("import tenon\n")
+    done = call("tenon.trace", "--dir", tmp_path, script)
+    assert "nothing was recorded, as nothing was computed" in done.stderr
+
+
+@pytest.mark.parametrize("command", [["-m", "loop", "0.1"], ["--", "loop.py", "0.1"]])
+def test_trace_of_modules_and_after_dashes(tmp_path, script, command):
+    path = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
+    done = subprocess.run([sys.executable, "-m", "tenon.scripts.trace", "-s", "5", *command],
+                          env=environment(PYTHONPATH=path), cwd=tmp_path, text=True,
+                          capture_output=True, timeout=60)
+    assert done.returncode == 0 and done.stdout == "ready\n", done.stderr
+    assert len(list(tmp_path.glob("trace_*.log"))) == 1
+
+
+def test_trace_passes_signals_on(tmp_path, script):
+    command = [sys.executable, "-m", "tenon.trace", "--dir", tmp_path, script, "60"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, env=environment())
+    process.stdout.readline()
+    time.sleep(0.3)
+    process.terminate()
+    assert process.wait(timeout=10) == 128 + signal.SIGTERM
+    [log] = tmp_path.glob("trace_*.log")  # what was done until then
+    assert trace_log.read(log).of("run")
+
+
+@pytest.mark.parametrize("value", ["abc", "5", "nan:/tmp", "-1:/tmp", "1:/dev/null/d", "0:/tmp"])
+def test_variables_that_make_no_sense_are_said_in_a_line(value):
+    done = subprocess.run([sys.executable, "-c", "import tenon as tn; print(tn.ones(1).item())"],
+                          env=environment(TENON_TRACE=value), text=True, capture_output=True)
+    assert done.returncode == 0 and done.stdout == "1.0\n"
+    assert re.fullmatch(r"tenon.trace: TENON_TRACE.*: nothing is recorded\n", done.stderr)
+
+
+def test_a_folder_that_is_gone_is_said(tmp_path):
+    program = f"""
+import shutil
+import tenon as tn
+shutil.rmtree({str(tmp_path / 'd')!r})
+tn.exp(tn.ones(3)).tolist()
+"""
+    done = subprocess.run([sys.executable, "-c", program], text=True, capture_output=True,
+                          env=environment(TENON_TRACE=f"60:{tmp_path / 'd'}"))
+    assert done.returncode == 0 and "was removed while it was written" in done.stderr
+    assert done.stderr.count("\n") == 1
 
 
 def test_top_without_a_place_for_sockets(tmp_path):
@@ -319,9 +296,9 @@ def watched(tmp_path, script):
     """A process that runs and may be watched."""
     runtime = tmp_path / "run"
     runtime.mkdir()
-    environment = {"TENON_WATCH": "1", "XDG_RUNTIME_DIR": str(runtime), "TENON_AUTO_COMPILE": "1"}
+    variables = environment(TENON_WATCH="1", XDG_RUNTIME_DIR=str(runtime), TENON_AUTO_COMPILE="1")
     process = subprocess.Popen([sys.executable, script, "60"], stdout=subprocess.PIPE,
-                               env={**os.environ, **environment})
+                               env=variables)
     try:
         process.stdout.readline()
         yield process.pid, {"XDG_RUNTIME_DIR": str(runtime)}
@@ -331,41 +308,115 @@ def watched(tmp_path, script):
 
 
 def test_trace_of_a_process_that_runs(tmp_path, watched):
-    pid, environment = watched
+    pid, variables = watched
     for arguments in (["--pid", pid], []):
         target = tmp_path / f"d{len(arguments)}"
-        done = call("tenon.trace", *arguments, "-s", 0.3, "--dir", target, **environment)
+        done = call("tenon.trace", *arguments, "-s", 0.3, "--dir", target, **variables)
         assert done.returncode == 0, done.stderr
         recording = trace_log.read(target / f"trace_{pid}.log")
         assert recording.of("run") and recording.of("record")
 
 
 def test_top_shows_what_a_process_does(watched):
-    pid, environment = watched
+    pid, variables = watched
     time.sleep(0.3)
-    done = call("tenon.top", pid, "-n", 2, "-d", 0.2, **environment)
+    done = call("tenon.top", pid, "-n", 2, "-d", 0.2, **variables)
     assert done.returncode == 0, done.stderr
     heads = re.findall(rf"process {pid}   ([\d,]+) ops/s   (\d+) % compiled", done.stdout)
     assert len(heads) == 2 and all(int(rate.replace(",", "")) > 0 for rate, _ in heads)
     assert "matmul -> tanh -> sum" in done.stdout
+    assert max(map(len, done.stdout.splitlines())) <= 80
+
+
+def test_top_fits_the_terminal(monkeypatch):
+    paths = [{"hash": "abc123def456", "count": 1_234_567_890, "status": "compiling",
+              "speedup": 12.3, "sequence": " -> ".join(["bitwise_right_shift"] * 8)}]
+    now = {"pid": 4_000_000, "time": 2.0, "ops": 123_456_789, "compiled_ops": 1, "runs": 999_999,
+           "active": 2**40, "peak": 2**40, "cached": 2**40, "threads": 128, "paths": paths}
+    before = {**now, "time": 1.0, "ops": 0, "compiled_ops": 0, "runs": 0}
+    for columns in (80, 120):
+        monkeypatch.setenv("COLUMNS", str(columns))
+        shown = top_script.table(before, now)
+        assert max(map(len, shown.splitlines())) <= columns
+        assert "bitwise_right_shift ..." in shown
+
+
+def test_traces_end_when_whoever_asked_is_gone(tmp_path, watched):
+    pid, variables = watched
+    process = subprocess.Popen([sys.executable, "-m", "tenon.trace", "--pid", str(pid), "-s", "60",
+                                "--dir", tmp_path], env=environment(**variables))
+    log = tmp_path / f"trace_{pid}.log"
+    wait_until(lambda: log.exists() and log.stat().st_size)
+    process.kill()
+    process.wait()
+    wait_until(lambda: log.read_text().endswith(" events missing\n"))
+    assert trace_log.read(log).seconds < 30
+
+
+def wait_until(true):
+    for _ in range(1000):
+        if true():
+            return
+        time.sleep(0.02)
+    pytest.fail("it did not happen")
+
+
+@pytest.fixture
+def sockets(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    return door.folder()
+
+
+def test_only_doors_where_nobody_listens_are_removed(sockets):
+    with socket.socket(socket.AF_UNIX) as left_behind:
+        left_behind.bind(str(sockets / "1.sock"))
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(sockets / "4194999.sock"))  # a process that cannot be seen from here
+        listener.listen()
+        assert door.running() == [4194999]
+    assert [path.name for path in sockets.iterdir()] == ["4194999.sock"]
+
+
+def test_the_door_of_another_process_is_left_alone(sockets):
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(sockets / f"{os.getpid()}.sock"))
+        listener.listen()
+        with pytest.warns(UserWarning, match="belongs to a process of another container"):
+            door.open_door()
+        assert door.running() == [os.getpid()]
+
+
+def test_the_door_stays_open_when_files_run_out():
+    listener = FailingListener()
+    with pytest.raises(SystemExit):
+        door._serve(listener)
+    assert listener.calls == 3
+
+
+class FailingListener:
+    calls = 0
+
+    def accept(self):
+        self.calls += 1
+        raise OSError(errno.EMFILE, "Too many open files") if self.calls < 3 else SystemExit
 
 
 def test_only_the_user_can_reach_a_process(watched):
-    pid, environment = watched
-    [folder] = os.scandir(environment["XDG_RUNTIME_DIR"])
+    pid, variables = watched
+    [folder] = os.scandir(variables["XDG_RUNTIME_DIR"])
     assert folder.stat().st_mode & 0o777 == 0o700
     os.chmod(folder.path, 0o755)
-    done = call("tenon.top", pid, **environment)
+    done = call("tenon.top", pid, **variables)
     assert done.returncode == 2 and "is not a folder of this user alone" in done.stderr
 
 
 def test_processes_that_cannot_be_watched(tmp_path, watched):
-    pid, environment = watched
-    done = call("tenon.trace", "--pid", os.getpid(), "-s", 0.1, "--dir", tmp_path, **environment)
+    pid, variables = watched
+    done = call("tenon.trace", "--pid", os.getpid(), "-s", 0.1, "--dir", tmp_path, **variables)
     assert done.returncode == 2 and "was not started with TENON_WATCH=1" in done.stderr
     os.kill(pid, signal.SIGKILL)
     os.waitpid(pid, 0)
-    done = call("tenon.top", **environment)
+    done = call("tenon.top", **variables)
     assert done.returncode == 2 and "no process to watch" in done.stderr
 
 

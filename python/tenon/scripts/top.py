@@ -65,9 +65,9 @@ def table(before: dict[str, Any] | None, now: dict[str, Any]) -> str:
     ops, compiled, runs = (now[k] - earlier[k] for k in ("ops", "compiled_ops", "runs"))
     share = f"{100 * compiled / ops:.0f} %" if ops else "-"
     lines = [f"process {now['pid']}   {ops / seconds:,.0f} ops/s   {share} compiled   "
-             f"{runs / seconds:,.0f} runs/s   {now['threads']} threads",
+             f"{runs / seconds:,.0f} runs/s",
              f"memory {bytes_text(now['active'])}   peak {bytes_text(now['peak'])}   "
-             f"kept for later {bytes_text(now['cached'])}"]
+             f"kept for later {bytes_text(now['cached'])}   {now['threads']} threads"]
     if not now["paths"]:
         return "\n".join([*lines, "no hot sequences: TENON_AUTO_COMPILE=1 looks for them"])
     room = max(20, shutil.get_terminal_size().columns - 47)

@@ -9,7 +9,7 @@ from pathlib import Path
 from .. import _core
 from ..watching import drawing, trace_log
 from ..watching.recording import Recording
-from ..watching.summary import summary_of
+from ..watching.summary import gain, summary_of
 from ..watching.timeline_page import page
 
 SUFFIXES = (".png", ".svg", ".html")
@@ -62,13 +62,10 @@ def _with_titles(recordings: list[Recording], paths: list[Path]) -> list[Recordi
 
 def comparison(before: Recording, after: Recording) -> str:
     """A table of the figures of both."""
-    first, second = summary_of(before), summary_of(after)
-    rows = [("", "before", "after"),
-            *((name, one, two) for (name, one), (_, two) in zip(first.rows(), second.rows()))]
+    first, second = summary_of(before).rows(), summary_of(after).rows()
+    rows = [("", "before", "after"), *((name, first[name], second[name]) for name in first)]
     lines = [f"{name:<13} {one:>12} {two:>12}" for name, one, two in rows]
-    if first.rate and second.rate:
-        lines.append(f"{second.rate / first.rate:.2f}x the ops a second of before")
-    return "\n".join(lines)
+    return "\n".join(filter(None, [*lines, gain(before, after)]))
 
 
 if __name__ == "__main__":

@@ -1,9 +1,14 @@
-"""Letters of 5 by 7 points for pictures that are made of points.
+"""Letters for pictures that are made of points.
 
-A letter is seven rows of five bits, the highest on the left; more rows hang below the line.
+A letter is seven rows of five bits, the highest on the left; more rows hang below the line. Points
+that touch are joined by lines, which are drawn in any size with soft edges.
 """
 
 from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Iterator
 
 LETTERS = {
     " ": "", "!": "04040404040004", '"': "0a0a0a", "#": "0a0a1f0a1f0a0a", "$": "040f140e051e04",
@@ -32,10 +37,46 @@ LETTERS = {
     "x": "0000110a040a11", "y": "0000111111110f010e", "z": "00001f0204081f", "{": "02040408040402",
     "|": "04040404040404", "}": "08040402040408", "~": "00000d1600",
     "…": "00000000000015", "·": "0000000404", "×": "00110a040a11", "µ": "00001111131d1010",
+    "≤": "030c100c03001f",
 }
+PEN, BOLD = 0.47, 0.66  # half of a line's width
+Line = tuple[float, float, float, float]
 
 
 def rows_of(letter: str) -> list[int]:
     """The rows of a letter; of a box for those that are not here."""
     text = LETTERS.get(letter, "1f11111111111f")
     return [int(text[i:i + 2], 16) for i in range(0, len(text), 2)]
+
+
+@functools.cache
+def shape_of(letter: str, scale: float, pen: float = PEN) -> tuple[tuple[int, int, float], ...]:
+    """The points of a picture that a letter covers, and how much of each; `scale` is the distance
+    of the points of its rows."""
+    lines = list(_lines(rows_of(letter)))
+    covered = []
+    for down in range(math.ceil(10 * scale)):
+        for across in range(math.ceil(6 * scale)):
+            x, y = (across + 0.5) / scale - 0.5, (down + 0.5) / scale - 0.5
+            near = min((_distance(x, y, line) for line in lines), default=math.inf)
+            share = min(1.0, (pen - near) * scale + 0.5)
+            if share > 0.02:
+                covered.append((across, down, share))
+    return tuple(covered)
+
+
+def _lines(rows: list[int]) -> Iterator[Line]:
+    points = {(x, y) for y, row in enumerate(rows) for x in range(5) if row >> (4 - x) & 1}
+    for x, y in points:
+        yield x, y, x, y
+        for dx, dy in ((1, 0), (0, 1), (1, 1), (-1, 1)):
+            corner = dx and dy and {(x + dx, y), (x, y + dy)} & points  # joined there already
+            if (x + dx, y + dy) in points and not corner:
+                yield x, y, x + dx, y + dy
+
+
+def _distance(x: float, y: float, line: Line) -> float:
+    x1, y1, x2, y2 = line
+    dx, dy = x2 - x1, y2 - y1
+    along = max(0.0, min(1.0, ((x - x1) * dx + (y - y1) * dy) / ((dx * dx + dy * dy) or 1)))
+    return math.hypot(x - x1 - along * dx, y - y1 - along * dy)

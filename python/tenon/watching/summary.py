@@ -10,27 +10,48 @@ from .recording import Event, Recording
 
 
 class Summary(NamedTuple):
-    """What a recording says in numbers."""
+    """What a recording says in numbers; None is not known, or not of anything."""
 
     seconds: float
     ops: int
-    compiled: float  # share of the ops
-    runs: int
-    running: float  # seconds in which some plan ran
+    compiled: float | None  # share of the ops
+    runs: int | None
+    running: float | None  # seconds in which some plan ran
     compilations: int
-    compiling: float  # seconds
-    peak: int  # bytes
+    compiling: float | None  # seconds
+    peak: int | None  # bytes
 
     @property
     def rate(self) -> float:
         return self.ops / self.seconds if self.seconds else 0.0
 
-    def rows(self) -> list[tuple[str, str]]:
-        return [("time", time_text(self.seconds)), ("ops", f"{self.ops:,}"),
-                ("ops/s", f"{self.rate:,.0f}"), ("compiled", f"{100 * self.compiled:.0f} %"),
-                ("runs", f"{self.runs:,}"), ("running", time_text(self.running)),
-                ("compilations", str(self.compilations)),
-                ("compiling", time_text(self.compiling)), ("peak memory", bytes_text(self.peak))]
+    def rows(self) -> dict[str, str]:
+        """Names and texts, "-" for what is not known."""
+        rows = {"time": time_text(self.seconds), "ops": f"{self.ops:,}",
+                "ops/s": f"{self.rate:,.0f}", "compiled": None, "runs": None, "running": None,
+                "compilations": str(self.compilations), "compiling": None, "peak memory": None}
+        if self.compiled is not None:
+            rows["compiled"] = f"{100 * self.compiled:.0f} %"
+        if self.runs is not None and self.running is not None:
+            rows["runs"], rows["running"] = f"{self.runs:,}", time_text(self.running)
+        if self.compiling is not None:
+            rows["compiling"] = time_text(self.compiling)
+        if self.peak is not None:
+            rows["peak memory"] = bytes_text(self.peak)
+        return {name: text or "-" for name, text in rows.items()}
+
+
+def figures(recording: Recording) -> dict[str, str]:
+    """What is known of a recording."""
+    if not recording.events:
+        return {"time": time_text(recording.seconds)}
+    return {name: text for name, text in summary_of(recording).rows().items() if text != "-"}
+
+
+def gain(before: Recording, after: Recording) -> str:
+    """What the second has gained, in words; nothing where that cannot be told."""
+    first, second = summary_of(before).rate, summary_of(after).rate
+    return f"{second / first:.2f}x the ops a second of before" if first and second else ""
 
 
 def summary_of(recording: Recording) -> Summary:
@@ -40,9 +61,11 @@ def summary_of(recording: Recording) -> Summary:
     compiled = sum(event.value for event in told if event.compiled)
     runs = recording.of("run")
     compiles = recording.of("compile_complete", "compile_failed")
-    return Summary(recording.seconds, ops, compiled / ops if ops else 0.0, len(runs), covered(runs),
-                   len(compiles), covered(compiles),
-                   max((event.value for event in recording.of("memory")), default=0))
+    known = not recording.plain
+    return Summary(recording.seconds, ops, compiled / ops if ops else None,
+                   len(runs) if known else None, covered(runs) if known else None,
+                   len(compiles), covered(compiles) if compiles else None,
+                   max((event.value for event in recording.of("memory")), default=None))
 
 
 def covered(events: Iterable[Event]) -> float:

@@ -5,13 +5,13 @@ The training loop itself is in test_gt_training.py.
 
 from __future__ import annotations
 
-import os
 import re
 import subprocess
 import sys
 import textwrap
 
 import pytest
+from processes import environment
 
 import tenon as tn
 from tenon.nn import SGD, Linear, Module
@@ -80,10 +80,10 @@ SEQUENCE = """
 """
 
 
-def run(program: str, **environment: str) -> subprocess.CompletedProcess:
+def run(program: str, **variables: str) -> subprocess.CompletedProcess:
     done = subprocess.run(
         [sys.executable, "-c", textwrap.dedent(program)],
-        env={**os.environ, **environment}, capture_output=True, text=True, timeout=120,
+        env=environment(**variables), capture_output=True, text=True, timeout=120,
     )
     assert done.returncode == 0, done.stderr
     return done

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 
 import pytest
+from processes import environment
 
 MODEL = """
 import tenon as tn
@@ -44,7 +44,7 @@ def run(folder, program: str, config: str | None, **variables: str) -> tuple[lis
     done = subprocess.run(
         [sys.executable, "-c", program],
         cwd=folder,
-        env={**os.environ, **variables},
+        env=environment(**variables),
         capture_output=True,
         text=True,
     )
