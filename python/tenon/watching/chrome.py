@@ -14,18 +14,19 @@ FIRST = {"record": 1000, "compile": 2000, "run": 3000, "threads": 4000}  # threa
 
 def text(recording: Recording) -> str:
     """A timeline with lanes for record, compile, run, threads, and a counter of memory."""
-    rows: list[dict[str, Any]] = []
+    rows: list[str] = []  # texts take less memory than what they are made of
     lanes: dict[int, str] = {}
     for event in recording.events:
         if event.kind == "memory":
-            rows.append({"name": "memory", "ph": "C", "pid": 1, "ts": _us(event.began),
-                         "args": {"bytes": event.value}})
+            rows.append(json.dumps({"name": "memory", "ph": "C", "pid": 1, "ts": _us(event.began),
+                                    "args": {"bytes": event.value}}))
         elif lane := LANES.get(event.kind):
             number = FIRST[lane] + event.thread
             lanes[number] = lane if lane != "threads" else f"thread {event.thread}"
-            rows.append(_span(event, lane, number))
-    return json.dumps({"traceEvents": [*_names(lanes), *rows], "displayTimeUnit": "ms",
-                       "otherData": {"missing events": recording.missing}})
+            rows.append(json.dumps(_span(event, lane, number)))
+    events = ",\n".join([*map(json.dumps, _names(lanes)), *rows])
+    return (f'{{"traceEvents": [{events}], "displayTimeUnit": "ms", '
+            f'"otherData": {{"missing events": {recording.missing}}}}}')
 
 
 def _us(seconds: float) -> float:
@@ -38,6 +39,8 @@ def _span(event: Event, lane: str, number: int) -> dict[str, Any]:
         args["sequence"] = f"{event.value >> 16:012x}"
     elif event.kind in ("run", "share"):
         args["steps" if event.kind == "run" else "chunks"] = event.value
+    if event.compiled:
+        args["compiled"] = True
     row = {"name": event.name or event.kind, "cat": lane, "ph": "X", "pid": 1, "tid": number,
            "ts": _us(event.began), "dur": _us(event.seconds), "args": args}
     if event.kind == "record":  # a moment
