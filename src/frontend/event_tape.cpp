@@ -52,7 +52,10 @@ Event EventCompletion::complete(Event event) {
   return event;
 }
 
-EventTape::EventTape(size_t most) : most_(most) { start(); }
+EventTape::EventTape(size_t most) : most_(most) {
+  events.reserve(most);  // threads that wait for the collector do not wait for copies
+  start();
+}
 
 void EventTape::stop() {
   if (std::exchange(stopped_, true)) return;

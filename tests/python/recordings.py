@@ -1,9 +1,14 @@
 """Recordings for tests to look at."""
 
+import itertools
+
 import tenon as tn
 from tenon.scripts import visualize as visualize_script
 from tenon.watching import Recorder
 from tenon.watching.recording import Event
+
+
+NUMBERS = itertools.count(3)
 
 
 def visualize(*arguments):
@@ -14,7 +19,8 @@ def recorded():
     x = tn.ones((64, 64))
     tn.eval(x)
     recorder = Recorder()
-    compiled = tn.compile(lambda a: tn.exp(a) + 1)
+    number = next(NUMBERS)  # each is a function that was not compiled before
+    compiled = tn.compile(lambda a: tn.exp(a) + tn.arange(number))
     tn.eval(compiled(tn.sum(tn.tanh(x @ x))))
     return recorder.stop()
 

@@ -125,10 +125,9 @@ def _serve(listener: socket.socket) -> None:
     while True:
         try:
             caller, _ = listener.accept()
-        except OSError:  # as when the program has too many files open
+            threading.Thread(target=_answer, args=(caller,), daemon=True).start()
+        except (OSError, RuntimeError):  # as when the program has too many files or threads
             time.sleep(0.1)
-            continue
-        threading.Thread(target=_answer, args=(caller,), daemon=True).start()
 
 
 def _answer(caller: socket.socket) -> None:

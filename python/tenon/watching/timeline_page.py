@@ -172,7 +172,8 @@ addEventListener('resize', all); all();
 def page(recordings: Sequence[Recording]) -> str:
     """One recording, or several over the same time with their figures beside each other."""
     palette, colors = Palette(recordings), _Colors()
-    data = json.dumps([_data(i, r, palette, colors) for i, r in enumerate(recordings)])
+    data = json.dumps([_data(i, recording, palette, colors)
+                       for i, recording in enumerate(recordings) if lanes_of(recording)])
     script = data.replace("<", "\\u003c")  # no name ends the script
     values = {"COLORS": [hex_of(color) for color in colors.all],
               "INKS": [hex_of(ink_on(color)) for color in colors.all],
@@ -210,9 +211,10 @@ def _part(number: int, recording: Recording, palette: Palette) -> str:
     shown = "".join(f"<div><dt>{escape(name)}</dt><dd>{escape(value)}</dd></div>"
                     for name, value in figures(recording).items())
     notes = "".join(f"<p>{escape(note[0].upper() + note[1:])}.</p>" for note in notes_of(recording))
-    canvas = f'<canvas id="t{number}"></canvas>' if recording.events else (
-        "<p>Nothing was recorded.</p>")
-    return (f"<h2>{escape(recording.title or 'trace')}</h2><dl class=figures>{shown}</dl>{notes}"
+    title = escape(recording.title or "trace")
+    canvas = (f'<canvas id="t{number}" role="img" aria-label="timeline of {title}"></canvas>'
+              if lanes_of(recording) else "<p>Nothing was recorded.</p>")
+    return (f"<h2>{title}</h2><dl class=figures>{shown}</dl>{notes}"
             f"{canvas}{_legend(recording, palette)}")
 
 
