@@ -83,8 +83,9 @@ class Shapes:
         light = "".join(f".{name}{{fill:{hex_of(color)}}}" for color, name in THEME.items())
         dark = "".join(f".{name}{{fill:{hex_of(color)}}}" for name, color in DARK.items())
         self._parts = [f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
-                       f'viewBox="0 0 {width} {height}" font-family="ui-monospace, Menlo, Consolas,'
-                       f' \'DejaVu Sans Mono\', monospace"><style>{light}@media '
+                       f'viewBox="0 0 {width} {height}" shape-rendering="crispEdges" '
+                       f'font-family="ui-monospace, Menlo, Consolas, \'DejaVu Sans Mono\', '
+                       f'monospace"><style>{light}@media '
                        f'(prefers-color-scheme:dark){{{dark}}}</style>'
                        f'<rect width="100%" height="100%" class="paper"/>']
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 
 from ..explanation.units import bytes_text, time_text
@@ -186,12 +187,16 @@ class Picture:
             x = min(PLOT - 1, int(event.began * self._scale))
             highest[x] = max(highest.get(x, 0), event.value)
             last[x] = event.value
-        now = lane.events[0].value
+        now, values = lane.events[0].value, []
         for x in range(min(highest), int(min(PLOT, seconds * self._scale))):
-            height = lane.height * highest.get(x, now) / most
-            if height:
-                canvas.rect(LEFT + x, top + lane.height - height, 1, height, MEMORY)
+            values.append(highest.get(x, now))
             now = last.get(x, now)
+        x = LEFT + min(highest)
+        for value, same in itertools.groupby(values):
+            height, width = lane.height * value / most, len(list(same))
+            if value:
+                canvas.rect(x, top + lane.height - height, width, height, MEMORY)
+            x += width
         return f"≤ {bytes_text(most)}"
 
 
