@@ -1,0 +1,118 @@
+"""Training: a model with losses and an optimizer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import tenon as tn
+
+from .. import _core
+from .logical import Block, IOKey, Model
+from .physical import PhysicalModel
+
+LOSS = "loss"
+
+
+class TrainModel(Model):
+    """A copy of a model to which losses, metrics and an optimizer are attached.
+
+        >>> from tenon.model import Linear, MSE
+        >>> model = tn.Model()
+        >>> model |= Linear(1)
+        >>> training = tn.TrainModel(model, tn.optim.SGD(0.1))
+        >>> _ = training.add_loss(MSE(), input="output", target="y")
+        >>> physical = tn.compile(training, shapes={"input": [8, 2]})
+        >>> params = physical.randomize_params()
+        >>> step = physical.step(params, {"input": tn.ones((8, 2)), "y": tn.zeros((8, 1))})
+        >>> sorted(step.params)
+        ['linear.bias', 'linear.weight']
+    """
+
+    def __init__(self, model: Model, optimizer: tn.optim.Optimizer | None = None) -> None:
+        if not isinstance(model, Model):
+            _core._fail("type", f"TrainModel: a Model is wanted, not {type(model).__name__}")
+        self._core = model._core._copy()
+        self._core._keep_ends()
+        self.optimizer = optimizer
+        self._losses: list[tuple[str, float]] = []
+
+    def add_loss(
+        self,
+        loss: Block | Model,
+        *,
+        weight: float = 1.0,
+        key: str | None = None,
+        **connections: Any,
+    ) -> str:
+        """Adds a loss, connected as other blocks are; what is minimised is the weighted sum of all.
+
+        The loss is an output under its key, `loss_0` and so on if none is given, and the sum under
+        "loss". Returns the key.
+        """
+        name = f"{LOSS}_{len(self._losses)}" if key is None else key
+        if name == LOSS:
+            _core._fail("value", f"add_loss: {LOSS!r} is the name of the sum of all losses")
+        self.add_metric(loss, name, **connections)
+        self._losses.append((name, float(weight)))
+        return name
+
+    def add_metric(self, metric: Block | Model, key: str, **connections: Any) -> str:
+        """Adds a block whose output is an output of the model, under `key`. Returns the key."""
+        self |= metric(**connections, output=IOKey(key, expose=True))
+        return key
+
+    def _completed(self) -> Model:
+        """With the sum of the losses."""
+        if not self._losses:
+            _core._fail("value", "TrainModel: there is no loss", hint="add one: add_loss(MSE(), …)")
+        names = [f"x{i}" for i in range(len(self._losses))]
+        terminals = [tn.model.Terminal(name, shape="") for name in names]
+        weights = [weight for _, weight in self._losses]
+
+        def total(given: list[tn.Tensor], training: bool, key: Any) -> list[tn.Tensor]:
+            parts = [x if w == 1 else x * w for x, w in zip(given, weights)]
+            return [sum(parts[1:], start=parts[0])]
+
+        made = Model(self.name)
+        made._core = self._core._copy()
+        made |= Block.of("Loss", [*terminals, tn.model.Terminal("output", "output", "")], total)(
+            **{name: key for name, (key, _) in zip(names, self._losses)},
+            output=IOKey(LOSS, expose=True),
+        )
+        return made
+
+
+class Step(NamedTuple):
+    """What a step of training gives: everything that the next one is called with."""
+
+    loss: tn.Tensor
+    outputs: dict[str, tn.Tensor]
+    params: dict[str, tn.Tensor]
+    state: dict[str, tn.Tensor]
+
+
+class PhysicalTrainModel(PhysicalModel):
+    """A physical model that knows how it is trained."""
+
+    optimizer: tn.optim.Optimizer | None = None
+
+    def step(
+        self,
+        params: Mapping[str, Any],
+        data: Mapping[str, Any],
+        state: Mapping[str, Any] | None = None,
+    ) -> Step:
+        """One step of the optimizer: new parameters and state, and the loss before.
+
+        What the optimizer remembers is in the optimizer; without `state` it begins anew.
+        """
+        if self.optimizer is None:
+            _core._fail("value", "step: the model has no optimizer", hint="TrainModel(model, Adam(…))")
+        given = self.initial_state() if state is None else state
+        outputs, gradients, left = self.evaluate(
+            params, data, output_gradients={LOSS: tn.ones(())}, state=given
+        )
+        trained = {name: params[name] for name in gradients}
+        new = self.optimizer.apply_gradients(gradients, trained)
+        return Step(outputs[LOSS], outputs, {**params, **new}, left)
