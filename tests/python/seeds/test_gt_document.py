@@ -102,7 +102,7 @@ def test_the_output_for_debugging() -> None:
         r"\[COMPILE\] Detected hot sequence: matmul -> relu -> sum \(executed 10 times\)",
         r"\[COMPILE\] Compiling sequence\.\.\.",
         r"\[COMPILE\] Compilation complete \(\d+\.\dm?s\)",
-        r"\[COMPILE\] (Speedup: \d+\.\dx on subsequent executions|Dropped )",
+        r"\[COMPILE\] (Speedup: \d+\.\d+x on subsequent executions|Dropped )",
     ]
     lines = iter(done.stderr.splitlines())
     for pattern in wanted:  # in this order
