@@ -8,8 +8,9 @@
 #include "base/error.h"
 #include "core.h"
 #include "model/costs.h"
+#include "model/functions.h"
 #include "model/op_blocks.h"
-#include "model/record.h"
+#include "passes/pipeline.h"
 #include "tenon/model_blocks.h"
 #include "tenon/random.h"
 
@@ -124,15 +125,37 @@ void add(Model& model, const Block& block, nb::dict connections, std::string nam
   chained ? model += connected : model |= connected;
 }
 
-InferenceRequest read_request(std::map<std::string, std::string> shapes, nb::dict types,
-                              nb::object precision, bool static_shapes, bool training) {
-  InferenceRequest request{.shapes = std::move(shapes),
-                           .precision = read_dtype(precision.ptr()),
-                           .static_shapes = static_shapes,
-                           .training = training};
-  for (auto [name, type] : types)
-    request.types.emplace(nb::cast<std::string>(name), read_dtype(type.ptr()));
-  return request;
+/// What `compile_model` says, by name.
+Functions resolve(const Model& model, nb::dict said) {
+  UserCall place;
+  auto get = [&](const char* name) { return nb::object(said[name]); };
+  auto type = [&](const char* name) {
+    nb::object given = get(name);
+    return given.is_none() ? std::optional<DType>() : read_dtype(given.ptr());
+  };
+  auto names = [&](const char* name) { return nb::cast<std::vector<std::string>>(get(name)); };
+  InferenceRequest request{.precision = *type("precision"),
+                           .static_shapes = nb::cast<bool>(get("static_shapes")),
+                           .training = !nb::cast<bool>(get("inference"))};
+  request.shapes = nb::cast<std::map<std::string, std::string>>(get("shapes"));
+  for (auto [name, given] : nb::cast<nb::dict>(get("types")))
+    request.types.emplace(nb::cast<std::string>(name), read_dtype(given.ptr()));
+  KeySettings keys{.data = names("data_keys"), .discard = names("discard_keys")};
+  for (auto [name, value] : nb::cast<nb::dict>(get("constant_keys")))
+    keys.constants.emplace(nb::cast<std::string>(name), read_tensor(value.ptr(), "constant_keys"));
+  FunctionSettings settings{.narrow = type("mixed_precision"),
+                            .segments = nb::cast<int>(get("checkpoint_segments"))};
+  if (!get("trainable_keys").is_none()) settings.trainable = names("trainable_keys");
+  return resolved_functions(model, request, keys, settings);
+}
+
+/// (name, role, shape, dtype, trainable).
+nb::list given_list(const Functions& f) {
+  nb::list list;
+  for (const Given& g : f.given())
+    list.append(nb::make_tuple(g.name, std::string(to_text(g.role)), shape_tuple(g.type->shape),
+                               dtype_object(g.type->dtype), g.trainable));
+  return list;
 }
 
 /// (name, role, shape, dtype) of wires.
@@ -176,12 +199,42 @@ nb::dict tried_sizes(const Resolved& model) {
   return sizes;
 }
 
+/// The shapes of all connections for these values of the open sizes, by name.
+nb::dict shapes_at(const Resolved& model, const std::map<std::string, int64_t>& sizes) {
+  std::vector<Binding> values = model.sizes;
+  for (Binding& b : values)
+    if (auto said = sizes.find(to_text(b.symbol)); said != sizes.end()) b.value = said->second;
+  nb::dict shapes;
+  for (size_t w = 0; w < model.types.size(); ++w) {
+    nb::list shape;
+    for (Dim d : model.types[w]->shape) shape.append(evaluate(d, values));
+    shapes[model.flat.wires[w].name.c_str()] = nb::tuple(shape);
+  }
+  return shapes;
+}
+
+/// Values of tensors at some time, whatever becomes of the objects that had them.
+struct HeldValues {
+  Tensors values;
+  bool are(nb::handle others) const {
+    Tensors given = read_tensors(others);
+    return std::ranges::equal(
+        values, given, [](const Tensor& a, const Tensor& b) { return &slot_of(a) == &slot_of(b); });
+  }
+};
+
 }  // namespace
 
 void bind_models(nb::module_& m) {
   nb::class_<Block>(m, "ModelBlock")
       .def_prop_ro("kind", &Block::kind)
       .def_prop_ro("terminals", [](const Block& b) { return terminal_list(b.terminals()); });
+  m.def("_pass_names", [] {
+    std::vector<std::string> names;
+    for (const Pass& pass : pipeline(1))
+      if (!std::ranges::count(names, pass.name)) names.emplace_back(pass.name);
+    return names;
+  });
   m.def("_make_block", make_block);
   m.def("_op_terminals", [](const std::string& name, int count) {
     const OpDef* op = find_op(name);
@@ -208,36 +261,38 @@ void bind_models(nb::module_& m) {
       .def_prop_ro("_terminals",
                    [](const Model& model) { return terminal_list(model.terminals()); })
       .def("_blocks_text", [](const Model& model) { return blocks_text(flatten(model)); })
-      .def("_resolve", [](const Model& model, std::map<std::string, std::string> shapes,
-                          nb::dict types, nb::object precision, bool static_shapes, bool training) {
-        UserCall call;
-        return infer(flatten(model),
-                     read_request(std::move(shapes), types, precision, static_shapes, training));
-      });
+      .def("_resolve", resolve);
 
   nb::class_<Resolved>(m, "ResolvedModel")
       .def_prop_ro("open", [](const Resolved& r) { return wire_list(r, r.flat.open); })
       .def_prop_ro("outputs", [](const Resolved& r) { return wire_list(r, r.flat.outputs); })
-      .def_prop_ro("states", [](const Resolved& r) { return wire_list(r, r.flat.states); })
       .def_prop_ro("wires", [](const Resolved& r) { return wire_list(r, all_wires(r)); })
       .def_prop_ro("blocks", block_list)
       .def_prop_ro("costs", cost_list)
       .def_prop_ro("tried_sizes", tried_sizes)
-      .def_prop_ro("draws", [](const Resolved& r) { return draws(r); })
-      .def_prop_ro("training", [](const Resolved& r) { return r.training; })
-      .def("record", [](const Resolved& r,
-                        nb::handle given) { return tensor_list(record(r, read_tensors(given))); })
-      .def("first_values",
-           [](const Resolved& r, nb::handle key) {
-             return tensor_list(first_values(r, read_tensor(key.ptr(), "randomize_params")));
+      .def("shapes_at", shapes_at);
+
+  nb::class_<Functions>(m, "ModelFunctions")
+      .def_prop_ro("model", &Functions::model, nb::rv_policy::reference_internal)
+      .def_prop_ro("given", given_list)
+      .def_prop_ro("outputs", &Functions::outputs)
+      .def_prop_ro("states", &Functions::states)
+      .def("forward", [](const Functions& f,
+                         nb::handle given) { return tensor_list(f.forward(read_tensors(given))); })
+      .def("gradients",
+           [](const Functions& f, nb::handle given, nb::handle cotangents) {
+             return tensor_list(f.gradients(read_tensors(given), read_tensors(cotangents)));
            })
-      .def("text", [](const Resolved& r, std::string_view stage) {
-        if (stage == "flat") return blocks_text(r.flat);
-        if (stage == "terminals") return terminals_text(r.flat);
-        if (stage == "shapes") return shapes_text(r);
-        if (stage == "types") return types_text(r);
-        fail("no stage '{}'", stage);
-      });
+      .def("first_values",
+           [](const Functions& f, nb::handle key) {
+             return tensor_list(f.first_values(read_tensor(key.ptr(), "randomize_params")));
+           })
+      .def("text", [](const Functions& f, std::string_view stage) { return f.text(stage); });
+
+  nb::class_<HeldValues>(m, "_HeldValues")
+      .def(nb::new_([](nb::handle values) { return HeldValues{read_tensors(values)}; }))
+      .def("are", &HeldValues::are)
+      .def("values", [](const HeldValues& held) { return tensor_list(Tensors(held.values)); });
 }
 
 }  // namespace tn::python

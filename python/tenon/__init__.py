@@ -83,6 +83,7 @@ _LATER = {  # parts that are imported when first used; names, and the modules th
     "model": None,
     "testing": None,
     "CpuBackend": "model",
+    "CudaBackend": "model",
     "IOKey": "model",
     "InterpreterBackend": "model",
     "Model": "model",

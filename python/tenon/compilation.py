@@ -297,8 +297,11 @@ def is_model(fun: Any) -> bool:
 
 
 def _physical(model: Any, options: dict[str, Any], given: dict[str, Any]) -> Any:
-    from .model import compile_model
+    from .model.options import one_name
+    from .model.physical import compile_model
 
+    for name in given:
+        one_name("option", name, inspect.signature(compile_model).parameters)
     usual = {name: p.default for name, p in inspect.signature(compile).parameters.items()}
     if options["inputs"] is not None:  # the second argument, by its place
         options["backend"] = options.pop("inputs")

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .backends import CpuBackend, InterpreterBackend
+from .backends import CpuBackend, CudaBackend, InterpreterBackend
 from .blocks import Linear, block_named
 from .logical import Block, Connected, IOKey, Model, Terminal
 from .physical import PhysicalModel, compile_model
@@ -26,6 +26,7 @@ __all__ = [
     "Block",
     "Connected",
     "CpuBackend",
+    "CudaBackend",
     "IOKey",
     "InterpreterBackend",
     "Linear",

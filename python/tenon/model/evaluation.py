@@ -1,0 +1,235 @@
+"""What `evaluate` computes, as a function of dicts that the compiler traces.
+
+Names, shapes and types are checked while it is traced. Calls that differ in any of them are traced
+anew, so a call of a known kind checks nothing.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import tenon as tn
+
+from .. import _core
+from ..input_infos import Range
+
+Tensors = Mapping[str, Any]
+#: By the role of what is given, the argument of `evaluate` that has it.
+ARGUMENTS = {"parameter": "params", "input": "data", "state": "state"}
+RANDOM_KEY = "random.key"
+
+
+class Evaluation:
+    """`static` values are constants; `ranges` bound open sizes."""
+
+    def __init__(
+        self,
+        model: str,
+        functions: _core.ModelFunctions,
+        ranges: Mapping[str, Range],
+        static: Tensors,
+        inference: bool,
+    ) -> None:
+        self._model = model
+        self._functions = functions
+        self._ranges = ranges
+        self._static = dict(static)
+        self._inference = inference
+        self._given = {
+            name: (ARGUMENTS[role], shape, dtype)
+            for name, role, shape, dtype, _ in functions.given
+        }
+        self._trained = [name for name, *_, trainable in functions.given if trainable]
+        self._first_state = {} if static_state(self) else first_state(functions)
+
+    def run(
+        self,
+        params: Tensors,
+        data: Tensors,
+        output_gradients: Tensors | None = None,
+        state: Tensors | None = None,
+    ) -> Any:
+        given = self.gather(params, data, state)
+        outputs, states = self._functions.outputs, self._functions.states
+        if output_gradients is None:
+            made = self._functions.forward(given)
+        else:
+            made = self._functions.gradients(given, self.cotangents(output_gradients))
+        results: list[Any] = [dict(zip(outputs, made))]
+        if output_gradients is not None:
+            results.append(dict(zip(self._trained, made[len(outputs) + len(states) :])))
+        if state is not None:
+            results.append({**state, **dict(zip(states, made[len(outputs) :]))})
+        return results[0] if len(results) == 1 else tuple(results)
+
+    # What is given --------------------------------------------------------------------------
+
+    def gather(self, params: Tensors, data: Tensors, state: Tensors | None) -> list[tn.Tensor]:
+        """The values that the model's functions take, in their order, after checks."""
+        values = dict(self._static)
+        for argument, tensors in (("params", params), ("data", data)):
+            values |= self._named(argument, tensors)
+        if state is not None:
+            values |= self._named("state", state)
+        elif RANDOM_KEY in self._given:
+            text = f"evaluate: {self._model} draws random numbers and has no key"
+            _core._fail("value", text, "give state=model.initial_state(seed)")
+        else:
+            values = {**self._first_state, **values}
+        sizes: dict[str, tuple[Any, str]] = {}
+        for name, (_, shape, dtype) in self._given.items():
+            self._check(name, values[name], shape, dtype, sizes)
+        return [values[name] for name in self._given]
+
+    def _named(self, argument: str, tensors: Any) -> dict[str, Any]:
+        if not isinstance(tensors, Mapping):
+            kind = type(tensors).__name__
+            _core._fail("type", f"evaluate: {argument} is a dict by name, not a {kind}")
+        known = [name for name, (where, *_) in self._given.items() if where == argument]
+        for name in tensors:
+            if name not in known:
+                self._refuse(argument, name, known)
+        for name in known:
+            if name not in tensors and name not in self._static:
+                text = f"evaluate: {argument} has no {name!r}"
+                _core._fail("value", text, f"it has {_listed(tensors)}")
+        return {name: value for name, value in tensors.items() if name not in self._static}
+
+    def _refuse(self, argument: str, name: Any, known: Sequence[str]) -> None:
+        text = f"evaluate: {self._model} has no {name!r} among its {argument}"
+        near = difflib.get_close_matches(str(name), known, n=1)
+        if name in self._given:
+            hint = f"it belongs to {self._given[name][0]}"
+        else:
+            hint = f"did you mean {near[0]!r}?" if near else f"there are {_listed(known)}"
+        _core._fail("value", text, hint)
+
+    def _check(
+        self,
+        name: str,
+        value: Any,
+        shape: Sequence[Any],
+        dtype: Any,
+        sizes: dict[str, tuple[Any, str]],
+    ) -> None:
+        if value.dtype != dtype:
+            text = f"evaluate: type mismatch: {name!r} is {dtype}, not {value.dtype}"
+            hint = f"convert it: astype(tn.{dtype}), or give types when compiling"
+            _core._fail("type", text, hint)
+        fits = len(value.shape) == len(shape) and all(
+            wanted == size if isinstance(wanted, int) else self._fits(name, wanted, size, sizes)
+            for wanted, size in zip(shape, value.shape)
+        )
+        if not fits:
+            text = f"evaluate: the shape of {name!r} is {_shown(shape)}, not {_shown(value.shape)}"
+            _core._fail("value", text)
+
+    def _fits(self, name: str, wanted: Any, size: Any, sizes: dict[str, tuple[Any, str]]) -> bool:
+        """Whether an open size may be this one; one symbol is one size everywhere."""
+        symbol = str(wanted)
+        low, _, high = self._ranges.get(symbol, (0, 0, _core._largest_size))
+        if not low <= size <= high:
+            text = f"evaluate: {symbol!r} is {low} to {high}, but {size} in the shape of {name!r}"
+            _core._fail("value", text)
+        known, other = sizes.setdefault(symbol, (size, name))
+        if known != size:
+            text = f"evaluate: {symbol!r} is {known} in the shape of {other!r}, but {size}"
+            _core._fail("value", f"{text} in that of {name!r}")
+        return True
+
+    def cotangents(self, given: Any) -> list[tn.Tensor | None]:
+        """By output; None: zero."""
+        outputs = self._functions.outputs
+        if self._inference:
+            text = f"evaluate: {self._model} was compiled for inference and has no gradients"
+            _core._fail("value", text, "leave out inference=True")
+        if not isinstance(given, Mapping):
+            kind = type(given).__name__
+            _core._fail("type", f"evaluate: output_gradients is a dict by name, not a {kind}")
+        for name in given:
+            if name not in outputs:
+                self._refuse("outputs", name, outputs)
+        return [given.get(name) for name in outputs]
+
+
+def first_state(functions: _core.ModelFunctions, seed: int = 0) -> dict[str, tn.Tensor]:
+    """Running statistics and the random key of a first evaluation."""
+    if not functions.states:
+        return {}
+    values = functions.first_values(tn.random.key(seed))
+    rows = zip(functions.given, values)
+    return {name: value for (name, role, *_), value in rows if role == "state"}
+
+
+def static_state(evaluation: Evaluation) -> bool:
+    states = [n for n, (where, *_) in evaluation._given.items() if where == "state"]
+    return all(name in evaluation._static for name in states)
+
+
+def _listed(names: Any) -> str:
+    return ", ".join(map(str, names)) or "nothing"
+
+
+def _shown(shape: Sequence[Any]) -> str:
+    return f"[{', '.join(map(str, shape))}]"
+
+
+class StaticValues:
+    """An evaluation in which some values are constants: those of the first call.
+
+    A call with others makes another evaluation, and forgets the former.
+    """
+
+    def __init__(
+        self,
+        names: Mapping[str, Sequence[str]],
+        values: Tensors,
+        make: Callable[[dict[str, tn.Tensor]], Callable[..., Any]],
+    ) -> None:
+        self._names = names
+        self._make = make
+        self._held: _core._HeldValues | None = None
+        self.call: Callable[..., Any] | None = None
+        every = [name for part in names.values() for name in part]
+        if every and all(name in values for name in every):
+            self._hold(every, [values[name] for name in every])
+
+    def _hold(self, names: list[str], values: list[Any]) -> None:
+        self._held = _core._HeldValues(values)
+        self.call = self._make(dict(zip(names, self._held.values())))
+
+    def __call__(
+        self,
+        params: Tensors | None,
+        data: Tensors | None,
+        output_gradients: Tensors | None = None,
+        state: Tensors | None = None,
+    ) -> Any:
+        given = {"params": params or {}, "data": data or {}, "state": state}
+        names, values = [], []
+        for argument, part in self._names.items():
+            tensors = given[argument] or {}
+            names += [name for name in part if name in tensors]
+            values += [tensors[name] for name in part if name in tensors]
+        if self._held is None or (names and not self._held.are(values)):
+            self._hold(names, values)
+        rest = self._rest(given)
+        return self.call(rest["params"], rest["data"], output_gradients, rest["state"])
+
+    def _rest(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """What is not constant."""
+        return {
+            argument: tensors
+            and {n: v for n, v in tensors.items() if n not in self._names.get(argument, ())}
+            for argument, tensors in given.items()
+        }
+
+    def example(self, given: dict[str, dict[str, tn.Tensor]]) -> tuple[Any, dict[str, Any]]:
+        """The function that runs, and the rest of these arguments."""
+        if self.call is None:
+            names = [name for part in self._names.values() for name in part]
+            every = {name: value for part in given.values() for name, value in part.items()}
+            return self._make({name: every[name] for name in names}), self._rest(given)
+        return self.call, self._rest(given)

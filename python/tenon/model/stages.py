@@ -1,0 +1,77 @@
+"""The stages of a compilation, to be looked at by name."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import tenon as tn
+
+from .. import _core
+from .evaluation import ARGUMENTS, StaticValues
+from .options import Options, one_name
+
+#: Stages of the document, and what the compiler calls what comes after them.
+MODEL_STAGES = ("flattening", "terminals", "shapes", "types")
+COMPILER_STAGES = {
+    "graph": "graph",
+    "optimized": "optimized",
+    "loops": "loops",
+    "code": "kernels",
+    "plan": "plan",
+    "memory": "memory",
+    "decisions": "decisions",
+}
+
+
+class Stages:
+    """What became of a model on the way to its plan."""
+
+    stages = (*MODEL_STAGES, *COMPILER_STAGES)
+
+    name: str
+    evaluate: Any
+    _functions: _core.ModelFunctions
+    _options: Options
+
+    def show(self, stage: str, gradients: bool = False) -> str:
+        """A stage as text; with `gradients`, of an evaluation that gives them.
+
+        Open sizes are taken at the best of their range.
+        """
+        one_name("stage", stage, self.stages)
+        if stage in MODEL_STAGES:
+            return self._functions.text(stage)
+        function, arguments = self._example(gradients)
+        return function.show(COMPILER_STAGES[stage], *arguments)
+
+    def explain(self, gradients: bool = False) -> Any:
+        """What the compiler made of the model, and why."""
+        function, arguments = self._example(gradients)
+        explanation = tn.explain(function)(*arguments)
+        explanation.facts.function = self.name
+        return explanation
+
+    def memory(self, gradients: bool | None = None) -> _core.MemoryReport:
+        """What an evaluation needs besides its arguments; with gradients, unless for inference."""
+        wanted = not self._options.inference if gradients is None else gradients
+        function, arguments = self._example(wanted)
+        return function.memory(*arguments)
+
+    @property
+    def peak_memory(self) -> int:
+        """The bytes of `memory()` at its peak: known before anything runs."""
+        return self.memory().peak
+
+    def _example(self, gradients: bool) -> tuple[Any, tuple[Any, ...]]:
+        """The compiled function, and arguments for it as an evaluation has them."""
+        model, ranges = self._functions.model, self._options.ranges
+        shapes = model.shapes_at({name: best for name, (_, best, _) in ranges.items()})
+        given: dict[str, dict[str, tn.Tensor]] = {"params": {}, "data": {}, "state": {}}
+        for name, role, shape, dtype, _ in self._functions.given:
+            given[ARGUMENTS[role]][name] = tn.zeros(shapes.get(name, shape), dtype)
+        state = given["state"] if self._functions.states and not self._options.inference else None
+        seeds = {n: tn.zeros(shapes[n], t) for n, _, _, t in model.outputs} if gradients else None
+        function = self.evaluate
+        if isinstance(function, StaticValues):
+            function, given = function.example(given)
+        return function, (given["params"], given["data"], seeds, state)

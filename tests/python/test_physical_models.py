@@ -1,0 +1,369 @@
+"""Physical models: every option of tn.compile(model, …), and evaluations."""
+
+from __future__ import annotations
+
+import doctest
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tenon as tn
+from tenon.model import Linear, Relu, backends, evaluation, options, physical, stages
+
+
+def mlp(name: str = "net") -> tn.Model:
+    model = tn.Model(name)
+    model |= Linear(16)(input="x", output="h")
+    model += Relu()
+    model += Linear(4)
+    return model
+
+
+SHAPES = {"x": [8, 6]}
+
+
+def compiled(**said: Any) -> Any:
+    return tn.compile(mlp(), tn.CpuBackend(), **({"shapes": SHAPES} | said))
+
+
+def x_of(size: int = 8) -> tn.Tensor:
+    return tn.random.normal((size, 6), key=tn.random.key(7))
+
+
+def reference(params: dict[str, tn.Tensor], x: tn.Tensor) -> tn.Tensor:
+    h = tn.relu(x @ params["linear.weight"].T + params["linear.bias"])
+    return h @ params["linear_1.weight"].T + params["linear_1.bias"]
+
+
+def error_of(call: Any) -> str:
+    with pytest.raises(tn.Error) as error:
+        call()
+    return str(error.value)
+
+
+# Evaluating ---------------------------------------------------------------------------------
+
+
+def test_outputs_are_those_of_the_function() -> None:
+    model = compiled()
+    params = model.randomize_params(seed=3)
+    made = model.evaluate(params, {"x": x_of()})
+    assert list(made) == ["output"]
+    np.testing.assert_array_equal(made["output"], tn.compile(reference)(params, x_of()))
+
+
+def test_seeds_decide_parameters() -> None:
+    model = compiled()
+    first, again, other = (model.randomize_params(seed)["linear.weight"] for seed in (1, 1, 2))
+    np.testing.assert_array_equal(first, again)
+    assert not np.array_equal(first, other)
+
+
+def test_gradients_are_those_of_the_function() -> None:
+    model = compiled()
+    params, x = model.randomize_params(), x_of()
+    outputs, gradients = model.evaluate(params, {"x": x}, {"output": tn.ones((8, 4))})
+    wanted = tn.grad(lambda p: tn.sum(reference(p, x)))(params)
+    assert list(gradients) == list(params)
+    for name, value in wanted.items():
+        np.testing.assert_allclose(gradients[name], value, rtol=1e-5, atol=1e-6)
+    np.testing.assert_array_equal(outputs["output"], model.evaluate(params, {"x": x})["output"])
+
+
+def test_an_output_gradient_left_out_is_zero() -> None:
+    _, gradients = compiled().evaluate(compiled().randomize_params(), {"x": x_of()}, {})
+    assert all(not np.any(np.asarray(g)) for g in gradients.values())
+
+
+def test_numpy_arrays_are_data() -> None:
+    model = compiled()
+    params = model.randomize_params()
+    arrays = {name: np.asarray(value) for name, value in params.items()}
+    made = model.evaluate(arrays, {"x": np.asarray(x_of())})["output"]
+    assert isinstance(made, tn.Tensor)
+    np.testing.assert_array_equal(made, model.evaluate(params, {"x": x_of()})["output"])
+
+
+def test_evaluation_is_the_compiled_function_itself() -> None:
+    model = compiled()
+    params = model.randomize_params()
+    for _ in range(3):
+        model.evaluate(params, {"x": x_of()})
+    assert (model.evaluate.stats().traces, model.evaluate.stats().hits) == (1, 2)
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (lambda m, p: m.evaluate(p, {}), "data has no 'x'"),
+        (lambda m, p: m.evaluate({}, {"x": x_of()}), "params has no 'linear.weight'"),
+        (lambda m, p: m.evaluate(p, {"x": x_of(), "linear.bias": 1}), "it belongs to params"),
+        (lambda m, p: m.evaluate(p, {"xx": x_of()}), "did you mean 'x'?"),
+        (lambda m, p: m.evaluate(p, {"x": x_of(7)}), "the shape of 'x' is [8, 6], not [7, 6]"),
+        (lambda m, p: m.evaluate(p, {"x": np.ones((8, 6))}), "'x' is float32, not float64"),
+        (lambda m, p: m.evaluate(p, x_of()), "data is a dict by name, not a Tensor"),
+        (lambda m, p: m.evaluate(p, {"x": x_of()}, {"out": 1}), "did you mean 'output'?"),
+        (lambda m, p: m.evaluate(p, {"x": x_of()}, x_of()), "output_gradients is a dict by name"),
+        (lambda m, p: m.evaluate(p, {"x": x_of()}, {"output": x_of()}), "'output' is f32[8,6]"),
+    ],
+)
+def test_wrong_arguments_are_named(given: Any, said: str) -> None:
+    model = compiled()
+    assert said in error_of(lambda: given(model, model.randomize_params()))
+
+
+# Shapes and types ---------------------------------------------------------------------------
+
+
+def test_shapes_and_types_of_all_connections() -> None:
+    model = compiled()
+    assert model.get_shapes()["linear_1.weight"] == (4, 16)
+    assert model.get_types()["h"] == tn.float32
+
+
+def test_sizes_may_be_open_named_or_in_a_range() -> None:
+    params = compiled().randomize_params()
+    for size in (None, "batch", (1, 8, 9), tn.NamedDimension("batch", 1, 8, 9)):
+        model = compiled(shapes={"x": [size, 6]})
+        for n in (8, 3, 9):
+            made = model.evaluate(params, {"x": x_of(n)})["output"]
+            np.testing.assert_array_equal(made, tn.compile(reference)(params, x_of(n)))
+    assert "'batch' is 1 to 9, but 10" in error_of(lambda: model.evaluate(params, {"x": x_of(10)}))
+
+
+def test_one_name_is_one_size() -> None:
+    model = tn.Model()
+    model |= tn.model.Add()(x1="a", x2="b", output="c")
+    both = tn.compile(model, shapes={"a": ["n", 2], "b": ["n", 2]})
+    assert both.evaluate({}, {"a": tn.ones((3, 2)), "b": tn.ones((3, 2))})["c"].shape == (3, 2)
+    call = {"a": tn.ones((3, 2)), "b": tn.ones((4, 2))}
+    assert "'n' is 3 in the shape of 'a', but 4" in error_of(lambda: both.evaluate({}, call))
+
+
+@pytest.mark.parametrize(
+    ("said", "error"),
+    [
+        ({"shapes": {"y": [8, 6]}}, "did you mean 'x'?"),
+        ({"shapes": {"x": 8}}, "the shape of 'x' is a list, not 8"),
+        ({"shapes": {"x": ["a b", 6]}}, "has a name that is none"),
+        ({"shapes": {"x": [(3, 2, 1), 6]}}, "needs min <= opt <= max"),
+        ({"shapes": [8, 6]}, "shapes is a dict by name"),
+        ({"types": {"y": tn.float16}}, "did you mean 'x'?"),
+        ({"types": {"x": "flaot16"}}, "did you mean float16?"),
+        ({"shapes": {"x": [None, 6]}, "static_shapes": True}, "only [_, 6] is known"),
+        ({"static_shape": True}, "did you mean 'static_shapes'?"),
+        ({"jit": "yes"}, "jit is True or False"),
+        ({"jit_options": {"modes": 1}}, "did you mean 'mode'?"),
+        ({"jit_options": {"mode": "fast"}}, "mode is one of"),
+        ({"jit_options": {"static_argnums": 5}}, "no argument 5 for static_argnums"),
+        ({"jit": False, "jit_options": {"mode": "default"}}, "say nothing without jit"),
+        ({"checkpoint_segments": 0}, "checkpoint_segments is 1 or more"),
+        ({"gradient_checkpointing": False, "checkpoint_segments": 2}, "leave out one of them"),
+        ({"gradient_checkpointing": True, "inference": True}, "inference has no gradients"),
+        ({"mixed_precision": "float64"}, "mixed_precision is bfloat16 or float16"),
+        ({"optimizations": {"operator_fusio": True}}, "did you mean 'operator_fusion'?"),
+        ({"optimizations": {"fuse": 1}}, "is a bool, not 1"),
+        ({"optimizations": ["fuse"]}, "optimizations is a dict by name"),
+        ({"constant_keys": {"linear.weigh": 1}}, "did you mean 'linear.weight'?"),
+        ({"constant_keys": ["linear.weigh"]}, "did you mean 'linear.weight'?"),
+        ({"data_keys": ["linear.weigh"]}, "did you mean 'linear.weight'?"),
+        ({"trainable_keys": ["linear.weigh"]}, "did you mean 'linear.weight'?"),
+        ({"discard_keys": ["outputs"]}, "did you mean 'output'?"),
+        ({"discard_keys": ["output"]}, "discard_keys leaves no output"),
+        ({"memory_limit": "much"}, "memory_limit is bytes or text"),
+        ({"timeout": -1}, "timeout is a number of seconds above 0"),
+    ],
+)
+def test_wrong_options_are_refused(said: dict[str, Any], error: str) -> None:
+    assert error in error_of(lambda: compiled(**said))
+
+
+def test_wrong_backends_are_refused() -> None:
+    assert "it comes with the GPU work" in error_of(lambda: tn.CudaBackend(device="gpu"))
+    assert "threads is 1 or more" in error_of(lambda: tn.CpuBackend(threads=0))
+    assert "did you mean float32?" in error_of(lambda: tn.CpuBackend(precision="float31"))
+    assert "a floating type, not 'int32'" in error_of(lambda: tn.CpuBackend(precision="int32"))
+    assert "a backend for models is expected" in error_of(lambda: tn.compile(mlp(), "cpu"))
+
+
+# Options, one by one ------------------------------------------------------------------------
+
+
+def agrees(model: Any, rtol: float = 0) -> None:
+    params = compiled().randomize_params()
+    made = model.evaluate(params, {"x": x_of()})["output"]
+    wanted = tn.compile(reference)(params, x_of())
+    np.testing.assert_allclose(made.astype(tn.float32), wanted, rtol=rtol, atol=rtol)
+
+
+def test_the_model_may_be_given_by_name() -> None:
+    agrees(tn.compile(model=mlp(), backend=tn.CpuBackend(), shapes=SHAPES))
+    agrees(tn.compile(mlp(), backend=tn.CpuBackend, shapes=SHAPES))
+
+
+def test_precision_is_that_of_parameters_and_data() -> None:
+    model = tn.compile(mlp(), tn.CpuBackend(precision="float64"), shapes=SHAPES)
+    assert set(model.get_types().values()) == {tn.float64}
+    assert model.randomize_params()["linear.bias"].dtype == tn.float64
+
+
+def test_jit_false_interprets() -> None:
+    model = compiled(jit=False)
+    agrees(model)
+    assert model.evaluate.stats().kernel_compiles == 0
+    interpreted = tn.compile(mlp(), tn.InterpreterBackend(), shapes=SHAPES)
+    agrees(interpreted)
+    assert interpreted.evaluate.stats().kernel_compiles == 0
+
+
+def test_donated_parameters_are_given_away() -> None:
+    model = compiled(jit_options={"donate_argnums": 0})
+    params = model.randomize_params()
+    model.evaluate(params, {"x": x_of()}, {"output": tn.ones((8, 4))})
+    assert "donate_argnums" in error_of(lambda: params["linear.weight"].tolist())
+
+
+def test_static_arguments_are_constants_of_the_code() -> None:
+    for said in ({"jit_options": {"static_argnums": 0, "donate_argnums": 0}},
+                 {"static_inference": True},
+                 {"constant_keys": ["linear.weight", "linear_1.weight"]}):
+        model = compiled(**said)
+        agrees(model)
+        assert "const0" in model.show("plan")
+
+
+def test_other_static_values_are_compiled_anew() -> None:
+    model = compiled(static_inference=True)
+    first, second = model.randomize_params(1), model.randomize_params(2)
+    for params in (first, first, second, first):
+        made = model.evaluate(params, {"x": x_of()})["output"]
+        np.testing.assert_array_equal(made, tn.compile(reference)(params, x_of()))
+    first["linear.bias"][0] = 5.0  # the same object, another value
+    made = model.evaluate(first, {"x": x_of()})["output"]
+    np.testing.assert_array_equal(made, tn.compile(reference)(first, x_of()))
+
+
+def test_static_values_may_be_left_out_once_they_are_known() -> None:
+    params = compiled().randomize_params()
+    model = compiled(static_inference=True, params=params)
+    made = model.evaluate({}, {"x": x_of()})["output"]
+    np.testing.assert_array_equal(made, compiled().evaluate(params, {"x": x_of()})["output"])
+
+
+def test_mixed_precision_changes_compute_types() -> None:
+    for backend in (tn.CpuBackend(), tn.CpuBackend(precision="bfloat16")):
+        model = tn.compile(mlp(), backend, shapes=SHAPES, mixed_precision=True)
+        types = model.get_types()
+        assert (types["linear.weight"], types["h"]) == (tn.float32, tn.bfloat16)
+        assert "bf16" in model.show("graph")
+        agrees(model, rtol=0.05)
+        gradients = model.evaluate(model.randomize_params(), {"x": x_of()}, {})[1]
+        assert {g.dtype for g in gradients.values()} == {tn.float32}
+    types = compiled(mixed_precision="float16").get_types()
+    assert types["output"] == tn.float16
+
+
+def test_inference_has_no_gradients() -> None:
+    model = compiled(inference=True)
+    agrees(model)
+    call = lambda: model.evaluate(model.randomize_params(), {"x": x_of()}, {})  # noqa: E731
+    assert "has no gradients" in error_of(call)
+
+
+def test_optimizations_switch_passes() -> None:
+    def steps(**wanted: bool) -> int:
+        model = compiled(optimizations=wanted)
+        agrees(model)
+        return len(model.show("plan").splitlines())
+
+    assert steps(operator_fusion=False) > steps(operator_fusion=True)
+    assert steps(fuse=True) == steps()
+
+
+def test_passes_by_the_names_of_the_document() -> None:
+    model = tn.Model()
+    model |= tn.model.Exp()(input="x", output="a")
+    model |= tn.model.Exp()(input="x", output="b")
+    model |= tn.model.Add()(x1="a", x2="b", output="c")
+
+    def optimized(**wanted: bool) -> str:
+        return tn.compile(model, shapes={"x": [4]}, optimizations=wanted).show("optimized")
+
+    assert optimized().count("= exp") == 1
+    assert optimized(common_subexpression=False).count("= exp") == 2
+    for name in options.OPTIMIZATIONS:
+        optimized(**{name: False})
+
+
+def test_timeouts_fail() -> None:
+    model = compiled(timeout=1e-9, shapes={"x": [11, 6]})
+    call = lambda: model.evaluate(model.randomize_params(), {"x": x_of(11)})  # noqa: E731
+    assert "timed out" in error_of(call) or "timeout" in error_of(call)
+
+
+def test_memory_limits_hold() -> None:
+    model = compiled(memory_limit=64)
+    call = lambda: model.evaluate(model.randomize_params(), {"x": x_of()})  # noqa: E731
+    assert "memory_limit is 64" in error_of(call)
+    agrees(compiled(memory_limit="1MB"))
+
+
+def test_constants_are_not_given() -> None:
+    params = compiled().randomize_params()
+    weight = params["linear.weight"]
+    model = compiled(constant_keys={"linear.weight": weight})
+    rest = {name: value for name, value in params.items() if name != "linear.weight"}
+    assert list(model.randomize_params()) == list(rest)
+    made = model.evaluate(rest, {"x": x_of()})["output"]
+    np.testing.assert_array_equal(made, tn.compile(reference)(params, x_of()))
+    assert "has no 'linear.weight'" in error_of(lambda: model.evaluate(params, {"x": x_of()}))
+
+
+def test_data_keys_are_given_with_the_data() -> None:
+    params = compiled().randomize_params()
+    model = compiled(data_keys=["linear.bias"])
+    bias = params.pop("linear.bias")
+    assert list(model.randomize_params()) == list(params)
+    _, gradients = model.evaluate(params, {"x": x_of(), "linear.bias": bias}, {})
+    assert "linear.bias" not in gradients
+
+
+def test_trainable_keys_have_the_gradients() -> None:
+    model = compiled(trainable_keys=["x", "linear.weight"])
+    _, gradients = model.evaluate(model.randomize_params(), {"x": x_of()}, {})
+    assert sorted(gradients) == ["linear.weight", "x"]
+
+
+def test_discarded_outputs_are_not_computed() -> None:
+    model = tn.Model()
+    model |= tn.model.Exp()(input="x", output="a")
+    model |= tn.model.Sin()(input="x", output="b")
+    made = tn.compile(model, shapes={"x": [4]}, discard_keys=["a"])
+    assert list(made.evaluate({}, {"x": tn.ones(4)})) == ["b"]
+    assert "exp" not in made.show("optimized")
+
+
+# Looking ------------------------------------------------------------------------------------
+
+
+def test_stages_can_be_shown() -> None:
+    model = compiled()
+    for stage in model.stages:
+        assert model.show(stage), stage
+    assert "linear.weight: [16,6]" in model.show("shapes")
+    assert len(model.show("graph", gradients=True)) > len(model.show("graph"))
+    assert "did you mean 'plan'?" in error_of(lambda: model.show("plans"))
+    assert "net: " in str(model.explain())
+
+
+def test_peak_memory_is_known_before_anything_runs() -> None:
+    model = compiled()
+    assert model.peak_memory == model.memory(gradients=True).peak > model.memory(False).peak
+    assert compiled(inference=True).peak_memory < model.peak_memory
+
+
+@pytest.mark.parametrize("module", [backends, evaluation, options, physical, stages])
+def test_doctests(module: Any) -> None:
+    failed, _ = doctest.testmod(module, extraglobs={"tn": tn})
+    assert failed == 0
