@@ -52,8 +52,7 @@ class PhysicalModel {
 
   /// The outputs. Without a state the first one is read, and what becomes of it is not told: a
   /// model that draws needs one.
-  Evaluated evaluate(const Values& params, const Values& data) const;
-  Evaluated evaluate(const Values& params, const Values& data, const Values& state) const;
+  Evaluated evaluate(const Values& params, const Values& data, const Values& state = {}) const;
   /// With gradients of what is trained, from those of outputs (left out: zero).
   Evaluated evaluate_gradients(const Values& params, const Values& data,
                                const Values& output_gradients, const Values& state = {}) const;
@@ -63,8 +62,8 @@ class PhysicalModel {
   std::map<std::string, DType> types() const;
   /// A stage as text: "flattening", "terminals", "shapes", "types".
   std::string show(std::string_view stage) const;
-  /// The outputs as an executable; arguments are parameters, data and state in the order of the
-  /// model. No size may be open.
+  /// An executable of the outputs and, in training, the new state; its arguments are parameters,
+  /// data and state in the order of the model, by their names.
   void save(const std::string& path) const;
 
   struct State;
