@@ -305,7 +305,7 @@ def _read_zip(name: str, file: Any) -> Tensors:
 
 def load(file: File, return_metadata: bool = False) -> Any:
     """What a file holds: the tensor of a `.npy`, or the tensors of an `.npz` or `.safetensors` file
-    by name. The content says which it is, not the name.
+    by name, or the executable of a `.tnx` file. The content says which it is, not the name.
 
     The index of a checkpoint in several files (`model.safetensors.index.json`), or the folder that
     holds it, stands for all of them. With `return_metadata`, the result is a pair with the metadata
@@ -335,6 +335,10 @@ def _load(name: str, head: bytes, data: bytes | None) -> tuple[Any, dict[str, st
         _fail_pickled(name)
     if not sized and data is None and head.lstrip().startswith(b"{"):
         return load_shards(name), {}
+    if data is None and head.startswith(b"TENONX"):
+        from .executables import Executable
+
+        return Executable.load(name), {}
     if data is not None:
         return _core._parse_safetensors(data, name, False)
     return load_safetensors(name, return_metadata=True)

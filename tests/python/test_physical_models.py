@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import tenon as tn
-from tenon.model import Linear, Relu, backends, evaluation, options, physical, stages
+from tenon.model import Linear, Relu, backends, evaluation, options, physical, saving, stages
 
 
 def mlp(name: str = "net") -> tn.Model:
@@ -344,6 +344,32 @@ def test_discarded_outputs_are_not_computed() -> None:
     assert "exp" not in made.show("optimized")
 
 
+# Saving -------------------------------------------------------------------------------------
+
+
+def test_saved_models_are_executables(tmp_path: Any) -> None:
+    for size in (8, None, (1, 8, 16)):
+        model = compiled(shapes={"x": [size, 6]})
+        params = model.randomize_params()
+        model.save(tmp_path / "net.tnx")
+        loaded = tn.load(tmp_path / "net.tnx")
+        assert (loaded.__name__, list(loaded.input_infos)[0]) == ("net", "params['linear.weight']")
+        made = loaded(params, {"x": x_of()})
+        wanted = model.evaluate(params, {"x": x_of()})
+        assert list(made) == ["output"]
+        np.testing.assert_array_equal(made["output"], wanted["output"])
+
+
+def test_saved_models_hold_static_values(tmp_path: Any) -> None:
+    params = compiled().randomize_params()
+    model = compiled(static_inference=True)
+    assert "not known yet" in error_of(lambda: model.save(tmp_path / "net.tnx"))
+    wanted = model.evaluate(params, {"x": x_of()})["output"]
+    model.save(tmp_path / "net.tnx")
+    loaded = tn.load(tmp_path / "net.tnx")
+    np.testing.assert_array_equal(loaded({"x": x_of()})["output"], wanted)
+
+
 # Looking ------------------------------------------------------------------------------------
 
 
@@ -363,7 +389,7 @@ def test_peak_memory_is_known_before_anything_runs() -> None:
     assert compiled(inference=True).peak_memory < model.peak_memory
 
 
-@pytest.mark.parametrize("module", [backends, evaluation, options, physical, stages])
+@pytest.mark.parametrize("module", [backends, evaluation, options, physical, saving, stages])
 def test_doctests(module: Any) -> None:
     failed, _ = doctest.testmod(module, extraglobs={"tn": tn})
     assert failed == 0

@@ -192,13 +192,15 @@ class StaticValues:
         self._make = make
         self._held: _core._HeldValues | None = None
         self.call: Callable[..., Any] | None = None
+        self.values: dict[str, tn.Tensor] = {}
         every = [name for part in names.values() for name in part]
         if every and all(name in values for name in every):
             self._hold(every, [values[name] for name in every])
 
     def _hold(self, names: list[str], values: list[Any]) -> None:
         self._held = _core._HeldValues(values)
-        self.call = self._make(dict(zip(names, self._held.values())))
+        self.values = dict(zip(names, self._held.values()))
+        self.call = self._make(self.values)
 
     def __call__(
         self,

@@ -244,7 +244,7 @@ def compiler_options(
     backend: Backend, jit: bool | None, jit_options: Mapping[str, Any], **said: Any
 ) -> dict[str, Any]:
     """What `tn.compile` is told about functions of a model."""
-    made = {name: value for name, value in said.items() if value is not None}
+    made = {name: value for name, value in said.items() if value not in (None, [], ())}
     if "timeout" in made and not isinstance(made["timeout"], tuple):
         made["timeout"] = (made["timeout"], "error")
     interpreted = jit is False or isinstance(backend, InterpreterBackend)

@@ -26,11 +26,12 @@ from .options import (
     read_shapes,
     read_types,
 )
+from .saving import Saving
 from .stages import Stages
 from .views import Views
 
 
-class PhysicalModel(Views, Stages):
+class PhysicalModel(Views, Stages, Saving):
     """A model with shapes and types, on a backend. `tn.compile(model, backend)` makes it.
 
         >>> from tenon.model import Linear
