@@ -124,6 +124,16 @@ def test_colors_are_by_rank_over_all_recordings():
     assert "others" not in dict(colors.legend_of(one, palette))
 
 
+def test_legends_and_notes_have_room_for_everything():
+    names = [f"a_rather_long_name_{i:02}" for i in range(15)]
+    shares = [span("share", 0, 1, thread=i) for i in range(12)]
+    steps = [span("step", 0, 1, name=name) for name in names]
+    said = drawing.svg(Recording([*steps, *shares], 1.0, missing=7))
+    assert all(f">{name} 7 %<" in said for name in names[:len(colors.OPS)])
+    assert ">others 33 %<" in said and f">{names[-1]} " not in said
+    assert ">the last 7 events are missing; 8 of 12 threads are shown<" in said
+
+
 def test_compiled_runs_are_marked():
     runs = [span("run", 0, 1, name="a"), span("run", 1, 1, name="b", compiled=True)]
     for picture in (drawing.svg(Recording(runs, 2.0)), page([Recording(runs, 2.0)])):

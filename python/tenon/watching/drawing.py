@@ -14,7 +14,7 @@ from .summary import figures, gain
 
 WIDTH, LEFT, RIGHT = 1200, 112, 20
 PLOT = WIDTH - LEFT - RIGHT
-HEAD, AXIS, LEGEND, GAP, NOTHING = 66, 34, 18, 8, 48
+HEAD, AXIS, LEGEND, GAP, NOTHING, NOTES = 66, 34, 18, 8, 48, 16
 MOST_THREADS = 8
 MARK_BELOW, MARK_HEIGHT = 6, 2  # of the line in runs of compiled code, from below
 
@@ -85,7 +85,8 @@ class Picture:
 
     def _height_of(self, recording: Recording) -> int:
         lanes = sum(lane.height + GAP for lane in lanes_of(recording)) or NOTHING
-        return HEAD + lanes + AXIS + LEGEND * len(legend_of(recording, self._palette)) + GAP
+        legend = LEGEND * len(self._legend_lines(recording))
+        return _head_height(recording) + lanes + AXIS + legend + GAP
 
     def draw(self, canvas: Canvas) -> None:
         top = 0
@@ -97,7 +98,7 @@ class Picture:
 
     def _draw_one(self, canvas: Canvas, recording: Recording, top: int, said: str) -> None:
         _draw_head(canvas, recording, top, said)
-        top += HEAD
+        top += _head_height(recording)
         lanes = lanes_of(recording)
         bottom = top + (sum(lane.height + GAP for lane in lanes) or NOTHING)
         width = max(1.0, recording.seconds * self._scale)
@@ -117,14 +118,25 @@ class Picture:
             top += lane.height + GAP
         self._draw_legend(canvas, recording, bottom + AXIS)
 
-    def _draw_legend(self, canvas: Canvas, recording: Recording, top: int) -> None:
+    def _legend_lines(self, recording: Recording) -> list[tuple[str, list[tuple[str, Color]]]]:
+        """The legend in lines that fit, of which the first of a lane has its name."""
+        lines: list[tuple[str, list[tuple[str, Color]]]] = []
         for name, entries in legend_of(recording, self._palette):
+            room = 0.0
+            for number, (text, color) in enumerate(entries):
+                label = fitting(text, 40 * LETTER)
+                if room < 15 + LETTER * len(label):
+                    lines.append(("" if number else name, []))
+                    room = PLOT
+                lines[-1][1].append((label, color))
+                room -= LETTER * len(label) + 36
+        return lines
+
+    def _draw_legend(self, canvas: Canvas, recording: Recording, top: int) -> None:
+        for name, entries in self._legend_lines(recording):
             canvas.text(LEFT - 12 - LETTER * len(name), top, name, SOFT)
             x = float(LEFT)
-            for text, color in entries:
-                label = fitting(text, 40 * LETTER)
-                if x + 15 + LETTER * len(label) > WIDTH - RIGHT:
-                    break
+            for label, color in entries:
                 canvas.rect(x, top - 1, 10, 10, color)
                 if color == COMPILED:
                     canvas.rect(x, top + 5, 10, MARK_HEIGHT, MARK)
@@ -200,6 +212,10 @@ class Picture:
         return f"≤ {bytes_text(most)}"
 
 
+def _head_height(recording: Recording) -> int:
+    return HEAD + NOTES * bool(notes_of(recording))
+
+
 def _draw_head(canvas: Canvas, recording: Recording, top: int, said: str) -> None:
     title = fitting(recording.title or "trace", PLOT - LETTER * len(said), TITLE * LETTER)
     canvas.text(LEFT, top + 16, title, INK, TITLE)
@@ -212,8 +228,7 @@ def _draw_head(canvas: Canvas, recording: Recording, top: int, said: str) -> Non
         canvas.text(x, top + 40, name, SOFT)
         canvas.text(x + LETTER * (len(name) + 1), top + 40, value, INK)
         x += LETTER * (len(f"{name} {value}") + 3)
-    notes = fitting("; ".join(notes_of(recording)), WIDTH - RIGHT - x)
-    canvas.text(x, top + 40, notes, SOFT)
+    canvas.text(LEFT, top + 40 + NOTES, fitting("; ".join(notes_of(recording)), PLOT), SOFT)
 
 
 def _draw_label(canvas: Canvas, lane: Lane, top: int, most: str) -> None:
