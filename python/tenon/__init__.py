@@ -88,6 +88,7 @@ _LATER = {  # parts that are imported when first used; names, and the modules th
     "InterpreterBackend": "model",
     "Model": "model",
     "PhysicalModel": "model",
+    "TrainModel": "model",
 }
 
 

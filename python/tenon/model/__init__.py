@@ -21,6 +21,7 @@ from .backends import CpuBackend, CudaBackend, InterpreterBackend
 from .blocks import Linear, block_named
 from .logical import Block, Connected, IOKey, Model, Terminal
 from .physical import PhysicalModel, compile_model
+from .training import PhysicalTrainModel, Step, TrainModel
 
 __all__ = [
     "Block",
@@ -32,7 +33,10 @@ __all__ = [
     "Linear",
     "Model",
     "PhysicalModel",
+    "PhysicalTrainModel",
+    "Step",
     "Terminal",
+    "TrainModel",
     "compile_model",
 ]
 

@@ -67,6 +67,11 @@ class Block:
     def __init__(self, core: _core.ModelBlock) -> None:
         self._core = core
 
+    @staticmethod
+    def of(kind: str, terminals: Sequence[Terminal], compute: Callable[..., Any]) -> Block:
+        """A block that `compute(given, training, key)` computes: a list of outputs and new states."""
+        return Block(_core._make_block(kind, list(terminals), {}, "", False, compute))
+
     def __call__(self, *, name: str = "", **connections: str | IOKey) -> Connected:
         return Connected(self, connections, name)
 
@@ -119,6 +124,16 @@ class Model:
 
     def _keys(self, role: str) -> tuple[str, ...]:
         return tuple(t[0] for t in self._core._terminals if t[1] == role)
+
+    def _completed(self) -> Model:
+        """What is compiled: the model, with what follows from what was said about it."""
+        return self
+
+    def _physical(self, *made: Any) -> Any:
+        """What it is compiled to."""
+        from .physical import PhysicalModel
+
+        return PhysicalModel(self.name, *made)
 
     def _add(self, block: Block | Model | Connected, chained: bool) -> Model:
         given = block if isinstance(block, Connected) else Connected(block, {})

@@ -192,5 +192,5 @@ def compile_model(
     )
     if isinstance(backend, CpuBackend) and backend.threads not in (None, 1):
         tn.set_num_threads(backend.threads)
-    functions = model._core._resolve(options.said_to_core())
-    return PhysicalModel(model.name, functions, options)
+    functions = model._completed()._core._resolve(options.said_to_core())
+    return model._physical(functions, options)

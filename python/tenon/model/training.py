@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import functools
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import tenon as tn
 
 from .. import _core
-from .logical import Block, IOKey, Model
+from .backends import CpuBackend, InterpreterBackend
+from .logical import Block, IOKey, Model, Terminal
 from .physical import PhysicalModel
 
 LOSS = "loss"
@@ -62,12 +64,17 @@ class TrainModel(Model):
         self |= metric(**connections, output=IOKey(key, expose=True))
         return key
 
+    def _physical(self, *made: Any) -> PhysicalTrainModel:
+        physical = PhysicalTrainModel(self.name, *made)
+        physical.optimizer = self.optimizer
+        return physical
+
     def _completed(self) -> Model:
         """With the sum of the losses."""
         if not self._losses:
-            _core._fail("value", "TrainModel: there is no loss", hint="add one: add_loss(MSE(), …)")
+            _core._fail("value", "TrainModel: there is no loss", "add one: add_loss(MSE(), ...)")
         names = [f"x{i}" for i in range(len(self._losses))]
-        terminals = [tn.model.Terminal(name, shape="") for name in names]
+        terminals = [Terminal(name, shape="") for name in names]
         weights = [weight for _, weight in self._losses]
 
         def total(given: list[tn.Tensor], training: bool, key: Any) -> list[tn.Tensor]:
@@ -76,7 +83,7 @@ class TrainModel(Model):
 
         made = Model(self.name)
         made._core = self._core._copy()
-        made |= Block.of("Loss", [*terminals, tn.model.Terminal("output", "output", "")], total)(
+        made |= Block.of("Loss", [*terminals, Terminal("output", "output", "")], total)(
             **{name: key for name, (key, _) in zip(names, self._losses)},
             output=IOKey(LOSS, expose=True),
         )
@@ -105,14 +112,35 @@ class PhysicalTrainModel(PhysicalModel):
     ) -> Step:
         """One step of the optimizer: new parameters and state, and the loss before.
 
-        What the optimizer remembers is in the optimizer; without `state` it begins anew.
+        What the optimizer remembers is in the optimizer. Without `state` running statistics begin
+        anew.
         """
         if self.optimizer is None:
-            _core._fail("value", "step: the model has no optimizer", hint="TrainModel(model, Adam(…))")
+            hint = "TrainModel(model, tn.optim.Adam(0.001))"
+            _core._fail("value", "step: the model has no optimizer", hint)
         given = self.initial_state() if state is None else state
+        return Step(*self._compiled_step(self.optimizer)(dict(params), dict(data), dict(given)))
+
+    def _compiled_step(self, optimizer: tn.optim.Optimizer) -> Callable[..., Any]:
+        """One function where the library computes everything; found again for this optimizer."""
+        if self._steps is None or self._steps[0] is not optimizer:
+            run = functools.partial(self._step, optimizer)
+            if isinstance(self.backend, (CpuBackend, InterpreterBackend)):
+                level = 3 if isinstance(self.backend, CpuBackend) else 0
+                state = optimizer.state
+                run = tn.compile(run, inputs=state, outputs=state, optimization_level=level)
+            self._steps = (optimizer, run)
+        return self._steps[1]
+
+    _steps: tuple[tn.optim.Optimizer, Callable[..., Any]] | None = None
+
+    def _step(
+        self, optimizer: tn.optim.Optimizer, params: Any, data: Any, state: Any
+    ) -> tuple[Any, ...]:
+        seed = {LOSS: tn.ones((), self.get_types()[LOSS])}
         outputs, gradients, left = self.evaluate(
-            params, data, output_gradients={LOSS: tn.ones(())}, state=given
+            params, data, output_gradients=seed, state=state
         )
         trained = {name: params[name] for name in gradients}
-        new = self.optimizer.apply_gradients(gradients, trained)
-        return Step(outputs[LOSS], outputs, {**params, **new}, left)
+        new = optimizer.apply_gradients(gradients, trained)
+        return outputs[LOSS], outputs, {**params, **new}, left
