@@ -69,7 +69,7 @@ class Block:
 
     @staticmethod
     def of(kind: str, terminals: Sequence[Terminal], compute: Callable[..., Any]) -> Block:
-        """A block that `compute(given, training, key)` computes: a list of outputs and new states."""
+        """A block that `compute(given, training, key)` computes: outputs, then new states."""
         return Block(_core._make_block(kind, list(terminals), {}, "", False, compute))
 
     def __call__(self, *, name: str = "", **connections: str | IOKey) -> Connected:
