@@ -97,7 +97,7 @@ def test_pictures_of_nothing_and_of_moments():
     empty = Recording([], 0.5)
     assert pixels(drawing.png(empty)) and "nothing was recorded" in drawing.svg(empty)
     assert "Nothing was recorded" in page([empty]) and "<canvas" not in page([empty])
-    assert re.findall(r'"id": "(t\d)"', page([empty, recorded()])) == ["t1"]  # what the script draws
+    assert re.findall(r'"id": "(t\d)"', page([empty, recorded()])) == ["t1"]  # to be drawn
     one = Recording([span("run", 0.0, 0.0), span("memory", 0.0, 0.0, value=0)], 0.0)
     assert pixels(drawing.png(one)) and page([one])
 

@@ -35,12 +35,6 @@ def svg(*recordings: Recording) -> str:
     return canvas.svg()
 
 
-def html(recording: Recording) -> str:
-    from .timeline_page import page
-
-    return page([recording])
-
-
 class Lane:
     """A row of the picture: its name and its events."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -44,7 +44,7 @@ class Recording(NamedTuple):
         return [event for event in self.events if event.kind in kinds]
 
 
-Writer = Callable[[Recording], "str | bytes"]
+Writer = Callable[[Recording], Iterable[bytes]]
 
 
 class Recorder:
@@ -76,8 +76,9 @@ def _recorded(target: Path, write: Writer) -> Iterator[None]:
     try:
         yield
     finally:
-        content = write(recorder.stop()._replace(title=target.stem))
-        target.write_bytes(content if isinstance(content, bytes) else content.encode())
+        recording = recorder.stop()._replace(title=target.stem)
+        with target.open("wb") as file:
+            file.writelines(write(recording))
 
 
 @contextlib.contextmanager
@@ -93,10 +94,14 @@ def _logged(target: Path) -> Iterator[None]:
 
 def _writer(path: Path) -> Writer | None:
     """None for logs, which are written as they are recorded."""
-    from . import chrome, drawing
+    from . import chrome, drawing, timeline_page
 
-    writers: dict[str, Writer | None] = {".html": drawing.html, ".json": chrome.text, ".log": None,
-                                         ".png": drawing.png, ".svg": drawing.svg}
+    writers: dict[str, Writer | None] = {
+        ".html": lambda recording: [timeline_page.page([recording]).encode()],
+        ".json": chrome.pieces, ".log": None,
+        ".png": lambda recording: [drawing.png(recording)],
+        ".svg": lambda recording: [drawing.svg(recording).encode()],
+    }
     if path.suffix.lower() not in writers:
         _core._fail("value", f"profile: a recording is written to a name that ends in "
                              f"{', '.join(writers)}, not to {path.name}")
