@@ -25,6 +25,10 @@ struct CompileSettings {
   bool timeout_fails = false;
   /// Every call is computed by the interpreter too. A difference is an error that names the op.
   bool check = false;
+  /// "reduce-overhead": calls of short functions cost less, and keep the lock of a host language.
+  /// "max-autotune": what can be done in several ways is measured on the arguments of the first
+  /// call, and the choice is remembered on disk.
+  std::string mode = "default";
   /// Passes and fusions to leave out, by name.
   std::vector<std::string> off = {};
   /// So many arguments, the first ones, are given away by calls whose list of arguments is moved

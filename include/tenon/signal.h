@@ -26,7 +26,7 @@ namespace tn::signal {
 /// When what is recorded in a region is compiled, as one plan.
 struct Compile {
   bool wanted = true;            // false: never, whatever holds for the process
-  std::string mode = "default";  // or "reduce-overhead", "max-autotune": kept, all alike so far
+  std::string mode = "default";  // or "reduce-overhead", "max-autotune": see CompileSettings
   int64_t threshold = 1;         // runs; above 1 it is compiled in the background after so many
   friend bool operator==(const Compile&, const Compile&) = default;
 };

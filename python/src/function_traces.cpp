@@ -148,9 +148,11 @@ nb::object TraceEntry::run(CallArguments& args, const StateTrees& trees) const {
   args.append_numbers(given);
   std::optional<GivenAway> away;
   if (!donated.empty() && !compiled->keeps(args.tensors)) away.emplace(donated, args);
+  bool blocked = lead_to_lost_leaves(args.tensors);
   Tensors made = (*compiled)(args.tensors, args.sizes);
   away.reset();
   std::span<Tensor> results = std::span(made).first(out->tree.at.size());
+  if (blocked) mark_blocked(results);  // state goes on without what it came from
   size_t leaves = state ? state->tree.at.size() : 0;
   std::span<Tensor> rest = std::span(made).subspan(results.size() + leaves);
   for (const VariableChange& change : variables) change.apply(args, rest);

@@ -40,18 +40,12 @@ PyObject* wrap(Tensor&& tensor) {
 void evaluate(const Tensor& tensor) {
   if (tensor.is_evaluated()) return;
   Tensor held = tensor;  // another thread may rebind the handle meanwhile
-  {
-    nb::gil_scoped_release unlock;
-    held.eval();
-  }
+  held.eval();           // gives Python's lock to others, where that pays
   release_dropped();
 }
 
 void evaluate(const Tensors& tensors) {
-  {
-    nb::gil_scoped_release unlock;
-    tn::eval(tensors);
-  }
+  tn::eval(tensors);
   release_dropped();
 }
 

@@ -244,7 +244,8 @@ def compile(
     `optimization_level` 0 interprets, 1 generates code after one round of simplification, 2 and
     above do all that is known. `mode` "reduce-overhead" makes calls of short functions cheaper: no
     other Python thread runs meanwhile. "max-autotune" measures, on the arguments of the first call,
-    which fusions make the function faster, and remembers that on disk. `backend` "interpreter" is
+    which of the ways to compute the function is fastest (fusions, layout, threads), and remembers
+    that on disk. `backend` "interpreter" is
     level 0. Where a call would need more than `memory_limit` (bytes, or text like "512MB") besides
     its arguments, values are computed again until it fits, which `show("decisions")` tells about;
     where nothing fits, it fails. With `check` the interpreter runs beside the compiled code, and a

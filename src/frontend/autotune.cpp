@@ -2,92 +2,154 @@
 
 #include <algorithm>
 #include <chrono>
+#include <optional>
 
 #include "backend/cpu/source_hash.h"
 #include "base/debug_log.h"
 #include "compiler/graph_cache.h"
 #include "runtime/cpu_level.h"
 #include "runtime/disk_cache.h"
+#include "runtime/own_thread.h"
 #include "runtime/threads.h"
 
 namespace tn {
 namespace {
 
-constexpr std::string_view kFusions[] = {"row-kernels", "epilogue", "bundle", "fuse"};
+constexpr std::string_view kOneThread = "threads";
+/// What can be done without, and often should not be. None changes a bit of the results.
+constexpr std::string_view kAlternatives[] = {"row-kernels", "epilogue", "bundle",
+                                              "fuse",        "layout",   kOneThread};
 constexpr double kWorthIt = 1.03;  // less is noise
-constexpr int kRounds = 3, kMostRuns = 20;
+constexpr int kRounds = 3, kMostRuns = 20, kMostChoices = 2;
 constexpr double kSecondsOfRound = 0.01;
 
-/// All that the choice depends on.
-std::string key_of(const Graph& graph, const CompileOptions& options,
-                   std::span<const Binding> sizes) {
+using Names = std::vector<std::string>;
+
+/// All that the choice depends on: numbers given at every run do not count.
+std::string key_of(Graph graph, const CompileOptions& options, std::span<const Binding> sizes) {
   std::string key = format("autotune {} level {} threads {} effort {} off {}\n", cpu::source_hash(),
                            static_cast<int>(cpu_level()), num_threads(),
                            static_cast<int>(options.effort), join(options.off, ","));
   for (const Binding& b : sizes) key += format("{}={}\n", to_text(b.symbol), b.value);
+  int open = options.runtime_scalars;
+  for (GraphOp& op : graph.ops)
+    if (op.op == &scalar_leaf && open-- > 0) op.scalar = {};
   return key + to_text(graph);
 }
 
-/// A way to compile the graph, and its best time.
+Tuned choice_of(const CompileOptions& options, const Names& without) {
+  Tuned choice{options.off};
+  for (const std::string& name : without)
+    name == kOneThread ? void(choice.alone = true) : choice.off.push_back(name);
+  return choice;
+}
+
+std::string name_of(const Names& without) {
+  return without.empty() ? "as it is" : format("without {}", join(without, ", "));
+}
+
+/// A way to compute the graph, and its best time.
 struct Way {
-  std::string off;  // "": as the rules say
+  Names without;
+  Tuned choice;
   std::shared_ptr<const Plan> plan;
   double seconds = 1e9;
 
-  void measure(std::span<const Bound> inputs) {
+  void measure(const TrialValues& values) {
     using Clock = std::chrono::steady_clock;
+    std::optional<OnOwnThread> alone;
+    if (choice.alone) alone.emplace();
     std::vector<Bound> results(plan->outputs.size());
     Clock::time_point end = Clock::now() + std::chrono::duration_cast<Clock::duration>(
                                                std::chrono::duration<double>(kSecondsOfRound));
     for (int i = 0; i < kMostRuns && (i == 0 || Clock::now() < end); ++i) {
       Clock::time_point began = Clock::now();
-      run(*plan, inputs, nullptr, results);
+      run(*plan, values.inputs, values.scalars, results);
       seconds = std::min(seconds, std::chrono::duration<double>(Clock::now() - began).count());
     }
   }
-  std::string name() const { return off.empty() ? "as it is" : "without " + off; }
 };
 
-std::vector<Way> ways_of(const Graph& graph, const CompileOptions& options,
-                         std::span<const Binding> sizes) {
-  std::vector<Way> ways;
-  auto add = [&](std::string_view off) {
-    CompileOptions here = options;
-    here.donated.clear();  // the arguments are needed again
-    if (!off.empty()) here.off.emplace_back(off);
-    ways.push_back({std::string(off), compiled_graph(graph, here)->plan(sizes)});
-  };
-  add("");
-  for (std::string_view fusion : kFusions)
-    if (!std::ranges::count(options.off, fusion)) add(fusion);
-  return ways;
+/// Compiles and measures. The names chosen so far stay; each way leaves out one thing more.
+class Tuner {
+ public:
+  Tuner(const Graph& graph, const CompileOptions& options, std::span<const Binding> sizes,
+        const TrialValues& values)
+      : graph_(graph), options_(options), sizes_(sizes), values_(values) {
+    options_.donated.clear();  // the arguments are needed again
+  }
+
+  Names best() {
+    Names chosen;
+    for (int i = 0; i < kMostChoices; ++i) {
+      Names next = better_than(chosen);
+      if (next == chosen) break;
+      chosen = std::move(next);
+    }
+    return chosen;
+  }
+
+ private:
+  Way way(Names without) const {
+    CompileOptions here = options_;
+    Tuned choice = choice_of(options_, without);
+    here.off = choice.off;
+    return {std::move(without), choice, compiled_graph(graph_, here)->plan(sizes_)};
+  }
+
+  Names better_than(const Names& chosen) const {
+    std::vector<Way> ways;
+    ways.push_back(way(chosen));
+    for (std::string_view name : kAlternatives) {
+      if (std::ranges::count(ways[0].choice.off, name) || std::ranges::count(chosen, name))
+        continue;
+      if (name == kOneThread && num_threads() == 1) continue;
+      Names more = chosen;
+      more.emplace_back(name);
+      ways.push_back(way(std::move(more)));
+    }
+    for (int round = 0; round < kRounds; ++round)  // in turns: what disturbs one disturbs all
+      for (Way& way : ways) way.measure(values_);
+    const Way* best = &*std::ranges::min_element(ways, {}, &Way::seconds);
+    if (ways[0].seconds <= kWorthIt * best->seconds) best = &ways[0];
+    for (const Way& way : ways)
+      debug_compile("Autotuning: {}: {:.4f} ms{}", name_of(way.without), 1e3 * way.seconds,
+                    &way == best ? ", chosen" : "");
+    return best->without;
+  }
+
+  const Graph& graph_;
+  CompileOptions options_;
+  std::span<const Binding> sizes_;
+  const TrialValues& values_;
+};
+
+/// What is on disk, unless it is damaged.
+std::optional<Names> known_choice(const std::string& key) {
+  std::optional<std::string> text = DiskCache::shared().get(key);
+  if (!text) return {};
+  Names names;
+  for (size_t at = 0; at < text->size();) {
+    size_t end = std::min(text->find(',', at), text->size());
+    names.push_back(text->substr(at, end - at));
+    if (!std::ranges::count(kAlternatives, names.back())) return {};
+    at = end + 1;
+  }
+  return names;
 }
 
 }  // namespace
 
-std::vector<std::string> tuned_off(const Graph& graph, const CompileOptions& options,
-                                   std::span<const Binding> sizes, std::span<const Bound> inputs) {
-  std::vector<std::string> off = options.off;
-  std::string key = key_of(graph, options, sizes), chosen;
-  if (std::optional<std::string> known = DiskCache::shared().get(key)) {
-    chosen = *known;
-    debug_compile("Autotuned before: {}", chosen.empty() ? "as it is" : "without " + chosen);
-    if (chosen.empty() || std::ranges::count(kFusions, chosen)) {
-      if (!chosen.empty()) off.push_back(chosen);
-      return off;
-    }
+Tuned tuned(const Graph& graph, const CompileOptions& options, std::span<const Binding> sizes,
+            const TrialValues& values) {
+  std::string key = key_of(graph, options, sizes);
+  if (std::optional<Names> known = known_choice(key)) {
+    debug_compile("Autotuned before: {}", name_of(*known));
+    return choice_of(options, *known);
   }
-  std::vector<Way> ways = ways_of(graph, options, sizes);
-  for (int round = 0; round < kRounds; ++round)  // in turns: what disturbs one disturbs all
-    for (Way& way : ways) way.measure(inputs);
-  const Way& best = *std::ranges::min_element(ways, {}, &Way::seconds);
-  if (ways[0].seconds > kWorthIt * best.seconds) chosen = best.off;
-  for (const Way& way : ways)
-    debug_compile("Autotuning: {}: {:.4f} ms{}", way.name(), 1e3 * way.seconds,
-                  way.off == chosen ? ", chosen" : "");
-  DiskCache::shared().put(key, chosen);
-  if (!chosen.empty()) off.push_back(chosen);
-  return off;
+  Names chosen = Tuner(graph, options, sizes, values).best();
+  DiskCache::shared().put(key, format("{}", join(chosen, ",")));
+  return choice_of(options, chosen);
 }
 
 }  // namespace tn

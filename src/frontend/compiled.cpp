@@ -1,13 +1,14 @@
 #include "frontend/compiled.h"
 
 #include <algorithm>
+#include <chrono>
 
 #include "base/error.h"
 #include "compiler/graph_cache.h"
-#include "frontend/autotune.h"
 #include "frontend/bad_values.h"
 #include "frontend/check.h"
 #include "frontend/eval.h"
+#include "frontend/modes.h"
 #include "frontend/op_events.h"
 #include "frontend/stages.h"
 #include "ir/number.h"
@@ -16,6 +17,7 @@
 #include "ir/trace.h"
 #include "ir/watch.h"
 #include "ops/call.h"
+#include "runtime/own_thread.h"
 #include "transforms/tape.h"
 
 namespace tn {
@@ -112,7 +114,7 @@ CompileOptions Compiled::options() const {
   CompileOptions all = options_;
   {
     std::lock_guard lock(ready_mutex_);
-    if (!tuned_off_.empty()) all.off = tuned_off_;
+    if (tuned_choice_) all.off = tuned_choice_->off;
   }
   for (const Tensor& t : traced_.leaves) all.constants.push_back(bound_of(slot_of(t)));
   return all;
@@ -153,9 +155,9 @@ void Compiled::tune(std::span<const Bound> in, std::span<const Binding> sizes) c
     if (has_code_.load(std::memory_order_acquire) || options_.effort == Effort::e0 ||
         traced_.graph.outputs.size() > traced_.results)
       return;
-    std::vector<std::string> off = tuned_off(traced_.graph, options(), sizes, in);
+    Tuned choice = tuned(traced_.graph, options(), sizes, {in});
     std::lock_guard lock(ready_mutex_);
-    tuned_off_ = std::move(off);
+    tuned_choice_ = std::move(choice);
   });
 }
 
@@ -174,6 +176,10 @@ std::shared_ptr<const Compiled::Ready> Compiled::make_ready(std::span<const Bind
   if (!compiled && demands_.memory_limit && memory_needed(*plan) > demands_.memory_limit)
     plan = code().plan(sizes), compiled = true;
   made->plan = std::move(plan), made->lasts = compiled;
+  {
+    std::lock_guard lock(ready_mutex_);
+    made->alone = tuned_choice_ && tuned_choice_->alone;
+  }
   made->ops = op_list(traced_.graph);
   for (const Binding& b : sizes) made->sizes.push_back(b.value);
   std::vector<Replacement> values = replacements(sizes);
@@ -187,6 +193,28 @@ std::shared_ptr<const Compiled::Ready> Compiled::make_ready(std::span<const Bind
          "compile: a run needs {} bytes, memory_limit is {}{}\n{}", report.peak,
          demands_.memory_limit, least_text(options_.effort), to_text(report));
   return made;
+}
+
+bool Compiled::Ready::is_short() const {
+  return seconds.load(std::memory_order_relaxed) < kShortSeconds;
+}
+
+/// Runs that keep the host's lock are measured now and then, others always: whether a plan is short
+/// is known that way.
+void Compiled::run_ready(const Ready& ready, bool keeps_lock, std::span<const Bound> in,
+                         std::span<Bound> out, bool& overwritten) const {
+  constexpr uint32_t kMeasuredOf = 32;
+  std::optional<OnOwnThread> alone;
+  if (ready.alone) alone.emplace();
+  bool measured =
+      demands_.keeps_lock &&
+      (!keeps_lock || ready.runs.fetch_add(1, std::memory_order_relaxed) % kMeasuredOf == 0);
+  if (!measured) return run(*ready.plan, in, nullptr, out, &overwritten);
+  using Clock = std::chrono::steady_clock;
+  Clock::time_point began = Clock::now();
+  run(*ready.plan, in, nullptr, out, &overwritten);
+  float seconds = std::chrono::duration<float>(Clock::now() - began).count();
+  ready.seconds.store(seconds, std::memory_order_relaxed);
 }
 
 void Compiled::count(CallStats& stats) const {
@@ -253,8 +281,9 @@ Tensors Compiled::operator()(std::span<Tensor> args, std::span<const Binding> si
   Tensors results = traced_.differentiable ? record(args, sizes) : Tensors();
   flush(args);
   std::shared_ptr<const Ready> ready = demands_.keeps_lock ? known_ready(sizes) : nullptr;
+  bool keeps_lock = ready && ready->is_short();
   std::optional<HostUnlocked> unlocked;
-  if (!ready) unlocked.emplace();  // also while another thread makes the plan, which may need it
+  if (!keeps_lock) unlocked.emplace();  // also while another thread makes the plan and may need it
   std::vector<Bound> in, out(traced_.graph.outputs.size());
   in.reserve(args.size());
   for (const Tensor& t : args) in.push_back(bound_of(slot_of(t)));
@@ -264,7 +293,7 @@ Tensors Compiled::operator()(std::span<Tensor> args, std::span<const Binding> si
   std::vector<Bound> kept = looking ? in : std::vector<Bound>();  // nothing is written over then
   GivenAway given(traced_.differentiable ? std::vector<bool>() : options_.donated, args, in);
   tell_ops(ready->ops, ready->lasts);
-  run(*ready->plan, in, nullptr, out, &given.overwritten);
+  run_ready(*ready, keeps_lock, in, out, given.overwritten);
   if (looking) look_at(in, out, sizes);
   given.done = true;
   if (demands_.check) check(in, out, sizes);

@@ -4,6 +4,7 @@
 
 #include "base/events.h"
 #include "compiler/compile.h"
+#include "frontend/autotune.h"
 #include "frontend/deadline.h"
 #include "frontend/explain.h"
 #include "frontend/pattern.h"
@@ -26,7 +27,7 @@ struct RunDemands {
   bool check = false;          // the interpreter runs beside, and results are compared
   double timeout = 0;          // seconds to wait for a plan; 0: as long as it takes
   bool timeout_fails = false;  // otherwise the interpreter runs meanwhile
-  bool keeps_lock = false;     // the host's, while a known plan runs: calls cost less
+  bool keeps_lock = false;     // the host's, while a short plan runs: calls cost less
   bool tunes = false;          // what can be done in several ways is measured, before the first run
 };
 
@@ -86,10 +87,17 @@ class Compiled {
   struct Ready {
     std::vector<int64_t> sizes;
     std::shared_ptr<const Plan> plan;
-    std::vector<TypeRef> types;  // of the results
-    OpListRef ops;               // for those who watch
-    bool lasts = true;           // false: a better plan is being made
+    std::vector<TypeRef> types;              // of the results
+    OpListRef ops;                           // for those who watch
+    bool lasts = true;                       // false: a better plan is being made
+    bool alone = false;                      // it runs on the calling thread
+    mutable std::atomic<float> seconds = 1;  // of the run that was measured last
+    mutable std::atomic<uint32_t> runs = 0;
+
+    bool is_short() const;
   };
+  void run_ready(const Ready& ready, bool keeps_lock, std::span<const Bound> in,
+                 std::span<Bound> out, bool& overwritten) const;
   std::shared_ptr<const Ready> ready(std::span<const Binding> sizes) const;
   std::shared_ptr<const Ready> make_ready(std::span<const Binding> sizes) const;
   Deadline::Found plan(std::span<const Binding> sizes) const;
@@ -112,7 +120,7 @@ class Compiled {
   DType narrow_;
   mutable Deadline deadline_;
   mutable std::once_flag tuned_, compiled_;
-  mutable std::vector<std::string> tuned_off_;  // what turned out to be slower
+  mutable std::optional<Tuned> tuned_choice_;  // what turned out to be fastest
   mutable std::shared_ptr<const CompiledGraph> code_;
   mutable std::atomic<bool> has_code_ = false;
   mutable CompileCounts before_;  // of code that others made

@@ -5,8 +5,10 @@
 
 #include "base/error.h"
 #include "frontend/compiled.h"
+#include "frontend/modes.h"
 #include "frontend/retrace.h"
 #include "ir/trace.h"
+#include "ir/watch.h"
 #include "tenon/compile.h"
 #include "transforms/tape.h"
 
@@ -115,7 +117,14 @@ struct CompiledFunction::State {
 
 static RunDemands demands_of(const CompileSettings& settings) {
   if (!(settings.timeout >= 0)) fail("compile: a timeout is seconds, not {}", settings.timeout);
-  return {settings.memory_limit, settings.check, settings.timeout, settings.timeout_fails};
+  if (!std::ranges::count(kModes, settings.mode))
+    fail("compile: mode is one of {}, not '{}'", join(kModes, ", "), settings.mode);
+  return {.memory_limit = settings.memory_limit,
+          .check = settings.check,
+          .timeout = settings.timeout,
+          .timeout_fails = settings.timeout_fails,
+          .keeps_lock = settings.mode == kReduceOverhead,
+          .tunes = settings.mode == kMaxAutotune};
 }
 
 CompiledFunction::CompiledFunction(Function f, CompileSettings settings)
@@ -146,7 +155,10 @@ Tensors CompiledFunction::operator()(Tensors&& args) const {
   if (is_compile_disabled()) return state_->f(args);
   std::vector<Binding> sizes;
   Entry entry = state_->entry(args, sizes);
-  return (*entry)(args, sizes);
+  bool blocked = lead_to_lost_leaves(args);
+  Tensors results = (*entry)(args, sizes);
+  if (blocked) mark_blocked(results);
+  return results;
 }
 
 std::string CompiledFunction::show(std::string_view stage, const Tensors& args) const {

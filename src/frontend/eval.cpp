@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <optional>
 #include <unordered_map>
 
 #include "base/at_fork.h"
@@ -14,9 +15,11 @@
 #include "frontend/hot_paths.h"
 #include "frontend/instruction_log.h"
 #include "frontend/key.h"
+#include "frontend/modes.h"
 #include "frontend/op_events.h"
 #include "ir/trace.h"
 #include "ir/watch.h"
+#include "runtime/own_thread.h"
 
 namespace tn {
 
@@ -85,14 +88,17 @@ struct Flusher {
   FlushKey key;
   std::vector<Bound> inputs, results;
   std::vector<Scalar> scalars;
-  std::shared_ptr<HotPath> hot;  // of the plan, if anybody asked
+  std::shared_ptr<HotPath> hot;                 // of the plan, if anybody asked
+  std::optional<HostUnlocked>* host = nullptr;  // of the flush: empty while it keeps the lock
 
   void flush(std::span<const Tensor> wanted);
   void compute(std::span<const Tensor> wanted, const SignalRegion* region);
   void mark(std::span<const Tensor> wanted);
   void choose_outputs(std::span<const Tensor> wanted);
   CachedPlan& cached_plan(std::span<const Tensor> wanted, const SignalRegion* region);
-  HotPath::Choice hot_plan(CachedPlan& cached, const HotPathPolicy& policy, std::string region);
+  HotPath::Choice hot_plan(CachedPlan& cached, const HotPathPolicy& policy,
+                           const SignalRegion* region);
+  void leave_host();
   void run_plan(const HotPath::Choice& chosen);
   void bind();
   void publish();
@@ -180,6 +186,7 @@ CachedPlan& Flusher::cached_plan(std::span<const Tensor> wanted, const SignalReg
     ++stats.hits;
     return *cached;
   }
+  leave_host();
   Captured captured = graph_of(walk, {}, outputs);
   CompileOptions options{.runtime_scalars = numbers_among(walk.leaves)};
   std::shared_ptr<const Plan> plan = [&] {
@@ -192,14 +199,18 @@ CachedPlan& Flusher::cached_plan(std::span<const Tensor> wanted, const SignalReg
 
 /// The plan of a sequence that may be hot, compiled or not.
 HotPath::Choice Flusher::hot_plan(CachedPlan& cached, const HotPathPolicy& policy,
-                                  std::string region) {
+                                  const SignalRegion* region) {
   if (!cached.hot)
-    cached.hot = std::make_shared<HotPath>(shown_hash(walk, outputs), walk, std::move(region));
+    cached.hot =
+        std::make_shared<HotPath>(shown_hash(walk, outputs), walk, region ? region->name : "");
   hot = cached.hot;
   if (hot->is_due(policy)) {
+    leave_host();
     Captured captured = graph_of(walk, {}, outputs);
+    std::optional<HotPath::Values> values;
+    if (region && region->has_mode(kMaxAutotune)) values = {inputs, scalars};
     WalkUnlocked unlocked;
-    hot->compile(std::move(captured.graph), numbers_among(walk.leaves), policy);
+    hot->compile(std::move(captured.graph), numbers_among(walk.leaves), policy, std::move(values));
   }
   return hot->choose(cached.plan);
 }
@@ -207,6 +218,8 @@ HotPath::Choice Flusher::hot_plan(CachedPlan& cached, const HotPathPolicy& polic
 void Flusher::run_plan(const HotPath::Choice& chosen) {
   results.resize(outputs.size());
   const Plan& plan = *chosen.plan;
+  std::optional<OnOwnThread> alone;
+  if (chosen.alone) alone.emplace();
   if (!chosen.measured) return run(plan, inputs, scalars.data(), results);
   using Clock = std::chrono::steady_clock;
   Clock::time_point began = Clock::now();
@@ -249,6 +262,10 @@ void Flusher::clean() {
   outputs.clear();
 }
 
+void Flusher::leave_host() {
+  if (!*host) host->emplace();
+}
+
 void Flusher::flush(std::span<const Tensor> wanted) {
   if (!regions_are_used.load(std::memory_order_relaxed)) return compute(wanted, nullptr);
   for (FlushPart& part : parts_of(wanted)) {
@@ -262,6 +279,7 @@ void Flusher::compute(std::span<const Tensor> wanted, const SignalRegion* region
     Flusher& f;
     ~Clean() { f.clean(); }
   } clean{*this};
+  if (!region || !region->has_mode(kReduceOverhead)) leave_host();
   HotPath::Choice chosen{};
   HotPathPolicy policy = policy_in(region);
   std::optional<Captured> looked_at;
@@ -274,13 +292,14 @@ void Flusher::compute(std::span<const Tensor> wanted, const SignalRegion* region
     ++stats.flushes;
     if (is_looking()) looked_at = graph_of(walk, {}, outputs);
     CachedPlan& cached = cached_plan(wanted, region);
+    bind();
     if (policy.when == HotPathPolicy::When::never)
       chosen = {cached.plan, false};
     else
-      chosen = hot_plan(cached, policy, region ? region->name : "");
+      chosen = hot_plan(cached, policy, region);
     tell_ops(cached.ops, walk, chosen.plan != cached.plan);
-    bind();
   }
+  if (!chosen.is_short) leave_host();
   run_plan(chosen);
   if (looked_at) check_values({looked_at->graph, {}, inputs}, results);
   publish();
@@ -293,9 +312,16 @@ void flush(std::span<const Tensor> wanted) {
   if (!pending) return;
   if (inside_flush)
     fail("a value was asked for while ops are running, by what shows the lines of print");
-  HostUnlocked unlocked;
   Flusher& f = flusher();
-  std::lock_guard lock(f.mutex);
+  // Nobody waits for the flusher with the host's lock: who has the flusher may need that. Only some
+  // regions keep it; it is taken again after the flusher was let go.
+  std::optional<HostUnlocked> unlocked;
+  std::unique_lock lock(f.mutex, std::defer_lock);
+  if (!regions_are_used.load(std::memory_order_relaxed) || !lock.try_lock()) {
+    unlocked.emplace();
+    lock.lock();
+  }
+  f.host = &unlocked;
   inside_flush = true;
   // The host is not asked whether to stop: it may be waiting for our lock, as when it forks.
   static const std::atomic<bool> never = false;

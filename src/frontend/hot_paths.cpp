@@ -4,6 +4,7 @@
 #include <atomic>
 #include <mutex>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 
 #include "base/at_fork.h"
@@ -14,9 +15,13 @@
 #include "base/interrupt.h"
 #include "compiler/graph_cache.h"
 #include "compiler/stopwatch.h"
+#include "frontend/autotune.h"
 #include "frontend/background.h"
 #include "frontend/environment_number.h"
+#include "frontend/modes.h"
 #include "frontend/op_events.h"
+#include "ir/named_calls.h"
+#include "passes/passes.h"
 #include "runtime/own_thread.h"
 
 namespace tn {
@@ -39,6 +44,7 @@ HotPathPolicy policy_of_environment() {
   if (environment_number("TENON_AUTO_COMPILE", 0, 0)) policy.when = When::hot;
   if (environment_number("TENON_COMPILE", 0, 0)) policy.when = When::always;
   policy.threshold = environment_number("TENON_HOTPATH_THRESHOLD", 1, policy.threshold);
+  calls_are_named = policy.when != When::never;
   return policy;
 }
 
@@ -89,11 +95,16 @@ uint64_t family_of(const Walk& walk) {
   return family;
 }
 
-/// "matmul -> relu -> sum", without what only moves data about.
+/// "matmul -> relu -> sum", as the user called them, without what only moves data about.
 std::string sequence_of(const Walk& walk) {
   std::vector<std::string_view> names;
-  for (Node* node : walk.nodes)
-    if (node->op->family != Family::movement) names.push_back(called_name(*node->op));
+  std::unordered_set<uint64_t> calls;
+  for (Node* node : walk.nodes) {
+    if (node->op->family == Family::movement) continue;
+    CallName call = call_of(*node);
+    if (call.name.empty() || calls.insert(call.first).second)
+      names.push_back(call.name.empty() ? called_name(*node->op) : call.name);
+  }
   size_t more = names.size() > kNamesShown ? names.size() - kNamesShown : 0;
   names.resize(names.size() - more);
   return format("{}{}", join(names, " -> "), more ? format(" -> ... ({} more)", more) : "");
@@ -113,7 +124,7 @@ std::string time_text(double ms) {
 }  // namespace
 
 void prepare_hot_paths() {
-  static const bool ready = (warm_up_compiler(), registry(), true);
+  static const bool ready = (warm_up_compiler(), registry(), calls_are_named = true);
   (void)ready;
 }
 
@@ -193,15 +204,20 @@ bool HotPath::may_compile() {
   return reason_.empty();
 }
 
-void HotPath::compile(Graph graph, int runtime_scalars, const HotPathPolicy& policy) {
-  if (policy.when == When::always) return make_plan(graph, runtime_scalars);
-  in_background([self = shared_from_this(), graph = std::move(graph), runtime_scalars] {
-    OnOwnThread alone;
-    self->make_plan(graph, runtime_scalars);
+void HotPath::compile(Graph graph, int runtime_scalars, const HotPathPolicy& policy,
+                      std::optional<Values> values) {
+  if (std::ranges::any_of(graph.ops, has_effects)) values = {};  // they happen once
+  if (policy.when == When::always) return make_plan(graph, runtime_scalars, values);
+  in_background([self = shared_from_this(), graph = std::move(graph), runtime_scalars,
+                 values = std::move(values)] {
+    std::optional<OnOwnThread> alone;
+    if (!values) alone.emplace();  // who measures needs the others
+    self->make_plan(graph, runtime_scalars, values);
   });
 }
 
-void HotPath::make_plan(const Graph& graph, int runtime_scalars) {
+void HotPath::make_plan(const Graph& graph, int runtime_scalars,
+                        const std::optional<Values>& values) {
   {
     std::lock_guard lock(registry().mutex);
     status_ = HotPathStatus::compiling;
@@ -211,12 +227,17 @@ void HotPath::make_plan(const Graph& graph, int runtime_scalars) {
                 region_.empty() ? "" : format(" of signal '{}'", region_));
   double ms = 0;
   PlanRef plan;
+  bool alone = false;
   std::string reason;
   try {
     CompileEvents events(hash_, sequence_);
     Stopwatch watch(ms);
     CompileOptions options{.effort = Effort::e2, .runtime_scalars = runtime_scalars};
+    Tuned choice{};
+    if (values) choice = tuned(graph, options, {}, {values->inputs, values->scalars.data()});
+    options.off = choice.off;
     plan = compiled_graph(graph, options)->plan();
+    alone = choice.alone;
   } catch (const Stopped&) {  // the process ends
     std::lock_guard lock(registry().mutex);
     status_ = HotPathStatus::cold;
@@ -230,7 +251,7 @@ void HotPath::make_plan(const Graph& graph, int runtime_scalars) {
     compile_ = ms / 1e3;
     status_ = plan ? HotPathStatus::trial : HotPathStatus::failed;
     if (!plan) reason_ = reason, set_unproven(false);
-    plan_ = plan;
+    plan_ = plan, alone_ = alone;
   }
   if (plan)
     debug_compile("Compilation complete ({})", time_text(ms));
@@ -242,7 +263,9 @@ HotPath::Choice HotPath::choose(const PlanRef& interpreted) {
   std::lock_guard lock(registry().mutex);
   if (!plan_) return {interpreted, status_ < HotPathStatus::kept};
   if (in_turns_) compiled_last_ = !compiled_last_;
-  return {compiled_last_ ? plan_ : interpreted, status_ == HotPathStatus::trial};
+  bool is_short = compiled_ > 0 && compiled_ < kShortSeconds;
+  return {compiled_last_ ? plan_ : interpreted, status_ == HotPathStatus::trial,
+          compiled_last_ && alone_, is_short && status_ == HotPathStatus::kept};
 }
 
 void HotPath::ran(const Plan& plan, double seconds) {
@@ -279,7 +302,7 @@ void HotPath::judge(std::string& line) {
     reason_ = format("{:.2f}x the speed of the interpreter", ratio);
     line = format("Dropped {}: compiled code has {}", sequence_, reason_);
   } else if (!forced) {
-    line = format("Speedup: {:.{}f}x on subsequent executions", ratio, ratio < 2 ? 2 : 1);
+    line = format("Speedup: {:.1f}x on subsequent executions", ratio);
   }
 }
 

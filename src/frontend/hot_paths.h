@@ -7,6 +7,8 @@
 //
 // The interpreter goes on until a compiled plan is there. Both give the same bits, so nobody can
 // tell when that is but by the clock.
+#include <optional>
+
 #include "compiler/compile.h"
 #include "ir/walk.h"
 #include "tenon/hot_paths.h"
@@ -19,7 +21,14 @@ class HotPath : public std::enable_shared_from_this<HotPath> {
   using PlanRef = std::shared_ptr<const Plan>;
   struct Choice {
     PlanRef plan;
-    bool measured;  // how long it takes decides something: `ran` wants to know
+    bool measured;          // how long it takes decides something: `ran` wants to know
+    bool alone = false;     // it runs on the calling thread
+    bool is_short = false;  // as measured: see kShortSeconds
+  };
+  /// The values of a run, to choose the fastest way on.
+  struct Values {
+    std::vector<Bound> inputs;
+    std::vector<Scalar> scalars;
   };
 
   HotPath(uint64_t hash, const Walk& walk, std::string region = {});
@@ -28,7 +37,9 @@ class HotPath : public std::enable_shared_from_this<HotPath> {
   /// Counts a run. True: it is to be compiled now, by `compile`.
   bool is_due(const HotPathPolicy& policy);
   /// In the background, or (the policy says `always`) before it returns.
-  void compile(Graph graph, int runtime_scalars, const HotPathPolicy& policy);
+  /// With `values`, what can be done in several ways is measured on them: see autotune.h.
+  void compile(Graph graph, int runtime_scalars, const HotPathPolicy& policy,
+               std::optional<Values> values = {});
   /// What to run this time.
   Choice choose(const PlanRef& interpreted);
   /// How long a run took, of the compiled plan or the interpreted one.
@@ -39,7 +50,7 @@ class HotPath : public std::enable_shared_from_this<HotPath> {
   void forget_thread();
 
  private:
-  void make_plan(const Graph& graph, int runtime_scalars);
+  void make_plan(const Graph& graph, int runtime_scalars, const std::optional<Values>& values);
   bool may_compile();
   void set_unproven(bool unproven);
   void judge(std::string& line);
@@ -55,6 +66,7 @@ class HotPath : public std::enable_shared_from_this<HotPath> {
   double interpreted_ = 0, compiled_ = 0, compile_ = 0;  // seconds; the least of some runs
   bool unproven_ = false;                                // counts among those not judged
   PlanRef plan_;
+  bool alone_ = false;  // how it runs
   std::string reason_;
 };
 

@@ -9,6 +9,7 @@
 #include <fstream>
 
 #include "base/error.h"
+#include "frontend/modes.h"
 #include "frontend/yaml.h"
 
 namespace tn {
@@ -19,7 +20,6 @@ using Yaml = YamlNode::Kind;
 
 constexpr size_t kLongestName = 200;
 constexpr int64_t kMostWorkers = 65536;
-constexpr std::array<std::string_view, 3> kModes = {"default", "reduce-overhead", "max-autotune"};
 
 /// A value, and how errors call it: "signal.load: config.yaml:3: forward.compile".
 struct Value {

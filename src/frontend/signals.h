@@ -14,6 +14,7 @@ class SignalRegion final : public Region {
   uint64_t settings = 0;  // differs for what was loaded at different times; 0: without `compile`
   std::string backward;   // the signal of its derivatives; "": not said
 
+  bool has_mode(std::string_view mode) const { return compile && compile->mode == mode; }
   RegionRef of_derivatives() const override;
 };
 inline const SignalRegion* as_signal(const RegionRef& region) {

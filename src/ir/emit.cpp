@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "base/error.h"
+#include "ir/named_calls.h"
 #include "ir/number.h"
 #include "ir/precision.h"
 #include "ir/sizes.h"
@@ -142,7 +143,10 @@ static Tensors call_prepared(const OpDef& op, Tensors& in, void* attrs) {
     return call_prepared(op, in, attrs);
   }
   if (op.prepare) op.prepare(attrs, in);
-  if (!op.recorded) return op.body(attrs, in);
+  if (!op.recorded) {
+    NamedCall named(op);
+    return op.body(attrs, in);
+  }
   if (op.is_elementwise()) {
     convert_operands(op, in);
     settle_unit_axes(op, in);

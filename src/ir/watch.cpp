@@ -1,5 +1,6 @@
 #include "ir/watch.h"
 
+#include <algorithm>
 #include <mutex>
 #include <unordered_map>
 
@@ -26,6 +27,17 @@ Gradients& gradients() {
 }
 
 }  // namespace
+
+bool lead_to_lost_leaves(std::span<const Tensor> operands) {
+  return inherited && std::ranges::any_of(operands, [](const Tensor& t) {
+           return (watch_bits(*t.node()) & kInherited) == kOnPath;
+         });
+}
+
+void mark_blocked(std::span<const Tensor> results) {
+  for (const Tensor& t : results)
+    if (t && !t.node()->op && is_inexact(t.dtype())) set_watch_bits(*t.node(), kOnPath);
+}
 
 void mark_replaced(Node& leaf) {
   std::lock_guard lock(walk_mutex());

@@ -41,6 +41,13 @@ inline bool is_variable(const Node& node) {
   return (watch_bits(node) & (kLeaf | kKept)) == (kLeaf | kKept);
 }
 
+/// Whether gradients are wanted behind one of `operands` for which nothing is kept when it is
+/// computed.
+bool lead_to_lost_leaves(std::span<const Tensor> operands);
+/// Marks what was computed at once from such: backward() says that it cannot go on there, instead
+/// of giving no gradients.
+void mark_blocked(std::span<const Tensor> results);
+
 /// Makes a leaf a plain value because its tensor has another one now. What is recorded from it
 /// later has higher numbers than it gets here; what was recorded before has lost a leaf.
 void mark_replaced(Node& leaf);

@@ -162,6 +162,13 @@ Tensor cotangent_of(const Tensor& loss, const Tensor& given) {
               " loss.backward(retain_graph=True) the first time"},
          "backward: a second time through the {}{} that was let go of after the first",
          node.op->name, at);
+  if (!node.op)
+    fail(
+        Hint{"give the parameters to an optimizer, or call requires_grad_() on them, before the "
+             "compiled part is called; detach() its result where no gradients are wanted"},
+        "backward: {} behind the loss was computed at once by a compiled part, whose parameters do "
+        "not require gradients",
+        *type_of(end));
   if (node.op == &param_leaf) fail_outside(end, "backward() leads to an argument");
   fail(
       Hint{"give the parameters to an optimizer, or call requires_grad_() on them, so that ops are "

@@ -153,3 +153,15 @@ TEST_CASE("disabled, a compiled function is the function") {
   CHECK(f({ones({2})})[0].to_vector<float>() == std::vector<float>{2, 2});
   CHECK(calls == 3);
 }
+
+TEST_CASE("compile: modes give the same values, and others are refused") {
+  auto f = [](const Tensors& x) { return Tensors{sum(exp(x[0]) * 2)}; };
+  Tensor x = ones({8});
+  float wanted = compile(f)({x})[0].item<float>();
+  for (const char* mode : {"default", "reduce-overhead", "max-autotune"}) {
+    CompiledFunction made = compile(f, {.mode = mode});
+    for (int i = 0; i < 3; ++i) CHECK(made({x})[0].item<float>() == wanted);
+  }
+  CHECK_THROWS_WITH(compile(f, {.mode = "fast"}),
+                    "compile: mode is one of default, reduce-overhead, max-autotune, not 'fast'");
+}

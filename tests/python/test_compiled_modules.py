@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 
 import pytest
@@ -60,6 +61,53 @@ def test_a_compiled_part_is_trained_like_a_plain_one(backward: bool) -> None:
     assert weights.keys() == plain_weights.keys()
     for name, values in weights.items():
         assert tn.allclose(tn.array(values), tn.array(plain_weights[name]), rtol=1e-4, atol=1e-6)
+
+
+def test_gradients_that_nobody_asked_for_in_time_are_not_lost_in_silence() -> None:
+    model = Model(True)
+    with pytest.raises(ValueError, match="computed at once by a compiled part"):
+        (model(X) ** 2).mean().backward()
+    assert all(p.grad is None for p in tn.tree.leaves(model.parameters()))
+    traces = model.encoder.stats().traces
+    optimizer = SGD(model.parameters(), lr=0.1)
+    (model(X) ** 2).mean().backward()
+    plain = Model(False)
+    (plain(X) ** 2).mean().backward()
+    for name in ("encoder", "decoder"):
+        got, wanted = (m.encoder.fc if name == "encoder" else m.decoder for m in (model, plain))
+        assert tn.allclose(got.weight.grad, wanted.weight.grad, rtol=1e-4, atol=1e-6)
+    optimizer.step()
+    optimizer.zero_grad()
+    model(X)
+    assert model.encoder.stats().traces == traces + 1
+
+
+def test_a_compiled_part_after_a_plain_one_says_so_too() -> None:
+    plain, compiled = Linear(4, 4), tn.compile(Linear(4, 2))
+    with pytest.raises(ValueError, match="requires_grad_"):
+        compiled(plain(X)).sum().backward()
+
+
+@pytest.mark.parametrize("how", ["detach", "no_grad", "freeze"])
+def test_a_compiled_part_that_is_not_trained(how: str) -> None:
+    teacher, student = tn.compile(Linear(4, 2)), Linear(4, 2)
+    if how == "freeze":
+        teacher.freeze()
+    with tn.no_grad() if how == "no_grad" else contextlib.nullcontext():
+        target = teacher(X)
+    if how == "detach":
+        target = target.detach()
+    ((student(X) - target) ** 2).mean().backward()
+    assert student.weight.grad is not None and teacher.weight.grad is None
+
+
+def test_functional_updates_make_no_chains() -> None:
+    model = tn.compile(Encoder())
+    for _ in range(3):
+        _, grads = tn.nn.value_and_grad(model, lambda x: (model(x) ** 2).mean())(X)
+        SGD(0.1).update(model, grads)
+        model(X)
+    assert model.stats().traces <= 2
 
 
 def test_names_types_and_text() -> None:

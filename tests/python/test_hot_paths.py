@@ -161,6 +161,18 @@ def test_zero_turns_it_off_without_a_word() -> None:
     assert run("import tenon", TENON_AUTO_COMPILE="0", TENON_COMPILE="").stderr == ""
 
 
+def test_calls_have_the_names_that_users_write() -> None:
+    w = tn.ones((100, 100))
+    tn.eval(w)
+    tn._core._clear_plans()
+    with tn.set_auto_compile(True, threshold=1000):
+        (tn.randn(100, 100) @ w).relu().sum().item()
+        (tn.arange(6.0) * tn.arange(6.0)).mean().item()
+        names = {path.sequence for path in tn.hot_paths()}
+    assert "arange -> arange -> multiply -> mean" in names
+    assert any(name.endswith("random_normal -> matmul -> relu -> sum") for name in names)
+
+
 def test_hashes_are_the_same_in_every_process() -> None:
     program = """
         import tenon as tn
