@@ -265,6 +265,27 @@ def test_variables_that_make_no_sense_are_said_in_a_line(value):
     assert re.fullmatch(r"tenon.trace: TENON_TRACE.*: nothing is recorded\n", done.stderr)
 
 
+def test_children_of_fork_leave_the_trace_alone(tmp_path):
+    program = """
+import os, sys
+import tenon as tn
+x = tn.ones(3)
+tn.exp(x).tolist()
+if not (child := os.fork()):
+    tn.sin(x).tolist()
+    sys.exit(0)
+os.waitpid(child, 0)
+tn.cos(x).tolist()
+"""
+    done = subprocess.run([sys.executable, "-c", program], text=True, capture_output=True,
+                          env=environment(TENON_TRACE=f"60:{tmp_path}"))
+    [log] = tmp_path.iterdir()
+    assert done.returncode == 0 and done.stderr.count("\n") == 1
+    names = [step.name for step in trace_log.read(log).of("step")]
+    assert "exp" in names and "cos" in names and "sin" not in names
+    assert log.read_text().count("# tenon trace:") == 1
+
+
 def test_a_folder_that_is_gone_is_said(tmp_path):
     program = f"""
 import shutil
