@@ -28,7 +28,8 @@ std::string identifier(const fs::path& file) {
 /// Returns the files that it wrote.
 std::vector<std::string> write_c(const ExportOptions& options) {
   std::string name = identifier(options.file);
-  source::CSource c = c_source(Executable::load(options.file), name);
+  NamedExecutable one[] = {{name, Executable::load(options.file)}};
+  source::CSource c = c_source(one);
   std::error_code error;
   fs::create_directories(options.folder, error);
   if (error) fail("{}: no such folder can be made: {}", options.folder, error.message());

@@ -100,25 +100,43 @@ std::string Executable::memory() const {
   return tn::to_text(memory_report(*program.plan(program.signature().opt)));
 }
 
-source::CSource c_source(const Executable& f, std::string_view name) {
-  const Program& program = *f.state()->program;
-  const Signature& signature = program.signature();
-  if (!signature.opt.empty())
-    fail(Hint{"compile with fixed sizes"}, "source: {}() has sizes that vary, and C has none",
-         signature.function);
-  CompileOptions options = program.options();
-  options.off.push_back("bundle");
+/// Plans whose steps say what they do. Composites are their ops, and convolutions stay in the order
+/// of the user's axes, which is the one that is fast in C.
+static std::shared_ptr<const Plan> plan_for_c(const Graph& graph, CompileOptions options) {
+  for (const char* pass : {"bundle", "claim", "layout"}) options.off.push_back(pass);
   CompileReport report;
-  std::shared_ptr<const Plan> plan = compile(program.graph(), options, &report);
-  Types in(program.graph().types.data(),
-           program.graph().types.size() ? static_cast<size_t>(plan->inputs) : 0);
-  return source::c_source(*plan, in, signature.outputs, name);
+  return compile(graph, options, &report);
+}
+
+source::CSource c_source(std::span<const NamedExecutable> functions) {
+  std::vector<source::CFunction> made;
+  for (const auto& [name, f] : functions) {
+    const Program& program = *f.state()->program;
+    const Signature& signature = program.signature();
+    if (!signature.opt.empty())
+      fail(Hint{"compile with fixed sizes"}, "source: {}() has sizes that vary, and C has none",
+           signature.function);
+    std::shared_ptr<const Plan> plan = plan_for_c(program.graph(), program.options());
+    const std::vector<TypeRef>& types = program.graph().types;
+    std::vector<std::string> names;
+    for (const InputSignature& input : signature.inputs)
+      if (input.type) names.push_back(input.name);
+    made.push_back({name,
+                    plan,
+                    {types.begin(), types.begin() + plan->inputs},
+                    signature.outputs,
+                    std::move(names)});
+  }
+  Effort effort =
+      functions.empty() ? Effort::e2 : functions[0].f.state()->program->options().effort;
+  return source::c_source(made,
+                          [&](const Graph& body) { return plan_for_c(body, {.effort = effort}); });
 }
 
 std::string Executable::source(std::string_view language) const {
   if (language != "c") fail("source: no language \"{}\": there is c", language);
-  source::CSource c = c_source(*this, "tenon");
-  return c.header + c.source.substr(c.source.find('\n'));  // without the line that includes it
+  NamedExecutable one[] = {{"tenon", *this}};
+  return c_source(one).source;
 }
 
 std::string Executable::show(std::string_view stage) const {

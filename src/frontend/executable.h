@@ -21,7 +21,11 @@ namespace source {
 struct CSource;
 }
 
-/// An executable as C, of files and functions called `name`. Fails where sizes are open.
-source::CSource c_source(const Executable& f, std::string_view name);
+struct NamedExecutable {
+  std::string name;
+  Executable f;
+};
+/// Executables as functions of one C file. Fails where sizes are open.
+source::CSource c_source(std::span<const NamedExecutable> functions);
 
 }  // namespace tn

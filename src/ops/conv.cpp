@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "ir/sizes.h"
+#include "loop/c_call.h"
 #include "ops/conv_attrs.h"
 #include "ops/families.h"
 #include "ops/op_decls.h"
@@ -102,6 +103,19 @@ void run_conv(const LibraryCall& call) {
   const Strided at[] = {Strided::row_major(call.in_types[0]->shape),
                         Strided::row_major(call.in_types[1]->shape)};
   run_tiled_conv({call.attrs, call.in_types, call.out_types, at, call.in, call.out[0]});
+}
+
+std::string c_of_conv(const ConvAttrs& a, source::CCall& call) {
+  const InternedType &x = *call.in[0], &w = *call.in[1], &out = *call.out[0];
+  source::c_needs_real("conv", *call.in[0]);
+  if (out.elements == 0) return "";
+  if (x.elements == 0 || w.elements == 0) return format("  memset(y0, 0, {});\n", out.bytes());
+  ConvArgs args = conv_args(a, x, w, out);
+  int64_t taps = args.axes[0].taps * args.axes[1].taps * args.axes[2].taps;
+  call.scratch = c_conv_scratch(args, taps, taps * args.in_channels, x.dtype);
+  return c_conv_shape(a, {x, call.at[0]}, {w, call.at[1]}, {out, Strided::row_major(out.shape)}) +
+         format("  tn_conv_{}(&shape, {}, {}, y0, scratch);\n", x.dtype,
+                source::c_element("x0", call.at[0]), source::c_element("x1", call.at[1]));
 }
 
 TileDomain domain_of_conv(const void* attrs, Types, Types out) {
@@ -289,6 +303,7 @@ constinit const OpDef conv = Op<ConvAttrs>{
     .prepare = rule<prepare_conv>,
     .infer = rule<infer_conv>,
     .run = run_conv,
+    .c = rule<c_of_conv>,
     .linear = Linear::each,
     .adjoint = rule<adjoint_conv>,
     .precision = Precision::low,

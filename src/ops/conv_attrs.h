@@ -1,6 +1,7 @@
 #pragma once
 // The attributes of the convolution primitive.
 #include "ir/attrs.h"
+#include "ir/view.h"
 #include "ops/spatial.h"
 #include "runtime/conv.h"
 
@@ -37,5 +38,16 @@ Tensor conv_adjoint_in_w(const ConvAttrs& a, const Tensor& ct, const Tensor& x, 
 
 /// The convolution as the runtime is asked for it, without its arrays.
 ConvArgs conv_args(const ConvAttrs& a, const Type& x, const Type& w, const Type& out);
+
+/// An operand or the result of a convolution in C.
+struct CPlace {
+  const Type& type;
+  Strided at;
+};
+/// `shape`, what the functions of C are told about a convolution.
+std::string c_conv_shape(const ConvAttrs& a, const CPlace& x, const CPlace& w, const CPlace& y);
+/// The bytes in which they bring elements in order: a table, `deep` elements for every channel of
+/// the result, and one image of x.
+int64_t c_conv_scratch(const ConvArgs& args, int64_t table, int64_t deep, DType type);
 
 }  // namespace tn::ops

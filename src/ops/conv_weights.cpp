@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "ir/sizes.h"
+#include "loop/c_call.h"
 #include "ops/conv_attrs.h"
 #include "ops/families.h"
 #include "ops/op_decls.h"
@@ -70,6 +71,20 @@ void run_weights(const LibraryCall& call) {
   conv_gradient(args, call.in[1], call.out[0]);
 }
 
+std::string c_of_weights(const ConvWeightsAttrs& a, source::CCall& call) {
+  const InternedType &x = *call.in[0], &ct = *call.in[1], &w = *call.out[0];
+  source::c_needs_real("conv_weights", *call.in[0]);
+  if (w.elements == 0) return "";
+  if (x.elements == 0 || ct.elements == 0) return format("  memset(y0, 0, {});\n", w.bytes());
+  ConvArgs args = conv_args(a.conv(), x, w, ct);
+  int64_t lines = args.axes[0].out * args.axes[1].out;
+  call.scratch = c_conv_scratch(args, lines, lines * args.axes[2].out, x.dtype);
+  return c_conv_shape(a.conv(), {x, call.at[0]}, {w, Strided::row_major(w.shape)},
+                      {ct, call.at[1]}) +
+         format("  tn_conv_gradient_{}(&shape, {}, {}, y0, scratch);\n", x.dtype,
+                source::c_element("x0", call.at[0]), source::c_element("x1", call.at[1]));
+}
+
 Tensor adjoint_weights(const ConvWeightsAttrs& a, const Tensor& ct, const Tensors& in, int k) {
   if (k == 0) return conv_adjoint_in_x(a.conv(), in[1], in[0], ct);
   return emit(conv, {in[0], ct}, a.conv());
@@ -114,6 +129,7 @@ constinit const OpDef conv_weights = Op<ConvWeightsAttrs>{
     .prepare = rule<prepare_weights>,
     .infer = rule<infer_weights>,
     .run = run_weights,
+    .c = rule<c_of_weights>,
     .linear = Linear::each,
     .adjoint = rule<adjoint_weights>,
     .precision = Precision::low,

@@ -4,6 +4,8 @@
 
 #include "base/error.h"
 #include "ir/sizes.h"
+#include "loop/c_call.h"
+#include "loop/c_expressions.h"
 #include "ops/contract.h"
 #include "ops/families.h"
 #include "ops/op_decls.h"
@@ -330,6 +332,74 @@ Tensors batch_dot(const DotAttrs& a, const BatchCall& call) {
   return {place == 0 ? out : tn::moveaxis(out, Axes(place), Axes(0))};
 }
 
+/// An operand of a product in C.
+struct COperand {
+  Run rows, inner;
+  int64_t batches = 1;
+  std::string at;      // where its batch `g` begins
+  std::string copied;  // statements that made a copy, where its axes do not lie together
+};
+
+COperand c_operand(const DotAttrs& a, source::CCall& call, int k) {
+  TiledCall sizes{&a, call.in, call.out, call.at, nullptr, nullptr};
+  Operand3 side = operand_of(a, sizes, k);
+  COperand made{merge(side, side.rows), merge(side, side.contracted), 1, format("x{}", k), {}};
+  int64_t start = call.at[static_cast<size_t>(k)].offset;
+  if (!made.rows.merged || !made.inner.merged) {
+    DType type = call.in[0]->dtype;
+    std::string index = format("{}", start), indent = "  ";
+    made.copied = format("  {0} *c{1} = tn_at(scratch, {2}), *to{1} = c{1};\n",
+                         source::c_type(type), k, call.scratch);
+    int axis = 0;
+    for (const Axes* axes : {&side.batch, &side.rows, &side.contracted})
+      for (Axis i : *axes) {
+        made.copied += format("{0}for (int64_t i{1} = 0; i{1} < {2}; ++i{1})\n", indent, axis,
+                              side.shape[i.i].value());
+        index += format(" + i{} * {}", axis++, side.strides[i.i]);
+        indent += "  ";
+      }
+    made.copied += format("{}*to{}++ = x{}[{}];\n", indent, k, k, index);
+    BufferRef none;
+    call.scratch += (pack(side, size_of(type), nullptr, none) + 63) / 64 * 64;
+    made.rows = merge(side, side.rows), made.inner = merge(side, side.contracted);
+    made.at = format("c{}", k), start = 0;
+  }
+  if (start != 0) made.at += format(" + {}", start);
+  for (int i = side.batch.size(); i-- > 0;) {
+    int64_t extent = side.shape[side.batch[i].i].value(), stride = side.strides[side.batch[i].i];
+    std::string digit = made.batches > 1 ? format("g / {}", made.batches) : "g";
+    if (i > 0) digit += format(" % {}", extent);
+    if (extent > 1) made.at += format(" + ({}) * {}", digit, stride);
+    made.batches *= extent;
+  }
+  return made;
+}
+
+/// Blocks of the first operand are brought in order in `scratch`.
+std::string c_of_dot(const DotAttrs& a, source::CCall& call) {
+  DType type = call.in[0]->dtype;
+  source::c_needs_real("dot", *call.in[0]);
+  if (call.out[0]->elements == 0) return "";
+  COperand left = c_operand(a, call, 0), right = c_operand(a, call, 1);
+  int64_t m = left.rows.extent, n = right.rows.extent, k = left.inner.extent;
+  if (k == 0) return format("  memset(y0, 0, {});\n", call.out[0]->bytes());
+  int64_t depth = is_float(type) ? gemm_depth(k) : k;
+  std::string packed = "0";
+  if (type == DType::f32 || type == DType::f64) {
+    packed = format("tn_at(scratch, {})", call.scratch);
+    call.scratch +=
+        (std::min<int64_t>(m, 960) + 12) * std::min(depth, k) * static_cast<int64_t>(size_of(type));
+  }
+  std::string loop, to = "y0";
+  if (left.batches > 1) {
+    loop = format("  for (int64_t g = 0; g < {}; ++g)\n  ", left.batches);
+    to = format("y0 + g * {}", m * n);
+  }
+  return format("{}{}{}  tn_product_{}({}, {}, {}, {}, {}, {}, {},\n      {}, {}, {}, {}, {});\n",
+                left.copied, right.copied, loop, type, m, n, k, depth, left.at, left.rows.stride,
+                left.inner.stride, right.at, right.inner.stride, right.rows.stride, to, packed);
+}
+
 }  // namespace
 
 const TiledForm tiled_dot{domain_of_dot, run_tiled_dot, packed_bytes_of_dot,
@@ -345,6 +415,7 @@ constinit const OpDef dot = Op<DotAttrs>{
     .prepare = rule<prepare_dot>,
     .infer = rule<infer_dot>,
     .run = run_dot,
+    .c = rule<c_of_dot>,
     .linear = Linear::each,
     .adjoint = rule<adjoint_dot>,
     .precision = Precision::low,

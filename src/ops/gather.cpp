@@ -3,6 +3,7 @@
 #include "ir/sizes.h"
 #include "ops/families.h"
 #include "ops/indexing.h"
+#include "ops/indexing_c.h"
 #include "ops/op_decls.h"
 #include "ops/shapes.h"
 #include "tenon/operators.h"
@@ -82,6 +83,15 @@ void run_gather(const LibraryCall& call) {
   ScatterPlan plan = plan_scatter(x.shape, a.axes, a.batch_dims, index_shape("gather", indices),
                                   indices, call.in + 1, a.outside);
   gather_from(std::move(plan), x.dtype, call.in[0], call.out[0]);
+}
+
+std::string c_of_gather(const GatherAttrs& a, source::CCall& call) {
+  if (call.out[0]->elements == 0) return "";
+  CIndexed at(call, a.axes, a.batch_dims, 1, a.outside);
+  std::string to = format("y0[{}]", at.element),
+              statement = format("{}{} = x0[{}];", at.condition, to, at.place);
+  if (at.condition.empty()) return at.in_loops(statement);
+  return format("  memset(y0, 0, {});\n", call.out[0]->bytes()) + at.in_loops(statement);
 }
 
 Tensor adjoint_gather(const GatherAttrs& a, const Tensor& ct, const Tensors& in, int) {
@@ -334,6 +344,7 @@ constinit const OpDef gather = Op<GatherAttrs>{
     .infer = rule<infer_gather>,
     .lower = rule<lower_gather>,
     .run = run_gather,
+    .c = rule<c_of_gather>,
     .linear = Linear::each,
     .adjoint = rule<adjoint_gather>,
     .batch_rule = rule<batch_gather>,

@@ -6,6 +6,8 @@
 #include "base/error.h"
 #include "base/half.h"
 #include "ir/sizes.h"
+#include "loop/c_call.h"
+#include "loop/c_expressions.h"
 #include "ops/families.h"
 #include "ops/op_decls.h"
 #include "ops/shapes.h"
@@ -167,6 +169,33 @@ void run_fold(const LibraryCall& call) {
   }
 }
 
+std::string c_of_fold(const FoldAttrs& a, source::CCall& call) {
+  const InternedType &x = *call.in[0], &out = *call.out[0];
+  source::c_needs_real("window_fold", x);
+  if (out.elements == 0) return "";
+  DType wide = info(x.dtype).compute;
+  FoldPlan p(a, x.shape);
+  int64_t each = p.extent[0] * p.extent[1] * p.extent[2], tensors = out.elements / each;
+  call.scratch = each * static_cast<int64_t>(size_of(wide));
+  std::string loops, at = "0", indent = "    ";
+  for (auto [letter, counts] : {std::pair{'y', p.places}, {'k', p.size}})
+    for (int i = 0; i < kMostAxes; ++i, indent += "  ")
+      loops += format("{0}for (int64_t {1}{2} = 0; {1}{2} < {3}; ++{1}{2})\n", indent, letter, i,
+                      counts[i]);
+  for (int i = 0; i < kMostAxes; ++i)
+    at = format("({}) * {} + y{} * {} + k{} * {}", at, p.extent[i], i, p.step[i], i, p.apart[i]);
+  std::string sum =
+      source::c_binary(loop::Op::add, wide, "*sum", source::c_cast(x.dtype, wide, "*x0"));
+  return format(
+      "  {0} *sums = scratch;\n"
+      "  for (int64_t i = 0; i < {1}; ++i, y0 += {2}) {{\n"
+      "    for (int64_t j = 0; j < {2}; ++j) sums[j] = 0;\n"
+      "{3}{4}{{\n{4}  {0} *sum = sums + {5};\n{4}  *sum = {6}, ++x0;\n{4}}}\n"
+      "    for (int64_t j = 0; j < {2}; ++j) y0[j] = {7};\n  }}\n",
+      source::c_type(wide), tensors, each, loops, indent, at, sum,
+      source::c_cast(wide, x.dtype, "sums[j]"));
+}
+
 }  // namespace
 
 constinit const OpDef window = Movement<WindowAttrs>{
@@ -199,6 +228,7 @@ constinit const OpDef window_fold = Op<FoldAttrs>{
     .prepare = rule<prepare_fold>,
     .infer = rule<infer_fold>,
     .run = run_fold,
+    .c = rule<c_of_fold>,
     .linear = Linear::each,
     .adjoint =
         [](const FoldAttrs& a, const Tensor& ct, const Tensors& in, int) {

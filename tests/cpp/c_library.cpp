@@ -28,9 +28,9 @@ static std::string entry_c(const loop::Kernel& kernel, size_t number) {
 }
 
 std::string kernels_c(const std::vector<loop::Kernel>& kernels) {
-  std::string text(source::c_prelude());
+  std::string text;
   for (size_t i = 0; i < kernels.size(); ++i) text += "\n" + entry_c(kernels[i], i);
-  return text;
+  return source::c_prelude(text) + text;
 }
 
 static bool is_installed(const std::string& command) {

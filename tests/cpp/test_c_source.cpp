@@ -69,12 +69,15 @@ struct Printed {
 
   Printed(Graph given, std::string_view name, Effort effort = Effort::e0)
       : graph(std::move(given)) {
-    CompileReport report;
-    plan = compile(graph, {.effort = effort, .off = {"bundle"}}, &report);
-    std::vector<TypeRef> out;
-    for (Val v : graph.outputs) out.push_back(graph.types[static_cast<size_t>(v)]);
-    Types in{graph.types.data(), static_cast<size_t>(graph.inputs())};
-    text = source::c_source(*plan, in, out, name);
+    auto plan_of = [&](const Graph& g) {
+      CompileReport report;
+      return compile(g, {.effort = effort, .off = {"claim", "layout"}}, &report);
+    };
+    plan = plan_of(graph);
+    source::CFunction f{std::string(name), plan, {}, {}, graph.input_names};
+    f.in.assign(graph.types.begin(), graph.types.begin() + graph.inputs());
+    for (Val v : graph.outputs) f.out.push_back(graph.types[static_cast<size_t>(v)]);
+    text = source::c_source({&f, 1}, plan_of);
   }
 };
 
@@ -177,9 +180,7 @@ TEST_CASE("C source: whole plans, products among their steps") {
     for (const Printed& p : printed) {
       CAPTURE(compiler);
       CAPTURE(p.graph.name);
-      std::string source = p.text.source;
-      source.replace(0, source.find('\n'), p.text.header);  // in the place of its #include
-      CLibrary library(compiler, source);
+      CLibrary library(compiler, p.text.source);
       Tensors in = random_inputs(p.graph, 5);
       Tensors expected = run_interpreted(p.graph, in);
       Run* run = library.find<Run>(p.graph.name + "_run");
@@ -196,8 +197,8 @@ TEST_CASE("C source: constants are bytes beside the source") {
   weights->refs.fetch_add(1);
   CompileOptions options{.constants = {{BufferRef::adopt_reference(weights), 0}}};
   auto plan = compile(graph, options, &report);
-  TypeRef out[] = {graph.types[0]};
-  source::CSource text = source::c_source(*plan, {graph.types.data(), 1}, out, "f");
+  source::CFunction f{"f", plan, {graph.types[0]}, {graph.types[0]}, {"x"}};
+  source::CSource text = source::c_source({&f, 1}, {});
   CHECK(text.constants.substr(0, 12) == bytes_of(in[1]));
   CHECK(text.header.find("inputs[1]: the 64 bytes of constants") != std::string::npos);
 }

@@ -1,11 +1,13 @@
 #include "backend/source/c_plan.h"
 
 #include <algorithm>
+#include <set>
 #include <unordered_map>
 
-#include "backend/source/c_dot.h"
 #include "backend/source/c_printer.h"
 #include "base/error.h"
+#include "loop/c_call.h"
+#include "loop/c_expressions.h"
 #include "loop/step_source.h"
 
 namespace tn::source {
@@ -13,27 +15,101 @@ namespace {
 
 int64_t aligned(int64_t bytes) { return (bytes + 63) / 64 * 64; }
 
+const StepSource& source_of(const Step& step) {
+  if (!step.source)
+    fail(Hint{"compile with a report"}, "c source: step {} kept no source", step.name);
+  return *step.source;
+}
+
+/// Steps that were joined count by themselves.
+template <class F>
+void for_each_step(const std::vector<Step>& steps, F&& f) {
+  for (const Step& step : steps)
+    if (step.source && !step.source->parts.empty())
+      for_each_step(step.source->parts, f);
+    else
+      f(step);
+}
+
+/// "add f32[8,10], relu f32[8,10]": what a step computes.
+std::string ops_text(const StepSource& source) {
+  std::vector<std::string> parts;
+  for (const StepSource::Op& op : source.ops)
+    parts.push_back(format("{} {}", op.op->name, *op.type));
+  if (parts.empty() && source.op) parts.push_back(format("{} {}", source.op->name, *source.out[0]));
+  std::string text, line = "/* ";
+  for (size_t i = 0; i < parts.size(); ++i) {
+    std::string part = parts[i] + (i + 1 < parts.size() ? ", " : "");
+    if (line.size() + part.size() > 96)
+      text += line.substr(0, line.size() - 1) + "\n", line = "   ";
+    line += part;
+  }
+  return parts.empty() ? "" : text + line + " */\n";
+}
+
+/// The user's lines that a step computes, without folders.
+std::string places_text(const Step& step) {
+  std::set<std::string> places;
+  auto add = [&](Loc loc) {
+    Place place = resolve(loc);
+    if (place.line > 0)
+      places.insert(format("{}:{}", place.file.substr(place.file.rfind('/') + 1), place.line));
+  };
+  for (const StepSource::Op& op : step.source->ops) add(op.loc);
+  if (places.empty()) add({step.place});
+  if (places.empty()) return "";
+  if (places.size() > 4) places.erase(std::next(places.begin(), 4), places.end());
+  return format(" /* {} */", join(places, ", "));
+}
+
+/// What all functions of a file share.
+class FilePrinter {
+ public:
+  explicit FilePrinter(const PlanOf& plan_of) : plan_of_(plan_of) {}
+
+  /// The name of a function that `print` prints for a name; equal ones are printed once.
+  template <class F>
+  std::string function_named(std::string_view stem, const std::string& comment, F&& print) {
+    std::string& name = named_[print("f")];
+    if (!name.empty()) return name;
+    name = format("{}_{}", stem, named_.size());
+    functions += "\n" + comment + print(name);
+    return name;
+  }
+
+  CBody print_body(const Graph& body);
+
+  std::string functions, constants;
+
+ private:
+  const PlanOf& plan_of_;
+  std::unordered_map<std::string, std::string> named_;  // functions, by their text
+};
+
+/// The calls of one plan.
 class PlanPrinter {
  public:
-  PlanPrinter(const Plan& plan, Types in, Types out, std::string_view name)
-      : plan_(plan), in_(in), out_(out), name_(name) {
+  PlanPrinter(FilePrinter& file, const Plan& plan, Types out, bool embeds)
+      : file_(file), plan_(plan), out_(out), embeds_(embeds) {
     if (plan.scalars > 0)
       fail(Hint{"compile with the numbers as constants"},
            "c source: the plan takes {} numbers at run time", plan.scalars);
     place_blocks();
     place_constants();
+    scratch_at_ = arena_;
+    for_each_step(plan_.steps, [&](const Step& step) { print_step(step); });
+    for (size_t i = 0; i < out_.size(); ++i) print_output(i);
   }
 
-  CSource print() {
-    for (const Step& step : plan_.steps) print_step(step);
-    for (size_t i = 0; i < out_.size(); ++i) print_output(i);
-    std::string arena = arena_ > 0 ? "  if (!arena) return 1;\n" : "  (void)arena;\n";
-    if (in_.empty() && plan_.constants.empty()) arena += "  (void)inputs;\n";
-    if (out_.empty()) arena += "  (void)outputs;\n";
-    std::string run = format("{} {{\n{}{}  return 0;\n}}\n", signature(), arena, calls_);
-    std::string source =
-        format("#include \"{}.h\"\n\n{}\n{}{}", name_, c_prelude(), functions_, run);
-    return {header(), std::move(source), std::move(constants_)};
+  int64_t arena() const { return arena_; }
+  /// Statements over `inputs`, `outputs` and `arena`.
+  std::string text() const {
+    std::string unused;
+    auto has = [&](std::string_view name) { return calls_.find(name) != std::string::npos; };
+    for (std::string_view name : {"inputs", "outputs", "arena"})
+      if (!has(format("{}{}", name, name == "arena" ? "" : "[")))
+        unused += format("  (void){};\n", name);
+    return unused + calls_;
   }
 
  private:
@@ -60,22 +136,41 @@ class PlanPrinter {
     }
   }
 
+  /// Constants are bytes beside the file; those of bodies are numbers in it.
   void place_constants() {
     for (size_t i = 0; i < plan_.constants.size(); ++i) {
       const Bound& constant = plan_.constants[i];
-      constant_offset_.push_back(static_cast<int64_t>(constants_.size()));
-      constants_.append(constant.buffer.data<const char>() + constant.offset,
-                        static_cast<size_t>(bytes_read(plan_.inputs + static_cast<int32_t>(i))));
-      constants_.resize(static_cast<size_t>(aligned(static_cast<int64_t>(constants_.size()))));
+      auto bytes = static_cast<size_t>(bytes_read(plan_.inputs + static_cast<int32_t>(i)));
+      std::string data(constant.buffer.data<const char>() + constant.offset, bytes);
+      data.resize(static_cast<size_t>(aligned(static_cast<int64_t>(bytes))));
+      if (embeds_) {
+        constant_name_.push_back(embedded(data));
+      } else {
+        constant_offset_.push_back(static_cast<int64_t>(file_.constants.size()));
+        file_.constants += data;
+      }
     }
+  }
+
+  std::string embedded(const std::string& data) {
+    std::vector<std::string> words;
+    for (size_t at = 0; at < data.size(); at += 8) {
+      uint64_t word;
+      std::memcpy(&word, data.data() + at, 8);
+      words.push_back(format("{}UINT64_C({:#x})", at % 32 == 0 ? "\n  " : " ", word));
+    }
+    return file_.function_named("data", "", [&](std::string_view name) {
+      return format("static const uint64_t {}[] = {{{}}};\n", name, join(words, ","));
+    });
   }
 
   /// How much of a constant anybody reads.
   int64_t bytes_read(int32_t buffer) const {
     int64_t bytes = 0;
-    for (const Step& step : plan_.steps)
+    for_each_step(plan_.steps, [&](const Step& step) {
       for (size_t k = 0; k < step.buffers.size(); ++k)
         if (step.buffers[k] == buffer) bytes = std::max(bytes, bytes_read(source_of(step), k));
+    });
     for (size_t i = 0; i < plan_.outputs.size(); ++i)
       if (plan_.outputs[i].buffer == buffer)
         bytes = std::max(bytes, plan_.outputs[i].offset + out_[i]->bytes());
@@ -93,16 +188,9 @@ class PlanPrinter {
       return (last + 1) * size_of(type.dtype);
     }
     size_t calls = source.in.size() + source.out.size();
-    if (!source.kernel || place < calls) return 0;
+    if (!source.kernel || place < calls || place - calls >= source.kernel->buffers.size()) return 0;
     const loop::BufferParam& param = source.kernel->buffers[place - calls];
     return param.size.value() * size_of(param.type);
-  }
-
-  static const StepSource& source_of(const Step& step) {
-    if (!step.source)
-      fail(Hint{"compile with a report, and without bundles"}, "c source: step {} kept no source",
-           step.name);
-    return *step.source;
   }
 
   const Spot& spot_of(int32_t buffer) const {
@@ -117,7 +205,9 @@ class PlanPrinter {
     };
     if (buffer < plan_.inputs) return at(format("inputs[{}]", buffer), offset, "tn_read_at");
     if (buffer < plan_.first_own()) {
-      offset += constant_offset_[static_cast<size_t>(buffer - plan_.inputs)];
+      auto constant = static_cast<size_t>(buffer - plan_.inputs);
+      if (embeds_) return at(constant_name_[constant], offset, "tn_read_at");
+      offset += constant_offset_[constant];
       return at(format("inputs[{}]", plan_.inputs), offset, "tn_read_at");
     }
     size_t block = block_of(buffer);
@@ -127,36 +217,76 @@ class PlanPrinter {
     return at("arena", offset + block_offset_[block], "tn_at");
   }
 
-  /// The name of a function; equal ones are printed once.
-  template <class F>
-  std::string function_named(std::string_view stem, F&& print) {
-    std::string& name = named_[print("f")];
-    if (!name.empty()) return name;
-    name = format("{}_{}", stem, named_.size());
-    functions_ += print(name) + "\n";
-    return name;
-  }
-
-  void print_call(std::string_view function, std::span<const int32_t> buffers) {
+  void print_call(std::string_view function, std::span<const int32_t> buffers, int64_t scratch,
+                  std::string_view comment) {
     std::vector<std::string> args;
     for (int32_t buffer : buffers) args.push_back(address(buffer));
-    calls_ += format("  {}({});\n", function, join(args, ", "));
+    if (scratch > 0) args.push_back(format("tn_at(arena, {})", scratch_at_));
+    arena_ = std::max(arena_, scratch_at_ + aligned(scratch));
+    calls_ += format("  {}({});{}\n", function, join(args, ", "), comment);
   }
 
   void print_step(const Step& step) {
     const StepSource& source = source_of(step);
     std::span<const int32_t> buffers = step.buffers;
     size_t library = source.in.size() + source.out.size();
+    std::string ops = ops_text(source), places = places_text(step);
     if (source.op) {
-      if (source.op->name != "dot")
-        unsupported(Hint{}, "c source: {} has no form in C", source.op->name);
-      print_call(function_named("dot", [&](auto name) { return dot_c(source, name); }),
-                 buffers.first(library));
+      auto [name, scratch] = library_function(source, source.kernel ? "" : ops);
+      print_call(name, buffers.first(library), scratch, source.kernel ? "" : places);
     }
     if (source.kernel)  // what is behind its buffers is scratch memory, which C has no use for
-      print_call(function_named(source.kernel->name,
-                                [&](auto name) { return kernel_c(*source.kernel, name); }),
-                 buffers.subspan(library, source.kernel->buffers.size()));
+      print_call(file_.function_named(source.kernel->name, ops,
+                                      [&](auto name) { return kernel_c(*source.kernel, name); }),
+                 buffers.subspan(library, source.kernel->buffers.size()), 0, places);
+  }
+
+  struct Library {
+    std::string name;
+    int64_t scratch;
+  };
+
+  /// What the op's own rule says, as a function.
+  Library library_function(const StepSource& source, const std::string& comment) {
+    const OpDef& op = *source.op;
+    if (!op.c)
+      unsupported(Hint{}, "c source: {} has no form in C: {}", op.name,
+                  op.module == "linalg" || op.module == "fft"
+                      ? "it is a call of a library that C files do not have"
+                      : "nobody wrote one");
+    std::vector<Strided> at = source.at;
+    if (at.empty())
+      for (TypeRef type : source.in) at.push_back(Strided::row_major(type->shape));
+    std::vector<CBody> bodies = bodies_of(source);
+    CCall call{source.in, source.out, at, bodies};
+    std::string body = op.c(source.attrs ? source.attrs->data : nullptr, call);
+    auto has = [&](const std::string& name) { return body.find(name) != std::string::npos; };
+    std::vector<std::string> params;
+    std::string unused;
+    auto add = [&](Types types, std::string_view access, char letter) {
+      for (size_t i = 0; i < types.size(); ++i) {
+        std::string name = format("{}{}", letter, i);
+        params.push_back(format("{}{} *{}", access, c_type(types[i]->dtype), name));
+        if (!has(name)) unused += format("  (void){};\n", name);
+      }
+    };
+    add(source.in, "const ", 'x');
+    add(source.out, "", 'y');
+    if (call.scratch > 0) params.push_back("void *scratch");
+    std::string name = file_.function_named(op.name, comment, [&](auto function) {
+      return format("static void {}({}) {{\n{}{}}}\n", function, join(params, ", "), unused, body);
+    });
+    return {name, call.scratch};
+  }
+
+  std::vector<CBody> bodies_of(const StepSource& source) {
+    std::vector<CBody> bodies;
+    if (!source.attrs) return bodies;
+    void* data = const_cast<char*>(source.attrs->data);
+    for (const Field& f : list_fields(*source.op->attrs, data).items)
+      if (f.kind == FieldKind::graph)
+        bodies.push_back(file_.print_body(**static_cast<GraphRef*>(f.at)));
+    return bodies;
   }
 
   void print_output(size_t i) {
@@ -169,42 +299,74 @@ class PlanPrinter {
           format("  memcpy(outputs[{}], {}, {});\n", i, address(out.buffer, out.offset), bytes);
   }
 
-  std::string signature() const {
-    return format("int {}_run(const void *const *inputs, void *const *outputs, void *arena)",
-                  name_);
-  }
-
-  std::string header() const {
-    std::string upper(name_), text;
-    std::ranges::transform(upper, upper.begin(), [](unsigned char c) { return std::toupper(c); });
-    text = format("#ifndef {0}_H\n#define {0}_H\n\n/* Compile with {1}\n", upper, kCFlags);
-    for (int i = 0; i < plan_.inputs; ++i)
-      text += format("   inputs[{}]: {}\n", i, *in_[static_cast<size_t>(i)]);
-    if (!constants_.empty())
-      text += format("   inputs[{}]: the {} bytes of constants\n", plan_.inputs, constants_.size());
-    for (size_t i = 0; i < out_.size(); ++i) text += format("   outputs[{}]: {}\n", i, *out_[i]);
-    text += format(
-        "   arena: aligned to 64 bytes; calls at the same time need one each. */\n"
-        "#define {}_ARENA_BYTES {}\n\n"
-        "#ifdef __cplusplus\nextern \"C\"\n#endif\n{};\n\n#endif\n",
-        upper, arena_, signature());
-    return text;
-  }
-
+  FilePrinter& file_;
   const Plan& plan_;
-  Types in_, out_;
-  std::string name_;
+  Types out_;
+  bool embeds_;
   std::vector<int32_t> block_output_;  // the output whose memory it is, or kArena
   std::vector<int64_t> block_offset_, constant_offset_;
-  int64_t arena_ = 0;
-  std::unordered_map<std::string, std::string> named_;  // functions, by their text
-  std::string functions_, calls_, constants_;
+  std::vector<std::string> constant_name_;
+  int64_t arena_ = 0, scratch_at_ = 0;
+  std::string calls_;
 };
+
+CBody FilePrinter::print_body(const Graph& body) {
+  std::shared_ptr<const Plan> plan = plan_of_(body);
+  std::vector<TypeRef> out;
+  for (Val v : body.outputs) out.push_back(body.types[static_cast<size_t>(v)]);
+  PlanPrinter printer(*this, *plan, out, true);
+  std::string name = function_named("body", "", [&](std::string_view function) {
+    return format(
+        "static void {}(const void *const *inputs, void *const *outputs, void *arena) {{\n{}}}\n",
+        function, printer.text());
+  });
+  return {name, printer.arena()};
+}
+
+std::string signature(std::string_view name) {
+  return format("int {}_run(const void *const *inputs, void *const *outputs, void *arena)", name);
+}
+
+std::string upper(std::string_view name) {
+  std::string text(name);
+  std::ranges::transform(text, text.begin(), [](unsigned char c) { return std::toupper(c); });
+  return text;
+}
+
+std::string declaration(const CFunction& f, int64_t arena, size_t constants) {
+  std::string text = format("/* {}\n", f.name);
+  for (size_t i = 0; i < f.in.size(); ++i)
+    text += format("   inputs[{}]: {}{}\n", i, *f.in[i],
+                   i < f.input_names.size() ? " " + f.input_names[i] : "");
+  if (!f.plan->constants.empty())
+    text += format("   inputs[{}]: the {} bytes of constants\n", f.in.size(), constants);
+  for (size_t i = 0; i < f.out.size(); ++i) text += format("   outputs[{}]: {}\n", i, *f.out[i]);
+  return text + format(
+                    "   arena: aligned to 64 bytes; calls at the same time need one each. */\n"
+                    "#define {}_ARENA_BYTES {}\n{};\n",
+                    upper(f.name), arena, signature(f.name));
+}
 
 }  // namespace
 
-CSource c_source(const Plan& plan, Types in, Types out, std::string_view name) {
-  return PlanPrinter(plan, in, out, name).print();
+CSource c_source(std::span<const CFunction> functions, const PlanOf& plan_of) {
+  FilePrinter file(plan_of);
+  std::string declarations, runs;
+  for (const CFunction& f : functions) {
+    PlanPrinter plan(file, *f.plan, f.out, false);
+    std::string check = plan.arena() > 0 ? "  if (!arena) return 1;\n" : "";
+    runs += format("\n{} {{\n{}{}  return 0;\n}}\n", signature(f.name), check, plan.text());
+    declarations += declaration(f, plan.arena(), file.constants.size()) + "\n";
+  }
+  std::string guard = functions.empty() ? "TENON_H" : upper(functions[0].name) + "_H";
+  std::string header = format(
+      "/* C11 without dependencies. Compile with\n   {2}\n   and -fopenmp to use several threads. "
+      "*/\n"
+      "#ifndef {0}\n#define {0}\n\n#ifdef __cplusplus\nextern \"C\" {{\n#endif\n{1}"
+      "#ifdef __cplusplus\n}}\n#endif\n#endif\n",
+      guard, declarations, kCFlags);
+  std::string body = file.functions + runs;
+  return {header, header + "\n" + c_prelude(body) + body, std::move(file.constants)};
 }
 
 }  // namespace tn::source

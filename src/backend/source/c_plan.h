@@ -1,22 +1,35 @@
 #pragma once
-// A plan as C: a header and a source without dependencies.
+// Plans as one C file without dependencies.
+#include <functional>
+#include <memory>
 #include <string>
 
-#include "ir/opdef.h"
+#include "ir/graph.h"
 #include "runtime/plan.h"
 
 namespace tn::source {
 
 struct CSource {
-  std::string header, source;
+  std::string header;     // declarations alone, for those who call it
+  std::string source;     // the whole file: it does not include the header
   std::string constants;  // the bytes that the last pointer of `inputs` has to point to, if any
 };
 
-/// `int NAME_run(const void *const *inputs, void *const *outputs, void *arena)`, which runs the
-/// plan over NAME_ARENA_BYTES bytes of the caller's, aligned to 64, and returns 0. The steps of the
-/// plan must have kept their sources: it was compiled with a report and without bundles. It may
-/// take no run-time numbers. `in` are the types of its inputs without the constants. A step that
-/// has no form in C is an error that names its op.
-CSource c_source(const Plan& plan, Types in, Types out, std::string_view name);
+/// A function of the file. The steps of its plan must have kept their sources: it was compiled with
+/// a report. It may take no run-time numbers.
+struct CFunction {
+  std::string name;
+  std::shared_ptr<const Plan> plan;
+  std::vector<TypeRef> in, out;          // `in` without the constants
+  std::vector<std::string> input_names;  // empty: without names
+};
+
+/// Plans of graphs among attributes, made like those of the functions.
+using PlanOf = std::function<std::shared_ptr<const Plan>(const Graph& body)>;
+
+/// For each function `int NAME_run(const void *const *inputs, void *const *outputs, void *arena)`,
+/// which runs the plan over NAME_ARENA_BYTES bytes of the caller's, aligned to 64, and returns 0. A
+/// step that has no form in C is an error that names its op.
+CSource c_source(std::span<const CFunction> functions, const PlanOf& plan_of);
 
 }  // namespace tn::source

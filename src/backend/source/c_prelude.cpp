@@ -1,16 +1,24 @@
-// The C text that printed kernels build on.
+// The C text that printed functions build on, of which a file has what it needs.
+#include <algorithm>
+
+#include "backend/source/c_library.h"
 #include "backend/source/c_printer.h"
+#include "base/error.h"
+#include "loop/c_expressions.h"
 
 namespace tn::source {
+namespace {
 
-static constexpr std::string_view kPrelude = R"c(#include <stdint.h>
+constexpr std::string_view kBase = R"c(#include <stdint.h>
 #include <string.h>
 
 #if defined(__clang__)
 #pragma STDC FP_CONTRACT OFF
-#define TN_INDEPENDENT
-#else
+#endif
+#if defined(__GNUC__) && !defined(__clang__)
 #define TN_INDEPENDENT _Pragma("GCC ivdep")
+#else
+#define TN_INDEPENDENT
 #endif
 #if defined(_OPENMP)
 #define TN_PARALLEL _Pragma("omp parallel for")
@@ -20,34 +28,42 @@ static constexpr std::string_view kPrelude = R"c(#include <stdint.h>
 #if defined(__FLT_EVAL_METHOD__) && __FLT_EVAL_METHOD__ != 0
 #error "float and double must be computed in their own precision"
 #endif
-
-/* Memory is reused for elements of other types. */
+#if defined(__GNUC__) /* memory is reused for elements of other types */
 #define TN_ELEMENT __attribute__((may_alias))
 #define TN_FN static inline __attribute__((unused))
-typedef uint8_t TN_ELEMENT tn_bool;
-typedef int8_t TN_ELEMENT tn_i8;
-typedef int16_t TN_ELEMENT tn_i16;
-typedef int32_t TN_ELEMENT tn_i32;
-typedef int64_t TN_ELEMENT tn_i64;
-typedef uint8_t TN_ELEMENT tn_u8;
-typedef uint16_t TN_ELEMENT tn_u16;
-typedef uint32_t TN_ELEMENT tn_u32;
-typedef uint64_t TN_ELEMENT tn_u64;
-typedef uint8_t TN_ELEMENT tn_f8e4m3;
-typedef uint8_t TN_ELEMENT tn_f8e5m2;
-typedef uint16_t TN_ELEMENT tn_f16;
-typedef uint16_t TN_ELEMENT tn_bf16;
-typedef float TN_ELEMENT tn_f32;
-typedef double TN_ELEMENT tn_f64;
+#else
+#include <math.h>
+#define TN_ELEMENT
+#define TN_FN static inline
+#define __builtin_fmaf fmaf
+#define __builtin_fma fma
+#define __builtin_fabsf fabsf
+#define __builtin_fabs fabs
+#define __builtin_floorf floorf
+#define __builtin_floor floor
+#define __builtin_ceilf ceilf
+#define __builtin_ceil ceil
+#define __builtin_truncf truncf
+#define __builtin_trunc trunc
+#define __builtin_rintf rintf
+#define __builtin_rint rint
+#define __builtin_sqrtf sqrtf
+#define __builtin_sqrt sqrt
+#define __builtin_copysignf copysignf
+#define __builtin_copysign copysign
+#endif
+)c";
 
-TN_FN void *tn_at(void *base, int64_t bytes) { return (char *)base + bytes; }
+constexpr std::string_view kBits =
+    R"c(TN_FN void *tn_at(void *base, int64_t bytes) { return (char *)base + bytes; }
 TN_FN const void *tn_read_at(const void *base, int64_t bytes) { return (const char *)base + bytes; }
 TN_FN uint32_t tn_bits_f32(float x) { uint32_t b; memcpy(&b, &x, 4); return b; }
 TN_FN uint64_t tn_bits_f64(double x) { uint64_t b; memcpy(&b, &x, 8); return b; }
 TN_FN float tn_from_bits_f32(uint32_t b) { float x; memcpy(&x, &b, 4); return x; }
 TN_FN double tn_from_bits_f64(uint64_t b) { double x; memcpy(&x, &b, 8); return x; }
+)c";
 
-TN_FN int64_t tn_floor_div(int64_t x, int64_t d) {
+constexpr std::string_view kFloor = R"c(TN_FN int64_t tn_floor_div(int64_t x, int64_t d) {
   if (d < 1) d = 1;
   return x / d - (x % d < 0);
 }
@@ -55,8 +71,10 @@ TN_FN int64_t tn_floor_mod(int64_t x, int64_t d) {
   if (d < 1) d = 1;
   return x % d + (x % d < 0 ? d : 0);
 }
+)c";
 
-/* Integers: division by zero gives 0, shifts by the width or more shift everything out. W is the
+constexpr std::string_view kIntegers =
+    R"c(/* Integers: division by zero gives 0, shifts by the width or more shift everything out. W is the
    unsigned type that arithmetic wraps in. */
 #define TN_ORDERED(N, T) \
   TN_FN tn_bool tn_lt_##N(T a, T b) { return a < b; } \
@@ -87,23 +105,17 @@ TN_FN int64_t tn_floor_mod(int64_t x, int64_t d) {
     const T bits = 8 * sizeof(T); \
     return b < bits ? (T)(a >> (b & (bits - 1))) : 0; \
   }
-TN_SIGNED(i8, int8_t, uint8_t, uint32_t)
-TN_SIGNED(i16, int16_t, uint16_t, uint32_t)
-TN_SIGNED(i32, int32_t, uint32_t, uint32_t)
-TN_SIGNED(i64, int64_t, uint64_t, uint64_t)
-TN_UNSIGNED(u8, uint8_t, uint32_t)
-TN_UNSIGNED(u16, uint16_t, uint32_t)
-TN_UNSIGNED(u32, uint32_t, uint32_t)
-TN_UNSIGNED(u64, uint64_t, uint64_t)
-TN_ORDERED(bool, uint8_t)
+)c";
 
-/* Floats: a NaN operand is the result. Conversions to integers saturate and take NaN to 0: HIGH is
-   the first number too large, LOW the first too small or, when CLOSED, the last that fits. */
+constexpr std::string_view kFloats = R"c(/* A NaN operand is the result. */
 #define TN_FLOAT(N, T) \
   TN_FN T tn_max_##N(T a, T b) { return ((a > b) | (a != a)) ? a : b; } \
   TN_FN T tn_min_##N(T a, T b) { return ((a < b) | (a != a)) ? a : b; }
-TN_FLOAT(f32, float)
-TN_FLOAT(f64, double)
+)c";
+
+constexpr std::string_view kSaturate =
+    R"c(/* Conversions to integers saturate and take NaN to 0: HIGH is the first number too large, LOW the
+   first too small or, when CLOSED, the last that fits. */
 #define TN_SATURATE(N, T, F, FT, VIA, LOW, CLOSED, HIGH, LEAST, MOST) \
   TN_FN T tn_##N##_from_##F(FT x) { \
     const int inside = (CLOSED ? x >= (FT)(LOW) : x > (FT)(LOW)) & (x < (FT)(HIGH)); \
@@ -121,10 +133,10 @@ TN_FLOAT(f64, double)
   TN_SATURATE(u16, uint16_t, F, FT, int32_t, -1.0, 0, 65536.0, 0, UINT16_MAX) \
   TN_SATURATE(u32, uint32_t, F, FT, int64_t, -1.0, 0, 4294967296.0, 0, UINT32_MAX) \
   TN_SATURATE(u64, uint64_t, F, FT, uint64_t, 0.0, 1, 0x1p64, 0, UINT64_MAX)
-TN_SATURATE_FROM(f32, float, 0)
-TN_SATURATE_FROM(f64, double, 1)
+)c";
 
-/* The remainder of the truncating division, exact: long division of the significands. */
+constexpr std::string_view kRemainder =
+    R"c(/* The remainder of the truncating division, exact: long division of the significands. */
 TN_FN double tn_rem_f64(double a, double b) {
   const uint64_t sign = tn_bits_f64(a) & UINT64_C(1) << 63, one = UINT64_C(1) << 52;
   uint64_t x = tn_bits_f64(a) & ~(UINT64_C(1) << 63), y = tn_bits_f64(b) & ~(UINT64_C(1) << 63);
@@ -144,7 +156,10 @@ TN_FN double tn_rem_f64(double a, double b) {
 }
 TN_FN float tn_rem_f32(float a, float b) { return (float)tn_rem_f64(a, b); }
 
-/* Floats of E exponent and M mantissa bits; without infinities, all ones is NaN. */
+)c";
+
+constexpr std::string_view kNarrow =
+    R"c(/* Floats of E exponent and M mantissa bits; without infinities, all ones is NaN. */
 #define TN_NARROW(N, B, E, M, INF) \
   TN_FN float tn_f32_from_##N(B bits) { \
     const uint32_t sign = 1u << (E + M), rebias = (128u - (1u << (E - 1))) << 23; \
@@ -167,10 +182,9 @@ TN_FN float tn_rem_f32(float a, float b) { return (float)tn_rem_f64(a, b); }
     r = x > 0x7f800000u ? nan | (INF ? x >> (23 - M) & ((1u << M) - 1) : 0) : r; \
     return (B)(r | (bits & 0x80000000u) >> (31 - E - M)); \
   }
-TN_NARROW(f16, uint16_t, 5, 10, 1)
-TN_NARROW(f8e5m2, uint8_t, 5, 2, 1)
-TN_NARROW(f8e4m3, uint8_t, 4, 3, 0)
-TN_FN float tn_f32_from_bf16(uint16_t bits) {
+)c";
+
+constexpr std::string_view kBf16 = R"c(TN_FN float tn_f32_from_bf16(uint16_t bits) {
   const uint32_t x = (uint32_t)bits << 16;
   return tn_from_bits_f32((x & 0x7fffffffu) > 0x7f800000u ? x | 0x00400000u : x);
 }
@@ -178,7 +192,10 @@ TN_FN uint16_t tn_bf16_from_f32(float value) {
   const uint32_t x = tn_bits_f32(value), rounded = (x + 0x7fffu + (x >> 16 & 1)) >> 16;
   return (uint16_t)((x & 0x7fffffffu) > 0x7f800000u ? x >> 16 | 0x40u : rounded);
 }
-/* Rounded to odd, so that a second rounding to fewer bits makes the two one. */
+)c";
+
+constexpr std::string_view kOdd =
+    R"c(/* Rounded to odd, so that a second rounding to fewer bits makes the two one. */
 TN_FN float tn_odd_from_f64(double x) {
   const float near = (float)x;
   const uint32_t bits = tn_bits_f32(near), away = __builtin_fabs((double)near) > __builtin_fabs(x);
@@ -194,6 +211,130 @@ TN_FN double tn_odd_from_i64(int64_t x) {
 }
 )c";
 
-std::string_view c_prelude() { return kPrelude; }
+class Parts {
+ public:
+  Parts() {
+    add_types();
+    for (std::string_view line : {kBits, kFloor})
+      for (std::string_view function : split(line)) add(function, {name_of(function)});
+    add(kIntegers, {"TN_SIGNED(", "TN_UNSIGNED(", "TN_ORDERED("});
+    for (int bits : {8, 16, 32, 64}) {
+      int wide = std::max(bits, 32);
+      add(format("TN_SIGNED(i{0}, int{0}_t, uint{0}_t, uint{1}_t)\n", bits, wide),
+          {format("_i{}(", bits)});
+      add(format("TN_UNSIGNED(u{0}, uint{0}_t, uint{1}_t)\n", bits, wide), {format("_u{}(", bits)});
+    }
+    add("TN_ORDERED(bool, uint8_t)\n", {"_bool("});
+    add_floats();
+    for (CPart& part : c_orders()) list.push_back(std::move(part));
+    for (CPart& part : c_products()) list.push_back(std::move(part));
+  }
+
+  std::vector<CPart> list;
+
+ private:
+  void add(std::string_view text, std::vector<std::string> names) {
+    list.push_back({std::string(text), std::move(names)});
+  }
+
+  void add_types() {
+    constexpr std::pair<DType, const char*> kTypes[] = {{DType::b1, "uint8_t"},
+                                                        {DType::i8, "int8_t"},
+                                                        {DType::i16, "int16_t"},
+                                                        {DType::i32, "int32_t"},
+                                                        {DType::i64, "int64_t"},
+                                                        {DType::u8, "uint8_t"},
+                                                        {DType::u16, "uint16_t"},
+                                                        {DType::u32, "uint32_t"},
+                                                        {DType::u64, "uint64_t"},
+                                                        {DType::f8e4m3, "uint8_t"},
+                                                        {DType::f8e5m2, "uint8_t"},
+                                                        {DType::f16, "uint16_t"},
+                                                        {DType::bf16, "uint16_t"},
+                                                        {DType::f32, "float"},
+                                                        {DType::f64, "double"},
+                                                        {DType::c64, "struct { float re, im; }"},
+                                                        {DType::c128, "struct { double re, im; }"}};
+    for (auto [type, is] : kTypes) {
+      std::string name = c_type(type);
+      add(format("typedef {} TN_ELEMENT {};\n", is, name), {name + " ", name + ")"});
+    }
+  }
+
+  void add_floats() {
+    add(kFloats, {"TN_FLOAT("});
+    add(kSaturate, {"TN_SATURATE_FROM("});
+    for (std::string_view f : {"f32", "f64"}) {
+      std::string_view type = f == "f32" ? "float" : "double";
+      add(format("TN_FLOAT({}, {})\n", f, type),
+          {format("tn_max_{}(", f), format("tn_min_{}(", f)});
+      std::vector<std::string> names;
+      for (const char* to : {"i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64"})
+        names.push_back(format("tn_{}_from_{}(", to, f));
+      add(format("TN_SATURATE_FROM({}, {}, {})\n", f, type, f == "f32" ? 0 : 1), names);
+    }
+    add(kRemainder, {"tn_rem_f32(", "tn_rem_f64("});
+    add(kNarrow, {"TN_NARROW("});
+    constexpr std::pair<const char*, const char*> kNarrows[] = {
+        {"f16", "f16, uint16_t, 5, 10, 1"},
+        {"f8e5m2", "f8e5m2, uint8_t, 5, 2, 1"},
+        {"f8e4m3", "f8e4m3, uint8_t, 4, 3, 0"}};
+    for (auto [name, is] : kNarrows)
+      add(format("TN_NARROW({})\n", is),
+          {format("tn_{}_from_f32(", name), format("tn_f32_from_{}(", name)});
+    add(kBf16, {"tn_bf16_from_f32(", "tn_f32_from_bf16("});
+    add(kOdd, {"tn_odd_from_f64(", "tn_odd_from_u64(", "tn_odd_from_i64("});
+  }
+
+  /// Functions begin with the word TN_FN at the beginning of a line.
+  static std::vector<std::string_view> split(std::string_view text) {
+    std::vector<std::string_view> functions;
+    while (!text.empty()) {
+      size_t end = std::min(text.find("\nTN_FN"), text.size() - 1) + 1;
+      functions.push_back(text.substr(0, end));
+      text.remove_prefix(end);
+    }
+    return functions;
+  }
+  /// "tn_at(", of a function.
+  static std::string name_of(std::string_view function) {
+    size_t end = function.find('('), first = function.rfind("tn_", end);
+    return std::string(function.substr(first, end + 1 - first));
+  }
+};
+
+}  // namespace
+
+std::string c_typed(std::string_view text, DType type) {
+  std::string made, name = format("{}", type);
+  for (char c : text) c == '$' ? made += name : made += c;
+  return made;
+}
+
+std::string c_filled(std::string text, std::span<const std::pair<std::string, std::string>> words) {
+  for (const auto& [word, by] : words)
+    for (size_t at = 0; (at = text.find(word, at)) != std::string::npos; at += by.size())
+      text.replace(at, word.size(), by);
+  return text;
+}
+
+// What comes later in the prelude may need what comes before it.
+std::string c_prelude(std::string_view functions) {
+  static const Parts parts;
+  std::string needed(functions), prelude;
+  std::vector<const CPart*> taken;
+  for (size_t i = parts.list.size(); i-- > 0;) {
+    const CPart& part = parts.list[i];
+    if (std::ranges::none_of(part.names, [&](const std::string& name) {
+          return needed.find(name) != std::string::npos;
+        }))
+      continue;
+    needed += part.text;
+    taken.push_back(&part);
+  }
+  prelude = kBase;
+  for (size_t i = taken.size(); i-- > 0;) prelude += taken[i]->text;
+  return prelude;
+}
 
 }  // namespace tn::source

@@ -7,8 +7,8 @@
 #include <bit>
 #include <cmath>
 
-#include "backend/source/c_expressions.h"
 #include "base/error.h"
+#include "loop/c_expressions.h"
 #include "loop/interpreter_ops.h"
 #include "loop/macros.h"
 
@@ -487,7 +487,7 @@ class KernelPrinter {
 }  // namespace
 
 std::string kernel_c(const Kernel& kernel, std::string_view function) {
-  return format("/*\n{}*/\n{}", to_text(kernel), KernelPrinter(kernel, function).text());
+  return KernelPrinter(kernel, function).text();
 }
 
 }  // namespace tn::source

@@ -11,8 +11,8 @@ namespace tn::source {
 inline constexpr std::string_view kCFlags =
     "-std=c11 -O3 -march=x86-64-v3 -ffp-contract=off -fno-math-errno -fno-trapping-math";
 
-/// What every function of `kernel_c` needs before it: types, conversions, integer operations.
-std::string_view c_prelude();
+/// What printed functions need before them: types, conversions, integer operations, products.
+std::string c_prelude(std::string_view functions);
 
 /// `static void function(buffers in the kernel's order, then `const uint64_t *arguments` where it
 /// has some)`. Sizes are constants. Arguments hold the bits of their element types.

@@ -1,4 +1,4 @@
-#include "backend/source/c_expressions.h"
+#include "loop/c_expressions.h"
 
 #include <cmath>
 #include <cstring>

@@ -1,0 +1,67 @@
+// Comparing and sorting as C. `$` is the element type.
+#include "backend/source/c_library.h"
+#include "base/error.h"
+#include "loop/c_expressions.h"
+
+namespace tn::source {
+namespace {
+
+constexpr std::string_view kReflect = R"c(
+/* The place inside an axis that `at` is reflected to, without the ends twice. */
+TN_FN int64_t tn_reflect(int64_t at, int64_t extent) {
+  const int64_t period = 2 * (extent - 1), place = tn_floor_mod(at, period);
+  return place < extent ? place : period - place;
+}
+)c";
+
+// NaN comes last in both directions.
+constexpr std::string_view kBefore = R"c(
+TN_FN int tn_before_$(tn_$ x, tn_$ y) {
+  const @WIDE a = @X, b = @Y;
+  return a < b || (b != b && a == a);
+}
+)c";
+
+constexpr std::string_view kArgsort = R"c(
+/* The positions that sort n elements, `step` apart: merged runs, equal elements in order. */
+static void tn_argsort_$(int64_t n, const tn_$ *row, int64_t step, int descending, int64_t *order,
+                         int64_t *room) {
+  for (int64_t i = 0; i < n; ++i) order[i] = i;
+  for (int64_t width = 1; width < n; width *= 2) {
+    for (int64_t first = 0; first < n; first += 2 * width) {
+      const int64_t middle = tn_min_i64(first + width, n), end = tn_min_i64(middle + width, n);
+      int64_t left = first, right = middle;
+      for (int64_t to = first; to < end; ++to) {
+        int takes_right = left == middle;
+        if (left < middle && right < end) {
+          const tn_$ x = row[order[right] * step], y = row[order[left] * step];
+          const @WIDE a = @X, b = @Y;
+          takes_right = (descending ? a > b : a < b) || (b != b && a == a);
+        }
+        room[to] = takes_right ? order[right++] : order[left++];
+      }
+    }
+    memcpy(order, room, (size_t)n * sizeof *order);
+  }
+}
+)c";
+
+std::string ordered(std::string_view form, DType type) {
+  DType wide = info(type).compute;
+  return c_filled(
+      c_typed(form, type),
+      {{"@WIDE", c_type(wide)}, {"@X", c_cast(type, wide, "x")}, {"@Y", c_cast(type, wide, "y")}});
+}
+
+}  // namespace
+
+std::vector<CPart> c_orders() {
+  std::vector<CPart> parts{{std::string(kReflect), {"tn_reflect("}}};
+  for (DType type : kCTypes) {
+    parts.push_back({ordered(kBefore, type), {format("tn_before_{}(", type)}});
+    parts.push_back({ordered(kArgsort, type), {format("tn_argsort_{}(", type)}});
+  }
+  return parts;
+}
+
+}  // namespace tn::source
