@@ -5,7 +5,7 @@
     make bench ONLY=reductions      a section of uncompiled figures beside NumPy: elementwise,
                                     reductions, random, fft, linalg, products, conv, calls,
                                     transforms, training, compile, executables,
-                                    files, import, cpp
+                                    files, models, import, cpp
     bench/run.py --quick            tiny sizes: tests the program, not the library
 
 The table stands on the terminal, in bench/results/latest.json and, as a chart, in

@@ -15,6 +15,7 @@ import executables as saved
 import files as weight_files
 import gradients
 import measure
+import model_backends
 import recompute
 import rivals
 import training as steps
@@ -261,6 +262,18 @@ def cpp(quick: bool) -> list[Row]:
     return made
 
 
+def models(quick: bool) -> list[Row]:
+    """Models as C files, on one thread, beside the same functions compiled here."""
+    threads = tenon.num_threads()
+    tenon.set_num_threads(1)
+    try:
+        return [Row(f"as C: {row.name}", row.c, row.cpu, "compile",
+                    least_ratio=1 / 1.3 if row.name == "cnn" else None)
+                for row in model_backends.rows(quick)]
+    finally:
+        tenon.set_num_threads(threads)
+
+
 SECTIONS = {
     "elementwise": elementwise,
     "reductions": reductions,
@@ -276,6 +289,7 @@ SECTIONS = {
     "compile": compile,
     "executables": executables,
     "files": files,
+    "models": models,
     "import": imports,
     "cpp": cpp,
 }

@@ -10,6 +10,7 @@
 #include <optional>
 
 #include "base/error.h"
+#include "c_files.h"
 #include "call_arguments.h"
 #include "call_spec.h"
 #include "compiler/memory_report.h"
@@ -357,6 +358,7 @@ void bind_executable(nb::module_& m) {
       .def_ro("_program", &PythonExecutable::program);
   m.attr("_largest_size") = Dim::kLargestSymbol;
   m.def("_compile_ahead", compile);
+  bind_c_files(m);
   m.def("_user_place", user_place, "The user's call under way, as \"file:line\".");
 }
 

@@ -9,6 +9,7 @@
 
 namespace tn::source {
 
+using loop::Monoid;
 using loop::Op;
 
 std::string c_type(DType type) { return format("tn_{}", type); }
@@ -149,6 +150,31 @@ std::string c_binary(Op op, DType type, std::string_view a, std::string_view b) 
     default:
       throw_internal(format("c source: no form of {}", name));
   }
+}
+
+Op c_monoid(Monoid monoid) {
+  static constexpr Op kOps[] = {Op::add, Op::mul, Op::max, Op::min, Op::and_, Op::or_};
+  return kOps[static_cast<size_t>(monoid)];
+}
+
+std::string c_identity(Monoid monoid, DType type, bool shown) {
+  switch (monoid) {
+    case Monoid::add:
+      return c_literal(is_float(type) && !shown ? Scalar(-0.0) : Scalar(0), type);
+    case Monoid::mul:
+      return c_literal(Scalar(1), type);
+    case Monoid::or_:
+      return "0";
+    case Monoid::and_:
+      return type == DType::b1 ? "1" : format("({})-1", c_type(type));
+    default:
+      break;
+  }
+  bool max = monoid == Monoid::max;
+  if (is_float(type)) return c_literal(Scalar(max ? -INFINITY : INFINITY), type);
+  if (type == DType::b1) return max ? "0" : "1";
+  if (kind_of(type) == Kind::natural) return max ? "0" : format("({})-1", c_type(type));
+  return format("INT{}_{}", 8 * size_of(type), max ? "MIN" : "MAX");
 }
 
 IndexPrinter::IndexPrinter(const loop::Kernel& kernel)

@@ -17,6 +17,11 @@ std::string c_bitcast(DType from, DType to, std::string_view x);
 std::string c_unary(loop::Op op, DType type, std::string_view a);
 std::string c_binary(loop::Op op, DType type, std::string_view a, std::string_view b);
 
+/// The operation of a monoid, and the result over nothing: sums begin with -0, which changes no
+/// operand, and are `shown` as 0.
+loop::Op c_monoid(loop::Monoid monoid);
+std::string c_identity(loop::Monoid monoid, DType type, bool shown);
+
 /// Indices over variables named p0, r1, s2 (axes) and v3 (values).
 class IndexPrinter {
  public:

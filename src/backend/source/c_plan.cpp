@@ -6,6 +6,7 @@
 
 #include "backend/source/c_printer.h"
 #include "base/error.h"
+#include "ir/body.h"
 #include "loop/c_call.h"
 #include "loop/c_expressions.h"
 #include "loop/step_source.h"

@@ -18,34 +18,8 @@ namespace {
 using namespace loop;
 
 AxisSet bit(size_t axis) { return AxisSet{1} << axis; }
+constexpr int64_t kShortLine = 8;  // of points that are worth a loop of their own
 bool is_arg(Monoid monoid) { return monoid >= Monoid::argmax; }
-
-/// The operation of a monoid, and what a store combines by.
-Op op_of(Monoid monoid) {
-  static constexpr Op kOps[] = {Op::add, Op::mul, Op::max, Op::min, Op::and_, Op::or_};
-  return kOps[static_cast<size_t>(monoid)];
-}
-
-/// The result over nothing. Sums begin with -0, which changes no operand.
-std::string identity(Monoid monoid, DType type, bool shown) {
-  switch (monoid) {
-    case Monoid::add:
-      return c_literal(is_float(type) && !shown ? Scalar(-0.0) : Scalar(0), type);
-    case Monoid::mul:
-      return c_literal(Scalar(1), type);
-    case Monoid::or_:
-      return "0";
-    case Monoid::and_:
-      return type == DType::b1 ? "1" : format("({})-1", c_type(type));
-    default:
-      break;
-  }
-  bool max = monoid == Monoid::max;
-  if (is_float(type)) return c_literal(Scalar(max ? -INFINITY : INFINITY), type);
-  if (type == DType::b1) return max ? "0" : "1";
-  if (kind_of(type) == Kind::natural) return max ? "0" : format("({})-1", c_type(type));
-  return format("INT{}_{}", 8 * size_of(type), max ? "MIN" : "MAX");
-}
 
 class KernelPrinter {
  public:
@@ -240,7 +214,7 @@ class KernelPrinter {
   // The carry was declared before the loop that runs here.
   void print_scan(ValueId id) {
     const Value& v = value(id);
-    std::string next = c_binary(op_of(v.monoid), v.type, format("carry{}", id), name(v.a));
+    std::string next = c_binary(c_monoid(v.monoid), v.type, format("carry{}", id), name(v.a));
     if (v.exclusive) line("const {} v{} = carry{};", c_type(v.type), id, id);
     line("carry{} = {};", id, next);
     if (!v.exclusive) line("const {} v{} = carry{};", c_type(v.type), id, id);
@@ -279,13 +253,13 @@ class KernelPrinter {
     std::string at = format("{}[k]", array), other = format("{}[k + s]", array);
     line("for (int s = {}; s > 0; s /= 2)", lanes / 2);
     line("  for (int k = 0; k < s; ++k) {} = {};", at,
-         c_binary(op_of(v.monoid), v.type, at, other));
+         c_binary(c_monoid(v.monoid), v.type, at, other));
   }
 
   void declare_lanes(std::string_view array, const Value& v, int64_t lanes) {
     line("{} {}[{}];", c_type(v.type), array, lanes);
     line("for (int k = 0; k < {}; ++k) {}[k] = {};", lanes, array,
-         identity(v.monoid, v.type, false));
+         c_identity(v.monoid, v.type, false));
   }
 
   static int64_t lanes_for(int64_t count) {
@@ -305,7 +279,7 @@ class KernelPrinter {
       if (is_arg(v.monoid))
         line("tn_i64 v{} = -1;", id);
       else
-        line("{} v{} = {};", c_type(type), id, identity(v.monoid, type, true));
+        line("{} v{} = {};", c_type(type), id, c_identity(v.monoid, type, true));
       if (is_arg(v.monoid) && extent > 0) line("{} best{} = 0;", c_type(type), id);
     }
     if (extent == 0) return;
@@ -323,7 +297,7 @@ class KernelPrinter {
       const Value& v = value(id);
       if (is_arg(v.monoid)) continue;
       std::string lane = format("total{}[c{} % {}]", id, sweep, kLanes);
-      line("{} = {};", lane, c_binary(op_of(v.monoid), v.type, lane, format("v{}", id)));
+      line("{} = {};", lane, c_binary(c_monoid(v.monoid), v.type, lane, format("v{}", id)));
     }
     close();
     for (ValueId id : ids) {
@@ -350,11 +324,12 @@ class KernelPrinter {
       }
     }
     bool plain = std::ranges::none_of(ids, [&](ValueId id) { return is_arg(value(id).monoid); });
-    if (plain) line("TN_INDEPENDENT");
-    open("for (int64_t k{0} = 0; k{0} < {1}; ++k{0})", sweep, count);
-    print_points(bound, ids, format("k{}", sweep),
-                 one ? format("k{}", sweep) : format("(i{0} + k{0})", sweep));
-    close();
+    AxisSet over = value(ids[0]).over;
+    size_t inner = static_cast<size_t>(std::bit_width(over)) - 1;
+    if (plain && !one && std::popcount(over) > 1 && extents_[inner] >= kShortLine)
+      print_lines(bound, ids, sweep, count, inner);
+    else
+      print_lanes(bound, ids, sweep, count, one, plain);
     if (!one) close();
     for (ValueId id : ids) {
       if (is_arg(value(id).monoid)) continue;
@@ -363,13 +338,44 @@ class KernelPrinter {
     }
   }
 
-  /// What a sweep does at the row-major position `at` of its axes.
-  void print_points(AxisSet bound, const Ids& ids, std::string_view lane, std::string_view at) {
+  void print_lanes(AxisSet bound, const Ids& ids, int sweep, std::string_view count, bool one,
+                   bool plain) {
+    if (plain) line("TN_INDEPENDENT");
+    open("for (int64_t k{0} = 0; k{0} < {1}; ++k{0})", sweep, count);
+    std::string at = one ? format("k{}", sweep) : format("(i{0} + k{0})", sweep);
+    AxisSet over = value(ids[0]).over;
+    print_points(bound, ids, format("k{}", sweep), at,
+                 [&](AxisSet read) { declare_axes(over, read, at); });
+    close();
+  }
+
+  /// Of several reduced axes the last is walked line by line, so that no point needs a division.
+  void print_lines(AxisSet bound, const Ids& ids, int sweep, std::string_view count, size_t inner) {
+    AxisSet over = value(ids[0]).over, read = 0;
+    for (ValueId id : ids) read |= value(value(id).a).axes;
+    open("for (int64_t j{0} = 0; j{0} < {1};)", sweep, count);
+    line("const int64_t at{0} = i{0} + j{0}, x{0} = at{0} % {1};", sweep, extents_[inner]);
+    line("const int64_t m{0} = tn_min_i64({1} - j{0}, {2} - x{0});", sweep, count, extents_[inner]);
+    declare_axes(over, read & ~bit(inner), format("at{}", sweep));
+    line("TN_INDEPENDENT");
+    open("for (int64_t k{0} = 0; k{0} < m{0}; ++k{0})", sweep);
+    print_points(bound, ids, format("j{0} + k{0}", sweep), "", [&](AxisSet) {
+      if (read & bit(inner)) line("const int64_t {0} = x{1} + k{1};", index_.axis(inner), sweep);
+    });
+    close();
+    line("j{0} += m{0};", sweep);
+    close();
+  }
+
+  /// What a sweep does at a point, whose position is `at`; `declare` says where its axes are.
+  template <class F>
+  void print_points(AxisSet bound, const Ids& ids, std::string_view lane, std::string_view at,
+                    F&& declare) {
     std::vector<bool> known = known_;
     AxisSet over = value(ids[0]).over, read = 0;
     Ids operands;
     for (ValueId id : ids) operands.push_back(value(id).a), read |= value(value(id).a).axes;
-    declare_axes(over, read, at);
+    declare(read);
     print_values(bound | over, operands);
     for (ValueId id : ids) print_accumulate(id, lane, at);
     known_ = std::move(known);
@@ -394,7 +400,7 @@ class KernelPrinter {
     std::string x = name(v.a);
     if (!is_arg(v.monoid)) {
       std::string slot = format("lane{}[{}]", id, lane);
-      return line("{} = {};", slot, c_binary(op_of(v.monoid), type, slot, x));
+      return line("{} = {};", slot, c_binary(c_monoid(v.monoid), type, slot, x));
     }
     std::string better = format("{} {} best{}", x, v.monoid == Monoid::argmax ? ">" : "<", id);
     if (is_float(type)) better += format(" || ({0} != {0} && best{1} == best{1})", x, id);
@@ -452,7 +458,7 @@ class KernelPrinter {
       if ((v.axes & ~v.over) & ~bound)
         unsupported(Hint{}, "c source: kernel {}: a scan inside a reduction of its results",
                     k_.name);
-      line("{} carry{} = {};", c_type(v.type), i, identity(v.monoid, v.type, v.exclusive));
+      line("{} carry{} = {};", c_type(v.type), i, c_identity(v.monoid, v.type, v.exclusive));
       ++(v.reverse ? backwards : forwards);
     }
     if (forwards && backwards)

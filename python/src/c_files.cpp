@@ -1,0 +1,91 @@
+#include "c_files.h"
+
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include "backend/source/c_plan.h"
+#include "base/error.h"
+#include "frontend/eval.h"
+#include "frontend/executable.h"
+#include "ir/node.h"
+#include "runtime/buffer.h"
+
+namespace tn::python {
+namespace {
+
+/// The text of a file with these functions, and the bytes beside it.
+nb::tuple c_file(const std::vector<std::pair<std::string, Executable>>& functions) {
+  UserCall place;
+  std::vector<NamedExecutable> named;
+  for (const auto& [name, f] : functions) named.push_back({name, f});
+  source::CSource c = c_source(named);
+  return nb::make_tuple(c.source, nb::bytes(c.constants.data(), c.constants.size()));
+}
+
+std::vector<TypeRef> types_of(const std::vector<std::string>& texts) {
+  std::vector<TypeRef> types;
+  for (std::string_view text : texts) {
+    std::string_view rest = text;
+    std::optional<Type> type = parse_type(rest);
+    if (!type || !rest.empty()) fail("c file: not a type: \"{}\"", text);
+    types.push_back(intern(*type));
+  }
+  return types;
+}
+
+/// A function of a loaded library, `int NAME_run(inputs, outputs, arena)`. Nothing is copied.
+struct CFunction {
+  using Run = int(const void* const* inputs, void* const* outputs, void* arena);
+  std::string name;
+  Run* run;
+  std::vector<TypeRef> in, out;
+  size_t arena;
+  nb::bytes constants;  // the last input, unless empty
+
+  Tensors call(const Tensors& given) const {
+    UserCall place;
+    if (given.size() != in.size())
+      fail(Fault::type, "{}: {} inputs, not {}", name, in.size(), given.size());
+    for (size_t i = 0; i < in.size(); ++i)
+      if (type_of(given[i]) != in[i])
+        fail(Fault::type, "{}: input {} is {}, not {}", name, i, *in[i], *type_of(given[i]));
+    const void* beside = constants.data();
+    HostUnlocked unlocked;
+    eval(given);
+    std::vector<const void*> inputs;
+    for (const Tensor& x : given) inputs.push_back(x.data());
+    inputs.push_back(beside);
+    std::vector<void*> outputs;
+    Tensors results;
+    for (TypeRef type : out) {
+      BufferRef buffer = allocate(static_cast<size_t>(type->bytes()));
+      outputs.push_back(buffer.data());
+      results.push_back(make_data(std::move(buffer), 0, type));
+    }
+    outputs.push_back(nullptr);
+    BufferRef room = allocate(arena);
+    if (int code = run(inputs.data(), outputs.data(), room.data()))
+      fail("{}: the compiled function returned {}", name, code);
+    return results;
+  }
+};
+
+void make(CFunction* to, std::string name, uintptr_t address, const std::vector<std::string>& in,
+          const std::vector<std::string>& out, size_t arena, nb::bytes constants) {
+  new (to) CFunction{std::move(name), reinterpret_cast<CFunction::Run*>(address),
+                     types_of(in),    types_of(out),
+                     arena,           std::move(constants)};
+}
+
+}  // namespace
+
+void bind_c_files(nb::module_& m) {
+  m.def("_c_source", c_file);
+  nb::class_<CFunction>(m, "_CFunction")
+      .def("__init__", make, nb::arg("name"), nb::arg("address"), nb::arg("inputs"),
+           nb::arg("outputs"), nb::arg("arena"), nb::arg("constants"))
+      .def("__call__", &CFunction::call, nb::arg("inputs"));
+}
+
+}  // namespace tn::python
