@@ -32,7 +32,7 @@ def cnn(p: dict[str, tn.Tensor], x: tn.Tensor) -> tn.Tensor:
     """Two convolutions, the first with batch norm in training mode, pooled into a linear layer."""
     h = tn.conv2d(x, p["w1"], padding=1) + p["b1"].reshape(1, -1, 1, 1)
     mean = h.mean((0, 2, 3), keepdims=True)
-    variance = ((h - mean) ** 2).mean((0, 2, 3), keepdims=True)
+    variance = tn.square(h - mean).mean((0, 2, 3), keepdims=True)
     h = (h - mean) * tn.rsqrt(variance + 1e-5) * p["scale"].reshape(1, -1, 1, 1)
     h = tn.relu(h + p["shift"].reshape(1, -1, 1, 1))
     h = tn.conv2d(h, p["w2"], padding=1) + p["b2"].reshape(1, -1, 1, 1)

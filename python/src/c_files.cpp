@@ -4,6 +4,8 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <mutex>
+
 #include "backend/source/c_plan.h"
 #include "base/error.h"
 #include "frontend/eval.h"
@@ -34,6 +36,26 @@ std::vector<TypeRef> types_of(const std::vector<std::string>& texts) {
   return types;
 }
 
+/// Memory of calls that ended, for those to come: fresh pages cost more than small functions.
+class Arenas {
+ public:
+  BufferRef take(size_t bytes) {
+    std::lock_guard lock(mutex_);
+    if (idle_.empty()) return allocate(bytes);
+    BufferRef taken = std::move(idle_.back());
+    idle_.pop_back();
+    return taken;
+  }
+  void give(BufferRef arena) {
+    std::lock_guard lock(mutex_);
+    idle_.push_back(std::move(arena));
+  }
+
+ private:
+  std::mutex mutex_;
+  std::vector<BufferRef> idle_;
+};
+
 /// A function of a loaded library, `int NAME_run(inputs, outputs, arena)`. Nothing is copied.
 struct CFunction {
   using Run = int(const void* const* inputs, void* const* outputs, void* arena);
@@ -42,6 +64,7 @@ struct CFunction {
   std::vector<TypeRef> in, out;
   size_t arena;
   nb::bytes constants;  // the last input, unless empty
+  std::shared_ptr<Arenas> arenas = std::make_shared<Arenas>();
 
   Tensors call(const Tensors& given) const {
     UserCall place;
@@ -64,9 +87,10 @@ struct CFunction {
       results.push_back(make_data(std::move(buffer), 0, type));
     }
     outputs.push_back(nullptr);
-    BufferRef room = allocate(arena);
-    if (int code = run(inputs.data(), outputs.data(), room.data()))
-      fail("{}: the compiled function returned {}", name, code);
+    BufferRef room = arenas->take(std::max<size_t>(arena, 64));
+    int code = run(inputs.data(), outputs.data(), room.data());
+    arenas->give(std::move(room));
+    if (code) fail("{}: the compiled function returned {}", name, code);
     return results;
   }
 };

@@ -15,15 +15,10 @@ from tenon.model import c_backend
 STRICT = ("-O1", "-march=native", "-Wall", "-Wextra", "-Werror")
 # Sums in another order than the runtime's.
 CLOSE = {"conv_weights", "scaled_dot_product_attention", "einsum"}
-# Calls of LAPACK and of Fourier transforms, and draws that try again.
+# Calls of LAPACK and of Fourier transforms, draws that try again, products of complex numbers.
 REFUSED = {
-    "cholesky", "det", "eig", "eigh", "eigvals", "eigvalsh", "fft", "fft_axis", "fft2", "fftn",
-    "hfft", "ifft", "ifft2", "ifftn", "ihfft", "inv", "irfft", "irfft2", "irfftn", "lstsq", "lu",
-    "lu_factor", "matrix_norm", "matrix_rank", "norm", "pinv", "qr", "rfft", "rfft2", "rfftn",
-    "slogdet", "solve", "solve_triangular", "svd", "svdvals", "cond", "random_gamma",
-    "random_poisson", "random_beta", "random_dirichlet", "random_binomial",
-    "random_multivariate_normal", "cholesky_solve", "cho_solve", "lu_solve", "expm",
-    "matrix_power", "prod", "cumulative_prod", "matrix_exp",
+    "cholesky", "eig", "eigh", "eigvals", "eigvalsh", "fft_axis", "lu_factor", "prod", "qr",
+    "random_gamma", "random_poisson", "svd", "svdvals", "triangular_solve",
 }
 SAMPLES = [s for s in tn.testing.samples() if s.family not in ("elementwise", "reduction")]
 
@@ -57,7 +52,7 @@ def check(expected, actual, close, where):
 
 
 def test_every_op_of_the_table():
-    refused, cases = {}, []
+    refused, cases = set(), []
     for sample in SAMPLES:
         for dtype in types_of(sample):
             call = Call(sample, dtype)
@@ -70,14 +65,15 @@ def test_every_op_of_the_table():
             except TypeError:
                 continue
             except tn.Unsupported as error:
-                refused.setdefault(sample.op, str(error))
+                refused.add(str(error))
                 continue
             except ValueError:  # it needs values to be recorded
                 continue
             cases.append((sample, dtype, made, operands, expected))
     assert len(cases) > 400
-    for op, error in refused.items():
-        assert op in REFUSED or "complex elements" in error, f"{op}: {error}"
+    for error in refused:
+        op = re.match(r"c source: (\w+) has no form in C", error)
+        assert op and (op[1] in REFUSED or "complex elements" in error), error
     names = [(f"f{i}", made._program) for i, (_, _, made, _, _) in enumerate(cases)]
     text, constants = tn._core._c_source(names)
     for i, (sample, dtype, _, operands, expected) in enumerate(cases):
@@ -87,8 +83,8 @@ def test_every_op_of_the_table():
 
 
 def standard(seed, *shape):
-    made = np.random.default_rng(seed).standard_normal(shape).astype("f4")
-    return tn.asarray(made / max(1, np.sqrt(np.prod(shape[1:]))))
+    made = np.random.default_rng(seed).standard_normal(shape) / max(1, np.prod(shape[1:])) ** 0.5
+    return tn.asarray(made.astype("f4"))
 
 
 def norm(x, axes, scale, shift):
@@ -277,6 +273,6 @@ def test_how_files_read(name, f, operands):
 def test_docstrings():
     import doctest
 
-    assert doctest.testmod(c_backend, {"tn": tn, "build": c_backend.build}).failed == 0
+    assert doctest.testmod(c_backend, extraglobs={"tn": tn}).failed == 0
 
 

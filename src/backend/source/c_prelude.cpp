@@ -35,23 +35,7 @@ constexpr std::string_view kBase = R"c(#include <stdint.h>
 #include <math.h>
 #define TN_ELEMENT
 #define TN_FN static inline
-#define __builtin_fmaf fmaf
-#define __builtin_fma fma
-#define __builtin_fabsf fabsf
-#define __builtin_fabs fabs
-#define __builtin_floorf floorf
-#define __builtin_floor floor
-#define __builtin_ceilf ceilf
-#define __builtin_ceil ceil
-#define __builtin_truncf truncf
-#define __builtin_trunc trunc
-#define __builtin_rintf rintf
-#define __builtin_rint rint
-#define __builtin_sqrtf sqrtf
-#define __builtin_sqrt sqrt
-#define __builtin_copysignf copysignf
-#define __builtin_copysign copysign
-#endif
+@#endif
 )c";
 
 constexpr std::string_view kBits =
@@ -73,44 +57,43 @@ TN_FN int64_t tn_floor_mod(int64_t x, int64_t d) {
 }
 )c";
 
-constexpr std::string_view kIntegers =
-    R"c(/* Integers: division by zero gives 0, shifts by the width or more shift everything out. W is the
-   unsigned type that arithmetic wraps in. */
-#define TN_ORDERED(N, T) \
-  TN_FN tn_bool tn_lt_##N(T a, T b) { return a < b; } \
-  TN_FN tn_bool tn_le_##N(T a, T b) { return a <= b; } \
-  TN_FN T tn_max_##N(T a, T b) { return a > b ? a : b; } \
-  TN_FN T tn_min_##N(T a, T b) { return a < b ? a : b; }
-#define TN_INTEGER(N, T, U, W) \
-  TN_ORDERED(N, T) \
-  TN_FN T tn_shl_##N(T a, T b) { \
-    const U bits = 8 * sizeof(T), count = (U)b; \
-    return count < bits ? (T)((W)a << (count & (bits - 1))) : 0; \
-  }
-#define TN_SIGNED(N, T, U, W) \
-  TN_INTEGER(N, T, U, W) \
-  TN_FN T tn_div_##N(T a, T b) { return b == 0 ? 0 : b == -1 ? (T)(0 - (W)a) : (T)(a / b); } \
-  TN_FN T tn_rem_##N(T a, T b) { return b == 0 || b == -1 ? 0 : (T)(a % b); } \
-  TN_FN T tn_abs_##N(T a) { return a < 0 ? (T)(0 - (W)a) : a; } \
-  TN_FN T tn_shr_##N(T a, T b) { \
-    const U bits = 8 * sizeof(T), count = (U)b; \
-    return count < bits ? (T)(a >> (count & (bits - 1))) : (T)(a < 0 ? -1 : 0); \
-  }
-#define TN_UNSIGNED(N, T, W) \
-  TN_INTEGER(N, T, T, W) \
-  TN_FN T tn_div_##N(T a, T b) { return b == 0 ? 0 : (T)(a / b); } \
-  TN_FN T tn_rem_##N(T a, T b) { return b == 0 ? 0 : (T)(a % b); } \
-  TN_FN T tn_abs_##N(T a) { return a; } \
-  TN_FN T tn_shr_##N(T a, T b) { \
-    const T bits = 8 * sizeof(T); \
-    return b < bits ? (T)(a >> (b & (bits - 1))) : 0; \
-  }
+// Of every type: @T, the unsigned @U of its size, and @W, in which arithmetic wraps.
+constexpr std::string_view kOrdered = R"c(TN_FN tn_bool tn_lt_$(@T a, @T b) { return a < b; }
+TN_FN tn_bool tn_le_$(@T a, @T b) { return a <= b; }
+TN_FN @T tn_max_$(@T a, @T b) { return a > b ? a : b; }
+TN_FN @T tn_min_$(@T a, @T b) { return a < b ? a : b; }
 )c";
 
-constexpr std::string_view kFloats = R"c(/* A NaN operand is the result. */
-#define TN_FLOAT(N, T) \
-  TN_FN T tn_max_##N(T a, T b) { return ((a > b) | (a != a)) ? a : b; } \
-  TN_FN T tn_min_##N(T a, T b) { return ((a < b) | (a != a)) ? a : b; }
+// Division by zero gives 0, shifts by the width or more shift everything out.
+constexpr std::string_view kSigned = R"c(TN_FN @T tn_shl_$(@T a, @T b) {
+  const @U bits = 8 * sizeof(@T), count = (@U)b;
+  return count < bits ? (@T)((@W)a << (count & (bits - 1))) : 0;
+}
+TN_FN @T tn_div_$(@T a, @T b) { return b == 0 ? 0 : b == -1 ? (@T)(0 - (@W)a) : (@T)(a / b); }
+TN_FN @T tn_rem_$(@T a, @T b) { return b == 0 || b == -1 ? 0 : (@T)(a % b); }
+TN_FN @T tn_abs_$(@T a) { return a < 0 ? (@T)(0 - (@W)a) : a; }
+TN_FN @T tn_shr_$(@T a, @T b) {
+  const @U bits = 8 * sizeof(@T), count = (@U)b;
+  return count < bits ? (@T)(a >> (count & (bits - 1))) : (@T)(a < 0 ? -1 : 0);
+}
+)c";
+constexpr std::string_view kUnsigned = R"c(TN_FN @T tn_shl_$(@T a, @T b) {
+  const @T bits = 8 * sizeof(@T);
+  return b < bits ? (@T)((@W)a << (b & (bits - 1))) : 0;
+}
+TN_FN @T tn_div_$(@T a, @T b) { return b == 0 ? 0 : (@T)(a / b); }
+TN_FN @T tn_rem_$(@T a, @T b) { return b == 0 ? 0 : (@T)(a % b); }
+TN_FN @T tn_abs_$(@T a) { return a; }
+TN_FN @T tn_shr_$(@T a, @T b) {
+  const @T bits = 8 * sizeof(@T);
+  return b < bits ? (@T)(a >> (b & (bits - 1))) : 0;
+}
+)c";
+
+// A NaN operand is the result.
+constexpr std::string_view kFloats =
+    R"c(TN_FN @T tn_max_$(@T a, @T b) { return ((a > b) | (a != a)) ? a : b; }
+TN_FN @T tn_min_$(@T a, @T b) { return ((a < b) | (a != a)) ? a : b; }
 )c";
 
 constexpr std::string_view kSaturate =
@@ -215,16 +198,9 @@ class Parts {
  public:
   Parts() {
     add_types();
-    for (std::string_view line : {kBits, kFloor})
-      for (std::string_view function : split(line)) add(function, {name_of(function)});
-    add(kIntegers, {"TN_SIGNED(", "TN_UNSIGNED(", "TN_ORDERED("});
-    for (int bits : {8, 16, 32, 64}) {
-      int wide = std::max(bits, 32);
-      add(format("TN_SIGNED(i{0}, int{0}_t, uint{0}_t, uint{1}_t)\n", bits, wide),
-          {format("_i{}(", bits)});
-      add(format("TN_UNSIGNED(u{0}, uint{0}_t, uint{1}_t)\n", bits, wide), {format("_u{}(", bits)});
-    }
-    add("TN_ORDERED(bool, uint8_t)\n", {"_bool("});
+    add_functions(kBits);
+    add_integers();
+    add_functions(kFloor);
     add_floats();
     for (CPart& part : c_orders()) list.push_back(std::move(part));
     for (CPart& part : c_products()) list.push_back(std::move(part));
@@ -235,6 +211,37 @@ class Parts {
  private:
   void add(std::string_view text, std::vector<std::string> names) {
     list.push_back({std::string(text), std::move(names)});
+  }
+
+  /// One part for each: they begin with the word TN_FN at the beginning of a line.
+  void add_functions(std::string_view text) {
+    while (!text.empty()) {
+      size_t size = std::min(text.find("\nTN_FN"), text.size() - 1) + 1;
+      std::string_view function = text.substr(0, size);
+      size_t end = function.find('('), first = function.rfind("tn_", end);
+      add(function, {std::string(function.substr(first, end + 1 - first))});
+      text.remove_prefix(size);
+    }
+  }
+  void add_functions(std::string_view text, DType type) {
+    int bits = 8 * static_cast<int>(size_of(type));
+    bool natural = type == DType::b1 || kind_of(type) == Kind::natural;
+    std::string own = type == DType::f32   ? "float"
+                      : type == DType::f64 ? "double"
+                                           : format("{}int{}_t", natural ? "u" : "", bits);
+    add_functions(c_filled(c_typed(text, type), {{"@T", own},
+                                                 {"@U", format("uint{}_t", bits)},
+                                                 {"@W", format("uint{}_t", std::max(bits, 32))}}));
+  }
+  void add_functions(const std::string& text) { add_functions(std::string_view(text)); }
+
+  void add_integers() {
+    for (DType type : kCTypes) {
+      if (is_float(type)) continue;
+      add_functions(kOrdered, type);
+      if (type != DType::b1)
+        add_functions(kind_of(type) == Kind::natural ? kUnsigned : kSigned, type);
+    }
   }
 
   void add_types() {
@@ -262,12 +269,10 @@ class Parts {
   }
 
   void add_floats() {
-    add(kFloats, {"TN_FLOAT("});
+    for (DType type : {DType::f32, DType::f64}) add_functions(kFloats, type);
     add(kSaturate, {"TN_SATURATE_FROM("});
     for (std::string_view f : {"f32", "f64"}) {
       std::string_view type = f == "f32" ? "float" : "double";
-      add(format("TN_FLOAT({}, {})\n", f, type),
-          {format("tn_max_{}(", f), format("tn_min_{}(", f)});
       std::vector<std::string> names;
       for (const char* to : {"i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64"})
         names.push_back(format("tn_{}_from_{}(", to, f));
@@ -284,22 +289,6 @@ class Parts {
           {format("tn_{}_from_f32(", name), format("tn_f32_from_{}(", name)});
     add(kBf16, {"tn_bf16_from_f32(", "tn_f32_from_bf16("});
     add(kOdd, {"tn_odd_from_f64(", "tn_odd_from_u64(", "tn_odd_from_i64("});
-  }
-
-  /// Functions begin with the word TN_FN at the beginning of a line.
-  static std::vector<std::string_view> split(std::string_view text) {
-    std::vector<std::string_view> functions;
-    while (!text.empty()) {
-      size_t end = std::min(text.find("\nTN_FN"), text.size() - 1) + 1;
-      functions.push_back(text.substr(0, end));
-      text.remove_prefix(end);
-    }
-    return functions;
-  }
-  /// "tn_at(", of a function.
-  static std::string name_of(std::string_view function) {
-    size_t end = function.find('('), first = function.rfind("tn_", end);
-    return std::string(function.substr(first, end + 1 - first));
   }
 };
 
@@ -332,7 +321,14 @@ std::string c_prelude(std::string_view functions) {
     needed += part.text;
     taken.push_back(&part);
   }
-  prelude = kBase;
+  std::string builtins;
+  for (std::string_view name :
+       {"fma", "fabs", "floor", "ceil", "trunc", "rint", "sqrt", "copysign"})
+    for (std::string_view suffix : {"f", ""})
+      if (std::string whole = format("{}{}", name, suffix);
+          needed.find(format("__builtin_{}(", whole)) != std::string::npos)
+        builtins += format("#define __builtin_{0} {0}\n", whole);
+  prelude = c_filled(std::string(kBase), {{"@", builtins}});
   for (size_t i = taken.size(); i-- > 0;) prelude += taken[i]->text;
   return prelude;
 }
