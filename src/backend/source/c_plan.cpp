@@ -32,12 +32,11 @@ void for_each_step(const std::vector<Step>& steps, F&& f) {
       f(step);
 }
 
-/// "add f32[8,10], relu f32[8,10]": what a step computes.
+/// "add f32[8,10], relu f32[8,10]": what the kernel of a step computes.
 std::string ops_text(const StepSource& source) {
   std::vector<std::string> parts;
   for (const StepSource::Op& op : source.ops)
-    parts.push_back(format("{} {}", op.op->name, *op.type));
-  if (parts.empty() && source.op) parts.push_back(format("{} {}", source.op->name, *source.out[0]));
+    if (op.op != source.op) parts.push_back(format("{} {}", op.op->name, *op.type));
   std::string text, line = "/* ";
   for (size_t i = 0; i < parts.size(); ++i) {
     std::string part = parts[i] + (i + 1 < parts.size() ? ", " : "");
@@ -233,7 +232,7 @@ class PlanPrinter {
     size_t library = source.in.size() + source.out.size();
     std::string ops = ops_text(source), places = places_text(step);
     if (source.op) {
-      auto [name, scratch] = library_function(source, source.kernel ? "" : ops);
+      auto [name, scratch] = library_function(source);
       print_call(name, buffers.first(library), scratch, source.kernel ? "" : places);
     }
     if (source.kernel)  // what is behind its buffers is scratch memory, which C has no use for
@@ -248,7 +247,7 @@ class PlanPrinter {
   };
 
   /// What the op's own rule says, as a function.
-  Library library_function(const StepSource& source, const std::string& comment) {
+  Library library_function(const StepSource& source) {
     const OpDef& op = *source.op;
     if (!op.c)
       unsupported(Hint{}, "c source: {} has no form in C: {}", op.name,
@@ -274,6 +273,11 @@ class PlanPrinter {
     add(source.in, "const ", 'x');
     add(source.out, "", 'y');
     if (call.scratch > 0) params.push_back("void *scratch");
+    std::vector<std::string> types, results;
+    for (TypeRef type : source.in) types.push_back(format("{}", *type));
+    for (TypeRef type : source.out) results.push_back(format("{}", *type));
+    std::string comment =
+        format("/* {} of {}: {} */\n", op.name, join(types, ", "), join(results, ", "));
     std::string name = file_.function_named(op.name, comment, [&](auto function) {
       return format("static void {}({}) {{\n{}{}}}\n", function, join(params, ", "), unused, body);
     });

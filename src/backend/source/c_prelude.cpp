@@ -97,8 +97,8 @@ TN_FN @T tn_min_$(@T a, @T b) { return ((a < b) | (a != a)) ? a : b; }
 )c";
 
 constexpr std::string_view kSaturate =
-    R"c(/* Conversions to integers saturate and take NaN to 0: HIGH is the first number too large, LOW the
-   first too small or, when CLOSED, the last that fits. */
+    R"c(/* Conversions to integers saturate and take NaN to 0: HIGH is the first number too large,
+   LOW the first too small or, when CLOSED, the last that fits. */
 #define TN_SATURATE(N, T, F, FT, VIA, LOW, CLOSED, HIGH, LEAST, MOST) \
   TN_FN T tn_##N##_from_##F(FT x) { \
     const int inside = (CLOSED ? x >= (FT)(LOW) : x > (FT)(LOW)) & (x < (FT)(HIGH)); \

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 #include <bit>
-#include <cmath>
+#include <utility>
 
 #include "base/error.h"
 #include "loop/c_expressions.h"
@@ -427,7 +427,19 @@ class KernelPrinter {
     }
   }
 
+  /// The only point of an axis is a number, where anybody asks for it.
+  void print_one(AxisSet bound, size_t axis, const std::vector<size_t>& stores) {
+    std::string before = std::exchange(out_, {});
+    print_stores(bound | bit(axis), stores);
+    if (out_.find(index_.axis(axis)) != std::string::npos)
+      out_ = format("{}const int64_t {} = 0;\n", std::string(static_cast<size_t>(2 * depth_), ' '),
+                    index_.axis(axis)) +
+             out_;
+    out_ = before + out_;
+  }
+
   void print_loop(AxisSet bound, size_t axis, const std::vector<size_t>& stores) {
+    if (extents_[axis] == 1 && (par_ & bit(axis))) return print_one(bound, axis, stores);
     bool backwards = declare_carries(bound, axis, stores);
     AxisSet all = bound | bit(axis);
     bool ordered = k_.axes[axis].kind == AxisKind::scan, innermost = true;
@@ -435,7 +447,7 @@ class KernelPrinter {
       ordered |= k_.stores[i].scattered;
       innermost &= ((store_axes_[i] | par_) & ~all) == 0;
     }
-    if (bound == 0 && (par_ & bit(axis)) && !ordered && !innermost) line("TN_PARALLEL");
+    if (depth_ == 1 && (par_ & bit(axis)) && !ordered && !innermost) line("TN_PARALLEL");
     if (innermost && !ordered) line("TN_INDEPENDENT");
     const std::string& at = index_.axis(axis);
     std::vector<bool> known = known_;

@@ -9,8 +9,8 @@ namespace {
 
 // One block of sums in registers serves all of them.
 constexpr std::string_view kTile = R"c(
-/* Sums of products lie in registers: TN_ROWS rows of two vectors. TN_MADD is a number times a vector
-   plus a vector, fused where the machine can. */
+/* Sums of products lie in registers: TN_ROWS rows of two vectors. TN_MADD is a number times a
+   vector plus a vector, fused where the machine can. */
 #if defined(__GNUC__) && !defined(TN_PLAIN)
 #if defined(__AVX512F__)
 #include <immintrin.h>
@@ -90,6 +90,24 @@ TN_FN void tn_tile_$(int64_t rows, int64_t taps, int64_t depth, const tn_$ *a, c
 }
 )c";
 
+// Few columns at a time: those of a transposed matrix lie in lines that push each other out.
+constexpr std::string_view kPack = R"c(
+/* TN_COLUMNS columns side by side; those that are not there are 0. */
+TN_FN void tn_pack_$(int64_t deep, int64_t columns, const tn_$ *b, int64_t b_row, int64_t b_col,
+                     tn_$ *to) {
+  enum { kWidth = TN_COLUMNS_$ < 8 ? TN_COLUMNS_$ : 8 };
+  if (b_col == 1 && columns == TN_COLUMNS_$) {
+    for (int64_t i = 0; i < deep; ++i)
+      memcpy(to + i * TN_COLUMNS_$, b + i * b_row, TN_COLUMNS_$ * sizeof *to);
+    return;
+  }
+  for (int64_t j0 = 0; j0 < TN_COLUMNS_$; j0 += kWidth)
+    for (int64_t i = 0; i < deep; ++i)
+      for (int64_t j = j0; j < j0 + kWidth; ++j)
+        to[i * TN_COLUMNS_$ + j] = j < columns ? b[i * b_row + j * b_col] : 0;
+}
+)c";
+
 constexpr std::string_view kProduct = R"c(
 /* c (m x n) = a * b. Each sum is a chain along k, begun anew every `depth` (at most 1024). `packed`
    holds up to 960 rows of a, `depth` deep, in blocks of TN_ROWS. */
@@ -117,10 +135,7 @@ static void tn_product_$(int64_t m, int64_t n, int64_t k, int64_t depth, const t
         tn_$ panel[1024 * TN_COLUMNS_$], sums[TN_ROWS * TN_COLUMNS_$];
         const tn_$ *y = b + k0 * b_row + j0 * b_col;
         const int in_place = b_col == 1 && columns == TN_COLUMNS_$ && m < 96;
-        if (!in_place)
-          for (int64_t i = 0; i < deep; ++i)
-            for (int64_t j = 0; j < TN_COLUMNS_$; ++j)
-              panel[i * TN_COLUMNS_$ + j] = j < columns ? y[i * b_row + j * b_col] : 0;
+        if (!in_place) tn_pack_$(deep, columns, y, b_row, b_col, panel);
         for (int64_t i0 = i1; i0 < tn_min_i64(i1 + kPart, rows); i0 += TN_ROWS) {
           const int64_t count = tn_min_i64(TN_ROWS, rows - i0);
           tn_tile_$(count, 1, deep, packed + i0 * deep, in_place ? y : panel, &zero,
@@ -169,6 +184,13 @@ TN_FN tn_planes tn_planes_of(const tn_conv *s) {
   }
   return p;
 }
+/* Where tap t lies in w. */
+TN_FN int64_t tn_weight_at(const tn_conv *s, int64_t t) {
+  const tn_axis *const axes = s->axes;
+  const int64_t k2 = t % axes[2].taps, k1 = t / axes[2].taps % axes[1].taps;
+  const int64_t k0 = t / axes[2].taps / axes[1].taps;
+  return k0 * axes[0].w_step + k1 * axes[1].w_step + k2 * axes[2].w_step;
+}
 /* Where the place that tap t of result 0 meets lies: the number of its plane, and where in it. */
 TN_FN void tn_tap_at(const tn_conv *s, const tn_planes *p, int64_t t, int64_t *plane, int64_t *at) {
   int64_t k[3];
@@ -199,8 +221,9 @@ TN_FN void tn_copy_planes_$(const tn_conv *s, const tn_planes *p, const tn_$ *x,
     const tn_$ *from = x;
     int inside = 1;
     for (int i = 0; i < 2; ++i) {
-      inside &= at[i] >= 0 && at[i] % axes[i].dilation == 0 && at[i] / axes[i].dilation < axes[i].in;
-      if (inside) from += at[i] / axes[i].dilation * axes[i].x_step;
+      const int64_t place = at[i] / axes[i].dilation;
+      inside &= at[i] >= 0 && at[i] % axes[i].dilation == 0 && place < axes[i].in;
+      if (inside) from += place * axes[i].x_step;
     }
     const tn_axis last = axes[2];
     const int64_t first = f2 - last.low, count = p->extent[2];
@@ -213,7 +236,8 @@ TN_FN void tn_copy_planes_$(const tn_conv *s, const tn_planes *p, const tn_$ *x,
         to[q * step] = is_there ? from[i / last.dilation * last.x_step] : 0;
       }
     } else {
-      const int64_t begin = tn_min_i64(first < 0 ? (last.stride - 1 - first) / last.stride : 0, count);
+      const int64_t before = first < 0 ? (last.stride - 1 - first) / last.stride : 0;
+      const int64_t begin = tn_min_i64(before, count);
       int64_t end = (last.in - first + last.stride - 1) / last.stride;
       end = tn_max_i64(begin, tn_min_i64(last.in > first ? end : 0, count));
       const int64_t jump = last.stride * last.x_step;
@@ -237,8 +261,7 @@ static void tn_conv_$(const tn_conv *s, const tn_$ *x, const tn_$ *w, tn_$ *y, v
   const int64_t planes = p.phases[0] * p.phases[1] * p.phases[2] * p.plane;
   const int64_t out = s->channels_out, in = s->channels_in, deep = p.taps * in;
   const int64_t outs[3] = {s->axes[0].out, s->axes[1].out, s->axes[2].out};
-  const int64_t columns =
-      ((outs[0] - 1) * p.extent[1] + outs[1] - 1) * p.extent[2] + outs[2];
+  const int64_t columns = ((outs[0] - 1) * p.extent[1] + outs[1] - 1) * p.extent[2] + outs[2];
   const int64_t panels = (columns + TN_COLUMNS_$ - 1) / TN_COLUMNS_$;
   const int64_t blocks = (out + TN_ROWS - 1) / TN_ROWS, parts = (blocks + 7) / 8;
   int64_t *taps = scratch;
@@ -253,10 +276,7 @@ static void tn_conv_$(const tn_conv *s, const tn_$ *x, const tn_$ *w, tn_$ *y, v
     TN_PARALLEL
     for (int64_t o = 0; o < blocks * TN_ROWS; ++o)
       for (int64_t t = 0; t < p.taps; ++t) {
-        const int64_t k2 = t % s->axes[2].taps, k1 = t / s->axes[2].taps % s->axes[1].taps;
-        const int64_t k0 = t / s->axes[2].taps / s->axes[1].taps;
-        const tn_$ *from = w + (g * out + o) * s->w_out + k0 * s->axes[0].w_step +
-                           k1 * s->axes[1].w_step + k2 * s->axes[2].w_step;
+        const tn_$ *from = w + (g * out + o) * s->w_out + tn_weight_at(s, t);
         tn_$ *to = packed + (o / TN_ROWS * deep + t * in) * TN_ROWS + o % TN_ROWS;
         for (int64_t c = 0; c < in; ++c) to[c * TN_ROWS] = o < out ? from[c * s->w_in] : 0;
       }
@@ -282,9 +302,10 @@ static void tn_conv_$(const tn_conv *s, const tn_$ *x, const tn_$ *w, tn_$ *y, v
             const int64_t count = y1 < outs[1] ? tn_min_i64(run, outs[2] - y2) : 0;
             tn_$ *at = to + y0 * s->axes[0].y_step + y1 * s->axes[1].y_step +
                        y2 * s->axes[2].y_step;
-            for (int64_t r = 0; r < rows; ++r)
-              for (int64_t i = 0; i < count; ++i)
-                at[r * s->y_channel + i * s->axes[2].y_step] = sums[r * TN_COLUMNS_$ + j - first + i];
+            for (int64_t r = 0; r < rows; ++r, at += s->y_channel) {
+              const tn_$ *sum = sums + r * TN_COLUMNS_$ + j - first;
+              for (int64_t i = 0; i < count; ++i) at[i * s->axes[2].y_step] = sum[i];
+            }
             j += run;
           }
         }
@@ -295,9 +316,9 @@ static void tn_conv_$(const tn_conv *s, const tn_$ *x, const tn_$ *w, tn_$ *y, v
 )c";
 
 constexpr std::string_view kConvGradient = R"c(
-/* The gradient of the weights, from x and the gradient y of the results. Each element is a chain over
-   the results of one image, and the sum of these. x has its channels last here, so that they, and the
-   taps of a line beside each other, are columns. */
+/* The gradient of the weights, from x and the gradient y of the results. Each element is a chain
+   over the results of one image, and the sum of these. x has its channels last here, so that they,
+   and the taps of a line beside each other, are columns. */
 static void tn_conv_gradient_$(const tn_conv *s, const tn_$ *x, const tn_$ *y, tn_$ *w,
                                void *scratch) {
   const tn_planes p = tn_planes_of(s);
@@ -340,10 +361,7 @@ static void tn_conv_gradient_$(const tn_conv *s, const tn_$ *x, const tn_$ *y, t
                     image + (plane * p.plane + place) * in + first, at, in, sums);
           for (int64_t j = 0; j < tn_min_i64(TN_COLUMNS_$, columns - first); ++j) {
             const int64_t c = (first + j) % in, tap = t + (first + j) / in;
-            const int64_t k2 = tap % s->axes[2].taps, k1 = tap / s->axes[2].taps % s->axes[1].taps;
-            const int64_t k0 = tap / s->axes[2].taps / s->axes[1].taps;
-            tn_$ *to = w + (g * out + b * TN_ROWS) * s->w_out + c * s->w_in +
-                       k0 * s->axes[0].w_step + k1 * s->axes[1].w_step + k2 * s->axes[2].w_step;
+            tn_$ *to = w + (g * out + b * TN_ROWS) * s->w_out + c * s->w_in + tn_weight_at(s, tap);
             for (int64_t r = 0; r < rows; ++r) {
               const tn_$ sum = sums[r * TN_COLUMNS_$ + j];
               to[r * s->w_out] = n == 0 ? sum : to[r * s->w_out] + sum;
@@ -368,6 +386,7 @@ std::vector<CPart> c_products() {
   };
   add(kTile, {"TN_ROWS"});
   add_typed(kTileOf, "tn_tile");
+  add_typed(kPack, "tn_pack");
   add_typed(kProduct, "tn_product");
   add(kConvShape, {"tn_conv "});
   add(kPlanes, {"tn_planes "});

@@ -8,16 +8,16 @@
 extern "C" {
 #endif
 /* cnn
-   inputs[0]: f64[2,3,19,18] x
-   inputs[1]: f64[20,3,3,3] w1
-   inputs[2]: f64[1,20,1,1] scale
-   inputs[3]: f64[1,20,1,1] shift
-   inputs[4]: f64[17,20,3,3] w2
-   inputs[5]: f64[10,17] w3
+   inputs[0]: f32[2,3,19,18] x
+   inputs[1]: f32[20,3,3,3] w1
+   inputs[2]: f32[1,20,1,1] scale
+   inputs[3]: f32[1,20,1,1] shift
+   inputs[4]: f32[17,20,3,3] w2
+   inputs[5]: f32[10,17] w3
    inputs[6]: f32[10] b3
-   outputs[0]: f64[2,10]
+   outputs[0]: f32[2,10]
    arena: aligned to 64 bytes; calls at the same time need one each. */
-#define CNN_ARENA_BYTES 344640
+#define CNN_ARENA_BYTES 178240
 int cnn_run(const void *const *inputs, void *const *outputs, void *arena);
 
 #ifdef __cplusplus
@@ -52,18 +52,21 @@ int cnn_run(const void *const *inputs, void *const *outputs, void *arena);
 #define TN_ELEMENT
 #define TN_FN static inline
 #define __builtin_fma fma
-#define __builtin_fabs fabs
-#define __builtin_floor floor
+#define __builtin_fabsf fabsf
+#define __builtin_floorf floorf
 #define __builtin_rint rint
-#define __builtin_sqrt sqrt
+#define __builtin_sqrtf sqrtf
 #endif
 typedef uint8_t TN_ELEMENT tn_bool;
+typedef int32_t TN_ELEMENT tn_i32;
 typedef int64_t TN_ELEMENT tn_i64;
 typedef uint64_t TN_ELEMENT tn_u64;
 typedef float TN_ELEMENT tn_f32;
 typedef double TN_ELEMENT tn_f64;
 TN_FN void *tn_at(void *base, int64_t bytes) { return (char *)base + bytes; }
+TN_FN uint32_t tn_bits_f32(float x) { uint32_t b; memcpy(&b, &x, 4); return b; }
 TN_FN uint64_t tn_bits_f64(double x) { uint64_t b; memcpy(&b, &x, 8); return b; }
+TN_FN float tn_from_bits_f32(uint32_t b) { float x; memcpy(&x, &b, 4); return x; }
 TN_FN double tn_from_bits_f64(uint64_t b) { double x; memcpy(&x, &b, 8); return x; }
 TN_FN int64_t tn_max_i64(int64_t a, int64_t b) { return a > b ? a : b; }
 TN_FN int64_t tn_min_i64(int64_t a, int64_t b) { return a < b ? a : b; }
@@ -75,10 +78,10 @@ TN_FN uint64_t tn_shr_u64(uint64_t a, uint64_t b) {
   const uint64_t bits = 8 * sizeof(uint64_t);
   return b < bits ? (uint64_t)(a >> (b & (bits - 1))) : 0;
 }
-TN_FN double tn_max_f64(double a, double b) { return ((a > b) | (a != a)) ? a : b; }
+TN_FN float tn_max_f32(float a, float b) { return ((a > b) | (a != a)) ? a : b; }
 
-/* Sums of products lie in registers: TN_ROWS rows of two vectors. TN_MADD is a number times a vector
-   plus a vector, fused where the machine can. */
+/* Sums of products lie in registers: TN_ROWS rows of two vectors. TN_MADD is a number times a
+   vector plus a vector, fused where the machine can. */
 #if defined(__GNUC__) && !defined(TN_PLAIN)
 #if defined(__AVX512F__)
 #include <immintrin.h>
@@ -118,50 +121,65 @@ enum { TN_LANES_f64 = sizeof(tn_vector_f64) / 8, TN_COLUMNS_f64 = 2 * TN_LANES_f
 
 /* sums[r, j] = a[t, k, r] * b[b_at[t] + k * b_row + j], summed over taps and depth in order. Few
    rows are summed one by one. */
-TN_FN void tn_tile_f64(int64_t rows, int64_t taps, int64_t depth, const tn_f64 *a, const tn_f64 *b,
-                     const int64_t *b_at, int64_t b_row, tn_f64 *sums) {
+TN_FN void tn_tile_f32(int64_t rows, int64_t taps, int64_t depth, const tn_f32 *a, const tn_f32 *b,
+                     const int64_t *b_at, int64_t b_row, tn_f32 *sums) {
   if (rows < 3) {
     for (int64_t r = 0; r < rows; ++r) {
-      tn_vector_f64 sum0 = (tn_vector_f64){0}, sum1 = (tn_vector_f64){0};
-      const tn_f64 *x = a + r;
+      tn_vector_f32 sum0 = (tn_vector_f32){0}, sum1 = (tn_vector_f32){0};
+      const tn_f32 *x = a + r;
       for (int64_t t = 0; t < taps; ++t) {
-        const tn_f64 *y = b + b_at[t];
+        const tn_f32 *y = b + b_at[t];
         for (int64_t k = 0; k < depth; ++k, x += TN_ROWS, y += b_row) {
-          sum0 = TN_MADD_f64(*x, *(const tn_vector_f64 *)y, sum0);
-          sum1 = TN_MADD_f64(*x, *(const tn_vector_f64 *)(y + TN_LANES_f64), sum1);
+          sum0 = TN_MADD_f32(*x, *(const tn_vector_f32 *)y, sum0);
+          sum1 = TN_MADD_f32(*x, *(const tn_vector_f32 *)(y + TN_LANES_f32), sum1);
         }
       }
-      *(tn_vector_f64 *)(sums + r * TN_COLUMNS_f64) = sum0;
-      *(tn_vector_f64 *)(sums + r * TN_COLUMNS_f64 + TN_LANES_f64) = sum1;
+      *(tn_vector_f32 *)(sums + r * TN_COLUMNS_f32) = sum0;
+      *(tn_vector_f32 *)(sums + r * TN_COLUMNS_f32 + TN_LANES_f32) = sum1;
     }
     return;
   }
-  tn_vector_f64 sum[TN_ROWS][2];
-  for (int r = 0; r < TN_ROWS; ++r) sum[r][0] = sum[r][1] = (tn_vector_f64){0};
+  tn_vector_f32 sum[TN_ROWS][2];
+  for (int r = 0; r < TN_ROWS; ++r) sum[r][0] = sum[r][1] = (tn_vector_f32){0};
   for (int64_t t = 0; t < taps; ++t) {
-    const tn_f64 *y = b + b_at[t];
+    const tn_f32 *y = b + b_at[t];
     for (int64_t k = 0; k < depth; ++k, a += TN_ROWS, y += b_row) {
-      const tn_vector_f64 y0 = *(const tn_vector_f64 *)y;
-      const tn_vector_f64 y1 = *(const tn_vector_f64 *)(y + TN_LANES_f64);
+      const tn_vector_f32 y0 = *(const tn_vector_f32 *)y;
+      const tn_vector_f32 y1 = *(const tn_vector_f32 *)(y + TN_LANES_f32);
       for (int r = 0; r < TN_ROWS; ++r) {
-        sum[r][0] = TN_MADD_f64(a[r], y0, sum[r][0]);
-        sum[r][1] = TN_MADD_f64(a[r], y1, sum[r][1]);
+        sum[r][0] = TN_MADD_f32(a[r], y0, sum[r][0]);
+        sum[r][1] = TN_MADD_f32(a[r], y1, sum[r][1]);
       }
     }
   }
   for (int r = 0; r < TN_ROWS; ++r) {
-    *(tn_vector_f64 *)(sums + r * TN_COLUMNS_f64) = sum[r][0];
-    *(tn_vector_f64 *)(sums + r * TN_COLUMNS_f64 + TN_LANES_f64) = sum[r][1];
+    *(tn_vector_f32 *)(sums + r * TN_COLUMNS_f32) = sum[r][0];
+    *(tn_vector_f32 *)(sums + r * TN_COLUMNS_f32 + TN_LANES_f32) = sum[r][1];
   }
+}
+
+/* TN_COLUMNS columns side by side; those that are not there are 0. */
+TN_FN void tn_pack_f32(int64_t deep, int64_t columns, const tn_f32 *b, int64_t b_row, int64_t b_col,
+                     tn_f32 *to) {
+  enum { kWidth = TN_COLUMNS_f32 < 8 ? TN_COLUMNS_f32 : 8 };
+  if (b_col == 1 && columns == TN_COLUMNS_f32) {
+    for (int64_t i = 0; i < deep; ++i)
+      memcpy(to + i * TN_COLUMNS_f32, b + i * b_row, TN_COLUMNS_f32 * sizeof *to);
+    return;
+  }
+  for (int64_t j0 = 0; j0 < TN_COLUMNS_f32; j0 += kWidth)
+    for (int64_t i = 0; i < deep; ++i)
+      for (int64_t j = j0; j < j0 + kWidth; ++j)
+        to[i * TN_COLUMNS_f32 + j] = j < columns ? b[i * b_row + j * b_col] : 0;
 }
 
 /* c (m x n) = a * b. Each sum is a chain along k, begun anew every `depth` (at most 1024). `packed`
    holds up to 960 rows of a, `depth` deep, in blocks of TN_ROWS. */
-static void tn_product_f64(int64_t m, int64_t n, int64_t k, int64_t depth, const tn_f64 *a,
-                         int64_t a_row, int64_t a_col, const tn_f64 *b, int64_t b_row, int64_t b_col,
-                         tn_f64 *c, tn_f64 *packed) {
+static void tn_product_f32(int64_t m, int64_t n, int64_t k, int64_t depth, const tn_f32 *a,
+                         int64_t a_row, int64_t a_col, const tn_f32 *b, int64_t b_row, int64_t b_col,
+                         tn_f32 *c, tn_f32 *packed) {
   enum { kBlock = 960, kPart = 240 };
-  const int64_t panels = (n + TN_COLUMNS_f64 - 1) / TN_COLUMNS_f64, zero = 0;
+  const int64_t panels = (n + TN_COLUMNS_f32 - 1) / TN_COLUMNS_f32, zero = 0;
   for (int64_t k0 = 0; k0 < k; k0 += depth) {
     const int64_t deep = tn_min_i64(depth, k - k0);
     for (int64_t m0 = 0; m0 < m; m0 += kBlock) {
@@ -169,29 +187,26 @@ static void tn_product_f64(int64_t m, int64_t n, int64_t k, int64_t depth, const
       TN_PARALLEL
       for (int64_t i0 = 0; i0 < rows; i0 += TN_ROWS)
         for (int r = 0; r < TN_ROWS; ++r) {
-          const tn_f64 *from = a + (m0 + i0 + r) * a_row + k0 * a_col;
-          tn_f64 *to = packed + i0 * deep + r;
+          const tn_f32 *from = a + (m0 + i0 + r) * a_row + k0 * a_col;
+          tn_f32 *to = packed + i0 * deep + r;
           for (int64_t i = 0; i < deep; ++i)
             to[i * TN_ROWS] = i0 + r < rows ? from[i * a_col] : 0;
         }
       TN_PARALLEL
       for (int64_t item = 0; item < panels * parts; ++item) {
-        const int64_t j0 = item / parts * TN_COLUMNS_f64, i1 = item % parts * kPart;
-        const int64_t columns = tn_min_i64(TN_COLUMNS_f64, n - j0);
-        tn_f64 panel[1024 * TN_COLUMNS_f64], sums[TN_ROWS * TN_COLUMNS_f64];
-        const tn_f64 *y = b + k0 * b_row + j0 * b_col;
-        const int in_place = b_col == 1 && columns == TN_COLUMNS_f64 && m < 96;
-        if (!in_place)
-          for (int64_t i = 0; i < deep; ++i)
-            for (int64_t j = 0; j < TN_COLUMNS_f64; ++j)
-              panel[i * TN_COLUMNS_f64 + j] = j < columns ? y[i * b_row + j * b_col] : 0;
+        const int64_t j0 = item / parts * TN_COLUMNS_f32, i1 = item % parts * kPart;
+        const int64_t columns = tn_min_i64(TN_COLUMNS_f32, n - j0);
+        tn_f32 panel[1024 * TN_COLUMNS_f32], sums[TN_ROWS * TN_COLUMNS_f32];
+        const tn_f32 *y = b + k0 * b_row + j0 * b_col;
+        const int in_place = b_col == 1 && columns == TN_COLUMNS_f32 && m < 96;
+        if (!in_place) tn_pack_f32(deep, columns, y, b_row, b_col, panel);
         for (int64_t i0 = i1; i0 < tn_min_i64(i1 + kPart, rows); i0 += TN_ROWS) {
           const int64_t count = tn_min_i64(TN_ROWS, rows - i0);
-          tn_tile_f64(count, 1, deep, packed + i0 * deep, in_place ? y : panel, &zero,
-                    in_place ? b_row : TN_COLUMNS_f64, sums);
+          tn_tile_f32(count, 1, deep, packed + i0 * deep, in_place ? y : panel, &zero,
+                    in_place ? b_row : TN_COLUMNS_f32, sums);
           for (int64_t r = 0; r < count; ++r) {
-            tn_f64 *to = c + (m0 + i0 + r) * n + j0;
-            const tn_f64 *sum = sums + r * TN_COLUMNS_f64;
+            tn_f32 *to = c + (m0 + i0 + r) * n + j0;
+            const tn_f32 *sum = sums + r * TN_COLUMNS_f32;
             for (int64_t j = 0; j < columns; ++j) to[j] = k0 == 0 ? sum[j] : to[j] + sum[j];
           }
         }
@@ -227,6 +242,13 @@ TN_FN tn_planes tn_planes_of(const tn_conv *s) {
   }
   return p;
 }
+/* Where tap t lies in w. */
+TN_FN int64_t tn_weight_at(const tn_conv *s, int64_t t) {
+  const tn_axis *const axes = s->axes;
+  const int64_t k2 = t % axes[2].taps, k1 = t / axes[2].taps % axes[1].taps;
+  const int64_t k0 = t / axes[2].taps / axes[1].taps;
+  return k0 * axes[0].w_step + k1 * axes[1].w_step + k2 * axes[2].w_step;
+}
 /* Where the place that tap t of result 0 meets lies: the number of its plane, and where in it. */
 TN_FN void tn_tap_at(const tn_conv *s, const tn_planes *p, int64_t t, int64_t *plane, int64_t *at) {
   int64_t k[3];
@@ -241,7 +263,7 @@ TN_FN void tn_tap_at(const tn_conv *s, const tn_planes *p, int64_t t, int64_t *p
 }
 
 /* Plane after plane of one channel, every element `step` behind the one before. */
-TN_FN void tn_copy_planes_f64(const tn_conv *s, const tn_planes *p, const tn_f64 *x, tn_f64 *to,
+TN_FN void tn_copy_planes_f32(const tn_conv *s, const tn_planes *p, const tn_f32 *x, tn_f32 *to,
                             int64_t step) {
   const tn_axis *const axes = s->axes;
   const int64_t lines = p->phases[0] * p->phases[1] * p->phases[2] * p->extent[0] * p->extent[1];
@@ -252,11 +274,12 @@ TN_FN void tn_copy_planes_f64(const tn_conv *s, const tn_planes *p, const tn_f64
     const int64_t f0 = phase / (p->phases[2] * p->phases[1]);
     const int64_t at[2] = {q0 * axes[0].stride + f0 - axes[0].low,
                            q1 * axes[1].stride + f1 - axes[1].low};
-    const tn_f64 *from = x;
+    const tn_f32 *from = x;
     int inside = 1;
     for (int i = 0; i < 2; ++i) {
-      inside &= at[i] >= 0 && at[i] % axes[i].dilation == 0 && at[i] / axes[i].dilation < axes[i].in;
-      if (inside) from += at[i] / axes[i].dilation * axes[i].x_step;
+      const int64_t place = at[i] / axes[i].dilation;
+      inside &= at[i] >= 0 && at[i] % axes[i].dilation == 0 && place < axes[i].in;
+      if (inside) from += place * axes[i].x_step;
     }
     const tn_axis last = axes[2];
     const int64_t first = f2 - last.low, count = p->extent[2];
@@ -269,7 +292,8 @@ TN_FN void tn_copy_planes_f64(const tn_conv *s, const tn_planes *p, const tn_f64
         to[q * step] = is_there ? from[i / last.dilation * last.x_step] : 0;
       }
     } else {
-      const int64_t begin = tn_min_i64(first < 0 ? (last.stride - 1 - first) / last.stride : 0, count);
+      const int64_t before = first < 0 ? (last.stride - 1 - first) / last.stride : 0;
+      const int64_t begin = tn_min_i64(before, count);
       int64_t end = (last.in - first + last.stride - 1) / last.stride;
       end = tn_max_i64(begin, tn_min_i64(last.in > first ? end : 0, count));
       const int64_t jump = last.stride * last.x_step;
@@ -286,59 +310,56 @@ TN_FN void tn_copy_planes_f64(const tn_conv *s, const tn_planes *p, const tn_f64
 
 /* Results of one image are columns, as they lie in a plane: those between its lines are left out.
    Each is one chain over the taps, and for each tap over the channels. */
-static void tn_conv_f64(const tn_conv *s, const tn_f64 *x, const tn_f64 *w, tn_f64 *y, void *scratch) {
+static void tn_conv_f32(const tn_conv *s, const tn_f32 *x, const tn_f32 *w, tn_f32 *y, void *scratch) {
   const tn_planes p = tn_planes_of(s);
   const int64_t planes = p.phases[0] * p.phases[1] * p.phases[2] * p.plane;
   const int64_t out = s->channels_out, in = s->channels_in, deep = p.taps * in;
   const int64_t outs[3] = {s->axes[0].out, s->axes[1].out, s->axes[2].out};
-  const int64_t columns =
-      ((outs[0] - 1) * p.extent[1] + outs[1] - 1) * p.extent[2] + outs[2];
-  const int64_t panels = (columns + TN_COLUMNS_f64 - 1) / TN_COLUMNS_f64;
+  const int64_t columns = ((outs[0] - 1) * p.extent[1] + outs[1] - 1) * p.extent[2] + outs[2];
+  const int64_t panels = (columns + TN_COLUMNS_f32 - 1) / TN_COLUMNS_f32;
   const int64_t blocks = (out + TN_ROWS - 1) / TN_ROWS, parts = (blocks + 7) / 8;
   int64_t *taps = scratch;
-  tn_f64 *packed = (tn_f64 *)(taps + (p.taps + 7) / 8 * 8), *image = packed + blocks * TN_ROWS * deep;
+  tn_f32 *packed = (tn_f32 *)(taps + (p.taps + 7) / 8 * 8), *image = packed + blocks * TN_ROWS * deep;
   for (int64_t t = 0; t < p.taps; ++t) {
     int64_t plane, at;
     tn_tap_at(s, &p, t, &plane, &at);
     taps[t] = plane * p.plane + at;
   }
-  memset(image + in * planes, 0, TN_COLUMNS_f64 * sizeof *image);
+  memset(image + in * planes, 0, TN_COLUMNS_f32 * sizeof *image);
   for (int64_t g = 0; g < s->groups; ++g) {
     TN_PARALLEL
     for (int64_t o = 0; o < blocks * TN_ROWS; ++o)
       for (int64_t t = 0; t < p.taps; ++t) {
-        const int64_t k2 = t % s->axes[2].taps, k1 = t / s->axes[2].taps % s->axes[1].taps;
-        const int64_t k0 = t / s->axes[2].taps / s->axes[1].taps;
-        const tn_f64 *from = w + (g * out + o) * s->w_out + k0 * s->axes[0].w_step +
-                           k1 * s->axes[1].w_step + k2 * s->axes[2].w_step;
-        tn_f64 *to = packed + (o / TN_ROWS * deep + t * in) * TN_ROWS + o % TN_ROWS;
+        const tn_f32 *from = w + (g * out + o) * s->w_out + tn_weight_at(s, t);
+        tn_f32 *to = packed + (o / TN_ROWS * deep + t * in) * TN_ROWS + o % TN_ROWS;
         for (int64_t c = 0; c < in; ++c) to[c * TN_ROWS] = o < out ? from[c * s->w_in] : 0;
       }
     for (int64_t n = 0; n < s->images; ++n) {
       TN_PARALLEL
       for (int64_t c = 0; c < in; ++c)
-        tn_copy_planes_f64(s, &p, x + n * s->x_image + (g * in + c) * s->x_channel,
+        tn_copy_planes_f32(s, &p, x + n * s->x_image + (g * in + c) * s->x_channel,
                          image + c * planes, 1);
       TN_PARALLEL
       for (int64_t item = 0; item < panels * parts; ++item) {
-        const int64_t first = item / parts * TN_COLUMNS_f64;
-        const int64_t last = tn_min_i64(first + TN_COLUMNS_f64, columns);
+        const int64_t first = item / parts * TN_COLUMNS_f32;
+        const int64_t last = tn_min_i64(first + TN_COLUMNS_f32, columns);
         for (int64_t b = item % parts * 8; b < tn_min_i64(item % parts * 8 + 8, blocks); ++b) {
-          tn_f64 sums[TN_ROWS * TN_COLUMNS_f64];
+          tn_f32 sums[TN_ROWS * TN_COLUMNS_f32];
           const int64_t rows = tn_min_i64(TN_ROWS, out - b * TN_ROWS);
-          tn_tile_f64(rows, p.taps, in, packed + b * TN_ROWS * deep, image + first, taps, planes,
+          tn_tile_f32(rows, p.taps, in, packed + b * TN_ROWS * deep, image + first, taps, planes,
                     sums);
-          tn_f64 *to = y + n * s->y_image + (g * out + b * TN_ROWS) * s->y_channel;
+          tn_f32 *to = y + n * s->y_image + (g * out + b * TN_ROWS) * s->y_channel;
           for (int64_t j = first; j < last;) {
             const int64_t y2 = j % p.extent[2], line = j / p.extent[2];
             const int64_t y1 = line % p.extent[1], y0 = line / p.extent[1];
             const int64_t run = tn_min_i64(p.extent[2] - y2, last - j);
             const int64_t count = y1 < outs[1] ? tn_min_i64(run, outs[2] - y2) : 0;
-            tn_f64 *at = to + y0 * s->axes[0].y_step + y1 * s->axes[1].y_step +
+            tn_f32 *at = to + y0 * s->axes[0].y_step + y1 * s->axes[1].y_step +
                        y2 * s->axes[2].y_step;
-            for (int64_t r = 0; r < rows; ++r)
-              for (int64_t i = 0; i < count; ++i)
-                at[r * s->y_channel + i * s->axes[2].y_step] = sums[r * TN_COLUMNS_f64 + j - first + i];
+            for (int64_t r = 0; r < rows; ++r, at += s->y_channel) {
+              const tn_f32 *sum = sums + r * TN_COLUMNS_f32 + j - first;
+              for (int64_t i = 0; i < count; ++i) at[i * s->axes[2].y_step] = sum[i];
+            }
             j += run;
           }
         }
@@ -347,8 +368,8 @@ static void tn_conv_f64(const tn_conv *s, const tn_f64 *x, const tn_f64 *w, tn_f
   }
 }
 
-/* conv f64[2,20,17,16] */
-static void conv_1(const tn_f64 *x0, const tn_f64 *x1, tn_f64 *y0, void *scratch) {
+/* conv of f32[2,3,19,18], f32[20,3,3,3]: f32[2,20,17,16] */
+static void conv_1(const tn_f32 *x0, const tn_f32 *x1, tn_f32 *y0, void *scratch) {
   static const tn_conv shape = {
       .images = 2, .groups = 1, .channels_in = 3, .channels_out = 20,
       .x_image = 1026, .x_channel = 342, .w_out = 27, .w_in = 9, .y_image = 5440, .y_channel = 272,
@@ -358,36 +379,37 @@ static void conv_1(const tn_f64 *x0, const tn_f64 *x1, tn_f64 *y0, void *scratch
                 .kernel_dilation = 1, .x_step = 18, .w_step = 3, .y_step = 16},
                {.in = 18, .taps = 3, .out = 16, .stride = 1, .low = 0, .dilation = 1,
                 .kernel_dilation = 1, .x_step = 1, .w_step = 1, .y_step = 1}}};
-  tn_conv_f64(&shape, x0, x1, y0, scratch);
+  tn_conv_f32(&shape, x0, x1, y0, scratch);
 }
 
-/* sum f64[1,20,1,1], divide f64[1,20,1,1], subtract f64[2,20,17,16], pow f64[2,20,17,16],
-   sum f64[1,20,1,1], divide f64[1,20,1,1], add f64[1,20,1,1], rsqrt f64[1,20,1,1],
-   multiply f64[2,20,17,16], multiply f64[2,20,17,16], add f64[2,20,17,16], relu f64[2,20,17,16] */
-static void relu_2(const tn_f64 *b0, tn_f64 *b1, const tn_f64 *b2, const tn_f64 *b3, tn_f64 *b4) {
-  const tn_bool v7 = (tn_bool)(0x1p+1 == 0x0p+0);
-  const tn_bool v12 = (tn_bool)(0x1p+1 != 0x1p+1);
-  const tn_f64 v20 = __builtin_floor(0x1p+1);
-  const tn_bool v21 = (tn_bool)(v20 == 0x1p+1);
+/* sum f32[1,20,1,1], divide f32[1,20,1,1], subtract f32[2,20,17,16], pow f32[2,20,17,16],
+   sum f32[1,20,1,1], divide f32[1,20,1,1], add f32[1,20,1,1], rsqrt f32[1,20,1,1],
+   multiply f32[2,20,17,16], multiply f32[2,20,17,16], add f32[2,20,17,16], relu f32[2,20,17,16] */
+static void relu_2(const tn_f32 *b0, tn_f32 *b1, const tn_f32 *b2, const tn_f32 *b3, tn_f32 *b4) {
+  const tn_bool v7 = (tn_bool)(0x1p+1f == 0x0p+0f);
+  const tn_bool v12 = (tn_bool)(0x1p+1f != 0x1p+1f);
+  const tn_f32 v20 = __builtin_floorf(0x1p+1f);
+  const tn_bool v21 = (tn_bool)(v20 == 0x1p+1f);
   const tn_bool v22 = (tn_bool)(v21 ^ 1);
-  const tn_f64 v26 = 0x1p+1 * 0x1p-1;
-  const tn_f64 v27 = __builtin_floor(v26);
+  const tn_f32 v26 = 0x1p+1f * 0x1p-1f;
+  const tn_f32 v27 = __builtin_floorf(v26);
   const tn_bool v28 = (tn_bool)(v27 != v26);
   const tn_bool v29 = (tn_bool)((uint32_t)v21 & (uint32_t)v28);
-  const tn_bool v176 = (tn_bool)(0x1p+1 < 0x1p+66);
-  const tn_f64 v177 = v176 ? 0x1p+1 : 0x1p+66;
-  const tn_bool v178 = (tn_bool)((-0x1p+66) < v177);
-  const tn_f64 v179 = v178 ? v177 : (-0x1p+66);
-  const tn_bool v256 = (tn_bool)(0x0p+0 < 0x1p+1);
-  const tn_f64 v257 = v256 ? 0x0p+0 : tn_from_bits_f64(0x7ff0000000000000ull);
-  const tn_f64 v258 = v256 ? tn_from_bits_f64(0x7ff0000000000000ull) : 0x0p+0;
+  const tn_bool v80 = (tn_bool)(0x1p+1f < 0x1p+60f);
+  const tn_f32 v81 = v80 ? 0x1p+1f : 0x1p+60f;
+  const tn_bool v82 = (tn_bool)((-0x1p+60f) < v81);
+  const tn_f32 v83 = v82 ? v81 : (-0x1p+60f);
+  const tn_f64 v84 = (tn_f64)(v83);
+  const tn_bool v122 = (tn_bool)(0x0p+0f < 0x1p+1f);
+  const tn_f32 v123 = v122 ? 0x0p+0f : tn_from_bits_f32(0x7f800000u);
+  const tn_f32 v124 = v122 ? tn_from_bits_f32(0x7f800000u) : 0x0p+0f;
   TN_PARALLEL
   for (int64_t p0 = 0; p0 < 20; ++p0) {
-    const tn_f64 v279 = b2[p0];
-    const tn_f64 v281 = b3[p0];
-    tn_f64 v1 = 0x0p+0;
-    tn_f64 lane1[64];
-    for (int k = 0; k < 64; ++k) lane1[k] = (-0x0p+0);
+    const tn_f32 v145 = b2[p0];
+    const tn_f32 v147 = b3[p0];
+    tn_f32 v1 = 0x0p+0f;
+    tn_f32 lane1[64];
+    for (int k = 0; k < 64; ++k) lane1[k] = (-0x0p+0f);
     for (int64_t i0 = 0; i0 < 544; i0 += 64) {
       const int64_t n0 = tn_min_i64(64, 544 - i0);
       for (int64_t j0 = 0; j0 < n0;) {
@@ -397,7 +419,7 @@ static void relu_2(const tn_f64 *b0, tn_f64 *b1, const tn_f64 *b2, const tn_f64 
         TN_INDEPENDENT
         for (int64_t k0 = 0; k0 < m0; ++k0) {
           const int64_t r2 = x0 + k0;
-          const tn_f64 v0 = b0[272 * p0 + 5440 * r1 + r2];
+          const tn_f32 v0 = b0[272 * p0 + 5440 * r1 + r2];
           lane1[j0 + k0] = lane1[j0 + k0] + v0;
         }
         j0 += m0;
@@ -406,10 +428,10 @@ static void relu_2(const tn_f64 *b0, tn_f64 *b1, const tn_f64 *b2, const tn_f64 
     for (int s = 32; s > 0; s /= 2)
       for (int k = 0; k < s; ++k) lane1[k] = lane1[k] + lane1[k + s];
     v1 = lane1[0];
-    const tn_f64 v3 = v1 / 0x1.1p+9;
-    tn_f64 v272 = 0x0p+0;
-    tn_f64 lane272[64];
-    for (int k = 0; k < 64; ++k) lane272[k] = (-0x0p+0);
+    const tn_f32 v3 = v1 / 0x1.1p+9f;
+    tn_f32 v138 = 0x0p+0f;
+    tn_f32 lane138[64];
+    for (int k = 0; k < 64; ++k) lane138[k] = (-0x0p+0f);
     for (int64_t i1 = 0; i1 < 544; i1 += 64) {
       const int64_t n1 = tn_min_i64(64, 544 - i1);
       for (int64_t j1 = 0; j1 < n1;) {
@@ -419,240 +441,117 @@ static void relu_2(const tn_f64 *b0, tn_f64 *b1, const tn_f64 *b2, const tn_f64 
         TN_INDEPENDENT
         for (int64_t k1 = 0; k1 < m1; ++k1) {
           const int64_t r2 = x1 + k1;
-          const tn_f64 v0 = b0[272 * p0 + 5440 * r1 + r2];
-          const tn_f64 v4 = v0 - v3;
-          const tn_bool v9 = (tn_bool)(v4 == 0x1p+0);
+          const tn_f32 v0 = b0[272 * p0 + 5440 * r1 + r2];
+          const tn_f32 v4 = v0 - v3;
+          const tn_bool v9 = (tn_bool)(v4 == 0x1p+0f);
           const tn_bool v10 = (tn_bool)((uint32_t)v7 | (uint32_t)v9);
           const tn_bool v11 = (tn_bool)(v4 != v4);
           const tn_bool v13 = (tn_bool)((uint32_t)v11 | (uint32_t)v12);
-          const tn_f64 v14 = v4 + 0x1p+1;
-          const tn_bool v15 = (tn_bool)(v4 < 0x0p+0);
-          const tn_f64 v16 = __builtin_fabs(v4);
-          const tn_bool v18 = (tn_bool)(v16 < tn_from_bits_f64(0x7ff0000000000000ull));
+          const tn_f32 v14 = v4 + 0x1p+1f;
+          const tn_bool v15 = (tn_bool)(v4 < 0x0p+0f);
+          const tn_f32 v16 = __builtin_fabsf(v4);
+          const tn_bool v18 = (tn_bool)(v16 < tn_from_bits_f32(0x7f800000u));
           const tn_bool v19 = (tn_bool)((uint32_t)v15 & (uint32_t)v18);
           const tn_bool v23 = (tn_bool)((uint32_t)v19 & (uint32_t)v22);
-          const tn_bool v30 = (tn_bool)(0x0p+0 < v16);
+          const tn_bool v30 = (tn_bool)(0x0p+0f < v16);
           const tn_bool v31 = (tn_bool)((uint32_t)v30 & (uint32_t)v18);
-          const tn_f64 v33 = v31 ? v16 : 0x1p+0;
-          const tn_bool v35 = (tn_bool)(v33 < 0x1p-1022);
-          const tn_f64 v37 = v33 * 0x1p+54;
-          const tn_f64 v38 = v35 ? v37 : v33;
-          const tn_i64 v39 = (tn_i64)(tn_bits_f64(v38));
-          const tn_i64 v41 = (tn_i64)((uint64_t)v39 + (uint64_t)INT64_C(2638147582215219));
-          const tn_u64 v42 = (tn_u64)(v41);
-          const tn_u64 v44 = tn_shr_u64(v42, 52);
-          const tn_i64 v45 = (tn_i64)(v44);
-          const tn_i64 v47 = (tn_i64)((uint64_t)v45 + (uint64_t)INT64_C(4843621399236968448));
-          const tn_f64 v48 = tn_from_bits_f64((uint64_t)v47);
-          const tn_f64 v50 = v48 - 0x1.8p+52;
-          const tn_f64 v53 = v35 ? 0x1.0d4p+10 : 0x1.ff8p+9;
-          const tn_f64 v54 = v50 - v53;
-          const tn_f64 v56 = v54 * 0x1.62e42fefa38p-1;
-          const tn_i64 v58 = (tn_i64)((uint64_t)v41 & (uint64_t)INT64_C(4503599627370495));
-          const tn_i64 v60 = (tn_i64)((uint64_t)v58 + (uint64_t)INT64_C(4604544271217802189));
-          const tn_f64 v61 = tn_from_bits_f64((uint64_t)v60);
-          const tn_f64 v62 = v61 - 0x1p+0;
-          const tn_bool v64 = (tn_bool)(v54 < 0x1.f4p+9);
-          const tn_f64 v65 = -v54;
-          const tn_f64 v67 = v64 ? v65 : (-0x1.f4p+9);
-          const tn_bool v68 = (tn_bool)(v67 < 0x1.f4p+9);
-          const tn_f64 v69 = v68 ? v67 : 0x1.f4p+9;
-          const tn_f64 v70 = v69 + 0x1.8p+52;
-          const tn_i64 v71 = (tn_i64)(tn_bits_f64(v70));
-          const tn_i64 v72 = (tn_i64)((uint64_t)v71 - (uint64_t)INT64_C(4843621399236968448));
-          const tn_i64 v74 = (tn_i64)((uint64_t)v72 + (uint64_t)1023);
-          const tn_i64 v76 = tn_shl_i64(v74, 52);
-          const tn_f64 v77 = tn_from_bits_f64((uint64_t)v76);
-          const tn_f64 v78 = 0x0p+0 * v77;
-          const tn_f64 v79 = v62 + v78;
-          const tn_f64 v81 = 0x1p+1 + v79;
-          const tn_f64 v82 = v81 - 0x1p+1;
-          const tn_f64 v83 = v81 - v82;
-          const tn_f64 v84 = 0x1p+1 - v83;
-          const tn_f64 v85 = v79 - v82;
-          const tn_f64 v86 = v84 + v85;
-          const tn_f64 v87 = v79 - v62;
-          const tn_f64 v88 = v79 - v87;
-          const tn_f64 v89 = v62 - v88;
-          const tn_f64 v90 = v78 - v87;
-          const tn_f64 v91 = v89 + v90;
-          const tn_f64 v92 = 0x0p+0 + v91;
-          const tn_f64 v93 = v86 + v92;
-          const tn_f64 v94 = v81 + v93;
-          const tn_f64 v95 = v79 / v94;
-          const tn_f64 v96 = -v95;
-          const tn_f64 v97 = __builtin_fma(v96, v94, v79);
-          const tn_f64 v98 = v94 - v81;
-          const tn_f64 v99 = v93 - v98;
-          const tn_f64 v100 = __builtin_fma(v96, v99, v91);
-          const tn_f64 v101 = v97 + v100;
-          const tn_f64 v102 = v101 / v94;
-          const tn_f64 v103 = v95 + v102;
+          const tn_f32 v33 = v31 ? v16 : 0x1p+0f;
+          const tn_f64 v34 = (tn_f64)(v33);
+          const tn_i64 v35 = (tn_i64)(tn_bits_f64(v34));
+          const tn_i64 v37 = (tn_i64)((uint64_t)v35 + (uint64_t)INT64_C(2638147582215219));
+          const tn_u64 v38 = (tn_u64)(v37);
+          const tn_u64 v40 = tn_shr_u64(v38, 52);
+          const tn_i64 v41 = (tn_i64)(v40);
+          const tn_i64 v43 = (tn_i64)((uint64_t)v41 + (uint64_t)INT64_C(4843621399236968448));
+          const tn_f64 v44 = tn_from_bits_f64((uint64_t)v43);
+          const tn_f64 v46 = v44 - 0x1.8p+52;
+          const tn_f64 v48 = v46 - 0x1.ff8p+9;
+          const tn_bool v51 = (tn_bool)(v48 == 0x0p+0);
+          const tn_f64 v53 = v34 - 0x1p+0;
+          const tn_i64 v55 = (tn_i64)((uint64_t)v37 & (uint64_t)INT64_C(4503599627370495));
+          const tn_i64 v57 = (tn_i64)((uint64_t)v55 + (uint64_t)INT64_C(4604544271217802189));
+          const tn_f64 v58 = tn_from_bits_f64((uint64_t)v57);
+          const tn_f64 v59 = v58 - 0x1p+0;
+          const tn_f64 v60 = v51 ? v53 : v59;
+          const tn_f64 v62 = 0x1p+1 + v60;
+          const tn_f64 v63 = v60 / v62;
+          const tn_f64 v64 = v63 + v63;
+          const tn_f64 v65 = v63 * v63;
+          const tn_f64 v68 = __builtin_fma(0x1.8ec0aa70d7e6ep-4, v65, 0x1.c658a157c5ef2p-4);
+          const tn_f64 v70 = __builtin_fma(v68, v65, 0x1.2493759832406p-3);
+          const tn_f64 v72 = __builtin_fma(v70, v65, 0x1.9999985dcd324p-3);
+          const tn_f64 v74 = __builtin_fma(v65, v72, 0x1.5555555555555p-2);
+          const tn_f64 v75 = v65 * v74;
+          const tn_f64 v76 = __builtin_fma(v64, v75, v64);
+          const tn_f64 v77 = __builtin_fma(v48, 0x1.62e42fefa39efp-1, v76);
+          const tn_f64 v85 = v77 * v84;
+          const tn_bool v87 = (tn_bool)(v85 < 0x1.9p+7);
+          const tn_f64 v88 = v87 ? v85 : 0x1.9p+7;
+          const tn_bool v89 = (tn_bool)((-0x1.9p+7) < v88);
+          const tn_f64 v90 = v89 ? v88 : (-0x1.9p+7);
+          const tn_f64 v92 = v90 * 0x1.71547652b82fep+0;
+          const tn_f64 v93 = __builtin_rint(v92);
+          const tn_f64 v94 = v93 + 0x1.8p+52;
+          const tn_i64 v95 = (tn_i64)(tn_bits_f64(v94));
+          const tn_i64 v96 = (tn_i64)((uint64_t)v95 - (uint64_t)INT64_C(4843621399236968448));
+          const tn_i64 v98 = (tn_i64)((uint64_t)v96 + (uint64_t)1023);
+          const tn_i64 v100 = tn_shl_i64(v98, 52);
+          const tn_f64 v101 = tn_from_bits_f64((uint64_t)v100);
+          const tn_f64 v102 = -v93;
+          const tn_f64 v103 = __builtin_fma(v102, 0x1.62e42fefa39efp-1, v90);
           const tn_f64 v104 = v103 * v103;
-          const tn_f64 v105 = v103 - v95;
-          const tn_f64 v106 = v102 - v105;
-          const tn_f64 v107 = -v104;
-          const tn_f64 v108 = __builtin_fma(v103, v103, v107);
-          const tn_f64 v109 = __builtin_fma(v106, v103, v108);
-          const tn_f64 v110 = __builtin_fma(v103, v106, v109);
-          const tn_f64 v111 = v104 + v110;
-          const tn_f64 v115 = __builtin_fma(0x1.0e522e60b71c6p-4, v111, 0x1.0f7e4a70d4c1fp-4);
-          const tn_f64 v117 = __builtin_fma(v115, v111, 0x1.3b1efd4a1c273p-4);
-          const tn_f64 v119 = __builtin_fma(v117, v111, 0x1.745ce98705a84p-4);
-          const tn_f64 v121 = __builtin_fma(v119, v111, 0x1.c71c722e694e6p-4);
-          const tn_f64 v123 = __builtin_fma(v121, v111, 0x1.249249245724fp-3);
-          const tn_f64 v125 = __builtin_fma(v123, v111, 0x1.9999999999b36p-3);
-          const tn_f64 v126 = v111 * v125;
-          const tn_f64 v127 = 0x1.5555555555555p-2 + v126;
-          const tn_f64 v128 = v111 * v127;
-          const tn_f64 v129 = v127 - 0x1.5555555555555p-2;
-          const tn_f64 v130 = v126 - v129;
-          const tn_f64 v132 = v130 + 0x1.5555555555555p-56;
-          const tn_f64 v133 = v111 - v104;
-          const tn_f64 v134 = v110 - v133;
-          const tn_f64 v135 = -v128;
-          const tn_f64 v136 = __builtin_fma(v111, v127, v135);
-          const tn_f64 v137 = __builtin_fma(v134, v127, v136);
-          const tn_f64 v138 = __builtin_fma(v111, v132, v137);
-          const tn_f64 v139 = v128 + v138;
-          const tn_f64 v140 = v103 * v139;
-          const tn_f64 v141 = v139 - v128;
-          const tn_f64 v142 = v138 - v141;
-          const tn_f64 v143 = -v140;
-          const tn_f64 v144 = __builtin_fma(v103, v139, v143);
-          const tn_f64 v145 = __builtin_fma(v106, v139, v144);
-          const tn_f64 v146 = __builtin_fma(v103, v142, v145);
-          const tn_f64 v147 = v140 + v146;
-          const tn_f64 v148 = v103 + v147;
-          const tn_f64 v149 = v148 - v103;
-          const tn_f64 v150 = v148 - v149;
-          const tn_f64 v151 = v103 - v150;
-          const tn_f64 v152 = v147 - v149;
-          const tn_f64 v153 = v151 + v152;
-          const tn_f64 v154 = v147 - v140;
-          const tn_f64 v155 = v146 - v154;
-          const tn_f64 v156 = v106 + v155;
-          const tn_f64 v157 = v153 + v156;
-          const tn_f64 v158 = v148 + v157;
-          const tn_f64 v159 = v158 + v158;
-          const tn_f64 v160 = v56 + v159;
-          const tn_f64 v161 = v160 - v56;
-          const tn_f64 v162 = v160 - v161;
-          const tn_f64 v163 = v56 - v162;
-          const tn_f64 v164 = v159 - v161;
-          const tn_f64 v165 = v163 + v164;
-          const tn_f64 v167 = v54 * 0x1.ef35793c7673p-45;
-          const tn_f64 v168 = v158 - v148;
-          const tn_f64 v169 = v157 - v168;
-          const tn_f64 v170 = v169 + v169;
-          const tn_f64 v171 = v167 + v170;
-          const tn_f64 v172 = v165 + v171;
-          const tn_f64 v173 = v160 + v172;
-          const tn_f64 v180 = v173 * v179;
-          const tn_bool v182 = (tn_bool)(v180 < 0x1.63p+9);
-          const tn_f64 v183 = v182 ? v180 : 0x1.63p+9;
-          const tn_bool v184 = (tn_bool)((-0x1.75p+9) < v183);
-          const tn_f64 v185 = v184 ? v183 : (-0x1.75p+9);
-          const tn_f64 v187 = v185 * 0x1.71547652b82fep+0;
-          const tn_f64 v188 = __builtin_rint(v187);
-          const tn_f64 v189 = -v188;
-          const tn_f64 v190 = __builtin_fma(v189, 0x1.62e42fefa38p-1, v185);
-          const tn_f64 v191 = __builtin_fma(v189, 0x1.ef35793c7673p-45, v190);
-          const tn_f64 v192 = v190 - v191;
-          const tn_f64 v193 = __builtin_fma(v189, 0x1.ef35793c7673p-45, v192);
-          const tn_f64 v194 = __builtin_fabs(v180);
-          const tn_bool v196 = (tn_bool)(v194 < 0x1.75p+9);
-          const tn_f64 v197 = v173 - v160;
-          const tn_f64 v198 = v172 - v197;
-          const tn_f64 v199 = -v180;
-          const tn_f64 v200 = __builtin_fma(v173, v179, v199);
-          const tn_f64 v201 = __builtin_fma(v198, v179, v200);
-          const tn_f64 v202 = v196 ? v201 : 0x0p+0;
-          const tn_f64 v203 = v193 + v202;
-          const tn_f64 v204 = v191 + v203;
-          const tn_f64 v205 = 0x1p+0 + v204;
-          const tn_f64 v206 = v205 - 0x1p+0;
-          const tn_f64 v207 = v204 - v206;
-          const tn_f64 v208 = v204 * v204;
-          const tn_f64 v211 = __builtin_fma(0x1.1e3cd1cb6a583p-29, v204, 0x1.af6bea06be194p-26);
-          const tn_f64 v213 = __builtin_fma(v211, v204, 0x1.27e5b489210bcp-22);
-          const tn_f64 v215 = __builtin_fma(v213, v204, 0x1.71ddf01f28901p-19);
-          const tn_f64 v217 = __builtin_fma(v215, v204, 0x1.a01a01366bd5ep-16);
-          const tn_f64 v219 = __builtin_fma(v217, v204, 0x1.a01a01b37f121p-13);
-          const tn_f64 v221 = __builtin_fma(v219, v204, 0x1.6c16c16c30508p-10);
-          const tn_f64 v223 = __builtin_fma(v221, v204, 0x1.111111110ec5bp-7);
-          const tn_f64 v225 = __builtin_fma(v223, v204, 0x1.5555555555503p-5);
-          const tn_f64 v227 = __builtin_fma(v225, v204, 0x1.555555555555bp-3);
-          const tn_f64 v228 = __builtin_fma(v227, v204, 0x1p-1);
-          const tn_f64 v229 = v204 - v191;
-          const tn_f64 v230 = v204 - v229;
-          const tn_f64 v231 = v191 - v230;
-          const tn_f64 v232 = v203 - v229;
-          const tn_f64 v233 = v231 + v232;
-          const tn_f64 v234 = __builtin_fma(v233, v204, v233);
-          const tn_f64 v235 = __builtin_fma(v208, v228, v234);
-          const tn_f64 v236 = v207 + v235;
-          const tn_f64 v237 = v205 + v236;
-          const tn_f64 v238 = v188 * 0x1p-1;
-          const tn_f64 v239 = __builtin_floor(v238);
-          const tn_f64 v240 = v239 + 0x1.8p+52;
-          const tn_i64 v241 = (tn_i64)(tn_bits_f64(v240));
-          const tn_i64 v242 = (tn_i64)((uint64_t)v241 - (uint64_t)INT64_C(4843621399236968448));
-          const tn_i64 v243 = (tn_i64)((uint64_t)v242 + (uint64_t)1023);
-          const tn_i64 v244 = tn_shl_i64(v243, 52);
-          const tn_f64 v245 = tn_from_bits_f64((uint64_t)v244);
-          const tn_f64 v246 = v237 * v245;
-          const tn_f64 v247 = v188 - v239;
-          const tn_f64 v248 = v247 + 0x1.8p+52;
-          const tn_i64 v249 = (tn_i64)(tn_bits_f64(v248));
-          const tn_i64 v250 = (tn_i64)((uint64_t)v249 - (uint64_t)INT64_C(4843621399236968448));
-          const tn_i64 v251 = (tn_i64)((uint64_t)v250 + (uint64_t)1023);
-          const tn_i64 v252 = tn_shl_i64(v251, 52);
-          const tn_f64 v253 = tn_from_bits_f64((uint64_t)v252);
-          const tn_f64 v254 = v246 * v253;
-          const tn_bool v255 = (tn_bool)(v16 == 0x0p+0);
-          const tn_f64 v259 = v255 ? v257 : v258;
-          const tn_f64 v260 = v31 ? v254 : v259;
-          const tn_f64 v261 = __builtin_fabs(v260);
-          const tn_i64 v262 = (tn_i64)(tn_bits_f64(v261));
-          const tn_i64 v263 = (tn_i64)(tn_bits_f64(v4));
-          const tn_i64 v265 = (tn_i64)((uint64_t)v263 & (uint64_t)INT64_MIN);
-          const tn_i64 v266 = (tn_i64)((uint64_t)v262 | (uint64_t)v265);
-          const tn_f64 v267 = tn_from_bits_f64((uint64_t)v266);
-          const tn_f64 v268 = v29 ? v267 : v260;
-          const tn_f64 v269 = v23 ? tn_from_bits_f64(0x7ff8000000000000ull) : v268;
-          const tn_f64 v270 = v13 ? v14 : v269;
-          const tn_f64 v271 = v10 ? 0x1p+0 : v270;
-          lane272[j1 + k1] = lane272[j1 + k1] + v271;
+          const tn_f64 v107 = __builtin_fma(0x1.9e87a5522326dp-16, v103, 0x1.a18550b2a6ddp-13);
+          const tn_f64 v109 = __builtin_fma(v107, v103, 0x1.6c18d45f43accp-10);
+          const tn_f64 v111 = __builtin_fma(v109, v103, 0x1.1110a269a134p-7);
+          const tn_f64 v113 = __builtin_fma(v111, v103, 0x1.5555541ddc7p-5);
+          const tn_f64 v115 = __builtin_fma(v113, v103, 0x1.5555557dcd3a3p-3);
+          const tn_f64 v117 = __builtin_fma(v115, v103, 0x1.000000005e00bp-1);
+          const tn_f64 v118 = __builtin_fma(v104, v117, v103);
+          const tn_f64 v119 = __builtin_fma(v101, v118, v101);
+          const tn_f32 v120 = (tn_f32)(v119);
+          const tn_bool v121 = (tn_bool)(v16 == 0x0p+0f);
+          const tn_f32 v125 = v121 ? v123 : v124;
+          const tn_f32 v126 = v31 ? v120 : v125;
+          const tn_f32 v127 = __builtin_fabsf(v126);
+          const tn_i32 v128 = (tn_i32)(tn_bits_f32(v127));
+          const tn_i32 v129 = (tn_i32)(tn_bits_f32(v4));
+          const tn_i32 v131 = (tn_i32)((uint32_t)v129 & (uint32_t)(-2147483648));
+          const tn_i32 v132 = (tn_i32)((uint32_t)v128 | (uint32_t)v131);
+          const tn_f32 v133 = tn_from_bits_f32((uint32_t)v132);
+          const tn_f32 v134 = v29 ? v133 : v126;
+          const tn_f32 v135 = v23 ? tn_from_bits_f32(0x7fc00000u) : v134;
+          const tn_f32 v136 = v13 ? v14 : v135;
+          const tn_f32 v137 = v10 ? 0x1p+0f : v136;
+          lane138[j1 + k1] = lane138[j1 + k1] + v137;
         }
         j1 += m1;
       }
     }
     for (int s = 32; s > 0; s /= 2)
-      for (int k = 0; k < s; ++k) lane272[k] = lane272[k] + lane272[k + s];
-    v272 = lane272[0];
-    const tn_f64 v273 = v272 / 0x1.1p+9;
-    const tn_f64 v275 = v273 + 0x1.4f8b588e368f1p-17;
-    const tn_f64 v276 = __builtin_sqrt(v275);
-    const tn_f64 v277 = 0x1p+0 / v276;
-    b1[p0] = v277;
+      for (int k = 0; k < s; ++k) lane138[k] = lane138[k] + lane138[k + s];
+    v138 = lane138[0];
+    const tn_f32 v139 = v138 / 0x1.1p+9f;
+    const tn_f32 v141 = v139 + 0x1.4f8b58p-17f;
+    const tn_f32 v142 = __builtin_sqrtf(v141);
+    const tn_f32 v143 = 0x1p+0f / v142;
+    b1[p0] = v143;
     for (int64_t r1 = 0; r1 < 2; ++r1) {
       TN_INDEPENDENT
       for (int64_t r2 = 0; r2 < 272; ++r2) {
-        const tn_f64 v0 = b0[272 * p0 + 5440 * r1 + r2];
-        const tn_f64 v4 = v0 - v3;
-        const tn_f64 v278 = v4 * v277;
-        const tn_f64 v280 = v278 * v279;
-        const tn_f64 v282 = v280 + v281;
-        const tn_f64 v284 = tn_max_f64(v282, 0x0p+0);
-        b4[272 * p0 + 5440 * r1 + r2] = v284;
+        const tn_f32 v0 = b0[272 * p0 + 5440 * r1 + r2];
+        const tn_f32 v4 = v0 - v3;
+        const tn_f32 v144 = v4 * v143;
+        const tn_f32 v146 = v144 * v145;
+        const tn_f32 v148 = v146 + v147;
+        const tn_f32 v150 = tn_max_f32(v148, 0x0p+0f);
+        b4[272 * p0 + 5440 * r1 + r2] = v150;
       }
     }
   }
 }
 
-/* conv f64[2,17,9,8] */
-static void conv_3(const tn_f64 *x0, const tn_f64 *x1, tn_f64 *y0, void *scratch) {
+/* conv of f32[2,20,17,16], f32[17,20,3,3]: f32[2,17,9,8] */
+static void conv_3(const tn_f32 *x0, const tn_f32 *x1, tn_f32 *y0, void *scratch) {
   static const tn_conv shape = {
       .images = 2, .groups = 1, .channels_in = 20, .channels_out = 17,
       .x_image = 5440, .x_channel = 272, .w_out = 180, .w_in = 9, .y_image = 1224, .y_channel = 72,
@@ -662,62 +561,60 @@ static void conv_3(const tn_f64 *x0, const tn_f64 *x1, tn_f64 *y0, void *scratch
                 .kernel_dilation = 1, .x_step = 16, .w_step = 3, .y_step = 8},
                {.in = 16, .taps = 3, .out = 8, .stride = 2, .low = 1, .dilation = 1,
                 .kernel_dilation = 1, .x_step = 1, .w_step = 1, .y_step = 1}}};
-  tn_conv_f64(&shape, x0, x1, y0, scratch);
+  tn_conv_f32(&shape, x0, x1, y0, scratch);
 }
 
-/* sum f64[2,17,1,1], divide f64[2,17,1,1] */
-static void divide_4(const tn_f64 *b0, tn_f64 *b1) {
+/* sum f32[2,17,1,1], divide f32[2,17,1,1] */
+static void divide_4(const tn_f32 *b0, tn_f32 *b1) {
   TN_INDEPENDENT
   for (int64_t p0 = 0; p0 < 34; ++p0) {
-    tn_f64 v1 = 0x0p+0;
-    tn_f64 lane1[64];
-    for (int k = 0; k < 64; ++k) lane1[k] = (-0x0p+0);
+    tn_f32 v1 = 0x0p+0f;
+    tn_f32 lane1[64];
+    for (int k = 0; k < 64; ++k) lane1[k] = (-0x0p+0f);
     for (int64_t i0 = 0; i0 < 72; i0 += 64) {
       const int64_t n0 = tn_min_i64(64, 72 - i0);
       TN_INDEPENDENT
       for (int64_t k0 = 0; k0 < n0; ++k0) {
         const int64_t r1 = (i0 + k0);
-        const tn_f64 v0 = b0[72 * p0 + r1];
+        const tn_f32 v0 = b0[72 * p0 + r1];
         lane1[k0] = lane1[k0] + v0;
       }
     }
     for (int s = 32; s > 0; s /= 2)
       for (int k = 0; k < s; ++k) lane1[k] = lane1[k] + lane1[k + s];
     v1 = lane1[0];
-    const tn_f64 v3 = v1 / 0x1.2p+6;
+    const tn_f32 v3 = v1 / 0x1.2p+6f;
     b1[p0] = v3;
   }
 }
 
-static void dot_5(const tn_f64 *x0, const tn_f64 *x1, tn_f64 *y0, void *scratch) {
-  tn_product_f64(2, 10, 17, 32, x0, 17, 1,
+/* dot of f32[2,17], f32[10,17]: f32[2,10] */
+static void dot_5(const tn_f32 *x0, const tn_f32 *x1, tn_f32 *y0, void *scratch) {
+  tn_product_f32(2, 10, 17, 32, x0, 17, 1,
       x1, 1, 17, y0, tn_at(scratch, 0));
 }
 
-/* dot f64[2,10], astype f64[10], add f64[2,10] */
-static void add_6(tn_f64 *b0, const tn_f32 *b1) {
+/* add f32[2,10] */
+static void add_6(tn_f32 *b0, const tn_f32 *b1) {
   TN_PARALLEL
-  for (int64_t p0 = 0; p0 < 1; ++p0) {
-    for (int64_t p1 = 0; p1 < 2; ++p1) {
-      TN_INDEPENDENT
-      for (int64_t p2 = 0; p2 < 10; ++p2) {
-        const tn_f64 v0 = b0[10 * p1 + p2];
-        const tn_f32 v1 = b1[p2];
-        const tn_f64 v2 = (tn_f64)(v1);
-        const tn_f64 v3 = v0 + v2;
-        b0[10 * p1 + p2] = v3;
-      }
+  for (int64_t p1 = 0; p1 < 2; ++p1) {
+    TN_INDEPENDENT
+    for (int64_t p2 = 0; p2 < 10; ++p2) {
+      const tn_f32 v0 = b0[10 * p1 + p2];
+      const tn_f32 v1 = b1[p2];
+      const tn_f32 v2 = v0 + v1;
+      b0[10 * p1 + p2] = v2;
     }
   }
 }
 
 int cnn_run(const void *const *inputs, void *const *outputs, void *arena) {
   if (!arena) return 1;
-  conv_1(inputs[0], inputs[1], arena, tn_at(arena, 244608)); /* test_c_files.py */
-  relu_2(arena, tn_at(arena, 87040), inputs[2], inputs[3], arena); /* test_c_files.py, test_c_files.py, test_c_files.py */
-  conv_3(arena, inputs[4], tn_at(arena, 87040), tn_at(arena, 244608)); /* test_c_files.py */
-  divide_4(tn_at(arena, 87040), arena); /* test_c_files.py */
-  dot_5(arena, inputs[5], outputs[0], tn_at(arena, 244608));
+  conv_1(inputs[0], inputs[1], arena, tn_at(arena, 128128)); /* test_c_files.py */
+  relu_2(arena, tn_at(arena, 43520), inputs[2], inputs[3], arena); /* test_c_files.py, test_c_files.py, test_c_files.py */
+  conv_3(arena, inputs[4], tn_at(arena, 43520), tn_at(arena, 128128)); /* test_c_files.py */
+  divide_4(tn_at(arena, 43520), arena); /* test_c_files.py */
+  dot_5(arena, inputs[5], outputs[0], tn_at(arena, 128128));
   add_6(outputs[0], inputs[6]); /* test_c_files.py */
   return 0;
 }

@@ -8,14 +8,14 @@
 extern "C" {
 #endif
 /* mlp
-   inputs[0]: f64[33,70] x
-   inputs[1]: f64[40,70] w1
+   inputs[0]: f32[33,70] x
+   inputs[1]: f32[40,70] w1
    inputs[2]: f32[40] b1
-   inputs[3]: f64[5,40] w2
+   inputs[3]: f32[5,40] w2
    inputs[4]: f32[5] b2
-   outputs[0]: f64[33,5]
+   outputs[0]: f32[33,5]
    arena: aligned to 64 bytes; calls at the same time need one each. */
-#define MLP_ARENA_BYTES 53696
+#define MLP_ARENA_BYTES 35840
 int mlp_run(const void *const *inputs, void *const *outputs, void *arena);
 
 #ifdef __cplusplus
@@ -51,13 +51,12 @@ int mlp_run(const void *const *inputs, void *const *outputs, void *arena);
 #define TN_FN static inline
 #endif
 typedef float TN_ELEMENT tn_f32;
-typedef double TN_ELEMENT tn_f64;
 TN_FN void *tn_at(void *base, int64_t bytes) { return (char *)base + bytes; }
 TN_FN int64_t tn_min_i64(int64_t a, int64_t b) { return a < b ? a : b; }
-TN_FN double tn_max_f64(double a, double b) { return ((a > b) | (a != a)) ? a : b; }
+TN_FN float tn_max_f32(float a, float b) { return ((a > b) | (a != a)) ? a : b; }
 
-/* Sums of products lie in registers: TN_ROWS rows of two vectors. TN_MADD is a number times a vector
-   plus a vector, fused where the machine can. */
+/* Sums of products lie in registers: TN_ROWS rows of two vectors. TN_MADD is a number times a
+   vector plus a vector, fused where the machine can. */
 #if defined(__GNUC__) && !defined(TN_PLAIN)
 #if defined(__AVX512F__)
 #include <immintrin.h>
@@ -97,50 +96,65 @@ enum { TN_LANES_f64 = sizeof(tn_vector_f64) / 8, TN_COLUMNS_f64 = 2 * TN_LANES_f
 
 /* sums[r, j] = a[t, k, r] * b[b_at[t] + k * b_row + j], summed over taps and depth in order. Few
    rows are summed one by one. */
-TN_FN void tn_tile_f64(int64_t rows, int64_t taps, int64_t depth, const tn_f64 *a, const tn_f64 *b,
-                     const int64_t *b_at, int64_t b_row, tn_f64 *sums) {
+TN_FN void tn_tile_f32(int64_t rows, int64_t taps, int64_t depth, const tn_f32 *a, const tn_f32 *b,
+                     const int64_t *b_at, int64_t b_row, tn_f32 *sums) {
   if (rows < 3) {
     for (int64_t r = 0; r < rows; ++r) {
-      tn_vector_f64 sum0 = (tn_vector_f64){0}, sum1 = (tn_vector_f64){0};
-      const tn_f64 *x = a + r;
+      tn_vector_f32 sum0 = (tn_vector_f32){0}, sum1 = (tn_vector_f32){0};
+      const tn_f32 *x = a + r;
       for (int64_t t = 0; t < taps; ++t) {
-        const tn_f64 *y = b + b_at[t];
+        const tn_f32 *y = b + b_at[t];
         for (int64_t k = 0; k < depth; ++k, x += TN_ROWS, y += b_row) {
-          sum0 = TN_MADD_f64(*x, *(const tn_vector_f64 *)y, sum0);
-          sum1 = TN_MADD_f64(*x, *(const tn_vector_f64 *)(y + TN_LANES_f64), sum1);
+          sum0 = TN_MADD_f32(*x, *(const tn_vector_f32 *)y, sum0);
+          sum1 = TN_MADD_f32(*x, *(const tn_vector_f32 *)(y + TN_LANES_f32), sum1);
         }
       }
-      *(tn_vector_f64 *)(sums + r * TN_COLUMNS_f64) = sum0;
-      *(tn_vector_f64 *)(sums + r * TN_COLUMNS_f64 + TN_LANES_f64) = sum1;
+      *(tn_vector_f32 *)(sums + r * TN_COLUMNS_f32) = sum0;
+      *(tn_vector_f32 *)(sums + r * TN_COLUMNS_f32 + TN_LANES_f32) = sum1;
     }
     return;
   }
-  tn_vector_f64 sum[TN_ROWS][2];
-  for (int r = 0; r < TN_ROWS; ++r) sum[r][0] = sum[r][1] = (tn_vector_f64){0};
+  tn_vector_f32 sum[TN_ROWS][2];
+  for (int r = 0; r < TN_ROWS; ++r) sum[r][0] = sum[r][1] = (tn_vector_f32){0};
   for (int64_t t = 0; t < taps; ++t) {
-    const tn_f64 *y = b + b_at[t];
+    const tn_f32 *y = b + b_at[t];
     for (int64_t k = 0; k < depth; ++k, a += TN_ROWS, y += b_row) {
-      const tn_vector_f64 y0 = *(const tn_vector_f64 *)y;
-      const tn_vector_f64 y1 = *(const tn_vector_f64 *)(y + TN_LANES_f64);
+      const tn_vector_f32 y0 = *(const tn_vector_f32 *)y;
+      const tn_vector_f32 y1 = *(const tn_vector_f32 *)(y + TN_LANES_f32);
       for (int r = 0; r < TN_ROWS; ++r) {
-        sum[r][0] = TN_MADD_f64(a[r], y0, sum[r][0]);
-        sum[r][1] = TN_MADD_f64(a[r], y1, sum[r][1]);
+        sum[r][0] = TN_MADD_f32(a[r], y0, sum[r][0]);
+        sum[r][1] = TN_MADD_f32(a[r], y1, sum[r][1]);
       }
     }
   }
   for (int r = 0; r < TN_ROWS; ++r) {
-    *(tn_vector_f64 *)(sums + r * TN_COLUMNS_f64) = sum[r][0];
-    *(tn_vector_f64 *)(sums + r * TN_COLUMNS_f64 + TN_LANES_f64) = sum[r][1];
+    *(tn_vector_f32 *)(sums + r * TN_COLUMNS_f32) = sum[r][0];
+    *(tn_vector_f32 *)(sums + r * TN_COLUMNS_f32 + TN_LANES_f32) = sum[r][1];
   }
+}
+
+/* TN_COLUMNS columns side by side; those that are not there are 0. */
+TN_FN void tn_pack_f32(int64_t deep, int64_t columns, const tn_f32 *b, int64_t b_row, int64_t b_col,
+                     tn_f32 *to) {
+  enum { kWidth = TN_COLUMNS_f32 < 8 ? TN_COLUMNS_f32 : 8 };
+  if (b_col == 1 && columns == TN_COLUMNS_f32) {
+    for (int64_t i = 0; i < deep; ++i)
+      memcpy(to + i * TN_COLUMNS_f32, b + i * b_row, TN_COLUMNS_f32 * sizeof *to);
+    return;
+  }
+  for (int64_t j0 = 0; j0 < TN_COLUMNS_f32; j0 += kWidth)
+    for (int64_t i = 0; i < deep; ++i)
+      for (int64_t j = j0; j < j0 + kWidth; ++j)
+        to[i * TN_COLUMNS_f32 + j] = j < columns ? b[i * b_row + j * b_col] : 0;
 }
 
 /* c (m x n) = a * b. Each sum is a chain along k, begun anew every `depth` (at most 1024). `packed`
    holds up to 960 rows of a, `depth` deep, in blocks of TN_ROWS. */
-static void tn_product_f64(int64_t m, int64_t n, int64_t k, int64_t depth, const tn_f64 *a,
-                         int64_t a_row, int64_t a_col, const tn_f64 *b, int64_t b_row, int64_t b_col,
-                         tn_f64 *c, tn_f64 *packed) {
+static void tn_product_f32(int64_t m, int64_t n, int64_t k, int64_t depth, const tn_f32 *a,
+                         int64_t a_row, int64_t a_col, const tn_f32 *b, int64_t b_row, int64_t b_col,
+                         tn_f32 *c, tn_f32 *packed) {
   enum { kBlock = 960, kPart = 240 };
-  const int64_t panels = (n + TN_COLUMNS_f64 - 1) / TN_COLUMNS_f64, zero = 0;
+  const int64_t panels = (n + TN_COLUMNS_f32 - 1) / TN_COLUMNS_f32, zero = 0;
   for (int64_t k0 = 0; k0 < k; k0 += depth) {
     const int64_t deep = tn_min_i64(depth, k - k0);
     for (int64_t m0 = 0; m0 < m; m0 += kBlock) {
@@ -148,29 +162,26 @@ static void tn_product_f64(int64_t m, int64_t n, int64_t k, int64_t depth, const
       TN_PARALLEL
       for (int64_t i0 = 0; i0 < rows; i0 += TN_ROWS)
         for (int r = 0; r < TN_ROWS; ++r) {
-          const tn_f64 *from = a + (m0 + i0 + r) * a_row + k0 * a_col;
-          tn_f64 *to = packed + i0 * deep + r;
+          const tn_f32 *from = a + (m0 + i0 + r) * a_row + k0 * a_col;
+          tn_f32 *to = packed + i0 * deep + r;
           for (int64_t i = 0; i < deep; ++i)
             to[i * TN_ROWS] = i0 + r < rows ? from[i * a_col] : 0;
         }
       TN_PARALLEL
       for (int64_t item = 0; item < panels * parts; ++item) {
-        const int64_t j0 = item / parts * TN_COLUMNS_f64, i1 = item % parts * kPart;
-        const int64_t columns = tn_min_i64(TN_COLUMNS_f64, n - j0);
-        tn_f64 panel[1024 * TN_COLUMNS_f64], sums[TN_ROWS * TN_COLUMNS_f64];
-        const tn_f64 *y = b + k0 * b_row + j0 * b_col;
-        const int in_place = b_col == 1 && columns == TN_COLUMNS_f64 && m < 96;
-        if (!in_place)
-          for (int64_t i = 0; i < deep; ++i)
-            for (int64_t j = 0; j < TN_COLUMNS_f64; ++j)
-              panel[i * TN_COLUMNS_f64 + j] = j < columns ? y[i * b_row + j * b_col] : 0;
+        const int64_t j0 = item / parts * TN_COLUMNS_f32, i1 = item % parts * kPart;
+        const int64_t columns = tn_min_i64(TN_COLUMNS_f32, n - j0);
+        tn_f32 panel[1024 * TN_COLUMNS_f32], sums[TN_ROWS * TN_COLUMNS_f32];
+        const tn_f32 *y = b + k0 * b_row + j0 * b_col;
+        const int in_place = b_col == 1 && columns == TN_COLUMNS_f32 && m < 96;
+        if (!in_place) tn_pack_f32(deep, columns, y, b_row, b_col, panel);
         for (int64_t i0 = i1; i0 < tn_min_i64(i1 + kPart, rows); i0 += TN_ROWS) {
           const int64_t count = tn_min_i64(TN_ROWS, rows - i0);
-          tn_tile_f64(count, 1, deep, packed + i0 * deep, in_place ? y : panel, &zero,
-                    in_place ? b_row : TN_COLUMNS_f64, sums);
+          tn_tile_f32(count, 1, deep, packed + i0 * deep, in_place ? y : panel, &zero,
+                    in_place ? b_row : TN_COLUMNS_f32, sums);
           for (int64_t r = 0; r < count; ++r) {
-            tn_f64 *to = c + (m0 + i0 + r) * n + j0;
-            const tn_f64 *sum = sums + r * TN_COLUMNS_f64;
+            tn_f32 *to = c + (m0 + i0 + r) * n + j0;
+            const tn_f32 *sum = sums + r * TN_COLUMNS_f32;
             for (int64_t j = 0; j < columns; ++j) to[j] = k0 == 0 ? sum[j] : to[j] + sum[j];
           }
         }
@@ -179,56 +190,52 @@ static void tn_product_f64(int64_t m, int64_t n, int64_t k, int64_t depth, const
   }
 }
 
-static void dot_1(const tn_f64 *x0, const tn_f64 *x1, tn_f64 *y0, void *scratch) {
-  tn_product_f64(33, 40, 70, 96, x0, 70, 1,
+/* dot of f32[33,70], f32[40,70]: f32[33,40] */
+static void dot_1(const tn_f32 *x0, const tn_f32 *x1, tn_f32 *y0, void *scratch) {
+  tn_product_f32(33, 40, 70, 96, x0, 70, 1,
       x1, 1, 70, y0, tn_at(scratch, 0));
 }
 
-/* dot f64[33,40], astype f64[40], add f64[33,40], relu f64[33,40] */
-static void relu_2(tn_f64 *b0, const tn_f32 *b1) {
+/* add f32[33,40], relu f32[33,40] */
+static void relu_2(tn_f32 *b0, const tn_f32 *b1) {
   TN_PARALLEL
-  for (int64_t p0 = 0; p0 < 1; ++p0) {
-    for (int64_t p1 = 0; p1 < 33; ++p1) {
-      TN_INDEPENDENT
-      for (int64_t p2 = 0; p2 < 40; ++p2) {
-        const tn_f64 v0 = b0[40 * p1 + p2];
-        const tn_f32 v1 = b1[p2];
-        const tn_f64 v2 = (tn_f64)(v1);
-        const tn_f64 v3 = v0 + v2;
-        const tn_f64 v5 = tn_max_f64(v3, 0x0p+0);
-        b0[40 * p1 + p2] = v5;
-      }
+  for (int64_t p1 = 0; p1 < 33; ++p1) {
+    TN_INDEPENDENT
+    for (int64_t p2 = 0; p2 < 40; ++p2) {
+      const tn_f32 v0 = b0[40 * p1 + p2];
+      const tn_f32 v1 = b1[p2];
+      const tn_f32 v2 = v0 + v1;
+      const tn_f32 v4 = tn_max_f32(v2, 0x0p+0f);
+      b0[40 * p1 + p2] = v4;
     }
   }
 }
 
-static void dot_3(const tn_f64 *x0, const tn_f64 *x1, tn_f64 *y0, void *scratch) {
-  tn_product_f64(33, 5, 40, 64, x0, 40, 1,
+/* dot of f32[33,40], f32[5,40]: f32[33,5] */
+static void dot_3(const tn_f32 *x0, const tn_f32 *x1, tn_f32 *y0, void *scratch) {
+  tn_product_f32(33, 5, 40, 64, x0, 40, 1,
       x1, 1, 40, y0, tn_at(scratch, 0));
 }
 
-/* dot f64[33,5], astype f64[5], add f64[33,5] */
-static void add_4(tn_f64 *b0, const tn_f32 *b1) {
+/* add f32[33,5] */
+static void add_4(tn_f32 *b0, const tn_f32 *b1) {
   TN_PARALLEL
-  for (int64_t p0 = 0; p0 < 1; ++p0) {
-    for (int64_t p1 = 0; p1 < 33; ++p1) {
-      TN_INDEPENDENT
-      for (int64_t p2 = 0; p2 < 5; ++p2) {
-        const tn_f64 v0 = b0[5 * p1 + p2];
-        const tn_f32 v1 = b1[p2];
-        const tn_f64 v2 = (tn_f64)(v1);
-        const tn_f64 v3 = v0 + v2;
-        b0[5 * p1 + p2] = v3;
-      }
+  for (int64_t p1 = 0; p1 < 33; ++p1) {
+    TN_INDEPENDENT
+    for (int64_t p2 = 0; p2 < 5; ++p2) {
+      const tn_f32 v0 = b0[5 * p1 + p2];
+      const tn_f32 v1 = b1[p2];
+      const tn_f32 v2 = v0 + v1;
+      b0[5 * p1 + p2] = v2;
     }
   }
 }
 
 int mlp_run(const void *const *inputs, void *const *outputs, void *arena) {
   if (!arena) return 1;
-  dot_1(inputs[0], inputs[1], arena, tn_at(arena, 28480));
+  dot_1(inputs[0], inputs[1], arena, tn_at(arena, 23232));
   relu_2(arena, inputs[2]); /* test_c_files.py */
-  dot_3(arena, inputs[3], outputs[0], tn_at(arena, 28480));
+  dot_3(arena, inputs[3], outputs[0], tn_at(arena, 23232));
   add_4(outputs[0], inputs[4]); /* test_c_files.py */
   return 0;
 }
