@@ -66,7 +66,8 @@ asan: $(READY)
 tsan: $(READY)
 	@test -f build/tsan/build.ninja || cmake --preset tsan
 	@cmake --build --preset tsan --target tenon_tests
-	@build/tsan/tenon_tests -tc='*thread*' -tce='*child of fork*'  # which TSan cannot follow
+	@build/tsan/tenon_tests -tc='*thread*,hot paths*,*event*' \
+		-tce='*child of fork*'  # which TSan cannot follow
 
 wheel: $(READY)
 	@$(PYTHON) -m pip wheel --no-deps -w dist .

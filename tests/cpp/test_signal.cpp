@@ -55,6 +55,28 @@ TEST_CASE("a region is a plan of its own, and so are its derivatives") {
   CHECK(contains(of_region("cpp_grads")[0].sequence, "cos"));
 }
 
+TEST_CASE("threads in regions of all modes") {
+  Configured file(
+      "quick: {compile: {mode: reduce-overhead}}\ntuned: {compile: {mode: max-autotune}}\n"
+      "later: {compile: {mode: max-autotune, threshold: 3}}\noff: {compile: false}");
+  std::vector<std::thread> threads;
+  for (const char* name : {"quick", "tuned", "later", "off", "quick", "later"})
+    threads.emplace_back([name] {
+      for (int i = 0; i < 30; ++i) {
+        Tensor x = full({64}, 2.f), y;
+        {
+          signal::Context region(name);
+          y = sqrt(x * x) * 1.5f + mean(x);
+        }
+        if ((y + 1).to_vector<float>()[63] != 6) FAIL_CHECK("another value");
+      }
+    });
+  for (std::thread& thread : threads) thread.join();
+  CHECK(!of_region("quick").empty());
+  CHECK(!of_region("tuned").empty());
+  CHECK(of_region("off").empty());
+}
+
 TEST_CASE("contexts close what was entered in them, on their thread only") {
   {
     signal::Context outer("outer");
