@@ -144,6 +144,7 @@ void bind_trees(nb::module_& m);
 void bind_tree_transforms(nb::module_& m);
 void bind_transforms(nb::module_& m);
 void bind_backward(nb::module_& m);
+void bind_parameters(nb::module_& m);
 void bind_compile(nb::module_& m);
 void bind_executable(nb::module_& m);
 void bind_files(nb::module_& m);

@@ -25,6 +25,7 @@ NB_MODULE(_core, m) {
   bind_tree_transforms(m);
   bind_transforms(m);
   bind_backward(m);
+  bind_parameters(m);
   bind_compile(m);
   bind_executable(m);
   bind_files(m);

@@ -87,18 +87,18 @@ class Module:
             >>> tn.nn.Linear(2, 1).parameters().keys()
             dict_keys(['weight', 'bias'])
         """
-        return Parameters(self, self._select(frozen=True))
+        return Parameters(self, _core._parameters_of(self, frozen=True))
 
     def trainable_parameters(self) -> Parameters:
         """The parameters that are neither frozen nor buffers nor integers, in the same form.
 
         Setting `requires_grad` of a parameter to False freezes it, too.
         """
-        return Parameters(self, self._select(frozen=False))
+        return Parameters(self, _core._parameters_of(self, frozen=False))
 
     def named_parameters(self) -> Iterator[tuple[str, tn.Tensor]]:
         """The parameters, each with its path: `layers.0.weight`."""
-        return named_tensors(self._select(frozen=True))
+        return named_tensors(_core._parameters_of(self, frozen=True))
 
     def state_dict(self) -> dict[str, tn.Tensor]:
         """The parameters by their paths: what files hold, under PyTorch's names.
@@ -158,15 +158,6 @@ class Module:
         """
         weights.load_weights(self, source, strict, mapping, dtype)
         return self
-
-    def _select(self, frozen: bool) -> dict[str, Any]:
-        selected = {}
-        for name, value in vars(self).items():
-            is_frozen = name in self._frozen or name in self.buffers
-            part = _parameters_in(value, frozen, is_frozen)
-            if part is not None and not name.startswith("_"):
-                selected[name] = part
-        return selected
 
     def update(self, parameters: Any) -> Module:
         """Puts tensors in the places they have in `parameters`, a tree like `self.parameters()`.
@@ -295,6 +286,9 @@ class Module:
         return module
 
 
+_core._register_module(Module)
+
+
 def value_and_grad(model: Module, f: Callable[..., Any]) -> Callable[..., Any]:
     """A function that returns what `f` returns, and its gradient for the trainable parameters.
 
@@ -352,11 +346,6 @@ def _as_tree(value: Any) -> Any:
 
 
 _LEAF = tn.tree.structure(0)
-_TRAINED = frozenset(
-    dtype
-    for dtype in vars(_core).values()
-    if isinstance(dtype, tn.DType) and tn.isdtype(dtype, ("real floating", "complex floating"))
-)
 
 
 def _holds_modules(value: Any) -> bool:
@@ -369,11 +358,7 @@ def _holds_modules(value: Any) -> bool:
 
 def named_tensors(tree: Any, path: str = "") -> Iterator[tuple[str, tn.Tensor]]:
     """The tensors of nested dicts and lists, each with its path: `blocks.3.weight`."""
-    if isinstance(tree, tn.Tensor):
-        yield path, tree
-        return
-    for key, value in tree.items() if isinstance(tree, dict) else enumerate(tree):
-        yield from named_tensors(value, f"{path}.{key}" if path else str(key))
+    return iter(_core._named_tensors(tree, path))
 
 
 def _holds_tensors(value: Any) -> bool:
@@ -383,23 +368,6 @@ def _holds_tensors(value: Any) -> bool:
     if isinstance(value, (list, tuple)):
         return any(_holds_tensors(v) for v in value)
     return isinstance(value, tn.Tensor)
-
-
-def _parameters_in(value: Any, frozen: bool, is_frozen: bool) -> Any:
-    """The parameters in an attribute, with the frozen ones or without, or None."""
-    if isinstance(value, Module):
-        return value._select(frozen) or None
-    if isinstance(value, tn.Tensor):
-        trained = not is_frozen and value.dtype in _TRAINED and not _core._refuses_grad(value)
-        return value if frozen or trained else None
-    if isinstance(value, dict):
-        parts = {k: _parameters_in(v, frozen, is_frozen) for k, v in value.items()}
-        return {k: part for k, part in parts.items() if part is not None} or None
-    if isinstance(value, (list, tuple)):
-        items = [_parameters_in(v, frozen, is_frozen) for v in value]
-        if any(item is not None for item in items):
-            return [{} if item is None else item for item in items]
-    return None
 
 
 def _replace(current: Any, new: Any, path: str) -> Any:

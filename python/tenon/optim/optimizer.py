@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from itertools import chain
 from typing import Any, NoReturn, TypeAlias
 
@@ -202,21 +202,20 @@ class Optimizer(metaclass=_BothHabits):
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Lets go of the gradients, which `backward()` would add to, or makes them zeros."""
         for _, parameter in self._watched():
-            has_grad = parameter.grad is not None
-            parameter.grad = tn.zeros_like(parameter) if has_grad and not set_to_none else None
+            keeps = not set_to_none and parameter.grad is not None
+            parameter.grad = tn.zeros_like(parameter) if keeps else None
 
-    def _watched(self) -> Iterator[tuple[str, tn.Tensor]]:
+    def _watched(self) -> list[tuple[str, tn.Tensor]]:
         """The parameters of `step`, by name; one with several names, tied, under the first."""
         named = [
             named_tensors(module.trainable_parameters(), str(i) if i else "")
             for i, module in enumerate(self._modules)
         ]
         named.append(named_tensors(self.state.get("parameters", [])))
-        met: set[int] = set()
-        for name, parameter in chain.from_iterable(named):
-            if id(parameter) not in met:
-                met.add(id(parameter))
-                yield name, parameter
+        each: dict[int, tuple[str, tn.Tensor]] = {}
+        for pair in chain.from_iterable(named):
+            each.setdefault(id(pair[1]), pair)
+        return list(each.values())
 
     def _count_step(self) -> None:
         if self._schedule:
@@ -244,7 +243,7 @@ class Optimizer(metaclass=_BothHabits):
             shapes = f"{gradient.shape} for {parameter.shape}"
             self._refuse(f"the gradient of {name} has the wrong shape: {shapes}")
         wide = _at_least_float32(parameter)
-        gradient = gradient.astype(wide.dtype)
+        gradient = _as(gradient, wide.dtype)
         decay = self.weight_decay
         decay = decay(name, parameter) if callable(decay) else decay
         if decay and not self.decoupled:
@@ -257,7 +256,7 @@ class Optimizer(metaclass=_BothHabits):
             raise
         if decay and self.decoupled:
             made = made - self.learning_rate * decay * wide
-        return made.astype(parameter.dtype)
+        return _as(made, parameter.dtype)
 
     def _check_remembered(self, name: str, parameter: tn.Tensor, known: dict[str, Any]) -> None:
         """An error if what is known is that of a parameter which was there before."""
@@ -293,7 +292,7 @@ class Optimizer(metaclass=_BothHabits):
                     self._refuse(f"{name} must be at least 0 and less than 1, not {value}")
 
     def __repr__(self) -> str:
-        rate, count = self.learning_rate, len(list(self._watched()))
+        rate, count = self.learning_rate, len(self._watched())
         text = "traced" if _core._is_traced(rate) else f"{rate.item():g}"
         of = f", {count} parameters" if count else ""
         return f"{type(self).__name__}(learning_rate={text}{of})"
@@ -312,7 +311,11 @@ def _hints(given: Any) -> str:
 
 
 def _at_least_float32(parameter: tn.Tensor) -> tn.Tensor:
-    return parameter.astype(tn.result_type(parameter.dtype, tn.float32))
+    return _as(parameter, tn.result_type(parameter.dtype, tn.float32))
+
+
+def _as(x: tn.Tensor, dtype: tn.DType) -> tn.Tensor:
+    return x if x.dtype == dtype else x.astype(dtype)
 
 
 def _dotted(path: tuple[Any, ...]) -> str:
