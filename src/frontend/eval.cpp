@@ -88,7 +88,8 @@ struct Flusher {
   FlushKey key;
   std::vector<Bound> inputs, results;
   std::vector<Scalar> scalars;
-  std::shared_ptr<HotPath> hot;                 // of the plan, if anybody asked
+  HotPath* hot = nullptr;                       // of the plan, if anybody asked
+  std::vector<bool> dying;                      // by input: see find_dying
   std::optional<HostUnlocked>* host = nullptr;  // of the flush: empty while it keeps the lock
 
   void flush(std::span<const Tensor> wanted);
@@ -99,6 +100,7 @@ struct Flusher {
   HotPath::Choice hot_plan(CachedPlan& cached, const HotPathPolicy& policy,
                            const SignalRegion* region);
   void leave_host();
+  void find_dying();
   void run_plan(const HotPath::Choice& chosen);
   void bind();
   void publish();
@@ -115,9 +117,16 @@ Flusher& flusher() {
 }
 
 thread_local bool inside_flush = false;
-bool depends_on_param(const Walk& walk) {
-  return std::any_of(walk.leaves.begin(), walk.leaves.end(),
-                     [](Node* n) { return n->op == &param_leaf; });
+
+/// Parameters of traces have no values; those with memory are what a Loan left behind.
+void check_leaves(const Walk& walk, Loc loc) {
+  for (const Node* leaf : walk.leaves) {
+    if (leaf->op != &param_leaf) continue;
+    if (leaf->slots()[0].data.load(std::memory_order_acquire))
+      fail("a computation failed half-way, after it had written over {} that it started from",
+           *leaf->slots()[0].type);
+    fail_unknown_value(loc);
+  }
 }
 
 /// Pending chains are bounded: a long one is computed piece by piece. Should that fail, whoever
@@ -203,28 +212,80 @@ HotPath::Choice Flusher::hot_plan(CachedPlan& cached, const HotPathPolicy& polic
   if (!cached.hot)
     cached.hot =
         std::make_shared<HotPath>(shown_hash(walk, outputs), walk, region ? region->name : "");
-  hot = cached.hot;
+  hot = cached.hot.get();
   if (hot->is_due(policy)) {
     leave_host();
+    find_dying();  // before what is captured holds leaves
     Captured captured = graph_of(walk, {}, outputs);
+    CompileOptions options{.runtime_scalars = numbers_among(walk.leaves), .donated = dying};
     std::optional<HotPath::Values> values;
     if (region && region->has_mode(kMaxAutotune)) values = {inputs, scalars};
     WalkUnlocked unlocked;
-    hot->compile(std::move(captured.graph), numbers_among(walk.leaves), policy, std::move(values));
+    hot->compile(std::move(captured.graph), std::move(options), policy, std::move(values));
   }
-  return hot->choose(cached.plan);
+  return hot->choose(cached.plan, policy);
 }
+
+/// Whether backward() may yet ask for the operands of a node.
+static bool leads_back(const Node& node) {
+  uint8_t bits = watch_bits(node);
+  return node.taped || ((bits & kOnPath) && !(bits & (kSpent | kLeaf)));
+}
+
+/// Leaves that nobody holds but the nodes of this flush, which let go of them when it is over: what
+/// a parameter was before an optimizer's step. Their memory may be taken for results.
+void Flusher::find_dying() {
+  dying.clear();
+  bool may_die = std::ranges::none_of(walk.nodes, [](Node* node) { return leads_back(*node); });
+  for (Node* leaf : walk.leaves)
+    if (!is_scalar(*leaf))
+      dying.insert(dying.end(), leaf->outs,
+                   may_die && leaf->refs.load(std::memory_order_acquire) == leaf->uses);
+}
+
+namespace {
+
+/// While a plan runs, the memory of dying leaves is its own: their slots hold no references.
+class Loan {
+ public:
+  Loan(const Flusher& f, const Plan& plan) {
+    size_t input = 0;
+    for (Node* leaf : f.walk.leaves) {
+      if (is_scalar(*leaf)) continue;
+      for (int i = 0; i < leaf->outs; ++i, ++input) {
+        if (!f.dying[input] || !plan.donated[input]) continue;
+        Buffer* buffer = f.inputs[input].buffer.get();
+        buffer->refs.fetch_sub(1, std::memory_order_relaxed);
+        lent_.push_back({leaf, buffer});
+      }
+    }
+  }
+  ~Loan() {
+    for (auto [leaf, buffer] : lent_) {
+      bool taken = buffer->refs.fetch_add(1, std::memory_order_relaxed) == 1;
+      if (overwritten && !done && taken) leaf->op = &param_leaf;  // nobody is to see what is there
+    }
+  }
+  bool done = false, overwritten = false;
+
+ private:
+  std::vector<std::pair<Node*, Buffer*>> lent_;
+};
+
+}  // namespace
 
 void Flusher::run_plan(const HotPath::Choice& chosen) {
   results.resize(outputs.size());
   const Plan& plan = *chosen.plan;
   std::optional<OnOwnThread> alone;
   if (chosen.alone) alone.emplace();
-  if (!chosen.measured) return run(plan, inputs, scalars.data(), results);
+  std::optional<Loan> loan;
+  if (!dying.empty()) loan.emplace(*this, plan);
   using Clock = std::chrono::steady_clock;
-  Clock::time_point began = Clock::now();
-  run(plan, inputs, scalars.data(), results);
-  hot->ran(plan, std::chrono::duration<double>(Clock::now() - began).count());
+  Clock::time_point began = chosen.measured ? Clock::now() : Clock::time_point();
+  run(plan, inputs, scalars.data(), results, loan ? &loan->overwritten : nullptr);
+  if (loan) loan->done = true;
+  if (chosen.measured) hot->ran(plan, std::chrono::duration<double>(Clock::now() - began).count());
 }
 
 void Flusher::bind() {
@@ -255,6 +316,7 @@ void Flusher::publish() {
 /// host.
 void Flusher::clean() {
   inputs.clear();
+  dying.clear();
   hot = nullptr;
   for (Node* node : dead) release(node);
   for (const Edge& e : outputs) release(e.node);
@@ -286,7 +348,7 @@ void Flusher::compute(std::span<const Tensor> wanted, const SignalRegion* region
   {
     std::lock_guard lock(walk_mutex());
     mark(wanted);
-    if (depends_on_param(walk)) fail_unknown_value(wanted[0].node()->loc);
+    check_leaves(walk, wanted[0].node()->loc);
     choose_outputs(wanted);
     if (outputs.empty()) return;
     ++stats.flushes;
@@ -298,6 +360,10 @@ void Flusher::compute(std::span<const Tensor> wanted, const SignalRegion* region
     else
       chosen = hot_plan(cached, policy, region);
     tell_ops(cached.ops, walk, chosen.plan != cached.plan);
+    if (chosen.plan->donated.empty() || looked_at)
+      dying.clear();
+    else if (dying.empty())
+      find_dying();
   }
   if (!chosen.is_short) leave_host();
   run_plan(chosen);

@@ -30,11 +30,12 @@ namespace {
 
 using When = HotPathPolicy::When;
 
-constexpr int kTrials = 5;          // compiled runs that are measured before it is judged
-constexpr int kTurns = 10;          // and, where it seemed slower, of both kinds
-constexpr int kMostOfFamily = 8;    // compiled that differ in types only
-constexpr int kMostQueued = 16;     // others stay cold, and ask again when they are run again
-constexpr int kMostUnproven = 64;   // compiled and not run often enough to be judged
+constexpr int kTrials = 5;               // compiled runs that are measured before it is judged
+constexpr int kTurns = 10;               // and, where it seemed slower, of both kinds
+constexpr int kBaselines = 2 * kTrials;  // interpreted runs that are measured, the last ones
+constexpr int kMostOfFamily = 8;         // compiled that differ in types only
+constexpr int kMostQueued = 16;          // others stay cold, and ask again when they are run again
+constexpr int kMostUnproven = 64;        // compiled and not run often enough to be judged
 constexpr int64_t kPatience = 100;  // thresholds after which one of too many is compiled after all
 constexpr size_t kMostFamilies = 4096;
 constexpr size_t kNamesShown = 8;  // of the ops of a sequence
@@ -160,19 +161,28 @@ void HotPath::set_unproven(bool unproven) {
   if (std::exchange(unproven_, unproven) != unproven) registry().unproven += unproven ? 1 : -1;
 }
 
+/// Whether nothing is to be decided at this run, which is so for nearly all.
+bool HotPath::stays_cold(int64_t count, const HotPathPolicy& policy) const {
+  HotPathStatus status = status_.load(std::memory_order_relaxed);
+  bool capped = status == HotPathStatus::capped;
+  if (status != HotPathStatus::cold && !capped) return true;
+  return policy.when != When::always && count / (capped ? kPatience : 1) < policy.threshold;
+}
+
 bool HotPath::is_due(const HotPathPolicy& policy) {
   std::string again;
-  int64_t count = 0;
+  int64_t count = count_.load(std::memory_order_relaxed) + 1;
+  count_.store(count, std::memory_order_relaxed);  // nobody else writes it
+  if (count > 1 && stays_cold(count, policy)) return false;
   {
     std::lock_guard lock(registry().mutex);
-    if (++count_ == 1) {
+    if (count == 1) {
       std::erase_if(registry().paths, [](auto& path) { return path.expired(); });
       registry().paths.push_back(weak_from_this());
     }
+    if (stays_cold(count, policy)) return false;
     bool forced = policy.when == When::always;
     bool capped = status_ == HotPathStatus::capped;
-    if (status_ != HotPathStatus::cold && !capped) return false;
-    if (!forced && count_ / (capped ? kPatience : 1) < policy.threshold) return false;
     if (!forced && (registry().queued >= kMostQueued || !(capped || may_compile()))) return false;
     reason_.clear();
     Kin& family = registry().families[family_];
@@ -184,7 +194,7 @@ bool HotPath::is_due(const HotPathPolicy& policy) {
     status_ = HotPathStatus::queued;
     ++registry().queued;
     set_unproven(region_.empty());
-    count = forced ? 0 : count_;
+    if (forced) count = 0;
   }
   if (count) debug_compile("Detected hot sequence: {} (executed {} times)", sequence_, count);
   if (!again.empty()) debug_compile("Recompiling {}: {}", sequence_, again);
@@ -204,19 +214,20 @@ bool HotPath::may_compile() {
   return reason_.empty();
 }
 
-void HotPath::compile(Graph graph, int runtime_scalars, const HotPathPolicy& policy,
+void HotPath::compile(Graph graph, CompileOptions options, const HotPathPolicy& policy,
                       std::optional<Values> values) {
+  options.effort = Effort::e2;
   if (std::ranges::any_of(graph.ops, has_effects)) values = {};  // they happen once
-  if (policy.when == When::always) return make_plan(graph, runtime_scalars, values);
-  in_background([self = shared_from_this(), graph = std::move(graph), runtime_scalars,
-                 values = std::move(values)] {
-    std::optional<OnOwnThread> alone;
-    if (!values) alone.emplace();  // who measures needs the others
-    self->make_plan(graph, runtime_scalars, values);
-  });
+  if (policy.when == When::always) return make_plan(graph, options, values);
+  in_background(
+      [self = shared_from_this(), graph = std::move(graph), options, values = std::move(values)] {
+        std::optional<OnOwnThread> alone;
+        if (!values) alone.emplace();  // who measures needs the others
+        self->make_plan(graph, options, values);
+      });
 }
 
-void HotPath::make_plan(const Graph& graph, int runtime_scalars,
+void HotPath::make_plan(const Graph& graph, const CompileOptions& wanted,
                         const std::optional<Values>& values) {
   {
     std::lock_guard lock(registry().mutex);
@@ -232,7 +243,7 @@ void HotPath::make_plan(const Graph& graph, int runtime_scalars,
   try {
     CompileEvents events(hash_, sequence_);
     Stopwatch watch(ms);
-    CompileOptions options{.effort = Effort::e2, .runtime_scalars = runtime_scalars};
+    CompileOptions options = wanted;
     Tuned choice{};
     if (values) choice = tuned(graph, options, {}, {values->inputs, values->scalars.data()});
     options.off = choice.off;
@@ -249,9 +260,9 @@ void HotPath::make_plan(const Graph& graph, int runtime_scalars,
   {
     std::lock_guard lock(registry().mutex);
     compile_ = ms / 1e3;
-    status_ = plan ? HotPathStatus::trial : HotPathStatus::failed;
     if (!plan) reason_ = reason, set_unproven(false);
     plan_ = plan, alone_ = alone;
+    status_ = plan ? HotPathStatus::trial : HotPathStatus::failed;
   }
   if (plan)
     debug_compile("Compilation complete ({})", time_text(ms));
@@ -259,13 +270,19 @@ void HotPath::make_plan(const Graph& graph, int runtime_scalars,
     debug_compile("Compilation failed, the interpreter goes on: {}: {}", sequence_, reason);
 }
 
-HotPath::Choice HotPath::choose(const PlanRef& interpreted) {
-  std::lock_guard lock(registry().mutex);
-  if (!plan_) return {interpreted, status_ < HotPathStatus::kept};
-  if (in_turns_) compiled_last_ = !compiled_last_;
-  bool is_short = compiled_ > 0 && compiled_ < kShortSeconds;
-  return {compiled_last_ ? plan_ : interpreted, status_ == HotPathStatus::trial,
-          compiled_last_ && alone_, is_short && status_ == HotPathStatus::kept};
+/// Of interpreted runs only the last before the threshold are measured: reading the clock is not
+/// for nothing, and most sequences stay cold.
+HotPath::Choice HotPath::choose(const PlanRef& interpreted, const HotPathPolicy& policy) {
+  using enum HotPathStatus;
+  HotPathStatus status = status_.load(std::memory_order_acquire);
+  if (status == trial && in_turns_) compiled_last_ = !compiled_last_;
+  if (status == trial || status == kept)
+    return {compiled_last_ ? plan_ : interpreted, status == trial, compiled_last_ && alone_,
+            status == kept && compiled_ > 0 && compiled_ < kShortSeconds};
+  bool waits = status < trial;  // cold, queued or compiling
+  int64_t first = policy.threshold - kBaselines;
+  return {interpreted,
+          waits && baselines_ < kBaselines && count_.load(std::memory_order_relaxed) > first};
 }
 
 void HotPath::ran(const Plan& plan, double seconds) {

@@ -7,6 +7,7 @@
 //
 // The interpreter goes on until a compiled plan is there. Both give the same bits, so nobody can
 // tell when that is but by the clock.
+#include <atomic>
 #include <optional>
 
 #include "compiler/compile.h"
@@ -38,10 +39,10 @@ class HotPath : public std::enable_shared_from_this<HotPath> {
   bool is_due(const HotPathPolicy& policy);
   /// In the background, or (the policy says `always`) before it returns.
   /// With `values`, what can be done in several ways is measured on them: see autotune.h.
-  void compile(Graph graph, int runtime_scalars, const HotPathPolicy& policy,
+  void compile(Graph graph, CompileOptions options, const HotPathPolicy& policy,
                std::optional<Values> values = {});
   /// What to run this time.
-  Choice choose(const PlanRef& interpreted);
+  Choice choose(const PlanRef& interpreted, const HotPathPolicy& policy);
   /// How long a run took, of the compiled plan or the interpreted one.
   void ran(const Plan& plan, double seconds);
 
@@ -50,16 +51,19 @@ class HotPath : public std::enable_shared_from_this<HotPath> {
   void forget_thread();
 
  private:
-  void make_plan(const Graph& graph, int runtime_scalars, const std::optional<Values>& values);
+  void make_plan(const Graph& graph, const CompileOptions& wanted,
+                 const std::optional<Values>& values);
+  bool stays_cold(int64_t count, const HotPathPolicy& policy) const;
   bool may_compile();
   void set_unproven(bool unproven);
   void judge(std::string& line);
 
   const uint64_t hash_, family_;
   const std::string sequence_, types_, region_;
-  // Guarded by the one lock of all of them.
-  HotPathStatus status_ = HotPathStatus::cold;
-  int64_t count_ = 0;
+  // Asked at every flush, without a lock.
+  std::atomic<HotPathStatus> status_ = HotPathStatus::cold;
+  std::atomic<int64_t> count_ = 0;
+  // Guarded by the one lock of all of them; whoever flushes, one at a time, reads its own.
   int trials_ = 0, baselines_ = 0;  // measured runs, compiled and interpreted
   bool in_turns_ = false;      // it seemed slower: both are measured again, one after the other
   bool compiled_last_ = true;  // of the two
@@ -67,6 +71,7 @@ class HotPath : public std::enable_shared_from_this<HotPath> {
   bool unproven_ = false;                                // counts among those not judged
   PlanRef plan_;
   bool alone_ = false;  // how it runs
+  PlanRef plan_;        // there before `status_` says so, and until it is dropped by who flushes
   std::string reason_;
 };
 

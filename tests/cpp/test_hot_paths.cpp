@@ -154,7 +154,7 @@ TEST_CASE("hot paths: a failure is told once, with its reason, and not tried aga
   HotPath& path = made_path(held, pending);
   CHECK(path.is_due(hot_path_policy()));
   Graph open = parse_graph("func @main(%x: f32[s0]) -> f32[s0] {\n%0 = exp %x\nreturn %0\n}");
-  path.compile(open, 0, hot_path_policy());  // of no size that is known
+  path.compile(open, {}, hot_path_policy());  // of no size that is known
   CHECK(path.info().status == HotPathStatus::failed);
   CHECK(!path.info().reason.empty());
   CHECK_FALSE(path.is_due(hot_path_policy()));
@@ -170,21 +170,41 @@ TEST_CASE("hot paths: one that is slower is measured in turns, then dropped") {
   HotPath& path = made_path(held, pending);
   Graph graph = parse_graph("func @main(%x: f32[4]) -> f32[4] {\n%0 = exp %x\nreturn %0\n}");
   std::shared_ptr<const Plan> interpreted = compile(graph, {});
-  for (int i = 0; i < 10; ++i) path.ran(*path.choose(interpreted).plan, 1e-3);
+  for (int i = 0; i < 10; ++i) path.ran(*path.choose(interpreted, hot_path_policy()).plan, 1e-3);
   CHECK(path.is_due(hot_path_policy()));
-  path.compile(graph, 0, hot_path_policy());
+  path.compile(graph, {}, hot_path_policy());
   int compiled = 0, runs = 0;
-  for (HotPath::Choice next = path.choose(interpreted); next.measured && runs < 100; ++runs) {
+  for (HotPath::Choice next = path.choose(interpreted, hot_path_policy());
+       next.measured && runs < 100; ++runs) {
     bool is_compiled = next.plan != interpreted;
     compiled += is_compiled;
     path.ran(*next.plan, is_compiled ? 2e-3 : 1e-3);
-    next = path.choose(interpreted);
+    next = path.choose(interpreted, hot_path_policy());
   }
   CHECK(path.info().status == HotPathStatus::dropped);
   CHECK(compiled == 15);
   CHECK(runs >= 24);
-  CHECK(path.choose(interpreted).plan == interpreted);
+  CHECK(path.choose(interpreted, hot_path_policy()).plan == interpreted);
   CHECK(path.info().reason == "0.50x the speed of the interpreter");
+}
+
+TEST_CASE("hot paths: only the last runs before the threshold are measured") {
+  Policy hot(When::hot, 100);
+  Tensor pending = exp(line(4));
+  std::shared_ptr<HotPath> held;
+  HotPath& path = made_path(held, pending);
+  Graph graph = parse_graph("func @main(%x: f32[4]) -> f32[4] {\n%0 = exp %x\nreturn %0\n}");
+  std::shared_ptr<const Plan> interpreted = compile(graph, {});
+  int measured = 0;
+  for (int i = 1; i < 100; ++i) {
+    CHECK_FALSE(path.is_due(hot_path_policy()));
+    HotPath::Choice next = path.choose(interpreted, hot_path_policy());
+    CHECK(next.plan == interpreted);
+    if (next.measured) path.ran(*next.plan, 1e-3);
+    measured += next.measured;
+    CHECK((i > 90 || measured == 0));
+  }
+  CHECK(measured >= 5);
 }
 
 TEST_CASE("hot paths: threads that flush while sequences are compiled") {

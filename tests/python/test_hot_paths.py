@@ -322,3 +322,76 @@ def test_examples_in_docstrings() -> None:
     from tenon import auto_compile as module
 
     assert doctest.testmod(module, extraglobs={"tn": tn}).failed == 0
+
+
+def train(steps: int, optimizer: type, each_step=lambda model: None) -> list[np.ndarray]:
+    """The parameters after a loop, and what `each_step` kept of it."""
+    tn.random.seed(0)
+    x, y = tn.randn(4, 64), tn.randn(4, 3)
+    model = tn.nn.Sequential(tn.nn.Linear(64, 32), tn.nn.ReLU(), tn.nn.Linear(32, 3))
+    rule = optimizer(model.parameters(), lr=0.05)
+    kept = []
+    for i in range(steps):
+        loss = ((model(x) - y) ** 2).mean()
+        loss.backward()
+        rule.step()
+        kept.append(each_step(model))
+        rule.zero_grad()
+        if i == 12:
+            while any(p.status in ("queued", "compiling") for p in tn.hot_paths()):
+                time.sleep(0.005)
+    values = [v for v in kept if v is not None] + list(model.state_dict().values())
+    return [np.array(v) for v in values]
+
+
+def address(model: tn.nn.Module) -> int:
+    return np.asarray(model.layers[0].weight).__array_interface__["data"][0]
+
+
+def test_parameters_that_nobody_else_holds_are_updated_in_place() -> None:
+    found = []
+    with tn.set_auto_compile(True, threshold=5):
+        train(60, tn.optim.SGD, lambda model: found.append(address(model)))
+    assert len(set(found[-10:])) == 1
+    assert len(set(found[:5])) > 1  # by the interpreter
+
+
+@pytest.mark.parametrize("optimizer", [tn.optim.SGD, tn.optim.Adam])
+@pytest.mark.parametrize("what", [
+    lambda model: None,
+    lambda model: model.layers[0].weight.detach(),  # former parameters stay what they were
+    lambda model: model.layers[0].weight.grad,
+    lambda model: tn.sum(model.layers[0].weight),  # pending, from the new one
+])
+def test_training_gives_the_same_bits_with_parameters_updated_in_place(optimizer, what) -> None:
+    expected = train(40, optimizer, what)
+    with tn.set_auto_compile(True, threshold=5):
+        got = train(40, optimizer, what)
+    for a, b in zip(expected, got, strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+def test_what_backward_may_still_need_is_not_written_over() -> None:
+    """Sums of gradients of two losses, where the first has been computed."""
+
+    def run_loop() -> list[np.ndarray]:
+        tn.random.seed(0)
+        w = tn.randn(8, 8).requires_grad_()
+        x, found = tn.randn(4, 8), []
+        for _ in range(30):
+            y = tn.tanh(x @ w)
+            other = (w * w).sum()  # kept: backward() comes after the value
+            w2 = w.detach() * 0.5
+            found.append(np.array(w2))
+            float(other.item())
+            (y.sum() + other).backward()
+            with tn.no_grad():
+                tn._core._rebind(w, w - 0.01 * w.grad)
+            w.grad = None
+            found.append(np.array(w))
+        return found
+
+    expected = run_loop()
+    with tn.set_auto_compile(True, threshold=3):
+        got = run_loop()
+    np.testing.assert_array_equal(expected, got)
