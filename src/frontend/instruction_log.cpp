@@ -126,10 +126,11 @@ void LogLines::add_number(std::string& text) {
 
 /// Most lines by far are made here.
 void LogLines::add_ops(const Event& event, std::string& text) {
-  std::string time = time_text(event.began);
+  uint64_t milliseconds = event.began / 1'000'000;
+  if (milliseconds != std::exchange(milliseconds_, milliseconds)) time_ = time_text(event.began);
   std::string_view end = event.compiled ? " (COMPILED)\n" : "\n";
   for (const OpList::Op& op : event.ops().ops) {
-    text += time;
+    text += time_;
     add_number(text);
     text += op.line;
     text += end;

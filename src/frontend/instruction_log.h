@@ -28,6 +28,8 @@ class LogLines {
   void add_number(std::string& text);
   void add_ops(const Event& event, std::string& text);
   uint64_t number_ = 0;
+  uint64_t milliseconds_ = ~uint64_t{0};  // of `time_`, the beginning of the last lines
+  std::string time_;
 };
 
 }  // namespace tn
