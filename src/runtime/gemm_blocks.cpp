@@ -17,6 +17,7 @@ constexpr int64_t kColumnsAtOnce = 3072;     // columns of B that are packed tog
 constexpr int64_t kRowBlock = 168;           // rows of a chunk: its part of A stays in L2
 constexpr int64_t kFinishBytes = 128 << 10;  // of C between two calls of `finish`: still in L2
 constexpr int64_t kLeftBytes = 256 << 10;    // of A beside a panel of B in L2
+constexpr int64_t kRightBytes = 32 << 10;    // of a B that every thread may pack for itself
 constexpr int64_t kPackFromRows = 160;       // fewer rows read a plain B in place
 constexpr int64_t kPackFromColumns = 385;    // fewer columns read a plain A in place
 constexpr int64_t kWantedChunks = 96;        // enough for many threads to end together
@@ -220,9 +221,12 @@ void Multiply<T>::multiply_rows() {
   int64_t chunks = row_parts * column_parts;
   // The side that all threads pack for all of them is better the shorter one: each line of it is
   // moved between their caches. Where each packs B for itself, threads better share none of it,
-  // if all of A stays in L2.
-  bool keeps_left = rows_ * depth_ * static_cast<int64_t>(sizeof(T)) <= kLeftBytes;
-  bool own_columns = right_mode_ == Right::shared || (right_mode_ == Right::local && keeps_left);
+  // if all of A stays in L2. A small B is as good as shared: what counts then are whole rows of C,
+  // which who reads C later divides in the same way.
+  int64_t line = depth_ * static_cast<int64_t>(sizeof(T));
+  bool keeps_left = rows_ * line <= kLeftBytes, small_right = columns_ * line <= kRightBytes;
+  bool packs_own = right_mode_ == Right::local && keeps_left && !small_right;
+  bool own_columns = right_mode_ == Right::shared || packs_own;
   bool by_columns = own_columns && !p_.packed_b && columns_ > rows_;
   parallel_for(chunks, chunk_time(rows_ * columns_ * depth_, kMultiplyRate, chunks),
                [&](int64_t chunk) {
