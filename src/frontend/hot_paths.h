@@ -69,9 +69,8 @@ class HotPath : public std::enable_shared_from_this<HotPath> {
   bool compiled_last_ = true;  // of the two
   double interpreted_ = 0, compiled_ = 0, compile_ = 0;  // seconds; the least of some runs
   bool unproven_ = false;                                // counts among those not judged
-  PlanRef plan_;
-  bool alone_ = false;  // how it runs
   PlanRef plan_;        // there before `status_` says so, and until it is dropped by who flushes
+  bool alone_ = false;  // how it runs
   std::string reason_;
 };
 
