@@ -90,7 +90,8 @@ class Executable {
   /// Bytes of a run for the sizes at `max`, besides arguments.
   int64_t peak_bytes() const;
   std::string memory() const;  // the report, at `opt`
-  /// "c": one C file. Fails where sizes are open.
+  /// "c": one C file; fails where sizes are open. "numpy", "torch", "jax": one Python file, with
+  /// constants as the last parameters of its function.
   std::string source(std::string_view language) const;
   /// As CompiledFunction::show.
   std::string show(std::string_view stage) const;

@@ -6,6 +6,7 @@
 #include <cstddef>
 
 #include "base/error.h"
+#include "frontend/stages.h"
 #include "function_traces.h"
 #include "live_trees.h"
 
@@ -84,6 +85,19 @@ PyObject* show(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject
     std::string stage = nb::cast<std::string>(nb::handle(args[0]));
     auto entry = entry_for(self, args + 1, count - 1, keywords, "show");
     return nb::cast(entry->compiled->show(stage)).release().ptr();
+  });
+}
+
+PyObject* source(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
+  return guarded<PyObject*>(nullptr, [&] {
+    UserCall place;
+    std::string target =
+        count && PyUnicode_Check(args[0]) ? nb::cast<std::string>(nb::handle(args[0])) : "";
+    if (!is_source_target(target))
+      fail(Hint{"f.source(\"numpy\", x)"},
+           "source: the first argument names a target: numpy, torch or jax");
+    auto entry = entry_for(self, args + 1, count - 1, keywords, "source");
+    return nb::cast(entry->compiled->show(target)).release().ptr();
   });
 }
 
@@ -170,6 +184,10 @@ PyMethodDef methods[] = {
      "show(stage, *args, **kwargs)\n\nA stage of the compilation for these arguments (without any: "
      "of the latest trace) as text:\n\"graph\", \"optimized\", \"loops\", \"kernels\", \"plan\", "
      "\"memory\" or \"decisions\"."},
+    {"source", method(source), METH_FASTCALL | METH_KEYWORDS,
+     "source(target, *args, **kwargs)\n\nThe function for these arguments (without any: the latest "
+     "trace) as one Python file\nthat needs no Tenon: \"numpy\", \"torch\" or \"jax\". What the "
+     "function takes from outside\nis a further argument."},
     {"memory", method(memory), METH_FASTCALL | METH_KEYWORDS,
      "memory(*args, **kwargs)\n\nWhat a run with these arguments (without any: the latest trace) "
      "needs besides them, as a MemoryReport."},

@@ -6,6 +6,7 @@
 #include "cli/commands.h"
 #include "cli/output.h"
 #include "frontend/executable.h"
+#include "frontend/stages.h"
 
 namespace tn {
 namespace {
@@ -26,10 +27,9 @@ std::string identifier(const fs::path& file) {
 }
 
 /// Returns the files that it wrote.
-std::vector<std::string> write_c(const ExportOptions& options) {
+std::vector<std::string> write_files(const ExportOptions& options) {
   std::string name = identifier(options.file);
-  NamedExecutable one[] = {{name, Executable::load(options.file)}};
-  source::CSource c = c_source(one);
+  Executable program = Executable::load(options.file);
   std::error_code error;
   fs::create_directories(options.folder, error);
   if (error) fail("{}: no such folder can be made: {}", options.folder, error.message());
@@ -39,9 +39,17 @@ std::vector<std::string> write_c(const ExportOptions& options) {
     files.push_back(fs::path(options.folder) / (name + ending));
     write_text(files.back(), text);
   };
-  write(".h", c.header);
-  write(".c", c.source);
-  write(".bin", c.constants);
+  if (options.language == "c") {
+    NamedExecutable one[] = {{name, program}};
+    source::CSource c = c_source(one);
+    write(".h", c.header);
+    write(".c", c.source);
+    write(".bin", c.constants);
+  } else {
+    PythonFiles made = python_files(program, options.language, name);
+    write(".py", made.text);
+    write(".safetensors", made.constants);
+  }
   return files;
 }
 
@@ -51,16 +59,16 @@ void add_export(CLI::App& app) {
   auto options = std::make_shared<ExportOptions>();
   CLI::App* command = app.add_subcommand(
       "export",
-      "Write an executable of fixed sizes as source: NAME.h, NAME.c, and NAME.bin with "
-      "its constants, if there are any");
+      "Write an executable as source that needs no Tenon, and its constants, if there are any, "
+      "beside it: NAME.h, NAME.c and NAME.bin (of fixed sizes), or NAME.py and NAME.safetensors");
   command->add_option("file", options->file, "The executable, .tnx")->required();
-  command->add_option("--to", options->language, "The language: c (c)")
-      ->check(CLI::IsMember({"c"}));
+  command->add_option("--to", options->language, "c, numpy, torch or jax (c)")
+      ->check(CLI::IsMember({"c", "numpy", "torch", "jax"}));
   command->add_option("-o,--output", options->folder, "The folder (this one)");
   command->add_flag("--json", options->json, "What was written, as JSON");
   command->add_flag("--quiet", options->quiet, "Print nothing");
   command->callback([options] {
-    std::vector<std::string> files = write_c(*options);
+    std::vector<std::string> files = write_files(*options);
     if (options->json)
       write_json({{"files", files}});
     else if (!options->quiet)

@@ -20,7 +20,8 @@ void add_show(CLI::App& app) {
                    "The text of a graph, - reads the standard input; or an executable, .tnx")
       ->required();
   show->add_option("--what", options->stage,
-                   "graph, optimized, loops, kernels, plan, memory or decisions (optimized)");
+                   "graph, optimized, loops, kernels, plan, memory or decisions; numpy, "
+                   "torch or jax: as Python (optimized)");
   show->add_option("--level", options->level, "The optimization level of a graph, 0 to 5 (3)");
   show->add_option("--off", options->off, "Passes and fusions to leave out, of a graph");
   show->callback([options] {

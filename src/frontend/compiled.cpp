@@ -309,6 +309,7 @@ Tensors Compiled::operator()(std::span<Tensor> args, std::span<const Binding> si
 }
 
 std::string Compiled::show(std::string_view stage) const {
+  if (is_source_target(stage)) return stage_text(traced_.graph, options(), stage);
   HostUnlocked unlocked;
   return stage_text(substitute(traced_.graph, replacements(options_.sizes)), options(), stage);
 }

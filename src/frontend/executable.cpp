@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "backend/source/c_plan.h"
+#include "backend/source/python_source.h"
 #include "base/error.h"
 #include "compiler/memory_report.h"
 #include "frontend/ahead.h"
@@ -14,6 +15,7 @@
 #include "ir/rewrite.h"
 #include "ir/trace.h"
 #include "runtime/cpu_level.h"
+#include "tenon/files.h"
 #include "transforms/tape.h"
 
 namespace tn {
@@ -133,8 +135,37 @@ source::CSource c_source(std::span<const NamedExecutable> functions) {
                           [&](const Graph& body) { return plan_for_c(body, {.effort = effort}); });
 }
 
+/// Of one name after the other: "forward", its graph, its results.
+static std::string python_text(const Program& program, std::string_view target,
+                               const source::Constants& constants) {
+  Graph graph = program.graph();
+  graph.outputs.resize(program.signature().outputs.size());  // without effects
+  graph = graph_for_source(graph);
+  source::Function function{program.signature().function, &graph};
+  function.results = program.signature().output_names;
+  return source::python_source({&function, 1}, target, constants);
+}
+
+PythonFiles python_files(const Executable& f, std::string_view target, std::string_view name) {
+  const Program& program = *f.state()->program;
+  source::Constants constants;
+  NamedTensors tensors;
+  size_t first = program.graph().input_names.size() - program.constants().size();
+  for (size_t i = 0; i < program.constants().size(); ++i) {
+    const NamedConstant& c = program.constants()[i];
+    constants.inputs.push_back(program.graph().input_names[first + i]);
+    tensors.push_back({constants.inputs.back(), make_data(c.value.buffer, c.value.offset, c.type)});
+  }
+  if (!tensors.empty()) constants.file = format("{}.safetensors", name);
+  return {python_text(program, target, constants),
+          tensors.empty() ? "" : safetensors_bytes(tensors)};
+}
+
 std::string Executable::source(std::string_view language) const {
-  if (language != "c") fail("source: no language \"{}\": there is c", language);
+  if (is_source_target(language)) return python_text(*state_->program, language, {});
+  if (language != "c")
+    fail("source: no language \"{}\": there are c, {}", language,
+         join(source::source_targets(), ", "));
   NamedExecutable one[] = {{"tenon", *this}};
   return c_source(one).source;
 }

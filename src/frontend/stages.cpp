@@ -1,7 +1,11 @@
 #include "frontend/stages.h"
 
+#include <algorithm>
+
+#include "backend/source/python_source.h"
 #include "base/error.h"
 #include "compiler/memory_report.h"
+#include "passes/passes.h"
 
 namespace tn {
 
@@ -44,7 +48,22 @@ std::string to_text(const Decision& d) {
   return text;
 }
 
+Graph graph_for_source(const Graph& graph) {
+  PassContext context;
+  return drop_dead_ops(merge_equal_ops(inline_calls(graph, context), context), context);
+}
+
+bool is_source_target(std::string_view name) {
+  std::vector<std::string> known = source::source_targets();
+  return std::ranges::find(known, name) != known.end();
+}
+
 std::string stage_text(const Graph& graph, const CompileOptions& options, std::string_view stage) {
+  if (is_source_target(stage)) {
+    Graph simple = graph_for_source(graph);
+    source::Function f{simple.name, &simple};
+    return trimmed(source::python_source({&f, 1}, stage));
+  }
   std::vector<std::string> known;
   for (const Stage& s : kStages) {
     known.emplace_back(s.name);
@@ -54,6 +73,7 @@ std::string stage_text(const Graph& graph, const CompileOptions& options, std::s
     std::shared_ptr<const Plan> plan = compile(graph, options, &report);
     return trimmed(s.text(report, *plan));
   }
+  for (std::string& target : source::source_targets()) known.push_back(std::move(target));
   fail("show: no stage \"{}\": there are {}", stage, join(known, ", "));
 }
 

@@ -4,8 +4,13 @@
 
 namespace tn {
 
-/// "graph", "optimized", "loops", "kernels", "plan", "memory" or "decisions"; fails for another.
+/// "graph", "optimized", "loops", "kernels", "plan", "memory" or "decisions", or a language that
+/// `python_source` writes; fails for another.
 std::string stage_text(const Graph& graph, const CompileOptions& options, std::string_view stage);
+
+/// The graph as it is written in Python: calls inlined, equal ops once, nothing that is not needed.
+Graph graph_for_source(const Graph& graph);
+bool is_source_target(std::string_view name);
 
 /// "fuse: exp, sum in one kernel: rows fit the cache (train.py:31, in loss)".
 std::string to_text(const Decision& decision);

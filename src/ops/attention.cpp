@@ -304,6 +304,17 @@ constinit const TiledForm tiled_attention = {domain_of_attention, run_tiled_atte
                                              [](const TiledCall&) -> int64_t { return 0; }, nullptr,
                                              room_of_attention};
 
+/// PyTorch has it, but counts causal queries from the other end.
+static std::string spell_attention(const AttentionAttrs& a, source::PythonCall& call) {
+  const Shape &q = call.in[0]->shape, &k = call.in[1]->shape;
+  int rank = q.rank();
+  if (!call.is("torch") || rank != 4 || k.rank() != 4 || !(q[rank - 3] == k[rank - 3])) return "";
+  if (a.is_causal && (!(q[rank - 2] == k[rank - 2]) || call.in.size() > 3)) return "";
+  return call.fill(format("F.scaled_dot_product_attention({{0}}, {{1}}, {{2}}{}{}{})",
+                          call.in.size() > 3 ? ", attn_mask={3}" : "",
+                          a.is_causal ? ", is_causal=True" : "", a.scale ? ", scale={scale}" : ""));
+}
+
 // Backends may claim these whole; whoever does not gets the body.
 constinit const OpDef scaled_dot_product_attention = Composite<AttentionAttrs>{
     .name = "scaled_dot_product_attention",
@@ -324,6 +335,7 @@ constinit const OpDef scaled_dot_product_attention = Composite<AttentionAttrs>{
     .prepare = rule<prepare_attention>,
     .body = rule<attention_body>,
     .run = run_attention,
+    .python = rule<spell_attention>,
     .precision = Precision::low,
     .samples = {{"f32[2,4,3,5], f32[2,2,6,5], f32[2,2,6,5], bool[3,6]"},
                 {"f32[1,2,3,4], f32[1,2,3,4], f32[1,2,3,2]", "scale=0.5, is_causal=true"},

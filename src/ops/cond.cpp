@@ -123,6 +123,14 @@ constinit const OpDef cond = Op<CondAttrs>{
     .infer = rule<infer_cond>,
     .run = run_cond,
     .c = rule<c_of_cond>,
+    .python =
+        [](const CondAttrs&, source::PythonCall& call) {
+          std::string text = call.fill(
+              "({then} if {0} else {otherwise})({*1})", "({then} if {0} else {otherwise})({*1})",
+              call.in.size() > 1 ? "lax.cond({0}, {then}, {otherwise}, {*1})"
+                                 : "lax.cond({0}, {then}, {otherwise})");
+          return call.out.size() == 1 ? text + "[0]" : text;
+        },
     .jvp = rule<jvp_cond>,
     .vjp = rule<vjp_cond>,
     .batch_rule = rule<batch_cond>,

@@ -130,6 +130,8 @@ constinit const OpDef conv_weights = Op<ConvWeightsAttrs>{
     .infer = rule<infer_weights>,
     .run = run_weights,
     .c = rule<c_of_weights>,
+    .python = python<"_conv_weights({0}, {1}, {kernel}, {stride}, {padding}, {input_dilation}, "
+                     "{kernel_dilation}, {groups}, {channels_last})">,
     .linear = Linear::each,
     .adjoint = rule<adjoint_weights>,
     .precision = Precision::low,

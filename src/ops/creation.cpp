@@ -30,6 +30,22 @@ static void lower_iota(const IotaAttrs& a, loop::Lowering& l) {
   l.store(0, at, element);
 }
 
+static std::string spell_iota(const IotaAttrs& a, source::PythonCall& call) {
+  if (a.shape.rank() > 1 && call.is("jax"))
+    return call.fill("lax.broadcasted_iota({dtype}, {shape}, {axis})");
+  std::string n = call.size(a.shape[a.axis.i]), line, whole;
+  std::string text = call.fill(format("{{xp}}.arange({}, dtype={{dtype}}{})", n,
+                                      call.is("torch") ? ", device={device}" : ""));
+  if (a.shape.rank() == 1) return text;
+  bool repeats = false;
+  for (int k = 0; k < a.shape.rank(); ++k) {
+    line += k == a.axis.i ? n + ", " : "1, ";
+    repeats |= k != a.axis.i && a.shape[k] != Dim(1);
+  }
+  text += format(".reshape({})", line.substr(0, line.size() - 2));
+  return repeats ? call.fill(format("{{xp}}.broadcast_to({}, {{shape}})", text)) : text;
+}
+
 constinit const OpDef iota = Op<IotaAttrs>{
     .name = "iota",
     .doc = "The coordinate of every element along `axis`: 0, 1, 2 and so on.",
@@ -44,6 +60,7 @@ constinit const OpDef iota = Op<IotaAttrs>{
           return Type{a.dtype, a.shape};
         },
     .lower = rule<lower_iota>,
+    .python = rule<spell_iota>,
     .gradient = Gradient::zero,
     .samples = {{"", "shape=[4]"}, {"", "shape=[2,3], axis=-1, dtype=f32"}, {"", "shape=[0,2]"}},
 };
@@ -61,6 +78,7 @@ constinit const OpDef size_value = Op<SizeAttrs>{
         [](const SizeAttrs& a, loop::Lowering& l) {
           l.store(0, {}, {l.b.index(l.number(a.size)), {}});
         },
+    .python = python<"np.int64({size})", "torch.tensor({size})", "jnp.int64({size})">,
     .gradient = Gradient::zero,
     .samples = {{"", "size=4"}},
 };

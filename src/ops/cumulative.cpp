@@ -205,6 +205,16 @@ Tensor products_of_others(const Tensor& x, int axis) {
   return before(x) * tn::flip(before(tn::flip(x, Axes(axis))), Axes(axis));
 }
 
+static std::string spell_cumulative(const CumulativeAttrs& a, source::PythonCall& call) {
+  bool plain = !a.reverse && !a.exclusive && (a.mode == Running::sum || a.mode == Running::prod);
+  DType type = call.in[0]->dtype;
+  if (!plain || (call.is("torch") && kind_of(type) == Kind::natural))
+    return call.fill("_cumulative({0}, {axis}, {mode}, {reverse}, {exclusive})");
+  bool widens = is_integer(type) && size_of(type) < 8;  // unless it is told not to
+  return call.fill(format("{{xp}}.cum{}({{0}}, {}={{axis}}{})", kRunning[static_cast<int>(a.mode)],
+                          call.is("torch") ? "dim" : "axis", widens ? ", dtype={0.dtype}" : ""));
+}
+
 constinit const OpDef cumulative = Op<CumulativeAttrs>{
     .name = "cumulative",
     .doc =
@@ -215,6 +225,7 @@ constinit const OpDef cumulative = Op<CumulativeAttrs>{
     .prepare = rule<prepare_cumulative>,
     .infer = rule<infer_cumulative>,
     .lower = rule<lower_cumulative>,
+    .python = rule<spell_cumulative>,
     .jvp = rule<jvp_cumulative>,
     .vjp = rule<vjp_cumulative>,
     .batch = Batch::aligned,

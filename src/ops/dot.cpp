@@ -405,6 +405,54 @@ std::string c_of_dot(const DotAttrs& a, source::CCall& call) {
 const TiledForm tiled_dot{domain_of_dot, run_tiled_dot, packed_bytes_of_dot,
                           pack_dot,      room_of_dot,   unpack_dot};
 
+/// A product of matrices, where `@` pairs the axes in this way.
+static std::string spell_matmul(const DotAttrs& a, Types in) {
+  int m = in[0]->rank(), n = in[1]->rank(), batch = a.lhs_batch.size();
+  if (a.lhs_contract.size() != 1) return "";
+  for (int k = 0; k < batch; ++k)
+    if (a.lhs_batch[k].i != k || a.rhs_batch[k].i != k) return "";
+  int left = a.lhs_contract[0].i, right = a.rhs_contract[0].i;
+  bool matrices = m == batch + 2 && n == batch + 2;
+  bool rows = matrices || (batch == 0 && m > 0 && n == 2) || (batch == 0 && n == 1);
+  if (!rows && !(batch == 0 && m == 1 && n == 2)) return "";
+  if (left != m - 1 && !(matrices && left == m - 2)) return "";
+  std::string_view turn = batch ? ".mT" : ".T";
+  std::string text = left == m - 1 ? "{0}" : format("{{0}}{}", turn);
+  text += " @ {1}";
+  if (n > 1 && right == n - 1) text += turn;
+  return text;
+}
+
+static std::string spell_einsum(const DotAttrs& a, Types in) {
+  std::string left, right, out;
+  for (int k = 0; k < in[0]->rank(); ++k) left += static_cast<char>('a' + k);
+  for (int k = 0; k < in[1]->rank(); ++k) right += static_cast<char>('a' + in[0]->rank() + k);
+  auto at = [](std::string& s, Axis k) -> char& { return s[static_cast<size_t>(k.i)]; };
+  for (int i = 0; i < a.lhs_batch.size(); ++i) at(right, a.rhs_batch[i]) = at(left, a.lhs_batch[i]);
+  for (int i = 0; i < a.lhs_contract.size(); ++i)
+    at(right, a.rhs_contract[i]) = at(left, a.lhs_contract[i]);
+  for (Axis k : a.lhs_batch) out += at(left, k);
+  for (Axis k : free_axes(in[0]->rank(), a.lhs_batch, a.lhs_contract)) out += at(left, k);
+  for (Axis k : free_axes(in[1]->rank(), a.rhs_batch, a.rhs_contract)) out += at(right, k);
+  return format("{{xp}}.einsum(\"{},{}->{}\", {{0}}, {{1}})", left, right, out);
+}
+
+static std::string spell_dot(const DotAttrs& a, source::PythonCall& call) {
+  std::string text = spell_matmul(a, call.in);
+  if (text.empty()) text = spell_einsum(a, call.in);
+  DType type = call.in[0]->dtype;
+  auto within = [&](std::string_view wide, std::string_view narrow) {
+    for (std::string_view k : {"{0}", "{1}"})
+      text.replace(text.find(k), 3, format("{}{}", k, wide));
+    return call.fill(format("({}){}", text, narrow));
+  };
+  if (call.is("numpy") && type == DType::f16)
+    return within(".astype(np.float32)", ".astype(np.float16)");
+  if (type == DType::b1 && !call.is("numpy"))
+    return call.is("torch") ? within(".float()", " > 0") : within(".astype(jnp.float32)", " > 0");
+  return call.fill(text);
+}
+
 constinit const OpDef dot = Op<DotAttrs>{
     .name = "dot",
     .doc =
@@ -416,6 +464,7 @@ constinit const OpDef dot = Op<DotAttrs>{
     .infer = rule<infer_dot>,
     .run = run_dot,
     .c = rule<c_of_dot>,
+    .python = rule<spell_dot>,
     .linear = Linear::each,
     .adjoint = rule<adjoint_dot>,
     .precision = Precision::low,

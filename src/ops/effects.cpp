@@ -96,6 +96,7 @@ constinit const OpDef after = Op<>{
         [](const NoAttrs&, source::CCall& call) {
           return format("  memcpy(y0, x0, {});\n", call.out[0]->bytes());
         },
+    .python = python<"{0}">,
     .linear = Linear::each,
     .adjoint = [](const NoAttrs&, T ct, const Tensors&, int k) { return k == 0 ? ct : Tensor(); },
     .batch_rule = rule<batch_after>,

@@ -331,6 +331,19 @@ BlockIndices index_block(const Shape& shape, const Shape& sizes, std::span<const
   return block;
 }
 
+static std::string spell_gather(const GatherAttrs& a, source::PythonCall& call) {
+  if (a.axes.size() > 1 || a.batch_dims > 0 || a.outside == OutOfRange::drop)
+    return call.fill("_gather({0}, [{*1}], {axes}, {batch_dims}, {outside})");
+  int axis = a.axes[0].i;
+  if (!call.is("torch"))
+    return call.fill(format("{{xp}}.take({{0}}, {{1}}, axis={}, mode=\"clip\")", axis));
+  std::string before;
+  for (int k = 0; k < axis; ++k) before += ":, ";
+  Offset last = Offset(call.in[0]->shape[axis]) - Offset(1);
+  return call.fill(format("{{0}}[{}{{1}}{}.clamp(0, {})]", before,
+                          call.in[1]->dtype == DType::i64 ? "" : ".long()", call.size(last)));
+}
+
 constinit const OpDef gather = Op<GatherAttrs>{
     .name = "gather",
     .doc =
@@ -345,6 +358,7 @@ constinit const OpDef gather = Op<GatherAttrs>{
     .lower = rule<lower_gather>,
     .run = run_gather,
     .c = rule<c_of_gather>,
+    .python = rule<spell_gather>,
     .linear = Linear::each,
     .adjoint = rule<adjoint_gather>,
     .batch_rule = rule<batch_gather>,
@@ -387,6 +401,8 @@ constinit const OpDef dynamic_slice = Op<SizesAttrs>{
     .prepare = rule<prepare_dynamic_slice>,
     .infer = rule<infer_dynamic_slice>,
     .lower = rule<lower_dynamic_slice>,
+    .python = python<"_dynamic_slice({0}, [{*1}], {sizes})", "_dynamic_slice({0}, [{*1}], {sizes})",
+                     "lax.dynamic_slice({0}, [{*1}], {sizes})">,
     .linear = Linear::each,
     .adjoint = rule<adjoint_dynamic_slice>,
     .batch_rule = rule<batch_dynamic_slice>,

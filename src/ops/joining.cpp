@@ -295,6 +295,8 @@ constinit const OpDef concat = Op<ConcatAttrs>{
     .infer = rule<infer_concat>,
     .run = run_concat,
     .c = rule<c_of_concat>,
+    .python = python<"np.concatenate([{*}], axis={axis})", "torch.cat([{*}], dim={axis})",
+                     "jnp.concatenate([{*}], axis={axis})">,
     .linear = Linear::jointly,
     .vjp = rule<vjp_concat>,
     .batch = Batch::aligned,

@@ -248,6 +248,18 @@ Tensors batch_pad(const PadWithAttrs& a, const BatchCall& call) {
 
 }  // namespace
 
+static std::string spell_pad(const PadWithAttrs& a, source::PythonCall& call) {
+  std::vector<std::string> sides;
+  for (int k = 0; k < a.pad_width.size(); k += 2)
+    sides.push_back(format("({}, {})", call.size(a.pad_width[k]), call.size(a.pad_width[k + 1])));
+  std::string widths =
+      sides.size() == 1 ? format("({},)", sides[0]) : format("({})", join(sides, ", "));
+  if (sides.empty()) return call.fill("{0}");
+  if (call.is("torch")) return call.fill(format("_pad({{0}}, {}, {{1}}, {{mode}})", widths));
+  return call.fill(format("{{xp}}.pad({{0}}, {}, {})", widths,
+                          a.mode == PadMode::constant ? "constant_values={1}" : "mode={mode}"));
+}
+
 constinit const OpDef pad_with = Op<PadWithAttrs>{
     .name = "pad_with",
     .doc = "As `pad`, with the value of the new elements as a 0-d tensor.",
@@ -257,6 +269,7 @@ constinit const OpDef pad_with = Op<PadWithAttrs>{
     .lower = rule<lower_pad>,
     .run = run_pad,
     .c = rule<c_of_pad>,
+    .python = rule<spell_pad>,
     .linear = Linear::jointly,
     .adjoint = rule<adjoint_pad>,
     .batch_rule = rule<batch_pad>,

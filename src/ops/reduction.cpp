@@ -272,6 +272,14 @@ constinit const OpDef argreduce = Op<ArgreduceAttrs>{
     .prepare = rule<prepare_argreduce>,
     .infer = rule<infer_argreduce>,
     .lower = rule<lower_argreduce>,
+    .python =
+        [](const ArgreduceAttrs& a, source::PythonCall& call) {
+          return a.mode == Extreme::max
+                     ? call.fill("{xp}.argmax({0}, axis={axis})", "torch.argmax({0}, dim={axis})",
+                                 "jnp.argmax({0}, axis={axis})")
+                     : call.fill("{xp}.argmin({0}, axis={axis})", "torch.argmin({0}, dim={axis})",
+                                 "jnp.argmin({0}, axis={axis})");
+        },
     .gradient = Gradient::zero,
     .batch = Batch::aligned,
     .samples = {{"f32[2,3]", "axis=1"}, {"f32[4,2,3]", "axis=0, mode=min"}},

@@ -233,6 +233,12 @@ constinit const OpDef scan = Op<ScanAttrs>{
     .infer = rule<infer_scan>,
     .run = run_scan,
     .c = rule<c_of_scan>,
+    .python =
+        [](const ScanAttrs&, source::PythonCall& call) {
+          std::string text =
+              call.fill("_scan({body}, [{*}], {carries}, {xs}, {length}, reverse={reverse})");
+          return call.out.size() == 1 ? text + "[0]" : text;
+        },
     .jvp = rule<jvp_scan>,
     .vjp = rule<vjp_scan>,
     .batch_rule = rule<batch_scan>,

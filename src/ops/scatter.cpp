@@ -385,6 +385,7 @@ constinit const OpDef scatter = Op<ScatterAttrs>{
     .infer = rule<infer_scatter>,
     .run = run_scatter,
     .c = rule<c_of_scatter>,
+    .python = python<"_scatter({0}, {1}, [{*2}], {axes}, {mode}, {batch_dims}, {outside})">,
     .jvp = rule<jvp_scatter>,
     .vjp = rule<vjp_scatter>,
     .batch_rule = rule<batch_scatter>,
@@ -428,6 +429,16 @@ constinit const OpDef segment_sum = Composite<SegmentAttrs>{
                 {"f32[5,2], i64[5]", "num_segments=4", 0, 3}},
 };
 
+static std::string spell_slice_update(const SliceAttrs& a, source::PythonCall& call) {
+  std::vector<std::string> parts(static_cast<size_t>(call.in[0]->rank()), "slice(None)");
+  for (int i = 0; i < a.axis->size(); ++i) {
+    std::string& part = parts[static_cast<size_t>((*a.axis)[i].i)];
+    part = format("slice({}, {}", call.size(a.start[i]), call.size(a.stop[i]));
+    part += a.step && (*a.step)[i] != 1 ? format(", {})", (*a.step)[i]) : ")";
+  }
+  return call.fill(format("_updated({{0}}, ({},), {{1}})", join(parts, ", ")));
+}
+
 constinit const OpDef slice_update = Op<SliceAttrs>{
     .name = "slice_update",
     .doc =
@@ -437,6 +448,7 @@ constinit const OpDef slice_update = Op<SliceAttrs>{
     .infer = rule<infer_slice_update>,
     .run = run_slice_update,
     .c = rule<c_of_slice_update>,
+    .python = rule<spell_slice_update>,
     .linear = Linear::jointly,
     .adjoint = rule<adjoint_slice_update>,
     .batch = Batch::aligned,
@@ -456,6 +468,9 @@ constinit const OpDef dynamic_update_slice = Op<>{
     .infer = rule<infer_dynamic_update>,
     .run = run_dynamic_update,
     .c = rule<c_of_dynamic_update>,
+    .python =
+        python<"_dynamic_update_slice({0}, {1}, [{*2}])", "_dynamic_update_slice({0}, {1}, [{*2}])",
+               "lax.dynamic_update_slice({0}, {1}, [{*2}])">,
     .linear = Linear::jointly,
     .adjoint = rule<adjoint_dynamic_update>,
     .batch_rule = rule<batch_dynamic_update>,

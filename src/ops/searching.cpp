@@ -132,6 +132,12 @@ constinit const OpDef searchsorted = Op<SearchAttrs>{
     .infer = rule<infer_searchsorted>,
     .run = run_searchsorted,
     .c = rule<c_of_searchsorted>,
+    .python =
+        [](const SearchAttrs&, source::PythonCall& call) {
+          return call.in.size() > 2
+                     ? call.fill("_searchsorted({0}, {1}, {side}, {batch_dims}, {2})")
+                     : call.fill("_searchsorted({0}, {1}, {side}, {batch_dims})");
+        },
     .gradient = Gradient::zero,
     .batch_rule = rule<batch_searchsorted>,
     .samples = {{"f32[1], f32[2,3]"},

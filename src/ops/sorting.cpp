@@ -233,6 +233,7 @@ constinit const OpDef sort = Op<SortAttrs>{
     .infer = [](const SortAttrs&, Types in) -> TypeList { return Type(*in[0]); },
     .run = run_sort,
     .c = rule<c_of_sort>,
+    .python = python<"_sort({0}, {axis}, {descending})">,
     .jvp = [](const SortAttrs& a, const Primal& p, const Tensors& t) -> Tensors {
       return {tn::take_along_axis(t[0], emit(argsort, {p.in[0]}, a), a.axis)};
     },
@@ -253,6 +254,7 @@ constinit const OpDef argsort = Op<SortAttrs>{
     },
     .run = run_argsort,
     .c = rule<c_of_argsort>,
+    .python = python<"_argsort({0}, {axis}, {descending})">,
     .gradient = Gradient::zero,
     .batch = Batch::aligned,
     .samples = {{"f32[7]"}, {"f32[3,5,2]", "axis=1"}, {"f32[4,3]", "axis=-2, descending=true"}},
@@ -274,6 +276,7 @@ constinit const OpDef top_k = Op<TopKAttrs>{
     },
     .run = run_top_k,
     .c = rule<c_of_top_k>,
+    .python = python<"_top_k({0}, {k}, {axis})">,
     .jvp = [](const TopKAttrs& a, const Primal& p, const Tensors& t) -> Tensors {
       return {tn::take_along_axis(t[0], p.out[1], a.axis), Tensor()};
     },

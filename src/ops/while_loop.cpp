@@ -128,6 +128,11 @@ constinit const OpDef while_loop = Op<WhileAttrs>{
     .infer = rule<infer_while>,
     .run = run_while,
     .c = rule<c_of_while>,
+    .python =
+        [](const WhileAttrs&, source::PythonCall& call) {
+          return call.fill(format("_while({{go_on}}, {{body}}, [{{*}}], {}){}", call.out.size(),
+                                  call.out.size() == 1 ? "[0]" : ""));
+        },
     .jvp = rule<jvp_while>,
     .vjp = rule<vjp_while>,
     .batch_rule = rule<batch_while>,

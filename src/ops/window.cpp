@@ -229,6 +229,7 @@ constinit const OpDef window_fold = Op<FoldAttrs>{
     .infer = rule<infer_fold>,
     .run = run_fold,
     .c = rule<c_of_fold>,
+    .python = python<"_fold_windows({0}, {extents}, {step}, {dilation})">,
     .linear = Linear::each,
     .adjoint =
         [](const FoldAttrs& a, const Tensor& ct, const Tensors& in, int) {

@@ -1,0 +1,69 @@
+// What a graph goes through before it is written in Python.
+#include "backend/source/python_function.h"
+#include "base/error.h"
+#include "ir/rewrite.h"
+
+namespace tn::source {
+namespace {
+
+/// Asks an op whether it has a form, without writing it.
+class Probe final : public PythonCall {
+ public:
+  Probe(std::string_view to, const Graph& graph, const GraphOp& op) : in_(graph.in_types(op)) {
+    target = to, in = in_, out = graph.out_types(op);
+  }
+  std::string fill(std::string_view text) override { return std::string(text); }
+  std::string size(Dim) override { return "n"; }
+  std::string size(Offset) override { return "n"; }
+  std::string function(const Graph&, std::string_view) override { return "f"; }
+
+ private:
+  std::vector<TypeRef> in_;
+};
+
+bool has_form(std::string_view target, const Graph& graph, const GraphOp& op) {
+  if (!op.op->python) return false;
+  Probe probe(target, graph, op);
+  return !op.op->python(op.attr_data(), probe).empty();
+}
+
+Graph expanded(const Graph& graph, std::string_view target) {
+  return replace_ops(graph, [&](const GraphOp& op) -> std::optional<Graph> {
+    if (!op.op->body || has_form(target, graph, op)) return {};
+    return expanded(body_graph(*op.op, op.attr_data(), graph.in_types(op)), target);
+  });
+}
+
+/// Where the other operands have the shape of the result, a broadcast follows.
+void leave_out_broadcasts(Graph& graph) {
+  std::vector<Val> from(graph.types.size(), kNoVal);
+  for (const GraphOp& op : graph.ops) {
+    if (op.op->view && op.op->family == Family::movement) {
+      Val x = graph.in(op)[0];
+      bool plain = op.op->view(op.attr_data(), *graph.types[static_cast<size_t>(x)]).kind ==
+                   View::Kind::broadcast;
+      if (plain) from[static_cast<size_t>(op.out)] = x;
+    }
+    if (!op.op->is_elementwise()) continue;
+    auto type = [&](Val v) { return graph.types[static_cast<size_t>(v)]; };
+    std::span<Val> in(graph.operands.data() + op.in, static_cast<size_t>(op.ins));
+    for (Val& v : in) {
+      Val source = from[static_cast<size_t>(v)];
+      if (source == kNoVal) continue;
+      Val before = std::exchange(v, source);
+      Shape shape;
+      for (Val x : in) shape = broadcast(shape, type(x)->shape, "broadcast");
+      if (!(shape == type(op.out)->shape)) v = before;
+    }
+  }
+}
+
+}  // namespace
+
+Graph for_python(const Graph& graph, std::string_view target) {
+  Graph made = expanded(graph, target);
+  leave_out_broadcasts(made);
+  return prune(made);
+}
+
+}  // namespace tn::source

@@ -1,0 +1,45 @@
+#include "backend/source/python_prelude.h"
+
+#include <algorithm>
+#include <vector>
+
+namespace tn::source {
+namespace {
+
+bool is_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; }
+
+/// Whether `text` calls or names `name`.
+bool names(std::string_view text, std::string_view name) {
+  for (size_t at = text.find(name); at != text.npos; at = text.find(name, at + 1)) {
+    char before = at ? text[at - 1] : ' ';
+    size_t end = at + name.size();
+    char after = end < text.size() ? text[end] : ' ';
+    if (!is_word(before) && before != '.' && !is_word(after)) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+std::string helpers_for(std::string_view target, std::string_view text) {
+  std::span<const Helper> all = target == "numpy"   ? numpy_helpers()
+                                : target == "torch" ? torch_helpers()
+                                                    : jax_helpers();
+  std::vector<bool> used(all.size());
+  for (bool more = true; more;) {
+    more = false;
+    for (size_t i = 0; i < all.size(); ++i) {
+      if (used[i]) continue;
+      bool needed = names(text, all[i].name);
+      for (size_t k = 0; k < all.size(); ++k) needed |= used[k] && names(all[k].text, all[i].name);
+      more |= needed, used[i] = needed;
+    }
+  }
+  std::string made;
+  for (size_t i = 0; i < all.size(); ++i)
+    if (used[i]) made += "\n\n" + std::string(all[i].text);
+  if (made.starts_with('\n')) made.erase(0, 1);
+  return made;
+}
+
+}  // namespace tn::source
