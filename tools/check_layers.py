@@ -21,7 +21,7 @@ MAY_SEE = {  # folder of src/: what it may include, besides itself and the publi
     "rt": "base runtime ir loop ops backend compiler executable",
     "frontend": BELOW_COMPILER + " compiler executable",
     "nn": "base ir ops transforms",
-    "model": BELOW_COMPILER + " compiler executable frontend",
+    "model": BELOW_COMPILER + " compiler executable frontend nn",
     "cli": BELOW_COMPILER + " compiler executable frontend model",
 }
 BINDINGS = MAY_SEE["cli"] + " cli"

@@ -25,8 +25,15 @@ namespace tn::model {
 enum class Role : uint8_t { input, parameter, state, output };
 std::string_view to_text(Role role);
 
-/// Draws the first value of a parameter or a state.
-using Initializer = std::function<Tensor(const Shape& shape, DType type, const Tensor& key)>;
+/// What the first value of a parameter or a state is drawn for.
+struct InitialCall {
+  const Shape& shape;
+  DType type;
+  const Tensor& key;
+  /// Shapes of all terminals of the block, without outputs: a bias is drawn as its weight is.
+  const std::vector<Shape>& block;
+};
+using Initializer = std::function<Tensor(const InitialCall& call)>;
 
 /// What a block is connected by.
 ///
@@ -38,15 +45,26 @@ struct Terminal {
   Role role = Role::input;
   std::string shape = "*";
   std::optional<DType> type = {};
-  Initializer initial = {};  // of parameters and states
-  bool optional = false;     // of inputs: absent where nothing is connected
+  Initializer initial = {};         // of parameters and states
+  bool optional = false;            // of inputs: absent where nothing is connected
+  std::optional<DType> usual = {};  // of inputs of whose type nothing is said
 };
+
+/// A size of a block that is a multiple of another one: `whole` = `times` * `part`.
+struct Multiple {
+  std::string whole;
+  int64_t times;
+  std::string part;
+};
+
+/// When a block draws random numbers: `without_key`, where nothing is connected to its "key".
+enum class Draws : uint8_t { never, in_training, without_key };
 
 /// What a block computes with.
 struct BlockCall {
   const Tensors& in;  // by terminal, without outputs; null: left out
   bool training = false;
-  Tensor key = {};  // of random blocks, in training; null otherwise
+  Tensor key = {};  // null where nothing is drawn
 };
 
 /// A block that is not made of others.
@@ -54,8 +72,10 @@ struct BlockDef {
   std::string kind;                           // "Linear"
   std::vector<Terminal> terminals;            // inputs, parameters, states; then outputs
   std::map<std::string, int64_t> sizes = {};  // names in shapes that are known
-  std::string settings = {};                  // for readers: "kernel_size=3"
-  bool random = false;
+  std::vector<Multiple> multiples = {};
+  std::string settings = {};  // for readers: "kernel_size=3"
+  Draws draws = Draws::never;
+  bool same_type = false;  // floating inputs, parameters and outputs are of one type
   /// Gives the outputs, then the new values of the states.
   std::function<Tensors(const BlockCall& call)> compute = {};
 };
@@ -83,7 +103,7 @@ struct Connected;
 /// A part of models: a block, or a model as it was when it became one.
 class Block {
  public:
-  Block(BlockDef def) : def_(std::make_shared<const BlockDef>(std::move(def))) {}
+  Block(BlockDef def);
   Block(const Model& model);
 
   /// The block with some terminals connected, and a name of its own in the model it is put into.
@@ -94,6 +114,8 @@ class Block {
   const Def& def() const { return def_; }
   /// "Linear"; of a model, its name.
   std::string kind() const;
+  /// "Linear(in=3, out=8)"
+  std::string called() const;
   std::vector<Terminal> terminals() const;
 
  private:
@@ -137,7 +159,14 @@ class Model {
   /// What is open or exposed, in order, with names.
   std::vector<Terminal> terminals() const;
   std::vector<std::string> keys(Role role) const;
-  /// Blocks, connections and what is known of them, as text.
+  /// The number of a connection, by its name or path ("linear.output"): it stays when that changes.
+  int find(const std::string& name) const;
+  const std::string& connection(int number) const;
+  /// The same, or what it is called as an end of the model: "output".
+  std::string key(int number) const;
+  /// The name of the block that was added last.
+  const std::string& last_block() const;
+  /// Blocks with what they read and write, one a line.
   std::string to_text() const;
 
   const std::shared_ptr<ModelDef>& def() const { return def_; }

@@ -206,22 +206,31 @@ void add_operand(const CallSpec& spec, Prepared& p, PyObject* value, std::string
   p.in.push_back(as_tensor(holder.operand));
 }
 
+/// Writes an attribute, if it is given.
+void set_field(const CallSpec& spec, Arguments& args, size_t param, char* attrs) {
+  const FieldSlot& field = spec.fields[static_cast<size_t>(spec.params[param].place)];
+  PyObject* value = args.given[param];
+  bool none = value == Py_None, may_be_none = field.set >= 0;
+  if (value && !none)
+    field.write(attrs, value, args.keep);
+  else if (none && may_be_none)
+    attrs[field.set] = false;
+  else if (spec.params[param].required)
+    fail(Fault::type, "{}: argument {} is missing", spec.op->name, spec.params[param].text);
+}
+
 void prepare(const CallSpec& spec, Arguments& args, Prepared& p) {
   if (!spec.fields.empty()) spec.op->attrs->init(p.attrs);
   for (size_t i = 0; i < spec.params.size(); ++i) {
     const CallParam& param = spec.params[i];
-    PyObject* value = args.given[i] == Py_None ? nullptr : args.given[i];
-    bool may_be_none = param.role == CallParam::Role::field &&
-                       spec.fields[static_cast<size_t>(param.place)].set >= 0;
-    if (!value && param.required && !(args.given[i] && may_be_none))
-      fail(Fault::type, "{}: argument {} is missing", spec.op->name, param.text);
     if (param.role == CallParam::Role::field) {
-      const FieldSlot& field = spec.fields[static_cast<size_t>(param.place)];
-      if (value)
-        field.write(p.attrs, value, args.keep);
-      else if (args.given[i] && may_be_none)
-        p.attrs[field.set] = false;
-    } else if (param.role == CallParam::Role::operand) {
+      set_field(spec, args, i, p.attrs);
+      continue;
+    }
+    PyObject* value = args.given[i] == Py_None ? nullptr : args.given[i];
+    if (!value && param.required)
+      fail(Fault::type, "{}: argument {} is missing", spec.op->name, param.text);
+    if (param.role == CallParam::Role::operand) {
       add_operand(spec, p, value, param.text);
     } else if (!args.rest.empty()) {
       for (PyObject* item : args.rest) add_operand(spec, p, item, param.text);
@@ -270,7 +279,46 @@ nb::object call_short(const CallSpec& spec, PyObject* const* args, size_t count)
   return wrapped(call_one(*spec.op, {in, count}, nullptr));
 }
 
+/// Attributes in order, without operands.
+void place_attributes(Arguments& arguments, nb::tuple attributes) {
+  const CallSpec& spec = arguments.spec;
+  size_t next = 0;
+  for (size_t i = 0; i < spec.params.size() && next < attributes.size(); ++i)
+    if (spec.params[i].role == CallParam::Role::field)
+      arguments.given[i] = attributes[next++].ptr();
+  if (next < attributes.size())
+    fail(Fault::type, "{}: {} attributes given, it has {}", spec.op->name, attributes.size(), next);
+}
+
 }  // namespace
+
+GivenArguments read_given(const CallSpec& spec, nb::tuple attributes, nb::dict keywords) {
+  Arguments arguments{spec, {}, {}, {}};
+  place_attributes(arguments, attributes);
+  for (auto [name, value] : keywords) arguments.keyword(name.ptr(), value.ptr());
+  arguments.spread();
+  GivenArguments read{std::vector<uint64_t>(spec.op->attrs->size / 8 + 2), {}};
+  auto* attrs = reinterpret_cast<char*>(read.attrs.data());
+  spec.op->attrs->init(attrs);
+  Prepared operands;
+  for (size_t i = 0; i < spec.params.size(); ++i) {
+    const CallParam& param = spec.params[i];
+    PyObject* value = arguments.given[i] == Py_None ? nullptr : arguments.given[i];
+    if (param.role == CallParam::Role::field)
+      set_field(spec, arguments, i, attrs);
+    else if (param.role == CallParam::Role::list && value)
+      fail(Fault::type, "{}: {} are connected, not given", spec.op->name, param.text);
+    else
+      add_operand(spec, operands, value, param.text);
+  }
+  for (const FieldSlot& field : spec.fields) {
+    if (field.kind != FieldKind::text) continue;
+    auto& text = *reinterpret_cast<std::string_view*>(attrs + field.at);
+    text = intern(text);  // Python's strings may end before the attributes do
+  }
+  read.operands = std::move(operands.in);
+  return read;
+}
 
 nb::object call_python(const CallSpec& spec, PyObject* const* args, size_t count,
                        PyObject* keywords) {

@@ -46,6 +46,17 @@ nb::object describe_params(const CallSpec& spec);
 nb::object call_python(const CallSpec& spec, PyObject* const* args, size_t count,
                        PyObject* keywords);
 
+/// What is given of an op's arguments.
+struct GivenArguments {
+  std::vector<uint64_t> attrs;  // the struct; defaults for what is left out
+  Tensors operands;             // by operand; null: not given
+};
+/// Reads attributes, in order or by name, and operands by name. Fails for attributes that must be
+/// given and are not.
+GivenArguments read_given(const CallSpec& spec, nb::tuple attributes, nb::dict keywords);
+/// How the op is called.
+const CallSpec& spec_of(const OpDef& op);
+
 int64_t read_int(PyObject* object, std::string_view what);
 
 }  // namespace tn::python

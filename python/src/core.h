@@ -152,6 +152,7 @@ void bind_explain(nb::module_& m);
 void bind_random(nb::module_& m);
 void bind_control_flow(nb::module_& m);
 void bind_models(nb::module_& m);
+void bind_model_blocks(nb::module_& m);
 void bind_modes(nb::module_& m);
 void bind_random(nb::module_& m);
 void add_export(nb::class_<Tensor>& type);

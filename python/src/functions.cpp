@@ -1,5 +1,6 @@
 // The functions and methods of ops: one callable type, made from the op table at import.
 
+#include <algorithm>
 #include <cstddef>
 #include <deque>
 
@@ -33,6 +34,11 @@ PyObject* bind_method(PyObject* self, PyObject* object, PyObject*) {
 
 PyObject* text_object(std::string_view text) {
   return PyUnicode_FromStringAndSize(text.data(), static_cast<Py_ssize_t>(text.size()));
+}
+
+std::deque<CallSpec>& all_specs() {
+  static auto& specs = *new std::deque<CallSpec>;  // the functions refer to them
+  return specs;
 }
 
 const CallSpec& spec_of(PyObject* self) { return *reinterpret_cast<OpFunction*>(self)->spec; }
@@ -180,6 +186,12 @@ CallSpec make_spec(const OpDef& op) {
   return spec;
 }
 
+const CallSpec& spec_of(const OpDef& op) {
+  auto found = std::ranges::find(all_specs(), &op, &CallSpec::op);
+  invariant(found != all_specs().end(), "op `{}` is not called by name", op.name);
+  return *found;
+}
+
 nb::object describe_params(const CallSpec& spec) {
   DefaultAttrs attrs(*spec.op->attrs);
   FieldList fields;
@@ -206,9 +218,8 @@ void bind_ops(nb::module_& m) {
   if (!function_type) throw nb::python_error();
   m.attr("Op") = nb::borrow(reinterpret_cast<PyObject*>(function_type));
   nb::object tensor = nb::borrow(reinterpret_cast<PyObject*>(tensor_type));
-  static auto& specs = *new std::deque<CallSpec>;  // the functions refer to them
   for (const OpDef* op : surface_ops()) {
-    const CallSpec& spec = specs.emplace_back(make_spec(*op));
+    const CallSpec& spec = all_specs().emplace_back(make_spec(*op));
     nb::object function = make_function(spec);
     auto add = [&](std::string_view name) {
       nb::str text(name.data(), name.size());

@@ -9,9 +9,7 @@
 #include "core.h"
 #include "model/costs.h"
 #include "model/functions.h"
-#include "model/op_blocks.h"
 #include "passes/pipeline.h"
-#include "tenon/model_blocks.h"
 #include "tenon/random.h"
 
 namespace tn::python {
@@ -54,10 +52,11 @@ struct Callable {
 
 Initializer read_initial(nb::object f) {
   if (f.is_none()) return {};
-  return [call = Callable(std::move(f))](const Shape& shape, DType type, const Tensor& key) {
+  return [call = Callable(std::move(f))](const InitialCall& initial) {
     nb::gil_scoped_acquire lock;
     OwnPlaces places;
-    nb::object made = call.get()(shape_tuple(shape), dtype_object(type), wrapped(Tensor(key)));
+    nb::object made = call.get()(shape_tuple(initial.shape), dtype_object(initial.type),
+                                 wrapped(Tensor(initial.key)));
     return read_tensor(made.ptr(), "an initial value");
   };
 }
@@ -91,7 +90,7 @@ Block make_block(std::string kind, nb::list terminals, std::map<std::string, int
   BlockDef def{.kind = std::move(kind), .terminals = {}};
   def.sizes = std::move(sizes);
   def.settings = std::move(settings);
-  def.random = random;
+  def.draws = random ? Draws::in_training : Draws::never;
   for (nb::handle t : terminals) def.terminals.push_back(read_terminal(t));
   def.compute = [call = Callable(std::move(compute))](const BlockCall& block) {
     nb::gil_scoped_acquire lock;
@@ -228,6 +227,7 @@ struct HeldValues {
 void bind_models(nb::module_& m) {
   nb::class_<Block>(m, "ModelBlock")
       .def_prop_ro("kind", &Block::kind)
+      .def_prop_ro("called", &Block::called)
       .def_prop_ro("terminals", [](const Block& b) { return terminal_list(b.terminals()); });
   m.def("_pass_names", [] {
     std::vector<std::string> names;
@@ -236,18 +236,6 @@ void bind_models(nb::module_& m) {
     return names;
   });
   m.def("_make_block", make_block);
-  m.def("_op_terminals", [](const std::string& name, int count) {
-    const OpDef* op = find_op(name);
-    if (!op) fail("no op '{}'", name);
-    return terminal_list(op_terminals(*op, count));
-  });
-  m.def("_block_name", [](const std::string& op) { return block_name(op); });
-  m.def(
-      "_linear_block",
-      [](int64_t out, std::optional<int64_t> in, bool bias) {
-        return model::Linear(out, {.in = in, .bias = bias});
-      },
-      nb::arg("out"), nb::arg("in_").none(), nb::arg("bias"));
 
   nb::class_<Model>(m, "LogicalModel")
       .def(nb::init<std::string>())
@@ -257,6 +245,11 @@ void bind_models(nb::module_& m) {
       .def("_merge", &Model::merge)
       .def("_describe", [](Model& model, nb::handle key) { model.describe(read_key(key)); })
       .def("_block", [](const Model& model) { return Block(model); })
+      .def("_find", &Model::find)
+      .def("_connection", &Model::connection)
+      .def("_key", &Model::key)
+      .def_prop_ro("_last_part", &Model::last_block)
+      .def("_text", &Model::to_text)
       .def_prop_ro("name", &Model::name)
       .def_prop_ro("_terminals",
                    [](const Model& model) { return terminal_list(model.terminals()); })

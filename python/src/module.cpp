@@ -34,6 +34,7 @@ NB_MODULE(_core, m) {
   bind_control_flow(m);
   bind_modes(m);
   bind_models(m);
+  bind_model_blocks(m);
   bind_signals(m);
   bind_command_line(m);
   bind_random(m);

@@ -11,7 +11,7 @@ struct FlatWire {
   std::vector<Said<std::string>> shapes = {};
   std::vector<Said<DType>> types = {};
   Tensor value = {};
-  Initializer initial = {};
+  int drawn_by = -1;         // the block whose terminal says how its first value is drawn
   int writer = -1;           // a block
   std::vector<int> readers;  // blocks
   Loc loc = {};
@@ -23,6 +23,8 @@ struct FlatBlock {
   std::vector<int> in, out;  // wires, by terminal; -1: absent
   Loc loc = {};
 
+  /// Whether it takes a random key.
+  bool draws(bool training) const;
   /// "Linear 'encoder.linear_1'"
   std::string described() const;
 };

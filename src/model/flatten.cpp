@@ -72,7 +72,7 @@ class Flattening {
         continue;
       }
       wire.role = std::min(wire.role, terminal.role);
-      if (!wire.initial) wire.initial = terminal.initial;
+      if (wire.drawn_by < 0 && terminal.initial) wire.drawn_by = b;
       wire.readers.push_back(b);
       if (terminal.role == Role::state) out_.states.push_back(wires[t]);
     }
@@ -97,7 +97,8 @@ class Ordering {
     }
     model_.blocks = std::move(blocks);
     for (FlatWire& wire : model_.wires) {
-      if (wire.writer >= 0) wire.writer = new_of[static_cast<size_t>(wire.writer)];
+      for (int* b : {&wire.writer, &wire.drawn_by})
+        if (*b >= 0) *b = new_of[static_cast<size_t>(*b)];
       for (int& b : wire.readers) b = new_of[static_cast<size_t>(b)];
     }
   }
@@ -158,6 +159,13 @@ std::string wire_names(const FlatModel& model, const std::vector<int>& wires) {
 }
 
 }  // namespace
+
+bool FlatBlock::draws(bool training) const {
+  if (def->draws != Draws::without_key) return def->draws == Draws::in_training && training;
+  for (size_t t = 0; t < in.size(); ++t)  // outputs come behind
+    if (def->terminals[t].name == "key") return in[t] < 0;
+  return true;
+}
 
 std::string FlatBlock::described() const { return format("{} '{}'", def->kind, path); }
 

@@ -5,6 +5,7 @@
 #include <unordered_map>
 
 #include "base/error.h"
+#include "ir/dtype.h"
 #include "model/unify.h"
 
 namespace tn::model {
@@ -29,7 +30,11 @@ std::vector<std::string_view> words(std::string_view text) {
 class Inference {
  public:
   Inference(const FlatModel& flat, const InferenceRequest& request)
-      : flat_(flat), request_(request), dtypes_(flat.wires.size()), typed_by_(flat.wires.size()) {
+      : flat_(flat),
+        request_(request),
+        dtypes_(flat.wires.size()),
+        typed_by_(flat.wires.size()),
+        usual_(flat.wires.size()) {
     for (size_t w = 0; w < flat.wires.size(); ++w) shapes_.push_back(sizes_.anything());
   }
 
@@ -61,10 +66,12 @@ class Inference {
     for (const auto& [name, text] : request_.shapes)
       say(index_of(name), read(text, model_scope_, "shapes"), "shapes");
     for (const auto& [name, type] : request_.types) say(index_of(name), type, "types");
-    for (const FlatBlock& block : flat_.blocks) say(block);
+    for (size_t b = 0; b < flat_.blocks.size(); ++b) say(b);
+    for (auto block = flat_.blocks.rbegin(); block != flat_.blocks.rend(); ++block) expect(*block);
   }
 
-  void say(const FlatBlock& block) {
+  void say(size_t b) {
+    const FlatBlock& block = flat_.blocks[b];
     Scope scope;
     for (const auto& [name, size] : block.def->sizes) scope.sizes.emplace(name, sizes_.size(size));
     std::string by = block.described();
@@ -75,7 +82,30 @@ class Inference {
       auto at = static_cast<size_t>(w);
       if (terminal.shape != "*") say(at, read(terminal.shape, scope, by), by);
       if (terminal.type) say(at, *terminal.type, by);
+      if (terminal.usual && !usual_[at]) usual_[at] = terminal.usual;
     }
+    for (const Multiple& m : block.def->multiples)
+      multiples_.push_back({b, &m, size_named(m.whole, scope), size_named(m.part, scope)});
+  }
+
+  /// The type that is said of a result is that of what it is computed from, where nothing is said
+  /// of that.
+  void expect(const FlatBlock& block) {
+    if (!block.def->same_type || block.out.size() != 1) return;
+    auto out = static_cast<size_t>(block.out[0]);
+    std::optional<DType> type = dtypes_[out] ? dtypes_[out] : usual_[out];
+    if (!type || !is_float(*type)) return;
+    for (int w : block.in) {
+      if (w < 0 || flat_.wire(w).role == Role::state) continue;
+      std::optional<DType>& usual = usual_[static_cast<size_t>(w)];
+      if (!usual) usual = type;
+    }
+  }
+
+  SizeId size_named(std::string_view name, Scope& scope) {
+    auto [at, is_new] = scope.sizes.try_emplace(std::string(name), -1);
+    if (is_new) at->second = sizes_.any_size();
+    return at->second;
   }
 
   void say(size_t w, const Sizes& sizes, const std::string& by) {
@@ -141,9 +171,7 @@ class Inference {
         if (number < 0) fail("{}: {}: no size can be {}", flat_.name, by, number);
         list.push_back(sizes_.size(number));
       } else {
-        auto [at, is_new] = scope.sizes.try_emplace(std::string(word), -1);
-        if (is_new) at->second = sizes_.any_size();
-        list.push_back(at->second);
+        list.push_back(size_named(word, scope));
       }
     }
     return sizes;
@@ -153,10 +181,31 @@ class Inference {
 
   /// Infers the results of blocks whose operands are known, until no more are.
   void sweep(std::vector<size_t>& waiting) {
-    for (size_t before = waiting.size() + 1; waiting.size() < before;) {
-      before = waiting.size();
+    auto left = [&] { return waiting.size() + multiples_.size(); };
+    for (size_t before = left() + 1; left() < before;) {
+      before = left();
+      std::erase_if(multiples_, [&](const KnownMultiple& m) { return settle(m); });
       std::erase_if(waiting, [&](size_t b) { return infer_block(flat_.blocks[b]); });
     }
+  }
+
+  struct KnownMultiple {
+    size_t block;
+    const Multiple* said;
+    SizeId whole, part;
+  };
+
+  /// Finds one of the sizes by the other; false where neither is known.
+  bool settle(const KnownMultiple& m) {
+    std::optional<Dim> whole = sizes_.value(m.whole), part = sizes_.value(m.part);
+    int64_t times = m.said->times;
+    if (!whole && !part) return false;
+    if (!part && whole->is_const() && whole->value() % times == 0)
+      part = whole->value() / times, sizes_.unify(m.part, sizes_.size(*part));
+    if (!part || !sizes_.unify(m.whole, sizes_.size(*part * times)))
+      fail("{}: '{}' is {}, which is no multiple of {}{}", flat_.blocks[m.block].described(),
+           m.said->whole, *whole, times, part ? format(": '{}' is {}", m.said->part, *part) : "");
+    return true;
   }
 
   bool infer_block(const FlatBlock& block) {
@@ -181,7 +230,7 @@ class Inference {
     std::optional<Shape> shape = sizes_.shape(shapes_[w]);
     if (!shape) return nullptr;
     if (!dtypes_[w] && flat_.wires[w].writer >= 0) return nullptr;
-    return intern(dtypes_[w].value_or(request_.precision), *shape);
+    return intern(dtypes_[w].value_or(usual_[w].value_or(request_.precision)), *shape);
   }
 
   /// Remembered: deep models have many blocks of one kind.
@@ -219,8 +268,12 @@ class Inference {
       bool knows_axes = !sizes.front.empty() || !sizes.back.empty();
       if (sizes.rest >= 0 && !knows_axes) continue;
       if (request_.static_shapes) refuse_open(w, sizes);
-      if (sizes.rest >= 0) {  // leading axes that nothing determines are one: the batch
-        sizes_.unify({.front = {}, .rest = sizes.rest, .back = {}}, {.front = {sizes_.any_size()}});
+      if (sizes.rest >= 0) {
+        // Leading axes that nothing determines are one, the batch; behind known ones are none.
+        Sizes axes;
+        if (sizes.front.empty()) axes.front = {sizes_.any_size()};
+        if (!sizes_.unify({.front = {}, .rest = sizes.rest, .back = {}}, axes))
+          fail_unknown(static_cast<size_t>(w));
         sizes = sizes_.resolved(sizes);
       }
       for (size_t axis = 0; axis < sizes.front.size(); ++axis)
@@ -290,6 +343,8 @@ class Inference {
   std::vector<Sizes> shapes_;
   std::vector<std::optional<DType>> dtypes_;
   std::vector<std::string> typed_by_;
+  std::vector<std::optional<DType>> usual_;  // of data and parameters of which nothing is said
+  std::vector<KnownMultiple> multiples_;     // of which nothing is known yet
   std::vector<Binding> at_hand_;
   using Known = std::vector<std::pair<std::vector<TypeRef>, std::vector<TypeRef>>>;
   std::unordered_map<const BlockDef*, Known> known_;
@@ -321,7 +376,7 @@ Traced traced(const FlatBlock& block, std::span<const TypeRef> in, bool training
   std::vector<TypeRef> given;
   for (TypeRef type : in)
     if (type) given.push_back(type);
-  bool random = block.def->random && training;
+  bool random = block.draws(training);
   if (random) given.push_back(intern(DType::u32, {2}));
   auto run = [&](const Tensors& params) {
     Tensors all;

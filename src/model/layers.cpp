@@ -1,42 +1,89 @@
-#include <cmath>
-
-#include "base/error.h"
-#include "tenon/model_blocks.h"
+#include "model/layer.h"
+#include "nn/attention.h"
+#include "nn/initial.h"
 #include "tenon/ops.h"
-#include "tenon/random.h"
 
 namespace tn::model {
-namespace {
 
-/// Uniform between plus and minus 1 / sqrt(the number of weights behind an output): the product of
-/// the last axes of the weight; that of a bias is not known from its own shape.
-Tensor drawn(const Shape& shape, DType type, const Tensor& key) {
+Tensor drawn_by_weight(const InitialCall& call) {
+  const Shape& weight = call.block[1];
   int64_t inputs = 1;
-  for (int axis = 1; axis < shape.rank(); ++axis) inputs *= shape[axis].value();
-  double bound = std::pow(static_cast<double>(inputs), -0.5);
-  return random::uniform(shape, -bound, bound, type, key);
+  for (int axis = 1; axis < weight.rank(); ++axis) inputs *= weight[axis].value();
+  return nn::drawn_uniform(call.shape, inputs, {call.type, call.key});
 }
 
-Tensor nothing(const Shape& shape, DType type, const Tensor&) { return zeros(shape, type); }
-
-}  // namespace
+Tensor all_ones(const InitialCall& call) { return ones(call.shape, call.type); }
+Tensor all_zeros(const InitialCall& call) { return zeros(call.shape, call.type); }
 
 Block Linear(int64_t out, const LinearSettings& settings) {
-  BlockDef def{
-      .kind = "Linear",
-      .terminals = {
-          {.name = "input", .shape = "... in"},
-          {.name = "weight", .role = Role::parameter, .shape = "out in", .initial = drawn}}};
+  Layer layer("Linear");
+  layer.size("in", settings.in).size("out", out).setting("bias", settings.bias, true);
+  layer.input("input", "... in").parameter("weight", "out in", drawn_by_weight);
+  if (settings.bias) layer.parameter("bias", "out", drawn_by_weight);
+  return layer.computes("... out", [bias = settings.bias](const BlockCall& call) {
+    return linear(call.in[0], call.in[1], bias ? call.in[2] : Tensor());
+  });
+}
+
+Block Embedding(int64_t count, int64_t dims) {
+  return Layer("Embedding")
+      .size("count", count)
+      .size("dims", dims)
+      .input("input", "...", DType::i64)
+      .parameter("weight", "count dims",
+                 [](const InitialCall& call) {
+                   return random::normal(call.shape, 0.0, 1.0, call.type, call.key);
+                 })
+      .computes("... dims",
+                [](const BlockCall& call) { return embedding(call.in[1], call.in[0]); });
+}
+
+Block Flatten(int64_t start_axis, int64_t end_axis) {
+  return op_block("flatten", format("start_axis={}, end_axis={}", start_axis, end_axis));
+}
+
+Block Dropout(double p) {
+  if (!(p >= 0 && p < 1)) fail("Dropout: p must be at least 0 and less than 1, not {}", p);
+  return Layer("Dropout")
+      .setting("p", p)
+      .draws_in_training()
+      .input("input", "...")
+      .computes("...", [p](const BlockCall& call) {
+        return call.training ? dropout(call.in[0], call.key, p) : call.in[0];
+      });
+}
+
+Block MultiHeadAttention(int64_t dims, int64_t num_heads, const AttentionSettings& settings) {
+  Layer layer("MultiHeadAttention");
+  layer.size("dims", dims).setting("num_heads", num_heads);
+  nn::check_sizes("MultiHeadAttention", {{"num_heads", num_heads}});
+  nn::check_divides("MultiHeadAttention", {"num_heads", num_heads}, {{"dims", dims}});
+  layer.setting("bias", settings.bias, true).setting("causal", settings.causal, false);
+  layer.multiple("inner", 3, "dims")
+      .input("input", "batch queries dims")
+      .parameter("in_proj_weight", "inner dims",
+                 [](const InitialCall& call) {
+                   return nn::glorot_uniform(call.shape[0].value(), call.shape[1].value(),
+                                             {call.type, call.key});
+                 })
+      .parameter("out_proj_weight", "dims dims", [](const InitialCall& call) {
+        return nn::drawn_uniform(call.shape, call.shape[1].value(), {call.type, call.key});
+      });
   if (settings.bias)
-    def.terminals.push_back(
-        {.name = "bias", .role = Role::parameter, .shape = "out", .initial = nothing});
-  def.terminals.push_back({.name = "output", .role = Role::output, .shape = "... out"});
-  def.sizes.emplace("out", out);
-  if (settings.in) def.sizes.emplace("in", *settings.in);
-  def.compute = [bias = settings.bias](const BlockCall& call) {
-    return Tensors{linear(call.in[0], call.in[1], bias ? call.in[2] : Tensor())};
-  };
-  return def;
+    layer.parameter("in_proj_bias", "inner", all_zeros)
+        .parameter("out_proj_bias", "dims", all_zeros);
+  layer.optional_input("key", "batch keys dims").optional_input("value", "batch keys dims");
+  layer.optional_input("mask", "*");
+  return layer.computes("batch queries dims", [=](const BlockCall& call) {
+    const Tensors& in = call.in;
+    size_t key = settings.bias ? 5 : 3;
+    Tensor bias = settings.bias ? in[3] : Tensor(), out_bias = settings.bias ? in[4] : Tensor();
+    const Tensor& values = in[key + 1] ? in[key + 1] : in[key];
+    if (values && !in[key]) fail("a value needs a key to be found by");
+    Tensors projected = nn::project_heads(in[0], in[key], values, in[1], bias);
+    Tensor heads = nn::attend_heads(projected, num_heads, in[key + 2], settings.causal);
+    return linear(heads, in[2], out_bias);
+  });
 }
 
 }  // namespace tn::model

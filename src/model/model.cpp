@@ -57,7 +57,8 @@ class Addition {
       size_t t = terminal_named(terminal);
       if (!seen.insert(terminal).second)
         fail("{}: terminal '{}' is connected twice", part_.block.kind(), terminal);
-      if (!key.name.empty()) check_name("connection", key.name);
+      if (!key.name.empty() && !model_.by_name.contains(key.name))
+        check_name("connection", key.name);
       if (is_output(part_.terminals[t])) check_writable(key, terminal);
     }
     if (chained_) check_chain();
@@ -141,7 +142,19 @@ class Addition {
     }
   }
 
+  /// Ends that are called "input" and "output" because nobody named them may be read by that name.
+  void adopt_end(const std::string& name) {
+    if ((name != "input" && name != "output") || model_.by_name.contains(name)) return;
+    for (const ModelDef::End& end : model_.ends()) {
+      if (end.terminal.name != name) continue;
+      Wire& wire = model_.wire(end.wire);
+      wire.name = name, wire.named = true;
+      model_.by_name.emplace(name, end.wire);
+    }
+  }
+
   int wire_for(const Terminal& terminal, const IOKey& key) {
+    if (!is_output(terminal)) adopt_end(key.name);
     auto found = model_.by_name.find(key.name);
     int w = key.name.empty() || found == model_.by_name.end()
                 ? static_cast<int>(model_.wires.size())
@@ -151,7 +164,7 @@ class Addition {
       model_.wires.push_back(
           {.name = named ? key.name : format("{}.{}", part_.name, terminal.name), .named = named});
       model_.wires.back().loc = part_.loc;
-      if (named) model_.by_name.emplace(key.name, w);
+      model_.by_name.emplace(model_.wires.back().name, w);
     }
     say(model_.wire(w), key);
     return w;
@@ -189,9 +202,11 @@ std::vector<ModelDef::End> ModelDef::ends() const {
   std::vector<End> ends;
   std::map<int, size_t> at;  // wire → its place among them
   auto only = [&](const Part& part, bool output) {
-    return std::ranges::count_if(part.terminals, [&](const Terminal& t) {
-             return output ? t.role == Role::output : t.role == Role::input;
-           }) == 1;
+    int found = 0;
+    for (size_t t = 0; t < part.terminals.size(); ++t)
+      found +=
+          part.wires[t] >= 0 && part.terminals[t].role == (output ? Role::output : Role::input);
+    return found == 1;
   };
   for (size_t p = 0; p < parts.size(); ++p) {
     const Part& part = parts[p];
@@ -225,11 +240,37 @@ std::vector<ModelDef::End> ModelDef::ends() const {
   return ends;
 }
 
+/// Fails for what no model can be made of: a defect of whoever wrote the block.
+static void check_block(const BlockDef& def) {
+  std::set<std::string_view> names;
+  bool outputs = false;
+  for (const Terminal& t : def.terminals) {
+    if (!names.insert(t.name).second) fail("{}: two terminals '{}'", def.kind, t.name);
+    if (outputs && !is_output(t)) fail("{}: outputs come after other terminals", def.kind);
+    outputs = outputs || is_output(t);
+    bool drawn = t.role == Role::parameter || t.role == Role::state;
+    if (drawn && !t.initial)
+      fail("{}: the {} '{}' has no initial value", def.kind, to_text(t.role), t.name);
+  }
+  if (!outputs) fail("{}: a block needs an output", def.kind);
+}
+
+Block::Block(BlockDef def) {
+  check_block(def);
+  def_ = std::make_shared<const BlockDef>(std::move(def));
+}
+
 Block::Block(const Model& model) : def_(std::shared_ptr<const ModelDef>(model.def())) {}
 
 std::string Block::kind() const {
   if (auto* block = std::get_if<0>(&def_)) return (*block)->kind;
   return std::get<1>(def_)->name;
+}
+
+std::string Block::called() const {
+  auto* block = std::get_if<0>(&def_);
+  bool plain = !block || (*block)->settings.empty();
+  return plain ? kind() : format("{}({})", kind(), (*block)->settings);
 }
 
 std::vector<Terminal> Block::terminals() const {
@@ -274,16 +315,14 @@ static int wire_named(const ModelDef& model, const std::string& name) {
   auto found = model.by_name.find(name);
   if (found != model.by_name.end()) return model.root(found->second);
   std::vector<std::string> known;
-  for (size_t w = 0; w < model.wires.size(); ++w) {
-    if (model.wires[w].merged >= 0) continue;
-    if (model.wires[w].name == name) return static_cast<int>(w);
-    known.push_back(model.wires[w].name);
-  }
-  for (const ModelDef::End& end : model.ends())
+  for (const ModelDef::End& end : model.ends()) {
     if (end.terminal.name == name) return end.wire;
+    known.push_back(end.terminal.name);
+  }
+  for (const auto& [path, w] : model.by_name) known.push_back(path);
   std::string_view near = nearest_name(name, known);
-  fail(Hint{near.empty() ? "" : format("did you mean '{}'?", near)}, "Model: no connection '{}'",
-       name);
+  fail(Hint{near.empty() ? "" : format("did you mean '{}'?", near)}, "{}: no connection '{}'",
+       model.name, name);
 }
 
 Model& Model::merge(const std::vector<std::string>& names) {
@@ -337,6 +376,50 @@ Model& Model::describe(const IOKey& key) {
 }
 
 const std::string& Model::name() const { return def_->name; }
+
+int Model::find(const std::string& name) const { return wire_named(*def_, name); }
+
+const std::string& Model::connection(int number) const { return def_->wire(number).name; }
+
+std::string Model::key(int number) const {
+  int w = def_->root(number);
+  for (const ModelDef::End& end : def_->ends())
+    if (end.wire == w) return end.terminal.name;
+  return def_->wire(w).name;
+}
+
+const std::string& Model::last_block() const {
+  if (def_->parts.empty()) fail("{}: the model has no blocks", def_->name);
+  return def_->parts.back().name;
+}
+
+std::string Model::to_text() const {
+  std::map<int, std::string> ends;
+  for (const ModelDef::End& end : def_->ends()) ends.emplace(end.wire, end.terminal.name);
+  auto names = [&](const Part& part, bool output) {
+    std::vector<std::string> list;
+    for (size_t t = 0; t < part.terminals.size(); ++t) {
+      const Terminal& terminal = part.terminals[t];
+      bool shown = output ? is_output(terminal) : terminal.role == Role::input;
+      if (!shown || part.wires[t] < 0) continue;
+      int w = def_->root(part.wires[t]);
+      auto end = ends.find(w);
+      list.push_back(end == ends.end() ? def_->wire(w).name : end->second);
+    }
+    return format("{}", join(list, ", "));
+  };
+  size_t name_width = 0, kind_width = 0;
+  for (const Part& part : def_->parts) {
+    name_width = std::max(name_width, part.name.size());
+    kind_width = std::max(kind_width, part.block.called().size());
+  }
+  std::string text = format("Model '{}', {} block{}", def_->name, def_->parts.size(),
+                            def_->parts.size() == 1 ? "" : "s");
+  for (const Part& part : def_->parts)
+    text += format("\n  {:{}}  {:{}}  {} -> {}", part.name, name_width, part.block.called(),
+                   kind_width, names(part, false), names(part, true));
+  return text;
+}
 
 std::vector<Terminal> Model::terminals() const { return Block(*this).terminals(); }
 

@@ -38,7 +38,7 @@ struct ModelDef {
   std::string name;
   std::vector<Wire> wires;
   std::vector<Part> parts;
-  std::map<std::string, int, std::less<>> by_name;     // wires that users named
+  std::map<std::string, int, std::less<>> by_name;     // wires, those of users and "linear.output"
   std::map<std::string, int, std::less<>> part_names;  // how often a name was wanted
   int last_output = -1;                                // a wire
 

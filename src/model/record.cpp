@@ -8,8 +8,8 @@
 namespace tn::model {
 
 bool draws(const Resolved& model) {
-  return model.training &&
-         std::ranges::any_of(model.flat.blocks, [](const FlatBlock& b) { return b.def->random; });
+  return std::ranges::any_of(model.flat.blocks,
+                             [&](const FlatBlock& b) { return b.draws(model.training); });
 }
 
 Tensors record(const Resolved& model, const Tensors& given) {
@@ -28,8 +28,8 @@ Tensors record(const Resolved& model, const Tensors& given) {
     const FlatBlock& block = flat.blocks[b];
     Tensors in;
     for (int w : block.in) in.push_back(w < 0 ? Tensor() : values[static_cast<size_t>(w)]);
-    bool draws = random && block.def->random;
-    Tensor key = draws ? random::fold_in(here, static_cast<int64_t>(b)) : Tensor();
+    Tensor key =
+        block.draws(model.training) ? random::fold_in(here, static_cast<int64_t>(b)) : Tensor();
     Tensors out = compute(block, in, model.training, key);
     for (size_t i = 0; i < block.out.size(); ++i)
       values[static_cast<size_t>(block.out[i])] = out[i];
@@ -42,18 +42,29 @@ Tensors record(const Resolved& model, const Tensors& given) {
   return results;
 }
 
+/// The first value of a wire, as the block says that it is drawn for.
+static Tensor first_value(const Resolved& model, int w, const Tensor& key) {
+  const FlatBlock& block = model.flat.blocks[static_cast<size_t>(model.flat.wire(w).drawn_by)];
+  std::vector<Shape> shapes;
+  const Initializer* initial = nullptr;
+  size_t in = 0;
+  for (const Terminal& terminal : block.def->terminals) {
+    if (terminal.role == Role::output) continue;
+    int at = block.in[in++];
+    shapes.push_back(at < 0 ? Shape() : model.types[static_cast<size_t>(at)]->shape);
+    if (at == w && terminal.initial && !initial) initial = &terminal.initial;
+  }
+  TypeRef type = model.types[static_cast<size_t>(w)];
+  return (*initial)({type->shape, type->dtype, key, shapes});
+}
+
 Tensors first_values(const Resolved& model, const Tensor& key) {
   Tensors values;
   for (size_t i = 0; i < model.flat.open.size(); ++i) {
     int w = model.flat.open[i];
-    const FlatWire& wire = model.flat.wire(w);
-    TypeRef type = model.types[static_cast<size_t>(w)];
-    if (wire.role == Role::input) {
-      values.emplace_back();
-      continue;
-    }
-    Tensor own = random::fold_in(key, static_cast<int64_t>(i));
-    values.push_back(wire.initial(type->shape, type->dtype, own));
+    bool given = model.flat.wire(w).role == Role::input;
+    values.push_back(given ? Tensor()
+                           : first_value(model, w, random::fold_in(key, static_cast<int64_t>(i))));
   }
   return values;
 }

@@ -1,6 +1,7 @@
 #include "model/unify.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace tn::model {
 
@@ -72,10 +73,20 @@ Sizes Unifier::resolved(const Sizes& sizes) const {
 bool Unifier::bind(AxesId rest, const Sizes& to) {
   if (rest == to.rest) return to.front.empty() && to.back.empty();
   axes_[static_cast<size_t>(rest)] = to;
+  has_bound_ = true;
   return true;
 }
 
 bool Unifier::unify(const Sizes& x, const Sizes& y) {
+  if (!unify_once(x, y)) return false;
+  while (std::exchange(has_bound_, false)) {
+    for (auto& [a, b] : std::exchange(waiting_, {}))
+      if (!unify_once(a, b)) return false;
+  }
+  return true;
+}
+
+bool Unifier::unify_once(const Sizes& x, const Sizes& y) {
   Sizes a = resolved(x), b = resolved(y);
   bool open = a.rest >= 0 && b.rest >= 0;
   size_t front = std::min(a.front.size(), b.front.size());
@@ -99,14 +110,14 @@ bool Unifier::unify(const Sizes& x, const Sizes& y) {
     if (!other.front.empty() || !other.back.empty()) return false;  // fewer axes than it needs
     return bind(other.rest, {.front = known.front});
   }
-  // What is left: a.front or b.front is empty, and so is a.back or b.back. Front and back do not
-  // overlap: a shape with so few axes would have to be given.
+  // What is left: a.front or b.front is empty, and so is a.back or b.back.
+  if (a.rest == b.rest && a.front.size() + a.back.size() != b.front.size() + b.back.size())
+    return false;
   if (a.front.empty() && a.back.empty()) return bind(a.rest, b);
   if (b.front.empty() && b.back.empty()) return bind(b.rest, a);
-  if (a.rest == b.rest) return false;
-  AxesId between = any_axes();
-  return bind(b.rest, {.front = a.front, .rest = between, .back = a.back}) &&
-         bind(a.rest, {.front = b.front, .rest = between, .back = b.back});
+  // The front of one and the back of the other: they may share axes.
+  waiting_.emplace_back(std::move(a), std::move(b));
+  return true;
 }
 
 std::optional<Shape> Unifier::shape(const Sizes& sizes) const {

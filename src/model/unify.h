@@ -29,9 +29,11 @@ class Unifier {
   Sizes anything() { return {.front = {}, .rest = any_axes(), .back = {}}; }
   Sizes of(const Shape& shape);
 
-  /// Makes both the same; false: they are not, and something of both may have been joined.
+  /// Makes both the same; false: they are not, and something of both may have been joined. What
+  /// depends on how many axes there are waits until that is known.
   bool unify(SizeId a, SizeId b);
   bool unify(const Sizes& a, const Sizes& b);
+  bool is_waiting() const { return !waiting_.empty(); }
 
   bool is_same(SizeId a, SizeId b) const { return root(a) == root(b); }
   std::optional<Dim> value(SizeId id) const { return values_[static_cast<size_t>(root(id))]; }
@@ -44,11 +46,14 @@ class Unifier {
 
  private:
   SizeId root(SizeId id) const;
+  bool unify_once(const Sizes& a, const Sizes& b);
   bool bind(AxesId rest, const Sizes& to);
 
   mutable std::vector<SizeId> joined_;  // to another one of the same size; to itself
   std::vector<std::optional<Dim>> values_;
   mutable std::vector<std::optional<Sizes>> axes_;  // what they turned out to be
+  std::vector<std::pair<Sizes, Sizes>> waiting_;    // "2 ..." and "... 3": of one axis, or of more
+  bool has_bound_ = false;                          // axes, since those were looked at
 };
 
 }  // namespace tn::model

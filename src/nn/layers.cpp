@@ -1,19 +1,11 @@
 #include "tenon/nn/layers.h"
 
-#include <cmath>
-
 #include "nn/checks.h"
+#include "nn/initial.h"
 #include "tenon/operators.h"
-#include "tenon/random.h"
 
 namespace tn::nn {
 namespace {
-
-/// Uniform between plus and minus 1 / sqrt(`inputs`), the number of weights behind an output.
-Tensor drawn(const Shape& shape, int64_t inputs) {
-  double bound = std::pow(static_cast<double>(inputs), -0.5);
-  return random::uniform(shape, -bound, bound);
-}
 
 /// Draws the kernels, `axes` of which are spatial, and the bias.
 template <class Conv>
@@ -34,8 +26,8 @@ void draw(std::string_view layer, Conv& conv, int64_t in_channels, int64_t out_c
     shape.push_back(size);
     inputs *= size;
   }
-  conv.weight = drawn(shape, inputs);
-  if (conv.settings.bias) conv.bias = drawn({out_channels}, inputs);
+  conv.weight = drawn_uniform(shape, inputs);
+  if (conv.settings.bias) conv.bias = drawn_uniform({out_channels}, inputs);
 }
 
 int64_t in_channels(const Tensor& weight, const ConvSettings& settings) {
@@ -46,8 +38,8 @@ int64_t in_channels(const Tensor& weight, const ConvSettings& settings) {
 
 Linear::Linear(int64_t input_dims, int64_t output_dims, bool has_bias) {
   check_sizes("Linear", {{"input_dims", input_dims}, {"output_dims", output_dims}});
-  weight = drawn({output_dims, input_dims}, input_dims);
-  if (has_bias) bias = drawn({output_dims}, input_dims);
+  weight = drawn_uniform({output_dims, input_dims}, input_dims);
+  if (has_bias) bias = drawn_uniform({output_dims}, input_dims);
 }
 
 Tensor Linear::operator()(const Operand& x) const {

@@ -9,7 +9,7 @@
     >>> physical.get_shapes()["linear_1.weight"]
     (10, 64)
 
-Every op of the library is a block under its name in capitals (`Softmax`, `MatMul`), and so is every
+Every op of the library is a block under its name in capitals (`Softmax`, `Add`), and so is every
 layer of `tenon.nn`. Sizes that can be inferred may be left out.
 """
 
@@ -18,28 +18,36 @@ from __future__ import annotations
 from typing import Any
 
 from .backends import CpuBackend, CudaBackend, InterpreterBackend
-from .blocks import Linear, block_named
+from .blocks import block_named, block_names
+from .connections import Connection
 from .logical import Block, Connected, IOKey, Model, Terminal
+from .modules import block
 from .physical import PhysicalModel, compile_model
 from .training import PhysicalTrainModel, Step, TrainModel
 
 __all__ = [
     "Block",
     "Connected",
+    "Connection",
     "CpuBackend",
     "CudaBackend",
     "IOKey",
     "InterpreterBackend",
-    "Linear",
     "Model",
     "PhysicalModel",
     "PhysicalTrainModel",
     "Step",
     "Terminal",
     "TrainModel",
+    "block",
     "compile_model",
+    *block_names(),
 ]
 
 
 def __getattr__(name: str) -> Any:
     return block_named(name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *block_names()})

@@ -1,40 +1,116 @@
-"""Blocks: layers with parameters, and every op of the table."""
+"""Blocks by name: layers, every op of the table, every layer of `tenon.nn`."""
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
-import tenon as tn
+from .. import _core, nn
+from . import layers, pools
+from .logical import Block
+from .modules import block
 
-from .. import _core
-from .logical import Block, Terminal
+#: Names that others have for what is here under another one.
+_ELSEWHERE = {
+    "Cast": "Astype",
+    "MatMul": "Matmul",
+    "ScaledDotProduct": "ScaledDotProductAttention",
+}
 
 
-def Linear(*sizes: int, bias: bool = True) -> Block:
-    """`input @ weight.T + bias`, along the last axis: `Linear(out)` or `Linear(in, out)`."""
-    *before, out = sizes
-    return Block(_core._linear_block(out, before[0] if before else None, bias))
+def capitals(op: str) -> str:
+    """`BatchNorm` of `batch_norm`."""
+    return _core._block_name(op)
 
 
+@functools.cache
+def _op_blocks() -> dict[str, tuple[str, bool, bool]]:
+    return _core._op_blocks()
+
+
+@functools.cache
+def _layers() -> dict[str, Callable[..., Block]]:
+    made = {**vars(layers), **vars(pools)}
+    return {name: f for name, f in made.items() if name[0].isupper() and name not in _NO_BLOCKS}
+
+
+_NO_BLOCKS = {"Any", "Block", "Sequence", "Sizes", "SupportsIndex", "TypeAlias"}
+
+
+@functools.cache
+def _modules() -> dict[str, type[nn.Module]]:
+    found = {name: getattr(nn, name) for name in nn.__all__}
+    no_layers = (nn.Module, nn.ModuleList, nn.ModuleDict)
+    return {
+        name: layer
+        for name, layer in found.items()
+        if isinstance(layer, type) and issubclass(layer, nn.Module) and layer not in no_layers
+    }
+
+
+@functools.cache
+def block_names() -> tuple[str, ...]:
+    return tuple(sorted({*_layers(), *_op_blocks(), *_modules(), *_ELSEWHERE}))
+
+
+@functools.cache
 def block_named(name: str) -> Callable[..., Block]:
-    """Makes the blocks of an op: `block_named("Softmax")(axis=-1)`."""
-    for op in dir(_core):
-        if _core._block_name(op) == name and not op.startswith("_"):
-            return lambda **attributes: _op_block(op, attributes)
-    raise AttributeError(f"module 'tenon.model' has no block {name!r}")
+    """What makes the blocks of this name: `block_named("Softmax")(axis=-1)`."""
+    name = _ELSEWHERE.get(name, name)
+    if name in _layers():
+        return _layers()[name]
+    if name in _op_blocks():
+        return _op_maker(name, *_op_blocks()[name])
+    if name in _modules():
+        return _module_maker(name, _modules()[name])
+    from .._advice import missing_name
+
+    raise AttributeError(missing_name(name, block_names(), "tenon.model"), name=name)
 
 
-def _op_block(op: str, attributes: dict[str, Any]) -> Block:
-    function = getattr(tn, op)
-    terminals = [
-        Terminal(name, role, shape, type, None, optional)
-        for name, role, shape, type, optional in _core._op_terminals(op, attributes.pop("count", 0))
-    ]
+def _op_maker(name: str, op: str, takes_list: bool, gives_list: bool) -> Callable[..., Block]:
+    def make(*attributes: Any, count: int | None = None, **keywords: Any) -> Block:
+        if takes_list and attributes and count is None:
+            count, *attributes = attributes  # type: ignore[assignment]
+        return op_block(op, count, keywords, tuple(attributes))
 
-    def compute(given: list[tn.Tensor], training: bool, key: tn.Tensor | None) -> list[tn.Tensor]:
-        made = function(*given, **attributes)
-        return list(made) if isinstance(made, tuple) else [made]
+    make.__name__ = make.__qualname__ = name
+    make.__doc__ = getattr(_core, op).__doc__
+    return make
 
-    settings = ", ".join(f"{name}={value!r}" for name, value in attributes.items())
-    return Block(_core._make_block(_core._block_name(op), terminals, {}, settings, False, compute))
+
+def op_block(
+    op: str, count: int | None, keywords: dict[str, Any], attributes: tuple[Any, ...] = ()
+) -> Block:
+    """The block of an op with these attributes; operands among the keywords are constants."""
+    texts = [_short(value) for value in attributes]
+    texts += [f"{key}={_short(value)}" for key, value in keywords.items()]
+    if count is None:
+        count = _result_count(attributes, keywords)
+    number = layers.size(op, "count", count)
+    return Block(_core._op_block(op, number, ", ".join(texts), attributes, keywords))
+
+
+def _short(value: Any) -> str:
+    if hasattr(value, "shape") and hasattr(value, "dtype"):
+        return f"{value.dtype}{list(value.shape)}"
+    return repr(value)
+
+
+def _result_count(attributes: Any, keywords: dict[str, Any]) -> int:
+    """How many parts `Split(3)` and `Split(indices=[1, 4])` give; 0: unknown."""
+    parts = keywords.get("sections", keywords.get("indices", attributes[0] if attributes else 0))
+    if isinstance(parts, (list, tuple)):
+        return len(parts) + 1
+    return parts if isinstance(parts, int) else 0
+
+
+def _module_maker(name: str, module: type[nn.Module]) -> Callable[..., Block]:
+    @functools.wraps(module.__init__)
+    def make(*args: Any, **kwargs: Any) -> Block:
+        return block(module(*args, **kwargs))
+
+    make.__name__ = make.__qualname__ = name
+    make.__doc__ = module.__doc__
+    return make

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from .. import _core
 
+if TYPE_CHECKING:
+    from .. import nn
+    from .connections import Connection
+
 #: A shape as users write it: numbers, names of sizes, None for any size and ... for any axes.
-ShapeLike = Sequence[Any]
+ShapeLike: TypeAlias = "Sequence[Any] | str"
 
 
-def shape_text(shape: ShapeLike | str) -> str:
+def shape_text(shape: ShapeLike) -> str:
     """A shape in the words of terminals: "32 _ 10"."""
     if isinstance(shape, str):
         return shape
@@ -39,17 +43,30 @@ class Terminal:
 
 @dataclass(frozen=True)
 class IOKey:
-    """A connection with what is known about it."""
+    """A connection with what is known about it.
+
+    `value` makes it a constant, `expose` an output of the model, or not. `connections` become one
+    with it.
+
+        >>> model = tn.Model()
+        >>> model |= tn.model.Relu()(input=tn.IOKey("x", shape=[None, 3]), output="y")
+        >>> tn.compile(model).get_shapes()["y"][1]
+        3
+    """
 
     name: str = ""
-    shape: ShapeLike | str | None = None
+    shape: ShapeLike | None = None
     type: Any = None
     value: Any = None
     expose: bool | None = None
+    connections: Sequence[str | Connection] = ()
 
     @property
     def shape_text(self) -> str | None:
         return None if self.shape is None else shape_text(self.shape)
+
+
+Key: TypeAlias = "str | IOKey | Connection"
 
 
 @dataclass(frozen=True)
@@ -57,8 +74,22 @@ class Connected:
     """A block and what its terminals are connected to."""
 
     block: Block | Model
-    connections: Mapping[str, str | IOKey]
+    connections: Mapping[str, Key]
     name: str = ""
+
+
+def connected(
+    block: Block | Model, args: tuple[Any, ...], name: str, connections: Mapping[str, Key]
+) -> Connected:
+    kind = block.name if isinstance(block, Model) else block.kind
+    if args:
+        first = block._core._terminals[0][0] if isinstance(block, Model) else block.inputs[0]
+        hint = f"{kind}(...)({first}={args[0]!r})" if isinstance(args[0], str) else ""
+        _core._fail("type", f"{kind}: terminals are connected by their names", hint)
+    if not isinstance(name, str):
+        text = f"{kind}: the name of a block is a string, not {type(name).__name__}"
+        _core._fail("type", text)
+    return Connected(block, connections, name)
 
 
 class Block:
@@ -72,35 +103,75 @@ class Block:
         """A block that `compute(given, training, key)` computes: outputs, then new states."""
         return Block(_core._make_block(kind, list(terminals), {}, "", False, compute))
 
-    def __call__(self, *, name: str = "", **connections: str | IOKey) -> Connected:
-        return Connected(self, connections, name)
+    def __call__(self, *args: Any, name: str = "", **connections: Key) -> Connected:
+        return connected(self, args, name, connections)
 
     @property
     def kind(self) -> str:
         return self._core.kind
 
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        """The terminals that are no outputs: inputs, parameters and states."""
+        return tuple(name for name, role, *_ in self._core.terminals if role != "output")
+
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        return tuple(name for name, role, *_ in self._core.terminals if role == "output")
+
     def __repr__(self) -> str:
-        return f"{self.kind}({', '.join(t[0] for t in self._core.terminals)})"
+        return f"{self._core.called}: {', '.join(self.inputs)} -> {', '.join(self.outputs)}"
+
+
+Part: TypeAlias = "Block | Model | Connected | nn.Module"
 
 
 class Model:
     """Blocks, names and connections; sizes, types and a backend come with `tn.compile`.
 
     `model |= block(input="x", output="h")` connects by name, `model += block` reads the last
-    output. A model is a block of others when it is called or added.
+    output. A model is a block of others when it is called or added. `model.h` is a connection:
+    operators and methods of tensors add blocks that compute with it.
+
+        >>> from tenon.model import Linear, Relu
+        >>> model = tn.Model(name="residual")
+        >>> model |= Linear(16)(input="x", output="h")
+        >>> model += Relu()
+        >>> y = model.x + 2 * model.h.sum(axis=-1, keepdims=True)
+        >>> model
+        Model 'residual', 5 blocks
+          linear    Linear(out=16)               x -> h
+          relu      Relu                         h -> relu.output
+          sum       Sum(axis=-1, keepdims=True)  h -> sum.output
+          multiply  Multiply(x1=2)               sum.output -> multiply.output
+          add       Add                          x, multiply.output -> output
     """
 
-    def __init__(self, name: str = "model") -> None:
+    def __init__(self, *blocks: Part | str, name: str = "model") -> None:
+        if blocks and isinstance(blocks[0], str):
+            name, *blocks = blocks  # type: ignore[assignment]
+        if not isinstance(name, str):
+            _core._fail("type", f"Model: a name is a string, not {type(name).__name__}")
         self._core = _core.LogicalModel(name)
+        for block in blocks:
+            self._add(block, chained=True)  # type: ignore[arg-type]
 
-    def __ior__(self, block: Block | Model | Connected) -> Model:
+    def __ior__(self, block: Part) -> Model:
         return self._add(block, chained=False)
 
-    def __iadd__(self, block: Block | Model | Connected) -> Model:
+    def __iadd__(self, block: Part) -> Model:
         return self._add(block, chained=True)
 
-    def __call__(self, *, name: str = "", **connections: str | IOKey) -> Connected:
-        return Connected(self, connections, name)
+    def add(self, block: Part, **connections: Key) -> Model:
+        """`model |= block(**connections)`."""
+        if connections and not isinstance(block, Connected):
+            return self._add(_part(block)(**connections), chained=False)
+        if connections:
+            _core._fail("value", "Model.add: the block is connected already")
+        return self._add(block, chained=False)
+
+    def __call__(self, *args: Any, name: str = "", **connections: Key) -> Connected:
+        return connected(self, args, name, connections)
 
     @property
     def name(self) -> str:
@@ -135,10 +206,119 @@ class Model:
 
         return PhysicalModel(self.name, *made)
 
-    def _add(self, block: Block | Model | Connected, chained: bool) -> Model:
-        given = block if isinstance(block, Connected) else Connected(block, {})
+    # Connections -----------------------------------------------------------------------------
+
+    def connection(self, name: str) -> Connection:
+        """The connection of this name or path: `model.connection("linear.output")`."""
+        from .connections import Connection
+
+        return Connection(self, self._core._find(name))
+
+    def __getattr__(self, name: str) -> Connection:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        try:
+            return self.connection(name)
+        except _core.Error as error:
+            raise AttributeError(str(error), name=name) from None
+
+    def merge_connections(self, *connections: str | Connection) -> Model:
+        """Makes connections one, under the first name. At most one of them may be written."""
+        self._core._merge([self._name_of(c) for c in connections])
+        return self
+
+    def set_shapes(
+        self, shapes: Mapping[str, ShapeLike] | None = None, **more: ShapeLike
+    ) -> Model:
+        """Says the shapes of connections: `model.set_shapes(x=[None, 3])`."""
+        return self._describe("shape", {**(shapes or {}), **more})
+
+    def set_types(self, types: Mapping[str, Any] | None = None, **more: Any) -> Model:
+        """Says the element types of connections: `model.set_types(x=tn.float16)`."""
+        return self._describe("type", {**(types or {}), **more})
+
+    def set_values(self, values: Mapping[str, Any] | None = None, **more: Any) -> Model:
+        """Makes connections constants: `model.set_values(scale=2.0)`."""
+        return self._describe("value", {**(values or {}), **more})
+
+    def _describe(self, what: str, said: Mapping[Any, Any]) -> Model:
+        core = self._core._copy()  # all of it, or nothing
+        for name, value in said.items():
+            core._describe(IOKey(self._name_of(name), **{what: value}))
+        self._core = core
+        return self
+
+    def _name_of(self, connection: Any) -> str:
+        from .connections import Connection
+
+        if isinstance(connection, str):
+            return connection
+        if not isinstance(connection, Connection):
+            kind = type(connection).__name__
+            text = f"Model: expected a connection or its name, given {kind}"
+            _core._fail("type", text, "constants are IOKey(value=...)")
+        if connection.model is not self:
+            text = f"Model: '{connection.name}' is a connection of '{connection.model.name}'"
+            _core._fail("value", f"{text}, not of '{self.name}'")
+        return connection._path
+
+    # Adding ----------------------------------------------------------------------------------
+
+    def _add(self, block: Part, chained: bool) -> Model:
+        given = block if isinstance(block, Connected) else Connected(_part(block), {})
         part = given.block._core
         if isinstance(part, _core.LogicalModel):
             part = part._block()
-        self._core._add(part, dict(given.connections), given.name, chained)
+        keys = {t: self._key(key) for t, key in given.connections.items()}
+        merged = [key for key in keys.values() if isinstance(key, IOKey) and key.connections]
+        if not merged:
+            self._core._add(part, keys, given.name, chained)
+            return self
+        core = self._core._copy()  # all of it, or nothing
+        core._add(part, keys, given.name, chained)
+        for key in merged:
+            core._merge([key.name, *map(self._name_of, key.connections)])
+        self._core = core
         return self
+
+    def _key(self, key: Any) -> str | IOKey:
+        """What a terminal is connected to, by name."""
+        if isinstance(key, IOKey):
+            if key.connections and not key.name:
+                from dataclasses import replace
+
+                return replace(key, name=self._name_of(key.connections[0]))
+            _check_name(key.name)
+            return key
+        name = self._name_of(key)
+        _check_name(name)
+        return name
+
+    def __repr__(self) -> str:
+        return self._core._text()
+
+    __hash__ = object.__hash__
+
+
+def _check_name(name: str) -> None:
+    if hasattr(Model, name):
+        text = f"Model: '{name}' is no name for a connection: it is an attribute of models"
+        _core._fail("value", text)
+
+
+def _part(given: Any) -> Block | Model:
+    from .. import nn
+
+    if isinstance(given, (Block, Model)):
+        return given
+    if isinstance(given, nn.Module):
+        from .modules import block
+
+        return block(given)
+    kind = type(given).__name__
+    hint = ""
+    if callable(given) and hasattr(given, "__name__"):
+        kind, hint = given.__name__, f"{given.__name__}(...) makes one"
+    elif isinstance(given, str):
+        hint = "connections are named where a block is called: Linear(10)(input='x')"
+    _core._fail("type", f"Model: expected a block or a model, given {kind}", hint)

@@ -1,0 +1,148 @@
+// The blocks of logical models: ops with what Python gives them, and layers.
+#include "tenon/model_blocks.h"
+
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include "base/error.h"
+#include "call_spec.h"
+#include "model/op_blocks.h"
+
+namespace tn::python {
+namespace {
+
+using namespace model;
+using nb::literals::operator""_a;
+using Numbers = std::vector<int64_t>;  // at most three: Python has counted them
+using Size = std::optional<int64_t>;
+
+Ints ints(const Numbers& numbers) { return Ints(numbers.begin(), numbers.end()); }
+
+/// The block of an op. `count` is the number of tensors in a list.
+Block make_op_block(const std::string& name, int count, const std::string& text, nb::tuple args,
+                    nb::dict keywords) {
+  const OpDef* op = find_op(name);
+  if (!op) fail("no op '{}'", name);
+  GivenArguments given = read_given(spec_of(*op), args, keywords);
+  return op_block(*op, {std::move(given.attrs), std::move(given.operands), count, text});
+}
+
+/// Blocks by name, with aliases: {"Concat": ("concat", it takes a list, it gives a list)}.
+nb::dict list_op_blocks() {
+  nb::dict blocks;
+  auto add = [&](std::string_view name, const OpDef& op) {
+    std::string called = block_name(name);
+    bool gives = op.results.size() > 0 && op.results[0] == "*";
+    if (!blocks.contains(called.c_str()))
+      blocks[called.c_str()] = nb::make_tuple(std::string(op.name), op.has_list(), gives);
+  };
+  for (const OpDef* op : surface_ops()) add(op->name, *op);
+  for (const OpDef* op : surface_ops())
+    for (std::string_view alias : op->aliases) add(alias, *op);
+  return blocks;
+}
+
+using ConvBlock = Block (*)(int64_t, const ConvSettings&);
+constexpr ConvBlock kConvs[] = {model::Conv1d, model::Conv2d, model::Conv3d};
+constexpr ConvBlock kTransposed[] = {model::ConvTranspose1d, model::ConvTranspose2d,
+                                     model::ConvTranspose3d};
+
+template <bool kIsTransposed>
+Block make_conv(int axes, int64_t out, Size in, const Numbers& kernel_size, const Numbers& stride,
+                const Numbers& padding, const std::string& padding_mode, const Numbers& dilation,
+                int64_t groups, bool bias, const Numbers& output_padding) {
+  ConvSettings settings{.kernel_size = ints(kernel_size),
+                        .in = in,
+                        .stride = ints(stride),
+                        .padding = ints(padding),
+                        .dilation = ints(dilation),
+                        .padding_mode = padding_mode,
+                        .groups = groups,
+                        .bias = bias,
+                        .output_padding = ints(output_padding)};
+  return (kIsTransposed ? kTransposed : kConvs)[axes - 1](out, settings);
+}
+
+using PoolBlock = Block (*)(const Ints&, const PoolSettings&);
+constexpr PoolBlock kMaxPools[] = {model::MaxPool1d, model::MaxPool2d, model::MaxPool3d};
+constexpr PoolBlock kAvgPools[] = {model::AvgPool1d, model::AvgPool2d, model::AvgPool3d};
+
+template <bool kIsMax>
+Block make_pool(int axes, const Numbers& kernel_size, const std::optional<Numbers>& stride,
+                const Numbers& padding, const Numbers& dilation, bool count_include_pad) {
+  PoolSettings settings{
+      .padding = ints(padding), .dilation = ints(dilation), .count_include_pad = count_include_pad};
+  if (stride) settings.stride = ints(*stride);
+  return (kIsMax ? kMaxPools : kAvgPools)[axes - 1](ints(kernel_size), settings);
+}
+
+constexpr Block (*kGlobalAvgPools[])() = {model::GlobalAvgPool1d, model::GlobalAvgPool2d,
+                                          model::GlobalAvgPool3d};
+constexpr Block (*kGlobalMaxPools[])() = {model::GlobalMaxPool1d, model::GlobalMaxPool2d,
+                                          model::GlobalMaxPool3d};
+constexpr Block (*kAdaptivePools[])(const Ints&) = {
+    model::AdaptiveAvgPool1d, model::AdaptiveAvgPool2d, model::AdaptiveAvgPool3d};
+constexpr Block (*kBatchNorms[])(const NormSettings&) = {model::BatchNorm1d, model::BatchNorm2d,
+                                                         model::BatchNorm3d};
+
+void bind_spatial(nb::module_& m) {
+  m.def("_conv_block", make_conv<false>);
+  m.def("_conv_transpose_block", make_conv<true>);
+  m.def("_max_pool_block", make_pool<true>);
+  m.def("_avg_pool_block", make_pool<false>);
+  m.def("_global_avg_pool_block", [](int axes) { return kGlobalAvgPools[axes - 1](); });
+  m.def("_global_max_pool_block", [](int axes) { return kGlobalMaxPools[axes - 1](); });
+  m.def("_adaptive_avg_pool_block",
+        [](int axes, const Numbers& size) { return kAdaptivePools[axes - 1](ints(size)); });
+}
+
+void bind_norms(nb::module_& m) {
+  m.def("_batch_norm_block", [](int axes, Size size, double eps, double momentum, bool affine) {
+    return kBatchNorms[axes - 1](
+        {.size = size, .eps = eps, .momentum = momentum, .affine = affine});
+  });
+  m.def("_layer_norm_block", [](const Numbers& extents, double eps, bool affine, bool bias) {
+    return model::LayerNorm({.eps = eps, .affine = affine, .bias = bias}, extents);
+  });
+  m.def("_rms_norm_block", [](Size size, double eps, bool affine) {
+    return model::RMSNorm({.size = size, .eps = eps, .affine = affine});
+  });
+  m.def("_group_norm_block", [](int64_t groups, Size size, double eps, bool affine) {
+    return model::GroupNorm(groups, {.size = size, .eps = eps, .affine = affine});
+  });
+  m.def("_instance_norm_block", [](Size size, double eps, bool affine) {
+    return model::InstanceNorm({.size = size, .eps = eps, .affine = affine});
+  });
+}
+
+void bind_losses(nb::module_& m) {
+  m.def("_mse_loss_block", [](const std::string& how) { return model::MSELoss(how); });
+  m.def("_l1_loss_block", [](const std::string& how) { return model::L1Loss(how); });
+  m.def("_huber_loss_block",
+        [](double delta, const std::string& how) { return model::HuberLoss(delta, how); });
+  m.def("_binary_cross_entropy_block",
+        [](const std::string& how) { return model::BinaryCrossEntropy(how); });
+}
+
+}  // namespace
+
+void bind_model_blocks(nb::module_& m) {
+  m.def("_op_block", make_op_block, "name"_a, "count"_a, "text"_a, "args"_a, "keywords"_a);
+  m.def("_op_blocks", list_op_blocks);
+  m.def("_block_name", [](const std::string& op) { return block_name(op); });
+  m.def("_linear_block", [](int64_t out, Size in, bool bias) {
+    return model::Linear(out, {.in = in, .bias = bias});
+  });
+  m.def("_embedding_block",
+        [](int64_t count, int64_t dims) { return model::Embedding(count, dims); });
+  m.def("_dropout_block", [](double p) { return model::Dropout(p); });
+  m.def("_attention_block", [](int64_t dims, int64_t heads, bool bias, bool causal) {
+    return model::MultiHeadAttention(dims, heads, {.bias = bias, .causal = causal});
+  });
+  bind_spatial(m);
+  bind_norms(m);
+  bind_losses(m);
+}
+
+}  // namespace tn::python

@@ -1,0 +1,399 @@
+"""Layers as blocks: sizes that inference finds may be left out.
+
+Layouts, names of parameters and initial values are those of `tenon.nn`: channels are axis 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, SupportsIndex, TypeAlias
+
+from .. import _core
+from .logical import Block
+
+Sizes: TypeAlias = "int | Sequence[int]"
+
+
+def size(layer: str, name: str, value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, SupportsIndex):
+        _core._fail("type", f"{layer}: {name} must be an integer, not {value!r}")
+    return value.__index__()
+
+
+def sizes(layer: str, name: str, value: Any) -> list[int]:
+    """An integer, or a few, as a list."""
+    if not isinstance(value, (list, tuple)):
+        value = [value]
+    if len(value) > 3:
+        _core._fail("value", f"{layer}: {name} has {len(value)} numbers, at most 3 are taken")
+    return [size(layer, name, item) for item in value]
+
+
+def number(layer: str, name: str, value: Any) -> float:
+    if not isinstance(value, (int, float)):
+        _core._fail("type", f"{layer}: {name} must be a number, not {value!r}")
+    return float(value)
+
+
+def ends(layer: str, given: tuple[Any, ...], most: int = 2) -> tuple[int | None, int, list[Any]]:
+    """`(out)` or `(in, out)`, and what comes behind that."""
+    if not 1 <= len(given) <= most:
+        forms = f"{layer}(out) or {layer}(in, out)"
+        _core._fail("type", f"{layer}: {len(given)} sizes given; it is {forms}")
+    if len(given) == 1:
+        return None, size(layer, "out", given[0]), []
+    return size(layer, "in", given[0]), size(layer, "out", given[1]), list(given[2:])
+
+
+def optional(layer: str, name: str, value: Any) -> int | None:
+    return None if value is None else size(layer, name, value)
+
+
+def Linear(*sizes: int, bias: bool = True) -> Block:
+    """`input @ weight.T + bias`, along the last axis: `Linear(out)` or `Linear(in, out)`.
+
+        >>> tn.model.Linear(3, 8)
+        Linear(in=3, out=8): input, weight, bias -> output
+    """
+    before, out, _ = ends("Linear", sizes)
+    return Block(_core._linear_block(out, before, bool(bias)))
+
+
+def Embedding(num_embeddings: int, dims: int) -> Block:
+    """The rows of the weight, [num_embeddings, dims], at integers of any shape.
+
+        >>> tn.model.Embedding(100, 8)
+        Embedding(count=100, dims=8): input, weight -> output
+    """
+    count = size("Embedding", "num_embeddings", num_embeddings)
+    return Block(_core._embedding_block(count, size("Embedding", "dims", dims)))
+
+
+# Convolutions --------------------------------------------------------------------------------
+
+
+def _conv(
+    layer: str,
+    given: tuple[Any, ...],
+    kernel_size: Any,
+    stride: Any,
+    padding: Any,
+    dilation: Any,
+    groups: int,
+    bias: bool,
+    output_padding: Any = None,
+) -> Block:
+    before, out, rest = ends(layer, given, 3)
+    if rest and kernel_size is not None:
+        _core._fail("type", f"{layer}: kernel_size is given twice")
+    kernel_size = rest[0] if rest else kernel_size
+    by_name = isinstance(padding, str)
+    make = _core._conv_block if output_padding is None else _core._conv_transpose_block
+    return Block(
+        make(
+            int(layer[-2]),
+            out,
+            before,
+            [] if kernel_size is None else sizes(layer, "kernel_size", kernel_size),
+            sizes(layer, "stride", stride),
+            [0] if by_name else sizes(layer, "padding", padding),
+            padding if by_name else "given",
+            sizes(layer, "dilation", dilation),
+            size(layer, "groups", groups),
+            bool(bias),
+            [0] if output_padding is None else sizes(layer, "output_padding", output_padding),
+        )
+    )
+
+
+def Conv1d(
+    *channels: int,
+    kernel_size: Sizes | None = None,
+    stride: Sizes = 1,
+    padding: Sizes | str = 0,
+    dilation: Sizes = 1,
+    groups: int = 1,
+    bias: bool = True,
+) -> Block:
+    """Kernels slid over [batch, in, length]: `Conv1d(out, kernel_size=3)`, `Conv1d(in, out, 3)`.
+
+    `padding` may also be "same" or "valid".
+
+        >>> tn.model.Conv1d(8, kernel_size=5, stride=2)
+        Conv1d(out=8, kernel_size=5, stride=2): input, weight, bias -> output
+    """
+    return _conv("Conv1d", channels, kernel_size, stride, padding, dilation, groups, bias)
+
+
+def Conv2d(
+    *channels: int,
+    kernel_size: Sizes | None = None,
+    stride: Sizes = 1,
+    padding: Sizes | str = 0,
+    dilation: Sizes = 1,
+    groups: int = 1,
+    bias: bool = True,
+) -> Block:
+    """Kernels slid over [batch, in, height, width]. See `Conv1d`.
+
+        >>> tn.model.Conv2d(3, 64, kernel_size=3, padding="same")
+        Conv2d(in=3, out=64, kernel_size=3, padding=same): input, weight, bias -> output
+    """
+    return _conv("Conv2d", channels, kernel_size, stride, padding, dilation, groups, bias)
+
+
+def Conv3d(
+    *channels: int,
+    kernel_size: Sizes | None = None,
+    stride: Sizes = 1,
+    padding: Sizes | str = 0,
+    dilation: Sizes = 1,
+    groups: int = 1,
+    bias: bool = True,
+) -> Block:
+    """Kernels slid over [batch, in, depth, height, width]. See `Conv1d`.
+
+        >>> tn.model.Conv3d(8, kernel_size=(1, 3, 3), bias=False)
+        Conv3d(out=8, kernel_size=[1, 3, 3], bias=false): input, weight -> output
+    """
+    return _conv("Conv3d", channels, kernel_size, stride, padding, dilation, groups, bias)
+
+
+def ConvTranspose1d(
+    *channels: int,
+    kernel_size: Sizes | None = None,
+    stride: Sizes = 1,
+    padding: Sizes = 0,
+    output_padding: Sizes = 0,
+    groups: int = 1,
+    bias: bool = True,
+    dilation: Sizes = 1,
+) -> Block:
+    """The adjoint of `Conv1d` in its input; the weight is [in, out / groups, kernel_size].
+
+        >>> tn.model.ConvTranspose1d(8, kernel_size=2, stride=2)
+        ConvTranspose1d(out=8, kernel_size=2, stride=2): input, weight, bias -> output
+    """
+    layer = "ConvTranspose1d"
+    return _conv(
+        layer, channels, kernel_size, stride, padding, dilation, groups, bias, output_padding
+    )
+
+
+def ConvTranspose2d(
+    *channels: int,
+    kernel_size: Sizes | None = None,
+    stride: Sizes = 1,
+    padding: Sizes = 0,
+    output_padding: Sizes = 0,
+    groups: int = 1,
+    bias: bool = True,
+    dilation: Sizes = 1,
+) -> Block:
+    """The adjoint of `Conv2d` in its input. See `ConvTranspose1d`.
+
+        >>> tn.model.ConvTranspose2d(8, kernel_size=2, stride=2)
+        ConvTranspose2d(out=8, kernel_size=2, stride=2): input, weight, bias -> output
+    """
+    layer = "ConvTranspose2d"
+    return _conv(
+        layer, channels, kernel_size, stride, padding, dilation, groups, bias, output_padding
+    )
+
+
+def ConvTranspose3d(
+    *channels: int,
+    kernel_size: Sizes | None = None,
+    stride: Sizes = 1,
+    padding: Sizes = 0,
+    output_padding: Sizes = 0,
+    groups: int = 1,
+    bias: bool = True,
+    dilation: Sizes = 1,
+) -> Block:
+    """The adjoint of `Conv3d` in its input. See `ConvTranspose1d`.
+
+        >>> tn.model.ConvTranspose3d(8, kernel_size=2, stride=2)
+        ConvTranspose3d(out=8, kernel_size=2, stride=2): input, weight, bias -> output
+    """
+    layer = "ConvTranspose3d"
+    return _conv(
+        layer, channels, kernel_size, stride, padding, dilation, groups, bias, output_padding
+    )
+
+
+# Normalisations ------------------------------------------------------------------------------
+
+
+def _batch_norm(
+    axes: int, num_features: int | None, eps: float, momentum: float, affine: bool
+) -> Block:
+    layer = f"BatchNorm{axes}d"
+    features = optional(layer, "num_features", num_features)
+    eps, momentum = number(layer, "eps", eps), number(layer, "momentum", momentum)
+    return Block(_core._batch_norm_block(axes, features, eps, momentum, bool(affine)))
+
+
+def BatchNorm1d(
+    num_features: int | None = None, eps: float = 1e-5, momentum: float = 0.1, affine: bool = True
+) -> Block:
+    """Normalises each channel of [batch, channels] or [batch, channels, length].
+
+    In training by the statistics of the batch, which the states `running_mean` and `running_var`
+    follow by `momentum` of the way; otherwise by these.
+
+        >>> tn.model.BatchNorm1d()
+        BatchNorm1d: input, weight, bias, running_mean, running_var -> output
+    """
+    return _batch_norm(1, num_features, eps, momentum, affine)
+
+
+def BatchNorm2d(
+    num_features: int | None = None, eps: float = 1e-5, momentum: float = 0.1, affine: bool = True
+) -> Block:
+    """Normalises each channel of [batch, channels, height, width]. See `BatchNorm1d`.
+
+        >>> tn.model.BatchNorm2d(64, affine=False)
+        BatchNorm2d(channels=64): input, running_mean, running_var -> output
+    """
+    return _batch_norm(2, num_features, eps, momentum, affine)
+
+
+def BatchNorm3d(
+    num_features: int | None = None, eps: float = 1e-5, momentum: float = 0.1, affine: bool = True
+) -> Block:
+    """Normalises each channel of [batch, channels, depth, height, width]. See `BatchNorm1d`.
+
+        >>> tn.model.BatchNorm3d(momentum=0.01)
+        BatchNorm3d(momentum=0.01): input, weight, bias, running_mean, running_var -> output
+    """
+    return _batch_norm(3, num_features, eps, momentum, affine)
+
+
+def LayerNorm(
+    normalized_shape: Sizes | None = None,
+    eps: float = 1e-5,
+    affine: bool = True,
+    bias: bool = True,
+) -> Block:
+    """Normalises along the last axis, or the last ones of these extents.
+
+        >>> tn.model.LayerNorm()
+        LayerNorm: input, weight, bias -> output
+    """
+    shape = [] if normalized_shape is None else normalized_shape
+    extents = sizes("LayerNorm", "normalized_shape", shape)
+    eps = number("LayerNorm", "eps", eps)
+    return Block(_core._layer_norm_block(extents, eps, bool(affine), bool(bias)))
+
+
+def RMSNorm(dims: int | None = None, eps: float = 1e-5, affine: bool = True) -> Block:
+    """`x / sqrt(mean(x * x) + eps) * weight`, along the last axis.
+
+        >>> tn.model.RMSNorm()
+        RMSNorm: input, weight -> output
+    """
+    dims, eps = optional("RMSNorm", "dims", dims), number("RMSNorm", "eps", eps)
+    return Block(_core._rms_norm_block(dims, eps, bool(affine)))
+
+
+def GroupNorm(
+    num_groups: int, num_channels: int | None = None, eps: float = 1e-5, affine: bool = True
+) -> Block:
+    """Normalises each example and each of `num_groups` runs of channels over everything else.
+
+        >>> tn.model.GroupNorm(4)
+        GroupNorm(num_groups=4): input, weight, bias -> output
+    """
+    groups = size("GroupNorm", "num_groups", num_groups)
+    channels = optional("GroupNorm", "num_channels", num_channels)
+    eps = number("GroupNorm", "eps", eps)
+    return Block(_core._group_norm_block(groups, channels, eps, bool(affine)))
+
+
+def InstanceNorm(
+    num_features: int | None = None, eps: float = 1e-5, affine: bool = False
+) -> Block:
+    """Normalises each example and each channel over everything else.
+
+        >>> tn.model.InstanceNorm()
+        InstanceNorm: input -> output
+    """
+    features = optional("InstanceNorm", "num_features", num_features)
+    eps = number("InstanceNorm", "eps", eps)
+    return Block(_core._instance_norm_block(features, eps, bool(affine)))
+
+
+# The rest ------------------------------------------------------------------------------------
+
+
+def Dropout(p: float = 0.5) -> Block:
+    """In training, sets elements to zero with probability `p` and divides the others by `1 - p`.
+
+        >>> tn.model.Dropout(0.1)
+        Dropout(p=0.1): input -> output
+    """
+    return Block(_core._dropout_block(number("Dropout", "p", p)))
+
+
+def Flatten(start_axis: int = 1, end_axis: int = -1) -> Block:
+    """The axes from `start_axis` to `end_axis` as one.
+
+        >>> tn.model.Flatten()
+        Flatten(start_axis=1, end_axis=-1): input -> output
+    """
+    axes = {"start_axis": start_axis, "end_axis": end_axis}
+    text = f"start_axis={start_axis}, end_axis={end_axis}"
+    return Block(_core._op_block("flatten", 0, text, (), axes))
+
+
+def MultiHeadAttention(
+    dims: int, num_heads: int, bias: bool = True, causal: bool = False
+) -> Block:
+    """`softmax(q @ k.T / sqrt(depth)) @ v` in `num_heads` heads of depth `dims / num_heads`.
+
+    Where `key` and `value` are not connected, the input attends to itself. `mask` broadcasts to
+    [batch, heads, queries, keys].
+
+        >>> tn.model.MultiHeadAttention(16, 4, bias=False, causal=True).kind
+        'MultiHeadAttention'
+    """
+    layer = "MultiHeadAttention"
+    dims, heads = size(layer, "dims", dims), size(layer, "num_heads", num_heads)
+    return Block(_core._attention_block(dims, heads, bool(bias), bool(causal)))
+
+
+def MSELoss(reduction: str = "mean") -> Block:
+    """The squared differences of `input` and `target`.
+
+        >>> tn.model.MSELoss()
+        MSELoss: input, target -> output
+    """
+    return Block(_core._mse_loss_block(reduction))
+
+
+def L1Loss(reduction: str = "mean") -> Block:
+    """The absolute differences of `input` and `target`.
+
+        >>> tn.model.L1Loss("sum")
+        L1Loss(reduction=sum): input, target -> output
+    """
+    return Block(_core._l1_loss_block(reduction))
+
+
+def HuberLoss(reduction: str = "mean", delta: float = 1.0) -> Block:
+    """Half the squared difference up to `delta`, and from there on along its tangent.
+
+        >>> tn.model.HuberLoss()
+        HuberLoss: input, target -> output
+    """
+    return Block(_core._huber_loss_block(number("HuberLoss", "delta", delta), reduction))
+
+
+def BinaryCrossEntropy(reduction: str = "mean") -> Block:
+    """Minus the log of the probability of targets 0 and 1 (or between), from logits.
+
+        >>> tn.model.BinaryCrossEntropy()
+        BinaryCrossEntropy: input, target -> output
+    """
+    return Block(_core._binary_cross_entropy_block(reduction))

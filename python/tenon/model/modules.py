@@ -1,0 +1,225 @@
+"""Modules of `tenon.nn` and functions of tensors as blocks."""
+
+from __future__ import annotations
+
+import inspect
+import re
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import tenon as tn
+
+from .. import _core, nn
+from ..nn.loss_modules import Loss
+from .logical import Block, Terminal
+
+#: Results of the layers that have several.
+_RESULTS = {
+    "LSTM": ("output", "hidden", "cell"),
+    "GRU": ("output", "hidden"),
+    "RNN": ("output", "hidden"),
+}
+
+
+def block(
+    of: nn.Module | Callable[..., Any],
+    *,
+    inputs: Sequence[str] | None = None,
+    outputs: Sequence[str] | None = None,
+    random: bool | None = None,
+) -> Block:
+    """A module, or a function of tensors, as a block.
+
+    The inputs are the arguments without a default, or with None, and the output is `output`; other
+    names may be given. Results in tuples and dicts are outputs in their order. The parameters of a
+    module are those of the block, under their paths, and begin with the values they have; buffers
+    are states. What draws random numbers, in training, is `random`: of modules that is known.
+
+        >>> tn.model.block(tn.nn.Linear(3, 8))
+        Linear(3 -> 8): input, weight, bias -> output
+        >>> tn.model.block(lambda x, y: x * tn.exp(y))
+        Function: input, y -> output
+    """
+    if isinstance(of, nn.Module):
+        return _module_block(of, inputs, outputs, random)
+    if not callable(of) or isinstance(of, type):
+        kind = of.__name__ if isinstance(of, type) else type(of).__name__
+        _core._fail("type", f"block: expected a module or a function of tensors, given {kind}")
+    name = getattr(of, "__name__", "Function")
+    kind = name if name.isidentifier() else "Function"
+    terminals = _inputs(kind, of, inputs)
+    results = list(outputs or ["output"])
+
+    def compute(given: list[Any], training: bool, key: Any) -> list[Any]:
+        return _results(kind, _called(kind, of, terminals, given, key, bool(random)), results)
+
+    made = _core._make_block(
+        kind, [*terminals, *_outputs(results)], {}, "", bool(random), compute
+    )
+    return Block(made)
+
+
+def _inputs(kind: str, f: Callable[..., Any], names: Sequence[str] | None) -> list[Terminal]:
+    parameters = list(inspect.signature(f).parameters.values())
+    if names is not None:
+        optional = {p.name for p in parameters if p.default is not p.empty}
+        return [Terminal(name, optional=name in optional) for name in names]
+    if any(p.kind is p.VAR_POSITIONAL for p in parameters):
+        hint = "block(f, inputs=['a', 'b'])"
+        _core._fail("value", f"block: {kind} takes any number of tensors; name them", hint)
+    taken = [
+        p
+        for p in parameters
+        if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) and p.default in (p.empty, None)
+    ]
+    called = ["input" if p.name == "x" or len(taken) == 1 else p.name for p in taken]
+    return [Terminal(name, optional=p.default is None) for name, p in zip(called, taken)]
+
+
+def _outputs(names: Sequence[str]) -> list[Terminal]:
+    return [Terminal(name, "output") for name in names]
+
+
+def _called(
+    kind: str,
+    f: Callable[..., Any],
+    terminals: list[Terminal],
+    given: list[Any],
+    key: Any,
+    random: bool,
+) -> Any:
+    """What `f` gives; its draws begin with `key`."""
+    arguments = list(given[: len(terminals)])
+    while arguments and arguments[-1] is None:
+        arguments.pop()
+    before = tn.random.state[0]
+    first = tn.random.key(0) if key is None else key
+    tn.random.state[0] = first
+    try:
+        with tn.no_grad():  # what is differentiated are the blocks, by whoever runs them
+            made = f(*arguments)
+        drew = key is None and tn.random.state[0].tolist() != first.tolist()
+    finally:
+        tn.random.state[0] = before
+    if drew and not random:
+        hint = "block(f, random=True)"
+        _core._fail("value", f"{kind}: it draws random numbers and does not say so", hint)
+    return made
+
+
+def _results(kind: str, made: Any, names: Sequence[str]) -> list[Any]:
+    tensors = tn.tree.leaves(made)
+    if len(tensors) != len(names):
+        hint = "name them: block(f, outputs=['a', 'b'])"
+        _core._fail("value", f"{kind}: it gives {len(tensors)} tensors for {list(names)}", hint)
+    return tensors
+
+
+# Modules -------------------------------------------------------------------------------------
+
+
+def _module_block(
+    module: nn.Module,
+    inputs: Sequence[str] | None,
+    outputs: Sequence[str] | None,
+    random: bool | None,
+) -> Block:
+    kind = type(module).__name__
+    wrapped = _Wrapped(module, _is_random(module) if random is None else random)
+    wrapped.inputs = _inputs(kind, _function_of(module), inputs)
+    wrapped.outputs = list(outputs or _RESULTS.get(kind, ["output"]))
+    terminals = [*wrapped.inputs, *wrapped.terminals(), *_outputs(wrapped.outputs)]
+    settings = module.describe() or ""
+    return Block(
+        _core._make_block(kind, terminals, {}, settings, wrapped.random, wrapped.compute)
+    )
+
+
+def _function_of(module: nn.Module) -> Callable[..., Any]:
+    """What has the module's arguments by name."""
+    if isinstance(module, Loss):
+        return module.function
+    if type(module).forward is not nn.Module.forward:
+        return module.forward
+    return type(module).__call__.__get__(module)
+
+
+def _is_random(module: nn.Module) -> bool:
+    def draws(part: Any) -> bool:
+        p = part.p if isinstance(part, nn.Dropout) else getattr(part, "dropout", 0)
+        return isinstance(p, (int, float)) and p > 0
+
+    return any(draws(part) for part in module.modules())
+
+
+class _Wrapped:
+    """A copy of a module that runs with other tensors in the places of its own."""
+
+    def __init__(self, module: nn.Module, random: bool) -> None:
+        copies: dict[int, tn.Tensor] = {}  # tied tensors stay tied
+        self.module = tn.tree.map(lambda x: copies.setdefault(id(x), x.detach()), module)
+        self.kind = type(module).__name__
+        self.random = random
+        self.inputs: list[Terminal] = []
+        self.outputs: list[str] = []
+        self._lock = threading.Lock()  # a module holds one set of tensors at a time
+        leaves, self._structure = tn.tree.flatten(dict(self.module.parameters()))
+        paths = [path for path, _ in self.module.named_parameters()]
+        trainable = tn.tree.leaves(dict(module.trainable_parameters()))
+        trained = {id(copies[id(p)]) for p in trainable}
+        buffers = set(_buffer_paths(self.module))
+        self._leaves = leaves
+        self._places: dict[int, int] = {}  # id of a tensor -> its place among the terminals
+        self._parameters: list[tuple[str, tn.Tensor]] = []
+        self._states: list[tuple[str, int]] = []  # with the leaf
+        for is_state in (False, True):
+            for leaf, (path, tensor) in enumerate(zip(paths, leaves)):
+                wanted = path in buffers if is_state else id(tensor) in trained
+                if not wanted or id(tensor) in self._places:
+                    continue  # frozen ones are constants, tied ones one terminal
+                self._places[id(tensor)] = len(self._places)
+                if is_state:
+                    self._states.append((path, leaf))
+                else:
+                    self._parameters.append((path, tensor))
+
+    def terminals(self) -> list[Terminal]:
+        parameters = [self._terminal(p, "parameter", t) for p, t in self._parameters]
+        return parameters + [self._terminal(p, "state", self._leaves[i]) for p, i in self._states]
+
+    def _terminal(self, path: str, role: str, tensor: tn.Tensor) -> Terminal:
+        def initial(shape: Any, dtype: Any, key: Any) -> tn.Tensor:
+            return tensor.astype(dtype)
+
+        shape = " ".join(map(str, tensor.shape))
+        return Terminal(path, role, shape, None, initial)
+
+    def compute(self, given: list[Any], training: bool, key: Any) -> list[Any]:
+        values = given[len(self.inputs) :]
+        places = self._places
+        with self._lock:
+            modes = [(part, part.training) for part in self.module.modules()]
+            try:
+                self._put([values[places[id(x)]] if id(x) in places else x for x in self._leaves])
+                if not training:
+                    self.module.eval()
+                made = _called(self.kind, self.module, self.inputs, given, key, self.random)
+                now = tn.tree.leaves(dict(self.module.parameters()))
+            finally:
+                self._put(self._leaves)
+                for part, mode in modes:
+                    part._set("training", mode)
+        return [*_results(self.kind, made, self.outputs), *(now[leaf] for _, leaf in self._states)]
+
+    def _put(self, leaves: list[Any]) -> None:
+        self.module.update(tn.tree.unflatten(self._structure, leaves))
+
+
+def _buffer_paths(module: nn.Module) -> list[str]:
+    """Paths of buffers as `named_parameters` writes them."""
+    paths = []
+    for path, part in module.named_modules():
+        dotted = re.sub(r"\[(\d+)\]|\['([^']*)'\]", r".\1\2", path).lstrip(".")
+        paths += [f"{dotted}.{name}" if dotted else name for name in part.buffers]
+    return paths

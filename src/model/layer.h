@@ -1,0 +1,102 @@
+#pragma once
+// How layers are written: terminals in order, what is known of their sizes, and a function.
+//
+//     return Layer("Linear")
+//         .size("in", settings.in)
+//         .size("out", out)
+//         .input("input", "... in")
+//         .parameter("weight", "out in", drawn_by_weight)
+//         .computes("... out", [](const BlockCall& call) { return linear(…); });
+#include "base/error.h"
+#include "nn/checks.h"
+#include "tenon/model_blocks.h"
+
+namespace tn::model {
+
+/// Uniform, by the number of inputs of an output of the weight, which is terminal 1. Biases too.
+Tensor drawn_by_weight(const InitialCall& call);
+Tensor all_ones(const InitialCall& call);
+Tensor all_zeros(const InitialCall& call);
+
+class Layer {
+ public:
+  explicit Layer(std::string kind) { def_.kind = std::move(kind); }
+
+  /// A name in shapes; left out, it is inferred.
+  Layer& size(const std::string& name, std::optional<int64_t> size) {
+    if (!size) return *this;
+    nn::check_sizes(def_.kind, {{name, *size}});
+    def_.sizes.emplace(name, *size);
+    return setting(name, *size);
+  }
+  Layer& multiple(std::string whole, int64_t times, std::string part) {
+    if (times > 1) def_.multiples.push_back({std::move(whole), times, std::move(part)});
+    return *this;
+  }
+
+  Layer& input(std::string name, std::string shape, std::optional<DType> usual = {}) {
+    return add({.name = std::move(name), .shape = std::move(shape), .usual = usual});
+  }
+  Layer& optional_input(std::string name, std::string shape) {
+    return add({.name = std::move(name), .shape = std::move(shape), .optional = true});
+  }
+  Layer& parameter(std::string name, std::string shape, Initializer initial) {
+    return add({.name = std::move(name),
+                .role = Role::parameter,
+                .shape = std::move(shape),
+                .initial = std::move(initial)});
+  }
+  Layer& state(std::string name, std::string shape, Initializer initial) {
+    parameter(std::move(name), std::move(shape), std::move(initial));
+    def_.terminals.back().role = Role::state;
+    return *this;
+  }
+
+  /// What readers of the model are told.
+  template <class T>
+  Layer& setting(std::string_view name, const T& value) {
+    def_.settings += format("{}{}={}", def_.settings.empty() ? "" : ", ", name, value);
+    return *this;
+  }
+  /// The same, where it is not what it usually is.
+  template <class T>
+  Layer& setting(std::string_view name, const T& value, const T& usual) {
+    return value == usual ? *this : setting(name, value);
+  }
+
+  Layer& draws_in_training() {
+    def_.draws = Draws::in_training;
+    return *this;
+  }
+
+  /// The layer; its output has this shape.
+  template <class F>
+  Block computes(std::string shape, F f) {
+    return computes_all(std::move(shape), [f](const BlockCall& call) { return Tensors{f(call)}; });
+  }
+  /// The same of a function that also gives the new states.
+  Block computes_all(std::string shape, std::function<Tensors(const BlockCall&)> f) {
+    add({.name = "output", .role = Role::output, .shape = std::move(shape)});
+    def_.same_type = true;
+    def_.compute = std::move(f);
+    return std::move(def_);
+  }
+
+ private:
+  Layer& add(Terminal terminal) {
+    def_.terminals.push_back(std::move(terminal));
+    return *this;
+  }
+
+  BlockDef def_;
+};
+
+/// "d0 d1": the names of spatial axes.
+std::string spatial_axes(int axes);
+/// One for all, or one for each of the axes, as one for each. Fails for fewer than `least`.
+Ints one_per_axis(std::string_view kind, std::string_view name, const Ints& given, int axes,
+                  int64_t least = 1);
+/// "3", "3 3" or "[3, 5]": one where all are equal.
+std::string short_text(const Ints& list);
+
+}  // namespace tn::model

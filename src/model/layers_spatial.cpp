@@ -1,0 +1,226 @@
+// Layers over the spatial axes of [batch, channels, spatial axes …].
+#include <algorithm>
+
+#include "model/layer.h"
+#include "tenon/operators.h"
+#include "tenon/ops.h"
+
+namespace tn::model {
+
+std::string spatial_axes(int axes) {
+  std::string text;
+  for (int i = 0; i < axes; ++i) text += format(" d{}", i);
+  return text;
+}
+
+Ints one_per_axis(std::string_view kind, std::string_view name, const Ints& given, int axes,
+                  int64_t least) {
+  if (given.size() != 1 && given.size() != axes)
+    fail("{}: {} must be an integer{}, not {} of them", kind, name,
+         axes == 1 ? "" : format(" or {} of them", axes), given.size());
+  Ints each;
+  for (int i = 0; i < axes; ++i) each.push_back(given[given.size() == 1 ? 0 : i]);
+  for (int64_t size : each)
+    if (size < least) fail("{}: {} must be at least {}, not {}", kind, name, least, size);
+  return each;
+}
+
+std::string short_text(const Ints& list) {
+  bool equal = std::ranges::all_of(list, [&](int64_t i) { return i == list[0]; });
+  if (equal && list.size() > 0) return format("{}", list[0]);
+  std::vector<std::string> items;
+  for (int64_t i : list) items.push_back(format("{}", i));
+  return format("[{}]", join(items, ", "));
+}
+
+namespace {
+
+/// Settings with one number for each axis.
+ConvSettings checked(std::string_view kind, ConvSettings given, int axes) {
+  if (given.kernel_size.size() == 0)
+    fail(Hint{format("{}(out, kernel_size=3)", kind)}, "{}: kernel_size is missing", kind);
+  given.kernel_size = one_per_axis(kind, "kernel_size", given.kernel_size, axes);
+  given.stride = one_per_axis(kind, "stride", given.stride, axes);
+  given.padding = one_per_axis(kind, "padding", given.padding, axes, 0);
+  given.dilation = one_per_axis(kind, "dilation", given.dilation, axes);
+  given.output_padding = one_per_axis(kind, "output_padding", given.output_padding, axes, 0);
+  nn::check_sizes(kind, {{"groups", given.groups}});
+  if (given.padding_mode != "given" && given.padding_mode != "same" &&
+      given.padding_mode != "valid")
+    fail("{}: padding must be numbers, 'same' or 'valid', not '{}'", kind, given.padding_mode);
+  return given;
+}
+
+/// What convolutions and their adjoints share: the weight is `channels`, then the kernel.
+Layer conv_layer(std::string kind, int64_t out, const ConvSettings& s, int axes,
+                 std::string_view channels) {
+  Layer layer(kind);
+  layer.size("in", s.in).size("out", out);
+  nn::check_divides(kind, {"groups", s.groups}, {{"out", out}});
+  if (s.in) nn::check_divides(kind, {"groups", s.groups}, {{"in", *s.in}});
+  layer.setting("kernel_size", short_text(s.kernel_size));
+  layer.setting("stride", short_text(s.stride), std::string("1"));
+  layer.setting("padding", s.padding_mode == "given" ? short_text(s.padding) : s.padding_mode,
+                std::string("0"));
+  layer.setting("dilation", short_text(s.dilation), std::string("1"));
+  layer.setting("groups", s.groups, int64_t{1}).setting("bias", s.bias, true);
+  std::string kernel;
+  for (int64_t size : s.kernel_size) kernel += format(" {}", size);
+  layer.input("input", format("batch in{}", spatial_axes(axes)))
+      .parameter("weight", format("{}{}", channels, kernel), drawn_by_weight);
+  if (s.bias) layer.parameter("bias", "out", drawn_by_weight);
+  return layer;
+}
+
+Tensor bias_of(const BlockCall& call) { return call.in.size() > 2 ? call.in[2] : Tensor(); }
+
+Block conv(std::string kind, int64_t out, const ConvSettings& given, int axes) {
+  ConvSettings s = checked(kind, given, axes);
+  Layer layer = conv_layer(kind, out, s, axes, s.groups == 1 ? "out in" : "out in_group");
+  layer.multiple("in", s.groups, "in_group");
+  bool keeps = s.padding_mode == "same" && s.stride == one_per_axis(kind, "stride", {1}, axes);
+  std::string extents = " _ _ _";
+  extents = keeps ? spatial_axes(axes) : extents.substr(0, 2 * static_cast<size_t>(axes));
+  return layer.computes("batch out" + extents, [s, axes](const BlockCall& call) {
+    constexpr decltype(&conv1d) kConvs[] = {conv1d, conv2d, conv3d};
+    return kConvs[axes - 1](call.in[0], call.in[1], bias_of(call), s.stride, s.padding, s.dilation,
+                            s.groups, false, s.padding_mode);
+  });
+}
+
+Block conv_transpose(std::string kind, int64_t out, const ConvSettings& given, int axes) {
+  ConvSettings s = checked(kind, given, axes);
+  if (s.padding_mode != "given") fail("{}: padding must be numbers", kind);
+  Layer layer = conv_layer(kind, out, s, axes, s.groups == 1 ? "in out" : "in out_group");
+  layer.multiple("out", s.groups, "out_group");
+  layer.setting("output_padding", short_text(s.output_padding), std::string("0"));
+  std::string extents = std::string(" _ _ _").substr(0, 2 * static_cast<size_t>(axes));
+  return layer.computes("batch out" + extents, [s, axes](const BlockCall& call) {
+    constexpr decltype(&conv_transpose1d) kConvs[] = {conv_transpose1d, conv_transpose2d,
+                                                      conv_transpose3d};
+    return kConvs[axes - 1](call.in[0], call.in[1], bias_of(call), s.stride, s.padding,
+                            s.output_padding, s.groups, s.dilation, false);
+  });
+}
+
+template <class F>
+Block pool(const std::string& kind, const Ints& kernel_size, const PoolSettings& given, int axes,
+           F compute) {
+  if (kernel_size.size() == 0)
+    fail(Hint{format("{}(kernel_size=2)", kind)}, "{}: kernel_size is missing", kind);
+  Ints kernel = one_per_axis(kind, "kernel_size", kernel_size, axes);
+  PoolSettings s = given;
+  s.stride = s.stride ? one_per_axis(kind, "stride", s.stride.value, axes) : kernel;
+  s.padding = one_per_axis(kind, "padding", s.padding, axes, 0);
+  s.dilation = one_per_axis(kind, "dilation", s.dilation, axes);
+  std::string extents = std::string(" _ _ _").substr(0, 2 * static_cast<size_t>(axes));
+  return Layer(kind)
+      .setting("kernel_size", short_text(kernel))
+      .setting("stride", short_text(s.stride.value), short_text(kernel))
+      .setting("padding", short_text(s.padding), std::string("0"))
+      .setting("dilation", short_text(s.dilation), std::string("1"))
+      .input("input", "batch channels" + spatial_axes(axes))
+      .computes("batch channels" + extents,
+                [=](const BlockCall& call) { return compute(call.in[0], kernel, s); });
+}
+
+Block max_pool_block(const std::string& kind, const Ints& kernel, const PoolSettings& s, int axes) {
+  return pool(kind, kernel, s, axes, [](const Tensor& x, const Ints& k, const PoolSettings& p) {
+    return max_pool(x, k, p.stride, p.padding, p.dilation);
+  });
+}
+
+Block avg_pool_block(const std::string& kind, const Ints& kernel, const PoolSettings& s, int axes) {
+  return pool(kind, kernel, s, axes, [](const Tensor& x, const Ints& k, const PoolSettings& p) {
+    return avg_pool(x, k, p.stride, p.padding, p.count_include_pad);
+  });
+}
+
+/// `reduce` over all spatial axes.
+template <class F>
+Block global_pool(std::string kind, int axes, F reduce) {
+  return Layer(std::move(kind))
+      .input("input", "batch channels" + spatial_axes(axes))
+      .computes("batch channels", [=](const BlockCall& call) {
+        Axes spatial;
+        for (int axis = 2; axis < call.in[0].rank(); ++axis) spatial.push_back(axis);
+        return reduce(call.in[0], spatial);
+      });
+}
+
+Tensor mean_over(const Tensor& x, const Axes& axes) { return mean(x, axes); }
+Tensor max_over(const Tensor& x, const Axes& axes) { return max(x, axes); }
+
+/// [parts, size]: row i is the mean of the elements from floor(i * size / parts) on, up to
+/// ceil((i + 1) * size / parts).
+Tensor means_of_parts(int64_t parts, int64_t size, DType type) {
+  Tensor i = expand_dims(arange(parts), 1), at = expand_dims(arange(size), 0);
+  Tensor from = floor_divide(i * size, parts);
+  Tensor to = floor_divide((i + 1) * size + (parts - 1), parts);
+  return astype(logical_and(at >= from, at < to), type) / astype(to - from, type);
+}
+
+Block adaptive_avg_pool(const std::string& kind, const Ints& output_size, int axes) {
+  Ints sizes = one_per_axis(kind, "output_size", output_size, axes);
+  std::string extents;
+  for (int64_t size : sizes) extents += format(" {}", size);
+  return Layer(kind)
+      .setting("output_size", short_text(sizes))
+      .input("input", "batch channels" + spatial_axes(axes))
+      .computes("batch channels" + extents, [=](const BlockCall& call) {
+        Tensor x = call.in[0];
+        for (int i = 0; i < axes; ++i) {  // the first axis goes to the end and comes back
+          Tensor means = means_of_parts(sizes[i], x.dim(2), x.dtype());
+          x = linear(moveaxis(x, 2, -1), means);
+        }
+        return x;
+      });
+}
+
+}  // namespace
+
+Block Conv1d(int64_t out, const ConvSettings& s) { return conv("Conv1d", out, s, 1); }
+Block Conv2d(int64_t out, const ConvSettings& s) { return conv("Conv2d", out, s, 2); }
+Block Conv3d(int64_t out, const ConvSettings& s) { return conv("Conv3d", out, s, 3); }
+
+Block ConvTranspose1d(int64_t out, const ConvSettings& s) {
+  return conv_transpose("ConvTranspose1d", out, s, 1);
+}
+Block ConvTranspose2d(int64_t out, const ConvSettings& s) {
+  return conv_transpose("ConvTranspose2d", out, s, 2);
+}
+Block ConvTranspose3d(int64_t out, const ConvSettings& s) {
+  return conv_transpose("ConvTranspose3d", out, s, 3);
+}
+
+Block MaxPool1d(const Ints& k, const PoolSettings& s) {
+  return max_pool_block("MaxPool1d", k, s, 1);
+}
+Block MaxPool2d(const Ints& k, const PoolSettings& s) {
+  return max_pool_block("MaxPool2d", k, s, 2);
+}
+Block MaxPool3d(const Ints& k, const PoolSettings& s) {
+  return max_pool_block("MaxPool3d", k, s, 3);
+}
+Block AvgPool1d(const Ints& k, const PoolSettings& s) {
+  return avg_pool_block("AvgPool1d", k, s, 1);
+}
+Block AvgPool2d(const Ints& k, const PoolSettings& s) {
+  return avg_pool_block("AvgPool2d", k, s, 2);
+}
+Block AvgPool3d(const Ints& k, const PoolSettings& s) {
+  return avg_pool_block("AvgPool3d", k, s, 3);
+}
+
+Block GlobalAvgPool1d() { return global_pool("GlobalAvgPool1d", 1, mean_over); }
+Block GlobalAvgPool2d() { return global_pool("GlobalAvgPool2d", 2, mean_over); }
+Block GlobalAvgPool3d() { return global_pool("GlobalAvgPool3d", 3, mean_over); }
+Block GlobalMaxPool1d() { return global_pool("GlobalMaxPool1d", 1, max_over); }
+Block GlobalMaxPool2d() { return global_pool("GlobalMaxPool2d", 2, max_over); }
+Block GlobalMaxPool3d() { return global_pool("GlobalMaxPool3d", 3, max_over); }
+
+Block AdaptiveAvgPool1d(const Ints& n) { return adaptive_avg_pool("AdaptiveAvgPool1d", n, 1); }
+Block AdaptiveAvgPool2d(const Ints& n) { return adaptive_avg_pool("AdaptiveAvgPool2d", n, 2); }
+Block AdaptiveAvgPool3d(const Ints& n) { return adaptive_avg_pool("AdaptiveAvgPool3d", n, 3); }
+
+}  // namespace tn::model
