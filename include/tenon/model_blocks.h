@@ -98,11 +98,14 @@ struct AttentionSettings {
 /// unconnected: then "input" attends to itself.
 Block MultiHeadAttention(int64_t dims, int64_t num_heads, const AttentionSettings& settings = {});
 
-/// Losses of "input" and "target", which have one shape. `reduction` is "none", "mean" or "sum".
-Block MSELoss(std::string_view reduction = "mean");
-Block L1Loss(std::string_view reduction = "mean");
-Block HuberLoss(double delta = 1.0, std::string_view reduction = "mean");
+/// Losses of "input" and "target". `reduction` is "none", "mean" or "sum".
+Block MSE(std::string_view reduction = "mean");
+Block L1(std::string_view reduction = "mean");
+Block Huber(double delta = 1.0, std::string_view reduction = "mean");
 /// From logits.
 Block BinaryCrossEntropy(std::string_view reduction = "mean");
+/// From logits along `axis`; the target is integers, or probabilities as the op takes them.
+Block CrossEntropy(std::string_view reduction = "mean", double label_smoothing = 0.0,
+                   int64_t axis = -1);
 
 }  // namespace tn::model

@@ -117,10 +117,13 @@ void bind_norms(nb::module_& m) {
 }
 
 void bind_losses(nb::module_& m) {
-  m.def("_mse_loss_block", [](const std::string& how) { return model::MSELoss(how); });
-  m.def("_l1_loss_block", [](const std::string& how) { return model::L1Loss(how); });
-  m.def("_huber_loss_block",
-        [](double delta, const std::string& how) { return model::HuberLoss(delta, how); });
+  m.def("_mse_block", [](const std::string& how) { return model::MSE(how); });
+  m.def("_l1_block", [](const std::string& how) { return model::L1(how); });
+  m.def("_huber_block",
+        [](double delta, const std::string& how) { return model::Huber(delta, how); });
+  m.def("_cross_entropy_block", [](const std::string& how, double smoothing, int64_t axis) {
+    return model::CrossEntropy(how, smoothing, axis);
+  });
   m.def("_binary_cross_entropy_block",
         [](const std::string& how) { return model::BinaryCrossEntropy(how); });
 }

@@ -33,6 +33,7 @@ class Inference {
       : flat_(flat),
         request_(request),
         dtypes_(flat.wires.size()),
+        shaped_by_(flat.wires.size()),
         typed_by_(flat.wires.size()),
         usual_(flat.wires.size()) {
     for (size_t w = 0; w < flat.wires.size(); ++w) shapes_.push_back(sizes_.anything());
@@ -109,10 +110,11 @@ class Inference {
   }
 
   void say(size_t w, const Sizes& sizes, const std::string& by) {
-    if (sizes_.unify(shapes_[w], sizes)) return;
-    const FlatWire& wire = flat_.wires[w];
-    fail("{}: shapes of '{}' do not agree: {} says {}, but it is {}{}", flat_.name, wire.name, by,
-         sizes_.text(sizes), sizes_.text(shapes_[w]), said_by(wire));
+    std::string& before = shaped_by_[w];
+    if (!sizes_.unify(shapes_[w], sizes))
+      fail("{}: shapes of '{}' do not agree: {} says {}, but it is {} by {}", flat_.name,
+           flat_.wires[w].name, by, sizes_.text(sizes), sizes_.text(shapes_[w]), before);
+    if (!before.ends_with(by)) before += before.empty() ? by : format(", {}", by);
   }
 
   /// Who wrote or described a connection.
@@ -342,7 +344,7 @@ class Inference {
   Scope model_scope_;
   std::vector<Sizes> shapes_;
   std::vector<std::optional<DType>> dtypes_;
-  std::vector<std::string> typed_by_;
+  std::vector<std::string> shaped_by_, typed_by_;  // who said something
   std::vector<std::optional<DType>> usual_;  // of data and parameters of which nothing is said
   std::vector<KnownMultiple> multiples_;     // of which nothing is known yet
   std::vector<Binding> at_hand_;

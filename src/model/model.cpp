@@ -33,6 +33,15 @@ void check_name(std::string_view what, std::string_view name) {
     fail("Model: '{}' is no name for a {}: letters, digits and _ make one", name, what);
 }
 
+[[noreturn]] void fail_unknown(const ModelDef& model, const std::string& name) {
+  std::vector<std::string> known;
+  for (const ModelDef::End& end : model.ends()) known.push_back(end.terminal.name);
+  for (const auto& [path, w] : model.by_name) known.push_back(path);
+  std::string_view near = nearest_name(name, known);
+  fail(Hint{near.empty() ? "" : format("did you mean '{}'?", near)}, "{}: no connection '{}'",
+       model.name, name);
+}
+
 /// Puts one block into a model.
 class Addition {
  public:
@@ -57,9 +66,10 @@ class Addition {
       size_t t = terminal_named(terminal);
       if (!seen.insert(terminal).second)
         fail("{}: terminal '{}' is connected twice", part_.block.kind(), terminal);
-      if (!key.name.empty() && !model_.by_name.contains(key.name))
-        check_name("connection", key.name);
       if (is_output(part_.terminals[t])) check_writable(key, terminal);
+      if (key.name.empty() || model_.by_name.contains(key.name)) continue;
+      if (key.name.find('.') != key.name.npos) fail_unknown(model_, key.name);
+      check_name("connection", key.name);
     }
     if (chained_) check_chain();
   }
@@ -314,15 +324,9 @@ Connected Model::operator()(Connections connections, std::string name,
 static int wire_named(const ModelDef& model, const std::string& name) {
   auto found = model.by_name.find(name);
   if (found != model.by_name.end()) return model.root(found->second);
-  std::vector<std::string> known;
-  for (const ModelDef::End& end : model.ends()) {
+  for (const ModelDef::End& end : model.ends())
     if (end.terminal.name == name) return end.wire;
-    known.push_back(end.terminal.name);
-  }
-  for (const auto& [path, w] : model.by_name) known.push_back(path);
-  std::string_view near = nearest_name(name, known);
-  fail(Hint{near.empty() ? "" : format("did you mean '{}'?", near)}, "{}: no connection '{}'",
-       model.name, name);
+  fail_unknown(model, name);
 }
 
 Model& Model::merge(const std::vector<std::string>& names) {

@@ -14,24 +14,33 @@ from tenon import nn
 from tenon.model import blocks
 
 
-def resolve(model, tensors=(), training=False, **shapes):
-    """The model, with the types of what it is given by name."""
-    given = dict(tensors)
-    shapes = {name: " ".join(map(str, x.shape)) for name, x in given.items()} | shapes
-    types = {name: x.dtype for name, x in given.items()}
-    return model._core._resolve(shapes, types, tn.float32, False, training)
+def functions(model, tensors=(), training=False):
+    """What the model computes, for the types of what it is given by name."""
+    tensors = dict(tensors)
+    shapes = {name: x.shape for name, x in tensors.items()}
+    types = {name: x.dtype for name, x in tensors.items()}
+    backend = tn.InterpreterBackend()
+    said = {"shapes": shapes, "types": types, "inference": not training}
+    return tn.compile(model, backend, **said)._functions
 
 
 def run(model, tensors, values=(), training=False, key=None):
-    """(outputs, states) by name, evaluated op by op. `values` are parameters and states."""
+    """Outputs and new states by name, op by op. `values` are parameters and states."""
     tensors = dict(tensors)
-    resolved = resolve(model, tensors, training)
-    given = {**tensors, **dict(values)}
-    ordered = [given[name] for name, *_ in resolved.open]
-    made = resolved.record(ordered + ([key] if resolved.draws else []))
-    outputs = [name for name, *_ in resolved.outputs]
-    states = [name for name, *_ in resolved.states]
-    return dict(zip(outputs + states, made))
+    f = functions(model, tensors, training)
+    given = {**tensors, **dict(values), "random.key": key}
+    made = f.forward([given[name] for name, *_ in f.given])
+    return dict(zip([*f.outputs, *f.states], made))
+
+
+def first_values(f):
+    """Of parameters and states, by name."""
+    firsts = zip(f.given, f.first_values(tn.random.key(0)))
+    return {g[0]: value for g, value in firsts if g[1] != "input" and g[0] != "random.key"}
+
+
+def draws(f):
+    return "random.key" in [name for name, *_ in f.given]
 
 
 def model_of(block, inputs, output=True):
@@ -50,7 +59,8 @@ for _sample in tn.testing.samples():
 
 
 # Their shapes depend on values, so that no model can have them.
-OF_VALUES = {"argwhere", "nonzero", "unique_all", "unique_counts", "unique_inverse", "unique_values"}
+OF_VALUES = {"argwhere", "nonzero", "repeat", "unique_all", "unique_counts", "unique_inverse"}
+OF_VALUES |= {"unique_values"}
 
 
 def as_list(result):
@@ -232,22 +242,20 @@ def test_modules_are_blocks(name, args, inputs, training):
     module = getattr(nn, name)(*args).train(training)
     block = M.block(module)
     model = model_of(block, block.inputs[: len(inputs)])
-    resolved = resolve(model, zip(block.inputs, inputs), training)
-    firsts = dict(zip((n for n, *_ in resolved.open), resolved.first_values(tn.random.key(0))))
-    state = module.state_dict()
-    values = {n: value for n, value in firsts.items() if value is not None}
+    f = functions(model, zip(block.inputs, inputs), training)
+    state, values = module.state_dict(), first_values(f)
     assert {n.removeprefix("it."): v.tolist() for n, v in values.items()} == {
         n: v.tolist() for n, v in state.items()
     }
     got = run(model, zip(block.inputs, inputs), values, training, tn.random.key(1))
-    if resolved.draws:
+    if draws(f):
         # What a model draws with is made of its key and the place of the block.
         tn.random.state[0] = tn.random.fold_in(tn.random.split(tn.random.key(1))[0], 0)
     want = flat(module(*inputs))
     assert bits_of([got[n] for n in block.outputs]) == bits_of(want)
-    for n, _, role, *_ in [(n, n, role) for n, role, *_ in resolved.open]:
-        if role == "state":
-            assert bits_of(got[n]) == bits_of(module.state_dict()[n.removeprefix("it.")])
+    for name, value in module.state_dict().items():
+        if f"it.{name}" in got:
+            assert bits_of(got[f"it.{name}"]) == bits_of(value)
 
 
 def test_all_layers_are_tried():
@@ -282,14 +290,16 @@ def test_layers_agree_with_modules(name, training):
     for block in made:
         names = [n for n, role, *_ in block._core.terminals if role == "input"][: len(inputs)]
         model = model_of(block, names)
-        resolved = resolve(model, zip(names, inputs), training)
+        f = functions(model, zip(names, inputs), training)
         state = {n.replace(".", "_"): v for n, v in module.state_dict().items()}
-        shapes = {n.removeprefix("it."): shape for n, role, shape, _ in resolved.open}
+        shapes = {name.removeprefix("it."): shape for name, _, shape, *_ in f.given}
         assert {n: shapes[n] for n in state} == {n: v.shape for n, v in state.items()}
         values = {f"it.{n}": v for n, v in state.items()}
         got = run(model, zip(names, inputs), values, training, tn.random.key(1))
-        if resolved.draws:
-            tn.random.state[0] = tn.random.fold_in(tn.random.split(tn.random.key(1))[0], 0)
+        if draws(f):
+            here = tn.random.fold_in(tn.random.split(tn.random.key(1))[0], 0)
+            assert bits_of(got["output"]) == bits_of(tn.dropout(inputs[0], here, *args))
+            continue
         fresh = getattr(nn, name)(*args).train(training)
         fresh.load_state_dict(module.state_dict())
         np.testing.assert_array_equal(got["output"].numpy(), flat(fresh(*inputs))[0].numpy())
@@ -302,9 +312,8 @@ def test_layers_agree_with_modules(name, training):
 def test_first_values_have_the_bounds_of_modules(name):
     args = {"Linear": (400, 300), "Conv2d": (40, 50, 3), "ConvTranspose1d": (50, 40, 9)}[name]
     module, model = getattr(nn, name)(*args), tn.Model(getattr(M, name)(*args))
-    resolved = model._core._resolve({}, {}, tn.float32, False, False)
-    drawn = [v for v in resolved.first_values(tn.random.key(3)) if v is not None]
-    for ours, theirs in zip(drawn, [module.weight, module.bias]):
+    drawn = first_values(functions(model))
+    for ours, theirs in zip(drawn.values(), [module.weight, module.bias]):
         bound = abs(module.weight.numpy()).max()
         assert abs(ours.numpy()).max() == pytest.approx(bound, rel=0.05)
         assert ours.numpy().std() == pytest.approx(bound / 3**0.5, rel=0.1)
@@ -378,7 +387,7 @@ WRONG = {
     "BatchNorm2d: num_features must be an integer, not 6.5": lambda: M.BatchNorm2d(6.5),
     "GroupNorm: num_groups must divide num_channels: 3 and 8": lambda: M.GroupNorm(3, 8),
     "MultiHeadAttention: num_heads must divide dims: 3 and 8": lambda: M.MultiHeadAttention(8, 3),
-    "MSELoss: reduction is 'none', 'mean' or 'sum', not 'avg'": lambda: M.MSELoss("avg"),
+    "MSE: reduction is 'none', 'mean' or 'sum', not 'avg'": lambda: M.MSE("avg"),
     "block: expected a module or a function of tensors, given int": lambda: M.block(3),
     "block: expected a module or a function of tensors, given Linear": lambda: M.block(nn.Linear),
     "takes any number of tensors; name them": lambda: M.block(lambda *x: x[0]),
@@ -415,7 +424,7 @@ def test_functions_that_draw_say_so():
     a, b = (run(model, x, (), True, tn.random.key(seed))["output"] for seed in (0, 1))
     assert a.tolist() != b.tolist()
     with pytest.raises(ValueError, match="it gives 1 tensors for .*'a', 'b'"):
-        run(tn.Model(M.block(tn.exp, inputs=["x"], outputs=["a", "b"])), {"exp.x": tn.zeros(3)})
+        run(tn.Model(M.block(tn.exp, inputs=["x"], outputs=["a", "b"])), {"input": tn.zeros(3)})
 
 
 def test_modules_keep_ties_and_frozen_parameters():

@@ -13,7 +13,7 @@ import tenon as tn
 from tenon import model as M
 
 FOLDER = Path(__file__).parent.parent / "golden" / "models"
-CASE = re.compile(r"# (?P<title>.*)\n(?P<program>(?:(?!----\n|# ).*\n)+)----\n(?P<error>(?:(?!# ).*\n)*)")
+CASE = re.compile(r"# (?P<title>.*)\n(?P<program>(?:(?!----\n|# ).*\n)+)----\n")
 FILES = sorted(FOLDER.glob("*.txt"))
 
 

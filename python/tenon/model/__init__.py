@@ -23,7 +23,7 @@ from .connections import Connection
 from .logical import Block, Connected, IOKey, Model, Terminal
 from .modules import block
 from .physical import PhysicalModel, compile_model
-from .training import PhysicalTrainModel, Step, TrainModel
+from .training import PhysicalTrainModel, TrainModel
 
 __all__ = [
     "Block",
@@ -36,7 +36,6 @@ __all__ = [
     "Model",
     "PhysicalModel",
     "PhysicalTrainModel",
-    "Step",
     "Terminal",
     "TrainModel",
     "block",

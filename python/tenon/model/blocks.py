@@ -54,13 +54,17 @@ def block_names() -> tuple[str, ...]:
     return tuple(sorted({*_layers(), *_op_blocks(), *_modules(), *_ELSEWHERE}))
 
 
+#: Layers with parameters that have the names of ops.
+_LAYERS_NOT_OPS = {"BatchNorm", "Conv"}
+
+
 @functools.cache
 def block_named(name: str) -> Callable[..., Block]:
     """What makes the blocks of this name: `block_named("Softmax")(axis=-1)`."""
     name = _ELSEWHERE.get(name, name)
     if name in _layers():
         return _layers()[name]
-    if name in _op_blocks():
+    if name in _op_blocks() and name not in _LAYERS_NOT_OPS:
         return _op_maker(name, *_op_blocks()[name])
     if name in _modules():
         return _module_maker(name, _modules()[name])

@@ -20,7 +20,7 @@ class Connection:
         >>> model = tn.Model()
         >>> model |= tn.model.Linear(4)(input="x", output="h")
         >>> (model.h @ model.h.transpose()).exp()
-        Connection 'exp.output' of 'model'
+        Connection 'output' of 'model'
     """
 
     __array_priority__ = 1000  # NumPy leaves operators to us
@@ -58,6 +58,7 @@ class Connection:
         _core._fail("type", f"Connection: how many elements '{self.name}' has is not known yet")
 
     def __getattr__(self, name: str) -> Any:
+        """Methods of tensors."""
         if name.startswith("_") or not isinstance(getattr(_core, name, None), _core.Op):
             raise AttributeError(f"a connection has no attribute {name!r}", name=name)
         return lambda *args, **kwargs: called(name, (self, *args), kwargs)

@@ -363,31 +363,35 @@ def MultiHeadAttention(
     return Block(_core._attention_block(dims, heads, bool(bias), bool(causal)))
 
 
-def MSELoss(reduction: str = "mean") -> Block:
-    """The squared differences of `input` and `target`.
+# Losses --------------------------------------------------------------------------------------
 
-        >>> tn.model.MSELoss()
-        MSELoss: input, target -> output
+
+def MSE(reduction: str = "mean") -> Block:
+    """The squared differences of `input` and `target`. `reduction` is "none", "mean" or "sum".
+
+        >>> tn.model.MSE()
+        MSE: input, target -> output
     """
-    return Block(_core._mse_loss_block(reduction))
+    return Block(_core._mse_block(_reduction("MSE", reduction)))
 
 
-def L1Loss(reduction: str = "mean") -> Block:
+def L1(reduction: str = "mean") -> Block:
     """The absolute differences of `input` and `target`.
 
-        >>> tn.model.L1Loss("sum")
-        L1Loss(reduction=sum): input, target -> output
+        >>> tn.model.L1("sum")
+        L1(reduction=sum): input, target -> output
     """
-    return Block(_core._l1_loss_block(reduction))
+    return Block(_core._l1_block(_reduction("L1", reduction)))
 
 
-def HuberLoss(reduction: str = "mean", delta: float = 1.0) -> Block:
+def Huber(delta: float = 1.0, reduction: str = "mean") -> Block:
     """Half the squared difference up to `delta`, and from there on along its tangent.
 
-        >>> tn.model.HuberLoss()
-        HuberLoss: input, target -> output
+        >>> tn.model.Huber()
+        Huber: input, target -> output
     """
-    return Block(_core._huber_loss_block(number("HuberLoss", "delta", delta), reduction))
+    how = _reduction("Huber", reduction)
+    return Block(_core._huber_block(number("Huber", "delta", delta), how))
 
 
 def BinaryCrossEntropy(reduction: str = "mean") -> Block:
@@ -396,4 +400,24 @@ def BinaryCrossEntropy(reduction: str = "mean") -> Block:
         >>> tn.model.BinaryCrossEntropy()
         BinaryCrossEntropy: input, target -> output
     """
-    return Block(_core._binary_cross_entropy_block(reduction))
+    return Block(_core._binary_cross_entropy_block(_reduction("BinaryCrossEntropy", reduction)))
+
+
+def CrossEntropy(
+    reduction: str = "mean", label_smoothing: float = 0.0, axis: int = -1
+) -> Block:
+    """Minus the log of the probability of the target's classes, from logits along `axis`.
+
+        >>> tn.model.CrossEntropy()
+        CrossEntropy: input, target -> output
+    """
+    layer = "CrossEntropy"
+    smoothing = number(layer, "label_smoothing", label_smoothing)
+    how = _reduction(layer, reduction)
+    return Block(_core._cross_entropy_block(how, smoothing, size(layer, "axis", axis)))
+
+
+def _reduction(layer: str, reduction: Any) -> str:
+    if not isinstance(reduction, str):
+        _core._fail("type", f"{layer}: reduction must be a string, not {reduction!r}")
+    return reduction

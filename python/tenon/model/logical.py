@@ -255,8 +255,7 @@ class Model:
             return connection
         if not isinstance(connection, Connection):
             kind = type(connection).__name__
-            text = f"Model: expected a connection or its name, given {kind}"
-            _core._fail("type", text, "constants are IOKey(value=...)")
+            _core._fail("type", f"Model: expected a connection or its name, given {kind}")
         if connection.model is not self:
             text = f"Model: '{connection.name}' is a connection of '{connection.model.name}'"
             _core._fail("value", f"{text}, not of '{self.name}'")
@@ -282,7 +281,9 @@ class Model:
         return self
 
     def _key(self, key: Any) -> str | IOKey:
-        """What a terminal is connected to, by name."""
+        """What a terminal is connected to, by name. Numbers and tensors are constants."""
+        if isinstance(key, (int, float, complex)) or hasattr(key, "dtype"):
+            return IOKey(value=key)
         if isinstance(key, IOKey):
             if key.connections and not key.name:
                 from dataclasses import replace

@@ -83,13 +83,13 @@ def _outputs(names: Sequence[str]) -> list[Terminal]:
 
 def _called(
     kind: str,
-    f: Callable[..., Any],
+    _call: Callable[..., Any],  # errors of modules begin with the caller's name for them
     terminals: list[Terminal],
     given: list[Any],
     key: Any,
     random: bool,
 ) -> Any:
-    """What `f` gives; its draws begin with `key`."""
+    """What `_call` gives; its draws begin with `key`."""
     arguments = list(given[: len(terminals)])
     while arguments and arguments[-1] is None:
         arguments.pop()
@@ -98,7 +98,7 @@ def _called(
     tn.random.state[0] = first
     try:
         with tn.no_grad():  # what is differentiated are the blocks, by whoever runs them
-            made = f(*arguments)
+            made = _call(*arguments)
         drew = key is None and tn.random.state[0].tolist() != first.tolist()
     finally:
         tn.random.state[0] = before
