@@ -12,7 +12,7 @@ function(tenon_add_rt)
   # What reads files and writes texts, what makes plans and computes sizes, and what calls LAPACK.
   set(read "(set|tnx)_reader|input_file|program_read|kernel_parse|signature|signature_bytes")
   set(text "(graph|attrs|kernel|index|poly)_text|memory_report|linalg|verify")
-  set(plan "lower_fused|plan_builder|kernel_set|memory|placement|step_order|bundle|compile")
+  set(plan "lower_fused|plan_builder|kernel_set|memory|placement|placement_search|step_order|bundle|compile")
   set(size "graph|dim|poly|poly_divmod|poly_range|poly_rewrite|sizes|substitute|index|refine|attrs")
   set(cold_files "/(${read}|${text}|${plan}|${size})\\.cpp")
   set(cold ${sources})

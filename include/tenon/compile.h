@@ -9,6 +9,26 @@
 
 namespace tn {
 
+/// How plans are made and run, by name.
+struct PlanSettings {
+  /// Passes and fusions to leave out.
+  std::vector<std::string> off = {};
+  /// Passes that run only where they are asked for, because results are rounded otherwise:
+  /// "absorb".
+  std::vector<std::string> on = {};
+  /// How values are placed in memory: "greedy" (in the order of time, where there is room),
+  /// "best_fit" (several ways, the best of them), "optimal" (all ways, as far as that takes no
+  /// time to speak of), "none" (each value has a place of its own). "": greedy at levels 0 and 1,
+  /// else best_fit. Results are the same.
+  std::string memory_planning = {};
+  /// "latency": all threads work on one call; "throughput": a call stays on the thread that makes
+  /// it, so that many run side by side. "": latency.
+  std::string optimize_for = {};
+  /// CPUs to make code for: levels ("x86-64-v3"), processors ("haswell"), "native". Functions run
+  /// that for the best one that this machine can run; executables hold code for all.
+  std::vector<std::string> targets = {"native"};
+};
+
 struct CompileSettings {
   /// 0 interprets; 1 generates code after one round of simplification; 2 and above do all that is
   /// known.
@@ -29,8 +49,7 @@ struct CompileSettings {
   /// "max-autotune": what can be done in several ways is measured on the arguments of the first
   /// call, and the choice is remembered on disk.
   std::string mode = "default";
-  /// Passes and fusions to leave out, by name.
-  std::vector<std::string> off = {};
+  PlanSettings plan = {};
   /// So many arguments, the first ones, are given away by calls whose list of arguments is moved
   /// in: results take the memory of those that nobody else holds.
   int donated = 0;

@@ -54,13 +54,14 @@ struct AheadSettings {
   /// Where a call would need more bytes, besides its arguments, values are computed again; what
   /// needs more even so, at `max`, is refused. 0: any number.
   int64_t memory_limit = 0;
+  PlanSettings plan = {};
   /// Asked once the function was traced: then it is known what the results are made of.
   std::function<Surface()> surface = {};
 };
 
 struct SaveSettings {
-  /// CPU levels to hold machine code for: "x86-64-v2", "x86-64-v3", "x86-64-v4", "native".
-  std::vector<std::string> targets = {"native"};
+  /// What to hold machine code for, as PlanSettings::targets; none: what it was compiled for.
+  std::vector<std::string> targets = {};
   bool debug = true;  // keep the places in the user's source
 };
 

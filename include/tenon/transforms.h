@@ -68,8 +68,9 @@ Function vmap(Function f, std::vector<Maybe<int>> in_axes = {},
 
 /// `f`, of which a derivative keeps the arguments only: what lies between is computed again when it
 /// is needed. Values have the same bits as those of `f`, and so have gradients,
-/// but for the order in which those of an argument of several such calls are added up.
-Function checkpoint(Function f);
+/// but for the order in which those of an argument of several such calls are added up. With several
+/// `segments` what passes from one to the next is kept too, and one at a time is computed again.
+Function checkpoint(Function f, int segments = 1);
 
 /// How to differentiate and batch a function, from its user. Any of them may be left out.
 struct CustomRules {

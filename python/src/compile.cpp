@@ -1,11 +1,13 @@
 // tn.compile: the callable that finds the trace for its arguments and runs it, all in C++.
 #include <nanobind/stl/map.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/string_view.h>
 #include <nanobind/stl/vector.h>
 
 #include <cstddef>
 
 #include "base/error.h"
+#include "frontend/plan_settings.h"
 #include "frontend/stages.h"
 #include "function_traces.h"
 #include "live_trees.h"
@@ -238,15 +240,16 @@ nb::object checked_state(nb::object tree, const char* name) {
 
 FunctionTraces* make_traces(nb::object inputs, nb::object outputs, bool shapeless,
                             std::vector<size_t> static_positions, nb::handle static_names,
-                            std::vector<size_t> donated, int level, std::vector<std::string> off,
+                            std::vector<size_t> donated, int level, PlanSettings plan,
                             RunDemands demands) {
   UserCall place;
+  check_runs_here(plan);
   FunctionSettings settings{
       .donated = std::move(donated), .shapeless = shapeless, .demands = demands};
   settings.constants.positions = std::move(static_positions);
   for (nb::handle name : static_names) settings.constants.names.push_back(nb::borrow(name));
   settings.state = {checked_state(inputs, "inputs"), checked_state(outputs, "outputs")};
-  settings.options = {.effort = effort_of(level), .off = std::move(off)};
+  settings.options = options_of(level, plan);
   return new FunctionTraces(std::move(settings));
 }
 
@@ -290,6 +293,8 @@ static void bind_memory_report(nb::module_& m) {
   nb::class_<Report>(m, "MemoryReport", "What a run needs, in bytes; arguments do not count.")
       .def_ro("peak", &Report::peak, "The arena and the results.")
       .def_ro("lower_bound", &Report::lower_bound, "No placement can do with less.")
+      .def_ro("planning", &Report::planning, "How places were found: \"best_fit\".")
+      .def_ro("is_least", &Report::is_least, "It is known that no placement needs less.")
       .def_ro("arena", &Report::arena)
       .def_ro("outputs", &Report::outputs)
       .def_ro("workspace", &Report::workspace, "The largest of a step, in the arena.")
@@ -328,10 +333,14 @@ void bind_compile(nb::module_& m) {
       .def(nb::init<int64_t, bool, double, bool, bool, bool>(), nb::arg("memory_limit"),
            nb::arg("check"), nb::arg("timeout"), nb::arg("timeout_fails"), nb::arg("keeps_lock"),
            nb::arg("tunes"));
+  using Names = std::vector<std::string>;
+  nb::class_<PlanSettings>(m, "_PlanSettings")
+      .def(nb::init<Names, Names, std::string, std::string, Names>(), nb::arg("off"), nb::arg("on"),
+           nb::arg("memory_planning"), nb::arg("optimize_for"), nb::arg("targets"));
   nb::class_<FunctionTraces>(m, "_FunctionTraces", nb::type_slots(traces_slots))
       .def(nb::new_(&make_traces), nb::arg("inputs").none(), nb::arg("outputs").none(),
            nb::arg("shapeless"), nb::arg("static_argnums"), nb::arg("static_argnames"),
-           nb::arg("donate_argnums"), nb::arg("optimization_level"), nb::arg("off"),
+           nb::arg("donate_argnums"), nb::arg("optimization_level"), nb::arg("plan"),
            nb::arg("demands"));
   m.def("_compile", compile, nb::arg("f"), nb::arg("traces"));
   m.def("_disable_compile", &tn::disable_compile, nb::arg("disabled"));

@@ -257,11 +257,12 @@ Tensors trace(nb::handle f, const Tensors& args, const std::vector<Dim>& sizes) 
 using NamedTensor = std::pair<std::string, nb::object>;
 
 Executable compile(nb::object f, std::vector<InputInfo> inputs, std::string name, int level,
-                   int64_t memory_limit, const std::vector<NamedTensor>& constants,
-                   nb::object surface) {
+                   int64_t memory_limit, PlanSettings plan,
+                   const std::vector<NamedTensor>& constants, nb::object surface) {
   UserCall place;
   AheadSettings settings{.optimization_level = level, .name = std::move(name)};
   settings.memory_limit = memory_limit;
+  settings.plan = std::move(plan);
   for (const auto& [called, tensor] : constants)
     settings.constants.emplace_back(called, self_tensor(tensor.ptr()));
   settings.surface = [&] {

@@ -24,6 +24,7 @@ def compile_ahead(
     kwargs: Mapping[str, Any],
     optimization_level: int,
     memory_limit: int,
+    plan: _core._PlanSettings,
 ) -> Executable:
     """See `tn.compile`, which this is when `args` or `kwargs` are given."""
     check_callable("compile", fun)
@@ -42,6 +43,7 @@ def compile_ahead(
             _name_of(fun),
             optimization_level,
             memory_limit,
+            plan,
             constants,
             lambda: (surface.write(trace.parameters, trace.results), trace.result_names),
         )

@@ -131,7 +131,7 @@ def _new_traces(
     memory_limit: int | str | None,
     timeout: float | tuple[float, str] | None,
     check: bool,
-    off: str | Sequence[str],
+    **plan: Any,
 ) -> Any:
     _check_level(optimization_level)
     _one_of("mode", mode, _MODES)
@@ -150,7 +150,7 @@ def _new_traces(
         names,
         _positions(fun, donate_argnums, "donate_argnums"),
         0 if backend == "interpreter" else optimization_level,
-        [off] if isinstance(off, str) else list(off),
+        _plan_settings(**plan),
         _core._RunDemands(
             _bytes(memory_limit),
             bool(check),
@@ -158,6 +158,31 @@ def _new_traces(
             keeps_lock=mode == "reduce-overhead",
             tunes=mode == "max-autotune",
         ),
+    )
+
+
+def _names(option: str, given: str | Sequence[str]) -> list[str]:
+    names = [given] if isinstance(given, str) else list(given)
+    if not all(isinstance(name, str) for name in names):
+        _core._fail("type", f"compile: {option} takes names, not {given!r}")
+    return names
+
+
+def _plan_settings(
+    off: str | Sequence[str],
+    on: str | Sequence[str],
+    memory_planning: str | None,
+    optimize_for: str,
+    target_hardware: str | Sequence[str],
+) -> _core._PlanSettings:
+    _one_of("memory_planning", memory_planning, (None, "greedy", "best_fit", "optimal", "none"))
+    _one_of("optimize_for", optimize_for, ("latency", "throughput"))
+    return _core._PlanSettings(
+        _names("off", off),
+        _names("on", on),
+        memory_planning or "",
+        optimize_for,
+        _names("target_hardware", target_hardware),
     )
 
 
@@ -177,13 +202,15 @@ def _executable(
     if type(options["inputs"]) is int:
         level, options["inputs"] = options["inputs"], None
     _check_level(level)
+    plan_options = inspect.signature(_plan_settings).parameters
     defaults = inspect.signature(compile).parameters
     for name, value in options.items():
-        known = name in ("optimization_level", "memory_limit")
+        known = name in ("optimization_level", "memory_limit", *plan_options)
         if not known and value != defaults[name].default:
             _core._fail("value", f"compile: {name} says nothing about executables: {value!r}")
     given = [] if args is None else args, {} if kwargs is None else kwargs
-    return compile_ahead(fun, *given, level, _bytes(options["memory_limit"]))
+    plan = _plan_settings(**{name: options[name] for name in plan_options})
+    return compile_ahead(fun, *given, level, _bytes(options["memory_limit"]), plan)
 
 
 def compile(
@@ -202,6 +229,10 @@ def compile(
     timeout: float | tuple[float, str] | None = None,
     check: bool = False,
     off: str | Sequence[str] = (),
+    on: str | Sequence[str] = (),
+    memory_planning: str | None = None,
+    optimize_for: str = "latency",
+    target_hardware: str | Sequence[str] = "native",
     args: Sequence[Any] | None = None,
     kwargs: Mapping[str, Any] | None = None,
     model: Any = None,
@@ -251,7 +282,17 @@ def compile(
     where nothing fits, it fails. With `check` the interpreter runs beside the compiled code, and a
     difference is an error. When compiling takes longer than `timeout` seconds, the interpreter runs
     meanwhile; `(seconds, "error")` fails instead. `off` names passes (`tenon opt --list`) and
-    fusions ("fuse", "row-kernels", "epilogue", "bundle") to leave out.
+    fusions ("fuse", "row-kernels", "epilogue", "bundle") to leave out, `on` passes that run only
+    where they are asked for, because results are rounded otherwise: "absorb" takes factors and
+    terms of channels into the weights of products and convolutions.
+
+    `memory_planning` says how values are placed: "greedy" in the order of time, where there is
+    room; "best_fit" in several ways, of which the best is taken; "optimal" in all ways, as far as
+    that takes no time to speak of; "none" gives each a place of its own. `optimize_for`
+    "throughput" keeps a call on the thread that makes it, so that threads that call at once do not
+    wait for each other; with "latency" all threads work on each call. `target_hardware` names CPUs
+    to make code for: "x86-64-v2", "x86-64-v3", "x86-64-v4", "native", or processors like "haswell"
+    and "zen4"; executables hold code for all that are named. None of these changes results.
 
     Compiled functions can be differentiated, batched, and called by other compiled functions.
     `stats()` counts what their calls did, `why_recompiled()` says why they were traced. Compiling a

@@ -78,13 +78,13 @@ class Executable(_core._Executable):
     def save(
         self,
         path: str | os.PathLike[str],
-        targets: str | Sequence[str] = ("native",),
+        targets: str | Sequence[str] = (),
         debug: bool = True,
     ) -> None:
         """Writes one file that holds everything. The former one is replaced when all is written.
 
-        `targets` are CPU levels to hold machine code for: "x86-64-v2", "x86-64-v3", "x86-64-v4",
-        "native". Without `debug` the places in the source are left out.
+        `targets` are CPUs to hold machine code for, as `target_hardware` of `tn.compile`; without
+        any, those that it was compiled for. Without `debug` the places in the source are left out.
         """
         levels = [targets] if isinstance(targets, str) else list(targets)
         self._program.save(path_of("save", path), levels, debug)

@@ -236,11 +236,13 @@ def _jacobian(name: str, f: Function, argnums: int | Sequence[int], reverse: boo
     return wrapper
 
 
-def checkpoint(f: Function) -> Function:
+def checkpoint(f: Function, segments: int = 1) -> Function:
     """`f`, of which a derivative keeps the arguments only and computes the rest again.
 
     Values and gradients are the same bit for bit (where one tensor goes into several checkpoints,
-    up to the order of a sum); memory is saved and time spent.
+    up to the order of a sum); memory is saved and time spent. With several `segments` derivatives
+    also keep what passes from one to the next, and compute one at a time again: of a long chain
+    that takes the least memory.
 
         >>> block = tn.checkpoint(lambda x, w: tn.tanh(x @ w))
         >>> tn.grad(lambda w: tn.sum(block(tn.ones((2, 2)), w)))(tn.zeros((2, 2)))
@@ -248,12 +250,14 @@ def checkpoint(f: Function) -> Function:
                 [2, 2]], dtype=float32)
     """
     check_callable("checkpoint", f)
+    if not isinstance(segments, int) or isinstance(segments, bool) or segments < 1:
+        _core._fail("value", f"checkpoint: segments is a number from 1 on, not {segments!r}")
 
     @functools.wraps(f)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
         given = _core._TensorTree((args, kwargs))
         flat = FlatFunction("checkpoint", f, given, keywords=True)
-        made = _core._checkpoint(flat, given.tensors)
+        made = _core._checkpoint(flat, given.tensors, segments)
         return flat.results.with_tensors(made)
 
     return wrapper

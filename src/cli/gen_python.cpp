@@ -225,6 +225,16 @@ class _RunDemands:
         tunes: _bool,
     ) -> None: ...
 
+class _PlanSettings:
+    def __init__(
+        self,
+        off: list[str],
+        on: list[str],
+        memory_planning: str,
+        optimize_for: str,
+        targets: list[str],
+    ) -> None: ...
+
 class _FunctionTraces:
     def __init__(
         self,
@@ -235,7 +245,7 @@ class _FunctionTraces:
         static_argnames: list[str],
         donate_argnums: list[int],
         optimization_level: int,
-        off: list[str],
+        plan: _PlanSettings,
         demands: _RunDemands,
     ) -> None: ...
 
@@ -318,6 +328,7 @@ def _compile_ahead(
     name: str,
     optimization_level: int,
     memory_limit: int,
+    plan: _PlanSettings,
     constants: list[tuple[str, Tensor]],
     surface: Any,
 ) -> _Program: ...
@@ -333,6 +344,8 @@ class LiveBuffer:
 class MemoryReport:
     peak: int
     lower_bound: int
+    planning: str
+    is_least: _bool
     arena: int
     outputs: int
     workspace: int

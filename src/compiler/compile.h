@@ -3,6 +3,7 @@
 #include "base/at_fork.h"
 #include "ir/decision.h"
 #include "ir/graph.h"
+#include "runtime/cpu_level.h"
 #include "runtime/plan.h"
 
 namespace tn {
@@ -24,6 +25,19 @@ struct CompileOptions {
   /// Bytes: values are computed again until a plan needs no more, or as little as can be reached.
   /// 0: any number.
   int64_t memory_limit = 0;
+  std::vector<std::string> on = {};  // passes that run only where they are asked for, by name
+  MemoryPlanning memory_planning = MemoryPlanning::usual;
+  bool one_thread = false;       // a run stays on the thread that calls it
+  CpuLevel level = cpu_level();  // of machine code: this machine's, or a lower one
+
+  MemoryPlanning planning() const {
+    if (memory_planning != MemoryPlanning::usual) return memory_planning;
+    return effort == Effort::e2 ? MemoryPlanning::best_fit : MemoryPlanning::greedy;
+  }
+  /// Those of the graphs among the attributes of ops.
+  CompileOptions of_bodies() const {
+    return {.effort = effort, .memory_planning = memory_planning, .level = level};
+  }
 };
 
 /// Filled for readers: the stages of a compilation as text, and what was decided. The steps of the

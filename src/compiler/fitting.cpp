@@ -173,7 +173,7 @@ class Fitter {
 std::unique_ptr<KernelSet> make_fitting_set(const KernelSet& set, std::span<const Binding> sizes,
                                             int64_t target, CompileReport* report,
                                             CompileCounts& counts) {
-  Stopwatch memory(counts.memory_ms);
+  Stopwatch memory(counts.memory_ms, CompileStage::memory);
   Fitter fitter(set, sizes, target);
   std::unique_ptr<KernelSet> made = fitter.run();
   return report ? fitter.tell(*report) : std::move(made);

@@ -63,7 +63,8 @@ std::string key_of(const Graph& graph, const CompileOptions& options) {
   key.add(graph.outputs);
   // All fields by name: a new one does not compile until it is thought of. Sizes at hand steer and
   // decide nothing.
-  const auto& [effort, runtime_scalars, constants, donated, sizes, off, memory_limit] = options;
+  const auto& [effort, runtime_scalars, constants, donated, sizes, off, memory_limit, on, planning,
+               one_thread, level] = options;
   (void)sizes;
   key.add(effort);
   key.add(runtime_scalars);
@@ -71,6 +72,10 @@ std::string key_of(const Graph& graph, const CompileOptions& options) {
   key.add(donated);
   key.add(off);
   key.add(memory_limit);
+  key.add(on);
+  key.add(planning);
+  key.add(one_thread);
+  key.add(level);
   return std::move(key.bytes);
 }
 

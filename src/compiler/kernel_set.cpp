@@ -38,8 +38,7 @@ std::vector<std::shared_ptr<const Plan>> KernelSet::body_plans(int op,
   auto [at, added] = bodies.try_emplace(op);
   if (added)
     for (const GraphRef& body : bodies_of(graph.ops[static_cast<size_t>(op)]))
-      at->second.push_back(
-          std::make_shared<const CompiledGraph>(*body, CompileOptions{.effort = options.effort}));
+      at->second.push_back(std::make_shared<const CompiledGraph>(*body, options.of_bodies()));
   std::vector<std::shared_ptr<const Plan>> plans;
   for (const auto& body : at->second) {
     CompileCounts before = body->counts();

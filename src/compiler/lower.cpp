@@ -36,7 +36,7 @@ std::shared_ptr<const Plan> Lowerer::lower() {
       lower_library(op);
   }
   return_outputs();
-  plan_memory(*plan_, true);
+  plan_memory(*plan_, options_.planning());
   return plan_;
 }
 
@@ -69,8 +69,7 @@ void Lowerer::lower_nest(const GraphOp& op) {
 
 std::vector<std::shared_ptr<const Plan>> Lowerer::body_plans(const GraphOp& op) {
   std::vector<std::shared_ptr<const Plan>> plans;
-  for (const GraphRef& body : bodies_of(op))
-    plans.push_back(compile(*body, {.effort = options_.effort}));
+  for (const GraphRef& body : bodies_of(op)) plans.push_back(compile(*body, options_.of_bodies()));
   return plans;
 }
 

@@ -88,7 +88,7 @@ FusedLowerer::FusedLowerer(KernelSet& set, const Graph& graph, std::span<const B
     : PlanBuilder(graph, set.options, report), set_(set), sizes_(sizes), counts_(counts) {}
 
 void FusedLowerer::add_steps() {
-  Stopwatch lowering(counts_.lowering_ms);
+  Stopwatch lowering(counts_.lowering_ms, CompileStage::lowering);
   for (int n : set_.order) lower(n);
   return_outputs();
 }
@@ -96,21 +96,23 @@ void FusedLowerer::add_steps() {
 int64_t FusedLowerer::memory() {
   add_steps();
   if (!std::ranges::count(options_.off, "bundle")) bundle_steps(*plan_);
-  plan_memory(*plan_, options_.effort == Effort::e1);
+  MemoryPlanning how = options_.planning();
+  // A guess need not be the best.
+  plan_memory(*plan_, how == MemoryPlanning::optimal ? MemoryPlanning::best_fit : how);
   return memory_needed(*plan_);
 }
 
 std::shared_ptr<const Plan> FusedLowerer::lower() {
   add_steps();
   bind_kernels();
-  Stopwatch memory(counts_.memory_ms);
+  Stopwatch memory(counts_.memory_ms, CompileStage::memory);
   if (!std::ranges::count(options_.off, "bundle")) {
     int joined = bundle_steps(*plan_);
     if (report_ && joined > 0)
       report_->decisions.push_back({"bundle", true, format("{} kernels run with others", joined),
                                     "they do not depend on each other, so threads meet once"});
   }
-  plan_memory(*plan_, options_.effort == Effort::e1, &set_.step_order);
+  plan_memory(*plan_, options_.planning(), &set_.step_order);
   ++counts_.plans;
   return plan_;
 }
@@ -350,7 +352,7 @@ void FusedLowerer::bind_kernels() {
   std::vector<SharedKernel*> kernels;
   for (const Pending& p : pending_) kernels.push_back(p.kernel);
   set_.compile(kernels, sizes_, counts_, report_);
-  Stopwatch lowering(counts_.lowering_ms);
+  Stopwatch lowering(counts_.lowering_ms, CompileStage::lowering);
   for (const auto& [kernel, number] : pending_) {
     Step& step = plan_->steps[number];
     if (kernel->form == cpu::Form::tile) {

@@ -28,10 +28,12 @@ int64_t bytes_needed(const Plan& plan, std::span<const int32_t> order) {
   return lower_bound(intervals);
 }
 
-/// As written, neighbours share what is in the caches: another order must save an eighth.
+/// As written, neighbours share what is in the caches: another order must save an eighth, unless
+/// memory is all that counts.
 std::vector<int32_t> best_order(const Plan& plan) {
   std::vector<int32_t> best = program_order(plan);
-  int64_t least = bytes_needed(plan, best) / 8 * 7;
+  int64_t least = bytes_needed(plan, best);
+  if (plan.planning != MemoryPlanning::optimal) least = least / 8 * 7;
   for (auto make : {depth_first_order, least_growth_order}) {
     std::vector<int32_t> order = make(plan);
     int64_t needed = bytes_needed(plan, order);
@@ -53,11 +55,12 @@ class AddressSpace {
  public:
   explicit AddressSpace(Plan& plan) : plan_(plan), end_(static_cast<int32_t>(plan.steps.size())) {}
 
-  void place_all(Storages& storages, bool quick) {
+  void place_all(Storages& storages) {
     make_blocks(storages.all);
     for (size_t i = 0; i < storages.all.size(); ++i)
       if (block_of_[i] < 0) add_interval(storages.all[i], storage_interval_[i]);
-    int64_t top = place(intervals_, quick);
+    auto [top, is_least] = place(intervals_, plan_.planning);
+    plan_.is_least = is_least;
     if (top > arena_) plan_.blocks.push_back({top - arena_});
     for (int32_t of : storages.of) plan_.spots.push_back(spot_of_storage(index(of)));
     drop_unused_blocks();
@@ -201,15 +204,18 @@ size_t first_overwrite(const Plan& plan) {
 
 }  // namespace
 
-void plan_memory(Plan& plan, bool quick, std::vector<int32_t>* order) {
-  if (!quick && plan.steps.size() <= kMostReordered) {
+void plan_memory(Plan& plan, MemoryPlanning how, std::vector<int32_t>* order) {
+  plan.planning = how;
+  if (how == MemoryPlanning::none) plan.donated.clear();
+  bool reorders = how == MemoryPlanning::best_fit || how == MemoryPlanning::optimal;
+  if (reorders && plan.steps.size() <= kMostReordered) {
     std::vector<int32_t> own;
     std::vector<int32_t>& best = order ? *order : own;
     if (!is_order(plan, best)) best = best_order(plan);
     reorder(plan, best);
   }
   Storages storages = find_storages(plan, program_order(plan));
-  AddressSpace(plan).place_all(storages, quick);
+  AddressSpace(plan).place_all(storages);
   plan.first_overwrite = first_overwrite(plan);
   choose_streaming(plan);
   plan.explain_memory = [](const Plan& p) { return to_text(memory_report(p)); };

@@ -83,6 +83,11 @@ std::string size_text(int64_t bytes) { return bytes_text(static_cast<size_t>(byt
 
 }  // namespace
 
+std::string_view name_of(MemoryPlanning planning) {
+  constexpr std::string_view kNames[] = {"usual", "greedy", "best_fit", "optimal", "none"};
+  return kNames[static_cast<size_t>(planning)];
+}
+
 int64_t memory_needed(const Plan& plan) {
   int64_t bytes = 0;
   for (const Plan::Block& block : plan.blocks)
@@ -92,6 +97,8 @@ int64_t memory_needed(const Plan& plan) {
 
 MemoryReport memory_report(const Plan& plan) {
   MemoryReport report;
+  report.planning = name_of(plan.planning);
+  report.is_least = plan.is_least;
   Storages storages = find_storages(plan, program_order(plan));
   add_blocks(plan, report);
   find_peak(plan, storages, report);
@@ -111,6 +118,7 @@ std::string to_text(const MemoryReport& r) {
                             size_text(r.lower_bound), 100 * r.fragmentation());
   text += format("arena {}, outputs {}, constants {}, workspace {}\n", size_text(r.arena),
                  size_text(r.outputs), size_text(r.constants), size_text(r.workspace));
+  text += format("placed by {}{}\n", r.planning, r.is_least ? ": no placement needs less" : "");
   if (r.donated) text += format("in memory of inputs {}\n", size_text(r.donated));
   if (r.step < 0) return text;
   auto place = [](Loc loc) {

@@ -7,8 +7,10 @@ namespace tn {
 
 /// In bytes. Inputs do not count.
 struct MemoryReport {
-  int64_t peak = 0;         // arena and outputs
-  int64_t lower_bound = 0;  // the most that is needed at one step; no placement can do with less
+  std::string_view planning;  // how places were found: "best_fit"
+  bool is_least = false;      // it is known that these steps, in this order, need no less
+  int64_t peak = 0;           // arena and outputs
+  int64_t lower_bound = 0;    // the most that is needed at one step; no placement can do with less
   int64_t arena = 0, outputs = 0;
   int64_t workspace = 0;  // the most that a step has for itself
   int64_t constants = 0;  // kept by the plan between runs
@@ -30,6 +32,8 @@ struct MemoryReport {
     return peak ? 1 - static_cast<double>(lower_bound) / static_cast<double>(peak) : 0;
   }
 };
+
+std::string_view name_of(MemoryPlanning planning);
 
 /// The bytes that a run takes: what the report has as its peak.
 int64_t memory_needed(const Plan& plan);

@@ -86,30 +86,48 @@ int64_t lower_bound(std::span<const Interval> intervals) {
   return most;
 }
 
-int64_t place(std::span<Interval> intervals, bool quick) {
-  std::vector<size_t> order;
-  for (size_t i = 0; i < intervals.size(); ++i)
-    if (intervals[i].offset < 0) order.push_back(i);
-  std::ranges::stable_sort(order, {}, [&](size_t i) { return intervals[i].first; });
-  std::vector<int64_t> best(intervals.size()), tried(intervals.size());
-  int64_t end = place_in_order(intervals, order, true, best);
-  if (!quick && order.size() <= kMostBySize) {
-    std::ranges::stable_sort(order, [&](size_t i, size_t j) {
-      const Interval &a = intervals[i], &b = intervals[j];
-      return a.bytes != b.bytes ? a.bytes > b.bytes : a.last - a.first > b.last - b.first;
-    });
-    size_t more = std::min(kMostTries, kMostWork / (order.size() * order.size() + 1));
-    for (size_t n = 0; n <= more; ++n) {
-      int64_t reached = place_in_order(intervals, order, false, tried);
-      if (reached < end) end = reached, best = tried;
-      // What lies highest goes first next time.
-      auto top = std::ranges::max_element(order, {},
-                                          [&](size_t i) { return tried[i] + intervals[i].bytes; });
-      if (top != order.end()) std::rotate(order.begin(), top, top + 1);
-    }
+/// The largest first, each into the tightest gap, several times.
+static void place_by_size(std::span<const Interval> intervals, std::vector<size_t> order,
+                          std::vector<int64_t>& best, int64_t& end) {
+  std::ranges::stable_sort(order, [&](size_t i, size_t j) {
+    const Interval &a = intervals[i], &b = intervals[j];
+    return a.bytes != b.bytes ? a.bytes > b.bytes : a.last - a.first > b.last - b.first;
+  });
+  std::vector<int64_t> tried(intervals.size());
+  size_t more = std::min(kMostTries, kMostWork / (order.size() * order.size() + 1));
+  for (size_t n = 0; n <= more; ++n) {
+    int64_t reached = place_in_order(intervals, order, false, tried);
+    if (reached < end) end = reached, best = tried;
+    // What lies highest goes first next time.
+    auto top = std::ranges::max_element(order, {},
+                                        [&](size_t i) { return tried[i] + intervals[i].bytes; });
+    if (top != order.end()) std::rotate(order.begin(), top, top + 1);
   }
+}
+
+Placement place(std::span<Interval> intervals, MemoryPlanning how) {
+  std::vector<size_t> order;
+  int64_t least = 0;  // what lies somewhere already ends there
+  for (size_t i = 0; i < intervals.size(); ++i) {
+    const Interval& interval = intervals[i];
+    if (interval.offset < 0) order.push_back(i);
+    if (interval.offset >= 0) least = std::max(least, interval.offset + interval.bytes);
+  }
+  if (how == MemoryPlanning::none) {
+    for (size_t i : order) intervals[i].offset = least, least += intervals[i].bytes;
+    return {least, false};
+  }
+  least = std::max(least, lower_bound(intervals));
+  std::ranges::stable_sort(order, {}, [&](size_t i) { return intervals[i].first; });
+  std::vector<int64_t> best(intervals.size());
+  int64_t end = place_in_order(intervals, order, true, best);
+  if (how != MemoryPlanning::greedy && order.size() <= kMostBySize)
+    place_by_size(intervals, order, best, end);
+  bool is_least = end == least;
+  if (how == MemoryPlanning::optimal && !is_least)
+    is_least = improve_placement(intervals, order, best, end);
   for (size_t i : order) intervals[i].offset = best[i];
-  return end;
+  return {end, is_least};
 }
 
 }  // namespace tn

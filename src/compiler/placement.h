@@ -1,7 +1,6 @@
 #pragma once
 // Placement: intervals of time with a size become offsets in one address space.
-#include <cstdint>
-#include <span>
+#include "runtime/plan.h"
 
 namespace tn {
 
@@ -19,10 +18,23 @@ struct Interval {
 /// The most bytes that are needed at one step, whatever the offsets.
 int64_t lower_bound(std::span<const Interval> intervals);
 
-/// Gives every interval an offset so that no two that meet in time meet in space, and returns where
-/// the last one ends. Several ways are tried and the best kept: as time goes by, each at the lowest
-/// offset; the largest first, each into the tightest gap; and again with what came to lie highest
-/// in front. `quick` tries the first alone.
-int64_t place(std::span<Interval> intervals, bool quick);
+struct Placement {
+  int64_t end;    // of the one that lies highest
+  bool is_least;  // it is known that there is no better one
+};
+
+/// Gives every interval an offset so that no two that meet in time meet in space.
+///   greedy    as time goes by, each at the lowest offset that is free
+///   best_fit  that; the largest first, each into the tightest gap; and again with what came to lie
+///             highest in front: the best of these
+///   optimal   from there, all placements that could be better, if there are few intervals
+///   none      side by side, whether they meet in time or not
+Placement place(std::span<Interval> intervals, MemoryPlanning how);
+
+/// Looks for a better placement of the intervals `open` than `offsets`, which ends at `end`; the
+/// others lie where they are. Returns whether there is none better than the one that is there then.
+/// How far it looks depends on the work done, not on the clock: plans are the same everywhere.
+bool improve_placement(std::span<const Interval> intervals, std::span<const size_t> open,
+                       std::vector<int64_t>& offsets, int64_t& end);
 
 }  // namespace tn

@@ -60,6 +60,7 @@ struct PlanText {
 
 std::string to_text(const Plan& plan) {
   PlanText made{plan};
+  if (plan.one_thread) made.text += "on the thread that calls\n";
   for (size_t i = 0; i < plan.blocks.size(); ++i) made.add_block(static_cast<int32_t>(i));
   for (size_t i = 0; i < plan.steps.size(); ++i) made.add_step(i);
   std::vector<std::string> out;

@@ -25,6 +25,11 @@ void check_off(const std::vector<std::string>& off) {
     if (!std::ranges::count(kFusions, name)) check_pass_name(name);
 }
 
+void check_names(const CompileOptions& options) {
+  check_off(options.off);
+  for (const std::string& name : options.on) check_asked_for(name);
+}
+
 /// Of a reduction of no elements: every result is what folding nothing gives.
 loop::Kernel empty_fold(const Graph& graph, const GraphOp& op) {
   TypeRef type = graph.types[static_cast<size_t>(op.out)];
@@ -47,8 +52,10 @@ std::shared_ptr<const loop::Kernel> shared(loop::Kernel kernel) {
 
 class Fused : public KernelSource {
  public:
-  explicit Fused(const Graph& graph, Fusion fusion, int runtime_scalars)
-      : fusion_(std::move(fusion)), numbers_(numbers_of(graph, runtime_scalars)) {}
+  Fused(const Graph& graph, Fusion fusion, const CompileOptions& options)
+      : fusion_(std::move(fusion)),
+        numbers_(numbers_of(graph, options.runtime_scalars)),
+        target_{.level = options.level} {}
 
   std::shared_ptr<SharedKernel> build(const KernelSet& set, KernelUse use, int number) override {
     if (use == KernelUse::nest) return nest(set.graph, set.graph.ops[static_cast<size_t>(number)]);
@@ -67,11 +74,11 @@ class Fused : public KernelSource {
 
   void compile(std::span<SharedKernel* const> kernels, std::span<const Binding> sizes,
                CompileCounts& counts, CompileReport* report) override {
-    Stopwatch code(counts.code_ms);
+    Stopwatch code(counts.code_ms, CompileStage::code);
     std::vector<cpu::KernelRequest> requests;
     for (SharedKernel* k : kernels) requests.push_back({k->kernel.get(), k->form, sizes});
     cpu::KernelCounts found;
-    auto compiled = cpu::compile_kernels(requests, {}, &found);
+    auto compiled = cpu::compile_kernels(requests, target_, &found);
     counts.compiled += found.compiled;
     counts.from_memory += found.from_memory, counts.from_disk += found.from_disk;
     for (size_t i = 0; i < kernels.size(); ++i) {
@@ -91,18 +98,19 @@ class Fused : public KernelSource {
     return made;
   }
 
-  static void tell(const SharedKernel& kernel, const cpu::KernelRequest& request,
-                   CompileReport& report) {
+  void tell(const SharedKernel& kernel, const cpu::KernelRequest& request,
+            CompileReport& report) const {
     const std::string& name = kernel.kernel->name;
     if (kernel.code)
-      report.kernels += format("# {}\n{}\n", name, cpu::assembly_text(request));
+      report.kernels += format("# {}\n{}\n", name, cpu::assembly_text(request, target_));
     else
-      report.decisions.push_back(
-          {"code", false, format("machine code of {}", name), cpu::why_interpreted(request)});
+      report.decisions.push_back({"code", false, format("machine code of {}", name),
+                                  cpu::why_interpreted(request, target_)});
   }
 
   Fusion fusion_;
   std::vector<Home> numbers_;  // by value
+  cpu::Target target_;
 };
 
 Graph run_passes_of(KernelSet& set, const Graph& graph, CompileReport* report) {
@@ -112,7 +120,8 @@ Graph run_passes_of(KernelSet& set, const Graph& graph, CompileReport* report) {
   context.runtime_scalars = set.options.runtime_scalars;
   context.decisions = report ? &report->decisions : nullptr;
   context.sizes = set.sizes;
-  int rounds = set.options.effort == Effort::e1 ? 1 : 3;
+  context.on = set.options.on;
+  int rounds = set.options.effort == Effort::e2 ? 3 : set.options.on.empty() ? 1 : 2;
   Graph optimized = run_passes(graph, context, pipeline(rounds), set.options.off);
   set.options.constants = std::move(context.constants);
   return optimized;
@@ -138,7 +147,7 @@ void add_fusion(KernelSet& set, const std::vector<bool>& late, CompileReport* re
   for (const Cluster& c : fusion.clusters) set.clusters.push_back(fused_ops(set.graph, c));
   for (const GraphOp& op : set.graph.ops)
     set.library.push_back(op.op->run && !has_loop_form(set.graph, op));
-  set.source = std::make_shared<Fused>(set.graph, std::move(fusion), set.options.runtime_scalars);
+  set.source = std::make_shared<Fused>(set.graph, std::move(fusion), set.options);
 }
 
 /// Kernels of symbolic sizes have elements to work on.
@@ -159,17 +168,17 @@ void require_elements(KernelSet& set) {
 std::unique_ptr<KernelSet> make_kernel_set(const Graph& graph, const CompileOptions& options,
                                            std::span<const Binding> sizes, CompileReport* report,
                                            CompileCounts& counts, std::vector<SizeGuard> guards) {
-  check_off(options.off);
+  check_names(options);
   auto set = std::make_unique<KernelSet>();
   set->options = options;
   set->sizes.assign(sizes.begin(), sizes.end());
   set->guards = std::move(guards);
   SizesAtHand at_hand(set->sizes);
   {
-    Stopwatch passes(counts.passes_ms);
+    Stopwatch passes(counts.passes_ms, CompileStage::passes);
     set->graph = run_passes_of(*set, graph, report);
   }
-  Stopwatch fusing(counts.fusion_ms);
+  Stopwatch fusing(counts.fusion_ms, CompileStage::fusion);
   add_fusion(*set, {}, report);
   ++counts.graphs;
   set->guards.insert(set->guards.end(), at_hand.guards.begin(), at_hand.guards.end());
@@ -203,7 +212,7 @@ std::unique_ptr<KernelSet> make_rewritten_set(const KernelSet& set, const Rewrit
 
 std::shared_ptr<const Plan> make_grouped_plan(const Graph& graph, const CompileOptions& options,
                                               CompileReport* report) {
-  check_off(options.off);
+  check_names(options);
   Graph expanded = expand_composites(graph);
   if (report) report->optimized = to_text(expanded);
   return Lowerer(expanded, options, report).lower();

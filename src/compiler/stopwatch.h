@@ -1,20 +1,34 @@
 #pragma once
+#include <atomic>
 #include <chrono>
+#include <cstdint>
 
 namespace tn {
 
-/// Adds the milliseconds of its life to a total.
+/// What a compilation is at.
+enum class CompileStage : uint8_t { waiting, tracing, passes, fusion, lowering, code, memory };
+
+/// Where this thread tells its stage, for somebody who waits for it; null: nobody does.
+inline thread_local std::atomic<CompileStage>* told_stage = nullptr;
+
+/// Adds the milliseconds of its life to a total, and tells the stage they are spent in.
 class Stopwatch {
  public:
   explicit Stopwatch(double& total) : total_(total) {}
+  Stopwatch(double& total, CompileStage stage) : total_(total), told_(told_stage) {
+    if (told_) before_ = told_->exchange(stage);
+  }
   ~Stopwatch() {
     total_ += std::chrono::duration<double, std::milli>(Clock::now() - start_).count();
+    if (told_) told_->store(before_);
   }
   Stopwatch(const Stopwatch&) = delete;
 
  private:
   using Clock = std::chrono::steady_clock;
   double& total_;
+  std::atomic<CompileStage>* told_ = nullptr;
+  CompileStage before_ = CompileStage::waiting;
   Clock::time_point start_ = Clock::now();
 };
 

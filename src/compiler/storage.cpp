@@ -64,6 +64,7 @@ class StorageFinder {
   void assign(const Step& step, int32_t b, int32_t now) {
     int32_t& mine = storage_[index(b)];
     for (Step::Pair pair : step.in_place) {
+      if (plan_.planning == MemoryPlanning::none) break;
       int32_t before = step.buffers[index(pair.input)];
       if (step.buffers[index(pair.output)] != b || !may_follow(step, before, b, now)) continue;
       if (mine < 0) mine = storage_[index(before)];

@@ -51,7 +51,7 @@ Program::Program(Signature signature, Graph graph, std::vector<NamedConstant> co
     at_opt_->plan();
     std::ranges::move(at_opt_->sets(), std::back_inserter(sets_));
   }
-  target = name_of(cpu_level());
+  target = name_of(options_.level);
 }
 
 Program::Program(Signature signature, Graph graph, std::vector<NamedConstant> constants,

@@ -67,7 +67,8 @@ class Program {
   /// the kernels.
   static std::shared_ptr<const Program> read(std::shared_ptr<const tnx::File> file,
                                              const ReadOptions& options);
-  std::string origin, target;       // as in ExecutableStats
+  std::string origin, target;                     // as in ExecutableStats
+  std::vector<CpuLevel> targets = {cpu_level()};  // that files hold code for, unless told otherwise
   std::vector<std::string> places;  // by op of the graph: in the user's source; or none
 
  private:

@@ -158,6 +158,12 @@ class Reader {
     options_.effort = static_cast<Effort>(effort);
     in(options_.off);
     if (!in.at_end()) in(options_.memory_limit);
+    if (in.at_end()) return made;
+    auto planning = in.read<uint8_t>();
+    ByteReader::must(planning <= static_cast<uint8_t>(MemoryPlanning::none),
+                     "there is no such way to plan memory");
+    options_.memory_planning = static_cast<MemoryPlanning>(planning);
+    in(options_.one_thread), in(options_.on);
     return made;
   }
 

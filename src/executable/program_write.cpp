@@ -43,7 +43,11 @@ std::string meta_bytes(const Signature& signature, const CompileOptions& options
   ByteWriter meta;
   write(meta, signature);
   meta(options.effort), meta(options.off);
-  if (options.memory_limit) meta(options.memory_limit);  // files without are as they always were
+  // Files without are as they always were.
+  bool usual =
+      options.memory_planning == MemoryPlanning::usual && !options.one_thread && options.on.empty();
+  if (options.memory_limit || !usual) meta(options.memory_limit);
+  if (!usual) meta(options.memory_planning), meta(options.one_thread), meta(options.on);
   return std::move(meta.bytes);
 }
 

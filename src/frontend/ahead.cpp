@@ -6,8 +6,10 @@
 
 #include "base/error.h"
 #include "compiler/memory_report.h"
+#include "executable/targets.h"
 #include "frontend/compiled.h"
 #include "frontend/eval.h"
+#include "frontend/plan_settings.h"
 #include "frontend/traced.h"
 #include "ir/rewrite.h"
 
@@ -223,14 +225,15 @@ std::shared_ptr<const Program> program_of(const SizedFunction& f,
   flush(traced.leaves);
   std::vector<NamedConstant> constants = constants_of(traced.leaves, settings);
   name_inputs(graph, signature, constants);
-  CompileOptions options{.effort = effort_of(settings.optimization_level),
-                         .sizes = signature.opt,
-                         .memory_limit = settings.memory_limit};
+  CompileOptions options = options_of(settings.optimization_level, settings.plan);
+  options.sizes = signature.opt;
+  options.memory_limit = settings.memory_limit;
 
   HostUnlocked unlocked;
   auto program = std::make_shared<Program>(std::move(signature), std::move(graph),
                                            std::move(constants), std::move(options));
   program->origin = "compiled";
+  program->targets = levels_of_targets(settings.plan.targets, "target_hardware");
   for (const GraphOp& op : program->graph().ops) program->places.push_back(to_text(op.loc));
   check_memory(*program, settings.memory_limit, effort_of(settings.optimization_level));
   return program;

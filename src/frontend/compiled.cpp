@@ -62,7 +62,12 @@ Compiled::Compiled(const Function& f, std::span<const Tensor> like, Pattern patt
     }
     return f(params);
   };
-  traced_ = trace(on_numbers, pattern_.types, options_.sizes);
+  double traced_ms = 0;
+  {
+    Stopwatch tracing(traced_ms);
+    traced_ = trace(on_numbers, pattern_.types, options_.sizes);
+  }
+  deadline_.add_tracing(traced_ms * 1e-3);
   guards_ = traced_.guards;
   if (!SizesAtHand::current()) settle_sizes();
 }

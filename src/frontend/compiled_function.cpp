@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "frontend/compiled.h"
 #include "frontend/modes.h"
+#include "frontend/plan_settings.h"
 #include "frontend/retrace.h"
 #include "ir/trace.h"
 #include "ir/watch.h"
@@ -117,6 +118,7 @@ struct CompiledFunction::State {
 
 static RunDemands demands_of(const CompileSettings& settings) {
   if (!(settings.timeout >= 0)) fail("compile: a timeout is seconds, not {}", settings.timeout);
+  check_runs_here(settings.plan);
   if (!std::ranges::count(kModes, settings.mode))
     fail("compile: mode is one of {}, not '{}'", join(kModes, ", "), settings.mode);
   return {.memory_limit = settings.memory_limit,
@@ -130,8 +132,7 @@ static RunDemands demands_of(const CompileSettings& settings) {
 CompiledFunction::CompiledFunction(Function f, CompileSettings settings)
     : state_(new State{
           .f = std::move(f),
-          .options = {.effort = effort_of(settings.optimization_level),
-                      .off = std::move(settings.off)},
+          .options = options_of(settings.optimization_level, settings.plan),
           .demands = demands_of(settings),
           .shapeless = settings.shapeless,
           .donated = settings.donated,

@@ -7,6 +7,7 @@
 #include "base/at_fork.h"
 #include "base/function_ref.h"
 #include "compiler/compile.h"
+#include "compiler/stopwatch.h"
 
 namespace tn {
 
@@ -16,6 +17,9 @@ class Deadline {
   using PlanRef = std::shared_ptr<const Plan>;
   /// After so many seconds calls fail, or the interpreter runs until the plan is there.
   Deadline(double seconds, bool fails) : seconds_(seconds), fails_(fails) {}
+
+  /// Seconds that tracing took, before anybody asked: the first plan has so much less.
+  void add_tracing(double seconds) { traced_in_ = seconds; }
 
   struct Found {
     PlanRef plan;
@@ -32,6 +36,7 @@ class Deadline {
     std::chrono::steady_clock::time_point end;  // no call waits beyond
     std::once_flag once;
     PlanRef interpreted;
+    std::atomic<CompileStage> stage = CompileStage::waiting;
   };
   static constexpr size_t kMost = 16;
 
@@ -44,6 +49,7 @@ class Deadline {
   };
 
   const double seconds_;
+  std::atomic<double> traced_in_ = 0;
   const bool fails_;
   PerProcess<Begun> begun_;  // a child of fork has not the thread that makes them
 };

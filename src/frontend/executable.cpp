@@ -6,6 +6,7 @@
 #include "backend/source/python_source.h"
 #include "base/error.h"
 #include "compiler/memory_report.h"
+#include "executable/targets.h"
 #include "frontend/ahead.h"
 #include "frontend/bad_values.h"
 #include "frontend/eval.h"
@@ -14,7 +15,6 @@
 #include "ir/dtype.h"
 #include "ir/rewrite.h"
 #include "ir/trace.h"
-#include "runtime/cpu_level.h"
 #include "tenon/files.h"
 #include "transforms/tape.h"
 
@@ -232,25 +232,13 @@ Executable compile_ahead(Function f, std::vector<InputInfo> inputs, AheadSetting
                              std::move(inputs), std::move(settings));
 }
 
-/// The CPU levels that a user names.
-static std::vector<CpuLevel> levels_of(const std::vector<std::string>& targets) {
-  std::vector<CpuLevel> levels;
-  for (const std::string& target : targets) {
-    constexpr CpuLevel kAll[] = {CpuLevel::v2, CpuLevel::v3, CpuLevel::v4};
-    auto at = std::ranges::find_if(kAll, [&](CpuLevel l) { return name_of(l) == target; });
-    if (at == std::end(kAll) && target != "native")
-      fail("save: no target \"{}\": there are x86-64-v2, x86-64-v3, x86-64-v4, native", target);
-    levels.push_back(target == "native" ? cpu_level() : *at);
-  }
-  std::ranges::sort(levels);
-  levels.erase(std::ranges::unique(levels).begin(), levels.end());
-  return levels;
-}
-
 void Executable::save(const std::string& path, const SaveSettings& settings) const {
   HostUnlocked unlocked;
   tnx::Writer out;
-  state_->program->write(out, levels_of(settings.targets), settings.debug);
+  std::vector<CpuLevel> targets = settings.targets.empty()
+                                      ? state_->program->targets
+                                      : levels_of_targets(settings.targets, "save");
+  state_->program->write(out, targets, settings.debug);
   out.save(path);
 }
 

@@ -21,9 +21,11 @@ struct PassContext {
   /// The first constants of the graph, given at every run: `run_passes` hides their values.
   int runtime_scalars = 0;
   std::span<const std::string> off = {};  // what is switched off, by name
+  std::span<const std::string> on = {};   // what is asked for, by name
   std::span<const Binding> sizes = {};    // of the symbols: where only the cost depends on them
 
   bool is_off(std::string_view name) const { return std::ranges::count(off, name) > 0; }
+  bool is_asked_for(std::string_view name) const { return std::ranges::count(on, name) > 0; }
   /// Records a decision when somebody asks; `what` and `reason` make its text.
   void decide(std::string_view pass, bool made, Loc loc, FunctionRef<std::string()> what,
               std::string_view reason) const {
@@ -40,10 +42,12 @@ struct PassContext {
   }
 };
 
-/// The result computes the same values as the given graph, bit for bit.
+/// The result computes the same values as the given graph, bit for bit; one that has to be asked
+/// for, the same but for rounding.
 struct Pass {
   std::string_view name, reason;
   Graph (*run)(const Graph& graph, PassContext& context);
+  bool asked_for = false;
 };
 
 }  // namespace tn

@@ -13,6 +13,7 @@ Graph fold_constants(const Graph& graph, PassContext& context);
 Graph canonicalise(const Graph& graph, PassContext& context);
 Graph merge_equal_ops(const Graph& graph, PassContext& context);
 Graph drop_dead_ops(const Graph& graph, PassContext& context);
+Graph absorb_factors(const Graph& graph, PassContext& context);
 Graph repeat_rematerialised(const Graph& graph, PassContext& context);
 
 /// Whether running the op does something besides giving values: it prints or checks, or a graph

@@ -25,6 +25,9 @@ constexpr Pass kRound[] = {
     {"dce", "the rules above leave what they replaced", drop_dead_ops},
 };
 
+constexpr Pass kAbsorb = {"absorb", "factors and terms are next to what they belong to",
+                          absorb_factors, true};
+
 constexpr Pass kLast[] = {
     {"recompute", "after the last cse, which would merge what is to be computed twice",
      repeat_rematerialised},
@@ -37,7 +40,10 @@ constexpr Pass kLast[] = {
 
 std::vector<Pass> unrolled(int rounds) {
   std::vector<Pass> list(std::begin(kFirst), std::end(kFirst));
-  for (int i = 0; i < rounds; ++i) list.insert(list.end(), std::begin(kRound), std::end(kRound));
+  for (int i = 0; i < rounds; ++i) {
+    list.insert(list.end(), std::begin(kRound), std::end(kRound));
+    if (i == 0) list.push_back(kAbsorb);
+  }
   list.insert(list.end(), std::begin(kLast), std::end(kLast));
   return list;
 }
@@ -106,6 +112,14 @@ bool same(const Graph& a, const Graph& b) {
 
 }  // namespace
 
+[[noreturn]] static void fail_by_name(std::string_view name,
+                                      const std::vector<std::string_view>& names) {
+  std::string_view near = nearest_name(name, names);
+  Hint hint{near.empty() ? format("passes are: {}", join(names, ", "))
+                         : format("did you mean '{}'?", near)};
+  fail(hint, "pass: there is none of this name: '{}'", name);
+}
+
 std::span<const Pass> pipeline(int rounds) {
   static const std::vector<Pass> kTables[] = {unrolled(1), unrolled(2), unrolled(3)};
   invariant(rounds >= 1 && rounds <= 3, "pipeline: 1 to 3 rounds, not {}", rounds);
@@ -117,10 +131,14 @@ void check_pass_name(std::string_view name) {
   for (const Pass& pass : pipeline(1))
     if (!std::ranges::count(names, pass.name)) names.push_back(pass.name);
   if (std::ranges::count(names, name)) return;
-  std::string_view near = nearest_name(name, names);
-  Hint hint{near.empty() ? format("passes are: {}", join(names, ", "))
-                         : format("did you mean '{}'?", near)};
-  fail(hint, "pass: there is none of this name: '{}'", name);
+  fail_by_name(name, names);
+}
+
+void check_asked_for(std::string_view name) {
+  std::vector<std::string_view> names;
+  for (const Pass& pass : pipeline(1))
+    if (pass.asked_for) names.push_back(pass.name);
+  if (!std::ranges::count(names, name)) fail_by_name(name, names);
 }
 
 Graph run_passes(const Graph& graph, PassContext& context, std::span<const Pass> passes,
@@ -133,6 +151,7 @@ Graph run_passes(const Graph& graph, PassContext& context, std::span<const Pass>
   for (const Pass& pass : passes) {
     if (left_unchanged[pass.name] == version) continue;
     if (context.is_off(pass.name) && pass.run != claim_composites) continue;  // off: claims nothing
+    if (pass.asked_for && !context.is_asked_for(pass.name)) continue;
     stop_if_asked();
     Graph next = pass.run(now, context);
 #ifndef NDEBUG

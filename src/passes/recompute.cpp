@@ -14,11 +14,13 @@ namespace tn {
 /// The body, simplified as if it were a graph of its own. Data found in it has no place among the
 /// inputs of the call, so then it is left to be computed.
 static Graph simplified(const Graph& body, const PassContext& context) {
-  PassContext inner{
-      .evaluate = context.evaluate, .decisions = context.decisions, .sizes = context.sizes};
+  PassContext inner{.evaluate = context.evaluate,
+                    .decisions = context.decisions,
+                    .on = context.on,
+                    .sizes = context.sizes};
   Graph graph = run_passes(body, inner, pipeline(1), context.off);
   if (inner.constants.empty()) return graph;
-  PassContext plain{.decisions = context.decisions, .sizes = context.sizes};
+  PassContext plain{.decisions = context.decisions, .on = context.on, .sizes = context.sizes};
   return run_passes(body, plain, pipeline(1), context.off);
 }
 

@@ -1,12 +1,14 @@
 #include "runtime/plan.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "base/error.h"
 #include "base/events.h"
 #include "base/interrupt.h"
 #include "runtime/blocks.h"
 #include "runtime/memory.h"
+#include "runtime/own_thread.h"
 
 namespace tn {
 namespace {
@@ -129,6 +131,8 @@ void run(const Plan& plan, std::span<const Bound> inputs, const Scalar* scalars,
     explain(plan, error);
   }
   RunEvents events(plan);
+  std::optional<OnOwnThread> alone;
+  if (plan.one_thread) alone.emplace();
   Run run{plan, blocks.data, scalars};
   size_t before = static_cast<size_t>(plan.first_own());  // of the plan's own buffers
   Scratch<void*, 32> address(before + plan.bytes.size());

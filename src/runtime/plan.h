@@ -52,6 +52,15 @@ struct Bound {
   int64_t offset = 0;  // in bytes
 };
 
+/// How the places of a plan's buffers are found; see compiler/placement.h.
+enum class MemoryPlanning : uint8_t {
+  usual,  // as the effort says: greedy, or best_fit for the highest
+  greedy,
+  best_fit,
+  optimal,
+  none,
+};
+
 struct Plan {
   int inputs = 0, scalars = 0;
   std::vector<Bound> constants;
@@ -63,6 +72,7 @@ struct Plan {
   };
   std::vector<Output> outputs;
   std::vector<int64_t> donated;  // by input: the bytes that results may take over; 0: none
+  bool one_thread = false;       // a run stays on the thread that calls it
 
   // Filled by plan_memory (compiler/memory.h).
   struct Block {
@@ -72,6 +82,8 @@ struct Plan {
   std::vector<Block> blocks;   // what a run takes: buffers of outputs, then the arena
   std::vector<Spot> spots;     // of the plan's own buffers
   size_t first_overwrite = 0;  // the first step that may write in memory of inputs
+  MemoryPlanning planning = MemoryPlanning::usual;  // how spots were found
+  bool is_least = false;  // it is known that these steps, in this order, need no less
   /// Says what needs the memory, when there is not enough.
   std::string (*explain_memory)(const Plan& plan) = nullptr;
 

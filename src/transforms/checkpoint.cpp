@@ -5,13 +5,15 @@
 #include "ops/call.h"
 #include "tenon/transforms.h"
 #include "transforms/tape.h"
+#include "transforms/variants.h"
 
 namespace tn {
 
 // The function is run once, on copies of the arguments and with values known, and what it recorded
 // becomes a graph: a call of it keeps its operands only, and its derivative runs the graph again.
-Function checkpoint(Function f) {
-  return [f = std::move(f)](const Tensors& args) -> Tensors {
+Function checkpoint(Function f, int segments) {
+  if (segments < 1) fail("checkpoint: segments must be 1 or more: {}", segments);
+  return [f = std::move(f), segments](const Tensors& args) -> Tensors {
     check_given(args, "checkpoint", "argument");
     bool traced =
         std::any_of(args.begin(), args.end(), [](const Tensor& t) { return t.node()->traced; });
@@ -28,6 +30,7 @@ Function checkpoint(Function f) {
     Tensors in = args;
     in.insert(in.end(), body.leaves.begin(), body.leaves.end());
     GraphRef graph = without_effects(intern(std::move(body.graph)));  // they have happened
+    if (segments > 1) return replay(in_segments(*graph, segments), in);
     return ops::emit_call(ops::CallKind::remat, graph, in);
   };
 }

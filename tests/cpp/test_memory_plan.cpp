@@ -233,7 +233,7 @@ TEST_CASE("orders: branches are finished before the next one begins, when that s
     plan.steps.push_back({run_mix, mix, {1 + i, 9 + i}, {}, {1}});
   }
   Plan quick = plan;
-  plan_memory(plan, false), plan_memory(quick, true);
+  plan_memory(plan, MemoryPlanning::best_fit), plan_memory(quick, MemoryPlanning::greedy);
   CHECK(memory_report(plan).arena == 1 << 20);
   CHECK(memory_report(quick).arena == 8 << 20);
 }
@@ -257,17 +257,17 @@ Plan chain_of(std::vector<std::pair<int32_t, int32_t>> moves, std::vector<int32_
 
 TEST_CASE("in place: a chain needs one buffer, a later reader keeps its operand") {
   Plan chain = chain_of({{0, 1}, {1, 2}, {2, 3}, {3, 4}}, {4});
-  plan_memory(chain, true);
+  plan_memory(chain, MemoryPlanning::greedy);
   CHECK(chain.blocks.size() == 1);
   CHECK(memory_report(chain).peak == 4096);
   CHECK(memory_report(chain).in_place == 3);
 
   Plan read_later = chain_of({{0, 1}, {1, 2}, {1, 3}}, {2, 3});
-  plan_memory(read_later, true);
+  plan_memory(read_later, MemoryPlanning::greedy);
   CHECK(memory_report(read_later).in_place == 1);  // by the last reader only
 
   Plan returned = chain_of({{0, 1}, {1, 2}}, {1, 2});
-  plan_memory(returned, true);
+  plan_memory(returned, MemoryPlanning::greedy);
   CHECK(memory_report(returned).in_place == 0);
 }
 
@@ -276,7 +276,7 @@ TEST_CASE("in place: an operand that is read twice by one step stays") {
   plan.steps[1].buffers = {1, 1, 2};  // two views of one buffer
   plan.steps[1].writes = {2};
   plan.steps[1].in_place = {{0, 2}};
-  plan_memory(plan, true);
+  plan_memory(plan, MemoryPlanning::greedy);
   CHECK(memory_report(plan).in_place == 0);
 }
 
@@ -286,7 +286,7 @@ TEST_CASE("donated inputs become results") {
     if (!in_place)
       for (Step& step : plan.steps) step.in_place.clear();
     plan.donated = {8 * kWords};
-    plan_memory(plan, true);
+    plan_memory(plan, MemoryPlanning::greedy);
     CHECK(memory_report(plan).outputs == 0);
     BufferRef given = allocate(8 * kWords);
     std::memset(given.data(), 1, 8 * kWords);
@@ -304,7 +304,7 @@ TEST_CASE("donated inputs become results") {
 TEST_CASE("donated inputs that are returned stay as they are") {
   Plan plan = chain_of({{0, 1}}, {0, 1}, 8 * kWords);
   plan.donated = {8 * kWords};
-  plan_memory(plan, true);
+  plan_memory(plan, MemoryPlanning::greedy);
   CHECK(memory_report(plan).donated == 0);
 }
 
@@ -313,7 +313,7 @@ TEST_CASE("large results are written past the caches unless they are read soon o
     Plan plan = chain_of({{0, 1}, {1, 2}}, {2}, bytes);
     if (!in_place)
       for (Step& step : plan.steps) step.in_place.clear();
-    plan_memory(plan, true);
+    plan_memory(plan, MemoryPlanning::greedy);
     return std::pair{plan.steps[0].stream, plan.steps[1].stream};
   };
   CHECK(streams(1 << 20, false) == std::pair{false, false});

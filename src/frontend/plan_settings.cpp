@@ -1,0 +1,57 @@
+#include "frontend/plan_settings.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "compiler/memory_report.h"
+#include "executable/program.h"
+#include "executable/targets.h"
+#include "frontend/compiled.h"
+
+namespace tn {
+namespace {
+
+MemoryPlanning planning_of(std::string_view name) {
+  using enum MemoryPlanning;
+  if (name.empty()) return usual;
+  std::vector<std::string_view> names;
+  for (MemoryPlanning planning : {greedy, best_fit, optimal, none}) {
+    names.push_back(name_of(planning));
+    if (names.back() == name) return planning;
+  }
+  fail("compile: memory_planning is one of {}, not '{}'", join(names, ", "), name);
+}
+
+bool is_for_throughput(std::string_view purpose) {
+  if (purpose == "throughput") return true;
+  if (purpose.empty() || purpose == "latency") return false;
+  fail("compile: optimize_for is one of latency, throughput, not '{}'", purpose);
+}
+
+/// The best of the targets that runs on this machine, or this machine's own.
+CpuLevel level_here(const std::vector<CpuLevel>& targets) {
+  auto runs = [](CpuLevel level) { return level <= cpu_level(); };
+  auto at = std::ranges::find_if(targets.rbegin(), targets.rend(), runs);
+  return at == targets.rend() ? cpu_level() : *at;
+}
+
+}  // namespace
+
+CompileOptions options_of(int optimization_level, const PlanSettings& settings) {
+  return {.effort = effort_of(optimization_level),
+          .off = settings.off,
+          .on = settings.on,
+          .memory_planning = planning_of(settings.memory_planning),
+          .one_thread = is_for_throughput(settings.optimize_for),
+          .level = level_here(levels_of_targets(settings.targets, "target_hardware"))};
+}
+
+void check_runs_here(const PlanSettings& settings) {
+  std::vector<CpuLevel> levels = levels_of_targets(settings.targets, "target_hardware");
+  if (levels.empty() || levels.front() <= cpu_level()) return;
+  fail(Hint{"compile it ahead, with args=[...], and save it: files hold code for any machine"},
+       "target_hardware: code for {} does not run here: this machine has {}",
+       name_of(levels.front()), name_of(cpu_level()));
+}
+
+}  // namespace tn
