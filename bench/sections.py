@@ -9,6 +9,7 @@ import subprocess
 import sys
 from dataclasses import asdict, dataclass
 
+import callers
 import compiling
 import conv
 import executables as saved
@@ -16,6 +17,7 @@ import files as weight_files
 import gradients
 import measure
 import model_backends
+import model_memory
 import recompute
 import rivals
 import training as steps
@@ -172,6 +174,25 @@ def memory(quick: bool) -> list[Row]:
     return rows
 
 
+def plans(quick: bool) -> list[Row]:
+    """Options of plans: checkpoints in segments, and calls that stay on their thread."""
+    plain, *cases = model_memory.cases(quick)
+    rows = []
+    for one in cases:
+        goal = 1 / 0.6 if one.segments == 4 else None
+        rows += [
+            Row(f"MLP 24 layers, segments: {one.segments}, planned", one.planned / 1e6,
+                plain.planned / 1e6, "none", goal, unit="MB"),
+            Row("its measured peak", one.measured / 1e6, plain.measured / 1e6, "none", goal,
+                unit="MB"),
+            Row("its step", one.seconds, plain.seconds, "none"),
+        ]
+    for name, (count, throughput, latency) in callers.cases(quick).items():
+        rows.append(Row(f"{name}, for throughput", 1 / throughput, 1 / latency, "for latency",
+                        None if quick or count == 1 else 1.0))
+    return rows
+
+
 def compile(quick: bool) -> list[Row]:
     """Compiled functions whose arguments vary, and the first call in a process."""
     sizes, by_jax = compiling.size_sweep()
@@ -286,6 +307,7 @@ SECTIONS = {
     "transforms": transforms,
     "training": training,
     "memory": memory,
+    "plans": plans,
     "compile": compile,
     "executables": executables,
     "files": files,

@@ -30,7 +30,8 @@ std::string optimize(const OptOptions& options) {
   std::vector<Pass> named = named_passes(options.passes);
   std::span<const Pass> passes = pipeline(options.rounds);
   Decisions decisions;
-  PassContext context{.evaluate = evaluate, .decisions = &decisions};
+  PassContext context{
+      .evaluate = evaluate, .decisions = &decisions, .on = options.passes};  // who names one asks
   Graph graph = is_executable(options.file)
                     ? Executable::load(options.file).state()->program->graph()
                     : parse_graph(read_text(options.file));
@@ -44,7 +45,7 @@ std::string optimize(const OptOptions& options) {
 
 std::string list_passes() {
   std::string text;
-  for (const Pass& pass : pipeline(1)) text += format("{:<10} {}\n", pass.name, pass.reason);
+  for (const Pass& pass : pipeline(1)) text += format("{:<10} {}{}\n", pass.name, pass.reason, pass.asked_for ? " (on request)" : "");
   return text;
 }
 

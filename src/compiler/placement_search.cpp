@@ -30,6 +30,7 @@ class Search {
     moments_.erase(std::ranges::unique(moments_).begin(), moments_.end());
     std::ranges::sort(fixed_, {}, &Interval::offset);
     least_ = std::max(least_, lower_bound(intervals));
+    for (const Interval& interval : intervals) times_.push_back(times_of(interval));
     rest_.assign(moments_.size(), 0);
     for (size_t i : open_) add_rest(i, all_[i].bytes);
   }
@@ -48,22 +49,25 @@ class Search {
     size_t interval;
   };
 
-  /// Moments of the interval, as numbers.
-  std::pair<size_t, size_t> times(const Interval& i) const {
-    auto from = std::ranges::lower_bound(moments_, i.first), to = moments_.end();
-    to = std::ranges::upper_bound(moments_, i.last);
+  /// Moments by number, from the first to behind the last.
+  struct Times {
+    size_t from, to;
+  };
+  Times times_of(const Interval& i) const {
+    auto from = std::ranges::lower_bound(moments_, i.first);
+    auto to = std::ranges::upper_bound(moments_, i.last);
     return {static_cast<size_t>(from - moments_.begin()),
             static_cast<size_t>(to - moments_.begin())};
   }
 
   void add_rest(size_t i, int64_t bytes) {
-    auto [from, to] = times(all_[i]);
-    for (size_t t = from; t < to; ++t) rest_[t] += bytes;
+    for (size_t t = times_[i].from; t < times_[i].to; ++t) rest_[t] += bytes;
   }
 
   /// The lowest offset above what lies there; `tops` are by moment.
-  int64_t lowest(const Interval& i, const std::vector<int64_t>& tops) {
-    auto [from, to] = times(i);
+  int64_t lowest(size_t number, const std::vector<int64_t>& tops) {
+    const Interval& i = all_[number];
+    auto [from, to] = times_[number];
     work_ += static_cast<int64_t>(to - from + fixed_.size());
     int64_t offset = 0;
     for (size_t t = from; t < to; ++t) offset = std::max(offset, tops[t]);
@@ -99,7 +103,7 @@ class Search {
       const Interval& i = all_[open_[k]];
       auto same = [&](const Choice& c) { return is_same(i, all_[c.interval]); };
       if (std::ranges::any_of(list, same)) continue;
-      int64_t offset = lowest(i, tops);
+      int64_t offset = lowest(open_[k], tops);
       // Two at one offset do not meet: one order of them is enough.
       if (offset > low || (offset == low && open_[k] >= before)) list.push_back({offset, open_[k]});
     }
@@ -113,16 +117,16 @@ class Search {
   void extend(const std::vector<int64_t>& tops, std::vector<int64_t>& offsets, int64_t low,
               size_t before) {
     if (open_.empty()) {
-      end_ = least_;
-      for (int64_t top : tops) end_ = std::max(end_, top);
-      best_ = offsets;
+      int64_t end = std::max(least_, std::ranges::max(tops));
+      if (end < end_) end_ = end, best_ = offsets;
       return;
     }
     for (const Choice& choice : choices(tops, low, before)) {
       if (work_ > kMostWork || end_ == least_ || !has_room(tops, choice.offset)) return;
       const Interval& i = all_[choice.interval];
+      if (choice.offset + i.bytes >= end_) continue;
       std::vector<int64_t> above = tops;
-      auto [from, to] = times(i);
+      auto [from, to] = times_[choice.interval];
       for (size_t t = from; t < to; ++t) above[t] = choice.offset + i.bytes;
       offsets[choice.interval] = choice.offset;
       auto at = std::ranges::find(open_, choice.interval) - open_.begin();
@@ -137,6 +141,7 @@ class Search {
   std::span<const Interval> all_;
   std::vector<size_t> open_;      // not placed yet
   std::vector<int32_t> moments_;  // steps at which something begins
+  std::vector<Times> times_;      // by interval
   std::vector<Interval> fixed_;   // by offset
   std::vector<int64_t> rest_;     // by moment: bytes of open intervals that are alive
   std::vector<int64_t>& best_;

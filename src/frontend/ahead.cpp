@@ -186,8 +186,8 @@ void check_memory(const Program& program, int64_t limit, Effort effort) {
   MemoryReport report = memory_report(*program.plan(signature.at(&Range::max)));
   if (report.peak > limit)
     fail(Fault::memory, Hint{"use a smaller max, or raise memory_limit"},
-         "{}(): a run needs up to {} bytes, memory_limit is {}{}\n{}", signature.function,
-         report.peak, limit, least_text(effort), to_text(report));
+         "{}(): memory_limit is {} bytes, the smallest peak is {} bytes{}\n{}", signature.function,
+         limit, report.peak, least_text(effort), to_text(report));
 }
 
 }  // namespace

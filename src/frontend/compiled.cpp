@@ -195,8 +195,8 @@ std::shared_ptr<const Compiled::Ready> Compiled::make_ready(std::span<const Bind
   MemoryReport report = memory_report(*made->plan);
   if (report.peak > demands_.memory_limit)
     fail(Fault::memory, Hint{"use smaller batches, or raise memory_limit"},
-         "compile: a run needs {} bytes, memory_limit is {}{}\n{}", report.peak,
-         demands_.memory_limit, least_text(options_.effort), to_text(report));
+         "compile: memory_limit is {} bytes, the smallest peak is {} bytes{}\n{}",
+         demands_.memory_limit, report.peak, least_text(options_.effort), to_text(report));
   return made;
 }
 

@@ -100,7 +100,7 @@ TEST_CASE("what a function asks about sizes has one answer on their ranges") {
         }) == "compile: x.shape[0] is (min, opt, max) = (4, 2, 8), which must not fall, from 0 on");
   CHECK(failure([&] {
           compile_ahead(geglu, {{.shape = {2, 2}}}, {.memory_limit = 8});
-        }).starts_with("main(): a run needs up to 16 bytes, memory_limit is 8"));
+        }).starts_with("main(): memory_limit is 8 bytes, the smallest peak is 16 bytes"));
   CHECK(failure([&] { compile_ahead([](const Tensors&) { return Tensors(); }, {}); }) ==
         "main(): returns no tensor, expected 1 or more");
 }

@@ -118,7 +118,7 @@ TEST_CASE("fitting: a limit among the settings of a compiled function") {
   CHECK(limited.stats().replans == 0);
   CompiledFunction impossible = compile(f, {.memory_limit = 1000});
   std::string error = error_in([&] { impossible(in); });
-  CHECK(contains(error, "memory_limit is 1000: no plan was found that needs less"));
+  CHECK(contains(error, "memory_limit is 1000 bytes, the smallest peak is "));
   CHECK(contains(error, "most at step"));
 }
 

@@ -49,7 +49,7 @@ def test_the_interpreter_runs_until_the_plan_is_ready():
 
 def test_a_call_that_is_late_fails_when_asked_to():
     f = tn.compile(slow_to_compile(30, random.random()), timeout=(1e-9, "error"))
-    with pytest.raises(ValueError, match="compile: not ready after 1e-09 s"):
+    with pytest.raises(ValueError, match="compile: compilation timed out after 1e-09 s in tracing"):
         f(tn.ones((8, 8)))
     for _ in range(600):
         try:
@@ -64,7 +64,7 @@ def test_a_call_that_is_late_fails_when_asked_to():
 def test_a_child_of_fork_compiles_what_its_parent_had_begun():
     f = tn.compile(slow_to_compile(30, random.random()), timeout=(1e-9, "error"))
     x = tn.ones((8, 8))
-    with pytest.raises(ValueError, match="not ready"):
+    with pytest.raises(ValueError, match="timed out"):
         f(x)
     child = os.fork()
     if child == 0:

@@ -352,7 +352,7 @@ def test_it_dies_with_its_last_reference():
     [
         ({"shapeless": True}, "compile: shapeless says nothing about executables: True"),
         ({"inputs": [{}]}, "compile: inputs says nothing about executables"),
-        ({"memory_limit": "1KB"}, "a run needs up to 8000 bytes, memory_limit is 1000"),
+        ({"memory_limit": "1KB"}, "memory_limit is 1000 bytes, the smallest peak is 8000 bytes"),
         ({"memory_limit": "much"}, "memory_limit is bytes or text like"),
         ({"args": 3}, "compile: args is a list of arguments, not 3"),
         ({"args": [], "kwargs": []}, "compile: kwargs is a dict of arguments by name"),

@@ -1,0 +1,98 @@
+// Graphs that compute what another one does, otherwise.
+#include <doctest/doctest.h>
+
+#include <set>
+#include <thread>
+
+#include "base/error.h"
+#include "compiler/compile.h"
+#include "errors.h"
+#include "ops/call.h"
+#include "ops/op_decls.h"
+#include "run_graph.h"
+#include "runtime/threads.h"
+#include "tenon/ops.h"
+#include "transforms/variants.h"
+
+using namespace tn;
+
+namespace {
+
+Graph chain(int layers) {
+  return traced(
+      [&](const Tensors& in) {
+        Tensor x = in[0];
+        for (int i = 0; i < layers; ++i) x = tn::tanh(tn::matmul(x, in[1]) + 0.5f) * in[2];
+        return Tensors{tn::sum(x), x};
+      },
+      {{16, 8}, {8, 8}, {8}});
+}
+
+int64_t calls(const Graph& graph) {
+  return std::ranges::count(graph.ops, &ops::call, &GraphOp::op);
+}
+
+}  // namespace
+
+TEST_CASE("segments: the same values, with calls that are computed again") {
+  Graph graph = chain(12);
+  Tensors in = random_inputs(graph, 3);
+  std::vector<std::string> expected = run_compiled(graph, in);
+  for (int segments : {1, 2, 3, 4, 7, 1000}) {
+    CAPTURE(segments);
+    Graph cut = in_segments(graph, segments);
+    verify(cut, "segments");
+    CHECK(run_compiled(cut, in) == expected);
+    CHECK(cut.input_names == graph.input_names);
+    if (segments <= 7) CHECK(calls(cut) == segments - 1);
+    for (const GraphOp& op : cut.ops)
+      if (op.op == &ops::call)
+        CHECK(static_cast<const ops::CallAttrs*>(op.attr_data())->kind == ops::CallKind::remat);
+  }
+  CHECK(error_in([&] { in_segments(graph, 0); }) == "checkpoint: segments must be 1 or more: 0");
+}
+
+TEST_CASE("segments: one value passes from one to the next, where that is all that is alive") {
+  Graph cut = in_segments(chain(12), 4);
+  for (const GraphOp& op : cut.ops)
+    if (op.op == &ops::call) CHECK(op.outs == 1);
+}
+
+TEST_CASE("precision: products are narrow, inputs and outputs as they were") {
+  Graph graph = chain(3);
+  for (DType narrow : {DType::bf16, DType::f16}) {
+    Graph made = in_precision(graph, narrow);
+    verify(made, "precision");
+    CHECK(made.input_names == graph.input_names);
+    for (size_t i = 0; i < graph.outputs.size(); ++i)
+      CHECK(made.types[static_cast<size_t>(made.outputs[i])] ==
+            graph.types[static_cast<size_t>(graph.outputs[i])]);
+    int products = 0;
+    for (const GraphOp& op : made.ops) {
+      if (op.op == &ops::tanh) continue;
+      bool is_product = op.op == &ops::dot || op.op->name == "matmul";
+      products += is_product;
+      if (is_product) CHECK(made.types[static_cast<size_t>(op.out)]->dtype == narrow);
+    }
+    CHECK(products == 3);
+    Tensors in = random_inputs(graph, 5);
+    run_compiled(made, in);
+  }
+  CHECK_THROWS(in_precision(graph, DType::i32));
+}
+
+TEST_CASE("plans: one that stays on the thread that calls it does") {
+  static std::set<std::thread::id> seen;
+  static std::mutex mutex;
+  Plan plan;
+  auto step = [](const void*, const StepCall&) {
+    parallel_for(64, [](int64_t) {
+      std::lock_guard lock(mutex);
+      seen.insert(std::this_thread::get_id());
+    });
+  };
+  plan.steps.push_back({step, nullptr, {}, {}});
+  plan.one_thread = true;
+  for (int i = 0; i < 20; ++i) run(plan, {}, nullptr, {});
+  CHECK(seen == std::set<std::thread::id>{std::this_thread::get_id()});
+}
