@@ -89,6 +89,7 @@ class CompiledFunction:
     __wrapped__: Any
     def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
     def show(self, stage: str, /, *args: Any, **kwargs: Any) -> str: ...
+    def source(self, target: str, /, *args: Any, **kwargs: Any) -> str: ...
     def memory(self, *args: Any, **kwargs: Any) -> MemoryReport: ...
     def stats(self) -> CallStats: ...
     def why_recompiled(self) -> list[str]: ...
@@ -140,6 +141,16 @@ class _RunDemands:
         tunes: _bool,
     ) -> None: ...
 
+class _PlanSettings:
+    def __init__(
+        self,
+        off: list[str],
+        on: list[str],
+        memory_planning: str,
+        optimize_for: str,
+        targets: list[str],
+    ) -> None: ...
+
 class _FunctionTraces:
     def __init__(
         self,
@@ -150,7 +161,7 @@ class _FunctionTraces:
         static_argnames: list[str],
         donate_argnums: list[int],
         optimization_level: int,
-        off: list[str],
+        plan: _PlanSettings,
         demands: _RunDemands,
     ) -> None: ...
 
@@ -233,6 +244,7 @@ def _compile_ahead(
     name: str,
     optimization_level: int,
     memory_limit: int,
+    plan: _PlanSettings,
     constants: list[tuple[str, Tensor]],
     surface: Any,
 ) -> _Program: ...
@@ -248,6 +260,8 @@ class LiveBuffer:
 class MemoryReport:
     peak: int
     lower_bound: int
+    planning: str
+    is_least: _bool
     arena: int
     outputs: int
     workspace: int

@@ -162,7 +162,7 @@ def _new_traces(
 
 
 def _names(option: str, given: str | Sequence[str]) -> list[str]:
-    names = [given] if isinstance(given, str) else list(given)
+    names = list(given) if isinstance(given, Sequence) and not isinstance(given, str) else [given]
     if not all(isinstance(name, str) for name in names):
         _core._fail("type", f"compile: {option} takes names, not {given!r}")
     return names

@@ -45,7 +45,8 @@ std::string optimize(const OptOptions& options) {
 
 std::string list_passes() {
   std::string text;
-  for (const Pass& pass : pipeline(1)) text += format("{:<10} {}{}\n", pass.name, pass.reason, pass.asked_for ? " (on request)" : "");
+  for (const Pass& pass : pipeline(1))
+    text += format("{:<10} {}{}\n", pass.name, pass.reason, pass.asked_for ? " (on request)" : "");
   return text;
 }
 

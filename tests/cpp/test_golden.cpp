@@ -140,7 +140,8 @@ bool are_close(const std::vector<std::string>& a, const std::vector<std::string>
   if (a.size() != b.size()) return false;
   for (size_t i = 0; i < a.size(); ++i) {
     std::vector<float> x(a[i].size() / 4), y(b[i].size() / 4);
-    std::memcpy(x.data(), a[i].data(), a[i].size()), std::memcpy(y.data(), b[i].data(), b[i].size());
+    std::memcpy(x.data(), a[i].data(), a[i].size()),
+        std::memcpy(y.data(), b[i].data(), b[i].size());
     auto close = [](float p, float q) { return std::abs(p - q) <= 1e-5f * (10 + std::abs(q)); };
     if (!std::ranges::equal(x, y, close)) return false;
   }
