@@ -393,7 +393,7 @@ def test_env_knows_every_variable_that_is_read():
     read = set()
     for path in (ROOT / "src").rglob("*.cpp"):
         if path.parts[-2] != "cli":
-            names = r'(?:getenv|variable|number_in)\("(TENON_\w+)"'
+            names = r'(?:getenv|variable|environment_number)\("(TENON_\w+)"'
             read |= set(re.findall(names, path.read_text()))
     known = set(re.findall(r"^TENON_\w+", answer("env"), re.M))
     assert known == read | {"TENON_PYTHON", "TENON_TRACE", "TENON_WATCH"}
