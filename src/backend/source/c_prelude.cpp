@@ -177,6 +177,14 @@ TN_FN uint16_t tn_bf16_from_f32(float value) {
 }
 )c";
 
+// They are inlined, so that loops over them vectorise.
+constexpr std::string_view kMath = R"c(#if defined(__GNUC__)
+#define TN_MATH static inline __attribute__((always_inline, unused))
+#else
+#define TN_MATH static inline
+#endif
+)c";
+
 constexpr std::string_view kOdd =
     R"c(/* Rounded to odd, so that a second rounding to fewer bits makes the two one. */
 TN_FN float tn_odd_from_f64(double x) {
@@ -202,6 +210,7 @@ class Parts {
     add_integers();
     add_functions(kFloor);
     add_floats();
+    add_math();
     for (CPart& part : c_orders()) list.push_back(std::move(part));
     for (CPart& part : c_products()) list.push_back(std::move(part));
   }
@@ -241,6 +250,16 @@ class Parts {
       add_functions(kOrdered, type);
       if (type != DType::b1)
         add_functions(kind_of(type) == Kind::natural ? kUnsigned : kSigned, type);
+    }
+  }
+
+  void add_math() {
+    add(kMath, {"TN_MATH"});
+    for (int i = 0; i < loop::kOps; ++i) {
+      auto op = static_cast<loop::Op>(i);
+      if (!loop::facts(op).math) continue;
+      for (DType type : {DType::f32, DType::f64})
+        add(math_c(op, type), {format("tn_{}_{}(", loop::facts(op).name, type)});
     }
   }
 

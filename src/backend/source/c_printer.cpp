@@ -7,7 +7,9 @@
 #include <bit>
 #include <utility>
 
+#include "backend/source/kernel_facts.h"
 #include "base/error.h"
+#include "loop/builder.h"
 #include "loop/c_expressions.h"
 #include "loop/interpreter_ops.h"
 #include "loop/macros.h"
@@ -17,26 +19,15 @@ namespace {
 
 using namespace loop;
 
-AxisSet bit(size_t axis) { return AxisSet{1} << axis; }
 constexpr int64_t kShortLine = 8;  // of points that are worth a loop of their own
 bool is_arg(Monoid monoid) { return monoid >= Monoid::argmax; }
 
-class KernelPrinter {
+class KernelPrinter : KernelFacts {
  public:
   KernelPrinter(const Kernel& kernel, std::string_view function)
-      : function_(function), k_(expand_math(kernel)), index_(k_) {
-    for (const KernelAxis& axis : k_.axes) {
-      if (!axis.extent.is_const())
-        fail(Hint{"bind the sizes to numbers first"}, "c source: kernel {} has the size {}",
-             k_.name, axis.extent);
-      extents_.push_back(axis.extent.value());
-    }
+      : KernelFacts(kernel), function_(function), index_(k_) {
     known_.resize(k_.values.size());
     used_.resize(k_.buffers.size());
-    find_levels();
-    find_store_axes();
-    for (size_t k = 0; k < extents_.size(); ++k)
-      if (k_.axes[k].kind == AxisKind::par) par_ |= bit(k);
   }
 
   std::string text() {
@@ -52,10 +43,23 @@ class KernelPrinter {
     return signature() + unused + out_ + "}\n";
   }
 
+  /// The only value that is stored, as a function of what is loaded.
+  std::string scalar_text() {
+    is_scalar_ = true;
+    std::vector<std::string> params;
+    for (const BufferParam& buffer : k_.buffers)
+      if (!buffer.written)
+        params.push_back(format("{} {}", c_type(buffer.type), parameter(params.size())));
+    ValueId result = k_.stores[0].value;
+    print_values(~AxisSet{0}, {result});
+    line("return {};", name(result));
+    return format("TN_MATH {} {}({}) {{\n{}}}\n", c_type(value(result).type), function_,
+                  join(params, ", "), out_);
+  }
+
  private:
   using Ids = std::vector<ValueId>;
-
-  const Value& value(ValueId id) const { return k_.values[static_cast<size_t>(id)]; }
+  static char parameter(size_t buffer) { return "ab"[buffer]; }
 
   template <class... A>
   void line(format_string<A...> text, A&&... args) {
@@ -80,70 +84,6 @@ class KernelPrinter {
     if (k_.arguments > 0) params.push_back("const uint64_t *arguments");
     if (params.empty()) params.push_back("void");
     return format("static void {}({}) {{\n", function_, join(params, ", "));
-  }
-
-  // Dependences.
-
-  template <class F>
-  void for_each_atom(PolyId poly, F&& f) const {
-    for (const Term& term : k_.polys[poly].terms)
-      for (AtomId id : k_.polys.atoms_of(term.mono)) {
-        const Atom& atom = k_.polys.atom(id);
-        f(atom);
-        if (atom.kind == AtomKind::axis || atom.kind == AtomKind::value ||
-            atom.kind == AtomKind::symbol)
-          continue;
-        for_each_atom(atom.a, f);
-        if (atom.kind != AtomKind::let) for_each_atom(atom.b, f);
-      }
-  }
-
-  /// Every value and axis that an index and a mask read.
-  template <class F>
-  void for_each_atom(PolyId index, MaskId mask, F&& f) const {
-    for_each_atom(index, f);
-    if (mask == kNone) return;
-    for (PolyId poly : k_.masks[static_cast<size_t>(mask)]) for_each_atom(poly, f);
-  }
-
-  bool is_empty(AxisSet axes) const {
-    for (size_t k = 0; k < extents_.size(); ++k)
-      if ((axes & bit(k)) && extents_[k] == 0) return true;
-    return false;
-  }
-
-  template <class F>
-  void for_each_operand(const Value& v, F&& f) const {
-    if (v.op == Op::reduce && is_empty(v.over)) return;
-    int operands = facts(v.op).operands;
-    for (ValueId id :
-         {operands > 0 ? v.a : kNone, operands > 1 ? v.b : kNone, operands > 2 ? v.c : kNone})
-      if (id != kNone) f(id);
-    if (v.op == Op::load || v.op == Op::index)
-      for_each_atom(v.index, v.mask, [&](const Atom& atom) {
-        if (atom.kind == AtomKind::value) f(static_cast<ValueId>(atom.a));
-      });
-  }
-
-  void find_levels() {
-    for (const Value& v : k_.values) {
-      int level = 0;
-      for_each_operand(
-          v, [&](ValueId id) { level = std::max(level, level_[static_cast<size_t>(id)]); });
-      level_.push_back(level + (v.op == Op::reduce));
-      levels_ = std::max(levels_, level_.back());
-    }
-  }
-
-  void find_store_axes() {
-    for (const Store& store : k_.stores) {
-      AxisSet axes = value(store.value).axes;
-      for_each_atom(store.index, store.mask, [&](const Atom& atom) {
-        if (atom.kind == AtomKind::axis) axes |= bit(atom.a);
-        if (atom.kind == AtomKind::value) axes |= k_.values[atom.a].axes;
-      });
-      store_axes_.push_back(axes);
-    }
   }
 
   Ids operands_of(const std::vector<size_t>& stores) const {
@@ -179,6 +119,7 @@ class KernelPrinter {
 
   std::string element(int32_t buffer, PolyId index) {
     used_[static_cast<size_t>(buffer)] = true;
+    if (is_scalar_) return {parameter(static_cast<size_t>(buffer))};
     return format("b{}[{}]", buffer, index_.index(index));
   }
 
@@ -206,6 +147,8 @@ class KernelPrinter {
         return format("__builtin_fma{}({}, {}, {})", v.type == DType::f32 ? "f" : "", a, b,
                       name(v.c));
       default:
+        if (facts(v.op).math)
+          return format("tn_{}_{}({}{}{})", facts(v.op).name, v.type, a, b.empty() ? "" : ", ", b);
         return operands == 1 ? c_unary(v.op, value(v.a).type, a)
                              : c_binary(v.op, value(v.a).type, a, b);
     }
@@ -488,16 +431,10 @@ class KernelPrinter {
   }
 
   std::string function_;
-  Kernel k_;
   IndexPrinter index_;
-  std::vector<int64_t> extents_;
-  std::vector<int> level_;  // reductions on the longest path to a value
-  int levels_ = 0;
-  std::vector<AxisSet> store_axes_;
-  AxisSet par_ = 0;
   std::vector<bool> known_;  // values that have a variable here
   std::vector<bool> used_;   // buffers
-  bool reads_arguments_ = false;
+  bool reads_arguments_ = false, is_scalar_ = false;
   int sweeps_ = 0, depth_ = 1;
   std::string out_;
 };
@@ -506,6 +443,18 @@ class KernelPrinter {
 
 std::string kernel_c(const Kernel& kernel, std::string_view function) {
   return KernelPrinter(kernel, function).text();
+}
+
+std::string math_c(loop::Op op, DType type) {
+  Builder b("math");
+  int axis = b.add_axis(1);
+  S x[2];
+  for (int k = 0; k < facts(op).operands; ++k)
+    x[k] = b.load(b.add_buffer(format("x{}", k), type, 1), b.axis(axis));
+  S y = facts(op).operands == 1 ? b.unary(op, x[0]) : b.binary(op, x[0], x[1]);
+  b.store(b.add_buffer("y", type, 1, true), b.axis(axis), y);
+  return KernelPrinter(expand_math(b.finish()), format("tn_{}_{}", facts(op).name, type))
+      .scalar_text();
 }
 
 }  // namespace tn::source

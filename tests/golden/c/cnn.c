@@ -79,6 +79,118 @@ TN_FN uint64_t tn_shr_u64(uint64_t a, uint64_t b) {
   return b < bits ? (uint64_t)(a >> (b & (bits - 1))) : 0;
 }
 TN_FN float tn_max_f32(float a, float b) { return ((a > b) | (a != a)) ? a : b; }
+#if defined(__GNUC__)
+#define TN_MATH static inline __attribute__((always_inline, unused))
+#else
+#define TN_MATH static inline
+#endif
+TN_MATH tn_f32 tn_rsqrt_f32(tn_f32 a) {
+  const tn_f32 v0 = a;
+  const tn_f32 v2 = __builtin_sqrtf(v0);
+  const tn_f32 v3 = 0x1p+0f / v2;
+  return v3;
+}
+TN_MATH tn_f32 tn_pow_f32(tn_f32 a, tn_f32 b) {
+  const tn_f32 v0 = a;
+  const tn_f32 v1 = b;
+  const tn_bool v3 = (tn_bool)(v1 == 0x0p+0f);
+  const tn_bool v5 = (tn_bool)(v0 == 0x1p+0f);
+  const tn_bool v6 = (tn_bool)((uint32_t)v3 | (uint32_t)v5);
+  const tn_bool v7 = (tn_bool)(v0 != v0);
+  const tn_bool v8 = (tn_bool)(v1 != v1);
+  const tn_bool v9 = (tn_bool)((uint32_t)v7 | (uint32_t)v8);
+  const tn_f32 v10 = v0 + v1;
+  const tn_bool v11 = (tn_bool)(v0 < 0x0p+0f);
+  const tn_f32 v12 = __builtin_fabsf(v0);
+  const tn_bool v14 = (tn_bool)(v12 < tn_from_bits_f32(0x7f800000u));
+  const tn_bool v15 = (tn_bool)((uint32_t)v11 & (uint32_t)v14);
+  const tn_f32 v16 = __builtin_floorf(v1);
+  const tn_bool v17 = (tn_bool)(v16 == v1);
+  const tn_bool v18 = (tn_bool)(v17 ^ 1);
+  const tn_bool v19 = (tn_bool)((uint32_t)v15 & (uint32_t)v18);
+  const tn_f32 v22 = v1 * 0x1p-1f;
+  const tn_f32 v23 = __builtin_floorf(v22);
+  const tn_bool v24 = (tn_bool)(v23 != v22);
+  const tn_bool v25 = (tn_bool)((uint32_t)v17 & (uint32_t)v24);
+  const tn_bool v26 = (tn_bool)(0x0p+0f < v12);
+  const tn_bool v27 = (tn_bool)((uint32_t)v26 & (uint32_t)v14);
+  const tn_f32 v29 = v27 ? v12 : 0x1p+0f;
+  const tn_f64 v30 = (tn_f64)(v29);
+  const tn_i64 v31 = (tn_i64)(tn_bits_f64(v30));
+  const tn_i64 v33 = (tn_i64)((uint64_t)v31 + (uint64_t)INT64_C(2638147582215219));
+  const tn_u64 v34 = (tn_u64)(v33);
+  const tn_u64 v36 = tn_shr_u64(v34, 52);
+  const tn_i64 v37 = (tn_i64)(v36);
+  const tn_i64 v39 = (tn_i64)((uint64_t)v37 + (uint64_t)INT64_C(4843621399236968448));
+  const tn_f64 v40 = tn_from_bits_f64((uint64_t)v39);
+  const tn_f64 v42 = v40 - 0x1.8p+52;
+  const tn_f64 v44 = v42 - 0x1.ff8p+9;
+  const tn_bool v47 = (tn_bool)(v44 == 0x0p+0);
+  const tn_f64 v49 = v30 - 0x1p+0;
+  const tn_i64 v51 = (tn_i64)((uint64_t)v33 & (uint64_t)INT64_C(4503599627370495));
+  const tn_i64 v53 = (tn_i64)((uint64_t)v51 + (uint64_t)INT64_C(4604544271217802189));
+  const tn_f64 v54 = tn_from_bits_f64((uint64_t)v53);
+  const tn_f64 v55 = v54 - 0x1p+0;
+  const tn_f64 v56 = v47 ? v49 : v55;
+  const tn_f64 v58 = 0x1p+1 + v56;
+  const tn_f64 v59 = v56 / v58;
+  const tn_f64 v60 = v59 + v59;
+  const tn_f64 v61 = v59 * v59;
+  const tn_f64 v64 = __builtin_fma(0x1.8ec0aa70d7e6ep-4, v61, 0x1.c658a157c5ef2p-4);
+  const tn_f64 v66 = __builtin_fma(v64, v61, 0x1.2493759832406p-3);
+  const tn_f64 v68 = __builtin_fma(v66, v61, 0x1.9999985dcd324p-3);
+  const tn_f64 v70 = __builtin_fma(v61, v68, 0x1.5555555555555p-2);
+  const tn_f64 v71 = v61 * v70;
+  const tn_f64 v72 = __builtin_fma(v60, v71, v60);
+  const tn_f64 v73 = __builtin_fma(v44, 0x1.62e42fefa39efp-1, v72);
+  const tn_bool v76 = (tn_bool)(v1 < 0x1p+60f);
+  const tn_f32 v77 = v76 ? v1 : 0x1p+60f;
+  const tn_bool v78 = (tn_bool)((-0x1p+60f) < v77);
+  const tn_f32 v79 = v78 ? v77 : (-0x1p+60f);
+  const tn_f64 v80 = (tn_f64)(v79);
+  const tn_f64 v81 = v73 * v80;
+  const tn_bool v83 = (tn_bool)(v81 < 0x1.9p+7);
+  const tn_f64 v84 = v83 ? v81 : 0x1.9p+7;
+  const tn_bool v85 = (tn_bool)((-0x1.9p+7) < v84);
+  const tn_f64 v86 = v85 ? v84 : (-0x1.9p+7);
+  const tn_f64 v88 = v86 * 0x1.71547652b82fep+0;
+  const tn_f64 v89 = __builtin_rint(v88);
+  const tn_f64 v90 = v89 + 0x1.8p+52;
+  const tn_i64 v91 = (tn_i64)(tn_bits_f64(v90));
+  const tn_i64 v92 = (tn_i64)((uint64_t)v91 - (uint64_t)INT64_C(4843621399236968448));
+  const tn_i64 v94 = (tn_i64)((uint64_t)v92 + (uint64_t)1023);
+  const tn_i64 v96 = tn_shl_i64(v94, 52);
+  const tn_f64 v97 = tn_from_bits_f64((uint64_t)v96);
+  const tn_f64 v98 = -v89;
+  const tn_f64 v99 = __builtin_fma(v98, 0x1.62e42fefa39efp-1, v86);
+  const tn_f64 v100 = v99 * v99;
+  const tn_f64 v103 = __builtin_fma(0x1.9e87a5522326dp-16, v99, 0x1.a18550b2a6ddp-13);
+  const tn_f64 v105 = __builtin_fma(v103, v99, 0x1.6c18d45f43accp-10);
+  const tn_f64 v107 = __builtin_fma(v105, v99, 0x1.1110a269a134p-7);
+  const tn_f64 v109 = __builtin_fma(v107, v99, 0x1.5555541ddc7p-5);
+  const tn_f64 v111 = __builtin_fma(v109, v99, 0x1.5555557dcd3a3p-3);
+  const tn_f64 v113 = __builtin_fma(v111, v99, 0x1.000000005e00bp-1);
+  const tn_f64 v114 = __builtin_fma(v100, v113, v99);
+  const tn_f64 v115 = __builtin_fma(v97, v114, v97);
+  const tn_f32 v116 = (tn_f32)(v115);
+  const tn_bool v117 = (tn_bool)(v12 == 0x0p+0f);
+  const tn_bool v118 = (tn_bool)(0x0p+0f < v1);
+  const tn_f32 v119 = v118 ? 0x0p+0f : tn_from_bits_f32(0x7f800000u);
+  const tn_f32 v120 = v118 ? tn_from_bits_f32(0x7f800000u) : 0x0p+0f;
+  const tn_f32 v121 = v117 ? v119 : v120;
+  const tn_f32 v122 = v27 ? v116 : v121;
+  const tn_f32 v123 = __builtin_fabsf(v122);
+  const tn_i32 v124 = (tn_i32)(tn_bits_f32(v123));
+  const tn_i32 v125 = (tn_i32)(tn_bits_f32(v0));
+  const tn_i32 v127 = (tn_i32)((uint32_t)v125 & (uint32_t)(-2147483648));
+  const tn_i32 v128 = (tn_i32)((uint32_t)v124 | (uint32_t)v127);
+  const tn_f32 v129 = tn_from_bits_f32((uint32_t)v128);
+  const tn_f32 v130 = v25 ? v129 : v122;
+  const tn_f32 v131 = v19 ? tn_from_bits_f32(0x7fc00000u) : v130;
+  const tn_f32 v132 = v9 ? v10 : v131;
+  const tn_f32 v133 = v6 ? 0x1p+0f : v132;
+  return v133;
+}
 
 /* Sums of products lie in registers: TN_ROWS rows of two vectors. TN_MADD is a number times a
    vector plus a vector, fused where the machine can. */
@@ -386,27 +498,10 @@ static void conv_1(const tn_f32 *x0, const tn_f32 *x1, tn_f32 *y0, void *scratch
    sum f32[1,20,1,1], divide f32[1,20,1,1], add f32[1,20,1,1], rsqrt f32[1,20,1,1],
    multiply f32[2,20,17,16], multiply f32[2,20,17,16], add f32[2,20,17,16], relu f32[2,20,17,16] */
 static void relu_2(const tn_f32 *b0, tn_f32 *b1, const tn_f32 *b2, const tn_f32 *b3, tn_f32 *b4) {
-  const tn_bool v7 = (tn_bool)(0x1p+1f == 0x0p+0f);
-  const tn_bool v12 = (tn_bool)(0x1p+1f != 0x1p+1f);
-  const tn_f32 v20 = __builtin_floorf(0x1p+1f);
-  const tn_bool v21 = (tn_bool)(v20 == 0x1p+1f);
-  const tn_bool v22 = (tn_bool)(v21 ^ 1);
-  const tn_f32 v26 = 0x1p+1f * 0x1p-1f;
-  const tn_f32 v27 = __builtin_floorf(v26);
-  const tn_bool v28 = (tn_bool)(v27 != v26);
-  const tn_bool v29 = (tn_bool)((uint32_t)v21 & (uint32_t)v28);
-  const tn_bool v80 = (tn_bool)(0x1p+1f < 0x1p+60f);
-  const tn_f32 v81 = v80 ? 0x1p+1f : 0x1p+60f;
-  const tn_bool v82 = (tn_bool)((-0x1p+60f) < v81);
-  const tn_f32 v83 = v82 ? v81 : (-0x1p+60f);
-  const tn_f64 v84 = (tn_f64)(v83);
-  const tn_bool v122 = (tn_bool)(0x0p+0f < 0x1p+1f);
-  const tn_f32 v123 = v122 ? 0x0p+0f : tn_from_bits_f32(0x7f800000u);
-  const tn_f32 v124 = v122 ? tn_from_bits_f32(0x7f800000u) : 0x0p+0f;
   TN_PARALLEL
   for (int64_t p0 = 0; p0 < 20; ++p0) {
-    const tn_f32 v145 = b2[p0];
-    const tn_f32 v147 = b3[p0];
+    const tn_f32 v13 = b2[p0];
+    const tn_f32 v15 = b3[p0];
     tn_f32 v1 = 0x0p+0f;
     tn_f32 lane1[64];
     for (int k = 0; k < 64; ++k) lane1[k] = (-0x0p+0f);
@@ -429,9 +524,9 @@ static void relu_2(const tn_f32 *b0, tn_f32 *b1, const tn_f32 *b2, const tn_f32 
       for (int k = 0; k < s; ++k) lane1[k] = lane1[k] + lane1[k + s];
     v1 = lane1[0];
     const tn_f32 v3 = v1 / 0x1.1p+9f;
-    tn_f32 v138 = 0x0p+0f;
-    tn_f32 lane138[64];
-    for (int k = 0; k < 64; ++k) lane138[k] = (-0x0p+0f);
+    tn_f32 v7 = 0x0p+0f;
+    tn_f32 lane7[64];
+    for (int k = 0; k < 64; ++k) lane7[k] = (-0x0p+0f);
     for (int64_t i1 = 0; i1 < 544; i1 += 64) {
       const int64_t n1 = tn_min_i64(64, 544 - i1);
       for (int64_t j1 = 0; j1 < n1;) {
@@ -443,108 +538,29 @@ static void relu_2(const tn_f32 *b0, tn_f32 *b1, const tn_f32 *b2, const tn_f32 
           const int64_t r2 = x1 + k1;
           const tn_f32 v0 = b0[272 * p0 + 5440 * r1 + r2];
           const tn_f32 v4 = v0 - v3;
-          const tn_bool v9 = (tn_bool)(v4 == 0x1p+0f);
-          const tn_bool v10 = (tn_bool)((uint32_t)v7 | (uint32_t)v9);
-          const tn_bool v11 = (tn_bool)(v4 != v4);
-          const tn_bool v13 = (tn_bool)((uint32_t)v11 | (uint32_t)v12);
-          const tn_f32 v14 = v4 + 0x1p+1f;
-          const tn_bool v15 = (tn_bool)(v4 < 0x0p+0f);
-          const tn_f32 v16 = __builtin_fabsf(v4);
-          const tn_bool v18 = (tn_bool)(v16 < tn_from_bits_f32(0x7f800000u));
-          const tn_bool v19 = (tn_bool)((uint32_t)v15 & (uint32_t)v18);
-          const tn_bool v23 = (tn_bool)((uint32_t)v19 & (uint32_t)v22);
-          const tn_bool v30 = (tn_bool)(0x0p+0f < v16);
-          const tn_bool v31 = (tn_bool)((uint32_t)v30 & (uint32_t)v18);
-          const tn_f32 v33 = v31 ? v16 : 0x1p+0f;
-          const tn_f64 v34 = (tn_f64)(v33);
-          const tn_i64 v35 = (tn_i64)(tn_bits_f64(v34));
-          const tn_i64 v37 = (tn_i64)((uint64_t)v35 + (uint64_t)INT64_C(2638147582215219));
-          const tn_u64 v38 = (tn_u64)(v37);
-          const tn_u64 v40 = tn_shr_u64(v38, 52);
-          const tn_i64 v41 = (tn_i64)(v40);
-          const tn_i64 v43 = (tn_i64)((uint64_t)v41 + (uint64_t)INT64_C(4843621399236968448));
-          const tn_f64 v44 = tn_from_bits_f64((uint64_t)v43);
-          const tn_f64 v46 = v44 - 0x1.8p+52;
-          const tn_f64 v48 = v46 - 0x1.ff8p+9;
-          const tn_bool v51 = (tn_bool)(v48 == 0x0p+0);
-          const tn_f64 v53 = v34 - 0x1p+0;
-          const tn_i64 v55 = (tn_i64)((uint64_t)v37 & (uint64_t)INT64_C(4503599627370495));
-          const tn_i64 v57 = (tn_i64)((uint64_t)v55 + (uint64_t)INT64_C(4604544271217802189));
-          const tn_f64 v58 = tn_from_bits_f64((uint64_t)v57);
-          const tn_f64 v59 = v58 - 0x1p+0;
-          const tn_f64 v60 = v51 ? v53 : v59;
-          const tn_f64 v62 = 0x1p+1 + v60;
-          const tn_f64 v63 = v60 / v62;
-          const tn_f64 v64 = v63 + v63;
-          const tn_f64 v65 = v63 * v63;
-          const tn_f64 v68 = __builtin_fma(0x1.8ec0aa70d7e6ep-4, v65, 0x1.c658a157c5ef2p-4);
-          const tn_f64 v70 = __builtin_fma(v68, v65, 0x1.2493759832406p-3);
-          const tn_f64 v72 = __builtin_fma(v70, v65, 0x1.9999985dcd324p-3);
-          const tn_f64 v74 = __builtin_fma(v65, v72, 0x1.5555555555555p-2);
-          const tn_f64 v75 = v65 * v74;
-          const tn_f64 v76 = __builtin_fma(v64, v75, v64);
-          const tn_f64 v77 = __builtin_fma(v48, 0x1.62e42fefa39efp-1, v76);
-          const tn_f64 v85 = v77 * v84;
-          const tn_bool v87 = (tn_bool)(v85 < 0x1.9p+7);
-          const tn_f64 v88 = v87 ? v85 : 0x1.9p+7;
-          const tn_bool v89 = (tn_bool)((-0x1.9p+7) < v88);
-          const tn_f64 v90 = v89 ? v88 : (-0x1.9p+7);
-          const tn_f64 v92 = v90 * 0x1.71547652b82fep+0;
-          const tn_f64 v93 = __builtin_rint(v92);
-          const tn_f64 v94 = v93 + 0x1.8p+52;
-          const tn_i64 v95 = (tn_i64)(tn_bits_f64(v94));
-          const tn_i64 v96 = (tn_i64)((uint64_t)v95 - (uint64_t)INT64_C(4843621399236968448));
-          const tn_i64 v98 = (tn_i64)((uint64_t)v96 + (uint64_t)1023);
-          const tn_i64 v100 = tn_shl_i64(v98, 52);
-          const tn_f64 v101 = tn_from_bits_f64((uint64_t)v100);
-          const tn_f64 v102 = -v93;
-          const tn_f64 v103 = __builtin_fma(v102, 0x1.62e42fefa39efp-1, v90);
-          const tn_f64 v104 = v103 * v103;
-          const tn_f64 v107 = __builtin_fma(0x1.9e87a5522326dp-16, v103, 0x1.a18550b2a6ddp-13);
-          const tn_f64 v109 = __builtin_fma(v107, v103, 0x1.6c18d45f43accp-10);
-          const tn_f64 v111 = __builtin_fma(v109, v103, 0x1.1110a269a134p-7);
-          const tn_f64 v113 = __builtin_fma(v111, v103, 0x1.5555541ddc7p-5);
-          const tn_f64 v115 = __builtin_fma(v113, v103, 0x1.5555557dcd3a3p-3);
-          const tn_f64 v117 = __builtin_fma(v115, v103, 0x1.000000005e00bp-1);
-          const tn_f64 v118 = __builtin_fma(v104, v117, v103);
-          const tn_f64 v119 = __builtin_fma(v101, v118, v101);
-          const tn_f32 v120 = (tn_f32)(v119);
-          const tn_bool v121 = (tn_bool)(v16 == 0x0p+0f);
-          const tn_f32 v125 = v121 ? v123 : v124;
-          const tn_f32 v126 = v31 ? v120 : v125;
-          const tn_f32 v127 = __builtin_fabsf(v126);
-          const tn_i32 v128 = (tn_i32)(tn_bits_f32(v127));
-          const tn_i32 v129 = (tn_i32)(tn_bits_f32(v4));
-          const tn_i32 v131 = (tn_i32)((uint32_t)v129 & (uint32_t)(-2147483648));
-          const tn_i32 v132 = (tn_i32)((uint32_t)v128 | (uint32_t)v131);
-          const tn_f32 v133 = tn_from_bits_f32((uint32_t)v132);
-          const tn_f32 v134 = v29 ? v133 : v126;
-          const tn_f32 v135 = v23 ? tn_from_bits_f32(0x7fc00000u) : v134;
-          const tn_f32 v136 = v13 ? v14 : v135;
-          const tn_f32 v137 = v10 ? 0x1p+0f : v136;
-          lane138[j1 + k1] = lane138[j1 + k1] + v137;
+          const tn_f32 v6 = tn_pow_f32(v4, 0x1p+1f);
+          lane7[j1 + k1] = lane7[j1 + k1] + v6;
         }
         j1 += m1;
       }
     }
     for (int s = 32; s > 0; s /= 2)
-      for (int k = 0; k < s; ++k) lane138[k] = lane138[k] + lane138[k + s];
-    v138 = lane138[0];
-    const tn_f32 v139 = v138 / 0x1.1p+9f;
-    const tn_f32 v141 = v139 + 0x1.4f8b58p-17f;
-    const tn_f32 v142 = __builtin_sqrtf(v141);
-    const tn_f32 v143 = 0x1p+0f / v142;
-    b1[p0] = v143;
+      for (int k = 0; k < s; ++k) lane7[k] = lane7[k] + lane7[k + s];
+    v7 = lane7[0];
+    const tn_f32 v8 = v7 / 0x1.1p+9f;
+    const tn_f32 v10 = v8 + 0x1.4f8b58p-17f;
+    const tn_f32 v11 = tn_rsqrt_f32(v10);
+    b1[p0] = v11;
     for (int64_t r1 = 0; r1 < 2; ++r1) {
       TN_INDEPENDENT
       for (int64_t r2 = 0; r2 < 272; ++r2) {
         const tn_f32 v0 = b0[272 * p0 + 5440 * r1 + r2];
         const tn_f32 v4 = v0 - v3;
-        const tn_f32 v144 = v4 * v143;
-        const tn_f32 v146 = v144 * v145;
-        const tn_f32 v148 = v146 + v147;
-        const tn_f32 v150 = tn_max_f32(v148, 0x0p+0f);
-        b4[272 * p0 + 5440 * r1 + r2] = v150;
+        const tn_f32 v12 = v4 * v11;
+        const tn_f32 v14 = v12 * v13;
+        const tn_f32 v16 = v14 + v15;
+        const tn_f32 v18 = tn_max_f32(v16, 0x0p+0f);
+        b4[272 * p0 + 5440 * r1 + r2] = v18;
       }
     }
   }
