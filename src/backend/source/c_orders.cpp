@@ -18,7 +18,7 @@ TN_FN int64_t tn_reflect(int64_t at, int64_t extent) {
 constexpr std::string_view kBefore = R"c(
 TN_FN int tn_before_$(tn_$ x, tn_$ y) {
   const @WIDE a = @X, b = @Y;
-  return a < b || (b != b && a == a);
+  return a < b@NAN;
 }
 )c";
 
@@ -36,7 +36,7 @@ static void tn_argsort_$(int64_t n, const tn_$ *row, int64_t step, int descendin
         if (left < middle && right < end) {
           const tn_$ x = row[order[right] * step], y = row[order[left] * step];
           const @WIDE a = @X, b = @Y;
-          takes_right = (descending ? a > b : a < b) || (b != b && a == a);
+          takes_right = (descending ? a > b : a < b)@NAN;
         }
         room[to] = takes_right ? order[right++] : order[left++];
       }
@@ -48,9 +48,10 @@ static void tn_argsort_$(int64_t n, const tn_$ *row, int64_t step, int descendin
 
 std::string ordered(std::string_view form, DType type) {
   DType wide = info(type).compute;
-  return c_filled(
-      c_typed(form, type),
-      {{"@WIDE", c_type(wide)}, {"@X", c_cast(type, wide, "x")}, {"@Y", c_cast(type, wide, "y")}});
+  return c_filled(c_typed(form, type), {{"@WIDE", c_type(wide)},
+                                        {"@X", c_cast(type, wide, "x")},
+                                        {"@Y", c_cast(type, wide, "y")},
+                                        {"@NAN", is_float(type) ? " || (b != b && a == a)" : ""}});
 }
 
 }  // namespace

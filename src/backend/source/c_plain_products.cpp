@@ -16,7 +16,7 @@ static void tn_product_$(int64_t m, int64_t n, int64_t k, int64_t depth, const t
                          int64_t a_row, int64_t a_col, const tn_$ *b, int64_t b_row, int64_t b_col,
                          tn_$ *c, tn_$ *packed) {
   (void)packed;
-  TN_PARALLEL
+  TN_PARALLEL(m * n * k)
   for (int64_t i = 0; i < m; ++i)
     for (int64_t j0 = 0; j0 < n; j0 += 64) {
       const int64_t count = tn_min_i64(64, n - j0);
@@ -57,7 +57,7 @@ static void tn_conv_$(const tn_conv *s, const tn_$ *x, const tn_$ *w, tn_$ *y, v
   const int64_t lengths = axes[0].taps * axes[1].taps, taps = lengths * axes[2].taps;
   const int64_t channels = s->groups * s->channels_out;
   (void)scratch;
-  TN_PARALLEL
+  TN_PARALLEL(s->images * channels * area * taps * s->channels_in)
   for (int64_t item = 0; item < s->images * channels * area; ++item) {
     const int64_t y2 = item % axes[2].out, y1 = item / axes[2].out % axes[1].out;
     const int64_t y0 = item / axes[2].out / axes[1].out % axes[0].out;
@@ -93,7 +93,7 @@ static void tn_conv_gradient_$(const tn_conv *s, const tn_$ *x, const tn_$ *y, t
   const int64_t taps = axes[0].taps * axes[1].taps * axes[2].taps;
   const int64_t area = axes[0].out * axes[1].out * axes[2].out;
   (void)scratch;
-  TN_PARALLEL
+  TN_PARALLEL(s->images * s->channels_out * s->channels_in * taps * area)
   for (int64_t item = 0; item < s->groups * s->channels_out * s->channels_in * taps; ++item) {
     const int64_t t = item % taps, c = item / taps % s->channels_in;
     const int64_t o = item / taps / s->channels_in, g = o / s->channels_out;

@@ -20,10 +20,11 @@ constexpr std::string_view kBase = R"c(#include <stdint.h>
 #else
 #define TN_INDEPENDENT
 #endif
-#if defined(_OPENMP)
-#define TN_PARALLEL _Pragma("omp parallel for")
+#if defined(_OPENMP) /* not for little work: threads take a while to meet */
+#define TN_PRAGMA(TEXT) _Pragma(#TEXT)
+#define TN_PARALLEL(WORK) TN_PRAGMA(omp parallel for if ((WORK) > 32768))
 #else
-#define TN_PARALLEL
+#define TN_PARALLEL(WORK)
 #endif
 #if defined(__FLT_EVAL_METHOD__) && __FLT_EVAL_METHOD__ != 0
 #error "float and double must be computed in their own precision"

@@ -28,6 +28,7 @@ class KernelPrinter : KernelFacts {
       : KernelFacts(kernel), function_(function), index_(k_) {
     known_.resize(k_.values.size());
     used_.resize(k_.buffers.size());
+    for (int64_t extent : extents_) points_ *= std::max<int64_t>(extent, 1);
   }
 
   std::string text() {
@@ -390,7 +391,8 @@ class KernelPrinter : KernelFacts {
       ordered |= k_.stores[i].scattered;
       innermost &= ((store_axes_[i] | par_) & ~all) == 0;
     }
-    if (depth_ == 1 && (par_ & bit(axis)) && !ordered && !innermost) line("TN_PARALLEL");
+    if (depth_ == 1 && (par_ & bit(axis)) && !ordered && !innermost)
+      line("TN_PARALLEL({})", points_);
     if (innermost && !ordered) line("TN_INDEPENDENT");
     const std::string& at = index_.axis(axis);
     std::vector<bool> known = known_;
@@ -435,6 +437,7 @@ class KernelPrinter : KernelFacts {
   std::vector<bool> known_;  // values that have a variable here
   std::vector<bool> used_;   // buffers
   bool reads_arguments_ = false, is_scalar_ = false;
+  int64_t points_ = 1;
   int sweeps_ = 0, depth_ = 1;
   std::string out_;
 };

@@ -36,10 +36,11 @@ int cnn_run(const void *const *inputs, void *const *outputs, void *arena);
 #else
 #define TN_INDEPENDENT
 #endif
-#if defined(_OPENMP)
-#define TN_PARALLEL _Pragma("omp parallel for")
+#if defined(_OPENMP) /* not for little work: threads take a while to meet */
+#define TN_PRAGMA(TEXT) _Pragma(#TEXT)
+#define TN_PARALLEL(WORK) TN_PRAGMA(omp parallel for if ((WORK) > 32768))
 #else
-#define TN_PARALLEL
+#define TN_PARALLEL(WORK)
 #endif
 #if defined(__FLT_EVAL_METHOD__) && __FLT_EVAL_METHOD__ != 0
 #error "float and double must be computed in their own precision"
@@ -296,7 +297,7 @@ static void tn_product_f32(int64_t m, int64_t n, int64_t k, int64_t depth, const
     const int64_t deep = tn_min_i64(depth, k - k0);
     for (int64_t m0 = 0; m0 < m; m0 += kBlock) {
       const int64_t rows = tn_min_i64(kBlock, m - m0), parts = (rows + kPart - 1) / kPart;
-      TN_PARALLEL
+      TN_PARALLEL(rows * deep)
       for (int64_t i0 = 0; i0 < rows; i0 += TN_ROWS)
         for (int r = 0; r < TN_ROWS; ++r) {
           const tn_f32 *from = a + (m0 + i0 + r) * a_row + k0 * a_col;
@@ -304,7 +305,7 @@ static void tn_product_f32(int64_t m, int64_t n, int64_t k, int64_t depth, const
           for (int64_t i = 0; i < deep; ++i)
             to[i * TN_ROWS] = i0 + r < rows ? from[i * a_col] : 0;
         }
-      TN_PARALLEL
+      TN_PARALLEL(rows * n * deep / 8)
       for (int64_t item = 0; item < panels * parts; ++item) {
         const int64_t j0 = item / parts * TN_COLUMNS_f32, i1 = item % parts * kPart;
         const int64_t columns = tn_min_i64(TN_COLUMNS_f32, n - j0);
@@ -439,7 +440,7 @@ static void tn_conv_f32(const tn_conv *s, const tn_f32 *x, const tn_f32 *w, tn_f
   }
   memset(image + in * planes, 0, TN_COLUMNS_f32 * sizeof *image);
   for (int64_t g = 0; g < s->groups; ++g) {
-    TN_PARALLEL
+    TN_PARALLEL(out * deep)
     for (int64_t o = 0; o < blocks * TN_ROWS; ++o)
       for (int64_t t = 0; t < p.taps; ++t) {
         const tn_f32 *from = w + (g * out + o) * s->w_out + tn_weight_at(s, t);
@@ -447,11 +448,11 @@ static void tn_conv_f32(const tn_conv *s, const tn_f32 *x, const tn_f32 *w, tn_f
         for (int64_t c = 0; c < in; ++c) to[c * TN_ROWS] = o < out ? from[c * s->w_in] : 0;
       }
     for (int64_t n = 0; n < s->images; ++n) {
-      TN_PARALLEL
+      TN_PARALLEL(in * planes)
       for (int64_t c = 0; c < in; ++c)
         tn_copy_planes_f32(s, &p, x + n * s->x_image + (g * in + c) * s->x_channel,
                          image + c * planes, 1);
-      TN_PARALLEL
+      TN_PARALLEL(columns * out * deep / 8)
       for (int64_t item = 0; item < panels * parts; ++item) {
         const int64_t first = item / parts * TN_COLUMNS_f32;
         const int64_t last = tn_min_i64(first + TN_COLUMNS_f32, columns);
@@ -498,7 +499,7 @@ static void conv_1(const tn_f32 *x0, const tn_f32 *x1, tn_f32 *y0, void *scratch
    sum f32[1,20,1,1], divide f32[1,20,1,1], add f32[1,20,1,1], rsqrt f32[1,20,1,1],
    multiply f32[2,20,17,16], multiply f32[2,20,17,16], add f32[2,20,17,16], relu f32[2,20,17,16] */
 static void relu_2(const tn_f32 *b0, tn_f32 *b1, const tn_f32 *b2, const tn_f32 *b3, tn_f32 *b4) {
-  TN_PARALLEL
+  TN_PARALLEL(10880)
   for (int64_t p0 = 0; p0 < 20; ++p0) {
     const tn_f32 v13 = b2[p0];
     const tn_f32 v15 = b3[p0];
@@ -612,7 +613,7 @@ static void dot_5(const tn_f32 *x0, const tn_f32 *x1, tn_f32 *y0, void *scratch)
 
 /* add f32[2,10] */
 static void add_6(tn_f32 *b0, const tn_f32 *b1) {
-  TN_PARALLEL
+  TN_PARALLEL(20)
   for (int64_t p1 = 0; p1 < 2; ++p1) {
     TN_INDEPENDENT
     for (int64_t p2 = 0; p2 < 10; ++p2) {

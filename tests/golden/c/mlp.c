@@ -34,10 +34,11 @@ int mlp_run(const void *const *inputs, void *const *outputs, void *arena);
 #else
 #define TN_INDEPENDENT
 #endif
-#if defined(_OPENMP)
-#define TN_PARALLEL _Pragma("omp parallel for")
+#if defined(_OPENMP) /* not for little work: threads take a while to meet */
+#define TN_PRAGMA(TEXT) _Pragma(#TEXT)
+#define TN_PARALLEL(WORK) TN_PRAGMA(omp parallel for if ((WORK) > 32768))
 #else
-#define TN_PARALLEL
+#define TN_PARALLEL(WORK)
 #endif
 #if defined(__FLT_EVAL_METHOD__) && __FLT_EVAL_METHOD__ != 0
 #error "float and double must be computed in their own precision"
@@ -159,7 +160,7 @@ static void tn_product_f32(int64_t m, int64_t n, int64_t k, int64_t depth, const
     const int64_t deep = tn_min_i64(depth, k - k0);
     for (int64_t m0 = 0; m0 < m; m0 += kBlock) {
       const int64_t rows = tn_min_i64(kBlock, m - m0), parts = (rows + kPart - 1) / kPart;
-      TN_PARALLEL
+      TN_PARALLEL(rows * deep)
       for (int64_t i0 = 0; i0 < rows; i0 += TN_ROWS)
         for (int r = 0; r < TN_ROWS; ++r) {
           const tn_f32 *from = a + (m0 + i0 + r) * a_row + k0 * a_col;
@@ -167,7 +168,7 @@ static void tn_product_f32(int64_t m, int64_t n, int64_t k, int64_t depth, const
           for (int64_t i = 0; i < deep; ++i)
             to[i * TN_ROWS] = i0 + r < rows ? from[i * a_col] : 0;
         }
-      TN_PARALLEL
+      TN_PARALLEL(rows * n * deep / 8)
       for (int64_t item = 0; item < panels * parts; ++item) {
         const int64_t j0 = item / parts * TN_COLUMNS_f32, i1 = item % parts * kPart;
         const int64_t columns = tn_min_i64(TN_COLUMNS_f32, n - j0);
@@ -198,7 +199,7 @@ static void dot_1(const tn_f32 *x0, const tn_f32 *x1, tn_f32 *y0, void *scratch)
 
 /* add f32[33,40], relu f32[33,40] */
 static void relu_2(tn_f32 *b0, const tn_f32 *b1) {
-  TN_PARALLEL
+  TN_PARALLEL(1320)
   for (int64_t p1 = 0; p1 < 33; ++p1) {
     TN_INDEPENDENT
     for (int64_t p2 = 0; p2 < 40; ++p2) {
@@ -219,7 +220,7 @@ static void dot_3(const tn_f32 *x0, const tn_f32 *x1, tn_f32 *y0, void *scratch)
 
 /* add f32[33,5] */
 static void add_4(tn_f32 *b0, const tn_f32 *b1) {
-  TN_PARALLEL
+  TN_PARALLEL(165)
   for (int64_t p1 = 0; p1 < 33; ++p1) {
     TN_INDEPENDENT
     for (int64_t p2 = 0; p2 < 5; ++p2) {
