@@ -54,13 +54,16 @@ Block BinaryCrossEntropy(std::string_view reduction) {
 
 Block CrossEntropy(std::string_view reduction, double label_smoothing, int64_t axis) {
   check_reduction("CrossEntropy", reduction);
+  // Classes are along the last axis, or along axis 1; of others the shapes are left to the op.
+  std::string logits = axis == -1 ? "... classes" : axis == 1 ? "n classes ..." : "*";
+  std::string classes = axis == -1 ? "..." : axis == 1 ? "n ..." : "*";
   return Layer("CrossEntropy")
       .setting("reduction", reduction, std::string_view("mean"))
       .setting("label_smoothing", label_smoothing, 0.0)
       .setting("axis", axis, int64_t{-1})
-      .input("input", "*")
-      .input("target", "*", DType::i64)
-      .computes(reduction == "none" ? "*" : "",
+      .input("input", logits)
+      .input("target", classes, DType::i64)
+      .computes(reduction == "none" ? classes : "",
                 [=, reduction = std::string(reduction)](const BlockCall& call) {
                   return cross_entropy(call.in[0], call.in[1], reduction, label_smoothing,
                                        static_cast<int>(axis));
