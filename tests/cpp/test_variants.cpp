@@ -1,6 +1,8 @@
 // Graphs that compute what another one does, otherwise.
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <mutex>
 #include <set>
 #include <thread>
 
@@ -11,6 +13,7 @@
 #include "ops/op_decls.h"
 #include "run_graph.h"
 #include "runtime/threads.h"
+#include "tenon/operators.h"
 #include "tenon/ops.h"
 #include "transforms/variants.h"
 
