@@ -12,7 +12,7 @@ function(tenon_add_rt)
   # What reads files and writes texts, what makes plans and computes sizes, and what calls LAPACK.
   set(read "(set|tnx)_reader|input_file|program_read|kernel_parse|signature|signature_bytes")
   set(text "(graph|attrs|kernel|index|poly)_text|memory_report|linalg|verify")
-  set(plan "lower_fused|plan_builder|kernel_set|memory|placement|placement_search|step_order")
+  set(plan "lower_fused|plan_builder|kernel_set|memory|placement|step_order")
   set(plan "${plan}|bundle|compile")
   set(size "graph|dim|poly|poly_divmod|poly_range|poly_rewrite|sizes|substitute|index|refine|attrs")
   set(cold_files "/(${read}|${text}|${plan}|${size})\\.cpp")
@@ -39,7 +39,7 @@ function(tenon_add_rt)
   set(shared "$<TARGET_OBJECTS:tenon>")
   set(shared "$<FILTER:${shared},INCLUDE,/src/(base|runtime|ir|loop|backend|compiler|executable)/>")
   # src/rt has its own of these
-  set(shared "$<FILTER:${shared},EXCLUDE,/(set_maker|fitting|block_ops)\\.cpp>")
+  set(shared "$<FILTER:${shared},EXCLUDE,/(set_maker|fitting|placement_search|block_ops)\\.cpp>")
   set(shared "$<FILTER:${shared},EXCLUDE,${cold_files}>")
   set(left_out_v2 "/interp_")
   set(left_out_v3 "/(interp_|fft)") # it runs Fourier transforms of v2: see --defsym

@@ -1,5 +1,7 @@
 // In the place of compiler/set_maker: the runtime has the kernels that files bring, and no others.
+// In that of compiler/placement_search: its plans are placed by the quick ways alone.
 #include "base/error.h"
+#include "compiler/placement.h"
 #include "compiler/set_maker.h"
 
 namespace tn {
@@ -21,6 +23,11 @@ std::unique_ptr<KernelSet> make_fitting_set(const KernelSet&, std::span<const Bi
 std::shared_ptr<const Plan> make_grouped_plan(const Graph& graph, const CompileOptions&,
                                               CompileReport*) {
   fail("{}: the runtime has no compiler", graph.name);
+}
+
+bool improve_placement(std::span<const Interval>, std::span<const size_t>, std::vector<int64_t>&,
+                       int64_t&) {
+  return false;
 }
 
 }  // namespace tn

@@ -168,7 +168,7 @@ TEST_CASE("model: what no block can be") {
   BlockDef def{
       .kind = "Odd",
       .terminals = {{.name = "w", .role = Role::parameter}, {.name = "y", .role = Role::output}}};
-  CHECK(contains(error_in([&] { Block(def); }), "the parameter 'w' has no initial value"));
+  CHECK(contains(error_in([&] { Block{def}; }), "the parameter 'w' has no initial value"));
   CHECK(contains(error_in([] { op_block("sofmax"); }), "no op 'sofmax'"));
   CHECK(contains(error_in([] { op_block("softmax", "axes=1"); }), "softmax"));
   CHECK(contains(error_in([] { op_block("concat"); }), "say how many tensors it takes"));
