@@ -29,7 +29,7 @@ struct PhysicalSettings {
   bool inference = false;        // nothing is trained: no gradients, running statistics
   /// bfloat16 or float16: products compute in it, as under amp::Autocast.
   std::optional<DType> mixed_precision = {};
-  /// Gradients compute values again that lie between so many parts; below 2: nothing is.
+  /// Gradients keep what passes between so many parts, and compute the rest again; 0: nothing is.
   int checkpoint_segments = 0;
   KeySettings keys = {};
   CompileSettings compile = {};

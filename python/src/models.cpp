@@ -9,6 +9,7 @@
 #include "core.h"
 #include "model/costs.h"
 #include "model/functions.h"
+#include "model/python_file.h"
 #include "passes/pipeline.h"
 #include "tenon/random.h"
 
@@ -212,6 +213,19 @@ nb::dict shapes_at(const Resolved& model, const std::map<std::string, int64_t>& 
   return shapes;
 }
 
+/// The text of a Python file, and the constants that it reads, by name.
+nb::tuple python_files(const Functions& functions, std::string_view target, nb::dict fixed,
+                       const std::string& constants_file) {
+  UserCall place;
+  Values values;
+  for (auto [name, value] : fixed)
+    values.emplace(nb::cast<std::string>(name), read_tensor(value.ptr(), "source"));
+  PythonFile file = python_file(functions, target, values, constants_file);
+  nb::dict constants;
+  for (auto& [name, value] : file.constants) constants[name.c_str()] = wrapped(Tensor(value));
+  return nb::make_tuple(std::move(file.text), constants);
+}
+
 /// Values of tensors at some time, whatever becomes of the objects that had them.
 struct HeldValues {
   Tensors values;
@@ -229,10 +243,10 @@ void bind_models(nb::module_& m) {
       .def_prop_ro("kind", &Block::kind)
       .def_prop_ro("called", &Block::called)
       .def_prop_ro("terminals", [](const Block& b) { return terminal_list(b.terminals()); });
+  // Whether they run only where they are asked for, by name.
   m.def("_pass_names", [] {
-    std::vector<std::string> names;
-    for (const Pass& pass : pipeline(1))
-      if (!std::ranges::count(names, pass.name)) names.emplace_back(pass.name);
+    std::map<std::string, bool> names;
+    for (const Pass& pass : pipeline(1)) names.emplace(pass.name, pass.asked_for);
     return names;
   });
   m.def("_make_block", make_block);
@@ -270,6 +284,7 @@ void bind_models(nb::module_& m) {
       .def_prop_ro("given", given_list)
       .def_prop_ro("outputs", &Functions::outputs)
       .def_prop_ro("states", &Functions::states)
+      .def_prop_ro("training", [](const Functions& f) { return f.model().training; })
       .def("forward", [](const Functions& f,
                          nb::handle given) { return tensor_list(f.forward(read_tensors(given))); })
       .def("gradients",
@@ -280,6 +295,7 @@ void bind_models(nb::module_& m) {
            [](const Functions& f, nb::handle key) {
              return tensor_list(f.first_values(read_tensor(key.ptr(), "randomize_params")));
            })
+      .def("python_file", python_files)
       .def("text", [](const Functions& f, std::string_view stage) { return f.text(stage); });
 
   nb::class_<HeldValues>(m, "_HeldValues")

@@ -82,12 +82,16 @@ from .nn import (  # noqa: E402
 _LATER = {  # parts that are imported when first used; names, and the modules that hold them
     "model": None,
     "testing": None,
+    "CBackend": "model",
     "CpuBackend": "model",
     "CudaBackend": "model",
     "IOKey": "model",
     "InterpreterBackend": "model",
+    "JaxBackend": "model",
     "Model": "model",
+    "NumpyBackend": "model",
     "PhysicalModel": "model",
+    "TorchBackend": "model",
     "TrainModel": "model",
 }
 

@@ -39,7 +39,7 @@ GeneratedFile cpp_header();
 GeneratedFile cpp_operators();
 GeneratedFile cpp_functions();
 GeneratedFile python_stub();
-extern const std::string_view kPythonTop;  // its first part
+extern const std::string_view kPythonTop, kPythonModels;  // its first parts
 std::vector<GeneratedFile> reference_pages();
 
 /// Writes what differs under `root`, or with `check` only reports it. Returns the exit status.

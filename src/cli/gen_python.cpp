@@ -213,6 +213,7 @@ std::string python_signature(const OpDef& op, bool annotated, bool method) {
 
 GeneratedFile python_stub() {
   std::string text(kPythonTop), methods(kTensorTop);
+  text += kPythonModels;
   for (const OpDef* op : surface_ops()) {
     if (op->results.size() > 1) {
       text += format("\nclass _{}_result(NamedTuple):\n", op->name);

@@ -102,8 +102,9 @@ Tensors Functions::forward(const Tensors& given) const {
 Tensors Functions::gradients(const Tensors& given, const Tensors& cotangents) const {
   auto argument = [&](size_t i) { return format("'{}'", given_[i].name); };
   auto result = [&](size_t i) { return format("'{}'", outputs_[i]); };
-  Pullback pullback([&](const Tensors& args) { return forward(args); }, given, trainable_,
-                    {"evaluate", argument, result});
+  Function f = [&](const Tensors& args) { return forward(args); };
+  if (segments_ > 0) f = checkpoint(f, segments_);
+  Pullback pullback(f, given, trainable_, {"evaluate", argument, result});
   Tensors all = cotangents;
   all.resize(pullback.outputs().size());
   Tensors made = pullback.outputs();

@@ -8,7 +8,7 @@ namespace tn::model {
 struct FunctionSettings {
   std::optional<std::vector<std::string>> trainable = {};
   std::optional<DType> narrow = {};  // mixed precision
-  int segments = 0;                  // of checkpoints
+  int segments = 0;                  // of checkpoints; 0: none
 };
 
 /// What an evaluation is given.

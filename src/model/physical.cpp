@@ -18,9 +18,9 @@ struct PhysicalModel::State {
   mutable std::mutex mutex = {};
   mutable std::map<std::vector<bool>, CompiledFunction> backward = {};
 
-  State(Functions made, const CompileSettings& settings, bool inference)
+  State(Functions made, CompileSettings said, bool inference)
       : functions(std::move(made)),
-        settings(settings),
+        settings(std::move(said)),
         inference(inference),
         forward([this](const Tensors& given) { return functions.forward(given); }, settings) {}
 
@@ -211,7 +211,8 @@ void PhysicalModel::save(const std::string& path) const {
     names.insert(names.end(), functions.states().begin(), functions.states().end());
   AheadSettings settings{.optimization_level = state_->settings.optimization_level,
                          .name = state_->name(),
-                         .memory_limit = state_->settings.memory_limit};
+                         .memory_limit = state_->settings.memory_limit,
+                         .plan = state_->settings.plan};
   settings.surface = [&] { return Surface{.text = {}, .output_names = names}; };
   auto f = [&](const Tensors& given) {
     Tensors made = functions.forward(given);
@@ -231,8 +232,10 @@ PhysicalModel compile(const Model& model, const PhysicalSettings& settings) {
                                            {.trainable = settings.keys.trainable,
                                             .narrow = settings.mixed_precision,
                                             .segments = settings.checkpoint_segments});
+  CompileSettings compile = settings.compile;
+  if (settings.inference) compile.plan.on.emplace_back("absorb");  // batch norm into convolutions
   return PhysicalModel(std::make_shared<const PhysicalModel::State>(
-      std::move(functions), settings.compile, settings.inference));
+      std::move(functions), std::move(compile), settings.inference));
 }
 
 }  // namespace tn::model

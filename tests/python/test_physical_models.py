@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import doctest
+import re
 from typing import Any
 
 import numpy as np
@@ -296,10 +297,11 @@ def test_passes_by_the_names_of_the_document() -> None:
         optimized(**{name: False})
 
 
-def test_timeouts_fail() -> None:
+def test_timeouts_fail_and_say_the_stage() -> None:
     model = compiled(timeout=1e-9, shapes={"x": [11, 6]})
     call = lambda: model.evaluate(model.randomize_params(), {"x": x_of(11)})  # noqa: E731
-    assert "timed out" in error_of(call) or "timeout" in error_of(call)
+    stages_of_compiling = "tracing|passes|fusion|lowering|code generation|memory planning"
+    assert re.search(f"timed out after 1e-09 s in ({stages_of_compiling})", error_of(call))
 
 
 def test_memory_limits_hold() -> None:
@@ -307,6 +309,47 @@ def test_memory_limits_hold() -> None:
     call = lambda: model.evaluate(model.randomize_params(), {"x": x_of()})  # noqa: E731
     assert "memory_limit is 64" in error_of(call)
     agrees(compiled(memory_limit="1MB"))
+
+
+def deep(layers: int = 12) -> tn.Model:
+    model = tn.Model("deep")
+    for _ in range(layers):
+        model += Linear(32)
+        model += tn.model.Tanh()
+    return model
+
+
+def test_memory_planning_changes_the_plan() -> None:
+    def planned(planning: str | None) -> Any:
+        model = tn.compile(deep(), shapes={"input": [64, 32]}, memory_planning=planning)
+        return model.memory(gradients=True)
+
+    peaks = {name: planned(name).peak for name in ("greedy", "best_fit", "optimal", "none")}
+    assert peaks["none"] > peaks["greedy"] >= peaks["best_fit"] >= peaks["optimal"]
+    assert planned("optimal").planning == "optimal"
+    error = error_of(lambda: compiled(memory_planning="greedyy"))
+    assert "memory_planning is one of" in error
+
+
+def test_throughput_keeps_calls_on_their_thread() -> None:
+    plans = {}
+    for purpose in ("latency", "throughput"):
+        model = compiled(optimize_for=purpose)
+        agrees(model)
+        plans[purpose] = model.show("plan")
+    assert plans["latency"] != plans["throughput"]
+    one = tn.compile(mlp(), tn.CpuBackend(threads=1), shapes=SHAPES)
+    assert one.show("plan") == plans["throughput"]
+    assert "optimize_for is one of" in error_of(lambda: compiled(optimize_for="speed"))
+
+
+def test_targets_are_named(tmp_path: Any) -> None:
+    model = compiled(target_hardware="x86-64-v2")
+    agrees(model)
+    model.save(tmp_path / "net.tnx")
+    assert tn.load(tmp_path / "net.tnx").stats().target == "x86-64-v2"
+    assert "did you mean 'haswell'?" in error_of(lambda: compiled(target_hardware="haswel"))
+    assert "comes with the GPU backend" in error_of(lambda: compiled(target_hardware="nvidia_h200"))
 
 
 def test_constants_are_not_given() -> None:
@@ -342,6 +385,80 @@ def test_discarded_outputs_are_not_computed() -> None:
     made = tn.compile(model, shapes={"x": [4]}, discard_keys=["a"])
     assert list(made.evaluate({}, {"x": tn.ones(4)})) == ["b"]
     assert "exp" not in made.show("optimized")
+
+
+# State --------------------------------------------------------------------------------------
+
+
+def normed() -> tn.Model:
+    model = tn.Model("normed")
+    model += tn.model.Conv2d(3, 4, kernel_size=3)(name="conv")
+    model += tn.model.BatchNorm2d(4)(name="norm")
+    model += Relu()
+    return model
+
+
+IMAGES = {"input": [2, 3, 8, 8]}
+
+
+def images() -> dict[str, tn.Tensor]:
+    return {"input": tn.random.normal(IMAGES["input"], key=tn.random.key(5))}
+
+
+def test_running_statistics_are_explicit() -> None:
+    model = tn.compile(normed(), shapes=IMAGES)
+    params, state = model.randomize_params(), model.initial_state()
+    assert sorted(state) == ["norm.running_mean", "norm.running_var"]
+    outputs, new = model.evaluate(params, images(), state=state)
+    assert sorted(new) == sorted(state)
+    assert not np.array_equal(new["norm.running_mean"], state["norm.running_mean"])
+    np.testing.assert_array_equal(state["norm.running_mean"], np.zeros(4))
+    alone = model.evaluate(params, images())
+    np.testing.assert_array_equal(alone["output"], outputs["output"])
+    again, gradients, newer = model.evaluate(params, images(), {}, state=new)
+    assert "norm.weight" in gradients and sorted(newer) == sorted(state)
+    np.testing.assert_array_equal(again["output"], outputs["output"])
+
+
+def test_inference_uses_running_statistics() -> None:
+    training = tn.compile(normed(), shapes=IMAGES)
+    inference = tn.compile(normed(), shapes=IMAGES, inference=True)
+    params, state = training.randomize_params(), training.initial_state()
+    for _ in range(3):
+        _, state = training.evaluate(params, images(), state=state)
+    made, same = inference.evaluate(params, images(), state=state)
+    np.testing.assert_array_equal(same["norm.running_mean"], state["norm.running_mean"])
+    first = inference.evaluate(params, images())
+    assert not np.allclose(first["output"], made["output"])
+
+
+def test_inference_folds_batch_norm_into_convolutions() -> None:
+    folded = tn.compile(normed(), shapes=IMAGES, inference=True)
+    plain = tn.compile(normed(), shapes=IMAGES, inference=True, optimizations={"absorb": False})
+    static = tn.compile(normed(), shapes=IMAGES, static_inference=True)
+    params = folded.randomize_params()
+    made = [m.evaluate(params, images())["output"] for m in (folded, plain, static)]
+    for other in made[1:]:
+        np.testing.assert_allclose(made[0], other, rtol=1e-4, atol=1e-5)
+    assert folded.show("optimized") != plain.show("optimized")
+    left = static.show("optimized")  # nothing of the statistics: a convolution, a bias, relu
+    assert "sqrt" not in left and "divide" not in left and "multiply" not in left
+
+
+def test_random_blocks_need_a_key() -> None:
+    model = tn.Model("dropping")
+    model += tn.model.Dropout(0.5)
+    physical = tn.compile(model, shapes={"input": [64]})
+    x = {"input": tn.ones(64)}
+    assert "give state=" in error_of(lambda: physical.evaluate({}, x))
+    state = physical.initial_state(seed=3)
+    first, state_1 = physical.evaluate({}, x, state=state)
+    again, _ = physical.evaluate({}, x, state=state)
+    second, _ = physical.evaluate({}, x, state=state_1)
+    np.testing.assert_array_equal(first["output"], again["output"])
+    assert not np.array_equal(first["output"], second["output"])
+    inference = tn.compile(model, shapes={"input": [64]}, inference=True)
+    np.testing.assert_array_equal(inference.evaluate({}, x)["output"], np.ones(64))
 
 
 # Saving -------------------------------------------------------------------------------------

@@ -17,7 +17,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from .backends import CpuBackend, CudaBackend, InterpreterBackend
+from .backends import (
+    CBackend,
+    CpuBackend,
+    CudaBackend,
+    InterpreterBackend,
+    JaxBackend,
+    NumpyBackend,
+    TorchBackend,
+)
 from .blocks import block_named, block_names
 from .connections import Connection
 from .logical import Block, Connected, IOKey, Model, Terminal
@@ -27,16 +35,20 @@ from .training import PhysicalTrainModel, TrainModel
 
 __all__ = [
     "Block",
+    "CBackend",
     "Connected",
     "Connection",
     "CpuBackend",
     "CudaBackend",
     "IOKey",
     "InterpreterBackend",
+    "JaxBackend",
     "Model",
+    "NumpyBackend",
     "PhysicalModel",
     "PhysicalTrainModel",
     "Terminal",
+    "TorchBackend",
     "TrainModel",
     "block",
     "compile_model",

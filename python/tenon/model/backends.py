@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from .. import _core
 
@@ -43,6 +43,60 @@ class CpuBackend(Backend):
 @dataclass(frozen=True)
 class InterpreterBackend(Backend):
     """The interpreter of this library: nothing is compiled, the bits are the same."""
+
+
+@dataclass(frozen=True)
+class SourceBackend(Backend):
+    """Writes a model as one file, and evaluates with that file: nothing of Tenon is in it."""
+
+    language: ClassVar[str]
+    suffix: ClassVar[str] = ".py"
+
+
+@dataclass(frozen=True)
+class CBackend(SourceBackend):
+    """One C file, for deployment: `cc -O3 model.c -lm`. Sizes are fixed; arrays are the caller's.
+
+    Evaluating compiles it with the C compiler at hand; with more than one of `threads`, with
+    OpenMP.
+    """
+
+    threads: int = 1
+
+    language: ClassVar[str] = "c"
+    suffix: ClassVar[str] = ".c"
+
+
+@dataclass(frozen=True)
+class NumpyBackend(SourceBackend):
+    """One Python file that imports NumPy."""
+
+    language: ClassVar[str] = "numpy"
+
+
+@dataclass(frozen=True)
+class TorchBackend(SourceBackend):
+    """One Python file that imports PyTorch, run on `device`: "cpu", "cuda".
+
+    With `jit=True` its functions go through `torch.compile`, with `mode` and `backend` of
+    `jit_options`.
+    """
+
+    device: str = "cpu"
+
+    language: ClassVar[str] = "torch"
+
+
+@dataclass(frozen=True)
+class JaxBackend(SourceBackend):
+    """One Python file that imports JAX, run on `device`: "cpu", "gpu"; None: the one JAX prefers.
+
+    Its functions go through `jax.jit`, unless with `jit=False`.
+    """
+
+    device: str | None = None
+
+    language: ClassVar[str] = "jax"
 
 
 class CudaBackend:

@@ -22,7 +22,7 @@ RANDOM_KEY = "random.key"
 
 
 class Evaluation:
-    """`static` values are constants; `ranges` bound open sizes."""
+    """`static` values are constants; `ranges` bound open sizes; `calls` compute, or the model."""
 
     def __init__(
         self,
@@ -30,13 +30,13 @@ class Evaluation:
         functions: _core.ModelFunctions,
         ranges: Mapping[str, Range],
         static: Tensors,
-        inference: bool,
+        calls: Any = None,
     ) -> None:
         self._model = model
         self._functions = functions
+        self._calls = functions if calls is None else calls  # who computes
         self._ranges = ranges
         self._static = dict(static)
-        self._inference = inference
         self._given = {
             name: (ARGUMENTS[role], shape, dtype)
             for name, role, shape, dtype, _ in functions.given
@@ -54,15 +54,26 @@ class Evaluation:
         given = self.gather(params, data, state)
         outputs, states = self._functions.outputs, self._functions.states
         if output_gradients is None:
-            made = self._functions.forward(given)
+            made = self._calls.forward(given)
         else:
-            made = self._functions.gradients(given, self.cotangents(output_gradients))
+            made = self._calls.gradients(given, self.cotangents(output_gradients))
         results: list[Any] = [dict(zip(outputs, made))]
         if output_gradients is not None:
             results.append(dict(zip(self._trained, made[len(outputs) + len(states) :])))
         if state is not None:
             results.append({**state, **dict(zip(states, made[len(outputs) :]))})
         return results[0] if len(results) == 1 else tuple(results)
+
+    def run_at_once(
+        self,
+        params: Tensors,
+        data: Tensors,
+        output_gradients: Tensors | None = None,
+        state: Tensors | None = None,
+    ) -> Any:
+        """The same, where nothing is traced: NumPy arrays become tensors first."""
+        given = [_tensors(part) for part in (params, data, output_gradients, state)]
+        return self.run(*given)
 
     # What is given --------------------------------------------------------------------------
 
@@ -142,7 +153,7 @@ class Evaluation:
     def cotangents(self, given: Any) -> list[tn.Tensor | None]:
         """By output; None: zero."""
         outputs = self._functions.outputs
-        if self._inference:
+        if not self._functions.training:
             text = f"evaluate: {self._model} was compiled for inference and has no gradients"
             _core._fail("value", text, "leave out inference=True")
         if not isinstance(given, Mapping):
@@ -168,6 +179,12 @@ def static_state(evaluation: Evaluation) -> bool:
     return all(name in evaluation._static for name in states)
 
 
+def _tensors(given: Any) -> Any:
+    if not isinstance(given, Mapping):
+        return given
+    return {n: v if isinstance(v, tn.Tensor) else tn.array(v) for n, v in given.items()}
+
+
 def _listed(names: Any) -> str:
     return ", ".join(map(str, names)) or "nothing"
 
@@ -188,14 +205,14 @@ class StaticValues:
         values: Tensors,
         make: Callable[[dict[str, tn.Tensor]], Callable[..., Any]],
     ) -> None:
-        self._names = names
+        self.names = names
         self._make = make
         self._held: _core._HeldValues | None = None
         self.call: Callable[..., Any] | None = None
         self.values: dict[str, tn.Tensor] = {}
-        every = [name for part in names.values() for name in part]
-        if every and all(name in values for name in every):
-            self._hold(every, [values[name] for name in every])
+        known = [name for part in names.values() for name in part if name in values]
+        if known and all(name in values for name in (*names["params"], *names["data"])):
+            self._hold(known, [values[name] for name in known])
 
     def _hold(self, names: list[str], values: list[Any]) -> None:
         self._held = _core._HeldValues(values)
@@ -211,27 +228,19 @@ class StaticValues:
     ) -> Any:
         given = {"params": params or {}, "data": data or {}, "state": state}
         names, values = [], []
-        for argument, part in self._names.items():
+        for argument, part in self.names.items():
             tensors = given[argument] or {}
             names += [name for name in part if name in tensors]
             values += [tensors[name] for name in part if name in tensors]
         if self._held is None or (names and not self._held.are(values)):
             self._hold(names, values)
-        rest = self._rest(given)
+        rest = self.rest(given)
         return self.call(rest["params"], rest["data"], output_gradients, rest["state"])
 
-    def _rest(self, given: Mapping[str, Any]) -> dict[str, Any]:
-        """What is not constant."""
+    def rest(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """What is not constant of these arguments."""
         return {
             argument: tensors
-            and {n: v for n, v in tensors.items() if n not in self._names.get(argument, ())}
+            and {n: v for n, v in tensors.items() if n not in self.names.get(argument, ())}
             for argument, tensors in given.items()
         }
-
-    def example(self, given: dict[str, dict[str, tn.Tensor]]) -> tuple[Any, dict[str, Any]]:
-        """The function that runs, and the rest of these arguments."""
-        if self.call is None:
-            names = [name for part in self._names.values() for name in part]
-            every = {name: value for part in given.values() for name, value in part.items()}
-            return self._make({name: every[name] for name in names}), self._rest(given)
-        return self.call, self._rest(given)

@@ -193,18 +193,23 @@ def read_segments(checkpointing: bool | None, segments: int | None, inference: b
 # The compiler -------------------------------------------------------------------------------
 
 
-def read_optimizations(given: Mapping[str, Any] | None) -> tuple[list[str], list[str]]:
-    """Names of passes that are off, and that are on."""
+def read_optimizations(
+    given: Mapping[str, Any] | None, inference: bool
+) -> tuple[list[str], list[str]]:
+    """Names of passes that are off, and of those that are on because they are asked for."""
     _mapping("optimizations", given, 'optimizations={"operator_fusion": False}')
+    asked_for = _core._pass_names()
     fusions = OPTIMIZATIONS["operator_fusion"]
-    passes = {name: (name,) for name in [*_core._pass_names(), *fusions]}
-    off: list[str] = []
-    on: list[str] = []
+    passes = {name: (name,) for name in [*asked_for, *fusions]}
+    # Batch norm goes into convolutions: rounded otherwise, so training does without.
+    switched = {"absorb": inference}
     for name, wanted in (given or {}).items():
         one_name("optimization", name, [*OPTIMIZATIONS, *passes])
         if not isinstance(wanted, bool):
             _core._fail("type", f"compile: {name!r} in optimizations is a bool, not {wanted!r}")
-        (on if wanted else off).extend((OPTIMIZATIONS | passes)[name])
+        switched |= dict.fromkeys((OPTIMIZATIONS | passes)[name], wanted)
+    off = [name for name, wanted in switched.items() if not wanted and not asked_for.get(name)]
+    on = [name for name, wanted in switched.items() if wanted and asked_for.get(name)]
     return off, on
 
 

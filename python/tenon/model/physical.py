@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import os
+import pathlib
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import tenon as tn
 
 from .. import _core
-from .backends import CpuBackend
-from .evaluation import Evaluation, StaticValues, Tensors, first_state
+from ..files import path_of
+from .backends import CpuBackend, SourceBackend
+from .evaluation import StaticValues, Tensors, first_state
 from .logical import Model
 from .options import (
     Options,
@@ -50,12 +52,9 @@ class PhysicalModel(Views, Stages, Saving):
         self._resolved = functions.model
         self._options = options
         static = _static_names(functions, options)
-        if static:
-            self._static = StaticValues(static, options.params, self._compiled)
-            self.evaluate = self._static  # type: ignore[method-assign]
-        else:
-            # The call is the compiled function itself: nothing lies between.
-            self.evaluate = self._compiled({})  # type: ignore[method-assign]
+        # Without static values the call is the compiled function itself: nothing lies between.
+        made = StaticValues(static, options.params, self._made) if static else self._made({})
+        self.evaluate = made  # type: ignore[method-assign]
 
     def randomize_params(self, seed: int = 0) -> dict[str, tn.Tensor]:
         """The first values of parameters, drawn from `seed`."""
@@ -99,12 +98,17 @@ class PhysicalModel(Views, Stages, Saving):
         outputs = ", ".join(self._functions.outputs)
         return f"<{self.name} on {self.backend}: {inputs} -> {outputs}>"
 
-    def _evaluation(self, static: Tensors) -> Evaluation:
-        options = self._options
-        return Evaluation(self.name, self._functions, options.ranges, static, options.inference)
-
-    def _compiled(self, static: Tensors) -> Callable[..., Any]:
-        return tn.compile(self._evaluation(static).run, **self._options.compiler)
+    def _made(self, static: Tensors) -> Callable[..., Any]:
+        """What evaluates with these constants; the file is written, if one was asked for."""
+        static = self._with_state(static)
+        if isinstance(self.backend, SourceBackend):
+            source = self._source(self.backend.language, static)
+            if self._options.file_path is not None:
+                source.write(self._options.file_path, self._options.params)
+            return self._evaluation(static, source).run_at_once
+        if self._options.file_path is not None:
+            self._write(self._options.file_path, static)
+        return self._compiled(static)
 
 
 def _static_names(
@@ -156,14 +160,50 @@ def compile_model(
     trainable_keys: Iterable[str] | None = None,
     params: Tensors | None = None,
 ) -> PhysicalModel:
-    """See `tn.compile`, which this is for a model."""
+    """`model` with shapes and types, on a backend. `tn.compile(model, …)` is this.
+
+        >>> from tenon.model import Linear, Relu
+        >>> model = tn.Model()
+        >>> model |= Linear(8)(input="x")
+        >>> model += Relu()
+        >>> physical = tn.compile(model, tn.CpuBackend(), shapes={"x": [None, 4]})
+        >>> physical.evaluate(physical.randomize_params(), {"x": tn.ones((2, 4))})["output"].shape
+        (2, 8)
+
+    `backend` is `CpuBackend` (the default), `InterpreterBackend`, or one that writes a file and
+    evaluates with it: `CBackend`, `NumpyBackend`, `TorchBackend`, `JaxBackend`.
+
+    `shapes` and `types` say what is known, by connection. A size is a number, None (open), a name
+    (one size wherever it stands), `(min, opt, max)` or a `tn.NamedDimension`. With `static_shapes`
+    no size may be open. `constant_keys` is a dict of values that are known now, or names of those
+    that the first evaluation gives; `data_keys` are parameters that come with the data and are not
+    trained; `trainable_keys` exactly what has gradients; `discard_keys` outputs that nobody wants.
+
+    `inference` is for models that are not trained: no gradients, running statistics, batch norm
+    inside convolutions. `static_inference` also makes constants of parameters and states: those of
+    `params`, or of the first evaluation; other ones are compiled anew. `mixed_precision` (True,
+    "bfloat16" or "float16") lets products compute in a narrow type, that of the backend's
+    `precision` if it is one, while parameters stay float32. `gradient_checkpointing` keeps for
+    gradients what passes between `checkpoint_segments` parts (4), and computes the rest again.
+
+    `jit=False` interprets, and leaves out the compilers of PyTorch and JAX; PyTorch's works only
+    with `jit=True`. Of `jit_options`, `static_argnums` and `donate_argnums` count the arguments of
+    `evaluate`; `mode` is that of `tn.compile`, or with `backend` those of `torch.compile`.
+    `optimizations` switches passes by name (`tenon opt --list`), or "constant_folding",
+    "operator_fusion", "dead_code_elimination", "common_subexpression". `memory_planning`,
+    `target_hardware`, `optimize_for` and `memory_limit` are as for functions. After `timeout`
+    seconds compiling fails.
+
+    `file_path` writes the model: a source backend its file, the CPU an executable (.tnx), C (.c) or
+    Python for NumPy (.py). `params` lie beside it as safetensors.
+    """
     backend = read_backend(backend)
     inference = inference or static_inference
     texts, ranges = read_shapes(shapes)
     precision, narrow = read_precision(backend, mixed_precision)
     constants, static = read_constants(constant_keys)
     jit_read, static_arguments = read_jit(backend, jit, jit_options)
-    off, on = read_optimizations(optimizations)
+    off, on = read_optimizations(optimizations, inference)
     options = Options(
         backend=backend,
         shapes=texts,
@@ -185,9 +225,18 @@ def compile_model(
         params=dict(params or {}),
         jit=jit,
         jit_options=jit_read | {"static": static_arguments},
-        file_path=file_path,
+        file_path=None if file_path is None else pathlib.Path(path_of("compile", file_path)),
         compiler=compiler_options(
-            backend, jit, jit_read, off=off, timeout=timeout, memory_limit=memory_limit
+            backend,
+            jit,
+            jit_read,
+            off=off,
+            on=on,
+            timeout=timeout,
+            memory_limit=memory_limit,
+            memory_planning=memory_planning,
+            optimize_for=optimize_for,
+            target_hardware=target_hardware,
         ),
     )
     if isinstance(backend, CpuBackend) and backend.threads not in (None, 1):

@@ -1,9 +1,10 @@
-"""Physical models as executables: one file that runs without the model."""
+"""Physical models as files: executables, and source in other languages."""
 
 from __future__ import annotations
 
 import inspect
 import os
+import pathlib
 import re
 from collections.abc import Sequence
 from typing import Any
@@ -14,8 +15,9 @@ from .. import _core
 from ..executables import Executable
 from ..files import path_of
 from ..input_infos import InputInfo, NamedDimension
-from .evaluation import ARGUMENTS, Evaluation, StaticValues
-from .options import Options
+from .evaluation import ARGUMENTS, Evaluation, StaticValues, Tensors, first_state
+from .generated import Source, source_of
+from .options import Options, one_name
 
 _OF_EXECUTABLES = ("optimization_level", "memory_limit", "memory_planning", "optimize_for", "off",
                    "on", "target_hardware")
@@ -26,6 +28,7 @@ class Saving:
     """What physical models are written as."""
 
     name: str
+    backend: Any
     evaluate: Any
     _functions: _core.ModelFunctions
     _options: Options
@@ -39,10 +42,33 @@ class Saving:
         of `Executable.save`.
         """
         extra = {"targets": targets} if targets else {}
-        self._executable().save(path_of("save", path), **extra)
+        self._executable(self._known("save")).save(path_of("save", path), **extra)
 
-    def _executable(self) -> Executable:
-        evaluation, static = self._static_evaluation()
+    def source(self, language: str | None = None) -> str:
+        """The model as the text of one file: "c", "numpy", "torch" or "jax".
+
+        Without a language, that of the backend, or C. What is static is a constant in it.
+        """
+        language = getattr(self.backend, "language", "c") if language is None else language
+        one_name("language", language, ("c", "numpy", "torch", "jax"))
+        return self._source(language, self._known("source")).text()
+
+    def _source(self, language: str, static: Tensors) -> Source:
+        return source_of(language, self.name, self._functions, static, self._options)
+
+    def _write(self, path: pathlib.Path, static: Tensors) -> None:
+        """The file that was asked for when compiling; its ending says which."""
+        if path.suffix == ".tnx":
+            self._executable(static).save(path)
+            return
+        languages = {".c": "c", ".py": "numpy"}
+        if path.suffix not in languages:
+            text = f"compile: file_path ends with .tnx, .c or .py, not {path.name!r}"
+            _core._fail("value", text)
+        self._source(languages[path.suffix], static).write(path, self._options.params)
+
+    def _executable(self, static: Tensors) -> Executable:
+        evaluation = self._evaluation(static)
         infos: dict[str, dict[str, InputInfo]] = {"params": {}, "data": {}, "state": {}}
         for name, role, shape, dtype, _ in self._functions.given:
             if name not in static:
@@ -61,18 +87,27 @@ class Saving:
         said = {n: value for n, value in self._options.compiler.items() if n in _OF_EXECUTABLES}
         return tn.compile(function, args=[infos[name] for name in names], **said)
 
-    def _static_evaluation(self) -> tuple[Evaluation, Any]:
-        """What runs, and the values that are constants in it."""
+    def _known(self, who: str) -> Tensors:
+        """The values that are constants."""
         held = self.evaluate
         if not isinstance(held, StaticValues):
-            return self._evaluation({}), {}
+            return {}
         if not held.values:
-            text = f"save: the static values of {self.name} are not known yet"
+            text = f"{who}: the static values of {self.name} are not known yet"
             _core._fail("value", text, "give params= to tn.compile, or evaluate it first")
-        return self._evaluation(held.values), held.values
+        return self._with_state(held.values)
 
-    def _evaluation(self, static: Any) -> Evaluation:
-        raise NotImplementedError
+    def _with_state(self, static: Tensors) -> Tensors:
+        """A state that is static and was not given is the first one."""
+        if not self._options.static_inference:
+            return static
+        return {**first_state(self._functions), **static}
+
+    def _evaluation(self, static: Tensors, calls: Any = None) -> Evaluation:
+        return Evaluation(self.name, self._functions, self._options.ranges, static, calls)
+
+    def _compiled(self, static: Tensors) -> Any:
+        return tn.compile(self._evaluation(static).run, **self._options.compiler)
 
     def _dimensions(self, shape: Sequence[Any]) -> list[Any]:
         tried = self._functions.model.tried_sizes

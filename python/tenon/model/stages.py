@@ -7,6 +7,7 @@ from typing import Any
 import tenon as tn
 
 from .. import _core
+from .backends import SourceBackend
 from .evaluation import ARGUMENTS, StaticValues
 from .options import Options, one_name
 
@@ -29,7 +30,11 @@ class Stages:
     stages = (*MODEL_STAGES, *COMPILER_STAGES)
 
     name: str
+    backend: Any
     evaluate: Any
+    source: Any
+    _compiled: Any
+    _with_state: Any
     _functions: _core.ModelFunctions
     _options: Options
 
@@ -41,6 +46,8 @@ class Stages:
         one_name("stage", stage, self.stages)
         if stage in MODEL_STAGES:
             return self._functions.text(stage)
+        if stage == "code" and isinstance(self.backend, SourceBackend):
+            return self.source()
         function, arguments = self._example(gradients)
         return function.show(COMPILER_STAGES[stage], *arguments)
 
@@ -69,9 +76,14 @@ class Stages:
         given: dict[str, dict[str, tn.Tensor]] = {"params": {}, "data": {}, "state": {}}
         for name, role, shape, dtype, _ in self._functions.given:
             given[ARGUMENTS[role]][name] = tn.zeros(shapes.get(name, shape), dtype)
-        state = given["state"] if self._functions.states and not self._options.inference else None
+        state = given["state"] if self._functions.states and self._functions.training else None
         seeds = {n: tn.zeros(shapes[n], t) for n, _, _, t in model.outputs} if gradients else None
-        function = self.evaluate
-        if isinstance(function, StaticValues):
-            function, given = function.example(given)
+        function, held = self.evaluate, self.evaluate
+        if isinstance(held, StaticValues):
+            every = {name: value for part in given.values() for name, value in part.items()}
+            static = held.values or {n: every[n] for part in held.names.values() for n in part}
+            function = self._compiled(self._with_state(static))
+            given = held.rest(given)
+        elif isinstance(self.backend, SourceBackend):
+            function = self._compiled({})  # what the compiler makes of it
         return function, (given["params"], given["data"], seeds, state)

@@ -1,0 +1,304 @@
+"""Models as files in other languages, and what runs them.
+
+A file has two functions: one gives the outputs and, in training, the new states; the other gives
+the same and then the gradients. They take what an evaluation is given, in the order of the model,
+without what is static, which they hold as constants.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import inspect
+import pathlib
+import re
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+import tenon as tn
+
+from .. import _core
+from ..input_infos import InputInfo
+from . import c_backend
+from .backends import CBackend
+from .evaluation import Tensors
+from .options import Options
+
+List = list[tn.Tensor]
+
+
+class Source:
+    """What files of all languages have in common."""
+
+    suffix = ".py"
+
+    def __init__(self, name: str, functions: _core.ModelFunctions, static: Tensors) -> None:
+        self.name = re.sub(r"\W", "_", name)
+        self._functions = functions
+        self._static = dict(static)
+        self._given = [row for row in functions.given if row[0] not in self._static]
+        self._path: pathlib.Path | None = None
+
+    def text(self) -> str:
+        raise NotImplementedError
+
+    def write(self, path: pathlib.Path, params: Tensors) -> None:
+        """Writes the file, and beside it what it reads, or else `params` for those who call it."""
+        if path.suffix != self.suffix:
+            text = f"compile: file_path ends with {self.suffix} here, not {path.name!r}"
+            _core._fail("value", text)
+        constants = self._write(path)
+        if constants or params:
+            tn.save_safetensors(path.with_suffix(".safetensors"), dict(constants or params))
+        self._path = path
+
+    def _write(self, path: pathlib.Path) -> Tensors:
+        """Writes the text, and gives the constants that it reads by name."""
+        raise NotImplementedError
+
+    def _run(self, function: str, given: List) -> List:
+        raise NotImplementedError
+
+    def forward(self, given: List) -> List:
+        return self._run("forward", self._rest(given))
+
+    def gradients(self, given: List, cotangents: list[tn.Tensor | None]) -> List:
+        if any(seed is None for seed in cotangents):
+            outputs = self.forward(given)
+            cotangents = [tn.zeros_like(o) if c is None else c for o, c in zip(outputs, cotangents)]
+        for (name, _, shape, dtype), seed in zip(self._functions.model.outputs, cotangents):
+            sizes = [s for s in shape if isinstance(s, int)]
+            fits = len(shape) == len(seed.shape) and sizes == [
+                n for s, n in zip(shape, seed.shape) if isinstance(s, int)
+            ]
+            if not fits or seed.dtype != dtype:
+                text = f"evaluate: the gradient of {name!r} is {seed.dtype}{list(seed.shape)}"
+                _core._fail("value", f"{text} but must be {dtype}{list(shape)}")
+        return self._run("gradients", [*self._rest(given), *cotangents])
+
+    def _rest(self, given: List) -> List:
+        rows = zip(self._functions.given, given)
+        return [value for (name, *_), value in rows if name not in self._static]
+
+
+# C ------------------------------------------------------------------------------------------
+
+
+class CSource(Source):
+    """A C file. Sizes are fixed in it; constants are bytes beside it."""
+
+    suffix = ".c"
+
+    def __init__(self, *said: Any, threads: int = 1) -> None:
+        super().__init__(*said)
+        self._threads = threads
+        for name, _, shape, *_ in self._given:
+            if not all(isinstance(size, int) for size in shape):
+                text = f"CBackend: sizes are fixed in C, but the shape of {name!r} is open: {shape}"
+                _core._fail("value", text, f'give it: shapes={{"{name}": [...]}}')
+
+    def text(self) -> str:
+        return self._file[0]
+
+    def _write(self, path: pathlib.Path) -> Tensors:
+        text, constants = self._file
+        path.write_text(text, encoding="utf-8")
+        if constants:
+            path.with_suffix(".bin").write_bytes(constants)
+        return {}
+
+    def _run(self, function: str, given: List) -> List:
+        return self._loaded[function](given)
+
+    @cached_property
+    def _file(self) -> tuple[str, bytes]:
+        programs = [(name, made._program) for name, made in self._executables().items()]
+        return _core._c_source(programs)
+
+    @cached_property
+    def _loaded(self) -> dict[str, Callable[[List], List]]:
+        names = {"forward": self.name}
+        if self._functions.training:
+            names["gradients"] = f"{self.name}_gradients"
+        text, constants = self._file
+        return {
+            function: c_backend.build(text, constants, name, threads=self._threads)
+            for function, name in names.items()
+        }
+
+    def _executables(self) -> dict[str, Any]:
+        functions = self._functions
+        names = [name for name, *_ in self._given]
+        infos = [InputInfo(shape, dtype) for _, _, shape, dtype, _ in self._given]
+        outputs = functions.model.outputs
+
+        def forward(*given: tn.Tensor) -> tuple[tn.Tensor, ...]:
+            made = functions.forward(self._all(given))
+            return tuple(made if functions.training else made[: len(outputs)])
+
+        def gradients(*given: tn.Tensor) -> tuple[tn.Tensor, ...]:
+            seeds = list(given[len(names) :])
+            return tuple(functions.gradients(self._all(given[: len(names)]), seeds))
+
+        made = {self.name: tn.compile(_named(forward, names), args=infos)}
+        if functions.training:
+            seeds = [f"gradient_{name}" for name, *_ in outputs]
+            infos = infos + [InputInfo(shape, dtype) for _, _, shape, dtype in outputs]
+            made[f"{self.name}_gradients"] = tn.compile(
+                _named(gradients, [*names, *seeds]), args=infos
+            )
+        return made
+
+    def _all(self, given: Sequence[tn.Tensor]) -> List:
+        """What the functions of the model take: the static values too."""
+        rest = iter(given)
+        static = self._static
+        return [static[n] if n in static else next(rest) for n, *_ in self._functions.given]
+
+
+def _named(function: Callable[..., Any], names: Sequence[str]) -> Callable[..., Any]:
+    """The function of so many tensors, with these names."""
+    taken: list[str] = []
+    for name in names:
+        plain = re.sub(r"^(?=\d)|\W", "_", name)
+        while plain in taken:
+            plain += "_"
+        taken.append(plain)
+    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    parameters = [inspect.Parameter(name, kind) for name in taken]
+    function.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    return function
+
+
+# Python -------------------------------------------------------------------------------------
+
+
+class PythonSource(Source):
+    """A Python file, loaded from where it was written."""
+
+    def __init__(self, language: str, host: Callable[[], Host], *said: Any) -> None:
+        super().__init__(*said)
+        self._language = language
+        self._make_host = host
+
+    def text(self) -> str:
+        return self._content(self.name)[0]
+
+    def _content(self, stem: str) -> tuple[str, dict[str, tn.Tensor]]:
+        tn.eval(self._static)
+        return self._functions.python_file(self._language, self._static, f"{stem}.safetensors")
+
+    def _write(self, path: pathlib.Path) -> Tensors:
+        text, constants = self._content(path.stem)
+        path.write_text(text, encoding="utf-8")
+        return constants
+
+    def _run(self, function: str, given: List) -> List:
+        host, loaded = self._loaded
+        made = loaded[function](*map(host.given, given))
+        return [host.taken(x) for x in (made if isinstance(made, tuple) else (made,))]
+
+    @cached_property
+    def _loaded(self) -> tuple[Host, dict[str, Callable[..., Any]]]:
+        host = self._make_host()
+        if self._path is None:
+            self._room = tempfile.TemporaryDirectory(prefix="tenon-")  # as long as this lives
+            self.write(pathlib.Path(self._room.name, f"{self.name}.py"), {})
+        spec = importlib.util.spec_from_file_location(self.name, self._path)
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        names = ("forward", "gradients") if self._functions.training else ("forward",)
+        return host, {name: host.jitted(getattr(module, name)) for name in names}
+
+
+class Host:
+    """The library that a Python file imports: here NumPy."""
+
+    def __init__(self) -> None:
+        self._numpy = _imported("numpy", "NumPy", "NumpyBackend")
+
+    def jitted(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        return function
+
+    def given(self, value: tn.Tensor) -> Any:
+        return self._numpy.asarray(value)
+
+    def taken(self, value: Any) -> tn.Tensor:
+        return tn.array(value)
+
+
+class TorchHost(Host):
+    def __init__(self, device: str, jit: bool, options: Mapping[str, Any]) -> None:
+        self._torch = _imported("torch", "PyTorch", "TorchBackend")
+        self._device, self._jit, self._options = device, jit, options
+
+    def jitted(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        return self._torch.compile(function, **self._options) if self._jit else function
+
+    def given(self, value: tn.Tensor) -> Any:
+        return self._torch.from_dlpack(value).to(self._device)
+
+    def taken(self, value: Any) -> tn.Tensor:
+        return tn.from_dlpack(value.detach().resolve_conj().resolve_neg().contiguous().cpu())
+
+
+class JaxHost(Host):
+    def __init__(self, device: str | None, jit: bool, donated: Sequence[int]) -> None:
+        super().__init__()
+        self._jax = _imported("jax", "JAX", "JaxBackend")
+        self._device = self._jax.devices(device)[0] if device else None
+        self._jit, self._donated = jit, donated
+
+    def jitted(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        return self._jax.jit(function, donate_argnums=self._donated) if self._jit else function
+
+    def given(self, value: tn.Tensor) -> Any:
+        if value.dtype == tn.bfloat16:  # NumPy has none
+            return self._jax.numpy.from_dlpack(value)
+        return self._jax.device_put(self._numpy.asarray(value), self._device)
+
+    def taken(self, value: Any) -> tn.Tensor:
+        if value.dtype == self._jax.numpy.bfloat16:
+            return tn.from_dlpack(value)
+        return tn.array(self._numpy.asarray(value))
+
+
+def _imported(module: str, product: str, backend: str) -> Any:
+    try:
+        return importlib.import_module(module)
+    except ImportError:
+        text = f"{backend}: evaluating needs {product}, which is not installed"
+        _core._fail("value", text, f"pip install {module}; file_path= writes the file without it")
+
+
+# Of a model ---------------------------------------------------------------------------------
+
+
+def source_of(
+    language: str, name: str, functions: _core.ModelFunctions, static: Tensors, options: Options
+) -> Source:
+    """The model as a file in a language."""
+    backend, jit = options.backend, options.jit
+    said = name, functions, static
+    if language == "c":
+        return CSource(*said, threads=backend.threads if isinstance(backend, CBackend) else 1)
+    if language == "torch":
+        device = getattr(backend, "device", "cpu")
+        known = {n: options.jit_options[n] for n in ("mode", "backend") if n in options.jit_options}
+        return PythonSource(language, lambda: TorchHost(device, bool(jit), known), *said)
+    if language == "jax":
+        device = getattr(backend, "device", None)
+        donated = _donated(functions, static, options.jit_options["donate_argnums"])
+        return PythonSource(language, lambda: JaxHost(device, jit is not False, donated), *said)
+    return PythonSource(language, Host, *said)
+
+
+def _donated(
+    functions: _core.ModelFunctions, static: Tensors, argnums: Sequence[int]
+) -> tuple[int, ...]:
+    """Arguments of the functions of a file, from those of `evaluate`."""
+    roles = {"parameter": 0, "input": 1, "state": 3}
+    given = [roles[role] for name, role, *_ in functions.given if name not in static]
+    return tuple(i for i, argument in enumerate(given) if argument in argnums)
