@@ -7,9 +7,9 @@
 
 namespace tn::source {
 
-/// The flags without which a compiler may change bits, and a level with fused multiply-adds.
+/// The flags without which a compiler may change bits, and those that make it fast.
 inline constexpr std::string_view kCFlags =
-    "-std=c11 -O3 -march=x86-64-v3 -ffp-contract=off -fno-math-errno -fno-trapping-math";
+    "-std=c11 -O3 -march=native -ffp-contract=off -fno-math-errno -fno-trapping-math";
 
 /// What printed functions need before them: types, conversions, integer operations, products.
 std::string c_prelude(std::string_view functions);

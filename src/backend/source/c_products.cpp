@@ -36,6 +36,11 @@ constexpr std::string_view kTile = R"c(
 #define TN_MADD_f32(x, y, z) ((x) * (y) + (z))
 #define TN_MADD_f64(x, y, z) ((x) * (y) + (z))
 #endif
+#if defined(__has_builtin)
+#if __has_builtin(__builtin_shufflevector)
+#define TN_SHUFFLE __builtin_shufflevector
+#endif
+#endif
 typedef float tn_vector_f32 __attribute__((vector_size(TN_VECTOR), aligned(4), may_alias));
 typedef double tn_vector_f64 __attribute__((vector_size(TN_VECTOR), aligned(8), may_alias));
 #else
@@ -90,21 +95,40 @@ TN_FN void tn_tile_$(int64_t rows, int64_t taps, int64_t depth, const tn_$ *a, c
 }
 )c";
 
-// Few columns at a time: those of a transposed matrix lie in lines that push each other out.
+constexpr std::string_view kTurn = R"c(
+/* Four rows of four, `step` apart, become columns. */
+#if defined(TN_SHUFFLE)
+TN_FN void tn_turn_$(const tn_$ *from, int64_t step, tn_$ *to) {
+  enum { kBytes = 4 * sizeof(tn_$) };
+  typedef tn_$ four __attribute__((vector_size(kBytes), aligned(sizeof(tn_$)), may_alias));
+  const four a = *(const four *)from, b = *(const four *)(from + step);
+  const four c = *(const four *)(from + 2 * step), d = *(const four *)(from + 3 * step);
+  const four ab = TN_SHUFFLE(a, b, 0, 4, 1, 5), ab2 = TN_SHUFFLE(a, b, 2, 6, 3, 7);
+  const four cd = TN_SHUFFLE(c, d, 0, 4, 1, 5), cd2 = TN_SHUFFLE(c, d, 2, 6, 3, 7);
+  *(four *)to = TN_SHUFFLE(ab, cd, 0, 1, 4, 5);
+  *(four *)(to + TN_COLUMNS_$) = TN_SHUFFLE(ab, cd, 2, 3, 6, 7);
+  *(four *)(to + 2 * TN_COLUMNS_$) = TN_SHUFFLE(ab2, cd2, 0, 1, 4, 5);
+  *(four *)(to + 3 * TN_COLUMNS_$) = TN_SHUFFLE(ab2, cd2, 2, 3, 6, 7);
+}
+#else
+TN_FN void tn_turn_$(const tn_$ *from, int64_t step, tn_$ *to) {
+  for (int i = 0; i < 4; ++i)
+    for (int j = 0; j < 4; ++j) to[i * TN_COLUMNS_$ + j] = from[j * step + i];
+}
+#endif
+)c";
+
 constexpr std::string_view kPack = R"c(
 /* TN_COLUMNS columns side by side; those that are not there are 0. */
 TN_FN void tn_pack_$(int64_t deep, int64_t columns, const tn_$ *b, int64_t b_row, int64_t b_col,
                      tn_$ *to) {
-  enum { kWidth = TN_COLUMNS_$ < 8 ? TN_COLUMNS_$ : 8 };
-  if (b_col == 1 && columns == TN_COLUMNS_$) {
-    for (int64_t i = 0; i < deep; ++i)
-      memcpy(to + i * TN_COLUMNS_$, b + i * b_row, TN_COLUMNS_$ * sizeof *to);
-    return;
-  }
-  for (int64_t j0 = 0; j0 < TN_COLUMNS_$; j0 += kWidth)
-    for (int64_t i = 0; i < deep; ++i)
-      for (int64_t j = j0; j < j0 + kWidth; ++j)
-        to[i * TN_COLUMNS_$ + j] = j < columns ? b[i * b_row + j * b_col] : 0;
+  const int64_t whole = b_row == 1 ? columns / 4 * 4 : 0, rest = deep / 4 * 4;
+  for (int64_t j = 0; j < whole; j += 4)
+    for (int64_t i = 0; i < rest; i += 4)
+      tn_turn_$(b + j * b_col + i, b_col, to + i * TN_COLUMNS_$ + j);
+  for (int64_t i = 0; i < deep; ++i)
+    for (int64_t j = i < rest ? whole : 0; j < TN_COLUMNS_$; ++j)
+      to[i * TN_COLUMNS_$ + j] = j < columns ? b[i * b_row + j * b_col] : 0;
 }
 )c";
 
@@ -386,6 +410,7 @@ std::vector<CPart> c_products() {
   };
   add(kTile, {"TN_ROWS"});
   add_typed(kTileOf, "tn_tile");
+  add_typed(kTurn, "tn_turn");
   add_typed(kPack, "tn_pack");
   add_typed(kProduct, "tn_product");
   add(kConvShape, {"tn_conv "});
