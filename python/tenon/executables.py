@@ -62,8 +62,8 @@ class Executable(_core._Executable):
         return self._program.memory()
 
     def source(self, language: str = "c") -> str:
-        """The program as one C file (no size may vary), or as one Python file that needs nothing but
-        "numpy", "torch" or "jax", whose function takes constants behind the inputs.
+        """The program as one C file (no size may vary), or as one Python file that needs nothing
+        but "numpy", "torch" or "jax", whose function takes constants behind the inputs.
         """
         return self._program.source(language)
 

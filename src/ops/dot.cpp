@@ -384,17 +384,21 @@ std::string c_of_dot(const DotAttrs& a, source::CCall& call) {
   int64_t m = left.rows.extent, n = right.rows.extent, k = left.inner.extent;
   if (k == 0) return format("  memset(y0, 0, {});\n", call.out[0]->bytes());
   int64_t depth = is_float(type) ? gemm_depth(k) : k;
-  std::string packed = "0";
-  if (type == DType::f32 || type == DType::f64) {
-    packed = format("tn_at(scratch, {})", call.scratch);
-    call.scratch +=
-        (std::min<int64_t>(m, 960) + 12) * std::min(depth, k) * static_cast<int64_t>(size_of(type));
-  }
-  std::string loop, to = "y0";
+  // Threads take whole products, each with its own scratch memory, where there are some and that is
+  // little.
+  int64_t each = (std::min<int64_t>(m, 960) + 12) * std::min(depth, k) * int64_t{size_of(type)};
+  bool packs = type == DType::f32 || type == DType::f64;
+  bool apart = left.batches >= 4 && each * left.batches <= 1 << 24;
+  std::string loop, to = "y0", packed = packs ? format("tn_at(scratch, {})", call.scratch) : "0";
   if (left.batches > 1) {
     loop = format("  for (int64_t g = 0; g < {}; ++g)\n  ", left.batches);
     to = format("y0 + g * {}", m * n);
   }
+  if (apart) {
+    loop = format("  TN_PARALLEL({})\n{}", left.batches * m * n * k / 8, loop);
+    if (packs) packed = format("tn_at(scratch, {} + g * {})", call.scratch, each);
+  }
+  if (packs) call.scratch += apart ? each * left.batches : each;
   return format("{}{}{}  tn_product_{}({}, {}, {}, {}, {}, {}, {},\n      {}, {}, {}, {}, {});\n",
                 left.copied, right.copied, loop, type, m, n, k, depth, left.at, left.rows.stride,
                 left.inner.stride, right.at, right.inner.stride, right.rows.stride, to, packed);

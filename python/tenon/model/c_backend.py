@@ -101,7 +101,15 @@ def compile_c(text: str, flags: Sequence[str] = FLAGS) -> str:
 
 @cache
 def _loaded(path: str) -> ctypes.CDLL:
-    return ctypes.CDLL(path)
+    """Threads of OpenMP that wait by turning would take the processor from everybody else's."""
+    waits = "OMP_WAIT_POLICY"
+    if waits in os.environ:
+        return ctypes.CDLL(path)
+    os.environ[waits] = "passive"  # read when OpenMP is loaded
+    try:
+        return ctypes.CDLL(path)
+    finally:
+        del os.environ[waits]
 
 
 @cache
