@@ -34,7 +34,7 @@ struct FlatModel {
   std::vector<FlatWire> wires;
   std::vector<FlatBlock> blocks;   // those that write a wire come before those that read it
   std::vector<int> open, outputs;  // wires: what is given, in the order of the model; what is asked
-  std::vector<int> states;  // of `open`, those that blocks write anew, in the order of blocks
+  std::vector<int> states;         // those that blocks write anew
 
   const FlatWire& wire(int w) const { return wires[static_cast<size_t>(w)]; }
   FlatWire& wire(int w) { return wires[static_cast<size_t>(w)]; }

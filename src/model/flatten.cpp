@@ -74,7 +74,8 @@ class Flattening {
       wire.role = std::min(wire.role, terminal.role);
       if (wire.drawn_by < 0 && terminal.initial) wire.drawn_by = b;
       wire.readers.push_back(b);
-      if (terminal.role == Role::state) out_.states.push_back(wires[t]);
+      if (terminal.role == Role::state && !std::ranges::count(out_.states, wires[t]))
+        out_.states.push_back(wires[t]);
     }
     out_.blocks.push_back(std::move(block));
   }

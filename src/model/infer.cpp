@@ -309,6 +309,14 @@ class Inference {
       types.push_back(type_of(w));
       if (!types.back() && is_first_unknown(w)) fail_unknown(w);
     }
+    for (int w : flat_.open) {
+      const FlatWire& wire = flat_.wire(w);
+      const Shape& shape = types[static_cast<size_t>(w)]->shape;
+      if (wire.role == Role::input || std::ranges::all_of(shape, &Dim::is_const)) continue;
+      fail(Hint{"give more sizes of the data, or of it, in shapes"},
+           "{}: the shape of the {} '{}'{} follows from sizes that are open: {}", flat_.name,
+           to_text(wire.role), wire.name, said_by(wire), to_text(shape));
+    }
     return types;
   }
 
@@ -391,8 +399,13 @@ Traced traced(const FlatBlock& block, std::span<const TypeRef> in, bool training
 
 Tensors compute(const FlatBlock& block, const Tensors& in, bool training, const Tensor& key) {
   At at(block.loc);
+  auto gives = [](const Terminal& t) { return t.role == Role::output || t.role == Role::state; };
+  auto wanted = std::ranges::count_if(block.def->terminals, gives);
   try {
-    return block.def->compute({in, training, key});
+    Tensors out = block.def->compute({in, training, key});
+    if (std::ssize(out) != wanted)
+      fail("it gave {} tensors for its {} outputs and states", out.size(), wanted);
+    return out;
   } catch (const UserError& error) {
     throw UserError(error.fault(), format("{}: {}", block.described(), error.what()));
   }

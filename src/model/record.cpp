@@ -23,21 +23,27 @@ Tensors record(const Resolved& model, const Tensors& given) {
     values[static_cast<size_t>(flat.open[i])] = given[i];
   Tensor keys = random ? random::split(given.back()) : Tensor();
   Tensor here = random ? index(keys, {0}) : Tensor();
-  Tensors states;
+  Tensors states = values;  // who shares one goes on with what it became
   for (size_t b = 0; b < flat.blocks.size(); ++b) {
     const FlatBlock& block = flat.blocks[b];
+    auto is_state = [&](size_t t) { return block.def->terminals[t].role == Role::state; };
     Tensors in;
-    for (int w : block.in) in.push_back(w < 0 ? Tensor() : values[static_cast<size_t>(w)]);
+    for (size_t t = 0; t < block.in.size(); ++t) {  // outputs come behind
+      auto w = static_cast<size_t>(block.in[t]);
+      in.push_back(block.in[t] < 0 ? Tensor() : (is_state(t) ? states : values)[w]);
+    }
     Tensor key =
         block.draws(model.training) ? random::fold_in(here, static_cast<int64_t>(b)) : Tensor();
     Tensors out = compute(block, in, model.training, key);
     for (size_t i = 0; i < block.out.size(); ++i)
       values[static_cast<size_t>(block.out[i])] = out[i];
-    states.insert(states.end(), out.begin() + std::ssize(block.out), out.end());
+    size_t next = block.out.size();
+    for (size_t t = 0; t < block.in.size(); ++t)
+      if (is_state(t)) states[static_cast<size_t>(block.in[t])] = out[next++];
   }
   Tensors results;
   for (int w : flat.outputs) results.push_back(values[static_cast<size_t>(w)]);
-  results.insert(results.end(), states.begin(), states.end());
+  for (int w : flat.states) results.push_back(states[static_cast<size_t>(w)]);
   if (random) results.push_back(index(keys, {1}));
   return results;
 }

@@ -280,3 +280,26 @@ def test_docstrings():
     assert doctest.testmod(c_backend, extraglobs={"tn": tn}).failed == 0
 
 
+
+
+def test_names_of_arguments_do_not_leave_their_comment():
+    name = "*/ int evil(void) { return 1; } /*"
+    double = tn.compile(lambda x: 2 * x[name], args=[{name: tn.InputInfo((3,), tn.float32)}])
+    assert "*/ int evil" not in double.source("c")
+    with pytest.raises(ValueError, match="'a b' is no name for a function of C"):
+        tn._core._c_source([("a b", double._program)])
+
+
+def test_names_are_names_in_python_files():
+    def scale(_erf, json):
+        return tn.erf(_erf) * json
+
+    scale.__name__ = 'f():\n    pass\nraise SystemExit\ndef g'
+    x = tn.InputInfo((3,), tn.float32)
+    text = tn.compile(scale, args=[x, x]).source("numpy")
+    names = {}
+    exec(text, names)
+    made = next(f for name, f in names.items() if name.startswith("f_pass"))
+    given = np.float32([0.5, -1.0, 2.0])
+    want = (tn.erf(tn.array(given)) * tn.array(given)).numpy()
+    np.testing.assert_allclose(made(given, given), want, 1e-6)

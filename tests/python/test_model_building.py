@@ -228,3 +228,27 @@ def test_batch_norm_after_a_linear_layer():
     model = tn.Model(Linear(8, 16), M.BatchNorm1d())
     shapes = tn.compile(model).get_shapes()
     assert shapes["batch_norm1d.weight"] == (16,) and len(shapes["output"]) == 2
+
+
+def test_states_are_those_of_their_blocks_in_any_order():
+    model = tn.Model()
+    model |= M.BatchNorm1d()(input="h", output="y", name="second")
+    model |= M.BatchNorm1d()(input="x", output="g", name="first")
+    model |= M.Exp()(input="g", output="h")
+    physical = tn.compile(model, shapes={"x": [2, 3]})
+    _, state = physical.evaluate(
+        physical.randomize_params(), {"x": X}, state=physical.initial_state()
+    )
+    want = 0.1 * X.mean(axis=0)
+    np.testing.assert_allclose(state["first.running_mean"].numpy(), want.numpy(), 1e-6)
+
+
+def test_blocks_that_share_a_state_go_on_with_it():
+    norm, names = M.BatchNorm1d(affine=False), {"running_mean": "mean", "running_var": "var"}
+    model = tn.Model()
+    model |= norm(input="a", output="b", **names)
+    model |= norm(input="c", output="d", **names)
+    physical = tn.compile(model, shapes={"a": [2, 3], "c": [2, 3]})
+    _, state = physical.evaluate({}, {"a": X, "c": X + 1}, state=physical.initial_state())
+    want = 0.9 * (0.1 * X.mean(axis=0)) + 0.1 * (X + 1).mean(axis=0)
+    np.testing.assert_allclose(state["mean"].numpy(), want.numpy(), 1e-5)

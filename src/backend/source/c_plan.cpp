@@ -338,11 +338,24 @@ std::string upper(std::string_view name) {
   return text;
 }
 
+/// A name in a comment, which it does not end.
+std::string commented(std::string name) {
+  for (size_t at = 0; (at = name.find("*/", at)) != name.npos;) name.insert(at + 1, " ");
+  return name;
+}
+
+void check_name(std::string_view name) {
+  auto is_word = [](unsigned char c) { return std::isalnum(c) || c == '_'; };
+  bool starts = !name.empty() && !std::isdigit(static_cast<unsigned char>(name[0]));
+  if (!starts || !std::ranges::all_of(name, is_word))
+    fail("c source: '{}' is no name for a function of C", name);
+}
+
 std::string declaration(const CFunction& f, int64_t arena, size_t constants) {
   std::string text = format("/* {}\n", f.name);
   for (size_t i = 0; i < f.in.size(); ++i)
     text += format("   inputs[{}]: {}{}\n", i, *f.in[i],
-                   i < f.input_names.size() ? " " + f.input_names[i] : "");
+                   i < f.input_names.size() ? " " + commented(f.input_names[i]) : "");
   if (!f.plan->constants.empty())
     text += format("   inputs[{}]: the {} bytes of constants\n", f.in.size(), constants);
   for (size_t i = 0; i < f.out.size(); ++i) text += format("   outputs[{}]: {}\n", i, *f.out[i]);
@@ -358,6 +371,7 @@ CSource c_source(std::span<const CFunction> functions, const PlanOf& plan_of) {
   FilePrinter file(plan_of);
   std::string declarations, runs;
   for (const CFunction& f : functions) {
+    check_name(f.name);
     PlanPrinter plan(file, *f.plan, f.out, false);
     std::string check = plan.arena() > 0 ? "  if (!arena) return 1;\n" : "";
     runs += format("\n{} {{\n{}{}  return 0;\n}}\n", signature(f.name), check, plan.text());

@@ -107,7 +107,7 @@ std::vector<std::string> FunctionWriter::heading() {
                       &given = graph_.input_names[static_cast<size_t>(v)];
     const auto& fixed = constants_.inputs;
     if (std::find(fixed.begin(), fixed.end(), given) != fixed.end() && !is_inner_)
-      reads.push_back(format("{}{} = _constants[\"{}\"]", inside, name, given));
+      reads.push_back(format("{}{} = _constants[{:?}]", inside, name, given));
     else
       taken.push_back({name, type_comment(type)});
     if (!is_inner_ && carrier(target, type.dtype) != type.dtype)
@@ -176,7 +176,7 @@ void FunctionWriter::statement(std::string code, std::string comment) {
   if (!section.empty() && section != section_) {
     section_ = section;
     if (!lines_.empty()) lines_.push_back({});
-    lines_.push_back({format("# {}", section), ""});
+    lines_.push_back({format("# {}", one_line(section)), ""});
   }
   lines_.push_back({std::move(code), std::move(comment)});
 }

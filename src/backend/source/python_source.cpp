@@ -62,7 +62,7 @@ constexpr std::string_view kReader = R"(def _read_constants(path):
     return tensors
 
 
-_constants = _read_constants(Path(__file__).with_name("{file}"))
+_constants = _read_constants(Path(__file__).with_name({file}))
 )";
 
 std::string reader(std::string_view target, const std::string& file) {
@@ -71,7 +71,7 @@ std::string reader(std::string_view target, const std::string& file) {
     text.replace(text.find(key), key.size(), value);
   };
   put("{convert}", target == "numpy" ? "" : target == "torch" ? "torch.tensor" : "jnp.asarray");
-  put("{file}", file);
+  put("{file}", format("{:?}", file));
   return text;
 }
 
@@ -88,8 +88,9 @@ std::string python_source(std::span<const Function> functions, std::string_view 
   bool wide = false;
   for (const Function& f : functions) {
     PythonScope scope{target};
-    scope.names.fresh(f.name);
-    FunctionWriter writer(f, scope, constants, 0);
+    Function named = f;
+    named.name = scope.names.fresh(identifier(f.name));
+    FunctionWriter writer(named, scope, constants, 0);
     std::vector<std::string> lines = writer.write();
     body += format("\n\n{}{}\n", target == "numpy" ? "@np.errstate(all=\"ignore\")\n" : "",
                    join(lines, "\n"));

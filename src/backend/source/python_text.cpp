@@ -114,13 +114,21 @@ std::string fill(std::string_view text, FunctionRef<Expression(std::string_view)
 std::string identifier(std::string_view name) {
   std::string made;
   for (char c : name) {
-    if (is_word(c))
+    bool leads = c == '_' && made.empty();  // what begins so is the file's own
+    if (is_word(c) && !leads)
       made += c;
     else if (!made.empty() && made.back() != '_')
       made += '_';
   }
   while (made.ends_with('_')) made.pop_back();
   return made.empty() || std::isdigit(static_cast<unsigned char>(made[0])) ? "x" + made : made;
+}
+
+std::string one_line(std::string_view text) {
+  std::string made(text);
+  std::replace_if(
+      made.begin(), made.end(), [](char c) { return c >= 0 && c < ' '; }, ' ');
+  return made;
 }
 
 Names::Names()

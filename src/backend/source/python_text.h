@@ -46,6 +46,9 @@ std::string fill(std::string_view text, FunctionRef<Expression(std::string_view)
 /// `name` as an identifier: "layers[0].w" is layers_0_w.
 std::string identifier(std::string_view name);
 
+/// What may stand in a comment.
+std::string one_line(std::string_view text);
+
 /// Names that are in use in a function.
 class Names {
  public:
