@@ -23,8 +23,12 @@ constexpr std::string_view kBase = R"c(#include <stdint.h>
 #if defined(_OPENMP) /* not for little work: threads take a while to meet */
 #define TN_PRAGMA(TEXT) _Pragma(#TEXT)
 #define TN_PARALLEL(WORK) TN_PRAGMA(omp parallel for if ((WORK) > 32768))
+#define TN_THREADS(WORK) TN_PRAGMA(omp parallel if ((WORK) > 32768)) /* who share loops */
+#define TN_SHARED TN_PRAGMA(omp for)
 #else
 #define TN_PARALLEL(WORK)
+#define TN_THREADS(WORK)
+#define TN_SHARED
 #endif
 #if defined(__FLT_EVAL_METHOD__) && __FLT_EVAL_METHOD__ != 0
 #error "float and double must be computed in their own precision"

@@ -140,11 +140,12 @@ static void tn_product_$(int64_t m, int64_t n, int64_t k, int64_t depth, const t
                          tn_$ *c, tn_$ *packed) {
   enum { kBlock = 960, kPart = 240 };
   const int64_t panels = (n + TN_COLUMNS_$ - 1) / TN_COLUMNS_$, zero = 0;
+  TN_THREADS(m * n * k / 8)
   for (int64_t k0 = 0; k0 < k; k0 += depth) {
     const int64_t deep = tn_min_i64(depth, k - k0);
     for (int64_t m0 = 0; m0 < m; m0 += kBlock) {
       const int64_t rows = tn_min_i64(kBlock, m - m0), parts = (rows + kPart - 1) / kPart;
-      TN_PARALLEL(rows * deep)
+      TN_SHARED
       for (int64_t i0 = 0; i0 < rows; i0 += TN_ROWS)
         for (int r = 0; r < TN_ROWS; ++r) {
           const tn_$ *from = a + (m0 + i0 + r) * a_row + k0 * a_col;
@@ -152,7 +153,7 @@ static void tn_product_$(int64_t m, int64_t n, int64_t k, int64_t depth, const t
           for (int64_t i = 0; i < deep; ++i)
             to[i * TN_ROWS] = i0 + r < rows ? from[i * a_col] : 0;
         }
-      TN_PARALLEL(rows * n * deep / 8)
+      TN_SHARED
       for (int64_t item = 0; item < panels * parts; ++item) {
         const int64_t j0 = item / parts * TN_COLUMNS_$, i1 = item % parts * kPart;
         const int64_t columns = tn_min_i64(TN_COLUMNS_$, n - j0);
@@ -296,8 +297,9 @@ static void tn_conv_$(const tn_conv *s, const tn_$ *x, const tn_$ *w, tn_$ *y, v
     taps[t] = plane * p.plane + at;
   }
   memset(image + in * planes, 0, TN_COLUMNS_$ * sizeof *image);
+  TN_THREADS(s->images * s->groups * columns * out * deep / 8)
   for (int64_t g = 0; g < s->groups; ++g) {
-    TN_PARALLEL(out * deep)
+    TN_SHARED
     for (int64_t o = 0; o < blocks * TN_ROWS; ++o)
       for (int64_t t = 0; t < p.taps; ++t) {
         const tn_$ *from = w + (g * out + o) * s->w_out + tn_weight_at(s, t);
@@ -305,11 +307,11 @@ static void tn_conv_$(const tn_conv *s, const tn_$ *x, const tn_$ *w, tn_$ *y, v
         for (int64_t c = 0; c < in; ++c) to[c * TN_ROWS] = o < out ? from[c * s->w_in] : 0;
       }
     for (int64_t n = 0; n < s->images; ++n) {
-      TN_PARALLEL(in * planes)
+      TN_SHARED
       for (int64_t c = 0; c < in; ++c)
         tn_copy_planes_$(s, &p, x + n * s->x_image + (g * in + c) * s->x_channel,
                          image + c * planes, 1);
-      TN_PARALLEL(columns * out * deep / 8)
+      TN_SHARED
       for (int64_t item = 0; item < panels * parts; ++item) {
         const int64_t first = item / parts * TN_COLUMNS_$;
         const int64_t last = tn_min_i64(first + TN_COLUMNS_$, columns);
@@ -358,9 +360,10 @@ static void tn_conv_gradient_$(const tn_conv *s, const tn_$ *x, const tn_$ *y, t
   for (int64_t line = 0; line < lines; ++line)
     at[line] = (line / s->axes[1].out * p.extent[1] + line % s->axes[1].out) * p.extent[2] * in;
   memset(image + in * planes, 0, TN_COLUMNS_$ * sizeof *image);
+  TN_THREADS(s->images * s->groups * p.taps * in * out * deep / 8)
   for (int64_t g = 0; g < s->groups; ++g)
     for (int64_t n = 0; n < s->images; ++n) {
-      TN_PARALLEL(out * deep)
+      TN_SHARED
       for (int64_t o = 0; o < blocks * TN_ROWS; ++o)
         for (int64_t i = 0; i < deep; ++i) {
           const int64_t y2 = i % width, y1 = i / width % s->axes[1].out;
@@ -370,10 +373,10 @@ static void tn_conv_gradient_$(const tn_conv *s, const tn_$ *x, const tn_$ *y, t
           packed[(o / TN_ROWS * deep + i) * TN_ROWS + o % TN_ROWS] =
               o < out ? from[y2 * s->axes[2].y_step] : 0;
         }
-      TN_PARALLEL(in * planes)
+      TN_SHARED
       for (int64_t c = 0; c < in; ++c)
         tn_copy_planes_$(s, &p, x + n * s->x_image + (g * in + c) * s->x_channel, image + c, in);
-      TN_PARALLEL(p.taps * in * out * deep / 8)
+      TN_SHARED
       for (int64_t item = 0; item < p.taps / beside * panels; ++item) {
         const int64_t t = item / panels * beside, first = item % panels * TN_COLUMNS_$;
         int64_t plane, place;

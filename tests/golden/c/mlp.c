@@ -37,8 +37,12 @@ int mlp_run(const void *const *inputs, void *const *outputs, void *arena);
 #if defined(_OPENMP) /* not for little work: threads take a while to meet */
 #define TN_PRAGMA(TEXT) _Pragma(#TEXT)
 #define TN_PARALLEL(WORK) TN_PRAGMA(omp parallel for if ((WORK) > 32768))
+#define TN_THREADS(WORK) TN_PRAGMA(omp parallel if ((WORK) > 32768)) /* who share loops */
+#define TN_SHARED TN_PRAGMA(omp for)
 #else
 #define TN_PARALLEL(WORK)
+#define TN_THREADS(WORK)
+#define TN_SHARED
 #endif
 #if defined(__FLT_EVAL_METHOD__) && __FLT_EVAL_METHOD__ != 0
 #error "float and double must be computed in their own precision"
@@ -179,11 +183,12 @@ static void tn_product_f32(int64_t m, int64_t n, int64_t k, int64_t depth, const
                          tn_f32 *c, tn_f32 *packed) {
   enum { kBlock = 960, kPart = 240 };
   const int64_t panels = (n + TN_COLUMNS_f32 - 1) / TN_COLUMNS_f32, zero = 0;
+  TN_THREADS(m * n * k / 8)
   for (int64_t k0 = 0; k0 < k; k0 += depth) {
     const int64_t deep = tn_min_i64(depth, k - k0);
     for (int64_t m0 = 0; m0 < m; m0 += kBlock) {
       const int64_t rows = tn_min_i64(kBlock, m - m0), parts = (rows + kPart - 1) / kPart;
-      TN_PARALLEL(rows * deep)
+      TN_SHARED
       for (int64_t i0 = 0; i0 < rows; i0 += TN_ROWS)
         for (int r = 0; r < TN_ROWS; ++r) {
           const tn_f32 *from = a + (m0 + i0 + r) * a_row + k0 * a_col;
@@ -191,7 +196,7 @@ static void tn_product_f32(int64_t m, int64_t n, int64_t k, int64_t depth, const
           for (int64_t i = 0; i < deep; ++i)
             to[i * TN_ROWS] = i0 + r < rows ? from[i * a_col] : 0;
         }
-      TN_PARALLEL(rows * n * deep / 8)
+      TN_SHARED
       for (int64_t item = 0; item < panels * parts; ++item) {
         const int64_t j0 = item / parts * TN_COLUMNS_f32, i1 = item % parts * kPart;
         const int64_t columns = tn_min_i64(TN_COLUMNS_f32, n - j0);
