@@ -35,7 +35,7 @@ def mlp(width: int) -> tn.Model:
 def cnn() -> tn.Model:
     model = tn.Model("cnn")
     model |= tn.model.Conv2d(3, 64, kernel_size=3)(input="input")
-    model += tn.model.BatchNorm2d(64)
+    model += tn.model.BatchNorm2d(64)(name="norm")
     model += tn.model.Relu()
     model += tn.model.Conv2d(64, 128, kernel_size=3)
     model += tn.model.GlobalAvgPool2d()
@@ -54,12 +54,8 @@ def cnn_function(params: dict[str, tn.Tensor], data: dict[str, tn.Tensor]) -> An
 
     h = tn.conv2d(data["input"], params["conv2d.weight"])
     h = h + along_channels(params["conv2d.bias"])
-    h = (h - h.mean((0, 2, 3), keepdims=True)) * tn.rsqrt(
-        tn.var(h, (0, 2, 3), keepdims=True) + 1e-5
-    )
-    names = ("batchnorm2d.weight", "batchnorm2d.bias")
-    weight, bias = (along_channels(params[name]) for name in names)
-    h = tn.relu(h * weight + bias)
+    mean, var = h.mean((0, 2, 3)), tn.var(h, (0, 2, 3))
+    h = tn.relu(tn.batch_norm(h, mean, var, params["norm.weight"], params["norm.bias"], axis=1))
     h = tn.conv2d(h, params["conv2d_1.weight"]) + along_channels(params["conv2d_1.bias"])
     return {"output": tn.linear(h.mean((2, 3)), params["linear.weight"], params["linear.bias"])}
 

@@ -17,6 +17,7 @@ import files as weight_files
 import gradients
 import measure
 import model_backends
+import model_calls
 import model_memory
 import recompute
 import rivals
@@ -284,13 +285,15 @@ def cpp(quick: bool) -> list[Row]:
 
 
 def models(quick: bool) -> list[Row]:
-    """Models as C files, on one thread, beside the same functions compiled here."""
+    """Evaluations beside the same functions compiled here; and models as C files, on one thread."""
+    calls = [Row(f"evaluate: {row.name}", row.model, row.function, "compile", least_ratio=0.98)
+             for row in model_calls.rows(quick)]
     threads = tenon.num_threads()
     tenon.set_num_threads(1)
     try:
-        return [Row(f"as C: {row.name}", row.c, row.cpu, "compile",
-                    least_ratio=1 / 1.3 if row.name == "cnn" else None)
-                for row in model_backends.rows(quick)]
+        return calls + [Row(f"as C: {row.name}", row.c, row.cpu, "compile",
+                            least_ratio=1 / 1.3 if row.name == "cnn" else None)
+                        for row in model_backends.rows(quick)]
     finally:
         tenon.set_num_threads(threads)
 

@@ -62,9 +62,12 @@ class Growth {
       own_[s].erase(std::unique(own_[s].begin(), own_[s].end()), own_[s].end());
       for (size_t b : own_[s]) ++left_[b];
     }
-    for (const Plan::Output& out : plan.outputs)
-      if (out.buffer >= plan.first_own())
-        ++left_[static_cast<size_t>(out.buffer - plan.first_own())];
+    // Results have memory of their own from the start: when they are made says nothing.
+    for (const Plan::Output& out : plan.outputs) {
+      if (out.buffer < plan.first_own()) continue;
+      auto b = static_cast<size_t>(out.buffer - plan.first_own());
+      ++left_[b], made_[b] = true;
+    }
   }
   int64_t of(int32_t step) const {
     int64_t growth = 0;

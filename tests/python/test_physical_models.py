@@ -319,6 +319,21 @@ def deep(layers: int = 12) -> tn.Model:
     return model
 
 
+def test_checkpoints_lower_the_peak() -> None:
+    def trained(**said: Any) -> Any:
+        return tn.compile(deep(), shapes={"input": [256, 32]}, **said)
+
+    usual, segments = trained(), trained(gradient_checkpointing=True, checkpoint_segments=4)
+    assert segments.peak_memory < 0.7 * usual.peak_memory
+    assert trained(checkpoint_segments=4).peak_memory == segments.peak_memory
+    params = usual.randomize_params()
+    x = {"input": tn.random.normal((256, 32), key=tn.random.key(1))}
+    seed = {"output": tn.ones((256, 32))}
+    made, wanted = (model.evaluate(params, x, seed)[1] for model in (segments, usual))
+    for name, value in wanted.items():
+        np.testing.assert_allclose(made[name], value, rtol=1e-4, atol=1e-4)
+
+
 def test_memory_planning_changes_the_plan() -> None:
     def planned(planning: str | None) -> Any:
         model = tn.compile(deep(), shapes={"input": [64, 32]}, memory_planning=planning)

@@ -91,9 +91,10 @@ class CSource(Source):
 
     suffix = ".c"
 
-    def __init__(self, *said: Any, threads: int = 1) -> None:
+    def __init__(self, *said: Any, threads: int, compiler: Mapping[str, Any]) -> None:
         super().__init__(*said)
         self._threads = threads
+        self._compiler = compiler
         for name, _, shape, *_ in self._given:
             if not all(isinstance(size, int) for size in shape):
                 text = f"CBackend: sizes are fixed in C, but the shape of {name!r} is open: {shape}"
@@ -124,9 +125,15 @@ class CSource(Source):
             names["gradients"] = f"{self.name}_gradients"
         text, constants = self._file
         return {
-            function: c_backend.build(text, constants, name, threads=self._threads)
+            function: c_backend.build(text, constants, name, self._flags(), self._threads)
             for function, name in names.items()
         }
+
+    def _flags(self) -> tuple[str, ...]:
+        """Levels of CPUs have one name here and in C compilers."""
+        target = self._compiler.get("target_hardware")
+        known = isinstance(target, str) and target.startswith("x86-64-")
+        return ("-O3", f"-march={target}") if known else c_backend.FLAGS
 
     def _executables(self) -> dict[str, Any]:
         functions = self._functions
@@ -142,12 +149,12 @@ class CSource(Source):
             seeds = list(given[len(names) :])
             return tuple(functions.gradients(self._all(given[: len(names)]), seeds))
 
-        made = {self.name: tn.compile(_named(forward, names), args=infos)}
+        made = {self.name: tn.compile(_named(forward, names), args=infos, **self._compiler)}
         if functions.training:
             seeds = [f"gradient_{name}" for name, *_ in outputs]
             infos = infos + [InputInfo(shape, dtype) for _, _, shape, dtype in outputs]
             made[f"{self.name}_gradients"] = tn.compile(
-                _named(gradients, [*names, *seeds]), args=infos
+                _named(gradients, [*names, *seeds]), args=infos, **self._compiler
             )
         return made
 
@@ -248,7 +255,10 @@ class JaxHost(Host):
     def __init__(self, device: str | None, jit: bool, donated: Sequence[int]) -> None:
         super().__init__()
         self._jax = _imported("jax", "JAX", "JaxBackend")
-        self._device = self._jax.devices(device)[0] if device else None
+        try:
+            self._device = self._jax.devices(device)[0] if device else None
+        except RuntimeError:
+            _core._fail("value", f"JaxBackend: JAX finds no {device!r} here")
         self._jit, self._donated = jit, donated
 
     def jitted(self, function: Callable[..., Any]) -> Callable[..., Any]:
@@ -283,7 +293,8 @@ def source_of(
     backend, jit = options.backend, options.jit
     said = name, functions, static
     if language == "c":
-        return CSource(*said, threads=backend.threads if isinstance(backend, CBackend) else 1)
+        threads = backend.threads if isinstance(backend, CBackend) else 1
+        return CSource(*said, threads=threads, compiler=options.of_executables)
     if language == "torch":
         device = getattr(backend, "device", "cpu")
         known = {n: options.jit_options[n] for n in ("mode", "backend") if n in options.jit_options}

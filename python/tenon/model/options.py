@@ -11,7 +11,7 @@ import tenon as tn
 
 from .. import _core
 from ..input_infos import NamedDimension, Range, _range
-from .backends import Backend, CpuBackend, InterpreterBackend
+from .backends import Backend, CpuBackend, InterpreterBackend, SourceBackend
 from .logical import shape_text
 
 #: The passes of the compiler by the names that others have for them.
@@ -60,6 +60,10 @@ class Options:
     jit_options: dict[str, Any]
     file_path: Any
     compiler: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def of_executables(self) -> dict[str, Any]:
+        return {name: value for name, value in self.compiler.items() if name in OF_EXECUTABLES}
 
     def said_to_core(self) -> dict[str, Any]:
         return {
@@ -243,6 +247,27 @@ def _argument_numbers(option: str, given: Any) -> tuple[int, ...]:
             counted = ", ".join(f"{i} {name}" for i, name in enumerate(_ARGUMENTS))
             _core._fail("value", f"compile: no argument {n!r} for {option}: evaluate has {counted}")
     return numbers
+
+
+#: What `tn.compile` may be told about executables.
+OF_EXECUTABLES = (
+    "optimization_level",
+    "memory_limit",
+    "memory_planning",
+    "optimize_for",
+    "off",
+    "on",
+    "target_hardware",
+)
+
+
+def check_targets(backend: Backend, targets: Any) -> None:
+    """Hardware that other compilers make code for: theirs are GPUs too."""
+    if not isinstance(backend, SourceBackend) or targets is None:
+        return
+    for name in read_names("target_hardware", targets):
+        if backend.language not in ("torch", "jax") or not name.startswith("nvidia_"):
+            tn.compile(lambda x: x, target_hardware=name)  # refuses what it does not know
 
 
 def compiler_options(

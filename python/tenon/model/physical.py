@@ -16,6 +16,7 @@ from .evaluation import StaticValues, Tensors, first_state
 from .logical import Model
 from .options import (
     Options,
+    check_targets,
     compiler_options,
     one_name,
     read_backend,
@@ -198,6 +199,7 @@ def compile_model(
     Python for NumPy (.py). `params` lie beside it as safetensors.
     """
     backend = read_backend(backend)
+    check_targets(backend, target_hardware)
     inference = inference or static_inference
     texts, ranges = read_shapes(shapes)
     precision, narrow = read_precision(backend, mixed_precision)

@@ -19,8 +19,6 @@ from .evaluation import ARGUMENTS, Evaluation, StaticValues, Tensors, first_stat
 from .generated import Source, source_of
 from .options import Options, one_name
 
-_OF_EXECUTABLES = ("optimization_level", "memory_limit", "memory_planning", "optimize_for", "off",
-                   "on", "target_hardware")
 _OPEN = (1, 65536)  # what a size of which nothing is said may be in a file
 
 
@@ -84,8 +82,8 @@ class Saving:
         parameters = [inspect.Parameter(name, positional) for name in names]
         function.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
         function.__name__ = re.sub(r"\W", "_", self.name)
-        said = {n: value for n, value in self._options.compiler.items() if n in _OF_EXECUTABLES}
-        return tn.compile(function, args=[infos[name] for name in names], **said)
+        described = [infos[name] for name in names]
+        return tn.compile(function, args=described, **self._options.of_executables)
 
     def _known(self, who: str) -> Tensors:
         """The values that are constants."""
