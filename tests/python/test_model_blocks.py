@@ -75,7 +75,7 @@ def test_ops_are_blocks(op):
         want = as_list(call.run(operands))
         listed = len(operands) - len(sample.arg_names) + 1 if sample.has_list else len(want)
         name = blocks.capitals(op)
-        make = blocks._op_maker(name, *blocks._op_blocks()[name])  # layers have some of the names
+        make = blocks._op_maker(name)  # layers have some of the names
         takes_count = sample.has_list or sample.results == 1
         count = {"count": listed} if takes_count else {}
         block = make(**count, **sample.keywords)

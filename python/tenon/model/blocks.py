@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -26,16 +27,14 @@ def capitals(op: str) -> str:
 
 @functools.cache
 def _op_blocks() -> dict[str, tuple[str, bool, bool]]:
+    """The op of each name, and whether it takes, and gives, a list of tensors."""
     return _core._op_blocks()
 
 
 @functools.cache
 def _layers() -> dict[str, Callable[..., Block]]:
-    made = {**vars(layers), **vars(pools)}
-    return {name: f for name, f in made.items() if name[0].isupper() and name not in _NO_BLOCKS}
-
-
-_NO_BLOCKS = {"Any", "Block", "Sequence", "Sizes", "SupportsIndex", "TypeAlias"}
+    found = {**vars(layers), **vars(pools)}
+    return {name: f for name, f in found.items() if name[0].isupper() and inspect.isfunction(f)}
 
 
 @functools.cache
@@ -65,7 +64,7 @@ def block_named(name: str) -> Callable[..., Block]:
     if name in _layers():
         return _layers()[name]
     if name in _op_blocks() and name not in _LAYERS_NOT_OPS:
-        return _op_maker(name, *_op_blocks()[name])
+        return _op_maker(name)
     if name in _modules():
         return _module_maker(name, _modules()[name])
     from .._advice import missing_name
@@ -73,7 +72,9 @@ def block_named(name: str) -> Callable[..., Block]:
     raise AttributeError(missing_name(name, block_names(), "tenon.model"), name=name)
 
 
-def _op_maker(name: str, op: str, takes_list: bool, gives_list: bool) -> Callable[..., Block]:
+def _op_maker(name: str) -> Callable[..., Block]:
+    op, takes_list, _ = _op_blocks()[name]
+
     def make(*attributes: Any, count: int | None = None, **keywords: Any) -> Block:
         if takes_list and attributes and count is None:
             count, *attributes = attributes  # type: ignore[assignment]
@@ -91,7 +92,8 @@ def op_block(
     texts = [_short(value) for value in attributes]
     texts += [f"{key}={_short(value)}" for key, value in keywords.items()]
     if count is None:
-        count = _result_count(attributes, keywords)
+        _, _, gives_list = _op_blocks()[capitals(op)]
+        count = _result_count(attributes, keywords) if gives_list else 0
     number = layers.size(op, "count", count)
     return Block(_core._op_block(op, number, ", ".join(texts), attributes, keywords))
 
