@@ -8,7 +8,7 @@
 
 namespace tn::model {
 
-/// An op of the table by its name: "softmax", with attributes as text, "axis=-1". Its terminals are
+/// An op of the table by its name: "softmax", with attributes as text, "axis=[-1]". Its terminals are
 /// its operands ("x" is called "input") and "output", or the results as the op names them. `count`
 /// is the number of operands of an op that takes a list, and of results of one that gives a list.
 Block op_block(std::string_view op, std::string_view attributes = "", int count = 0);
@@ -104,7 +104,7 @@ Block L1(std::string_view reduction = "mean");
 Block Huber(double delta = 1.0, std::string_view reduction = "mean");
 /// From logits.
 Block BinaryCrossEntropy(std::string_view reduction = "mean");
-/// From logits along `axis`; the target is integers, or probabilities as the op takes them.
+/// From logits along `axis`; the target is the classes.
 Block CrossEntropy(std::string_view reduction = "mean", double label_smoothing = 0.0,
                    int64_t axis = -1);
 

@@ -99,7 +99,7 @@ TEST_CASE("model: types") {
                    {"y", DType::f16}};
   std::string text = error_in([&] { resolved(model, request); });
   CHECK(contains(text, "type mismatch at 'y'"));
-  CHECK(contains(text, "Exp 'exp' says f32"));
+  CHECK(contains(text, "Exp 'exp' says float32"));
   Model tokens;
   tokens |= Embedding(10, 4)({{"input", "x"}});
   CHECK(type_of(resolved(tokens, {.shapes = {{"x", "3"}}}), "x") == DType::i64);
@@ -177,11 +177,11 @@ TEST_CASE("model: what no block can be") {
 TEST_CASE("model: text") {
   Model model;
   model |= Conv2d(8, {.kernel_size = {3}, .stride = {2}})({{"input", "x"}});
-  model += op_block("softmax", "axis=1");
+  model += op_block("softmax", "axis=[1]");
   CHECK(model.to_text() ==
         "Model 'model', 2 blocks\n"
         "  conv2d   Conv2d(out=8, kernel_size=3, stride=2)  x -> conv2d.output\n"
-        "  softmax  Softmax(axis=1)                         conv2d.output -> output");
+        "  softmax  Softmax(axis=[1])                       conv2d.output -> output");
 }
 
 }  // namespace tn::model
