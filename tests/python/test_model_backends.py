@@ -5,6 +5,7 @@ from __future__ import annotations
 import doctest
 import os
 import pathlib
+import re
 import subprocess
 import sys
 
@@ -127,6 +128,31 @@ def test_sizes_may_be_open_in_python(tmp_path: pathlib.Path) -> None:
         x = {"input": tn.random.normal((n, 6), key=tn.random.key(n))}
         made, wanted = open_model.evaluate(params, x), here.evaluate(params, x)
         np.testing.assert_allclose(made["output"], wanted["output"], rtol=1e-5, atol=1e-6)
+
+
+def test_all_sizes_of_images_may_be_open() -> None:
+    model, shapes = MODELS["cnn"]()
+    made = tn.compile(model, tn.NumpyBackend(), shapes={"input": [None, 3, None, None]})
+    fixed = tn.compile(model, shapes=shapes)
+    params = fixed.randomize_params()
+    x = {"input": tn.random.normal(shapes["input"], key=tn.random.key(1))}
+    wanted = fixed.evaluate(params, x)["output"]
+    np.testing.assert_allclose(made.evaluate(params, x)["output"], wanted, rtol=1e-4, atol=1e-5)
+
+
+def test_c_files_follow_the_options_of_plans() -> None:
+    model, shapes = mlp()
+    sizes = {
+        planning: re.search(
+            r"MLP_ARENA_BYTES (\d+)",
+            tn.compile(model, tn.CBackend(), shapes=shapes, memory_planning=planning).source(),
+        )[1]
+        for planning in ("best_fit", "none")
+    }
+    assert int(sizes["none"]) > int(sizes["best_fit"])
+    with pytest.raises(tn.Error, match="did you mean 'haswell'"):
+        tn.compile(model, tn.CBackend(), shapes=shapes, target_hardware="haswel")
+    agree("mlp", tn.CBackend(), target_hardware="x86-64-v2")
 
 
 def test_source_is_text_in_every_language() -> None:

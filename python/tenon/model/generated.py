@@ -14,7 +14,6 @@ import pathlib
 import re
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property
 from typing import Any
 
 import tenon as tn
@@ -95,35 +94,38 @@ class CSource(Source):
         super().__init__(*said)
         self._threads = threads
         self._compiler = compiler
+        self._file: tuple[str, bytes] | None = None
+        self._loaded: dict[str, Callable[[List], List]] | None = None
         for name, _, shape, *_ in self._given:
             if not all(isinstance(size, int) for size in shape):
                 text = f"CBackend: sizes are fixed in C, but the shape of {name!r} is open: {shape}"
                 _core._fail("value", text, f'give it: shapes={{"{name}": [...]}}')
 
     def text(self) -> str:
-        return self._file[0]
+        return self._content()[0]
 
     def _write(self, path: pathlib.Path) -> Tensors:
-        text, constants = self._file
+        text, constants = self._content()
         path.write_text(text, encoding="utf-8")
         if constants:
             path.with_suffix(".bin").write_bytes(constants)
         return {}
 
     def _run(self, function: str, given: List) -> List:
+        self._loaded = self._loaded or self._load()
         return self._loaded[function](given)
 
-    @cached_property
-    def _file(self) -> tuple[str, bytes]:
-        programs = [(name, made._program) for name, made in self._executables().items()]
-        return _core._c_source(programs)
+    def _content(self) -> tuple[str, bytes]:
+        if self._file is None:
+            programs = [(name, made._program) for name, made in self._executables().items()]
+            self._file = _core._c_source(programs)
+        return self._file
 
-    @cached_property
-    def _loaded(self) -> dict[str, Callable[[List], List]]:
+    def _load(self) -> dict[str, Callable[[List], List]]:
         names = {"forward": self.name}
         if self._functions.training:
             names["gradients"] = f"{self.name}_gradients"
-        text, constants = self._file
+        text, constants = self._content()
         return {
             function: c_backend.build(text, constants, name, self._flags(), self._threads)
             for function, name in names.items()
@@ -189,6 +191,7 @@ class PythonSource(Source):
         super().__init__(*said)
         self._language = language
         self._make_host = host
+        self._loaded: tuple[Host, dict[str, Callable[..., Any]]] | None = None
 
     def text(self) -> str:
         return self._content(self.name)[0]
@@ -203,12 +206,12 @@ class PythonSource(Source):
         return constants
 
     def _run(self, function: str, given: List) -> List:
+        self._loaded = self._loaded or self._load()
         host, loaded = self._loaded
         made = loaded[function](*map(host.given, given))
         return [host.taken(x) for x in (made if isinstance(made, tuple) else (made,))]
 
-    @cached_property
-    def _loaded(self) -> tuple[Host, dict[str, Callable[..., Any]]]:
+    def _load(self) -> tuple[Host, dict[str, Callable[..., Any]]]:
         host = self._make_host()
         if self._path is None:
             self._room = tempfile.TemporaryDirectory(prefix="tenon-")  # as long as this lives
