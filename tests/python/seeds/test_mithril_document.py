@@ -67,7 +67,7 @@ def test_basic_compilation(model, image):
 def test_the_pipeline_can_be_looked_at(model):
     compiled = tn.compile(model, tn.CpuBackend(), shapes=SHAPES)
     for stage, word in [
-        ("flat", "batch_norm2d = BatchNorm2d"),
+        ("flattening", "batch_norm2d = BatchNorm2d"),
         ("terminals", "linear.weight: parameter"),
         ("shapes", "conv2d_1.weight: [128,64,3,3]"),
         ("types", "output: float32"),
