@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "core.h"
+#include "executable/targets.h"
 #include "model/costs.h"
 #include "model/functions.h"
 #include "model/python_file.h"
@@ -243,6 +244,11 @@ void bind_models(nb::module_& m) {
       .def_prop_ro("kind", &Block::kind)
       .def_prop_ro("called", &Block::called)
       .def_prop_ro("terminals", [](const Block& b) { return terminal_list(b.terminals()); });
+  // Whether some of the code that is made for these runs on this machine.
+  m.def("_runs_here", [](const std::vector<std::string>& targets) {
+    UserCall place;
+    return levels_of_targets(targets, "target_hardware").front() <= cpu_level();
+  });
   // Whether they run only where they are asked for, by name.
   m.def("_pass_names", [] {
     std::map<std::string, bool> names;

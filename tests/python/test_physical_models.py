@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import doctest
+import os
 import re
+import subprocess
+import sys
 from typing import Any
 
 import numpy as np
@@ -365,6 +368,25 @@ def test_targets_are_named(tmp_path: Any) -> None:
     assert tn.load(tmp_path / "net.tnx").stats().target == "x86-64-v2"
     assert "did you mean 'haswell'?" in error_of(lambda: compiled(target_hardware="haswel"))
     assert "comes with the GPU backend" in error_of(lambda: compiled(target_hardware="nvidia_h200"))
+
+
+def test_models_are_compiled_for_other_machines(tmp_path: Any) -> None:
+    code = f"""
+import sys
+sys.path.insert(0, {os.path.dirname(__file__)!r})
+from test_physical_models import compiled, error_of, x_of
+model = compiled(target_hardware="x86-64-v4")
+assert "save it, and load it there" in error_of(lambda: model.evaluate({{}}, {{}}))
+model.save({str(tmp_path / "net.tnx")!r})
+"""
+    paths = os.pathsep.join(os.path.abspath(p) for p in sys.path if p)
+    env = os.environ | {"TENON_CPU_LEVEL": "v2", "PYTHONPATH": paths}
+    subprocess.run([sys.executable, "-c", code], check=True, env=env)
+    loaded = tn.load(tmp_path / "net.tnx")
+    params = compiled().randomize_params()
+    wanted = compiled().evaluate(params, {"x": x_of()})["output"]
+    made = loaded(params, {"x": x_of()})["output"]
+    np.testing.assert_allclose(made, wanted, rtol=1e-5, atol=1e-6)
 
 
 def test_constants_are_not_given() -> None:

@@ -17,7 +17,7 @@ from ..files import path_of
 from ..input_infos import InputInfo, NamedDimension
 from .evaluation import ARGUMENTS, Evaluation, StaticValues, Tensors, first_state
 from .generated import Source, source_of
-from .options import Options, one_name
+from .options import Options, one_name, read_names
 
 _OPEN = (1, 65536)  # what a size of which nothing is said may be in a file
 
@@ -105,7 +105,15 @@ class Saving:
         return Evaluation(self.name, self._functions, self._options.ranges, static, calls)
 
     def _compiled(self, static: Tensors) -> Any:
+        targets = self._options.compiler.get("target_hardware", "native")
+        if not _core._runs_here(list(read_names("target_hardware", targets))):
+            return self._run_elsewhere
         return tn.compile(self._evaluation(static).run, **self._options.compiler)
+
+    def _run_elsewhere(self, *_: Any, **__: Any) -> Any:
+        targets = self._options.compiler["target_hardware"]
+        text = f"evaluate: {self.name} was compiled for {targets}, which is not this machine"
+        _core._fail("value", text, "save it, and load it there")
 
     def _dimensions(self, shape: Sequence[Any]) -> list[Any]:
         tried = self._functions.model.tried_sizes
