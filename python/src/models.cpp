@@ -262,10 +262,22 @@ void bind_models(nb::module_& m) {
       .def("_add", add)
       .def("_copy", [](const Model& model) { return model; })
       .def("_keep_ends", [](Model& model) { model.keep_ends(); })
-      .def("_merge", &Model::merge)
-      .def("_describe", [](Model& model, nb::handle key) { model.describe(read_key(key)); })
+      .def("_merge",
+           [](Model& model, const std::vector<std::string>& names) {
+             UserCall place;
+             model.merge(names);
+           })
+      .def("_describe",
+           [](Model& model, nb::handle key) {
+             UserCall place;
+             model.describe(read_key(key));
+           })
       .def("_block", [](const Model& model) { return Block(model); })
-      .def("_find", &Model::find)
+      .def("_find",
+           [](const Model& model, const std::string& name) {
+             UserCall place;
+             return model.find(name);
+           })
       .def("_connection", &Model::connection)
       .def("_key", &Model::key)
       .def_prop_ro("_last_part", &Model::last_block)

@@ -12,6 +12,7 @@ import tenon.model as M
 from op_harness import Call, bits_of, varying
 from tenon import nn
 from tenon.model import blocks
+from tenon.nn.module import named_tensors
 
 
 def functions(model, tensors=(), training=False):
@@ -391,6 +392,13 @@ WRONG = {
     "block: expected a module or a function of tensors, given int": lambda: M.block(3),
     "block: expected a module or a function of tensors, given Linear": lambda: M.block(nn.Linear),
     "takes any number of tensors; name them": lambda: M.block(lambda *x: x[0]),
+    "block: the arguments of max are not known; name them": lambda: M.block(max),
+    "Linear: out does not fit 64 bits: 1180591620717411303424": lambda: M.Linear(2**70),
+    "concat: count is at most 10000, not 1099511627776": lambda: M.Concat(2**40),
+    "LayerNorm: normalized_shape has no sizes": lambda: M.LayerNorm([]),
+    "a shape is a list of sizes, not 3": lambda: M.IOKey("x", shape=3),
+    "a size is a number, a name, None or ..., not 3.5": lambda: M.IOKey("x", shape=[3.5]),
+    "IOKey: a name is a string, not 3": lambda: M.IOKey(3),
 }
 
 
@@ -399,6 +407,53 @@ def test_wrong_arguments(text):
     with pytest.raises((ValueError, TypeError)) as error:
         WRONG[text]()
     assert text in str(error.value)
+    assert "test_model_blocks.py" in str(error.value)  # the place of the call
+
+
+# Whole networks ------------------------------------------------------------------------------
+
+
+class Network(nn.Module):
+    """The layers of the model below, by the names of its blocks."""
+
+    def __init__(self):
+        self.conv2d = nn.Conv2d(3, 8, 3)
+        self.batch_norm2d = nn.BatchNorm2d(8)
+        self.conv2d_1 = nn.Conv2d(8, 16, 3)
+        self.linear = nn.Linear(16, 10)
+
+    def forward(self, x):
+        h = tn.relu(self.batch_norm2d(self.conv2d(x)))
+        return self.linear(tn.mean(self.conv2d_1(h), (2, 3)))
+
+
+def test_training_agrees_with_modules():
+    model = tn.Model(
+        M.Conv2d(3, 8, kernel_size=3),
+        M.BatchNorm2d(8),
+        M.Relu(),
+        M.Conv2d(16, kernel_size=3),
+        M.GlobalAvgPool2d(),
+        M.Linear(10),
+    )
+    x, ones = real(4, 3, 8, 8), tn.ones((4, 10))
+    physical = tn.compile(model, shapes={"input": x.shape})
+    params, state = physical.randomize_params(0), physical.initial_state(0)
+    made = physical.evaluate(params, {"input": x}, {"output": ones}, state)
+    network = Network()
+    network.load_state_dict({**params, **state})
+    whole = tn.compile(tn.Model(M.block(network)), shapes={"input": x.shape})
+    inside = [{f"network.{n}": v for n, v in values.items()} for values in (params, state)]
+    again = whole.evaluate(inside[0], {"input": x}, {"output": ones}, inside[1])
+    loss, grads = nn.value_and_grad(network, lambda x: tn.sum(network(x)))(x)
+    np.testing.assert_allclose(made[0]["output"].numpy().sum(), loss.item(), 1e-4)
+    for name, want in named_tensors(grads):
+        scale = abs(want.numpy()).max() + 1
+        for got in (made[1][name], again[1][f"network.{name}"]):
+            np.testing.assert_allclose(got.numpy(), want.numpy(), 0, 1e-4 * scale)
+    for name, new in made[2].items():
+        np.testing.assert_allclose(new.numpy(), network.state_dict()[name].numpy(), 1e-5)
+        np.testing.assert_allclose(again[2][f"network.{name}"].numpy(), new.numpy(), 1e-5)
 
 
 # Functions -----------------------------------------------------------------------------------

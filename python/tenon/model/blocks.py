@@ -20,6 +20,10 @@ _ELSEWHERE = {
 }
 
 
+#: Tensors that an op takes, or gives, as a list.
+MOST = 10_000
+
+
 def capitals(op: str) -> str:
     """`BatchNorm` of `batch_norm`."""
     return _core._block_name(op)
@@ -95,6 +99,8 @@ def op_block(
         _, _, gives_list = _op_blocks()[capitals(op)]
         count = _result_count(attributes, keywords) if gives_list else 0
     number = layers.size(op, "count", count)
+    if number > MOST:
+        _core._fail("value", f"{op}: count is at most {MOST}, not {number}")
     return Block(_core._op_block(op, number, ", ".join(texts), attributes, keywords))
 
 

@@ -17,7 +17,10 @@ Sizes: TypeAlias = "int | Sequence[int]"
 def size(layer: str, name: str, value: Any) -> int:
     if isinstance(value, bool) or not isinstance(value, SupportsIndex):
         _core._fail("type", f"{layer}: {name} must be an integer, not {value!r}")
-    return value.__index__()
+    number = value.__index__()
+    if abs(number) >= 2**63:
+        _core._fail("value", f"{layer}: {name} does not fit 64 bits: {number}")
+    return number
 
 
 def sizes(layer: str, name: str, value: Any) -> list[int]:
@@ -283,6 +286,8 @@ def LayerNorm(
     """
     shape = [] if normalized_shape is None else normalized_shape
     extents = sizes("LayerNorm", "normalized_shape", shape)
+    if normalized_shape is not None and not extents:
+        _core._fail("value", "LayerNorm: normalized_shape has no sizes")
     eps = number("LayerNorm", "eps", eps)
     return Block(_core._layer_norm_block(extents, eps, bool(affine), bool(bias)))
 

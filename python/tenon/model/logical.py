@@ -20,8 +20,18 @@ def shape_text(shape: ShapeLike) -> str:
     """A shape in the words of terminals: "32 _ 10"."""
     if isinstance(shape, str):
         return shape
-    words = {None: "_", ...: "..."}
-    return " ".join(words[d] if d is None or d is ... else str(d) for d in shape)
+    if not isinstance(shape, (list, tuple)):
+        _core._fail("type", f"a shape is a list of sizes, not {shape!r}", "[32, None, 10]")
+    return " ".join(map(_size_text, shape))
+
+
+def _size_text(size: Any) -> str:
+    if size is None or size is ...:
+        return "_" if size is None else "..."
+    if isinstance(size, bool) or not (isinstance(size, (int, str)) or hasattr(size, "__index__")):
+        text = f"a size is a number, a name, None or ..., not {size!r}"
+        _core._fail("type", text)
+    return str(size)
 
 
 @dataclass(frozen=True)
@@ -41,7 +51,7 @@ class Terminal:
     optional: bool = False
 
 
-@dataclass(frozen=True)
+@dataclass(init=False)
 class IOKey:
     """A connection with what is known about it.
 
@@ -54,12 +64,28 @@ class IOKey:
         3
     """
 
-    name: str = ""
-    shape: ShapeLike | None = None
-    type: Any = None
-    value: Any = None
-    expose: bool | None = None
-    connections: Sequence[str | Connection] = ()
+    name: str
+    shape: ShapeLike | None
+    type: Any
+    value: Any
+    expose: bool | None
+    connections: Sequence[str | Connection]
+
+    def __init__(
+        self,
+        name: str = "",
+        shape: ShapeLike | None = None,
+        type: Any = None,
+        value: Any = None,
+        expose: bool | None = None,
+        connections: Sequence[str | Connection] = (),
+    ) -> None:
+        if not isinstance(name, str):
+            _core._fail("type", f"IOKey: a name is a string, not {name!r}")
+        if shape is not None:
+            shape_text(shape)  # refuses what is none
+        self.name, self.shape, self.type = name, shape, type
+        self.value, self.expose, self.connections = value, expose, connections
 
     @property
     def shape_text(self) -> str | None:

@@ -61,7 +61,13 @@ def block(
 
 
 def _inputs(kind: str, f: Callable[..., Any], names: Sequence[str] | None) -> list[Terminal]:
-    parameters = list(inspect.signature(f).parameters.values())
+    try:
+        parameters = list(inspect.signature(f).parameters.values())
+    except ValueError:  # of a function that is not written in Python
+        if names is None:
+            hint = "block(f, inputs=['a', 'b'])"
+            _core._fail("value", f"block: the arguments of {kind} are not known; name them", hint)
+        parameters = []
     if names is not None:
         optional = {p.name for p in parameters if p.default is not p.empty}
         return [Terminal(name, optional=name in optional) for name in names]
