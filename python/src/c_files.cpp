@@ -25,6 +25,16 @@ nb::tuple c_file(const std::vector<std::pair<std::string, Executable>>& function
   return nb::make_tuple(c.source, nb::bytes(c.constants.data(), c.constants.size()));
 }
 
+/// The text of a Python file, and the safetensors file `file` beside it.
+nb::tuple python_file(const std::vector<std::pair<std::string, Executable>>& functions,
+                      const std::string& target, const std::string& file) {
+  UserCall place;
+  std::vector<NamedExecutable> named;
+  for (const auto& [name, f] : functions) named.push_back({name, f});
+  PythonFiles made = python_files(named, target, file);
+  return nb::make_tuple(made.text, nb::bytes(made.constants.data(), made.constants.size()));
+}
+
 std::vector<TypeRef> types_of(const std::vector<std::string>& texts) {
   std::vector<TypeRef> types;
   for (std::string_view text : texts) {
@@ -106,6 +116,7 @@ void make(CFunction* to, std::string name, uintptr_t address, const std::vector<
 
 void bind_c_files(nb::module_& m) {
   m.def("_c_source", c_file);
+  m.def("_python_source", python_file);
   nb::class_<CFunction>(m, "_CFunction")
       .def("__init__", make, nb::arg("name"), nb::arg("address"), nb::arg("inputs"),
            nb::arg("outputs"), nb::arg("arena"), nb::arg("constants"))

@@ -99,7 +99,11 @@ PyObject* source(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObje
       fail(Hint{"f.source(\"numpy\", x)"},
            "source: the first argument names a target: numpy, torch or jax");
     auto entry = entry_for(self, args + 1, count - 1, keywords, "source");
-    return nb::cast(entry->compiled->show(target)).release().ptr();
+    nb::handle f(object_of(self).function);
+    CallKey::Names arguments = names_of_arguments(f, entry->key.positional), inputs;
+    for (size_t leaf : entry->key.at) inputs.push_back(entry->key.path(leaf, arguments));
+    std::string name = nb::hasattr(f, "__name__") ? nb::cast<std::string>(f.attr("__name__")) : "f";
+    return nb::cast(entry->compiled->source(target, name, inputs)).release().ptr();
   });
 }
 

@@ -34,13 +34,6 @@ std::string name_of_function(nb::handle f) {
   return nb::cast<std::string>(nb::str(nb::getattr(f, "__name__", nb::repr(f))));
 }
 
-CallKey::Names names_of_arguments(nb::handle f, size_t count) {
-  CallKey::Names names;
-  nb::object ask = nb::module_::import_("tenon.transforms").attr("_argument_names");
-  for (nb::handle name : ask(f, nb::none(), count)) names.push_back(nb::cast<std::string>(name));
-  return names;
-}
-
 /// Takes donated tensors out of their Python objects, and puts them back when the run fails.
 class GivenAway {
  public:
@@ -138,6 +131,13 @@ std::string one_line(std::string text) {
 }
 
 }  // namespace
+
+CallKey::Names names_of_arguments(nb::handle f, size_t count) {
+  CallKey::Names names;
+  nb::object ask = nb::module_::import_("tenon.transforms").attr("_argument_names");
+  for (nb::handle name : ask(f, nb::none(), count)) names.push_back(nb::cast<std::string>(name));
+  return names;
+}
 
 bool TraceEntry::serves(CallArguments& args) const {
   return key.is_like(args.key) && key.takes_numbers_of(args.key) &&

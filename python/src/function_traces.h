@@ -46,6 +46,9 @@ struct FunctionSettings {
   RunDemands demands = {};
 };
 
+/// Of the first `count` arguments of `f`, as far as it tells them.
+CallKey::Names names_of_arguments(nb::handle f, size_t count);
+
 /// Python's lock guards it. It holds no function, so that one can hold it.
 class FunctionTraces {
  public:

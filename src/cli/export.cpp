@@ -29,7 +29,6 @@ std::string identifier(const fs::path& file) {
 /// Returns the files that it wrote.
 std::vector<std::string> write_files(const ExportOptions& options) {
   std::string name = identifier(options.file);
-  Executable program = Executable::load(options.file);
   std::error_code error;
   fs::create_directories(options.folder, error);
   if (error) fail("{}: no such folder can be made: {}", options.folder, error.message());
@@ -39,14 +38,14 @@ std::vector<std::string> write_files(const ExportOptions& options) {
     files.push_back(fs::path(options.folder) / (name + ending));
     write_text(files.back(), text);
   };
+  NamedExecutable one[] = {{name, Executable::load(options.file)}};
   if (options.language == "c") {
-    NamedExecutable one[] = {{name, program}};
     source::CSource c = c_source(one);
     write(".h", c.header);
     write(".c", c.source);
     write(".bin", c.constants);
   } else {
-    PythonFiles made = python_files(program, options.language, name);
+    PythonFiles made = python_files(one, options.language, name + ".safetensors");
     write(".py", made.text);
     write(".safetensors", made.constants);
   }

@@ -319,6 +319,14 @@ std::string Compiled::show(std::string_view stage) const {
   return stage_text(substitute(traced_.graph, replacements(options_.sizes)), options(), stage);
 }
 
+std::string Compiled::source(std::string_view target, std::string_view name,
+                             std::span<const std::string> inputs) const {
+  Graph graph = traced_.graph;
+  graph.name = name.starts_with('<') ? "main" : name;  // a lambda
+  std::copy(inputs.begin(), inputs.end(), graph.input_names.begin());
+  return stage_text(graph, options(), target);
+}
+
 MemoryReport Compiled::memory() const {
   HostUnlocked unlocked;
   return memory_report(*code().plan(options_.sizes));

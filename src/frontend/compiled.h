@@ -73,6 +73,9 @@ class Compiled {
   void count(CallStats& stats) const;
   /// A stage of the compilation as text.
   std::string show(std::string_view stage) const;
+  /// As a Python file with the function `name`; `inputs` are names of its first arguments.
+  std::string source(std::string_view target, std::string_view name,
+                     std::span<const std::string> inputs) const;
   /// What a run needs.
   MemoryReport memory() const;
   /// What became of it; the caller knows why it was traced.

@@ -135,34 +135,48 @@ source::CSource c_source(std::span<const NamedExecutable> functions) {
                           [&](const Graph& body) { return plan_for_c(body, {.effort = effort}); });
 }
 
-/// Of one name after the other: "forward", its graph, its results.
-static std::string python_text(const Program& program, std::string_view target,
-                               const source::Constants& constants) {
+/// The graph of an executable as it is written, without effects.
+static Graph graph_for_source(const Program& program) {
   Graph graph = program.graph();
-  graph.outputs.resize(program.signature().outputs.size());  // without effects
-  graph = graph_for_source(graph);
-  source::Function function{program.signature().function, &graph};
-  function.results = program.signature().output_names;
-  return source::python_source({&function, 1}, target, constants);
+  graph.outputs.resize(program.signature().outputs.size());
+  return graph_for_source(graph);
 }
 
-PythonFiles python_files(const Executable& f, std::string_view target, std::string_view name) {
-  const Program& program = *f.state()->program;
+PythonFiles python_files(std::span<const NamedExecutable> functions, std::string_view target,
+                         std::string_view file) {
+  std::vector<Graph> graphs;
+  std::vector<source::Function> written;
   source::Constants constants;
   NamedTensors tensors;
-  size_t first = program.graph().input_names.size() - program.constants().size();
-  for (size_t i = 0; i < program.constants().size(); ++i) {
-    const NamedConstant& c = program.constants()[i];
-    constants.inputs.push_back(program.graph().input_names[first + i]);
-    tensors.push_back({constants.inputs.back(), make_data(c.value.buffer, c.value.offset, c.type)});
+  graphs.reserve(functions.size());
+  for (const auto& [name, f] : functions) {
+    const Program& program = *f.state()->program;
+    Graph& graph = graphs.emplace_back(graph_for_source(program));
+    size_t first = graph.input_names.size() - program.constants().size();
+    for (size_t i = 0; i < program.constants().size() && !file.empty(); ++i) {
+      const NamedConstant& c = program.constants()[i];
+      Tensor value = make_data(c.value.buffer, c.value.offset, c.type);
+      std::string& input = graph.input_names[first + i];
+      auto known = [&] {
+        return std::ranges::find(tensors, input, &NamedTensors::value_type::first);
+      };
+      while (known() != tensors.end() && known()->second.data() != value.data()) input += "_";
+      if (known() == tensors.end()) tensors.push_back({input, value});
+      constants.inputs.push_back(input);
+    }
+    source::Function& function = written.emplace_back(source::Function{name, &graph});
+    function.results = program.signature().output_names;
   }
-  if (!tensors.empty()) constants.file = format("{}.safetensors", name);
-  return {python_text(program, target, constants),
+  if (!tensors.empty()) constants.file = file;
+  return {source::python_source(written, target, constants),
           tensors.empty() ? "" : safetensors_bytes(tensors)};
 }
 
 std::string Executable::source(std::string_view language) const {
-  if (is_source_target(language)) return python_text(*state_->program, language, {});
+  if (is_source_target(language)) {
+    NamedExecutable one[] = {{name(), *this}};
+    return python_files(one, language, "").text;
+  }
   if (language != "c")
     fail("source: no language \"{}\": there are c, {}", language,
          join(source::source_targets(), ", "));

@@ -28,11 +28,12 @@ struct NamedExecutable {
 /// Executables as functions of one C file. Fails where sizes are open.
 source::CSource c_source(std::span<const NamedExecutable> functions);
 
-/// An executable as a Python file, and its constants as a safetensors file NAME.safetensors that
-/// the first one reads; none: "".
 struct PythonFiles {
   std::string text, constants;
 };
-PythonFiles python_files(const Executable& f, std::string_view target, std::string_view name);
+/// Executables as functions of one Python file, and their constants as a safetensors file `file`
+/// that is read from beside it. Without a name, constants are the last arguments.
+PythonFiles python_files(std::span<const NamedExecutable> functions, std::string_view target,
+                         std::string_view file);
 
 }  // namespace tn

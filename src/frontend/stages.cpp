@@ -5,6 +5,7 @@
 #include "backend/source/python_source.h"
 #include "base/error.h"
 #include "compiler/memory_report.h"
+#include "ir/element.h"
 #include "passes/passes.h"
 
 namespace tn {
@@ -21,6 +22,23 @@ std::string decisions_text(const Decisions& decisions) {
 std::string trimmed(std::string text) {
   text.resize(text.find_last_not_of('\n') + 1);
   return text;
+}
+
+/// Values that are short enough to be written in a source. Others are arguments.
+source::Constants small_constants(const Graph& graph, const CompileOptions& options) {
+  constexpr int64_t kMostElements = 64;
+  source::Constants made;
+  size_t first = static_cast<size_t>(graph.inputs()) - options.constants.size();
+  for (size_t i = 0; i < options.constants.size(); ++i) {
+    const Bound& value = options.constants[i];
+    TypeRef type = graph.types[first + i];
+    if (type->elements < 0 || type->elements > kMostElements) continue;
+    auto& elements = made.values.emplace_back(graph.input_names[first + i]).elements;
+    const char* data = static_cast<const char*>(value.buffer->data) + value.offset;
+    for (int64_t k = 0; k < type->elements; ++k)
+      elements.push_back(element_at(type->dtype, data + k * size_of(type->dtype)));
+  }
+  return made;
 }
 
 struct Stage {
@@ -62,7 +80,7 @@ std::string stage_text(const Graph& graph, const CompileOptions& options, std::s
   if (is_source_target(stage)) {
     Graph simple = graph_for_source(graph);
     source::Function f{simple.name, &simple};
-    return trimmed(source::python_source({&f, 1}, stage));
+    return trimmed(source::python_source({&f, 1}, stage, small_constants(graph, options)));
   }
   std::vector<std::string> known;
   for (const Stage& s : kStages) {

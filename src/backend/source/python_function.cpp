@@ -106,11 +106,15 @@ std::vector<std::string> FunctionWriter::heading() {
     const std::string &name = held_[static_cast<size_t>(v)].text,
                       &given = graph_.input_names[static_cast<size_t>(v)];
     const auto& fixed = constants_.inputs;
-    if (std::find(fixed.begin(), fixed.end(), given) != fixed.end() && !is_inner_)
+    auto is_it = [&](const Constants::Values& c) { return c.input == given && !is_inner_; };
+    auto known = std::ranges::find_if(constants_.values, is_it);
+    if (known != constants_.values.end())
+      reads.push_back(format("{}{} = {}", inside, name, array_text(known->elements, type)));
+    else if (std::find(fixed.begin(), fixed.end(), given) != fixed.end() && !is_inner_)
       reads.push_back(format("{}{} = _constants[{:?}]", inside, name, given));
     else
       taken.push_back({name, type_comment(type)});
-    if (!is_inner_ && carrier(target, type.dtype) != type.dtype)
+    if (!is_inner_ && carrier(target, type.dtype) != type.dtype && known == constants_.values.end())
       reads.push_back(format("{}{} = {}.to(torch.int64)", inside, name, name));
   }
   std::vector<std::string> names, sizes;
@@ -137,6 +141,15 @@ std::vector<std::string> FunctionWriter::heading() {
                                    : inside + "device = \"cpu\"");
   for (std::string& line : sizes) text.push_back(std::move(line));
   return text;
+}
+
+std::string FunctionWriter::array_text(std::span<const Scalar> elements, const Type& type) {
+  std::vector<std::string> items;
+  for (const Scalar& x : elements) items.push_back(literal(target, x, type.dtype).text);
+  bool flat = type.rank() == 1;
+  return fill(format("{{xp}}.{}([{}], dtype={}){}", is("torch") ? "tensor" : "array",
+                     join(items, ", "), dtype_text(target, carrier(target, type.dtype)),
+                     flat ? "" : format(".reshape({})", shape_text(type.shape))));
 }
 
 /// An argument whose size is linear in the symbol tells it: "x.shape[0] // 2"; "": none.

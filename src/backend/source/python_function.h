@@ -46,11 +46,13 @@ class FunctionWriter final : public PythonCall {
                       std::span<const Expression> operands);
   std::string reduction(const GraphOp& op);
   std::string movement(const GraphOp& op);
+  std::string filled_with(const Expression& number);
   std::string sliced(const View& view, const Type& from);
 
   /// Operand k, by its name where the text has it more than once.
   Expression operand(int k, bool named = false);
   Expression attribute(std::string_view name);
+  std::string array_text(std::span<const Scalar> elements, const Type& type);
   std::string shape_text(const Shape& shape);
   std::string type_comment(const Type& type);
   std::string_view section_of(Loc loc);

@@ -127,9 +127,12 @@ std::string_view form_of(std::string_view target, Op op, DType in,
 std::string float_text(double x, DType type, std::string_view xp) {
   if (std::isnan(x)) return format("{}.nan", xp);
   if (std::isinf(x)) return format("{}{}.inf", x < 0 ? "-" : "", xp);
-  std::string text = type == DType::f64 || type == DType::c128
-                         ? format("{}", x)
-                         : format("{}", static_cast<float>(x));
+  auto narrow = static_cast<float>(x);
+  bool exact = type == DType::f64 || type == DType::c128 || std::isinf(narrow);
+  bool large = std::abs(x) > 1e38;  // the shortest text could be beyond the largest float
+  std::string text = exact   ? format("{}", x)
+                     : large ? format("{}", static_cast<double>(narrow))
+                             : format("{}", narrow);
   return text.find_first_of(".en") == text.npos ? text + ".0" : text;
 }
 
@@ -137,8 +140,18 @@ std::string float_text(double x, DType type, std::string_view xp) {
 std::string_view cut(Op op, DType type) {
   bool grows = op == Op::add || op == Op::sub || op == Op::mul || op == Op::shl || op == Op::neg ||
                op == Op::not_;
-  if (!grows) return "";
+  if (!grows || type == DType::u64) return "";  // int64 wraps as uint64 does
   return type == DType::u16 ? "0xFFFF" : "0xFFFFFFFF";
+}
+
+/// What differs between int64 and the uint64 that it holds.
+void check_signed(const loop::Value& value, std::span<const Expression> operands) {
+  bool ordered = value.op == Op::div || value.op == Op::rem || value.op == Op::lt ||
+                 value.op == Op::le || value.op == Op::max || value.op == Op::min ||
+                 (value.op == Op::shr && !operands[1].literal);
+  if (ordered)
+    unsupported({"compute in int64"}, "python source: torch has no {} of uint64",
+                loop::facts(value.op).name);
 }
 
 }  // namespace
@@ -149,7 +162,6 @@ std::string_view module_of(std::string_view target) {
 
 std::string dtype_text(std::string_view target, DType type) {
   bool missing = target == "numpy" && (type == DType::bf16 || is_storage_only(type));
-  if (target == "torch" && type == DType::u64) missing = true;
   if (missing)
     unsupported({"compute in another type, or write it for another target"},
                 "python source: {} does not compute with {}", target, name_of(type));
@@ -160,7 +172,7 @@ std::string dtype_text(std::string_view target, DType type) {
 }
 
 DType carrier(std::string_view target, DType type) {
-  bool held = target == "torch" && (type == DType::u16 || type == DType::u32);
+  bool held = target == "torch" && kind_of(type) == Kind::natural && type != DType::u8;
   return held ? DType::i64 : type;
 }
 
@@ -211,13 +223,15 @@ Expression cast_text(std::string_view target, const Expression& given, DType fro
   if (to == DType::b1) return filled("{0} != 0");
   if (is_complex(from) && !is_complex(to)) x = filled("{0}.real"), now = real_of(from);
   if (is_float(now) && is_integer(to)) {
+    if (held != to && to == DType::u64)
+      unsupported({"convert to int64"}, "python source: torch converts no floats to uint64");
     std::string ends = dtype_text(target, to);
     return expression(held == to ? format("_to_integer({}, {})", x.text, ends)
                                  : format("_to_integer({}, {}).to({})", x.text, ends, dtype));
   }
   if (held != to) {  // wraps
     Expression wide = now == held ? x : filled(plain);
-    if (kind_of(from) == Kind::boolean ||
+    if (to == DType::u64 || kind_of(from) == Kind::boolean ||
         (carrier(target, from) != from && size_of(from) <= size_of(to)))
       return wide;
     return expression(fill("{0} & {1}", [&](std::string_view key) {
@@ -249,6 +263,7 @@ Expression bitcast_text(std::string_view target, const Expression& given, DType 
 
 Expression operation(std::string_view target, const loop::Value& value, DType in,
                      std::span<const Expression> operands) {
+  if (carrier(target, in) != in && in == DType::u64) check_signed(value, operands);
   if (value.op == Op::cast) return cast_text(target, operands[0], in, value.type);
   if (value.op == Op::bitcast) return bitcast_text(target, operands[0], in, value.type);
   std::string_view text = form_of(target, value.op, in, operands);
@@ -264,6 +279,13 @@ Expression operation(std::string_view target, const loop::Value& value, DType in
     if (!x.literal || !type) return x;
     return expression(typed(target, x, value.op == Op::select && k == 0 ? DType::b1 : in));
   }));
+  if (carrier(target, in) != in && in == DType::u64 && value.op == Op::shr) {
+    int64_t count = std::atoll(operands[1].text.c_str());  // the sign came in from the left
+    if (count == 0) return made;
+    return expression(fill("{0} & {1}", [&](std::string_view key) {
+      return key == "0" ? made : Expression{format("{:#x}", ~uint64_t{0} >> count)};
+    }));
+  }
   if (carrier(target, in) != in && !facts(value.op).compares)
     if (std::string_view mask = cut(value.op, in); !mask.empty())
       return expression(fill("{0} & {1}", [&](std::string_view key) {

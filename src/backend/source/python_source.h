@@ -22,10 +22,15 @@ struct Function {
   std::function<std::string(Loc)> section = {};
 };
 
-/// Values in a safetensors file beside the Python file.
+/// Inputs that functions do not take: they know them.
 struct Constants {
-  std::string file = {};                 // "model.safetensors"
-  std::vector<std::string> inputs = {};  // inputs that functions read from there by these names
+  std::string file = {};                 // "model.safetensors", beside the Python file
+  std::vector<std::string> inputs = {};  // those that are read from there, by their names
+  struct Values {
+    std::string input;
+    std::vector<Scalar> elements;
+  };
+  std::vector<Values> values = {};  // small ones, written in the function
 };
 
 /// "numpy", "torch", "jax".

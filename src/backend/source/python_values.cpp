@@ -79,7 +79,7 @@ Expression FunctionWriter::elementwise(const GraphOp& op) {
   loop::ValueId results[] = {made.id};
   std::vector<int> uses = uses_within(b.kernel(), results);
   if (real_only) {
-    bool one = operations(b.kernel(), made.id) <= 1 &&
+    bool one = operations(b.kernel(), made.id) == 1 &&
                takes_complex(b.kernel().values[static_cast<size_t>(made.id)].op);
     if (!one) return complex_by_parts(op);
   }
@@ -89,9 +89,23 @@ Expression FunctionWriter::elementwise(const GraphOp& op) {
   }
   Expression value = recorded(b.kernel(), made.id, operands);
   DType type = b.value(made).type;
-  if (type != out[0]->dtype) return cast_text(target, value, type, out[0]->dtype);
-  if (value.literal) return expression(typed(target, value, type));
-  return value;
+  if (type != out[0]->dtype && !value.literal) return cast_text(target, value, type, out[0]->dtype);
+  return value.literal ? expression(filled_with(value)) : value;
+}
+
+/// A number for every element of the result.
+std::string FunctionWriter::filled_with(const Expression& number) {
+  DType type = out[0]->dtype;
+  if (out[0]->rank() == 0) return typed(target, number, type);
+  std::string shape = shape_text(out[0]->shape), dtype = dtype_text(target, carrier(target, type));
+  bool zero = number.text == "0.0" || number.text == "0" || number.text == "False";
+  bool one = number.text == "1.0" || number.text == "1" || number.text == "True";
+  return fill(format("{{xp}}.{}({}{}, dtype={}{})",
+                     zero  ? "zeros"
+                     : one ? "ones"
+                           : "full",
+                     shape, zero || one ? "" : ", " + number.text, dtype,
+                     is("torch") ? ", device={device}" : ""));
 }
 
 /// Values that are used more than once get names.
@@ -145,9 +159,11 @@ Expression FunctionWriter::complex_by_parts(const GraphOp& op) {
   Expression re = recorded(b.kernel(), made.re.id, operands);
   DType type = b.value(made.re).type;
   if (!is_complex(out[0]->dtype)) {
-    if (re.literal) re = expression(typed(target, re, type));
+    if (re.literal) return expression(filled_with(re));
     return type == out[0]->dtype ? re : cast_text(target, re, type, out[0]->dtype);
   }
+  bool itself = made.re.id == arguments[0].re.id && made.im.id == arguments[0].im.id;
+  if (itself) return operand(0);
   Expression im = recorded(b.kernel(), made.im.id, operands);
   for (Expression* part : {&re, &im})
     if (part->literal) *part = expression(typed(target, *part, real_of(out[0]->dtype)));
@@ -198,14 +214,8 @@ std::string FunctionWriter::movement(const GraphOp& op) {
   Expression x = operand(0);
   switch (view.kind) {
     case View::Kind::broadcast:
-      if (!x.literal) return fill(format("{{xp}}.broadcast_to({{0}}, {})", shape));
-      if (x.text == "0.0" || x.text == "0" || x.text == "1.0" || x.text == "1") {
-        std::string_view kind = x.text[0] == '0' ? "zeros" : "ones";
-        return fill(format("{{xp}}.{}({}, dtype={{0.dtype}}{})", kind, shape,
-                           is("torch") ? ", device={device}" : ""));
-      }
-      return fill(format("{{xp}}.full({}, {}, dtype={{0.dtype}}{})", shape, x.text,
-                         is("torch") ? ", device={device}" : ""));
+      if (x.literal) return filled_with(x);
+      return fill(format("{{xp}}.broadcast_to({{0}}, {})", shape));
     case View::Kind::reshape:
       if (view.shape == from.shape) return fill("{0}");
       return fill(format("{{0}}.reshape({})", shape));
@@ -217,8 +227,8 @@ std::string FunctionWriter::movement(const GraphOp& op) {
       if (last_two) return fill(rank == 2 ? "{0}.T" : "{0}.mT");
       std::vector<int> order;
       for (Axis a : view.perm) order.push_back(a.i);
-      return fill(format("{}({{0}}, ({}))", is("torch") ? "torch.permute" : "{xp}.transpose",
-                         join(order, ", ")));
+      return fill(format("{}({{0}}, ({}{}))", is("torch") ? "torch.permute" : "{xp}.transpose",
+                         join(order, ", "), rank == 1 ? "," : ""));
     }
     case View::Kind::slice:
       return sliced(view, from);

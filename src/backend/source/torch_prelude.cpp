@@ -155,6 +155,9 @@ static constexpr Helper kHelpers[] = {
     {"_pad", R"(def _pad(x, widths, value, mode):
     if mode == "constant":
         flat = [n for pair in reversed(widths) for n in pair]
+        if x.is_complex():
+            real = F.pad(x.real, flat, value=value.real.item())
+            return torch.complex(real, F.pad(x.imag, flat, value=value.imag.item()))
         return F.pad(x, flat, value=value.item())
     for axis, (before, after) in enumerate(widths):
         n = x.shape[axis]
@@ -234,6 +237,8 @@ static constexpr Helper kHelpers[] = {
 )"},
     {"_random_bits", R"(def _random_bits(key, shape, bits):
     a, b = _random_words(key, shape)
+    if bits == 64:
+        return a << 32 | b
     return (a ^ b).to(torch.uint8) if bits == 8 else (a ^ b) & ((1 << bits) - 1)
 )"},
     {"_random_split", R"(def _random_split(key, shape):
