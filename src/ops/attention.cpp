@@ -307,15 +307,17 @@ constinit const TiledForm tiled_attention = {domain_of_attention, run_tiled_atte
 /// PyTorch has it, but counts causal queries from the other end.
 static std::string spell_attention(const AttentionAttrs& a, source::PythonCall& call) {
   const Shape &q = call.in[0]->shape, &k = call.in[1]->shape;
-  int rank = q.rank();
-  if (!call.is("torch") || rank != 4 || k.rank() != 4 || !(q[rank - 3] == k[rank - 3])) return "";
-  if (a.is_causal && (!(q[rank - 2] == k[rank - 2]) || call.in.size() > 3)) return "";
-  return call.fill(format("F.scaled_dot_product_attention({{0}}, {{1}}, {{2}}{}{}{})",
-                          call.in.size() > 3 ? ", attn_mask={3}" : "",
-                          a.is_causal ? ", is_causal=True" : "", a.scale ? ", scale={scale}" : ""));
+  bool narrow = info(call.in[0]->dtype).compute != call.in[0]->dtype, torch = call.is("torch");
+  if (q.rank() != 4 || k.rank() != 4 || k[2] == Dim(0) || (narrow && !torch)) return "";
+  bool other_end = a.is_causal && (!(q[2] == k[2]) || call.in.size() > 3);
+  if (torch && (other_end || !(q[1] == k[1]))) return "";
+  std::string options = call.in.size() > 3 ? (torch ? ", attn_mask={3}" : ", mask={3}") : "";
+  if (a.scale) options += ", scale={scale}";
+  if (a.is_causal) options += ", is_causal=True";
+  return call.fill(format("{}({{0}}, {{1}}, {{2}}{})",
+                          torch ? "F.scaled_dot_product_attention" : "_attention", options));
 }
 
-// Backends may claim these whole; whoever does not gets the body.
 constinit const OpDef scaled_dot_product_attention = Composite<AttentionAttrs>{
     .name = "scaled_dot_product_attention",
     .doc =

@@ -1,5 +1,6 @@
 """Graphs written as Python files: the same results as here, from nothing but the target library."""
 
+import inspect
 import json
 import os
 import pathlib
@@ -73,9 +74,8 @@ def run_cases(cases, target, folder):
         names = [f"{number}/{i}" for i in range(len(case.arguments))]
         arrays.update({n: numpy_of(a) for n, a in zip(names, case.arguments)})
         function = re.findall(r"^def (\w+)\(", text, re.M)[-1]
-        listed_cases.append(
-            {"name": case.name, "file": f"case{number}.py", "function": function, "arguments": names}
-        )
+        file = {"file": f"case{number}.py", "function": function}
+        listed_cases.append({"name": case.name, "arguments": names, **file})
     (folder / "cases.json").write_text(json.dumps(listed_cases))
     np.savez(folder / "arguments.npz", **arrays)
     python = sys.executable if target == "numpy" else str(PEERS)
@@ -189,6 +189,7 @@ def gradient_of(f):
         return (value, *grads)
 
     gradients.__name__ = f"{f.__name__}_gradients"
+    gradients.__signature__ = inspect.signature(f)
     return gradients
 
 
@@ -258,6 +259,7 @@ def test_golden_files(f, target):
     text = tn.compile(f).source(target, *arguments) + "\n"
     path = GOLDEN / f"{f.__name__}_{target}.py"
     if os.environ.get("TENON_UPDATE_GOLDEN"):
+        path.parent.mkdir(exist_ok=True)
         path.write_text(text)
     assert text == path.read_text(), f"{path.name}: TENON_UPDATE_GOLDEN=1 writes it again"
 
@@ -292,8 +294,8 @@ def test_constants_lie_beside_the_file(tmp_path):
     def layer(x):
         return tn.tanh(x @ weight + bias)
 
-    program = tn.compile_ahead(layer, tn.InputInfo((2, 4)))
-    assert "c0,  # f32[4, 3]" in program.source("numpy")  # alone, they are arguments
+    program = tn.compile(layer, args=[tn.InputInfo((2, 4), tn.float32)])
+    assert "weight,  # f32[4, 3]" in program.source("numpy")  # alone, they are arguments
     text, constants = tn._core._python_source(
         [("layer", program._program)], "numpy", "layer.safetensors"
     )

@@ -52,6 +52,20 @@ static constexpr Helper kHelpers[] = {
     y = x / jnp.sqrt(jnp.mean(x * x, axis=-1, keepdims=True) + eps)
     return y if weight is None else y * weight
 )"},
+    {"_attention", R"(def _attention(q, k, v, mask=None, scale=None, is_causal=False):
+    """softmax(scale * q @ k.mT + mask) @ v; a query that sees no key gives 0."""
+    k, v = (jnp.repeat(x, q.shape[1] // x.shape[1], axis=1) for x in (k, v))
+    queries, keys = q.shape[2], k.shape[2]
+    scores = q * (q.shape[3] ** -0.5 if scale is None else scale) @ k.mT
+    if mask is not None:
+        scores = jnp.where(mask, scores, -jnp.inf) if mask.dtype == bool else scores + mask
+    if is_causal:
+        scores = jnp.where(jnp.tri(queries, keys, keys - queries, dtype=bool), scores, -jnp.inf)
+    largest = jnp.max(scores, axis=-1, keepdims=True)
+    weights = jnp.exp(scores - jnp.where(jnp.isfinite(largest), largest, 0.0))
+    total = jnp.sum(weights, axis=-1, keepdims=True)
+    return weights @ v / jnp.where(total == 0.0, 1.0, total)
+)"},
     {"_argsort", R"(def _argsort(x, axis, descending):
     """Equal elements keep their order; NaN comes last."""
     if descending:

@@ -12,7 +12,8 @@ namespace {
 constexpr size_t kInside = 40;    // characters of a value that is written where it is used
 constexpr size_t kTogether = 56;  // of all such operands of one op
 constexpr size_t kComments = 56;  // the column of comments
-constexpr int kMostInside = 2;    // ops in it
+constexpr size_t kColumns = 100;
+constexpr int kMostInside = 2;  // ops in it
 
 std::string tuple(const std::vector<std::string>& items) {
   return items.size() == 1 ? format("({},)", items[0]) : format("({})", join(items, ", "));
@@ -45,7 +46,8 @@ FunctionWriter::FunctionWriter(const Function& function, PythonScope& scope,
       made_by_(graph_.types.size()),
       ops_(graph_.types.size()),
       wanted_names_(graph_.types.size()) {
-  target = scope.target;
+  target = scope.target, section_ = function.name;
+  for (TypeRef type : graph_.types) dtype_text(target, type->dtype);  // it has them all
   for (size_t i = 0; i < graph_.ops.size(); ++i)
     for (int k = 0; k < graph_.ops[i].outs; ++k)
       made_by_[static_cast<size_t>(graph_.ops[i].out + k)] = static_cast<int>(i);
@@ -56,7 +58,8 @@ void FunctionWriter::count_uses() {
   for (size_t i = 0; i < graph_.outputs.size(); ++i) {
     auto v = static_cast<size_t>(graph_.outputs[i]);
     uses_[v] += 2;  // it gets a name
-    if (i < function_.results.size()) wanted_names_[v] = identifier(function_.results[i]);
+    if (i < function_.results.size() && !function_.results[i].empty())
+      wanted_names_[v] = identifier(function_.results[i]);
   }
 }
 
@@ -86,15 +89,30 @@ std::vector<std::string> FunctionWriter::write() {
             computed ? type_comment(*graph_.types[static_cast<size_t>(graph_.outputs[0])]) : "");
   std::vector<std::string> text = heading();
   std::string margin(static_cast<size_t>(indent_ + 4), ' ');
-  for (const Line& line : lines_) {
-    std::string code = line.code.empty() ? "" : margin + line.code;
-    if (!line.comment.empty()) {
-      code.resize(std::max(code.size(), kComments), ' ');
-      code += "  # " + line.comment;
-    }
-    text.push_back(code);
-  }
+  for (const Line& line : lines_) write_line(line, margin, text);
   return text;
+}
+
+/// In a hundred columns, as far as it goes: then comments stand above, and calls take three lines.
+void FunctionWriter::write_line(const Line& line, const std::string& margin,
+                                std::vector<std::string>& text) {
+  std::string code = line.code.empty() ? "" : margin + line.code, comment = line.comment;
+  if (!comment.empty() && code.size() + comment.size() + 4 > kColumns) {
+    size_t names = std::min(line.code.find(" = "), line.code.find(' '));
+    text.push_back(format("{}# {}: {}", margin, line.code.substr(0, names), comment));
+    comment.clear();
+  }
+  size_t open = code.find('(');
+  if (code.size() > kColumns && code.ends_with(')') && open != code.npos) {
+    text.push_back(code.substr(0, open + 1));
+    text.push_back(format("{}    {}", margin, code.substr(open + 1, code.size() - open - 2)));
+    code = margin + ")";
+  }
+  if (!comment.empty()) {
+    code.resize(std::max(code.size(), kComments), ' ');
+    code += "  # " + comment;
+  }
+  text.push_back(code);
 }
 
 std::vector<std::string> FunctionWriter::heading() {
@@ -205,7 +223,10 @@ std::string FunctionWriter::fresh_name(const GraphOp& op, int k) {
   if (!wanted.empty()) return scope_.names.fresh(wanted);
   const auto& results = op.op->results;
   bool named = k < results.size() && results[0] != "*";
-  return scope_.names.fresh(identifier(named ? results[k] : op.op->name));
+  std::string_view name = named ? results[k] : op.op->name;
+  constexpr size_t kLong = 16;  // of longer names the last word does
+  if (name.size() > kLong) name.remove_prefix(name.rfind('_') + 1);
+  return scope_.names.fresh(identifier(name));
 }
 
 void FunctionWriter::name_value(Val v) {

@@ -63,6 +63,8 @@ class FunctionWriter final : public PythonCall {
   void statement(std::string code, std::string comment = {});
   void hold(Val v, Expression e) { held_[static_cast<size_t>(v)] = std::move(e); }
   std::vector<std::string> heading();
+  static void write_line(const Line& line, const std::string& margin,
+                         std::vector<std::string>& text);
   std::string size_from_arguments(const std::string& symbol);
 
   const Function& function_;
