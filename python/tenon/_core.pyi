@@ -209,6 +209,9 @@ class _Executable:
     def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
 
 def _c_source(functions: list[tuple[str, _Program]]) -> tuple[str, bytes]: ...
+def _python_source(
+    functions: list[tuple[str, _Program]], target: str, file: str
+) -> tuple[str, bytes]: ...
 
 class _CFunction:
     def __init__(

@@ -346,6 +346,19 @@ def test_export_writes_c(folder):
     assert "--to" in refused("export", "poly.tnx", "--to", "rust", cwd=folder, code=2)
 
 
+def test_exported_python_computes_the_same(folder):
+    answer("compile", "model.py:make_model()", "--input", "x=f32[4,2]", "-o", "2-net.tnx",
+           cwd=folder)
+    said = json.loads(answer("export", "2-net.tnx", "--to", "numpy", "-o", "py", "--json",
+                             cwd=folder))
+    assert said == {"files": ["py/f2_net.py", "py/f2_net.safetensors"]}
+    answer("run", "2-net.tnx", "--input", "x=x.npy", "--output", "y.npy", cwd=folder)
+    code = ("import sys; sys.path.insert(0, 'py'); import numpy as np, f2_net; "
+            "np.save('z.npy', f2_net.f2_net(np.load('x.npy')))")
+    subprocess.run([sys.executable, "-I", "-c", code], cwd=folder, check=True)
+    np.testing.assert_allclose(np.load(folder / "z.npy"), np.load(folder / "y.npy"), rtol=1e-5)
+
+
 @pytest.mark.compiles
 def test_exported_c_computes_the_same(folder):
     answer("compile", "model.py:make_model()", "--input", "x=f32[4,2]", "-o", "2-net.tnx",

@@ -93,20 +93,31 @@ std::vector<std::string> FunctionWriter::write() {
   return text;
 }
 
-/// In a hundred columns, as far as it goes: then comments stand above, and calls take three lines.
+/// Where the call that ends `code` begins its arguments: its last bracket closes the first one.
+static size_t last_call(std::string_view code) {
+  size_t open = code.find('(');
+  int depth = 0;
+  for (size_t i = open; i < code.size(); ++i) {
+    depth += (code[i] == '(') - (code[i] == ')');
+    if (depth == 0) return i + 1 == code.size() ? open : code.npos;
+  }
+  return code.npos;
+}
+
+/// In a hundred columns, as far as it goes: else a call takes three lines, or comments stand above.
 void FunctionWriter::write_line(const Line& line, const std::string& margin,
                                 std::vector<std::string>& text) {
   std::string code = line.code.empty() ? "" : margin + line.code, comment = line.comment;
-  if (!comment.empty() && code.size() + comment.size() + 4 > kColumns) {
-    size_t names = std::min(line.code.find(" = "), line.code.find(' '));
-    text.push_back(format("{}# {}: {}", margin, line.code.substr(0, names), comment));
-    comment.clear();
-  }
-  size_t open = code.find('(');
-  if (code.size() > kColumns && code.ends_with(')') && open != code.npos) {
+  size_t wide = code.size() + (comment.empty() ? 0 : comment.size() + 4), open = last_call(code);
+  if (wide > kColumns && open != code.npos) {
     text.push_back(code.substr(0, open + 1));
     text.push_back(format("{}    {}", margin, code.substr(open + 1, code.size() - open - 2)));
-    code = margin + ")";
+    text.push_back(margin + (comment.empty() ? ")" : ")  # " + comment));
+    return;
+  }
+  if (wide > kColumns && !comment.empty()) {
+    text.push_back(format("{}# {}", margin, comment));
+    comment.clear();
   }
   if (!comment.empty()) {
     code.resize(std::max(code.size(), kComments), ' ');

@@ -35,9 +35,10 @@ def attention_gradients(
     permute_dims_2 = jnp.transpose((x @ wv).reshape((2, 6, 2, 4)), (0, 2, 1, 3))  # f32[2, 2, 6, 4]
 
     # attention
-    scaled_dot_product_attention = _attention(permute_dims, permute_dims_1, permute_dims_2, scale=0.5, is_causal=True)  # f32[2, 2, 6, 4]
-    permute_dims_3 = jnp.transpose(scaled_dot_product_attention, (0, 2, 1, 3))  # f32[2, 6, 2, 4]
-    reshape = permute_dims_3.reshape((2, 6, 8))           # f32[2, 6, 8]
+    attention = _attention(
+        permute_dims, permute_dims_1, permute_dims_2, scale=0.5, is_causal=True
+    )  # f32[2, 2, 6, 4]
+    reshape = jnp.transpose(attention, (0, 2, 1, 3)).reshape((2, 6, 8))  # f32[2, 6, 8]
     dot = reshape @ wo                                    # f32[2, 6, 8]
 
     # loss
@@ -60,11 +61,13 @@ def attention_gradients(
     multiply = reshape_3 * dot * 2.0                      # f32[2, 6, 8]
 
     # attention
-    permute_dims_4 = jnp.transpose((multiply @ wo.T).reshape((2, 6, 2, 4)), (0, 2, 1, 3))  # f32[2, 2, 6, 4]
+    permute_dims_3 = jnp.transpose(
+        (multiply @ wo.T).reshape((2, 6, 2, 4)), (0, 2, 1, 3)
+    )  # f32[2, 2, 6, 4]
     sum_1 = jnp.sum(exp, axis=3, keepdims=True)           # f32[2, 2, 6, 1]
     equal = sum_1 == 0.0                                  # bool[2, 2, 6, 1]
     where_2 = jnp.where(equal, 1.0, sum_1)                # f32[2, 2, 6, 1]
-    reshape_4 = (permute_dims_4 / where_2).reshape((2, 2, 1, 6, 4))  # f32[2, 2, 1, 6, 4]
+    reshape_4 = (permute_dims_3 / where_2).reshape((2, 2, 1, 6, 4))  # f32[2, 2, 1, 6, 4]
     dot_2 = jnp.einsum("abcde,abcdj->abej", reshape_2, reshape_4)  # f32[2, 2, 6, 4]
 
     # heads
@@ -72,7 +75,7 @@ def attention_gradients(
 
     # attention
     dot_3 = jnp.einsum("abcde,abei->abcdi", reshape_2, permute_dims_2)  # f32[2, 2, 1, 6, 4]
-    multiply_1 = -permute_dims_4 * (dot_3.reshape((2, 2, 6, 4)) / where_2)  # f32[2, 2, 6, 4]
+    multiply_1 = -permute_dims_3 * (dot_3.reshape((2, 2, 6, 4)) / where_2)  # f32[2, 2, 6, 4]
     reshape_6 = jnp.sum(multiply_1 / where_2, axis=3).reshape((2, 2, 6, 1))  # f32[2, 2, 6, 1]
     dot_4 = jnp.einsum("abcde,abhe->abcdh", reshape_4, permute_dims_2)  # f32[2, 2, 1, 6, 6]
     reshape_7 = jnp.where(equal, 0.0, reshape_6)          # f32[2, 2, 6, 1]
@@ -88,8 +91,10 @@ def attention_gradients(
     dot_6 = jnp.einsum("abcde,abei->abcdi", reshape_9, permute_dims_1)  # f32[2, 2, 1, 6, 4]
 
     # heads
-    permute_dims_5 = jnp.transpose(dot_6.reshape((2, 2, 6, 4)) * 0.5, (0, 2, 1, 3))  # f32[2, 6, 2, 4]
-    reshape_11 = permute_dims_5.reshape((2, 6, 8))        # f32[2, 6, 8]
+    permute_dims_4 = jnp.transpose(
+        dot_6.reshape((2, 2, 6, 4)) * 0.5, (0, 2, 1, 3)
+    )  # f32[2, 6, 2, 4]
+    reshape_11 = permute_dims_4.reshape((2, 6, 8))        # f32[2, 6, 8]
 
     # attention
     add = reshape_5 @ wv.T + reshape_10 @ wk.T + reshape_11 @ wq.T  # f32[2, 6, 8]

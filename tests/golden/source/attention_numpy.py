@@ -32,6 +32,8 @@ def attention(
     permute_dims_2 = np.transpose((x @ wv).reshape((2, 6, 2, 4)), (0, 2, 1, 3))  # f32[2, 2, 6, 4]
 
     # attention
-    scaled_dot_product_attention = _attention(permute_dims, permute_dims_1, permute_dims_2, scale=0.5, is_causal=True)  # f32[2, 2, 6, 4]
-    permute_dims_3 = np.transpose(scaled_dot_product_attention, (0, 2, 1, 3))  # f32[2, 6, 2, 4]
-    return permute_dims_3.reshape((2, 6, 8)) @ wo         # f32[2, 6, 8]
+    attention_1 = _attention(
+        permute_dims, permute_dims_1, permute_dims_2, scale=0.5, is_causal=True
+    )  # f32[2, 2, 6, 4]
+    reshape = np.transpose(attention_1, (0, 2, 1, 3)).reshape((2, 6, 8))  # f32[2, 6, 8]
+    return reshape @ wo                                   # f32[2, 6, 8]

@@ -102,7 +102,9 @@ def cnn_gradients(
     reshape_2 = (multiply_1 @ weight.T / 16.0).reshape((2, 4, 1, 1))  # f32[2, 4, 1, 1]
     sum_4 = torch.sum(equal.to(torch.float32), dim=(4, 5))  # f32[2, 4, 4, 4]
     reshape_3 = (reshape_2 / sum_4).reshape((2, 4, 4, 4, 1, 1))  # f32[2, 4, 4, 4, 1, 1]
-    window_fold = _fold_windows(torch.where(equal, reshape_3, 0.0), (8, 8), (2, 2), (1, 1))  # f32[2, 4, 8, 8]
+    window_fold = _fold_windows(
+        torch.where(equal, reshape_3, 0.0), (8, 8), (2, 2), (1, 1)
+    )  # f32[2, 4, 8, 8]
     where = torch.where(add_1 > 0.0, window_fold, 0.0)    # f32[2, 4, 8, 8]
     multiply_2 = where * reshape                          # f32[2, 4, 8, 8]
     sum_5 = torch.sum(multiply_2 * subtract, dim=(0, 2, 3))  # f32[4]
@@ -114,7 +116,9 @@ def cnn_gradients(
     reshape_5 = torch.flip(kernel, (2, 3)).reshape((1, 4, 3, 3, 3))  # f32[1, 4, 3, 3, 3]
     permute_dims = torch.permute(reshape_5, (0, 2, 1, 3, 4))  # f32[1, 3, 4, 3, 3]
     conv_1 = F.conv2d(add_4, permute_dims.reshape((3, 4, 3, 3)), padding=(1, 1))  # f32[2, 3, 8, 8]
-    conv_weights = _conv_weights(x, add_4, (3, 3), (1, 1), (1, 1, 1, 1), (1, 1), (1, 1), 1, False)  # f32[4, 3, 3, 3]
+    conv_weights = _conv_weights(
+        x, add_4, (3, 3), (1, 1), (1, 1, 1, 1), (1, 1), (1, 1), 1, False
+    )  # f32[4, 3, 3, 3]
     sum_6 = torch.sum(where * multiply, dim=(0, 2, 3))    # f32[4]
     reshape_6 = sum_6.reshape((4, 1, 1)).reshape((4,))    # f32[4]
     reshape_7 = torch.sum(where, dim=(0, 2, 3)).reshape((4, 1, 1))  # f32[4, 1, 1]
