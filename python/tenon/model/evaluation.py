@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import tenon as tn
 
@@ -44,13 +44,17 @@ class Evaluation:
         self._trained = [name for name, *_, trainable in functions.given if trainable]
         self._first_state = {} if static_state(self) else first_state(functions)
 
-    def run(
+    def evaluate(
         self,
         params: Tensors,
         data: Tensors,
         output_gradients: Tensors | None = None,
         state: Tensors | None = None,
     ) -> Any:
+        """See `PhysicalModel.evaluate`."""
+        params, data, output_gradients, state = map(
+            _tensors, (params, data, output_gradients, state)
+        )
         given = self.gather(params, data, state)
         outputs, states = self._functions.outputs, self._functions.states
         if output_gradients is None:
@@ -63,17 +67,6 @@ class Evaluation:
         if state is not None:
             results.append({**state, **dict(zip(states, made[len(outputs) :]))})
         return results[0] if len(results) == 1 else tuple(results)
-
-    def run_at_once(
-        self,
-        params: Tensors,
-        data: Tensors,
-        output_gradients: Tensors | None = None,
-        state: Tensors | None = None,
-    ) -> Any:
-        """The same, where nothing is traced: NumPy arrays become tensors first."""
-        given = [_tensors(part) for part in (params, data, output_gradients, state)]
-        return self.run(*given)
 
     # What is given --------------------------------------------------------------------------
 
@@ -180,6 +173,7 @@ def static_state(evaluation: Evaluation) -> bool:
 
 
 def _tensors(given: Any) -> Any:
+    """NumPy arrays as tensors; while something is traced all are."""
     if not isinstance(given, Mapping):
         return given
     return {n: v if isinstance(v, tn.Tensor) else tn.array(v) for n, v in given.items()}
@@ -191,6 +185,12 @@ def _listed(names: Any) -> str:
 
 def _shown(shape: Sequence[Any]) -> str:
     return f"[{', '.join(map(str, shape))}]"
+
+
+class _Current(NamedTuple):
+    held: _core._HeldValues
+    values: dict[str, tn.Tensor]
+    call: Callable[..., Any]
 
 
 class StaticValues:
@@ -207,17 +207,25 @@ class StaticValues:
     ) -> None:
         self.names = names
         self._make = make
-        self._held: _core._HeldValues | None = None
-        self.call: Callable[..., Any] | None = None
-        self.values: dict[str, tn.Tensor] = {}
+        self._current: _Current | None = None
         known = [name for part in names.values() for name in part if name in values]
         if known and all(name in values for name in (*names["params"], *names["data"])):
             self._hold(known, [values[name] for name in known])
 
-    def _hold(self, names: list[str], values: list[Any]) -> None:
-        self._held = _core._HeldValues(values)
-        self.values = dict(zip(names, self._held.values()))
-        self.call = self._make(self.values)
+    @property
+    def values(self) -> dict[str, tn.Tensor]:
+        return {} if self._current is None else self._current.values
+
+    @property
+    def call(self) -> Callable[..., Any] | None:
+        return self._current and self._current.call
+
+    def _hold(self, names: list[str], values: list[Any]) -> _Current:
+        held = _core._HeldValues(values)
+        named = dict(zip(names, held.values()))
+        # At once, for other threads: what a call computes with is what it looked at.
+        self._current = made = _Current(held, named, self._make(named))
+        return made
 
     def __call__(
         self,
@@ -232,10 +240,11 @@ class StaticValues:
             tensors = given[argument] or {}
             names += [name for name in part if name in tensors]
             values += [tensors[name] for name in part if name in tensors]
-        if self._held is None or (names and not self._held.are(values)):
-            self._hold(names, values)
+        current = self._current
+        if current is None or (names and not current.held.are(values)):
+            current = self._hold(names, values)
         rest = self.rest(given)
-        return self.call(rest["params"], rest["data"], output_gradients, rest["state"])
+        return current.call(rest["params"], rest["data"], output_gradients, rest["state"])
 
     def rest(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """What is not constant of these arguments."""

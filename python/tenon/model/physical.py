@@ -106,7 +106,7 @@ class PhysicalModel(Views, Stages, Saving):
             source = self._source(self.backend.language, static)
             if self._options.file_path is not None:
                 source.write(self._options.file_path, self._options.params)
-            return self._evaluation(static, source).run_at_once
+            return self._evaluation(static, source).evaluate
         if self._options.file_path is not None:
             self._write(self._options.file_path, static)
         return self._compiled(static)

@@ -75,7 +75,7 @@ class Saving:
 
         def function(*arguments: Any) -> Any:
             given = {"params": {}, "data": {}} | dict(zip(names, arguments))
-            made = evaluation.run(**given)
+            made = evaluation.evaluate(**given)
             return made[0] if self._options.inference and "state" in given else made
 
         positional = inspect.Parameter.POSITIONAL_OR_KEYWORD
@@ -108,7 +108,7 @@ class Saving:
         targets = self._options.compiler.get("target_hardware", "native")
         if not _core._runs_here(list(read_names("target_hardware", targets))):
             return self._run_elsewhere
-        return tn.compile(self._evaluation(static).run, **self._options.compiler)
+        return tn.compile(self._evaluation(static).evaluate, **self._options.compiler)
 
     def _run_elsewhere(self, *_: Any, **__: Any) -> Any:
         targets = self._options.compiler["target_hardware"]
