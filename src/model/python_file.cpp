@@ -41,9 +41,13 @@ class Recorder {
   Graph gradients() {
     std::vector<TypeRef> types = given_types();
     size_t count = types.size();
-    for (int w : model_.flat.outputs) types.push_back(model_.types[static_cast<size_t>(w)]);
+    for (size_t o = 0; o < functions_.outputs().size(); ++o)
+      if (has_gradient(o)) types.push_back(output_type(o));
     return traced(std::move(types), [&](const Tensors& args) {
-      Tensors cotangents(args.begin() + static_cast<std::ptrdiff_t>(count), args.end());
+      Tensors cotangents;
+      size_t next = count;
+      for (size_t o = 0; o < functions_.outputs().size(); ++o)
+        cotangents.push_back(has_gradient(o) ? args[next++] : Tensor());
       return functions_.gradients(given(args), cotangents);
     });
   }
@@ -64,6 +68,11 @@ class Recorder {
   Values constants;
 
  private:
+  TypeRef output_type(size_t o) const {
+    return model_.types[static_cast<size_t>(model_.flat.outputs[o])];
+  }
+  bool has_gradient(size_t o) const { return is_inexact(output_type(o)->dtype); }
+
   size_t results() const {
     return functions_.outputs().size() + (model_.training ? functions_.states().size() : 0);
   }
@@ -93,8 +102,8 @@ class Recorder {
     std::vector<std::string> names;
     for (const Given& g : functions_.given())
       if (!fixed_.contains(g.name)) python_name(g.name, names);
-    for (size_t i = names.size(), o = 0; i < types.size(); ++i, ++o)
-      python_name("gradient_" + functions_.outputs()[o], names);
+    for (size_t o = 0; names.size() < types.size(); ++o)
+      if (has_gradient(o)) python_name("gradient_" + functions_.outputs()[o], names);
     for (const Tensor& leaf : traced.leaves) add_constant(leaf, names);
     graph.input_names = std::move(names);
     return graph_for_source(graph);

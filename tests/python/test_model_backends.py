@@ -176,5 +176,34 @@ def test_what_is_not_installed_is_named() -> None:
             physical.evaluate(physical.randomize_params(), {"input": tn.ones((8, 6))})
 
 
+@pytest.mark.parametrize("backend", [tn.CBackend, tn.NumpyBackend])
+def test_any_name_and_integer_results(backend: type) -> None:
+    model = tn.Model(name="é")
+    model |= tn.model.Linear(3)(input="class", output=tn.IOKey("def", expose=True))
+    model |= tn.model.Argmax(axis=-1)(input="def", output="return")
+    physical = tn.compile(model, backend(), shapes={"class": [2, 4]})
+    params, data = physical.randomize_params(), {"class": tn.ones((2, 4))}
+    outputs, gradients = physical.evaluate(params, data, {"def": tn.ones((2, 3))})
+    assert outputs["return"].shape == (2,) and outputs["return"].dtype == tn.int64
+    np.testing.assert_array_equal(gradients["linear.bias"].numpy(), [2, 2, 2])
+    with pytest.raises(TypeError, match="'return' has no gradient: it is .*int64"):
+        physical.evaluate(params, data, {"return": tn.ones((2,), tn.int64)})
+
+
+def test_files_that_are_written_again_are_read_again(tmp_path: pathlib.Path) -> None:
+    code = """
+import sys, tenon as tn
+for k in (2.0, 3.0):
+    model = tn.Model(tn.model.Multiply(x2=k))
+    physical = tn.compile(model, tn.NumpyBackend(), shapes={"input": [1]}, file_path=sys.argv[1])
+    assert physical.evaluate({}, {"input": tn.ones((1,))})["output"].item() == k
+"""
+    path = [str(pathlib.Path(tn.__file__).parents[1])]
+    env = {n: v for n, v in os.environ.items() if n != "PYTHONDONTWRITEBYTECODE"}
+    env["PYTHONPATH"] = os.pathsep.join(path)
+    subprocess.run([sys.executable, "-c", code, tmp_path / "m.py"], env=env, check=True)
+    assert os.listdir(tmp_path) == ["m.py"]
+
+
 def test_doctests() -> None:
     assert doctest.testmod(generated, extraglobs={"tn": tn}).failed == 0

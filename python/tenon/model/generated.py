@@ -8,11 +8,12 @@ without what is static, which they hold as constants.
 from __future__ import annotations
 
 import importlib
-import importlib.util
 import inspect
+import keyword
 import pathlib
 import re
 import tempfile
+import types
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -34,7 +35,8 @@ class Source:
     suffix = ".py"
 
     def __init__(self, name: str, functions: _core.ModelFunctions, static: Tensors) -> None:
-        self.name = re.sub(r"\W", "_", name)
+        plain = re.sub(r"\W", "_", name, flags=re.ASCII)
+        self.name = plain if plain[0].isalpha() else f"model{plain}"
         self._functions = functions
         self._static = dict(static)
         self._given = [row for row in functions.given if row[0] not in self._static]
@@ -64,10 +66,16 @@ class Source:
         return self._run("forward", self._rest(given))
 
     def gradients(self, given: List, cotangents: list[tn.Tensor | None]) -> List:
+        for (name, _, _, dtype), seed in zip(self._functions.model.outputs, cotangents):
+            if seed is not None and not _has_gradient(dtype):
+                _core._fail("type", f"evaluate: {name!r} has no gradient: it is {dtype}")
         if any(seed is None for seed in cotangents):
             outputs = self.forward(given)
             cotangents = [tn.zeros_like(o) if c is None else c for o, c in zip(outputs, cotangents)]
+        seeds = []  # integers have none
         for (name, _, shape, dtype), seed in zip(self._functions.model.outputs, cotangents):
+            if not _has_gradient(dtype):
+                continue
             sizes = [s for s in shape if isinstance(s, int)]
             fits = len(shape) == len(seed.shape) and sizes == [
                 n for s, n in zip(shape, seed.shape) if isinstance(s, int)
@@ -75,7 +83,8 @@ class Source:
             if not fits or seed.dtype != dtype:
                 text = f"evaluate: the gradient of {name!r} is {seed.dtype}{list(seed.shape)}"
                 _core._fail("value", f"{text} but must be {dtype}{list(shape)}")
-        return self._run("gradients", [*self._rest(given), *cotangents])
+            seeds.append(seed)
+        return self._run("gradients", [*self._rest(given), *seeds])
 
     def _rest(self, given: List) -> List:
         rows = zip(self._functions.given, given)
@@ -148,13 +157,15 @@ class CSource(Source):
             return tuple(made if functions.training else made[: len(outputs)])
 
         def gradients(*given: tn.Tensor) -> tuple[tn.Tensor, ...]:
-            seeds = list(given[len(names) :])
+            rest = iter(given[len(names) :])
+            seeds = [next(rest) if _has_gradient(dtype) else None for *_, dtype in outputs]
             return tuple(functions.gradients(self._all(given[: len(names)]), seeds))
 
         made = {self.name: tn.compile(_named(forward, names), args=infos, **self._compiler)}
         if functions.training:
-            seeds = [f"gradient_{name}" for name, *_ in outputs]
-            infos = infos + [InputInfo(shape, dtype) for _, _, shape, dtype in outputs]
+            seeded = [row for row in outputs if _has_gradient(row[3])]
+            seeds = [f"gradient_{name}" for name, *_ in seeded]
+            infos = infos + [InputInfo(shape, dtype) for _, _, shape, dtype in seeded]
             made[f"{self.name}_gradients"] = tn.compile(
                 _named(gradients, [*names, *seeds]), args=infos, **self._compiler
             )
@@ -167,12 +178,16 @@ class CSource(Source):
         return [static[n] if n in static else next(rest) for n, *_ in self._functions.given]
 
 
+def _has_gradient(dtype: Any) -> bool:
+    return dtype.kind in ("real floating", "complex floating")
+
+
 def _named(function: Callable[..., Any], names: Sequence[str]) -> Callable[..., Any]:
     """The function of so many tensors, with these names."""
     taken: list[str] = []
     for name in names:
         plain = re.sub(r"^(?=\d)|\W", "_", name)
-        while plain in taken:
+        while plain in taken or keyword.iskeyword(plain):
             plain += "_"
         taken.append(plain)
     kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
@@ -216,9 +231,10 @@ class PythonSource(Source):
         if self._path is None:
             self._room = tempfile.TemporaryDirectory(prefix="tenon-")  # as long as this lives
             self.write(pathlib.Path(self._room.name, f"{self.name}.py"), {})
-        spec = importlib.util.spec_from_file_location(self.name, self._path)
-        module = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(module)
+        # Not imported: Python would run what it remembers of a file of the same size and time.
+        module = types.ModuleType(self.name)
+        module.__file__ = str(self._path)
+        exec(compile(self._path.read_bytes(), self._path, "exec"), module.__dict__)
         names = ("forward", "gradients") if self._functions.training else ("forward",)
         return host, {name: host.jitted(getattr(module, name)) for name in names}
 
