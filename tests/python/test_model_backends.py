@@ -205,5 +205,14 @@ for k in (2.0, 3.0):
     assert os.listdir(tmp_path) == ["m.py"]
 
 
+def test_states_that_are_constants_are_given_back() -> None:
+    model = tn.Model(tn.model.BatchNorm1d(3))
+    for backend in (tn.CpuBackend(), tn.NumpyBackend()):
+        physical = tn.compile(model, backend, shapes={"input": [2, 3]}, static_inference=True)
+        state = physical.initial_state()
+        given = physical.randomize_params(), {"input": tn.ones((2, 3))}
+        assert sorted(physical.evaluate(*given, state=state)[1]) == sorted(state)
+
+
 def test_doctests() -> None:
     assert doctest.testmod(generated, extraglobs={"tn": tn}).failed == 0

@@ -65,7 +65,8 @@ class Evaluation:
         if output_gradients is not None:
             results.append(dict(zip(self._trained, made[len(outputs) + len(states) :])))
         if state is not None:
-            results.append({**state, **dict(zip(states, made[len(outputs) :]))})
+            fixed = {n: x for n, x in self._static.items() if self._given[n][0] == "state"}
+            results.append({**fixed, **state, **dict(zip(states, made[len(outputs) :]))})
         return results[0] if len(results) == 1 else tuple(results)
 
     # What is given --------------------------------------------------------------------------
