@@ -176,6 +176,7 @@ def test_one_name_is_one_size() -> None:
         ({"trainable_keys": ["linear.weigh"]}, "did you mean 'linear.weight'?"),
         ({"discard_keys": ["outputs"]}, "did you mean 'output'?"),
         ({"discard_keys": ["output"]}, "discard_keys leaves no output"),
+        ({"params": {"linear.weigh": 1}}, "did you mean 'linear.weight'?"),
         ({"memory_limit": "much"}, "memory_limit is bytes or text"),
         ({"timeout": -1}, "timeout is a number of seconds above 0"),
     ],

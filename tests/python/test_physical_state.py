@@ -85,6 +85,20 @@ def test_random_blocks_need_a_key() -> None:
     np.testing.assert_array_equal(inference.evaluate({}, x)["output"], np.ones(64))
 
 
+def test_state_is_the_same_on_source_backends() -> None:
+    model = tn.compile(normed(), shapes=IMAGES)
+    params, state = model.randomize_params(), model.initial_state()
+    wanted = model.evaluate(params, images(), {}, state=state)
+    for backend in (tn.CBackend(), tn.NumpyBackend()):
+        other = tn.compile(normed(), backend, shapes=IMAGES)
+        made = other.evaluate(params, images(), {}, state=state)
+        assert len(made) == 3
+        for part, same in zip(made, wanted):
+            assert sorted(part) == sorted(same)
+            for name, value in same.items():
+                np.testing.assert_allclose(part[name], value, rtol=1e-4, atol=1e-5, err_msg=name)
+
+
 # Saving -------------------------------------------------------------------------------------
 
 
@@ -99,6 +113,22 @@ def test_saved_models_are_executables(tmp_path: Any) -> None:
         wanted = model.evaluate(params, {"x": x_of()})
         assert list(made) == ["output"]
         np.testing.assert_array_equal(made["output"], wanted["output"])
+
+
+def test_saved_models_take_and_give_state(tmp_path: Any) -> None:
+    model = tn.compile(normed(), shapes=IMAGES)
+    params, state = model.randomize_params(), model.initial_state()
+    model.save(tmp_path / "training.tnx")
+    outputs, new = tn.load(tmp_path / "training.tnx")(params, images(), state)
+    wanted, same = model.evaluate(params, images(), state=state)
+    np.testing.assert_array_equal(outputs["output"], wanted["output"])
+    for name, value in same.items():
+        np.testing.assert_array_equal(new[name], value)
+    said = {"static_inference": True, "params": {**params, **new}}
+    static = tn.compile(normed(), shapes=IMAGES, **said)
+    static.save(tmp_path / "static.tnx")
+    made = tn.load(tmp_path / "static.tnx")(images())
+    np.testing.assert_array_equal(made["output"], static.evaluate({}, images())["output"])
 
 
 def test_saved_models_hold_static_values(tmp_path: Any) -> None:

@@ -156,6 +156,11 @@ def read_constants(given: Any) -> tuple[dict[str, Any], tuple[str, ...]]:
     return {}, read_names("constant_keys", given)
 
 
+def read_params(given: Any) -> dict[str, tn.Tensor]:
+    _mapping("params", given, "params=model.randomize_params()")
+    return {n: v if isinstance(v, tn.Tensor) else tn.array(v) for n, v in (given or {}).items()}
+
+
 # Precision and gradients --------------------------------------------------------------------
 
 

@@ -24,6 +24,7 @@ from .options import (
     read_jit,
     read_names,
     read_optimizations,
+    read_params,
     read_precision,
     read_segments,
     read_shapes,
@@ -52,6 +53,9 @@ class PhysicalModel(Views, Stages, Saving):
         self._functions = functions
         self._resolved = functions.model
         self._options = options
+        known = [n for n, role, *_ in functions.given if role != "input"]
+        for param in options.params:
+            one_name("parameter or state", param, known)
         static = _static_names(functions, options)
         # Without static values the call is the compiled function itself: nothing lies between.
         made = StaticValues(static, options.params, self._made) if static else self._made({})
@@ -196,7 +200,7 @@ def compile_model(
     seconds compiling fails.
 
     `file_path` writes the model: a source backend its file, the CPU an executable (.tnx), C (.c) or
-    Python for NumPy (.py). `params` lie beside it as safetensors.
+    Python for NumPy (.py). `params`, which may have states too, lie beside it as safetensors.
     """
     backend = read_backend(backend)
     check_targets(backend, target_hardware)
@@ -224,7 +228,7 @@ def compile_model(
         trainable_keys=None
         if trainable_keys is None
         else read_names("trainable_keys", trainable_keys),
-        params=dict(params or {}),
+        params=read_params(params),
         jit=jit,
         jit_options=jit_read | {"static": static_arguments},
         file_path=None if file_path is None else pathlib.Path(path_of("compile", file_path)),
