@@ -355,8 +355,13 @@ class KernelPrinter : KernelFacts {
 
   void print_stores(AxisSet bound, const std::vector<size_t>& stores) {
     print_values(bound, operands_of(stores));
-    if (AxisSet rest = par_ & ~bound)
-      return print_loop(bound, static_cast<size_t>(std::countr_zero(rest)), stores);
+    if (AxisSet rest = par_ & ~bound) {
+      std::vector<size_t> inner, after;
+      for (size_t i : stores) (is_alike_over(i, rest) ? after : inner).push_back(i);
+      if (!inner.empty()) print_loop(bound, static_cast<size_t>(std::countr_zero(rest)), inner);
+      for (size_t i : after) print_store(k_.stores[i]);
+      return;
+    }
     std::vector<bool> done(stores.size(), false);
     for (size_t i = 0; i < stores.size(); ++i) {
       AxisSet rest = store_axes_[stores[i]] & ~bound;
@@ -369,6 +374,16 @@ class KernelPrinter : KernelFacts {
           same.push_back(stores[j]), done[j] = true;
       print_loop(bound, axis, same);
     }
+  }
+
+  /// Whether a store does the same at every point of `rest`, and nobody else writes there: once is
+  /// enough, after whatever the others read.
+  bool is_alike_over(size_t number, AxisSet rest) const {
+    const Store& store = k_.stores[number];
+    auto same = [&](const Store& other) { return other.buffer == store.buffer; };
+    return store_axes_[number] != 0 && (store_axes_[number] & rest) == 0 &&
+           (store_axes_[number] & ~par_) == 0 && store.combine == Combine::set &&
+           !store.scattered && std::ranges::count_if(k_.stores, same) == 1;
   }
 
   /// The only point of an axis is a number, where anybody asks for it.
@@ -386,7 +401,7 @@ class KernelPrinter : KernelFacts {
     if (extents_[axis] == 1 && (par_ & bit(axis))) return print_one(bound, axis, stores);
     bool backwards = declare_carries(bound, axis, stores);
     AxisSet all = bound | bit(axis);
-    bool ordered = k_.axes[axis].kind == AxisKind::scan, innermost = true;
+    bool ordered = k_.axes[axis].kind == AxisKind::scan, innermost = !sweeps_for(stores);
     for (size_t i : stores) {
       ordered |= k_.stores[i].scattered;
       innermost &= ((store_axes_[i] | par_) & ~all) == 0;
@@ -403,6 +418,14 @@ class KernelPrinter : KernelFacts {
     print_stores(all, stores);
     close();
     known_ = std::move(known);
+  }
+
+  /// Whether reductions are still to be computed.
+  bool sweeps_for(const std::vector<size_t>& stores) const {
+    std::vector<bool> missing = missing_for(operands_of(stores));
+    for (size_t i = 0; i < missing.size(); ++i)
+      if (missing[i] && k_.values[i].op == Op::reduce) return true;
+    return false;
   }
 
   /// Scans along `axis` carry their result from point to point; returns whether backwards.

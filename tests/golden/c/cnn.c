@@ -612,7 +612,7 @@ static void conv_3(const tn_f32 *x0, const tn_f32 *x1, tn_f32 *y0, void *scratch
 
 /* sum f32[2,17,1,1], divide f32[2,17,1,1] */
 static void divide_4(const tn_f32 *b0, tn_f32 *b1) {
-  TN_INDEPENDENT
+  TN_PARALLEL(2448)
   for (int64_t p0 = 0; p0 < 34; ++p0) {
     tn_f32 v1 = 0x0p+0f;
     tn_f32 lane1[64];
