@@ -86,13 +86,13 @@ nb::list terminal_list(const List& terminals) {
   return list;
 }
 
-/// A block that is computed by Python.
+/// A block that is computed by Python. It draws never (0), in training (1) or always (2).
 Block make_block(std::string kind, nb::list terminals, std::map<std::string, int64_t> sizes,
-                 std::string settings, bool random, nb::object compute) {
+                 std::string settings, int draws, nb::object compute) {
   BlockDef def{.kind = std::move(kind), .terminals = {}};
   def.sizes = std::move(sizes);
   def.settings = std::move(settings);
-  def.draws = random ? Draws::in_training : Draws::never;
+  def.draws = static_cast<Draws>(draws);
   for (nb::handle t : terminals) def.terminals.push_back(read_terminal(t));
   def.compute = [call = Callable(std::move(compute))](const BlockCall& block) {
     nb::gil_scoped_acquire lock;

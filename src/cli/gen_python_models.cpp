@@ -54,7 +54,7 @@ def _make_block(
     terminals: list[Any],
     sizes: dict[str, int],
     settings: str,
-    random: _bool,
+    draws: int,
     compute: Any,
 ) -> ModelBlock: ...
 def _op_block(

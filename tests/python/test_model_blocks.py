@@ -468,16 +468,23 @@ def test_functions_are_blocks():
     assert got["a"].tolist() == [3.0, 6.0] and got["b"].tolist() == [1.0, 2.0]
 
 
+def test_options_are_no_inputs():
+    assert M.block(lambda x, causal=False, mask=None: x).inputs == ("input",)
+    assert M.block(nn.CrossEntropyLoss()).inputs == ("inputs", "targets")
+
+
 def test_functions_that_draw_say_so():
     def noisy(x):
         return x + tn.random.normal(x.shape)
 
     x = {"input": tn.zeros(3)}
-    with pytest.raises(ValueError, match="noisy: it draws random numbers and does not say so"):
+    said = pytest.raises(ValueError, match="noisy: it draws random numbers and does not say so")
+    with said, pytest.warns(UserWarning, match="drawn without a key"):
         run(tn.Model(M.block(noisy)), x)
     model = tn.Model(M.block(noisy, random=True))
-    a, b = (run(model, x, (), True, tn.random.key(seed))["output"] for seed in (0, 1))
-    assert a.tolist() != b.tolist()
+    for training in (True, False):
+        a, b = (run(model, x, (), training, tn.random.key(seed))["output"] for seed in (0, 1))
+        assert a.tolist() != b.tolist()
     with pytest.raises(ValueError, match="it gives 1 tensors for .*'a', 'b'"):
         run(tn.Model(M.block(tn.exp, inputs=["x"], outputs=["a", "b"])), {"input": tn.zeros(3)})
 

@@ -6,6 +6,7 @@ import inspect
 import re
 import threading
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import tenon as tn
@@ -13,6 +14,8 @@ import tenon as tn
 from .. import _core, nn
 from ..nn.loss_modules import Loss
 from .logical import Block, Terminal
+
+_NEVER, _IN_TRAINING, _ALWAYS = range(3)  # when a block draws random numbers
 
 #: Results of the layers that have several.
 _RESULTS = {
@@ -31,10 +34,11 @@ def block(
 ) -> Block:
     """A module, or a function of tensors, as a block.
 
-    The inputs are the arguments without a default, or with None, and the output is `output`; other
-    names may be given. Results in tuples and dicts are outputs in their order. The parameters of a
-    module are those of the block, under their paths, and begin with the values they have; buffers
-    are states. What draws random numbers, in training, is `random`: of modules that is known.
+    The inputs are the arguments without a default, or with None, up to the first option, and the
+    output is `output`; other names may be given. Results in tuples and dicts are outputs in their
+    order. The parameters of a module are those of the block, under their paths, and begin with the
+    values they have; buffers are states, what is frozen is constant. What draws random numbers is
+    `random`: of modules, which draw in training, it is known.
 
         >>> tn.model.block(tn.nn.Linear(3, 8))
         Linear(3 -> 8): input, weight, bias -> output
@@ -54,10 +58,10 @@ def block(
     def compute(given: list[Any], training: bool, key: Any) -> list[Any]:
         return _results(kind, _called(kind, of, terminals, given, key, bool(random)), results)
 
-    made = _core._make_block(
-        kind, [*terminals, *_outputs(results)], {}, "", bool(random), compute
+    draws = _ALWAYS if random else _NEVER
+    return Block(
+        _core._make_block(kind, [*terminals, *_outputs(results)], {}, "", draws, compute)
     )
-    return Block(made)
 
 
 def _inputs(kind: str, f: Callable[..., Any], names: Sequence[str] | None) -> list[Terminal]:
@@ -74,13 +78,16 @@ def _inputs(kind: str, f: Callable[..., Any], names: Sequence[str] | None) -> li
     if any(p.kind is p.VAR_POSITIONAL for p in parameters):
         hint = "block(f, inputs=['a', 'b'])"
         _core._fail("value", f"block: {kind} takes any number of tensors; name them", hint)
-    taken = [
-        p
-        for p in parameters
-        if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) and p.default in (p.empty, None)
-    ]
-    called = ["input" if p.name == "x" or len(taken) == 1 else p.name for p in taken]
-    return [Terminal(name, optional=p.default is None) for name, p in zip(called, taken)]
+    terminals: list[Terminal] = []
+    for p in parameters:
+        by_place = p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
+        if not by_place or not (p.default is p.empty or p.default is None):
+            break  # options, and what comes behind them
+        terminals.append(Terminal(p.name, optional=p.default is None))
+    first = terminals[0] if terminals else None
+    if first and (first.name == "x" or len(terminals) == 1):
+        terminals[0] = replace(first, name="input")
+    return terminals
 
 
 def _outputs(names: Sequence[str]) -> list[Terminal]:
@@ -134,12 +141,13 @@ def _module_block(
     kind = type(module).__name__
     wrapped = _Wrapped(module, _is_random(module) if random is None else random)
     wrapped.inputs = _inputs(kind, _function_of(module), inputs)
+    if isinstance(module, Loss):  # it has its options
+        wrapped.inputs = [t for t in wrapped.inputs if not t.optional]
     wrapped.outputs = list(outputs or _RESULTS.get(kind, ["output"]))
     terminals = [*wrapped.inputs, *wrapped.terminals(), *_outputs(wrapped.outputs)]
     settings = module.describe() or ""
-    return Block(
-        _core._make_block(kind, terminals, {}, settings, wrapped.random, wrapped.compute)
-    )
+    draws = _IN_TRAINING if wrapped.random else _NEVER
+    return Block(_core._make_block(kind, terminals, {}, settings, draws, wrapped.compute))
 
 
 def _function_of(module: nn.Module) -> Callable[..., Any]:
