@@ -46,7 +46,17 @@ def transformer() -> tuple[tn.Model, dict[str, list[int]]]:
     return model, {"input": [2, 5, 16]}
 
 
-MODELS = {"mlp": mlp, "cnn": cnn, "transformer": transformer}
+def pointwise() -> tuple[tn.Model, dict[str, list[int]]]:
+    """Without products: bits are the same wherever they are computed exactly."""
+    model = tn.Model("pointwise")
+    model |= tn.model.LayerNorm()(input="input")
+    model += tn.model.Gelu()
+    model += tn.model.Softmax(axis=-1)
+    model += tn.model.BatchNorm1d()
+    return model, {"input": [6, 24]}
+
+
+MODELS = {"mlp": mlp, "cnn": cnn, "transformer": transformer, "pointwise": pointwise}
 
 
 def evaluated(kind: str, backend: Any, **said: Any) -> dict[str, np.ndarray]:
