@@ -306,10 +306,16 @@ ModelDef& Model::own() {
 }
 
 Model& Model::add(const Connected& block, bool chained) {
-  if (auto* inner = std::get_if<1>(&block.block.def()); inner && (*inner)->parts.empty())
+  constexpr int kDeepest = 1000;  // each level takes some of the stack
+  auto* inner = std::get_if<1>(&block.block.def());
+  if (inner && (*inner)->parts.empty())
     fail("Model: the model '{}' has no blocks yet", (*inner)->name);
+  int depth = inner ? (*inner)->depth + 1 : 1;
+  if (depth > kDeepest) fail("Model: more than {} models are inside each other", kDeepest);
   Addition(*def_, block, chained).check();
-  Addition(own(), block, chained).add();
+  ModelDef& model = own();
+  Addition(model, block, chained).add();
+  model.depth = std::max(model.depth, depth);
   return *this;
 }
 

@@ -41,6 +41,7 @@ struct ModelDef {
   std::map<std::string, int, std::less<>> by_name;     // wires, those of users and "linear.output"
   std::map<std::string, int, std::less<>> part_names;  // how often a name was wanted
   int last_output = -1;                                // a wire
+  int depth = 1;                                       // of models in models
 
   /// The wire that `w` was merged into.
   int root(int w) const {
