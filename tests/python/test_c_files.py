@@ -303,3 +303,11 @@ def test_names_are_names_in_python_files():
     given = np.float32([0.5, -1.0, 2.0])
     want = (tn.erf(tn.array(given)) * tn.array(given)).numpy()
     np.testing.assert_allclose(made(given, given), want, 1e-6)
+
+
+def test_libraries_of_others_are_not_run(tmp_path, monkeypatch):
+    monkeypatch.setenv("TENON_CACHE_DIR", str(tmp_path))
+    monkeypatch.delenv("TENON_CACHE", raising=False)
+    assert c_backend._folder() == tmp_path / "c"
+    (tmp_path / "c").chmod(0o777)
+    assert c_backend._folder() != tmp_path / "c"

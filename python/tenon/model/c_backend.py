@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import hashlib
 import os
@@ -10,6 +11,7 @@ import platform
 import re
 import shlex
 import shutil
+import stat
 import subprocess
 import tempfile
 from collections.abc import Sequence
@@ -82,12 +84,12 @@ def compile_c(text: str, flags: Sequence[str] = FLAGS) -> str:
     content = "\0".join([text, *command, _version(command[0]), _processor()])
     folder = _folder()
     kept = folder / (hashlib.sha256(content.encode()).hexdigest()[:40] + ".so")
-    if kept.exists():
+    with contextlib.suppress(FileNotFoundError):  # another process may remove it meanwhile
         os.utime(kept)
         return str(kept)
     with tempfile.TemporaryDirectory(dir=folder, prefix="c-") as room:
         source, made = pathlib.Path(room, "model.c"), pathlib.Path(room, "model.so")
-        source.write_text(text)
+        source.write_text(text, encoding="utf-8")
         done = subprocess.run(
             [*command, "-o", str(made), str(source), "-lm"], capture_output=True, text=True
         )
@@ -130,17 +132,21 @@ def _processor() -> str:
 
 
 def _folder() -> pathlib.Path:
-    """That of the user's cache, or, where it is switched off, one of this process."""
+    """That of the user's cache, or one of this process where it is switched off or is not the
+    user's alone: what lies there is run.
+    """
     wanted = os.environ.get("TENON_CACHE_DIR")
     if os.environ.get("TENON_CACHE") == "0":
         return _own_folder()
     caches = os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache"
     folder = pathlib.Path(wanted or pathlib.Path(caches, "tenon"), "c")
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        found = folder.stat()
     except OSError:
         return _own_folder()
-    return folder if os.access(folder, os.W_OK) else _own_folder()
+    private = found.st_uid == os.getuid() and not found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+    return folder if private and os.access(folder, os.W_OK) else _own_folder()
 
 
 @cache
