@@ -114,7 +114,8 @@ class Inference {
     if (!sizes_.unify(shapes_[w], sizes))
       fail("{}: shapes of '{}' do not agree: {} says {}, but it is {} by {}", flat_.name,
            flat_.wires[w].name, by, sizes_.text(sizes), sizes_.text(shapes_[w]), before);
-    if (!before.ends_with(by)) before += before.empty() ? by : format(", {}", by);
+    bool told = before.ends_with(by) || before.size() > kMostSaid;
+    if (!told) before += before.empty() ? by : format(", {}", by);
   }
 
   /// Who wrote or described a connection.
@@ -345,6 +346,8 @@ class Inference {
 
   // Values to try open sizes with: large enough for windows, even, and no two the same.
   static constexpr int64_t kAtHand = 64, kApart = 8;
+
+  static constexpr size_t kMostSaid = 100;  // letters: a weight may be read by a thousand blocks
 
   const FlatModel& flat_;
   const InferenceRequest& request_;
