@@ -126,9 +126,8 @@ class PhysicalTrainModel(PhysicalModel):
         if self._steps is None or self._steps[0] is not optimizer:
             run = functools.partial(self._step, optimizer)
             if isinstance(self.backend, (CpuBackend, InterpreterBackend)):
-                level = 3 if isinstance(self.backend, CpuBackend) else 0
-                state = optimizer.state
-                run = tn.compile(run, inputs=state, outputs=state, optimization_level=level)
+                said = {n: x for n, x in self._options.compiler.items() if n != "donate_argnums"}
+                run = tn.compile(run, inputs=optimizer.state, outputs=optimizer.state, **said)
             self._steps = (optimizer, run)
         return self._steps[1]
 
@@ -141,6 +140,6 @@ class PhysicalTrainModel(PhysicalModel):
         outputs, gradients, left = self.evaluate(
             params, data, output_gradients=seed, state=state
         )
-        trained = {name: params[name] for name in gradients}
-        new = optimizer.apply_gradients(gradients, trained)
+        trained = {name: params[name] for name in gradients if name in params}  # not data
+        new = optimizer.apply_gradients({name: gradients[name] for name in trained}, trained)
         return outputs[LOSS], outputs, {**params, **new}, left
