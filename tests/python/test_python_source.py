@@ -126,9 +126,13 @@ def check(cases, target, folder, allowed=lambda case: False):
 
 
 def sample_cases(target):
+    seen = set()
     for sample in tn.testing.samples():
+        if target == "jax" and sample.op in seen:
+            continue  # it compiles every op for every shape
+        seen.add(sample.op)
         every = sample.family in ("elementwise", "reduction") and varying(sample)
-        types = [tn.float32, tn.int32] if target == "jax" else TYPES  # it compiles every op
+        types = [tn.float32, tn.int32] if target == "jax" else TYPES
         for dtype in types if every else [tn.float32]:
             if every and dtype not in sample.dtypes:
                 continue

@@ -343,6 +343,7 @@ std::string FunctionWriter::shape_text(const Shape& shape) {
 std::string FunctionWriter::function(const Graph& graph, std::string_view name) {
   Function inner{scope_.names.fresh(name), &graph};
   FunctionWriter writer(inner, scope_, constants_, indent_ + 4);
+  writer.section_ = section_;
   std::vector<std::string> text = writer.write();
   statement("");
   std::string margin(static_cast<size_t>(indent_ + 4), ' ');

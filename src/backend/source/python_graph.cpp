@@ -58,10 +58,27 @@ void leave_out_broadcasts(Graph& graph) {
   }
 }
 
+/// Numbers are repeated as they are, whatever views they went through.
+void repeat_numbers(Graph& graph) {
+  std::vector<Val> number(graph.types.size(), kNoVal);
+  for (const GraphOp& op : graph.ops) {
+    if (op.op == &scalar_leaf) number[static_cast<size_t>(op.out)] = op.out;
+    if (op.op->family != Family::movement) continue;
+    Val& x = graph.operands[static_cast<size_t>(op.in)];
+    Val of = number[static_cast<size_t>(x)];
+    if (of == kNoVal) continue;
+    View view = op.op->view(op.attr_data(), *graph.types[static_cast<size_t>(x)]);
+    if (view.kind == View::Kind::broadcast) x = of;
+    if (graph.types[static_cast<size_t>(op.out)]->elements == 1)
+      number[static_cast<size_t>(op.out)] = of;
+  }
+}
+
 }  // namespace
 
 Graph for_python(const Graph& graph, std::string_view target) {
   Graph made = expanded(graph, target);
+  repeat_numbers(made);
   leave_out_broadcasts(made);
   return prune(made);
 }
