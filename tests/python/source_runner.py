@@ -38,17 +38,18 @@ def conversions(target):
 
 
 def main(target, folder):
-    given, taken = conversions(target)
     if target == "jax":
         import jax
 
         jax.config.update("jax_enable_x64", True)
+    given, taken = conversions(target)
     arguments = np.load(folder / "arguments.npz")
     results, errors = {}, {}
     for case in json.loads((folder / "cases.json").read_text()):
         name = case["name"]
         try:
             function = getattr(load(folder / case["file"]), case["function"])
+            function = jax.jit(function) if target == "jax" else function
             made = function(*(given(arguments[a]) for a in case["arguments"]))
             made = made if isinstance(made, tuple) else (made,)
             for i, x in enumerate(made):
