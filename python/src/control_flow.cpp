@@ -138,11 +138,14 @@ void bind_control_flow(nb::module_& m) {
       nb::arg("body"), nb::arg("carry"), nb::arg("xs"), nb::arg("length") = nb::none(),
       nb::arg("reverse") = false,
       "The body takes one list, carry and slices of xs, and returns one, carry and slices of ys.");
-  m.def("_checkpoint", [](nb::object f, nb::handle args, int segments) {
-    UserCall call;
-    return tensor_list(tn::checkpoint(python_function(std::move(f), "checkpoint"),
-                                      segments)(read_tensors(args, "checkpoint")));
-  });
+  m.def(
+      "_checkpoint",
+      [](nb::object f, nb::handle args, int segments) {
+        UserCall call;
+        return tensor_list(tn::checkpoint(python_function(std::move(f), "checkpoint"),
+                                          segments)(read_tensors(args, "checkpoint")));
+      },
+      nb::arg("f"), nb::arg("args"), nb::arg("segments") = 1);
   m.def("_count_bodies", &count_bodies, "How many graphs of traced functions are kept.");
   bind_custom_and_effects(m);
 }

@@ -160,7 +160,8 @@ def test_what_a_loaded_executable_says_of_itself(tmp_path):
     assert loaded.peak_bytes == executable.peak_bytes == 48
     assert loaded.memory().peak == 48
     assert loaded.show("graph") == executable.show("graph")
-    assert loaded.source("c") == executable.source("c")
+    places = re.compile(r" /\* \w+\.py:\d+ \*/")  # which files hold as text
+    assert loaded.source("c") == places.sub("", executable.source("c"))
     assert str(loaded).splitlines()[0] == "function(x: float32[4, 3]) -> float32[4, 3]"
 
 
