@@ -19,6 +19,16 @@ std::string tuple(const std::vector<std::string>& items) {
   return items.size() == 1 ? format("({},)", items[0]) : format("({})", join(items, ", "));
 }
 
+/// What may stand between the quotes of a docstring.
+std::string escaped(std::string_view text) {
+  std::string made;
+  for (char c : text) {
+    if (c == '"' || c == '\\') made += '\\';
+    made += c;
+  }
+  return made;
+}
+
 template <class List>
 std::string numbers(const List& list) {
   std::vector<std::string> items;
@@ -163,7 +173,8 @@ std::vector<std::string> FunctionWriter::heading() {
     for (auto& [name, type] : taken) text.push_back(format("{}{},  # {}", inside, name, type));
     text.push_back(format("{}):", margin));
   }
-  if (!function_.doc.empty()) text.push_back(format("{}\"\"\"{}\"\"\"", inside, function_.doc));
+  if (!function_.doc.empty())
+    text.push_back(format("{}\"\"\"{}\"\"\"", inside, escaped(function_.doc)));
   for (std::string& line : reads) text.push_back(std::move(line));
   if (scope_.device && !is_inner_)
     text.push_back(graph_.inputs() ? format("{}device = {}.device", inside, held_[0].text)

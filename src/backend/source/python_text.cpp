@@ -143,10 +143,7 @@ Names::Names()
 
 std::string Names::fresh(std::string_view wanted) {
   std::string name(wanted);
-  for (int k = taken_.contains(name) ? 1 : 0; k > 0; ++k) {
-    name = format("{}_{}", wanted, k);
-    if (!taken_.contains(name)) break;
-  }
+  while (taken_.contains(name)) name = format("{}_{}", wanted, ++last_[std::string(wanted)]);
   taken_.insert(name);
   return name;
 }

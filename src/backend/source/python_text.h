@@ -1,5 +1,6 @@
 #pragma once
 // Texts of Python: expressions and how tightly they bind, names, literals.
+#include <map>
 #include <set>
 #include <string>
 #include <string_view>
@@ -58,6 +59,7 @@ class Names {
 
  private:
   std::set<std::string, std::less<>> taken_;
+  std::map<std::string, int, std::less<>> last_;  // the number behind a name that was given last
 };
 
 }  // namespace tn::source
