@@ -9,6 +9,8 @@ from collections.abc import Iterable
 _ELSEWHERE = {
     "tenon": {
         "DataLoader": "tn.data.batches(data, batch_size, key=...)",
+        "GGMLBackend": "tn.CBackend, for deployment",
+        "MlxBackend": "tn.CpuBackend",
         "autograd": "tn.grad(f)(x), or loss.backward()",
         "bmm": "tn.matmul",
         "cuda": "nothing, there are no GPUs yet",

@@ -342,13 +342,17 @@ def _physical(model: Any, options: dict[str, Any], given: dict[str, Any]) -> Any
     from .model.options import one_name
     from .model.physical import compile_model
 
-    for name in given:
-        one_name("option", name, inspect.signature(compile_model).parameters)
     usual = {name: p.default for name, p in inspect.signature(compile).parameters.items()}
-    if options["inputs"] is not None:  # the second argument, by its place
-        options["backend"] = options.pop("inputs")
-    changed = {name: v for name, v in options.items() if v is not usual[name] and v != usual[name]}
-    return compile_model(model, **changed, **given)
+    places = {"inputs": "backend", "outputs": "shapes"}  # the second and third argument
+    changed = {
+        places.get(name, name): value
+        for name, value in options.items()
+        if value is not usual[name] and value != usual[name]
+    }
+    said = given | changed
+    for name in said:
+        one_name("option", name, inspect.signature(compile_model).parameters)
+    return compile_model(model, **said)
 
 
 def compiled_function(fun: Callable[..., Any]) -> _core.CompiledFunction:

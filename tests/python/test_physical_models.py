@@ -102,6 +102,8 @@ def test_evaluation_is_the_compiled_function_itself() -> None:
     ("given", "said"),
     [
         (lambda m, p: m.evaluate(p, {}), "data has no 'x'"),
+        (lambda m, p: m.evaluate(p), "data has no 'x'"),
+        (lambda m, p: m.evaluate({"x": x_of()}), "it belongs to data"),
         (lambda m, p: m.evaluate({}, {"x": x_of()}), "params has no 'linear.weight'"),
         (lambda m, p: m.evaluate(p, {"x": x_of(), "linear.bias": 1}), "it belongs to params"),
         (lambda m, p: m.evaluate(p, {"xx": x_of()}), "did you mean 'x'?"),
@@ -158,6 +160,7 @@ def test_one_name_is_one_size() -> None:
         ({"types": {"x": "flaot16"}}, "did you mean float16?"),
         ({"shapes": {"x": [None, 6]}, "static_shapes": True}, "only [_, 6] is known"),
         ({"static_shape": True}, "did you mean 'static_shapes'?"),
+        ({"shapeless": True}, "did you mean 'shapes'?"),
         ({"jit": "yes"}, "jit is True or False"),
         ({"jit_options": {"modes": 1}}, "did you mean 'mode'?"),
         ({"jit_options": {"mode": "fast"}}, "mode is one of"),
@@ -185,12 +188,21 @@ def test_wrong_options_are_refused(said: dict[str, Any], error: str) -> None:
     assert error in error_of(lambda: compiled(**said))
 
 
+@pytest.mark.parametrize("option", ["memory_planning", "optimize_for"])
+def test_backends_with_files_refuse_wrong_options_too(option: str) -> None:
+    said = {option: "gredy"}
+    made = lambda: tn.compile(mlp(), tn.NumpyBackend(), SHAPES, **said)  # noqa: E731
+    assert f"{option} is one of" in error_of(made)
+
+
 def test_wrong_backends_are_refused() -> None:
     assert "it comes with the GPU work" in error_of(lambda: tn.CudaBackend(device="gpu"))
     assert "threads is 1 or more" in error_of(lambda: tn.CpuBackend(threads=0))
     assert "did you mean float32?" in error_of(lambda: tn.CpuBackend(precision="float31"))
     assert "a floating type, not 'int32'" in error_of(lambda: tn.CpuBackend(precision="int32"))
     assert "a backend for models is expected" in error_of(lambda: tn.compile(mlp(), "cpu"))
+    with pytest.raises(AttributeError, match="here: tn.CBackend"):
+        tn.GGMLBackend  # noqa: B018
 
 
 # Options, one by one ------------------------------------------------------------------------
@@ -206,6 +218,7 @@ def agrees(model: Any, rtol: float = 0) -> None:
 def test_the_model_may_be_given_by_name() -> None:
     agrees(tn.compile(model=mlp(), backend=tn.CpuBackend(), shapes=SHAPES))
     agrees(tn.compile(mlp(), backend=tn.CpuBackend, shapes=SHAPES))
+    agrees(tn.compile(mlp(), tn.CpuBackend(), SHAPES))
 
 
 def test_precision_is_that_of_parameters_and_data() -> None:
@@ -297,6 +310,13 @@ def test_mixed_precision_changes_compute_types() -> None:
         assert {g.dtype for g in gradients.values()} == {tn.float32}
     types = compiled(mixed_precision="float16").get_types()
     assert types["output"] == tn.float16
+
+
+def test_gradients_of_narrow_outputs_may_be_wide() -> None:
+    params = compiled().randomize_params()
+    for backend in (tn.CpuBackend(), tn.NumpyBackend()):
+        model = tn.compile(mlp(), backend, SHAPES, mixed_precision="float16")
+        model.evaluate(params, {"x": x_of()}, {"output": tn.ones((8, 4))})
 
 
 def test_inference_has_no_gradients() -> None:

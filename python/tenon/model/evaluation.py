@@ -46,12 +46,13 @@ class Evaluation:
 
     def evaluate(
         self,
-        params: Tensors,
-        data: Tensors,
+        params: Tensors | None = None,
+        data: Tensors | None = None,
         output_gradients: Tensors | None = None,
         state: Tensors | None = None,
     ) -> Any:
         """See `PhysicalModel.evaluate`."""
+        params, data = ({} if part is None else part for part in (params, data))
         params, data, output_gradients, state = map(
             _tensors, (params, data, output_gradients, state)
         )
@@ -230,8 +231,8 @@ class StaticValues:
 
     def __call__(
         self,
-        params: Tensors | None,
-        data: Tensors | None,
+        params: Tensors | None = None,
+        data: Tensors | None = None,
         output_gradients: Tensors | None = None,
         state: Tensors | None = None,
     ) -> Any:

@@ -80,10 +80,10 @@ class Source:
             fits = len(shape) == len(seed.shape) and sizes == [
                 n for s, n in zip(shape, seed.shape) if isinstance(s, int)
             ]
-            if not fits or seed.dtype != dtype:
+            if not fits or seed.dtype.kind != dtype.kind:
                 text = f"evaluate: the gradient of {name!r} is {seed.dtype}{list(seed.shape)}"
                 _core._fail("value", f"{text} but must be {dtype}{list(shape)}")
-            seeds.append(seed)
+            seeds.append(seed.astype(dtype))
         return self._run("gradients", [*self._rest(given), *seeds])
 
     def _rest(self, given: List) -> List:

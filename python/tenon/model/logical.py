@@ -246,7 +246,10 @@ class Model:
         try:
             return self.connection(name)
         except _core.Error as error:
-            raise AttributeError(str(error), name=name) from None
+            from .physical import PhysicalModel
+
+            hint = f"\n  hint: tn.compile(model).{name}" if hasattr(PhysicalModel, name) else ""
+            raise AttributeError(f"{error}{hint}", name=name) from None
 
     def merge_connections(self, *connections: str | Connection) -> Model:
         """Makes connections one, under the first name. At most one of them may be written."""
@@ -345,7 +348,9 @@ def _part(given: Any) -> Block | Model:
     kind = type(given).__name__
     hint = ""
     if callable(given) and hasattr(given, "__name__"):
-        kind, hint = given.__name__, f"{given.__name__}(...) makes one"
+        kind = given.__name__
+        known = str(given.__module__).startswith("tenon.model")
+        hint = f"{kind}(...) makes one" if known else f"tn.model.block({kind}) makes one"
     elif isinstance(given, str):
         hint = "connections are named where a block is called: Linear(10)(input='x')"
     _core._fail("type", f"Model: expected a block or a model, given {kind}", hint)

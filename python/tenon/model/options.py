@@ -288,6 +288,10 @@ def compiler_options(
         made |= {name: jit_options[name] for name in ("mode", "backend") if name in jit_options}
         if backend.threads == 1:
             made["optimize_for"] = "throughput"
+    if isinstance(backend, SourceBackend):  # files have other compilers, typing errors are the same
+        checked = {name: made[name] for name in said if name in made}
+        checked.pop("target_hardware", None)  # see `check_targets`
+        tn.compile(lambda x: x, **checked)
     if jit_options["donate_argnums"]:
         made["donate_argnums"] = jit_options["donate_argnums"]
     return made

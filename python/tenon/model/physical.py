@@ -73,8 +73,8 @@ class PhysicalModel(Views, Stages, Saving):
 
     def evaluate(
         self,
-        params: Tensors,
-        data: Tensors,
+        params: Tensors | None = None,
+        data: Tensors | None = None,
         output_gradients: Tensors | None = None,
         state: Tensors | None = None,
     ) -> Any:
