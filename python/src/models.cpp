@@ -8,6 +8,8 @@
 #include "base/error.h"
 #include "core.h"
 #include "executable/targets.h"
+#include "frontend/traced.h"
+#include "ir/watch.h"
 #include "model/costs.h"
 #include "model/functions.h"
 #include "model/python_file.h"
@@ -237,6 +239,18 @@ struct HeldValues {
   }
 };
 
+/// Files are run, not recorded: transforms that look at what goes in are told, and backward() when
+/// it comes to what came out.
+void end_derivatives(nb::handle given, nb::handle results) {
+  UserCall place;
+  Tensors in = read_tensors(given);
+  if (std::ranges::any_of(in, is_watched))
+    fail(Hint{"give output_gradients to evaluate, or compile for CpuBackend"},
+         "evaluate: a file is run, and transforms cannot look into it");
+  if (std::ranges::any_of(in, [](const Tensor& t) { return watch_bits(*t.node()) & kOnPath; }))
+    mark_blocked(read_tensors(results));
+}
+
 }  // namespace
 
 void bind_models(nb::module_& m) {
@@ -256,6 +270,7 @@ void bind_models(nb::module_& m) {
     return names;
   });
   m.def("_make_block", make_block);
+  m.def("_end_derivatives", end_derivatives);
 
   nb::class_<Model>(m, "LogicalModel")
       .def(nb::init<std::string>())

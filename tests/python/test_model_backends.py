@@ -218,5 +218,20 @@ def test_states_that_are_constants_are_given_back() -> None:
         assert sorted(physical.evaluate(*given, state=state)[1]) == sorted(state)
 
 
+def test_derivatives_do_not_silently_end_at_files() -> None:
+    physical = tn.compile(tn.Model(tn.model.Linear(3)), tn.NumpyBackend(), shapes={"input": [4, 6]})
+    params, data = physical.randomize_params(), {"input": tn.ones((4, 6))}
+
+    def loss(weight: tn.Tensor) -> tn.Tensor:
+        given = {**params, "linear.weight": weight}
+        return physical.evaluate(given, data)["output"].sum() + weight.sum()
+
+    with pytest.raises(ValueError, match="a file is run, and transforms cannot look into it"):
+        tn.grad(loss)(params["linear.weight"])
+    weight = params["linear.weight"].detach().requires_grad_()
+    with pytest.raises(ValueError, match="backward"):
+        loss(weight).backward()
+
+
 def test_doctests() -> None:
     assert doctest.testmod(generated, extraglobs={"tn": tn}).failed == 0

@@ -63,7 +63,7 @@ class Source:
         raise NotImplementedError
 
     def forward(self, given: List) -> List:
-        return self._run("forward", self._rest(given))
+        return self._ran("forward", self._rest(given))
 
     def gradients(self, given: List, cotangents: list[tn.Tensor | None]) -> List:
         for (name, _, _, dtype), seed in zip(self._functions.model.outputs, cotangents):
@@ -84,7 +84,12 @@ class Source:
                 text = f"evaluate: the gradient of {name!r} is {seed.dtype}{list(seed.shape)}"
                 _core._fail("value", f"{text} but must be {dtype}{list(shape)}")
             seeds.append(seed.astype(dtype))
-        return self._run("gradients", [*self._rest(given), *seeds])
+        return self._ran("gradients", [*self._rest(given), *seeds])
+
+    def _ran(self, function: str, given: List) -> List:
+        made = self._run(function, given)
+        _core._end_derivatives(given, made)
+        return made
 
     def _rest(self, given: List) -> List:
         rows = zip(self._functions.given, given)
