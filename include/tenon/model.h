@@ -4,7 +4,7 @@
 //
 //     tn::model::Model m;
 //     m |= Linear(64)({{"input", "x"}, {"output", "h"}});
-//     m += Relu();
+//     m += op_block("relu");
 //     m += Linear(10);
 #include <functional>
 #include <map>

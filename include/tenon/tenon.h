@@ -1,5 +1,5 @@
 #pragma once
-// The whole public API, but for training: tenon/nn.h and tenon/optim.h.
+// The public API, but for training (nn.h, optim.h) and models (model_blocks.h, physical_model.h).
 #include "tenon/amp.h"
 #include "tenon/backward.h"
 #include "tenon/compile.h"
