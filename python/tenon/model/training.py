@@ -64,7 +64,7 @@ class TrainModel(Model):
 
     def add_metric(self, metric: Block | Model, key: str, **connections: Any) -> str:
         """Adds a block whose output is an output of the model, under `key`. Returns the key."""
-        self |= metric(**connections, output=IOKey(key, expose=True))
+        self.add(metric, **connections, output=IOKey(key, expose=True))
         return key
 
     def _physical(self, *made: Any) -> PhysicalTrainModel:
