@@ -1,5 +1,7 @@
 """Building logical models: names, connections, operators, nesting."""
 
+import copy
+
 import numpy as np
 import pytest
 
@@ -252,3 +254,11 @@ def test_blocks_that_share_a_state_go_on_with_it():
     _, state = physical.evaluate({}, {"a": X, "c": X + 1}, state=physical.initial_state())
     want = 0.9 * (0.1 * X.mean(axis=0)) + 0.1 * (X + 1).mean(axis=0)
     np.testing.assert_allclose(state["mean"].numpy(), want.numpy(), 1e-5)
+
+
+@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy])
+def test_copies_are_models_of_their_own(copied):
+    model = tn.Model(Linear(3))
+    other = copied(model)
+    other += Relu()
+    assert "relu" not in repr(model) and "relu" in repr(other)

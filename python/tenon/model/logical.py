@@ -324,6 +324,14 @@ class Model:
         _check_name(name)
         return name
 
+    def __copy__(self) -> Model:
+        made = object.__new__(type(self))
+        made.__dict__.update(self.__dict__, _core=self._core._copy())
+        return made
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Model:
+        return self.__copy__()  # blocks do not change
+
     def __repr__(self) -> str:
         return self._core._text()
 

@@ -59,7 +59,7 @@ class TrainModel(Model):
         if name == LOSS:
             _core._fail("value", f"add_loss: {LOSS!r} is the name of the sum of all losses")
         self.add_metric(loss, name, **connections)
-        self._losses.append((name, float(weight)))
+        self._losses = [*self._losses, (name, float(weight))]  # copies share the former list
         return name
 
     def add_metric(self, metric: Block | Model, key: str, **connections: Any) -> str:
