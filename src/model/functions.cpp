@@ -73,6 +73,8 @@ Functions::Functions(Resolved model, const FunctionSettings& settings)
     if (trains) trainable_.push_back(static_cast<int>(given_.size()));
     given_.push_back({wire.name, wire.role, type, trains});
   }
+  if (draws(model_) && flat.find(kRandomKey) >= 0)
+    fail("{}: '{}' is the name of its random key, and of a connection", flat.name, kRandomKey);
   if (draws(model_))
     given_.push_back({std::string(kRandomKey), Role::state, intern(DType::u32, {2})});
   outputs_ = names_of(flat, flat.outputs);
