@@ -262,3 +262,11 @@ def test_copies_are_models_of_their_own(copied):
     other = copied(model)
     other += Relu()
     assert "relu" not in repr(model) and "relu" in repr(other)
+
+
+def test_copies_of_models_in_training_have_losses_of_their_own():
+    training = tn.TrainModel(tn.Model(Linear(1)))
+    other = copy.copy(training)
+    other.add_loss(M.MSE(), input="output", target="y")
+    with pytest.raises(tn.Error, match="there is no loss"):
+        tn.compile(training, shapes={"input": [2, 3]})

@@ -56,6 +56,21 @@ def test_inference_uses_running_statistics() -> None:
     assert not np.allclose(first["output"], made["output"])
 
 
+def test_the_state_of_training_is_that_of_inference() -> None:
+    model = normed()
+    model += tn.model.Dropout(0.5)
+    training = tn.compile(model, shapes=IMAGES)
+    params, state = training.randomize_params(), training.initial_state()
+    _, state = training.evaluate(params, images(), state=state)
+    assert "random.key" in state
+    inference = tn.compile(model, shapes=IMAGES, inference=True)
+    made, _ = inference.evaluate(params, images(), state=state)
+    for backend in (tn.CpuBackend(), tn.NumpyBackend()):
+        baked = tn.compile(model, backend, IMAGES, static_inference=True, params=params | state)
+        same = baked.evaluate(data=images())["output"]
+        np.testing.assert_allclose(same, made["output"], rtol=1e-4, atol=1e-5)
+
+
 def test_inference_folds_batch_norm_into_convolutions() -> None:
     folded = tn.compile(normed(), shapes=IMAGES, inference=True)
     plain = tn.compile(normed(), shapes=IMAGES, inference=True, optimizations={"absorb": False})

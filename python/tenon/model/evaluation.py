@@ -95,7 +95,8 @@ class Evaluation:
             _core._fail("type", f"evaluate: {argument} is a dict by name, not a {kind}")
         known = [name for name, (where, *_) in self._given.items() if where == argument]
         for name in tensors:
-            if name not in known:
+            # The state of training has a key also where inference draws nothing.
+            if name not in known and (argument, name) != ("state", RANDOM_KEY):
                 self._refuse(argument, name, known)
         for name in known:
             if name not in tensors and name not in self._static:

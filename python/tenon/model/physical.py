@@ -12,7 +12,7 @@ import tenon as tn
 from .. import _core
 from ..files import path_of
 from .backends import CpuBackend, SourceBackend
-from .evaluation import StaticValues, Tensors, first_state
+from .evaluation import RANDOM_KEY, StaticValues, Tensors, first_state
 from .logical import Model
 from .options import (
     Options,
@@ -53,7 +53,7 @@ class PhysicalModel(Views, Stages, Saving):
         self._functions = functions
         self._resolved = functions.model
         self._options = options
-        known = [n for n, role, *_ in functions.given if role != "input"]
+        known = [RANDOM_KEY, *(n for n, role, *_ in functions.given if role != "input")]
         for param in options.params:
             one_name("parameter or state", param, known)
         static = _static_names(functions, options)
@@ -186,7 +186,8 @@ def compile_model(
 
     `inference` is for models that are not trained: no gradients, running statistics, batch norm
     inside convolutions. `static_inference` also makes constants of parameters and states: those of
-    `params`, or of the first evaluation; other ones are compiled anew. `mixed_precision` (True,
+    `params` (`params | state` after training), or of the first evaluation; other ones are compiled
+    anew. `mixed_precision` (True,
     "bfloat16" or "float16") lets products compute in a narrow type, that of the backend's
     `precision` if it is one, while parameters stay float32. `gradient_checkpointing` keeps for
     gradients what passes between `checkpoint_segments` parts (4), and computes the rest again.
