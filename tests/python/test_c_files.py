@@ -4,6 +4,7 @@ import os
 import pathlib
 import re
 import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -311,3 +312,21 @@ def test_libraries_of_others_are_not_run(tmp_path, monkeypatch):
     assert c_backend._folder() == tmp_path / "c"
     (tmp_path / "c").chmod(0o777)
     assert c_backend._folder() != tmp_path / "c"
+
+
+def test_children_of_fork_do_not_wait_for_threads():
+    code = """
+import os, signal
+import tenon as tn
+from tenon.model import c_backend
+x = tn.ones((512, 512))
+f = tn.compile(lambda x: x @ x, args=[tn.InputInfo((512, 512), tn.float32)])
+run = c_backend.build(*tn._core._c_source([("square", f._program)]), threads=2)
+run([x])
+child = os.fork()
+if child == 0:
+    signal.alarm(20)
+    os._exit(int(run([x])[0][0, 0].item() != 512))
+assert os.waitpid(child, 0)[1] == 0
+"""
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)

@@ -69,6 +69,7 @@ def build(
     library = _loaded(compile_c(text, (*flags, *openmp)))
     if threads > 1:
         library.omp_set_num_threads(threads)
+        _alone_after_fork(library)
     address = ctypes.cast(getattr(library, name + "_run"), ctypes.c_void_p).value
     types: dict[str, list[str]] = {"inputs": [], "outputs": []}
     for found in _VALUE.finditer(declared[name]):
@@ -112,6 +113,12 @@ def _loaded(path: str) -> ctypes.CDLL:
         return ctypes.CDLL(path)
     finally:
         del os.environ[waits]
+
+
+@cache
+def _alone_after_fork(library: ctypes.CDLL) -> None:
+    """A child has none of the threads that OpenMP believes it has, and would wait for them."""
+    os.register_at_fork(after_in_child=lambda: library.omp_set_num_threads(1))
 
 
 @cache
