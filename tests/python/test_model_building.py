@@ -270,3 +270,11 @@ def test_copies_of_models_in_training_have_losses_of_their_own():
     other.add_loss(M.MSE(), input="output", target="y")
     with pytest.raises(tn.Error, match="there is no loss"):
         tn.compile(training, shapes={"input": [2, 3]})
+
+
+def test_connections_are_transposed_as_tensors_are():
+    model = tn.Model()
+    model |= Relu()(input="x", output="h")
+    model.h @ model.h.T
+    got, _ = evaluate(model, {"x": X})
+    np.testing.assert_allclose(got["output"].numpy(), (tn.relu(X) @ tn.relu(X).T).numpy(), 1e-6)

@@ -60,8 +60,15 @@ class Connection:
     def __getattr__(self, name: str) -> Any:
         """Methods of tensors."""
         if name.startswith("_") or not isinstance(getattr(_core, name, None), _core.Op):
-            raise AttributeError(f"a connection has no attribute {name!r}", name=name)
+            text = f"a connection has no attribute {name!r}"
+            if name in ("shape", "dtype", "ndim", "size"):
+                text += ": it is known when the model is compiled, by get_shapes() and get_types()"
+            raise AttributeError(text, name=name)
         return lambda *args, **kwargs: called(name, (self, *args), kwargs)
+
+    @property
+    def T(self) -> Connection:
+        return self.transpose()
 
     def __getitem__(self, index: Any) -> Connection:
         return indexed(self, index)

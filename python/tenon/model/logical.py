@@ -286,8 +286,8 @@ class Model:
             kind = type(connection).__name__
             _core._fail("type", f"Model: expected a connection or its name, given {kind}")
         if connection.model is not self:
-            text = f"Model: '{connection.name}' is a connection of '{connection.model.name}'"
-            _core._fail("value", f"{text}, not of '{self.name}'")
+            text = f"Model: '{connection.name}' is a connection of another model"
+            _core._fail("value", f"{text}, '{connection.model.name}', not of '{self.name}'")
         return connection._path
 
     # Adding ----------------------------------------------------------------------------------

@@ -82,7 +82,7 @@ class Summary(Sequence[BlockSummary]):
     def _total(self) -> tuple[str, ...]:
         return (
             "total",
-            f"{len(self.rows)} blocks",
+            f"{len(self.rows)} block{'s' * (len(self.rows) != 1)}",
             "",
             f"{self.parameters:,}",
             count_text(self.flops),
