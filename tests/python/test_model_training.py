@@ -86,3 +86,9 @@ def test_the_copy_is_the_only_one_that_changes() -> None:
         compiled(training).step({}, DATA)
     with pytest.raises(ValueError, match="the name of the sum of all losses"):
         training.add_loss(MSE(), key="loss", input="output", target="y")
+
+
+def test_steps_that_draw_need_a_key() -> None:
+    physical = compiled(training_model(Dropout(0.5), Linear(3)))
+    with pytest.raises(ValueError, match="draws random numbers and has no key"):
+        physical.step(physical.randomize_params(), DATA)

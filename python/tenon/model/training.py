@@ -10,6 +10,7 @@ import tenon as tn
 
 from .. import _core
 from .backends import CpuBackend, InterpreterBackend
+from .evaluation import RANDOM_KEY
 from .logical import Block, IOKey, Model, Terminal
 from .physical import PhysicalModel
 
@@ -121,6 +122,9 @@ class PhysicalTrainModel(PhysicalModel):
         if self.optimizer is None:
             hint = "TrainModel(model, tn.optim.Adam(0.001))"
             _core._fail("value", "step: the model has no optimizer", hint)
+        if state is None and RANDOM_KEY in self._functions.states:  # or all steps drew the same
+            text = f"step: {self.name} draws random numbers and has no key"
+            _core._fail("value", text, "give state=model.initial_state(seed) or of a step")
         given = self.initial_state() if state is None else state
         return Step(*self._compiled_step(self.optimizer)(dict(params), dict(data), dict(given)))
 
