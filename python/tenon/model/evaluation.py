@@ -209,6 +209,7 @@ class StaticValues:
         make: Callable[[dict[str, tn.Tensor]], Callable[..., Any]],
     ) -> None:
         self.names = names
+        self._static = {argument: frozenset(part) for argument, part in names.items()}
         self._make = make
         self._current: _Current | None = None
         known = [name for part in names.values() for name in part if name in values]
@@ -253,6 +254,6 @@ class StaticValues:
         """What is not constant of these arguments."""
         return {
             argument: tensors
-            and {n: v for n, v in tensors.items() if n not in self.names.get(argument, ())}
+            and {n: v for n, v in tensors.items() if n not in self._static.get(argument, ())}
             for argument, tensors in given.items()
         }
