@@ -57,8 +57,8 @@ def block_names() -> tuple[str, ...]:
     return tuple(sorted({*_layers(), *_op_blocks(), *_modules(), *_ELSEWHERE}))
 
 
-#: Layers with parameters that have the names of ops.
-_LAYERS_NOT_OPS = {"BatchNorm", "Conv"}
+#: Layers that have the names of other ops: with parameters, or of nothing like them (`Eye`).
+_LAYERS_NOT_OPS = {"BatchNorm", "Conv", "Identity"}
 
 
 @functools.cache
