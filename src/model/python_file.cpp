@@ -53,15 +53,14 @@ class Recorder {
   }
 
   /// Names of what the functions return.
+  /// The printer makes identifiers of them.
   std::vector<std::string> result_names(bool gradients) const {
-    std::vector<std::string> names, taken;
-    for (const std::string& name : functions_.outputs()) names.push_back(python_name(name, taken));
+    std::vector<std::string> names = functions_.outputs();
     if (model_.training)
-      for (const std::string& name : functions_.states())
-        names.push_back(python_name("new_" + name, taken));
+      for (const std::string& name : functions_.states()) names.push_back("new_" + name);
     if (gradients)
       for (const Given& g : functions_.given())
-        if (g.trainable) names.push_back(python_name("gradient_" + g.name, taken));
+        if (g.trainable) names.push_back("gradient_" + g.name);
     return names;
   }
 
