@@ -56,7 +56,9 @@ int consumes(const Index& i) {
   return is_mask(i) ? i.tensor.rank() : 1;
 }
 
-/// Ellipsis replaced by whole slices, masks by the positions of their true elements.
+/// Ellipsis followed by the whole slices it stands for, masks replaced by the positions of their
+/// true elements. The ellipsis itself stays: it separates index tensors even when it stands for no
+/// axis, as in NumPy.
 std::vector<Index> spell_out(const Type& x, const std::vector<Index>& given) {
   int used = 0, dots = 0;
   for (const Index& i : given) used += consumes(i), dots += i.kind == Index::Kind::ellipsis;
@@ -71,6 +73,7 @@ std::vector<Index> spell_out(const Type& x, const std::vector<Index>& given) {
   };
   for (const Index& i : given) {
     if (i.kind == Index::Kind::ellipsis) {
+      out.push_back(i);
       fill();
     } else if (is_mask(i)) {
       for (int k = 0; k < i.tensor.rank(); ++k)
@@ -168,6 +171,7 @@ Indexing work_out(const Type& x, const std::vector<Index>& given) {
   int axis = 0, last = -1;
   for (size_t n = 0; n < list.size(); ++n) {
     const Index& i = list[n];
+    if (i.kind == Index::Kind::ellipsis) continue;
     if (i.kind == Index::Kind::new_axis) {
       out.kept.push_back(1);
       continue;

@@ -47,7 +47,13 @@ def mixed_indices(draw, shape):
     """Integers, slices, new axes, an ellipsis and integer arrays together."""
     index_shape = draw(st.sampled_from([(2,), (3, 1), (1, 2)]))
     parts = []
-    for n in shape[: draw(st.integers(0, len(shape)))]:
+    first = draw(st.integers(0, len(shape)))
+    last = draw(st.integers(first, len(shape))) if draw(st.booleans()) else None
+    for k, n in enumerate(shape):
+        if k == last:
+            parts.append(Ellipsis)
+        if first <= k and (last is None or k < last):
+            continue
         kind = draw(st.sampled_from(["integer", "slice", "array", "array"]))
         if kind == "integer":
             parts.append(draw(st.integers(-n, n - 1)))
@@ -57,7 +63,7 @@ def mixed_indices(draw, shape):
             parts.append(draw(hnp.arrays(np.int64, index_shape, elements=st.integers(-n, n - 1))))
     if draw(st.booleans()):
         parts.insert(draw(st.integers(0, len(parts))), None)
-    if draw(st.booleans()):
+    if last == len(shape):
         parts.append(Ellipsis)
     return tuple(parts)
 
@@ -68,6 +74,15 @@ def test_mixed_indices(data, shape):
     index = data.draw(mixed_indices(shape))
     x = base(shape)
     same(tn.asarray(x)[index], x[index])
+
+
+def test_an_empty_ellipsis_separates_index_arrays():
+    x, i = base((3, 4, 6)), np.array([2, 0])
+    for index in [(slice(None), i, ..., -5), (slice(None), -1, ..., i), (slice(None), i, ..., i)]:
+        same(tn.asarray(x)[index], x[index])
+        y = x.copy()
+        y[index] = 7
+        same(tn.asarray(x).at[index].set(7), y)
 
 
 @FEW
