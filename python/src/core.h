@@ -32,6 +32,9 @@ inline nb::object wrapped(Tensor&& tensor) { return nb::steal(wrap(std::move(ten
 /// Computes the value without holding Python's lock.
 void evaluate(const Tensor& tensor);
 void evaluate(const Tensors& tensors);
+/// Fails for a tensor that a derivative under way flows through: an array of another library would
+/// be a constant to it.
+void check_exportable(const Tensor& tensor);
 
 // Errors -------------------------------------------------------------------------------------
 

@@ -228,6 +228,7 @@ int get_buffer(PyObject* self, Py_buffer* view, int flags) noexcept {
     if (!form)
       throw_python(PyExc_BufferError,
                    format("{} has no buffer format; astype float32 first", name_of(t.dtype())));
+    check_exportable(t);
     evaluate(t);
     auto held = std::make_unique<HeldBuffer>();
     held->tensor = t;

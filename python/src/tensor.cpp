@@ -5,6 +5,7 @@
 #include "core.h"
 #include "dims.h"
 #include "ir/number.h"
+#include "ir/trace.h"
 
 namespace tn::python {
 
@@ -47,6 +48,16 @@ void evaluate(const Tensor& tensor) {
 void evaluate(const Tensors& tensors) {
   tn::eval(tensors);
   release_dropped();
+}
+
+void check_exportable(const Tensor& tensor) {
+  if (!running_tape(tensor.node()->taped)) return;
+  const Trace* trace = Trace::current();
+  while (trace && trace->values != Trace::Values::known) trace = trace->outer;
+  fail(Fault::type,
+       Hint{"compute with tn's functions, or export a constant: tn.stop_gradient(x), x.detach()"},
+       "{}: cannot export a tensor that is being differentiated, its derivative would be lost: {}",
+       trace ? trace->by : "grad", *type_of(tensor));
 }
 
 namespace {
@@ -189,7 +200,8 @@ void add_values(nb::class_<Tensor>& type) {
       .def(
           "numpy", [](nb::handle s) { return to_array(s, nb::none(), nb::none()); },
           "The elements as a NumPy array: shared and read-only where NumPy has the type,\n"
-          "float32 for bfloat16 and float8.")
+          "float32 for bfloat16 and float8. An error for a tensor that is being differentiated:\n"
+          "export `x.detach()`.")
       .def("__array__", to_array, nb::arg("dtype") = nb::none(), nb::arg("copy") = nb::none())
       .def("__complex__", complex_of)
       .def("__repr__", text)
@@ -228,8 +240,11 @@ void find_operators();
 
 void bind_tensor(nb::module_& m) {
   find_operators();
-  nb::class_<Tensor> type(m, "Tensor", nb::type_slots(tensor_slots), nb::pooled(256),
-                          "An immutable, lazy array: ops record, values are computed when needed.");
+  nb::class_<Tensor> type(
+      m, "Tensor", nb::type_slots(tensor_slots), nb::pooled(256),
+      "A lazy array: ops record, values are computed when needed. Elements are never\n"
+      "overwritten: `x[i] = v` gives the object another value, which other names\n"
+      "of it show, and nothing that was made from it before.");
   tensor_type = reinterpret_cast<PyTypeObject*>(type.ptr());
   make_number_type();
   type.def("__init__", construct, nb::arg("data").none(), nb::arg("dtype") = nb::none());

@@ -3,6 +3,7 @@
 import sys
 import time
 
+import numpy as np
 import pytest
 
 import tenon as tn
@@ -92,3 +93,63 @@ def test_numbers_beyond_any_axis_or_argument():
         tn.grad(lambda x: x, argnums=2**70)(1.0)
     with pytest.raises(tn.Error, match="no axis 1099511627776"):
         tn.vmap(lambda x: x, in_axes=2**40)(X)
+
+
+EXPORTS = {
+    "asarray": np.asarray,
+    "array": lambda x: np.array(x, copy=True),
+    "numpy": lambda x: x.numpy(),
+    "memoryview": memoryview,
+    "dlpack": np.from_dlpack,
+    "narrow": lambda x: x.astype(tn.bfloat16).numpy(),
+    "list of them": lambda x: np.stack([x, x]),
+}
+
+
+@pytest.mark.parametrize("export", EXPORTS.values(), ids=EXPORTS)
+def test_what_is_differentiated_does_not_leave_as_an_array(export):
+    """It would be a constant to the derivative, in silence."""
+
+    def loss(x, leave):
+        leave(x * 2)
+        return (x * x).sum()
+
+    refused = pytest.raises(tn.InvalidType, match=r"being differentiated[^\0]*x\.detach\(\)")
+    for g in (
+        tn.grad(loss),
+        lambda x, f: tn.jvp(lambda t: loss(t, f), [x], [x]),
+        lambda x, f: tn.grad(lambda t: tn.grad(loss)(t, f).sum())(x),
+        lambda x, f: tn.grad(lambda t: tn.checkpoint(lambda s: s * 1)(t).sum() + loss(t, f))(x),
+    ):
+        with refused:
+            g(X, export)
+    # What is no part of the derivative may: constants, whole numbers, comparisons.
+    for harmless in (tn.stop_gradient, lambda x: x.detach(), lambda x: x > 1, lambda _: X + 1,
+                     lambda x: x.astype(tn.int32)):
+        assert tn.grad(loss)(X, lambda x: export(harmless(x))).tolist() == [2.0, 4.0]
+    inner = tn.grad(lambda x: loss(x, lambda _: export(tn.grad(tn.sum)(X))))
+    assert inner(X).tolist() == [2.0, 4.0]
+    tn.grad(loss)(X, lambda _: None)
+    export(X)
+    with refused:
+        model = _Scaled(X)
+        tn.nn.value_and_grad(model, lambda: loss(model.w, export))()
+
+
+class _Scaled(tn.nn.Module):
+    def __init__(self, w):
+        self.w = w
+
+
+def test_numbers_may_be_looked_at_while_they_are_differentiated(capsys):
+    """Python decides by them, and prints them; they are constants."""
+
+    def loss(x):
+        total = x.sum()
+        if total > 0 and float(total) > 0 and total.item() > 0 and int(total) and bool(total):
+            total = total * x.tolist()[1]
+        print(f"{total} {total:.1f}", repr(x))
+        return total
+
+    assert tn.grad(loss)(X).tolist() == [2.0, 2.0]
+    assert "6.0" in capsys.readouterr().out
