@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "frontend/op_events.h"
+#include "runtime/memory.h"
 
 namespace tn {
 
@@ -52,6 +53,12 @@ Event EventCompletion::complete(Event event) {
   return event;
 }
 
+Event memory_at_start(uint64_t time) {
+  Event memory(EventKind::memory, "", time);
+  memory.value = active_memory();
+  return memory;
+}
+
 EventTape::EventTape(size_t most) : most_(most) {
   events.reserve(most);  // threads that wait for the collector do not wait for copies
   start();
@@ -64,6 +71,7 @@ void EventTape::stop() {
 }
 
 void EventTape::take(std::span<const Event> told) {
+  if (events.empty() && !told.empty()) events.push_back(memory_);
   for (const Event& event : told) {
     if (events.size() < most_)
       events.push_back(completion_.complete(event));

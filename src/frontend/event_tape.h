@@ -20,6 +20,10 @@ class EventCompletion {
   std::unordered_map<uint32_t, bool> runs_compiled_;  // what a thread told of last
 };
 
+/// How much memory is in use when a recording begins at `time`: its first event, if there are
+/// others.
+Event memory_at_start(uint64_t time);
+
 /// Records everything from construction to stop(). Bounded: after `most` events they are only
 /// counted.
 class EventTape : public Watcher {
@@ -37,6 +41,7 @@ class EventTape : public Watcher {
   uint64_t nanoseconds = 0;  // from there to stop()
 
  private:
+  const Event memory_ = memory_at_start(began);
   const size_t most_;
   bool stopped_ = false;
   EventCompletion completion_;

@@ -53,6 +53,7 @@ TraceLog::TraceLog(int file, size_t most) : most_(most), process_(getpid()), fil
 TraceLog::~TraceLog() { stop(); }
 
 void TraceLog::take(std::span<const Event> events) {
+  if (written_ == 0 && !events.empty()) add_line(memory_);
   for (const Event& event : events) {
     if (written_ == most_ || error_) {
       ++missing_;

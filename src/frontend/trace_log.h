@@ -36,6 +36,7 @@ class TraceLog : public Watcher {
   const size_t most_;
   const int process_;  // a child of fork has a copy of this, and the same file
   const uint64_t began_ = event_time();
+  const Event memory_ = memory_at_start(began_);
   int file_, error_ = 0;
   uint64_t written_ = 0, missing_ = 0;
   std::string text_;

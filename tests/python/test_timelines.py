@@ -1,5 +1,6 @@
 """Pictures and pages of recordings, and reading the logs they are drawn from."""
 
+import json
 import re
 import struct
 import xml.etree.ElementTree as ElementTree
@@ -8,6 +9,7 @@ import zlib
 import pytest
 from recordings import recorded, span, visualize
 
+import tenon as tn
 from tenon.watching import colors, drawing, timeline_page, trace_log
 from tenon.watching.canvas import hex_of
 from tenon.watching.glyphs import rows_of, shape_of
@@ -91,6 +93,20 @@ def test_pictures(tmp_path):
     names = " ".join(ElementTree.fromstring(drawing.svg(recording)).itertext())
     assert all(lane in names for lane in ("record", "compile", "run", "steps", "memory"))
     assert pixels(drawing.png(recording, recording))[1] > height
+
+
+def test_memory_that_is_in_use_is_there_from_the_start(tmp_path):
+    held = tn.ones((1 << 16,)).eval()
+    first = recorded().events[0]
+    assert first.kind == "memory" and first.began == 0 and first.value >= held.nbytes
+    for ending in (".json", ".log"):
+        with tn.profile(tmp_path / f"trace{ending}"):
+            (held + 1).eval()
+    (row,) = [e for e in json.loads((tmp_path / "trace.json").read_text())["traceEvents"]
+              if e["name"] == "memory"][:1]
+    assert row["ts"] == 0 and row["args"]["bytes"] >= held.nbytes
+    line = (tmp_path / "trace.log").read_text().splitlines()[0]
+    assert "MEMORY" in line and int(re.search(r"value=(\d+)", line)[1]) >= held.nbytes
 
 
 def test_pictures_of_nothing_and_of_moments():
