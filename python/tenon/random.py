@@ -1,8 +1,10 @@
 """Random numbers: functions of a key, or of the thread's state when no key is given.
 
 The same key gives the same numbers, whatever the machine, the number of threads or the way the
-computation is split up; they are those of `jax.random` for the same key. Use a key once: `split`
-it for more.
+computation is split up. Keys, bits, `uniform` in [0, 1), `randint`, `bernoulli` and `permutation`
+are those of `jax.random` for the same key; `normal` and others that go through functions like a
+logarithm start from the same bits and differ in the last digits. Use a key once: `split` it for
+more.
 
 A function that is traced (`vmap`, `scan`, `while_loop`, `cond`) is run once: a draw from the state
 inside it is the same for every example and every step. Give it keys instead, split beforehand. A
