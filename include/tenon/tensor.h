@@ -1,6 +1,6 @@
 #pragma once
-// Tensor: an immutable, lazy array. Calling an op records it; a value is computed when it is asked
-// for.
+// Tensor: a lazy array whose elements are never overwritten. Calling an op records it; a value is
+// computed when it is asked for.
 #include <concepts>
 #include <functional>
 #include <initializer_list>
@@ -16,7 +16,7 @@ namespace tn {
 struct Node;
 struct Graph;
 
-/// A handle to one result of a recorded op. Copying shares it; it never changes.
+/// A handle to one result of a recorded op. Copying shares that; its value never changes.
 class Tensor {
  public:
   Tensor() = default;

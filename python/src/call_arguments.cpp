@@ -28,15 +28,6 @@ enum Tag : uint64_t {
   kTree
 };
 
-/// Whether a float holds it: then it becomes the same whether it is known or given at run time.
-bool is_exact_integer(PyObject* o) {
-  if (!PyLong_CheckExact(o)) return false;
-  int overflow = 0;
-  long long value = PyLong_AsLongLongAndOverflow(o, &overflow);
-  constexpr long long kMost = 1LL << 53;
-  return !overflow && value >= -kMost && value <= kMost;
-}
-
 [[noreturn]] void fail_changeable(std::string_view what, PyObject* o) {
   fail(Fault::type, Hint{"pass something that does not change, such as a tuple"},
        "compile: {} cannot be hashed: {}", what, Py_TYPE(o)->tp_name);
@@ -60,6 +51,14 @@ bool same_elements(nb::handle a, nb::handle b) {
 }
 
 }  // namespace
+
+bool is_exact_integer(PyObject* o) {
+  if (!PyLong_CheckExact(o)) return false;
+  int overflow = 0;
+  long long value = PyLong_AsLongLongAndOverflow(o, &overflow);
+  constexpr long long kMost = 1LL << 53;
+  return !overflow && value >= -kMost && value <= kMost;
+}
 
 bool same_object(PyObject* a, PyObject* b) {
   if (a == b) return true;
@@ -145,7 +144,7 @@ void CallKey::clear() {
 
 void CallArguments::clear() {
   key.clear();
-  tensors.clear(), leaves_.clear(), have_gradients_.clear();
+  tensors.clear(), leaves_.clear(), have_gradients_.clear(), opened.clear();
 }
 
 void CallArguments::read(nb::handle f, PyObject* const* args, size_t positional, PyObject* keywords,

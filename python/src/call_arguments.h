@@ -19,6 +19,12 @@ struct StaticArguments {
 /// Equal with equal classes, also inside tuples: 1, True and 1.0 differ, and so do 0.0 and -0.0.
 bool same_object(PyObject* a, PyObject* b);
 
+/// Whether a float holds it: then it becomes the same whether it is known or given at run time.
+bool is_exact_integer(PyObject* o);
+
+/// Its repr, cut where it is long.
+std::string short_repr(nb::handle o);
+
 /// What a trace is found by. Everything must be equal, apart from sizes and numbers that the trace
 /// leaves open.
 struct CallKey {
@@ -93,6 +99,7 @@ class CallArguments {
   CallKey key;
   Tensors tensors;
   std::vector<Binding> sizes;  // of the symbols of the trace that was found
+  Tensors opened;              // attributes of objects that it takes, behind the numbers
 
   /// Appends the numbers in `given` (of `key.numbers`), which the trace takes behind the tensors.
   void append_numbers(const std::vector<size_t>& given, Tensors& to) const;

@@ -8,19 +8,6 @@ namespace tn::python {
 
 namespace {
 
-constexpr size_t kLongestText = 60;
-
-/// The user's repr may fail or be long.
-std::string short_repr(nb::handle o) {
-  try {
-    std::string text = nb::repr(o).c_str();
-    if (text.size() > kLongestText) text.replace(kLongestText, text.size(), "...");
-    return text;
-  } catch (nb::python_error&) {
-    return format("a {}", Py_TYPE(o.ptr())->tp_name);
-  }
-}
-
 std::string number_text(const CallKey::Number& n) {
   if (!n.real) return format("{}", static_cast<int64_t>(n.bits));
   return short_repr(nb::float_(std::bit_cast<double>(n.bits)));
@@ -38,6 +25,17 @@ std::string part_text(const CallKey::Part& part) {
 }
 
 }  // namespace
+
+std::string short_repr(nb::handle o) {
+  constexpr size_t kLongestText = 60;
+  try {  // the user's may fail
+    std::string text = nb::repr(o).c_str();
+    if (text.size() > kLongestText) text.replace(kLongestText, text.size(), "...");
+    return text;
+  } catch (nb::python_error&) {
+    return format("a {}", Py_TYPE(o.ptr())->tp_name);
+  }
+}
 
 std::string CallKey::name(size_t part, const Names& names) const {
   if (part < positional) return part < names.size() ? names[part] : format("argument {}", part);

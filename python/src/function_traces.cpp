@@ -123,6 +123,21 @@ void warn_of_leaks(const Tensors& params, nb::handle f) {
   if (PyErr_WarnEx(PyExc_UserWarning, text.c_str(), 1) < 0) throw nb::python_error();
 }
 
+/// An argument that the function assigns to parts of is a tensor of the trace: that of the caller
+/// keeps its value, as it would not if the function were called itself.
+void warn_of_assigned_arguments(const CallArguments& args, const Tensors& params,
+                                const Leaves& leaves, const CallKey::Names& names) {
+  for (size_t k = 0; k < args.key.at.size() && args.is_argument(k); ++k) {
+    const Tensor* now = tensor_in(leaves[args.key.at[k]].ptr());
+    if (!now || now->node() == params[k].node() || is_variable(*args.tensors[k].node())) continue;
+    std::string text = format(
+        "compile: {} assigns to parts of {}, and the caller's tensor keeps its value: return the "
+        "new one, or assign to a copy",
+        place_of_function(args.function), args.key.path(args.key.at[k], names));
+    if (PyErr_WarnEx(PyExc_UserWarning, text.c_str(), 1) < 0) throw nb::python_error();
+  }
+}
+
 /// What went wrong and where, in one line.
 std::string one_line(std::string text) {
   text.resize(std::min(text.find("\n  hint:"), text.size()));
@@ -141,11 +156,13 @@ CallKey::Names names_of_arguments(nb::handle f, size_t count) {
 
 bool TraceEntry::serves(CallArguments& args) const {
   return key.is_like(args.key) && key.takes_numbers_of(args.key) &&
-         compiled->takes(args.key.types, args.sizes);
+         compiled->takes(args.key.types, args.sizes) && objects.hold(args.key, args.opened);
 }
 
 nb::object TraceEntry::run(CallArguments& args, const StateTrees& trees) const {
   args.append_numbers(given);
+  if (!args.opened.empty())
+    args.tensors.insert(args.tensors.end(), args.opened.begin(), args.opened.end());
   std::optional<GivenAway> away;
   if (!donated.empty() && !compiled->keeps(args.tensors)) away.emplace(donated, args);
   bool blocked = lead_to_lost_leaves(args.tensors);
@@ -218,6 +235,12 @@ void FunctionTraces::forget_other_code(nb::handle f) {
 }
 
 FunctionTraces::Entry FunctionTraces::entry(CallArguments& args) {
+  Entry found = find_or_trace(args);
+  if (depth_of_traces > 0) found->objects.read_again(args.key);
+  return found;
+}
+
+FunctionTraces::Entry FunctionTraces::find_or_trace(CallArguments& args) {
   forget_other_code(args.function);
   if (Entry known = find(args)) return known;
   // A trace inside a trace waits for nobody, so that nobody waits in a circle.
@@ -230,6 +253,26 @@ FunctionTraces::Entry FunctionTraces::entry(CallArguments& args) {
 }
 
 // Tracing ------------------------------------------------------------------------------------
+
+static bool is_number_read(const OpenRead& read) { return is_number(read.value); }
+
+bool FunctionTraces::Open::has_numbers() const {
+  return !given.empty() || std::ranges::any_of(reads, is_number_read);
+}
+
+void FunctionTraces::Open::fix_numbers() {
+  constant.insert(constant.end(), given.begin(), given.end());
+  given.clear();
+  for (const OpenRead& read : reads)
+    if (is_number_read(read)) constant_reads.push_back(read.path);
+  std::erase_if(reads, is_number_read);
+}
+
+void FunctionTraces::Open::fix_values() {
+  fix_numbers();
+  for (const OpenRead& read : reads) constant_reads.push_back(read.path);
+  reads.clear();
+}
 
 /// Sizes and numbers are constants of a trace until they vary.
 FunctionTraces::Open FunctionTraces::open_for(const CallArguments& args,
@@ -244,6 +287,8 @@ FunctionTraces::Open FunctionTraces::open_for(const CallArguments& args,
       if (!settled && like->key.numbers[n].bits != args.key.numbers[n].bits)
         open.given.push_back(n);
     }
+    open.constant_reads = like->constant_reads;
+    open.reads = like->objects.varied(args.key, like->constant_reads);
     wider = generalised({like->key.types, {}}, args.key.types);
   }
   open.pattern = settings.shapeless ? shapeless_pattern(args.key.types)
@@ -266,6 +311,8 @@ Retrace FunctionTraces::reason_for(CallArguments& args, const CallKey::Names& na
   add_symbols(known.pattern(), name, places);
   if (why.differences.empty() && known.pattern().matches(args.key.types, sizes))
     if (auto broken = broken_guard(known.guards(), sizes, places)) why.differences = {*broken};
+  if (why.differences.empty())
+    if (auto broken = like->objects.broken(args.key)) why.differences = {*broken};
   if (auto policy = other_policy(known.narrow())) why.differences.push_back(*policy);
   if (why.differences.empty()) why.differences = {inside_another_trace()};
   why.reason = why.differences[0].reason;
@@ -278,13 +325,13 @@ FunctionTraces::Entry FunctionTraces::trace(CallArguments& args) {
   Retrace why = reason_for(args, names);
   Entry like = nearest(args);
   Open open = open_for(args, like.get());
-  if (std::string asks = open.given.empty() ? "" : question_of_type(args.function); !asks.empty()) {
+  if (std::string asks = open.has_numbers() ? question_of_type(args.function) : ""; !asks.empty()) {
     why.notes.push_back(format("not left open: {}", asks));
     open.fix_numbers();
   }
   Entry made;
   while (!made) {
-    bool last = open.given.empty() && open.pattern.symbols.empty();
+    bool last = !open.has_values() && open.pattern.symbols.empty();
     try {
       made = trace(args, open);
       break;
@@ -295,8 +342,8 @@ FunctionTraces::Entry FunctionTraces::trace(CallArguments& args) {
       if (last) throw;
       why.notes.push_back(format("not left open: {}", one_line(error.what())));
     }
-    if (open.given.empty()) open.pattern = exact_pattern(args.key.types);
-    open.fix_numbers();
+    if (!open.has_values()) open.pattern = exact_pattern(args.key.types);
+    open.fix_values();
   }
   auto name = [&](size_t tensor) { return args.key.path(args.key.at[tensor], names); };
   add_symbols(open.pattern, name, why.symbols);
@@ -304,24 +351,28 @@ FunctionTraces::Entry FunctionTraces::trace(CallArguments& args) {
   if (debug_log_on) debug_trace(name_of_function(args.function), why);
   log_.add(std::move(why));
   made->compiled->takes(args.key.types, args.sizes);
+  args.opened.clear();
+  for (const OpenRead& read : open.reads) args.opened.push_back(read.value);
   return made->compiled->is_bound() ? made : add(std::move(made));
 }
 
 FunctionTraces::Entry FunctionTraces::trace(const CallArguments& args, const Open& open) const {
   auto entry = std::make_shared<TraceEntry>(args.key);
   entry->given = open.given, entry->constant = open.constant;
+  entry->constant_reads = open.constant_reads;
   for (size_t n : open.given) entry->key.numbers[n].open = true;
   entry->key.hold_weakly();
   Tensors parameters;
   bool may_keep = false;  // tensors of the trace: for rules of custom functions
   auto run = [&](const Tensors& params) {
     parameters = params;
-    Tensors out = run_python(args, params, *entry);
+    Tensors out = run_python(args, params, open.reads, *entry);
     may_keep = entry->returns_shared || !Trace::current()->kept.empty();
     return out;
   };
   Tensors like = args.tensors;
   args.append_numbers(entry->given, like);
+  for (const OpenRead& read : open.reads) like.push_back(read.value);
   Pattern pattern = open.pattern;
   for (size_t i = args.tensors.size(); i < like.size(); ++i)
     pattern.types.push_back(type_of(like[i]));
@@ -339,13 +390,18 @@ FunctionTraces::Entry FunctionTraces::trace(const CallArguments& args, const Ope
 }
 
 Tensors FunctionTraces::run_python(const CallArguments& args, const Tensors& params,
-                                   TraceEntry& entry) const {
+                                   std::span<const OpenRead> open, TraceEntry& entry) const {
   OwnPlaces own;
   TraceDepth deeper;
   Leaves leaves = args.substituted(params, entry.given);
   TracedVariables variables(args, params, leaves);
   TracedState state(settings.state, args, leaves);
+  CallKey::Names names = names_of_arguments(args.function, args.key.positional);
+  std::span<const Tensor> opened = std::span(params).last(open.size());
+  ObjectGuards::Record reads(args, names, open, opened);
   nb::object result = args.call(leaves);
+  entry.objects = reads.guards(place_of_function(args.function));
+  warn_of_assigned_arguments(args, params, leaves, names);
   entry.returns_shared = is_shared(result.ptr());
   TensorTree out(result.ptr(), Numbers::stay_known);
   check_result(out, args.function);
@@ -409,6 +465,7 @@ int FunctionTraces::traverse(visitproc visit, void* arg) const {
   for (const Entry& entry : entries_) {
     if (entry.use_count() > 1) continue;  // also held by a call under way
     if (int stop = visit_key(entry->key, visit, arg)) return stop;
+    if (int stop = entry->objects.traverse(visit, arg)) return stop;
     if (int stop = visit_results(*entry->out, visit, arg)) return stop;
     if (int stop = entry->state ? visit_results(*entry->state, visit, arg) : 0) return stop;
   }

@@ -4,6 +4,7 @@
 
 #include "captured_variables.h"
 #include "frontend/compiled.h"
+#include "object_guards.h"
 
 namespace tn::python {
 
@@ -25,9 +26,11 @@ struct TraceEntry {
   CallKey key;
   Places given = {};     // numbers among the arguments that may have any value
   Places constant = {};  // numbers whose value the function asks for
+  std::vector<std::string> constant_reads = {};  // attributes likewise
   std::shared_ptr<const Compiled> compiled = {};
   std::optional<ResultTree> out = {}, state = {};  // what it returns, and leaves behind in outputs
   std::vector<VariableChange> variables = {};      // of the state
+  ObjectGuards objects = {};                       // what it has read of plain ones
   Places donated = {};                             // tensors among the arguments
   bool returns_shared = false;  // a container that others hold, with what the trace put there
 
@@ -72,11 +75,13 @@ class FunctionTraces {
   /// What a new trace leaves open.
   struct Open {
     Places given = {}, constant = {};
+    std::vector<OpenRead> reads = {};
+    std::vector<std::string> constant_reads = {};
     Pattern pattern = {};
-    void fix_numbers() {
-      constant.insert(constant.end(), given.begin(), given.end());
-      given.clear();
-    }
+    bool has_values() const { return !given.empty() || !reads.empty(); }
+    bool has_numbers() const;
+    void fix_numbers();
+    void fix_values();
   };
 
   void forget_other_code(nb::handle f);
@@ -87,7 +92,9 @@ class FunctionTraces {
   Retrace reason_for(CallArguments& args, const CallKey::Names& names) const;
   Entry trace(CallArguments& args);
   Entry trace(const CallArguments& args, const Open& open) const;
-  Tensors run_python(const CallArguments& args, const Tensors& params, TraceEntry& entry) const;
+  Tensors run_python(const CallArguments& args, const Tensors& params,
+                     std::span<const OpenRead> open, TraceEntry& entry) const;
+  Entry find_or_trace(CallArguments& args);
   Entry add(Entry made);
 
   static constexpr size_t kMost = 256;  // the least recently used go first

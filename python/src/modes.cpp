@@ -89,6 +89,11 @@ static void bind_hot_paths(nb::module_& m) {
 void bind_modes(nb::module_& m) {
   m.def("_autocast", narrow_object);
   m.def("_set_autocast", set_autocast, nb::arg("dtype").none());
+  m.def(
+      "_is_traced", [](const Tensor& x) { return x.node()->traced; }, nb::arg("x"));
+  m.def(
+      "_is_same_value", [](const Tensor& x, const Tensor& y) { return &slot_of(x) == &slot_of(y); },
+      nb::arg("x"), nb::arg("y"));
   m.def("_set_debug_nans", set_debug_nans, nb::arg("sought"));
   m.def("_is_tracing", [] { return Trace::tracing() != nullptr; });
   m.def("_precision_of", precision_of, nb::arg("op"));

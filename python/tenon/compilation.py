@@ -244,8 +244,10 @@ def compile(
     shapes and element types, its trees the same structure, and everything else is equal; `fun` is
     not called then. A size or a number that has varied is open from the next trace on: any other
     value runs that one. With `shapeless` all sizes are open from the first call on. Static
-    arguments are constants as a whole. So are objects that are no trees, as they were in the first
-    call: `self` of a method is one unless its class is a module or a registered tree.
+    arguments are constants as a whole. Of objects that are no trees, such as `self` of a method of
+    a plain class, the attributes that `fun` reads are compared, as far as objects, lists and dicts
+    lead from one to the other; a number or a tensor that has varied is open. What `fun` itself does
+    to them happens when it is traced, and a warning says so.
 
         >>> @tn.compile
         ... def gelu(x):

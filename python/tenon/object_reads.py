@@ -1,0 +1,310 @@
+"""What a function reads of plain objects while it is traced, for guards of the trace.
+
+An object with attributes that is an argument, or the `self` of a method, is no tree: the function
+gets the object itself, and what it reads there becomes a part of the trace. While it runs,
+`__getattribute__` of the classes of such objects is replaced by one that notes what is read. A call
+that finds other values is traced again; `python/src/object_guards.h` compares them.
+"""
+
+from __future__ import annotations
+
+import enum
+import functools
+import sys
+import threading
+import types
+from collections.abc import Callable
+from typing import Any
+
+from . import _core
+
+_HEAP_TYPE = 1 << 9  # Py_TPFLAGS_HEAPTYPE: made by a class statement
+_ABSENT = object()
+_VALUES = (
+    type(None), bool, int, float, complex, str, bytes, range, slice, type(...), enum.Enum,
+    _core.DType,
+)  # fmt: skip
+_NAMED = (type, types.ModuleType, types.FunctionType, types.BuiltinFunctionType)
+_CACHED = functools.cached_property.__get__.__code__
+_lock = threading.RLock()
+_watched: dict[type, tuple[int, Any, Any]] = {}  # users; what the class had, what it inherited
+
+
+class _Stack(threading.local):
+    def __init__(self) -> None:
+        self.reads: list[Reads] = []
+        self.quiet = False
+
+
+_on_this_thread = _Stack()
+
+
+def is_plain(value: Any) -> bool:
+    """Whether it is an object with attributes that nothing else is known of."""
+    if isinstance(value, (_core.Tensor, *_VALUES, *_NAMED, functools.partial, types.MethodType)):
+        return False
+    cls = type(value)
+    if cls.__module__ == "tenon._core" or isinstance(value, _core.CompiledFunction):
+        return False
+    return bool(cls.__flags__ & _HEAP_TYPE) or hasattr(value, "__dict__")
+
+
+def fixed_roots(fun: Any) -> list[tuple[str, Any]]:
+    """The plain objects that a callable is made of, and their names: `self` of a method."""
+    found: list[tuple[str, Any]] = []
+    while isinstance(fun, functools.partial):
+        found += [(f"argument {i}", value) for i, value in enumerate(fun.args)]
+        found += fun.keywords.items()
+        fun = fun.func
+    owner = fun.__self__ if isinstance(fun, types.MethodType) else fun
+    if not hasattr(type(owner), "state"):  # a module's own attributes are state
+        found.append(("self", owner))
+    return [(name, value) for name, value in found if is_plain(value)]
+
+
+class Reads:
+    """What is read inside a `with` statement. Objects are known by how they are reached: a root,
+    or an attribute of one that is known before, and indices into the containers there."""
+
+    def __init__(self, roots: list[tuple[str, int, Any]], given: dict[str, Any]) -> None:
+        """`given` are parameters of the trace that stand for attributes, by path."""
+        # By object: (the one before it or -1, attribute, indices), and for roots which constant of
+        # the call it is, or -1 and the object itself.
+        self.owners: list[tuple[Any, ...]] = []
+        self.names: list[str] = []
+        self.guards: dict[tuple[int, str], tuple[Any, ...]] = {}
+        self._given = given
+        self._opened: dict[tuple[int, str], Any] = {}
+        self._objects: list[Any] = []
+        self._known: dict[int, int] = {}  # by id
+        self._classes: list[type] = []
+        for name, constant, value in roots:
+            self.add_root(name, constant, value)
+
+    def add_root(self, name: str, constant: int, value: Any) -> None:
+        if is_plain(value) and id(value) not in self._known:
+            self._add((-1, constant, None if constant >= 0 else value), name, value)
+
+    def _add(self, owner: tuple[Any, ...], name: str, value: Any) -> int:
+        number = len(self.owners)
+        self.owners.append(owner)
+        self.names.append(name)
+        self._objects.append(value)
+        self._known[id(value)] = number
+        if _is_python(type(value)) and _watch(type(value)):
+            self._classes.append(type(value))
+        elif hasattr(value, "__dict__"):  # of a class that cannot be watched: all it has
+            self.guards[number, "__dict__"] = self._seen(value.__dict__, number, "__dict__", ())
+        return number
+
+    def __enter__(self) -> Reads:
+        _on_this_thread.reads.append(self)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        _on_this_thread.reads.remove(self)
+        for cls in self._classes:
+            _unwatch(cls)
+
+    def note(self, owner: Any, name: str, value: Any) -> Any:
+        """Returns what the function gets: a parameter, where an attribute has varied."""
+        number = self._known.get(id(owner))
+        if number is None:
+            return value
+        place = number, name
+        if place not in self.guards and _is_data(owner, name, value):
+            path = self._path(number, name, ())
+            if path in self._given:
+                self._opened[place] = self._given[path]
+                self.guards[place] = "open", list(self._given).index(path)
+            else:
+                self.guards[place] = self._seen(value, number, name, ())
+        return self._opened.get(place, value)
+
+    def _seen(self, value: Any, owner: int, name: str, steps: tuple[Any, ...]) -> tuple[Any, ...]:
+        """What is compared later: a value, or the parts of a container."""
+        if value is _ABSENT:
+            return ("absent",)
+        if isinstance(value, _core.Tensor):  # those of the trace are state, or made inside it
+            return ("any",) if _core._is_traced(value) else ("tensor", value)
+        if isinstance(value, _VALUES):
+            return "equal", value
+        if isinstance(value, types.MethodType):
+            place = (*steps, "__self__")
+            return "method", value.__func__, self._seen(value.__self__, owner, name, place)
+        if isinstance(value, (list, tuple)):
+            parts = [self._seen(v, owner, name, (*steps, i)) for i, v in enumerate(value)]
+            return "sequence", type(value), tuple(parts)
+        if isinstance(value, dict):
+            parts = [self._seen(v, owner, name, (*steps, k)) for k, v in value.items()]
+            return "dict", type(value), tuple(value), tuple(parts)
+        if isinstance(value, (set, frozenset)):
+            return "set", type(value), frozenset(value)
+        if "numpy" in sys.modules and isinstance(value, sys.modules["numpy"].ndarray):
+            return "array", value.copy()
+        if is_plain(value):
+            number = self._known.get(id(value))
+            if number is None:
+                number = self._add((owner, name, steps), self._path(owner, name, steps), value)
+            known = _is_python(type(value))  # by its attributes
+            return ("object", number, type(value)) if known else ("same", value)
+        if type(value).__hash__ is None:
+            path = self._path(owner, name, steps)
+            _core._fail(
+                "type",
+                f"compile: {path} is a {type(value).__name__}, whose changes cannot be seen",
+                "hold a tensor, a list, a tuple or a dict there, or pass what the function needs",
+            )
+        return "same", value
+
+    def _path(self, owner: int, name: str, steps: tuple[Any, ...]) -> str:
+        return path_text(self.names[owner], name, steps)
+
+    def changed(self) -> list[str]:
+        """Ends the record with the values that there are now. Returns the paths of those that the
+        function itself changed, other than from nothing."""
+        paths = []
+        for (owner, name), seen in list(self.guards.items()):
+            if seen[0] == "open":
+                continue
+            fresh = self._seen(_plainly(self._objects[owner], name), owner, name, ())
+            if _same(seen, fresh):
+                continue
+            self.guards[owner, name] = fresh
+            from_nothing = seen[0] == "absent" or seen == ("equal", None)
+            if not from_nothing and fresh[0] != "tensor":  # of those of the trace others warn
+                paths.append(self._path(owner, name, ()))
+        return paths
+
+
+def path_text(owner: str, name: str, steps: tuple[Any, ...]) -> str:
+    path = owner if name == "__dict__" else f"{owner}.{name}"
+    if name == "__dict__" and steps:
+        path, steps = f"{path}.{steps[0]}", steps[1:]
+    return path + "".join(".__self__" if s == "__self__" else f"[{s!r}]" for s in steps)
+
+
+def _same(a: Any, b: Any) -> bool:
+    """Of two records of one attribute."""
+    if type(a) is not type(b):
+        return False
+    if isinstance(a, tuple):
+        return len(a) == len(b) and all(map(_same, a, b))
+    if isinstance(a, _core.Tensor):
+        return _core._is_same_value(a, b)
+    if "numpy" in sys.modules and isinstance(a, sys.modules["numpy"].ndarray):
+        return a.dtype == b.dtype and a.shape == b.shape and a.tobytes() == b.tobytes()
+    return a is b or bool(a == b)
+
+
+def _is_python(cls: type) -> bool:
+    """Whether class statements made it: nothing is in its objects but attributes."""
+    has_dict = False
+    for base in reversed(cls.__mro__[:-1]):
+        has_dict = has_dict or "__dict__" in vars(base)
+        if not has_dict and "__slots__" not in vars(base):
+            return False
+    return bool(cls.__flags__ & _HEAP_TYPE)
+
+
+def _static(cls: type, name: str) -> Any:
+    """What the class has of that name, without calling anything."""
+    for base in cls.__mro__:
+        if name in base.__dict__:
+            return base.__dict__[name]
+    return _ABSENT
+
+
+def _is_data(owner: Any, name: str, value: Any) -> bool:
+    """Whether an attribute is what the object or its class holds, and not computed by a property or
+    bound like a method: what those read is noted itself."""
+    if name.startswith("__") and name.endswith("__"):
+        return name == "__dict__"
+    found = _static(type(owner), name)
+    if isinstance(found, (types.MemberDescriptorType, types.GetSetDescriptorType)):
+        return True
+    is_data_descriptor = hasattr(type(found), "__set__") and hasattr(type(found), "__get__")
+    if is_data_descriptor:
+        return False
+    held = getattr(owner, "__dict__", {}) if name != "__dict__" else {}
+    if name in held or value is _ABSENT:
+        return True
+    if found is _ABSENT:
+        return True  # by a __getattribute__ of the class
+    return not hasattr(type(found), "__get__")
+
+
+def _plainly(owner: Any, name: str) -> Any:
+    """The attribute as guards read it: without `__getattr__`."""
+    try:
+        return type(owner).__getattribute__(owner, name)
+    except AttributeError:
+        return _ABSENT
+
+
+def _watch(cls: type) -> bool:
+    """Replaces `__getattribute__` of a class; False where that is not possible."""
+    with _lock:
+        if cls in _watched:
+            users, own, inherited = _watched[cls]
+            _watched[cls] = users + 1, own, inherited
+            return True
+        own = cls.__dict__.get("__getattribute__", _ABSENT)
+        inherited = cls.__getattribute__
+        inherited = getattr(inherited, "_tenon_original", inherited)
+        try:
+            type.__setattr__(cls, "__getattribute__", _noting(inherited))
+        except TypeError:
+            return False
+        _watched[cls] = 1, own, inherited
+        return True
+
+
+def _unwatch(cls: type) -> None:
+    with _lock:
+        users, own, inherited = _watched[cls]
+        if users > 1:
+            _watched[cls] = users - 1, own, inherited
+            return
+        del _watched[cls]
+        if own is _ABSENT:
+            type.__delattr__(cls, "__getattribute__")
+        else:
+            type.__setattr__(cls, "__getattribute__", own)
+
+
+def _noting(original: Callable[[Any, str], Any]) -> Callable[[Any, str], Any]:
+    def __getattribute__(self: Any, name: str) -> Any:
+        here = _on_this_thread
+        if not here.reads or here.quiet:
+            return original(self, name)
+        if name == "__dict__" and sys._getframe(1).f_code is _CACHED:
+            return original(self, name)  # where it keeps the value, which is noted itself
+        try:
+            value = original(self, name)
+        except AttributeError:
+            _note(self, name, _ABSENT)
+            raise
+        return _note(self, name, value)
+
+    __getattribute__._tenon_original = original  # type: ignore[attr-defined]
+    return __getattribute__
+
+
+def _note(owner: Any, name: str, value: Any) -> Any:
+    here = _on_this_thread
+    here.quiet = True
+    try:
+        for reads in here.reads:
+            value = reads.note(owner, name, value)
+    finally:
+        here.quiet = False
+    return value
+
+
+def read_again(reads: list[tuple[Any, str, str]]) -> None:
+    """Notes for the traces under way what a trace has read that is used inside them."""
+    for owner, name, path in reads:
+        for under_way in _on_this_thread.reads:
+            under_way.add_root(path, -1, owner)
+        _note(owner, name, _plainly(owner, name))
