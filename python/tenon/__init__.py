@@ -8,108 +8,182 @@ from . import _core
 
 _core._set_package_folder(_os.path.dirname(__file__) + _os.sep)
 
-from . import data, fft, linalg, memory, random, tree
 from ._core import *  # noqa: F403
-from ._core import __version__
-from .array_api import (
-    __array_api_version__,
-    __array_namespace_info__,
-    broadcast_shapes,
-    can_cast,
-    e,
-    finfo,
-    iinfo,
-    inf,
-    isdtype,
-    nan,
-    newaxis,
-    pi,
-)
+from ._core import __version__ as __version__
 from .at import install as _install_at
-from .auto_compile import HotPaths, hot_paths, set_auto_compile
-from .checkpoints import Checkpoints, load_checkpoint, save_checkpoint
-from .compilation import compile, disable_compile, enable_compile, show
-from .control_flow import cond, scan, while_loop
-from .creation import array, asarray, from_dlpack, result_type
-from .custom import custom_function
-from .debugging import debug_nans
-from .executables import Executable
-from .explanation import Explanation, Profile, explain, profile
-from .files import (
-    MissingFile,
-    load,
-    load_safetensors,
-    save,
-    save_safetensors,
-    savez,
-    savez_compressed,
-)
-from .grad_mode import enable_grad, no_grad
-from .input_infos import DimensionInputInfo, InputInfo, NamedDimension
-from .progress_bar import Progress, progress
-from .random import rand, randn
+from .creation import array as array
+from .creation import asarray as asarray
+from .creation import from_dlpack as from_dlpack
+from .creation import result_type as result_type
 from .tensor_names import install as _install_names
-from .transforms import (
-    checkpoint,
-    grad,
-    hessian,
-    jacfwd,
-    jacobian,
-    jacrev,
-    jvp,
-    value_and_grad,
-    vjp,
-    vmap,
+
+for _install in (_install_at, _install_names):
+    _install(_core.Tensor)
+
+# Everything else is imported when it is first used: `import tenon` is to take no time. What type
+# checkers and editors see of it stands here, and once more in the table below.
+TYPE_CHECKING = False  # they take it for typing's; importing typing takes longer than all of this
+if TYPE_CHECKING:
+    from . import amp as amp
+    from . import data as data
+    from . import fft as fft
+    from . import linalg as linalg
+    from . import memory as memory
+    from . import model as model
+    from . import nn as nn
+    from . import optim as optim
+    from . import random as random
+    from . import signal as signal
+    from . import testing as testing
+    from . import tree as tree
+    from .array_api import (
+        __array_api_version__ as __array_api_version__,
+        __array_namespace_info__ as __array_namespace_info__,
+        broadcast_shapes as broadcast_shapes,
+        can_cast as can_cast,
+        e as e,
+        finfo as finfo,
+        iinfo as iinfo,
+        inf as inf,
+        isdtype as isdtype,
+        nan as nan,
+        newaxis as newaxis,
+        pi as pi,
+    )
+    from .auto_compile import (
+        HotPaths as HotPaths,
+        hot_paths as hot_paths,
+        set_auto_compile as set_auto_compile,
+    )
+    from .checkpoints import (
+        Checkpoints as Checkpoints,
+        load_checkpoint as load_checkpoint,
+        save_checkpoint as save_checkpoint,
+    )
+    from .compilation import (
+        compile as compile,
+        disable_compile as disable_compile,
+        enable_compile as enable_compile,
+        show as show,
+    )
+    from .control_flow import cond as cond, scan as scan, while_loop as while_loop
+    from .custom import custom_function as custom_function
+    from .debugging import debug_nans as debug_nans
+    from .executables import Executable as Executable
+    from .explanation import (
+        Explanation as Explanation,
+        Profile as Profile,
+        explain as explain,
+        profile as profile,
+    )
+    from .files import (
+        MissingFile as MissingFile,
+        load as load,
+        load_safetensors as load_safetensors,
+        save as save,
+        save_safetensors as save_safetensors,
+        savez as savez,
+        savez_compressed as savez_compressed,
+    )
+    from .grad_mode import enable_grad as enable_grad, no_grad as no_grad
+    from .input_infos import (
+        DimensionInputInfo as DimensionInputInfo,
+        InputInfo as InputInfo,
+        NamedDimension as NamedDimension,
+    )
+    from .model import (
+        CBackend as CBackend,
+        CpuBackend as CpuBackend,
+        CudaBackend as CudaBackend,
+        InterpreterBackend as InterpreterBackend,
+        IOKey as IOKey,
+        JaxBackend as JaxBackend,
+        Model as Model,
+        NumpyBackend as NumpyBackend,
+        PhysicalModel as PhysicalModel,
+        TorchBackend as TorchBackend,
+        TrainModel as TrainModel,
+    )
+    from .nn import (
+        Conv as Conv,
+        ConvTranspose as ConvTranspose,
+        Embedding as Embedding,
+        GroupNorm as GroupNorm,
+        LayerNorm as LayerNorm,
+        Linear as Linear,
+        Module as Module,
+        RMSNorm as RMSNorm,
+        Sequential as Sequential,
+    )
+    from .progress_bar import Progress as Progress, progress as progress
+    from .random import rand as rand, randn as randn
+    from .transforms import (
+        checkpoint as checkpoint,
+        grad as grad,
+        hessian as hessian,
+        jacfwd as jacfwd,
+        jacobian as jacobian,
+        jacrev as jacrev,
+        jvp as jvp,
+        value_and_grad as value_and_grad,
+        vjp as vjp,
+        vmap as vmap,
+    )
+
+_PARTS = (  # that users import by name
+    "amp data fft linalg memory model nn optim random signal testing tree".split()
 )
-
-_install_at(_core.Tensor)
-_install_names(_core.Tensor)
-
-from . import amp, nn, optim, signal  # noqa: E402  (written on what is above)
-from .nn import (  # noqa: E402
-    Conv,
-    ConvTranspose,
-    Embedding,
-    GroupNorm,
-    LayerNorm,
-    Linear,
-    Module,
-    RMSNorm,
-    Sequential,
-)
-
-
-_LATER = {  # parts that are imported when first used; names, and the modules that hold them
-    "model": None,
-    "testing": None,
-    "CBackend": "model",
-    "CpuBackend": "model",
-    "CudaBackend": "model",
-    "IOKey": "model",
-    "InterpreterBackend": "model",
-    "JaxBackend": "model",
-    "Model": "model",
-    "NumpyBackend": "model",
-    "PhysicalModel": "model",
-    "TorchBackend": "model",
-    "TrainModel": "model",
+_HOMES = {  # modules, and the names that are taken from them
+    "array_api": "__array_api_version__ __array_namespace_info__ broadcast_shapes can_cast e finfo"
+    " iinfo inf isdtype nan newaxis pi",
+    "auto_compile": "HotPaths hot_paths set_auto_compile",
+    "checkpoints": "Checkpoints load_checkpoint save_checkpoint",
+    "compilation": "compile disable_compile enable_compile show",
+    "control_flow": "cond scan while_loop",
+    "custom": "custom_function",
+    "debugging": "debug_nans",
+    "executables": "Executable",
+    "explanation": "Explanation Profile explain profile",
+    "files": "MissingFile load load_safetensors save save_safetensors savez savez_compressed",
+    "grad_mode": "enable_grad no_grad",
+    "input_infos": "DimensionInputInfo InputInfo NamedDimension",
+    "model": "CBackend CpuBackend CudaBackend IOKey InterpreterBackend JaxBackend Model"
+    " NumpyBackend PhysicalModel TorchBackend TrainModel",
+    "nn": "Conv ConvTranspose Embedding GroupNorm LayerNorm Linear Module RMSNorm Sequential",
+    "progress_bar": "Progress progress",
+    "random": "rand randn",
+    "transforms": "checkpoint grad hessian jacfwd jacobian jacrev jvp value_and_grad vjp vmap",
 }
+_LATER = {name: home for home, names in _HOMES.items() for name in names.split()}
 
 
-def __getattr__(name: str) -> object:
-    """Parts that are imported when first used, and advice for names that do not exist."""
-    if name in _LATER:
-        import importlib
+if not TYPE_CHECKING:  # to type checkers it would say that every name exists
 
-        module = importlib.import_module(f"tenon.{_LATER[name] or name}")
-        return getattr(module, name) if _LATER[name] else module
-    from ._advice import missing_name
+    def __getattr__(name: str) -> object:
+        """Parts that are imported when first used, and advice for names that do not exist."""
+        from importlib import import_module
 
-    raise AttributeError(missing_name(name, globals()), name=name)
+        if name in _PARTS:
+            return import_module(f"tenon.{name}")  # which makes it an attribute
+        if name in _LATER:
+            found = getattr(import_module(f"tenon.{_LATER[name]}"), name)
+            globals()[name] = found
+            return found
+        from ._advice import missing_name
+
+        raise AttributeError(missing_name(name, __dir__()), name=name)
 
 
 def __dir__() -> list[str]:
-    return sorted([*(n for n in globals() if not n.startswith("_")), *_LATER, "__version__"])
+    """What users may use: neither modules of the implementation nor what is imported for it."""
+    module = type(_core)
+    hidden = {"TYPE_CHECKING", "annotations"}
+    here = [
+        name
+        for name, value in globals().items()
+        if not name.startswith("_") and name not in hidden and type(value) is not module
+    ]
+    return sorted({*here, *_PARTS, *_LATER, "__version__"})
 
 
 for _name, _near in _core._stray_variables():

@@ -95,7 +95,26 @@ def missing_name(name: str, known: Iterable[str], module: str = "tenon") -> str:
     text = f"module {module!r} has no attribute {name!r}"
     if here := _ELSEWHERE.get(module, {}).get(name):
         return f"{text}; here: {here}"
-    import difflib
+    if name.startswith("_"):
+        return text
+    near = nearest(name, (n for n in known if not n.startswith("_")))
+    return f"{text}; did you mean {near!r}?" if near else text
 
-    near = difflib.get_close_matches(name, [n for n in known if not n.startswith("_")], n=1)
-    return f"{text}; did you mean {near[0]!r}?" if near else text
+
+def nearest(word: str, known: Iterable[str]) -> str | None:
+    """The name that differs from `word` in the fewest letters, if those are few of its letters."""
+    best, limit = None, max(1, (len(word) + 2) // 4)
+    for name in known:
+        if abs(len(name) - len(word)) <= limit and (edits := _edits(word, name)) <= limit:
+            best, limit = name, edits - 1
+    return best
+
+
+def _edits(a: str, b: str) -> int:
+    """The number of letters to insert, delete or replace."""
+    row = list(range(len(b) + 1))
+    for i, x in enumerate(a, 1):
+        corner, row[0] = row[0], i
+        for j, y in enumerate(b, 1):
+            corner, row[j] = row[j], min(row[j] + 1, row[j - 1] + 1, corner + (x != y))
+    return row[-1]

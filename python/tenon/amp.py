@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import tenon as tn
 
@@ -235,7 +235,9 @@ def _keep(finite: tn.Tensor, state: Any, before: Any) -> None:
             state[key] = _chosen(finite, new, before[key])
 
 
-def __getattr__(name: str) -> object:
-    from ._advice import missing_name
+if not TYPE_CHECKING:  # to type checkers it would say that every name exists
 
-    raise AttributeError(missing_name(name, globals(), __name__), name=name)
+    def __getattr__(name: str) -> object:
+        from ._advice import missing_name
+
+        raise AttributeError(missing_name(name, globals(), __name__), name=name)

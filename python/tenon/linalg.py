@@ -1,5 +1,7 @@
 """Linear algebra, as in the Python array API standard. Matrices are the last two axes."""
 
+from typing import TYPE_CHECKING
+
 from . import _core
 from ._core import (
     Tensor,
@@ -77,7 +79,9 @@ def matrix_norm(x: object, /, *, keepdims: bool = False, ord: float | str = "fro
     return _core.matrix_norm(x, keepdims, ord if isinstance(ord, str) else f"{ord:g}")
 
 
-def __getattr__(name: str) -> object:
-    from ._advice import missing_name
+if not TYPE_CHECKING:  # to type checkers it would say that every name exists
 
-    raise AttributeError(missing_name(name, globals(), __name__), name=name)
+    def __getattr__(name: str) -> object:
+        from ._advice import missing_name
+
+        raise AttributeError(missing_name(name, globals(), __name__), name=name)

@@ -7,13 +7,17 @@
     (2, 2) [0, 1]
 """
 
+from typing import TYPE_CHECKING
+
 from .batching import Batches, batches, split
 from .prefetching import Prefetch, prefetch
 
 __all__ = ["Batches", "Prefetch", "batches", "prefetch", "split"]
 
 
-def __getattr__(name: str) -> object:
-    from .._advice import missing_name
+if not TYPE_CHECKING:  # to type checkers it would say that every name exists
 
-    raise AttributeError(missing_name(name, globals(), __name__), name=name)
+    def __getattr__(name: str) -> object:
+        from .._advice import missing_name
+
+        raise AttributeError(missing_name(name, globals(), __name__), name=name)

@@ -6,13 +6,13 @@ anew, so a call of a known kind checks nothing.
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import tenon as tn
 
 from .. import _core
+from .._advice import nearest
 from ..input_infos import Range
 
 Tensors = Mapping[str, Any]
@@ -106,11 +106,11 @@ class Evaluation:
 
     def _refuse(self, argument: str, name: Any, known: Sequence[str]) -> None:
         text = f"evaluate: {self._model} has no {name!r} among its {argument}"
-        near = difflib.get_close_matches(str(name), known, n=1)
+        near = nearest(str(name), known)
         if name in self._given:
             hint = f"it belongs to {self._given[name][0]}"
         else:
-            hint = f"did you mean {near[0]!r}?" if near else f"there are {_listed(known)}"
+            hint = f"did you mean {near!r}?" if near else f"there are {_listed(known)}"
         _core._fail("value", text, hint)
 
     def _check(

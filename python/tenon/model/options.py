@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 import tenon as tn
 
 from .. import _core
+from .._advice import nearest
 from ..input_infos import NamedDimension, Range, _range
 from .backends import Backend, CpuBackend, InterpreterBackend, SourceBackend
 from .logical import shape_text
@@ -31,8 +31,8 @@ def one_name(what: str, name: Any, known: Iterable[str]) -> None:
     names = list(known)
     if name in names:
         return
-    near = difflib.get_close_matches(str(name), names, n=1)
-    hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(names)}"
+    near = nearest(str(name), names)
+    hint = f"did you mean {near!r}?" if near else f"there are {', '.join(names)}"
     _core._fail("value", f"compile: no {what} {name!r}", hint)
 
 

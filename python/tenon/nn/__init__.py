@@ -5,6 +5,8 @@
     (5, 1)
 """
 
+from typing import TYPE_CHECKING
+
 from . import init, losses
 from .activations import (
     CELU,
@@ -282,7 +284,9 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> object:
-    from .._advice import missing_name
+if not TYPE_CHECKING:  # to type checkers it would say that every name exists
 
-    raise AttributeError(missing_name(name, globals(), __name__), name=name)
+    def __getattr__(name: str) -> object:
+        from .._advice import missing_name
+
+        raise AttributeError(missing_name(name, globals(), __name__), name=name)

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import ceil, prod, sqrt
-from typing import Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import tenon as tn
 
@@ -180,7 +180,9 @@ def _fan_index(name: str, mode: Fan) -> int:
     return modes.index(mode)
 
 
-def __getattr__(name: str) -> object:
-    from .._advice import missing_name
+if not TYPE_CHECKING:  # to type checkers it would say that every name exists
 
-    raise AttributeError(missing_name(name, globals(), __name__), name=name)
+    def __getattr__(name: str) -> object:
+        from .._advice import missing_name
+
+        raise AttributeError(missing_name(name, globals(), __name__), name=name)

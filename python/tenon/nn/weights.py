@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 import re
 from collections.abc import Callable, Iterable, Mapping
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 import tenon as tn
 
 from .. import _core, files
+from .._advice import nearest
 
 if TYPE_CHECKING:
     from .module import Module
@@ -236,8 +236,8 @@ def _unmatched_text(
 def _like(name: str, names: list[str], others: list[str]) -> str:
     """The nearest of `others`, unless comparing all of them would take long."""
     few = len(names) * len(others) <= 2000
-    near = difflib.get_close_matches(name, others, n=1) if few else []
-    return f" (like {near[0]}?)" if near else ""
+    near = nearest(name, others) if few else None
+    return f" (like {near}?)" if near else ""
 
 
 def _text(x: tn.Tensor) -> str:

@@ -14,6 +14,8 @@ Without such a count, `SGD(step_decay(0.5, 0.5, 2))` does the same in the optimi
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from collections.abc import Callable
 
 import tenon as tn
@@ -89,7 +91,9 @@ class CosineAnnealingLR(LRScheduler):
         super().__init__(optimizer, cosine_decay(optimizer.learning_rate.item(), T_max, eta_min))
 
 
-def __getattr__(name: str) -> object:
-    from .._advice import missing_name
+if not TYPE_CHECKING:  # to type checkers it would say that every name exists
 
-    raise AttributeError(missing_name(name, globals(), __name__), name=name)
+    def __getattr__(name: str) -> object:
+        from .._advice import missing_name
+
+        raise AttributeError(missing_name(name, globals(), __name__), name=name)
