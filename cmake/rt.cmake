@@ -9,11 +9,15 @@ function(tenon_add_rt)
   set(loops ${ops}) # over elements: these stay fast
   list(FILTER loops INCLUDE REGEX "/(dot|joining|gather|rejection|scatter_kernel|window)\\.cpp$")
   list(REMOVE_ITEM ops ${loops})
-  # What reads files and writes texts, what makes plans and computes sizes, and what calls LAPACK.
+  # What reads files and writes texts, what makes plans and computes sizes, what prepares kernels
+  # for the interpreter, and what calls LAPACK.
   set(read "(set|tnx)_reader|input_file|program_read|kernel_parse|signature|signature_bytes")
-  set(text "(graph|attrs|kernel|index|poly)_text|memory_report|linalg|verify")
+  set(text "(graph|attrs|kernel|index|poly|values|plan)_text|element|element_texts|printing")
+  string(APPEND text "|memory_report|linalg|verify")
+  string(APPEND read "|kernel_bytes|object|targets|dim_program")
   set(plan "lower_fused|plan_builder|kernel_set|memory|placement|step_order|bundle|compile")
   set(size "graph|dim|poly|poly_divmod|poly_range|poly_rewrite|sizes|substitute|index|refine|attrs")
+  string(APPEND plan "|interpreter_(lowering|analysis|index)|macro_functions|macro_pool")
   set(cold_files "/(${read}|${text}|${plan}|${size})\\.cpp")
   set(cold ${sources})
   list(FILTER cold INCLUDE REGEX "${cold_files}$")

@@ -13,6 +13,7 @@
 #include "tenon/hot_paths.h"
 #include "tenon/operators.h"
 #include "tenon/ops.h"
+#include "tenon/printing.h"
 #include "tenon/random.h"
 #include "tenon/shape.h"
 #include "tenon/signal.h"

@@ -1,6 +1,8 @@
 // Modes: what ops do besides computing while something is in force.
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
 #include "base/error.h"
@@ -12,6 +14,7 @@
 #include "tenon/amp.h"
 #include "tenon/debug.h"
 #include "tenon/hot_paths.h"
+#include "tenon/printing.h"
 
 namespace tn::python {
 namespace {
@@ -60,6 +63,31 @@ std::pair<int, int64_t> hot_path_policy() {
   return {static_cast<int>(now.when), now.threshold};
 }
 
+using Printing =
+    std::tuple<std::optional<int>, int64_t, int64_t, int64_t, bool, std::optional<bool>>;
+
+template <class T>
+std::optional<T> optional_of(const Maybe<T>& m) {
+  return m ? std::optional<T>(*m) : std::nullopt;
+}
+template <class T>
+Maybe<T> maybe_of(const std::optional<T>& o) {
+  return o ? Maybe<T>(*o) : Maybe<T>();
+}
+
+/// precision, threshold, edgeitems, linewidth, suppress, sci_mode.
+Printing printing() {
+  PrintOptions now = print_options();
+  return {optional_of(now.precision), now.threshold, now.edgeitems, now.linewidth, now.suppress,
+          optional_of(now.sci_mode)};
+}
+
+void set_printing(std::optional<int> precision, int64_t threshold, int64_t edgeitems,
+                  int64_t linewidth, bool suppress, std::optional<bool> sci_mode) {
+  set_print_options(
+      {maybe_of(precision), threshold, edgeitems, linewidth, suppress, maybe_of(sci_mode)});
+}
+
 }  // namespace
 
 static void bind_hot_paths(nb::module_& m) {
@@ -96,6 +124,10 @@ void bind_modes(nb::module_& m) {
       nb::arg("x"), nb::arg("y"));
   m.def("_set_debug_nans", set_debug_nans, nb::arg("sought"));
   m.def("_is_tracing", [] { return Trace::tracing() != nullptr; });
+  m.def("_printing", printing);
+  m.def("_set_printing", set_printing, nb::arg("precision").none(), nb::arg("threshold"),
+        nb::arg("edgeitems"), nb::arg("linewidth"), nb::arg("suppress"),
+        nb::arg("sci_mode").none());
   m.def("_precision_of", precision_of, nb::arg("op"));
   m.def("_clear_plans", &tn::clear_plans, nb::call_guard<nb::gil_scoped_release>());
   m.def("_set_longest_pending", &tn::set_longest_pending, nb::arg("ops"));

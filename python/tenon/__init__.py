@@ -115,6 +115,11 @@ if TYPE_CHECKING:
         RMSNorm as RMSNorm,
         Sequential as Sequential,
     )
+    from .printing import (
+        get_printoptions as get_printoptions,
+        printoptions as printoptions,
+        set_printoptions as set_printoptions,
+    )
     from .progress_bar import Progress as Progress, progress as progress
     from .random import rand as rand, randn as randn
     from .transforms import (
@@ -150,6 +155,7 @@ _HOMES = {  # modules, and the names that are taken from them
     "model": "CBackend CpuBackend CudaBackend IOKey InterpreterBackend JaxBackend Model"
     " NumpyBackend PhysicalModel TorchBackend TrainModel",
     "nn": "Conv ConvTranspose Embedding GroupNorm LayerNorm Linear Module RMSNorm Sequential",
+    "printing": "get_printoptions printoptions set_printoptions",
     "progress_bar": "Progress progress",
     "random": "rand randn",
     "transforms": "checkpoint grad hessian jacfwd jacobian jacrev jvp value_and_grad vjp vmap",

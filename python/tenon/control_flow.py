@@ -18,7 +18,7 @@ def cond(
     examples: then both are. They must return trees of the same structure, shapes and types.
 
         >>> tn.cond(tn.array(2.0) > 1, lambda x: x + 1, lambda x: x - 1, tn.array(5.0))
-        tensor(6, dtype=float32)
+        tensor(6., dtype=float32)
     """
     given = _core._TensorTree(operands)
     yes = FlatFunction("cond", true_fn, given, number=_core._number)
@@ -34,7 +34,7 @@ def while_loop(cond_fn: Callable[[Any], Any], body_fn: Callable[[Any], Any], ini
     only (`jvp`); for `grad` use `scan`, whose length is known.
 
         >>> tn.while_loop(lambda x: x < 100, lambda x: x * 2, tn.array(3.0))
-        tensor(192, dtype=float32)
+        tensor(192., dtype=float32)
     """
     check_callable("while_loop", body_fn)
     given = _core._TensorTree((as_tensors(init, _core._number),))
@@ -59,7 +59,7 @@ def scan(
     traced once: random numbers that differ from step to step need keys among `xs`.
 
         >>> tn.scan(lambda total, x: (total + x, total), tn.array(0.0), tn.array([1.0, 2.0, 3.0]))
-        (tensor(6, dtype=float32), tensor([0, 1, 3], dtype=float32))
+        (tensor(6., dtype=float32), tensor([0., 1., 3.], dtype=float32))
     """
     check_callable("scan", f)
     if length is not None and not isinstance(length, SupportsIndex):

@@ -32,7 +32,7 @@ class custom_function:
         ... def clipped_vjp(x, ct, y):
         ...     return ct  # as if it were not there
         >>> tn.grad(lambda x: clipped(x) * 3)(7.0)
-        tensor(3, dtype=float32)
+        tensor(3., dtype=float32)
     """
 
     def __init__(self, f: Callable[..., Any]) -> None:

@@ -4,7 +4,7 @@
     >>> path = tempfile.mkdtemp() + "/weights.safetensors"
     >>> tn.save_safetensors(path, {"w": tn.ones(3)}, metadata={"made": "by hand"})
     >>> tn.load(path)
-    {'w': tensor([1, 1, 1], dtype=float32)}
+    {'w': tensor([1., 1., 1.], dtype=float32)}
 
 A file appears under its name when all of it is on the disk: who is stopped while saving has the old
 one. Nothing that is read can run code.
@@ -183,7 +183,7 @@ def savez(file: File, /, *tensors: Any, **named: Any) -> None:
         >>> file = io.BytesIO()
         >>> tn.savez(file, tn.ones(2), bias=tn.zeros(1))
         >>> tn.load(io.BytesIO(file.getvalue()))
-        {'arr_0': tensor([1, 1], dtype=float32), 'bias': tensor([0], dtype=float32)}
+        {'arr_0': tensor([1., 1.], dtype=float32), 'bias': tensor([0.], dtype=float32)}
     """
     _save_zip("savez", file, tensors, named, zipfile.ZIP_STORED)
 

@@ -12,7 +12,7 @@ of where they look like a slip.
     >>> with tn.signal.context("forward"):
     ...     y = tn.ones(3) * 2
     >>> y
-    tensor([2, 2, 2], dtype=float32)
+    tensor([2., 2., 2.], dtype=float32)
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class context(contextlib.ContextDecorator):
         ... def loss(x):
         ...     return tn.sum(x * x)
         >>> loss(tn.ones(3))
-        tensor(3, dtype=float32)
+        tensor(3., dtype=float32)
     """
 
     def __init__(self, name: str, backward: str | None = None) -> None:
@@ -80,7 +80,7 @@ def tensor(x: tn.Tensor, name: str) -> tn.Tensor:
     Without workers every tensor is whole.
 
         >>> tn.signal.tensor(tn.ones(2), "batch")
-        tensor([1, 1], dtype=float32)
+        tensor([1., 1.], dtype=float32)
     """
     if not isinstance(x, tn.Tensor):
         _core._fail("type", f"signal.tensor: needs a tensor, not {type(x).__name__}")

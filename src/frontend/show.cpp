@@ -1,16 +1,25 @@
-// Tensors as people read them: tensor([[1, 2], [3, 4]], dtype=float32).
+// Tensors as people read them: tensor([[1., 2.], [3., 4.]], dtype=float32).
+
+#include <ostream>
 
 #include "base/text.h"
 #include "ir/node.h"
 #include "ir/values_text.h"
+#include "tenon/printing.h"
 #include "tenon/tensor.h"
 
 namespace tn {
 
 std::string Tensor::to_string() const {
-  std::string values = values_text(type_of(*this), data(), 7);
-  std::string shape = size() == 0 ? format(", shape={}", tn::to_text(this->shape())) : "";
-  return format("tensor({}{}, dtype={})", values, shape, tn::name_of(dtype()));
+  constexpr std::string_view kBegin = "tensor(";
+  std::string text = std::string(kBegin) + values_text(type_of(*this), data(), kBegin.size());
+  std::string type = format("dtype={})", tn::name_of(dtype()));
+  if (size() == 0) type = format("shape={}, {}", tn::to_text(this->shape()), type);
+  size_t line = text.size() - (text.rfind('\n') + 1);
+  bool wraps = line + 2 + type.size() > static_cast<size_t>(print_options().linewidth);
+  return text + (wraps ? ",\n" + std::string(kBegin.size(), ' ') : ", ") + type;
 }
+
+std::ostream& operator<<(std::ostream& out, const Tensor& x) { return out << x.to_string(); }
 
 }  // namespace tn

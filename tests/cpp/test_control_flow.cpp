@@ -266,7 +266,7 @@ TEST_CASE("print inside vmap and scan, once per example and step") {
   CHECK(out[0].to_vector<float>() == Floats{3, 7});
   set_print_sink({});
   CHECK(std::count(lines.begin(), lines.end(), "step") >= 2);
-  for (const char* line : {"c=0 x=1", "c=0 x=3", "c=1 x=2", "c=3 x=4"})
+  for (const char* line : {"c=0. x=1.", "c=0. x=3.", "c=1. x=2.", "c=3. x=4."})
     CHECK(std::count(lines.begin(), lines.end(), line) == 1);
 }
 
@@ -281,7 +281,7 @@ TEST_CASE("print and check run at once where values are known") {
   CHECK(grad(f)({Tensor(3.f)})[0].item<float>() == 6);
   std::string error = error_in([&] { grad(f)({Tensor(-3.f)}); });
   set_print_sink({});
-  CHECK(lines == std::vector<std::string>{"x is 3", "x is -3"});
+  CHECK(lines == std::vector<std::string>{"x is 3.", "x is -3."});
   CHECK(contains(error, "check: x must be positive: -3"));
   CHECK(contains(error, "test_control_flow.cpp:"));
 }
@@ -298,5 +298,5 @@ TEST_CASE("a derivative that computes steps again does not print again") {
   };
   CHECK(grad(f)({Tensor(3.f)})[0].item<float>() == 108);
   set_print_sink({});
-  CHECK(lines == std::vector<std::string>{"c=3", "c=9"});
+  CHECK(lines == std::vector<std::string>{"c=3.", "c=9."});
 }

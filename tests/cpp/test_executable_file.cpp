@@ -101,7 +101,7 @@ TEST_CASE("effects, draws, derivatives and nested functions are saved") {
   set_print_sink([&](std::string_view line) { lines.emplace_back(line); });
   Tensors args{full({5}, 2.f)};
   check_same(again(args), made(args));
-  CHECK(lines == std::vector<std::string>{"sum 10", "sum 10"});
+  CHECK(lines == std::vector<std::string>{"sum 10.", "sum 10."});
   CHECK(again(args)[0].to_vector<float>()[0] == 12);
   for (const Executable& exe : {made, again})
     CHECK_THROWS_WITH_AS(exe({full({5}, -6.f)}), doctest::Contains("too small: -6"), UserError);

@@ -356,17 +356,17 @@ def test_prints_and_checks_run_with_every_call(capsys):
         return x * 2
 
     f(tn.ones(2)), f(tn.ones(2) * 2)
-    assert capsys.readouterr().out == "sum 2\ndone\nsum 4\ndone\n"
+    assert capsys.readouterr().out == "sum 2.\ndone\nsum 4.\ndone\n"
     with pytest.raises(ValueError, match="check: low: -1"):
         f(-tn.ones(2))
     quiet = tn.compile(lambda x: tn.print("x {}", x))
     capsys.readouterr()
     assert quiet(tn.ones(1)) is None and quiet(tn.ones(1)) is None
-    assert capsys.readouterr().out == "x [1]\nx [1]\n"
+    assert capsys.readouterr().out == "x [1.]\nx [1.]\n"
     tn.compile(lambda x: f(x) + 1)(tn.ones(2))
-    assert capsys.readouterr().out == "sum 2\ndone\n"
+    assert capsys.readouterr().out == "sum 2.\ndone\n"
     tn.grad(lambda x: tn.sum(f(x)))(tn.ones(2))
-    assert capsys.readouterr().out == "sum 2\ndone\n"
+    assert capsys.readouterr().out == "sum 2.\ndone\n"
 
 
 def test_errors_name_the_line_and_leave_nothing_behind():

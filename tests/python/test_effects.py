@@ -10,7 +10,7 @@ from tenon import _core
 def test_print_goes_to_the_current_stdout(capsys):
     tn.print("x is {} and {}", tn.array([1.0, 2.0]), 3)
     tn.print("plain")
-    assert capsys.readouterr().out == "x is [1, 2] and 3\nplain\n"
+    assert capsys.readouterr().out == "x is [1., 2.] and 3\nplain\n"
 
 
 def test_print_inside_vmap_prints_every_example(capsys):
@@ -20,7 +20,7 @@ def test_print_inside_vmap_prints_every_example(capsys):
 
     out = _core._vmap(f, [tn.array([1.0, 2.0, 3.0])], [0])
     np.testing.assert_array_equal(np.asarray(out[0]), [2, 4, 6])
-    assert capsys.readouterr().out == "1\n2\n3\n"
+    assert capsys.readouterr().out == "1.\n2.\n3.\n"
 
 
 def test_check_names_the_line():
@@ -105,7 +105,7 @@ def doubled(a):
 class TestDerivatives:
     """What a function does besides computing happens once, whatever is derived from it."""
 
-    LINES = {chosen: ["then", "2"], looped: ["step", "then", "2", "step", "then", "4"]}
+    LINES = {chosen: ["then", "2."], looped: ["step", "then", "2.", "step", "then", "4."]}
 
     @pytest.mark.parametrize("f", LINES)
     @pytest.mark.parametrize(
@@ -134,7 +134,7 @@ class TestDerivatives:
         assert printed(capsys, lambda: transformed(f)) == self.LINES[f]
 
     def test_while_loop(self, capsys):
-        assert printed(capsys, lambda: tn.jvp(doubled, [TWO], [ONE])) == ["then", "2"]
+        assert printed(capsys, lambda: tn.jvp(doubled, [TWO], [ONE])) == ["then", "2."]
 
         def going(c):
             tn.print("asked")
@@ -177,7 +177,7 @@ class TestDerivatives:
         def steps(a):
             return tn.scan(lambda c, y: (f(c), None), a, length=2)[0]
 
-        lines = ["rule", "4", "rule", "2"]
+        lines = ["rule", "4.", "rule", "2."]
         assert printed(capsys, lambda: tn.grad(steps)(TWO)) == lines
         assert printed(capsys, lambda: tn.vmap(tn.grad(steps))(TWO[None])) == lines
         cond = lambda a: tn.cond(a > 0, f, lambda c: c, a)  # noqa: E731

@@ -234,7 +234,7 @@ def test_what_a_function_prints_and_checks(library, tmp_path, capfd):
     loaded = rt.Executable(library, tmp_path / "speaks.tnx")
     loaded(np.ones(3, np.float32))
     ctypes.CDLL(None).fflush(None)
-    assert capfd.readouterr().out == "sum 3\n"
+    assert capfd.readouterr().out == "sum 3.\n"
     with pytest.raises(rt.Failure, match="too large: 11"):
         loaded(np.full(3, 11, np.float32))
 

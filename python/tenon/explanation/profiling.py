@@ -101,7 +101,7 @@ def profile(fun: Any, calls: int = 1) -> Any:
         >>> double = tn.compile(lambda x: x * 2)
         >>> told = tn.profile(double)(tn.ones(3))
         >>> len(told.steps), told.result
-        (1, tensor([2, 2, 2], dtype=float32))
+        (1, tensor([2., 2., 2.], dtype=float32))
 
     With the name of a file instead, a context: everything that happens inside, on all threads, is
     written there when it ends. `.json` is for chrome://tracing and ui.perfetto.dev, `.html` a

@@ -57,7 +57,7 @@ def build(
         >>> double = tn.compile(lambda x: 2 * x, args=[tn.InputInfo((3,), tn.float32)])
         >>> text, constants = tn._core._c_source([("double", double._program)])
         >>> build(text, constants)([tn.array([1.0, 2.0, 3.0])])
-        [tensor([2, 4, 6], dtype=float32)]
+        [tensor([2., 4., 6.], dtype=float32)]
     """
     declared = {found["name"]: found["lines"] for found in _DECLARATION.finditer(text)}
     if name is None:

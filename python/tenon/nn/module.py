@@ -152,7 +152,7 @@ class Module:
             >>> other = {f"h.{i}.fc.weight": tn.ones((n, 1)) for i, n in enumerate([2, 1])}
             >>> mapping = {"h.*.fc": "layers.*", "h.*.fc.weight": ("layers.*.weight", tn.transpose)}
             >>> model.load_weights(other, strict=False, mapping=mapping).layers[0].weight
-            tensor([[1, 1]], dtype=float32)
+            tensor([[1., 1.]], dtype=float32)
 
         `dtype` is what floating-point weights become, whatever they are and were.
         """
@@ -298,7 +298,7 @@ def value_and_grad(model: Module, f: Callable[..., Any]) -> Callable[..., Any]:
         >>> loss_and_grad = tn.nn.value_and_grad(model, lambda x: tn.sum(model(x)))
         >>> loss, grads = loss_and_grad(tn.array([[1.0, 2.0]]))
         >>> grads
-        {'weight': tensor([[1, 2]], dtype=float32), 'bias': tensor([1], dtype=float32)}
+        {'weight': tensor([[1., 2.]], dtype=float32), 'bias': tensor([1.], dtype=float32)}
     """
     if not isinstance(model, Module) or not callable(f):
         given = f"{type(model).__name__} and {type(f).__name__}"

@@ -2,7 +2,7 @@
 
     >>> optimizer = tn.optim.SGD(learning_rate=0.5)
     >>> optimizer.apply_gradients({"w": tn.array([2.0])}, {"w": tn.array([1.0])})
-    {'w': tensor([0], dtype=float32)}
+    {'w': tensor([0.], dtype=float32)}
 """
 
 from . import clipping, lr_scheduler, schedules

@@ -17,7 +17,7 @@ def clip_grad_norm(grads: Any, max_norm: float) -> tuple[Any, tn.Tensor]:
 
         >>> clipped, norm = tn.optim.clip_grad_norm({"w": tn.array([3.0, 4.0])}, max_norm=1.0)
         >>> clipped, norm
-        ({'w': tensor([0.6, 0.8], dtype=float32)}, tensor(5, dtype=float32))
+        ({'w': tensor([0.5999999 , 0.79999983], dtype=float32)}, tensor(5., dtype=float32))
     """
     norm = _norm("clip_grad_norm", tn.tree.leaves(grads))
     scale = _scale("clip_grad_norm", norm, max_norm)

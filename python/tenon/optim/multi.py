@@ -21,7 +21,7 @@ class MultiOptimizer(Optimizer):
         ...     [tn.optim.SGD(1.0), tn.optim.SGD(0.5)], [lambda name, w: name == "bias"])
         >>> ones = {"weight": tn.ones(1), "bias": tn.ones(1)}
         >>> optimizer.apply_gradients(ones, ones)
-        {'weight': tensor([0.5], dtype=float32), 'bias': tensor([0], dtype=float32)}
+        {'weight': tensor([0.5], dtype=float32), 'bias': tensor([0.], dtype=float32)}
     """
 
     def __init__(self, optimizers: Sequence[Optimizer], filters: Sequence[Filter] = ()) -> None:

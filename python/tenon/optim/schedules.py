@@ -31,7 +31,7 @@ def step_decay(init: float, decay_rate: float, step_size: int) -> Schedule:
 
     >>> rate = tn.optim.step_decay(1.0, 0.5, step_size=2)
     >>> rate(tn.arange(5))
-    tensor([   1,    1,  0.5,  0.5, 0.25], dtype=float32)
+    tensor([1.  , 1.  , 0.5 , 0.5 , 0.25], dtype=float32)
     """
     _check_steps("step_decay", "step_size", step_size)
     return lambda step: init * decay_rate ** _number(step // step_size)
