@@ -8,12 +8,43 @@ import re
 import types
 import weakref
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, overload
 
 from . import _core, random
 from .ahead import compile_ahead
 from .compiled_modules import compiled_module, function_of, is_module, plain
 from .flat_function import check_callable
+
+if TYPE_CHECKING:
+    from typing import ParamSpec, TypedDict, TypeVar
+
+    from typing_extensions import Unpack
+
+    from .executables import Executable
+    from .model import Model, PhysicalModel
+    from .nn import Module
+
+    P = ParamSpec("P")
+    R = TypeVar("R")
+    M = TypeVar("M", bound=Module)
+
+    class Options(TypedDict, total=False):
+        """The options of `compile` for functions, by name."""
+
+        static_argnums: int | Sequence[int]
+        static_argnames: str | Sequence[str]
+        donate_argnums: int | Sequence[int]
+        optimization_level: int
+        mode: str | None
+        backend: str | None
+        memory_limit: int | str | None
+        timeout: float | tuple[float, str] | None
+        check: bool
+        off: str | Sequence[str]
+        on: str | Sequence[str]
+        memory_planning: str | None
+        optimize_for: str
+        target_hardware: str | Sequence[str]
 
 
 def _positional(f: Callable[..., Any]) -> list[str]:
@@ -213,6 +244,46 @@ def _executable(
     return compile_ahead(fun, *given, level, _bytes(options["memory_limit"]), plan)
 
 
+@overload
+def compile(
+    fun: M,
+    inputs: Any = ...,
+    outputs: Any = ...,
+    shapeless: bool = ...,
+    **options: Unpack[Options],
+) -> M: ...
+@overload
+def compile(
+    fun: Callable[P, R],
+    *,
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any] | None = ...,
+    **options: Unpack[Options],
+) -> Executable: ...
+@overload
+def compile(
+    fun: Callable[P, R], *, kwargs: Mapping[str, Any], **options: Unpack[Options]
+) -> Executable: ...
+@overload
+def compile(
+    fun: Callable[P, R],
+    inputs: Any = ...,
+    outputs: Any = ...,
+    shapeless: bool = ...,
+    **options: Unpack[Options],
+) -> _core.CompiledFunction[P, R]: ...
+@overload
+def compile(
+    *,
+    inputs: Any = ...,
+    outputs: Any = ...,
+    shapeless: bool = ...,
+    **options: Unpack[Options],
+) -> Callable[[Callable[P, R]], _core.CompiledFunction[P, R]]: ...
+@overload
+def compile(
+    fun: Model | None = ..., *args: Any, model: Model | None = ..., **model_options: Any
+) -> PhysicalModel: ...
 def compile(
     fun: Callable[..., Any] | None = None,
     inputs: Any = None,
@@ -253,7 +324,7 @@ def compile(
         ... def gelu(x):
         ...     return x * (1 + tn.erf(x / 2**0.5)) / 2
         >>> gelu(tn.array([-1.0, 0.0, 1.0]))
-        tensor([-0.158655,         0,  0.841345], dtype=float32)
+        tensor([-0.15865526,  0.        ,  0.8413447 ], dtype=float32)
 
     What `fun` closes over is constant. Containers that it reads or changes are given as `inputs`
     and `outputs`: lists, dicts, modules, optimizers, `tn.random.state`, and trees of them. Every
@@ -307,7 +378,7 @@ def compile(
         >>> info = tn.InputInfo(shape=((1, 8, 16), 2), dtype=tn.float32)
         >>> scaled = tn.compile(lambda x, by: x * by, args=[info], kwargs={"by": 3})
         >>> scaled(tn.ones((1, 2)))
-        tensor([[3, 3]], dtype=float32)
+        tensor([[3., 3.]], dtype=float32)
 
     A logical model, as the first argument or as `model`, becomes a physical one on `backend`, with
     the options of `tn.model.compile_model`.
@@ -357,7 +428,7 @@ def _physical(model: Any, options: dict[str, Any], given: dict[str, Any]) -> Any
     return compile_model(model, **said)
 
 
-def compiled_function(fun: Callable[..., Any]) -> _core.CompiledFunction:
+def compiled_function(fun: Callable[..., Any]) -> _core.CompiledFunction[..., Any]:
     """`fun`, compiled if it is not yet."""
     found = function_of(fun)
     return found if isinstance(found, _core.CompiledFunction) else function_of(compile(fun))

@@ -16,7 +16,7 @@ class _CompiledCall:
     """What the class of a compiled module has before that of the module itself."""
 
     _plain: type  # the class of the module
-    _compiled: _core.CompiledFunction  # calls of `_of`
+    _compiled: _core.CompiledFunction[..., Any]  # calls of `_of`
     _of: Any
     _options: dict[str, Any]
 
@@ -59,7 +59,7 @@ def _compile_again(module: Any, options: dict[str, Any]) -> Any:
 
 
 def compiled_module(
-    module: Any, compiled: _core.CompiledFunction, options: dict[str, Any]
+    module: Any, compiled: _core.CompiledFunction[..., Any], options: dict[str, Any]
 ) -> Any:
     """`module` with `compiled` for its calls. Both have one state: a change of one is in both."""
     own = type(module)

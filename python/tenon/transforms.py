@@ -5,12 +5,14 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 from . import _core
 from .flat_function import FlatFunction, check_callable
 
 Function = Callable[..., Any]
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
 def _parameters(f: Function) -> list[str] | None:
@@ -66,18 +68,18 @@ def _keys(
 
 
 def value_and_grad(
-    f: Function,
+    f: Callable[P, Any],
     argnums: int | Sequence[int] | None = None,
     argnames: str | Sequence[str] | None = None,
     has_aux: bool = False,
-) -> Function:
+) -> Callable[P, tuple[Any, Any]]:
     """A function that returns what `f` returns together with its gradient.
 
     `f` returns a scalar, or a tuple that starts with one; the rest of the tuple is passed through.
 
         >>> loss_and_grad = tn.value_and_grad(lambda w, x: tn.sum(w * x))
         >>> loss_and_grad(tn.array([1.0, 2.0]), tn.array([3.0, 4.0]))
-        (tensor(11, dtype=float32), tensor([3, 4], dtype=float32))
+        (tensor(11., dtype=float32), tensor([3., 4.], dtype=float32))
 
     The arguments mean the same as for `grad`.
     """
@@ -109,11 +111,11 @@ def value_and_grad(
 
 
 def grad(
-    f: Function,
+    f: Callable[P, Any],
     argnums: int | Sequence[int] | None = None,
     argnames: str | Sequence[str] | None = None,
     has_aux: bool = False,
-) -> Function:
+) -> Callable[P, Any]:
     """A function that returns the gradient of `f`, which returns a scalar.
 
     `argnums` are the positions of the arguments to differentiate (0 when neither they nor
@@ -123,9 +125,9 @@ def grad(
     `has_aux`, `f` returns a scalar and another value; the result is the gradient and that value.
 
         >>> tn.grad(lambda p: tn.sum(p["w"] * p["w"] + p["b"]))({"w": tn.ones(2), "b": 1.0})
-        {'w': tensor([2, 2], dtype=float32), 'b': tensor(2, dtype=float32)}
+        {'w': tensor([2., 2.], dtype=float32), 'b': tensor(2., dtype=float32)}
         >>> tn.grad(tn.grad(lambda x: x**3))(2.0)
-        tensor(12, dtype=float32)
+        tensor(12., dtype=float32)
     """
     value_and_grad_f = value_and_grad(f, argnums, argnames, has_aux)
 
@@ -146,7 +148,7 @@ def vjp(f: Function, primals: Sequence[Any], cotangents: Any = None) -> tuple[An
 
         >>> y, (dx,) = tn.vjp(tn.square, [tn.array([1.0, 2.0])], tn.array([1.0, 10.0]))
         >>> dx
-        tensor([ 2, 40], dtype=float32)
+        tensor([ 2., 40.], dtype=float32)
     """
     check_callable("vjp", f)
     return _core._call_vjp(f, primals, cotangents)
@@ -158,13 +160,13 @@ def jvp(f: Function, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[A
     `tangents` is a tree like `primals`, in which None stands for zeros.
 
         >>> tn.jvp(tn.square, [tn.array(3.0)], [tn.array(1.0)])
-        (tensor(9, dtype=float32), tensor(6, dtype=float32))
+        (tensor(9., dtype=float32), tensor(6., dtype=float32))
     """
     check_callable("jvp", f)
     return _core._call_jvp(f, primals, tangents)
 
 
-def vmap(f: Function, in_axes: Any = 0, out_axes: Any = 0) -> Function:
+def vmap(f: Callable[P, R], in_axes: Any = 0, out_axes: Any = 0) -> Callable[P, R]:
     """`f` on every example along an axis of its arguments, all at once.
 
     `in_axes` says along which axis each tensor of the arguments holds examples; None: it is the
@@ -174,7 +176,7 @@ def vmap(f: Function, in_axes: Any = 0, out_axes: Any = 0) -> Function:
 
         >>> pairs = tn.vmap(lambda x, y: tn.sum(x * y), in_axes=(0, None))
         >>> pairs(tn.array([[1.0, 2.0], [3.0, 4.0]]), tn.array([1.0, 10.0]))
-        tensor([21, 43], dtype=float32)
+        tensor([21., 43.], dtype=float32)
     """
     check_callable("vmap", f)
     call = _core._call_vmap
@@ -186,24 +188,24 @@ def vmap(f: Function, in_axes: Any = 0, out_axes: Any = 0) -> Function:
     return wrapper
 
 
-def jacrev(f: Function, argnums: int | Sequence[int] = 0) -> Function:
+def jacrev(f: Callable[P, Any], argnums: int | Sequence[int] = 0) -> Callable[P, Any]:
     """A function that returns the Jacobian of `f`, computed row by row in reverse mode.
 
     It is a tree like the result of `f`, whose leaves are trees like the argument, or tuples of
     those for a sequence of positions. A leaf has the shape of the result, then the argument's.
 
         >>> tn.jacrev(lambda x: x * tn.sum(x))(tn.array([2.0, 3.0]))
-        tensor([[7, 2],
-                [3, 8]], dtype=float32)
+        tensor([[7., 2.],
+                [3., 8.]], dtype=float32)
     """
     return _jacobian("jacrev", f, argnums, reverse=True)
 
 
-def jacfwd(f: Function, argnums: int | Sequence[int] = 0) -> Function:
+def jacfwd(f: Callable[P, Any], argnums: int | Sequence[int] = 0) -> Callable[P, Any]:
     """Like `jacrev`, computed column by column in forward mode: for more results than arguments.
 
     >>> tn.jacfwd(lambda x: x * x * tn.array([1.0, 2.0, 3.0]))(2.0)
-    tensor([ 4,  8, 12], dtype=float32)
+    tensor([ 4.,  8., 12.], dtype=float32)
     """
     return _jacobian("jacfwd", f, argnums, reverse=False)
 
@@ -211,14 +213,14 @@ def jacfwd(f: Function, argnums: int | Sequence[int] = 0) -> Function:
 jacobian = jacrev
 
 
-def hessian(f: Function, argnums: int | Sequence[int] = 0) -> Function:
+def hessian(f: Callable[P, Any], argnums: int | Sequence[int] = 0) -> Callable[P, Any]:
     """A function that returns the second derivatives of `f`, which returns a scalar.
 
     They are a tree like the argument, whose leaves are trees like the argument.
 
         >>> tn.hessian(lambda x: tn.sum(x * x * x))(tn.array([3.0, 5.0]))
-        tensor([[18,  0],
-                [ 0, 30]], dtype=float32)
+        tensor([[18.,  0.],
+                [ 0., 30.]], dtype=float32)
     """
     return jacfwd(grad(f, argnums), argnums)
 
@@ -236,7 +238,7 @@ def _jacobian(name: str, f: Function, argnums: int | Sequence[int], reverse: boo
     return wrapper
 
 
-def checkpoint(f: Function, segments: int = 1) -> Function:
+def checkpoint(f: Callable[P, R], segments: int = 1) -> Callable[P, R]:
     """`f`, of which a derivative keeps the arguments only and computes the rest again.
 
     Values and gradients are the same bit for bit (where one tensor goes into several checkpoints,
@@ -246,8 +248,8 @@ def checkpoint(f: Function, segments: int = 1) -> Function:
 
         >>> block = tn.checkpoint(lambda x, w: tn.tanh(x @ w))
         >>> tn.grad(lambda w: tn.sum(block(tn.ones((2, 2)), w)))(tn.zeros((2, 2)))
-        tensor([[2, 2],
-                [2, 2]], dtype=float32)
+        tensor([[2., 2.],
+                [2., 2.]], dtype=float32)
     """
     check_callable("checkpoint", f)
     if not isinstance(segments, int) or isinstance(segments, bool) or segments < 1:

@@ -1,7 +1,10 @@
 """What `import tenon` loads, what the package shows, and what type checkers see of it."""
 
 import ast
+import importlib.util
+import inspect
 import pathlib
+import re
 import subprocess
 import sys
 import types
@@ -63,7 +66,7 @@ def test_the_names_for_type_checkers_are_those_of_the_table():
 
 def test_dir_has_what_users_may_use():
     names = dir(tn)
-    assert {"Tensor", "array", "compile", "nn", "softmax"} <= set(names)
+    assert {"Tensor", "array", "compile", "nn", "softmax", "set_printoptions"} <= set(names)
     modules = [n for n in names if isinstance(getattr(tn, n), types.ModuleType)]
     assert modules == sorted(tn._PARTS)
     assert not {"annotations", "TYPE_CHECKING", "compilation", "creation"} & set(names)
@@ -92,3 +95,80 @@ def test_no_hint_where_nothing_is_close(name):
     with pytest.raises(AttributeError) as error:
         getattr(tn, name)
     assert str(error.value) == f"module 'tenon' has no attribute {name!r}"
+
+
+CHECKED = '''
+import tenon as tn
+from tenon import nn
+
+@tn.compile
+def scaled(x: tn.Tensor, by: float = 2.0) -> tn.Tensor:
+    return x * by
+
+@tn.compile(mode="reduce-overhead")
+def shifted(x: tn.Tensor) -> tn.Tensor:
+    return x + 1
+
+class Scaler:
+    @tn.compile
+    def scaled(self, x: tn.Tensor) -> tn.Tensor:
+        return x * 2
+
+reveal_type(scaled(tn.ones(3), by=3.0))  # Tensor
+reveal_type(shifted(tn.ones(3)))  # Tensor
+reveal_type(Scaler().scaled(tn.ones(3)))  # Tensor
+reveal_type(tn.vmap(scaled)(tn.ones((2, 3)), 3.0))  # Tensor
+reveal_type(tn.checkpoint(scaled)(tn.ones(3)))  # Tensor
+reveal_type(tn.compile(nn.Linear(2, 3)))  # Linear
+reveal_type(tn.compile(scaled, args=[tn.InputInfo((3,), tn.float32)]))  # Executable
+scaled.show("graph")
+scaled(tn.ones(3), by="three")  # error
+scaled()  # error
+tn.compile(scaled, mod="default")  # error
+tn.grad(scaled)(tn.ones(3), too="many")  # error
+tn.sofmax(tn.ones(3))  # error
+nn.Linnear(2, 3)  # error
+tn.linalg.qrr(tn.ones((2, 2)))  # error
+'''
+
+
+@pytest.mark.skipif(importlib.util.find_spec("mypy") is None, reason="mypy is not installed")
+def test_type_checkers_see_signatures_and_misspelt_names(tmp_path):
+    (tmp_path / "program.py").write_text(CHECKED)
+    done = subprocess.run(
+        [sys.executable, "-m", "mypy", "--strict", "program.py"],
+        cwd=tmp_path,
+        env=environment(MYPYPATH=str(PACKAGE.parent)),
+        text=True,
+        capture_output=True,
+    )
+    wanted, got = {}, {}
+    for number, line in enumerate(CHECKED.splitlines(), 1):
+        if "  # " in line:
+            wanted[number] = line.partition("  # ")[2]
+    for line in done.stdout.splitlines():
+        if place := re.match(r"program\.py:(\d+): (\w+): (.*)", line):
+            revealed = re.search(r'Revealed type is "(?:\w+\.)*(\w+)"', place[3])
+            got.setdefault(int(place[1]), revealed[1] if revealed else place[2])
+    assert got == wanted, done.stdout + done.stderr
+
+
+def test_decorated_functions_keep_their_signatures():
+    def f(x: tn.Tensor, by: float = 2.0) -> tn.Tensor:
+        """Scaled."""
+        return x * by
+
+    for made in (tn.compile(f), tn.compile(mode="default")(f), tn.vmap(f), tn.checkpoint(f)):
+        assert inspect.signature(made) == inspect.signature(f)
+        assert (made.__name__, made.__doc__, made.__wrapped__) == ("f", "Scaled.", f)
+    for transform in (tn.grad, tn.value_and_grad, tn.jacrev, tn.jacfwd, tn.hessian):
+        assert inspect.signature(transform(f)).parameters == inspect.signature(f).parameters
+
+
+def test_the_options_that_type_checkers_know_are_all():
+    tree = ast.parse((PACKAGE / "compilation.py").read_text())
+    [options] = [n for n in ast.walk(tree) if isinstance(n, ast.ClassDef) and n.name == "Options"]
+    named = {line.target.id for line in options.body if isinstance(line, ast.AnnAssign)}
+    parameters = inspect.signature(tn.compile).parameters.values()
+    by_name = {p.name for p in parameters if p.kind is p.KEYWORD_ONLY}
+    assert named == by_name - {"args", "kwargs", "model"}
