@@ -15,10 +15,13 @@ from .creation import array as array
 from .creation import asarray as asarray
 from .creation import from_dlpack as from_dlpack
 from .creation import result_type as result_type
+from .einops_backend import install as _install_einops
+from .numpy_protocol import install as _install_numpy
 from .tensor_names import install as _install_names
 
-for _install in (_install_at, _install_names):
+for _install in (_install_at, _install_names, _install_numpy):
     _install(_core.Tensor)
+_install_einops()
 
 # Everything else is imported when it is first used: `import tenon` is to take no time. What type
 # checkers and editors see of it stands here, and once more in the table below.
