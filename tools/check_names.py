@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """Fail on names and words that the house rules exclude."""
+import collections
 import re
 import sys
 
@@ -9,6 +10,9 @@ VAGUE = re.compile(r"(^|[/_.-])(utils?|common|misc|helpers?|v2)([/_.-]|$)")
 UNFINISHED = re.compile(r"\b(TO" r"DO|FIX" r"ME)\b(?!\s*\(#\d+\))")
 MACHINE_PATH = re.compile(r"(?<![\w./$}*-])/(?:work|root|home)(?![\w.-])")
 OUTPUT = re.compile(r"\bstd::(cout|cerr|clog)\b|\b(f?printf|puts|abort|_?exit|quick_exit)\s*\(")
+NAMESPACE = re.compile(r"(?:inline )?namespace\s*([\w:]*)\s*\{(?!.*\})")
+TYPE = re.compile(r"(?:class|struct|union|enum(?: class)?)\s+"
+                  r"(?:\[\[.*?\]\]\s*)?(\w+(?:::\w+)*)[^;<]*\{")
 LITERAL = re.compile(r'"(?:\\.|[^"\\])*"|//.*')
 
 
@@ -25,8 +29,34 @@ def line_faults(path, line):
             yield f"the library never prints or ends the process: {call[0].rstrip('( ')}"
 
 
+def types_defined(text):
+    """Names of the classes that other files would see, with their namespaces."""
+    spaces = []
+    for line in text.splitlines():
+        opened, defined = NAMESPACE.match(line), TYPE.match(line)
+        if opened:
+            spaces.append(opened[1] or "")
+        elif line.startswith("}  // namespace") and spaces:
+            spaces.pop()
+        elif defined and spaces and all(spaces):
+            yield "::".join([*spaces, defined[1]])
+
+
+def shared_names(paths):
+    """Two classes of one name in one program: the linker takes members of either for both."""
+    homes = collections.defaultdict(list)
+    for path in paths:
+        library = path.parts[0] in ("src", "include") or path.parts[:2] == ("python", "src")
+        if library and path.suffix in (".h", ".cpp"):
+            for name in types_defined(text_of(path)):
+                homes[name].append(str(path))
+    for name, files in homes.items():
+        if len(files) > 1:
+            yield f"{files[0]}: {name} is also defined in {', '.join(files[1:])}"
+
+
 def main():
-    faults = []
+    faults = list(shared_names(listed_files()))
     for path in listed_files():
         vague = VAGUE.search(str(path))
         if vague:

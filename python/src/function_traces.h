@@ -63,7 +63,7 @@ class FunctionTraces {
   /// The one used last, or null.
   Entry latest() const { return entries_.empty() ? nullptr : entries_.back(); }
   CallStats stats() const;
-  const TraceLog& log() const { return log_; }
+  const RetraceLog& log() const { return log_; }
 
   int traverse(visitproc visit, void* arg) const;
   void clear();
@@ -100,7 +100,7 @@ class FunctionTraces {
   static constexpr size_t kMost = 256;  // the least recently used go first
   std::vector<Entry> entries_;          // the last used at the end
   nb::object code_;                     // of the function that they are traces of, if it has one
-  TraceLog log_;
+  RetraceLog log_;
   CallStats gone_;            // of traces that are no more, and hits
   std::timed_mutex tracing_;  // one trace at a time: others may find what it makes
 };

@@ -28,7 +28,7 @@ struct CompiledFunction::State {
   int donated;
   std::mutex mutex = {};
   std::vector<Entry> entries = {};  // the last used at the end
-  TraceLog log = {};
+  RetraceLog log = {};
   CallStats stats = {};
 
   Entry find(const Tensors& args, const ArgumentTypes& types, std::vector<Binding>& sizes) {

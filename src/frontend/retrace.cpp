@@ -56,13 +56,13 @@ void debug_trace(std::string_view function, const Retrace& retrace) {
                 why.substr(0, why.find('\n')), open);
 }
 
-void TraceLog::add(Retrace retrace) {
+void RetraceLog::add(Retrace retrace) {
   ++by_reason_[static_cast<size_t>(retrace.reason)];
   if (kept_.size() == kMost) kept_.erase(kept_.begin());
   kept_.push_back(std::move(retrace));
 }
 
-void TraceLog::count(CallStats& stats) const {
+void RetraceLog::count(CallStats& stats) const {
   for (size_t i = 0; i < kTraceReasons; ++i) {
     if (by_reason_[i] == 0) continue;
     stats.traces += by_reason_[i];

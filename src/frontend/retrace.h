@@ -58,8 +58,8 @@ void debug_trace(std::string_view function, const Retrace& retrace);
 
 std::string to_text(const CallStats& stats);
 
-/// Traces as they are made; the oldest are forgotten, their number is not.
-class TraceLog {
+/// Why a function was traced, each time; the oldest reasons are dropped, the counts are kept.
+class RetraceLog {
  public:
   void add(Retrace retrace);
   const std::vector<Retrace>& kept() const { return kept_; }
