@@ -36,7 +36,7 @@ namespace {
 void check(const Given& given, const Tensor& value, std::map<std::string, Dim>& sizes) {
   if (value.dtype() != given.type->dtype)
     fail(Fault::type, "evaluate: type mismatch: '{}' is {}, not {}", given.name,
-         name_of(given.type->dtype), name_of(value.dtype()));
+         name_of(value.dtype()), name_of(given.type->dtype));
   const Shape& wanted = given.type->shape;
   Shape shape = value.shape();
   bool fits = shape.rank() == wanted.rank();
@@ -47,7 +47,7 @@ void check(const Given& given, const Tensor& value, std::map<std::string, Dim>& 
     fits = shape[axis] == expected;
   }
   if (!fits)
-    fail("evaluate: the shape of '{}' is {}, not {}", given.name, to_text(wanted), to_text(shape));
+    fail("evaluate: the shape of '{}' is {}, not {}", given.name, to_text(shape), to_text(wanted));
 }
 
 constexpr std::string_view argument_of(Role role) {

@@ -122,7 +122,7 @@ class Evaluation:
         sizes: dict[str, tuple[Any, str]],
     ) -> None:
         if value.dtype != dtype:
-            text = f"evaluate: type mismatch: {name!r} is {dtype}, not {value.dtype}"
+            text = f"evaluate: type mismatch: {name!r} is {value.dtype}, not {dtype}"
             hint = f"convert it: astype(tn.{dtype}), or give types when compiling"
             _core._fail("type", text, hint)
         fits = len(value.shape) == len(shape) and all(
@@ -130,7 +130,7 @@ class Evaluation:
             for wanted, size in zip(shape, value.shape)
         )
         if not fits:
-            text = f"evaluate: the shape of {name!r} is {_shown(shape)}, not {_shown(value.shape)}"
+            text = f"evaluate: the shape of {name!r} is {_shown(value.shape)}, not {_shown(shape)}"
             _core._fail("value", text)
 
     def _fits(self, name: str, wanted: Any, size: Any, sizes: dict[str, tuple[Any, str]]) -> bool:
