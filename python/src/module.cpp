@@ -37,7 +37,6 @@ NB_MODULE(_core, m) {
   bind_model_blocks(m);
   bind_signals(m);
   bind_command_line(m);
-  bind_random(m);
   m.def("_set_package_folder", &set_package_folder);
   m.attr("__version__") = TENON_VERSION;
   bind_ops(m);

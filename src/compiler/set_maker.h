@@ -8,7 +8,7 @@ namespace tn {
 /// Whether there is a compiler.
 extern const bool has_compiler;
 
-/// The set for a graph, as KernelSet's constructor did it.
+/// Runs the passes and fusion on `graph` for these likely sizes.
 std::unique_ptr<KernelSet> make_kernel_set(const Graph& graph, const CompileOptions& options,
                                            std::span<const Binding> sizes, CompileReport* report,
                                            CompileCounts& counts,

@@ -154,14 +154,12 @@ class Scheduler {
   }
 
   void find_depths() {
-    int depths = 0;
     for (const loop::Value& v : k_.values) {
       int depth = 0;
       for_each_operand(
           v, [&](ValueId id) { depth = std::max(depth, s_.depth[static_cast<size_t>(id)]); });
       if (v.op == Op::reduce) ++depth;
       s_.depth.push_back(depth);
-      depths = std::max(depths, depth);
     }
   }
 
