@@ -19,10 +19,12 @@ build: $(READY)
 test: build
 	@$(PYTHON) tools/run_tests.py
 
-# Random graphs, GRAPHS=1 SEED=17 repeats one; then bad files, for so many SECONDS.
+# Random graphs, GRAPHS=1 SEED=17 repeats one; then random calls of the Python API, CALLS of them;
+# then bad files, for so many SECONDS.
 fuzz: build
 	@TENON_FUZZ_GRAPHS=$(or $(GRAPHS),20000) TENON_FUZZ_SEED=$(or $(SEED),0) \
 		$(RELEASE)/tenon_tests -tc='random graphs*'
+	@$(PYTHON) tests/fuzz/api.py --calls $(or $(CALLS),40000) --seed $(or $(SEED),0)
 	@tests/fuzz/run.sh $(or $(SECONDS),600)
 
 # FUNCTION=exp: that one only.

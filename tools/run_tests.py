@@ -41,6 +41,8 @@ def steps(asan):
     yield "generated files", [tenon, "gen", "--check"], {}, "src/cli"
     yield "C++ tests", ["ctest", "--preset", "release"], {}, "tests/cpp"
     yield "Python tests", pytest, {}, "tests/python"
+    calls = [python, "tests/fuzz/api.py", "--calls", "2000"]
+    yield "hostile calls", calls, {}, "tests/fuzz/api.py"
     yield "installed library", ["tests/install/run.sh", "build/release"], {}, "include/tenon"
 
 
