@@ -44,6 +44,10 @@ def path_of(what: str, path: Any) -> str:
         _core._fail("value", f"{what}: the path is empty")
     if "\0" in path:
         _core._fail("value", f"{what}: a path has no zero bytes: {path!r}")
+    try:
+        os.fsencode(path)
+    except UnicodeEncodeError:
+        _core._fail("value", f"{what}: no file can have this name: {path!r}")
     return path
 
 

@@ -157,6 +157,9 @@ MADE_WRONG = [
     (lambda: nn.Linear(0, 3), "Linear: input_dims must be a positive integer, not 0"),
     (lambda: nn.Linear(2, 3.0), "Linear: output_dims must be a positive integer, not 3.0"),
     (lambda: nn.Embedding(5, -1), "Embedding: dims must be a positive integer, not -1"),
+    (lambda: nn.GRU(3, 5, 2**31), "GRU: num_layers must be at most 10000, not 2147483648"),
+    (lambda: nn.TransformerEncoder(2**31, 8, 2),
+     "TransformerEncoder: num_layers must be at most 10000, not 2147483648"),
     (lambda: nn.Conv2d(3, 4, 3, groups=2), "Conv2d: groups must divide in_channels: 2 and 3"),
     (
         lambda: nn.Conv2d(3, 4, (3,)),

@@ -108,7 +108,7 @@ def test_evaluation_is_the_compiled_function_itself() -> None:
         (lambda m, p: m.evaluate(p, {"x": x_of(), "linear.bias": 1}), "it belongs to params"),
         (lambda m, p: m.evaluate(p, {"xx": x_of()}), "did you mean 'x'?"),
         (lambda m, p: m.evaluate(p, {"x": x_of(7)}), "the shape of 'x' is [7, 6], not [8, 6]"),
-        (lambda m, p: m.evaluate(p, {"x": np.ones((8, 6))}), "'x' is float32, not float64"),
+        (lambda m, p: m.evaluate(p, {"x": np.ones((8, 6))}), "'x' is float64, not float32"),
         (lambda m, p: m.evaluate(p, x_of()), "data is a dict by name, not a Tensor"),
         (lambda m, p: m.evaluate(p, {"x": x_of()}, {"out": 1}), "did you mean 'output'?"),
         (lambda m, p: m.evaluate(p, {"x": x_of()}, x_of()), "output_gradients is a dict by name"),

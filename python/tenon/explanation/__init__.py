@@ -14,6 +14,7 @@ from typing import Any
 
 from .. import _core
 from ..compilation import compiled_function
+from ..files import path_of
 from .profiling import Profile, profile
 
 __all__ = ["Explanation", "Profile", "explain", "profile"]
@@ -47,7 +48,7 @@ class Explanation:
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Writes the page, or the text where the name ends in ".txt"."""
-        target = Path(path)
+        target = Path(path_of("Explanation.save", path))
         target.write_text(str(self) if target.suffix == ".txt" else self.html(), encoding="utf-8")
         return target
 

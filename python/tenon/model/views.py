@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from .. import _core
+from ..files import path_of
 from . import drawing
 from .structure import structure_of
 from .summary import Summary, summarize
@@ -34,7 +35,7 @@ class Drawing:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the picture; the end of the name says which: .svg, .html."""
-        target = Path(path)
+        target = Path(path_of("draw", path))
         texts = {".svg": lambda: self.svg, ".html": lambda: self.html}
         if target.suffix not in texts:
             _core._fail("value", f"draw: {target.name!r} ends neither with .svg nor with .html")

@@ -13,6 +13,7 @@ from .module import Module
 Sizes: TypeAlias = "int | Sequence[int]"
 Pattern: TypeAlias = "tuple[Any, ...]"  # of numbers, names and perhaps ...
 
+MOST_LAYERS = 10_000  # of one module
 SPATIAL_AXES = {1: ("length",), 2: ("height", "width"), 3: ("depth", "height", "width")}
 
 
@@ -69,6 +70,14 @@ def check_sizes(layer: Module, **sizes: int) -> None:
     for name, size in sizes.items():
         if not _is_integer(size, 1):
             refuse(layer, f"{name} must be a positive integer, not {size!r}")
+
+
+def check_counts(layer: Module, **counts: int) -> None:
+    """An error unless all are positive integers that Python may count to."""
+    check_sizes(layer, **counts)
+    for name, count in counts.items():
+        if count > MOST_LAYERS:
+            refuse(layer, f"{name} must be at most {MOST_LAYERS}, not {count!r}")
 
 
 def _is_integer(value: Any, least: int) -> bool:

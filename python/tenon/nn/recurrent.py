@@ -7,7 +7,14 @@ from typing import Any
 
 import tenon as tn
 
-from .checks import check_function, check_probability, check_shape, check_sizes, refuse
+from .checks import (
+    check_counts,
+    check_function,
+    check_probability,
+    check_shape,
+    check_sizes,
+    refuse,
+)
 from .description import described
 from .module import Module
 
@@ -30,7 +37,8 @@ class _Recurrent(Module):
         dropout: float = 0.0,
         bidirectional: bool = False,
     ) -> None:
-        check_sizes(self, input_size=input_size, hidden_size=hidden_size, num_layers=num_layers)
+        check_sizes(self, input_size=input_size, hidden_size=hidden_size)
+        check_counts(self, num_layers=num_layers)
         check_probability(self, "dropout", dropout)
         self.input_size = input_size
         self.hidden_size = hidden_size

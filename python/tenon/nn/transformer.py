@@ -8,7 +8,7 @@ from typing import TypeAlias
 import tenon as tn
 
 from .attention import MultiHeadAttention
-from .checks import check_function, check_sizes
+from .checks import check_counts, check_function
 from .dropout import Dropout
 from .linear import Linear
 from .module import Module
@@ -129,7 +129,7 @@ class _Stack(Module):
         norm_first: bool = False,
         norm: bool = True,
     ) -> None:
-        check_sizes(self, num_layers=num_layers)
+        check_counts(self, num_layers=num_layers)
         self.layers = [
             self.layer_class(dims, num_heads, mlp_dims, dropout, activation, norm_first)
             for _ in range(num_layers)

@@ -12,6 +12,7 @@ from .optimizer import Decay, Optimizer, Rate
 # What one step of the iteration makes of a singular value: a*s + b*s**3 + c*s**5. It need not
 # converge to 1: values between 0.7 and 1.2 after few steps train as well (Jordan and others, 2024).
 _A, _B, _C = 3.4445, -4.7750, 2.0315
+MOST_STEPS = 1000
 
 
 class Muon(Optimizer):
@@ -51,6 +52,8 @@ class Muon(Optimizer):
         if adjust_lr_fn not in (None, "original", "match_rms_adamw"):
             self._refuse(f"adjust_lr_fn is 'original' or 'match_rms_adamw', not {adjust_lr_fn!r}")
         self.momentum, self.nesterov, self.adjust_lr_fn = momentum, nesterov, adjust_lr_fn
+        if not 0 <= ns_steps <= MOST_STEPS:
+            self._refuse(f"ns_steps must be at least 0 and at most {MOST_STEPS}, not {ns_steps}")
         self.ns_steps, self.eps = ns_steps, eps
 
     def init_single(self, parameter: tn.Tensor, state: dict[str, Any]) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from .. import _core
+from ..files import path_of
 
 MOST_EVENTS = 1_000_000
 SLICE = 10_000
@@ -64,7 +65,7 @@ class Recorder:
 
 def recorded(path: str | os.PathLike[str]) -> contextlib.AbstractContextManager[None]:
     """Writes what happens inside to a file, also when an error ends it."""
-    target = Path(path)
+    target = Path(path_of("profile", path))
     write = _writer(target)  # not when everything is done, and named by the line of the caller
     _check_writable(target)
     return _recorded(target, write) if write else _logged(target)
