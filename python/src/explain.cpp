@@ -7,9 +7,9 @@
 
 #include "core.h"
 #include "event_tape.h"
+#include "ir/written.h"
 
 namespace tn::python {
-namespace {}  // namespace
 
 void bind_explain(nb::module_& m) {
   nb::class_<Decision>(m, "_Decision")
@@ -33,6 +33,7 @@ void bind_explain(nb::module_& m) {
       .def_ro("bytes_read", &Step::bytes_read)
       .def_ro("bytes_written", &Step::bytes_written)
       .def_prop_ro("place", [](const Step& s) { return to_text(s.loc); })
+      .def_prop_ro("module", [](const Step& s) { return written_at(s.loc).path; })
       .def_ro("loops", &Step::loops)
       .def_ro("assembly", &Step::assembly);
   using Buffer = ExplainedBuffer;

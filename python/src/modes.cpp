@@ -11,6 +11,7 @@
 #include "ir/pending.h"
 #include "ir/precision.h"
 #include "ir/trace.h"
+#include "module_scope.h"
 #include "tenon/amp.h"
 #include "tenon/debug.h"
 #include "tenon/hot_paths.h"
@@ -128,6 +129,8 @@ void bind_modes(nb::module_& m) {
   m.def("_set_printing", set_printing, nb::arg("precision").none(), nb::arg("threshold"),
         nb::arg("edgeitems"), nb::arg("linewidth"), nb::arg("suppress"),
         nb::arg("sci_mode").none());
+  m.def("_enter_module", enter_module, nb::arg("path"));
+  m.def("_leave_module", leave_module, nb::arg("outer"));
   m.def("_precision_of", precision_of, nb::arg("op"));
   m.def("_clear_plans", &tn::clear_plans, nb::call_guard<nb::gil_scoped_release>());
   m.def("_set_longest_pending", &tn::set_longest_pending, nb::arg("ops"));

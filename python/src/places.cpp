@@ -1,10 +1,14 @@
 // Where the user's Python code made a call: the code object and instruction, interned as a small
 // number.
 #include <array>
+#include <map>
+#include <mutex>
 #include <unordered_map>
 #include <vector>
 
 #include "core.h"
+#include "ir/written.h"
+#include "module_scope.h"
 
 namespace tn::python {
 namespace {
@@ -121,6 +125,36 @@ uint32_t intern_point(PlaceTable& t, const FramePoint& p) {
   return found->second;
 }
 
+/// What users wrote around calls, by number; 0 is nothing. Threads without Python's lock ask too.
+class Scopes {
+ public:
+  uint32_t intern(Written written) {
+    std::lock_guard lock(mutex_);
+    if (written_.size() >= kMostScopes) return 0;
+    auto key = std::pair(written.path, written.composite);
+    auto [known, is_new] = ids_.try_emplace(key, static_cast<uint32_t>(written_.size()));
+    if (is_new) written_.push_back(std::move(written));
+    return known->second;
+  }
+  Written at(uint32_t scope) const {
+    std::lock_guard lock(mutex_);
+    return written_[scope];
+  }
+
+ private:
+  static constexpr size_t kMostScopes = 1 << 16;  // names made in a loop must not fill the memory
+  mutable std::mutex mutex_;
+  std::map<std::pair<std::string, std::string>, uint32_t> ids_;
+  std::vector<Written> written_{{}};
+};
+
+Scopes& scopes() {
+  static Scopes& instance = *new Scopes;  // as the table
+  return instance;
+}
+
+thread_local uint32_t module_scope = 0;  // of the module whose call is being traced
+
 #ifndef TN_FRAME_LAYOUT
 /// Through the public interface, for interpreters whose frames are not known here.
 Loc public_place(PlaceTable& t) {
@@ -129,7 +163,8 @@ Loc public_place(PlaceTable& t) {
   while (frame && !loc) {
     PyCodeObject* code = PyFrame_GetCode(frame);
     if (!is_own_code(t, code))
-      loc = Loc::host(intern_point(t, {code, -PyFrame_GetLineNumber(frame)}));
+      loc =
+          in_scope(Loc::host(intern_point(t, {code, -PyFrame_GetLineNumber(frame)})), module_scope);
     Py_DECREF(code);
     PyFrameObject* back = PyFrame_GetBack(frame);
     Py_DECREF(frame);
@@ -169,8 +204,10 @@ Loc python_place() noexcept {
     FramePoint point;
     if (!read_frame(frame, point)) continue;
     const Entry& known = recent_entry(t, point);
-    if (known.code == point.code && known.offset == point.offset) return Loc::host(known.id);
-    if (!is_own_code(t, point.code)) return Loc::host(intern_point(t, point));
+    if (known.code == point.code && known.offset == point.offset)
+      return in_scope(Loc::host(known.id), module_scope);
+    if (!is_own_code(t, point.code))
+      return in_scope(Loc::host(intern_point(t, point)), module_scope);
   }
   return {};
 #else
@@ -178,7 +215,24 @@ Loc python_place() noexcept {
 #endif
 }
 
-void install_places() { resolve_host_place = resolve_place; }
+uint32_t enter_module(const std::string& path) {
+  return std::exchange(module_scope, path.empty() ? 0 : scopes().intern({path, ""}));
+}
+
+void leave_module(uint32_t outer) { module_scope = outer; }
+
+void install_places() {
+  resolve_host_place = resolve_place;
+  static constexpr HostScopes kScopes{
+      [](uint32_t scope) { return scopes().at(scope); },
+      [](uint32_t scope, std::string_view composite) {
+        Written around = scopes().at(scope);
+        // Of nested composites the outermost is the one that the user called.
+        if (!around.composite.empty()) return scope;
+        return scopes().intern({std::move(around.path), std::string(composite)});
+      }};
+  host_scopes = &kScopes;
+}
 
 void set_package_folder(const std::string& folder) {
   table().folder = folder;

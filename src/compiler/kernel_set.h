@@ -73,6 +73,7 @@ struct KernelSet {
   std::vector<int> producer;  // by value: the op that makes it, -1 for inputs
   std::vector<int> order;     // what runs: an op by itself, or a cluster as ~number
   std::vector<bool> library;  // by op: by itself it is a call of the library, not a kernel
+  std::vector<std::string> names = {};  // of `order`, for readers; none in sets from files
   std::map<std::pair<KernelUse, int>, std::shared_ptr<SharedKernel>> kernels = {};
   std::map<int, std::vector<std::shared_ptr<const CompiledGraph>>> bodies = {};  // by op
   std::map<int, PackedRight> packed = {};     // by op; packed for the first plan

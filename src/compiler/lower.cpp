@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "compiler/kernel_maker.h"
 #include "compiler/memory.h"
+#include "compiler/step_names.h"
 #include "ir/body.h"
 #include "loop/interpreter.h"
 
@@ -30,10 +31,10 @@ std::shared_ptr<const Plan> Lowerer::lower() {
       lower_view(op);
     else if (grouping_.of[i] != Grouping::kAlone) {
       if (grouping_.of[i] == static_cast<int>(i)) lower_group(static_cast<int>(i));
-    } else if (op.op->lower && !op.op->run)
-      lower_nest(op);
-    else
-      lower_library(op);
+    } else {
+      op.op->lower && !op.op->run ? lower_nest(op) : lower_library(op);
+      name_step({&op});
+    }
   }
   return_outputs();
   plan_memory(*plan_, options_.planning());
@@ -49,6 +50,10 @@ void Lowerer::add_kernel(const loop::Kernel& kernel, std::vector<int32_t> buffer
   Step& step = add_step(kernel, access_of(kernel), std::move(buffers), std::move(scalars));
   step.run = run_program;
   step.data = loop::prepare(kernel, {});
+}
+
+void Lowerer::name_step(const std::vector<const GraphOp*>& ops) {
+  if (!plan_->steps.empty()) plan_->steps.back().name = step_name(ops);
 }
 
 void Lowerer::copy(Val v) {
@@ -110,6 +115,7 @@ void Lowerer::lower_group(int root) {
   for (const GraphOp* op : ops) maker.compute(*op);
   loop::Kernel kernel = maker.finish();
   add_kernel(kernel, std::move(maker.buffers), std::move(maker.scalars));
+  name_step(ops);
 }
 
 }  // namespace tn

@@ -17,6 +17,8 @@ class Lowerer : PlanBuilder {
   const GraphOp* inlined(Val v) const;
   void add_kernel(const loop::Kernel& kernel, std::vector<int32_t> buffers,
                   std::vector<int32_t> scalars);
+  /// The last step computes these.
+  void name_step(const std::vector<const GraphOp*>& ops);
   void copy(Val v) override;
   std::vector<std::shared_ptr<const Plan>> body_plans(const GraphOp& op) override;
 

@@ -9,6 +9,7 @@
 #include "compiler/memory_report.h"
 #include "compiler/stopwatch.h"
 #include "ir/rewrite.h"
+#include "ir/written.h"
 #include "loop/interpreter.h"
 #include "loop/step_source.h"
 #include "runtime/strided_copy.h"
@@ -89,7 +90,15 @@ FusedLowerer::FusedLowerer(KernelSet& set, const Graph& graph, std::span<const B
 
 void FusedLowerer::add_steps() {
   Stopwatch lowering(counts_.lowering_ms, CompileStage::lowering);
-  for (int n : set_.order) lower(n);
+  for (size_t i = 0; i < set_.order.size(); ++i) {
+    size_t before = plan_->steps.size(), told = report_ ? report_->loops.size() : 0;
+    lower(set_.order[i]);
+    if (i >= set_.names.size() || plan_->steps.size() == before) continue;
+    Step& step = plan_->steps.back();
+    step.name = set_.names[i];
+    if (report_ && scope_of(Loc{step.place}))
+      report_->loops.insert(told, format("# {}\n", step.name));
+  }
   return_outputs();
 }
 

@@ -9,6 +9,7 @@
 #include "compiler/fused_kernel.h"
 #include "compiler/kernel_maker.h"
 #include "compiler/lower.h"
+#include "compiler/step_names.h"
 #include "compiler/stopwatch.h"
 #include "passes/pipeline.h"
 
@@ -145,6 +146,7 @@ void add_fusion(KernelSet& set, const std::vector<bool>& late, CompileReport* re
   set.producer = fusion.producer;
   set.order = fusion.order;
   for (const Cluster& c : fusion.clusters) set.clusters.push_back(fused_ops(set.graph, c));
+  set.names = step_names(set);
   for (const GraphOp& op : set.graph.ops)
     set.library.push_back(op.op->run && !has_loop_form(set.graph, op));
   set.source = std::make_shared<Fused>(set.graph, std::move(fusion), set.options);

@@ -83,7 +83,9 @@ void EventTape::take(std::span<const Event> told) {
 StepTape::StepTape() : Watcher({EventKind::step}) { start(); }
 
 void StepTape::stop() {
-  if (!std::exchange(stopped_, true)) Watcher::stop();
+  if (std::exchange(stopped_, true)) return;
+  Watcher::stop();
+  for (Event& step : steps) step.set_name(whole_names(step.name()));
 }
 
 void StepTape::take(std::span<const Event> told) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "backend/cpu/codegen.h"
+#include "frontend/op_events.h"
 #include "ir/rewrite.h"
 #include "loop/step_source.h"
 #include "runtime/threads.h"
@@ -49,7 +50,7 @@ class Explainer {
 
  private:
   void add(const Step& step, int32_t number) {
-    ExplainedStep made{.name = step.name, .step = number, .loc = {step.place}};
+    ExplainedStep made{.name = called_names(step.name), .step = number, .loc = {step.place}};
     for (size_t i = 0; i < step.buffers.size(); ++i) {
       bool written = std::ranges::count(step.writes, static_cast<int32_t>(i)) > 0;
       std::vector<int32_t>& list = written ? made.writes : made.reads;
@@ -63,7 +64,7 @@ class Explainer {
 
   void add_source(const StepSource& source, ExplainedStep& made) {
     for (const StepSource::Op& op : source.ops)
-      made.ops.push_back({std::string(op.op->name), format("{}", *op.type), op.loc});
+      made.ops.push_back({std::string(called_name(*op.op)), format("{}", *op.type), op.loc});
     if (!source.kernel) return;
     made.loops = to_text(*source.kernel);
     if (!source.op) made.kind = StepKind::interpreted;
@@ -133,6 +134,9 @@ Explanation explain(const Graph& graph, const CompileOptions& options) {
                   .buffers = buffers_of(*plan, concrete),
                   .steps = {},
                   .memory = memory_report(*plan)};
+  out.memory.step_name = called_names(out.memory.step_name);
+  for (auto& live : out.memory.live) live.name = called_names(live.name);
+  for (Decision& decision : out.decisions) decision.what = called_names(decision.what);
   Explainer(*plan, options, out).add_steps();
   add_fusions(out);
   return out;

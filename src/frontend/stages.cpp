@@ -5,6 +5,7 @@
 #include "backend/source/python_source.h"
 #include "base/error.h"
 #include "compiler/memory_report.h"
+#include "frontend/op_events.h"
 #include "ir/element.h"
 #include "passes/passes.h"
 
@@ -52,7 +53,7 @@ constexpr Stage kStages[] = {
     {"optimized", [](const CompileReport& r, const Plan&) { return r.optimized; }},
     {"loops", [](const CompileReport& r, const Plan&) { return r.loops; }},
     {"kernels", [](const CompileReport& r, const Plan&) { return r.kernels; }},
-    {"plan", [](const CompileReport& r, const Plan&) { return r.plan; }},
+    {"plan", [](const CompileReport& r, const Plan&) { return called_names(r.plan); }},
     {"memory", [](const CompileReport&, const Plan& plan) { return to_text(memory_report(plan)); }},
     {"decisions", [](const CompileReport& r, const Plan&) { return decisions_text(r.decisions); }},
 };

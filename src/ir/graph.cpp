@@ -6,6 +6,7 @@
 #include "ir/precision.h"
 #include "ir/rewrite.h"
 #include "ir/walk.h"
+#include "ir/written.h"
 
 namespace tn {
 
@@ -152,7 +153,8 @@ Graph replace_ops(const Graph& graph, FunctionRef<std::optional<Graph>(const Gra
       copy.op(op);
       continue;
     }
-    std::vector<Val> made = append(out, *by, copy.in(op), op.loc);
+    Loc loc = op.op->surface ? within(op.loc, op.op->name) : op.loc;
+    std::vector<Val> made = append(out, *by, copy.in(op), loc);
     std::copy(made.begin(), made.end(), copy.value.begin() + op.out);
   }
   out.outputs = copy.all(graph.outputs);

@@ -1,4 +1,4 @@
-"""The steps of a plan as a picture: boxes in the order data flows, a box a step, kernels inside."""
+"""A plan as a picture: boxes in the order data flows, a box for a step or for a group of steps."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from html import escape
 from typing import Any
 
+from .groups import Group
 from .units import bytes_text
 
 WIDTH, GAP_X, GAP_Y, MARGIN = 232, 26, 46, 20
@@ -31,7 +32,7 @@ class Kernel:
 
 @dataclass
 class Node:
-    """A step of the plan."""
+    """A step of the plan, or a group of them."""
 
     number: int
     kernels: list[Kernel]
@@ -65,8 +66,10 @@ def wrapped(words: Iterable[str], most: int = 32) -> list[str]:
     total = len(left)
     while left:
         word = left[0]
-        if line and len(line) + len(word) + 2 > most:
-            if len(lines) == MOST_LINES - 1:
+        is_last = len(lines) == MOST_LINES - 1
+        room = most - len(" + 99 more") if is_last and len(left) > 1 else most
+        if line and len(line) + len(word) + 2 > room:
+            if is_last:
                 break
             lines.append(line + ",")
             line = ""
@@ -80,7 +83,7 @@ def wrapped(words: Iterable[str], most: int = 32) -> list[str]:
 def kernel_of(step: Any) -> Kernel:
     names = [op.name for op in step.ops]
     lines = wrapped(names) if len(names) > 1 else []
-    return Kernel(step.name, step.kind, lines + [made_by(step)] * bool(step.ops))
+    return Kernel(shortened(step.name), step.kind, lines + [made_by(step)] * bool(step.ops))
 
 
 def made_by(step: Any) -> str:
@@ -97,23 +100,52 @@ def nodes_of(facts: Any) -> list[Node]:
         results = [b for s in steps for b in s.writes if facts.buffers[b].role == "result"]
         moved = bytes_text(sum(s.bytes_read + s.bytes_written for s in steps))
         foot = f"{moved} moved" + (", result" if results else "")
-        places = dict.fromkeys(s.place for s in steps if s.place)
-        nodes.append(Node(number, [kernel_of(s) for s in steps], foot, "\n".join(places)))
+        hint = dict.fromkeys(text for s in steps for text in (s.name, s.place) if text)
+        nodes.append(Node(number, [kernel_of(s) for s in steps], foot, "\n".join(hint)))
     return nodes
 
 
-def connect(facts: Any, nodes: list[Node]) -> list[Edge]:
+def nodes_of_groups(groups: list[Group]) -> tuple[list[Node], dict[int, Node]]:
+    """A node for each group, and those of the steps, by their numbers."""
+    nodes, homes = [], {}
+    for number, group in enumerate(groups):
+        steps = list(group.all_steps())
+        kinds = [step.kind for step in steps]
+        title = shortened(group.path or group.title)
+        called = dict.fromkeys(name for step in steps for name in calls_in(step.name))
+        kernel = Kernel(title, max(set(kinds), key=kinds.count), wrapped(called))
+        foot = f"{len(steps)} step{'s' * (len(steps) != 1)}, {bytes_text(group.bytes)} moved"
+        node = Node(number, [kernel], foot, f"{group.path}\n{group.title}".strip())
+        nodes.append(node)
+        for step in steps:
+            homes.setdefault(step.step, node)
+    return nodes, homes
+
+
+def calls_in(name: str) -> list[str]:
+    """`["matmul", "add"]` of `blocks[0]: attn.matmul + attn.add`."""
+    listed = name.rpartition(": ")[2].split(" + ")
+    return [part.rpartition(".")[2] for part in listed if part != "..."]
+
+
+def shortened(text: str, most: int = 31) -> str:
+    """Its end: files are known by their names, modules by their last components."""
+    return text if len(text) <= most else f"…{text[1 - most:]}"
+
+
+def connect(facts: Any, nodes: list[Node], homes: dict[int, Node]) -> list[Edge]:
     """Edges from the last step that wrote a buffer to those that read it; layers by depth."""
-    by_number = {node.number: node for node in nodes}
     writer: dict[int, Node] = {}
     edges: dict[tuple[int, int], Edge] = {}
     for step in facts.steps:
-        node = by_number[step.step]
+        node = homes[step.step]
         for buffer in (*step.reads, *step.writes):
             source = writer.get(buffer)
             if source is None or source is node:
                 continue
-            edge = edges.get((source.number, node.number))
+            # A derivative comes back to where its data came from: one edge stands for both ways.
+            edge = (edges.get((source.number, node.number))
+                    or edges.get((node.number, source.number)))
             if edge is None:
                 edge = edges[source.number, node.number] = Edge(source, node, 0, [])
                 node.into.append(edge)
@@ -121,8 +153,9 @@ def connect(facts: Any, nodes: list[Node]) -> list[Edge]:
             edge.names.append(facts.buffers[buffer].name)
         for buffer in step.writes:
             writer[buffer] = node
-    for node in nodes:  # in the order they run, which is one of the graph
-        node.layer = max((edge.source.layer + 1 for edge in node.into), default=0)
+    for node in nodes:  # in the order they run
+        before = (edge.source for edge in node.into if edge.source.number < node.number)
+        node.layer = max((source.layer + 1 for source in before), default=0)
     return list(edges.values())
 
 
@@ -149,7 +182,7 @@ def place(nodes: list[Node]) -> tuple[float, float]:
     return 2 * middle, y - GAP_Y + MARGIN
 
 
-def curve(edge: Edge) -> str:
+def curve(edge: Edge, tip: str) -> str:
     """Down to the next layer; around the boxes between to one further down."""
     far = edge.layers > FAR
     if edge.layers == 1:
@@ -167,7 +200,7 @@ def curve(edge: Edge) -> str:
     return (f'<path class="edge{" far" * far}" data-from="{edge.source.number}" '
             f'data-to="{edge.target.number}" stroke-width="{width:.1f}" '
             f'd="M{x0:.0f} {y0:.0f}C{bends} {x1:.0f} {y1:.0f}" '
-            f'marker-end="url(#tip)"><title>{escape(hint)}</title></path>')
+            f'marker-end="url(#{tip})"><title>{escape(hint)}</title></path>')
 
 
 def box(node: Node) -> str:
@@ -191,16 +224,22 @@ def box(node: Node) -> str:
     return "".join(parts)
 
 
-def picture(facts: Any) -> str:
-    nodes = nodes_of(facts)
+def picture(facts: Any, groups: list[Group] | None = None) -> str:
+    """Of steps, or of groups of them. Empty where nothing runs."""
+    if groups is None:
+        nodes = nodes_of(facts)
+        homes = {node.number: node for node in nodes}
+    else:
+        nodes, homes = nodes_of_groups(groups)
     if not nodes:
         return ""
-    edges = connect(facts, nodes)
+    edges = connect(facts, nodes, homes)
     width, height = place(nodes)
     width += max((min(AROUND, 16 + 8 * e.layers) for e in edges if e.layers > 1), default=0)
-    tip = ('<marker id="tip" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" '
-           'markerUnits="userSpaceOnUse" orient="auto"><path d="M0 0L8 4L0 8z" '
+    name = "tip" if groups is None else "group-tip"
+    tip = (f'<marker id="{name}" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" '
+           'markerHeight="7" markerUnits="userSpaceOnUse" orient="auto"><path d="M0 0L8 4L0 8z" '
            'fill="var(--soft)"/></marker>')
     return (f'<svg class="graph" xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" '
             f'height="{height:.0f}" style="margin:0 auto"><defs>{tip}</defs>'
-            + "".join(map(curve, edges)) + "".join(map(box, nodes)) + "</svg>")
+            + "".join(curve(edge, name) for edge in edges) + "".join(map(box, nodes)) + "</svg>")

@@ -8,8 +8,11 @@ from typing import Any
 
 from .document import KINDS, cards, document, key, place, table
 from .graph_picture import made_by, picture
+from .groups import MOST_BOXES, Group, flat, tree
 from .memory_chart import chart
 from .units import bytes_text
+
+MOST_STEPS = 24  # that are shown before anybody asks
 
 
 def page(facts: Any) -> str:
@@ -40,9 +43,15 @@ def number(amount: int) -> str:
 
 
 def graph(facts: Any) -> str:
-    drawn = picture(facts)
-    remark = "lines: data, as thick as it is large; pick a step to see its own"
-    return f'{key(remark)}<div class="frame">{drawn}</div>' if drawn else ""
+    if not facts.steps:
+        return ""
+    colours = key("lines: data, as thick as it is large; pick a box to see its own")
+    whole = f'<div class="frame">{picture(facts)}</div>'
+    if len(facts.steps) <= MOST_STEPS:
+        return colours + whole
+    groups = flat(tree(facts))
+    first = f'<div class="frame">{picture(facts, groups)}</div>' * (len(groups) <= MOST_BOXES)
+    return colours + first + folded_html(f"Every step and its data ({len(facts.steps)})", whole)
 
 
 def memory(facts: Any) -> str:
@@ -59,7 +68,49 @@ def memory(facts: Any) -> str:
         return ""
     largest = table("buffers", ["size", "made by", "what", "place"], rows)
     return (f'{text}<div class="frame">{drawn}</div>'
-            f'<h3>The largest at step {report.step}</h3>{largest}')
+            + folded_html(f"The largest buffers at step {report.step}", largest))
+
+
+def source_of(step: Any) -> str:
+    """A step with its sources."""
+    kind = f'<span class="kind {step.kind}">{KINDS[step.kind]}</span>'
+    moved = f"{bytes_text(step.bytes_read)} read, {bytes_text(step.bytes_written)} written"
+    ops = ", ".join(op.name for op in step.ops)
+    head = (f"<b>{escape(step.name)}</b>{kind}<span>{escape(made_by(step))}</span>"
+            f'<span class="soft">step {step.step}, {moved}</span>')
+    listed = f'<p class="ops soft">{escape(ops)}</p>' * (len(step.ops) > 1)
+    inner = listed + folded("LoopIR", step.loops) + folded("Assembly", step.assembly)
+    if not inner:
+        return f'<div class="step">{head}</div>'
+    return f'<details class="step"><summary>{head}</summary>{inner}</details>'
+
+
+def layer(group: Group, most: int) -> str:
+    """A group as a row that opens."""
+    count = sum(1 for _ in group.all_steps())
+    title = escape(group.title)
+    name = f'<span class="place">{title}</span>' if group.is_line else f"<b>{title}</b>"
+    share = 100 * group.bytes / max(1, most)
+    counted = f"{count} step{'s' * (count != 1)}"
+    row = (f'<span class="name">{name}</span><span class="n">{counted}</span>'
+           f'<span class="n">{bytes_text(group.bytes)}</span>'
+           f'<span class="of"><i class="share" style="width:{share:.1f}%"></i></span>')
+    inner = "".join(layer(g, most) for g in group.inside.values())
+    inner += "".join(map(source_of, group.steps))
+    return (f'<details class="layer"{" open" * group.is_open}><summary>{row}</summary>'
+            f"{inner}</details>")
+
+
+def layers(facts: Any) -> str:
+    if not facts.steps:
+        return ""
+    root = tree(facts)
+    groups = list(root.inside.values())
+    if len(flat(root)) == 1:
+        groups[0].is_open = True
+    most = max(group.bytes for group in groups)
+    text = "<p>Bars: bytes read and written. Open a row for what is inside, down to the code.</p>"
+    return text + "".join(layer(group, most) for group in groups)
 
 
 def step_row(step: Any) -> str:
@@ -71,20 +122,36 @@ def step_row(step: Any) -> str:
 
 
 def steps(facts: Any) -> str:
+    if not facts.steps:
+        return ""
     heads = ["step", "name", "runs as", "ops", "makes", "reads", "writes", "place"]
-    return table("steps-table", heads, map(step_row, facts.steps), filters=True) * bool(facts.steps)
+    made = table("steps-table", heads, map(step_row, facts.steps), filters=True)
+    count = len(facts.steps)
+    return made if count <= MOST_STEPS else folded_html(f"A table of all {count} steps", made)
 
 
 def decisions(facts: Any) -> str:
+    """By kind, as a run of a pass decides the same thing at many places."""
+    kinds: dict[str, list[Any]] = {}
+    for decision in facts.decisions:
+        kinds.setdefault(decision.kind, []).append(decision)
+
     def row(d: Any) -> str:
         word = "made" if d.made else "refused"
-        return (f"<tr><td>{escape(d.kind)}</td><td class={word}>{word}</td>"
+        return (f"<tr><td class={word}>{word}</td>"
                 f"<td>{escape(d.what)}</td><td>{escape(d.reason)}</td>{place(d.place)}</tr>")
 
-    heads = ["kind", "", "what", "why", "place"]
-    if not facts.decisions:
-        return ""
-    return table("decisions-table", heads, map(row, facts.decisions), filters=True)
+    parts = []
+    for kind, of_kind in kinds.items():
+        refused = sum(not d.made for d in of_kind)
+        counts = f'<span class="made">{len(of_kind) - refused} made</span>'
+        if refused:
+            counts += f' <span class="refused">{refused} refused</span>'
+        name = f"decisions-{len(parts)}"
+        rows = table(name, ["", "what", "why", "place"], map(row, of_kind), len(of_kind) > 12)
+        few = len(facts.decisions) <= 8
+        parts.append(folded_html(f"<b>{escape(kind)}</b> {counts}", rows, few))
+    return "".join(parts)
 
 
 def traces(facts: Any) -> str:
@@ -128,22 +195,22 @@ def folded(title: str, text: str) -> str:
     return f"<details><summary>{title}</summary><pre>{escape(text)}</pre></details>" * bool(text)
 
 
+def folded_html(title: str, body: str, is_open: bool = False) -> str:
+    """`title` and `body` are HTML."""
+    return (f'<details{" open" * is_open}><summary>{title}</summary>'
+            f'<div class="inside">{body}</div></details>')
+
+
 def sources(facts: Any) -> str:
-    parts = [folded("The graph, optimised", facts.graph)]
-    for step in facts.steps:
-        inner = folded("LoopIR", step.loops) + folded("Assembly", step.assembly)
-        where = f' <span class="soft">{escape(step.place)}</span>' if step.place else ""
-        title = f"{step.step} &#183; <b>{escape(step.name)}</b>{where}"
-        if inner:
-            parts.append(f"<details><summary>{title}</summary>{inner}</details>")
-    return "".join(parts)
+    return folded("The graph, optimised", facts.graph)
 
 
 SECTIONS: list[tuple[str, str, Callable[[Any], str]]] = [
-    ("graph", "Steps and data", graph),
     ("memory", "Memory", memory),
-    ("steps", "What runs", steps),
     ("decisions", "Decisions", decisions),
+    ("layers", "What runs, by layer and line", layers),
+    ("graph", "Data between them", graph),
+    ("steps", "Steps", steps),
     ("traces", "Traces", traces),
     ("sizes", "Sizes that vary", sizes),
     ("compilation", "Compilation", compilation),

@@ -13,8 +13,11 @@ from typing import Any, overload
 
 from .. import _core
 from ..compiled_modules import function_of
+from ..files import path_of
 from ..watching.recording import Event, recorded
 from .units import time_text
+
+MOST_NAMES = 4  # of the steps of a line
 
 
 @dataclass(frozen=True)
@@ -38,6 +41,15 @@ class TimedLine:
     @property
     def seconds(self) -> float:
         return sum(step.seconds for step in self.steps)
+
+    def names(self) -> str:
+        """What ran: those that took longest, if there are many."""
+        times: dict[str, float] = {}
+        for step in self.steps:
+            times[step.name] = times.get(step.name, 0.0) + step.seconds
+        longest = sorted(times, key=lambda name: -times[name])[:MOST_NAMES]
+        more = f" and {len(times) - MOST_NAMES} others" if len(times) > MOST_NAMES else ""
+        return ", ".join(name for name in times if name in longest) + more
 
 
 @dataclass(frozen=True)
@@ -67,7 +79,7 @@ class Profile:
         count = f"{len(self.steps)} step{'s' * (len(self.steps) != 1)}"
         total = f"{time_text(self.seconds)}, {time_text(running)} of it in {count}"
         rows = [f"{100 * line.seconds / running:5.1f} % {time_text(line.seconds):>8}  "
-                f"{', '.join(dict.fromkeys(s.name for s in line.steps))}  ({line.place})"
+                f"{line.names()}  ({line.place})"
                 for line in sorted(self.lines(), key=lambda line: -line.seconds)]
         return "\n".join([f"{self.function}: {total}", *rows])
 
@@ -82,7 +94,7 @@ class Profile:
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Writes the page, or the text where the name ends in ".txt"."""
-        target = Path(path)
+        target = Path(path_of("Profile.save", path))
         target.write_text(str(self) if target.suffix == ".txt" else self.html(), encoding="utf-8")
         return target
 

@@ -49,6 +49,15 @@ input { font:inherit; width:100%; max-width:320px; padding:6px 10px; margin:4px 
 details { border:1px solid var(--line); border-radius:8px; margin:8px 0; background:var(--raised); }
 summary { cursor:pointer; padding:8px 12px; overflow-wrap:anywhere; }
 details details { margin:8px 12px; background:var(--paper); }
+.inside { padding:0 12px 12px; } .inside > .frame { max-height:70vh; }
+details details.layer, details .step { margin:4px 12px; }
+details.layer > summary { display:flex; gap:14px; align-items:center; }
+.layer .name { flex:1; } .layer .place { color:var(--soft); font-size:13.5px; }
+.layer .n { width:86px; text-align:right; font-variant-numeric:tabular-nums; font-size:13.5px; }
+.layer .of { width:180px; } .layer .share { display:block; }
+.step > summary, div.step { display:flex; flex-wrap:wrap; gap:2px 14px; font-size:13.5px; }
+div.step { padding:8px 12px; } .ops { padding:0 14px; font-size:13.5px; }
+@media (max-width:720px) { .layer .of { display:none; } }
 pre { margin:0; padding:10px 14px; overflow:auto; max-height:60vh;
   font:12.5px/1.45 ui-monospace, SFMono-Regular, Menlo, Consolas, monospace; }
 ol li, ul li { margin:4px 0; overflow-wrap:anywhere; } li pre { padding:2px 0; }

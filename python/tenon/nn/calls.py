@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 class _Running(threading.local):
     outermost: Module | None = None
+    paths: dict[int, str] | None = None  # of the modules in the outermost one that is traced
 
 
 _running = _Running()
@@ -25,14 +26,15 @@ def as_call(call: Callable[..., Any]) -> Callable[..., Any]:
     """`call`, the `__call__` of a class of modules, as what runs when a module is called.
 
     The parameters of the outermost module become leaves of `backward()`. An error is raised again
-    with the path of the module it comes from.
+    with the path of the module it comes from. In a trace, what is recorded knows that path too.
     """
 
     @functools.wraps(call)
     def called(self: Module, *args: Any, **kwargs: Any) -> Any:
+        run = functools.partial(_traced_call, call) if _core._is_tracing() else call
         if _running.outermost is not None:
             try:
-                return call(self, *args, **kwargs)
+                return run(self, *args, **kwargs)
             except _core.Error as error:
                 if not hasattr(error, "_module"):
                     error._module = self  # type: ignore[attr-defined]
@@ -41,7 +43,7 @@ def as_call(call: Callable[..., Any]) -> Callable[..., Any]:
         try:
             if _core.is_grad_enabled():  # else they are not needed, and finding them takes time
                 _core._watch(self.trainable_parameters())
-            return call(self, *args, **kwargs)
+            return run(self, *args, **kwargs)
         except _core.Error as error:
             _name_module(error, self)
             raise
@@ -49,6 +51,23 @@ def as_call(call: Callable[..., Any]) -> Callable[..., Any]:
             _running.outermost = None
 
     return called
+
+
+def _traced_call(call: Callable[..., Any], self: Module, *args: Any, **kwargs: Any) -> Any:
+    """Calls a module so that its kernels can be named after it."""
+    root = _running.paths is None
+    if root:
+        _running.paths = {id(module): path for path, module in self.named_modules()}
+    path = (_running.paths or {}).get(id(self))
+    if path is None:  # one that was made during the call is a part of its caller
+        return call(self, *args, **kwargs)
+    outer = _core._enter_module(path)
+    try:
+        return call(self, *args, **kwargs)
+    finally:
+        _core._leave_module(outer)
+        if root:
+            _running.paths = None
 
 
 def _name_module(error: _core.Error, root: Module) -> None:
