@@ -166,7 +166,7 @@ class Arguments:
         if kind == 0 or value is None:
             return self.for_parameter(name, hostile=0.3)
         numbers = re.findall(r"-?\b\d+\b", value)
-        if kind == 1 and numbers and not value.startswith("tn."):
+        if kind == 1 and numbers and "tn." not in value:
             return value.replace(self.pick(numbers), self.number(), 1)
         return self.anything()
 
