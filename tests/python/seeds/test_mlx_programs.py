@@ -48,7 +48,7 @@ def test_a_history_that_grows():
 
     for n in range(4):
         assert push(tn.array(1.0)).item() == n * (n + 1) / 2
-    assert printed(history[3]) == "tensor(3, dtype=float32)"
+    assert printed(history[3]) == "tensor(3., dtype=float32)"
 
 
 def test_an_output_that_is_set_anew_by_every_call():
