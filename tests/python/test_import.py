@@ -45,6 +45,24 @@ def test_what_is_imported_later_is_there():
     )
 
 
+ALONE = """
+import importlib, os, sys
+import tenon
+for name in {names}:
+    if not (child := os.fork()):  # which has imported nothing else
+        importlib.import_module(name)
+        os._exit(0)
+    if os.waitpid(child, 0)[1]:
+        print(name)
+"""
+
+
+def test_every_module_can_be_imported_first():
+    paths = [path.relative_to(PACKAGE.parent) for path in PACKAGE.rglob("*.py")]
+    names = [".".join(path.with_suffix("").parts).removesuffix(".__init__") for path in paths]
+    assert run(ALONE.format(names=[n for n in names if "__main__" not in n])) == ""
+
+
 def test_the_names_for_type_checkers_are_those_of_the_table():
     tree = ast.parse((PACKAGE / "__init__.py").read_text())
     [block] = [

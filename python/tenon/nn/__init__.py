@@ -123,26 +123,25 @@ from .transformer import (
     TransformerEncoderLayer,
 )
 
-from ..optim import (  # isort: skip (it imports Module from here)
-    SGD,
-    AdaDelta,
-    Adadelta,
-    Adafactor,
-    Adagrad,
-    Adam,
-    Adamax,
-    AdamW,
-    Lion,
-    MultiOptimizer,
-    Muon,
-    Optimizer,
-    RMSprop,
+# Optimizers are also found here. They import Module from here, so these follow it; and each comes
+# from its own module, as `tenon.optim` imports this one first.
+from ..optim.adafactor import Adafactor  # isort: skip
+from ..optim.adam import Adam, Adamax, AdamW  # isort: skip
+from ..optim.adaptive import AdaDelta, Adagrad, RMSprop  # isort: skip
+from ..optim.clipping import (  # isort: skip
     clip_grad_norm,
     clip_grad_norm_,
     clip_grad_value,
     clip_grad_value_,
 )
+from ..optim.lion import Lion  # isort: skip
+from ..optim.multi import MultiOptimizer  # isort: skip
+from ..optim.muon import Muon  # isort: skip
+from ..optim.optimizer import Optimizer  # isort: skip
+from ..optim.sgd import SGD  # isort: skip
 from ..optim import clipping as utils  # isort: skip (PyTorch's nn.utils.clip_grad_norm_)
+
+Adadelta = AdaDelta  # PyTorch's spelling
 
 __all__ = [
     "CELU",
