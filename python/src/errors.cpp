@@ -2,6 +2,7 @@
 #include <nanobind/stl/string.h>
 
 #include <new>
+#include <typeinfo>
 
 #include "base/error.h"
 #include "core.h"
@@ -75,6 +76,8 @@ void bind_errors(nb::module_& m) {
           std::rethrow_exception(e);
         } catch (const tn::Error&) {
           raise_current();
+        } catch (const std::bad_cast&) {  // nanobind's, of a part of an argument
+          set_error(invalid_type, "an argument, or a part of one, is of the wrong type");
         }
       },
       nullptr);

@@ -10,16 +10,17 @@ namespace {
 bool is_integer_like(PyObject* o) { return PyIndex_Check(o) && !PyBool_Check(o); }
 
 /// Integers of a sequence, nested ones in order; an integer alone is a list of one.
-void each_integer(const FieldSlot& f, PyObject* value, auto&& use) {
+void each_integer(const FieldSlot& f, PyObject* value, auto&& use, int depth = 0) {
   if (is_integer_like(value)) {
     use(read_size(value, f.name));
     return;
   }
   if (PyUnicode_Check(value) || !PySequence_Check(value)) f.refuse("an integer or several", value);
+  if (depth > kMaxRank) fail("{}: {} is nested deeper than {}", f.op, f.name, kMaxRank);
   nb::object items = nb::steal(PySequence_Fast(value, "a sequence of integers is needed"));
   if (!items.is_valid()) throw nb::python_error();
   for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(items.ptr()); ++i)
-    each_integer(f, PySequence_Fast_GET_ITEM(items.ptr(), i), use);
+    each_integer(f, PySequence_Fast_GET_ITEM(items.ptr(), i), use, depth + 1);
 }
 
 template <class List>

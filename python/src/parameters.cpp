@@ -1,4 +1,5 @@
 // The parameters of modules, found without running Python code: every step of a loop asks for them.
+#include "base/error.h"
 #include "core.h"
 #include "ir/dtype.h"
 #include "ir/watch.h"
@@ -13,12 +14,16 @@ nb::object checked(PyObject* made) {
   return nb::steal(made);
 }
 
-/// As Python would say it where a module holds itself.
+/// An error where a module or a list holds itself.
 struct Recursion {
+  static constexpr int kDeepest = 1000;
+  static inline thread_local int depth = 0;
   Recursion() {
-    if (Py_EnterRecursiveCall(" while looking for parameters")) throw nb::python_error();
+    if (depth >= kDeepest)
+      fail("parameters: a module or a list holds itself, or is nested deeper than {}", kDeepest);
+    ++depth;
   }
-  ~Recursion() { Py_LeaveRecursiveCall(); }
+  ~Recursion() { --depth; }
 };
 
 bool contains(const nb::object& names, nb::handle name) {
@@ -81,6 +86,8 @@ nb::object parameters_of(nb::handle module, bool frozen) {
 
 void add_named(nb::handle tree, const nb::object& path, nb::list& found) {
   if (PyObject_TypeCheck(tree.ptr(), tensor_type)) return found.append(nb::make_tuple(path, tree));
+  if (PyUnicode_Check(tree.ptr()) || PyBytes_Check(tree.ptr()))
+    fail(Fault::type, "parameters: a tensor is expected, given {}", nb::repr(tree).c_str());
   Recursion deeper;
   auto below = [&](nb::handle key) {
     bool first = PyUnicode_GET_LENGTH(path.ptr()) == 0;

@@ -69,6 +69,9 @@ KEYS = [
 ]
 
 
+NUMBER = re.compile(r"(?<![\w.])-?\d+(\.\d*)?(e-?\d+)?(?![\w.*])")
+
+
 def is_like(*words):
     return re.compile("|".join(words))
 
@@ -165,9 +168,10 @@ class Arguments:
         kind = self.rng.randrange(3)
         if kind == 0 or value is None:
             return self.for_parameter(name, hostile=0.3)
-        numbers = re.findall(r"-?\b\d+\b", value)
-        if kind == 1 and numbers and "tn." not in value:
-            return value.replace(self.pick(numbers), self.number(), 1)
+        numbers = [found.span() for found in NUMBER.finditer(value)]
+        if kind == 1 and numbers and not any(part in value for part in ("tn.", "**", "'")):
+            first, end = self.pick(numbers)
+            return f"{value[:first]}({self.number()}){value[end:]}"
         return self.anything()
 
     def anything(self):

@@ -159,3 +159,28 @@ def test_wrong_calls_end_in_errors(op):
                 f"{op}({keywords}) raised {type(error).__name__}: {error}"
             ) from None
     assert tn.sum(tn.ones(3)).item() == 3
+
+
+def itself():
+    held = []
+    held.append(held)
+    return held
+
+
+@pytest.mark.parametrize(
+    "call, text",
+    [
+        (lambda: tn.moveaxis(tn.ones((2, 3)), (-1, 0), itself()),
+         "moveaxis: destination is nested deeper than 16"),
+        (lambda: tn.reshape(tn.ones((2, 3)), itself()), "reshape: shape is nested deeper than 16"),
+        (lambda: tn.optim.Adam(1e-3).init(["a"]), "parameters: a tensor is expected, given 'a'"),
+        (lambda: tn.optim.Adam(1e-3).init(itself()), "parameters: a module or a list holds itself"),
+        (lambda: tn.model.block(tn.nn.Linear(3, 2), inputs=[1.0]),
+         "block: a name is a string, not 1.0"),
+        (lambda: tn.profile("\ud800.json"), "profile: no file can have this name"),
+    ],
+)
+def test_arguments_that_fuzzing_found(call, text):
+    with pytest.raises(tn.Error) as raised:
+        call()
+    assert text in str(raised.value)

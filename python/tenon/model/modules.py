@@ -73,6 +73,7 @@ def _inputs(kind: str, f: Callable[..., Any], names: Sequence[str] | None) -> li
             _core._fail("value", f"block: the arguments of {kind} are not known; name them", hint)
         parameters = []
     if names is not None:
+        _check_names(names)
         optional = {p.name for p in parameters if p.default is not p.empty}
         return [Terminal(name, optional=name in optional) for name in names]
     if any(p.kind is p.VAR_POSITIONAL for p in parameters):
@@ -90,7 +91,14 @@ def _inputs(kind: str, f: Callable[..., Any], names: Sequence[str] | None) -> li
     return terminals
 
 
+def _check_names(names: Sequence[str]) -> None:
+    for name in names:
+        if not isinstance(name, str):
+            _core._fail("type", f"block: a name is a string, not {name!r}")
+
+
 def _outputs(names: Sequence[str]) -> list[Terminal]:
+    _check_names(names)
     return [Terminal(name, "output") for name in names]
 
 
