@@ -434,6 +434,15 @@ def compiled_function(fun: Callable[..., Any]) -> _core.CompiledFunction[..., An
     return found if isinstance(found, _core.CompiledFunction) else function_of(compile(fun))
 
 
+def _html(self: _core.CompiledFunction[..., Any]) -> str:
+    from .notebook import compiled_html
+
+    return compiled_html(self)
+
+
+_core.CompiledFunction._repr_html_ = _html  # type: ignore[attr-defined]
+
+
 def show(fun: Callable[..., Any], *args: Any, what: str = "graph", **kwargs: Any) -> str:
     """A stage of the compilation of `fun` for these arguments, as text.
 

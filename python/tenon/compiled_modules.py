@@ -38,6 +38,12 @@ class _CompiledCall:
     def __repr__(self) -> str:
         return f"<compiled {self._of!r}>"
 
+    def _repr_html_(self) -> str:
+        """The module and what its calls did."""
+        from .notebook import compiled_html, module_html
+
+        return module_html(self._of) + compiled_html(type(self)._compiled)
+
     def __reduce_ex__(self, protocol: Any) -> Any:
         return _compile_again, (self._of, self._options)
 

@@ -335,6 +335,11 @@ class Model:
     def __repr__(self) -> str:
         return self._core._text()
 
+    def _repr_html_(self) -> str:
+        from ..notebook import model_html
+
+        return model_html(self)
+
     __hash__ = object.__hash__
 
 

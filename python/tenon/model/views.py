@@ -69,3 +69,8 @@ class Views:
         if path is not None:
             picture.save(path)
         return picture
+
+    def _repr_html_(self) -> str:
+        from ..notebook import physical_html
+
+        return physical_html(self)

@@ -276,6 +276,11 @@ class Module:
         parts += [f"{n}={_text(v)}" for n, v in shown.items()]
         return _call_text(type(self).__name__, parts)
 
+    def _repr_html_(self) -> str:
+        from ..notebook import module_html
+
+        return module_html(self)
+
     def __tree_flatten__(self) -> tuple[dict[str, Any], type]:
         return {name: _as_tree(value) for name, value in vars(self).items()}, type(self)
 
