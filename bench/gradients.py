@@ -9,6 +9,7 @@ import functools
 import importlib
 import os
 import sys
+import time
 from collections.abc import Callable
 from types import ModuleType
 
@@ -174,6 +175,24 @@ def transforms(quick: bool) -> list[Pair]:
             *batched_matmul(2 if quick else 64),
             *chain(10 if quick else 100),
             *chain(100 if quick else 200_000)]
+
+
+def numbers_in_checkpoints(quick: bool) -> tuple[float, float]:
+    """Processor seconds of gradients of checkpoints with many numbers, and with 8 times as many."""
+    def seconds(n: int) -> float:
+        def chain(a):
+            for i in range(n):
+                a = a * (1 + 1e-6 * i) + 0.1
+            return a
+
+        began = time.process_time()
+        tn.eval(tn.grad(tn.checkpoint(chain))(1.0))
+        return time.process_time() - began
+
+    n = 50 if quick else 500
+    seconds(n // 5)
+    # Each for the first time.
+    return min(seconds(n - k) for k in range(3)), min(seconds(8 * n - k) for k in range(2))
 
 
 def resident() -> int:

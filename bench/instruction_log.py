@@ -38,6 +38,32 @@ def seconds(size: int, rounds: int, log: str | None) -> float:
     return float(done.stdout)
 
 
+TRACED = """
+import sys, time
+from pathlib import Path
+import tenon as tn
+from tenon.watching.trace_file import TraceFile
+x = tn.ones(4)
+tn.eval(x)
+trace = TraceFile(Path(sys.argv[1]))
+for _ in range(int(sys.argv[2])):
+    tn.eval(x * 2)
+began = time.perf_counter()
+said = trace.stop()
+print(time.perf_counter() - began)
+print(said.partition("(")[2].partition(" ")[0].replace(",", ""))
+"""
+
+
+def end_of_a_trace(rounds: int) -> tuple[int, float]:
+    """The events of a trace, and the seconds that ending it takes."""
+    with tempfile.TemporaryDirectory() as folder:
+        command = [sys.executable, "-c", TRACED, str(Path(folder) / "trace.log"), str(rounds)]
+        done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
+    stall, events = done.stdout.splitlines()
+    return int(events), float(stall)
+
+
 def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         log = str(Path(folder) / "log")

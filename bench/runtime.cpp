@@ -31,14 +31,14 @@ static void planning_of_memory(benchmark::State& state) {
     state.PauseTiming();
     Plan planned = plan;
     state.ResumeTiming();
-    plan_memory(planned, true);
+    plan_memory(planned, MemoryPlanning::best_fit);
   }
 }
 BENCHMARK(planning_of_memory)->Arg(1)->Arg(4)->Arg(1000);
 
 static void run_of_plan(benchmark::State& state) {
   Plan plan = chain(static_cast<int32_t>(state.range(0)));
-  plan_memory(plan, true);
+  plan_memory(plan, MemoryPlanning::best_fit);
   std::vector<Bound> in{{allocate(4096), 0}}, out(1);
   for (auto _ : state) run(plan, in, nullptr, out);
 }
@@ -56,7 +56,7 @@ static void placement(benchmark::State& state) {
   double end = 0;
   for (auto _ : state) {
     std::vector<Interval> placed = intervals;
-    end = static_cast<double>(place(placed, false));
+    end = static_cast<double>(place(placed, MemoryPlanning::greedy).end);
   }
   state.counters["over_bound"] = end / static_cast<double>(lower_bound(intervals));
 }

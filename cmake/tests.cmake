@@ -1,5 +1,5 @@
 # tests/cpp: one doctest program. bench: one google-benchmark program and one that measures the
-# machine, built only when asked for.
+# machine. They are built with everything else, so that a change cannot break them unseen.
 # Both run in the root of the source tree.
 file(GLOB test_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/cpp/*.cpp)
 if(NOT TARGET tenon_rt)
@@ -37,12 +37,15 @@ endif()
 file(GLOB bench_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/bench/*.cpp)
 find_package(benchmark QUIET)
 if(bench_sources AND benchmark_FOUND)
-  add_executable(tenon_bench EXCLUDE_FROM_ALL ${bench_sources})
+  list(APPEND bench_sources ${PROJECT_SOURCE_DIR}/tests/cpp/fuzz_graph.cpp)
+  add_executable(tenon_bench ${bench_sources})
   set_target_properties(tenon_bench PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR})
+  target_include_directories(tenon_bench PRIVATE ${PROJECT_SOURCE_DIR}/tests/cpp)
   target_link_libraries(tenon_bench PRIVATE tenon tenon_private benchmark::benchmark_main)
+  target_precompile_headers(tenon_bench REUSE_FROM tenon)
 endif()
 
 find_package(Threads REQUIRED)
-add_executable(tenon_limits EXCLUDE_FROM_ALL ${PROJECT_SOURCE_DIR}/bench/limits/limits.cpp)
+add_executable(tenon_limits ${PROJECT_SOURCE_DIR}/bench/limits/limits.cpp)
 set_target_properties(tenon_limits PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR})
 target_link_libraries(tenon_limits PRIVATE Threads::Threads)

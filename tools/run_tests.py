@@ -39,6 +39,8 @@ def steps(asan):
     yield "levels", [python, "tools/check_levels.py", "build/release"], {}, "src"
     yield "op table", [python, "tools/collect_ops.py", "--check"], {}, "src/ops"
     yield "generated files", [tenon, "gen", "--check"], {}, "src/cli"
+    formatted = "python3 tools/sources.py .h .cpp | xargs -r clang-format-14 --dry-run --Werror"
+    yield "format", ["sh", "-c", formatted], {}, "src"
     yield "C++ tests", ["ctest", "--preset", "release"], {}, "tests/cpp"
     yield "Python tests", pytest, {}, "tests/python"
     calls = [python, "tests/fuzz/api.py", "--calls", "2000"]

@@ -1,9 +1,8 @@
 // v is made, v is read, …, v is read  ⇒  v is made, v is read, …, v' is made, v' is read
-#include "ir/rewrite.h"
-
 #include <algorithm>
 
 #include "compiler/fitting.h"
+#include "ir/rewrite.h"
 
 namespace tn {
 namespace {

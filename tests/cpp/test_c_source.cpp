@@ -204,7 +204,7 @@ TEST_CASE("C source: constants are bytes beside the source") {
 }
 
 TEST_CASE("C source: what has no form in C is named") {
-  Graph graph = parse_graph(
-      "func @f(%x: f32[3,3]) -> f32[3,3] {\n  %0 = cholesky %x\n  return %0\n}\n");
+  Graph graph =
+      parse_graph("func @f(%x: f32[3,3]) -> f32[3,3] {\n  %0 = cholesky %x\n  return %0\n}\n");
   CHECK_THROWS_WITH_AS(Printed(graph, "f"), doctest::Contains("cholesky has no form in C"), Error);
 }

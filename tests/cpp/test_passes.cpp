@@ -1,8 +1,7 @@
-// The pipeline: its names, its switches, and how long it takes.
+// The pipeline: its names and its switches.
 #include <doctest/doctest.h>
 
 #include <algorithm>
-#include <chrono>
 
 #include "compiler/evaluate.h"
 #include "errors.h"
@@ -79,19 +78,16 @@ TEST_CASE("numbers given at every run are not looked at, and stay the first cons
         "}\n");
 }
 
-TEST_CASE("a chain of 100,000 ops takes no stack and no seconds") {
+TEST_CASE("a chain of 100,000 ops takes no stack") {
   Graph graph;
   TypeRef type = intern(DType::f32, {4});
   Val x = graph.add_input("x", type);
   const OpDef* ops[] = {find_op("negative"), find_op("exp"), find_op("stop_gradient")};
   for (int i = 0; i < 100'000; ++i) x = graph.add(*ops[i % 3], nullptr, std::vector{x}, {&type, 1});
   graph.outputs = {x};
-  auto start = std::chrono::steady_clock::now();
   Graph after = passed(graph);
-  std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
   CHECK(count_ops(after, "exp") == 33'333);
   CHECK(count_ops(after, "stop_gradient") == 0);
-  CHECK(took.count() < 2);
 }
 
 TEST_CASE("a second run of the pipeline finds nothing to do") {

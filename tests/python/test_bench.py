@@ -37,3 +37,14 @@ def test_an_unknown_name_lists_the_known_ones():
     done = run("gelo")
     assert done.returncode == 2
     assert "unknown names: gelo; known: gelu, gelu_ops, chain" in done.stderr
+
+
+def test_sections_run_on_tiny_sizes(tmp_path):
+    """Those that no workload stands for: the C++ program, what importing costs, traces."""
+    names = ["calls", "import", "watching", "cpp"]
+    done = run("--quick", "--results", tmp_path, *names)
+    assert done.returncode == 0, done.stdout + done.stderr
+    figures = json.loads((tmp_path / "latest.json").read_text())["figures"]
+    shown = " ".join(row["name"] for row in figures)
+    assert "import, beyond bare Python" in shown and "ending a trace of" in shown
+    assert "C++: compile a math function" in shown

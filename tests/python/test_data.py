@@ -197,10 +197,8 @@ def test_prefetch_works_ahead_but_not_further():
 
     items = iter(data.prefetch(source(), 2))
     assert next(items).item() == 0
-    deadline = time.monotonic() + 5
-    while len(made) < 3 and time.monotonic() < deadline:
+    while len(made) < 3:
         time.sleep(0.001)
-    time.sleep(0.02)
     assert made == [0, 1, 2]
     items.close()
     assert not threads()
@@ -251,7 +249,7 @@ def test_the_program_ends_with_an_iterator_left_open():
         "items = iter(tn.data.prefetch(tn.data.batches(tn.arange(100), 1, epochs=None)))\n"
         "print(next(items).item())\n"
     )
-    out, err = program.communicate(timeout=20)
+    out, err = program.communicate(timeout=120)
     assert (out, err, program.returncode) == (b"0\n", b"", 0)
 
 
@@ -261,14 +259,13 @@ def test_the_program_can_be_interrupted_while_it_waits():
         "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
         "def source():\n"
         "    print('ready', flush=True)\n"
-        "    time.sleep(0.6)\n"
+        "    time.sleep(5)\n"
         "    yield 1\n"
         "for item in tn.data.prefetch(source()): pass\n"
     )
     assert program.stdout.readline() == b"ready\n"
-    time.sleep(0.1)
     program.send_signal(signal.SIGINT)
-    _, err = program.communicate(timeout=20)
+    _, err = program.communicate(timeout=120)
     assert b"KeyboardInterrupt" in err and program.returncode != 0
 
 

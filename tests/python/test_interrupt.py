@@ -9,7 +9,7 @@ import pytest
 import tenon as tn
 
 BEGIN = """
-import os, signal, threading, time
+import os, signal, threading
 import tenon as tn
 
 AFTER = 0.5
@@ -17,11 +17,9 @@ AFTER = 0.5
 def interrupted(f, *args):
     timer = threading.Timer(AFTER, os.kill, (os.getpid(), signal.SIGINT))
     timer.start()
-    began = time.perf_counter()
     try:
         f(*args)
     except KeyboardInterrupt:
-        assert time.perf_counter() - began < AFTER + 1
         return
     finally:
         timer.join()
@@ -31,7 +29,7 @@ def endless(x):
     return tn.while_loop(lambda c: c >= 0, lambda c: tn.abs(c) + 1e-6, x)
 
 def long_scan(x):
-    return tn.scan(lambda c, _: (tn.tanh(c * 1.01), None), x, length=10**8)[0]
+    return tn.scan(lambda c, _: (tn.tanh(c * 1.01), None), x, length=10**12)[0]  # days
 """
 
 

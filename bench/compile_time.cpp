@@ -1,0 +1,99 @@
+// What compiling costs in processor time: single kernels, whole graphs, the passes on a long chain.
+#include <algorithm>
+#include <cstdlib>
+
+#include "backend/cpu/codegen.h"
+#include "compiler/compile.h"
+#include "compiler/evaluate.h"
+#include "fuzz_graph.h"
+#include "goal.h"
+#include "loop/builder.h"
+#include "loop/step_source.h"
+#include "passes/pipeline.h"
+
+namespace tn::bench {
+
+constexpr double kKernelGoal = 50e6, kGraphGoal = 10e9, kChainGoal = 2e9;  // nanoseconds
+
+// Kernels are compiled, not found on disk.
+[[maybe_unused]] static const int no_disk_cache = setenv("TENON_CACHE", "0", 1);
+
+/// Of all threads of the process, as kernels are compiled by several.
+template <class F>
+static double process_nanoseconds(F&& f) {
+  std::clock_t before = std::clock();
+  f();
+  return static_cast<double>(std::clock() - before) * (1e9 / CLOCKS_PER_SEC);
+}
+
+static double nanoseconds_for(const loop::Kernel& kernel) {
+  cpu::KernelRequest request{&kernel};
+  return process_nanoseconds([&] { cpu::compile_kernels({&request, 1}); });
+}
+
+static void report_worst(benchmark::State& state, double worst, double goal) {
+  state.counters["worst_ns"] = worst;
+  state.counters["goal_ns"] = goal;
+  state.SetLabel(worst <= goal ? "goal met" : "GOAL MISSED");
+}
+
+static loop::Kernel kernel_of(loop::Op op, DType type) {
+  constexpr int64_t n = 1000;
+  loop::Builder b("f");
+  int axis = b.add_axis(n), in = b.add_buffer("x", type, n), other = b.add_buffer("z", type, n);
+  int out = b.add_buffer("y", type, n, true);
+  loop::S x = b.load(in, b.axis(axis)), z = b.load(other, b.axis(axis));
+  b.store(out, b.axis(axis), loop::facts(op).operands == 1 ? b.unary(op, x) : b.binary(op, x, z));
+  return b.finish();
+}
+
+static void kernels_of_math_functions(benchmark::State& state) {
+  double worst = 0;
+  nanoseconds_for(kernel_of(loop::Op::add, DType::f32));  // the first one also starts the compiler
+  for (auto _ : state) {
+    cpu::clear_kernel_cache();
+    for (int i = 0; i < loop::kOps; ++i)
+      for (DType type : {DType::f32, DType::f64})
+        if (auto op = static_cast<loop::Op>(i); loop::facts(op).math)
+          worst = std::max(worst, nanoseconds_for(kernel_of(op, type)));
+  }
+  report_worst(state, worst, kKernelGoal);
+}
+BENCHMARK(kernels_of_math_functions)->Name("compile_a_math_function/goal")->Iterations(1);
+
+static void random_graphs(benchmark::State& state) {
+  double worst = 0, worst_kernel = 0;
+  for (auto _ : state)
+    for (uint64_t seed = 0; seed < 60; ++seed) {
+      Graph graph = fuzz_graph(seed);
+      CompileOptions options{.effort = Effort::e2, .off = {"bundle"}};
+      cpu::clear_kernel_cache();
+      CompileReport report;
+      std::shared_ptr<const Plan> plan;
+      worst =
+          std::max(worst, process_nanoseconds([&] { plan = compile(graph, options, &report); }));
+      cpu::clear_kernel_cache();
+      for (const Step& step : plan->steps)
+        if (step.source->kernel && !step.source->op)
+          worst_kernel = std::max(worst_kernel, nanoseconds_for(*step.source->kernel));
+    }
+  report_worst(state, std::max(worst, worst_kernel * kGraphGoal / kKernelGoal), kGraphGoal);
+  state.counters["worst_kernel_ns"] = worst_kernel;
+}
+BENCHMARK(random_graphs)->Name("compile_a_random_graph/goal")->Iterations(1);
+
+static void passes_on_a_chain(benchmark::State& state) {
+  Graph graph;
+  TypeRef type = intern(DType::f32, {4});
+  Val x = graph.add_input("x", type);
+  const OpDef* ops[] = {find_op("negative"), find_op("exp"), find_op("stop_gradient")};
+  for (int i = 0; i < 100'000; ++i) x = graph.add(*ops[i % 3], nullptr, std::vector{x}, {&type, 1});
+  graph.outputs = {x};
+  measure(state, kChainGoal, [&] {
+    PassContext context{.evaluate = evaluate};
+    benchmark::DoNotOptimize(run_passes(graph, context, pipeline(3)));
+  });
+}
+BENCHMARK(passes_on_a_chain)->Name("passes_on_100000_ops/goal")->Iterations(1);
+
+}  // namespace tn::bench
