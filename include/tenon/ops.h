@@ -20,6 +20,14 @@ Tensor acos(const Operand& x);
 /// The non-negative number whose hyperbolic cosine is `x`. Reals below 1 give NaN.
 Tensor acosh(const Operand& x);
 
+/// Means of `output_size` windows along each of the 1 to 3 spatial axes of `x`, [batch, channels,
+/// spatial axes ...]: window i of m has the elements from floor(i * n / m) on, up to ceil((i + 1) *
+/// n / m). With `channels_last` the layout is [batch, spatial axes ..., channels].
+Tensor adaptive_avg_pool(const Operand& x, const Ints& output_size, bool channels_last = false);
+
+/// The largest elements of the windows of `adaptive_avg_pool`.
+Tensor adaptive_max_pool(const Operand& x, const Ints& output_size, bool channels_last = false);
+
 /// The sum `x1 + x2`. Integers wrap around; the sum of booleans is their disjunction.
 Tensor add(const Operand& x1, const Operand& x2);
 
@@ -33,6 +41,12 @@ Tensor all(const Operand& x, const Maybe<Axes>& axis = {}, bool keepdims = false
 /// Whether all elements are close, as `isclose` says; true when there are none.
 Tensor allclose(const Operand& x1, const Operand& x2, double rtol = 1e-05, double atol = 1e-08,
     bool equal_nan = false);
+
+/// `max`, by NumPy's other name. With PyTorch's `dim=` it gives no indices, as there.
+Tensor amax(const Operand& x, const Maybe<Axes>& axis = {}, bool keepdims = false);
+
+/// `min`, by NumPy's other name. With PyTorch's `dim=` it gives no indices, as there.
+Tensor amin(const Operand& x, const Maybe<Axes>& axis = {}, bool keepdims = false);
 
 /// Whether some element over `axis` is true, that is, not 0. NaN is true; of no elements it does
 /// not hold.
@@ -146,6 +160,10 @@ Tensor bitwise_right_shift(const Operand& x1, const Operand& x2);
 /// The bits set in exactly one operand.
 Tensor bitwise_xor(const Operand& x1, const Operand& x2);
 
+/// Products of the matrices of two batches, [batch, m, k] and [batch, k, n]; nothing is broadcast.
+/// `matmul` does that.
+Tensor bmm(const Operand& x1, const Operand& x2);
+
 /// Broadcasts tensors against each other. Element types stay.
 Tensors broadcast_arrays(const Tensors& arrays,
     std::source_location place = std::source_location::current());
@@ -155,6 +173,11 @@ Tensor broadcast_to(const Operand& x, const Shape& shape);
 
 /// The real cube root, of negative numbers too.
 Tensor cbrt(const Operand& x);
+
+/// The distances between the rows of `x1`, [..., m, k], and of `x2`, [..., n, k], as [..., m, n]:
+/// the `p`-norm of their differences, as of `vector_norm`. Leading axes broadcast. The derivative
+/// of a distance of 0 is 0.
+Tensor cdist(const Operand& x1, const Operand& x2, double p = 2.0);
 
 /// The smallest whole number not below `x`. Integers stay as they are.
 Tensor ceil(const Operand& x);
@@ -166,6 +189,10 @@ Tensor celu(const Operand& x, double alpha = 1.0);
 /// `x`, or that transpose when `upper`. `x` counts as (x + xᴴ)/2. NaN for a matrix that is not
 /// positive definite.
 Tensor cholesky(const Operand& x, bool upper = false);
+
+/// At most `chunks` pieces along `axis`, all of the same size but the last, which may be smaller: 5
+/// elements make pieces of 2, 2 and 1.
+Tensors chunk(const Operand& x, int64_t chunks, Axis axis = 0);
 
 /// `x` limited to [`min`, `max`]; a bound that is left out does not limit. NaN stays NaN. Where
 /// `min` exceeds `max` the result is `max`. Integer bounds beyond the type are its ends. The
@@ -417,6 +444,9 @@ Tensor exp2(const Operand& x);
 /// As `broadcast_to`, where -1 keeps the extent.
 Tensor expand(const Operand& x, const Shape& shape);
 
+/// `x` broadcast to the shape of `other`.
+Tensor expand_as(const Operand& x, const Operand& other);
+
 /// Adds axes of extent 1 at the places `axis` of the result; in front when it is left out.
 Tensor expand_dims(const Operand& x, const Maybe<Axes>& axis = {});
 
@@ -549,6 +579,9 @@ Tensor ihfft(const Operand& x, Maybe<Dim> n = {}, Axis axis = -1,
 /// The imaginary part; 0 for real numbers.
 Tensor imag(const Operand& x);
 
+/// `take(x, indices, axis)` of indices with at most one axis.
+Tensor index_select(const Operand& x, Axis axis, const Operand& indices);
+
 /// Sums products over the last axes of both operands; scalars multiply.
 Tensor inner(const Operand& x1, const Operand& x2);
 
@@ -611,6 +644,9 @@ Tensor layer_norm(const Operand& x, const Operand& weight = nullptr, const Opera
 
 /// `x`, times `negative_slope` where it is negative. The derivative at 0 is `negative_slope`.
 Tensor leaky_relu(const Operand& x, double negative_slope = 0.01);
+
+/// `x + weight * (end - x)`: `x` for a weight of 0, `end` for 1.
+Tensor lerp(const Operand& x, const Operand& end, const Operand& weight);
 
 /// Whether `x1 < x2`; false where either is NaN. Integers of any types compare exactly.
 Tensor less(const Operand& x1, const Operand& x2);
@@ -762,6 +798,10 @@ Tensor multiply(const Operand& x1, const Operand& x2);
 Tensor nan_to_num(const Operand& x, double nan = 0.0, Maybe<double> posinf = {},
     Maybe<double> neginf = {});
 
+/// The `length` elements of `axis` from `start` on, which counts from the end when it is negative.
+/// A part that leaves the axis is an error.
+Tensor narrow(const Operand& x, Axis axis, const Offsets& start, Dim length);
+
 /// The number with its sign changed. Unsigned integers wrap around; booleans are refused.
 Tensor negative(const Operand& x);
 
@@ -812,6 +852,13 @@ Tensor permute_dims(const Operand& x, const Maybe<Perm>& axes = {});
 /// The pseudoinverse, by singular values: those not above `rtol` times the largest count as 0.
 /// `rtol` defaults to the larger side times the distance of 1 from the next number.
 Tensor pinv(const Operand& x, Maybe<double> rtol = {});
+
+/// Images [..., c * r**2, h, w] as [..., c, h * r, w * r], r being the `upscale_factor`: the
+/// channels become r by r pixels. With `channels_last` channels are the last axis.
+Tensor pixel_shuffle(const Operand& x, int64_t upscale_factor, bool channels_last = false);
+
+/// The inverse of `pixel_shuffle`: [..., c, h * r, w * r] as [..., c * r**2, h, w].
+Tensor pixel_unshuffle(const Operand& x, int64_t downscale_factor, bool channels_last = false);
 
 /// The derivative of `digamma` of an order in [0, 30]; order 0 is `digamma` itself. At zero and at
 /// negative whole numbers odd orders give infinity, even ones NaN, and order 0 at zero an infinity.
@@ -898,6 +945,12 @@ Tensor random_key(const Operand& seed);
 /// `shape`.
 Tensor random_laplace(const Operand& key, const Operand& loc, const Operand& scale,
     const Shape& shape = {}, DType dtype = DType::f32);
+
+/// `num_samples` classes, as int64, drawn with probabilities in proportion to `weights`, along
+/// their last axis; each at most once unless there is `replacement`. Weights are at least 0, and
+/// without replacement `num_samples` of them above 0.
+Tensor random_multinomial(const Operand& key, const Operand& weights, int64_t num_samples,
+    bool replacement = false);
 
 /// Normal vectors of mean `mean` [..., n] and covariance `cov` [..., n, n], which is positive
 /// definite; `shape` is that of the leading axes, by default those of both. NaN where `cov` is not

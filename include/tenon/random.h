@@ -73,6 +73,17 @@ inline Tensor categorical(const Operand& logits, Axis axis = -1, const Maybe<Sha
                           const Tensor& key = {}) {
   return random_categorical(key_or_next(key), logits, axis, shape);
 }
+inline Tensor multinomial(const Operand& weights, int64_t num_samples, bool replacement = false,
+                          const Tensor& key = {}) {
+  return random_multinomial(key_or_next(key), weights, num_samples, replacement);
+}
+/// Uniform numbers from 0 on and below 1, and standard normal ones, like `x`.
+inline Tensor rand_like(const Tensor& x, const Tensor& key = {}) {
+  return uniform(x.shape(), 0.0, 1.0, x.dtype(), key);
+}
+inline Tensor randn_like(const Tensor& x, const Tensor& key = {}) {
+  return normal(x.shape(), 0.0, 1.0, x.dtype(), key);
+}
 inline Tensor randint(const Shape& shape, const Operand& low, const Operand& high,
                       DType dtype = DType::i32, const Tensor& key = {}) {
   return random_randint(key_or_next(key), low, high, shape, dtype);

@@ -19,21 +19,32 @@ constexpr size_t kMostAttrBytes = 2048;
 struct Foreign {
   std::string_view theirs, ours;
 };
-constexpr std::array<Foreign, 14> kForeign = {{
+constexpr std::array<Foreign, 25> kForeign = {{
     {"dim", "axis"},
     {"dim", "axes"},
     {"dims", "axis"},
     {"dims", "axes"},
+    {"dims", "repetitions"},
     {"axes", "axis"},
+    {"dim1", "axis1"},
+    {"dim2", "axis2"},
+    {"start_dim", "start_axis"},
+    {"end_dim", "end_axis"},
     {"keepdim", "keepdims"},
+    {"diagonal", "k"},
     {"input", "x"},
     {"input", "x1"},
     {"a", "x"},
     {"a", "x1"},
     {"other", "x2"},
+    {"tensors", "arrays"},
+    {"index", "indices"},
     {"size", "shape"},
+    {"sizes", "shape"},
+    {"shifts", "shift"},
+    {"steps", "num"},
+    {"value", "src"},
     {"ddof", "correction"},
-    {"unbiased", "correction"},
 }};
 
 std::string_view text_of(PyObject* unicode) {
@@ -64,7 +75,7 @@ int find_foreign(const CallSpec& spec, std::string_view name) {
   std::string_view near = nearest_name(name, names);
   Hint hint{!near.empty() ? format("did you mean {}?", near)
                           : format("it takes {}", join(names, ", "))};
-  fail(Fault::type, hint, "{}: unknown keyword: {}", spec.op->name, name);
+  fail(Fault::type, hint, "{}: unknown keyword: {}", called_name(*spec.op), name);
 }
 
 /// Keywords every function of the array API may get although tensors do not need them.
@@ -85,19 +96,34 @@ bool creates(const CallSpec& spec) {
   return shaped || spec.op->args.size() == 0 || spec.op->name.ends_with("_like");
 }
 
+/// How the op is called that PyTorch means by the name, where that is another one; or null.
+const CallSpec* torch_spec(const CallSpec& spec) {
+  const OpDef* op = find_op(format("torch.{}", spec.op->name));
+  return op ? &spec_of(*op) : nullptr;
+}
+
 /// The arguments of one call, by parameter.
 struct Arguments {
   const CallSpec& spec;
   std::array<PyObject*, kMostParams> given{};  // borrowed; null: not given
   std::span<PyObject* const> rest;             // positional members of a list parameter
   std::vector<nb::object> keep;
-  bool requires_grad = false;  // of what the op creates
+  bool requires_grad = false;       // of what the op creates
+  const CallSpec* torch = nullptr;  // the call can only be PyTorch's: this is the op it means
 
   void positional(PyObject* const* args, size_t count);
   void keyword(PyObject* name, PyObject* value);
   void spread();
   bool gathers(size_t param, PyObject* const* args, size_t count);
+  bool lacks_required() const;
+  void check_place(size_t param, PyObject* value) const;
 };
+
+bool Arguments::lacks_required() const {
+  for (size_t i = 0; i < spec.params.size(); ++i)
+    if (spec.params[i].required && !given[i]) return true;
+  return false;
+}
 
 bool is_plain_int(PyObject* o) { return PyIndex_Check(o) && !PyBool_Check(o) && !is_tensor(o); }
 
@@ -116,11 +142,24 @@ bool Arguments::gathers(size_t param, PyObject* const* args, size_t count) {
   return other == FieldKind::dtype || other == FieldKind::choice || other == FieldKind::text;
 }
 
+/// diff(x, 2) takes two differences in NumPy and PyTorch, where no operand comes second.
+void Arguments::check_place(size_t param, PyObject* value) const {
+  const CallParam& p = spec.params[param];
+  bool number = is_plain_int(value) || PyFloat_CheckExact(value);
+  if (p.role != CallParam::Role::operand || p.required || !number || spec.fields.empty()) return;
+  std::vector<std::string_view> names;
+  for (const FieldSlot& field : spec.fields) names.push_back(field.name);
+  nb::str shown = nb::repr(value);
+  const char* text = shown.c_str();
+  fail(Fault::type, Hint{format("name it: {}={}, or one of {}", p.text, text, join(names, ", "))},
+       "{}: {} by position: is it {}?", called_name(*spec.op), text, p.text);
+}
+
 void Arguments::positional(PyObject* const* args, size_t count) {
   size_t param = 0;
   for (size_t i = 0; i < count; ++i, ++param) {
     if (param == spec.params.size())
-      fail(Fault::type, "{}: {} arguments given, it takes at most {}", spec.op->name, count,
+      fail(Fault::type, "{}: {} arguments given, it takes at most {}", called_name(*spec.op), count,
            spec.params.size());
     bool list = spec.params[param].role == CallParam::Role::list;
     if (list && !PyList_Check(args[i]) && !PyTuple_Check(args[i])) {
@@ -139,6 +178,7 @@ void Arguments::positional(PyObject* const* args, size_t count) {
       i = end - 1;
       continue;
     }
+    check_place(param, args[i]);
     given[param] = args[i];
   }
 }
@@ -150,6 +190,11 @@ void Arguments::keyword(PyObject* name, PyObject* value) {
   if (found < 0) {
     std::string_view text = text_of(name);
     found = find_param(spec, text);
+    if (found < 0)
+      if (const CallSpec* other = torch_spec(spec); other && find_param(*other, text) >= 0) {
+        torch = other;
+        return;
+      }
     if (found < 0) found = find_foreign(spec, text);
     if (found < 0 && is_harmless(spec, text, value)) return;
     if (found < 0 && text == "requires_grad" && creates(spec)) {
@@ -159,7 +204,7 @@ void Arguments::keyword(PyObject* name, PyObject* value) {
     if (found < 0) unknown_keyword(spec, text);
   }
   if (given[static_cast<size_t>(found)])
-    fail(Fault::type, "{}: {} is given twice", spec.op->name,
+    fail(Fault::type, "{}: {} is given twice", called_name(*spec.op),
          spec.params[static_cast<size_t>(found)].text);
   given[static_cast<size_t>(found)] = value;
 }
@@ -201,7 +246,7 @@ Tensor as_tensor(const Operand& operand) {
 void add_operand(const CallSpec& spec, Prepared& p, PyObject* value, std::string_view name) {
   OperandHolder holder;
   if (value && !read_operand(value, holder))
-    fail(Fault::type, "{}: {} is not a tensor or a number: {}", spec.op->name, name,
+    fail(Fault::type, "{}: {} is not a tensor or a number: {}", called_name(*spec.op), name,
          Py_TYPE(value)->tp_name);
   p.in.push_back(as_tensor(holder.operand));
 }
@@ -216,7 +261,7 @@ void set_field(const CallSpec& spec, Arguments& args, size_t param, char* attrs)
   else if (none && may_be_none)
     attrs[field.set] = false;
   else if (spec.params[param].required)
-    fail(Fault::type, "{}: argument {} is missing", spec.op->name, spec.params[param].text);
+    fail(Fault::type, "{}: argument {} is missing", called_name(*spec.op), spec.params[param].text);
 }
 
 void prepare(const CallSpec& spec, Arguments& args, Prepared& p) {
@@ -229,7 +274,7 @@ void prepare(const CallSpec& spec, Arguments& args, Prepared& p) {
     }
     PyObject* value = args.given[i] == Py_None ? nullptr : args.given[i];
     if (!value && param.required)
-      fail(Fault::type, "{}: argument {} is missing", spec.op->name, param.text);
+      fail(Fault::type, "{}: argument {} is missing", called_name(*spec.op), param.text);
     if (param.role == CallParam::Role::operand) {
       add_operand(spec, p, value, param.text);
     } else if (!args.rest.empty()) {
@@ -272,7 +317,7 @@ nb::object call_short(const CallSpec& spec, PyObject* const* args, size_t count)
       continue;
     }
     if (!read_operand(args[i], holders[i], args[count - 1 - i]))
-      fail(Fault::type, "{}: {} is not a tensor or a number: {}", spec.op->name,
+      fail(Fault::type, "{}: {} is not a tensor or a number: {}", called_name(*spec.op),
            spec.params[i].text, Py_TYPE(args[i])->tp_name);
     in[i] = &holders[i].operand;
   }
@@ -287,15 +332,25 @@ void place_attributes(Arguments& arguments, nb::tuple attributes) {
     if (spec.params[i].role == CallParam::Role::field)
       arguments.given[i] = attributes[next++].ptr();
   if (next < attributes.size())
-    fail(Fault::type, "{}: {} attributes given, it has {}", spec.op->name, attributes.size(), next);
+    fail(Fault::type, "{}: {} attributes given, it has {}", called_name(*spec.op),
+         attributes.size(), next);
 }
 
 }  // namespace
+
+std::string_view called_name(const OpDef& op) {
+  for (std::string_view alias : op.aliases)
+    if (alias.starts_with("torch.")) return alias.substr(alias.find('.') + 1);
+  return op.name;
+}
 
 GivenArguments read_given(const CallSpec& spec, nb::tuple attributes, nb::dict keywords) {
   Arguments arguments{spec, {}, {}, {}};
   place_attributes(arguments, attributes);
   for (auto [name, value] : keywords) arguments.keyword(name.ptr(), value.ptr());
+  if (arguments.torch)
+    fail(Fault::type, Hint{"give axis and keepdims in place of dim and keepdim"},
+         "{}: PyTorch means another op by these arguments", called_name(*spec.op));
   arguments.spread();
   GivenArguments read{std::vector<uint64_t>(spec.op->attrs->size / 8 + 2), {}};
   auto* attrs = reinterpret_cast<char*>(read.attrs.data());
@@ -307,7 +362,7 @@ GivenArguments read_given(const CallSpec& spec, nb::tuple attributes, nb::dict k
     if (param.role == CallParam::Role::field)
       set_field(spec, arguments, i, attrs);
     else if (param.role == CallParam::Role::list && value)
-      fail(Fault::type, "{}: {} are connected, not given", spec.op->name, param.text);
+      fail(Fault::type, "{}: {} are connected, not given", called_name(*spec.op), param.text);
     else
       add_operand(spec, operands, value, param.text);
   }
@@ -328,6 +383,9 @@ nb::object call_python(const CallSpec& spec, PyObject* const* args, size_t count
   Py_ssize_t named = keywords ? PyTuple_GET_SIZE(keywords) : 0;
   for (Py_ssize_t i = 0; i < named; ++i)
     arguments.keyword(PyTuple_GET_ITEM(keywords, i), args[count + static_cast<size_t>(i)]);
+  // gather(x, 1, index) gives what is no list of indices, and no axes.
+  if (spec.has_list && arguments.lacks_required()) arguments.torch = torch_spec(spec);
+  if (arguments.torch) return call_python(*arguments.torch, args, count, keywords);
   arguments.spread();
   Prepared p;
   p.in.reserve(static_cast<size_t>(spec.op->args.size()));

@@ -25,6 +25,8 @@ void each_integer(const FieldSlot& f, PyObject* value, auto&& use, int depth = 0
 
 template <class List>
 List read_axes(const FieldSlot& f, PyObject* value) {
+  if (is_tensor(value) && tensor_in(value)->rank() > 0)  // of max(x, y), say, as PyTorch has it
+    f.refuse("an integer or several", value);
   List list;
   each_integer(f, value, [&](Offset given) {
     int64_t i = given.value();

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "call_spec.h"
+#include "ir/call_order.h"
 #include "ir/emit.h"
 
 namespace tn::python {
@@ -113,7 +114,7 @@ std::vector<FieldSlot> make_slots(const OpDef& op, FieldList& fields) {
     auto offset = [&](const void* p) {
       return static_cast<const char*>(p) - static_cast<char*>(attrs.at);
     };
-    made.push_back({op.name, f.name, f.kind, f.choices, static_cast<size_t>(offset(f.at)),
+    made.push_back({called_name(op), f.name, f.kind, f.choices, static_cast<size_t>(offset(f.at)),
                     f.set ? offset(f.set) : -1});
   }
   return made;
@@ -165,15 +166,16 @@ CallSpec make_spec(const OpDef& op) {
   spec.op = &op;
   FieldList fields;
   spec.fields = make_slots(op, fields);
-  auto is_first = [](const Field& f) { return f.required && f.kind == FieldKind::text; };
-  auto add_fields = [&](bool first) {
-    for (size_t i = 0; i < fields.items.size(); ++i)
-      if (is_first(fields.items[i]) == first)
-        spec.params.push_back(field_param(fields.items[i], static_cast<int>(i)));
+  auto add_fields = [&](int after) {
+    for (size_t i = 0; i < fields.items.size(); ++i) {
+      const Field& f = fields.items[i];
+      if (operands_before(f.kind, f.required, op.args.size()) == after)
+        spec.params.push_back(field_param(f, static_cast<int>(i)));
+    }
   };
-  add_fields(true);
   for (int i = 0; i < op.args.size(); ++i) {
     const ArgDef& arg = op.args[i];
+    add_fields(i);
     nb::object name = nb::steal(text_object(arg.name));
     PyObject* interned = name.release().ptr();
     PyUnicode_InternInPlace(&interned);
@@ -181,15 +183,15 @@ CallSpec make_spec(const OpDef& op) {
     spec.params.push_back({role, interned, arg.name, !arg.optional, i});
     spec.has_list |= arg.list;
   }
-  add_fields(false);
+  add_fields(op.args.size());
   if (op.results.size() > 1) spec.result = make_result_type(op);
   return spec;
 }
 
 const CallSpec& spec_of(const OpDef& op) {
   auto found = std::ranges::find(all_specs(), &op, &CallSpec::op);
-  invariant(found != all_specs().end(), "op `{}` is not called by name", op.name);
-  return *found;
+  // Of those that are not called by name, specs are made when calls in PyTorch's way need them.
+  return found == all_specs().end() ? all_specs().emplace_back(make_spec(op)) : *found;
 }
 
 nb::object describe_params(const CallSpec& spec) {

@@ -228,7 +228,7 @@ struct TreeReader {
         values.push_back(nb::borrow(value));
       }
     } else {
-      keys = checked(PySequence_Tuple(o));
+      keys = checked(PySequence_Tuple(checked(PyMapping_Keys(o)).ptr()));
       for (nb::handle key : nb::borrow<nb::tuple>(keys))
         values.push_back(checked(PyObject_GetItem(o, key.ptr())));
     }

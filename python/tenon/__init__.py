@@ -18,6 +18,7 @@ from .creation import result_type as result_type
 from .einops_backend import install as _install_einops
 from .numpy_protocol import install as _install_numpy
 from .tensor_names import install as _install_names
+from .tensor_names import transpose as transpose
 
 for _install in (_install_at, _install_names, _install_numpy):
     _install(_core.Tensor)
@@ -124,7 +125,13 @@ if TYPE_CHECKING:
         set_printoptions as set_printoptions,
     )
     from .progress_bar import Progress as Progress, progress as progress
-    from .random import rand as rand, randn as randn
+    from .random import (
+        multinomial as multinomial,
+        rand as rand,
+        rand_like as rand_like,
+        randn as randn,
+        randn_like as randn_like,
+    )
     from .transforms import (
         checkpoint as checkpoint,
         grad as grad,
@@ -160,7 +167,7 @@ _HOMES = {  # modules, and the names that are taken from them
     "nn": "Conv ConvTranspose Embedding GroupNorm LayerNorm Linear Module RMSNorm Sequential",
     "printing": "get_printoptions printoptions set_printoptions",
     "progress_bar": "Progress progress",
-    "random": "rand randn",
+    "random": "multinomial rand rand_like randn randn_like",
     "transforms": "checkpoint grad hessian jacfwd jacobian jacrev jvp value_and_grad vjp vmap",
 }
 _LATER = {name: home for home, names in _HOMES.items() for name in names.split()}

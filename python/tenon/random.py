@@ -231,6 +231,20 @@ def categorical(
     return _core.random_categorical(_or_next(key), logits, axis, shape, num_samples)
 
 
+def multinomial(
+    input: Tensor, num_samples: int, replacement: bool = False, key: Tensor | None = None
+) -> Tensor:
+    """Classes drawn in proportion to the weights in `input`, along its last axis, as int64.
+
+    Each is drawn at most once unless there is `replacement`. Weights are at least 0, and without
+    replacement `num_samples` of them are above 0.
+
+        >>> tn.random.multinomial(tn.array([0.0, 3.0, 0.0]), 2, replacement=True).tolist()
+        [1, 1]
+    """
+    return _core.random_multinomial(_or_next(key), input, num_samples, replacement)
+
+
 def randint(
     low: int | Tensor,
     high: int | Tensor,
@@ -287,3 +301,17 @@ def randn(
     """Standard normal numbers: `tn.randn(2, 3)`."""
     made = normal(shape, dtype, key=key)
     return made.requires_grad_() if requires_grad else made
+
+
+def rand_like(
+    x: Tensor, dtype: DType | str | None = None, key: Tensor | None = None, requires_grad: bool = False
+) -> Tensor:
+    """Uniform numbers in [0, 1), in the shape and, unless `dtype` is given, the type of `x`."""
+    return rand(*x.shape, dtype=x.dtype if dtype is None else dtype, key=key, requires_grad=requires_grad)
+
+
+def randn_like(
+    x: Tensor, dtype: DType | str | None = None, key: Tensor | None = None, requires_grad: bool = False
+) -> Tensor:
+    """Standard normal numbers, in the shape and, unless `dtype` is given, the type of `x`."""
+    return randn(*x.shape, dtype=x.dtype if dtype is None else dtype, key=key, requires_grad=requires_grad)

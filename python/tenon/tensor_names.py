@@ -1,4 +1,7 @@
-"""Methods of tensors under PyTorch's names, where no op has that name."""
+"""Methods of tensors under PyTorch's names: those that no op has, and those that mean something
+else in NumPy. A call that only one of the two could mean does what it means; a call that both could
+mean is an error.
+"""
 
 from __future__ import annotations
 
@@ -60,6 +63,70 @@ def _masked_fill(self: _Tensor, mask: Any, value: Any) -> _Tensor:
     return _core.where(mask, value, self).astype(self.dtype)
 
 
+def transpose(x: _Tensor, *axes: Any, **named: Any) -> _Tensor:
+    """The axes in another order, by default reversed: `permute_dims(x, axes)`.
+
+    Two integers are the axes to exchange, as in PyTorch.
+
+        >>> tn.zeros((2, 3, 4)).transpose(1, 2).shape
+        (2, 4, 3)
+        >>> tn.zeros((2, 3, 4)).transpose(2, 0, 1).shape
+        (4, 2, 3)
+    """
+    if named.keys() == {"dim0", "dim1"} and not axes:
+        return _core.swapaxes(x, named["dim0"], named["dim1"])
+    if len(axes) != 2 or named:
+        return _core.permute_dims(x, *axes, **named)
+    x = _core.asarray(x)
+    if x.ndim == 2 and [axis % 2 for axis in axes] == [0, 1]:
+        text = f"transpose: {axes} exchanges the axes in PyTorch and keeps them in NumPy"
+        hint = "write x.T or x.swapaxes(0, 1), or x.permute_dims((0, 1))"
+        _core._fail("value", f"{text}: {_text(x)}", hint)
+    return _core.swapaxes(x, *axes)
+
+
+def _repeat(self: _Tensor, *repeats: Any, **named: Any) -> _Tensor:
+    """Each element `repeats` times along `axis`, as `tn.repeat`.
+
+    Several integers repeat the whole tensor along each axis, as in PyTorch: `tn.tile`.
+
+        >>> tn.arange(2).repeat(2).tolist(), tn.arange(2).repeat(2, 2).tolist()
+        ([0, 0, 1, 1], [[0, 1, 0, 1], [0, 1, 0, 1]])
+    """
+    if len(repeats) < 2 or named:
+        return _core.repeat(self, *repeats, **named)
+    if len(repeats) == 2 and isinstance(repeats[1], int):
+        tiles = self.ndim <= 2 and repeats[1] > 0  # PyTorch wants a number for every axis
+        axis = repeats[1] if -self.ndim <= repeats[1] < self.ndim else None
+        if tiles and axis is not None:
+            text = f"repeat: {repeats} is repeats and axis in NumPy and repeats by axis in PyTorch"
+            hint = f"write x.repeat({repeats[0]}, axis={axis}), or tn.tile(x, {repeats})"
+            _core._fail("value", f"{text}: {_text(self)}", hint)
+        if not tiles:
+            return _core.repeat(self, *repeats)
+    return _core.tile(self, repeats)
+
+
+def _where(self: _Tensor, condition: Any, other: Any) -> _Tensor:
+    """`tn.where(condition, x, other)`: `x` where the condition holds, `other` elsewhere."""
+    condition = _core.asarray(condition)
+    if condition.dtype != _core.bool:
+        text = f"where: the condition is not bool: {_text(condition)}"
+        _core._fail("type", text, "x.where(condition, other), or tn.where(condition, x, other)")
+    return _core.where(condition, self, other)
+
+
+def _t(self: _Tensor) -> _Tensor:
+    """A matrix transposed; a vector as it is."""
+    if self.ndim > 2:
+        _core._fail("value", f"t: more than two axes: {_text(self)}", "x.mT turns the last two")
+    return _core.permute_dims(self)
+
+
+def _text(x: _Tensor) -> str:
+    return f"{x.dtype.name}{list(x.shape)}"
+
+
 def install(tensor: type) -> None:
     for name, dtype in _CONVERSIONS.items():
         setattr(tensor, name, _conversion(name, dtype))
@@ -68,3 +135,7 @@ def install(tensor: type) -> None:
     tensor.numel = _numel  # type: ignore[attr-defined]
     tensor.dim = _dim  # type: ignore[attr-defined]
     tensor.masked_fill = _masked_fill  # type: ignore[attr-defined]
+    tensor.transpose = transpose  # type: ignore[attr-defined]
+    tensor.repeat = _repeat  # type: ignore[attr-defined]
+    tensor.where = _where  # type: ignore[attr-defined]
+    tensor.t = _t  # type: ignore[attr-defined]

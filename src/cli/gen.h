@@ -25,7 +25,7 @@ struct Param {
   std::string cpp_default, python_default;
 };
 
-/// Text that names something (an einsum pattern) comes first, then operands, then the other fields.
+/// Operands, and fields where `operands_before` says.
 std::vector<Param> params_of(const OpDef& op);
 
 /// The first sentence of a doc.

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "cli/gen.h"
+#include "ir/call_order.h"
 
 namespace tn {
 namespace {
@@ -100,17 +101,21 @@ std::vector<Param> field_params(const OpDef& op) {
 
 std::vector<Param> params_of(const OpDef& op) {
   std::vector<Param> fields = field_params(op), params;
-  auto is_first = [](const Param& p) { return p.required && p.kind == FieldKind::text; };
-  std::copy_if(fields.begin(), fields.end(), std::back_inserter(params), is_first);
+  auto add_fields = [&](int after) {
+    std::copy_if(fields.begin(), fields.end(), std::back_inserter(params), [&](const Param& p) {
+      return operands_before(p.kind, p.required, op.args.size()) == after;
+    });
+  };
   for (int i = 0; i < op.args.size(); ++i) {
     const ArgDef& arg = op.args[i];
     Param p;
     p.role = arg.list ? Param::Role::list : Param::Role::operand;
     p.name = arg.name, p.required = !arg.optional, p.place = i;
     p.cpp_default = "nullptr", p.python_default = "None";
+    add_fields(i);
     params.push_back(p);
   }
-  std::remove_copy_if(fields.begin(), fields.end(), std::back_inserter(params), is_first);
+  add_fields(op.args.size());
   return params;
 }
 

@@ -75,6 +75,11 @@ std::string result_type(const OpDef& op) {
 /// Attributes of Tensor that are not calls, although ops of the same name exist.
 bool is_property(std::string_view name) { return name == "real" || name == "imag"; }
 
+/// Methods that Python defines by hand, where those of NumPy and PyTorch differ.
+bool is_by_hand(std::string_view name) {
+  return name == "repeat" || name == "transpose" || name == "where";
+}
+
 /// Ops whose first parameter is a tensor, other than the key of random ones.
 bool is_method(const OpDef& op) {
   std::vector<Param> params = params_of(op);
@@ -123,6 +128,10 @@ class Tensor:
     def long(self) -> Tensor: ...
     def masked_fill(self, mask: ArrayLike, value: ArrayLike) -> Tensor: ...
     def numel(self) -> int: ...
+    def repeat(self, *repeats: ArrayLike, axis: int | None = None) -> Tensor: ...
+    def t(self) -> Tensor: ...
+    def transpose(self, *axes: int | Sequence[int] | None, **named: Any) -> Tensor: ...
+    def where(self, condition: ArrayLike, other: ArrayLike) -> Tensor: ...
     def to(self, target: DTypeLike | Tensor) -> Tensor: ...
     def numpy(self) -> Any: ...
     def item(self) -> complex: ...
@@ -221,9 +230,17 @@ GeneratedFile python_stub() {
     }
     methods += special_methods(*op);
     if (!is_method(*op)) continue;
-    methods += format("    def {}{} -> {}: ...\n", op->name, python_signature(*op, true, true),
-                      result_type(*op));
-    for (std::string_view alias : op->aliases) methods += format("    {} = {}\n", alias, op->name);
+    auto define = [&](std::string_view name) {
+      methods += format("    def {}{} -> {}: ...\n", name, python_signature(*op, true, true),
+                        result_type(*op));
+    };
+    if (!is_by_hand(op->name)) define(op->name);
+    for (std::string_view alias : op->aliases) {
+      if (is_by_hand(op->name))
+        define(alias);
+      else if (!is_by_hand(alias))
+        methods += format("    {} = {}\n", alias, op->name);
+    }
   }
   text += methods + "\n";
   for (const OpDef* op : surface_ops()) {

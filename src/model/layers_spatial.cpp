@@ -151,15 +151,6 @@ Block global_pool(std::string kind, int axes, F reduce) {
 Tensor mean_over(const Tensor& x, const Axes& axes) { return mean(x, axes); }
 Tensor max_over(const Tensor& x, const Axes& axes) { return max(x, axes); }
 
-/// [parts, size]: row i is the mean of the elements from floor(i * size / parts) on, up to
-/// ceil((i + 1) * size / parts).
-Tensor means_of_parts(int64_t parts, int64_t size, DType type) {
-  Tensor i = expand_dims(arange(parts), 1), at = expand_dims(arange(size), 0);
-  Tensor from = floor_divide(i * size, parts);
-  Tensor to = floor_divide((i + 1) * size + (parts - 1), parts);
-  return astype(logical_and(at >= from, at < to), type) / astype(to - from, type);
-}
-
 Block adaptive_avg_pool(const std::string& kind, const Ints& output_size, int axes) {
   Ints sizes = one_per_axis(kind, "output_size", output_size, axes);
   std::string extents;
@@ -167,14 +158,8 @@ Block adaptive_avg_pool(const std::string& kind, const Ints& output_size, int ax
   return Layer(kind)
       .setting("output_size", short_text(sizes))
       .input("input", "batch channels" + spatial_axes(axes))
-      .computes("batch channels" + extents, [=](const BlockCall& call) {
-        Tensor x = call.in[0];
-        for (int i = 0; i < axes; ++i) {  // the first axis goes to the end and comes back
-          Tensor means = means_of_parts(sizes[i], x.dim(2), x.dtype());
-          x = linear(moveaxis(x, 2, -1), means);
-        }
-        return x;
-      });
+      .computes("batch channels" + extents,
+                [=](const BlockCall& call) { return tn::adaptive_avg_pool(call.in[0], sizes); });
 }
 
 }  // namespace

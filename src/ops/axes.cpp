@@ -50,6 +50,15 @@ struct ExpandAttrs {
   static constexpr void fields(auto& a, auto&& f) { f("shape", a.shape, required); }
 };
 
+struct NarrowAttrs {
+  Axis axis;
+  Offsets start;
+  Dim length = 0;
+  static constexpr void fields(auto& a, auto&& f) {
+    f("axis", a.axis, required), f("start", a.start, required), f("length", a.length, required);
+  }
+};
+
 Tensors remove_axes(const SqueezeAttrs& a, const Tensors& in) {
   const Type& x = *type_of(in[0]);
   Axes axes = normal_axes(a.axis, x.rank(), "squeeze"), removed;
@@ -146,6 +155,18 @@ Tensors expand_to(const ExpandAttrs& a, const Tensors& in) {
   return {tn::broadcast_to(in[0], shape)};
 }
 
+Tensors narrow_axis(const NarrowAttrs& a, const Tensors& in) {
+  const Type& x = *type_of(in[0]);
+  int axis = normal_axis(a.axis, x.rank(), "narrow");
+  if (a.start.size() != 1) fail("narrow: start is one integer, not {} ({})", a.start.size(), x);
+  Dim n = x.shape[axis];
+  Offset from = decide_at_least(a.start[0], 0) ? a.start[0] : a.start[0] + n;
+  if (!decide_at_least(from, 0) || !decide_at_least(n, from.size() + a.length))
+    fail(Fault::index, "narrow: {} elements from {} on leave axis {} of extent {}: {}", a.length,
+         a.start[0], axis, n, x);
+  return {slice_axis(in[0], axis, from, from + a.length)};
+}
+
 Tensors broadcast_all(const NoAttrs&, const Tensors& in) {
   Shape shape;
   for (const Tensor& t : in) shape = broadcast(shape, t.shape(), "broadcast_arrays");
@@ -178,6 +199,7 @@ constinit const OpDef expand_dims = Composite<SqueezeAttrs>{
 constinit const OpDef moveaxis = Composite<MoveAttrs>{
     .name = "moveaxis",
     .doc = "Moves the axes `source` to the places `destination`; the others keep their order.",
+    .aliases = {"movedim"},
     .args = {"x"},
     .body = rule<move_axes>,
     .samples = {{"f32[2,3,4]", "source=[0], destination=[-1]"},
@@ -187,6 +209,7 @@ constinit const OpDef moveaxis = Composite<MoveAttrs>{
 constinit const OpDef swapaxes = Composite<SwapAttrs>{
     .name = "swapaxes",
     .doc = "Exchanges two axes.",
+    .aliases = {"swapdims"},
     .args = {"x"},
     .body = [](const SwapAttrs& a, const Tensors& in) -> Tensors {
       return {swap("swapaxes", in[0], a.axis1, a.axis2)};
@@ -232,6 +255,27 @@ constinit const OpDef expand = Composite<ExpandAttrs>{
     .args = {"x"},
     .body = rule<expand_to>,
     .samples = {{"f32[1,3]", "shape=[2,-1]"}, {"f32[2,1]", "shape=[4,-1,3]"}},
+};
+
+constinit const OpDef expand_as = Composite<>{
+    .name = "expand_as",
+    .doc = "`x` broadcast to the shape of `other`.",
+    .args = {"x", "other"},
+    .body = [](const NoAttrs&, const Tensors& in) -> Tensors {
+      return {tn::broadcast_to(in[0], in[1].shape())};
+    },
+    .samples = {{"f32[3], f32[2,3]"}, {"f32[2,1], f32[4,2,3]"}},
+};
+
+constinit const OpDef narrow = Composite<NarrowAttrs>{
+    .name = "narrow",
+    .doc =
+        "The `length` elements of `axis` from `start` on, which counts from the end when it is "
+        "negative. A part that leaves the axis is an error.",
+    .args = {"x"},
+    .body = rule<narrow_axis>,
+    .samples = {{"f32[5,2]", "axis=0, start=[1], length=3"},
+                {"f32[2,5]", "axis=-1, start=[-3], length=2"}},
 };
 
 constinit const OpDef broadcast_arrays = Composite<>{

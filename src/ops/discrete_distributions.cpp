@@ -70,6 +70,32 @@ Tensor categorical_body(const CategoricalAttrs& a, const Tensors& in) {
   return a.num_samples ? tn::moveaxis(chosen, Axes(0), Axes(-1)) : chosen;
 }
 
+struct MultinomialAttrs {
+  int64_t num_samples = 1;
+  bool replacement = false;
+  static constexpr void fields(auto& a, auto&& f) {
+    f("num_samples", a.num_samples, required), f("replacement", a.replacement);
+  }
+};
+
+/// Without replacement: the places of the largest of log(weights) + Gumbel noise.
+Tensor multinomial_body(const MultinomialAttrs& a, const Tensors& in) {
+  constexpr std::string_view op = "random_multinomial";
+  check_one_key(op, in[0]);
+  const Type& weights = *type_of(in[1]);
+  check_kind(op, reals, weights.dtype);
+  if (weights.rank() == 0) fail("{}: weights need an axis of classes: {}", op, weights);
+  if (a.num_samples < 0) fail("{}: num_samples is negative: {}", op, a.num_samples);
+  DType type = to_inexact(weights.dtype);
+  Tensor logits = tn::log(cast_to(in[1], type));
+  if (a.replacement) return tn::random_categorical(in[0], logits, -1, {}, a.num_samples);
+  if (!decide_at_least(weights.shape.back(), a.num_samples))
+    fail(Hint{"replacement=True allows a class several times"},
+         "{}: {} samples of {} classes without replacement: {}", op, a.num_samples,
+         weights.shape.back(), weights);
+  return tn::top_k(draw_gumbel(in[0], weights.shape, type) + logits, a.num_samples, -1).indices;
+}
+
 struct RandintAttrs {
   Shape shape;
   DType dtype = DType::i32;
@@ -267,6 +293,21 @@ constinit const OpDef random_categorical = Composite<CategoricalAttrs>{
     .samples = {{"u32[2], f32[2,5]"},
                 {"u32[2], f32[5,2]", "axis=0, shape=[3,2]"},
                 {"u32[2], f32[2,5]", "num_samples=4"}},
+};
+
+constinit const OpDef random_multinomial = Composite<MultinomialAttrs>{
+    .name = "random_multinomial",
+    .doc =
+        "`num_samples` classes, as int64, drawn with probabilities in proportion to `weights`, "
+        "along their last axis; each at most once unless there is `replacement`. Weights are at "
+        "least 0, and without replacement `num_samples` of them above 0.",
+    .args = {"key", "weights"},
+    .body = [](const MultinomialAttrs& a, const Tensors& in) -> Tensors {
+      return {multinomial_body(a, in)};
+    },
+    .precision = Precision::full,
+    .samples = {{"u32[2], f32[5]", "num_samples=3", 0.1, 1},
+                {"u32[2], f32[2,3]", "num_samples=5, replacement=true", 0.1, 1}},
 };
 
 constinit const OpDef random_randint = Composite<RandintAttrs>{

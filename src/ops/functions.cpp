@@ -54,6 +54,20 @@ Tensor acosh(const Operand& x) {
   return call_one(ops::acosh, in, nullptr);
 }
 
+Tensor adaptive_avg_pool(const Operand& x, const Ints& output_size, bool channels_last) {
+  LocScope scope(x.place);
+  const Operand* in[] = {&x};
+  const void* fields[] = {&output_size, &channels_last};
+  return call_one(ops::adaptive_avg_pool, in, fields);
+}
+
+Tensor adaptive_max_pool(const Operand& x, const Ints& output_size, bool channels_last) {
+  LocScope scope(x.place);
+  const Operand* in[] = {&x};
+  const void* fields[] = {&output_size, &channels_last};
+  return call_one(ops::adaptive_max_pool, in, fields);
+}
+
 Tensor add(const Operand& x1, const Operand& x2) {
   LocScope scope(x1.place);
   const Operand* in[] = {&x1, &x2};
@@ -79,6 +93,20 @@ Tensor allclose(const Operand& x1, const Operand& x2, double rtol, double atol, 
   const Operand* in[] = {&x1, &x2};
   const void* fields[] = {&rtol, &atol, &equal_nan};
   return call_one(ops::allclose, in, fields);
+}
+
+Tensor amax(const Operand& x, const Maybe<Axes>& axis, bool keepdims) {
+  LocScope scope(x.place);
+  const Operand* in[] = {&x};
+  const void* fields[] = {&axis, &keepdims};
+  return call_one(ops::amax, in, fields);
+}
+
+Tensor amin(const Operand& x, const Maybe<Axes>& axis, bool keepdims) {
+  LocScope scope(x.place);
+  const Operand* in[] = {&x};
+  const void* fields[] = {&axis, &keepdims};
+  return call_one(ops::amin, in, fields);
 }
 
 Tensor any(const Operand& x, const Maybe<Axes>& axis, bool keepdims) {
@@ -274,6 +302,12 @@ Tensor bitwise_xor(const Operand& x1, const Operand& x2) {
   return call_one(ops::bitwise_xor, in, nullptr);
 }
 
+Tensor bmm(const Operand& x1, const Operand& x2) {
+  LocScope scope(x1.place);
+  const Operand* in[] = {&x1, &x2};
+  return call_one(ops::bmm, in, nullptr);
+}
+
 Tensors broadcast_arrays(const Tensors& arrays, std::source_location place) {
   LocScope scope(place);
   OperandList in({}, arrays, place);
@@ -291,6 +325,13 @@ Tensor cbrt(const Operand& x) {
   LocScope scope(x.place);
   const Operand* in[] = {&x};
   return call_one(ops::cbrt, in, nullptr);
+}
+
+Tensor cdist(const Operand& x1, const Operand& x2, double p) {
+  LocScope scope(x1.place);
+  const Operand* in[] = {&x1, &x2};
+  const void* fields[] = {&p};
+  return call_one(ops::cdist, in, fields);
 }
 
 Tensor ceil(const Operand& x) {
@@ -311,6 +352,13 @@ Tensor cholesky(const Operand& x, bool upper) {
   const Operand* in[] = {&x};
   const void* fields[] = {&upper};
   return call_one(ops::cholesky, in, fields);
+}
+
+Tensors chunk(const Operand& x, int64_t chunks, Axis axis) {
+  LocScope scope(x.place);
+  const Operand* in[] = {&x};
+  const void* fields[] = {&chunks, &axis};
+  return call(ops::chunk, in, fields);
 }
 
 Tensor clip(const Operand& x, const Operand& min, const Operand& max) {
@@ -693,6 +741,12 @@ Tensor expand(const Operand& x, const Shape& shape) {
   return call_one(ops::expand, in, fields);
 }
 
+Tensor expand_as(const Operand& x, const Operand& other) {
+  LocScope scope(x.place);
+  const Operand* in[] = {&x, &other};
+  return call_one(ops::expand_as, in, nullptr);
+}
+
 Tensor expand_dims(const Operand& x, const Maybe<Axes>& axis) {
   LocScope scope(x.place);
   const Operand* in[] = {&x};
@@ -917,6 +971,13 @@ Tensor imag(const Operand& x) {
   return call_one(ops::imag, in, nullptr);
 }
 
+Tensor index_select(const Operand& x, Axis axis, const Operand& indices) {
+  LocScope scope(x.place);
+  const Operand* in[] = {&x, &indices};
+  const void* fields[] = {&axis};
+  return call_one(ops::index_select, in, fields);
+}
+
 Tensor inner(const Operand& x1, const Operand& x2) {
   LocScope scope(x1.place);
   const Operand* in[] = {&x1, &x2};
@@ -1024,6 +1085,12 @@ Tensor leaky_relu(const Operand& x, double negative_slope) {
   const Operand* in[] = {&x};
   const void* fields[] = {&negative_slope};
   return call_one(ops::leaky_relu, in, fields);
+}
+
+Tensor lerp(const Operand& x, const Operand& end, const Operand& weight) {
+  LocScope scope(x.place);
+  const Operand* in[] = {&x, &end, &weight};
+  return call_one(ops::lerp, in, nullptr);
 }
 
 Tensor less(const Operand& x1, const Operand& x2) {
@@ -1274,6 +1341,13 @@ Tensor nan_to_num(const Operand& x, double nan, Maybe<double> posinf, Maybe<doub
   return call_one(ops::nan_to_num, in, fields);
 }
 
+Tensor narrow(const Operand& x, Axis axis, const Offsets& start, Dim length) {
+  LocScope scope(x.place);
+  const Operand* in[] = {&x};
+  const void* fields[] = {&axis, &start, &length};
+  return call_one(ops::narrow, in, fields);
+}
+
 Tensor negative(const Operand& x) {
   LocScope scope(x.place);
   const Operand* in[] = {&x};
@@ -1361,6 +1435,20 @@ Tensor pinv(const Operand& x, Maybe<double> rtol) {
   const Operand* in[] = {&x};
   const void* fields[] = {&rtol};
   return call_one(ops::pinv, in, fields);
+}
+
+Tensor pixel_shuffle(const Operand& x, int64_t upscale_factor, bool channels_last) {
+  LocScope scope(x.place);
+  const Operand* in[] = {&x};
+  const void* fields[] = {&upscale_factor, &channels_last};
+  return call_one(ops::pixel_shuffle, in, fields);
+}
+
+Tensor pixel_unshuffle(const Operand& x, int64_t downscale_factor, bool channels_last) {
+  LocScope scope(x.place);
+  const Operand* in[] = {&x};
+  const void* fields[] = {&downscale_factor, &channels_last};
+  return call_one(ops::pixel_unshuffle, in, fields);
 }
 
 Tensor polygamma(const Operand& x, int64_t order) {
@@ -1490,6 +1578,14 @@ Tensor random_laplace(const Operand& key, const Operand& loc, const Operand& sca
   const Operand* in[] = {&key, &loc, &scale};
   const void* fields[] = {&shape, &dtype};
   return call_one(ops::random_laplace, in, fields);
+}
+
+Tensor random_multinomial(const Operand& key, const Operand& weights, int64_t num_samples,
+    bool replacement) {
+  LocScope scope(key.place);
+  const Operand* in[] = {&key, &weights};
+  const void* fields[] = {&num_samples, &replacement};
+  return call_one(ops::random_multinomial, in, fields);
 }
 
 Tensor random_multivariate_normal(const Operand& key, const Operand& mean, const Operand& cov,

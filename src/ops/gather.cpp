@@ -21,6 +21,11 @@ struct AlongAttrs {
   static constexpr void fields(auto& a, auto&& f) { f("axis", a.axis); }
 };
 
+struct SelectAttrs {
+  Axis axis;
+  static constexpr void fields(auto& a, auto&& f) { f("axis", a.axis, required); }
+};
+
 struct SizesAttrs {
   Shape sizes;
   static constexpr void fields(auto& a, auto&& f) { f("sizes", a.sizes, required); }
@@ -381,11 +386,26 @@ constinit const OpDef take = Composite<TakeAttrs>{
                 {"f32[5,4], i64[2,3]", "axis=0", 0, 4}},
 };
 
+constinit const OpDef index_select = Composite<SelectAttrs>{
+    .name = "index_select",
+    .doc = "`take(x, indices, axis)` of indices with at most one axis.",
+    .args = {"x", "indices"},
+    .body = [](const SelectAttrs& a, const Tensors& in) -> Tensors {
+      if (in[1].rank() > 1)
+        fail(Hint{"take(x, indices, axis) takes indices of any shape"},
+             "index_select: indices have one axis: {} and {}", *type_of(in[0]), *type_of(in[1]));
+      Tensor indices = in[1].rank() ? in[1] : tn::reshape(in[1], {Dim(1)});
+      return {tn::take(in[0], indices, a.axis)};
+    },
+    .samples = {{"f32[5,4], i64[3]", "axis=0", 0, 4}, {"f32[5,4], i64[2]", "axis=-1", 0, 3}},
+};
+
 constinit const OpDef take_along_axis = Composite<AlongAttrs>{
     .name = "take_along_axis",
     .doc =
         "For each line along `axis` the elements at the matching line of `indices`; the other axes "
         "broadcast. Negative indices count from the end, those out of bounds are clamped.",
+    .aliases = {"take_along_dim"},
     .args = {"x", "indices"},
     .body = rule<take_along>,
     .samples = {{"f32[3,4], i64[3,2]", "", 0, 3}, {"f32[3,4], i64[2,4]", "axis=0", -3, 2}},

@@ -29,6 +29,23 @@ struct SplitAttrs {
   }
 };
 
+struct ChunkAttrs {
+  int64_t chunks = 1;
+  Axis axis;
+  static constexpr void fields(auto& a, auto&& f) {
+    f("chunks", a.chunks, required), f("axis", a.axis);
+  }
+};
+
+struct SplitSizesAttrs {
+  Maybe<int64_t> split_size_or_sections;
+  Maybe<Offsets> sizes;
+  Axis dim;
+  static constexpr void fields(auto& a, auto&& f) {
+    f("split_size_or_sections", a.split_size_or_sections), f("sizes", a.sizes), f("dim", a.dim);
+  }
+};
+
 struct RepeatAttrs {
   Maybe<Axis> axis;
   static constexpr void fields(auto& a, auto&& f) { f("axis", a.axis); }
@@ -192,6 +209,43 @@ Tensors split_axis(std::string_view op, const SplitAttrs& a, const Tensor& x, bo
   return cut(x, axis, cuts);
 }
 
+/// Pieces of `size` elements; the last one has what is left.
+Tensors cut_by_size(const Tensor& x, int axis, Dim size) {
+  Dim n = x.shape()[axis];
+  std::vector<Dim> cuts = {0};
+  while (!decide_at_least(cuts.back(), n)) cuts.push_back(decide_min(cuts.back() + size, n));
+  return cuts.size() == 1 ? Tensors{x} : cut(x, axis, cuts);
+}
+
+Tensors cut_in_chunks(const ChunkAttrs& a, const Tensors& in) {
+  int axis = normal_axis(a.axis, in[0].rank(), "chunk");
+  Dim n = in[0].shape()[axis];
+  if (a.chunks < 1) fail("chunk: chunks must be at least 1: {} ({})", a.chunks, *type_of(in[0]));
+  if (decide_at_least(a.chunks, n)) return cut_by_size(in[0], axis, 1);
+  return cut_by_size(in[0], axis, floor_div(n + (a.chunks - 1), a.chunks));
+}
+
+Tensors cut_in_sizes(const SplitSizesAttrs& a, const Tensors& in) {
+  const Type& x = *type_of(in[0]);
+  int axis = normal_axis(a.dim, x.rank(), "split");
+  if (a.split_size_or_sections.set == a.sizes.set)
+    fail("split: give either the size of all sections or a list of sizes ({})", x);
+  if (a.split_size_or_sections) {
+    int64_t size = *a.split_size_or_sections;
+    if (size < 1) fail("split: the size of a section must be at least 1: {} ({})", size, x);
+    return cut_by_size(in[0], axis, size);
+  }
+  std::vector<Dim> cuts = {0};
+  for (Offset size : *a.sizes) {
+    if (!decide_at_least(size, 0)) fail("split: a section has a negative size: {} ({})", size, x);
+    cuts.push_back(cuts.back() + size.size());
+  }
+  if (!decide_equal(cuts.back(), x.shape[axis]))
+    fail("split: the sizes sum to {}, not to {}, the extent of axis {}: {}", cuts.back(),
+         x.shape[axis], axis, x);
+  return cut(in[0], axis, cuts);
+}
+
 Tensors take_apart(const AxisAttrs& a, const Tensors& in) {
   const Tensor& x = in[0];
   int axis = normal_axis(a.axis, x.rank(), "unstack");
@@ -319,6 +373,7 @@ constinit const OpDef stack = Composite<AxisAttrs>{
 constinit const OpDef unstack = Composite<AxisAttrs>{
     .name = "unstack",
     .doc = "The slices along `axis`, without it.",
+    .aliases = {"unbind"},
     .args = {"x"},
     .results = {"*"},
     .body = rule<take_apart>,
@@ -351,12 +406,35 @@ constinit const OpDef array_split = Composite<SplitAttrs>{
     .samples = {{"f32[7,2]", "sections=3"}, {"f32[2,5]", "indices=[1,3], axis=-1"}},
 };
 
+constinit const OpDef chunk = Composite<ChunkAttrs>{
+    .name = "chunk",
+    .doc =
+        "At most `chunks` pieces along `axis`, all of the same size but the last, which may be "
+        "smaller: 5 elements make pieces of 2, 2 and 1.",
+    .args = {"x"},
+    .results = {"*"},
+    .body = rule<cut_in_chunks>,
+    .samples = {{"f32[5,2]", "chunks=3"}, {"f32[2,6]", "chunks=4, axis=-1"}},
+};
+
+/// PyTorch's `split`, which takes the size of the sections and not their number.
+constinit const OpDef split_sizes = Composite<SplitSizesAttrs>{
+    .name = "split_sizes",
+    .doc = "Sections of `split_size_or_sections` elements along `dim`, or of `sizes`.",
+    .aliases = {"torch.split"},
+    .args = {"x"},
+    .results = {"*"},
+    .surface = false,
+    .body = rule<cut_in_sizes>,
+};
+
 constinit const OpDef repeat = Composite<RepeatAttrs>{
     .name = "repeat",
     .doc =
         "Repeats each element `repeats` times along `axis`; of the flattened tensor when it is "
         "left out. `repeats` is one integer, or one for each element of the axis. The size depends "
         "on its values, so they are computed now.",
+    .aliases = {"repeat_interleave"},
     .args = {"x", "repeats"},
     .body = rule<repeat_elements>,
     .samples = {{"f32[2,3], i64[]", "", 0, 3},

@@ -203,6 +203,23 @@ constinit const OpDef matmul = Composite<>{
                 {"f32[5,2,3], f32[3]"}},
 };
 
+constinit const OpDef bmm = Composite<>{
+    .name = "bmm",
+    .doc =
+        "Products of the matrices of two batches, [batch, m, k] and [batch, k, n]; nothing is "
+        "broadcast. `matmul` does that.",
+    .args = {"x1", "x2"},
+    .body = [](const NoAttrs&, const Tensors& in) -> Tensors {
+      const Type &x = *type_of(in[0]), &y = *type_of(in[1]);
+      if (x.rank() != 3 || y.rank() != 3 || !decide_equal(x.shape[0], y.shape[0]))
+        fail(Hint{"matmul broadcasts leading axes"},
+             "bmm: operands are [batch, m, k] and [batch, k, n]: x1 {} and x2 {}", x, y);
+      return {tn::matmul(in[0], in[1])};
+    },
+    .precision = Precision::low,
+    .samples = {{"f32[2,3,4], f32[2,4,5]"}, {"f32[1,2,3], f32[1,3,1]"}},
+};
+
 constinit const OpDef vecdot = Composite<VecdotAttrs>{
     .name = "vecdot",
     .doc = "Sums the products of `conj(x1)` and `x2` along `axis`; the other axes broadcast.",

@@ -37,6 +37,11 @@ struct ToleranceAttrs {
   static constexpr void fields(auto& a, auto&& f) { f("rtol", a.rtol); }
 };
 
+struct DistanceAttrs {
+  double p = 2;
+  static constexpr void fields(auto& a, auto&& f) { f("p", a.p); }
+};
+
 struct CrossAttrs {
   Axis axis = -1;
   static constexpr void fields(auto& a, auto&& f) { f("axis", a.axis); }
@@ -75,6 +80,19 @@ Tensors vector_norm_body(const VectorNormAttrs& a, const Tensors& in) {
   Tensors x = in;
   promote_all(x, "vector_norm", every_type, true);
   return {norm_over(x[0], normal_axes(a.axis, x[0].rank(), "vector_norm"), a.keepdims, a.ord)};
+}
+
+/// Between all pairs of rows: [..., m, 1, k] less [..., 1, n, k], folded over k.
+Tensors cdist_body(const DistanceAttrs& a, const Tensors& in) {
+  Tensors x = in;
+  promote_all(x, "cdist", floats, true);
+  const Type &rows = *type_of(x[0]), &columns = *type_of(x[1]);
+  if (rows.rank() < 2 || columns.rank() < 2 ||
+      !decide_equal(rows.shape.back(), columns.shape.back()))
+    fail("cdist: operands are [..., m, k] and [..., n, k]: x1 {} and x2 {}", rows, columns);
+  if (!(a.p >= 0)) fail("cdist: p must be at least 0: {}", a.p);
+  Tensor apart = tn::expand_dims(x[0], Axes(-2)) - tn::expand_dims(x[1], Axes(-3));
+  return {norm_over(apart, Axes(apart.rank() - 1), false, a.p)};
 }
 
 /// The largest, or smallest, sum of magnitudes along `axis`.
@@ -188,6 +206,20 @@ constinit const OpDef matrix_norm = Composite<MatrixNormAttrs>{
     .args = {"x"},
     .body = rule<matrix_norm_body>,
     .samples = {{"f32[3,2]"}, {"f32[2,3,3]", "ord=nuc"}, {"f32[3,4]", "keepdims=true, ord=2"}},
+};
+
+constinit const OpDef cdist = Composite<DistanceAttrs>{
+    .name = "cdist",
+    .doc =
+        "The distances between the rows of `x1`, [..., m, k], and of `x2`, [..., n, k], as [..., "
+        "m, n]: the `p`-norm of their differences, as of `vector_norm`. Leading axes broadcast. "
+        "The derivative of a distance of 0 is 0.",
+    .args = {"x1", "x2"},
+    .body = rule<cdist_body>,
+    .precision = Precision::full,
+    .samples = {{"f32[3,4], f32[2,4]"},
+                {"f32[2,3,4], f32[5,4]", "p=1.0"},
+                {"f32[3,2], f32[2,2]", "p=3.0"}},
 };
 
 constinit const OpDef pinv = Composite<ToleranceAttrs>{

@@ -218,7 +218,6 @@ constinit const OpDef max = Reduction<>{
         "Largest element over `axis`, over all axes when it is left out. NaN if any element is "
         "NaN. "
         "An axis without elements is an error.",
-    .aliases = {"amax"},
     .monoid = loop::Monoid::max,
     .types = reals,
     .prepare = [](ReduceAttrs& a, Tensors& in) { prepare_extreme("max", a, in[0]); },
@@ -231,12 +230,31 @@ constinit const OpDef min = Reduction<>{
     .doc =
         "Smallest element over `axis`, over all axes when it is left out. NaN if any element is "
         "NaN. An axis without elements is an error.",
-    .aliases = {"amin"},
     .monoid = loop::Monoid::min,
     .types = reals,
     .prepare = [](ReduceAttrs& a, Tensors& in) { prepare_extreme("min", a, in[0]); },
     .jvp = rule<jvp_extreme>,
     .samples = {{"f32[2,3]"}, {"f32[2,3,4]", "axis=[0,-1], keepdims=true"}, {"f32[]"}},
+};
+
+constinit const OpDef amax = Composite<ReduceAttrs>{
+    .name = "amax",
+    .doc = "`max`, by NumPy's other name. With PyTorch's `dim=` it gives no indices, as there.",
+    .args = {"x"},
+    .body = [](const ReduceAttrs& a, const Tensors& in) -> Tensors {
+      return {tn::max(in[0], a.axis, a.keepdims)};
+    },
+    .samples = {{"f32[2,3]"}, {"f32[2,3,4]", "axis=[0,-1], keepdims=true"}},
+};
+
+constinit const OpDef amin = Composite<ReduceAttrs>{
+    .name = "amin",
+    .doc = "`min`, by NumPy's other name. With PyTorch's `dim=` it gives no indices, as there.",
+    .args = {"x"},
+    .body = [](const ReduceAttrs& a, const Tensors& in) -> Tensors {
+      return {tn::min(in[0], a.axis, a.keepdims)};
+    },
+    .samples = {{"f32[2,3]"}, {"f32[2,3,4]", "axis=[0,-1], keepdims=true"}},
 };
 
 constinit const OpDef all = Reduction<>{

@@ -85,6 +85,24 @@ static Tensor clip_body(const Tensors& in) {
   return x;
 }
 
+/// From the nearer end, so that weights of 0 and 1 give the ends exactly.
+static Tensor lerp_body(const Tensors& in) {
+  Tensors all = in;
+  promote_all(all, "lerp", inexact, true);
+  const Tensor &start = all[0], &end = all[1], &weight = all[2];
+  Tensor whole = end - start;
+  return tn::where(tn::less(tn::abs(weight), 0.5), start + weight * whole,
+                   end - whole * (1 - weight));
+}
+
+constinit const OpDef lerp = Composite<>{
+    .name = "lerp",
+    .doc = "`x + weight * (end - x)`: `x` for a weight of 0, `end` for 1.",
+    .args = {"x", "end", "weight"},
+    .body = [](const NoAttrs&, const Tensors& in) -> Tensors { return {lerp_body(in)}; },
+    .samples = {{"f32[2,3], f32[2,3], f32[]"}, {"f32[2,3], f32[3], f32[2,1]"}},
+};
+
 constinit const OpDef clip = Composite<>{
     .name = "clip",
     .doc =

@@ -21,6 +21,18 @@ struct VarAttrs {
   }
 };
 
+struct UnbiasedAttrs {
+  Maybe<Axes> dim;
+  Maybe<bool> unbiased;
+  bool keepdim = false;
+  double correction = 1;
+  static constexpr void fields(auto& a, auto&& f) {
+    f("dim", a.dim), f("unbiased", a.unbiased), f("keepdim", a.keepdim);
+    f("correction", a.correction);
+  }
+  double taken_away() const { return unbiased ? static_cast<double>(*unbiased) : correction; }
+};
+
 /// `x` in the type it computes in, and the type of the result.
 struct Wide {
   Tensor x;
@@ -147,6 +159,29 @@ constinit const OpDef std = Composite<VarAttrs>{
     },
     .precision = Precision::full,
     .samples = {{"f32[2,3]"}, {"f32[2,3,4]", "axis=[0,-1], correction=1.0, keepdims=true"}},
+};
+
+/// PyTorch's `var` and `std`, of a sample unless they are told otherwise.
+constinit const OpDef var_unbiased = Composite<UnbiasedAttrs>{
+    .name = "var_unbiased",
+    .doc = "`var` with a correction of 1.",
+    .aliases = {"torch.var"},
+    .args = {"x"},
+    .surface = false,
+    .body = [](const UnbiasedAttrs& a, const Tensors& in) -> Tensors {
+      return {tn::var(in[0], a.dim, a.taken_away(), a.keepdim)};
+    },
+};
+
+constinit const OpDef std_unbiased = Composite<UnbiasedAttrs>{
+    .name = "std_unbiased",
+    .doc = "`std` with a correction of 1.",
+    .aliases = {"torch.std"},
+    .args = {"x"},
+    .surface = false,
+    .body = [](const UnbiasedAttrs& a, const Tensors& in) -> Tensors {
+      return {tn::std(in[0], a.dim, a.taken_away(), a.keepdim)};
+    },
 };
 
 constinit const OpDef median = Composite<ReduceAttrs>{

@@ -64,6 +64,7 @@ DRAWN = dict.fromkeys(
         "random_poisson",
         "random_bernoulli",
         "random_categorical",
+        "random_multinomial",
         "random_randint",
         "random_permutation",
         "random_choice",

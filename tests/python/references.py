@@ -11,6 +11,7 @@ from reference_indexing import INDEXING
 from reference_layers import LAYERS
 from reference_random import DRAWN, RANDOM
 from reference_linalg import LINALG, WITHOUT_LINALG
+from reference_torch import TORCH
 
 erf = np.vectorize(math.erf, otypes=[np.float64])
 erfc = np.vectorize(math.erfc, otypes=[np.float64])
@@ -325,6 +326,7 @@ REFERENCES = (
     | CONVOLUTIONS
     | FFT
     | LINALG
+    | TORCH
     | {
         "relu": lambda x: np.maximum(x, 0),
         "relu6": lambda x: np.clip(x, 0, 6),
@@ -405,6 +407,7 @@ REFERENCES = (
         "vecdot": boolean_product(lambda x, y, axis=-1: np.vecdot(x, y, axis=axis)),
         "tensordot": tensordot,
         "matmul": boolean_product(np.matmul),
+        "bmm": boolean_product(np.matmul),
         "inner": boolean_product(np.inner),
         "addmm": addmm,
         "linear": lambda x, w, b=None: x @ w.T if b is None else x @ w.T + b,

@@ -237,7 +237,7 @@ def test_signature_methods_and_docs(op):
     signature = inspect.signature(function)
     assert signature.parameters or op in ()
     assert function.__doc__ and function.__name__ == op
-    for alias in SAMPLES[op][0].aliases:
+    for alias in set(SAMPLES[op][0].aliases) - {"transpose"}:  # NumPy's and PyTorch's, by hand
         assert getattr(tn, alias) is function or getattr(tn, alias).__doc__ == function.__doc__
     for name in SAMPLES[op][0].keywords:
         assert name in signature.parameters
