@@ -127,7 +127,8 @@ def test_muon_takes_the_axes_of_kernels_as_one():
 
 
 KINDS = [kind for kind in vars(optim).values() if isinstance(kind, type)]
-RULES = sorted({kind.__name__ for kind in KINDS} - {"MultiOptimizer", "Optimizer"})
+NO_RULES = {"LBFGS", "MultiOptimizer", "Optimizer"}  # LBFGS evaluates closures
+RULES = sorted({kind.__name__ for kind in KINDS} - NO_RULES)
 
 
 @pytest.mark.parametrize("size", [0.0, 1e-30])
@@ -366,8 +367,8 @@ ONES = {"w": tn.ones(2)}
             r"Adam: betas must be at least 0 and less than 1, not \(0.9, 1.0\)",
         ),
         (
-            lambda: optim.SGD([{"params": [tn.ones(1)], "weight_decay": 0.1}]),
-            "SGD: no parameters: dict",
+            lambda: optim.SGD([{"weight_decay": 0.1}]),
+            "parameter groups are dicts with params, and nothing else",
         ),
         (lambda: optim.Muon(adjust_lr_fn="no"), "Muon: adjust_lr_fn is 'original' or"),
         (lambda: optim.Adafactor(decay_rate=0.8), "Adafactor: decay_rate must be at most 0"),

@@ -1,13 +1,16 @@
 """tn.optim.schedules: rates by step. Steps with them are compared with PyTorch in test_optim.py."""
 
 import doctest
+import pathlib
 
 import numpy as np
 import pytest
 
 import tenon as tn
 from tenon import optim
+from training_cases import SCHEDULERS
 
+DATA = pathlib.Path(__file__).parents[1] / "data/torch_training.npz"
 STEPS = tn.arange(8)
 
 
@@ -77,6 +80,43 @@ def test_schedulers_count_steps_of_their_own():
             scheduler.step()
         np.testing.assert_allclose(seen, rates, 1e-6, 1e-7)
         np.testing.assert_allclose(w.item(), -sum(rates), 1e-6)
+
+
+@pytest.mark.parametrize("case", SCHEDULERS, ids=lambda case: case.name.replace(" ", "_"))
+def test_schedulers_have_the_rates_of_pytorch(case):
+    with np.load(DATA) as recorded:
+        rows = recorded[f"{case.name}/rates"]
+    optimizer, got = optim.SGD(lr=0.5, momentum=0.9), []
+    scheduler = case.ours(optimizer)
+    kept = None
+    for number, metric in enumerate(case.metrics):
+        got.append([optimizer.learning_rate.item(), optimizer.momentum])
+        if number + 1 < len(case.metrics) or metric is not None:
+            scheduler.step() if metric is None else scheduler.step(metric)
+        kept = scheduler.state_dict() if number == 4 else kept
+    np.testing.assert_allclose(got, rows, rtol=1e-6, atol=1e-9)
+    if case.metrics[0] is None:
+        scheduler.load_state_dict(kept)
+        np.testing.assert_allclose(scheduler.get_last_lr(), rows[5, 0], rtol=1e-6)
+
+
+def test_schedulers_refuse_what_makes_no_sense():
+    kinds, optimizer = optim.lr_scheduler, optim.SGD(lr=0.5, momentum=0.9)
+    for call, text in [
+        (lambda: kinds.OneCycleLR(optimizer, 1.0), "total_steps is at least 2, not None"),
+        (lambda: kinds.OneCycleLR(optimizer, 1.0, 9, pct_start=1.0), "pct_start must lie in"),
+        (lambda: kinds.OneCycleLR(optimizer, 1.0, 9, anneal_strategy="no"), "'cos' or 'linear'"),
+        (lambda: kinds.OneCycleLR(optim.Adagrad(), 1.0, 9), "neither momentum nor betas"),
+        (lambda: kinds.ReduceLROnPlateau(optimizer, "low"), "mode must be 'min' or 'max'"),
+        (lambda: kinds.ReduceLROnPlateau(optimizer, factor=1.0), "factor must be at least 0"),
+        (lambda: kinds.LRScheduler(optimizer, float, float), "2 schedules for 1 groups"),
+    ]:
+        with pytest.raises(ValueError, match=text):
+            call()
+    cycle = kinds.OneCycleLR(optimizer, 1.0, total_steps=3)
+    cycle.step(), cycle.step()
+    with pytest.raises(ValueError, match="the cycle ends after 3 steps"):
+        cycle.step()
 
 
 @pytest.mark.parametrize(

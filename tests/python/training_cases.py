@@ -283,3 +283,84 @@ OPTIMIZERS = [
         max_norm=1e3,
     ),
 ]
+
+
+# Schedulers, and methods that evaluate the loss themselves ------------------------------------
+
+
+@dataclass
+class Rates:
+    """The learning rates of a scheduler from 0.5 on, for as many steps as there are metrics."""
+
+    name: str
+    make: str  # of both, with the module of schedulers as `s` and the optimizer as `o`
+    metrics: tuple[float | None, ...] = (None,) * 12
+
+    def theirs(self, s, o):
+        return eval(self.make, {"s": s, "o": o})
+
+    def ours(self, o):
+        return self.theirs(tn.optim.lr_scheduler, o)
+
+
+PLATEAU = (5.0, 4.0, 4.0, 4.0, 4.0, 3.9999, 3.5, 3.5, 3.5, 3.5, 3.5, 3.5, 3.5, 3.5)
+
+SCHEDULERS = [
+    Rates("MultiStepLR", "s.MultiStepLR(o, [3, 7, 8], gamma=0.5)"),
+    Rates("OneCycleLR", "s.OneCycleLR(o, 0.8, total_steps=12)"),
+    Rates(
+        "OneCycleLR linear",
+        "s.OneCycleLR(o, 0.8, epochs=3, steps_per_epoch=4, anneal_strategy='linear', pct_start=0.4)",
+    ),
+    Rates(
+        "OneCycleLR of three phases",
+        "s.OneCycleLR(o, 0.8, 12, three_phase=True, div_factor=4, final_div_factor=10)",
+    ),
+    Rates(
+        "OneCycleLR without momentum",
+        "s.OneCycleLR(o, 0.8, total_steps=13, cycle_momentum=False)",
+        (None,) * 13,
+    ),
+    Rates("ReduceLROnPlateau", "s.ReduceLROnPlateau(o, patience=1, factor=0.5)", PLATEAU),
+    Rates(
+        "ReduceLROnPlateau upwards",
+        "s.ReduceLROnPlateau(o, 'max', 0.5, 0, 0.2, 'abs', cooldown=1, min_lr=0.1)",
+        tuple(-metric for metric in PLATEAU),
+    ),
+]
+
+
+@dataclass
+class Minimized:
+    """Steps of LBFGS on the same function; it is written with what both libraries have."""
+
+    name: str
+    start: list[Any]
+    loss: Callable[..., Any]
+    options: dict[str, Any]
+    steps: int = 3
+
+
+def rosenbrock(x, y):
+    return ((1 - x) ** 2).sum() + 10 * ((y - x**2) ** 2).sum()
+
+
+def quartic(x, y):
+    return ((x - 1) ** 4).sum() + ((y + 2 * x[:2]) ** 2).sum() + 0.1 * (x * x).sum()
+
+
+VALLEY = [np.array([-1.2, 0.5]), np.array([1.0, -0.3])]
+BOWL = [np.array([3.0, -2.0, 0.5]), np.array([1.0, -1.0])]
+
+MINIMIZED = [
+    Minimized("LBFGS", BOWL, quartic, {"lr": 0.1}),
+    Minimized("LBFGS that remembers little", BOWL, quartic, {"lr": 0.2, "history_size": 2}),
+    Minimized("LBFGS of few evaluations", BOWL, quartic, {"lr": 0.1, "max_iter": 4, "max_eval": 3}),
+    Minimized("LBFGS searching", VALLEY, rosenbrock, {"line_search_fn": "strong_wolfe"}),
+    Minimized(
+        "LBFGS searching from afar",
+        BOWL,
+        quartic,
+        {"lr": 10.0, "line_search_fn": "strong_wolfe", "max_iter": 6},
+    ),
+]

@@ -12,6 +12,7 @@ from .adafactor import Adafactor
 from .adam import Adam, Adamax, AdamW
 from .adaptive import AdaDelta, Adagrad, RMSprop
 from .clipping import clip_grad_norm, clip_grad_norm_, clip_grad_value, clip_grad_value_
+from .lbfgs import LBFGS
 from .lion import Lion
 from .multi import MultiOptimizer
 from .muon import Muon
@@ -29,6 +30,7 @@ from .sgd import SGD
 Adadelta = AdaDelta  # PyTorch's spelling
 
 __all__ = [
+    "LBFGS",
     "SGD",
     "AdaDelta",
     "Adadelta",

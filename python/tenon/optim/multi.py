@@ -7,7 +7,7 @@ from typing import Any
 
 import tenon as tn
 
-from .optimizer import Optimizer, Rate
+from .optimizer import Optimizer, ParameterGroup, Rate
 
 Filter = Callable[[str, tn.Tensor], bool]
 
@@ -42,6 +42,17 @@ class MultiOptimizer(Optimizer):
     def learning_rate(self, rate: Rate) -> None:
         for optimizer in self.optimizers:
             optimizer.learning_rate = rate
+
+    def _change_rate(self, rate: Rate) -> None:
+        self.learning_rate = rate
+
+    @property
+    def param_groups(self) -> list[ParameterGroup]:
+        """The optimizers as groups. Their parameters are found by the filters, and not listed."""
+        return [group for optimizer in self.optimizers for group in optimizer.param_groups]
+
+    def add_param_group(self, param_group: dict[str, Any]) -> None:
+        self._refuse("it has optimizers, not groups of parameters", hint="give it another optimizer")
 
     def _count_step(self) -> None:
         for optimizer in self.optimizers:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, MutableMapping, Sequence
 from itertools import chain
 from typing import Any, NoReturn, TypeAlias
 
@@ -14,6 +14,7 @@ from ..nn.module import Module, Parameters, named_tensors
 Schedule = Callable[[tn.Tensor], "tn.Tensor | float"]
 Rate: TypeAlias = "float | tn.Tensor | Schedule"
 Decay: TypeAlias = "float | Callable[[str, tn.Tensor], float]"
+Groups: TypeAlias = "list[tuple[Any, dict[str, Any]]]"
 
 
 class _BothHabits(type):
@@ -26,9 +27,14 @@ class _BothHabits(type):
             params, *args = args  # type: ignore[assignment]
         if lr is not None:
             kwargs["learning_rate"] = lr
-        made: Optimizer = super().__call__(*args, **kwargs)
-        if params is not None:
-            made.watch(params)
+        groups = as_groups(params)
+        if groups:
+            kwargs |= dict(zip(cls.__init__.__code__.co_varnames[1:], args))  # type: ignore[misc]
+            args = ()
+        made: Optimizer = super().__call__(*args, **{**kwargs, **(groups[0][1] if groups else {})})
+        made._defaults = kwargs
+        for i, (given, options) in enumerate(groups):
+            made._add_group(given, options) if i else made.watch(given)
         return made
 
 
@@ -38,6 +44,21 @@ def _are_parameters(given: Any) -> bool:
     if isinstance(given, (list, tuple)) and any(isinstance(item, Optimizer) for item in given):
         return False
     return isinstance(given, Module) or hasattr(given, "__iter__")
+
+
+def as_groups(params: Any) -> Groups:
+    """Parameters with the options of their own: PyTorch's dicts, or all without any."""
+    if params is None:
+        return []
+    params = list(params) if _is_list(params) else [params]
+    dicts = [isinstance(each, dict) and not isinstance(each, Parameters) for each in params]
+    if not any(dicts):
+        return [(params, {})]
+    if not all(dicts) or not all("params" in each for each in params):
+        hint = '[{"params": a.parameters(), "lr": 0.1}, {"params": b.parameters()}]'
+        _core._fail("type", "parameter groups are dicts with params, and nothing else", hint)
+    renamed = [{"learning_rate" if k == "lr" else k: v for k, v in g.items()} for g in params]
+    return [(group.pop("params"), group) for group in renamed]
 
 
 class Optimizer(metaclass=_BothHabits):
@@ -64,9 +85,19 @@ class Optimizer(metaclass=_BothHabits):
 
     Parameters of less than float32 are updated in float32, where what is remembered stays too, and
     rounded once.
+
+    Groups of parameters may have options of their own, as in PyTorch; `param_groups` has them:
+
+        >>> head = tn.nn.Linear(1, 1)
+        >>> groups = [{"params": model.parameters()}, {"params": head.parameters(), "lr": 0.5}]
+        >>> [group["lr"] for group in tn.optim.SGD(groups, lr=0.25, momentum=0.9).param_groups]
+        [0.25, 0.5]
     """
 
     decoupled = False
+    # The groups after the first, each an optimizer of the same class with options of its own.
+    _groups: Sequence[Optimizer] = ()
+    _defaults: dict[str, Any] = {}
 
     def __init__(self, learning_rate: Rate, weight_decay: Decay = 0.0) -> None:
         self.state: dict[str, Any] = {"step": tn.array(0), "moments": {}}
@@ -82,6 +113,11 @@ class Optimizer(metaclass=_BothHabits):
 
     @learning_rate.setter
     def learning_rate(self, rate: Rate) -> None:
+        for group in (self, *self._groups):
+            group._change_rate(rate)
+
+    def _change_rate(self, rate: Rate) -> None:
+        """Sets that of this group alone."""
         if isinstance(rate, (int, float)):
             self._check_not_negative(learning_rate=rate)
         elif not callable(rate) and not hasattr(rate, "__float__"):
@@ -89,6 +125,26 @@ class Optimizer(metaclass=_BothHabits):
             self._refuse(f"learning_rate is a number, a tensor or a function, not a {kind}", "type")
         self._schedule = rate if callable(rate) else None
         self._set_rate(rate(self.state["step"]) if callable(rate) else rate)
+
+    @property
+    def param_groups(self) -> list[ParameterGroup]:
+        """The groups of parameters: `group["lr"] = 0.1` sets an option of one of them."""
+        return [ParameterGroup(group) for group in (self, *self._groups)]
+
+    def add_param_group(self, param_group: dict[str, Any]) -> None:
+        """Adds parameters with options of their own: `{"params": ..., "lr": 0.1}`."""
+        for given, options in as_groups([param_group]):
+            self._add_group(given, options)
+
+    def _add_group(self, parameters: Any, options: dict[str, Any]) -> None:
+        group = type(self)(**{**self._defaults, **options})
+        group.watch(parameters)
+        known = {id(parameter) for _, parameter in self._watched()}
+        for name, parameter in group._watched():
+            if id(parameter) in known:
+                self._refuse(f"{name} is in two groups of parameters")
+        self._groups = [*self._groups, group]
+        self.state["groups"] = [each.state for each in self._groups]
 
     def _set_rate(self, rate: float | tn.Tensor) -> None:
         self.state["learning_rate"] = tn.asarray(rate, dtype=tn.float32)
@@ -138,7 +194,7 @@ class Optimizer(metaclass=_BothHabits):
         Otherwise that happens with the first gradient; a compiled step is then traced twice.
         """
         for name, parameter in named_tensors(parameters):
-            self._moments(name, _at_least_float32(parameter))
+            self._owner(parameter)._moments(name, _at_least_float32(parameter))
 
     def update(self, model: Module, gradients: Any) -> None:
         """Puts new parameters into a model. `gradients` may leave some out."""
@@ -163,7 +219,7 @@ class Optimizer(metaclass=_BothHabits):
 
         They are a module or its parameters (those that are trainable), a tensor, or a list of such.
         """
-        for given in parameters if _is_list(parameters) else [parameters]:
+        for given in list(parameters) if _is_list(parameters) else [parameters]:
             if isinstance(given, tn.Tensor):
                 given.requires_grad = True
                 self.state.setdefault("parameters", []).append(given)
@@ -174,25 +230,34 @@ class Optimizer(metaclass=_BothHabits):
             self._modules.append(module)
             for parameter in tn.tree.leaves(module.trainable_parameters()):
                 parameter.requires_grad = True
-        self.init(dict(self._watched()))
+        self.init(dict(self._own()))
 
-    def step(self) -> None:
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Improves the parameters that were given, by the gradients that `backward()` left there.
 
         Those without a gradient stay as they are. Outside of compiled functions the step has been
-        computed when this returns.
+        computed when this returns. `closure` computes the loss and its gradients before; the loss
+        is then what is returned.
         """
-        pairs = [(name, p, p.grad) for name, p in self._watched()]
-        if all(gradient is None for _, _, gradient in pairs):
-            self._refuse(f"step: {self._why_nothing(len(pairs))}")
+        loss = self._evaluated(closure) if closure else None
+        watched = self._watched()
+        if all(parameter.grad is None for _, parameter in watched):
+            self._refuse(f"step: {self._why_nothing(len(watched))}")
         self._count_step()
         with tn.no_grad():
-            for name, parameter, gradient in pairs:
-                if gradient is not None:
-                    _core._rebind(parameter, self._applied(name, gradient, parameter))
-        # Loops of this habit ask for no values: what they record must not grow for ever.
+            for group in (self, *self._groups):
+                for name, parameter in group._own():
+                    if parameter.grad is not None:
+                        made = group._applied(name, parameter.grad, parameter)
+                        _core._rebind(parameter, made)
+        # Loops of this habit ask for no values: what they record must not grow without bound.
         if not _core._is_tracing():
-            tn.eval([parameter for _, parameter, _ in pairs], self.state)
+            tn.eval([parameter for _, parameter in watched], self.state)
+        return loss
+
+    def _evaluated(self, closure: Callable[[], Any]) -> Any:
+        with tn.enable_grad():
+            return closure()
 
     def _why_nothing(self, count: int) -> str:
         if count == 0:
@@ -206,7 +271,18 @@ class Optimizer(metaclass=_BothHabits):
             parameter.grad = tn.zeros_like(parameter) if keeps else None
 
     def _watched(self) -> list[tuple[str, tn.Tensor]]:
-        """The parameters of `step`, by name; one with several names, tied, under the first."""
+        """The parameters of `step`, of all groups; names are those within a group."""
+        return [pair for group in (self, *self._groups) for pair in group._own()]
+
+    def _owner(self, parameter: tn.Tensor) -> Optimizer:
+        """The group of a parameter: the first one unless another has it."""
+        for group in self._groups:
+            if any(own is parameter for _, own in group._own()):
+                return group
+        return self
+
+    def _own(self) -> list[tuple[str, tn.Tensor]]:
+        """The parameters of the group; one with several names, tied, under the first."""
         named = [
             named_tensors(module.trainable_parameters(), str(i) if i else "")
             for i, module in enumerate(self._modules)
@@ -218,6 +294,8 @@ class Optimizer(metaclass=_BothHabits):
         return list(each.values())
 
     def _count_step(self) -> None:
+        for group in self._groups:
+            group._count_step()
         if self._schedule:
             self._set_rate(self._schedule(self.state["step"]))
         self.state["step"] = self.state["step"] + 1
@@ -236,7 +314,7 @@ class Optimizer(metaclass=_BothHabits):
         if not isinstance(gradient, tn.Tensor) or not isinstance(parameter, tn.Tensor):
             kinds = f"{type(gradient).__name__} for a {type(parameter).__name__}"
             self._refuse(f"the gradient of {_dotted(path)} is a {kinds}", "type")
-        return self._applied(_dotted(path), gradient, parameter)
+        return self._owner(parameter)._applied(_dotted(path), gradient, parameter)
 
     def _applied(self, name: str, gradient: tn.Tensor, parameter: tn.Tensor) -> tn.Tensor:
         if gradient.shape != parameter.shape:
@@ -292,8 +370,10 @@ class Optimizer(metaclass=_BothHabits):
                     self._refuse(f"{name} must be at least 0 and less than 1, not {value}")
 
     def __repr__(self) -> str:
-        rate, count = self.learning_rate, len(self._watched())
-        text = "traced" if _core._is_traced(rate) else f"{rate.item():g}"
+        rates = [group.learning_rate for group in (self, *self._groups)]
+        texts = ["traced" if _core._is_traced(rate) else f"{rate.item():g}" for rate in rates]
+        text = texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
+        count = len(self._watched())
         of = f", {count} parameters" if count else ""
         return f"{type(self).__name__}(learning_rate={text}{of})"
 
@@ -301,12 +381,51 @@ class Optimizer(metaclass=_BothHabits):
         _core._fail(fault, f"{type(self).__name__}: {text}", hint)
 
 
+class ParameterGroup(MutableMapping[str, Any]):
+    """A group of parameters and its options, as PyTorch has them: `params`, `lr` and the others."""
+
+    def __init__(self, optimizer: Optimizer) -> None:
+        self._optimizer = optimizer
+
+    def __getitem__(self, name: str) -> Any:
+        if name == "params":
+            return [parameter for _, parameter in self._optimizer._own()]
+        if name not in self._names():
+            raise KeyError(name)
+        value = getattr(self._optimizer, name)
+        return value.item() if name == "lr" and not _core._is_traced(value) else value
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        if name == "params" or name not in self._names():
+            self._optimizer._refuse(f"a group has no option {name!r} to set", "type")
+        if name == "lr":
+            self._optimizer._change_rate(value)
+        else:
+            setattr(self._optimizer, name, value)
+
+    def __delitem__(self, name: str) -> None:
+        self._optimizer._refuse(f"an option cannot be deleted: {name!r}", "type")
+
+    def _names(self) -> list[str]:
+        own = (name for name in vars(self._optimizer) if not name.startswith("_"))
+        return ["lr", *(name for name in own if name != "state")]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(["params", *self._names()])
+
+    def __len__(self) -> int:
+        return 1 + len(self._names())
+
+    def __repr__(self) -> str:
+        return repr(dict(self))
+
+
 def _hints(given: Any) -> str:
     """What was meant by something that is no parameters."""
     if isinstance(given, dict):
         return "options by parameter: MultiOptimizer, or weight_decay as a function"
-    if isinstance(given, str):  # list(model.parameters()) has the names
-        return "parameters are a dict: give model.parameters() itself, or [a, b] of two models"
+    if isinstance(given, str):  # list(model.trainable_parameters()) has the names
+        return "give model.parameters(), or [a, b] of two models"
     return ""
 
 
