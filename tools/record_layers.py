@@ -5,6 +5,8 @@ To be run with a Python that has torch and numpy, when the cases change:
 
     python3 -m venv /tmp/torch && /tmp/torch/bin/pip install torch numpy
     /tmp/torch/bin/python tools/record_layers.py
+
+With --new only those are recorded that are not there yet.
 """
 
 import pathlib
@@ -17,7 +19,7 @@ import torch
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tests/python"))
 
-from layer_cases import CASES, as_float32, cotangent, flat, save  # noqa: E402
+from layer_cases import CASES, as_float32, cotangent, flat, load, save  # noqa: E402
 
 BUFFERS = ("running_mean", "running_var")
 
@@ -57,10 +59,12 @@ def record(case):
 
 def main():
     torch.set_num_threads(1)
-    recorded = {}
-    for case in CASES:
-        recorded |= record(case)
     path = ROOT / "tests/data/torch_layers.npz"
+    recorded = load(path) if "--new" in sys.argv[1:] else {}
+    known = {key.split("/")[0] for key in recorded}
+    for case in CASES:
+        if case.name not in known:
+            recorded |= record(case)
     save(path, recorded)
     print(f"{path}: {len(CASES)} layers, {path.stat().st_size >> 10} KiB")
 

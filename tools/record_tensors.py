@@ -25,7 +25,8 @@ def main():
     recorded = {}
     for call in CALLS:
         for i, array in enumerate(results(eval(call, {"t": torch, **names}))):
-            recorded[f"{call}/{i}"] = array.astype(np.float32 if array.dtype.kind == "f" else array.dtype)
+            dtype = np.float32 if array.dtype.kind == "f" else array.dtype
+            recorded[f"{call}/{i}"] = array.astype(dtype)
     path = ROOT / "tests/data/torch_tensors.npz"
     save(path, recorded)
     print(f"{path}: {len(CALLS)} calls, {path.stat().st_size >> 10} KiB")

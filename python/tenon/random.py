@@ -304,14 +304,22 @@ def randn(
 
 
 def rand_like(
-    x: Tensor, dtype: DType | str | None = None, key: Tensor | None = None, requires_grad: bool = False
+    x: Tensor,
+    dtype: DType | str | None = None,
+    key: Tensor | None = None,
+    requires_grad: bool = False,
 ) -> Tensor:
     """Uniform numbers in [0, 1), in the shape and, unless `dtype` is given, the type of `x`."""
-    return rand(*x.shape, dtype=x.dtype if dtype is None else dtype, key=key, requires_grad=requires_grad)
+    kind = x.dtype if dtype is None else dtype
+    return rand(*x.shape, dtype=kind, key=key, requires_grad=requires_grad)
 
 
 def randn_like(
-    x: Tensor, dtype: DType | str | None = None, key: Tensor | None = None, requires_grad: bool = False
+    x: Tensor,
+    dtype: DType | str | None = None,
+    key: Tensor | None = None,
+    requires_grad: bool = False,
 ) -> Tensor:
     """Standard normal numbers, in the shape and, unless `dtype` is given, the type of `x`."""
-    return randn(*x.shape, dtype=x.dtype if dtype is None else dtype, key=key, requires_grad=requires_grad)
+    kind = x.dtype if dtype is None else dtype
+    return randn(*x.shape, dtype=kind, key=key, requires_grad=requires_grad)

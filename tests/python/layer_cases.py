@@ -103,6 +103,42 @@ def convolutions():
     yield layer("ConvTranspose3d", 2, 3, 2, stride=2, inputs=[real(1, 2, 2, 3, 2)])
 
 
+def padded_convolutions():
+    for mode in ("reflect", "replicate", "circular"):
+        options = dict(padding=2, padding_mode=mode)
+        yield layer("Conv1d", 2, 3, 3, **options, inputs=[real(2, 2, 5)], of=mode)
+        options = dict(padding=(1, 2), padding_mode=mode, stride=2)
+        yield layer("Conv2d", 2, 3, 3, **options, inputs=[real(1, 2, 4, 5)], of=mode)
+    options = dict(padding="same", padding_mode="reflect", dilation=2)
+    yield layer("Conv2d", 2, 3, (2, 3), **options, inputs=[real(1, 2, 5, 6)], of="same, reflect")
+
+
+def pads():
+    shapes = {1: (2, 2, 5), 2: (2, 2, 4, 5), 3: (1, 2, 3, 4, 5)}
+    for axes, shape in shapes.items():
+        sides = (1, 2, 0, 1, 2, 1)[: 2 * axes]
+        yield layer(f"ConstantPad{axes}d", sides, 0.5, inputs=[real(*shape)])
+        for kind in ("Reflection", "Replication"):
+            yield layer(f"{kind}Pad{axes}d", sides, inputs=[real(*shape)])
+    yield layer("ZeroPad2d", (1, 2, 0, 1), inputs=[real(2, 2, 3, 4)])
+    yield layer("ReflectionPad2d", 2, inputs=[real(2, 3, 4)], of="without a batch")
+
+
+def adaptive_pools():
+    cases = [(1, (2, 2, 7), 3), (1, (2, 2, 4), 7), (2, (2, 2, 7, 5), (3, 2)), (2, (2, 2, 6, 4), 2)]
+    cases += [(2, (2, 2, 4, 5), (None, 1)), (3, (1, 2, 3, 5, 4), (2, 3, 4))]
+    for axes, shape, size in cases:
+        for kind in ("Avg", "Max"):
+            name = f"Adaptive{kind}Pool{axes}d"
+            yield layer(name, size, inputs=[real(*shape)], of=f"{shape} to {size}")
+
+
+def shuffles():
+    yield layer("PixelShuffle", 2, inputs=[real(2, 8, 3, 2)])
+    yield layer("PixelShuffle", 3, inputs=[real(9, 2, 3)], of="without a batch")
+    yield layer("PixelUnshuffle", 2, inputs=[real(2, 3, 4, 6)])
+
+
 def pools():
     for axes in (1, 2, 3):
         shape = (2, 2, 8, 5, 4)[: 2 + axes]
@@ -208,6 +244,61 @@ def recurrent_layers():
         yield recurrent(name, [real(2, 3, 3), *state], **options)
 
 
+def cell(name, states, of="", **options):
+    def call(layer, x, *state):
+        return layer(x, *([tuple(state) if len(state) > 1 else state[0]] if state else []))
+
+    return LayerCase(
+        f"{name} {of}".strip(),
+        [real(2, 3), *[real(2, 4)] * states],
+        lambda: getattr(torch.nn, name)(3, 4, **options),
+        lambda: getattr(tn.nn, name)(3, 4, **options),
+        call,
+        call,
+    )
+
+
+def cells():
+    for name, states in (("RNNCell", 1), ("GRUCell", 1), ("LSTMCell", 2)):
+        yield cell(name, states)
+        yield cell(name, 0, of="from zeros")
+        yield cell(name, states, bias=False, of="without bias")
+    yield cell("RNNCell", 1, nonlinearity="relu", of="relu")
+
+
+def lengths_first():
+    def call(layer, x, *state):
+        return layer(x, *([tuple(state) if len(state) > 1 else state[0]] if state else []))
+
+    for name in ("RNN", "GRU", "LSTM"):
+        state = [real(4, 2, 4)] * (2 if name == "LSTM" else 1)
+        options = dict(num_layers=2, bidirectional=True, batch_first=False)
+        yield LayerCase(
+            f"{name} length first",
+            [real(5, 2, 3), *state],
+            lambda name=name, options=options: getattr(torch.nn, name)(3, 4, **options),
+            lambda name=name, options=options: getattr(tn.nn, name)(3, 4, **options),
+            call,
+            call,
+        )
+    yield LayerCase(
+        "MultiHeadAttention positions first",
+        [real(4, 2, 8), real(3, 2, 8)],
+        lambda: torch.nn.MultiheadAttention(8, 2),
+        lambda: tn.nn.MultiHeadAttention(8, 2, batch_first=False),
+        lambda layer, q, k: layer(q, k, k, need_weights=False)[0],
+        lambda layer, q, k: layer(q, k),
+    )
+    yield LayerCase(
+        "TransformerEncoderLayer positions first",
+        [real(4, 2, 8)],
+        lambda: torch.nn.TransformerEncoderLayer(8, 2, 16, dropout=0.0),
+        lambda: tn.nn.TransformerEncoderLayer(8, 2, 16, dropout=0.0, batch_first=False),
+        called,
+        called,
+    )
+
+
 def attention(of, inputs, call_theirs, call_ours, key_dims=None, value_dims=None):
     return LayerCase(
         f"MultiHeadAttention {of}",
@@ -293,11 +384,17 @@ def transformers():
 CASES = [
     *linear_layers(),
     *convolutions(),
+    *padded_convolutions(),
+    *pads(),
     *pools(),
+    *adaptive_pools(),
+    *shuffles(),
     *upsamples(),
     *normalizations(),
     *activations(),
     *recurrent_layers(),
+    *cells(),
+    *lengths_first(),
     *attentions(),
     *transformers(),
 ]

@@ -51,7 +51,7 @@ def test_a_name_is_proposed_once():
 @pytest.mark.parametrize(
     "call, text",
     [
-        (lambda m: optim.SGD(list(m.parameters()), lr=0.1), "give model.parameters\\(\\) itself"),
+        (lambda m: optim.SGD(list(m.parameters().keys())), "hint: give model.parameters"),
         (lambda m: optim.SGD("0.1"), "learning_rate is a number, a tensor or a function"),
         (lambda m: optim.SGD(0.1).update(m, (1, {})), "loss, gradients = nn.value_and_grad"),
         (lambda m: optim.SGD(0.1).update({}, m), "needs a module and gradients"),
@@ -155,7 +155,6 @@ def test_parameters_are_changed_in_place_without_an_optimizer():
     [
         (lambda x: tn.cross_entropy(x, tn.zeros(6)), "hint: classes are integers"),
         (lambda x: tn.cross_entropy(x, tn.zeros((6, 1), dtype=tn.int64)), "hint: .*squeeze"),
-        (lambda x: x[None].transpose(1, 2), "hint: swapaxes"),
         (lambda x: x.requires_grad_().sum().backward(create_graph=True), "hint: tn.grad"),
     ],
 )
@@ -221,11 +220,9 @@ def test_weights_of_a_sequential_of_pytorch():
             self.features = nn.Sequential(nn.Linear(2, 2), nn.ReLU())
 
     given = {"features.0.weight": tn.ones((2, 2)), "features.0.bias": tn.zeros(2)}
-    for strict in (True, False):
-        with pytest.raises(ValueError, match="mapping={'features': 'features.layers'}"):
-            Classifier().load_weights(given, strict=strict)
-    model = Classifier().load_weights(given, mapping={"features": "features.layers"})
-    assert model.features[0].weight.tolist() == [[1, 1], [1, 1]]
+    for options in ({}, {"strict": False}, {"mapping": {"features": "features.layers"}}):
+        model = Classifier().load_weights(given, **options)
+        assert model.features[0].weight.tolist() == [[1, 1], [1, 1]]
 
 
 def test_layers_that_are_replaced_want_a_new_optimizer():

@@ -198,8 +198,8 @@ MADE_WRONG = [
     (lambda: nn.Dropout(1), "Dropout: p must be at least 0 and less than 1, not 1"),
     (lambda: nn.GRU(3, 4, dropout=-1), "GRU: dropout must be at least 0 and less than 1, not -1"),
     (
-        lambda: nn.RNN(3, 4, nonlinearity="relu"),
-        "RNN: nonlinearity must be a function, such as tn.nn.relu, not 'relu'",
+        lambda: nn.RNN(3, 4, nonlinearity="gelu"),
+        "RNN: nonlinearity must be a function, such as tn.nn.gelu, not 'gelu'",
     ),
     (
         lambda: nn.MultiHeadAttention(10, 4),

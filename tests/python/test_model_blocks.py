@@ -204,7 +204,9 @@ LAYERS = {
     "InstanceNorm": [((4,), [IMAGE])],
     "KLDivLoss": [((), [tn.log_softmax(real(3, 4)), tn.softmax(real(3, 4))])],
     "L1Loss": [((), [real(3), real(3)])],
+    "GRUCell": [((4, 5), [real(2, 4)])],
     "LSTM": [((4, 5), [real(2, 3, 4)])],
+    "LSTMCell": [((4, 5), [real(2, 4)])],
     "LayerNorm": [((8,), [IMAGE])],
     "Linear": [((8, 3), [IMAGE])],
     "MSELoss": [((), [real(3), real(3)])],
@@ -214,7 +216,10 @@ LAYERS = {
     "MaxPool3d": [((2,), [VOLUME])],
     "MultiHeadAttention": [((8, 2), [real(2, 3, 8)])],
     "NLLLoss": [((), [tn.log_softmax(real(3, 5)), below(5, 3)])],
+    "PixelShuffle": [((2,), [IMAGE])],
+    "PixelUnshuffle": [((3,), [IMAGE[..., :6]])],
     "RMSNorm": [((8,), [IMAGE])],
+    "RNNCell": [((4, 5), [real(2, 4)])],
     "RNN": [((4, 5), [real(2, 3, 4)])],
     "RoPE": [((8,), [real(2, 3, 8)])],
     "Sequential": [((nn.Linear(8, 3), nn.BatchNorm(4), nn.Dropout(0.5)), [SEQUENCE[..., :8]])],
@@ -228,6 +233,13 @@ LAYERS = {
     "TripletMarginLoss": [((), [real(3, 4), real(3, 4), real(3, 4)])],
     "Upsample": [((None, 2), [IMAGE])],
 }
+SPATIAL = {1: SEQUENCE, 2: IMAGE, 3: VOLUME}
+for _axes, _x in SPATIAL.items():
+    for _kind in ("Circular", "Reflection", "Replication", "Zero"):
+        LAYERS[f"{_kind}Pad{_axes}d"] = [((1,), [_x])]
+    LAYERS[f"ConstantPad{_axes}d"] = [((1, 0.5), [_x])]
+    for _kind in ("Avg", "Max"):
+        LAYERS[f"Adaptive{_kind}Pool{_axes}d"] = [((2,), [_x]), ((3,), [_x])]
 ACTIVATIONS = [name for name in blocks._modules() if name not in LAYERS]
 CASES = [(n, *case) for n in LAYERS for case in LAYERS[n]]
 CASES += [(name, (), [IMAGE]) for name in ACTIVATIONS]

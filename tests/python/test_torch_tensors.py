@@ -51,7 +51,8 @@ def test_numpys_calls_mean_what_they_mean_in_numpy():
     assert np.array_equal(t.sort(axis=0), np.sort(x, axis=0))
     assert np.array_equal(t.std(axis=0), x.std(axis=0)) and t.std().item() == x.std()
     assert np.array_equal(tn.split(t, 2, axis=1), np.split(x, 2, axis=1))
-    assert np.array_equal(t.repeat(2), x.repeat(2)) and np.array_equal(t.repeat(2, 0), x.repeat(2, 0))
+    assert np.array_equal(t.repeat(2), x.repeat(2))
+    assert np.array_equal(t.repeat(2, 0), x.repeat(2, 0))
     assert np.array_equal(t.repeat(2, -1), x.repeat(2, -1))
     assert np.array_equal(t[None].repeat(2, 1), x[None].repeat(2, 1))
     assert np.array_equal(t.repeat(tn.array([1, 2]), axis=1), x.repeat([1, 2], axis=1))
@@ -98,7 +99,7 @@ def test_gradients_go_to_the_elements_that_were_chosen():
         (lambda x: x.max(dim=2), "max: axis 2"),
         (lambda x: x.max(dim=(0, 1)), "max: dim must be an integer"),
         (lambda x: x.max(dim=1, axis=1), "max: unknown keyword: axis"),
-        (lambda x: x.diff(2), r"diff: 2 by position: is it prepend\?.*\n.*\n.*hint: .*prepend=2.*n"),
+        (lambda x: x.diff(2), r"diff: 2 by position: is it prepend\?.*\n.*\n.*prepend=2, or .*n"),
         (lambda x: tn.diff(x, 1, 0), "diff: 1 by position: is it prepend"),
         (lambda x: x.gather(), "gather: argument dim is missing"),
     ],
@@ -131,7 +132,7 @@ def test_multinomial_draws_in_proportion():
     np.testing.assert_allclose(shares, [[0.25, 0, 0.75], [0, 0.5, 0.5]], atol=0.03)
     few = tn.multinomial(weights, 2, key=tn.random.key(2))
     assert sorted(few[0].tolist()) == [0, 2] and sorted(few[1].tolist()) == [1, 2]
-    with pytest.raises(ValueError, match="4 samples of 3 classes without replacement.*\n.*\n.*hint"):
+    with pytest.raises(ValueError, match="4 samples of 3 classes without replacement"):
         tn.multinomial(weights, 4)
 
 

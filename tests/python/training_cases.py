@@ -310,7 +310,7 @@ SCHEDULERS = [
     Rates("OneCycleLR", "s.OneCycleLR(o, 0.8, total_steps=12)"),
     Rates(
         "OneCycleLR linear",
-        "s.OneCycleLR(o, 0.8, epochs=3, steps_per_epoch=4, anneal_strategy='linear', pct_start=0.4)",
+        "s.OneCycleLR(o, 0.8, epochs=3, steps_per_epoch=4, anneal_strategy='linear')",
     ),
     Rates(
         "OneCycleLR of three phases",

@@ -20,6 +20,7 @@ _NEVER, _IN_TRAINING, _ALWAYS = range(3)  # when a block draws random numbers
 #: Results of the layers that have several.
 _RESULTS = {
     "LSTM": ("output", "hidden", "cell"),
+    "LSTMCell": ("hidden", "cell"),
     "GRU": ("output", "hidden"),
     "RNN": ("output", "hidden"),
 }

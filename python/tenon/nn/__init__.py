@@ -63,7 +63,16 @@ from .activations import (
     step,
     tanh,
 )
+from .adaptive_pooling import (
+    AdaptiveAvgPool1d,
+    AdaptiveAvgPool2d,
+    AdaptiveAvgPool3d,
+    AdaptiveMaxPool1d,
+    AdaptiveMaxPool2d,
+    AdaptiveMaxPool3d,
+)
 from .attention import MultiHeadAttention
+from .cells import GRUCell, LSTMCell, RNNCell
 from .checkpointed import checkpoint
 from .containers import Flatten, Identity, ModuleDict, ModuleList, Parameter, Sequential
 from .convolution import (
@@ -103,6 +112,23 @@ from .normalization import (
     LayerNorm,
     RMSNorm,
 )
+from .padding import (
+    CircularPad1d,
+    CircularPad2d,
+    CircularPad3d,
+    ConstantPad1d,
+    ConstantPad2d,
+    ConstantPad3d,
+    ReflectionPad1d,
+    ReflectionPad2d,
+    ReflectionPad3d,
+    ReplicationPad1d,
+    ReplicationPad2d,
+    ReplicationPad3d,
+    ZeroPad1d,
+    ZeroPad2d,
+    ZeroPad3d,
+)
 from .pooling import (
     AvgPool1d,
     AvgPool2d,
@@ -111,6 +137,8 @@ from .pooling import (
     MaxPool1d,
     MaxPool2d,
     MaxPool3d,
+    PixelShuffle,
+    PixelUnshuffle,
     Upsample,
 )
 from .positional import ALiBi, RoPE, SinusoidalPositionalEncoding
@@ -134,6 +162,7 @@ from ..optim.clipping import (  # isort: skip
     clip_grad_value,
     clip_grad_value_,
 )
+from ..optim.lbfgs import LBFGS  # isort: skip
 from ..optim.lion import Lion  # isort: skip
 from ..optim.multi import MultiOptimizer  # isort: skip
 from ..optim.muon import Muon  # isort: skip
@@ -149,6 +178,7 @@ __all__ = [
     "GELU",
     "GLU",
     "GRU",
+    "LBFGS",
     "LSTM",
     "RNN",
     "SELU",
@@ -161,6 +191,12 @@ __all__ = [
     "Adam",
     "AdamW",
     "Adamax",
+    "AdaptiveAvgPool1d",
+    "AdaptiveAvgPool2d",
+    "AdaptiveAvgPool3d",
+    "AdaptiveMaxPool1d",
+    "AdaptiveMaxPool2d",
+    "AdaptiveMaxPool3d",
     "AvgPool1d",
     "AvgPool2d",
     "AvgPool3d",
@@ -171,6 +207,12 @@ __all__ = [
     "BatchNorm2d",
     "BatchNorm3d",
     "Bilinear",
+    "CircularPad1d",
+    "CircularPad2d",
+    "CircularPad3d",
+    "ConstantPad1d",
+    "ConstantPad2d",
+    "ConstantPad3d",
     "Conv",
     "Conv1d",
     "Conv2d",
@@ -185,6 +227,7 @@ __all__ = [
     "Dropout3d",
     "Embedding",
     "Flatten",
+    "GRUCell",
     "GaussianNLLLoss",
     "GlobalAvgPool2d",
     "GroupNorm",
@@ -196,6 +239,7 @@ __all__ = [
     "InstanceNorm",
     "KLDivLoss",
     "L1Loss",
+    "LSTMCell",
     "LayerNorm",
     "LeakyReLU",
     "Linear",
@@ -218,11 +262,20 @@ __all__ = [
     "Optimizer",
     "PReLU",
     "Parameter",
+    "PixelShuffle",
+    "PixelUnshuffle",
     "RMSNorm",
     "RMSprop",
+    "RNNCell",
     "ReLU",
     "ReLU2",
     "ReLU6",
+    "ReflectionPad1d",
+    "ReflectionPad2d",
+    "ReflectionPad3d",
+    "ReplicationPad1d",
+    "ReplicationPad2d",
+    "ReplicationPad3d",
     "RoPE",
     "Sequential",
     "SiLU",
@@ -243,6 +296,9 @@ __all__ = [
     "TransformerEncoderLayer",
     "TripletMarginLoss",
     "Upsample",
+    "ZeroPad1d",
+    "ZeroPad2d",
+    "ZeroPad3d",
     "celu",
     "checkpoint",
     "clip_grad_norm",

@@ -19,8 +19,9 @@ class MultiHeadAttention(Module):
 
     `q`, `k` and `v` are linear in the queries, keys and values, [batch, positions, dims], and so is
     the result in the heads. Without keys the queries attend to themselves, without values these are
-    the keys. `mask` broadcasts to [batch, heads, queries, keys]: bool keeps where true, floats are
-    added. With `causal` a query sees the keys up to its own position.
+    the keys. With `batch_first=False`, PyTorch's default, all are [positions, batch, dims]. `mask`
+    broadcasts to [batch, heads, queries, keys]: bool keeps where true, floats are added. With
+    `causal` a query sees the keys up to its own position.
 
     The parameters are PyTorch's: `in_proj_weight` [3 dims, dims] and `in_proj_bias` for queries,
     keys and values in this order, then `out_proj`. If keys or values have other sizes, `key_dims`
@@ -40,7 +41,10 @@ class MultiHeadAttention(Module):
         bias: bool = True,
         key_dims: int | None = None,
         value_dims: int | None = None,
+        *,
+        batch_first: bool = True,
     ) -> None:
+        self.batch_first = batch_first
         key_dims = dims if key_dims is None else key_dims
         value_dims = dims if value_dims is None else value_dims
         check_sizes(
@@ -96,8 +100,12 @@ class MultiHeadAttention(Module):
         to_itself = keys is None and values is None
         keys = queries if keys is None else keys
         given = (queries, keys, keys if values is None else values)
+        axes = ("batch", "positions") if self.batch_first else ("positions", "batch")
         for x, dims in zip(given, self.input_dims):
-            check_shape(self, x, "batch", "positions", dims)
+            check_shape(self, x, *axes, dims)
+        if not self.batch_first:
+            given = tuple(tn.swapaxes(x, 0, 1) for x in given)
+            queries = given[0]
         together = len(set(self.input_dims)) == 1
         if together and to_itself:  # one product instead of three
             projected = tn.split(tn.linear(queries, self.in_proj_weight, self.in_proj_bias), 3, -1)
@@ -116,7 +124,9 @@ class MultiHeadAttention(Module):
         self, q: tn.Tensor, k: tn.Tensor, v: tn.Tensor, mask: tn.Tensor | None, causal: bool
     ) -> tn.Tensor:
         heads = tn.scaled_dot_product_attention(q, k, v, mask, is_causal=causal)
-        return self.out_proj(tn.flatten(tn.swapaxes(heads, 1, 2), -2, -1))
+        out = self.out_proj(tn.flatten(tn.swapaxes(heads, 1, 2), -2, -1))
+        return out if self.batch_first else tn.swapaxes(out, 0, 1)
 
     def describe(self) -> str:
-        return f"{self.input_dims[0]} in {self.num_heads} heads"
+        text = f"{self.input_dims[0]} in {self.num_heads} heads"
+        return text if self.batch_first else f"{text}, batch_first=False"

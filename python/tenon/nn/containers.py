@@ -80,9 +80,16 @@ class Flatten(Module):
         (5, 24)
     """
 
-    def __init__(self, start_axis: int = 1, end_axis: int = -1) -> None:
-        self.start_axis = start_axis
-        self.end_axis = end_axis
+    def __init__(
+        self,
+        start_axis: int = 1,
+        end_axis: int = -1,
+        *,
+        start_dim: int | None = None,
+        end_dim: int | None = None,
+    ) -> None:
+        self.start_axis = start_axis if start_dim is None else start_dim
+        self.end_axis = end_axis if end_dim is None else end_dim
 
     def forward(self, x: tn.Tensor) -> tn.Tensor:
         return tn.flatten(x, self.start_axis, self.end_axis)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from math import prod
+from typing import Any
 
 import tenon as tn
 
@@ -17,6 +18,7 @@ from .checks import (
 )
 from .description import described, one_for_all
 from .module import Module
+from .padding import check_mode, padded
 
 
 class _Convolution(Module):
@@ -24,7 +26,13 @@ class _Convolution(Module):
 
     # Of a class:
     spatial_axes = 0  # if 0, as many as kernel_size has numbers
-    usual = {"stride": 1, "padding": 0, "dilation": 1, "groups": 1, "channels_last": False}
+    usual: dict[str, Any] = {
+        "stride": 1,
+        "padding": 0,
+        "dilation": 1,
+        "groups": 1,
+        "channels_last": False,
+    }
 
     def __init__(
         self,
@@ -72,13 +80,16 @@ class Conv(_Convolution):
 
     `kernel_size` has one number for each of the 1 to 3 spatial axes. `Conv1d`, `Conv2d` and
     `Conv3d` take one number for all too, as `stride`, `padding` and `dilation` may be here.
-    `padding` may also be "same" or "valid". The weight is [out_channels, in_channels / groups,
-    *kernel_size]; with `channels_last`, `x` is [batch, spatial axes ..., in_channels] and the
-    weight is the same.
+    `padding` may also be "same" or "valid"; what it puts around `x` is zeros, or by `padding_mode`
+    "reflect", "replicate" (the edge) or "circular" what the layers of `nn.padding` put there. The
+    weight is [out_channels, in_channels / groups, *kernel_size]; with `channels_last`, `x` is
+    [batch, spatial axes ..., in_channels] and the weight is the same.
 
         >>> tn.nn.Conv(3, 8, (5,))(tn.zeros((2, 3, 20))).shape
         (2, 8, 16)
     """
+
+    usual = {**_Convolution.usual, "padding_mode": "zeros"}
 
     def __init__(
         self,
@@ -90,12 +101,15 @@ class Conv(_Convolution):
         dilation: Sizes = 1,
         groups: int = 1,
         bias: bool = True,
+        padding_mode: str = "zeros",
         *,
         channels_last: bool = False,
     ) -> None:
         super().__init__(
             in_channels, out_channels, kernel_size, stride, dilation, groups, channels_last
         )
+        check_mode(self, padding_mode)
+        self.padding_mode = padding_mode
         if isinstance(padding, str):
             if padding not in ("same", "valid"):
                 refuse(self, f"padding must be numbers, 'same' or 'valid', not {padding!r}")
@@ -107,18 +121,32 @@ class Conv(_Convolution):
     def forward(self, x: tn.Tensor) -> tn.Tensor:
         self._check(x)
         conv = (tn.conv1d, tn.conv2d, tn.conv3d)[len(self.kernel_size) - 1]
-        by_name = isinstance(self.padding, str)
+        padding: str | tuple[int, ...] = self.padding
+        if self.padding_mode != "zeros":
+            x, padding = self._padded(x), "valid"
+        by_name = isinstance(padding, str)
         return conv(
             x,
             tn.moveaxis(self.weight, 1, -1) if self.channels_last else self.weight,
             self.bias,
             self.stride,
-            0 if by_name else self.padding,
+            0 if by_name else padding,
             self.dilation,
             self.groups,
             self.channels_last,
-            self.padding if by_name else "given",
+            padding if by_name else "given",
         )
+
+    def _padded(self, x: tn.Tensor) -> tn.Tensor:
+        if self.padding == "same":
+            if any(step != 1 for step in self.stride):
+                refuse(self, "padding 'same' needs a stride of 1")
+            reach = [d * (k - 1) for d, k in zip(self.dilation, self.kernel_size)]
+            sides = [(both // 2, both - both // 2) for both in reach]
+        else:
+            each = (0,) * len(self.kernel_size) if self.padding == "valid" else self.padding
+            sides = [(side, side) for side in each]
+        return padded(x, sides, self.padding_mode, self.channels_last)
 
 
 class Conv1d(Conv):

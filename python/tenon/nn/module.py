@@ -10,6 +10,7 @@ import tenon as tn
 from .. import _core, files
 from . import weights
 from .calls import as_call
+from .conversion import Convertible
 
 Names: TypeAlias = "str | Collection[str]"
 
@@ -25,10 +26,31 @@ class Parameters(dict[str, Any]):
         self.module = module
 
 
+class AllParameters(Parameters):
+    """What `parameters()` returns: a loop over it has the parameters themselves, as in PyTorch.
+
+    There are no buffers in the loop, and each parameter once. Those that are trained require
+    gradients from then on.
+
+        >>> model = tn.nn.Sequential(tn.nn.Linear(2, 3), tn.nn.BatchNorm(3))
+        >>> sum(p.numel() for p in model.parameters() if p.requires_grad)
+        15
+    """
+
+    def __iter__(self) -> Iterator[tn.Tensor]:  # type: ignore[override]
+        if not _core._is_tracing():
+            for parameter in tn.tree.leaves(self.module.trainable_parameters()):
+                parameter.requires_grad = True
+        buffers = {id(tensor) for _, tensor in self.module.named_buffers()}
+        each_once = {id(p): p for _, p in named_tensors(dict(self)) if id(p) not in buffers}
+        return iter(each_once.values())
+
+
 _core._tree_register_dict(Parameters)
+_core._tree_register_dict(AllParameters)
 
 
-class Module:
+class Module(Convertible):
     """The base of layers and models.
 
     A tensor that is an attribute is a parameter, unless its name begins with an underscore. Other
@@ -56,6 +78,7 @@ class Module:
     # or frozen and is trained again has the very state that its training step was compiled for.
     training = True
     _frozen: frozenset[str] = frozenset()
+    _transient: frozenset[str] = frozenset()  # buffers that files do not hold
 
     # Of a class: names of tensors that are state and never trained, such as running statistics.
     buffers: Collection[str] = ()
@@ -81,13 +104,18 @@ class Module:
         """
         return vars(self)
 
-    def parameters(self) -> Parameters:
+    def parameters(self) -> AllParameters:
         """The parameters by name; those of modules in dicts, and those in lists in lists.
 
             >>> tn.nn.Linear(2, 1).parameters().keys()
             dict_keys(['weight', 'bias'])
+
+        A loop has all of them without their names, apart from buffers:
+
+            >>> [p.shape for p in tn.nn.Linear(2, 1).parameters()]
+            [(1, 2), (1,)]
         """
-        return Parameters(self, _core._parameters_of(self, frozen=True))
+        return AllParameters(self, _core._parameters_of(self, frozen=True))
 
     def trainable_parameters(self) -> Parameters:
         """The parameters that are neither frozen nor buffers nor integers, in the same form.
@@ -100,34 +128,72 @@ class Module:
         """The parameters, each with its path: `layers.0.weight`."""
         return named_tensors(_core._parameters_of(self, frozen=True))
 
-    def state_dict(self) -> dict[str, tn.Tensor]:
+    def register_buffer(
+        self, name: str, tensor: tn.Tensor | None, persistent: bool = True
+    ) -> None:
+        """Makes `tensor` an attribute that is state and never trained.
+
+        It is a part of `state_dict()` if it is `persistent`. A class may name its buffers in
+        `buffers`, too.
+
+            >>> layer = tn.nn.Linear(2, 1)
+            >>> layer.register_buffer("mean", tn.zeros(2))
+            >>> list(layer.state_dict()), list(layer.trainable_parameters())
+            (['weight', 'bias', 'mean'], ['weight', 'bias'])
+        """
+        if not isinstance(name, str) or not name or "." in name or name.startswith("_"):
+            text = f"a name has no dot and no underscore in front: {name!r}"
+            _core._fail("value", f"register_buffer: {text}")
+        if tensor is not None and not isinstance(tensor, tn.Tensor):
+            _core._fail("type", f"register_buffer: {name} is a {type(tensor).__name__}, no tensor")
+        if hasattr(self, name) and name not in self.buffers:
+            _core._fail("value", f"register_buffer: {type(self).__name__} has {name!r} already")
+        setattr(self, name, tensor)
+        if name not in self.buffers:
+            self._set("buffers", (*self.buffers, name))
+        kept = self._transient - {name}
+        self._set("_transient", kept if persistent else kept | {name})
+
+    def named_buffers(self) -> Iterator[tuple[str, tn.Tensor]]:
+        """The tensors that are state and never trained, each with its path."""
+        return weights.named_buffers(self)
+
+    def state_dict(self, names: str = "tenon") -> dict[str, tn.Tensor]:
         """The parameters by their paths: what files hold, under PyTorch's names.
 
-        It is to be kept: what an optimizer does later does not change it.
+        It is to be kept: what an optimizer does later does not change it. A `Sequential` has its
+        layers in a list called `layers`; with `names="torch"` they have the names of PyTorch, whose
+        modules can then load them.
 
-            >>> list(tn.nn.Sequential(tn.nn.Linear(2, 1)).state_dict())
-            ['layers.0.weight', 'layers.0.bias']
+            >>> model = tn.nn.Sequential(tn.nn.Linear(2, 1))
+            >>> list(model.state_dict()), list(model.state_dict(names="torch"))
+            (['layers.0.weight', 'layers.0.bias'], ['0.weight', '0.bias'])
         """
-        return {name: parameter.detach() for name, parameter in self.named_parameters()}
+        named = weights.saved(self, names, "state_dict")
+        return {name: parameter.detach() for name, parameter in named.items()}
 
     def load_state_dict(
         self, state: Mapping[str, tn.Tensor], strict: bool = True
     ) -> weights.Unmatched:
-        """Puts tensors in the places that their paths say: what `state_dict()` gave.
+        """Puts tensors in the places that their paths say: what `state_dict()` gave, here or, as
+        NumPy arrays or tensors, in PyTorch.
 
         Returns the names that only the module and only `state` has, which are an error if `strict`.
         """
         return weights.load(self, weights.named("load_state_dict", state), strict)
 
     def save_weights(
-        self, path: files.Path, metadata: Mapping[str, str] | None = None
+        self,
+        path: files.Path,
+        metadata: Mapping[str, str] | None = None,
+        names: str = "tenon",
     ) -> None:
-        """Writes `state_dict()` to a safetensors file, or NumPy's if it is called `.npz`.
+        """Writes `state_dict(names)` to a safetensors file, or NumPy's if it is called `.npz`.
 
         The file appears under its name when all of it is on the disk. Some programs want to see
         `{"format": "pt"}` in the metadata.
         """
-        weights.save_weights(self, path, metadata)
+        weights.save_weights(self, path, metadata, names)
 
     def load_weights(
         self,
@@ -167,29 +233,21 @@ class Module:
         _replace(self, parameters, type(self).__name__)
         return self
 
+    def children(self) -> Iterator[Module]:
+        """The modules directly inside it, each once; those in lists and dicts count."""
+        return (module for _, module in self.named_children())
+
+    def named_children(self) -> Iterator[tuple[str, Module]]:
+        """The modules directly inside it, each with its path: `blocks[3]`."""
+        return _modules_in([(name, value) for name, value in vars(self).items()], {id(self)}, False)
+
     def modules(self) -> list[Module]:
         """The module and all modules inside it, each once."""
         return [module for _, module in self.named_modules()]
 
     def named_modules(self) -> Iterator[tuple[str, Module]]:
         """The module and all modules inside it, each once, with their paths: `blocks[3].attn`."""
-        found: set[int] = set()
-        rest: list[tuple[str, Any]] = [("", self)]
-        while rest:
-            path, value = rest.pop()
-            inside: list[tuple[str, Any]] = []
-            if isinstance(value, Module):
-                if id(value) in found:
-                    continue
-                found.add(id(value))
-                yield path, value
-                dot = "." if path else ""
-                inside = [(f"{path}{dot}{name}", v) for name, v in vars(value).items()]
-            elif isinstance(value, dict):
-                inside = [(f"{path}[{key!r}]", v) for key, v in value.items()]
-            elif isinstance(value, (list, tuple)):
-                inside = [(f"{path}[{i}]", v) for i, v in enumerate(value)]
-            rest.extend(reversed(inside))
+        return _modules_in([("", self)], set(), True)
 
     def apply(self, f: Callable[[tn.Tensor], tn.Tensor]) -> Module:
         """Puts `f` of each parameter in its place.
@@ -268,7 +326,7 @@ class Module:
         return None
 
     def __repr__(self) -> str:
-        shown = {n: v for n, v in vars(self).items() if not n.startswith("_")}
+        shown = {n: v for n, v in vars(self).items() if n != "buffers" and not n.startswith("_")}
         own = self.describe()
         if own is not None:
             shown = {n: v for n, v in shown.items() if _holds_modules(v)}
@@ -323,6 +381,29 @@ def value_and_grad(model: Module, f: Callable[..., Any]) -> Callable[..., Any]:
             model.update(before)
 
     return wrapper
+
+
+def _modules_in(
+    rest: list[tuple[str, Any]], found: set[int], deeper: bool
+) -> Iterator[tuple[str, Module]]:
+    """Modules in attributes, lists and dicts, each once and with its path; `deeper`: theirs too."""
+    rest.reverse()
+    while rest:
+        path, value = rest.pop()
+        inside: list[tuple[str, Any]] = []
+        if isinstance(value, Module):
+            if id(value) in found:
+                continue
+            found.add(id(value))
+            yield path, value
+            dot = "." if path else ""
+            own = vars(value).items() if deeper else ()
+            inside = [(f"{path}{dot}{name}", v) for name, v in own]
+        elif isinstance(value, dict):
+            inside = [(f"{path}[{key!r}]", v) for key, v in value.items()]
+        elif isinstance(value, (list, tuple)):
+            inside = [(f"{path}[{i}]", v) for i, v in enumerate(value)]
+        rest.extend(reversed(inside))
 
 
 class _Constant:

@@ -29,7 +29,7 @@ class BatchNorm(Module):
     mean and variance are those of `x`, and `running_mean` and `running_var` move to them by
     `momentum` of the way (the variance there is that of a sample, with n - 1). Otherwise they are
     the running ones. These are buffers: state that is never trained. The `num_batches_tracked` of
-    PyTorch's files has no use here: `load_weights(..., mapping={"**.num_batches_tracked": None})`.
+    PyTorch's files has no use here, and is left out when they are loaded.
 
         >>> layer = tn.nn.BatchNorm(2)
         >>> layer(tn.array([[1.0, 10.0], [3.0, 30.0]])).round(3).tolist()

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import tenon as tn
 
-from .checks import SPATIAL_AXES, Sizes, check_channels, one_per_axis, refuse
+from .checks import SPATIAL_AXES, Sizes, check_channels, check_sizes, one_per_axis, refuse
 from .description import described
 from .module import Module
 
@@ -163,6 +163,44 @@ class GlobalAvgPool2d(Module):
 
     def describe(self) -> str:
         return described(self, channels_last=False)
+
+
+class PixelShuffle(Module):
+    """[..., channels * r**2, height, width] as [..., channels, height * r, width * r].
+
+        >>> tn.nn.PixelShuffle(2)(tn.zeros((2, 12, 4, 5))).shape
+        (2, 3, 8, 10)
+    """
+
+    def __init__(self, upscale_factor: int, *, channels_last: bool = False) -> None:
+        check_sizes(self, upscale_factor=upscale_factor)
+        self.upscale_factor = upscale_factor
+        self.channels_last = channels_last
+
+    def forward(self, x: tn.Tensor) -> tn.Tensor:
+        return tn.pixel_shuffle(x, self.upscale_factor, self.channels_last)
+
+    def describe(self) -> str:
+        return described(self, self.upscale_factor, channels_last=False)
+
+
+class PixelUnshuffle(Module):
+    """The inverse of `PixelShuffle`.
+
+        >>> tn.nn.PixelUnshuffle(2)(tn.zeros((2, 3, 8, 10))).shape
+        (2, 12, 4, 5)
+    """
+
+    def __init__(self, downscale_factor: int, *, channels_last: bool = False) -> None:
+        check_sizes(self, downscale_factor=downscale_factor)
+        self.downscale_factor = downscale_factor
+        self.channels_last = channels_last
+
+    def forward(self, x: tn.Tensor) -> tn.Tensor:
+        return tn.pixel_unshuffle(x, self.downscale_factor, self.channels_last)
+
+    def describe(self) -> str:
+        return described(self, self.downscale_factor, channels_last=False)
 
 
 class Upsample(Module):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeAlias
 
 import tenon as tn
 
@@ -17,6 +17,32 @@ from .checks import (
 )
 from .description import described
 from .module import Module
+
+
+Nonlinearity: TypeAlias = "Callable[[tn.Tensor], tn.Tensor] | str"
+States: TypeAlias = "tuple[tn.Tensor, ...]"
+
+
+def nonlinearity_of(layer: Module, given: Nonlinearity) -> Callable[[tn.Tensor], tn.Tensor]:
+    """A function, or one of PyTorch's names for them."""
+    known = {"tanh": tn.tanh, "relu": tn.relu}
+    function = known.get(given, given) if isinstance(given, str) else given
+    check_function(layer, "nonlinearity", function)  # type: ignore[arg-type]
+    return function  # type: ignore[return-value]
+
+
+def gru_step(inputs: tn.Tensor, recurrent: tn.Tensor, state: States) -> States:
+    reset_x, update_x, new_x = tn.split(inputs, 3, -1)
+    reset_h, update_h, new_h = tn.split(recurrent, 3, -1)
+    update = tn.sigmoid(update_x + update_h)
+    new = tn.tanh(new_x + tn.sigmoid(reset_x + reset_h) * new_h)
+    return ((1 - update) * new + update * state[0],)
+
+
+def lstm_step(inputs: tn.Tensor, recurrent: tn.Tensor, state: States) -> States:
+    i, f, g, o = tn.split(inputs + recurrent, 4, -1)
+    cell = tn.sigmoid(f) * state[1] + tn.sigmoid(i) * tn.tanh(g)
+    return tn.sigmoid(o) * tn.tanh(cell), cell
 
 
 class _Recurrent(Module):
@@ -36,6 +62,8 @@ class _Recurrent(Module):
         bias: bool = True,
         dropout: float = 0.0,
         bidirectional: bool = False,
+        *,
+        batch_first: bool = True,
     ) -> None:
         check_sizes(self, input_size=input_size, hidden_size=hidden_size)
         check_counts(self, num_layers=num_layers)
@@ -45,6 +73,7 @@ class _Recurrent(Module):
         self.num_layers = num_layers
         self.dropout = dropout
         self.bidirectional = bidirectional
+        self.batch_first = batch_first
         rows, bound = self.gates * hidden_size, hidden_size**-0.5
         for layer in range(num_layers):
             inputs = input_size if layer == 0 else hidden_size * (2 if bidirectional else 1)
@@ -60,7 +89,15 @@ class _Recurrent(Module):
         return [f"_l{layer}", f"_l{layer}_reverse"][: 2 if self.bidirectional else 1]
 
     def forward(self, x: tn.Tensor, state: Any = None) -> tuple[tn.Tensor, Any]:
+        if not self.batch_first and getattr(x, "ndim", 0) > 2:
+            check_shape(self, x, "length", ..., self.input_size)
+            y, state = self._whole(tn.moveaxis(x, 0, -2), state)
+            return tn.moveaxis(y, -2, 0), state
         check_shape(self, x, ..., "length", self.input_size)
+        return self._whole(x, state)
+
+    def _whole(self, x: tn.Tensor, state: Any) -> tuple[tn.Tensor, Any]:
+        """All layers and directions over [..., length, input_size]."""
         first = self._first_states(x, state)
         last = []
         for layer in range(self.num_layers):
@@ -119,7 +156,8 @@ class _Recurrent(Module):
 
     def describe(self) -> str:
         sizes = f"{self.input_size} -> {self.hidden_size}"
-        return described(self, sizes, num_layers=1, dropout=0.0, bidirectional=False)
+        usual = {"num_layers": 1, "dropout": 0.0, "bidirectional": False, "batch_first": True}
+        return described(self, sizes, **usual)
 
 
 class RNN(_Recurrent):
@@ -128,6 +166,7 @@ class RNN(_Recurrent):
     Returns `h` of the last layer at all positions, [..., length, hidden_size], and the last `h` of
     all layers and directions, [num_layers * directions, ..., hidden_size]. `state` is of the
     latter form, zeros if left out. With `bidirectional` half of the features come from the end.
+    With `batch_first=False`, PyTorch's default, the length comes first: [length, ..., input].
     Parameters have PyTorch's names and shapes: `weight_ih_l0` ... `bias_hh_l1_reverse`.
 
         >>> outputs, last = tn.nn.RNN(3, 8)(tn.zeros((2, 5, 3)))
@@ -145,11 +184,13 @@ class RNN(_Recurrent):
         bias: bool = True,
         dropout: float = 0.0,
         bidirectional: bool = False,
-        nonlinearity: Callable[[tn.Tensor], tn.Tensor] = tn.tanh,
+        nonlinearity: Nonlinearity = tn.tanh,
+        *,
+        batch_first: bool = True,
     ) -> None:
-        super().__init__(input_size, hidden_size, num_layers, bias, dropout, bidirectional)
-        check_function(self, "nonlinearity", nonlinearity)
-        self.nonlinearity = nonlinearity
+        options = (num_layers, bias, dropout, bidirectional)
+        super().__init__(input_size, hidden_size, *options, batch_first=batch_first)
+        self.nonlinearity = nonlinearity_of(self, nonlinearity)
 
     def _step(
         self, inputs: tn.Tensor, recurrent: tn.Tensor, state: tuple[tn.Tensor, ...]
@@ -174,11 +215,7 @@ class GRU(_Recurrent):
     def _step(
         self, inputs: tn.Tensor, recurrent: tn.Tensor, state: tuple[tn.Tensor, ...]
     ) -> tuple[tn.Tensor, ...]:
-        reset_x, update_x, new_x = tn.split(inputs, 3, -1)
-        reset_h, update_h, new_h = tn.split(recurrent, 3, -1)
-        update = tn.sigmoid(update_x + update_h)
-        new = tn.tanh(new_x + tn.sigmoid(reset_x + reset_h) * new_h)
-        return ((1 - update) * new + update * state[0],)
+        return gru_step(inputs, recurrent, state)
 
 
 class LSTM(_Recurrent):
@@ -199,6 +236,4 @@ class LSTM(_Recurrent):
     def _step(
         self, inputs: tn.Tensor, recurrent: tn.Tensor, state: tuple[tn.Tensor, ...]
     ) -> tuple[tn.Tensor, ...]:
-        i, f, g, o = tn.split(inputs + recurrent, 4, -1)
-        cell = tn.sigmoid(f) * state[1] + tn.sigmoid(i) * tn.tanh(g)
-        return tn.sigmoid(o) * tn.tanh(cell), cell
+        return lstm_step(inputs, recurrent, state)

@@ -28,10 +28,12 @@ class _Layer(Module):
         dropout: float = 0.1,
         activation: Activation = tn.relu,
         norm_first: bool = False,
+        *,
+        batch_first: bool = True,
     ) -> None:
         check_function(self, "activation", activation)
         mlp_dims = 4 * dims if mlp_dims is None else mlp_dims
-        self.self_attn = MultiHeadAttention(dims, num_heads)
+        self.self_attn = MultiHeadAttention(dims, num_heads, batch_first=batch_first)
         self.linear1 = Linear(dims, mlp_dims)
         self.linear2 = Linear(mlp_dims, dims)
         self.norm1 = LayerNorm(dims)
@@ -54,9 +56,10 @@ class _Layer(Module):
 class TransformerEncoderLayer(_Layer):
     """Self-attention and a perceptron of one hidden layer, `mlp_dims` wide (4 `dims` if left out).
 
-    `x` is [batch, positions, dims], `mask` and `causal` are those of `MultiHeadAttention`. Each
-    part f gives `norm(x + f(x))`, or with `norm_first` `x + f(norm(x))`; `dropout` applies to
-    what they add and to the hidden layer. Parameters have PyTorch's names.
+    `x` is [batch, positions, dims], or [positions, batch, dims] without `batch_first`; `mask` and
+    `causal` are those of `MultiHeadAttention`. Each part f gives `norm(x + f(x))`, or with
+    `norm_first` `x + f(norm(x))`; `dropout` applies to what they add and to the hidden layer.
+    Parameters have PyTorch's names.
 
         >>> layer = tn.nn.TransformerEncoderLayer(16, num_heads=4)
         >>> layer(tn.zeros((2, 5, 16))).shape
@@ -89,9 +92,12 @@ class TransformerDecoderLayer(_Layer):
         dropout: float = 0.1,
         activation: Activation = tn.relu,
         norm_first: bool = False,
+        *,
+        batch_first: bool = True,
     ) -> None:
-        super().__init__(dims, num_heads, mlp_dims, dropout, activation, norm_first)
-        self.multihead_attn = MultiHeadAttention(dims, num_heads)
+        options = (mlp_dims, dropout, activation, norm_first)
+        super().__init__(dims, num_heads, *options, batch_first=batch_first)
+        self.multihead_attn = MultiHeadAttention(dims, num_heads, batch_first=batch_first)
         self.norm3 = LayerNorm(dims)
 
     def forward(
@@ -128,11 +134,13 @@ class _Stack(Module):
         activation: Activation = tn.relu,
         norm_first: bool = False,
         norm: bool = True,
+        *,
+        batch_first: bool = True,
     ) -> None:
         check_counts(self, num_layers=num_layers)
+        options = (dims, num_heads, mlp_dims, dropout, activation, norm_first)
         self.layers = [
-            self.layer_class(dims, num_heads, mlp_dims, dropout, activation, norm_first)
-            for _ in range(num_layers)
+            self.layer_class(*options, batch_first=batch_first) for _ in range(num_layers)
         ]
         self.norm = LayerNorm(dims) if norm else None
 
@@ -202,10 +210,12 @@ class Transformer(Module):
         dropout: float = 0.1,
         activation: Activation = tn.relu,
         norm_first: bool = False,
+        *,
+        batch_first: bool = True,
     ) -> None:
         options = (dims, num_heads, mlp_dims, dropout, activation, norm_first)
-        self.encoder = TransformerEncoder(num_encoder_layers, *options)
-        self.decoder = TransformerDecoder(num_decoder_layers, *options)
+        self.encoder = TransformerEncoder(num_encoder_layers, *options, batch_first=batch_first)
+        self.decoder = TransformerDecoder(num_decoder_layers, *options, batch_first=batch_first)
 
     def forward(
         self,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import tenon as tn
@@ -27,11 +27,73 @@ class Unmatched(NamedTuple):
     unexpected_keys: list[str]
 
 
+def saved(
+    module: Module, names: str = "tenon", what: str = "save_weights"
+) -> dict[str, tn.Tensor]:
+    """What files hold of a module: parameters and buffers, apart from those that do not last."""
+    if names not in ("tenon", "torch"):
+        _core._fail("value", f"{what}: names must be 'tenon' or 'torch', not {names!r}")
+    left_out = set(_transient(module))
+    kept = {n: x for n, x in module.named_parameters() if n not in left_out}
+    if names == "tenon":
+        return kept
+    theirs = torch_names(module, kept)
+    return {theirs[name]: x for name, x in kept.items()}
+
+
+def named_buffers(module: Module) -> Iterator[tuple[str, tn.Tensor]]:
+    """`Module.named_buffers`."""
+    named = dict(module.named_parameters())
+    for path, part in _parts_of(module):
+        for buffer in part.buffers:
+            prefix = f"{path}{buffer}"
+            for name, tensor in named.items():
+                if name == prefix or name.startswith(f"{prefix}."):
+                    yield name, tensor
+
+
+def _transient(module: Module) -> Iterator[str]:
+    return (f"{path}{name}" for path, part in _parts_of(module) for name in part._transient)
+
+
+def _parts_of(value: Any, path: str = "") -> Iterator[tuple[str, Module]]:
+    """The modules in `value` wherever they are, with the beginnings of their parameters' names."""
+    from .module import Module
+
+    if isinstance(value, Module):
+        yield path, value
+        inside: Iterable[tuple[Any, Any]] = vars(value).items()
+    elif isinstance(value, dict):
+        inside = value.items()
+    elif isinstance(value, (list, tuple)):
+        inside = enumerate(value)
+    else:
+        return
+    for name, part in inside:
+        yield from _parts_of(part, f"{path}{name}.")
+
+
+def torch_names(module: Module, names: Iterable[str]) -> dict[str, str]:
+    """PyTorch's names for ours: its `Sequential` has the layers themselves, ours a list of them."""
+    from .containers import Sequential
+
+    lists = [f"{path}layers." for path, part in _parts_of(module) if isinstance(part, Sequential)]
+    lists.sort(key=len, reverse=True)  # inner ones first, so that the outer still are as they were
+    theirs = {}
+    for name in names:
+        given = name
+        for prefix in lists:
+            if name.startswith(prefix):
+                name = prefix.removesuffix("layers.") + name.removeprefix(prefix)
+        theirs[given] = name
+    return theirs
+
+
 def save_weights(
-    module: Module, path: files.Path, metadata: Mapping[str, str] | None
+    module: Module, path: files.Path, metadata: Mapping[str, str] | None, names: str
 ) -> None:
     """`Module.save_weights`."""
-    weights = dict(module.named_parameters())
+    weights = saved(module, names)
     if not files.path_of("save_weights", path).endswith(".npz"):
         files.save_safetensors(path, weights, metadata)
     elif metadata:
@@ -169,8 +231,9 @@ def load(
     any_dtype: bool = False,
 ) -> Unmatched:
     """Puts tensors in the places that their names say, all or none of them."""
-    wanted = dict(module.named_parameters())
-    given = dict(given) | _tied(wanted, given)
+    wanted = saved(module)
+    given = _with_our_names(module, wanted, given)
+    given = given | _tied(wanted, given)
     unmatched = Unmatched(
         [name for name in wanted if name not in given],
         [name for name in given if name not in wanted],
@@ -190,6 +253,29 @@ def load(
             made[id(current)] = taken_over(given[name], current)
     module.update(tn.tree.map(lambda current: made.get(id(current), current), module.parameters()))
     return unmatched
+
+
+def _with_our_names(
+    module: Module, wanted: Mapping[str, tn.Tensor], given: Mapping[str, tn.Tensor]
+) -> dict[str, tn.Tensor]:
+    """`given`, where names of PyTorch's `Sequential` become ours. The number of batches that its
+    `BatchNorm` has seen has no place here.
+    """
+    if all(name in wanted for name in given):
+        return dict(given)
+    ours = {theirs: name for name, theirs in torch_names(module, wanted).items()}
+    made: dict[str, tn.Tensor] = {}
+    for name, tensor in given.items():
+        before, _, last = name.rpartition(".")
+        statistics = f"{before}.running_mean" if before else "running_mean"
+        known = statistics in given and (statistics in wanted or statistics in ours)
+        if last == "num_batches_tracked" and known:
+            continue
+        new = name if name in wanted else ours.get(name, name)
+        if new in made:
+            _core._fail("value", f"load: {new!r} is given twice, as {name!r} too")
+        made[new] = tensor
+    return made
 
 
 def taken_over(value: tn.Tensor, current: tn.Tensor) -> tn.Tensor:
@@ -274,8 +360,4 @@ def _renaming_hint(missing: list[str], extra: list[str]) -> str:
         for longer in missing:
             if longer.endswith(f".{name}"):
                 return f"mapping={{'': {longer.removesuffix(f'.{name}')!r}}} puts that in front"
-    for name in missing[:1]:
-        before, layers, after = name.partition(".layers.")  # of a Sequential
-        if layers and f"{before}.{after}" in extra:
-            return f"mapping={{{before!r}: '{before}.layers'}} puts that between"
     return "mapping={old: new} renames; strict=False leaves them alone"

@@ -32,10 +32,10 @@ class LBFGS(Optimizer):
         >>> first.item(), abs(closure().item()) < 1e-8
         (13.0, True)
 
-    It ends before `max_iter` iterations where no gradient is larger than `tolerance_grad`, and where
-    the change of parameters or loss is less than `tolerance_change`. How far a step goes is `lr`, or
-    found by a line search with the strong Wolfe conditions. It decides by values of the loss: it
-    cannot be a part of a compiled function, while the closure may call one.
+    It ends before `max_iter` iterations where no gradient is larger than `tolerance_grad`, and
+    where the change of parameters or loss is less than `tolerance_change`. How far a step goes is
+    `lr`, or found by a line search with the strong Wolfe conditions. It decides by values of the
+    loss: it cannot be a part of a compiled function, while the closure may call one.
     """
 
     def __init__(
@@ -70,7 +70,7 @@ class LBFGS(Optimizer):
         self._refuse("it needs a closure that evaluates the loss: step(closure)", "type")
 
     def step(self, closure: Closure | None = None) -> Any:
-        """Evaluates `closure` and improves the parameters, several times; returns its first loss."""
+        """Evaluates `closure` and improves the parameters, several times; the first loss."""
         if closure is None:
             self._refuse("step: a closure that evaluates the loss is needed", "type")
         if _core._is_tracing():
@@ -102,7 +102,8 @@ class LBFGS(Optimizer):
             if slope > -self.tolerance_change:
                 return
             if self.line_search_fn:
-                loss, flat, length, used = self._search(closure, direction, length, loss, flat, slope)
+                start = (loss, flat, slope)
+                loss, flat, length, used = self._search(closure, direction, length, start)
                 evaluations += used
                 self._move(direction, length)
             else:
@@ -146,21 +147,19 @@ class LBFGS(Optimizer):
         closure: Closure,
         direction: tn.Tensor,
         length: float,
-        loss: float,
-        flat: tn.Tensor,
-        slope: float,
+        start: tuple[float, tn.Tensor, float],
     ) -> tuple[float, tn.Tensor, float, int]:
-        start = [parameter.detach() for _, parameter in self._watched()]
+        before = [parameter.detach() for _, parameter in self._watched()]
 
         def at(length: float) -> tuple[float, tn.Tensor, float]:
             self._move(direction, length)
             loss, flat = self._loss_and_gradient(closure)
-            for (_, parameter), value in zip(self._watched(), start):
+            for (_, parameter), value in zip(self._watched(), before):
                 _core._rebind(parameter, value)
             return loss, flat, float(tn.sum(flat * direction))
 
         scale = _largest(direction)
-        return strong_wolfe(at, length, (loss, flat, slope), scale, self.tolerance_change)
+        return strong_wolfe(at, length, start, scale, self.tolerance_change)
 
     def _loss_and_gradient(self, closure: Closure) -> tuple[float, tn.Tensor]:
         return float(self._evaluated(closure)), self._flat_gradient()

@@ -153,7 +153,7 @@ class OneCycleLR(LRScheduler):
 
     It takes `total_steps` steps, or `epochs * steps_per_epoch`, a share `pct_start` of them up. The
     last rate is the first divided by `final_div_factor`. With `three_phase` it goes down to the
-    first rate as fast as it went up, and only then to the last. Steps beyond the cycle are an error.
+    first rate as fast as it went up, and only then to the last. Steps beyond the cycle are errors.
 
     With `cycle_momentum` the momentum, or the first of `betas`, goes the other way, between
     `max_momentum` and `base_momentum`. That is an option of the optimizer, which a compiled step
@@ -260,8 +260,8 @@ class ReduceLROnPlateau:
         min_lr: float | Sequence[float] = 0.0,
         eps: float = 1e-8,
     ) -> None:
-        choices = {"mode": (mode, ("min", "max")), "threshold_mode": (threshold_mode, ("rel", "abs"))}
-        for name, (given, known) in choices.items():
+        choices = (("mode", mode, "min", "max"), ("threshold_mode", threshold_mode, "rel", "abs"))
+        for name, given, *known in choices:
             if given not in known:
                 text = f"{name} must be {known[0]!r} or {known[1]!r}, not {given!r}"
                 _core._fail("value", f"ReduceLROnPlateau: {text}")

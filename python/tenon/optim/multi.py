@@ -52,7 +52,8 @@ class MultiOptimizer(Optimizer):
         return [group for optimizer in self.optimizers for group in optimizer.param_groups]
 
     def add_param_group(self, param_group: dict[str, Any]) -> None:
-        self._refuse("it has optimizers, not groups of parameters", hint="give it another optimizer")
+        hint = "give it another optimizer"
+        self._refuse("it has optimizers, not groups of parameters", hint=hint)
 
     def _count_step(self) -> None:
         for optimizer in self.optimizers:

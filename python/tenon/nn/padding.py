@@ -1,0 +1,246 @@
+"""Elements put around the spatial axes of images and signals."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import tenon as tn
+
+from .. import _core
+from .checks import SPATIAL_AXES, Sizes, check_channels, refuse
+from .description import one_for_all
+from .module import Module
+
+# PyTorch's names for what is put there, and those of `tn.pad`.
+MODES = {"zeros": "constant", "reflect": "reflect", "replicate": "edge", "circular": "wrap"}
+
+
+def check_mode(layer: Module, mode: str) -> None:
+    if mode not in MODES:
+        known = ", ".join(map(repr, MODES))
+        refuse(layer, f"padding_mode must be one of {known}, not {mode!r}")
+
+
+def padded(
+    x: tn.Tensor,
+    sides: Sequence[tuple[int, int]],
+    mode: str,
+    channels_last: bool,
+    value: float = 0.0,
+) -> tn.Tensor:
+    """`x`, [..., channels, spatial axes ...], with so many elements before and after each axis."""
+    if mode == "reflect":
+        first = x.ndim - len(sides) - (1 if channels_last else 0)
+        for side, extent in zip(sides, x.shape[first:]):
+            if max(side) >= extent:
+                text = f"reflect needs more elements than it adds: {max(side)} to {extent}"
+                _core._fail("value", f"pad: {text}", "mode 'circular' or 'replicate' does not")
+    around = [(0, 0)] * (x.ndim - len(sides) - (1 if channels_last else 0))
+    widths = [*around, *sides, *([(0, 0)] if channels_last else [])]
+    return tn.pad(x, widths, MODES[mode], value)
+
+
+class _Pad(Module):
+    """What the layers share. `padding` is one number for all sides, or (left, right, top, bottom,
+    front, back) as far as there are such axes: PyTorch's order, from the last axis on.
+    """
+
+    spatial_axes: int
+    mode = "zeros"
+
+    def __init__(self, padding: Sizes, *, channels_last: bool = False) -> None:
+        axes = self.spatial_axes
+        sides = list(padding) if isinstance(padding, (list, tuple)) else [padding] * 2 * axes
+        if len(sides) != 2 * axes or not all(isinstance(n, int) and n >= 0 for n in sides):
+            counts = f"an integer from 0 on, or {2 * axes} of them"
+            refuse(self, f"padding must be {counts}, not {padding!r}")
+        self.padding = tuple(sides)
+        self.channels_last = channels_last
+
+    def forward(self, x: tn.Tensor) -> tn.Tensor:
+        self._check(x)
+        pairs = list(zip(self.padding[::2], self.padding[1::2]))
+        return padded(x, pairs[::-1], self.mode, self.channels_last, self._value())
+
+    def _check(self, x: tn.Tensor) -> None:
+        axes = SPATIAL_AXES[self.spatial_axes]
+        if getattr(x, "ndim", 0) != len(axes) + 1:  # one example alone, without a batch
+            check_channels(self, x, "channels", *axes)
+
+    def _value(self) -> float:
+        return 0.0
+
+    def describe(self) -> str:
+        text = str(one_for_all(self.padding))
+        return f"{text}, channels_last=True" if self.channels_last else text
+
+
+class _ConstantPad(_Pad):
+    def __init__(self, padding: Sizes, value: float, *, channels_last: bool = False) -> None:
+        super().__init__(padding, channels_last=channels_last)
+        self.value = value
+
+    def _value(self) -> float:
+        return self.value
+
+    def describe(self) -> str:
+        return f"{super().describe()}, value={self.value!r}"
+
+
+class ConstantPad1d(_ConstantPad):
+    """[batch, channels, length] with the constant `value` around it.
+
+        >>> tn.nn.ConstantPad1d(1, 0.5)(tn.zeros((2, 3, 4))).shape
+        (2, 3, 6)
+    """
+
+    spatial_axes = 1
+
+
+class ConstantPad2d(_ConstantPad):
+    """[batch, channels, height, width] with the constant `value` around it.
+
+        >>> tn.nn.ConstantPad2d(1, 0.5)(tn.zeros((2, 3, 4, 5))).shape
+        (2, 3, 6, 7)
+    """
+
+    spatial_axes = 2
+
+
+class ConstantPad3d(_ConstantPad):
+    """[batch, channels, depth, height, width] with the constant `value` around it.
+
+        >>> tn.nn.ConstantPad3d(1, 0.5)(tn.zeros((2, 3, 4, 5, 6))).shape
+        (2, 3, 6, 7, 8)
+    """
+
+    spatial_axes = 3
+
+
+class ZeroPad1d(_Pad):
+    """[batch, channels, length] with zeros around it.
+
+        >>> tn.nn.ZeroPad1d(1)(tn.zeros((2, 3, 4))).shape
+        (2, 3, 6)
+    """
+
+    spatial_axes = 1
+
+
+class ZeroPad2d(_Pad):
+    """[batch, channels, height, width] with zeros around it.
+
+        >>> tn.nn.ZeroPad2d(1)(tn.zeros((2, 3, 4, 5))).shape
+        (2, 3, 6, 7)
+    """
+
+    spatial_axes = 2
+
+
+class ZeroPad3d(_Pad):
+    """[batch, channels, depth, height, width] with zeros around it.
+
+        >>> tn.nn.ZeroPad3d(1)(tn.zeros((2, 3, 4, 5, 6))).shape
+        (2, 3, 6, 7, 8)
+    """
+
+    spatial_axes = 3
+
+
+class ReflectionPad1d(_Pad):
+    """[batch, channels, length] with the elements mirrored around it.
+
+        >>> tn.nn.ReflectionPad1d(1)(tn.zeros((2, 3, 4))).shape
+        (2, 3, 6)
+    """
+
+    spatial_axes = 1
+    mode = "reflect"
+
+
+class ReflectionPad2d(_Pad):
+    """[batch, channels, height, width] with the elements mirrored around it.
+
+        >>> tn.nn.ReflectionPad2d(1)(tn.zeros((2, 3, 4, 5))).shape
+        (2, 3, 6, 7)
+    """
+
+    spatial_axes = 2
+    mode = "reflect"
+
+
+class ReflectionPad3d(_Pad):
+    """[batch, channels, depth, height, width] with the elements mirrored around it.
+
+        >>> tn.nn.ReflectionPad3d(1)(tn.zeros((2, 3, 4, 5, 6))).shape
+        (2, 3, 6, 7, 8)
+    """
+
+    spatial_axes = 3
+    mode = "reflect"
+
+
+class ReplicationPad1d(_Pad):
+    """[batch, channels, length] with the elements at the edge around it.
+
+        >>> tn.nn.ReplicationPad1d(1)(tn.zeros((2, 3, 4))).shape
+        (2, 3, 6)
+    """
+
+    spatial_axes = 1
+    mode = "replicate"
+
+
+class ReplicationPad2d(_Pad):
+    """[batch, channels, height, width] with the elements at the edge around it.
+
+        >>> tn.nn.ReplicationPad2d(1)(tn.zeros((2, 3, 4, 5))).shape
+        (2, 3, 6, 7)
+    """
+
+    spatial_axes = 2
+    mode = "replicate"
+
+
+class ReplicationPad3d(_Pad):
+    """[batch, channels, depth, height, width] with the elements at the edge around it.
+
+        >>> tn.nn.ReplicationPad3d(1)(tn.zeros((2, 3, 4, 5, 6))).shape
+        (2, 3, 6, 7, 8)
+    """
+
+    spatial_axes = 3
+    mode = "replicate"
+
+
+class CircularPad1d(_Pad):
+    """[batch, channels, length] with the elements of the other end around it.
+
+        >>> tn.nn.CircularPad1d(1)(tn.zeros((2, 3, 4))).shape
+        (2, 3, 6)
+    """
+
+    spatial_axes = 1
+    mode = "circular"
+
+
+class CircularPad2d(_Pad):
+    """[batch, channels, height, width] with the elements of the other end around it.
+
+        >>> tn.nn.CircularPad2d(1)(tn.zeros((2, 3, 4, 5))).shape
+        (2, 3, 6, 7)
+    """
+
+    spatial_axes = 2
+    mode = "circular"
+
+
+class CircularPad3d(_Pad):
+    """[batch, channels, depth, height, width] with the elements of the other end around it.
+
+        >>> tn.nn.CircularPad3d(1)(tn.zeros((2, 3, 4, 5, 6))).shape
+        (2, 3, 6, 7, 8)
+    """
+
+    spatial_axes = 3
+    mode = "circular"
