@@ -76,8 +76,8 @@ void bind_errors(nb::module_& m) {
           std::rethrow_exception(e);
         } catch (const tn::Error&) {
           raise_current();
-        } catch (const std::bad_cast&) {  // nanobind's, of a part of an argument
-          set_error(invalid_type, "an argument, or a part of one, is of the wrong type");
+        } catch (const std::bad_cast&) {
+          raise_current();
         }
       },
       nullptr);
@@ -96,6 +96,8 @@ void raise_current() noexcept {
     set_error(internal_error, e.what());
   } catch (const std::bad_alloc&) {
     set_error(out_of_memory, "out of memory");
+  } catch (const std::bad_cast&) {  // nanobind's, of a part of an argument
+    set_error(invalid_type, "an argument, or a part of one, is of the wrong type");
   } catch (const std::exception& e) {
     set_error(internal_error, e.what());
   } catch (...) {

@@ -177,6 +177,9 @@ def itself():
         (lambda: tn.optim.Adam(1e-3).init(itself()), "parameters: a module or a list holds itself"),
         (lambda: tn.model.block(tn.nn.Linear(3, 2), inputs=[1.0]),
          "block: a name is a string, not 1.0"),
+        (lambda: tn.data.split(tn.zeros((0,)), 2**63),
+         "split: 0 examples do not divide into 9223372036854775808 parts"),
+        (lambda: tn.compile(lambda x: x).source("\ud800"), "is of the wrong type"),
         (lambda: tn.profile("\ud800.json"), "profile: no file can have this name"),
     ],
 )

@@ -136,7 +136,7 @@ def split(data: Any, parts: int) -> list[Any]:
     """
     columns = _columns(data)
     examples, parts = _examples(columns), as_count("parts", parts)
-    if examples % parts:
+    if examples % parts or (examples == 0 and parts > 1):
         _core._fail("value", f"split: {examples} examples do not divide into {parts} parts")
     size = examples // parts
     return [
