@@ -21,6 +21,13 @@ enum class BadValues : uint8_t { none, nan, nan_and_inf };
 /// the environment does so from the start. Returns what was sought before.
 BadValues debug_nans(BadValues sought = BadValues::nan);
 
+/// From now on, in the whole process, compiled functions fail for an index out of bounds, with an
+/// error that names the op, the index and the user's line; they are interpreted meanwhile. Without
+/// it compiled code clamps indices where it reads and drops what it would write there. What is
+/// computed at once is always checked. TENON_DEBUG_INDICES=1 in the environment does so from the
+/// start. Returns whether it was so before.
+bool debug_indices(bool checked = true);
+
 /// Where printed lines go instead of the standard output. An empty function restores that.
 void set_print_sink(std::function<void(std::string_view line)> sink);
 

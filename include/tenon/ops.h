@@ -304,7 +304,8 @@ Tensor cross(const Operand& x1, const Operand& x2, Axis axis = -1);
 /// Minus the log of the probability that `softmax(logits)` along `axis` gives the targets: classes
 /// (integers, the shape of `logits` without `axis`) or probabilities (the shape of `logits`).
 /// `label_smoothing` moves that share of each target to all classes alike. `reduction` is none,
-/// mean or sum. The loss of a class outside the range (also a negative one) is NaN.
+/// mean or sum. A class outside the range (also a negative one) is an error, which compiled code
+/// checks under `debug_indices` only; otherwise its loss is NaN.
 Tensor cross_entropy(const Operand& logits, const Operand& targets,
     std::string_view reduction = "mean", double label_smoothing = 0.0, Axis axis = -1);
 
@@ -412,7 +413,8 @@ Tensor einsum(std::string_view equation, const Tensors& operands,
 Tensor elu(const Operand& x, double alpha = 1.0);
 
 /// The rows of `weight` at `indices`, which are integers of any shape. Negative indices count from
-/// the end, those out of bounds are clamped.
+/// the end; one out of bounds is an error, which compiled code checks under `debug_indices` only
+/// and clamps otherwise.
 Tensor embedding(const Operand& weight, const Operand& indices);
 
 /// A tensor whose values do not matter; they are zero.
@@ -513,10 +515,11 @@ Tensor full_like(const Operand& x, const Operand& fill_value, Maybe<DType> dtype
 
 /// Elements of `x` at `indices`, one integer tensor for each of `axes`, which broadcast together;
 /// their axes stand in the place of the first indexed axis, axes not indexed stay. The first
-/// `batch_dims` axes of `x` and of the indices are one: each example has its own indices. Indices
-/// out of bounds are clamped; where `outside` is drop the result is 0 there.
+/// `batch_dims` axes of `x` and of the indices are one: each example has its own indices. An index
+/// out of bounds is an error, which compiled code checks under `debug_indices` only and clamps
+/// otherwise. Where `outside` is clamp it is always clamped, where it is drop the result is 0.
 Tensor gather(const Operand& x, const Tensors& indices, const Axes& axes, int64_t batch_dims = 0,
-    std::string_view outside = "clamp");
+    std::string_view outside = "check");
 
 /// Products of chosen matrices: `x1[lhs_indices] @ x2[rhs_indices]`, where indices count the
 /// matrices of an operand in row-major order of its leading axes. An operand without indices takes
@@ -817,7 +820,7 @@ Tensors nonzero(const Operand& x);
 Tensor not_equal(const Operand& x1, const Operand& x2);
 
 /// A new last axis of `num_classes` that is 1 at the index in `x` and 0 elsewhere; all 0 when the
-/// index is out of bounds.
+/// index is out of bounds, as -1 for no class.
 Tensor one_hot(const Operand& x, int64_t num_classes, DType dtype = DType::f32);
 
 /// One everywhere.
@@ -879,8 +882,8 @@ Tensor prod(const Operand& x, const Maybe<Axes>& axis = {}, Maybe<DType> dtype =
     bool keepdims = false);
 
 /// `x` with the elements that `take_along_axis` reads replaced by `values`, or combined with them
-/// by `mode`. Negative indices count from the end; values whose index is still out of bounds are
-/// dropped.
+/// by `mode`. Negative indices count from the end; one out of bounds is an error, which compiled
+/// code checks under `debug_indices` only and drops otherwise.
 Tensor put_along_axis(const Operand& x, const Operand& indices, const Operand& values,
     Axis axis = -1, std::string_view mode = "set");
 
@@ -1065,12 +1068,14 @@ Tensor scaled_dot_product_attention(const Operand& q, const Operand& k, const Op
 /// `x` with the elements at `indices` replaced by `updates`, or combined with them: `mode` is set,
 /// add, mul, max or min. Indices and axes are those of `gather`, whose result shape `updates`
 /// broadcast to. Elements are taken in row-major order of `updates`, so the last one written stays.
-/// Updates whose index is out of bounds are dropped, unless `outside` is clamp.
+/// An index out of bounds is an error, which compiled code checks under `debug_indices` only and
+/// drops otherwise. `outside` says that it is always dropped or clamped.
 Tensor scatter(const Operand& x, const Operand& updates, const Tensors& indices, const Axes& axes,
-    std::string_view mode = "set", int64_t batch_dims = 0, std::string_view outside = "drop");
+    std::string_view mode = "set", int64_t batch_dims = 0, std::string_view outside = "check");
 
 /// `x` with `updates` added at `indices`, as `scatter` does it. Negative indices count from the
-/// end; updates whose index is still out of bounds are dropped.
+/// end; one out of bounds is an error, which compiled code checks under `debug_indices` only and
+/// drops otherwise.
 Tensor scatter_add(const Operand& x, const Operand& updates, const Tensors& indices,
     const Axes& axes);
 
@@ -1081,8 +1086,9 @@ Tensor scatter_add(const Operand& x, const Operand& updates, const Tensors& indi
 Tensor searchsorted(const Operand& x1, const Operand& x2, const Operand& sorter = nullptr,
     std::string_view side = "left", int64_t batch_dims = 0);
 
-/// Row s is the sum of the rows of `x` whose segment in `segment_ids` is s; 0 when there is none.
-/// Rows whose segment is out of bounds (also negative) are dropped.
+/// Row s is the sum of the rows of `x` whose segment in `segment_ids` is s; 0 when there is none. A
+/// segment out of bounds (also a negative one) is an error, which compiled code checks under
+/// `debug_indices` only; otherwise it drops the row.
 Tensor segment_sum(const Operand& x, const Operand& segment_ids, int64_t num_segments);
 
 /// `scale * elu(x, alpha)` with the constants that keep mean 0 and variance 1 through layers.
@@ -1195,11 +1201,13 @@ Tensor svdvals(const Operand& x);
 Tensor swapaxes(const Operand& x, Axis axis1, Axis axis2);
 
 /// Elements at `indices` along `axis`; of the flattened tensor when it is left out. Negative
-/// indices count from the end, those out of bounds are clamped.
+/// indices count from the end; one out of bounds is an error, which compiled code checks under
+/// `debug_indices` only and clamps otherwise.
 Tensor take(const Operand& x, const Operand& indices, Maybe<Axis> axis = {});
 
 /// For each line along `axis` the elements at the matching line of `indices`; the other axes
-/// broadcast. Negative indices count from the end, those out of bounds are clamped.
+/// broadcast. Negative indices count from the end; one out of bounds is an error, which compiled
+/// code checks under `debug_indices` only and clamps otherwise.
 Tensor take_along_axis(const Operand& x, const Operand& indices, Axis axis = -1);
 
 /// The tangent of an angle in radians. Infinities give NaN.

@@ -124,6 +124,7 @@ void bind_modes(nb::module_& m) {
       "_is_same_value", [](const Tensor& x, const Tensor& y) { return &slot_of(x) == &slot_of(y); },
       nb::arg("x"), nb::arg("y"));
   m.def("_set_debug_nans", set_debug_nans, nb::arg("sought"));
+  m.def("_set_debug_indices", &tn::debug_indices, nb::arg("checked"));
   m.def("_is_tracing", [] { return Trace::tracing() != nullptr; });
   m.def("_printing", printing);
   m.def("_set_printing", set_printing, nb::arg("precision").none(), nb::arg("threshold"),

@@ -72,6 +72,7 @@ if TYPE_CHECKING:
     )
     from .control_flow import cond as cond, scan as scan, while_loop as while_loop
     from .custom import custom_function as custom_function
+    from .debugging import debug_indices as debug_indices
     from .debugging import debug_nans as debug_nans
     from .executables import Executable as Executable
     from .explanation import (
@@ -156,7 +157,7 @@ _HOMES = {  # modules, and the names that are taken from them
     "compilation": "compile disable_compile enable_compile show",
     "control_flow": "cond scan while_loop",
     "custom": "custom_function",
-    "debugging": "debug_nans",
+    "debugging": "debug_indices debug_nans",
     "executables": "Executable",
     "explanation": "Explanation Profile explain profile",
     "files": "MissingFile load load_safetensors save save_safetensors savez savez_compressed",

@@ -1,4 +1,4 @@
-"""Finding what made a NaN."""
+"""Finding what made a NaN, and indices out of bounds."""
 
 from __future__ import annotations
 
@@ -31,3 +31,35 @@ class debug_nans:
 
     def __exit__(self, *_: object) -> None:
         _core._set_debug_nans(self._before)
+
+
+class debug_indices:
+    """Makes an index out of bounds an error in compiled functions too, in the whole process.
+
+    What is computed at once checks its indices always. Compiled code does not: it clamps an index
+    where it reads (`x[i]`, `take`, `embedding`), drops what it would write outside (`x.at[i].set`,
+    `segment_sum`), and gives NaN for a class that does not exist (`cross_entropy`). Here compiled
+    functions are interpreted instead, with the same results, and an index out of bounds is an error
+    that names the op, the index, the bounds and the line. A step that fails so changes no state.
+    Executables are not checked.
+
+    As a statement it lasts until `tn.debug_indices(False)`, in a `with` statement until its end;
+    `TENON_DEBUG_INDICES=1` in the environment does it from the start.
+
+        >>> row = tn.compile(lambda table, i: table[i])
+        >>> row(tn.array([1.0, 2.0]), tn.array(5))
+        tensor(2., dtype=float32)
+        >>> with tn.debug_indices():
+        ...     row(tn.array([1.0, 2.0]), tn.array(5))
+        Traceback (most recent call last):
+        tenon.InvalidIndex: gather: 5 is out of bounds for axis 0 of extent 2 (f32[2]) ...
+    """
+
+    def __init__(self, enabled: bool = True) -> None:
+        self._before = _core._set_debug_indices(bool(enabled))
+
+    def __enter__(self) -> debug_indices:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        _core._set_debug_indices(self._before)

@@ -24,6 +24,7 @@ constexpr std::array kVariables = {
     Variable{"TENON_CPU_LEVEL", "v2, v3 or v4: no newer instructions are used (the best)"},
     Variable{"TENON_DEBUG", "1: says why there is no disk cache"},
     Variable{"TENON_DEBUG_COMPILE", "1: says what is compiled, when and why"},
+    Variable{"TENON_DEBUG_INDICES", "1: compiled functions check indices, and are interpreted"},
     Variable{"TENON_DEBUG_NANS", "1: a NaN among computed values is an error; inf: infinities too"},
     Variable{"TENON_DISABLE_COMPILE", "1: compiled functions run op by op"},
     Variable{"TENON_HOTPATH_THRESHOLD", "runs after which TENON_AUTO_COMPILE compiles (10)"},

@@ -4,8 +4,8 @@
 #include <cstdlib>
 
 #include "base/error.h"
+#include "frontend/op_by_op.h"
 #include "ir/element.h"
-#include "passes/passes.h"
 
 namespace tn {
 
@@ -66,32 +66,30 @@ Found find_bad(const Bound& value, TypeRef type, BadValues sought) {
   }
 }
 
-/// Computes a graph op by op, letting go of values as soon as nothing needs them.
+/// Looks through the values of a graph while it is computed op by op.
 class Search {
  public:
   Search(const CheckedRun& run, BadValues sought)
-      : run_(run),
-        sought_(sought),
-        graph_(all_ops(run.graph)),
-        values_(graph_.types.size()),
+      : sought_(sought),
+        ops_(run),
+        graph_(ops_.graph()),
         found_(graph_.types.size()),
-        maker_(graph_.types.size()),
         cause_(graph_.ops.size(), kNoVal),
         at_element_(graph_.ops.size()) {}
 
   /// What is wrong with the output number `i`, which has something bad.
   std::string explain(size_t i) {
-    bind_inputs();
-    count_uses();
-    for (size_t n = 0; n < graph_.ops.size(); ++n) compute(n);
+    for (Val v = 0; v < graph_.inputs(); ++v)
+      found_[at(v)] = find_bad(ops_.value(v), graph_.types[at(v)], sought_);
+    for (size_t n = 0; n < graph_.ops.size(); ++n) look_at(n);
     Val v = graph_.outputs[i];
     if (!found_[at(v)]) return "debug_nans: a result has it, but computed op by op it does not";
     while (true) {
-      const GraphOp* op = maker_[at(v)];
+      const GraphOp* op = ops_.maker(v);
       if (!op) return format("debug_nans: an argument has {}: {}", what(), where(v));
       Val cause = cause_[index(*op)];
       if (cause == kNoVal) return made(*op, v);
-      if (!maker_[at(cause)] || is_number(cause))
+      if (!ops_.maker(cause) || ops_.is_number(cause))
         return format("debug_nans: {} is given {}: operand {}, {}{}", call(*op), what(),
                       std::ranges::find(graph_.in(*op), cause) - graph_.in(*op).begin(),
                       where(cause), place(*op));
@@ -102,73 +100,26 @@ class Search {
  private:
   static size_t at(Val v) { return static_cast<size_t>(v); }
   size_t index(const GraphOp& op) const { return static_cast<size_t>(&op - graph_.ops.data()); }
-  bool is_number(Val v) const { return maker_[at(v)] && maker_[at(v)]->op == &scalar_leaf; }
 
-  /// With those of called functions, whose places are where something was written.
-  static Graph all_ops(const Graph& graph) {
-    std::vector<std::string> off = {"recompute"};
-    PassContext context{.off = off};
-    return prune(inline_calls(graph, context));
-  }
-
-  void bind_inputs() {
-    for (Val v = 0; v < graph_.inputs(); ++v) {
-      size_t known = at(v) - run_.inputs.size();
-      values_[at(v)] =
-          at(v) < run_.inputs.size() ? run_.inputs[at(v)] : run_.options.constants[known];
-      found_[at(v)] = find_bad(values_[at(v)], graph_.types[at(v)], sought_);
-    }
-  }
-
-  void count_uses() {
-    uses_.assign(graph_.types.size(), 0);
-    for (const GraphOp& op : graph_.ops)
-      for (Val v : graph_.in(op)) ++uses_[at(v)];
-  }
-
-  void compute(size_t n) {
+  void look_at(size_t n) {
     const GraphOp& op = graph_.ops[n];
-    for (int k = 0; k < op.outs; ++k) maker_[at(op.out + k)] = &op;
     if (op.op == &scalar_leaf) {
       found_[at(op.out)].elements = is_bad(op.scalar);
       return;
     }
-    std::vector<Bound> in, out(static_cast<size_t>(op.outs));
-    Graph alone = part(op, in);
-    run(*compile(alone, CompileOptions()), in, nullptr, out);
-    for (int k = 0; k < op.outs; ++k) {
-      Bound& value = values_[at(op.out + k)] = std::move(out[static_cast<size_t>(k)]);
-      Found found = found_[at(op.out + k)] = find_bad(value, graph_.types[at(op.out + k)], sought_);
+    ops_.compute(n);
+    for (Val v = op.out; v < op.out + op.outs; ++v) {
+      Found found = found_[at(v)] = find_bad(ops_.value(v), graph_.types[at(v)], sought_);
       if (!found) continue;
       cause_[n] = cause_of(op, found.first);
       if (op.op->is_elementwise() && cause_[n] == kNoVal) at_element_[n] = call_at(op, found.first);
     }
-    for (Val v : graph_.in(op))
-      if (--uses_[at(v)] == 0) values_[at(v)] = {};
-  }
-
-  /// The op as a graph, and the values of its inputs.
-  Graph part(const GraphOp& op, std::vector<Bound>& in) const {
-    Graph made;
-    std::vector<Val> operands;
-    for (Val v : graph_.in(op)) {
-      operands.push_back(kNoVal);
-      if (is_number(v)) continue;
-      operands.back() = made.add_input(format("x{}", in.size()), graph_.types[at(v)]);
-      in.push_back(values_[at(v)]);
-    }
-    for (size_t i = 0; i < operands.size(); ++i) {
-      Val v = graph_.in(op)[i];
-      if (is_number(v)) operands[i] = made.add_constant(maker_[at(v)]->scalar, graph_.types[at(v)]);
-    }
-    Val first = made.add(*op.op, op.attrs, operands, graph_.out_types(op));
-    for (int k = 0; k < op.outs; ++k) made.outputs.push_back(first + k);
-    return made;
+    ops_.release_operands(n);
   }
 
   /// What an elementwise op reads of an operand for one element of its result.
   Scalar operand_at(Val v, const GraphOp& op, int64_t element) const {
-    if (is_number(v)) return maker_[at(v)]->scalar;
+    if (ops_.is_number(v)) return ops_.maker(v)->scalar;
     const Type& type = *graph_.types[at(v)];
     const Shape& shape = graph_.types[at(op.out)]->shape;
     int64_t offset = 0, stride = 1, rest = element;
@@ -177,8 +128,9 @@ class Search {
       offset += extent == 1 ? 0 : rest % shape[k].value() * stride;
       rest /= shape[k].value(), stride *= extent;
     }
-    const char* data = static_cast<const char*>(values_[at(v)].buffer->data);
-    return element_at(type.dtype, data + values_[at(v)].offset + offset * size_of(type.dtype));
+    const Bound& value = ops_.value(v);
+    const char* data = static_cast<const char*>(value.buffer->data) + value.offset;
+    return element_at(type.dtype, data + offset * size_of(type.dtype));
   }
 
   bool is_bad(const Scalar& s) const {
@@ -246,13 +198,10 @@ class Search {
   }
 
   static constexpr int kDigits = 6;
-  const CheckedRun& run_;
   BadValues sought_;
-  Graph graph_;
-  std::vector<Bound> values_;
+  OpByOp ops_;
+  const Graph& graph_;
   std::vector<Found> found_;
-  std::vector<const GraphOp*> maker_;
-  std::vector<int> uses_;
   // By op that has something bad among its results.
   std::vector<Val> cause_;               // the operand it comes from
   std::vector<std::string> at_element_;  // if there is none: what was computed

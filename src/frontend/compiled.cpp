@@ -8,6 +8,7 @@
 #include "frontend/bad_values.h"
 #include "frontend/check.h"
 #include "frontend/eval.h"
+#include "frontend/index_checks.h"
 #include "frontend/modes.h"
 #include "frontend/op_events.h"
 #include "frontend/stages.h"
@@ -248,6 +249,19 @@ void Compiled::look_at(std::span<const Bound> in, std::span<const Bound> out,
   check_values({graph, options(), in}, out);
 }
 
+/// Interpreted, since the interpreter's gathers and scatters check their indices.
+void Compiled::run_checked(std::span<const Bound> in, std::span<Bound> out,
+                           std::span<const Binding> sizes) const {
+  try {
+    IndexChecks checked;
+    run(*interpreted_plan(sizes), in, nullptr, out);
+  } catch (const ops::OutOfBounds& error) {
+    Graph graph = substitute(traced_.graph, replacements(sizes));
+    graph.outputs.resize(traced_.results);
+    fail_out_of_bounds({graph, options(), in}, error);
+  }
+}
+
 void Compiled::donate(std::vector<bool> arguments) {
   if (demands_.check || traced_.graph.outputs.size() > traced_.results) return;
   arguments.resize(static_cast<size_t>(traced_.graph.inputs()));
@@ -294,11 +308,15 @@ Tensors Compiled::operator()(std::span<Tensor> args, std::span<const Binding> si
   for (const Tensor& t : args) in.push_back(bound_of(slot_of(t)));
   if (demands_.tunes) tune(in, sizes);
   if (!ready) ready = this->ready(sizes);
-  bool looking = is_looking();
-  std::vector<Bound> kept = looking ? in : std::vector<Bound>();  // nothing is written over then
+  bool looking = is_looking(), checking = compiled_indices_are_checked;
+  std::vector<Bound> kept;
+  if (looking || checking) kept = in;  // nothing is written over then
   GivenAway given(traced_.differentiable ? std::vector<bool>() : options_.donated, args, in);
   tell_ops(ready->ops, ready->lasts);
-  run_ready(*ready, keeps_lock, in, out, given.overwritten);
+  if (checking)
+    run_checked(in, out, sizes);
+  else
+    run_ready(*ready, keeps_lock, in, out, given.overwritten);
   if (looking) look_at(in, out, sizes);
   given.done = true;
   if (demands_.check) check(in, out, sizes);

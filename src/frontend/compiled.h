@@ -109,6 +109,8 @@ class Compiled {
              std::span<const Binding> sizes) const;
   void look_at(std::span<const Bound> in, std::span<const Bound> out,
                std::span<const Binding> sizes) const;
+  void run_checked(std::span<const Bound> in, std::span<Bound> out,
+                   std::span<const Binding> sizes) const;
   CompileOptions options() const;
   std::shared_ptr<const Ready> known_ready(std::span<const Binding> sizes) const;
   void tune(std::span<const Bound> in, std::span<const Binding> sizes) const;

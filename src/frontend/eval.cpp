@@ -13,6 +13,7 @@
 #include "frontend/bad_values.h"
 #include "frontend/flush_parts.h"
 #include "frontend/hot_paths.h"
+#include "frontend/index_checks.h"
 #include "frontend/instruction_log.h"
 #include "frontend/key.h"
 #include "frontend/modes.h"
@@ -103,6 +104,7 @@ struct Flusher {
   void find_dying();
   void run_plan(const HotPath::Choice& chosen);
   void bind();
+  Graph captured(std::span<const Tensor> wanted);
   void publish();
   void clean();
 };
@@ -283,9 +285,17 @@ void Flusher::run_plan(const HotPath::Choice& chosen) {
   if (!dying.empty()) loan.emplace(*this, plan);
   using Clock = std::chrono::steady_clock;
   Clock::time_point began = chosen.measured ? Clock::now() : Clock::time_point();
+  IndexChecks checked;
   run(plan, inputs, scalars.data(), results, loan ? &loan->overwritten : nullptr);
   if (loan) loan->done = true;
   if (chosen.measured) hot->ran(plan, std::chrono::duration<double>(Clock::now() - began).count());
+}
+
+/// What is to be computed, after another thread may have walked.
+Graph Flusher::captured(std::span<const Tensor> wanted) {
+  std::lock_guard lock(walk_mutex());
+  mark(wanted);
+  return graph_of(walk, {}, outputs).graph;
 }
 
 void Flusher::bind() {
@@ -355,7 +365,7 @@ void Flusher::compute(std::span<const Tensor> wanted, const SignalRegion* region
     if (is_looking()) looked_at = graph_of(walk, {}, outputs);
     CachedPlan& cached = cached_plan(wanted, region);
     bind();
-    if (policy.when == HotPathPolicy::When::never)
+    if (policy.when == HotPathPolicy::When::never || compiled_indices_are_checked)
       chosen = {cached.plan, false};
     else
       chosen = hot_plan(cached, policy, region);
@@ -366,7 +376,11 @@ void Flusher::compute(std::span<const Tensor> wanted, const SignalRegion* region
       find_dying();
   }
   if (!chosen.is_short) leave_host();
-  run_plan(chosen);
+  try {
+    run_plan(chosen);
+  } catch (const ops::OutOfBounds& error) {
+    fail_out_of_bounds({captured(wanted), {}, inputs}, error);
+  }
   if (looked_at) check_values({looked_at->graph, {}, inputs}, results);
   publish();
 }

@@ -111,49 +111,9 @@ Dim checked(Offset at, Dim extent, int axis, const Type& x) {
   return place.size();
 }
 
-template <class T>
-std::pair<int64_t, int64_t> extremes_of(const T* at, int64_t n) {
-  auto [low, high] = std::minmax_element(at, at + n);
-  constexpr uint64_t kMost = INT64_MAX;
-  auto wide = [&](T v) {
-    return v > 0 && static_cast<uint64_t>(v) > kMost ? INT64_MAX : static_cast<int64_t>(v);
-  };
-  return {wide(*low), wide(*high)};
-}
-
-/// The least and greatest element of a computed, non-empty integer tensor.
-std::pair<int64_t, int64_t> extremes(const Tensor& x) {
-  const void* at = x.data();
-  int64_t n = x.size();
-  switch (x.dtype()) {
-    case DType::i8:
-      return extremes_of(static_cast<const int8_t*>(at), n);
-    case DType::i16:
-      return extremes_of(static_cast<const int16_t*>(at), n);
-    case DType::i32:
-      return extremes_of(static_cast<const int32_t*>(at), n);
-    case DType::u8:
-      return extremes_of(static_cast<const uint8_t*>(at), n);
-    case DType::u16:
-      return extremes_of(static_cast<const uint16_t*>(at), n);
-    case DType::u32:
-      return extremes_of(static_cast<const uint32_t*>(at), n);
-    case DType::u64:
-      return extremes_of(static_cast<const uint64_t*>(at), n);
-    default:
-      return extremes_of(static_cast<const int64_t*>(at), n);
-  }
-}
-
-/// Index tensors whose values are at hand are checked; others are clamped when read and dropped
-/// when written.
-void check_indices(const Tensor& indices, Dim extent, int axis, const Type& x) {
+void check_index_tensor(const Tensor& indices) {
   if (is_given_number(indices)) fail_unknown_value();  // a number of Python's is always checked
   check_kind("index", integers, indices.dtype());
-  if (!indices.is_evaluated() || !extent.is_const() || indices.size() == 0) return;
-  auto [lowest, highest] = extremes(indices);
-  checked(lowest, extent, axis, x);
-  checked(highest, extent, axis, x);
 }
 
 Dim sliced_extent(const Indexing& s, int axis, Dim extent) {
@@ -185,15 +145,15 @@ Indexing work_out(const Type& x, const std::vector<Index>& given) {
       out.start.push_back(at), out.stop.push_back(at + 1), out.step.push_back(1);
       out.slices = true;
     } else {  // beside an index tensor, an integer is one too
-      if (i.kind == Index::Kind::tensor) check_indices(i.tensor, extent, axis, x);
-      Tensor at = i.kind == Index::Kind::tensor
-                      ? i.tensor
-                      : ops::value_of(checked(i.at, extent, axis, x), DType::i64);
+      bool by_tensor_here = i.kind == Index::Kind::tensor;
+      if (by_tensor_here) check_index_tensor(i.tensor);
+      Tensor at =
+          by_tensor_here ? i.tensor : ops::value_of(checked(i.at, extent, axis, x), DType::i64);
       add_slice(out, Index::slice(), extent);
       out.apart |= last >= 0 && last != static_cast<int>(n) - 1;
       last = static_cast<int>(n);
       out.gathered.push_back(out.kept.rank());
-      out.indices.push_back(ops::wrap_negative(at, extent));
+      out.indices.push_back(ops::wrap_negative("index", at, x, axis));
       out.kept.push_back(extent);
     }
     ++axis;

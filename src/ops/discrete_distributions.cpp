@@ -250,7 +250,7 @@ Tensor choice_body(const ChoiceAttrs& a, const Tensors& in) {
   if (p && !decide_equal(p.shape(), Shape{n}))
     fail("{}: p needs one probability per element of axis {}, {}: {}", op, axis, n, *type_of(p));
   if (p) p = cast_to(p, to_inexact(p.dtype()));
-  return tn::take(x, chosen(a, in[0], n, p), Axis(axis));
+  return tn::gather(x, {chosen(a, in[0], n, p)}, Axes(axis), 0, "clamp");  // p may have NaN
 }
 
 struct DropoutAttrs {

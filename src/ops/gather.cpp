@@ -2,6 +2,7 @@
 #include "base/error.h"
 #include "ir/sizes.h"
 #include "ops/families.h"
+#include "ops/index_bounds.h"
 #include "ops/indexing.h"
 #include "ops/indexing_c.h"
 #include "ops/op_decls.h"
@@ -70,7 +71,7 @@ void lower_gather(const GatherAttrs& a, loop::Lowering& l) {
     const Shape& indices = l.in[static_cast<size_t>(operand)]->shape;
     S place = l.load_real(operand++, broadcast_coords(l, indices, point));
     from.push_back(l.coordinate(place, shape[k]));
-    if (a.outside == OutOfRange::clamp) continue;
+    if (when_reading(a.outside) == OutOfRange::clamp) continue;
     S here = sc::cast(place, DType::i64) == l.b.index(from.back());
     within = within.builder ? within & here : here;
   }
@@ -85,14 +86,15 @@ void run_gather(const LibraryCall& call) {
   const auto& a = *static_cast<const GatherAttrs*>(call.attrs);
   Types indices = call.in_types.subspan(1);
   const Type& x = *call.in_types[0];
-  ScatterPlan plan = plan_scatter(x.shape, a.axes, a.batch_dims, index_shape("gather", indices),
-                                  indices, call.in + 1, a.outside);
+  OutOfRange outside = indices_are_checked ? a.outside : when_reading(a.outside);
+  ScatterPlan plan = plan_scatter(x, a.axes, a.batch_dims, index_shape("gather", indices), indices,
+                                  call.in + 1, outside);
   gather_from(std::move(plan), x.dtype, call.in[0], call.out[0]);
 }
 
 std::string c_of_gather(const GatherAttrs& a, source::CCall& call) {
   if (call.out[0]->elements == 0) return "";
-  CIndexed at(call, a.axes, a.batch_dims, 1, a.outside);
+  CIndexed at(call, a.axes, a.batch_dims, 1, when_reading(a.outside));
   std::string to = format("y0[{}]", at.element),
               statement = format("{}{} = x0[{}];", at.condition, to, at.place);
   if (at.condition.empty()) return at.in_loops(statement);
@@ -103,7 +105,7 @@ Tensor adjoint_gather(const GatherAttrs& a, const Tensor& ct, const Tensors& in,
   Tensors operands = in;
   operands[0] = filled(0, ct.dtype(), in[0].shape());
   operands.insert(operands.begin() + 1, ct);
-  ScatterAttrs attrs{a.axes, ScatterMode::add, a.batch_dims, a.outside};
+  ScatterAttrs attrs{a.axes, ScatterMode::add, a.batch_dims, when_reading(a.outside)};
   return emit_all(scatter, operands, &attrs)[0];
 }
 
@@ -147,7 +149,7 @@ Tensors take_at(const TakeAttrs& a, const Tensors& in) {
   Tensor x = a.axis ? in[0] : tn::reshape(in[0], {Dim(-1)});
   int axis = a.axis ? normal_axis(*a.axis, x.rank(), "take") : 0;
   check_kind("take", integers, in[1].dtype());
-  return {tn::gather(x, {wrap_negative(in[1], x.shape()[axis])}, Axes(axis))};
+  return {tn::gather(x, {wrap_negative("take", in[1], *type_of(x), axis)}, Axes(axis))};
 }
 
 Tensors take_along(const AlongAttrs& a, const Tensors& in) {
@@ -157,9 +159,8 @@ Tensors take_along(const AlongAttrs& a, const Tensors& in) {
   int axis = normal_axis(a.axis, x.rank(), "take_along_axis");
   Shape shape = broadcast(with_extent(x.shape, axis, 1), at.shape, "take_along_axis");
   Tensor wide = tn::broadcast_to(in[0], with_extent(shape, axis, x.shape[axis]));
-  Tensor indices = tn::broadcast_to(wrap_negative(in[1], x.shape[axis]), shape);
-  AlongIndices along(indices, axis);
-  return {tn::gather(wide, along.indices, along.axes, axis)};
+  Tensor indices = wrap_negative("take_along_axis", in[1], x, axis);
+  return {read_along(wide, tn::broadcast_to(indices, shape), axis)};
 }
 
 void prepare_dynamic_slice(SizesAttrs&, Tensors& in) {
@@ -238,6 +239,14 @@ void sort_indices(std::string_view op, Axes& axes, Tensors& in, size_t first) {
   }
 }
 
+void check_known(std::string_view op, OutOfRange outside, const Axes& axes, const Tensors& in,
+                 size_t first) {
+  if (outside != OutOfRange::check) return;
+  for (size_t i = first; i < in.size(); ++i)
+    check_bounds(op, in[i], *type_of(in[0]), axes[static_cast<int>(i - first)].i,
+                 Negative::is_outside);
+}
+
 Shape index_shape(std::string_view op, Types indices) {
   Shape shape;
   for (TypeRef type : indices) {
@@ -269,10 +278,16 @@ Shape indexed_shape(std::string_view op, const Type& x, const Axes& axes, int64_
   return shape;
 }
 
-Tensor wrap_negative(const Tensor& indices, Dim extent) {
+Tensor wrap_negative(std::string_view op, const Tensor& indices, const Type& x, int axis) {
+  check_bounds(op, indices, x, axis, Negative::wraps);
   if (kind_of(indices.dtype()) == Kind::natural) return indices;
   Tensor wide = cast_to(indices, DType::i64);  // so that adding the extent cannot overflow
-  return tn::where(tn::less(wide, 0), wide + extent, wide);
+  return tn::where(tn::less(wide, 0), wide + x.shape[axis], wide);
+}
+
+Tensor read_along(const Tensor& x, const Tensor& indices, int axis) {
+  AlongIndices along(indices, axis);
+  return tn::gather(x, along.indices, along.axes, axis);
 }
 
 Tensor positions(Dim extent, int rank, int axis) {
@@ -356,9 +371,15 @@ constinit const OpDef gather = Op<GatherAttrs>{
         "together; "
         "their axes stand in the place of the first indexed axis, axes not indexed stay. The first "
         "`batch_dims` axes of `x` and of the indices are one: each example has its own indices. "
-        "Indices out of bounds are clamped; where `outside` is drop the result is 0 there.",
+        "An index out of bounds is an error, which compiled code checks under `debug_indices` "
+        "only and clamps otherwise. Where `outside` is clamp it is always clamped, where it is "
+        "drop the result is 0.",
     .args = {"x", "*indices"},
-    .prepare = [](GatherAttrs& a, Tensors& in) { sort_indices("gather", a.axes, in, 1); },
+    .prepare =
+        [](GatherAttrs& a, Tensors& in) {
+          sort_indices("gather", a.axes, in, 1);
+          check_known("gather", a.outside, a.axes, in, 1);
+        },
     .infer = rule<infer_gather>,
     .lower = rule<lower_gather>,
     .run = run_gather,
@@ -378,7 +399,8 @@ constinit const OpDef take = Composite<TakeAttrs>{
     .name = "take",
     .doc =
         "Elements at `indices` along `axis`; of the flattened tensor when it is left out. Negative "
-        "indices count from the end, those out of bounds are clamped.",
+        "indices count from the end; one out of bounds is an error, which compiled code checks "
+        "under `debug_indices` only and clamps otherwise.",
     .args = {"x", "indices"},
     .body = rule<take_at>,
     .samples = {{"f32[5], i64[3]", "", 0, 4},
@@ -404,7 +426,8 @@ constinit const OpDef take_along_axis = Composite<AlongAttrs>{
     .name = "take_along_axis",
     .doc =
         "For each line along `axis` the elements at the matching line of `indices`; the other axes "
-        "broadcast. Negative indices count from the end, those out of bounds are clamped.",
+        "broadcast. Negative indices count from the end; one out of bounds is an error, which "
+        "compiled code checks under `debug_indices` only and clamps otherwise.",
     .aliases = {"take_along_dim"},
     .args = {"x", "indices"},
     .body = rule<take_along>,
@@ -435,7 +458,7 @@ constinit const OpDef one_hot = Composite<OneHotAttrs>{
     .doc =
         "A new last axis of `num_classes` that is 1 at the index in `x` and 0 elsewhere; all 0 "
         "when the "
-        "index is out of bounds.",
+        "index is out of bounds, as -1 for no class.",
     .args = {"x"},
     .body = [](const OneHotAttrs& a, const Tensors& in) -> Tensors {
       check_kind("one_hot", integers, in[0].dtype());

@@ -10,7 +10,7 @@ namespace tn::ops {
 struct GatherAttrs {
   Axes axes;
   int64_t batch_dims = 0;
-  OutOfRange outside = OutOfRange::clamp;
+  OutOfRange outside = OutOfRange::check;
   static constexpr void fields(auto& a, auto&& f) {
     f("axes", a.axes, required), f("batch_dims", a.batch_dims), f("outside", a.outside);
   }
@@ -20,7 +20,7 @@ struct ScatterAttrs {
   Axes axes;
   ScatterMode mode = ScatterMode::set;
   int64_t batch_dims = 0;
-  OutOfRange outside = OutOfRange::drop;
+  OutOfRange outside = OutOfRange::check;
   static constexpr void fields(auto& a, auto&& f) {
     f("axes", a.axes, required), f("mode", a.mode), f("batch_dims", a.batch_dims),
         f("outside", a.outside);
@@ -29,6 +29,9 @@ struct ScatterAttrs {
 
 /// Checks the index tensors in[first], … against `axes` of in[0] and sorts both by axis.
 void sort_indices(std::string_view op, Axes& axes, Tensors& in, size_t first);
+/// Fails where one of these indices is computed already and out of bounds, if that is an error.
+void check_known(std::string_view op, OutOfRange outside, const Axes& axes, const Tensors& in,
+                 size_t first);
 /// The shape to which the index types broadcast.
 Shape index_shape(std::string_view op, Types indices);
 /// The shape of x[indices]: the index axes in the place of the first indexed axis, the rest after.
@@ -36,8 +39,12 @@ Shape index_shape(std::string_view op, Types indices);
 Shape indexed_shape(std::string_view op, const Type& x, const Axes& axes, int64_t batch_dims,
                     const Shape& indices);
 
-/// Negative indices count from the end of an axis of `extent`.
-Tensor wrap_negative(const Tensor& indices, Dim extent);
+/// Indices along `axis` of `x`, of which negative ones count from the end: those that are known are
+/// checked for `op`, all are counted from the front.
+Tensor wrap_negative(std::string_view op, const Tensor& indices, const Type& x, int axis);
+/// The elements of `x` at `indices` of the same rank and, but for `axis`, the same shape, all
+/// counted from the front.
+Tensor read_along(const Tensor& x, const Tensor& indices, int axis);
 /// 0, 1, … along `axis` of a shape of `rank` axes, all others of extent 1.
 Tensor positions(Dim extent, int rank, int axis);
 /// Indices along one axis of tensors of their own rank: axes before it are batch axes, those after

@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "ir/sizes.h"
 #include "ops/families.h"
+#include "ops/index_bounds.h"
 #include "ops/indexing.h"
 #include "ops/op_decls.h"
 #include "ops/shapes.h"
@@ -56,6 +57,7 @@ void prepare_cross_entropy(CrossEntropyAttrs& a, Tensors& in) {
     Tensors logits{in[0]};
     promote_all(logits, "cross_entropy", floats, true);
     in[0] = logits[0];
+    check_bounds("cross_entropy", in[1], x, a.axis.i, Negative::is_outside);
   } else {
     promote_all(in, "cross_entropy", floats, true);
   }
@@ -81,7 +83,7 @@ Tensor share_of(double whole, Dim count, DType type) {
 /// Per row lse - (1-s)·x[target] - s·mean(x): the smoothed sum of -target·log_softmax(x).
 Tensor loss_of_classes(const CrossEntropyAttrs& a, const Tensor& x, const Tensor& targets) {
   Tensor at = tn::reshape(targets, without_axes(x.shape(), Axes(a.axis.i), true));
-  Tensor chosen = tn::reshape(tn::take_along_axis(x, at, a.axis), targets.shape());
+  Tensor chosen = tn::reshape(read_along(x, at, a.axis.i), targets.shape());
   Tensor total = tn::logsumexp(x, Axes(a.axis.i));
   Tensor loss = total - chosen;
   if (a.label_smoothing != 0) {
@@ -134,7 +136,7 @@ Tensors vjp_cross_entropy(const CrossEntropyAttrs& a, const Primal& p, const Ten
 Tensors embedding_body(const NoAttrs&, const Tensors& in) {
   if (in[0].rank() == 0) fail("embedding: weight needs an axis: {}", *type_of(in[0]));
   check_kind("embedding", integers, in[1].dtype());
-  return {tn::take(in[0], in[1], Axis(0))};
+  return {tn::gather(in[0], {wrap_negative("embedding", in[1], *type_of(in[0]), 0)}, Axes(0))};
 }
 
 }  // namespace
@@ -147,7 +149,8 @@ constinit const OpDef cross_entropy = Composite<CrossEntropyAttrs>{
         "(integers, the shape of `logits` without `axis`) or probabilities (the shape of "
         "`logits`). "
         "`label_smoothing` moves that share of each target to all classes alike. `reduction` is "
-        "none, mean or sum. The loss of a class outside the range (also a negative one) is NaN.",
+        "none, mean or sum. A class outside the range (also a negative one) is an error, which "
+        "compiled code checks under `debug_indices` only; otherwise its loss is NaN.",
     .args = {"logits", "targets"},
     .recorded = true,
     .prepare = rule<prepare_cross_entropy>,
@@ -165,7 +168,8 @@ constinit const OpDef embedding = Composite<>{
     .doc =
         "The rows of `weight` at `indices`, which are integers of any shape. Negative indices "
         "count "
-        "from the end, those out of bounds are clamped.",
+        "from the end; one out of bounds is an error, which compiled code checks under "
+        "`debug_indices` only and clamps otherwise.",
     .args = {"weight", "indices"},
     .body = rule<embedding_body>,
     .samples = {{"f32[3,4], i64[5]", "", 0, 2},

@@ -5,6 +5,7 @@
 #include "ir/sizes.h"
 #include "loop/c_expressions.h"
 #include "ops/families.h"
+#include "ops/index_bounds.h"
 #include "ops/indexing.h"
 #include "ops/indexing_c.h"
 #include "ops/op_decls.h"
@@ -39,6 +40,7 @@ KindSet combinable(ScatterMode mode) {
 
 void prepare_scatter(ScatterAttrs& a, Tensors& in) {
   sort_indices("scatter", a.axes, in, 2);
+  check_known("scatter", a.outside, a.axes, in, 2);
   check_kind("scatter", combinable(a.mode), in[0].dtype());
   std::vector<TypeRef> types;
   for (size_t i = 2; i < in.size(); ++i) types.push_back(type_of(in[i]));
@@ -65,8 +67,9 @@ void run_scatter(const LibraryCall& call) {
   const InternedType& x = *call.in_types[0];
   if (x.elements) std::memcpy(call.out[0], call.in[0], static_cast<size_t>(x.bytes()));
   Types indices = call.in_types.subspan(2);
-  ScatterPlan plan = plan_scatter(x.shape, a.axes, a.batch_dims, index_shape("scatter", indices),
-                                  indices, call.in + 2, a.outside);
+  OutOfRange outside = indices_are_checked ? a.outside : when_writing(a.outside);
+  ScatterPlan plan = plan_scatter(x, a.axes, a.batch_dims, index_shape("scatter", indices), indices,
+                                  call.in + 2, outside);
   scatter_into(plan, x.dtype, a.mode, call.in[1], call.out[0]);
 }
 
@@ -74,7 +77,7 @@ std::string c_of_scatter(const ScatterAttrs& a, source::CCall& call) {
   const InternedType& x = *call.in[0];
   std::string copy = x.elements ? format("  memcpy(y0, x0, {});\n", x.bytes()) : "";
   if (call.in[1]->elements == 0) return copy;
-  CIndexed at(call, a.axes, a.batch_dims, 2, a.outside);
+  CIndexed at(call, a.axes, a.batch_dims, 2, when_writing(a.outside));
   std::string to = format("y0[{}]", at.place), from = format("x1[{}]", at.element);
   if (a.mode != ScatterMode::set) {
     source::c_needs_real("scatter", x);
@@ -92,22 +95,24 @@ std::string c_of_scatter(const ScatterAttrs& a, source::CCall& call) {
   return copy + at.in_loops(format("{}{} = {};", at.condition, to, from));
 }
 
-/// A scatter seen from its places: what derivatives read there and add there.
+/// A scatter seen from its places: what derivatives read there and add there, without checking the
+/// indices again.
 struct Places {
   const ScatterAttrs& a;
   Tensors indices;
+  const OutOfRange outside = when_writing(a.outside);
   Places(const ScatterAttrs& attrs, const Tensors& in)
       : a(attrs), indices(in.begin() + 2, in.end()) {}
 
   /// `x` at the places of the updates; 0 for updates that are dropped.
   Tensor read(const Tensor& x) const {
-    return tn::gather(x, indices, a.axes, a.batch_dims, kOutOfRange[static_cast<int>(a.outside)]);
+    return tn::gather(x, indices, a.axes, a.batch_dims, kOutOfRange[static_cast<int>(outside)]);
   }
   /// `x` with `updates` combined into it.
   Tensor write(const Tensor& x, const Tensor& updates, ScatterMode mode) const {
     Tensors operands = indices;
     operands.insert(operands.begin(), {x, updates});
-    ScatterAttrs attrs{a.axes, mode, a.batch_dims, a.outside};
+    ScatterAttrs attrs{a.axes, mode, a.batch_dims, outside};
     return call_with(scatter, operands, &attrs)[0];
   }
   Tensor sum(const Tensor& updates, const Shape& shape) const {
@@ -122,7 +127,7 @@ Tensor keep_last_writers(const ScatterAttrs& a, const Tensors& in, const Tensor&
   for (size_t i = 2; i < in.size(); ++i) points = broadcast(points, in[i].shape(), "scatter");
   if (points.elements() == Dim(1)) return ct;
   int batch = static_cast<int>(a.batch_dims), first = a.axes[0].i;
-  ScatterAttrs only{{}, ScatterMode::set, a.batch_dims, a.outside};
+  ScatterAttrs only{{}, ScatterMode::set, a.batch_dims, when_writing(a.outside)};
   for (int k = 0; k < batch; ++k) written.push_back(in[0].shape()[k]);
   for (Axis k : a.axes) {
     only.axes.push_back(written.rank());
@@ -205,7 +210,7 @@ Tensors add_at(const ScatterAddAttrs& a, const Tensors& in) {
   for (size_t i = 2; i < in.size() && static_cast<int>(i) - 2 < a.axes.size(); ++i) {
     check_kind("scatter_add", integers, in[i].dtype());
     int axis = normal_axis(a.axes[static_cast<int>(i) - 2], in[0].rank(), "scatter_add");
-    operands[i] = wrap_negative(in[i], in[0].shape()[axis]);
+    operands[i] = wrap_negative("scatter_add", in[i], *type_of(in[0]), axis);
   }
   ScatterAttrs attrs{a.axes, ScatterMode::add};
   return call_with(scatter, operands, &attrs);
@@ -218,7 +223,7 @@ Tensors put_along(const PutAttrs& a, const Tensors& in) {
   int axis = normal_axis(a.axis, x.rank(), "put_along_axis");
   Shape shape = with_extent(x.shape, axis, at.shape[axis]);
   Tensors operands = {in[0], tn::broadcast_to(in[2], shape)};
-  Tensor indices = tn::broadcast_to(wrap_negative(in[1], x.shape[axis]), shape);
+  Tensor indices = tn::broadcast_to(wrap_negative("put_along_axis", in[1], x, axis), shape);
   AlongIndices along(indices, axis);
   for (Tensor& t : along.indices) operands.push_back(t);
   ScatterAttrs attrs{along.axes, a.mode, axis};
@@ -231,6 +236,7 @@ Tensors sum_segments(const SegmentAttrs& a, const Tensors& in) {
     fail("segment_sum: one segment for each row is needed: {} and {}", ids, x);
   if (a.num_segments < 0) fail("segment_sum: a negative number of segments: {}", a.num_segments);
   Tensor zeros = filled(0, x.dtype, with_extent(x.shape, 0, a.num_segments));
+  check_bounds("segment_sum", in[1], *type_of(zeros), 0, Negative::is_outside);
   ScatterAttrs attrs{Axes(0), ScatterMode::add};
   return call_with(scatter, {zeros, in[0], in[1]}, &attrs);
 }
@@ -378,8 +384,9 @@ constinit const OpDef scatter = Op<ScatterAttrs>{
         "is "
         "set, add, mul, max or min. Indices and axes are those of `gather`, whose result shape "
         "`updates` broadcast to. Elements are taken in row-major order of `updates`, so the last "
-        "one written stays. Updates whose index is out of bounds are dropped, unless `outside` is "
-        "clamp.",
+        "one written stays. An index out of bounds is an error, which compiled code checks under "
+        "`debug_indices` only and drops otherwise. `outside` says that it is always dropped or "
+        "clamped.",
     .args = {"x", "updates", "*indices"},
     .prepare = rule<prepare_scatter>,
     .infer = rule<infer_scatter>,
@@ -392,7 +399,8 @@ constinit const OpDef scatter = Op<ScatterAttrs>{
     .samples = {{"f32[5,4], f32[3,4], i64[3]", "axes=[0]", 0, 3},
                 {"f32[5,4], f32[3,2], i64[3,1], i64[2]", "axes=[0,1], mode=add", 0, 3},
                 {"f32[5,4], f32[], i64[3]", "axes=[1], mode=max", 0, 3},
-                {"f32[2,5,4], f32[2,5,3], i64[2,3]", "axes=[2], mode=mul, batch_dims=1", -1, 4},
+                {"f32[2,5,4], f32[2,5,3], i64[2,3]",
+                 "axes=[2], mode=mul, batch_dims=1, outside=drop", -1, 4},
                 {"f32[2,5], f32[2,6], i64[2,6]", "axes=[1], batch_dims=1, outside=clamp", -2, 6}},
 };
 
@@ -400,7 +408,8 @@ constinit const OpDef scatter_add = Composite<ScatterAddAttrs>{
     .name = "scatter_add",
     .doc =
         "`x` with `updates` added at `indices`, as `scatter` does it. Negative indices count from "
-        "the end; updates whose index is still out of bounds are dropped.",
+        "the end; one out of bounds is an error, which compiled code checks under "
+        "`debug_indices` only and drops otherwise.",
     .args = {"x", "updates", "*indices"},
     .body = rule<add_at>,
     .samples = {{"f32[5,4], f32[3,4], i64[3]", "axes=[0]", -3, 3}},
@@ -410,8 +419,8 @@ constinit const OpDef put_along_axis = Composite<PutAttrs>{
     .name = "put_along_axis",
     .doc =
         "`x` with the elements that `take_along_axis` reads replaced by `values`, or combined with "
-        "them by `mode`. Negative indices count from the end; values whose index is still out of "
-        "bounds are dropped.",
+        "them by `mode`. Negative indices count from the end; one out of bounds is an error, "
+        "which compiled code checks under `debug_indices` only and drops otherwise.",
     .args = {"x", "indices", "values"},
     .body = rule<put_along>,
     .samples = {{"f32[3,4], i64[3,2], f32[3,2]", "", 0, 3},
@@ -422,7 +431,8 @@ constinit const OpDef segment_sum = Composite<SegmentAttrs>{
     .name = "segment_sum",
     .doc =
         "Row s is the sum of the rows of `x` whose segment in `segment_ids` is s; 0 when there is "
-        "none. Rows whose segment is out of bounds (also negative) are dropped.",
+        "none. A segment out of bounds (also a negative one) is an error, which compiled code "
+        "checks under `debug_indices` only; otherwise it drops the row.",
     .args = {"x", "segment_ids"},
     .body = rule<sum_segments>,
     .samples = {{"f32[5], i64[5]", "num_segments=4", 0, 3},

@@ -5,8 +5,11 @@
 #include <cstring>
 #include <type_traits>
 
+#include "base/error.h"
 #include "base/half.h"
+#include "ir/element.h"
 #include "ir/view.h"
+#include "ops/index_bounds.h"
 #include "ops/shapes.h"
 #include "runtime/threads.h"
 
@@ -289,9 +292,29 @@ void set_all(const ScatterPlan& plan, int64_t size, const void* updates, void* t
 
 }  // namespace
 
-ScatterPlan plan_scatter(const Shape& shape, const Axes& axes, int64_t batch_dims,
-                         const Shape& points, Types types, const void* const* indices,
-                         OutOfRange outside) {
+/// The first index beyond its axis of the first point that has one.
+[[noreturn]] static void throw_outside(const ScatterPlan& plan, const Type& x, const Axes& axes,
+                                       const Shape& points, Types types,
+                                       const void* const* indices) {
+  auto point = std::ranges::find(plan.indexed, kNowhere) - plan.indexed.begin();
+  for (size_t i = 0; i < types.size(); ++i) {
+    int axis = axes[static_cast<int>(i)].i;
+    int64_t extent = x.shape[axis].value(), offset = 0, rest = point;
+    Ints strides = broadcast_strides(types[i]->shape, points);
+    for (int k = points.rank() - 1; k >= 0; --k) {
+      offset += rest % points[k].value() * strides[k];
+      rest /= points[k].value();
+    }
+    auto* at = static_cast<const char*>(indices[i]) + offset * size_of(types[i]->dtype);
+    int64_t index = element_at(types[i]->dtype, at).integer;
+    if (!is_inside(index, extent)) throw OutOfBounds(index, axis, x, types.size() - i);
+  }
+  throw_internal("a point out of bounds has no such index");
+}
+
+ScatterPlan plan_scatter(const Type& x, const Axes& axes, int64_t batch_dims, const Shape& points,
+                         Types types, const void* const* indices, OutOfRange outside) {
+  const Shape& shape = x.shape;
   Ints strides = Strided::row_major(shape).strides;
   int first = axes[0].i, last = axes.back().i;
   ScatterPlan plan;
@@ -315,6 +338,9 @@ ScatterPlan plan_scatter(const Shape& shape, const Axes& axes, int64_t batch_dim
                                                   : adder_for<OutOfRange::drop>(type);
     add(indices[i], rows, extent, strides[axis], plan.indexed.data());
   }
+  if (indices_are_checked && outside == OutOfRange::check &&
+      std::ranges::count(plan.indexed, kNowhere))
+    throw_outside(plan, x, axes, points, types, indices);
   return plan;
 }
 

@@ -11,11 +11,18 @@ enum class ScatterMode : uint8_t { set, add, mul, max, min };
 inline constexpr std::string_view kScatterModes[] = {"set", "add", "mul", "max", "min"};
 constexpr ChoiceNames choice_names(ScatterMode) { return kScatterModes; }
 
-/// What becomes of an index beyond its axis: it stands for the nearest element, or it is dropped:
-/// then nothing is written, and what is read is 0.
-enum class OutOfRange : uint8_t { clamp, drop };
-inline constexpr std::string_view kOutOfRange[] = {"clamp", "drop"};
+/// What becomes of an index beyond its axis: it is an error where indices are checked; it stands
+/// for the nearest element; or it is dropped: then nothing is written, and what is read is 0.
+enum class OutOfRange : uint8_t { check, clamp, drop };
+inline constexpr std::string_view kOutOfRange[] = {"check", "clamp", "drop"};
 constexpr ChoiceNames choice_names(OutOfRange) { return kOutOfRange; }
+/// What `check` comes to where indices are not checked.
+constexpr OutOfRange when_reading(OutOfRange outside) {
+  return outside == OutOfRange::check ? OutOfRange::clamp : outside;
+}
+constexpr OutOfRange when_writing(OutOfRange outside) {
+  return outside == OutOfRange::check ? OutOfRange::drop : outside;
+}
 
 /// Element (b, i, m, r) of what is read or written lies at b*outer_stride + points(b)[i] +
 /// middle[m] + r.
@@ -36,9 +43,9 @@ struct ScatterPlan {
 };
 
 /// The indices of `types` broadcast to `points`; the first `batch_dims` axes of both are paired.
-ScatterPlan plan_scatter(const Shape& shape, const Axes& axes, int64_t batch_dims,
-                         const Shape& points, Types types, const void* const* indices,
-                         OutOfRange outside);
+/// Throws OutOfBounds where `outside` is check.
+ScatterPlan plan_scatter(const Type& x, const Axes& axes, int64_t batch_dims, const Shape& points,
+                         Types types, const void* const* indices, OutOfRange outside);
 
 /// Copies the elements at the places of `plan` to `out`, in order.
 void gather_from(ScatterPlan plan, DType type, const void* x, void* out);

@@ -104,7 +104,7 @@ Tensors quantiles(const ReduceAttrs& a, const Tensors& in) {
   Tensor below = tn::floor(place);
   Tensor share = cast_to(place - below, w.x.dtype()), first = cast_to(below, DType::i64);
   Tensor low = tn::gather(lines, {first}, Axes(axis));
-  Tensor high = tn::gather(lines, {first + 1}, Axes(axis));
+  Tensor high = tn::gather(lines, {first + 1}, Axes(axis), 0, "clamp");  // q = 1 has no next one
   Tensor value = tn::where(tn::equal(low, high), low, low + (high - low) * share);
   Shape line = lines.shape();
   line.erase(axis);

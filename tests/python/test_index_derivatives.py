@@ -19,9 +19,15 @@ def test_elements_read_twice_get_the_sum():
     assert vjp(lambda x: x[i - 1], rows, ct=[[1, 2]] * 3) == [[[0, 0], [3, 6]]]
 
 
+W = tn.asarray([1.0, 10.0, 100.0])
+
+
 def test_clamped_indices_give_to_the_element_they_read():
     i = tn.asarray([-7, 1, 9])
-    assert vjp(lambda x: tn.gather(x, [i], axes=[0]), [1, 2, 3], ct=[1, 10, 100]) == [[1, 10, 100]]
+    f = lambda x: tn.gather(x, [i], axes=[0], outside="clamp")  # noqa: E731
+    assert vjp(f, [1, 2, 3], ct=[1, 10, 100]) == [[1, 10, 100]]
+    compiled = tn.compile(tn.grad(lambda x, i: (tn.gather(x, [i], axes=[0]) * W).sum()))
+    assert compiled(tn.asarray([1.0, 2.0, 3.0]), i).tolist() == [1, 10, 100]
     f = lambda x: tn.gather(x, [i], axes=[0], outside="drop")  # noqa: E731
     assert vjp(f, [1, 2, 3], ct=[1, 10, 100]) == [[0, 10, 0]]
 
@@ -47,7 +53,8 @@ def test_a_number_written_everywhere_gets_the_sum():
 
 
 def test_dropped_updates_get_nothing():
-    f = lambda x, u: tn.scatter(x, u, [tn.asarray([0, 7, -1])], axes=[0], mode="add")  # noqa: E731
+    i = tn.asarray([0, 7, -1])
+    f = lambda x, u: tn.scatter(x, u, [i], axes=[0], mode="add", outside="drop")  # noqa: E731
     assert vjp(f, [5, 6, 7], [1, 2, 3], ct=[1, 10, 100]) == [[1, 10, 100], [1, 0, 0]]
 
 

@@ -75,11 +75,17 @@ def test_log_cosh_of_small_errors_keeps_its_digits():
     np.testing.assert_allclose(got, x + np.log1p(np.expm1(-2 * x) / 2), 1e-6)
 
 
-def test_classes_outside_the_range_are_nan_and_ignored_ones_nothing():
+def test_classes_outside_the_range_are_errors_and_ignored_ones_nothing():
     logs, targets = tn.log(tn.full((4, 2), 0.5)), tn.array([0, 2, -1, -100])
     for f in (losses.nll_loss, losses.cross_entropy):
-        got = f(logs, targets, ignore_index=-100).numpy()
+        for bad in (2, -1, -100):
+            with pytest.raises(tn.InvalidIndex, match=f"{bad} is out of bounds for axis 1 .* 2 "):
+                tn.eval(f(logs, tn.array([0, 1, bad, 0])))
+        compiled = tn.compile(lambda x, t: f(x, t, ignore_index=-100))
+        got = compiled(logs, targets).numpy()  # which does not check
         np.testing.assert_allclose(got, [np.log(2), np.nan, np.nan, 0], 1e-6)
+        kept = f(logs, tn.array([0, 1, -100, 1]), ignore_index=-100).numpy()
+        np.testing.assert_allclose(kept, np.log(2) * np.array([1, 1, 0, 1]), 1e-6)
         none = tn.full((4,), -100, dtype=tn.int64)
         assert f(logs, none, reduction="mean", ignore_index=-100).item() == 0
 

@@ -137,8 +137,8 @@ def test_cross_entropy_far_from_the_target():
 def test_cross_entropy_of_a_masked_class_and_of_none():
     f = lambda x: tn.cross_entropy(x, tn.asarray([1]))  # noqa: E731
     same(gradient(f, [[-INF, 0, 0]])[0], [[0, -0.5, 0.5]])
-    f = lambda x: tn.cross_entropy(x, tn.asarray([5, 0]), reduction="sum")  # noqa: E731
-    same(gradient(f, [[0, 0], [0, 0]])[0], [[0, 0], [-0.5, 0.5]])
+    slopes = tn.compile(tn.grad(lambda x, t: tn.cross_entropy(x, t, reduction="sum")))
+    same(slopes(tn.zeros((2, 2)), tn.asarray([5, 0])), [[0, 0], [-0.5, 0.5]])  # not checked there
 
 
 def test_a_query_without_keys_has_gradient_zero():

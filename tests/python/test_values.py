@@ -249,25 +249,36 @@ def test_where_does_not_leak_the_other_side():
     assert (tn.where(x > 0, tn.log(x), -1)).tolist() == [-1, 0]
 
 
-def test_writes_out_of_bounds_are_dropped():
+@pytest.mark.parametrize("level", [0, 3])
+def test_compiled_writes_out_of_bounds_are_dropped(level):
     x = tn.zeros((4,))
     at = tn.asarray([1, 4, -5, -1, 2**40])
     ones = tn.ones((5,))
     wanted = [0, 1, 0, 1]
-    assert tn.scatter_add(x, ones, at, axes=[0]).tolist() == wanted
-    assert tn.put_along_axis(x, at, ones).tolist() == wanted
-    assert tn.segment_sum(ones, tn.asarray([0, -1, 2, 1, 0]), 2).tolist() == [2, 1]
-    assert tn.scatter(x, 1.0, tn.asarray([9, 3], dtype="uint8"), axes=[0]).tolist() == [0, 0, 0, 1]
+
+    def compiled(f, *args):
+        return tn.compile(f, optimization_level=level)(*args).tolist()
+
+    def update(y, value, *indices):
+        return y.at[indices].set(value)
+
+    assert compiled(lambda at: tn.scatter_add(x, ones, at, axes=[0]), at) == wanted
+    assert compiled(lambda at: tn.put_along_axis(x, at, ones), at) == wanted
+    segments = tn.asarray([0, -1, 2, 1, 0])
+    assert compiled(lambda at: tn.segment_sum(ones, at, 2), segments) == [2, 1]
+    small = tn.asarray([9, 3], dtype="uint8")
+    assert compiled(lambda at: tn.scatter(x, 1.0, at, axes=[0]), small) == [0, 0, 0, 1]
     y = tn.zeros((2, 3))
-    y[tn.asarray([0, 5, 1]) + 0, tn.asarray([0, 0, -4]) + 0] = 1  # not known yet: no error
-    assert y.tolist() == [[1, 0, 0], [0, 0, 0]]
-    y[:, tn.asarray([3, 1]) + 0] = tn.asarray([7.0, 8.0])
-    assert y.tolist() == [[1, 8, 0], [0, 8, 0]]
-    assert tn.take(tn.arange(4), at).tolist() == [1, 3, 0, 3, 3]
+    got = compiled(update, y, 1.0, tn.asarray([0, 5, 1]), tn.asarray([0, 0, -4]))
+    assert got == [[1, 0, 0], [0, 0, 0]]
+    columns = tn.compile(lambda y, i: y.at[:, i].set(tn.asarray([7.0, 8.0])))
+    assert columns(y, tn.asarray([3, 1])).tolist() == [[0, 8, 0], [0, 8, 0]]
+    assert compiled(lambda at: tn.take(tn.arange(4), at), at) == [1, 3, 0, 3, 3]
 
 
 def test_a_class_that_does_not_exist_is_seen():
-    losses = tn.cross_entropy(tn.zeros((4, 3)), tn.asarray([0, 3, -1, 2]), reduction="none")
+    loss = tn.compile(lambda x, t: tn.cross_entropy(x, t, reduction="none"))
+    losses = loss(tn.zeros((4, 3)), tn.asarray([0, 3, -1, 2]))
     assert [math.isnan(v) for v in losses.tolist()] == [False, True, True, False]
     assert losses[0].item() == pytest.approx(math.log(3))
 

@@ -72,8 +72,9 @@ class Bilinear(Module):
 class Embedding(Module):
     """The rows of the weight [num_embeddings, dims] at the given integers, of any shape.
 
-    Negative ones count from the end, those out of bounds are clamped. The weight is drawn from the
-    standard normal distribution.
+    Negative ones count from the end; one out of bounds is an error, which compiled code checks
+    under `tn.debug_indices` only and clamps otherwise. The weight is drawn from the standard normal
+    distribution.
 
         >>> layer = tn.nn.Embedding(100, 8)
         >>> layer

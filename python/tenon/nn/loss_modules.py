@@ -110,7 +110,8 @@ def _weighted(
         targets = (1 - label_smoothing) * targets + label_smoothing / classes
         return losses.reduced("weight", -tn.sum(weighted * targets, axis=axis), reduction)
     counted = targets != ignore_index
-    chosen = losses.nll_loss(weighted, tn.where(counted, targets, 0), axis)
+    targets = tn.where(counted, targets, 0)
+    chosen = losses.nll_loss(weighted, targets, axis)
     loss = (1 - label_smoothing) * chosen
     if label_smoothing != 0:
         loss = loss - label_smoothing / classes * tn.sum(weighted, axis=axis)

@@ -55,7 +55,8 @@ def nll_loss(
 ) -> tn.Tensor:
     """Minus the log probability, in `inputs`, of the target classes.
 
-    `targets` are without `axis`. The loss of a class outside the range is NaN.
+    `targets` are without `axis`. A class outside the range is an error, which compiled code checks
+    under `tn.debug_indices` only; otherwise its loss is NaN.
 
         >>> tn.nn.losses.nll_loss(tn.log(tn.array([[0.25, 0.75]])), tn.array([1]))
         tensor([0.28768206], dtype=float32)
@@ -68,11 +69,23 @@ def nll_loss(
             f"nll_loss: targets of shape {tuple(without)} fit inputs of shape {inputs.shape}, "
             f"not {targets.shape}",
         )
-    chosen = tn.take_along_axis(inputs, tn.expand_dims(targets, axis=axis), axis=axis)
-    known = tn.logical_and(targets >= 0, targets < classes)
-    loss = tn.where(known, -tn.squeeze(chosen, axis=axis), tn.nan)
     counted = None if ignore_index is None else targets != ignore_index
+    if counted is not None:
+        targets = tn.where(counted, targets, 0)
+    known = tn.logical_and(targets >= 0, targets < classes)
+    loss = tn.where(known, -_of_classes(inputs, targets, axis % inputs.ndim), tn.nan)
     return reduced("nll_loss", loss, reduction, counted=counted)
+
+
+def _of_classes(x: tn.Tensor, classes: tn.Tensor, axis: int) -> tn.Tensor:
+    """`x` at the classes along `axis`, of which negative ones do not count from the end."""
+    places = [tn.expand_dims(classes, axis=axis)]
+    for k in range(axis + 1, x.ndim):
+        shape = [1] * x.ndim
+        shape[k] = x.shape[k]
+        places.append(tn.reshape(tn.arange(x.shape[k]), shape))
+    axes = list(range(axis, x.ndim))
+    return tn.squeeze(tn.gather(x, places, axes=axes, batch_dims=axis), axis=axis)
 
 
 def binary_cross_entropy(

@@ -136,7 +136,7 @@ static constexpr Helper kHelpers[] = {
     x, at, own = _places(x, indices, axes, batch_dims)
     updates = jnp.moveaxis(updates, range(first, first + own), range(batch_dims, batch_dims + own))
     held = tuple(jnp.clip(i, 0, n - 1) for i, n in zip(at, x.shape))
-    if outside == "drop":  # beyond the end, where JAX drops them
+    if outside != "clamp":  # beyond the end, where JAX drops them
         inside = jnp.stack([i == j for i, j in zip(at, held)]).all(0)
         held = tuple(jnp.where(inside, i, n) for i, n in zip(held, x.shape))
     place = x.at[held]

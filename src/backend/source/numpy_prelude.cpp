@@ -194,7 +194,7 @@ static constexpr Helper kHelpers[] = {
     made, at, own = _places(np.array(x), indices, axes, batch_dims)
     updates = np.moveaxis(updates, range(first, first + own), range(batch_dims, batch_dims + own))
     held = tuple(np.clip(i, 0, n - 1) for i, n in zip(at, made.shape))
-    if outside == "drop":
+    if outside != "clamp":
         inside = np.logical_and.reduce([i == j for i, j in zip(at, held)])
         held, updates = tuple(i[inside] for i in held), updates[inside]
     if mode == "set":

@@ -122,7 +122,7 @@ static constexpr Helper kHelpers[] = {
         tuple(range(first, first + own)), tuple(range(batch_dims, batch_dims + own))
     )
     held = tuple(i.clamp(0, n - 1) for i, n in zip(at, made.shape))
-    if outside == "drop":
+    if outside != "clamp":
         inside = torch.stack([i == j for i, j in zip(at, held)]).all(0)
         held, updates = tuple(i[inside] for i in held), updates[inside]
     if mode in ("set", "add"):
