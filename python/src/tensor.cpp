@@ -252,7 +252,6 @@ void bind_tensor(nb::module_& m) {
   add_values(type);
   add_gradients(type);
   add_export(type);
-  type.attr("__array_ufunc__") = nb::none();  // NumPy leaves `array + tensor` to the tensor
   type.attr("__array_priority__") = 1000;
 }
 

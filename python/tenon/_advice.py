@@ -95,12 +95,15 @@ def missing_name(name: str, known: Iterable[str], module: str = "tenon") -> str:
 
 
 def nearest(word: str, known: Iterable[str]) -> str | None:
-    """The name that differs from `word` in the fewest letters, if those are few of its letters."""
+    """The name that differs from `word` in the fewest letters, if those are few of its letters;
+    else the shortest one that begins with it."""
+    names = list(known)
     best, limit = None, max(1, (len(word) + 2) // 4)
-    for name in known:
+    for name in names:
         if abs(len(name) - len(word)) <= limit and (edits := _edits(word, name)) <= limit:
             best, limit = name, edits - 1
-    return best
+    longer = [name for name in names if len(word) > 2 and name.startswith(word)]
+    return best or min(longer, key=len, default=None)
 
 
 def _edits(a: str, b: str) -> int:
