@@ -98,6 +98,8 @@ def constant(text: str) -> tuple[str, object]:
 def load(source: str) -> Callable[..., Any]:
     """The function or module that "file.py:expression" or "package.module:expression" names."""
     place, colon, expression = source.partition(":")
+    if not colon and os.path.isdir(place):
+        raise CannotFind(f"{place} is a directory\n  hint: give the name of a file in it")
     if not colon or not expression:
         raise CannotFind(f"{source}: names no function\n  hint: write {place}:function")
     module = load_file(place) if place.endswith(".py") else load_module(place)
@@ -114,6 +116,8 @@ def load(source: str) -> Callable[..., Any]:
 
 def load_file(path: str) -> ModuleType:
     file = pathlib.Path(path)
+    if file.is_dir():
+        raise CannotFind(f"{path} is a directory\n  hint: give the name of a file in it")
     if not file.is_file():
         raise CannotFind(f"no file {path} that can be read")
     sys.path.insert(0, os.path.dirname(os.path.abspath(path)))

@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 
@@ -56,8 +57,12 @@ std::string seconds_text(double seconds) {
 }
 
 std::string read_text(const std::string& path) {
-  std::ifstream file(path == "-" ? "/dev/stdin" : path, std::ios::binary);
-  if (!file) fail("no file {} that can be read", path);
+  std::string source = path == "-" ? "/dev/stdin" : path;
+  std::error_code ignored;
+  if (std::filesystem::is_directory(source, ignored))  // a stream would open it
+    fail(Hint{"give the name of a file in it"}, "{} is a directory", path);
+  std::ifstream file(source, std::ios::binary);
+  if (!file) fail("no file {} that can be read: {}", path, std::strerror(errno));
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
@@ -69,6 +74,7 @@ bool is_executable(const std::string& path) {
 }
 
 void write_text(const std::string& path, std::string_view text) {
+  errno = 0;
   std::ofstream file(path, std::ios::binary);
   file << text;
   file.close();

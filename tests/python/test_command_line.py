@@ -229,6 +229,24 @@ def test_elements_are_converted_when_asked(folder):
     answer("run", "model.tnx", "--input", "x=double.npy", "--cast", cwd=folder)
 
 
+@pytest.mark.parametrize("command", [
+    ["run", "sub"], ["run", "model.tnx", "--input", "x=sub"], ["inspect", "sub"], ["bench", "sub"],
+    ["export", "sub"], ["show", "sub"], ["opt", "sub"], ["compile", "sub", "-o", "no.tnx"],
+    ["compile", "sub.py:f", "--input", "x=f32[2]", "-o", "no.tnx"],
+    ["compile", "poly.tn", "-o", "sub"],
+    ["run", "model.tnx", "--random", "--output", "sub"],
+    ["export", "model.tnx", "-o", "poly.tn"],
+])  # fmt: skip
+def test_a_folder_where_a_file_is_wanted(folder, command):
+    for name in ("sub", "sub.py"):
+        (folder / name).mkdir(exist_ok=True)
+    for program in ([TENON], PYTHON)[: 1 if command[0] != "compile" else 2]:
+        message = refused(*command, cwd=folder, command=program)
+        assert "sub" in message or "poly.tn" in message
+        assert re.search("is a directory|Is a directory|Not a directory|no such folder", message)
+    assert not (folder / "no.tnx").exists()
+
+
 @pytest.mark.parametrize("damage", ["empty", "short", "text", "flipped"])
 def test_bad_files_are_told(folder, damage):
     whole = (folder / "model.tnx").read_bytes()
