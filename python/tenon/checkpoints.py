@@ -14,6 +14,7 @@ under its name when all of it is on the disk, and loading compares its checksum.
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import json
 import os
@@ -45,14 +46,17 @@ def save_checkpoint(path: files.Path, /, *, random: bool = True, **parts: Any) -
     files.save_safetensors(name, tensors, {_KEY: json.dumps({"version": 1, "parts": about})})
 
 
-def load_checkpoint(path: files.Path, /, *, random: bool = True, **parts: Any) -> dict[str, Any]:
+def load_checkpoint(
+    path: files.Path, /, *, random: bool = True, verify: bool | None = None, **parts: Any
+) -> dict[str, Any]:
     """Puts what `save_checkpoint` wrote into the parts that are given, and returns the others.
 
     Parts with a state need not be given; what is returned for them is what their `state_dict` was.
+    The checksum of the file is compared, unless `verify` is False.
     """
     name = files.path_of("load_checkpoint", path)
     with files.opening(name):
-        tensors, metadata = _core._load_safetensors(name, True)
+        tensors, metadata = _core._load_safetensors(name, verify)
     try:
         saved = _parts(name, metadata)
         values = {part: _unpacked(value, tensors) for part, value in saved.items()}
@@ -142,6 +146,9 @@ class Checkpoints:
 
     The oldest are removed when there are more than `keep`; None keeps all.
 
+    Several processes may save to one folder. A checkpoint appears as a whole; of two with the same
+    step, the one that is finished last stays. `keep` counts those of all processes.
+
         >>> import tempfile
         >>> checkpoints = tn.Checkpoints(tempfile.mkdtemp(), keep=2)
         >>> model = tn.nn.Linear(2, 1)
@@ -172,14 +179,28 @@ class Checkpoints:
         if self.keep is not None:
             others = [other for other in self.steps() if other != step]
             for old in others[: max(0, len(others) + 1 - self.keep)]:
-                os.remove(self.path(old))
+                with contextlib.suppress(FileNotFoundError):  # another process was first
+                    os.remove(self.path(old))
 
     def load(
-        self, step: int | None = None, /, *, random: bool = True, **parts: Any
+        self,
+        step: int | None = None,
+        /,
+        *,
+        random: bool = True,
+        verify: bool | None = None,
+        **parts: Any,
     ) -> dict[str, Any]:
         """`load_checkpoint` of the latest, or of a step; without one, an empty dict."""
-        path = self.latest() if step is None else self.path(step)
-        return {} if path is None else load_checkpoint(path, random=random, **parts)
+        while True:
+            path = self.latest() if step is None else self.path(step)
+            if path is None:
+                return {}
+            try:
+                return load_checkpoint(path, random=random, verify=verify, **parts)
+            except files.MissingFile:  # another process saved a later one, and removed this one
+                if step is not None or path == self.latest():
+                    raise
 
     def steps(self) -> list[int]:
         """The steps there are checkpoints of, in order."""
