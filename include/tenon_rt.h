@@ -68,8 +68,12 @@ typedef struct tenon_rt_input {
   int32_t is_size; /* a size, not a tensor */
 } tenon_rt_input;
 
+/* Flags of tenon_rt_load. Without the last two checksums of the whole file are compared, of a small
+ * file when it is loaded, of a large one in the first run, which fails before it gives a result. */
 enum {
-  TENON_RT_TRUST = 1 /* run machine code that this user's machine did not write */
+  TENON_RT_TRUST = 1,    /* run machine code that this user's machine did not write */
+  TENON_RT_VERIFY = 2,   /* compare the checksums of the whole file when it is loaded */
+  TENON_RT_NO_VERIFY = 4 /* compare those of the parts that are parsed only, never of weights */
 };
 
 tenon_rt_executable* tenon_rt_load(const char* path, uint32_t flags);

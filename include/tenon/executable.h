@@ -3,6 +3,7 @@
 // called, saved to one file, and loaded from it.
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -68,6 +69,10 @@ struct SaveSettings {
 struct LoadSettings {
   /// Machine code in the file is run although this user's machine did not write it.
   bool trust = false;
+  /// Whether checksums are compared. true: of the whole file, now. false: only of parts that are
+  /// parsed, never of weights. Not set: of the whole file, now if it is small, otherwise when the
+  /// weights are first used; no result comes from weights that were not verified.
+  std::optional<bool> verify = {};
 };
 
 /// What an executable is made of and did.

@@ -1,6 +1,7 @@
 #pragma once
 // Tensors in files: safetensors, the format of the model hubs.
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -28,12 +29,13 @@ void save_safetensors(const std::string& path, const NamedTensors& tensors,
 /// The same in memory.
 std::string safetensors_bytes(const NamedTensors& tensors, const Metadata& metadata = {});
 
-/// The tensors share the file, mapped read-only: what is not used is not read. Whoever cuts the
-/// file off in place ends the processes that use it; saving never does. With `verify` everything is
-/// read, and compared with the checksum of files that this library wrote.
-TensorFile load_safetensors(const std::string& path, bool verify = false);
+/// The tensors share the file, mapped read-only. A program that truncates it in place ends the
+/// processes that use it; saving never does. Files that this library wrote have a checksum, which
+/// is compared unless `verify` is false: then what is not used is not read. If `verify` is true, a
+/// file without a checksum is an error.
+TensorFile load_safetensors(const std::string& path, std::optional<bool> verify = {});
 /// From a copy of bytes in memory; `name` for messages.
 TensorFile parse_safetensors(std::string_view bytes, const std::string& name = "bytes",
-                             bool verify = false);
+                             std::optional<bool> verify = {});
 
 }  // namespace tn

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <initializer_list>
 #include <memory>
+#include <optional>
 #include <ranges>
 #include <span>
 #include <stdexcept>
@@ -112,13 +113,21 @@ class Tensor {
 
 struct LoadOptions {
   bool trust = false;  // run machine code that this user's machine did not write
+  /// Whether checksums are compared. true: of the whole file, now. false: not of weights. Not set:
+  /// of the whole file, now or, if it is large, in the first call.
+  std::optional<bool> verify = {};
+
+  uint32_t flags() const {
+    uint32_t checks = !verify ? 0u : *verify ? TENON_RT_VERIFY : TENON_RT_NO_VERIFY;
+    return checks | (trust ? TENON_RT_TRUST : 0u);
+  }
 };
 
 /// A loaded file. Calls may come from any number of threads at once.
 class Executable {
  public:
   explicit Executable(const std::string& path, LoadOptions options = {})
-      : f_(tenon_rt_load(path.c_str(), options.trust ? TENON_RT_TRUST : 0), tenon_rt_close) {
+      : f_(tenon_rt_load(path.c_str(), options.flags()), tenon_rt_close) {
     if (!f_) throw Error(tenon_rt_error());
   }
 

@@ -2,6 +2,7 @@
 #include "tenon/executable.h"
 
 #include <nanobind/stl/filesystem.h>
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
@@ -281,9 +282,9 @@ void save(const Executable& program, const std::filesystem::path& path,
   program.save(path.string(), {std::move(targets), debug});
 }
 
-Executable load(const std::filesystem::path& path, bool trust) {
+Executable load(const std::filesystem::path& path, bool trust, std::optional<bool> verify) {
   UserCall place;
-  return Executable::load(path.string(), {trust});
+  return Executable::load(path.string(), {.trust = trust, .verify = verify});
 }
 
 MemoryReport memory(const Executable& program) {

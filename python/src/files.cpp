@@ -3,6 +3,7 @@
 
 #include <nanobind/stl/filesystem.h>
 #include <nanobind/stl/map.h>
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/string_view.h>
 
@@ -72,11 +73,12 @@ void bind_files(nb::module_& m) {
     std::string made = safetensors_bytes(read_named(tensors), metadata);
     return nb::bytes(made.data(), made.size());
   });
-  m.def("_load_safetensors", [](const std::filesystem::path& path, bool verify) {
+  m.def("_load_safetensors", [](const std::filesystem::path& path, std::optional<bool> verify) {
     UserCall place;
     return objects_of(load_safetensors(path.string(), verify));
   });
-  m.def("_parse_safetensors", [](const nb::bytes& bytes, const std::string& name, bool verify) {
+  m.def("_parse_safetensors", [](const nb::bytes& bytes, const std::string& name,
+                                    std::optional<bool> verify) {
     UserCall place;
     return objects_of(parse_safetensors(view_of(bytes), name, verify));
   });

@@ -90,16 +90,22 @@ class Executable(_core._Executable):
         self._program.save(path_of("save", path), levels, debug)
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str], trust: bool = False) -> Executable:
+    def load(
+        cls, path: str | os.PathLike[str], trust: bool = False, verify: bool | None = None
+    ) -> Executable:
         """The executable in a file that `save` wrote.
 
         Machine code is taken from it only if this user's machine wrote it, or with `trust`;
         otherwise it is made again from the graph. Trees of arguments and results are as they were,
         with named tuples and dataclasses of modules that are not imported as tuples and dicts.
+
+        Checksums of the whole file are compared, so that a flipped bit is an error: of a file up to
+        4 MiB now, of a larger one, whose weights are mapped, in the first call before it returns.
+        `verify=True` compares all of them now. `verify=False` leaves out the weights.
         """
         name = path_of("load", path)
         with opening(name):
-            program = _core._Program.load(name, trust)
+            program = _core._Program.load(name, trust, verify)
         try:
             names = [info.name for info in program.inputs]
             infos = [from_core(info) for info in program.inputs]

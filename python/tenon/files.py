@@ -6,8 +6,9 @@
     >>> tn.load(path)
     {'w': tensor([1., 1., 1.], dtype=float32)}
 
-A file appears under its name when all of it is on the disk: who is stopped while saving has the old
-one. Nothing that is read can run code.
+A file appears under its name when all of it is on the disk: a program that is stopped while saving
+leaves the old one. Nothing that is read can run code. Safetensors and npz files that this library
+writes have a checksum of all their bytes, which other libraries ignore; loading compares it.
 """
 
 from __future__ import annotations
@@ -15,10 +16,13 @@ from __future__ import annotations
 import contextlib
 import io
 import json
+import math
 import os
+import re
 import zipfile
+import zlib
 from collections.abc import Callable, Iterator, Mapping
-from typing import IO, TYPE_CHECKING, Any, TypeAlias
+from typing import IO, TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from . import _core
 from .creation import asarray
@@ -83,12 +87,15 @@ def save_safetensors(
         _core._save_safetensors(path_of("save_safetensors", file), named, texts)
 
 
-def load_safetensors(file: File, return_metadata: bool = False, verify: bool = False) -> Any:
+def load_safetensors(
+    file: File, return_metadata: bool = False, verify: bool | None = None
+) -> Any:
     """The tensors of a file by name; with `return_metadata`, a pair with the texts beside them.
 
-    The tensors share the file, mapped: one is read when it is used. So do not overwrite the file in
-    place; saving to its name is fine, which makes a new one. With `verify` all is read now, and
-    compared with the checksum in files that this library wrote.
+    The tensors share the file, mapped. So do not overwrite the file in place; saving to its name is
+    fine, which makes a new one. Files that this library wrote are read once, to compare their
+    checksum. With `verify=False` they are not: a tensor is read when it is used, as in files of
+    other libraries, which have no checksum. `verify=True` refuses those.
     """
     if hasattr(file, "read"):
         loaded = _core._parse_safetensors(_content(file), _name_of(file), verify)
@@ -133,7 +140,7 @@ def _name_of(file: Any) -> str:
     return name if isinstance(name, str) else f"a {type(file).__name__}"
 
 
-def load_shards(path: Path) -> Tensors:
+def load_shards(path: Path, verify: bool | None = None) -> Tensors:
     """The tensors of a checkpoint in several files, by its `model.safetensors.index.json`."""
     name = path_of("load", path)
     try:
@@ -150,7 +157,7 @@ def load_shards(path: Path) -> Tensors:
     for shard, names in shards.items():
         if os.path.basename(str(shard)) != shard:  # it may not lead to other folders
             _core._fail("value", f"load: {name}: not the name of a file beside it: {shard!r}")
-        tensors = load_safetensors(os.path.join(os.path.dirname(name), shard))
+        tensors = load_safetensors(os.path.join(os.path.dirname(name), shard), verify=verify)
         for tensor in names:
             if tensor not in tensors:
                 _core._fail("value", f"load: {shard} has no {tensor!r}, which {name} says it has")
@@ -207,13 +214,44 @@ def _save_zip(
     _write(what, file, ".npz", lambda out: _write_zip(out, arrays, method))
 
 
+# The comment at the end of our archives: a checksum of all bytes before its digits. Members have
+# their own, which do not cover what stands around them. It is marked at both ends: a flipped bit
+# in one mark is found.
+_COMMENT = re.compile(rb"tenon\.crc32=([0-9a-f]{8})\.tenon")
+_NO_SUM = b"tenon.crc32=00000000.tenon"
+_BEFORE_DIGITS, _AFTER_DIGITS = b"tenon.crc32=", b".tenon"
+
+
+class _Summed:
+    """What an archive is written to: puts the checksum in the comment, which comes last."""
+
+    def __init__(self, out: Any) -> None:
+        self.out = out
+        self.sum = 0
+        self.has_members = False  # all of them: what follows is about them
+
+    def write(self, data: Any) -> int:
+        if self.has_members and data == _NO_SUM:
+            self.sum = zlib.crc32(_BEFORE_DIGITS, self.sum)
+            data = _BEFORE_DIGITS + b"%08x" % self.sum + _AFTER_DIGITS
+        self.sum = zlib.crc32(data, self.sum)
+        self.out.write(data)
+        return len(data)
+
+    def flush(self) -> None:
+        pass
+
+
 def _write_zip(out: Any, arrays: dict[str, np.ndarray], method: int) -> None:
-    with zipfile.ZipFile(out, "w", method) as archive:
+    summed = _Summed(out)
+    with zipfile.ZipFile(summed, "w", method) as archive:
+        archive.comment = _NO_SUM
         for name, array in arrays.items():
             info = zipfile.ZipInfo(f"{name}.npy")  # without the time: the same file every time
             info.compress_type = method
             with archive.open(info, "w", force_zip64=True) as member:
                 _write_array(member, array)
+        summed.has_members = True
 
 
 def _write(what: str, file: Any, ending: str, write: Callable[[Any], None]) -> None:
@@ -245,28 +283,59 @@ def _write_array(out: Any, array: np.ndarray) -> None:
     np.lib.format.write_array(out, array, allow_pickle=False)
 
 
+def _check_elements(dtype: np.dtype) -> None:
+    if dtype.hasobject:
+        raise ValueError("Object arrays cannot be loaded: they are pickles, which can run code")
+    if dtype.kind not in "biufcV":
+        raise ValueError(f"elements of type {dtype} have no tensors")
+
+
 def _tensor_of(array: np.ndarray) -> _core.Tensor:
-    """Shares the memory of an array that nobody else has."""
-    if array.dtype.hasobject or array.dtype.kind not in "biufcV":
-        raise ValueError(f"elements of type {array.dtype} have no tensors")
+    """Shares the memory of an array that nobody else has, if elements stand where they should."""
+    _check_elements(array.dtype)
+    array.setflags(write=False)
     raw = {name: (dtype, bits) for dtype, (name, bits) in _RAW.items()}
     found = raw.get(array.dtype.str.lstrip("|"))
     if found:
         dtype, bits = found
-        return _core.bitcast(asarray(array.view(bits.name), copy=False), dtype)
+        return _core.bitcast(asarray(array.view(bits.name)), dtype)
     if not array.dtype.isnative:
         array = array.astype(array.dtype.newbyteorder("="))
-    return asarray(array, copy=False if array.flags.c_contiguous else None)
+    return asarray(array)
 
 
-def _read_array(name: str, file: Any, called: str = "") -> _core.Tensor:
-    """Of a file that is open, or, mapped, of the path `name`."""
+def _read_array(name: str, file: Any, size: int = 0, called: str = "") -> _core.Tensor:
+    """Of an open file of at most `size` bytes, or, mapped, of the path `name`."""
     import numpy as np
 
     with _Reading(name, called):
-        if file is None:
-            return _tensor_of(np.load(name, mmap_mode="r", allow_pickle=False))
-        return _tensor_of(np.lib.format.read_array(file, allow_pickle=False))
+        if file is not None:
+            return _tensor_of(_read_elements(file, size))
+        return _tensor_of(np.load(name, mmap_mode="r", allow_pickle=False))
+
+
+def _read_elements(file: Any, size: int) -> np.ndarray:
+    """As NumPy reads an array. Nothing is allocated that `size` bytes cannot fill."""
+    import numpy as np
+    from numpy.lib import format as npy
+
+    version = npy.read_magic(file)
+    if version not in ((1, 0), (2, 0), (3, 0)):
+        raise ValueError(f"version {version[0]}.{version[1]} of the format")
+    read = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
+    shape, columns_first, dtype = read(file)
+    _check_elements(dtype)
+    count = math.prod(shape)
+    if count * dtype.itemsize > size:
+        raise ValueError(f"{count} elements of {dtype.itemsize} bytes in {size} bytes")
+    array = np.empty(count, dtype)
+    rest = memoryview(array.view(np.uint8)) if array.nbytes else memoryview(b"")
+    while len(rest):
+        got = file.readinto(rest[:_STEP])
+        if not got:
+            raise ValueError(f"it is cut off: {len(rest)} bytes are missing")
+        rest = rest[got:]
+    return array.reshape(shape, order="F" if columns_first else "C")
 
 
 class _Reading:
@@ -286,66 +355,123 @@ class _Reading:
             _core._fail("value", f"load: cannot read {self.inside}: {error}")
 
 
-def _read_zip(name: str, file: Any) -> Tensors:
+_STEP = 1 << 20  # bytes that are read at a time
+_MOST_INFLATED = 1 << 30  # bytes, of a small file
+_MOST_RATIO = 100
+
+
+def _read_zip(name: str, data: bytes | None, options: _Options) -> Tensors:
     tensors: Tensors = {}
-    with _Reading(name):
-        archive = zipfile.ZipFile(file)
-    with archive:
-        members = archive.namelist()
-        if any(os.path.basename(member) == "data.pkl" for member in members):
+    with _Reading(name), open(name, "rb") if data is None else io.BytesIO(data) as opened:
+        archive = zipfile.ZipFile(opened)
+        if options.verify is not False:
+            _verify_zip(name, opened, archive.comment)
+        members = archive.infolist()
+        if any(os.path.basename(member.filename) == "data.pkl" for member in members):
             _fail_pickled(name)
+        _check_inflated(name, members, opened.seek(0, os.SEEK_END), options.max_bytes)
         for member in members:
-            called = member.removesuffix(".npy")
+            called = member.filename.removesuffix(".npy")
             if called in tensors:
                 _core._fail("value", f"load: {name} is damaged: it has {called!r} twice")
-            with _Reading(name, called):
-                elements = io.BytesIO(archive.read(member))
-            tensors[called] = _read_array(name, elements, called)
+            with _Reading(name, called), archive.open(member) as elements:
+                tensors[called] = _read_array(name, elements, member.file_size, called)
+                if elements.read(1):
+                    raise ValueError("it goes on behind its elements")
     return tensors
+
+
+def _verify_zip(name: str, opened: Any, comment: bytes) -> None:
+    """Compares the checksum of our archives. Members of all archives have one each."""
+    if not comment.startswith(b"tenon.") and not comment.endswith(b".tenon"):
+        return
+    found = _COMMENT.fullmatch(comment)
+    end = opened.seek(0, os.SEEK_END) - len(_NO_SUM) + len(_BEFORE_DIGITS)
+    opened.seek(0)
+    summed = 0
+    while end > 0 and (part := opened.read(min(end, _STEP))):
+        summed = zlib.crc32(part, summed)
+        end -= len(part)
+    if found is None or int(found[1], 16) != summed:
+        _core._fail("value", f"load: {name} is damaged: its checksum")
+
+
+def _check_inflated(
+    name: str, members: list[zipfile.ZipInfo], size: int, max_bytes: int | None
+) -> None:
+    """A small file that says that it inflates to much is refused before anything is inflated."""
+    inflated = sum(member.file_size for member in members)
+    most = max(_MOST_INFLATED, _MOST_RATIO * size) if max_bytes is None else max_bytes
+    if inflated > most:
+        what = f"load: {name} inflates from {size} to {inflated} bytes, and {most} is the most"
+        _core._fail("value", what, f"load(..., max_bytes={inflated}) if you trust it")
 
 
 # Any of them ----------------------------------------------------------------------------------
 
 
-def load(file: File, return_metadata: bool = False) -> Any:
+class _Options(NamedTuple):
+    """How a file is read: see `load`."""
+
+    verify: bool | None = None
+    max_bytes: int | None = None
+
+
+def load(
+    file: File,
+    return_metadata: bool = False,
+    verify: bool | None = None,
+    max_bytes: int | None = None,
+) -> Any:
     """What a file holds: the tensor of a `.npy`, or the tensors of an `.npz` or `.safetensors` file
     by name, or the executable of a `.tnx` file. The content says which it is, not the name.
 
     The index of a checkpoint in several files (`model.safetensors.index.json`), or the folder that
     holds it, stands for all of them. With `return_metadata`, the result is a pair with the metadata
     of a safetensors file, empty for others.
+
+    Checksums are compared in files that have them: those that this library wrote, except `.npy`,
+    and all `.npz`. With `verify=False` they are not, where that saves reading the file;
+    `verify=True` refuses files without. A compressed `.npz` may inflate to at most `max_bytes`;
+    without a number, to 100 times its size or 1 GiB, whichever is more.
     """
+    options = _Options(verify, max_bytes)
     if hasattr(file, "read"):
         data = _content(file)
-        loaded = _load(_name_of(file), data[:8], data)
+        loaded = _load(_name_of(file), data[:8], data, options)
     else:
         name = path_of("load", file)
         if os.path.isdir(name):
             name = _model_in(name)
-        loaded = _load(name, _head(name), None)
+        loaded = _load(name, _head(name), None, options)
     tensors, metadata = loaded
     return (tensors, metadata) if return_metadata else tensors
 
 
-def _load(name: str, head: bytes, data: bytes | None) -> tuple[Any, dict[str, str]]:
+def _load(
+    name: str, head: bytes, data: bytes | None, options: _Options
+) -> tuple[Any, dict[str, str]]:
     """From `data`, or else the file `name`; `head` is how it begins."""
     # A small number begins a safetensors file, also where its bytes read like something else.
     sized = len(head) == 8 and int.from_bytes(head, "little") <= _MOST_HEADER
     if not sized and head.startswith(b"\x93NUMPY"):
-        return _read_array(name, data and io.BytesIO(data)), {}
+        if options.verify:
+            hint = "savez and save_safetensors write files with one"
+            _core._fail("value", f"load: {name} has no checksum to verify: it is an npy file", hint)
+        return _read_array(name, data and io.BytesIO(data), len(data or b"")), {}
     if not sized and head.startswith((b"PK\3\4", b"PK\5\6")):
-        return _read_zip(name, name if data is None else io.BytesIO(data)), {}
+        return _read_zip(name, data, options), {}
     if not sized and head.startswith((b"\x80\2", b"\x80\3", b"\x80\4", b"\x80\5")):
         _fail_pickled(name)
     if not sized and data is None and head.lstrip().startswith(b"{"):
-        return load_shards(name), {}
+        return load_shards(name, options.verify), {}
     if data is None and head.startswith(b"TENONX"):
         from .executables import Executable
 
-        return Executable.load(name), {}
+        return Executable.load(name, verify=options.verify), {}
     if data is not None:
-        return _core._parse_safetensors(data, name, False)
-    return load_safetensors(name, return_metadata=True)
+        return _core._parse_safetensors(data, name, options.verify)
+    return load_safetensors(name, return_metadata=True, verify=options.verify)
 
 
 def _head(name: str) -> bytes:

@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "cli/arguments.h"
 #include "cli/commands.h"
+#include "cli/load_flags.h"
 #include "cli/output.h"
 #include "runtime/threads.h"
 
@@ -16,7 +17,8 @@ struct BenchOptions {
   std::vector<std::string> sizes;
   double seconds = 1;
   int threads = 0;
-  bool trust = false, json = false;
+  LoadFlags load;
+  bool json = false;
 };
 
 /// "x.0=1,8,64" for every such option: all combinations.
@@ -66,7 +68,7 @@ std::string sizes_text(const ChosenSizes& chosen) {
 void bench(BenchOptions& options) {
   if (options.threads) set_num_threads(options.threads);
   options.arguments.random = true;
-  Executable f = Executable::load(options.file, {.trust = options.trust});
+  Executable f = Executable::load(options.file, options.load.settings());
   Json rows = Json::array();
   std::vector<std::vector<std::string>> lines = {
       {"sizes", "median", "fastest", "90 %", "calls", "calls/s"}};
@@ -107,7 +109,7 @@ void add_bench(CLI::App& app) {
       ->check(CLI::Range(0.0, 3600.0));
   command->add_option("--threads", options->threads, "Of a call (the cores)")
       ->check(CLI::Range(1, 1024));
-  command->add_flag("--trust", options->trust, "Run machine code that others wrote");
+  options->load.add_to(*command);
   command->add_flag("--json", options->json, "As JSON; times in seconds");
   command->callback([options] { bench(*options); });
 }

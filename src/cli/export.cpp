@@ -4,6 +4,7 @@
 #include "backend/source/c_plan.h"
 #include "base/error.h"
 #include "cli/commands.h"
+#include "cli/load_flags.h"
 #include "cli/output.h"
 #include "frontend/executable.h"
 #include "frontend/stages.h"
@@ -15,6 +16,7 @@ namespace fs = std::filesystem;
 
 struct ExportOptions {
   std::string file, language = "c", folder = ".";
+  LoadFlags load;
   bool json = false, quiet = false;
 };
 
@@ -38,7 +40,7 @@ std::vector<std::string> write_files(const ExportOptions& options) {
     files.push_back(fs::path(options.folder) / (name + ending));
     write_text(files.back(), text);
   };
-  NamedExecutable one[] = {{name, Executable::load(options.file)}};
+  NamedExecutable one[] = {{name, Executable::load(options.file, options.load.settings())}};
   if (options.language == "c") {
     source::CSource c = c_source(one);
     write(".h", c.header);
@@ -64,6 +66,7 @@ void add_export(CLI::App& app) {
   command->add_option("--to", options->language, "c, numpy, torch or jax (c)")
       ->check(CLI::IsMember({"c", "numpy", "torch", "jax"}));
   command->add_option("-o,--output", options->folder, "The folder (this one)");
+  options->load.add_to(*command, false);
   command->add_flag("--json", options->json, "What was written, as JSON");
   command->add_flag("--quiet", options->quiet, "Print nothing");
   command->callback([options] {

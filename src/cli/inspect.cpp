@@ -2,25 +2,21 @@
 #include "base/error.h"
 #include "cli/commands.h"
 #include "cli/input_text.h"
+#include "cli/load_flags.h"
 #include "cli/output.h"
 #include "frontend/executable.h"
 #include "ir/dtype.h"
 #include "runtime/memory.h"
+#include "runtime/tnx_format.h"
 
 namespace tn {
 namespace {
 
 struct InspectOptions {
   std::string file, section;
-  bool trust = false, json = false, verify = false;
+  LoadFlags load;
+  bool json = false;
 };
-
-std::string_view kind_text(tnx::Kind kind) {
-  constexpr std::string_view kNames[] = {"?",    "meta", "graph", "constants", "weights",
-                                         "plan", "code", "debug", "seal"};
-  auto number = static_cast<size_t>(kind);
-  return number < std::size(kNames) ? kNames[number] : kNames[0];
-}
 
 Json json_of(const InputInfo& input) {
   Json sizes = Json::array();
@@ -33,7 +29,7 @@ Json json_of(const InputInfo& input) {
 }
 
 Json json_of(const tnx::SectionInfo& s) {
-  return Json{{"kind", kind_text(s.kind)},
+  return Json{{"kind", section_text(s.kind, "")},
               {"name", s.name},
               {"place", s.place},
               {"bytes", s.length},
@@ -45,9 +41,7 @@ class Inspector {
   explicit Inspector(const InspectOptions& options)
       : options_(options),
         file_(tnx::File::open(options.file)),
-        f_(Executable::load(options.file, {.trust = options.trust})) {
-    if (options.verify) file_->verify();
-  }
+        f_(Executable::load(options.file, options.load.settings())) {}
 
   Json json() const {
     Json inputs = Json::array(), outputs = Json::array(), sections = Json::array();
@@ -71,7 +65,7 @@ class Inspector {
     return format("{}\n\n{}, {}; {}\na call needs at most {} besides its arguments\n\n{}{}",
                   f_.to_text(), options_.file, bytes_text(file_->bytes()), code,
                   bytes_text(static_cast<size_t>(f_.peak_bytes())), sections_text(),
-                  options_.verify ? "\nall checksums are right\n" : "");
+                  options_.load.verify ? "\nall checksums are right\n" : "");
   }
 
   /// One part of it, as text.
@@ -94,7 +88,7 @@ class Inspector {
   std::string sections_text() const {
     std::vector<std::vector<std::string>> rows;
     for (const tnx::SectionInfo& s : file_->sections())
-      rows.push_back({std::string(kind_text(s.kind)), s.name, bytes_text(s.length),
+      rows.push_back({section_text(s.kind, ""), s.name, bytes_text(s.length),
                       s.raw_length == s.length ? "" : bytes_text(s.raw_length) + " unpacked"});
     return table(rows);
   }
@@ -129,8 +123,7 @@ void add_inspect(CLI::App& app) {
   command->add_option("file", options->file, "The executable, .tnx")->required();
   command->add_option("--section", options->section, "Only this part of it")
       ->check(CLI::IsMember({"signature", "graph", "memory", "constants", "sections"}));
-  command->add_flag("--verify", options->verify, "Compare all checksums, those of weights too");
-  command->add_flag("--trust", options->trust, "Take machine code that others wrote as it is");
+  options->load.add_to(*command);
   command->add_flag("--json", options->json, "As JSON");
   command->callback([options] {
     Inspector inspector(*options);

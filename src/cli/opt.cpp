@@ -1,5 +1,6 @@
 // `tenon opt`: passes on a graph, text in and text out.
 #include "cli/commands.h"
+#include "cli/load_flags.h"
 #include "cli/output.h"
 #include "compiler/evaluate.h"
 #include "frontend/executable.h"
@@ -13,6 +14,7 @@ struct OptOptions {
   std::string file = "-";
   std::vector<std::string> passes, off;
   int rounds = 3;
+  LoadFlags load;
   bool decisions = false, list = false;
 };
 
@@ -32,9 +34,10 @@ std::string optimize(const OptOptions& options) {
   Decisions decisions;
   PassContext context{
       .evaluate = evaluate, .decisions = &decisions, .on = options.passes};  // who names one asks
-  Graph graph = is_executable(options.file)
-                    ? Executable::load(options.file).state()->program->graph()
-                    : parse_graph(read_text(options.file));
+  Graph graph =
+      is_executable(options.file)
+          ? Executable::load(options.file, options.load.settings()).state()->program->graph()
+          : parse_graph(read_text(options.file));
   graph = run_passes(graph, context, named.empty() ? passes : named, options.off);
   std::string text = to_text(graph);
   if (!options.decisions) return text;
@@ -66,6 +69,7 @@ void add_opt(CLI::App& app) {
   opt->add_option("--rounds", options->rounds, "Rounds of simplification")->check(CLI::Range(1, 3));
   opt->add_flag("--decisions", options->decisions, "Say what was decided, as comments");
   opt->add_flag("--list", options->list, "Name the passes in the order they run");
+  options->load.add_to(*opt, false);
   opt->callback([options] { write_out(options->list ? list_passes() : optimize(*options)); });
 }
 

@@ -2,6 +2,7 @@
 #include "base/error.h"
 #include "cli/arguments.h"
 #include "cli/commands.h"
+#include "cli/load_flags.h"
 #include "cli/npy.h"
 #include "cli/output.h"
 #include "ir/dtype.h"
@@ -13,7 +14,8 @@ struct RunOptions {
   std::string file;
   ArgumentOptions arguments;
   std::vector<std::string> outputs;
-  bool trust = false, json = false, quiet = false;
+  LoadFlags load;
+  bool json = false, quiet = false;
 };
 
 std::string output_name(const Executable& f, size_t i) {
@@ -52,7 +54,7 @@ Json described(const Tensor& x) {
 }
 
 void run(const RunOptions& options) {
-  Executable f = Executable::load(options.file, {.trust = options.trust});
+  Executable f = Executable::load(options.file, options.load.settings());
   std::vector<std::string> files = output_files(f, options);
   Arguments args = make_arguments(f.inputs(), options.arguments);
   Tensors results = f(args.tensors, args.sizes);
@@ -85,7 +87,7 @@ void add_run(CLI::App& app) {
                    "A .npy file for the next result, or name=FILE; others are printed")
       ->allow_extra_args(false)
       ->type_name("FILE");
-  command->add_flag("--trust", options->trust, "Run machine code that others wrote");
+  options->load.add_to(*command);
   command->add_flag("--json", options->json, "What came out, as JSON");
   command->add_flag("--quiet", options->quiet, "Print nothing");
   command->callback([options] { run(*options); });

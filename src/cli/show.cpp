@@ -1,5 +1,6 @@
 // `tenon show`: a stage of the compilation of a graph or an executable, as text.
 #include "cli/commands.h"
+#include "cli/load_flags.h"
 #include "cli/output.h"
 #include "frontend/compiled.h"
 #include "frontend/stages.h"
@@ -12,6 +13,7 @@ void add_show(CLI::App& app) {
     std::string file, stage = "optimized";
     int level = 3;
     std::vector<std::string> off;
+    LoadFlags load;
   };
   auto options = std::make_shared<Options>();
   CLI::App* show =
@@ -24,9 +26,11 @@ void add_show(CLI::App& app) {
                    "torch or jax: as Python (optimized)");
   show->add_option("--level", options->level, "The optimization level of a graph, 0 to 5 (3)");
   show->add_option("--off", options->off, "Passes and fusions to leave out, of a graph");
+  options->load.add_to(*show, false);
   show->callback([options] {
     if (is_executable(options->file))
-      return write_out(Executable::load(options->file).show(options->stage) + '\n');
+      return write_out(
+          Executable::load(options->file, options->load.settings()).show(options->stage) + '\n');
     CompileOptions given{.effort = effort_of(options->level)};
     given.off = options->off;
     std::string text = stage_text(parse_graph(read_text(options->file)), given, options->stage);

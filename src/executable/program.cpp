@@ -116,7 +116,16 @@ std::string_view name_of(CpuLevel level) {
   return kNames[static_cast<size_t>(level)];
 }
 
+void Program::verify_weights() const {
+  if (is_verified_.load(std::memory_order_acquire)) return;
+  std::lock_guard lock(mutex_);
+  if (is_verified_) return;
+  file_->verify();
+  is_verified_.store(true, std::memory_order_release);
+}
+
 CompileOptions Program::options() const {
+  verify_weights();
   CompileOptions all = options_;
   restore_constants(graph_, sets_, all.constants);
   return all;
@@ -147,6 +156,7 @@ std::shared_ptr<const Program::Ready> Program::ready(std::span<const ProgramValu
 
 std::vector<ProgramValue> Program::run(std::span<const ProgramValue> args,
                                        std::span<const int64_t> sizes) const {
+  verify_weights();
   std::shared_ptr<const Ready> ready = this->ready(args, sizes);
   std::vector<Bound> in, out(ready->plan->outputs.size());  // results, then effects
   in.reserve(args.size());

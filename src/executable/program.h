@@ -1,7 +1,9 @@
 #pragma once
 // Program: a signature and the compiled graph behind it; what an executable is, whoever holds it.
 // It is made by the compiler or read from a file, and runs without the compiler.
+#include <atomic>
 #include <mutex>
+#include <optional>
 
 #include "compiler/compile.h"
 #include "executable/signature.h"
@@ -47,7 +49,7 @@ class Program {
   };
   /// Of all sets.
   Kernels kernels() const;
-  /// With the values of all constants, also of those that only kernels hold.
+  /// With the values of all constants, also of those that only kernels hold. Verifies weights.
   CompileOptions options() const;
   CompileCounts counts() const;
 
@@ -61,12 +63,19 @@ class Program {
   void write(tnx::Writer& out, std::span<const CpuLevel> targets, bool debug) const;
   struct ReadOptions {
     bool trust = false;
+    /// Whether checksums are compared: true, of the whole file before anything is made of it;
+    /// false, only of the sections that are parsed. Not set: of the whole file, but large ones when
+    /// their weights are first used, so that no result comes from weights that were not verified.
+    std::optional<bool> verify = {};
   };
   /// From a file: code of the best level that this machine has, if it is trusted; else from the
   /// graph, by the compiler, if there is one (see compiler/set_maker.h); else the interpreter runs
   /// the kernels.
   static std::shared_ptr<const Program> read(std::shared_ptr<const tnx::File> file,
                                              const ReadOptions& options);
+  /// Fails when the weights are not those that were written. Does nothing the second time.
+  void verify_weights() const;
+
   std::string origin, target;                     // as in ExecutableStats
   std::vector<CpuLevel> targets = {cpu_level()};  // that files hold code for, unless told otherwise
   std::vector<std::string> places;  // by op of the graph: in the user's source; or none
@@ -92,6 +101,8 @@ class Program {
   std::shared_ptr<const CompiledGraph> code_;
   std::shared_ptr<const CompiledGraph> at_opt_;  // without symbols, where that gains; or null
   std::vector<KernelSet> sets_;                  // of all that is to be saved, whatever calls add
+  mutable std::shared_ptr<const tnx::File> file_;  // of the weights, until they are verified
+  mutable std::atomic<bool> is_verified_ = true;
   mutable std::mutex mutex_;
   mutable std::shared_ptr<const Ready> ready_;  // of the last call
 };

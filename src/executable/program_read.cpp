@@ -15,6 +15,9 @@ namespace {
 
 using Section = tnx::Kind;
 
+/// Files up to this size are verified when they are loaded, which takes less than a millisecond.
+constexpr uint64_t kVerifiedAtOnce = uint64_t{4} << 20;
+
 /// Reads a section; what is wrong with it is said with its name.
 template <class F>
 auto parsed(const tnx::File& file, std::string_view section, const std::string& bytes, F&& parse) {
@@ -127,9 +130,17 @@ Graph read_graph(std::string_view text, Signature& signature,
 /// One file being read.
 class Reader {
  public:
-  Reader(const tnx::File& file, bool trust) : file_(file), trust_(trust) {}
+  Reader(const tnx::File& file, const Program::ReadOptions& how)
+      : file_(file),
+        trust_(how.trust),
+        verify_(how.verify.value_or(true)),
+        at_once_(how.verify.value_or(file.bytes() <= kVerifiedAtOnce)) {}
 
-  std::shared_ptr<const Program> read() {
+  /// Whether the weights are still to be verified when `read` has returned.
+  bool is_unverified() const { return verify_ && !at_once_; }
+
+  std::shared_ptr<Program> read() {
+    if (at_once_) file_.verify();
     meta_ = file_.read(Section::meta), listed_ = file_.read(Section::constants);
     signature_ = parsed(file_, "meta", meta_, [&](ByteReader& in) { return signature(in); });
     options_.sizes = signature_.opt;
@@ -235,7 +246,7 @@ class Reader {
                   [](ByteReader& in) { return in.read<std::vector<std::string>>(); });
   }
 
-  std::shared_ptr<const Program> loaded(std::optional<CpuLevel> level) {
+  std::shared_ptr<Program> loaded(std::optional<CpuLevel> level) {
     std::vector<KernelSet> made = sets(level ? code_of(*level) : std::vector<std::string>());
     // Without a compiler nothing reads it.
     Graph traced = has_compiler ? graph() : Graph();
@@ -248,7 +259,9 @@ class Reader {
     return program;
   }
 
-  std::shared_ptr<const Program> rebuilt(const std::string& why) {
+  std::shared_ptr<Program> rebuilt(const std::string& why) {
+    if (is_unverified()) file_.verify();  // compiling computes with constants
+    at_once_ = true;
     Graph traced = graph();
     std::vector<Bound> values = restored(traced);
     for (size_t i = 0; i < values.size(); ++i) constants_.named[i].value = std::move(values[i]);
@@ -263,7 +276,8 @@ class Reader {
   }
 
   const tnx::File& file_;
-  const bool trust_;
+  const bool trust_, verify_;
+  bool at_once_;  // verified before anything is made of the file
   std::string meta_, listed_, plan_;
   Signature signature_;
   CompileOptions options_;
@@ -275,7 +289,11 @@ class Reader {
 
 std::shared_ptr<const Program> Program::read(std::shared_ptr<const tnx::File> file,
                                              const ReadOptions& options) {
-  return Reader(*file, options.trust).read();
+  Reader reader(*file, options);
+  std::shared_ptr<Program> program = reader.read();
+  program->is_verified_ = !reader.is_unverified();
+  program->file_ = std::move(file);
+  return program;
 }
 
 }  // namespace tn

@@ -151,6 +151,7 @@ PythonFiles python_files(std::span<const NamedExecutable> functions, std::string
   graphs.reserve(functions.size());
   for (const auto& [name, f] : functions) {
     const Program& program = *f.state()->program;
+    program.verify_weights();
     Graph& graph = graphs.emplace_back(graph_for_source(program));
     size_t first = graph.input_names.size() - program.constants().size();
     for (size_t i = 0; i < program.constants().size() && !file.empty(); ++i) {
@@ -259,7 +260,7 @@ void Executable::save(const std::string& path, const SaveSettings& settings) con
 Executable Executable::load(const std::string& path, const LoadSettings& settings) {
   HostUnlocked unlocked;
   return Executable(std::make_shared<Executable::State>(
-      Program::read(tnx::File::open(path), {.trust = settings.trust})));
+      Program::read(tnx::File::open(path), {.trust = settings.trust, .verify = settings.verify})));
 }
 
 }  // namespace tn

@@ -5,6 +5,10 @@
 //     header: {"__metadata__": {name: text, …},
 //              name: {"dtype": "F32", "shape": [2, 3], "data_offsets": [begin, end]}, …}
 //     elements, little endian, row-major, without gaps; offsets count from here
+//
+// The metadata of our files has a checksum of the whole file: of the checksums of its blocks, with
+// zeros in the place of its own digits. A second entry says that there is one, so a flipped bit
+// in the name of the first is found too. Users see neither.
 #include <array>
 #include <optional>
 #include <string_view>
@@ -15,8 +19,9 @@
 namespace tn {
 
 constexpr std::string_view kMetadata = "__metadata__";
-/// In the metadata of our files. Users do not see it.
-constexpr std::string_view kChecksum = "tenon.xxh3";
+constexpr std::string_view kChecksum = "tenon.checksum", kFormat = "tenon.format";
+constexpr std::string_view kFormatText = "1";
+constexpr size_t kDigits = 32;  // of the checksum
 constexpr uint64_t kMostHeader = 100'000'000;  // as the format says
 
 struct FileType {
@@ -34,7 +39,9 @@ constexpr std::array kFileTypes = {
     FileType{"F64", DType::f64},        FileType{"C64", DType::c64},
 };
 
-/// Of names, types, metadata and elements, as text for the metadata. Computes the tensors.
-std::string checksum_text(const NamedTensors& tensors, const Metadata& metadata);
+/// From those of the blocks, as text for the metadata.
+std::string checksum_text(const std::vector<Checksum>& blocks);
+/// Where the digits begin in the bytes of a header; nothing where there is no checksum.
+std::optional<size_t> place_of_checksum(std::string_view header);
 
 }  // namespace tn

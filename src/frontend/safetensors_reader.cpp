@@ -199,30 +199,59 @@ HeaderReader header_of(const InputFile& file, uint64_t& data) {
   return header;
 }
 
-TensorFile read(InputFile file, bool verify) {
+/// Compares the checksum of the whole file, if it has one, with `digits`.
+void check_sum(const InputFile& file, uint64_t data, const std::string& digits) {
+  std::optional<size_t> place = place_of_checksum(file.copy(0, data));
+  if (!place || digits.size() != kDigits) file.damaged("its checksum");
+  BufferRef all = file.memory(0, file.bytes());
+  std::string_view bytes(all.data<char>(), file.bytes());
+  std::vector<Checksum> sums = block_sums(bytes);
+  size_t first = *place / kSumBlock, last = (*place + kDigits - 1) / kSumBlock;
+  for (size_t block = first; block <= last; ++block) {
+    std::string copied(bytes.substr(block * kSumBlock, kSumBlock));
+    for (size_t at = *place; at < *place + kDigits; ++at)
+      if (at / kSumBlock == block) copied[at % kSumBlock] = '0';
+    sums[block] = checksum(copied);
+  }
+  if (digits != checksum_text(sums)) file.damaged("its checksum");
+}
+
+/// Takes the checksum out of the metadata, and compares it unless `verify` says not to.
+void verify_file(const InputFile& file, uint64_t data, Metadata& metadata,
+                 std::optional<bool> verify) {
+  auto digits = metadata.extract(std::string(kChecksum));
+  auto format = metadata.extract(std::string(kFormat));
+  if (!digits != !format || (format && format.mapped() != kFormatText))
+    file.damaged("its checksum is not where it should be");
+  if (!digits && verify == true)
+    fail(Hint{"files that this library wrote have one; load it without verify"},
+         "load: {} has no checksum to verify", file.name());
+  if (digits && verify != false) check_sum(file, data, digits.mapped());
+}
+
+TensorFile read(InputFile file, std::optional<bool> verify) {
   HostUnlocked unlocked;
   uint64_t data = 0;
   HeaderReader header = header_of(file, data);
   check_places(file, header.entries, file.bytes() - data);
-  if (file.bytes() > data) file.map();
+  file.map();
+  verify_file(file, data, header.metadata, verify);
   TensorFile made{.tensors = {}, .metadata = std::move(header.metadata)};
   for (const Entry& e : header.entries) {
     made.tensors.emplace_back(e.name, tensor_in(file, data, e));
     if (e.type == DType::b1) check_truth_values(file, e.name, made.tensors.back().second);
   }
-  auto sum = made.metadata.extract(std::string(kChecksum));
-  if (verify && sum && sum.mapped() != checksum_text(made.tensors, made.metadata))
-    file.damaged("its checksum");
   return made;
 }
 
 }  // namespace
 
-TensorFile load_safetensors(const std::string& path, bool verify) {
+TensorFile load_safetensors(const std::string& path, std::optional<bool> verify) {
   return read(InputFile::open(path), verify);
 }
 
-TensorFile parse_safetensors(std::string_view bytes, const std::string& name, bool verify) {
+TensorFile parse_safetensors(std::string_view bytes, const std::string& name,
+                             std::optional<bool> verify) {
   return read(InputFile::over(bytes, name), verify);
 }
 

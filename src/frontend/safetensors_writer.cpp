@@ -55,8 +55,9 @@ void check_names(const NamedTensors& tensors, const Metadata& metadata) {
     if (name == kMetadata) fail("save: no tensor can be called '{}'", kMetadata);
     if (!seen.insert(name).second) fail("save: two tensors are called '{}'", name);
   }
-  if (metadata.contains(std::string(kChecksum)))
-    fail("save: '{}' in the metadata is for the library", kChecksum);
+  for (std::string_view own : {kChecksum, kFormat})
+    if (metadata.contains(std::string(own)))
+      fail("save: '{}' in the metadata is for the library", own);
 }
 
 /// A file that is about to be written.
@@ -78,6 +79,7 @@ class Layout {
       fail("save: names and texts of {} bytes, and {} is the most", padded, kMostHeader);
     header_.append(reinterpret_cast<const char*>(&padded), sizeof padded);
     header_.append("{").append(fields).resize(8 + padded, ' ');
+    add_checksum();
   }
 
   uint64_t bytes() const { return header_.size() + bytes_; }
@@ -102,8 +104,13 @@ class Layout {
     std::string fields;
     for (const auto& [name, text] : metadata)
       fields += format("{}:{},", quoted(name), quoted(text));
-    return format(R"("{}":{{{}"{}":"{}"}},)", kMetadata, fields, kChecksum,
-                  checksum_text(tensors_, metadata));
+    return format(R"("{}":{{{}"{}":"{}","{}":"{}"}},)", kMetadata, fields, kFormat, kFormatText,
+                  kChecksum, std::string(kDigits, '0'));
+  }
+  void add_checksum() {
+    BlockSumming summing;
+    write([&](const void* data, size_t bytes) { summing.add(data, bytes); });
+    header_.replace(*place_of_checksum(header_), kDigits, checksum_text(summing.finish()));
   }
   std::string tensor_text(size_t i) const {
     const auto& [name, x] = tensors_[i];
@@ -130,26 +137,23 @@ void compute(const NamedTensors& tensors) {
 
 }  // namespace
 
-std::string checksum_text(const NamedTensors& tensors, const Metadata& metadata) {
-  compute(tensors);
-  Summing summing;
-  auto add = [&](std::string_view text) {
-    uint64_t size = text.size();
-    summing.add(&size, sizeof size);
-    summing.add(text.data(), text.size());
-  };
-  for (const auto& [name, text] : metadata) add(name), add(text);
-  for (const auto& [name, x] : tensors) {
-    add(name), add(format("{}", *type_of(x)));
-    summing.add(x.data(), static_cast<size_t>(x.bytes()));
-  }
-  Checksum sum = summing.sum();
+std::string checksum_text(const std::vector<Checksum>& blocks) {
+  Checksum sum =
+      checksum({reinterpret_cast<const char*>(blocks.data()), blocks.size() * sizeof(Checksum)});
   return format("{:016x}{:016x}", sum.high, sum.low);
+}
+
+std::optional<size_t> place_of_checksum(std::string_view header) {
+  std::string before = format(R"("{}":")", kChecksum);  // no text in JSON has such quotes
+  size_t at = header.find(before);
+  if (at == header.npos || at + before.size() + kDigits > header.size()) return {};
+  return at + before.size();
 }
 
 void save_safetensors(const std::string& path, const NamedTensors& tensors,
                       const Metadata& metadata) {
   HostUnlocked unlocked;
+  compute(tensors);
   Layout layout(tensors, metadata);
   AtomicFile file(path, layout.bytes());
   layout.write([&](const void* data, size_t bytes) { file.write(data, bytes); });
@@ -158,6 +162,7 @@ void save_safetensors(const std::string& path, const NamedTensors& tensors,
 
 std::string safetensors_bytes(const NamedTensors& tensors, const Metadata& metadata) {
   HostUnlocked unlocked;
+  compute(tensors);
   Layout layout(tensors, metadata);
   std::string all;
   all.reserve(layout.bytes());

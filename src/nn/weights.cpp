@@ -84,7 +84,7 @@ void save_weights(const Visit& model, const std::string& path) {
 }
 
 void load_weights(const Visit& model, const std::string& path, const LoadWeights& how) {
-  NamedTensors tensors = load_safetensors(path).tensors;
+  NamedTensors tensors = load_safetensors(path, how.verify).tensors;
   put_all(model, format("load_weights: {}", path), TensorMap(tensors.begin(), tensors.end()), how);
 }
 

@@ -170,8 +170,12 @@ using namespace tn;
 tenon_rt_executable* tenon_rt_load(const char* path, uint32_t flags) {
   return guarded<tenon_rt_executable*>(nullptr, [&] {
     if (!path) fail("load: the path is null");
-    if (flags & ~uint32_t{TENON_RT_TRUST}) fail("load: there are no flags {:#x}", flags);
-    return describe(Program::read(tnx::File::open(path), {.trust = (flags & TENON_RT_TRUST) != 0}));
+    constexpr uint32_t kBoth = TENON_RT_VERIFY | TENON_RT_NO_VERIFY;
+    if (flags & ~(TENON_RT_TRUST | kBoth) || (flags & kBoth) == kBoth)
+      fail("load: there are no flags {:#x}", flags);
+    Program::ReadOptions options{.trust = (flags & TENON_RT_TRUST) != 0, .verify = {}};
+    if (flags & kBoth) options.verify = (flags & TENON_RT_VERIFY) != 0;
+    return describe(Program::read(tnx::File::open(path), options));
   });
 }
 

@@ -14,10 +14,8 @@
 #include <random>
 #include <vector>
 
-#define XXH_INLINE_ALL  // nothing to link
-#include <xxhash.h>
-
 #include "base/error.h"
+#include "runtime/checksum.h"
 #include "runtime/file_handle.h"
 
 namespace tn {
@@ -41,8 +39,8 @@ struct Head {
 
 /// `rest`: key and value.
 Head head_of(std::string_view rest, size_t key_bytes) {
-  XXH128_hash_t check = XXH3_128bits_withSeed(rest.data(), rest.size(), key_bytes);
-  Head head{{}, key_bytes, {check.low64, check.high64}};
+  Checksum check = checksum(rest, key_bytes);
+  Head head{{}, key_bytes, {check.low, check.high}};
   std::memcpy(head.magic, kMagic, sizeof kMagic);
   return head;
 }
@@ -197,8 +195,8 @@ bool DiskCache::make_folder(const std::string& folder) const {
 }
 
 std::string DiskCache::path(std::string_view key) const {
-  XXH128_hash_t name = XXH3_128bits(key.data(), key.size());
-  std::string hex = format("{:016x}{:016x}", name.high64, name.low64);
+  Checksum name = checksum(key);
+  std::string hex = format("{:016x}{:016x}", name.high, name.low);
   return format("{}/{}/{}", folder_, hex.substr(0, 2), hex.substr(2));
 }
 

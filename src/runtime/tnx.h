@@ -5,6 +5,7 @@
 //     0     magic "TENONX\0\1", u16 major, u16 minor, u32 flags, u64 place, length of the table,
 //           u64 length of the file, u64 xxh3 of the header before
 //     …     sections, each aligned to 64 bytes, weights to 4 KiB
+//           with zeros between them
 //     end   the table: { u32 kind, u32 codec, u64 place, length, raw length, 16 bytes xxh3-128 of
 //           what is stored, name }, its xxh3-128. The highest bit of the codec: it is required.
 //
@@ -31,6 +32,7 @@ enum class Kind : uint32_t {
   code = 6,       // machine code of the kernels of `plan`; named by CPU level: "x86-64-v4"
   debug = 7,      // places in the user's source, by op; may be stripped
   seal = 8,       // who wrote it: see runtime/seal.h
+  sums = 9,       // checksums of the blocks of `weights`, where there are several: see checksum.h
 };
 
 enum class Codec : uint32_t { raw = 0, zstd = 1 };
@@ -95,10 +97,12 @@ class File {
   /// The raw bytes of a section, its checksum verified; fails when there is none.
   std::string read(Kind kind, std::string_view name = {}) const;
   /// [place, place + bytes) of the section of weights as read-only memory that keeps the file
-  /// mapped; `place` is a multiple of 64. Its checksum is not verified: `verify` does. Whoever cuts
-  /// the file off in place ends the processes that read its weights; `Writer::save` never does.
+  /// mapped; `place` is a multiple of 64. Its checksum is not verified: `verify` does. A program
+  /// that truncates the file in place ends the processes that read its weights; `Writer::save`
+  /// never does.
   BufferRef weights(uint64_t place, uint64_t bytes) const;
-  /// Reads everything; fails when a checksum is wrong.
+  /// Reads everything, large weights on all threads; fails when a checksum is wrong. Then every
+  /// byte of the file is as it was written.
   void verify() const;
 
  private:

@@ -17,14 +17,16 @@ constexpr bool kSumsCount = false;
 constexpr bool kSumsCount = true;
 #endif
 
-constexpr size_t kChunk = size_t{1} << 20;
-
 const Hint kUpdate{"load it with a newer tenon, or save it again with this one"};
 
 }  // namespace
 
 struct File::State {
-  explicit State(InputFile opened) : input(std::move(opened)) { read_table(header()); }
+  explicit State(InputFile opened) : input(std::move(opened)) {
+    Header head = header();
+    read_table(head);
+    check_gaps(head);
+  }
 
   InputFile input;
   std::vector<SectionInfo> sections;
@@ -34,7 +36,9 @@ struct File::State {
   void read_table(const Header& header);
   void add(const Entry& entry, std::string name, uint64_t until);
   void check_section(const SectionInfo& info, uint64_t from, uint64_t until) const;
+  void check_gaps(const Header& header) const;
   void check_sum(const SectionInfo& info, const Checksum& sum) const;
+  void check_blocks(const SectionInfo& info) const;
   Checksum sum_of(const SectionInfo& info) const;
   const SectionInfo& section(Kind kind, std::string_view name) const;
   std::string read(const SectionInfo& info) const;
@@ -126,21 +130,45 @@ void File::State::check_section(const SectionInfo& info, uint64_t from, uint64_t
                   info.raw_length, kMostCompressed);
 }
 
+/// No checksum covers what lies between sections: it is zero.
+void File::State::check_gaps(const Header& header) const {
+  uint64_t end = sizeof header;
+  auto check = [&](uint64_t next) {
+    if (next - end >= kPage) input.damaged("nothing is said of the bytes {} to {}", end, next);
+    if (kSumsCount && input.copy(end, next - end).find_first_not_of('\0') != std::string::npos)
+      input.damaged("the bytes {} to {} between its sections are not zero", end, next);
+  };
+  for (const SectionInfo& info : sections) {
+    check(info.place);
+    end = info.place + info.length;
+  }
+  check(header.table_place);
+}
+
 void File::State::check_sum(const SectionInfo& info, const Checksum& sum) const {
   const Checksum& right = sums[static_cast<size_t>(&info - sections.data())];
   if (kSumsCount && sum != right)
     input.damaged("the checksum of section {}", section_text(info.kind, info.name));
 }
 
+/// Weights are mapped; everything else is copied.
 Checksum File::State::sum_of(const SectionInfo& info) const {
-  std::string chunk(std::min<uint64_t>(info.length, kChunk), '\0');
-  Summing summing;
-  for (uint64_t done = 0; done < info.length; done += chunk.size()) {
-    chunk.resize(std::min<uint64_t>(info.length - done, kChunk));
-    input.copy(info.place + done, chunk.data(), chunk.size());
-    summing.add(chunk.data(), chunk.size());
-  }
-  return summing.sum();
+  if (info.kind != Kind::weights || info.length == 0)
+    return checksum(input.copy(info.place, info.length));
+  BufferRef held = input.memory(info.place, info.length);
+  return checksum({held.data<char>(), info.length});
+}
+
+/// Of weights that have a checksum for each block.
+void File::State::check_blocks(const SectionInfo& info) const {
+  std::string right = read(section(Kind::sums, {}));
+  BufferRef held = input.memory(info.place, info.length);
+  std::vector<Checksum> sums = block_sums({held.data<char>(), info.length});
+  if (right.size() != sums.size() * sizeof(Checksum))
+    input.damaged("{} bytes of checksums for {} bytes of weights", right.size(), info.length);
+  for (size_t i = 0; kSumsCount && i < sums.size(); ++i)
+    if (std::memcmp(&sums[i], right.data() + i * sizeof sums[i], sizeof sums[i]) != 0)
+      input.damaged("the checksum of section weights, from byte {} on", i * kSumBlock);
 }
 
 const SectionInfo& File::State::section(Kind kind, std::string_view name) const {
@@ -204,7 +232,12 @@ BufferRef File::weights(uint64_t place, uint64_t bytes) const {
 }
 
 void File::verify() const {
+  bool has_blocks = has(Kind::sums);
   for (const SectionInfo& info : state_->sections) {
+    if (info.kind == Kind::weights && has_blocks) {
+      state_->check_blocks(info);
+      continue;
+    }
     state_->check_sum(info, state_->sum_of(info));
     if (info.codec == Codec::zstd && is_known(info.kind)) state_->read(info);
   }

@@ -31,12 +31,20 @@ class Output {
     for (auto* from = static_cast<const char*>(data); bytes > 0;) {
       stop_if_asked();
       size_t part = std::min(bytes, kChunk);  // summed and written while it is in the cache
+      if (blocks_) blocks_->add(from, part);
       summing_.add(from, part);
       sink_(from, part);
       from += part;
       bytes -= part;
       place_ += part;
     }
+  }
+  /// What comes next, until `end_blocks`, is summed by blocks as well.
+  void begin_blocks() { blocks_.emplace(); }
+  std::vector<Checksum> end_blocks() {
+    std::vector<Checksum> sums = blocks_->finish();
+    blocks_.reset();
+    return sums;
   }
   void zeros_until(uint64_t place) {
     static constexpr char kZeros[kPage] = {};
@@ -49,6 +57,7 @@ class Output {
   FunctionRef<void(const void*, size_t)> sink_;
   uint64_t place_ = 0;
   Summing summing_;
+  std::optional<BlockSumming> blocks_;
 };
 
 void append_entry(std::string& table, const SectionInfo& info, const Checksum& sum) {
@@ -78,6 +87,10 @@ std::vector<uint64_t> Writer::add_weights(std::vector<Piece> pieces) {
   }
   SectionInfo info{.kind = Kind::weights, .name = "", .length = length, .raw_length = length};
   append({std::move(info), "", std::move(pieces)});
+  if (uint64_t blocks = (length + kSumBlock - 1) / kSumBlock; blocks > 1) {
+    uint64_t bytes = blocks * sizeof(Checksum);  // which are known when the weights are written
+    append({{.kind = Kind::sums, .name = "", .length = bytes, .raw_length = bytes}, "", {}});
+  }
   return places;
 }
 
@@ -113,17 +126,22 @@ void Writer::write(FunctionRef<void(const void*, size_t)> sink) const {
   Header head = header();
   out.put(&head, sizeof head);
   std::string table;
+  std::vector<Checksum> sums;  // of the blocks of weights
   for (const Section& section : sections_) {
     uint64_t at = section.info.place;
+    bool is_weights = section.info.kind == Kind::weights;
     out.zeros_until(at);
     out.begin_sum();
+    if (is_weights) out.begin_blocks();
     out.put(section.bytes.data(), section.bytes.size());
+    if (section.info.kind == Kind::sums) out.put(sums.data(), sums.size() * sizeof(Checksum));
     for (const Piece& piece : section.pieces) {
       at = aligned(at, kPage);
       out.zeros_until(at);
       out.put(piece.data, piece.bytes);
       at += piece.bytes;
     }
+    if (is_weights) sums = out.end_blocks();
     append_entry(table, section.info, out.sum());
   }
   Checksum sum = checksum(table);

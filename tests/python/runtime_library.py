@@ -65,9 +65,11 @@ def tensor(x):
 
 
 class Executable:
-    def __init__(self, library, path, trust=True):
+    def __init__(self, library, path, trust=True, flags=0):
         self.lib = library
-        self.f = library.tenon_rt_load(str(pathlib.Path(path)).encode(), TRUST if trust else 0)
+        self.f = None
+        flags |= TRUST if trust else 0
+        self.f = library.tenon_rt_load(str(pathlib.Path(path)).encode(), flags)
         if not self.f:
             raise Failure(library.tenon_rt_error().decode())
 

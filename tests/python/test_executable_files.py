@@ -239,3 +239,59 @@ def test_a_child_of_fork_runs_and_loads(tmp_path):
         loaded = tn.Executable.load(tmp_path / "f.tnx")
         os._exit(run(tn.ones(3)).tolist() != loaded(tn.ones(3)).tolist())
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+def large(path):
+    """The file of an executable that is too large to be verified when it is loaded."""
+    weights = tn.arange(3 << 20, dtype=tn.float32)
+    tn.compile(lambda x: x + weights, args=[tn.InputInfo((3 << 20,), F32)]).save(path)
+    return path.read_bytes()
+
+
+def test_a_call_never_returns_what_comes_from_damaged_weights(tmp_path):
+    path = tmp_path / "large.tnx"
+    content = large(path)
+    x = tn.zeros(3 << 20)
+    assert tn.Executable.load(path)(x)[5].item() == 5
+    for place in (8192, len(content) // 2, 11 << 20):
+        flipped = bytearray(content)
+        flipped[place] ^= 0x40
+        path.write_bytes(flipped)
+        for load in (tn.Executable.load, tn.load):
+            with pytest.raises(ValueError, match="large.tnx is damaged: the checksum of section"):
+                load(path, verify=True)
+            loaded = load(path)
+            for _ in range(2):
+                with pytest.raises(ValueError, match="large.tnx is damaged: the checksum"):
+                    loaded(x)
+            with pytest.raises(ValueError, match="large.tnx is damaged: the checksum"):
+                loaded.save(tmp_path / "laundered.tnx")
+            assert not (tmp_path / "laundered.tnx").exists()
+        tn.Executable.load(path, verify=False)(x)
+
+
+def test_calls_from_several_threads_wait_for_the_checksums(tmp_path):
+    path = tmp_path / "large.tnx"
+    content = bytearray(large(path))
+    right, x = tn.Executable.load(path), tn.zeros(3 << 20)
+    content[9 << 20] ^= 1
+    path.with_name("bad.tnx").write_bytes(content)
+    wrong = tn.Executable.load(path.with_name("bad.tnx"))
+    with ThreadPoolExecutor(4) as pool:
+        assert [pool.submit(right, x).result()[7].item() for _ in range(8)] == [7] * 8
+        for called in [pool.submit(wrong, x) for _ in range(8)]:
+            with pytest.raises(ValueError, match="is damaged: the checksum"):
+                called.result()
+
+
+def test_every_byte_of_a_small_executable_counts(tmp_path):
+    path = tmp_path / "f.tnx"
+    weights = tn.random.normal((16, 16))
+    tn.compile(lambda x: tn.tanh(x @ weights), args=[tn.InputInfo(((1, 2, 8), 16), F32)]).save(path)
+    content = path.read_bytes()
+    for place in range(0, len(content), 1 + len(content) // 400):
+        flipped = bytearray(content)
+        flipped[place] ^= 1 << place % 8
+        path.write_bytes(flipped)
+        with pytest.raises(ValueError, match=r"f\.tnx (is|has)"):
+            tn.Executable.load(path)

@@ -175,6 +175,29 @@ def test_code_of_strangers_is_not_run(library, tmp_path):
     assert rt.Executable(library, tmp_path / "strange.tnx")(numbers(3))[0].shape == (3,)
 
 
+def test_weights_are_verified_before_a_result_is_returned(library, tmp_path):
+    verify, no_verify = 2, 4
+    path = tmp_path / "large.tnx"
+    weights = tn.arange(3 << 20, dtype=tn.float32)  # 12 MiB: not verified when loaded
+    tn.compile(lambda x: x + weights, args=[tn.InputInfo((3 << 20,), tn.float32)]).save(path)
+    x = np.zeros(3 << 20, np.float32)
+    for flags in (0, verify, no_verify):
+        assert rt.Executable(library, path, flags=flags)(x)[0][9] == 9
+    content = bytearray(path.read_bytes())
+    content[8 << 20] ^= 2
+    path.write_bytes(content)
+    loaded = rt.Executable(library, path)
+    for _ in range(2):
+        with pytest.raises(rt.Failure, match="large.tnx is damaged: the checksum of section"):
+            loaded(x)
+    with pytest.raises(rt.Failure, match="large.tnx is damaged: the checksum of section weights"):
+        rt.Executable(library, path, flags=verify)
+    assert rt.Executable(library, path, flags=no_verify)(x)[0].shape == x.shape
+    for flags in (verify | no_verify, 8):
+        with pytest.raises(rt.Failure, match="there are no flags"):
+            rt.Executable(library, path, flags=flags)
+
+
 def test_wrong_calls_say_what_is_wrong(library, tmp_path):
     _, path, args = saved(tmp_path, mlp)
     with pytest.raises(rt.Failure, match="nowhere.tnx"):

@@ -140,6 +140,8 @@ struct LoadWeights {
   Maybe<DType> dtype = {};
   /// What another library's names become; "": left out.
   std::function<std::string(const std::string& name)> rename = {};
+  /// Of a file: as load_safetensors has it.
+  std::optional<bool> verify = {};
 };
 
 // For the library: what modules are asked, by any visit.

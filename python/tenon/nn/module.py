@@ -201,6 +201,7 @@ class Module(Convertible):
         strict: bool = True,
         mapping: weights.Renaming | None = None,
         dtype: tn.DType | None = None,
+        verify: bool | None = None,
     ) -> Module:
         """Puts weights in the places that their names say; all, or none if some do not fit.
 
@@ -220,9 +221,10 @@ class Module(Convertible):
             >>> model.load_weights(other, strict=False, mapping=mapping).layers[0].weight
             tensor([[1., 1.]], dtype=float32)
 
-        `dtype` is what floating-point weights become, whatever they are and were.
+        `dtype` is what floating-point weights become, whatever they are and were. `verify` is that
+        of `tn.load`: checksums are compared where a file has them, and `True` requires them.
         """
-        weights.load_weights(self, source, strict, mapping, dtype)
+        weights.load_weights(self, source, strict, mapping, dtype, verify)
         return self
 
     def update(self, parameters: Any) -> Module:

@@ -103,13 +103,20 @@ def save_weights(
 
 
 def load_weights(
-    module: Module, source: Any, strict: bool, mapping: Renaming | None, dtype: Any
+    module: Module,
+    source: Any,
+    strict: bool,
+    mapping: Renaming | None,
+    dtype: Any,
+    verify: bool | None,
 ) -> None:
     """`Module.load_weights`."""
     what = "load_weights"
     if isinstance(source, (str, bytes, os.PathLike)):
         what = f"load_weights: {files.path_of(what, source)}"
-        source = files.load(source)
+        source = files.load(source, verify=verify)
+    elif verify:
+        _core._fail("value", "load_weights: verify=True is for files, and tensors were given")
     given = named(what, source)
     if mapping is not None:
         given = renamed(given, mapping)
