@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "frontend/eval.h"
 #include "frontend/executable.h"
+#include "ir/interned.h"
 #include "ir/node.h"
 #include "runtime/buffer.h"
 
@@ -36,6 +37,7 @@ nb::tuple python_file(const std::vector<std::pair<std::string, Executable>>& fun
 }
 
 std::vector<TypeRef> types_of(const std::vector<std::string>& texts) {
+  LastingScope lasting;
   std::vector<TypeRef> types;
   for (std::string_view text : texts) {
     std::string_view rest = text;

@@ -1,4 +1,5 @@
 // Running, memory and threads.
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 
 #include <ctime>
@@ -10,6 +11,7 @@
 #include "frontend/background.h"
 #include "frontend/eval.h"
 #include "ir/graph.h"
+#include "ir/interned.h"
 #include "runtime/memory.h"
 #include "runtime/threads.h"
 #include "trees.h"
@@ -100,6 +102,11 @@ void bind_runtime(nb::module_& m) {
   m.def("synchronize", &tn::synchronize, nb::call_guard<nb::gil_scoped_release>(),
         "Waits for everything started by async_eval.");
   m.def("graph_text", graph_text, "The pending ops behind tensors, as text that parses.");
+  m.def(
+      "_interned", [] { return std::pair(count_types(), count_attrs()); },
+      "How many types and attributes live now.");
+  m.def("_set_lasting_count", &set_lasting_count,
+        "How many of each live as long as the process; for tests, which want others.");
   m.def(
       "_kernels_compiled", [] { return cpu::kernel_cache_stats().compiled; },
       "Kernels made machine code since the start of the process.");

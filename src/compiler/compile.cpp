@@ -14,6 +14,7 @@
 #include "compiler/plan_text.h"
 #include "compiler/set_maker.h"
 #include "compiler/stopwatch.h"
+#include "ir/interned.h"
 #include "ir/rewrite.h"
 
 namespace tn {
@@ -48,6 +49,15 @@ std::unique_ptr<KernelSet> fitted(const KernelSet& set, int64_t limit,
   return best && report ? make_fitting_set(set, sizes, chosen, report, counts) : std::move(best);
 }
 
+/// The plan of a graph that is interpreted; it keeps the types that its steps refer to.
+std::shared_ptr<const Plan> interpreted_plan(const Graph& graph, const CompileOptions& options,
+                                             CompileReport* report) {
+  InternScope scope;
+  scope.held.add(graph);
+  std::shared_ptr<const Plan> plan = make_grouped_plan(graph, options, report);
+  return std::move(scope.held).owned_by(std::move(plan));
+}
+
 /// "s0=3, s1=8".
 std::string text_of(std::span<const Binding> sizes) {
   std::vector<std::string> values;
@@ -74,7 +84,7 @@ std::shared_ptr<const Plan> compile(const Graph& graph, const CompileOptions& op
                                     CompileReport* report) {
   std::shared_ptr<const Plan> plan;
   if (options.effort == Effort::e0) {
-    plan = make_grouped_plan(graph, options, report);
+    plan = interpreted_plan(graph, options, report);
   } else {
     CompileCounts counts;
     auto set = make_kernel_set(graph, options, options.sizes, report, counts);
@@ -156,10 +166,14 @@ class CompiledGraph::Made::Turn {
 };
 
 CompiledGraph::CompiledGraph(Graph graph, CompileOptions options)
-    : graph_(std::move(graph)), options_(std::move(options)) {}
+    : graph_(std::move(graph)), options_(std::move(options)) {
+  make_lasting(graph_);
+}
 
 CompiledGraph::CompiledGraph(Graph graph, CompileOptions options, std::vector<KernelSet> sets)
-    : graph_(std::move(graph)), options_(std::move(options)), given_(std::move(sets)) {}
+    : graph_(std::move(graph)), options_(std::move(options)), given_(std::move(sets)) {
+  make_lasting(graph_);
+}
 
 CompiledGraph::~CompiledGraph() = default;
 
@@ -189,7 +203,8 @@ std::shared_ptr<const Plan> CompiledGraph::make(Made& made, std::span<const Bind
     return options_.memory_limit ? plan_that_fits(made, sizes)
                                  : plan_of(kernels_for(made, sizes), sizes, made.counts, nullptr);
   ++made.counts.plans;
-  return make_grouped_plan(substitute(graph_, replacements(sizes)), options_, nullptr);
+  InternScope scope;
+  return interpreted_plan(substitute(graph_, replacements(sizes)), options_, nullptr);
 }
 
 KernelSet& CompiledGraph::kernels_for(Made& made, std::span<const Binding> sizes) const {
@@ -234,6 +249,7 @@ std::unique_ptr<KernelSet> CompiledGraph::made_for(std::span<const Binding> size
   if (!has_compiler)
     fail(Hint{"compile for ranges that these sizes are in, or load with the whole library"},
          "no kernels for {}: the runtime has no compiler", text_of(sizes));
+  LastingScope lasting;  // the set is kept
   CompileOptions options = options_;
   restore_constants(graph_, given_, options.constants);
   auto set = make_kernel_set(graph_, options, sizes, nullptr, counts);

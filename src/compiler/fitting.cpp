@@ -10,6 +10,7 @@
 #include "compiler/set_maker.h"
 #include "compiler/step_order.h"
 #include "compiler/stopwatch.h"
+#include "ir/interned.h"
 #include "runtime/memory.h"
 
 namespace tn {
@@ -173,6 +174,7 @@ class Fitter {
 std::unique_ptr<KernelSet> make_fitting_set(const KernelSet& set, std::span<const Binding> sizes,
                                             int64_t target, CompileReport* report,
                                             CompileCounts& counts) {
+  LastingScope lasting;
   Stopwatch memory(counts.memory_ms, CompileStage::memory);
   Fitter fitter(set, sizes, target);
   std::unique_ptr<KernelSet> made = fitter.run();

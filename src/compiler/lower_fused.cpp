@@ -8,6 +8,7 @@
 #include "compiler/memory.h"
 #include "compiler/memory_report.h"
 #include "compiler/stopwatch.h"
+#include "ir/interned.h"
 #include "ir/rewrite.h"
 #include "ir/written.h"
 #include "loop/interpreter.h"
@@ -378,17 +379,36 @@ void FusedLowerer::bind_kernels() {
   }
 }
 
+namespace {
+
+/// Parts of a set that plans add to it, and that refer to types.
+size_t parts_of(const KernelSet& set) {
+  size_t parts = set.bodies.size() + set.packed.size();
+  for (const auto& [op, bodies] : set.bodies) parts += bodies.size();
+  return parts;
+}
+
+}  // namespace
+
 std::shared_ptr<const Plan> plan_of(KernelSet& set, std::span<const Binding> sizes,
                                     CompileCounts& counts, CompileReport* report) {
-  if (sizes.empty()) return FusedLowerer(set, set.graph, sizes, counts, report).lower();
-  Graph graph = substitute(set.graph, replacements(sizes));
-  return FusedLowerer(set, graph, sizes, counts, report).lower();
+  InternScope scope;
+  size_t parts = parts_of(set);
+  Graph graph = sizes.empty() ? Graph() : substitute(set.graph, replacements(sizes));
+  std::shared_ptr<const Plan> plan =
+      FusedLowerer(set, sizes.empty() ? set.graph : graph, sizes, counts, report).lower();
+  if (parts_of(set) != parts) scope.held.make_lasting();
+  return std::move(scope.held).owned_by(std::move(plan));
 }
 
 int64_t memory_of(KernelSet& set, std::span<const Binding> sizes) {
+  InternScope scope;
+  size_t parts = parts_of(set);
   CompileCounts none;
   Graph graph = substitute(set.graph, replacements(sizes));
-  return FusedLowerer(set, graph, sizes, none, nullptr).memory();
+  int64_t bytes = FusedLowerer(set, graph, sizes, none, nullptr).memory();
+  if (parts_of(set) != parts) scope.held.make_lasting();
+  return bytes;
 }
 
 }  // namespace tn

@@ -11,6 +11,7 @@
 #include "compiler/lower.h"
 #include "compiler/step_names.h"
 #include "compiler/stopwatch.h"
+#include "ir/interned.h"
 #include "passes/pipeline.h"
 
 namespace tn {
@@ -171,6 +172,8 @@ std::unique_ptr<KernelSet> make_kernel_set(const Graph& graph, const CompileOpti
                                            std::span<const Binding> sizes, CompileReport* report,
                                            CompileCounts& counts, std::vector<SizeGuard> guards) {
   check_names(options);
+  LastingScope lasting;  // plans of all sizes share the set
+  make_lasting(graph);
   auto set = std::make_unique<KernelSet>();
   set->options = options;
   set->sizes.assign(sizes.begin(), sizes.end());

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "compiler/kernel_set.h"
+#include "ir/interned.h"
 #include "ir/rewrite.h"
 #include "ops/op_decls.h"
 
@@ -61,6 +62,8 @@ Program::Program(Signature signature, Graph graph, std::vector<NamedConstant> co
       constants_(std::move(constants)),
       options_(with_constants(std::move(options), constants_)),
       sets_(std::move(sets)) {
+  make_lasting(graph_);
+  for (const NamedConstant& c : constants_) make_lasting(c.type);
   std::vector<KernelSet> open = sets_;
   if (!open.empty() && open.back().sizes.size() < signature_.opt.size()) {
     at_opt_ = at_opt({std::move(open.back())});
@@ -121,6 +124,7 @@ void Program::verify_weights() const {
   std::lock_guard lock(mutex_);
   if (is_verified_) return;
   file_->verify();
+  file_.reset();
   is_verified_.store(true, std::memory_order_release);
 }
 
@@ -143,15 +147,17 @@ std::shared_ptr<const Program::Ready> Program::ready(std::span<const ProgramValu
     std::lock_guard lock(mutex_);
     if (ready_ && ready_->serves(args, sizes)) return ready_;
   }
+  InternScope scope;
   auto made = std::make_shared<Ready>();
-  for (const ProgramValue& arg : args) made->types.push_back(arg.type);
+  for (const ProgramValue& arg : args) made->types.push_back(arg.type), scope.held.add(arg.type);
   made->sizes.assign(sizes.begin(), sizes.end());
   std::vector<Binding> values = signature_.check(made->types, sizes);
   made->plan = plan(values);
   for (TypeRef type : signature_.outputs)
     made->results.push_back(substitute(type, replacements(values)));
+  std::shared_ptr<const Ready> owner = std::move(scope.held).owned_by(std::move(made));
   std::lock_guard lock(mutex_);
-  return ready_ = std::move(made);
+  return ready_ = std::move(owner);
 }
 
 std::vector<ProgramValue> Program::run(std::span<const ProgramValue> args,
@@ -164,8 +170,10 @@ std::vector<ProgramValue> Program::run(std::span<const ProgramValue> args,
   tn::run(*ready->plan, in, nullptr, out);
   std::vector<ProgramValue> results;
   results.reserve(ready->results.size());
-  for (size_t i = 0; i < ready->results.size(); ++i)
+  for (size_t i = 0; i < ready->results.size(); ++i) {
+    hand_out(ready->results[i]);  // another call may let go of `ready`
     results.push_back({ready->results[i], std::move(out[i])});
+  }
   return results;
 }
 

@@ -7,6 +7,7 @@
 #include "compiler/set_format.h"
 #include "compiler/set_maker.h"
 #include "executable/program.h"
+#include "ir/interned.h"
 #include "ir/rewrite.h"
 #include "runtime/seal.h"
 
@@ -289,10 +290,11 @@ class Reader {
 
 std::shared_ptr<const Program> Program::read(std::shared_ptr<const tnx::File> file,
                                              const ReadOptions& options) {
+  LastingScope lasting;
   Reader reader(*file, options);
   std::shared_ptr<Program> program = reader.read();
   program->is_verified_ = !reader.is_unverified();
-  program->file_ = std::move(file);
+  if (reader.is_unverified()) program->file_ = std::move(file);
   return program;
 }
 

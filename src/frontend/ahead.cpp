@@ -11,6 +11,7 @@
 #include "frontend/eval.h"
 #include "frontend/plan_settings.h"
 #include "frontend/traced.h"
+#include "ir/interned.h"
 #include "ir/rewrite.h"
 
 namespace tn {
@@ -195,6 +196,7 @@ void check_memory(const Program& program, int64_t limit, Effort effort) {
 std::shared_ptr<const Program> program_of(const SizedFunction& f,
                                           const std::vector<InputInfo>& inputs,
                                           const AheadSettings& settings) {
+  LastingScope lasting;
   Signature signature;
   signature.function = settings.name;
   Symbols symbols(inputs);

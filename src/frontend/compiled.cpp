@@ -12,6 +12,7 @@
 #include "frontend/modes.h"
 #include "frontend/op_events.h"
 #include "frontend/stages.h"
+#include "ir/interned.h"
 #include "ir/number.h"
 #include "ir/precision.h"
 #include "ir/rewrite.h"
@@ -53,6 +54,8 @@ Compiled::Compiled(const Function& f, std::span<const Tensor> like, Pattern patt
       demands_(demands),
       narrow_(narrow_type),
       deadline_(demands.timeout, demands.timeout_fails) {
+  LastingScope lasting;
+  for (TypeRef type : pattern_.types) make_lasting(type);
   options_.memory_limit = demands.memory_limit;
   bool fits = pattern_.matches(types_of(like), options_.sizes);
   invariant(fits, "compile: traced for a pattern that its own arguments do not fit");
@@ -176,6 +179,7 @@ std::shared_ptr<const Compiled::Ready> Compiled::ready(std::span<const Binding> 
 }
 
 std::shared_ptr<const Compiled::Ready> Compiled::make_ready(std::span<const Binding> sizes) const {
+  InternScope scope;
   auto made = std::make_shared<Ready>();
   auto [plan, compiled] = this->plan(sizes);
   // The interpreter keeps more: what it would run meanwhile does not count, if it does not fit.
@@ -192,13 +196,14 @@ std::shared_ptr<const Compiled::Ready> Compiled::make_ready(std::span<const Bind
   for (size_t i = 0; i < traced_.results; ++i)
     made->types.push_back(
         substitute(traced_.graph.types[static_cast<size_t>(traced_.graph.outputs[i])], values));
-  if (!demands_.memory_limit) return made;
+  std::shared_ptr<const Ready> owner = std::move(scope.held).owned_by(made);
+  if (!demands_.memory_limit) return owner;
   MemoryReport report = memory_report(*made->plan);
   if (report.peak > demands_.memory_limit)
     fail(Fault::memory, Hint{"use smaller batches, or raise memory_limit"},
          "compile: memory_limit is {} bytes, the smallest peak is {} bytes{}\n{}",
          demands_.memory_limit, report.peak, least_text(options_.effort), to_text(report));
-  return made;
+  return owner;
 }
 
 bool Compiled::Ready::is_short() const {
@@ -275,6 +280,7 @@ class Compiled::GivenAway {
       : args_(args), bound_(bound) {
     for (size_t i = 0; i < args.size() && i < donated.size(); ++i) {
       if (!donated[i]) continue;
+      hand_out(type_of(args[i]));
       given_.push_back({i, type_of(args[i])});
       args[i] = {};
     }
@@ -295,6 +301,7 @@ class Compiled::GivenAway {
 };
 
 Tensors Compiled::operator()(std::span<Tensor> args, std::span<const Binding> sizes) const {
+  RecordScope scope;
   if (is_recorded(args)) return record(args, sizes);
   // backward() needs the op; its values are there at once.
   Tensors results = traced_.differentiable ? record(args, sizes) : Tensors();

@@ -18,6 +18,7 @@
 #include "frontend/key.h"
 #include "frontend/modes.h"
 #include "frontend/op_events.h"
+#include "ir/interned.h"
 #include "ir/trace.h"
 #include "ir/watch.h"
 #include "runtime/own_thread.h"
@@ -218,6 +219,7 @@ HotPath::Choice Flusher::hot_plan(CachedPlan& cached, const HotPathPolicy& polic
   if (hot->is_due(policy)) {
     leave_host();
     find_dying();  // before what is captured holds leaves
+    LastingScope lasting;
     Captured captured = graph_of(walk, {}, outputs);
     CompileOptions options{.runtime_scalars = numbers_among(walk.leaves), .donated = dying};
     std::optional<HotPath::Values> values;
@@ -351,6 +353,7 @@ void Flusher::compute(std::span<const Tensor> wanted, const SignalRegion* region
     Flusher& f;
     ~Clean() { f.clean(); }
   } clean{*this};
+  InternScope scope;
   if (!region || !region->has_mode(kReduceOverhead)) leave_host();
   HotPath::Choice chosen{};
   HotPathPolicy policy = policy_in(region);

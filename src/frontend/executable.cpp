@@ -13,6 +13,7 @@
 #include "frontend/stages.h"
 #include "frontend/traced.h"
 #include "ir/dtype.h"
+#include "ir/interned.h"
 #include "ir/rewrite.h"
 #include "ir/trace.h"
 #include "tenon/files.h"
@@ -73,6 +74,7 @@ Tensors Executable::operator()(const Tensors& args, const std::vector<int64_t>& 
          "{}(): an executable runs on values, and inside grad, vmap or compile there are none",
          program.signature().function);
   flush(args);
+  RecordScope scope;
   HostUnlocked unlocked;
   std::vector<ProgramValue> in;
   in.reserve(args.size());

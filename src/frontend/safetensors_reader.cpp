@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "frontend/eval.h"
 #include "frontend/safetensors.h"
+#include "ir/interned.h"
 #include "ir/node.h"
 #include "ir/type.h"
 #include "runtime/input_file.h"
@@ -172,6 +173,7 @@ void check_truth_values(const InputFile& file, const std::string& name, const Te
 }
 
 Tensor tensor_in(const InputFile& file, uint64_t data, const Entry& e) {
+  RecordScope scope;
   TypeRef type = intern(*e.type, Shape(*e.shape));
   uint64_t place = data + e.begin(), bytes = e.end() - e.begin();
   if (bytes > 0 && place % static_cast<uint64_t>(size_of(*e.type)) == 0)

@@ -12,6 +12,7 @@
 #include "frontend/eval.h"
 #include "ir/element.h"
 #include "ir/graph.h"
+#include "ir/interned.h"
 #include "ir/walk.h"
 
 namespace tn {
@@ -46,6 +47,7 @@ std::string Tensor::graph() const {
 void eval(const std::vector<Tensor>& tensors) { flush(tensors); }
 
 Tensor from_bytes(const void* data, DType dtype, const Shape& shape) {
+  RecordScope scope;
   TypeRef type = intern(dtype, shape);
   BufferRef buffer = allocate(static_cast<size_t>(type->bytes()));
   if (type->bytes()) std::memcpy(buffer->data, data, static_cast<size_t>(type->bytes()));
@@ -54,6 +56,7 @@ Tensor from_bytes(const void* data, DType dtype, const Shape& shape) {
 
 Tensor from_memory(void* data, DType dtype, const Shape& shape, void* owner, void (*release)(void*),
                    bool read_only) {
+  RecordScope scope;
   TypeRef type = intern(dtype, shape);
   return make_data(adopt(data, static_cast<size_t>(type->bytes()), owner, release, read_only), 0,
                    type);

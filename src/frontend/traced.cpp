@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ir/interned.h"
 #include "ir/trace.h"
 #include "ir/watch.h"
 #include "transforms/tape.h"
@@ -14,6 +15,8 @@ bool is_watched(const Tensor& t) { return t.node()->traced || running_tape(t.nod
 static bool is_kept(const Tensor& t) { return (watch_bits(*t.node()) & (kKept | kLeaf)) == kKept; }
 
 Traced trace(const Function& f, std::span<const TypeRef> types, std::span<const Binding> sizes) {
+  LastingScope lasting;  // the graph is kept
+  for (TypeRef type : types) make_lasting(type);
   // Its own, so that what a trace around asked before is asked here too: that one may be another
   // next time.
   SizesAtHand* around = SizesAtHand::current();

@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "ir/body.h"
+#include "ir/interned.h"
 
 namespace tn {
 
@@ -164,21 +165,73 @@ std::string_view intern(std::string_view text) {
   return *table.insert(std::string(text)).first;
 }
 
-const Attrs* intern(const AttrKind& kind, const void* value) {
-  if (kind.fields == 0) return nullptr;
-  static auto& mutex = guarded_at_fork(*new std::mutex, 5);
-  static auto& table = *new std::unordered_set<const Attrs*, AttrsHash, AttrsSame>;
-  auto* made = static_cast<Attrs*>(::operator new(sizeof(Attrs) + kind.size, std::align_val_t(16)));
+namespace {
+
+struct AttrsTable {
+  std::mutex mutex;
+  std::unordered_set<const Attrs*, AttrsHash, AttrsSame> all;
+};
+
+AttrsTable& attrs_table() {
+  static auto& only = *[] {
+    auto* made = new AttrsTable;
+    guarded_at_fork(made->mutex, 5);
+    return made;
+  }();
+  return only;
+}
+
+struct DeleteAttrs {
+  void operator()(const Attrs* attrs) const {
+    auto* memory = reinterpret_cast<const char*>(attrs) - kCountBytes;
+    ::operator delete(const_cast<char*>(memory), std::align_val_t(16));
+  }
+};
+using NewAttrs = std::unique_ptr<Attrs, DeleteAttrs>;
+
+NewAttrs new_attrs(const AttrKind& kind, const void* value) {
+  auto* memory = static_cast<char*>(
+      ::operator new(kCountBytes + sizeof(Attrs) + kind.size, std::align_val_t(16)));
+  new (memory) std::atomic<int32_t>(0);
+  NewAttrs made(reinterpret_cast<Attrs*>(memory + kCountBytes));
   made->kind = &kind;
   made->hash = hash_of(kind, value);
   std::memcpy(made->data, value, kind.size);
-  std::lock_guard lock(mutex);
-  auto [at, added] = table.insert(made);
-  if (added)
+  return made;
+}
+
+}  // namespace
+
+void drop_counted(const Attrs* attrs) noexcept {
+  std::atomic<int32_t>& holders = holders_of(attrs);
+  int32_t count = holders.load(std::memory_order_relaxed);
+  while (count > 1)
+    if (holders.compare_exchange_weak(count, count - 1, std::memory_order_acq_rel)) return;
+  AttrsTable& table = attrs_table();  // as with types: nobody finds it meanwhile
+  std::lock_guard lock(table.mutex);
+  if (holders.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+  table.all.erase(attrs);
+  DeleteAttrs()(attrs);
+}
+
+const Attrs* intern(const AttrKind& kind, const void* value) {
+  if (kind.fields == 0) return nullptr;
+  NewAttrs made = new_attrs(kind, value);
+  AttrsTable& table = attrs_table();
+  std::lock_guard lock(table.mutex);
+  auto [at, added] = table.all.insert(made.get());
+  if (added) {
     keep_text(kind, made->data);
-  else
-    ::operator delete(made, std::align_val_t(16));
+    if (is_among_first(table.all.size() - 1)) make_lasting(made.get());
+    made.release();
+  }
+  hand_out(*at);
   return *at;
+}
+
+size_t count_attrs() {
+  std::lock_guard lock(attrs_table().mutex);
+  return attrs_table().all.size();
 }
 
 int normal_axis(Axis axis, int rank, std::string_view op) {

@@ -8,6 +8,7 @@
 #include "base/at_fork.h"
 #include "base/error.h"
 #include "base/hash.h"
+#include "ir/interned.h"
 #include "ir/sizes.h"
 
 namespace tn {
@@ -72,7 +73,10 @@ GraphRef intern(Graph graph) {
   auto made = std::make_unique<const Body>(Body{std::move(graph), hash});
   std::lock_guard lock(bodies().mutex);
   auto [at, added] = bodies().table.insert(made.get());
-  if (added) made.release();
+  if (added) {
+    make_lasting(made->graph);
+    made.release();
+  }
   return GraphRef(*at);
 }
 

@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "base/error.h"
+#include "ir/interned.h"
 #include "ir/named_calls.h"
 #include "ir/number.h"
 #include "ir/precision.h"
@@ -84,6 +85,7 @@ static void convert_operands(const OpDef& op, Tensors& in) {
 }
 
 Tensors emit_all(const OpDef& op, std::span<const Tensor> in, const void* attrs) {
+  RecordScope scope;
   const Attrs* interned = intern(*op.attrs, attrs);
   constexpr size_t kFew = 8;
   Edge few_edges[kFew];
@@ -173,6 +175,9 @@ static Tensors call_prepared(const OpDef& op, Tensors& in, void* attrs) {
 }
 
 Tensors call_with(const OpDef& op, Tensors in, void* attrs) {
+  RecordScope scope;
+  for (const Tensor& t : in)
+    if (t) hand_out(type_of(t));  // rules refer to shapes of operands that they replace
   try {
     return call_prepared(op, in, attrs);
   } catch (const UserError& error) {
@@ -211,8 +216,9 @@ namespace {
 struct Direct {
   const OpDef* op = nullptr;
   const void *a = nullptr, *b = nullptr;  // a type, or the kind of a scalar
-  TypeRef out = nullptr;
+  TypeHold out = {};
   DType scalar = DType::f32;  // what scalars become
+  TypeHold types[2] = {};     // of operands
 };
 
 constexpr char kScalarKeys[5] = {};  // their addresses stand for "a scalar of this kind"
@@ -242,7 +248,7 @@ Tensor call_direct(const Direct& known, std::span<const Operand* const> in) {
       edges[i] = {scalars[i].node(), 0};
     }
   }
-  Tensor result(record(*known.op, nullptr, {edges, in.size()}, {&known.out, 1}), 0);
+  Tensor result(record(*known.op, nullptr, {edges, in.size()}, {&known.out.get(), 1}), 0);
   for (const Operand* operand : in)
     if (operand->temporary) to_tensor(*operand);
   return result;
@@ -254,19 +260,21 @@ void remember(Direct& entry, const OpDef& op, std::span<const Operand* const> in
   Node* node = result.node();
   if (node->op != &op || node->ins != in.size() || result.index()) return;
   DType scalar = DType::f32;
+  TypeRef types[2] = {};
   for (size_t i = 0; i < in.size(); ++i) {
     Edge edge = node->inputs()[i];
     TypeRef type = edge.node->slots()[edge.index].type;
     if (type->elements < 0) return;  // what is taken for granted about sizes is noted anew
     if (in[i]->tensor) {
       if (type != (i ? b : a)) return;  // it was converted
+      types[i] = type;
       continue;
     }
     if (is_integer(type->dtype) && type->dtype != DType::i64)
       return;  // numbers must be checked to fit
     scalar = type->dtype;
   }
-  entry = {&op, a, b, type_of(result), scalar};
+  entry = {&op, a, b, TypeHold(type_of(result)), scalar, {TypeHold(types[0]), TypeHold(types[1])}};
 }
 
 }  // namespace

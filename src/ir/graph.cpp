@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "ir/interned.h"
 #include "ir/precision.h"
 #include "ir/rewrite.h"
 #include "ir/walk.h"
@@ -20,6 +21,7 @@ Val Graph::add_input(std::string input_name, TypeRef type) {
   invariant(ops.empty(), "graph {}: inputs come before ops", name);
   input_names.push_back(std::move(input_name));
   types.push_back(type);
+  hand_out(type);
   return values() - 1;
 }
 
@@ -35,6 +37,8 @@ Val Graph::add(const OpDef& op, const Attrs* attrs, std::span<const Val> in, Typ
   operands.insert(operands.end(), in.begin(), in.end());
   types.insert(types.end(), out.begin(), out.end());
   ops.push_back(added);
+  hand_out(attrs);
+  for (TypeRef type : out) hand_out(type);
   return added.out;
 }
 

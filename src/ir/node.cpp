@@ -8,6 +8,7 @@
 #include "base/at_fork.h"
 #include "base/error.h"
 #include "base/events.h"
+#include "ir/interned.h"
 #include "ir/number.h"
 #include "ir/pending.h"
 #include "ir/region.h"
@@ -172,7 +173,11 @@ Node* make_node(const OpDef* op, const Attrs* attrs, int ins, Types out, bool sc
   node->op = op, node->attrs = attrs;
   node->sequence = next_sequence();
   node->loc = current_loc;
-  for (size_t i = 0; i < out.size(); ++i) new (node->slots() + i) Slot{out[i], nullptr, 0};
+  hold(attrs);
+  for (size_t i = 0; i < out.size(); ++i) {
+    new (node->slots() + i) Slot{out[i], nullptr, 0};
+    hold(out[i]);
+  }
   return node;
 }
 
@@ -297,8 +302,11 @@ static void bury(Node* dead) noexcept {
     unlink(node, dead);
     if (node->watched & kHasGrad) [[unlikely]]
       forget_gradient(node, dead);
-    for (int i = 0; i < node->outs; ++i)
+    for (int i = 0; i < node->outs; ++i) {
       BufferRef::adopt_reference(node->slots()[i].data.load(std::memory_order_acquire)).reset();
+      drop(node->slots()[i].type);
+    }
+    drop(node->attrs);
     node_pool().give(node, bytes);
   }
 }

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "ir/emit.h"
+#include "ir/interned.h"
 #include "ir/precision.h"
 
 namespace tn {
@@ -124,6 +125,7 @@ struct MemoEntry {
   const OpDef* op = nullptr;
   const Attrs* attrs = nullptr;
   std::vector<TypeRef> in, out;
+  Held held = {};  // all of these
 };
 
 constexpr size_t kMemoSize = 1024;  // direct-mapped
@@ -138,8 +140,10 @@ std::span<const TypeRef> infer_types(const OpDef& op, const Attrs* attrs, Types 
   for (TypeRef type : in) hash = combine(hash, reinterpret_cast<uintptr_t>(type));
   MemoEntry& entry = memo[hash % kMemoSize];
   if (entry.op == &op && entry.attrs == attrs &&
-      std::equal(in.begin(), in.end(), entry.in.begin(), entry.in.end()))
+      std::equal(in.begin(), in.end(), entry.in.begin(), entry.in.end())) {
+    for (TypeRef type : entry.out) hand_out(type);
     return entry.out;
+  }
   TypeList types = infer(op, attrs ? attrs->data : nullptr, in);
   std::vector<TypeRef> out;
   for (const Type& type : types.items) out.push_back(intern(type));
@@ -148,7 +152,11 @@ std::span<const TypeRef> infer_types(const OpDef& op, const Attrs* attrs, Types 
   // What was taken for granted about sizes is for each trace to note.
   if (guarded) return kept = std::move(out);
   // `infer` may have used this entry for ops inside a body: fill it only now.
-  entry = {&op, attrs, {in.begin(), in.end()}, std::move(out)};
+  Held held;
+  held.add(attrs);
+  for (TypeRef type : in) held.add(type);
+  for (TypeRef type : out) held.add(type);
+  entry = {&op, attrs, {in.begin(), in.end()}, std::move(out), std::move(held)};
   return entry.out;
 }
 

@@ -6,6 +6,7 @@
 #include "base/at_fork.h"
 #include "base/error.h"
 #include "base/hash.h"
+#include "ir/interned.h"
 #include "ir/sizes.h"
 
 namespace tn {
@@ -59,26 +60,82 @@ struct Same {
 
 }  // namespace
 
+namespace {
+
+struct TypeTable {
+  std::mutex mutex;
+  std::unordered_set<const InternedType*, Hasher, Same> types;
+};
+
+TypeTable& type_table() {
+  static auto& only = *[] {
+    auto* made = new TypeTable;
+    guarded_at_fork(made->mutex, 4);
+    return made;
+  }();
+  return only;
+}
+
+constexpr std::align_val_t kTypeAlignment{16};
+
+TypeRef new_type(const Type& type, Dim elements, bool is_lasting) {
+  int64_t bytes;
+  if (elements.is_const() && __builtin_mul_overflow(elements.raw, size_of(type.dtype), &bytes))
+    fail(Fault::memory, "{}: more bytes than fit 64 bits", type);
+  auto* memory =
+      static_cast<char*>(::operator new(kCountBytes + sizeof(InternedType), kTypeAlignment));
+  new (memory) std::atomic<int32_t>(is_lasting ? kLasting : 0);
+  return new (memory + kCountBytes)
+      InternedType{type, Hasher{}(type), elements.is_const() ? elements.raw : -1};
+}
+
+void delete_type(TypeRef type) {
+  auto* memory = reinterpret_cast<const char*>(type) - kCountBytes;
+  ::operator delete(const_cast<char*>(memory), kTypeAlignment);
+}
+
+}  // namespace
+
+void drop_counted(TypeRef type) noexcept {
+  std::atomic<int32_t>& holders = holders_of(type);
+  int32_t count = holders.load(std::memory_order_relaxed);
+  while (count > 1)
+    if (holders.compare_exchange_weak(count, count - 1, std::memory_order_acq_rel)) return;
+  // `intern` takes the lock to hold what is in the table: nobody finds it meanwhile.
+  TypeTable& table = type_table();
+  std::lock_guard lock(table.mutex);
+  if (holders.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+  table.types.erase(type);
+  delete_type(type);
+}
+
 TypeRef intern(const Type& type) {
-  static auto& mutex = guarded_at_fork(*new std::mutex, 4);
-  static auto& table = *new std::unordered_set<const InternedType*, Hasher, Same>;
-  thread_local TypeRef last = nullptr;
+  TypeTable& table = type_table();
+  thread_local TypeRef last = nullptr;  // a lasting one
   if (last && *last == type) return last;
   for (Dim d : type.shape)
     if (d.is_inferred()) fail("shape {}: negative dimensions are not allowed here", type.shape);
   Dim elements = type.shape.elements();  // fails on overflow, before anything is remembered
-  std::lock_guard lock(mutex);
-  auto found = table.find(type);
-  if (found == table.end()) {
-    auto* made = new InternedType{type, Hasher{}(type), elements.is_const() ? elements.raw : -1};
-    int64_t bytes;
-    if (elements.is_const() && __builtin_mul_overflow(elements.raw, size_of(type.dtype), &bytes)) {
-      delete made;
-      fail(Fault::memory, "{}: more bytes than fit 64 bits", type);
+  std::lock_guard lock(table.mutex);
+  auto found = table.types.find(type);
+  if (found == table.types.end()) {
+    bool lasts = !elements.is_const() || type.shape.empty() || is_among_first(table.types.size());
+    TypeRef made = new_type(type, elements, lasts);
+    try {
+      found = table.types.insert(made).first;
+    } catch (...) {
+      delete_type(made);
+      throw;
     }
-    found = table.insert(made).first;
   }
-  return last = *found;
+  hand_out(*found);
+  if (is_lasting(*found)) last = *found;
+  return *found;
+}
+
+size_t count_types() {
+  std::lock_guard lock(type_table().mutex);
+  return type_table().types.size();
 }
 
 std::string to_text(const Shape& shape) {

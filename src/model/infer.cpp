@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "ir/dtype.h"
+#include "ir/interned.h"
 #include "model/unify.h"
 
 namespace tn::model {
@@ -415,6 +416,7 @@ Tensors compute(const FlatBlock& block, const Tensors& in, bool training, const 
 }
 
 Resolved infer(FlatModel flat, const InferenceRequest& request) {
+  LastingScope lasting;  // the model is kept
   Resolved resolved;
   resolved.flat = std::move(flat);
   resolved.training = request.training;

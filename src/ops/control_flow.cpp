@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "base/error.h"
+#include "ir/interned.h"
 #include "ir/sizes.h"
 #include "ops/shapes.h"
 
@@ -58,6 +59,7 @@ Type slice_type(Type type) {
 
 Tensors slice_params(const Tensors& xs) {
   Tensors params;
+  RecordScope scope;
   for (const Tensor& t : xs) params.push_back(make_param(intern(slice_type(*type_of(t)))));
   return params;
 }

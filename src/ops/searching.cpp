@@ -1,5 +1,6 @@
 // Searching for values: positions in sorted data, and ops whose result sizes depend on values.
 #include "base/error.h"
+#include "ir/interned.h"
 #include "ir/sizes.h"
 #include "loop/c_call.h"
 #include "ops/families.h"
@@ -101,6 +102,7 @@ Nonzero find_nonzero(std::string_view op, const Tensor& x) {
 Tensors nonzero_body(const NoAttrs&, const Tensors& in) {
   if (in[0].rank() == 0) fail("nonzero: a scalar has no positions: {}", *type_of(in[0]));
   Nonzero found = find_nonzero("nonzero", in[0]);
+  RecordScope scope;
   Tensors out;
   for (BufferRef& axis : found.axes)
     out.push_back(make_data(std::move(axis), 0, intern(DType::i64, {found.count})));

@@ -1,5 +1,6 @@
 // Tensors as sets: distinct values and membership.
 #include "base/error.h"
+#include "ir/interned.h"
 #include "ops/families.h"
 #include "ops/known_values.h"
 #include "ops/op_decls.h"
@@ -17,6 +18,7 @@ Unique find_unique(std::string_view op, const Tensor& x) {
 }
 
 Tensor positions(BufferRef& list, const Shape& shape) {
+  RecordScope scope;
   return make_data(std::move(list), 0, intern(DType::i64, shape));
 }
 

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "executable/program.h"
 #include "ir/dtype.h"
+#include "ir/interned.h"
 #include "ops/effects.h"
 #include "runtime/threads.h"
 
@@ -150,6 +151,7 @@ void run(const tenon_rt_executable& f, std::span<const tenon_rt_tensor> inputs,
   if (inputs.size() != f.inputs.size())
     fail("{}: takes {} inputs, {} were given", f.program->signature().function, f.inputs.size(),
          inputs.size());
+  RecordScope scope;
   std::vector<ProgramValue> args;
   std::vector<int64_t> sizes;
   for (size_t i = 0; i < inputs.size(); ++i)

@@ -4,6 +4,7 @@
 #include <mutex>
 #include <set>
 
+#include "ir/interned.h"
 #include "ops/control_flow.h"
 #include "ops/op_decls.h"
 #include "ops/shapes.h"
@@ -69,6 +70,7 @@ Tensors batch_body(const OpDef& op, const void* attrs, const Tensors& in,
   Tensors params;
   std::vector<Batched> given;
   for (size_t k = 0; k < in.size(); ++k) {
+    RecordScope scope;
     params.push_back(make_param(example_type(in[k], batched[k])));
     given.push_back({in[k], batched[k]});
   }

@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "ir/body.h"
+#include "ir/interned.h"
 #include "ir/trace.h"
 #include "ops/op_decls.h"
 #include "transforms/sweep.h"
@@ -139,6 +140,7 @@ Derived batch_graph(GraphRef graph, const Mask& batched, Dim size) {
     Tensors params;
     std::vector<Batched> given;
     for (size_t i = 0; i < run.params.size(); ++i) {
+      RecordScope scope;
       Type type = *type_of(run.params[i]);
       if (batched[i]) type.shape.insert(0, size);
       params.push_back(make_param(intern(type)));

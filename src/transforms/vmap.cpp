@@ -1,6 +1,7 @@
 #include "transforms/vmap.h"
 
 #include "base/error.h"
+#include "ir/interned.h"
 #include "ir/sizes.h"
 #include "ir/trace.h"
 #include "ops/control_flow.h"
@@ -77,6 +78,7 @@ Tensors call_mapped(const Function& f, const Tensors& args, const BatchAxes& in_
   std::vector<Batched> batches;
   for (size_t i = 0; i < args.size(); ++i) {
     if (!given.args[i].batched) continue;
+    RecordScope scope;
     TypeRef example = intern(ops::slice_type(*type_of(given.args[i].value)));
     params.push_back(examples[i] = make_param(example));
     batches.push_back(given.args[i]);
