@@ -41,6 +41,7 @@ class Program {
 
   const Signature& signature() const { return signature_; }
   const Graph& graph() const { return graph_; }
+  /// Their values may be absent, where files hold them packed only; `options` has all of them.
   const std::vector<NamedConstant>& constants() const { return constants_; }
   /// What is saved: those with symbols, then that of the sizes at `opt` alone, where there is one.
   const std::vector<KernelSet>& sets() const { return sets_; }

@@ -1,6 +1,7 @@
 #include "frontend/executable.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "backend/source/c_plan.h"
 #include "backend/source/python_source.h"
@@ -137,6 +138,13 @@ source::CSource c_source(std::span<const NamedExecutable> functions) {
                           [&](const Graph& body) { return plan_for_c(body, {.effort = effort}); });
 }
 
+/// Whether two tensors have the same elements. Constants that a file holds only packed are unpacked
+/// for each function, so equal memory is not enough of a test.
+static bool is_same_constant(const Tensor& a, const Tensor& b) {
+  return type_of(a) == type_of(b) &&
+         (a.data() == b.data() || !std::memcmp(a.data(), b.data(), static_cast<size_t>(a.bytes())));
+}
+
 /// The graph of an executable as it is written, without effects.
 static Graph graph_for_source(const Program& program) {
   Graph graph = program.graph();
@@ -155,15 +163,16 @@ PythonFiles python_files(std::span<const NamedExecutable> functions, std::string
     const Program& program = *f.state()->program;
     program.verify_weights();
     Graph& graph = graphs.emplace_back(graph_for_source(program));
+    std::vector<Bound> values = file.empty() ? std::vector<Bound>() : program.options().constants;
     size_t first = graph.input_names.size() - program.constants().size();
-    for (size_t i = 0; i < program.constants().size() && !file.empty(); ++i) {
-      const NamedConstant& c = program.constants()[i];
-      Tensor value = make_data(c.value.buffer, c.value.offset, c.type);
+    for (size_t i = 0; i < values.size(); ++i) {
+      TypeRef type = program.constants()[i].type;
+      Tensor value = make_data(std::move(values[i].buffer), values[i].offset, type);
       std::string& input = graph.input_names[first + i];
       auto known = [&] {
         return std::ranges::find(tensors, input, &NamedTensors::value_type::first);
       };
-      while (known() != tensors.end() && known()->second.data() != value.data()) input += "_";
+      while (known() != tensors.end() && !is_same_constant(known()->second, value)) input += "_";
       if (known() == tensors.end()) tensors.push_back({input, value});
       constants.inputs.push_back(input);
     }

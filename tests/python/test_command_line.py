@@ -377,6 +377,57 @@ def test_exported_python_computes_the_same(folder):
     np.testing.assert_allclose(np.load(folder / "z.npy"), np.load(folder / "y.npy"), rtol=1e-5)
 
 
+PACKED = """
+import numpy as np
+import tenon as tn
+
+random = np.random.default_rng(0)
+
+def weights(*shape):
+    return tn.array(random.standard_normal(shape).astype(np.float32) / 16)
+
+kernel, deep, wide, right = weights(16, 3, 3, 3), weights(64, 32, 3, 3), weights(288, 512), weights(512, 300)
+
+def convolution(x):
+    return tn.relu(tn.conv2d(x, kernel, padding=1))
+
+def deep_convolution(x):
+    return tn.conv2d(x, deep, stride=2)
+
+def dense(x):
+    return tn.matmul(tn.tanh(tn.matmul(x, wide)), right)
+
+def dense_double(x):
+    return tn.matmul(x, wide.astype(tn.float64))
+
+def both(x):
+    y = tn.conv2d(x, kernel)
+    return tn.matmul(tn.reshape(y, (y.shape[0], -1))[:, :288], wide)
+"""
+PACKED_INPUTS = {"convolution": (2, 3, 8, 8), "deep_convolution": (2, 32, 8, 8), "dense": (24, 288),
+                 "dense_double": (24, 288), "both": (2, 3, 8, 8)}
+
+
+@pytest.mark.parametrize("name", PACKED_INPUTS)
+def test_constants_that_a_file_holds_packed_are_exported(folder, name):
+    """Files have the right sides of products as kernels read them, and not as they were."""
+    (folder / "packed.py").write_text(PACKED)
+    kind = "f64" if name == "dense_double" else "f32"
+    x = np.random.default_rng(1).standard_normal(PACKED_INPUTS[name])
+    np.save(folder / f"{name}.npy", x.astype({"f64": np.float64, "f32": np.float32}[kind]))
+    sizes = ",".join(map(str, x.shape))
+    answer("compile", f"packed.py:{name}", "--input", f"x={kind}[{sizes}]", "-o", f"{name}.tnx",
+           cwd=folder)
+    answer("run", f"{name}.tnx", "--input", f"x={name}.npy", "--output", "y.npy", cwd=folder)
+    for target in ("torch", "jax", "numpy"):  # those of NumPy can be run here
+        answer("export", f"{name}.tnx", "--to", target, "-o", "packed", cwd=folder)
+    code = (f"import sys; sys.path.insert(0, 'packed'); import numpy as np, {name} as m; "
+            f"np.save('z.npy', m.{name}(np.load('{name}.npy')))")
+    subprocess.run([sys.executable, "-I", "-c", code], cwd=folder, check=True)
+    np.testing.assert_allclose(np.load(folder / "z.npy"), np.load(folder / "y.npy"), rtol=1e-4,
+                               atol=1e-5)
+
+
 @pytest.mark.compiles
 def test_exported_c_computes_the_same(folder):
     answer("compile", "model.py:make_model()", "--input", "x=f32[4,2]", "-o", "2-net.tnx",
