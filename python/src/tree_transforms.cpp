@@ -191,9 +191,10 @@ nb::object jacobian(nb::object f, nb::tuple args, nb::dict kwargs, nb::tuple key
   Function jacobian_of = (reverse ? jacrev : jacfwd)(run, argnums, call.names());
   Tensors made = jacobian_of(call.in.tensors);
   Leaves leaves;
-  for (auto from = made.begin(); from != made.end();
-       from += static_cast<ptrdiff_t>(argnums.size())) {
-    nb::object row = call.in.with({from, from + static_cast<ptrdiff_t>(argnums.size())});
+  auto columns = static_cast<ptrdiff_t>(argnums.size());  // none of arguments without tensors
+  auto from = made.begin();
+  for (size_t i = 0; i < call.out->tensors.size(); ++i, from += columns) {
+    nb::object row = call.in.with({from, from + columns});
     leaves.push_back(single ? nb::object(row[0]) : row);
   }
   return call.out->structure.build(leaves);
@@ -356,7 +357,7 @@ void bind_tree_transforms(nb::module_& m) {
             UserCall place;
             return pullback(cotangents);
           },
-          nb::arg("cotangents"));
+          nb::arg("cotangents").none());
   m.def("_call_value_and_grad", value_and_grad);
   m.def("_call_jacobian", jacobian);
   m.def("_call_vjp", vjp, nb::arg("f"), nb::arg("primals").none(), nb::arg("cotangents").none());

@@ -50,7 +50,7 @@ Function jacrev(Function f, std::vector<int> argnums, Names names) {
     Pullback pullback(f, args, argnums, names);
     const Tensors& out = pullback.outputs();
     Tensors result;
-    for (size_t i = 0; i < out.size(); ++i) {
+    for (size_t i = 0; i < out.size() && !argnums.empty(); ++i) {
       for (int n : argnums)
         check_covers(out[i], argument(args, n), "jacfwd", names, result_name, i);
       auto row = [&](const Tensors& unit) {
@@ -70,6 +70,10 @@ Function jacrev(Function f, std::vector<int> argnums, Names names) {
 Function jacfwd(Function f, std::vector<int> argnums, Names names) {
   return [f = std::move(f), argnums = std::move(argnums),
           names = std::move(names)](const Tensors& args) {
+    if (argnums.empty()) {  // no column says how many results there are
+      jvp(f, args, Tensors(args.size()), names);
+      return Tensors();
+    }
     std::vector<Tensors> columns;
     for (int n : argnums) {
       const Tensor& x = argument(args, n);

@@ -142,3 +142,52 @@ def test_numbers_may_be_looked_at_while_they_are_differentiated(capsys):
 
     assert tn.grad(loss)(X).tolist() == [2.0, 2.0]
     assert "6.0" in capsys.readouterr().out
+
+
+# Arguments and results without tensors ---------------------------------------------------------
+
+EMPTY = [(), {}, [], None, ((), {"a": None})]
+
+
+@pytest.mark.parametrize("jacobian", [tn.jacfwd, tn.jacrev])
+@pytest.mark.parametrize("empty", EMPTY, ids=repr)
+def test_jacobians_without_tensors(jacobian, empty):
+    x = tn.array([1.0, 2.0])
+    assert jacobian(lambda p: p)(empty) == empty
+    assert jacobian(lambda p: tn.ones(3))(empty) == empty
+    assert jacobian(lambda p: {"a": tn.ones(3), "b": p})(empty) == {"a": empty, "b": empty}
+    assert jacobian(lambda x: empty)(x) == empty
+    both = jacobian(lambda p, x: x * x, argnums=(0, 1))(empty, x)
+    assert both[0] == empty and both[1].tolist() == [[2.0, 0.0], [0.0, 4.0]]
+    assert tn.compile(jacobian(lambda p: {"a": tn.ones(3)}))(empty) == {"a": empty}
+
+
+@pytest.mark.parametrize("empty", EMPTY, ids=repr)
+def test_derivatives_without_tensors(empty):
+    value, gradient = tn.value_and_grad(lambda p: tn.sum(tn.ones(3)))(empty)
+    assert value.item() == 3.0 and gradient == empty
+    assert tn.grad(lambda p: tn.sum(tn.ones(3)))(empty) == empty
+    assert tn.hessian(lambda p: tn.sum(tn.ones(3)))(empty) == empty
+    out, pull = tn.vjp(lambda p: p, [empty])
+    assert out == empty and pull(empty) == [empty]
+    out, pushed = tn.jvp(lambda p: p, [empty], [empty])
+    assert out == empty and pushed == empty
+    for transform in (tn.grad, tn.hessian, tn.value_and_grad):
+        with pytest.raises(tn.Error, match="must return a scalar"):
+            transform(lambda p: p)(empty)
+    with pytest.raises(tn.Error, match="must return a scalar"):
+        tn.grad(lambda x: empty)(tn.ones(2))
+
+
+@pytest.mark.parametrize("empty", EMPTY, ids=repr)
+def test_functions_of_nothing(empty):
+    assert tn.compile(lambda p: p)(empty) == empty
+    assert tn.checkpoint(lambda p: p)(empty) == empty
+    with pytest.raises(tn.Error, match="no argument is mapped over"):
+        tn.vmap(lambda p: tn.ones(3))(empty)
+    with pytest.raises(tn.Error, match="no argument is mapped over"):
+        tn.vmap(lambda p: p)(empty)
+    x = tn.ones((2, 3))
+    mapped = tn.vmap(lambda p, x: (p, x))(empty, x)
+    assert mapped[0] == empty and mapped[1].shape == (2, 3)
+    assert tn.vmap(lambda x: empty)(x) == empty
