@@ -13,6 +13,7 @@
 #include "ir/interned.h"
 #include "ir/node.h"
 #include "runtime/buffer.h"
+#include "runtime/disk_cache.h"
 
 namespace tn::python {
 namespace {
@@ -114,11 +115,33 @@ void make(CFunction* to, std::string name, uintptr_t address, const std::vector<
                      arena,           std::move(constants)};
 }
 
+std::string_view view(const nb::bytes& bytes) { return {bytes.c_str(), bytes.size()}; }
+
+/// What the disk cache has for `key`, verified; None where that is nothing.
+nb::object read_cache(const nb::bytes& key) {
+  std::optional<std::string> value = DiskCache::shared().get(view(key));
+  return value ? nb::object(nb::bytes(value->data(), value->size())) : nb::none();
+}
+
+/// The folder of the disk cache; None where there is none that can be trusted.
+nb::object cache_directory() {
+  const DiskCache& cache = DiskCache::shared();
+  return cache.fault().empty() ? nb::object(nb::str(cache.directory().c_str())) : nb::none();
+}
+
 }  // namespace
 
 void bind_c_files(nb::module_& m) {
   m.def("_c_source", c_file);
   m.def("_python_source", python_file);
+  m.def("_read_cache", read_cache, nb::arg("key"));
+  m.def(
+      "_write_cache",
+      [](const nb::bytes& key, const nb::bytes& value) {
+        DiskCache::shared().put(view(key), view(value));
+      },
+      nb::arg("key"), nb::arg("value"));
+  m.def("_cache_directory", cache_directory);
   nb::class_<CFunction>(m, "_CFunction")
       .def("__init__", make, nb::arg("name"), nb::arg("address"), nb::arg("inputs"),
            nb::arg("outputs"), nb::arg("arena"), nb::arg("constants"))

@@ -226,17 +226,59 @@ def test_a_file_that_does_not_compile():
         c_backend.compile_c("int x = ;")
 
 
-def test_compiled_files_are_kept(monkeypatch, tmp_path):
-    monkeypatch.setenv("TENON_CACHE_DIR", str(tmp_path))
-    monkeypatch.delenv("TENON_CACHE", raising=False)
-    monkeypatch.setattr(c_backend, "KEPT", 2)
-    first = c_backend.compile_c("int a;", ("-O0",))
-    assert c_backend.compile_c("int a;", ("-O0",)) == first
-    os.utime(first, (1, 1))
-    for name in "bc":
-        c_backend.compile_c(f"int {name};", ("-O0",))
-    assert len(list((tmp_path / "c").iterdir())) == 2
-    assert not pathlib.Path(first).exists()
+CACHED = """
+import subprocess, sys
+import tenon as tn
+from tenon.model import c_backend
+
+compiled = []
+run = subprocess.run
+def counting(command, *args, **options):
+    compiled.append("-shared" in command)
+    return run(command, *args, **options)
+c_backend.subprocess.run = counting
+text, constants = tn._core._c_source([("f", tn.compile(
+    lambda x: 2 * x, args=[tn.InputInfo((3,), tn.float32)])._program)])
+f = c_backend.build(text, constants, flags=("-O0",))
+print(f([tn.array([1.0, 2.0, 3.0])])[0].tolist(), sum(compiled))
+"""
+
+
+def kept_libraries(folder):
+    return [p for p in folder.glob("v*/*/*") if b"C library " in p.read_bytes()]
+
+
+def run_cached(folder):
+    environment = os.environ | {"TENON_CACHE_DIR": str(folder)}
+    environment.pop("TENON_CACHE", None)
+    done = subprocess.run([sys.executable, "-c", CACHED], env=environment, capture_output=True,
+                          text=True)
+    assert done.returncode == 0, (done.returncode, done.stderr)
+    assert not list(folder.glob("tenon-c-*"))  # rooms are cleaned
+    return done.stdout.strip()
+
+
+def test_compiled_files_are_kept_and_damaged_ones_made_again(tmp_path):
+    assert run_cached(tmp_path) == "[2.0, 4.0, 6.0] 1"
+    assert run_cached(tmp_path) == "[2.0, 4.0, 6.0] 0"
+    [library] = kept_libraries(tmp_path)
+    whole = library.read_bytes()
+    flipped = bytearray(whole)
+    flipped[len(whole) // 2] ^= 1
+    for damaged in (b"", whole[: len(whole) // 2], whole[:-1], bytes(flipped), whole + b"0"):
+        library.write_bytes(damaged)
+        assert run_cached(tmp_path) == "[2.0, 4.0, 6.0] 1"
+        assert library.read_bytes() == whole
+    assert run_cached(tmp_path) == "[2.0, 4.0, 6.0] 0"
+
+
+def test_libraries_of_others_are_not_run(tmp_path):
+    assert run_cached(tmp_path) == "[2.0, 4.0, 6.0] 1"
+    [library] = kept_libraries(tmp_path)
+    library.chmod(0o666)
+    assert run_cached(tmp_path) == "[2.0, 4.0, 6.0] 1"
+    tmp_path.chmod(0o777)
+    assert run_cached(tmp_path) == "[2.0, 4.0, 6.0] 1"
 
 
 def test_the_file_needs_nothing_else(tmp_path):
@@ -304,14 +346,6 @@ def test_names_are_names_in_python_files():
     given = np.float32([0.5, -1.0, 2.0])
     want = (tn.erf(tn.array(given)) * tn.array(given)).numpy()
     np.testing.assert_allclose(made(given, given), want, 1e-6)
-
-
-def test_libraries_of_others_are_not_run(tmp_path, monkeypatch):
-    monkeypatch.setenv("TENON_CACHE_DIR", str(tmp_path))
-    monkeypatch.delenv("TENON_CACHE", raising=False)
-    assert c_backend._folder() == tmp_path / "c"
-    (tmp_path / "c").chmod(0o777)
-    assert c_backend._folder() != tmp_path / "c"
 
 
 def test_children_of_fork_do_not_wait_for_threads():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import ctypes
 import hashlib
 import os
@@ -11,7 +10,6 @@ import platform
 import re
 import shlex
 import shutil
-import stat
 import subprocess
 import tempfile
 from collections.abc import Sequence
@@ -23,7 +21,6 @@ from .. import _core
 EXACT = ("-std=c11", "-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math")
 #: For this machine, as fast as it goes.
 FLAGS = ("-O3", "-march=native")
-KEPT = 256  # libraries in the folder of the cache; the oldest go
 
 _DECLARATION = re.compile(r"/\* (?P<name>\w+)\n(?P<lines>(?: {3}.*\n)*?) {3}arena:")
 _VALUE = re.compile(r" {3}(?P<list>inputs|outputs)\[\d+\]: (?P<type>\w+\[[\d,]*\])")
@@ -52,7 +49,7 @@ def build(
     """The function `name` of a C file made by Tenon, or its only one: it takes and gives tensors.
 
     `constants` are the bytes beside the file. With more than one of `threads` the file is compiled
-    with OpenMP. Compiled files are kept, by their content, in the folder of the cache.
+    with OpenMP. Compiled files are kept, by their content, in the disk cache beside kernels.
 
         >>> double = tn.compile(lambda x: 2 * x, args=[tn.InputInfo((3,), tn.float32)])
         >>> text, constants = tn._core._c_source([("double", double._program)])
@@ -79,16 +76,18 @@ def build(
     )
 
 
-def compile_c(text: str, flags: Sequence[str] = FLAGS) -> str:
-    """Compiles a C file into a shared library, unless one of the same content is kept; its path."""
+def compile_c(text: str, flags: Sequence[str] = FLAGS) -> bytes:
+    """A C file as a shared library, from the disk cache where one of the same content is kept.
+
+    The cache verifies what it reads: a damaged library is a miss, removed and compiled again.
+    """
     command = [*compiler(), *EXACT, *flags, "-shared", "-fPIC"]
     content = "\0".join([text, *command, _version(command[0]), _processor()])
-    folder = _folder()
-    kept = folder / (hashlib.sha256(content.encode()).hexdigest()[:40] + ".so")
-    with contextlib.suppress(FileNotFoundError):  # another process may remove it meanwhile
-        os.utime(kept)
-        return str(kept)
-    with tempfile.TemporaryDirectory(dir=folder, prefix="c-") as room:
+    key = b"C library " + hashlib.sha256(content.encode()).digest()
+    kept = _core._read_cache(key)
+    if kept is not None:
+        return kept
+    with _room() as room:
         source, made = pathlib.Path(room, "model.c"), pathlib.Path(room, "model.so")
         source.write_text(text, encoding="utf-8")
         done = subprocess.run(
@@ -97,13 +96,26 @@ def compile_c(text: str, flags: Sequence[str] = FLAGS) -> str:
         if done.returncode != 0:
             said = "\n".join(done.stderr.splitlines()[:12])
             _core._fail("value", f"CBackend: {shlex.join(command)} failed:\n{said}")
-        os.replace(made, kept)
-    _forget_old(folder)
-    return str(kept)
+        library = made.read_bytes()
+    _core._write_cache(key, library)
+    return library
 
 
-@cache
-def _loaded(path: str) -> ctypes.CDLL:
+_libraries: dict[bytes, ctypes.CDLL] = {}  # by digest; they stay loaded
+
+
+def _loaded(library: bytes) -> ctypes.CDLL:
+    """Loads a library from a file of its own, so that nothing can change what was verified."""
+    digest = hashlib.sha256(library).digest()
+    if digest not in _libraries:
+        with _room() as room:
+            path = pathlib.Path(room, "model.so")  # dlopen knows libraries by path: a new one
+            path.write_bytes(library)
+            _libraries[digest] = _opened(str(path))
+    return _libraries[digest]
+
+
+def _opened(path: str) -> ctypes.CDLL:
     """Threads of OpenMP that wait by turning would take the processor from everybody else's."""
     waits = "OMP_WAIT_POLICY"
     if waits in os.environ:
@@ -138,39 +150,12 @@ def _processor() -> str:
     return "\n".join(sorted({line for line in lines if line.startswith(wanted)}))
 
 
-def _folder() -> pathlib.Path:
-    """That of the user's cache, or one of this process where it is switched off or is not the
-    user's alone: what lies there is run.
+def _room() -> tempfile.TemporaryDirectory[str]:
+    """A new folder for files that are compiled or loaded: beside the cache where that is the user's
+    alone, since systems may forbid to run what lies in the folder of temporary files.
     """
-    wanted = os.environ.get("TENON_CACHE_DIR")
-    if os.environ.get("TENON_CACHE") == "0":
-        return _own_folder()
-    caches = os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache"
-    folder = pathlib.Path(wanted or pathlib.Path(caches, "tenon"), "c")
+    prefix = "tenon-c-"
     try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        found = folder.stat()
-    except OSError:
-        return _own_folder()
-    private = found.st_uid == os.getuid() and not found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
-    return folder if private and os.access(folder, os.W_OK) else _own_folder()
-
-
-@cache
-def _own_folder() -> pathlib.Path:
-    made = tempfile.TemporaryDirectory(prefix="tenon-c-")
-    _own_folder.kept = made  # type: ignore[attr-defined]  # removed when Python ends
-    return pathlib.Path(made.name)
-
-
-def _forget_old(folder: pathlib.Path) -> None:
-    """Libraries that are in use stay loaded when their files go."""
-
-    def used(path: pathlib.Path) -> float:
-        try:
-            return path.stat().st_mtime
-        except OSError:  # another process removed it
-            return 0.0
-
-    for path in sorted(folder.glob("*.so"), key=used)[:-KEPT]:
-        path.unlink(missing_ok=True)
+        return tempfile.TemporaryDirectory(prefix=prefix, dir=_core._cache_directory())
+    except OSError:  # a cache may be read-only, full or deleted
+        return tempfile.TemporaryDirectory(prefix=prefix)
