@@ -265,6 +265,7 @@ void parse_attrs(const AttrKind& kind, void* value, std::string_view text, std::
                  int line) {
   FieldList fields = list_fields(kind, value);
   AttrParser parser{op, "", text, line};
+  uint64_t seen = 0;  // by field
   for (parser.skip(); !parser.text.empty(); parser.skip()) {
     size_t equals = parser.text.find('=');
     if (equals == parser.text.npos)
@@ -275,9 +276,15 @@ void parse_attrs(const AttrKind& kind, void* value, std::string_view text, std::
     for (const Field& f : fields.items)
       if (f.name == parser.field) found = &f;
     if (!found) fail("{}: there is no attribute '{}'", op, parser.field);
+    uint64_t bit = uint64_t{1} << (found - fields.items.data());
+    if (seen & bit) fail("{}: attribute {} is given twice", op, parser.field);
+    seen |= bit;
     if (found->set) *found->set = true;
     parser.value(*found);
   }
+  for (size_t i = 0; i < fields.items.size(); ++i)
+    if (fields.items[i].required && !(seen >> i & 1))
+      fail("{}: attribute {} is missing", op, fields.items[i].name);
 }
 
 }  // namespace tn

@@ -97,8 +97,11 @@ std::string to_text(const Graph& graph) {
 
 namespace {
 
+constexpr int kMostNested = 64;  // graphs in graphs, as in files
+
 /// Whether texts read on this thread are taken as they were printed: see read_graph.
 thread_local bool as_printed = false;
+thread_local int nested = 0;  // graphs that are being read on this thread
 
 /// Reads one function, line by line.
 class Parser {
@@ -106,15 +109,18 @@ class Parser {
   Parser(std::string_view text, int first_line) : text_(text), line_number_(first_line - 1) {}
 
   Graph parse() {
-    while (next_line()) {
-      if (take("func @"))
-        header();
-      else if (take("return"))
-        result();
-      else if (!take("}"))
-        op();
+    if (!next_line() || !take("func @")) bad("expected 'func @name(...)'");
+    header();
+    for (;;) {
+      if (!next_line()) bad("the text ends before 'return'");
+      if (take("return")) break;
+      op();
+      end_line();
     }
-    if (!seen_header_) bad("expected 'func @name(...)'");
+    result();
+    if (!next_line() || !take("}")) bad("expected '}}' after 'return'");
+    end_line();
+    if (next_line()) bad("expected nothing after '}}', found '{}'", line_.substr(0, 24));
     return std::move(graph_);
   }
 
@@ -137,6 +143,13 @@ class Parser {
   }
   void skip() {
     while (!line_.empty() && (line_[0] == ' ' || line_[0] == '\r')) line_.remove_prefix(1);
+  }
+  bool at_end() {
+    skip();
+    return line_.empty() || line_[0] == '#';
+  }
+  void end_line() {
+    if (!at_end()) bad("expected the end of the line, found '{}'", line_.substr(0, 24));
   }
   bool take(std::string_view prefix) {
     skip();
@@ -165,29 +178,41 @@ class Parser {
     if (!found) bad("expected a type such as f32[2,3], found '{}'", line_.substr(0, 24));
     return intern(*found);
   }
+  /// One or more items with commas between them.
+  template <class F>
+  void separated(F&& item) {
+    do {
+      item();
+    } while (take(","));
+  }
+  template <class F>
+  void list(std::string_view close, F&& item) {
+    if (take(close)) return;
+    separated(item);
+    expect(close);
+  }
   std::vector<TypeRef> types() {
-    std::vector<TypeRef> list;
     if (!take("(")) return {type()};
-    while (!take(")")) {
-      list.push_back(type());
-      take(",");
-    }
-    return list;
+    std::vector<TypeRef> found;
+    list(")", [&] { found.push_back(type()); });
+    return found;
+  }
+  void define(const std::string& name, Val value) {
+    if (!values_.emplace(name, value).second) bad("%{} is defined twice", name);
   }
   void header() {
-    seen_header_ = true;
     graph_.name = word();
     if (take("[")) ranges();
     expect("(");
-    while (!take(")")) {
+    list(")", [&] {
       expect("%");
       std::string name(word());
       expect(":");
-      values_[name] = graph_.add_input(name, type());
-      take(",");
-    }
-    if (take("->")) types();
+      define(name, graph_.add_input(name, type()));
+    });
+    if (take("->")) declared_ = types();
     expect("{");
+    end_line();
   }
   int64_t number(std::string_view digits) {
     int64_t value = 0;
@@ -198,7 +223,7 @@ class Parser {
   }
   void ranges() {
     std::vector<Dim> symbols;
-    while (!take("]")) {
+    list("]", [&] {
       std::string name(word());
       expect(":");
       std::string_view range = word();
@@ -206,8 +231,7 @@ class Parser {
       if (dots == range.npos) bad("expected a range such as 1..16, found '{}'", range);
       symbols.push_back(
           Dim::symbol(name, number(range.substr(0, dots)), number(range.substr(dots + 2))));
-      take(",");
-    }
+    });
     symbols_.emplace(std::move(symbols));
   }
   Val use() {
@@ -218,10 +242,15 @@ class Parser {
     return found->second;
   }
   void result() {
-    while (!line_.empty()) {
-      graph_.outputs.push_back(use());
-      take(",");
-    }
+    std::vector<TypeRef> given;
+    if (!at_end())
+      separated([&] {
+        graph_.outputs.push_back(use());
+        given.push_back(graph_.types[static_cast<size_t>(graph_.outputs.back())]);
+      });
+    end_line();
+    if (declared_ && *declared_ != given)
+      bad("the function returns {}, and declares {}", types_text(given), types_text(*declared_));
   }
   /// What stands between braces, which may go over several lines: a graph is a value.
   std::string_view braces() {
@@ -253,7 +282,6 @@ class Parser {
     return text.npos;
   }
   void op() {
-    if (!seen_header_) bad("expected 'func @name(...)'");
     std::vector<std::string> names;
     do {
       expect("%");
@@ -264,10 +292,8 @@ class Parser {
     const OpDef* op = find_op(op_name);
     if (!op) unknown(op_name);
     std::vector<Val> in;
-    while (!line_.empty() && (skip(), line_.starts_with('%'))) {
-      in.push_back(use());
-      take(",");
-    }
+    skip();
+    if (line_.starts_with('%')) separated([&] { in.push_back(use()); });
     std::string_view attrs = braces();
     std::vector<TypeRef> given;
     if (take(":")) given = types();
@@ -275,7 +301,7 @@ class Parser {
     size_t results = op == &scalar_leaf ? 1 : static_cast<size_t>(graph_.ops.back().outs);
     if (names.size() != results)
       bad("{} gives {} results, {} are named", op->name, results, names.size());
-    for (size_t i = 0; i < names.size(); ++i) values_[names[i]] = first + static_cast<Val>(i);
+    for (size_t i = 0; i < names.size(); ++i) define(names[i], first + static_cast<Val>(i));
   }
   [[noreturn]] void unknown(std::string_view name) {
     std::vector<std::string_view> names;
@@ -335,8 +361,8 @@ class Parser {
   std::string_view text_, line_;
   int line_number_;
   int attrs_line_ = 0;
-  bool seen_header_ = false;
   Graph graph_;
+  std::optional<std::vector<TypeRef>> declared_;
   std::unordered_map<std::string, Val> values_;
   std::optional<NamedSymbols> symbols_;
 };
@@ -344,6 +370,12 @@ class Parser {
 }  // namespace
 
 Graph parse_graph(std::string_view text, int first_line) {
+  struct Scope {
+    Scope() { ++nested; }
+    ~Scope() { --nested; }
+  } scope;
+  if (nested > kMostNested)
+    fail("graph text, line {}: graphs are nested more than {} deep", first_line, kMostNested);
   return Parser(text, first_line).parse();
 }
 

@@ -183,6 +183,49 @@ TEST_CASE("graph: the parser names the line and what it expected") {
   CHECK(error("func @f(%x: f32[5]) {\n  %0 = slice %x {start=[0], stop=[5], step=[2]}\n}") != "");
 }
 
+TEST_CASE("graph: a text that was cut off is not another function") {
+  auto error = [](std::string_view text) { return error_in([&] { parse_graph(text); }); };
+  std::string text =
+      "func @f(%x: f32[2]) -> (f32[2], f32[2]) {\n  %0 = exp %x\n  %1 = sin %0\n"
+      "  return %0, %1\n}";
+  CHECK(error(text).empty());
+  CHECK(error(text + "  # the end\n\n# nothing\n").empty());
+  for (size_t length = 0; length < text.size(); ++length) {
+    INFO(text.substr(0, length));
+    CHECK(!error(text.substr(0, length)).empty());
+  }
+  auto without = [&](const std::string& part) {
+    std::string cut = text;
+    return error(cut.erase(cut.find(part), part.size()));
+  };
+  CHECK(contains(without("  return %0, %1\n"), "line 4: expected '%', found '}'"));
+  CHECK(contains(without("}"), "line 4: expected '}' after 'return'"));
+  CHECK(
+      contains(without(", %1\n}"), "line 4: the function returns f32[2], and declares (f32[2], "));
+  CHECK(contains(error("func @f(%x: f32[2]) -> f32[3] {\n  return %x\n}"), "declares f32[3]"));
+  CHECK(contains(error(text + "\n%2 = exp %x"), "line 6: expected nothing after '}'"));
+  CHECK(contains(error(text + text), "line 5: expected the end of the line, found 'func @f"));
+  CHECK(contains(error("func @f(%x: f32[2]) {\n  %0 = exp %x : f32[2] %x\n  return %0\n}"),
+                 "line 2: expected the end of the line, found '%x'"));
+  CHECK(contains(error("func @f(%x: f32[2], %x: f32[2]) {\n  return %x\n}"),
+                 "line 1: %x is defined twice"));
+  CHECK(contains(error("func @f(%x: f32[2] %y: f32[2]) {\n  return %x\n}"), "expected ')'"));
+  CHECK(contains(error("func @f(%x: f32[2]) {\n  %0 = sum %x {axis=[0], axis=[0]}\n  return %0\n}"),
+                 "attribute axis is given twice"));
+  CHECK(contains(error("func @f(%x: f32[2]) {\n  %0 = call %x\n  return %0\n}"),
+                 "call: attribute graph is missing"));
+}
+
+TEST_CASE("graph: texts nested too deep are refused") {
+  std::string begin, end;
+  for (int k = 0; k < 10000; ++k) {
+    begin += "func @f(%x: f32[2]) {\n  %0 = call %x {kind=remat, graph=";
+    end += "}\n  return %0\n}";
+  }
+  std::string inner = "func @f(%x: f32[2]) {\n  return %x\n}";
+  CHECK(contains(error_in([&] { parse_graph(begin + inner + end); }), "nested more than 64 deep"));
+}
+
 TEST_CASE("graph: broken text ends in an error, never in a crash") {
   std::string text = to_text(random_graph(11));
   std::mt19937 source(3);
