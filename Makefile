@@ -20,7 +20,7 @@ test: build
 	@$(PYTHON) tools/run_tests.py
 
 # Random graphs, GRAPHS=1 SEED=17 repeats one; then random calls of the Python API, CALLS of them;
-# then bad files, for so many SECONDS.
+# then bad files, texts and calls of C, for so many SECONDS each.
 fuzz: build
 	@TENON_FUZZ_GRAPHS=$(or $(GRAPHS),20000) TENON_FUZZ_SEED=$(or $(SEED),0) \
 		$(RELEASE)/tenon_tests -tc='random graphs*'

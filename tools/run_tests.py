@@ -49,14 +49,14 @@ def steps(asan):
 
 
 class Fuzzer:
-    """Looks for files that do harm, while the other tests run."""
+    """Looks for files, texts and calls that do harm, while the other tests run."""
 
     log = ROOT / "build/release/fuzz.log"
 
     def __init__(self):
         self.began = time.monotonic()
         with open(self.log, "w") as out:
-            command = ["nice", "tests/fuzz/run.sh", "60"]
+            command = ["nice", "tests/fuzz/run.sh", "30"]
             self.process = subprocess.Popen(command, cwd=ROOT, stdout=out, stderr=out)
 
     def result(self):

@@ -115,9 +115,9 @@ std::string header_text(const Tensor& x) {
 
 }  // namespace
 
-Tensor read_npy(const std::string& path) {
-  std::string bytes = read_text(path);
-  std::string_view rest = bytes;
+Tensor read_npy(const std::string& path) { return parse_npy(read_text(path), path); }
+
+Tensor parse_npy(std::string_view rest, const std::string& path) {
   auto must = [&](bool holds, std::string_view otherwise) {
     if (!holds) fail("{}: not a .npy file that can be read: {}", path, otherwise);
   };
