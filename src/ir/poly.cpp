@@ -23,6 +23,13 @@ int64_t checked_add(int64_t a, int64_t b) {
 }
 
 constexpr uint32_t kLargestSize = 1u << 30;
+// Each step of a sum or product makes a new polynomial: without limits n steps take n² memory.
+constexpr size_t kMostFactors = 256, kMostTerms = 2048;
+
+void check_terms(size_t count) {
+  if (count > kMostTerms) [[unlikely]]
+    fail("size: a sum of {} terms, and at most {} are possible", count, kMostTerms);
+}
 
 template <class T, class Same>
 uint32_t find_or_add(std::unordered_multimap<uint64_t, uint32_t>& index, std::deque<T>& pool,
@@ -31,8 +38,13 @@ uint32_t find_or_add(std::unordered_multimap<uint64_t, uint32_t>& index, std::de
   for (auto it = first; it != last; ++it)
     if (same(pool[it->second])) return it->second;
   uint32_t id = static_cast<uint32_t>(pool.size());
-  pool.push_back(std::move(item));
-  index.emplace(hash, id);
+  auto added = index.emplace(hash, id);
+  try {
+    pool.push_back(std::move(item));
+  } catch (...) {
+    index.erase(added);  // out of memory: what is equal must stay one item
+    throw;
+  }
   return id;
 }
 
@@ -153,6 +165,7 @@ PolyId PolyTable::add(PolyId a, PolyId b) {
   if (a == 0) return b;
   if (b == 0) return a;
   std::vector<Term> terms = polys_[a].terms;
+  check_terms(terms.size() + polys_[b].terms.size());
   terms.insert(terms.end(), polys_[b].terms.begin(), polys_[b].terms.end());
   return build(std::move(terms), checked_add(polys_[a].c0, polys_[b].c0));
 }
@@ -178,6 +191,8 @@ MonoId PolyTable::mul_mono(MonoId a, MonoId b) {
   if (a == 0) return b;
   if (b == 0) return a;
   std::vector<AtomId> atoms = monos_[a];
+  if (size_t count = atoms.size() + monos_[b].size(); count > kMostFactors) [[unlikely]]
+    fail("size: a product of {} factors, and at most {} are possible", count, kMostFactors);
   atoms.insert(atoms.end(), monos_[b].begin(), monos_[b].end());
   std::sort(atoms.begin(), atoms.end(),
             [&](AtomId x, AtomId y) { return x != y && compare_atoms(x, y) < 0; });
@@ -199,6 +214,7 @@ PolyId PolyTable::mul(PolyId a, PolyId b) {
   if (is_constant(b)) return scale(a, constant_of(b));
   std::vector<Term> terms;
   const Poly &x = polys_[a], &y = polys_[b];
+  check_terms((x.terms.size() + 1) * (y.terms.size() + 1) - 1);
   for (const Term& s : x.terms) {
     for (const Term& t : y.terms)
       terms.push_back({checked_mul(s.coef, t.coef), mul_mono(s.mono, t.mono)});

@@ -21,7 +21,7 @@ class Parser {
   }
 
  private:
-  static constexpr int kMaxNesting = 200;
+  static constexpr int kMaxNesting = 200, kMostFactors = 10'000;
 
   [[noreturn]] void wrong(std::string_view expected) {
     fail("size: expected {} at column {} of `{}`", expected, at_ + 1, text_);
@@ -93,6 +93,8 @@ class Parser {
   }
 
   PolyId factor() {
+    if (++factors_ > kMostFactors)
+      fail("size: `{}…` has more than {} factors", text_.substr(0, 40), kMostFactors);
     if (eat("(")) {
       PolyId p = sum();
       expect(")");
@@ -122,7 +124,7 @@ class Parser {
   std::string_view text_;
   const std::function<PolyId(std::string_view)>& name_;
   size_t at_ = 0;
-  int nesting_ = 0;
+  int nesting_ = 0, factors_ = 0;
 };
 
 class Printer {

@@ -89,7 +89,7 @@ static Dim checked(std::string_view op, Dim size) {
 }
 
 static Shape checked(std::string_view op, const Shape& shape) {
-  for (Dim extent : shape) checked(op, extent);
+  check_sizes(op, shape);
   return shape;
 }
 

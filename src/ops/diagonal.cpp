@@ -80,6 +80,7 @@ Tensor matrix_of(const Tensor& x, int64_t k) {
 Tensors read_strided(const StridedAttrs& a, const Tensors& in) {
   const Type& x = *type_of(in[0]);
   Shape shape = a.shape.value_or(x.shape);
+  check_sizes("as_strided", shape);
   Ints strides = a.strides ? *a.strides : Strided::row_major(shape).strides;
   if (strides.size() != shape.rank())
     fail("as_strided: {} strides for the shape {} ({})", strides.size(), shape, x);

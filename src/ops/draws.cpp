@@ -49,11 +49,6 @@ void check_one_key(std::string_view op, const Tensor& key) {
          "{}: needs one key, not several: {}", op, *type_of(key));
 }
 
-void check_sizes(std::string_view op, const Shape& shape) {
-  for (Dim extent : shape)
-    if (extent.is_inferred()) fail("{}: a size is negative: -1", op);
-}
-
 std::optional<Scalar> known_number(const Tensor& x) {
   if (!is_scalar(*x.node())) return {};
   return scalar_value(*x.node());

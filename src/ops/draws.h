@@ -2,15 +2,13 @@
 // What random ops share: checks of keys and shapes, numbers in [0, 1).
 #include <optional>
 
-#include "ir/node.h"
+#include "ops/shapes.h"
 
 namespace tn::ops {
 
 /// A key may have leading axes, of a batch.
 void check_key(std::string_view op, const Tensor& key);
 void check_one_key(std::string_view op, const Tensor& key);
-/// Fails when a size is negative.
-void check_sizes(std::string_view op, const Shape& shape);
 /// `x` as `type`, when it broadcasts to `shape` without making it larger.
 Tensor parameter(std::string_view op, std::string_view name, const Tensor& x, const Shape& shape,
                  DType type);

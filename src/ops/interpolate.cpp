@@ -28,8 +28,8 @@ struct InterpolateAttrs {
 
 /// A result is the sum over k of weight[k] times the element at place[k].
 struct Taps {
-  std::vector<std::vector<int64_t>> place;
-  std::vector<std::vector<double>> weight;  // none: one tap of weight 1
+  std::vector<BufferRef> place;   // i64
+  std::vector<BufferRef> weight;  // f64; none: one tap of weight 1
 };
 
 /// Where result `i` lies between the elements of an axis of `n` resized to `to`.
@@ -53,11 +53,13 @@ Taps make_taps(const InterpolateAttrs& a, int64_t n, int64_t to) {
   Taps taps;
   bool nearest = a.mode == Interpolation::nearest, is_cubic = a.mode == Interpolation::cubic;
   size_t count = nearest ? 1 : is_cubic ? 4 : 2;
-  taps.place.resize(count);
-  if (!nearest) taps.weight.resize(count);
+  // Both fail where there is not that much memory, before anything is computed.
+  auto bytes = static_cast<size_t>(intern(DType::i64, {to})->bytes());
+  for (size_t k = 0; k < count; ++k) taps.place.push_back(allocate(bytes));
+  for (size_t k = 0; k < count && !nearest; ++k) taps.weight.push_back(allocate(bytes));
   for (int64_t i = 0; i < to; ++i) {
     if (nearest) {
-      taps.place[0].push_back(i * n / to);
+      taps.place[0].data<int64_t>()[i] = static_cast<int64_t>(static_cast<__int128>(i) * n / to);
       continue;
     }
     double at = source(a, i, n, to);
@@ -66,19 +68,21 @@ Taps make_taps(const InterpolateAttrs& a, int64_t n, int64_t to) {
     for (size_t k = 0; k < count; ++k) {
       int64_t place = first + static_cast<int64_t>(k);
       double distance = at - static_cast<double>(place);
-      taps.place[k].push_back(std::clamp<int64_t>(place, 0, n - 1));
-      taps.weight[k].push_back(is_cubic ? cubic(distance) : 1 - std::abs(distance));
+      taps.place[k].data<int64_t>()[i] = std::clamp<int64_t>(place, 0, n - 1);
+      taps.weight[k].data<double>()[i] = is_cubic ? cubic(distance) : 1 - std::abs(distance);
     }
   }
   return taps;
 }
 
-Tensor resize(const Tensor& x, int axis, const Taps& taps, int64_t to) {
+Tensor resize(const Tensor& x, int axis, Taps taps, int64_t to) {
   Tensor total;
   for (size_t k = 0; k < taps.place.size(); ++k) {
-    Tensor part = tn::take(x, from_bytes(taps.place[k].data(), DType::i64, {to}), Axis(axis));
+    Tensor part =
+        tn::take(x, make_data(std::move(taps.place[k]), 0, intern(DType::i64, {to})), Axis(axis));
     if (!taps.weight.empty()) {
-      Tensor weight = cast_to(from_bytes(taps.weight[k].data(), DType::f64, {to}), x.dtype());
+      Tensor weight =
+          cast_to(make_data(std::move(taps.weight[k]), 0, intern(DType::f64, {to})), x.dtype());
       Shape along = Shape::filled(x.rank(), 1);
       along[axis] = to;
       part = part * tn::reshape(weight, along);
@@ -118,6 +122,9 @@ Tensors interpolate_body(const InterpolateAttrs& a, const Tensors& in) {
   DType type = x[0].dtype();
   Tensor y = nearest ? x[0] : cast_to(x[0], info(type).compute);
   std::vector<int64_t> sizes = target_sizes(a, t);
+  Shape result = t.shape;
+  for (size_t k = 0; k < sizes.size(); ++k) result[static_cast<int>(k) + 1] = sizes[k];
+  intern(y.dtype(), result);  // fails where it has more bytes than fit 64 bits
   for (int k = 0; k < t.rank() - 2; ++k) {
     int64_t n = t.shape[k + 1].value(), to = sizes[static_cast<size_t>(k)];
     if (n != to) y = resize(y, k + 1, make_taps(a, n, to), to);

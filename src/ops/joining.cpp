@@ -195,6 +195,7 @@ Tensors split_axis(std::string_view op, const SplitAttrs& a, const Tensor& x, bo
   if (a.sections) {
     int64_t count = *a.sections;
     if (count < 1) fail("{}: {} sections of {}", op, count, *type_of(x));
+    check_results(op, count, *type_of(x));
     if (!uneven && !decide_divides(count, n))
       fail(Hint{"array_split allows sections of different sizes"},
            "{}: axis {} does not divide into {} equal sections: {} ({})", op, axis, count, n,
@@ -251,6 +252,7 @@ Tensors take_apart(const AxisAttrs& a, const Tensors& in) {
   int axis = normal_axis(a.axis, x.rank(), "unstack");
   Shape shape = without_axes(x.shape(), Axes(axis));
   Tensors parts;
+  check_results("unstack", x.shape()[axis].value(), *type_of(x));
   for (int64_t i = 0; i < x.shape()[axis].value(); ++i)
     parts.push_back(tn::reshape(slice_axis(x, axis, i, i + 1), shape));
   return parts;

@@ -1,5 +1,6 @@
 #include "ops/shapes.h"
 
+#include "base/error.h"
 #include "ir/sizes.h"
 #include "tenon/ops.h"
 
@@ -42,6 +43,16 @@ Tensor value_of(Dim size, DType type) { return make_scalar(Scalar(Offset(size)),
 Tensor over_count(const Tensor& x, Dim count) {
   if (count.is_const()) return tn::divide(x, static_cast<double>(count.raw));
   return tn::divide(x, count);
+}
+
+void check_sizes(std::string_view op, const Shape& shape) {
+  for (Dim extent : shape)
+    if (extent.is_inferred()) fail("{}: a size is negative: -1", op);
+}
+
+void check_results(std::string_view op, int64_t count, const Type& x) {
+  constexpr int64_t kMost = int64_t{1} << 18;
+  if (count > kMost) fail("{}: {} results, and at most {} are possible ({})", op, count, kMost, x);
 }
 
 int64_t span_of(const Shape& shape, int first, int last) {

@@ -18,6 +18,10 @@ std::optional<Dim> divided(Dim a, Dim b);
 Tensor value_of(Dim size, DType type);
 /// `x` divided by a count, which is a real constant where it is known.
 Tensor over_count(const Tensor& x, Dim count);
+/// Fails where a size of `shape` is -1, which some ops infer and most do not.
+void check_sizes(std::string_view op, const Shape& shape);
+/// Fails unless a call may have so many results.
+void check_results(std::string_view op, int64_t count, const Type& x);
 /// The product of extents [first, last); they must be constants.
 int64_t span_of(const Shape& shape, int first, int last);
 

@@ -1,0 +1,83 @@
+"""Sizes and counts that no machine has: refused before loops over them."""
+
+import numpy as np
+import pytest
+
+import tenon as tn
+
+X = tn.ones((3, 4))
+IMAGE = tn.ones((1, 4, 4, 2))
+HUGE = [2**45, 2**62, 2**63 - 1]
+MANY = {
+    "array_split": lambda n: tn.array_split(X, n),
+    "unstack": lambda n: tn.unstack(tn.broadcast_to(tn.ones(1), (n,))),
+    "split": lambda n: tn.split(tn.broadcast_to(tn.ones(1), (n,)), n),
+    "diff": lambda n: tn.diff(tn.broadcast_to(tn.ones(1), (n,)), n=n - 1),
+}
+LARGE = {
+    "interpolate": lambda n: tn.interpolate(IMAGE, size=[5, n]),
+    "interpolate first": lambda n: tn.interpolate(IMAGE, size=[n, 5]),
+    "interpolate linear": lambda n: tn.interpolate(IMAGE, size=[5, n], mode="linear"),
+    "as_strided": lambda n: tn.as_strided(X, (n,), (1,)),
+    "as_strided back": lambda n: tn.as_strided(X, (3,), (-n,)),
+    "tile": lambda n: tn.tile(X, (n, n)).numpy(),
+    "repeat": lambda n: tn.repeat(X, n).numpy(),
+    "pad": lambda n: tn.pad(X, [(n, 0), (0, 0)]).numpy(),
+    "pad edge": lambda n: tn.pad(X, [(n, 0), (0, 0)], mode="edge").numpy(),
+    "random keys": lambda n: tn.random.split(tn.random.key(0), n).numpy(),
+    "eye": lambda n: tn.eye(n).numpy(),
+    "arange": lambda n: tn.arange(n).numpy(),
+    "linspace": lambda n: tn.linspace(0, 1, n).numpy(),
+    "diag": lambda n: tn.diag(tn.ones(3), n).numpy(),
+}
+
+
+@pytest.mark.parametrize("n", [2**21, 2**31, *HUGE])
+@pytest.mark.parametrize("name", MANY)
+def test_counts_are_refused_before_loops_over_them(name, n):
+    with pytest.raises(tn.Error):
+        MANY[name](n)
+
+
+@pytest.mark.parametrize("n", HUGE)
+@pytest.mark.parametrize("name", LARGE)
+def test_sizes_are_refused_before_loops_over_them(name, n):
+    with pytest.raises(tn.Error):
+        LARGE[name](n)
+
+
+def test_differences_beyond_the_end_are_empty():
+    assert tn.diff(X, n=2**31).shape == (3, 0)
+    assert tn.diff(X, n=4).shape == (3, 0) == np.diff(X.numpy(), n=4).shape
+    assert tn.diff(X > 0, n=2**62, axis=0).shape == (0, 4)
+    assert tn.diff(X > 0, n=2**62, axis=0).dtype == tn.bool
+    with pytest.raises(ValueError, match="at most 10000"):
+        tn.diff(tn.ones(20_001), n=20_000)
+
+
+def test_a_size_of_minus_one_is_an_error():
+    for call in (lambda: tn.as_strided(X, (-1,), (1,)), lambda: tn.as_strided(X, (2, -1)),
+                 lambda: tn.as_strided(X, (2,), (-1,))):
+        with pytest.raises(ValueError, match="as_strided: "):
+            call()
+    assert tn.as_strided(X, (2,), (-1,), 1).tolist() == [1.0, 1.0]
+
+
+def test_long_products_and_sums_of_sizes_are_refused():
+    def powers(x):
+        size = x.shape[0]
+        for _ in range(100_000):
+            size = size * x.shape[0]
+        return x
+
+    def sums(x, y):
+        size = x.shape[0]
+        for _ in range(100_000):
+            size = size * x.shape[0] + y.shape[0] + 1
+        return x
+
+    x = y = tn.InputInfo(((1, 2, 9),), tn.float32)
+    with pytest.raises(ValueError, match="size: a product of 257 factors|does not fit in 64"):
+        tn.compile(powers, args=[x])
+    with pytest.raises(ValueError, match="size: "):
+        tn.compile(sums, args=[x, y])
