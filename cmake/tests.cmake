@@ -1,5 +1,6 @@
-# tests/cpp: one doctest program. bench: one google-benchmark program and one that measures the
-# machine. They are built with everything else, so that a change cannot break them unseen.
+# tests/cpp: one doctest program. tests/allocations: one that fails allocations. bench: one
+# google-benchmark program and one that measures the machine. They are built with everything else,
+# so that a change cannot break them unseen.
 # Both run in the root of the source tree.
 file(GLOB test_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/cpp/*.cpp)
 if(NOT TARGET tenon_rt)
@@ -32,6 +33,15 @@ int main(int argc, char** argv) {
     target_link_libraries(tenon_tests PRIVATE ${MPFR_LIBRARY} ${GMP_LIBRARY})
   endif()
   add_test(NAME tenon_tests COMMAND tenon_tests WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
+endif()
+
+# tests/allocations: a program of its own, which replaces malloc; sanitizers have theirs.
+if(NOT CMAKE_BUILD_TYPE MATCHES "Asan|Tsan")
+  add_executable(tenon_allocations ${PROJECT_SOURCE_DIR}/tests/allocations/failing_allocations.cpp)
+  set_target_properties(tenon_allocations PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR})
+  target_link_libraries(tenon_allocations PRIVATE tenon tenon_private)
+  add_test(NAME tenon_allocations COMMAND tenon_allocations
+           WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
 endif()
 
 file(GLOB bench_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/bench/*.cpp)

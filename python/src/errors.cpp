@@ -78,6 +78,8 @@ void bind_errors(nb::module_& m) {
           raise_current();
         } catch (const std::bad_cast&) {
           raise_current();
+        } catch (const std::bad_alloc&) {
+          raise_current();
         }
       },
       nullptr);

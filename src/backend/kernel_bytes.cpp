@@ -64,7 +64,12 @@ std::shared_ptr<const KernelCode> kernel_from_bytes(std::string_view bytes) {
     visit_parts(reader, numbers, object);
     if (!is_sound(numbers)) return nullptr;
     return std::make_shared<const KernelCode>(std::as_bytes(std::span(object)), std::move(numbers));
-  } catch (const std::exception&) {  // they end too early, or the loader refuses the object
+  } catch (const std::bad_alloc&) {
+    throw;
+  } catch (const UserError& e) {  // they end too early, or the loader refuses the object
+    if (e.fault() == Fault::memory) throw;
+    return nullptr;
+  } catch (const std::exception&) {
     return nullptr;
   }
 }

@@ -221,7 +221,12 @@ const Attrs* intern(const AttrKind& kind, const void* value) {
   std::lock_guard lock(table.mutex);
   auto [at, added] = table.all.insert(made.get());
   if (added) {
-    keep_text(kind, made->data);
+    try {
+      keep_text(kind, made->data);
+    } catch (...) {
+      table.all.erase(at);  // out of memory: its text is still the caller's
+      throw;
+    }
     if (is_among_first(table.all.size() - 1)) make_lasting(made.get());
     made.release();
   }

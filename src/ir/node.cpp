@@ -104,9 +104,9 @@ struct NodePool {
  private:
   void* fresh(size_t size) {
     if (left < size) {
-      left = 64 * 1024;
-      bump =
-          static_cast<char*>(::operator new(left));  // slabs are kept for the life of the process
+      constexpr size_t kSlab = 64 * 1024;
+      bump = static_cast<char*>(::operator new(kSlab));  // kept for the life of the process
+      left = kSlab;
     }
     left -= size;
     return std::exchange(bump, bump + size);

@@ -180,6 +180,10 @@ bool PolyTable::ge0(PolyId p) {
     proved = prove_ge0(p);
   } catch (const UserError&) {
     capped_ = true;  // a bound does not fit in 64 bits: no proof
+  } catch (...) {    // out of memory: as if nobody had asked
+    --depth_, capped_ = outer_capped;
+    ge0_memo_.erase(p);
+    throw;
   }
   --depth_;
   if (proved || !capped_) {

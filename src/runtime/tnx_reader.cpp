@@ -1,4 +1,5 @@
 #include <zstd.h>
+#include <zstd_errors.h>
 
 #include <cstring>
 #include <set>
@@ -188,6 +189,7 @@ std::string File::State::read(const SectionInfo& info) const {
                   section_text(info.kind, info.name), info.raw_length);
   std::string raw(info.raw_length, '\0');
   size_t size = ZSTD_decompress(raw.data(), raw.size(), stored.data(), stored.size());
+  if (ZSTD_getErrorCode(size) == ZSTD_error_memory_allocation) throw std::bad_alloc();
   if (ZSTD_isError(size) || size != raw.size())
     input.damaged("section {} does not decompress", section_text(info.kind, info.name));
   return raw;

@@ -1,4 +1,5 @@
 #include <zstd.h>
+#include <zstd_errors.h>
 
 #include <algorithm>
 #include <cstring>
@@ -17,6 +18,7 @@ constexpr size_t kChunk = size_t{1} << 20;
 std::string compressed(std::string_view bytes) {
   std::string out(ZSTD_compressBound(bytes.size()), '\0');
   size_t size = ZSTD_compress(out.data(), out.size(), bytes.data(), bytes.size(), kLevel);
+  if (ZSTD_getErrorCode(size) == ZSTD_error_memory_allocation) throw std::bad_alloc();
   invariant(!ZSTD_isError(size), "tnx: zstd: {}", ZSTD_getErrorName(size));
   out.resize(size);
   return out;

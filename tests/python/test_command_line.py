@@ -386,7 +386,8 @@ random = np.random.default_rng(0)
 def weights(*shape):
     return tn.array(random.standard_normal(shape).astype(np.float32) / 16)
 
-kernel, deep, wide, right = weights(16, 3, 3, 3), weights(64, 32, 3, 3), weights(288, 512), weights(512, 300)
+kernel, deep = weights(16, 3, 3, 3), weights(64, 32, 3, 3)
+wide, right = weights(288, 512), weights(512, 300)
 
 def convolution(x):
     return tn.relu(tn.conv2d(x, kernel, padding=1))

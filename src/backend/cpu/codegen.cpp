@@ -8,6 +8,7 @@
 #include "backend/cpu/emitter.h"
 #include "backend/cpu/kernel_cache.h"
 #include "backend/cpu/kernel_entry.h"
+#include "backend/cpu/llvm_session.h"
 #include "backend/cpu/machine.h"
 #include "backend/cpu/poly_facts.h"
 #include "backend/kernel_bytes.h"
@@ -21,8 +22,8 @@ namespace {
 
 /// The LLVM module of a schedule, and the numbers its caller needs.
 struct Emitted {
-  std::unique_ptr<llvm::LLVMContext> context = std::make_unique<llvm::LLVMContext>();
-  std::unique_ptr<llvm::Module> module;
+  LlvmPtr<llvm::LLVMContext> context{new llvm::LLVMContext};
+  LlvmPtr<llvm::Module> module{new llvm::Module("kernel", *context)};
   KernelNumbers numbers;
 };
 
@@ -47,7 +48,6 @@ KernelNumbers numbers_of(const Schedule& s, const Emitter& emitter) {
 
 Emitted emit(const Schedule& s) {
   Emitted out;
-  out.module = std::make_unique<llvm::Module>("kernel", *out.context);
   prepare_module(*out.module, s.level);
   Emitter emitter(s, *out.module);
   emitter.emit();
@@ -76,18 +76,25 @@ struct MadeKernel {
   bool from_disk = false;
 };
 
-/// From the disk, or compiled and left there.
-MadeKernel make(const std::string& key, const KernelRequest& request, const Target& target) {
+/// From the disk, or compiled and left there. Where LLVM cannot be used any more, kernels that
+/// `may_be_interpreted` are.
+MadeKernel make(const std::string& key, const KernelRequest& request, const Target& target,
+                bool may_be_interpreted) {
   std::string entry = entry_key(key, request);
   if (SavedKernel saved = load_kernel(entry); saved.code) return {std::move(saved), true};
   std::optional<Schedule> s = make_schedule(request, target);
-  if (!s) return {};
-  Emitted emitted = emit(*s);
-  std::string object = object_code(*emitted.module, s->level);
-  std::string bytes = kernel_to_bytes(emitted.numbers, object);
+  if (!s || (may_be_interpreted && !llvm_is_usable())) return {};
+  KernelNumbers numbers;
+  std::string object;
+  in_llvm([&] {
+    Emitted emitted = emit(*s);
+    object = object_code(*emitted.module, s->level);
+    numbers = std::move(emitted.numbers);
+  });
+  std::string bytes = kernel_to_bytes(numbers, object);
   save_kernel(entry, bytes);
-  auto code = std::make_shared<const KernelCode>(std::as_bytes(std::span(object)),
-                                                 std::move(emitted.numbers));
+  auto code =
+      std::make_shared<const KernelCode>(std::as_bytes(std::span(object)), std::move(numbers));
   return {{std::move(code), std::move(bytes)}};
 }
 
@@ -112,7 +119,7 @@ std::vector<std::shared_ptr<const KernelCode>> compile_kernels(
   std::vector<std::string> keys;
   for (const KernelRequest& request : requests) keys.push_back(key_of(request, target));
   auto make_one = [&](size_t i) -> KernelCache::Made {
-    MadeKernel made = make(keys[i], requests[i], target);
+    MadeKernel made = make(keys[i], requests[i], target, true);
     return {std::move(made.kernel.code), made.from_disk};
   };
   return KernelCache::shared().get(keys, make_one, counts);
@@ -124,14 +131,15 @@ std::vector<std::string> compile_to_bytes(std::span<const KernelRequest> request
   parallel_for(static_cast<int64_t>(requests.size()), [&](int64_t k) {
     stop_if_asked();
     auto i = static_cast<size_t>(k);
-    bytes[i] = make(key_of(requests[i], target), requests[i], target).kernel.bytes;
+    bytes[i] = make(key_of(requests[i], target), requests[i], target, false).kernel.bytes;
   });
   return bytes;
 }
 
 std::string why_interpreted(const KernelRequest& request, const Target& target) {
   std::string why;
-  make_schedule(request, target, &why);
+  if (make_schedule(request, target, &why) && !llvm_is_usable())
+    why = "the code generator ran out of memory when it started";
   return why;
 }
 
@@ -141,16 +149,16 @@ void clear_kernel_cache() { KernelCache::shared().clear(); }
 
 std::string ir_text(const KernelRequest& request, const Target& target) {
   Schedule s = schedule_for_text(request, target);
-  Emitted emitted = emit(s);
   std::string text;
-  llvm::raw_string_ostream(text) << *emitted.module;
+  in_llvm([&] { llvm::raw_string_ostream(text) << *emit(s).module; });
   return text;
 }
 
 std::string assembly_text(const KernelRequest& request, const Target& target) {
   Schedule s = schedule_for_text(request, target);
-  Emitted emitted = emit(s);
-  return assembly(*emitted.module, s.level);
+  std::string text;
+  in_llvm([&] { text = assembly(*emit(s).module, s.level); });
+  return text;
 }
 
 }  // namespace tn::cpu

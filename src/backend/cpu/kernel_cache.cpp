@@ -25,9 +25,10 @@ std::vector<KernelCache::Kernel> KernelCache::get(const std::vector<std::string>
                                                   KernelCounts* counts) {
   std::vector<Kernel> found(keys.size());
   std::vector<size_t> missing, awaited;
+  missing.reserve(keys.size()), awaited.reserve(keys.size());
   KernelCounts own;
-  {
-    std::lock_guard lock(mutex_);
+  try {
+    std::unique_lock lock(mutex_);
     for (size_t i = 0; i < keys.size(); ++i) {
       auto [at, is_new] = entries_.try_emplace(keys[i]);
       if (is_new)
@@ -37,8 +38,7 @@ std::vector<KernelCache::Kernel> KernelCache::get(const std::vector<std::string>
       else
         awaited.push_back(i);
     }
-  }
-  try {
+    lock.unlock();
     parallel_for(static_cast<int64_t>(missing.size()), [&](int64_t k) {
       stop_if_asked();
       size_t i = missing[static_cast<size_t>(k)];

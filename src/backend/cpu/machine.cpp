@@ -9,6 +9,7 @@
 #include <llvm/Target/TargetOptions.h>
 #include <llvm/Transforms/Scalar.h>
 
+#include "backend/cpu/llvm_session.h"
 #include "base/error.h"
 
 extern "C" {
@@ -54,34 +55,54 @@ static std::unique_ptr<llvm::TargetMachine> make_machine(CpuLevel level) {
                                   llvm::CodeModel::Small, llvm::CodeGenOptLevel::Default));
 }
 
-/// A machine is used by one thread at a time, and costs too much to make for every kernel.
-static llvm::TargetMachine& machine_of(CpuLevel level) {
-  thread_local std::unique_ptr<llvm::TargetMachine> machines[3];
-  auto& machine = machines[static_cast<int>(level)];
-  if (!machine) machine = make_machine(level);
-  return *machine;
-}
+/// A machine is used by one thread at a time, and costs too much to make for every kernel. One that
+/// an exception left in any state is leaked.
+class ThreadMachine {
+ public:
+  explicit ThreadMachine(CpuLevel level) : machine_(of_thread(level)) {
+    if (!machine_) machine_ = make_machine(level);
+  }
+  ~ThreadMachine() {
+    if (std::uncaught_exceptions() > outer_) (void)machine_.release();
+  }
+  ThreadMachine(const ThreadMachine&) = delete;
+  llvm::TargetMachine* operator->() const { return machine_.get(); }
+
+ private:
+  static std::unique_ptr<llvm::TargetMachine>& of_thread(CpuLevel level) {
+    thread_local std::unique_ptr<llvm::TargetMachine> machines[3];
+    return machines[static_cast<int>(level)];
+  }
+  std::unique_ptr<llvm::TargetMachine>& machine_;
+  int outer_ = std::uncaught_exceptions();
+};
 
 void prepare_module(llvm::Module& module, CpuLevel level) {
-  llvm::TargetMachine& machine = machine_of(level);
+  ThreadMachine machine(level);
   module.setTargetTriple(kTriple);
-  module.setDataLayout(machine.createDataLayout());
+  module.setDataLayout(machine->createDataLayout());
+}
+
+static LlvmPtr<llvm::legacy::PassManager> make_passes() {
+  return LlvmPtr<llvm::legacy::PassManager>(new llvm::legacy::PassManager);
 }
 
 // The emitter shares and hoists by itself; what is left is folding.
 void optimise(llvm::Module& module, CpuLevel) {
-  llvm::legacy::PassManager passes;
-  passes.add(llvm::createEarlyCSEPass());
-  passes.run(module);
+  auto passes = make_passes();
+  passes->add(llvm::createEarlyCSEPass());
+  passes->run(module);
 }
 
 static std::string emit(llvm::Module& module, CpuLevel level, llvm::CodeGenFileType type) {
   llvm::SmallVector<char, 0> bytes;
   llvm::raw_svector_ostream out(bytes);
-  llvm::legacy::PassManager passes;
-  bool refused = machine_of(level).addPassesToEmitFile(passes, out, nullptr, type);
+  ThreadMachine machine(level);
+  auto passes = make_passes();
+  bool refused = machine->addPassesToEmitFile(*passes, out, nullptr, type);
   invariant(!refused, "LLVM cannot emit code for {}", kTriple);
-  passes.run(module);
+  passes->run(module);
+  llvm_has_started();
   return std::string(bytes.begin(), bytes.end());
 }
 
