@@ -6,6 +6,7 @@
 #include <nanobind/stl/vector.h>
 
 #include "core.h"
+#include "interpreter.h"
 #include "ir/body.h"
 #include "python_function.h"
 #include "tenon/debug.h"
@@ -56,8 +57,8 @@ static CustomRules custom_rules(nb::object vjp, nb::object jvp, nb::object vmap)
 
 /// Python's sys.stdout, as it is at the time.
 static void print_to_python(std::string_view line) {
-  if (!Py_IsInitialized()) return;
-  nb::gil_scoped_acquire lock;
+  PythonLock lock;
+  if (!lock) return;
   try {
     nb::object out = nb::module_::import_("sys").attr("stdout");
     out.attr("write")(nb::str(line.data(), line.size()) + nb::str("\n"));

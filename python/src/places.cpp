@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core.h"
+#include "interpreter.h"
 #include "ir/written.h"
 #include "module_scope.h"
 
@@ -182,8 +183,8 @@ std::string text_of(PyObject* unicode) {
 }
 
 Place resolve_place(uint32_t id) {
-  if (!Py_IsInitialized()) return {};
-  nb::gil_scoped_acquire lock;
+  PythonLock lock;
+  if (!lock) return {};
   PlaceTable& t = table();
   if (id == 0 || id >= t.points.size()) return {};
   FramePoint p = t.points[id];

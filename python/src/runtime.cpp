@@ -2,13 +2,9 @@
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 
-#include <ctime>
-
 #include "backend/cpu/codegen.h"
 #include "base/error.h"
-#include "base/interrupt.h"
 #include "core.h"
-#include "frontend/background.h"
 #include "frontend/eval.h"
 #include "ir/graph.h"
 #include "ir/interned.h"
@@ -40,47 +36,7 @@ std::string graph_text(const nb::args& args) {
   return to_text(capture({}, out).graph);
 }
 
-void* leave_python() {
-  return Py_IsInitialized() && PyGILState_Check() ? PyEval_SaveThread() : nullptr;
-}
-
-void enter_python(void* state) {
-  if (!state) return;
-  PyEval_RestoreThread(static_cast<PyThreadState*>(state));
-  release_dropped();
-}
-
 }  // namespace
-
-static unsigned long main_thread;  // the one that signals interrupt
-
-/// Looks now and then only: another thread may have Python's lock for milliseconds.
-static void raise_interrupt() {
-  if (PyThread_get_thread_ident() != main_thread) return;
-  constexpr int64_t kEvery = 50'000'000;  // ns
-  static int64_t next = 0;
-  timespec now;
-  clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
-  int64_t time = now.tv_sec * int64_t{1'000'000'000} + now.tv_nsec;
-  if (time < next) return;
-  next = time + kEvery;
-  nb::gil_scoped_acquire lock;
-  if (PyErr_CheckSignals()) throw nb::python_error();
-}
-
-void install_host_lock() {
-  host_lock = {leave_python, enter_python};
-  main_thread = PyThread_get_thread_ident();
-  nb::dict loaded = nb::borrow<nb::dict>(PyImport_GetModuleDict());
-  if (loaded.contains("threading"))  // else there is no other thread
-    main_thread = nb::cast<unsigned long>(loaded["threading"].attr("main_thread")().attr("ident"));
-  host_interrupt = raise_interrupt;
-  nb::object at_exit = nb::module_::import_("atexit").attr("register");
-  at_exit(nb::cpp_function([] {
-    HostUnlocked unlocked;
-    stop_background();
-  }));
-}
 
 void bind_runtime(nb::module_& m) {
   m.def(

@@ -1,12 +1,17 @@
 #pragma once
-// Long work that somebody may want to stop.
+// Long work that the user may want to stop.
 #include <atomic>
 #include <exception>
 
 namespace tn {
 
-/// Set by a host language: throws its exception when its user wants to stop what this thread does.
-extern void (*host_interrupt)();
+/// How a host language asks its user, on the thread that its signals interrupt.
+struct HostSignals {
+  bool (*is_due)() = nullptr;      // whether it is time to look, which is so now and then
+  bool (*is_stopped)() = nullptr;  // whether the user wants to stop; runs none of the user's code
+  void (*handle)() = nullptr;      // runs the user's handlers, and throws what they throw
+};
+extern HostSignals host_signals;
 
 /// A thread of the library's own stops when this becomes true.
 extern thread_local const std::atomic<bool>* stop_wanted;
@@ -14,6 +19,10 @@ extern thread_local const std::atomic<bool>* stop_wanted;
 struct Stopped : std::exception {
   const char* what() const noexcept override { return "stopped"; }
 };
+
+/// Set while a thread does what must be left before the user's code may run: called at its stop
+/// points instead.
+extern thread_local void (*own_stop_point)();
 
 /// Called between the parts of long work, where nothing is left half-done.
 void stop_if_asked();

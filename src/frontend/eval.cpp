@@ -11,6 +11,7 @@
 #include "base/interrupt.h"
 #include "compiler/compile.h"
 #include "frontend/bad_values.h"
+#include "frontend/flush_lock.h"
 #include "frontend/flush_parts.h"
 #include "frontend/hot_paths.h"
 #include "frontend/index_checks.h"
@@ -78,9 +79,11 @@ class PlanCache {
   size_t words_ = 0;
 };
 
+class Loan;
+
 /// One flush at a time: what it computes must not be computed by another meanwhile.
 struct Flusher {
-  std::mutex mutex;
+  std::unique_ptr<FlushLock> lock = std::make_unique<FlushLock>();
   PlanCache cache;
   FlushStats stats;
   // Scratch, kept between flushes.
@@ -92,6 +95,7 @@ struct Flusher {
   std::vector<Scalar> scalars;
   HotPath* hot = nullptr;                       // of the plan, if anybody asked
   std::vector<bool> dying;                      // by input: see find_dying
+  Loan* loan = nullptr;                         // of the plan that runs
   std::optional<HostUnlocked>* host = nullptr;  // of the flush: empty while it keeps the lock
 
   void flush(std::span<const Tensor> wanted);
@@ -110,16 +114,32 @@ struct Flusher {
   void clean();
 };
 
+thread_local bool inside_flush = false;
+
+Flusher* only_flusher = nullptr;
+void renew_in_child();
+
 Flusher& flusher() {
-  static auto& only = *[] {
-    auto* made = new Flusher;
-    guarded_at_fork(made->mutex, 1);
-    return made;
+  [[maybe_unused]] static const bool guarded = [] {
+    only_flusher = new Flusher;
+    guard_at_fork({1, nullptr, [](void*) { only_flusher->lock->before_fork(inside_flush); },
+                   [](void*) { only_flusher->lock->after_fork(); }});
+    in_child_after_fork(renew_in_child);
+    return true;
   }();
-  return only;
+  return *only_flusher;
 }
 
-thread_local bool inside_flush = false;
+/// The user's code must not run inside a flush: it may want a value. And the host may be waiting
+/// for the flush to end, as when it forks.
+void stop_point_of_flush() {
+  if (stop_wanted && stop_wanted->load(std::memory_order_relaxed)) throw Stopped();
+  bool asks = !stop_wanted && host_signals.is_due && host_signals.is_due();
+  FlushLock& lock = *flusher().lock;
+  if (!asks && !lock.is_fork_waiting()) return;
+  FlushLock::Paused paused(lock);
+  if (asks && host_signals.is_stopped()) throw Stopped();
+}
 
 /// Parameters of traces have no values; those with memory are what a Loan left behind.
 void check_leaves(const Walk& walk, Loc loc) {
@@ -133,15 +153,20 @@ void check_leaves(const Walk& walk, Loc loc) {
 }
 
 /// Pending chains are bounded: a long one is computed piece by piece. Should that fail, whoever
-/// asks for the value meets the error.
-void flush_chain(Node* node) noexcept {
+/// asks for the value meets the error; an interrupt of the user is met here, and the node goes.
+void flush_chain(Node* node) {
   if (inside_flush) return;
   retain(node);
   Tensor newest(node, 0);
   try {
     flush({&newest, 1});
-  } catch (...) {
+  } catch (const Error&) {
     node->depth = 0;  // not tried again at every further op
+  } catch (const std::bad_alloc&) {
+    node->depth = 0;
+  } catch (...) {
+    release(node);
+    throw;
   }
 }
 
@@ -252,7 +277,8 @@ namespace {
 /// While a plan runs, the memory of dying leaves is its own: their slots hold no references.
 class Loan {
  public:
-  Loan(const Flusher& f, const Plan& plan) {
+  Loan(Flusher& f, const Plan& plan) : shown_(f.loan) {
+    shown_ = this;
     size_t input = 0;
     for (Node* leaf : f.walk.leaves) {
       if (is_scalar(*leaf)) continue;
@@ -265,16 +291,37 @@ class Loan {
     }
   }
   ~Loan() {
+    shown_ = nullptr;
     for (auto [leaf, buffer] : lent_) {
       bool taken = buffer->refs.fetch_add(1, std::memory_order_relaxed) == 1;
       if (overwritten && !done && taken) leaf->op = &param_leaf;  // nobody is to see what is there
     }
   }
+  /// In a child of fork, where the rest of the plan does not run.
+  void lose() {
+    for (auto [leaf, buffer] : lent_)
+      if (overwritten) leaf->op = &param_leaf;
+  }
   bool done = false, overwritten = false;
 
  private:
+  Loan*& shown_;
   std::vector<std::pair<Node*, Buffer*>> lent_;
 };
+
+/// A child of fork has not the thread of a flush under way: what that computes is pending again.
+/// Others may have waited for the lock, which is why it is not used again either.
+void renew_in_child() {
+  if (inside_flush) return;
+  Flusher& parents = flusher();
+  if (parents.lock->is_held()) {
+    if (parents.loan) parents.loan->lose();
+    only_flusher = new Flusher;
+  } else {
+    (void)parents.lock.release();  // what waits there for ever cannot be destroyed
+    parents.lock = std::make_unique<FlushLock>();
+  }
+}
 
 }  // namespace
 
@@ -388,6 +435,30 @@ void Flusher::compute(std::span<const Tensor> wanted, const SignalRegion* region
   publish();
 }
 
+static void flush_once(std::span<const Tensor> wanted) {
+  Flusher& f = flusher();
+  // Nobody waits for the flusher with the host's lock: who has the flusher may need that. Only some
+  // regions keep it; it is taken again after the flusher was let go.
+  std::optional<HostUnlocked> unlocked;
+  std::unique_lock lock(*f.lock, std::defer_lock);
+  if (!regions_are_used.load(std::memory_order_relaxed) || !lock.try_lock()) {
+    unlocked.emplace();
+    try {
+      lock.lock();
+    } catch (...) {
+      stop_async();  // it may be what the user had to wait for
+      throw;
+    }
+  }
+  f.host = &unlocked;
+  inside_flush = true;
+  struct Leave {
+    void (*before)() = std::exchange(own_stop_point, stop_point_of_flush);
+    ~Leave() { inside_flush = false, own_stop_point = before; }
+  } leave;
+  f.flush(wanted);
+}
+
 void flush(std::span<const Tensor> wanted) {
   bool pending = std::any_of(wanted.begin(), wanted.end(), [](const Tensor& t) {
     return !slot_of(t).data.load(std::memory_order_acquire);
@@ -395,37 +466,26 @@ void flush(std::span<const Tensor> wanted) {
   if (!pending) return;
   if (inside_flush)
     fail("a value was asked for while ops are running, by what shows the lines of print");
-  Flusher& f = flusher();
-  // Nobody waits for the flusher with the host's lock: who has the flusher may need that. Only some
-  // regions keep it; it is taken again after the flusher was let go.
-  std::optional<HostUnlocked> unlocked;
-  std::unique_lock lock(f.mutex, std::defer_lock);
-  if (!regions_are_used.load(std::memory_order_relaxed) || !lock.try_lock()) {
-    unlocked.emplace();
-    lock.lock();
+  for (;;) {
+    try {
+      return flush_once(wanted);
+    } catch (const Stopped&) {
+      if (stop_wanted) throw;
+    }
+    host_signals.handle();  // should the user's handlers not throw, it starts again
   }
-  f.host = &unlocked;
-  inside_flush = true;
-  // The host is not asked whether to stop: it may be waiting for our lock, as when it forks.
-  static const std::atomic<bool> never = false;
-  struct Leave {
-    const std::atomic<bool>* before = stop_wanted;
-    ~Leave() { inside_flush = false, stop_wanted = before; }
-  } leave;
-  if (!stop_wanted) stop_wanted = &never;
-  f.flush(wanted);
 }
 
 FlushStats flush_stats() {
   Flusher& f = flusher();
-  std::lock_guard lock(f.mutex);
+  std::lock_guard lock(*f.lock);
   f.stats.plans = f.cache.size();
   return f.stats;
 }
 
 void clear_plans() {
   Flusher& f = flusher();
-  std::lock_guard lock(f.mutex);
+  std::lock_guard lock(*f.lock);
   f.cache.clear();
 }
 

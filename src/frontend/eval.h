@@ -25,6 +25,8 @@ struct HostUnlocked {
 
 /// Computes the pending values behind `wanted`, and those between that somebody still holds.
 void flush(std::span<const Tensor> wanted);
+/// Stops what async_eval is computing. It stays pending.
+void stop_async();
 /// Where a computed value is.
 Bound bound_of(const Slot& slot);
 

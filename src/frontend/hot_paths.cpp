@@ -249,11 +249,12 @@ void HotPath::make_plan(const Graph& graph, const CompileOptions& wanted,
     options.off = choice.off;
     plan = compiled_graph(graph, options)->plan();
     alone = choice.alone;
-  } catch (const Stopped&) {  // the process ends
+  } catch (const Stopped&) {  // the process ends, or the user interrupts a flush
     std::lock_guard lock(registry().mutex);
     status_ = HotPathStatus::cold;
     set_unproven(false);
-    return;
+    if (stop_wanted) return;
+    throw;
   } catch (const std::exception& error) {
     reason = error.what();
   }

@@ -1,6 +1,7 @@
 // Tensor's members that need a value, and the ways tensors are made from memory.
 #include "tenon/tensor.h"
 
+#include <chrono>
 #include <condition_variable>
 #include <cstring>
 #include <deque>
@@ -8,6 +9,7 @@
 
 #include "base/at_fork.h"
 #include "base/error.h"
+#include "base/interrupt.h"
 #include "compiler/compile.h"
 #include "frontend/eval.h"
 #include "ir/element.h"
@@ -80,14 +82,31 @@ class Background {
     ++unfinished_;
     changed_.notify_all();
   }
+  /// The user may interrupt it.
   void wait() {
+    constexpr auto kSlice = std::chrono::milliseconds(50);
     std::unique_lock lock(mutex_);
-    idle_.wait(lock, [&] { return unfinished_ == 0; });
+    while (!idle_.wait_for(lock, kSlice, [&] { return unfinished_ == 0; })) {
+      lock.unlock();
+      try {
+        stop_if_asked();
+      } catch (...) {
+        stop();
+        throw;
+      }
+      lock.lock();
+    }
+  }
+  /// What runs now.
+  void stop() {
+    std::lock_guard lock(mutex_);
+    if (unfinished_) stopping_ = true;
   }
   std::mutex& mutex() { return mutex_; }
 
  private:
   void work(std::stop_token stop) {
+    stop_wanted = &stopping_;
     std::unique_lock lock(mutex_);
     while (changed_.wait(lock, stop, [&] { return !queue_.empty(); })) {
       std::vector<Tensor> next = std::move(queue_.front());
@@ -100,6 +119,7 @@ class Background {
       }
       next.clear();
       lock.lock();
+      stopping_ = false;
       --unfinished_;
       idle_.notify_all();
     }
@@ -108,6 +128,7 @@ class Background {
   std::condition_variable_any changed_, idle_;
   std::deque<std::vector<Tensor>> queue_;
   int unfinished_ = 0;
+  std::atomic<bool> stopping_ = false;
   std::jthread worker_;
 };
 
@@ -130,5 +151,6 @@ Background& background() {
 
 void async_eval(const std::vector<Tensor>& tensors) { background().add(tensors); }
 void synchronize() { background().wait(); }
+void stop_async() { background().stop(); }
 
 }  // namespace tn

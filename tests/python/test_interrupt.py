@@ -9,7 +9,8 @@ import pytest
 import tenon as tn
 
 BEGIN = """
-import os, signal, threading
+import os, signal, threading, time
+import numpy as np
 import tenon as tn
 
 AFTER = 0.5
@@ -27,6 +28,12 @@ def interrupted(f, *args):
 
 def endless(x):
     return tn.while_loop(lambda c: c >= 0, lambda c: tn.abs(c) + 1e-6, x)
+
+flag = np.zeros(1)
+shared = tn.asarray(flag, copy=False)
+
+def until_flag(x):
+    return tn.while_loop(lambda c: shared[0] == 0, lambda c: c + 1, x)
 
 def long_scan(x):
     return tn.scan(lambda c, _: (tn.tanh(c * 1.01), None), x, length=10**12)[0]  # days
@@ -116,3 +123,114 @@ def test_reading_an_element_type_does_not_swallow_it():
 
     with pytest.raises(KeyboardInterrupt):
         tn.zeros(3, dtype=Interrupted())
+
+
+# Immediate evaluation ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("loop", ["endless", "long_scan"])
+def test_an_evaluation_stops_and_stays_pending(loop):
+    run(f"""
+x = tn.array(2.0)
+y, z = {loop}(x), x + 1
+interrupted(y.item)
+interrupted(tn.eval, y, z)
+assert x.item() == 2 and z.item() == 3
+assert "tanh" in y.graph() or "while_loop" in y.graph()  # not lost
+""")
+
+
+def test_steps_of_an_evaluation_stop():
+    run("""
+x = y = tn.ones((2000, 2000))
+tn.eval(x)
+for _ in range(100):
+    y = y @ y * 1e-3
+interrupted(y.eval)
+assert x[0, 0].item() == 1
+""")
+
+
+def test_a_value_is_the_same_after_an_interrupt():
+    run("""
+y = until_flag(tn.array(5))
+interrupted(y.item)
+flag[0] = 1
+assert y.item() == 5
+""")
+
+
+def test_an_evaluation_that_recording_starts_stops():
+    """Long chains are computed piece by piece, by the op that makes them too long."""
+    run("""
+tn._core._set_longest_pending(10)
+def chain():
+    x = endless(tn.array(1.0))
+    for _ in range(20):
+        x = x + 1
+interrupted(chain)
+assert (tn.ones(3) + 1).sum().item() == 6
+""")
+
+
+def test_waiting_for_the_evaluation_of_another_thread_stops():
+    run("""
+threading.Thread(target=endless(tn.array(1.0)).item, daemon=True).start()
+time.sleep(0.1)  # should it begin later, this waits for its own turn all the same
+x = endless(tn.array(2.0))
+interrupted(x.item)
+interrupted(x.item)
+""")
+
+
+def test_waiting_for_async_eval_stops_it():
+    run("""
+for wait in (tn.synchronize, lambda: tn.array(1.0).sin().item()):
+    x, before = endless(tn.array(1.0)), tn._core._totals()["runs"]
+    tn.async_eval(x)
+    while tn._core._totals()["runs"] == before:  # until it is under way
+        time.sleep(0.001)
+    interrupted(wait)
+    assert (tn.ones(3) + 1).sum().item() == 6
+""")
+
+
+def test_hot_paths_stop():
+    run("""
+tn.set_auto_compile(True, threshold=1)
+x = endless(tn.array(1.0))
+interrupted(x.item)
+assert (tn.ones(3) + 1).sum().item() == 6
+""")
+
+
+def test_a_handler_of_the_user_runs_outside_of_the_evaluation():
+    """It may ask for values, and go on: the evaluation then starts again."""
+    run("""
+y, state, seen = until_flag(tn.array(5)), tn.ones(3) + 1, []
+def handler(number, frame):
+    seen.append(state.sum().item())
+    flag[0] = 1
+signal.signal(signal.SIGINT, handler)
+threading.Timer(AFTER, os.kill, (os.getpid(), signal.SIGINT)).start()
+assert y.item() == 5 and seen == [6], seen
+""")
+
+
+def test_fork_while_an_evaluation_goes_on():
+    """The child has not the thread that evaluates. The main thread, which may be waiting to ask
+    Python for interrupts, does not hold up a thread that forks with Python's lock."""
+    run("""
+x, children = endless(tn.array(1.0)), []
+def fork():
+    for _ in range(20):
+        child = os.fork()
+        if child == 0:
+            os._exit(int((tn.ones(3) + 1).sum().item()))
+        children.append(os.waitpid(child, 0)[1])
+thread = threading.Thread(target=fork)
+thread.start()
+interrupted(x.item)
+thread.join()
+assert [os.waitstatus_to_exitcode(c) for c in children] == [6] * 20, children
+""")

@@ -1,0 +1,94 @@
+// What the library needs of the interpreter: its lock, its signals, and its end.
+#include "interpreter.h"
+
+#include <atomic>
+#include <ctime>
+
+#include "base/at_fork.h"
+#include "base/interrupt.h"
+#include "frontend/background.h"
+#include "frontend/eval.h"
+
+#if PY_VERSION_HEX < 0x030D0000
+#define Py_IsFinalizing _Py_IsFinalizing
+#endif
+
+namespace tn::python {
+namespace {
+
+unsigned long main_thread;  // the one that signals interrupt
+std::atomic<bool> ending = false;
+
+bool is_main_thread() { return PyThread_get_thread_ident() == main_thread; }
+
+/// The main thread looks for signals after so much time without Python's lock, of which another
+/// thread may make it wait for milliseconds. Python itself looks when a call is over.
+class Looks {
+ public:
+  void postpone() { next_ = now() + kEvery; }
+  bool is_due() {
+    if (now() < next_) return false;
+    postpone();
+    return true;
+  }
+
+ private:
+  static constexpr int64_t kEvery = 50'000'000;  // ns
+  static int64_t now() {
+    timespec time;
+    clock_gettime(CLOCK_MONOTONIC_COARSE, &time);
+    return time.tv_sec * int64_t{1'000'000'000} + time.tv_nsec;
+  }
+  int64_t next_ = 0;
+} looks;  // the main thread's
+
+void* leave_python() {
+  if (!Py_IsInitialized() || !PyGILState_Check()) return nullptr;
+  if (is_main_thread()) looks.postpone();
+  return PyEval_SaveThread();
+}
+
+void enter_python(void* state) {
+  if (!state) return;
+  PyEval_RestoreThread(static_cast<PyThreadState*>(state));
+  release_dropped();
+}
+
+bool is_due() { return is_main_thread() && looks.is_due(); }
+
+/// Ctrl-C only: of other signals there is no telling without running their handlers.
+bool is_stopped() {
+  nb::gil_scoped_acquire lock;
+  if (!PyOS_InterruptOccurred()) return false;
+  PyErr_SetInterrupt();  // asking has cleared it
+  return true;
+}
+
+void handle_signals() {
+  nb::gil_scoped_acquire lock;
+  if (PyErr_CheckSignals()) throw nb::python_error();
+}
+
+}  // namespace
+
+bool may_enter_python() {
+  return Py_IsInitialized() && (is_main_thread() || !(ending || Py_IsFinalizing()));
+}
+
+void install_host_lock() {
+  host_lock = {leave_python, enter_python};
+  main_thread = PyThread_get_thread_ident();
+  nb::dict loaded = nb::borrow<nb::dict>(PyImport_GetModuleDict());
+  if (loaded.contains("threading"))  // else there is no other thread
+    main_thread = nb::cast<unsigned long>(loaded["threading"].attr("main_thread")().attr("ident"));
+  in_child_after_fork([] { main_thread = PyThread_get_thread_ident(); });
+  host_signals = {is_due, is_stopped, handle_signals};
+  nb::object at_exit = nb::module_::import_("atexit").attr("register");
+  at_exit(nb::cpp_function([] {
+    ending = true;
+    HostUnlocked unlocked;
+    stop_background();
+  }));
+}
+
+}  // namespace tn::python
