@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "core.h"
+#include "interpreter.h"
 
 namespace tn::python {
 namespace {
@@ -95,7 +96,7 @@ void release_dropped_now() noexcept {
 }
 
 void release_object(void* object) {
-  if (!Py_IsInitialized()) return;
+  if (!may_enter_python()) return;  // the object ends with the process
   auto* o = static_cast<PyObject*>(object);
   if (PyGILState_Check()) return Py_DECREF(o);
   bool first;

@@ -1,6 +1,9 @@
 // What the library needs of the interpreter: its lock, its signals, and its end.
 #include "interpreter.h"
 
+#include <unistd.h>
+#include <unwind.h>
+
 #include <atomic>
 #include <ctime>
 
@@ -92,3 +95,23 @@ void install_host_lock() {
 }
 
 }  // namespace tn::python
+
+extern "C" {
+
+using Personality = _Unwind_Reason_Code(int, _Unwind_Action, _Unwind_Exception_Class,
+                                        _Unwind_Exception*, _Unwind_Context*);
+Personality __real___gxx_personality_v0;
+Personality __wrap___gxx_personality_v0 __attribute__((visibility("hidden")));
+
+/// How exceptions pass the functions of this module. A daemon thread that wants Python's lock when
+/// the interpreter ends is ended by pthread_exit, wherever it is: that is an exception nobody may
+/// catch, and which calls destructors that need the lock. The thread stays where it is instead, as
+/// all do from Python 3.14 on; the process ends without it.
+_Unwind_Reason_Code __wrap___gxx_personality_v0(int version, _Unwind_Action actions,
+                                                _Unwind_Exception_Class kind,
+                                                _Unwind_Exception* exception,
+                                                _Unwind_Context* context) {
+  while ((actions & _UA_FORCE_UNWIND) && (!Py_IsInitialized() || Py_IsFinalizing())) pause();
+  return __real___gxx_personality_v0(version, actions, kind, exception, context);
+}
+}
