@@ -1,4 +1,5 @@
 // Foreign memory through the buffer protocol, both ways.
+#include <algorithm>
 #include <atomic>
 #include <cstring>
 #include <mutex>
@@ -175,6 +176,38 @@ Copy read_copy(nb::handle copy, Copy absent) {
 void check_may_copy(Copy copy) {
   if (copy != Copy::never) return;
   fail(Hint{"leave copy out"}, "asarray: the data cannot be shared, and copy=False forbids a copy");
+}
+
+/// Bytes that are no truth values would be neither true nor false.
+static void check_truth_values(const Py_buffer& view) {
+  const auto* bytes = static_cast<const unsigned char*>(view.buf);
+  auto bad = std::find_if(bytes, bytes + view.len, [](unsigned char b) { return b > 1; });
+  if (bad != bytes + view.len)
+    fail("pickle: {} is no truth value, at byte {} of {}", *bad, bad - bytes, view.len);
+}
+
+/// Whether somebody may write to the memory of a buffer. Pickle shows read-only views of what was
+/// read-only before, whatever it lies in now.
+static bool is_writable(PyObject* object) {
+  while (PyMemoryView_Check(object) && PyMemoryView_GET_BASE(object))
+    object = PyMemoryView_GET_BASE(object);
+  BufferGuard guard;
+  guard.held = PyObject_GetBuffer(object, &guard.view, PyBUF_WRITABLE) == 0;
+  if (!guard.held) PyErr_Clear();
+  return guard.held;
+}
+
+Tensor tensor_from_bytes(PyObject* object, DType type, const Shape& shape, size_t bytes) {
+  BufferGuard guard;
+  if (PyObject_GetBuffer(object, &guard.view, PyBUF_SIMPLE) != 0) throw nb::python_error();
+  guard.held = true;
+  const Py_buffer& view = guard.view;
+  if (static_cast<size_t>(view.len) != bytes)
+    fail("pickle: {} bytes for {}, which has {}", view.len, to_text(Type{type, shape}), bytes);
+  if (type == DType::b1) check_truth_values(view);
+  bool aligned = reinterpret_cast<uintptr_t>(view.buf) % 16 == 0;
+  return aligned && !is_writable(object) ? share(guard, type, shape)
+                                         : from_bytes(view.buf, type, shape);
 }
 
 Tensor tensor_from_buffer(PyObject* object, Copy copy) {

@@ -43,6 +43,7 @@ struct CompiledObject {
   PyObject_HEAD vectorcallfunc vectorcall;
   PyObject *attributes, *weak_references;
   PyObject *function, *owner;  // of the traces: functions compiled alike share them
+  PyObject* options;           // that it was compiled with
   FunctionTraces* traces;
 };
 
@@ -140,6 +141,22 @@ PyObject* explain(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObj
   });
 }
 
+/// A function of tenon.copying, given what it is about.
+PyObject* ask_copying(PyObject* self, const char* question, PyObject* memo) {
+  return guarded<PyObject*>(nullptr, [&] {
+    nb::object answer = nb::module_::import_("tenon.copying").attr(question);
+    const CompiledObject& object = object_of(self);
+    nb::handle compiled(self), function(object.function), options(object.options);
+    nb::object made = memo ? answer(compiled, function, options, nb::handle(memo))
+                           : answer(compiled, function, options);
+    return made.release().ptr();
+  });
+}
+
+PyObject* reduce(PyObject* self, PyObject*) { return ask_copying(self, "reduced", nullptr); }
+PyObject* deep_copy(PyObject* self, PyObject* memo) { return ask_copying(self, "copied", memo); }
+PyObject* shallow_copy(PyObject* self, PyObject*) { return Py_NewRef(self); }
+
 PyObject* bind_method(PyObject* self, PyObject* object, PyObject*) {
   if (!object || object == Py_None) return Py_NewRef(self);
   return PyMethod_New(self, object);
@@ -158,6 +175,7 @@ int traverse(PyObject* self, visitproc visit, void* arg) {
   Py_VISIT(object.attributes);
   Py_VISIT(object.function);
   Py_VISIT(object.owner);
+  Py_VISIT(object.options);
   return 0;
 }
 
@@ -174,6 +192,7 @@ void dealloc(PyObject* self) {
   Py_CLEAR(object.attributes);
   Py_CLEAR(object.function);
   Py_CLEAR(object.owner);
+  Py_CLEAR(object.options);
   PyTypeObject* type = Py_TYPE(self);
   type->tp_free(self);
   Py_DECREF(type);
@@ -203,6 +222,9 @@ PyMethodDef methods[] = {
     {"why_recompiled", why_recompiled, METH_NOARGS,
      "why_recompiled()\n\nWhy the function was traced, each time, as text: what differed from the "
      "trace that\ncame nearest, and the call."},
+    {"__reduce__", reduce, METH_NOARGS, nullptr},
+    {"__copy__", shallow_copy, METH_NOARGS, nullptr},
+    {"__deepcopy__", deep_copy, METH_O, nullptr},
     {"_explain", method(explain), METH_FASTCALL | METH_KEYWORDS, nullptr},
     {nullptr, nullptr, 0, nullptr}};
 PyGetSetDef properties[] = {
@@ -257,7 +279,7 @@ FunctionTraces* make_traces(nb::object inputs, nb::object outputs, bool shapeles
   return new FunctionTraces(std::move(settings));
 }
 
-nb::object compile(nb::object f, nb::object traces) {
+nb::object compile(nb::object f, nb::object traces, nb::dict options) {
   FunctionTraces* inner = nb::cast<FunctionTraces*>(traces);
   auto* made = PyObject_GC_New(CompiledObject, compiled_type);
   if (!made) throw nb::python_error();
@@ -265,6 +287,7 @@ nb::object compile(nb::object f, nb::object traces) {
   made->attributes = made->weak_references = nullptr;
   made->function = f.release().ptr();
   made->owner = traces.release().ptr();
+  made->options = options.release().ptr();
   made->traces = inner;
   PyObject_GC_Track(reinterpret_cast<PyObject*>(made));
   return nb::steal(reinterpret_cast<PyObject*>(made));
@@ -346,7 +369,7 @@ void bind_compile(nb::module_& m) {
            nb::arg("shapeless"), nb::arg("static_argnums"), nb::arg("static_argnames"),
            nb::arg("donate_argnums"), nb::arg("optimization_level"), nb::arg("plan"),
            nb::arg("demands"));
-  m.def("_compile", compile, nb::arg("f"), nb::arg("traces"));
+  m.def("_compile", compile, nb::arg("f"), nb::arg("traces"), nb::arg("options"));
   m.def("_disable_compile", &tn::disable_compile, nb::arg("disabled"));
 }
 

@@ -114,6 +114,8 @@ Tensor tensor_from(PyObject* object, Maybe<DType> dtype, Copy copy);
 /// From an object with the buffer protocol; a null tensor when it has none that fits.
 Tensor tensor_from_buffer(PyObject* object, Copy copy);
 Tensor tensor_from_dlpack(PyObject* object, Copy copy);
+/// From the bytes of its elements. They are shared if nobody may write them.
+Tensor tensor_from_bytes(PyObject* object, DType type, const Shape& shape, size_t bytes);
 /// Fails when memory that cannot be shared must not be copied.
 void check_may_copy(Copy copy);
 /// A copy of strided elements (strides in bytes) as a tensor.
@@ -159,6 +161,7 @@ void bind_model_blocks(nb::module_& m);
 void bind_modes(nb::module_& m);
 void add_export(nb::class_<Tensor>& type);
 void add_gradients(nb::class_<Tensor>& type);
+void add_pickling(nb::module_& m, nb::class_<Tensor>& type);
 void add_indexing(nb::module_& m);
 /// Slots of the Tensor type: numbers, comparison, indexing, buffers, hash.
 extern PyType_Slot tensor_slots[];

@@ -184,6 +184,7 @@ void bind_dtypes(nb::module_& m) {
   nb::class_<DeviceObject>(m, "Device", "Where elements live and ops run.")
       .def("__repr__", [](const DeviceObject&) { return "tenon.cpu"; })
       .def("__str__", [](const DeviceObject&) { return "cpu"; })
+      .def("__reduce__", [](const DeviceObject&) { return "cpu"; })
       .def_prop_ro("kind", [](const DeviceObject&) { return "cpu"; })
       .def_prop_ro("index", [](const DeviceObject& d) { return d.index; });
   the_cpu = nb::cast(DeviceObject{}).release().ptr();

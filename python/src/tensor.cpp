@@ -225,13 +225,7 @@ void add_values(nb::class_<Tensor>& type) {
             check_device(device.ptr());
             return nb::borrow(s);
           },
-          nb::arg("device").none(), nb::kw_only(), nb::arg("stream") = nb::none())
-      .def("__reduce_ex__", [](nb::handle, nb::handle) {
-        fail(
-            Fault::type,
-            Hint{"tn.save(path, x) and model.save_weights(path) write files; x.numpy() is pickled"},
-            "pickle: tensors are not pickled");
-      });
+          nb::arg("device").none(), nb::kw_only(), nb::arg("stream") = nb::none());
 }
 
 }  // namespace
@@ -241,7 +235,7 @@ void find_operators();
 void bind_tensor(nb::module_& m) {
   find_operators();
   nb::class_<Tensor> type(
-      m, "Tensor", nb::type_slots(tensor_slots), nb::pooled(256),
+      m, "Tensor", nb::type_slots(tensor_slots), nb::pooled(256), nb::is_weak_referenceable(),
       "A lazy array: ops record, values are computed when needed. Elements are never\n"
       "overwritten: `x[i] = v` gives the object another value, which other names\n"
       "of it show, and nothing that was made from it before.");
@@ -251,6 +245,7 @@ void bind_tensor(nb::module_& m) {
   add_properties(type);
   add_values(type);
   add_gradients(type);
+  add_pickling(m, type);
   add_export(type);
   type.attr("__array_priority__") = 1000;
 }

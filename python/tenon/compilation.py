@@ -141,11 +141,22 @@ def _traces(fun: Callable[..., Any], options: dict[str, Any]) -> Any:
     key = tuple(repr(value) for value in options.values())
     known = fun.__dict__.get(_TRACES)
     # functools.wraps copies the attributes of a function to another one.
-    if known is None or known[0]() is not fun:
-        known = fun.__dict__[_TRACES] = (weakref.ref(fun), {})
-    if key not in known[1]:
-        known[1][key] = _new_traces(fun, **options)
-    return known[1][key]
+    if known is None or known.function is None or known.function() is not fun:
+        known = fun.__dict__[_TRACES] = _KnownTraces(fun)
+    if key not in known.by_options:
+        known.by_options[key] = _new_traces(fun, **options)
+    return known.by_options[key]
+
+
+class _KnownTraces:
+    """What a function was compiled to. It is left behind where cloudpickle takes the function."""
+
+    def __init__(self, fun: Callable[..., Any] | None = None) -> None:
+        self.function = fun and weakref.ref(fun)
+        self.by_options: dict[tuple[str, ...], Any] = {}
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _KnownTraces, ()
 
 
 def _new_traces(
@@ -398,7 +409,9 @@ def compile(
     del options["args"], options["kwargs"]
     if args is not None or kwargs is not None:
         return _executable(fun, args, kwargs, options)
-    made = _core._compile(fun, _traces(fun, options))
+    usual = {"inputs": None, "outputs": None, "shapeless": False} | (compile.__kwdefaults__ or {})
+    changed = {name: value for name, value in options.items() if value is not usual[name]}
+    made = _core._compile(fun, _traces(fun, options), changed)
     # The attributes of an object, such as a module's parameters, are not those of what it computes.
     copied = ("__dict__",) if isinstance(fun, types.FunctionType) else ()
     functools.update_wrapper(made, fun, updated=copied)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from . import _core
+from .copying import compile_again
 
 
 def is_module(value: Any) -> bool:
@@ -28,7 +29,7 @@ class _CompiledCall:
 
     def __getattr__(self, name: str) -> Any:
         """`stats`, `show` and the other methods of compiled functions."""
-        if hasattr(_core.CompiledFunction, name):
+        if not name.startswith("__") and hasattr(_core.CompiledFunction, name):
             return getattr(type(self)._compiled, name)
         inherited = getattr(self._plain, "__getattr__", None)
         if inherited:
@@ -45,7 +46,7 @@ class _CompiledCall:
         return module_html(self._of) + compiled_html(type(self)._compiled)
 
     def __reduce_ex__(self, protocol: Any) -> Any:
-        return _compile_again, (self._of, self._options)
+        return compile_again, (self._of, self._options)
 
 
 def plain(fun: Any) -> Any:
@@ -56,12 +57,6 @@ def plain(fun: Any) -> Any:
 def function_of(fun: Any) -> Any:
     """The compiled function behind a compiled module; anything else as it is."""
     return type(fun)._compiled if isinstance(fun, _CompiledCall) else fun
-
-
-def _compile_again(module: Any, options: dict[str, Any]) -> Any:
-    from .compilation import compile
-
-    return compile(module, **options)
 
 
 def compiled_module(

@@ -3,7 +3,6 @@
 import array
 import copy
 import gc
-import pickle
 import threading
 import weakref
 
@@ -241,16 +240,6 @@ def test_numpy_functions_take_tensors():
     y = np.asarray([1.0, 2.0]) + x
     assert isinstance(y, tn.Tensor) and y.tolist() == [2, 6]
     assert isinstance(np.float32(2) * x, tn.Tensor)
-
-
-def test_pickling_is_refused_with_a_hint():
-    with pytest.raises(TypeError) as caught:
-        pickle.dumps(tn.ones(2))
-    assert "numpy" in str(caught.value) or "save" in str(caught.value)
-    assert (
-        pickle.loads(pickle.dumps(tn.float32)) is tn.float32
-        or pickle.loads(pickle.dumps(tn.float32)) == tn.float32
-    )
 
 
 def test_copies_are_the_tensor():

@@ -332,6 +332,10 @@ class Model:
     def __deepcopy__(self, memo: dict[int, Any]) -> Model:
         return self.__copy__()  # blocks do not change
 
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        hint = "pickle a function that builds it, and the parameters"
+        _core._fail("type", "pickle: logical models are not pickled", hint)
+
     def __repr__(self) -> str:
         return self._core._text()
 

@@ -42,6 +42,15 @@ class Saving:
         extra = {"targets": targets} if targets else {}
         self._executable(self._known("save")).save(path_of("save", path), **extra)
 
+    def __copy__(self) -> Any:
+        made = object.__new__(type(self))
+        made.__dict__.update(self.__dict__)
+        return made
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        hint = "save(path) writes an executable; or pickle what builds it, and the parameters"
+        _core._fail("type", "pickle: physical models are not pickled", hint)
+
     def source(self, language: str | None = None) -> str:
         """The model as the text of one file: "c", "numpy", "torch" or "jax".
 

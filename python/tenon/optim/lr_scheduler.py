@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import tenon as tn
@@ -72,11 +73,11 @@ class LambdaLR(LRScheduler):
     ) -> None:
         rates = rates_of(optimizer)
         factors = [lr_lambda] * len(rates) if callable(lr_lambda) else list(lr_lambda)
+        super().__init__(optimizer, *map(partial, [_scaled] * len(rates), rates, factors))
 
-        def schedule(first: float, factor: Callable[[int], float]) -> Schedule:
-            return lambda step: first * factor(int(step.item()))
 
-        super().__init__(optimizer, *map(schedule, rates, factors))
+def _scaled(first: float, factor: Callable[[int], float], step: tn.Tensor) -> float:
+    return first * factor(int(step.item()))
 
 
 class StepLR(LRScheduler):
@@ -103,16 +104,13 @@ class MultiStepLR(LRScheduler):
     def __init__(
         self, optimizer: Optimizer, milestones: Sequence[int], gamma: float = 0.1
     ) -> None:
-        steps = sorted(milestones)
-
-        def schedule(first: float) -> Schedule:
-            def rate(step: tn.Tensor) -> tn.Tensor:
-                passed = tn.sum(tn.array(steps, dtype=tn.int64) <= step)
-                return first * gamma ** passed.astype(tn.float32)
-
-            return rate
-
+        schedule = partial(partial, _multi_step, sorted(milestones), gamma)
         super().__init__(optimizer, *map(schedule, rates_of(optimizer)))
+
+
+def _multi_step(steps: list[int], gamma: float, first: float, step: tn.Tensor) -> tn.Tensor:
+    passed = tn.sum(tn.array(steps, dtype=tn.int64) <= step)
+    return first * gamma ** passed.astype(tn.float32)
 
 
 class ExponentialLR(LRScheduler):
@@ -208,7 +206,10 @@ class OneCycleLR(LRScheduler):
         super().__init__(optimizer, *map(self._schedule, zip(*[first, tops, *middle, last])))
 
     def _schedule(self, rates: Sequence[float]) -> Schedule:
-        return lambda step: self._at(rates)
+        return partial(self._rate, rates)
+
+    def _rate(self, rates: Sequence[float], step: tn.Tensor) -> float:
+        return self._at(rates)
 
     def step(self) -> None:
         if self.last_epoch + 1 >= self.total_steps:

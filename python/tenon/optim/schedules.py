@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import partial
 
 import tenon as tn
 
@@ -23,7 +24,7 @@ from .optimizer import Schedule
 
 def constant(value: float) -> Schedule:
     """`value` at every step."""
-    return lambda step: tn.full((), value, dtype=tn.float32)
+    return partial(_constant, value)
 
 
 def step_decay(init: float, decay_rate: float, step_size: int) -> Schedule:
@@ -34,29 +35,24 @@ def step_decay(init: float, decay_rate: float, step_size: int) -> Schedule:
     tensor([1.  , 1.  , 0.5 , 0.5 , 0.25], dtype=float32)
     """
     _check_steps("step_decay", "step_size", step_size)
-    return lambda step: init * decay_rate ** _number(step // step_size)
+    return partial(_step_decay, init, decay_rate, step_size)
 
 
 def exponential_decay(init: float, decay_rate: float) -> Schedule:
     """`init * decay_rate**step`."""
-    return lambda step: init * decay_rate ** _number(step)
+    return partial(_exponential_decay, init, decay_rate)
 
 
 def cosine_decay(init: float, decay_steps: int, end: float = 0.0) -> Schedule:
     """From `init` to `end` in `decay_steps` steps, along half a cosine, and then `end`."""
     _check_steps("cosine_decay", "decay_steps", decay_steps)
-
-    def schedule(step: tn.Tensor) -> tn.Tensor:
-        angle = tn.minimum(_number(step) / decay_steps, 1) * math.pi
-        return end + 0.5 * (init - end) * (1 + tn.cos(angle))
-
-    return schedule
+    return partial(_cosine_decay, init, end, decay_steps)
 
 
 def linear_schedule(init: float, end: float, steps: int) -> Schedule:
     """From `init` to `end` in `steps` equal steps, and then `end`."""
     _check_steps("linear_schedule", "steps", steps)
-    return lambda step: init + (end - init) * tn.minimum(_number(step) / steps, 1)
+    return partial(_linear_schedule, init, end, steps)
 
 
 def join_schedules(schedules: Sequence[Schedule], boundaries: Sequence[int]) -> Schedule:
@@ -66,14 +62,40 @@ def join_schedules(schedules: Sequence[Schedule], boundaries: Sequence[int]) -> 
         _core._fail("value", f"join_schedules: {counts}; there is one between two")
     if list(boundaries) != sorted(boundaries):
         _core._fail("value", f"join_schedules: the boundaries do not increase: {list(boundaries)}")
+    return partial(_join_schedules, list(schedules), list(boundaries))
 
-    def schedule(step: tn.Tensor) -> tn.Tensor:
-        rate = schedules[0](step)
-        for boundary, following in zip(boundaries, schedules[1:]):
-            rate = tn.where(step < boundary, rate, following(tn.maximum(step - boundary, 0)))
-        return tn.asarray(rate)
 
-    return schedule
+# Functions of a module, which unlike those inside of others can be pickled with an optimizer.
+
+
+def _constant(value: float, step: tn.Tensor) -> tn.Tensor:
+    return tn.full((), value, dtype=tn.float32)
+
+
+def _step_decay(init: float, decay_rate: float, step_size: int, step: tn.Tensor) -> tn.Tensor:
+    return init * decay_rate ** _number(step // step_size)
+
+
+def _exponential_decay(init: float, decay_rate: float, step: tn.Tensor) -> tn.Tensor:
+    return init * decay_rate ** _number(step)
+
+
+def _cosine_decay(init: float, end: float, decay_steps: int, step: tn.Tensor) -> tn.Tensor:
+    angle = tn.minimum(_number(step) / decay_steps, 1) * math.pi
+    return end + 0.5 * (init - end) * (1 + tn.cos(angle))
+
+
+def _linear_schedule(init: float, end: float, steps: int, step: tn.Tensor) -> tn.Tensor:
+    return init + (end - init) * tn.minimum(_number(step) / steps, 1)
+
+
+def _join_schedules(
+    schedules: list[Schedule], boundaries: list[int], step: tn.Tensor
+) -> tn.Tensor:
+    rate = schedules[0](step)
+    for boundary, following in zip(boundaries, schedules[1:]):
+        rate = tn.where(step < boundary, rate, following(tn.maximum(step - boundary, 0)))
+    return tn.asarray(rate)
 
 
 def _number(step: tn.Tensor | int) -> tn.Tensor:

@@ -1,0 +1,53 @@
+"""What pickles name: tensors are made from bytes, compiled functions from those they wrap."""
+
+from __future__ import annotations
+
+import sys
+import types
+from collections.abc import Callable
+from functools import reduce
+from typing import Any
+
+from . import _core
+
+
+def tensor(
+    dtype: str, shape: tuple[int, ...], data: Any, requires_grad: bool | None, type: Any
+) -> _core.Tensor:
+    """A tensor of the bytes of its elements. Nothing that is given is trusted."""
+    return _core._read_pickle(dtype, shape, data, requires_grad, type)
+
+
+def reduced(
+    compiled: Any, fun: Callable[..., Any], options: dict[str, Any]
+) -> str | tuple[Any, ...]:
+    """What pickle stores: the name of a function that was compiled where it is defined."""
+    module = sys.modules.get(getattr(fun, "__module__", None) or "")
+    name = getattr(fun, "__qualname__", "")
+    if _found(module, name) is compiled:
+        return name
+    return compile_again, (fun, options)
+
+
+def copied(
+    compiled: Any, fun: Callable[..., Any], options: dict[str, Any], memo: dict[int, Any]
+) -> Any:
+    """For deepcopy, which copies no functions; a method becomes one of the copied object."""
+    if not isinstance(fun, types.MethodType):
+        return compiled
+    import copy
+
+    return compile_again(copy.deepcopy(fun, memo), copy.deepcopy(options, memo))
+
+
+def compile_again(fun: Any, options: dict[str, Any]) -> Any:
+    from .compilation import compile
+
+    return compile(fun, **options)
+
+
+def _found(module: Any, name: str) -> Any:
+    try:
+        return reduce(getattr, name.split("."), module)
+    except AttributeError:
+        return None
