@@ -491,7 +491,7 @@ def _text(value: Any) -> str:
         return _call_text("dict", [f"{k}={_text(v)}" for k, v in value.items()])
     if isinstance(value, (list, tuple)):
         return _call_text("", [_text(v) for v in value], "[]")
-    return getattr(value, "__name__", repr(value))
+    return getattr(value, "__name__", None) or repr(value)  # which may show the module again
 
 
 def _call_text(name: str, parts: list[str], brackets: str = "()") -> str:
