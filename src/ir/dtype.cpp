@@ -51,7 +51,7 @@ static DType promote_integers(DType a, DType b) {
   const DTypeInfo& sign = x.kind == Kind::integer ? x : y;
   const DTypeInfo& plain = x.kind == Kind::integer ? y : x;
   if (sign.size > plain.size) return sized(Kind::integer, sign.size);
-  return plain.size == 8 ? f32 : sized(Kind::integer, plain.size * 2);  // u64 with a sign: f32
+  return plain.size == 8 ? f64 : sized(Kind::integer, plain.size * 2);  // u64 with a sign: f64
 }
 
 static DType promote_floats(DType a, DType b) {

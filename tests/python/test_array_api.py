@@ -146,7 +146,7 @@ def expected_promotion(a, b):
         return b
     if a in INTS and b in NATURALS:
         if b == "uint64":
-            return "float32"
+            return "float64"
         bits = max(int(a[3:]), 2 * int(b[4:]))
         return f"int{bits}"
     if {a, b} == {"float16", "bfloat16"}:
