@@ -48,9 +48,16 @@ Tensor amax(const Operand& x, const Maybe<Axes>& axis = {}, bool keepdims = fals
 /// `min`, by NumPy's other name. With PyTorch's `dim=` it gives no indices, as there.
 Tensor amin(const Operand& x, const Maybe<Axes>& axis = {}, bool keepdims = false);
 
+/// The angle of a complex number in [-pi, pi], in degrees when `deg`; of reals 0, or pi for
+/// negative ones. NaN stays NaN.
+Tensor angle(const Operand& x, bool deg = false);
+
 /// Whether some element over `axis` is true, that is, not 0. NaN is true; of no elements it does
 /// not hold.
 Tensor any(const Operand& x, const Maybe<Axes>& axis = {}, bool keepdims = false);
+
+/// `values` behind the elements of `x` along `axis`; without it both are flattened first.
+Tensor append(const Operand& x, const Operand& values, Maybe<Axis> axis = {});
 
 /// `start`, `start + step` and so on, up to but without `stop`; with one number, from 0 to it.
 /// int64 when all numbers are integers, else float32.
@@ -136,6 +143,12 @@ Tensor batch_norm(const Operand& x, const Operand& mean, const Operand& var,
     const Operand& weight = nullptr, const Operand& bias = nullptr, double eps = 1e-05,
     Axis axis = -1);
 
+/// How often each integer from 0 on occurs in `x`, or the sum of its `weights`. There are
+/// `minlength` results at least, up to the largest integer: the size depends on the values, so they
+/// are computed now, unless `length` is given; then larger integers are left out.
+Tensor bincount(const Operand& x, const Operand& weights = nullptr, int64_t minlength = 0,
+    Maybe<int64_t> length = {});
+
 /// The bits of every element read as another type of the same size: `float32` 1.0 as `uint32` is
 /// 0x3f800000. bool and complex are refused. The derivative is 0.
 Tensor bitcast(const Operand& x, DType dtype);
@@ -199,10 +212,19 @@ Tensors chunk(const Operand& x, int64_t chunks, Axis axis = 0);
 /// derivative in `x` is 1 between the bounds and 1/2 at them.
 Tensor clip(const Operand& x, const Operand& min = nullptr, const Operand& max = nullptr);
 
+/// Joins tensors along axis 1; those of one axis become columns first.
+Tensor column_stack(const Tensors& arrays,
+    std::source_location place = std::source_location::current());
+
 /// Joins tensors along an existing axis; with `axis` None they are flattened first. The other
 /// extents must be equal; element types are promoted.
 Tensor concat(const Tensors& arrays, Maybe<Axis> axis = 0,
     std::source_location place = std::source_location::current());
+
+/// How much a matrix may enlarge relative errors: the quotient of its largest and smallest singular
+/// values, or the product of the norms, as `matrix_norm` has them, of a square matrix and its
+/// inverse.
+Tensor condition_number(const Operand& x, std::string_view ord = "2");
 
 /// The number with its imaginary part negated; real numbers stay as they are.
 Tensor conj(const Operand& x);
@@ -289,14 +311,34 @@ Tensor copy(const Operand& x);
 /// The magnitude of `x1` with the sign of `x2`, zeros and NaN included.
 Tensor copysign(const Operand& x1, const Operand& x2);
 
+/// The correlations of variables: `cov` divided by the standard deviations of both.
+Tensor corrcoef(const Operand& x, const Operand& y = nullptr, bool rowvar = true);
+
 /// The cosine of an angle in radians. Infinities give NaN.
 Tensor cos(const Operand& x);
 
 /// The hyperbolic cosine. Overflow gives infinity.
 Tensor cosh(const Operand& x);
 
+struct CountInBinsResult {
+  Tensor counts, bin_edges;
+};
+/// How many elements of `x` lie in each bin, and the edges of the bins. `bins` is their number (10
+/// by default), between the ends of `range` or the extremes of `x`, or the edges in ascending
+/// order. A bin holds its left edge, the last one both. `weights` are added up in place of ones;
+/// with `density` the integral over the bins is 1.
+CountInBinsResult count_in_bins(const Operand& x, const Operand& bins = nullptr,
+    const Operand& range = nullptr, const Operand& weights = nullptr, bool density = false);
+
 /// Number of elements over `axis` that are not 0, as int64. NaN counts.
 Tensor count_nonzero(const Operand& x, const Maybe<Axes>& axis = {}, bool keepdims = false);
+
+/// The covariances of variables, which are the rows of `x` and `y`, or the columns unless `rowvar`.
+/// The sums are divided by the number of observations less `ddof`: 1, or 0 with `bias`. `fweights`
+/// say how often each observation counts, `aweights` how much.
+Tensor cov(const Operand& x, const Operand& y = nullptr, const Operand& fweights = nullptr,
+    const Operand& aweights = nullptr, bool rowvar = true, bool bias = false,
+    Maybe<int64_t> ddof = {});
 
 /// The cross product of the vectors of three numbers along `axis`; the rest broadcasts.
 Tensor cross(const Operand& x1, const Operand& x2, Axis axis = -1);
@@ -335,6 +377,11 @@ Tensor cumulative_sum(const Operand& x, Maybe<Axis> axis = {}, Maybe<DType> dtyp
 /// Radians as degrees: `x * 180 / pi`.
 Tensor degrees(const Operand& x);
 
+/// `x` without the elements at `indices` along `axis`; without it `x` is flattened first. `indices`
+/// are integers, negative ones counting from the end, or a mask that is true for what goes. The
+/// size depends on their values, so they are computed now.
+Tensor delete_elements(const Operand& x, const Operand& indices, Maybe<Axis> axis = {});
+
 /// The determinant; 1 for a matrix of no elements. Its derivative exists at singular matrices too.
 Tensor det(const Operand& x);
 
@@ -353,6 +400,21 @@ Tensor diff(const Operand& x, const Operand& prepend = nullptr, const Operand& a
 
 /// The derivative of `lgamma`; `polygamma` has the further ones.
 Tensor digamma(const Operand& x);
+
+/// The number of the bin each element of `x` lies in, as int64: `bins[i-1] <= x < bins[i]`, or
+/// `bins[i-1] < x <= bins[i]` when `right`. Where `bins` descend, the signs are turned.
+Tensor digitize(const Operand& x, const Operand& bins, bool right = false);
+
+struct DistinctResult {
+  Tensor values, indices, inverse_indices, counts;
+};
+/// The distinct elements in ascending order, or the distinct slices along `axis`; where the first
+/// of each is, for each element the number of its value, and how often each value occurs. NaN
+/// equals NaN unless `equal_nan` is false. The size depends on the values, so they are computed
+/// now, unless `size` is given: then there are that many results, filled up with `fill_value`, the
+/// first value by default.
+DistinctResult distinct(const Operand& x, Maybe<Axis> axis = {}, Maybe<int64_t> size = {},
+    const Maybe<Scalar>& fill_value = {}, bool equal_nan = true);
 
 /// The quotient `x1 / x2`. Booleans and integers are divided as float32. Division by zero gives an
 /// infinity, and NaN for `0 / 0`.
@@ -373,6 +435,9 @@ Tensor dot(const Operand& x1, const Operand& x2, const Axes& lhs_contract,
 /// `x` with elements set to 0 with probability `p` and the others divided by 1 - p. Without a `key`
 /// it takes the next one of the thread's state.
 Tensor dropout(const Operand& x, const Operand& key = nullptr, double p = 0.5);
+
+/// Joins tensors along axis 2; [n] counts as [1,n,1] and [m,n] as [m,n,1].
+Tensor dstack(const Tensors& arrays, std::source_location place = std::source_location::current());
 
 /// The block of `sizes` that begins at `starts`, one integer for each axis. A start is clamped so
 /// that the block lies inside.
@@ -452,6 +517,10 @@ Tensor expand_as(const Operand& x, const Operand& other);
 /// Adds axes of extent 1 at the places `axis` of the result; in front when it is left out.
 Tensor expand_dims(const Operand& x, const Maybe<Axes>& axis = {});
 
+/// The exponential of a square matrix: the sum of its powers over their factorials. Matrices are
+/// halved until their norm is small, `max_squarings` times at most; NaN beyond.
+Tensor expm(const Operand& x, int64_t max_squarings = 16);
+
 /// `exp(x) - 1`, accurate near zero.
 Tensor expm1(const Operand& x);
 
@@ -464,6 +533,10 @@ Tensor eye(Dim n_rows, Maybe<Dim> n_cols = {}, int64_t k = 0, DType dtype = DTyp
 /// `backward`, `forward`, or both by its root (`ortho`). Reals become complex, complex128 from
 /// float64 and complex64 from all others.
 Tensor fft(const Operand& x, Maybe<Dim> n = {}, Axis axis = -1, std::string_view norm = "backward");
+
+/// `fftn` along the last two axes, unless `axes` are given.
+Tensor fft2(const Operand& x, const Maybe<Offsets>& s = {}, const Maybe<Ints>& axes = {},
+    std::string_view norm = "backward");
 
 /// `scale * sum(x[j] * exp(-2j * pi * j * k / n))` along `axis` for every k, with the other sign
 /// when `inverse`. `r2c` takes `n` reals and gives the first `n // 2 + 1` numbers; the rest are
@@ -486,12 +559,24 @@ Tensor fftn(const Operand& x, const Maybe<Offsets>& s = {}, const Maybe<Ints>& a
 /// Moves frequency 0 to the middle of `axes` (all by default).
 Tensor fftshift(const Operand& x, const Maybe<Axes>& axes = {});
 
+/// The coefficients, highest power first, of the polynomial of degree `deg` nearest to `y` at `x`,
+/// in the sum of squares, which weights `w` multiply before squaring. `y` may have several columns.
+/// Singular values not above `rcond` times the largest count as 0; see `pinv`.
+Tensor fit_polynomial(const Operand& x, const Operand& y, const Operand& w, int64_t deg,
+    Maybe<double> rcond = {});
+
 /// Merges the axes from `start_axis` to `end_axis`, both included, into one. A 0-d tensor becomes
 /// 1-d.
 Tensor flatten(const Operand& x, Axis start_axis = 0, Axis end_axis = -1);
 
 /// Reverses the order of the elements along `axis`, along all axes when it is left out.
 Tensor flip(const Operand& x, const Maybe<Axes>& axis = {});
+
+/// Reverses axis 1.
+Tensor fliplr(const Operand& x);
+
+/// Reverses axis 0.
+Tensor flipud(const Operand& x);
 
 /// The largest whole number not above `x`. Integers stay as they are.
 Tensor floor(const Operand& x);
@@ -527,11 +612,19 @@ Tensor gather(const Operand& x, const Tensors& indices, const Axes& axes, int64_
 Tensor gather_mm(const Operand& x1, const Operand& x2, const Operand& lhs_indices = nullptr,
     const Operand& rhs_indices = nullptr);
 
+/// The greatest common divisor of the magnitudes of two integers; 0 of two zeros.
+Tensor gcd(const Operand& x1, const Operand& x2);
+
 /// `x` times the normal distribution function of `x`: `x * erfc(-x / sqrt(2)) / 2`.
 Tensor gelu(const Operand& x);
 
 /// The approximation of `gelu` by tanh: `x * (1 + tanh(sqrt(2/pi) * (x + 0.044715 x**3))) / 2`.
 Tensor gelu_tanh(const Operand& x);
+
+/// `num` numbers from `start` to `stop`, each the same multiple of the one before. `stop` is the
+/// last one if `endpoint`. The ends have one sign.
+Tensor geomspace(const Scalar& start, const Scalar& stop, Dim num = 50, bool endpoint = true,
+    DType dtype = DType::f32, std::source_location place = std::source_location::current());
 
 /// Whether `x1 > x2`; false where either is NaN. Integers of any types compare exactly.
 Tensor greater(const Operand& x1, const Operand& x2);
@@ -556,6 +649,9 @@ Tensor hardswish(const Operand& x);
 Tensor hfft(const Operand& x, Maybe<Dim> n = {}, Axis axis = -1,
     std::string_view norm = "backward");
 
+/// Joins tensors side by side: along axis 1, those of one axis along axis 0.
+Tensor hstack(const Tensors& arrays, std::source_location place = std::source_location::current());
+
 /// `sqrt(x1**2 + x2**2)` without overflow on the way. An infinite operand gives infinity. The
 /// derivative at the origin is 0.
 Tensor hypot(const Operand& x1, const Operand& x2);
@@ -566,6 +662,10 @@ Tensor identity(Dim n, DType dtype = DType::f32,
 
 /// The inverse of `fft`, for equal `n`, `axis` and `norm`.
 Tensor ifft(const Operand& x, Maybe<Dim> n = {}, Axis axis = -1,
+    std::string_view norm = "backward");
+
+/// The inverse of `fft2`, for equal `s`, `axes` and `norm`.
+Tensor ifft2(const Operand& x, const Maybe<Offsets>& s = {}, const Maybe<Ints>& axes = {},
     std::string_view norm = "backward");
 
 /// The inverse of `fftn`, for equal `s`, `axes` and `norm`.
@@ -588,12 +688,26 @@ Tensor index_select(const Operand& x, Axis axis, const Operand& indices);
 /// Sums products over the last axes of both operands; scalars multiply.
 Tensor inner(const Operand& x1, const Operand& x2);
 
-/// Resizes the spatial axes of `x`, [batch, spatial axes ..., channels], to `size` (one number for
+/// `x` with `values` before the elements at `indices` along `axis`; without it `x` is flattened
+/// first. Indices count the elements of `x` as it was, negative ones from its end; values inserted
+/// at one place keep their order. `values` broadcast and take the type of `x`. Indices out of
+/// bounds are clamped.
+Tensor insert(const Operand& x, const Operand& indices, const Operand& values,
+    Maybe<Axis> axis = {});
+
+/// The function with the values `fp` at the ascending points `xp`, straight in between, at `x`.
+/// Before the first point it is `left`, behind the last `right`; by default the values there. With
+/// `period` points need not ascend, and the function repeats.
+Tensor interp(const Operand& x, const Operand& xp, const Operand& fp,
+    const Operand& left = nullptr, const Operand& right = nullptr, Maybe<double> period = {});
+
+/// Resizes the spatial axes of `x`, [batch, channels, spatial axes ...], to `size` (one number for
 /// all, or one each) or by `scale_factor`. `mode` is nearest, linear (2-D: bilinear) or cubic.
 /// Elements are cells whose centres are matched; with `align_corners` the first and last centres
-/// coincide. Beyond the border its value is repeated.
+/// coincide. Beyond the border its value is repeated. With `channels_last` the layout is [batch,
+/// spatial axes ..., channels].
 Tensor interpolate(const Operand& x, const Maybe<Ints>& size = {}, Maybe<double> scale_factor = {},
-    std::string_view mode = "nearest", bool align_corners = false);
+    std::string_view mode = "nearest", bool align_corners = false, bool channels_last = false);
 
 /// The inverse matrix. A singular matrix gives infinities or NaN.
 Tensor inv(const Operand& x);
@@ -605,6 +719,10 @@ Tensor iota(const Shape& shape, Axis axis = 0, DType dtype = DType::i64,
 /// The inverse of `rfft`: `n` reals from the first `n // 2 + 1` numbers of their transform. Without
 /// `n` an even number of reals, `2 * (m - 1)` from m numbers.
 Tensor irfft(const Operand& x, Maybe<Dim> n = {}, Axis axis = -1,
+    std::string_view norm = "backward");
+
+/// The inverse of `rfft2`, for equal `s`, `axes` and `norm`.
+Tensor irfft2(const Operand& x, const Maybe<Offsets>& s = {}, const Maybe<Ints>& axes = {},
     std::string_view norm = "backward");
 
 /// The inverse of `rfftn`: `ifft` along all but the last of `axes`, then `irfft` along it.
@@ -644,6 +762,10 @@ Tensor kron(const Operand& x1, const Operand& x2);
 /// computed in float32 and rounded once.
 Tensor layer_norm(const Operand& x, const Operand& weight = nullptr, const Operand& bias = nullptr,
     double eps = 1e-05, int64_t normalized_axes = 1);
+
+/// The least common multiple of the magnitudes of two integers; 0 where one of them is. It wraps
+/// around where the type does not hold it.
+Tensor lcm(const Operand& x1, const Operand& x2);
 
 /// `x`, times `negative_slope` where it is negative. The derivative at 0 is `negative_slope`.
 Tensor leaky_relu(const Operand& x, double negative_slope = 0.01);
@@ -709,10 +831,24 @@ Tensor logical_or(const Operand& x1, const Operand& x2);
 /// Whether exactly one operand is true; numbers are true where they are not 0, NaN included.
 Tensor logical_xor(const Operand& x1, const Operand& x2);
 
+/// `base` to the powers `linspace(start, stop, num, endpoint=endpoint)`.
+Tensor logspace(const Scalar& start, const Scalar& stop, Dim num = 50, bool endpoint = true,
+    double base = 10.0, DType dtype = DType::f32,
+    std::source_location place = std::source_location::current());
+
 /// `log(sum(exp(x)))` over `axis`, over all axes when it is left out, without overflow. Of no
 /// elements, or of -inf only, it is -inf; an inf gives inf and NaN gives NaN. float16 and bfloat16
 /// are computed in float32; integers become float32.
 Tensor logsumexp(const Operand& x, const Maybe<Axes>& axis = {}, bool keepdims = false);
+
+struct LstsqResult {
+  Tensor x, residuals, rank, singular_values;
+};
+/// The least squares solution X of `x1` @ X = `x2`, the shortest of several: X, the sum of squares
+/// that each column leaves (none unless there are more equations than unknowns), the rank of `x1`
+/// and its singular values. Those not above `rcond` times the largest count as 0; see `pinv`. `x2`
+/// is a vector if it has one axis.
+LstsqResult lstsq(const Operand& x1, const Operand& x2, Maybe<double> rcond = {});
 
 struct LuFactorResult {
   Tensor lu, pivots, permutation;
@@ -793,6 +929,11 @@ Tensor mish(const Operand& x);
 /// Moves the axes `source` to the places `destination`; the others keep their order.
 Tensor moveaxis(const Operand& x, const Axes& source, const Axes& destination);
 
+/// The product of two or more matrices, multiplied in the order that takes the fewest operations.
+/// The first and the last may be vectors.
+Tensor multi_dot(const Tensors& arrays,
+    std::source_location place = std::source_location::current());
+
 /// The product `x1 * x2`. Integers wrap around; the product of booleans is their conjunction.
 Tensor multiply(const Operand& x1, const Operand& x2);
 
@@ -800,6 +941,32 @@ Tensor multiply(const Operand& x1, const Operand& x2);
 /// largest and smallest number of the type. Integers stay as they are.
 Tensor nan_to_num(const Operand& x, double nan = 0.0, Maybe<double> posinf = {},
     Maybe<double> neginf = {});
+
+/// The largest element over `axis` that is not NaN; NaN where all are.
+Tensor nanmax(const Operand& x, const Maybe<Axes>& axis = {}, bool keepdims = false);
+
+/// The mean over `axis` of the elements that are not NaN; NaN where all are.
+Tensor nanmean(const Operand& x, const Maybe<Axes>& axis = {}, bool keepdims = false);
+
+/// The smallest element over `axis` that is not NaN; NaN where all are.
+Tensor nanmin(const Operand& x, const Maybe<Axes>& axis = {}, bool keepdims = false);
+
+/// `prod` with NaN as 1.
+Tensor nanprod(const Operand& x, const Maybe<Axes>& axis = {}, Maybe<DType> dtype = {},
+    bool keepdims = false);
+
+/// The square root of `nanvar`.
+Tensor nanstd(const Operand& x, const Maybe<Axes>& axis = {}, double correction = 0.0,
+    bool keepdims = false);
+
+/// `sum` with NaN as 0.
+Tensor nansum(const Operand& x, const Maybe<Axes>& axis = {}, Maybe<DType> dtype = {},
+    bool keepdims = false);
+
+/// `var` over `axis` of the elements that are not NaN. NaN where `correction` leaves none to divide
+/// by.
+Tensor nanvar(const Operand& x, const Maybe<Axes>& axis = {}, double correction = 0.0,
+    bool keepdims = false);
 
 /// The `length` elements of `axis` from `start` on, which counts from the end when it is negative.
 /// A part that leaves the axis is an error.
@@ -848,6 +1015,10 @@ Tensor pad_with(const Operand& x, const Operand& value, const Offsets& pad_width
 /// or equal ones before it and larger or equal ones after it. Here the whole axis is sorted.
 Tensor partition(const Operand& x, int64_t kth, Axis axis = -1);
 
+/// `quantile` of shares in percent: `q` lies in [0, 100].
+Tensor percentile(const Operand& x, const Operand& q, const Maybe<Axes>& axis = {},
+    bool keepdims = false, std::string_view method = "linear");
+
 /// The axes in another order: axis k of the result is axis `axes[k]` of `x`. Without `axes` the
 /// order is reversed.
 Tensor permute_dims(const Operand& x, const Maybe<Perm>& axes = {});
@@ -866,6 +1037,9 @@ Tensor pixel_unshuffle(const Operand& x, int64_t downscale_factor, bool channels
 /// The derivative of `digamma` of an order in [0, 30]; order 0 is `digamma` itself. At zero and at
 /// negative whole numbers odd orders give infinity, even ones NaN, and order 0 at zero an infinity.
 Tensor polygamma(const Operand& x, int64_t order = 0);
+
+/// The polynomial with the coefficients `p`, highest power first, at `x`.
+Tensor polyval(const Operand& p, const Operand& x);
 
 /// The number itself. Booleans are refused.
 Tensor positive(const Operand& x);
@@ -895,11 +1069,12 @@ struct QrResult {
 /// >= n in mode `reduced`.
 QrResult qr(const Operand& x, std::string_view mode = "reduced");
 
-/// The element below which a share `q` of the elements over `axis` lies, interpolated linearly
-/// between neighbours. The axes of `q` come first in the result; `q` is clamped to [0, 1]. NaN if
-/// any element is NaN; no elements are an error.
+/// The element below which a share `q` of the elements over `axis` lies. Between two elements
+/// `method` takes a point in proportion (`linear`), one of them (`lower`, `higher`, `nearest`) or
+/// the middle (`midpoint`). The axes of `q` come first in the result; `q` is clamped to [0, 1]. NaN
+/// if any element is NaN; no elements are an error.
 Tensor quantile(const Operand& x, const Operand& q, const Maybe<Axes>& axis = {},
-    bool keepdims = false);
+    bool keepdims = false, std::string_view method = "linear");
 
 /// Degrees as radians: `x * pi / 180`.
 Tensor radians(const Operand& x);
@@ -974,12 +1149,12 @@ Tensor random_permutation(const Operand& key, const Operand& x, Axis axis = 0,
 /// Counts of the Poisson distribution with rate `lam`, int32 or int64. `lam` broadcasts to `shape`,
 /// by default its own; it is used as float32. -1 where it is negative or NaN.
 Tensor random_poisson(const Operand& key, const Operand& lam, const Maybe<Shape>& shape = {},
-    DType dtype = DType::i32);
+    DType dtype = DType::i64);
 
 /// Integers from `low` on and below `high`, which broadcast to `shape`. Where `high` is not above
 /// `low`, `low`.
 Tensor random_randint(const Operand& key, const Operand& low, const Operand& high,
-    const Shape& shape = {}, DType dtype = DType::i32);
+    const Shape& shape = {}, DType dtype = DType::i64);
 
 /// `num` new keys (a number or a shape) from one: [num, 2]. Their numbers have nothing to do with
 /// each other or with those of `key`, which should not be used again. Leading axes of `key` are
@@ -1026,6 +1201,10 @@ Tensor reshape(const Operand& x, const Shape& shape);
 Tensor rfft(const Operand& x, Maybe<Dim> n = {}, Axis axis = -1,
     std::string_view norm = "backward");
 
+/// `rfftn` along the last two axes, unless `axes` are given.
+Tensor rfft2(const Operand& x, const Maybe<Offsets>& s = {}, const Maybe<Ints>& axes = {},
+    std::string_view norm = "backward");
+
 /// The `n // 2 + 1` frequencies that `rfft` of `n` samples at distances `d` computes.
 Tensor rfftfreq(Dim n, double d = 1.0, DType dtype = DType::f32,
     std::source_location place = std::source_location::current());
@@ -1048,6 +1227,10 @@ Tensor roll(const Operand& x, const Offsets& shift, const Maybe<Axes>& axis = {}
 /// bfloat16 are computed in float32 and rounded once.
 Tensor rope(const Operand& x, int64_t dims, double base = 10000.0, bool traditional = false,
     double scale = 1.0, int64_t offset = 0);
+
+/// Turns the plane of `axes` (0 and 1 by default) by `k` quarters, from the first axis towards the
+/// second.
+Tensor rot90(const Operand& x, int64_t k = 1, const Maybe<Ints>& axes = {});
 
 /// The nearest whole number, or the nearest number with `decimals` decimals; halves go to the even
 /// neighbour. Integers stay as they are; of complex numbers both parts are rounded.
@@ -1086,6 +1269,20 @@ Tensor scatter_add(const Operand& x, const Operand& updates, const Tensors& indi
 Tensor searchsorted(const Operand& x1, const Operand& x2, const Operand& sorter = nullptr,
     std::string_view side = "left", int64_t batch_dims = 0);
 
+/// Row s is the maximum of the rows of `x` whose segment in `segment_ids` is s; the least value of
+/// the type, -inf for floats, when there is none. Rows whose segment is out of bounds (also
+/// negative) are dropped.
+Tensor segment_max(const Operand& x, const Operand& segment_ids, int64_t num_segments);
+
+/// Row s is the minimum of the rows of `x` whose segment in `segment_ids` is s; the largest value
+/// of the type, inf for floats, when there is none. Rows whose segment is out of bounds (also
+/// negative) are dropped.
+Tensor segment_min(const Operand& x, const Operand& segment_ids, int64_t num_segments);
+
+/// Row s is the product of the rows of `x` whose segment in `segment_ids` is s; 1 when there is
+/// none. Rows whose segment is out of bounds (also negative) are dropped.
+Tensor segment_prod(const Operand& x, const Operand& segment_ids, int64_t num_segments);
+
 /// Row s is the sum of the rows of `x` whose segment in `segment_ids` is s; 0 when there is none. A
 /// segment out of bounds (also a negative one) is an error, which compiled code checks under
 /// `debug_indices` only; otherwise it drops the row.
@@ -1110,6 +1307,9 @@ Tensor silu(const Operand& x);
 /// The sine of an angle in radians. Infinities give NaN.
 Tensor sin(const Operand& x);
 
+/// `sin(pi * x) / (pi * x)`; 1 at 0.
+Tensor sinc(const Operand& x);
+
 /// The hyperbolic sine. Overflow gives an infinity.
 Tensor sinh(const Operand& x);
 
@@ -1129,6 +1329,12 @@ struct SlogdetResult {
 /// The determinant as its `sign` (a complex number of magnitude 1 if complex) and the logarithm of
 /// its magnitude; 0 and -inf for a singular matrix.
 SlogdetResult slogdet(const Operand& x);
+
+/// The slopes of `x` along `axis`, from central differences inside and one-sided ones of
+/// `edge_order` 1 or 2 at the ends. `spacing` is the distance of neighbours, 1 by default, or the
+/// coordinates of the elements.
+Tensor slopes(const Operand& x, const Operand& spacing = nullptr, Axis axis = 0,
+    int64_t edge_order = 1);
 
 /// `exp(x)` scaled to sum to one along `axis`, the last one when it is left out. Where every
 /// element is -inf, or one is inf or NaN, the result is NaN. float16 and bfloat16 are computed in
@@ -1238,6 +1444,10 @@ TopKResult top_k(const Operand& x, Dim k, Axis axis = -1);
 Tensor trace(const Operand& x, int64_t offset = 0, Axis axis1 = 0, Axis axis2 = 1,
     Maybe<DType> dtype = {});
 
+/// The integral of `y` along `axis` by the trapezoidal rule, over the points `x`, or points `dx`
+/// apart.
+Tensor trapezoid(const Operand& y, const Operand& x = nullptr, double dx = 1.0, Axis axis = -1);
+
 /// One on and below the diagonal `k` of a matrix with `n` rows and `m` columns, zero above.
 Tensor tri(Dim n, Maybe<Dim> m = {}, int64_t k = 0, DType dtype = DType::f32,
     std::source_location place = std::source_location::current());
@@ -1251,8 +1461,24 @@ Tensor triangular_solve(const Operand& x1, const Operand& x2, bool upper = false
 /// `x` with zeros above the diagonal `k` of its last two axes.
 Tensor tril(const Operand& x, int64_t k = 0);
 
+struct TrilIndicesResult {
+  Tensor rows, columns;
+};
+/// The rows and columns of the elements on and below diagonal `k` of a matrix with `n` rows and `m`
+/// columns (`n` by default), as int64: `x[tril_indices(n)]` are those elements.
+TrilIndicesResult tril_indices(Dim n, int64_t k = 0, Maybe<Dim> m = {},
+    std::source_location place = std::source_location::current());
+
 /// `x` with zeros below the diagonal `k` of its last two axes.
 Tensor triu(const Operand& x, int64_t k = 0);
+
+struct TriuIndicesResult {
+  Tensor rows, columns;
+};
+/// The rows and columns of the elements on and above diagonal `k` of a matrix with `n` rows and `m`
+/// columns (`n` by default), as int64: `x[triu_indices(n)]` are those elements.
+TriuIndicesResult triu_indices(Dim n, int64_t k = 0, Maybe<Dim> m = {},
+    std::source_location place = std::source_location::current());
 
 /// `x` without its fraction. Integers stay as they are.
 Tensor trunc(const Operand& x);
@@ -1287,6 +1513,10 @@ UniqueInverseResult unique_inverse(const Operand& x);
 /// so they are computed now.
 Tensor unique_values(const Operand& x);
 
+/// The coordinates, one tensor of int64 for each axis, of the elements of a tensor of `shape` with
+/// the row-major numbers `indices`. Numbers out of bounds count round.
+Tensors unravel_index(const Operand& indices, const Shape& shape);
+
 /// The slices along `axis`, without it.
 Tensors unstack(const Operand& x, Axis axis = 0);
 
@@ -1294,6 +1524,9 @@ Tensors unstack(const Operand& x, Axis axis = 0);
 /// elements less `correction`. NaN when nothing is left to divide by.
 Tensor var(const Operand& x, const Maybe<Axes>& axis = {}, double correction = 0.0,
     bool keepdims = false);
+
+/// Sums the products of `conj(x1)` and `x2`, both read in row-major order.
+Tensor vdot(const Operand& x1, const Operand& x2);
 
 /// Sums the products of `conj(x1)` and `x2` along `axis`; the other axes broadcast.
 Tensor vecdot(const Operand& x1, const Operand& x2, Axis axis = -1);
@@ -1303,6 +1536,18 @@ Tensor vecdot(const Operand& x1, const Operand& x2, Axis axis = -1);
 /// The derivative of a zero vector's norm is 0.
 Tensor vector_norm(const Operand& x, const Maybe<Axes>& axis = {}, bool keepdims = false,
     double ord = 2.0);
+
+/// Joins tensors as rows, along axis 0; those of one axis become rows first.
+Tensor vstack(const Tensors& arrays, std::source_location place = std::source_location::current());
+
+struct WeightedMeanResult {
+  Tensor mean, sum_of_weights;
+};
+/// The mean over `axis` with `weights`, and the sum of the weights, which is the number of elements
+/// when there are none. Weights have the shape of `x`, or of the axes averaged over. Integers
+/// become float32.
+WeightedMeanResult weighted_mean(const Operand& x, const Operand& weights = nullptr,
+    const Maybe<Axes>& axis = {}, bool keepdims = false);
 
 /// `x1` where `condition` holds, `x2` elsewhere. The other one is not looked at: its NaN does not
 /// spread.

@@ -62,7 +62,7 @@ inline Tensor gamma(const Operand& a, const Maybe<Shape>& shape = {}, DType dtyp
   return random_gamma(key_or_next(key), a, shape, dtype);
 }
 inline Tensor poisson(const Operand& lam = 1.0, const Maybe<Shape>& shape = {},
-                      DType dtype = DType::i32, const Tensor& key = {}) {
+                      DType dtype = DType::i64, const Tensor& key = {}) {
   return random_poisson(key_or_next(key), lam, shape, dtype);
 }
 inline Tensor bernoulli(const Operand& p = 0.5, const Maybe<Shape>& shape = {},
@@ -85,7 +85,7 @@ inline Tensor randn_like(const Tensor& x, const Tensor& key = {}) {
   return normal(x.shape(), 0.0, 1.0, x.dtype(), key);
 }
 inline Tensor randint(const Shape& shape, const Operand& low, const Operand& high,
-                      DType dtype = DType::i32, const Tensor& key = {}) {
+                      DType dtype = DType::i64, const Tensor& key = {}) {
   return random_randint(key_or_next(key), low, high, shape, dtype);
 }
 inline Tensor permutation(const Operand& x, Axis axis = 0, bool independent = false,

@@ -16,11 +16,19 @@ from .creation import asarray as asarray
 from .creation import from_dlpack as from_dlpack
 from .creation import result_type as result_type
 from .einops_backend import install as _install_einops
+from .numpy_names import average as average
+from .numpy_names import delete as delete
+from .numpy_names import gradient as gradient
+from .numpy_names import histogram as histogram
+from .numpy_names import install as _install_numpy_names
+from .numpy_names import polyfit as polyfit
+from .numpy_names import select as select
+from .numpy_names import unique as unique
 from .numpy_protocol import install as _install_numpy
 from .tensor_names import install as _install_names
 from .tensor_names import transpose as transpose
 
-for _install in (_install_at, _install_names, _install_numpy):
+for _install in (_install_at, _install_names, _install_numpy, _install_numpy_names):
     _install(_core.Tensor)
 _install_einops()
 
@@ -70,8 +78,20 @@ if TYPE_CHECKING:
         enable_compile as enable_compile,
         show as show,
     )
-    from .control_flow import cond as cond, scan as scan, while_loop as while_loop
-    from .custom import custom_function as custom_function
+    from .control_flow import (
+        associative_scan as associative_scan,
+        cond as cond,
+        fori_loop as fori_loop,
+        map as map,
+        scan as scan,
+        switch as switch,
+        while_loop as while_loop,
+    )
+    from .custom import (
+        custom_function as custom_function,
+        custom_jvp as custom_jvp,
+        custom_vjp as custom_vjp,
+    )
     from .debugging import debug_indices as debug_indices
     from .debugging import debug_nans as debug_nans
     from .executables import Executable as Executable
@@ -134,13 +154,16 @@ if TYPE_CHECKING:
         randn_like as randn_like,
     )
     from .transforms import (
+        ShapeDtypeStruct as ShapeDtypeStruct,
         checkpoint as checkpoint,
+        eval_shape as eval_shape,
         grad as grad,
         hessian as hessian,
         jacfwd as jacfwd,
         jacobian as jacobian,
         jacrev as jacrev,
         jvp as jvp,
+        linearize as linearize,
         value_and_grad as value_and_grad,
         vjp as vjp,
         vmap as vmap,
@@ -155,8 +178,8 @@ _HOMES = {  # modules, and the names that are taken from them
     "auto_compile": "HotPaths hot_paths set_auto_compile",
     "checkpoints": "Checkpoints load_checkpoint save_checkpoint",
     "compilation": "compile disable_compile enable_compile show",
-    "control_flow": "cond scan while_loop",
-    "custom": "custom_function",
+    "control_flow": "associative_scan cond fori_loop map scan switch while_loop",
+    "custom": "custom_function custom_jvp custom_vjp",
     "debugging": "debug_indices debug_nans",
     "executables": "Executable",
     "explanation": "Explanation Profile explain profile",
@@ -169,7 +192,8 @@ _HOMES = {  # modules, and the names that are taken from them
     "printing": "get_printoptions printoptions set_printoptions",
     "progress_bar": "Progress progress",
     "random": "multinomial rand rand_like randn randn_like",
-    "transforms": "checkpoint grad hessian jacfwd jacobian jacrev jvp value_and_grad vjp vmap",
+    "transforms": "ShapeDtypeStruct checkpoint eval_shape grad hessian jacfwd jacobian jacrev jvp"
+    " linearize value_and_grad vjp vmap",
 }
 _LATER = {name: home for home, names in _HOMES.items() for name in names.split()}
 

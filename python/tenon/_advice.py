@@ -27,7 +27,7 @@ _ELSEWHERE = {
         "manual_seed": "tn.random.seed",
         "masked_fill": "tn.where(mask, value, x)",
         "mm": "tn.matmul",
-        "norm": "tn.linalg.vector_norm",
+        "norm": "tn.linalg.norm",
         "numpy": "tn itself",
         "randint": "tn.random.randint",
         "set_grad_enabled": "tn.no_grad and tn.enable_grad",
@@ -43,7 +43,6 @@ _ELSEWHERE = {
     "tenon.optim.lr_scheduler": {
         "SequentialLR": "optim.join_schedules(schedules, boundaries), as the learning rate",
     },
-    "tenon.linalg": {"norm": "tn.linalg.vector_norm or matrix_norm"},
     "tenon.model": {
         "AbsoluteError": "L1(reduction=\"none\")",
         "Accuracy": "tn.model.block of a function",

@@ -503,6 +503,16 @@ def _huber_block(delta: float, reduction: str) -> ModelBlock: ...
 def _binary_cross_entropy_block(reduction: str) -> ModelBlock: ...
 def _cross_entropy_block(reduction: str, smoothing: float, axis: int) -> ModelBlock: ...
 
+class _count_in_bins_result(NamedTuple):
+    counts: Tensor
+    bin_edges: Tensor
+
+class _distinct_result(NamedTuple):
+    values: Tensor
+    indices: Tensor
+    inverse_indices: Tensor
+    counts: Tensor
+
 class _divmod_result(NamedTuple):
     quotient: Tensor
     remainder: Tensor
@@ -514,6 +524,12 @@ class _eig_result(NamedTuple):
 class _eigh_result(NamedTuple):
     eigenvalues: Tensor
     eigenvectors: Tensor
+
+class _lstsq_result(NamedTuple):
+    x: Tensor
+    residuals: Tensor
+    rank: Tensor
+    singular_values: Tensor
 
 class _lu_factor_result(NamedTuple):
     lu: Tensor
@@ -537,6 +553,14 @@ class _top_k_result(NamedTuple):
     values: Tensor
     indices: Tensor
 
+class _tril_indices_result(NamedTuple):
+    rows: Tensor
+    columns: Tensor
+
+class _triu_indices_result(NamedTuple):
+    rows: Tensor
+    columns: Tensor
+
 class _unique_all_result(NamedTuple):
     values: Tensor
     indices: Tensor
@@ -550,6 +574,10 @@ class _unique_counts_result(NamedTuple):
 class _unique_inverse_result(NamedTuple):
     values: Tensor
     inverse_indices: Tensor
+
+class _weighted_mean_result(NamedTuple):
+    mean: Tensor
+    sum_of_weights: Tensor
 
 class _At:
     def __getitem__(self, index: Any) -> _AtIndex: ...
@@ -640,7 +668,9 @@ class Tensor:
     def allclose(self, x2: ArrayLike, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: _bool = False) -> Tensor: ...
     def amax(self, axis: int | Sequence[int] | None = None, keepdims: _bool = False) -> Tensor: ...
     def amin(self, axis: int | Sequence[int] | None = None, keepdims: _bool = False) -> Tensor: ...
+    def angle(self, deg: _bool = False) -> Tensor: ...
     def any(self, axis: int | Sequence[int] | None = None, keepdims: _bool = False) -> Tensor: ...
+    def append(self, values: ArrayLike, axis: int | None = None) -> Tensor: ...
     def argmax(self, axis: int | None = None, keepdims: _bool = False) -> Tensor: ...
     def argmin(self, axis: int | None = None, keepdims: _bool = False) -> Tensor: ...
     def argpartition(self, kth: int, axis: int = -1) -> Tensor: ...
@@ -667,6 +697,7 @@ class Tensor:
     def atleast_3d(self) -> Tensor: ...
     def avg_pool(self, kernel_size: int | Sequence[int], stride: int | Sequence[int] | None = None, padding: int | Sequence[int] = (0,), count_include_pad: _bool = True, channels_last: _bool = False) -> Tensor: ...
     def batch_norm(self, mean: ArrayLike, var: ArrayLike, weight: ArrayLike | None = None, bias: ArrayLike | None = None, eps: float = 1e-05, axis: int = -1) -> Tensor: ...
+    def bincount(self, weights: ArrayLike | None = None, minlength: int = 0, length: int | None = None) -> Tensor: ...
     def bitcast(self, dtype: DTypeLike) -> Tensor: ...
     def __and__(self, other: Any) -> Tensor: ...
     def __rand__(self, other: Any) -> Tensor: ...
@@ -712,9 +743,12 @@ class Tensor:
     def convolve(self, x2: ArrayLike, mode: Literal["full", "same", "valid"] = "full") -> Tensor: ...
     def copy(self) -> Tensor: ...
     def copysign(self, x2: ArrayLike) -> Tensor: ...
+    def corrcoef(self, y: ArrayLike | None = None, rowvar: _bool = True) -> Tensor: ...
     def cos(self) -> Tensor: ...
     def cosh(self) -> Tensor: ...
+    def count_in_bins(self, bins: ArrayLike | None = None, range: ArrayLike | None = None, weights: ArrayLike | None = None, density: _bool = False) -> _count_in_bins_result: ...
     def count_nonzero(self, axis: int | Sequence[int] | None = None, keepdims: _bool = False) -> Tensor: ...
+    def cov(self, y: ArrayLike | None = None, fweights: ArrayLike | None = None, aweights: ArrayLike | None = None, rowvar: _bool = True, bias: _bool = False, ddof: int | None = None) -> Tensor: ...
     def cross_entropy(self, targets: ArrayLike, reduction: Literal["none", "mean", "sum"] = "mean", label_smoothing: float = 0.0, axis: int = -1) -> Tensor: ...
     def cummax(self, axis: int | None = None) -> Tensor: ...
     def cummin(self, axis: int | None = None) -> Tensor: ...
@@ -725,10 +759,13 @@ class Tensor:
     cumsum = cumulative_sum
     def degrees(self) -> Tensor: ...
     rad2deg = degrees
+    def delete_elements(self, indices: ArrayLike, axis: int | None = None) -> Tensor: ...
     def diag(self, k: int = 0) -> Tensor: ...
     def diagonal(self, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Tensor: ...
     def diff(self, prepend: ArrayLike | None = None, append: ArrayLike | None = None, axis: int = -1, n: int = 1) -> Tensor: ...
     def digamma(self) -> Tensor: ...
+    def digitize(self, bins: ArrayLike, right: _bool = False) -> Tensor: ...
+    def distinct(self, axis: int | None = None, size: int | None = None, fill_value: complex | None = None, equal_nan: _bool = True) -> _distinct_result: ...
     def __truediv__(self, other: Any) -> Tensor: ...
     def __rtruediv__(self, other: Any) -> Tensor: ...
     def divide(self, x2: ArrayLike) -> Tensor: ...
@@ -755,9 +792,12 @@ class Tensor:
     def expand_dims(self, axis: int | Sequence[int] | None = None) -> Tensor: ...
     unsqueeze = expand_dims
     def expm1(self) -> Tensor: ...
+    def fit_polynomial(self, y: ArrayLike, w: ArrayLike | None = None, *, deg: int, rcond: float | None = None) -> Tensor: ...
     def flatten(self, start_axis: int = 0, end_axis: int = -1) -> Tensor: ...
     ravel = flatten
     def flip(self, axis: int | Sequence[int] | None = None) -> Tensor: ...
+    def fliplr(self) -> Tensor: ...
+    def flipud(self) -> Tensor: ...
     def floor(self) -> Tensor: ...
     def __floordiv__(self, other: Any) -> Tensor: ...
     def __rfloordiv__(self, other: Any) -> Tensor: ...
@@ -766,6 +806,7 @@ class Tensor:
     def full_like(self, fill_value: ArrayLike, dtype: DTypeLike | None = None) -> Tensor: ...
     def gather(self, indices: Sequence[ArrayLike], axes: int | Sequence[int], batch_dims: int = 0, outside: Literal["check", "clamp", "drop"] = "check") -> Tensor: ...
     def gather_mm(self, x2: ArrayLike, lhs_indices: ArrayLike | None = None, rhs_indices: ArrayLike | None = None) -> Tensor: ...
+    def gcd(self, x2: ArrayLike) -> Tensor: ...
     def gelu(self) -> Tensor: ...
     def gelu_tanh(self) -> Tensor: ...
     gelu_approx = gelu_tanh
@@ -782,7 +823,9 @@ class Tensor:
     def hypot(self, x2: ArrayLike) -> Tensor: ...
     def index_select(self, axis: int, indices: ArrayLike) -> Tensor: ...
     def inner(self, x2: ArrayLike) -> Tensor: ...
-    def interpolate(self, size: int | Sequence[int] | None = None, scale_factor: float | None = None, mode: Literal["nearest", "linear", "cubic"] = "nearest", align_corners: _bool = False) -> Tensor: ...
+    def insert(self, indices: ArrayLike, values: ArrayLike, axis: int | None = None) -> Tensor: ...
+    def interp(self, xp: ArrayLike, fp: ArrayLike, left: ArrayLike | None = None, right: ArrayLike | None = None, period: float | None = None) -> Tensor: ...
+    def interpolate(self, size: int | Sequence[int] | None = None, scale_factor: float | None = None, mode: Literal["nearest", "linear", "cubic"] = "nearest", align_corners: _bool = False, channels_last: _bool = False) -> Tensor: ...
     def isclose(self, x2: ArrayLike, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: _bool = False) -> Tensor: ...
     def isfinite(self) -> Tensor: ...
     def isin(self, x2: ArrayLike, invert: _bool = False) -> Tensor: ...
@@ -792,6 +835,7 @@ class Tensor:
     def isposinf(self) -> Tensor: ...
     def kron(self, x2: ArrayLike) -> Tensor: ...
     def layer_norm(self, weight: ArrayLike | None = None, bias: ArrayLike | None = None, eps: float = 1e-05, normalized_axes: int = 1) -> Tensor: ...
+    def lcm(self, x2: ArrayLike) -> Tensor: ...
     def leaky_relu(self, negative_slope: float = 0.01) -> Tensor: ...
     def lerp(self, end: ArrayLike, weight: ArrayLike) -> Tensor: ...
     def __lt__(self, other: Any) -> Tensor: ...
@@ -836,6 +880,13 @@ class Tensor:
     def multiply(self, x2: ArrayLike) -> Tensor: ...
     mul = multiply
     def nan_to_num(self, nan: float = 0.0, posinf: float | None = None, neginf: float | None = None) -> Tensor: ...
+    def nanmax(self, axis: int | Sequence[int] | None = None, keepdims: _bool = False) -> Tensor: ...
+    def nanmean(self, axis: int | Sequence[int] | None = None, keepdims: _bool = False) -> Tensor: ...
+    def nanmin(self, axis: int | Sequence[int] | None = None, keepdims: _bool = False) -> Tensor: ...
+    def nanprod(self, axis: int | Sequence[int] | None = None, dtype: DTypeLike | None = None, keepdims: _bool = False) -> Tensor: ...
+    def nanstd(self, axis: int | Sequence[int] | None = None, correction: float = 0.0, keepdims: _bool = False) -> Tensor: ...
+    def nansum(self, axis: int | Sequence[int] | None = None, dtype: DTypeLike | None = None, keepdims: _bool = False) -> Tensor: ...
+    def nanvar(self, axis: int | Sequence[int] | None = None, correction: float = 0.0, keepdims: _bool = False) -> Tensor: ...
     def narrow(self, axis: int, start: int | Sequence[int], length: int) -> Tensor: ...
     def __neg__(self) -> Tensor: ...
     def negative(self) -> Tensor: ...
@@ -851,11 +902,13 @@ class Tensor:
     def pad(self, pad_width: int | Sequence[int], mode: Literal["constant", "edge", "reflect", "wrap"] = "constant", constant_values: complex = 0) -> Tensor: ...
     def pad_with(self, value: ArrayLike, pad_width: int | Sequence[int], mode: Literal["constant", "edge", "reflect", "wrap"] = "constant") -> Tensor: ...
     def partition(self, kth: int, axis: int = -1) -> Tensor: ...
+    def percentile(self, q: ArrayLike, axis: int | Sequence[int] | None = None, keepdims: _bool = False, method: Literal["linear", "lower", "higher", "midpoint", "nearest"] = "linear") -> Tensor: ...
     def permute_dims(self, axes: Sequence[int] | None = None) -> Tensor: ...
     permute = permute_dims
     def pixel_shuffle(self, upscale_factor: int, channels_last: _bool = False) -> Tensor: ...
     def pixel_unshuffle(self, downscale_factor: int, channels_last: _bool = False) -> Tensor: ...
     def polygamma(self, order: int = 0) -> Tensor: ...
+    def polyval(self, x: ArrayLike) -> Tensor: ...
     def __pos__(self) -> Tensor: ...
     def positive(self) -> Tensor: ...
     def __pow__(self, other: Any) -> Tensor: ...
@@ -864,7 +917,7 @@ class Tensor:
     power = pow
     def prod(self, axis: int | Sequence[int] | None = None, dtype: DTypeLike | None = None, keepdims: _bool = False) -> Tensor: ...
     def put_along_axis(self, indices: ArrayLike, values: ArrayLike, axis: int = -1, mode: Literal["set", "add", "mul", "max", "min"] = "set") -> Tensor: ...
-    def quantile(self, q: ArrayLike, axis: int | Sequence[int] | None = None, keepdims: _bool = False) -> Tensor: ...
+    def quantile(self, q: ArrayLike, axis: int | Sequence[int] | None = None, keepdims: _bool = False, method: Literal["linear", "lower", "higher", "midpoint", "nearest"] = "linear") -> Tensor: ...
     def radians(self) -> Tensor: ...
     deg2rad = radians
     def random_key(self) -> Tensor: ...
@@ -881,6 +934,7 @@ class Tensor:
     def rms_norm(self, weight: ArrayLike | None = None, eps: float = 1e-05) -> Tensor: ...
     def roll(self, shift: int | Sequence[int], axis: int | Sequence[int] | None = None) -> Tensor: ...
     def rope(self, dims: int, base: float = 10000.0, traditional: _bool = False, scale: float = 1.0, offset: int = 0) -> Tensor: ...
+    def rot90(self, k: int = 1, axes: int | Sequence[int] | None = None) -> Tensor: ...
     def round(self, decimals: int = 0) -> Tensor: ...
     rint = round
     def rsqrt(self) -> Tensor: ...
@@ -888,6 +942,9 @@ class Tensor:
     def scatter(self, updates: ArrayLike, indices: Sequence[ArrayLike], axes: int | Sequence[int], mode: Literal["set", "add", "mul", "max", "min"] = "set", batch_dims: int = 0, outside: Literal["check", "clamp", "drop"] = "check") -> Tensor: ...
     def scatter_add(self, updates: ArrayLike, indices: Sequence[ArrayLike], axes: int | Sequence[int]) -> Tensor: ...
     def searchsorted(self, x2: ArrayLike, sorter: ArrayLike | None = None, side: Literal["left", "right"] = "left", batch_dims: int = 0) -> Tensor: ...
+    def segment_max(self, segment_ids: ArrayLike, num_segments: int) -> Tensor: ...
+    def segment_min(self, segment_ids: ArrayLike, num_segments: int) -> Tensor: ...
+    def segment_prod(self, segment_ids: ArrayLike, num_segments: int) -> Tensor: ...
     def segment_sum(self, segment_ids: ArrayLike, num_segments: int) -> Tensor: ...
     def selu(self) -> Tensor: ...
     def sigmoid(self) -> Tensor: ...
@@ -896,9 +953,11 @@ class Tensor:
     def silu(self) -> Tensor: ...
     swish = silu
     def sin(self) -> Tensor: ...
+    def sinc(self) -> Tensor: ...
     def sinh(self) -> Tensor: ...
     def slice(self, start: int | Sequence[int], stop: int | Sequence[int], step: int | Sequence[int] | None = None, axis: int | Sequence[int] | None = None) -> Tensor: ...
     def slice_update(self, update: ArrayLike, start: int | Sequence[int], stop: int | Sequence[int], step: int | Sequence[int] | None = None, axis: int | Sequence[int] | None = None) -> Tensor: ...
+    def slopes(self, spacing: ArrayLike | None = None, axis: int = 0, edge_order: int = 1) -> Tensor: ...
     def softmax(self, axis: int | Sequence[int] | None = None) -> Tensor: ...
     def softplus(self) -> Tensor: ...
     def softsign(self) -> Tensor: ...
@@ -927,6 +986,8 @@ class Tensor:
     def top_k(self, k: int, axis: int = -1) -> _top_k_result: ...
     topk = top_k
     def trace(self, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: DTypeLike | None = None) -> Tensor: ...
+    def trapezoid(self, x: ArrayLike | None = None, dx: float = 1.0, axis: int = -1) -> Tensor: ...
+    trapz = trapezoid
     def tril(self, k: int = 0) -> Tensor: ...
     def triu(self, k: int = 0) -> Tensor: ...
     def trunc(self) -> Tensor: ...
@@ -935,10 +996,13 @@ class Tensor:
     def unique_counts(self) -> _unique_counts_result: ...
     def unique_inverse(self) -> _unique_inverse_result: ...
     def unique_values(self) -> Tensor: ...
+    def unravel_index(self, shape: int | Sequence[int]) -> tuple[Tensor, ...]: ...
     def unstack(self, axis: int = 0) -> tuple[Tensor, ...]: ...
     unbind = unstack
     def var(self, axis: int | Sequence[int] | None = None, correction: float = 0.0, keepdims: _bool = False) -> Tensor: ...
+    def vdot(self, x2: ArrayLike) -> Tensor: ...
     def vecdot(self, x2: ArrayLike, axis: int = -1) -> Tensor: ...
+    def weighted_mean(self, weights: ArrayLike | None = None, axis: int | Sequence[int] | None = None, keepdims: _bool = False) -> _weighted_mean_result: ...
     def window(self, size: int | Sequence[int], step: int | Sequence[int] = (1,), dilation: int | Sequence[int] = (1,)) -> Tensor: ...
     def window_fold(self, extents: int | Sequence[int], step: int | Sequence[int] = (1,), dilation: int | Sequence[int] = (1,)) -> Tensor: ...
     def zeros_like(self, dtype: DTypeLike | None = None) -> Tensor: ...
@@ -968,8 +1032,12 @@ def amax(x: ArrayLike, axis: int | Sequence[int] | None = None, keepdims: _bool 
     """`max`, by NumPy's other name."""
 def amin(x: ArrayLike, axis: int | Sequence[int] | None = None, keepdims: _bool = False) -> Tensor:
     """`min`, by NumPy's other name."""
+def angle(x: ArrayLike, deg: _bool = False) -> Tensor:
+    """The angle of a complex number in [-pi, pi], in degrees when `deg`; of reals 0, or pi for negative ones."""
 def any(x: ArrayLike, axis: int | Sequence[int] | None = None, keepdims: _bool = False) -> Tensor:
     """Whether some element over `axis` is true, that is, not 0."""
+def append(x: ArrayLike, values: ArrayLike, axis: int | None = None) -> Tensor:
+    """`values` behind the elements of `x` along `axis`; without it both are flattened first."""
 def arange(start: complex, stop: complex | None = None, step: complex = 1, dtype: DTypeLike | None = None) -> Tensor:
     """`start`, `start + step` and so on, up to but without `stop`; with one number, from 0 to it."""
 def argmax(x: ArrayLike, axis: int | None = None, keepdims: _bool = False) -> Tensor:
@@ -1018,6 +1086,8 @@ def avg_pool(x: ArrayLike, kernel_size: int | Sequence[int], stride: int | Seque
     """Mean of each window over the 1 to 3 spatial axes of `x`, [batch, channels, spatial axes ...]."""
 def batch_norm(x: ArrayLike, mean: ArrayLike, var: ArrayLike, weight: ArrayLike | None = None, bias: ArrayLike | None = None, eps: float = 1e-05, axis: int = -1) -> Tensor:
     """`(x - mean) / sqrt(var + eps) * weight + bias` with one value of each per index of `axis`, the channels."""
+def bincount(x: ArrayLike, weights: ArrayLike | None = None, minlength: int = 0, length: int | None = None) -> Tensor:
+    """How often each integer from 0 on occurs in `x`, or the sum of its `weights`."""
 def bitcast(x: ArrayLike, dtype: DTypeLike) -> Tensor:
     """The bits of every element read as another type of the same size: `float32` 1.0 as `uint32` is 0x3f800000."""
 def bitwise_and(x1: ArrayLike, x2: ArrayLike) -> Tensor:
@@ -1057,10 +1127,14 @@ def chunk(x: ArrayLike, chunks: int, axis: int = 0) -> tuple[Tensor, ...]:
 def clip(x: ArrayLike, min: ArrayLike | None = None, max: ArrayLike | None = None) -> Tensor:
     """`x` limited to [`min`, `max`]; a bound that is left out does not limit."""
 clamp = clip
+def column_stack(arrays: Sequence[ArrayLike]) -> Tensor:
+    """Joins tensors along axis 1; those of one axis become columns first."""
 def concat(arrays: Sequence[ArrayLike], axis: int | None = 0) -> Tensor:
     """Joins tensors along an existing axis; with `axis` None they are flattened first."""
 concatenate = concat
 cat = concat
+def condition_number(x: ArrayLike, ord: Literal["fro", "nuc", "1", "-1", "2", "-2", "inf", "-inf"] = "2") -> Tensor:
+    """How much a matrix may enlarge relative errors: the quotient of its largest and smallest singular values, or the product of the norms, as `matrix_norm` has them, of a square matrix and its inverse."""
 def conj(x: ArrayLike) -> Tensor:
     """The number with its imaginary part negated; real numbers stay as they are."""
 conjugate = conj
@@ -1088,12 +1162,18 @@ def copy(x: ArrayLike) -> Tensor:
     """`x` itself, as a tensor of its own to transforms such as `grad`."""
 def copysign(x1: ArrayLike, x2: ArrayLike) -> Tensor:
     """The magnitude of `x1` with the sign of `x2`, zeros and NaN included."""
+def corrcoef(x: ArrayLike, y: ArrayLike | None = None, rowvar: _bool = True) -> Tensor:
+    """The correlations of variables: `cov` divided by the standard deviations of both."""
 def cos(x: ArrayLike) -> Tensor:
     """The cosine of an angle in radians."""
 def cosh(x: ArrayLike) -> Tensor:
     """The hyperbolic cosine."""
+def count_in_bins(x: ArrayLike, bins: ArrayLike | None = None, range: ArrayLike | None = None, weights: ArrayLike | None = None, density: _bool = False) -> _count_in_bins_result:
+    """How many elements of `x` lie in each bin, and the edges of the bins."""
 def count_nonzero(x: ArrayLike, axis: int | Sequence[int] | None = None, keepdims: _bool = False) -> Tensor:
     """Number of elements over `axis` that are not 0, as int64."""
+def cov(x: ArrayLike, y: ArrayLike | None = None, fweights: ArrayLike | None = None, aweights: ArrayLike | None = None, rowvar: _bool = True, bias: _bool = False, ddof: int | None = None) -> Tensor:
+    """The covariances of variables, which are the rows of `x` and `y`, or the columns unless `rowvar`."""
 def cross(x1: ArrayLike, x2: ArrayLike, axis: int = -1) -> Tensor:
     """The cross product of the vectors of three numbers along `axis`; the rest broadcasts."""
 def cross_entropy(logits: ArrayLike, targets: ArrayLike, reduction: Literal["none", "mean", "sum"] = "mean", label_smoothing: float = 0.0, axis: int = -1) -> Tensor:
@@ -1113,6 +1193,8 @@ cumsum = cumulative_sum
 def degrees(x: ArrayLike) -> Tensor:
     """Radians as degrees: `x * 180 / pi`."""
 rad2deg = degrees
+def delete_elements(x: ArrayLike, indices: ArrayLike, axis: int | None = None) -> Tensor:
+    """`x` without the elements at `indices` along `axis`; without it `x` is flattened first."""
 def det(x: ArrayLike) -> Tensor:
     """The determinant; 1 for a matrix of no elements."""
 def diag(x: ArrayLike, k: int = 0) -> Tensor:
@@ -1123,6 +1205,10 @@ def diff(x: ArrayLike, prepend: ArrayLike | None = None, append: ArrayLike | Non
     """Differences of neighbours along `axis`, taken `n` times, after joining `prepend` and `append` to it."""
 def digamma(x: ArrayLike) -> Tensor:
     """The derivative of `lgamma`; `polygamma` has the further ones."""
+def digitize(x: ArrayLike, bins: ArrayLike, right: _bool = False) -> Tensor:
+    """The number of the bin each element of `x` lies in, as int64: `bins[i-1] <= x < bins[i]`, or `bins[i-1] < x <= bins[i]` when `right`."""
+def distinct(x: ArrayLike, axis: int | None = None, size: int | None = None, fill_value: complex | None = None, equal_nan: _bool = True) -> _distinct_result:
+    """The distinct elements in ascending order, or the distinct slices along `axis`; where the first of each is, for each element the number of its value, and how often each value occurs."""
 def divide(x1: ArrayLike, x2: ArrayLike) -> Tensor:
     """The quotient `x1 / x2`."""
 true_divide = divide
@@ -1133,6 +1219,8 @@ def dot(x1: ArrayLike, x2: ArrayLike, lhs_contract: int | Sequence[int], rhs_con
     """Sums products over paired axes of both operands."""
 def dropout(x: ArrayLike, key: ArrayLike | None = None, p: float = 0.5) -> Tensor:
     """`x` with elements set to 0 with probability `p` and the others divided by 1 - p."""
+def dstack(arrays: Sequence[ArrayLike]) -> Tensor:
+    """Joins tensors along axis 2; [n] counts as [1,n,1] and [m,n] as [m,n,1]."""
 def dynamic_slice(x: ArrayLike, starts: Sequence[ArrayLike], sizes: int | Sequence[int]) -> Tensor:
     """The block of `sizes` that begins at `starts`, one integer for each axis."""
 def dynamic_update_slice(x: ArrayLike, update: ArrayLike, starts: Sequence[ArrayLike]) -> Tensor:
@@ -1175,12 +1263,16 @@ def expand_as(x: ArrayLike, other: ArrayLike) -> Tensor:
 def expand_dims(x: ArrayLike, axis: int | Sequence[int] | None = None) -> Tensor:
     """Adds axes of extent 1 at the places `axis` of the result; in front when it is left out."""
 unsqueeze = expand_dims
+def expm(x: ArrayLike, max_squarings: int = 16) -> Tensor:
+    """The exponential of a square matrix: the sum of its powers over their factorials."""
 def expm1(x: ArrayLike) -> Tensor:
     """`exp(x) - 1`, accurate near zero."""
 def eye(n_rows: int, n_cols: int | None = None, k: int = 0, dtype: DTypeLike = "float32") -> Tensor:
     """One on the diagonal `k` (0 is the main one, positive ones lie above), zero elsewhere."""
 def fft(x: ArrayLike, n: int | None = None, axis: int = -1, norm: Literal["backward", "ortho", "forward"] = "backward") -> Tensor:
     """The discrete Fourier transform `sum(x[j] * exp(-2j * pi * j * k / n))` along `axis`, which is first cut, or filled up with zeros, to `n` numbers."""
+def fft2(x: ArrayLike, s: int | Sequence[int] | None = None, axes: int | Sequence[int] | None = None, norm: Literal["backward", "ortho", "forward"] = "backward") -> Tensor:
+    """`fftn` along the last two axes, unless `axes` are given."""
 def fft_axis(x: ArrayLike, kind: Literal["c2c", "r2c", "c2r"] = "c2c", inverse: _bool = False, scale: float = 1.0, n: int | None = None, axis: int = -1, divisor: Literal["one", "root", "length"] = "one") -> Tensor:
     """`scale * sum(x[j] * exp(-2j * pi * j * k / n))` along `axis` for every k, with the other sign when `inverse`."""
 def fftfreq(n: int, d: float = 1.0, dtype: DTypeLike = "float32") -> Tensor:
@@ -1189,11 +1281,17 @@ def fftn(x: ArrayLike, s: int | Sequence[int] | None = None, axes: int | Sequenc
     """`fft` along each of `axes`, to the lengths `s`."""
 def fftshift(x: ArrayLike, axes: int | Sequence[int] | None = None) -> Tensor:
     """Moves frequency 0 to the middle of `axes` (all by default)."""
+def fit_polynomial(x: ArrayLike, y: ArrayLike, w: ArrayLike | None = None, *, deg: int, rcond: float | None = None) -> Tensor:
+    """The coefficients, highest power first, of the polynomial of degree `deg` nearest to `y` at `x`, in the sum of squares, which weights `w` multiply before squaring."""
 def flatten(x: ArrayLike, start_axis: int = 0, end_axis: int = -1) -> Tensor:
     """Merges the axes from `start_axis` to `end_axis`, both included, into one."""
 ravel = flatten
 def flip(x: ArrayLike, axis: int | Sequence[int] | None = None) -> Tensor:
     """Reverses the order of the elements along `axis`, along all axes when it is left out."""
+def fliplr(x: ArrayLike) -> Tensor:
+    """Reverses axis 1."""
+def flipud(x: ArrayLike) -> Tensor:
+    """Reverses axis 0."""
 def floor(x: ArrayLike) -> Tensor:
     """The largest whole number not above `x`."""
 def floor_divide(x1: ArrayLike, x2: ArrayLike) -> Tensor:
@@ -1208,11 +1306,15 @@ def gather(x: ArrayLike, indices: Sequence[ArrayLike], axes: int | Sequence[int]
     """Elements of `x` at `indices`, one integer tensor for each of `axes`, which broadcast together; their axes stand in the place of the first indexed axis, axes not indexed stay."""
 def gather_mm(x1: ArrayLike, x2: ArrayLike, lhs_indices: ArrayLike | None = None, rhs_indices: ArrayLike | None = None) -> Tensor:
     """Products of chosen matrices: `x1[lhs_indices] @ x2[rhs_indices]`, where indices count the matrices of an operand in row-major order of its leading axes."""
+def gcd(x1: ArrayLike, x2: ArrayLike) -> Tensor:
+    """The greatest common divisor of the magnitudes of two integers; 0 of two zeros."""
 def gelu(x: ArrayLike) -> Tensor:
     """`x` times the normal distribution function of `x`: `x * erfc(-x / sqrt(2)) / 2`."""
 def gelu_tanh(x: ArrayLike) -> Tensor:
     """The approximation of `gelu` by tanh: `x * (1 + tanh(sqrt(2/pi) * (x + 0.044715 x**3))) / 2`."""
 gelu_approx = gelu_tanh
+def geomspace(start: complex, stop: complex, num: int = 50, endpoint: _bool = True, dtype: DTypeLike = "float32") -> Tensor:
+    """`num` numbers from `start` to `stop`, each the same multiple of the one before."""
 def greater(x1: ArrayLike, x2: ArrayLike) -> Tensor:
     """Whether `x1 > x2`; false where either is NaN."""
 gt = greater
@@ -1228,12 +1330,16 @@ def hardswish(x: ArrayLike) -> Tensor:
     """`x * relu6(x + 3) / 6`."""
 def hfft(x: ArrayLike, n: int | None = None, axis: int = -1, norm: Literal["backward", "ortho", "forward"] = "backward") -> Tensor:
     """The real `fft` of `n` numbers whose second half mirrors the first as conjugates; `x` holds the first `n // 2 + 1`."""
+def hstack(arrays: Sequence[ArrayLike]) -> Tensor:
+    """Joins tensors side by side: along axis 1, those of one axis along axis 0."""
 def hypot(x1: ArrayLike, x2: ArrayLike) -> Tensor:
     """`sqrt(x1**2 + x2**2)` without overflow on the way."""
 def identity(n: int, dtype: DTypeLike = "float32") -> Tensor:
     """The identity matrix with `n` rows."""
 def ifft(x: ArrayLike, n: int | None = None, axis: int = -1, norm: Literal["backward", "ortho", "forward"] = "backward") -> Tensor:
     """The inverse of `fft`, for equal `n`, `axis` and `norm`."""
+def ifft2(x: ArrayLike, s: int | Sequence[int] | None = None, axes: int | Sequence[int] | None = None, norm: Literal["backward", "ortho", "forward"] = "backward") -> Tensor:
+    """The inverse of `fft2`, for equal `s`, `axes` and `norm`."""
 def ifftn(x: ArrayLike, s: int | Sequence[int] | None = None, axes: int | Sequence[int] | None = None, norm: Literal["backward", "ortho", "forward"] = "backward") -> Tensor:
     """The inverse of `fftn`, for equal `s`, `axes` and `norm`."""
 def ifftshift(x: ArrayLike, axes: int | Sequence[int] | None = None) -> Tensor:
@@ -1246,14 +1352,20 @@ def index_select(x: ArrayLike, axis: int, indices: ArrayLike) -> Tensor:
     """`take(x, indices, axis)` of indices with at most one axis."""
 def inner(x1: ArrayLike, x2: ArrayLike) -> Tensor:
     """Sums products over the last axes of both operands; scalars multiply."""
-def interpolate(x: ArrayLike, size: int | Sequence[int] | None = None, scale_factor: float | None = None, mode: Literal["nearest", "linear", "cubic"] = "nearest", align_corners: _bool = False) -> Tensor:
-    """Resizes the spatial axes of `x`, [batch, spatial axes ..., channels], to `size` (one number for all, or one each) or by `scale_factor`."""
+def insert(x: ArrayLike, indices: ArrayLike, values: ArrayLike, axis: int | None = None) -> Tensor:
+    """`x` with `values` before the elements at `indices` along `axis`; without it `x` is flattened first."""
+def interp(x: ArrayLike, xp: ArrayLike, fp: ArrayLike, left: ArrayLike | None = None, right: ArrayLike | None = None, period: float | None = None) -> Tensor:
+    """The function with the values `fp` at the ascending points `xp`, straight in between, at `x`."""
+def interpolate(x: ArrayLike, size: int | Sequence[int] | None = None, scale_factor: float | None = None, mode: Literal["nearest", "linear", "cubic"] = "nearest", align_corners: _bool = False, channels_last: _bool = False) -> Tensor:
+    """Resizes the spatial axes of `x`, [batch, channels, spatial axes ...], to `size` (one number for all, or one each) or by `scale_factor`."""
 def inv(x: ArrayLike) -> Tensor:
     """The inverse matrix."""
 def iota(shape: int | Sequence[int], axis: int = 0, dtype: DTypeLike = "int64") -> Tensor:
     """The coordinate of every element along `axis`: 0, 1, 2 and so on."""
 def irfft(x: ArrayLike, n: int | None = None, axis: int = -1, norm: Literal["backward", "ortho", "forward"] = "backward") -> Tensor:
     """The inverse of `rfft`: `n` reals from the first `n // 2 + 1` numbers of their transform."""
+def irfft2(x: ArrayLike, s: int | Sequence[int] | None = None, axes: int | Sequence[int] | None = None, norm: Literal["backward", "ortho", "forward"] = "backward") -> Tensor:
+    """The inverse of `rfft2`, for equal `s`, `axes` and `norm`."""
 def irfftn(x: ArrayLike, s: int | Sequence[int] | None = None, axes: int | Sequence[int] | None = None, norm: Literal["backward", "ortho", "forward"] = "backward") -> Tensor:
     """The inverse of `rfftn`: `ifft` along all but the last of `axes`, then `irfft` along it."""
 def isclose(x1: ArrayLike, x2: ArrayLike, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: _bool = False) -> Tensor:
@@ -1274,6 +1386,8 @@ def kron(x1: ArrayLike, x2: ArrayLike) -> Tensor:
     """The Kronecker product: every element of `x1` replaced by its product with `x2`."""
 def layer_norm(x: ArrayLike, weight: ArrayLike | None = None, bias: ArrayLike | None = None, eps: float = 1e-05, normalized_axes: int = 1) -> Tensor:
     """`(x - mean) / sqrt(var + eps) * weight + bias` over the last `normalized_axes` axes, whose shape `weight` and `bias` have."""
+def lcm(x1: ArrayLike, x2: ArrayLike) -> Tensor:
+    """The least common multiple of the magnitudes of two integers; 0 where one of them is."""
 def leaky_relu(x: ArrayLike, negative_slope: float = 0.01) -> Tensor:
     """`x`, times `negative_slope` where it is negative."""
 def lerp(x: ArrayLike, end: ArrayLike, weight: ArrayLike) -> Tensor:
@@ -1314,8 +1428,12 @@ def logical_or(x1: ArrayLike, x2: ArrayLike) -> Tensor:
     """Whether either operand is true; numbers are true where they are not 0, NaN included."""
 def logical_xor(x1: ArrayLike, x2: ArrayLike) -> Tensor:
     """Whether exactly one operand is true; numbers are true where they are not 0, NaN included."""
+def logspace(start: complex, stop: complex, num: int = 50, endpoint: _bool = True, base: float = 10.0, dtype: DTypeLike = "float32") -> Tensor:
+    """`base` to the powers `linspace(start, stop, num, endpoint=endpoint)`."""
 def logsumexp(x: ArrayLike, axis: int | Sequence[int] | None = None, keepdims: _bool = False) -> Tensor:
     """`log(sum(exp(x)))` over `axis`, over all axes when it is left out, without overflow."""
+def lstsq(x1: ArrayLike, x2: ArrayLike, rcond: float | None = None) -> _lstsq_result:
+    """The least squares solution X of `x1` @ X = `x2`, the shortest of several: X, the sum of squares that each column leaves (none unless there are more equations than unknowns), the rank of `x1` and its singular values."""
 def lu_factor(x: ArrayLike) -> _lu_factor_result:
     """`x` with rows in the order of `permutation` is L·U: `lu` holds U on and above the diagonal, L below it, whose own diagonal is 1."""
 def make_complex(re: ArrayLike, im: ArrayLike) -> Tensor:
@@ -1354,11 +1472,27 @@ def mish(x: ArrayLike) -> Tensor:
 def moveaxis(x: ArrayLike, source: int | Sequence[int], destination: int | Sequence[int]) -> Tensor:
     """Moves the axes `source` to the places `destination`; the others keep their order."""
 movedim = moveaxis
+def multi_dot(arrays: Sequence[ArrayLike]) -> Tensor:
+    """The product of two or more matrices, multiplied in the order that takes the fewest operations."""
 def multiply(x1: ArrayLike, x2: ArrayLike) -> Tensor:
     """The product `x1 * x2`."""
 mul = multiply
 def nan_to_num(x: ArrayLike, nan: float = 0.0, posinf: float | None = None, neginf: float | None = None) -> Tensor:
     """`x` with NaN replaced by `nan`, infinities by `posinf` and `neginf`, which default to the largest and smallest number of the type."""
+def nanmax(x: ArrayLike, axis: int | Sequence[int] | None = None, keepdims: _bool = False) -> Tensor:
+    """The largest element over `axis` that is not NaN; NaN where all are."""
+def nanmean(x: ArrayLike, axis: int | Sequence[int] | None = None, keepdims: _bool = False) -> Tensor:
+    """The mean over `axis` of the elements that are not NaN; NaN where all are."""
+def nanmin(x: ArrayLike, axis: int | Sequence[int] | None = None, keepdims: _bool = False) -> Tensor:
+    """The smallest element over `axis` that is not NaN; NaN where all are."""
+def nanprod(x: ArrayLike, axis: int | Sequence[int] | None = None, dtype: DTypeLike | None = None, keepdims: _bool = False) -> Tensor:
+    """`prod` with NaN as 1."""
+def nanstd(x: ArrayLike, axis: int | Sequence[int] | None = None, correction: float = 0.0, keepdims: _bool = False) -> Tensor:
+    """The square root of `nanvar`."""
+def nansum(x: ArrayLike, axis: int | Sequence[int] | None = None, dtype: DTypeLike | None = None, keepdims: _bool = False) -> Tensor:
+    """`sum` with NaN as 0."""
+def nanvar(x: ArrayLike, axis: int | Sequence[int] | None = None, correction: float = 0.0, keepdims: _bool = False) -> Tensor:
+    """`var` over `axis` of the elements that are not NaN."""
 def narrow(x: ArrayLike, axis: int, start: int | Sequence[int], length: int) -> Tensor:
     """The `length` elements of `axis` from `start` on, which counts from the end when it is negative."""
 def negative(x: ArrayLike) -> Tensor:
@@ -1385,6 +1519,8 @@ def pad_with(x: ArrayLike, value: ArrayLike, pad_width: int | Sequence[int], mod
     """As `pad`, with the value of the new elements as a 0-d tensor."""
 def partition(x: ArrayLike, kth: int, axis: int = -1) -> Tensor:
     """The elements along `axis` reordered so that number `kth` stands where sorting puts it, smaller or equal ones before it and larger or equal ones after it."""
+def percentile(x: ArrayLike, q: ArrayLike, axis: int | Sequence[int] | None = None, keepdims: _bool = False, method: Literal["linear", "lower", "higher", "midpoint", "nearest"] = "linear") -> Tensor:
+    """`quantile` of shares in percent: `q` lies in [0, 100]."""
 def permute_dims(x: ArrayLike, axes: Sequence[int] | None = None) -> Tensor:
     """The axes in another order: axis k of the result is axis `axes[k]` of `x`."""
 transpose = permute_dims
@@ -1397,6 +1533,8 @@ def pixel_unshuffle(x: ArrayLike, downscale_factor: int, channels_last: _bool = 
     """The inverse of `pixel_shuffle`: [..., c, h * r, w * r] as [..., c * r**2, h, w]."""
 def polygamma(x: ArrayLike, order: int = 0) -> Tensor:
     """The derivative of `digamma` of an order in [0, 30]; order 0 is `digamma` itself."""
+def polyval(p: ArrayLike, x: ArrayLike) -> Tensor:
+    """The polynomial with the coefficients `p`, highest power first, at `x`."""
 def positive(x: ArrayLike) -> Tensor:
     """The number itself."""
 def pow(x1: ArrayLike, x2: ArrayLike) -> Tensor:
@@ -1408,8 +1546,8 @@ def put_along_axis(x: ArrayLike, indices: ArrayLike, values: ArrayLike, axis: in
     """`x` with the elements that `take_along_axis` reads replaced by `values`, or combined with them by `mode`."""
 def qr(x: ArrayLike, mode: Literal["reduced", "complete"] = "reduced") -> _qr_result:
     """The factors of `x` = Q @ R: Q has orthonormal columns, R zeros below the diagonal."""
-def quantile(x: ArrayLike, q: ArrayLike, axis: int | Sequence[int] | None = None, keepdims: _bool = False) -> Tensor:
-    """The element below which a share `q` of the elements over `axis` lies, interpolated linearly between neighbours."""
+def quantile(x: ArrayLike, q: ArrayLike, axis: int | Sequence[int] | None = None, keepdims: _bool = False, method: Literal["linear", "lower", "higher", "midpoint", "nearest"] = "linear") -> Tensor:
+    """The element below which a share `q` of the elements over `axis` lies."""
 def radians(x: ArrayLike) -> Tensor:
     """Degrees as radians: `x * pi / 180`."""
 deg2rad = radians
@@ -1441,9 +1579,9 @@ def random_normal(key: ArrayLike, loc: ArrayLike, scale: ArrayLike, shape: int |
     """Normal numbers of mean `loc` and standard deviation `scale`, which broadcast to `shape`."""
 def random_permutation(key: ArrayLike, x: ArrayLike, axis: int = 0, independent: _bool = False) -> Tensor:
     """`x` in random order along `axis`, or every line along it in its own if `independent`."""
-def random_poisson(key: ArrayLike, lam: ArrayLike, shape: int | Sequence[int] | None = None, dtype: DTypeLike = "int32") -> Tensor:
+def random_poisson(key: ArrayLike, lam: ArrayLike, shape: int | Sequence[int] | None = None, dtype: DTypeLike = "int64") -> Tensor:
     """Counts of the Poisson distribution with rate `lam`, int32 or int64."""
-def random_randint(key: ArrayLike, low: ArrayLike, high: ArrayLike, shape: int | Sequence[int] = (), dtype: DTypeLike = "int32") -> Tensor:
+def random_randint(key: ArrayLike, low: ArrayLike, high: ArrayLike, shape: int | Sequence[int] = (), dtype: DTypeLike = "int64") -> Tensor:
     """Integers from `low` on and below `high`, which broadcast to `shape`."""
 def random_split(key: ArrayLike, num: int | Sequence[int]) -> Tensor:
     """`num` new keys (a number or a shape) from one: [num, 2]."""
@@ -1470,6 +1608,8 @@ def reshape(x: ArrayLike, shape: int | Sequence[int]) -> Tensor:
 view = reshape
 def rfft(x: ArrayLike, n: int | None = None, axis: int = -1, norm: Literal["backward", "ortho", "forward"] = "backward") -> Tensor:
     """`fft` of reals: the first `n // 2 + 1` numbers, of which the rest are the conjugates."""
+def rfft2(x: ArrayLike, s: int | Sequence[int] | None = None, axes: int | Sequence[int] | None = None, norm: Literal["backward", "ortho", "forward"] = "backward") -> Tensor:
+    """`rfftn` along the last two axes, unless `axes` are given."""
 def rfftfreq(n: int, d: float = 1.0, dtype: DTypeLike = "float32") -> Tensor:
     """The `n // 2 + 1` frequencies that `rfft` of `n` samples at distances `d` computes."""
 def rfftn(x: ArrayLike, s: int | Sequence[int] | None = None, axes: int | Sequence[int] | None = None, norm: Literal["backward", "ortho", "forward"] = "backward") -> Tensor:
@@ -1480,6 +1620,8 @@ def roll(x: ArrayLike, shift: int | Sequence[int], axis: int | Sequence[int] | N
     """Shifts elements along `axis` by `shift` places; those that leave at the end come back at the start."""
 def rope(x: ArrayLike, dims: int, base: float = 10000.0, traditional: _bool = False, scale: float = 1.0, offset: int = 0) -> Tensor:
     """Rotary positions: turns pairs of the first `dims` features (last axis) at position p (last axis but one) by `(p + offset) * scale * base ** (-2 i / dims)` for pair i."""
+def rot90(x: ArrayLike, k: int = 1, axes: int | Sequence[int] | None = None) -> Tensor:
+    """Turns the plane of `axes` (0 and 1 by default) by `k` quarters, from the first axis towards the second."""
 def round(x: ArrayLike, decimals: int = 0) -> Tensor:
     """The nearest whole number, or the nearest number with `decimals` decimals; halves go to the even neighbour."""
 rint = round
@@ -1493,6 +1635,12 @@ def scatter_add(x: ArrayLike, updates: ArrayLike, indices: Sequence[ArrayLike], 
     """`x` with `updates` added at `indices`, as `scatter` does it."""
 def searchsorted(x1: ArrayLike, x2: ArrayLike, sorter: ArrayLike | None = None, side: Literal["left", "right"] = "left", batch_dims: int = 0) -> Tensor:
     """Where each element of `x2` belongs in the ascending `x1`, as int64: before equal elements, or after them when `side` is "right"."""
+def segment_max(x: ArrayLike, segment_ids: ArrayLike, num_segments: int) -> Tensor:
+    """Row s is the maximum of the rows of `x` whose segment in `segment_ids` is s; the least value of the type, -inf for floats, when there is none."""
+def segment_min(x: ArrayLike, segment_ids: ArrayLike, num_segments: int) -> Tensor:
+    """Row s is the minimum of the rows of `x` whose segment in `segment_ids` is s; the largest value of the type, inf for floats, when there is none."""
+def segment_prod(x: ArrayLike, segment_ids: ArrayLike, num_segments: int) -> Tensor:
+    """Row s is the product of the rows of `x` whose segment in `segment_ids` is s; 1 when there is none."""
 def segment_sum(x: ArrayLike, segment_ids: ArrayLike, num_segments: int) -> Tensor:
     """Row s is the sum of the rows of `x` whose segment in `segment_ids` is s; 0 when there is none."""
 def selu(x: ArrayLike) -> Tensor:
@@ -1508,6 +1656,8 @@ def silu(x: ArrayLike) -> Tensor:
 swish = silu
 def sin(x: ArrayLike) -> Tensor:
     """The sine of an angle in radians."""
+def sinc(x: ArrayLike) -> Tensor:
+    """`sin(pi * x) / (pi * x)`; 1 at 0."""
 def sinh(x: ArrayLike) -> Tensor:
     """The hyperbolic sine."""
 def slice(x: ArrayLike, start: int | Sequence[int], stop: int | Sequence[int], step: int | Sequence[int] | None = None, axis: int | Sequence[int] | None = None) -> Tensor:
@@ -1516,6 +1666,8 @@ def slice_update(x: ArrayLike, update: ArrayLike, start: int | Sequence[int], st
     """`x` with the elements that `slice` takes replaced by `update`, which broadcasts to them."""
 def slogdet(x: ArrayLike) -> _slogdet_result:
     """The determinant as its `sign` (a complex number of magnitude 1 if complex) and the logarithm of its magnitude; 0 and -inf for a singular matrix."""
+def slopes(x: ArrayLike, spacing: ArrayLike | None = None, axis: int = 0, edge_order: int = 1) -> Tensor:
+    """The slopes of `x` along `axis`, from central differences inside and one-sided ones of `edge_order` 1 or 2 at the ends."""
 def softmax(x: ArrayLike, axis: int | Sequence[int] | None = None) -> Tensor:
     """`exp(x)` scaled to sum to one along `axis`, the last one when it is left out."""
 def softplus(x: ArrayLike) -> Tensor:
@@ -1571,14 +1723,21 @@ def top_k(x: ArrayLike, k: int, axis: int = -1) -> _top_k_result:
 topk = top_k
 def trace(x: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: DTypeLike | None = None) -> Tensor:
     """Sum of the diagonal `offset` of the matrices in `axis1` and `axis2`."""
+def trapezoid(y: ArrayLike, x: ArrayLike | None = None, dx: float = 1.0, axis: int = -1) -> Tensor:
+    """The integral of `y` along `axis` by the trapezoidal rule, over the points `x`, or points `dx` apart."""
+trapz = trapezoid
 def tri(n: int, m: int | None = None, k: int = 0, dtype: DTypeLike = "float32") -> Tensor:
     """One on and below the diagonal `k` of a matrix with `n` rows and `m` columns, zero above."""
 def triangular_solve(x1: ArrayLike, x2: ArrayLike, upper: _bool = False, transpose: _bool = False, unit_diagonal: _bool = False) -> Tensor:
     """The matrix X with `x1` @ X = `x2`, or `x1.mT` @ X = `x2` when `transpose`."""
 def tril(x: ArrayLike, k: int = 0) -> Tensor:
     """`x` with zeros above the diagonal `k` of its last two axes."""
+def tril_indices(n: int, k: int = 0, m: int | None = None) -> _tril_indices_result:
+    """The rows and columns of the elements on and below diagonal `k` of a matrix with `n` rows and `m` columns (`n` by default), as int64: `x[tril_indices(n)]` are those elements."""
 def triu(x: ArrayLike, k: int = 0) -> Tensor:
     """`x` with zeros below the diagonal `k` of its last two axes."""
+def triu_indices(n: int, k: int = 0, m: int | None = None) -> _triu_indices_result:
+    """The rows and columns of the elements on and above diagonal `k` of a matrix with `n` rows and `m` columns (`n` by default), as int64: `x[triu_indices(n)]` are those elements."""
 def trunc(x: ArrayLike) -> Tensor:
     """`x` without its fraction."""
 def unflatten(x: ArrayLike, axis: int, shape: int | Sequence[int]) -> Tensor:
@@ -1591,15 +1750,23 @@ def unique_inverse(x: ArrayLike) -> _unique_inverse_result:
     """The distinct elements in ascending order and, in the shape of `x`, for each element the number of its value: `take(values, inverse_indices)` is `x`."""
 def unique_values(x: ArrayLike) -> Tensor:
     """The distinct elements in ascending order."""
+def unravel_index(indices: ArrayLike, shape: int | Sequence[int]) -> tuple[Tensor, ...]:
+    """The coordinates, one tensor of int64 for each axis, of the elements of a tensor of `shape` with the row-major numbers `indices`."""
 def unstack(x: ArrayLike, axis: int = 0) -> tuple[Tensor, ...]:
     """The slices along `axis`, without it."""
 unbind = unstack
 def var(x: ArrayLike, axis: int | Sequence[int] | None = None, correction: float = 0.0, keepdims: _bool = False) -> Tensor:
     """Variance over `axis`: the sum of squared distances from the mean, divided by the number of elements less `correction`."""
+def vdot(x1: ArrayLike, x2: ArrayLike) -> Tensor:
+    """Sums the products of `conj(x1)` and `x2`, both read in row-major order."""
 def vecdot(x1: ArrayLike, x2: ArrayLike, axis: int = -1) -> Tensor:
     """Sums the products of `conj(x1)` and `x2` along `axis`; the other axes broadcast."""
 def vector_norm(x: ArrayLike, axis: int | Sequence[int] | None = None, keepdims: _bool = False, ord: float = 2.0) -> Tensor:
     """The norm of the vectors along `axis` (all elements by default): sum(|x|^ord)^(1/ord), the largest magnitude for inf, the smallest for -inf, the number of elements that are not 0 for 0."""
+def vstack(arrays: Sequence[ArrayLike]) -> Tensor:
+    """Joins tensors as rows, along axis 0; those of one axis become rows first."""
+def weighted_mean(x: ArrayLike, weights: ArrayLike | None = None, axis: int | Sequence[int] | None = None, keepdims: _bool = False) -> _weighted_mean_result:
+    """The mean over `axis` with `weights`, and the sum of the weights, which is the number of elements when there are none."""
 def where(condition: ArrayLike, x1: ArrayLike, x2: ArrayLike) -> Tensor:
     """`x1` where `condition` holds, `x2` elsewhere."""
 def window(x: ArrayLike, size: int | Sequence[int], step: int | Sequence[int] = (1,), dilation: int | Sequence[int] = (1,)) -> Tensor:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, SupportsIndex
 
-from . import _core
+from . import _core, tree
 from .flat_function import FlatFunction, as_tensors, check_alike, check_callable
 
 
@@ -43,6 +43,127 @@ def while_loop(cond_fn: Callable[[Any], Any], body_fn: Callable[[Any], Any], ini
         "while_loop", lambda carry: (body_fn(carry),), given, like=given, number=_core._number
     )
     return given.with_tensors(_core._while_loop(going, body, given.tensors))[0]
+
+
+def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any) -> Any:
+    """`branches[index](*operands)`; an index out of bounds is clamped.
+
+    Only the chosen function is computed, except under `vmap` with an `index` that differs between
+    examples. All return trees of the same structure, shapes and types.
+
+        >>> tn.switch(2, [lambda x: x, lambda x: x * 10, lambda x: x * 100], tn.array(3.0))
+        tensor(300., dtype=float32)
+    """
+    if not branches:
+        _core._fail("value", "switch: there are no branches")
+    index = _core.asarray(index)
+    if index.ndim or not str(index.dtype.name).startswith(("int", "uint")):
+        _core._fail("type", f"switch: index is one integer, not {index.dtype.name}{index.shape}")
+
+    def between(first: int, end: int) -> Callable[..., Any]:
+        """The branches from `first` on, as a function of the index and the operands."""
+        if end - first == 1:
+            return lambda index, *given: branches[first](*given)
+        middle = (first + end) // 2
+        lower, upper = between(first, middle), between(middle, end)
+        return lambda index, *given: cond(index < middle, lower, upper, index, *given)
+
+    return between(0, len(branches))(index, *operands)
+
+
+def fori_loop(
+    lower: Any, upper: Any, body_fun: Callable[[Any, Any], Any], init_val: Any
+) -> Any:
+    """`val = body_fun(i, val)` for i from `lower` up to `upper`, from `init_val`.
+
+    With integers as bounds it is a `scan`, which has derivatives in both directions; with tensors a
+    `while_loop`.
+
+        >>> tn.fori_loop(0, 5, lambda i, total: total + i, tn.array(0))
+        tensor(10, dtype=int64)
+    """
+    check_callable("fori_loop", body_fun)
+    if not isinstance(lower, _core.Tensor) and not isinstance(upper, _core.Tensor):
+        steps = _core.arange(lower, upper)
+        return scan(lambda carry, i: (body_fun(i, carry), None), init_val, steps)[0]
+    first, end = (_core.asarray(bound).astype(_core.int64) for bound in (lower, upper))
+    made = while_loop(
+        lambda carry: carry[0] < end,
+        lambda carry: (carry[0] + 1, body_fun(carry[0], carry[1])),
+        (first, init_val),
+    )
+    return made[1]
+
+
+def map(f: Callable[[Any], Any], xs: Any) -> Any:
+    """`f` of every element along the first axis of `xs`, one after the other, stacked.
+
+    `vmap` computes all at once; `map` needs the memory of one.
+
+        >>> tn.map(lambda x: x * x, tn.array([1.0, 2.0, 3.0]))
+        tensor([1., 4., 9.], dtype=float32)
+    """
+    check_callable("map", f)
+    return scan(lambda carry, x: (carry, f(x)), (), xs)[1]
+
+
+def associative_scan(
+    fn: Callable[[Any, Any], Any], elems: Any, reverse: bool = False, axis: int = 0
+) -> Any:
+    """Running results of the associative `fn` along `axis`: a, fn(a, b), fn(fn(a, b), c) ...
+
+    `fn` is given trees like `elems` with several elements along the axis, and combines them element
+    by element; the number of its calls grows with the logarithm of the length. `reverse` starts
+    from the end.
+
+        >>> tn.associative_scan(tn.maximum, tn.array([3, 1, 4, 1, 5])).tolist()
+        [3, 3, 4, 4, 5]
+    """
+    check_callable("associative_scan", fn)
+    given, structure = tree.flatten(as_tensors(elems))
+    if not given:
+        _core._fail("value", "associative_scan: there are no tensors")
+    given = [_core.moveaxis(x, axis, 0) for x in given]
+    lengths = {x.shape[0] for x in given}
+    if len(lengths) > 1:
+        _core._fail("value", f"associative_scan: lengths differ: {sorted(lengths)}")
+    if reverse:
+        given = [_core.flip(x, 0) for x in given]
+
+    def combine(earlier: list[Any], later: list[Any]) -> list[Any]:
+        parts = (tree.unflatten(structure, part) for part in (earlier, later))
+        made, structure_made = tree.flatten(fn(*parts))
+        if structure_made != structure:
+            _core._fail("value", "associative_scan: the function changes the structure")
+        return made
+
+    made = _running(combine, given)
+    if reverse:
+        made = [_core.flip(x, 0) for x in made]
+    return tree.unflatten(structure, [_core.moveaxis(x, 0, axis) for x in made])
+
+
+def _running(combine: Callable[[list[Any], list[Any]], list[Any]], xs: list[Any]) -> list[Any]:
+    """Results of pairs give those at odd places; one more step gives those at even ones."""
+    length = xs[0].shape[0]
+    if length < 2:
+        return xs
+    pairs = combine([x[: length - 1 : 2] for x in xs], [x[1::2] for x in xs])
+    odd = _running(combine, pairs)
+    even = [x[:1] for x in xs]
+    if length > 2:
+        before = [x[: (length - 1) // 2] for x in odd]
+        later = combine(before, [x[2::2] for x in xs])
+        even = [_core.concat([first, rest]) for first, rest in zip(even, later)]
+    return [_interleaved(e, o) for e, o in zip(even, odd)]
+
+
+def _interleaved(even: _core.Tensor, odd: _core.Tensor) -> _core.Tensor:
+    """even[0], odd[0], even[1] ..."""
+    count = odd.shape[0]
+    joined = _core.stack([even[:count], odd], axis=1)
+    joined = _core.reshape(joined, (2 * count, *odd.shape[1:]))
+    return _core.concat([joined, even[count:]]) if even.shape[0] > count else joined
 
 
 def scan(

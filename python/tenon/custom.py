@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import functools
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from . import _core
-from .flat_function import FlatFunction, as_tensors, check_alike
+from . import _core, tree
+from .flat_function import FlatFunction, as_tensors, check_alike, check_callable
 
 Rule = Callable[..., Any]
 
@@ -36,8 +36,7 @@ class custom_function:
     """
 
     def __init__(self, f: Callable[..., Any]) -> None:
-        if not callable(f):
-            _core._fail("type", f"custom_function: not a function: {type(f).__name__}")
+        check_callable("custom_function", f)
         functools.update_wrapper(self, f)  # first: it copies the rules of a custom `f` too
         self._f = f
         self._vjp: Rule | None = None
@@ -74,6 +73,167 @@ class custom_function:
             call.constants,
         )
         return call.flat.results.with_tensors(made)
+
+
+class custom_vjp:
+    """A function with a rule for cotangents, in JAX's form.
+
+    `defvjp(fwd, bwd)` sets it. `fwd` takes the arguments of the function and returns its result and
+    whatever `bwd` needs; `bwd` takes that and the cotangents of the result, and returns a tuple
+    with a cotangent for each argument, None for zeros. `fwd` runs in the place of the function.
+    Arguments at `nondiff_argnums` are not differentiated; `bwd` is given them first.
+
+        >>> @tn.custom_vjp
+        ... def clipped(x):
+        ...     return tn.clip(x, -1, 1)
+        >>> clipped.defvjp(lambda x: (clipped.fun(x), x), lambda x, ct: (ct,))
+        >>> tn.grad(lambda x: clipped(x) * 3)(7.0)
+        tensor(3., dtype=float32)
+    """
+
+    def __init__(self, fun: Callable[..., Any], nondiff_argnums: Sequence[int] = ()) -> None:
+        check_callable("custom_vjp", fun)
+        functools.update_wrapper(self, fun)
+        self.fun = fun
+        self._fixed = tuple(nondiff_argnums)
+        self._fwd: Rule | None = None
+        self._bwd: Rule | None = None
+
+    def defvjp(self, fwd: Rule, bwd: Rule) -> None:
+        """Sets the rule: `fwd(*args)` gives the result and what `bwd` takes."""
+        check_callable("defvjp", fwd)
+        check_callable("defvjp", bwd)
+        self._fwd, self._bwd = fwd, bwd
+
+    def __get__(self, instance: object, owner: type | None = None) -> Any:
+        return self if instance is None else types.MethodType(self, instance)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if self._fwd is None or self._bwd is None:
+            _core._fail("value", f"custom_vjp: {_name_of(self.fun)} has no rule; call defvjp first")
+        fixed, varying, whole = _split(self._fixed, args)
+        kept: list[Any] = []
+
+        def forward(*given: Any) -> tuple[Any, list[_core.Tensor]]:
+            made = self._fwd(*whole(given), **kwargs)
+            if not isinstance(made, tuple) or len(made) != 2:
+                _core._fail("type", "custom_vjp: fwd must return a pair: result and residuals")
+            leaves, structure = tree.flatten(made[1])
+            places = [i for i, leaf in enumerate(leaves) if isinstance(leaf, _core.Tensor)]
+            kept[:] = [leaves, structure, places]
+            return made[0], [leaves[i] for i in places]
+
+        def backward(_: Any, cts: Any, outputs: Any) -> Any:
+            leaves, structure, places = kept
+            residuals = list(leaves)
+            for place, value in zip(places, outputs[1]):
+                residuals[place] = value
+            whole_cts = _filled(cts[0], outputs[0])
+            made = self._bwd(*fixed, tree.unflatten(structure, residuals), whole_cts)
+            if not isinstance(made, tuple) or len(made) != len(varying):
+                _core._fail(
+                    "type",
+                    f"custom_vjp: bwd must return a tuple of {len(varying)} cotangents, one for "
+                    "each argument",
+                )
+            return made[0] if len(varying) == 1 else made
+
+        held = custom_function(forward)
+        held.vjp(backward)
+        return held(*varying)[0]
+
+
+class custom_jvp:
+    """A function with a rule for tangents, in JAX's form; cotangents follow from it.
+
+    `defjvp(jvp)` sets it: `jvp(primals, tangents)` takes tuples and returns the result and its
+    tangents. `defjvps` sets one rule for each argument instead. Arguments at `nondiff_argnums` are
+    not differentiated; the rule is given them first.
+
+        >>> @tn.custom_jvp
+        ... def sin_of(x):
+        ...     return tn.sin(x)
+        >>> @sin_of.defjvp
+        ... def sin_jvp(primals, tangents):
+        ...     return sin_of(primals[0]), tn.cos(primals[0]) * tangents[0]
+        >>> tn.grad(sin_of)(0.0)
+        tensor(1., dtype=float32)
+    """
+
+    def __init__(self, fun: Callable[..., Any], nondiff_argnums: Sequence[int] = ()) -> None:
+        check_callable("custom_jvp", fun)
+        functools.update_wrapper(self, fun)
+        self.fun = fun
+        self._fixed = tuple(nondiff_argnums)
+        self._jvp: Rule | None = None
+
+    def defjvp(self, jvp: Rule) -> Rule:
+        """Sets the rule for all arguments; usable as a decorator."""
+        check_callable("defjvp", jvp)
+        self._jvp = jvp
+        return jvp
+
+    def defjvps(self, *jvps: Rule | None) -> None:
+        """Sets a rule for each argument, `jvp(tangent, result, *primals)`; None: it has none."""
+
+        def jvp(primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> tuple[Any, Any]:
+            result = self(*primals)
+            parts = [f(t, result, *primals) for f, t in zip(jvps, tangents) if f is not None]
+            zeros = tree.map(_core.zeros_like, result)
+            return result, functools.reduce(lambda a, b: tree.map(_core.add, a, b), parts, zeros)
+
+        self._jvp = jvp
+
+    def __get__(self, instance: object, owner: type | None = None) -> Any:
+        return self if instance is None else types.MethodType(self, instance)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if self._jvp is None:
+            _core._fail("value", f"custom_jvp: {_name_of(self.fun)} has no rule; call defjvp first")
+        fixed, varying, whole = _split(self._fixed, args)
+
+        def tangents_of(primals: Any, tangents: Any) -> Any:
+            if len(varying) == 1:
+                primals, tangents = (primals,), (tangents,)
+            made = self._jvp(*fixed, primals, _filled(tangents, primals))
+            if not isinstance(made, tuple) or len(made) != 2:
+                _core._fail("type", "custom_jvp: the rule must return a pair: result and tangents")
+            return made[1]
+
+        held = custom_function(lambda *given: self.fun(*whole(given), **kwargs))
+        held.jvp(tangents_of)
+        return held(*varying)
+
+
+def _name_of(f: Any) -> str:
+    return getattr(f, "__name__", type(f).__name__)
+
+
+def _split(
+    fixed: tuple[int, ...], args: tuple[Any, ...]
+) -> tuple[list[Any], list[Any], Callable[[Sequence[Any]], list[Any]]]:
+    """Arguments at `fixed`, the others, and all of them again with other values for the latter."""
+    places = {i % len(args) for i in fixed} if args else set()
+    others = [i for i in range(len(args)) if i not in places]
+
+    def whole(varying: Sequence[Any]) -> list[Any]:
+        made = list(args)
+        for place, value in zip(others, varying):
+            made[place] = value
+        return made
+
+    return [args[i] for i in sorted(places)], [args[i] for i in others], whole
+
+
+def _filled(derivatives: Any, like: Any) -> Any:
+    """Tangents or cotangents with zeros where there are none."""
+    if derivatives is None:
+        return tree.map(lambda x: _core.zeros_like(x), like)
+    if isinstance(derivatives, (list, tuple)) and isinstance(like, (list, tuple)):
+        return type(like)(_filled(d, x) for d, x in zip(derivatives, like))
+    if isinstance(derivatives, dict) and isinstance(like, dict):
+        return {key: _filled(derivatives[key], like[key]) for key in like}
+    return derivatives
 
 
 class _CustomCall:

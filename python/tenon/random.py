@@ -14,7 +14,7 @@ compiled function draws anew in every call if it captures the state, with
     >>> key = tn.random.key(0)
     >>> first, second = tn.random.split(key)
     >>> tn.random.randint(0, 10, (5,), key=first).tolist()
-    [1, 1, 7, 7, 6]
+    [6, 2, 0, 2, 7]
 """
 
 from __future__ import annotations
@@ -202,7 +202,7 @@ def gamma(
 def poisson(
     lam: Number = 1.0,
     shape: Shape | None = None,
-    dtype: DType | str = "int32",
+    dtype: DType | str = "int64",
     key: Tensor | None = None,
 ) -> Tensor:
     """Counts of the Poisson distribution with rate `lam`."""
@@ -249,7 +249,7 @@ def randint(
     low: int | Tensor,
     high: int | Tensor,
     shape: Shape = (),
-    dtype: DType | str = "int32",
+    dtype: DType | str = "int64",
     key: Tensor | None = None,
 ) -> Tensor:
     """Integers from `low` on and below `high`, which broadcast to `shape`."""

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import functools
 import inspect
+import math
 from collections.abc import Callable, Sequence
 from typing import Any, ParamSpec, TypeVar
 
-from . import _core
+from . import _core, tree
 from .flat_function import FlatFunction, check_callable
 
 Function = Callable[..., Any]
@@ -186,6 +187,99 @@ def vmap(f: Callable[P, R], in_axes: Any = 0, out_axes: Any = 0) -> Callable[P, 
         return call(f, args, kwargs, in_axes, out_axes)
 
     return wrapper
+
+
+def linearize(f: Function, *primals: Any, has_aux: bool = False) -> tuple[Any, ...]:
+    """`f(*primals)` and its derivative there, a function from tangents of `primals` to those of it.
+
+    `f` runs once; the function may be called any number of times. With `has_aux`, `f` returns a
+    result and another value, which becomes the third.
+
+        >>> y, along = tn.linearize(tn.square, tn.array(3.0))
+        >>> along(tn.array(1.0)), along(tn.array(10.0))
+        (tensor(6., dtype=float32), tensor(60., dtype=float32))
+    """
+    check_callable("linearize", f)
+    aux: list[Any] = []
+
+    def primal(*args: Any) -> Any:
+        made = f(*args)
+        if not has_aux:
+            return made
+        if not isinstance(made, tuple) or len(made) != 2:
+            _core._fail("type", "linearize: with has_aux the function must return a pair")
+        aux[:] = [made[1]]
+        return made[0]
+
+    value, pullback = vjp(primal, primals)
+    # The pullback is linear, so that its own pullback, anywhere, is the derivative of f.
+    zeros = tree.map(_core.zeros_like, value)
+    _, along = vjp(lambda ct: pullback(ct), [zeros])
+
+    def tangents_of(*tangents: Any) -> Any:
+        if len(tangents) != len(primals):
+            _core._fail(
+                "type", f"linearize: {len(tangents)} tangents are given for {len(primals)} primals"
+            )
+        return along(tangents)[0]
+
+    return (value, tangents_of, *aux)
+
+
+class ShapeDtypeStruct:
+    """The shape and the element type of a tensor, without its values."""
+
+    __slots__ = ("dtype", "shape")
+
+    def __init__(self, shape: Sequence[int], dtype: Any) -> None:
+        self.shape, self.dtype = tuple(shape), _core.dtype(dtype)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, ShapeDtypeStruct):
+            return NotImplemented
+        return (self.shape, self.dtype) == (other.shape, other.dtype)
+
+    def __hash__(self) -> int:
+        return hash((self.shape, self.dtype))
+
+    def __repr__(self) -> str:
+        return f"ShapeDtypeStruct(shape={self.shape}, dtype={self.dtype.name})"
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        return math.prod(self.shape)
+
+
+def eval_shape(f: Function, *args: Any, **kwargs: Any) -> Any:
+    """What `f` returns, with a `ShapeDtypeStruct` in place of every tensor: nothing is computed.
+
+    In place of tensors arguments may have anything with a `shape` and a `dtype`. A function that
+    asks for a value fails, as under `compile`.
+
+        >>> tn.eval_shape(lambda x, w: x @ w, tn.zeros((2, 3)), tn.zeros((3, 4)))
+        ShapeDtypeStruct(shape=(2, 4), dtype=float32)
+    """
+    check_callable("eval_shape", f)
+
+    def placed(x: Any) -> Any:
+        if isinstance(x, _core.Tensor) or not (hasattr(x, "shape") and hasattr(x, "dtype")):
+            return x
+        return _core.zeros(tuple(x.shape), x.dtype)
+
+    given = _core._TensorTree(tree.map(placed, (args, kwargs)))
+    flat = FlatFunction("eval_shape", f, given, keywords=True)
+    # The body of a loop of one step is traced without values; the loop itself never runs.
+    once = [_core.expand_dims(x, 0) for x in given.tensors]
+    _, ys = _core._scan(flat, [], once, None if once else 1, False)
+
+    def described(x: Any) -> Any:
+        return ShapeDtypeStruct(x.shape[1:], x.dtype) if isinstance(x, _core.Tensor) else x
+
+    return tree.map(described, flat.results.with_tensors(ys))
 
 
 def jacrev(f: Callable[P, Any], argnums: int | Sequence[int] = 0) -> Callable[P, Any]:

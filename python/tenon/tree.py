@@ -17,7 +17,17 @@ from typing import Any
 from . import _core
 from ._core import TreeStructure
 
-__all__ = ["TreeStructure", "flatten", "leaves", "map", "register", "structure", "unflatten"]
+__all__ = [
+    "TreeStructure",
+    "flatten",
+    "leaves",
+    "map",
+    "map_with_path",
+    "reduce",
+    "register",
+    "structure",
+    "unflatten",
+]
 
 
 def flatten(tree: Any) -> tuple[list[Any], TreeStructure]:
@@ -68,6 +78,59 @@ def map(f: Callable[..., Any], tree: Any, *rest: Any) -> Any:
         {'a': 1, 'b': [3]}
     """
     return _core._tree_map(f, tree, *rest)
+
+
+def map_with_path(f: Callable[..., Any], tree: Any, *rest: Any) -> Any:
+    """As `map`, for a function that is first given the path of the leaf.
+
+    A path is a tuple with the key, index or field name of every step from the root.
+
+        >>> tn.tree.map_with_path(lambda path, x: f"{path} {x}", {"w": [1, 2]})
+        {'w': ["('w', 0) 1", "('w', 1) 2"]}
+    """
+    paths = unflatten(structure(tree), _paths(structure(tree)))
+    return _core._tree_map(lambda leaf, path, *more: f(path.keys, leaf, *more), tree, paths, *rest)
+
+
+class _Path:
+    """The keys from the root to a leaf; a leaf itself, as a tuple would not be."""
+
+    def __init__(self, keys: tuple[Any, ...]) -> None:
+        self.keys = keys
+
+
+def _paths(of: TreeStructure) -> list[_Path]:
+    """The paths of the leaves, from the nodes in preorder."""
+    nodes = iter(of._nodes())
+
+    def walk(keys: tuple[Any, ...]) -> list[_Path]:
+        kind, _, children, data, fields = next(nodes)
+        if kind == "leaf":
+            return [_Path(keys)]
+        if kind == "object":  # its own tree stands for it
+            return [path for _ in range(children) for path in walk(keys)]
+        names = data if kind == "dict" else fields if fields else range(children)
+        return [path for name in (list(names) if children else []) for path in walk((*keys, name))]
+
+    return walk(())
+
+
+_START = object()
+
+
+def reduce(f: Callable[[Any, Any], Any], tree: Any, initializer: Any = _START) -> Any:
+    """`f(f(f(a, b), c), ...)` over the leaves in order, from `initializer` if it is given.
+
+    >>> tn.tree.reduce(lambda a, b: a + b, {"w": [1, 2], "b": 3}, 0)
+    6
+    """
+    rest = iter(leaves(tree))
+    total = next(rest, _START) if initializer is _START else initializer
+    if total is _START:
+        _core._fail("value", "tree.reduce: no leaves, and no initializer")
+    for leaf in rest:
+        total = f(total, leaf)
+    return total
 
 
 def register(

@@ -54,6 +54,26 @@ constinit const OpDef conj = Elementwise<>{
     .samples = {{"f32[2,3]"}, {"c64[2,3]"}, {"c64[]"}},
 };
 
+struct AngleAttrs {
+  bool deg = false;
+  static constexpr void fields(auto& a, auto&& f) { f("deg", a.deg); }
+};
+
+constinit const OpDef angle = Composite<AngleAttrs>{
+    .name = "angle",
+    .doc =
+        "The angle of a complex number in [-pi, pi], in degrees when `deg`; of reals 0, or pi for "
+        "negative ones. NaN stays NaN.",
+    .args = {"x"},
+    .body = [](const AngleAttrs& a, const Tensors& in) -> Tensors {
+      check_kind("angle", every_type, in[0].dtype());
+      Tensor z = cast_to(in[0], to_inexact(in[0].dtype()));
+      Tensor turned = tn::atan2(tn::imag(z), tn::real(z));
+      return {a.deg ? tn::degrees(turned) : turned};
+    },
+    .samples = {{"f32[2,3]"}, {"c64[2,3]"}, {"c64[4]", "deg=true"}},
+};
+
 static Type infer_make_complex(const NoAttrs&, Types in) {
   if (!decide_equal(in[0]->shape, in[1]->shape))
     fail("make_complex: the parts have different shapes: {} and {}", *in[0], *in[1]);

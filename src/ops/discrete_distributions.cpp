@@ -98,7 +98,7 @@ Tensor multinomial_body(const MultinomialAttrs& a, const Tensors& in) {
 
 struct RandintAttrs {
   Shape shape;
-  DType dtype = DType::i32;
+  DType dtype = DType::i64;
   static constexpr void fields(auto& a, auto&& f) { f("shape", a.shape), f("dtype", a.dtype); }
 };
 

@@ -1,4 +1,6 @@
 // Fourier transforms: one op along one axis, and the names of the array API for it.
+#include "ops/fourier.h"
+
 #include <cmath>
 
 #include "base/error.h"
@@ -18,11 +20,6 @@ static constexpr ChoiceNames choice_names(FftKind) { return kFftKinds; }
 
 namespace tn::ops {
 namespace {
-
-/// Which direction is divided by n: backward, both by its root, or forward.
-enum class Norm : uint8_t { backward, ortho, forward };
-constexpr std::string_view kNorms[] = {"backward", "ortho", "forward"};
-constexpr ChoiceNames choice_names(Norm) { return kNorms; }
 
 /// What a transform is divided by, beside its scale: for lengths that are known when it runs.
 enum class Divisor : uint8_t { one, root, length };
@@ -48,15 +45,6 @@ struct FftAttrs {
   Norm norm = Norm::backward;
   static constexpr void fields(auto& a, auto&& f) {
     f("n", a.n), f("axis", a.axis), f("norm", a.norm);
-  }
-};
-
-struct FftnAttrs {
-  Maybe<Offsets> s;
-  Maybe<Ints> axes;
-  Norm norm = Norm::backward;
-  static constexpr void fields(auto& a, auto&& f) {
-    f("s", a.s), f("axes", a.axes), f("norm", a.norm);
   }
 };
 

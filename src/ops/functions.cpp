@@ -109,11 +109,25 @@ Tensor amin(const Operand& x, const Maybe<Axes>& axis, bool keepdims) {
   return call_one(ops::amin, in, fields);
 }
 
+Tensor angle(const Operand& x, bool deg) {
+  LocScope scope(x.place);
+  const Operand* in[] = {&x};
+  const void* fields[] = {&deg};
+  return call_one(ops::angle, in, fields);
+}
+
 Tensor any(const Operand& x, const Maybe<Axes>& axis, bool keepdims) {
   LocScope scope(x.place);
   const Operand* in[] = {&x};
   const void* fields[] = {&axis, &keepdims};
   return call_one(ops::any, in, fields);
+}
+
+Tensor append(const Operand& x, const Operand& values, Maybe<Axis> axis) {
+  LocScope scope(x.place);
+  const Operand* in[] = {&x, &values};
+  const void* fields[] = {&axis};
+  return call_one(ops::append, in, fields);
 }
 
 Tensor arange(const Scalar& start, const Maybe<Scalar>& stop, const Scalar& step,
@@ -259,6 +273,14 @@ Tensor batch_norm(const Operand& x, const Operand& mean, const Operand& var, con
   return call_one(ops::batch_norm, in, fields);
 }
 
+Tensor bincount(const Operand& x, const Operand& weights, int64_t minlength,
+    Maybe<int64_t> length) {
+  LocScope scope(x.place);
+  const Operand* in[] = {&x, &weights};
+  const void* fields[] = {&minlength, &length};
+  return call_one(ops::bincount, in, fields);
+}
+
 Tensor bitcast(const Operand& x, DType dtype) {
   LocScope scope(x.place);
   const Operand* in[] = {&x};
@@ -367,11 +389,25 @@ Tensor clip(const Operand& x, const Operand& min, const Operand& max) {
   return call_one(ops::clip, in, nullptr);
 }
 
+Tensor column_stack(const Tensors& arrays, std::source_location place) {
+  LocScope scope(place);
+  OperandList in({}, arrays, place);
+  return call_one(ops::column_stack, in.pointers, nullptr);
+}
+
 Tensor concat(const Tensors& arrays, Maybe<Axis> axis, std::source_location place) {
   LocScope scope(place);
   OperandList in({}, arrays, place);
   const void* fields[] = {&axis};
   return call_one(ops::concat, in.pointers, fields);
+}
+
+Tensor condition_number(const Operand& x, std::string_view ord) {
+  LocScope scope(x.place);
+  uint8_t ord_choice = choice_of(ops::condition_number, 0, ord);
+  const Operand* in[] = {&x};
+  const void* fields[] = {&ord_choice};
+  return call_one(ops::condition_number, in, fields);
 }
 
 Tensor conj(const Operand& x) {
@@ -485,6 +521,13 @@ Tensor copysign(const Operand& x1, const Operand& x2) {
   return call_one(ops::copysign, in, nullptr);
 }
 
+Tensor corrcoef(const Operand& x, const Operand& y, bool rowvar) {
+  LocScope scope(x.place);
+  const Operand* in[] = {&x, &y};
+  const void* fields[] = {&rowvar};
+  return call_one(ops::corrcoef, in, fields);
+}
+
 Tensor cos(const Operand& x) {
   LocScope scope(x.place);
   const Operand* in[] = {&x};
@@ -497,11 +540,28 @@ Tensor cosh(const Operand& x) {
   return call_one(ops::cosh, in, nullptr);
 }
 
+CountInBinsResult count_in_bins(const Operand& x, const Operand& bins, const Operand& range,
+    const Operand& weights, bool density) {
+  LocScope scope(x.place);
+  const Operand* in[] = {&x, &bins, &range, &weights};
+  const void* fields[] = {&density};
+  Tensors out = call(ops::count_in_bins, in, fields);
+  return {out[0], out[1]};
+}
+
 Tensor count_nonzero(const Operand& x, const Maybe<Axes>& axis, bool keepdims) {
   LocScope scope(x.place);
   const Operand* in[] = {&x};
   const void* fields[] = {&axis, &keepdims};
   return call_one(ops::count_nonzero, in, fields);
+}
+
+Tensor cov(const Operand& x, const Operand& y, const Operand& fweights, const Operand& aweights,
+    bool rowvar, bool bias, Maybe<int64_t> ddof) {
+  LocScope scope(x.place);
+  const Operand* in[] = {&x, &y, &fweights, &aweights};
+  const void* fields[] = {&rowvar, &bias, &ddof};
+  return call_one(ops::cov, in, fields);
 }
 
 Tensor cross(const Operand& x1, const Operand& x2, Axis axis) {
@@ -565,6 +625,13 @@ Tensor degrees(const Operand& x) {
   return call_one(ops::degrees, in, nullptr);
 }
 
+Tensor delete_elements(const Operand& x, const Operand& indices, Maybe<Axis> axis) {
+  LocScope scope(x.place);
+  const Operand* in[] = {&x, &indices};
+  const void* fields[] = {&axis};
+  return call_one(ops::delete_elements, in, fields);
+}
+
 Tensor det(const Operand& x) {
   LocScope scope(x.place);
   const Operand* in[] = {&x};
@@ -598,6 +665,22 @@ Tensor digamma(const Operand& x) {
   return call_one(ops::digamma, in, nullptr);
 }
 
+Tensor digitize(const Operand& x, const Operand& bins, bool right) {
+  LocScope scope(x.place);
+  const Operand* in[] = {&x, &bins};
+  const void* fields[] = {&right};
+  return call_one(ops::digitize, in, fields);
+}
+
+DistinctResult distinct(const Operand& x, Maybe<Axis> axis, Maybe<int64_t> size,
+    const Maybe<Scalar>& fill_value, bool equal_nan) {
+  LocScope scope(x.place);
+  const Operand* in[] = {&x};
+  const void* fields[] = {&axis, &size, &fill_value, &equal_nan};
+  Tensors out = call(ops::distinct, in, fields);
+  return {out[0], out[1], out[2], out[3]};
+}
+
 Tensor divide(const Operand& x1, const Operand& x2) {
   LocScope scope(x1.place);
   const Operand* in[] = {&x1, &x2};
@@ -624,6 +707,12 @@ Tensor dropout(const Operand& x, const Operand& key, double p) {
   const Operand* in[] = {&x, &key};
   const void* fields[] = {&p};
   return call_one(ops::dropout, in, fields);
+}
+
+Tensor dstack(const Tensors& arrays, std::source_location place) {
+  LocScope scope(place);
+  OperandList in({}, arrays, place);
+  return call_one(ops::dstack, in.pointers, nullptr);
 }
 
 Tensor dynamic_slice(const Operand& x, const Tensors& starts, const Shape& sizes) {
@@ -754,6 +843,13 @@ Tensor expand_dims(const Operand& x, const Maybe<Axes>& axis) {
   return call_one(ops::expand_dims, in, fields);
 }
 
+Tensor expm(const Operand& x, int64_t max_squarings) {
+  LocScope scope(x.place);
+  const Operand* in[] = {&x};
+  const void* fields[] = {&max_squarings};
+  return call_one(ops::expm, in, fields);
+}
+
 Tensor expm1(const Operand& x) {
   LocScope scope(x.place);
   const Operand* in[] = {&x};
@@ -772,6 +868,15 @@ Tensor fft(const Operand& x, Maybe<Dim> n, Axis axis, std::string_view norm) {
   const Operand* in[] = {&x};
   const void* fields[] = {&n, &axis, &norm_choice};
   return call_one(ops::fft, in, fields);
+}
+
+Tensor fft2(const Operand& x, const Maybe<Offsets>& s, const Maybe<Ints>& axes,
+    std::string_view norm) {
+  LocScope scope(x.place);
+  uint8_t norm_choice = choice_of(ops::fft2, 2, norm);
+  const Operand* in[] = {&x};
+  const void* fields[] = {&s, &axes, &norm_choice};
+  return call_one(ops::fft2, in, fields);
 }
 
 Tensor fft_axis(const Operand& x, std::string_view kind, bool inverse, double scale, Maybe<Dim> n,
@@ -806,6 +911,14 @@ Tensor fftshift(const Operand& x, const Maybe<Axes>& axes) {
   return call_one(ops::fftshift, in, fields);
 }
 
+Tensor fit_polynomial(const Operand& x, const Operand& y, const Operand& w, int64_t deg,
+    Maybe<double> rcond) {
+  LocScope scope(x.place);
+  const Operand* in[] = {&x, &y, &w};
+  const void* fields[] = {&deg, &rcond};
+  return call_one(ops::fit_polynomial, in, fields);
+}
+
 Tensor flatten(const Operand& x, Axis start_axis, Axis end_axis) {
   LocScope scope(x.place);
   const Operand* in[] = {&x};
@@ -818,6 +931,18 @@ Tensor flip(const Operand& x, const Maybe<Axes>& axis) {
   const Operand* in[] = {&x};
   const void* fields[] = {&axis};
   return call_one(ops::flip, in, fields);
+}
+
+Tensor fliplr(const Operand& x) {
+  LocScope scope(x.place);
+  const Operand* in[] = {&x};
+  return call_one(ops::fliplr, in, nullptr);
+}
+
+Tensor flipud(const Operand& x) {
+  LocScope scope(x.place);
+  const Operand* in[] = {&x};
+  return call_one(ops::flipud, in, nullptr);
 }
 
 Tensor floor(const Operand& x) {
@@ -868,6 +993,12 @@ Tensor gather_mm(const Operand& x1, const Operand& x2, const Operand& lhs_indice
   return call_one(ops::gather_mm, in, nullptr);
 }
 
+Tensor gcd(const Operand& x1, const Operand& x2) {
+  LocScope scope(x1.place);
+  const Operand* in[] = {&x1, &x2};
+  return call_one(ops::gcd, in, nullptr);
+}
+
 Tensor gelu(const Operand& x) {
   LocScope scope(x.place);
   const Operand* in[] = {&x};
@@ -878,6 +1009,13 @@ Tensor gelu_tanh(const Operand& x) {
   LocScope scope(x.place);
   const Operand* in[] = {&x};
   return call_one(ops::gelu_tanh, in, nullptr);
+}
+
+Tensor geomspace(const Scalar& start, const Scalar& stop, Dim num, bool endpoint, DType dtype,
+    std::source_location place) {
+  LocScope scope(place);
+  const void* fields[] = {&start, &stop, &num, &endpoint, &dtype};
+  return call_one(ops::geomspace, {}, fields);
 }
 
 Tensor greater(const Operand& x1, const Operand& x2) {
@@ -921,6 +1059,12 @@ Tensor hfft(const Operand& x, Maybe<Dim> n, Axis axis, std::string_view norm) {
   return call_one(ops::hfft, in, fields);
 }
 
+Tensor hstack(const Tensors& arrays, std::source_location place) {
+  LocScope scope(place);
+  OperandList in({}, arrays, place);
+  return call_one(ops::hstack, in.pointers, nullptr);
+}
+
 Tensor hypot(const Operand& x1, const Operand& x2) {
   LocScope scope(x1.place);
   const Operand* in[] = {&x1, &x2};
@@ -939,6 +1083,15 @@ Tensor ifft(const Operand& x, Maybe<Dim> n, Axis axis, std::string_view norm) {
   const Operand* in[] = {&x};
   const void* fields[] = {&n, &axis, &norm_choice};
   return call_one(ops::ifft, in, fields);
+}
+
+Tensor ifft2(const Operand& x, const Maybe<Offsets>& s, const Maybe<Ints>& axes,
+    std::string_view norm) {
+  LocScope scope(x.place);
+  uint8_t norm_choice = choice_of(ops::ifft2, 2, norm);
+  const Operand* in[] = {&x};
+  const void* fields[] = {&s, &axes, &norm_choice};
+  return call_one(ops::ifft2, in, fields);
 }
 
 Tensor ifftn(const Operand& x, const Maybe<Offsets>& s, const Maybe<Ints>& axes,
@@ -984,12 +1137,27 @@ Tensor inner(const Operand& x1, const Operand& x2) {
   return call_one(ops::inner, in, nullptr);
 }
 
+Tensor insert(const Operand& x, const Operand& indices, const Operand& values, Maybe<Axis> axis) {
+  LocScope scope(x.place);
+  const Operand* in[] = {&x, &indices, &values};
+  const void* fields[] = {&axis};
+  return call_one(ops::insert, in, fields);
+}
+
+Tensor interp(const Operand& x, const Operand& xp, const Operand& fp, const Operand& left,
+    const Operand& right, Maybe<double> period) {
+  LocScope scope(x.place);
+  const Operand* in[] = {&x, &xp, &fp, &left, &right};
+  const void* fields[] = {&period};
+  return call_one(ops::interp, in, fields);
+}
+
 Tensor interpolate(const Operand& x, const Maybe<Ints>& size, Maybe<double> scale_factor,
-    std::string_view mode, bool align_corners) {
+    std::string_view mode, bool align_corners, bool channels_last) {
   LocScope scope(x.place);
   uint8_t mode_choice = choice_of(ops::interpolate, 2, mode);
   const Operand* in[] = {&x};
-  const void* fields[] = {&size, &scale_factor, &mode_choice, &align_corners};
+  const void* fields[] = {&size, &scale_factor, &mode_choice, &align_corners, &channels_last};
   return call_one(ops::interpolate, in, fields);
 }
 
@@ -1011,6 +1179,15 @@ Tensor irfft(const Operand& x, Maybe<Dim> n, Axis axis, std::string_view norm) {
   const Operand* in[] = {&x};
   const void* fields[] = {&n, &axis, &norm_choice};
   return call_one(ops::irfft, in, fields);
+}
+
+Tensor irfft2(const Operand& x, const Maybe<Offsets>& s, const Maybe<Ints>& axes,
+    std::string_view norm) {
+  LocScope scope(x.place);
+  uint8_t norm_choice = choice_of(ops::irfft2, 2, norm);
+  const Operand* in[] = {&x};
+  const void* fields[] = {&s, &axes, &norm_choice};
+  return call_one(ops::irfft2, in, fields);
 }
 
 Tensor irfftn(const Operand& x, const Maybe<Offsets>& s, const Maybe<Ints>& axes,
@@ -1078,6 +1255,12 @@ Tensor layer_norm(const Operand& x, const Operand& weight, const Operand& bias, 
   const Operand* in[] = {&x, &weight, &bias};
   const void* fields[] = {&eps, &normalized_axes};
   return call_one(ops::layer_norm, in, fields);
+}
+
+Tensor lcm(const Operand& x1, const Operand& x2) {
+  LocScope scope(x1.place);
+  const Operand* in[] = {&x1, &x2};
+  return call_one(ops::lcm, in, nullptr);
 }
 
 Tensor leaky_relu(const Operand& x, double negative_slope) {
@@ -1198,11 +1381,26 @@ Tensor logical_xor(const Operand& x1, const Operand& x2) {
   return call_one(ops::logical_xor, in, nullptr);
 }
 
+Tensor logspace(const Scalar& start, const Scalar& stop, Dim num, bool endpoint, double base,
+    DType dtype, std::source_location place) {
+  LocScope scope(place);
+  const void* fields[] = {&start, &stop, &num, &endpoint, &base, &dtype};
+  return call_one(ops::logspace, {}, fields);
+}
+
 Tensor logsumexp(const Operand& x, const Maybe<Axes>& axis, bool keepdims) {
   LocScope scope(x.place);
   const Operand* in[] = {&x};
   const void* fields[] = {&axis, &keepdims};
   return call_one(ops::logsumexp, in, fields);
+}
+
+LstsqResult lstsq(const Operand& x1, const Operand& x2, Maybe<double> rcond) {
+  LocScope scope(x1.place);
+  const Operand* in[] = {&x1, &x2};
+  const void* fields[] = {&rcond};
+  Tensors out = call(ops::lstsq, in, fields);
+  return {out[0], out[1], out[2], out[3]};
 }
 
 LuFactorResult lu_factor(const Operand& x) {
@@ -1328,6 +1526,12 @@ Tensor moveaxis(const Operand& x, const Axes& source, const Axes& destination) {
   return call_one(ops::moveaxis, in, fields);
 }
 
+Tensor multi_dot(const Tensors& arrays, std::source_location place) {
+  LocScope scope(place);
+  OperandList in({}, arrays, place);
+  return call_one(ops::multi_dot, in.pointers, nullptr);
+}
+
 Tensor multiply(const Operand& x1, const Operand& x2) {
   LocScope scope(x1.place);
   const Operand* in[] = {&x1, &x2};
@@ -1339,6 +1543,55 @@ Tensor nan_to_num(const Operand& x, double nan, Maybe<double> posinf, Maybe<doub
   const Operand* in[] = {&x};
   const void* fields[] = {&nan, &posinf, &neginf};
   return call_one(ops::nan_to_num, in, fields);
+}
+
+Tensor nanmax(const Operand& x, const Maybe<Axes>& axis, bool keepdims) {
+  LocScope scope(x.place);
+  const Operand* in[] = {&x};
+  const void* fields[] = {&axis, &keepdims};
+  return call_one(ops::nanmax, in, fields);
+}
+
+Tensor nanmean(const Operand& x, const Maybe<Axes>& axis, bool keepdims) {
+  LocScope scope(x.place);
+  const Operand* in[] = {&x};
+  const void* fields[] = {&axis, &keepdims};
+  return call_one(ops::nanmean, in, fields);
+}
+
+Tensor nanmin(const Operand& x, const Maybe<Axes>& axis, bool keepdims) {
+  LocScope scope(x.place);
+  const Operand* in[] = {&x};
+  const void* fields[] = {&axis, &keepdims};
+  return call_one(ops::nanmin, in, fields);
+}
+
+Tensor nanprod(const Operand& x, const Maybe<Axes>& axis, Maybe<DType> dtype, bool keepdims) {
+  LocScope scope(x.place);
+  const Operand* in[] = {&x};
+  const void* fields[] = {&axis, &dtype, &keepdims};
+  return call_one(ops::nanprod, in, fields);
+}
+
+Tensor nanstd(const Operand& x, const Maybe<Axes>& axis, double correction, bool keepdims) {
+  LocScope scope(x.place);
+  const Operand* in[] = {&x};
+  const void* fields[] = {&axis, &correction, &keepdims};
+  return call_one(ops::nanstd, in, fields);
+}
+
+Tensor nansum(const Operand& x, const Maybe<Axes>& axis, Maybe<DType> dtype, bool keepdims) {
+  LocScope scope(x.place);
+  const Operand* in[] = {&x};
+  const void* fields[] = {&axis, &dtype, &keepdims};
+  return call_one(ops::nansum, in, fields);
+}
+
+Tensor nanvar(const Operand& x, const Maybe<Axes>& axis, double correction, bool keepdims) {
+  LocScope scope(x.place);
+  const Operand* in[] = {&x};
+  const void* fields[] = {&axis, &correction, &keepdims};
+  return call_one(ops::nanvar, in, fields);
 }
 
 Tensor narrow(const Operand& x, Axis axis, const Offsets& start, Dim length) {
@@ -1423,6 +1676,15 @@ Tensor partition(const Operand& x, int64_t kth, Axis axis) {
   return call_one(ops::partition, in, fields);
 }
 
+Tensor percentile(const Operand& x, const Operand& q, const Maybe<Axes>& axis, bool keepdims,
+    std::string_view method) {
+  LocScope scope(x.place);
+  uint8_t method_choice = choice_of(ops::percentile, 2, method);
+  const Operand* in[] = {&x, &q};
+  const void* fields[] = {&axis, &keepdims, &method_choice};
+  return call_one(ops::percentile, in, fields);
+}
+
 Tensor permute_dims(const Operand& x, const Maybe<Perm>& axes) {
   LocScope scope(x.place);
   const Operand* in[] = {&x};
@@ -1456,6 +1718,12 @@ Tensor polygamma(const Operand& x, int64_t order) {
   const Operand* in[] = {&x};
   const void* fields[] = {&order};
   return call_one(ops::polygamma, in, fields);
+}
+
+Tensor polyval(const Operand& p, const Operand& x) {
+  LocScope scope(p.place);
+  const Operand* in[] = {&p, &x};
+  return call_one(ops::polyval, in, nullptr);
 }
 
 Tensor positive(const Operand& x) {
@@ -1495,10 +1763,12 @@ QrResult qr(const Operand& x, std::string_view mode) {
   return {out[0], out[1]};
 }
 
-Tensor quantile(const Operand& x, const Operand& q, const Maybe<Axes>& axis, bool keepdims) {
+Tensor quantile(const Operand& x, const Operand& q, const Maybe<Axes>& axis, bool keepdims,
+    std::string_view method) {
   LocScope scope(x.place);
+  uint8_t method_choice = choice_of(ops::quantile, 2, method);
   const Operand* in[] = {&x, &q};
-  const void* fields[] = {&axis, &keepdims};
+  const void* fields[] = {&axis, &keepdims, &method_choice};
   return call_one(ops::quantile, in, fields);
 }
 
@@ -1702,6 +1972,15 @@ Tensor rfft(const Operand& x, Maybe<Dim> n, Axis axis, std::string_view norm) {
   return call_one(ops::rfft, in, fields);
 }
 
+Tensor rfft2(const Operand& x, const Maybe<Offsets>& s, const Maybe<Ints>& axes,
+    std::string_view norm) {
+  LocScope scope(x.place);
+  uint8_t norm_choice = choice_of(ops::rfft2, 2, norm);
+  const Operand* in[] = {&x};
+  const void* fields[] = {&s, &axes, &norm_choice};
+  return call_one(ops::rfft2, in, fields);
+}
+
 Tensor rfftfreq(Dim n, double d, DType dtype, std::source_location place) {
   LocScope scope(place);
   const void* fields[] = {&n, &d, &dtype};
@@ -1737,6 +2016,13 @@ Tensor rope(const Operand& x, int64_t dims, double base, bool traditional, doubl
   const Operand* in[] = {&x};
   const void* fields[] = {&dims, &base, &traditional, &scale, &offset};
   return call_one(ops::rope, in, fields);
+}
+
+Tensor rot90(const Operand& x, int64_t k, const Maybe<Ints>& axes) {
+  LocScope scope(x.place);
+  const Operand* in[] = {&x};
+  const void* fields[] = {&k, &axes};
+  return call_one(ops::rot90, in, fields);
 }
 
 Tensor round(const Operand& x, int64_t decimals) {
@@ -1787,6 +2073,27 @@ Tensor searchsorted(const Operand& x1, const Operand& x2, const Operand& sorter,
   return call_one(ops::searchsorted, in, fields);
 }
 
+Tensor segment_max(const Operand& x, const Operand& segment_ids, int64_t num_segments) {
+  LocScope scope(x.place);
+  const Operand* in[] = {&x, &segment_ids};
+  const void* fields[] = {&num_segments};
+  return call_one(ops::segment_max, in, fields);
+}
+
+Tensor segment_min(const Operand& x, const Operand& segment_ids, int64_t num_segments) {
+  LocScope scope(x.place);
+  const Operand* in[] = {&x, &segment_ids};
+  const void* fields[] = {&num_segments};
+  return call_one(ops::segment_min, in, fields);
+}
+
+Tensor segment_prod(const Operand& x, const Operand& segment_ids, int64_t num_segments) {
+  LocScope scope(x.place);
+  const Operand* in[] = {&x, &segment_ids};
+  const void* fields[] = {&num_segments};
+  return call_one(ops::segment_prod, in, fields);
+}
+
 Tensor segment_sum(const Operand& x, const Operand& segment_ids, int64_t num_segments) {
   LocScope scope(x.place);
   const Operand* in[] = {&x, &segment_ids};
@@ -1830,6 +2137,12 @@ Tensor sin(const Operand& x) {
   return call_one(ops::sin, in, nullptr);
 }
 
+Tensor sinc(const Operand& x) {
+  LocScope scope(x.place);
+  const Operand* in[] = {&x};
+  return call_one(ops::sinc, in, nullptr);
+}
+
 Tensor sinh(const Operand& x) {
   LocScope scope(x.place);
   const Operand* in[] = {&x};
@@ -1857,6 +2170,13 @@ SlogdetResult slogdet(const Operand& x) {
   const Operand* in[] = {&x};
   Tensors out = call(ops::slogdet, in, nullptr);
   return {out[0], out[1]};
+}
+
+Tensor slopes(const Operand& x, const Operand& spacing, Axis axis, int64_t edge_order) {
+  LocScope scope(x.place);
+  const Operand* in[] = {&x, &spacing};
+  const void* fields[] = {&axis, &edge_order};
+  return call_one(ops::slopes, in, fields);
 }
 
 Tensor softmax(const Operand& x, const Maybe<Axes>& axis) {
@@ -2027,6 +2347,13 @@ Tensor trace(const Operand& x, int64_t offset, Axis axis1, Axis axis2, Maybe<DTy
   return call_one(ops::trace, in, fields);
 }
 
+Tensor trapezoid(const Operand& y, const Operand& x, double dx, Axis axis) {
+  LocScope scope(y.place);
+  const Operand* in[] = {&y, &x};
+  const void* fields[] = {&dx, &axis};
+  return call_one(ops::trapezoid, in, fields);
+}
+
 Tensor tri(Dim n, Maybe<Dim> m, int64_t k, DType dtype, std::source_location place) {
   LocScope scope(place);
   const void* fields[] = {&n, &m, &k, &dtype};
@@ -2048,11 +2375,25 @@ Tensor tril(const Operand& x, int64_t k) {
   return call_one(ops::tril, in, fields);
 }
 
+TrilIndicesResult tril_indices(Dim n, int64_t k, Maybe<Dim> m, std::source_location place) {
+  LocScope scope(place);
+  const void* fields[] = {&n, &k, &m};
+  Tensors out = call(ops::tril_indices, {}, fields);
+  return {out[0], out[1]};
+}
+
 Tensor triu(const Operand& x, int64_t k) {
   LocScope scope(x.place);
   const Operand* in[] = {&x};
   const void* fields[] = {&k};
   return call_one(ops::triu, in, fields);
+}
+
+TriuIndicesResult triu_indices(Dim n, int64_t k, Maybe<Dim> m, std::source_location place) {
+  LocScope scope(place);
+  const void* fields[] = {&n, &k, &m};
+  Tensors out = call(ops::triu_indices, {}, fields);
+  return {out[0], out[1]};
 }
 
 Tensor trunc(const Operand& x) {
@@ -2095,6 +2436,13 @@ Tensor unique_values(const Operand& x) {
   return call_one(ops::unique_values, in, nullptr);
 }
 
+Tensors unravel_index(const Operand& indices, const Shape& shape) {
+  LocScope scope(indices.place);
+  const Operand* in[] = {&indices};
+  const void* fields[] = {&shape};
+  return call(ops::unravel_index, in, fields);
+}
+
 Tensors unstack(const Operand& x, Axis axis) {
   LocScope scope(x.place);
   const Operand* in[] = {&x};
@@ -2109,6 +2457,12 @@ Tensor var(const Operand& x, const Maybe<Axes>& axis, double correction, bool ke
   return call_one(ops::var, in, fields);
 }
 
+Tensor vdot(const Operand& x1, const Operand& x2) {
+  LocScope scope(x1.place);
+  const Operand* in[] = {&x1, &x2};
+  return call_one(ops::vdot, in, nullptr);
+}
+
 Tensor vecdot(const Operand& x1, const Operand& x2, Axis axis) {
   LocScope scope(x1.place);
   const Operand* in[] = {&x1, &x2};
@@ -2121,6 +2475,21 @@ Tensor vector_norm(const Operand& x, const Maybe<Axes>& axis, bool keepdims, dou
   const Operand* in[] = {&x};
   const void* fields[] = {&axis, &keepdims, &ord};
   return call_one(ops::vector_norm, in, fields);
+}
+
+Tensor vstack(const Tensors& arrays, std::source_location place) {
+  LocScope scope(place);
+  OperandList in({}, arrays, place);
+  return call_one(ops::vstack, in.pointers, nullptr);
+}
+
+WeightedMeanResult weighted_mean(const Operand& x, const Operand& weights, const Maybe<Axes>& axis,
+    bool keepdims) {
+  LocScope scope(x.place);
+  const Operand* in[] = {&x, &weights};
+  const void* fields[] = {&axis, &keepdims};
+  Tensors out = call(ops::weighted_mean, in, fields);
+  return {out[0], out[1]};
 }
 
 Tensor where(const Operand& condition, const Operand& x1, const Operand& x2) {

@@ -19,11 +19,12 @@ struct InterpolateAttrs {
   Maybe<Ints> size;
   Maybe<double> scale_factor;
   Interpolation mode = Interpolation::nearest;
-  bool align_corners = false;
+  bool align_corners = false, channels_last = false;
   static constexpr void fields(auto& a, auto&& f) {
     f("size", a.size), f("scale_factor", a.scale_factor), f("mode", a.mode);
-    f("align_corners", a.align_corners);
+    f("align_corners", a.align_corners), f("channels_last", a.channels_last);
   }
+  int first_spatial() const { return channels_last ? 1 : 2; }
 };
 
 /// A result is the sum over k of weight[k] times the element at place[k].
@@ -101,7 +102,7 @@ std::vector<int64_t> target_sizes(const InterpolateAttrs& a, const Type& x) {
     fail("interpolate: size has {} numbers for {} spatial axes: {}", a.size->size(), spatial, x);
   std::vector<int64_t> sizes;
   for (int k = 0; k < spatial; ++k) {
-    int64_t n = x.shape[k + 1].value();
+    int64_t n = x.shape[a.first_spatial() + k].value();
     int64_t to = a.size
                      ? (*a.size)[a.size->size() == 1 ? 0 : k]
                      : static_cast<int64_t>(std::floor(static_cast<double>(n) * *a.scale_factor));
@@ -113,7 +114,11 @@ std::vector<int64_t> target_sizes(const InterpolateAttrs& a, const Type& x) {
 
 Tensors interpolate_body(const InterpolateAttrs& a, const Tensors& in) {
   const Type& t = *type_of(in[0]);
-  if (t.rank() < 3) fail("interpolate: x is [batch, spatial axes ..., channels]: {}", t);
+  if (t.rank() < 3)
+    fail("interpolate: x is {}: {}",
+         a.channels_last ? "[batch, spatial axes ..., channels]"
+                         : "[batch, channels, spatial axes ...]",
+         t);
   if (a.scale_factor && !(*a.scale_factor > 0 && *a.scale_factor < 0x1p31))
     fail("interpolate: scale_factor must be positive: {}", *a.scale_factor);
   Tensors x = in;
@@ -123,11 +128,13 @@ Tensors interpolate_body(const InterpolateAttrs& a, const Tensors& in) {
   Tensor y = nearest ? x[0] : cast_to(x[0], info(type).compute);
   std::vector<int64_t> sizes = target_sizes(a, t);
   Shape result = t.shape;
-  for (size_t k = 0; k < sizes.size(); ++k) result[static_cast<int>(k) + 1] = sizes[k];
+  for (size_t k = 0; k < sizes.size(); ++k)
+    result[a.first_spatial() + static_cast<int>(k)] = sizes[k];
   intern(y.dtype(), result);  // fails where it has more bytes than fit 64 bits
   for (int k = 0; k < t.rank() - 2; ++k) {
-    int64_t n = t.shape[k + 1].value(), to = sizes[static_cast<size_t>(k)];
-    if (n != to) y = resize(y, k + 1, make_taps(a, n, to), to);
+    int axis = a.first_spatial() + k;
+    int64_t n = t.shape[axis].value(), to = sizes[static_cast<size_t>(k)];
+    if (n != to) y = resize(y, axis, make_taps(a, n, to), to);
   }
   return {cast_to(y, type)};
 }
@@ -137,19 +144,17 @@ Tensors interpolate_body(const InterpolateAttrs& a, const Tensors& in) {
 constinit const OpDef interpolate = Composite<InterpolateAttrs>{
     .name = "interpolate",
     .doc =
-        "Resizes the spatial axes of `x`, [batch, spatial axes ..., channels], to `size` (one "
-        "number for "
-        "all, or one each) or by `scale_factor`. `mode` is nearest, linear (2-D: bilinear) or "
-        "cubic. "
-        "Elements are cells whose centres are matched; with `align_corners` the first and last "
-        "centres "
-        "coincide. Beyond the border its value is repeated.",
+        "Resizes the spatial axes of `x`, [batch, channels, spatial axes ...], to `size` (one "
+        "number for all, or one each) or by `scale_factor`. `mode` is nearest, linear (2-D: "
+        "bilinear) or cubic. Elements are cells whose centres are matched; with `align_corners` "
+        "the first and last centres coincide. Beyond the border its value is repeated. With "
+        "`channels_last` the layout is [batch, spatial axes ..., channels].",
     .args = {"x"},
     .body = rule<interpolate_body>,
-    .samples = {{"f32[2,3,4,1]", "scale_factor=2"},
-                {"f32[1,4,3]", "size=[7], mode=linear"},
-                {"f32[1,3,4,2]", "size=[5,6], mode=cubic"},
-                {"f32[1,3,4,2]", "size=[5,2], mode=linear, align_corners=true"}},
+    .samples = {{"f32[2,1,3,4]", "scale_factor=2"},
+                {"f32[1,3,4]", "size=[7], mode=linear"},
+                {"f32[1,3,4,2]", "size=[5,6], mode=cubic, channels_last=true"},
+                {"f32[1,2,3,4]", "size=[5,2], mode=linear, align_corners=true"}},
 };
 
 }  // namespace tn::ops

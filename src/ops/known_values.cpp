@@ -2,12 +2,11 @@
 
 #include <algorithm>
 
-#include "base/error.h"
 #include "ir/walk.h"
 
 namespace tn::ops {
 
-const void* values_now(std::string_view op, const Tensor& x) {
+const void* values_now(std::string_view op, const Tensor& x, const Hint& hint) {
   if (!x.is_evaluated()) {
     Walk seen;
     {
@@ -17,7 +16,7 @@ const void* values_now(std::string_view op, const Tensor& x) {
     bool traced = std::any_of(seen.leaves.begin(), seen.leaves.end(),
                               [](Node* n) { return n->op == &param_leaf; });
     if (traced)
-      fail("{}: its shape depends on values, which are not known while tracing: {}", op,
+      fail(hint, "{}: its shape depends on values, which are not known while tracing: {}", op,
            *type_of(x));
   }
   return x.data();

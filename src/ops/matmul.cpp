@@ -180,8 +180,6 @@ Tensor matrices_at(const Tensor& x, const Tensor& indices) {
   return tn::take(list, indices, Axis(0));
 }
 
-Tensor optional(const Tensors& in, size_t i) { return i < in.size() ? in[i] : Tensor(); }
-
 }  // namespace
 
 constinit const OpDef matmul = Composite<>{
@@ -227,6 +225,19 @@ constinit const OpDef vecdot = Composite<VecdotAttrs>{
     .body = rule<vecdot_body>,
     .precision = Precision::low,
     .samples = {{"f32[2,3], f32[2,3]"}, {"f32[4,2,3], f32[2,1]", "axis=-2"}, {"f32[3], f32[2,3]"}},
+};
+
+constinit const OpDef vdot = Composite<>{
+    .name = "vdot",
+    .doc = "Sums the products of `conj(x1)` and `x2`, both read in row-major order.",
+    .args = {"x1", "x2"},
+    .body = [](const NoAttrs&, const Tensors& in) -> Tensors {
+      if (!decide_equal(in[0].shape().elements(), in[1].shape().elements()))
+        fail("vdot: numbers of elements differ: x1 {} and x2 {}", *type_of(in[0]), *type_of(in[1]));
+      return {tn::vecdot(tn::reshape(in[0], {Dim(-1)}), tn::reshape(in[1], {Dim(-1)}))};
+    },
+    .precision = Precision::low,
+    .samples = {{"f32[2,3], f32[2,3]"}, {"f32[4], f32[2,2]"}, {"f32[], f32[]"}},
 };
 
 constinit const OpDef tensordot = Composite<TensordotAttrs>{

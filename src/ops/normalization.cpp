@@ -37,8 +37,6 @@ struct GroupNormAttrs {
   }
 };
 
-Tensor optional(const Tensors& in, size_t i) { return i < in.size() ? in[i] : Tensor(); }
-
 Tensor widened(const Tensor& x) { return x ? cast_to(x, info(x.dtype()).compute) : x; }
 
 /// Fails unless `given`, when there is one, has the shape of what it scales.

@@ -42,6 +42,16 @@ struct DistanceAttrs {
   static constexpr void fields(auto& a, auto&& f) { f("p", a.p); }
 };
 
+struct LstsqAttrs {
+  Maybe<double> rcond;
+  static constexpr void fields(auto& a, auto&& f) { f("rcond", a.rcond); }
+};
+
+struct MatrixCondAttrs {
+  MatrixNorm ord = MatrixNorm::two;
+  static constexpr void fields(auto& a, auto&& f) { f("ord", a.ord); }
+};
+
 struct CrossAttrs {
   Axis axis = -1;
   static constexpr void fields(auto& a, auto&& f) { f("axis", a.axis); }
@@ -161,6 +171,38 @@ Tensors matrix_rank_body(const ToleranceAttrs& a, const Tensors& in) {
   return {tn::sum(tn::astype(s > least_value(x[0], s, a.rtol), DType::i64), Axes(-1))};
 }
 
+/// With the pseudoinverse, whose derivative exists where singular values repeat.
+Tensors lstsq_body(const LstsqAttrs& a, const Tensors& in) {
+  Tensors both = in;
+  promote_matrices("lstsq", both);
+  const Tensor& x = both[0];
+  bool vector = both[1].rank() == 1;
+  Tensor y = vector ? as_column(both[1]) : both[1];
+  if (x.rank() != 2 || y.rank() != 2 || !decide_equal(rows_of(x.shape()), rows_of(y.shape())))
+    fail("lstsq: a matrix and a right side with as many rows are needed: {} and {}",
+         *type_of(in[0]), *type_of(in[1]));
+  Tensor found = tn::matmul(tn::pinv(x, a.rcond), y), apart = y - tn::matmul(x, found);
+  // As many equations as unknowns leave nothing.
+  bool over = !decide_at_least(columns_of(x.shape()), rows_of(x.shape()));
+  Tensor left = tn::sum(squared_magnitude(apart), Axes(0));
+  if (!over) left = slice_axis(left, 0, 0, 0);
+  return {vector ? tn::squeeze(found, Axes(1)) : found, left, tn::matrix_rank(x, a.rcond),
+          emit(svdvals, {x})};
+}
+
+Tensors condition_body(const MatrixCondAttrs& a, const Tensors& in) {
+  Tensors x = in;
+  prepare_matrix("condition_number", x);
+  if (!has_values(x[0])) fail("condition_number: no elements: {}", *type_of(in[0]));
+  if (a.ord == MatrixNorm::two || a.ord == MatrixNorm::minus_two) {
+    Tensor s = emit(svdvals, {x[0]}), most = tn::max(s, Axes(-1)), least = tn::min(s, Axes(-1));
+    return {a.ord == MatrixNorm::two ? most / least : least / most};
+  }
+  prepare_square("condition_number", x);
+  std::string_view ord = kMatrixNorms[static_cast<size_t>(a.ord)];
+  return {tn::matrix_norm(x[0], false, ord) * tn::matrix_norm(tn::inv(x[0]), false, ord)};
+}
+
 /// c[i] = a[i+1]·b[i+2] - a[i+2]·b[i+1], counted round.
 Tensors cross_body(const CrossAttrs& a, const Tensors& in) {
   Tensors both = in;
@@ -243,6 +285,32 @@ constinit const OpDef matrix_rank = Composite<ToleranceAttrs>{
     .args = {"x"},
     .body = rule<matrix_rank_body>,
     .samples = {{"f32[3,3]"}, {"f32[2,4,3]", "rtol=0.3"}},
+};
+
+constinit const OpDef lstsq = Composite<LstsqAttrs>{
+    .name = "lstsq",
+    .doc =
+        "The least squares solution X of `x1` @ X = `x2`, the shortest of several: X, the sum of "
+        "squares that each column leaves (none unless there are more equations than unknowns), "
+        "the rank of `x1` and its singular values. Those not above `rcond` times the largest "
+        "count as 0; see `pinv`. `x2` is a vector if it has one axis.",
+    .module = "linalg",
+    .args = {"x1", "x2"},
+    .results = {"x", "residuals", "rank", "singular_values"},
+    .body = rule<lstsq_body>,
+    .samples = {{"f32[4,3], f32[4,2]"}, {"f32[5,2], f32[5]"}, {"f32[2,4], f32[2]", "rcond=0.001"}},
+};
+
+constinit const OpDef condition_number = Composite<MatrixCondAttrs>{
+    .name = "condition_number",
+    .doc =
+        "How much a matrix may enlarge relative errors: the quotient of its largest and smallest "
+        "singular values, or the product of the norms, as `matrix_norm` has them, of a square "
+        "matrix and its inverse.",
+    .module = "linalg",
+    .args = {"x"},
+    .body = rule<condition_body>,
+    .samples = {{"f32[3,3]"}, {"f32[2,4,3]", "ord=-2"}, {"f32[2,2]", "ord=fro"}},
 };
 
 constinit const OpDef cross = Composite<CrossAttrs>{

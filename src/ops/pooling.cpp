@@ -1,6 +1,5 @@
 // Pooling: windows over the spatial axes, folded.
 #include <algorithm>
-#include <limits>
 
 #include "base/error.h"
 #include "ir/sizes.h"
@@ -83,13 +82,6 @@ void check_rank(std::string_view op, const Tensor& x, bool channels_last) {
       "{}: x is {} with 1 to 3 spatial axes: {}", op,
       channels_last ? "[batch, spatial axes ..., channels]" : "[batch, channels, spatial axes ...]",
       *type_of(x));
-}
-
-/// What no maximum is smaller than.
-Scalar least_of(DType type) {
-  if (info(type).kind == Kind::floating) return Scalar(-std::numeric_limits<double>::infinity());
-  if (info(type).kind == Kind::natural) return Scalar(0);
-  return Scalar(static_cast<int64_t>(~uint64_t{0} << (8 * size_of(type) - 1)));
 }
 
 Tensors max_pool_body(const MaxPoolAttrs& a, const Tensors& in) {

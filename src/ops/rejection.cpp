@@ -158,7 +158,7 @@ struct GammaAttrs {
 
 struct PoissonAttrs {
   Maybe<Shape> shape;
-  DType dtype = DType::i32;
+  DType dtype = DType::i64;
   static constexpr void fields(auto& a, auto&& f) { f("shape", a.shape), f("dtype", a.dtype); }
 };
 

@@ -10,6 +10,9 @@ namespace tn::ops {
 /// How rules are given tensors.
 using T = const Tensor&;
 
+/// Operand `i`, or a null tensor when it is left out.
+inline Tensor optional(const Tensors& in, size_t i) { return i < in.size() ? in[i] : Tensor(); }
+
 using loop::S;
 using loop::Z;
 namespace sc = loop::sc;

@@ -1,10 +1,12 @@
 // Tensors as sets: distinct values and membership.
 #include "base/error.h"
 #include "ir/interned.h"
+#include "ir/sizes.h"
 #include "ops/families.h"
 #include "ops/known_values.h"
 #include "ops/op_decls.h"
 #include "ops/runtime_types.h"
+#include "ops/shapes.h"
 #include "runtime/search.h"
 #include "tenon/operators.h"
 
@@ -49,7 +51,111 @@ Tensors isin_body(const IsinAttrs& a, const Tensors& in) {
   return {a.invert ? tn::logical_not(found) : found};
 }
 
+struct UniqueAttrs {
+  Maybe<Axis> axis;
+  Maybe<int64_t> size;
+  Maybe<Scalar> fill_value;
+  bool equal_nan = true;
+  static constexpr void fields(auto& a, auto&& f) {
+    f("axis", a.axis), f("size", a.size), f("fill_value", a.fill_value);
+    f("equal_nan", a.equal_nan);
+  }
+};
+
+/// The order that sorts the rows of a matrix: by the last column, and stably by those before it.
+Tensor row_order(const Tensor& rows) {
+  constexpr int64_t kMost = 1 << 14;
+  int64_t columns = rows.shape()[1].value();
+  if (columns > kMost) fail("unique: rows of more than {} elements: {}", kMost, *type_of(rows));
+  Tensor order = tn::iota({rows.shape()[0]});
+  for (int64_t k = columns - 1; k >= 0; --k) {
+    Tensor column = tn::reshape(slice_axis(rows, 1, k, k + 1), {Dim(-1)});
+    Tensor next = tn::argsort(tn::gather(column, {order}, Axes(0)));
+    order = tn::gather(order, {next}, Axes(0));
+  }
+  return order;
+}
+
+/// Whether each row of a sorted matrix differs from the one before it; the first one does.
+Tensor starts_of_runs(const Tensor& rows, bool equal_nan) {
+  Dim n = rows.shape()[0];
+  Tensor later = slice_axis(rows, 0, 1, n), earlier = slice_axis(rows, 0, 0, n - 1);
+  Tensor differ = later != earlier;
+  if (equal_nan && is_inexact(rows.dtype()))
+    differ = differ & tn::logical_not(tn::isnan(later) & tn::isnan(earlier));
+  return tn::concat({filled(true, DType::b1, {1}), tn::any(differ, Axes(1))}, 0);
+}
+
+/// How many rows there are in the result: as many as asked for, or as there are distinct ones.
+Dim distinct_count(const UniqueAttrs& a, const Tensor& starts) {
+  if (a.size) {
+    if (*a.size < 0) fail("unique: a negative size: {}", *a.size);
+    return *a.size;
+  }
+  Tensor count = tn::sum(starts, {}, DType::i64);
+  return *static_cast<const int64_t*>(
+      values_now("unique", count, Hint{"give size=, the number of results"}));
+}
+
+/// Sorted, each run of equal rows is one of the distinct ones; `x` has them as its first axis.
+Tensors distinct_rows(const UniqueAttrs& a, const Tensor& x) {
+  Dim n = x.shape()[0];
+  if (decide_equal(n, 0)) {
+    Tensor none = filled(0, DType::i64, {0});
+    return {x, none, none, none};
+  }
+  Tensor rows = x.rank() == 1 ? tn::reshape(x, {n, 1}) : tn::flatten(x, 1);
+  Tensor order = row_order(rows);
+  Tensor starts = starts_of_runs(tn::gather(rows, {order}, Axes(0)), a.equal_nan);
+  Tensor number = tn::cumulative_sum(starts, Axis(0)) - 1;
+  Dim count = distinct_count(a, starts);
+  Tensor k = tn::iota({count}), first = tn::searchsorted(number, k);
+  Tensor end = tn::searchsorted(number, k, nullptr, "right");
+  Tensor indices = tn::gather(order, {first}, Axes(0));
+  Tensor inverse = tn::scatter(filled(0, DType::i64, {n}), number, {order}, Axes(0));
+  Tensor values = tn::gather(x, {indices}, Axes(0));
+  if (a.size) {  // behind the last one the fill value, or the first value
+    Tensor beyond = tn::reshape(first == n, with_extent(Shape::filled(x.rank(), 1), 0, count));
+    Tensor fill = a.fill_value ? make_scalar(*a.fill_value, x.dtype(), false)
+                               : slice_axis(values, 0, 0, decide_min(count, 1));
+    indices = tn::where(first == n, slice_axis(indices, 0, 0, decide_min(count, 1)), indices);
+    values = tn::where(beyond, fill, values);
+  }
+  return {values, indices, inverse, end - first};
+}
+
+Tensors unique_body(const UniqueAttrs& a, const Tensors& in) {
+  const Tensor& x = in[0];
+  check_kind("unique", every_type, x.dtype());
+  if (!a.axis) {
+    Tensors found = distinct_rows(a, tn::reshape(x, {Dim(-1)}));
+    found[2] = tn::reshape(found[2], x.shape());
+    return found;
+  }
+  int axis = normal_axis(*a.axis, x.rank(), "unique");
+  Tensors found = distinct_rows(a, tn::moveaxis(x, Axes(axis), Axes(0)));
+  found[0] = tn::moveaxis(found[0], Axes(0), Axes(axis));
+  return found;
+}
+
 }  // namespace
+
+constinit const OpDef distinct = Composite<UniqueAttrs>{
+    .name = "distinct",
+    .doc =
+        "The distinct elements in ascending order, or the distinct slices along `axis`; where the "
+        "first of each is, for each element the number of its value, and how often each value "
+        "occurs. NaN equals NaN unless `equal_nan` is false. The size depends on the values, so "
+        "they are computed now, unless `size` is given: then there are that many results, filled "
+        "up with `fill_value`, the first value by default.",
+    .args = {"x"},
+    .results = {"values", "indices", "inverse_indices", "counts"},
+    .body = rule<unique_body>,
+    .samples = {{"f32[7]", "size=9"},
+                {"f32[2,3]", "size=4, fill_value=0.0"},
+                {"f32[4,2]", "axis=0, size=4"},
+                {"f32[2,3]", "axis=-1, size=3, equal_nan=false"}},
+};
 
 constinit const OpDef unique_all = Composite<>{
     .name = "unique_all",

@@ -1,5 +1,7 @@
 #include "ops/shapes.h"
 
+#include <limits>
+
 #include "base/error.h"
 #include "ir/sizes.h"
 #include "tenon/ops.h"
@@ -59,6 +61,19 @@ int64_t span_of(const Shape& shape, int first, int last) {
   Dim span = 1;
   for (int k = first; k < last; ++k) span *= shape[k];
   return span.value();
+}
+
+Scalar least_of(DType type) {
+  if (kind_of(type) == Kind::floating) return Scalar(-std::numeric_limits<double>::infinity());
+  if (kind_of(type) != Kind::integer) return Scalar(0);
+  return Scalar(static_cast<int64_t>(~uint64_t{0} << (8 * size_of(type) - 1)));
+}
+
+Scalar largest_of(DType type) {
+  if (kind_of(type) == Kind::floating) return Scalar(std::numeric_limits<double>::infinity());
+  if (kind_of(type) == Kind::boolean) return Scalar(1);
+  uint64_t all = ~uint64_t{0} >> (64 - 8 * size_of(type));
+  return Scalar(kind_of(type) == Kind::natural ? all : all >> 1);
 }
 
 Tensor filled(const Scalar& value, DType type, const Shape& shape) {

@@ -25,6 +25,9 @@ void check_results(std::string_view op, int64_t count, const Type& x);
 /// The product of extents [first, last); they must be constants.
 int64_t span_of(const Shape& shape, int first, int last);
 
+/// What no element of a type with an order is smaller than, or larger than.
+Scalar least_of(DType type);
+Scalar largest_of(DType type);
 /// A tensor of one value everywhere.
 Tensor filled(const Scalar& value, DType type, const Shape& shape);
 /// `x` repeated along a new axis 0.

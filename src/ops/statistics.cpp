@@ -33,6 +33,20 @@ struct UnbiasedAttrs {
   double taken_away() const { return unbiased ? static_cast<double>(*unbiased) : correction; }
 };
 
+/// Where a quantile lies between two elements, or which of them it is.
+enum class Method : uint8_t { linear, lower, higher, midpoint, nearest };
+constexpr std::string_view kMethods[] = {"linear", "lower", "higher", "midpoint", "nearest"};
+constexpr ChoiceNames choice_names(Method) { return kMethods; }
+
+struct QuantileAttrs {
+  Maybe<Axes> axis;
+  bool keepdims = false;
+  Method method = Method::linear;
+  static constexpr void fields(auto& a, auto&& f) {
+    f("axis", a.axis), f("keepdims", a.keepdims), f("method", a.method);
+  }
+};
+
 /// `x` in the type it computes in, and the type of the result.
 struct Wide {
   Tensor x;
@@ -85,22 +99,31 @@ Tensors middle(const ReduceAttrs& a, const Tensors& in) {
   return {cast_to(tn::reshape(value, without_axes(w.x.shape(), w.axes, a.keepdims)), w.result)};
 }
 
-void check_probability(const Tensor& q) {
+void check_share(std::string_view op, const Tensor& q, double whole) {
   if (!is_float(q.dtype()) && !is_integer(q.dtype()))
-    fail(Fault::type, "quantile: q must be real: {}", *type_of(q));
+    fail(Fault::type, "{}: q must be real: {}", op, *type_of(q));
   if (!is_scalar(*q.node())) return;
   double value = scalar_value(*q.node()).real;
-  if (!(value >= 0 && value <= 1)) fail("quantile: q must lie in [0, 1]: {}", value);
+  if (!(value >= 0 && value <= whole)) fail("{}: q must lie in [0, {}]: {}", op, whole, value);
 }
 
-/// Between the two neighbours of the place q*(n-1), in proportion.
-Tensors quantiles(const ReduceAttrs& a, const Tensors& in) {
-  Wide w = widen("quantile", in[0], a.axis, reals);
-  check_probability(in[1]);
-  if (w.count == Dim(0)) fail("quantile: no elements: {}", *type_of(in[0]));
+Tensor moved_by(Method method, const Tensor& place) {
+  if (method == Method::lower) return tn::floor(place);
+  if (method == Method::higher) return tn::ceil(place);
+  if (method == Method::nearest) return tn::round(place);
+  return method == Method::midpoint ? (tn::floor(place) + tn::ceil(place)) * 0.5 : place;
+}
+
+/// Between the two neighbours of the place q*(n-1), in proportion; q counts up to `whole`.
+Tensors quantiles(std::string_view op, const QuantileAttrs& a, const Tensors& in, double whole) {
+  Wide w = widen(op, in[0], a.axis, reals);
+  check_share(op, in[1], whole);
+  if (w.count == Dim(0)) fail("{}: no elements: {}", op, *type_of(in[0]));
   Tensor lines = tn::sort(lines_along(w.x, w.axes), -1);
   int axis = lines.rank() - 1;
-  Tensor place = tn::minimum(tn::maximum(cast_to(in[1], DType::f64), 0.0), 1.0) * (w.count - 1);
+  Tensor given = cast_to(in[1], DType::f64) / whole;
+  Tensor place = tn::minimum(tn::maximum(given, 0.0), 1.0) * (w.count - 1);
+  place = moved_by(a.method, place);
   Tensor below = tn::floor(place);
   Tensor share = cast_to(place - below, w.x.dtype()), first = cast_to(below, DType::i64);
   Tensor low = tn::gather(lines, {first}, Axes(axis));
@@ -195,19 +218,31 @@ constinit const OpDef median = Composite<ReduceAttrs>{
     .samples = {{"f32[5]"}, {"f32[2,4]", "axis=[-1]"}, {"f32[2,3,4]", "axis=[0,1], keepdims=true"}},
 };
 
-constinit const OpDef quantile = Composite<ReduceAttrs>{
+constinit const OpDef quantile = Composite<QuantileAttrs>{
     .name = "quantile",
     .doc =
-        "The element below which a share `q` of the elements over `axis` lies, interpolated "
-        "linearly "
-        "between neighbours. The axes of `q` come first in the result; `q` is clamped to [0, 1]. "
-        "NaN if "
-        "any element is NaN; no elements are an error.",
+        "The element below which a share `q` of the elements over `axis` lies. Between two "
+        "elements `method` takes a point in proportion (`linear`), one of them (`lower`, "
+        "`higher`, `nearest`) or the middle (`midpoint`). The axes of `q` come first in the "
+        "result; `q` is clamped to [0, 1]. NaN if any element is NaN; no elements are an error.",
     .args = {"x", "q"},
-    .body = rule<quantiles>,
+    .body = [](const QuantileAttrs& a,
+               const Tensors& in) { return quantiles("quantile", a, in, 1); },
     .samples = {{"f32[5], f32[]", "", 0, 1},
                 {"f32[2,4], f32[3]", "axis=[-1]", 0, 1},
-                {"f32[2,3,4], f32[2]", "axis=[0,1], keepdims=true", 0, 1}},
+                {"f32[2,3,4], f32[2]", "axis=[0,1], keepdims=true", 0, 1},
+                {"f32[7], f32[3]", "method=lower", 0, 1}},
+};
+
+constinit const OpDef percentile = Composite<QuantileAttrs>{
+    .name = "percentile",
+    .doc = "`quantile` of shares in percent: `q` lies in [0, 100].",
+    .args = {"x", "q"},
+    .body = [](const QuantileAttrs& a,
+               const Tensors& in) { return quantiles("percentile", a, in, 100); },
+    .samples = {{"f32[5], f32[]", "", 0, 100},
+                {"f32[2,4], f32[3]", "axis=[-1]", 0, 100},
+                {"f32[7], f32[2]", "method=higher", 0, 100}},
 };
 
 }  // namespace tn::ops

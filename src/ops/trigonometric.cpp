@@ -1,5 +1,6 @@
 // Circular and hyperbolic functions and their inverses.
 #include <cmath>
+#include <numbers>
 
 #include "ops/complex_math.h"
 #include "ops/families.h"
@@ -105,6 +106,33 @@ constinit const OpDef atan2 = Elementwise<>{
     .partials = {[](T t, T y, T x) { return t * turn(x, y); },
                  [](T t, T y, T x) { return -t * turn(y, x); }},
     .samples = {{"f32[2,3], f32[2,3]"}, {"f32[2,1], f32[3]"}},
+};
+
+// The sine of pi·x, by the distance from the next whole number: 0 at all of them.
+static Tensor sin_of_pi(const Tensor& x) {
+  if (is_complex(x.dtype())) return tn::sin(x * std::numbers::pi);
+  Tensor whole = tn::round(x), sine = tn::sin((x - whole) * std::numbers::pi);
+  return tn::where(tn::remainder(whole, 2) == 0, sine, -sine);
+}
+
+// Near 0, where the quotient has no derivatives, by its series.
+static Tensor sinc_body(const Tensor& given) {
+  check_kind("sinc", every_type, given.dtype());
+  DType type = to_inexact(given.dtype());
+  Tensor x = cast_to(given, info(type).compute), zero = x == 0, square = x * x;
+  constexpr double kSquare = std::numbers::pi * std::numbers::pi;
+  Tensor series = 1 - square * (kSquare / 6) * (1 - square * (kSquare / 20));
+  Tensor safe = tn::where(zero, 1, x);
+  return cast_to(tn::where(zero, series, sin_of_pi(safe) / (safe * std::numbers::pi)), type);
+}
+
+constinit const OpDef sinc = Composite<>{
+    .name = "sinc",
+    .doc = "`sin(pi * x) / (pi * x)`; 1 at 0.",
+    .args = {"x"},
+    .body = [](const NoAttrs&, const Tensors& in) -> Tensors { return {sinc_body(in[0])}; },
+    .precision = Precision::full,
+    .samples = {{"f32[2,3]"}, {"f32[]"}},
 };
 
 constinit const OpDef sinh = Elementwise<>{

@@ -30,6 +30,8 @@ const std::map<std::string_view, std::string_view> kFixed = {
     {"unstack", "one result for each slice"},
     {"cross", "vectors of three numbers"},
     {"window_fold", "windows have a known size"},
+    {"multi_dot", "the order of the products is chosen when it is traced"},
+    {"distinct", "rows are sorted by one column after the other"},
 };
 bool may_fix(std::string_view op, bool batched) {
   if (batched && op.starts_with("conv")) return true;       // a batch of kernels is one of groups

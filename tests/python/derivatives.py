@@ -25,7 +25,7 @@ SHAPED_BY_VALUES = [
     "unique_values",
 ]
 # Operands whose values decide the shape of the result, and so are the same for every example.
-DECIDES_SHAPE = {"repeat": [1]}
+DECIDES_SHAPE = {"repeat": [1], "delete_elements": [1]}
 
 
 def as_list(result):

@@ -119,13 +119,17 @@ def resize_matrix(n, to, mode, align_corners):
     return m
 
 
-def interpolate(x, size=None, scale_factor=None, mode="nearest", align_corners=False):
+def interpolate(
+    x, size=None, scale_factor=None, mode="nearest", align_corners=False, channels_last=False
+):
     if x.dtype.kind in "biu":
-        return interpolate(x.astype(float), size, scale_factor, mode, align_corners).astype(x.dtype)
-    spatial = x.shape[1:-1]
+        more = dict(mode=mode, align_corners=align_corners, channels_last=channels_last)
+        return interpolate(x.astype(float), size, scale_factor, **more).astype(x.dtype)
+    first = 1 if channels_last else 2
+    spatial = x.shape[first : first + x.ndim - 2]
     size = [math.floor(n * scale_factor) for n in spatial] if size is None else size
     size = list(size) * len(spatial) if len(size) == 1 else size
-    for axis, to in enumerate(size, 1):
+    for axis, to in enumerate(size, first):
         m = resize_matrix(x.shape[axis], to, mode, align_corners)
         x = np.moveaxis(np.tensordot(m, x, (1, axis)), 0, axis)
     return x

@@ -9,6 +9,7 @@ from reference_conv import CONVOLUTIONS
 from reference_fft import FFT
 from reference_indexing import INDEXING
 from reference_layers import LAYERS
+from reference_numpy_names import NUMPY_NAMES
 from reference_random import DRAWN, RANDOM
 from reference_linalg import LINALG, WITHOUT_LINALG
 from reference_torch import TORCH
@@ -327,6 +328,7 @@ REFERENCES = (
     | FFT
     | LINALG
     | TORCH
+    | NUMPY_NAMES
     | {
         "relu": lambda x: np.maximum(x, 0),
         "relu6": lambda x: np.clip(x, 0, 6),

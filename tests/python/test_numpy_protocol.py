@@ -132,7 +132,7 @@ def test_functions_of_several_tensors():
 
 
 def test_functions_without_a_counterpart_give_what_numpy_gives():
-    assert isinstance(np.polyfit([0.0, 1.0], tn.array([1.0, 3.0]), 1), np.ndarray)
+    assert isinstance(np.unwrap(tn.array([1.0, 3.0])), np.ndarray)
     np.testing.assert_allclose(np.kaiser(3, tn.array(1.0)), np.kaiser(3, 1.0))
 
 

@@ -329,7 +329,7 @@ MOVEMENTS = [
         channels_last(
             lambda x: F.interpolate(x, scale_factor=2, mode="bilinear", align_corners=False)
         ) if torch else None,
-        lambda x: tn.interpolate(x, scale_factor=2, mode="linear"),
+        lambda x: tn.interpolate(x, scale_factor=2, mode="linear", channels_last=True),
     ),
 ]
 

@@ -235,12 +235,12 @@ class Upsample(Module):
 
     def forward(self, x: tn.Tensor) -> tn.Tensor:
         check_channels(self, x, "channels", "length", ...)
-        x = x if self.channels_last else tn.moveaxis(x, 1, -1)
         size, factor = self.size, self.scale_factor
         if isinstance(factor, Sequence):
-            size, factor = self._scaled(x.shape[1:-1], factor), None
-        y = tn.interpolate(x, size, factor, self.mode, self.align_corners)
-        return y if self.channels_last else tn.moveaxis(y, -1, 1)
+            extents = x.shape[1:-1] if self.channels_last else x.shape[2:]
+            size, factor = self._scaled(extents, factor), None
+        more = {"channels_last": self.channels_last}
+        return tn.interpolate(x, size, factor, self.mode, self.align_corners, **more)
 
     def describe(self) -> str:
         usual = {"mode": "nearest", "align_corners": False, "channels_last": False}

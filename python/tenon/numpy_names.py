@@ -1,0 +1,193 @@
+"""NumPy's functions whose arguments or results are not those of an op: lists, slices, choices."""
+
+from __future__ import annotations
+
+import math
+
+from . import _core
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import Any
+
+    from ._core import Tensor
+
+
+def unique(
+    x: Any,
+    return_index: bool = False,
+    return_inverse: bool = False,
+    return_counts: bool = False,
+    axis: int | None = None,
+    *,
+    equal_nan: bool = True,
+    size: int | None = None,
+    fill_value: complex | None = None,
+) -> Any:
+    """The distinct elements in ascending order, or the distinct slices along `axis`.
+
+    With `return_index` also where each is first, with `return_inverse` for every element the number
+    of its value, with `return_counts` how often each occurs. The size depends on the values, so
+    they are computed now. A compiled function cannot do that: give it the `size` of the result. A
+    longer list is cut, a shorter one filled up with `fill_value`, the first value by default.
+
+        >>> tn.unique(tn.array([3, 1, 3]), return_counts=True)
+        (tensor([1, 3], dtype=int64), tensor([1, 2], dtype=int64))
+        >>> tn.compile(lambda x: tn.unique(x, size=4, fill_value=-1))(tn.array([3, 1, 3]))
+        tensor([ 1,  3, -1, -1], dtype=int64)
+    """
+    made = _core.distinct(x, axis, size, fill_value, equal_nan)
+    asked = [True, return_index, return_inverse, return_counts]
+    chosen = tuple(part for part, wanted in zip(made, asked) if wanted)
+    return chosen if len(chosen) > 1 else chosen[0]
+
+
+def average(
+    x: Any,
+    axis: int | Sequence[int] | None = None,
+    weights: Any = None,
+    returned: bool = False,
+    *,
+    keepdims: bool = False,
+) -> Any:
+    """The mean over `axis` with `weights`, which have the shape of `x` or of the axes.
+
+    With `returned` also the sum of the weights, the number of elements when there are none.
+
+        >>> tn.average(tn.array([1.0, 2.0, 4.0]), weights=[1, 1, 2])
+        tensor(2.75, dtype=float32)
+    """
+    made = _core.weighted_mean(x, weights=weights, axis=axis, keepdims=keepdims)
+    return tuple(made) if returned else made[0]
+
+
+def delete(x: Any, obj: Any, axis: int | None = None) -> Tensor:
+    """`x` without the elements at `obj` along `axis`; without it `x` is flattened first.
+
+    `obj` is an integer, integers, a slice, or a mask that is true for what goes. The size depends
+    on their values, so they are computed now.
+
+        >>> tn.delete(tn.array([5, 6, 7, 8]), [1, -1]).tolist()
+        [5, 7]
+    """
+    if isinstance(obj, slice):
+        x = _core.asarray(x)
+        length = x.size if axis is None else x.shape[axis]
+        obj = _core.arange(*obj.indices(length))
+    return _core.delete_elements(x, obj, axis)
+
+
+def gradient(
+    f: Any, *varargs: Any, axis: int | Sequence[int] | None = None, edge_order: int = 1
+) -> Any:
+    """The slopes of `f` along its axes: one tensor for one axis, else a tuple.
+
+    `varargs` is empty, one distance for all axes, or for each a distance or coordinates. Inside,
+    differences are central; at the ends one-sided, of `edge_order` 1 or 2.
+
+        >>> tn.gradient(tn.array([1.0, 2.0, 4.0, 8.0])).tolist()
+        [1.0, 1.5, 3.0, 4.0]
+    """
+    f = _core.asarray(f)
+    axes = range(f.ndim) if axis is None else (axis,) if isinstance(axis, int) else tuple(axis)
+    if len(varargs) not in (0, 1, len(axes)):
+        _core._fail("value", f"gradient: {len(varargs)} spacings for {len(axes)} axes")
+    spacings = varargs or (None,)
+    if len(spacings) == 1 and len(axes) > 1 and _core.asarray(varargs[0] if varargs else 1).ndim:
+        _core._fail("value", f"gradient: coordinates are needed for each of {len(axes)} axes")
+    spacings = spacings * len(axes) if len(spacings) == 1 else spacings
+    made = tuple(
+        _core.slopes(f, spacing=s, axis=a, edge_order=edge_order) for s, a in zip(spacings, axes)
+    )
+    return made[0] if len(made) == 1 else made
+
+
+def polyfit(x: Any, y: Any, deg: int, rcond: float | None = None, *, w: Any = None) -> Tensor:
+    """The coefficients, highest power first, of the polynomial of degree `deg` nearest to `y`.
+
+    Nearest in the sum of squares, which `w` multiplies before squaring; `y` may have several
+    columns. Singular values not above `rcond` times the largest count as 0.
+
+        >>> tn.polyfit([0.0, 1.0, 2.0], [1.0, 3.0, 5.0], 1).round(4).tolist()
+        [2.0, 1.0]
+    """
+    return _core.fit_polynomial(x, y, w=w, deg=deg, rcond=rcond)
+
+
+def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0) -> Tensor:
+    """Where the first condition holds the first choice, and so on; else `default`.
+
+    >>> x = tn.arange(5)
+    >>> tn.select([x < 2, x > 3], [x, x * 10], -1).tolist()
+    [0, 1, -1, -1, 40]
+    """
+    if len(condlist) != len(choicelist) or not condlist:
+        _core._fail(
+            "value", f"select: {len(condlist)} conditions and {len(choicelist)} choices do not fit"
+        )
+    made = default
+    for condition, choice in zip(reversed(condlist), reversed(choicelist)):
+        condition = _core.asarray(condition)
+        if condition.dtype != _core.bool:
+            _core._fail("type", f"select: a condition is bool, not {condition.dtype.name}")
+        made = _core.where(condition, choice, made)
+    return made
+
+
+def histogram(
+    x: Any, bins: Any = 10, range: Any = None, density: bool = False, weights: Any = None
+) -> tuple[Tensor, Tensor]:
+    """How many elements of `x` lie in each bin, and the edges of the bins.
+
+    `bins` is their number, between the ends of `range` or the extremes of `x`; or their edges in
+    ascending order; or a rule that chooses the number from the values, which are computed now:
+    "auto", "fd", "scott", "rice", "sturges" or "sqrt". A bin holds its left edge, the last one
+    both. `weights` are added up in place of ones; with `density` the integral is 1.
+
+        >>> counts, edges = tn.histogram(tn.array([1.0, 2.0, 2.0, 5.0]), bins=2)
+        >>> counts.tolist(), edges.tolist()
+        ([3, 1], [1.0, 3.0, 5.0])
+    """
+    if isinstance(bins, str):
+        bins = _bin_count(_core.asarray(x), bins, range)
+    made = _core.count_in_bins(x, bins=bins, range=range, weights=weights, density=density)
+    return tuple(made)
+
+
+def install(tensor: type) -> None:
+    """Methods of tensors under the names above."""
+    for function in (average, delete, gradient, histogram, unique):
+        setattr(tensor, function.__name__, function)
+
+
+_WIDTHS: dict[str, Callable[[Tensor, float], float]] = {
+    "sqrt": lambda x, span: span / math.sqrt(x.size),
+    "sturges": lambda x, span: span / (math.log2(x.size) + 1),
+    "rice": lambda x, span: span / (2 * x.size ** (1 / 3)),
+    "scott": lambda x, span: (24 * math.sqrt(math.pi) / x.size) ** (1 / 3) * _core.std(x).item(),
+    "fd": lambda x, span: 2 * _quartile_range(x) / x.size ** (1 / 3),
+}
+
+
+def _quartile_range(x: Tensor) -> float:
+    low, high = _core.percentile(x, [25, 75]).tolist()
+    return high - low
+
+
+def _bin_count(x: Tensor, rule: str, range: Any) -> int:
+    """How many bins a rule gives: the span of the values over the width it chooses."""
+    if rule != "auto" and rule not in _WIDTHS:
+        known = ", ".join(["auto", *_WIDTHS])
+        _core._fail("value", f"histogram: no rule {rule!r} for bins; there are {known}")
+    x = _core.flatten(x)
+    if range is not None:
+        x = x[(x >= range[0]) & (x <= range[1])]
+    if x.size == 0:
+        return 1
+    low, high = (float(v) for v in (range or (_core.min(x).item(), _core.max(x).item())))
+    width = _WIDTHS["fd" if rule == "auto" else rule](x, high - low)
+    if rule == "auto":
+        by_number = _WIDTHS["sturges"](x, high - low)
+        width = min(width, by_number) if width else by_number
+    return math.ceil((high - low) / width) if width else 1

@@ -1,0 +1,58 @@
+// Fourier transforms of planes: names for those over several axes.
+#include "ops/families.h"
+#include "ops/fourier.h"
+#include "ops/op_decls.h"
+#include "tenon/ops.h"
+
+namespace tn::ops {
+namespace {
+
+using Transform = Tensor(const Operand&, const Maybe<Offsets>&, const Maybe<Ints>&,
+                         std::string_view);
+
+/// Along the last two axes, unless others are given.
+template <Transform* kTransform>
+Tensors of_planes(const FftnAttrs& a, const Tensors& in) {
+  Ints axes = a.axes ? *a.axes : Ints{-2, -1};
+  return {kTransform(in[0], a.s, axes, kNorms[static_cast<size_t>(a.norm)])};
+}
+
+}  // namespace
+
+constinit const OpDef fft2 = Composite<FftnAttrs>{
+    .name = "fft2",
+    .doc = "`fftn` along the last two axes, unless `axes` are given.",
+    .module = "fft",
+    .args = {"x"},
+    .body = rule<of_planes<tn::fftn>>,
+    .samples = {{"f32[3,4]"}, {"f32[2,3,5]", "norm=ortho"}, {"f32[3,4]", "s=[2,5], axes=[0,1]"}},
+};
+
+constinit const OpDef ifft2 = Composite<FftnAttrs>{
+    .name = "ifft2",
+    .doc = "The inverse of `fft2`, for equal `s`, `axes` and `norm`.",
+    .module = "fft",
+    .args = {"x"},
+    .body = rule<of_planes<tn::ifftn>>,
+    .samples = {{"f32[3,4]"}, {"f32[2,3,5]", "norm=forward"}},
+};
+
+constinit const OpDef rfft2 = Composite<FftnAttrs>{
+    .name = "rfft2",
+    .doc = "`rfftn` along the last two axes, unless `axes` are given.",
+    .module = "fft",
+    .args = {"x"},
+    .body = rule<of_planes<tn::rfftn>>,
+    .samples = {{"f32[3,4]"}, {"f32[2,3,5]", "norm=ortho"}},
+};
+
+constinit const OpDef irfft2 = Composite<FftnAttrs>{
+    .name = "irfft2",
+    .doc = "The inverse of `rfft2`, for equal `s`, `axes` and `norm`.",
+    .module = "fft",
+    .args = {"x"},
+    .body = rule<of_planes<tn::irfftn>>,
+    .samples = {{"f32[3,4]"}, {"f32[2,3,5]", "norm=ortho"}},
+};
+
+}  // namespace tn::ops

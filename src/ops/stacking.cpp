@@ -1,0 +1,241 @@
+// Tensors joined, turned, extended and thinned out along axes: NumPy's names for it.
+#include "base/error.h"
+#include "ir/sizes.h"
+#include "ops/families.h"
+#include "ops/indexing.h"
+#include "ops/known_values.h"
+#include "ops/op_decls.h"
+#include "ops/shapes.h"
+#include "tenon/operators.h"
+
+namespace tn::ops {
+namespace {
+
+struct MaybeAxisAttrs {
+  Maybe<Axis> axis;
+  static constexpr void fields(auto& a, auto&& f) { f("axis", a.axis); }
+};
+
+struct Rot90Attrs {
+  int64_t k = 1;
+  Maybe<Ints> axes;
+  static constexpr void fields(auto& a, auto&& f) { f("k", a.k), f("axes", a.axes); }
+};
+
+/// Each operand with as many axes as the result needs, joined along `axis`.
+Tensors join(std::string_view op, const Tensors& in, Tensor (*widened)(const Operand&), int axis) {
+  if (in.empty()) fail("{}: no tensors to join", op);
+  Tensors parts;
+  for (const Tensor& x : in) parts.push_back(widened(x));
+  return {tn::concat(parts, Axis(axis))};
+}
+
+Tensor as_columns(const Operand& x) {
+  if (x.tensor->rank() >= 2) return *x.tensor;
+  return tn::reshape(x, {Dim(-1), 1});
+}
+
+Tensors turn_by_quarters(const Rot90Attrs& a, const Tensors& in) {
+  const Tensor& x = in[0];
+  Ints axes = a.axes ? *a.axes : Ints{0, 1};
+  if (axes.size() != 2) fail("rot90: axes are two numbers, not {}: {}", axes.size(), *type_of(x));
+  int first = normal_axis(static_cast<int>(axes[0]), x.rank(), "rot90");
+  int second = normal_axis(static_cast<int>(axes[1]), x.rank(), "rot90");
+  if (first == second) fail("rot90: two different axes are needed: {} ({})", first, *type_of(x));
+  switch (((a.k % 4) + 4) % 4) {
+    case 1:
+      return {tn::swapaxes(tn::flip(x, Axes(second)), first, second)};
+    case 2:
+      return {tn::flip(x, Axes{first, second})};
+    case 3:
+      return {tn::flip(tn::swapaxes(x, first, second), Axes(second))};
+    default:
+      return {x};
+  }
+}
+
+/// `x` and the axis to work along: of the flattened tensor when none is given.
+int settle_axis(std::string_view op, const Maybe<Axis>& axis, Tensor& x) {
+  if (!axis) x = tn::reshape(x, {Dim(-1)});
+  return axis ? normal_axis(*axis, x.rank(), op) : 0;
+}
+
+void check_places(std::string_view op, const Tensor& indices) {
+  check_kind(op, integers, indices.dtype());
+  if (indices.rank() > 1) fail("{}: indices have at most one axis: {}", op, *type_of(indices));
+}
+
+/// The values to insert, with all axes of `x`; their number along `axis` is how many are inserted.
+Tensor inserted_values(const Tensor& x, int axis, const Tensor& indices, Tensor values) {
+  if (values.rank() > x.rank())
+    fail("insert: values have more axes than x: {} and {}", *type_of(values), *type_of(x));
+  bool at_one_place = indices.rank() == 0 || decide_equal(indices.shape()[0], 1);
+  values = tn::reshape(values, with_leading_ones(values.shape(), x.rank()));
+  // x[:, 0, :] = values has the axes of values in another place than x[:, [0], :] = values.
+  if (indices.rank() == 0) values = tn::moveaxis(values, Axes(0), Axes(axis));
+  Dim count = at_one_place ? values.shape()[axis] : indices.shape()[0];
+  return tn::broadcast_to(values, with_extent(x.shape(), axis, count));
+}
+
+/// Elements in the order of their places: what is inserted at i goes before element i.
+Tensors insert_values(const MaybeAxisAttrs& a, const Tensors& in) {
+  Tensor x = in[0];
+  int axis = settle_axis("insert", a.axis, x);
+  check_places("insert", in[1]);
+  Dim n = x.shape()[axis];
+  Tensor values = inserted_values(x, axis, in[1], cast_to(in[2], x.dtype()));
+  Dim count = values.shape()[axis];
+  Tensor places = tn::clip(wrap_negative(tn::reshape(in[1], {Dim(-1)}), n), 0, n);
+  places = tn::broadcast_to(cast_to(places, DType::i64), {count});
+  Tensor order = tn::argsort(tn::concat({places * 2, tn::iota({n}) * 2 + 1}, 0));
+  return {tn::gather(tn::concat({values, x}, Axis(axis)), {order}, Axes(axis))};
+}
+
+/// Which of `count` elements stay.
+std::vector<bool> kept_elements(const Tensor& which, int64_t count, const Type& x) {
+  if (which.dtype() == DType::b1) {
+    if (which.rank() != 1 || !decide_equal(which.shape()[0], count))
+      fail("delete: the mask does not fit the axis of extent {}: {} and {}", count, *type_of(which),
+           x);
+    auto* gone = static_cast<const bool*>(values_now("delete", which));
+    std::vector<bool> kept(static_cast<size_t>(count));
+    for (size_t i = 0; i < kept.size(); ++i) kept[i] = !gone[i];
+    return kept;
+  }
+  check_places("delete", which);
+  Tensor places = cast_to(which, DType::i64);
+  auto* at = static_cast<const int64_t*>(values_now("delete", places));
+  std::vector<bool> kept(static_cast<size_t>(count), true);
+  for (int64_t i = 0; i < places.size(); ++i) {
+    if (at[i] < -count || at[i] >= count)
+      fail(Fault::index, "delete: index {} is out of bounds for an axis of extent {}: {}", at[i],
+           count, x);
+    kept[static_cast<size_t>(at[i] < 0 ? at[i] + count : at[i])] = false;
+  }
+  return kept;
+}
+
+Tensors delete_at(const MaybeAxisAttrs& a, const Tensors& in) {
+  Tensor x = in[0];
+  int axis = settle_axis("delete", a.axis, x);
+  std::vector<bool> kept = kept_elements(in[1], x.shape()[axis].value(), *type_of(in[0]));
+  std::vector<int64_t> places;
+  for (size_t i = 0; i < kept.size(); ++i)
+    if (kept[i]) places.push_back(static_cast<int64_t>(i));
+  Dim count = static_cast<int64_t>(places.size());
+  if (count == Dim(0)) return {slice_axis(x, axis, 0, 0)};
+  return {tn::gather(x, {from_bytes(places.data(), DType::i64, {count})}, Axes(axis))};
+}
+
+}  // namespace
+
+constinit const OpDef vstack = Composite<>{
+    .name = "vstack",
+    .doc = "Joins tensors as rows, along axis 0; those of one axis become rows first.",
+    .args = {"*arrays"},
+    .body = [](const NoAttrs&, const Tensors& in) { return join("vstack", in, tn::atleast_2d, 0); },
+    .samples = {{"f32[3], f32[3]"}, {"f32[2,3], f32[3], f32[1,3]"}, {"f32[], f32[]"}},
+};
+
+constinit const OpDef hstack = Composite<>{
+    .name = "hstack",
+    .doc = "Joins tensors side by side: along axis 1, those of one axis along axis 0.",
+    .args = {"*arrays"},
+    .body = [](const NoAttrs&, const Tensors& in) -> Tensors {
+      bool flat = !in.empty() && in[0].rank() < 2;
+      return join("hstack", in, tn::atleast_1d, flat ? 0 : 1);
+    },
+    .samples = {{"f32[3], f32[2]"}, {"f32[2,3], f32[2,1]"}, {"f32[], f32[]"}},
+};
+
+constinit const OpDef dstack = Composite<>{
+    .name = "dstack",
+    .doc = "Joins tensors along axis 2; [n] counts as [1,n,1] and [m,n] as [m,n,1].",
+    .args = {"*arrays"},
+    .body = [](const NoAttrs&, const Tensors& in) { return join("dstack", in, tn::atleast_3d, 2); },
+    .samples = {{"f32[3], f32[3]"}, {"f32[2,3], f32[2,3]"}, {"f32[2,3,1], f32[2,3,2]"}},
+};
+
+constinit const OpDef column_stack = Composite<>{
+    .name = "column_stack",
+    .doc = "Joins tensors along axis 1; those of one axis become columns first.",
+    .args = {"*arrays"},
+    .body = [](const NoAttrs&,
+               const Tensors& in) { return join("column_stack", in, as_columns, 1); },
+    .samples = {{"f32[3], f32[3]"}, {"f32[2,3], f32[2]"}},
+};
+
+constinit const OpDef append = Composite<MaybeAxisAttrs>{
+    .name = "append",
+    .doc = "`values` behind the elements of `x` along `axis`; without it both are flattened first.",
+    .args = {"x", "values"},
+    .body = [](const MaybeAxisAttrs& a, const Tensors& in) -> Tensors {
+      return {tn::concat({in[0], in[1]}, a.axis)};
+    },
+    .samples = {{"f32[3], f32[2]"}, {"f32[2,3], f32[]"}, {"f32[2,3], f32[1,3]", "axis=0"}},
+};
+
+constinit const OpDef insert = Composite<MaybeAxisAttrs>{
+    .name = "insert",
+    .doc =
+        "`x` with `values` before the elements at `indices` along `axis`; without it `x` is "
+        "flattened first. Indices count the elements of `x` as it was, negative ones from its end; "
+        "values inserted at one place keep their order. `values` broadcast and take the type of "
+        "`x`. Indices out of bounds are clamped.",
+    .args = {"x", "indices", "values"},
+    .body = rule<insert_values>,
+    .samples = {{"f32[4], i64[], f32[]", "", 0, 2},
+                {"f32[2,3], i64[2], f32[]", "axis=1", -2, 2},
+                {"f32[3,2], i64[3], f32[3,2]", "axis=0", 0, 3},
+                {"f32[2,3], i64[], f32[2,1]", "axis=1", 0, 3}},
+};
+
+constinit const OpDef delete_elements = Composite<MaybeAxisAttrs>{
+    .name = "delete_elements",
+    .doc =
+        "`x` without the elements at `indices` along `axis`; without it `x` is flattened first. "
+        "`indices` are integers, negative ones counting from the end, or a mask that is true for "
+        "what goes. The size depends on their values, so they are computed now.",
+    .args = {"x", "indices"},
+    .body = rule<delete_at>,
+    .samples = {{"f32[4], i64[]", "", 0, 3},
+                {"f32[3,4], i64[2]", "axis=1", -2, 2},
+                {"f32[3,2], bool[3]", "axis=0"}},
+};
+
+constinit const OpDef rot90 = Composite<Rot90Attrs>{
+    .name = "rot90",
+    .doc =
+        "Turns the plane of `axes` (0 and 1 by default) by `k` quarters, from the first axis "
+        "towards the second.",
+    .args = {"x"},
+    .body = rule<turn_by_quarters>,
+    .samples = {{"f32[2,3]"},
+                {"f32[2,3]", "k=-1"},
+                {"f32[2,3,4]", "k=2, axes=[1,2]"},
+                {"f32[2,3,4]", "k=7, axes=[2,0]"}},
+};
+
+constinit const OpDef fliplr = Composite<>{
+    .name = "fliplr",
+    .doc = "Reverses axis 1.",
+    .args = {"x"},
+    .body = [](const NoAttrs&, const Tensors& in) -> Tensors {
+      if (in[0].rank() < 2) fail("fliplr: two axes are needed: {}", *type_of(in[0]));
+      return {tn::flip(in[0], Axes(1))};
+    },
+    .samples = {{"f32[2,3]"}, {"f32[2,3,2]"}},
+};
+
+constinit const OpDef flipud = Composite<>{
+    .name = "flipud",
+    .doc = "Reverses axis 0.",
+    .args = {"x"},
+    .body = [](const NoAttrs&, const Tensors& in) -> Tensors {
+      if (in[0].rank() < 1) fail("flipud: an axis is needed: {}", *type_of(in[0]));
+      return {tn::flip(in[0], Axes(0))};
+    },
+    .samples = {{"f32[3]"}, {"f32[2,3]"}},
+};
+
+}  // namespace tn::ops

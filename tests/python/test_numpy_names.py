@@ -1,0 +1,328 @@
+"""NumPy's names beyond the samples of the op table: forms of arguments, NaN, refusals, compiling.
+
+The op harness compares the values of every sample with NumPy's."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+import tenon as tn
+
+RNG = np.random.default_rng(3)
+NAN = np.nan
+
+
+def same(got, want, close=False):
+    if isinstance(want, (list, tuple)):
+        assert len(got) == len(want)
+        for g, w in zip(got, want):
+            same(g, w, close)
+        return
+    got, want = got.numpy(), np.asarray(want)
+    assert got.shape == want.shape, f"{got.shape}, NumPy {want.shape}"
+    if close:
+        np.testing.assert_allclose(got, want, 2e-5, 1e-6)
+    else:
+        np.testing.assert_array_equal(got, want.astype(got.dtype))
+
+
+NAMES = """vstack hstack dstack column_stack append delete insert unique percentile histogram
+    bincount digitize cov corrcoef average nanmean nansum nanmax nanmin nanstd interp gradient
+    trapezoid rot90 fliplr flipud logspace geomspace tril_indices triu_indices unravel_index vdot
+    angle sinc polyfit polyval select gcd lcm""".split()
+MODULES = {"linalg": "norm lstsq cond multi_dot expm", "fft": "fft2 ifft2 rfft2 irfft2"}
+
+
+def test_every_name_is_there_and_documented():
+    for name in NAMES:
+        assert callable(getattr(tn, name)) and getattr(tn, name).__doc__, name
+        assert name in dir(tn)
+    for module, names in MODULES.items():
+        for name in names.split():
+            assert callable(getattr(getattr(tn, module), name)), name
+
+
+# Calls as in NumPy's own documentation; `xp` is either library.
+CALLS = {
+    "append to flat": lambda xp, a: xp.append(xp.asarray([1, 2]), xp.asarray([[4, 5], [6, 7]])),
+    "append along": lambda xp, a: xp.append(a, a[:1], axis=0),
+    "delete one": lambda xp, a: xp.delete(a, 1, axis=1),
+    "delete several": lambda xp, a: xp.delete(a, [0, -1, 0], axis=1),
+    "delete slice": lambda xp, a: xp.delete(a, slice(None, None, 2), axis=1),
+    "delete slice of flat": lambda xp, a: xp.delete(a, slice(1, 5)),
+    "delete nothing": lambda xp, a: xp.delete(a, slice(0, 0), axis=0),
+    "delete all": lambda xp, a: xp.delete(a, [0, 1, 2], axis=0),
+    "delete by mask": lambda xp, a: xp.delete(a, xp.asarray([True, False, True]), axis=0),
+    "insert a number": lambda xp, a: xp.insert(a, 1, 5, axis=1),
+    "insert of flat": lambda xp, a: xp.insert(a, [1, 4], 9),
+    "insert a row": lambda xp, a: xp.insert(a, 3, a[0], axis=0),
+    "insert a column": lambda xp, a: xp.insert(a, 1, xp.asarray([7.0, 8.0, 9.0]), axis=1),
+    "insert at one place": lambda xp, a: xp.insert(a, [1], a[:, :2], axis=1),
+    "insert in order": lambda xp, a: xp.insert(a[0], [3, 1, 1], xp.asarray([1.0, 2.0, 3.0])),
+    "insert at the end": lambda xp, a: xp.insert(a[0], -1, 9.0),
+    "histogram": lambda xp, a: xp.histogram(a),
+    "histogram of integers": lambda xp, a: xp.histogram(xp.asarray([1, 2, 2, 7]), 3),
+    "histogram by edges": lambda xp, a: xp.histogram(a, xp.asarray([-1.0, 0.0, 0.5, 2.0])),
+    "histogram in a range": lambda xp, a: xp.histogram(a, 4, (-1.0, 1.0)),
+    "histogram of one value": lambda xp, a: xp.histogram(xp.asarray([2.0, 2.0]), 2),
+    "histogram of nothing": lambda xp, a: xp.histogram(a[:0], 3),
+    "histogram with weights": lambda xp, a: xp.histogram(a[0], 3, weights=a[1]),
+    "histogram as density": lambda xp, a: xp.histogram(a, 5, density=True),
+    "bincount": lambda xp, a: xp.bincount(xp.asarray([0, 3, 1, 3])),
+    "bincount of at least": lambda xp, a: xp.bincount(xp.asarray([0, 3]), minlength=6),
+    "bincount of nothing": lambda xp, a: xp.bincount(xp.asarray([], dtype=xp.int64), minlength=2),
+    "digitize": lambda xp, a: xp.digitize(a, xp.asarray([-1.0, 0.0, 1.0])),
+    "digitize descending": lambda xp, a: xp.digitize(a, xp.asarray([1.0, 0.0, -1.0]), True),
+    "cov of two": lambda xp, a: xp.cov(a[0], a[1]),
+    "cov of columns": lambda xp, a: xp.cov(a, rowvar=False, bias=True),
+    "cov with weights": lambda xp, a: xp.cov(
+        a, fweights=xp.asarray([1, 2, 1, 3, 1]), aweights=xp.asarray([1.0, 0.5, 2.0, 1.0, 1.0])
+    ),
+    "corrcoef": lambda xp, a: xp.corrcoef(a, a[0]),
+    "average": lambda xp, a: xp.average(a, 0),
+    "average with weights": lambda xp, a: xp.average(
+        a, axis=1, weights=xp.asarray([1.0, 2.0, 3.0, 4.0, 5.0]), returned=True
+    ),
+    "percentile": lambda xp, a: xp.percentile(a, [10, 50, 90], axis=0),
+    "percentile nearest": lambda xp, a: xp.percentile(a, 33, method="nearest"),
+    "percentile midpoint": lambda xp, a: xp.quantile(a, 0.3, method="midpoint"),
+    "interp": lambda xp, a: xp.interp(
+        a, xp.asarray([-1.0, 0.0, 0.5, 1.0]), xp.asarray([3.0, 1.0, 4.0, 1.0])
+    ),
+    "interp beyond": lambda xp, a: xp.interp(
+        a, xp.asarray([-0.5, 0.5]), xp.asarray([1.0, 2.0]), left=-9.0, right=9.0
+    ),
+    "interp with a period": lambda xp, a: xp.interp(
+        a, xp.asarray([2.5, 0.2, 1.1]), xp.asarray([1.0, 2.0, 5.0]), period=3.0
+    ),
+    "gradient": lambda xp, a: xp.gradient(a),
+    "gradient with distances": lambda xp, a: xp.gradient(a, 2.0, 0.5),
+    "gradient at points": lambda xp, a: xp.gradient(
+        a, xp.asarray([0.0, 1.0, 1.5, 3.5, 4.0]), axis=1, edge_order=2
+    ),
+    "gradient of integers": lambda xp, a: xp.gradient(xp.asarray([1, 4, 9, 16])),
+    "trapezoid": lambda xp, a: xp.trapezoid(a, dx=0.5),
+    "trapezoid at points": lambda xp, a: xp.trapezoid(a, xp.asarray([0.0, 1.0, 4.0]), axis=0),
+    "rot90": lambda xp, a: xp.rot90(a, -3),
+    "geomspace": lambda xp, a: xp.geomspace(1, 256, 9),
+    "logspace": lambda xp, a: xp.logspace(2.0, 3.0, num=4, base=2.0),
+    "elements below": lambda xp, a: a[xp.tril_indices(3, -1, 5)],
+    "elements above": lambda xp, a: a[xp.triu_indices(3, 1, 5)],
+    "unravel_index": lambda xp, a: xp.unravel_index(xp.asarray([22, 41, 37]), (7, 6)),
+    "unravel one": lambda xp, a: xp.unravel_index(1621, (6, 7, 8, 9)),
+    "vdot": lambda xp, a: xp.vdot(a + 1j * a, a * 2j),
+    "angle": lambda xp, a: xp.angle(a + 1j * a[::-1], deg=True),
+    "angle of reals": lambda xp, a: xp.angle(a),
+    "polyval": lambda xp, a: xp.polyval(xp.asarray([3, 0, 1]), 5),
+    "polyfit": lambda xp, a: xp.polyfit(
+        xp.asarray([0.0, 1, 2, 3, 4, 5]), xp.asarray([0.0, 0.8, 0.9, 0.1, -0.8, -1.0]), 3
+    ),
+    "select": lambda xp, a: xp.select([a < -0.5, a > 0.5], [a, a**2], 42.0),
+    "gcd": lambda xp, a: xp.gcd(xp.asarray([12, -20, 0, 2**40]), 20),
+    "lcm": lambda xp, a: xp.lcm(xp.asarray([4, -6, 0]), xp.asarray([6, 4, 5])),
+    "norm": lambda xp, a: xp.linalg.norm(a),
+    "norm of order": lambda xp, a: xp.linalg.norm(a, np.inf),
+    "norm of columns": lambda xp, a: xp.linalg.norm(a, 3, axis=0, keepdims=True),
+    "norm of matrices": lambda xp, a: xp.linalg.norm(
+        xp.reshape(a, (3, 5, 1)), "nuc", axis=(0, 1), keepdims=True
+    ),
+    "norm of a vector": lambda xp, a: xp.linalg.norm(a[0], 1),
+    "cond": lambda xp, a: xp.linalg.cond(a),
+    "cond by another norm": lambda xp, a: xp.linalg.cond(a[:, :3], 1),
+    "multi_dot": lambda xp, a: xp.linalg.multi_dot([a[0], a.T, a, a[1]]),
+    "lstsq": lambda xp, a: xp.linalg.lstsq(a.T, a[0] * 2, rcond=None),
+    "lstsq with columns": lambda xp, a: xp.linalg.lstsq(a.T, a.T[:, :2], rcond=None)[0],
+    "lstsq of few": lambda xp, a: xp.linalg.lstsq(a, a[:, 0], rcond=None),
+    "unique": lambda xp, a: xp.unique(xp.asarray([2, 1, 2, 5]), True, True, True),
+    "unique of a matrix": lambda xp, a: xp.unique(
+        xp.asarray([[2, 1], [2, 5]]), return_inverse=True
+    ),
+    "unique rows": lambda xp, a: xp.unique(
+        xp.asarray([[1, 0], [0, 2], [1, 0], [0, 1]]), True, True, True, axis=0
+    ),
+    "unique columns": lambda xp, a: xp.unique(xp.asarray([[1, 1, 0], [2, 2, 3]]), axis=1),
+    "unique with NaN": lambda xp, a: xp.unique(xp.asarray([NAN, 1.0, NAN]), return_counts=True),
+    "unique, NaN apart": lambda xp, a: xp.unique(xp.asarray([NAN, 1.0, NAN]), equal_nan=False),
+    "unique of nothing": lambda xp, a: xp.unique(a[:0]),
+    "unique of booleans": lambda xp, a: xp.unique(a > 0),
+    "uint64 with int64": lambda xp, a: xp.asarray([2**63], dtype=xp.uint64)
+    + xp.asarray([-1], dtype=xp.int64),
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_calls_are_as_in_numpy(name):
+    a = RNG.normal(size=(3, 5)).astype(np.float32)
+    if name.startswith(("elements", "unique of nothing")):
+        a = a[:3]
+    same(CALLS[name](tn, tn.asarray(a)), CALLS[name](np, a), close=True)
+
+
+@pytest.mark.parametrize("name", "nanmean nansum nanprod nanmax nanmin nanstd nanvar".split())
+def test_nan_is_left_out(name):
+    x = RNG.normal(size=(3, 4)).astype(np.float32)
+    x[0, 1] = x[1, :] = NAN
+    f, g = getattr(tn, name), getattr(np, name)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # NumPy warns of rows of NaN alone
+        for axis in (0, 1):
+            same(f(tn.asarray(x), axis=axis), g(x, axis=axis), close=True)
+    same(f(tn.asarray(x)), g(x), close=True)
+    slopes = tn.grad(lambda x: f(x))(tn.asarray(x)).numpy()
+    assert np.isfinite(slopes).all() and not slopes[np.isnan(x)].any()
+
+
+def test_types():
+    assert tn.histogram(tn.array([1, 2]))[1].dtype == tn.float32
+    assert tn.bincount(tn.array([1])).dtype == tn.int64
+    assert tn.nanmean(tn.array([1, 2])).dtype == tn.float32
+    assert tn.gcd(tn.array([4], dtype="uint8"), 6).dtype == tn.uint8
+    assert tn.result_type(tn.uint64, tn.int8) == tn.float64
+    assert tn.logspace(0, 1, 3).dtype == tn.float32
+
+
+# In a compiled function sizes are those of the arguments, or given.
+COMPILED = {
+    "unique": (
+        lambda x: tn.unique(x, True, True, True, size=3),
+        lambda x: tn.unique(x, True, True, True),
+    ),
+    "bincount": (lambda x: tn.bincount(x, length=4), lambda x: tn.bincount(x)),
+    "delete": (lambda x: tn.delete(x, [0, 1]), None),
+    "insert": (lambda x: tn.insert(x, x[0], 7), None),
+    "histogram": (lambda x: tn.histogram(x, 3), None),
+    "gcd": (lambda x: tn.gcd(x, 6), None),
+    "tril_indices": (lambda x: x[tn.tril_indices(2)[0]], None),
+    "expm": (lambda x: tn.linalg.expm(tn.diag(x / 4)), None),
+}
+
+
+@pytest.mark.parametrize("name", COMPILED)
+def test_compiled_functions_have_them(name):
+    given, plain = COMPILED[name]
+    x = tn.array([3, 1, 0, 3])
+    want = (plain or given)(x)
+    same(tn.compile(given)(x), tn.tree.map(lambda w: w.numpy(), want))
+
+
+def test_sizes_that_depend_on_values_say_what_to_give():
+    for f, hint in [(lambda x: tn.unique(x), "size="), (lambda x: tn.bincount(x), "length=")]:
+        with pytest.raises(tn.InvalidValue, match="depends on values") as raised:
+            tn.compile(f)(tn.array([1, 2]))
+        assert f"give {hint}" in str(raised.value)
+
+
+def test_a_size_that_is_given_cuts_or_fills():
+    x = tn.array([5, 3, 5, 9])
+    assert tn.unique(x, size=2).tolist() == [3, 5]
+    values, counts = tn.unique(x, return_counts=True, size=5, fill_value=0)
+    assert values.tolist() == [3, 5, 9, 0, 0] and counts.tolist() == [1, 2, 1, 0, 0]
+
+
+BINS = ["auto", "fd", "scott", "rice", "sturges", "sqrt"]
+
+
+@pytest.mark.parametrize("rule", BINS)
+def test_bins_by_a_rule(rule):
+    x = np.random.default_rng(5).normal(size=300)
+    counts, edges = tn.histogram(tn.asarray(x), rule)
+    want = np.histogram(x, rule)
+    same(counts, want[0])
+    same(edges, want[1], close=True)
+
+
+REFUSED = [
+    (lambda: tn.vstack([]), "vstack: no tensors to join", ValueError),
+    (lambda: tn.delete([1, 2], 2), "delete: index 2 is out of bounds", IndexError),
+    (lambda: tn.delete([1, 2], [True]), "the mask does not fit", ValueError),
+    (lambda: tn.insert([1, 2], [[0]], 1), "indices have at most one axis", ValueError),
+    (lambda: tn.bincount([-1, 2]), "bincount: a negative number: -1", ValueError),
+    (lambda: tn.bincount([1.5]), "bincount", TypeError),
+    (lambda: tn.histogram([1.0], 0), "there must be a bin at least: 0", ValueError),
+    (lambda: tn.histogram([1.0], "best"), "no rule 'best' for bins; there are auto", ValueError),
+    (lambda: tn.percentile([1.0], 101), "percentile: q must lie in \\[0, 100\\]: 101", ValueError),
+    (lambda: tn.gradient([1.0]), "gradient: 2 elements are needed along axis 0", ValueError),
+    (lambda: tn.gradient([1.0, 2.0], 1.0, 2.0), "2 spacings for 1 axes", ValueError),
+    (lambda: tn.interp([1.0], [], []), "there are no sample points", ValueError),
+    (lambda: tn.geomspace(-1, 1), "the ends must have one sign", ValueError),
+    (lambda: tn.tril_indices(2**62), "tril_indices: too many elements", ValueError),
+    (lambda: tn.polyfit([1.0], [1.0], 2**40), "deg must lie in", ValueError),
+    (lambda: tn.rot90(tn.ones((2, 2)), axes=(0, 0)), "two different axes are needed", ValueError),
+    (lambda: tn.select([], []), "0 conditions and 0 choices", ValueError),
+    (lambda: tn.select([tn.array([1])], [1]), "a condition is bool", TypeError),
+    (lambda: tn.gcd(1.5, 2), "gcd", TypeError),
+    (lambda: tn.vdot([1, 2], [1]), "numbers of elements differ", ValueError),
+    (lambda: tn.linalg.multi_dot([tn.ones((2, 3))] * 2), "inner dimensions differ", ValueError),
+    (lambda: tn.linalg.norm(tn.ones((2, 2, 2)), 2), "needs one axis or two", ValueError),
+    (lambda: tn.linalg.lstsq(tn.ones((2, 2)), tn.ones(3)), "as many rows", ValueError),
+    (lambda: tn.linalg.expm(tn.ones((2, 3))), "the last two axes must be equal", ValueError),
+]
+
+
+@pytest.mark.parametrize("call, message, error", REFUSED)
+def test_what_is_refused(call, message, error):
+    with pytest.raises(error, match=message):
+        call()
+
+
+def exponential(x):
+    """By the series of a small part of it, which is squared, in extended precision."""
+    wide = np.clongdouble if x.dtype.kind == "c" else np.longdouble
+    part, made = x.astype(wide) / 2**10, np.eye(x.shape[-1])
+    for k in range(20, 0, -1):
+        made = np.eye(x.shape[-1]) + part @ made / k
+    for _ in range(10):
+        made = made @ made
+    return made.astype(complex if x.dtype.kind == "c" else float)
+
+
+@pytest.mark.parametrize("name", ["float32", "float64", "complex64", "complex128"])
+def test_expm(name):
+    for size in (0.5, 3.0, 12.0):
+        x = size * RNG.normal(size=(4, 3, 3))
+        x = (x + 1j * x[::-1] if name.startswith("c") else x).astype(name)
+        got, want = tn.linalg.expm(tn.asarray(x)).numpy(), exponential(x)
+        norms = np.linalg.norm(x, 1, axis=(-2, -1)), np.linalg.norm(want, axis=(-2, -1))
+        error = np.linalg.norm(got - want, axis=(-2, -1))
+        assert (error <= 64 * np.finfo(name).eps * (1 + norms[0]) * norms[1]).all()
+
+
+def test_expm_of_large_matrices():
+    """Of a rotation by any angle; NaN where it would take more squarings than allowed."""
+    for angle in (0.1, 3.0, 100.0):
+        turn = tn.linalg.expm(tn.array([[0.0, -angle], [angle, 0.0]], dtype="float64"))
+        want = [[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]]
+        np.testing.assert_allclose(turn.numpy(), want, atol=1e-12)
+    assert np.isnan(tn.linalg.expm(tn.eye(2) * 1e9).numpy()).all()
+
+
+def test_sinc_has_derivatives_at_zero():
+    curve = tn.grad(tn.grad(tn.sinc))(tn.array(0.0, dtype="float64")).item()
+    assert abs(curve + np.pi**2 / 3) < 1e-12
+    assert tn.sinc(tn.arange(1.0, 100.0)).tolist() == [0.0] * 99
+
+
+def test_random_integers_are_int64():
+    assert tn.random.randint(0, 9, (2,)).dtype == tn.int64
+    assert tn.random.poisson(2.0, (2,)).dtype == tn.int64
+    assert tn.random.categorical(tn.ones(3)).dtype == tn.int64
+    assert tn.random.permutation(3).dtype == tn.random.choice(5, (2,)).dtype == tn.int64
+
+
+def test_interpolate_has_the_layout_of_convolutions():
+    x = tn.asarray(RNG.normal(size=(2, 3, 4, 5)).astype(np.float32))
+    y = tn.interpolate(x, scale_factor=2, mode="linear")
+    assert y.shape == (2, 3, 8, 10)
+    last = tn.interpolate(tn.moveaxis(x, 1, -1), scale_factor=2, mode="linear", channels_last=True)
+    same(tn.moveaxis(last, -1, 1), y.numpy())
+    assert tn.nn.Upsample(scale_factor=2)(x).shape == y.shape
+
+
+def test_examples_in_the_documentation_run():
+    import doctest
+
+    from tenon import linalg, numpy_names
+
+    for module in (linalg, numpy_names):
+        assert doctest.testmod(module, extraglobs={"tn": tn}).failed == 0
