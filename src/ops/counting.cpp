@@ -33,7 +33,7 @@ struct DigitizeAttrs {
 /// numbers are left out.
 Tensor counted(const Tensor& places, const Tensor& weights, Dim count) {
   Tensor each = weights ? weights : filled(1, DType::i64, places.shape());
-  return tn::scatter(filled(0, each.dtype(), {count}), each, {places}, Axes(0), "add");
+  return tn::scatter(filled(0, each.dtype(), {count}), each, {places}, Axes(0), "add", 0, "drop");
 }
 
 /// The least and the largest value that is counted; half a step around a single value.

@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "ir/sizes.h"
 #include "ops/families.h"
+#include "ops/index_bounds.h"
 #include "ops/op_decls.h"
 #include "ops/shapes.h"
 #include "tenon/operators.h"
@@ -24,6 +25,7 @@ Tensors combine(std::string_view op, const SegmentAttrs& a, const Tensors& in, K
     fail("{}: one segment for each row is needed: {} and {}", op, ids, x);
   if (a.num_segments < 0) fail("{}: a negative number of segments: {}", op, a.num_segments);
   Tensor start = filled(none, x.dtype, with_extent(x.shape, 0, a.num_segments));
+  check_bounds(op, in[1], *type_of(start), 0, Negative::is_outside);
   return {tn::scatter(start, in[0], {in[1]}, Axes(0), mode)};
 }
 

@@ -111,7 +111,7 @@ Tensors distinct_rows(const UniqueAttrs& a, const Tensor& x) {
   Dim count = distinct_count(a, starts);
   Tensor k = tn::iota({count}), first = tn::searchsorted(number, k);
   Tensor end = tn::searchsorted(number, k, nullptr, "right");
-  Tensor indices = tn::gather(order, {first}, Axes(0));
+  Tensor indices = tn::gather(order, {first}, Axes(0), 0, "clamp");  // behind the last one: any
   Tensor inverse = tn::scatter(filled(0, DType::i64, {n}), number, {order}, Axes(0));
   Tensor values = tn::gather(x, {indices}, Axes(0));
   if (a.size) {  // behind the last one the fill value, or the first value

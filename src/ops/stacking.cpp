@@ -2,7 +2,6 @@
 #include "base/error.h"
 #include "ir/sizes.h"
 #include "ops/families.h"
-#include "ops/indexing.h"
 #include "ops/known_values.h"
 #include "ops/op_decls.h"
 #include "ops/shapes.h"
@@ -85,8 +84,9 @@ Tensors insert_values(const MaybeAxisAttrs& a, const Tensors& in) {
   Dim n = x.shape()[axis];
   Tensor values = inserted_values(x, axis, in[1], cast_to(in[2], x.dtype()));
   Dim count = values.shape()[axis];
-  Tensor places = tn::clip(wrap_negative(tn::reshape(in[1], {Dim(-1)}), n), 0, n);
-  places = tn::broadcast_to(cast_to(places, DType::i64), {count});
+  Tensor given = cast_to(tn::reshape(in[1], {Dim(-1)}), DType::i64);
+  Tensor places = tn::clip(tn::where(given < 0, given + n, given), 0, n);
+  places = tn::broadcast_to(places, {count});
   Tensor order = tn::argsort(tn::concat({places * 2, tn::iota({n}) * 2 + 1}, 0));
   return {tn::gather(tn::concat({values, x}, Axis(axis)), {order}, Axes(axis))};
 }
