@@ -118,8 +118,9 @@ struct LoadOptions {
   std::optional<bool> verify = {};
 
   uint32_t flags() const {
-    uint32_t checks = !verify ? 0u : *verify ? TENON_RT_VERIFY : TENON_RT_NO_VERIFY;
-    return checks | (trust ? TENON_RT_TRUST : 0u);
+    uint32_t flags = trust ? uint32_t{TENON_RT_TRUST} : 0;
+    if (verify) flags |= *verify ? TENON_RT_VERIFY : TENON_RT_NO_VERIFY;
+    return flags;
   }
 };
 

@@ -77,11 +77,11 @@ void bind_files(nb::module_& m) {
     UserCall place;
     return objects_of(load_safetensors(path.string(), verify));
   });
-  m.def("_parse_safetensors", [](const nb::bytes& bytes, const std::string& name,
-                                    std::optional<bool> verify) {
-    UserCall place;
-    return objects_of(parse_safetensors(view_of(bytes), name, verify));
-  });
+  m.def("_parse_safetensors",
+        [](const nb::bytes& bytes, const std::string& name, std::optional<bool> verify) {
+          UserCall place;
+          return objects_of(parse_safetensors(view_of(bytes), name, verify));
+        });
   nb::class_<PythonFile>(m, "_AtomicFile")
       .def(nb::init<const std::filesystem::path&>())
       .def("write", &PythonFile::write)

@@ -100,8 +100,8 @@ class Program {
   std::vector<NamedConstant> constants_;
   CompileOptions options_;
   std::shared_ptr<const CompiledGraph> code_;
-  std::shared_ptr<const CompiledGraph> at_opt_;  // without symbols, where that gains; or null
-  std::vector<KernelSet> sets_;                  // of all that is to be saved, whatever calls add
+  std::shared_ptr<const CompiledGraph> at_opt_;    // without symbols, where that gains; or null
+  std::vector<KernelSet> sets_;                    // of all that is to be saved, whatever calls add
   mutable std::shared_ptr<const tnx::File> file_;  // of the weights, until they are verified
   mutable std::atomic<bool> is_verified_ = true;
   mutable std::mutex mutex_;

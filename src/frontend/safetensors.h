@@ -21,7 +21,7 @@ namespace tn {
 constexpr std::string_view kMetadata = "__metadata__";
 constexpr std::string_view kChecksum = "tenon.checksum", kFormat = "tenon.format";
 constexpr std::string_view kFormatText = "1";
-constexpr size_t kDigits = 32;  // of the checksum
+constexpr size_t kDigits = 32;                 // of the checksum
 constexpr uint64_t kMostHeader = 100'000'000;  // as the format says
 
 struct FileType {

@@ -34,11 +34,11 @@ Val Graph::add(const OpDef& op, const Attrs* attrs, std::span<const Val> in, Typ
                 static_cast<int32_t>(in.size()),
                 values(),
                 static_cast<int32_t>(out.size())};
+  hand_out(attrs);
+  for (TypeRef type : out) hand_out(type);  // before they move: `out` may be a part of `types`
   operands.insert(operands.end(), in.begin(), in.end());
   types.insert(types.end(), out.begin(), out.end());
   ops.push_back(added);
-  hand_out(attrs);
-  for (TypeRef type : out) hand_out(type);
   return added.out;
 }
 

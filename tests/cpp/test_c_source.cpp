@@ -153,7 +153,7 @@ TEST_CASE("C source: whole plans, products among their steps") {
   %0 = dot %x, %y {lhs_contract=[1], rhs_contract=[0]}
   return %0
 })",
-      R"(func @batched(%x: bf16[4,3,2,5], %y: bf16[2,4,6,5]) -> bf16[2,4,3,6] {
+      R"(func @batched(%x: bf16[4,3,2,5], %y: bf16[2,4,6,5]) -> bf16[4,2,3,6] {
   %0 = dot %x, %y {lhs_contract=[3], rhs_contract=[3], lhs_batch=[0,2], rhs_batch=[1,0]}
   return %0
 })",

@@ -162,10 +162,12 @@ TEST_CASE("reading by index") {
   CHECK(longs(tn::gather(x, {at, at}, Axes{1, 0})) == Longs{10, 0});
   CHECK(longs(tn::gather(x, {tn::reshape(at, {2, 1}), at}, Axes{0, 1})) == Longs{10, 8, 2, 0});
   Tensor cube = counting({2, 3, 4});
-  CHECK(tn::gather(cube, {at, at}, Axes{0, 2}).shape() == Shape{2, 3});
+  CHECK(tn::gather(cube, {at, at}, Axes{0, 2}, 0, "clamp").shape() == Shape{2, 3});
   CHECK(longs(tn::gather(cube, {tn::array(Longs{1, 0}, {2}), at}, Axes{0, 2})) ==
         Longs{14, 18, 22, 0, 4, 8});
-  CHECK(longs(tn::take(x, tn::array(Longs{-1, 9}, {2}), 0)) == Longs{8, 9, 10, 11, 8, 9, 10, 11});
+  CHECK(longs(tn::take(x, tn::array(Longs{-1, 2}, {2}), 0)) == Longs{8, 9, 10, 11, 8, 9, 10, 11});
+  CHECK(longs(tn::gather(x, {tn::array(Longs{-1, 9}, {2})}, Axes(0), 0, "clamp")) ==
+        Longs{0, 1, 2, 3, 8, 9, 10, 11});
   CHECK(longs(tn::take_along_axis(x, tn::array(Longs{0, -1, 1}, {3, 1}), 1)) == Longs{0, 7, 9});
   CHECK(longs(tn::dynamic_slice(x, {Tensor(9), Tensor(1)}, {2, 2})) == Longs{5, 6, 9, 10});
   CHECK(floats(tn::one_hot(tn::array(Longs{1, 3}, {2}), 3)) == Floats{0, 1, 0, 0, 0, 0});
@@ -184,8 +186,8 @@ TEST_CASE("writing by index") {
         Longs{0, 1, 9, 9, 4, 5});
   CHECK(longs(tn::segment_sum(v, at, 3)) == Longs{30, 0, 30});
   Tensor beyond = tn::array(Longs{3, 1, -1}, {3});  // only the second one lies inside
-  CHECK(longs(tn::scatter(x, 9, {beyond}, Axes(1))) == Longs{0, 9, 2, 3, 9, 5});
-  CHECK(longs(tn::scatter(x, 9, {beyond}, Axes(1), "add")) == Longs{0, 10, 2, 3, 13, 5});
+  CHECK(longs(tn::scatter(x, 9, {beyond}, Axes(1), "set", 0, "drop")) == Longs{0, 9, 2, 3, 9, 5});
+  CHECK(longs(tn::scatter(x, 9, {beyond}, Axes(1), "add", 0, "drop")) == Longs{0, 10, 2, 3, 13, 5});
   CHECK(longs(tn::slice_update(x, 9, {0}, {3}, Ints(2), Axes(1))) == Longs{9, 1, 9, 9, 4, 9});
   CHECK(longs(tn::slice_update(x, v, {2}, {-4}, Ints(-1), Axes(1))) ==
         Longs{30, 20, 10, 30, 20, 10});

@@ -109,7 +109,7 @@ TEST_CASE("what is given is checked, by name") {
   CHECK(contains(error({}), "evaluate: data has no 'x'"));
   CHECK(contains(error({{"y", ones({8, 6})}}), "net has no 'y' among its data"));
   CHECK(contains(error({{"x", ones({7, 6})}}), "the shape of 'x' is [7,6], not [8,6]"));
-  CHECK(contains(error({{"x", ones({8, 6}, float64)}}), "'x' is float32, not float64"));
+  CHECK(contains(error({{"x", ones({8, 6}, float64)}}), "'x' is float64, not float32"));
   PhysicalSettings settings = kSettings;
   settings.keys.trainable = {"linear.weigh"};
   CHECK(contains(error_in([&] { tn::model::compile(mlp(), settings); }),
