@@ -1270,17 +1270,18 @@ Tensor searchsorted(const Operand& x1, const Operand& x2, const Operand& sorter 
     std::string_view side = "left", int64_t batch_dims = 0);
 
 /// Row s is the maximum of the rows of `x` whose segment in `segment_ids` is s; the least value of
-/// the type, -inf for floats, when there is none. Rows whose segment is out of bounds (also
-/// negative) are dropped.
+/// the type, -inf for floats, when there is none. A segment out of bounds (also a negative one) is
+/// an error, which compiled code checks under `debug_indices` only; otherwise it drops the row.
 Tensor segment_max(const Operand& x, const Operand& segment_ids, int64_t num_segments);
 
 /// Row s is the minimum of the rows of `x` whose segment in `segment_ids` is s; the largest value
-/// of the type, inf for floats, when there is none. Rows whose segment is out of bounds (also
-/// negative) are dropped.
+/// of the type, inf for floats, when there is none. A segment out of bounds (also a negative one)
+/// is an error, which compiled code checks under `debug_indices` only; otherwise it drops the row.
 Tensor segment_min(const Operand& x, const Operand& segment_ids, int64_t num_segments);
 
 /// Row s is the product of the rows of `x` whose segment in `segment_ids` is s; 1 when there is
-/// none. Rows whose segment is out of bounds (also negative) are dropped.
+/// none. A segment out of bounds (also a negative one) is an error, which compiled code checks
+/// under `debug_indices` only; otherwise it drops the row.
 Tensor segment_prod(const Operand& x, const Operand& segment_ids, int64_t num_segments);
 
 /// Row s is the sum of the rows of `x` whose segment in `segment_ids` is s; 0 when there is none. A

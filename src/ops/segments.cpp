@@ -35,8 +35,9 @@ constinit const OpDef segment_max = Composite<SegmentAttrs>{
     .name = "segment_max",
     .doc =
         "Row s is the maximum of the rows of `x` whose segment in `segment_ids` is s; the least "
-        "value of the type, -inf for floats, when there is none. Rows whose segment is out of "
-        "bounds (also negative) are dropped.",
+        "value of the type, -inf for floats, when there is none. A segment out of bounds (also a "
+        "negative one) is an error, which compiled code checks under `debug_indices` only; "
+        "otherwise it drops the row.",
     .args = {"x", "segment_ids"},
     .body = [](const SegmentAttrs& a, const Tensors& in) -> Tensors {
       return combine("segment_max", a, in, reals, least_of(in[0].dtype()), "max");
@@ -49,8 +50,9 @@ constinit const OpDef segment_min = Composite<SegmentAttrs>{
     .name = "segment_min",
     .doc =
         "Row s is the minimum of the rows of `x` whose segment in `segment_ids` is s; the largest "
-        "value of the type, inf for floats, when there is none. Rows whose segment is out of "
-        "bounds (also negative) are dropped.",
+        "value of the type, inf for floats, when there is none. A segment out of bounds (also a "
+        "negative one) is an error, which compiled code checks under `debug_indices` only; "
+        "otherwise it drops the row.",
     .args = {"x", "segment_ids"},
     .body = [](const SegmentAttrs& a, const Tensors& in) -> Tensors {
       return combine("segment_min", a, in, reals, largest_of(in[0].dtype()), "min");
@@ -62,8 +64,9 @@ constinit const OpDef segment_min = Composite<SegmentAttrs>{
 constinit const OpDef segment_prod = Composite<SegmentAttrs>{
     .name = "segment_prod",
     .doc =
-        "Row s is the product of the rows of `x` whose segment in `segment_ids` is s; 1 when there "
-        "is none. Rows whose segment is out of bounds (also negative) are dropped.",
+        "Row s is the product of the rows of `x` whose segment in `segment_ids` is s; 1 when "
+        "there is none. A segment out of bounds (also a negative one) is an error, which compiled "
+        "code checks under `debug_indices` only; otherwise it drops the row.",
     .args = {"x", "segment_ids"},
     .body = [](const SegmentAttrs& a, const Tensors& in) -> Tensors {
       return combine("segment_prod", a, in, numeric, 1, "mul");

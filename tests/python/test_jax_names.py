@@ -180,3 +180,6 @@ def test_segments():
     assert tn.segment_max(x, ids, 3).tolist() == [[4, 5], [-(2**63)] * 2, [3, 2]]
     assert tn.segment_min(x * 1.0, ids, 3).tolist() == [[1, 4], [float("inf")] * 2, [3, 2]]
     assert tn.segment_prod(x, ids, 3).tolist() == [[4, 20], [1, 1], [3, 2]]
+    for f in (tn.segment_max, tn.segment_min, tn.segment_prod):
+        with pytest.raises(IndexError, match="out of bounds"):
+            f(x, tn.array([0, 3, 0]), 3)
