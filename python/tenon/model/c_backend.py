@@ -63,7 +63,7 @@ def build(
         _core._fail("value", f"CBackend: the file has no function {name!r}: {', '.join(declared)}")
     arena = re.search(rf"#define {name.upper()}_ARENA_BYTES (\d+)", text)
     openmp = ("-fopenmp",) if threads > 1 else ()
-    library = _loaded(compile_c(text, (*flags, *openmp)))
+    library = compile_c(text, (*flags, *openmp))
     if threads > 1:
         library.omp_set_num_threads(threads)
         _alone_after_fork(library)
@@ -76,17 +76,27 @@ def build(
     )
 
 
-def compile_c(text: str, flags: Sequence[str] = FLAGS) -> bytes:
-    """A C file as a shared library, from the disk cache where one of the same content is kept.
+_libraries: dict[bytes, ctypes.CDLL] = {}  # by what they were made of; they stay loaded
+
+
+def compile_c(text: str, flags: Sequence[str] = FLAGS) -> ctypes.CDLL:
+    """A C file as a library: one that is loaded already, one of the disk cache, or a new one.
 
     The cache verifies what it reads: a damaged library is a miss, removed and compiled again.
     """
     command = [*compiler(), *EXACT, *flags, "-shared", "-fPIC"]
     content = "\0".join([text, *command, _version(command[0]), _processor()])
     key = b"C library " + hashlib.sha256(content.encode()).digest()
-    kept = _core._read_cache(key)
-    if kept is not None:
-        return kept
+    if key not in _libraries:
+        library = _core._read_cache(key)
+        if library is None:
+            library = _compiled(command, text)
+            _core._write_cache(key, library)
+        _libraries[key] = _loaded(library)
+    return _libraries[key]
+
+
+def _compiled(command: Sequence[str], text: str) -> bytes:
     with _room() as room:
         source, made = pathlib.Path(room, "model.c"), pathlib.Path(room, "model.so")
         source.write_text(text, encoding="utf-8")
@@ -96,23 +106,15 @@ def compile_c(text: str, flags: Sequence[str] = FLAGS) -> bytes:
         if done.returncode != 0:
             said = "\n".join(done.stderr.splitlines()[:12])
             _core._fail("value", f"CBackend: {shlex.join(command)} failed:\n{said}")
-        library = made.read_bytes()
-    _core._write_cache(key, library)
-    return library
-
-
-_libraries: dict[bytes, ctypes.CDLL] = {}  # by digest; they stay loaded
+        return made.read_bytes()
 
 
 def _loaded(library: bytes) -> ctypes.CDLL:
     """Loads a library from a file of its own, so that nothing can change what was verified."""
-    digest = hashlib.sha256(library).digest()
-    if digest not in _libraries:
-        with _room() as room:
-            path = pathlib.Path(room, "model.so")  # dlopen knows libraries by path: a new one
-            path.write_bytes(library)
-            _libraries[digest] = _opened(str(path))
-    return _libraries[digest]
+    with _room() as room:
+        path = pathlib.Path(room, "model.so")  # dlopen knows libraries by path: a new one
+        path.write_bytes(library)
+        return _opened(str(path))
 
 
 def _opened(path: str) -> ctypes.CDLL:
