@@ -187,3 +187,9 @@ def test_arguments_that_fuzzing_found(call, text):
     with pytest.raises(tn.Error) as raised:
         call()
     assert text in str(raised.value)
+
+
+def test_modules_are_found_beside_a_list_that_holds_itself():
+    module = tn.nn.Sequential(tn.nn.Linear(3, 2))
+    module.odd = itself()
+    assert [path for path, _ in module.named_modules()] == ["", "layers[0]"]

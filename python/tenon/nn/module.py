@@ -393,10 +393,11 @@ def _modules_in(
     while rest:
         path, value = rest.pop()
         inside: list[tuple[str, Any]] = []
-        if isinstance(value, Module):
-            if id(value) in found:
+        if isinstance(value, (Module, dict, list, tuple)):
+            if id(value) in found:  # a list may hold itself
                 continue
             found.add(id(value))
+        if isinstance(value, Module):
             yield path, value
             dot = "." if path else ""
             own = vars(value).items() if deeper else ()
