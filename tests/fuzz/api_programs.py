@@ -49,7 +49,8 @@ NOT_CALLED = {
     "__dataclass_fields__",
     "__dataclass_params__",
 }
-PRINTS = ("print", "progress", "Progress", "summary")  # names of what writes to the terminal by contract
+# Names of what writes to the terminal by contract.
+PRINTS = ("print", "progress", "Progress", "summary")
 WRAPPERS = [
     "tn.grad(lambda x: tn.sum({call}))({x})",
     "tn.vjp(lambda x: {call}, {x})",

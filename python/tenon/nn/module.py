@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from typing import Any, TypeAlias
+from typing import Any, NoReturn, TypeAlias
 
 import tenon as tn
 
@@ -328,6 +328,12 @@ class Module(Convertible):
         return None
 
     def __repr__(self) -> str:
+        try:
+            return self._shown()
+        except RecursionError:
+            _refuse_endless(self)
+
+    def _shown(self) -> str:
         shown = {n: v for n, v in vars(self).items() if n != "buffers" and not n.startswith("_")}
         own = self.describe()
         if own is not None:
@@ -342,7 +348,10 @@ class Module(Convertible):
         return module_html(self)
 
     def __tree_flatten__(self) -> tuple[dict[str, Any], type]:
-        return {name: _as_tree(value) for name, value in vars(self).items()}, type(self)
+        try:
+            return {name: _as_tree(value) for name, value in vars(self).items()}, type(self)
+        except RecursionError:
+            _refuse_endless(self)
 
     @staticmethod
     def __tree_unflatten__(cls: type, attributes: dict[str, Any]) -> Module:
@@ -435,6 +444,11 @@ def _as_tree(value: Any) -> Any:
 
 
 _LEAF = tn.tree.structure(0)
+
+
+def _refuse_endless(module: Module) -> NoReturn:
+    text = f"{type(module).__name__}: an attribute holds itself, or is nested too deeply"
+    raise _core.InvalidValue(text) from None
 
 
 def _holds_modules(value: Any) -> bool:
