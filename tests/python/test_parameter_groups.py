@@ -165,3 +165,29 @@ def test_closures_and_iterables():
 def test_errors(call, text):
     with pytest.raises((ValueError, TypeError), match=text):
         call(nn.Linear(1, 1))
+
+
+def test_groups_stay_in_functional_loops():
+    # Parameters that apply_gradients made are in no group by themselves: their names are.
+    params = {"a": tn.array([1.0]), "b": [tn.array([1.0])]}
+    groups = [{"params": params["a"], "lr": 0.0}, {"params": params["b"], "lr": 1.0}]
+    optimizer = tn.optim.SGD(groups)
+    grads = tn.tree.map(tn.ones_like, params)
+    for _ in range(3):
+        params = optimizer.apply_gradients(grads, params)
+    assert (params["a"].item(), params["b"][0].item()) == (1.0, -2.0)
+
+
+def test_groups_are_found_in_compiled_functions_after_init():
+    params = {"a": tn.array([1.0]), "b": tn.array([1.0])}
+    groups = [{"params": [params["a"]], "lr": 0.0}, {"params": [params["b"]], "lr": 1.0}]
+    grads = tn.tree.map(tn.ones_like, params)
+    optimizer = tn.optim.SGD(groups)
+    step = tn.compile(optimizer.apply_gradients, inputs=optimizer.state, outputs=optimizer.state)
+    others = tn.tree.map(tn.ones_like, params)
+    with pytest.raises(ValueError, match="[ab] is in none of the groups"):
+        optimizer.apply_gradients(grads, others)
+    optimizer.init(params)
+    for _ in range(2):
+        others = step(grads, others)
+    assert (others["a"].item(), others["b"].item()) == (1.0, -1.0)

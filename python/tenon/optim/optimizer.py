@@ -15,6 +15,7 @@ Schedule = Callable[[tn.Tensor], "tn.Tensor | float"]
 Rate: TypeAlias = "float | tn.Tensor | Schedule"
 Decay: TypeAlias = "float | Callable[[str, tn.Tensor], float]"
 Groups: TypeAlias = "list[tuple[Any, dict[str, Any]]]"
+Owners: TypeAlias = "dict[int, int]"  # the place of a group, by the id of a parameter
 
 
 class _BothHabits(type):
@@ -106,6 +107,7 @@ class Optimizer(metaclass=_BothHabits):
             self._check_not_negative(weight_decay=weight_decay)
         self.weight_decay = weight_decay
         self._modules: list[Module] = []
+        self._places: dict[str, int] = {}  # of groups, by the names of parameters seen there
 
     @property
     def learning_rate(self) -> tn.Tensor:
@@ -193,8 +195,10 @@ class Optimizer(metaclass=_BothHabits):
 
         Otherwise that happens with the first gradient; a compiled step is then traced twice.
         """
+        owners = self._owners()
         for name, parameter in named_tensors(parameters):
-            self._owner(parameter)._moments(name, _at_least_float32(parameter))
+            owner = self._owner(name, parameter, owners) or self
+            owner._moments(name, _at_least_float32(parameter))
 
     def update(self, model: Module, gradients: Any) -> None:
         """Puts new parameters into a model. `gradients` may leave some out."""
@@ -212,7 +216,7 @@ class Optimizer(metaclass=_BothHabits):
         """New parameters, as a tree like `gradients`."""
         self._count_step()
         with tn.no_grad():
-            return self._apply(gradients, parameters, ())
+            return self._apply(gradients, parameters, (), self._owners())
 
     def watch(self, parameters: Any) -> None:
         """Makes these the parameters of `step`.
@@ -274,12 +278,26 @@ class Optimizer(metaclass=_BothHabits):
         """The parameters of `step`, of all groups; names are those within a group."""
         return [pair for group in (self, *self._groups) for pair in group._own()]
 
-    def _owner(self, parameter: tn.Tensor) -> Optimizer:
-        """The group of a parameter: the first one unless another has it."""
-        for group in self._groups:
-            if any(own is parameter for _, own in group._own()):
-                return group
-        return self
+    def _owners(self) -> Owners:
+        """The groups by the parameters they hold now, for `_owner`."""
+        if not self._groups:
+            return {}
+        groups = enumerate((self, *self._groups))
+        return {id(own): place for place, group in groups for _, own in group._own()}
+
+    def _owner(self, name: str, parameter: tn.Tensor, owners: Owners) -> Optimizer | None:
+        """The group of a parameter; None where there are several and none has it.
+
+        What `apply_gradients` makes is in no group: there the name says which it was made from.
+        """
+        if not self._groups:
+            return self
+        if id(parameter) in owners:
+            self._places[name] = owners[id(parameter)]
+        elif name not in self._places:
+            # A first group that was given no parameters is that of all the others.
+            return None if self._own() else self
+        return (self, *self._groups)[self._places[name]]
 
     def _own(self) -> list[tuple[str, tn.Tensor]]:
         """The parameters of the group; one with several names, tied, under the first."""
@@ -300,21 +318,29 @@ class Optimizer(metaclass=_BothHabits):
             self._set_rate(self._schedule(self.state["step"]))
         self.state["step"] = self.state["step"] + 1
 
-    def _apply(self, gradient: Any, parameter: Any, path: tuple[Any, ...]) -> Any:
+    def _apply(
+        self, gradient: Any, parameter: Any, path: tuple[Any, ...], owners: Owners
+    ) -> Any:
         if isinstance(gradient, dict) and isinstance(parameter, dict):
             for key in gradient.keys() - parameter.keys():
                 self._refuse(f"a gradient for {_dotted((*path, key))}, which is no parameter")
-            return {k: self._apply(g, parameter[k], (*path, k)) for k, g in gradient.items()}
+            pairs = ((k, g, parameter[k]) for k, g in gradient.items())
+            return {k: self._apply(g, p, (*path, k), owners) for k, g, p in pairs}
         if isinstance(gradient, (list, tuple)) and isinstance(parameter, (list, tuple)):
             if len(gradient) != len(parameter):
                 counts = f"{len(gradient)} gradients for {len(parameter)} parameters"
                 self._refuse(f"{counts} in {_dotted(path)}")
-            pairs = enumerate(zip(gradient, parameter))
-            return [self._apply(g, p, (*path, i)) for i, (g, p) in pairs]
+            numbered = enumerate(zip(gradient, parameter))
+            return [self._apply(g, p, (*path, i), owners) for i, (g, p) in numbered]
         if not isinstance(gradient, tn.Tensor) or not isinstance(parameter, tn.Tensor):
             kinds = f"{type(gradient).__name__} for a {type(parameter).__name__}"
             self._refuse(f"the gradient of {_dotted(path)} is a {kinds}", "type")
-        return self._owner(parameter)._applied(_dotted(path), gradient, parameter)
+        name = _dotted(path)
+        owner = self._owner(name, parameter, owners)
+        if owner is None:
+            hint = "call optimizer.init(parameters) with those the groups were made of"
+            self._refuse(f"{name or 'a parameter'} is in none of the groups", hint=hint)
+        return owner._applied(name, gradient, parameter)
 
     def _applied(self, name: str, gradient: tn.Tensor, parameter: tn.Tensor) -> tn.Tensor:
         if gradient.shape != parameter.shape:
