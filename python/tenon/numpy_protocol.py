@@ -1,7 +1,8 @@
 """What NumPy's functions do with tensors: `np.sin(t)` is `tn.sin(t)`, also in traced functions.
 
-A function that has a counterpart here runs it and gives tensors. The others run on arrays: ufuncs
-give tensors of what comes out, other functions what NumPy gives.
+A function that has a counterpart here runs it and gives tensors. The others run on arrays, and so
+do calls with options or types that the counterpart has not: ufuncs give tensors of what comes out,
+other functions what NumPy gives.
 """
 
 from __future__ import annotations
@@ -65,7 +66,9 @@ def array_ufunc(self: Any, ufunc: Any, method: str, *inputs: Any, **options: Any
     if method == "__call__" and not options:
         found = getattr(_core, _UFUNCS.get(name, name), None)
         if found is not None:
-            return found(*inputs)
+            return _either(
+                lambda: found(*inputs), lambda: _tensors(ufunc(*_arrays(inputs))), inputs
+            )
     elif method in ("reduce", "accumulate") and set(options) <= {"axis", "keepdims"}:
         known = _REDUCTIONS if method == "reduce" else _SCANS
         if name in known:
@@ -79,10 +82,101 @@ def array_function(self: Any, func: Any, types: Any, args: Any, kwargs: Any) -> 
     if func not in _counterparts:
         _counterparts[func] = _counterpart(func)
     found = _counterparts[func]
-    if found is not None and (call := found(args, kwargs)) is not None:
-        return call()
-    return func(*_arrays(args), **_arrays(kwargs))
+    def on_arrays() -> Any:
+        return func(*_arrays(args), **_arrays(kwargs))
 
+    if found is not None and (call := found(args, kwargs)) is not None:
+        return _either(call, on_arrays, (args, kwargs))
+    return on_arrays()
+
+
+def _either(ours: Callable[[], Any], on_arrays: Callable[[], Any], given: Any) -> Any:
+    """What ours makes, or NumPy where ours refuses types that it takes, as bool in `max`."""
+    try:
+        return ours()
+    except _core.InvalidType:
+        if _is_traced(given):  # there are no elements to make arrays of
+            raise
+    return on_arrays()
+
+
+def _is_traced(value: Any) -> bool:
+    if isinstance(value, _core.Tensor):
+        return _core._is_traced(value)
+    values = value.values() if type(value) is dict else value
+    return type(value) in (list, tuple, dict) and any(map(_is_traced, values))
+
+
+# Arguments of NumPy's functions, those that are given, as ours have them.
+
+
+def _in_type(given: dict[str, Any]) -> dict[str, Any]:
+    dtype = given.pop("dtype", None)
+    if dtype is not None:
+        given["a"] = _core.asarray(given["a"]).astype(dtype)
+    return given
+
+
+def _deviation(given: dict[str, Any]) -> dict[str, Any]:
+    if "ddof" in given:
+        given["correction"] = given.pop("ddof")
+    return _in_type(given)
+
+
+def _bounds(given: dict[str, Any]) -> dict[str, Any]:
+    return {{"a_min": "min", "a_max": "max"}.get(name, name): v for name, v in given.items()}
+
+
+def _parts(given: dict[str, Any]) -> dict[str, Any]:
+    parts = given.pop("indices_or_sections")
+    given["sections" if isinstance(parts, int) else "indices"] = parts
+    return given
+
+
+def _order(given: dict[str, Any]) -> dict[str, Any]:
+    """Every sort here is stable, which is one of each kind."""
+    given.pop("kind", None)
+    given.pop("stable", None)
+    if given.get("axis", 0) is None:
+        given = {"a": _core.reshape(given["a"], (-1,))}
+    return given
+
+
+def _joined(given: dict[str, Any]) -> dict[str, Any]:
+    if given.get("axis", 0) is None:
+        given["arrays"] = [_core.reshape(_core.asarray(x), (-1,)) for x in given["arrays"]]
+        del given["axis"]
+    return given
+
+
+_ADAPTED: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
+    "argsort": _order,
+    "clip": _bounds,
+    "concatenate": _joined,
+    "mean": _in_type,
+    "sort": _order,
+    "split": _parts,
+    "std": _deviation,
+    "var": _deviation,
+}
+
+
+def _dot(a: Any, b: Any) -> Any:
+    a, b = _core.asarray(a), _core.asarray(b)
+    if a.ndim == 0 or b.ndim == 0:
+        return _core.multiply(a, b)
+    if b.ndim <= 2:
+        return _core.matmul(a, b)
+    return _core.tensordot(a, b, axes=([a.ndim - 1], [b.ndim - 2]))
+
+
+def _where(condition: Any, x: Any = None, y: Any = None) -> Any:
+    if x is None and y is None:
+        return _core.nonzero(_core.asarray(condition))
+    return _core.where(condition, x, y)
+
+
+_OURS: dict[str, Callable[..., Any]] = {"dot": _dot, "where": _where}  # others of the same name
 
 _counterparts: dict[Any, Any] = {}  # by NumPy's function: what `_counterpart` found
 
@@ -93,13 +187,16 @@ def _counterpart(func: Any) -> Any:
     import operator
 
     place = func.__module__.partition("numpy.")[2]
+    name = f"{place}.{func.__name__}".lstrip(".")
+    adapt = _ADAPTED.get(name, dict)
     try:
-        ours = operator.attrgetter(f"{place}.{func.__name__}".lstrip("."))(_namespace())
+        ours = _OURS.get(name) or operator.attrgetter(name)(_namespace())
         theirs = inspect.signature(func)
         parameters = list(inspect.signature(ours).parameters.values())
     except (AttributeError, TypeError, ValueError):
         return None
     names = {p.name for p in parameters}
+    ours_defaults = {p.name: p.default for p in parameters}
 
     def name_of(theirs_name: str, place: int) -> str | None:
         """Of the parameter of ours with that meaning: the same name, or an operand's place."""
@@ -114,14 +211,20 @@ def _counterpart(func: Any) -> Any:
             plain = not kwargs and all(hasattr(each, "dtype") for each in operands)
             return (lambda: ours(*args)) if plain else None
         bound = theirs.bind(*args, **kwargs).arguments
+        defaults = {name: p.default for name, p in theirs.parameters.items()}
+        changed = adapt({n: v for n, v in bound.items() if v is not defaults[n]})
         given: dict[str, Any] = {}
-        for place, (name, parameter) in enumerate(theirs.parameters.items()):
-            if name not in bound or bound[name] is parameter.default or bound[name] is None:
-                continue
-            here = name_of(name, place)
+        places = {name: place for place, name in enumerate(theirs.parameters)}
+        for name, value in changed.items():
+            here = name_of(name, places.get(name, len(parameters)))
             if here is None or here in given:
                 return None
-            given[here] = bound[name]
+            if value is None and ours_defaults[here] is not None:
+                return None  # it says something else than nothing
+            given[here] = value
+        missing = (p for p in parameters if p.default is p.empty and p.name not in given)
+        if any(p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD) for p in missing):
+            return None
         by_place = [given.pop(p.name) for p in parameters if p.kind is p.POSITIONAL_ONLY]
         return lambda: ours(*by_place, **given)
 

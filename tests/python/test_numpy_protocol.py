@@ -235,3 +235,41 @@ def test_jax():
     made = jax.numpy.asarray(tensor())
     assert isinstance(made, jax.Array)
     np.testing.assert_array_equal(np.asarray(made), X)
+
+
+V = np.array([3.0, 1.0, 2.0], np.float32)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x, v: np.sort(x, axis=None),
+        lambda x, v: np.argsort(x, axis=None),
+        lambda x, v: np.concatenate([x, x], axis=None),
+        lambda x, v: np.sort(v, kind="stable"),
+        lambda x, v: np.dot(v, v),
+        lambda x, v: np.dot(x, x),
+        lambda x, v: np.dot(v, np.float32(2)),
+        lambda x, v: np.dot(v.reshape(1, 1, 3), np.ones((2, 3, 2), np.float32)),
+        lambda x, v: np.where(v > 1)[0],
+        lambda x, v: np.where(v > 1, v, 0),
+        lambda x, v: np.clip(v, 1, 2),
+        lambda x, v: np.clip(v, None, 2),
+        lambda x, v: np.std(v, ddof=1),
+        lambda x, v: np.mean(v, dtype=np.float64),
+        lambda x, v: np.split(v, 3)[2],
+        lambda x, v: np.split(v, [1])[1],
+        lambda x, v: np.abs(v > 1),
+    ],
+)
+def test_arguments_of_numpy_run_ops(call):
+    got, want = call(tensor(), tensor(V)), call(X, V)
+    same(got, want)
+    assert got.shape == want.shape and got.dtype.name == want.dtype.name
+
+
+def test_types_that_ops_refuse_run_on_arrays():
+    v = tensor(V)
+    assert np.max(v > 1) and not np.min(v > 1)
+    with pytest.raises(tn.Error, match="bool"):
+        tn.compile(lambda x: np.max(x > 1))(v)
