@@ -280,6 +280,7 @@ constinit const OpDef fit_polynomial = Composite<PolyfitAttrs>{
         "`pinv`.",
     .args = {"x", "y", "?w"},
     .body = rule<polyfit_body>,
+    .precision = Precision::full,
     .samples = {{"f32[6], f32[6]", "deg=2"}, {"f32[7], f32[7,2], f32[7]", "deg=1"}},
 };
 

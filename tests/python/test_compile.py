@@ -481,10 +481,15 @@ def test_functions_and_what_they_hold_are_freed():
     gc.collect()
     assert owner() is None
     tn.eval(X)
+
+    def grow():
+        for i in range(300):
+            tn.compile(lambda x, i=i: x + i)(X)
+        gc.collect()
+
+    grow()  # which frees what others before it left to the collector
     before = tn.active_memory()
-    for i in range(300):
-        tn.compile(lambda x, i=i: x + i)(X)
-    gc.collect()
+    grow()
     assert tn.active_memory() == before
 
 

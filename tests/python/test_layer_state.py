@@ -198,7 +198,7 @@ def test_a_cnn_for_a_range_of_batches(tmp_path):
 
 
 def test_a_transformer_for_ranges_of_batches_and_lengths(tmp_path):
-    info = tn.InputInfo((RANGE, RANGE), tn.int32)
+    info = tn.InputInfo((RANGE, RANGE), tn.int64)
     make = lambda n: tn.random.randint(0, 11, (n, 9 - n), key=tn.random.key(n))  # noqa: E731
     assert_same_for_sizes(SmallGPT().eval(), info, make, tmp_path)
 

@@ -251,6 +251,15 @@ def test_trace_passes_signals_on(tmp_path, script):
     command = [sys.executable, "-m", "tenon.trace", "--dir", tmp_path, script, "60"]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, env=environment())
     process.stdout.readline()
+
+    def runs_written():
+        try:
+            return any(trace_log.read(log).of("run") for log in tmp_path.glob("trace_*.log"))
+        except tn.InvalidValue:
+            return False  # nothing yet
+
+    while not runs_written():
+        assert process.poll() is None  # the collector writes in the background
     process.terminate()
     assert process.wait(timeout=60) == 128 + signal.SIGTERM
     [log] = tmp_path.glob("trace_*.log")  # what was done until then
