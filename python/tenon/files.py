@@ -301,6 +301,8 @@ def _tensor_of(array: np.ndarray) -> _core.Tensor:
         return _core.bitcast(asarray(array.view(bits.name)), dtype)
     if not array.dtype.isnative:
         array = array.astype(array.dtype.newbyteorder("="))
+    if array.dtype == bool and array.size and array.view("u1").max() > 1:
+        raise ValueError("truth values that are neither 0 nor 1")
     return asarray(array)
 
 

@@ -481,3 +481,15 @@ def test_a_tensor_that_looks_like_the_comment_of_an_archive(tmp_path):
 
     tn.savez(tmp_path / "x.npz", x=tn.array(np.frombuffer(_NO_SUM, np.uint8)))
     assert bytes(tn.load(tmp_path / "x.npz")["x"].numpy()) == _NO_SUM
+
+
+@pytest.mark.parametrize("shape", [(3,), (1, 3), ()])
+def test_truth_values_of_arrays_are_checked(tmp_path, shape):
+    array = np.full(shape, 7, np.uint8).view(bool)
+    np.save(tmp_path / "x.npy", array)
+    np.savez(tmp_path / "x.npz", x=array)
+    for name in ("x.npy", "x.npz"):
+        with pytest.raises(tn.Error, match="neither 0 nor 1"):
+            tn.load(tmp_path / name)
+    np.save(tmp_path / "fine.npy", np.asfortranarray([[True, False], [False, False]]))
+    assert tn.load(tmp_path / "fine.npy").tolist() == [[True, False], [False, False]]
