@@ -43,7 +43,8 @@ def folded(title: str, text: str) -> str:
 def module_html(module: Any) -> str:
     """Every module in it, with its own parameters."""
     parts = {_plain(path): part for path, part in module.named_modules()}
-    everything = list(module.named_parameters())
+    buffers = {id(tensor) for _, tensor in module.named_buffers()}
+    everything = [pair for pair in module.named_parameters() if id(pair[1]) not in buffers]
     owned: dict[str, list[Any]] = {path: [] for path in parts}
     for name, tensor in everything:
         owned[_above(name, parts)].append(tensor)

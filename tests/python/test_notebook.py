@@ -42,6 +42,7 @@ def test_modules():
     assert "Linear(2 -> 3)" in shown and "9" in shown and "float32" in shown
     assert sum(cell == "3" for cell in shown) == 1
     assert cells(nn.ReLU())[0] == "ReLU: 0 parameters, 0 B"
+    assert cells(nn.BatchNorm1d(3))[0] == "BatchNorm1d: 6 parameters, 24 B"  # buffers are none
 
 
 def test_many_modules_are_cut():
