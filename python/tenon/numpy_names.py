@@ -75,6 +75,8 @@ def delete(x: Any, obj: Any, axis: int | None = None) -> Tensor:
         x = _core.asarray(x)
         length = x.size if axis is None else x.shape[axis]
         obj = _core.arange(*obj.indices(length))
+    if isinstance(obj, (list, tuple)) and not obj:
+        obj = _core.zeros((0,), dtype=_core.int64)
     return _core.delete_elements(x, obj, axis)
 
 

@@ -51,6 +51,7 @@ CALLS = {
     "delete several": lambda xp, a: xp.delete(a, [0, -1, 0], axis=1),
     "delete slice": lambda xp, a: xp.delete(a, slice(None, None, 2), axis=1),
     "delete slice of flat": lambda xp, a: xp.delete(a, slice(1, 5)),
+    "delete an empty list": lambda xp, a: xp.delete(a, []),
     "delete nothing": lambda xp, a: xp.delete(a, slice(0, 0), axis=0),
     "delete all": lambda xp, a: xp.delete(a, [0, 1, 2], axis=0),
     "delete by mask": lambda xp, a: xp.delete(a, xp.asarray([True, False, True]), axis=0),
