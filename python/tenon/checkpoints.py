@@ -55,13 +55,28 @@ def load_checkpoint(
     The checksum of the file is compared, unless `verify` is False.
     """
     name = files.path_of("load_checkpoint", path)
+    return _put(name, _read(name, verify), random, parts)
+
+
+def _read(name: str, verify: bool | None) -> tuple[files.Tensors, dict[str, Any], dict[str, Any]]:
+    """The tensors of a file, what it says of its parts, and the values of those."""
     with files.opening(name):
         tensors, metadata = _core._load_safetensors(name, verify)
     try:
         saved = _parts(name, metadata)
-        values = {part: _unpacked(value, tensors) for part, value in saved.items()}
+        return tensors, saved, {part: _unpacked(value, tensors) for part, value in saved.items()}
     except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError) as error:
         _core._fail("value", f"load_checkpoint: {name} is damaged: its metadata: {error!r}")
+
+
+def _put(
+    name: str,
+    read: tuple[files.Tensors, dict[str, Any], dict[str, Any]],
+    random: bool,
+    parts: dict[str, Any],
+) -> dict[str, Any]:
+    """Puts what was read into the parts that are given, and returns the others."""
+    tensors, saved, values = read
     for part, into in parts.items():
         _check_part(name, saved, part, into)
     for part, into in parts.items():
@@ -197,10 +212,19 @@ class Checkpoints:
             if path is None:
                 return {}
             try:
-                return load_checkpoint(path, random=random, verify=verify, **parts)
+                read = _read(path, verify)
             except files.MissingFile:  # another process saved a later one, and removed this one
                 if step is not None or path == self.latest():
                     raise
+                continue
+            except _core.InvalidValue as error:
+                earlier = [s for s in self.steps() if self.path(s) < path]
+                text, _, rest = str(error).partition("\n")
+                if step is not None or not earlier or "hint" in rest:
+                    raise
+                hint = f"the checkpoint before it: checkpoints.load({earlier[-1]}, ...)"
+                _core._fail("value", text, hint)
+            return _put(path, read, random, parts)
 
     def steps(self) -> list[int]:
         """The steps there are checkpoints of, in order."""

@@ -288,3 +288,19 @@ def test_how_many_are_kept(tmp_path):
 
 def test_examples_in_the_documentation():
     assert doctest.testmod(checkpoints, extraglobs={"tn": tn}).failed == 0
+
+
+def test_a_damaged_checkpoint_names_the_one_before(tmp_path):
+    model, _ = trained(0)
+    kept = tn.Checkpoints(tmp_path)
+    kept.save(10, model=model)
+    kept.save(20, model=model)
+    path = pathlib.Path(kept.latest())
+    path.write_bytes(path.read_bytes()[:-1])
+    with pytest.raises(ValueError, match=r"damaged(.|\n)*before it: checkpoints.load\(10, "):
+        kept.load(model=model)
+    assert kept.load(10, model=model) == {"step": 10}
+    os.remove(kept.path(10))
+    with pytest.raises(ValueError, match="damaged") as caught:
+        kept.load(model=model)
+    assert "before it" not in str(caught.value)
