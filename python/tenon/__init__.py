@@ -210,6 +210,11 @@ if not TYPE_CHECKING:  # to type checkers it would say that every name exists
             found = getattr(import_module(f"tenon.{_LATER[name]}"), name)
             globals()[name] = found
             return found
+        if name.endswith("_result"):
+            from .copying import result_class
+
+            if kind := result_class(name):
+                return kind
         from ._advice import missing_name
 
         raise AttributeError(missing_name(name, __dir__()), name=name)

@@ -127,6 +127,42 @@ def _text(x: _Tensor) -> str:
     return f"{x.dtype.name}{list(x.shape)}"
 
 
+_copied = _Tensor.__copy__
+
+
+def _copy(self: _Tensor) -> _Tensor:
+    """For `copy.copy`: of the same class, with the same attributes."""
+    return _as_class(self, vars(self) if type(self) is not _Tensor else {})
+
+
+def _deepcopy(self: _Tensor, memo: dict[int, Any]) -> _Tensor:
+    if type(self) is _Tensor:
+        return _copied(self)
+    import copy
+
+    return _as_class(self, copy.deepcopy(vars(self), memo))
+
+
+def _as_class(self: _Tensor, attributes: dict[str, Any]) -> _Tensor:
+    made, kind = _copied(self), type(self)
+    if kind is _Tensor:
+        return made
+    own = kind.__new__(kind)
+    _Tensor.__init__(own, made)
+    vars(own).update(attributes)
+    return own
+
+
+def _cpu(self: _Tensor) -> _Tensor:
+    """The tensor itself: all are on the CPU."""
+    return self
+
+
+def _contiguous(self: _Tensor) -> _Tensor:
+    """The tensor itself: elements of all stand one after the other."""
+    return self
+
+
 def install(tensor: type) -> None:
     for name, dtype in _CONVERSIONS.items():
         setattr(tensor, name, _conversion(name, dtype))
@@ -138,4 +174,8 @@ def install(tensor: type) -> None:
     tensor.transpose = transpose  # type: ignore[attr-defined]
     tensor.repeat = _repeat  # type: ignore[attr-defined]
     tensor.where = _where  # type: ignore[attr-defined]
+    tensor.cpu = _cpu  # type: ignore[attr-defined]
+    tensor.contiguous = _contiguous  # type: ignore[attr-defined]
+    tensor.__copy__ = _copy  # type: ignore[attr-defined]
+    tensor.__deepcopy__ = _deepcopy  # type: ignore[attr-defined]
     tensor.t = _t  # type: ignore[attr-defined]

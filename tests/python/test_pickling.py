@@ -413,3 +413,39 @@ def test_a_process_that_has_not_imported_the_package(tmp_path):
     code = f"import pickle; print(pickle.load(open({str(path)!r}, 'rb')).shape)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.stdout == "(2, 3)\n", done.stderr
+
+
+def test_copies_of_subclasses_keep_their_class_and_attributes():
+    x = Named([1.0, 2.0], ["pair"])
+    x.requires_grad = True
+    shallow, deep = copy.copy(x), copy.deepcopy(x)
+    for got in (shallow, deep):
+        assert type(got) is Named and got.name == ["pair"] and got.tolist() == [1, 2]
+        assert got.requires_grad and got.is_leaf
+    assert shallow.name is x.name and deep.name is not x.name
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda x: tn.top_k(x[0], 2),
+        lambda x: x.max(dim=0),
+        lambda x: x.sort(dim=1),
+        lambda x: tn.linalg.svd(x),
+        lambda x: tn.unique_counts(x),
+    ],
+)
+def test_results_with_names(make):
+    results = make(tn.array([[1.0, 3.0], [2.0, 5.0]]))
+    got = through(results)
+    assert type(got) is type(results)
+    assert [x.tolist() for x in got] == [x.tolist() for x in results]
+
+
+def test_results_with_names_in_another_process():
+    data = pickle.dumps(tn.array([[1.0, 3.0]]).max(dim=1))
+    code = f"import pickle; print(pickle.loads({data!r}).values.tolist())"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.stdout == "[3.0]\n", done.stderr
+    with pytest.raises(AttributeError):
+        tn.no_such_result
