@@ -60,6 +60,11 @@ bool is_exact_integer(PyObject* o) {
   return !overflow && value >= -kMost && value <= kMost;
 }
 
+PyObject* referent(PyObject* weak) {
+  PyObject* found = PyWeakref_GetObject(weak);
+  return found == Py_None ? nullptr : found;
+}
+
 bool same_object(PyObject* a, PyObject* b) {
   if (a == b) return true;
   if (Py_TYPE(a) != Py_TYPE(b)) return false;
@@ -90,7 +95,7 @@ bool same_object(PyObject* a, PyObject* b) {
 }
 
 bool CallKey::Constant::is(const Constant& now) const {
-  if (weak) return PyWeakref_GetObject(value.ptr()) == now.value.ptr();
+  if (weak) return referent(value.ptr()) == now.value.ptr();
   return same_object(value.ptr(), now.value.ptr());
 }
 
@@ -115,9 +120,8 @@ void CallKey::hold_weakly() {
 }
 
 bool CallKey::is_dead() const {
-  return std::ranges::any_of(constants, [](const Constant& c) {
-    return c.weak && PyWeakref_GetObject(c.value.ptr()) == Py_None;
-  });
+  return std::ranges::any_of(constants,
+                             [](const Constant& c) { return c.weak && !referent(c.value.ptr()); });
 }
 
 bool StaticArguments::has(size_t position) const {

@@ -19,6 +19,9 @@ struct StaticArguments {
 /// Equal with equal classes, also inside tuples: 1, True and 1.0 differ, and so do 0.0 and -0.0.
 bool same_object(PyObject* a, PyObject* b);
 
+/// What a weak reference leads to, or null: it is dead, and no other object, None neither.
+PyObject* referent(PyObject* weak);
+
 /// Whether a float holds it: then it becomes the same whether it is known or given at run time.
 bool is_exact_integer(PyObject* o);
 
@@ -74,6 +77,8 @@ struct CallKey {
   /// "params['w']". `names` are those of the first arguments, as far as known.
   using Names = std::vector<std::string>;
   std::string path(size_t leaf, const Names& names) const;
+  /// Where `data[k]` belongs: "model: Config".
+  std::string path_of_data(size_t k, const Names& names) const;
   /// What is other here than in `known`.
   std::vector<Difference> differences(const CallKey& known, const Names& names) const;
   void clear();

@@ -1,4 +1,5 @@
 // What differs between two calls of a compiled function, for readers.
+#include <algorithm>
 #include <bit>
 
 #include "base/error.h"
@@ -49,6 +50,17 @@ std::string CallKey::path(size_t leaf, const Names& names) const {
   size_t part = 0;
   for (; leaf >= parts[part].leaves; ++part) leaf -= parts[part].leaves;
   return name(part, names) + (parts[part].structure ? parts[part].structure->path(leaf) : "");
+}
+
+std::string CallKey::path_of_data(size_t k, const Names& names) const {
+  size_t before = 0;
+  auto has_data = [](const Structure::Node& node) { return node.data.is_valid(); };
+  for (size_t i = 0; i < parts.size(); ++i) {
+    if (parts[i].structure)
+      before += static_cast<size_t>(std::ranges::count_if(parts[i].structure->nodes(), has_data));
+    if (k < before) return format("{}: {}", name(i, names), Py_TYPE(data[k].ptr())->tp_name);
+  }
+  return "the arguments";
 }
 
 std::string CallKey::text(size_t leaf) const {

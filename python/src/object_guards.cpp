@@ -17,14 +17,17 @@ nb::module_ reads_module() { return nb::module_::import_("tenon.object_reads"); 
 
 /// The object, or a weak reference to it where there are such.
 std::pair<nb::object, bool> held_weakly(nb::handle object) {
-  if (!PyType_SUPPORTS_WEAKREFS(Py_TYPE(object.ptr()))) return {nb::borrow(object), false};
+  bool passing = PyMethod_Check(object.ptr());  // made whenever it is asked for
+  if (passing || !PyType_SUPPORTS_WEAKREFS(Py_TYPE(object.ptr())))
+    return {nb::borrow(object), false};
   PyObject* reference = PyWeakref_NewRef(object.ptr(), nullptr);
   if (!reference) throw nb::python_error();
   return {nb::steal(reference), true};
 }
 
+/// Null where it is dead.
 PyObject* target(const nb::object& held, bool weak) {
-  return weak ? PyWeakref_GetObject(held.ptr()) : held.ptr();
+  return weak ? referent(held.ptr()) : held.ptr();
 }
 
 /// Whether a class reads attributes as `object` does, apart from `__getattr__`.
@@ -47,9 +50,7 @@ nb::object attribute(PyObject* owner, const nb::object& name) {
 
 /// container[step], or null.
 nb::object item(const nb::object& container, nb::handle step) {
-  bool of_method = PyMethod_Check(container.ptr());
-  PyObject* found = of_method ? Py_NewRef(PyMethod_GET_SELF(container.ptr()))
-                              : PyObject_GetItem(container.ptr(), step.ptr());
+  PyObject* found = PyObject_GetItem(container.ptr(), step.ptr());
   if (!found) PyErr_Clear();
   return nb::steal(found);
 }
@@ -97,6 +98,9 @@ ObjectGuards::Record::Record(const CallArguments& args, const CallKey::Names& na
     if (may_have_attributes(constant.value.ptr()))
       roots.append(nb::make_tuple(args.key.path(constant.leaf, names), k, constant.value));
   }
+  for (size_t k = 0; k < args.key.data.size(); ++k)
+    roots.append(nb::make_tuple(args.key.path_of_data(k, names), args.key.constants.size() + k,
+                                args.key.data[k]));
   if (!PyFunction_Check(args.function.ptr()))
     for (nb::handle root : reads_module().attr("fixed_roots")(args.function))
       roots.append(nb::make_tuple(root[0], -1, root[1]));
@@ -140,6 +144,7 @@ ObjectGuards ObjectGuards::Record::guards(const std::string& f) {
     if (o.before < 0) {
       o.constant = nb::cast<int64_t>(owner[1]);
       if (o.constant < 0) std::tie(o.object, o.weak) = held_weakly(owner[2]);
+      o.steps = owner[3];
     } else {
       o.name = owner[1], o.steps = owner[2];
     }
@@ -173,7 +178,6 @@ ObjectGuards::Seen ObjectGuards::seen_of(nb::handle record, std::span<const Open
   } else if (kind == "method") {
     seen.kind = Seen::Kind::method;
     std::tie(seen.value, seen.weak) = held_weakly(record[1]);
-    seen.parts.push_back(seen_of(record[2], open));
   } else if (kind == "sequence") {
     seen.kind = Seen::Kind::sequence, with_class(record[1]), with_parts(record[2]);
   } else if (kind == "dict") {
@@ -217,8 +221,7 @@ bool ObjectGuards::is(const Seen& seen, PyObject* now, const Objects& objects) {
     case tensor:
       return same_tensor(seen.value.ptr(), now);
     case method:
-      return PyMethod_Check(now) && PyMethod_GET_FUNCTION(now) == target(seen.value, seen.weak) &&
-             is(seen.parts[0], PyMethod_GET_SELF(now), objects);
+      return PyMethod_Check(now) && PyMethod_GET_FUNCTION(now) == target(seen.value, seen.weak);
     case sequence: {
       auto count = static_cast<Py_ssize_t>(seen.parts.size());
       if (!seen.has_class_of(now) || PySequence_Fast_GET_SIZE(now) != count) return false;
@@ -244,7 +247,9 @@ bool ObjectGuards::is(const Seen& seen, PyObject* now, const Objects& objects) {
     case array:
       return same_array(seen.value, now);
     case object:
-      return seen.has_class_of(now) && objects[seen.owner].ptr() == now;
+      if (!seen.has_class_of(now)) return false;
+      return objects[seen.owner].ptr() == now ||
+             (PyMethod_Check(now) && same_object(objects[seen.owner].ptr(), now));
   }
   return false;
 }
@@ -255,14 +260,15 @@ bool ObjectGuards::find_objects(const CallKey& call, Objects& objects) const {
   for (const Owner& o : owners_) {
     nb::object found;
     if (o.constant >= 0) {
-      found = call.constants[static_cast<size_t>(o.constant)].value;
+      size_t k = static_cast<size_t>(o.constant), count = call.constants.size();
+      found = k < count ? call.constants[k].value : call.data[k - count];
     } else if (o.before < 0) {
       found = nb::borrow(target(o.object, o.weak));
     } else {
       found = attribute(objects[static_cast<size_t>(o.before)].ptr(), o.name);
-      for (nb::handle step : o.steps)
-        if (found.is_valid()) found = item(found, step);
     }
+    for (nb::handle step : o.steps)
+      if (found.is_valid()) found = item(found, step);
     if (!found.is_valid()) return false;
     objects.push_back(std::move(found));
   }

@@ -74,7 +74,8 @@ class ObjectGuards {
       return cls.ptr() == reinterpret_cast<PyObject*>(Py_TYPE(now));
     }
   };
-  /// An object that was read: a constant of the call, a fixed one, or one inside another.
+  /// An object that was read: in a constant of the call (behind those, in the data of its trees),
+  /// a fixed one, or one inside another.
   struct Owner {
     int64_t before = -1, constant = -1;
     nb::object object = {};  // fixed

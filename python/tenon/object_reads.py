@@ -49,6 +49,12 @@ def is_plain(value: Any) -> bool:
     return bool(cls.__flags__ & _HEAP_TYPE) or hasattr(value, "__dict__")
 
 
+_PARTS: dict[type, tuple[str, ...]] = {  # of callables that are made of others
+    types.MethodType: ("__func__", "__self__"),
+    functools.partial: ("func", "args", "keywords"),
+}
+
+
 def fixed_roots(fun: Any) -> list[tuple[str, Any]]:
     """The plain objects that a callable is made of, and their names: `self` of a method."""
     found: list[tuple[str, Any]] = []
@@ -68,8 +74,8 @@ class Reads:
 
     def __init__(self, roots: list[tuple[str, int, Any]], given: dict[str, Any]) -> None:
         """`given` are parameters of the trace that stand for attributes, by path."""
-        # By object: (the one before it or -1, attribute, indices), and for roots which constant of
-        # the call it is, or -1 and the object itself.
+        # By object: (the one before it, attribute, indices), and for roots (-1, which constant of
+        # the call it is in, or -1, and then the object itself, indices).
         self.owners: list[tuple[Any, ...]] = []
         self.names: list[str] = []
         self.guards: dict[tuple[int, str], tuple[Any, ...]] = {}
@@ -81,9 +87,17 @@ class Reads:
         for name, constant, value in roots:
             self.add_root(name, constant, value)
 
-    def add_root(self, name: str, constant: int, value: Any) -> None:
-        if is_plain(value) and id(value) not in self._known:
-            self._add((-1, constant, None if constant >= 0 else value), name, value)
+    def add_root(self, name: str, constant: int, value: Any, steps: tuple[Any, ...] = ()) -> None:
+        if isinstance(value, (list, tuple, dict)):  # what trees hold besides leaves
+            inside = value.items() if isinstance(value, dict) else enumerate(value)
+            for step, part in inside:
+                self.add_root(name, constant, part, (*steps, step))
+        elif (is_plain(value) or type(value) in _PARTS) and id(value) not in self._known:
+            fixed = None if constant >= 0 else value
+            path, count = name, 1
+            while path in self.names:  # open attributes are found by their paths
+                path, count = f"{name} ({count + 1})", count + 1
+            self._add((-1, constant, fixed, steps), path, value)
 
     def _add(self, owner: tuple[Any, ...], name: str, value: Any) -> int:
         number = len(self.owners)
@@ -91,7 +105,10 @@ class Reads:
         self.names.append(name)
         self._objects.append(value)
         self._known[id(value)] = number
-        if _is_python(type(value)) and _watch(type(value)):
+        if type(value) in _PARTS:
+            for part in _PARTS[type(value)]:
+                self.guards[number, part] = self._seen(getattr(value, part), number, part, ())
+        elif _is_python(type(value)) and _watch(type(value)):
             self._classes.append(type(value))
         elif hasattr(value, "__dict__"):  # of a class that cannot be watched: all it has
             self.guards[number, "__dict__"] = self._seen(value.__dict__, number, "__dict__", ())
@@ -112,14 +129,24 @@ class Reads:
         if number is None:
             return value
         place = number, name
-        if place not in self.guards and _is_data(owner, name, value):
+        if place not in self.guards:
             path = self._path(number, name, ())
-            if path in self._given:
+            if path in self._given and _is_data(owner, name, value):
                 self._opened[place] = self._given[path]
                 self.guards[place] = "open", list(self._given).index(path)
-            else:
-                self.guards[place] = self._seen(value, number, name, ())
+            elif seen := self._seen_at(number, name, value):
+                self.guards[place] = seen
         return self._opened.get(place, value)
+
+    def _seen_at(self, owner: int, name: str, value: Any) -> tuple[Any, ...] | None:
+        """The same for an attribute; None where it is computed, of what is noted itself."""
+        if type(self._objects[owner]) in _PARTS or _is_data(self._objects[owner], name, value):
+            return self._seen(value, owner, name, ())
+        if name.startswith("__") and name.endswith("__"):
+            return None
+        if isinstance(value, types.MethodType):  # an attribute of the object may come before it
+            return "method", value.__func__
+        return ("same", value) if isinstance(value, types.FunctionType) else None
 
     def _seen(self, value: Any, owner: int, name: str, steps: tuple[Any, ...]) -> tuple[Any, ...]:
         """What is compared later: a value, or the parts of a container."""
@@ -129,9 +156,6 @@ class Reads:
             return ("any",) if _core._is_traced(value) else ("tensor", value)
         if isinstance(value, _VALUES):
             return "equal", value
-        if isinstance(value, types.MethodType):
-            place = (*steps, "__self__")
-            return "method", value.__func__, self._seen(value.__self__, owner, name, place)
         if isinstance(value, (list, tuple)):
             parts = [self._seen(v, owner, name, (*steps, i)) for i, v in enumerate(value)]
             return "sequence", type(value), tuple(parts)
@@ -142,11 +166,11 @@ class Reads:
             return "set", type(value), frozenset(value)
         if "numpy" in sys.modules and isinstance(value, sys.modules["numpy"].ndarray):
             return "array", value.copy()
-        if is_plain(value):
+        if is_plain(value) or type(value) in _PARTS:
             number = self._known.get(id(value))
             if number is None:
                 number = self._add((owner, name, steps), self._path(owner, name, steps), value)
-            known = _is_python(type(value))  # by its attributes
+            known = type(value) in _PARTS or _is_python(type(value))  # by its attributes
             return ("object", number, type(value)) if known else ("same", value)
         if type(value).__hash__ is None:
             path = self._path(owner, name, steps)
@@ -167,8 +191,8 @@ class Reads:
         for (owner, name), seen in list(self.guards.items()):
             if seen[0] == "open":
                 continue
-            fresh = self._seen(_plainly(self._objects[owner], name), owner, name, ())
-            if _same(seen, fresh):
+            fresh = self._seen_at(owner, name, _plainly(self._objects[owner], name))
+            if fresh is None or _same(seen, fresh):
                 continue
             self.guards[owner, name] = fresh
             from_nothing = seen[0] == "absent" or seen == ("equal", None)
@@ -181,7 +205,7 @@ def path_text(owner: str, name: str, steps: tuple[Any, ...]) -> str:
     path = owner if name == "__dict__" else f"{owner}.{name}"
     if name == "__dict__" and steps:
         path, steps = f"{path}.{steps[0]}", steps[1:]
-    return path + "".join(".__self__" if s == "__self__" else f"[{s!r}]" for s in steps)
+    return path + "".join(f"[{s!r}]" for s in steps)
 
 
 def _same(a: Any, b: Any) -> bool:
