@@ -69,7 +69,7 @@ def test_schedulers_count_steps_of_their_own():
         (lambda o: kinds.StepLR(o, 2, 0.5), [1, 1, 0.5, 0.5]),
         (lambda o: kinds.ExponentialLR(o, 0.5), [1, 0.5, 0.25, 0.125]),
         (lambda o: kinds.LinearLR(o, 0.5, 1.0, 2), [0.5, 0.75, 1, 1]),
-        (lambda o: kinds.CosineAnnealingLR(o, 2), [1, 0.5, 0, 0]),
+        (lambda o: kinds.CosineAnnealingLR(o, 2), [1, 0.5, 0, 0.5]),
         (lambda o: kinds.LambdaLR(o, lambda step: 1 / (1 + step)), [1, 1 / 2, 1 / 3, 1 / 4]),
     ]:
         optimizer, w = optim.SGD(lr=1.0), tn.array([0.0])
@@ -100,6 +100,15 @@ def test_schedulers_have_the_rates_of_pytorch(case):
         np.testing.assert_allclose(scheduler.get_last_lr(), rows[5, 0], rtol=1e-6)
 
 
+def test_rates_read_as_they_were_set():
+    optimizer = optim.SGD(lr=0.1)
+    for rate in (0.1, 3e-4, 0.123456, 1, 0, 2.0**127):
+        optimizer.param_groups[0]["lr"] = rate
+        assert optimizer.param_groups[0]["lr"] == rate
+    optimizer.lr = 0.1
+    assert optim.lr_scheduler.StepLR(optimizer, 2).get_last_lr() == [0.1]
+
+
 def test_schedulers_refuse_what_makes_no_sense():
     kinds, optimizer = optim.lr_scheduler, optim.SGD(lr=0.5, momentum=0.9)
     for call, text in [
@@ -114,7 +123,11 @@ def test_schedulers_refuse_what_makes_no_sense():
         with pytest.raises(ValueError, match=text):
             call()
     cycle = kinds.OneCycleLR(optimizer, 1.0, total_steps=3)
-    cycle.step(), cycle.step()
+    rates = []
+    for _ in range(3):
+        cycle.step()
+        rates += cycle.get_last_lr()
+    assert rates[0] > rates[1] == rates[2] > 0
     with pytest.raises(ValueError, match="the cycle ends after 3 steps"):
         cycle.step()
 

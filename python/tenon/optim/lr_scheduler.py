@@ -23,7 +23,7 @@ import tenon as tn
 
 from .. import _core
 from .optimizer import Optimizer, Schedule
-from .schedules import cosine_decay, exponential_decay, linear_schedule, step_decay
+from .schedules import exponential_decay, linear_schedule, step_decay
 
 
 class LRScheduler:
@@ -139,11 +139,30 @@ class LinearLR(LRScheduler):
 
 
 class CosineAnnealingLR(LRScheduler):
-    """From the first learning rate to `eta_min` in `T_max` steps; there it stays."""
+    """From the first learning rate to `eta_min` in `T_max` steps, then back up in as many.
+
+    `optim.cosine_decay` stays at its end.
+
+        >>> optimizer = tn.optim.SGD(lr=1.0)
+        >>> scheduler = tn.optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=2)
+        >>> rates = []
+        >>> for epoch in range(5):
+        ...     rates += scheduler.get_last_lr()
+        ...     scheduler.step()
+        >>> rates
+        [1.0, 0.5, 0.0, 0.5, 1.0]
+    """
 
     def __init__(self, optimizer: Optimizer, T_max: int, eta_min: float = 0.0) -> None:
-        rates = rates_of(optimizer)
-        super().__init__(optimizer, *(cosine_decay(first, T_max, eta_min) for first in rates))
+        if not T_max > 0:
+            _core._fail("value", f"CosineAnnealingLR: T_max must be above 0, not {T_max}")
+        schedule = partial(partial, _cosine_wave, T_max, eta_min)
+        super().__init__(optimizer, *map(schedule, rates_of(optimizer)))
+
+
+def _cosine_wave(steps: int, least: float, first: float, step: tn.Tensor) -> float:
+    place = int(step.item()) % (2 * steps) / steps
+    return least + (first - least) * (1 + math.cos(math.pi * place)) / 2
 
 
 class OneCycleLR(LRScheduler):
@@ -151,7 +170,8 @@ class OneCycleLR(LRScheduler):
 
     It takes `total_steps` steps, or `epochs * steps_per_epoch`, a share `pct_start` of them up. The
     last rate is the first divided by `final_div_factor`. With `three_phase` it goes down to the
-    first rate as fast as it went up, and only then to the last. Steps beyond the cycle are errors.
+    first rate as fast as it went up, and only then to the last. `total_steps` calls of `step` are
+    taken, of which the last leaves the rate as it is; more are errors.
 
     With `cycle_momentum` the momentum, or the first of `betas`, goes the other way, between
     `max_momentum` and `base_momentum`. That is an option of the optimizer, which a compiled step
@@ -212,7 +232,7 @@ class OneCycleLR(LRScheduler):
         return self._at(rates)
 
     def step(self) -> None:
-        if self.last_epoch + 1 >= self.total_steps:
+        if self.last_epoch >= self.total_steps:
             _core._fail("value", f"OneCycleLR: the cycle ends after {self.total_steps} steps")
         super().step()
         if self._cycles:
@@ -225,7 +245,7 @@ class OneCycleLR(LRScheduler):
 
     def _at(self, values: Sequence[float]) -> float:
         """Between the two of `values` around the step, those at the ends of the phases."""
-        step = self.last_epoch
+        step = min(self.last_epoch, self.total_steps - 1)
         phase = next(i for i, end in enumerate(self._ends[1:]) if step <= end)
         start, end = self._ends[phase : phase + 2]
         share = (step - start) / (end - start)

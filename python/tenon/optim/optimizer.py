@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, MutableMapping, Sequence
 from itertools import chain
+import struct
 from typing import Any, NoReturn, TypeAlias
 
 import tenon as tn
@@ -419,7 +420,7 @@ class ParameterGroup(MutableMapping[str, Any]):
         if name not in self._names():
             raise KeyError(name)
         value = getattr(self._optimizer, name)
-        return value.item() if name == "lr" and not _core._is_traced(value) else value
+        return _shortest(value.item()) if name == "lr" and not _core._is_traced(value) else value
 
     def __setitem__(self, name: str, value: Any) -> None:
         if name == "params" or name not in self._names():
@@ -444,6 +445,15 @@ class ParameterGroup(MutableMapping[str, Any]):
 
     def __repr__(self) -> str:
         return repr(dict(self))
+
+
+def _shortest(rate: float) -> float:
+    """The shortest decimal number that float32 rounds to the rate: 0.1 where 0.1 was set."""
+    if not rate < 1e38:  # fewer digits may be more than float32 has
+        return rate
+    known = struct.pack("f", rate)
+    texts = (f"{rate:.{digits}g}" for digits in range(1, 9))
+    return next((float(text) for text in texts if struct.pack("f", float(text)) == known), rate)
 
 
 def _hints(given: Any) -> str:
