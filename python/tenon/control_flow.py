@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+import operator
 from typing import Any, SupportsIndex
 
 from . import _core, tree
@@ -84,8 +85,19 @@ def fori_loop(
     """
     check_callable("fori_loop", body_fun)
     if not isinstance(lower, _core.Tensor) and not isinstance(upper, _core.Tensor):
-        steps = _core.arange(lower, upper)
-        return scan(lambda carry, i: (body_fun(i, carry), None), init_val, steps)[0]
+        for bound in (lower, upper):
+            if not isinstance(bound, SupportsIndex):
+                _core._fail("type", f"fori_loop: a bound must be an integer, not {bound!r}")
+        length = max(0, operator.index(upper) - operator.index(lower))
+        if length >= 2**63:
+            _core._fail("value", f"fori_loop: more steps than can be counted: {length}")
+        start = _core.asarray(operator.index(lower), dtype=_core.int64)
+        (_, made), _ = scan(  # counting needs no memory, as elements of arange would
+            lambda carry, _: ((carry[0] + 1, body_fun(carry[0], carry[1])), None),
+            (start, init_val),
+            length=length,
+        )
+        return made
     first, end = (_core.asarray(bound).astype(_core.int64) for bound in (lower, upper))
     made = while_loop(
         lambda carry: carry[0] < end,

@@ -11,6 +11,13 @@ import tenon as tn
 X = tn.array([1.0, 2.0, 3.0])
 
 
+def test_fori_loop_has_no_array_of_counters():
+    tn.fori_loop(0, 10**12, lambda i, v: v + i, tn.array(0))  # not computed; it fits in memory
+    for upper, kind in ((2.5, TypeError), (10**30, ValueError)):
+        with pytest.raises(kind, match="fori_loop"):
+            tn.fori_loop(0, upper, lambda i, v: v, 0)
+
+
 def test_fori_loop():
     assert tn.fori_loop(2, 6, lambda i, v: v + i, tn.array(0)).item() == 14
     assert tn.fori_loop(3, 3, lambda i, v: v + i, tn.array(5)).item() == 5
