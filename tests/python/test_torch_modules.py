@@ -233,3 +233,26 @@ def test_sequences_without_a_batch_have_one_layout():
     x = tn.random.normal((5, 3))
     assert first(x)[0].tolist() == last(x)[0].tolist()
     assert "batch_first=False" in repr(last) and "batch_first" not in repr(first)
+
+
+def test_arguments_and_methods_have_the_names_of_pytorch():
+    x = tn.array([[1.0, 2.0], [3.0, 4.0]])
+    for kind in (nn.Softmax, nn.LogSoftmax, nn.Softmin):
+        assert kind(dim=0)(x).tolist() == kind(axis=0)(x).tolist() == kind(0)(x).tolist()
+    assert repr(nn.Linear(in_features=2, out_features=3)) == "Linear(2 -> 3)"
+    assert nn.Bilinear(in1_features=1, in2_features=2, out_features=3).weight.shape == (3, 1, 2)
+    assert nn.Embedding(4, embedding_dim=2).weight.shape == (4, 2)
+    assert nn.LayerNorm(2, elementwise_affine=False).weight is None
+    with pytest.raises(TypeError, match="Softmax: dim and axis are the same argument"):
+        nn.Softmax(dim=0, axis=1)
+    with pytest.raises(TypeError, match="features"):
+        nn.Linear(2, 2, features=3)
+
+    layer = nn.Linear(2, 3)
+    parameters = layer.parameters()
+    assert next(layer.parameters()).dtype == tn.float32
+    assert [next(parameters) is p for p in layer.parameters()] == [True, True]
+    with pytest.raises(StopIteration):
+        next(parameters)
+    assert len(list(parameters)) == 2
+    assert x.cpu() is x and x.contiguous() is x and x.detach().cpu().tolist() == x.tolist()

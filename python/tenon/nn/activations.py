@@ -25,7 +25,7 @@ from .._core import (
     softsign,
     tanh,
 )
-from .checks import check_channels, check_sizes, refuse
+from .checks import also_called, check_channels, check_sizes, refuse
 from .description import described
 from .module import Module
 
@@ -161,6 +161,7 @@ class GLU(Module):
         [1.0]
     """
 
+    @also_called(dim="axis")
     def __init__(self, axis: int = -1) -> None:
         self.axis = axis
 
@@ -240,6 +241,7 @@ class LogSoftmax(Module):
         [-200.0, 0.0]
     """
 
+    @also_called(dim="axis")
     def __init__(self, axis: int = -1) -> None:
         self.axis = axis
 
@@ -361,6 +363,7 @@ class Softmax(Module):
         [0.5, 0.5]
     """
 
+    @also_called(dim="axis")
     def __init__(self, axis: int = -1) -> None:
         self.axis = axis
 
@@ -375,6 +378,7 @@ class Softmin(Module):
         [1.0, 0.0]
     """
 
+    @also_called(dim="axis")
     def __init__(self, axis: int = -1) -> None:
         self.axis = axis
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
-from typing import Any, NoReturn, SupportsIndex, TypeAlias
+from typing import Any, NoReturn, SupportsIndex, TypeAlias, TypeVar
 
 import tenon as tn
 
@@ -13,8 +14,28 @@ from .module import Module
 Sizes: TypeAlias = "int | Sequence[int]"
 Pattern: TypeAlias = "tuple[Any, ...]"  # of numbers, names and perhaps ...
 
+Init = TypeVar("Init", bound=Callable[..., None])
+
 MOST_LAYERS = 10_000  # of one module
 SPATIAL_AXES = {1: ("length",), 2: ("height", "width"), 3: ("depth", "height", "width")}
+
+
+def also_called(**names: str) -> Callable[[Init], Init]:
+    """Lets an `__init__` take arguments by PyTorch's names too: `in_features="input_dims"`."""
+
+    def decorate(init: Init) -> Init:
+        @functools.wraps(init)
+        def called(self: Module, *args: Any, **kwargs: Any) -> None:
+            for theirs in names.keys() & kwargs.keys():
+                if names[theirs] in kwargs:
+                    text = f"{theirs} and {names[theirs]} are the same argument"
+                    _core._fail("type", f"{type(self).__name__}: {text}")
+                kwargs[names[theirs]] = kwargs.pop(theirs)
+            init(self, *args, **kwargs)
+
+        return called  # type: ignore[return-value]
+
+    return decorate
 
 
 def refuse(layer: Module, text: str, hint: str = "") -> NoReturn:

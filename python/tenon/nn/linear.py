@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tenon as tn
 
-from .checks import check_shape, check_sizes
+from .checks import also_called, check_shape, check_sizes
 from .module import Module
 
 
@@ -21,6 +21,7 @@ class Linear(Module):
         (5, 8)
     """
 
+    @also_called(in_features="input_dims", out_features="output_dims")
     def __init__(self, input_dims: int, output_dims: int, bias: bool = True) -> None:
         check_sizes(self, input_dims=input_dims, output_dims=output_dims)
         self.input_dims = input_dims
@@ -46,6 +47,9 @@ class Bilinear(Module):
         (5, 2)
     """
 
+    @also_called(
+        in1_features="input1_dims", in2_features="input2_dims", out_features="output_dims"
+    )
     def __init__(
         self, input1_dims: int, input2_dims: int, output_dims: int, bias: bool = True
     ) -> None:
@@ -83,6 +87,7 @@ class Embedding(Module):
         (1, 3, 8)
     """
 
+    @also_called(embedding_dim="dims")
     def __init__(self, num_embeddings: int, dims: int) -> None:
         check_sizes(self, num_embeddings=num_embeddings, dims=dims)
         self.num_embeddings = num_embeddings

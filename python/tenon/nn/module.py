@@ -45,6 +45,11 @@ class AllParameters(Parameters):
         each_once = {id(p): p for _, p in named_tensors(dict(self)) if id(p) not in buffers}
         return iter(each_once.values())
 
+    def __next__(self) -> tn.Tensor:
+        """For `next(model.parameters())`, the habit of asking for a parameter's type."""
+        self.going = vars(self).get("going") or iter(self)
+        return next(self.going)
+
 
 _core._tree_register_dict(Parameters)
 _core._tree_register_dict(AllParameters)

@@ -10,6 +10,7 @@ from .. import _core
 from .checks import (
     SPATIAL_AXES,
     Sizes,
+    also_called,
     check_channels,
     check_divides,
     check_shape,
@@ -194,6 +195,7 @@ class LayerNorm(Module):
         [[-1.0, 1.0], [-1.0, 1.0]]
     """
 
+    @also_called(elementwise_affine="affine")
     def __init__(
         self, normalized_shape: Sizes, eps: float = 1e-5, affine: bool = True, bias: bool = True
     ) -> None:
