@@ -33,6 +33,17 @@ enum Tag : uint64_t {
        "compile: {} cannot be hashed: {}", what, Py_TYPE(o)->tp_name);
 }
 
+/// What has no hash, since it is compared by what it holds now.
+bool is_changeable(PyObject* o) {
+  return Py_TYPE(o)->tp_hash == PyObject_HashNotImplemented && !PySlice_Check(o);
+}
+
+/// Of what is changeable: whether its attributes are all, which are compared where they were read.
+bool is_guarded(PyObject* o) {
+  nb::object ask = nb::module_::import_("tenon.object_reads").attr("is_guarded");
+  return nb::cast<bool>(ask(nb::handle(o)));
+}
+
 /// Field by field.
 bool same_dataclass(PyObject* a, PyObject* b, nb::handle fields) {
   for (nb::handle name : fields)
@@ -96,6 +107,7 @@ bool same_object(PyObject* a, PyObject* b) {
 
 bool CallKey::Constant::is(const Constant& now) const {
   if (weak) return referent(value.ptr()) == now.value.ptr();
+  if (is_changeable(value.ptr())) return value.is(now.value);
   return same_object(value.ptr(), now.value.ptr());
 }
 
@@ -111,7 +123,8 @@ bool CallKey::is_like(const CallKey& call) const {
 void CallKey::hold_weakly() {
   for (Constant& c : constants) {
     PyTypeObject* type = Py_TYPE(c.value.ptr());
-    bool by_identity = type->tp_richcompare == PyBaseObject_Type.tp_richcompare;
+    bool by_identity =
+        type->tp_richcompare == PyBaseObject_Type.tp_richcompare || is_changeable(c.value.ptr());
     if (!by_identity || !PyType_SUPPORTS_WEAKREFS(type)) continue;
     PyObject* reference = PyWeakref_NewRef(c.value.ptr(), nullptr);
     if (!reference) throw nb::python_error();
@@ -177,11 +190,12 @@ void CallArguments::add(PyObject* argument, bool constant) {
   if (is_tensor(argument))
     fail(Fault::type, Hint{"leave it out of static_argnums and static_argnames"},
          "compile: a static argument is a tensor: {}", *type_of(*tensor_in(argument)));
-  if (!PySlice_Check(argument) && PyObject_Hash(argument) == -1) {
+  bool has_hash = !PySlice_Check(argument) && !is_changeable(argument);
+  if (has_hash && PyObject_Hash(argument) == -1) {
     PyErr_Clear();
     fail_changeable("a static argument", argument);
   }
-  add_constant(leaves_.size() - 1);
+  add_constant(leaves_.size() - 1, "a static argument");
 }
 
 void CallArguments::read_state(PyObject* state) {
@@ -228,10 +242,9 @@ void CallArguments::add_tree(PyObject* tree, Structure::Look look) {
   for (size_t i = before; i < leaves_.size(); ++i) add_leaf(i);
 }
 
-void CallArguments::add_constant(size_t at) {
+void CallArguments::add_constant(size_t at, std::string_view what) {
   PyObject* o = leaves_[at].ptr();
-  bool changeable = Py_TYPE(o)->tp_hash == PyObject_HashNotImplemented && !PySlice_Check(o);
-  if (changeable) fail_changeable("an argument that is constant", o);
+  if (is_changeable(o) && !is_guarded(o)) fail_changeable(what, o);
   word(kConstant);
   key.constants.push_back({at, leaves_[at]});
 }
@@ -252,7 +265,7 @@ void CallArguments::add_leaf(size_t at) {
   } else if (!PyLong_Check(o) && is_array(o)) {
     tensors.push_back(tensor_from(o, {}, Copy::always));
   } else {
-    return add_constant(at);
+    return add_constant(at, "an argument that is constant");
   }
   key.at.push_back(at);
   key.types.push_back(type_of(tensors.back()));

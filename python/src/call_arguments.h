@@ -133,7 +133,7 @@ class CallArguments {
   void add(PyObject* argument, bool constant);
   void add_tree(PyObject* tree, Structure::Look look);
   void add_leaf(size_t at);
-  void add_constant(size_t at);
+  void add_constant(size_t at, std::string_view what);
   void add_gradients();
   void word(uint64_t w) { key.words.push_back(w); }
 

@@ -95,8 +95,11 @@ ObjectGuards::Record::Record(const CallArguments& args, const CallKey::Names& na
   nb::list roots;
   for (size_t k = 0; k < args.key.constants.size(); ++k) {
     const CallKey::Constant& constant = args.key.constants[k];
-    if (may_have_attributes(constant.value.ptr()))
-      roots.append(nb::make_tuple(args.key.path(constant.leaf, names), k, constant.value));
+    if (!may_have_attributes(constant.value.ptr())) continue;
+    std::string path = args.key.path(constant.leaf, names);
+    if (constant.leaf < args.first_of_state())
+      reads_module().attr("check_argument")(path, constant.value);
+    roots.append(nb::make_tuple(path, k, constant.value));
   }
   for (size_t k = 0; k < args.key.data.size(); ++k)
     roots.append(nb::make_tuple(args.key.path_of_data(k, names), args.key.constants.size() + k,

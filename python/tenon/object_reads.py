@@ -13,7 +13,7 @@ import functools
 import sys
 import threading
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from . import _core
@@ -49,6 +49,41 @@ def is_plain(value: Any) -> bool:
     return bool(cls.__flags__ & _HEAP_TYPE) or hasattr(value, "__dict__")
 
 
+def is_guarded(value: Any) -> bool:
+    """Whether all there is to it are attributes, which are compared where they were read."""
+    known = type(value) is types.SimpleNamespace or _is_python(type(value))
+    return is_plain(value) and known
+
+
+def _is_stateful(value: Any) -> bool:
+    """Whether using it changes it, in a way that nobody sees from outside."""
+    if not isinstance(value, types.MethodType):  # `rng.random`
+        value = getattr(value, "__self__", value)
+    if _is_python(type(value)):
+        return False
+    kinds = []
+    if "random" in sys.modules:
+        kinds.append(sys.modules["random"].Random)
+    if "numpy.random" in sys.modules:
+        of_numpy = sys.modules["numpy.random"]
+        kinds += [of_numpy.Generator, of_numpy.RandomState, of_numpy.BitGenerator]
+    return hasattr(type(value), "__next__") or isinstance(value, tuple(kinds))
+
+
+def check_argument(path: str, value: Any) -> None:
+    if _is_stateful(value):
+        _refuse(path, f"{type(value).__name__}, whose changes cannot be seen")
+
+
+def _refuse(path: str, what: str) -> None:
+    _core._fail(
+        "type",
+        f"compile: {path} is a {what}",
+        "hold a tensor, a list, a tuple or a dict there, or pass what the function needs",
+    )
+
+
+_DEEPEST = 100  # containers inside each other
 _PARTS: dict[type, tuple[str, ...]] = {  # of callables that are made of others
     types.MethodType: ("__func__", "__self__"),
     functools.partial: ("func", "args", "keywords"),
@@ -84,14 +119,18 @@ class Reads:
         self._objects: list[Any] = []
         self._known: dict[int, int] = {}  # by id
         self._classes: list[type] = []
+        self._around: list[int] = []  # ids of the containers that are being looked into
         for name, constant, value in roots:
             self.add_root(name, constant, value)
 
     def add_root(self, name: str, constant: int, value: Any, steps: tuple[Any, ...] = ()) -> None:
         if isinstance(value, (list, tuple, dict)):  # what trees hold besides leaves
             inside = value.items() if isinstance(value, dict) else enumerate(value)
-            for step, part in inside:
-                self.add_root(name, constant, part, (*steps, step))
+            if id(value) not in self._around:
+                self._around.append(id(value))
+                for step, part in inside:
+                    self.add_root(name, constant, part, (*steps, step))
+                self._around.pop()
         elif (is_plain(value) or type(value) in _PARTS) and id(value) not in self._known:
             fixed = None if constant >= 0 else value
             path, count = name, 1
@@ -157,29 +196,38 @@ class Reads:
         if isinstance(value, _VALUES):
             return "equal", value
         if isinstance(value, (list, tuple)):
-            parts = [self._seen(v, owner, name, (*steps, i)) for i, v in enumerate(value)]
-            return "sequence", type(value), tuple(parts)
+            parts = self._seen_inside(value, enumerate(value), owner, name, steps)
+            return "sequence", type(value), parts
         if isinstance(value, dict):
-            parts = [self._seen(v, owner, name, (*steps, k)) for k, v in value.items()]
-            return "dict", type(value), tuple(value), tuple(parts)
+            parts = self._seen_inside(value, value.items(), owner, name, steps)
+            return "dict", type(value), tuple(value), parts
         if isinstance(value, (set, frozenset)):
             return "set", type(value), frozenset(value)
         if "numpy" in sys.modules and isinstance(value, sys.modules["numpy"].ndarray):
             return "array", value.copy()
+        unseen = type(value).__hash__ is None and not is_guarded(value)
+        if unseen or _is_stateful(value):
+            kind = type(value).__name__
+            _refuse(self._path(owner, name, steps), f"{kind}, whose changes cannot be seen")
         if is_plain(value) or type(value) in _PARTS:
             number = self._known.get(id(value))
             if number is None:
                 number = self._add((owner, name, steps), self._path(owner, name, steps), value)
             known = type(value) in _PARTS or _is_python(type(value))  # by its attributes
             return ("object", number, type(value)) if known else ("same", value)
-        if type(value).__hash__ is None:
-            path = self._path(owner, name, steps)
-            _core._fail(
-                "type",
-                f"compile: {path} is a {type(value).__name__}, whose changes cannot be seen",
-                "hold a tensor, a list, a tuple or a dict there, or pass what the function needs",
-            )
         return "same", value
+
+    def _seen_inside(
+        self, value: Any, inside: Iterable[Any], owner: int, name: str, steps: tuple[Any, ...]
+    ) -> tuple[Any, ...]:
+        if id(value) in self._around or len(self._around) > _DEEPEST:
+            kind = type(value).__name__
+            _refuse(self._path(owner, name, ()), f"{kind} that holds itself, or is nested too deep")
+        self._around.append(id(value))
+        try:
+            return tuple(self._seen(v, owner, name, (*steps, at)) for at, v in inside)
+        finally:
+            self._around.pop()
 
     def _path(self, owner: int, name: str, steps: tuple[Any, ...]) -> str:
         return path_text(self.names[owner], name, steps)

@@ -1,0 +1,187 @@
+"""Where compiled functions find plain objects: in trees, behind callables, without a hash."""
+
+import argparse
+import array
+import collections
+import functools
+import itertools
+import random
+import types
+from dataclasses import dataclass, field
+
+import numpy as np
+import pytest
+from test_compile_objects import Scaled, X, made
+
+import tenon as tn
+
+
+def values_after(f, change, *args):
+    """What a compiled function returns, and what it returns after a change."""
+    before = f(*args).tolist()
+    change()
+    return before, f(*args).tolist()
+
+
+def test_objects_inside_modules_and_other_trees():
+    class Configured(tn.nn.Module):
+        def __init__(self):
+            self.a, self.b, self.held = made(2.0), made(1.0), [made(1.0)]
+            self.w = tn.ones(2)
+
+        def __call__(self, x):
+            return x * self.w * self.a.value + self.b.value - self.held[0].value
+
+    @dataclass
+    class Static:
+        scale: float
+        config: object = field(metadata={"static": True})
+
+    m, f = Configured(), tn.compile(lambda m, x: m(x))
+    assert values_after(f, lambda: setattr(m.a, "value", 5.0), m, X) == ([2, 4], [5, 10])
+    assert values_after(f, lambda: setattr(m.b, "value", 3.0), m, X) == ([5, 10], [7, 12])
+    m.a.value, m.held[0].value = 6.0, 3.0
+    assert f(m, X).tolist() == [6, 12]
+    assert f([{"m": m}][0]["m"], X).tolist() == [6, 12]
+    deep = tn.compile(lambda tree, x: tree[0]["m"](x))
+    assert values_after(deep, lambda: setattr(m.a, "value", 7.0), [{"m": m}], X)[1] == [7, 14]
+    s, g = Static(1.0, made(2.0)), tn.compile(lambda s, x: x * s.scale * s.config.value)
+    assert values_after(g, lambda: setattr(s.config, "value", 5.0), s, X) == ([2, 4], [5, 10])
+    m.a = types.SimpleNamespace(value=1.0)
+    assert values_after(f, lambda: setattr(m.a, "value", 2.0), m, X) == ([1, 2], [2, 4])
+    assert "m: " in f.why_recompiled()[-1] and ".value" in f.why_recompiled()[1]
+
+
+def test_dead_functions_are_not_none():
+    o = made(lambda v: v * 2)
+    f = tn.compile(lambda o, x: x if o.value is None else o.value(x))
+    assert values_after(f, lambda: setattr(o, "value", None), o, X) == ([2, 4], [1, 2])
+    g = tn.compile(lambda o, x: x if o is None else x * o.value, static_argnums=0)
+    assert g(made(2.0), X).tolist() == [2, 4]
+    assert g(None, X).tolist() == [1, 2]
+
+
+def test_methods_and_partial_functions_among_the_arguments():
+    s, call = Scaled(), tn.compile(lambda fn, x: fn(x))
+    assert values_after(call, lambda: setattr(s, "scale", 5.0), s.plain, X) == ([2, 4], [5, 10])
+    layer = tn.nn.Linear(2, 1, bias=False)
+    layer.weight = tn.ones((1, 2))
+    for method in (layer.forward, layer.__call__):
+        change = functools.partial(setattr, layer, "weight", layer.weight * 2)
+        before, after = values_after(call, change, method, X)
+        assert after == [2 * before[0]]
+    for partial in (
+        functools.partial(Scaled.plain, s),
+        functools.partial(lambda x, held: held[0].plain(x), held=[s]),
+        functools.partial(functools.partial(s.plain)),
+        functools.partial(lambda fn, x: fn(x), s.plain),
+    ):
+        s.scale = 2.0
+        assert values_after(call, lambda: setattr(s, "scale", 5.0), partial, X)[1] == [5, 10]
+        o = made(partial)
+        held = tn.compile(lambda o, x: o.value(x))
+        assert values_after(held, lambda: setattr(s, "scale", 6.0), o, X)[1] == [6, 12]
+    partial = functools.partial(lambda x, k: x * k, k=2.0)
+    assert values_after(call, lambda: partial.keywords.update(k=3.0), partial, X)[1] == [3, 6]
+    count = len(call.why_recompiled())
+    call(s.plain, X)  # another object of the same method
+    call(s.plain, X)
+    assert len(call.why_recompiled()) <= count + 1
+
+
+def test_attributes_that_come_before_methods():
+    class Methods:
+        def run(self, x):
+            return x * 2
+
+        @staticmethod
+        def fixed(x):
+            return x * 2
+
+        @classmethod
+        def made(cls, x):
+            return x * 2
+
+    for name in ("run", "fixed", "made"):
+        o, f = Methods(), tn.compile(lambda o, x, name=name: getattr(o, name)(x))
+        change = functools.partial(setattr, o, name, lambda x: x * 5)
+        assert values_after(f, change, o, X) == ([2, 4], [5, 10])
+        delattr(o, name)
+        assert f(o, X).tolist() == [2, 4] and len(f.why_recompiled()) == 2
+        setattr(Methods, name, lambda *args: args[-1] * 7)
+        assert f(o, X).tolist() == [7, 14]
+
+
+def test_objects_that_are_equal_by_value_and_have_no_hash():
+    @dataclass
+    class Point:
+        value: float
+
+    class Valued:
+        def __init__(self, value):
+            self.value = value
+
+        def __eq__(self, other):
+            return self.value == other.value
+
+    for kind in (types.SimpleNamespace, argparse.Namespace, Valued):
+        for static in ((), (0,)):
+            o, f = kind(value=2.0), tn.compile(lambda o, x: x * o.value, static_argnums=static)
+            assert values_after(f, lambda o=o: setattr(o, "value", 5.0), o, X) == ([2, 4], [5, 10])
+            assert f(kind(value=6.0), X).tolist() == [6, 12] and f(o, X).tolist() == [5, 10]
+    o, f = types.SimpleNamespace(w=tn.ones(2)), tn.compile(lambda o, x: x * o.w)
+    assert values_after(f, lambda: setattr(o, "w", tn.array([3.0, 3.0])), o, X) == ([1, 2], [3, 6])
+    assert f(types.SimpleNamespace(w=tn.zeros(2)), X).tolist() == [0, 0]
+    p, f = Point(2.0), tn.compile(lambda p, x: x * p.value, static_argnums=0)
+    assert values_after(f, lambda: setattr(p, "value", 5.0), p, X) == ([2, 4], [5, 10])
+
+
+STATEFUL = {
+    "list_iterator": iter([1.0, 2.0]),
+    "generator": (i for i in range(3)),
+    "count": itertools.count(),
+    "array": array.array("d", [1.0]),
+    "deque": collections.deque([1.0]),
+    "Generator": np.random.default_rng(0),
+    "RandomState": np.random.RandomState(0),
+    "Random": random.Random(0),
+    "builtin_function_or_method": random.Random(0).random,
+}
+
+
+@pytest.mark.parametrize("name", STATEFUL)
+def test_what_changes_when_it_is_used_is_refused(name):
+    f = tn.compile(lambda o, x: x if o.value else x)
+    with pytest.raises(tn.InvalidType, match=rf"o\.value is a {name}, whose changes cannot be"):
+        f(made(STATEFUL[name]), X)
+    g = tn.compile(lambda it, x: x)
+    if name in ("array", "deque"):
+        return
+    with pytest.raises(tn.InvalidType, match=f"it is a {name}, whose changes cannot be seen"):
+        g(STATEFUL[name], X)
+
+
+def test_iterators_of_python_are_objects():
+    class Counter:
+        def __init__(self):
+            self.at = 0.0
+
+        def __next__(self):
+            return self.at + 1
+
+    c, f = Counter(), tn.compile(lambda c, x: x * next(c))
+    assert values_after(f, lambda: setattr(c, "at", 4.0), c, X) == ([1, 2], [5, 10])
+
+
+def test_lists_that_hold_themselves():
+    f = tn.compile(lambda o, x: x * o.value[0])
+    held = [1.0]
+    held += [held, held]
+    with pytest.raises(tn.InvalidType, match=r"o\.value is a list that holds itself"):
+        f(made(held), X)
+    table = {0: 1.0}
+    table[1] = [table]
+    with pytest.raises(tn.InvalidType, match=r"o\.value is a dict that holds itself"):
+        f(made(table), X)
+    shared = [2.0]
+    assert f(made([3.0, shared, shared]), X).tolist() == [3, 6]
