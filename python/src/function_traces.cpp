@@ -95,9 +95,9 @@ void check_result(const TensorTree& result, nb::handle f) {
 }
 
 /// Where the function asks for the type or identity of what may be a number, or nothing: a number
-/// that is open cannot answer as a plain one does.
-std::string question_of_type(nb::handle f) {
-  nb::object found = nb::module_::import_("tenon.questions_of_type").attr("find")(f);
+/// that is open cannot answer as a plain one does. `objects`: those that it reads.
+std::string question_of_type(nb::handle f, const nb::list& objects) {
+  nb::object found = nb::module_::import_("tenon.questions_of_type").attr("find")(f, objects);
   return found.is_none() ? "" : nb::cast<std::string>(found);
 }
 
@@ -325,16 +325,24 @@ FunctionTraces::Entry FunctionTraces::trace(CallArguments& args) {
   Retrace why = reason_for(args, names);
   Entry like = nearest(args);
   Open open = open_for(args, like.get());
-  if (std::string asks = open.has_numbers() ? question_of_type(args.function) : ""; !asks.empty()) {
+  auto fixes_numbers = [&](const TraceEntry* known) {
+    if (!open.has_numbers()) return false;
+    nb::list objects = known ? known->objects.read_objects(args.key) : nb::list();
+    std::string asks = question_of_type(args.function, objects);
+    if (asks.empty()) return false;
     why.notes.push_back(format("not left open: {}", asks));
     open.fix_numbers();
-  }
+    return true;
+  };
+  fixes_numbers(like.get());
   Entry made;
   while (!made) {
     bool last = !open.has_values() && open.pattern.symbols.empty();
     try {
       made = trace(args, open);
-      break;
+      if (!fixes_numbers(made.get())) break;
+      made = nullptr;
+      continue;
     } catch (nb::python_error& error) {
       if (last || !error.matches(PyExc_Exception)) throw;  // or the user's interrupt
       why.notes.push_back(format("not left open: {}", one_line(nb::str(error.value()).c_str())));

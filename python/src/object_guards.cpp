@@ -339,6 +339,14 @@ void ObjectGuards::read_again(const CallKey& call) const {
   reads_module().attr("read_again")(reads);
 }
 
+nb::list ObjectGuards::read_objects(const CallKey& call) const {
+  Objects objects;
+  find_objects(call, objects);
+  nb::list found;
+  for (const nb::object& o : objects) found.append(o);
+  return found;
+}
+
 int ObjectGuards::visit_seen(const Seen& seen, visitproc visit, void* arg) {
   Py_VISIT(seen.value.ptr());
   Py_VISIT(seen.cls.ptr());

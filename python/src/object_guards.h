@@ -44,6 +44,8 @@ class ObjectGuards {
   std::optional<Difference> broken(const CallKey& call) const;
   /// For the records under way on this thread: whoever uses the trace depends on what it read.
   void read_again(const CallKey& call) const;
+  /// Those that the function reads attributes of.
+  nb::list read_objects(const CallKey& call) const;
   int traverse(visitproc visit, void* arg) const;
 
  private:

@@ -8,10 +8,12 @@ import types
 from typing import Any
 
 
-def find(fun: Any) -> str | None:
-    """Where `fun`, or a plain function that it names, asks; as text for readers."""
+def find(fun: Any, objects: list[Any]) -> str | None:
+    """Where `fun` asks, or a function that it names, among them those of `objects` that it reads;
+    as text for readers."""
     seen: set[types.CodeType] = set()
-    waiting = [fun]
+    operators = {name for o in objects for name in dir(type(o)) if _is_operator(name)}
+    waiting = [fun, *objects, *_named(objects, operators)]
     while waiting:
         f = _plain(waiting.pop())
         if f is None or f.__code__ in seen or f.__module__.split(".")[0] == "tenon":
@@ -20,8 +22,24 @@ def find(fun: Any) -> str | None:
         if found := _question(f.__code__):
             return found
         waiting += [f.__globals__.get(name) for name in _names(f.__code__)]
+        waiting += _named(objects, _names(f.__code__))
         waiting += [cell.cell_contents for cell in f.__closure__ or () if _is_filled(cell)]
     return None
+
+
+def _is_operator(name: str) -> bool:
+    """Whether it is called without being named: `__call__`."""
+    return name.startswith("__") and name.endswith("__") and not hasattr(object, name)
+
+
+def _named(objects: list[Any], names: set[str]) -> list[Any]:
+    """The functions behind attributes, also those of properties."""
+    found = []
+    for o in objects:
+        places = [vars(o) if hasattr(o, "__dict__") else {}, *map(vars, type(o).__mro__)]
+        found += [place[name] for place in places for name in names if name in place]
+    inner = [getattr(f, name, None) for f in found for name in ("fget", "func", "__func__")]
+    return found + [f for f in inner if f is not None]
 
 
 def _plain(f: Any) -> types.FunctionType | None:

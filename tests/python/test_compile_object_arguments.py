@@ -185,3 +185,67 @@ def test_lists_that_hold_themselves():
         f(made(table), X)
     shared = [2.0]
     assert f(made([3.0, shared, shared]), X).tolist() == [3, 6]
+
+
+def asks(k):
+    return 5 if type(k) is int else 100
+
+
+class Asking:
+    k = 1
+
+    def scale(self):
+        return asks(self.k)
+
+    @property
+    def known(self):
+        return asks(self.k)
+
+    @functools.cached_property
+    def kept(self):
+        return asks
+
+    @staticmethod
+    def fixed(k):
+        return asks(k)
+
+    def __getitem__(self, _):
+        return asks(self.k)
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        lambda s, v: v * s.scale() * s.k,
+        lambda s, v: v * s.known * s.k,
+        lambda s, v: v * s.kept(s.k) * s.k,
+        lambda s, v: v * s.fixed(s.k) * s.k,
+        lambda s, v: v * s[0] * s.k,
+        lambda s, v: v * s.held(s.k) * s.k,
+        lambda s, v: v * s.inner.scale() * s.k * s.inner.k,
+    ],
+    ids=["method", "property", "cached", "static", "operator", "attribute", "inner"],
+)
+def test_methods_that_ask_for_the_type_of_an_attribute(step):
+    s, f = Asking(), tn.compile(step)
+    s.held, s.inner = asks, Asking()
+    for k in (1, 2, 3, 1, 2):
+        s.k = s.inner.k = k
+        assert f(s, X).tolist() == step(s, X).tolist()
+
+
+def test_numbers_stay_open_beside_methods_that_ask_nothing():
+    class Quiet:
+        rate = 1.0
+
+        def __repr__(self):
+            return type(self).__name__
+
+        def scale(self):
+            return self.rate * 2
+
+    q, f = Quiet(), tn.compile(lambda q, x: x * q.scale())
+    for k in range(6):
+        q.rate = float(k)
+        assert f(q, X).tolist() == [2 * k, 4 * k]
+    assert len(f.why_recompiled()) == 2
