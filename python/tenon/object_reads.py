@@ -244,7 +244,7 @@ class Reads:
                 continue
             self.guards[owner, name] = fresh
             from_nothing = seen[0] == "absent" or seen == ("equal", None)
-            if not from_nothing and fresh[0] != "tensor":  # of those of the trace others warn
+            if not from_nothing and not _has_tensors(fresh):  # of those others warn
                 paths.append(self._path(owner, name, ()))
         return paths
 
@@ -254,6 +254,13 @@ def path_text(owner: str, name: str, steps: tuple[Any, ...]) -> str:
     if name == "__dict__" and steps:
         path, steps = f"{path}.{steps[0]}", steps[1:]
     return path + "".join(f"[{s!r}]" for s in steps)
+
+
+def _has_tensors(seen: tuple[Any, ...]) -> bool:
+    """Whether a record is of a tensor, or of a container of some: state, or what a trace leaks."""
+    if seen[0] in ("sequence", "dict"):
+        return any(map(_has_tensors, seen[-1]))
+    return seen[0] in ("tensor", "any")
 
 
 def _same(a: Any, b: Any) -> bool:

@@ -452,3 +452,18 @@ def test_threads():
     for t in threads:
         t.join()
     assert not wrong
+
+
+def test_state_of_an_argument_that_is_named_draws_no_warning():
+    optimizer = tn.optim.Adam(0.1)
+
+    def step(optimizer, params):
+        return optimizer.apply_gradients({"w": tn.ones(2)}, params)
+
+    f = tn.compile(
+        functools.partial(step, optimizer), inputs=optimizer.state, outputs=optimizer.state
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        params = f({"w": tn.zeros(2)})
+        assert f(params)["w"].tolist() != params["w"].tolist()
