@@ -147,6 +147,10 @@ def associative_scan(
         made, structure_made = tree.flatten(fn(*parts))
         if structure_made != structure:
             _core._fail("value", "associative_scan: the function changes the structure")
+        for x, before in zip(made, earlier):
+            if getattr(x, "shape", None) != before.shape:
+                text = f"{tuple(before.shape)} to {getattr(x, 'shape', type(x).__name__)}"
+                _core._fail("value", f"associative_scan: the function changes the shape: {text}")
         return made
 
     made = _running(combine, given)

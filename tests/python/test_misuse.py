@@ -180,6 +180,8 @@ def itself():
         (lambda: tn.data.split(tn.zeros((0,)), 2**63),
          "split: 0 examples do not divide into 9223372036854775808 parts"),
         (lambda: tn.compile(lambda x: x).source("\ud800"), "is of the wrong type"),
+        (lambda: tn.associative_scan(lambda x, y: tn.ones(3), tn.ones((2, 3))),
+         "associative_scan: the function changes the shape: (1, 3) to (3,)"),
         (lambda: tn.profile("\ud800.json"), "profile: no file can have this name"),
     ],
 )
