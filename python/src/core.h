@@ -114,7 +114,7 @@ Tensor tensor_from(PyObject* object, Maybe<DType> dtype, Copy copy);
 /// From an object with the buffer protocol; a null tensor when it has none that fits.
 Tensor tensor_from_buffer(PyObject* object, Copy copy);
 Tensor tensor_from_dlpack(PyObject* object, Copy copy);
-/// From the bytes of its elements. They are shared if nobody may write them.
+/// From the bytes of its elements. They are shared if they are read-only.
 Tensor tensor_from_bytes(PyObject* object, DType type, const Shape& shape, size_t bytes);
 /// Fails when memory that cannot be shared must not be copied.
 void check_may_copy(Copy copy);

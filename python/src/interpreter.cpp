@@ -104,9 +104,9 @@ Personality __real___gxx_personality_v0;
 Personality __wrap___gxx_personality_v0 __attribute__((visibility("hidden")));
 
 /// How exceptions pass the functions of this module. A daemon thread that wants Python's lock when
-/// the interpreter ends is ended by pthread_exit, wherever it is: that is an exception nobody may
-/// catch, and which calls destructors that need the lock. The thread stays where it is instead, as
-/// all do from Python 3.14 on; the process ends without it.
+/// the interpreter ends is ended by pthread_exit, wherever it is: that is an exception that
+/// must not be caught and that calls destructors which need the lock. The thread stays where it is
+/// instead, as all do from Python 3.14 on; the process ends without it.
 _Unwind_Reason_Code __wrap___gxx_personality_v0(int version, _Unwind_Action actions,
                                                 _Unwind_Exception_Class kind,
                                                 _Unwind_Exception* exception,

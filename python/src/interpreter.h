@@ -5,7 +5,7 @@
 namespace tn::python {
 
 /// Whether this thread may take Python's lock and get it. When the interpreter ends, the main
-/// thread may; others would wait for ever, with what they hold.
+/// thread may; the others would block permanently, with the locks they hold.
 bool may_enter_python();
 
 /// Python's lock, on any thread, from construction to destruction; not held where the interpreter

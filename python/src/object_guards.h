@@ -42,7 +42,7 @@ class ObjectGuards {
   std::vector<OpenRead> varied(const CallKey& call, std::span<const std::string> constant) const;
   /// The first that does not hold, for readers.
   std::optional<Difference> broken(const CallKey& call) const;
-  /// For the records under way on this thread: whoever uses the trace depends on what it read.
+  /// For the records under way on this thread: a trace that uses this one depends on its reads.
   void read_again(const CallKey& call) const;
   /// Those that the function reads attributes of.
   nb::list read_objects(const CallKey& call) const;
