@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "core.h"
+#include "frontend/safetensors.h"
 #include "runtime/atomic_file.h"
 
 namespace tn::python {
@@ -82,6 +83,7 @@ void bind_files(nb::module_& m) {
           UserCall place;
           return objects_of(parse_safetensors(view_of(bytes), name, verify));
         });
+  m.attr("_checksum_hint") = kChecksumHint;
   nb::class_<PythonFile>(m, "_AtomicFile")
       .def(nb::init<const std::filesystem::path&>())
       .def("write", &PythonFile::write)

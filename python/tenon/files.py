@@ -369,6 +369,7 @@ def _read_zip(name: str, data: bytes | None, options: _Options) -> Tensors:
         if options.verify is not False:
             _verify_zip(name, opened, archive.comment)
         members = archive.infolist()
+        _check_count(name, opened, len(members))
         if any(os.path.basename(member.filename) == "data.pkl" for member in members):
             _fail_pickled(name)
         _check_inflated(name, members, opened.seek(0, os.SEEK_END), options.max_bytes)
@@ -395,7 +396,17 @@ def _verify_zip(name: str, opened: Any, comment: bytes) -> None:
         summed = zlib.crc32(part, summed)
         end -= len(part)
     if found is None or int(found[1], 16) != summed:
-        _core._fail("value", f"load: {name} is damaged: its checksum")
+        _core._fail("value", f"load: {name} is damaged: its checksum", _core._checksum_hint)
+
+
+def _check_count(name: str, opened: Any, members: int) -> None:
+    """A flipped bit in the length of an entry of the directory hides the entry behind it."""
+    opened.seek(max(0, opened.seek(0, os.SEEK_END) - 22 - 0xFFFF))  # with the longest comment
+    tail = opened.read()
+    end = tail.rfind(b"PK\5\6")
+    count = int.from_bytes(tail[end + 10 : end + 12], "little")
+    if count != min(members, 0xFFFF):  # where there are more, another record counts them
+        _core._fail("value", f"load: {name} is damaged: it has {members} members, not {count}")
 
 
 def _check_inflated(
@@ -433,8 +444,8 @@ def load(
     of a safetensors file, empty for others.
 
     Checksums are compared in files that have them: those that this library wrote, except `.npy`,
-    and all `.npz`. With `verify=False` they are not, where that saves reading the file;
-    `verify=True` refuses files without. A compressed `.npz` may inflate to at most `max_bytes`;
+    and all `.npz`, whose arrays have a CRC-32 each, whoever wrote them. With `verify=False` they
+    are not, where that saves reading the file; `verify=True` refuses files without. A compressed `.npz` may inflate to at most `max_bytes`;
     without a number, to 100 times its size or 1 GiB, whichever is more.
     """
     options = _Options(verify, max_bytes)

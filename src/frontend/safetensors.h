@@ -8,7 +8,8 @@
 //
 // The metadata of our files has a checksum of the whole file: of the checksums of its blocks, with
 // zeros in the place of its own digits. A second entry says that there is one, so a flipped bit
-// in the name of the first is found too. Users see neither.
+// in the name of the first is found too. Users see neither. Older files of ours have a checksum of
+// names, types, metadata and elements instead.
 #include <array>
 #include <optional>
 #include <string_view>
@@ -20,7 +21,7 @@ namespace tn {
 
 constexpr std::string_view kMetadata = "__metadata__";
 constexpr std::string_view kChecksum = "tenon.checksum", kFormat = "tenon.format";
-constexpr std::string_view kFormatText = "1";
+constexpr std::string_view kFormatText = "1", kOldChecksum = "tenon.xxh3";
 constexpr size_t kDigits = 32;                 // of the checksum
 constexpr uint64_t kMostHeader = 100'000'000;  // as the format says
 
@@ -28,7 +29,7 @@ struct FileType {
   std::string_view name;
   DType type;
 };
-constexpr std::array kFileTypes = {
+inline constexpr std::array kFileTypes = {
     FileType{"BOOL", DType::b1},        FileType{"I8", DType::i8},
     FileType{"I16", DType::i16},        FileType{"I32", DType::i32},
     FileType{"I64", DType::i64},        FileType{"U8", DType::u8},
@@ -39,6 +40,13 @@ constexpr std::array kFileTypes = {
     FileType{"F64", DType::f64},        FileType{"C64", DType::c64},
 };
 
+/// What to do about a checksum that differs.
+inline constexpr const char* kChecksumHint =
+    "its bytes changed after it was saved: take another copy of it. Or another program saved it "
+    "again and kept the checksum of the old file: load it with verify=False, and save it";
+
+/// As text for the metadata.
+std::string checksum_text(const Checksum& sum);
 /// From those of the blocks, as text for the metadata.
 std::string checksum_text(const std::vector<Checksum>& blocks);
 /// Where the digits begin in the bytes of a header; nothing where there is no checksum.

@@ -201,10 +201,14 @@ HeaderReader header_of(const InputFile& file, uint64_t& data) {
   return header;
 }
 
-/// Compares the checksum of the whole file, if it has one, with `digits`.
+[[noreturn]] void fail_checksum(const InputFile& file) {
+  fail(Hint{kChecksumHint}, "load: {} is damaged: its checksum", file.name());
+}
+
+/// Compares the checksum of the whole file with `digits`.
 void check_sum(const InputFile& file, uint64_t data, const std::string& digits) {
   std::optional<size_t> place = place_of_checksum(file.copy(0, data));
-  if (!place || digits.size() != kDigits) file.damaged("its checksum");
+  if (!place || digits.size() != kDigits) fail_checksum(file);
   BufferRef all = file.memory(0, file.bytes());
   std::string_view bytes(all.data<char>(), file.bytes());
   std::vector<Checksum> sums = block_sums(bytes);
@@ -215,20 +219,39 @@ void check_sum(const InputFile& file, uint64_t data, const std::string& digits) 
       if (at / kSumBlock == block) copied[at % kSumBlock] = '0';
     sums[block] = checksum(copied);
   }
-  if (digits != checksum_text(sums)) file.damaged("its checksum");
+  if (digits != checksum_text(sums)) fail_checksum(file);
+}
+
+/// Compares the checksum of names, types, metadata and elements, which older files have.
+void check_old_sum(const InputFile& file, uint64_t data, const HeaderReader& header,
+                   const std::string& digits) {
+  Summing summing;
+  auto add = [&](std::string_view text) {
+    uint64_t size = text.size();
+    summing.add(&size, sizeof size);
+    summing.add(text.data(), text.size());
+  };
+  for (const auto& [name, text] : header.metadata) add(name), add(text);
+  for (const Entry& e : header.entries) {
+    add(e.name), add(format("{}", Type{*e.type, Shape(*e.shape)}));
+    uint64_t bytes = e.end() - e.begin();
+    if (bytes > 0) summing.add(file.memory(data + e.begin(), bytes).data(), bytes);
+  }
+  if (digits != checksum_text(summing.sum())) fail_checksum(file);
 }
 
 /// Takes the checksum out of the metadata, and compares it unless `verify` says not to.
-void verify_file(const InputFile& file, uint64_t data, Metadata& metadata,
+void verify_file(const InputFile& file, uint64_t data, HeaderReader& header,
                  std::optional<bool> verify) {
-  auto digits = metadata.extract(std::string(kChecksum));
-  auto format = metadata.extract(std::string(kFormat));
-  if (!digits != !format || (format && format.mapped() != kFormatText))
-    file.damaged("its checksum is not where it should be");
-  if (!digits && verify == true)
+  auto take = [&](std::string_view name) { return header.metadata.extract(std::string(name)); };
+  auto digits = take(kChecksum), format = take(kFormat), old = take(kOldChecksum);
+  if (!digits != !format || (format && format.mapped() != kFormatText)) fail_checksum(file);
+  if (!digits && !old && verify == true)
     fail(Hint{"files that this library wrote have one; load it without verify"},
          "load: {} has no checksum to verify", file.name());
-  if (digits && verify != false) check_sum(file, data, digits.mapped());
+  if (verify == false) return;
+  if (digits) return check_sum(file, data, digits.mapped());
+  if (old) check_old_sum(file, data, header, old.mapped());
 }
 
 TensorFile read(InputFile file, std::optional<bool> verify) {
@@ -237,7 +260,7 @@ TensorFile read(InputFile file, std::optional<bool> verify) {
   HeaderReader header = header_of(file, data);
   check_places(file, header.entries, file.bytes() - data);
   file.map();
-  verify_file(file, data, header.metadata, verify);
+  verify_file(file, data, header, verify);
   TensorFile made{.tensors = {}, .metadata = std::move(header.metadata)};
   for (const Entry& e : header.entries) {
     made.tensors.emplace_back(e.name, tensor_in(file, data, e));

@@ -55,7 +55,7 @@ void check_names(const NamedTensors& tensors, const Metadata& metadata) {
     if (name == kMetadata) fail("save: no tensor can be called '{}'", kMetadata);
     if (!seen.insert(name).second) fail("save: two tensors are called '{}'", name);
   }
-  for (std::string_view own : {kChecksum, kFormat})
+  for (std::string_view own : {kChecksum, kFormat, kOldChecksum})
     if (metadata.contains(std::string(own)))
       fail("save: '{}' in the metadata is for the library", own);
 }
@@ -137,10 +137,13 @@ void compute(const NamedTensors& tensors) {
 
 }  // namespace
 
-std::string checksum_text(const std::vector<Checksum>& blocks) {
-  Checksum sum =
-      checksum({reinterpret_cast<const char*>(blocks.data()), blocks.size() * sizeof(Checksum)});
+std::string checksum_text(const Checksum& sum) {
   return format("{:016x}{:016x}", sum.high, sum.low);
+}
+
+std::string checksum_text(const std::vector<Checksum>& blocks) {
+  return checksum_text(
+      checksum({reinterpret_cast<const char*>(blocks.data()), blocks.size() * sizeof(Checksum)}));
 }
 
 std::optional<size_t> place_of_checksum(std::string_view header) {

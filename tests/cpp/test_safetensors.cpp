@@ -195,6 +195,24 @@ TEST_CASE("safetensors: who asks for verification gets it, or an error") {
   }
 }
 
+TEST_CASE("safetensors: the checksum of older files is compared") {
+  std::string header =
+      R"({"__metadata__":{"made":"by hand","tenon.xxh3":"36f0a5f567d38cc43fe2752cc36ba793"},)"
+      R"("w":{"dtype":"F32","shape":[3],"data_offsets":[0,12]}})";
+  std::string bytes = with_header(header) + std::string("\0\0\x80?\0\0\x80?\0\0\x80?", 12);
+  for (std::optional<bool> verify : {std::optional<bool>(), {true}, {false}}) {
+    TensorFile file = parse_safetensors(bytes, "f", verify);
+    CHECK(same(file.tensors, {{"w", ones({3})}}));
+    CHECK(file.metadata == Metadata{{"made", "by hand"}});
+  }
+  for (size_t at : {bytes.find("by hand"), bytes.find("36f0"), bytes.size() - 1}) {
+    std::string flipped = bytes;
+    flipped[at] ^= 1;
+    CHECK(contains(error_of(flipped), "load: f is damaged: its checksum\n  hint: "));
+    CHECK(parse_safetensors(flipped, "f", false).tensors.size() == 1);
+  }
+}
+
 TEST_CASE("safetensors: whoever is killed while saving leaves the old file or the new one") {
   Folder folder;
   std::string path = folder.path + "/f.safetensors";

@@ -210,6 +210,51 @@ def test_every_flipped_bit_of_an_npz_is_found(save):
             tn.load(io.BytesIO(flipped))
 
 
+@pytest.mark.parametrize("save", [np.savez, np.savez_compressed])
+def test_flipped_bits_of_an_npz_of_numpy_change_nothing_in_silence(save):
+    """Its arrays have checksums; what stands around them has none."""
+    file = io.BytesIO()
+    save(file, x=np.arange(3), ünß=np.ones((1, 2)), z=np.zeros(()))
+    content = file.getvalue()
+    expected = tn.load(io.BytesIO(content), verify=True)
+    found = 0
+    for bit in range(8 * len(content)):
+        flipped = bytearray(content)
+        flipped[bit // 8] ^= 1 << bit % 8
+        try:
+            got = tn.load(io.BytesIO(flipped), verify=True)
+        except tn.Error:
+            found += 1
+        else:
+            same(got, expected)
+    assert found > 4 * len(content)
+
+
+def saved_again(name, path):
+    """A file of ours as another program writes it, which keeps the checksum of the old one."""
+    if name == "a.npz":
+        tn.savez(path, x=tn.ones(4))
+        with zipfile.ZipFile(path, "a") as archive:
+            with io.BytesIO() as member:
+                np.save(member, np.zeros(2))
+                archive.writestr("y.npy", member.getvalue())
+        return
+    tn.save_safetensors(path, {"x": tn.ones(4)}, {"made": "by hand"})
+    content = path.read_bytes()
+    start = 8 + int.from_bytes(content[:8], "little")
+    header = json.dumps(json.loads(content[8:start])).encode()
+    path.write_bytes(len(header).to_bytes(8, "little") + header + content[start:])
+
+
+@pytest.mark.parametrize("name", ["a.safetensors", "a.npz"])
+def test_files_that_another_program_saved_again(tmp_path, name):
+    path = tmp_path / name
+    saved_again(name, path)
+    with pytest.raises(ValueError, match=r"its checksum\n(.|\n)*another program(.|\n)*verify=False"):
+        tn.load(path)
+    assert tn.load(path, verify=False)["x"].tolist() == [1] * 4
+
+
 def test_verify(tmp_path):
     with_sum, without = tmp_path / "a.safetensors", tmp_path / "b.safetensors"
     tn.save_safetensors(with_sum, {"x": tn.ones(100)})
