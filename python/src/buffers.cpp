@@ -186,15 +186,12 @@ static void check_truth_values(const Py_buffer& view) {
     fail("pickle: {} is no truth value, at byte {} of {}", *bad, bad - bytes, view.len);
 }
 
-/// Whether somebody may write to the memory of a buffer. Pickle shows read-only views of what was
-/// read-only before, whatever it lies in now.
-static bool is_writable(PyObject* object) {
-  while (PyMemoryView_Check(object) && PyMemoryView_GET_BASE(object))
-    object = PyMemoryView_GET_BASE(object);
-  BufferGuard guard;
-  guard.held = PyObject_GetBuffer(object, &guard.view, PyBUF_WRITABLE) == 0;
-  if (!guard.held) PyErr_Clear();
-  return guard.held;
+/// Whether the memory of a buffer never changes. That a view is read-only does not say so: what it
+/// is a view of may be writable, as an array behind a read-only view of it.
+static bool is_immutable(const Py_buffer& view) {
+  PyObject* exporter = view.obj;
+  while (exporter && PyMemoryView_Check(exporter)) exporter = PyMemoryView_GET_BASE(exporter);
+  return exporter && (PyBytes_CheckExact(exporter) || PyObject_TypeCheck(exporter, tensor_type));
 }
 
 Tensor tensor_from_bytes(PyObject* object, DType type, const Shape& shape, size_t bytes) {
@@ -206,8 +203,8 @@ Tensor tensor_from_bytes(PyObject* object, DType type, const Shape& shape, size_
     fail("pickle: {} bytes for {}, which has {}", view.len, to_text(Type{type, shape}), bytes);
   if (type == DType::b1) check_truth_values(view);
   bool aligned = reinterpret_cast<uintptr_t>(view.buf) % 16 == 0;
-  return aligned && !is_writable(object) ? share(guard, type, shape)
-                                         : from_bytes(view.buf, type, shape);
+  return aligned && is_immutable(view) ? share(guard, type, shape)
+                                       : from_bytes(view.buf, type, shape);
 }
 
 Tensor tensor_from_buffer(PyObject* object, Copy copy) {

@@ -73,10 +73,34 @@ def test_buffers_are_left_outside_of_the_stream_and_shared():
     assert len(data) < 200 and [memoryview(b).nbytes for b in buffers] == [400_000]
     got = pickle.loads(data, buffers=buffers)
     assert np.shares_memory(np.asarray(got), np.asarray(x))
+
+
+def seen_read_only(memory):
+    """NumPy's view of what stays writable."""
+    array = np.frombuffer(memory, np.uint8)
+    array.setflags(write=False)
+    return array
+
+
+@pytest.mark.parametrize(
+    "view",
+    [
+        lambda memory: memory,
+        memoryview,
+        lambda memory: memoryview(memory).toreadonly(),
+        seen_read_only,
+        lambda memory: memoryview(seen_read_only(memory)),
+        lambda memory: pickle.PickleBuffer(seen_read_only(memory)),
+    ],
+)
+def test_buffers_that_may_change_are_copied(view):
+    x = tn.arange(100, dtype=tn.float32)
+    buffers = []
+    data = pickle.dumps(x, protocol=5, buffer_callback=buffers.append)
     writable = bytearray(buffers[0])
-    other = pickle.loads(data, buffers=[writable])
-    writable[:4] = b"\xff" * 4  # what is written later is not seen
-    assert equal(other, x)
+    got = pickle.loads(data, buffers=[view(writable)])
+    writable[:4] = b"\xff" * 4
+    assert equal(got, x)
 
 
 def test_a_pickle_in_one_piece_is_not_copied_twice():
