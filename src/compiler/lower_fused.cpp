@@ -285,11 +285,14 @@ bool FusedLowerer::lower_tiled(const GraphOp& op, int cluster) {
   auto tiled = std::make_shared<Tiled>(
       Tiled{.attrs = op.attrs, .form = form, .in = in, .out = {out.begin(), out.end()}});
   std::vector<int32_t> buffers;
+  int64_t repeats = INT64_MAX;
   for (Val v : graph_.in(op)) {
     if (home(v).kind != Home::Kind::buffer) contiguous(v);
+    repeats = std::min(repeats, type(v)->elements / home(v).size);
     buffers.push_back(home(v).buffer);
     tiled->at.push_back(home(v).at);
   }
+  check_repeats(op.op->name, repeats);
   pack_ahead(*tiled, op, buffers);
   if (homes_[static_cast<size_t>(op.out)].kind == Home::Kind::none) give_result(op, cluster);
   SharedKernel* work = cluster < 0 ? nullptr : kernel(KernelUse::tile, cluster);
@@ -353,7 +356,7 @@ std::vector<int32_t> FusedLowerer::buffers_of(const SharedKernel& kernel) {
 }
 
 void FusedLowerer::add_kernel(SharedKernel& kernel) {
-  add_step(*kernel.kernel, kernel.access, buffers_of(kernel), kernel.scalars);
+  add_step(*kernel.kernel, kernel.access, buffers_of(kernel), kernel.scalars, sizes_);
   pending_.push_back({&kernel, plan_->steps.size() - 1});
 }
 

@@ -75,8 +75,44 @@ void PlanBuilder::lower_view(const GraphOp& op) {
   homes_[static_cast<size_t>(op.out)].at = *at;
 }
 
+/// Points of `axes`; `INT64_MAX` when there are more.
+static int64_t points_of(const loop::Kernel& kernel, loop::AxisSet axes,
+                         std::span<const Binding> sizes) {
+  int64_t points = 1;
+  for (size_t k = 0; k < kernel.axes.size(); ++k) {
+    if (!(axes >> k & 1)) continue;
+    Dim extent = kernel.axes[k].extent;
+    int64_t count = extent.is_const() ? extent.raw : evaluate(extent, sizes);
+    if (count == 0) return 0;
+    if (__builtin_mul_overflow(points, count, &points)) points = INT64_MAX;
+  }
+  return points;
+}
+
+void PlanBuilder::check_repeats(std::string_view name, int64_t count) const {
+  constexpr int64_t kMost = int64_t{1} << 32;
+  LocScope place(loc_);
+  if (count > kMost)
+    fail(Hint{"broadcast after reducing: the sum of n equal elements is n times the element"},
+         "{}: reduces {} equal elements, and at most {} are possible", name, count, kMost);
+}
+
+void PlanBuilder::check_work(const loop::Kernel& kernel, std::span<const Binding> sizes) const {
+  constexpr int64_t kMost = int64_t{1} << 50;
+  LocScope place(loc_);
+  for (const loop::Value& v : kernel.values)
+    if (v.op == loop::Op::reduce) {
+      loop::AxisSet repeated = v.over & ~kernel.values[static_cast<size_t>(v.a)].axes;
+      check_repeats(kernel.name, points_of(kernel, repeated, sizes));
+    }
+  if (int64_t points = points_of(kernel, ~loop::AxisSet{0}, sizes); points > kMost)
+    fail("{}: computes {} elements, and at most {} are possible", kernel.name, points, kMost);
+}
+
 Step& PlanBuilder::add_step(const loop::Kernel& kernel, const KernelAccess& access,
-                            std::vector<int32_t> buffers, std::vector<int32_t> scalars) {
+                            std::vector<int32_t> buffers, std::vector<int32_t> scalars,
+                            std::span<const Binding> sizes) {
+  check_work(kernel, sizes);
   Step step{nullptr, nullptr, std::move(buffers), std::move(scalars)};
   if (report_) {
     report_->loops += to_text(kernel) + "\n";

@@ -44,9 +44,14 @@ class PlanBuilder {
   /// Gives `v`, a view or a number, a row-major buffer with its elements.
   virtual void copy(Val v) = 0;
   virtual std::vector<std::shared_ptr<const Plan>> body_plans(const GraphOp& op) = 0;
-  /// A step for `kernel`; what runs it is filled in by the caller.
+  /// A step for `kernel` with these sizes; the caller fills in what runs it.
   Step& add_step(const loop::Kernel& kernel, const KernelAccess& access,
-                 std::vector<int32_t> buffers, std::vector<int32_t> scalars);
+                 std::vector<int32_t> buffers, std::vector<int32_t> scalars,
+                 std::span<const Binding> sizes = {});
+  /// Views need no memory, so the memory limit does not stop loops over huge ones: these refuse
+  /// what no machine can finish.
+  void check_work(const loop::Kernel& kernel, std::span<const Binding> sizes) const;
+  void check_repeats(std::string_view name, int64_t count) const;
   /// Operands in row-major order, then fresh buffers for the results.
   std::vector<int32_t> buffers_of(const GraphOp& op);
   TypeRef type(Val v) const { return graph_.types[static_cast<size_t>(v)]; }

@@ -32,6 +32,42 @@ LARGE = {
 }
 
 
+REPEATED = {
+    "gradient": lambda n: tn.grad(lambda x: tn.sum(x.broadcast_to((n,))))(tn.array(2.0)),
+    "sum": lambda n: tn.sum(tn.ones((n,))),
+    "sum of rows": lambda n: tn.sum(tn.broadcast_to(tn.ones((2, 1)), (2, n)), axis=1),
+    "prod": lambda n: tn.prod(tn.ones((n,), dtype=tn.int32)),
+    "mean": lambda n: tn.mean(tn.ones((n,))),
+    "max": lambda n: tn.max(tn.exp(tn.ones((n,)))),
+    "any": lambda n: tn.any(tn.zeros((n,))),
+    "dot": lambda n: tn.matmul(tn.ones((n,)), tn.ones((n,))),
+    "compiled": lambda n: tn.compile(lambda x: tn.sum(tn.broadcast_to(x, (n,))))(tn.ones(1)),
+    "product": lambda n: tn.compile(
+        lambda x: tn.broadcast_to(x, (3, n)) @ tn.broadcast_to(x, (n, 4)))(tn.ones(1)),
+}
+
+
+@pytest.mark.parametrize("n", [2**40, *HUGE[:1]])
+@pytest.mark.parametrize("name", REPEATED)
+def test_reductions_of_huge_views_are_refused(name, n):
+    with pytest.raises(ValueError, match="reduces [0-9]+ equal elements, and at most 4294967296"):
+        tn.eval(REPEATED[name](n))
+
+
+def test_reductions_of_large_views_compute():
+    def total(x):
+        return tn.sum(tn.broadcast_to(x, (2**31,)))  # a view that is held would be stored
+
+    x = tn.array([3], dtype=tn.int64)
+    assert total(x).item() == tn.compile(total)(x).item() == 3 * 2**31
+
+
+def test_loops_over_more_points_than_any_machine_can_visit_are_refused():
+    x, y = tn.ones((2**20, 1)), tn.ones((1, 2**20))
+    with pytest.raises(ValueError, match="computes [0-9]+ elements, and"):
+        tn.eval(tn.sum(tn.exp(x + y)[..., None] * tn.ones((2**15,))))
+
+
 @pytest.mark.parametrize("n", [2**21, 2**31, *HUGE])
 @pytest.mark.parametrize("name", MANY)
 def test_counts_are_refused_before_loops_over_them(name, n):
