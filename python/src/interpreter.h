@@ -1,6 +1,7 @@
 #pragma once
 // Python's lock for C++ code that runs without it, while the interpreter may be ending.
 #include "core.h"
+#include "frontend/eval.h"
 
 namespace tn::python {
 
@@ -18,6 +19,7 @@ class PythonLock {
   explicit operator bool() const { return lock_.has_value(); }
 
  private:
+  HostWait wait_;  // destroyed when the lock is free again
   std::optional<nb::gil_scoped_acquire> lock_;
 };
 

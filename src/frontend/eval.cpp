@@ -142,14 +142,16 @@ void stop_point_of_flush() {
 }
 
 /// Parameters of traces have no values; those with memory are what a Loan left behind.
-void check_leaves(const Walk& walk, Loc loc) {
-  for (const Node* leaf : walk.leaves) {
-    if (leaf->op != &param_leaf) continue;
-    if (leaf->slots()[0].data.load(std::memory_order_acquire))
-      fail("a computation failed half-way, after it had written over {} that it started from",
-           *leaf->slots()[0].type);
-    fail_unknown_value(loc);
-  }
+const Node* find_unknown(const Walk& walk) {
+  auto at = std::ranges::find(walk.leaves, &param_leaf, &Node::op);
+  return at == walk.leaves.end() ? nullptr : *at;
+}
+
+[[noreturn]] void fail_unknown(const Node& leaf, Loc loc) {
+  if (leaf.slots()[0].data.load(std::memory_order_acquire))
+    fail("a computation failed half-way, after it had written over {} that it started from",
+         *leaf.slots()[0].type);
+  fail_unknown_value(loc);
 }
 
 /// Pending chains are bounded: a long one is computed piece by piece. Should that fail, whoever
@@ -174,6 +176,10 @@ void flush_chain(Node* node) {
 [[maybe_unused]] const bool kInstalled = (flush_deep = flush_chain, start_instruction_log(), true);
 
 }  // namespace
+
+HostWait::HostWait() {
+  if (inside_flush) paused_.emplace(*flusher().lock);
+}
 
 Bound bound_of(const Slot& slot) {
   Buffer* buffer = slot.data.load(std::memory_order_acquire);
@@ -406,9 +412,12 @@ void Flusher::compute(std::span<const Tensor> wanted, const SignalRegion* region
   HotPathPolicy policy = policy_in(region);
   std::optional<Captured> looked_at;
   {
-    std::lock_guard lock(walk_mutex());
+    std::unique_lock lock(walk_mutex());
     mark(wanted);
-    check_leaves(walk, wanted[0].node()->loc);
+    if (const Node* leaf = find_unknown(walk)) {
+      lock.unlock();  // an error takes the host's lock
+      fail_unknown(*leaf, wanted[0].node()->loc);
+    }
     choose_outputs(wanted);
     if (outputs.empty()) return;
     ++stats.flushes;

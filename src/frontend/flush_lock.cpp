@@ -35,14 +35,14 @@ void FlushLock::unlock() {
 
 FlushLock::Paused::Paused(FlushLock& lock) : lock_(lock) {
   std::lock_guard inner(lock_.mutex_);
-  lock_.paused_ = true;
+  ++lock_.paused_;
   lock_.quiet_.notify_one();
 }
 
 FlushLock::Paused::~Paused() {
   std::unique_lock inner(lock_.mutex_);
   lock_.freed_.wait(inner, [&] { return !lock_.forking_; });
-  lock_.paused_ = false;
+  --lock_.paused_;
 }
 
 void FlushLock::before_fork(bool is_holder) {

@@ -15,7 +15,8 @@ class FlushLock {
   void unlock();
 
   bool is_fork_waiting() const { return forking_.load(std::memory_order_relaxed); }
-  /// The holder is at a stop point: a fork may happen from construction to destruction.
+  /// The holder waits for the host, and has no other lock: a fork may happen from construction to
+  /// destruction. May be nested.
   class Paused {
    public:
     explicit Paused(FlushLock& lock);
@@ -25,7 +26,7 @@ class FlushLock {
     FlushLock& lock_;
   };
 
-  /// Waits until nobody holds it, or the holder is paused. Nothing of it changes until
+  /// Waits until no thread holds it, or the holder is paused. Nothing of it changes until
   /// after_fork().
   void before_fork(bool is_holder);
   void after_fork();
@@ -34,7 +35,8 @@ class FlushLock {
  private:
   std::mutex mutex_;
   std::condition_variable freed_, quiet_;
-  bool held_ = false, paused_ = false;
+  bool held_ = false;
+  int paused_ = 0;
   std::atomic<bool> forking_ = false;
 };
 

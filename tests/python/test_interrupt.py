@@ -234,3 +234,69 @@ interrupted(x.item)
 thread.join()
 assert [os.waitstatus_to_exitcode(c) for c in children] == [6] * 20, children
 """)
+
+
+FORKS = """
+import sys
+
+class Nowhere:
+    def write(self, text): pass
+    def flush(self): pass
+sys.stdout = Nowhere()
+
+over = threading.Event()
+def again_and_again(f):
+    def work():
+        while not over.is_set():
+            try:
+                f()
+            except tn.Error:
+                pass
+    threads.append(threading.Thread(target=work))
+    threads[-1].start()
+threads = []
+
+def fork(times):
+    for _ in range(times):
+        sum(range(50_000))  # with Python's lock: the other thread comes to want it
+        child = os.fork()
+        if child == 0:
+            signal.alarm(30)
+            os._exit(int((tn.ones(3) + 1).sum().item()))
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 6
+"""
+
+
+@pytest.mark.parametrize(
+    "work",
+    [
+        "def work():\n    tn.print('{}', tn.ones(3)), tn.eval(tn.ones(2) + 1)",
+        "@tn.compile\ndef work():\n    tn.print('{}', tn.ones(3))\n    return tn.ones(2) + 1",
+        "def work():\n    tn.check(tn.ones(2) > 1, 'too small'), tn.eval(tn.ones(2) + 1)",
+        "tn.debug_nans(True)\ndef work():\n    tn.log(-tn.ones(3)).tolist()",
+        "kept = []\ntn.compile(lambda x: kept.append(x + 1) or x)(tn.ones(2))\n"
+        "def work():\n    kept[0].tolist()",
+    ],
+    ids=["print", "compiled", "check", "nan", "leaked"],
+)
+def test_fork_while_an_evaluation_wants_pythons_lock(work):
+    """To print, or to name the user's line in an error: the thread that forks has the lock."""
+    run(FORKS + work + """
+again_and_again(work)
+fork(100)
+over.set()
+threads[0].join()
+""")
+
+
+def test_errors_about_leaked_tensors_and_walks_of_other_threads():
+    run(FORKS + """
+kept = []
+tn.compile(lambda x: kept.append(x + 1) or x)(tn.ones(2))
+again_and_again(lambda: kept[0].tolist())
+gradient = tn.grad(lambda x: tn.sin(x).sum())
+for _ in range(2000):
+    gradient(tn.ones(2))
+over.set()
+threads[0].join()
+""")
