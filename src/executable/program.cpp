@@ -121,11 +121,11 @@ std::string_view name_of(CpuLevel level) {
 
 void Program::verify_weights() const {
   if (is_verified_.load(std::memory_order_acquire)) return;
-  std::lock_guard lock(mutex_);
+  std::lock_guard lock(shared_->mutex);
   if (is_verified_) return;
   file_->verify();
-  file_.reset();
   is_verified_.store(true, std::memory_order_release);
+  file_.reset();  // which a child of fork that sees it half done does not look at
 }
 
 CompileOptions Program::options() const {
@@ -143,9 +143,10 @@ bool Program::Ready::serves(std::span<const ProgramValue> args,
 
 std::shared_ptr<const Program::Ready> Program::ready(std::span<const ProgramValue> args,
                                                      std::span<const int64_t> sizes) const {
+  Shared& shared = *shared_;
   {
-    std::lock_guard lock(mutex_);
-    if (ready_ && ready_->serves(args, sizes)) return ready_;
+    std::lock_guard lock(shared.mutex);
+    if (shared.ready && shared.ready->serves(args, sizes)) return shared.ready;
   }
   InternScope scope;
   auto made = std::make_shared<Ready>();
@@ -156,8 +157,8 @@ std::shared_ptr<const Program::Ready> Program::ready(std::span<const ProgramValu
   for (TypeRef type : signature_.outputs)
     made->results.push_back(substitute(type, replacements(values)));
   std::shared_ptr<const Ready> owner = std::move(scope.held).owned_by(std::move(made));
-  std::lock_guard lock(mutex_);
-  return ready_ = std::move(owner);
+  std::lock_guard lock(shared.mutex);
+  return shared.ready = std::move(owner);
 }
 
 std::vector<ProgramValue> Program::run(std::span<const ProgramValue> args,

@@ -5,6 +5,7 @@
 #include <mutex>
 #include <optional>
 
+#include "base/at_fork.h"
 #include "compiler/compile.h"
 #include "executable/signature.h"
 #include "runtime/cpu_level.h"
@@ -104,8 +105,11 @@ class Program {
   std::vector<KernelSet> sets_;                    // of all that is to be saved, whatever calls add
   mutable std::shared_ptr<const tnx::File> file_;  // of the weights, until they are verified
   mutable std::atomic<bool> is_verified_ = true;
-  mutable std::mutex mutex_;
-  mutable std::shared_ptr<const Ready> ready_;  // of the last call
+  struct Shared {
+    std::mutex mutex;
+    std::shared_ptr<const Ready> ready;  // of the last call
+  };
+  PerProcess<Shared> shared_;  // a child of fork has not the thread that verifies
 };
 
 }  // namespace tn

@@ -8,6 +8,7 @@ import re
 import signal
 import subprocess
 import sys
+import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -246,6 +247,22 @@ def large(path):
     weights = tn.arange(3 << 20, dtype=tn.float32)
     tn.compile(lambda x: x + weights, args=[tn.InputInfo((3 << 20,), F32)]).save(path)
     return path.read_bytes()
+
+
+def test_a_child_of_fork_verifies_what_its_parent_had_begun_to(tmp_path):
+    large(tmp_path / "large.tnx")
+    x = tn.zeros(3 << 20)
+    tn.eval(x)
+    for _ in range(30):
+        loaded = tn.Executable.load(tmp_path / "large.tnx")
+        thread = threading.Thread(target=loaded, args=[x])
+        thread.start()
+        child = os.fork()
+        if child == 0:
+            signal.alarm(30)
+            os._exit(int(loaded(x)[5].item()))
+        thread.join()
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 5
 
 
 def test_a_call_never_returns_what_comes_from_damaged_weights(tmp_path):
