@@ -239,16 +239,19 @@ struct HeldValues {
   }
 };
 
-/// Files are run, not recorded: transforms that look at what goes in are told, and backward() when
-/// it comes to what came out.
-void end_derivatives(nb::handle given, nb::handle results) {
+/// Files are run, not recorded: transforms would miss what they do with these.
+void refuse_transforms(nb::handle given) {
   UserCall place;
-  Tensors in = read_tensors(given);
-  if (std::ranges::any_of(in, is_watched))
+  if (std::ranges::any_of(read_tensors(given), is_watched))
     fail(Hint{"give output_gradients to evaluate, or compile for CpuBackend"},
          "evaluate: a file is run, and transforms cannot look into it");
-  if (std::ranges::any_of(in, [](const Tensor& t) { return watch_bits(*t.node()) & kOnPath; }))
-    mark_blocked(read_tensors(results));
+}
+
+/// backward() fails where it comes to what a file made from these.
+void end_derivatives(nb::handle given, nb::handle results) {
+  UserCall place;
+  auto on_path = [](const Tensor& t) { return watch_bits(*t.node()) & kOnPath; };
+  if (std::ranges::any_of(read_tensors(given), on_path)) mark_blocked(read_tensors(results));
 }
 
 }  // namespace
@@ -270,6 +273,7 @@ void bind_models(nb::module_& m) {
     return names;
   });
   m.def("_make_block", make_block);
+  m.def("_refuse_transforms", refuse_transforms);
   m.def("_end_derivatives", end_derivatives);
 
   nb::class_<Model>(m, "LogicalModel")

@@ -87,7 +87,7 @@ class Source:
         return self._ran("gradients", [*self._rest(given), *seeds])
 
     def _ran(self, function: str, given: List) -> List:
-        _core._end_derivatives(given, [])  # refuses transforms before values leave
+        _core._refuse_transforms(given)
         made = self._run(function, given)
         _core._end_derivatives(given, made)
         return made
