@@ -163,19 +163,24 @@ def _contiguous(self: _Tensor) -> _Tensor:
     return self
 
 
+_METHODS: dict[str, Callable[..., Any]] = {
+    **{name: _conversion(name, dtype) for name, dtype in _CONVERSIONS.items()},
+    "to": _to,
+    "clone": _clone,
+    "numel": _numel,
+    "dim": _dim,
+    "masked_fill": _masked_fill,
+    "transpose": transpose,
+    "repeat": _repeat,
+    "where": _where,
+    "cpu": _cpu,
+    "contiguous": _contiguous,
+    "__copy__": _copy,
+    "__deepcopy__": _deepcopy,
+    "t": _t,
+}
+
+
 def install(tensor: type) -> None:
-    for name, dtype in _CONVERSIONS.items():
-        setattr(tensor, name, _conversion(name, dtype))
-    tensor.to = _to  # type: ignore[attr-defined]
-    tensor.clone = _clone  # type: ignore[attr-defined]
-    tensor.numel = _numel  # type: ignore[attr-defined]
-    tensor.dim = _dim  # type: ignore[attr-defined]
-    tensor.masked_fill = _masked_fill  # type: ignore[attr-defined]
-    tensor.transpose = transpose  # type: ignore[attr-defined]
-    tensor.repeat = _repeat  # type: ignore[attr-defined]
-    tensor.where = _where  # type: ignore[attr-defined]
-    tensor.cpu = _cpu  # type: ignore[attr-defined]
-    tensor.contiguous = _contiguous  # type: ignore[attr-defined]
-    tensor.__copy__ = _copy  # type: ignore[attr-defined]
-    tensor.__deepcopy__ = _deepcopy  # type: ignore[attr-defined]
-    tensor.t = _t  # type: ignore[attr-defined]
+    for name, method in _METHODS.items():
+        setattr(tensor, name, method)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import tenon as tn
 
@@ -15,6 +16,21 @@ class _AdaptivePool(Module):
     """What pools into a given number of windows share. A size of None leaves an axis as it is."""
 
     spatial_axes: int
+    _kept: str  # of a window, in the documentation
+
+    def __init_subclass__(cls, axes: int = 0, **kwargs: Any) -> None:
+        """A class with a number of spatial axes is documented as all of its kind are."""
+        super().__init_subclass__(**kwargs)
+        if axes:
+            cls.spatial_axes = axes
+            cls.__doc__ = f"""{cls._kept} of `output_size` windows of \
+[{", ".join(("batch", "channels", *SPATIAL_AXES[axes]))}].
+
+        A size of None leaves an axis as it is.
+
+        >>> tn.nn.{cls.__name__}(2)(tn.zeros({(2, 8, 4, 6, 9)[: axes + 2]})).shape
+        {(2, 8, 2, 2, 2)[: axes + 2]}
+    """
 
     def __init__(
         self, output_size: int | Sequence[int | None] | None, *, channels_last: bool = False
@@ -37,70 +53,22 @@ class _AdaptivePool(Module):
 
 
 class _AdaptiveAvgPool(_AdaptivePool):
+    _kept = "The means"
+
     def forward(self, x: tn.Tensor) -> tn.Tensor:
         return tn.adaptive_avg_pool(x, self._sizes(x), self.channels_last)
 
 
 class _AdaptiveMaxPool(_AdaptivePool):
+    _kept = "The largest elements"
+
     def forward(self, x: tn.Tensor) -> tn.Tensor:
         return tn.adaptive_max_pool(x, self._sizes(x), self.channels_last)
 
 
-class AdaptiveAvgPool1d(_AdaptiveAvgPool):
-    """The means of `output_size` windows of [batch, channels, length].
-
-        >>> tn.nn.AdaptiveAvgPool1d(7)(tn.zeros((2, 8, 20))).shape
-        (2, 8, 7)
-    """
-
-    spatial_axes = 1
-
-
-class AdaptiveAvgPool2d(_AdaptiveAvgPool):
-    """The means of `output_size` windows of [batch, channels, height, width].
-
-        >>> tn.nn.AdaptiveAvgPool2d((3, None))(tn.zeros((2, 8, 16, 20))).shape
-        (2, 8, 3, 20)
-    """
-
-    spatial_axes = 2
-
-
-class AdaptiveAvgPool3d(_AdaptiveAvgPool):
-    """The means of `output_size` windows of [batch, channels, depth, height, width].
-
-        >>> tn.nn.AdaptiveAvgPool3d(2)(tn.zeros((2, 8, 4, 6, 8))).shape
-        (2, 8, 2, 2, 2)
-    """
-
-    spatial_axes = 3
-
-
-class AdaptiveMaxPool1d(_AdaptiveMaxPool):
-    """The largest elements of `output_size` windows of [batch, channels, length].
-
-        >>> tn.nn.AdaptiveMaxPool1d(7)(tn.zeros((2, 8, 20))).shape
-        (2, 8, 7)
-    """
-
-    spatial_axes = 1
-
-
-class AdaptiveMaxPool2d(_AdaptiveMaxPool):
-    """The largest elements of `output_size` windows of [batch, channels, height, width].
-
-        >>> tn.nn.AdaptiveMaxPool2d((3, None))(tn.zeros((2, 8, 16, 20))).shape
-        (2, 8, 3, 20)
-    """
-
-    spatial_axes = 2
-
-
-class AdaptiveMaxPool3d(_AdaptiveMaxPool):
-    """The largest elements of `output_size` windows of [batch, channels, depth, height, width].
-
-        >>> tn.nn.AdaptiveMaxPool3d(2)(tn.zeros((2, 8, 4, 6, 8))).shape
-        (2, 8, 2, 2, 2)
-    """
-
-    spatial_axes = 3
+class AdaptiveAvgPool1d(_AdaptiveAvgPool, axes=1): ...
+class AdaptiveAvgPool2d(_AdaptiveAvgPool, axes=2): ...
+class AdaptiveAvgPool3d(_AdaptiveAvgPool, axes=3): ...
+class AdaptiveMaxPool1d(_AdaptiveMaxPool, axes=1): ...
+class AdaptiveMaxPool2d(_AdaptiveMaxPool, axes=2): ...
+class AdaptiveMaxPool3d(_AdaptiveMaxPool, axes=3): ...

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import tenon as tn
 
@@ -47,6 +48,20 @@ class _Pad(Module):
 
     spatial_axes: int
     mode = "zeros"
+    _around = "zeros"  # in the documentation
+    _given = "1"  # in its example
+
+    def __init_subclass__(cls, axes: int = 0, **kwargs: Any) -> None:
+        """A class with a number of spatial axes is documented as all of its kind are."""
+        super().__init_subclass__(**kwargs)
+        if axes:
+            cls.spatial_axes = axes
+            cls.__doc__ = f"""[{", ".join(("batch", "channels", *SPATIAL_AXES[axes]))}] with \
+{cls._around} around it.
+
+        >>> tn.nn.{cls.__name__}({cls._given})(tn.zeros({(2, 3, 4, 5, 6)[: axes + 2]})).shape
+        {(2, 3, 6, 7, 8)[: axes + 2]}
+    """
 
     def __init__(self, padding: Sizes, *, channels_last: bool = False) -> None:
         axes = self.spatial_axes
@@ -76,6 +91,9 @@ class _Pad(Module):
 
 
 class _ConstantPad(_Pad):
+    _around = "the constant `value`"
+    _given = "1, 0.5"
+
     def __init__(self, padding: Sizes, value: float, *, channels_last: bool = False) -> None:
         super().__init__(padding, channels_last=channels_last)
         self.value = value
@@ -87,160 +105,33 @@ class _ConstantPad(_Pad):
         return f"{super().describe()}, value={self.value!r}"
 
 
-class ConstantPad1d(_ConstantPad):
-    """[batch, channels, length] with the constant `value` around it.
-
-        >>> tn.nn.ConstantPad1d(1, 0.5)(tn.zeros((2, 3, 4))).shape
-        (2, 3, 6)
-    """
-
-    spatial_axes = 1
-
-
-class ConstantPad2d(_ConstantPad):
-    """[batch, channels, height, width] with the constant `value` around it.
-
-        >>> tn.nn.ConstantPad2d(1, 0.5)(tn.zeros((2, 3, 4, 5))).shape
-        (2, 3, 6, 7)
-    """
-
-    spatial_axes = 2
-
-
-class ConstantPad3d(_ConstantPad):
-    """[batch, channels, depth, height, width] with the constant `value` around it.
-
-        >>> tn.nn.ConstantPad3d(1, 0.5)(tn.zeros((2, 3, 4, 5, 6))).shape
-        (2, 3, 6, 7, 8)
-    """
-
-    spatial_axes = 3
-
-
-class ZeroPad1d(_Pad):
-    """[batch, channels, length] with zeros around it.
-
-        >>> tn.nn.ZeroPad1d(1)(tn.zeros((2, 3, 4))).shape
-        (2, 3, 6)
-    """
-
-    spatial_axes = 1
-
-
-class ZeroPad2d(_Pad):
-    """[batch, channels, height, width] with zeros around it.
-
-        >>> tn.nn.ZeroPad2d(1)(tn.zeros((2, 3, 4, 5))).shape
-        (2, 3, 6, 7)
-    """
-
-    spatial_axes = 2
-
-
-class ZeroPad3d(_Pad):
-    """[batch, channels, depth, height, width] with zeros around it.
-
-        >>> tn.nn.ZeroPad3d(1)(tn.zeros((2, 3, 4, 5, 6))).shape
-        (2, 3, 6, 7, 8)
-    """
-
-    spatial_axes = 3
-
-
-class ReflectionPad1d(_Pad):
-    """[batch, channels, length] with the elements mirrored around it.
-
-        >>> tn.nn.ReflectionPad1d(1)(tn.zeros((2, 3, 4))).shape
-        (2, 3, 6)
-    """
-
-    spatial_axes = 1
+class _ReflectionPad(_Pad):
     mode = "reflect"
+    _around = "the elements mirrored"
 
 
-class ReflectionPad2d(_Pad):
-    """[batch, channels, height, width] with the elements mirrored around it.
-
-        >>> tn.nn.ReflectionPad2d(1)(tn.zeros((2, 3, 4, 5))).shape
-        (2, 3, 6, 7)
-    """
-
-    spatial_axes = 2
-    mode = "reflect"
-
-
-class ReflectionPad3d(_Pad):
-    """[batch, channels, depth, height, width] with the elements mirrored around it.
-
-        >>> tn.nn.ReflectionPad3d(1)(tn.zeros((2, 3, 4, 5, 6))).shape
-        (2, 3, 6, 7, 8)
-    """
-
-    spatial_axes = 3
-    mode = "reflect"
-
-
-class ReplicationPad1d(_Pad):
-    """[batch, channels, length] with the elements at the edge around it.
-
-        >>> tn.nn.ReplicationPad1d(1)(tn.zeros((2, 3, 4))).shape
-        (2, 3, 6)
-    """
-
-    spatial_axes = 1
+class _ReplicationPad(_Pad):
     mode = "replicate"
+    _around = "the elements at the edge"
 
 
-class ReplicationPad2d(_Pad):
-    """[batch, channels, height, width] with the elements at the edge around it.
-
-        >>> tn.nn.ReplicationPad2d(1)(tn.zeros((2, 3, 4, 5))).shape
-        (2, 3, 6, 7)
-    """
-
-    spatial_axes = 2
-    mode = "replicate"
-
-
-class ReplicationPad3d(_Pad):
-    """[batch, channels, depth, height, width] with the elements at the edge around it.
-
-        >>> tn.nn.ReplicationPad3d(1)(tn.zeros((2, 3, 4, 5, 6))).shape
-        (2, 3, 6, 7, 8)
-    """
-
-    spatial_axes = 3
-    mode = "replicate"
-
-
-class CircularPad1d(_Pad):
-    """[batch, channels, length] with the elements of the other end around it.
-
-        >>> tn.nn.CircularPad1d(1)(tn.zeros((2, 3, 4))).shape
-        (2, 3, 6)
-    """
-
-    spatial_axes = 1
+class _CircularPad(_Pad):
     mode = "circular"
+    _around = "the elements of the other end"
 
 
-class CircularPad2d(_Pad):
-    """[batch, channels, height, width] with the elements of the other end around it.
-
-        >>> tn.nn.CircularPad2d(1)(tn.zeros((2, 3, 4, 5))).shape
-        (2, 3, 6, 7)
-    """
-
-    spatial_axes = 2
-    mode = "circular"
-
-
-class CircularPad3d(_Pad):
-    """[batch, channels, depth, height, width] with the elements of the other end around it.
-
-        >>> tn.nn.CircularPad3d(1)(tn.zeros((2, 3, 4, 5, 6))).shape
-        (2, 3, 6, 7, 8)
-    """
-
-    spatial_axes = 3
-    mode = "circular"
+class ConstantPad1d(_ConstantPad, axes=1): ...
+class ConstantPad2d(_ConstantPad, axes=2): ...
+class ConstantPad3d(_ConstantPad, axes=3): ...
+class ZeroPad1d(_Pad, axes=1): ...
+class ZeroPad2d(_Pad, axes=2): ...
+class ZeroPad3d(_Pad, axes=3): ...
+class ReflectionPad1d(_ReflectionPad, axes=1): ...
+class ReflectionPad2d(_ReflectionPad, axes=2): ...
+class ReflectionPad3d(_ReflectionPad, axes=3): ...
+class ReplicationPad1d(_ReplicationPad, axes=1): ...
+class ReplicationPad2d(_ReplicationPad, axes=2): ...
+class ReplicationPad3d(_ReplicationPad, axes=3): ...
+class CircularPad1d(_CircularPad, axes=1): ...
+class CircularPad2d(_CircularPad, axes=2): ...
+class CircularPad3d(_CircularPad, axes=3): ...
