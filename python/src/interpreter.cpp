@@ -28,11 +28,12 @@ bool is_main_thread() { return PyThread_get_thread_ident() == main_thread; }
 /// thread may make it wait for milliseconds. Python itself looks when a call is over.
 class Looks {
  public:
-  void postpone() { next_ = now() + kEvery; }
+  void postpone() { next_ = 0; }  // asks no clock: every call does this
   bool is_due() {
-    if (now() < next_) return false;
-    postpone();
-    return true;
+    int64_t time = now();
+    bool due = next_ && time >= next_;
+    if (due || !next_) next_ = time + kEvery;
+    return due;
   }
 
  private:
@@ -42,8 +43,8 @@ class Looks {
     clock_gettime(CLOCK_MONOTONIC_COARSE, &time);
     return time.tv_sec * int64_t{1'000'000'000} + time.tv_nsec;
   }
-  int64_t next_ = 0;
-} looks;  // the main thread's
+  int64_t next_ = 0;  // 0: so much after the next question
+} looks;              // the main thread's
 
 void* leave_python() {
   if (!Py_IsInitialized() || !PyGILState_Check()) return nullptr;

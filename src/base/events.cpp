@@ -11,6 +11,7 @@
 #include <exception>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <thread>
 #include <vector>
 
@@ -44,11 +45,13 @@ namespace {
 constexpr std::chrono::milliseconds kEvery{5};  // rings are collected
 constexpr uint64_t kMeasured = 20'000'000;      // nanoseconds by which the counter is measured
 
-/// Once, from when the library was loaded.
+/// Once, over the time since the library was loaded.
 void measure_ticks() {
   unsigned a, b, c, features = 0;
+  if (tick_time.load(std::memory_order_relaxed)) return;
   uint64_t passed = system_time(), ticks = __rdtsc() - kTicksLoaded;
-  if (passed < kMeasured || tick_time.load(std::memory_order_relaxed)) return;
+  bool interrupted = system_time() - passed > 1'000;  // the two are of different times
+  if (passed < kMeasured || interrupted) return;
   if (!__get_cpuid(0x80000007, &a, &b, &c, &features) || !(features & (1u << 8))) return;
   tick_time.store(static_cast<uint64_t>((static_cast<unsigned __int128>(passed) << 32) / ticks));
 }
@@ -126,23 +129,40 @@ class Collector {
   }
 
  private:
+  struct Part {
+    size_t next, end;  // of one thread, among those taken
+  };
   static Collector* fresh();
 
   void collect_locked() {
-    batch_.clear();
+    taken_.clear();
+    std::vector<Part> parts;
     for (auto& ring : rings_) {
       bool ended = ring->ended.load(std::memory_order_acquire);
-      ring->take(batch_);
+      size_t begin = taken_.size();
+      ring->take(taken_);
+      if (taken_.size() > begin) parts.push_back({begin, taken_.size()});
       if (ended) ring.reset();
     }
     std::erase(rings_, nullptr);
-    hand_out();
+    if (!parts.empty()) hand_out(std::move(parts));
     retired_.clear();  // no event points to them any more
   }
-  void hand_out() {
-    if (batch_.empty()) return;
-    auto end = [](const Event& e) { return e.began + e.nanoseconds; };  // when it was told
-    if (rings_.size() > 1) std::ranges::stable_sort(batch_, {}, end);
+  /// By when they were told. Those of a thread keep their order whatever the clock says, which may
+  /// step back where a thread changes processors or the clock its unit.
+  void hand_out(std::vector<Part> parts) {
+    batch_.clear();
+    auto told = [&](const Part& part) {
+      const Event& event = taken_[part.next];
+      return event.began + event.nanoseconds;
+    };
+    while (parts.size() > 1) {
+      auto first = std::ranges::min_element(parts, {}, told);
+      batch_.push_back(taken_[first->next++]);
+      if (first->next == first->end) parts.erase(first);
+    }
+    std::span rest = std::span(taken_).subspan(parts[0].next, parts[0].end - parts[0].next);
+    batch_.insert(batch_.end(), rest.begin(), rest.end());
     for (Watcher* watcher : watchers_) watcher->take(batch_);
   }
   void set_kinds() {
@@ -179,7 +199,7 @@ class Collector {
   std::condition_variable changed_;
   std::vector<std::unique_ptr<Ring>> rings_;
   std::vector<Watcher*> watchers_;
-  std::vector<Event> batch_;
+  std::vector<Event> taken_, batch_;  // thread by thread, in order
   std::vector<std::unique_ptr<const OpList>> retired_;
   uint32_t threads_ = 0;
   std::thread thread_;  // lives as long as the process

@@ -6,31 +6,40 @@
 
 namespace tn {
 
-bool FlushLock::try_lock() {
-  std::lock_guard lock(mutex_);
-  if (held_ || forking_) return false;
-  return held_ = true;
-}
-
-void FlushLock::lock() {
+void FlushLock::wait() {
   constexpr auto kSlice = std::chrono::milliseconds(50);  // between looks at the user's interrupt
   std::unique_lock lock(mutex_);
-  while (held_ || forking_) {
+  ++waiting_;
+  while ((state_.fetch_or(kWanted, std::memory_order_acquire) & kHeld) || forking_) {
     if (freed_.wait_for(lock, kSlice) == std::cv_status::no_timeout) continue;
     lock.unlock();
-    stop_if_asked();
+    try {
+      stop_if_asked();
+    } catch (...) {
+      lock.lock();
+      stop_waiting();
+      throw;
+    }
     lock.lock();
   }
-  held_ = true;
+  state_.fetch_or(kHeld, std::memory_order_relaxed);
+  stop_waiting();
 }
 
-void FlushLock::unlock() {
+void FlushLock::hand_over() {
   {
     std::lock_guard lock(mutex_);
-    held_ = false;
+    state_.fetch_and(static_cast<uint8_t>(~kHeld), std::memory_order_release);
     if (forking_) quiet_.notify_one();
   }
   freed_.notify_one();
+}
+
+void FlushLock::stop_waiting() {
+  if (--waiting_ == 0 && !forking_)
+    state_.fetch_and(static_cast<uint8_t>(~kWanted), std::memory_order_relaxed);
+  else
+    freed_.notify_one();  // which may have been meant for this thread
 }
 
 FlushLock::Paused::Paused(FlushLock& lock) : lock_(lock) {
@@ -48,12 +57,14 @@ FlushLock::Paused::~Paused() {
 void FlushLock::before_fork(bool is_holder) {
   std::unique_lock lock(mutex_);
   forking_ = true;
-  quiet_.wait(lock, [&] { return !held_ || paused_ || is_holder; });
+  state_.fetch_or(kWanted, std::memory_order_relaxed);
+  quiet_.wait(lock, [&] { return !is_held() || paused_ || is_holder; });
   lock.release();
 }
 
 void FlushLock::after_fork() {
   forking_ = false;
+  if (!waiting_) state_.fetch_and(static_cast<uint8_t>(~kWanted), std::memory_order_relaxed);
   mutex_.unlock();
   freed_.notify_all();
 }

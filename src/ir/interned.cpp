@@ -6,9 +6,16 @@ namespace tn {
 
 static std::atomic<size_t> lasting_count = 4096;
 
-bool is_among_first(size_t count) { return count < lasting_count.load(std::memory_order_relaxed); }
+bool is_among_first(size_t count) {
+  bool lasts = count < lasting_count.load(std::memory_order_relaxed);
+  if (!lasts) has_counted.store(true, std::memory_order_relaxed);
+  return lasts;
+}
 
-size_t set_lasting_count(size_t count) { return lasting_count.exchange(count); }
+size_t set_lasting_count(size_t count) {
+  has_counted = true;
+  return lasting_count.exchange(count);
+}
 
 void make_lasting(const void* interned) noexcept {
   if (!interned) return;
@@ -23,7 +30,7 @@ void make_lasting(const Graph& graph) {
   for (const GraphOp& op : graph.ops) make_lasting(op.attrs);
 }
 
-Held::~Held() {
+void Held::drop_all() noexcept {
   for (TypeRef type : types_) drop(type);
   for (const Attrs* attrs : attrs_) drop(attrs);
 }

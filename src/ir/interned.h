@@ -2,8 +2,8 @@
 // How long interned types and attributes live.
 //
 // The first few thousand of each, and types with symbols, live as long as the process. Most
-// programs never make more. Later ones are counted, so that a program that meets new shapes for
-// ever does not grow for ever: one goes when nothing holds it. Nodes hold theirs. Everything else
+// programs never make more. Later ones are counted and freed when nothing holds them, so that a
+// program that keeps meeting new shapes does not keep growing. Nodes hold theirs. Everything else
 // refers to them by plain pointers, and follows one rule:
 //
 //     A type or attributes that `intern`, `infer_types` or a new Graph gave to a thread live until
@@ -12,7 +12,7 @@
 //
 // So code that knows nothing of scopes is right, and keeps what it met. Scopes stand where new
 // shapes come by in numbers: around recording an op, computing, making a plan. A plan takes over
-// what its scope held.
+// what its scope held. Until something is counted, scopes do nothing: every recorded op enters one.
 #include <atomic>
 #include <memory>
 #include <utility>
@@ -62,7 +62,9 @@ class Held {
     types_.swap(other.types_), attrs_.swap(other.attrs_);
     return *this;
   }
-  ~Held();
+  ~Held() {
+    if (!types_.empty() || !attrs_.empty()) drop_all();
+  }
 
   void add(TypeRef type) {
     if (!type || is_lasting(type)) return;
@@ -91,6 +93,8 @@ class Held {
   }
 
  private:
+  void drop_all() noexcept;
+
   std::vector<TypeRef> types_;
   std::vector<const Attrs*> attrs_;
 };
@@ -129,33 +133,37 @@ void hand_out(const T* interned) {
     make_lasting(interned);
 }
 
+/// Whether any type or attributes were ever counted.
+inline constinit std::atomic<bool> has_counted = false;
+
 /// What this thread interns is held until the end of the scope.
 class InternScope {
  public:
-  InternScope() : outer_(intern_state) { intern_state = {&held, true}; }
-  ~InternScope() { intern_state = outer_; }
+  InternScope() : InternScope(has_counted.load(std::memory_order_relaxed)) {}
+  ~InternScope() {
+    if (opened_) [[unlikely]]
+      intern_state = outer_;
+  }
   InternScope(const InternScope&) = delete;
 
   Held held;
 
+ protected:
+  explicit InternScope(bool opened) : opened_(opened) {
+    if (opened_) [[unlikely]]
+      outer_ = std::exchange(intern_state, {&held, true});
+  }
+
  private:
+  bool opened_;
   InternState outer_;
 };
 
 /// The same, unless the thread is in a scope already: for one that is over soon.
-class RecordScope {
+class RecordScope : InternScope {
  public:
-  RecordScope() : opened_(!intern_state.is_inside) {
-    if (opened_) intern_state = {&held_, true};
-  }
-  ~RecordScope() {
-    if (opened_) intern_state = {};
-  }
-  RecordScope(const RecordScope&) = delete;
-
- private:
-  Held held_;
-  bool opened_;
+  RecordScope()
+      : InternScope(has_counted.load(std::memory_order_relaxed) && !intern_state.is_inside) {}
 };
 
 /// What this thread interns, and the graphs it makes, live as long as the process: for what is
@@ -176,7 +184,7 @@ void make_lasting(const Graph& graph);
 struct InternCounts {
   size_t types = 0, attrs = 0;  // that live now
 };
-/// Whether the next one lives as long as the process, when there are `count`.
+/// Whether the next one lives as long as the process, when there are `count`; else it is counted.
 bool is_among_first(size_t count);
 size_t count_types();
 size_t count_attrs();
