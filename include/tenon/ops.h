@@ -691,7 +691,7 @@ Tensor inner(const Operand& x1, const Operand& x2);
 /// `x` with `values` before the elements at `indices` along `axis`; without it `x` is flattened
 /// first. Indices count the elements of `x` as it was, negative ones from its end; values inserted
 /// at one place keep their order. `values` broadcast and take the type of `x`. Indices out of
-/// bounds are clamped.
+/// bounds are errors; in traced functions, which do not know them, they are clamped.
 Tensor insert(const Operand& x, const Operand& indices, const Operand& values,
     Maybe<Axis> axis = {});
 
@@ -845,9 +845,9 @@ struct LstsqResult {
   Tensor x, residuals, rank, singular_values;
 };
 /// The least squares solution X of `x1` @ X = `x2`, the shortest of several: X, the sum of squares
-/// that each column leaves (none unless there are more equations than unknowns), the rank of `x1`
-/// and its singular values. Those not above `rcond` times the largest count as 0; see `pinv`. `x2`
-/// is a vector if it has one axis.
+/// that each column leaves (none unless there are more equations than unknowns, nor where values
+/// are known and the rank is less), the rank of `x1` and its singular values. Those not above
+/// `rcond` times the largest count as 0; see `pinv`. `x2` is a vector if it has one axis.
 LstsqResult lstsq(const Operand& x1, const Operand& x2, Maybe<double> rcond = {});
 
 struct LuFactorResult {
@@ -907,7 +907,7 @@ Tensor maximum(const Operand& x1, const Operand& x2);
 Tensor mean(const Operand& x, const Maybe<Axes>& axis = {}, bool keepdims = false);
 
 /// The middle element over `axis` in sorted order, the mean of the two middle ones for an even
-/// number. NaN if any element is NaN; no elements are an error.
+/// number. NaN if any element is NaN, or where there are none.
 Tensor median(const Operand& x, const Maybe<Axes>& axis = {}, bool keepdims = false);
 
 /// Each operand spread over the grid of all of them: operand i varies along axis i, except that
@@ -1459,7 +1459,8 @@ Tensor tri(Dim n, Maybe<Dim> m = {}, int64_t k = 0, DType dtype = DType::f32,
 Tensor triangular_solve(const Operand& x1, const Operand& x2, bool upper = false,
     bool transpose = false, bool unit_diagonal = false);
 
-/// `x` with zeros above the diagonal `k` of its last two axes.
+/// `x` with zeros above the diagonal `k` of its last two axes. A vector becomes the rows of a
+/// square matrix first.
 Tensor tril(const Operand& x, int64_t k = 0);
 
 struct TrilIndicesResult {
@@ -1470,7 +1471,8 @@ struct TrilIndicesResult {
 TrilIndicesResult tril_indices(Dim n, int64_t k = 0, Maybe<Dim> m = {},
     std::source_location place = std::source_location::current());
 
-/// `x` with zeros below the diagonal `k` of its last two axes.
+/// `x` with zeros below the diagonal `k` of its last two axes. A vector becomes the rows of a
+/// square matrix first.
 Tensor triu(const Operand& x, int64_t k = 0);
 
 struct TriuIndicesResult {
@@ -1515,7 +1517,8 @@ UniqueInverseResult unique_inverse(const Operand& x);
 Tensor unique_values(const Operand& x);
 
 /// The coordinates, one tensor of int64 for each axis, of the elements of a tensor of `shape` with
-/// the row-major numbers `indices`. Numbers out of bounds count round.
+/// the row-major numbers `indices`. Numbers out of bounds are errors; in traced functions, which do
+/// not know them, they count round.
 Tensors unravel_index(const Operand& indices, const Shape& shape);
 
 /// The slices along `axis`, without it.

@@ -110,6 +110,9 @@ void prepare_attention(AttentionAttrs& a, Tensors& in) {
     if (!decide_equal(broadcast(in[3].shape(), wanted, kAttention), wanted))
       fail("{}: the mask does not broadcast to {}: {}", kAttention, wanted, *type_of(in[3]));
   }
+  if (a.scale && *a.scale == 0)
+    fail(Hint{"name arguments after the mask: the fifth is dropout_p in PyTorch, and scale here"},
+         "{}: scale is 0: it would not look at q and k", kAttention);
   if (!a.scale && sizes.depth.is_const()) a.scale = default_scale(sizes.depth.raw);
 }
 

@@ -36,6 +36,18 @@ Tensor counted(const Tensor& places, const Tensor& weights, Dim count) {
   return tn::scatter(filled(0, each.dtype(), {count}), each, {places}, Axes(0), "add", 0, "drop");
 }
 
+/// Fails where `bins` are known not to be in ascending order, NaN last.
+void check_ascending(std::string_view op, const Tensor& bins) {
+  Dim n = bins.shape()[0];
+  Tensor next = slice_axis(bins, 0, 1, n);
+  Tensor holds = slice_axis(bins, 0, 0, n - 1) <= next;
+  if (is_inexact(bins.dtype())) holds = holds | tn::isnan(next);
+  if (is_known_false(tn::all(holds)))
+    fail(Hint{"sort them"}, "{}: the edges of the bins are in no order: {}", op, *type_of(bins));
+}
+
+double number_in(const Tensor& x) { return cast_to(x, DType::f64).item<double>(); }
+
 /// The least and the largest value that is counted; half a step around a single value.
 std::pair<Tensor, Tensor> counted_range(const Tensor& x, const Tensor& range) {
   Tensor low, high;
@@ -49,6 +61,11 @@ std::pair<Tensor, Tensor> counted_range(const Tensor& x, const Tensor& range) {
   } else {
     low = tn::min(x), high = tn::max(x);
   }
+  if (is_known_false(tn::isfinite(low) & tn::isfinite(high)))
+    fail("histogram: the range is not finite: {} to {} ({})", number_in(low), number_in(high),
+         *type_of(range ? range : x));
+  if (range && is_known_false(low <= high))
+    fail("histogram: the range ends before it begins: {} to {}", number_in(low), number_in(high));
   Tensor single = low == high;
   return {tn::where(single, low - 0.5, low), tn::where(single, high + 0.5, high)};
 }
@@ -59,6 +76,7 @@ Tensor bin_edges(const Tensor& x, const Tensor& bins, const Tensor& range) {
     if (range) fail("histogram: give a range or the edges of the bins, not both");
     if (!decide_at_least(bins.shape()[0], 2))
       fail("histogram: bins need two edges at least: {}", *type_of(bins));
+    check_ascending("histogram", bins);
     return cast_to(bins, x.dtype());
   }
   int64_t count = 10;
@@ -109,11 +127,10 @@ Dim bincount_length(const BincountAttrs& a, const Tensor& x) {
   }
   if (a.minlength < 0) fail("bincount: a negative minlength: {}", a.minlength);
   if (x.shape().elements() == Dim(0)) return a.minlength;
-  Tensor ends = cast_to(tn::stack({tn::min(x), tn::max(x)}), DType::i64);
-  auto* at = static_cast<const int64_t*>(
-      values_now("bincount", ends, Hint{"give length=, the number of results"}));
-  if (at[0] < 0) fail("bincount: a negative number: {} ({})", at[0], *type_of(x));
-  return std::max(a.minlength, at[1] + 1);
+  values_now("bincount", x, Hint{"give length=, the number of results"});
+  auto [least, most] = *known_ends(x);
+  if (least < 0) fail("bincount: a negative number: {} ({})", least, *type_of(x));
+  return std::max(a.minlength, most + 1);
 }
 
 Tensors bincount_body(const BincountAttrs& a, const Tensors& in) {
@@ -138,6 +155,7 @@ Tensors digitize_body(const DigitizeAttrs& a, const Tensors& in) {
   if (decide_equal(n, 0)) return {filled(0, DType::i64, x.shape())};
   Tensor descending = tn::take(bins, 0, Axis(0)) > tn::take(bins, -1, Axis(0));
   Tensor ascending = tn::where(descending, tn::flip(bins), bins);
+  check_ascending("digitize", ascending);
   Tensor place = tn::searchsorted(ascending, x, nullptr, a.right ? "left" : "right");
   return {tn::where(descending, n - place, place)};
 }

@@ -2,6 +2,7 @@
 #include "base/error.h"
 #include "ir/sizes.h"
 #include "ops/families.h"
+#include "ops/known_values.h"
 #include "ops/matrices.h"
 #include "ops/op_decls.h"
 #include "ops/shapes.h"
@@ -52,6 +53,8 @@ Tensors average_body(const ReduceAttrs& a, const Tensors& in) {
   }
   weights = spread_weights(cast_to(weights, x.dtype()), x, axes);
   Tensor total = tn::sum(weights, axes, {}, a.keepdims);
+  if (is_known_false(tn::all(total != 0)))
+    fail("average: the weights add up to 0: {} ({})", *type_of(in[1]), *type_of(in[0]));
   return {cast_to(tn::sum(x * weights, axes, {}, a.keepdims) / total, type), cast_to(total, type)};
 }
 

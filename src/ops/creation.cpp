@@ -431,16 +431,20 @@ struct DiagonalAttrs {
   static constexpr void fields(auto& a, auto&& f) { f("k", a.k); }
 };
 
-static Tensor triangle(std::string_view op, Compare compare, int64_t k, const Tensor& x) {
+static Tensor triangle(std::string_view op, Compare compare, int64_t k, const Tensor& given) {
+  if (given.rank() == 0) fail("{}: needs an axis or more: {}", op, *type_of(given));
+  Dim n = given.shape().back();
+  Tensor x = given.rank() == 1 ? tn::broadcast_to(given, {n, n}) : given;
   int rank = x.rank();
-  if (rank < 2) fail("{}: needs two axes or more: {} ({})", op, rank, *type_of(x));
   Tensor kept = compare_diagonal(compare, x.shape()[rank - 2], x.shape()[rank - 1], k);
   return tn::where(kept, x, make_scalar(0, x.dtype(), false));  // 0 alone would widen bool
 }
 
 constinit const OpDef tril = Composite<DiagonalAttrs>{
     .name = "tril",
-    .doc = "`x` with zeros above the diagonal `k` of its last two axes.",
+    .doc =
+        "`x` with zeros above the diagonal `k` of its last two axes. A vector "
+        "becomes the rows of a square matrix first.",
     .args = {"x"},
     .body = [](const DiagonalAttrs& a, const Tensors& in) -> Tensors {
       return {triangle("tril", tn::less_equal, a.k, in[0])};
@@ -450,7 +454,9 @@ constinit const OpDef tril = Composite<DiagonalAttrs>{
 
 constinit const OpDef triu = Composite<DiagonalAttrs>{
     .name = "triu",
-    .doc = "`x` with zeros below the diagonal `k` of its last two axes.",
+    .doc =
+        "`x` with zeros below the diagonal `k` of its last two axes. A vector "
+        "becomes the rows of a square matrix first.",
     .args = {"x"},
     .body = [](const DiagonalAttrs& a, const Tensors& in) -> Tensors {
       return {triangle("triu", tn::greater_equal, a.k, in[0])};

@@ -5,6 +5,7 @@
 #include "ir/sizes.h"
 #include "ops/draws.h"
 #include "ops/families.h"
+#include "ops/known_values.h"
 #include "ops/op_decls.h"
 #include "ops/shapes.h"
 #include "tenon/operators.h"
@@ -78,6 +79,16 @@ struct MultinomialAttrs {
   }
 };
 
+/// Fails where weights are known to be no distribution. `draws` of them must be above 0.
+void check_weights(std::string_view op, const Tensor& weights, Dim draws) {
+  if (weights.shape().elements() == Dim(0)) return;
+  if (is_known_false(tn::all(tn::isfinite(weights) & (weights >= 0))))
+    fail("{}: a weight is negative, infinite or NaN: {}", op, *type_of(weights));
+  Tensor positive = tn::sum(tn::astype(weights > 0, DType::i64), Axes(-1));
+  if (is_known_false(tn::all(positive >= draws)))
+    fail("{}: fewer weights above 0 than draws, {}: {}", op, draws, *type_of(weights));
+}
+
 /// Without replacement: the places of the largest of log(weights) + Gumbel noise.
 Tensor multinomial_body(const MultinomialAttrs& a, const Tensors& in) {
   constexpr std::string_view op = "random_multinomial";
@@ -86,13 +97,14 @@ Tensor multinomial_body(const MultinomialAttrs& a, const Tensors& in) {
   check_kind(op, reals, weights.dtype);
   if (weights.rank() == 0) fail("{}: weights need an axis of classes: {}", op, weights);
   if (a.num_samples < 0) fail("{}: num_samples is negative: {}", op, a.num_samples);
-  DType type = to_inexact(weights.dtype);
-  Tensor logits = tn::log(cast_to(in[1], type));
-  if (a.replacement) return tn::random_categorical(in[0], logits, -1, {}, a.num_samples);
-  if (!decide_at_least(weights.shape.back(), a.num_samples))
+  if (!a.replacement && !decide_at_least(weights.shape.back(), a.num_samples))
     fail(Hint{"replacement=True allows a class several times"},
          "{}: {} samples of {} classes without replacement: {}", op, a.num_samples,
          weights.shape.back(), weights);
+  check_weights(op, in[1], a.replacement ? std::min<int64_t>(a.num_samples, 1) : a.num_samples);
+  DType type = to_inexact(weights.dtype);
+  Tensor logits = tn::log(cast_to(in[1], type));
+  if (a.replacement) return tn::random_categorical(in[0], logits, -1, {}, a.num_samples);
   return tn::top_k(draw_gumbel(in[0], weights.shape, type) + logits, a.num_samples, -1).indices;
 }
 
@@ -249,6 +261,7 @@ Tensor choice_body(const ChoiceAttrs& a, const Tensors& in) {
          "{}: {} draws without replacement from {} elements", op, draws, n);
   if (p && !decide_equal(p.shape(), Shape{n}))
     fail("{}: p needs one probability per element of axis {}, {}: {}", op, axis, n, *type_of(p));
+  if (p) check_weights(op, p, a.replace && draws != Dim(0) ? Dim(1) : draws);
   if (p) p = cast_to(p, to_inexact(p.dtype()));
   return tn::gather(x, {chosen(a, in[0], n, p)}, Axes(axis), 0, "clamp");  // p may have NaN
 }

@@ -2,24 +2,41 @@
 
 #include <algorithm>
 
+#include "ir/emit.h"
 #include "ir/walk.h"
+#include "tenon/ops.h"
 
 namespace tn::ops {
 
-const void* values_now(std::string_view op, const Tensor& x, const Hint& hint) {
-  if (!x.is_evaluated()) {
-    Walk seen;
-    {
-      std::lock_guard lock(walk_mutex());
-      walk({&x, 1}, seen);
-    }
-    bool traced = std::any_of(seen.leaves.begin(), seen.leaves.end(),
-                              [](Node* n) { return n->op == &param_leaf; });
-    if (traced)
-      fail(hint, "{}: its shape depends on values, which are not known while tracing: {}", op,
-           *type_of(x));
+/// Whether a parameter of a trace is behind `x`.
+static bool is_unknown(const Tensor& x) {
+  if (x.is_evaluated()) return false;
+  Walk seen;
+  {
+    std::lock_guard lock(walk_mutex());
+    walk({&x, 1}, seen);
   }
+  return std::any_of(seen.leaves.begin(), seen.leaves.end(),
+                     [](Node* n) { return n->op == &param_leaf; });
+}
+
+const void* values_now(std::string_view op, const Tensor& x, const Hint& hint) {
+  if (is_unknown(x))
+    fail(hint, "{}: its shape depends on values, which are not known while tracing: {}", op,
+         *type_of(x));
   return x.data();
+}
+
+bool is_known_false(const Tensor& holds) {
+  return !is_unknown(holds) && !*static_cast<const bool*>(holds.data());
+}
+
+std::optional<std::pair<int64_t, int64_t>> known_ends(const Tensor& x) {
+  if (type_of(x)->elements <= 0) return {};
+  Tensor ends = cast_to(tn::stack({tn::min(x), tn::max(x)}), DType::i64);
+  if (is_unknown(ends)) return {};
+  auto* at = static_cast<const int64_t*>(ends.data());
+  return std::pair(at[0], at[1]);
 }
 
 }  // namespace tn::ops

@@ -1,6 +1,9 @@
 #pragma once
-// Values that an op needs while it is being called, because its result's shape depends on them.
+// Values that an op needs while it is being called: its result's shape depends on them, or some of
+// them are errors.
+#include <optional>
 #include <string_view>
+#include <utility>
 
 #include "base/error.h"
 #include "tenon/tensor.h"
@@ -10,5 +13,13 @@ namespace tn::ops {
 /// The elements of `x`, computed now. While tracing there are none: the failure names `op`, and
 /// `hint` says what to do.
 const void* values_now(std::string_view op, const Tensor& x, const Hint& hint = {});
+
+/// Whether `holds`, one bool, is false. It is computed now; while tracing it is not known, and the
+/// answer is no.
+bool is_known_false(const Tensor& holds);
+
+/// The least and the largest of integers, computed now. Nothing while tracing, or where there are
+/// none.
+std::optional<std::pair<int64_t, int64_t>> known_ends(const Tensor& x);
 
 }  // namespace tn::ops

@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "ir/sizes.h"
 #include "ops/families.h"
+#include "ops/known_values.h"
 #include "ops/matrices.h"
 #include "ops/op_decls.h"
 #include "ops/shapes.h"
@@ -70,6 +71,12 @@ Tensor squared_magnitude(const Tensor& x) {
   return re * re + im * im;
 }
 
+/// Over sizes, of which none is below 0.
+Tensor largest_or_zero(const Tensor& x, const Axes& axes, bool keepdims) {
+  bool none = extent_of(x.shape(), axes) == Dim(0);
+  return none ? tn::sum(x, axes, {}, keepdims) : tn::max(x, axes, keepdims);
+}
+
 Tensor norm_over(const Tensor& x, const Axes& axes, bool keepdims, double ord) {
   constexpr double kInf = std::numeric_limits<double>::infinity();
   if (ord == 2)
@@ -77,7 +84,7 @@ Tensor norm_over(const Tensor& x, const Axes& axes, bool keepdims, double ord) {
                         [](T s) { return tn::sqrt(s); });
   if (ord == 0) return tn::sum(tn::astype(x != 0, real_of(x.dtype())), axes, {}, keepdims);
   Tensor size = tn::abs(x);
-  if (ord == kInf) return tn::max(size, axes, keepdims);
+  if (ord == kInf) return largest_or_zero(size, axes, keepdims);
   if (ord == -kInf) return tn::min(size, axes, keepdims);
   if (ord == 1) return tn::sum(size, axes, {}, keepdims);
   auto power = [](const Tensor& of, double p) {
@@ -109,7 +116,8 @@ Tensors cdist_body(const DistanceAttrs& a, const Tensors& in) {
 Tensor extreme_sum(const Tensor& x, int axis, bool largest, bool keepdims) {
   Tensor sums = tn::sum(tn::abs(x), Axes(axis), {}, true);
   Axes both{-2, -1};
-  return largest ? tn::max(sums, both, keepdims) : tn::min(sums, both, keepdims);
+  if (largest) return largest_or_zero(sums, normal_axes(both, x.rank(), "matrix_norm"), keepdims);
+  return tn::min(sums, both, keepdims);
 }
 
 bool has_values(const Tensor& x) {
@@ -184,10 +192,15 @@ Tensors lstsq_body(const LstsqAttrs& a, const Tensors& in) {
   Tensor found = tn::matmul(tn::pinv(x, a.rcond), y), apart = y - tn::matmul(x, found);
   // As many equations as unknowns leave nothing.
   bool over = !decide_at_least(columns_of(x.shape()), rows_of(x.shape()));
-  Tensor left = tn::sum(squared_magnitude(apart), Axes(0));
-  if (!over) left = slice_axis(left, 0, 0, 0);
-  return {vector ? tn::squeeze(found, Axes(1)) : found, left, tn::matrix_rank(x, a.rcond),
-          emit(svdvals, {x})};
+  Tensor left = tn::sum(squared_magnitude(apart), Axes(0)), rank = tn::matrix_rank(x, a.rcond);
+  if (!over || is_known_false(rank == columns_of(x.shape()))) left = slice_axis(left, 0, 0, 0);
+  return {vector ? tn::squeeze(found, Axes(1)) : found, left, rank, emit(svdvals, {x})};
+}
+
+/// A matrix without NaN whose quotient is NaN is singular.
+Tensor infinite_without_cause(const Tensor& value, const Tensor& x) {
+  Tensor given = tn::any(tn::isnan(x), Axes{-2, -1});
+  return tn::where(tn::isnan(value) & ~given, std::numeric_limits<double>::infinity(), value);
 }
 
 Tensors condition_body(const MatrixCondAttrs& a, const Tensors& in) {
@@ -196,11 +209,13 @@ Tensors condition_body(const MatrixCondAttrs& a, const Tensors& in) {
   if (!has_values(x[0])) fail("condition_number: no elements: {}", *type_of(in[0]));
   if (a.ord == MatrixNorm::two || a.ord == MatrixNorm::minus_two) {
     Tensor s = emit(svdvals, {x[0]}), most = tn::max(s, Axes(-1)), least = tn::min(s, Axes(-1));
-    return {a.ord == MatrixNorm::two ? most / least : least / most};
+    Tensor value = a.ord == MatrixNorm::two ? most / least : least / most;
+    return {infinite_without_cause(value, x[0])};
   }
   prepare_square("condition_number", x);
   std::string_view ord = kMatrixNorms[static_cast<size_t>(a.ord)];
-  return {tn::matrix_norm(x[0], false, ord) * tn::matrix_norm(tn::inv(x[0]), false, ord)};
+  Tensor value = tn::matrix_norm(x[0], false, ord) * tn::matrix_norm(tn::inv(x[0]), false, ord);
+  return {infinite_without_cause(value, x[0])};
 }
 
 /// c[i] = a[i+1]·b[i+2] - a[i+2]·b[i+1], counted round.
@@ -291,8 +306,9 @@ constinit const OpDef lstsq = Composite<LstsqAttrs>{
     .name = "lstsq",
     .doc =
         "The least squares solution X of `x1` @ X = `x2`, the shortest of several: X, the sum of "
-        "squares that each column leaves (none unless there are more equations than unknowns), "
-        "the rank of `x1` and its singular values. Those not above `rcond` times the largest "
+        "squares that each column leaves (none unless there are more equations than unknowns, nor "
+        "where values are known and the rank is less), the rank of `x1` and its singular values. "
+        "Those not above `rcond` times the largest "
         "count as 0; see `pinv`. `x2` is a vector if it has one axis.",
     .module = "linalg",
     .args = {"x1", "x2"},

@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "ops/families.h"
+#include "ops/known_values.h"
 #include "ops/op_decls.h"
 #include "ops/shapes.h"
 #include "tenon/operators.h"
@@ -114,6 +115,13 @@ Tensors unravel_body(const UnravelAttrs& a, const Tensors& in) {
   check_kind("unravel_index", integers, in[0].dtype());
   for (Dim extent : a.shape)
     if (extent.is_inferred()) fail("unravel_index: a size is negative: -1");
+  auto ends = known_ends(in[0]);
+  if (Dim count = a.shape.elements(); ends && count.is_const()) {
+    int64_t outside = ends->first < 0 ? ends->first : ends->second;
+    if (outside < 0 || outside >= count.raw)
+      fail(Fault::index, "unravel_index: {} is out of bounds for {} elements: shape {} ({})",
+           outside, count, a.shape, *type_of(in[0]));
+  }
   Tensor rest = cast_to(in[0], DType::i64);
   Tensors out(static_cast<size_t>(a.shape.rank()));
   for (int k = a.shape.rank() - 1; k >= 0; --k) {
@@ -173,7 +181,8 @@ constinit const OpDef unravel_index = Composite<UnravelAttrs>{
     .name = "unravel_index",
     .doc =
         "The coordinates, one tensor of int64 for each axis, of the elements of a tensor of "
-        "`shape` with the row-major numbers `indices`. Numbers out of bounds count round.",
+        "`shape` with the row-major numbers `indices`. Numbers out of bounds are errors; in "
+        "traced functions, which do not know them, they count round.",
     .args = {"indices"},
     .results = {"*"},
     .body = rule<unravel_body>,

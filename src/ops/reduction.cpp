@@ -73,7 +73,7 @@ Tensors jvp_extreme(const ReduceAttrs& a, const Primal& p, const Tensors& t) {
 }
 
 void prepare_extreme(std::string_view op, ReduceAttrs& a, Tensor& x) {
-  check_kind(op, reals, x.dtype());
+  check_kind(op, ordered, x.dtype());
   settle_axes(op, a, x);
   for (Axis k : *a.axis)
     if (x.shape()[k.i] == Dim(0))
@@ -219,7 +219,7 @@ constinit const OpDef max = Reduction<>{
         "NaN. "
         "An axis without elements is an error.",
     .monoid = loop::Monoid::max,
-    .types = reals,
+    .types = ordered,
     .prepare = [](ReduceAttrs& a, Tensors& in) { prepare_extreme("max", a, in[0]); },
     .jvp = rule<jvp_extreme>,
     .samples = {{"f32[2,3]"}, {"f32[2,3,4]", "axis=[0,-1], keepdims=true"}, {"f32[]"}},
@@ -231,7 +231,7 @@ constinit const OpDef min = Reduction<>{
         "Smallest element over `axis`, over all axes when it is left out. NaN if any element is "
         "NaN. An axis without elements is an error.",
     .monoid = loop::Monoid::min,
-    .types = reals,
+    .types = ordered,
     .prepare = [](ReduceAttrs& a, Tensors& in) { prepare_extreme("min", a, in[0]); },
     .jvp = rule<jvp_extreme>,
     .samples = {{"f32[2,3]"}, {"f32[2,3,4]", "axis=[0,-1], keepdims=true"}, {"f32[]"}},

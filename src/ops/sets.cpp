@@ -67,13 +67,13 @@ Tensor row_order(const Tensor& rows) {
   constexpr int64_t kMost = 1 << 14;
   int64_t columns = rows.shape()[1].value();
   if (columns > kMost) fail("unique: rows of more than {} elements: {}", kMost, *type_of(rows));
-  Tensor order = tn::iota({rows.shape()[0]});
+  Tensor order;
   for (int64_t k = columns - 1; k >= 0; --k) {
     Tensor column = tn::reshape(slice_axis(rows, 1, k, k + 1), {Dim(-1)});
-    Tensor next = tn::argsort(tn::gather(column, {order}, Axes(0)));
-    order = tn::gather(order, {next}, Axes(0));
+    Tensor next = tn::argsort(order ? tn::gather(column, {order}, Axes(0)) : column);
+    order = order ? tn::gather(order, {next}, Axes(0)) : next;
   }
-  return order;
+  return order ? order : tn::iota({rows.shape()[0]});
 }
 
 /// Whether each row of a sorted matrix differs from the one before it; the first one does.
@@ -86,15 +86,16 @@ Tensor starts_of_runs(const Tensor& rows, bool equal_nan) {
   return tn::concat({filled(true, DType::b1, {1}), tn::any(differ, Axes(1))}, 0);
 }
 
-/// How many rows there are in the result: as many as asked for, or as there are distinct ones.
-Dim distinct_count(const UniqueAttrs& a, const Tensor& starts) {
+/// Where the runs start, as many as there are or as asked for, and where the last one ends. Runs
+/// behind the last one start at the end.
+Tensor ends_of_runs(const UniqueAttrs& a, const Tensor& starts, const Tensor& number) {
   if (a.size) {
     if (*a.size < 0) fail("unique: a negative size: {}", *a.size);
-    return *a.size;
+    return tn::searchsorted(number, tn::iota({*a.size + 1}));
   }
-  Tensor count = tn::sum(starts, {}, DType::i64);
-  return *static_cast<const int64_t*>(
-      values_now("unique", count, Hint{"give size=, the number of results"}));
+  values_now("unique", starts, Hint{"give size=, the number of results"});
+  Tensor end = tn::reshape(value_of(starts.shape()[0], DType::i64), {1});
+  return tn::concat({tn::nonzero(starts)[0], end}, 0);
 }
 
 /// Sorted, each run of equal rows is one of the distinct ones; `x` has them as its first axis.
@@ -108,9 +109,9 @@ Tensors distinct_rows(const UniqueAttrs& a, const Tensor& x) {
   Tensor order = row_order(rows);
   Tensor starts = starts_of_runs(tn::gather(rows, {order}, Axes(0)), a.equal_nan);
   Tensor number = tn::cumulative_sum(starts, Axis(0)) - 1;
-  Dim count = distinct_count(a, starts);
-  Tensor k = tn::iota({count}), first = tn::searchsorted(number, k);
-  Tensor end = tn::searchsorted(number, k, nullptr, "right");
+  Tensor ends = ends_of_runs(a, starts, number);
+  Dim count = ends.shape()[0] - 1;
+  Tensor first = slice_axis(ends, 0, 0, count);
   Tensor indices = tn::gather(order, {first}, Axes(0), 0, "clamp");  // behind the last one: any
   Tensor inverse = tn::scatter(filled(0, DType::i64, {n}), number, {order}, Axes(0));
   Tensor values = tn::gather(x, {indices}, Axes(0));
@@ -121,7 +122,7 @@ Tensors distinct_rows(const UniqueAttrs& a, const Tensor& x) {
     indices = tn::where(first == n, slice_axis(indices, 0, 0, decide_min(count, 1)), indices);
     values = tn::where(beyond, fill, values);
   }
-  return {values, indices, inverse, end - first};
+  return {values, indices, inverse, tn::diff(ends)};
 }
 
 Tensors unique_body(const UniqueAttrs& a, const Tensors& in) {

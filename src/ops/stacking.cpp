@@ -1,4 +1,6 @@
 // Tensors joined, turned, extended and thinned out along axes: NumPy's names for it.
+#include <algorithm>
+
 #include "base/error.h"
 #include "ir/sizes.h"
 #include "ops/families.h"
@@ -84,6 +86,16 @@ Tensors insert_values(const MaybeAxisAttrs& a, const Tensors& in) {
   Dim n = x.shape()[axis];
   Tensor values = inserted_values(x, axis, in[1], cast_to(in[2], x.dtype()));
   Dim count = values.shape()[axis];
+  if (auto ends = known_ends(in[1]); ends && n.is_const()) {
+    int64_t outside = ends->first < -n.raw ? ends->first : ends->second;
+    if (outside < -n.raw || outside > n.raw)
+      fail(Fault::index, "insert: index {} is out of bounds for an axis of extent {}: {}", outside,
+           n, *type_of(in[0]));
+    if (ends->first == ends->second) {  // at one place
+      int64_t at = outside < 0 ? outside + n.raw : outside;
+      return {tn::concat({slice_axis(x, axis, 0, at), values, slice_axis(x, axis, at, n)}, axis)};
+    }
+  }
   Tensor given = cast_to(tn::reshape(in[1], {Dim(-1)}), DType::i64);
   Tensor places = tn::clip(tn::where(given < 0, given + n, given), 0, n);
   places = tn::broadcast_to(places, {count});
@@ -91,39 +103,56 @@ Tensors insert_values(const MaybeAxisAttrs& a, const Tensors& in) {
   return {tn::gather(tn::concat({values, x}, Axis(axis)), {order}, Axes(axis))};
 }
 
-/// Which of `count` elements stay.
-std::vector<bool> kept_elements(const Tensor& which, int64_t count, const Type& x) {
+/// The places of the elements that go, in order, each once.
+std::vector<int64_t> deleted_places(const Tensor& which, int64_t count, const Type& x) {
+  std::vector<int64_t> gone;
   if (which.dtype() == DType::b1) {
     if (which.rank() != 1 || !decide_equal(which.shape()[0], count))
       fail("delete: the mask does not fit the axis of extent {}: {} and {}", count, *type_of(which),
            x);
-    auto* gone = static_cast<const bool*>(values_now("delete", which));
-    std::vector<bool> kept(static_cast<size_t>(count));
-    for (size_t i = 0; i < kept.size(); ++i) kept[i] = !gone[i];
-    return kept;
+    auto* goes = static_cast<const bool*>(values_now("delete", which));
+    for (int64_t i = 0; i < count; ++i)
+      if (goes[i]) gone.push_back(i);
+    return gone;
   }
   check_places("delete", which);
   Tensor places = cast_to(which, DType::i64);
   auto* at = static_cast<const int64_t*>(values_now("delete", places));
-  std::vector<bool> kept(static_cast<size_t>(count), true);
   for (int64_t i = 0; i < places.size(); ++i) {
     if (at[i] < -count || at[i] >= count)
       fail(Fault::index, "delete: index {} is out of bounds for an axis of extent {}: {}", at[i],
            count, x);
-    kept[static_cast<size_t>(at[i] < 0 ? at[i] + count : at[i])] = false;
+    gone.push_back(at[i] < 0 ? at[i] + count : at[i]);
   }
-  return kept;
+  std::ranges::sort(gone);
+  gone.erase(std::unique(gone.begin(), gone.end()), gone.end());
+  return gone;
 }
 
+/// Few runs of elements that stay are slices, joined; many are gathered.
 Tensors delete_at(const MaybeAxisAttrs& a, const Tensors& in) {
+  constexpr size_t kFewRuns = 8;
   Tensor x = in[0];
   int axis = settle_axis("delete", a.axis, x);
-  std::vector<bool> kept = kept_elements(in[1], x.shape()[axis].value(), *type_of(in[0]));
-  std::vector<int64_t> places;
-  for (size_t i = 0; i < kept.size(); ++i)
-    if (kept[i]) places.push_back(static_cast<int64_t>(i));
+  int64_t n = x.shape()[axis].value(), begin = 0;
+  std::vector<int64_t> gone = deleted_places(in[1], n, *type_of(in[0]));
+  std::vector<std::pair<int64_t, int64_t>> runs;
+  gone.push_back(n);
+  for (int64_t end : gone) {
+    if (begin < end) runs.emplace_back(begin, end);
+    begin = end + 1;
+  }
+  if (runs.empty()) return {slice_axis(x, axis, 0, 0)};
+  if (runs.size() <= kFewRuns) {
+    Tensors parts;
+    for (auto [first, end] : runs) parts.push_back(slice_axis(x, axis, first, end));
+    return {tn::concat(parts, Axis(axis))};
+  }
+  std::vector<int64_t> places(static_cast<size_t>(n) + 1 - gone.size());
+  auto to = places.begin();
+  for (auto [first, end] : runs)
+    for (int64_t i = first; i < end; ++i) *to++ = i;
   Dim count = static_cast<int64_t>(places.size());
-  if (count == Dim(0)) return {slice_axis(x, axis, 0, 0)};
   return {tn::gather(x, {from_bytes(places.data(), DType::i64, {count})}, Axes(axis))};
 }
 
@@ -181,7 +210,9 @@ constinit const OpDef insert = Composite<MaybeAxisAttrs>{
         "`x` with `values` before the elements at `indices` along `axis`; without it `x` is "
         "flattened first. Indices count the elements of `x` as it was, negative ones from its end; "
         "values inserted at one place keep their order. `values` broadcast and take the type of "
-        "`x`. Indices out of bounds are clamped.",
+        "`x`. Indices out of bounds are errors; in traced functions, which do not know them, they "
+        "are "
+        "clamped.",
     .args = {"x", "indices", "values"},
     .body = rule<insert_values>,
     .samples = {{"f32[4], i64[], f32[]", "", 0, 2},

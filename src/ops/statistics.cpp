@@ -88,7 +88,7 @@ Tensor spread_nan(const Tensor& lines, const Tensor& value, const Shape& shape) 
 Tensors middle(const ReduceAttrs& a, const Tensors& in) {
   Wide w = widen("median", in[0], a.axis, ordered);
   Dim n = w.count;
-  if (n == Dim(0)) fail("median: no elements: {}", *type_of(in[0]));
+  if (n == Dim(0)) return {cast_to(mean_of(w, a.keepdims), w.result)};  // NaN
   Tensor lines = tn::sort(lines_along(w.x, w.axes), -1);
   int axis = lines.rank() - 1;
   Shape shape = without_axes(lines.shape(), Axes(axis));
@@ -211,8 +211,7 @@ constinit const OpDef median = Composite<ReduceAttrs>{
     .name = "median",
     .doc =
         "The middle element over `axis` in sorted order, the mean of the two middle ones for an "
-        "even "
-        "number. NaN if any element is NaN; no elements are an error.",
+        "even number. NaN if any element is NaN, or where there are none.",
     .args = {"x"},
     .body = rule<middle>,
     .samples = {{"f32[5]"}, {"f32[2,4]", "axis=[-1]"}, {"f32[2,3,4]", "axis=[0,1], keepdims=true"}},
