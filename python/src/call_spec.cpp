@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "ir/emit.h"
+#include "ir/named_calls.h"
 #include "ir/node.h"
 #include "tenon/backward.h"
 
@@ -19,7 +20,7 @@ constexpr size_t kMostAttrBytes = 2048;
 struct Foreign {
   std::string_view theirs, ours;
 };
-constexpr std::array<Foreign, 25> kForeign = {{
+constexpr std::array<Foreign, 29> kForeign = {{
     {"dim", "axis"},
     {"dim", "axes"},
     {"dims", "axis"},
@@ -45,6 +46,10 @@ constexpr std::array<Foreign, 25> kForeign = {{
     {"steps", "num"},
     {"value", "src"},
     {"ddof", "correction"},
+    {"query", "q"},
+    {"key", "k"},
+    {"value", "v"},
+    {"attn_mask", "mask"},
 }};
 
 std::string_view text_of(PyObject* unicode) {
@@ -75,7 +80,16 @@ int find_foreign(const CallSpec& spec, std::string_view name) {
   std::string_view near = nearest_name(name, names);
   Hint hint{!near.empty() ? format("did you mean {}?", near)
                           : format("it takes {}", join(names, ", "))};
-  fail(Fault::type, hint, "{}: unknown keyword: {}", called_name(*spec.op), name);
+  fail(Fault::type, hint, "{}: unknown keyword: {}", user_name(*spec.op), name);
+}
+
+bool is_sequence(PyObject* o) { return o && (PyList_Check(o) || PyTuple_Check(o)); }
+
+/// `dim=()` of a reduction is every axis in PyTorch; `axis=()` is none, as in NumPy.
+bool is_every_dim(const CallSpec& spec, PyObject* name, PyObject* value) {
+  if (!is_sequence(value) || PySequence_Fast_GET_SIZE(value) || text_of(name) != "dim")
+    return false;
+  return find_param(spec, "keepdims") >= 0 || find_param(spec, "keepdim") >= 0;
 }
 
 /// Keywords every function of the array API may get although tensors do not need them.
@@ -86,6 +100,10 @@ bool is_harmless(const CallSpec& spec, std::string_view name, PyObject* value) {
   }
   // NumPy's functions pass these on.
   if ((name == "out" || name == "dtype") && value == Py_None) return true;
+  // Of PyTorch's attention: heads of keys are always shared, nothing is ever dropped.
+  bool attends = find_param(spec, "is_causal") >= 0;
+  if (attends && name == "enable_gqa") return true;
+  if (attends && name == "dropout_p") return PyObject_IsTrue(value) == 0;
   bool copies = spec.op->family == Family::movement || find_param(spec, "dtype") >= 0;
   return name == "copy" && copies;
 }
@@ -152,14 +170,14 @@ void Arguments::check_place(size_t param, PyObject* value) const {
   nb::str shown = nb::repr(value);
   const char* text = shown.c_str();
   fail(Fault::type, Hint{format("name it: {}={}, or one of {}", p.text, text, join(names, ", "))},
-       "{}: {} by position: is it {}?", called_name(*spec.op), text, p.text);
+       "{}: {} by position: is it {}?", user_name(*spec.op), text, p.text);
 }
 
 void Arguments::positional(PyObject* const* args, size_t count) {
   size_t param = 0;
   for (size_t i = 0; i < count; ++i, ++param) {
     if (param == spec.params.size())
-      fail(Fault::type, "{}: {} arguments given, it takes at most {}", called_name(*spec.op), count,
+      fail(Fault::type, "{}: {} arguments given, it takes at most {}", user_name(*spec.op), count,
            spec.params.size());
     bool list = spec.params[param].role == CallParam::Role::list;
     if (list && !PyList_Check(args[i]) && !PyTuple_Check(args[i])) {
@@ -204,25 +222,28 @@ void Arguments::keyword(PyObject* name, PyObject* value) {
     if (found < 0) unknown_keyword(spec, text);
   }
   if (given[static_cast<size_t>(found)])
-    fail(Fault::type, "{}: {} is given twice", called_name(*spec.op),
+    fail(Fault::type, "{}: {} is given twice", user_name(*spec.op),
          spec.params[static_cast<size_t>(found)].text);
-  given[static_cast<size_t>(found)] = value;
+  if (!is_every_dim(spec, name, value)) given[static_cast<size_t>(found)] = value;
 }
-
-bool is_sequence(PyObject* o) { return o && (PyList_Check(o) || PyTuple_Check(o)); }
 
 /// One argument that stands for two fields: `split(x, [1, 3])` gives indices where sections stand,
 /// `tensordot(x, y, axes=([1], [0]))` the axes of both operands.
 void Arguments::spread() {
   for (size_t i = 0; i + 1 < spec.params.size(); ++i) {
     const CallParam &p = spec.params[i], &next = spec.params[i + 1];
-    if (p.role != CallParam::Role::field || !is_sequence(given[i]) || given[i + 1]) continue;
-    FieldKind kind = spec.fields[static_cast<size_t>(p.place)].kind;
-    if (kind == FieldKind::integer &&
-        spec.fields[static_cast<size_t>(next.place)].kind == FieldKind::offsets) {
-      std::swap(given[i], given[i + 1]);
+    if (p.role != CallParam::Role::field || !is_sequence(given[i])) continue;
+    auto kind_of = [&](const CallParam& param) {
+      bool field = param.role == CallParam::Role::field;
+      return field ? spec.fields[static_cast<size_t>(param.place)].kind : FieldKind{};
+    };
+    if (kind_of(p) == FieldKind::integer) {
+      for (size_t k = i + 1; k < spec.params.size(); ++k)
+        if (kind_of(spec.params[k]) == FieldKind::offsets && !given[k] && given[i])
+          std::swap(given[i], given[k]);
       continue;
     }
+    if (given[i + 1]) continue;
     PyObject* pair = given[i];
     bool two = next.text == format("x2_{}", p.text) && PySequence_Fast_GET_SIZE(pair) == 2;
     if (!two || !is_sequence(PySequence_Fast_GET_ITEM(pair, 0))) continue;
@@ -246,7 +267,7 @@ Tensor as_tensor(const Operand& operand) {
 void add_operand(const CallSpec& spec, Prepared& p, PyObject* value, std::string_view name) {
   OperandHolder holder;
   if (value && !read_operand(value, holder))
-    fail(Fault::type, "{}: {} is not a tensor or a number: {}", called_name(*spec.op), name,
+    fail(Fault::type, "{}: {} is not a tensor or a number: {}", user_name(*spec.op), name,
          Py_TYPE(value)->tp_name);
   p.in.push_back(as_tensor(holder.operand));
 }
@@ -261,7 +282,7 @@ void set_field(const CallSpec& spec, Arguments& args, size_t param, char* attrs)
   else if (none && may_be_none)
     attrs[field.set] = false;
   else if (spec.params[param].required)
-    fail(Fault::type, "{}: argument {} is missing", called_name(*spec.op), spec.params[param].text);
+    fail(Fault::type, "{}: argument {} is missing", user_name(*spec.op), spec.params[param].text);
 }
 
 void prepare(const CallSpec& spec, Arguments& args, Prepared& p) {
@@ -274,7 +295,7 @@ void prepare(const CallSpec& spec, Arguments& args, Prepared& p) {
     }
     PyObject* value = args.given[i] == Py_None ? nullptr : args.given[i];
     if (!value && param.required)
-      fail(Fault::type, "{}: argument {} is missing", called_name(*spec.op), param.text);
+      fail(Fault::type, "{}: argument {} is missing", user_name(*spec.op), param.text);
     if (param.role == CallParam::Role::operand) {
       add_operand(spec, p, value, param.text);
     } else if (!args.rest.empty()) {
@@ -317,7 +338,7 @@ nb::object call_short(const CallSpec& spec, PyObject* const* args, size_t count)
       continue;
     }
     if (!read_operand(args[i], holders[i], args[count - 1 - i]))
-      fail(Fault::type, "{}: {} is not a tensor or a number: {}", called_name(*spec.op),
+      fail(Fault::type, "{}: {} is not a tensor or a number: {}", user_name(*spec.op),
            spec.params[i].text, Py_TYPE(args[i])->tp_name);
     in[i] = &holders[i].operand;
   }
@@ -332,17 +353,11 @@ void place_attributes(Arguments& arguments, nb::tuple attributes) {
     if (spec.params[i].role == CallParam::Role::field)
       arguments.given[i] = attributes[next++].ptr();
   if (next < attributes.size())
-    fail(Fault::type, "{}: {} attributes given, it has {}", called_name(*spec.op),
-         attributes.size(), next);
+    fail(Fault::type, "{}: {} attributes given, it has {}", user_name(*spec.op), attributes.size(),
+         next);
 }
 
 }  // namespace
-
-std::string_view called_name(const OpDef& op) {
-  for (std::string_view alias : op.aliases)
-    if (alias.starts_with("torch.")) return alias.substr(alias.find('.') + 1);
-  return op.name;
-}
 
 GivenArguments read_given(const CallSpec& spec, nb::tuple attributes, nb::dict keywords) {
   Arguments arguments{spec, {}, {}, {}};
@@ -350,7 +365,7 @@ GivenArguments read_given(const CallSpec& spec, nb::tuple attributes, nb::dict k
   for (auto [name, value] : keywords) arguments.keyword(name.ptr(), value.ptr());
   if (arguments.torch)
     fail(Fault::type, Hint{"give axis and keepdims in place of dim and keepdim"},
-         "{}: PyTorch means another op by these arguments", called_name(*spec.op));
+         "{}: PyTorch means another op by these arguments", user_name(*spec.op));
   arguments.spread();
   GivenArguments read{std::vector<uint64_t>(spec.op->attrs->size / 8 + 2), {}};
   auto* attrs = reinterpret_cast<char*>(read.attrs.data());
@@ -362,7 +377,7 @@ GivenArguments read_given(const CallSpec& spec, nb::tuple attributes, nb::dict k
     if (param.role == CallParam::Role::field)
       set_field(spec, arguments, i, attrs);
     else if (param.role == CallParam::Role::list && value)
-      fail(Fault::type, "{}: {} are connected, not given", called_name(*spec.op), param.text);
+      fail(Fault::type, "{}: {} are connected, not given", user_name(*spec.op), param.text);
     else
       add_operand(spec, operands, value, param.text);
   }

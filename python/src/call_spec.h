@@ -40,8 +40,6 @@ struct CallSpec {
 };
 
 CallSpec make_spec(const OpDef& op);
-/// The name under which the op is called: NAME of one that is found by the alias "torch.NAME".
-std::string_view called_name(const OpDef& op);
 /// The parameters as [(name, required, default), …], for inspect.signature.
 nb::object describe_params(const CallSpec& spec);
 /// Calls the op with Python's arguments.

@@ -62,6 +62,8 @@ R guarded(R failure, F&& body) noexcept {
 /// The innermost frame outside this package, as a place that is cheap to remember.
 Loc python_place() noexcept;
 void install_places();
+/// The function of the package that the user called and that is running, by its public name; or "".
+std::string called_function();
 void install_host_lock();
 /// Code of files in `folder` is the package's own, not the user's.
 void set_package_folder(const std::string& folder);

@@ -6,6 +6,8 @@
 
 #include "base/error.h"
 #include "core.h"
+#include "ir/named_calls.h"
+#include "ir/opdef.h"
 #include "tenon/error.h"
 
 namespace tn::python {
@@ -36,6 +38,22 @@ PyObject* python_type(Fault fault) {
       return out_of_memory;
   }
   return invalid_value;
+}
+
+/// The text of an error by the name of the function that was called, in place of that of an op
+/// which the function calls.
+std::string as_called(const std::exception& e) noexcept {
+  std::string text = e.what();
+  try {
+    size_t colon = text.find(':');
+    if (dynamic_cast<const RecordedError*>(&e) || colon == text.npos ||
+        !find_op(text.substr(0, colon)))
+      return text;
+    if (std::string called = called_function(); !called.empty()) text.replace(0, colon, called);
+  } catch (...) {  // nobody wants to see why a name is not known
+    PyErr_Clear();
+  }
+  return text;
 }
 
 /// Texts that quote a damaged file need not be UTF-8.
@@ -91,9 +109,9 @@ void raise_current() noexcept {
   } catch (nb::python_error& e) {
     e.restore();
   } catch (const UserError& e) {
-    set_error(python_type(e.fault()), e.what());
+    set_error(python_type(e.fault()), as_called(e));
   } catch (const Unsupported& e) {
-    set_error(unsupported, e.what());
+    set_error(unsupported, as_called(e));
   } catch (const InternalError& e) {
     set_error(internal_error, e.what());
   } catch (const std::bad_alloc&) {

@@ -95,7 +95,10 @@ int64_t read_int(PyObject* object, std::string_view what) {
 }
 
 void FieldSlot::refuse(const char* wanted, PyObject* value) const {
-  fail(Fault::type, "{}: {} must be {}: {}", op, name, wanted, nb::repr(value).c_str());
+  // PyTorch's `max(x, y)`.
+  bool of_two = is_tensor(value) && (op == "max" || op == "min");
+  Hint hint{of_two ? format("tn.{}imum(x, y) compares two tensors", op) : ""};
+  fail(Fault::type, hint, "{}: {} must be {}: {}", op, name, wanted, nb::repr(value).c_str());
 }
 
 void FieldSlot::write(char* attrs, PyObject* value, std::vector<nb::object>& keep) const {

@@ -8,6 +8,7 @@
 #include "call_spec.h"
 #include "ir/call_order.h"
 #include "ir/emit.h"
+#include "ir/named_calls.h"
 
 namespace tn::python {
 namespace {
@@ -114,7 +115,7 @@ std::vector<FieldSlot> make_slots(const OpDef& op, FieldList& fields) {
     auto offset = [&](const void* p) {
       return static_cast<const char*>(p) - static_cast<char*>(attrs.at);
     };
-    made.push_back({called_name(op), f.name, f.kind, f.choices, static_cast<size_t>(offset(f.at)),
+    made.push_back({user_name(op), f.name, f.kind, f.choices, static_cast<size_t>(offset(f.at)),
                     f.set ? offset(f.set) : -1});
   }
   return made;

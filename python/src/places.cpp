@@ -216,6 +216,23 @@ Loc python_place() noexcept {
 #endif
 }
 
+std::string called_function() {
+  // The outermost frame of the package above the user's.
+  nb::object frame =
+      nb::steal(reinterpret_cast<PyObject*>(PyThreadState_GetFrame(PyThreadState_Get())));
+  nb::object outermost;
+  while (frame.is_valid()) {
+    auto* at = reinterpret_cast<PyFrameObject*>(frame.ptr());
+    nb::object code = nb::steal(reinterpret_cast<PyObject*>(PyFrame_GetCode(at)));
+    if (!is_own_code(table(), reinterpret_cast<PyCodeObject*>(code.ptr()))) break;
+    outermost = frame;
+    frame = nb::steal(reinterpret_cast<PyObject*>(PyFrame_GetBack(at)));
+  }
+  if (!outermost.is_valid()) return "";
+  nb::object name = nb::module_::import_("tenon._advice").attr("public_name")(outermost);
+  return text_of(name.ptr());
+}
+
 uint32_t enter_module(const std::string& path) {
   return std::exchange(module_scope, path.empty() ? 0 : scopes().intern({path, ""}));
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 # Names that other libraries have for what is here under another one. What is nearest in letters to
 # `long` is `log`.
@@ -77,6 +78,18 @@ _ELSEWHERE = {
         "zeros_": "layer.weight = tn.zeros_like(layer.weight)",
     },
 }
+
+
+def public_name(frame: Any) -> str:
+    """Of the function of the package that runs in a frame; "" for one that users do not call."""
+    code, home = frame.f_code, frame.f_globals.get("__name__", "")
+    import tenon
+
+    part = home.partition(".")[2].partition(".")[0]
+    known = part in tenon._PARTS or tenon._LATER.get(code.co_name) == part
+    known = known or hasattr(vars(tenon).get(code.co_name), "__code__")
+    is_function = code.co_qualname == code.co_name and not code.co_name.startswith("_")
+    return code.co_name if known and is_function else ""
 
 
 def missing_name(name: str, known: Iterable[str], module: str = "tenon") -> str:

@@ -103,10 +103,19 @@ def _or_next(key: Tensor | None, first: object = None) -> Tensor:
     return _core._next_key() if key is None else key
 
 
+def _check_type(op: str, shape: object, dtype: object) -> None:
+    """Numbers in a row are a shape in some libraries, parameters of the distribution in others."""
+    if isinstance(dtype, (int, float, Tensor)):
+        other = f", or loc={shape}, scale={dtype}" if op in ("normal", "laplace") else ""
+        text = f"{op}: the second argument is an element type, not {dtype!r}"
+        _core._fail("type", text, f"write shape=({shape}, {dtype}){other}")
+
+
 def bits(
     shape: Shape = (), dtype: DType | str = "uint32", key: Tensor | None = None
 ) -> Tensor:
     """Random bits, as an unsigned integer type."""
+    _check_type("bits", shape, dtype)
     return _core.random_bits(_or_next(key, shape), shape, dtype)
 
 
@@ -133,6 +142,7 @@ def normal(
     key: Tensor | None = None,
 ) -> Tensor:
     """Normal numbers of mean `loc` and standard deviation `scale`, which broadcast to `shape`."""
+    _check_type("normal", shape, dtype)
     return _core.random_normal(_or_next(key, shape), loc, scale, shape, dtype)
 
 
@@ -165,6 +175,7 @@ def gumbel(
     shape: Shape = (), dtype: DType | str = "float32", key: Tensor | None = None
 ) -> Tensor:
     """Numbers of the standard Gumbel distribution."""
+    _check_type("gumbel", shape, dtype)
     return _core.random_gumbel(_or_next(key, shape), shape, dtype)
 
 
@@ -176,6 +187,7 @@ def laplace(
     key: Tensor | None = None,
 ) -> Tensor:
     """Numbers of the Laplace distribution around `loc`, of mean distance `scale`."""
+    _check_type("laplace", shape, dtype)
     return _core.random_laplace(_or_next(key, shape), loc, scale, shape, dtype)
 
 
@@ -186,6 +198,7 @@ def exponential(
     key: Tensor | None = None,
 ) -> Tensor:
     """Numbers of the exponential distribution of mean `scale`."""
+    _check_type("exponential", shape, dtype)
     return _core.random_exponential(_or_next(key, shape), scale, shape, dtype)
 
 

@@ -20,6 +20,7 @@
 #include "frontend/modes.h"
 #include "frontend/op_events.h"
 #include "ir/interned.h"
+#include "ir/named_calls.h"
 #include "ir/trace.h"
 #include "ir/watch.h"
 #include "runtime/own_thread.h"
@@ -438,7 +439,13 @@ void Flusher::compute(std::span<const Tensor> wanted, const SignalRegion* region
   try {
     run_plan(chosen);
   } catch (const ops::OutOfBounds& error) {
-    fail_out_of_bounds({captured(wanted), {}, inputs}, error);
+    CallNames names;
+    for (const Node* node : walk.nodes)
+      if (CallName call = call_of(*node); !call.name.empty())
+        names.emplace(node->loc.bits, call.name);
+    fail_out_of_bounds({captured(wanted), {}, inputs}, error, names);
+  } catch (const UserError& error) {
+    throw RecordedError(error.fault(), error.what());
   }
   if (looked_at) check_values({looked_at->graph, {}, inputs}, results);
   publish();

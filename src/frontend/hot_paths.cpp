@@ -45,7 +45,6 @@ HotPathPolicy policy_of_environment() {
   if (environment_number("TENON_AUTO_COMPILE", 0, 0)) policy.when = When::hot;
   if (environment_number("TENON_COMPILE", 0, 0)) policy.when = When::always;
   policy.threshold = environment_number("TENON_HOTPATH_THRESHOLD", 1, policy.threshold);
-  calls_are_named = policy.when != When::never;
   return policy;
 }
 
@@ -125,7 +124,7 @@ std::string time_text(double ms) {
 }  // namespace
 
 void prepare_hot_paths() {
-  static const bool ready = (warm_up_compiler(), registry(), calls_are_named = true);
+  static const bool ready = (warm_up_compiler(), registry(), true);
   (void)ready;
 }
 

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "frontend/op_by_op.h"
+#include "ir/named_calls.h"
 #include "ir/place.h"
 #include "tenon/debug.h"
 
@@ -48,7 +49,8 @@ class PlaceOf {
 
 }  // namespace
 
-void fail_out_of_bounds(const CheckedRun& run, const ops::OutOfBounds& error) {
+void fail_out_of_bounds(const CheckedRun& run, const ops::OutOfBounds& error,
+                        const CallNames& names) {
   OpByOp ops(run);
   IndexChecks checked;
   for (size_t n = 0; n < ops.graph().ops.size(); ++n) {
@@ -57,7 +59,13 @@ void fail_out_of_bounds(const CheckedRun& run, const ops::OutOfBounds& error) {
       ops.compute(n);
     } catch (const ops::OutOfBounds& found) {
       PlaceOf called(op.loc);
-      fail(Fault::index, "{}: {} {}", op.op->name, index_as_given(ops, op, found), found.fact);
+      auto named = names.find(op.loc.bits);
+      std::string_view name = named == names.end() ? op.op->name : named->second;
+      try {
+        fail(Fault::index, "{}: {} {}", name, index_as_given(ops, op, found), found.fact);
+      } catch (const UserError& with_place) {
+        throw RecordedError(with_place.fault(), with_place.what());
+      }
     }
     ops.release_operands(n);
   }

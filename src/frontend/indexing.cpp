@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "ir/emit.h"
+#include "ir/named_calls.h"
 #include "ir/number.h"
 #include "ir/sizes.h"
 #include "ir/trace.h"
@@ -223,6 +224,7 @@ Tensor fit(const Tensor& value, const Shape& region) {
 }  // namespace
 
 Tensor index(const Tensor& x, const std::vector<Index>& indices) {
+  NamedCall named("index");
   Indexing ix = work_out(*type_of(x), indices);
   Tensor y = ix.slices ? slice(x, ix.start, ix.stop, ix.step) : x;
   if (!(y.shape() == ix.kept)) y = reshape(y, ix.kept);
@@ -233,6 +235,7 @@ Tensor index(const Tensor& x, const std::vector<Index>& indices) {
 
 Tensor index_update(const Tensor& x, const std::vector<Index>& indices, const Operand& value,
                     Update how) {
+  NamedCall named("index");
   bool single_mask =
       indices.size() == 1 && is_mask(indices[0]) && indices[0].tensor.rank() == x.rank();
   Tensor given = as_update(value, x);

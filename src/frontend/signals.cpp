@@ -10,7 +10,6 @@
 #include "base/debug_log.h"
 #include "base/error.h"
 #include "frontend/signal_settings.h"
-#include "ir/named_calls.h"
 #include "ir/trace.h"
 
 namespace tn {
@@ -120,7 +119,6 @@ RegionRef make_region(std::string_view name, std::string_view backward, const Re
   if (is_plan) {
     region->name = entry->settings.name, region->compile = entry->settings.compile;
     region->plan = ++passages, region->settings = entry->number;
-    calls_are_named.store(true, std::memory_order_relaxed);  // regions are shown as hot paths
   } else if (const SignalRegion* outer = as_signal(around)) {
     region->name = outer->name, region->compile = outer->compile;
     region->plan = outer->plan, region->settings = outer->settings;

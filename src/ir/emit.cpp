@@ -146,7 +146,7 @@ static Tensors call_prepared(const OpDef& op, Tensors& in, void* attrs) {
   }
   if (op.prepare) op.prepare(attrs, in);
   if (!op.recorded) {
-    NamedCall named(op);
+    NamedCall named(user_name(op));
     return op.body(attrs, in);
   }
   if (op.is_elementwise()) {
@@ -158,11 +158,19 @@ static Tensors call_prepared(const OpDef& op, Tensors& in, void* attrs) {
   return emit_all(op, in, attrs);
 }
 
-/// Throws the error again with the operands' types where it names none of them.
-[[noreturn]] static void throw_with_types(const OpDef& op, const Tensors& in,
-                                          const UserError& error) {
+/// Throws the error again: an error of an op inside by the name that was called, one of this op
+/// with the operands' types where it names none of them.
+[[noreturn]] static void throw_as_called(const OpDef& op, const Tensors& in,
+                                         const UserError& error) {
   std::string text = error.what();
-  if (!text.starts_with(format("{}:", op.name))) throw;
+  size_t name = text.find(':');
+  if (name == text.npos) throw;
+  std::string_view called = user_name(op);
+  if (text.substr(0, name) != called) {
+    bool is_called = op.surface || called != op.name;
+    if (!is_called || !find_op(text.substr(0, name))) throw;
+    throw UserError(error.fault(), text.replace(0, name, called));
+  }
   std::vector<std::string> types;
   for (const Tensor& t : in) {
     if (!t) continue;
@@ -180,8 +188,10 @@ Tensors call_with(const OpDef& op, Tensors in, void* attrs) {
     if (t) hand_out(type_of(t));  // rules refer to shapes of operands that they replace
   try {
     return call_prepared(op, in, attrs);
+  } catch (const RecordedError&) {
+    throw;
   } catch (const UserError& error) {
-    throw_with_types(op, in, error);
+    throw_as_called(op, in, error);
   }
 }
 

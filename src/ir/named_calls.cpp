@@ -8,35 +8,40 @@
 
 namespace tn {
 
-std::atomic<bool> calls_are_named = false;
+std::string_view user_name(const OpDef& op) {
+  constexpr std::string_view kTorch = "torch.";
+  for (std::string_view alias : op.aliases)
+    if (alias.starts_with(kTorch)) return alias.substr(kTorch.size());
+  return op.name;
+}
 
 namespace {
 
 struct Interval {
   uint64_t first, last;
-  const OpDef* op;
+  std::string_view name;
 };
 
 /// The latest calls of a thread, in order; half of them are forgotten when there are too many.
 constexpr size_t kMost = 8192;
 thread_local std::unique_ptr<std::vector<Interval>> calls;
-thread_local const OpDef* outermost = nullptr;
+thread_local bool is_expanding = false;
 
 }  // namespace
 
-void NamedCall::begin(const OpDef& op) {
-  if (outermost) return;
-  outermost = &op, began_ = true;
+NamedCall::NamedCall(std::string_view name) {
+  if (is_expanding) return;
+  is_expanding = began_ = true;
   if (!calls) calls = std::make_unique<std::vector<Interval>>();
   if (calls->size() == kMost) calls->erase(calls->begin(), calls->begin() + kMost / 2);
-  calls->push_back({next_sequence(), 0, &op});
+  calls->push_back({next_sequence(), 0, name});
 }
 
 void NamedCall::end() {
-  outermost = nullptr;
+  is_expanding = false;
   Interval& call = calls->back();
   call.last = next_sequence();
-  if (call.last <= call.first + 2) calls->pop_back();  // one op: it has the name itself
+  if (call.last == call.first + 1) calls->pop_back();  // it recorded nothing
 }
 
 CallName call_of(const Node& node) {
@@ -44,7 +49,7 @@ CallName call_of(const Node& node) {
   auto after = std::ranges::upper_bound(*calls, node.sequence, {}, &Interval::first);
   if (after == calls->begin()) return {};
   const Interval& call = *std::prev(after);
-  return node.sequence < call.last ? CallName{call.first, call.op->name} : CallName{};
+  return node.sequence < call.last ? CallName{call.first, call.name} : CallName{};
 }
 
 }  // namespace tn

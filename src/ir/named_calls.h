@@ -1,30 +1,34 @@
 #pragma once
 // Calls of ops that are names for others (`arange`, `softmax`): people know what they wrote, nodes
 // only what it was expanded to. Nodes are numbered in order on each thread, so that a call is an
-// interval of numbers; nodes carry nothing, and who shows no names pays for nothing.
-#include <atomic>
+// interval of numbers; nodes carry nothing.
 #include <string_view>
 
 #include "ir/node.h"
+#include "tenon/error.h"
 
 namespace tn {
 
-/// Whether calls are remembered: somebody shows what is computed.
-extern std::atomic<bool> calls_are_named;
+/// The name by which users call an op: NAME of one that is found by the alias "torch.NAME".
+std::string_view user_name(const OpDef& op);
 
-/// From construction to destruction a call of `op` is expanded. The outermost counts.
+/// An error of an op that was recorded before. Who asks for its values leaves its name alone.
+class RecordedError : public UserError {
+ public:
+  using UserError::UserError;
+};
+
+/// From construction to destruction a call by `name`, a constant, is expanded. The outermost
+/// counts.
 class NamedCall {
  public:
-  explicit NamedCall(const OpDef& op) {
-    if (calls_are_named.load(std::memory_order_relaxed)) begin(op);
-  }
+  explicit NamedCall(std::string_view name);
   ~NamedCall() {
     if (began_) end();
   }
   NamedCall(const NamedCall&) = delete;
 
  private:
-  void begin(const OpDef& op);
   void end();
   bool began_ = false;
 };

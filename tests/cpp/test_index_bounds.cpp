@@ -11,7 +11,7 @@ TEST_CASE("an index out of bounds is an error where values are computed at once"
   CHECK(contains(error_in([&] { take(x, i); }), "take: 3 is out of bounds for axis 0 of extent 3"));
   Tensor pending = take(x, i - 4);
   std::string text = error_in([&] { pending.eval(); });
-  CHECK(contains(text, "gather: -4 is out of bounds for axis 0 of extent 3"));
+  CHECK(contains(text, "take: -4 is out of bounds for axis 0 of extent 3"));
   CHECK(contains(text, "test_index_bounds.cpp:12"));
   CHECK(error_in([&] { gather(x, {i}, {0}, 0, "clamp").eval(); }) == "");
 }

@@ -147,6 +147,31 @@ CALLS = {
     "unique, NaN apart": lambda xp, a: xp.unique(xp.asarray([NAN, 1.0, NAN]), equal_nan=False),
     "unique of nothing": lambda xp, a: xp.unique(a[:0]),
     "unique of booleans": lambda xp, a: xp.unique(a > 0),
+    "unique of many": lambda xp, a: xp.unique(
+        xp.asarray([5, 3, 5, 1, 3, 5, 8]), return_index=True, return_counts=True
+    ),
+    "split at indices": lambda xp, a: [
+        *xp.split(a, [1, 3], axis=1), *xp.split(a, [2]), *xp.split(a, 5, axis=1)
+    ],
+    "delete many runs": lambda xp, a: xp.delete(xp.arange(40), xp.arange(0, 40, 2)),
+    "delete many of a mask": lambda xp, a: xp.delete(xp.arange(40), xp.arange(40) % 3 == 1),
+    "insert several at one place": lambda xp, a: xp.insert(a[0], [2, 2], xp.asarray([7.0, 8.0])),
+    "insert behind the last": lambda xp, a: xp.insert(a[0], 5, 9.0),
+    "extremes of booleans": lambda xp, a: [
+        f(a > 0, axis=1) for f in (xp.max, xp.min, xp.nanmax, xp.nanmin, xp.amax)
+    ],
+    "bincount of booleans": lambda xp, a: xp.bincount((a > 0)[0]),
+    "tril of a vector": lambda xp, a: [xp.tril(a[0]), xp.triu(a[0], 1)],
+    "sum over no axes": lambda xp, a: xp.sum(a, axis=()),
+    "median of nothing": lambda xp, a: [xp.median(a[:, :0]), xp.median(a[:, :0], axis=1)],
+    "norms of nothing": lambda xp, a: [
+        xp.linalg.norm(a[0, :0], xp.inf),
+        xp.linalg.norm(a[:0], xp.inf),
+        xp.linalg.norm(a[:, :0], 1),
+    ],
+    "cond of zeros": lambda xp, a: [xp.linalg.cond(xp.zeros((2, 2)), p) for p in (None, -2)],
+    "lstsq without full rank": lambda xp, a: xp.linalg.lstsq(xp.ones((3, 2)), a[:, :2])[1],
+    "lstsq with full rank": lambda xp, a: xp.linalg.lstsq(a[:, :2], a[:, 2])[1],
     "uint64 with int64": lambda xp, a: xp.asarray([2**63], dtype=xp.uint64)
     + xp.asarray([-1], dtype=xp.int64),
 }
@@ -258,7 +283,55 @@ REFUSED = [
     (lambda: tn.linalg.norm(tn.ones((2, 2, 2)), 2), "needs one axis or two", ValueError),
     (lambda: tn.linalg.lstsq(tn.ones((2, 2)), tn.ones(3)), "as many rows", ValueError),
     (lambda: tn.linalg.expm(tn.ones((2, 3))), "the last two axes must be equal", ValueError),
+    (lambda: tn.unravel_index([5, 6], (2, 3)), "unravel_index: 6 is out of bounds", IndexError),
+    (lambda: tn.unravel_index(tn.array([-1]) * 2, (2, 3)), "-2 is out of bounds", IndexError),
+    (lambda: tn.insert([1, 2], 3, 1), "insert: index 3 is out of bounds", IndexError),
+    (lambda: tn.insert([1, 2], [0, -3], 1), "insert: index -3 is out of bounds", IndexError),
+    (lambda: tn.histogram([1.0], 2, (NAN, 1.0)), "the range is not finite: nan to 1", ValueError),
+    (lambda: tn.histogram([1.0], 2, (2, 1)), "ends before it begins: 2 to 1", ValueError),
+    (lambda: tn.histogram([NAN, 1.0]), "histogram: the range is not finite", ValueError),
+    (lambda: tn.histogram([1.0], [0, 2, 1]), "histogram: the edges .* in no order", ValueError),
+    (lambda: tn.digitize([1.0], [0, 2, 1]), "digitize: the edges .* in no order", ValueError),
+    (lambda: tn.average([1.0, 2.0], weights=[1, -1]), "the weights add up to 0", ValueError),
+    (lambda: tn.tril(1.0), "tril: needs an axis", ValueError),
+    (lambda: tn.linalg.norm(tn.ones(0), -np.inf), "norm: no elements", ValueError),
+    (lambda: tn.random.normal(2, 3), r"shape=\(2, 3\), or loc=2, scale=3", TypeError),
+    (lambda: tn.random.exponential(2, 3.0), "exponential: the second argument", TypeError),
 ]
+
+
+# What an op inside refuses has the name of the function that was called.
+NAMED = {
+    "cond": lambda: tn.linalg.cond(tn.ones(3)),
+    "norm": lambda: tn.linalg.norm(tn.ones((2, 2)), 7),
+    "nanmax": lambda: tn.nanmax(tn.ones((2, 0)), axis=1),
+    "polyfit": lambda: tn.polyfit(tn.ones((2, 2)), tn.ones(2), 1),
+    "max": lambda: tn.ones((2, 0)).max(dim=1),
+    "column_stack": lambda: tn.column_stack([tn.ones((2, 2)), tn.ones((3, 2))]),
+    "multinomial": lambda: tn.multinomial(tn.ones((), dtype="complex64"), 1),
+    "uniform": lambda: tn.random.uniform(dtype="int32"),
+}
+
+
+@pytest.mark.parametrize("name", NAMED)
+def test_errors_name_the_function_that_was_called(name):
+    with pytest.raises(tn.Error) as raised:
+        NAMED[name]()
+    assert str(raised.value).startswith(f"{name}: "), raised.value
+    assert "test_numpy_names.py" in str(raised.value)
+
+
+def test_an_error_of_another_call_keeps_its_name():
+    wrong = tn.take(tn.ones(3), tn.array([3]) + 0)
+    with pytest.raises(tn.InvalidIndex, match="take: 3 is out of bounds"):
+        tn.nonzero(wrong)
+
+
+def test_values_are_not_checked_while_tracing():
+    x = tn.array([1.0, -1.0])
+    assert tn.compile(lambda w: tn.average(x, weights=w))(x).item() == np.inf
+    assert tn.vmap(lambda i: tn.unravel_index(i, (2, 3))[1])(tn.array([7])).tolist() == [1]
+    assert tn.grad(lambda w: tn.average(x, weights=w))(x + 1).tolist() == [0.0, -1.0]
 
 
 @pytest.mark.parametrize("call, message, error", REFUSED)

@@ -270,6 +270,6 @@ def test_arguments_of_numpy_run_ops(call):
 
 def test_types_that_ops_refuse_run_on_arrays():
     v = tensor(V)
-    assert np.max(v > 1) and not np.min(v > 1)
-    with pytest.raises(tn.Error, match="bool"):
-        tn.compile(lambda x: np.max(x > 1))(v)
+    assert np.max(v * 1j) == np.max((v * 1j).numpy())
+    with pytest.raises(tn.Error, match="max: element type c"):
+        tn.compile(lambda x: np.max(x * 1j))(v)

@@ -73,6 +73,25 @@ def test_gradients_go_to_the_elements_that_were_chosen():
     assert tn.compile(lambda x: x.median(dim=1).values)(x).tolist() == [3, 2]
 
 
+def attention(x, *more, **named):
+    return tn.scaled_dot_product_attention(*[x[None, None]] * 3, *more, **named)
+
+
+def test_attention_has_the_keywords_of_pytorch():
+    x = tn.array([[[[1.0, 2.0], [3.0, 4.0]]]])
+    mask = tn.array([[True, False], [True, True]])
+    want = tn.scaled_dot_product_attention(x, x, x, mask).tolist()
+    named = {"query": x, "key": x, "value": x, "attn_mask": mask, "enable_gqa": True}
+    assert tn.scaled_dot_product_attention(**named, dropout_p=0.0).tolist() == want
+
+
+def test_no_dim_is_every_dim_and_no_axis_none():
+    x = tn.array([[1.0, 2.0], [3.0, 6.0]])
+    assert x.sum(dim=()).item() == 12 and x.mean(dim=[], keepdim=True).tolist() == [[3.0]]
+    assert x.std(dim=()).item() == x.std(correction=1).item()
+    assert x.sum(axis=()).tolist() == x.tolist() == x.squeeze(dim=()).tolist()
+
+
 @pytest.mark.parametrize(
     "call, text",
     [
@@ -80,7 +99,7 @@ def test_gradients_go_to_the_elements_that_were_chosen():
         (lambda x: x.transpose(-2, 1), "transpose:.*keeps them in NumPy"),
         (lambda x: tn.transpose(x, 0, 1), "transpose:.*keeps them in NumPy"),
         (lambda x: x.repeat(2, 1), r"hint: write x.repeat\(2, axis=1\), or tn.tile\(x, \(2, 1\)\)"),
-        (lambda x: x.max(x), "max: axis must be an integer or several"),
+        (lambda x: x.max(x), r"max: axis must be an integer or several[\s\S]*tn.maximum\(x, y\)"),
         (lambda x: x.max(tn.array([0, 1])), "max: axis must be an integer or several"),
         (lambda x: x.where(x, 0.0), "where: the condition is not bool: float32"),
         (lambda x: x.split(0, dim=0), "split: the size of a section must be at least 1: 0"),
@@ -102,6 +121,12 @@ def test_gradients_go_to_the_elements_that_were_chosen():
         (lambda x: x.diff(2), r"diff: 2 by position: is it prepend\?.*\n.*\n.*prepend=2, or .*n"),
         (lambda x: tn.diff(x, 1, 0), "diff: 1 by position: is it prepend"),
         (lambda x: x.gather(), "gather: argument dim is missing"),
+        (lambda x: tn.multinomial(x * 0, 1), "multinomial: fewer weights above 0 than draws, 1"),
+        (lambda x: tn.multinomial(-x, 1), "multinomial: a weight is negative, infinite or NaN"),
+        (lambda x: tn.multinomial(x / 0, 1, True), "multinomial: a weight is negative, infinite"),
+        (lambda x: tn.multinomial(x - 1, 3), "multinomial: fewer weights above 0 than draws, 3"),
+        (lambda x: attention(x, None, 0.0, True), "scale is 0[\\s\\S]*the fifth is dropout_p"),
+        (lambda x: attention(x, dropout_p=0.5), "unknown keyword: dropout_p"),
     ],
 )
 def test_what_both_could_mean_is_refused(call, text):
