@@ -1,6 +1,7 @@
 // python/tenon/_core.pyi: what type checkers and editors see.
 #include <algorithm>
 #include <array>
+#include <cctype>
 
 #include "cli/gen.h"
 
@@ -59,12 +60,21 @@ std::string python_type(const Param& p) {
       type = "str";
       break;
     case FieldKind::scalar:
-      type = "complex";
+      type = "_complex";
       break;
     case FieldKind::graph:
       break;  // not on the surface
   }
   return p.maybe ? type + " | None" : type;
+}
+
+/// `split(x, [1, 3])`: a list where a number of sections stands is the indices.
+std::string python_type(const Param& p, const std::vector<Param>& all) {
+  bool spreads = p.kind == FieldKind::integer && p.role == Param::Role::field &&
+                 std::ranges::any_of(all, [](const Param& other) {
+                   return other.role == Param::Role::field && other.kind == FieldKind::offsets;
+                 });
+  return spreads ? "int | Sequence[int] | None" : python_type(p);
 }
 
 std::string result_type(const OpDef& op) {
@@ -122,6 +132,7 @@ class Tensor:
     def backward(self, gradient: ArrayLike | None = None, retain_graph: _bool = False) -> None: ...
     def bfloat16(self) -> Tensor: ...
     def clone(self) -> Tensor: ...
+    def cpu(self) -> Tensor: ...
     def dim(self) -> int: ...
     def double(self) -> Tensor: ...
     def half(self) -> Tensor: ...
@@ -134,7 +145,7 @@ class Tensor:
     def where(self, condition: ArrayLike, other: ArrayLike) -> Tensor: ...
     def to(self, target: DTypeLike | Tensor) -> Tensor: ...
     def numpy(self) -> Any: ...
-    def item(self) -> complex: ...
+    def item(self) -> _complex: ...
     def tolist(self) -> Any: ...
     def eval(self) -> Tensor: ...
     def graph(self) -> str: ...
@@ -159,7 +170,7 @@ class Tensor:
     def __int__(self) -> int: ...
     def __index__(self) -> int: ...
     def __float__(self) -> float: ...
-    def __complex__(self) -> complex: ...
+    def __complex__(self) -> _complex: ...
     def __hash__(self) -> int: ...
 )";
 
@@ -195,6 +206,94 @@ std::string special_methods(const OpDef& op) {
   return text;
 }
 
+/// The op that PyTorch means by the name, where that is another one; or null.
+const OpDef* torch_twin(const OpDef& op) { return find_op(format("torch.{}", op.name)); }
+
+std::string_view torch_name(std::string_view name) {
+  if (name == "axis" || name == "axes") return "dim";
+  return name == "keepdims" ? "keepdim" : name;
+}
+
+/// Whether the op takes axes; `optional`, and may be called without.
+bool takes_axes(const OpDef& op, bool optional) {
+  return std::ranges::any_of(params_of(op), [&](const Param& p) {
+    return torch_name(p.name) == "dim" && p.name != "dim" && !(optional && p.required);
+  });
+}
+
+/// The signature with PyTorch's keywords, which come by name where the op takes axes: what comes by
+/// position is NumPy's.
+std::string torch_signature(const OpDef& op, bool method, bool by_name, bool needs_dim) {
+  std::string text = "(";
+  bool keywords_only = false, had_default = false;
+  std::vector<Param> params = params_of(op);
+  for (const Param& p : params) {
+    bool self = method && p.role == Param::Role::operand && p.place == 0;
+    if (text.size() > 1) text += ", ";
+    std::string_view name = torch_name(p.name);
+    bool required = p.required || (needs_dim && name == "dim");
+    if (!keywords_only && ((by_name && name == "dim") || (required && had_default)))
+      text += "*, ", keywords_only = true;
+    text += self ? "self" : format("{}: {}", python_name(name), python_type(p, params));
+    if (!required) text += " = ...";
+    had_default |= !required;
+  }
+  return text + ")";
+}
+
+/// How the op is called in PyTorch's way, or "": the signature and the result.
+std::string torch_definition(const OpDef& op, bool method) {
+  const OpDef* twin = torch_twin(op);
+  bool by_name = takes_axes(op, true);
+  if (twin)
+    return format(
+        "{} -> {}",
+        torch_signature(*twin, method, by_name, by_name && result_type(*twin) != result_type(op)),
+        result_type(*twin));
+  if (!takes_axes(op, false)) return "";
+  return format("{} -> {}", torch_signature(op, method, true, false), result_type(op));
+}
+
+/// The definition of a function or method, with its second one where PyTorch calls it otherwise.
+std::string definition(const OpDef& op, std::string_view name, bool method, std::string_view doc) {
+  std::string_view indent = method ? "    " : "";
+  std::string torch = torch_definition(op, method), text;
+  if (!torch.empty()) text += format("{}@overload\n", indent);
+  text += format("{}def {}{} -> {}:{}", indent, name, python_signature(op, true, method),
+                 result_type(op), doc.empty() ? " ...\n" : format("\n    \"\"\"{}\"\"\"\n", doc));
+  if (!torch.empty()) text += format("{0}@overload\n{0}def {1}{2}: ...\n", indent, name, torch);
+  return text;
+}
+
+std::string result_class(const OpDef& op) {
+  if (op.results.size() < 2) return "";
+  std::string text = format("\nclass _{}_result(NamedTuple):\n", op.name);
+  for (std::string_view name : op.results) text += format("    {}: Tensor\n", name);
+  return text;
+}
+
+/// `__all__`: what is defined in `stub`, but for private names, ops that live in a module, and names
+/// for which there is a function by hand.
+std::string public_names(std::string_view stub) {
+  std::vector<std::string> names;
+  while (!stub.empty()) {
+    std::string_view line = stub.substr(0, stub.find('\n'));
+    stub.remove_prefix(std::min(stub.size(), line.size() + 1));
+    for (std::string_view word : {"class ", "def "})
+      if (line.starts_with(word)) line.remove_prefix(word.size());
+    std::string_view name = line.substr(0, line.find_first_of("(: ="));
+    bool defined = name.size() < line.size() && (std::isalpha(name.empty() ? '_' : name[0]) != 0);
+    bool imports = name == "from" || name == "import";
+    const OpDef* op = find_op(name);
+    bool elsewhere = op && (!op->module.empty() || (op->name != name && is_by_hand(name)));
+    if (!defined || imports || elsewhere) continue;
+    names.push_back(format("\"{}\"", name));
+  }
+  std::ranges::sort(names);
+  names.erase(std::unique(names.begin(), names.end()), names.end());
+  return format("\n__all__ = [\n    {},\n]\n", join(names, ",\n    "));
+}
+
 }  // namespace
 
 std::string python_signature(const OpDef& op, bool annotated, bool method) {
@@ -210,7 +309,7 @@ std::string python_signature(const OpDef& op, bool annotated, bool method) {
       continue;
     }
     text += python_name(p.name);
-    if (annotated) text += ": " + python_type(p);
+    if (annotated) text += ": " + python_type(p, params);
     if (p.required) continue;
     had_default = true;
     bool plain = p.python_default.find("inf") == std::string::npos &&
@@ -224,16 +323,11 @@ GeneratedFile python_stub() {
   std::string text(kPythonTop), methods(kTensorTop);
   text += kPythonModels;
   for (const OpDef* op : surface_ops()) {
-    if (op->results.size() > 1) {
-      text += format("\nclass _{}_result(NamedTuple):\n", op->name);
-      for (std::string_view name : op->results) text += format("    {}: Tensor\n", name);
-    }
+    text += result_class(*op);
+    if (const OpDef* twin = torch_twin(*op)) text += result_class(*twin);
     methods += special_methods(*op);
     if (!is_method(*op)) continue;
-    auto define = [&](std::string_view name) {
-      methods += format("    def {}{} -> {}: ...\n", name, python_signature(*op, true, true),
-                        result_type(*op));
-    };
+    auto define = [&](std::string_view name) { methods += definition(*op, name, true, ""); };
     if (!is_by_hand(op->name)) define(op->name);
     for (std::string_view alias : op->aliases) {
       if (is_by_hand(op->name))
@@ -244,11 +338,11 @@ GeneratedFile python_stub() {
   }
   text += methods + "\n";
   for (const OpDef* op : surface_ops()) {
-    text +=
-        format("def {}{} -> {}:\n", op->name, python_signature(*op, true, false), result_type(*op));
-    text += format("    \"\"\"{}\"\"\"\n", summary_of(op->doc));
-    for (std::string_view alias : op->aliases) text += format("{} = {}\n", alias, op->name);
+    text += definition(*op, op->name, false, summary_of(op->doc));
+    for (std::string_view alias : op->aliases)
+      text += format("{} = {}\n", alias, op->name);
   }
+  text += public_names(text);
   return {"python/tenon/_core.pyi", text};
 }
 

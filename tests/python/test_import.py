@@ -117,7 +117,7 @@ def test_no_hint_where_nothing_is_close(name):
 
 CHECKED = '''
 import tenon as tn
-from tenon import nn
+from tenon import nn, optim
 
 @tn.compile
 def scaled(x: tn.Tensor, by: float = 2.0) -> tn.Tensor:
@@ -139,6 +139,17 @@ reveal_type(tn.vmap(scaled)(tn.ones((2, 3)), 3.0))  # Tensor
 reveal_type(tn.checkpoint(scaled)(tn.ones(3)))  # Tensor
 reveal_type(tn.compile(nn.Linear(2, 3)))  # Linear
 reveal_type(tn.compile(scaled, args=[tn.InputInfo((3,), tn.float32)]))  # Executable
+reveal_type(tn.ones((2, 3)).max(dim=1).indices)  # Tensor
+reveal_type(tn.ones((2, 3)).max(axis=1))  # Tensor
+reveal_type(tn.ones((2, 3)).sum(dim=1, keepdim=True))  # Tensor
+reveal_type(tn.mean(tn.ones(3), dim=0))  # Tensor
+reveal_type(tn.ones((2, 3)).gather(1, tn.zeros((2, 1), tn.int64)))  # Tensor
+reveal_type(tn.ones((2, 3)).transpose(1, 0).cpu().contiguous())  # Tensor
+reveal_type(tn.transpose(tn.ones((2, 3)), 1, 0))  # Tensor
+reveal_type(tn.fft.fft2(tn.ones((2, 2))))  # Tensor
+reveal_type(optim.Adam(nn.Linear(2, 3).parameters(), lr=0.1))  # Adam
+reveal_type(optim.SGD(0.1))  # SGD
+reveal_type(tn.ones(()).item())  # complex
 scaled.show("graph")
 scaled(tn.ones(3), by="three")  # error
 scaled()  # error

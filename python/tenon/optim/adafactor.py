@@ -7,7 +7,7 @@ from typing import Any
 
 import tenon as tn
 
-from .optimizer import Decay, Optimizer, Rate
+from .optimizer import Decay, Optimizer, Rate, both_habits
 
 
 class Adafactor(Optimizer):
@@ -29,6 +29,7 @@ class Adafactor(Optimizer):
 
     decoupled = True
 
+    @both_habits
     def __init__(
         self,
         learning_rate: Rate | None = None,

@@ -8,7 +8,7 @@ from typing import Any
 
 import tenon as tn
 
-from .optimizer import Decay, Optimizer, Rate
+from .optimizer import Decay, Optimizer, Rate, both_habits
 
 
 class Adam(Optimizer):
@@ -22,6 +22,7 @@ class Adam(Optimizer):
     `amsgrad` the largest `v` so far is taken.
     """
 
+    @both_habits
     def __init__(
         self,
         learning_rate: Rate = 1e-3,
@@ -67,6 +68,7 @@ class AdamW(Adam):
 
     decoupled = True
 
+    @both_habits
     def __init__(
         self,
         learning_rate: Rate = 1e-3,
@@ -87,6 +89,7 @@ class Adamax(Optimizer):
         w = w - learning_rate / (1 - beta1**step) * m / u
     """
 
+    @both_habits
     def __init__(
         self,
         learning_rate: Rate = 2e-3,

@@ -6,7 +6,7 @@ from typing import Any
 
 import tenon as tn
 
-from .optimizer import Decay, Optimizer, Rate
+from .optimizer import Decay, Optimizer, Rate, both_habits
 
 
 class RMSprop(Optimizer):
@@ -19,6 +19,7 @@ class RMSprop(Optimizer):
     steps add up: `b = momentum * b + gradient / (sqrt(v) + eps)`.
     """
 
+    @both_habits
     def __init__(
         self,
         learning_rate: Rate = 1e-2,
@@ -60,6 +61,7 @@ class Adagrad(Optimizer):
     where `v` begins with `initial_accumulator_value`.
     """
 
+    @both_habits
     def __init__(
         self,
         learning_rate: Rate = 1e-2,
@@ -97,6 +99,7 @@ class AdaDelta(Optimizer):
         w = w - learning_rate * change
     """
 
+    @both_habits
     def __init__(
         self,
         learning_rate: Rate = 1.0,

@@ -9,7 +9,7 @@ import tenon as tn
 
 from .. import _core
 from .line_search import strong_wolfe
-from .optimizer import Optimizer
+from .optimizer import Optimizer, both_habits
 
 Closure = Callable[[], Any]
 
@@ -38,6 +38,7 @@ class LBFGS(Optimizer):
     loss: it cannot be a part of a compiled function, while the closure may call one.
     """
 
+    @both_habits
     def __init__(
         self,
         learning_rate: float = 1.0,

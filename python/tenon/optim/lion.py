@@ -7,7 +7,7 @@ from typing import Any
 
 import tenon as tn
 
-from .optimizer import Decay, Optimizer, Rate
+from .optimizer import Decay, Optimizer, Rate, both_habits
 
 
 class Lion(Optimizer):
@@ -21,6 +21,7 @@ class Lion(Optimizer):
 
     decoupled = True
 
+    @both_habits
     def __init__(
         self,
         learning_rate: Rate = 1e-4,

@@ -7,7 +7,7 @@ from typing import Any
 
 import tenon as tn
 
-from .optimizer import Decay, Optimizer, Rate
+from .optimizer import Decay, Optimizer, Rate, both_habits
 
 # What one step of the iteration makes of a singular value: a*s + b*s**3 + c*s**5. It need not
 # converge to 1: values between 0.7 and 1.2 after few steps train as well (Jordan and others, 2024).
@@ -37,6 +37,7 @@ class Muon(Optimizer):
 
     decoupled = True
 
+    @both_habits
     def __init__(
         self,
         learning_rate: Rate = 1e-3,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, MutableMapping, Sequence
 from itertools import chain
 import struct
-from typing import Any, NoReturn, TypeAlias
+from typing import Any, Concatenate, NoReturn, TypeAlias, TypeVar
 
 import tenon as tn
 
@@ -16,6 +16,7 @@ Schedule = Callable[[tn.Tensor], "tn.Tensor | float"]
 Rate: TypeAlias = "float | tn.Tensor | Schedule"
 Decay: TypeAlias = "float | Callable[[str, tn.Tensor], float]"
 Groups: TypeAlias = "list[tuple[Any, dict[str, Any]]]"
+_Made = TypeVar("_Made")
 Owners: TypeAlias = "dict[int, int]"  # the place of a group, by the id of a parameter
 
 
@@ -38,6 +39,13 @@ class _BothHabits(type):
         for i, (given, options) in enumerate(groups):
             made._add_group(given, options) if i else made.watch(given)
         return made
+
+
+def both_habits(
+    init: Callable[Concatenate[_Made, ...], None],
+) -> Callable[Concatenate[_Made, ...], None]:
+    """`init`. Type checkers look at no metaclass: for them it takes what `_BothHabits` takes."""
+    return init
 
 
 def _are_parameters(given: Any) -> bool:
@@ -101,6 +109,7 @@ class Optimizer(metaclass=_BothHabits):
     _groups: Sequence[Optimizer] = ()
     _defaults: dict[str, Any] = {}
 
+    @both_habits
     def __init__(self, learning_rate: Rate, weight_decay: Decay = 0.0) -> None:
         self.state: dict[str, Any] = {"step": tn.array(0), "moments": {}}
         self.learning_rate = learning_rate

@@ -6,7 +6,7 @@ from typing import Any
 
 import tenon as tn
 
-from .optimizer import Decay, Optimizer, Rate
+from .optimizer import Decay, Optimizer, Rate, both_habits
 
 
 class SGD(Optimizer):
@@ -19,6 +19,7 @@ class SGD(Optimizer):
     `v`.
     """
 
+    @both_habits
     def __init__(
         self,
         learning_rate: Rate = 1e-3,
