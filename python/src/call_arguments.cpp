@@ -183,7 +183,7 @@ void CallArguments::read(nb::handle f, PyObject* const* args, size_t positional,
 
 void CallArguments::add(PyObject* argument, bool constant) {
   bool leaf = tree_type(argument)->kind == TreeType::Kind::leaf;
-  if (!leaf && !constant) return add_tree(argument, Structure::Look::trees);
+  if (!leaf && !constant) return add_tree(argument, Structure::Look::arguments);
   key.parts.emplace_back();
   leaves_.push_back(nb::borrow(argument));
   if (!constant) return add_leaf(leaves_.size() - 1);

@@ -77,8 +77,10 @@ struct CallKey {
   /// "params['w']". `names` are those of the first arguments, as far as known.
   using Names = std::vector<std::string>;
   std::string path(size_t leaf, const Names& names) const;
-  /// Where `data[k]` belongs: "model: Config".
-  std::string path_of_data(size_t k, const Names& names) const;
+  /// Where `data[k]` belongs: "model.config"; and, where it is a tuple of attributes, their names.
+  std::pair<std::string, nb::object> place_of_data(size_t k, const Names& names) const;
+  /// Of the objects and the dataclasses in trees.
+  nb::list tree_classes() const;
   /// What is other here than in `known`.
   std::vector<Difference> differences(const CallKey& known, const Names& names) const;
   void clear();

@@ -52,15 +52,29 @@ std::string CallKey::path(size_t leaf, const Names& names) const {
   return name(part, names) + (parts[part].structure ? parts[part].structure->path(leaf) : "");
 }
 
-std::string CallKey::path_of_data(size_t k, const Names& names) const {
-  size_t before = 0;
-  auto has_data = [](const Structure::Node& node) { return node.data.is_valid(); };
+std::pair<std::string, nb::object> CallKey::place_of_data(size_t k, const Names& names) const {
   for (size_t i = 0; i < parts.size(); ++i) {
-    if (parts[i].structure)
-      before += static_cast<size_t>(std::ranges::count_if(parts[i].structure->nodes(), has_data));
-    if (k < before) return format("{}: {}", name(i, names), Py_TYPE(data[k].ptr())->tp_name);
+    if (!parts[i].structure) continue;
+    const std::vector<Structure::Node>& nodes = parts[i].structure->nodes();
+    for (size_t at = 0; at < nodes.size(); ++at) {
+      if (!nodes[at].data.is_valid() || k-- > 0) continue;
+      bool named = nodes[at].type->kind == TreeType::Kind::dataclass;
+      return {name(i, names) + parts[i].structure->path_of_node(at),
+              named ? nodes[at].type->constants : nb::none()};
+    }
   }
-  return "the arguments";
+  return {"the arguments", nb::none()};
+}
+
+nb::list CallKey::tree_classes() const {
+  nb::list found;
+  for (const Part& part : parts) {
+    if (!part.structure) continue;
+    for (const Structure::Node& node : part.structure->nodes())
+      if (node.type->cls.is_valid() && !PySequence_Contains(found.ptr(), node.type->cls.ptr()))
+        found.append(node.type->cls);
+  }
+  return found;
 }
 
 std::string CallKey::text(size_t leaf) const {

@@ -303,6 +303,19 @@ int clear_traces(PyObject* self) {
   return 0;
 }
 
+/// Gives an object a subclass of its class, or the class back: also where Python refuses it, since
+/// the class is one of the language (`type`). Both have the same layout.
+void set_class(nb::handle object, nb::handle cls) {
+  auto* now = reinterpret_cast<PyTypeObject*>(cls.ptr());
+  PyTypeObject* before = Py_TYPE(object.ptr());
+  if (now->tp_basicsize != before->tp_basicsize || now->tp_itemsize != before->tp_itemsize)
+    throw nb::type_error("the classes differ in layout");
+  if (PyType_HasFeature(now, Py_TPFLAGS_HEAPTYPE)) Py_INCREF(now);
+  Py_SET_TYPE(object.ptr(), now);
+  if (PyType_HasFeature(before, Py_TPFLAGS_HEAPTYPE)) Py_DECREF(before);
+  if (PyType_Check(object.ptr())) PyType_Modified(reinterpret_cast<PyTypeObject*>(object.ptr()));
+}
+
 PyType_Slot traces_slots[] = {{Py_tp_traverse, reinterpret_cast<void*>(traverse_traces)},
                               {Py_tp_clear, reinterpret_cast<void*>(clear_traces)},
                               {0, nullptr}};
@@ -370,6 +383,7 @@ void bind_compile(nb::module_& m) {
            nb::arg("donate_argnums"), nb::arg("optimization_level"), nb::arg("plan"),
            nb::arg("demands"));
   m.def("_compile", compile, nb::arg("f"), nb::arg("traces"), nb::arg("options"));
+  m.def("_set_class", set_class, nb::arg("object"), nb::arg("cls"));
   m.def("_disable_compile", &tn::disable_compile, nb::arg("disabled"));
 }
 

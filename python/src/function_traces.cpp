@@ -327,7 +327,7 @@ FunctionTraces::Entry FunctionTraces::trace(CallArguments& args) {
   Open open = open_for(args, like.get());
   auto fixes_numbers = [&](const TraceEntry* known) {
     if (!open.has_numbers()) return false;
-    nb::list objects = known ? known->objects.read_objects(args.key) : nb::list();
+    nb::list objects = (known ? known->objects : ObjectGuards()).read_objects(args.key);
     std::string asks = question_of_type(args.function, objects);
     if (asks.empty()) return false;
     why.notes.push_back(format("not left open: {}", asks));
@@ -406,7 +406,7 @@ Tensors FunctionTraces::run_python(const CallArguments& args, const Tensors& par
   TracedState state(settings.state, args, leaves);
   CallKey::Names names = names_of_arguments(args.function, args.key.positional);
   std::span<const Tensor> opened = std::span(params).last(open.size());
-  ObjectGuards::Record reads(args, names, open, opened);
+  ObjectGuards::Record reads(args, names, settings.state.inputs, open, opened);
   nb::object result = args.call(leaves);
   entry.objects = reads.guards(place_of_function(args.function));
   warn_of_assigned_arguments(args, params, leaves, names);

@@ -87,29 +87,29 @@ bool same_array(const nb::object& a, PyObject* b) {
 // Recording ----------------------------------------------------------------------------------
 
 ObjectGuards::Record::Record(const CallArguments& args, const CallKey::Names& names,
-                             std::span<const OpenRead> open, std::span<const Tensor> params)
+                             nb::handle state, std::span<const OpenRead> open,
+                             std::span<const Tensor> params)
     : open_(open) {
   auto may_have_attributes = [](PyObject* o) {
-    return !PyUnicode_Check(o) && !PyBool_Check(o) && o != Py_None && !PyFunction_Check(o);
+    return !PyUnicode_CheckExact(o) && !PyBool_Check(o) && o != Py_None;
   };
   nb::list roots;
   for (size_t k = 0; k < args.key.constants.size(); ++k) {
     const CallKey::Constant& constant = args.key.constants[k];
     if (!may_have_attributes(constant.value.ptr())) continue;
     std::string path = args.key.path(constant.leaf, names);
-    if (constant.leaf < args.first_of_state())
-      reads_module().attr("check_argument")(path, constant.value);
-    roots.append(nb::make_tuple(path, k, constant.value));
+    roots.append(nb::make_tuple(path, k, constant.value, nb::none()));
   }
-  for (size_t k = 0; k < args.key.data.size(); ++k)
-    roots.append(nb::make_tuple(args.key.path_of_data(k, names), args.key.constants.size() + k,
-                                args.key.data[k]));
-  if (!PyFunction_Check(args.function.ptr()))
-    for (nb::handle root : reads_module().attr("fixed_roots")(args.function))
-      roots.append(nb::make_tuple(root[0], -1, root[1]));
+  for (size_t k = 0; k < args.key.data.size(); ++k) {
+    auto [path, fields] = args.key.place_of_data(k, names);
+    roots.append(
+        nb::make_tuple(path, args.key.constants.size() + k, args.key.data[k], std::move(fields)));
+  }
   nb::dict given;
   for (size_t i = 0; i < open.size(); ++i) given[open[i].path.c_str()] = wrapped(Tensor(params[i]));
-  reads_ = reads_module().attr("Reads")(roots, given);
+  nb::object named = state.is_valid() ? nb::borrow(state) : nb::none();
+  reads_ =
+      reads_module().attr("Reads")(args.function, roots, args.key.tree_classes(), named, given);
   reads_.attr("__enter__")();
 }
 
@@ -151,6 +151,8 @@ ObjectGuards ObjectGuards::Record::guards(const std::string& f) {
     } else {
       o.name = owner[1], o.steps = owner[2];
     }
+    nb::object cls = owner[-1];
+    if (!cls.is_none()) o.cls = std::move(cls);
     o.path = nb::str(reads.attr("names")[number++]).c_str();
     made.owners_.push_back(std::move(o));
   }
@@ -273,6 +275,7 @@ bool ObjectGuards::find_objects(const CallKey& call, Objects& objects) const {
     for (nb::handle step : o.steps)
       if (found.is_valid()) found = item(found, step);
     if (!found.is_valid()) return false;
+    if (o.cls.is_valid() && !o.cls.is(found.type())) return false;
     objects.push_back(std::move(found));
   }
   return true;
@@ -342,7 +345,7 @@ void ObjectGuards::read_again(const CallKey& call) const {
 nb::list ObjectGuards::read_objects(const CallKey& call) const {
   Objects objects;
   find_objects(call, objects);
-  nb::list found;
+  nb::list found = call.tree_classes();
   for (const nb::object& o : objects) found.append(o);
   return found;
 }
@@ -360,6 +363,7 @@ int ObjectGuards::traverse(visitproc visit, void* arg) const {
     Py_VISIT(o.object.ptr());
     Py_VISIT(o.name.ptr());
     Py_VISIT(o.steps.ptr());
+    Py_VISIT(o.cls.ptr());
   }
   for (const Guard& g : guards_) {
     Py_VISIT(g.name.ptr());

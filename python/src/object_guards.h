@@ -15,11 +15,12 @@ struct OpenRead {
 class ObjectGuards {
  public:
   /// While it lives, reads of the objects among the constants of a call, and of those that the
-  /// function is bound to, are noted; those that are open give `params`.
+  /// function is bound to, are noted; those that are open give `params`. Of the `state`, which is
+  /// a tree of containers or null, nothing is: calls compare what it holds.
   class Record {
    public:
-    Record(const CallArguments& args, const CallKey::Names& names, std::span<const OpenRead> open,
-           std::span<const Tensor> params);
+    Record(const CallArguments& args, const CallKey::Names& names, nb::handle state,
+           std::span<const OpenRead> open, std::span<const Tensor> params);
     ~Record();
     Record(const Record&) = delete;
     /// After the function has run. Warns of what it changed itself; `f`: "step (train.py:31)".
@@ -33,7 +34,7 @@ class ObjectGuards {
 
   /// Then `opened` has the values of the attributes that are open.
   bool hold(const CallKey& call, Tensors& opened) const {
-    if (!guards_.empty()) return all_hold(call, opened);
+    if (!owners_.empty()) return all_hold(call, opened);
     if (!opened.empty() || !opened_.empty()) opened = opened_;
     return true;
   }
@@ -44,7 +45,7 @@ class ObjectGuards {
   std::optional<Difference> broken(const CallKey& call) const;
   /// For the records under way on this thread: a trace that uses this one depends on its reads.
   void read_again(const CallKey& call) const;
-  /// Those that the function reads attributes of.
+  /// Those that the function reads attributes of, and the classes of trees that it gets.
   nb::list read_objects(const CallKey& call) const;
   int traverse(visitproc visit, void* arg) const;
 
@@ -83,6 +84,7 @@ class ObjectGuards {
     nb::object object = {};  // fixed
     bool weak = false;
     nb::object name = {}, steps = {};
+    nb::object cls = {};  // that it has; null: any
     std::string path = {};
   };
   struct Guard {

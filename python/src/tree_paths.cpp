@@ -165,16 +165,22 @@ std::string Structure::text() const {
 }
 
 std::string Structure::path(size_t leaf, const std::vector<std::string>& first) const {
+  size_t node = 0;
+  for (size_t before = 0;; ++node)
+    if (nodes_[node].type->kind == Kind::leaf && before++ == leaf) break;
+  return path_of_node(node, first);
+}
+
+std::string Structure::path_of_node(size_t node, const std::vector<std::string>& first) const {
   std::string text;
-  const Node* n = nodes_.data();
   bool inside_object = false;
-  while (n->children) {
-    size_t child = 0;
-    const Node* at = n + 1;
-    for (; leaf >= at->leaves; at += at->nodes, ++child) leaf -= at->leaves;
-    text += n == nodes_.data() && child < first.size() ? first[child]
-                                                       : step_text(*n, child, inside_object);
-    inside_object = n->type->kind == Kind::object || n->type->kind == Kind::stateful;
+  for (size_t n = 0; n != node;) {
+    size_t child = 0, at = n + 1;
+    for (; node >= at + nodes_[at].nodes; at += nodes_[at].nodes) ++child;
+    text +=
+        n == 0 && child < first.size() ? first[child] : step_text(nodes_[n], child, inside_object);
+    Kind kind = nodes_[n].type->kind;
+    inside_object = kind == Kind::object || kind == Kind::stateful;
     n = at;
   }
   return text;

@@ -168,6 +168,20 @@ struct TreeReader {
     fail("tree: nested deeper than {}", kDeepest);
   }
 
+  /// Of lists, tuples and dicts of other classes. In dicts, items may be attributes as well.
+  static void check_attributes(const TreeType& type, PyObject* o) {
+    bool items = type.kind == Kind::list || type.kind == Kind::tuple || type.kind == Kind::dict ||
+                 type.kind == Kind::named_tuple;
+    PyTypeObject* cls = Py_TYPE(o);
+    if (!items || !cls->tp_dictoffset || !PyType_HasFeature(cls, Py_TPFLAGS_HEAPTYPE)) return;
+    nb::dict attributes = nb::handle(o).attr("__dict__");
+    for (auto [name, value] : attributes)
+      if (type.kind != Kind::dict || !PyMapping_HasKey(o, name.ptr()))
+        fail(Fault::type, Hint{"pass it as an argument of its own, or make the class a dataclass"},
+             "compile: an argument is a {} with the attribute {}, which is no part of the tree",
+             class_name(type), nb::str(name).c_str());
+  }
+
   void read(PyObject* o, const Around* outer) {
     const TreeType* type = look == Structure::Look::live ? live_type(o) : tree_type(o);
     if (type->kind == Kind::leaf) {  // all of one type, so that structures are equal
@@ -175,6 +189,7 @@ struct TreeReader {
       leaves.push_back(nb::borrow(o));
       return;
     }
+    if (look == Structure::Look::arguments && type->cls.is_valid()) check_attributes(*type, o);
     Around around{o, outer, outer ? outer->depth + 1 : 0};
     if (around.depth > kDeepest) too_deep(&around);
     size_t at = nodes.size(), before = leaves.size();

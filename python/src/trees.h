@@ -38,8 +38,9 @@ class Structure {
   /// Chooses objects that stand for a whole subtree: None for zeros, a number for an axis.
   using StandsForAll = bool (*)(PyObject*);
 
-  /// What is looked into. `live`: also what holds trees in `state`; see live_trees.h.
-  enum class Look : uint8_t { trees, live };
+  /// What is looked into. `live`: also what holds trees in `state`; see live_trees.h. `arguments`:
+  /// trees that a function gets made anew, so that nothing else may be in them.
+  enum class Look : uint8_t { trees, live, arguments };
 
   /// Takes `tree` apart and appends its leaves.
   Structure(PyObject* tree, Leaves& leaves, Look look = Look::trees);
@@ -52,6 +53,7 @@ class Structure {
   Leaves match(PyObject* tree, StandsForAll stands_for_all, std::string_view subject) const;
   /// Where a leaf is: `['w'][0]`; `first` in place of the first index: `params['w']`.
   std::string path(size_t leaf, const std::vector<std::string>& first = {}) const;
+  std::string path_of_node(size_t node, const std::vector<std::string>& first = {}) const;
   /// `{'w': [*, *], 'b': None}`
   std::string text() const;
 

@@ -327,8 +327,9 @@ def compile(
     not called then. A size or a number that has varied is open from the next trace on: any other
     value runs that one. With `shapeless` all sizes are open from the first call on. Static
     arguments are constants as a whole. Of objects that are no trees, such as `self` of a method of
-    a plain class, the attributes that `fun` reads are compared, as far as objects, lists and dicts
-    lead from one to the other; a number or a tensor that has varied is open. What `fun` itself does
+    a plain class or an object in a variable, the attributes that `fun` reads are compared, as far
+    as objects, lists and dicts lead from one to the other; a number or a tensor that has varied is
+    open. What `fun` itself does
     to them happens when it is traced, and a warning says so.
 
         >>> @tn.compile
@@ -337,10 +338,10 @@ def compile(
         >>> gelu(tn.array([-1.0, 0.0, 1.0]))
         tensor([-0.15865526,  0.        ,  0.8413447 ], dtype=float32)
 
-    What `fun` closes over is constant. Containers that it reads or changes are given as `inputs`
-    and `outputs`: lists, dicts, modules, optimizers, `tn.random.state`, and trees of them. Every
-    call reads what the inputs hold then, and puts into the outputs what `fun` does. A module, or a
-    method of one, has its own state among them.
+    Tensors and containers that `fun` closes over are constant. Containers that it reads or changes
+    are given as `inputs` and `outputs`: lists, dicts, modules, optimizers, `tn.random.state`, and
+    trees of them. Every call reads what the inputs hold then, and puts into the outputs what `fun`
+    does. A module, or a method of one, has its own state among them.
 
         >>> state = {"steps": tn.array(0)}
         >>> @tn.compile(inputs=state, outputs=state)

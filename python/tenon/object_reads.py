@@ -1,77 +1,49 @@
 """What a function reads of plain objects while it is traced, for guards of the trace.
 
-An object with attributes that is an argument, or the `self` of a method, is no tree: the function
-gets the object itself, and what it reads there becomes a part of the trace. While it runs,
-`__getattribute__` of the classes of such objects is replaced by one that notes what is read. A call
-that finds other values is traced again; `python/src/object_guards.h` compares them.
+An object with attributes that is an argument, the `self` of a method, or that a variable holds, is
+no tree: the function gets the object itself, and what it reads there becomes a part of the trace.
+While it runs, the classes of such objects note what is read (`watched_classes.py`). A call that
+finds other values is traced again; `python/src/object_guards.h` compares them.
 """
 
 from __future__ import annotations
 
 import enum
 import functools
-import sys
-import threading
 import types
-from collections.abc import Callable, Iterable
+import weakref
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from . import _core
+from .function_variables import (
+    code_of_class,
+    is_foreign,
+    names_after_super,
+    names_in,
+    plain_function,
+    variables,
+)
+from .object_kinds import (
+    HEAP_TYPE,
+    VALUES,
+    has_own_attributes,
+    is_array,
+    is_guarded,
+    is_plain,
+    is_python,
+    is_stateful,
+    is_value,
+    static,
+)
+from .watched_classes import ABSENT, class_of, on_this_thread, quiet, unwatch, watch
 
-_HEAP_TYPE = 1 << 9  # Py_TPFLAGS_HEAPTYPE: made by a class statement
-_ABSENT = object()
-_VALUES = (
-    type(None), bool, int, float, complex, str, bytes, range, slice, type(...), enum.Enum,
-    _core.DType,
-)  # fmt: skip
-_NAMED = (type, types.ModuleType, types.FunctionType, types.BuiltinFunctionType)
-_CACHED = functools.cached_property.__get__.__code__
-_lock = threading.RLock()
-_watched: dict[type, tuple[int, Any, Any]] = {}  # users; what the class had, what it inherited
-
-
-class _Stack(threading.local):
-    def __init__(self) -> None:
-        self.reads: list[Reads] = []
-        self.quiet = False
-
-
-_on_this_thread = _Stack()
-
-
-def is_plain(value: Any) -> bool:
-    """Whether it is an object with attributes that nothing else is known of."""
-    if isinstance(value, (_core.Tensor, *_VALUES, *_NAMED, functools.partial, types.MethodType)):
-        return False
-    cls = type(value)
-    if cls.__module__ == "tenon._core" or isinstance(value, _core.CompiledFunction):
-        return False
-    return bool(cls.__flags__ & _HEAP_TYPE) or hasattr(value, "__dict__")
-
-
-def is_guarded(value: Any) -> bool:
-    """Whether all there is to it are attributes, which are compared where they were read."""
-    known = type(value) is types.SimpleNamespace or _is_python(type(value))
-    return is_plain(value) and known
-
-
-def _is_stateful(value: Any) -> bool:
-    """Whether using it changes it, in a way that nobody sees from outside."""
-    if not isinstance(value, types.MethodType):  # `rng.random`
-        value = getattr(value, "__self__", value)
-    if _is_python(type(value)):
-        return False
-    kinds = []
-    if "random" in sys.modules:
-        kinds.append(sys.modules["random"].Random)
-    if "numpy.random" in sys.modules:
-        of_numpy = sys.modules["numpy.random"]
-        kinds += [of_numpy.Generator, of_numpy.RandomState, of_numpy.BitGenerator]
-    return hasattr(type(value), "__next__") or isinstance(value, tuple(kinds))
+_STATE = ("__reduce__", "__reduce_ex__", "__getstate__")  # reads all there is
+_CLASSES = ("__mro__", "__bases__", "__base__")
 
 
 def check_argument(path: str, value: Any) -> None:
-    if _is_stateful(value):
+    if is_stateful(value):
         _refuse(path, f"{type(value).__name__}, whose changes cannot be seen")
 
 
@@ -83,6 +55,7 @@ def _refuse(path: str, what: str) -> None:
     )
 
 
+_WITHOUT_ATTRIBUTES = frozenset((_core.Tensor, *VALUES))
 _DEEPEST = 100  # containers inside each other
 _PARTS: dict[type, tuple[str, ...]] = {  # of callables that are made of others
     types.MethodType: ("__func__", "__self__"),
@@ -90,7 +63,7 @@ _PARTS: dict[type, tuple[str, ...]] = {  # of callables that are made of others
 }
 
 
-def fixed_roots(fun: Any) -> list[tuple[str, Any]]:
+def _fixed_roots(fun: Any) -> list[tuple[str, Any]]:
     """The plain objects that a callable is made of, and their names: `self` of a method."""
     found: list[tuple[str, Any]] = []
     while isinstance(fun, functools.partial):
@@ -107,66 +80,224 @@ class Reads:
     """What is read inside a `with` statement. Objects are known by how they are reached: a root,
     or an attribute of one that is known before, and indices into the containers there."""
 
-    def __init__(self, roots: list[tuple[str, int, Any]], given: dict[str, Any]) -> None:
-        """`given` are parameters of the trace that stand for attributes, by path."""
-        # By object: (the one before it, attribute, indices), and for roots (-1, which constant of
-        # the call it is in, or -1, and then the object itself, indices).
+    def __init__(
+        self,
+        fun: Any,
+        roots: list[Any],
+        classes: Iterable[type],
+        state: Any,
+        given: dict[str, Any],
+    ) -> None:
+        """`state`: containers that are read and written, whatever they hold. `given` are parameters
+        of the trace that stand for attributes, by path."""
+        # By object: (the one before it, attribute, indices, class), and for roots (-1, which
+        # constant of the call it is in, or -1, and then the object itself, indices, class).
         self.owners: list[tuple[Any, ...]] = []
         self.names: list[str] = []
         self.guards: dict[tuple[int, str], tuple[Any, ...]] = {}
         self._given = given
+        self._state = set(_dicts_in(state))  # by id
         self._opened: dict[tuple[int, str], Any] = {}
         self._objects: list[Any] = []
         self._known: dict[int, int] = {}  # by id
-        self._classes: list[type] = []
+        self._waiting: dict[int, tuple[Any, ...]] = {}  # by id: what may be read
+        self._watched: list[Any] = []
+        self._is_over = False
+        self._is_passed_by = False  # some function calls object.__getattribute__
+        self._passed: set[tuple[type, str]] = set()  # of classes: what is not compared
+        self._pending: list[Any] = []
+        self._functions: set[types.FunctionType] = set()  # that were looked into
         self._around: list[int] = []  # ids of the containers that are being looked into
-        for name, constant, value in roots:
-            self.add_root(name, constant, value)
+        try:
+            with quiet():
+                for name, value in _fixed_roots(fun):
+                    self._add_root(name, -1, value, None)
+                for cls in classes:
+                    self._await_variable((None, -1, cls, ()), cls.__name__, cls)
+                self._look_into(fun)
+                for name, constant, value, fields in roots:
+                    self._add_root(name, constant, value, fields)
+        except BaseException:
+            self._end()
+            raise
 
-    def add_root(self, name: str, constant: int, value: Any, steps: tuple[Any, ...] = ()) -> None:
-        if isinstance(value, (list, tuple, dict)):  # what trees hold besides leaves
-            inside = value.items() if isinstance(value, dict) else enumerate(value)
-            if id(value) not in self._around:
-                self._around.append(id(value))
-                for step, part in inside:
-                    self.add_root(name, constant, part, (*steps, step))
-                self._around.pop()
-        elif (is_plain(value) or type(value) in _PARTS) and id(value) not in self._known:
-            fixed = None if constant >= 0 else value
-            path, count = name, 1
-            while path in self.names:  # open attributes are found by their paths
-                path, count = f"{name} ({count + 1})", count + 1
-            self._add((-1, constant, fixed, steps), path, value)
+    def add_root(self, name: str, value: Any) -> None:
+        self._await((None, -1, value, ()), name, value)
 
-    def _add(self, owner: tuple[Any, ...], name: str, value: Any) -> int:
+    def _add_root(
+        self, name: str, constant: int, value: Any, fields: Any, steps: tuple[Any, ...] = ()
+    ) -> None:
+        """`fields`: the names of what is in the tuple, which are attributes."""
+        if type(value) in (list, tuple, dict):  # what trees hold besides leaves
+            for step, part in self._inside(value):
+                text = f".{fields[step]}" if fields else f"[{step!r}]"
+                self._add_root(name + text, constant, part, None, (*steps, step))
+            return
+        check_argument(name, value)
+        if isinstance(value, types.FunctionType):
+            self._look_into(value)
+        elif self._is_reachable(value) or isinstance(value, type):
+            owner = None, constant, None if constant >= 0 else value, steps
+            self._await_variable(owner, name, value)
+            if not isinstance(value, type):
+                self._number(value)
+
+    def _inside(self, value: Any) -> Iterator[tuple[Any, Any]]:
+        """The parts of a container that may lead to objects, unless they are looked at already."""
+        parts = value.values() if isinstance(value, dict) else value
+        if _WITHOUT_ATTRIBUTES.issuperset(map(type, parts)):
+            return
+        if id(value) in self._around or len(self._around) > _DEEPEST:
+            return
+        self._around.append(id(value))
+        yield from list(value.items()) if isinstance(value, dict) else enumerate(value)
+        self._around.pop()
+
+    # What may be read ---------------------------------------------------------------------
+
+    @staticmethod
+    def _is_reachable(value: Any) -> bool:
+        return is_plain(value) or type(value) in _PARTS or has_own_attributes(value)
+
+    def _await_variable(self, owner: tuple[Any, ...], path: str, value: Any) -> None:
+        """An object, or a class that is no part of the language or of this library."""
+        if isinstance(value, type):
+            wanted = value.__flags__ & HEAP_TYPE and not is_foreign(value.__module__)
+            if not wanted or issubclass(value, enum.Enum):  # which has members that stay
+                return
+        self._await(owner, path, value)
+
+    def _await(self, owner: tuple[Any, ...], path: str, value: Any) -> None:
+        """An object that the function may read, and is noted when it does. `owner`: as in `owners`,
+        with the object that is before it."""
+        cls = class_of(value)
+        if cls in _PARTS:
+            self._hold(owner, path, value)
+            number = self._numbered(value)
+            for part in _PARTS[cls]:
+                if (number, part) not in self.guards:
+                    self.guards[number, part] = self._seen(getattr(value, part), number, part, ())
+            return
+        if id(value) in self._known or id(value) in self._waiting:
+            return
+        if self._state and id(getattr(value, "__dict__", None)) in self._state:
+            return
+        self._waiting[id(value)] = owner, path, value
+        if isinstance(value, type):
+            self._watch(value, "itself")
+            self._watch(value, "objects")  # those that the function makes
+            for function in code_of_class(value):
+                self._look_into(function)
+        elif has_own_attributes(value) and self._watch(cls, "objects"):
+            self._await_variable((value, "__class__", ()), f"type({path})", cls)
+        elif cls is types.SimpleNamespace and self._watch(value, "itself"):
+            pass
+        elif is_plain(value) and hasattr(value, "__dict__"):  # cannot be watched: all it has
+            number = self._numbered(value)
+            self.guards[number, "__dict__"] = self._seen(value.__dict__, number, "__dict__", ())
+
+    def _watch(self, target: Any, what: str) -> bool:
+        key = None if self._is_over else watch(target, what)
+        if key is not None:
+            self._watched.append(key)
+        return key is not None
+
+    def _look_into(self, function: Any) -> None:
+        """Finds the objects that the variables of a function hold, and of those it names."""
+        self._pending.append(function)
+        if len(self._pending) > 1:
+            return  # is looked into when those before it have been
+        for function in self._pending:
+            for variable in variables(function, self._functions):
+                self._look_at(*variable)
+            code = getattr(plain_function(function), "__code__", None)
+            self._is_passed_by |= code is not None and "__getattribute__" in names_in(code)
+        self._pending.clear()
+
+    def _look_at(
+        self, holder: Any, name: str, steps: tuple[Any, ...], path: str, value: Any
+    ) -> None:
+        if type(value) in (list, tuple, dict):
+            for step, part in self._inside(value):
+                self._look_at(holder, name, (*steps, step), f"{path}[{step!r}]", part)
+        elif isinstance(value, (types.FunctionType, _core.CompiledFunction)):
+            self._look_into(value)
+        elif id(value) in self._waiting or id(value) in self._known:
+            return
+        elif type(value) in _PARTS:
+            self._hold((None, -1, holder, ()), "", holder)
+            self._hold((holder, name, steps), path, value)
+            for part in _PARTS[type(value)]:
+                self._look_at(value, part, (), path, getattr(value, part))
+        elif isinstance(value, type) or (
+            (has_own_attributes(value) or class_of(value) is types.SimpleNamespace)
+            and not hasattr(type(value), "state")  # which is named in inputs=
+            and not is_foreign(type(value).__module__)
+        ):
+            self._hold((None, -1, holder, ()), "", holder)
+            self._await_variable((holder, name, steps), path, value)
+
+    def _hold(self, owner: tuple[Any, ...], path: str, holder: Any) -> None:
+        """What leads to objects, and is not read itself."""
+        if id(holder) not in self._known:
+            self._waiting.setdefault(id(holder), (owner, path, holder))
+
+    def _number(self, value: Any) -> int | None:
+        """Of an object that may be read."""
+        known = self._known.get(id(value))
+        return self._numbered(value) if known is None and id(value) in self._waiting else known
+
+    def _numbered(self, value: Any) -> int:
+        """From now on every call finds it."""
+        if id(value) in self._known:
+            return self._known[id(value)]
+        (holder, *owner), path, _ = self._waiting.pop(id(value))
+        before = -1 if holder is None else self._numbered(holder)
         number = len(self.owners)
-        self.owners.append(owner)
+        cls = None if isinstance(value, type) else class_of(value)
+        self.owners.append((before, *owner, cls))
+        count, name = 1, path
+        while path and name in self.names:  # open attributes are found by their paths
+            count += 1
+            name = f"{path} ({count})"
         self.names.append(name)
         self._objects.append(value)
         self._known[id(value)] = number
-        if type(value) in _PARTS:
-            for part in _PARTS[type(value)]:
-                self.guards[number, part] = self._seen(getattr(value, part), number, part, ())
-        elif _is_python(type(value)) and _watch(type(value)):
-            self._classes.append(type(value))
-        elif hasattr(value, "__dict__"):  # of a class that cannot be watched: all it has
-            self.guards[number, "__dict__"] = self._seen(value.__dict__, number, "__dict__", ())
+        for operator, function in _operators(cls) if cls else ():
+            self._note_method(value, operator, function)
+        if self._is_passed_by and cls and is_python(cls) and hasattr(value, "__dict__"):
+            self.note(value, "__dict__", value.__dict__)
         return number
 
     def __enter__(self) -> Reads:
-        _on_this_thread.reads.append(self)
+        on_this_thread.reads.append(self)
         return self
 
     def __exit__(self, *_: object) -> None:
-        _on_this_thread.reads.remove(self)
-        for cls in self._classes:
-            _unwatch(cls)
+        on_this_thread.reads.remove(self)
+        self._end()
+
+    def _end(self) -> None:
+        self._is_over = True
+        while self._watched:
+            unwatch(self._watched.pop())
+
+    # What is read -------------------------------------------------------------------------
 
     def note(self, owner: Any, name: str, value: Any) -> Any:
         """Returns what the function gets: a parameter, where an attribute has varied."""
-        number = self._known.get(id(owner))
+        number = self._number(owner)
         if number is None:
-            return value
+            return self._note_of_class(owner, name, value)
+        if name in _STATE:
+            self.note(owner, "__dict__", getattr(owner, "__dict__", ABSENT))
+        elif isinstance(owner, type) and name in _CLASSES:
+            for at, base in enumerate(owner.__mro__):
+                self._await_variable((owner, "__mro__", (at,)), base.__name__, base)
+        elif isinstance(owner, type) and name == "__dict__":
+            for key, entry in value.items():
+                if _is_data(owner, key, entry):
+                    self.note(owner, key, entry)
         place = number, name
         if place not in self.guards:
             path = self._path(number, name, ())
@@ -175,7 +306,54 @@ class Reads:
                 self.guards[place] = "open", list(self._given).index(path)
             elif seen := self._seen_at(number, name, value):
                 self.guards[place] = seen
+            if not isinstance(owner, type):
+                self._note_method(owner, name, static(type(owner), name))
         return self._opened.get(place, value)
+
+    def _note_of_class(self, owner: Any, name: str, value: Any) -> Any:
+        """Of an object that is made by the trace: what it has of a class that is known."""
+        cls = owner if isinstance(owner, type) else type(owner)
+        if (cls, name) in self._passed:
+            return value
+        home = next((base for base in cls.__mro__ if name in base.__dict__), None)
+        if home is None:
+            return value
+        entry = home.__dict__[name]
+        if is_foreign(home.__module__) or not _is_data(cls, name, entry):
+            self._passed.add((cls, name))
+            return value
+        on_the_way = cls.__mro__[: cls.__mro__.index(home) + 1]
+        known = next((c for c in on_the_way if self._number(c) is not None), None)
+        return self.note(known, name, value) if known and entry is value else value
+
+    def _note_method(self, owner: Any, name: str, found: Any) -> None:
+        """What a property or an operator of an object is, and what methods read by `super()`."""
+        cls = class_of(owner)
+        called = name.startswith("__") and isinstance(found, types.FunctionType)
+        if (called or isinstance(found, property)) and self._number(cls) is not None:
+            self.guards.setdefault((self._known[id(cls)], name), ("same", found))
+        self._note_super(cls, found)
+
+    def is_noted(self, owner: Any, name: str) -> bool:
+        return (self._known.get(id(owner), -1), name) in self.guards
+
+    def fix(self, owner: Any, name: str, value: Any) -> None:
+        """Notes what is read where nothing can give a parameter in its place."""
+        number = self._numbered(owner)
+        if self.guards.get((number, name), ("open",))[0] == "open":
+            if seen := self._seen_at(number, name, value):
+                self.guards[number, name] = seen
+
+    def _note_super(self, cls: type, found: Any) -> None:
+        if self._number(cls) is None:
+            return
+        for name in names_after_super(getattr(found, "fget", found)):
+            for at, base in enumerate(cls.__mro__[1:-1], 1):
+                if name in vars(base) and not is_foreign(base.__module__):
+                    self._await((cls, "__mro__", (at,)), base.__name__, base)
+                    self.fix(base, name, getattr(base, name))
+                    if vars(base)[name] is not found:
+                        self._note_super(cls, vars(base)[name])
 
     def _seen_at(self, owner: int, name: str, value: Any) -> tuple[Any, ...] | None:
         """The same for an attribute; None where it is computed, of what is noted itself."""
@@ -185,15 +363,25 @@ class Reads:
             return None
         if isinstance(value, types.MethodType):  # an attribute of the object may come before it
             return "method", value.__func__
-        return ("same", value) if isinstance(value, types.FunctionType) else None
+        return ("same", value) if isinstance(value, (types.FunctionType, property)) else None
 
     def _seen(self, value: Any, owner: int, name: str, steps: tuple[Any, ...]) -> tuple[Any, ...]:
         """What is compared later: a value, or the parts of a container."""
-        if value is _ABSENT:
+        if value is ABSENT:
             return ("absent",)
         if isinstance(value, _core.Tensor):  # those of the trace are state, or made inside it
             return ("any",) if _core._is_traced(value) else ("tensor", value)
-        if isinstance(value, _VALUES):
+        path = self._path(owner, name, steps)
+        place = self._objects[owner], name, steps
+        if isinstance(value, type):
+            self._await_variable(place, path, value)
+        elif isinstance(value, types.FunctionType):
+            self._look_into(value)
+        elif isinstance(value, weakref.ref) and self._is_reachable(target := value()):
+            self.add_root(f"{path}()", target)
+        elif is_value(value) and has_own_attributes(value):
+            self._await(place, path, value)
+        if isinstance(value, VALUES):
             return "equal", value
         if isinstance(value, (list, tuple)):
             parts = self._seen_inside(value, enumerate(value), owner, name, steps)
@@ -203,18 +391,16 @@ class Reads:
             return "dict", type(value), tuple(value), parts
         if isinstance(value, (set, frozenset)):
             return "set", type(value), frozenset(value)
-        if "numpy" in sys.modules and isinstance(value, sys.modules["numpy"].ndarray):
+        if is_array(value):
             return "array", value.copy()
         unseen = type(value).__hash__ is None and not is_guarded(value)
-        if unseen or _is_stateful(value):
-            kind = type(value).__name__
-            _refuse(self._path(owner, name, steps), f"{kind}, whose changes cannot be seen")
-        if is_plain(value) or type(value) in _PARTS:
-            number = self._known.get(id(value))
-            if number is None:
-                number = self._add((owner, name, steps), self._path(owner, name, steps), value)
-            known = type(value) in _PARTS or _is_python(type(value))  # by its attributes
-            return ("object", number, type(value)) if known else ("same", value)
+        if unseen or is_stateful(value):
+            _refuse(path, f"{type(value).__name__}, whose changes cannot be seen")
+        if not is_plain(value) and type(value) not in _PARTS:
+            return "same", value
+        self._await(place, path, value)
+        if type(value) in _PARTS or is_guarded(value):  # by its attributes
+            return "object", self._number(value), class_of(value)
         return "same", value
 
     def _seen_inside(
@@ -239,7 +425,9 @@ class Reads:
         for (owner, name), seen in list(self.guards.items()):
             if seen[0] == "open":
                 continue
-            fresh = self._seen_at(owner, name, _plainly(self._objects[owner], name))
+            now = _plainly(self._objects[owner], name)  # as traces around this one give it
+            with quiet():
+                fresh = self._seen_at(owner, name, now)
             if fresh is None or _same(seen, fresh):
                 continue
             self.guards[owner, name] = fresh
@@ -271,119 +459,66 @@ def _same(a: Any, b: Any) -> bool:
         return len(a) == len(b) and all(map(_same, a, b))
     if isinstance(a, _core.Tensor):
         return _core._is_same_value(a, b)
-    if "numpy" in sys.modules and isinstance(a, sys.modules["numpy"].ndarray):
+    if is_array(a):
         return a.dtype == b.dtype and a.shape == b.shape and a.tobytes() == b.tobytes()
     return a is b or bool(a == b)
-
-
-def _is_python(cls: type) -> bool:
-    """Whether class statements made it: nothing is in its objects but attributes."""
-    has_dict = False
-    for base in reversed(cls.__mro__[:-1]):
-        has_dict = has_dict or "__dict__" in vars(base)
-        if not has_dict and "__slots__" not in vars(base):
-            return False
-    return bool(cls.__flags__ & _HEAP_TYPE)
-
-
-def _static(cls: type, name: str) -> Any:
-    """What the class has of that name, without calling anything."""
-    for base in cls.__mro__:
-        if name in base.__dict__:
-            return base.__dict__[name]
-    return _ABSENT
 
 
 def _is_data(owner: Any, name: str, value: Any) -> bool:
     """Whether an attribute is what the object or its class holds, and not computed by a property or
     bound like a method: what those read is noted itself."""
     if name.startswith("__") and name.endswith("__"):
-        return name == "__dict__"
-    found = _static(type(owner), name)
+        return name == "__dict__" and not isinstance(owner, type)
+    if isinstance(owner, type):
+        found = static(owner, name)
+        return found is ABSENT or not hasattr(type(found), "__get__")
+    found = static(type(owner), name)
     if isinstance(found, (types.MemberDescriptorType, types.GetSetDescriptorType)):
         return True
-    is_data_descriptor = hasattr(type(found), "__set__") and hasattr(type(found), "__get__")
-    if is_data_descriptor:
+    computes = hasattr(type(found), "__get__")
+    is_held = name in getattr(owner, "__dict__", ()) and not hasattr(type(found), "__set__")
+    if not computes or is_held or value is ABSENT:
+        return True  # where nothing is found: by a __getattribute__ of the class
+    if isinstance(found, property) or not is_python(type(found)):
         return False
-    held = getattr(owner, "__dict__", {}) if name != "__dict__" else {}
-    if name in held or value is _ABSENT:
-        return True
-    if found is _ABSENT:
-        return True  # by a __getattribute__ of the class
-    return not hasattr(type(found), "__get__")
+    again = _plainly(owner, name)  # a descriptor may keep the value anywhere
+    return again is value or (isinstance(value, VALUES) and bool(again == value))
 
 
 def _plainly(owner: Any, name: str) -> Any:
     """The attribute as guards read it: without `__getattr__`."""
     try:
-        return type(owner).__getattribute__(owner, name)
+        return type(owner).__getattribute__(owner, name)  # type: ignore[call-arg]
     except AttributeError:
-        return _ABSENT
+        return ABSENT
 
 
-def _watch(cls: type) -> bool:
-    """Replaces `__getattribute__` of a class; False where that is not possible."""
-    with _lock:
-        if cls in _watched:
-            users, own, inherited = _watched[cls]
-            _watched[cls] = users + 1, own, inherited
-            return True
-        own = cls.__dict__.get("__getattribute__", _ABSENT)
-        inherited = cls.__getattribute__
-        inherited = getattr(inherited, "_tenon_original", inherited)
-        try:
-            type.__setattr__(cls, "__getattribute__", _noting(inherited))
-        except TypeError:
-            return False
-        _watched[cls] = 1, own, inherited
-        return True
+def _dicts_in(state: Any) -> Iterator[int]:
+    if type(state) is dict:
+        yield id(state)
+    elif type(state) in (list, tuple):
+        for part in state:
+            yield from _dicts_in(part)
 
 
-def _unwatch(cls: type) -> None:
-    with _lock:
-        users, own, inherited = _watched[cls]
-        if users > 1:
-            _watched[cls] = users - 1, own, inherited
-            return
-        del _watched[cls]
-        if own is _ABSENT:
-            type.__delattr__(cls, "__getattribute__")
-        else:
-            type.__setattr__(cls, "__getattribute__", own)
-
-
-def _noting(original: Callable[[Any, str], Any]) -> Callable[[Any, str], Any]:
-    def __getattribute__(self: Any, name: str) -> Any:
-        here = _on_this_thread
-        if not here.reads or here.quiet:
-            return original(self, name)
-        if name == "__dict__" and sys._getframe(1).f_code is _CACHED:
-            return original(self, name)  # where it keeps the value, which is noted itself
-        try:
-            value = original(self, name)
-        except AttributeError:
-            _note(self, name, _ABSENT)
-            raise
-        return _note(self, name, value)
-
-    __getattribute__._tenon_original = original  # type: ignore[attr-defined]
-    return __getattribute__
-
-
-def _note(owner: Any, name: str, value: Any) -> Any:
-    here = _on_this_thread
-    here.quiet = True
-    try:
-        for reads in here.reads:
-            value = reads.note(owner, name, value)
-    finally:
-        here.quiet = False
-    return value
+def _operators(cls: type) -> list[tuple[str, Any]]:
+    """Methods that are called without being read: `__call__`."""
+    return [
+        (name, entry)
+        for base in cls.__mro__[:-1]
+        for name, entry in vars(base).items()
+        if name.startswith("__") and isinstance(entry, types.FunctionType)
+        and name not in vars(object) and not is_foreign(base.__module__)
+        and static(cls, name) is entry
+    ]  # fmt: skip
 
 
 def read_again(reads: list[tuple[Any, str, str]]) -> None:
     """Notes for the traces under way what a trace has read that is used inside them."""
-    for owner, name, path in reads:
-        for under_way in _on_this_thread.reads:
-            under_way.add_root(path, -1, owner)
-        _note(owner, name, _plainly(owner, name))
+    with quiet():
+        for owner, name, path in reads:
+            for under_way in on_this_thread.reads:
+                if under_way.is_noted(owner, name):  # and given to the trace inside
+                    continue
+                under_way.add_root(path, owner)
+                under_way.fix(owner, name, _plainly(owner, name))

@@ -49,7 +49,9 @@ def test_objects_inside_modules_and_other_trees():
     assert values_after(g, lambda: setattr(s.config, "value", 5.0), s, X) == ([2, 4], [5, 10])
     m.a = types.SimpleNamespace(value=1.0)
     assert values_after(f, lambda: setattr(m.a, "value", 2.0), m, X) == ([1, 2], [2, 4])
-    assert "m: " in f.why_recompiled()[-1] and ".value" in f.why_recompiled()[1]
+    assert f.why_recompiled()[-1].startswith("m.a.value was 1.0, now 2.0")
+    assert deep.why_recompiled()[1].startswith("tree[0]['m'].a.value was 6.0")
+    assert g.why_recompiled()[1].startswith("s.config.value was 2.0")
 
 
 def test_dead_functions_are_not_none():

@@ -1,0 +1,109 @@
+"""The variables of functions: what they close over, globals that they name, defaults."""
+
+from __future__ import annotations
+
+import dis
+import functools
+import sys
+import types
+from collections.abc import Iterator
+from typing import Any
+
+from . import _core
+
+_FOREIGN = ("tenon", "logging")  # objects of theirs hold nothing that a function computes with
+Variable = tuple[Any, str, tuple[Any, ...], str, Any]
+
+
+class Variables:
+    """The variables of a module as attributes of an object."""
+
+    __slots__ = ("__dict__",)
+
+    def __init__(self, variables: dict[str, Any]) -> None:
+        self.__dict__ = variables
+
+
+def is_foreign(module: Any) -> bool:
+    return isinstance(module, str) and module.split(".")[0] in _FOREIGN
+
+
+def variables(function: Any, seen: set[types.FunctionType]) -> Iterator[Variable]:
+    """(holder, attribute, indices, path, value) for the variables of a function of a program; none
+    where it is in `seen`. Of one in an installed package, what it closes over."""
+    function = plain_function(function)
+    if function is None or is_foreign(function.__module__):
+        return
+    if function in seen:
+        return
+    seen.add(function)
+    code = function.__code__
+    for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=False):
+        if is_filled(cell):
+            yield cell, "cell_contents", (), name, cell.cell_contents
+    if _is_installed(code):  # such as a decorator
+        return
+    names = names_in(code)
+    holder = Variables(function.__globals__)
+    for name in sorted(names & function.__globals__.keys()):
+        value = function.__globals__[name]
+        yield holder, name, (), name, value
+        if isinstance(value, types.ModuleType) and not is_foreign(value.__name__):
+            for inner in sorted(names & vars(value).keys()):
+                yield value, inner, (), f"{name}.{inner}", vars(value)[inner]
+    defaults = function.__defaults__ or ()
+    first = code.co_argcount - len(defaults)
+    for i, value in enumerate(defaults):
+        yield function, "__defaults__", (i,), code.co_varnames[first + i], value
+    for name, value in (function.__kwdefaults__ or {}).items():
+        yield function, "__kwdefaults__", (name,), name, value
+
+
+def plain_function(f: Any) -> types.FunctionType | None:
+    """The function of Python behind a callable, if it is one of these."""
+    while isinstance(f, (functools.partial, _core.CompiledFunction)):
+        f = f.func if isinstance(f, functools.partial) else f.__wrapped__
+    if not isinstance(f, (types.FunctionType, types.MethodType, type)):
+        f = getattr(type(f), "__call__", None)
+    f = getattr(f, "__func__", f)
+    return f if isinstance(f, types.FunctionType) else None
+
+
+def code_of_class(cls: type) -> Iterator[types.FunctionType]:
+    """The functions of methods and properties."""
+    for base in cls.__mro__:
+        for entry in list(vars(base).values()):
+            for name in ("__func__", "fget", "func", "__wrapped__"):
+                entry = getattr(entry, name, entry)
+            if isinstance(entry, types.FunctionType):
+                yield entry
+
+
+def _is_installed(code: types.CodeType) -> bool:
+    return code.co_filename.startswith((f"{sys.prefix}/", f"{sys.base_prefix}/", "<frozen "))
+
+
+def is_filled(cell: types.CellType) -> bool:
+    try:
+        cell.cell_contents  # noqa: B018
+    except ValueError:
+        return False
+    return True
+
+
+def inner_code(code: types.CodeType) -> list[types.CodeType]:
+    return [c for c in code.co_consts if isinstance(c, types.CodeType)]
+
+
+def names_in(code: types.CodeType) -> set[str]:
+    """The names that may be globals or attributes, in functions inside too."""
+    return set(code.co_names).union(*(names_in(c) for c in inner_code(code)))
+
+
+def names_after_super(function: Any) -> set[str]:
+    """The attributes that a method may read by `super()`."""
+    code = getattr(function, "__code__", None)
+    if code is None or "super" not in code.co_names:
+        return set()
+    loads = [i for i in dis.get_instructions(code) if i.opname.startswith("LOAD_")]
+    return {i.argval for i in loads if i.argval in code.co_names and i.opname != "LOAD_GLOBAL"}

@@ -1,0 +1,94 @@
+"""What kinds of objects there are for guards: values, plain objects, and what cannot be guarded."""
+
+from __future__ import annotations
+
+import contextvars
+import enum
+import functools
+import sys
+import types
+from typing import Any
+
+from . import _core
+from .watched_classes import ABSENT, class_of, quiet
+
+HEAP_TYPE = 1 << 9  # Py_TPFLAGS_HEAPTYPE: made by a class statement
+VALUES = (
+    type(None), bool, int, float, complex, str, bytes, range, slice, type(...), enum.Enum,
+    _core.DType,
+)  # fmt: skip
+_CONTAINERS = (list, tuple, dict, set, frozenset)
+_NAMED = (type, types.ModuleType, types.FunctionType, types.BuiltinFunctionType)
+_VIEWS: tuple[Any, ...] = (
+    type({}.keys()), type({}.values()), type({}.items()), memoryview, contextvars.ContextVar,
+)  # fmt: skip
+
+
+def is_plain(value: Any) -> bool:
+    """Whether it is an object with attributes that nothing else is known of."""
+    if isinstance(value, (_core.Tensor, *VALUES, *_NAMED, functools.partial, types.MethodType)):
+        return False
+    cls = type(value)
+    if cls.__module__ == "tenon._core" or isinstance(value, _core.CompiledFunction):
+        return False
+    return bool(cls.__flags__ & HEAP_TYPE) or hasattr(value, "__dict__")
+
+
+def is_guarded(value: Any) -> bool:
+    """Whether all there is to it are attributes, which are compared where they were read."""
+    with quiet():
+        known = class_of(value) is types.SimpleNamespace or is_python(type(value))
+        return is_plain(value) and known
+
+
+def has_own_attributes(value: Any) -> bool:
+    """Whether it is of a class made by a class statement, so that reads can be noted."""
+    cls = class_of(value)
+    if is_value(value):
+        return bool(cls.__flags__ & HEAP_TYPE)
+    return is_plain(value) and is_python(cls)
+
+
+def is_value(value: Any) -> bool:
+    """Whether it is compared as a whole."""
+    return isinstance(value, (*VALUES, *_CONTAINERS)) or is_array(value)
+
+
+def is_array(value: Any) -> bool:
+    return "numpy" in sys.modules and isinstance(value, sys.modules["numpy"].ndarray)
+
+
+def is_stateful(value: Any) -> bool:
+    """Whether using it changes it, in a way that nobody sees from outside, or others change it."""
+    if not isinstance(value, types.MethodType):  # `rng.random`
+        value = getattr(value, "__self__", value)
+    if is_python(type(value)) or isinstance(value, type):
+        return False
+    kinds: list[type] = [*_VIEWS]
+    if "random" in sys.modules:
+        kinds.append(sys.modules["random"].Random)
+    if "numpy.random" in sys.modules:
+        of_numpy = sys.modules["numpy.random"]
+        kinds += [of_numpy.Generator, of_numpy.RandomState, of_numpy.BitGenerator]
+    if "_ctypes" in sys.modules:
+        of_c = sys.modules["_ctypes"]
+        kinds += [of_c.Structure, of_c.Union, of_c.Array, of_c._SimpleCData, of_c._Pointer]
+    return hasattr(type(value), "__next__") or isinstance(value, tuple(kinds))
+
+
+def is_python(cls: type) -> bool:
+    """Whether class statements made it: nothing is in its objects but attributes."""
+    has_dict = False
+    for base in reversed(cls.__mro__[:-1]):
+        has_dict = has_dict or "__dict__" in vars(base)
+        if not has_dict and "__slots__" not in vars(base):
+            return False
+    return bool(cls.__flags__ & HEAP_TYPE)
+
+
+def static(cls: type, name: str) -> Any:
+    """What the class has of that name, without calling anything."""
+    for base in cls.__mro__:
+        if name in base.__dict__:
+            return base.__dict__[name]
+    return ABSENT
