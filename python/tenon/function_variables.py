@@ -24,6 +24,12 @@ class Variables:
         self.__dict__ = variables
 
 
+def is_of_program(cls: type) -> bool:
+    """Whether a class is neither of the language nor of an installed package."""
+    module = sys.modules.get(cls.__module__)
+    return not is_foreign(cls.__module__) and not _is_installed(getattr(module, "__file__", ""))
+
+
 def is_foreign(module: Any) -> bool:
     return isinstance(module, str) and module.split(".")[0] in _FOREIGN
 
@@ -41,7 +47,7 @@ def variables(function: Any, seen: set[types.FunctionType]) -> Iterator[Variable
     for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=False):
         if is_filled(cell):
             yield cell, "cell_contents", (), name, cell.cell_contents
-    if _is_installed(code):  # such as a decorator
+    if _is_installed(code.co_filename):  # such as a decorator
         return
     names = names_in(code)
     holder = Variables(function.__globals__)
@@ -79,8 +85,8 @@ def code_of_class(cls: type) -> Iterator[types.FunctionType]:
                 yield entry
 
 
-def _is_installed(code: types.CodeType) -> bool:
-    return code.co_filename.startswith((f"{sys.prefix}/", f"{sys.base_prefix}/", "<frozen "))
+def _is_installed(file: str | None) -> bool:
+    return (file or "").startswith((f"{sys.prefix}/", f"{sys.base_prefix}/", "<frozen "))
 
 
 def is_filled(cell: types.CellType) -> bool:

@@ -19,6 +19,7 @@ from . import _core
 from .function_variables import (
     code_of_class,
     is_foreign,
+    is_of_program,
     names_after_super,
     names_in,
     plain_function,
@@ -160,9 +161,9 @@ class Reads:
         return is_plain(value) or type(value) in _PARTS or has_own_attributes(value)
 
     def _await_variable(self, owner: tuple[Any, ...], path: str, value: Any) -> None:
-        """An object, or a class that is no part of the language or of this library."""
+        """An object, or a class of the program."""
         if isinstance(value, type):
-            wanted = value.__flags__ & HEAP_TYPE and not is_foreign(value.__module__)
+            wanted = value.__flags__ & HEAP_TYPE and is_of_program(value)
             if not wanted or issubclass(value, enum.Enum):  # which has members that stay
                 return
         self._await(owner, path, value)
@@ -339,8 +340,8 @@ class Reads:
 
     def fix(self, owner: Any, name: str, value: Any) -> None:
         """Notes what is read where nothing can give a parameter in its place."""
-        number = self._numbered(owner)
-        if self.guards.get((number, name), ("open",))[0] == "open":
+        number = self._number(owner)
+        if number is not None and self.guards.get((number, name), ("open",))[0] == "open":
             if seen := self._seen_at(number, name, value):
                 self.guards[number, name] = seen
 
@@ -399,8 +400,9 @@ class Reads:
         if not is_plain(value) and type(value) not in _PARTS:
             return "same", value
         self._await(place, path, value)
-        if type(value) in _PARTS or is_guarded(value):  # by its attributes
-            return "object", self._number(value), class_of(value)
+        number = self._number(value)  # None: it is state
+        if number is not None and (type(value) in _PARTS or is_guarded(value)):
+            return "object", number, class_of(value)  # by its attributes
         return "same", value
 
     def _seen_inside(
@@ -489,7 +491,7 @@ def _plainly(owner: Any, name: str) -> Any:
     """The attribute as guards read it: without `__getattr__`."""
     try:
         return type(owner).__getattribute__(owner, name)  # type: ignore[call-arg]
-    except AttributeError:
+    except Exception:
         return ABSENT
 
 

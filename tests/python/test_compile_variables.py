@@ -182,6 +182,18 @@ def test_state_of_an_object_in_a_variable_draws_no_warning(recwarn):
         return x * o.v
 
     assert [f(X).tolist()[0] for _ in range(4)] == [1, 2, 3, 4] and o.v == 4
+    outer = Held(o)
+
+    @functools.partial(tn.compile, inputs=vars(o), outputs=vars(o))
+    def g(x):
+        return outer.v.get() * x + inner(x)
+
+    inner = tn.compile(lambda x: x * outer.v.v)
+    for v in (2.0, 3.0, 4.0):
+        o.v = v
+        assert g(X).tolist() == [2 * v, 4 * v]
+    outer.v = Held(10.0)
+    assert g(X).tolist() == [20, 40]
     assert not recwarn.list
 
 
