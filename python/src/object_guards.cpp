@@ -38,12 +38,12 @@ bool reads_plainly(PyTypeObject* cls) {
   return own.attr("__getattribute__").is(plain.attr("__getattribute__"));
 }
 
-/// An attribute, or null where there is none. `__getattr__` is left out: what that does has been
-/// noted itself.
+/// An attribute, or null where there is none, or reading it fails: the trace that follows fails
+/// where the program does. `__getattr__` is left out: what that does has been noted itself.
 nb::object attribute(PyObject* owner, const nb::object& name) {
   PyObject* found = reads_plainly(Py_TYPE(owner)) ? PyObject_GenericGetAttr(owner, name.ptr())
                                                   : PyObject_GetAttr(owner, name.ptr());
-  if (!found && !PyErr_ExceptionMatches(PyExc_AttributeError)) throw nb::python_error();
+  if (!found && !PyErr_ExceptionMatches(PyExc_Exception)) throw nb::python_error();
   if (!found) PyErr_Clear();
   return nb::steal(found);
 }

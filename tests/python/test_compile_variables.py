@@ -165,6 +165,27 @@ def test_objects_in_variables(make):
     check(*make())
 
 
+def test_what_cannot_be_read_any_more_fails_where_the_program_does():
+    class Failing:
+        ready = True
+
+        @property
+        def rate(self):
+            if not self.ready:
+                raise KeyError("rate")
+            return 2.0
+
+    o, f = Failing(), tn.compile(lambda x: x * held.rate)
+    held = o
+    assert f(X).tolist() == [2, 4]
+    o.ready = False
+    with pytest.raises(KeyError, match="rate"):
+        f(X)
+    del held
+    with pytest.raises(NameError, match="held"):
+        f(X)
+
+
 def test_long_chains_of_functions():
     names = {}
     for i in range(2000):
