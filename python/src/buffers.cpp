@@ -5,6 +5,7 @@
 #include <mutex>
 #include <vector>
 
+#include "base/at_fork.h"
 #include "base/error.h"
 #include "core.h"
 #include "interpreter.h"
@@ -19,8 +20,8 @@ struct Dropped {
 };
 
 Dropped& dropped() {
-  static Dropped& instance = *new Dropped;
-  return instance;
+  static auto& only = guarded_for_process<Dropped>(kInnermost);
+  return only;
 }
 
 int drop_pending(void*) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "base/at_fork.h"
 #include "base/error.h"
 #include "ir/node.h"
 #include "waiting.h"
@@ -51,9 +52,9 @@ void leave_out(TensorTree& tree, const std::vector<bool>& kept) {
 }  // namespace
 
 StateLock::StateLock(const StateTrees& trees) {
-  static auto& mutex = *new std::recursive_timed_mutex;
+  static auto& mutex = *new PerProcess<std::recursive_timed_mutex>;
   if (!trees.inputs.is_valid() && !trees.outputs.is_valid()) return;
-  lock_ = std::unique_lock(mutex, std::defer_lock);
+  lock_ = std::unique_lock(*mutex, std::defer_lock);
   lock_without_python(lock_);
 }
 

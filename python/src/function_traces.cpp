@@ -244,7 +244,7 @@ FunctionTraces::Entry FunctionTraces::find_or_trace(CallArguments& args) {
   forget_other_code(args.function);
   if (Entry known = find(args)) return known;
   // A trace inside a trace waits for nobody, so that nobody waits in a circle.
-  std::unique_lock alone(tracing_, std::defer_lock);
+  std::unique_lock alone(*tracing_, std::defer_lock);
   if (depth_of_traces == 0) {
     lock_without_python(alone);
     if (Entry known = find(args)) return known;

@@ -2,6 +2,7 @@
 // The traces of one compiled Python function: found by the arguments of a call, or made.
 #include <mutex>
 
+#include "base/at_fork.h"
 #include "captured_variables.h"
 #include "frontend/compiled.h"
 #include "object_guards.h"
@@ -101,8 +102,9 @@ class FunctionTraces {
   std::vector<Entry> entries_;          // the last used at the end
   nb::object code_;                     // of the function that they are traces of, if it has one
   RetraceLog log_;
-  CallStats gone_;            // of traces that are no more, and hits
-  std::timed_mutex tracing_;  // one trace at a time: others may find what it makes
+  CallStats gone_;  // of traces that are no more, and hits
+  // One trace at a time: others may find what it makes. A child of fork has not the thread.
+  PerProcess<std::timed_mutex> tracing_;
 };
 
 }  // namespace tn::python

@@ -6,6 +6,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/at_fork.h"
 #include "core.h"
 #include "interpreter.h"
 #include "ir/written.h"
@@ -129,8 +130,10 @@ uint32_t intern_point(PlaceTable& t, const FramePoint& p) {
 /// What users wrote around calls, by number; 0 is nothing. Threads without Python's lock ask too.
 class Scopes {
  public:
+  mutable std::mutex mutex;
+
   uint32_t intern(Written written) {
-    std::lock_guard lock(mutex_);
+    std::lock_guard lock(mutex);
     if (written_.size() >= kMostScopes) return 0;
     auto key = std::pair(written.path, written.composite);
     auto [known, is_new] = ids_.try_emplace(key, static_cast<uint32_t>(written_.size()));
@@ -138,20 +141,19 @@ class Scopes {
     return known->second;
   }
   Written at(uint32_t scope) const {
-    std::lock_guard lock(mutex_);
+    std::lock_guard lock(mutex);
     return written_[scope];
   }
 
  private:
   static constexpr size_t kMostScopes = 1 << 16;  // names made in a loop must not fill the memory
-  mutable std::mutex mutex_;
   std::map<std::pair<std::string, std::string>, uint32_t> ids_;
   std::vector<Written> written_{{}};
 };
 
 Scopes& scopes() {
-  static Scopes& instance = *new Scopes;  // as the table
-  return instance;
+  static auto& only = guarded_for_process<Scopes>(kInnermost);
+  return only;
 }
 
 thread_local uint32_t module_scope = 0;  // of the module whose call is being traced

@@ -11,6 +11,7 @@ namespace tn {
 namespace {
 
 struct Registry {
+  std::mutex forks;  // one at a time
   std::mutex mutex;
   std::vector<ForkGuard> guards;  // by rank
   std::vector<void (*)()> resets;
@@ -21,15 +22,32 @@ Registry& registry() {
   return only;
 }
 
+void release(const std::vector<ForkGuard>& guards) {
+  for (auto g = guards.rbegin(); g != guards.rend(); ++g) g->release(g->lock);
+}
+
+/// A thread that holds a lock may register another one: the registry is locked after all others,
+/// and if it has grown since they were listed, they are taken again.
 void before() {
-  registry().mutex.lock();
-  for (const ForkGuard& g : registry().guards) g.take(g.lock);
+  registry().forks.lock();
+  std::unique_lock lock(registry().mutex);
+  for (;;) {
+    std::vector<ForkGuard> guards = registry().guards;
+    lock.unlock();
+    for (const ForkGuard& g : guards) g.take(g.lock);
+    lock.lock();
+    if (guards.size() == registry().guards.size()) break;
+    lock.unlock();
+    release(guards);
+    lock.lock();
+  }
+  lock.release();
 }
 
 void release_all() {
-  std::vector<ForkGuard>& guards = registry().guards;
-  for (auto g = guards.rbegin(); g != guards.rend(); ++g) g->release(g->lock);
+  release(registry().guards);
   registry().mutex.unlock();
+  registry().forks.unlock();
 }
 
 std::atomic<int> generation{0};

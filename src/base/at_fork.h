@@ -1,5 +1,5 @@
 #pragma once
-// Surviving fork: a child has one thread, and a lock another thread held stays locked for ever
+// Surviving fork: a child has one thread, and a lock another thread held stays locked
 // unless it was taken before the fork.
 #include <atomic>
 #include <memory>
@@ -23,6 +23,16 @@ Mutex& guarded_at_fork(Mutex& mutex, int rank) {
   return mutex;
 }
 
+/// One for the life of the process, whose `mutex` is guarded.
+template <class T>
+T& guarded_for_process(int rank) {
+  auto* made = new T;
+  guarded_at_fork(made->mutex, rank);
+  return *made;
+}
+/// Of a lock under which no other of the library is taken, and no user's code runs.
+constexpr int kInnermost = 20;
+
 /// Called in the child, when all guarded locks are free again: for state that named threads.
 void in_child_after_fork(void (*reset)());
 
@@ -30,7 +40,7 @@ void in_child_after_fork(void (*reset)());
 int fork_generation();
 
 /// What an object's own lock guards. A child makes it anew: there, a thread that does not exist may
-/// have left it locked and half changed, for ever.
+/// have left it locked and half changed.
 template <class T>
 class PerProcess {
  public:

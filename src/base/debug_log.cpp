@@ -4,6 +4,8 @@
 #include <cstdlib>
 #include <mutex>
 
+#include "base/at_fork.h"
+
 namespace tn {
 
 namespace {
@@ -19,7 +21,7 @@ struct Log {
 };
 
 Log& the_log() {
-  static Log& only = *new Log;  // lines may come while the process ends
+  static auto& only = guarded_for_process<Log>(kInnermost);  // used while the process ends, too
   return only;
 }
 

@@ -122,7 +122,7 @@ CompileOptions Compiled::options() const {
   flush(traced_.leaves);
   CompileOptions all = options_;
   {
-    std::lock_guard lock(ready_mutex_);
+    std::lock_guard lock(shared_->mutex);
     if (tuned_choice_) all.off = tuned_choice_->off;
   }
   for (const Tensor& t : traced_.leaves) all.constants.push_back(bound_of(slot_of(t)));
@@ -131,7 +131,7 @@ CompileOptions Compiled::options() const {
 
 const CompiledGraph& Compiled::code() const {
   if (has_code_.load(std::memory_order_acquire)) return *code_;
-  std::call_once(compiled_, [this] {
+  std::call_once(shared_->compiled, [this] {
     code_ = compiled_graph(traced_.graph, options());
     before_ = code_->counts();
     has_code_.store(true, std::memory_order_release);
@@ -153,19 +153,21 @@ Deadline::Found Compiled::plan(std::span<const Binding> sizes) const {
 
 /// Of the last call, if that had these sizes.
 std::shared_ptr<const Compiled::Ready> Compiled::known_ready(std::span<const Binding> sizes) const {
-  std::lock_guard lock(ready_mutex_);
-  bool known = ready_ && std::ranges::equal(ready_->sizes, sizes, {}, {}, &Binding::value);
-  return known ? ready_ : nullptr;
+  Shared& shared = *shared_;
+  std::lock_guard lock(shared.mutex);
+  const std::shared_ptr<const Ready>& last = shared.ready;
+  bool known = last && std::ranges::equal(last->sizes, sizes, {}, {}, &Binding::value);
+  return known ? last : nullptr;
 }
 
 /// Before there is code. What happens besides computing must happen once, so that is not tuned.
 void Compiled::tune(std::span<const Bound> in, std::span<const Binding> sizes) const {
-  std::call_once(tuned_, [&] {
+  std::call_once(shared_->tuned, [&] {
     if (has_code_.load(std::memory_order_acquire) || options_.effort == Effort::e0 ||
         traced_.graph.outputs.size() > traced_.results)
       return;
     Tuned choice = tuned(traced_.graph, options(), sizes, {in});
-    std::lock_guard lock(ready_mutex_);
+    std::lock_guard lock(shared_->mutex);
     tuned_choice_ = std::move(choice);
   });
 }
@@ -174,8 +176,8 @@ std::shared_ptr<const Compiled::Ready> Compiled::ready(std::span<const Binding> 
   if (std::shared_ptr<const Ready> known = known_ready(sizes)) return known;
   std::shared_ptr<const Ready> made = make_ready(sizes);
   if (!made->lasts) return made;
-  std::lock_guard lock(ready_mutex_);
-  return ready_ = std::move(made);
+  std::lock_guard lock(shared_->mutex);
+  return shared_->ready = std::move(made);
 }
 
 std::shared_ptr<const Compiled::Ready> Compiled::make_ready(std::span<const Binding> sizes) const {
@@ -187,7 +189,7 @@ std::shared_ptr<const Compiled::Ready> Compiled::make_ready(std::span<const Bind
     plan = code().plan(sizes), compiled = true;
   made->plan = std::move(plan), made->lasts = compiled;
   {
-    std::lock_guard lock(ready_mutex_);
+    std::lock_guard lock(shared_->mutex);
     made->alone = tuned_choice_ && tuned_choice_->alone;
   }
   made->ops = op_list(traced_.graph);

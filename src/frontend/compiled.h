@@ -2,6 +2,7 @@
 // Compiled: a function of tensors, traced for one combination of argument types.
 #include <mutex>
 
+#include "base/at_fork.h"
 #include "base/events.h"
 #include "compiler/compile.h"
 #include "frontend/autotune.h"
@@ -124,13 +125,16 @@ class Compiled {
   RunDemands demands_;
   DType narrow_;
   mutable Deadline deadline_;
-  mutable std::once_flag tuned_, compiled_;
   mutable std::optional<Tuned> tuned_choice_;  // what turned out to be fastest
   mutable std::shared_ptr<const CompiledGraph> code_;
   mutable std::atomic<bool> has_code_ = false;
   mutable CompileCounts before_;  // of code that others made
-  mutable std::mutex ready_mutex_;
-  mutable std::shared_ptr<const Ready> ready_;  // of the last call
+  struct Shared {
+    std::once_flag tuned, compiled;
+    std::mutex mutex;
+    std::shared_ptr<const Ready> ready;  // of the last call
+  };
+  PerProcess<Shared> shared_;  // a child of fork has not the thread that compiles
 };
 
 }  // namespace tn

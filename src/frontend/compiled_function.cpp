@@ -3,6 +3,7 @@
 #include <atomic>
 #include <cstdlib>
 
+#include "base/at_fork.h"
 #include "base/error.h"
 #include "frontend/compiled.h"
 #include "frontend/modes.h"
@@ -108,12 +109,12 @@ struct CompiledFunction::State {
     for (const Tensor& t : args) types.push_back(type_of(t));
     if (Entry found = known(args, types, sizes)) return found;
     // A trace inside a trace waits for nobody, so that nobody waits in a circle.
-    std::unique_lock alone(tracing, std::defer_lock);
+    std::unique_lock alone(*tracing, std::defer_lock);
     if (!Trace::current()) alone.lock();
     if (Entry found = alone ? known(args, types, sizes) : nullptr) return found;
     return traced(args, types, sizes);
   }
-  std::mutex tracing = {};
+  PerProcess<std::mutex> tracing = {};  // a child of fork has not the thread that traces
 };
 
 static RunDemands demands_of(const CompileSettings& settings) {

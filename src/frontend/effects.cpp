@@ -19,7 +19,7 @@ struct Sink {
   std::function<void(std::string_view)> write;
 };
 Sink& sink() {
-  static auto& only = *new Sink;
+  static auto& only = guarded_for_process<Sink>(kInnermost);
   return only;
 }
 

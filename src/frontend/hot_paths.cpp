@@ -71,11 +71,7 @@ struct Registry {
 };
 
 Registry& registry() {
-  static auto& only = *[] {
-    auto* made = new Registry;
-    guarded_at_fork(made->mutex, 11);
-    return made;
-  }();
+  static auto& only = guarded_for_process<Registry>(11);
   static const bool registered = (in_child_after_fork([] {
                                     for (const auto& held : only.paths)
                                       if (auto path = held.lock()) path->forget_thread();

@@ -58,11 +58,7 @@ struct Configuration {
 };
 
 Configuration& configuration() {
-  static auto& only = *[] {
-    auto* made = new Configuration;
-    guarded_at_fork(made->mutex, 11);
-    return made;
-  }();
+  static auto& only = guarded_for_process<Configuration>(11);
   return only;
 }
 

@@ -2,16 +2,23 @@
 
 #include <mutex>
 
+#include "base/at_fork.h"
 #include "base/error.h"
 
 namespace tn {
 
-static std::mutex mutex;
-static PrintOptions current;
+struct Printing {
+  std::mutex mutex;
+  PrintOptions options;
+};
+static Printing& current() {
+  static auto& only = guarded_for_process<Printing>(kInnermost);
+  return only;
+}
 
 PrintOptions print_options() {
-  std::lock_guard lock(mutex);
-  return current;
+  std::lock_guard lock(current().mutex);
+  return current().options;
 }
 
 PrintOptions set_print_options(const PrintOptions& options) {
@@ -22,8 +29,8 @@ PrintOptions set_print_options(const PrintOptions& options) {
   check("threshold", options.threshold, 0);
   check("edgeitems", options.edgeitems, 0);
   check("linewidth", options.linewidth, 1);
-  std::lock_guard lock(mutex);
-  return std::exchange(current, options);
+  std::lock_guard lock(current().mutex);
+  return std::exchange(current().options, options);
 }
 
 }  // namespace tn

@@ -7,6 +7,7 @@
 #include <mutex>
 #include <numbers>
 
+#include "base/at_fork.h"
 #include "runtime/fft.h"
 
 namespace tn {
@@ -139,9 +140,11 @@ typename FftPlan<R>::Ref make_plan(int64_t n, bool may_be_long) {
 template <class R>
 class PlanCache {
  public:
+  std::mutex mutex;
+
   typename FftPlan<R>::Ref find(int64_t n, bool real) {
     {
-      std::lock_guard lock(mutex_);
+      std::lock_guard lock(mutex);
       for (auto at = plans_.begin(); at != plans_.end(); ++at)
         if (at->n == n && at->real == real) {
           plans_.splice(plans_.begin(), plans_, at);
@@ -153,7 +156,7 @@ class PlanCache {
       Roots circle(2 * n);
       for (int64_t k = 0; k <= n; ++k) append(plan->real_roots, circle(k));
     }
-    std::lock_guard lock(mutex_);
+    std::lock_guard lock(mutex);
     plans_.push_front({n, real, plan});
     for (total_ += plan->extent(); total_ > kKept && plans_.size() > 1; plans_.pop_back())
       total_ -= plans_.back().plan->extent();
@@ -166,7 +169,6 @@ class PlanCache {
     bool real;
     typename FftPlan<R>::Ref plan;
   };
-  std::mutex mutex_;
   std::list<Kept> plans_;
   int64_t total_ = 0;
 };
@@ -175,7 +177,7 @@ class PlanCache {
 
 template <class R>
 typename FftPlan<R>::Ref fft_plan(int64_t n, bool real) {
-  static auto& cache = *new PlanCache<R>;
+  static auto& cache = guarded_for_process<PlanCache<R>>(kInnermost);
   return cache.find(n, real);
 }
 template FftPlan<float>::Ref fft_plan<float>(int64_t, bool);

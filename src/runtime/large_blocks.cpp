@@ -64,12 +64,8 @@ struct Cache {
 };
 
 Cache& cache() {
-  static Cache* const instance = [] {
-    auto* made = new Cache;
-    guarded_at_fork(made->mutex, 20);  // taken last: memory is asked for under every other lock
-    return made;
-  }();
-  return *instance;
+  static auto& only = guarded_for_process<Cache>(kInnermost);
+  return only;
 }
 // Before any other lock can be held.
 [[maybe_unused]] Cache& made_at_load = cache();

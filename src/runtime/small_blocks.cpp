@@ -94,12 +94,8 @@ struct Shared {
 };
 
 Shared& shared() {
-  static Shared* const instance = [] {
-    auto* made = new Shared;
-    guarded_at_fork(made->mutex, 20);  // taken last: memory is asked for under every other lock
-    return made;
-  }();
-  return *instance;
+  static auto& only = guarded_for_process<Shared>(kInnermost);
+  return only;
 }
 // Before any other lock can be held.
 [[maybe_unused]] Shared& made_at_load = shared();

@@ -35,11 +35,7 @@ struct Registry {
   int64_t next = 1000;  // above the numbers that are parts of graphs for their values
 };
 Registry& registry() {
-  static auto& only = *[] {
-    auto* made = new Registry;
-    guarded_at_fork(made->mutex, 10);
-    return made;
-  }();
+  static auto& only = guarded_for_process<Registry>(10);
   return only;
 }
 

@@ -4,6 +4,7 @@ import _thread
 import os
 import random
 import re
+import signal
 import subprocess
 import sys
 import threading
@@ -76,6 +77,26 @@ def test_a_child_of_fork_compiles_what_its_parent_had_begun():
                 time.sleep(0.1)
         os._exit(2)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+@pytest.mark.parametrize("mode", ["default", "max-autotune"])
+def test_children_of_fork_compile_while_their_parent_does(mode):
+    """Whatever the thread of the parent is at: tracing, in passes, in the code generator."""
+    x = tn.ones((8, 8))
+    tn.compile(lambda x: x + 1, mode=mode)(x)  # imports, whose locks are Python's
+    children = []
+    for _ in range(3):
+        f = tn.compile(slow_to_compile(6, random.random()), mode=mode)
+        thread = threading.Thread(target=f, args=[x])
+        thread.start()
+        for _ in range(6):
+            children.append(os.fork())
+            if children[-1] == 0:
+                signal.alarm(60)
+                os._exit(len(f(x)) != 6)
+            time.sleep(0.01)
+        thread.join()
+    assert [os.waitstatus_to_exitcode(os.waitpid(c, 0)[1]) for c in children] == [0] * 18
 
 
 def test_plans_in_time_are_waited_for():
