@@ -104,7 +104,7 @@ void delete_exported(Managed* managed) {
   delete static_cast<Exported*>(managed->manager_ctx);
 }
 
-/// A capsule nobody took still owns its tensor.
+/// A capsule that was not consumed still owns its tensor.
 template <class Managed>
 void delete_capsule(PyObject* capsule, const char* name) {
   if (!PyCapsule_IsValid(capsule, name)) return;

@@ -50,7 +50,7 @@ std::string as_called(const std::exception& e) noexcept {
         !find_op(text.substr(0, colon)))
       return text;
     if (std::string called = called_function(); !called.empty()) text.replace(0, colon, called);
-  } catch (...) {  // nobody wants to see why a name is not known
+  } catch (...) {  // why a name is not known does not matter
     PyErr_Clear();
   }
   return text;

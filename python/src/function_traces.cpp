@@ -41,7 +41,7 @@ class GivenAway {
     for (size_t k : donated) {
       Tensor* inside = tensor_in(args.object(k));
       if (!inside) continue;
-      // Of the state, only what nobody but its container and this call holds; a variable has its
+      // Of the state, only what its container and this call alone hold; a variable has its
       // new value wherever it is held.
       bool variable = args.is_state(k) && is_variable(*inside->node());
       if (args.is_state(k) && !variable && Py_REFCNT(args.object(k)) > 2) continue;
@@ -101,7 +101,7 @@ std::string question_of_type(nb::handle f, const nb::list& objects) {
   return found.is_none() ? "" : nb::cast<std::string>(found);
 }
 
-/// Whether somebody else holds a container of the result, who then sees what later calls return.
+/// Whether other code holds a container of the result, and then sees what later calls return.
 bool is_shared(PyObject* result) {
   bool list = PyList_CheckExact(result), dict = PyDict_CheckExact(result);
   if (!list && !dict && !PyTuple_CheckExact(result)) return false;
@@ -114,7 +114,7 @@ bool is_shared(PyObject* result) {
 void warn_of_leaks(const Tensors& params, nb::handle f) {
   auto held = [](const Tensor& t) { return t.node()->refs.load() > 1; };
   if (std::ranges::none_of(params, held)) return;
-  nb::module_::import_("gc").attr("collect")();  // what nobody can reach any more is no leak
+  nb::module_::import_("gc").attr("collect")();  // unreachable objects are no leak
   if (std::ranges::none_of(params, held)) return;
   std::string text = format(
       "compile: {} leaves tensors of its trace in something that is not in outputs=: later calls "
@@ -243,7 +243,7 @@ FunctionTraces::Entry FunctionTraces::entry(CallArguments& args) {
 FunctionTraces::Entry FunctionTraces::find_or_trace(CallArguments& args) {
   forget_other_code(args.function);
   if (Entry known = find(args)) return known;
-  // A trace inside a trace waits for nobody, so that nobody waits in a circle.
+  // A trace inside a trace does not wait: two threads could wait for each other.
   std::unique_lock alone(*tracing_, std::defer_lock);
   if (depth_of_traces == 0) {
     lock_without_python(alone);

@@ -49,7 +49,7 @@ PyObject* get_name(PyObject* self, void*) { return text_object(spec_of(self).op-
 PyObject* get_module(PyObject*, void*) { return text_object("tenon"); }
 PyObject* get_doc(PyObject* self, void*) { return text_object(spec_of(self).op->doc); }
 
-/// Built when somebody asks: importing `inspect` costs more than importing this package.
+/// Built on demand: importing `inspect` costs more than importing this package.
 PyObject* get_signature(PyObject* self, void*) {
   return guarded<PyObject*>(nullptr, [&] {
     nb::object make = nb::module_::import_("tenon._signature").attr("make");

@@ -1,4 +1,4 @@
-"""Signatures of ops for `inspect.signature`, made when somebody asks."""
+"""Signatures of ops for `inspect.signature`, made on demand."""
 
 from __future__ import annotations
 

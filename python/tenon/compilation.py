@@ -354,7 +354,7 @@ def compile(
     A compiled module is a module with the same state, whose calls run so: as a part of another one
     its parameters are found under the same names, trained and saved.
 
-    Results may take the memory of what `outputs` replace, where nobody else holds it, and of the
+    Results may take the memory of what `outputs` replace, where no other code holds it, and of the
     arguments at `donate_argnums`, which must not be used afterwards.
 
     `optimization_level` 0 interprets, 1 generates code after one round of simplification, 2 and

@@ -291,7 +291,7 @@ def _check_elements(dtype: np.dtype) -> None:
 
 
 def _tensor_of(array: np.ndarray) -> _core.Tensor:
-    """Shares the memory of an array that nobody else has, if elements stand where they should."""
+    """Shares the memory of an array without other holders, if elements stand where they should."""
     _check_elements(array.dtype)
     array.setflags(write=False)
     raw = {name: (dtype, bits) for dtype, (name, bits) in _RAW.items()}
@@ -444,9 +444,9 @@ def load(
     of a safetensors file, empty for others.
 
     Checksums are compared in files that have them: those that this library wrote, except `.npy`,
-    and all `.npz`, whose arrays have a CRC-32 each, whoever wrote them. With `verify=False` they
-    are not, where that saves reading the file; `verify=True` refuses files without. A compressed `.npz` may inflate to at most `max_bytes`;
-    without a number, to 100 times its size or 1 GiB, whichever is more.
+    and all `.npz`, whose arrays have a CRC-32 each. With `verify=False` they are not, where that
+    saves reading the file; `verify=True` refuses files without. A compressed `.npz` may inflate to
+    at most `max_bytes`; without a number, to 100 times its size or 1 GiB, whichever is more.
     """
     options = _Options(verify, max_bytes)
     if hasattr(file, "read"):

@@ -59,7 +59,7 @@ def is_array(value: Any) -> bool:
 
 
 def is_stateful(value: Any) -> bool:
-    """Whether using it changes it, in a way that nobody sees from outside, or others change it."""
+    """Whether using it changes it, which is not seen from outside, or others change it."""
     if not isinstance(value, types.MethodType):  # `rng.random`
         value = getattr(value, "__self__", value)
     if is_python(type(value)) or isinstance(value, type):

@@ -203,7 +203,7 @@ class _RichLine:
 
 
 def _line(file: TextIO) -> _PlainLine | _RichLine | None:
-    """What draws, or None where nobody would see it."""
+    """What draws, or None where it would not be seen."""
     is_terminal = hasattr(file, "isatty") and file.isatty()
     if not is_terminal and "ipykernel" not in sys.modules:
         return None

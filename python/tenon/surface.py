@@ -2,7 +2,7 @@
 in its file.
 
 The text is JSON. Trees are nodes in preorder: "*" for a leaf, null for None, and lists such as
-["dict", keys] or ["dataclass", class, fields, constants]. Reading it runs nobody's code: a class is
+["dict", keys] or ["dataclass", class, fields, constants]. Reading it runs no code: a class is
 looked up among the imported modules, and where it is not found, or has other fields, a plain tuple
 or dict takes its place.
 """

@@ -56,7 +56,7 @@ void measure_ticks() {
   tick_time.store(static_cast<uint64_t>((static_cast<unsigned __int128>(passed) << 32) / ticks));
 }
 
-/// What one thread told and nobody has collected.
+/// What one thread reported and was not collected yet.
 struct Ring {
   static constexpr uint64_t kEvents = 4096;
   uint32_t thread = 0;
@@ -222,7 +222,7 @@ Ring& ring_of_this_thread() {
   return *my_ring;
 }
 
-/// A child of fork has nobody who collects: it tells nothing, until somebody in it watches.
+/// A child of fork has no collecting thread: it reports nothing until a watcher is added in it.
 void forget_in_child() {
   Collector::current() = new Collector;
   my_ring = nullptr;

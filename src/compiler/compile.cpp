@@ -137,7 +137,8 @@ struct CompiledGraph::Made {
   }
 };
 
-/// One thread at a time makes a plan. A turn ends when that fails, too: nobody waits for ever.
+/// One thread at a time makes a plan. A turn ends when that fails, too: no thread waits
+/// permanently.
 class CompiledGraph::Made::Turn {
  public:
   /// Gives the plan in `known` if there is one by now, or else the turn to this thread.

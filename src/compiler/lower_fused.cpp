@@ -155,7 +155,7 @@ void FusedLowerer::tell_ops(int item) {
   step.source = std::move(source);
 }
 
-/// Views are looked through when somebody asks: inside kernels they are coordinates.
+/// Views are looked through on demand: inside kernels they are coordinates.
 Home& FusedLowerer::home(Val v) {
   Home& h = homes_[static_cast<size_t>(v)];
   int made_by = set_.producer[static_cast<size_t>(v)];
@@ -263,7 +263,7 @@ void FusedLowerer::pack_ahead(Tiled& tiled, const GraphOp& op,
   tiled.packed = known->second.data;
 }
 
-/// A buffer for the sums: that of a finished result when nobody else wants them.
+/// A buffer for the sums: that of a finished result when it has no other reader.
 void FusedLowerer::give_result(const GraphOp& op, int cluster) {
   Val sums = cluster < 0 ? kNoVal : set_.clusters[static_cast<size_t>(cluster)].sums;
   if (sums == kNoVal) {

@@ -11,7 +11,7 @@ constexpr double kImpossible = std::numeric_limits<double>::infinity();
 /// Values looked at to weigh one.
 constexpr size_t kMostMet = 256;
 /// Turns for an item, on average: with less memory than one part of a graph needs, everything would
-/// be dropped and made again for ever.
+/// be dropped and made again without end.
 constexpr size_t kMostTurns = 4;
 
 class Run {

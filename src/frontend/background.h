@@ -1,5 +1,5 @@
 #pragma once
-// One thread that does work nobody waits for.
+// One thread for work that no caller waits for.
 #include <functional>
 
 namespace tn {

@@ -49,8 +49,8 @@ class Compiled {
   bool takes(std::span<const TypeRef> types, std::vector<Binding>& sizes) const;
   /// Runs the plan for arguments that it takes. Under a transform the graph is recorded instead, as
   /// one op. Any number of threads may call at once. Donated arguments are null afterwards, and
-  /// their memory is used where nobody else holds it; they are there again when a run fails before
-  /// it has written there.
+  /// their memory is used where it has no other holder; they are there again when a run fails
+  /// before it has written there.
   Tensors operator()(std::span<Tensor> args, std::span<const Binding> sizes) const;
   /// Says, before the first run, which arguments are donated. Ops that are run for what they do may
   /// fail half-way: beside them nothing is, nor where the interpreter computes the same again.

@@ -108,7 +108,7 @@ struct CompiledFunction::State {
     types.reserve(args.size());
     for (const Tensor& t : args) types.push_back(type_of(t));
     if (Entry found = known(args, types, sizes)) return found;
-    // A trace inside a trace waits for nobody, so that nobody waits in a circle.
+    // A trace inside a trace does not wait: two threads could wait for each other.
     std::unique_lock alone(*tracing, std::defer_lock);
     if (!Trace::current()) alone.lock();
     if (Entry found = alone ? known(args, types, sizes) : nullptr) return found;

@@ -35,8 +35,8 @@ struct CachedPlan {
   std::vector<uint64_t> words;
   std::shared_ptr<const Plan> plan;
   uint64_t last_used = 0;
-  std::shared_ptr<HotPath> hot = nullptr;  // null: nobody asked for hot paths
-  OpListRef ops = nullptr;                 // null: nobody watched
+  std::shared_ptr<HotPath> hot = nullptr;  // null: hot paths are off
+  OpListRef ops = nullptr;                 // null: no watcher
 };
 
 /// Plans by key. The hash selects, the words decide: no silent collisions. Bounded in number and in
@@ -90,7 +90,7 @@ struct Flusher {
   // Scratch, kept between flushes.
   Walk walk;
   std::vector<Edge> outputs;  // each holds a reference
-  std::vector<Node*> dead;    // operands nobody needs any more
+  std::vector<Node*> dead;    // operands without a further use
   FlushKey key;
   std::vector<Bound> inputs, results;
   std::vector<Scalar> scalars;
@@ -193,7 +193,7 @@ void Flusher::mark(std::span<const Tensor> wanted) {
   tn::walk(wanted, walk);
 }
 
-/// What was asked for, and every value in between that somebody outside still holds. Each is
+/// What was asked for, and every value in between that the program still holds. Each is
 /// retained until the end of the flush, because its holder may let go meanwhile.
 void Flusher::choose_outputs(std::span<const Tensor> wanted) {
   auto add = [&](Node* node, uint32_t i) {
@@ -268,7 +268,7 @@ static bool leads_back(const Node& node) {
   return node.taped || ((bits & kOnPath) && !(bits & (kSpent | kLeaf)));
 }
 
-/// Leaves that nobody holds but the nodes of this flush, which let go of them when it is over: what
+/// Leaves that only the nodes of this flush hold, which release them when it is over: what
 /// a parameter was before an optimizer's step. Their memory may be taken for results.
 void Flusher::find_dying() {
   dying.clear();
@@ -301,7 +301,7 @@ class Loan {
     shown_ = nullptr;
     for (auto [leaf, buffer] : lent_) {
       bool taken = buffer->refs.fetch_add(1, std::memory_order_relaxed) == 1;
-      if (overwritten && !done && taken) leaf->op = &param_leaf;  // nobody is to see what is there
+      if (overwritten && !done && taken) leaf->op = &param_leaf;  // its value is lost
     }
   }
   /// In a child of fork, where the rest of the plan does not run.
@@ -325,7 +325,7 @@ void renew_in_child() {
     if (parents.loan) parents.loan->lose();
     only_flusher = new Flusher;
   } else {
-    (void)parents.lock.release();  // what waits there for ever cannot be destroyed
+    (void)parents.lock.release();  // it has waiters that do not exist
     parents.lock = std::make_unique<FlushLock>();
   }
 }
@@ -453,7 +453,7 @@ void Flusher::compute(std::span<const Tensor> wanted, const SignalRegion* region
 
 static void flush_once(std::span<const Tensor> wanted) {
   Flusher& f = flusher();
-  // Nobody waits for the flusher with the host's lock: who has the flusher may need that. Only some
+  // No thread waits for the flusher with the host's lock: its holder may need that. Only some
   // regions keep it; it is taken again after the flusher was let go.
   std::optional<HostUnlocked> unlocked;
   std::unique_lock lock(*f.lock, std::defer_lock);

@@ -36,7 +36,7 @@ class HostWait {
   std::optional<FlushLock::Paused> paused_;
 };
 
-/// Computes the pending values behind `wanted`, and those between that somebody still holds.
+/// Computes the pending values behind `wanted`, and those between that the program holds.
 void flush(std::span<const Tensor> wanted);
 /// Stops what async_eval is computing. It stays pending.
 void stop_async();

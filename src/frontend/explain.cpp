@@ -99,7 +99,7 @@ class Explainer {
   std::vector<size_t> requesters_;  // steps, by request
 };
 
-/// Kernels of several ops are decisions too, though nobody had to ask.
+/// Kernels of several ops are decisions too, though no option asked for them.
 void add_fusions(Explanation& out) {
   for (const ExplainedStep& step : out.steps) {
     if (step.ops.size() < 2 || step.kind == StepKind::library) continue;

@@ -16,7 +16,7 @@ uint64_t plan_of(const RegionRef& region) { return region ? as_signal(region)->p
 constexpr uint32_t kNoPart = UINT32_MAX;
 using PartNumbers = std::vector<uint32_t>;
 
-/// Whether another part of the walk, or somebody outside of it, needs each of the nodes.
+/// Whether another part of the walk, or the program outside of it, needs each of the nodes.
 std::vector<bool> needed_nodes(const Walk& walk, const PartNumbers& parts) {
   std::vector<bool> needed(parts.size());
   for (Node* node : walk.nodes) {

@@ -66,7 +66,7 @@ struct Registry {
   std::vector<std::weak_ptr<HotPath>> paths;
   std::unordered_map<uint64_t, Kin> families;
   int queued = 0;
-  // A program that always computes something else is not compiled for ever.
+  // A program that always computes something else is not compiled again and again.
   std::atomic<int> unproven = 0;
 };
 
@@ -167,7 +167,7 @@ bool HotPath::stays_cold(int64_t count, const HotPathPolicy& policy) const {
 bool HotPath::is_due(const HotPathPolicy& policy) {
   std::string again;
   int64_t count = count_.load(std::memory_order_relaxed) + 1;
-  count_.store(count, std::memory_order_relaxed);  // nobody else writes it
+  count_.store(count, std::memory_order_relaxed);  // the only writer
   if (count > 1 && stays_cold(count, policy)) return false;
   {
     std::lock_guard lock(registry().mutex);
@@ -197,7 +197,7 @@ bool HotPath::is_due(const HotPathPolicy& policy) {
 }
 
 /// Under the lock. Programs that never repeat themselves, or not with the same types, do not keep
-/// the compiler busy for ever. What is run very often pays all the same: see kPatience.
+/// the compiler busy permanently. What is run very often pays all the same: see kPatience.
 bool HotPath::may_compile() {
   Registry& all = registry();
   if (all.families.size() > kMostFamilies) all.families.clear();

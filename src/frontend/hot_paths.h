@@ -5,7 +5,7 @@
 //                                                │           └─────► dropped: it was not faster
 //                                                └─► failed: said once, not tried again
 //
-// The interpreter goes on until a compiled plan is there. Both give the same bits, so nobody can
+// The interpreter goes on until a compiled plan is there. Both give the same bits, so users cannot
 // tell when that is but by the clock.
 #include <atomic>
 #include <optional>

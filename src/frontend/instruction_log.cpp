@@ -74,7 +74,7 @@ class InstructionLog : public Watcher {
     if (ftruncate(file_, 0) && errno != EINVAL) give_up(std::strerror(errno));  // EINVAL: a pipe
   }
 
-  /// Nobody is there who could catch an error, and the program is not to end for its log.
+  /// No caller could catch an error, and the program must not end because of its log.
   void give_up(std::string_view why) {
     write_debug_line(format(
         "[LOG] TENON_INSTRUCTION_LOG: cannot write {}: {}; nothing more is logged", path_, why));
@@ -154,7 +154,7 @@ void start_instruction_log() {
       new InstructionLog(path, static_cast<size_t>(std::min(most, kMostMegabytes)) << 20);
   if (!log_of_process->is_open()) return;
   log_of_process->start();
-  in_child_after_fork([] { log_of_process->close(); });  // or it would hold the file for ever
+  in_child_after_fork([] { log_of_process->close(); });  // or it would keep the file open
   std::atexit([] { log_of_process->stop(); });
 }
 

@@ -21,7 +21,7 @@ inline void tell_list(const OpListRef& ops, bool compiled) {
   event.compiled = compiled;
   tell(event);
 }
-/// Counts ops of compiled functions, or others, and tells of them where somebody watches.
+/// Counts ops of compiled functions, or others, and reports them where there is a watcher.
 inline void tell_ops(const OpListRef& ops, bool compiled) {
   totals.add(compiled, ops->ops.size());
   if (has_watcher(EventKind::ops)) tell_list(ops, compiled);

@@ -55,7 +55,7 @@ Dim dim_of(const PolyTable& t, PolyId p) {
     if (t.constant_of(p) < 0) Dim::fail_negative(t.constant_of(p));
     return t.constant_of(p);
   }
-  // Nested divisions can double with every step; what nobody can read nobody can prove.
+  // Nested divisions can double with every step; what is too long to read is not proved.
   if (t.size(p) > kMaxSize) fail("size: an expression has more than {} parts", kMaxSize);
   Dim d;
   d.raw = ~static_cast<int64_t>(p);

@@ -196,7 +196,7 @@ Tensors call_with(const OpDef& op, Tensors in, void* attrs) {
 }
 
 /// The handle of an operand. A temporary gives up its own, so that an intermediate value which only
-/// later ops see is not taken for one that somebody holds.
+/// later ops see is not taken for one that the program holds.
 static Tensor to_tensor(const Operand& operand) {
   if (operand.temporary) return std::move(*const_cast<Tensor*>(operand.tensor));
   if (operand.tensor) return *operand.tensor;

@@ -60,7 +60,7 @@ PolyId PolyTable::atom_bound(AtomId id, bool upper) {
   return found;
 }
 
-// Must not create atoms, or it would recurse for ever: hence closed_divmod.
+// Must not create atoms, or it would recurse without end: hence closed_divmod.
 PolyId PolyTable::compute_atom_bound(const Atom& atom, bool upper) {
   auto bound_of = [&](PolyId p) { return bound(p, upper).value_or(kNoPoly); };
   switch (atom.kind) {
@@ -180,7 +180,7 @@ bool PolyTable::ge0(PolyId p) {
     proved = prove_ge0(p);
   } catch (const UserError&) {
     capped_ = true;  // a bound does not fit in 64 bits: no proof
-  } catch (...) {    // out of memory: as if nobody had asked
+  } catch (...) {    // out of memory: no answer
     --depth_, capped_ = outer_capped;
     ge0_memo_.erase(p);
     throw;

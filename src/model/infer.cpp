@@ -322,7 +322,7 @@ class Inference {
     return types;
   }
 
-  /// What nobody writes, or a block all of whose operands are known.
+  /// What has no writer, or a block all of whose operands are known.
   bool is_first_unknown(size_t w) {
     const FlatWire& wire = flat_.wires[w];
     if (wire.writer < 0) return true;

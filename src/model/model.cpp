@@ -152,7 +152,8 @@ class Addition {
     }
   }
 
-  /// Ends that are called "input" and "output" because nobody named them may be read by that name.
+  /// Ends that are called "input" and "output" because they were not named may be read by that
+  /// name.
   void adopt_end(const std::string& name) {
     if ((name != "input" && name != "output") || model_.by_name.contains(name)) return;
     for (const ModelDef::End& end : model_.ends()) {
@@ -196,7 +197,7 @@ class Addition {
   bool chained_;
 };
 
-/// The role of a wire that nobody writes: that of data if one terminal takes it for data.
+/// The role of a wire without a writer: that of data if one terminal takes it for data.
 Role joined(Role a, Role b) { return std::min(a, b); }
 
 }  // namespace

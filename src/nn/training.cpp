@@ -136,7 +136,7 @@ Tensors StateCalls::Impl::traced(const Function& f, const Tensors& all) {
 Tensors StateCalls::Impl::call(const Function& f, const Tensors& args) {
   Tensors all, results;
   CompiledFunction& compiled = prepare(f, args, all);
-  for (Tensor* slot : slots()) *slot = {};  // nobody else holds what is given away
+  for (Tensor* slot : slots()) *slot = {};  // a donated buffer has no other holder
   try {
     results = compiled(std::move(all));
   } catch (const StateChanged&) {

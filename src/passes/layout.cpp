@@ -400,7 +400,7 @@ bool Layout::permuted(const GraphOp& op, const Moved& x) {
   return true;
 }
 
-/// Axes of extent 1 stand in front: where they are matters to nobody.
+/// Axes of extent 1 stand in front: where they are does not matter.
 bool Layout::change_units(const GraphOp& op, const Moved& x) {
   const Shape& to = type(op.out)->shape;
   Perm before = axes_of(type(from_.in(op)[0])->shape, false), after = axes_of(to, false);

@@ -119,7 +119,7 @@ struct Aged {
   std::string path;
 };
 
-/// Adds the entries in `folder`; temporary files that nobody can still be writing are removed.
+/// Adds the entries in `folder`; temporary files that no process can still be writing are removed.
 void list_entries(const std::string& folder, std::vector<Aged>& entries) {
   time_t now = time(nullptr);
   std::error_code error;
@@ -258,7 +258,7 @@ bool DiskCache::write(const std::string& path, std::string_view entry) const {
 void DiskCache::trim() {
   if (!fault_.empty()) return;
   FileHandle lock = open_file(folder_ + "/lock", O_RDWR | O_CREAT | O_NOFOLLOW);
-  if (!lock || flock(lock.fd(), LOCK_EX | LOCK_NB) != 0) return;  // somebody else does it
+  if (!lock || flock(lock.fd(), LOCK_EX | LOCK_NB) != 0) return;  // another process does it
   std::vector<Aged> entries = all_entries(folder_);
   int64_t bytes = bytes_of(entries);
   if (bytes <= most_bytes_) return;

@@ -38,7 +38,7 @@ struct Cache {
     blocks.erase(blocks.begin(), blocks.begin() + static_cast<std::ptrdiff_t>(dropped));
   }
 
-  /// Blocks nobody wanted for a while stay mapped, and the system may take their pages when it
+  /// Blocks that were not used for a while stay mapped, and the system may take their pages when it
   /// needs some: until then they cost no more than any other to write again.
   void offer_idle(Clock::time_point now) {
     for (Kept& kept : blocks) {

@@ -27,7 +27,7 @@ std::string key_path() {
   return home && *home == '/' ? format("{}/.local/share/tenon/key", home) : "";
 }
 
-/// The key, if nobody but this user could have read or written it.
+/// The key, if only this user could have read or written it.
 std::string read_key(const std::string& path) {
   FileHandle file(open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
   struct stat s;

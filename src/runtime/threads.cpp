@@ -70,7 +70,7 @@ const Cpus& allowed_cpus() {
   return cpus;
 }
 
-/// Chunks [begin, end) that nobody has claimed: begin in the high half, end in the low one.
+/// Chunks [begin, end) that are not claimed: begin in the high half, end in the low one.
 class alignas(64) Share {
  public:
   void deal(ChunkRange chunks) {

@@ -137,7 +137,7 @@ Tensor cotangent_of(const Tensor& loss, const Tensor& given) {
   Tensor ones = loss.rank() == 0 ? one : tn::broadcast_to(one, loss.shape());
   if (Trace::current() || loss.is_evaluated()) return ones;
   // A pending loss holds the last activations. With this choice, which simplification takes away,
-  // it is computed along with the gradients if somebody holds it.
+  // it is computed along with the gradients if the program holds it.
   return tn::where(tn::isnan(loss), ones, ones);
 }
 

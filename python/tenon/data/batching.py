@@ -108,7 +108,7 @@ def batches(
     of axis 0, or a dataset: an object with `__len__` and `__getitem__`, whose examples are stacked.
     With a `key` (or an integer for one) each epoch has an order of its own, and always the same
     one; `shuffle=True` alone takes a key from `tn.random.state`. `drop_last` leaves out a last
-    batch that is smaller. `epochs=None` goes on for ever. `map` is applied to each batch.
+    batch that is smaller. `epochs=None` goes on without end. `map` is applied to each batch.
 
         >>> loader = tn.data.batches({"x": tn.arange(5)}, 2, key=0, drop_last=True)
         >>> [batch["x"].tolist() for batch in loader]

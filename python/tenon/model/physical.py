@@ -182,7 +182,7 @@ def compile_model(
     (one size wherever it stands), `(min, opt, max)` or a `tn.NamedDimension`. With `static_shapes`
     no size may be open. `constant_keys` is a dict of values that are known now, or names of those
     that the first evaluation gives; `data_keys` are parameters that come with the data and are not
-    trained; `trainable_keys` exactly what has gradients; `discard_keys` outputs that nobody wants.
+    trained; `trainable_keys` exactly what has gradients; `discard_keys` outputs to leave out.
 
     `inference` is for models that are not trained: no gradients, running statistics, batch norm
     inside convolutions. `static_inference` also makes constants of parameters and states: those of

@@ -1,7 +1,7 @@
 """Losses.
 
 `reduction` is "none" (a loss per example), "mean" or "sum". Shapes must be equal where they should
-be: what would broadcast is an error, since it gives a loss that nobody meant. Gradients are finite
+be: what would broadcast is an error, since it gives a loss that was not meant. Gradients are finite
 also where a loss has a kink or a logarithm its pole.
 
     >>> tn.nn.losses.mse_loss(tn.array([1.0, 2.0]), tn.array([3.0, 2.0]))

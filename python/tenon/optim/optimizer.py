@@ -81,7 +81,7 @@ class Optimizer(metaclass=_BothHabits):
         >>> grads = tn.tree.map(tn.ones_like, model.parameters())
         >>> optimizer.update(model, grads)
 
-    with gradients that somebody computed, or, made as `SGD(model.parameters(), lr=0.1)`, with
+    with gradients that were computed before, or, made as `SGD(model.parameters(), lr=0.1)`, with
     those that `backward()` leaves in the parameters: `step()`, then `zero_grad()`.
 
     A class says in `apply_single` how, and in `init_single` what it remembers of a parameter.

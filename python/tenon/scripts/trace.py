@@ -30,7 +30,7 @@ def main(arguments: list[str] | None = None) -> int:
         if command:
             return _run(command, given.seconds, given.dir)
         return _attach([given.pid] if given.pid else running(), given.seconds, given.dir)
-    except KeyboardInterrupt:  # the processes notice that nobody asks any more
+    except KeyboardInterrupt:  # the processes notice the end of the requests
         return 130
     except DoorError as error:
         return _refuse(str(error))

@@ -57,7 +57,7 @@ def running() -> list[int]:
 
 
 def _is_left_behind(path: Path) -> bool:
-    """Whether nobody listens any more. Asked of the socket: in a container the process may be one
+    """Whether no process listens now. Asked of the socket: in a container the process may be one
     whose number says nothing here."""
     with socket.socket(socket.AF_UNIX) as caller:
         caller.settimeout(1)
@@ -102,7 +102,7 @@ def open_door() -> None:
         path = folder() / f"{os.getpid()}.sock"
         if path.exists() and not _is_left_behind(path):
             raise DoorError(f"{path} belongs to a process of another container")
-        new = path.with_suffix(".new")  # it has its name when somebody listens
+        new = path.with_suffix(".new")  # it has its name when a process listens
         new.unlink(missing_ok=True)
         listener.bind(str(new))
         listener.listen()

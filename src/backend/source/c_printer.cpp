@@ -99,7 +99,7 @@ class KernelPrinter : KernelFacts {
     return ids;
   }
 
-  /// What `wanted` needs and nobody computed yet.
+  /// What `wanted` needs and is not computed yet.
   std::vector<bool> missing_for(const Ids& wanted) const {
     std::vector<bool> missing(k_.values.size(), false);
     auto want = [&](ValueId id) {
@@ -325,7 +325,7 @@ class KernelPrinter : KernelFacts {
     known_ = std::move(known);
   }
 
-  /// The axes of `over` at the row-major position `at`; those nobody reads get no variable.
+  /// The axes of `over` at the row-major position `at`; those without a reader get no variable.
   void declare_axes(AxisSet over, AxisSet read, std::string_view at) {
     int64_t stride = 1;
     for (size_t k = extents_.size(); k-- > 0;) {
@@ -376,7 +376,7 @@ class KernelPrinter : KernelFacts {
     }
   }
 
-  /// Whether a store does the same at every point of `rest`, and nobody else writes there: once is
+  /// Whether a store does the same at every point of `rest`, and no other writes there: once is
   /// enough, after whatever the others read.
   bool is_alike_over(size_t number, AxisSet rest) const {
     const Store& store = k_.stores[number];
