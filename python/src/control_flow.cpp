@@ -7,7 +7,6 @@
 
 #include "core.h"
 #include "interpreter.h"
-#include "ir/body.h"
 #include "python_function.h"
 #include "tenon/debug.h"
 
@@ -147,7 +146,6 @@ void bind_control_flow(nb::module_& m) {
                                           segments)(read_tensors(args, "checkpoint")));
       },
       nb::arg("f"), nb::arg("args"), nb::arg("segments") = 1);
-  m.def("_count_bodies", &count_bodies, "How many graphs of traced functions are kept.");
   bind_custom_and_effects(m);
 }
 

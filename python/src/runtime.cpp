@@ -1,6 +1,7 @@
 // Running, memory and threads.
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
 
 #include "backend/cpu/codegen.h"
 #include "base/error.h"
@@ -59,8 +60,8 @@ void bind_runtime(nb::module_& m) {
         "Waits for everything started by async_eval.");
   m.def("graph_text", graph_text, "The pending ops behind tensors, as text that parses.");
   m.def(
-      "_interned", [] { return std::pair(count_types(), count_attrs()); },
-      "How many types and attributes live now.");
+      "_interned", [] { return std::tuple(count_types(), count_attrs(), count_bodies()); },
+      "How many types, attributes and graphs of traced functions live now.");
   m.def("_set_lasting_count", &set_lasting_count,
         "How many of each live as long as the process; for tests, which want others.");
   m.def(

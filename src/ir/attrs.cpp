@@ -147,15 +147,6 @@ struct AttrsSame {
   }
 };
 
-/// Text was the caller's: from here on it is the table's own.
-void keep_text(const AttrKind& kind, void* value) {
-  for (const Field& f : list_fields(kind, value).items) {
-    if (f.kind != FieldKind::text) continue;
-    auto& text = *static_cast<std::string_view*>(f.at);
-    text = intern(text);
-  }
-}
-
 }  // namespace
 
 std::string_view intern(std::string_view text) {
@@ -181,10 +172,22 @@ AttrsTable& attrs_table() {
   return only;
 }
 
+/// What stands before attributes.
+struct AttrsHead {
+  std::atomic<int32_t> holders = 0;
+  std::vector<Hold<Body>>* bodies = nullptr;  // the graphs among the fields; null: there are none
+};
+static_assert(sizeof(AttrsHead) == kCountBytes);
+AttrsHead& head_of(const Attrs* attrs) {
+  auto* at = const_cast<char*>(reinterpret_cast<const char*>(attrs)) - kCountBytes;
+  return *reinterpret_cast<AttrsHead*>(at);
+}
+
 struct DeleteAttrs {
   void operator()(const Attrs* attrs) const {
-    auto* memory = reinterpret_cast<const char*>(attrs) - kCountBytes;
-    ::operator delete(const_cast<char*>(memory), std::align_val_t(16));
+    AttrsHead& head = head_of(attrs);
+    delete head.bodies;
+    ::operator delete(&head, std::align_val_t(16));
   }
 };
 using NewAttrs = std::unique_ptr<Attrs, DeleteAttrs>;
@@ -192,7 +195,7 @@ using NewAttrs = std::unique_ptr<Attrs, DeleteAttrs>;
 NewAttrs new_attrs(const AttrKind& kind, const void* value) {
   auto* memory = static_cast<char*>(
       ::operator new(kCountBytes + sizeof(Attrs) + kind.size, std::align_val_t(16)));
-  new (memory) std::atomic<int32_t>(0);
+  new (memory) AttrsHead;
   NewAttrs made(reinterpret_cast<Attrs*>(memory + kCountBytes));
   made->kind = &kind;
   made->hash = hash_of(kind, value);
@@ -200,18 +203,26 @@ NewAttrs new_attrs(const AttrKind& kind, const void* value) {
   return made;
 }
 
+/// Text and graphs were the caller's: from here on they are the table's own.
+void keep_fields(Attrs& attrs) {
+  for (const Field& f : list_fields(*attrs.kind, attrs.data).items) {
+    if (f.kind == FieldKind::text) {
+      auto& text = *static_cast<std::string_view*>(f.at);
+      text = intern(text);
+    }
+    if (f.kind == FieldKind::graph) {
+      auto*& bodies = head_of(&attrs).bodies;
+      if (!bodies) bodies = new std::vector<Hold<Body>>;
+      bodies->emplace_back(static_cast<GraphRef*>(f.at)->body);
+    }
+  }
+}
+
 }  // namespace
 
 void drop_counted(const Attrs* attrs) noexcept {
-  std::atomic<int32_t>& holders = holders_of(attrs);
-  int32_t count = holders.load(std::memory_order_relaxed);
-  while (count > 1)
-    if (holders.compare_exchange_weak(count, count - 1, std::memory_order_acq_rel)) return;
-  AttrsTable& table = attrs_table();  // as with types: nobody finds it meanwhile
-  std::lock_guard lock(table.mutex);
-  if (holders.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
-  table.all.erase(attrs);
-  DeleteAttrs()(attrs);
+  AttrsTable& table = attrs_table();
+  if (drop_last(attrs, table.mutex, table.all)) DeleteAttrs()(attrs);
 }
 
 const Attrs* intern(const AttrKind& kind, const void* value) {
@@ -222,9 +233,9 @@ const Attrs* intern(const AttrKind& kind, const void* value) {
   auto [at, added] = table.all.insert(made.get());
   if (added) {
     try {
-      keep_text(kind, made->data);
+      keep_fields(*made);
     } catch (...) {
-      table.all.erase(at);  // out of memory: its text is still the caller's
+      table.all.erase(at);  // out of memory: its fields are still the caller's
       throw;
     }
     if (is_among_first(table.all.size() - 1)) make_lasting(made.get());

@@ -1,14 +1,13 @@
 #include "ir/body.h"
 
 #include <cstring>
-#include <map>
+#include <optional>
 #include <unordered_map>
 #include <unordered_set>
 
 #include "base/at_fork.h"
 #include "base/error.h"
 #include "base/hash.h"
-#include "ir/interned.h"
 #include "ir/sizes.h"
 
 namespace tn {
@@ -58,25 +57,51 @@ Bodies& bodies() {
   return only;
 }
 
-struct DerivedKey {
-  const Body* from;
-  std::vector<uint64_t> words;
-  auto operator<=>(const DerivedKey&) const = default;
+struct DeleteBody {
+  void operator()(const Body* body) const {
+    body->~Body();
+    auto* memory = reinterpret_cast<const char*>(body) - kCountBytes;
+    ::operator delete(const_cast<char*>(memory));
+  }
 };
+using NewBody = std::unique_ptr<const Body, DeleteBody>;
+
+NewBody new_body(Graph graph) {
+  uint64_t hash = hash_of(graph);
+  Held held;
+  held.add(graph);
+  auto* memory = static_cast<char*>(::operator new(kCountBytes + sizeof(Body)));
+  new (memory) std::atomic<int32_t>(0);
+  return NewBody(new (memory + kCountBytes) Body{std::move(graph), hash, std::move(held)});
+}
+
+/// What a table of derived graphs has for a key, given to this thread; nothing where it has none.
+std::optional<Derived> find_derived(const Body& from, const std::vector<uint64_t>& key) {
+  auto found = from.derived.find(key);
+  if (found == from.derived.end()) return {};
+  Derived made = found->second.made;
+  if (!made.graph.body) made.graph = GraphRef(&from);
+  hand_out(made.graph.body);
+  return made;
+}
 
 }  // namespace
+
+void drop_counted(const Body* body) noexcept {
+  if (drop_last(body, bodies().mutex, bodies().table)) DeleteBody()(body);
+}
 
 GraphRef intern(Graph graph) {
   graph.name = "body";
   for (size_t i = 0; i < graph.input_names.size(); ++i) graph.input_names[i] = format("x{}", i);
-  uint64_t hash = hash_of(graph);
-  auto made = std::make_unique<const Body>(Body{std::move(graph), hash});
+  NewBody made = new_body(std::move(graph));
   std::lock_guard lock(bodies().mutex);
   auto [at, added] = bodies().table.insert(made.get());
   if (added) {
-    make_lasting(made->graph);
+    if (is_among_first(bodies().table.size() - 1)) make_lasting(made.get());
     made.release();
   }
+  hand_out(*at);
   return GraphRef(*at);
 }
 
@@ -128,11 +153,9 @@ void add_mask(std::vector<uint64_t>& key, const Mask& mask) {
 
 Derived derived(GraphRef from, const std::vector<uint64_t>& key, FunctionRef<Derived()> make) {
   static auto& mutex = guarded_at_fork(*new std::mutex, 9);
-  static auto& table = *new std::map<DerivedKey, Derived>;
-  DerivedKey whole{from.body, key};
   {
     std::lock_guard lock(mutex);
-    if (auto found = table.find(whole); found != table.end()) return found->second;
+    if (auto known = find_derived(*from.body, key)) return *known;
   }
   uint64_t asked_before = rules_asked_for;
   std::vector<SizeGuard> guards;
@@ -146,8 +169,18 @@ Derived derived(GraphRef from, const std::vector<uint64_t>& key, FunctionRef<Der
   }();
   ask_again(guards);
   if (!made.leaves.empty() || rules_asked_for != asked_before || !guards.empty()) return made;
+  Body::KeptDerived kept{made, {}};
+  if (made.graph == from)
+    kept.made.graph = {};  // it does not hold itself
+  else
+    kept.hold = Hold<Body>(made.graph.body);
+  constexpr size_t kMost = 64;  // of one body: sizes of batches are keys too
+  Body::DerivedTable old;       // let go of after the lock
   std::lock_guard lock(mutex);
-  return table.emplace(std::move(whole), std::move(made)).first->second;
+  Body::DerivedTable& table = from.body->derived;
+  if (table.size() >= kMost) old.swap(table);
+  table.emplace(key, std::move(kept));
+  return *find_derived(*from.body, key);
 }
 
 }  // namespace tn

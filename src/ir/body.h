@@ -1,32 +1,15 @@
 #pragma once
-// Bodies: the graphs that ops have as attributes (call, cond, scan). Interned and kept for ever,
-// together with the graphs that follow from them.
+// Bodies: the graphs that ops have as attributes (call, cond, scan). Interned, and kept as long as
+// something holds them (ir/interned.h), together with the graphs that follow from them.
+#include <map>
+
 #include "base/function_ref.h"
 #include "ir/graph.h"
+#include "ir/interned.h"
 
 namespace tn {
 
-struct Body {
-  Graph graph;
-  uint64_t hash;  // over structure: ops, attributes, types, numbers; not over names and places
-};
-
-inline const Graph& GraphRef::operator*() const { return body->graph; }
-
-/// The one body of this structure. Its inputs are named x0, x1, …
-GraphRef intern(Graph graph);
-/// How many there are.
-size_t count_bodies();
-
-/// Parameters of the types of the graph's inputs.
-Tensors params_for(const Graph& graph);
 using Mask = std::vector<bool>;
-/// Which tensors are not null.
-Mask mask_of(const Tensors& list);
-/// Those in `mask`, in order.
-Tensors chosen(const Tensors& list, const Mask& mask);
-/// The other way: null where `mask` does not hold.
-Tensors spread(const Tensors& dense, const Mask& mask);
 
 /// A graph that follows from another.
 struct Derived {
@@ -37,9 +20,37 @@ struct Derived {
   /// Its outputs, recorded again.
   Tensors on(Tensors in) const;
 };
-/// What `make` gives, made once for every `key`: words that tell what is derived, and how. With
-/// leaves it is made anew, since they are not to be kept for ever, and so it is when it took rules
-/// of custom functions: they may give something else another time.
+
+struct Body {
+  Graph graph;
+  uint64_t hash;  // over structure: ops, attributes, types, numbers; not over names and places
+  Held held;      // what the graph refers to
+
+  struct KeptDerived {
+    Derived made;
+    Hold<Body> hold;
+  };
+  using DerivedTable = std::map<std::vector<uint64_t>, KeptDerived>;
+  mutable DerivedTable derived = {};  // by key; with no graph where that is this one
+};
+
+inline const Graph& GraphRef::operator*() const { return body->graph; }
+
+/// The one body of this structure. Its inputs are named x0, x1, …
+GraphRef intern(Graph graph);
+
+/// Parameters of the types of the graph's inputs.
+Tensors params_for(const Graph& graph);
+/// Which tensors are not null.
+Mask mask_of(const Tensors& list);
+/// Those in `mask`, in order.
+Tensors chosen(const Tensors& list, const Mask& mask);
+/// The other way: null where `mask` does not hold.
+Tensors spread(const Tensors& dense, const Mask& mask);
+
+/// What `make` gives, kept with `from` by `key`: words that tell what is derived, and how. With
+/// leaves it is made anew, since they are not to be kept, and so it is when it took rules of custom
+/// functions: they may give something else another time.
 Derived derived(GraphRef from, const std::vector<uint64_t>& key, FunctionRef<Derived()> make);
 /// How often this thread looked up the rules of a custom function.
 inline thread_local uint64_t rules_asked_for = 0;

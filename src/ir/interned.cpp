@@ -33,6 +33,7 @@ void make_lasting(const Graph& graph) {
 void Held::drop_all() noexcept {
   for (TypeRef type : types_) drop(type);
   for (const Attrs* attrs : attrs_) drop(attrs);
+  for (const Body* body : bodies_) drop(body);
 }
 
 void Held::add(const Graph& graph) {
@@ -43,7 +44,8 @@ void Held::add(const Graph& graph) {
 void Held::make_lasting() {
   for (TypeRef type : types_) tn::make_lasting(type);
   for (const Attrs* attrs : attrs_) tn::make_lasting(attrs);
-  types_.clear(), attrs_.clear();
+  for (const Body* body : bodies_) tn::make_lasting(body);
+  types_.clear(), attrs_.clear(), bodies_.clear();
 }
 
 }  // namespace tn

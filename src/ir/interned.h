@@ -1,20 +1,24 @@
 #pragma once
-// How long interned types and attributes live.
+// How long interned types, attributes and bodies live.
 //
 // The first few thousand of each, and types with symbols, live as long as the process. Most
 // programs never make more. Later ones are counted and freed when nothing holds them, so that a
 // program that keeps meeting new shapes does not keep growing. Nodes hold theirs. Everything else
 // refers to them by plain pointers, and follows one rule:
 //
-//     A type or attributes that `intern`, `infer_types` or a new Graph gave to a thread live until
-//     the scope ends that the thread was in. Outside of every scope they live as long as the
-//     process.
+//     A type, attributes or a body that `intern`, `infer_types`, `derived` or a new Graph gave to a
+//     thread live until the scope ends that the thread was in. Outside of every scope they live as
+//     long as the process.
+//
+// Attributes hold the bodies among their fields; a body holds the types and attributes of its graph
+// and the bodies derived from it.
 //
 // So code that knows nothing of scopes is right, and keeps what it met. Scopes stand where new
 // shapes come by in numbers: around recording an op, computing, making a plan. A plan takes over
 // what its scope held. Until something is counted, scopes do nothing: every recorded op enters one.
 #include <atomic>
 #include <memory>
+#include <mutex>
 #include <utility>
 #include <vector>
 
@@ -45,44 +49,50 @@ void hold(const T* interned) {
 void make_lasting(const void* interned) noexcept;
 void drop_counted(TypeRef type) noexcept;
 void drop_counted(const Attrs* attrs) noexcept;
+void drop_counted(const Body* body) noexcept;
 template <class T>
 void drop(const T* interned) noexcept {
   if (interned && !is_lasting(interned)) [[unlikely]]
     drop_counted(interned);
 }
 
-struct Graph;
+/// Lets go of one hold. True if it was the last: then it has left its table, and the caller deletes
+/// it. `intern` takes the lock to hold what is in the table, so no other thread finds it meanwhile.
+template <class T>
+bool drop_last(const T* interned, std::mutex& mutex, auto& table) {
+  std::atomic<int32_t>& holders = holders_of(interned);
+  int32_t count = holders.load(std::memory_order_relaxed);
+  while (count > 1)
+    if (holders.compare_exchange_weak(count, count - 1, std::memory_order_acq_rel)) return false;
+  std::lock_guard lock(mutex);
+  if (holders.fetch_sub(1, std::memory_order_acq_rel) != 1) return false;
+  table.erase(interned);
+  return true;
+}
 
-/// Holds types and attributes until it is destroyed.
+/// Holds types, attributes and bodies until it is destroyed.
 class Held {
  public:
   Held() = default;
   Held(Held&&) = default;
   Held& operator=(Held&& other) noexcept {
-    types_.swap(other.types_), attrs_.swap(other.attrs_);
+    types_.swap(other.types_), attrs_.swap(other.attrs_), bodies_.swap(other.bodies_);
     return *this;
   }
   ~Held() {
-    if (!types_.empty() || !attrs_.empty()) drop_all();
+    if (!types_.empty() || !attrs_.empty() || !bodies_.empty()) drop_all();
   }
 
-  void add(TypeRef type) {
-    if (!type || is_lasting(type)) return;
-    types_.push_back(type);
-    hold(type);
-  }
-  void add(const Attrs* attrs) {
-    if (!attrs || is_lasting(attrs)) return;
-    attrs_.push_back(attrs);
-    hold(attrs);
-  }
+  void add(TypeRef type) { add(type, types_); }
+  void add(const Attrs* attrs) { add(attrs, attrs_); }
+  void add(const Body* body) { add(body, bodies_); }
   void add(const Graph& graph);
   void make_lasting();
 
   /// `owner`, with all that is held, until it is gone.
   template <class T>
   std::shared_ptr<T> owned_by(std::shared_ptr<T> owner) && {
-    if (types_.empty() && attrs_.empty()) return owner;
+    if (types_.empty() && attrs_.empty() && bodies_.empty()) return owner;
     struct Both {
       Held held;
       std::shared_ptr<T> owner;
@@ -94,26 +104,35 @@ class Held {
 
  private:
   void drop_all() noexcept;
+  template <class T>
+  static void add(const T* interned, std::vector<const T*>& to) {
+    if (!interned || is_lasting(interned)) return;
+    to.push_back(interned);
+    hold(interned);
+  }
 
   std::vector<TypeRef> types_;
   std::vector<const Attrs*> attrs_;
+  std::vector<const Body*> bodies_;
 };
 
-/// A type that is held.
-class TypeHold {
+/// One that is held.
+template <class T>
+class Hold {
  public:
-  TypeHold(TypeRef type = nullptr) : type_(type) { hold(type_); }
-  TypeHold(TypeHold&& other) noexcept : type_(std::exchange(other.type_, nullptr)) {}
-  TypeHold& operator=(TypeHold&& other) noexcept {
-    std::swap(type_, other.type_);
+  Hold(const T* interned = nullptr) : interned_(interned) { hold(interned_); }
+  Hold(Hold&& other) noexcept : interned_(std::exchange(other.interned_, nullptr)) {}
+  Hold& operator=(Hold&& other) noexcept {
+    std::swap(interned_, other.interned_);
     return *this;
   }
-  ~TypeHold() { drop(type_); }
-  const TypeRef& get() const { return type_; }
+  ~Hold() { drop(interned_); }
+  const T* const& get() const { return interned_; }
 
  private:
-  TypeRef type_;
+  const T* interned_;
 };
+using TypeHold = Hold<InternedType>;
 
 /// Where the thread is.
 struct InternState {
@@ -181,14 +200,12 @@ class LastingScope {
 /// Makes all types and attributes of a graph that is kept live as long as the process.
 void make_lasting(const Graph& graph);
 
-struct InternCounts {
-  size_t types = 0, attrs = 0;  // that live now
-};
 /// Whether the next one lives as long as the process, when there are `count`; else it is counted.
 bool is_among_first(size_t count);
+/// How many live now.
 size_t count_types();
 size_t count_attrs();
-inline InternCounts intern_counts() { return {count_types(), count_attrs()}; }
+size_t count_bodies();
 /// How many of each live as long as the process because they came first; returns how many did. For
 /// tests: what was interned already stays as it is.
 size_t set_lasting_count(size_t count);

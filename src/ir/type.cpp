@@ -97,16 +97,8 @@ void delete_type(TypeRef type) {
 }  // namespace
 
 void drop_counted(TypeRef type) noexcept {
-  std::atomic<int32_t>& holders = holders_of(type);
-  int32_t count = holders.load(std::memory_order_relaxed);
-  while (count > 1)
-    if (holders.compare_exchange_weak(count, count - 1, std::memory_order_acq_rel)) return;
-  // `intern` takes the lock to hold what is in the table: nobody finds it meanwhile.
   TypeTable& table = type_table();
-  std::lock_guard lock(table.mutex);
-  if (holders.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
-  table.types.erase(type);
-  delete_type(type);
+  if (drop_last(type, table.mutex, table.types)) delete_type(type);
 }
 
 TypeRef intern(const Type& type) {

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "ir/interned.h"
 #include "ir/trace.h"
 #include "ops/call.h"
 #include "tenon/transforms.h"
@@ -26,6 +27,7 @@ Function checkpoint(Function f, int segments) {
     trace.end();
     check_given(out, "checkpoint", "result");
     if (out.empty()) return out;
+    RecordScope interning;
     Captured body = graph_of(tape_since(start, copies, out), copies, out);
     Tensors in = args;
     in.insert(in.end(), body.leaves.begin(), body.leaves.end());

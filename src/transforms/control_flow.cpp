@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "base/error.h"
+#include "ir/interned.h"
 #include "ir/number.h"
 #include "ir/sizes.h"
 #include "ir/trace.h"
@@ -144,6 +145,7 @@ Tensors cond(const Operand& pred, const Function& then, const Function& otherwis
            "cond: result {} is {} in one branch and {} in the other", i, *a, *b);
   }
   if (yes.empty() && !bodies.have_effects()) return {};
+  RecordScope interning;
   auto [graphs, closed_over] = bodies.finish();
   ops::CondAttrs attrs{graphs[0], graphs[1]};
   Tensors out = emit_all(ops::cond, Tensors{decision} + in + closed_over, &attrs);
@@ -161,6 +163,7 @@ Tensors while_loop(const Function& go_on, const Function& body, const Tensors& c
   Tensors& next = bodies.run([&] { return body(bodies.params); }, "carry");
   if (auto typed = fitted(carry, next)) return while_loop(go_on, body, *typed);
   check_carry(in, next, "while_loop");
+  RecordScope interning;
   auto [graphs, closed_over] = bodies.finish();
   ops::WhileAttrs attrs{graphs[0], graphs[1]};
   Tensors out = emit_all(ops::while_loop, in + closed_over, &attrs);
@@ -205,6 +208,7 @@ ScanResult scan(const ScanBody& body, const Tensors& carry, const Tensors& xs,
   };
   size_t results = bodies.run(one_step, "result").size();
   if (typed) return scan(body, *typed, xs, length, reverse);
+  RecordScope interning;
   auto [graphs, closed_over] = bodies.finish();
   if (graphs[0]->outputs.empty()) return {};
   Tensors operands = in + over + closed_over;

@@ -5,6 +5,7 @@
 
 #include "base/at_fork.h"
 #include "base/error.h"
+#include "ir/interned.h"
 #include "ir/sizes.h"
 #include "ir/trace.h"
 #include "ir/watch.h"
@@ -241,6 +242,7 @@ Function custom_function(Function f, CustomRules given) {
     if (out.empty()) return out;
     invariant(rules->constants.size() <= args.size(), "{}: {} constants of {} arguments", kName,
               rules->constants.size(), args.size());
+    RecordScope interning;
     Captured body = graph_of(tape_of(copies, out), copies, out);
     GraphRef graph = without_effects(intern(std::move(body.graph)));  // they have happened
     return emit_custom(rules, args.size() - rules->constants.size(), graph, args + body.leaves);

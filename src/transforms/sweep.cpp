@@ -1,6 +1,7 @@
 #include "transforms/sweep.h"
 
 #include "base/error.h"
+#include "ir/interned.h"
 #include "ir/precision.h"
 #include "ir/region.h"
 #include "ir/sizes.h"
@@ -11,7 +12,8 @@ namespace tn {
 
 namespace {
 
-/// What is recorded inside is the user's call that `node` came from.
+/// What is recorded inside is the user's call that `node` came from. Graphs that rules derive are
+/// held until the rule has recorded them.
 class OnBehalfOf {
  public:
   explicit OnBehalfOf(const Node& node) : outer_(current_loc) {
@@ -21,6 +23,7 @@ class OnBehalfOf {
 
  private:
   Loc outer_;
+  RecordScope interning_;
 };
 
 /// A sum of cotangents. Narrow floats are added in f32 and rounded once.

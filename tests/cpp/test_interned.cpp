@@ -1,4 +1,5 @@
-// Interned types and attributes that are counted: they live as long as something refers to them.
+// Interned types, attributes and bodies that are counted: they live as long as something refers to
+// them.
 #include <doctest/doctest.h>
 
 #include <thread>
@@ -102,6 +103,25 @@ TEST_CASE("interned: plans keep the types that they refer to") {
   }
   for (int i = 0; i < 3000; ++i) zeros({next_size()});
   CHECK(plan->outputs.size() == 1);
+}
+
+TEST_CASE("interned: a body goes with the last node of it, and what it refers to goes with it") {
+  NoneLasts none;
+  size_t types = count_types(), attrs = count_attrs(), bodies = count_bodies();
+  {
+    Tensor x = ones({3, next_size()});
+    auto step = [](const Tensors& c, const Tensors& xs) -> ScanResult {
+      return {{c[0] + sum(xs[0], Axes(0))}, {}};
+    };
+    auto total = [&](const Tensors& in) { return scan(step, {zeros({})}, {in[0]}).carry; };
+    Tensor y = grad(total)({x})[0];
+    CHECK(count_bodies() > bodies);
+    CHECK(y.shape() == x.shape());
+  }
+  for (int i = 0; i < 4000; ++i) exp(zeros({next_size()}));  // of the tables of the thread
+  CHECK(count_bodies() == bodies);
+  CHECK(count_types() < types + 2000);
+  CHECK(count_attrs() < attrs + 2000);
 }
 
 TEST_CASE("interned: threads hold and let go of the same types") {

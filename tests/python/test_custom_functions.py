@@ -43,10 +43,10 @@ def bodies_added(run, count, warm_up=2):
     """How many graphs `run(i)` leaves behind, after a few times."""
     for i in range(warm_up):
         tn.eval(run(i + 3))
-    before = _core._count_bodies()
+    before = _core._interned()[2]
     for i in range(count):
         tn.eval(run(i + 3 + warm_up))
-    return _core._count_bodies() - before
+    return _core._interned()[2] - before
 
 
 class TestGraphsAreMadeOnce:
