@@ -122,6 +122,8 @@ def test_schedulers_refuse_what_makes_no_sense():
     ]:
         with pytest.raises(ValueError, match=text):
             call()
+    with pytest.raises(TypeError):  # not 'a', 2**62 times
+        kinds.OneCycleLR(optimizer, 1.0, epochs="a", steps_per_epoch=2**62)
     cycle = kinds.OneCycleLR(optimizer, 1.0, total_steps=3)
     rates = []
     for _ in range(3):

@@ -15,6 +15,7 @@ Without such a count, `SGD(step_decay(0.5, 0.5, 2))` does the same in the optimi
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -200,7 +201,7 @@ class OneCycleLR(LRScheduler):
         three_phase: bool = False,
     ) -> None:
         if total_steps is None and epochs is not None and steps_per_epoch is not None:
-            total_steps = epochs * steps_per_epoch
+            total_steps = operator.index(epochs) * operator.index(steps_per_epoch)
         if total_steps is None or total_steps < 2:
             hint = "give total_steps, or epochs and steps_per_epoch"
             _core._fail("value", f"OneCycleLR: total_steps is at least 2, not {total_steps}", hint)
