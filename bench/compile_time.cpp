@@ -5,9 +5,9 @@
 #include "backend/cpu/codegen.h"
 #include "compiler/compile.h"
 #include "compiler/evaluate.h"
+#include "every_operation.h"
 #include "fuzz_graph.h"
 #include "goal.h"
-#include "loop/builder.h"
 #include "loop/step_source.h"
 #include "passes/pipeline.h"
 
@@ -37,25 +37,14 @@ static void report_worst(benchmark::State& state, double worst, double goal) {
   state.SetLabel(worst <= goal ? "goal met" : "GOAL MISSED");
 }
 
-static loop::Kernel kernel_of(loop::Op op, DType type) {
-  constexpr int64_t n = 1000;
-  loop::Builder b("f");
-  int axis = b.add_axis(n), in = b.add_buffer("x", type, n), other = b.add_buffer("z", type, n);
-  int out = b.add_buffer("y", type, n, true);
-  loop::S x = b.load(in, b.axis(axis)), z = b.load(other, b.axis(axis));
-  b.store(out, b.axis(axis), loop::facts(op).operands == 1 ? b.unary(op, x) : b.binary(op, x, z));
-  return b.finish();
-}
-
 static void kernels_of_math_functions(benchmark::State& state) {
   double worst = 0;
-  nanoseconds_for(kernel_of(loop::Op::add, DType::f32));  // the first one also starts the compiler
+  std::vector<loop::OperationKernel> kernels = loop::every_operation(1000);
+  nanoseconds_for(kernels[0].kernel);  // the first one also starts the compiler
   for (auto _ : state) {
     cpu::clear_kernel_cache();
-    for (int i = 0; i < loop::kOps; ++i)
-      for (DType type : {DType::f32, DType::f64})
-        if (auto op = static_cast<loop::Op>(i); loop::facts(op).math)
-          worst = std::max(worst, nanoseconds_for(kernel_of(op, type)));
+    for (const loop::OperationKernel& k : kernels)
+      if (loop::facts(k.op).math) worst = std::max(worst, nanoseconds_for(k.kernel));
   }
   report_worst(state, worst, kKernelGoal);
 }

@@ -4,19 +4,11 @@
 #include "base/error.h"
 #include "ops/families.h"
 #include "ops/op_decls.h"
+#include "ops/sum_attrs.h"
 #include "tenon/operators.h"
 
 namespace tn::ops {
 namespace {
-
-struct TypedReduceAttrs {
-  Maybe<Axes> axis;
-  Maybe<DType> dtype;
-  bool keepdims = false;
-  static constexpr void fields(auto& a, auto&& f) {
-    f("axis", a.axis), f("dtype", a.dtype), f("keepdims", a.keepdims);
-  }
-};
 
 struct NanVarAttrs {
   Maybe<Axes> axis;
@@ -75,11 +67,11 @@ DType variance_type(const Tensor& x) { return real_of(to_inexact(x.dtype())); }
 
 }  // namespace
 
-constinit const OpDef nansum = Composite<TypedReduceAttrs>{
+constinit const OpDef nansum = Composite<SumAttrs>{
     .name = "nansum",
     .doc = "`sum` with NaN as 0.",
     .args = {"x"},
-    .body = [](const TypedReduceAttrs& a, const Tensors& in) -> Tensors {
+    .body = [](const SumAttrs& a, const Tensors& in) -> Tensors {
       return {tn::sum(without_nan(in[0], 0.0), a.axis, a.dtype, a.keepdims)};
     },
     .precision = Precision::full,
@@ -88,11 +80,11 @@ constinit const OpDef nansum = Composite<TypedReduceAttrs>{
                 {"f32[4]", "dtype=f64"}},
 };
 
-constinit const OpDef nanprod = Composite<TypedReduceAttrs>{
+constinit const OpDef nanprod = Composite<SumAttrs>{
     .name = "nanprod",
     .doc = "`prod` with NaN as 1.",
     .args = {"x"},
-    .body = [](const TypedReduceAttrs& a, const Tensors& in) -> Tensors {
+    .body = [](const SumAttrs& a, const Tensors& in) -> Tensors {
       return {tn::prod(without_nan(in[0], 1.0), a.axis, a.dtype, a.keepdims)};
     },
     .precision = Precision::full,

@@ -6,19 +6,11 @@
 #include "ops/families.h"
 #include "ops/op_decls.h"
 #include "ops/shapes.h"
+#include "ops/sum_attrs.h"
 #include "tenon/operators.h"
 
 namespace tn::ops {
 namespace {
-
-struct SumAttrs {
-  Maybe<Axes> axis;
-  Maybe<DType> dtype;
-  bool keepdims = false;
-  static constexpr void fields(auto& a, auto&& f) {
-    f("axis", a.axis), f("dtype", a.dtype), f("keepdims", a.keepdims);
-  }
-};
 
 /// Recorded reductions fold one axis at least: where none is given, a unit axis is added at the
 /// end.
