@@ -602,7 +602,8 @@ Tensor full_like(const Operand& x, const Operand& fill_value, Maybe<DType> dtype
 /// their axes stand in the place of the first indexed axis, axes not indexed stay. The first
 /// `batch_dims` axes of `x` and of the indices are one: each example has its own indices. An index
 /// out of bounds is an error, which compiled code checks under `debug_indices` only and clamps
-/// otherwise. Where `outside` is clamp it is always clamped, where it is drop the result is 0.
+/// otherwise. Where `outside` is clamp it is always clamped, where it is drop the result is 0;
+/// check_clamp and check_drop say what compiled code does without a check.
 Tensor gather(const Operand& x, const Tensors& indices, const Axes& axes, int64_t batch_dims = 0,
     std::string_view outside = "check");
 
@@ -1252,7 +1253,8 @@ Tensor scaled_dot_product_attention(const Operand& q, const Operand& k, const Op
 /// add, mul, max or min. Indices and axes are those of `gather`, whose result shape `updates`
 /// broadcast to. Elements are taken in row-major order of `updates`, so the last one written stays.
 /// An index out of bounds is an error, which compiled code checks under `debug_indices` only and
-/// drops otherwise. `outside` says that it is always dropped or clamped.
+/// drops otherwise. `outside` says that it is always dropped or clamped; check_drop and check_clamp
+/// say what compiled code does without a check.
 Tensor scatter(const Operand& x, const Operand& updates, const Tensors& indices, const Axes& axes,
     std::string_view mode = "set", int64_t batch_dims = 0, std::string_view outside = "check");
 

@@ -28,6 +28,7 @@ struct CompileOptions {
   std::vector<std::string> on = {};  // passes that run only where they are asked for, by name
   MemoryPlanning memory_planning = MemoryPlanning::usual;
   bool one_thread = false;       // a run stays on the thread that calls it
+  bool checks_indices = false;   // ops that check are calls of the library, not parts of kernels
   CpuLevel level = cpu_level();  // of machine code: this machine's, or a lower one
 
   MemoryPlanning planning() const {
@@ -36,7 +37,10 @@ struct CompileOptions {
   }
   /// Those of the graphs among the attributes of ops.
   CompileOptions of_bodies() const {
-    return {.effort = effort, .memory_planning = memory_planning, .level = level};
+    return {.effort = effort,
+            .memory_planning = memory_planning,
+            .checks_indices = checks_indices,
+            .level = level};
   }
 };
 

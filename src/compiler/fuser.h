@@ -7,7 +7,7 @@ namespace tn {
 
 class Fuser {
  public:
-  Fuser(const Graph& graph, const std::vector<std::string>& off, std::span<const Binding> sizes,
+  Fuser(const Graph& graph, const CompileOptions& options, std::span<const Binding> sizes,
         Decisions* decisions, const std::vector<bool>& late);
 
   /// From the last op to the first, so that the readers of a value are placed before its maker.
@@ -170,7 +170,7 @@ class Fuser {
   std::vector<std::vector<int>> readers_;  // by value: nodes that need it in memory
   std::vector<bool> returned_;             // by value
   std::vector<std::vector<int>> next_;     // by node: ops, then clusters
-  bool may_fuse_, may_fold_, may_finish_;
+  bool may_fuse_, may_fold_, may_finish_, may_nest_;
 };
 
 }  // namespace tn

@@ -54,8 +54,8 @@ constexpr int64_t kFewEvaluations = 4096;  // below which repeated work does not
 
 }  // namespace
 
-Fuser::Fuser(const Graph& graph, const std::vector<std::string>& off,
-             std::span<const Binding> sizes, Decisions* decisions, const std::vector<bool>& late)
+Fuser::Fuser(const Graph& graph, const CompileOptions& options, std::span<const Binding> sizes,
+             Decisions* decisions, const std::vector<bool>& late)
     : graph_(graph),
       sizes_(sizes),
       decisions_(decisions),
@@ -64,9 +64,10 @@ Fuser::Fuser(const Graph& graph, const std::vector<std::string>& off,
       readers_(graph.types.size()),
       returned_(graph.types.size()),
       next_(graph.ops.size()),
-      may_fuse_(!std::ranges::count(off, "fuse")),
-      may_fold_(may_fuse_ && !std::ranges::count(off, "row-kernels")),
-      may_finish_(may_fuse_ && !std::ranges::count(off, "epilogue")) {
+      may_fuse_(!std::ranges::count(options.off, "fuse")),
+      may_fold_(may_fuse_ && !std::ranges::count(options.off, "row-kernels")),
+      may_finish_(may_fuse_ && !std::ranges::count(options.off, "epilogue")),
+      may_nest_(!options.checks_indices) {
   out_.producer.assign(graph.types.size(), -1);
   for (size_t i = 0; i < graph.ops.size(); ++i)
     for (int k = 0; k < graph.ops[i].outs; ++k)
@@ -100,7 +101,7 @@ Fuser::Role Fuser::find_role(size_t i) {
     if (is_empty(v)) return Role::alone;
   if (is_empty(op.out)) return Role::alone;
   if (has_loop_form(graph_, op)) return op.op->is_elementwise() ? Role::point : Role::fold;
-  int cost = pointwise_nest_cost(graph_, op);
+  int cost = may_nest_ || !op.op->run ? pointwise_nest_cost(graph_, op) : -1;
   if (cost < 0) return Role::alone;
   cones_[i].cost = cost;
   return Role::nest;
@@ -396,9 +397,9 @@ Val Fuser::find_sums(const Cluster& c) const {
   return kNoVal;
 }
 
-Fusion fuse(const Graph& graph, const std::vector<std::string>& off, std::span<const Binding> sizes,
+Fusion fuse(const Graph& graph, const CompileOptions& options, std::span<const Binding> sizes,
             Decisions* decisions, const std::vector<bool>& late) {
-  return Fuser(graph, off, sizes, decisions, late).run();
+  return Fuser(graph, options, sizes, decisions, late).run();
 }
 
 }  // namespace tn

@@ -41,10 +41,10 @@ bool has_loop_form(const Graph& graph, const GraphOp& op);
 /// itself; -1 for others.
 int pointwise_nest_cost(const Graph& graph, const GraphOp& op);
 
-/// `off` may name "fuse", "row-kernels" and "epilogue". What is decided holds for all sizes; where
-/// it is a matter of cost, `sizes` of the symbols weigh. Ops in `late`, by number, are computed
-/// with those that read them and no earlier.
-Fusion fuse(const Graph& graph, const std::vector<std::string>& off, std::span<const Binding> sizes,
+/// `options.off` may name "fuse", "row-kernels" and "epilogue". What is decided holds for all
+/// sizes; where it is a matter of cost, `sizes` of the symbols weigh. Ops in `late`, by number, are
+/// computed with those that read them and no earlier.
+Fusion fuse(const Graph& graph, const CompileOptions& options, std::span<const Binding> sizes,
             Decisions* decisions, const std::vector<bool>& late = {});
 
 }  // namespace tn

@@ -64,7 +64,7 @@ std::string key_of(const Graph& graph, const CompileOptions& options) {
   // All fields by name: a new one does not compile until it is thought of. Sizes at hand steer and
   // decide nothing.
   const auto& [effort, runtime_scalars, constants, donated, sizes, off, memory_limit, on, planning,
-               one_thread, level] = options;
+               one_thread, checks_indices, level] = options;
   (void)sizes;
   key.add(effort);
   key.add(runtime_scalars);
@@ -75,6 +75,7 @@ std::string key_of(const Graph& graph, const CompileOptions& options) {
   key.add(on);
   key.add(planning);
   key.add(one_thread);
+  key.add(checks_indices);
   key.add(level);
   return std::move(key.bytes);
 }

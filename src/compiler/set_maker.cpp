@@ -143,7 +143,7 @@ FusedOps fused_ops(const Graph& graph, const Cluster& cluster) {
 void add_fusion(KernelSet& set, const std::vector<bool>& late, CompileReport* report) {
   if (report) report->optimized = to_text(set.graph);
   Decisions* decisions = report ? &report->decisions : nullptr;
-  Fusion fusion = fuse(set.graph, set.options.off, set.sizes, decisions, late);
+  Fusion fusion = fuse(set.graph, set.options, set.sizes, decisions, late);
   set.producer = fusion.producer;
   set.order = fusion.order;
   for (const Cluster& c : fusion.clusters) set.clusters.push_back(fused_ops(set.graph, c));

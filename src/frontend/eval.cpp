@@ -253,7 +253,8 @@ HotPath::Choice Flusher::hot_plan(CachedPlan& cached, const HotPathPolicy& polic
     find_dying();  // before what is captured holds leaves
     LastingScope lasting;
     Captured captured = graph_of(walk, {}, outputs);
-    CompileOptions options{.runtime_scalars = numbers_among(walk.leaves), .donated = dying};
+    CompileOptions options{
+        .runtime_scalars = numbers_among(walk.leaves), .donated = dying, .checks_indices = true};
     std::optional<HotPath::Values> values;
     if (region && region->has_mode(kMaxAutotune)) values = {inputs, scalars};
     WalkUnlocked unlocked;
@@ -425,7 +426,7 @@ void Flusher::compute(std::span<const Tensor> wanted, const SignalRegion* region
     if (is_looking()) looked_at = graph_of(walk, {}, outputs);
     CachedPlan& cached = cached_plan(wanted, region);
     bind();
-    if (policy.when == HotPathPolicy::When::never || compiled_indices_are_checked)
+    if (policy.when == HotPathPolicy::When::never)
       chosen = {cached.plan, false};
     else
       chosen = hot_plan(cached, policy, region);
@@ -439,6 +440,8 @@ void Flusher::compute(std::span<const Tensor> wanted, const SignalRegion* region
   try {
     run_plan(chosen);
   } catch (const ops::OutOfBounds& error) {
+    auto is_lost = [](const Node* leaf) { return leaf->op == &param_leaf; };
+    if (std::ranges::any_of(walk.leaves, is_lost)) throw;  // it cannot be computed again
     CallNames names;
     for (const Node* node : walk.nodes)
       if (CallName call = call_of(*node); !call.name.empty())

@@ -105,7 +105,7 @@ Tensor adjoint_gather(const GatherAttrs& a, const Tensor& ct, const Tensors& in,
   Tensors operands = in;
   operands[0] = filled(0, ct.dtype(), in[0].shape());
   operands.insert(operands.begin() + 1, ct);
-  ScatterAttrs attrs{a.axes, ScatterMode::add, a.batch_dims, when_reading(a.outside)};
+  ScatterAttrs attrs{a.axes, ScatterMode::add, a.batch_dims, for_reading(a.outside)};
   return emit_all(scatter, operands, &attrs)[0];
 }
 
@@ -352,7 +352,7 @@ BlockIndices index_block(const Shape& shape, const Shape& sizes, std::span<const
 }
 
 static std::string spell_gather(const GatherAttrs& a, source::PythonCall& call) {
-  if (a.axes.size() > 1 || a.batch_dims > 0 || a.outside == OutOfRange::drop)
+  if (a.axes.size() > 1 || a.batch_dims > 0 || when_reading(a.outside) == OutOfRange::drop)
     return call.fill("_gather({0}, [{*1}], {axes}, {batch_dims}, {outside})");
   int axis = a.axes[0].i;
   if (!call.is("torch"))
@@ -373,7 +373,8 @@ constinit const OpDef gather = Op<GatherAttrs>{
         "`batch_dims` axes of `x` and of the indices are one: each example has its own indices. "
         "An index out of bounds is an error, which compiled code checks under `debug_indices` "
         "only and clamps otherwise. Where `outside` is clamp it is always clamped, where it is "
-        "drop the result is 0.",
+        "drop the result is 0; check_clamp and check_drop say what compiled code does without a "
+        "check.",
     .args = {"x", "*indices"},
     .prepare =
         [](GatherAttrs& a, Tensors& in) {

@@ -95,12 +95,12 @@ std::string c_of_scatter(const ScatterAttrs& a, source::CCall& call) {
   return copy + at.in_loops(format("{}{} = {};", at.condition, to, from));
 }
 
-/// A scatter seen from its places: what derivatives read there and add there, without checking the
-/// indices again.
+/// A scatter seen from its places: what derivatives read there and add there. They check the
+/// indices too, as nothing may compute the scatter itself.
 struct Places {
   const ScatterAttrs& a;
   Tensors indices;
-  const OutOfRange outside = when_writing(a.outside);
+  const OutOfRange outside = for_writing(a.outside);
   Places(const ScatterAttrs& attrs, const Tensors& in)
       : a(attrs), indices(in.begin() + 2, in.end()) {}
 
@@ -127,7 +127,7 @@ Tensor keep_last_writers(const ScatterAttrs& a, const Tensors& in, const Tensor&
   for (size_t i = 2; i < in.size(); ++i) points = broadcast(points, in[i].shape(), "scatter");
   if (points.elements() == Dim(1)) return ct;
   int batch = static_cast<int>(a.batch_dims), first = a.axes[0].i;
-  ScatterAttrs only{{}, ScatterMode::set, a.batch_dims, when_writing(a.outside)};
+  ScatterAttrs only{{}, ScatterMode::set, a.batch_dims, a.outside};
   for (int k = 0; k < batch; ++k) written.push_back(in[0].shape()[k]);
   for (Axis k : a.axes) {
     only.axes.push_back(written.rank());
@@ -386,7 +386,7 @@ constinit const OpDef scatter = Op<ScatterAttrs>{
         "`updates` broadcast to. Elements are taken in row-major order of `updates`, so the last "
         "one written stays. An index out of bounds is an error, which compiled code checks under "
         "`debug_indices` only and drops otherwise. `outside` says that it is always dropped or "
-        "clamped.",
+        "clamped; check_drop and check_clamp say what compiled code does without a check.",
     .args = {"x", "updates", "*indices"},
     .prepare = rule<prepare_scatter>,
     .infer = rule<infer_scatter>,

@@ -338,8 +338,7 @@ ScatterPlan plan_scatter(const Type& x, const Axes& axes, int64_t batch_dims, co
                                                   : adder_for<OutOfRange::drop>(type);
     add(indices[i], rows, extent, strides[axis], plan.indexed.data());
   }
-  if (indices_are_checked && outside == OutOfRange::check &&
-      std::ranges::count(plan.indexed, kNowhere))
+  if (indices_are_checked && is_checked(outside) && std::ranges::count(plan.indexed, kNowhere))
     throw_outside(plan, x, axes, points, types, indices);
   return plan;
 }

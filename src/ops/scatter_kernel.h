@@ -12,16 +12,32 @@ inline constexpr std::string_view kScatterModes[] = {"set", "add", "mul", "max",
 constexpr ChoiceNames choice_names(ScatterMode) { return kScatterModes; }
 
 /// What becomes of an index beyond its axis: it is an error where indices are checked; it stands
-/// for the nearest element; or it is dropped: then nothing is written, and what is read is 0.
-enum class OutOfRange : uint8_t { check, clamp, drop };
-inline constexpr std::string_view kOutOfRange[] = {"check", "clamp", "drop"};
+/// for the nearest element; or it is dropped: then nothing is written, and what is read is 0. The
+/// last two are errors where indices are checked, and clamp or drop elsewhere.
+enum class OutOfRange : uint8_t { check, clamp, drop, check_clamp, check_drop };
+inline constexpr std::string_view kOutOfRange[] = {"check", "clamp", "drop", "check_clamp",
+                                                   "check_drop"};
 constexpr ChoiceNames choice_names(OutOfRange) { return kOutOfRange; }
-/// What `check` comes to where indices are not checked.
+constexpr bool is_checked(OutOfRange outside) {
+  return outside != OutOfRange::clamp && outside != OutOfRange::drop;
+}
+/// Without checks, `check` clamps where it reads and drops where it writes. Derivatives, which
+/// write where the op read, say so.
+constexpr OutOfRange for_reading(OutOfRange outside) {
+  return outside == OutOfRange::check ? OutOfRange::check_clamp : outside;
+}
+constexpr OutOfRange for_writing(OutOfRange outside) {
+  return outside == OutOfRange::check ? OutOfRange::check_drop : outside;
+}
+constexpr OutOfRange without_check(OutOfRange outside) {
+  if (outside == OutOfRange::check_clamp) return OutOfRange::clamp;
+  return outside == OutOfRange::check_drop ? OutOfRange::drop : outside;
+}
 constexpr OutOfRange when_reading(OutOfRange outside) {
-  return outside == OutOfRange::check ? OutOfRange::clamp : outside;
+  return without_check(for_reading(outside));
 }
 constexpr OutOfRange when_writing(OutOfRange outside) {
-  return outside == OutOfRange::check ? OutOfRange::drop : outside;
+  return without_check(for_writing(outside));
 }
 
 /// Element (b, i, m, r) of what is read or written lies at b*outer_stride + points(b)[i] +
@@ -43,7 +59,7 @@ struct ScatterPlan {
 };
 
 /// The indices of `types` broadcast to `points`; the first `batch_dims` axes of both are paired.
-/// Throws OutOfBounds where `outside` is check.
+/// Throws OutOfBounds where `outside` says so and this thread checks indices.
 ScatterPlan plan_scatter(const Type& x, const Axes& axes, int64_t batch_dims, const Shape& points,
                          Types types, const void* const* indices, OutOfRange outside);
 

@@ -101,12 +101,62 @@ def test_outside_says_what_becomes_of_an_index():
     assert tn.one_hot(i, 3).sum().item() == 0
 
 
-def test_derivatives_do_not_check_again():
-    i = tn.array([0, 2]) + 0
-    text = tn.show(tn.grad(lambda x: tn.take(x, i, axis=0).sum()), X)
-    assert "outside=clamp" in text and "scatter" in text
+DERIVATIVES = {
+    "x[i]": (lambda x, i: x[i], 4),
+    "take": (lambda x, i: tn.take(x, i), 12),
+    "take_along_axis": (lambda x, i: tn.take_along_axis(x, i[:, None], axis=0), 4),
+    "gather": (lambda x, i: tn.gather(x, [i], axes=[0]), 4),
+    "embedding": (lambda x, i: tn.embedding(x, i), 4),
+    "at.set": (lambda x, i: X.at[i].set(x[:2] * 2), 4),
+    "at.add": (lambda x, i: X.at[i].add(x[:2] * 2), 4),
+    "at.multiply": (lambda x, i: x.at[i].multiply(x[:2]), 4),
+    "segment_sum": (lambda x, i: tn.segment_sum(x[:2], i, num_segments=5), 5),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", DERIVATIVES)
+def test_derivatives_check_what_is_not_computed_itself(name):
+    call, extent = DERIVATIVES[name]
+    zero = tn.array(0)
+    for index in (extent, -extent - 1):
+        i = tn.array([0, index]) + zero  # not computed yet, and neither is the result of the call
+        gradient = tn.grad(lambda x: call(x, i).sum())(X)
+        with pytest.raises(tn.InvalidIndex, match=f"is out of bounds .* {extent} .*\n.*{__file__}"):
+            tn.eval(gradient)
+
+
+def test_derivatives_in_compiled_code_clamp_as_it_does():
+    gradient = tn.compile(tn.grad(lambda x, i: tn.take(x, i, axis=0).sum()))
+    assert gradient(X, tn.array([0, 9])).tolist() == gradient(X, tn.array([0, 3])).tolist()
+    with tn.debug_indices(), pytest.raises(tn.InvalidIndex, match="9 is out of bounds"):
+        gradient(X, tn.array([0, 9]))
     g = tn.grad(lambda x: (x[tn.array([1, 1])] ** 2).sum())(X)
     assert g[1].tolist() == (4 * X[1]).tolist()
+
+
+@pytest.fixture
+def everything_compiled():
+    """As with TENON_COMPILE=1."""
+    before = tn._core._set_hot_path_policy(2, 1)
+    yield
+    tn._core._set_hot_path_policy(*before)
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_hot_paths_check_as_the_interpreter_does(name, everything_compiled):
+    call, _, extent, _ = CALLS[name]
+    one, zero = tn.array(1), tn.array(0)
+    tn.eval(call(tn.array([0, 1]) * one + zero) * 2)
+    with pytest.raises(tn.InvalidIndex, match=f"{extent} is out of bounds .* {extent} "):
+        tn.eval(call(tn.array([0, extent]) * one + zero) * 2)
+
+
+def test_hot_paths_check_inside_loops(everything_compiled):
+    def pick(i):
+        return tn.scan(lambda c, k: (c + X[k].sum(), None), tn.array(0.0), i)[0]
+
+    with pytest.raises(tn.InvalidIndex, match="4 is out of bounds"):
+        tn.eval(pick(tn.array([0, 4]) + tn.array(0)))
 
 
 @pytest.mark.parametrize("name", CALLS)

@@ -124,7 +124,7 @@ static constexpr Helper kHelpers[] = {
     x, at, own = _places(x, indices, axes, batch_dims)
     held = tuple(jnp.clip(i, 0, n - 1) for i, n in zip(at, x.shape))
     made = x[held]
-    if outside == "drop":
+    if outside.endswith("drop"):
         inside = jnp.stack([i == j for i, j in zip(at, held)]).all(0)
         inside = inside.reshape(inside.shape + (1,) * (made.ndim - inside.ndim))
         made = jnp.where(inside, made, jnp.zeros_like(made))
@@ -136,7 +136,7 @@ static constexpr Helper kHelpers[] = {
     x, at, own = _places(x, indices, axes, batch_dims)
     updates = jnp.moveaxis(updates, range(first, first + own), range(batch_dims, batch_dims + own))
     held = tuple(jnp.clip(i, 0, n - 1) for i, n in zip(at, x.shape))
-    if outside != "clamp":  # beyond the end, where JAX drops them
+    if not outside.endswith("clamp"):  # beyond the end, where JAX drops them
         inside = jnp.stack([i == j for i, j in zip(at, held)]).all(0)
         held = tuple(jnp.where(inside, i, n) for i, n in zip(held, x.shape))
     place = x.at[held]

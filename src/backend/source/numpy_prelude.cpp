@@ -181,7 +181,7 @@ static constexpr Helper kHelpers[] = {
     x, at, own = _places(x, indices, axes, batch_dims)
     held = tuple(np.clip(i, 0, n - 1) for i, n in zip(at, x.shape))
     made = x[held]
-    if outside == "drop":
+    if outside.endswith("drop"):
         inside = np.logical_and.reduce([i == j for i, j in zip(at, held)])
         inside = inside.reshape(inside.shape + (1,) * (made.ndim - inside.ndim))
         made = np.where(inside, made, np.zeros_like(made))
@@ -194,7 +194,7 @@ static constexpr Helper kHelpers[] = {
     made, at, own = _places(np.array(x), indices, axes, batch_dims)
     updates = np.moveaxis(updates, range(first, first + own), range(batch_dims, batch_dims + own))
     held = tuple(np.clip(i, 0, n - 1) for i, n in zip(at, made.shape))
-    if outside != "clamp":
+    if not outside.endswith("clamp"):
         inside = np.logical_and.reduce([i == j for i, j in zip(at, held)])
         held, updates = tuple(i[inside] for i in held), updates[inside]
     if mode == "set":

@@ -106,7 +106,7 @@ static constexpr Helper kHelpers[] = {
     x, at, own = _places(x, indices, axes, batch_dims)
     held = tuple(i.clamp(0, n - 1) for i, n in zip(at, x.shape))
     made = x[held]
-    if outside == "drop":
+    if outside.endswith("drop"):
         inside = torch.stack([i == j for i, j in zip(at, held)]).all(0)
         inside = inside.reshape(inside.shape + (1,) * (made.ndim - inside.ndim))
         made = torch.where(inside, made, torch.zeros_like(made))
@@ -122,7 +122,7 @@ static constexpr Helper kHelpers[] = {
         tuple(range(first, first + own)), tuple(range(batch_dims, batch_dims + own))
     )
     held = tuple(i.clamp(0, n - 1) for i, n in zip(at, made.shape))
-    if outside != "clamp":
+    if not outside.endswith("clamp"):
         inside = torch.stack([i == j for i, j in zip(at, held)]).all(0)
         held, updates = tuple(i[inside] for i in held), updates[inside]
     if mode in ("set", "add"):
