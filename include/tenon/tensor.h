@@ -36,7 +36,9 @@ class Tensor {
   ~Tensor() { release(); }
 
   explicit operator bool() const { return node_ != nullptr; }
-  const Shape& shape() const;
+  /// Valid while a tensor of this shape lives; of a temporary it is a copy.
+  const Shape& shape() const&;
+  Shape shape() && { return std::as_const(*this).shape(); }
   DType dtype() const;
   int rank() const { return shape().rank(); }
   int64_t dim(int axis) const;  // negative counts from the end

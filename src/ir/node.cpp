@@ -332,7 +332,7 @@ void Tensor::release() noexcept {
   if (node_) tn::release(node_);
 }
 
-const Shape& Tensor::shape() const { return type_of(*this)->shape; }
+const Shape& Tensor::shape() const& { return type_of(*this)->shape; }
 DType Tensor::dtype() const { return type_of(*this)->dtype; }
 
 int64_t Tensor::dim(int axis) const { return shape()[normal_axis(axis, rank(), "dim")].value(); }

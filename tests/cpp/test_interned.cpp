@@ -28,6 +28,10 @@ int64_t next_size() {
 
 }  // namespace
 
+// The type of a temporary may go with it, and so may its shape.
+static_assert(std::is_same_v<decltype(std::declval<Tensor>().shape()), Shape>);
+static_assert(std::is_same_v<decltype(std::declval<const Tensor&>().shape()), const Shape&>);
+
 TEST_CASE("interned: a type goes with the last tensor of it") {
   NoneLasts none;
   int64_t n = next_size();
