@@ -138,7 +138,7 @@ void construct(Tensor* self, nb::handle data, nb::handle dtype) {
 std::string text(nb::handle self) {
   UserCall call;
   Tensor t = self_of(self);
-  if (!t.node()->traced || is_number(t)) evaluate(t);
+  evaluate(t);
   return t.to_string();
 }
 

@@ -272,8 +272,8 @@ std::string result_class(const OpDef& op) {
   return text;
 }
 
-/// `__all__`: what is defined in `stub`, but for private names, ops that live in a module, and names
-/// for which there is a function by hand.
+/// `__all__`: what is defined in `stub`, but for private names, ops that live in a module, and
+/// names for which there is a function by hand.
 std::string public_names(std::string_view stub) {
   std::vector<std::string> names;
   while (!stub.empty()) {
@@ -339,8 +339,7 @@ GeneratedFile python_stub() {
   text += methods + "\n";
   for (const OpDef* op : surface_ops()) {
     text += definition(*op, op->name, false, summary_of(op->doc));
-    for (std::string_view alias : op->aliases)
-      text += format("{} = {}\n", alias, op->name);
+    for (std::string_view alias : op->aliases) text += format("{} = {}\n", alias, op->name);
   }
   text += public_names(text);
   return {"python/tenon/_core.pyi", text};

@@ -4,7 +4,6 @@
 
 #include "base/text.h"
 #include "ir/node.h"
-#include "ir/number.h"
 #include "ir/values_text.h"
 #include "tenon/printing.h"
 #include "tenon/tensor.h"
@@ -12,8 +11,6 @@
 namespace tn {
 
 std::string Tensor::to_string() const {
-  if (node() && node()->traced && !is_number(*this))  // numbers have values that traces ask for
-    return format("Tensor({}{}, traced)", tn::name_of(dtype()), tn::to_text(this->shape()));
   constexpr std::string_view kBegin = "tensor(";
   std::string text = std::string(kBegin) + values_text(type_of(*this), data(), kBegin.size());
   std::string type = format("dtype={})", tn::name_of(dtype()));

@@ -174,29 +174,3 @@ def test_options_that_make_no_sense(options, error):
 def test_the_options_of_numpy_do_not_matter():
     with np.printoptions(precision=1):
         assert values(tn.array([0.25])) == "[0.25]"
-
-
-TRACES = {
-    "compile": lambda f, x: tn.compile(f)(x),
-    "vmap": lambda f, x: tn.vmap(f)(x[None]),
-    "scan": lambda f, x: tn.scan(lambda c, _: (f(c), None), x, tn.zeros(2)),
-    "eval_shape": lambda f, x: tn.eval_shape(f, x),
-    "cond": lambda f, x: tn.cond(tn.array(True), f, f, x),
-}
-
-
-@pytest.mark.parametrize("name", TRACES)
-def test_values_that_are_not_known_print_as_types(name, capsys):
-    def f(x):
-        print(x, f"{x}", repr(x * 2) == str(x))
-        return x
-
-    TRACES[name](f, tn.ones((3, 4)))
-    text = "Tensor(float32[3,4], traced)"
-    assert set(capsys.readouterr().out.splitlines()) == {f"{text} {text} True"}
-
-
-def test_values_that_are_being_differentiated_print():
-    texts = []
-    tn.grad(lambda x: (texts.append(repr(x)), x)[1])(tn.array(2.0))
-    assert texts == ["tensor(2., dtype=float32)"]
