@@ -121,7 +121,8 @@ Emitter::Values Emitter::column_step(Value* i, const Values& now) {
     for (Value*& x : carry) x = now[at++];
   at = 0;
   for (ValueId id : s_.sweeps[sweep_].reductions) {
-    for (int copy = 0; copy < accumulators(id); ++copy) accumulate_column(id, copy, i, &next[at]);
+    for (int copy = 0; copy < accumulators(id); ++copy)
+      accumulate_column(id, copy, i, next.data() + at);
     if (is_free(id)) at += static_cast<size_t>(accumulators(id) * parts(id));
   }
   if (sweep_ + 1 == s_.sweeps.size()) {
