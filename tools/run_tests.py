@@ -30,7 +30,9 @@ def steps(asan):
     pytest = [python, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/python"]
     if asan:
         yield "C++ tests", ["ctest", "--preset", "asan"], {}, "build/asan/tenon_tests"
-        yield "Python tests", pytest, sanitized_python(), "tests/python"
+        # Frames of sanitized code are several times larger.
+        deep = ["sh", "-c", 'ulimit -s 65536 && exec "$@"', "sh"]
+        yield "Python tests", deep + pytest, sanitized_python(), "tests/python"
         return
     tenon = "build/release/tenon"
     yield "layers", [python, "tools/check_layers.py"], {}, "src"

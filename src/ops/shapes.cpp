@@ -71,7 +71,7 @@ Scalar least_of(DType type) {
 
 Scalar largest_of(DType type) {
   if (kind_of(type) == Kind::floating) return Scalar(std::numeric_limits<double>::infinity());
-  if (kind_of(type) == Kind::boolean) return Scalar(1);
+  if (kind_of(type) != Kind::integer && kind_of(type) != Kind::natural) return Scalar(1);
   uint64_t all = ~uint64_t{0} >> (64 - 8 * size_of(type));
   return Scalar(kind_of(type) == Kind::natural ? all : all >> 1);
 }

@@ -32,6 +32,16 @@ std::vector<DType> argument_types(const loop::Kernel& kernel) {
   return types;
 }
 
+/// It keeps the original, which holds the types and attributes that steps refer to.
+std::shared_ptr<Plan> copy_of(std::shared_ptr<const Plan> plan) {
+  struct Copy {
+    std::shared_ptr<const Plan> original;
+    Plan plan;
+  };
+  auto copy = std::make_shared<Copy>(Copy{plan, *plan});
+  return {copy, &copy->plan};
+}
+
 }  // namespace
 
 std::vector<std::shared_ptr<const Plan>> plans_in_c(std::span<const Graph> graphs,
@@ -44,7 +54,7 @@ std::vector<std::shared_ptr<const Plan>> plans_in_c(std::span<const Graph> graph
   auto is_kernel = [](const Step& step) { return step.source->kernel && !step.source->op; };
   for (const Graph& graph : graphs) {
     CompileReport report;  // asked for, so that the steps keep their sources
-    plans.push_back(std::make_shared<Plan>(*compile(graph, alone, &report)));
+    plans.push_back(copy_of(compile(graph, alone, &report)));
     for (const Step& step : plans.back()->steps)
       if (is_kernel(step)) kernels.push_back(*step.source->kernel);
   }

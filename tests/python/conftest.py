@@ -17,15 +17,17 @@ tn._core._set_lasting_count(0)
 
 def pytest_configure(config):
     config.addinivalue_line("markers", "compiles: runs a compiler, for some seconds")
+    config.addinivalue_line("markers", "resident: measures the memory of the process")
     config.addinivalue_line("filterwarnings", "ignore::RuntimeWarning")  # NumPy's, of overflow
 
 
 def pytest_collection_modifyitems(items):
-    """A compiler under a preloaded sanitizer is slow and proves nothing."""
+    """A compiler under a preloaded sanitizer is slow and proves nothing. The memory of a process
+    includes what was freed and a sanitizer keeps."""
     if "asan" not in os.environ.get("LD_PRELOAD", ""):
         return
     for item in items:
-        if item.get_closest_marker("compiles"):
+        if any(item.get_closest_marker(name) for name in ("compiles", "resident")):
             item.add_marker(pytest.mark.skip("not under a sanitizer"))
 
 

@@ -67,6 +67,7 @@ def trace_failing(i):
         tn.compile(f)(tn.ones(4))
 
 
+@pytest.mark.resident
 @pytest.mark.parametrize("trace", [trace_function, trace_interpreted, trace_gradient, trace_sizes,
                                    trace_state, trace_failing])
 def test_memory_stays_flat(trace):

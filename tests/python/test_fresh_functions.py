@@ -3,6 +3,7 @@
 import gc
 
 import numpy as np
+import pytest
 
 import tenon as tn
 
@@ -32,10 +33,12 @@ def check_flat(make, rounds):
     assert resident() - before < 3000
 
 
+@pytest.mark.resident
 def test_ten_thousand_lambdas():
     check_flat(lambda: tn.compile(lambda x: tn.exp(-x) + 1), 10_000)
 
 
+@pytest.mark.resident
 def test_gradients_of_fresh_functions():
     def make():
         return tn.compile(lambda x: tn.grad(lambda y: (tn.sin(y) * y).sum())(x))
@@ -43,6 +46,7 @@ def test_gradients_of_fresh_functions():
     check_flat(make, 1000)
 
 
+@pytest.mark.resident
 def test_fresh_functions_that_close_over_a_tensor():
     alive = tn.compile(lambda x: tn.exp(x) * C)  # who closes over it keeps the plan
     alive(X)
