@@ -306,6 +306,7 @@ def test_a_training_loop_keeps_its_bits() -> None:
         assert train() == wanted
 
 
+@pytest.mark.compiles
 def test_the_program_in_cpp(tmp_path) -> None:
     source = pathlib.Path(__file__).parents[2] / "examples" / "cpp" / "hot_paths.cpp"
     lines = run_cpp(source.read_text(), tmp_path).splitlines()

@@ -160,6 +160,7 @@ def emptied(sample):
 
 # Of no elements: NumPy has no answer, or reads one from nowhere, or the attributes do not fit.
 EMPTY_DIFFERS = {
+    "irfftn",
     "logsumexp",
     "quantile",
     "median",
