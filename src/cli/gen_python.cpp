@@ -221,22 +221,32 @@ bool takes_axes(const OpDef& op, bool optional) {
   });
 }
 
-/// The signature with PyTorch's keywords, which come by name where the op takes axes: what comes by
-/// position is NumPy's.
-std::string torch_signature(const OpDef& op, bool method, bool by_name, bool needs_dim) {
+struct SignatureStyle {
+  bool annotated, method;
+  bool torch = false;      // with PyTorch's keywords
+  bool dim_named = false;  // `dim` comes by name: what comes by position is NumPy's
+  bool needs_dim = false;
+};
+
+std::string signature_of(const OpDef& op, const SignatureStyle& style) {
   std::string text = "(";
   bool keywords_only = false, had_default = false;
   std::vector<Param> params = params_of(op);
   for (const Param& p : params) {
-    bool self = method && p.role == Param::Role::operand && p.place == 0;
+    std::string_view name = style.torch ? torch_name(p.name) : p.name;
+    bool self = style.method && p.role == Param::Role::operand && p.place == 0;
+    bool required = p.required || (style.needs_dim && name == "dim");
     if (text.size() > 1) text += ", ";
-    std::string_view name = torch_name(p.name);
-    bool required = p.required || (needs_dim && name == "dim");
-    if (!keywords_only && ((by_name && name == "dim") || (required && had_default)))
+    if (!keywords_only && ((style.dim_named && name == "dim") || (required && had_default)))
       text += "*, ", keywords_only = true;
-    text += self ? "self" : format("{}: {}", python_name(name), python_type(p, params));
-    if (!required) text += " = ...";
-    had_default |= !required;
+    text += self ? "self" : python_name(name);
+    if (!self && style.annotated) text += ": " + python_type(p, params);
+    if (required) continue;
+    had_default = true;
+    bool plain = !style.torch && p.python_default.find("inf") == std::string::npos &&
+                 p.python_default.find("nan") == std::string::npos;
+    text += format("{}{}", style.annotated ? " = " : "=",
+                   !style.annotated || plain ? p.python_default : "...");
   }
   return text + ")";
 }
@@ -244,14 +254,14 @@ std::string torch_signature(const OpDef& op, bool method, bool by_name, bool nee
 /// How the op is called in PyTorch's way, or "": the signature and the result.
 std::string torch_definition(const OpDef& op, bool method) {
   const OpDef* twin = torch_twin(op);
-  bool by_name = takes_axes(op, true);
-  if (twin)
-    return format(
-        "{} -> {}",
-        torch_signature(*twin, method, by_name, by_name && result_type(*twin) != result_type(op)),
-        result_type(*twin));
+  SignatureStyle style{.annotated = true, .method = method, .torch = true, .dim_named = true};
+  if (twin) {
+    style.dim_named = takes_axes(op, true);
+    style.needs_dim = style.dim_named && result_type(*twin) != result_type(op);
+    return format("{} -> {}", signature_of(*twin, style), result_type(*twin));
+  }
   if (!takes_axes(op, false)) return "";
-  return format("{} -> {}", torch_signature(op, method, true, false), result_type(op));
+  return format("{} -> {}", signature_of(op, style), result_type(op));
 }
 
 /// The definition of a function or method, with its second one where PyTorch calls it otherwise.
@@ -297,26 +307,7 @@ std::string public_names(std::string_view stub) {
 }  // namespace
 
 std::string python_signature(const OpDef& op, bool annotated, bool method) {
-  std::string text = "(";
-  bool had_default = false, keywords_only = false;
-  std::vector<Param> params = params_of(op);
-  for (const Param& p : params) {
-    bool self = method && p.role == Param::Role::operand && p.place == 0;
-    if (text.size() > 1) text += ", ";
-    if (p.required && had_default && !keywords_only) text += "*, ", keywords_only = true;
-    if (self) {
-      text += "self";
-      continue;
-    }
-    text += python_name(p.name);
-    if (annotated) text += ": " + python_type(p, params);
-    if (p.required) continue;
-    had_default = true;
-    bool plain = p.python_default.find("inf") == std::string::npos &&
-                 p.python_default.find("nan") == std::string::npos;
-    text += format("{}{}", annotated ? " = " : "=", !annotated || plain ? p.python_default : "...");
-  }
-  return text + ")";
+  return signature_of(op, {.annotated = annotated, .method = method});
 }
 
 GeneratedFile python_stub() {

@@ -440,8 +440,7 @@ void Flusher::compute(std::span<const Tensor> wanted, const SignalRegion* region
   try {
     run_plan(chosen);
   } catch (const ops::OutOfBounds& error) {
-    auto is_lost = [](const Node* leaf) { return leaf->op == &param_leaf; };
-    if (std::ranges::any_of(walk.leaves, is_lost)) throw;  // it cannot be computed again
+    if (find_unknown(walk)) throw;  // a value is lost: it cannot be computed again
     CallNames names;
     for (const Node* node : walk.nodes)
       if (CallName call = call_of(*node); !call.name.empty())
