@@ -82,10 +82,14 @@ Offset symbolic_add(Offset a, Offset b);
 Offset symbolic_sub(Offset a, Offset b);
 
 inline Offset operator+(Offset a, Offset b) {
-  return a.is_const() && b.is_const() ? Offset(a.raw + b.raw) : symbolic_add(a, b);
+  int64_t r;
+  if (a.is_const() && b.is_const() && !__builtin_add_overflow(a.raw, b.raw, &r)) return r;
+  return symbolic_add(a, b);
 }
 inline Offset operator-(Offset a, Offset b) {
-  return a.is_const() && b.is_const() ? Offset(a.raw - b.raw) : symbolic_sub(a, b);
+  int64_t r;
+  if (a.is_const() && b.is_const() && !__builtin_sub_overflow(a.raw, b.raw, &r)) return r;
+  return symbolic_sub(a, b);
 }
 
 Tri symbolic_equal(Dim a, Dim b);

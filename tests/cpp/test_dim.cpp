@@ -111,6 +111,10 @@ TEST_CASE("mistakes are errors, not surprises") {
   for (const char* text : {"", "2*", "B+", "(B", "min(B", "B//0", "99999999999999999999", "B C"})
     CHECK_THROWS_AS((void)tn::parse_dim(text), tn::UserError);
   CHECK_THROWS_AS((void)tn::parse_dim(std::string(5000, '(')), tn::UserError);
+  CHECK_THROWS_WITH_AS(tn::Offset(INT64_MAX) - tn::Offset(-1),
+                       doctest::Contains("does not fit in 64 bits"), tn::UserError);
+  CHECK_THROWS_WITH_AS(tn::Offset(INT64_MAX) + tn::Offset(1),
+                       doctest::Contains("does not fit in 64 bits"), tn::UserError);
 }
 
 TEST_CASE("large numbers give no proof, but no failure either") {
