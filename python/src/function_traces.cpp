@@ -3,6 +3,7 @@
 #include <nanobind/stl/string.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "base/debug_log.h"
 #include "base/error.h"
@@ -137,6 +138,33 @@ void warn_of_assigned_arguments(const CallArguments& args, const Tensors& params
     if (PyErr_WarnEx(PyExc_UserWarning, text.c_str(), 1) < 0) throw nb::python_error();
   }
 }
+
+/// What the function assigns to modules that are not its state, and is not returned: taken out of
+/// them again, with a warning unless it failed.
+class ChangesOfModules {
+ public:
+  explicit ChangesOfModules(nb::handle f)
+      : noted_(nb::module_::import_("tenon.module_changes")
+                   .attr("ModuleChanges")("compile: " + place_of_function(f),
+                                          "compile the module itself, name it in inputs= and "
+                                          "outputs=, or return the new value")) {}
+  ~ChangesOfModules() {
+    if (!noted_.is_valid()) return;
+    nb::error_scope keep;
+    PyErr_Clear();
+    nb::steal(PyObject_CallMethod(noted_.ptr(), "undo", nullptr));
+    PyErr_Clear();
+  }
+  ChangesOfModules(const ChangesOfModules&) = delete;
+  void end(const Tensors& results) {
+    nb::list list;
+    for (const Tensor& t : results) list.append(wrapped(Tensor(t)));
+    std::exchange(noted_, {}).attr("end")(list);
+  }
+
+ private:
+  nb::object noted_;
+};
 
 /// What went wrong and where, in one line.
 std::string one_line(std::string text) {
@@ -374,7 +402,9 @@ FunctionTraces::Entry FunctionTraces::trace(const CallArguments& args, const Ope
   bool may_keep = false;  // tensors of the trace: for rules of custom functions
   auto run = [&](const Tensors& params) {
     parameters = params;
+    ChangesOfModules changes(args.function);
     Tensors out = run_python(args, params, open.reads, *entry);
+    changes.end(out);
     may_keep = entry->returns_shared || !Trace::current()->kept.empty();
     return out;
   };

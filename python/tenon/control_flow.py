@@ -8,6 +8,7 @@ from typing import Any, SupportsIndex
 
 from . import _core, tree
 from .flat_function import FlatFunction, as_tensors, check_alike, check_callable
+from .module_changes import without_changes
 
 
 def cond(
@@ -21,7 +22,10 @@ def cond(
         >>> tn.cond(tn.array(2.0) > 1, lambda x: x + 1, lambda x: x - 1, tn.array(5.0))
         tensor(6., dtype=float32)
     """
+    for f in (true_fn, false_fn):
+        check_callable("cond", f)
     given = _core._TensorTree(operands)
+    true_fn, false_fn = without_changes("cond", true_fn), without_changes("cond", false_fn)
     yes = FlatFunction("cond", true_fn, given, number=_core._number)
     no = FlatFunction("cond", false_fn, given, like=yes, number=_core._number)
     made = _core._cond(pred, yes, no, given.tensors)
@@ -37,7 +41,9 @@ def while_loop(cond_fn: Callable[[Any], Any], body_fn: Callable[[Any], Any], ini
         >>> tn.while_loop(lambda x: x < 100, lambda x: x * 2, tn.array(3.0))
         tensor(192., dtype=float32)
     """
-    check_callable("while_loop", body_fn)
+    for f in (body_fn, cond_fn):
+        check_callable("while_loop", f)
+    cond_fn, body_fn = (without_changes("while_loop", f) for f in (cond_fn, body_fn))
     given = _core._TensorTree((as_tensors(init, _core._number),))
     going = FlatFunction("while_loop", cond_fn, given)
     body = FlatFunction(
@@ -201,6 +207,7 @@ def scan(
     check_callable("scan", f)
     if length is not None and not isinstance(length, SupportsIndex):
         _core._fail("type", f"scan: length must be an integer, not {length!r}")
+    f = without_changes("scan", f)
     start = _core._TensorTree(as_tensors(init, _core._number))
     given = _core._TensorTree(xs, numbers=True)
     last: list[_core._TensorTree] = []

@@ -434,7 +434,7 @@ class Reads:
                 continue
             self.guards[owner, name] = fresh
             from_nothing = seen[0] == "absent" or seen == ("equal", None)
-            if not from_nothing and not _has_tensors(fresh):  # of those others warn
+            if not from_nothing and not _is_of_trace(fresh):  # of those others warn
                 paths.append(self._path(owner, name, ()))
         return paths
 
@@ -446,11 +446,11 @@ def path_text(owner: str, name: str, steps: tuple[Any, ...]) -> str:
     return path + "".join(f"[{s!r}]" for s in steps)
 
 
-def _has_tensors(seen: tuple[Any, ...]) -> bool:
-    """Whether a record is of a tensor, or of a container of some: state, or what a trace leaks."""
+def _is_of_trace(seen: tuple[Any, ...]) -> bool:
+    """Whether a record has tensors of the trace: state, or what it leaks."""
     if seen[0] in ("sequence", "dict"):
-        return any(map(_has_tensors, seen[-1]))
-    return seen[0] in ("tensor", "any")
+        return any(map(_is_of_trace, seen[-1]))
+    return seen[0] == "any"
 
 
 def _same(a: Any, b: Any) -> bool:

@@ -10,6 +10,7 @@ from typing import Any, ParamSpec, TypeVar
 
 from . import _core, tree
 from .flat_function import FlatFunction, check_callable
+from .module_changes import without_changes
 
 Function = Callable[..., Any]
 P = ParamSpec("P")
@@ -180,11 +181,11 @@ def vmap(f: Callable[P, R], in_axes: Any = 0, out_axes: Any = 0) -> Callable[P, 
         tensor([21., 43.], dtype=float32)
     """
     check_callable("vmap", f)
-    call = _core._call_vmap
+    call, traced = _core._call_vmap, without_changes("vmap", f)
 
     @functools.wraps(f)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
-        return call(f, args, kwargs, in_axes, out_axes)
+        return call(traced, args, kwargs, in_axes, out_axes)
 
     return wrapper
 
@@ -271,7 +272,7 @@ def eval_shape(f: Function, *args: Any, **kwargs: Any) -> Any:
         return _core.zeros(tuple(x.shape), x.dtype)
 
     given = _core._TensorTree(tree.map(placed, (args, kwargs)))
-    flat = FlatFunction("eval_shape", f, given, keywords=True)
+    flat = FlatFunction("eval_shape", without_changes("eval_shape", f), given, keywords=True)
     # The body of a loop of one step is traced without values; the loop itself never runs.
     once = [_core.expand_dims(x, 0) for x in given.tensors]
     _, ys = _core._scan(flat, [], once, None if once else 1, False)

@@ -8,6 +8,7 @@ from typing import Any, NoReturn, TypeAlias
 import tenon as tn
 
 from .. import _core, files
+from ..module_changes import on_this_thread
 from . import weights
 from .calls import as_call
 from .conversion import Convertible
@@ -92,6 +93,12 @@ class Module(Convertible):
         super().__init_subclass__(**kwargs)
         if "__call__" in vars(cls):
             cls.__call__ = as_call(vars(cls)["__call__"])  # type: ignore[method-assign]
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        traces = on_this_thread.under_way
+        if traces:
+            traces[-1].note(self, name, value)
+        super().__setattr__(name, value)
 
     @as_call
     def __call__(self, *args: Any, **kwargs: Any) -> Any:

@@ -1,0 +1,117 @@
+"""What traced functions assign to modules: tensors of a trace mean nothing when it is over.
+
+Modules tell of each assignment while a function is traced. Where the trace does not carry a tensor
+out, as `tn.compile(model)` and `outputs=` do, the attribute gets back what it was, and a warning
+says so.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+import threading
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+from . import _core, tree
+
+_ABSENT = object()
+
+
+class _Stack(threading.local):
+    def __init__(self) -> None:
+        self.under_way: list[ModuleChanges] = []
+
+
+on_this_thread = _Stack()
+
+
+def _tensors(value: Any) -> list[_core.Tensor]:
+    try:
+        leaves = tree.leaves(value)
+    except _core.Error:  # a list that holds itself
+        return []
+    return [x for x in leaves if isinstance(x, _core.Tensor)]
+
+
+def _is_lost(value: Any, before: Any) -> bool:
+    """Whether it has no meaning outside the trace, or another one than in every call."""
+    made = _tensors(value)
+    from_nothing = before is _ABSENT or before is None  # such as weights that are made when needed
+    return any(map(_core._is_traced, made)) or bool(made and not from_nothing)
+
+
+class ModuleChanges:
+    """From here to `end` or `undo`, what is assigned to modules on this thread is noted."""
+
+    def __init__(self, what: str, instead: str) -> None:
+        """`what` assigns, for the warning, and what to do `instead`."""
+        self._what, self._instead = what, instead
+        # By id and name: the module, what the attribute was, and what was assigned last.
+        self._noted: dict[tuple[int, str], tuple[Any, Any, Any]] = {}
+        self._made_inside: set[int] = set()  # ids of modules
+        on_this_thread.under_way.append(self)
+
+    def note(self, module: Any, name: str, value: Any) -> None:
+        held = vars(module)
+        if not held:
+            self._made_inside.add(id(module))
+        place = id(module), name
+        _, before, _ = self._noted.get(place, (module, held.get(name, _ABSENT), None))
+        self._noted[place] = module, before, value
+
+    def undo(self) -> list[tuple[str, Any]]:
+        """Takes such tensors out again. Returns those, with what they were assigned to."""
+        on_this_thread.under_way.remove(self)
+        lost = []
+        for (at, name), (module, before, now) in self._noted.items():
+            held = vars(module)
+            is_state = held.get(name, _ABSENT) is not now  # which is as it was already
+            if at in self._made_inside or is_state or not _is_lost(now, before):
+                continue
+            lost.append((f"{name} of a {type(module).__name__}", now))
+            if before is _ABSENT:
+                del held[name]
+            else:
+                held[name] = before
+        self._noted.clear()
+        return lost
+
+    def end(self, results: Any) -> None:
+        """The function has returned; what is among the `results` is not lost."""
+        lost = self.undo()
+        if not lost:
+            return
+        returned = _tensors(results)
+        for name, value in lost:
+            tensors = _tensors(value)
+            if not all(any(_core._is_same_value(x, y) for y in returned) for x in tensors):
+                text = f"{self._what} assigns to {name}, and the change is lost: {self._instead}"
+                warnings.warn(text, stacklevel=_frames_of_package() + 1)
+                return
+
+
+def _frames_of_package() -> int:
+    """How many calls on the way to here are the package's own."""
+    frame, count = sys._getframe(1), 0
+    while frame.f_back and str(frame.f_globals.get("__package__")).split(".")[0] == __package__:
+        frame, count = frame.f_back, count + 1
+    return count
+
+
+def without_changes(name: str, f: Callable[..., Any]) -> Callable[..., Any]:
+    """`f` for the transform called `name`, which carries out nothing but results."""
+
+    @functools.wraps(f)
+    def traced(*args: Any, **kwargs: Any) -> Any:
+        changes = ModuleChanges(f"{name}: the function", "return the new value")
+        try:
+            made = f(*args, **kwargs)
+        except BaseException:
+            changes.undo()
+            raise
+        changes.end(made)
+        return made
+
+    return traced
