@@ -42,9 +42,11 @@ def folded(title: str, text: str) -> str:
 
 def module_html(module: Any) -> str:
     """Every module in it, with its own parameters."""
-    parts = {_plain(path): part for path, part in module.named_modules()}
+    from .nn.weights import all_named
+
+    parts = dict(module.named_modules())
     buffers = {id(tensor) for _, tensor in module.named_buffers()}
-    everything = [pair for pair in module.named_parameters() if id(pair[1]) not in buffers]
+    everything = [pair for pair in all_named(module) if id(pair[1]) not in buffers]
     owned: dict[str, list[Any]] = {path: [] for path in parts}
     for name, tensor in everything:
         owned[_above(name, parts)].append(tensor)
@@ -62,11 +64,6 @@ def module_html(module: Any) -> str:
     size = bytes_text(sum(x.nbytes for _, x in everything))
     title = f"{type(module).__name__}: {count:,} parameters, {size}"
     return table(title, ("name", "module", "type", "parameters"), rows, numbers=1)
-
-
-def _plain(path: str) -> str:
-    """`layers[0]` as parameters are named: `layers.0`."""
-    return re.sub(r"\['?([^'\]]*)'?\]", r".\1", path).removeprefix(".")
 
 
 def _above(path: str, modules: dict[str, Any]) -> str:

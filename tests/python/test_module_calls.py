@@ -105,9 +105,9 @@ def test_names_of_parameters_and_modules():
     assert dict(model.named_parameters())["layers.2.weight"] is model.layers[2].weight
     assert [path for path, _ in Model().named_modules()][:4] == [
         "",
-        "blocks[0]",
-        "blocks[0].attn",
-        "blocks[0].attn.q",
+        "blocks.0",
+        "blocks.0.attn",
+        "blocks.0.attn.q",
     ]
 
 

@@ -113,7 +113,7 @@ def test_children():
 
     model = Outer()
     assert list(model.children()) == [model.first, model.more[0], model.more[1]["a"]]
-    assert [name for name, _ in model.named_children()] == ["first", "more[0]", "more[1]['a']"]
+    assert [name for name, _ in model.named_children()] == ["first", "more.0", "more.1.a"]
     assert len(model.modules()) == 5
 
 
@@ -256,3 +256,13 @@ def test_arguments_and_methods_have_the_names_of_pytorch():
         next(parameters)
     assert len(list(parameters)) == 2
     assert x.cpu() is x and x.contiguous() is x and x.detach().cpu().tolist() == x.tolist()
+
+
+def test_named_parameters_are_those_of_a_loop():
+    model = nn.Sequential(nn.Linear(2, 2), nn.BatchNorm(2), nn.Linear(2, 2))
+    model.layers[2].weight = model.layers[0].weight  # tied
+    names = [f"layers.{n}" for n in ("0.weight", "0.bias", "1.weight", "1.bias", "2.bias")]
+    assert [name for name, _ in model.named_parameters()] == names
+    assert all(a is b for (_, a), b in zip(model.named_parameters(), model.parameters()))
+    assert "layers.1.running_mean" in model.state_dict() and "layers.2.weight" in model.state_dict()
+    assert all(name in {n.rpartition(".")[0] for n in names} for name, _ in model.named_children())

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import re
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -13,6 +12,7 @@ import tenon as tn
 
 from .. import _core, nn
 from ..nn.loss_modules import Loss
+from ..nn.weights import all_named
 from .logical import Block, Terminal
 
 _NEVER, _IN_TRAINING, _ALWAYS = range(3)  # when a block draws random numbers
@@ -188,10 +188,10 @@ class _Wrapped:
         self.outputs: list[str] = []
         self._lock = threading.Lock()  # a module holds one set of tensors at a time
         leaves, self._structure = tn.tree.flatten(dict(self.module.parameters()))
-        paths = [path for path, _ in self.module.named_parameters()]
+        paths = [path for path, _ in all_named(self.module)]
         trainable = tn.tree.leaves(dict(module.trainable_parameters()))
         trained = {id(copies[id(p)]) for p in trainable}
-        buffers = set(_buffer_paths(self.module))
+        buffers = {path for path, _ in self.module.named_buffers()}
         self._leaves = leaves
         self._places: dict[int, int] = {}  # id of a tensor -> its place among the terminals
         self._parameters: list[tuple[str, tn.Tensor]] = []
@@ -237,12 +237,3 @@ class _Wrapped:
 
     def _put(self, leaves: list[Any]) -> None:
         self.module.update(tn.tree.unflatten(self._structure, leaves))
-
-
-def _buffer_paths(module: nn.Module) -> list[str]:
-    """Paths of buffers as `named_parameters` writes them."""
-    paths = []
-    for path, part in module.named_modules():
-        dotted = re.sub(r"\[(\d+)\]|\['([^']*)'\]", r".\1\2", path).lstrip(".")
-        paths += [f"{dotted}.{name}" if dotted else name for name in part.buffers]
-    return paths

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from .. import _core
@@ -57,7 +57,7 @@ def _traced_call(call: Callable[..., Any], self: Module, *args: Any, **kwargs: A
     """Calls a module so that its kernels can be named after it."""
     root = _running.paths is None
     if root:
-        _running.paths = {id(module): path for path, module in self.named_modules()}
+        _running.paths = {id(module): path for path, module in _by_place(self)}
     path = (_running.paths or {}).get(id(self))
     if path is None:  # one that was made during the call is a part of its caller
         return call(self, *args, **kwargs)
@@ -70,10 +70,16 @@ def _traced_call(call: Callable[..., Any], self: Module, *args: Any, **kwargs: A
             _running.paths = None
 
 
+def _by_place(root: Module) -> Iterator[tuple[str, Module]]:
+    from .module import modules_by_place
+
+    return modules_by_place(root)
+
+
 def _name_module(error: _core.Error, root: Module) -> None:
     """Puts the path of the module that failed in front of the error's text."""
     failed = getattr(error, "_module", root)
-    paths = (path for path, module in root.named_modules() if module is failed)
+    paths = (path for path, module in _by_place(root) if module is failed)
     path = next(paths, type(failed).__name__)  # one that was made during the call has no path
     name = _variable(root) or type(root).__name__
     place = f"{name}.{path}: " if path else f"{name}: "

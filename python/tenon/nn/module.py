@@ -137,8 +137,14 @@ class Module(Convertible):
         return Parameters(self, _core._parameters_of(self, frozen=False))
 
     def named_parameters(self) -> Iterator[tuple[str, tn.Tensor]]:
-        """The parameters, each with its path: `layers.0.weight`."""
-        return named_tensors(_core._parameters_of(self, frozen=True))
+        """The parameters, each once and with its path: `layers.0.weight`. Buffers are not among
+        them, and as in a loop over `parameters()` those that are trained require gradients."""
+        each_once: set[int] = set()
+        wanted = {id(parameter) for parameter in self.parameters()}
+        for name, parameter in weights.all_named(self):
+            if id(parameter) in wanted and id(parameter) not in each_once:
+                each_once.add(id(parameter))
+                yield name, parameter
 
     def register_buffer(
         self, name: str, tensor: tn.Tensor | None, persistent: bool = True
@@ -252,16 +258,17 @@ class Module(Convertible):
         return (module for _, module in self.named_children())
 
     def named_children(self) -> Iterator[tuple[str, Module]]:
-        """The modules directly inside it, each with its path: `blocks[3]`."""
-        return _modules_in([(name, value) for name, value in vars(self).items()], {id(self)}, False)
+        """The modules directly inside it, each with its path: `blocks.3`."""
+        inside = [(name, value) for name, value in vars(self).items()]
+        return _modules_in(inside, {id(self)}, deeper=False, index=".{}".format)
 
     def modules(self) -> list[Module]:
         """The module and all modules inside it, each once."""
         return [module for _, module in self.named_modules()]
 
     def named_modules(self) -> Iterator[tuple[str, Module]]:
-        """The module and all modules inside it, each once, with their paths: `blocks[3].attn`."""
-        return _modules_in([("", self)], set(), True)
+        """The module and all modules inside it, each once, with their paths: `blocks.3.attn`."""
+        return _modules_in([("", self)], set(), deeper=True, index=".{}".format)
 
     def apply(self, f: Callable[[tn.Tensor], tn.Tensor]) -> Module:
         """Puts `f` of each parameter in its place.
@@ -306,8 +313,8 @@ class Module(Convertible):
 
     def zero_grad(self) -> None:
         """Lets go of the gradients that `backward()` left, whether an optimizer has them or not."""
-        for _, parameter in self.named_parameters():
-            parameter.grad = None
+        for _, tensor in weights.all_named(self):
+            tensor.grad = None
 
     def freeze(self, *, recurse: bool = True, keys: Names | None = None) -> Module:
         """Takes parameters, or those called `keys`, out of `trainable_parameters()`."""
@@ -406,8 +413,13 @@ def value_and_grad(model: Module, f: Callable[..., Any]) -> Callable[..., Any]:
     return wrapper
 
 
+def modules_by_place(module: Module) -> Iterator[tuple[str, Module]]:
+    """`named_modules()` with paths as one would write them in Python: `blocks[3].attn`."""
+    return _modules_in([("", module)], set(), deeper=True, index="[{!r}]".format)
+
+
 def _modules_in(
-    rest: list[tuple[str, Any]], found: set[int], deeper: bool
+    rest: list[tuple[str, Any]], found: set[int], deeper: bool, index: Callable[[Any], str]
 ) -> Iterator[tuple[str, Module]]:
     """Modules in attributes, lists and dicts, each once and with its path; `deeper`: theirs too."""
     rest.reverse()
@@ -424,9 +436,9 @@ def _modules_in(
             own = vars(value).items() if deeper else ()
             inside = [(f"{path}{dot}{name}", v) for name, v in own]
         elif isinstance(value, dict):
-            inside = [(f"{path}[{key!r}]", v) for key, v in value.items()]
+            inside = [(path + index(key), v) for key, v in value.items()]
         elif isinstance(value, (list, tuple)):
-            inside = [(f"{path}[{i}]", v) for i, v in enumerate(value)]
+            inside = [(path + index(i), v) for i, v in enumerate(value)]
         rest.extend(reversed(inside))
 
 

@@ -34,16 +34,21 @@ def saved(
     if names not in ("tenon", "torch"):
         _core._fail("value", f"{what}: names must be 'tenon' or 'torch', not {names!r}")
     left_out = set(_transient(module))
-    kept = {n: x for n, x in module.named_parameters() if n not in left_out}
+    kept = {n: x for n, x in all_named(module) if n not in left_out}
     if names == "tenon":
         return kept
     theirs = torch_names(module, kept)
     return {theirs[name]: x for name, x in kept.items()}
 
 
+def all_named(module: Module) -> Iterator[tuple[str, tn.Tensor]]:
+    """Parameters and buffers by path; those that are tied under each of their names."""
+    return iter(_core._named_tensors(_core._parameters_of(module, frozen=True), ""))
+
+
 def named_buffers(module: Module) -> Iterator[tuple[str, tn.Tensor]]:
     """`Module.named_buffers`."""
-    named = dict(module.named_parameters())
+    named = dict(all_named(module))
     for path, part in _parts_of(module):
         for buffer in part.buffers:
             prefix = f"{path}{buffer}"
