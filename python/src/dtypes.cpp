@@ -45,8 +45,21 @@ std::string_view text_in(PyObject* object) {
   return text ? std::string_view(text, static_cast<size_t>(size)) : std::string_view();
 }
 
+/// The type that NumPy's letter and number of bytes stand for: "f4".
+std::optional<DType> numpy_code(std::string_view code) {
+  constexpr std::string_view kLetters = "?iufc";  // in the order of kinds
+  for (int i = 0; i < kDTypes; ++i) {
+    char letter = kLetters[static_cast<size_t>(kind_of(dtype_at(i)))];
+    bool usual = dtype_at(i) != DType::bf16 && !is_storage_only(dtype_at(i));
+    if (usual && code == format("{}{}", letter, size_of(dtype_at(i)))) return dtype_at(i);
+  }
+  return {};
+}
+
+/// "i8" and "u8" have 8 bits in the text of graphs and 8 bytes in NumPy: here they are nothing.
 bool read_name(std::string_view name, DType& out) {
   if (name == "bool_") name = "bool";
+  if (numpy_code(name)) return false;
   std::optional<DType> found = parse_dtype(name);
   if (found) out = *found;
   return found.has_value();
@@ -166,6 +179,11 @@ DType read_dtype(PyObject* object) {
   std::string text = nb::repr(object).c_str();
   std::string_view near = nearest_name(text_in(object), names);
   Hint hint{near.empty() ? "" : format("did you mean {}?", near)};
+  if (auto code = numpy_code(text_in(object))) {
+    hint.text = format("in NumPy it is {}", name_of(*code));
+    if (auto bits = parse_dtype(text_in(object)))
+      hint.text += format(": write that, or {} for 8 bits", name_of(*bits));
+  }
   fail(Fault::type, hint, "dtype: not an element type: {}", text);
 }
 

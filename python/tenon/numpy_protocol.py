@@ -86,16 +86,21 @@ def array_function(self: Any, func: Any, types: Any, args: Any, kwargs: Any) -> 
         return func(*_arrays(args), **_arrays(kwargs))
 
     if found is not None and (call := found(args, kwargs)) is not None:
-        return _either(call, on_arrays, (args, kwargs))
+        has_choice = any(isinstance(each, str) for each in (*args[1:], *kwargs.values()))
+        return _either(call, on_arrays, (args, kwargs), has_choice)
     return on_arrays()
 
 
-def _either(ours: Callable[[], Any], on_arrays: Callable[[], Any], given: Any) -> Any:
-    """What ours makes, or NumPy where ours refuses types that it takes, as bool in `max`."""
+def _either(
+    ours: Callable[[], Any], on_arrays: Callable[[], Any], given: Any, has_choice: bool = False
+) -> Any:
+    """What ours makes, or NumPy where ours refuses types that it takes, as bool in `max`, or an
+    option's choice, as a `mode` of `pad`."""
     try:
         return ours()
-    except _core.InvalidType:
-        if _is_traced(given):  # there are no elements to make arrays of
+    except (_core.InvalidType, _core.InvalidValue) as error:
+        is_refused = has_choice or isinstance(error, _core.InvalidType)
+        if not is_refused or _is_traced(given):  # there are no elements to make arrays of
             raise
     return on_arrays()
 
@@ -111,10 +116,20 @@ def _is_traced(value: Any) -> bool:
 
 
 def _in_type(given: dict[str, Any]) -> dict[str, Any]:
-    dtype = given.pop("dtype", None)
-    if dtype is not None:
-        given["a"] = _core.asarray(given["a"]).astype(dtype)
+    if "floating" in getattr(given.get("dtype"), "kind", ""):  # integers: by rules of NumPy's own
+        given["a"] = _core.asarray(given["a"]).astype(given.pop("dtype"))
     return given
+
+
+def _type(given: Any) -> _core.DType | None:
+    """What NumPy's names stand for, also "i8"; None: ours has no such type."""
+    import numpy as np
+
+    try:
+        known = np.dtype(given) if isinstance(given, str) else given
+        return _core.dtype(known) if getattr(known, "isnative", True) else None
+    except TypeError:  # also of names that are nothing
+        return None
 
 
 def _deviation(given: dict[str, Any]) -> dict[str, Any]:
@@ -212,7 +227,12 @@ def _counterpart(func: Any) -> Any:
             return (lambda: ours(*args)) if plain else None
         bound = theirs.bind(*args, **kwargs).arguments
         defaults = {name: p.default for name, p in theirs.parameters.items()}
-        changed = adapt({n: v for n, v in bound.items() if v is not defaults[n]})
+        changed = {n: v for n, v in bound.items() if v is not defaults[n]}
+        if changed.get("dtype") is not None:
+            changed["dtype"] = _type(changed["dtype"])
+            if changed["dtype"] is None:
+                return None
+        changed = adapt(changed)
         given: dict[str, Any] = {}
         places = {name: place for place, name in enumerate(theirs.parameters)}
         for name, value in changed.items():

@@ -273,3 +273,35 @@ def test_types_that_ops_refuse_run_on_arrays():
     assert np.max(v * 1j) == np.max((v * 1j).numpy())
     with pytest.raises(tn.Error, match="max: element type c"):
         tn.compile(lambda x: np.max(x * 1j))(v)
+
+
+@pytest.mark.parametrize("code", ["i8", "u8", "f4", "f2", "i1", "c8"])
+def test_names_of_types_mean_what_they_mean_in_numpy(code):
+    x = tn.array([1.0, 2.0, 4.0])
+    want = np.dtype(code).name
+    for made in (np.sum(x, dtype=code), np.zeros_like(x, dtype=code), np.add.reduce(x, dtype=code)):
+        assert isinstance(made, tn.Tensor) and made.dtype.name == want
+    with pytest.raises(tn.InvalidType, match=f"(?s)not an element type.*in NumPy it is {want}"):
+        tn.zeros(2, dtype=code)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x: np.pad(x, 1, mode="minimum"),
+        lambda x: np.pad(x, 1, "maximum"),
+        lambda x: np.linalg.qr(x, mode="r"),
+        lambda x: np.mean(x, dtype="f2"),
+        lambda x: np.mean(x, dtype=int),
+        lambda x: np.std(x, dtype="i8"),
+    ],
+)
+def test_choices_that_ours_has_not_run_on_arrays(call):
+    x = np.array([[1.0, 2.0], [3.0, 5.0]], np.float32)
+    made, want = np.asarray(call(tn.asarray(x))), np.asarray(call(x))
+    assert made.dtype == want.dtype and np.allclose(made, want)
+
+
+def test_a_choice_that_numpy_has_not_either_is_its_error():
+    with pytest.raises(ValueError, match="nonsense"):
+        np.pad(tn.ones(2), 1, mode="nonsense")
