@@ -145,9 +145,7 @@ class ChangesOfModules {
  public:
   explicit ChangesOfModules(nb::handle f)
       : noted_(nb::module_::import_("tenon.module_changes")
-                   .attr("ModuleChanges")("compile: " + place_of_function(f),
-                                          "compile the module itself, name it in inputs= and "
-                                          "outputs=, or return the new value")) {}
+                   .attr("ChangesByCompiled")(place_of_function(f))) {}
   ~ChangesOfModules() {
     if (!noted_.is_valid()) return;
     nb::error_scope keep;

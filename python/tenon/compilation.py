@@ -327,10 +327,10 @@ def compile(
     not called then. A size or a number that has varied is open from the next trace on: any other
     value runs that one. With `shapeless` all sizes are open from the first call on. Static
     arguments are constants as a whole. Of objects that are no trees, such as `self` of a method of
-    a plain class or an object in a variable, the attributes that `fun` reads are compared, as far
-    as objects, lists and dicts lead from one to the other; a number or a tensor that has varied is
-    open. What `fun` itself does
-    to them happens when it is traced, and a warning says so.
+    a plain class, or an object or a module in a variable, the attributes that `fun` reads are
+    compared, as far as objects, lists and dicts lead from one to the other; a number or a tensor
+    that has varied is open. What `fun` itself does to them happens when it is traced, and a warning
+    says so.
 
         >>> @tn.compile
         ... def gelu(x):

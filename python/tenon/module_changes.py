@@ -15,6 +15,7 @@ from collections.abc import Callable
 from typing import Any
 
 from . import _core, tree
+from .watched_classes import quiet
 
 _ABSENT = object()
 
@@ -54,7 +55,8 @@ class ModuleChanges:
         on_this_thread.under_way.append(self)
 
     def note(self, module: Any, name: str, value: Any) -> None:
-        held = vars(module)
+        with quiet():
+            held = vars(module)
         if not held:
             self._made_inside.add(id(module))
         place = id(module), name
@@ -66,7 +68,8 @@ class ModuleChanges:
         on_this_thread.under_way.remove(self)
         lost = []
         for (at, name), (module, before, now) in self._noted.items():
-            held = vars(module)
+            with quiet():
+                held = vars(module)
             is_state = held.get(name, _ABSENT) is not now  # which is as it was already
             if at in self._made_inside or is_state or not _is_lost(now, before):
                 continue
@@ -90,6 +93,37 @@ class ModuleChanges:
                 text = f"{self._what} assigns to {name}, and the change is lost: {self._instead}"
                 warnings.warn(text, stacklevel=_frames_of_package() + 1)
                 return
+
+
+class ChangesByCompiled(ModuleChanges):
+    """Of a function that is traced for `compile`, which also draws no numbers but those of ops."""
+
+    def __init__(self, place: str) -> None:
+        instead = "compile the module itself, name it in inputs= and outputs=, or return the new"
+        super().__init__(f"compile: {place}", f"{instead} value")
+        self._is_outermost = len(on_this_thread.under_way) == 1
+        self._drawn = _positions_of_generators()
+
+    def end(self, results: Any) -> None:
+        super().end(results)
+        now = _positions_of_generators()
+        names = [name for name, position in now.items() if position != self._drawn.get(name)]
+        if names and self._is_outermost:
+            text = f"{self._what} draws from {' and '.join(names)} while it is traced, and every "
+            instead = "call has these numbers: draw with tn.random, or pass them as arguments"
+            warnings.warn(text + instead, stacklevel=_frames_of_package() + 1)
+
+
+def _positions_of_generators() -> dict[str, Any]:
+    """How far the generators are that Python and NumPy have for all of a program."""
+    found: dict[str, Any] = {}
+    if "random" in sys.modules:
+        found["random"] = sys.modules["random"].getstate()
+    if "numpy.random" in sys.modules:
+        state = sys.modules["numpy.random"].get_state(legacy=False)
+        numbers = state["state"]
+        found["np.random"] = {n: getattr(v, "tobytes", lambda v=v: v)() for n, v in numbers.items()}
+    return found
 
 
 def _frames_of_package() -> int:

@@ -16,6 +16,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from . import _core
+from .compiled_modules import is_module
 from .function_variables import (
     code_of_class,
     is_foreign,
@@ -97,7 +98,8 @@ class Reads:
         self.names: list[str] = []
         self.guards: dict[tuple[int, str], tuple[Any, ...]] = {}
         self._given = given
-        self._state = set(_dicts_in(state))  # by id
+        self._state: set[int] = set()  # by id
+        _add_dicts(state, self._state)
         self._opened: dict[tuple[int, str], Any] = {}
         self._objects: list[Any] = []
         self._known: dict[int, int] = {}  # by id
@@ -232,8 +234,11 @@ class Reads:
                 self._look_at(value, part, (), path, getattr(value, part))
         elif isinstance(value, type) or (
             (has_own_attributes(value) or class_of(value) is types.SimpleNamespace)
-            and not hasattr(type(value), "state")  # which is named in inputs=
-            and not is_foreign(type(value).__module__)
+            and (
+                is_module(value)
+                or not hasattr(type(value), "state")  # which is named in inputs=
+                and not is_foreign(type(value).__module__)
+            )
         ):
             self._hold((None, -1, holder, ()), "", holder)
             self._await_variable((holder, name, steps), path, value)
@@ -495,12 +500,15 @@ def _plainly(owner: Any, name: str) -> Any:
         return ABSENT
 
 
-def _dicts_in(state: Any) -> Iterator[int]:
-    if type(state) is dict:
-        yield id(state)
-    elif type(state) in (list, tuple):
-        for part in state:
-            yield from _dicts_in(part)
+def _add_dicts(state: Any, found: set[int]) -> None:
+    """The ids of containers in state: modules and optimizers there keep theirs in dicts."""
+    if hasattr(type(state), "state"):
+        state = state.state
+    if type(state) not in (dict, list, tuple) or id(state) in found:
+        return
+    found.add(id(state))
+    for part in state.values() if type(state) is dict else state:
+        _add_dicts(part, found)
 
 
 def _operators(cls: type) -> list[tuple[str, Any]]:

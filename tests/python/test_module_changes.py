@@ -1,5 +1,7 @@
 """Modules that assign to themselves inside traces: what is not carried out is told, and undone."""
 
+import random
+
 import numpy as np
 import pytest
 
@@ -113,3 +115,35 @@ def test_a_tensor_that_a_plain_object_counts_with_is_told():
 
     with pytest.warns(UserWarning, match=r"changes self\.n, which it reads too"):
         Counter()(X)
+
+
+def test_a_module_in_a_variable_is_read_in_every_call():
+    model = nn.Sequential(nn.Linear(2, 3), nn.BatchNorm(3)).eval()
+    f = tn.compile(lambda x: model(x))
+    for step in range(4):
+        assert np.array_equal(f(X), model(X))
+        model.layers[0].weight = model.layers[0].weight + step
+    assert f.stats().traces == 2
+    model.train()
+    with pytest.warns(UserWarning, match=LOST):
+        made = f(X)
+    assert np.array_equal(made, model(X))
+
+
+def test_a_module_that_is_trained_outside_is_read_in_every_call():
+    model = nn.Linear(2, 1)
+    optimizer = tn.optim.SGD(model.parameters(), lr=0.1)
+    f = tn.compile(lambda x: model(x))
+    for _ in range(3):
+        assert np.array_equal(f(X), model(X))
+        model(X).sum().backward()
+        optimizer.step()
+
+
+@pytest.mark.parametrize(
+    "draw, name",
+    [(random.random, "random"), (np.random.rand, "np.random"), (np.random.randn, "np.random")],
+)
+def test_draws_of_others_are_told(draw, name):
+    with pytest.warns(UserWarning, match=rf"<lambda> \(.*\) draws from {name} while it is traced"):
+        tn.compile(lambda x: x * draw())(X)

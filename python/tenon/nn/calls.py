@@ -5,10 +5,11 @@ from __future__ import annotations
 import functools
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from .. import _core
+from ..watched_classes import quiet
 
 if TYPE_CHECKING:
     from .module import Module
@@ -42,7 +43,8 @@ def as_call(call: Callable[..., Any]) -> Callable[..., Any]:
         _running.outermost = self
         try:
             if _core.is_grad_enabled():  # else they are not needed, and finding them takes time
-                _core._watch(self.trainable_parameters())
+                with quiet():  # the call reads what it needs itself
+                    _core._watch(self.trainable_parameters())
             return run(self, *args, **kwargs)
         except _core.Error as error:
             _name_module(error, self)
@@ -70,10 +72,11 @@ def _traced_call(call: Callable[..., Any], self: Module, *args: Any, **kwargs: A
             _running.paths = None
 
 
-def _by_place(root: Module) -> Iterator[tuple[str, Module]]:
+def _by_place(root: Module) -> list[tuple[str, Module]]:
     from .module import modules_by_place
 
-    return modules_by_place(root)
+    with quiet():
+        return list(modules_by_place(root))
 
 
 def _name_module(error: _core.Error, root: Module) -> None:
