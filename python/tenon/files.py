@@ -354,7 +354,9 @@ class _Reading:
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         if isinstance(error, Exception) and not isinstance(error, (_core.Error, MemoryError)):
-            _core._fail("value", f"load: cannot read {self.inside}: {error}")
+            is_cut = str(error).startswith(("EOF: ", "mmap length is greater"))
+            why = "it is cut off" if is_cut else error
+            _core._fail("value", f"load: cannot read {self.inside}: {why}")
 
 
 _STEP = 1 << 20  # bytes that are read at a time

@@ -158,6 +158,15 @@ constexpr Check kChecks[] = {
     {"executables", check_files},
 };
 
+/// What is wrong with one thing, such as a variable, is found and ends nothing.
+Finding result_of(const Check& check) {
+  try {
+    return check.run();
+  } catch (const Error& error) {
+    return {State::bad, error.what()};
+  }
+}
+
 constexpr const char* kStates[] = {"ok", "poor", "BAD"};
 
 }  // namespace
@@ -172,7 +181,7 @@ void add_doctor(CLI::App& app) {
     Json all = Json::array();
     std::vector<std::vector<std::string>> rows;
     for (const Check& check : kChecks) {
-      Finding f = check.run();
+      Finding f = result_of(check);
       worst = std::max(worst, f.state);
       const char* state = kStates[static_cast<int>(f.state)];
       all.push_back(

@@ -6,6 +6,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "base/error.h"
 #include "cli/commands.h"
 
 namespace tn {
@@ -38,6 +39,8 @@ std::vector<GeneratedFile> all_files() {
 }  // namespace
 
 int generate(const std::string& root, bool check) {
+  if (!fs::exists(fs::path(root) / "src/ops"))
+    fail(Hint{"name its folder with --root"}, "gen: {} is no checkout of Tenon", root);
   int stale = 0;
   for (const GeneratedFile& file : all_files()) {
     fs::path path = fs::path(root) / file.path;

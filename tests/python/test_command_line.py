@@ -593,3 +593,19 @@ def test_the_tutorial_runs(tmp_path):
                               capture_output=True)
         assert done.returncode == 0, done.stderr
         assert matches(shown, done.stdout), done.stdout
+
+
+def test_gen_wants_a_checkout(tmp_path):
+    assert "is no checkout of Tenon" in refused("gen", cwd=tmp_path)
+    assert not list(tmp_path.iterdir())
+
+
+def test_an_export_that_fails_makes_no_folder(tmp_path):
+    assert "cannot open" in refused("export", "none.tnx", "-o", "made", cwd=tmp_path)
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_doctor_finds_what_a_variable_has_wrong():
+    done = tenon("doctor", env=os.environ | {"TENON_NUM_THREADS": "abc"})
+    assert "BAD" in done.stdout and "TENON_NUM_THREADS: not a positive number: abc" in done.stdout
+    assert "executables" in done.stdout

@@ -539,3 +539,12 @@ def test_truth_values_of_arrays_are_checked(tmp_path, shape):
             tn.load(tmp_path / name)
     np.save(tmp_path / "fine.npy", np.asfortranarray([[True, False], [False, False]]))
     assert tn.load(tmp_path / "fine.npy").tolist() == [[True, False], [False, False]]
+
+
+@pytest.mark.parametrize("kept", [8, 20, 130, 400])
+def test_an_array_that_is_cut_off_says_so(tmp_path, kept):
+    path = tmp_path / "x.npy"
+    np.save(path, np.arange(100.0))
+    path.write_bytes(path.read_bytes()[:kept])
+    with pytest.raises(tn.Error, match="x.npy: it is cut off"):
+        tn.load(path)
