@@ -294,8 +294,11 @@ void prepare(const CallSpec& spec, Arguments& args, Prepared& p) {
       continue;
     }
     PyObject* value = args.given[i] == Py_None ? nullptr : args.given[i];
-    if (!value && param.required)
-      fail(Fault::type, "{}: argument {} is missing", user_name(*spec.op), param.text);
+    if (!value && param.required) {
+      Hint hint{spec.op->name == "where" ? "where a condition holds says tn.nonzero(condition)"
+                                         : ""};
+      fail(Fault::type, hint, "{}: argument {} is missing", user_name(*spec.op), param.text);
+    }
     if (param.role == CallParam::Role::operand) {
       add_operand(spec, p, value, param.text);
     } else if (!args.rest.empty()) {

@@ -41,6 +41,8 @@ Index read_index(PyObject* o) {
   if (Tensor* given = tensor_in(o)) {
     t = *given;
   } else {
+    nb::object items = nb::borrow(o);
+    if (PyRange_Check(o)) items = nb::steal(PySequence_List(o)), o = items.ptr();
     bool list = PyList_Check(o) || PyTuple_Check(o);
     if (!list && !PyBool_Check(o) && !PyObject_CheckBuffer(o) &&
         !PyObject_HasAttrString(o, "__dlpack__"))

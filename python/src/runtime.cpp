@@ -3,6 +3,9 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
 
+#include <algorithm>
+#include <climits>
+
 #include "backend/cpu/codegen.h"
 #include "base/error.h"
 #include "core.h"
@@ -15,6 +18,20 @@
 
 namespace tn::python {
 namespace {
+
+/// At least `least`; what is above all numbers is the highest one.
+size_t whole_number(nb::handle given, size_t least, std::string_view what) {
+  if (!PyIndex_Check(given.ptr()) || PyBool_Check(given.ptr()))
+    fail(Fault::type, "{}: an integer is needed, not {}", what, nb::repr(given).c_str());
+  nb::object number = nb::steal(PyNumber_Index(given.ptr()));
+  if (!number.is_valid()) throw nb::python_error();
+  if (PyObject_RichCompareBool(number.ptr(), nb::int_(least).ptr(), Py_LT) == 1)
+    fail("{}: at least {} is needed: {}", what, least, nb::repr(number).c_str());
+  size_t value = PyLong_AsSize_t(number.ptr());
+  if (!PyErr_Occurred()) return value;
+  PyErr_Clear();
+  return SIZE_MAX;
+}
 
 /// The tensors in trees of arguments. What else trees hold (flags, names, functions) is left alone.
 Tensors tensors_of(const nb::args& args) {
@@ -70,9 +87,10 @@ void bind_runtime(nb::module_& m) {
   m.def("num_threads", &tn::num_threads, "Threads that take part in a computation.");
   m.def(
       "set_num_threads",
-      [](int count) {
-        if (count < 1) fail("set_num_threads: at least 1 is needed: {}", count);
-        tn::set_num_threads(count);
+      [](nb::handle given) {
+        UserCall call;
+        size_t count = whole_number(given, 1, "set_num_threads");
+        tn::set_num_threads(static_cast<int>(std::min<size_t>(count, INT_MAX)));
       },
       nb::arg("count"));
   m.def("active_memory", &tn::active_memory, "Bytes of all live tensors.");
@@ -81,10 +99,20 @@ void bind_runtime(nb::module_& m) {
   m.def("memory_limit", &tn::memory_limit, "Requests that would need more fail.");
   m.def("reset_peak_memory", &tn::reset_peak_memory);
   m.def("clear_cache", &tn::clear_cache, "Gives the kept blocks back to the system.");
-  m.def("set_memory_limit", &tn::set_memory_limit, nb::arg("bytes"),
-        "Sets the limit and returns the former one; 0 restores the default.");
-  m.def("set_cache_limit", &tn::set_cache_limit, nb::arg("bytes"),
-        "Sets how much is kept for reuse and returns the former limit.");
+  m.def(
+      "set_memory_limit",
+      [](nb::handle bytes) {
+        UserCall call;
+        return tn::set_memory_limit(whole_number(bytes, 0, "set_memory_limit"));
+      },
+      nb::arg("bytes"), "Sets the limit and returns the former one; 0 restores the default.");
+  m.def(
+      "set_cache_limit",
+      [](nb::handle bytes) {
+        UserCall call;
+        return tn::set_cache_limit(whole_number(bytes, 0, "set_cache_limit"));
+      },
+      nb::arg("bytes"), "Sets how much is kept for reuse and returns the former limit.");
 }
 
 }  // namespace tn::python

@@ -85,9 +85,11 @@ nb::object to_list(nb::handle self) {
   return nested_list(t, 0, at);
 }
 
-nb::object item(nb::handle self) {
+nb::object item(nb::handle self, nb::args index) {
   UserCall call;
   Tensor t = self_of(self);
+  if (index.size() > 0)
+    fail(Fault::type, Hint{"x[i].item(), or x.flatten()[i].item()"}, "item: takes no arguments");
   if (t.size() != 1) fail("item: needs a tensor of one element: {}", to_text(*type_of(t)));
   evaluate(t);
   return element_object(t.dtype(), t.data());
@@ -149,7 +151,7 @@ nb::object format_element(nb::handle self, nb::handle form) {
   if (self_of(self).rank() != 0)
     fail(Fault::type, "format: a format needs a tensor of rank 0: {}",
          to_text(*type_of(self_of(self))));
-  return nb::steal(PyObject_Format(item(self).ptr(), form.ptr()));
+  return nb::steal(PyObject_Format(item(self, {}).ptr(), form.ptr()));
 }
 
 nb::object transposed(nb::handle self) {

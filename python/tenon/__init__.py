@@ -18,11 +18,14 @@ from .creation import result_type as result_type
 from .einops_backend import install as _install_einops
 from .numpy_names import average as average
 from .numpy_names import delete as delete
+from .numpy_names import dot as dot
 from .numpy_names import gradient as gradient
 from .numpy_names import histogram as histogram
 from .numpy_names import install as _install_numpy_names
 from .numpy_names import polyfit as polyfit
 from .numpy_names import select as select
+from .numpy_names import tril_indices as tril_indices
+from .numpy_names import triu_indices as triu_indices
 from .numpy_names import unique as unique
 from .numpy_protocol import install as _install_numpy
 from .tensor_names import install as _install_names

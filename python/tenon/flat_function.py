@@ -15,6 +15,8 @@ def check_callable(name: str, f: Any) -> None:
 
 def as_tensors(value: Any, number: Callable[[Any], _core.Tensor] = _core.asarray) -> Any:
     """The tree with tensors, made by `number`, in place of numbers."""
+    if type(value) is _core.Tensor:
+        return value
     return tree.map(lambda x: number(x) if isinstance(x, (bool, int, float, complex)) else x, value)
 
 

@@ -43,6 +43,72 @@ def unique(
     return chosen if len(chosen) > 1 else chosen[0]
 
 
+def dot(
+    x1: Any,
+    x2: Any,
+    lhs_contract: int | Sequence[int] | None = None,
+    rhs_contract: int | Sequence[int] | None = None,
+    lhs_batch: int | Sequence[int] = (),
+    rhs_batch: int | Sequence[int] = (),
+) -> Tensor:
+    """NumPy's product: of vectors their inner product, of matrices `x1 @ x2`, of more axes the sum
+    over the last one of `x1` and the last but one of `x2`.
+
+    With `lhs_contract` and `rhs_contract` the sum over these axes, and with `lhs_batch` and
+    `rhs_batch` such sums for each element of those: XLA's `dot_general`.
+
+        >>> tn.dot([1, 2, 3], [4, 5, 6]).item()
+        32
+        >>> tn.dot(tn.ones((2, 5, 3)), tn.ones((2, 4, 3)), 2, 2, lhs_batch=0, rhs_batch=0).shape
+        (2, 5, 4)
+    """
+    if lhs_contract is not None or rhs_contract is not None or lhs_batch != () or rhs_batch != ():
+        axes = lhs_contract, rhs_contract, lhs_batch, rhs_batch
+        return _core.dot(x1, x2, *axes)  # type: ignore[arg-type]
+    x1, x2 = _core.asarray(x1), _core.asarray(x2)
+    if x1.ndim == 0 or x2.ndim == 0:
+        return _core.multiply(x1, x2)
+    if x2.ndim <= 2:
+        return _core.matmul(x1, x2)
+    return _core.tensordot(x1, x2, axes=([x1.ndim - 1], [x2.ndim - 2]))
+
+
+def tril_indices(n: int, *place: Any, **named: Any) -> Any:
+    """The places on and below diagonal `k` of an n × m matrix: `tril_indices(n, k=0, m=n)`.
+
+    >>> rows, columns = tn.tril_indices(2)
+    >>> rows.tolist(), columns.tolist()
+    ([0, 1, 1], [0, 0, 1])
+    """
+    _refuse_sizes("tril_indices", n, *place)
+    return _core.tril_indices(n, *place, **named)
+
+
+def triu_indices(n: int, *place: Any, **named: Any) -> Any:
+    """The places on and above diagonal `k` of an n × m matrix: `triu_indices(n, k=0, m=n)`.
+
+    >>> rows, columns = tn.triu_indices(2)
+    >>> rows.tolist(), columns.tolist()
+    ([0, 0, 1], [0, 1, 1])
+    """
+    _refuse_sizes("triu_indices", n, *place)
+    return _core.triu_indices(n, *place, **named)
+
+
+# What `k` comes by, its place or its name, says more than a signature.
+for _ours in (tril_indices, triu_indices):
+    _ours.__wrapped__ = getattr(_core, _ours.__name__)  # type: ignore[attr-defined]
+
+
+def _refuse_sizes(name: str, n: Any, k: Any = 0, m: Any = None, *_: Any) -> None:
+    """PyTorch has the number of columns second, where a diagonal beyond the matrix says nothing."""
+    columns = n if m is None else m
+    if all(type(number) is int for number in (n, k, columns)) and k and k >= columns:
+        text = f"{name}: diagonal {k} of {n} rows and {columns} columns is outside"
+        hint = f"write k={k}; PyTorch's {name}(rows, columns, offset) has the columns as m="
+        _core._fail("value", text, hint)
+
+
 def average(
     x: Any,
     axis: int | Sequence[int] | None = None,
@@ -159,7 +225,7 @@ def histogram(
 
 def install(tensor: type) -> None:
     """Methods of tensors under the names above."""
-    for function in (average, delete, gradient, histogram, unique):
+    for function in (average, delete, dot, gradient, histogram, unique):
         setattr(tensor, function.__name__, function)
 
 

@@ -8,6 +8,7 @@ other functions what NumPy gives.
 from __future__ import annotations
 
 from . import _core
+from .numpy_names import dot
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -176,22 +177,18 @@ _ADAPTED: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
 }
 
 
-def _dot(a: Any, b: Any) -> Any:
-    a, b = _core.asarray(a), _core.asarray(b)
-    if a.ndim == 0 or b.ndim == 0:
-        return _core.multiply(a, b)
-    if b.ndim <= 2:
-        return _core.matmul(a, b)
-    return _core.tensordot(a, b, axes=([a.ndim - 1], [b.ndim - 2]))
-
-
 def _where(condition: Any, x: Any = None, y: Any = None) -> Any:
     if x is None and y is None:
         return _core.nonzero(_core.asarray(condition))
     return _core.where(condition, x, y)
 
 
-_OURS: dict[str, Callable[..., Any]] = {"dot": _dot, "where": _where}  # others of the same name
+_OURS: dict[str, Callable[..., Any]] = {  # others of the same name
+    "dot": lambda a, b: dot(a, b),
+    "tril_indices": _core.tril_indices,
+    "triu_indices": _core.triu_indices,
+    "where": _where,
+}
 
 _counterparts: dict[Any, Any] = {}  # by NumPy's function: what `_counterpart` found
 

@@ -76,7 +76,7 @@ def _size(name: str, given: Any) -> int:
     if isinstance(given, bool) or not isinstance(given, (int, float)) or given != given:
         _core._fail("type", f"set_printoptions: {name} is a number, not {given!r}")
     most = 2**31 - 1 if name == "precision" else sys.maxsize
-    return int(max(min(given, most), -1))
+    return int(max(min(given, most), -most))
 
 
 @contextlib.contextmanager

@@ -19,8 +19,9 @@ compiled function draws anew in every call if it captures the state, with
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterator, Sequence
-from typing import TypeAlias
+from typing import SupportsIndex, TypeAlias
 
 from . import _core
 from ._core import DType, Tensor
@@ -71,7 +72,9 @@ state = State()
 
 def seed(number: int) -> None:
     """Begins the calling thread's draws anew, from `key(number)`."""
-    _core._random_seed(number % 2**64)
+    if not isinstance(number, SupportsIndex):
+        _core._fail("type", f"seed: an integer is needed, not {number!r}")
+    _core._random_seed(operator.index(number) % 2**64)
 
 
 def key(seed: int | Tensor) -> Tensor:

@@ -9,7 +9,7 @@ from . import _core
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from typing import Any
 
 _Tensor = _core.Tensor
@@ -34,13 +34,16 @@ def _conversion(name: str, dtype: _core.DType) -> Callable[[_Tensor], _Tensor]:
     return convert
 
 
-def _to(self: _Tensor, target: Any) -> _Tensor:
+def to(self: _Tensor, *target: Any, dtype: Any = None, device: Any = None) -> _Tensor:
     """`x.astype(target)`, or with the element type of another tensor; "cpu": `x`."""
-    if isinstance(target, str):
-        if target != "cpu":
-            _core._fail("value", f"to: tensors are on the CPU; there is no device {target!r} yet")
-        return self
-    return self.astype(target.dtype if isinstance(target, _Tensor) else target)
+    for each in (*target, dtype, device):
+        if isinstance(each, (str, _core.Device)) or each is device:
+            if each is not None and str(each) != "cpu":
+                text = f"to: tensors are on the CPU; there is no device {each!r} yet"
+                _core._fail("value", text, "an element type is x.to(tn.float64)")
+        elif each is not None:
+            self = self.astype(each.dtype if isinstance(each, _Tensor) else each)
+    return self
 
 
 def _clone(self: _Tensor) -> _Tensor:
@@ -163,9 +166,45 @@ def _contiguous(self: _Tensor) -> _Tensor:
     return self
 
 
+def _norm(self: _Tensor, *args: Any, **kwargs: Any) -> _Tensor:
+    """`tn.linalg.norm(x)`."""
+    from .linalg import norm
+
+    return norm(self, *args, **kwargs)
+
+
+def _reversed(self: _Tensor) -> Iterator[_Tensor]:
+    """Along the first axis, from the end."""
+    return iter(_core.flip(self, 0))
+
+
+def _round(self: _Tensor, ndigits: int | None = None) -> _Tensor:
+    return _core.round(self, ndigits or 0)
+
+
+class _Elsewhere:
+    """An attribute that PyTorch has and tensors have not, with what there is instead."""
+
+    def __init__(self, name: str, instead: str) -> None:
+        self._text = f"'Tensor' object has no attribute {name!r}; here: {instead}"
+
+    def __get__(self, tensor: Any, owner: Any) -> Any:
+        raise AttributeError(self._text)
+
+
+_IN_PLACE = {  # what they are made of; tensors do not change
+    "add_": "x += y", "clamp_": "x = x.clamp(low, high)", "copy_": "x[...] = y", "div_": "x /= y",
+    "fill_": "x[...] = value", "mul_": "x *= y", "sub_": "x -= y", "zero_": "x[...] = 0",
+}  # fmt: skip
+_MISSING = {"cuda": "x itself, there are no GPUs yet", "data": "x.detach()"}
+
+
 _METHODS: dict[str, Callable[..., Any]] = {
     **{name: _conversion(name, dtype) for name, dtype in _CONVERSIONS.items()},
-    "to": _to,
+    "to": to,
+    "norm": _norm,
+    "__reversed__": _reversed,
+    "__round__": _round,
     "clone": _clone,
     "numel": _numel,
     "dim": _dim,
@@ -184,3 +223,5 @@ _METHODS: dict[str, Callable[..., Any]] = {
 def install(tensor: type) -> None:
     for name, method in _METHODS.items():
         setattr(tensor, name, method)
+    for name, instead in (_IN_PLACE | _MISSING).items():
+        setattr(tensor, name, _Elsewhere(name, instead))

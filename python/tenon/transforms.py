@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, ParamSpec, TypeVar
 
 from . import _core, tree
-from .flat_function import FlatFunction, check_callable
+from .flat_function import FlatFunction, as_tensors, check_callable
 from .module_changes import without_changes
 
 Function = Callable[..., Any]
@@ -181,7 +181,9 @@ def vmap(f: Callable[P, R], in_axes: Any = 0, out_axes: Any = 0) -> Callable[P, 
         tensor([21., 43.], dtype=float32)
     """
     check_callable("vmap", f)
-    call, traced = _core._call_vmap, without_changes("vmap", f)
+    traced = without_changes("vmap", lambda *args, **kwargs: as_tensors(f(*args, **kwargs)))
+    functools.update_wrapper(traced, f)
+    call = _core._call_vmap
 
     @functools.wraps(f)
     def wrapper(*args: Any, **kwargs: Any) -> Any:

@@ -149,7 +149,10 @@ reveal_type(tn.transpose(tn.ones((2, 3)), 1, 0))  # Tensor
 reveal_type(tn.fft.fft2(tn.ones((2, 2))))  # Tensor
 reveal_type(optim.Adam(nn.Linear(2, 3).parameters(), lr=0.1))  # Adam
 reveal_type(optim.SGD(0.1))  # SGD
-reveal_type(tn.ones(()).item())  # complex
+reveal_type(tn.ones(()).item())  # Any
+loss: float = tn.ones(()).item()
+reveal_type(tn.dot(tn.ones(2), tn.ones(2)))  # Tensor
+reveal_type(tn.ones(2).dot(tn.ones(2)).to(dtype=tn.float64))  # Tensor
 scaled.show("graph")
 scaled(tn.ones(3), by="three")  # error
 scaled()  # error

@@ -464,3 +464,14 @@ def test_default_initialisation_has_pytorchs_bounds():
     ]:
         for parameter in tn.tree.leaves(layer.parameters()):
             assert 0.7 * bound < abs(parameter.numpy()).max() <= bound
+
+
+def test_padding_of_embeddings():
+    layer = nn.Embedding(4, 3, padding_idx=-1)
+    assert layer.padding_idx == 3 and layer.weight[3].tolist() == [0, 0, 0]
+    indices = tn.array([[0, 3, -1], [1, 3, 0]])
+    close(layer(indices), layer.weight.numpy()[indices.numpy()])
+    layer(indices).sum().backward()
+    assert layer.weight.grad.sum(1).tolist() == [6, 3, 0, 0]
+    with pytest.raises(IndexError):
+        nn.Embedding(4, 3, padding_idx=4)

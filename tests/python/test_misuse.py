@@ -198,3 +198,36 @@ def test_modules_are_found_beside_a_list_that_holds_itself():
     for use in (repr, tn.tree.leaves, tn.grad(lambda m: tn.sum(m(tn.ones(3))))):
         with pytest.raises(tn.Error, match="holds itself"):
             use(module)
+
+
+@pytest.mark.parametrize(
+    "call, text",
+    [
+        (lambda: tn.random.seed("a"), "seed: an integer is needed, not 'a'"),
+        (lambda: tn.random.seed(1.5), "seed: an integer is needed, not 1.5"),
+        (lambda: tn.set_num_threads(1.5), "set_num_threads: an integer is needed, not 1.5"),
+        (lambda: tn.set_num_threads(0), "set_num_threads: at least 1 is needed: 0"),
+        (lambda: tn.set_memory_limit("1GB"), "set_memory_limit: an integer is needed, not '1GB'"),
+        (lambda: tn.set_cache_limit(-1), "set_cache_limit: at least 0 is needed: -1"),
+        (lambda: tn.ones(4).item(3), "item: takes no arguments"),
+        (lambda: tn.set_printoptions(precision=-3), "precision is a number from 0 on: -3"),
+        (lambda: tn.optim.lr_scheduler.StepLR(3, 1), "first argument is an optimizer, not a int"),
+        (lambda: tn.where(tn.ones(2) > 0), "tn.nonzero(condition)"),
+        (lambda: tn.triu_indices(3, 3), "PyTorch's triu_indices(rows, columns, offset)"),
+        (lambda: tn.tril_indices(3, 4, 0), "PyTorch's tril_indices(rows, columns, offset)"),
+        (lambda: tn.ones(2).to("float64"), "there is no device 'float64' yet"),
+    ],
+)
+def test_calls_of_new_users_are_told_what_to_do(call, text):
+    with pytest.raises(tn.Error) as raised:
+        call()
+    assert text in str(raised.value)
+
+
+def test_attributes_of_pytorch_name_what_there_is_instead():
+    x = tn.ones(2)
+    for name, instead in {"add_": "x += y", "zero_": "x[...] = 0", "data": "x.detach()"}.items():
+        assert not hasattr(x, name)
+        with pytest.raises(AttributeError) as raised:
+            getattr(x, name)
+        assert instead in str(raised.value)

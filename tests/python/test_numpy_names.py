@@ -400,3 +400,35 @@ def test_examples_in_the_documentation_run():
 
     for module in (linalg, numpy_names):
         assert doctest.testmod(module, extraglobs={"tn": tn}).failed == 0
+
+
+@pytest.mark.parametrize(
+    "shapes",
+    [((3,), (3,)), ((2, 3), (3,)), ((2, 3), (3, 4)), ((), (2,)), ((2, 3), (4, 3, 5)), ((2, 1, 3), (3, 2))],
+)
+def test_dot(shapes):
+    a, b = (RNG.normal(size=shape).astype(np.float32) for shape in shapes)
+    want = np.dot(a, b)
+    for made in (tn.dot(a, b), tn.asarray(a).dot(b), np.dot(tn.asarray(a), b)):
+        assert isinstance(made, tn.Tensor)
+        same(made, want, close=True)
+    with pytest.raises(tn.Error, match="matmul"):
+        tn.dot(tn.ones((2, 3)), tn.ones((2, 3)))
+
+
+def test_a_diagonal_by_name_may_be_outside():
+    same(tn.triu_indices(3, k=3)[0], np.triu_indices(3, k=3)[0])
+    same(tn.tril_indices(3, 1, 4), np.tril_indices(3, 1, 4))
+    same(tn.triu_indices(3, 1), np.triu_indices(3, 1))
+
+
+def test_what_python_asks_of_sequences_and_numbers():
+    x = np.array([[1.25, 2.75], [3.5, 4.5]], np.float32)
+    t = tn.asarray(x)
+    same(list(reversed(t)), list(reversed(x)))
+    same(round(t), np.round(x))
+    same(round(t, 1), np.round(x, 1))
+    same(t[range(1, 2)], x[range(1, 2)])
+    same(t[:, range(0)], x[:, range(0)])
+    same(t.norm(), np.linalg.norm(x), close=True)
+    assert t.to(dtype=tn.float64).dtype == t.to("cpu", tn.float64).dtype == tn.float64

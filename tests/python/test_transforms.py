@@ -550,3 +550,11 @@ def test_checkpoint_saves_memory_in_one_run():
         return tn.memory.peak_memory() - before
 
     assert peak(tn.checkpoint(block)) < 0.6 * peak(block)
+
+
+@pytest.mark.parametrize("number", [2**24 + 1, 1.5, True, 2j])
+def test_numbers_that_functions_return_have_one_type_everywhere(number):
+    x = tn.ones((3, 2))
+    for made in (tn.vmap(lambda _: number)(x), tn.map(lambda _: number, x)):
+        want = tn.asarray(number)
+        assert made.dtype == want.dtype and made.tolist() == [want.item()] * 3

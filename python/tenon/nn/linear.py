@@ -78,7 +78,7 @@ class Embedding(Module):
 
     Negative ones count from the end; one out of bounds is an error, which compiled code checks
     under `tn.debug_indices` only and clamps otherwise. The weight is drawn from the standard normal
-    distribution.
+    distribution; its row at `padding_idx` is zero, and no gradient reaches it.
 
         >>> layer = tn.nn.Embedding(100, 8)
         >>> layer
@@ -87,15 +87,24 @@ class Embedding(Module):
         (1, 3, 8)
     """
 
+    padding_idx: int | None = None
+
     @also_called(embedding_dim="dims")
-    def __init__(self, num_embeddings: int, dims: int) -> None:
+    def __init__(self, num_embeddings: int, dims: int, padding_idx: int | None = None) -> None:
         check_sizes(self, num_embeddings=num_embeddings, dims=dims)
         self.num_embeddings = num_embeddings
         self.dims = dims
         self.weight = tn.random.normal((num_embeddings, dims))
+        if padding_idx is not None:
+            self.weight = self.weight.at[padding_idx].set(0.0)
+            self.padding_idx = range(num_embeddings)[padding_idx]
 
     def forward(self, indices: tn.Tensor) -> tn.Tensor:
-        return tn.embedding(self.weight, indices)
+        rows = tn.embedding(self.weight, indices)
+        if self.padding_idx is None:
+            return rows
+        is_padding = tn.remainder(indices, self.num_embeddings) == self.padding_idx
+        return tn.where(tn.expand_dims(is_padding, -1), tn.stop_gradient(rows), rows)
 
     def as_linear(self, x: tn.Tensor) -> tn.Tensor:
         """`x @ weight.T`: the logits of a model whose last layer has the weight of its first."""

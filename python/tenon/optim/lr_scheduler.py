@@ -61,6 +61,9 @@ class LRScheduler:
 
 
 def rates_of(optimizer: Optimizer) -> list[float]:
+    if not isinstance(optimizer, Optimizer):
+        kind = type(optimizer).__name__
+        _core._fail("type", f"lr_scheduler: the first argument is an optimizer, not a {kind}")
     return [group["lr"] for group in optimizer.param_groups]
 
 
