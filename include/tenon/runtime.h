@@ -63,10 +63,10 @@ class Input {
                   " elements, and its shape " + std::to_string(count));
   }
   /// A size given at run time.
-  Input(int64_t size) : dtype_(TENON_RT_I64), size_(size) {}
+  Input(int64_t size) : dtype_(TENON_RT_I64), is_size_(true), size_(size) {}
 
   tenon_rt_tensor get() const {
-    const void* data = data_ ? data_ : &size_;
+    const void* data = is_size_ ? &size_ : data_;
     return {dtype_, static_cast<int32_t>(shape_.size()), shape_.data(), const_cast<void*>(data),
             nullptr};
   }
@@ -75,6 +75,7 @@ class Input {
   tenon_rt_dtype dtype_;
   const void* data_ = nullptr;
   std::vector<int64_t> shape_;
+  bool is_size_ = false;
   int64_t size_ = 0;
 };
 

@@ -114,7 +114,8 @@ struct Operand {
       : absent(true), place(at) {}
 };
 
-/// A tensor from values in row-major order; the shape defaults to one axis.
+/// A tensor from values in row-major order, as many as the shape has elements; it defaults to one
+/// axis.
 template <class T>
 Tensor array(const std::vector<T>& values, Shape shape);
 template <class T>
@@ -122,8 +123,11 @@ Tensor array(std::initializer_list<T> values) {
   std::vector<T> list(values);
   return array(list, Shape{static_cast<int64_t>(list.size())});
 }
-/// A copy of `bytes` of row-major elements.
+/// A copy of row-major elements. That as many lie there as the shape has is for the caller to see
+/// to, here and in `from_memory`.
 Tensor from_bytes(const void* data, DType dtype, const Shape& shape);
+/// The same of `count` elements. Fails when the shape has more or fewer.
+Tensor from_elements(const void* data, size_t count, DType dtype, const Shape& shape);
 /// Shares foreign memory without a copy; `release(owner)` is called when the last user is gone.
 Tensor from_memory(void* data, DType dtype, const Shape& shape, void* owner, void (*release)(void*),
                    bool read_only = false);
@@ -207,9 +211,9 @@ template <class T>
 Tensor array(const std::vector<T>& values, Shape shape) {
   if constexpr (std::is_same_v<T, bool>) {
     std::vector<uint8_t> bytes(values.begin(), values.end());
-    return from_bytes(bytes.data(), DType::b1, shape);
+    return from_elements(bytes.data(), bytes.size(), DType::b1, shape);
   } else {
-    return from_bytes(values.data(), Tensor::dtype_of<T>(), shape);
+    return from_elements(values.data(), values.size(), Tensor::dtype_of<T>(), shape);
   }
 }
 

@@ -56,6 +56,14 @@ Tensor from_bytes(const void* data, DType dtype, const Shape& shape) {
   return make_data(std::move(buffer), 0, type);
 }
 
+Tensor from_elements(const void* data, size_t count, DType dtype, const Shape& shape) {
+  Dim elements = shape.elements();
+  if (elements != Dim(static_cast<int64_t>(count)))
+    fail(Hint{"give one value for each element"},
+         "array: {} values for the shape {}, of {} elements", count, shape, elements);
+  return from_bytes(data, dtype, shape);
+}
+
 Tensor from_memory(void* data, DType dtype, const Shape& shape, void* owner, void (*release)(void*),
                    bool read_only) {
   RecordScope scope;

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <thread>
 
+#include "errors.h"
 #include "frontend/eval.h"
 #include "ir/node.h"
 #include "run_graph.h"
@@ -27,6 +28,19 @@ TEST_CASE("eval: values in and out") {
   CHECK(Tensor(7).item<int>() == 7);
   CHECK_THROWS_AS(x.item<float>(), UserError);
   CHECK_THROWS_AS(x.data<double>(), UserError);
+}
+
+TEST_CASE("array: as many values as the shape has elements") {
+  CHECK(array(std::vector<float>{1, 2, 3, 4}, {2, 2}).to_vector<float>()[3] == 4);
+  CHECK(array(std::vector<double>{}, {0, 3}).size() == 0);
+  std::vector<float> three{1, 2, 3};
+  std::vector<bool> flags{true, false, true};
+  for (const Shape& shape : {Shape{2, 2}, Shape{2}, Shape{}, Shape{0}, Shape{int64_t{1} << 40}}) {
+    CHECK(contains(error_in([&] { array(three, shape); }), "array: 3 values for the shape"));
+    CHECK(contains(error_in([&] { array(flags, shape); }), "array: 3 values for the shape"));
+  }
+  CHECK(error_in([&] { array(three, {-1, -3}); }) != "");
+  CHECK(error_in([&] { array(three, {int64_t{1} << 40, int64_t{1} << 40}); }) != "");
 }
 
 TEST_CASE("eval: tensors are lazy until asked") {

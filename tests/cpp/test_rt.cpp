@@ -73,6 +73,7 @@ TEST_CASE("the runtime's tensors are checked, passed on and released") {
   CHECK(f.input(0).sizes[0].max == 4);
   CHECK_THROWS_AS(z.data<double>(), rt::Error);
   CHECK_THROWS_AS(rt::Input(x, {2}), rt::Error);
+  CHECK_THROWS_AS(f({rt::Input(TENON_RT_F32, nullptr, {3})}), rt::Error);
   CHECK_THROWS_AS(f({{x, {3}}, 1}), rt::Error);
   CHECK_THROWS_AS(f.input(1), rt::Error);
   CHECK_THROWS_AS(rt::Executable("nowhere.tnx"), rt::Error);
