@@ -82,14 +82,22 @@ std::optional<TensorTree> TracedState::after_call() {
 }
 
 void TracedState::find_replaced(const std::vector<bool>& kept) {
-  std::unordered_map<PyObject*, bool> stays;
-  for (size_t i = 0; i < outputs_.size(); ++i) stays[outputs_[i].ptr()] |= kept[i];
+  struct Place {
+    bool stays = false;
+    size_t last = 0;
+  };
+  std::unordered_map<PyObject*, Place> places;
+  for (size_t i = 0; i < outputs_.size(); ++i) {
+    Place& place = places[outputs_[i].ptr()];
+    place = {place.stays || kept[i], i};
+  }
   std::vector<bool> held = held_by_containers(args_.state_structure());
   size_t first = args_.first_of_state();
   for (size_t k = 0; k < args_.tensors.size(); ++k) {
     if (!args_.is_state(k) || !held[args_.key.at[k] - first]) continue;
-    auto found = stays.find(leaves_[args_.key.at[k]].ptr());
-    if (found != stays.end() && !found->second) replaced_.push_back(k);
+    auto found = places.find(leaves_[args_.key.at[k]].ptr());
+    if (found == places.end() || found->second.stays) continue;
+    replaced_.push_back({k, found->second.last});
   }
 }
 

@@ -32,8 +32,12 @@ class TracedState {
   /// What the function left in the outputs, if there are any; null for leaves that it left alone.
   /// Warns of changes that are lost because they are in inputs only.
   std::optional<TensorTree> after_call();
-  /// The tensors among the arguments that outputs replace for certain: nobody reads them again.
-  const std::vector<size_t>& replaced() const { return replaced_; }
+  /// The tensors among the arguments that outputs replace for certain, and one of the leaves of
+  /// outputs where they were: nobody reads them again.
+  struct Replaced {
+    size_t tensor, leaf;
+  };
+  const std::vector<Replaced>& replaced() const { return replaced_; }
   /// Whether changes of an object in inputs last, because it is in outputs too.
   bool writes(nb::handle object) const;
   void warn_of_lost_change(size_t tensor) const;
@@ -50,7 +54,7 @@ class TracedState {
   Contents contents_;
   Leaves inputs_, outputs_;  // what they held when the function began
   std::optional<Structure> structure_;
-  std::vector<size_t> replaced_;
+  std::vector<Replaced> replaced_;
   std::vector<nb::object> removed_;
 };
 

@@ -35,39 +35,6 @@ std::string name_of_function(nb::handle f) {
   return nb::cast<std::string>(nb::str(nb::getattr(f, "__name__", nb::repr(f))));
 }
 
-/// Takes donated tensors out of their Python objects, and puts them back when the run fails.
-class GivenAway {
- public:
-  GivenAway(const Places& donated, CallArguments& args) : args_(args) {
-    for (size_t k : donated) {
-      Tensor* inside = tensor_in(args.object(k));
-      if (!inside) continue;
-      // Of the state, only what its container and this call alone hold; a variable has its
-      // new value wherever it is held.
-      bool variable = args.is_state(k) && is_variable(*inside->node());
-      if (args.is_state(k) && !variable && Py_REFCNT(args.object(k)) > 2) continue;
-      given_.push_back({inside, k, variable});
-    }
-    for (const Given& given : given_) *given.inside = {};
-  }
-  ~GivenAway() {
-    for (const auto& [inside, k, variable] : given_) {
-      *inside = args_.tensors[k];
-      if (*inside && variable) *inside = as_variable(*inside, args_.gradient(k));
-    }
-  }
-  GivenAway(const GivenAway&) = delete;
-
- private:
-  CallArguments& args_;
-  struct Given {
-    Tensor* inside;
-    size_t tensor;
-    bool variable;
-  };
-  std::vector<Given> given_;
-};
-
 /// "step (train.py:31)".
 std::string place_of_function(nb::handle f) {
   nb::object code = nb::getattr(f, "__code__", nb::none());
@@ -171,6 +138,24 @@ std::string one_line(std::string text) {
   return text;
 }
 
+/// Does what may be done again until it is done: the handler of a signal, such as that of Ctrl-C,
+/// raises in whatever Python code runs, and then half of it is missing. Its error is met
+/// afterwards.
+template <class F>
+void to_the_end(F&& assign) {
+  constexpr int kMost = 10;  // an error that comes each time is of the containers
+  std::exception_ptr error;
+  for (int i = 0; i < kMost; ++i) {
+    try {
+      assign();
+      break;
+    } catch (const nb::python_error&) {
+      if (!error) error = std::current_exception();
+    }
+  }
+  if (error) std::rethrow_exception(error);
+}
+
 }  // namespace
 
 CallKey::Names names_of_arguments(nb::handle f, size_t count) {
@@ -190,9 +175,13 @@ nb::object TraceEntry::run(CallArguments& args, const StateTrees& trees) const {
   if (!args.opened.empty())
     args.tensors.insert(args.tensors.end(), args.opened.begin(), args.opened.end());
   std::optional<GivenAway> away;
-  if (!donated.empty() && !compiled->keeps(args.tensors)) away.emplace(donated, args);
+  if (!donated.empty() && !compiled->keeps(args.tensors)) {
+    evaluate(args.tensors);  // may wait for other threads, which may want what is given away
+    away.emplace(donated, args);
+  }
   bool blocked = lead_to_lost_leaves(args.tensors);
   Tensors made = (*compiled)(args.tensors, args.sizes);
+  if (away) away->replace_by(made);
   away.reset();
   std::span<Tensor> results = std::span(made).first(out->tree.at.size());
   if (blocked) mark_blocked(results);  // state goes on without what it came from
@@ -201,8 +190,10 @@ nb::object TraceEntry::run(CallArguments& args, const StateTrees& trees) const {
   for (const VariableChange& change : variables) change.apply(args, rest);
   if (state) {
     Leaves left = state->with(std::span(made).subspan(results.size(), leaves));
-    assign_leaves(trees.outputs.ptr(), state->tree.structure, left, "compile: outputs",
-                  state->removed);
+    to_the_end([&] {
+      assign_leaves(trees.outputs.ptr(), state->tree.structure, left, "compile: outputs",
+                    state->removed);
+    });
   }
   bool single = out->tree.structure.nodes().size() == 1 && results.size() == 1;
   if (single && out->numbers.empty()) return wrapped(std::move(results[0]));
@@ -416,7 +407,7 @@ FunctionTraces::Entry FunctionTraces::trace(const CallArguments& args, const Ope
       std::make_shared<Compiled>(run, like, std::move(pattern), settings.options, settings.demands);
   if (!may_keep) warn_of_leaks(parameters, args.function);
   std::vector<bool> donated(like.size());
-  for (size_t k : entry->donated) donated[k] = true;
+  for (const Donated& d : entry->donated) donated[d.tensor] = true;
   if (!entry->donated.empty()) made->donate(std::move(donated));
   const std::vector<TypeRef>& types = made->pattern().types;
   entry->key.types.assign(types.begin(),
@@ -449,12 +440,18 @@ Tensors FunctionTraces::run_python(const CallArguments& args, const Tensors& par
     entry.state->removed = state.removed();
   }
   entry.variables = variables.after_call(state, all);
-  entry.donated = state.replaced();
+  for (auto [tensor, leaf] : state.replaced()) {
+    auto& at = entry.state->tree.at;
+    auto found = std::ranges::lower_bound(at, leaf);
+    bool there = found != at.end() && *found == leaf;
+    size_t place = entry.out->tree.at.size() + static_cast<size_t>(found - at.begin());
+    entry.donated.push_back({tensor, there ? place : Donated::kNone});
+  }
   for (const VariableChange& change : entry.variables)
-    if (change.rebound) entry.donated.push_back(change.tensor);
+    if (change.rebound) entry.donated.push_back({change.tensor});
   for (size_t k = 0; k < args.tensors.size(); ++k)
     if (args.is_argument(k) && std::ranges::count(settings.donated, args.part(k)))
-      entry.donated.push_back(k);
+      entry.donated.push_back({k});
   return all;
 }
 

@@ -5,6 +5,7 @@
 #include "base/at_fork.h"
 #include "captured_variables.h"
 #include "frontend/compiled.h"
+#include "given_away.h"
 #include "object_guards.h"
 
 namespace tn::python {
@@ -32,7 +33,7 @@ struct TraceEntry {
   std::optional<ResultTree> out = {}, state = {};  // what it returns, and leaves behind in outputs
   std::vector<VariableChange> variables = {};      // of the state
   ObjectGuards objects = {};                       // what it has read of plain ones
-  Places donated = {};                             // tensors among the arguments
+  std::vector<Donated> donated = {};
   bool returns_shared = false;  // a container that others hold, with what the trace put there
 
   /// Then `args.sizes` has the values of the symbols.

@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "core.h"
 #include "dims.h"
+#include "given_away.h"
 #include "ir/number.h"
 #include "ir/trace.h"
 
@@ -11,13 +12,26 @@ namespace tn::python {
 
 PyTypeObject* tensor_type;
 
+/// Of an object that gave it away, to a call that another thread may be making.
+[[gnu::noinline]] static void wait_for_tensor(PyObject* object, const Tensor* tensor) {
+  nb::object held = nb::borrow(object);
+  while (!*tensor && wait_for_call(tensor)) {
+  }
+  bool only_here = Py_REFCNT(object) == 1;  // what held it has another
+  if (*tensor && !only_here) return;
+  std::string_view call = only_here           ? "on another thread, which has replaced it"
+                          : holder_of(tensor) ? "that still runs"
+                                              : "that is over, or was stopped half-way";
+  fail(Hint{"read it from where the call puts its new value, or give the call a copy"},
+       "Tensor: its memory was given to a call of a compiled function, by donate_argnums or as "
+       "state that the call replaces: {}",
+       call);
+}
+
 Tensor* tensor_in(PyObject* object) {
   if (Py_TYPE(object) != tensor_type && !PyObject_TypeCheck(object, tensor_type)) return nullptr;
   Tensor* tensor = nb::inst_ready(object) ? nb::inst_ptr<Tensor>(object) : nullptr;
-  if (tensor && !*tensor)
-    fail(Hint{"do not use it after the call, or pass a copy"},
-         "Tensor: its memory was given to a call of a compiled function, by donate_argnums or as "
-         "state that the call replaces; that still runs, is over, or was stopped half-way");
+  if (tensor && !*tensor) wait_for_tensor(object, tensor);
   if (!tensor)
     fail(Fault::type, Hint{"a subclass calls super().__init__(data)"},
          "Tensor: an object whose __init__ did not run: {}", Py_TYPE(object)->tp_name);

@@ -4,6 +4,7 @@
 #include <chrono>
 
 #include "base/error.h"
+#include "base/interrupt.h"
 #include "compiler/graph_cache.h"
 #include "frontend/bad_values.h"
 #include "frontend/check.h"
@@ -302,6 +303,47 @@ class Compiled::GivenAway {
   std::vector<std::pair<size_t, TypeRef>> given_;
 };
 
+namespace {
+
+/// The stop points of a run that writes over what it was given. From then on it goes on for a while
+/// when the user wants to stop: it is nearly always over by then, and nothing is lost.
+class Patience {
+ public:
+  explicit Patience(const bool& overwritten)
+      : overwritten_(overwritten),
+        outer_(std::exchange(current, this)),
+        outside_(std::exchange(own_stop_point, stop_point)) {}
+  ~Patience() { current = outer_, own_stop_point = outside_; }
+  Patience(const Patience&) = delete;
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  static constexpr auto kPatience = std::chrono::seconds(3);
+
+  bool lasts() {
+    if (!overwritten_ || stop_wanted) return false;
+    if (end_ == Clock::time_point()) end_ = Clock::now() + kPatience;
+    return Clock::now() < end_;
+  }
+  static void stop_point() {
+    if (current->lasts()) return;
+    struct Outside {
+      Outside() { own_stop_point = current->outside_; }
+      ~Outside() { own_stop_point = stop_point; }
+    } outside;
+    stop_if_asked();
+  }
+  const bool& overwritten_;
+  Patience* outer_;
+  void (*outside_)();
+  Clock::time_point end_ = {};
+  static thread_local Patience* current;
+};
+
+thread_local Patience* Patience::current = nullptr;
+
+}  // namespace
+
 Tensors Compiled::operator()(std::span<Tensor> args, std::span<const Binding> sizes) const {
   RecordScope scope;
   if (is_recorded(args)) return record(args, sizes);
@@ -321,6 +363,7 @@ Tensors Compiled::operator()(std::span<Tensor> args, std::span<const Binding> si
   std::vector<Bound> kept;
   if (looking || checking) kept = in;  // nothing is written over then
   GivenAway given(traced_.differentiable ? std::vector<bool>() : options_.donated, args, in);
+  Patience patience(given.overwritten);
   tell_ops(ready->ops, ready->lasts);
   if (checking)
     run_checked(in, out, sizes);

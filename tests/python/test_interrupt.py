@@ -106,6 +106,127 @@ else:
 """)
 
 
+TRAINING = """
+from tenon import nn, optim
+model = nn.Sequential(nn.Linear(2, 256), nn.gelu, nn.Linear(256, 256), nn.gelu, nn.Linear(256, 1))
+optimizer = optim.AdamW(learning_rate=1e-3)
+state = [model.state, optimizer.state]
+@tn.compile(inputs=state, outputs=state)
+def step(x):
+    loss, gradients = nn.value_and_grad(model, lambda x: (model(x) ** 2).mean())(x)
+    optimizer.update(model, gradients)
+    return loss
+x = tn.random.normal((512, 2))
+for _ in range(3):
+    step(x).item()
+"""
+
+
+def test_a_model_survives_interrupts_of_its_training():
+    """The handler of the signal raises in Python code: where containers get their new tensors."""
+    run(TRAINING + """
+def train():
+    while True:
+        step(x).item()
+AFTER = 0.1
+for _ in range(15):
+    before = optimizer.state["step"].item()
+    interrupted(train)
+    assert optimizer.state["step"].item() >= before
+    assert np.isfinite(sum(float(p.sum()) for p in tn.tree.leaves(model.parameters())))
+step(x).item()
+""")
+
+
+def test_what_a_step_makes_is_whole_when_a_handler_raises_while_it_is_stored():
+    run("""
+class Module:
+    def __init__(self):
+        self.values = {"a": tn.ones(10), "b": tn.ones(10), "c": 1}
+    @property
+    def state(self):
+        if armed and armed.pop():
+            os.kill(os.getpid(), signal.SIGINT)
+            for _ in range(10):  # the handler runs here
+                pass
+        return self.values
+armed, modules = [], [Module(), Module()]
+@tn.compile(inputs=modules, outputs=modules)
+def step():
+    for m in modules:
+        for name in "ab":
+            m.values[name] = m.values[name] + 1
+step(), step()
+for count in range(12):  # questions before the one that the signal comes in
+    armed[:] = [True] + [False] * count
+    before = modules[0].values["a"][0].item()
+    try:
+        step()
+    except KeyboardInterrupt:
+        pass
+    now = {v[0].item() for m in modules for v in (m.values["a"], m.values["b"])}
+    assert now in ({before}, {before + 1}), (before, now)
+""")
+
+
+def test_a_scan_of_a_step_that_writes_over_its_state_comes_to_its_end():
+    run("""
+state = {"n": tn.ones(1000), "m": tn.ones(10)}
+@tn.compile(inputs=state, outputs=state)
+def step():
+    state["n"] = state["n"] + 1
+    last = tn.scan(lambda c, _: (tn.tanh(c * 1.01), None), tn.sum(state["n"]), length=1_000_000)[0]
+    state["m"] = state["m"] + last
+step()
+AFTER = 0.2
+def steps():
+    while True:
+        step()
+interrupted(steps)
+assert state["n"][0].item() > 1 and state["m"].shape == (10,)
+""")
+
+
+def test_readers_of_a_model_wait_for_its_training():
+    run(TRAINING + """
+over, failed, count = threading.Event(), [], []
+def read():
+    try:
+        while not over.is_set():
+            np.asarray(model.layers[2].weight).sum(), model(x[:4]).sum().item(), model.state_dict()
+            count.append(1)
+    except BaseException as error:
+        failed.append(error)
+threads = [threading.Thread(target=read) for _ in range(3)]
+for t in threads:
+    t.start()
+for _ in range(50):
+    step(x).item()
+while not count:
+    step(x).item()
+over.set()
+for t in threads:
+    t.join()
+assert not failed, failed
+""")
+
+
+def test_a_donated_argument_is_gone_for_those_who_waited_for_it():
+    run("""
+def slow(x):
+    return x * tn.scan(lambda c, _: (tn.tanh(c * 1.01), None), x[0], length=100_000)[0]
+x = tn.ones(1000)
+thread = threading.Thread(target=tn.compile(slow, donate_argnums=0), args=(x,))
+thread.start()
+try:
+    while True:
+        x.sum().item()
+except tn.Error as error:
+    assert "that is over" in str(error), error
+thread.join()
+""")
+
+
 def test_a_donated_argument_is_there_after_an_interrupt():
     run("""
 x = tn.ones(1000)
