@@ -179,7 +179,7 @@ nb::object TraceEntry::run(CallArguments& args, const StateTrees& trees) const {
     evaluate(args.tensors);  // may wait for other threads, which may want what is given away
     away.emplace(donated, args);
   }
-  bool blocked = lead_to_lost_leaves(args.tensors);
+  bool blocked = compiled->loses_leaves(args.tensors);
   Tensors made = (*compiled)(args.tensors, args.sizes);
   if (away) away->replace_by(made);
   away.reset();

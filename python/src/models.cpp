@@ -250,8 +250,7 @@ void refuse_transforms(nb::handle given) {
 /// backward() fails where it comes to what a file made from these.
 void end_derivatives(nb::handle given, nb::handle results) {
   UserCall place;
-  auto on_path = [](const Tensor& t) { return watch_bits(*t.node()) & kOnPath; };
-  if (std::ranges::any_of(read_tensors(given), on_path)) mark_blocked(read_tensors(results));
+  if (lead_to_leaves(read_tensors(given))) mark_blocked(read_tensors(results));
 }
 
 }  // namespace

@@ -65,7 +65,10 @@ Compiled::Compiled(const Function& f, std::span<const Tensor> like, Pattern patt
       set_watch_bits(*params[i].node(), watched_[i] & kKept ? kOnPath | watched_[i] : watched_[i]);
       if (is_number(like[i])) params[i] = as_number(std::move(params[i]));
     }
-    return f(params);
+    Tensors made = f(params);
+    makes_leaves_ = std::ranges::any_of(
+        params, [](const Tensor& t) { return (watch_bits(*t.node()) & (kLeaf | kKept)) == kLeaf; });
+    return made;
   };
   double traced_ms = 0;
   {
@@ -100,6 +103,10 @@ bool Compiled::is_recorded(std::span<const Tensor> args) const {
   bool has_effects = traced_.graph.outputs.size() > traced_.results;
   return traced_.bound || Trace::tracing() || (traced_.differentiable && has_effects) ||
          std::any_of(args.begin(), args.end(), is_watched);
+}
+
+bool Compiled::loses_leaves(std::span<const Tensor> args) const {
+  return makes_leaves_ || lead_to_lost_leaves(args) || lead_to_lost_leaves(traced_.leaves);
 }
 
 Tensors Compiled::record(std::span<const Tensor> args, std::span<const Binding> sizes) const {

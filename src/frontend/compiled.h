@@ -61,6 +61,10 @@ class Compiled {
   bool keeps(std::span<const Tensor> args) const {
     return is_recorded(args) || traced_.differentiable;
   }
+  /// Whether leaves of backward() are behind what a call computes, and no ops will lead there: what
+  /// lead_to_lost_leaves says of arguments and of what the function takes from outside, or
+  /// parameters of modules that it calls, which would have become leaves.
+  bool loses_leaves(std::span<const Tensor> args) const;
   /// Of the arguments that it was traced for.
   const std::vector<uint8_t>& watched() const { return watched_; }
   /// The types it serves, and what else must hold of sizes.
@@ -124,6 +128,7 @@ class Compiled {
   std::vector<SizeGuard> guards_;  // what the pattern does not say
   RunDemands demands_;
   DType narrow_;
+  bool makes_leaves_ = false;  // of parameters
   mutable Deadline deadline_;
   mutable std::optional<Tuned> tuned_choice_;  // what turned out to be fastest
   mutable std::shared_ptr<const CompiledGraph> code_;

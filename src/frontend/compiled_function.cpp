@@ -157,7 +157,7 @@ Tensors CompiledFunction::operator()(Tensors&& args) const {
   if (is_compile_disabled()) return state_->f(args);
   std::vector<Binding> sizes;
   Entry entry = state_->entry(args, sizes);
-  bool blocked = lead_to_lost_leaves(args);
+  bool blocked = entry->loses_leaves(args);
   Tensors results = (*entry)(args, sizes);
   if (blocked) mark_blocked(results);
   return results;

@@ -17,6 +17,7 @@
 #include "ir/interned.h"
 #include "ir/rewrite.h"
 #include "ir/trace.h"
+#include "ir/watch.h"
 #include "tenon/files.h"
 #include "transforms/tape.h"
 
@@ -87,6 +88,7 @@ Tensors Executable::operator()(const Tensors& args, const std::vector<int64_t>& 
   results.reserve(out.size());
   for (ProgramValue& r : out)
     results.push_back(make_data(std::move(r.value.buffer), r.value.offset, r.type));
+  if (lead_to_leaves(args)) mark_blocked(results);
   return results;
 }
 

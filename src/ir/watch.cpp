@@ -34,6 +34,12 @@ bool lead_to_lost_leaves(std::span<const Tensor> operands) {
          });
 }
 
+bool lead_to_leaves(std::span<const Tensor> operands) {
+  return inherited && std::ranges::any_of(operands, [](const Tensor& t) {
+           return watch_bits(*t.node()) & kOnPath;
+         });
+}
+
 void mark_blocked(std::span<const Tensor> results) {
   for (const Tensor& t : results)
     if (t && !t.node()->op && is_inexact(t.dtype())) set_watch_bits(*t.node(), kOnPath);

@@ -44,6 +44,8 @@ inline bool is_variable(const Node& node) {
 /// Whether gradients are wanted behind one of `operands` for which nothing is kept when it is
 /// computed.
 bool lead_to_lost_leaves(std::span<const Tensor> operands);
+/// Whether there is a leaf behind one of them.
+bool lead_to_leaves(std::span<const Tensor> operands);
 /// Marks what was computed at once from such: backward() says that it cannot go on there, instead
 /// of giving no gradients.
 void mark_blocked(std::span<const Tensor> results);

@@ -165,9 +165,10 @@ Tensor cotangent_of(const Tensor& loss, const Tensor& given) {
   if (!node.op)
     fail(
         Hint{"give the parameters to an optimizer, or call requires_grad_() on them, before the "
-             "compiled part is called; detach() its result where no gradients are wanted"},
+             "compiled part is called; call the function itself instead of an executable; detach() "
+             "the result where no gradients are wanted"},
         "backward: {} behind the loss was computed at once by a compiled part, whose parameters do "
-        "not require gradients",
+        "not require gradients, or by an executable",
         *type_of(end));
   if (node.op == &param_leaf) fail_outside(end, "backward() leads to an argument");
   fail(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import functools
 
 import pytest
 
@@ -80,6 +81,27 @@ def test_gradients_that_nobody_asked_for_in_time_are_not_lost_in_silence() -> No
     optimizer.zero_grad()
     model(X)
     assert model.encoder.stats().traces == traces + 1
+
+
+@pytest.mark.parametrize("how", ["module", "closure", "state", "argument"])
+@pytest.mark.parametrize("calls", [1, 2])
+def test_a_compiled_part_before_a_plain_call_of_it_says_so_too(how: str, calls: int) -> None:
+    """Its parameters become leaves when it is called, whoever calls it."""
+    part = Linear(4, 1)
+    compiled = {
+        "module": tn.compile(part),
+        "closure": tn.compile(lambda x: part(x)),
+        "state": tn.compile(lambda x: part(x), inputs=part.state),
+        "argument": functools.partial(tn.compile(lambda m, x: m(x)), part),
+    }[how]
+    for _ in range(calls):
+        made = compiled(X)
+    with pytest.raises(ValueError, match="computed at once by a compiled part"):
+        (made.mean() + part(X * 0).sum()).backward()
+    with tn.no_grad():
+        made = compiled(X)
+    (made.mean() + part(X * 0).sum()).backward()
+    assert part.bias.grad.item() == len(X)
 
 
 def test_a_compiled_part_after_a_plain_one_says_so_too() -> None:

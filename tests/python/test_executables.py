@@ -285,6 +285,17 @@ def test_inside_transforms_and_compiled_functions():
         tn.grad(lambda x: doubled()(x).sum())(tn.ones(3))
 
 
+def test_backward_refuses_what_an_executable_made():
+    x = tn.ones(3, requires_grad=True)
+    made = doubled()(x)
+    assert made.tolist() == [2, 2, 2]
+    with pytest.raises(tn.Error, match="by an executable"):
+        (made.sum() + x.sum()).backward()
+    assert x.grad is None
+    (made.detach().sum() + x.sum()).backward()
+    assert x.grad.tolist() == [1, 1, 1]
+
+
 def test_threads():
     failures = []
 
