@@ -15,14 +15,15 @@ Tensors promoted(std::string_view op, const Tensors& in) {
   return both;
 }
 
-/// Euclid's algorithm, on all elements at once until the last one is done.
+/// Euclid's algorithm, on all elements at once until the last one is done. The lowest number of a
+/// type is its own magnitude, and remainders have its sign.
 Tensor common_divisor(const Tensors& both) {
   auto go_on = [](const Tensors& at) -> Tensors { return {tn::any(at[1] != 0)}; };
   auto step = [](const Tensors& at) -> Tensors {
     Tensor done = at[1] == 0;
     return {tn::where(done, at[0], at[1]), tn::where(done, at[1], tn::remainder(at[0], at[1]))};
   };
-  return tn::while_loop(go_on, step, both)[0];
+  return tn::abs(tn::while_loop(go_on, step, both)[0]);
 }
 
 }  // namespace

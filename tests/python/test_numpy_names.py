@@ -432,3 +432,11 @@ def test_what_python_asks_of_sequences_and_numbers():
     same(t[:, range(0)], x[:, range(0)])
     same(t.norm(), np.linalg.norm(x), close=True)
     assert t.to(dtype=tn.float64).dtype == t.to("cpu", tn.float64).dtype == tn.float64
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.int16, np.int32, np.int64])
+@pytest.mark.parametrize("name", ["gcd", "lcm"])
+def test_divisors_of_the_lowest_number(name, dtype):
+    low = np.iinfo(dtype).min
+    a, b = np.array([low, low, 6, low, 0, low], dtype), np.array([0, 6, low, low, low, 3], dtype)
+    same(getattr(tn, name)(a, b), getattr(np, name)(a, b))
