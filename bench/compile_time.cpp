@@ -8,7 +8,6 @@
 #include "every_operation.h"
 #include "fuzz_graph.h"
 #include "goal.h"
-#include "loop/step_source.h"
 #include "passes/pipeline.h"
 
 namespace tn::bench {
@@ -57,14 +56,12 @@ static void random_graphs(benchmark::State& state) {
       Graph graph = fuzz_graph(seed);
       CompileOptions options{.effort = Effort::e2, .off = {"bundle"}};
       cpu::clear_kernel_cache();
-      CompileReport report;
       std::shared_ptr<const Plan> plan;
-      worst =
-          std::max(worst, process_nanoseconds([&] { plan = compile(graph, options, &report); }));
+      worst = std::max(worst, process_nanoseconds([&] { plan = compile(graph, options); }));
       cpu::clear_kernel_cache();
       for (const Step& step : plan->steps)
-        if (step.source->kernel && !step.source->op)
-          worst_kernel = std::max(worst_kernel, nanoseconds_for(*step.source->kernel));
+        if (auto* call = std::get_if<KernelStep>(&step.what))
+          worst_kernel = std::max(worst_kernel, nanoseconds_for(*call->kernel));
     }
   bool kernels = state.range(0) != 0;
   report_worst(state, kernels ? worst_kernel : worst, kernels ? kKernelGoal : kGraphGoal);

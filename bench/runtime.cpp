@@ -6,7 +6,7 @@
 #include "compiler/memory.h"
 #include "compiler/placement.h"
 #include "goal.h"
-#include "runtime/plan.h"
+#include "plan/plan.h"
 #include "runtime/threads.h"
 
 namespace tn::bench {
@@ -19,7 +19,7 @@ static Plan chain(int32_t steps) {
   plan.inputs = 1;
   for (int32_t s = 0; s < steps; ++s) {
     plan.bytes.push_back(4096);
-    plan.steps.push_back({nothing, nullptr, {s, s + 1}, {}, {1}});
+    plan.steps.push_back({HostStep{nothing, nullptr}, {s, s + 1}, {}, {1}});
   }
   plan.outputs.push_back({steps, 0});
   return plan;

@@ -6,19 +6,20 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 
-BELOW_COMPILER = "base runtime ir loop ops transforms passes backend"
+BELOW_COMPILER = "base runtime ir loop plan ops transforms passes backend"
 MAY_SEE = {  # folder of src/: what it may include, besides itself and the public headers
     "base": "",
     "runtime": "base",
     "ir": "base runtime",
     "loop": "base runtime ir",
-    "ops": "base runtime ir loop",
+    "plan": "base runtime ir loop",
+    "ops": "base runtime ir loop plan",
     "transforms": "base ir loop ops",
     "passes": "base runtime ir loop ops",
-    "backend": "base runtime ir loop",
+    "backend": "base runtime ir loop plan ops",
     "compiler": BELOW_COMPILER,
     "executable": BELOW_COMPILER + " compiler",
-    "rt": "base runtime ir loop ops backend compiler executable",
+    "rt": "base runtime ir loop plan ops backend compiler executable",
     "frontend": BELOW_COMPILER + " compiler executable",
     "nn": "base ir ops transforms",
     "model": BELOW_COMPILER + " compiler executable frontend nn",

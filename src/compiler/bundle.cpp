@@ -3,27 +3,10 @@
 #include <algorithm>
 #include <set>
 
-#include "loop/step_source.h"
+#include "runtime/native.h"
 
 namespace tn {
 namespace {
-
-constexpr size_t kMostKernels = 64;
-
-struct Bundle {
-  std::vector<std::shared_ptr<const void>> kernels;
-  std::vector<size_t> buffers, scalars;  // where those of each kernel begin
-};
-
-void run_bundle(const void* data, const StepCall& call) {
-  const Bundle& bundle = *static_cast<const Bundle*>(data);
-  NativeCall calls[kMostKernels];
-  size_t count = bundle.kernels.size();
-  for (size_t i = 0; i < count; ++i)
-    calls[i] = {static_cast<const NativeKernel*>(bundle.kernels[i].get()),
-                call.buffers + bundle.buffers[i], call.scalars + bundle.scalars[i]};
-  run_together({calls, count}, call.stream);
-}
 
 class Bundler {
  public:
@@ -47,10 +30,10 @@ class Bundler {
   }
 
  private:
-  /// A native kernel of one phase; a step that has no code yet counts as one.
+  /// A native kernel of one phase; one that has no code yet counts as such.
   static bool is_simple(const Step& step) {
-    if (!step.run) return true;
-    return step.run == run_native && !static_cast<const NativeKernel*>(step.data.get())->finish;
+    auto* kernel = std::get_if<KernelStep>(&step.what);
+    return kernel && !kernel->program && !(kernel->code && kernel->code->finish);
   }
   static bool is_written(const Step& step, size_t place) {
     return std::ranges::count(step.writes, static_cast<int32_t>(place)) > 0;
@@ -58,7 +41,7 @@ class Bundler {
 
   /// Whether `step` needs nothing of the open ones, and they nothing that it overwrites.
   bool can_join(const Step& step) const {
-    if (!is_simple(step) || open_.size() >= kMostKernels) return false;
+    if (!is_simple(step) || open_.size() >= BundleStep::kMost) return false;
     for (size_t i = 0; i < step.buffers.size(); ++i) {
       int32_t b = step.buffers[i];
       if (written_.count(b) || (is_written(step, i) && read_.count(b))) return false;
@@ -73,13 +56,9 @@ class Bundler {
   }
 
   Step joined() {
-    auto bundle = std::make_shared<Bundle>();
-    Step out{run_bundle, bundle, {}, {}};
+    Step out{BundleStep{}};
     for (const Step& step : open_) {
       auto first = static_cast<int32_t>(out.buffers.size());
-      bundle->kernels.push_back(step.data);
-      bundle->buffers.push_back(out.buffers.size());
-      bundle->scalars.push_back(out.scalars.size());
       out.buffers.insert(out.buffers.end(), step.buffers.begin(), step.buffers.end());
       out.scalars.insert(out.scalars.end(), step.scalars.begin(), step.scalars.end());
       for (int32_t place : step.writes) out.writes.push_back(first + place);
@@ -91,9 +70,8 @@ class Bundler {
       return std::ranges::count(out.buffers, out.buffers[static_cast<size_t>(pair.input)]) > 1;
     });
     out.name = open_[0].name + " and others";
-    out.place = open_[0].place;
-    if (open_[0].source)
-      out.source = std::make_shared<const StepSource>(StepSource{.parts = open_});
+    out.loc = open_[0].loc;
+    std::get<BundleStep>(out.what).parts = std::move(open_);
     return out;
   }
 
@@ -103,10 +81,6 @@ class Bundler {
 };
 
 }  // namespace
-
-void run_native(const void* data, const StepCall& call) {
-  run(*static_cast<const NativeKernel*>(data), call.buffers, call.scalars, call.stream);
-}
 
 int bundle_steps(Plan& plan) { return Bundler(plan).run(); }
 

@@ -3,8 +3,8 @@
 #include "base/at_fork.h"
 #include "ir/decision.h"
 #include "ir/graph.h"
+#include "plan/plan.h"
 #include "runtime/cpu_level.h"
-#include "runtime/plan.h"
 
 namespace tn {
 

@@ -1,7 +1,7 @@
 #pragma once
 // Running a graph once, now: for values that the compiler wants to know.
 #include "ir/graph.h"
-#include "runtime/plan.h"
+#include "plan/plan.h"
 
 namespace tn {
 

@@ -30,7 +30,7 @@ Plan sketch(const StoredValues& values, int inputs) {
     plan.bytes.push_back(value.bytes);
   }
   for (const StoredValues::Item& item : values.items) {
-    Step step{nullptr, nullptr, {}, {}};
+    Step step{KernelStep{}};
     for (int r : item.reads) step.buffers.push_back(inputs + r);
     for (int w : item.writes) {
       step.writes.push_back(static_cast<int32_t>(step.buffers.size()));

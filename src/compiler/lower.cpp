@@ -37,23 +37,23 @@ std::shared_ptr<const Plan> Lowerer::lower() {
     }
   }
   return_outputs();
+  tell_loops();
   plan_memory(*plan_, options_.planning());
   return plan_;
 }
 
-static void run_program(const void* data, const StepCall& call) {
-  loop::run(*static_cast<const loop::Program*>(data), call.buffers, call.scalars);
-}
-
-void Lowerer::add_kernel(const loop::Kernel& kernel, std::vector<int32_t> buffers,
+void Lowerer::add_kernel(loop::Kernel kernel, std::vector<int32_t> buffers,
                          std::vector<int32_t> scalars) {
-  Step& step = add_step(kernel, access_of(kernel), std::move(buffers), std::move(scalars));
-  step.run = run_program;
-  step.data = loop::prepare(kernel, {});
+  auto kept = std::make_shared<const loop::Kernel>(std::move(kernel));
+  Step& step = add_step(kept, access_of(*kept), std::move(buffers), std::move(scalars));
+  std::get<KernelStep>(step.what).program = loop::prepare(*kept, {});
 }
 
 void Lowerer::name_step(const std::vector<const GraphOp*>& ops) {
-  if (!plan_->steps.empty()) plan_->steps.back().name = step_name(ops);
+  if (plan_->steps.empty()) return;
+  Step& step = plan_->steps.back();
+  step.name = step_name(ops);
+  for (const GraphOp* op : ops) step.ops.push_back({op->op, type(op->out), op->loc});
 }
 
 void Lowerer::copy(Val v) {
@@ -64,7 +64,7 @@ void Lowerer::copy(Val v) {
   maker.start();
   maker.copy(v);
   loop::Kernel kernel = maker.finish();
-  add_kernel(kernel, std::move(maker.buffers), std::move(maker.scalars));
+  add_kernel(std::move(kernel), std::move(maker.buffers), std::move(maker.scalars));
 }
 
 void Lowerer::lower_nest(const GraphOp& op) {
@@ -114,7 +114,7 @@ void Lowerer::lower_group(int root) {
   maker.start();
   for (const GraphOp* op : ops) maker.compute(*op);
   loop::Kernel kernel = maker.finish();
-  add_kernel(kernel, std::move(maker.buffers), std::move(maker.scalars));
+  add_kernel(std::move(kernel), std::move(maker.buffers), std::move(maker.scalars));
   name_step(ops);
 }
 

@@ -15,8 +15,7 @@ class Lowerer : PlanBuilder {
   void lower_nest(const GraphOp& op);
   /// The op that makes `v` where every reader computes it again; null otherwise.
   const GraphOp* inlined(Val v) const;
-  void add_kernel(const loop::Kernel& kernel, std::vector<int32_t> buffers,
-                  std::vector<int32_t> scalars);
+  void add_kernel(loop::Kernel kernel, std::vector<int32_t> buffers, std::vector<int32_t> scalars);
   /// The last step computes these.
   void name_step(const std::vector<const GraphOp*>& ops);
   void copy(Val v) override;

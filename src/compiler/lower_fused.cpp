@@ -10,80 +10,11 @@
 #include "compiler/stopwatch.h"
 #include "ir/interned.h"
 #include "ir/rewrite.h"
-#include "ir/written.h"
 #include "loop/interpreter.h"
-#include "loop/step_source.h"
-#include "runtime/strided_copy.h"
 
 namespace tn {
 
-/// A library call with operands in place, and the kernel that works on its blocks. Buffers of a
-/// step: the operands, the result, those of the kernel, then room for the call.
-struct FusedLowerer::Tiled {
-  const Attrs* attrs;
-  const ops::TiledForm* form;
-  std::vector<TypeRef> in, out;
-  std::vector<Strided> at = {};
-  BufferRef packed = {};
-  ops::TileRoom room = {};
-  int32_t room_at[ops::TileRoom::kPieces] = {};  // among the buffers of the step
-  std::shared_ptr<const NativeKernel> work = {};
-  std::shared_ptr<const loop::Program> after = {};  // where the work has no machine code
-};
-
-namespace {
-
-constexpr int kNoCluster = -1;
-
-using Tiled = FusedLowerer::Tiled;
-
-void run_program(const void* data, const StepCall& call) {
-  loop::run(*static_cast<const loop::Program*>(data), call.buffers, call.scalars);
-}
-
-const void* attr_data(const Tiled& tiled) { return tiled.attrs ? tiled.attrs->data : nullptr; }
-
-struct Copy {
-  int64_t element_bytes, offset;
-  std::vector<int64_t> extents = {}, strides = {};
-};
-
-void run_copy(const void* data, const StepCall& call) {
-  const Copy& c = *static_cast<const Copy*>(data);
-  copy_strided(c.element_bytes, c.extents, c.strides,
-               static_cast<const char*>(call.buffers[0]) + c.offset, call.buffers[1]);
-}
-
-struct TiledRun {
-  const Tiled* tiled;
-  const StepCall* call;
-};
-
-void work_on_tile(const void* data, const KernelTile& tile) {
-  const TiledRun& r = *static_cast<const TiledRun*>(data);
-  run_tile(*r.tiled->work, r.call->buffers + r.tiled->in.size() + 1, r.call->scalars, tile);
-}
-
-void run_tiled(const void* data, const StepCall& call) {
-  const Tiled& t = *static_cast<const Tiled*>(data);
-  TiledRun self{&t, &call};
-  ops::TiledCall tiled{attr_data(t),
-                       t.in,
-                       t.out,
-                       t.at,
-                       call.buffers,
-                       call.buffers[t.in.size()],
-                       t.packed ? t.packed.data() : nullptr,
-                       t.room,
-                       {}};
-  for (int i = 0; i < ops::TileRoom::kPieces; ++i)
-    if (t.room.bytes[i]) tiled.room.at[i] = call.buffers[t.room_at[i]];
-  if (t.work) tiled.work = {work_on_tile, &self};
-  t.form->run(tiled);
-  if (t.after) loop::run(*t.after, call.buffers + t.in.size() + 1, call.scalars);
-}
-
-}  // namespace
+static constexpr int kNoCluster = -1;
 
 FusedLowerer::FusedLowerer(KernelSet& set, const Graph& graph, std::span<const Binding> sizes,
                            CompileCounts& counts, CompileReport* report)
@@ -92,15 +23,13 @@ FusedLowerer::FusedLowerer(KernelSet& set, const Graph& graph, std::span<const B
 void FusedLowerer::add_steps() {
   Stopwatch lowering(counts_.lowering_ms, CompileStage::lowering);
   for (size_t i = 0; i < set_.order.size(); ++i) {
-    size_t before = plan_->steps.size(), told = report_ ? report_->loops.size() : 0;
+    size_t before = plan_->steps.size();
     lower(set_.order[i]);
-    if (i >= set_.names.size() || plan_->steps.size() == before) continue;
-    Step& step = plan_->steps.back();
-    step.name = set_.names[i];
-    if (report_ && scope_of(Loc{step.place}))
-      report_->loops.insert(told, format("# {}\n", step.name));
+    if (i < set_.names.size() && plan_->steps.size() > before)
+      plan_->steps.back().name = set_.names[i];
   }
   return_outputs();
+  tell_loops();
 }
 
 int64_t FusedLowerer::memory() {
@@ -133,26 +62,20 @@ void FusedLowerer::lower(int item) {
     lower_cluster(~item);
   else
     lower_alone(graph_.ops[static_cast<size_t>(item)]);
-  if (report_ && plan_->steps.size() > before) tell_ops(item);
+  if (plan_->steps.size() > before) add_ops(item);
 }
 
 /// The last step computes them; those before it copied operands.
-void FusedLowerer::tell_ops(int item) {
+void FusedLowerer::add_ops(int item) {
   Step& step = plan_->steps.back();
-  if (!step.source) return;
-  auto source = std::make_shared<StepSource>(*step.source);
   auto add = [&](int n) {
     const GraphOp& op = graph_.ops[static_cast<size_t>(n)];
-    source->ops.push_back({op.op, type(op.out), op.loc});
+    step.ops.push_back({op.op, type(op.out), op.loc});
   };
-  if (item >= 0) {
-    add(item);
-  } else {
-    const FusedOps& cluster = set_.clusters[static_cast<size_t>(~item)];
-    if (cluster.hero >= 0 && source->op) add(cluster.hero);
-    for (int m : cluster.members) add(m);
-  }
-  step.source = std::move(source);
+  if (item >= 0) return add(item);
+  const FusedOps& cluster = set_.clusters[static_cast<size_t>(~item)];
+  if (cluster.hero >= 0 && step.library()) add(cluster.hero);
+  for (int m : cluster.members) add(m);
 }
 
 /// Views are looked through on demand: inside kernels they are coordinates.
@@ -178,16 +101,16 @@ void FusedLowerer::copy(Val v) {
 /// has no strides at others, the library copies it.
 void FusedLowerer::add_copy(Val v, const Home& from) {
   invariant(from.kind == Home::Kind::buffer, "a number is copied without a kernel");
-  auto copy = std::make_shared<Copy>();
-  copy->element_bytes = static_cast<int64_t>(size_of(type(v)->dtype));
-  copy->offset = from.at.offset * copy->element_bytes;
-  for (Dim d : from.at.shape) copy->extents.push_back(d.value());
-  copy->strides.assign(from.at.strides.begin(), from.at.strides.end());
-  Step step{run_copy, copy, {from.buffer, home(v).buffer}, {}};
-  step.writes.push_back(1);
-  step.name = "copy";
-  step.place = loc_.bits;
-  plan_->steps.push_back(std::move(step));
+  CopyStep copy;
+  copy.element_bytes = static_cast<int64_t>(size_of(type(v)->dtype));
+  copy.offset = from.at.offset * copy.element_bytes;
+  for (Dim d : from.at.shape) copy.extents.push_back(d.value());
+  copy.strides.assign(from.at.strides.begin(), from.at.strides.end());
+  plan_->steps.push_back({.what = std::move(copy),
+                          .buffers = {from.buffer, home(v).buffer},
+                          .writes = {1},
+                          .name = "copy",
+                          .loc = loc_});
 }
 
 std::vector<std::shared_ptr<const Plan>> FusedLowerer::body_plans(const GraphOp& op) {
@@ -235,7 +158,7 @@ void FusedLowerer::unpack(const GraphOp& op, int32_t constant) {
 
 /// A second operand known now is packed now, once for all runs and sizes: its order does not depend
 /// on the other operand.
-void FusedLowerer::pack_ahead(Tiled& tiled, const GraphOp& op,
+void FusedLowerer::pack_ahead(LibraryStep& tiled, const GraphOp& op,
                               const std::vector<int32_t>& buffers) {
   int32_t constant = buffers[1] - plan_->inputs;
   if (constant < 0 || constant >= static_cast<int32_t>(plan_->constants.size())) return;
@@ -246,7 +169,7 @@ void FusedLowerer::pack_ahead(Tiled& tiled, const GraphOp& op,
   }
   const Bound& bound = plan_->constants[static_cast<size_t>(constant)];
   const void* in[] = {nullptr, static_cast<const char*>(bound.buffer->data) + bound.offset};
-  ops::TiledCall call{attr_data(tiled), tiled.in, tiled.out, tiled.at, in, nullptr};
+  ops::TiledCall call{op.attr_data(), tiled.in, tiled.out, tiled.at, in, nullptr};
   int64_t bytes = tiled.form->packed_bytes(call);
   bool absent = !bound.buffer->data;  // then the packed one serves even where it is not faster
   if (bytes == 0 && !absent) return;
@@ -282,18 +205,18 @@ bool FusedLowerer::lower_tiled(const GraphOp& op, int cluster) {
   for (TypeRef t : in)
     if (t->elements == 0) return false;
   Types out = graph_.out_types(op);
-  auto tiled = std::make_shared<Tiled>(
-      Tiled{.attrs = op.attrs, .form = form, .in = in, .out = {out.begin(), out.end()}});
+  LibraryStep tiled{
+      .op = op.op, .attrs = op.attrs, .in = in, .out = {out.begin(), out.end()}, .form = form};
   std::vector<int32_t> buffers;
   int64_t repeats = INT64_MAX;
   for (Val v : graph_.in(op)) {
     if (home(v).kind != Home::Kind::buffer) contiguous(v);
     repeats = std::min(repeats, type(v)->elements / home(v).size);
     buffers.push_back(home(v).buffer);
-    tiled->at.push_back(home(v).at);
+    tiled.at.push_back(home(v).at);
   }
   check_repeats(op.op->name, repeats);
-  pack_ahead(*tiled, op, buffers);
+  pack_ahead(tiled, op, buffers);
   if (homes_[static_cast<size_t>(op.out)].kind == Home::Kind::none) give_result(op, cluster);
   SharedKernel* work = cluster < 0 ? nullptr : kernel(KernelUse::tile, cluster);
   if (cluster >= 0 && !work) return false;
@@ -302,15 +225,13 @@ bool FusedLowerer::lower_tiled(const GraphOp& op, int cluster) {
   return true;
 }
 
-void FusedLowerer::add_tiled(const GraphOp& op, std::shared_ptr<Tiled> tiled,
-                             std::vector<int32_t> buffers, SharedKernel* work) {
-  auto result = static_cast<int32_t>(tiled->in.size());
-  Step step{run_tiled, tiled, std::move(buffers), {}};
-  step.writes.push_back(result);
-  step.name = op.op->name;
-  step.place = op.loc.bits;
-  if (report_) report_->loops += format("library {}\n\n", op.op->name);
-  std::shared_ptr<const loop::Kernel> source;
+void FusedLowerer::add_tiled(const GraphOp& op, LibraryStep tiled, std::vector<int32_t> buffers,
+                             SharedKernel* work) {
+  auto result = static_cast<int32_t>(tiled.in.size());
+  Step step{.buffers = std::move(buffers),
+            .writes = {result},
+            .name = std::string(op.op->name),
+            .loc = op.loc};
   if (work) {
     std::vector<int32_t> more = buffers_of(*work);
     step.buffers.insert(step.buffers.end(), more.begin(), more.end());
@@ -320,28 +241,26 @@ void FusedLowerer::add_tiled(const GraphOp& op, std::shared_ptr<Tiled> tiled,
     for (auto [input, output] : work->access.in_place)
       if (more[static_cast<size_t>(output)] != step.buffers[static_cast<size_t>(result)])
         step.in_place.push_back({result + 1 + input, result + 1 + output});
+    tiled.after.kernel = work->kernel;
     pending_.push_back({work, plan_->steps.size()});
-    if (report_) report_->loops += to_text(*work->kernel) + "\n";
-    if (report_) source = work->kernel;
   }
-  add_room(*tiled, step);
-  if (report_)
-    step.source = std::make_shared<const StepSource>(
-        StepSource{std::move(source), op.op, op.attrs, tiled->in, tiled->out, tiled->at});
+  add_room(op, tiled, step);
+  step.what = std::move(tiled);
   plan_->steps.push_back(std::move(step));
 }
 
 /// What the call needs for its own time are buffers of the plan that no other step uses.
-void FusedLowerer::add_room(Tiled& tiled, Step& step) {
+void FusedLowerer::add_room(const GraphOp& op, LibraryStep& tiled, Step& step) {
   if (!tiled.form->room) return;
   const void* packed = tiled.packed ? tiled.packed.data() : nullptr;
-  tiled.room =
-      tiled.form->room({attr_data(tiled), tiled.in, tiled.out, tiled.at, nullptr, nullptr, packed});
-  for (int i = 0; i < ops::TileRoom::kPieces; ++i) {
-    if (tiled.room.bytes[i] == 0) continue;
-    tiled.room_at[i] = static_cast<int32_t>(step.buffers.size());
-    step.writes.push_back(tiled.room_at[i]);
-    step.buffers.push_back(add_buffer(tiled.room.bytes[i]));
+  ops::TileRoom room =
+      tiled.form->room({op.attr_data(), tiled.in, tiled.out, tiled.at, nullptr, nullptr, packed});
+  for (int64_t bytes : room.bytes) {
+    auto at = static_cast<int32_t>(step.buffers.size());
+    tiled.room.push_back({bytes, at});
+    if (bytes == 0) continue;
+    step.writes.push_back(at);
+    step.buffers.push_back(add_buffer(bytes));
   }
 }
 
@@ -356,7 +275,7 @@ std::vector<int32_t> FusedLowerer::buffers_of(const SharedKernel& kernel) {
 }
 
 void FusedLowerer::add_kernel(SharedKernel& kernel) {
-  add_step(*kernel.kernel, kernel.access, buffers_of(kernel), kernel.scalars, sizes_);
+  add_step(kernel.kernel, kernel.access, buffers_of(kernel), kernel.scalars, sizes_);
   pending_.push_back({&kernel, plan_->steps.size() - 1});
 }
 
@@ -368,17 +287,12 @@ void FusedLowerer::bind_kernels() {
   Stopwatch lowering(counts_.lowering_ms, CompileStage::lowering);
   for (const auto& [kernel, number] : pending_) {
     Step& step = plan_->steps[number];
-    if (kernel->form == cpu::Form::tile) {
-      auto tiled = std::static_pointer_cast<Tiled>(std::const_pointer_cast<void>(step.data));
-      if (kernel->code) tiled->work = kernel->code->at(sizes_);
-      if (!kernel->code) tiled->after = loop::prepare(*kernel->kernel, sizes_);
-    } else if (kernel->code) {
-      step.run = run_native;
-      step.data = kernel->code->at(sizes_);
-    } else {
-      step.run = run_program;
-      step.data = loop::prepare(*kernel->kernel, sizes_);
-    }
+    auto* library = std::get_if<LibraryStep>(&step.what);
+    KernelStep& call = library ? library->after : std::get<KernelStep>(step.what);
+    if (kernel->code)
+      call.code = kernel->code->at(sizes_);
+    else
+      call.program = loop::prepare(*kernel->kernel, sizes_);
   }
 }
 

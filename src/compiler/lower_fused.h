@@ -19,7 +19,6 @@ class FusedLowerer : PlanBuilder {
                CompileCounts& counts, CompileReport* report);
   std::shared_ptr<const Plan> lower();
   int64_t memory();
-  struct Tiled;
 
  private:
   /// A step whose kernel may have to be compiled first.
@@ -29,17 +28,17 @@ class FusedLowerer : PlanBuilder {
   };
   void add_steps();
   void lower(int item);  // of KernelSet::order
-  void tell_ops(int item);
+  void add_ops(int item);
   void lower_cluster(int number);
   void lower_alone(const GraphOp& op);
   /// Library calls with operands in place; a cluster works on the blocks, if given and possible.
   bool lower_tiled(const GraphOp& op, int cluster);
   void give_result(const GraphOp& op, int cluster);
   void unpack(const GraphOp& op, int32_t constant);
-  void pack_ahead(Tiled& tiled, const GraphOp& op, const std::vector<int32_t>& buffers);
-  void add_tiled(const GraphOp& op, std::shared_ptr<Tiled> tiled, std::vector<int32_t> buffers,
+  void pack_ahead(LibraryStep& tiled, const GraphOp& op, const std::vector<int32_t>& buffers);
+  void add_tiled(const GraphOp& op, LibraryStep tiled, std::vector<int32_t> buffers,
                  SharedKernel* work);
-  void add_room(Tiled& tiled, Step& step);
+  void add_room(const GraphOp& op, LibraryStep& tiled, Step& step);
   void add_kernel(SharedKernel& kernel);
   std::vector<int32_t> buffers_of(const SharedKernel& kernel);
   void bind_kernels();

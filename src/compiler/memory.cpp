@@ -185,7 +185,7 @@ void choose_streaming(Plan& plan) {
       bool soon = read != INT64_MAX && touched - read < kStreamedAlways;
       pays &= (bytes >= kStreamedAlways || !soon) && !lies_on_operand(plan, step, b);
     }
-    step.stream = large && pays;
+    step.bypass_cache = large && pays;
     for (int32_t b : step.buffers)
       if (is_own(plan, b))
         read_after[index(b - plan.first_own())] = touched + bytes_touched(plan, step);

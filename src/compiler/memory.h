@@ -1,6 +1,6 @@
 #pragma once
 // Memory of a plan: where every buffer lies in a run.
-#include "runtime/plan.h"
+#include "plan/plan.h"
 
 namespace tn {
 

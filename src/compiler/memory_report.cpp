@@ -73,7 +73,7 @@ void list_live(const Plan& plan, const Storages& storages, MemoryReport& report)
   for (size_t i = 0; i < maker.size(); ++i) {
     const Storage& storage = storages.all[i];
     if (!maker[i] || storage.last < report.step) continue;
-    report.live.push_back({storage.bytes, maker[i]->name, {maker[i]->place}, storage.kept});
+    report.live.push_back({storage.bytes, maker[i]->name, maker[i]->loc, storage.kept});
   }
   std::ranges::stable_sort(report.live, std::greater(), &MemoryReport::Live::bytes);
   if (report.live.size() > kListed) report.live.resize(kListed);
@@ -108,7 +108,7 @@ MemoryReport memory_report(const Plan& plan) {
   if (report.step < 0) return report;
   const Step& step = plan.steps[index(report.step)];
   report.step_name = step.name;
-  report.step_loc = {step.place};
+  report.step_loc = step.loc;
   list_live(plan, storages, report);
   return report;
 }

@@ -1,7 +1,7 @@
 #pragma once
 // What a run of a plan needs, for people.
 #include "ir/place.h"
-#include "runtime/plan.h"
+#include "plan/plan.h"
 
 namespace tn {
 

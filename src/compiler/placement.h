@@ -1,6 +1,6 @@
 #pragma once
 // Placement: intervals of time with a size become offsets in one address space.
-#include "runtime/plan.h"
+#include "plan/plan.h"
 
 namespace tn {
 

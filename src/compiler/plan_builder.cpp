@@ -1,8 +1,8 @@
 #include "compiler/plan_builder.h"
 
 #include "base/error.h"
+#include "ir/written.h"
 #include "loop/sharing.h"
-#include "loop/step_source.h"
 
 namespace tn {
 
@@ -109,21 +109,29 @@ void PlanBuilder::check_work(const loop::Kernel& kernel, std::span<const Binding
     fail("{}: computes {} elements, and at most {} are possible", kernel.name, points, kMost);
 }
 
-Step& PlanBuilder::add_step(const loop::Kernel& kernel, const KernelAccess& access,
+Step& PlanBuilder::add_step(std::shared_ptr<const loop::Kernel> kernel, const KernelAccess& access,
                             std::vector<int32_t> buffers, std::vector<int32_t> scalars,
                             std::span<const Binding> sizes) {
-  check_work(kernel, sizes);
-  Step step{nullptr, nullptr, std::move(buffers), std::move(scalars)};
-  if (report_) {
-    report_->loops += to_text(kernel) + "\n";
-    auto kept = std::make_shared<const loop::Kernel>(kernel);
-    step.source = std::make_shared<const StepSource>(StepSource{.kernel = std::move(kept)});
+  check_work(*kernel, sizes);
+  std::string name = kernel->name;
+  return plan_->steps.emplace_back(Step{.what = KernelStep{std::move(kernel)},
+                                        .buffers = std::move(buffers),
+                                        .scalars = std::move(scalars),
+                                        .writes = access.writes,
+                                        .in_place = access.in_place,
+                                        .name = std::move(name),
+                                        .loc = loc_});
+}
+
+void PlanBuilder::tell_loops() {
+  if (!report_) return;
+  for (const Step& step : plan_->steps) {
+    const LibraryStep* library = step.library();
+    const KernelStep* kernel = step.kernel();
+    if (scope_of(step.loc)) report_->loops += format("# {}\n", step.name);
+    if (library) report_->loops += format("library {}\n\n", library->op->name);
+    if (kernel) report_->loops += to_text(*kernel->kernel) + "\n";
   }
-  step.writes = access.writes, step.in_place = access.in_place;
-  step.name = kernel.name;
-  step.place = loc_.bits;
-  plan_->steps.push_back(std::move(step));
-  return plan_->steps.back();
 }
 
 int32_t PlanBuilder::add_buffer(int64_t bytes) {
@@ -152,40 +160,19 @@ std::vector<int32_t> PlanBuilder::buffers_of(const GraphOp& op) {
   return buffers;
 }
 
-namespace {
-
-struct Library {
-  const OpDef* op;
-  const Attrs* attrs;
-  std::vector<TypeRef> in, out;
-  std::vector<std::shared_ptr<const Plan>> plans;
-};
-
-void run_library(const void* data, const StepCall& call) {
-  const Library& library = *static_cast<const Library*>(data);
-  library.op->run({library.attrs ? library.attrs->data : nullptr, library.in, library.out,
-                   call.buffers, call.buffers + library.in.size(), library.plans});
-}
-
-}  // namespace
-
 void PlanBuilder::lower_library(const GraphOp& op) {
   invariant(op.op->run != nullptr, "{}: no way to run it on {}", op.op->name, *type(op.out));
   std::vector<int32_t> buffers = buffers_of(op);
   Types out = graph_.out_types(op);
-  auto call = std::make_shared<Library>(
-      Library{op.op, op.attrs, graph_.in_types(op), {out.begin(), out.end()}, body_plans(op)});
-  Step step{run_library, call, std::move(buffers), {}};
-  if (report_) {
-    report_->loops += format("library {}\n\n", op.op->name);
-    step.source = std::make_shared<const StepSource>(
-        StepSource{{}, op.op, op.attrs, call->in, call->out, {}});
-  }
-  for (int i = 0; i < op.outs; ++i) step.writes.push_back(op.ins + i);
+  LibraryStep call{op.op, op.attrs, graph_.in_types(op), {out.begin(), out.end()}, body_plans(op)};
   // What is run for its effect has an empty result; bodies of control flow may have effects.
-  step.effect = !call->plans.empty() || type(op.out)->elements == 0;
-  step.name = op.op->name;
-  step.place = loc_.bits;
+  bool effect = !call.bodies.empty() || type(op.out)->elements == 0;
+  Step step{.what = std::move(call),
+            .buffers = std::move(buffers),
+            .effect = effect,
+            .name = std::string(op.op->name),
+            .loc = loc_};
+  for (int i = 0; i < op.outs; ++i) step.writes.push_back(op.ins + i);
   plan_->steps.push_back(std::move(step));
 }
 

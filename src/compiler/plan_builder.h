@@ -45,9 +45,11 @@ class PlanBuilder {
   virtual void copy(Val v) = 0;
   virtual std::vector<std::shared_ptr<const Plan>> body_plans(const GraphOp& op) = 0;
   /// A step for `kernel` with these sizes; the caller fills in what runs it.
-  Step& add_step(const loop::Kernel& kernel, const KernelAccess& access,
+  Step& add_step(std::shared_ptr<const loop::Kernel> kernel, const KernelAccess& access,
                  std::vector<int32_t> buffers, std::vector<int32_t> scalars,
                  std::span<const Binding> sizes = {});
+  /// The steps as loops, for the report.
+  void tell_loops();
   /// Views need no memory, so the memory limit does not stop loops over huge ones: these refuse
   /// what no machine can finish.
   void check_work(const loop::Kernel& kernel, std::span<const Binding> sizes) const;

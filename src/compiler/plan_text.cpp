@@ -50,8 +50,7 @@ struct PlanText {
     for (int32_t b : written) out.push_back(placed(b));
     text += format("step {}: {} {}", number, step.name, join(in, ", "));
     if (!out.empty()) text += format(" -> {}", join(out, ", "));
-    if (std::string place = to_text(Loc{step.place}); !place.empty())
-      text += format("  ({})", place);
+    if (std::string place = to_text(step.loc); !place.empty()) text += format("  ({})", place);
     text += '\n';
   }
 };

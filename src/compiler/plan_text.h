@@ -1,6 +1,6 @@
 #pragma once
 // A plan as people read it.
-#include "runtime/plan.h"
+#include "plan/plan.h"
 
 namespace tn {
 

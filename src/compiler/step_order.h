@@ -1,6 +1,6 @@
 #pragma once
 // Orders in which the steps of a plan may run.
-#include "runtime/plan.h"
+#include "plan/plan.h"
 
 namespace tn {
 

@@ -1,6 +1,6 @@
 #pragma once
 // Storage: which buffers of a plan share memory, and when it is needed.
-#include "runtime/plan.h"
+#include "plan/plan.h"
 
 namespace tn {
 

@@ -4,7 +4,7 @@
 
 #include "frontend/flush_lock.h"
 #include "ir/node.h"
-#include "runtime/plan.h"
+#include "plan/plan.h"
 
 namespace tn {
 

@@ -5,7 +5,6 @@
 #include "backend/cpu/codegen.h"
 #include "frontend/op_events.h"
 #include "ir/rewrite.h"
-#include "loop/step_source.h"
 #include "runtime/threads.h"
 
 namespace tn {
@@ -39,18 +38,15 @@ class Explainer {
       : plan_(plan), options_(options), out_(out) {}
 
   void add_steps() {
-    for (size_t i = 0; i < plan_.steps.size(); ++i) {
-      const Step& step = plan_.steps[i];
-      bool bundle = step.source && !step.source->parts.empty();
-      for (const Step& part : bundle ? step.source->parts : std::vector{step})
-        add(part, static_cast<int32_t>(i));
-    }
+    for (size_t i = 0; i < plan_.steps.size(); ++i)
+      for_each_part(std::span(plan_.steps).subspan(i, 1),
+                    [&](const Step& step) { add(step, static_cast<int32_t>(i)); });
     add_code();
   }
 
  private:
   void add(const Step& step, int32_t number) {
-    ExplainedStep made{.name = called_names(step.name), .step = number, .loc = {step.place}};
+    ExplainedStep made{.name = called_names(step.name), .step = number, .loc = step.loc};
     for (size_t i = 0; i < step.buffers.size(); ++i) {
       bool written = std::ranges::count(step.writes, static_cast<int32_t>(i)) > 0;
       std::vector<int32_t>& list = written ? made.writes : made.reads;
@@ -58,31 +54,22 @@ class Explainer {
     }
     std::erase_if(made.reads, [&](int32_t b) { return std::ranges::count(made.writes, b) > 0; });
     made.bytes_read = bytes_of(made.reads), made.bytes_written = bytes_of(made.writes);
-    if (step.source) add_source(*step.source, made);
+    for (const Step::Op& op : step.ops)
+      made.ops.push_back({std::string(called_name(*op.op)), format("{}", *op.type), op.loc});
+    if (const KernelStep* kernel = step.kernel()) {
+      made.loops = to_text(*kernel->kernel);
+      if (!step.library()) made.kind = kernel->code ? StepKind::code : StepKind::interpreted;
+      if (kernel->code) coded_.push_back({out_.steps.size(), &step});
+    }
     out_.steps.push_back(std::move(made));
   }
 
-  void add_source(const StepSource& source, ExplainedStep& made) {
-    for (const StepSource::Op& op : source.ops)
-      made.ops.push_back({std::string(called_name(*op.op)), format("{}", *op.type), op.loc});
-    if (!source.kernel) return;
-    made.loops = to_text(*source.kernel);
-    if (!source.op) made.kind = StepKind::interpreted;
-    if (options_.effort == Effort::e0) return;
-    cpu::Form form = source.op ? cpu::Form::tile : cpu::Form::whole;
-    requests_.push_back({source.kernel.get(), form, options_.sizes});
-    requesters_.push_back(out_.steps.size());
-  }
-
-  /// Which kernels have machine code, and what it is.
   void add_code() {
-    auto codes = cpu::compile_kernels(requests_);
-    parallel_for(static_cast<int64_t>(codes.size()), [&](int64_t k) {
-      auto i = static_cast<size_t>(k);
-      if (!codes[i]) return;
-      ExplainedStep& step = out_.steps[requesters_[i]];
-      if (step.kind == StepKind::interpreted) step.kind = StepKind::code;
-      step.assembly = cpu::assembly_text(requests_[i]);
+    parallel_for(static_cast<int64_t>(coded_.size()), [&](int64_t k) {
+      auto [number, step] = coded_[static_cast<size_t>(k)];
+      cpu::Form form = step->library() ? cpu::Form::tile : cpu::Form::whole;
+      out_.steps[number].assembly =
+          cpu::assembly_text({step->kernel()->kernel.get(), form, options_.sizes});
     });
   }
 
@@ -95,8 +82,7 @@ class Explainer {
   const Plan& plan_;
   const CompileOptions& options_;
   Explanation& out_;
-  std::vector<cpu::KernelRequest> requests_;
-  std::vector<size_t> requesters_;  // steps, by request
+  std::vector<std::pair<size_t, const Step*>> coded_;  // explained steps that have machine code
 };
 
 /// Kernels of several ops are decisions too, though no option asked for them.

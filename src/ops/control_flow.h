@@ -2,7 +2,7 @@
 // Ops with graphs that run: how they are recorded, and how they run.
 #include "ir/body.h"
 #include "loop/c_call.h"
-#include "runtime/plan.h"
+#include "plan/plan.h"
 
 namespace tn::ops {
 

@@ -6,7 +6,7 @@
 #include "base/function_ref.h"
 #include "ir/decision.h"
 #include "ir/graph.h"
-#include "runtime/plan.h"
+#include "runtime/buffer.h"
 
 namespace tn {
 

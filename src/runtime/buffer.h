@@ -90,4 +90,10 @@ BufferRef allocate(size_t bytes);
 BufferRef adopt(void* data, size_t bytes, void* owner, void (*release)(void* owner),
                 bool read_only);
 
+/// A value in memory: a buffer and where in it the elements begin.
+struct Bound {
+  BufferRef buffer;
+  int64_t offset = 0;  // in bytes
+};
+
 }  // namespace tn

@@ -4,7 +4,6 @@
 
 #include "c_library.h"
 #include "loop/interpreter_program.h"
-#include "loop/step_source.h"
 #include "run_graph.h"
 
 namespace tn {
@@ -51,23 +50,21 @@ std::vector<std::shared_ptr<const Plan>> plans_in_c(std::span<const Graph> graph
   alone.off.push_back("bundle");  // a kernel a step
   std::vector<std::shared_ptr<Plan>> plans;
   std::vector<loop::Kernel> kernels;
-  auto is_kernel = [](const Step& step) { return step.source->kernel && !step.source->op; };
   for (const Graph& graph : graphs) {
-    CompileReport report;  // asked for, so that the steps keep their sources
-    plans.push_back(copy_of(compile(graph, alone, &report)));
+    plans.push_back(copy_of(compile(graph, alone)));
     for (const Step& step : plans.back()->steps)
-      if (is_kernel(step)) kernels.push_back(*step.source->kernel);
+      if (auto* call = std::get_if<KernelStep>(&step.what)) kernels.push_back(*call->kernel);
   }
   auto library = std::make_shared<const CLibrary>(compiler, kernels_c(kernels),
                                                   "-O1 -Wno-tautological-compare");
   size_t number = 0;
   for (auto& plan : plans)
     for (Step& step : plan->steps) {
-      if (!is_kernel(step)) continue;
+      auto* call = std::get_if<KernelStep>(&step.what);
+      if (!call) continue;
       auto* entry = library->find<KernelEntry>(format("entry_{}", number++));
-      step.run = run_c;
-      step.data = std::make_shared<const CStep>(
-          CStep{library, entry, argument_types(*step.source->kernel)});
+      step.what = HostStep{run_c, std::make_shared<const CStep>(
+                                      CStep{library, entry, argument_types(*call->kernel)})};
     }
   return {plans.begin(), plans.end()};
 }

@@ -184,7 +184,7 @@ Plan random_plan(uint32_t seed, int steps) {
   auto buffers = [&] { return plan.inputs + static_cast<int32_t>(plan.bytes.size()); };
   for (int s = 0; s < steps; ++s) {
     auto mix = std::make_shared<Mix>();
-    Step step{run_mix, mix, {}, {}};
+    Step step{HostStep{run_mix, mix}};
     mix->ins = 1 + random() % 3;
     mix->outs = 1 + (random() % 4 == 0);
     mix->salt = random();
@@ -236,7 +236,8 @@ Words run_plainly(const Plan& plan, const std::vector<Bound>& inputs) {
   for (const Step& step : plan.steps) {
     std::vector<void*> buffers;
     for (int32_t b : step.buffers) buffers.push_back(values[index(b)].buffer.data());
-    step.run(step.data.get(), {buffers.data(), nullptr});
+    const HostStep& host = std::get<HostStep>(step.what);
+    host.run(host.data.get(), {buffers.data(), nullptr});
   }
   std::vector<Bound> outputs;
   for (const Plan::Output& out : plan.outputs) outputs.push_back(values[index(out.buffer)]);
@@ -298,12 +299,12 @@ TEST_CASE("orders: branches are finished before the next one begins, when that s
   auto mix = std::make_shared<Mix>(Mix{1, 1, {1}, 0});
   for (int32_t i = 0; i < 8; ++i) {
     plan.bytes.push_back(1 << 20);
-    plan.steps.push_back({run_mix, mix, {0, 1 + i}, {}, {1}});
+    plan.steps.push_back({HostStep{run_mix, mix}, {0, 1 + i}, {}, {1}});
   }
   for (int32_t i = 0; i < 8; ++i) {
     plan.bytes.push_back(64);
     plan.outputs.push_back({9 + i, 0});
-    plan.steps.push_back({run_mix, mix, {1 + i, 9 + i}, {}, {1}});
+    plan.steps.push_back({HostStep{run_mix, mix}, {1 + i, 9 + i}, {}, {1}});
   }
   Plan quick = plan;
   plan_memory(plan, MemoryPlanning::best_fit), plan_memory(quick, MemoryPlanning::greedy);
@@ -320,7 +321,7 @@ Plan chain_of(std::vector<std::pair<int32_t, int32_t>> moves, std::vector<int32_
   auto mix = std::make_shared<Mix>(Mix{1, 1, {1}, 1});
   for (auto [from, to] : moves) {
     plan.bytes.push_back(bytes);
-    plan.steps.push_back({run_mix, mix, {from, to}, {}, {1}, {{0, 1}}});
+    plan.steps.push_back({HostStep{run_mix, mix}, {from, to}, {}, {1}, {{0, 1}}});
   }
   for (int32_t out : outputs) plan.outputs.push_back({out, 0});
   return plan;
@@ -387,7 +388,7 @@ TEST_CASE("large results are written past the caches unless they are read soon o
     if (!in_place)
       for (Step& step : plan.steps) step.in_place.clear();
     plan_memory(plan, MemoryPlanning::greedy);
-    return std::pair{plan.steps[0].stream, plan.steps[1].stream};
+    return std::pair{plan.steps[0].bypass_cache, plan.steps[1].bypass_cache};
   };
   CHECK(streams(1 << 20, false) == std::pair{false, false});
   CHECK(streams(8 << 20, false) == std::pair{false, true});

@@ -94,7 +94,7 @@ TEST_CASE("plans: one that stays on the thread that calls it does") {
       seen.insert(std::this_thread::get_id());
     });
   };
-  plan.steps.push_back({step, nullptr, {}, {}});
+  plan.steps.push_back({HostStep{step, nullptr}});
   plan.one_thread = true;
   for (int i = 0; i < 20; ++i) run(plan, {}, nullptr, {});
   CHECK(seen == std::set<std::thread::id>{std::this_thread::get_id()});

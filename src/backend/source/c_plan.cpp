@@ -9,34 +9,18 @@
 #include "ir/body.h"
 #include "loop/c_call.h"
 #include "loop/c_expressions.h"
-#include "loop/step_source.h"
 
 namespace tn::source {
 namespace {
 
 int64_t aligned(int64_t bytes) { return (bytes + 63) / 64 * 64; }
 
-const StepSource& source_of(const Step& step) {
-  if (!step.source)
-    fail(Hint{"compile with a report"}, "c source: step {} kept no source", step.name);
-  return *step.source;
-}
-
-/// Steps that were joined count by themselves.
-template <class F>
-void for_each_step(const std::vector<Step>& steps, F&& f) {
-  for (const Step& step : steps)
-    if (step.source && !step.source->parts.empty())
-      for_each_step(step.source->parts, f);
-    else
-      f(step);
-}
-
 /// "add f32[8,10], relu f32[8,10]": what the kernel of a step computes.
-std::string ops_text(const StepSource& source) {
+std::string ops_text(const Step& step) {
   std::vector<std::string> parts;
-  for (const StepSource::Op& op : source.ops)
-    if (op.op != source.op) parts.push_back(format("{} {}", op.op->name, *op.type));
+  const OpDef* called = step.library() ? step.library()->op : nullptr;
+  for (const Step::Op& op : step.ops)
+    if (op.op != called) parts.push_back(format("{} {}", op.op->name, *op.type));
   std::string text, line = "/* ";
   for (size_t i = 0; i < parts.size(); ++i) {
     std::string part = parts[i] + (i + 1 < parts.size() ? ", " : "");
@@ -55,8 +39,8 @@ std::string places_text(const Step& step) {
     if (place.line > 0)
       places.insert(format("{}:{}", place.file.substr(place.file.rfind('/') + 1), place.line));
   };
-  for (const StepSource::Op& op : step.source->ops) add(op.loc);
-  if (places.empty()) add({step.place});
+  for (const Step::Op& op : step.ops) add(op.loc);
+  if (places.empty()) add(step.loc);
   if (places.empty()) return "";
   if (places.size() > 4) places.erase(std::next(places.begin(), 4), places.end());
   return format(" /* {} */", join(places, ", "));
@@ -97,7 +81,7 @@ class PlanPrinter {
     place_blocks();
     place_constants();
     scratch_at_ = arena_;
-    for_each_step(plan_.steps, [&](const Step& step) { print_step(step); });
+    for_each_part(plan_.steps, [&](const Step& step) { print_step(step); });
     for (size_t i = 0; i < out_.size(); ++i) print_output(i);
   }
 
@@ -167,9 +151,9 @@ class PlanPrinter {
   /// How much of a constant anybody reads.
   int64_t bytes_read(int32_t buffer) const {
     int64_t bytes = 0;
-    for_each_step(plan_.steps, [&](const Step& step) {
+    for_each_part(plan_.steps, [&](const Step& step) {
       for (size_t k = 0; k < step.buffers.size(); ++k)
-        if (step.buffers[k] == buffer) bytes = std::max(bytes, bytes_read(source_of(step), k));
+        if (step.buffers[k] == buffer) bytes = std::max(bytes, bytes_read(step, k));
     });
     for (size_t i = 0; i < plan_.outputs.size(); ++i)
       if (plan_.outputs[i].buffer == buffer)
@@ -177,19 +161,24 @@ class PlanPrinter {
     return bytes;
   }
 
-  static int64_t bytes_read(const StepSource& source, size_t place) {
-    if (place < source.in.size()) {
-      const Type& type = *source.in[place];
-      if (source.at.empty()) return source.in[place]->bytes();
-      const Strided& at = source.at[place];
-      int64_t last = at.offset;
-      for (int k = 0; k < type.rank(); ++k)
-        last += std::max<int64_t>(at.strides[k], 0) * (type.shape[k].value() - 1);
-      return (last + 1) * size_of(type.dtype);
+  static int64_t bytes_read(const Step& step, size_t place) {
+    if (const LibraryStep* call = step.library()) {
+      if (place < call->in.size()) {
+        const Type& type = *call->in[place];
+        if (call->at.empty()) return call->in[place]->bytes();
+        const Strided& at = call->at[place];
+        int64_t last = at.offset;
+        for (int k = 0; k < type.rank(); ++k)
+          last += std::max<int64_t>(at.strides[k], 0) * (type.shape[k].value() - 1);
+        return (last + 1) * size_of(type.dtype);
+      }
+      place -= call->in.size();
+      if (place < call->out.size()) return 0;
+      place -= call->out.size();
     }
-    size_t calls = source.in.size() + source.out.size();
-    if (!source.kernel || place < calls || place - calls >= source.kernel->buffers.size()) return 0;
-    const loop::BufferParam& param = source.kernel->buffers[place - calls];
+    const KernelStep* kernel = step.kernel();
+    if (!kernel || place >= kernel->kernel->buffers.size()) return 0;
+    const loop::BufferParam& param = kernel->kernel->buffers[place];
     return param.size.value() * size_of(param.type);
   }
 
@@ -227,18 +216,20 @@ class PlanPrinter {
   }
 
   void print_step(const Step& step) {
-    const StepSource& source = source_of(step);
+    const LibraryStep* call = step.library();
+    const KernelStep* kernel = step.kernel();
+    if (!call && !kernel) unsupported(Hint{}, "c source: step {} has no form in C", step.name);
     std::span<const int32_t> buffers = step.buffers;
-    size_t library = source.in.size() + source.out.size();
-    std::string ops = ops_text(source), places = places_text(step);
-    if (source.op) {
-      auto [name, scratch] = library_function(source);
-      print_call(name, buffers.first(library), scratch, source.kernel ? "" : places);
+    size_t library = call ? call->in.size() + call->out.size() : 0;
+    std::string ops = ops_text(step), places = places_text(step);
+    if (call) {
+      auto [name, scratch] = library_function(*call);
+      print_call(name, buffers.first(library), scratch, kernel ? "" : places);
     }
-    if (source.kernel)  // what is behind its buffers is scratch memory, which C has no use for
-      print_call(file_.function_named(source.kernel->name, ops,
-                                      [&](auto name) { return kernel_c(*source.kernel, name); }),
-                 buffers.subspan(library, source.kernel->buffers.size()), 0, places);
+    if (kernel)  // what is behind its buffers is scratch memory, which C has no use for
+      print_call(file_.function_named(kernel->kernel->name, ops,
+                                      [&](auto name) { return kernel_c(*kernel->kernel, name); }),
+                 buffers.subspan(library, kernel->kernel->buffers.size()), 0, places);
   }
 
   struct Library {
@@ -247,7 +238,7 @@ class PlanPrinter {
   };
 
   /// What the op's own rule says, as a function.
-  Library library_function(const StepSource& source) {
+  Library library_function(const LibraryStep& source) {
     const OpDef& op = *source.op;
     if (!op.c)
       unsupported(Hint{}, "c source: {} has no form in C: {}", op.name,
@@ -284,7 +275,7 @@ class PlanPrinter {
     return {name, call.scratch};
   }
 
-  std::vector<CBody> bodies_of(const StepSource& source) {
+  std::vector<CBody> bodies_of(const LibraryStep& source) {
     std::vector<CBody> bodies;
     if (!source.attrs) return bodies;
     void* data = const_cast<char*>(source.attrs->data);

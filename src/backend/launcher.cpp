@@ -1,17 +1,90 @@
-#include "runtime/plan.h"
-
+// Runs plans on the CPU.
 #include <algorithm>
 #include <optional>
 
 #include "base/error.h"
 #include "base/events.h"
 #include "base/interrupt.h"
+#include "loop/interpreter.h"
+#include "ops/tiled.h"
+#include "plan/plan.h"
 #include "runtime/blocks.h"
 #include "runtime/memory.h"
+#include "runtime/native.h"
 #include "runtime/own_thread.h"
+#include "runtime/strided_copy.h"
 
 namespace tn {
 namespace {
+
+const void* attr_data(const LibraryStep& step) { return step.attrs ? step.attrs->data : nullptr; }
+
+void launch(const KernelStep& step, const StepCall& call) {
+  if (step.code)
+    run(*step.code, call.buffers, call.scalars, call.bypass_cache);
+  else
+    loop::run(*step.program, call.buffers, call.scalars);
+}
+
+struct TiledRun {
+  const LibraryStep& step;
+  void* const* buffers;  // of what is done with the result
+  const Scalar* scalars;
+};
+
+void work_on_tile(const void* data, const KernelTile& tile) {
+  const TiledRun& r = *static_cast<const TiledRun*>(data);
+  run_tile(*r.step.after.code, r.buffers, r.scalars, tile);
+}
+
+void launch_tiled(const LibraryStep& step, const StepCall& call) {
+  size_t operands = step.in.size();
+  TiledRun self{step, call.buffers + operands + 1, call.scalars};
+  ops::TiledCall tiled{attr_data(step),
+                       step.in,
+                       step.out,
+                       step.at,
+                       call.buffers,
+                       call.buffers[operands],
+                       step.packed ? step.packed.data() : nullptr};
+  for (size_t i = 0; i < step.room.size(); ++i) {
+    const LibraryStep::Room& piece = step.room[i];
+    tiled.room.bytes[i] = piece.bytes;
+    if (piece.bytes) tiled.room.at[i] = call.buffers[piece.at];
+  }
+  if (step.after.code) tiled.work = {work_on_tile, &self};
+  step.form->run(tiled);
+  if (step.after.program) loop::run(*step.after.program, self.buffers, self.scalars);
+}
+
+void launch(const LibraryStep& step, const StepCall& call) {
+  if (step.form) return launch_tiled(step, call);
+  step.op->run({attr_data(step), step.in, step.out, call.buffers, call.buffers + step.in.size(),
+                step.bodies});
+}
+
+void launch(const CopyStep& step, const StepCall& call) {
+  copy_strided(step.element_bytes, step.extents, step.strides,
+               static_cast<const char*>(call.buffers[0]) + step.offset, call.buffers[1]);
+}
+
+void launch(const BundleStep& step, const StepCall& call) {
+  NativeCall calls[BundleStep::kMost];
+  void* const* buffers = call.buffers;
+  const Scalar* scalars = call.scalars;
+  for (size_t i = 0; i < step.parts.size(); ++i) {
+    const Step& part = step.parts[i];
+    calls[i] = {part.kernel()->code.get(), buffers, scalars};
+    buffers += part.buffers.size(), scalars += part.scalars.size();
+  }
+  run_together({calls, step.parts.size()}, call.bypass_cache);
+}
+
+void launch(const HostStep& step, const StepCall& call) { step.run(step.data.get(), call); }
+
+void launch(const Step& step, const StepCall& call) {
+  std::visit([&](const auto& what) { launch(what, call); }, step.what);
+}
 
 /// Scratch for one run: on the stack when small, which it nearly always is.
 template <class T, size_t kFew>
@@ -66,7 +139,7 @@ struct Run {
   void run(const Step& step, void* const* buffers) const {
     if (!has_watcher(EventKind::step)) return run_unwatched(step, buffers);
     Event event(EventKind::step, step.name, event_time());
-    event.place = step.place;
+    event.place = step.loc.bits;
     run_unwatched(step, buffers);
     tell_span(event);
   }
@@ -74,15 +147,15 @@ struct Run {
  private:
   void run_unwatched(const Step& step, void* const* buffers) const {
     StepCall call{buffers, nullptr};
-    if (step.stream) call.stream = pages_exist(plan, step, blocks);
-    if (step.scalars.empty()) return step.run(step.data.get(), call);
+    if (step.bypass_cache) call.bypass_cache = pages_exist(plan, step, blocks);
+    if (step.scalars.empty()) return launch(step, call);
     Scratch<Scalar, 8> given(step.scalars.size());
     for (size_t i = 0; i < step.scalars.size(); ++i) {
       int32_t n = step.scalars[i];
       given.data[i] = n >= 0 ? scalars[n] : Scalar(scalars[~n].imag);
     }
     call.scalars = given.data;
-    step.run(step.data.get(), call);
+    launch(step, call);
   }
 };
 

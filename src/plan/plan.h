@@ -1,0 +1,174 @@
+#pragma once
+// Plan: what runs. A list of steps over a table of buffers; everything else was decided when it was
+// made. Steps are data: launchers (backend/launcher.cpp) run them, and printers, reports and the
+// bundler read what they are.
+#include <memory>
+#include <span>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "ir/place.h"
+#include "ir/view.h"
+#include "runtime/buffer.h"
+
+namespace tn {
+
+struct Attrs;
+struct NativeKernel;
+struct OpDef;
+struct Plan;
+struct Step;
+namespace loop {
+struct Kernel;
+struct Program;
+}  // namespace loop
+namespace ops {
+struct TiledForm;
+}
+
+/// A loop nest, and what runs it: machine code or a program for the interpreter. A plan whose
+/// memory is only being estimated has neither.
+struct KernelStep {
+  std::shared_ptr<const loop::Kernel> kernel = {};
+  std::shared_ptr<const NativeKernel> code = {};
+  std::shared_ptr<const loop::Program> program = {};
+};
+
+/// A library kernel. The buffers of the step are operands, results, those of `after`, and room.
+struct LibraryStep {
+  const OpDef* op;
+  const Attrs* attrs;
+  std::vector<TypeRef> in, out;
+  std::vector<std::shared_ptr<const Plan>> bodies = {};  // of the graphs among the attributes
+
+  // Kernels that take operands where they lie and make their result block by block.
+  const ops::TiledForm* form = nullptr;  // null: operands are row-major, and the rest is unused
+  std::vector<Strided> at = {};          // by operand: where its elements lie
+  KernelStep after = {};                 // works on finished blocks, or on the whole result
+  BufferRef packed = {};                 // the second operand, packed when the plan was made
+  struct Room {
+    int64_t bytes = 0;  // 0: this piece is not needed
+    int32_t at = 0;     // among the buffers of the step
+  };
+  std::vector<Room> room = {};
+};
+
+/// Elements brought in row-major order, from the first buffer to the second.
+struct CopyStep {
+  int64_t element_bytes = 0, offset = 0;  // in bytes
+  std::vector<int64_t> extents = {}, strides = {};
+};
+
+/// Kernels that do not depend on each other. Buffers and scalars are those of the parts in a row.
+struct BundleStep {
+  static constexpr size_t kMost = 64;
+  std::vector<Step> parts;
+};
+
+/// What a host function is called with.
+struct StepCall {
+  void* const* buffers;       // in the step's order
+  const Scalar* scalars;      // in the step's order
+  bool bypass_cache = false;  // the pages of what it writes exist: see KernelFrame::stream
+};
+/// A function of the host, over memory of the host.
+struct HostStep {
+  void (*run)(const void* data, const StepCall& call);
+  std::shared_ptr<const void> data;
+};
+
+/// A place in the memory of a run.
+struct Spot {
+  int32_t block = 0;  // of Plan::blocks
+  int64_t offset = 0;
+};
+
+/// Buffers are numbers in the plan's table: inputs first, then constants, then its own.
+struct Step {
+  std::variant<KernelStep, LibraryStep, CopyStep, BundleStep, HostStep> what = {};
+  std::vector<int32_t> buffers = {};
+  /// Run-time numbers it takes, by place in the call; ~n: imaginary part.
+  std::vector<int32_t> scalars = {};
+  std::vector<int32_t> writes = {};  // places in `buffers` that it writes; none: it may write any
+  struct Pair {
+    int32_t input, output;  // places in `buffers`
+  };
+  std::vector<Pair> in_place = {};  // the output may lie where the input did
+  bool effect = false;              // run for what it does: such steps keep their order
+  bool bypass_cache = false;        // its results are large and not read soon: stores may
+  // For readers.
+  std::string name = {};  // "softmax"
+  Loc loc = {};           // the user's place
+  struct Op {
+    const OpDef* op;
+    TypeRef type;  // of its first result
+    Loc loc;
+  };
+  std::vector<Op> ops = {};  // of the graph, computed here
+
+  const LibraryStep* library() const { return std::get_if<LibraryStep>(&what); }
+  /// Of a kernel, or of a library call whose result it works on; null: there is none.
+  const KernelStep* kernel() const {
+    const LibraryStep* call = library();
+    const KernelStep* found = call ? &call->after : std::get_if<KernelStep>(&what);
+    return found && found->kernel ? found : nullptr;
+  }
+};
+
+/// Steps in the order of the plan, those of a bundle one by one.
+template <class F>
+void for_each_part(std::span<const Step> steps, F&& f) {
+  for (const Step& step : steps)
+    if (auto* bundle = std::get_if<BundleStep>(&step.what))
+      for_each_part(std::span<const Step>(bundle->parts), f);
+    else
+      f(step);
+}
+
+/// How the places of a plan's buffers are found; see compiler/placement.h.
+enum class MemoryPlanning : uint8_t {
+  usual,  // as the effort says: greedy, or best_fit for the highest
+  greedy,
+  best_fit,
+  optimal,
+  none,
+};
+
+struct Plan {
+  int inputs = 0, scalars = 0;
+  std::vector<Bound> constants;
+  std::vector<int64_t> bytes;  // of the plan's own buffers
+  std::vector<Step> steps;
+  struct Output {
+    int32_t buffer;
+    int64_t offset;
+  };
+  std::vector<Output> outputs;
+  std::vector<int64_t> donated;  // by input: the bytes that results may take over; 0: none
+  bool one_thread = false;       // a run stays on the thread that calls it
+
+  // Filled by plan_memory (compiler/memory.h).
+  struct Block {
+    int64_t bytes;
+    int32_t input = -1;  // the input whose memory serves if it was given away; else it is allocated
+  };
+  std::vector<Block> blocks;   // what a run takes: buffers of outputs, then the arena
+  std::vector<Spot> spots;     // of the plan's own buffers
+  size_t first_overwrite = 0;  // the first step that may write in memory of inputs
+  MemoryPlanning planning = MemoryPlanning::usual;  // how spots were found
+  bool is_least = false;  // it is known that these steps, in this order, need no less
+  /// Says what needs the memory, when there is not enough.
+  std::string (*explain_memory)(const Plan& plan) = nullptr;
+
+  int first_own() const { return inputs + static_cast<int>(constants.size()); }
+};
+
+/// Runs the steps in order; any number of threads may run one plan at once. `outputs` has the
+/// plan's length and receives the results. A donated input is taken over when its Bound holds the
+/// only reference to memory that may be written. A run that somebody wants to stop does so between
+/// steps, before it writes there; should a step fail later, `overwritten` says so.
+void run(const Plan& plan, std::span<const Bound> inputs, const Scalar* scalars,
+         std::span<Bound> outputs, bool* overwritten = nullptr);
+
+}  // namespace tn
