@@ -19,7 +19,6 @@ class PythonLock {
   explicit operator bool() const { return lock_.has_value(); }
 
  private:
-  HostWait wait_;  // destroyed when the lock is free again
   std::optional<nb::gil_scoped_acquire> lock_;
 };
 

@@ -4,85 +4,104 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <condition_variable>
 #include <cstdlib>
 #include <deque>
 #include <mutex>
 #include <thread>
 
-#include "base/at_fork.h"
 #include "base/interrupt.h"
 #include "compiler/compile.h"
 
 namespace tn {
 
-namespace {
+struct Worker::State {
+  std::mutex mutex;
+  std::condition_variable changed, idle;
+  std::deque<std::function<void()>> jobs;
+  bool busy = false, ending = false;
+  std::atomic<bool> stopping = false;
+  std::thread thread;
 
-/// Where there are fewer CPUs than threads, the program's own go first.
-void yield_to_others() {
-  constexpr int kNicer = 10;
-  setpriority(PRIO_PROCESS, static_cast<id_t>(syscall(SYS_gettid)), kNicer);
-}
-
-class Worker {
- public:
-  void add(std::function<void()> job) {
-    std::lock_guard lock(mutex_);
-    if (stopping_) return;
-    jobs_.push_back(std::move(job));
-    if (!thread_.joinable()) thread_ = std::thread([this] { work(); });
-    changed_.notify_one();
-  }
-
-  /// Before the statics of libraries that jobs use are destroyed.
-  void stop() {
-    {
-      std::lock_guard lock(mutex_);
-      stopping_ = true;
-    }
-    changed_.notify_one();
-    if (thread_.joinable()) thread_.join();
-    jobs_.clear();
-  }
-
-  static Worker*& current() {
-    static Worker* worker = fresh();
-    return worker;
-  }
-  /// The thread of the parent is not there in the child, nor what it was doing.
-  static void renew() { current() = new Worker; }
-
- private:
-  static Worker* fresh() {
-    in_child_after_fork(renew);
-    std::atexit(stop_background);
-    return new Worker;
-  }
-
-  void work() {
-    stop_wanted = &stopping_;
-    yield_to_others();
-    while (true) {
-      std::function<void()> job;
-      {
-        std::unique_lock lock(mutex_);
-        changed_.wait(lock, [&] { return stopping_ || !jobs_.empty(); });
-        if (stopping_) return;
-        job = std::move(jobs_.front());
-        jobs_.pop_front();
-      }
+  void work(int nicer) {
+    if (nicer) setpriority(PRIO_PROCESS, static_cast<id_t>(syscall(SYS_gettid)), nicer);
+    stop_wanted = &stopping;
+    std::unique_lock lock(mutex);
+    while (changed.wait(lock, [&] { return ending || !jobs.empty(); }), !ending) {
+      std::function<void()> job = std::move(jobs.front());
+      jobs.pop_front();
+      busy = true;
+      lock.unlock();
       job();
+      job = nullptr;
+      lock.lock();
+      busy = false;
+      stopping = ending;
+      idle.notify_all();
     }
   }
-
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::deque<std::function<void()>> jobs_;
-  std::thread thread_;
-  std::atomic<bool> stopping_ = false;
 };
 
-}  // namespace
+Worker::Made::Made() : state(new State) {}  // a thread may outlive all else
+
+void Worker::add(std::function<void()> job) {
+  State& s = *made_->state;
+  std::lock_guard lock(s.mutex);
+  if (s.ending) return;
+  if (!s.thread.joinable()) s.thread = std::thread([&s, nicer = nicer_] { s.work(nicer); });
+  s.jobs.push_back(std::move(job));
+  s.changed.notify_one();
+}
+
+void Worker::wait() {
+  constexpr auto kSlice = std::chrono::milliseconds(50);  // between looks at the user's interrupt
+  State& s = *made_->state;
+  std::unique_lock lock(s.mutex);
+  while (!s.idle.wait_for(lock, kSlice, [&] { return !s.busy && (s.ending || s.jobs.empty()); })) {
+    lock.unlock();
+    try {
+      stop_if_asked();
+    } catch (...) {
+      stop();
+      throw;
+    }
+    lock.lock();
+  }
+}
+
+void Worker::stop() {
+  State& s = *made_->state;
+  std::lock_guard lock(s.mutex);
+  if (s.busy) s.stopping = true;
+}
+
+void Worker::end() {
+  State& s = *made_->state;
+  {
+    std::lock_guard lock(s.mutex);
+    s.ending = s.stopping = true;
+  }
+  s.changed.notify_one();
+  if (s.thread.joinable()) s.thread.join();
+  s.jobs.clear();
+}
+
+// They end before the statics of libraries that jobs use are destroyed.
+Worker& evaluating_worker() {
+  static Worker& only = *new Worker(0);
+  [[maybe_unused]] static const int kEnds = std::atexit([] { only.end(); });
+  return only;
+}
+
+Worker& compiling_worker() {
+  constexpr int kNicer = 10;
+  static Worker& only = *new Worker(kNicer);
+  [[maybe_unused]] static const int kEnds = std::atexit([] { only.end(); });
+  return only;
+}
+
+void stop_background() { evaluating_worker().end(), compiling_worker().end(); }
 
 void warm_up_compiler() {
   static const bool warm = [] {
@@ -92,9 +111,5 @@ void warm_up_compiler() {
   }();
   (void)warm;
 }
-
-void in_background(std::function<void()> job) { Worker::current()->add(std::move(job)); }
-
-void stop_background() { Worker::current()->stop(); }
 
 }  // namespace tn

@@ -1,17 +1,43 @@
 #pragma once
-// One thread for work that no caller waits for.
+// Threads for work that no caller waits for.
 #include <functional>
+
+#include "base/at_fork.h"
 
 namespace tn {
 
-/// Runs `job` later, after those given before. It should not throw, and should call stop_if_asked()
-/// now and then (base/interrupt.h): the end of the process waits for it.
-void in_background(std::function<void()> job);
-/// What the code generator keeps for the whole process is made before the background thread is, so
+/// A thread that does jobs in order. Jobs do not throw, and call stop_if_asked() now and then
+/// (base/interrupt.h). A child of fork begins with none.
+class Worker {
+ public:
+  /// Where there are fewer CPUs than threads, a nicer one lets the program's own go first.
+  explicit Worker(int nicer) : nicer_(nicer) {}
+  void add(std::function<void()> job);
+  /// Until all is done. The user may interrupt that, and with it the job under way.
+  void wait();
+  /// The job under way.
+  void stop();
+  /// Stops the job under way, waits for it and drops the others, for good.
+  void end();
+
+ private:
+  struct State;
+  struct Made {
+    State* state;
+    Made();
+  };
+  const int nicer_;
+  PerProcess<Made> made_;
+};
+
+/// Of evaluations and of compilations. The end of the process ends both, as does a host language
+/// that ends before.
+Worker& evaluating_worker();
+Worker& compiling_worker();
+void stop_background();
+
+/// What the code generator keeps for the whole process is made before the thread that compiles, so
 /// that it outlives it: called before the first job that compiles.
 void warm_up_compiler();
-/// Waits for the job under way and drops the others. The end of the process calls it, and a host
-/// language that ends before.
-void stop_background();
 
 }  // namespace tn

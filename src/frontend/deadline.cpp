@@ -54,7 +54,7 @@ std::shared_ptr<Deadline::Entry> Deadline::entry_for(
                                   std::chrono::duration<double>(std::max(left, 0.0)));
   auto made = std::make_shared<std::promise<PlanRef>>();
   entry->compiled = made->get_future().share();
-  in_background([code, made, entry] {
+  compiling_worker().add([code, made, entry] {
     told_stage = entry->stage == CompileStage::tracing ? nullptr : &entry->stage;
     try {
       made->set_value(code->plan(entry->sizes));

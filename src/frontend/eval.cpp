@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <condition_variable>
 #include <optional>
 #include <unordered_map>
 
@@ -11,7 +12,6 @@
 #include "base/interrupt.h"
 #include "compiler/compile.h"
 #include "frontend/bad_values.h"
-#include "frontend/flush_lock.h"
 #include "frontend/flush_parts.h"
 #include "frontend/hot_paths.h"
 #include "frontend/index_checks.h"
@@ -39,25 +39,28 @@ struct CachedPlan {
   OpListRef ops = nullptr;                 // null: no watcher
 };
 
+using CachedPlanRef = std::shared_ptr<CachedPlan>;
+
 /// Plans by key. The hash selects, the words decide: no silent collisions. Bounded in number and in
 /// words of key, to which the size of a plan is proportional: the least recently used go.
 class PlanCache {
  public:
   static constexpr size_t kMost = 4096, kMostWords = 1 << 21;
 
-  CachedPlan* find(const FlushKey& key) {
+  CachedPlanRef find(const FlushKey& key) {
     auto [at, end] = plans_.equal_range(key.hash);
     for (; at != end; ++at) {
-      if (at->second.words != key.words) continue;
-      at->second.last_used = ++clock_;
-      return &at->second;
+      if (at->second->words != key.words) continue;
+      at->second->last_used = ++clock_;
+      return at->second;
     }
     return nullptr;
   }
-  CachedPlan& add(const FlushKey& key, std::shared_ptr<const Plan> plan) {
+  CachedPlanRef add(const FlushKey& key, std::shared_ptr<const Plan> plan) {
     words_ += key.words.size();
     while (plans_.size() >= kMost || (words_ > kMostWords && !plans_.empty())) evict();
-    return plans_.emplace(key.hash, CachedPlan{key.words, std::move(plan), ++clock_})->second;
+    auto made = std::make_shared<CachedPlan>(CachedPlan{key.words, std::move(plan), ++clock_});
+    return plans_.emplace(key.hash, std::move(made))->second;
   }
   size_t size() const { return plans_.size(); }
   void clear() { plans_.clear(), words_ = 0; }
@@ -65,45 +68,44 @@ class PlanCache {
  private:
   void evict() {
     std::vector<uint64_t> ages;
-    for (auto& [hash, plan] : plans_) ages.push_back(plan.last_used);
+    for (auto& [hash, plan] : plans_) ages.push_back(plan->last_used);
     std::nth_element(ages.begin(), ages.begin() + static_cast<ptrdiff_t>(ages.size() / 4),
                      ages.end());
     uint64_t newest_gone = ages[ages.size() / 4];
     std::erase_if(plans_, [&](auto& entry) {
-      bool gone = entry.second.last_used <= newest_gone;
-      if (gone) words_ -= entry.second.words.size();
+      bool gone = entry.second->last_used <= newest_gone;
+      if (gone) words_ -= entry.second->words.size();
       return gone;
     });
   }
-  std::unordered_multimap<uint64_t, CachedPlan> plans_;
+  std::unordered_multimap<uint64_t, CachedPlanRef> plans_;
   uint64_t clock_ = 0;
   size_t words_ = 0;
 };
 
 class Loan;
 
-/// One flush at a time: what it computes must not be computed by another meanwhile.
-struct Flusher {
-  std::unique_ptr<FlushLock> lock = std::make_unique<FlushLock>();
-  PlanCache cache;
-  FlushStats stats;
-  // Scratch, kept between flushes.
+/// One evaluation. Its nodes are `running` until it ends, so that no other thread computes them
+/// too.
+struct Flush {
+  // Scratch, kept for the next one.
   Walk walk;
   std::vector<Edge> outputs;  // each holds a reference
   std::vector<Node*> dead;    // operands without a further use
   FlushKey key;
   std::vector<Bound> inputs, results;
   std::vector<Scalar> scalars;
-  HotPath* hot = nullptr;                       // of the plan, if anybody asked
+  std::shared_ptr<HotPath> hot;                 // of the plan, if anybody asked
   std::vector<bool> dying;                      // by input: see find_dying
   Loan* loan = nullptr;                         // of the plan that runs
-  std::optional<HostUnlocked>* host = nullptr;  // of the flush: empty while it keeps the lock
+  std::optional<HostUnlocked>* host = nullptr;  // empty while it keeps the host's lock
 
   void flush(std::span<const Tensor> wanted);
   void compute(std::span<const Tensor> wanted, const SignalRegion* region);
   void mark(std::span<const Tensor> wanted);
+  void mark_idle(std::span<const Tensor> wanted, std::unique_lock<std::mutex>& lock);
   void choose_outputs(std::span<const Tensor> wanted);
-  CachedPlan& cached_plan(std::span<const Tensor> wanted, const SignalRegion* region);
+  CachedPlanRef cached_plan(std::span<const Tensor> wanted, const SignalRegion* region);
   HotPath::Choice hot_plan(CachedPlan& cached, const HotPathPolicy& policy,
                            const SignalRegion* region);
   void leave_host();
@@ -111,34 +113,38 @@ struct Flusher {
   void run_plan(const HotPath::Choice& chosen);
   void bind();
   Graph captured(std::span<const Tensor> wanted);
+  void begin();
+  void end();
   void publish();
   void clean();
 };
 
-thread_local bool inside_flush = false;
+/// What flushes share, guarded by walk_mutex(). It is held to find out what is to be computed and
+/// to publish values; plans are made and run without it, any number beside each other.
+struct Flushes {
+  PlanCache cache;
+  FlushStats stats;
+  std::vector<Flush*> running;
+  // Threads that want values which others compute wait for any of those to end.
+  std::unique_ptr<std::condition_variable> ended = std::make_unique<std::condition_variable>();
+  int waiting = 0;
+};
 
-Flusher* only_flusher = nullptr;
-void renew_in_child();
+thread_local Flush* own_flush = nullptr;  // of this thread, while it runs
+std::atomic<Flush*> spare_flush = nullptr;
 
-Flusher& flusher() {
-  [[maybe_unused]] static const bool guarded = [] {
-    only_flusher = new Flusher;
-    guard_at_fork({1, nullptr, [](void*) { only_flusher->lock->before_fork(inside_flush); },
-                   [](void*) { only_flusher->lock->after_fork(); }});
-    in_child_after_fork(renew_in_child);
-    return true;
-  }();
-  return *only_flusher;
+void end_in_child();
+
+Flushes& flushes() {
+  static auto& only = *new Flushes;
+  [[maybe_unused]] static const bool guarded = (in_child_after_fork(end_in_child), true);
+  return only;
 }
 
-/// The user's code must not run inside a flush: it may want a value. And the host may be waiting
-/// for the flush to end, as when it forks.
+/// The user's code must not run inside a flush: it may want a value.
 void stop_point_of_flush() {
   if (stop_wanted && stop_wanted->load(std::memory_order_relaxed)) throw Stopped();
   bool asks = !stop_wanted && host_signals.is_due && host_signals.is_due();
-  FlushLock& lock = *flusher().lock;
-  if (!asks && !lock.is_fork_waiting()) return;
-  FlushLock::Paused paused(lock);
   if (asks && host_signals.is_stopped()) throw Stopped();
 }
 
@@ -158,7 +164,7 @@ const Node* find_unknown(const Walk& walk) {
 /// Pending chains are bounded: a long one is computed piece by piece. Should that fail, whoever
 /// asks for the value meets the error; an interrupt of the user is met here, and the node goes.
 void flush_chain(Node* node) {
-  if (inside_flush) return;
+  if (own_flush) return;
   retain(node);
   Tensor newest(node, 0);
   try {
@@ -178,24 +184,42 @@ void flush_chain(Node* node) {
 
 }  // namespace
 
-HostWait::HostWait() {
-  if (inside_flush) paused_.emplace(*flusher().lock);
-}
-
 Bound bound_of(const Slot& slot) {
   Buffer* buffer = slot.data.load(std::memory_order_acquire);
   buffer->refs.fetch_add(1, std::memory_order_relaxed);
   return {BufferRef::adopt_reference(buffer), slot.offset};
 }
 
-void Flusher::mark(std::span<const Tensor> wanted) {
+void Flush::mark(std::span<const Tensor> wanted) {
   walk.nodes.clear(), walk.leaves.clear();
   tn::walk(wanted, walk);
 }
 
+/// The same, when no other thread computes what this one would. Waiting can be interrupted.
+void Flush::mark_idle(std::span<const Tensor> wanted, std::unique_lock<std::mutex>& lock) {
+  constexpr auto kSlice = std::chrono::milliseconds(50);  // between looks at the user's interrupt
+  Flushes& all = flushes();
+  for (mark(wanted); !all.running.empty(); mark(wanted)) {
+    if (std::ranges::none_of(walk.nodes, &Node::running)) return;
+    leave_host();  // which the other may need
+    ++all.waiting;
+    bool ended = all.ended->wait_for(lock, kSlice) == std::cv_status::no_timeout;
+    --all.waiting;
+    if (ended) continue;
+    lock.unlock();
+    try {
+      stop_if_asked();
+    } catch (...) {
+      stop_async();  // it may be what the user had to wait for
+      throw;
+    }
+    lock.lock();
+  }
+}
+
 /// What was asked for, and every value in between that the program still holds. Each is
 /// retained until the end of the flush, because its holder may let go meanwhile.
-void Flusher::choose_outputs(std::span<const Tensor> wanted) {
+void Flush::choose_outputs(std::span<const Tensor> wanted) {
   auto add = [&](Node* node, uint32_t i) {
     retain(node);
     outputs.push_back({node, i});
@@ -220,15 +244,16 @@ static int numbers_among(std::span<Node* const> leaves) {
 }
 
 /// Regions have plans of their own: what becomes of one says nothing of the others.
-CachedPlan& Flusher::cached_plan(std::span<const Tensor> wanted, const SignalRegion* region) {
+CachedPlanRef Flush::cached_plan(std::span<const Tensor> wanted, const SignalRegion* region) {
   make_key(walk, outputs, key);
   if (region && region->settings) {
     key.words.push_back(~region->settings);  // like no other word
     key.hash = combine(key.hash, region->settings);
   }
-  if (CachedPlan* cached = cache.find(key)) {
-    ++stats.hits;
-    return *cached;
+  Flushes& all = flushes();
+  if (CachedPlanRef cached = all.cache.find(key)) {
+    ++all.stats.hits;
+    return cached;
   }
   leave_host();
   Captured captured = graph_of(walk, {}, outputs);
@@ -238,16 +263,17 @@ CachedPlan& Flusher::cached_plan(std::span<const Tensor> wanted, const SignalReg
     return compile(captured.graph, options);
   }();
   mark(wanted);
-  return cache.add(key, std::move(plan));
+  CachedPlanRef cached = all.cache.find(key);  // another thread may have been first
+  return cached ? cached : all.cache.add(key, std::move(plan));
 }
 
 /// The plan of a sequence that may be hot, compiled or not.
-HotPath::Choice Flusher::hot_plan(CachedPlan& cached, const HotPathPolicy& policy,
-                                  const SignalRegion* region) {
+HotPath::Choice Flush::hot_plan(CachedPlan& cached, const HotPathPolicy& policy,
+                                const SignalRegion* region) {
   if (!cached.hot)
     cached.hot =
         std::make_shared<HotPath>(shown_hash(walk, outputs), walk, region ? region->name : "");
-  hot = cached.hot.get();
+  hot = cached.hot;
   if (hot->is_due(policy)) {
     leave_host();
     find_dying();  // before what is captured holds leaves
@@ -271,7 +297,7 @@ static bool leads_back(const Node& node) {
 
 /// Leaves that only the nodes of this flush hold, which release them when it is over: what
 /// a parameter was before an optimizer's step. Their memory may be taken for results.
-void Flusher::find_dying() {
+void Flush::find_dying() {
   dying.clear();
   bool may_die = std::ranges::none_of(walk.nodes, [](Node* node) { return leads_back(*node); });
   for (Node* leaf : walk.leaves)
@@ -285,7 +311,8 @@ namespace {
 /// While a plan runs, the memory of dying leaves is its own: their slots hold no references.
 class Loan {
  public:
-  Loan(Flusher& f, const Plan& plan) : shown_(f.loan) {
+  Loan(Flush& f, const Plan& plan) : shown_(f.loan) {
+    std::lock_guard lock(walk_mutex());  // a fork finds all of it or nothing
     shown_ = this;
     size_t input = 0;
     for (Node* leaf : f.walk.leaves) {
@@ -299,6 +326,7 @@ class Loan {
     }
   }
   ~Loan() {
+    std::lock_guard lock(walk_mutex());
     shown_ = nullptr;
     for (auto [leaf, buffer] : lent_) {
       bool taken = buffer->refs.fetch_add(1, std::memory_order_relaxed) == 1;
@@ -317,23 +345,23 @@ class Loan {
   std::vector<std::pair<Node*, Buffer*>> lent_;
 };
 
-/// A child of fork has not the thread of a flush under way: what that computes is pending again.
-/// Others may have waited for the lock, which is why it is not used again either.
-void renew_in_child() {
-  if (inside_flush) return;
-  Flusher& parents = flusher();
-  if (parents.lock->is_held()) {
-    if (parents.loan) parents.loan->lose();
-    only_flusher = new Flusher;
-  } else {
-    (void)parents.lock.release();  // it has waiters that do not exist
-    parents.lock = std::make_unique<FlushLock>();
+/// A child of fork has not the threads of other flushes: what those compute is pending again.
+void end_in_child() {
+  Flushes& all = flushes();
+  for (Flush* flush : all.running) {
+    if (flush == own_flush) continue;
+    for (Node* node : flush->walk.nodes) node->running = false;
+    if (flush->loan) flush->loan->lose();
   }
+  std::erase_if(all.running, [](Flush* flush) { return flush != own_flush; });
+  (void)all.ended.release();  // it has waiters that do not exist
+  all.ended = std::make_unique<std::condition_variable>();
+  all.waiting = 0;
 }
 
 }  // namespace
 
-void Flusher::run_plan(const HotPath::Choice& chosen) {
+void Flush::run_plan(const HotPath::Choice& chosen) {
   results.resize(outputs.size());
   const Plan& plan = *chosen.plan;
   std::optional<OnOwnThread> alone;
@@ -349,13 +377,13 @@ void Flusher::run_plan(const HotPath::Choice& chosen) {
 }
 
 /// What is to be computed, after another thread may have walked.
-Graph Flusher::captured(std::span<const Tensor> wanted) {
+Graph Flush::captured(std::span<const Tensor> wanted) {
   std::lock_guard lock(walk_mutex());
   mark(wanted);
   return graph_of(walk, {}, outputs).graph;
 }
 
-void Flusher::bind() {
+void Flush::bind() {
   inputs.clear();
   scalars.clear();
   for (Node* leaf : walk.leaves) {
@@ -367,11 +395,23 @@ void Flusher::bind() {
   }
 }
 
-void Flusher::publish() {
+/// Under the lock of walks, as is the end.
+void Flush::begin() {
+  flushes().running.push_back(this);
+  for (Node* node : walk.nodes) node->running = true;
+}
+
+void Flush::end() {
+  for (Node* node : walk.nodes) node->running = false;
+  Flushes& all = flushes();
+  std::erase(all.running, this);
+  if (all.waiting) all.ended->notify_all();
+}
+
+void Flush::publish() {
   for (size_t i = 0; i < outputs.size(); ++i)
     materialise(outputs[i].node->slots()[outputs[i].index], std::move(results[i].buffer),
                 results[i].offset);
-  std::lock_guard lock(walk_mutex());
   for (const Edge& e : outputs) {
     e.node->depth.store(0, std::memory_order_relaxed);
     bool keeps = e.node->taped || (watch_bits(*e.node) & (kKept | kLeaf)) == kKept;
@@ -379,9 +419,8 @@ void Flusher::publish() {
   }
 }
 
-/// Lets go of operands and outputs, with no lock of ours but the flush's: freeing may call into the
-/// host.
-void Flusher::clean() {
+/// Lets go of operands and outputs, with no lock of ours: freeing may call into the host.
+void Flush::clean() {
   inputs.clear();
   dying.clear();
   hot = nullptr;
@@ -391,11 +430,11 @@ void Flusher::clean() {
   outputs.clear();
 }
 
-void Flusher::leave_host() {
+void Flush::leave_host() {
   if (!*host) host->emplace();
 }
 
-void Flusher::flush(std::span<const Tensor> wanted) {
+void Flush::flush(std::span<const Tensor> wanted) {
   if (!regions_are_used.load(std::memory_order_relaxed)) return compute(wanted, nullptr);
   for (FlushPart& part : parts_of(wanted)) {
     compute(part.wanted.empty() ? wanted : part.wanted, as_signal(part.region));
@@ -403,10 +442,17 @@ void Flusher::flush(std::span<const Tensor> wanted) {
   }
 }
 
-void Flusher::compute(std::span<const Tensor> wanted, const SignalRegion* region) {
+void Flush::compute(std::span<const Tensor> wanted, const SignalRegion* region) {
   struct Clean {
-    Flusher& f;
-    ~Clean() { f.clean(); }
+    Flush& f;
+    bool runs = false;
+    ~Clean() {
+      if (runs) {
+        std::lock_guard lock(walk_mutex());
+        f.end();
+      }
+      f.clean();
+    }
   } clean{*this};
   InternScope scope;
   if (!region || !region->has_mode(kReduceOverhead)) leave_host();
@@ -415,22 +461,24 @@ void Flusher::compute(std::span<const Tensor> wanted, const SignalRegion* region
   std::optional<Captured> looked_at;
   {
     std::unique_lock lock(walk_mutex());
-    mark(wanted);
+    mark_idle(wanted, lock);
     if (const Node* leaf = find_unknown(walk)) {
       lock.unlock();  // an error takes the host's lock
       fail_unknown(*leaf, wanted[0].node()->loc);
     }
     choose_outputs(wanted);
     if (outputs.empty()) return;
-    ++stats.flushes;
+    begin();
+    clean.runs = true;
+    ++flushes().stats.flushes;
     if (is_looking()) looked_at = graph_of(walk, {}, outputs);
-    CachedPlan& cached = cached_plan(wanted, region);
+    CachedPlanRef cached = cached_plan(wanted, region);
     bind();
     if (policy.when == HotPathPolicy::When::never)
-      chosen = {cached.plan, false};
+      chosen = {cached->plan, false};
     else
-      chosen = hot_plan(cached, policy, region);
-    tell_ops(cached.ops, walk, chosen.plan != cached.plan);
+      chosen = hot_plan(*cached, policy, region);
+    tell_ops(cached->ops, walk, chosen.plan != cached->plan);
     if (chosen.plan->donated.empty() || looked_at)
       dying.clear();
     else if (dying.empty())
@@ -450,31 +498,27 @@ void Flusher::compute(std::span<const Tensor> wanted, const SignalRegion* region
     throw RecordedError(error.fault(), error.what());
   }
   if (looked_at) check_values({looked_at->graph, {}, inputs}, results);
+  std::lock_guard lock(walk_mutex());
   publish();
+  end();
+  clean.runs = false;
 }
 
 static void flush_once(std::span<const Tensor> wanted) {
-  Flusher& f = flusher();
-  // No thread waits for the flusher with the host's lock: its holder may need that. Only some
-  // regions keep it; it is taken again after the flusher was let go.
-  std::optional<HostUnlocked> unlocked;
-  std::unique_lock lock(*f.lock, std::defer_lock);
-  if (!regions_are_used.load(std::memory_order_relaxed) || !lock.try_lock()) {
-    unlocked.emplace();
-    try {
-      lock.lock();
-    } catch (...) {
-      stop_async();  // it may be what the user had to wait for
-      throw;
-    }
-  }
-  f.host = &unlocked;
-  inside_flush = true;
+  Flush* spare = spare_flush.exchange(nullptr, std::memory_order_acquire);
+  own_flush = spare ? spare : new Flush;
   struct Leave {
     void (*before)() = std::exchange(own_stop_point, stop_point_of_flush);
-    ~Leave() { inside_flush = false, own_stop_point = before; }
+    ~Leave() {
+      own_stop_point = before;
+      delete spare_flush.exchange(std::exchange(own_flush, nullptr), std::memory_order_acq_rel);
+    }
   } leave;
-  f.flush(wanted);
+  // Only some regions keep the host's lock; it is taken again when the flush is over.
+  std::optional<HostUnlocked> unlocked;
+  if (!regions_are_used.load(std::memory_order_relaxed)) unlocked.emplace();
+  own_flush->host = &unlocked;
+  own_flush->flush(wanted);
 }
 
 void flush(std::span<const Tensor> wanted) {
@@ -482,7 +526,7 @@ void flush(std::span<const Tensor> wanted) {
     return !slot_of(t).data.load(std::memory_order_acquire);
   });
   if (!pending) return;
-  if (inside_flush)
+  if (own_flush)
     fail("a value was asked for while ops are running, by what shows the lines of print");
   for (;;) {
     try {
@@ -495,16 +539,15 @@ void flush(std::span<const Tensor> wanted) {
 }
 
 FlushStats flush_stats() {
-  Flusher& f = flusher();
-  std::lock_guard lock(*f.lock);
-  f.stats.plans = f.cache.size();
-  return f.stats;
+  std::lock_guard lock(walk_mutex());
+  Flushes& all = flushes();
+  all.stats.plans = all.cache.size();
+  return all.stats;
 }
 
 void clear_plans() {
-  Flusher& f = flusher();
-  std::lock_guard lock(*f.lock);
-  f.cache.clear();
+  std::lock_guard lock(walk_mutex());
+  flushes().cache.clear();
 }
 
 }  // namespace tn

@@ -1,8 +1,5 @@
 #pragma once
 // Flushing: pending ops are keyed by their structure, compiled once per key, and run.
-#include <optional>
-
-#include "frontend/flush_lock.h"
 #include "ir/node.h"
 #include "plan/plan.h"
 
@@ -24,16 +21,6 @@ struct HostUnlocked {
   ~HostUnlocked() {
     if (host_lock.enter) host_lock.enter(state);
   }
-};
-
-/// In force while a thread waits for the host's lock or has it, which it did not have before.
-/// Inside a flush another thread that has the lock may fork, and the fork waits for the flush.
-class HostWait {
- public:
-  HostWait();
-
- private:
-  std::optional<FlushLock::Paused> paused_;
 };
 
 /// Computes the pending values behind `wanted`, and those between that the program holds.

@@ -214,7 +214,7 @@ void HotPath::compile(Graph graph, CompileOptions options, const HotPathPolicy& 
   options.effort = Effort::e2;
   if (std::ranges::any_of(graph.ops, has_effects)) values = {};  // they happen once
   if (policy.when == When::always) return make_plan(graph, options, values);
-  in_background(
+  compiling_worker().add(
       [self = shared_from_this(), graph = std::move(graph), options, values = std::move(values)] {
         std::optional<OnOwnThread> alone;
         if (!values) alone.emplace();  // who measures needs the others
@@ -271,20 +271,21 @@ void HotPath::make_plan(const Graph& graph, const CompileOptions& wanted,
 HotPath::Choice HotPath::choose(const PlanRef& interpreted, const HotPathPolicy& policy) {
   using enum HotPathStatus;
   HotPathStatus status = status_.load(std::memory_order_acquire);
-  if (status == trial && in_turns_) compiled_last_ = !compiled_last_;
-  if (status == trial || status == kept)
-    return {compiled_last_ ? plan_ : interpreted, status == trial, compiled_last_ && alone_,
-            status == kept && compiled_ > 0 && compiled_ < kShortSeconds};
-  bool waits = status < trial;  // cold, queued or compiling
+  if (status == kept) return {plan_, false, alone_, compiled_ > 0 && compiled_ < kShortSeconds};
   int64_t first = policy.threshold - kBaselines;
-  return {interpreted,
-          waits && baselines_ < kBaselines && count_.load(std::memory_order_relaxed) > first};
+  bool waits = status < trial && count_.load(std::memory_order_relaxed) > first;
+  if (!waits && status != trial) return {interpreted, false};
+  std::lock_guard lock(registry().mutex);
+  if (status_ != trial) return {interpreted, status_ < trial && baselines_ < kBaselines};
+  if (in_turns_) compiled_last_ = !compiled_last_;
+  return {compiled_last_ ? plan_ : interpreted, true, compiled_last_ && alone_};
 }
 
 void HotPath::ran(const Plan& plan, double seconds) {
   std::string line;
   {
     std::lock_guard lock(registry().mutex);
+    if (status_ > HotPathStatus::trial) return;  // judged while it ran
     bool compiled = &plan == plan_.get();
     double& least = compiled ? compiled_ : interpreted_;
     least = least == 0 ? seconds : std::min(least, seconds);

@@ -63,14 +63,14 @@ class HotPath : public std::enable_shared_from_this<HotPath> {
   // Asked at every flush, without a lock.
   std::atomic<HotPathStatus> status_ = HotPathStatus::cold;
   std::atomic<int64_t> count_ = 0;
-  // Guarded by the one lock of all of them; whoever flushes, one at a time, reads its own.
+  // Guarded by the one lock of all of them.
   int trials_ = 0, baselines_ = 0;  // measured runs, compiled and interpreted
   bool in_turns_ = false;      // it seemed slower: both are measured again, one after the other
   bool compiled_last_ = true;  // of the two
   double interpreted_ = 0, compiled_ = 0, compile_ = 0;  // seconds; the least of some runs
   bool unproven_ = false;                                // counts among those not judged
-  PlanRef plan_;        // there before `status_` says so, and until it is dropped by who flushes
-  bool alone_ = false;  // how it runs
+  PlanRef plan_;  // it, how it runs and its time do not change once `status_` is `kept`
+  bool alone_ = false;
   std::string reason_;
 };
 

@@ -1,16 +1,11 @@
 // Tensor's members that need a value, and the ways tensors are made from memory.
 #include "tenon/tensor.h"
 
-#include <chrono>
-#include <condition_variable>
 #include <cstring>
-#include <deque>
-#include <thread>
 
-#include "base/at_fork.h"
 #include "base/error.h"
-#include "base/interrupt.h"
 #include "compiler/compile.h"
+#include "frontend/background.h"
 #include "frontend/eval.h"
 #include "ir/element.h"
 #include "ir/graph.h"
@@ -78,87 +73,16 @@ Scalar item_of(const Tensor& x) {
   return element_at(x.dtype(), x.data());
 }
 
-namespace {
-
-/// Runs flushes behind the caller's back, in order.
-class Background {
- public:
-  void add(std::vector<Tensor> tensors) {
-    std::lock_guard lock(mutex_);
-    if (!worker_.joinable()) worker_ = std::jthread([this](std::stop_token stop) { work(stop); });
-    queue_.push_back(std::move(tensors));
-    ++unfinished_;
-    changed_.notify_all();
-  }
-  /// The user may interrupt it.
-  void wait() {
-    constexpr auto kSlice = std::chrono::milliseconds(50);
-    std::unique_lock lock(mutex_);
-    while (!idle_.wait_for(lock, kSlice, [&] { return unfinished_ == 0; })) {
-      lock.unlock();
-      try {
-        stop_if_asked();
-      } catch (...) {
-        stop();
-        throw;
-      }
-      lock.lock();
+void async_eval(const std::vector<Tensor>& tensors) {
+  evaluating_worker().add([tensors] {
+    try {
+      flush(tensors);
+    } catch (...) {
+      // Whoever asks for the value meets the same error, on their own thread.
     }
-  }
-  /// What runs now.
-  void stop() {
-    std::lock_guard lock(mutex_);
-    if (unfinished_) stopping_ = true;
-  }
-  std::mutex& mutex() { return mutex_; }
-
- private:
-  void work(std::stop_token stop) {
-    stop_wanted = &stopping_;
-    std::unique_lock lock(mutex_);
-    while (changed_.wait(lock, stop, [&] { return !queue_.empty(); })) {
-      std::vector<Tensor> next = std::move(queue_.front());
-      queue_.pop_front();
-      lock.unlock();
-      try {
-        flush(next);
-      } catch (...) {
-        // Whoever asks for the value meets the same error, on their own thread.
-      }
-      next.clear();
-      lock.lock();
-      stopping_ = false;
-      --unfinished_;
-      idle_.notify_all();
-    }
-  }
-  std::mutex mutex_;
-  std::condition_variable_any changed_, idle_;
-  std::deque<std::vector<Tensor>> queue_;
-  int unfinished_ = 0;
-  std::atomic<bool> stopping_ = false;
-  std::jthread worker_;
-};
-
-Background* only_background = nullptr;
-
-/// A child of fork has no worker thread, whatever the parent's object says: it makes a new one, and
-/// what was queued is computed when it is asked for.
-Background& background() {
-  [[maybe_unused]] static const bool guarded = [] {
-    only_background = new Background;
-    guard_at_fork({0, nullptr, [](void*) { only_background->mutex().lock(); },
-                   [](void*) { only_background->mutex().unlock(); }});
-    in_child_after_fork([] { only_background = new Background; });
-    return true;
-  }();
-  return *only_background;
+  });
 }
-
-}  // namespace
-
-void async_eval(const std::vector<Tensor>& tensors) { background().add(tensors); }
-void synchronize() { background().wait(); }
-void stop_async() { background().stop(); }
+void synchronize() { evaluating_worker().wait(); }
+void stop_async() { evaluating_worker().stop(); }
 
 }  // namespace tn

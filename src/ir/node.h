@@ -40,6 +40,7 @@ struct Node {
   bool weak;                    // a number that adopts the type of its partner: see number.h
   bool traced;                  // depends on a parameter: it has no value
   uint8_t watched;              // for derivatives by backward(): see watch.h
+  bool running;                 // a thread computes it; guarded by walk_mutex()
 
   Slot* slots() { return reinterpret_cast<Slot*>(this + 1); }
   const Slot* slots() const { return reinterpret_cast<const Slot*>(this + 1); }

@@ -1,7 +1,9 @@
 // Evaluation: eager and lazy give equal bits, long chains, threads, errors.
 #include <doctest/doctest.h>
 
+#include <atomic>
 #include <cmath>
+#include <future>
 #include <thread>
 
 #include "errors.h"
@@ -10,6 +12,7 @@
 #include "run_graph.h"
 #include "runtime/memory.h"
 #include "runtime/threads.h"
+#include "tenon/debug.h"
 #include "tenon/tenon.h"
 
 using namespace tn;
@@ -132,6 +135,47 @@ TEST_CASE("eval: async_eval starts and values wait for it") {
   CHECK(y.to_vector<float>()[77] == 3.0f);
   for (int i = 0; i < 200; ++i) async_eval({x + i});
   synchronize();
+}
+
+TEST_CASE("eval: threads compute beside each other, and each value once") {
+  std::promise<void> started, released;
+  std::shared_future<void> release = released.get_future().share();
+  std::atomic<int> lines = 0;
+  set_print_sink([&](std::string_view) {
+    if (lines++ == 0) started.set_value(), release.wait();
+  });
+  Tensor x = array({1.0f, 2.0f}), y = x + 1;
+  std::thread printing([&] { print("{}", {y}); });
+  started.get_future().wait();
+  CHECK((x * 3).to_vector<float>() == std::vector<float>{3, 6});  // while the other thread runs
+  CHECK_FALSE(y.is_evaluated());
+  std::thread waiting([&] { CHECK((y * 2).to_vector<float>() == std::vector<float>{4, 6}); });
+  for (int i = 0; i < 100; ++i) CHECK((x + i).to_vector<float>()[0] == 1 + i);
+  released.set_value();
+  waiting.join(), printing.join();
+  set_print_sink({});
+  CHECK(y.to_vector<float>() == std::vector<float>{2, 3});
+  CHECK(lines == 1);
+}
+
+TEST_CASE("eval: threads that wait for a value whose computation fails compute it themselves") {
+  std::promise<void> started, released;
+  std::shared_future<void> release = released.get_future().share();
+  std::atomic<int> lines = 0;
+  set_print_sink([&](std::string_view) {
+    if (lines++ == 0) {
+      started.set_value(), release.wait();
+      throw std::runtime_error("the first reader is gone");
+    }
+  });
+  Tensor y = array({1.0f, 2.0f}) + 1;
+  std::thread printing([&] { CHECK_THROWS_AS(print("{}", {y}), std::exception); });
+  started.get_future().wait();
+  std::thread waiting([&] { CHECK((y * 2).to_vector<float>() == std::vector<float>{4, 6}); });
+  released.set_value();
+  waiting.join(), printing.join();
+  set_print_sink({});
+  CHECK(lines == 1);
 }
 
 TEST_CASE("eval: errors leave everything usable") {
