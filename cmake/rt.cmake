@@ -42,8 +42,9 @@ function(tenon_add_rt)
 
   set(shared "$<TARGET_OBJECTS:tenon>")
   set(shared "$<FILTER:${shared},INCLUDE,/src/(base|runtime|ir|loop|backend|compiler|executable)/>")
-  # src/rt has its own of these
-  set(shared "$<FILTER:${shared},EXCLUDE,/(set_maker|fitting|placement_search|block_ops)\\.cpp>")
+  # src/rt has its own of these, and writes no source
+  set(own "set_maker|fitting|placement_search|block_ops")
+  set(shared "$<FILTER:${shared},EXCLUDE,/backend/source/|/(${own})\\.cpp>")
   set(shared "$<FILTER:${shared},EXCLUDE,${cold_files}>")
   set(left_out_v2 "/interp_")
   set(left_out_v3 "/(interp_|fft)") # it runs Fourier transforms of v2: see --defsym

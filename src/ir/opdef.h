@@ -17,11 +17,6 @@ class Lowering;
 enum class Monoid : uint8_t;
 }  // namespace loop
 
-namespace source {
-struct CCall;
-struct PythonCall;
-}  // namespace source
-
 /// A short constant list.
 template <class T, int kMax>
 struct List {
@@ -162,11 +157,6 @@ struct OpDef {
   // not.
   void (*lower)(const void* attrs, loop::Lowering& l) = nullptr;
   void (*run)(const LibraryCall& call) = nullptr;
-
-  // Other languages (backend/source): what `run` does as C, and what does not follow from the
-  // fields above as Python. The runtime has neither.
-  std::string (*c)(const void* attrs, source::CCall& call) = nullptr;
-  std::string (*python)(const void* attrs, source::PythonCall& call) = nullptr;
 
   // Derivatives: one rule per op, from which jvp and vjp follow (transforms/derivative.h).
   // Elementwise: the derivative in operand k applied to `t`; null: zero. It is its own transpose.

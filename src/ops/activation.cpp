@@ -23,7 +23,6 @@ constinit const OpDef relu = Elementwise<>{
     .doc = "`maximum(x, 0)`; NaN stays NaN. The derivative at 0 is 0.",
     .types = reals,
     .scalar = [](S x) { return sc::max(x, constant_like(x, 0)); },
-    .python = python<"", "torch.relu({0})", "jax.nn.relu({0})">,
     .partials = {[](T t, T x) { return tn::where(x > 0, t, 0); }},
     .samples = {{"f32[2,3]"}, {"f32[]"}},
 };
@@ -51,8 +50,6 @@ constinit const OpDef leaky_relu = Elementwise<LeakyReluAttrs>{
     .operands = Operands::inexact,
     .scalar = [](const LeakyReluAttrs& a,
                  S x) { return sc::select(x < 0.0, x * a.negative_slope, x); },
-    .python = python<"", "F.leaky_relu({0}, {negative_slope})",
-                     "jax.nn.leaky_relu({0}, {negative_slope})">,
     .partials = {[](const LeakyReluAttrs& a, T t, T x) {
       return tn::where(x > 0, t, t * a.negative_slope);
     }},
@@ -75,7 +72,6 @@ constinit const OpDef log_sigmoid = Elementwise<>{
     .types = floats,
     .operands = Operands::inexact,
     .scalar = [](S x) { return -softplus_of(-x); },
-    .python = python<"", "F.logsigmoid({0})", "jax.nn.log_sigmoid({0})">,
     .partials = {[](T t, T x) { return t * tn::sigmoid(-x); }},
     .precision = Precision::full,
     .samples = {{"f32[2,3]"}, {"f32[4]", "", -50, 50}},
@@ -88,7 +84,6 @@ constinit const OpDef silu = Elementwise<>{
     .types = floats,
     .operands = Operands::inexact,
     .scalar = [](S x) { return x * sc::sigmoid(x); },
-    .python = python<"", "F.silu({0})", "jax.nn.silu({0})">,
     .partials = {[](T t, T x) {
       return times_slope(t, x, [](T v) {
         Tensor s = tn::sigmoid(v);
@@ -104,7 +99,6 @@ constinit const OpDef gelu = Elementwise<>{
     .types = floats,
     .operands = Operands::inexact,
     .scalar = [](S x) { return x * 0.5 * sc::erfc(x * -M_SQRT1_2); },
-    .python = python<"", "F.gelu({0})", "jax.nn.gelu({0}, approximate=False)">,
     .partials = {[](T t, T x) {
       return times_slope(t, x, [](T v) {
         Tensor density = tn::exp(v * v * -0.5) * (M_SQRT1_2 * M_2_SQRTPI / 2);
@@ -130,7 +124,6 @@ constinit const OpDef gelu_tanh = Elementwise<>{
           S u = (x + x * x * x * kCubic) * kSteepness;
           return x * sc::sigmoid(u);
         },
-    .python = python<"", "F.gelu({0}, approximate=\"tanh\")", "jax.nn.gelu({0})">,
     .partials = {[](T t, T x) {
       return times_slope(t, x, [](T v) {
         Tensor squared = v * v;
@@ -147,7 +140,6 @@ constinit const OpDef softplus = Elementwise<>{
     .types = floats,
     .operands = Operands::inexact,
     .scalar = [](S x) { return softplus_of(x); },
-    .python = python<"", "F.softplus({0})", "jax.nn.softplus({0})">,
     .partials = {[](T t, T x) { return t * tn::sigmoid(x); }},
     .precision = Precision::full,
     .samples = {{"f32[2,3]"}, {"f32[4]", "", -50, 50}},
@@ -175,7 +167,6 @@ constinit const OpDef elu = Elementwise<AlphaAttrs>{
     .operands = Operands::inexact,
     .scalar = [](const AlphaAttrs& a,
                  S x) { return sc::select(x < 0.0, sc::expm1(x) * a.alpha, x); },
-    .python = python<"", "F.elu({0}, {alpha})", "jax.nn.elu({0}, {alpha})">,
     .partials = {[](const AlphaAttrs& a, T t, T x, T out) {
       return tn::where(x > 0, t, t * (out + a.alpha));
     }},
@@ -220,7 +211,6 @@ constinit const OpDef mish = Elementwise<>{
     .types = floats,
     .operands = Operands::inexact,
     .scalar = [](S x) { return x * sc::tanh(softplus_of(x)); },
-    .python = python<"", "F.mish({0})", "jax.nn.mish({0})">,
     .partials = {[](T t, T x) {
       return times_slope(t, x, [](T v) {
         Tensor gate = tn::tanh(tn::softplus(v));
@@ -236,7 +226,6 @@ constinit const OpDef hardswish = Elementwise<>{
     .types = floats,
     .operands = Operands::inexact,
     .scalar = [](S x) { return x * clamp(x + 3.0, 0, 6) / 6.0; },
-    .python = python<"", "F.hardswish({0})", "jax.nn.hard_swish({0})">,
     .partials = {[](T t, T x) {
       return tn::where(x < 3, tn::where(x > -3, t * (x / 3 + 0.5), 0), t);
     }},

@@ -8,6 +8,7 @@
 #include "ir/sizes.h"
 #include "ops/contract.h"
 #include "ops/families.h"
+#include "ops/op_attrs.h"
 #include "ops/op_decls.h"
 #include "ops/runtime_types.h"
 #include "ops/shapes.h"
@@ -16,14 +17,6 @@
 
 namespace tn::ops {
 namespace {
-
-struct AttentionAttrs {
-  Maybe<double> scale;
-  bool is_causal = false;
-  static constexpr void fields(auto& a, auto&& f) {
-    f("scale", a.scale), f("is_causal", a.is_causal);
-  }
-};
 
 constexpr std::string_view kAttention = "scaled_dot_product_attention";
 constexpr double kMinusInfinity = -std::numeric_limits<double>::infinity();
@@ -307,20 +300,6 @@ constinit const TiledForm tiled_attention = {domain_of_attention, run_tiled_atte
                                              [](const TiledCall&) -> int64_t { return 0; }, nullptr,
                                              room_of_attention};
 
-/// PyTorch has it, but counts causal queries from the other end.
-static std::string spell_attention(const AttentionAttrs& a, source::PythonCall& call) {
-  const Shape &q = call.in[0]->shape, &k = call.in[1]->shape;
-  bool narrow = info(call.in[0]->dtype).compute != call.in[0]->dtype, torch = call.is("torch");
-  if (q.rank() != 4 || k.rank() != 4 || k[2] == Dim(0) || (narrow && !torch)) return "";
-  bool other_end = a.is_causal && (!(q[2] == k[2]) || call.in.size() > 3);
-  if (torch && (other_end || !(q[1] == k[1]))) return "";
-  std::string options = call.in.size() > 3 ? (torch ? ", attn_mask={3}" : ", mask={3}") : "";
-  if (a.scale) options += ", scale={scale}";
-  if (a.is_causal) options += ", is_causal=True";
-  return call.fill(format("{}({{0}}, {{1}}, {{2}}{})",
-                          torch ? "F.scaled_dot_product_attention" : "_attention", options));
-}
-
 constinit const OpDef scaled_dot_product_attention = Composite<AttentionAttrs>{
     .name = "scaled_dot_product_attention",
     .doc =
@@ -340,7 +319,6 @@ constinit const OpDef scaled_dot_product_attention = Composite<AttentionAttrs>{
     .prepare = rule<prepare_attention>,
     .body = rule<attention_body>,
     .run = run_attention,
-    .python = rule<spell_attention>,
     .precision = Precision::low,
     .samples = {{"f32[2,4,3,5], f32[2,2,6,5], f32[2,2,6,5], bool[3,6]"},
                 {"f32[1,2,3,4], f32[1,2,3,4], f32[1,2,3,2]", "scale=0.5, is_causal=true"},

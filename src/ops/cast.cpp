@@ -73,19 +73,6 @@ static Type infer_bitcast(const BitcastAttrs& a, Types in) {
   return {a.dtype, x.shape};
 }
 
-/// PyTorch holds some unsigned integers in int64.
-static std::string spell_bitcast(const BitcastAttrs& a, source::PythonCall& call) {
-  if (!call.is("torch"))
-    return call.fill("{0}.view({dtype})", "", "lax.bitcast_convert_type({0}, {dtype})");
-  auto held = [](DType type) { return type == DType::u16 || type == DType::u32; };
-  DType from = call.in[0]->dtype;
-  std::string_view bits = size_of(from) == 2 ? "torch.int16" : "torch.int32";
-  std::string text = held(from) ? format("{{0}}.to({})", bits) : std::string("{0}");
-  if (!held(a.dtype)) return call.fill(text + ".view({dtype})");
-  return call.fill(format("{}.view({}).to(torch.int64) & {}", text, bits,
-                          size_of(from) == 2 ? "0xFFFF" : "0xFFFFFFFF"));
-}
-
 constinit const OpDef bitcast = Op<BitcastAttrs>{
     .name = "bitcast",
     .doc =
@@ -100,7 +87,6 @@ constinit const OpDef bitcast = Op<BitcastAttrs>{
           S x = l.load(0, at).re;
           l.store(0, at, {x.type() == a.dtype ? x : sc::bitcast(x, a.dtype), {}});
         },
-    .python = rule<spell_bitcast>,
     .gradient = Gradient::zero,
     .batch = Batch::aligned,
     .samples = {{"f32[2,3]", "dtype=i32"}, {"i64[4]", "dtype=f64"}, {"f32[]", "dtype=u32"}},

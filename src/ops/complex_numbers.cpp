@@ -101,7 +101,6 @@ constinit const OpDef make_complex = Op<>{
         },
     .infer = rule<infer_make_complex>,
     .lower = rule<lower_make_complex>,
-    .python = python<"_complex({0}, {1})">,
     .linear = Linear::jointly,
     .adjoint = [](const NoAttrs&, T ct, const Tensors&,
                   int k) { return k == 0 ? tn::real(ct) : -tn::imag(ct); },

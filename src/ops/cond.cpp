@@ -32,16 +32,6 @@ void run_cond(const LibraryCall& call) {
   copy_results(call, results);
 }
 
-std::string c_of_cond(const CondAttrs&, source::CCall& call) {
-  call.scratch = std::max(call.bodies[0].arena, call.bodies[1].arena) + 64;
-  return format(
-      "  const void *const inputs[] = {{{}0}};\n  void *const outputs[] = {{{}0}};\n"
-      "  if (x0[0])\n    {}(inputs, outputs, scratch);\n  else\n    {}(inputs, outputs, "
-      "scratch);\n",
-      c_names('x', 1, call.in.size()), c_names('y', 0, call.out.size()), call.bodies[0].name,
-      call.bodies[1].name);
-}
-
 /// The predicate and what follows it, with the masks of what follows.
 struct Branches {
   const CondAttrs& attrs;
@@ -122,15 +112,6 @@ constinit const OpDef cond = Op<CondAttrs>{
     .surface = false,
     .infer = rule<infer_cond>,
     .run = run_cond,
-    .c = rule<c_of_cond>,
-    .python =
-        [](const CondAttrs&, source::PythonCall& call) {
-          std::string text = call.fill(
-              "({then} if {0} else {otherwise})({*1})", "({then} if {0} else {otherwise})({*1})",
-              call.in.size() > 1 ? "lax.cond({0}, {then}, {otherwise}, {*1})"
-                                 : "lax.cond({0}, {then}, {otherwise})");
-          return call.out.size() == 1 ? text + "[0]" : text;
-        },
     .jvp = rule<jvp_cond>,
     .vjp = rule<vjp_cond>,
     .batch_rule = rule<batch_cond>,

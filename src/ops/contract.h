@@ -16,6 +16,16 @@ struct DotAttrs {
   }
 };
 
+/// Axes of an operand that are neither batch nor contracted.
+Axes free_axes(int rank, const Axes& batch, const Axes& contracted);
+
+/// Several axes walked as one; not `merged` where they do not lie so.
+struct Run {
+  int64_t extent = 1, stride = 0;
+  bool merged = true;
+};
+Run merge(const Shape& shape, const Ints& strides, const Axes& axes);
+
 /// One character per axis.
 using Labels = std::string;
 

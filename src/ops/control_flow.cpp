@@ -83,34 +83,4 @@ std::vector<Type> output_types(const Graph& graph) {
   return out;
 }
 
-std::string c_names(char letter, size_t first, size_t end) {
-  std::string text;
-  for (size_t i = first; i < end; ++i) text += format("{}{}, ", letter, i);
-  return text;
-}
-
-CCarry::CCarry(source::CCall& call, size_t count) {
-  for (const source::CBody& body : call.bodies) call.scratch = std::max(call.scratch, body.arena);
-  declared = format("  const void *inputs[] = {{{}0}};\n", c_names('x', 0, call.in.size()));
-  std::string first, others;
-  for (size_t i = 0; i < count; ++i) {
-    int64_t bytes = (call.out[i]->bytes() + 63) / 64 * 64;
-    first += format("tn_at(scratch, {}), ", call.scratch);
-    others += format("tn_at(scratch, {}), ", call.scratch + bytes);
-    call.scratch += 2 * bytes;
-  }
-  call.scratch += 64;
-  declared +=
-      format("  void *outputs[] = {{{}{}0}};\n", first, c_names('y', count, call.out.size()));
-  if (count == 0) return;
-  declared += format("  void *others[] = {{{}0}};\n", others);
-  next = format(
-      "    for (int k = 0; k < {}; ++k) {{\n      void *const made = outputs[k];\n"
-      "      outputs[k] = others[k], others[k] = made, inputs[k] = made;\n    }}\n",
-      count);
-  for (size_t i = 0; i < count; ++i)
-    if (call.out[i]->bytes() > 0)
-      returned += format("  memcpy(y{0}, inputs[{0}], {1});\n", i, call.out[i]->bytes());
-}
-
 }  // namespace tn::ops

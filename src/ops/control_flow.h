@@ -1,7 +1,6 @@
 #pragma once
 // Ops with graphs that run: how they are recorded, and how they run.
 #include "ir/body.h"
-#include "loop/c_call.h"
 #include "plan/plan.h"
 
 namespace tn::ops {
@@ -54,18 +53,6 @@ inline const char* data_of(const Bound& bound) {
 }
 /// Copies results of plans, from number `first` on, to the kernel's.
 void copy_results(const LibraryCall& call, std::span<const Bound> results);
-
-// In C.
-
-/// "x1, x2, ", of parameters from `first` to `end`.
-std::string c_names(char letter, size_t first, size_t end);
-/// Bodies that run again and again: `inputs` are the operands, of which the first `count` change;
-/// `outputs` are where a body leaves them, each with two places in `scratch` in turn, and the
-/// results behind them.
-struct CCarry {
-  std::string declared, next, returned;
-  CCarry(source::CCall& call, size_t count);
-};
 
 // Lists of tensors, as rules of these ops take them apart and put them together.
 

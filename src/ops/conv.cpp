@@ -4,7 +4,6 @@
 
 #include "base/error.h"
 #include "ir/sizes.h"
-#include "loop/c_call.h"
 #include "ops/conv_attrs.h"
 #include "ops/families.h"
 #include "ops/op_decls.h"
@@ -103,19 +102,6 @@ void run_conv(const LibraryCall& call) {
   const Strided at[] = {Strided::row_major(call.in_types[0]->shape),
                         Strided::row_major(call.in_types[1]->shape)};
   run_tiled_conv({call.attrs, call.in_types, call.out_types, at, call.in, call.out[0]});
-}
-
-std::string c_of_conv(const ConvAttrs& a, source::CCall& call) {
-  const InternedType &x = *call.in[0], &w = *call.in[1], &out = *call.out[0];
-  source::c_needs_real("conv", *call.in[0]);
-  if (out.elements == 0) return "";
-  if (x.elements == 0 || w.elements == 0) return format("  memset(y0, 0, {});\n", out.bytes());
-  ConvArgs args = conv_args(a, x, w, out);
-  int64_t taps = args.axes[0].taps * args.axes[1].taps * args.axes[2].taps;
-  call.scratch = c_conv_scratch(args, taps, taps * args.in_channels, x.dtype);
-  return c_conv_shape(a, {x, call.at[0]}, {w, call.at[1]}, {out, Strided::row_major(out.shape)}) +
-         format("  tn_conv_{}(&shape, {}, {}, y0, scratch);\n", x.dtype,
-                source::c_element("x0", call.at[0]), source::c_element("x1", call.at[1]));
 }
 
 TileDomain domain_of_conv(const void* attrs, Types, Types out) {
@@ -287,55 +273,6 @@ Type settle_conv(std::string_view op, ConvAttrs& a, const Type& x, const Type& w
 const TiledForm tiled_conv{domain_of_conv, run_tiled_conv, packed_bytes_of_conv,
                            pack_conv,      room_of_conv,   unpack_conv};
 
-template <class List>
-static bool all_equal(const List& list, int64_t to) {
-  return std::all_of(list.begin(), list.end(), [&](auto x) { return x == decltype(x)(to); });
-}
-
-/// The option `name` unless all of it is `usual`.
-static std::string option(std::string_view name, const Ints& list, int64_t usual) {
-  if (all_equal(list, usual)) return "";
-  std::vector<int64_t> numbers(list.begin(), list.end());
-  return format(", {}=({}{})", name, join(numbers, ", "), numbers.size() == 1 ? "," : "");
-}
-
-static std::string spell_conv(const ConvAttrs& a, source::PythonCall& call) {
-  int axes = call.in[0]->rank() - 2;
-  bool even = a.padding.size() == 2 * axes;
-  std::vector<std::string> sides, halves;
-  for (int k = 0; k < axes; ++k) {
-    std::string before = call.size(a.padding[2 * k]), after = call.size(a.padding[2 * k + 1]);
-    even &= a.padding[2 * k] == a.padding[2 * k + 1] && before[0] != '-';
-    sides.push_back(format("({}, {})", before, after)), halves.push_back(before);
-  }
-  auto tuple = [](const std::vector<std::string>& items) {
-    return format("({}{})", join(items, ", "), items.size() == 1 ? "," : "");
-  };
-  std::string groups =
-      a.groups == 1
-          ? ""
-          : format(", {}={}", call.is("jax") ? "feature_group_count" : "groups", a.groups);
-  if (call.is("jax")) {
-    std::string_view inner = std::string_view("DHW").substr(static_cast<size_t>(3 - axes));
-    std::string layout = a.channels_last ? format(
-                                               ", dimension_numbers=(\"N{0}C\", \"O{0}I\", "
-                                               "\"N{0}C\")",
-                                               inner)
-                                         : "";
-    return call.fill(format("lax.conv_general_dilated({{0}}, {{1}}, {{stride}}, {}{}{}{}{})",
-                            tuple(sides), option("lhs_dilation", a.input_dilation, 1),
-                            option("rhs_dilation", a.kernel_dilation, 1), groups, layout));
-  }
-  if (call.is("torch") && even && !a.channels_last && all_equal(a.input_dilation, 1)) {
-    std::string padding = all_equal(a.padding, 0) ? "" : ", padding=" + tuple(halves);
-    return call.fill(format("F.conv{}d({{0}}, {{1}}{}{}{}{})", axes, option("stride", a.stride, 1),
-                            padding, option("dilation", a.kernel_dilation, 1), groups));
-  }
-  return call.fill(
-      "_conv({0}, {1}, {stride}, {padding}, {input_dilation}, {kernel_dilation}, {groups}, "
-      "{channels_last})");
-}
-
 constinit const OpDef conv = Op<ConvAttrs>{
     .name = "conv",
     .doc =
@@ -352,8 +289,6 @@ constinit const OpDef conv = Op<ConvAttrs>{
     .prepare = rule<prepare_conv>,
     .infer = rule<infer_conv>,
     .run = run_conv,
-    .c = rule<c_of_conv>,
-    .python = rule<spell_conv>,
     .linear = Linear::each,
     .adjoint = rule<adjoint_conv>,
     .precision = Precision::low,

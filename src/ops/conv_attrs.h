@@ -1,5 +1,5 @@
 #pragma once
-// The attributes of the convolution primitive.
+// The attributes of the convolution primitive and of its adjoint in the weights.
 #include "ir/attrs.h"
 #include "ir/view.h"
 #include "ops/spatial.h"
@@ -25,6 +25,24 @@ struct ConvAttrs {
   int first_spatial() const { return channels_last ? 1 : 2; }
 };
 
+/// Of the adjoint in the weights: those of the convolution, and the extents of its kernel.
+struct ConvWeightsAttrs {
+  Ints stride = just(1);
+  Offsets padding = just<Offsets>(0);
+  Ints input_dilation = just(1), kernel_dilation = just(1);
+  int64_t groups = 1;
+  bool channels_last = false;
+  Offsets kernel;
+  static constexpr void fields(auto& a, auto&& f) {
+    f("stride", a.stride), f("padding", a.padding), f("input_dilation", a.input_dilation);
+    f("kernel_dilation", a.kernel_dilation), f("groups", a.groups);
+    f("channels_last", a.channels_last), f("kernel", a.kernel, required);
+  }
+  ConvAttrs conv() const {
+    return {stride, padding, input_dilation, kernel_dilation, groups, channels_last};
+  }
+};
+
 /// Makes `a` canonical for a convolution of x, [batch, channels, spatial axes …], and w, [channels
 /// out, channels / groups, kernel axes …] (or with the channels last), and returns the type of the
 /// result. Fails in the name of `op`.
@@ -38,16 +56,5 @@ Tensor conv_adjoint_in_w(const ConvAttrs& a, const Tensor& ct, const Tensor& x, 
 
 /// The convolution as the runtime is asked for it, without its arrays.
 ConvArgs conv_args(const ConvAttrs& a, const Type& x, const Type& w, const Type& out);
-
-/// An operand or the result of a convolution in C.
-struct CPlace {
-  const Type& type;
-  Strided at;
-};
-/// `shape`, what the functions of C are told about a convolution.
-std::string c_conv_shape(const ConvAttrs& a, const CPlace& x, const CPlace& w, const CPlace& y);
-/// The bytes in which they bring elements in order: a table, `deep` elements for every channel of
-/// the result, and one image of x.
-int64_t c_conv_scratch(const ConvArgs& args, int64_t table, int64_t deep, DType type);
 
 }  // namespace tn::ops

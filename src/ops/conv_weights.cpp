@@ -3,7 +3,6 @@
 
 #include "base/error.h"
 #include "ir/sizes.h"
-#include "loop/c_call.h"
 #include "ops/conv_attrs.h"
 #include "ops/families.h"
 #include "ops/op_decls.h"
@@ -12,24 +11,6 @@
 
 namespace tn::ops {
 namespace {
-
-/// Those of the convolution, and the extents of its kernel.
-struct ConvWeightsAttrs {
-  Ints stride = just(1);
-  Offsets padding = just<Offsets>(0);
-  Ints input_dilation = just(1), kernel_dilation = just(1);
-  int64_t groups = 1;
-  bool channels_last = false;
-  Offsets kernel;
-  static constexpr void fields(auto& a, auto&& f) {
-    f("stride", a.stride), f("padding", a.padding), f("input_dilation", a.input_dilation);
-    f("kernel_dilation", a.kernel_dilation), f("groups", a.groups);
-    f("channels_last", a.channels_last), f("kernel", a.kernel, required);
-  }
-  ConvAttrs conv() const {
-    return {stride, padding, input_dilation, kernel_dilation, groups, channels_last};
-  }
-};
 
 /// The type of the weights.
 Type infer_weights(const ConvWeightsAttrs& a, Types in) {
@@ -69,20 +50,6 @@ void run_weights(const LibraryCall& call) {
   ConvArgs args = conv_args(a.conv(), x, w, ct);
   args.x = call.in[0];
   conv_gradient(args, call.in[1], call.out[0]);
-}
-
-std::string c_of_weights(const ConvWeightsAttrs& a, source::CCall& call) {
-  const InternedType &x = *call.in[0], &ct = *call.in[1], &w = *call.out[0];
-  source::c_needs_real("conv_weights", *call.in[0]);
-  if (w.elements == 0) return "";
-  if (x.elements == 0 || ct.elements == 0) return format("  memset(y0, 0, {});\n", w.bytes());
-  ConvArgs args = conv_args(a.conv(), x, w, ct);
-  int64_t lines = args.axes[0].out * args.axes[1].out;
-  call.scratch = c_conv_scratch(args, lines, lines * args.axes[2].out, x.dtype);
-  return c_conv_shape(a.conv(), {x, call.at[0]}, {w, Strided::row_major(w.shape)},
-                      {ct, call.at[1]}) +
-         format("  tn_conv_gradient_{}(&shape, {}, {}, y0, scratch);\n", x.dtype,
-                source::c_element("x0", call.at[0]), source::c_element("x1", call.at[1]));
 }
 
 Tensor adjoint_weights(const ConvWeightsAttrs& a, const Tensor& ct, const Tensors& in, int k) {
@@ -129,9 +96,6 @@ constinit const OpDef conv_weights = Op<ConvWeightsAttrs>{
     .prepare = rule<prepare_weights>,
     .infer = rule<infer_weights>,
     .run = run_weights,
-    .c = rule<c_of_weights>,
-    .python = python<"_conv_weights({0}, {1}, {kernel}, {stride}, {padding}, {input_dilation}, "
-                     "{kernel_dilation}, {groups}, {channels_last})">,
     .linear = Linear::each,
     .adjoint = rule<adjoint_weights>,
     .precision = Precision::low,

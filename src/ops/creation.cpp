@@ -5,20 +5,12 @@
 #include "ir/number.h"
 #include "ir/sizes.h"
 #include "ops/families.h"
+#include "ops/op_attrs.h"
 #include "ops/op_decls.h"
 #include "ops/shapes.h"
 #include "tenon/operators.h"
 
 namespace tn::ops {
-
-struct IotaAttrs {
-  Shape shape;
-  Axis axis = 0;
-  DType dtype = DType::i64;
-  static constexpr void fields(auto& a, auto&& f) {
-    f("shape", a.shape, required), f("axis", a.axis), f("dtype", a.dtype);
-  }
-};
 
 static void lower_iota(const IotaAttrs& a, loop::Lowering& l) {
   loop::Coords at = l.loops(a.shape);
@@ -28,22 +20,6 @@ static void lower_iota(const IotaAttrs& a, loop::Lowering& l) {
   loop::Element element{value, {}};
   if (is_complex(a.dtype)) element.im = loop::constant_like(value, 0);
   l.store(0, at, element);
-}
-
-static std::string spell_iota(const IotaAttrs& a, source::PythonCall& call) {
-  if (a.shape.rank() > 1 && call.is("jax"))
-    return call.fill("lax.broadcasted_iota({dtype}, {shape}, {axis})");
-  std::string n = call.size(a.shape[a.axis.i]), line, whole;
-  std::string text = call.fill(format("{{xp}}.arange({}, dtype={{dtype}}{})", n,
-                                      call.is("torch") ? ", device={device}" : ""));
-  if (a.shape.rank() == 1) return text;
-  bool repeats = false;
-  for (int k = 0; k < a.shape.rank(); ++k) {
-    line += k == a.axis.i ? n + ", " : "1, ";
-    repeats |= k != a.axis.i && a.shape[k] != Dim(1);
-  }
-  text += format(".reshape({})", line.substr(0, line.size() - 2));
-  return repeats ? call.fill(format("{{xp}}.broadcast_to({}, {{shape}})", text)) : text;
 }
 
 constinit const OpDef iota = Op<IotaAttrs>{
@@ -60,7 +36,6 @@ constinit const OpDef iota = Op<IotaAttrs>{
           return Type{a.dtype, a.shape};
         },
     .lower = rule<lower_iota>,
-    .python = rule<spell_iota>,
     .gradient = Gradient::zero,
     .samples = {{"", "shape=[4]"}, {"", "shape=[2,3], axis=-1, dtype=f32"}, {"", "shape=[0,2]"}},
 };
@@ -78,7 +53,6 @@ constinit const OpDef size_value = Op<SizeAttrs>{
         [](const SizeAttrs& a, loop::Lowering& l) {
           l.store(0, {}, {l.b.index(l.number(a.size)), {}});
         },
-    .python = python<"np.int64({size})", "torch.tensor({size})", "jnp.int64({size})">,
     .gradient = Gradient::zero,
     .samples = {{"", "size=4"}},
 };

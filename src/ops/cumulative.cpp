@@ -13,22 +13,8 @@
 namespace tn::ops {
 namespace {
 
-enum class Running : uint8_t { sum, prod, max, min };
-constexpr std::string_view kRunning[] = {"sum", "prod", "max", "min"};
-constexpr ChoiceNames choice_names(Running) { return kRunning; }
 constexpr loop::Monoid kMonoids[] = {loop::Monoid::add, loop::Monoid::mul, loop::Monoid::max,
                                      loop::Monoid::min};
-
-struct CumulativeAttrs {
-  Axis axis;
-  Running mode = Running::sum;
-  bool reverse = false;
-  bool exclusive = false;
-  static constexpr void fields(auto& a, auto&& f) {
-    f("axis", a.axis, required), f("mode", a.mode), f("reverse", a.reverse);
-    f("exclusive", a.exclusive);
-  }
-};
 
 struct RunningSumAttrs {
   Maybe<Axis> axis;
@@ -210,16 +196,6 @@ Tensor products_of_others(const Tensor& x, int axis) {
   return before(x) * tn::flip(before(tn::flip(x, Axes(axis))), Axes(axis));
 }
 
-static std::string spell_cumulative(const CumulativeAttrs& a, source::PythonCall& call) {
-  bool plain = !a.reverse && !a.exclusive && (a.mode == Running::sum || a.mode == Running::prod);
-  DType type = call.in[0]->dtype;
-  if (!plain || (call.is("torch") && kind_of(type) == Kind::natural))
-    return call.fill("_cumulative({0}, {axis}, {mode}, {reverse}, {exclusive})");
-  bool widens = is_integer(type) && size_of(type) < 8;  // unless it is told not to
-  return call.fill(format("{{xp}}.cum{}({{0}}, {}={{axis}}{})", kRunning[static_cast<int>(a.mode)],
-                          call.is("torch") ? "dim" : "axis", widens ? ", dtype={0.dtype}" : ""));
-}
-
 constinit const OpDef cumulative = Op<CumulativeAttrs>{
     .name = "cumulative",
     .doc =
@@ -230,7 +206,6 @@ constinit const OpDef cumulative = Op<CumulativeAttrs>{
     .prepare = rule<prepare_cumulative>,
     .infer = rule<infer_cumulative>,
     .lower = rule<lower_cumulative>,
-    .python = rule<spell_cumulative>,
     .jvp = rule<jvp_cumulative>,
     .vjp = rule<vjp_cumulative>,
     .batch = Batch::aligned,

@@ -196,8 +196,6 @@ constinit const OpDef qr = Op<QrAttrs>{
     .prepare = [](QrAttrs&, Tensors& in) { prepare_matrix("qr", in); },
     .infer = rule<infer_qr>,
     .run = run_qr,
-    .python = python<"np.linalg.qr({0}, mode={mode})", "torch.linalg.qr({0}, mode={mode})",
-                     "jnp.linalg.qr({0}, mode={mode})">,
     .jvp = rule<jvp_qr>,
     .batch = Batch::aligned,
     .samples = {{"f32[3,3]"}, {"f32[2,4,3]"}},
@@ -216,7 +214,6 @@ constinit const OpDef svd = Op<SvdAttrs>{
     .prepare = [](SvdAttrs&, Tensors& in) { prepare_matrix("svd", in); },
     .infer = rule<infer_svd>,
     .run = run_svd,
-    .python = python<"{xp}.linalg.svd({0}, full_matrices={full_matrices})">,
     .jvp = rule<jvp_svd>,
     .batch = Batch::aligned,
     .samples = {{"f32[3,3]", "full_matrices=false"},
@@ -234,8 +231,6 @@ constinit const OpDef svdvals = Op<>{
       return Type{real_of(in[0]->dtype), with_vector(in[0]->shape, rank_of(in[0]->shape))};
     },
     .run = run_svdvals,
-    .python =
-        python<"np.linalg.svdvals({0})", "torch.linalg.svdvals({0})", "jnp.linalg.svdvals({0})">,
     .jvp = [](const NoAttrs&, const Primal& p, const Tensors& t) -> Tensors {
       Tensors f = reduced_svd(p.in[0]);
       return {diagonal_between(f[0], t[0], adjoint_of(f[2]))};
@@ -257,7 +252,6 @@ constinit const OpDef eigh = Op<>{
       return {values_type(in, real_of(in[0]->dtype)), *in[0]};
     },
     .run = run_eigh,
-    .python = python<"{xp}.linalg.eigh({0})">,
     .jvp = rule<jvp_eigh>,
     .batch = Batch::aligned,
     .samples = {{"f32[3,3]"}, {"f32[2,4,4]"}},
@@ -273,7 +267,6 @@ constinit const OpDef eigvalsh = Op<>{
       return values_type(in, real_of(in[0]->dtype));
     },
     .run = run_eigh,
-    .python = python<"{xp}.linalg.eigvalsh({0})">,
     .jvp = [](const NoAttrs&, const Primal& p, const Tensors& t) -> Tensors {
       Tensor v = emit_all(eigh, p.in, nullptr)[1];
       return {diagonal_between(v, t[0], v)};
@@ -296,7 +289,6 @@ constinit const OpDef eig = Op<>{
       return {values_type(in, type), Type{type, in[0]->shape}};
     },
     .run = run_eig,
-    .python = python<"_eig({0})", "torch.linalg.eig({0})", "jnp.linalg.eig({0})">,
     .jvp = rule<jvp_eig>,
     .batch = Batch::aligned,
     .samples = {{"f32[3,3]"}, {"f32[2,4,4]"}},
@@ -312,7 +304,6 @@ constinit const OpDef eigvals = Op<>{
       return values_type(in, complex_of(in[0]->dtype));
     },
     .run = run_eig,
-    .python = python<"_eig({0})[0]", "torch.linalg.eigvals({0})", "jnp.linalg.eigvals({0})">,
     .jvp = [](const NoAttrs&, const Primal& p, const Tensors& t) -> Tensors {
       Tensor v = emit_all(eig, p.in, nullptr)[1];
       return {diagonal_of(solve_matrix(v, tn::matmul(cast_to(t[0], v.dtype()), v)))};

@@ -4,8 +4,6 @@
 
 #include "base/error.h"
 #include "ir/sizes.h"
-#include "loop/c_call.h"
-#include "loop/c_expressions.h"
 #include "ops/contract.h"
 #include "ops/families.h"
 #include "ops/op_decls.h"
@@ -17,15 +15,26 @@
 #include "tenon/ops.h"
 
 namespace tn::ops {
-namespace {
 
-/// Axes of an operand that are neither batch nor contracted.
 Axes free_axes(int rank, const Axes& batch, const Axes& contracted) {
   Axes out;
   for (int k = 0; k < rank; ++k)
     if (!batch.has(k) && !contracted.has(k)) out.push_back(k);
   return out;
 }
+
+Run merge(const Shape& shape, const Ints& strides, const Axes& axes) {
+  Run run;
+  for (Axis a : axes) {
+    int64_t extent = shape[a.i].value(), stride = strides[a.i];
+    if (extent == 1) continue;
+    run.merged = run.merged && (run.extent == 1 || run.stride == stride * extent);
+    run.extent *= extent, run.stride = stride;
+  }
+  return run;
+}
+
+namespace {
 
 void normalise(Axes& axes, int rank) {
   for (Axis& a : axes) a = normal_axis(a, rank, "dot");
@@ -86,30 +95,14 @@ TypeList infer_dot(const DotAttrs& a, Types in) {
   return out;
 }
 
-/// Several axes walked as one.
-struct Run {
-  int64_t extent = 1, stride = 0;
-  bool merged = true;
-};
-
 /// An operand as a batch of matrices: its axes in three groups.
 struct Operand3 {
   const void* data;
   Shape shape;
   Ints strides;
   Axes batch, rows, contracted;
+  Run run(const Axes& axes) const { return merge(shape, strides, axes); }
 };
-
-Run merge(const Operand3& x, const Axes& axes) {
-  Run run;
-  for (Axis a : axes) {
-    int64_t extent = x.shape[a.i].value(), stride = x.strides[a.i];
-    if (extent == 1) continue;
-    run.merged = run.merged && (run.extent == 1 || run.stride == stride * extent);
-    run.extent *= extent, run.stride = stride;
-  }
-  return run;
-}
 
 /// Where each batch begins.
 std::vector<int64_t> batch_offsets(const Operand3& x) {
@@ -212,11 +205,11 @@ Product product_of(const DotAttrs& a, const TiledCall& call, bool may_copy) {
   const void* data[2];
   for (int i = 0; i < 2; ++i) {
     Operand3 side = operand_of(a, call, i);
-    rows[i] = merge(side, side.rows), inner[i] = merge(side, side.contracted);
+    rows[i] = side.run(side.rows), inner[i] = side.run(side.contracted);
     bool is_matrix = inner[i].extent == 0 || (rows[i].merged && inner[i].merged);
     if (!is_matrix && may_copy) {
       p.copied[i] = pack(side, element_bytes(p.args.type), call.room.at[i], p.copies[i]);
-      rows[i] = merge(side, side.rows), inner[i] = merge(side, side.contracted);
+      rows[i] = side.run(side.rows), inner[i] = side.run(side.contracted);
     }
     p.offsets[i] = batch_offsets(side);
     data[i] = side.data;
@@ -268,8 +261,7 @@ TileDomain domain_of_dot(const void* attrs, Types in, Types) {
 bool packs_ahead(const TiledCall& call) {
   const auto& a = *static_cast<const DotAttrs*>(call.attrs);
   Operand3 side = operand_of(a, call, 1);
-  return a.rhs_batch.empty() && merge(side, side.rows).merged &&
-         merge(side, side.contracted).merged;
+  return a.rhs_batch.empty() && side.run(side.rows).merged && side.run(side.contracted).merged;
 }
 int64_t packed_bytes_of_dot(const TiledCall& call) {
   if (!packs_ahead(call)) return 0;
@@ -332,130 +324,10 @@ Tensors batch_dot(const DotAttrs& a, const BatchCall& call) {
   return {place == 0 ? out : tn::moveaxis(out, Axes(place), Axes(0))};
 }
 
-/// An operand of a product in C.
-struct COperand {
-  Run rows, inner;
-  int64_t batches = 1;
-  std::string at;      // where its batch `g` begins
-  std::string copied;  // statements that made a copy, where its axes do not lie together
-};
-
-COperand c_operand(const DotAttrs& a, source::CCall& call, int k) {
-  TiledCall sizes{&a, call.in, call.out, call.at, nullptr, nullptr};
-  Operand3 side = operand_of(a, sizes, k);
-  COperand made{merge(side, side.rows), merge(side, side.contracted), 1, format("x{}", k), {}};
-  int64_t start = call.at[static_cast<size_t>(k)].offset;
-  if (!made.rows.merged || !made.inner.merged) {
-    DType type = call.in[0]->dtype;
-    std::string index = format("{}", start), indent = "  ";
-    made.copied = format("  {0} *c{1} = tn_at(scratch, {2}), *to{1} = c{1};\n",
-                         source::c_type(type), k, call.scratch);
-    int axis = 0;
-    for (const Axes* axes : {&side.batch, &side.rows, &side.contracted})
-      for (Axis i : *axes) {
-        made.copied += format("{0}for (int64_t i{1} = 0; i{1} < {2}; ++i{1})\n", indent, axis,
-                              side.shape[i.i].value());
-        index += format(" + i{} * {}", axis++, side.strides[i.i]);
-        indent += "  ";
-      }
-    made.copied += format("{}*to{}++ = x{}[{}];\n", indent, k, k, index);
-    BufferRef none;
-    call.scratch += (pack(side, size_of(type), nullptr, none) + 63) / 64 * 64;
-    made.rows = merge(side, side.rows), made.inner = merge(side, side.contracted);
-    made.at = format("c{}", k), start = 0;
-  }
-  if (start != 0) made.at += format(" + {}", start);
-  for (int i = side.batch.size(); i-- > 0;) {
-    int64_t extent = side.shape[side.batch[i].i].value(), stride = side.strides[side.batch[i].i];
-    std::string digit = made.batches > 1 ? format("g / {}", made.batches) : "g";
-    if (i > 0) digit += format(" % {}", extent);
-    if (extent > 1) made.at += format(" + ({}) * {}", digit, stride);
-    made.batches *= extent;
-  }
-  return made;
-}
-
-/// Blocks of the first operand are brought in order in `scratch`.
-std::string c_of_dot(const DotAttrs& a, source::CCall& call) {
-  DType type = call.in[0]->dtype;
-  source::c_needs_real("dot", *call.in[0]);
-  if (call.out[0]->elements == 0) return "";
-  COperand left = c_operand(a, call, 0), right = c_operand(a, call, 1);
-  int64_t m = left.rows.extent, n = right.rows.extent, k = left.inner.extent;
-  if (k == 0) return format("  memset(y0, 0, {});\n", call.out[0]->bytes());
-  int64_t depth = is_float(type) ? gemm_depth(k) : k;
-  // Threads take whole products, each with its own scratch memory, where there are some and that is
-  // little.
-  int64_t each = (std::min<int64_t>(m, 960) + 12) * std::min(depth, k) * int64_t{size_of(type)};
-  bool packs = type == DType::f32 || type == DType::f64;
-  bool apart = left.batches >= 4 && each * left.batches <= 1 << 24;
-  std::string loop, to = "y0", packed = packs ? format("tn_at(scratch, {})", call.scratch) : "0";
-  if (left.batches > 1) {
-    loop = format("  for (int64_t g = 0; g < {}; ++g)\n  ", left.batches);
-    to = format("y0 + g * {}", m * n);
-  }
-  if (apart) {
-    loop = format("  TN_PARALLEL({})\n{}", left.batches * m * n * k / 8, loop);
-    if (packs) packed = format("tn_at(scratch, {} + g * {})", call.scratch, each);
-  }
-  if (packs) call.scratch += apart ? each * left.batches : each;
-  return format("{}{}{}  tn_product_{}({}, {}, {}, {}, {}, {}, {},\n      {}, {}, {}, {}, {});\n",
-                left.copied, right.copied, loop, type, m, n, k, depth, left.at, left.rows.stride,
-                left.inner.stride, right.at, right.inner.stride, right.rows.stride, to, packed);
-}
-
 }  // namespace
 
 const TiledForm tiled_dot{domain_of_dot, run_tiled_dot, packed_bytes_of_dot,
                           pack_dot,      room_of_dot,   unpack_dot};
-
-/// A product of matrices, where `@` pairs the axes in this way.
-static std::string spell_matmul(const DotAttrs& a, Types in) {
-  int m = in[0]->rank(), n = in[1]->rank(), batch = a.lhs_batch.size();
-  if (a.lhs_contract.size() != 1) return "";
-  for (int k = 0; k < batch; ++k)
-    if (a.lhs_batch[k].i != k || a.rhs_batch[k].i != k) return "";
-  int left = a.lhs_contract[0].i, right = a.rhs_contract[0].i;
-  bool matrices = m == batch + 2 && n == batch + 2;
-  bool rows = matrices || (batch == 0 && m > 0 && n == 2) || (batch == 0 && n == 1);
-  if (!rows && !(batch == 0 && m == 1 && n == 2)) return "";
-  if (left != m - 1 && !(matrices && left == m - 2)) return "";
-  std::string_view turn = batch ? ".mT" : ".T";
-  std::string text = left == m - 1 ? "{0}" : format("{{0}}{}", turn);
-  text += " @ {1}";
-  if (n > 1 && right == n - 1) text += turn;
-  return text;
-}
-
-static std::string spell_einsum(const DotAttrs& a, Types in) {
-  std::string left, right, out;
-  for (int k = 0; k < in[0]->rank(); ++k) left += static_cast<char>('a' + k);
-  for (int k = 0; k < in[1]->rank(); ++k) right += static_cast<char>('a' + in[0]->rank() + k);
-  auto at = [](std::string& s, Axis k) -> char& { return s[static_cast<size_t>(k.i)]; };
-  for (int i = 0; i < a.lhs_batch.size(); ++i) at(right, a.rhs_batch[i]) = at(left, a.lhs_batch[i]);
-  for (int i = 0; i < a.lhs_contract.size(); ++i)
-    at(right, a.rhs_contract[i]) = at(left, a.lhs_contract[i]);
-  for (Axis k : a.lhs_batch) out += at(left, k);
-  for (Axis k : free_axes(in[0]->rank(), a.lhs_batch, a.lhs_contract)) out += at(left, k);
-  for (Axis k : free_axes(in[1]->rank(), a.rhs_batch, a.rhs_contract)) out += at(right, k);
-  return format("{{xp}}.einsum(\"{},{}->{}\", {{0}}, {{1}})", left, right, out);
-}
-
-static std::string spell_dot(const DotAttrs& a, source::PythonCall& call) {
-  std::string text = spell_matmul(a, call.in);
-  if (text.empty()) text = spell_einsum(a, call.in);
-  DType type = call.in[0]->dtype;
-  auto within = [&](std::string_view wide, std::string_view narrow) {
-    for (std::string_view k : {"{0}", "{1}"})
-      text.replace(text.find(k), 3, format("{}{}", k, wide));
-    return call.fill(format("({}){}", text, narrow));
-  };
-  if (call.is("numpy") && type == DType::f16)
-    return within(".astype(np.float32)", ".astype(np.float16)");
-  if (type == DType::b1 && !call.is("numpy"))
-    return call.is("torch") ? within(".float()", " > 0") : within(".astype(jnp.float32)", " > 0");
-  return call.fill(text);
-}
 
 constinit const OpDef dot = Op<DotAttrs>{
     .name = "dot",
@@ -467,8 +339,6 @@ constinit const OpDef dot = Op<DotAttrs>{
     .prepare = rule<prepare_dot>,
     .infer = rule<infer_dot>,
     .run = run_dot,
-    .c = rule<c_of_dot>,
-    .python = rule<spell_dot>,
     .linear = Linear::each,
     .adjoint = rule<adjoint_dot>,
     .precision = Precision::low,

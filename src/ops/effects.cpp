@@ -6,7 +6,6 @@
 
 #include "base/error.h"
 #include "ir/values_text.h"
-#include "loop/c_call.h"
 #include "ops/families.h"
 #include "ops/op_decls.h"
 #include "ops/shapes.h"
@@ -92,11 +91,6 @@ constinit const OpDef after = Op<>{
     .surface = false,
     .infer = [](const NoAttrs&, Types in) -> TypeList { return Type(*in[0]); },
     .run = run_after,
-    .c =
-        [](const NoAttrs&, source::CCall& call) {
-          return format("  memcpy(y0, x0, {});\n", call.out[0]->bytes());
-        },
-    .python = python<"{0}">,
     .linear = Linear::each,
     .adjoint = [](const NoAttrs&, T ct, const Tensors&, int k) { return k == 0 ? ct : Tensor(); },
     .batch_rule = rule<batch_after>,

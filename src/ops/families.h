@@ -37,7 +37,6 @@ struct Elementwise {
   ResultType result = ResultType::operand;
   ScalarRule<A, S> scalar;
   ScalarRule<A, Z> complex = {};  // for complex operands, when `types` has them
-  PythonRule<A> python = {};      // where it reads better than what follows from the scalar rule
   PrepareRule<A> prepare = {};
   // One of: a partial per operand; linear with its adjoint; jvp; or why there is none.
   List<PartialRule<A>, 4> partials = {};
@@ -63,7 +62,6 @@ struct Elementwise {
     op.scalar = scalar.f, op.complex = complex.f, op.prepare = prepare.f, op.samples = samples;
     op.partials = partials_of<A>(partials), op.linear = linear, op.adjoint = adjoint.f;
     op.jvp = jvp.f, op.gradient = gradient, op.precision = precision;
-    op.python = python.f;
     bool varies = types.has(Kind::floating) && result != ResultType::boolean;
     if (!varies) op.gradient = Gradient::zero;
     must(op.gradient != Gradient::by_rule || jvp.given || partials.size() == scalar.arity ||
@@ -92,7 +90,6 @@ struct Reduction {
       Operands::same;  // `as_given` keeps the type; all and any convert to bool in prepare
   PrepareRule<A> prepare = {};
   RunRule run = {};  // for complex operands of monoids that do not split into parts
-  PythonRule<A> python = {};
   Linear linear = Linear::no;
   AdjointRule<A> adjoint = {};
   DerivativeRule<A> jvp = {};
@@ -108,7 +105,6 @@ struct Reduction {
     };
     op.operands = operands, op.prepare = prepare.f, op.run = run.f, op.samples = samples;
     op.linear = linear, op.adjoint = adjoint.f, op.jvp = jvp.f, op.gradient = gradient;
-    op.python = python.f;
     bool accumulates = monoid == loop::Monoid::add || monoid == loop::Monoid::mul;
     if (accumulates) op.precision = Precision::full;
     return finish(op);
@@ -123,7 +119,6 @@ struct Movement {
   PrepareRule<A> prepare = {};
   Rule<A, View, const Type&> view;
   MovementAdjoint<A> adjoint;
-  PythonRule<A> python = {};
   List<Sample, 8> samples;
 
   constexpr operator OpDef() const {
@@ -131,7 +126,6 @@ struct Movement {
     must(samples.size() > 0 && view.given, "a movement has a view and samples");
     op.aliases = aliases, op.args = {"x"}, op.prepare = prepare.f, op.view = view.f,
     op.samples = samples, op.linear = Linear::each, op.adjoint = adjoint.f;
-    op.python = python.f;
     return finish(op);
   }
 };
@@ -151,8 +145,6 @@ struct Composite {
   Rule<A, TypeList, Types> infer = {};    // follows from the body
   Rule<A, Tensors, const Tensors&> body;  // absent optional operands are null tensors
   RunRule run = {};                       // a kernel that takes the place of the body
-  CRule<A> c = {};                        // that kernel as C
-  PythonRule<A> python = {};              // what Python has in the place of the body
   // For recorded ones, where something better is known than what follows from the body.
   DerivativeRule<A> jvp = {};
   DerivativeRule<A> vjp = {};
@@ -167,7 +159,7 @@ struct Composite {
     op.module = module, op.aliases = aliases, op.symbol = symbol, op.args = args,
     op.results = results, op.recorded = recorded, op.surface = surface;
     op.prepare = prepare.f, op.infer = infer.f, op.body = body.f, op.samples = samples;
-    op.run = run.f, op.c = c.f, op.python = python.f;
+    op.run = run.f;
     op.precision = precision_in(module, precision);
     op.jvp = jvp.f, op.vjp = vjp.f, op.batch = batch, op.batch_rule = batch_rule.f;
     return finish(op);
@@ -188,8 +180,6 @@ struct Op {
   Rule<A, TypeList, Types> infer;
   Rule<A, void, loop::Lowering&> lower = {};
   RunRule run = {};
-  CRule<A> c = {};  // that kernel as C
-  PythonRule<A> python = {};
   // One of: linear with its adjoint; jvp; or why there is none.
   Linear linear = Linear::no;
   AdjointRule<A> adjoint = {};
@@ -213,7 +203,7 @@ struct Op {
     must(linear == Linear::no || adjoint.given || vjp.given, "a linear op has an adjoint");
     op.module = module, op.aliases = aliases, op.symbol = symbol, op.args = args;
     op.results = results, op.surface = surface, op.prepare = prepare.f;
-    op.infer = infer.f, op.lower = lower.f, op.run = run.f, op.c = c.f, op.python = python.f;
+    op.infer = infer.f, op.lower = lower.f, op.run = run.f;
     op.samples = samples;
     op.linear = linear, op.adjoint = adjoint.f, op.jvp = jvp.f, op.vjp = vjp.f;
     op.gradient = gradient, op.batch = batch_rule.given ? Batch::custom : batch;

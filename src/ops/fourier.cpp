@@ -8,36 +8,10 @@
 #include "ops/families.h"
 #include "ops/op_decls.h"
 #include "ops/shapes.h"
-#include "runtime/fft.h"
 #include "tenon/operators.h"
-
-namespace tn {
-
-static constexpr std::string_view kFftKinds[] = {"c2c", "r2c", "c2r"};
-static constexpr ChoiceNames choice_names(FftKind) { return kFftKinds; }
-
-}  // namespace tn
 
 namespace tn::ops {
 namespace {
-
-/// What a transform is divided by, beside its scale: for lengths that are known when it runs.
-enum class Divisor : uint8_t { one, root, length };
-constexpr std::string_view kDivisors[] = {"one", "root", "length"};
-constexpr ChoiceNames choice_names(Divisor) { return kDivisors; }
-
-struct FftAxisAttrs {
-  FftKind kind = FftKind::c2c;
-  bool inverse = false;
-  double scale = 1;
-  Maybe<Dim> n;
-  Axis axis = -1;
-  Divisor divisor = Divisor::one;
-  static constexpr void fields(auto& a, auto&& f) {
-    f("kind", a.kind), f("inverse", a.inverse), f("scale", a.scale), f("n", a.n);
-    f("axis", a.axis), f("divisor", a.divisor);
-  }
-};
 
 struct FftAttrs {
   Maybe<Dim> n;
@@ -241,27 +215,6 @@ constexpr char kFft[] = "fft", kIfft[] = "ifft", kRfft[] = "rfft", kIrfft[] = "i
 
 }  // namespace
 
-static std::string spell_fft(const FftAxisAttrs& a, source::PythonCall& call) {
-  bool own = a.inverse && a.scale == 1 && a.divisor == Divisor::length && a.kind != FftKind::r2c;
-  bool back = a.kind == FftKind::c2r || (a.inverse && a.kind == FftKind::c2c);
-  std::string_view name = a.kind == FftKind::r2c   ? "rfft"
-                          : a.kind == FftKind::c2r ? "irfft"
-                          : a.inverse              ? "ifft"
-                                                   : "fft";
-  bool turned = a.kind == FftKind::c2r ? !a.inverse : a.kind == FftKind::r2c && a.inverse;
-  std::string n = call.size(*a.n);
-  std::string text =
-      format("{{xp}}.fft.{}({}{}, {}={{axis}}{})", name,
-             turned && a.kind == FftKind::c2r ? "{xp}.conj({0})" : "{0}",
-             a.kind == FftKind::c2r ? ", n=" + n : "", call.is("torch") ? "dim" : "axis",
-             back && !own ? ", norm=\"forward\"" : "");
-  if (turned && a.kind == FftKind::r2c) text = format("{{xp}}.conj({})", text);
-  text = call.fill(text);
-  if (a.scale != 1) text += format(" * {}", a.scale);
-  if (own || a.divisor == Divisor::one) return text;
-  return text + (a.divisor == Divisor::root ? format(" / {} ** 0.5", n) : format(" / {}", n));
-}
-
 constinit const OpDef fft_axis = Op<FftAxisAttrs>{
     .name = "fft_axis",
     .doc =
@@ -275,7 +228,6 @@ constinit const OpDef fft_axis = Op<FftAxisAttrs>{
     .prepare = rule<prepare_fft_axis>,
     .infer = rule<infer_fft_axis>,
     .run = run_fft_axis,
-    .python = rule<spell_fft>,
     .linear = Linear::each,
     .adjoint = rule<transposed_fft>,
     .batch = Batch::aligned,

@@ -4,7 +4,6 @@
 #include "ops/families.h"
 #include "ops/index_bounds.h"
 #include "ops/indexing.h"
-#include "ops/indexing_c.h"
 #include "ops/op_decls.h"
 #include "ops/shapes.h"
 #include "tenon/operators.h"
@@ -90,15 +89,6 @@ void run_gather(const LibraryCall& call) {
   ScatterPlan plan = plan_scatter(x, a.axes, a.batch_dims, index_shape("gather", indices), indices,
                                   call.in + 1, outside);
   gather_from(std::move(plan), x.dtype, call.in[0], call.out[0]);
-}
-
-std::string c_of_gather(const GatherAttrs& a, source::CCall& call) {
-  if (call.out[0]->elements == 0) return "";
-  CIndexed at(call, a.axes, a.batch_dims, 1, when_reading(a.outside));
-  std::string to = format("y0[{}]", at.element),
-              statement = format("{}{} = x0[{}];", at.condition, to, at.place);
-  if (at.condition.empty()) return at.in_loops(statement);
-  return format("  memset(y0, 0, {});\n", call.out[0]->bytes()) + at.in_loops(statement);
 }
 
 Tensor adjoint_gather(const GatherAttrs& a, const Tensor& ct, const Tensors& in, int) {
@@ -351,19 +341,6 @@ BlockIndices index_block(const Shape& shape, const Shape& sizes, std::span<const
   return block;
 }
 
-static std::string spell_gather(const GatherAttrs& a, source::PythonCall& call) {
-  if (a.axes.size() > 1 || a.batch_dims > 0 || when_reading(a.outside) == OutOfRange::drop)
-    return call.fill("_gather({0}, [{*1}], {axes}, {batch_dims}, {outside})");
-  int axis = a.axes[0].i;
-  if (!call.is("torch"))
-    return call.fill(format("{{xp}}.take({{0}}, {{1}}, axis={}, mode=\"clip\")", axis));
-  std::string before;
-  for (int k = 0; k < axis; ++k) before += ":, ";
-  Offset last = Offset(call.in[0]->shape[axis]) - Offset(1);
-  return call.fill(format("{{0}}[{}{{1}}{}.clamp(0, {})]", before,
-                          call.in[1]->dtype == DType::i64 ? "" : ".long()", call.size(last)));
-}
-
 constinit const OpDef gather = Op<GatherAttrs>{
     .name = "gather",
     .doc =
@@ -384,8 +361,6 @@ constinit const OpDef gather = Op<GatherAttrs>{
     .infer = rule<infer_gather>,
     .lower = rule<lower_gather>,
     .run = run_gather,
-    .c = rule<c_of_gather>,
-    .python = rule<spell_gather>,
     .linear = Linear::each,
     .adjoint = rule<adjoint_gather>,
     .batch_rule = rule<batch_gather>,
@@ -445,8 +420,6 @@ constinit const OpDef dynamic_slice = Op<SizesAttrs>{
     .prepare = rule<prepare_dynamic_slice>,
     .infer = rule<infer_dynamic_slice>,
     .lower = rule<lower_dynamic_slice>,
-    .python = python<"_dynamic_slice({0}, [{*1}], {sizes})", "_dynamic_slice({0}, [{*1}], {sizes})",
-                     "lax.dynamic_slice({0}, [{*1}], {sizes})">,
     .linear = Linear::each,
     .adjoint = rule<adjoint_dynamic_slice>,
     .batch_rule = rule<batch_dynamic_slice>,

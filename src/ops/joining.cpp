@@ -3,10 +3,9 @@
 
 #include "base/error.h"
 #include "ir/sizes.h"
-#include "loop/c_call.h"
 #include "ops/families.h"
 #include "ops/known_values.h"
-#include "ops/movement_attrs.h"
+#include "ops/op_attrs.h"
 #include "ops/op_decls.h"
 #include "ops/shapes.h"
 #include "runtime/threads.h"
@@ -127,21 +126,6 @@ void run_concat(const LibraryCall& call) {
                   static_cast<size_t>(blocks[i]));
     }
   });
-}
-
-std::string c_of_concat(const ConcatAttrs& a, source::CCall& call) {
-  const InternedType& out = *call.out[0];
-  if (out.elements == 0) return "";
-  int64_t outer = span_of(out.shape, 0, a.axis->i), row = out.elements / outer, at = 0;
-  std::string text = format("  for (int64_t i = 0; i < {}; ++i) {{\n", outer);
-  for (size_t i = 0; i < call.in.size(); ++i) {
-    int64_t count = call.in[i]->elements / outer;
-    if (count == 0) continue;
-    text += format("    memcpy(y0 + i * {} + {}, x{} + i * {}, {});\n", row, at, i, count,
-                   call.in[i]->bytes() / outer);
-    at += count;
-  }
-  return text + "  }\n";
 }
 
 /// Each operand gets its part.
@@ -350,9 +334,6 @@ constinit const OpDef concat = Op<ConcatAttrs>{
     .prepare = rule<prepare_concat>,
     .infer = rule<infer_concat>,
     .run = run_concat,
-    .c = rule<c_of_concat>,
-    .python = python<"np.concatenate([{*}], axis={axis})", "torch.cat([{*}], dim={axis})",
-                     "jnp.concatenate([{*}], axis={axis})">,
     .linear = Linear::jointly,
     .vjp = rule<vjp_concat>,
     .batch = Batch::aligned,

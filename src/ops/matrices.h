@@ -33,6 +33,17 @@ double epsilon_of(DType type);
 /// The results of `svd` without full matrices.
 Tensors reduced_svd(const Tensor& x);
 
+struct CholeskyAttrs {
+  bool upper = false;
+  static constexpr void fields(auto& a, auto&& f) { f("upper", a.upper); }
+};
+
+/// Of `matrix_solve`.
+struct SolveAttrs {
+  bool transpose = false;
+  static constexpr void fields(auto& a, auto&& f) { f("transpose", a.transpose); }
+};
+
 /// Which triangle of a matrix is read, and how.
 struct TriangularAttrs {
   bool upper = false, transpose = false, unit_diagonal = false;

@@ -4,7 +4,7 @@
 #include "base/error.h"
 #include "ir/sizes.h"
 #include "ops/families.h"
-#include "ops/movement_attrs.h"
+#include "ops/op_attrs.h"
 #include "ops/op_decls.h"
 #include "ops/shapes.h"
 #include "ops/slice_attrs.h"

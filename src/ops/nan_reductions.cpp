@@ -3,8 +3,8 @@
 
 #include "base/error.h"
 #include "ops/families.h"
+#include "ops/op_attrs.h"
 #include "ops/op_decls.h"
-#include "ops/sum_attrs.h"
 #include "tenon/operators.h"
 
 namespace tn::ops {

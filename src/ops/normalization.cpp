@@ -2,6 +2,7 @@
 #include "base/error.h"
 #include "ir/sizes.h"
 #include "ops/families.h"
+#include "ops/op_attrs.h"
 #include "ops/op_decls.h"
 #include "ops/shapes.h"
 #include "tenon/operators.h"
@@ -9,23 +10,9 @@
 namespace tn::ops {
 namespace {
 
-struct LayerNormAttrs {
-  double eps = 1e-5;
-  int64_t normalized_axes = 1;
-  static constexpr void fields(auto& a, auto&& f) {
-    f("eps", a.eps), f("normalized_axes", a.normalized_axes);
-  }
-};
-
 struct RmsNormAttrs {
   double eps = 1e-5;
   static constexpr void fields(auto& a, auto&& f) { f("eps", a.eps); }
-};
-
-struct BatchNormAttrs {
-  double eps = 1e-5;
-  Axis axis = -1;
-  static constexpr void fields(auto& a, auto&& f) { f("eps", a.eps), f("axis", a.axis); }
 };
 
 struct GroupNormAttrs {
@@ -150,39 +137,6 @@ Tensors group_norm_body(const GroupNormAttrs& a, const Tensors& in) {
 
 }  // namespace
 
-/// In a narrow float NumPy and JAX get the body, which says where it computes in f32.
-static bool is_narrow(const source::PythonCall& call) {
-  return info(call.in[0]->dtype).compute != call.in[0]->dtype && !call.is("torch");
-}
-
-static std::string spell_layer_norm(const LayerNormAttrs& a, source::PythonCall& call) {
-  if (is_narrow(call)) return "";
-  const Shape& shape = call.in[0]->shape;
-  std::vector<std::string> sizes, axes;
-  for (int64_t k = shape.rank() - a.normalized_axes; k < shape.rank(); ++k) {
-    sizes.push_back(call.size(shape[static_cast<int>(k)]));
-    axes.push_back(format("{}", k));
-  }
-  std::string scaled = call.in.size() > 2 ? ", {1}, {2}" : call.in.size() > 1 ? ", {1}" : "";
-  if (call.is("torch"))
-    return call.fill(format("F.layer_norm({{0}}, [{}]{}, eps={{eps}})", join(sizes, ", "), scaled));
-  return call.fill(format("_layer_norm({{0}}, ({},){}, eps={{eps}})", join(axes, ", "), scaled));
-}
-
-static std::string spell_rms_norm(const RmsNormAttrs&, source::PythonCall& call) {
-  if (is_narrow(call)) return "";
-  std::string scaled = call.in.size() > 1 ? ", {1}" : "";
-  if (!call.is("torch")) return call.fill(format("_rms_norm({{0}}{}, eps={{eps}})", scaled));
-  return call.fill(format("F.rms_norm({{0}}, [{}]{}, eps={{eps}})",
-                          call.size(call.in[0]->shape.back()), scaled));
-}
-
-static std::string spell_batch_norm(const BatchNormAttrs& a, source::PythonCall& call) {
-  if (!call.is("torch") || a.axis.i != 1 || call.in[0]->rank() > 5) return "";
-  std::string scaled = call.in.size() > 4 ? ", {3}, {4}" : call.in.size() > 3 ? ", {3}" : "";
-  return call.fill(format("F.batch_norm({{0}}, {{1}}, {{2}}{}, eps={{eps}})", scaled));
-}
-
 // Backends may claim these whole; whoever does not gets the body.
 constinit const OpDef layer_norm = Composite<LayerNormAttrs>{
     .name = "layer_norm",
@@ -196,7 +150,6 @@ constinit const OpDef layer_norm = Composite<LayerNormAttrs>{
     .recorded = true,
     .prepare = rule<prepare_layer_norm>,
     .body = rule<layer_norm_body>,
-    .python = rule<spell_layer_norm>,
     .precision = Precision::full,
     .samples = {{"f32[2,3], f32[3], f32[3]"},
                 {"f32[2,3,4]", "eps=0.001"},
@@ -213,7 +166,6 @@ constinit const OpDef rms_norm = Composite<RmsNormAttrs>{
     .recorded = true,
     .prepare = rule<prepare_rms_norm>,
     .body = rule<rms_norm_body>,
-    .python = rule<spell_rms_norm>,
     .precision = Precision::full,
     .samples = {{"f32[2,3], f32[3]"}, {"f32[2,3,4]", "eps=0.001"}},
 };
@@ -228,7 +180,6 @@ constinit const OpDef batch_norm = Composite<BatchNormAttrs>{
     .recorded = true,
     .prepare = rule<prepare_batch_norm>,
     .body = rule<batch_norm_body>,
-    .python = rule<spell_batch_norm>,
     .precision = Precision::full,
     .samples = {{"f32[2,3], f32[3], f32[3], f32[3], f32[3]", "", 0.5, 2},
                 {"f32[2,3,4], f32[3], f32[3]", "eps=0.001, axis=1", 0.5, 2}},

@@ -4,8 +4,8 @@
 
 #include "base/error.h"
 #include "ir/sizes.h"
-#include "loop/c_call.h"
 #include "ops/families.h"
+#include "ops/op_attrs.h"
 #include "ops/op_decls.h"
 #include "ops/scatter_kernel.h"
 #include "ops/shapes.h"
@@ -14,18 +14,6 @@
 
 namespace tn::ops {
 namespace {
-
-enum class PadMode : uint8_t { constant, edge, reflect, wrap };
-constexpr std::string_view kPadModes[] = {"constant", "edge", "reflect", "wrap"};
-constexpr ChoiceNames choice_names(PadMode) { return kPadModes; }
-
-struct PadWithAttrs {
-  Offsets pad_width;
-  PadMode mode = PadMode::constant;
-  static constexpr void fields(auto& a, auto&& f) {
-    f("pad_width", a.pad_width, required), f("mode", a.mode);
-  }
-};
 
 struct PadAttrs {
   Offsets pad_width;
@@ -159,32 +147,6 @@ void run_pad(const LibraryCall& call) {
   gather_from(std::move(plan), x.dtype, call.in[0], call.out[0]);
 }
 
-std::string c_of_pad(const PadWithAttrs& a, source::CCall& call) {
-  const InternedType &x = *call.in[0], &out = *call.out[0];
-  if (out.elements == 0) return "";
-  Strided to = Strided::row_major(out.shape), from = Strided::row_major(x.shape);
-  if (a.mode == PadMode::constant) {
-    std::string fill = format("  for (int64_t i = 0; i < {}; ++i) y0[i] = x1[0];\n", out.elements);
-    for (int k = 0; k < x.rank(); ++k) to.offset += a.pad_width[2 * k].value() * to.strides[k];
-    return fill + source::c_loops(x.shape, format("y0[{}] = x0[{}];", source::c_offset(to),
-                                                  source::c_offset(from)));
-  }
-  std::vector<std::string> places{"0"};
-  for (int k = 0; k < x.rank(); ++k) {
-    int64_t before = a.pad_width[2 * k].value(), extent = x.shape[k].value();
-    std::string at = format("i{} - {}", k, before), place;
-    if (a.mode == PadMode::edge)
-      place = format("tn_max_i64(0, tn_min_i64({}, {}))", at, extent - 1);
-    else if (a.mode == PadMode::wrap)
-      place = format("tn_floor_mod({}, {})", at, extent);
-    else
-      place = format("tn_reflect({}, {})", at, extent);
-    places.push_back(format("{} * {}", place, from.strides[k]));
-  }
-  return source::c_loops(out.shape,
-                         format("y0[{}] = x0[{}];", source::c_offset(to), join(places, " + ")));
-}
-
 /// The elements of `x` in the padded `y`.
 SliceAttrs inner_block(const PadWithAttrs& a, const Shape& shape) {
   SliceAttrs block;
@@ -248,18 +210,6 @@ Tensors batch_pad(const PadWithAttrs& a, const BatchCall& call) {
 
 }  // namespace
 
-static std::string spell_pad(const PadWithAttrs& a, source::PythonCall& call) {
-  std::vector<std::string> sides;
-  for (int k = 0; k < a.pad_width.size(); k += 2)
-    sides.push_back(format("({}, {})", call.size(a.pad_width[k]), call.size(a.pad_width[k + 1])));
-  std::string widths =
-      sides.size() == 1 ? format("({},)", sides[0]) : format("({})", join(sides, ", "));
-  if (sides.empty()) return call.fill("{0}");
-  if (call.is("torch")) return call.fill(format("_pad({{0}}, {}, {{1}}, {{mode}})", widths));
-  return call.fill(format("{{xp}}.pad({{0}}, {}, {})", widths,
-                          a.mode == PadMode::constant ? "constant_values={1}" : "mode={mode}"));
-}
-
 constinit const OpDef pad_with = Op<PadWithAttrs>{
     .name = "pad_with",
     .doc = "As `pad`, with the value of the new elements as a 0-d tensor.",
@@ -268,8 +218,6 @@ constinit const OpDef pad_with = Op<PadWithAttrs>{
     .infer = rule<infer_pad>,
     .lower = rule<lower_pad>,
     .run = run_pad,
-    .c = rule<c_of_pad>,
-    .python = rule<spell_pad>,
     .linear = Linear::jointly,
     .adjoint = rule<adjoint_pad>,
     .batch_rule = rule<batch_pad>,

@@ -12,18 +12,6 @@
 namespace tn::ops {
 namespace {
 
-struct MaxPoolAttrs {
-  Ints kernel_size;
-  Maybe<Ints> stride;
-  Offsets padding = just<Offsets>(0);
-  Ints dilation = just(1);
-  bool channels_last = false;
-  static constexpr void fields(auto& a, auto&& f) {
-    f("kernel_size", a.kernel_size, required), f("stride", a.stride), f("padding", a.padding);
-    f("dilation", a.dilation), f("channels_last", a.channels_last);
-  }
-};
-
 struct AvgPoolAttrs {
   Ints kernel_size;
   Maybe<Ints> stride;
@@ -109,28 +97,6 @@ Tensors avg_pool_body(const AvgPoolAttrs& a, const Tensors& in) {
 
 }  // namespace
 
-static std::string spell_max_pool(const MaxPoolAttrs& a, source::PythonCall& call) {
-  int axes = call.in[0]->rank() - 2;
-  if (!call.is("torch") || a.channels_last || !is_float(call.in[0]->dtype)) return "";
-  Pool pool("max_pool", *call.in[0], a.kernel_size, a.stride, a.padding, a.dilation);
-  Ints padding;
-  for (int k = 0; k < axes; ++k) {
-    Offset side = pool.sides[2 * k];
-    if (!side.is_const() || side != pool.sides[2 * k + 1] || 2 * side.raw > pool.size[k]) return "";
-    padding.push_back(side.raw);
-  }
-  auto option = [&](std::string_view name, const Ints& list, const Ints& usual) {
-    if (list == usual) return std::string();
-    return format(", {}[{}]", name, join(std::vector<int64_t>(list.begin(), list.end()), ", "));
-  };
-  Ints zeros, ones;
-  for (int k = 0; k < axes; ++k) zeros.push_back(0), ones.push_back(1);
-  return call.fill(format("F.max_pool{}d({{0}}{}{}{}{})", axes, option("", pool.size, {}),
-                          option("stride=", pool.step, pool.size),
-                          option("padding=", padding, zeros),
-                          option("dilation=", pool.dilation, ones)));
-}
-
 constinit const OpDef max_pool = Composite<MaxPoolAttrs>{
     .name = "max_pool",
     .doc =
@@ -147,7 +113,6 @@ constinit const OpDef max_pool = Composite<MaxPoolAttrs>{
           check_rank("max_pool", in[0], a.channels_last);
         },
     .body = rule<max_pool_body>,
-    .python = rule<spell_max_pool>,
     .samples = {{"f32[2,3,8]", "kernel_size=[2]"},
                 {"f32[2,3,6,7]", "kernel_size=[3], stride=[2], padding=[1]"},
                 {"f32[1,6,7,2]",

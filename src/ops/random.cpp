@@ -92,10 +92,6 @@ constinit const OpDef random_bits = Op<BitsAttrs>{
       return Type{a.dtype, joined(batch_of_key(*in[0]), a.shape)};
     },
     .lower = rule<lower_bits>,
-    .python =
-        [](const BitsAttrs& a, source::PythonCall& call) {
-          return call.fill(format("_random_bits({{0}}, {{shape}}, {})", 8 * size_of(a.dtype)));
-        },
     .gradient = Gradient::zero,
     .batch_rule = [](const BitsAttrs& a, const BatchCall& c) -> Tensors {
       return {emit(random_bits, {c.in[0]}, a)};
@@ -127,7 +123,6 @@ constinit const OpDef random_split = Op<SplitAttrs>{
           loop::Coords at = l.loops(batch_of_key(*l.out[0]));
           store_pair(l, at, words_at(l, a.num, at));
         },
-    .python = python<"_random_split({0}, {num})">,
     .gradient = Gradient::zero,
     .batch_rule = [](const SplitAttrs& a, const BatchCall& c) -> Tensors {
       return {emit(random_split, {c.in[0]}, a)};
@@ -157,7 +152,6 @@ constinit const OpDef random_fold_in = Op<>{
           S data = l.load(1, at).re;
           store_pair(l, at, threefry(key, {loop::constant_like(data, 0), data}));
         },
-    .python = python<"_random_fold_in({0}, {1})">,
     .gradient = Gradient::zero,
     .batch = Batch::aligned,
     .samples = {{"u32[2], i32[]", "", 0, 100}, {"u32[3,2], i64[4,1]", "", 0, 100}},

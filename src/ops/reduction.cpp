@@ -4,9 +4,9 @@
 #include "base/error.h"
 #include "ops/cumulative.h"
 #include "ops/families.h"
+#include "ops/op_attrs.h"
 #include "ops/op_decls.h"
 #include "ops/shapes.h"
-#include "ops/sum_attrs.h"
 #include "tenon/operators.h"
 
 namespace tn::ops {
@@ -113,18 +113,6 @@ void run_complex_prod(const LibraryCall& call) {
   else
     multiply_along<double>(x.shape, *a.axis, call.in[0], call.out[0]);
 }
-
-enum class Extreme : uint8_t { max, min };
-constexpr std::string_view kExtremes[] = {"max", "min"};
-constexpr ChoiceNames choice_names(Extreme) { return kExtremes; }
-
-struct ArgreduceAttrs {
-  Axis axis;
-  Extreme mode = Extreme::max;
-  static constexpr void fields(auto& a, auto&& f) {
-    f("axis", a.axis, required), f("mode", a.mode);
-  }
-};
 
 struct ArgAttrs {
   Maybe<Axis> axis;
@@ -282,14 +270,6 @@ constinit const OpDef argreduce = Op<ArgreduceAttrs>{
     .prepare = rule<prepare_argreduce>,
     .infer = rule<infer_argreduce>,
     .lower = rule<lower_argreduce>,
-    .python =
-        [](const ArgreduceAttrs& a, source::PythonCall& call) {
-          return a.mode == Extreme::max
-                     ? call.fill("{xp}.argmax({0}, axis={axis})", "torch.argmax({0}, dim={axis})",
-                                 "jnp.argmax({0}, axis={axis})")
-                     : call.fill("{xp}.argmin({0}, axis={axis})", "torch.argmin({0}, dim={axis})",
-                                 "jnp.argmin({0}, axis={axis})");
-        },
     .gradient = Gradient::zero,
     .batch = Batch::aligned,
     .samples = {{"f32[2,3]", "axis=1"}, {"f32[4,2,3]", "axis=0, mode=min"}},

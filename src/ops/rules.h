@@ -2,7 +2,6 @@
 // The rules an op is made of: lambdas without captures, erased to the function pointers of OpDef.
 #include "ir/emit.h"
 #include "ir/opdef.h"
-#include "ir/python_call.h"
 #include "loop/lowering.h"
 
 namespace tn::ops {
@@ -153,22 +152,6 @@ template <class A>
 using DerivativeRule = Rule<A, Tensors, const Primal&, const Tensors&>;
 template <class A>
 using BatchRule = Rule<A, Tensors, const BatchCall&>;
-
-/// Text in another language.
-template <class A>
-using CRule = Rule<A, std::string, source::CCall&>;
-template <class A>
-using PythonRule = Rule<A, std::string, source::PythonCall&>;
-
-template <size_t kSize>
-struct Text {
-  char at[kSize];
-  constexpr Text(const char (&text)[kSize]) { std::copy_n(text, kSize, at); }
-};
-/// A text for NumPy, PyTorch and JAX, or one for each: `python<"{xp}.roll({0}, {shift})">`.
-template <Text kNumpy, Text kTorch = kNumpy, Text kJax = kNumpy>
-inline constexpr auto python =
-    [](const auto&, source::PythonCall& call) { return call.fill(kNumpy.at, kTorch.at, kJax.at); };
 
 /// A kernel of the runtime.
 struct RunRule {

@@ -58,25 +58,6 @@ void run_scan(const LibraryCall& call) {
   copy_results(call, {inputs.data(), carries});
 }
 
-std::string c_of_scan(const ScanAttrs& a, source::CCall& call) {
-  size_t carries = static_cast<size_t>(a.carries), xs = static_cast<size_t>(a.xs);
-  CCarry carry(call, carries);
-  int64_t length = a.length.value();
-  std::string slices;
-  auto slice = [&](char letter, size_t i, TypeRef type, std::string_view list) {
-    slices += format("    {}[{}] = {}{} + at * {};\n", list, i, letter, i, type->elements / length);
-  };
-  if (length > 0) {
-    for (size_t i = carries; i < carries + xs; ++i) slice('x', i, call.in[i], "inputs");
-    for (size_t i = carries; i < call.out.size(); ++i) slice('y', i, call.out[i], "outputs");
-  }
-  std::string at = a.reverse ? format("{} - i", length - 1) : "i";
-  return format(
-      "{}  for (int64_t i = 0; i < {}; ++i) {{\n    const int64_t at = {};\n    (void)at;\n{}"
-      "    {}(inputs, outputs, scratch);\n{}  }}\n{}",
-      carry.declared, length, at, slices, call.bodies[0].name, carry.next, carry.returned);
-}
-
 /// The operands of a scan, or what belongs to them.
 template <class List>
 struct Parts {
@@ -232,13 +213,6 @@ constinit const OpDef scan = Op<ScanAttrs>{
     .surface = false,
     .infer = rule<infer_scan>,
     .run = run_scan,
-    .c = rule<c_of_scan>,
-    .python =
-        [](const ScanAttrs&, source::PythonCall& call) {
-          std::string text =
-              call.fill("_scan({body}, [{*}], {carries}, {xs}, {length}, reverse={reverse})");
-          return call.out.size() == 1 ? text + "[0]" : text;
-        },
     .jvp = rule<jvp_scan>,
     .vjp = rule<vjp_scan>,
     .batch_rule = rule<batch_scan>,

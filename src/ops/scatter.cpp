@@ -3,11 +3,9 @@
 
 #include "base/error.h"
 #include "ir/sizes.h"
-#include "loop/c_expressions.h"
 #include "ops/families.h"
 #include "ops/index_bounds.h"
 #include "ops/indexing.h"
-#include "ops/indexing_c.h"
 #include "ops/op_decls.h"
 #include "ops/shapes.h"
 #include "ops/slice_attrs.h"
@@ -71,28 +69,6 @@ void run_scatter(const LibraryCall& call) {
   ScatterPlan plan = plan_scatter(x, a.axes, a.batch_dims, index_shape("scatter", indices), indices,
                                   call.in + 2, outside);
   scatter_into(plan, x.dtype, a.mode, call.in[1], call.out[0]);
-}
-
-std::string c_of_scatter(const ScatterAttrs& a, source::CCall& call) {
-  const InternedType& x = *call.in[0];
-  std::string copy = x.elements ? format("  memcpy(y0, x0, {});\n", x.bytes()) : "";
-  if (call.in[1]->elements == 0) return copy;
-  CIndexed at(call, a.axes, a.batch_dims, 2, when_writing(a.outside));
-  std::string to = format("y0[{}]", at.place), from = format("x1[{}]", at.element);
-  if (a.mode != ScatterMode::set) {
-    source::c_needs_real("scatter", x);
-    constexpr loop::Op kOps[] = {loop::Op::add, loop::Op::add, loop::Op::mul, loop::Op::max,
-                                 loop::Op::min};
-    DType wide = info(x.dtype).compute;
-    loop::Op op = kOps[static_cast<size_t>(a.mode)];
-    if (x.dtype == DType::b1)
-      op =
-          a.mode == ScatterMode::add || a.mode == ScatterMode::max ? loop::Op::or_ : loop::Op::and_;
-    from = source::c_cast(wide, x.dtype,
-                          source::c_binary(op, wide, source::c_cast(x.dtype, wide, to),
-                                           source::c_cast(x.dtype, wide, from)));
-  }
-  return copy + at.in_loops(format("{}{} = {};", at.condition, to, from));
 }
 
 /// A scatter seen from its places: what derivatives read there and add there. They check the
@@ -287,25 +263,6 @@ void run_slice_update(const LibraryCall& call) {
   write_block(x, block, call.in[1], call.out[0]);
 }
 
-/// x, and the update over it at `at`.
-std::string c_of_update(source::CCall& call, const Strided& at, std::string_view start) {
-  std::string text;
-  if (call.in[0]->elements > 0) text = format("  memcpy(y0, x0, {});\n", call.in[0]->bytes());
-  if (call.in[1]->elements == 0) return text;
-  const Shape& shape = call.in[1]->shape;
-  return text + source::c_loops(shape, format("y0[{}{}] = x1[{}];", start, source::c_offset(at),
-                                              source::c_offset(Strided::row_major(shape))));
-}
-
-std::string c_of_slice_update(const SliceAttrs& a, source::CCall& call) {
-  Strided at = Strided::row_major(call.in[0]->shape);
-  for (int i = 0; i < a.axis->size(); ++i) {
-    int k = (*a.axis)[i].i;
-    at.offset += a.start[i].value() * at.strides[k], at.strides[k] *= (*a.step)[i];
-  }
-  return c_of_update(call, at, "");
-}
-
 Tensor adjoint_slice_update(const SliceAttrs& a, const Tensor& ct, const Tensors& in, int k) {
   if (k == 1) return emit(slice, {ct}, a);
   return emit(slice_update, {ct, filled(0, ct.dtype(), in[1].shape())}, a);
@@ -345,15 +302,6 @@ void run_dynamic_update(const LibraryCall& call) {
   write_block(x, block, call.in[1], call.out[0]);
 }
 
-std::string c_of_dynamic_update(const NoAttrs&, source::CCall& call) {
-  Strided at = Strided::row_major(call.in[0]->shape);
-  std::string starts = "  const int64_t start = 0";
-  for (int k = 0; k < at.shape.rank(); ++k)
-    starts += format(" +\n      tn_max_i64(0, tn_min_i64(x{}[0], {})) * {}", k + 2,
-                     at.shape[k].value() - call.in[1]->shape[k].value(), at.strides[k]);
-  return starts + ";\n" + c_of_update(call, at, "start + ");
-}
-
 Tensor adjoint_dynamic_update(const NoAttrs&, const Tensor& ct, const Tensors& in, int k) {
   Tensors starts(in.begin() + 2, in.end());
   if (k == 1) return tn::dynamic_slice(ct, starts, in[1].shape());
@@ -391,8 +339,6 @@ constinit const OpDef scatter = Op<ScatterAttrs>{
     .prepare = rule<prepare_scatter>,
     .infer = rule<infer_scatter>,
     .run = run_scatter,
-    .c = rule<c_of_scatter>,
-    .python = python<"_scatter({0}, {1}, [{*2}], {axes}, {mode}, {batch_dims}, {outside})">,
     .jvp = rule<jvp_scatter>,
     .vjp = rule<vjp_scatter>,
     .batch_rule = rule<batch_scatter>,
@@ -439,16 +385,6 @@ constinit const OpDef segment_sum = Composite<SegmentAttrs>{
                 {"f32[5,2], i64[5]", "num_segments=4", 0, 3}},
 };
 
-static std::string spell_slice_update(const SliceAttrs& a, source::PythonCall& call) {
-  std::vector<std::string> parts(static_cast<size_t>(call.in[0]->rank()), "slice(None)");
-  for (int i = 0; i < a.axis->size(); ++i) {
-    std::string& part = parts[static_cast<size_t>((*a.axis)[i].i)];
-    part = format("slice({}, {}", call.size(a.start[i]), call.size(a.stop[i]));
-    part += a.step && (*a.step)[i] != 1 ? format(", {})", (*a.step)[i]) : ")";
-  }
-  return call.fill(format("_updated({{0}}, ({},), {{1}})", join(parts, ", ")));
-}
-
 constinit const OpDef slice_update = Op<SliceAttrs>{
     .name = "slice_update",
     .doc =
@@ -457,8 +393,6 @@ constinit const OpDef slice_update = Op<SliceAttrs>{
     .prepare = rule<prepare_slice_update>,
     .infer = rule<infer_slice_update>,
     .run = run_slice_update,
-    .c = rule<c_of_slice_update>,
-    .python = rule<spell_slice_update>,
     .linear = Linear::jointly,
     .adjoint = rule<adjoint_slice_update>,
     .batch = Batch::aligned,
@@ -477,10 +411,6 @@ constinit const OpDef dynamic_update_slice = Op<>{
     .prepare = rule<prepare_dynamic_update>,
     .infer = rule<infer_dynamic_update>,
     .run = run_dynamic_update,
-    .c = rule<c_of_dynamic_update>,
-    .python =
-        python<"_dynamic_update_slice({0}, {1}, [{*2}])", "_dynamic_update_slice({0}, {1}, [{*2}])",
-               "lax.dynamic_update_slice({0}, {1}, [{*2}])">,
     .linear = Linear::jointly,
     .adjoint = rule<adjoint_dynamic_update>,
     .batch_rule = rule<batch_dynamic_update>,

@@ -2,9 +2,9 @@
 #include "base/error.h"
 #include "ir/interned.h"
 #include "ir/sizes.h"
-#include "loop/c_call.h"
 #include "ops/families.h"
 #include "ops/known_values.h"
+#include "ops/op_attrs.h"
 #include "ops/op_decls.h"
 #include "ops/runtime_types.h"
 #include "ops/shapes.h"
@@ -13,19 +13,6 @@
 
 namespace tn::ops {
 namespace {
-
-constexpr std::string_view kSides[] = {"left", "right"};
-
-enum class SearchSide : uint8_t { left, right };
-constexpr ChoiceNames choice_names(SearchSide) { return kSides; }
-
-struct SearchAttrs {
-  SearchSide side = SearchSide::left;
-  int64_t batch_dims = 0;
-  static constexpr void fields(auto& a, auto&& f) {
-    f("side", a.side), f("batch_dims", a.batch_dims);
-  }
-};
 
 void prepare_searchsorted(SearchAttrs& a, Tensors& in) {
   if (in[0].rank() != a.batch_dims + 1)
@@ -63,25 +50,6 @@ void run_searchsorted(const LibraryCall& call) {
                      static_cast<const char*>(call.in[0]) + b * sorted * size_of(x1.dtype), sorted,
                      static_cast<const char*>(call.in[1]) + b * wanted * size_of(x2.dtype), wanted,
                      side, static_cast<int64_t*>(call.out[0]) + b * wanted);
-}
-
-std::string c_of_searchsorted(const SearchAttrs& a, source::CCall& call) {
-  const InternedType &x1 = *call.in[0], &x2 = *call.in[1];
-  source::c_needs_real("searchsorted", x1);
-  int64_t batches = span_of(x1.shape, 0, static_cast<int>(a.batch_dims));
-  if (x2.elements == 0) return "";
-  int64_t sorted = x1.elements / batches, wanted = x2.elements / batches;
-  std::string_view before = a.side == SearchSide::left ? "tn_before_{0}(row[middle], x1[i])"
-                                                       : "!tn_before_{0}(x1[i], row[middle])";
-  return format(
-      "  for (int64_t i = 0; i < {1}; ++i) {{\n"
-      "    const tn_{0} *row = x0 + i / {2} * {3};\n"
-      "    int64_t first = 0, end = {3};\n"
-      "    while (first < end) {{\n"
-      "      const int64_t middle = first + (end - first) / 2;\n"
-      "      if ({4})\n        first = middle + 1;\n      else\n        end = middle;\n"
-      "    }}\n    y0[i] = first;\n  }}\n",
-      x1.dtype, x2.elements, wanted, sorted, format(fmt::runtime(before), x1.dtype));
 }
 
 /// Only an x1 for each example needs more than another shape of x2.
@@ -133,13 +101,6 @@ constinit const OpDef searchsorted = Op<SearchAttrs>{
     .prepare = rule<prepare_searchsorted>,
     .infer = rule<infer_searchsorted>,
     .run = run_searchsorted,
-    .c = rule<c_of_searchsorted>,
-    .python =
-        [](const SearchAttrs&, source::PythonCall& call) {
-          return call.in.size() > 2
-                     ? call.fill("_searchsorted({0}, {1}, {side}, {batch_dims}, {2})")
-                     : call.fill("_searchsorted({0}, {1}, {side}, {batch_dims})");
-        },
     .gradient = Gradient::zero,
     .batch_rule = rule<batch_searchsorted>,
     .samples = {{"f32[1], f32[2,3]"},

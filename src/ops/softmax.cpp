@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "ops/families.h"
+#include "ops/op_attrs.h"
 #include "ops/op_decls.h"
 #include "ops/shapes.h"
 #include "tenon/operators.h"
@@ -11,11 +12,6 @@ namespace tn::ops {
 namespace {
 
 constexpr double kMinusInfinity = -std::numeric_limits<double>::infinity();
-
-struct SoftmaxAttrs {
-  Maybe<Axes> axis;
-  static constexpr void fields(auto& a, auto&& f) { f("axis", a.axis); }
-};
 
 /// The last axis when none is given; of a scalar none at all.
 void prepare_softmax(std::string_view op, SoftmaxAttrs& a, Tensors& in) {
@@ -92,29 +88,6 @@ Tensors logsumexp_body(const ReduceAttrs& a, const Tensors& in) {
 
 }  // namespace
 
-/// In a narrow float NumPy gets the body, which says where it computes in f32.
-static std::string spell_along(std::string_view name, const SoftmaxAttrs& a,
-                               source::PythonCall& call) {
-  bool narrow = info(call.in[0]->dtype).compute != call.in[0]->dtype;
-  if (a.axis->size() != 1 || (narrow && call.is("numpy"))) return "";
-  int axis = (*a.axis)[0].i;
-  return call.fill(format("_{}({{0}}, {})", name, axis),
-                   format("torch.{}({{0}}, dim={})", name, axis),
-                   format("jax.nn.{}({{0}}, axis={})", name, axis));
-}
-static std::string spell_softmax(const SoftmaxAttrs& a, source::PythonCall& call) {
-  return spell_along("softmax", a, call);
-}
-static std::string spell_log_softmax(const SoftmaxAttrs& a, source::PythonCall& call) {
-  return spell_along("log_softmax", a, call);
-}
-static std::string spell_logsumexp(const ReduceAttrs& a, source::PythonCall& call) {
-  bool narrow = info(call.in[0]->dtype).compute != call.in[0]->dtype;
-  if (a.axis->empty() || call.is("numpy") || narrow) return "";
-  return call.fill("", "torch.logsumexp({0}, dim={axis}, keepdim={keepdims})",
-                   "jax.nn.logsumexp({0}, axis={axis}, keepdims={keepdims})");
-}
-
 // Backends may claim these whole; whoever does not gets the body.
 constinit const OpDef softmax = Composite<SoftmaxAttrs>{
     .name = "softmax",
@@ -127,7 +100,6 @@ constinit const OpDef softmax = Composite<SoftmaxAttrs>{
     .recorded = true,
     .prepare = [](SoftmaxAttrs& a, Tensors& in) { prepare_softmax("softmax", a, in); },
     .body = rule<softmax_body>,
-    .python = rule<spell_softmax>,
     .jvp = rule<jvp_softmax>,
     .precision = Precision::full,
     .batch = Batch::aligned,
@@ -145,7 +117,6 @@ constinit const OpDef log_softmax = Composite<SoftmaxAttrs>{
     .recorded = true,
     .prepare = [](SoftmaxAttrs& a, Tensors& in) { prepare_softmax("log_softmax", a, in); },
     .body = rule<log_softmax_body>,
-    .python = rule<spell_log_softmax>,
     .jvp = rule<jvp_log_softmax>,
     .precision = Precision::full,
     .batch = Batch::aligned,
@@ -163,7 +134,6 @@ constinit const OpDef logsumexp = Composite<ReduceAttrs>{
     .recorded = true,
     .prepare = rule<prepare_logsumexp>,
     .body = rule<logsumexp_body>,
-    .python = rule<spell_logsumexp>,
     .jvp = rule<jvp_logsumexp>,
     .precision = Precision::full,
     .batch = Batch::aligned,

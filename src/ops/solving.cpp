@@ -12,16 +12,6 @@
 namespace tn::ops {
 namespace {
 
-struct CholeskyAttrs {
-  bool upper = false;
-  static constexpr void fields(auto& a, auto&& f) { f("upper", a.upper); }
-};
-
-struct SolveAttrs {
-  bool transpose = false;
-  static constexpr void fields(auto& a, auto&& f) { f("transpose", a.transpose); }
-};
-
 struct PowerAttrs {
   int64_t n = 0;
   static constexpr void fields(auto& a, auto&& f) { f("n", a.n, required); }
@@ -265,11 +255,6 @@ constinit const OpDef cholesky = Op<CholeskyAttrs>{
     .prepare = [](CholeskyAttrs&, Tensors& in) { prepare_hermitian("cholesky", in); },
     .infer = [](const CholeskyAttrs&, Types in) -> TypeList { return Type(*in[0]); },
     .run = run_cholesky,
-    .python =
-        [](const CholeskyAttrs& a, source::PythonCall& call) {
-          return call.fill(a.upper ? "{xp}.linalg.cholesky({0}).mT.conj()"
-                                   : "{xp}.linalg.cholesky({0})");
-        },
     .jvp = rule<jvp_cholesky>,
     .batch = Batch::aligned,
     .samples = {{"f32[3,1,1]", "", 0.5, 2}, {"f32[1,1]", "upper=true", 0.5, 2}},
@@ -290,7 +275,6 @@ constinit const OpDef lu_factor = Op<>{
       return {*in[0], rows, rows};
     },
     .run = run_lu_factor,
-    .python = python<"_lu_factor({0})", "_lu_factor({0})", "_lu_factor({0})">,
     .jvp = rule<jvp_lu_factor>,
     .batch = Batch::aligned,
     .samples = {{"f32[3,3]"}, {"f32[2,4,4]"}},
@@ -307,7 +291,6 @@ constinit const OpDef triangular_solve = Op<TriangularAttrs>{
     .prepare = rule<prepare_triangular>,
     .infer = [](const TriangularAttrs&, Types in) -> TypeList { return Type(*in[1]); },
     .run = run_triangular,
-    .python = python<"_solve_triangular({0}, {1}, {upper}, {transpose}, {unit_diagonal})">,
     .jvp = rule<jvp_triangular>,
     .vjp = rule<vjp_triangular>,
     .batch = Batch::aligned,
@@ -335,11 +318,6 @@ constinit const OpDef matrix_solve = Composite<SolveAttrs>{
       Tensors factors = factors_of(in[0]);
       return {apply_inverse(factors[0], factors[2], in[1], a.transpose)};
     },
-    .python =
-        [](const SolveAttrs& a, source::PythonCall& call) {
-          return call.fill(a.transpose ? "{xp}.linalg.solve({0}.mT, {1})"
-                                       : "{xp}.linalg.solve({0}, {1})");
-        },
     .jvp = rule<jvp_solve>,
     .vjp = rule<vjp_solve>,
     .batch = Batch::aligned,
@@ -379,7 +357,6 @@ constinit const OpDef det = Composite<>{
       Tensors factors = factors_of(in[0]);
       return {determinant(factors[0], factors[1])};
     },
-    .python = python<"{xp}.linalg.det({0})">,
     .jvp = rule<jvp_det>,
     .samples = {{"f32[3,3]"}, {"f32[2,4,4]"}},
 };
@@ -395,7 +372,6 @@ constinit const OpDef slogdet = Composite<>{
     .recorded = true,
     .prepare = [](NoAttrs&, Tensors& in) { prepare_square("slogdet", in); },
     .body = rule<slogdet_body>,
-    .python = python<"{xp}.linalg.slogdet({0})">,
     .jvp = rule<jvp_slogdet>,
     .samples = {{"f32[3,3]"}, {"f32[2,4,4]"}},
 };

@@ -1,8 +1,8 @@
 // Sorting along an axis.
 #include "base/error.h"
 #include "ir/sizes.h"
-#include "loop/c_call.h"
 #include "ops/families.h"
+#include "ops/op_attrs.h"
 #include "ops/op_decls.h"
 #include "ops/runtime_types.h"
 #include "ops/shapes.h"
@@ -11,20 +11,6 @@
 
 namespace tn::ops {
 namespace {
-
-struct SortAttrs {
-  Axis axis = -1;
-  bool descending = false, stable = true;
-  static constexpr void fields(auto& a, auto&& f) {
-    f("axis", a.axis), f("descending", a.descending), f("stable", a.stable);
-  }
-};
-
-struct TopKAttrs {
-  Dim k = 1;
-  Axis axis = -1;
-  static constexpr void fields(auto& a, auto&& f) { f("k", a.k, required), f("axis", a.axis); }
-};
 
 struct PartitionAttrs {
   int64_t kth = 0;
@@ -165,50 +151,6 @@ void run_top_k(const LibraryCall& call) {
   values.finish(), indices.finish();
 }
 
-/// `statement` for every line of x, whose order is in `order`; its elements are `inner` apart.
-std::string c_of_order(std::string_view op, const Type& x, int axis, bool descending,
-                       source::CCall& call, std::string_view statement) {
-  source::c_needs_real(op, x);
-  Lines lines(x.shape, axis);
-  if (call.in[0]->elements == 0) return "";
-  call.scratch = 2 * lines.n * 8;
-  return format(
-      "  int64_t *order = scratch;\n"
-      "  for (int64_t line = 0; line < {0}; ++line) {{\n"
-      "    const int64_t outer = line / {1}, inner = line % {1};\n"
-      "    const tn_{2} *row = x0 + outer * {3} + inner;\n"
-      "    tn_argsort_{2}({4}, row, {1}, {5}, order, order + {4});\n"
-      "    {6}\n  }}\n",
-      lines.outer * lines.inner, lines.inner, x.dtype, lines.n * lines.inner, lines.n,
-      descending ? 1 : 0, statement);
-}
-
-std::string c_of_sort(const SortAttrs& a, source::CCall& call) {
-  Lines lines(call.in[0]->shape, a.axis.i);
-  return c_of_order("sort", *call.in[0], a.axis.i, a.descending, call,
-                    format("for (int64_t i = 0; i < {0}; ++i) y0[(outer * {0} + i) * {1} + inner] "
-                           "= row[order[i] * {1}];",
-                           lines.n, lines.inner));
-}
-
-std::string c_of_argsort(const SortAttrs& a, source::CCall& call) {
-  Lines lines(call.in[0]->shape, a.axis.i);
-  return c_of_order("argsort", *call.in[0], a.axis.i, a.descending, call,
-                    format("for (int64_t i = 0; i < {0}; ++i) y0[(outer * {0} + i) * {1} + inner] "
-                           "= order[i];",
-                           lines.n, lines.inner));
-}
-
-std::string c_of_top_k(const TopKAttrs& a, source::CCall& call) {
-  Lines lines(call.in[0]->shape, a.axis.i);
-  if (call.out[0]->elements == 0) return "";
-  return c_of_order("top_k", *call.in[0], a.axis.i, true, call,
-                    format("for (int64_t i = 0; i < {0}; ++i) {{\n"
-                           "      const int64_t to = (outer * {0} + i) * {1} + inner;\n"
-                           "      y0[to] = row[order[i] * {1}], y1[to] = order[i];\n    }}",
-                           a.k.value(), lines.inner));
-}
-
 void check_kth(std::string_view op, const PartitionAttrs& a, const Tensor& x) {
   if (x.rank() == 0) fail("{}: a scalar has no axis: {}", op, *type_of(x));
   Dim extent = x.shape()[normal_axis(a.axis, x.rank(), op)];
@@ -232,8 +174,6 @@ constinit const OpDef sort = Op<SortAttrs>{
     .prepare = [](SortAttrs& a, Tensors& in) { prepare_sort("sort", a, in[0]); },
     .infer = [](const SortAttrs&, Types in) -> TypeList { return Type(*in[0]); },
     .run = run_sort,
-    .c = rule<c_of_sort>,
-    .python = python<"_sort({0}, {axis}, {descending})">,
     .jvp = [](const SortAttrs& a, const Primal& p, const Tensors& t) -> Tensors {
       return {tn::take_along_axis(t[0], emit(argsort, {p.in[0]}, a), a.axis)};
     },
@@ -253,8 +193,6 @@ constinit const OpDef argsort = Op<SortAttrs>{
       return Type{DType::i64, in[0]->shape};
     },
     .run = run_argsort,
-    .c = rule<c_of_argsort>,
-    .python = python<"_argsort({0}, {axis}, {descending})">,
     .gradient = Gradient::zero,
     .batch = Batch::aligned,
     .samples = {{"f32[7]"}, {"f32[3,5,2]", "axis=1"}, {"f32[4,3]", "axis=-2, descending=true"}},
@@ -275,8 +213,6 @@ constinit const OpDef top_k = Op<TopKAttrs>{
       return {Type{in[0]->dtype, shape}, Type{DType::i64, shape}};
     },
     .run = run_top_k,
-    .c = rule<c_of_top_k>,
-    .python = python<"_top_k({0}, {k}, {axis})">,
     .jvp = [](const TopKAttrs& a, const Primal& p, const Tensors& t) -> Tensors {
       return {tn::take_along_axis(t[0], p.out[1], a.axis), Tensor()};
     },

@@ -22,6 +22,44 @@ struct WindowAttrs {
   }
 };
 
+/// Of `window_fold`. When recorded: one number for each axis.
+struct FoldAttrs {
+  Offsets extents;
+  Ints step = just(1), dilation = just(1);
+  static constexpr void fields(auto& a, auto&& f) {
+    f("extents", a.extents, required), f("step", a.step), f("dilation", a.dilation);
+  }
+};
+
+inline constexpr int kMostAxes = 3;  // of windows
+
+/// The windows of one tensor, always over three axes.
+struct FoldPlan {
+  int64_t places[kMostAxes] = {1, 1, 1}, size[kMostAxes] = {1, 1, 1};
+  int64_t extent[kMostAxes] = {1, 1, 1}, step[kMostAxes] = {1, 1, 1}, apart[kMostAxes] = {1, 1, 1};
+  FoldPlan(const FoldAttrs& a, const Shape& windows) {
+    int axes = a.extents.size(), front = windows.rank() - 2 * axes;
+    for (int i = 0; i < axes; ++i) {
+      int k = kMostAxes - axes + i;
+      places[k] = windows[front + i].value(), size[k] = windows[front + axes + i].value();
+      extent[k] = a.extents[i].value(), step[k] = a.step[i], apart[k] = a.dilation[i];
+    }
+  }
+};
+
+/// Of `max_pool`.
+struct MaxPoolAttrs {
+  Ints kernel_size;
+  Maybe<Ints> stride;
+  Offsets padding = just<Offsets>(0);
+  Ints dilation = just(1);
+  bool channels_last = false;
+  static constexpr void fields(auto& a, auto&& f) {
+    f("kernel_size", a.kernel_size, required), f("stride", a.stride), f("padding", a.padding);
+    f("dilation", a.dilation), f("channels_last", a.channels_last);
+  }
+};
+
 /// Numbers and extents stay below this, so that arithmetic on them does not overflow.
 inline constexpr int64_t kMostSpatial = int64_t{1} << 31;
 

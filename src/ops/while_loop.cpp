@@ -36,15 +36,6 @@ void run_while(const LibraryCall& call) {
   copy_results(call, {values.data(), results.size()});
 }
 
-std::string c_of_while(const WhileAttrs&, source::CCall& call) {
-  CCarry carry(call, call.out.size());
-  return format(
-      "{}  for (;;) {{\n    tn_bool go_on;\n    void *const flag[] = {{&go_on}};\n"
-      "    {}(inputs, flag, scratch);\n    if (!go_on) break;\n"
-      "    {}(inputs, outputs, scratch);\n{}  }}\n{}",
-      carry.declared, call.bodies[0].name, call.bodies[1].name, carry.next, carry.returned);
-}
-
 /// The carry and the constants of operands, or of what belongs to them.
 template <class List>
 struct Split {
@@ -127,12 +118,6 @@ constinit const OpDef while_loop = Op<WhileAttrs>{
     .surface = false,
     .infer = rule<infer_while>,
     .run = run_while,
-    .c = rule<c_of_while>,
-    .python =
-        [](const WhileAttrs&, source::PythonCall& call) {
-          return call.fill(format("_while({{go_on}}, {{body}}, [{{*}}], {}){}", call.out.size(),
-                                  call.out.size() == 1 ? "[0]" : ""));
-        },
     .jvp = rule<jvp_while>,
     .vjp = rule<vjp_while>,
     .batch_rule = rule<batch_while>,

@@ -6,8 +6,6 @@
 #include "base/error.h"
 #include "base/half.h"
 #include "ir/sizes.h"
-#include "loop/c_call.h"
-#include "loop/c_expressions.h"
 #include "ops/families.h"
 #include "ops/op_decls.h"
 #include "ops/shapes.h"
@@ -16,16 +14,6 @@
 
 namespace tn::ops {
 namespace {
-
-constexpr int kMostAxes = 3;
-
-struct FoldAttrs {
-  Offsets extents;
-  Ints step = just(1), dilation = just(1);
-  static constexpr void fields(auto& a, auto&& f) {
-    f("extents", a.extents, required), f("step", a.step), f("dilation", a.dilation);
-  }
-};
 
 void check_axes(std::string_view op, int axes, int least_rank, const Type& x) {
   if (axes < 1 || axes > kMostAxes || x.rank() < least_rank)
@@ -80,20 +68,6 @@ TypeList infer_fold(const FoldAttrs& a, Types in) {
   for (int k = 0; k < axes; ++k) out.shape[front + k] = a.extents[k].size();
   return out;
 }
-
-/// The windows of one tensor, always over three axes.
-struct FoldPlan {
-  int64_t places[kMostAxes] = {1, 1, 1}, size[kMostAxes] = {1, 1, 1};
-  int64_t extent[kMostAxes] = {1, 1, 1}, step[kMostAxes] = {1, 1, 1}, apart[kMostAxes] = {1, 1, 1};
-  FoldPlan(const FoldAttrs& a, const Shape& windows) {
-    int axes = a.extents.size(), front = windows.rank() - 2 * axes;
-    for (int i = 0; i < axes; ++i) {
-      int k = kMostAxes - axes + i;
-      places[k] = windows[front + i].value(), size[k] = windows[front + axes + i].value();
-      extent[k] = a.extents[i].value(), step[k] = a.step[i], apart[k] = a.dilation[i];
-    }
-  }
-};
 
 /// Adds the windows of one tensor to `sums`, of zeros.
 template <class Sum, class Load>
@@ -169,33 +143,6 @@ void run_fold(const LibraryCall& call) {
   }
 }
 
-std::string c_of_fold(const FoldAttrs& a, source::CCall& call) {
-  const InternedType &x = *call.in[0], &out = *call.out[0];
-  source::c_needs_real("window_fold", x);
-  if (out.elements == 0) return "";
-  DType wide = info(x.dtype).compute;
-  FoldPlan p(a, x.shape);
-  int64_t each = p.extent[0] * p.extent[1] * p.extent[2], tensors = out.elements / each;
-  call.scratch = each * static_cast<int64_t>(size_of(wide));
-  std::string loops, at = "0", indent = "    ";
-  for (auto [letter, counts] : {std::pair{'y', p.places}, {'k', p.size}})
-    for (int i = 0; i < kMostAxes; ++i, indent += "  ")
-      loops += format("{0}for (int64_t {1}{2} = 0; {1}{2} < {3}; ++{1}{2})\n", indent, letter, i,
-                      counts[i]);
-  for (int i = 0; i < kMostAxes; ++i)
-    at = format("({}) * {} + y{} * {} + k{} * {}", at, p.extent[i], i, p.step[i], i, p.apart[i]);
-  std::string sum =
-      source::c_binary(loop::Op::add, wide, "*sum", source::c_cast(x.dtype, wide, "*x0"));
-  return format(
-      "  {0} *sums = scratch;\n"
-      "  for (int64_t i = 0; i < {1}; ++i, y0 += {2}) {{\n"
-      "    for (int64_t j = 0; j < {2}; ++j) sums[j] = 0;\n"
-      "{3}{4}{{\n{4}  {0} *sum = sums + {5};\n{4}  *sum = {6}, ++x0;\n{4}}}\n"
-      "    for (int64_t j = 0; j < {2}; ++j) y0[j] = {7};\n  }}\n",
-      source::c_type(wide), tensors, each, loops, indent, at, sum,
-      source::c_cast(wide, x.dtype, "sums[j]"));
-}
-
 }  // namespace
 
 constinit const OpDef window = Movement<WindowAttrs>{
@@ -228,8 +175,6 @@ constinit const OpDef window_fold = Op<FoldAttrs>{
     .prepare = rule<prepare_fold>,
     .infer = rule<infer_fold>,
     .run = run_fold,
-    .c = rule<c_of_fold>,
-    .python = python<"_fold_windows({0}, {extents}, {step}, {dilation})">,
     .linear = Linear::each,
     .adjoint =
         [](const FoldAttrs& a, const Tensor& ct, const Tensors& in, int) {

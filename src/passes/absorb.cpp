@@ -11,7 +11,7 @@
 #include "ir/rewrite.h"
 #include "ops/contract.h"
 #include "ops/conv_attrs.h"
-#include "ops/movement_attrs.h"
+#include "ops/op_attrs.h"
 #include "ops/op_decls.h"
 #include "passes/passes.h"
 

@@ -6,7 +6,7 @@
 // in (canon_dot). So chains of elementwise ops have one shape, and a reduction keeps its axes.
 #include "passes/canon.h"
 
-#include "ops/movement_attrs.h"
+#include "ops/op_attrs.h"
 #include "ops/op_decls.h"
 #include "ops/shapes.h"
 #include "passes/passes.h"

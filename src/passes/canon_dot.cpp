@@ -10,7 +10,7 @@
 //
 // The bits of a dot depend on the extent of the sum, so all of these are exact.
 #include "ops/contract.h"
-#include "ops/movement_attrs.h"
+#include "ops/op_attrs.h"
 #include "ops/op_decls.h"
 #include "ops/shapes.h"
 #include "passes/canon.h"

@@ -13,7 +13,7 @@
 //     f(reshape(x), reshape(y)) = reshape(f(x, y))     f(permute(x)) = permute(f(x))
 #include <cmath>
 
-#include "ops/movement_attrs.h"
+#include "ops/op_attrs.h"
 #include "ops/op_decls.h"
 #include "ops/shapes.h"
 #include "passes/canon.h"

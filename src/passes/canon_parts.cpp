@@ -5,7 +5,7 @@
 //
 // The zeros stay in the sums: -0 + 0 is 0. Where pieces overlap, or an end of one lies within
 // another that is not a number, nothing is done.
-#include "ops/movement_attrs.h"
+#include "ops/op_attrs.h"
 #include "ops/op_decls.h"
 #include "ops/shapes.h"
 #include "passes/canon.h"

@@ -6,7 +6,7 @@
 //     reduce(reshape(x), axes) = reshape(reduce(x, axes before)), where it moves unit axes only
 #include <cstring>
 
-#include "ops/movement_attrs.h"
+#include "ops/op_attrs.h"
 #include "ops/op_decls.h"
 #include "ops/shapes.h"
 #include "passes/canon.h"

@@ -5,7 +5,7 @@
 //     broadcast(broadcast(x)) = broadcast(x)      permute(broadcast(x)) = broadcast(permute(x))
 //     view(x) = x where it moves nothing; a permute that moves unit axes only is a reshape; and
 //     every view of a number is the number, repeated
-#include "ops/movement_attrs.h"
+#include "ops/op_attrs.h"
 #include "ops/op_decls.h"
 #include "ops/slice_attrs.h"
 #include "passes/canon.h"

@@ -21,7 +21,7 @@
 #include <optional>
 
 #include "base/error.h"
-#include "ops/movement_attrs.h"
+#include "ops/op_attrs.h"
 #include "ops/op_decls.h"
 #include "ops/shapes.h"
 

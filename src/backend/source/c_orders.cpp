@@ -1,7 +1,7 @@
 // Comparing and sorting as C. `$` is the element type.
+#include "backend/source/c_expressions.h"
 #include "backend/source/c_library.h"
 #include "base/error.h"
-#include "loop/c_expressions.h"
 
 namespace tn::source {
 namespace {

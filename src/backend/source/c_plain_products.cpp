@@ -1,8 +1,8 @@
 // Products and convolutions of integers and narrow floats as C: plain loops, whose sums have the
 // type that they are computed in.
+#include "backend/source/c_expressions.h"
 #include "backend/source/c_library.h"
 #include "base/error.h"
-#include "loop/c_expressions.h"
 
 namespace tn::source {
 namespace {

@@ -4,11 +4,11 @@
 #include <set>
 #include <unordered_map>
 
+#include "backend/source/c_call.h"
+#include "backend/source/c_expressions.h"
 #include "backend/source/c_printer.h"
 #include "base/error.h"
 #include "ir/body.h"
-#include "loop/c_call.h"
-#include "loop/c_expressions.h"
 
 namespace tn::source {
 namespace {
@@ -237,10 +237,11 @@ class PlanPrinter {
     int64_t scratch;
   };
 
-  /// What the op's own rule says, as a function.
+  /// What the spelling of the op says, as a function.
   Library library_function(const LibraryStep& source) {
     const OpDef& op = *source.op;
-    if (!op.c)
+    const CSpelling* spelling = c_spelling(op);
+    if (!spelling)
       unsupported(Hint{}, "c source: {} has no form in C: {}", op.name,
                   op.module == "linalg" || op.module == "fft"
                       ? "it is a call of a library that C files do not have"
@@ -249,8 +250,8 @@ class PlanPrinter {
     if (at.empty())
       for (TypeRef type : source.in) at.push_back(Strided::row_major(type->shape));
     std::vector<CBody> bodies = bodies_of(source);
-    CCall call{source.in, source.out, at, bodies};
-    std::string body = op.c(source.attrs ? source.attrs->data : nullptr, call);
+    CCall call{op, source.in, source.out, at, bodies};
+    std::string body = spelling->write(source.attrs ? source.attrs->data : nullptr, call);
     auto has = [&](const std::string& name) { return body.find(name) != std::string::npos; };
     std::vector<std::string> params;
     std::string unused;

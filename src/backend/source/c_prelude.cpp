@@ -1,10 +1,10 @@
 // The C text that printed functions build on, of which a file has what it needs.
 #include <algorithm>
 
+#include "backend/source/c_expressions.h"
 #include "backend/source/c_library.h"
 #include "backend/source/c_printer.h"
 #include "base/error.h"
-#include "loop/c_expressions.h"
 
 namespace tn::source {
 namespace {

@@ -7,10 +7,10 @@
 #include <bit>
 #include <utility>
 
+#include "backend/source/c_expressions.h"
 #include "backend/source/kernel_facts.h"
 #include "base/error.h"
 #include "loop/builder.h"
-#include "loop/c_expressions.h"
 #include "loop/interpreter_ops.h"
 #include "loop/macros.h"
 

@@ -1,8 +1,8 @@
 // Products and convolutions as C. `$` is the element type, f32 or f64; sums of other types are
 // plain loops.
+#include "backend/source/c_expressions.h"
 #include "backend/source/c_library.h"
 #include "base/error.h"
-#include "loop/c_expressions.h"
 
 namespace tn::source {
 namespace {

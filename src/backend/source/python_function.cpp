@@ -15,10 +15,6 @@ constexpr size_t kComments = 56;  // the column of comments
 constexpr size_t kColumns = 100;
 constexpr int kMostInside = 2;  // ops in it
 
-std::string tuple(const std::vector<std::string>& items) {
-  return items.size() == 1 ? format("({},)", items[0]) : format("({})", join(items, ", "));
-}
-
 /// What may stand between the quotes of a docstring.
 std::string escaped(std::string_view text) {
   std::string made;
@@ -282,7 +278,7 @@ void FunctionWriter::write_op(const GraphOp& op) {
     ops = 1;
   }
   std::vector<TypeRef> types = graph_.in_types(op);
-  in = types, out = graph_.out_types(op);
+  called = op.op, in = types, out = graph_.out_types(op);
   std::string text = spell(op);
   if (op.outs > 1) {
     std::vector<std::string> names, comments;
@@ -308,8 +304,8 @@ void FunctionWriter::write_op(const GraphOp& op) {
 }
 
 std::string FunctionWriter::spell(const GraphOp& op) {
-  if (op.op->python) {
-    std::string text = op.op->python(op.attr_data(), *this);
+  if (const PythonSpelling* spelling = python_spelling(*op.op)) {
+    std::string text = spelling->write(op.attr_data(), *this);
     if (!text.empty()) return text;
   }
   switch (op.op->family) {

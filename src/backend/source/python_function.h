@@ -3,9 +3,9 @@
 #include <map>
 #include <memory>
 
+#include "backend/source/python_call.h"
 #include "backend/source/python_source.h"
 #include "backend/source/python_text.h"
-#include "ir/python_call.h"
 #include "loop/builder.h"
 
 namespace tn::source {
@@ -30,7 +30,6 @@ class FunctionWriter final : public PythonCall {
   std::string fill(std::string_view text) override;
   std::string size(Dim size) override;
   std::string size(Offset offset) override;
-  std::string function(const Graph& graph, std::string_view name) override;
 
  private:
   struct Line {
@@ -49,6 +48,9 @@ class FunctionWriter final : public PythonCall {
   std::string filled_with(const Expression& number);
   std::string sliced(const View& view, const Type& from);
 
+  /// The name of a function written for the occasion, which returns the outputs of `graph` as a
+  /// tuple.
+  std::string function(const Graph& graph, std::string_view name);
   /// Operand k, by its name where the text has it more than once.
   Expression operand(int k, bool named = false);
   Expression attribute(std::string_view name);

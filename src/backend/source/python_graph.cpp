@@ -10,21 +10,21 @@ namespace {
 class Probe final : public PythonCall {
  public:
   Probe(std::string_view to, const Graph& graph, const GraphOp& op) : in_(graph.in_types(op)) {
-    target = to, in = in_, out = graph.out_types(op);
+    target = to, called = op.op, in = in_, out = graph.out_types(op);
   }
   std::string fill(std::string_view text) override { return std::string(text); }
   std::string size(Dim) override { return "n"; }
   std::string size(Offset) override { return "n"; }
-  std::string function(const Graph&, std::string_view) override { return "f"; }
 
  private:
   std::vector<TypeRef> in_;
 };
 
 bool has_form(std::string_view target, const Graph& graph, const GraphOp& op) {
-  if (!op.op->python) return false;
+  const PythonSpelling* spelling = python_spelling(*op.op);
+  if (!spelling) return false;
   Probe probe(target, graph, op);
-  return !op.op->python(op.attr_data(), probe).empty();
+  return !spelling->write(op.attr_data(), probe).empty();
 }
 
 Graph expanded(const Graph& graph, std::string_view target) {

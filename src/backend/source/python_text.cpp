@@ -124,6 +124,10 @@ std::string identifier(std::string_view name) {
   return made.empty() || std::isdigit(static_cast<unsigned char>(made[0])) ? "x" + made : made;
 }
 
+std::string tuple(const std::vector<std::string>& items) {
+  return items.size() == 1 ? format("({},)", items[0]) : format("({})", join(items, ", "));
+}
+
 std::string one_line(std::string_view text) {
   std::string made(text);
   std::replace_if(

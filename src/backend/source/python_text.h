@@ -4,6 +4,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/function_ref.h"
 #include "tenon/shape.h"
@@ -46,6 +47,9 @@ std::string fill(std::string_view text, FunctionRef<Expression(std::string_view)
 
 /// `name` as an identifier: "layers[0].w" is layers_0_w.
 std::string identifier(std::string_view name);
+
+/// "(a, b)", and of one item "(a,)".
+std::string tuple(const std::vector<std::string>& items);
 
 /// What may stand in a comment.
 std::string one_line(std::string_view text);

@@ -1,4 +1,4 @@
-#include "loop/c_expressions.h"
+#include "backend/source/c_expressions.h"
 
 #include <cmath>
 #include <cstring>

@@ -1,16 +1,13 @@
 #pragma once
-// What ops are called with when they are asked how they are written in Python, with NumPy, PyTorch
-// or JAX. The writer is in backend/source/.
-#include <string>
-#include <string_view>
-
-#include "ir/opdef.h"
+// What is asked how an op is written in Python, with NumPy, PyTorch or JAX.
+#include "backend/source/spelling.h"
 
 namespace tn::source {
 
 /// The op that is about to be written.
 struct PythonCall {
   std::string_view target;  // "numpy", "torch", "jax"
+  const OpDef* called = nullptr;
   Types in, out;
 
   virtual ~PythonCall() = default;
@@ -27,18 +24,16 @@ struct PythonCall {
   /// A size as an expression.
   virtual std::string size(Dim size) = 0;
   virtual std::string size(Offset offset) = 0;
-  /// The name of a function written for the occasion, which takes the inputs of `graph` and returns
-  /// its outputs as a tuple.
-  virtual std::string function(const Graph& graph, std::string_view name) = 0;
 
   bool is(std::string_view name) const { return target == name; }
-  std::string_view choose(std::string_view numpy, std::string_view torch,
-                          std::string_view jax) const {
-    return is("numpy") ? numpy : is("torch") ? torch : jax;
-  }
   std::string fill(std::string_view numpy, std::string_view torch, std::string_view jax) {
-    return fill(choose(numpy, torch, jax));
+    return fill(is("numpy") ? numpy : is("torch") ? torch : jax);
   }
 };
+
+/// Its text is "" where the library has no form of the op.
+using PythonSpelling = Spelling<PythonCall>;
+/// Null for an op whose text follows from its family, or that has none.
+const PythonSpelling* python_spelling(const OpDef& op);
 
 }  // namespace tn::source
