@@ -10,75 +10,80 @@ namespace tn {
 
 namespace {
 
-struct Registry {
-  std::mutex forks;  // one at a time
-  std::mutex mutex;
-  std::vector<ForkGuard> guards;  // by rank
-  std::vector<void (*)()> resets;
+/// What is added stays. Adding waits for nobody: a thread that makes a static object while another
+/// forks would leave it half-made in the child.
+template <class T>
+class Grown {
+ public:
+  void add(const T& value) {
+    auto* link = new Link{value, last_.load(std::memory_order_relaxed)};
+    while (!last_.compare_exchange_weak(link->before, link, std::memory_order_release)) {
+    }
+  }
+  /// In the order in which they were added.
+  std::vector<T> all() const {
+    std::vector<T> found;
+    for (Link* at = last_.load(std::memory_order_acquire); at; at = at->before)
+      found.push_back(at->value);
+    std::ranges::reverse(found);
+    return found;
+  }
+
+ private:
+  struct Link {
+    T value;
+    Link* before;
+  };
+  std::atomic<Link*> last_ = nullptr;
 };
 
-Registry& registry() {
-  static auto& only = *new Registry;
+constinit Grown<ForkGuard> guards;
+constinit Grown<void (*)()> resets;
+
+std::mutex forks;  // one at a time
+std::vector<ForkGuard>& taken() {
+  static auto& only = *new std::vector<ForkGuard>;
   return only;
 }
 
-void release(const std::vector<ForkGuard>& guards) {
-  for (auto g = guards.rbegin(); g != guards.rend(); ++g) g->release(g->lock);
+void release_taken() {
+  for (auto g = taken().rbegin(); g != taken().rend(); ++g) g->release(g->lock);
 }
 
-/// A thread that holds a lock may register another one: the registry is locked after all others,
-/// and if it has grown since they were listed, they are taken again.
+/// A thread that holds a lock may add another one: if there are more when all are taken, they are
+/// taken again.
 void before() {
-  registry().forks.lock();
-  std::unique_lock lock(registry().mutex);
+  forks.lock();
   for (;;) {
-    std::vector<ForkGuard> guards = registry().guards;
-    lock.unlock();
-    for (const ForkGuard& g : guards) g.take(g.lock);
-    lock.lock();
-    if (guards.size() == registry().guards.size()) break;
-    lock.unlock();
-    release(guards);
-    lock.lock();
+    taken() = guards.all();
+    std::ranges::stable_sort(taken(), {}, &ForkGuard::rank);
+    for (const ForkGuard& g : taken()) g.take(g.lock);
+    if (guards.all().size() == taken().size()) return;
+    release_taken();
   }
-  lock.release();
 }
 
-void release_all() {
-  release(registry().guards);
-  registry().mutex.unlock();
-  registry().forks.unlock();
+void in_parent() {
+  release_taken();
+  forks.unlock();
 }
 
 std::atomic<int> generation{0};
 
 void in_child() {
   generation.fetch_add(1, std::memory_order_relaxed);
-  release_all();
-  for (void (*reset)() : registry().resets) reset();
+  in_parent();
+  for (void (*reset)() : resets.all()) reset();
 }
 
-void install() {
-  static const int installed = pthread_atfork(before, release_all, in_child);
-  (void)installed;
-}
+[[maybe_unused]] const int kInstalled = pthread_atfork(before, in_parent, in_child);
 
 }  // namespace
 
 int fork_generation() { return generation.load(std::memory_order_relaxed); }
 
-void guard_at_fork(const ForkGuard& guard) {
-  install();
-  std::lock_guard lock(registry().mutex);
-  auto& guards = registry().guards;
-  auto after = [](const ForkGuard& a, const ForkGuard& b) { return a.rank < b.rank; };
-  guards.insert(std::upper_bound(guards.begin(), guards.end(), guard, after), guard);
-}
+void guard_at_fork(const ForkGuard& guard) { guards.add(guard); }
 
-void in_child_after_fork(void (*reset)()) {
-  install();
-  std::lock_guard lock(registry().mutex);
-  registry().resets.push_back(reset);
-}
+void in_child_after_fork(void (*reset)()) { resets.add(reset); }
 
 }  // namespace tn

@@ -45,13 +45,14 @@ struct Worker::State {
 
 Worker::Made::Made() : state(new State) {}  // a thread may outlive all else
 
-void Worker::add(std::function<void()> job) {
+bool Worker::add(std::function<void()> job) {
   State& s = *made_->state;
   std::lock_guard lock(s.mutex);
-  if (s.ending) return;
+  if (s.ending) return false;
   if (!s.thread.joinable()) s.thread = std::thread([&s, nicer = nicer_] { s.work(nicer); });
   s.jobs.push_back(std::move(job));
   s.changed.notify_one();
+  return true;
 }
 
 void Worker::wait() {

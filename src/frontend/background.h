@@ -12,7 +12,8 @@ class Worker {
  public:
   /// Where there are fewer CPUs than threads, a nicer one lets the program's own go first.
   explicit Worker(int nicer) : nicer_(nicer) {}
-  void add(std::function<void()> job);
+  /// False: the worker has ended, and the job is dropped.
+  bool add(std::function<void()> job);
   /// Until all is done. The user may interrupt that, and with it the job under way.
   void wait();
   /// The job under way.

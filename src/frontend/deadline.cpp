@@ -54,7 +54,7 @@ std::shared_ptr<Deadline::Entry> Deadline::entry_for(
                                   std::chrono::duration<double>(std::max(left, 0.0)));
   auto made = std::make_shared<std::promise<PlanRef>>();
   entry->compiled = made->get_future().share();
-  compiling_worker().add([code, made, entry] {
+  auto compile = [code, made, entry] {
     told_stage = entry->stage == CompileStage::tracing ? nullptr : &entry->stage;
     try {
       made->set_value(code->plan(entry->sizes));
@@ -62,7 +62,8 @@ std::shared_ptr<Deadline::Entry> Deadline::entry_for(
       made->set_exception(std::current_exception());
     }
     told_stage = nullptr;
-  });
+  };
+  if (!compiling_worker().add(compile)) compile();  // the process ends
   if (begun.entries.size() == kMost) begun.entries.erase(begun.entries.begin());
   return begun.entries.emplace_back(std::move(entry));
 }

@@ -4,7 +4,6 @@
 #include <chrono>
 #include <condition_variable>
 #include <optional>
-#include <unordered_map>
 
 #include "base/at_fork.h"
 #include "base/error.h"
@@ -19,6 +18,7 @@
 #include "frontend/key.h"
 #include "frontend/modes.h"
 #include "frontend/op_events.h"
+#include "frontend/plan_cache.h"
 #include "ir/interned.h"
 #include "ir/named_calls.h"
 #include "ir/trace.h"
@@ -30,58 +30,6 @@ namespace tn {
 HostLock host_lock;
 
 namespace {
-
-struct CachedPlan {
-  std::vector<uint64_t> words;
-  std::shared_ptr<const Plan> plan;
-  uint64_t last_used = 0;
-  std::shared_ptr<HotPath> hot = nullptr;  // null: hot paths are off
-  OpListRef ops = nullptr;                 // null: no watcher
-};
-
-using CachedPlanRef = std::shared_ptr<CachedPlan>;
-
-/// Plans by key. The hash selects, the words decide: no silent collisions. Bounded in number and in
-/// words of key, to which the size of a plan is proportional: the least recently used go.
-class PlanCache {
- public:
-  static constexpr size_t kMost = 4096, kMostWords = 1 << 21;
-
-  CachedPlanRef find(const FlushKey& key) {
-    auto [at, end] = plans_.equal_range(key.hash);
-    for (; at != end; ++at) {
-      if (at->second->words != key.words) continue;
-      at->second->last_used = ++clock_;
-      return at->second;
-    }
-    return nullptr;
-  }
-  CachedPlanRef add(const FlushKey& key, std::shared_ptr<const Plan> plan) {
-    words_ += key.words.size();
-    while (plans_.size() >= kMost || (words_ > kMostWords && !plans_.empty())) evict();
-    auto made = std::make_shared<CachedPlan>(CachedPlan{key.words, std::move(plan), ++clock_});
-    return plans_.emplace(key.hash, std::move(made))->second;
-  }
-  size_t size() const { return plans_.size(); }
-  void clear() { plans_.clear(), words_ = 0; }
-
- private:
-  void evict() {
-    std::vector<uint64_t> ages;
-    for (auto& [hash, plan] : plans_) ages.push_back(plan->last_used);
-    std::nth_element(ages.begin(), ages.begin() + static_cast<ptrdiff_t>(ages.size() / 4),
-                     ages.end());
-    uint64_t newest_gone = ages[ages.size() / 4];
-    std::erase_if(plans_, [&](auto& entry) {
-      bool gone = entry.second->last_used <= newest_gone;
-      if (gone) words_ -= entry.second->words.size();
-      return gone;
-    });
-  }
-  std::unordered_multimap<uint64_t, CachedPlanRef> plans_;
-  uint64_t clock_ = 0;
-  size_t words_ = 0;
-};
 
 class Loan;
 
@@ -126,7 +74,7 @@ struct Flushes {
   FlushStats stats;
   std::vector<Flush*> running;
   // Threads that want values which others compute wait for any of those to end.
-  std::unique_ptr<std::condition_variable> ended = std::make_unique<std::condition_variable>();
+  PerProcess<std::condition_variable> ended;
   int waiting = 0;
 };
 
@@ -140,6 +88,8 @@ Flushes& flushes() {
   [[maybe_unused]] static const bool guarded = (in_child_after_fork(end_in_child), true);
   return only;
 }
+// At load: a fork while another thread makes it would leave it half-made in the child.
+[[maybe_unused]] Flushes& flushes_at_load = flushes();
 
 /// The user's code must not run inside a flush: it may want a value.
 void stop_point_of_flush() {
@@ -180,7 +130,8 @@ void flush_chain(Node* node) {
 }
 
 /// Recording reports here from the first use of the library on.
-[[maybe_unused]] const bool kInstalled = (flush_deep = flush_chain, start_instruction_log(), true);
+[[maybe_unused]] const bool kFlushInstalled =
+    (flush_deep = flush_chain, start_instruction_log(), true);
 
 }  // namespace
 
@@ -354,8 +305,6 @@ void end_in_child() {
     if (flush->loan) flush->loan->lose();
   }
   std::erase_if(all.running, [](Flush* flush) { return flush != own_flush; });
-  (void)all.ended.release();  // it has waiters that do not exist
-  all.ended = std::make_unique<std::condition_variable>();
   all.waiting = 0;
 }
 
@@ -534,6 +483,7 @@ void flush(std::span<const Tensor> wanted) {
     } catch (const Stopped&) {
       if (stop_wanted) throw;
     }
+    stop_async();           // it may be about to compute the same
     host_signals.handle();  // should the user's handlers not throw, it starts again
   }
 }

@@ -23,4 +23,7 @@ const BlockOps& block_ops(CpuLevel level) {
   return ops;
 }
 
+// At load: a fork while another thread makes it would leave it half-made in the child.
+[[maybe_unused]] static const BlockOps& ops_at_load = block_ops(best_cpu_level());
+
 }  // namespace tn::loop

@@ -38,6 +38,8 @@ size_t default_memory_limit() {
   }();
   return bytes;
 }
+// At load: a fork while another thread makes it would leave it half-made in the child.
+[[maybe_unused]] const size_t limit_at_load = default_memory_limit();
 
 [[noreturn, gnu::noinline]] void out_of_memory(size_t bytes) {
   fail(Fault::memory, "allocate: not enough memory: {} asked, {} active, limit {}",

@@ -17,6 +17,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/at_fork.h"
 #include "base/error.h"
 #include "base/events.h"
 #include "runtime/own_thread.h"
@@ -69,6 +70,8 @@ const Cpus& allowed_cpus() {
   }();
   return cpus;
 }
+// At load: a fork while another thread makes it would leave it half-made in the child.
+[[maybe_unused]] const Cpus& cpus_at_load = allowed_cpus();
 
 /// Chunks [begin, end) that are not claimed: begin in the high half, end in the low one.
 class alignas(64) Share {
@@ -280,6 +283,8 @@ void forget_pool_in_child() {
   pool_in_use.store(false);
 }
 
+[[maybe_unused]] const bool kForgotten = (in_child_after_fork(forget_pool_in_child), true);
+
 struct PoolUse {
   bool granted = !pool_in_use.exchange(true, std::memory_order_acquire);
   ~PoolUse() {
@@ -288,8 +293,6 @@ struct PoolUse {
 };
 
 Pool& pool_of(int workers) {
-  static const int registered = pthread_atfork(nullptr, nullptr, forget_pool_in_child);
-  static_cast<void>(registered);
   if (!pool || pool->workers() != workers) {
     delete std::exchange(pool, nullptr);
     pool = new Pool(workers);

@@ -306,12 +306,24 @@ interrupted(x.item)
 
 def test_waiting_for_async_eval_stops_it():
     run("""
-for wait in (tn.synchronize, lambda: tn.array(1.0).sin().item()):
+for wait in (tn.synchronize, lambda: (x + 1).item()):
     x, before = endless(tn.array(1.0)), tn._core._totals()["runs"]
     tn.async_eval(x)
     while tn._core._totals()["runs"] == before:  # until it is under way
         time.sleep(0.001)
+    assert tn.array(0.0).sin().item() == 0  # what does not need it does not wait for it
     interrupted(wait)
+    assert (tn.ones(3) + 1).sum().item() == 6
+""")
+
+
+def test_an_interrupted_value_is_not_computed_by_async_eval_instead():
+    run("""
+for _ in range(3):
+    x = endless(tn.array(1.0))
+    tn.async_eval(x)
+    interrupted(x.item)
+    interrupted(lambda: (time.sleep(0.01), tn.synchronize(), time.sleep(60)))
     assert (tn.ones(3) + 1).sum().item() == 6
 """)
 

@@ -95,7 +95,7 @@ void KernelCache::publish(const std::string& key, const Made& made, double secon
     entries_.erase(*recent_.back());
     recent_.pop_back();
   }
-  changed_.notify_all();
+  changed_->notify_all();
 }
 
 /// A compilation that failed: whoever asks next tries again.
@@ -103,7 +103,7 @@ void KernelCache::withdraw(const std::string& key) {
   std::lock_guard lock(mutex_);
   auto at = entries_.find(key);
   if (at != entries_.end() && !at->second.ready) entries_.erase(at);
-  changed_.notify_all();
+  changed_->notify_all();
 }
 
 /// Nothing when it was withdrawn, or is not kept any more.
@@ -114,7 +114,7 @@ std::optional<KernelCache::Kernel> KernelCache::wait_for(const std::string& key)
     at = entries_.find(key);
     return at == entries_.end() || at->second.ready;
   };
-  while (!changed_.wait_for(lock, std::chrono::milliseconds(100), decided)) {
+  while (!changed_->wait_for(lock, std::chrono::milliseconds(100), decided)) {
     lock.unlock();
     stop_if_asked();
     lock.lock();

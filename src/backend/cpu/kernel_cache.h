@@ -8,6 +8,7 @@
 #include <unordered_map>
 
 #include "backend/cpu/codegen.h"
+#include "base/at_fork.h"
 #include "base/function_ref.h"
 
 namespace tn::cpu {
@@ -48,7 +49,7 @@ class KernelCache {
 
   static constexpr size_t kMostKernels = 2048;
   std::mutex mutex_;
-  std::condition_variable changed_;
+  PerProcess<std::condition_variable> changed_;
   Entries entries_;
   std::list<const std::string*> recent_;  // keys of those ready, the most recently used first
   KernelCacheStats stats_;
