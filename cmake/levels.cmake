@@ -6,6 +6,7 @@ function(tenon_add_levels target)
   foreach(level v2 v3 v4)
     set(name tenon_level_${level})
     add_library(${name} OBJECT ${ARGN})
+    set_target_properties(${name} PROPERTIES UNITY_BUILD OFF)
     target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/include
                                ${PROJECT_SOURCE_DIR}/src)
     target_link_libraries(${name} PRIVATE fmt::fmt-header-only)

@@ -2,6 +2,33 @@
 # less what compiles; the linker leaves out what nothing asks for. Compiled again, to be small, are
 # ops, without the rules that only compiling asks for; what is cold; the interpreter, for one level.
 # Their objects come first, so that of templates which others have too, theirs are taken.
+
+# What reads files and writes texts, what makes plans and computes sizes, what prepares kernels for
+# the interpreter, and what calls LAPACK.
+set(read "(set|tnx)_reader|input_file|program_read|kernel_parse|signature|signature_bytes")
+set(text "(graph|attrs|kernel|index|poly|values|plan)_text|element|element_texts|printing")
+string(APPEND text "|memory_report|linalg|verify")
+string(APPEND read "|kernel_bytes|kernel_code|object|program|targets|dim_program")
+set(plan "lower_fused|plan_builder|kernel_set|memory|placement|step_order|bundle|compile")
+set(size "graph|dim|poly|poly_divmod|poly_range|poly_rewrite|sizes|substitute|index|refine|attrs")
+string(APPEND plan "|interpreter_(lowering|analysis|index)|macro_functions|macro_pool")
+string(APPEND plan "|builder|opdef")
+set(cold_files "/(${read}|${text}|${plan}|${size})\\.cpp$")
+
+# Moves what both libraries are linked from out of `rest`.
+function(tenon_split_sources shared rest)
+  set(all ${${rest}})
+  set(both ${all})
+  list(FILTER both INCLUDE REGEX "/src/(base|runtime|ir|loop|plan|backend|compiler|executable)/")
+  # src/rt has its own of these, and writes no source
+  list(FILTER both EXCLUDE REGEX "/(set_maker|fitting|placement_search|block_ops)\\.cpp$")
+  list(FILTER both EXCLUDE REGEX "/backend/source/")
+  list(FILTER both EXCLUDE REGEX ${cold_files})
+  list(REMOVE_ITEM all ${both})
+  set(${shared} ${both} PARENT_SCOPE)
+  set(${rest} ${all} PARENT_SCOPE)
+endfunction()
+
 function(tenon_add_rt)
   set(ops ${sources})
   list(FILTER ops INCLUDE REGEX "/src/ops/")
@@ -9,19 +36,8 @@ function(tenon_add_rt)
   set(loops ${ops}) # over elements: these stay fast
   list(FILTER loops INCLUDE REGEX "/(dot|joining|gather|rejection|scatter_kernel|window)\\.cpp$")
   list(REMOVE_ITEM ops ${loops})
-  # What reads files and writes texts, what makes plans and computes sizes, what prepares kernels
-  # for the interpreter, and what calls LAPACK.
-  set(read "(set|tnx)_reader|input_file|program_read|kernel_parse|signature|signature_bytes")
-  set(text "(graph|attrs|kernel|index|poly|values|plan)_text|element|element_texts|printing")
-  string(APPEND text "|memory_report|linalg|verify")
-  string(APPEND read "|kernel_bytes|kernel_code|object|program|targets|dim_program")
-  set(plan "lower_fused|plan_builder|kernel_set|memory|placement|step_order|bundle|compile")
-  set(size "graph|dim|poly|poly_divmod|poly_range|poly_rewrite|sizes|substitute|index|refine|attrs")
-  string(APPEND plan "|interpreter_(lowering|analysis|index)|macro_functions|macro_pool")
-  string(APPEND plan "|builder|opdef")
-  set(cold_files "/(${read}|${text}|${plan}|${size})\\.cpp")
   set(cold ${sources})
-  list(FILTER cold INCLUDE REGEX "${cold_files}$")
+  list(FILTER cold INCLUDE REGEX "${cold_files}")
   set(interpreter ${level_sources})
   list(FILTER interpreter INCLUDE REGEX "/interp_")
 
@@ -31,6 +47,7 @@ function(tenon_add_rt)
   target_precompile_headers(tenon_rt_cold REUSE_FROM tenon_rt_ops)
   add_library(tenon_rt_interpreter OBJECT ${interpreter})
   target_compile_definitions(tenon_rt_interpreter PRIVATE TN_LEVEL=v2)
+  set_target_properties(tenon_rt_interpreter PROPERTIES UNITY_BUILD OFF)
   foreach(part tenon_rt_ops tenon_rt_cold tenon_rt_interpreter)
     target_link_libraries(${part} PRIVATE tenon_private)
     target_compile_definitions(${part} PRIVATE TENON_RUNTIME)
@@ -40,12 +57,7 @@ function(tenon_add_rt)
     list(APPEND objects $<TARGET_OBJECTS:${part}>)
   endforeach()
 
-  set(shared "$<TARGET_OBJECTS:tenon>")
-  set(shared "$<FILTER:${shared},INCLUDE,/src/(base|runtime|ir|loop|backend|compiler|executable)/>")
-  # src/rt has its own of these, and writes no source
-  set(own "set_maker|fitting|placement_search|block_ops")
-  set(shared "$<FILTER:${shared},EXCLUDE,/backend/source/|/(${own})\\.cpp>")
-  set(shared "$<FILTER:${shared},EXCLUDE,${cold_files}>")
+  set(shared $<TARGET_OBJECTS:tenon_shared>)
   set(left_out_v2 "/interp_")
   set(left_out_v3 "/(interp_|fft)") # it runs Fourier transforms of v2: see --defsym
   set(left_out_v4 "/interp_")
@@ -62,7 +74,7 @@ function(tenon_add_rt)
   target_include_directories(
     tenon_rt PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>
                     $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
-  target_precompile_headers(tenon_rt REUSE_FROM tenon)
+  target_precompile_headers(tenon_rt REUSE_FROM tenon_shared)
   set(exports ${PROJECT_SOURCE_DIR}/cmake/rt.exports)
   target_link_libraries(tenon_rt PRIVATE $<BUILD_INTERFACE:tenon_private> zstd::libzstd_static
                                          Threads::Threads ${CMAKE_DL_LIBS})

@@ -1,7 +1,8 @@
 # tests/cpp: one doctest program. tests/allocations: one that fails allocations. bench: one
 # google-benchmark program and one that measures the machine. They are built with everything else,
 # so that a change cannot break them unseen.
-# Both run in the root of the source tree.
+# Both run in the root of the source tree. Every source is compiled by itself: names are short.
+set(CMAKE_UNITY_BUILD OFF)
 file(GLOB test_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/cpp/*.cpp)
 if(NOT TARGET tenon_rt)
   list(FILTER test_sources EXCLUDE REGEX "/test_rt\\.cpp$")
@@ -26,7 +27,7 @@ int main(int argc, char** argv) {
   if(TARGET tenon_rt)
     target_link_libraries(tenon_tests PRIVATE tenon_rt)
   endif()
-  target_precompile_headers(tenon_tests REUSE_FROM tenon)
+  target_precompile_headers(tenon_tests REUSE_FROM tenon_shared)
   find_library(MPFR_LIBRARY mpfr)
   find_library(GMP_LIBRARY gmp)
   if(MPFR_LIBRARY AND GMP_LIBRARY)
@@ -53,7 +54,7 @@ if(bench_sources AND benchmark_FOUND)
   set_target_properties(tenon_bench PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR})
   target_include_directories(tenon_bench PRIVATE ${PROJECT_SOURCE_DIR}/tests/cpp)
   target_link_libraries(tenon_bench PRIVATE tenon tenon_private benchmark::benchmark_main)
-  target_precompile_headers(tenon_bench REUSE_FROM tenon)
+  target_precompile_headers(tenon_bench REUSE_FROM tenon_shared)
 endif()
 
 find_package(Threads REQUIRED)

@@ -28,6 +28,11 @@ inline bool is_tensor(PyObject* object) { return tensor_in(object) != nullptr; }
 /// A new Python object that holds `tensor`.
 PyObject* wrap(Tensor&& tensor);
 inline nb::object wrapped(Tensor&& tensor) { return nb::steal(wrap(std::move(tensor))); }
+/// What a function of Python's interface for C made; its error where that is null.
+inline nb::object checked(PyObject* made) {
+  if (!made) throw nb::python_error();
+  return nb::steal(made);
+}
 
 /// Computes the value without holding Python's lock.
 void evaluate(const Tensor& tensor);

@@ -4,7 +4,6 @@
 
 namespace tn::python {
 
-using Kind = TreeType::Kind;
 using Node = Structure::Node;
 
 namespace {
@@ -31,7 +30,7 @@ struct LeafWriter {
   /// container of the right kind, it is changed and stays.
   nb::object put(nb::handle live) {
     const Node& n = *node;
-    if (n.type->kind == Kind::leaf) {
+    if (n.type->kind == TreeKind::leaf) {
       ++node;
       nb::object value = *leaf++;
       return value.is_valid() ? value : nb::borrow(live);
@@ -39,26 +38,26 @@ struct LeafWriter {
     if (!live.is_valid() || live_type(live.ptr()) != n.type) return build();
     ++node;
     switch (n.type->kind) {
-      case Kind::list:
+      case TreeKind::list:
         put_list(n, live, live);
         break;
-      case Kind::dict:
+      case TreeKind::dict:
         put_dict(n, live, live);
         break;
-      case Kind::tuple:
-      case Kind::named_tuple:
+      case TreeKind::tuple:
+      case TreeKind::named_tuple:
         return put_tuple(n, live);
-      case Kind::dataclass:
+      case TreeKind::dataclass:
         return put_dataclass(n, live);
-      case Kind::stateful: {
+      case TreeKind::stateful: {
         nb::object state = live.attr("state");
         if (!put(state).is(state)) set_state(live);
         break;
       }
-      case Kind::object:
+      case TreeKind::object:
         return put_object(n, live);
-      case Kind::leaf:
-      case Kind::none:
+      case TreeKind::leaf:
+      case TreeKind::none:
         break;
     }
     return nb::borrow(live);
@@ -118,7 +117,7 @@ struct LeafWriter {
       same = same && items[i].is(old);
     }
     if (same) return nb::borrow(live);
-    if (n.type->kind == Kind::named_tuple) return n.type->cls.attr("_make")(items);
+    if (n.type->kind == TreeKind::named_tuple) return n.type->cls.attr("_make")(items);
     nb::tuple made(items);
     return n.type->cls.is_valid() ? n.type->cls(made) : made;
   }
@@ -132,12 +131,12 @@ struct LeafWriter {
   }
   nb::object put_object(const Node& n, nb::handle live) {
     auto [tree, rest] = open_object(*n.type, live.ptr());
-    Kind inner = node->type->kind;
+    TreeKind inner = node->type->kind;
     bool same_kind = tree_type(tree.ptr()) == node->type;
-    if (!takes_items(*n.type) || !same_kind || (inner != Kind::list && inner != Kind::dict))
+    if (!takes_items(*n.type) || !same_kind || (inner != TreeKind::list && inner != TreeKind::dict))
       return --node, build();
     const Node& items = *node++;
-    inner == Kind::list ? put_list(items, tree, live) : put_dict(items, tree, live);
+    inner == TreeKind::list ? put_list(items, tree, live) : put_dict(items, tree, live);
     return nb::borrow(live);
   }
 };
@@ -161,7 +160,7 @@ struct RemovedKeys {
 
   void compare(const Node* before, const Node* after) {
     if (before->type->kind != after->type->kind) return;
-    bool dict = after->type->kind == Kind::dict;
+    bool dict = after->type->kind == TreeKind::dict;
     const Node* a = before + 1;
     for (uint32_t i = 0; i < before->children; a += a->nodes, ++i) {
       nb::object key = dict ? nb::object(before->data[i]) : nb::object();
@@ -209,11 +208,11 @@ struct HolderReader {
   /// `held`: by a container. The tree of an object is made when it is asked for, and is none.
   void read(bool held, bool inside_object) {
     const Node& n = *node++;
-    if (n.type->kind == Kind::leaf) return leaves.push_back(held);
-    bool container = n.type->kind == Kind::list || n.type->kind == Kind::dict ||
-                     (n.type->kind == Kind::dataclass && !is_frozen(*n.type));
+    if (n.type->kind == TreeKind::leaf) return leaves.push_back(held);
+    bool container = n.type->kind == TreeKind::list || n.type->kind == TreeKind::dict ||
+                     (n.type->kind == TreeKind::dataclass && !is_frozen(*n.type));
     for (uint32_t i = 0; i < n.children; ++i)
-      read(container && !inside_object, n.type->kind == Kind::object);
+      read(container && !inside_object, n.type->kind == TreeKind::object);
   }
 };
 
@@ -230,35 +229,35 @@ std::vector<bool> held_by_containers(const Structure& structure) {
 void Contents::remember(PyObject* o) {
   const TreeType* type = live_type(o);
   switch (type->kind) {
-    case Kind::leaf:
-    case Kind::none:
+    case TreeKind::leaf:
+    case TreeKind::none:
       return;
-    case Kind::stateful:
+    case TreeKind::stateful:
       return remember(nb::getattr(o, "state").ptr());
-    case Kind::object: {
+    case TreeKind::object: {
       auto [tree, rest] = open_object(*type, o);
       if (takes_items(*type)) all_.push_back({type, nb::borrow(o), tree});
       return;
     }
-    case Kind::dataclass: {
+    case TreeKind::dataclass: {
       nb::list values;
       for (nb::handle name : type->fields) values.append(nb::getattr(o, name));
       if (!is_frozen(*type)) all_.push_back({type, nb::borrow(o), values});
       for (nb::handle value : values) remember(value.ptr());
       return;
     }
-    case Kind::dict: {
+    case TreeKind::dict: {
       nb::dict copy;
       copy.update(nb::borrow<nb::dict>(o));
       all_.push_back({type, nb::borrow(o), copy});
       for (nb::handle value : copy.values()) remember(value.ptr());
       return;
     }
-    case Kind::list:
-    case Kind::tuple:
-    case Kind::named_tuple: {
+    case TreeKind::list:
+    case TreeKind::tuple:
+    case TreeKind::named_tuple: {
       nb::list copy(nb::borrow(o));
-      if (type->kind == Kind::list) all_.push_back({type, nb::borrow(o), copy});
+      if (type->kind == TreeKind::list) all_.push_back({type, nb::borrow(o), copy});
       for (nb::handle value : copy) remember(value.ptr());
     }
   }
@@ -269,12 +268,12 @@ Contents::~Contents() {
   nb::error_scope keep;
   for (const Container& c : all_) {
     try {
-      if (c.type->kind == Kind::list) {
+      if (c.type->kind == TreeKind::list) {
         PyList_SetSlice(c.object.ptr(), 0, PyList_GET_SIZE(c.object.ptr()), c.copy.ptr());
-      } else if (c.type->kind == Kind::dict) {
+      } else if (c.type->kind == TreeKind::dict) {
         PyDict_Clear(c.object.ptr());
         PyDict_Update(c.object.ptr(), c.copy.ptr());
-      } else if (c.type->kind == Kind::dataclass) {
+      } else if (c.type->kind == TreeKind::dataclass) {
         for (size_t i = 0; i < nb::len(c.copy); ++i)
           nb::setattr(c.object, c.type->fields[i], c.copy[i]);
       } else if (PyDict_Check(c.copy.ptr())) {

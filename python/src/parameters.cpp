@@ -9,11 +9,6 @@ namespace {
 
 PyTypeObject* module_type = nullptr;  // tenon.nn.Module, which lives as long as the process
 
-nb::object checked(PyObject* made) {
-  if (!made) throw nb::python_error();
-  return nb::steal(made);
-}
-
 /// An error where a module or a list holds itself.
 struct Recursion {
   static constexpr int kDeepest = 1000;

@@ -10,11 +10,6 @@
 namespace tn::python {
 namespace {
 
-nb::object checked(PyObject* made) {
-  if (!made) throw nb::python_error();
-  return nb::steal(made);
-}
-
 /// The elements as uint8, in the same memory.
 Tensor bytes_of(const Tensor& x) {
   Bound bound = bound_of(slot_of(x));

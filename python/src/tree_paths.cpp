@@ -6,7 +6,6 @@
 
 namespace tn::python {
 
-using Kind = TreeType::Kind;
 using Node = Structure::Node;
 
 namespace {
@@ -20,7 +19,7 @@ std::string name_at(const nb::object& names, size_t i) {
 }
 
 nb::object names_in(const TreeType& type) {
-  return type.kind == Kind::named_tuple ? nb::object(type.cls.attr("_fields")) : type.fields;
+  return type.kind == TreeKind::named_tuple ? nb::object(type.cls.attr("_fields")) : type.fields;
 }
 
 struct TreeText {
@@ -30,17 +29,17 @@ struct TreeText {
   void write() {
     const Node& n = *node++;
     switch (n.type->kind) {
-      case Kind::leaf:
+      case TreeKind::leaf:
         text += "*";
         return;
-      case Kind::none:
+      case TreeKind::none:
         text += "None";
         return;
-      case Kind::list:
+      case TreeKind::list:
         return write_all(n, "[", "]");
-      case Kind::tuple:
+      case TreeKind::tuple:
         return write_all(n, "(", n.children == 1 ? ",)" : ")");
-      case Kind::dict:
+      case TreeKind::dict:
         return write_all(n, "{", "}");
       default:
         return write_all(n, class_name(*n.type) + "(", ")");
@@ -48,10 +47,10 @@ struct TreeText {
   }
   void write_all(const Node& n, const std::string& open, const char* close) {
     text += open;
-    bool named = n.type->kind == Kind::named_tuple || n.type->kind == Kind::dataclass;
+    bool named = n.type->kind == TreeKind::named_tuple || n.type->kind == TreeKind::dataclass;
     for (uint32_t i = 0; i < n.children; ++i) {
       if (i) text += ", ";
-      if (n.type->kind == Kind::dict) text += repr_of(n.data[i]) + ": ";
+      if (n.type->kind == TreeKind::dict) text += repr_of(n.data[i]) + ": ";
       if (named) text += name_at(names_in(*n.type), i) + "=";
       write();
     }
@@ -62,27 +61,27 @@ struct TreeText {
 /// One step from a node to its child: `[0]`, `['w']`, `.x`. An object's own tree is no step.
 std::string step_text(const Node& n, size_t i, bool inside_object) {
   switch (n.type->kind) {
-    case Kind::dict: {
+    case TreeKind::dict: {
       nb::object key = n.data[i];
       return inside_object && PyUnicode_Check(key.ptr()) ? "." + nb::cast<std::string>(key)
                                                          : "[" + repr_of(key) + "]";
     }
-    case Kind::named_tuple:
-    case Kind::dataclass:
+    case TreeKind::named_tuple:
+    case TreeKind::dataclass:
       return "." + name_at(names_in(*n.type), i);
-    case Kind::object:
-    case Kind::stateful:
+    case TreeKind::object:
+    case TreeKind::stateful:
       return "";
     default:
       return format("[{}]", i);
   }
 }
 
-bool is_list(Kind kind) { return kind == Kind::list || kind == Kind::tuple; }
+bool is_list(TreeKind kind) { return kind == TreeKind::list || kind == TreeKind::tuple; }
 
 bool alike(const TreeType& a, const TreeType& b) {
   if (a.kind != b.kind) return is_list(a.kind) && is_list(b.kind);
-  return &a == &b || is_list(a.kind) || a.kind == Kind::dict || a.kind == Kind::leaf;
+  return &a == &b || is_list(a.kind) || a.kind == TreeKind::dict || a.kind == TreeKind::leaf;
 }
 
 /// Follows a tree along a structure.
@@ -116,29 +115,29 @@ struct TreeMatcher {
 
   void match_children(const Node& n, const TreeType& type, PyObject* o) {
     switch (n.type->kind) {
-      case Kind::leaf:
+      case TreeKind::leaf:
         leaves.push_back(nb::borrow(o));
         return;
-      case Kind::none:
+      case TreeKind::none:
         return;
-      case Kind::list:
-      case Kind::tuple:
-      case Kind::named_tuple:
+      case TreeKind::list:
+      case TreeKind::tuple:
+      case TreeKind::named_tuple:
         if (PySequence_Fast_GET_SIZE(o) != static_cast<Py_ssize_t>(n.children)) differ();
         for (uint32_t i = 0; i < n.children; ++i) match(PySequence_Fast_GET_ITEM(o, i));
         return;
-      case Kind::dict:
+      case TreeKind::dict:
         return match_dict(n, o);
-      case Kind::dataclass:
+      case TreeKind::dataclass:
         if (!n.data.equal(constants_of(type, o))) differ();
         for (nb::handle name : type.fields) match(nb::getattr(o, name).ptr());
         return;
-      case Kind::object: {
+      case TreeKind::object: {
         auto [tree, rest] = open_object(type, o);
         if (!n.data.equal(rest)) differ();
         return match(tree.ptr());
       }
-      case Kind::stateful:  // no structure to match with has them
+      case TreeKind::stateful:  // no structure to match with has them
         return;
     }
   }
@@ -167,7 +166,7 @@ std::string Structure::text() const {
 std::string Structure::path(size_t leaf, const std::vector<std::string>& first) const {
   size_t node = 0;
   for (size_t before = 0;; ++node)
-    if (nodes_[node].type->kind == Kind::leaf && before++ == leaf) break;
+    if (nodes_[node].type->kind == TreeKind::leaf && before++ == leaf) break;
   return path_of_node(node, first);
 }
 
@@ -179,8 +178,8 @@ std::string Structure::path_of_node(size_t node, const std::vector<std::string>&
     for (; node >= at + nodes_[at].nodes; at += nodes_[at].nodes) ++child;
     text +=
         n == 0 && child < first.size() ? first[child] : step_text(nodes_[n], child, inside_object);
-    Kind kind = nodes_[n].type->kind;
-    inside_object = kind == Kind::object || kind == Kind::stateful;
+    TreeKind kind = nodes_[n].type->kind;
+    inside_object = kind == TreeKind::object || kind == TreeKind::stateful;
     n = at;
   }
   return text;
@@ -234,7 +233,7 @@ nb::object map_tree(nb::object f, nb::handle tree, nb::args rest) {
 
 namespace {
 
-const char* kind_name(Kind kind) {
+const char* kind_name(TreeKind kind) {
   constexpr const char* kNames[] = {"leaf",        "none", "list",      "tuple",
                                     "named_tuple", "dict", "dataclass", "object"};
   return kNames[static_cast<size_t>(kind)];
@@ -245,7 +244,7 @@ nb::list describe_nodes(const Structure& structure) {
   auto or_none = [](const nb::object& o) { return o.is_valid() ? o : nb::none(); };
   nb::list made;
   for (const Node& n : structure.nodes()) {
-    bool named = n.type->kind == Kind::named_tuple || n.type->kind == Kind::dataclass;
+    bool named = n.type->kind == TreeKind::named_tuple || n.type->kind == TreeKind::dataclass;
     made.append(nb::make_tuple(kind_name(n.type->kind), or_none(n.type->cls), n.children,
                                or_none(n.data), named ? names_in(*n.type) : nb::none()));
   }

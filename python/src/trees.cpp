@@ -10,8 +10,6 @@
 
 namespace tn::python {
 
-using Kind = TreeType::Kind;
-
 // Classes ------------------------------------------------------------------------------------
 
 namespace {
@@ -22,13 +20,13 @@ struct TreeTypes {
   std::deque<TreeType> all;
   std::unordered_map<PyTypeObject*, const TreeType*> of_class, stateful;
   std::unordered_map<PyTypeObject*, nb::object> leaves;  // with weak references to the classes
-  TreeType leaf, object_leaf, none{Kind::none}, list{Kind::list}, tuple{Kind::tuple},
-      dict{Kind::dict};
+  TreeType leaf, object_leaf, none{TreeKind::none}, list{TreeKind::list}, tuple{TreeKind::tuple},
+      dict{TreeKind::dict};
 
   const TreeType* add(PyTypeObject* cls, TreeType type) {
     type.cls = nb::borrow(reinterpret_cast<PyObject*>(cls));
     all.push_back(std::move(type));
-    bool live = all.back().kind == Kind::stateful;
+    bool live = all.back().kind == TreeKind::stateful;
     return (live ? stateful : of_class)[cls] = &all.back();
   }
   const TreeType* add_leaf(PyTypeObject* cls);
@@ -54,7 +52,7 @@ const TreeType* TreeTypes::add_leaf(PyTypeObject* cls) {
 }
 
 TreeType dataclass_type(nb::handle cls) {
-  TreeType type{Kind::dataclass};
+  TreeType type{TreeKind::dataclass};
   nb::list fields, constants;
   for (nb::handle field : nb::module_::import_("dataclasses").attr("fields")(cls)) {
     bool is_static = PyObject_IsTrue(field.attr("metadata").attr("get")("static", false).ptr());
@@ -67,22 +65,17 @@ TreeType dataclass_type(nb::handle cls) {
 TreeType examine(PyTypeObject* cls) {
   nb::handle object = reinterpret_cast<PyObject*>(cls);
   if (nb::hasattr(object, "__tree_flatten__")) {
-    TreeType type{Kind::object};
+    TreeType type{TreeKind::object};
     type.flatten = object.attr("__tree_flatten__");
     type.unflatten = object.attr("__tree_unflatten__");
     return type;
   }
   if (PyType_FastSubclass(cls, Py_TPFLAGS_TUPLE_SUBCLASS))
-    return {nb::hasattr(object, "_fields") ? Kind::named_tuple : Kind::tuple};
-  if (PyType_FastSubclass(cls, Py_TPFLAGS_LIST_SUBCLASS)) return {Kind::list};
-  if (PyType_FastSubclass(cls, Py_TPFLAGS_DICT_SUBCLASS)) return {Kind::dict};
+    return {nb::hasattr(object, "_fields") ? TreeKind::named_tuple : TreeKind::tuple};
+  if (PyType_FastSubclass(cls, Py_TPFLAGS_LIST_SUBCLASS)) return {TreeKind::list};
+  if (PyType_FastSubclass(cls, Py_TPFLAGS_DICT_SUBCLASS)) return {TreeKind::dict};
   if (nb::hasattr(object, "__dataclass_fields__")) return dataclass_type(object);
   return {};
-}
-
-nb::object checked(PyObject* made) {
-  if (!made) throw nb::python_error();
-  return nb::steal(made);
 }
 
 }  // namespace
@@ -99,24 +92,24 @@ const TreeType* tree_type(PyObject* o) {
   if (found != known.of_class.end()) return found->second;
   if (known.leaves.contains(cls)) return &known.object_leaf;
   TreeType type = examine(cls);
-  return type.kind == Kind::leaf ? known.add_leaf(cls) : known.add(cls, std::move(type));
+  return type.kind == TreeKind::leaf ? known.add_leaf(cls) : known.add(cls, std::move(type));
 }
 
 const TreeType* live_type(PyObject* o) {
   const TreeType* type = tree_type(o);
   TreeTypes& known = types();
-  bool may_hold = type->kind == Kind::object || type == &known.object_leaf;
+  bool may_hold = type->kind == TreeKind::object || type == &known.object_leaf;
   if (!may_hold || is_tensor(o)) return type;
   auto found = known.stateful.find(Py_TYPE(o));
   if (found != known.stateful.end()) return found->second;
   if (PyType_Check(o) || PyModule_Check(o) || !nb::hasattr(o, "state")) return type;
-  return known.add(Py_TYPE(o), {Kind::stateful});
+  return known.add(Py_TYPE(o), {TreeKind::stateful});
 }
 
 void register_tree(nb::handle cls, nb::object flatten, nb::object unflatten) {
   if (!PyType_Check(cls.ptr()))
     fail(Fault::type, "tree.register: not a class: {}", nb::repr(cls).c_str());
-  TreeType type{Kind::object};
+  TreeType type{TreeKind::object};
   type.flatten = std::move(flatten), type.unflatten = std::move(unflatten);
   types().add(reinterpret_cast<PyTypeObject*>(cls.ptr()), std::move(type));
 }
@@ -170,13 +163,13 @@ struct TreeReader {
 
   /// Of lists, tuples and dicts of other classes. In dicts, items may be attributes as well.
   static void check_attributes(const TreeType& type, PyObject* o) {
-    bool items = type.kind == Kind::list || type.kind == Kind::tuple || type.kind == Kind::dict ||
-                 type.kind == Kind::named_tuple;
+    bool items = type.kind == TreeKind::list || type.kind == TreeKind::tuple ||
+                 type.kind == TreeKind::dict || type.kind == TreeKind::named_tuple;
     PyTypeObject* cls = Py_TYPE(o);
     if (!items || !cls->tp_dictoffset || !PyType_HasFeature(cls, Py_TPFLAGS_HEAPTYPE)) return;
     nb::dict attributes = nb::handle(o).attr("__dict__");
     for (auto [name, value] : attributes)
-      if (type.kind != Kind::dict || !PyMapping_HasKey(o, name.ptr()))
+      if (type.kind != TreeKind::dict || !PyMapping_HasKey(o, name.ptr()))
         fail(Fault::type, Hint{"pass it as an argument of its own, or make the class a dataclass"},
              "compile: an argument is a {} with the attribute {}, which is no part of the tree",
              class_name(type), nb::str(name).c_str());
@@ -184,7 +177,7 @@ struct TreeReader {
 
   void read(PyObject* o, const Around* outer) {
     const TreeType* type = look == Structure::Look::live ? live_type(o) : tree_type(o);
-    if (type->kind == Kind::leaf) {  // all of one type, so that structures are equal
+    if (type->kind == TreeKind::leaf) {  // all of one type, so that structures are equal
       nodes.push_back({&types().leaf});
       leaves.push_back(nb::borrow(o));
       return;
@@ -203,28 +196,28 @@ struct TreeReader {
 
   size_t read_children(const TreeType& type, PyObject* o, nb::object& data, const Around* around) {
     switch (type.kind) {
-      case Kind::leaf:
-      case Kind::none:
+      case TreeKind::leaf:
+      case TreeKind::none:
         return 0;
-      case Kind::list:
-      case Kind::tuple:
-      case Kind::named_tuple:
+      case TreeKind::list:
+      case TreeKind::tuple:
+      case TreeKind::named_tuple:
         for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(o); ++i)
           read(nb::borrow(PySequence_Fast_GET_ITEM(o, i)).ptr(), around);
         return static_cast<size_t>(PySequence_Fast_GET_SIZE(o));
-      case Kind::dict:
+      case TreeKind::dict:
         return read_dict(o, data, around);
-      case Kind::dataclass:
+      case TreeKind::dataclass:
         for (nb::handle name : type.fields) read(nb::getattr(o, name).ptr(), around);
         data = constants_of(type, o);
         return nb::len(type.fields);
-      case Kind::object: {
+      case TreeKind::object: {
         auto [tree, rest] = open_object(type, o);
         data = std::move(rest);
         read(tree.ptr(), around);
         return 1;
       }
-      case Kind::stateful:
+      case TreeKind::stateful:
         read(nb::getattr(o, "state").ptr(), around);
         return 1;
     }
@@ -272,29 +265,29 @@ struct TreeBuilder {
     const Structure::Node& n = *node++;
     const TreeType& type = *n.type;
     switch (type.kind) {
-      case Kind::leaf:
+      case TreeKind::leaf:
         return *leaf++;
-      case Kind::none:
+      case TreeKind::none:
         return nb::none();
-      case Kind::list: {
+      case TreeKind::list: {
         nb::object list = build_list(n);
         return type.cls.is_valid() ? type.cls(list) : list;
       }
-      case Kind::tuple: {
+      case TreeKind::tuple: {
         nb::object tuple = build_tuple(n);
         return type.cls.is_valid() ? type.cls(tuple) : tuple;
       }
-      case Kind::named_tuple:
+      case TreeKind::named_tuple:
         return type.cls.attr("_make")(build_tuple(n));
-      case Kind::dict:
+      case TreeKind::dict:
         return build_dict(n);
-      case Kind::dataclass:
+      case TreeKind::dataclass:
         return build_dataclass(n);
-      case Kind::object: {
+      case TreeKind::object: {
         nb::object tree = build();
         return type.unflatten(n.data, tree);
       }
-      case Kind::stateful:
+      case TreeKind::stateful:
         fail(Fault::type, Hint{"make it before the function is called"},
              "tree: a {} cannot be made from what it holds in state", class_name(type));
     }

@@ -24,6 +24,7 @@ struct TreeType {
   nb::object flatten = {}, unflatten = {};  // object: x -> (tree, static), (static, tree) -> x
   nb::object fields = {}, constants = {};  // dataclass: names of those with trees, of those without
 };
+using TreeKind = TreeType::Kind;
 
 /// What a tree is apart from its leaves. Nodes come in preorder; the entries of a dict in the order
 /// of the dict, so that trees of one structure have matching lists of leaves.

@@ -8,14 +8,15 @@
 namespace tn {
 namespace {
 
-constexpr std::array<std::string_view, 35> kKeywords = {
+constexpr std::array<std::string_view, 35> kPythonKeywords = {
     "False", "None",     "True",  "and",    "as",   "assert", "async",  "await",    "break",
     "class", "continue", "def",   "del",    "elif", "else",   "except", "finally",  "for",
     "from",  "global",   "if",    "import", "in",   "is",     "lambda", "nonlocal", "not",
     "or",    "pass",     "raise", "return", "try",  "while",  "with",   "yield"};
 
 std::string python_name(std::string_view name) {
-  bool taken = std::find(kKeywords.begin(), kKeywords.end(), name) != kKeywords.end();
+  bool taken =
+      std::find(kPythonKeywords.begin(), kPythonKeywords.end(), name) != kPythonKeywords.end();
   return format("{}{}", name, taken ? "_" : "");
 }
 
@@ -77,7 +78,7 @@ std::string python_type(const Param& p, const std::vector<Param>& all) {
   return spreads ? "int | Sequence[int] | None" : python_type(p);
 }
 
-std::string result_type(const OpDef& op) {
+std::string python_result_type(const OpDef& op) {
   if (op.results.size() > 1) return format("_{}_result", op.name);
   return op.results.size() == 1 && op.results[0] == "*" ? "tuple[Tensor, ...]" : "Tensor";
 }
@@ -267,11 +268,11 @@ std::string torch_definition(const OpDef& op, bool method) {
   SignatureStyle style{.annotated = true, .method = method, .torch = true, .dim_named = true};
   if (twin) {
     style.dim_named = takes_axes(op, true);
-    style.needs_dim = style.dim_named && result_type(*twin) != result_type(op);
-    return format("{} -> {}", signature_of(*twin, style), result_type(*twin));
+    style.needs_dim = style.dim_named && python_result_type(*twin) != python_result_type(op);
+    return format("{} -> {}", signature_of(*twin, style), python_result_type(*twin));
   }
   if (!takes_axes(op, false)) return "";
-  return format("{} -> {}", signature_of(op, style), result_type(op));
+  return format("{} -> {}", signature_of(op, style), python_result_type(op));
 }
 
 /// The definition of a function or method, with its second one where PyTorch calls it otherwise.
@@ -280,7 +281,8 @@ std::string definition(const OpDef& op, std::string_view name, bool method, std:
   std::string torch = torch_definition(op, method), text;
   if (!torch.empty()) text += format("{}@overload\n", indent);
   text += format("{}def {}{} -> {}:{}", indent, name, python_signature(op, true, method),
-                 result_type(op), doc.empty() ? " ...\n" : format("\n    \"\"\"{}\"\"\"\n", doc));
+                 python_result_type(op),
+                 doc.empty() ? " ...\n" : format("\n    \"\"\"{}\"\"\"\n", doc));
   if (!torch.empty()) text += format("{0}@overload\n{0}def {1}{2}: ...\n", indent, name, torch);
   return text;
 }

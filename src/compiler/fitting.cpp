@@ -17,7 +17,7 @@ namespace tn {
 namespace {
 
 /// Budgets tried for one order.
-constexpr int kMostTries = 10;
+constexpr int kMostRounds = 10;
 /// Budgets this close are one.
 constexpr double kClose = 0.06;
 
@@ -96,7 +96,7 @@ class Fitter {
     double least = 0;  // budget that was too small to keep to, the largest of those tried
     bool done = fits(all);
     keep(std::move(all));
-    for (int n = 0; n < kMostTries && !done; ++n) {
+    for (int n = 0; n < kMostRounds && !done; ++n) {
       Try one = attempt(order, static_cast<int64_t>(budget));
       if (static_cast<double>(one.residence.peak) > budget) least = std::max(least, budget);
       auto excess = static_cast<double>(one.peak - target_);
@@ -111,7 +111,7 @@ class Fitter {
   /// Nothing fits: the least that is needed, with a budget between one that is too small to keep
   /// to, where values are computed again in vain, and one that needs nothing computed again.
   void descend(std::span<const int32_t> order, double low, double high) {
-    for (int n = 0; n < kMostTries && high - low >= kClose * high; ++n) {
+    for (int n = 0; n < kMostRounds && high - low >= kClose * high; ++n) {
       double budget = (low + high) / 2;
       Try one = attempt(order, static_cast<int64_t>(budget));
       (static_cast<double>(one.residence.peak) > budget ? low : high) = budget;

@@ -10,7 +10,6 @@
 
 namespace tn {
 
-using loop::Element;
 using loop::S;
 using loop::Z;
 
@@ -80,11 +79,11 @@ bool FusedKernel::is_member(int op) const {
   return std::ranges::binary_search(cluster_.members, op);
 }
 
-Element FusedKernel::value(Val v, const Coords& at) {
+loop::Element FusedKernel::value(Val v, const Coords& at) {
   auto found = made_.find({v, at});
   if (found != made_.end()) return found->second;
   int made_by = fusion_.producer[static_cast<size_t>(v)];
-  Element made;
+  loop::Element made;
   if (made_by < 0) {
     made = load(v, at);
   } else {
@@ -105,11 +104,11 @@ Element FusedKernel::value(Val v, const Coords& at) {
   return made_[{v, at}] = made;
 }
 
-Element FusedKernel::compute(const GraphOp& op, const Coords& at) {
+loop::Element FusedKernel::compute(const GraphOp& op, const Coords& at) {
   DType dtype = type(op.out)->dtype;
   if (op.op->family == Family::reduction) return rounded(fold(op, at), dtype);
   if (!op.op->is_elementwise()) return nest(op, at);
-  std::vector<Element> in;
+  std::vector<loop::Element> in;
   bool complex = false;
   for (Val v : graph_.in(op)) {
     in.push_back(value(v, broadcast_point(b_.polys(), type(v)->shape, at, type(op.out)->shape)));
@@ -117,22 +116,22 @@ Element FusedKernel::compute(const GraphOp& op, const Coords& at) {
   }
   if (complex) {
     std::vector<Z> z;
-    for (const Element& e : in) z.push_back({e.re, e.im});
+    for (const loop::Element& e : in) z.push_back({e.re, e.im});
     Z made = op.op->complex(op.attr_data(), z.data());
     return rounded({made.re, made.im}, dtype);
   }
   std::vector<S> s;
-  for (const Element& e : in) s.push_back(e.re);
+  for (const loop::Element& e : in) s.push_back(e.re);
   return rounded({op.op->scalar(op.attr_data(), s.data()), {}}, dtype);
 }
 
-Element FusedKernel::fold(const GraphOp& op, const Coords& at) {
+loop::Element FusedKernel::fold(const GraphOp& op, const Coords& at) {
   Folding f = folding_of(op);
   Val from = graph_.in(op)[0];
   constexpr loop::AxisSet kFolded = 1u << 1;
-  Element x =
+  loop::Element x =
       value(from, reduced_point(b_.polys(), type(from)->shape, f.axes, f.keepdims, at, b_.axis(1)));
-  Element folded{b_.reduce(op.op->monoid, x.re, kFolded), {}};
+  loop::Element folded{b_.reduce(op.op->monoid, x.re, kFolded), {}};
   if (x.is_complex()) folded.im = b_.reduce(op.op->monoid, x.im, kFolded);
   return folded;
 }
@@ -215,7 +214,7 @@ class KernelInliner {
 
 /// The op's own loop nest, which makes each element by itself, at one point. Its operands lie in
 /// memory, row-major.
-Element FusedKernel::nest(const GraphOp& op, const Coords& at) {
+loop::Element FusedKernel::nest(const GraphOp& op, const Coords& at) {
   std::vector<TypeRef> in = graph_.in_types(op);
   loop::Lowering lowering(std::string(op.op->name), in, graph_.out_types(op));
   op.op->lower(op.attr_data(), lowering);
@@ -223,15 +222,15 @@ Element FusedKernel::nest(const GraphOp& op, const Coords& at) {
   inliner.run(
       [&](int buffer) { return parameter(graph_.in(op)[static_cast<size_t>(buffer)], false); });
   DType real = real_of(type(op.out)->dtype);
-  Element made{b_.cast(inliner.result(0), info(real).compute), {}};
+  loop::Element made{b_.cast(inliner.result(0), info(real).compute), {}};
   if (is_complex(type(op.out)->dtype)) made.im = inliner.result(1);
   return made;
 }
 
 /// Every op's result is rounded to its type, so that fusing changes no bits.
-Element FusedKernel::rounded(const Element& made, DType dtype) {
+loop::Element FusedKernel::rounded(const loop::Element& made, DType dtype) {
   DType real = real_of(dtype), wide = info(real).compute;
-  Element kept{b_.cast(b_.cast(made.re, real), wide), {}};
+  loop::Element kept{b_.cast(b_.cast(made.re, real), wide), {}};
   if (!is_complex(dtype)) return kept;
   kept.im = made.is_complex() ? b_.cast(made.im, real) : b_.constant(Scalar(0.0), real);
   return kept;
@@ -249,7 +248,7 @@ int FusedKernel::parameter(Val v, bool written) {
   return b_.add_buffer(name, real_of(dtype), is_complex(dtype) ? size * Dim(2) : size, written);
 }
 
-Element FusedKernel::load(Val v, const Coords& at) {
+loop::Element FusedKernel::load(Val v, const Coords& at) {
   int buffer = parameter(v, false);
   PolyId place = position(b_.polys(), type(v)->shape, at);
   DType dtype = type(v)->dtype;
@@ -259,7 +258,7 @@ Element FusedKernel::load(Val v, const Coords& at) {
 }
 
 void FusedKernel::store(Val v, const Coords& at) {
-  Element made = value(v, at);
+  loop::Element made = value(v, at);
   DType dtype = type(v)->dtype;
   int buffer = parameter(v, true);
   PolyId place = position(b_.polys(), type(v)->shape, at);

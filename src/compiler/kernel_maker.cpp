@@ -4,7 +4,6 @@
 
 namespace tn {
 
-using loop::Element;
 using loop::S;
 using loop::Z;
 
@@ -62,7 +61,7 @@ void KernelMaker::write(Val v, const Home& to) {
 
 void KernelMaker::start() { nest_.build(b_); }
 
-Element KernelMaker::load(const Access& access) {
+loop::Element KernelMaker::load(const Access& access) {
   DType dtype = graph_.types[static_cast<size_t>(access.v)]->dtype;
   if (!is_complex(dtype)) {
     S x = b_.load(access.parameter, nest_.index(b_, access.number));
@@ -72,27 +71,27 @@ Element KernelMaker::load(const Access& access) {
           b_.load(access.parameter, nest_.index(b_, access.number, 2, 1))};
 }
 
-Element KernelMaker::value(Val v) {
+loop::Element KernelMaker::value(Val v) {
   auto found = made_.find(v);
   if (found != made_.end()) return found->second;
   if (auto read = reads_.find(v); read != reads_.end()) return made_[v] = load(read->second);
   auto number = uniform_.find(v);
   invariant(number != uniform_.end(), "value %{} is not available in its kernel", v);
   DType dtype = graph_.types[static_cast<size_t>(v)]->dtype;
-  Element element{number_part(b_, scalars, number->second, real_of(dtype), false), {}};
+  loop::Element element{number_part(b_, scalars, number->second, real_of(dtype), false), {}};
   if (is_complex(dtype))
     element.im = number_part(b_, scalars, number->second, real_of(dtype), true);
   return made_[v] = element;
 }
 
 /// Records `made` as the value of `v`, rounded to its type, and stores it where it is wanted.
-void KernelMaker::define(Val v, Element made) {
+void KernelMaker::define(Val v, loop::Element made) {
   DType dtype = graph_.types[static_cast<size_t>(v)]->dtype;
   DType real = real_of(dtype), wide = info(real).compute;
-  Element stored{b_.cast(made.re, real), {}};
+  loop::Element stored{b_.cast(made.re, real), {}};
   if (is_complex(dtype))
     stored.im = made.is_complex() ? b_.cast(made.im, real) : b_.constant(Scalar(0.0), real);
-  Element kept{b_.cast(stored.re, wide), stored.im};
+  loop::Element kept{b_.cast(stored.re, wide), stored.im};
   made_[v] = kept;
   for (const Access& write : writes_) {
     if (write.v != v) continue;
@@ -105,14 +104,14 @@ void KernelMaker::define(Val v, Element made) {
   }
 }
 
-Element KernelMaker::reduce(const GraphOp& op, Element x) {
-  Element folded{b_.reduce(op.op->monoid, x.re, nest_.reduced()), {}};
+loop::Element KernelMaker::reduce(const GraphOp& op, loop::Element x) {
+  loop::Element folded{b_.reduce(op.op->monoid, x.re, nest_.reduced()), {}};
   if (x.is_complex()) folded.im = b_.reduce(op.op->monoid, x.im, nest_.reduced());
   return folded;
 }
 
 void KernelMaker::compute(const GraphOp& op) {
-  std::vector<Element> in;
+  std::vector<loop::Element> in;
   bool complex = false;
   for (Val v : graph_.in(op)) {
     in.push_back(value(v));
@@ -121,12 +120,12 @@ void KernelMaker::compute(const GraphOp& op) {
   if (op.op->family == Family::reduction) return define(op.out, reduce(op, in[0]));
   if (complex) {
     std::vector<Z> z;
-    for (const Element& e : in) z.push_back({e.re, e.im});
+    for (const loop::Element& e : in) z.push_back({e.re, e.im});
     Z made = op.op->complex(op.attr_data(), z.data());
     return define(op.out, {made.re, made.im});
   }
   std::vector<S> s;
-  for (const Element& e : in) s.push_back(e.re);
+  for (const loop::Element& e : in) s.push_back(e.re);
   define(op.out, {op.op->scalar(op.attr_data(), s.data()), {}});
 }
 

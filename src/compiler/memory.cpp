@@ -19,8 +19,6 @@ constexpr int64_t kStreamed = int64_t{4} << 20, kStreamedAlways = int64_t{16} <<
 /// Trying orders of more steps than this takes too long.
 constexpr size_t kMostReordered = 8192;
 
-size_t index(int32_t i) { return static_cast<size_t>(i); }
-
 int64_t bytes_needed(const Plan& plan, std::span<const int32_t> order) {
   std::vector<Interval> intervals;
   for (const Storage& storage : find_storages(plan, order).all)

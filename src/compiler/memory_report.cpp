@@ -12,8 +12,6 @@ namespace {
 
 constexpr size_t kListed = 10;
 
-size_t index(int32_t i) { return static_cast<size_t>(i); }
-
 void add_blocks(const Plan& plan, MemoryReport& report) {
   std::vector<bool> holds_output(plan.blocks.size());
   for (const Plan::Output& out : plan.outputs)

@@ -13,7 +13,7 @@ namespace {
 /// More intervals have too many placements.
 constexpr size_t kMostOpen = 64;
 /// Comparisons: about 50 ms.
-constexpr int64_t kMostWork = 50'000'000;
+constexpr int64_t kMostSearched = 50'000'000;
 
 class Search {
  public:
@@ -40,7 +40,7 @@ class Search {
     std::vector<int64_t> tops(moments_.size());
     std::vector<int64_t> offsets(all_.size());
     extend(tops, offsets, 0, 0);
-    return end_ == least_ || work_ <= kMostWork;
+    return end_ == least_ || work_ <= kMostSearched;
   }
 
  private:
@@ -122,7 +122,7 @@ class Search {
       return;
     }
     for (const Choice& choice : choices(tops, low, before)) {
-      if (work_ > kMostWork || end_ == least_ || !has_room(tops, choice.offset)) return;
+      if (work_ > kMostSearched || end_ == least_ || !has_room(tops, choice.offset)) return;
       const Interval& i = all_[choice.interval];
       if (choice.offset + i.bytes >= end_) continue;
       std::vector<int64_t> above = tops;

@@ -30,7 +30,6 @@ class StorageFinder {
   }
 
  private:
-  static size_t index(int32_t i) { return static_cast<size_t>(i); }
   int32_t steps() const { return static_cast<int32_t>(order_.size()); }
   const Step& step_at(int32_t now) const { return plan_.steps[index(order_[index(now)])]; }
   int64_t bytes(int32_t b) const {

@@ -4,6 +4,9 @@
 
 namespace tn {
 
+/// The place of a buffer or step in a list.
+inline size_t index(int32_t i) { return static_cast<size_t>(i); }
+
 /// One piece of memory: that of a buffer, or of several that follow each other in place.
 struct Storage {
   int32_t first, last;  // steps; a donated input begins before all, a result ends after all

@@ -129,9 +129,9 @@ Graph read_graph(std::string_view text, Signature& signature,
 }
 
 /// One file being read.
-class Reader {
+class ProgramReader {
  public:
-  Reader(const tnx::File& file, const Program::ReadOptions& how)
+  ProgramReader(const tnx::File& file, const Program::ReadOptions& how)
       : file_(file),
         trust_(how.trust),
         verify_(how.verify.value_or(true)),
@@ -291,7 +291,7 @@ class Reader {
 std::shared_ptr<const Program> Program::read(std::shared_ptr<const tnx::File> file,
                                              const ReadOptions& options) {
   LastingScope lasting;
-  Reader reader(*file, options);
+  ProgramReader reader(*file, options);
   std::shared_ptr<Program> program = reader.read();
   program->is_verified_ = !reader.is_unverified();
   if (reader.is_unverified()) program->file_ = std::move(file);

@@ -28,9 +28,9 @@ void write_input(ByteWriter& out, const InputSignature& in) {
 }
 
 /// A signature being read: symbols are known by name from the inputs on.
-class Reader {
+class SignatureReader {
  public:
-  explicit Reader(ByteReader& in) : in_(in) {}
+  explicit SignatureReader(ByteReader& in) : in_(in) {}
 
   Signature read() {
     Signature made;
@@ -130,6 +130,6 @@ void write(ByteWriter& out, const Signature& s) {
   });
 }
 
-Signature read_signature(ByteReader& in) { return Reader(in).read(); }
+Signature read_signature(ByteReader& in) { return SignatureReader(in).read(); }
 
 }  // namespace tn

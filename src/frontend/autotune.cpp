@@ -23,7 +23,7 @@ constexpr double kWorthIt = 1.03;  // less is noise
 constexpr int kRounds = 3, kMostRuns = 20, kMostChoices = 2;
 constexpr double kSecondsOfRound = 0.01;
 
-using Names = std::vector<std::string>;
+using Switches = std::vector<std::string>;
 
 /// All that the choice depends on: numbers given at every run do not count.
 std::string key_of(Graph graph, const CompileOptions& options, std::span<const Binding> sizes) {
@@ -37,20 +37,20 @@ std::string key_of(Graph graph, const CompileOptions& options, std::span<const B
   return key + to_text(graph);
 }
 
-Tuned choice_of(const CompileOptions& options, const Names& without) {
+Tuned choice_of(const CompileOptions& options, const Switches& without) {
   Tuned choice{options.off};
   for (const std::string& name : without)
     name == kOneThread ? void(choice.alone = true) : choice.off.push_back(name);
   return choice;
 }
 
-std::string name_of(const Names& without) {
+std::string name_of(const Switches& without) {
   return without.empty() ? "as it is" : format("without {}", join(without, ", "));
 }
 
 /// A way to compute the graph, and its best time.
 struct Way {
-  Names without;
+  Switches without;
   Tuned choice;
   std::shared_ptr<const Plan> plan;
   double seconds = 1e9;
@@ -79,10 +79,10 @@ class Tuner {
     options_.donated.clear();  // the arguments are needed again
   }
 
-  Names best() {
-    Names chosen;
+  Switches best() {
+    Switches chosen;
     for (int i = 0; i < kMostChoices; ++i) {
-      Names next = better_than(chosen);
+      Switches next = better_than(chosen);
       if (next == chosen) break;
       chosen = std::move(next);
     }
@@ -90,21 +90,21 @@ class Tuner {
   }
 
  private:
-  Way way(Names without) const {
+  Way way(Switches without) const {
     CompileOptions here = options_;
     Tuned choice = choice_of(options_, without);
     here.off = choice.off;
     return {std::move(without), choice, compiled_graph(graph_, here)->plan(sizes_)};
   }
 
-  Names better_than(const Names& chosen) const {
+  Switches better_than(const Switches& chosen) const {
     std::vector<Way> ways;
     ways.push_back(way(chosen));
     for (std::string_view name : kAlternatives) {
       if (std::ranges::count(ways[0].choice.off, name) || std::ranges::count(chosen, name))
         continue;
       if (name == kOneThread && num_threads() == 1) continue;
-      Names more = chosen;
+      Switches more = chosen;
       more.emplace_back(name);
       ways.push_back(way(std::move(more)));
     }
@@ -125,10 +125,10 @@ class Tuner {
 };
 
 /// What is on disk, unless it is damaged.
-std::optional<Names> known_choice(const std::string& key) {
+std::optional<Switches> known_choice(const std::string& key) {
   std::optional<std::string> text = DiskCache::shared().get(key);
   if (!text) return {};
-  Names names;
+  Switches names;
   for (size_t at = 0; at < text->size();) {
     size_t end = std::min(text->find(',', at), text->size());
     names.push_back(text->substr(at, end - at));
@@ -143,11 +143,11 @@ std::optional<Names> known_choice(const std::string& key) {
 Tuned tuned(const Graph& graph, const CompileOptions& options, std::span<const Binding> sizes,
             const TrialValues& values) {
   std::string key = key_of(graph, options, sizes);
-  if (std::optional<Names> known = known_choice(key)) {
+  if (std::optional<Switches> known = known_choice(key)) {
     debug_compile("Autotuned before: {}", name_of(*known));
     return choice_of(options, *known);
   }
-  Names chosen = Tuner(graph, options, sizes, values).best();
+  Switches chosen = Tuner(graph, options, sizes, values).best();
   DiskCache::shared().put(key, format("{}", join(chosen, ",")));
   return choice_of(options, chosen);
 }

@@ -23,10 +23,10 @@ std::string index_text(int64_t at, const Shape& shape) {
 
 namespace {
 
-constexpr int kDigits = 9;  // tell all f32 apart
+constexpr int kShownDigits = 9;  // tell all f32 apart
 
 /// Where two results differ most.
-struct Difference {
+struct WrongElement {
   int64_t elements = 0;  // that differ
   int64_t at = 0;
   Scalar compiled, interpreted;
@@ -42,13 +42,13 @@ double distance(const Scalar& a, const Scalar& b) {
   return std::isnan(d) ? std::numeric_limits<double>::infinity() : d;
 }
 
-std::optional<Difference> difference(const Bound& compiled, const Bound& interpreted,
-                                     TypeRef type) {
+std::optional<WrongElement> difference(const Bound& compiled, const Bound& interpreted,
+                                       TypeRef type) {
   auto bytes = static_cast<size_t>(size_of(type->dtype));
   const char* a = static_cast<const char*>(compiled.buffer->data) + compiled.offset;
   const char* b = static_cast<const char*>(interpreted.buffer->data) + interpreted.offset;
   if (std::memcmp(a, b, bytes * static_cast<size_t>(type->elements)) == 0) return {};
-  Difference found;
+  WrongElement found;
   double most = -1;
   for (int64_t i = 0; i < type->elements; ++i, a += bytes, b += bytes) {
     if (std::memcmp(a, b, bytes) == 0) continue;
@@ -75,11 +75,11 @@ class Checker {
   }
 
   /// The value that differs although none of its operands does, from one that differs.
-  void descend(Val& v, Difference& found) const {
+  void descend(Val& v, WrongElement& found) const {
     while (true) {
       std::vector<Val> before = ancestors(v);
       size_t right = 0, wrong = before.size();  // before[wrong] differs, or is v
-      std::optional<Difference> at_wrong;
+      std::optional<WrongElement> at_wrong;
       while (right < wrong) {
         size_t middle = (right + wrong) / 2;
         if (auto d = differs(before[middle]))
@@ -92,7 +92,7 @@ class Checker {
     }
   }
 
-  std::string text(Val v, const Difference& d) const {
+  std::string text(Val v, const WrongElement& d) const {
     TypeRef type = graph_.types[static_cast<size_t>(v)];
     auto made_by = maker_.find(v);
     std::string name = "a result", place;
@@ -105,7 +105,7 @@ class Checker {
         "check: compiled {} differs from interpreted in {} of {} elements of {}, most at {}: "
         "{} compiled, {} interpreted{}",
         name, d.elements, type->elements, *type, index_text(d.at, type->shape),
-        to_text(d.compiled, kDigits), to_text(d.interpreted, kDigits),
+        to_text(d.compiled, kShownDigits), to_text(d.interpreted, kShownDigits),
         place.empty() ? "" : format(" (made at {})", place));
   }
 
@@ -117,7 +117,7 @@ class Checker {
   }
 
   /// Of a value that is compiled with nothing but what it needs.
-  std::optional<Difference> differs(Val v) const {
+  std::optional<WrongElement> differs(Val v) const {
     Graph part = graph_;
     part.outputs = {v};
     part = prune(part);
@@ -126,7 +126,7 @@ class Checker {
   }
 
   /// Where halving missed it: an operand of `v` that differs.
-  bool wrong_operand(Val v, std::optional<Difference>& found, const std::vector<Val>& before,
+  bool wrong_operand(Val v, std::optional<WrongElement>& found, const std::vector<Val>& before,
                      size_t& at) const {
     auto made_by = maker_.find(v);
     if (made_by == maker_.end()) return false;

@@ -34,7 +34,7 @@ void write_line(std::string_view line) {
   std::fputc('\n', stdout);
 }
 
-[[maybe_unused]] const bool kInstalled = (print_line = write_line, true);
+[[maybe_unused]] const bool kPrintInstalled = (print_line = write_line, true);
 
 template <class A>
 void perform(const OpDef& op, Tensors in, A attrs) {

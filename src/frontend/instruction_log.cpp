@@ -20,7 +20,7 @@ namespace tn {
 namespace {
 
 constexpr int64_t kDefaultMegabytes = 64, kMostMegabytes = int64_t{1} << 40;
-constexpr size_t kDigits = 4;  // of a line's number, at least
+constexpr size_t kNumberDigits = 4;  // of a line's number, at least
 
 /// "  0.100s | #"
 std::string time_text(uint64_t time) {
@@ -120,7 +120,7 @@ void LogLines::add_number(std::string& text) {
   char digits[20];
   auto end = std::to_chars(digits, digits + sizeof digits, ++number_).ptr;
   auto count = static_cast<size_t>(end - digits);
-  if (count < kDigits) text.append(kDigits - count, '0');
+  if (count < kNumberDigits) text.append(kNumberDigits - count, '0');
   text.append(digits, count);
 }
 

@@ -10,11 +10,11 @@ namespace tn {
 
 namespace {
 
-using Names = std::unordered_map<const OpDef*, std::string_view>;
+using CalledNames = std::unordered_map<const OpDef*, std::string_view>;
 
 /// Found by calling every operator that is a name for other ops.
-Names operator_names() {
-  Names names;
+CalledNames operator_names() {
+  CalledNames names;
   TypeRef matrix = intern(DType::f32, {2, 2});
   for (const OpDef* op : surface_ops()) {
     if (op->symbol.empty() || op->recorded || op->args.size() != 2) continue;
@@ -24,8 +24,8 @@ Names operator_names() {
   return names;
 }
 
-const Names& all_operator_names() {
-  static const Names names = operator_names();
+const CalledNames& all_operator_names() {
+  static const CalledNames names = operator_names();
   return names;
 }
 
@@ -37,7 +37,7 @@ OpList::Op listed(const OpDef& op, int operands, Loc loc) {
 }  // namespace
 
 std::string_view called_name(const OpDef& op) {
-  const Names& names = all_operator_names();
+  const CalledNames& names = all_operator_names();
   auto at = names.find(&op);
   return at == names.end() ? op.name : at->second;
 }

@@ -18,7 +18,6 @@ namespace {
 
 using Yaml = YamlNode::Kind;
 
-constexpr size_t kLongestName = 200;
 constexpr int64_t kMostWorkers = 65536;
 
 /// A value, and how errors call it: "signal.load: config.yaml:3: forward.compile".

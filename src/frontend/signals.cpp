@@ -18,7 +18,7 @@ namespace {
 
 using signal::Settings;
 
-constexpr size_t kLongestName = 200, kMostStrangers = 1000;
+constexpr size_t kMostStrangers = 1000;
 constexpr std::string_view kShardNote =
     "shard: is kept, and takes effect with workers; without them every tensor is whole";
 

@@ -8,32 +8,30 @@
 namespace tn {
 namespace {
 
-using Kind = SizeStep::Kind;
-
 class Writer {
  public:
   Writer(const PolyTable& t, std::span<const std::string> symbols) : t_(t), symbols_(symbols) {}
 
   void sum(PolyId p) {
     bool begun = t_.constant_of(p) != 0 || t_.is_constant(p);
-    if (begun) push(Kind::constant, t_.constant_of(p));
+    if (begun) push(SizeStep::Kind::constant, t_.constant_of(p));
     for (const Term& term : t_[p].terms) {
       product(term);
-      if (begun) push(Kind::add);
+      if (begun) push(SizeStep::Kind::add);
       begun = true;
     }
   }
   SizeProgram done;
 
  private:
-  void push(Kind kind, int64_t number = 0) { done.steps.push_back({kind, number}); }
+  void push(SizeStep::Kind kind, int64_t number = 0) { done.steps.push_back({kind, number}); }
 
   void product(const Term& term) {
     bool begun = term.coef != 1;
-    if (begun) push(Kind::constant, term.coef);
+    if (begun) push(SizeStep::Kind::constant, term.coef);
     for (AtomId id : t_.atoms_of(term.mono)) {
       atom(t_.atom(id));
-      if (begun) push(Kind::mul);
+      if (begun) push(SizeStep::Kind::mul);
       begun = true;
     }
   }
@@ -42,15 +40,15 @@ class Writer {
     if (a.kind == AtomKind::symbol) {
       auto at = std::find(symbols_.begin(), symbols_.end(), t_.name_of(a));
       invariant(at != symbols_.end(), "no value is given for the size {}", t_.name_of(a));
-      return push(Kind::symbol, at - symbols_.begin());
+      return push(SizeStep::Kind::symbol, at - symbols_.begin());
     }
     sum(a.a);
     if (a.kind == AtomKind::let) return;
     sum(a.b);
-    push(a.kind == AtomKind::div   ? Kind::div
-         : a.kind == AtomKind::mod ? Kind::mod
-         : a.kind == AtomKind::min ? Kind::min
-                                   : Kind::max);
+    push(a.kind == AtomKind::div   ? SizeStep::Kind::div
+         : a.kind == AtomKind::mod ? SizeStep::Kind::mod
+         : a.kind == AtomKind::min ? SizeStep::Kind::min
+                                   : SizeStep::Kind::max);
   }
 
   const PolyTable& t_;

@@ -14,7 +14,7 @@ namespace {
 
 constexpr int kMaxDepth = 6;
 constexpr size_t kMaxExpandedDegree = 8;
-constexpr size_t kMaxMemo = size_t{1} << 18;
+constexpr size_t kMaxRanges = size_t{1} << 18;
 
 using Wide = __int128;
 
@@ -121,7 +121,7 @@ std::optional<PolyId> PolyTable::bound(PolyId p, bool upper) {
     return bound(add(mul(parts->factor, limit), parts->rest), upper);
   };
   auto result = compute();
-  if (bound_memo_.size() > kMaxMemo) bound_memo_.clear();
+  if (bound_memo_.size() > kMaxRanges) bound_memo_.clear();
   if (result || !capped_) bound_memo_[key] = result.value_or(kNoPoly);
   return result;
 }
@@ -171,7 +171,7 @@ bool PolyTable::ge0(PolyId p) {
     capped_ = true;
     return range(p).lo >= 0;
   }
-  if (ge0_memo_.size() > kMaxMemo) ge0_memo_.clear();
+  if (ge0_memo_.size() > kMaxRanges) ge0_memo_.clear();
   ge0_memo_[p] = false;  // cuts cycles
   ++depth_;
   bool outer_capped = std::exchange(capped_, false);

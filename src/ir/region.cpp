@@ -14,14 +14,14 @@ namespace {
 
 constexpr size_t kMostIntervals = 1 << 14;
 
-struct Interval {
+struct RegionInterval {
   uint64_t end;
   RegionRef region;
 };
 
 struct Intervals {
   std::mutex mutex;
-  std::map<uint64_t, Interval> by_start;  // disjoint
+  std::map<uint64_t, RegionInterval> by_start;  // disjoint
 };
 
 Intervals& intervals() {

@@ -400,7 +400,7 @@ constinit const OpDef tri = Composite<TriAttrs>{
     .samples = {{"", "n=3"}, {"", "n=2, m=4, k=1"}, {"", "n=3, k=-1, dtype=i32"}},
 };
 
-struct DiagonalAttrs {
+struct TriangleAttrs {
   int64_t k = 0;
   static constexpr void fields(auto& a, auto&& f) { f("k", a.k); }
 };
@@ -414,25 +414,25 @@ static Tensor triangle(std::string_view op, Compare compare, int64_t k, const Te
   return tn::where(kept, x, make_scalar(0, x.dtype(), false));  // 0 alone would widen bool
 }
 
-constinit const OpDef tril = Composite<DiagonalAttrs>{
+constinit const OpDef tril = Composite<TriangleAttrs>{
     .name = "tril",
     .doc =
         "`x` with zeros above the diagonal `k` of its last two axes. A vector "
         "becomes the rows of a square matrix first.",
     .args = {"x"},
-    .body = [](const DiagonalAttrs& a, const Tensors& in) -> Tensors {
+    .body = [](const TriangleAttrs& a, const Tensors& in) -> Tensors {
       return {triangle("tril", tn::less_equal, a.k, in[0])};
     },
     .samples = {{"f32[3,3]"}, {"f32[2,3,4]", "k=1"}, {"f32[3,2]", "k=-1"}},
 };
 
-constinit const OpDef triu = Composite<DiagonalAttrs>{
+constinit const OpDef triu = Composite<TriangleAttrs>{
     .name = "triu",
     .doc =
         "`x` with zeros below the diagonal `k` of its last two axes. A vector "
         "becomes the rows of a square matrix first.",
     .args = {"x"},
-    .body = [](const DiagonalAttrs& a, const Tensors& in) -> Tensors {
+    .body = [](const TriangleAttrs& a, const Tensors& in) -> Tensors {
       return {triangle("triu", tn::greater_equal, a.k, in[0])};
     },
     .samples = {{"f32[3,3]"}, {"f32[2,3,4]", "k=1"}, {"f32[3,2]", "k=-1"}},

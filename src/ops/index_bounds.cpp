@@ -24,7 +24,7 @@ const T* find_outside(const T* begin, int64_t count, int64_t low, int64_t high) 
 }
 
 template <class T>
-void check(std::string_view op, const Tensor& indices, const Type& x, int axis, int64_t low) {
+void check_each(std::string_view op, const Tensor& indices, const Type& x, int axis, int64_t low) {
   int64_t extent = x.shape[axis].value();
   auto* values = static_cast<const T*>(indices.data());
   if (const T* found = find_outside(values, indices.size(), low, extent))
@@ -46,21 +46,21 @@ void check_bounds(std::string_view op, const Tensor& indices, const Type& x, int
   int64_t low = negative == Negative::wraps ? -x.shape[axis].value() : 0;
   switch (indices.dtype()) {
     case DType::i8:
-      return check<int8_t>(op, indices, x, axis, low);
+      return check_each<int8_t>(op, indices, x, axis, low);
     case DType::i16:
-      return check<int16_t>(op, indices, x, axis, low);
+      return check_each<int16_t>(op, indices, x, axis, low);
     case DType::i32:
-      return check<int32_t>(op, indices, x, axis, low);
+      return check_each<int32_t>(op, indices, x, axis, low);
     case DType::i64:
-      return check<int64_t>(op, indices, x, axis, low);
+      return check_each<int64_t>(op, indices, x, axis, low);
     case DType::u8:
-      return check<uint8_t>(op, indices, x, axis, 0);
+      return check_each<uint8_t>(op, indices, x, axis, 0);
     case DType::u16:
-      return check<uint16_t>(op, indices, x, axis, 0);
+      return check_each<uint16_t>(op, indices, x, axis, 0);
     case DType::u32:
-      return check<uint32_t>(op, indices, x, axis, 0);
+      return check_each<uint32_t>(op, indices, x, axis, 0);
     case DType::u64:
-      return check<uint64_t>(op, indices, x, axis, 0);
+      return check_each<uint64_t>(op, indices, x, axis, 0);
     default:
       return;  // the op refuses it
   }

@@ -18,14 +18,14 @@ using Key = Words<uint32_t>;
 namespace math = generic::math;
 
 /// Number `i` of the keys that `key` splits into, and the words for position `i`.
-Key part(Key key, uint64_t i) {
+Key key_part(Key key, uint64_t i) {
   return threefry<uint32_t>(key, {static_cast<uint32_t>(i >> 32), static_cast<uint32_t>(i)});
 }
 
 /// draw_unit and draw_normal of one element.
 template <class F>
 F unit_at(Key key, uint64_t i) {
-  Key w = part(key, i);
+  Key w = key_part(key, i);
   if constexpr (sizeof(F) == 4) return static_cast<F>((w.a ^ w.b) >> 9) * 0x1p-23f;
   return static_cast<F>((static_cast<uint64_t>(w.a) << 32 | w.b) >> 12) * F(0x1p-52);
 }
@@ -43,13 +43,13 @@ F gamma_of(Key key, F alpha) {
   constexpr F kThird = F(1) / 3, kSqueeze = F(0.0331);
   bool raised = !(alpha >= 1);
   F d = (raised ? alpha + 1 : alpha) - kThird, c = kThird / std::sqrt(d), cube = 1;
-  Key last = part(key, 1), next = part(key, 0);
+  Key last = key_part(key, 1), next = key_part(key, 0);
   for (bool again = d == d; again;) {
-    Key tries = part(next, 1), squeeze = part(next, 2);
-    next = part(next, 0);
+    Key tries = key_part(next, 1), squeeze = key_part(next, 2);
+    next = key_part(next, 0);
     F x, v;
     do {
-      x = normal_at<F>(part(tries, 1), 0), tries = part(tries, 0);
+      x = normal_at<F>(key_part(tries, 1), 0), tries = key_part(tries, 0);
       v = 1 + x * c;
     } while (v <= 0);
     F square = x * x, u = unit_at<F>(squeeze, 0);
@@ -65,8 +65,8 @@ F gamma_of(Key key, F alpha) {
 double poisson_by_product(Key key, uint64_t i, float rate) {
   double count = -1;
   for (float log_product = 0; log_product > -rate; ++count) {
-    log_product += math::log(unit_at<float>(part(key, 1), i));
-    key = part(key, 0);
+    log_product += math::log(unit_at<float>(key_part(key, 1), i));
+    key = key_part(key, 0);
   }
   return count;
 }
@@ -77,8 +77,8 @@ double poisson_by_rejection(Key key, uint64_t i, float rate) {
   float a = -0.059f + 0.02483f * b, scale = 1.1239f + 1.1328f / (b - 3.4f);
   float certain = 0.9277f - 3.6224f / (b - 2);
   for (;;) {
-    float u = unit_at<float>(part(key, 1), i) - 0.5f, v = unit_at<float>(part(key, 2), i);
-    key = part(key, 0);
+    float u = unit_at<float>(key_part(key, 1), i) - 0.5f, v = unit_at<float>(key_part(key, 2), i);
+    key = key_part(key, 0);
     float inner = 0.5f - std::abs(u);
     float k = std::floor((2 * a / inner + b) * u + rate + 0.43f);
     if (inner >= 0.07f && v <= certain) return k;
@@ -115,7 +115,7 @@ void run_gamma_of(const LibraryCall& call) {
   const auto* alpha = static_cast<const F*>(call.in[1]);
   auto* out = static_cast<F*>(call.out[0]);
   for_each_element(
-      call, [&](Key key, uint64_t i, int64_t e) { out[e] = gamma_of(part(key, i), alpha[e]); });
+      call, [&](Key key, uint64_t i, int64_t e) { out[e] = gamma_of(key_part(key, i), alpha[e]); });
 }
 
 void run_gamma(const LibraryCall& call) {

@@ -12,13 +12,13 @@
 namespace tn::ops {
 namespace {
 
-struct SegmentAttrs {
+struct SegmentReductionAttrs {
   int64_t num_segments = 0;
   static constexpr void fields(auto& a, auto&& f) { f("num_segments", a.num_segments, required); }
 };
 
-Tensors combine(std::string_view op, const SegmentAttrs& a, const Tensors& in, KindSet accepted,
-                const Scalar& none, std::string_view mode) {
+Tensors combine(std::string_view op, const SegmentReductionAttrs& a, const Tensors& in,
+                KindSet accepted, const Scalar& none, std::string_view mode) {
   const Type &x = *type_of(in[0]), &ids = *type_of(in[1]);
   check_kind(op, accepted, x.dtype);
   if (ids.rank() != 1 || x.rank() < 1 || !decide_equal(ids.shape[0], x.shape[0]))
@@ -31,7 +31,7 @@ Tensors combine(std::string_view op, const SegmentAttrs& a, const Tensors& in, K
 
 }  // namespace
 
-constinit const OpDef segment_max = Composite<SegmentAttrs>{
+constinit const OpDef segment_max = Composite<SegmentReductionAttrs>{
     .name = "segment_max",
     .doc =
         "Row s is the maximum of the rows of `x` whose segment in `segment_ids` is s; the least "
@@ -39,14 +39,14 @@ constinit const OpDef segment_max = Composite<SegmentAttrs>{
         "negative one) is an error, which compiled code checks under `debug_indices` only; "
         "otherwise it drops the row.",
     .args = {"x", "segment_ids"},
-    .body = [](const SegmentAttrs& a, const Tensors& in) -> Tensors {
+    .body = [](const SegmentReductionAttrs& a, const Tensors& in) -> Tensors {
       return combine("segment_max", a, in, reals, least_of(in[0].dtype()), "max");
     },
     .samples = {{"f32[5], i64[5]", "num_segments=1", 0, 0.9},
                 {"f32[8,2], i64[8]", "num_segments=2", 0, 1.9}},
 };
 
-constinit const OpDef segment_min = Composite<SegmentAttrs>{
+constinit const OpDef segment_min = Composite<SegmentReductionAttrs>{
     .name = "segment_min",
     .doc =
         "Row s is the minimum of the rows of `x` whose segment in `segment_ids` is s; the largest "
@@ -54,21 +54,21 @@ constinit const OpDef segment_min = Composite<SegmentAttrs>{
         "negative one) is an error, which compiled code checks under `debug_indices` only; "
         "otherwise it drops the row.",
     .args = {"x", "segment_ids"},
-    .body = [](const SegmentAttrs& a, const Tensors& in) -> Tensors {
+    .body = [](const SegmentReductionAttrs& a, const Tensors& in) -> Tensors {
       return combine("segment_min", a, in, reals, largest_of(in[0].dtype()), "min");
     },
     .samples = {{"f32[5], i64[5]", "num_segments=1", 0, 0.9},
                 {"f32[8,2], i64[8]", "num_segments=2", 0, 1.9}},
 };
 
-constinit const OpDef segment_prod = Composite<SegmentAttrs>{
+constinit const OpDef segment_prod = Composite<SegmentReductionAttrs>{
     .name = "segment_prod",
     .doc =
         "Row s is the product of the rows of `x` whose segment in `segment_ids` is s; 1 when "
         "there is none. A segment out of bounds (also a negative one) is an error, which compiled "
         "code checks under `debug_indices` only; otherwise it drops the row.",
     .args = {"x", "segment_ids"},
-    .body = [](const SegmentAttrs& a, const Tensors& in) -> Tensors {
+    .body = [](const SegmentReductionAttrs& a, const Tensors& in) -> Tensors {
       return combine("segment_prod", a, in, numeric, 1, "mul");
     },
     .samples = {{"f32[5], i64[5]", "num_segments=4", 0, 3},

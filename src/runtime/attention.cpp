@@ -4,6 +4,7 @@
 #include <atomic>
 #include <bit>
 
+#include "base/integers.h"
 #include "runtime/buffer.h"
 #include "runtime/gemm_blocks.h"
 #include "runtime/threads.h"
@@ -14,8 +15,6 @@ namespace {
 constexpr int64_t kScores = 1 << 16;                      // of a block of queries: they stay in L2
 constexpr int64_t kLeastQueries = 14, kMostQueries = 84;  // of a block
 constexpr int64_t kWantedTasks = 32;                      // heads are cut until there are as many
-
-int64_t up(int64_t value, int64_t unit) { return (value + unit - 1) / unit * unit; }
 
 /// Heads that share keys and values are one after the other; their queries are cut into blocks.
 template <class T>
@@ -76,7 +75,7 @@ Attention<T>::Attention(const GemmKernels<T>& kernels, const AttentionRows<T>& r
       std::clamp(kScores / std::max<int64_t>(a_.keys, 1), kLeastQueries, kMostQueries);
   blocks_ = chunks_for(a_.queries, fitting);
   most_ = chunks_for(a_.queries, blocks_);
-  score_row_ = up(a_.keys, kernels.vector);
+  score_row_ = round_up(a_.keys, kernels.vector);
   // The second product reads the scores in place: their rows should not share one set of L1.
   if (score_row_ * sizeof(T) % 4096 == 0) score_row_ += kernels.vector;
   int64_t rooms = a_.room ? std::min<int64_t>(a_.rooms, 63) : 0;
@@ -98,7 +97,7 @@ void Attention<T>::run() {
 
 template <class T>
 typename Attention<T>::Parts Attention<T>::parts() const {
-  auto aligned = [](int64_t size) { return up(size, 64 / sizeof(T)); };
+  auto aligned = [](int64_t size) { return round_up(size, 64 / sizeof(T)); };
   return {.q = aligned(most_ * a_.depth),
           .scores = aligned(most_ * score_row_),
           .mixed = aligned(most_ * a_.out_depth),

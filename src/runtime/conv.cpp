@@ -7,6 +7,7 @@
 #include <complex>
 #include <cstring>
 
+#include "base/integers.h"
 #include "runtime/conv_kernels.h"
 #include "runtime/conv_windows.h"
 #include "runtime/gemm.h"
@@ -22,8 +23,6 @@ constexpr int64_t kRowsOfChunk = 48;        // at least: weights are read once f
 constexpr int64_t kChunkWork = 1 << 20;     // multiply-adds worth a chunk
 constexpr int64_t kTableEntries = 1 << 15;  // addresses of a chunk's windows
 constexpr int64_t kEpilogueElements = 1 << 14;
-
-int64_t up(int64_t value, int64_t unit) { return (value + unit - 1) / unit * unit; }
 
 bool is_depthwise(const ConvArgs& args) {
   return args.groups > 1 && args.in_channels == 1 && args.out_channels == 1;
@@ -96,7 +95,8 @@ class Weights {
 
   int64_t size() const {
     if (is_depthwise(args_)) return args_.groups * depth_;
-    return args_.groups * depth_ * up(args_.out_channels, vector_) + vector_;  // packing overhangs
+    return args_.groups * depth_ * round_up(args_.out_channels, vector_) +
+           vector_;  // packing overhangs
   }
   int64_t panels() const { return chunks_for(args_.out_channels, most_); }
   int64_t columns(int64_t panel) const {
@@ -104,7 +104,7 @@ class Weights {
   }
   int64_t vectors(int64_t panel) const { return chunks_for(columns(panel), vector_); }
   int64_t panel_at(int64_t group, int64_t panel) const {
-    return depth_ * (group * up(args_.out_channels, vector_) + panel * most_);
+    return depth_ * (group * round_up(args_.out_channels, vector_) + panel * most_);
   }
 
   bool has_all_taps() const {
@@ -252,7 +252,7 @@ T* Tiled<T>::target(Chunk& chunk, int64_t channel0, bool whole_vectors, int64_t&
     return static_cast<T*>(args_.out) + chunk.row0 * stride + channel0;
   }
   int64_t rows = chunk.row1 - chunk.row0;
-  stride = up(stride, kernels_.vector);
+  stride = round_up(stride, kernels_.vector);
   if (!chunk.sums) {
     chunk.sums = allocate(sizeof(T) * static_cast<size_t>(rows * stride));
     chunk.places.resize(static_cast<size_t>(rows));

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/integers.h"
 #include "runtime/buffer.h"
 #include "runtime/gemm.h"
 #include "runtime/threads.h"
@@ -30,8 +31,6 @@ constexpr int64_t kPackWork = 1 << 13;  // packed elements worth a chunk
 int64_t chunk_time(int64_t work, int64_t rate, int64_t chunks) {
   return work / rate / std::max<int64_t>(1, chunks);
 }
-
-int64_t up(int64_t value, int64_t unit) { return (value + unit - 1) / unit * unit; }
 
 template <class T>
 int64_t whole_k(const Product<T>& p) {
@@ -78,7 +77,9 @@ class Multiply {
   int64_t width_for(int64_t columns) const { return columns <= u_.vector ? u_.vector : u_.columns; }
   // Rows are dealt out evenly to panels of at most the tile's height.
   int64_t left_panels() const { return chunks_for(rows_, u_.rows); }
-  int64_t left_stride() const { return up(packed_depth() * u_.rows + u_.vector, 64 / sizeof(T)); }
+  int64_t left_stride() const {
+    return round_up(packed_depth() * u_.rows + u_.vector, 64 / sizeof(T));
+  }
   int64_t packed_depth() const { return u_.packed_depth(depth_); }
   ChunkRange rows_of(ChunkRange row_panels) const {
     return {row0_ + chunk_range(rows_, left_panels(), row_panels.begin).begin,
@@ -173,7 +174,7 @@ PackedSizes Multiply<T>::choose_packing() {
                 : plain || p_.m <= 2 * kRowBlock ? Right::local
                                                  : Right::shared;
   if (right_mode_ == Right::shared && !p_.packed_b)
-    packed.right = up(std::min(p_.n, kColumnsAtOnce), u_.columns) * packed_depth();
+    packed.right = round_up(std::min(p_.n, kColumnsAtOnce), u_.columns) * packed_depth();
   if (right_mode_ == Right::local) packed.right = num_threads() * panel_size();
   return packed;
 }
@@ -213,7 +214,7 @@ template <class T>
 void Multiply<T>::multiply_rows() {
   int64_t work = chunks_for(rows_ * columns_ * depth_, kChunkWork);
   // An even number: two halves of the threads, however many, then share no rows of A.
-  int64_t row_parts = up(chunks_for(rows_, kRowBlock), 2);
+  int64_t row_parts = round_up(chunks_for(rows_, kRowBlock), 2);
   if (rows_ <= kRowBlock) row_parts = panels() > 1 ? 1 : std::min({row_parts, left_panels(), work});
   int64_t column_parts =
       std::min({chunks_for(panels(), row_parts > 1 ? kLeastPanels : 1),
@@ -257,7 +258,7 @@ void Multiply<T>::pack_all(T* out) {
   columns_ = p_.n;
   for (k0_ = 0; k0_ < p_.k; k0_ += block_depth(p_)) {
     depth_ = std::min(block_depth(p_), p_.k - k0_);
-    packed_right_ = out + u_.packed_depth(k0_) * up(p_.n, u_.columns);
+    packed_right_ = out + u_.packed_depth(k0_) * round_up(p_.n, u_.columns);
     pack_right();
   }
 }
@@ -271,7 +272,7 @@ void Multiply<T>::unpack_all(const T* packed, T* b) {
       int64_t k0 = k / block_depth(p_) * block_depth(p_);
       int64_t depth = std::min(block_depth(p_), p_.k - k0);
       const T* row =
-          packed + k0 * up(p_.n, u_.columns) + panel * u_.columns * depth + (k - k0) * width;
+          packed + k0 * round_up(p_.n, u_.columns) + panel * u_.columns * depth + (k - k0) * width;
       T* to = b + k * p_.b.k_stride + panel * u_.columns * p_.b.lane_stride;
       for (int64_t lane = 0; lane < columns; ++lane) to[lane * p_.b.lane_stride] = row[lane];
     }
@@ -341,7 +342,7 @@ void Multiply<T>::multiply_shared(ChunkRange row_panels, int64_t panel) {
     return multiply_panel(row_panels, column, right, width_for(panel_columns(panel)));
   }
   int64_t depth = std::min(block_depth(p_), whole_k(p_) - k0_);
-  const T* right = p_.packed_b + u_.packed_depth(k0_) * up(whole_n(p_), u_.columns) +
+  const T* right = p_.packed_b + u_.packed_depth(k0_) * round_up(whole_n(p_), u_.columns) +
                    column * u_.packed_depth(depth);
   multiply_panel(row_panels, column, right, width_for(whole_n(p_) - column));
 }
@@ -385,7 +386,7 @@ void Multiply<T>::multiply_panel(ChunkRange row_panels, int64_t column, const T*
 
 int64_t gemm_depth(int64_t k) {
   int64_t blocks = k <= kOneBlockDepth ? 1 : chunks_for(k, kDepth);
-  return up(chunks_for(k, blocks), kDepthUnit);
+  return round_up(chunks_for(k, blocks), kDepthUnit);
 }
 
 template <class T>
@@ -400,7 +401,7 @@ PackedSizes packed_sizes(const Product<T>& product) {
 
 template <class T>
 int64_t packed_size(const Product<T>& p) {
-  return p.kernels.packed_depth(p.k) * up(p.n, p.kernels.columns);
+  return p.kernels.packed_depth(p.k) * round_up(p.n, p.kernels.columns);
 }
 
 template <class T>

@@ -68,7 +68,7 @@ Cache& cache() {
   return only;
 }
 // Before any other lock can be held.
-[[maybe_unused]] Cache& made_at_load = cache();
+[[maybe_unused]] Cache& large_made_at_load = cache();
 
 void* map_aligned(size_t capacity) {
   size_t span = capacity + kHugePage;

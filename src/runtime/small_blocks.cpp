@@ -98,7 +98,7 @@ Shared& shared() {
   return only;
 }
 // Before any other lock can be held.
-[[maybe_unused]] Shared& made_at_load = shared();
+[[maybe_unused]] Shared& small_made_at_load = shared();
 
 void drop_lists(ThreadCache& cache, bool keep) {
   std::lock_guard lock(shared().mutex);

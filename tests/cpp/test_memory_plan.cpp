@@ -19,8 +19,6 @@ using namespace tn;
 
 namespace {
 
-size_t index(int32_t i) { return static_cast<size_t>(i); }
-
 using Random = std::mt19937;
 int32_t draw(Random& random, int32_t below) {
   return static_cast<int32_t>(random() % static_cast<uint32_t>(below));

@@ -130,7 +130,7 @@ class Ranges {
 std::vector<bool> casts_inside(const loop::Kernel& kernel) {
   Ranges ranges(kernel);
   std::vector<bool> inside;
-  for (const Value& v : kernel.values) {
+  for (const loop::Value& v : kernel.values) {
     bool whole = v.op == Op::cast && (v.type == DType::i32 || v.type == DType::i64) &&
                  is_float(kernel.values[static_cast<size_t>(v.a)].type);
     inside.push_back(whole && ranges.is_inside(v));

@@ -162,7 +162,7 @@ std::string c_of_fold(const FoldAttrs& a, CCall& call) {
       c_type(wide), tensors, each, loops, indent, at, sum, c_cast(wide, x.dtype, "sums[j]"));
 }
 
-constexpr SpelledOp<CCall> kOps[] = {
+constexpr SpelledOp<CCall> kProductOps[] = {
     {&ops::conv, by<c_of_conv>},
     {&ops::conv_weights, by<c_of_weights>},
     {&ops::dot, by<c_of_dot>},
@@ -171,6 +171,8 @@ constexpr SpelledOp<CCall> kOps[] = {
 
 }  // namespace
 
-const CSpelling* c_product_spelling(const OpDef& op) { return find_spelling<CCall>(kOps, op); }
+const CSpelling* c_product_spelling(const OpDef& op) {
+  return find_spelling<CCall>(kProductOps, op);
+}
 
 }  // namespace tn::source

@@ -10,7 +10,7 @@ namespace {
 using loop::Op;
 
 // @WIDE is the type of sums, @AT and @OTHER are what was read, in it; @STEP adds their product.
-constexpr std::string_view kProduct = R"c(
+constexpr std::string_view kPlainProduct = R"c(
 /* c (m x n) = a * b. Each sum is a chain along k, begun anew every `depth`. */
 static void tn_product_$(int64_t m, int64_t n, int64_t k, int64_t depth, const tn_$ *a,
                          int64_t a_row, int64_t a_col, const tn_$ *b, int64_t b_row, int64_t b_col,
@@ -49,7 +49,7 @@ TN_FN int64_t tn_meet(const tn_axis *axis, int64_t y, int64_t k) {
              ? -1 : at / axis->dilation;
 }
 )c";
-constexpr std::string_view kConv = R"c(
+constexpr std::string_view kPlainConv = R"c(
 /* Each result is one chain over the taps, and for each tap over the channels. */
 static void tn_conv_$(const tn_conv *s, const tn_$ *x, const tn_$ *w, tn_$ *y, void *scratch) {
   const tn_axis *const axes = s->axes;
@@ -85,7 +85,7 @@ static void tn_conv_$(const tn_conv *s, const tn_$ *x, const tn_$ *w, tn_$ *y, v
 }
 )c";
 
-constexpr std::string_view kConvGradient = R"c(
+constexpr std::string_view kPlainConvGradient = R"c(
 /* The gradient of the weights, from x and the gradient y of the results. */
 static void tn_conv_gradient_$(const tn_conv *s, const tn_$ *x, const tn_$ *y, tn_$ *w,
                                void *scratch) {
@@ -149,8 +149,8 @@ std::vector<CPart> c_plain_products(DType type) {
   auto named = [&](std::string_view stem, std::string_view text) {
     return CPart{plain(text, type), {format("{}_{}(", stem, type)}};
   };
-  return {named("tn_product", kProduct), named("tn_conv", kConv),
-          named("tn_conv_gradient", kConvGradient)};
+  return {named("tn_product", kPlainProduct), named("tn_conv", kPlainConv),
+          named("tn_conv_gradient", kPlainConvGradient)};
 }
 
 std::string_view c_meet() { return kMeet; }

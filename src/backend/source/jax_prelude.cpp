@@ -3,7 +3,7 @@
 
 namespace tn::source {
 
-static constexpr Helper kHelpers[] = {
+static constexpr Helper kJaxHelpers[] = {
     {"_complex", R"(def _complex(real, imag):
     return lax.complex(*jnp.broadcast_arrays(real, imag))
 )"},
@@ -219,6 +219,6 @@ static constexpr Helper kHelpers[] = {
 )"},
 };
 
-std::span<const Helper> jax_helpers() { return kHelpers; }
+std::span<const Helper> jax_helpers() { return kJaxHelpers; }
 
 }  // namespace tn::source

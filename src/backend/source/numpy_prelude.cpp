@@ -3,7 +3,7 @@
 
 namespace tn::source {
 
-static constexpr Helper kHelpers[] = {
+static constexpr Helper kNumpyHelpers[] = {
     {"_complex", R"(def _complex(real, imag):
     z = np.empty(np.broadcast_shapes(np.shape(real), np.shape(imag)), np.result_type(real, 1j))
     z.real, z.imag = real, imag
@@ -323,6 +323,6 @@ static constexpr Helper kHelpers[] = {
 )"},
 };
 
-std::span<const Helper> numpy_helpers() { return kHelpers; }
+std::span<const Helper> numpy_helpers() { return kNumpyHelpers; }
 
 }  // namespace tn::source

@@ -9,8 +9,6 @@
 namespace tn::source {
 namespace {
 
-bool is_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; }
-
 struct Operator {
   std::string_view sign;
   Binds binds;

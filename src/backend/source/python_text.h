@@ -11,6 +11,11 @@
 
 namespace tn::source {
 
+/// Whether names consist of it.
+inline bool is_word(char c) {
+  return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+}
+
 /// What an expression may stand beside without parentheses, loosest first.
 enum class Binds : uint8_t {
   nothing,

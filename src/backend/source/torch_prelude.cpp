@@ -3,7 +3,7 @@
 
 namespace tn::source {
 
-static constexpr Helper kHelpers[] = {
+static constexpr Helper kTorchHelpers[] = {
     {"_complex", R"(def _complex(real, imag):
     return torch.complex(*torch.broadcast_tensors(real, imag))
 )"},
@@ -267,6 +267,6 @@ static constexpr Helper kHelpers[] = {
 )"},
 };
 
-std::span<const Helper> torch_helpers() { return kHelpers; }
+std::span<const Helper> torch_helpers() { return kTorchHelpers; }
 
 }  // namespace tn::source
