@@ -251,10 +251,13 @@ size_t count_attrs() {
 }
 
 int normal_axis(Axis axis, int rank, std::string_view op) {
-  int i = axis.i < 0 ? axis.i + rank : axis.i;
-  if (i < 0 || i >= rank)
-    fail(Fault::index, "{}: axis {} is out of range for a tensor of rank {}", op, axis.i, rank);
-  return i;
+  return normal_axis(int64_t{axis.i}, rank, op);
+}
+
+int normal_axis(int64_t axis, int rank, std::string_view op) {
+  if (axis < -rank || axis >= rank)
+    fail(Fault::index, "{}: axis {} is out of range for a tensor of rank {}", op, axis, rank);
+  return static_cast<int>(axis < 0 ? axis + rank : axis);
 }
 
 Axes normal_axes(const Maybe<Axes>& axes, int rank, std::string_view op) {

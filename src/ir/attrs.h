@@ -98,6 +98,7 @@ void pack(const AttrKind& kind, void* value, const void* const* fields);
 
 /// The axis in [0, rank), or a failure that names the op.
 int normal_axis(Axis axis, int rank, std::string_view op);
+int normal_axis(int64_t axis, int rank, std::string_view op);
 /// Sorted, distinct, non-negative. Nothing set means every axis.
 Axes normal_axes(const Maybe<Axes>& axes, int rank, std::string_view op);
 Perm normal_perm(const Perm& perm, int rank, std::string_view op);

@@ -163,11 +163,9 @@ Sides sides_of(std::string_view op, const FftnAttrs& a, const Tensor& x) {
   if (a.s && a.s->size() != count)
     fail("{}: {} lengths for {} axes ({})", op, a.s->size(), count, *type_of(x));
   if (count > x.rank() || count == 0) fail("{}: {} axes to transform ({})", op, count, *type_of(x));
-  for (int64_t i = 0; i < count; ++i) {
-    Axis axis = a.axes ? Axis(static_cast<int>((*a.axes)[static_cast<int>(i)]))
-                       : Axis(static_cast<int>(x.rank() - count + i));
-    axis = normal_axis(axis, x.rank(), op);
-    if (sides.axes.has(axis.i)) fail("{}: axis {} is named twice ({})", op, axis.i, *type_of(x));
+  for (int i = 0; i < count; ++i) {
+    int axis = normal_axis(a.axes ? (*a.axes)[i] : i - count, x.rank(), op);
+    if (sides.axes.has(axis)) fail("{}: axis {} is named twice ({})", op, axis, *type_of(x));
     sides.axes.push_back(axis);
   }
   return sides;

@@ -106,8 +106,7 @@ Tensor sum_products(const Tensors& in, const Ints& left, const Ints& right, std:
   for (int k = 0; k < y.rank(); ++k) y_labels += static_cast<char>('a' + k);
   out = x_labels + y_labels;
   for (int i = 0; i < left.size(); ++i) {
-    int j = normal_axis(static_cast<int>(left[i]), x.rank(), op);
-    int k = normal_axis(static_cast<int>(right[i]), y.rank(), op);
+    int j = normal_axis(left[i], x.rank(), op), k = normal_axis(right[i], y.rank(), op);
     if (!decide_equal(x.shape[j], y.shape[k]))
       fail("{}: extents differ: {} (axis {} of x1 {}) and {} (axis {} of x2 {})", op, x.shape[j], j,
            x, y.shape[k], k, y);

@@ -40,8 +40,8 @@ Tensors turn_by_quarters(const Rot90Attrs& a, const Tensors& in) {
   const Tensor& x = in[0];
   Ints axes = a.axes ? *a.axes : Ints{0, 1};
   if (axes.size() != 2) fail("rot90: axes are two numbers, not {}: {}", axes.size(), *type_of(x));
-  int first = normal_axis(static_cast<int>(axes[0]), x.rank(), "rot90");
-  int second = normal_axis(static_cast<int>(axes[1]), x.rank(), "rot90");
+  int first = normal_axis(axes[0], x.rank(), "rot90");
+  int second = normal_axis(axes[1], x.rank(), "rot90");
   if (first == second) fail("rot90: two different axes are needed: {} ({})", first, *type_of(x));
   switch (((a.k % 4) + 4) % 4) {
     case 1:
