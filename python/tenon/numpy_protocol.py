@@ -33,8 +33,8 @@ _REDUCTIONS = {
 }
 _SCANS = {"add": "cumulative_sum", "multiply": "cumulative_prod"}
 _QUESTIONS: dict[str, Callable[[Any], Any]] = {  # answered without a value
-    "iscomplexobj": lambda x: x.dtype.kind == "c",
-    "isrealobj": lambda x: x.dtype.kind != "c",
+    "iscomplexobj": lambda x: x.dtype.kind == "complex floating",
+    "isrealobj": lambda x: x.dtype.kind != "complex floating",
     "ndim": lambda x: x.ndim,
     "shape": lambda x: x.shape,
 }

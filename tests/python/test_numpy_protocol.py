@@ -138,7 +138,8 @@ def test_functions_without_a_counterpart_give_what_numpy_gives():
 
 def test_questions_about_a_type_need_no_value():
     y = tensor() * 2
-    assert np.shape(y) == (2, 2) and np.ndim(y) == 2 and not np.iscomplexobj(y)
+    assert np.shape(y) == (2, 2) and np.ndim(y) == 2 and not np.iscomplexobj(y) and np.isrealobj(y)
+    assert np.iscomplexobj(y + 1j) and not np.isrealobj(y + 1j)
     assert "multiply" in y.graph()
 
 
