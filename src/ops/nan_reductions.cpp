@@ -56,7 +56,8 @@ Tensor widened(std::string_view op, const Tensor& x) {
 
 Tensor variance(std::string_view op, const NanVarAttrs& a, const Tensor& given) {
   Tensor x = widened(op, given);
-  Tensor apart = without_nan(x - Counted(x, a.axis, true).mean(), 0.0);
+  Tensor apart = x - Counted(x, a.axis, true).mean();
+  if (is_inexact(x.dtype())) apart = tn::where(tn::isnan(x), 0.0, apart);  // inf - inf stays NaN
   Tensor squares = is_complex(x.dtype()) ? tn::real(apart * tn::conj(apart)) : apart * apart;
   Tensor free = Counted(x, a.axis, a.keepdims).count - a.correction;
   Tensor value = tn::sum(squares, a.axis, {}, a.keepdims) / free;
