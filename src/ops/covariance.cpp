@@ -24,20 +24,22 @@ struct CorrcoefAttrs {
   static constexpr void fields(auto& a, auto&& f) { f("rowvar", a.rowvar); }
 };
 
-/// Weights of one axis, along that axis of `x`.
+/// Weights of `axes`, in the order they were given, along those axes of `x`.
 Tensor spread_weights(const Tensor& weights, const Tensor& x, const Axes& axes) {
   if (decide_equal(weights.shape(), x.shape())) return weights;
   if (weights.rank() != axes.size())
     fail("average: weights have the shape of x or of the axes averaged over: {} and {}",
          *type_of(weights), *type_of(x));
   Shape shape = Shape::filled(x.rank(), 1);
-  for (int i = 0; i < axes.size(); ++i) {
-    shape[axes[i].i] = weights.shape()[i];
-    if (!decide_equal(weights.shape()[i], x.shape()[axes[i].i]))
-      fail("average: weights do not fit axis {}: {} and {}", axes[i].i, *type_of(weights),
-           *type_of(x));
-  }
-  return tn::broadcast_to(tn::reshape(weights, shape), x.shape());
+  Perm order;  // of the axes of the weights, as those of x follow each other
+  for (int k = 0; k < x.rank(); ++k)
+    for (int i = 0; i < axes.size(); ++i) {
+      if (normal_axis(axes[i], x.rank(), "average") != k) continue;
+      order.push_back(i), shape[k] = weights.shape()[i];
+      if (!decide_equal(shape[k], x.shape()[k]))
+        fail("average: weights do not fit axis {}: {} and {}", k, *type_of(weights), *type_of(x));
+    }
+  return tn::broadcast_to(tn::reshape(tn::permute_dims(weights, order), shape), x.shape());
 }
 
 Tensors average_body(const ReduceAttrs& a, const Tensors& in) {
@@ -51,9 +53,9 @@ Tensors average_body(const ReduceAttrs& a, const Tensors& in) {
     return {cast_to(mean, type),
             tn::broadcast_to(cast_to(value_of(count, DType::i64), type), mean.shape())};
   }
-  weights = spread_weights(cast_to(weights, x.dtype()), x, axes);
+  weights = spread_weights(cast_to(weights, x.dtype()), x, a.axis ? *a.axis : axes);
   Tensor total = tn::sum(weights, axes, {}, a.keepdims);
-  if (is_known_false(tn::all(total != 0)))
+  if (is_known_false(total != 0))
     fail("average: the weights add up to 0: {} ({})", *type_of(in[1]), *type_of(in[0]));
   return {cast_to(tn::sum(x * weights, axes, {}, a.keepdims) / total, type), cast_to(total, type)};
 }
@@ -66,11 +68,17 @@ Tensor as_variables(std::string_view op, const Tensor& x, bool rowvar, bool firs
   return turned ? tn::matrix_transpose(rows) : rows;
 }
 
-Tensor checked_weights(const Tensor& weights, std::string_view name, Dim count, DType type) {
+Tensor checked_weights(const Tensor& weights, std::string_view name, bool whole, Dim count,
+                       DType type) {
   if (!weights) return weights;
   if (weights.rank() != 1 || !decide_equal(weights.shape()[0], count))
     fail("cov: {} need one number for each of {} observations: {}", name, count, *type_of(weights));
-  return cast_to(weights, real_of(type));
+  check_kind("cov", ordered, weights.dtype());
+  Tensor real = cast_to(weights, real_of(type)), broken = real < 0;
+  if (whole) broken = broken | (real != tn::round(real));
+  check_values("cov", format("{} must be {} and not negative", name, whole ? "whole" : "real"),
+               weights, tn::logical_not(broken));
+  return real;
 }
 
 /// The products of what is apart from the mean, over the number of observations less `ddof`.
@@ -82,8 +90,8 @@ Tensor covariance(std::string_view op, const CovAttrs& a, const Tensors& in) {
   if (both.size() > 1)
     x = tn::concat({x, cast_to(as_variables(op, both[1], a.rowvar, false), wide)}, 0);
   Dim count = x.shape()[1];
-  Tensor times = checked_weights(optional(in, 2), "fweights", count, wide);
-  Tensor weights = checked_weights(optional(in, 3), "aweights", count, wide);
+  Tensor times = checked_weights(optional(in, 2), "fweights", true, count, wide);
+  Tensor weights = checked_weights(optional(in, 3), "aweights", false, count, wide);
   Tensor both_weights = times && weights ? times * weights : times ? times : weights;
   auto ddof = static_cast<double>(a.ddof.value_or(a.bias ? 0 : 1));
   Tensor sum = cast_to(value_of(count, DType::f64), real_of(wide)), mean;
@@ -133,7 +141,8 @@ constinit const OpDef cov = Composite<CovAttrs>{
     .doc =
         "The covariances of variables, which are the rows of `x` and `y`, or the columns unless "
         "`rowvar`. The sums are divided by the number of observations less `ddof`: 1, or 0 with "
-        "`bias`. `fweights` say how often each observation counts, `aweights` how much.",
+        "`bias`. `fweights` say how often each observation counts, `aweights` how much; known ones "
+        "must not be negative.",
     .args = {"x", "?y", "?fweights", "?aweights"},
     .body = [](const CovAttrs& a, const Tensors& in) -> Tensors {
       return {covariance("cov", a, in)};

@@ -82,10 +82,10 @@ struct MultinomialAttrs {
 /// Fails where weights are known to be no distribution. `draws` of them must be above 0.
 void check_weights(std::string_view op, const Tensor& weights, Dim draws) {
   if (weights.shape().elements() == Dim(0)) return;
-  if (is_known_false(tn::all(tn::isfinite(weights) & (weights >= 0))))
-    fail("{}: a weight is negative, infinite or NaN: {}", op, *type_of(weights));
+  check_values(op, "a weight is negative, infinite or NaN", weights,
+               tn::isfinite(weights) & (weights >= 0));
   Tensor positive = tn::sum(tn::astype(weights > 0, DType::i64), Axes(-1));
-  if (is_known_false(tn::all(positive >= draws)))
+  if (is_known_false(positive >= draws))
     fail("{}: fewer weights above 0 than draws, {}: {}", op, draws, *type_of(weights));
 }
 

@@ -28,7 +28,14 @@ const void* values_now(std::string_view op, const Tensor& x, const Hint& hint) {
 }
 
 bool is_known_false(const Tensor& holds) {
-  return !is_unknown(holds) && !*static_cast<const bool*>(holds.data());
+  return !is_unknown(holds) && !tn::all(holds).item<bool>();
+}
+
+void check_values(std::string_view op, std::string_view rule, const Tensor& x,
+                  const Tensor& holds) {
+  if (!is_known_false(holds)) return;
+  Tensor first = tn::take(tn::reshape(x, {Dim(-1)}), tn::argmin(tn::reshape(holds, {Dim(-1)})));
+  fail("{}: {}: {} ({})", op, rule, cast_to(first, DType::f64).item<double>(), *type_of(x));
 }
 
 std::optional<std::pair<int64_t, int64_t>> known_ends(const Tensor& x) {

@@ -14,9 +14,13 @@ namespace tn::ops {
 /// `hint` says what to do.
 const void* values_now(std::string_view op, const Tensor& x, const Hint& hint = {});
 
-/// Whether `holds`, one bool, is false. It is computed now; while tracing it is not known, and the
-/// answer is no.
+/// Whether `holds` is false for an element. It is computed now; while tracing it is not known, and
+/// the answer is no.
 bool is_known_false(const Tensor& holds);
+
+/// Fails with `rule`, and the first element of `x` that breaks it, where `holds` is known to be
+/// false for one.
+void check_values(std::string_view op, std::string_view rule, const Tensor& x, const Tensor& holds);
 
 /// The least and the largest of integers, computed now. Nothing while tracing, or where there are
 /// none.
