@@ -58,16 +58,26 @@ Samples periodic(const Samples& given, double period) {
           tn::concat({last(values), values, first(values)}, 0)};
 }
 
+/// How far `x` is on the way from `left` to `right`, whose distance may be too large for a number.
+/// Nothing is on the way from or to infinity.
+Tensor share_of_way(const Tensor& x, const Tensor& left, const Tensor& right) {
+  Tensor scale = tn::where(tn::isfinite(right - left), 1.0, 0.5);
+  Tensor from = left * scale, width = right * scale - from, none = width == 0;
+  Tensor share = tn::where(none, 1.0, (x * scale - from) / tn::where(none, 1.0, width));
+  return tn::where(tn::isinf(left), x > left, tn::where(tn::isinf(right), x == right, share));
+}
+
 /// On the straight line between the neighbours of `x`.
 Tensor between(const Tensor& x, const Samples& s) {
   Dim n = s.count();
-  if (decide_equal(n, 1)) return tn::broadcast_to(s.values, x.shape()) + (x - x);
-  Tensor i = tn::clip(tn::searchsorted(s.at, x, nullptr, "right"), 1, n - 1);
-  auto of = [&](T list, T places) { return tn::gather(list, {places}, Axes(0)); };
-  Tensor left = of(s.at, i - 1), width = of(s.at, i) - left;
-  Tensor low = of(s.values, i - 1), high = of(s.values, i), none = width == 0;
-  Tensor share = (x - left) / tn::where(none, 1, width);
-  return tn::where(none, low, low + (high - low) * cast_to(share, low.dtype()));
+  Tensor y = tn::broadcast_to(slice_axis(s.values, 0, 0, 1), x.shape());
+  if (!decide_equal(n, 1)) {
+    Tensor i = tn::clip(tn::searchsorted(s.at, x, nullptr, "right"), 1, n - 1);
+    auto of = [&](T list, T places) { return tn::gather(list, {places}, Axes(0)); };
+    Tensor share = share_of_way(x, of(s.at, i - 1), of(s.at, i));
+    y = tn::lerp(of(s.values, i - 1), of(s.values, i), share);
+  }
+  return tn::where(tn::isnan(x), x, y);
 }
 
 Tensors interp_body(const InterpAttrs& a, const Tensors& in) {

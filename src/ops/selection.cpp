@@ -85,14 +85,17 @@ static Tensor clip_body(const Tensors& in) {
   return x;
 }
 
-/// From the nearer end, so that weights of 0 and 1 give the ends exactly.
+/// From the nearer end, so that weights of 0 and 1 give the ends exactly. Ends without a finite
+/// difference are weighed, unless the result is one of them.
 static Tensor lerp_body(const Tensors& in) {
   Tensors all = in;
   promote_all(all, "lerp", inexact, true);
   const Tensor &start = all[0], &end = all[1], &weight = all[2];
-  Tensor whole = end - start;
-  return tn::where(tn::less(tn::abs(weight), 0.5), start + weight * whole,
-                   end - whole * (1 - weight));
+  Tensor whole = end - start, rest = 1 - weight;
+  Tensor near = tn::where(tn::abs(weight) < 0.5, start + weight * whole, end - whole * rest);
+  Tensor far = tn::where(weight == 1, end, start * rest + end * weight);
+  far = tn::where((weight == 0) | (start == end), start, far);
+  return tn::where(tn::isfinite(whole), near, far);
 }
 
 constinit const OpDef lerp = Composite<>{

@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "ir/sizes.h"
 #include "ops/families.h"
+#include "ops/known_values.h"
 #include "ops/op_decls.h"
 #include "ops/shapes.h"
 #include "tenon/operators.h"
@@ -102,9 +103,7 @@ Tensors middle(const ReduceAttrs& a, const Tensors& in) {
 void check_share(std::string_view op, const Tensor& q, double whole) {
   if (!is_float(q.dtype()) && !is_integer(q.dtype()))
     fail(Fault::type, "{}: q must be real: {}", op, *type_of(q));
-  if (!is_scalar(*q.node())) return;
-  double value = scalar_value(*q.node()).real;
-  if (!(value >= 0 && value <= whole)) fail("{}: q must lie in [0, {}]: {}", op, whole, value);
+  check_values(op, format("q must lie in [0, {}]", whole), q, (q >= 0) & (q <= whole));
 }
 
 Tensor moved_by(Method method, const Tensor& place) {
@@ -128,7 +127,7 @@ Tensors quantiles(std::string_view op, const QuantileAttrs& a, const Tensors& in
   Tensor share = cast_to(place - below, w.x.dtype()), first = cast_to(below, DType::i64);
   Tensor low = tn::gather(lines, {first}, Axes(axis));
   Tensor high = tn::gather(lines, {first + 1}, Axes(axis), 0, "clamp");  // q = 1 has no next one
-  Tensor value = tn::where(tn::equal(low, high), low, low + (high - low) * share);
+  Tensor value = tn::lerp(low, high, share);
   Shape line = lines.shape();
   line.erase(axis);
   for (int k = 0; k < in[1].rank(); ++k) line.push_back(1);
@@ -223,7 +222,8 @@ constinit const OpDef quantile = Composite<QuantileAttrs>{
         "The element below which a share `q` of the elements over `axis` lies. Between two "
         "elements `method` takes a point in proportion (`linear`), one of them (`lower`, "
         "`higher`, `nearest`) or the middle (`midpoint`). The axes of `q` come first in the "
-        "result; `q` is clamped to [0, 1]. NaN if any element is NaN; no elements are an error.",
+        "result. A `q` outside of [0, 1] is an error; traced functions, which do not know it, "
+        "clamp it. NaN if any element is NaN; no elements are an error.",
     .args = {"x", "q"},
     .body = [](const QuantileAttrs& a,
                const Tensors& in) { return quantiles("quantile", a, in, 1); },
