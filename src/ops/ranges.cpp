@@ -74,7 +74,7 @@ Tensors geomspace_body(const GeomspaceAttrs& a, const Tensors&) {
   Tensor line = powers(10, low, high, a.num, a.endpoint) * (start < 0 ? -1.0 : 1.0);
   Tensor i = tn::iota({a.num});
   line = tn::where(i == 0, start, line);
-  if (a.endpoint) line = tn::where((i == a.num - 1) & (i != 0), stop, line);
+  if (a.endpoint) line = tn::where((i + 1 == a.num) & (i != 0), stop, line);
   return {cast_to(line, a.dtype)};
 }
 
