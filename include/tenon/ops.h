@@ -325,8 +325,8 @@ struct CountInBinsResult {
 };
 /// How many elements of `x` lie in each bin, and the edges of the bins. `bins` is their number (10
 /// by default), between the ends of `range` or the extremes of `x`, or the edges in ascending
-/// order. A bin holds its left edge, the last one both. `weights` are added up in place of ones;
-/// with `density` the integral over the bins is 1.
+/// order, and `range` has no say. A bin holds its left edge, the last one both. `weights` are added
+/// up in place of ones; with `density` the integral over the bins is 1.
 CountInBinsResult count_in_bins(const Operand& x, const Operand& bins = nullptr,
     const Operand& range = nullptr, const Operand& weights = nullptr, bool density = false);
 
@@ -335,7 +335,7 @@ Tensor count_nonzero(const Operand& x, const Maybe<Axes>& axis = {}, bool keepdi
 
 /// The covariances of variables, which are the rows of `x` and `y`, or the columns unless `rowvar`.
 /// The sums are divided by the number of observations less `ddof`: 1, or 0 with `bias`. `fweights`
-/// say how often each observation counts, `aweights` how much.
+/// say how often each observation counts, `aweights` how much; known ones must not be negative.
 Tensor cov(const Operand& x, const Operand& y = nullptr, const Operand& fweights = nullptr,
     const Operand& aweights = nullptr, bool rowvar = true, bool bias = false,
     Maybe<int64_t> ddof = {});
@@ -691,9 +691,10 @@ Tensor inner(const Operand& x1, const Operand& x2);
 
 /// `x` with `values` before the elements at `indices` along `axis`; without it `x` is flattened
 /// first. Indices count the elements of `x` as it was, negative ones from its end; values inserted
-/// at one place keep their order. `values` broadcast and take the type of `x`. Indices out of
-/// bounds are errors; in traced functions, which do not know them, they are clamped.
-Tensor insert(const Operand& x, const Operand& indices, const Operand& values,
+/// at one place keep their order. A mask is true at the indices. `values` broadcast and take the
+/// type of `x`. Indices out of bounds are errors; in traced functions, which do not know them, they
+/// are clamped.
+Tensor insert_elements(const Operand& x, const Operand& indices, const Operand& values,
     Maybe<Axis> axis = {});
 
 /// The function with the values `fp` at the ascending points `xp`, straight in between, at `x`.
@@ -1072,8 +1073,9 @@ QrResult qr(const Operand& x, std::string_view mode = "reduced");
 
 /// The element below which a share `q` of the elements over `axis` lies. Between two elements
 /// `method` takes a point in proportion (`linear`), one of them (`lower`, `higher`, `nearest`) or
-/// the middle (`midpoint`). The axes of `q` come first in the result; `q` is clamped to [0, 1]. NaN
-/// if any element is NaN; no elements are an error.
+/// the middle (`midpoint`). The axes of `q` come first in the result. A `q` outside of [0, 1] is an
+/// error; traced functions, which do not know it, clamp it. NaN if any element is NaN; no elements
+/// are an error.
 Tensor quantile(const Operand& x, const Operand& q, const Maybe<Axes>& axis = {},
     bool keepdims = false, std::string_view method = "linear");
 

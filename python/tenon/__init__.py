@@ -21,6 +21,7 @@ from .numpy_names import delete as delete
 from .numpy_names import dot as dot
 from .numpy_names import gradient as gradient
 from .numpy_names import histogram as histogram
+from .numpy_names import insert as insert
 from .numpy_names import install as _install_numpy_names
 from .numpy_names import polyfit as polyfit
 from .numpy_names import select as select

@@ -137,13 +137,28 @@ def delete(x: Any, obj: Any, axis: int | None = None) -> Tensor:
         >>> tn.delete(tn.array([5, 6, 7, 8]), [1, -1]).tolist()
         [5, 7]
     """
-    if isinstance(obj, slice):
-        x = _core.asarray(x)
-        length = x.size if axis is None else x.shape[axis]
-        obj = _core.arange(*obj.indices(length))
-    if isinstance(obj, (list, tuple)) and not obj:
-        obj = _core.zeros((0,), dtype=_core.int64)
-    return _core.delete_elements(x, obj, axis)
+    return _core.delete_elements(x, _places(x, obj, axis), axis)
+
+
+def insert(x: Any, obj: Any, values: Any, axis: int | None = None) -> Tensor:
+    """`x` with `values` before the elements at `obj` along `axis`; without it `x` is flattened.
+
+    `obj` is an integer, integers, a slice, or a mask that is true where something is inserted.
+    They count the elements of `x` as it was, negative ones from its end; `values` broadcast and
+    take the type of `x`.
+
+        >>> tn.insert(tn.array([5, 6, 7]), [0, -1], [1, 2]).tolist()
+        [1, 5, 6, 2, 7]
+    """
+    return _core.insert_elements(x, _places(x, obj, axis), values, axis)
+
+
+def _places(x: Any, obj: Any, axis: int | None) -> Any:
+    """`obj`, or the places a slice names along `axis` of `x`."""
+    if not isinstance(obj, slice):
+        return obj
+    x = _core.asarray(x)
+    return _core.arange(*obj.indices(x.size if axis is None else x.shape[axis]))
 
 
 def gradient(
@@ -159,6 +174,8 @@ def gradient(
     """
     f = _core.asarray(f)
     axes = range(f.ndim) if axis is None else (axis,) if isinstance(axis, int) else tuple(axis)
+    if len({a + f.ndim if a < 0 else a for a in axes}) < len(axes):
+        _core._fail("value", f"gradient: an axis is given twice: {axes}")
     if len(varargs) not in (0, 1, len(axes)):
         _core._fail("value", f"gradient: {len(varargs)} spacings for {len(axes)} axes")
     spacings = varargs or (None,)
@@ -211,13 +228,16 @@ def histogram(
     `bins` is their number, between the ends of `range` or the extremes of `x`; or their edges in
     ascending order; or a rule that chooses the number from the values, which are computed now:
     "auto", "fd", "scott", "rice", "sturges" or "sqrt". A bin holds its left edge, the last one
-    both. `weights` are added up in place of ones; with `density` the integral is 1.
+    both. `weights` are added up in place of ones; with `density` the integral is 1. Edges leave no
+    choice to `range`, and a rule none to `weights`.
 
         >>> counts, edges = tn.histogram(tn.array([1.0, 2.0, 2.0, 5.0]), bins=2)
         >>> counts.tolist(), edges.tolist()
         ([3, 1], [1.0, 3.0, 5.0])
     """
     if isinstance(bins, str):
+        if weights is not None:
+            _core._fail("type", f"histogram: bins={bins!r} takes no weights; give a number of bins")
         bins = _bin_count(_core.asarray(x), bins, range)
     made = _core.count_in_bins(x, bins=bins, range=range, weights=weights, density=density)
     return tuple(made)
@@ -225,37 +245,41 @@ def histogram(
 
 def install(tensor: type) -> None:
     """Methods of tensors under the names above."""
-    for function in (average, delete, dot, gradient, histogram, unique):
+    for function in (average, delete, dot, gradient, histogram, insert, unique):
         setattr(tensor, function.__name__, function)
 
 
-_WIDTHS: dict[str, Callable[[Tensor, float], float]] = {
-    "sqrt": lambda x, span: span / math.sqrt(x.size),
-    "sturges": lambda x, span: span / (math.log2(x.size) + 1),
-    "rice": lambda x, span: span / (2 * x.size ** (1 / 3)),
-    "scott": lambda x, span: (24 * math.sqrt(math.pi) / x.size) ** (1 / 3) * _core.std(x).item(),
-    "fd": lambda x, span: 2 * _quartile_range(x) / x.size ** (1 / 3),
+# The width of bins by the number of values, their spread or the distance of their extremes.
+_WIDTHS: dict[str, Callable[[Tensor], float]] = {
+    "auto": lambda x: min(max(_WIDTHS["fd"](x), _WIDTHS["sqrt"](x) / 2), _WIDTHS["sturges"](x)),
+    "sqrt": lambda x: _span(x) / math.sqrt(x.size),
+    "sturges": lambda x: _span(x) / (math.log2(x.size) + 1),
+    "rice": lambda x: _span(x) / (2 * x.size ** (1 / 3)),
+    "scott": lambda x: (24 * math.sqrt(math.pi) / x.size) ** (1 / 3) * _core.std(x).item(),
+    "fd": lambda x: 2 * _span(_core.percentile(x, [25, 75])) / x.size ** (1 / 3),
 }
 
 
-def _quartile_range(x: Tensor) -> float:
-    low, high = _core.percentile(x, [25, 75]).tolist()
-    return high - low
+def _span(x: Tensor) -> float:
+    return _core.max(x).item() - _core.min(x).item()
 
 
 def _bin_count(x: Tensor, rule: str, range: Any) -> int:
-    """How many bins a rule gives: the span of the values over the width it chooses."""
-    if rule != "auto" and rule not in _WIDTHS:
-        known = ", ".join(["auto", *_WIDTHS])
+    """How many bins a rule gives: the span of the bins over the width it chooses."""
+    if rule not in _WIDTHS:
+        known = ", ".join(_WIDTHS)
         _core._fail("value", f"histogram: no rule {rule!r} for bins; there are {known}")
     x = _core.flatten(x)
-    if range is not None:
-        x = x[(x >= range[0]) & (x <= range[1])]
-    if x.size == 0:
-        return 1
-    low, high = (float(v) for v in (range or (_core.min(x).item(), _core.max(x).item())))
-    width = _WIDTHS["fd" if rule == "auto" else rule](x, high - low)
-    if rule == "auto":
-        by_number = _WIDTHS["sturges"](x, high - low)
-        width = min(width, by_number) if width else by_number
+    whole = "floating" not in x.dtype.kind
+    if whole:
+        x = _core.astype(x, _core.float64)
+    if range is None and x.size:
+        range = _core.min(x).item(), _core.max(x).item()
+    low, high = map(float, (0, 1) if range is None else range)
+    if low == high:
+        low, high = low - 0.5, high + 0.5
+    x = x[(x >= low) & (x <= high)]
+    width = _WIDTHS[rule](x) if x.size and math.isfinite(high - low) else 0
+    if whole and width:
+        width = max(width, 1)  # narrower ones would hold no integer
     return math.ceil((high - low) / width) if width else 1

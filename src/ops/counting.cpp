@@ -73,7 +73,6 @@ std::pair<Tensor, Tensor> counted_range(const Tensor& x, const Tensor& range) {
 /// The borders of the bins, in the type of `x`.
 Tensor bin_edges(const Tensor& x, const Tensor& bins, const Tensor& range) {
   if (bins && bins.rank() == 1) {
-    if (range) fail("histogram: give a range or the edges of the bins, not both");
     if (!decide_at_least(bins.shape()[0], 2))
       fail("histogram: bins need two edges at least: {}", *type_of(bins));
     check_ascending("histogram", bins);
@@ -167,8 +166,8 @@ constinit const OpDef count_in_bins = Composite<HistogramAttrs>{
     .doc =
         "How many elements of `x` lie in each bin, and the edges of the bins. `bins` is their "
         "number (10 by default), between the ends of `range` or the extremes of `x`, or the edges "
-        "in ascending order. A bin holds its left edge, the last one both. `weights` are added up "
-        "in place of ones; with `density` the integral over the bins is 1.",
+        "in ascending order, and `range` has no say. A bin holds its left edge, the last one both. "
+        "`weights` are added up in place of ones; with `density` the integral over the bins is 1.",
     .args = {"x", "?bins", "?range", "?weights"},
     .results = {"counts", "bin_edges"},
     .body = rule<histogram_body>,

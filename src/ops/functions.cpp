@@ -1137,11 +1137,12 @@ Tensor inner(const Operand& x1, const Operand& x2) {
   return call_one(ops::inner, in, nullptr);
 }
 
-Tensor insert(const Operand& x, const Operand& indices, const Operand& values, Maybe<Axis> axis) {
+Tensor insert_elements(const Operand& x, const Operand& indices, const Operand& values,
+    Maybe<Axis> axis) {
   LocScope scope(x.place);
   const Operand* in[] = {&x, &indices, &values};
   const void* fields[] = {&axis};
-  return call_one(ops::insert, in, fields);
+  return call_one(ops::insert_elements, in, fields);
 }
 
 Tensor interp(const Operand& x, const Operand& xp, const Operand& fp, const Operand& left,

@@ -171,7 +171,7 @@ extern const OpDef ihfft;
 extern const OpDef imag;
 extern const OpDef index_select;
 extern const OpDef inner;
-extern const OpDef insert;
+extern const OpDef insert_elements;
 extern const OpDef interp;
 extern const OpDef interpolate;
 extern const OpDef inv;

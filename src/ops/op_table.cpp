@@ -173,7 +173,7 @@ constexpr const OpDef* kOps[] = {
     &ops::imag,
     &ops::index_select,
     &ops::inner,
-    &ops::insert,
+    &ops::insert_elements,
     &ops::interp,
     &ops::interpolate,
     &ops::inv,

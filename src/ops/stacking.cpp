@@ -61,9 +61,12 @@ int settle_axis(std::string_view op, const Maybe<Axis>& axis, Tensor& x) {
   return axis ? normal_axis(*axis, x.rank(), op) : 0;
 }
 
-void check_places(std::string_view op, const Tensor& indices) {
-  check_kind(op, integers, indices.dtype());
+/// Indices, or where a mask is true. No indices at all may have any type.
+Tensor places_in(std::string_view op, const Tensor& indices) {
   if (indices.rank() > 1) fail("{}: indices have at most one axis: {}", op, *type_of(indices));
+  if (indices.rank() == 1 && indices.dtype() == DType::b1) return tn::nonzero(indices)[0];
+  if (indices.shape().elements() != Dim(0)) check_kind(op, integers, indices.dtype());
+  return cast_to(indices, DType::i64);
 }
 
 /// The values to insert, with all axes of `x`; their number along `axis` is how many are inserted.
@@ -82,11 +85,11 @@ Tensor inserted_values(const Tensor& x, int axis, const Tensor& indices, Tensor 
 Tensors insert_values(const MaybeAxisAttrs& a, const Tensors& in) {
   Tensor x = in[0];
   int axis = settle_axis("insert", a.axis, x);
-  check_places("insert", in[1]);
   Dim n = x.shape()[axis];
-  Tensor values = inserted_values(x, axis, in[1], cast_to(in[2], x.dtype()));
+  Tensor given = places_in("insert", in[1]);
+  Tensor values = inserted_values(x, axis, given, cast_to(in[2], x.dtype()));
   Dim count = values.shape()[axis];
-  if (auto ends = known_ends(in[1]); ends && n.is_const()) {
+  if (auto ends = known_ends(given); ends && n.is_const()) {
     int64_t outside = ends->first < -n.raw ? ends->first : ends->second;
     if (outside < -n.raw || outside > n.raw)
       fail(Fault::index, "insert: index {} is out of bounds for an axis of extent {}: {}", outside,
@@ -96,7 +99,6 @@ Tensors insert_values(const MaybeAxisAttrs& a, const Tensors& in) {
       return {tn::concat({slice_axis(x, axis, 0, at), values, slice_axis(x, axis, at, n)}, axis)};
     }
   }
-  Tensor given = cast_to(tn::reshape(in[1], {Dim(-1)}), DType::i64);
   Tensor places = tn::clip(tn::where(given < 0, given + n, given), 0, n);
   places = tn::broadcast_to(places, {count});
   Tensor order = tn::argsort(tn::concat({places * 2, tn::iota({n}) * 2 + 1}, 0));
@@ -115,8 +117,7 @@ std::vector<int64_t> deleted_places(const Tensor& which, int64_t count, const Ty
       if (goes[i]) gone.push_back(i);
     return gone;
   }
-  check_places("delete", which);
-  Tensor places = cast_to(which, DType::i64);
+  Tensor places = places_in("delete", which);
   auto* at = static_cast<const int64_t*>(values_now("delete", places));
   for (int64_t i = 0; i < places.size(); ++i) {
     if (at[i] < -count || at[i] >= count)
@@ -204,15 +205,14 @@ constinit const OpDef append = Composite<MaybeAxisAttrs>{
     .samples = {{"f32[3], f32[2]"}, {"f32[2,3], f32[]"}, {"f32[2,3], f32[1,3]", "axis=0"}},
 };
 
-constinit const OpDef insert = Composite<MaybeAxisAttrs>{
-    .name = "insert",
+constinit const OpDef insert_elements = Composite<MaybeAxisAttrs>{
+    .name = "insert_elements",
     .doc =
         "`x` with `values` before the elements at `indices` along `axis`; without it `x` is "
         "flattened first. Indices count the elements of `x` as it was, negative ones from its end; "
-        "values inserted at one place keep their order. `values` broadcast and take the type of "
-        "`x`. Indices out of bounds are errors; in traced functions, which do not know them, they "
-        "are "
-        "clamped.",
+        "values inserted at one place keep their order. A mask is true at the indices. `values` "
+        "broadcast and take the type of `x`. Indices out of bounds are errors; in traced "
+        "functions, which do not know them, they are clamped.",
     .args = {"x", "indices", "values"},
     .body = rule<insert_values>,
     .samples = {{"f32[4], i64[], f32[]", "", 0, 2},

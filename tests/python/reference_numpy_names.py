@@ -101,6 +101,7 @@ def percentile(x, q, axis=None, keepdims=False, method="linear"):
 NUMPY_NAMES = {
     **{name: of_list(getattr(np, name)) for name in ("vstack", "hstack", "dstack", "column_stack")},
     "delete_elements": np.delete,
+    "insert_elements": np.insert,
     "multi_dot": of_list(np.linalg.multi_dot),
     "sinc": lambda x: np.where(x == np.rint(x.real), x == 0, np.sinc(x)),
     "rot90": lambda x, k=1, axes=(0, 1): np.rot90(x, k, tuple(axes)),

@@ -10,7 +10,7 @@ import pytest
 import tenon as tn
 
 RNG = np.random.default_rng(3)
-NAN = np.nan
+NAN, INF = np.nan, np.inf
 
 
 def same(got, want, close=False):
@@ -62,6 +62,14 @@ CALLS = {
     "insert at one place": lambda xp, a: xp.insert(a, [1], a[:, :2], axis=1),
     "insert in order": lambda xp, a: xp.insert(a[0], [3, 1, 1], xp.asarray([1.0, 2.0, 3.0])),
     "insert at the end": lambda xp, a: xp.insert(a[0], -1, 9.0),
+    "insert nothing": lambda xp, a: [xp.insert(a, [], []), xp.insert(a, [], a[:0], axis=0)],
+    "insert at a slice": lambda xp, a: xp.insert(a, slice(1, 4, 2), 9.0, axis=1),
+    "insert at a slice of flat": lambda xp, a: xp.insert(a, slice(None, None, -3), 9.0),
+    "insert by mask": lambda xp, a: xp.insert(a, xp.asarray([True, False, True]), 9.0, axis=0),
+    "insert by a mask of one": lambda xp, a: xp.insert(a[0], xp.asarray([False, True]), a[1]),
+    "histogram by edges and a range": lambda xp, a: xp.histogram(
+        a, xp.asarray([-1.0, 0.0, 2.0]), (3, 2)
+    ),
     "histogram": lambda xp, a: xp.histogram(a),
     "histogram of integers": lambda xp, a: xp.histogram(xp.asarray([1, 2, 2, 7]), 3),
     "histogram by edges": lambda xp, a: xp.histogram(a, xp.asarray([-1.0, 0.0, 0.5, 2.0])),
@@ -85,7 +93,21 @@ CALLS = {
     "average with weights": lambda xp, a: xp.average(
         a, axis=1, weights=xp.asarray([1.0, 2.0, 3.0, 4.0, 5.0]), returned=True
     ),
+    "average with axes out of order": lambda xp, a: xp.average(
+        xp.reshape(xp.arange(24.0), (2, 3, 4)), (2, -3), xp.reshape(xp.arange(8), (4, 2))
+    ),
+    "average of a square": lambda xp, a: xp.average(
+        xp.reshape(xp.arange(18.0), (3, 3, 2)), (1, 0), xp.reshape(xp.arange(9), (3, 3))
+    ),
     "percentile": lambda xp, a: xp.percentile(a, [10, 50, 90], axis=0),
+    "percentile beside infinity": lambda xp, a: [
+        xp.percentile(xp.asarray([1.0, 2.0, INF]), 60, method=method)
+        for method in ("lower", "higher", "nearest")
+    ],
+    "percentile at elements beside infinity": lambda xp, a: [
+        xp.percentile(xp.asarray([-INF, 1.0, 2.0, INF]), [0, 33, 67, 100], method=method)
+        for method in ("lower", "higher", "nearest")
+    ],
     "percentile nearest": lambda xp, a: xp.percentile(a, 33, method="nearest"),
     "percentile midpoint": lambda xp, a: xp.quantile(a, 0.3, method="midpoint"),
     "interp": lambda xp, a: xp.interp(
@@ -97,6 +119,30 @@ CALLS = {
     "interp with a period": lambda xp, a: xp.interp(
         a, xp.asarray([2.5, 0.2, 1.1]), xp.asarray([1.0, 2.0, 5.0]), period=3.0
     ),
+    "interp at a point beside infinity": lambda xp, a: xp.interp(
+        xp.asarray([0.0, 0.5, 1.0, 1.5, 2.0]), xp.asarray([0.0, 1.0, 2.0]), xp.asarray([0, 1, INF])
+    ),
+    "interp between infinities": lambda xp, a: xp.interp(
+        xp.asarray([0.0, 0.5, 1.0]), xp.asarray([0.0, 1.0]), xp.asarray([INF, INF])
+    ),
+    "interp from minus infinity": lambda xp, a: xp.interp(
+        xp.asarray([0.0, 0.5, 1.0]), xp.asarray([0.0, 1.0]), xp.asarray([-INF, 1.0])
+    ),
+    "interp beside NaN": lambda xp, a: xp.interp(
+        xp.asarray([0.0, 0.5, 1.0, 2.0]), xp.asarray([0.0, 1.0, 2.0]), xp.asarray([NAN, 1.0, NAN])
+    ),
+    "interp between huge values": lambda xp, a: xp.interp(
+        xp.asarray([0.0, 0.25, 0.5, 1.0]), xp.asarray([0.0, 1.0]), xp.asarray([3e38, -3e38])
+    ),
+    "interp between points far apart": lambda xp, a: xp.interp(
+        xp.asarray([-3e38, -1e38, 0.0, 3e38]), xp.asarray([-3e38, 3e38]), xp.asarray([1.0, 2.0])
+    ),
+    "interp between infinite points": lambda xp, a: xp.interp(
+        xp.asarray([-INF, -1.0, 0.0, 1.0, INF]), xp.asarray([-INF, 0.0, INF]), xp.asarray([1, 2, 3])
+    ),
+    "interp at points that meet": lambda xp, a: xp.interp(
+        xp.asarray([0.0, 1.0, 2.0, NAN]), xp.asarray([0, 0, 1, 1]), xp.asarray([1, 2, 3, 4])
+    ),
     "gradient": lambda xp, a: xp.gradient(a),
     "gradient with distances": lambda xp, a: xp.gradient(a, 2.0, 0.5),
     "gradient at points": lambda xp, a: xp.gradient(
@@ -106,6 +152,12 @@ CALLS = {
     "trapezoid": lambda xp, a: xp.trapezoid(a, dx=0.5),
     "trapezoid at points": lambda xp, a: xp.trapezoid(a, xp.asarray([0.0, 1.0, 4.0]), axis=0),
     "rot90": lambda xp, a: xp.rot90(a, -3),
+    "no numbers": lambda xp, a: [
+        f(1, 10, 0, endpoint=end)
+        for f in (xp.linspace, xp.logspace, xp.geomspace)
+        for end in (True, False)
+    ],
+    "one number": lambda xp, a: [f(1, 10, 1) for f in (xp.linspace, xp.logspace, xp.geomspace)],
     "geomspace": lambda xp, a: xp.geomspace(1, 256, 9),
     "logspace": lambda xp, a: xp.logspace(2.0, 3.0, num=4, base=2.0),
     "elements below": lambda xp, a: a[xp.tril_indices(3, -1, 5)],
@@ -199,6 +251,43 @@ def test_nan_is_left_out(name):
     assert np.isfinite(slopes).all() and not slopes[np.isnan(x)].any()
 
 
+@pytest.mark.parametrize("name", "nanmean nansum nanprod nanmax nanmin nanstd nanvar".split())
+@pytest.mark.parametrize("x", [[INF, INF], [1, INF], [INF, -INF], [NAN, INF], [NAN, NAN], [INF]])
+def test_infinities_are_not_left_out(name, x):
+    x = np.asarray(x, np.float32)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        want = getattr(np, name)(x)
+    same(getattr(tn, name)(tn.asarray(x)), want)
+
+
+def test_points_between_samples_have_slopes():
+    """Also at a sample and between equal ones: those of the line to the right."""
+    at, points = tn.array([0.0, 1.0, 1.5]), tn.array([0.0, 1.0, 2.0])
+    values = tn.array([0.0, 2.0, 2.0])
+    by_x, by_values = tn.grad(
+        lambda x, fp: tn.sum(tn.interp(x, points, fp)), argnums=(0, 1)
+    )(at, values)
+    assert by_x.tolist() == [2.0, 0.0, 0.0] and by_values.tolist() == [1.0, 1.5, 0.5]
+    slopes = tn.grad(lambda fp: tn.sum(tn.interp(at, points, fp)))(tn.array([0.0, 1.0, INF]))
+    assert slopes.tolist() == [1.0, 1.5, 0.5]
+    assert tn.grad(lambda q: tn.quantile(values * points, q))(tn.array(0.5)).item() == 4.0
+
+
+def test_between_two_elements_infinity_is_near():
+    """NumPy has NaN here, also at the elements themselves."""
+    x = tn.array([-INF, 1.0, 2.0, INF, INF])
+    assert tn.quantile(x, [0, 0.125, 0.25, 0.375, 0.5]).tolist() == [-INF, -INF, 1.0, 1.5, 2.0]
+    assert tn.quantile(x, [0.625, 0.75, 0.875, 1]).tolist() == [INF] * 4
+    assert tn.percentile(x[1:4], 75, method="midpoint").item() == INF
+
+
+def test_lerp_reaches_its_ends():
+    x, y = tn.array([1.0, INF, -INF, INF, 3e38, 1.0]), tn.array([INF, 1.0, INF, INF, -3e38, 2.0])
+    for weight, want in [(0, x), (1, y), (0.25, tn.array([INF, INF, NAN, INF, 1.5e38, 1.25]))]:
+        np.testing.assert_allclose(tn.lerp(x, y, weight).numpy(), want.numpy(), 1e-6)
+
+
 def test_types():
     assert tn.histogram(tn.array([1, 2]))[1].dtype == tn.float32
     assert tn.bincount(tn.array([1])).dtype == tn.int64
@@ -258,7 +347,37 @@ def test_bins_by_a_rule(rule):
     same(edges, want[1], close=True)
 
 
+@pytest.mark.parametrize("rule", BINS)
+@pytest.mark.parametrize("x", [
+    np.arange(10), np.arange(40) % 7, np.array([True, False, True]), np.array([5, 5, 5], np.uint8),
+    np.float32([0, 1, 1, 2, 0.5]), np.float32([1, 1]), np.float32([]),
+])  # fmt: skip
+@pytest.mark.parametrize("ends", [None, (0, 1), (1, 1), (-3, 30)])
+def test_bins_by_a_rule_are_as_in_numpy(rule, x, ends):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # NumPy counts bool as uint8
+        want = np.histogram(x, rule, ends)
+    same(tn.histogram(tn.asarray(x), rule, ends), want, close=True)
+
+
 REFUSED = [
+    (lambda: tn.percentile([1.0], [0, -1, 101]), r"percentile: q .* \[0, 100\]: -1", ValueError),
+    (lambda: tn.quantile([1.0], tn.array([0.5, NAN])), r"q must lie in \[0, 1\]: nan", ValueError),
+    (lambda: tn.quantile([1.0], tn.array(0.75) * 2), r"q must lie in \[0, 1\]: 1.5", ValueError),
+    (lambda: tn.cov([[1.0, 2.0]], fweights=[1, -2]), "fweights must be whole .*: -2", ValueError),
+    (lambda: tn.cov([[1.0, 2.0]], fweights=[1.5, 1]), "fweights must be whole .*: 1.5", ValueError),
+    (lambda: tn.cov([[1.0, 2.0]], aweights=[1.0, -0.5]), "aweights .* negative: -0.5", ValueError),
+    (lambda: tn.gradient(tn.ones((3, 3)), axis=(0, -2)), "an axis is given twice", ValueError),
+    (lambda: tn.rot90(tn.ones((2, 2)), axes=(2**32, 1)), "axis 4294967296 is out", IndexError),
+    (lambda: tn.rot90(tn.ones((2, 2)), axes=(0, 1 - 2**32)), "is out of range", IndexError),
+    (lambda: tn.fft.fftn(tn.ones((2, 2)), axes=[2**32]), "axis 4294967296 is out", IndexError),
+    (lambda: tn.fft.rfft2(tn.ones((2, 2)), axes=(0, 2**32 + 1)), "is out of range", IndexError),
+    (lambda: tn.tensordot(tn.ones(2), tn.ones(2), ([2**32], [0])), "is out of range", IndexError),
+    (lambda: tn.tensordot(tn.ones(2), tn.ones(2), ([0], [-(2**32)])), "out of range", IndexError),
+    (lambda: tn.histogram([1.0], "auto", weights=[1.0]), "takes no weights", TypeError),
+    (lambda: tn.histogram([1.0, INF], "auto"), "the range is not finite: 1 to inf", ValueError),
+    (lambda: tn.histogram([1.0, NAN], "fd"), "the range is not finite", ValueError),
+    (lambda: tn.insert([1, 2], [1.0], 3), "insert: element type f32", TypeError),
     (lambda: tn.vstack([]), "vstack: no tensors to join", ValueError),
     (lambda: tn.delete([1, 2], 2), "delete: index 2 is out of bounds", IndexError),
     (lambda: tn.delete([1, 2], [True]), "the mask does not fit", ValueError),
