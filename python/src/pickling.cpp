@@ -4,6 +4,7 @@
 #include "core.h"
 #include "frontend/eval.h"
 #include "ir/dtype.h"
+#include "ir/interned.h"
 #include "ir/watch.h"
 #include "tenon/backward.h"
 
@@ -12,6 +13,7 @@ namespace {
 
 /// The elements as uint8, in the same memory.
 Tensor bytes_of(const Tensor& x) {
+  RecordScope scope;
   Bound bound = bound_of(slot_of(x));
   return make_data(std::move(bound.buffer), bound.offset, intern(DType::u8, Shape{x.bytes()}));
 }

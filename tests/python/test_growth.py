@@ -1,5 +1,7 @@
 """Programs that meet new shapes all the time do not grow: tables are counted, not bytes."""
 
+import pickle
+
 import numpy as np
 import pytest
 
@@ -95,6 +97,13 @@ def test_executables():
         lambda x: tn.exp(x) * 2, args=[tn.InputInfo((size, size, size, 1, 1), tn.float32)]
     )
     assert grown(lambda shape: tn.eval(executable(given(shape)))) < SLACK
+
+
+@pytest.mark.parametrize("protocol", [2, 5])
+def test_pickles(protocol):
+    sizes = iter(range(protocol * 10_000, 1_000_000))
+    step = lambda _: pickle.loads(pickle.dumps(given(next(sizes)), protocol))  # noqa: E731
+    assert grown(step) < SLACK
 
 
 def test_shapes_that_are_held_stay():
