@@ -254,6 +254,7 @@ void FunctionTraces::forget_other_code(nb::handle f) {
 FunctionTraces::Entry FunctionTraces::entry(CallArguments& args) {
   Entry found = find_or_trace(args);
   if (depth_of_traces > 0) found->objects.read_again(args.key);
+  if (found->asked) ++unknown_values_asked;
   return found;
 }
 
@@ -336,7 +337,8 @@ Retrace FunctionTraces::reason_for(CallArguments& args, const CallKey::Names& na
   return why;
 }
 
-/// Where leaving something open fails, as when the function branches on a number, it is constant.
+/// Where leaving something open fails, as when the function branches on a number, it is constant,
+/// also when the function catches the error.
 FunctionTraces::Entry FunctionTraces::trace(CallArguments& args) {
   CallKey::Names names = names_of_arguments(args.function, args.key.positional);
   Retrace why = reason_for(args, names);
@@ -353,13 +355,16 @@ FunctionTraces::Entry FunctionTraces::trace(CallArguments& args) {
   };
   fixes_numbers(like.get());
   Entry made;
+  const uint64_t asked = unknown_values_asked;
   while (!made) {
     bool last = !open.has_values() && open.pattern.symbols.empty();
     try {
       made = trace(args, open);
-      if (!fixes_numbers(made.get())) break;
+      bool caught = made->asked && open.has_values();
+      if (!caught && !fixes_numbers(made.get())) break;
       made = nullptr;
-      continue;
+      if (!caught) continue;
+      why.notes.push_back("not left open: a value was asked for, and the error caught");
     } catch (nb::python_error& error) {
       if (last || !error.matches(PyExc_Exception)) throw;  // or the user's interrupt
       why.notes.push_back(format("not left open: {}", one_line(nb::str(error.value()).c_str())));
@@ -369,6 +374,7 @@ FunctionTraces::Entry FunctionTraces::trace(CallArguments& args) {
     }
     if (!open.has_values()) open.pattern = exact_pattern(args.key.types);
     open.fix_values();
+    unknown_values_asked = asked;  // the next trace does without, and so do those around
   }
   auto name = [&](size_t tensor) { return args.key.path(args.key.at[tensor], names); };
   add_symbols(open.pattern, name, why.symbols);
@@ -403,8 +409,10 @@ FunctionTraces::Entry FunctionTraces::trace(const CallArguments& args, const Ope
   Pattern pattern = open.pattern;
   for (size_t i = args.tensors.size(); i < like.size(); ++i)
     pattern.types.push_back(type_of(like[i]));
+  const uint64_t asked = unknown_values_asked;
   auto made =
       std::make_shared<Compiled>(run, like, std::move(pattern), settings.options, settings.demands);
+  entry->asked = unknown_values_asked != asked;
   if (!may_keep) warn_of_leaks(parameters, args.function);
   std::vector<bool> donated(like.size());
   for (const Donated& d : entry->donated) donated[d.tensor] = true;

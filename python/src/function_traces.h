@@ -35,6 +35,7 @@ struct TraceEntry {
   ObjectGuards objects = {};                       // what it has read of plain ones
   std::vector<Donated> donated = {};
   bool returns_shared = false;  // a container that others hold, with what the trace put there
+  bool asked = false;           // for a value that was not known, and caught the error
 
   /// Then `args.sizes` has the values of the symbols.
   bool serves(CallArguments& args) const;

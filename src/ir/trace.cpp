@@ -95,6 +95,7 @@ Tensors tied(Tensors results, const Tensors& effects) {
 }
 
 void fail_unknown_value(Loc made) {
+  ++unknown_values_asked;
   const Trace* trace = Trace::tracing();
   std::string where = to_text(made);
   if (!trace)

@@ -52,4 +52,7 @@ Tensors tied(Tensors results, const Tensors& effects);
 /// Fails because a value was asked for that depends on a parameter; `made`: where it was recorded.
 [[noreturn]] void fail_unknown_value(Loc made = {});
 
+/// How often that happened on this thread: functions may catch the error and go on.
+inline constinit thread_local uint64_t unknown_values_asked = 0;
+
 }  // namespace tn

@@ -152,3 +152,36 @@ def test_constant_arguments_do_not_change():
     f = tn.compile(lambda x, s: x * sum(s))
     with pytest.raises(TypeError, match="cannot be hashed: set"):
         f(X, {1.0})
+
+
+TABLE = [10.0, 20.0, 30.0, 40.0, 50.0]
+
+
+def looked_up(k):
+    try:
+        return TABLE[k]
+    except Exception:
+        return 0.0
+
+
+def hashed(k):
+    try:
+        return {1: 1.0, 2: 2.0, 3: 3.0}[k]
+    except Exception:
+        return 0.0
+
+
+class Asked:
+    def __init__(self, k):
+        self.k = k
+
+
+@pytest.mark.parametrize("ask", [looked_up, hashed])
+def test_errors_of_open_numbers_that_are_caught(ask):
+    f, g = tn.compile(lambda k, x: x * ask(k)), tn.compile(lambda o, x: x * ask(o.k))
+    outer, another = (tn.compile(lambda k, x: f(k, x) + 1) for _ in range(2))
+    for k in (1, 2, 3, 4):
+        expected = (X * ask(k)).tolist()
+        assert f(k, X).tolist() == expected and g(Asked(k), X).tolist() == expected
+        assert outer(k, X).tolist() == another(k, X).tolist() == (X * ask(k) + 1).tolist()
+    assert any("the error caught" in why for why in f.why_recompiled())
