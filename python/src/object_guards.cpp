@@ -38,21 +38,55 @@ bool reads_plainly(PyTypeObject* cls) {
   return own.attr("__getattribute__").is(plain.attr("__getattribute__"));
 }
 
-/// An attribute, or null where there is none, or reading it fails: the trace that follows fails
-/// where the program does. `__getattr__` is left out: what that does has been noted itself.
+/// What cannot be read is not there: the trace that follows fails where the program does.
+void forget_error() {
+  if (PyErr_Occurred() && !PyErr_ExceptionMatches(PyExc_Exception)) throw nb::python_error();
+  PyErr_Clear();
+}
+
+/// An attribute, or null where there is none, or reading it fails. `__getattr__` is left out: what
+/// that does has been noted itself.
 nb::object attribute(PyObject* owner, const nb::object& name) {
   PyObject* found = reads_plainly(Py_TYPE(owner)) ? PyObject_GenericGetAttr(owner, name.ptr())
                                                   : PyObject_GetAttr(owner, name.ptr());
-  if (!found && !PyErr_ExceptionMatches(PyExc_Exception)) throw nb::python_error();
-  if (!found) PyErr_Clear();
+  if (!found) forget_error();
   return nb::steal(found);
 }
 
-/// container[step], or null.
-nb::object item(const nb::object& container, nb::handle step) {
-  PyObject* found = PyObject_GetItem(container.ptr(), step.ptr());
-  if (!found) PyErr_Clear();
-  return nb::steal(found);
+nb::object checked(PyObject* made) {
+  if (!made) throw nb::python_error();
+  return nb::steal(made);
+}
+
+/// What a list or tuple holds, whatever its class makes of it; or null.
+nb::object part(PyObject* sequence, size_t at) {
+  bool found = at < static_cast<size_t>(PySequence_Fast_GET_SIZE(sequence));
+  return nb::borrow(found ? PySequence_Fast_GET_ITEM(sequence, static_cast<Py_ssize_t>(at))
+                          : nullptr);
+}
+
+/// The same for a key of a dict.
+nb::object entry(PyObject* dict, nb::handle key) {
+  PyObject* found = PyDict_GetItemWithError(dict, key.ptr());
+  if (!found) forget_error();
+  return nb::borrow(found);
+}
+
+/// What one step leads to, or null.
+nb::object item(PyObject* container, nb::handle step) {
+  if (PyDict_Check(container)) return entry(container, step);
+  size_t at = 0;
+  bool has_indices = PyList_Check(container) || PyTuple_Check(container);
+  return has_indices && nb::try_cast(step, at) ? part(container, at) : nb::object();
+}
+
+/// The keys of a dict, and the elements of a set, whatever its class makes of them.
+nb::object contents(PyObject* container) {
+  PyTypeObject* own = PyODict_Check(container)  ? &PyODict_Type
+                      : PyDict_Check(container) ? &PyDict_Type
+                                                : &PySet_Type;
+  nb::object all = checked(own->tp_iter(container));
+  return checked(PySequence_Tuple(all.ptr()));
 }
 
 bool same_tensor(PyObject* a, PyObject* b) {
@@ -75,11 +109,48 @@ Tensor as_argument(PyObject* o) {
   return plain ? *t : Tensor();
 }
 
-bool same_array(const nb::object& a, PyObject* b) {
+/// The memory of an array whose elements are in order; none where it does not give it.
+class Memory {
+ public:
+  explicit Memory(PyObject* array) : given_(PyObject_GetBuffer(array, &view_, PyBUF_SIMPLE) == 0) {
+    if (!given_) PyErr_Clear();
+  }
+  ~Memory() {
+    if (given_) PyBuffer_Release(&view_);
+  }
+  Memory(const Memory&) = delete;
+  explicit operator bool() const { return given_; }
+  std::string_view bytes() const {
+    return {static_cast<const char*>(view_.buf), static_cast<size_t>(view_.len)};
+  }
+
+ private:
+  Py_buffer view_;
+  bool given_;
+};
+
+bool same_layout(const nb::object& a, PyObject* b) {
   nb::handle now(b);
   return Py_TYPE(b) == Py_TYPE(a.ptr()) && a.attr("dtype").equal(now.attr("dtype")) &&
-         a.attr("shape").equal(now.attr("shape")) &&
-         a.attr("tobytes")().equal(now.attr("tobytes")());
+         a.attr("shape").equal(now.attr("shape"));
+}
+
+/// Whether a class made by a class statement has other bytes than its memory: a masked array.
+bool has_own_bytes(PyTypeObject* cls) {
+  PyTypeObject* base = cls;
+  while (base->tp_flags & Py_TPFLAGS_HEAPTYPE) base = base->tp_base;
+  auto way = [](PyTypeObject* c) {
+    return nb::handle(reinterpret_cast<PyObject*>(c)).attr("tobytes");
+  };
+  return cls != base && !way(cls).is(way(base));
+}
+
+bool same_elements(const nb::object& a, PyObject* b) {
+  if (!has_own_bytes(Py_TYPE(b))) {
+    Memory then(a.ptr()), now(b);
+    if (then && now) return then.bytes() == now.bytes();
+  }
+  return a.attr("tobytes")().equal(nb::handle(b).attr("tobytes")());
 }
 
 }  // namespace
@@ -106,7 +177,8 @@ ObjectGuards::Record::Record(const CallArguments& args, const CallKey::Names& na
         nb::make_tuple(path, args.key.constants.size() + k, args.key.data[k], std::move(fields)));
   }
   nb::dict given;
-  for (size_t i = 0; i < open.size(); ++i) given[open[i].path.c_str()] = wrapped(Tensor(params[i]));
+  for (size_t i = 0; i < open.size(); ++i)
+    given[open[i].path.c_str()] = nb::make_tuple(wrapped(Tensor(params[i])), open[i].object);
   nb::object named = state.is_valid() ? nb::borrow(state) : nb::none();
   reads_ =
       reads_module().attr("Reads")(args.function, roots, args.key.tree_classes(), named, given);
@@ -186,12 +258,12 @@ ObjectGuards::Seen ObjectGuards::seen_of(nb::handle record, std::span<const Open
   } else if (kind == "sequence") {
     seen.kind = Seen::Kind::sequence, with_class(record[1]), with_parts(record[2]);
   } else if (kind == "dict") {
-    seen.kind = Seen::Kind::dict, seen.value = record[2];
-    with_class(record[1]), with_parts(record[3]);
+    seen.kind = Seen::Kind::dict, with_class(record[1]), with_parts(record[2]);
   } else if (kind == "set") {
-    seen.kind = Seen::Kind::set, seen.value = record[2], with_class(record[1]);
+    seen.kind = Seen::Kind::set, seen.value = record[2];
+    with_class(record[1]), with_parts(record[3]);
   } else if (kind == "array") {
-    seen.kind = Seen::Kind::array, seen.value = record[1];
+    seen.kind = Seen::Kind::array, seen.value = record[1], with_parts(record[2]);
   } else if (kind == "object") {
     seen.kind = Seen::Kind::object, seen.owner = nb::cast<size_t>(record[1]);
     with_class(record[2]);
@@ -203,9 +275,12 @@ ObjectGuards::Seen ObjectGuards::seen_of(nb::handle record, std::span<const Open
 
 bool ObjectGuards::is(const Seen& seen, PyObject* now, const Objects& objects) {
   using enum Seen::Kind;
-  auto same_parts = [&](auto part_of) {
-    for (size_t i = 0; i < seen.parts.size(); ++i)
-      if (!is(seen.parts[i], part_of(i), objects)) return false;
+  const size_t count = seen.parts.size();
+  auto same_parts = [&](size_t from, auto part_of) {
+    for (size_t i = from; i < count; ++i) {
+      nb::object its = part_of(i);  // comparing may run code that changes what holds it
+      if (!is(seen.parts[i], its.ptr(), objects)) return false;
+    }
     return true;
   };
   if (!now || seen.kind == absent) return !now && seen.kind == absent;
@@ -227,30 +302,33 @@ bool ObjectGuards::is(const Seen& seen, PyObject* now, const Objects& objects) {
       return same_tensor(seen.value.ptr(), now);
     case method:
       return PyMethod_Check(now) && PyMethod_GET_FUNCTION(now) == target(seen.value, seen.weak);
-    case sequence: {
-      auto count = static_cast<Py_ssize_t>(seen.parts.size());
-      if (!seen.has_class_of(now) || PySequence_Fast_GET_SIZE(now) != count) return false;
-      nb::object kept = nb::borrow(now);  // comparing may run code that changes it
-      return same_parts([&](size_t i) -> PyObject* {
-        auto at = static_cast<Py_ssize_t>(i);
-        return at < PySequence_Fast_GET_SIZE(now) ? PySequence_Fast_GET_ITEM(now, at) : nullptr;
-      });
+    case sequence:
+      if (!seen.has_class_of(now)) return false;
+      return static_cast<size_t>(PySequence_Fast_GET_SIZE(now)) == count &&
+             same_parts(0, [&](size_t i) { return part(now, i); });
+    case dict: {  // behind its keys
+      if (!seen.has_class_of(now)) return false;
+      nb::object keys = contents(now);
+      return is(seen.parts[0], keys.ptr(), objects) &&
+             same_parts(1, [&](size_t i) { return entry(now, part(keys.ptr(), i - 1)); });
     }
-    case dict: {
-      auto count = static_cast<Py_ssize_t>(seen.parts.size());
-      if (!seen.has_class_of(now) || PyDict_GET_SIZE(now) != count) return false;
-      nb::object keys = nb::steal(PySequence_Tuple(now));
-      if (!keys.is_valid()) throw nb::python_error();
-      if (!same_object(seen.value.ptr(), keys.ptr())) return false;
-      return same_parts([&](size_t i) {
-        return PyDict_GetItemWithError(now,
-                                       PyTuple_GET_ITEM(keys.ptr(), static_cast<Py_ssize_t>(i)));
-      });
+    case set: {  // with the number of each part
+      if (!seen.has_class_of(now)) return false;
+      nb::object elements = contents(now);
+      if (nb::len(elements) != count) return false;
+      for (nb::handle element : elements) {
+        nb::object number = entry(seen.value.ptr(), element);
+        if (!number.is_valid()) return false;
+        if (!is(seen.parts[nb::cast<size_t>(number)], element.ptr(), objects)) return false;
+      }
+      return true;
     }
-    case set:
-      return seen.has_class_of(now) && seen.value.equal(nb::handle(now));
-    case array:
-      return same_array(seen.value, now);
+    case array: {
+      if (!same_layout(seen.value, now)) return false;
+      if (seen.parts.empty()) return same_elements(seen.value, now);
+      nb::object held = nb::handle(now).attr("ravel")().attr("tolist")();
+      return same_parts(0, [&](size_t i) { return part(held.ptr(), i); });
+    }
     case object:
       if (!seen.has_class_of(now)) return false;
       return objects[seen.owner].ptr() == now ||
@@ -273,7 +351,7 @@ bool ObjectGuards::find_objects(const CallKey& call, Objects& objects) const {
       found = attribute(objects[static_cast<size_t>(o.before)].ptr(), o.name);
     }
     for (nb::handle step : o.steps)
-      if (found.is_valid()) found = item(found, step);
+      if (found.is_valid()) found = item(found.ptr(), step);
     if (!found.is_valid()) return false;
     if (o.cls.is_valid() && !o.cls.is(found.type())) return false;
     objects.push_back(std::move(found));
@@ -313,7 +391,7 @@ std::vector<OpenRead> ObjectGuards::varied(const CallKey& call,
         g.seen.kind == equal || g.seen.kind == tensor
             ? Py_TYPE(now.ptr()) == Py_TYPE(g.seen.value.ptr()) && !is(g.seen, now.ptr(), objects)
             : g.seen.kind == open;
-    if (differs) found.push_back({path, value});
+    if (differs) found.push_back({path, value, now});
   }
   return found;
 }

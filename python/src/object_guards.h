@@ -8,8 +8,9 @@ namespace tn::python {
 
 /// An attribute that has varied: a tensor, or a number. The next trace takes it as an argument.
 struct OpenRead {
-  std::string path;  // "self.config.rate"
-  Tensor value;      // in the call that is traced
+  std::string path;   // "self.config.rate"
+  Tensor value;       // in the call that is traced
+  nb::object object;  // the same, as the attribute is
 };
 
 class ObjectGuards {
@@ -67,11 +68,11 @@ class ObjectGuards {
       object
     };
     Kind kind;
-    bool weak = false;      // same, method: `value` is a weak reference
-    nb::object value = {};  // dict: its keys
-    nb::object cls = {};    // of containers and objects
-    size_t owner = 0;       // object: which; open: which of those
-    std::vector<Seen> parts = {};
+    bool weak = false;             // same, method: `value` is a weak reference
+    nb::object value = {};         // set: the number of the part that each element is
+    nb::object cls = {};           // of containers and objects
+    size_t owner = 0;              // object: which; open: which of those
+    std::vector<Seen> parts = {};  // dict: its keys in a tuple, then its values
 
     bool has_class_of(PyObject* now) const {
       return cls.ptr() == reinterpret_cast<PyObject*>(Py_TYPE(now));

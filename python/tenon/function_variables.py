@@ -65,6 +65,37 @@ def variables(function: Any, seen: set[types.FunctionType]) -> Iterator[Variable
         yield function, "__kwdefaults__", (name,), name, value
 
 
+def own_variables(function: Any, seen: set[types.FunctionType]) -> Iterator[Variable]:
+    """The same without what the function only has an attribute of that name of, and of no other
+    functions than those of the program."""
+    function = plain_function(function)
+    if function is None or _is_installed(function.__code__.co_filename):
+        return
+    read = None
+    for variable in variables(function, seen):
+        holder, _, _, path, _ = variable
+        if isinstance(holder, (Variables, types.ModuleType)):
+            read = read or _read_in(function.__code__)
+            if path not in read:
+                continue
+        yield variable
+
+
+def _read_in(code: types.CodeType) -> set[str]:
+    """The global variables that are read, and what is read of them: "m", "m.rate"."""
+    found: set[str] = set()
+    before = ""
+    for now in dis.get_instructions(code):
+        if now.opname in ("LOAD_GLOBAL", "LOAD_NAME"):
+            before = now.argval
+        elif now.opname in ("LOAD_ATTR", "LOAD_METHOD") and before:
+            before = f"{before}.{now.argval}"
+        else:
+            before = ""
+        found.add(before)
+    return found.union(*map(_read_in, inner_code(code)))
+
+
 def plain_function(f: Any) -> types.FunctionType | None:
     """The function of Python behind a callable, if it is one of these."""
     while isinstance(f, (functools.partial, _core.CompiledFunction)):

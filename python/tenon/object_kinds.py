@@ -5,8 +5,10 @@ from __future__ import annotations
 import contextvars
 import enum
 import functools
+import io
 import sys
 import types
+import weakref
 from typing import Any
 
 from . import _core
@@ -17,7 +19,7 @@ VALUES = (
     type(None), bool, int, float, complex, str, bytes, range, slice, type(...), enum.Enum,
     _core.DType,
 )  # fmt: skip
-_CONTAINERS = (list, tuple, dict, set, frozenset)
+CONTAINERS = (list, tuple, dict, set, frozenset)
 _NAMED = (type, types.ModuleType, types.FunctionType, types.BuiltinFunctionType)
 _VIEWS: tuple[Any, ...] = (
     type({}.keys()), type({}.values()), type({}.items()), memoryview, contextvars.ContextVar,
@@ -51,7 +53,7 @@ def has_own_attributes(value: Any) -> bool:
 
 def is_value(value: Any) -> bool:
     """Whether it is compared as a whole."""
-    return isinstance(value, (*VALUES, *_CONTAINERS)) or is_array(value)
+    return isinstance(value, (*VALUES, *CONTAINERS)) or is_array(value)
 
 
 def is_array(value: Any) -> bool:
@@ -60,9 +62,13 @@ def is_array(value: Any) -> bool:
 
 def is_stateful(value: Any) -> bool:
     """Whether using it changes it, which is not seen from outside, or others change it."""
-    if not isinstance(value, types.MethodType):  # `rng.random`
-        value = getattr(value, "__self__", value)
-    if is_python(type(value)) or isinstance(value, type):
+    if type(value) in weakref.ProxyTypes:  # which answer for another object
+        return True
+    if not isinstance(value, types.MethodType) and hasattr(type(value), "__self__"):
+        value = value.__self__  # `rng.random`
+    if _is_for_all(value):  # of whose numbers a warning tells
+        return False
+    if is_python(type(value)) or isinstance(value, type) or _is_written_to(value):
         return False
     kinds: list[type] = [*_VIEWS]
     if "random" in sys.modules:
@@ -74,6 +80,17 @@ def is_stateful(value: Any) -> bool:
         of_c = sys.modules["_ctypes"]
         kinds += [of_c.Structure, of_c.Union, of_c.Array, of_c._SimpleCData, of_c._Pointer]
     return hasattr(type(value), "__next__") or isinstance(value, tuple(kinds))
+
+
+def _is_for_all(value: Any) -> bool:
+    """Whether it is the generator that Python or NumPy has for all of a program."""
+    known = (("random", "_inst"), ("numpy.random.mtrand", "_rand"))
+    return any(value is getattr(sys.modules.get(name), at, ABSENT) for name, at in known)
+
+
+def _is_written_to(value: Any) -> bool:
+    """Whether it is a file that lines are read from only by the way: `sys.stdout`."""
+    return isinstance(value, io.IOBase) and not value.closed and value.writable()
 
 
 def is_python(cls: type) -> bool:

@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import enum
 import functools
+import sys
+import threading
 import types
 import weakref
 from collections.abc import Iterable, Iterator
@@ -23,10 +25,12 @@ from .function_variables import (
     is_of_program,
     names_after_super,
     names_in,
+    own_variables,
     plain_function,
     variables,
 )
 from .object_kinds import (
+    CONTAINERS,
     HEAP_TYPE,
     VALUES,
     has_own_attributes,
@@ -38,6 +42,7 @@ from .object_kinds import (
     is_value,
     static,
 )
+from .object_places import Steps, contents, further, parts, path_text, reached, text_of
 from .watched_classes import ABSENT, class_of, on_this_thread, quiet, unwatch, watch
 
 _STATE = ("__reduce__", "__reduce_ex__", "__getstate__")  # reads all there is
@@ -46,7 +51,11 @@ _CLASSES = ("__mro__", "__bases__", "__base__")
 
 def check_argument(path: str, value: Any) -> None:
     if is_stateful(value):
-        _refuse(path, f"{type(value).__name__}, whose changes cannot be seen")
+        _refuse_unseen(path, value)
+
+
+def _refuse_unseen(path: str, value: Any) -> None:
+    _refuse(path, f"{type(value).__name__}, whose changes cannot be seen")
 
 
 def _refuse(path: str, what: str) -> None:
@@ -57,7 +66,8 @@ def _refuse(path: str, what: str) -> None:
     )
 
 
-_WITHOUT_ATTRIBUTES = frozenset((_core.Tensor, *VALUES))
+_VALUES = frozenset(VALUES)
+_WITHOUT_ATTRIBUTES = _VALUES | {_core.Tensor}
 _DEEPEST = 100  # containers inside each other
 _PARTS: dict[type, tuple[str, ...]] = {  # of callables that are made of others
     types.MethodType: ("__func__", "__self__"),
@@ -88,10 +98,11 @@ class Reads:
         roots: list[Any],
         classes: Iterable[type],
         state: Any,
-        given: dict[str, Any],
+        given: dict[str, tuple[Any, Any]],
     ) -> None:
         """`state`: containers that are read and written, whatever they hold. `given` are parameters
-        of the trace that stand for attributes, by path."""
+        of the trace that stand for attributes, by path, and the values of these: what no index
+        leads to may be another object."""
         # By object: (the one before it, attribute, indices, class), and for roots (-1, which
         # constant of the call it is in, or -1, and then the object itself, indices, class).
         self.owners: list[tuple[Any, ...]] = []
@@ -104,12 +115,13 @@ class Reads:
         self._objects: list[Any] = []
         self._known: dict[int, int] = {}  # by id
         self._waiting: dict[int, tuple[Any, ...]] = {}  # by id: what may be read
-        self._watched: list[Any] = []
+        self.watched: list[Any] = []
         self._is_over = False
         self._is_passed_by = False  # some function calls object.__getattribute__
         self._passed: set[tuple[type, str]] = set()  # of classes: what is not compared
         self._pending: list[Any] = []
         self._functions: set[types.FunctionType] = set()  # that were looked into
+        self._called: set[types.FunctionType] = set()  # or may be, as they were read
         self._around: list[int] = []  # ids of the containers that are being looked into
         try:
             with quiet():
@@ -118,6 +130,7 @@ class Reads:
                 for cls in classes:
                     self._await_variable((None, -1, cls, ()), cls.__name__, cls)
                 self._look_into(fun)
+                self._check_called(fun)
                 for name, constant, value, fields in roots:
                     self._add_root(name, constant, value, fields)
         except BaseException:
@@ -128,32 +141,37 @@ class Reads:
         self._await((None, -1, value, ()), name, value)
 
     def _add_root(
-        self, name: str, constant: int, value: Any, fields: Any, steps: tuple[Any, ...] = ()
+        self, name: str, constant: int, value: Any, fields: Any, steps: Steps = ()
     ) -> None:
         """`fields`: the names of what is in the tuple, which are attributes."""
-        if type(value) in (list, tuple, dict):  # what trees hold besides leaves
+        if type(value) in CONTAINERS:  # what trees hold besides leaves
             for step, part in self._inside(value):
-                text = f".{fields[step]}" if fields else f"[{step!r}]"
-                self._add_root(name + text, constant, part, None, (*steps, step))
+                text = f".{fields[step[0]]}" if fields else text_of(step)
+                self._add_root(name + text, constant, part, None, further(steps, step))
             return
         check_argument(name, value)
         if isinstance(value, types.FunctionType):
             self._look_into(value)
+            self._check_called(value)
         elif self._is_reachable(value) or isinstance(value, type):
-            owner = None, constant, None if constant >= 0 else value, steps
+            if steps is None and type(value).__eq__ is not object.__eq__:
+                return  # calls compare it by value, and so does the trace
+            is_found = constant >= 0 and steps is not None
+            owner = (None, constant, None, steps) if is_found else (None, -1, value, ())
             self._await_variable(owner, name, value)
             if not isinstance(value, type):
                 self._number(value)
 
-    def _inside(self, value: Any) -> Iterator[tuple[Any, Any]]:
-        """The parts of a container that may lead to objects, unless they are looked at already."""
-        parts = value.values() if isinstance(value, dict) else value
-        if _WITHOUT_ATTRIBUTES.issuperset(map(type, parts)):
+    def _inside(self, value: Any) -> Iterator[tuple[Steps, Any]]:
+        """The parts of a container that may lead to objects, unless they are looked at already,
+        and the index of each."""
+        values = dict.values(value) if isinstance(value, dict) else ()
+        if all(map(_hold_no_attributes, (contents(value), values))):
             return
         if id(value) in self._around or len(self._around) > _DEEPEST:
             return
         self._around.append(id(value))
-        yield from list(value.items()) if isinstance(value, dict) else enumerate(value)
+        yield from parts(value)
         self._around.pop()
 
     # What may be read ---------------------------------------------------------------------
@@ -202,7 +220,7 @@ class Reads:
     def _watch(self, target: Any, what: str) -> bool:
         key = None if self._is_over else watch(target, what)
         if key is not None:
-            self._watched.append(key)
+            self.watched.append(key)
         return key is not None
 
     def _look_into(self, function: Any) -> None:
@@ -217,31 +235,59 @@ class Reads:
             self._is_passed_by |= code is not None and "__getattribute__" in names_in(code)
         self._pending.clear()
 
-    def _look_at(
-        self, holder: Any, name: str, steps: tuple[Any, ...], path: str, value: Any
-    ) -> None:
-        if type(value) in (list, tuple, dict):
+    def _check_called(self, function: Any) -> None:
+        """Refuses variables that a function reads, or one that it reads, where changes of what they
+        hold cannot be seen. Its class may have methods that do, and are not called."""
+        waiting = list(own_variables(function, self._called))
+        looked_at: dict[int, Any] = {}  # by id
+        while waiting:
+            holder, name, steps, path, value = waiting.pop()
+            if id(value) in looked_at:
+                continue
+            looked_at[id(value)] = value
+            check_argument(path, value)
+            if isinstance(value, threading.local):
+                self._hold((None, -1, holder, ()), "", holder)
+                self._await(reached(holder, name, steps, value), path, value)
+            elif type(value) in CONTAINERS:
+                waiting += [
+                    (holder, name, further(steps, step), path + text_of(step), part)
+                    for step, part in self._inside(value)
+                ]
+            elif type(value) in _PARTS:
+                waiting += [(value, p, (), path, getattr(value, p)) for p in _PARTS[type(value)]]
+            elif isinstance(value, (types.FunctionType, _core.CompiledFunction)):
+                waiting += own_variables(value, self._called)
+
+    def _look_at(self, holder: Any, name: str, steps: Steps, path: str, value: Any) -> None:
+        if type(value) in CONTAINERS or is_array(value):
             for step, part in self._inside(value):
-                self._look_at(holder, name, (*steps, step), f"{path}[{step!r}]", part)
-        elif isinstance(value, (types.FunctionType, _core.CompiledFunction)):
-            self._look_into(value)
-        elif id(value) in self._waiting or id(value) in self._known:
+                self._look_at(holder, name, further(steps, step), path + text_of(step), part)
             return
-        elif type(value) in _PARTS:
-            self._hold((None, -1, holder, ()), "", holder)
-            self._hold((holder, name, steps), path, value)
-            for part in _PARTS[type(value)]:
-                self._look_at(value, part, (), path, getattr(value, part))
-        elif isinstance(value, type) or (
+        if isinstance(value, (types.FunctionType, _core.CompiledFunction)):
+            self._look_into(value)
+            return
+        if id(value) in self._waiting or id(value) in self._known:
+            return
+        is_read = isinstance(value, type) or (
             (has_own_attributes(value) or class_of(value) is types.SimpleNamespace)
             and (
                 is_module(value)
                 or not hasattr(type(value), "state")  # which is named in inputs=
                 and not is_foreign(type(value).__module__)
             )
-        ):
+        )
+        if not is_read and type(value) not in _PARTS:
+            return
+        owner = reached(holder, name, steps, value)
+        if steps is not None:
             self._hold((None, -1, holder, ()), "", holder)
-            self._await_variable((holder, name, steps), path, value)
+        if is_read:
+            self._await_variable(owner, path, value)
+            return
+        self._hold(owner, path, value)
+        for part in _PARTS[type(value)]:
+            self._look_at(value, part, (), path, getattr(value, part))
 
     def _hold(self, owner: tuple[Any, ...], path: str, holder: Any) -> None:
         """What leads to objects, and is not read itself."""
@@ -285,8 +331,8 @@ class Reads:
 
     def _end(self) -> None:
         self._is_over = True
-        while self._watched:
-            unwatch(self._watched.pop())
+        while self.watched:
+            unwatch(self.watched.pop())
 
     # What is read -------------------------------------------------------------------------
 
@@ -307,13 +353,16 @@ class Reads:
         place = number, name
         if place not in self.guards:
             path = self._path(number, name, ())
-            if path in self._given and _is_data(owner, name, value):
-                self._opened[place] = self._given[path]
+            given = self._given.get(path)
+            if given and _is_same_number(value, given[1]) and _is_data(owner, name, value):
+                self._opened[place] = given[0]
                 self.guards[place] = "open", list(self._given).index(path)
             elif seen := self._seen_at(number, name, value):
                 self.guards[place] = seen
             if not isinstance(owner, type):
-                self._note_method(owner, name, static(type(owner), name))
+                found = static(type(owner), name)
+                self._check_called(getattr(found, "fget", found))
+                self._note_method(owner, name, found)
         return self._opened.get(place, value)
 
     def _note_of_class(self, owner: Any, name: str, value: Any) -> Any:
@@ -371,37 +420,35 @@ class Reads:
             return "method", value.__func__
         return ("same", value) if isinstance(value, (types.FunctionType, property)) else None
 
-    def _seen(self, value: Any, owner: int, name: str, steps: tuple[Any, ...]) -> tuple[Any, ...]:
+    def _seen(self, value: Any, owner: int, name: str, steps: Steps) -> tuple[Any, ...]:
         """What is compared later: a value, or the parts of a container."""
         if value is ABSENT:
             return ("absent",)
+        if type(value) in _VALUES:
+            return "equal", value
+        if is_stateful(value):
+            _refuse_unseen(self._path(owner, name, steps), value)
         if isinstance(value, _core.Tensor):  # those of the trace are state, or made inside it
             return ("any",) if _core._is_traced(value) else ("tensor", value)
         path = self._path(owner, name, steps)
-        place = self._objects[owner], name, steps
+        place = reached(self._objects[owner], name, steps, value)
         if isinstance(value, type):
             self._await_variable(place, path, value)
         elif isinstance(value, types.FunctionType):
             self._look_into(value)
+            self._check_called(value)
         elif isinstance(value, weakref.ref) and self._is_reachable(target := value()):
             self.add_root(f"{path}()", target)
         elif is_value(value) and has_own_attributes(value):
             self._await(place, path, value)
         if isinstance(value, VALUES):
             return "equal", value
-        if isinstance(value, (list, tuple)):
-            parts = self._seen_inside(value, enumerate(value), owner, name, steps)
-            return "sequence", type(value), parts
-        if isinstance(value, dict):
-            parts = self._seen_inside(value, value.items(), owner, name, steps)
-            return "dict", type(value), tuple(value), parts
-        if isinstance(value, (set, frozenset)):
-            return "set", type(value), frozenset(value)
-        if is_array(value):
-            return "array", value.copy()
-        unseen = type(value).__hash__ is None and not is_guarded(value)
-        if unseen or is_stateful(value):
-            _refuse(path, f"{type(value).__name__}, whose changes cannot be seen")
+        if type(value) is tuple and _VALUES.issuperset(map(type, value)):
+            return "equal", value
+        if isinstance(value, CONTAINERS) or is_array(value):
+            return self._seen_inside(value, owner, name, steps)
+        if type(value).__hash__ is None and not is_guarded(value):
+            _refuse_unseen(path, value)
         if not is_plain(value) and type(value) not in _PARTS:
             return "same", value
         self._await(place, path, value)
@@ -410,19 +457,24 @@ class Reads:
             return "object", number, class_of(value)  # by its attributes
         return "same", value
 
-    def _seen_inside(
-        self, value: Any, inside: Iterable[Any], owner: int, name: str, steps: tuple[Any, ...]
-    ) -> tuple[Any, ...]:
+    def _seen_inside(self, value: Any, owner: int, name: str, steps: Steps) -> tuple[Any, ...]:
         if id(value) in self._around or len(self._around) > _DEEPEST:
             kind = type(value).__name__
             _refuse(self._path(owner, name, ()), f"{kind} that holds itself, or is nested too deep")
         self._around.append(id(value))
         try:
-            return tuple(self._seen(v, owner, name, (*steps, at)) for at, v in inside)
+            inside = list(parts(value))
+            seen = tuple(self._seen(v, owner, name, further(steps, at)) for at, v in inside)
         finally:
             self._around.pop()
+        if isinstance(value, (set, frozenset)):
+            return "set", type(value), {v: at for at, (_, v) in enumerate(inside)}, seen
+        if is_array(value):  # which has no parts where it holds no objects
+            held = sys.modules["numpy"].empty_like(value) if value.dtype.hasobject else value.copy()
+            return "array", held, seen
+        return "dict" if isinstance(value, dict) else "sequence", type(value), seen
 
-    def _path(self, owner: int, name: str, steps: tuple[Any, ...]) -> str:
+    def _path(self, owner: int, name: str, steps: Steps) -> str:
         return path_text(self.names[owner], name, steps)
 
     def changed(self) -> list[str]:
@@ -444,16 +496,13 @@ class Reads:
         return paths
 
 
-def path_text(owner: str, name: str, steps: tuple[Any, ...]) -> str:
-    path = owner if name == "__dict__" else f"{owner}.{name}"
-    if name == "__dict__" and steps:
-        path, steps = f"{path}.{steps[0]}", steps[1:]
-    return path + "".join(f"[{s!r}]" for s in steps)
+def _hold_no_attributes(parts: Iterable[Any]) -> bool:
+    return _WITHOUT_ATTRIBUTES.issuperset(map(type, parts))
 
 
 def _is_of_trace(seen: tuple[Any, ...]) -> bool:
     """Whether a record has tensors of the trace: state, or what it leaks."""
-    if seen[0] in ("sequence", "dict"):
+    if seen[0] in ("sequence", "dict", "set", "array"):
         return any(map(_is_of_trace, seen[-1]))
     return seen[0] == "any"
 
@@ -469,6 +518,11 @@ def _same(a: Any, b: Any) -> bool:
     if is_array(a):
         return a.dtype == b.dtype and a.shape == b.shape and a.tobytes() == b.tobytes()
     return a is b or bool(a == b)
+
+
+def _is_same_number(a: Any, b: Any) -> bool:
+    """Or the same object."""
+    return a is b or (type(a) is type(b) in (int, float) and repr(a) == repr(b))
 
 
 def _is_data(owner: Any, name: str, value: Any) -> bool:
