@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import os
 import sys
 import threading
 import types
+from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -55,7 +57,7 @@ def watch(target: Any, what: str) -> tuple[str, int] | None:
         kept, count, end = _users.get(key, (target, 0, None))
         try:
             end = end or (_watch_objects if what == "objects" else _change_class)(target)
-        except TypeError:
+        except Exception:  # whatever a metaclass has against it
             return None
         _users[key] = kept, count + 1, end
         return key
@@ -68,6 +70,26 @@ def unwatch(key: tuple[str, int]) -> None:
             _users[key] = kept, count - 1, end
         else:
             end()
+
+
+def _keep_own() -> None:
+    """In a child of fork, where the other threads and their traces are gone."""
+    try:
+        own = Counter(key for reads in on_this_thread.reads for key in reads.watched)
+        for key, (kept, _, end) in list(_users.items()):
+            if key in own:
+                _users[key] = kept, own[key], end
+            else:
+                del _users[key]
+                end()
+    finally:
+        _lock.release()
+
+
+if hasattr(os, "register_at_fork"):  # nobody is halfway through `watch` then
+    os.register_at_fork(
+        before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_keep_own
+    )
 
 
 def _watch_objects(cls: type) -> Callable[[], None]:
@@ -94,9 +116,19 @@ def _noting_class(cls: type) -> type:
         "__qualname__": cls.__qualname__,
         "__getattribute__": _noting(cls.__getattribute__),  # type: ignore[arg-type]
     }
+    # What is made of them is plain: copies, pickles, subclasses.
     if cls is types.SimpleNamespace:  # which compare and print what they hold
         contents["__eq__"] = lambda self, other: vars(self) is not None and cls.__eq__(self, other)
         contents["__repr__"] = lambda self: cls.__repr__(self) if vars(self) else "namespace()"
+        contents["__new__"] = lambda _, *values, **named: cls(*values, **named)
+        contents["__reduce_ex__"] = lambda self, _: (cls, (), vars(self))
+    else:
+
+        def __init__(self: type, *of: Any, **named: Any) -> None:
+            cls.__init__(self, *of, **named)  # type: ignore[misc]
+            _core._set_class(self, cls)  # type: ignore[arg-type]
+
+        contents["__init__"] = __init__
     made = type(cls)(cls.__name__, (cls,), contents)
     _plain[made] = cls
     return made
