@@ -26,29 +26,35 @@ _VIEWS: tuple[Any, ...] = (
 )  # fmt: skip
 
 
-def is_plain(value: Any) -> bool:
-    """Whether it is an object with attributes that nothing else is known of."""
+class Attributes(enum.Enum):
+    """How what is read of an object comes to be known."""
+
+    NONE = enum.auto()
+    NOTED = enum.auto()  # a class statement made its class, which notes reads
+    OWN = enum.auto()  # it notes reads itself: a namespace
+    WHOLE = enum.auto()  # all of them count, as do others that cannot be seen: by identity
+
+
+def attributes_of(value: Any) -> Attributes:
+    cls = class_of(value)
+    if cls is types.SimpleNamespace:
+        return Attributes.OWN
+    if is_value(value) and cls.__flags__ & HEAP_TYPE:
+        return Attributes.NOTED
     if isinstance(value, (_core.Tensor, *VALUES, *_NAMED, functools.partial, types.MethodType)):
-        return False
-    cls = type(value)
+        return Attributes.NONE
     if cls.__module__ == "tenon._core" or isinstance(value, _core.CompiledFunction):
-        return False
-    return bool(cls.__flags__ & HEAP_TYPE) or hasattr(value, "__dict__")
+        return Attributes.NONE
+    if not cls.__flags__ & HEAP_TYPE and not hasattr(value, "__dict__"):
+        return Attributes.NONE
+    return Attributes.NOTED if is_python(cls) else Attributes.WHOLE
 
 
 def is_guarded(value: Any) -> bool:
     """Whether all there is to it are attributes, which are compared where they were read."""
     with quiet():
-        known = class_of(value) is types.SimpleNamespace or is_python(type(value))
-        return is_plain(value) and known
-
-
-def has_own_attributes(value: Any) -> bool:
-    """Whether it is of a class made by a class statement, so that reads can be noted."""
-    cls = class_of(value)
-    if is_value(value):
-        return bool(cls.__flags__ & HEAP_TYPE)
-    return is_plain(value) and is_python(cls)
+        kind = attributes_of(value)
+        return kind is Attributes.OWN or (kind is Attributes.NOTED and not is_value(value))
 
 
 def is_value(value: Any) -> bool:

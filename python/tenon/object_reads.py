@@ -33,10 +33,10 @@ from .object_kinds import (
     CONTAINERS,
     HEAP_TYPE,
     VALUES,
-    has_own_attributes,
+    Attributes,
+    attributes_of,
     is_array,
     is_guarded,
-    is_plain,
     is_python,
     is_stateful,
     is_value,
@@ -85,7 +85,7 @@ def _fixed_roots(fun: Any) -> list[tuple[str, Any]]:
     owner = fun.__self__ if isinstance(fun, types.MethodType) else fun
     if not hasattr(type(owner), "state"):  # a module's own attributes are state
         found.append(("self", owner))
-    return [(name, value) for name, value in found if is_plain(value)]
+    return [(name, value) for name, value in found if attributes_of(value) is not Attributes.NONE]
 
 
 class Reads:
@@ -178,7 +178,7 @@ class Reads:
 
     @staticmethod
     def _is_reachable(value: Any) -> bool:
-        return is_plain(value) or type(value) in _PARTS or has_own_attributes(value)
+        return type(value) in _PARTS or attributes_of(value) is not Attributes.NONE
 
     def _await_variable(self, owner: tuple[Any, ...], path: str, value: Any) -> None:
         """An object, or a class of the program."""
@@ -204,16 +204,17 @@ class Reads:
         if self._state and id(getattr(value, "__dict__", None)) in self._state:
             return
         self._waiting[id(value)] = owner, path, value
+        kind = attributes_of(value)
         if isinstance(value, type):
             self._watch(value, "itself")
             self._watch(value, "objects")  # those that the function makes
             for function in code_of_class(value):
                 self._look_into(function)
-        elif has_own_attributes(value) and self._watch(cls, "objects"):
+        elif kind is Attributes.NOTED and self._watch(cls, "objects"):
             self._await_variable((value, "__class__", ()), f"type({path})", cls)
-        elif cls is types.SimpleNamespace and self._watch(value, "itself"):
+        elif kind is Attributes.OWN and self._watch(value, "itself"):
             pass
-        elif is_plain(value) and hasattr(value, "__dict__"):  # cannot be watched: all it has
+        elif kind is not Attributes.NONE and hasattr(value, "__dict__"):  # cannot be watched
             number = self._numbered(value)
             self.guards[number, "__dict__"] = self._seen(value.__dict__, number, "__dict__", ())
 
@@ -270,7 +271,7 @@ class Reads:
         if id(value) in self._waiting or id(value) in self._known:
             return
         is_read = isinstance(value, type) or (
-            (has_own_attributes(value) or class_of(value) is types.SimpleNamespace)
+            attributes_of(value) in (Attributes.NOTED, Attributes.OWN)
             and (
                 is_module(value)
                 or not hasattr(type(value), "state")  # which is named in inputs=
@@ -439,7 +440,7 @@ class Reads:
             self._check_called(value)
         elif isinstance(value, weakref.ref) and self._is_reachable(target := value()):
             self.add_root(f"{path}()", target)
-        elif is_value(value) and has_own_attributes(value):
+        elif is_value(value) and attributes_of(value) is Attributes.NOTED:
             self._await(place, path, value)
         if isinstance(value, VALUES):
             return "equal", value
@@ -449,7 +450,7 @@ class Reads:
             return self._seen_inside(value, owner, name, steps)
         if type(value).__hash__ is None and not is_guarded(value):
             _refuse_unseen(path, value)
-        if not is_plain(value) and type(value) not in _PARTS:
+        if not self._is_reachable(value):
             return "same", value
         self._await(place, path, value)
         number = self._number(value)  # None: it is state
