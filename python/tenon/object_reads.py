@@ -206,19 +206,19 @@ class Reads:
         self._waiting[id(value)] = owner, path, value
         kind = attributes_of(value)
         if isinstance(value, type):
-            self._watch(value, "itself")
-            self._watch(value, "objects")  # those that the function makes
+            self.watch(value, "itself")
+            self.watch(value, "objects")  # those that the function makes
             for function in code_of_class(value):
                 self._look_into(function)
-        elif kind is Attributes.NOTED and self._watch(cls, "objects"):
+        elif kind is Attributes.NOTED and self.watch(cls, "objects"):
             self._await_variable((value, "__class__", ()), f"type({path})", cls)
-        elif kind is Attributes.OWN and self._watch(value, "itself"):
+        elif kind is Attributes.OWN and self.watch(value, "itself"):
             pass
         elif kind is not Attributes.NONE and hasattr(value, "__dict__"):  # cannot be watched
             number = self._numbered(value)
             self.guards[number, "__dict__"] = self._seen(value.__dict__, number, "__dict__", ())
 
-    def _watch(self, target: Any, what: str) -> bool:
+    def watch(self, target: Any, what: str) -> bool:
         key = None if self._is_over else watch(target, what)
         if key is not None:
             self.watched.append(key)

@@ -127,6 +127,8 @@ def _noting_class(cls: type) -> type:
         def __init__(self: type, *of: Any, **named: Any) -> None:
             cls.__init__(self, *of, **named)  # type: ignore[misc]
             _core._set_class(self, cls)  # type: ignore[arg-type]
+            for reads in on_this_thread.reads[:1]:  # until the trace that makes it is over
+                reads.watch(self, "itself")
 
         contents["__init__"] = __init__
     made = type(cls)(cls.__name__, (cls,), contents)

@@ -1,5 +1,6 @@
 """Classes that note reads while a function is traced: what is made of them meanwhile, and fork."""
 
+import abc
 import copy
 import os
 import pickle
@@ -79,6 +80,22 @@ def test_classes_made_meanwhile_are_plain():
     )
     assert type(first) is type and type(second) is Meta and vars(second)["is_made"]
     assert type(Rated) is type and type(WithMeta) is Meta
+
+
+def test_what_classes_made_meanwhile_inherit_is_guarded():
+    class Base(abc.ABC):
+        rate = 2.0
+
+    def f(x):
+        class Made(Base):
+            pass
+
+        return x * Made.rate
+
+    compiled = tn.compile(f)
+    assert compiled(X).tolist() == [2, 4]
+    Base.rate = 3.0
+    assert compiled(X).tolist() == [3, 6]
 
 
 def test_classes_that_cannot_be_watched():
