@@ -7,6 +7,7 @@ llvm_map_components_to_libnames(TENON_LLVM_LIBRARIES ${TENON_LLVM_COMPONENTS})
 
 function(tenon_add_llvm target)
   add_library(tenon_llvm OBJECT ${ARGN})
+  tenon_compile_in_groups(tenon_llvm)
   target_include_directories(tenon_llvm PRIVATE ${PROJECT_SOURCE_DIR}/include)
   target_include_directories(tenon_llvm SYSTEM PRIVATE ${LLVM_INCLUDE_DIRS})
   target_link_libraries(tenon_llvm PRIVATE tenon_private)

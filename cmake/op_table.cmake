@@ -10,6 +10,9 @@ if(op_sources)
   execute_process(COMMAND ${Python_EXECUTABLE} ${collect_ops} COMMAND_ERROR_IS_FATAL ANY)
 endif()
 
+# A new op changes the table and nothing else.
+set_source_files_properties(${ops_folder}/op_table.cpp PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+
 # And before each compilation in which an op file changed.
 function(tenon_collect_ops target)
   if(NOT op_sources)

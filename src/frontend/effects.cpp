@@ -14,20 +14,20 @@ namespace tn {
 
 namespace {
 
-struct Sink {
+struct PrintSink {
   std::mutex mutex;
   std::function<void(std::string_view)> write;
 };
-Sink& sink() {
-  static auto& only = guarded_for_process<Sink>(kInnermost);
+PrintSink& print_sink() {
+  static auto& only = guarded_for_process<PrintSink>(kInnermost);
   return only;
 }
 
 void write_line(std::string_view line) {
   std::function<void(std::string_view)> write;
   {
-    std::lock_guard lock(sink().mutex);
-    write = sink().write;
+    std::lock_guard lock(print_sink().mutex);
+    write = print_sink().write;
   }
   if (write) return write(line);
   std::fwrite(line.data(), 1, line.size(), stdout);
@@ -57,8 +57,8 @@ Tensors settled(const Tensors& values, std::string_view by) {
 }  // namespace
 
 void set_print_sink(std::function<void(std::string_view)> write) {
-  std::lock_guard lock(sink().mutex);
-  sink().write = std::move(write);
+  std::lock_guard lock(print_sink().mutex);
+  print_sink().write = std::move(write);
 }
 
 void print(std::string_view text, const Tensors& values) {

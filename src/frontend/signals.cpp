@@ -22,7 +22,7 @@ constexpr size_t kMostStrangers = 1000;
 constexpr std::string_view kShardNote =
     "shard: is kept, and takes effect with workers; without them every tensor is whole";
 
-struct Entry {
+struct SignalEntry {
   Settings settings;
   uint64_t number;  // never used twice
 };
@@ -43,8 +43,8 @@ bool is_misspelt(std::string_view name, std::string_view known) {
 
 struct Configuration {
   std::mutex mutex;
-  bool is_read = false;        // TENON_CONFIG, or what came in its place
-  std::vector<Entry> entries;  // in the order of the file
+  bool is_read = false;              // TENON_CONFIG, or what came in its place
+  std::vector<SignalEntry> entries;  // in the order of the file
   std::map<std::string, size_t, std::less<>> places;
   std::set<std::string, std::less<>> strangers;  // names it does not know, that were told
   uint64_t numbers = 0;
@@ -53,7 +53,7 @@ struct Configuration {
 
   void use(std::vector<Settings> all);
   void read_environment();
-  const Entry* find(std::string_view name);
+  const SignalEntry* find(std::string_view name);
   void tell(std::string note);
 };
 
@@ -70,7 +70,7 @@ void Configuration::use(std::vector<Settings> all) {
     if (settings.shard && !std::exchange(shard_is_told, true)) tell(std::string(kShardNote));
     entries.push_back({std::move(settings), ++numbers});
   }
-  for (const Entry& entry : entries)
+  for (const SignalEntry& entry : entries)
     if (!entry.settings.backward.empty()) find(entry.settings.backward);
 }
 
@@ -85,7 +85,7 @@ void Configuration::read_environment() {
   use(path && *path ? read_signals(path) : std::vector<Settings>());
 }
 
-const Entry* Configuration::find(std::string_view name) {
+const SignalEntry* Configuration::find(std::string_view name) {
   read_environment();
   if (auto at = places.find(name); at != places.end()) return &entries[at->second];
   bool is_new =
@@ -106,7 +106,7 @@ std::atomic<uint64_t> passages = 0;
 RegionRef make_region(std::string_view name, std::string_view backward, const RegionRef& around) {
   Configuration& all = configuration();
   std::lock_guard lock(all.mutex);
-  const Entry* entry = all.find(name);
+  const SignalEntry* entry = all.find(name);
   if (backward.empty() && entry) backward = entry->settings.backward;
   if (!backward.empty()) all.find(backward);  // says so where it is misspelt
   bool is_plan = entry && entry->settings.compile;
@@ -180,7 +180,7 @@ std::vector<Settings> config() {
   std::lock_guard lock(configuration().mutex);
   configuration().read_environment();
   std::vector<Settings> all;
-  for (const Entry& entry : configuration().entries) all.push_back(entry.settings);
+  for (const SignalEntry& entry : configuration().entries) all.push_back(entry.settings);
   return all;
 }
 

@@ -11,7 +11,7 @@
 namespace tn {
 namespace {
 
-constexpr int64_t kDepth = 768, kOneBlockDepth = 1024;  // of a K block; decides the bits
+constexpr int64_t kBlockDepth = 768, kOneBlockDepth = 1024;  // of a K block; decides the bits
 constexpr int64_t kDepthUnit = 32;           // whole tiles of AMX, whole complex elements
 constexpr int64_t kRowsAtOnce = 1024;        // rows of A that are packed together
 constexpr int64_t kColumnsAtOnce = 3072;     // columns of B that are packed together
@@ -385,7 +385,7 @@ void Multiply<T>::multiply_panel(ChunkRange row_panels, int64_t column, const T*
 }  // namespace
 
 int64_t gemm_depth(int64_t k) {
-  int64_t blocks = k <= kOneBlockDepth ? 1 : chunks_for(k, kDepth);
+  int64_t blocks = k <= kOneBlockDepth ? 1 : chunks_for(k, kBlockDepth);
   return round_up(chunks_for(k, blocks), kDepthUnit);
 }
 

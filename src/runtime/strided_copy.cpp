@@ -9,7 +9,7 @@
 namespace tn {
 namespace {
 
-constexpr int64_t kChunk = 1 << 14;  // elements worth a chunk
+constexpr int64_t kCopied = 1 << 14;  // elements worth a chunk
 constexpr int64_t kSquare = 16;
 
 struct CopyAxis {
@@ -57,8 +57,8 @@ void copy_all(std::vector<CopyAxis> axes, const T* from, T* to) {
   for (size_t k = 2; k < axes.size(); ++k) planes *= axes[k].extent;
   // A plane may be large and alone, so it is cut as well.
   int64_t size = fast.extent * slow.extent;
-  int64_t cuts = std::clamp<int64_t>(size / kChunk, 1, slow.extent);
-  int64_t chunks = std::min(planes * cuts, chunks_for(planes * size, kChunk));
+  int64_t cuts = std::clamp<int64_t>(size / kCopied, 1, slow.extent);
+  int64_t chunks = std::min(planes * cuts, chunks_for(planes * size, kCopied));
   parallel_for(chunks, [&](int64_t chunk) {
     auto [begin, end] = chunk_range(planes * cuts, chunks, chunk);
     for (int64_t i = begin; i < end; ++i) {

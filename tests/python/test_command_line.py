@@ -14,10 +14,7 @@ import time
 import numpy as np
 import pytest
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-TENON = ROOT / "build/release/tenon"
-PYTHON = [sys.executable, "-m", "tenon"]
-PATHS = os.pathsep.join(os.path.abspath(p) for p in sys.path if p)
+from command_line import PATHS, PYTHON, ROOT, TENON, answer, refused, tenon
 
 pytestmark = pytest.mark.skipif(not TENON.exists(), reason="the command is not built")
 
@@ -66,27 +63,6 @@ def folder(tmp_path_factory):
     made = tenon("compile", "model.py:scaled", "--input", "x=f32[1:4:16,2]", cwd=path)
     assert made.returncode == 0, made.stderr
     return (path / "scaled.tnx").rename(path / "model.tnx").parent  # it has the function's name
-
-
-def tenon(*args, cwd=None, command=(TENON,), env=None, **options):
-    env = os.environ | {"PYTHONPATH": PATHS, "TENON_PYTHON": sys.executable} | (env or {})
-    return subprocess.run([*command, *map(str, args)], cwd=cwd, env=env, text=True,
-                          capture_output=True, **options)
-
-
-def answer(*args, **options):
-    """The standard output of a command that succeeds."""
-    done = tenon(*args, **options)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
-
-
-def refused(*args, code=1, **options):
-    """The message of a command that fails."""
-    done = tenon(*args, **options)
-    assert done.returncode == code, done.stdout + done.stderr
-    assert done.stdout == "" and done.stderr.startswith("tenon: ")
-    return done.stderr
 
 
 # compile ---------------------------------------------------------------------------------------
@@ -454,59 +430,6 @@ def test_show_and_opt_take_executables(folder):
     assert "tanh" in answer("opt", "model.tnx", cwd=folder)
 
 
-# cache, env, doctor ----------------------------------------------------------------------------
-
-
-def test_the_cache_is_shown_trimmed_and_cleared(folder, tmp_path):
-    env = {"TENON_CACHE": "1", "TENON_CACHE_DIR": str(tmp_path / "cache")}
-    answer("show", "poly.tn", "--what", "kernels", cwd=folder, env=env)
-    before = json.loads(answer("cache", "--json", env=env))
-    assert before["entries"] > 0 and before["bytes"] > 0
-    assert str(tmp_path / "cache") in answer("cache", env=env)
-    assert json.loads(answer("cache", "trim", "--json", env=env))["removed"] == 0
-    assert json.loads(answer("cache", "clear", "--json", env=env))["removed"] == before["entries"]
-    assert json.loads(answer("cache", "--json", env=env))["entries"] == 0
-    assert "not a size: 5Q" in refused("cache", "trim", "--to", "5Q", env=env)
-
-
-def test_a_cache_that_is_off_is_told():
-    assert "switched off" in answer("cache", env={"TENON_CACHE": "0"})
-    assert "switched off" in refused("cache", "clear", env={"TENON_CACHE": "0"})
-
-
-def test_env_knows_every_variable_that_is_read():
-    read = set()
-    for path in (ROOT / "src").rglob("*.cpp"):
-        if path.parts[-2] != "cli":
-            names = r'(?:getenv|variable|environment_number)\("(TENON_\w+)"'
-            read |= set(re.findall(names, path.read_text()))
-    known = set(re.findall(r"^TENON_\w+", answer("env"), re.M))
-    assert known == read | {"TENON_PYTHON", "TENON_TRACE", "TENON_WATCH"}
-
-
-def test_env_and_doctor_tell_of_misspelled_variables():
-    env = {"TENON_NUM_THREAD": "3"}
-    assert "TENON_NUM_THREAD means nothing; did you mean TENON_NUM_THREADS?" in answer("env",
-                                                                                     env=env)
-    found = {c["check"]: c for c in json.loads(answer("doctor", "--json", env=env))}
-    assert found["variables"]["state"] == "poor"
-    assert found["compiler"]["state"] == "ok"
-
-
-def test_doctor_tells_of_a_user_without_a_home():
-    names = ("HOME", "XDG_CACHE_HOME", "TENON_CACHE", "TENON_CACHE_DIR")
-    said = answer("doctor", env=dict.fromkeys(names, ""))
-    assert "no home for it" in said and "unset TENON_CACHE" not in said
-
-
-def test_doctor_says_what_is_bad(tmp_path):
-    (tmp_path / "open").mkdir()
-    (tmp_path / "open").chmod(0o777)
-    done = tenon("doctor", env={"TENON_CACHE": "1", "TENON_CACHE_DIR": str(tmp_path / "open")})
-    assert done.returncode == 1
-    assert "BAD" in done.stdout and "chmod 700" in done.stdout
-
-
 # exit codes and the terminal -------------------------------------------------------------------
 
 
@@ -603,9 +526,3 @@ def test_gen_wants_a_checkout(tmp_path):
 def test_an_export_that_fails_makes_no_folder(tmp_path):
     assert "cannot open" in refused("export", "none.tnx", "-o", "made", cwd=tmp_path)
     assert not list(tmp_path.iterdir())
-
-
-def test_the_doctor_finds_what_a_variable_has_wrong():
-    done = tenon("doctor", env=os.environ | {"TENON_NUM_THREADS": "abc"})
-    assert "BAD" in done.stdout and "TENON_NUM_THREADS: not a positive number: abc" in done.stdout
-    assert "executables" in done.stdout

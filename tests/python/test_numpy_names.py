@@ -523,7 +523,14 @@ def test_examples_in_the_documentation_run():
 
 @pytest.mark.parametrize(
     "shapes",
-    [((3,), (3,)), ((2, 3), (3,)), ((2, 3), (3, 4)), ((), (2,)), ((2, 3), (4, 3, 5)), ((2, 1, 3), (3, 2))],
+    [
+        ((3,), (3,)),
+        ((2, 3), (3,)),
+        ((2, 3), (3, 4)),
+        ((), (2,)),
+        ((2, 3), (4, 3, 5)),
+        ((2, 1, 3), (3, 2)),
+    ],
 )
 def test_dot(shapes):
     a, b = (RNG.normal(size=shape).astype(np.float32) for shape in shapes)

@@ -354,7 +354,7 @@ std::string c_of_scan(const ScanAttrs& a, CCall& call) {
       carry.declared, length, at, slices, call.bodies[0].name, carry.next, carry.returned);
 }
 
-constexpr SpelledOp<CCall> kOps[] = {
+constexpr SpelledOp<CCall> kCOps[] = {
     {&ops::after, by<c_of_after>},
     {&ops::argsort, by<c_of_argsort>},
     {&ops::concat, by<c_of_concat>},
@@ -374,7 +374,7 @@ constexpr SpelledOp<CCall> kOps[] = {
 }  // namespace
 
 const CSpelling* c_spelling(const OpDef& op) {
-  const CSpelling* spelling = find_spelling<CCall>(kOps, op);
+  const CSpelling* spelling = find_spelling<CCall>(kCOps, op);
   return spelling ? spelling : c_product_spelling(op);
 }
 

@@ -335,7 +335,7 @@ template <Text kNumpy, Text kTorch = kNumpy, Text kJax = kNumpy>
 constexpr PythonSpelling text = {
     [](const void*, PythonCall& call) { return call.fill(kNumpy.at, kTorch.at, kJax.at); }};
 
-constexpr SpelledOp<PythonCall> kOps[] = {
+constexpr SpelledOp<PythonCall> kPythonOps[] = {
     {&ops::after, text<"{0}">},
     {&ops::argreduce, by<spell_argreduce>},
     {&ops::argsort, text<"_argsort({0}, {axis}, {descending})">},
@@ -410,7 +410,7 @@ constexpr SpelledOp<PythonCall> kOps[] = {
 }  // namespace
 
 const PythonSpelling* python_spelling(const OpDef& op) {
-  return find_spelling<PythonCall>(kOps, op);
+  return find_spelling<PythonCall>(kPythonOps, op);
 }
 
 }  // namespace tn::source
