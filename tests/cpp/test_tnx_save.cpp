@@ -176,12 +176,21 @@ TEST_CASE("save: whoever is killed while saving leaves the old file or the new o
   int replaced = 0;
   for (int k = 0; k < 100; ++k) {
     std::string before = graph_in(path);
+    int saved[2];
+    REQUIRE(pipe(saved) == 0);
     pid_t child = spawn([&] {
-      for (int round = k;; ++round) save(static_cast<char>('b' + round % 25));
+      for (int round = k;; ++round) {
+        save(static_cast<char>('b' + round % 25));
+        if (write(saved[1], "s", 1) != 1) return;
+      }
     });
+    close(saved[1]);
+    char once_saved;
+    if (k % 2) CHECK(read(saved[0], &once_saved, 1) == 1);  // every other one gets that far
     std::this_thread::sleep_for(once * (random() % 250) / 100);
     kill(child, SIGKILL);
     CHECK(WIFSIGNALED(status_of(child)));
+    close(saved[0]);
     auto file = File::open(path);
     file->verify();
     std::string graph = file->read(Kind::graph);
