@@ -18,16 +18,18 @@ tn._core._set_lasting_count(0)
 def pytest_configure(config):
     config.addinivalue_line("markers", "compiles: runs a compiler, for some seconds")
     config.addinivalue_line("markers", "resident: measures the memory of the process")
+    config.addinivalue_line("markers", "forks: forks while other threads allocate memory")
     config.addinivalue_line("filterwarnings", "ignore::RuntimeWarning")  # NumPy's, of overflow
 
 
 def pytest_collection_modifyitems(items):
     """A compiler under a preloaded sanitizer is slow and proves nothing. The memory of a process
-    includes what was freed and a sanitizer keeps."""
+    includes what was freed and a sanitizer keeps. Its allocator has locks that a fork does not take,
+    so that they may stay locked in the child."""
     if "asan" not in os.environ.get("LD_PRELOAD", ""):
         return
     for item in items:
-        if any(item.get_closest_marker(name) for name in ("compiles", "resident")):
+        if any(item.get_closest_marker(name) for name in ("compiles", "resident", "forks")):
             item.add_marker(pytest.mark.skip("not under a sanitizer"))
 
 

@@ -63,6 +63,7 @@ def test_a_call_that_is_late_fails_when_asked_to():
         pytest.fail("never ready")
 
 
+@pytest.mark.forks
 def test_a_child_of_fork_compiles_what_its_parent_had_begun():
     f = tn.compile(slow_to_compile(30, random.random()), timeout=(1e-9, "error"))
     x = tn.ones((8, 8))
@@ -80,6 +81,7 @@ def test_a_child_of_fork_compiles_what_its_parent_had_begun():
 
 
 @pytest.mark.parametrize("mode", ["default", "max-autotune"])
+@pytest.mark.forks
 def test_children_of_fork_compile_while_their_parent_does(mode):
     """Whatever the thread of the parent is at: tracing, in passes, in the code generator."""
     x = tn.ones((8, 8))

@@ -350,6 +350,7 @@ assert y.item() == 5 and seen == [6], seen
 """)
 
 
+@pytest.mark.forks
 def test_fork_while_an_evaluation_goes_on():
     """The child has not the thread that evaluates. The main thread, which may be waiting to ask
     Python for interrupts, does not hold up a thread that forks with Python's lock."""
@@ -412,6 +413,7 @@ def fork(times):
     ],
     ids=["print", "compiled", "check", "nan", "leaked"],
 )
+@pytest.mark.forks
 def test_fork_while_an_evaluation_wants_pythons_lock(work):
     """To print, or to name the user's line in an error: the thread that forks has the lock."""
     run(FORKS + work + """

@@ -140,6 +140,7 @@ def test_a_child_of_fork_has_its_own_traces_only(own):
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
+@pytest.mark.forks
 def test_children_of_fork_do_not_wait_for_threads_of_the_parent():
     stop, before = threading.Event(), sys.getswitchinterval()
 
