@@ -29,6 +29,17 @@ function(tenon_group_sources)
   endforeach()
 endfunction()
 
+# Those that the fuzzers compile again stay by themselves: a group would bring them a second time.
+function(tenon_ungroup_fuzzed)
+  set(fuzzers ${PROJECT_SOURCE_DIR}/tests/fuzz/CMakeLists.txt)
+  if(EXISTS ${fuzzers})
+    file(READ ${fuzzers} text)
+    string(REGEX MATCHALL "[a-z_]+/[a-z_0-9]+\\.cpp" names "${text}")
+    list(TRANSFORM names PREPEND ${PROJECT_SOURCE_DIR}/src/)
+    set_source_files_properties(${names} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+  endif()
+endfunction()
+
 function(tenon_compile_in_groups)
   set_target_properties(${ARGN} PROPERTIES UNITY_BUILD_MODE GROUP)
 endfunction()
