@@ -24,8 +24,8 @@ def pytest_configure(config):
 
 def pytest_collection_modifyitems(items):
     """A compiler under a preloaded sanitizer is slow and proves nothing. The memory of a process
-    includes what was freed and a sanitizer keeps. Its allocator has locks that a fork does not take,
-    so that they may stay locked in the child."""
+    includes what was freed and a sanitizer keeps. Its allocator has locks that a fork does not
+    take, so that they may stay locked in the child."""
     if "asan" not in os.environ.get("LD_PRELOAD", ""):
         return
     for item in items:
