@@ -33,7 +33,7 @@ class TracedState {
   /// Warns of changes that are lost because they are in inputs only.
   std::optional<TensorTree> after_call();
   /// The tensors among the arguments that outputs replace for certain, and one of the leaves of
-  /// outputs where they were: nobody reads them again.
+  /// outputs where they were: they are not read again.
   struct Replaced {
     size_t tensor, leaf;
   };

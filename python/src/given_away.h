@@ -11,9 +11,9 @@ struct Donated {
   size_t heir = kNone;  // among the results: what outputs hold in its place
 };
 
-/// Their objects hold nothing until this ends. Then they hold what a run that failed left of them,
-/// or else their heirs: whoever finds one of them before outputs have been assigned to reads what
-/// the call made.
+/// Their objects hold nothing until this ends. Then they hold the old tensors that a failed run did
+/// not overwrite, or after a successful run the new ones: a thread that reads such an object before
+/// the outputs are assigned gets the new value.
 class GivenAway {
  public:
   GivenAway(std::span<const Donated> donated, CallArguments& args);

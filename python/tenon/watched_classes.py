@@ -6,14 +6,13 @@ itself, and a namespace, gets a subclass of its own class for the time: `type(o)
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import os
 import sys
 import threading
 import types
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 from . import _core
@@ -34,15 +33,16 @@ class _Stack(threading.local):
 on_this_thread = _Stack()
 
 
-@contextlib.contextmanager
-def quiet() -> Iterator[None]:
+class quiet:
     """Nothing that is read inside is noted."""
-    here = on_this_thread
-    before, here.quiet = here.quiet, True
-    try:
-        yield
-    finally:
-        here.quiet = before
+
+    __slots__ = ("_before",)
+
+    def __enter__(self) -> None:
+        self._before, on_this_thread.quiet = on_this_thread.quiet, True
+
+    def __exit__(self, *_: object) -> None:
+        on_this_thread.quiet = self._before
 
 
 def class_of(value: Any) -> type:
@@ -86,7 +86,7 @@ def _keep_own() -> None:
         _lock.release()
 
 
-if hasattr(os, "register_at_fork"):  # nobody is halfway through `watch` then
+if hasattr(os, "register_at_fork"):  # no other thread is inside `watch` then
     os.register_at_fork(
         before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_keep_own
     )

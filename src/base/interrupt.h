@@ -1,7 +1,10 @@
 #pragma once
 // Long work that the user may want to stop.
 #include <atomic>
+#include <chrono>
+#include <condition_variable>
 #include <exception>
+#include <mutex>
 
 namespace tn {
 
@@ -26,5 +29,17 @@ extern thread_local void (*own_stop_point)();
 
 /// Called between the parts of long work, where nothing is left half-done.
 void stop_if_asked();
+
+/// Waits until `done`, which is called with the lock held. This is a stop point: what it throws
+/// leaves the lock free.
+template <class Done>
+void wait_or_stop(std::condition_variable& changed, std::unique_lock<std::mutex>& lock, Done done) {
+  constexpr auto kSlice = std::chrono::milliseconds(50);  // between looks at the user's interrupt
+  while (!changed.wait_for(lock, kSlice, done)) {
+    lock.unlock();
+    stop_if_asked();
+    lock.lock();
+  }
+}
 
 }  // namespace tn

@@ -144,12 +144,7 @@ class CompiledGraph::Made::Turn {
   /// Gives the plan in `known` if there is one by now, or else the turn to this thread.
   Turn(Made& made, const Values& values, std::shared_ptr<const Plan>& known) : made_(made) {
     std::unique_lock lock(made.mutex);
-    while (!(known = made.find(values)) && made.busy)
-      if (made.free.wait_for(lock, kAskEvery) == std::cv_status::timeout) {
-        lock.unlock();
-        stop_if_asked();
-        lock.lock();
-      }
+    wait_or_stop(made.free, lock, [&] { return (known = made.find(values)) || !made.busy; });
     if (!known) mine_ = made.busy = true;
   }
   ~Turn() {
@@ -161,7 +156,6 @@ class CompiledGraph::Made::Turn {
   Turn(const Turn&) = delete;
 
  private:
-  static constexpr std::chrono::milliseconds kAskEvery{100};
   Made& made_;
   bool mine_ = false;
 };

@@ -4,7 +4,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include <chrono>
 #include <condition_variable>
 #include <cstdlib>
 #include <deque>
@@ -56,18 +55,13 @@ bool Worker::add(std::function<void()> job) {
 }
 
 void Worker::wait() {
-  constexpr auto kSlice = std::chrono::milliseconds(50);  // between looks at the user's interrupt
   State& s = *made_->state;
   std::unique_lock lock(s.mutex);
-  while (!s.idle.wait_for(lock, kSlice, [&] { return !s.busy && (s.ending || s.jobs.empty()); })) {
-    lock.unlock();
-    try {
-      stop_if_asked();
-    } catch (...) {
-      stop();
-      throw;
-    }
-    lock.lock();
+  try {
+    wait_or_stop(s.idle, lock, [&] { return !s.busy && (s.ending || s.jobs.empty()); });
+  } catch (...) {
+    stop();
+    throw;
   }
 }
 

@@ -302,6 +302,7 @@ class Compiled::GivenAway {
       if (!overwritten || !bound_[i].buffer.unique())
         args_[i] = make_data(bound_[i].buffer, bound_[i].offset, type);
   }
+  bool is_empty() const { return given_.empty(); }
   bool done = false, overwritten = false;
 
  private:
@@ -370,7 +371,8 @@ Tensors Compiled::operator()(std::span<Tensor> args, std::span<const Binding> si
   std::vector<Bound> kept;
   if (looking || checking) kept = in;  // nothing is written over then
   GivenAway given(traced_.differentiable ? std::vector<bool>() : options_.donated, args, in);
-  Patience patience(given.overwritten);
+  std::optional<Patience> patience;
+  if (!given.is_empty()) patience.emplace(given.overwritten);
   tell_ops(ready->ops, ready->lasts);
   if (checking)
     run_checked(in, out, sizes);

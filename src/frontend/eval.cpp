@@ -75,7 +75,6 @@ struct Flushes {
   std::vector<Flush*> running;
   // Threads that want values which others compute wait for any of those to end.
   PerProcess<std::condition_variable> ended;
-  int waiting = 0;
 };
 
 thread_local Flush* own_flush = nullptr;  // of this thread, while it runs
@@ -85,11 +84,8 @@ void end_in_child();
 
 Flushes& flushes() {
   static auto& only = *new Flushes;
-  [[maybe_unused]] static const bool guarded = (in_child_after_fork(end_in_child), true);
   return only;
 }
-// At load: a fork while another thread makes it would leave it half-made in the child.
-[[maybe_unused]] Flushes& flushes_at_load = flushes();
 
 /// The user's code must not run inside a flush: it may want a value.
 void stop_point_of_flush() {
@@ -129,9 +125,11 @@ void flush_chain(Node* node) {
   }
 }
 
-/// Recording reports here from the first use of the library on.
+/// Recording reports here from the first use of the library on. What flushes share is made at load:
+/// a fork while another thread makes it would leave it half-made in the child.
 [[maybe_unused]] const bool kFlushInstalled =
-    (flush_deep = flush_chain, start_instruction_log(), true);
+    (flush_deep = flush_chain, flushes(), in_child_after_fork(end_in_child),
+     start_instruction_log(), true);
 
 }  // namespace
 
@@ -146,25 +144,20 @@ void Flush::mark(std::span<const Tensor> wanted) {
   tn::walk(wanted, walk);
 }
 
-/// The same, when no other thread computes what this one would. Waiting can be interrupted.
+/// The same, when no other thread computes what this one would.
 void Flush::mark_idle(std::span<const Tensor> wanted, std::unique_lock<std::mutex>& lock) {
-  constexpr auto kSlice = std::chrono::milliseconds(50);  // between looks at the user's interrupt
   Flushes& all = flushes();
-  for (mark(wanted); !all.running.empty(); mark(wanted)) {
-    if (std::ranges::none_of(walk.nodes, &Node::running)) return;
-    leave_host();  // which the other may need
-    ++all.waiting;
-    bool ended = all.ended->wait_for(lock, kSlice) == std::cv_status::no_timeout;
-    --all.waiting;
-    if (ended) continue;
-    lock.unlock();
-    try {
-      stop_if_asked();
-    } catch (...) {
-      stop_async();  // it may be what the user had to wait for
-      throw;
-    }
-    lock.lock();
+  auto is_idle = [&] {
+    mark(wanted);
+    return all.running.empty() || std::ranges::none_of(walk.nodes, &Node::running);
+  };
+  if (is_idle()) return;
+  leave_host();  // which the other may need
+  try {
+    wait_or_stop(*all.ended, lock, is_idle);
+  } catch (...) {
+    stop_async();  // it may be what the user had to wait for
+    throw;
   }
 }
 
@@ -305,7 +298,6 @@ void end_in_child() {
     if (flush->loan) flush->loan->lose();
   }
   std::erase_if(all.running, [](Flush* flush) { return flush != own_flush; });
-  all.waiting = 0;
 }
 
 }  // namespace
@@ -354,7 +346,7 @@ void Flush::end() {
   for (Node* node : walk.nodes) node->running = false;
   Flushes& all = flushes();
   std::erase(all.running, this);
-  if (all.waiting) all.ended->notify_all();
+  all.ended->notify_all();
 }
 
 void Flush::publish() {

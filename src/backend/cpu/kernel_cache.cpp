@@ -114,11 +114,7 @@ std::optional<KernelCache::Kernel> KernelCache::wait_for(const std::string& key)
     at = entries_.find(key);
     return at == entries_.end() || at->second.ready;
   };
-  while (!changed_->wait_for(lock, std::chrono::milliseconds(100), decided)) {
-    lock.unlock();
-    stop_if_asked();
-    lock.lock();
-  }
+  wait_or_stop(*changed_, lock, decided);
   if (at == entries_.end()) return std::nullopt;
   return use(*at);
 }
