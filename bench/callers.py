@@ -1,4 +1,4 @@
-"""Calls of one compiled function by several threads at once, each kept on its thread or shared.
+"""Several threads at once: calls of one compiled function, and evaluations beside a long one.
 
 `optimize_for="throughput"` leaves the pool alone: threads that call at once do not wait for each
 other, and none does a part of another's work.
@@ -7,6 +7,7 @@ other, and none does a part of another's work.
 from __future__ import annotations
 
 import os
+import statistics
 import threading
 import time
 from typing import Any
@@ -57,3 +58,38 @@ def cases(quick: bool) -> dict[str, tuple[int, float, float]]:
                 best[kind] = max(best[kind], calls_per_second(f, args, callers, 0.4))
         made[f"network of {layers} layers, {callers} calling"] = (callers, *best.values())
     return made
+
+
+def beside_a_long_one(quick: bool) -> tuple[float, float]:
+    """Median seconds of a small evaluation: while another thread is inside one of about 100 ms that
+    keeps to one core, and alone."""
+    threads = tn.num_threads()
+    tn.set_num_threads(1)  # the other core is free
+    long = tn.ones((64, 64) if quick else (1600, 1600))
+    small, running, stop = tn.ones(16), threading.Event(), threading.Event()
+
+    def compute() -> None:
+        while not stop.is_set():
+            product = long @ long
+            running.set()
+            tn.eval(product)
+            running.clear()
+
+    def one() -> float:
+        began = time.perf_counter()
+        (small + 1).sum().item()
+        return time.perf_counter() - began
+
+    alone = [one() for _ in range(2000)]
+    other = threading.Thread(target=compute)
+    other.start()
+    beside = []
+    end = time.perf_counter() + (0.05 if quick else 3.0)
+    while time.perf_counter() < end:
+        running.wait()
+        time.sleep(1e-3)  # well inside
+        beside.append(one())
+    stop.set()
+    other.join()
+    tn.set_num_threads(threads)
+    return statistics.median(beside), statistics.median(alone)

@@ -140,10 +140,13 @@ def convolutions(quick: bool) -> list[Row]:
 
 def calls(quick: bool) -> list[Row]:
     seconds = 0.02 if quick else 1.0
+    beside, alone = callers.beside_a_long_one(quick)
     return [
-        Row(call.name, measure.per_call(call.ours, seconds), measure.per_call(call.theirs, seconds),
-            "NumPy", most=call.most_seconds)
-        for call in rivals.calls()
+        *(Row(call.name, measure.per_call(call.ours, seconds),
+              measure.per_call(call.theirs, seconds), "NumPy", most=call.most_seconds)
+          for call in rivals.calls()),
+        Row("small evaluation beside one of 100 ms", beside, alone, "alone",
+            most=None if quick else 50e-6),
     ]
 
 
