@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <cstdlib>
 
-#include "backend/cpu/codegen.h"
+#include "backend/cpu/codegen/codegen.h"
 #include "compiler/compile.h"
 #include "compiler/evaluate.h"
 #include "every_operation.h"
@@ -26,7 +26,7 @@ static double process_nanoseconds(F&& f) {
 }
 
 static double nanoseconds_for(const loop::Kernel& kernel) {
-  cpu::KernelRequest request{&kernel};
+  KernelRequest request{&kernel};
   return process_nanoseconds([&] { cpu::compile_kernels({&request, 1}); });
 }
 

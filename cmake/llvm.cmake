@@ -1,5 +1,5 @@
-# LLVM, linked statically and hidden. Only src/backend/cpu includes it, so only those sources see
-# its headers.
+# LLVM, linked statically and hidden. Only src/backend/cpu/codegen includes it, so only those
+# sources see its headers.
 find_package(LLVM 19.1 REQUIRED CONFIG)
 set(TENON_LLVM_COMPONENTS core support analysis scalaropts instcombine transformutils codegen target
                           mc object x86codegen x86desc x86info)

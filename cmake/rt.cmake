@@ -8,7 +8,7 @@
 set(read "(set|tnx)_reader|input_file|program_read|kernel_parse|signature|signature_bytes")
 set(text "(graph|attrs|kernel|index|poly|values|plan)_text|element|element_texts|printing")
 string(APPEND text "|memory_report|linalg|verify")
-string(APPEND read "|kernel_bytes|kernel_code|object|program|targets|dim_program")
+string(APPEND read "|kernel_bytes|kernel_code|backend|object|program|targets|dim_program")
 set(plan "lower_fused|plan_builder|kernel_set|memory|placement|step_order|bundle|compile")
 set(size "graph|dim|poly|poly_divmod|poly_range|poly_rewrite|sizes|substitute|index|refine|attrs")
 string(APPEND plan "|interpreter_(lowering|analysis|index)|macro_functions|macro_pool")

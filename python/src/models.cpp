@@ -7,7 +7,6 @@
 
 #include "base/error.h"
 #include "core.h"
-#include "executable/targets.h"
 #include "frontend/traced.h"
 #include "ir/watch.h"
 #include "model/costs.h"
@@ -263,7 +262,7 @@ void bind_models(nb::module_& m) {
   // Whether some of the code that is made for these runs on this machine.
   m.def("_runs_here", [](const std::vector<std::string>& targets) {
     UserCall place;
-    return levels_of_targets(targets, "target_hardware").front() <= cpu_level();
+    return runs_here(targets_named(targets, "target_hardware").front());
   });
   // Whether they run only where they are asked for, by name.
   m.def("_pass_names", [] {

@@ -6,12 +6,12 @@
 #include <algorithm>
 #include <climits>
 
-#include "backend/cpu/codegen.h"
 #include "base/error.h"
 #include "core.h"
 #include "frontend/eval.h"
 #include "ir/graph.h"
 #include "ir/interned.h"
+#include "plan/backend.h"
 #include "runtime/memory.h"
 #include "runtime/threads.h"
 #include "trees.h"
@@ -82,7 +82,7 @@ void bind_runtime(nb::module_& m) {
   m.def("_set_lasting_count", &set_lasting_count,
         "How many of each live as long as the process; for tests, which want others.");
   m.def(
-      "_kernels_compiled", [] { return cpu::kernel_cache_stats().compiled; },
+      "_kernels_compiled", [] { return generator_of(host_target()).cache_stats().compiled; },
       "Kernels made machine code since the start of the process.");
   m.def("num_threads", &tn::num_threads, "Threads that take part in a computation.");
   m.def(

@@ -5,8 +5,8 @@
 #include <chrono>
 #include <cstdio>
 
-#include "backend/cpu/kernel_cache.h"
 #include "base/text.h"
+#include "plan/backend.h"
 
 namespace tn {
 
@@ -36,15 +36,16 @@ ProgressBar::~ProgressBar() {
 
 void ProgressBar::draw() {
   auto began = std::chrono::steady_clock::now();
-  auto made = [] {
-    cpu::KernelCacheStats stats = cpu::kernel_cache_stats();
+  const CodeGenerator& generator = generator_of(host_target());
+  auto made = [&] {
+    KernelCacheStats stats = generator.cache_stats();
     return stats.compiled + stats.from_disk;
   };
   int64_t before = made();
   std::unique_lock lock(mutex_);
   if (end_.wait_for(lock, 1s, [&] { return over_; })) return;
   do {
-    int64_t done = made() - before, all = done + cpu::KernelCache::shared().waiting();
+    int64_t done = made() - before, all = done + generator.waiting();
     int filled = all ? static_cast<int>(kWidth * done / all) : 0;
     std::chrono::duration<double> took = std::chrono::steady_clock::now() - began;
     write_error(format("{}compiling [{:-<{}}] {} of {} kernels, {:.0f} s", kClearLine,

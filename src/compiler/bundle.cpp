@@ -3,14 +3,13 @@
 #include <algorithm>
 #include <set>
 
-#include "runtime/native.h"
-
 namespace tn {
 namespace {
 
 class Bundler {
  public:
-  explicit Bundler(Plan& plan) : plan_(plan) {}
+  explicit Bundler(Plan& plan)
+      : plan_(plan), most_(static_cast<size_t>(costs_of(plan.target).most_bundled)) {}
 
   int run() {
     std::vector<Step> steps = std::move(plan_.steps);
@@ -30,10 +29,10 @@ class Bundler {
   }
 
  private:
-  /// A native kernel of one phase; one that has no code yet counts as such.
+  /// A compiled kernel of one phase; one that has no code yet counts as such.
   static bool is_simple(const Step& step) {
     auto* kernel = std::get_if<KernelStep>(&step.what);
-    return kernel && !kernel->program && !(kernel->code && kernel->code->finish);
+    return kernel && !kernel->program && !(kernel->code && !kernel->code->is_one_phase);
   }
   static bool is_written(const Step& step, size_t place) {
     return std::ranges::count(step.writes, static_cast<int32_t>(place)) > 0;
@@ -41,7 +40,7 @@ class Bundler {
 
   /// Whether `step` needs nothing of the open ones, and they nothing that it overwrites.
   bool can_join(const Step& step) const {
-    if (!is_simple(step) || open_.size() >= BundleStep::kMost) return false;
+    if (!is_simple(step) || open_.size() >= most_) return false;
     for (size_t i = 0; i < step.buffers.size(); ++i) {
       int32_t b = step.buffers[i];
       if (written_.count(b) || (is_written(step, i) && read_.count(b))) return false;
@@ -76,6 +75,7 @@ class Bundler {
   }
 
   Plan& plan_;
+  size_t most_;  // parts of a bundle
   std::vector<Step> open_;
   std::set<int32_t> written_, read_;
 };

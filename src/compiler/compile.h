@@ -4,7 +4,7 @@
 #include "ir/decision.h"
 #include "ir/graph.h"
 #include "plan/plan.h"
-#include "runtime/cpu_level.h"
+#include "plan/target.h"
 
 namespace tn {
 
@@ -27,9 +27,9 @@ struct CompileOptions {
   int64_t memory_limit = 0;
   std::vector<std::string> on = {};  // passes that run only where they are asked for, by name
   MemoryPlanning memory_planning = MemoryPlanning::usual;
-  bool one_thread = false;       // a run stays on the thread that calls it
-  bool checks_indices = false;   // ops that check are calls of the library, not parts of kernels
-  CpuLevel level = cpu_level();  // of machine code: this machine's, or a lower one
+  bool one_thread = false;      // a run stays on the thread that calls it
+  bool checks_indices = false;  // ops that check are calls of the library, not parts of kernels
+  Target target = host_target();
 
   MemoryPlanning planning() const {
     if (memory_planning != MemoryPlanning::usual) return memory_planning;
@@ -40,7 +40,7 @@ struct CompileOptions {
     return {.effort = effort,
             .memory_planning = memory_planning,
             .checks_indices = checks_indices,
-            .level = level};
+            .target = target};
   }
 };
 

@@ -121,7 +121,8 @@ class Fitter {
 
   double multiply_adds(const Graph& graph) const {
     double sum = 0;
-    for (const GraphOp& op : graph.ops) sum += work_of(graph, op, sizes_).multiply_adds;
+    for (const GraphOp& op : graph.ops)
+      sum += work_of(graph, op, sizes_, costs_of(set_.options.target)).multiply_adds;
     return sum;
   }
 

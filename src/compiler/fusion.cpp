@@ -47,10 +47,7 @@ int pointwise_nest_cost(const Graph& graph, const GraphOp& op) {
 
 namespace {
 
-constexpr int kRepeatCost = 12;            // scalar operations worth repeating, reading one tensor
-constexpr int kMostPlaces = 32;            // where one kernel computes an op: they double per level
-constexpr int kNestCost = 25;              // the same for reading at other coordinates, as `pad`
-constexpr int64_t kFewEvaluations = 4096;  // below which repeated work does not matter
+constexpr int kMostPlaces = 32;  // where one kernel computes an op: they double per level
 
 }  // namespace
 
@@ -58,6 +55,7 @@ Fuser::Fuser(const Graph& graph, const CompileOptions& options, std::span<const 
              Decisions* decisions, const std::vector<bool>& late)
     : graph_(graph),
       sizes_(sizes),
+      costs_(costs_of(options.target)),
       decisions_(decisions),
       late_(late),
       uses_(graph.types.size()),
@@ -298,7 +296,8 @@ bool Fuser::holds_operands(int i, int c) const {
 bool Fuser::can_inline(int i, const std::vector<int>& users) {
   const Cone& cone = cones_[static_cast<size_t>(i)];
   if (users.size() > 1) {
-    bool cheap = role_of(i) == Role::point && cone.leaves.size() <= 1 && cone.cost <= kRepeatCost;
+    bool cheap =
+        role_of(i) == Role::point && cone.leaves.size() <= 1 && cone.cost <= costs_.repeat_cost;
     if (!cheap || (cone.cost >= kMathCost && is_small_for(op_at(i).out, users))) return false;
   }
   return std::ranges::all_of(users, [&](int c) { return fits(i, c); });
@@ -325,8 +324,9 @@ bool Fuser::fits(int i, int c) {
     evaluations += likely(cluster(c).points) * (full ? likely(cluster(c).folded) : 1);
   }
   int64_t repeated = evaluations - likely(elements(op.out));
-  if (repeated <= kFewEvaluations) return true;
-  return cones_[static_cast<size_t>(i)].cost < (role_of(i) == Role::nest ? kNestCost : kMathCost);
+  if (repeated <= costs_.few_evaluations) return true;
+  return cones_[static_cast<size_t>(i)].cost <
+         (role_of(i) == Role::nest ? costs_.nest_cost : kMathCost);
 }
 
 bool Fuser::can_store(int i, int c) {

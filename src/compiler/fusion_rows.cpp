@@ -4,10 +4,6 @@
 
 namespace tn {
 
-static constexpr int64_t kLongestRow = 1 << 17;  // elements of a row that stay in the cache
-static constexpr int64_t kFewestRows = 16;       // below which rows do not keep threads busy
-static constexpr int64_t kSmallDomain = 1 << 15;
-
 void Fuser::place_fold(int i) {
   const GraphOp& op = op_at(i);
   Val v = op.out;
@@ -117,8 +113,8 @@ bool Fuser::split_into_rows(int i, Val by_row, int c) {
     decide(false, op, what, "the last axis is not reduced: rows would not be contiguous");
     return false;
   }
-  if (likely(folded) > kLongestRow ||
-      (likely(rows) < kFewestRows && likely(whole) > kSmallDomain)) {
+  if (likely(folded) > costs_.longest_row ||
+      (likely(rows) < costs_.fewest_rows && likely(whole) > costs_.small_domain)) {
     decide(false, op, what, format("{} rows of {} elements do not suit one pass", rows, folded));
     return false;
   }

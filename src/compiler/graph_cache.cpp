@@ -39,6 +39,10 @@ class Key {
     add(b.buffer.bytes());
     add(b.offset);
   }
+  void add(const Target& target) {
+    add(target.kind);
+    add(target.arch);
+  }
   void add(const std::string& text) {
     add(text.size());
     bytes += text;
@@ -64,7 +68,7 @@ std::string key_of(const Graph& graph, const CompileOptions& options) {
   // All fields by name: a new one does not compile until it is thought of. Sizes at hand steer and
   // decide nothing.
   const auto& [effort, runtime_scalars, constants, donated, sizes, off, memory_limit, on, planning,
-               one_thread, checks_indices, level] = options;
+               one_thread, checks_indices, target] = options;
   (void)sizes;
   key.add(effort);
   key.add(runtime_scalars);
@@ -76,7 +80,7 @@ std::string key_of(const Graph& graph, const CompileOptions& options) {
   key.add(planning);
   key.add(one_thread);
   key.add(checks_indices);
-  key.add(level);
+  key.add(target);
   return std::move(key.bytes);
 }
 

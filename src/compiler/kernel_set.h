@@ -4,9 +4,9 @@
 // follows from it. What makes sets is apart (compiler/set_maker.h).
 #include <map>
 
-#include "backend/kernel_code.h"
 #include "compiler/plan_builder.h"
 #include "ir/sizes.h"
+#include "plan/backend.h"
 #include "runtime/cpu_level.h"
 
 namespace tn {
@@ -22,12 +22,12 @@ enum class KernelUse : uint8_t {
 /// A kernel, and what a step that runs it takes.
 struct SharedKernel {
   std::shared_ptr<const loop::Kernel> kernel;
-  cpu::Form form = cpu::Form::whole;
+  KernelForm form = KernelForm::whole;
   std::vector<Val> values = {};       // by buffer of the kernel: whose memory it is
   std::vector<int32_t> scalars = {};  // as in Step
   KernelAccess access = {};
   bool compiled = false;
-  std::shared_ptr<const cpu::KernelCode> code = {};  // null: it is interpreted
+  std::shared_ptr<const KernelCode> code = {};  // null: it is interpreted
 };
 
 /// Ops that one kernel computes.

@@ -290,7 +290,7 @@ void FusedLowerer::bind_kernels() {
     auto* library = std::get_if<LibraryStep>(&step.what);
     KernelStep& call = library ? library->after : std::get<KernelStep>(step.what);
     if (kernel->code)
-      call.code = kernel->code->at(sizes_);
+      call.code = kernel->code->bind(sizes_);
     else
       call.program = loop::prepare(*kernel->kernel, sizes_);
   }

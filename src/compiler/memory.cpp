@@ -11,11 +11,6 @@
 namespace tn {
 namespace {
 
-// Results are written past the caches from kStreamed bytes on when nothing reads them soon, and
-// from kStreamedAlways on in any case: they would not stay in the caches. Soon means before that
-// many other bytes have been touched.
-constexpr int64_t kStreamed = int64_t{4} << 20, kStreamedAlways = int64_t{16} << 20;
-
 /// Trying orders of more steps than this takes too long.
 constexpr size_t kMostReordered = 8192;
 
@@ -169,7 +164,9 @@ bool lies_on_operand(const Plan& plan, const Step& step, int32_t result) {
 }
 
 /// A store over what was just loaded finds its line in the cache: nothing to save.
+/// Soon means before so many other bytes have been touched that a result would leave the caches.
 void choose_streaming(Plan& plan) {
+  const TargetCosts& costs = costs_of(plan.target);
   std::vector<int64_t> read_after(plan.bytes.size(),
                                   INT64_MAX);  // bytes touched before, from the end
   int64_t touched = 0;                         // by the steps behind
@@ -178,10 +175,10 @@ void choose_streaming(Plan& plan) {
     for (int32_t place : step.writes) {
       int32_t b = step.buffers[index(place)];
       int64_t bytes = bytes_of(plan, b), read = read_after[index(b - plan.first_own())];
-      if (bytes < kStreamed) continue;
+      if (bytes < costs.bypass_bytes) continue;
       large = true;
-      bool soon = read != INT64_MAX && touched - read < kStreamedAlways;
-      pays &= (bytes >= kStreamedAlways || !soon) && !lies_on_operand(plan, step, b);
+      bool soon = read != INT64_MAX && touched - read < costs.bypass_always_bytes;
+      pays &= (bytes >= costs.bypass_always_bytes || !soon) && !lies_on_operand(plan, step, b);
     }
     step.bypass_cache = large && pays;
     for (int32_t b : step.buffers)

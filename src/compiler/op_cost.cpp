@@ -115,28 +115,29 @@ int64_t summed(const Graph& graph, const GraphOp& op, const ops::TiledForm& form
 
 }  // namespace
 
-OpWork work_of(const Graph& graph, const GraphOp& op, std::span<const Binding> sizes) {
-  constexpr double kScalarsPerNs = 64, kMultiplyAddsPerNs = 100, kLibraryBytesPerNs = 1;
+OpWork work_of(const Graph& graph, const GraphOp& op, std::span<const Binding> sizes,
+               const TargetCosts& costs) {
   if (op.op->view || op.op == &scalar_leaf) return {};
   std::vector<TypeRef> in = graph.in_types(op);
   auto made = static_cast<double>(elements_at(graph.types[static_cast<size_t>(op.out)], sizes));
   if (const ops::TiledForm* form = ops::tiled_form(*op.op, in)) {
     double work = made * static_cast<double>(summed(graph, op, *form, sizes));
-    return {work / kMultiplyAddsPerNs, work};
+    return {work / costs.multiply_adds_per_ns, work};
   }
   if (has_loop_form(graph, op)) {
     bool folds = !op.op->is_elementwise();
     double points = folds ? static_cast<double>(elements_at(in[0], sizes)) : made;
-    return {points * (folds ? 1 : elementwise_cost(graph, op)) / kScalarsPerNs};
+    return {points * (folds ? 1 : elementwise_cost(graph, op)) / costs.scalars_per_ns};
   }
-  if (int cost = pointwise_nest_cost(graph, op); cost >= 0) return {made * cost / kScalarsPerNs};
+  if (int cost = pointwise_nest_cost(graph, op); cost >= 0)
+    return {made * cost / costs.scalars_per_ns};
   double bytes = 0;
   auto add = [&](TypeRef t) {
     bytes += static_cast<double>(elements_at(t, sizes) * size_of(t->dtype));
   };
   for (TypeRef t : in) add(t);
   for (TypeRef t : graph.out_types(op)) add(t);
-  return {bytes / kLibraryBytesPerNs};
+  return {bytes / costs.library_bytes_per_ns};
 }
 
 std::vector<Cone> find_cones(const Graph& graph, const std::vector<int>& producer,

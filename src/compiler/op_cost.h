@@ -2,6 +2,7 @@
 // What computing an op again costs, against reading its result.
 #include "ir/graph.h"
 #include "loop/kernel.h"
+#include "plan/target.h"
 
 namespace tn {
 
@@ -31,6 +32,7 @@ struct OpWork {
   double nanoseconds = 0;  // with operands in the caches
   double multiply_adds = 0;
 };
-OpWork work_of(const Graph& graph, const GraphOp& op, std::span<const Binding> sizes);
+OpWork work_of(const Graph& graph, const GraphOp& op, std::span<const Binding> sizes,
+               const TargetCosts& costs);
 
 }  // namespace tn

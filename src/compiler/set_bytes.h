@@ -2,9 +2,9 @@
 // Kernel sets as bytes: what files hold of a compiled graph.
 //
 // A plan section has the sets: the optimised graph (as text), what is fused, the guards, the
-// kernels in LoopIR and what each is for. It does not depend on the CPU. Machine code is apart, by
-// kernel, one section for each level; so are constants, by number: those of the traced graph first,
-// then those that passes computed, then right sides as products read them (packed).
+// kernels in LoopIR and what each is for. It does not depend on the target. Machine code is apart,
+// by kernel, one section for each target; so are constants, by number: those of the traced graph
+// first, then those that passes computed, then right sides as products read them (packed).
 #include "compiler/kernel_set.h"
 
 namespace tn {
@@ -24,7 +24,7 @@ struct SetConstant {
 
 struct SetBytes {
   std::string plan;
-  /// By level as asked, then by kernel, all sets together; "" where one has none.
+  /// By target as asked, then by kernel, all sets together; "" where one has none.
   std::vector<std::vector<std::string>> code;
   std::vector<SetConstant> constants;
   /// By number, over all constants: whether it is read as it lies. One that is not, and that some
@@ -33,9 +33,9 @@ struct SetBytes {
 };
 
 /// Of sets that have been planned for all sizes that matter: only kernels that some plan asked for
-/// are among them. `constants` are those of the traced graph. Code is made for each level.
+/// are among them. `constants` are those of the traced graph. Code is made for each target.
 SetBytes to_bytes(std::span<const KernelSet> sets, std::span<const Bound> constants,
-                  std::span<const CpuLevel> levels);
+                  std::span<const Target> targets);
 
 /// The inverse. `constants`: those of the traced graph, then those of SetBytes, in order; an absent
 /// one is an absent_constant(). Without code (an empty list, or "") kernels are interpreted. The

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "backend/cpu/codegen.h"
 #include "base/error.h"
 #include "compiler/evaluate.h"
 #include "compiler/fitting.h"
@@ -57,7 +56,7 @@ class Fused : public KernelSource {
   Fused(const Graph& graph, Fusion fusion, const CompileOptions& options)
       : fusion_(std::move(fusion)),
         numbers_(numbers_of(graph, options.runtime_scalars)),
-        target_{.level = options.level} {}
+        target_(options.target) {}
 
   std::shared_ptr<SharedKernel> build(const KernelSet& set, KernelUse use, int number) override {
     if (use == KernelUse::nest) return nest(set.graph, set.graph.ops[static_cast<size_t>(number)]);
@@ -69,7 +68,7 @@ class Fused : public KernelSource {
                                          : use == KernelUse::copy ? fused.copy(number)
                                                                   : fused.whole();
     if (!kernel) return nullptr;
-    cpu::Form form = use == KernelUse::tile ? cpu::Form::tile : cpu::Form::whole;
+    KernelForm form = use == KernelUse::tile ? KernelForm::tile : KernelForm::whole;
     return std::make_shared<SharedKernel>(SharedKernel{
         shared(std::move(*kernel)), form, std::move(fused.values), std::move(fused.scalars)});
   }
@@ -77,10 +76,10 @@ class Fused : public KernelSource {
   void compile(std::span<SharedKernel* const> kernels, std::span<const Binding> sizes,
                CompileCounts& counts, CompileReport* report) override {
     Stopwatch code(counts.code_ms, CompileStage::code);
-    std::vector<cpu::KernelRequest> requests;
+    std::vector<KernelRequest> requests;
     for (SharedKernel* k : kernels) requests.push_back({k->kernel.get(), k->form, sizes});
-    cpu::KernelCounts found;
-    auto compiled = cpu::compile_kernels(requests, target_, &found);
+    KernelCounts found;
+    auto compiled = generator_of(target_).compile(requests, target_, &found);
     counts.compiled += found.compiled;
     counts.from_memory += found.from_memory, counts.from_disk += found.from_disk;
     for (size_t i = 0; i < kernels.size(); ++i) {
@@ -100,19 +99,19 @@ class Fused : public KernelSource {
     return made;
   }
 
-  void tell(const SharedKernel& kernel, const cpu::KernelRequest& request,
-            CompileReport& report) const {
+  void tell(const SharedKernel& kernel, const KernelRequest& request, CompileReport& report) const {
     const std::string& name = kernel.kernel->name;
     if (kernel.code)
-      report.kernels += format("# {}\n{}\n", name, cpu::assembly_text(request, target_));
+      report.kernels +=
+          format("# {}\n{}\n", name, generator_of(target_).assembly(request, target_));
     else
       report.decisions.push_back({"code", false, format("machine code of {}", name),
-                                  cpu::why_interpreted(request, target_)});
+                                  generator_of(target_).why_interpreted(request, target_)});
   }
 
   Fusion fusion_;
   std::vector<Home> numbers_;  // by value
-  cpu::Target target_;
+  Target target_;
 };
 
 Graph run_passes_of(KernelSet& set, const Graph& graph, CompileReport* report) {
@@ -122,6 +121,7 @@ Graph run_passes_of(KernelSet& set, const Graph& graph, CompileReport* report) {
   context.runtime_scalars = set.options.runtime_scalars;
   context.decisions = report ? &report->decisions : nullptr;
   context.sizes = set.sizes;
+  context.target = set.options.target;
   context.on = set.options.on;
   int rounds = set.options.effort == Effort::e2 ? 3 : set.options.on.empty() ? 1 : 2;
   Graph optimized = run_passes(graph, context, pipeline(rounds), set.options.off);
@@ -215,8 +215,9 @@ std::unique_ptr<KernelSet> make_rewritten_set(const KernelSet& set, const Rewrit
   return out;
 }
 
-std::shared_ptr<const Plan> make_grouped_plan(const Graph& graph, const CompileOptions& options,
-                                              CompileReport* report) {
+std::shared_ptr<const Plan> make_grouped_plan(const Graph& graph,
+                                                     const CompileOptions& options,
+                                                     CompileReport* report) {
   check_names(options);
   Graph expanded = expand_composites(graph);
   if (report) report->optimized = to_text(expanded);

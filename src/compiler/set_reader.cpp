@@ -1,7 +1,6 @@
 // Kernel sets from bytes. The order of what is read is that of set_writer.cpp.
 #include <algorithm>
 
-#include "backend/kernel_bytes.h"
 #include "base/bytes.h"
 #include "compiler/set_bytes.h"
 #include "compiler/set_format.h"
@@ -24,13 +23,13 @@ class SetReader {
     in_(traced_);
     in_.list(kernels_, [&](ByteReader& r, Shared& k) {
       auto text = (r(k.form), r.read<std::string_view>());
-      must(k.form <= cpu::Form::tile, "a kernel has no form");
+      must(k.form <= KernelForm::tile, "a kernel has no form");
       k.kernel = std::make_shared<const loop::Kernel>(loop::parse_kernel(text));
     });
     must(code_.empty() || code_.size() == kernels_.size(), "code and kernels do not fit");
     for (size_t i = 0; i < code_.size(); ++i) {
       if (code_[i].empty()) continue;
-      kernels_[i].code = cpu::kernel_from_bytes(code_[i]);
+      kernels_[i].code = backend_of(options.target).code_from_bytes(code_[i]);
       must(kernels_[i].code != nullptr, "the code of a kernel cannot be loaded");
     }
     std::vector<KernelSet> sets = read_sets(options, 0);
@@ -40,9 +39,9 @@ class SetReader {
 
  private:
   struct Shared {
-    cpu::Form form = cpu::Form::whole;
+    KernelForm form = KernelForm::whole;
     std::shared_ptr<const loop::Kernel> kernel;
-    std::shared_ptr<const cpu::KernelCode> code;
+    std::shared_ptr<const KernelCode> code;
   };
 
   static void must(bool holds, std::string_view otherwise) { ByteReader::must(holds, otherwise); }
@@ -153,7 +152,7 @@ class SetReader {
       if (shared == -1) continue;
       must(is_below(shared, kernels_.size()), "a kernel does not exist");
       at = std::make_shared<SharedKernel>(read_kernel(set, kernels_[static_cast<size_t>(shared)]));
-      must((use == KernelUse::tile) == (at->form == cpu::Form::tile), "a kernel has another form");
+      must((use == KernelUse::tile) == (at->form == KernelForm::tile), "a kernel has another form");
     }
   }
 

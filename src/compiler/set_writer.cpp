@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <cstring>
 
-#include "backend/cpu/codegen.h"
 #include "base/bytes.h"
 #include "compiler/set_bytes.h"
 #include "compiler/set_format.h"
@@ -17,7 +16,7 @@ class SetWriter {
     out_.read.resize(traced_.size());
   }
 
-  SetBytes write(std::span<const KernelSet> sets, std::span<const CpuLevel> levels) {
+  SetBytes write(std::span<const KernelSet> sets, std::span<const Target> targets) {
     ByteWriter body;
     write_sets(body, sets);
     ByteWriter plan;
@@ -25,17 +24,17 @@ class SetWriter {
     plan(static_cast<int32_t>(traced_.size()));
     plan.list(kernels_, [](ByteWriter& w, const Unique& k) { w(k.form), w(k.text); });
     out_.plan = std::move(plan.bytes) + body.bytes;
-    std::vector<cpu::KernelRequest> requests;
+    std::vector<KernelRequest> requests;
     for (const Unique& k : kernels_) requests.push_back({k.kernel.get(), k.form, k.sizes});
-    for (CpuLevel level : levels)
-      out_.code.push_back(cpu::compile_to_bytes(requests, {.level = level}));
+    for (const Target& target : targets)
+      out_.code.push_back(generator_of(target).compile_to_bytes(requests, target));
     return std::move(out_);
   }
 
  private:
   /// Kernels that compute the same are one.
   struct Unique {
-    cpu::Form form;
+    KernelForm form;
     std::string text;
     std::shared_ptr<const loop::Kernel> kernel;
     std::vector<Binding> sizes;
@@ -185,8 +184,8 @@ class SetWriter {
 }  // namespace
 
 SetBytes to_bytes(std::span<const KernelSet> sets, std::span<const Bound> constants,
-                  std::span<const CpuLevel> levels) {
-  return SetWriter(constants).write(sets, levels);
+                  std::span<const Target> targets) {
+  return SetWriter(constants).write(sets, targets);
 }
 
 }  // namespace tn

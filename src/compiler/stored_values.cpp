@@ -9,12 +9,14 @@
 namespace tn {
 namespace {
 
-constexpr double kBytesPerNs = 10;  // to and from memory
-
 class Finder {
  public:
   Finder(const KernelSet& set, std::span<const Binding> sizes)
-      : set_(set), graph_(set.graph), sizes_(sizes), stored_(graph_.types.size(), -1) {}
+      : set_(set),
+        graph_(set.graph),
+        sizes_(sizes),
+        costs_(costs_of(set.options.target)),
+        stored_(graph_.types.size(), -1) {}
 
   StoredValues run() {
     for (int n : set_.order) add_item(n);
@@ -83,9 +85,9 @@ class Finder {
   void weigh(StoredValue& value) {
     int64_t moved = value.bytes;
     for (int from : value.from) moved += at(from).bytes;
-    value.cost = static_cast<double>(moved) / kBytesPerNs;
+    value.cost = static_cast<double>(moved) / costs_.memory_bytes_per_ns;
     for (int n : value.ops) {
-      value.cost += work_of(graph_, op(n), sizes_).nanoseconds;
+      value.cost += work_of(graph_, op(n), sizes_, costs_).nanoseconds;
       value.repeatable &= !has_effects(op(n)) && bodies_of(op(n)).empty();
     }
   }
@@ -126,6 +128,7 @@ class Finder {
   const KernelSet& set_;
   const Graph& graph_;
   std::span<const Binding> sizes_;
+  const TargetCosts& costs_;
   std::vector<int> stored_;  // by value: its number, or -1
   std::vector<int> seen_;    // by op: the stored value that it was last met for
   StoredValues found_;

@@ -52,7 +52,7 @@ Program::Program(Signature signature, Graph graph, std::vector<NamedConstant> co
     at_opt_->plan();
     std::ranges::move(at_opt_->sets(), std::back_inserter(sets_));
   }
-  target = name_of(options_.level);
+  target = name_of(options_.target);
 }
 
 Program::Program(Signature signature, Graph graph, std::vector<NamedConstant> constants,
@@ -112,11 +112,6 @@ Program::Kernels Program::kernels() const {
   Kernels all;
   count(sets_, all);
   return all;
-}
-
-std::string_view name_of(CpuLevel level) {
-  constexpr std::string_view kNames[] = {"x86-64-v2", "x86-64-v3", "x86-64-v4"};
-  return kNames[static_cast<size_t>(level)];
 }
 
 void Program::verify_weights() const {

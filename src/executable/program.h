@@ -8,7 +8,6 @@
 #include "base/at_fork.h"
 #include "compiler/compile.h"
 #include "executable/signature.h"
-#include "runtime/cpu_level.h"
 #include "runtime/tnx.h"
 
 namespace tn {
@@ -24,9 +23,6 @@ struct ProgramValue {
   TypeRef type;
   Bound value;
 };
-
-/// "x86-64-v4"
-std::string_view name_of(CpuLevel level);
 
 class Program {
  public:
@@ -61,8 +57,8 @@ class Program {
   /// The plan for these sizes.
   std::shared_ptr<const Plan> plan(std::span<const Binding> sizes) const;
 
-  /// Adds the sections of everything; `targets` are CPU levels.
-  void write(tnx::Writer& out, std::span<const CpuLevel> targets, bool debug) const;
+  /// Adds the sections of everything, with code for `targets`.
+  void write(tnx::Writer& out, std::span<const Target> targets, bool debug) const;
   struct ReadOptions {
     bool trust = false;
     /// Whether checksums are compared: true, of the whole file before anything is made of it;
@@ -70,7 +66,7 @@ class Program {
     /// their weights are first used, so that no result comes from weights that were not verified.
     std::optional<bool> verify = {};
   };
-  /// From a file: code of the best level that this machine has, if it is trusted; else from the
+  /// From a file: code of the best target that runs here, if it is trusted; else from the
   /// graph, by the compiler, if there is one (see compiler/set_maker.h); else the interpreter runs
   /// the kernels.
   static std::shared_ptr<const Program> read(std::shared_ptr<const tnx::File> file,
@@ -79,7 +75,7 @@ class Program {
   void verify_weights() const;
 
   std::string origin, target;                     // as in ExecutableStats
-  std::vector<CpuLevel> targets = {cpu_level()};  // that files hold code for, unless told otherwise
+  std::vector<Target> targets = {host_target()};  // that files hold code for, unless told otherwise
   std::vector<std::string> places;  // by op of the graph: in the user's source; or none
 
  private:

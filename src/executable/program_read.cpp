@@ -1,6 +1,7 @@
 // Programs from files.
 #include <algorithm>
 #include <map>
+#include <ranges>
 
 #include "base/error.h"
 #include "compiler/set_bytes.h"
@@ -149,17 +150,17 @@ class ProgramReader {
                         [&](ByteReader& in) { return read_constants(in, file_); });
     if (file_.has(Section::plan)) plan_ = file_.read(Section::plan);
     if (!has_set_format(plan_)) plan_.clear();  // another version wrote it: the graph is enough
-    std::optional<CpuLevel> level = best_level();
+    std::optional<Target> target = best_target();
     std::string why = plan_.empty()   ? "it has no kernels that this tenon knows"
                       : !is_trusted() ? "this user's machine did not write it, and trust was not "
                                         "given"
-                      : !level        ? format("it has no code for {}", name_of(cpu_level()))
+                      : !target       ? format("it has no code for {}", name_of(host_target()))
                                       : "";
     if (has_compiler && !why.empty()) return rebuilt(why);
     if (plan_.empty() || !is_trusted())
       fail(Hint{"load it with the whole library, or with TENON_RT_TRUST if you trust who wrote it"},
            "load: {}: {}, and the runtime has no compiler", file_.name(), why);
-    return loaded(level);
+    return loaded(target);
   }
 
  private:
@@ -180,14 +181,14 @@ class ProgramReader {
   }
 
   /// The best one that the file has code for and this machine can run.
-  std::optional<CpuLevel> best_level() const {
-    for (int level = static_cast<int>(cpu_level()); level >= 0; --level)
-      if (file_.has(Section::code, name_of(static_cast<CpuLevel>(level))))
-        return static_cast<CpuLevel>(level);
+  std::optional<Target> best_target() const {
+    for (const TargetName& known : backend_of(options_.target).names() | std::views::reverse)
+      if (!known.is_product && runs_here(known.target) && file_.has(Section::code, known.name))
+        return known.target;
     return {};
   }
 
-  /// By whoever loads it, or the seal; that has a digest of the code of each level.
+  /// By whoever loads it, or the seal; that has a digest of the code of each target.
   bool is_trusted() {
     if (trust_ || digests_) return true;
     if (!file_.has(Section::seal)) return false;
@@ -197,8 +198,8 @@ class ProgramReader {
       ByteWriter sealed;
       sealed(meta_), sealed(listed_), sealed(plan_);
       for (auto count = in.read<uint64_t>(); count > 0; --count) {
-        auto level = in.read<std::string>();
-        digests[level] = in.read<std::string>();
+        auto target = in.read<std::string>();
+        digests[target] = in.read<std::string>();
       }
       auto seal = in.read<std::string>();
       size_t listed = bytes.size() - seal.size() - sizeof(uint64_t);
@@ -208,10 +209,10 @@ class ProgramReader {
     });
   }
 
-  std::vector<std::string> code_of(CpuLevel level) {
-    std::string bytes = file_.read(Section::code, name_of(level));
-    if (!trust_ && (*digests_)[std::string(name_of(level))] != sha256(bytes))
-      fail("load: {}: section code {}: its seal does not fit", file_.name(), name_of(level));
+  std::vector<std::string> code_of(const Target& target) {
+    std::string bytes = file_.read(Section::code, name_of(target));
+    if (!trust_ && (*digests_)[std::string(name_of(target))] != sha256(bytes))
+      fail("load: {}: section code {}: its seal does not fit", file_.name(), name_of(target));
     return parsed(file_, "code", bytes,
                   [](ByteReader& in) { return in.read<std::vector<std::string>>(); });
   }
@@ -247,8 +248,8 @@ class ProgramReader {
                   [](ByteReader& in) { return in.read<std::vector<std::string>>(); });
   }
 
-  std::shared_ptr<Program> loaded(std::optional<CpuLevel> level) {
-    std::vector<KernelSet> made = sets(level ? code_of(*level) : std::vector<std::string>());
+  std::shared_ptr<Program> loaded(std::optional<Target> target) {
+    std::vector<KernelSet> made = sets(target ? code_of(*target) : std::vector<std::string>());
     // Without a compiler nothing reads it.
     Graph traced = has_compiler ? graph() : Graph();
     auto program = std::make_shared<Program>(std::move(signature_), std::move(traced),
@@ -256,7 +257,7 @@ class ProgramReader {
                                              std::move(made));
     program->origin = "loaded";
     program->places = places();
-    program->target = level ? name_of(*level) : "interpreter";
+    program->target = target ? name_of(*target) : "interpreter";
     return program;
   }
 

@@ -87,7 +87,7 @@ std::string write_constants(tnx::Writer& out, const std::vector<NamedConstant>& 
 
 }  // namespace
 
-void Program::write(tnx::Writer& out, std::span<const CpuLevel> targets, bool debug) const {
+void Program::write(tnx::Writer& out, std::span<const Target> targets, bool debug) const {
   verify_weights();  // new checksums must not cover damage
   SetBytes sets;
   ByteWriter codes, sealed;

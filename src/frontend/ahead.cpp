@@ -6,7 +6,6 @@
 
 #include "base/error.h"
 #include "compiler/memory_report.h"
-#include "executable/targets.h"
 #include "frontend/compiled.h"
 #include "frontend/eval.h"
 #include "frontend/plan_settings.h"
@@ -235,7 +234,7 @@ std::shared_ptr<const Program> program_of(const SizedFunction& f,
   auto program = std::make_shared<Program>(std::move(signature), std::move(graph),
                                            std::move(constants), std::move(options));
   program->origin = "compiled";
-  program->targets = levels_of_targets(settings.plan.targets, "target_hardware");
+  program->targets = targets_named(settings.plan.targets, "target_hardware");
   for (const GraphOp& op : program->graph().ops) program->places.push_back(to_text(op.loc));
   check_memory(*program, settings.memory_limit, effort_of(settings.optimization_level));
   return program;

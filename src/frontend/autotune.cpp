@@ -4,10 +4,9 @@
 #include <chrono>
 #include <optional>
 
-#include "backend/cpu/source_hash.h"
 #include "base/debug_log.h"
 #include "compiler/graph_cache.h"
-#include "runtime/cpu_level.h"
+#include "plan/backend.h"
 #include "runtime/disk_cache.h"
 #include "runtime/own_thread.h"
 #include "runtime/threads.h"
@@ -27,9 +26,9 @@ using Switches = std::vector<std::string>;
 
 /// All that the choice depends on: numbers given at every run do not count.
 std::string key_of(Graph graph, const CompileOptions& options, std::span<const Binding> sizes) {
-  std::string key = format("autotune {} level {} threads {} effort {} off {}\n", cpu::source_hash(),
-                           static_cast<int>(cpu_level()), num_threads(),
-                           static_cast<int>(options.effort), join(options.off, ","));
+  std::string key = format("autotune {} target {} threads {} effort {} off {}\n",
+                           generator_of(options.target).version(), name_of(options.target),
+                           num_threads(), static_cast<int>(options.effort), join(options.off, ","));
   for (const Binding& b : sizes) key += format("{}={}\n", to_text(b.symbol), b.value);
   int open = options.runtime_scalars;
   for (GraphOp& op : graph.ops)

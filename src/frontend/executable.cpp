@@ -7,7 +7,6 @@
 #include "backend/source/python_source.h"
 #include "base/error.h"
 #include "compiler/memory_report.h"
-#include "executable/targets.h"
 #include "frontend/ahead.h"
 #include "frontend/bad_values.h"
 #include "frontend/eval.h"
@@ -263,9 +262,8 @@ Executable compile_ahead(Function f, std::vector<InputInfo> inputs, AheadSetting
 void Executable::save(const std::string& path, const SaveSettings& settings) const {
   HostUnlocked unlocked;
   tnx::Writer out;
-  std::vector<CpuLevel> targets = settings.targets.empty()
-                                      ? state_->program->targets
-                                      : levels_of_targets(settings.targets, "save");
+  std::vector<Target> targets =
+      settings.targets.empty() ? state_->program->targets : targets_named(settings.targets, "save");
   state_->program->write(out, targets, settings.debug);
   out.save(path);
 }

@@ -2,9 +2,10 @@
 
 #include <algorithm>
 
-#include "backend/cpu/codegen.h"
 #include "frontend/op_events.h"
 #include "ir/rewrite.h"
+#include "loop/kernel.h"
+#include "plan/backend.h"
 #include "runtime/threads.h"
 
 namespace tn {
@@ -67,9 +68,10 @@ class Explainer {
   void add_code() {
     parallel_for(static_cast<int64_t>(coded_.size()), [&](int64_t k) {
       auto [number, step] = coded_[static_cast<size_t>(k)];
-      cpu::Form form = step->library() ? cpu::Form::tile : cpu::Form::whole;
+      KernelForm form = step->library() ? KernelForm::tile : KernelForm::whole;
       out_.steps[number].assembly =
-          cpu::assembly_text({step->kernel()->kernel.get(), form, options_.sizes});
+          generator_of(options_.target)
+              .assembly({step->kernel()->kernel.get(), form, options_.sizes}, options_.target);
     });
   }
 

@@ -4,8 +4,6 @@
 
 #include "base/error.h"
 #include "compiler/memory_report.h"
-#include "executable/program.h"
-#include "executable/targets.h"
 #include "frontend/compiled.h"
 
 namespace tn {
@@ -29,10 +27,9 @@ bool is_for_throughput(std::string_view purpose) {
 }
 
 /// The best of the targets that runs on this machine, or this machine's own.
-CpuLevel level_here(const std::vector<CpuLevel>& targets) {
-  auto runs = [](CpuLevel level) { return level <= cpu_level(); };
-  auto at = std::ranges::find_if(targets.rbegin(), targets.rend(), runs);
-  return at == targets.rend() ? cpu_level() : *at;
+Target target_here(const std::vector<Target>& targets) {
+  auto at = std::ranges::find_if(targets.rbegin(), targets.rend(), runs_here);
+  return at == targets.rend() ? host_target() : *at;
 }
 
 }  // namespace
@@ -43,15 +40,15 @@ CompileOptions options_of(int optimization_level, const PlanSettings& settings) 
           .on = settings.on,
           .memory_planning = planning_of(settings.memory_planning),
           .one_thread = is_for_throughput(settings.optimize_for),
-          .level = level_here(levels_of_targets(settings.targets, "target_hardware"))};
+          .target = target_here(targets_named(settings.targets, "target_hardware"))};
 }
 
 void check_runs_here(const PlanSettings& settings) {
-  std::vector<CpuLevel> levels = levels_of_targets(settings.targets, "target_hardware");
-  if (levels.empty() || levels.front() <= cpu_level()) return;
+  std::vector<Target> targets = targets_named(settings.targets, "target_hardware");
+  if (targets.empty() || runs_here(targets.front())) return;
   fail(Hint{"compile it ahead, with args=[...], and save it: files hold code for any machine"},
        "target_hardware: code for {} does not run here: this machine has {}",
-       name_of(levels.front()), name_of(cpu_level()));
+       name_of(targets.front()), name_of(host_target()));
 }
 
 }  // namespace tn

@@ -445,7 +445,7 @@ void Layout::copy(const GraphOp& op) {
 }  // namespace
 
 Graph put_channels_last(const Graph& graph, PassContext& context) {
-  return Layout(graph, context).run();
+  return costs_of(context.target).channels_last ? Layout(graph, context).run() : graph;
 }
 
 }  // namespace tn

@@ -6,6 +6,7 @@
 #include "base/function_ref.h"
 #include "ir/decision.h"
 #include "ir/graph.h"
+#include "plan/target.h"
 #include "runtime/buffer.h"
 
 namespace tn {
@@ -20,6 +21,7 @@ struct PassContext {
   Decisions* decisions = nullptr;  // null: nobody asks
   /// The first constants of the graph, given at every run: `run_passes` hides their values.
   int runtime_scalars = 0;
+  Target target = host_target();
   std::span<const std::string> off = {};  // what is switched off, by name
   std::span<const std::string> on = {};   // what is asked for, by name
   std::span<const Binding> sizes = {};    // of the symbols: where only the cost depends on them

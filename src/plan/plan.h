@@ -1,7 +1,7 @@
 #pragma once
 // Plan: what runs. A list of steps over a table of buffers; everything else was decided when it was
-// made. Steps are data: launchers (backend/launcher.cpp) run them, and printers, reports and the
-// bundler read what they are.
+// made. Steps are data: launchers (backend/cpu/launcher.cpp) run them, and printers, reports and
+// the bundler read what they are.
 #include <memory>
 #include <span>
 #include <string>
@@ -10,12 +10,12 @@
 
 #include "ir/place.h"
 #include "ir/view.h"
+#include "plan/target.h"
 #include "runtime/buffer.h"
 
 namespace tn {
 
 struct Attrs;
-struct NativeKernel;
 struct OpDef;
 struct Plan;
 struct Step;
@@ -27,11 +27,18 @@ namespace ops {
 struct TiledForm;
 }
 
+/// The code of a kernel at some sizes. A launcher knows what its own backend made of it.
+struct BoundKernel {
+  bool is_one_phase = true;  // it may be a part of a bundle
+ protected:
+  ~BoundKernel() = default;
+};
+
 /// A loop nest, and what runs it: machine code or a program for the interpreter. A plan whose
 /// memory is only being estimated has neither.
 struct KernelStep {
   std::shared_ptr<const loop::Kernel> kernel = {};
-  std::shared_ptr<const NativeKernel> code = {};
+  std::shared_ptr<const BoundKernel> code = {};
   std::shared_ptr<const loop::Program> program = {};
 };
 
@@ -147,6 +154,7 @@ struct Plan {
   std::vector<Output> outputs;
   std::vector<int64_t> donated;  // by input: the bytes that results may take over; 0: none
   bool one_thread = false;       // a run stays on the thread that calls it
+  Target target = {};
 
   // Filled by plan_memory (compiler/memory.h).
   struct Block {

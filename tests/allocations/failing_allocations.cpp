@@ -22,7 +22,7 @@
 #include <random>
 #include <vector>
 
-#include "backend/cpu/codegen.h"
+#include "backend/cpu/codegen/codegen.h"
 #include "compiler/graph_cache.h"
 #include "frontend/eval.h"
 #include "runtime/memory.h"

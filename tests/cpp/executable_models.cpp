@@ -116,9 +116,9 @@ std::string without(const std::string& bytes,
   return out.bytes();
 }
 
-std::string saved(const Executable& exe, std::span<const CpuLevel> levels) {
+std::string saved(const Executable& exe, std::span<const Target> targets) {
   tnx::Writer out;
-  exe.state()->program->write(out, levels, true);
+  exe.state()->program->write(out, targets, true);
   return out.bytes();
 }
 

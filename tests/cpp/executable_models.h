@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/cpu_level.h"
+#include "plan/target.h"
 #include "runtime/tnx.h"
 #include "tenon/tenon.h"
 
@@ -36,7 +36,7 @@ Tensors arguments(const Model& model, double way);
 std::string without(const std::string& file,
                     const std::function<bool(const tnx::SectionInfo&)>& drop);
 /// The bytes of its file, and an executable of such bytes.
-std::string saved(const Executable& exe, std::span<const CpuLevel> levels);
+std::string saved(const Executable& exe, std::span<const Target> targets);
 Executable loaded(const std::string& file, bool trust = false);
 
 /// Fails the test when shapes or bits differ.

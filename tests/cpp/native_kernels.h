@@ -2,15 +2,15 @@
 // Kernels run by the interpreter and by generated code, on the same random elements.
 #include <doctest/doctest.h>
 
-#include "backend/cpu/codegen.h"
+#include "backend/cpu/codegen/codegen.h"
 #include "loop/interpreter.h"
 #include "random_kernel.h"
 
 namespace tn {
 
 /// Every target this machine can run, by level and vector width.
-inline std::vector<cpu::Target> native_targets() {
-  std::vector<cpu::Target> targets{{CpuLevel::v2, 128}};
+inline std::vector<cpu::CodeTarget> native_targets() {
+  std::vector<cpu::CodeTarget> targets{{CpuLevel::v2, 128}};
   if (best_cpu_level() >= CpuLevel::v3)
     targets.insert(targets.end(), {{CpuLevel::v3, 128}, {CpuLevel::v3, 256}});
   if (best_cpu_level() >= CpuLevel::v4) targets.push_back({CpuLevel::v4, 512});
@@ -18,12 +18,12 @@ inline std::vector<cpu::Target> native_targets() {
 }
 
 /// What the interpreter and the code make of the same random elements, compared.
-inline void compare(const loop::Kernel& kernel, const cpu::KernelCode& code,
+inline void compare(const loop::Kernel& kernel, const KernelCode& code,
                     std::span<const Binding> sizes, uint32_t seed,
                     const std::vector<Scalar>& arguments = {}, int64_t below = 0) {
   loop::RandomBuffers expected(kernel, seed, below, sizes), got(kernel, seed, below, sizes);
   loop::run(*loop::prepare(kernel, sizes), expected.pointers.data(), arguments.data());
-  run(*code.at(sizes), got.pointers.data(), arguments.data(), true);
+  run(cpu::native_of(*code.bind(sizes)), got.pointers.data(), arguments.data(), true);
   std::string difference = loop::first_difference(kernel, expected, got);
   if (difference == "") return;
   std::string at;
@@ -34,10 +34,10 @@ inline void compare(const loop::Kernel& kernel, const cpu::KernelCode& code,
 }
 
 /// Whether there is native code; its results are compared with the interpreter's.
-inline bool agrees(const loop::Kernel& kernel, const cpu::Target& target, uint32_t seed = 1,
+inline bool agrees(const loop::Kernel& kernel, const cpu::CodeTarget& target, uint32_t seed = 1,
                    const std::vector<Scalar>& arguments = {}, int64_t below = 0) {
-  cpu::KernelRequest request{&kernel};
-  std::shared_ptr<const cpu::KernelCode> code = cpu::compile_kernels({&request, 1}, target)[0];
+  KernelRequest request{&kernel};
+  std::shared_ptr<const KernelCode> code = cpu::compile_kernels({&request, 1}, target)[0];
   if (!code) return false;
   CAPTURE(static_cast<int>(target.level));
   CAPTURE(target.vector_bits);

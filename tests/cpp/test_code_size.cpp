@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "backend/cpu/codegen.h"
+#include "backend/cpu/codegen/codegen.h"
 #include "compiler/compile.h"
 #include "every_operation.h"
 #include "fuzz_graph.h"

@@ -20,7 +20,7 @@ std::string with_size(std::string text, std::string_view name, int64_t n) {
 
 /// One code for all sizes, whatever size it was made for.
 void check_symbolic(const std::string& text, std::vector<int64_t> sizes,
-                    const cpu::Target& target) {
+                    const cpu::CodeTarget& target) {
   Kernel kernel = parse_kernel(text);
   sizes.insert(sizes.end(), {3, 7, 100});
   if (*std::max_element(sizes.begin(), sizes.end()) > 5000)
@@ -30,8 +30,8 @@ void check_symbolic(const std::string& text, std::vector<int64_t> sizes,
     CAPTURE(likely);
     cpu::clear_kernel_cache();
     Binding guess{symbol, likely};
-    cpu::KernelRequest request{&kernel, cpu::Form::whole, {&guess, 1}};
-    cpu::KernelCounts counts;
+    KernelRequest request{&kernel, KernelForm::whole, {&guess, 1}};
+    KernelCounts counts;
     auto code = cpu::compile_kernels({&request, 1}, target, &counts)[0];
     CHECK(counts.compiled == (code ? 1 : 0));
     CHECK((code || target.level == CpuLevel::v2));
@@ -45,7 +45,7 @@ void check_symbolic(const std::string& text, std::vector<int64_t> sizes,
 
 /// On every target, at every size of N.
 void check(const std::string& text, std::initializer_list<int64_t> sizes) {
-  for (const cpu::Target& target : native_targets()) {
+  for (const cpu::CodeTarget& target : native_targets()) {
     CAPTURE(static_cast<int>(target.level));
     CAPTURE(target.vector_bits);
     for (int64_t n : sizes) {
@@ -168,10 +168,10 @@ TEST_CASE("native: long rows are cut, and their chunks reduced as rows are") {
         for (int64_t likely : {100, 100000}) {  // in one phase, and in two
           cpu::clear_kernel_cache();
           Binding guess{symbol, likely}, size{symbol, extent};
-          cpu::KernelRequest request{&kernel, cpu::Form::whole, {&guess, 1}};
+          KernelRequest request{&kernel, KernelForm::whole, {&guess, 1}};
           auto code = cpu::compile_kernels({&request, 1})[0];
           REQUIRE(code);
-          CHECK((code->numbers().partial_bytes > 0) == (likely == 100000 && rows < 16));
+          CHECK(code->bind({&size, 1})->is_one_phase == !(likely == 100000 && rows < 16));
           compare(kernel, *code, {&size, 1}, 7);
         }
       }
@@ -201,8 +201,8 @@ TEST_CASE("native: scans, gathers and scatters in order") {
         S x = b.load(in, t.add(t.scale(b.axis(p), inner), b.axis(q)));
         b.store(out, t.add(t.scale(row, inner), b.axis(q)), x, kNone, combine);
         Kernel kernel = b.finish();
-        cpu::KernelRequest request{&kernel};
-        for (const cpu::Target& target : native_targets()) {
+        KernelRequest request{&kernel};
+        for (const cpu::CodeTarget& target : native_targets()) {
           auto code = cpu::compile_kernels({&request, 1}, target)[0];
           REQUIRE(code);
           compare(kernel, *code, {&rows, 1}, 3, {}, 7);
@@ -218,7 +218,7 @@ TEST_CASE("native: arguments take the type of their value") {
     whole = b.argument(b.add_argument(), DType::i32);
   b.store(out, b.axis(axis), b.load(in, b.axis(axis)) * factor + sc::cast(whole, DType::f32));
   Kernel kernel = b.finish();
-  for (const cpu::Target& target : native_targets()) CHECK(agrees(kernel, target, 3, {0.3, 7}));
+  for (const cpu::CodeTarget& target : native_targets()) CHECK(agrees(kernel, target, 3, {0.3, 7}));
 }
 
 TEST_CASE("native: a tile kernel covers its ranges alone") {
@@ -235,8 +235,8 @@ TEST_CASE("native: a tile kernel covers its ranges alone") {
       store z[{1}*p0 + {2}*p1 + p2] = v2
     }})",
                                         axes, batch, row));
-    for (const cpu::Target& target : native_targets()) {
-      cpu::KernelRequest request{&kernel, cpu::Form::tile};
+    for (const cpu::CodeTarget& target : native_targets()) {
+      KernelRequest request{&kernel, KernelForm::tile};
       auto native = cpu::compile_kernels({&request, 1}, target)[0];
       REQUIRE(native);
       RandomBuffers got(kernel, 1), expected(kernel, 1);
@@ -245,7 +245,7 @@ TEST_CASE("native: a tile kernel covers its ranges alone") {
       auto* z = static_cast<float*>(expected.pointers[2]);
       for (int r = 1; r < 3; ++r)
         for (int c = 5; c < 66; ++c) z[210 + 70 * r + c] = x[210 + 70 * r + c] + bias[c];
-      run_tile(*native->at(sizes), got.pointers.data(), nullptr, {1, 1, 3, 5, 66});
+      run_tile(cpu::native_of(*native->bind(sizes)), got.pointers.data(), nullptr, {1, 1, 3, 5, 66});
       CHECK(first_difference(kernel, expected, got) == "");
     }
   }
@@ -259,10 +259,10 @@ TEST_CASE("native: equal kernels are compiled once, whatever their names") {
         name);
   };
   Kernel a = parse_kernel(text("first")), b = parse_kernel(text("second"));
-  cpu::KernelCacheStats before = cpu::kernel_cache_stats();
-  cpu::KernelRequest requests[] = {{&a}, {&b}, {&a}};
+  KernelCacheStats before = cpu::kernel_cache_stats();
+  KernelRequest requests[] = {{&a}, {&b}, {&a}};
   auto kernels = cpu::compile_kernels(requests);
-  cpu::KernelCacheStats after = cpu::kernel_cache_stats();
+  KernelCacheStats after = cpu::kernel_cache_stats();
   CHECK(kernels[0] == kernels[1]);
   CHECK(kernels[0] == kernels[2]);
   CHECK(after.compiled - before.compiled == 1);
@@ -277,7 +277,7 @@ TEST_CASE("native: a kernel for the interpreter says why") {
         format("kernel f(x: f32[N]) -> (z: f32[N]) {{\n axes p0:N par\n v0 = load x[p0] : f32\n "
                "v1 = {} : f32\n store z[p0] = v1\n}}",
                step));
-    cpu::KernelRequest request{&kernel};
+    KernelRequest request{&kernel};
     std::string reason = cpu::why_interpreted(request);
     CHECK((cpu::compile_kernels({&request, 1})[0] == nullptr) == (reason != ""));
     return reason;
@@ -291,9 +291,9 @@ TEST_CASE("native: without symbols every call runs the same object") {
   Kernel fixed = parse_kernel(
       "kernel f(x: f32[8]) -> (z: f32[8]) {\n axes p0:8 par\n v0 = load x[p0] : f32\n "
       "store z[p0] = v0\n}");
-  cpu::KernelRequest request{&fixed};
+  KernelRequest request{&fixed};
   auto code = cpu::compile_kernels({&request, 1})[0];
-  CHECK(code->at() == code->at());
+  CHECK(code->bind() == code->bind());
 }
 
 TEST_CASE("native: axes side by side in one sweep, of any number") {

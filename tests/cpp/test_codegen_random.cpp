@@ -13,12 +13,12 @@ TEST_CASE("native: random kernels") {
   int runs = 150, native = 0, wanted_native = 0;
   if (const char* wanted = std::getenv("TENON_TEST_RUNS")) runs = std::atoi(wanted);
   int threads = num_threads();
-  std::vector<cpu::Target> targets = native_targets();
+  std::vector<cpu::CodeTarget> targets = native_targets();
   for (int seed = 0; seed < runs; ++seed) {
     CAPTURE(seed);
     Kernel kernel = random_kernel(static_cast<uint32_t>(seed) + 9000);
     set_num_threads(1 + seed % 2);
-    const cpu::Target& target = targets[static_cast<size_t>(seed) % targets.size()];
+    const cpu::CodeTarget& target = targets[static_cast<size_t>(seed) % targets.size()];
     native += agrees(kernel, target, static_cast<uint32_t>(seed));
     ++wanted_native;
   }
@@ -30,7 +30,7 @@ TEST_CASE("native: random kernels over symbols, one code for all sizes") {
   static constexpr int64_t kSizes[] = {1, 2, 3, 7, 15, 16, 17, 64, 100, 257};
   int runs = 100, native = 0;
   if (const char* wanted = std::getenv("TENON_TEST_RUNS")) runs = std::atoi(wanted);
-  std::vector<cpu::Target> targets = native_targets();
+  std::vector<cpu::CodeTarget> targets = native_targets();
   std::vector<Dim> symbols{Dim::symbol("s0"), Dim::symbol("s1")};
   for (int seed = 0; seed < runs; ++seed) {
     CAPTURE(seed);
@@ -38,8 +38,8 @@ TEST_CASE("native: random kernels over symbols, one code for all sizes") {
     auto size = [&] { return kSizes[random() % std::size(kSizes)]; };
     Kernel kernel = random_kernel(static_cast<uint32_t>(seed) + 70000, symbols);
     Binding likely[] = {{symbols[0], size()}, {symbols[1], size()}};
-    cpu::KernelRequest request{&kernel, cpu::Form::whole, likely};
-    const cpu::Target& target = targets[static_cast<size_t>(seed) % targets.size()];
+    KernelRequest request{&kernel, KernelForm::whole, likely};
+    const cpu::CodeTarget& target = targets[static_cast<size_t>(seed) % targets.size()];
     auto code = cpu::compile_kernels({&request, 1}, target)[0];
     if (!code) continue;
     ++native;
@@ -55,7 +55,7 @@ TEST_CASE("native: random kernels over symbols, one code for all sizes") {
 
 TEST_CASE("native: every operation of every type") {
   std::vector<OperationKernel> all = every_operation(333);
-  for (const cpu::Target& target : native_targets())
+  for (const cpu::CodeTarget& target : native_targets())
     for (const OperationKernel& o : all) {
       bool math = facts(o.op).math;
       bool angle = o.op == Op::sin || o.op == Op::cos || o.op == Op::tan;
@@ -70,7 +70,7 @@ TEST_CASE("native: every operation of every type") {
 
 TEST_CASE("native: every cast") {
   std::vector<OperationKernel> all = every_cast(700);
-  for (const cpu::Target& target : native_targets())
+  for (const cpu::CodeTarget& target : native_targets())
     for (const OperationKernel& o : all) {
       INFO(to_text(o.kernel));
       CHECK(agrees(o.kernel, target, 5, {}, o.type == DType::b1 ? 2 : 0));

@@ -35,33 +35,33 @@ static const Model& model_of(std::string_view name) {
   return *std::ranges::find(all, name, &Model::name);
 }
 
-TEST_CASE("a file has code for several levels, and the best that fits runs") {
-  std::vector<CpuLevel> levels;
-  for (CpuLevel l : {CpuLevel::v2, CpuLevel::v3, CpuLevel::v4})
-    if (l <= cpu_level()) levels.push_back(l);
+TEST_CASE("a file has code for several targets, and the best that fits runs") {
+  std::vector<Target> targets;
+  for (std::string_view name : {"x86-64-v2", "x86-64-v3", "x86-64-v4"})
+    if (Target t = target_named(name, "test"); runs_here(t)) targets.push_back(t);
   const Model& model = model_of("mlp");
-  std::string file = saved(model.compiled(), levels);
+  std::string file = saved(model.compiled(), targets);
   Tensors args = arguments(model, 0.5), want = model.f(args);
-  while (!levels.empty()) {
+  while (!targets.empty()) {
     Executable exe = loaded(file);
-    CHECK(exe.stats().target == name_of(levels.back()));
+    CHECK(exe.stats().target == name_of(targets.back()));
     CHECK(exe.stats().origin == "loaded");
     check_same(exe(args), want);
     CHECK(exe.stats().kernels_compiled == 0);
-    std::string_view best = name_of(levels.back());
+    std::string_view best = name_of(targets.back());
     file =
         without(file, [&](const auto& s) { return s.kind == tnx::Kind::code && s.name == best; });
-    levels.pop_back();
+    targets.pop_back();
   }
   Executable exe = loaded(file);
-  CHECK(exe.stats().origin == "rebuilt: it has no code for " + std::string(name_of(cpu_level())));
+  CHECK(exe.stats().origin == "rebuilt: it has no code for " + std::string(name_of(host_target())));
   check_same(exe(args), want);
 }
 
 TEST_CASE("code runs if this user's machine wrote it, or on trust") {
   const Model& model = model_of("mlp");
-  CpuLevel level = cpu_level();
-  std::string file = saved(model.compiled(), {&level, 1});
+  Target target = host_target();
+  std::string file = saved(model.compiled(), {&target, 1});
   std::string strange = without(file, [](const auto& s) { return s.kind == tnx::Kind::seal; });
   CHECK(loaded(file).stats().origin == "loaded");
   CHECK(loaded(strange, true).stats().origin == "loaded");
@@ -69,19 +69,19 @@ TEST_CASE("code runs if this user's machine wrote it, or on trust") {
   CHECK(rebuilt.stats().origin ==
         "rebuilt: this user's machine did not write it, and trust was not given");
   // What was loaded or rebuilt is saved as it was.
-  CHECK(saved(loaded(file), {&level, 1}) == file);
-  CHECK(saved(rebuilt, {&level, 1}) == file);
+  CHECK(saved(loaded(file), {&target, 1}) == file);
+  CHECK(saved(rebuilt, {&target, 1}) == file);
 }
 
 TEST_CASE("the same function gives the same bytes, whatever was called between") {
   for (const Model& model : models()) {
     CAPTURE(model.name);
-    CpuLevel level = cpu_level();
+    Target target = host_target();
     Executable one = model.compiled();
-    std::string file = saved(one, {&level, 1});
+    std::string file = saved(one, {&target, 1});
     for (double way : {0.9, 0.2, 0.4}) one(arguments(model, way));
-    CHECK(saved(one, {&level, 1}) == file);
-    CHECK(saved(model.compiled(), {&level, 1}) == file);
+    CHECK(saved(one, {&target, 1}) == file);
+    CHECK(saved(model.compiled(), {&target, 1}) == file);
   }
 }
 
@@ -95,8 +95,8 @@ TEST_CASE("effects, draws, derivatives and nested functions are saved") {
     return Tensors{slope, random::uniform({3}), checkpoint(square)(x)[0]};
   };
   Executable made = compile_ahead(f, {{.shape = {{1, 4, 8}}, .name = "x"}});
-  CpuLevel level = cpu_level();
-  Executable again = loaded(saved(made, {&level, 1}));
+  Target target = host_target();
+  Executable again = loaded(saved(made, {&target, 1}));
   std::vector<std::string> lines;
   set_print_sink([&](std::string_view line) { lines.emplace_back(line); });
   Tensors args{full({5}, 2.f)};
@@ -115,8 +115,8 @@ TEST_CASE("constants may be empty") {
         return Tensors{none, concat({x[0], none})};
       },
       {{.shape = {{1, 2, 3}, 3}}});
-  CpuLevel level = cpu_level();
-  check_same(loaded(saved(made, {&level, 1}))({ramp({2, 3})}), {none, ramp({2, 3})});
+  Target target = host_target();
+  check_same(loaded(saved(made, {&target, 1}))({ramp({2, 3})}), {none, ramp({2, 3})});
 }
 
 TEST_CASE("sizes at opt have kernels of their own where that gains") {
@@ -124,8 +124,8 @@ TEST_CASE("sizes at opt have kernels of their own where that gains") {
     return Tensors{softmax(x[0], Axes(-1)), permute_dims(x[0], Perm{1, 0}) + 1};
   };
   Executable open = compile_ahead(f, {{.shape = {{1, 20, 40}, {1, 100, 200}}, .name = "x"}});
-  CpuLevel level = cpu_level();
-  std::string file = saved(open, {&level, 1});
+  Target target = host_target();
+  std::string file = saved(open, {&target, 1});
   Executable again = loaded(file, true);
   for (int64_t rows : {19, 20, 21})
     for (int64_t columns : {99, 100, 101}) {
@@ -134,7 +134,7 @@ TEST_CASE("sizes at opt have kernels of their own where that gains") {
       check_same(again(args), want);
     }
   CHECK(again.stats().kernels_compiled == 0);
-  CHECK(saved(again, {&level, 1}) == file);
+  CHECK(saved(again, {&target, 1}) == file);
   Executable batch =
       compile_ahead([](const Tensors& x) { return Tensors{softmax(x[0], Axes(-1))}; },
                     {{.shape = {{1, 20, 40}, 100}, .name = "x"}});
@@ -145,8 +145,8 @@ TEST_CASE("sizes at opt have kernels of their own where that gains") {
 TEST_CASE("a file is small besides weights and code") {
   for (const Model& model : models()) {
     CAPTURE(model.name);
-    CpuLevel level = cpu_level();
-    std::string bytes = saved(model.compiled(), {&level, 1});
+    Target target = host_target();
+    std::string bytes = saved(model.compiled(), {&target, 1});
     uint64_t payload = 0;
     auto file = tnx::File::over(bytes);
     for (const tnx::SectionInfo& s : file->sections())
@@ -157,8 +157,8 @@ TEST_CASE("a file is small besides weights and code") {
 
 TEST_CASE("kernels of another version are made again") {
   auto f = [](const Tensors& x) { return Tensors{exp(x[0]) + 1}; };
-  CpuLevel level = cpu_level();
-  std::string bytes = saved(compile_ahead(f, {{.shape = {{1, 2, 9}}, .name = "x"}}), {&level, 1});
+  Target target = host_target();
+  std::string bytes = saved(compile_ahead(f, {{.shape = {{1, 2, 9}}, .name = "x"}}), {&target, 1});
   auto file = tnx::File::over(bytes);
   tnx::Writer changed;
   for (const tnx::SectionInfo& s : file->sections()) {

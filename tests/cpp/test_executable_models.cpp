@@ -13,8 +13,8 @@ using namespace tn;
 namespace {
 
 std::string file_of(const Executable& exe) {
-  CpuLevel level = cpu_level();
-  return saved(exe, {&level, 1});
+  Target target = host_target();
+  return saved(exe, {&target, 1});
 }
 
 bool is_seal(const tnx::SectionInfo& s) { return s.kind == tnx::Kind::seal; }

@@ -2,7 +2,7 @@
 
 #include <thread>
 
-#include "backend/cpu/codegen.h"
+#include "backend/cpu/codegen/codegen.h"
 #include "compiler/graph_cache.h"
 #include "tenon/tenon.h"
 

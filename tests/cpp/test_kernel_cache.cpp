@@ -5,8 +5,8 @@
 #include <atomic>
 #include <thread>
 
-#include "backend/cpu/kernel_cache.h"
-#include "backend/kernel_bytes.h"
+#include "backend/cpu/codegen/kernel_cache.h"
+#include "backend/cpu/kernel_bytes.h"
 #include "base/error.h"
 #include "loop/builder.h"
 
@@ -28,7 +28,7 @@ loop::Kernel add_kernel(int n) {
 KernelCache::Kernel some_kernel() {
   static const KernelCache::Kernel only = [] {
     loop::Kernel kernel = add_kernel(1);
-    cpu::KernelRequest request{&kernel};
+    KernelRequest request{&kernel};
     return cpu::compile_kernels({&request, 1})[0];
   }();
   return only;
@@ -42,7 +42,7 @@ TEST_CASE("kernel cache: threads that ask for the same kernels make each of them
   std::vector<std::string> keys;
   for (size_t k = 0; k < kKeys; ++k) keys.push_back(std::to_string(k));
   std::array<std::atomic<int>, kKeys> made{};
-  cpu::KernelCounts counts[8];
+  KernelCounts counts[8];
   KernelCache::Kernel kernel = some_kernel();
   std::vector<std::thread> threads;
   for (size_t t = 0; t < 8; ++t)
@@ -61,8 +61,8 @@ TEST_CASE("kernel cache: threads that ask for the same kernels make each of them
     });
   for (std::thread& thread : threads) thread.join();
   for (std::atomic<int>& count : made) CHECK(count == 1);
-  cpu::KernelCounts all;
-  for (const cpu::KernelCounts& c : counts) {
+  KernelCounts all;
+  for (const KernelCounts& c : counts) {
     all.compiled += c.compiled;
     all.from_disk += c.from_disk;
     all.from_memory += c.from_memory;

@@ -3,7 +3,7 @@
 #include <cstring>
 #include <random>
 
-#include "backend/cpu/codegen.h"
+#include "backend/cpu/codegen/codegen.h"
 #include "base/error.h"
 #include "base/function_ref.h"
 #include "compiler/memory.h"
@@ -418,7 +418,7 @@ TEST_CASE("in place: every pair that a kernel allows leaves the bits alone") {
     loop::Kernel kernel = loop::random_kernel(seed);
     loop::Sharing sharing(kernel);
     std::shared_ptr<const loop::Program> program;
-    std::shared_ptr<const cpu::KernelCode> native;
+    std::shared_ptr<const KernelCode> native;
     for (size_t out = 0; out < kernel.buffers.size(); ++out)
       for (size_t in = 0; in < kernel.buffers.size(); ++in) {
         const loop::BufferParam &from = kernel.buffers[in], &to = kernel.buffers[out];
@@ -427,7 +427,7 @@ TEST_CASE("in place: every pair that a kernel allows leaves the bits alone") {
           continue;
         if (!program) {
           program = loop::prepare(kernel);
-          native = cpu::compile_kernels(std::vector<cpu::KernelRequest>{{&kernel}})[0];
+          native = cpu::compile_kernels(std::vector<KernelRequest>{{&kernel}})[0];
         }
         CAPTURE(to_text(kernel));
         CHECK(difference_in_place(kernel, seed, in, out, [&](void* const* buffers) {
@@ -435,7 +435,7 @@ TEST_CASE("in place: every pair that a kernel allows leaves the bits alone") {
               }) == "");
         if (native)
           CHECK(difference_in_place(kernel, seed, in, out, [&](void* const* buffers) {
-                  run(*native->at(), buffers, nullptr, false);
+                  run(cpu::native_of(*native->bind()), buffers, nullptr, false);
                 }) == "");
         ++shared;
       }

@@ -23,7 +23,7 @@ Bound value_of(const Tensor& x) {
   return bound_of(slot_of(x));
 }
 
-const CpuLevel kHere[] = {cpu_level()};
+const Target kHere[] = {host_target()};
 
 /// What a file would hold of a compiled graph.
 struct Saved {

@@ -1,0 +1,58 @@
+#pragma once
+// Compiled kernels by what they compute: equal ones are compiled once.
+#include <condition_variable>
+#include <list>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <unordered_map>
+
+#include "backend/cpu/codegen/codegen.h"
+#include "base/at_fork.h"
+#include "base/function_ref.h"
+
+namespace tn::cpu {
+
+class KernelCache {
+ public:
+  using Kernel = std::shared_ptr<const tn::KernelCode>;
+  struct Made {
+    Kernel kernel;  // null, when there is no native form, is remembered too
+    bool from_disk = false;
+  };
+
+  static KernelCache& shared();
+
+  /// The kernels of `keys`; those that are missing come from `make(i)`, on all threads at once. A
+  /// key that another thread is making is waited for. `counts` may be null.
+  std::vector<Kernel> get(const std::vector<std::string>& keys, FunctionRef<Made(size_t)> make,
+                          KernelCounts* counts);
+
+  KernelCacheStats stats();
+  /// Kernels that are asked for, and not made yet.
+  int64_t waiting();
+  void clear();
+
+ private:
+  struct Entry {
+    Kernel kernel;
+    bool ready = false;
+    std::list<const std::string*>::iterator recent;  // where ready
+  };
+  using Entries = std::unordered_map<std::string, Entry>;
+
+  Kernel use(Entries::value_type& entry);
+  void publish(const std::string& key, const Made& made, double seconds, KernelCounts& counts);
+  void withdraw(const std::string& key);
+  std::optional<Kernel> wait_for(const std::string& key);
+  void forget_unready();
+
+  static constexpr size_t kMostKernels = 2048;
+  std::mutex mutex_;
+  PerProcess<std::condition_variable> changed_;
+  Entries entries_;
+  std::list<const std::string*> recent_;  // keys of those ready, the most recently used first
+  KernelCacheStats stats_;
+};
+
+}  // namespace tn::cpu

@@ -1,0 +1,77 @@
+#include "backend/cpu/kernel_bytes.h"
+
+#include "base/bytes.h"
+
+namespace tn::cpu {
+namespace {
+
+struct Writer : ByteWriter {
+  using ByteWriter::operator();
+  void operator()(const SizeProgram& program) {
+    list(program.steps, [](ByteWriter& w, const SizeStep& s) { w(s.kind), w(s.number); });
+  }
+};
+
+struct Reader : ByteReader {
+  using ByteReader::ByteReader;
+  using ByteReader::operator();
+  void operator()(SizeProgram& program) {
+    list(program.steps, [](ByteReader& r, SizeStep& s) { r(s.kind), r(s.number); });
+  }
+};
+
+/// The one list of what the bytes hold. All fields by name: a new one does not compile until it is
+/// thought of.
+template <class Visit, class Numbers, class Text>
+void visit_parts(Visit& visit, Numbers& numbers, Text& object) {
+  auto& [symbols, units, finish_units, points, scratch_bytes, streamed_bytes, partial_bytes,
+         point_nanoseconds, divided, argument_types] = numbers;
+  visit(symbols);
+  visit(units);
+  visit(finish_units);
+  visit(points);
+  visit(scratch_bytes);
+  visit(streamed_bytes);
+  visit(partial_bytes);
+  visit(point_nanoseconds);
+  visit(divided);
+  visit(argument_types);
+  visit(object);
+}
+
+bool is_sound(const KernelNumbers& n) {
+  for (const SizeProgram* program :
+       {&n.units, &n.finish_units, &n.points, &n.scratch_bytes, &n.streamed_bytes})
+    if (!program->is_sound(n.symbols.size())) return false;
+  for (DType type : n.argument_types)
+    if (static_cast<int>(type) >= kDTypes) return false;
+  return true;
+}
+
+}  // namespace
+
+std::string kernel_to_bytes(const KernelNumbers& numbers, std::string_view object) {
+  Writer writer;
+  visit_parts(writer, numbers, object);
+  return std::move(writer.bytes);
+}
+
+std::shared_ptr<const KernelCode> kernel_from_bytes(std::string_view bytes) {
+  try {
+    Reader reader(bytes);
+    KernelNumbers numbers;
+    std::string_view object;
+    visit_parts(reader, numbers, object);
+    if (!is_sound(numbers)) return nullptr;
+    return std::make_shared<const KernelCode>(std::as_bytes(std::span(object)), std::move(numbers));
+  } catch (const std::bad_alloc&) {
+    throw;
+  } catch (const UserError& e) {  // they end too early, or the loader refuses the object
+    if (e.fault() == Fault::memory) throw;
+    return nullptr;
+  } catch (const std::exception&) {
+    return nullptr;
+  }
+}
+
+}  // namespace tn::cpu
