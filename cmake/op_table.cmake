@@ -1,17 +1,18 @@
-# Keeps src/ops/op_decls.h and the op tables of the library and its runtime equal to the ops found
-# in src/ops/*.cpp.
+# Keeps src/ops/op_decls.h and the two halves of the op table equal to the ops found in
+# src/ops/*.cpp.
 set(collect_ops ${PROJECT_SOURCE_DIR}/tools/collect_ops.py)
 set(ops_folder ${PROJECT_SOURCE_DIR}/src/ops)
 file(GLOB op_sources CONFIGURE_DEPENDS ${ops_folder}/*.cpp)
-list(REMOVE_ITEM op_sources ${ops_folder}/op_table.cpp "")
+set(op_tables ${ops_folder}/graph_ops.cpp ${ops_folder}/named_ops.cpp)
+list(REMOVE_ITEM op_sources ${op_tables})
 
-# Once while configuring, so that both files exist when sources are globbed.
+# Once while configuring, so that the files exist when sources are globbed.
 if(op_sources)
   execute_process(COMMAND ${Python_EXECUTABLE} ${collect_ops} COMMAND_ERROR_IS_FATAL ANY)
 endif()
 
 # A new op changes the table and nothing else.
-set_source_files_properties(${ops_folder}/op_table.cpp PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+set_source_files_properties(${op_tables} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
 
 # And before each compilation in which an op file changed.
 function(tenon_collect_ops target)
@@ -21,8 +22,7 @@ function(tenon_collect_ops target)
   set(stamp ${PROJECT_BINARY_DIR}/op_table.stamp)
   add_custom_command(
     OUTPUT ${stamp}
-    BYPRODUCTS ${ops_folder}/op_decls.h ${ops_folder}/op_table.cpp
-               ${PROJECT_SOURCE_DIR}/src/rt/op_table.cpp
+    BYPRODUCTS ${ops_folder}/op_decls.h ${op_tables}
     COMMAND ${Python_EXECUTABLE} ${collect_ops}
     COMMAND ${CMAKE_COMMAND} -E touch ${stamp}
     DEPENDS ${op_sources} ${collect_ops}

@@ -9,22 +9,30 @@
 #include "base/events.h"
 #include "base/hash.h"
 #include "base/interrupt.h"
+#include "compiler/compiler.h"
 #include "compiler/lower_fused.h"
 #include "compiler/memory_report.h"
 #include "compiler/plan_text.h"
-#include "compiler/set_maker.h"
 #include "compiler/stopwatch.h"
 #include "ir/interned.h"
 #include "ir/rewrite.h"
 
 namespace tn {
+
+constinit const Compiler* compiler = nullptr;
+
 namespace {
+
+const Compiler& compiler_for(const Graph& graph) {
+  if (!compiler) fail("{}: the runtime has no compiler", graph.name);
+  return *compiler;
+}
 
 /// The plan of a set; null where it would need so much more than `limit` that its code would be
 /// made in vain. In between it depends on bundles, which need code.
 std::shared_ptr<const Plan> plan_near(KernelSet& set, int64_t limit, std::span<const Binding> sizes,
                                       CompileCounts& counts) {
-  if (has_compiler && memory_of(set, sizes) > limit + limit / 2) return nullptr;
+  if (compiler && memory_of(set, sizes) > limit + limit / 2) return nullptr;
   return plan_of(set, sizes, counts, nullptr);
 }
 
@@ -36,8 +44,9 @@ std::unique_ptr<KernelSet> fitted(const KernelSet& set, int64_t limit,
   constexpr int kMostTries = 3;  // what bundles need is known when there is code
   std::unique_ptr<KernelSet> best;
   int64_t target = limit, chosen = limit, least = plan ? memory_needed(*plan) : INT64_MAX;
-  for (int n = 0; n < kMostTries && least > limit; ++n) {
-    std::unique_ptr<KernelSet> made = make_fitting_set(set, sizes, target, nullptr, counts);
+  for (int n = 0; n < kMostTries && least > limit && compiler; ++n) {
+    std::unique_ptr<KernelSet> made =
+        compiler->make_fitting_set(set, sizes, target, nullptr, counts);
     if (!made) break;
     std::shared_ptr<const Plan> its_plan = plan_of(*made, sizes, counts, nullptr);
     int64_t needed = memory_needed(*its_plan);
@@ -46,7 +55,8 @@ std::unique_ptr<KernelSet> fitted(const KernelSet& set, int64_t limit,
     if (needed > limit + limit / 8) break;  // it is not the bundles
     target -= needed - limit;
   }
-  return best && report ? make_fitting_set(set, sizes, chosen, report, counts) : std::move(best);
+  return best && report ? compiler->make_fitting_set(set, sizes, chosen, report, counts)
+                        : std::move(best);
 }
 
 /// The plan of a graph that is interpreted; it keeps the types that its steps refer to.
@@ -54,7 +64,7 @@ std::shared_ptr<const Plan> interpreted_plan(const Graph& graph, const CompileOp
                                              CompileReport* report) {
   InternScope scope;
   scope.held.add(graph);
-  std::shared_ptr<const Plan> plan = make_grouped_plan(graph, options, report);
+  std::shared_ptr<const Plan> plan = compiler_for(graph).make_grouped_plan(graph, options, report);
   return std::move(scope.held).owned_by(std::move(plan));
 }
 
@@ -87,7 +97,8 @@ std::shared_ptr<const Plan> compile(const Graph& graph, const CompileOptions& op
     plan = interpreted_plan(graph, options, report);
   } else {
     CompileCounts counts;
-    auto set = make_kernel_set(graph, options, options.sizes, report, counts);
+    auto set =
+        compiler_for(graph).make_kernel_set(graph, options, options.sizes, report, counts, {});
     if (options.memory_limit) {
       plan = plan_near(*set, options.memory_limit, options.sizes, counts);
       if (auto less = fitted(*set, options.memory_limit, options.sizes, plan, counts, report))
@@ -241,20 +252,20 @@ std::shared_ptr<const Plan> CompiledGraph::plan_that_fits(Made& made,
 
 std::unique_ptr<KernelSet> CompiledGraph::made_for(std::span<const Binding> sizes,
                                                    CompileCounts& counts) const {
-  if (!has_compiler)
+  if (!compiler)
     fail(Hint{"compile for ranges that these sizes are in, or load with the whole library"},
          "no kernels for {}: the runtime has no compiler", text_of(sizes));
   LastingScope lasting;  // the set is kept
   CompileOptions options = options_;
   restore_constants(graph_, given_, options.constants);
-  auto set = make_kernel_set(graph_, options, sizes, nullptr, counts);
+  auto set = compiler->make_kernel_set(graph_, options, sizes, nullptr, counts, {});
   if (set->serves(sizes)) return set;
   // Some tensor is empty: these sizes have a graph of their own.
   std::vector<SizeGuard> exact;
   for (const Binding& b : sizes)
     exact.push_back({SizeGuard::Kind::equal, b.symbol, b.value, true, {}});
   Graph fixed = substitute(graph_, replacements(sizes));
-  return make_kernel_set(fixed, options, sizes, nullptr, counts, std::move(exact));
+  return compiler->make_kernel_set(fixed, options, sizes, nullptr, counts, std::move(exact));
 }
 
 std::vector<KernelSet> CompiledGraph::sets() const {

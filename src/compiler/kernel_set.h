@@ -1,7 +1,7 @@
 #pragma once
 // KernelSet: a graph after its passes, what is computed together, and the kernels of it, which
 // serve all sizes for which what was taken for granted about them holds. A plan for given sizes
-// follows from it. What makes sets is apart (compiler/set_maker.h).
+// follows from it. What makes sets is apart (compiler/compiler.h).
 #include <map>
 
 #include "compiler/plan_builder.h"

@@ -4,6 +4,8 @@
 #include <numeric>
 #include <vector>
 
+#include "compiler/compiler.h"
+
 namespace tn {
 namespace {
 
@@ -124,8 +126,8 @@ Placement place(std::span<Interval> intervals, MemoryPlanning how) {
   if (how != MemoryPlanning::greedy && order.size() <= kMostBySize)
     place_by_size(intervals, order, best, end);
   bool is_least = end == least;
-  if (how == MemoryPlanning::optimal && !is_least)
-    is_least = improve_placement(intervals, order, best, end);
+  if (how == MemoryPlanning::optimal && !is_least && compiler)
+    is_least = compiler->improve_placement(intervals, order, best, end);
   for (size_t i : order) intervals[i].offset = best[i];
   return {end, is_least};
 }

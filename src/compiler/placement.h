@@ -31,10 +31,4 @@ struct Placement {
 ///   none      side by side, whether they meet in time or not
 Placement place(std::span<Interval> intervals, MemoryPlanning how);
 
-/// Looks for a better placement of the intervals `open` than `offsets`, which ends at `end`; the
-/// others lie where they are. Returns whether there is none better than the one that is there then.
-/// How far it looks depends on the work done, not on the clock: plans are the same everywhere.
-bool improve_placement(std::span<const Interval> intervals, std::span<const size_t> open,
-                       std::vector<int64_t>& offsets, int64_t& end);
-
 }  // namespace tn

@@ -5,7 +5,7 @@
 // interval after the other, each there, with offsets that never fall.
 #include <algorithm>
 
-#include "compiler/placement.h"
+#include "compiler/set_maker.h"
 
 namespace tn {
 namespace {

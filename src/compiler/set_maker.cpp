@@ -15,8 +15,6 @@
 
 namespace tn {
 
-const bool has_compiler = true;
-
 namespace {
 
 /// Fails for a name that nothing to switch off has.
@@ -215,7 +213,7 @@ std::unique_ptr<KernelSet> make_rewritten_set(const KernelSet& set, const Rewrit
   return out;
 }
 
-std::shared_ptr<const Plan> make_grouped_plan(const Graph& graph,
+static std::shared_ptr<const Plan> make_grouped_plan(const Graph& graph,
                                                      const CompileOptions& options,
                                                      CompileReport* report) {
   check_names(options);
@@ -223,5 +221,8 @@ std::shared_ptr<const Plan> make_grouped_plan(const Graph& graph,
   if (report) report->optimized = to_text(expanded);
   return Lowerer(expanded, options, report).lower();
 }
+
+const Compiler whole_compiler = {make_kernel_set, make_fitting_set, make_grouped_plan,
+                                 improve_placement};
 
 }  // namespace tn

@@ -67,7 +67,7 @@ class Program {
     std::optional<bool> verify = {};
   };
   /// From a file: code of the best target that runs here, if it is trusted; else from the
-  /// graph, by the compiler, if there is one (see compiler/set_maker.h); else the interpreter runs
+  /// graph, by the compiler, if there is one (see compiler/compiler.h); else the interpreter runs
   /// the kernels.
   static std::shared_ptr<const Program> read(std::shared_ptr<const tnx::File> file,
                                              const ReadOptions& options);

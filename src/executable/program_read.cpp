@@ -4,9 +4,9 @@
 #include <ranges>
 
 #include "base/error.h"
+#include "compiler/compiler.h"
 #include "compiler/set_bytes.h"
 #include "compiler/set_format.h"
-#include "compiler/set_maker.h"
 #include "executable/program.h"
 #include "ir/interned.h"
 #include "ir/rewrite.h"
@@ -156,7 +156,7 @@ class ProgramReader {
                                         "given"
                       : !target       ? format("it has no code for {}", name_of(host_target()))
                                       : "";
-    if (has_compiler && !why.empty()) return rebuilt(why);
+    if (compiler && !why.empty()) return rebuilt(why);
     if (plan_.empty() || !is_trusted())
       fail(Hint{"load it with the whole library, or with TENON_RT_TRUST if you trust who wrote it"},
            "load: {}: {}, and the runtime has no compiler", file_.name(), why);
@@ -251,7 +251,7 @@ class ProgramReader {
   std::shared_ptr<Program> loaded(std::optional<Target> target) {
     std::vector<KernelSet> made = sets(target ? code_of(*target) : std::vector<std::string>());
     // Without a compiler nothing reads it.
-    Graph traced = has_compiler ? graph() : Graph();
+    Graph traced = compiler ? graph() : Graph();
     auto program = std::make_shared<Program>(std::move(signature_), std::move(traced),
                                              std::move(constants_.named), std::move(options_),
                                              std::move(made));

@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/interrupt.h"
-#include "compiler/compile.h"
+#include "compiler/set_maker.h"
 #include "frontend/bad_values.h"
 #include "frontend/flush_parts.h"
 #include "frontend/hot_paths.h"
@@ -21,8 +21,10 @@
 #include "frontend/plan_cache.h"
 #include "ir/interned.h"
 #include "ir/named_calls.h"
+#include "ir/op_table.h"
 #include "ir/trace.h"
 #include "ir/watch.h"
+#include "loop/interpreter_ops.h"
 #include "runtime/own_thread.h"
 
 namespace tn {
@@ -123,6 +125,13 @@ void flush_chain(Node* node) {
     release(node);
     throw;
   }
+}
+
+/// Before anything else at load may compute.
+[[gnu::constructor(101)]] void install_compiler() {
+  compiler = &whole_compiler;
+  further_ops = named_ops;
+  loop::wider_block_ops = loop::block_ops_of_wide_levels;
 }
 
 /// Recording reports here from the first use of the library on. What flushes share is made at load:

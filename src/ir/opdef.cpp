@@ -8,9 +8,22 @@
 #include "base/hash.h"
 #include "ir/emit.h"
 #include "ir/interned.h"
+#include "ir/op_table.h"
 #include "ir/precision.h"
 
 namespace tn {
+
+std::span<const OpDef* const> (*further_ops)() = nullptr;
+
+std::span<const OpDef* const> op_table() {
+  static const auto& list = *[] {
+    auto* made = new std::vector<const OpDef*>(graph_ops().begin(), graph_ops().end());
+    if (further_ops) std::ranges::copy(further_ops(), std::back_inserter(*made));
+    std::ranges::sort(*made, {}, &OpDef::name);
+    return made;
+  }();
+  return list;
+}
 
 std::span<const OpDef* const> surface_ops() {
   static const auto& list = *[] {

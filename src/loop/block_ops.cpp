@@ -2,24 +2,16 @@
 
 namespace tn::loop {
 
+const BlockOps& (*wider_block_ops)(CpuLevel level) = nullptr;
+
 const BlockOps& block_ops(CpuLevel level) {
-  auto make = [](auto... fill) {
-    BlockOps ops;
-    (fill(ops), ...);
-    return ops;
-  };
-  if (level == CpuLevel::v4) {
-    static const BlockOps ops =
-        make(v4::fill_arithmetic, v4::fill_casts, v4::fill_math, v4::fill_runs, v4::fill_moves);
-    return ops;
-  }
-  if (level == CpuLevel::v3) {
-    static const BlockOps ops =
-        make(v3::fill_arithmetic, v3::fill_casts, v3::fill_math, v3::fill_runs, v3::fill_moves);
-    return ops;
-  }
-  static const BlockOps ops =
-      make(v2::fill_arithmetic, v2::fill_casts, v2::fill_math, v2::fill_runs, v2::fill_moves);
+  if (level > CpuLevel::v2 && wider_block_ops) return wider_block_ops(level);
+  static const BlockOps ops = [] {
+    BlockOps made;
+    v2::fill_arithmetic(made), v2::fill_casts(made), v2::fill_math(made), v2::fill_runs(made);
+    v2::fill_moves(made);
+    return made;
+  }();
   return ops;
 }
 

@@ -59,6 +59,11 @@ struct BlockOps {
 
 /// The table of a CPU level.
 const BlockOps& block_ops(CpuLevel level);
+/// The tables above v2. The whole library sets it when it is loaded (frontend/eval.cpp). The
+/// runtime library is without: its interpreter serves the few kernels that have no code, with equal
+/// bits.
+extern const BlockOps& (*wider_block_ops)(CpuLevel level);
+const BlockOps& block_ops_of_wide_levels(CpuLevel level);
 
 }  // namespace tn::loop
 

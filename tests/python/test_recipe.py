@@ -95,10 +95,11 @@ def test_adding_an_op_takes_one_file(tmp_path):
     name = re.search(r"^constinit const OpDef (\w+) =", text, re.M)[1]
     run([sys.executable, "tools/collect_ops.py"], cwd=tree)
 
-    known = f"{ROOT}/src/ops/op_table.cpp"
+    known = f"{ROOT}/src/ops/graph_ops.cpp"
     objects = [
         compile_like(known, tree, found[2], tmp_path / "op.o"),
-        compile_like(known, tree, "src/ops/op_table.cpp", tmp_path / "table.o"),
+        compile_like(known, tree, "src/ops/graph_ops.cpp", tmp_path / "graph_ops.o"),
+        compile_like(known, tree, "src/ops/named_ops.cpp", tmp_path / "named_ops.o"),
     ]
     package = tmp_path / "python" / "tenon"
     shutil.copytree(

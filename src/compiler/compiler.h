@@ -1,0 +1,36 @@
+#pragma once
+// Compiler: what makes kernel sets and plans from graphs (passes, fusion, code generation), as an
+// interface. Everything else works without one, on the sets that files bring.
+#include "compiler/kernel_set.h"
+#include "compiler/placement.h"
+
+namespace tn {
+
+struct Compiler {
+  /// Runs the passes and fusion on `graph` for these likely sizes.
+  std::unique_ptr<KernelSet> (*make_kernel_set)(const Graph& graph, const CompileOptions& options,
+                                                std::span<const Binding> sizes,
+                                                CompileReport* report, CompileCounts& counts,
+                                                std::vector<SizeGuard> guards);
+  /// A set that needs no more than `target` bytes at these sizes, because it computes values again;
+  /// or the one that needs least.
+  std::unique_ptr<KernelSet> (*make_fitting_set)(const KernelSet& set,
+                                                 std::span<const Binding> sizes, int64_t target,
+                                                 CompileReport* report, CompileCounts& counts);
+  /// The plan of effort e0.
+  std::shared_ptr<const Plan> (*make_grouped_plan)(const Graph& graph,
+                                                   const CompileOptions& options,
+                                                   CompileReport* report);
+  /// Looks for a better placement of the intervals `open` than `offsets`, which ends at `end`; the
+  /// others lie where they are. Returns whether there is none better than the one that is there
+  /// then. How far it looks depends on the work done, not on the clock: plans are the same
+  /// everywhere.
+  bool (*improve_placement)(std::span<const Interval> intervals, std::span<const size_t> open,
+                            std::vector<int64_t>& offsets, int64_t& end);
+};
+
+/// Null in the runtime library, which is linked without one. The whole library sets it when it is
+/// loaded (frontend/eval.cpp).
+extern const Compiler* compiler;
+
+}  // namespace tn

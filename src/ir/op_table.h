@@ -1,0 +1,15 @@
+#pragma once
+// The parts that op_table() is made of.
+#include "ir/opdef.h"
+
+namespace tn {
+
+/// Ops that graphs have, and those that are names for others, each by name (generated).
+std::span<const OpDef* const> graph_ops();
+std::span<const OpDef* const> named_ops();
+
+/// What op_table() has beside graph_ops(): named_ops, which the whole library sets when it is
+/// loaded (frontend/eval.cpp). Null in the runtime library, which only reads graphs.
+extern std::span<const OpDef* const> (*further_ops)();
+
+}  // namespace tn
