@@ -11,14 +11,14 @@ struct Printing {
   std::mutex mutex;
   PrintOptions options;
 };
-static Printing& current() {
+static Printing& printing_now() {
   static auto& only = guarded_for_process<Printing>(kInnermost);
   return only;
 }
 
 PrintOptions print_options() {
-  std::lock_guard lock(current().mutex);
-  return current().options;
+  std::lock_guard lock(printing_now().mutex);
+  return printing_now().options;
 }
 
 PrintOptions set_print_options(const PrintOptions& options) {
@@ -29,8 +29,8 @@ PrintOptions set_print_options(const PrintOptions& options) {
   check("threshold", options.threshold, 0);
   check("edgeitems", options.edgeitems, 0);
   check("linewidth", options.linewidth, 1);
-  std::lock_guard lock(current().mutex);
-  return std::exchange(current().options, options);
+  std::lock_guard lock(printing_now().mutex);
+  return std::exchange(printing_now().options, options);
 }
 
 }  // namespace tn

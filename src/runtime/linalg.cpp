@@ -13,7 +13,6 @@ namespace tn {
 namespace {
 
 using lapack::Int;
-using lapack::kIsComplex;
 using lapack::Length;
 using lapack::Real;
 using lapack::Text;
@@ -57,7 +56,7 @@ bool all_finite(const T* a, int64_t count) {
 template <class T>
 void fill_nan(T* a, int64_t count) {
   constexpr Real<T> kNan = std::numeric_limits<Real<T>>::quiet_NaN();
-  if constexpr (kIsComplex<T>)
+  if constexpr (lapack::kIsComplex<T>)
     std::fill_n(a, count, T(kNan, kNan));
   else
     std::fill_n(a, count, kNan);
@@ -65,7 +64,7 @@ void fill_nan(T* a, int64_t count) {
 
 template <class T>
 T conjugate(T x) {
-  if constexpr (kIsComplex<T>)
+  if constexpr (lapack::kIsComplex<T>)
     return std::conj(x);
   else
     return x;
@@ -192,7 +191,7 @@ class Qr {
     using F =
         void(const Int*, const Int*, const Int*, T*, const Int*, const T*, T*, const Int*, Int*);
     static auto* const orgqr =
-        reinterpret_cast<F*>(lapack::find_for<T>(kIsComplex<T> ? "xungqr" : "xorgqr"));
+        reinterpret_cast<F*>(lapack::find_for<T>(lapack::kIsComplex<T> ? "xungqr" : "xorgqr"));
     Int m = as_int(m_), n = as_int(columns_), k = as_int(rank_), work = as_int(size), info = 0;
     orgqr(&m, &n, &k, factors_.data(), &m, tau_.data(), work_.data(), &work, &info);
   }
@@ -209,7 +208,7 @@ class Svd {
       : m_(m), n_(n), rank_(std::min(m, n)), full_(full), vectors_(vectors) {
     int64_t low = rank_, high = std::max(m, n);
     a_ = array_of<T>(m * n), whole_ = array_of<Int>(8 * low), work_ = array_of<T>(1);
-    if (kIsComplex<T>)
+    if (lapack::kIsComplex<T>)
       real_ = array_of<Real<T>>(vectors ? low * std::max(5 * low + 7, 2 * high + 2 * low + 1)
                                         : 7 * low);
     call(a_.data(), nullptr, nullptr, nullptr, -1);
@@ -231,7 +230,7 @@ class Svd {
     Text job = !vectors_ ? "N" : full_ ? "A" : "S";
     Int m = as_int(n_), n = as_int(m_), work = as_int(size), info = 0;
     Int rows = as_int(full_ ? m_ : std::max<int64_t>(rank_, 1));
-    if constexpr (kIsComplex<T>) {
+    if constexpr (lapack::kIsComplex<T>) {
       using F = void(Text, const Int*, const Int*, T*, const Int*, Real<T>*, T*, const Int*, T*,
                      const Int*, T*, const Int*, Real<T>*, Int*, Int*, Length);
       static auto* const gesdd = reinterpret_cast<F*>(lapack::find_for<T>("xgesdd"));
@@ -282,7 +281,7 @@ class Eigh {
         real = ask ? -1 : as_int(static_cast<int64_t>(real_.size())),
         whole = ask ? -1 : as_int(static_cast<int64_t>(whole_.size()));
     Text job = vectors_ ? "V" : "N";
-    if constexpr (kIsComplex<T>) {
+    if constexpr (lapack::kIsComplex<T>) {
       using F = void(Text, Text, const Int*, T*, const Int*, Real<T>*, T*, const Int*, Real<T>*,
                      const Int*, Int*, const Int*, Int*, Length, Length);
       static auto* const heevd = reinterpret_cast<F*>(lapack::find_for<T>("xheevd"));
@@ -334,14 +333,14 @@ class Eig {
   T number(int64_t j) const { return values_[static_cast<size_t>(j)]; }
 
   Z value(int64_t j) const {
-    if constexpr (kIsComplex<T>)
+    if constexpr (lapack::kIsComplex<T>)
       return number(j);
     else
       return {number(j), number(n_ + j)};
   }
   /// Of a real matrix, a pair of conjugate vectors is given as the real and the imaginary part.
   Z component(int64_t i, int64_t j) const {
-    if constexpr (kIsComplex<T>) {
+    if constexpr (lapack::kIsComplex<T>) {
       return at(i, j);
     } else {
       T im = number(n_ + j);
@@ -355,7 +354,7 @@ class Eig {
     Int n = as_int(n_), info = 0, work = ask ? -1 : as_int(static_cast<int64_t>(work_.size()));
     Text job = vectors_ ? "V" : "N";
     T none{};
-    if constexpr (kIsComplex<T>) {
+    if constexpr (lapack::kIsComplex<T>) {
       using F = void(Text, Text, const Int*, T*, const Int*, T*, T*, const Int*, T*, const Int*, T*,
                      const Int*, Real<T>*, Int*, Length, Length);
       static auto* const geev = reinterpret_cast<F*>(lapack::find_for<T>("xgeev"));
