@@ -27,8 +27,8 @@ def layers(scale: int = 1) -> list[Layer]:
     ones = tn.ones_like(x)
 
     def gradient() -> None:
-        layer = lambda given: [tn.conv2d(given[0], given[1], padding=1)]
-        tn.eval(tn._core._vjp(layer, [x, w], [ones])[1])
+        layer = lambda x, w: tn.conv2d(x, w, padding=1)
+        tn.eval(tn.vjp(layer, [x, w], ones)[1])
 
     places = batch * channels * extent * extent
     name = f"[{batch},{channels},{extent},{extent}] -> {channels}"

@@ -199,7 +199,6 @@ class KernelInliner {
         } else if (atom.kind != AtomKind::symbol) {
           collect(atom.a, map);
           collect(atom.b, map);
-          if (atom.kind == AtomKind::let) collect(atom.c, map);
         }
       }
   }

@@ -43,7 +43,6 @@ class Writer {
       return push(SizeStep::Kind::symbol, at - symbols_.begin());
     }
     sum(a.a);
-    if (a.kind == AtomKind::let) return;
     sum(a.b);
     push(a.kind == AtomKind::div   ? SizeStep::Kind::div
          : a.kind == AtomKind::mod ? SizeStep::Kind::mod

@@ -82,15 +82,12 @@ uint32_t PolyTable::size(PolyId p) const {
 }
 
 AtomId PolyTable::intern_atom(Atom atom) {
-  bool leaf =
-      atom.kind == AtomKind::axis || atom.kind == AtomKind::symbol || atom.kind == AtomKind::value;
-  if (!leaf) atom.size = std::min(1 + size(atom.a) + size(atom.b), kLargestSize);
+  if (!is_leaf(atom.kind)) atom.size = std::min(1 + size(atom.a) + size(atom.b), kLargestSize);
   uint64_t hash = combine(combine(static_cast<uint64_t>(atom.kind), atom.a), atom.b);
-  // The quotient of a Mod follows from its operands; the other kinds are told apart by all fields.
+  // The quotient of a Mod follows from its operands.
   bool by_range = atom.kind == AtomKind::symbol || atom.kind == AtomKind::value;
   auto same = [&](const Atom& other) {
     return other.kind == atom.kind && other.a == atom.a && other.b == atom.b &&
-           (atom.kind == AtomKind::mod || other.c == atom.c) &&
            (!by_range || (other.range.lo == atom.range.lo && other.range.hi == atom.range.hi));
   };
   return find_or_add(atom_index_, atoms_, hash, atom, same);
@@ -117,15 +114,6 @@ PolyId PolyTable::axis(uint32_t slot, PolyId extent) {
 
 PolyId PolyTable::value(uint32_t number, int64_t lo, int64_t hi) {
   return atom_poly(intern_atom({.kind = AtomKind::value, .a = number, .range = Bounds{lo, hi}}));
-}
-
-PolyId PolyTable::let(PolyId x, PolyId lo, PolyId hi) {
-  if (is_constant(x)) return x;
-  if (lo == hi) return lo;
-  if (ge0(sub(x, lo)) && ge0(sub(hi, x))) return x;
-  Bounds own = range(x), below = range(lo), above = range(hi);
-  Bounds range{std::max(own.lo, below.lo), std::min(own.hi, above.hi)};
-  return atom_poly(intern_atom({.kind = AtomKind::let, .a = x, .b = lo, .c = hi, .range = range}));
 }
 
 PolyId PolyTable::build(std::vector<Term> terms, int64_t c0) {
@@ -276,10 +264,8 @@ bool PolyTable::contains(PolyId p, AtomId wanted) const {
     for (AtomId id : monos_[t.mono]) {
       if (id == wanted) return true;
       const Atom& atom = atoms_[id];
-      bool leaf = atom.kind == AtomKind::axis || atom.kind == AtomKind::symbol ||
-                  atom.kind == AtomKind::value;
       // An atom refers to older ones only.
-      if (leaf || id < wanted) continue;
+      if (is_leaf(atom.kind) || id < wanted) continue;
       if (contains(atom.a, wanted) || contains(atom.b, wanted)) return true;
     }
   }
@@ -313,9 +299,7 @@ int PolyTable::compare_atoms(AtomId a, AtomId b) const {
       return x.a != y.a ? order(x.a, y.a) : compare(x.b, y.b);
     default: {
       int by_first = compare(x.a, y.a);
-      if (by_first != 0) return by_first;
-      int by_second = compare(x.b, y.b);
-      return by_second != 0 || x.kind != AtomKind::let ? by_second : compare(x.c, y.c);
+      return by_first != 0 ? by_first : compare(x.b, y.b);
     }
   }
 }

@@ -23,13 +23,18 @@ using MonoId = uint32_t;
 
 inline constexpr PolyId kNoPoly = ~PolyId{0};
 /// In printing order.
-enum class AtomKind : uint8_t { axis, value, let, mod, div, min, max, symbol };
+enum class AtomKind : uint8_t { axis, value, mod, div, min, max, symbol };
+
+/// Whether it has no operands.
+constexpr bool is_leaf(AtomKind kind) {
+  return kind == AtomKind::axis || kind == AtomKind::value || kind == AtomKind::symbol;
+}
 
 struct Atom {
   AtomKind kind;
   uint32_t a = 0;      // axis: slot; value: number; symbol: name; else the first operand
-  PolyId b = 0;        // axis: extent; let: lo; div, mod: divisor; min, max: second operand
-  PolyId c = 0;        // let: hi; mod: the quotient that goes with it
+  PolyId b = 0;        // axis: extent; div, mod: divisor; min, max: second operand
+  PolyId c = 0;        // mod: the quotient that goes with it
   Bounds range{0, 0};  // holds every value, saturated
   PolyId lo = kNoPoly, hi = kNoPoly;  // bounds as polynomials in the symbols, if known
   uint32_t size = 1;                  // atoms in its text, saturated
@@ -80,8 +85,6 @@ class PolyTable {
   PolyId axis(uint32_t slot, PolyId extent);
   /// A loaded index, promised to be in [lo, hi].
   PolyId value(uint32_t number, int64_t lo, int64_t hi);
-  /// Stands for x, which a mask promises to be in [lo, hi].
-  PolyId let(PolyId x, PolyId lo, PolyId hi);
 
   // Arithmetic. An overflow of a coefficient is an error of the caller.
   PolyId add(PolyId a, PolyId b);
@@ -122,8 +125,6 @@ class PolyTable {
   // Rewriting.
   using AtomMap = std::unordered_map<AtomId, PolyId>;
   PolyId substitute(PolyId p, const AtomMap& map);
-  /// p without Let atoms.
-  PolyId expand_lets(PolyId p);
   /// p with symbols replaced by constants, in the extents of axes too.
   PolyId bind(PolyId p, std::span<const Binding> bindings);
   int64_t evaluate(PolyId p, const PointValues& at) const;
@@ -143,9 +144,25 @@ class PolyTable {
   PolyId parse(std::string_view text, const std::function<PolyId(std::string_view)>& name);
 
   bool has_only_symbols(PolyId p) const;
+  bool has_values(PolyId p) const;
   const Poly& operator[](PolyId p) const { return polys_[p]; }
   const Atom& atom(AtomId id) const { return atoms_[id]; }
   const std::vector<AtomId>& atoms_of(MonoId mono) const { return monos_[mono]; }
+  /// Every atom of p, and those in its operands.
+  template <class F>
+  void for_each_atom(PolyId p, F&& f) const {
+    for (const Term& term : polys_[p].terms) for_each_atom(term, f);
+  }
+  template <class F>
+  void for_each_atom(const Term& term, F&& f) const {
+    for (AtomId id : monos_[term.mono]) {
+      const Atom& atom = atoms_[id];
+      f(atom);
+      if (is_leaf(atom.kind)) continue;
+      for_each_atom(atom.a, f);
+      for_each_atom(atom.b, f);
+    }
+  }
   std::string_view name_of(const Atom& symbol) const { return names_[symbol.a]; }
   PolyId atom_poly(AtomId id);
   /// Three-way comparison in canonical order, independent of the order of creation.

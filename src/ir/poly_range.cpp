@@ -66,8 +66,6 @@ PolyId PolyTable::compute_atom_bound(const Atom& atom, bool upper) {
   switch (atom.kind) {
     case AtomKind::axis:
       return upper ? bound_of(add_constant(atom.b, -1)) : 0;
-    case AtomKind::let:
-      return bound_of(upper ? atom.c : atom.b);
     case AtomKind::mod:
       return upper ? bound_of(add_constant(atom.b, -1)) : 0;
     case AtomKind::div: {

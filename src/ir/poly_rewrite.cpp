@@ -1,6 +1,5 @@
 // Substitution, evaluation at a point, and copying between tables.
 #include <algorithm>
-#include <unordered_set>
 
 #include "base/error.h"
 #include "ir/poly.h"
@@ -28,9 +27,6 @@ PolyId PolyTable::replace_atom(AtomId id, const AtomMap& map, AtomMap& done, boo
     case AtomKind::value:
     case AtomKind::symbol:
       result = atom_poly(id);
-      break;
-    case AtomKind::let:
-      result = let(inner(atom.a), inner(atom.b), inner(atom.c));
       break;
     case AtomKind::mod:
       result = mod(inner(atom.a), inner(atom.b));
@@ -66,31 +62,6 @@ PolyId PolyTable::substitute(PolyId p, const AtomMap& map) {
   return map.empty() ? p : rewrite(p, map, done, false);
 }
 
-PolyId PolyTable::expand_lets(PolyId p) {
-  // One round may meet Let atoms inside Let atoms.
-  for (;;) {
-    AtomMap map;
-    std::vector<PolyId> todo{p};
-    std::unordered_set<PolyId> seen;
-    while (!todo.empty()) {
-      PolyId next = todo.back();
-      todo.pop_back();
-      if (!seen.insert(next).second) continue;
-      for (const Term& t : polys_[next].terms) {
-        for (AtomId id : monos_[t.mono]) {
-          const Atom& atom = atoms_[id];
-          if (atom.kind == AtomKind::let) map[id] = atom.a;
-          bool nested = atom.kind == AtomKind::div || atom.kind == AtomKind::mod ||
-                        atom.kind == AtomKind::min || atom.kind == AtomKind::max;
-          if (nested) todo.insert(todo.end(), {atom.a, atom.b});
-        }
-      }
-    }
-    if (map.empty()) return p;
-    p = substitute(p, map);
-  }
-}
-
 PolyId PolyTable::bind(PolyId p, std::span<const Binding> bindings) {
   AtomMap map, done;
   for (const Binding& b : bindings)
@@ -107,8 +78,6 @@ int64_t PolyTable::evaluate_atom(AtomId id, const PointValues& at) const {
     case AtomKind::value:
       invariant(atom.a < at.values.size(), "evaluate: no loaded index {}", atom.a);
       return at.values[atom.a];
-    case AtomKind::let:
-      return evaluate(atom.a, at);
     case AtomKind::div:
       return floor_quotient(evaluate(atom.a, at), std::max<int64_t>(evaluate(atom.b, at), 1));
     case AtomKind::mod: {
@@ -148,11 +117,17 @@ bool PolyTable::has_only_symbols(PolyId p) const {
     for (AtomId id : monos_[t.mono]) {
       const Atom& atom = atoms_[id];
       if (atom.kind == AtomKind::symbol) continue;
-      if (atom.kind < AtomKind::mod) return false;
+      if (is_leaf(atom.kind)) return false;
       if (!has_only_symbols(atom.a) || !has_only_symbols(atom.b)) return false;
     }
   }
   return true;
+}
+
+bool PolyTable::has_values(PolyId p) const {
+  bool any = false;
+  for_each_atom(p, [&](const Atom& atom) { any |= atom.kind == AtomKind::value; });
+  return any;
 }
 
 PolyId PolyTable::copy_from(const PolyTable& other, PolyId p) {
@@ -173,9 +148,6 @@ PolyId PolyTable::copy_from(const PolyTable& other, PolyId p) {
           break;
         case AtomKind::value:
           factor = value(atom.a, atom.range.lo, atom.range.hi);
-          break;
-        case AtomKind::let:
-          factor = let(inner(atom.a), inner(atom.b), inner(atom.c));
           break;
         case AtomKind::div:
           factor = div(inner(atom.a), inner(atom.b));

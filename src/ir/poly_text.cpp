@@ -187,8 +187,6 @@ class Printer {
         return a.a < style_.axis_names.size() ? style_.axis_names[a.a] : format("a{}", a.a);
       case AtomKind::value:
         return format("${}", a.a);
-      case AtomKind::let:
-        return "(" + sum(a.a) + ")";
       case AtomKind::symbol:
         return std::string(table_.name_of(a));
       case AtomKind::min:

@@ -7,18 +7,6 @@ namespace tn::loop {
 
 DType S::type() const { return builder->value(*this).type; }
 
-static bool has_values(const Kernel& kernel, PolyId poly) {
-  for (const Term& term : kernel.polys[poly].terms)
-    for (AtomId id : kernel.polys.atoms_of(term.mono)) {
-      const Atom& atom = kernel.polys.atom(id);
-      if (atom.kind == AtomKind::value) return true;
-      if (atom.kind == AtomKind::axis || atom.kind == AtomKind::symbol) continue;
-      if (has_values(kernel, atom.a)) return true;
-      if (atom.kind != AtomKind::let && has_values(kernel, atom.b)) return true;
-    }
-  return false;
-}
-
 int Builder::add_axis(Dim extent, AxisKind kind) {
   kernel_.axes.push_back({extent, kind});
   return static_cast<int>(kernel_.axes.size()) - 1;
@@ -128,7 +116,8 @@ S Builder::scan(Monoid monoid, S a, int axis, bool reverse, bool exclusive) {
 
 void Builder::store(int buffer, PolyId index, S value, MaskId mask, Combine combine) {
   kernel_.buffers[static_cast<size_t>(buffer)].written = true;
-  kernel_.stores.push_back({buffer, index, value.id, mask, combine, has_values(kernel_, index)});
+  kernel_.stores.push_back(
+      {buffer, index, value.id, mask, combine, kernel_.polys.has_values(index)});
 }
 
 Kernel Builder::finish() {

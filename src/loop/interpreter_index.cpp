@@ -83,8 +83,6 @@ Linear ProgramLowering::linear_atom(AtomId id) {
       throw_internal(format("kernel {}: the symbol {} has no value", kernel_.name,
                             kernel_.polys.name_of(atom)));
     }
-    case AtomKind::let:
-      return linear(atom.a);
     case AtomKind::value: {
       int32_t at = slot(static_cast<ValueId>(atom.a));
       DType type = kernel_.values[atom.a].type;

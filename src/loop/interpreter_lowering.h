@@ -122,16 +122,9 @@ class ProgramLowering {
 
 template <class F>
 void ProgramLowering::for_each_value_in(PolyId poly, F&& f) const {
-  for (const Term& term : kernel_.polys[poly].terms)
-    for (AtomId id : kernel_.polys.atoms_of(term.mono)) {
-      const Atom& atom = kernel_.polys.atom(id);
-      if (atom.kind == AtomKind::value) f(static_cast<ValueId>(atom.a));
-      if (atom.kind == AtomKind::value || atom.kind == AtomKind::axis ||
-          atom.kind == AtomKind::symbol)
-        continue;
-      for_each_value_in(atom.a, f);
-      if (atom.kind != AtomKind::let) for_each_value_in(atom.b, f);
-    }
+  kernel_.polys.for_each_atom(poly, [&](const Atom& atom) {
+    if (atom.kind == AtomKind::value) f(static_cast<ValueId>(atom.a));
+  });
 }
 
 template <class F>

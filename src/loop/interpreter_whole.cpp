@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "loop/interpreter_program.h"
 #include "loop/interpreter_walk.h"
+#include "loop/refine_kernel.h"
 
 namespace tn::loop::machine {
 
@@ -82,28 +83,15 @@ class WholeRun {
     return bytes(id).data() + place(value(id).axes, at) * size_of(value(id).type);
   }
 
-  void find_values(PolyId poly, std::vector<ValueId>& found) const {
-    for (const Term& term : k_.polys[poly].terms)
-      for (AtomId id : k_.polys.atoms_of(term.mono)) {
-        const Atom& atom = k_.polys.atom(id);
-        if (atom.kind == AtomKind::value) found.push_back(static_cast<ValueId>(atom.a));
-        if (atom.kind == AtomKind::value || atom.kind == AtomKind::axis ||
-            atom.kind == AtomKind::symbol)
-          continue;
-        find_values(atom.a, found);
-        if (atom.kind != AtomKind::let) find_values(atom.b, found);
-      }
-  }
-
   int64_t evaluate_at(PolyId poly, const std::vector<int64_t>& at) {
-    std::vector<ValueId> used;
-    find_values(poly, used);
-    for (ValueId id : used) {
+    k_.polys.for_each_atom(poly, [&](const Atom& atom) {
+      if (atom.kind != AtomKind::value) return;
+      auto id = static_cast<ValueId>(atom.a);
       int64_t number = 0;
       BlockFn widen = p_.ops.cast[static_cast<int>(value(id).type)][static_cast<int>(DType::i64)];
       widen(&number, element(id, at), nullptr, nullptr, 1);
       loaded_[static_cast<size_t>(id)] = number;
-    }
+    });
     return k_.polys.evaluate(poly, {.axes = at, .values = loaded_, .symbols = {}});
   }
 
@@ -253,9 +241,9 @@ class WholeRun {
   void run_store(const Store& store) {
     AxisSet axes = (AxisSet{1} << k_.axes.size()) - 1;
     if (k_.axes.size() == 32) axes = ~AxisSet{0};
-    AxisSet used = value(store.value).axes | axes_in(store.index);
+    AxisSet used = value(store.value).axes | axes_in(k_, store.index);
     if (store.mask != kNone)
-      for (PolyId poly : k_.masks[static_cast<size_t>(store.mask)]) used |= axes_in(poly);
+      for (PolyId poly : k_.masks[static_cast<size_t>(store.mask)]) used |= axes_in(k_, poly);
     for (size_t k = 0; k < k_.axes.size(); ++k)  // reduced axes do not repeat the store
       if (k_.axes[k].kind != AxisKind::par && !(used >> k & 1)) axes &= ~(AxisSet{1} << k);
     DType type = value(store.value).type;
@@ -274,22 +262,6 @@ class WholeRun {
       else
         fn(dst, dst, src, nullptr, 1);
     });
-  }
-
-  AxisSet axes_in(PolyId poly) const {
-    AxisSet axes = 0;
-    for (const Term& term : k_.polys[poly].terms)
-      for (AtomId id : k_.polys.atoms_of(term.mono)) {
-        const Atom& atom = k_.polys.atom(id);
-        if (atom.kind == AtomKind::axis) axes |= AxisSet{1} << atom.a;
-        if (atom.kind == AtomKind::value) axes |= k_.values[atom.a].axes;
-        if (atom.kind == AtomKind::value || atom.kind == AtomKind::axis ||
-            atom.kind == AtomKind::symbol)
-          continue;
-        axes |= axes_in(atom.a);
-        if (atom.kind != AtomKind::let) axes |= axes_in(atom.b);
-      }
-    return axes;
   }
 
   const WholeProgram& p_;

@@ -65,7 +65,6 @@ class MathExpansion {
         } else if (atom.kind != AtomKind::axis && atom.kind != AtomKind::symbol) {
           collect(atom.a, map);
           collect(atom.b, map);
-          if (atom.kind == AtomKind::let) collect(atom.c, map);
         }
       }
     }

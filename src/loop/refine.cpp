@@ -22,14 +22,12 @@ void innermost_divisions(const PolyTable& t, PolyId p, std::vector<AtomId>& foun
   for (const Term& term : t[p].terms) {
     for (AtomId id : t.atoms_of(term.mono)) {
       const Atom& atom = t.atom(id);
-      if (atom.kind == AtomKind::let) innermost_divisions(t, atom.a, found);
-      if (atom.kind == AtomKind::min || atom.kind == AtomKind::max || is_division(atom)) {
-        if (is_division(atom) && count_divisions(t, atom.a) == 0) {
-          if (std::find(found.begin(), found.end(), id) == found.end()) found.push_back(id);
-        } else {
-          innermost_divisions(t, atom.a, found);
-          innermost_divisions(t, atom.b, found);
-        }
+      if (is_leaf(atom.kind)) continue;
+      if (is_division(atom) && count_divisions(t, atom.a) == 0) {
+        if (std::find(found.begin(), found.end(), id) == found.end()) found.push_back(id);
+      } else {
+        innermost_divisions(t, atom.a, found);
+        innermost_divisions(t, atom.b, found);
       }
     }
   }
@@ -44,18 +42,17 @@ bool larger(const PolyTable& t, PolyId a, PolyId b) {
 }
 
 template <class F>
-void for_each_poly(std::vector<Cases>& accesses, F f) {
-  for (Cases& cases : accesses) {
-    for (Case& c : cases) {
-      f(c.index);
-      for (PolyId& p : c.mask) f(p);
-    }
+void for_each_poly(std::vector<Access>& accesses, F f) {
+  for (Access& access : accesses) {
+    if (access.never) continue;
+    f(access.index);
+    for (PolyId& p : access.mask) f(p);
   }
 }
 
 class Refiner {
  public:
-  Refiner(PolyTable& t, std::span<const PolyId> roots, std::vector<Cases> accesses)
+  Refiner(PolyTable& t, std::span<const PolyId> roots, std::vector<Access> accesses)
       : t_(t), accesses_(std::move(accesses)) {
     for (PolyId root : roots) {
       auto id = t.as_atom(root);
@@ -71,7 +68,8 @@ class Refiner {
     result.within_caps = sizes_kept();
     number_axes(result);
     result.accesses = std::move(accesses_);
-    for (Cases& cases : result.accesses) finish(t_, cases);
+    for (Access& access : result.accesses)
+      if (!access.never) finish(t_, access);
     for_each_poly(result.accesses, [&](PolyId p) { result.residual += count_divisions(t_, p); });
     if (result.axes.size() > kMaxLoopAxes) result.within_caps = false;
     return result;
@@ -79,13 +77,12 @@ class Refiner {
 
  private:
   void simplify() {
-    for (Cases& cases : accesses_)
-      std::erase_if(cases, [&](Case& c) { return !simplify_mask(t_, c.mask); });
+    for (Access& access : accesses_)
+      if (!access.never) simplify_mask(t_, access);
   }
 
   bool sizes_kept() {
     bool kept = true;
-    for (Cases& cases : accesses_) kept &= cases.size() <= kMaxCases;
     for_each_poly(accesses_, [&](PolyId p) {
       kept &= t_[p].terms.size() <= kMaxTerms && t_.degree(p) <= kMaxDegree &&
               t_.size(p) <= kMaxIndexSize;
@@ -96,20 +93,18 @@ class Refiner {
   // The first access goes first; within it the largest divisor, for what lies below its cut often
   // closes by itself.
   bool cut_once() {
-    for (Cases& cases : accesses_) {
+    for (const Access& access : accesses_) {
+      if (access.never) continue;
       std::vector<AtomId> divisions;
-      for (const Case& c : cases) {
-        innermost_divisions(t_, c.index, divisions);
-        for (PolyId p : c.mask) innermost_divisions(t_, p, divisions);
-      }
+      innermost_divisions(t_, access.index, divisions);
+      for (PolyId p : access.mask) innermost_divisions(t_, p, divisions);
       std::stable_sort(divisions.begin(), divisions.end(),
                        [&](AtomId a, AtomId b) { return larger(t_, t_.atom(a).b, t_.atom(b).b); });
       for (AtomId id : divisions) {
         Atom division = t_.atom(id);
-        PolyId operand = t_.expand_lets(division.a);
         for (auto& root : digits_)
           for (size_t k = 0; k < root.size(); ++k)
-            if (cut(root, k, operand, division.b)) return true;
+            if (cut(root, k, division.a, division.b)) return true;
       }
     }
     return false;
@@ -146,7 +141,7 @@ class Refiner {
   }
 
   PolyTable& t_;
-  std::vector<Cases> accesses_;
+  std::vector<Access> accesses_;
   std::vector<std::vector<Digit>> digits_;  // by root, outer to inner
 };
 
@@ -165,7 +160,7 @@ bool joins(PolyTable& t, PolyId p, AtomId outer, AtomId inner, PolyId extent) {
 
 PolyId root_axis(PolyTable& t, PolyId extent) { return t.axis(t.fresh_slot(), extent); }
 
-Refinement refine(PolyTable& t, std::span<const PolyId> roots, std::vector<Cases> accesses) {
+Refinement refine(PolyTable& t, std::span<const PolyId> roots, std::vector<Access> accesses) {
   return Refiner(t, roots, std::move(accesses)).run();
 }
 
@@ -189,30 +184,6 @@ void coalesce(PolyTable& t, Refinement& r) {
     outer = {outer.root, extent, inner.weight};
     r.axes.erase(r.axes.begin() + static_cast<ptrdiff_t>(k));
   }
-}
-
-std::vector<std::string> axis_names(const Refinement& r) {
-  std::vector<std::string> names;
-  for (size_t k = 0; k < r.axes.size(); ++k) {
-    uint32_t root = r.axes[k].root;
-    auto same = [&](const LoopAxis& a) { return a.root == root; };
-    auto first = std::find_if(r.axes.begin(), r.axes.end(), same);
-    auto digit = static_cast<ptrdiff_t>(k) - (first - r.axes.begin());
-    std::string letter(1, static_cast<char>('p' + root % 11));
-    bool alone = std::count_if(r.axes.begin(), r.axes.end(), same) == 1;
-    names.push_back(alone ? letter : format("{}{}", letter, digit));
-  }
-  return names;
-}
-
-std::string domain_text(const PolyTable& t, const Refinement& r) {
-  std::string text;
-  std::vector<std::string> names = axis_names(r);
-  for (size_t k = 0; k < r.axes.size(); ++k) {
-    if (k > 0) text += r.axes[k].root == r.axes[k - 1].root ? " " : " | ";
-    text += names[k] + ":" + t.text(r.axes[k].extent, {.compact = true});
-  }
-  return text;
 }
 
 }  // namespace tn::loop

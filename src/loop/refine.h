@@ -5,7 +5,6 @@
 // Cutting the axis at a and a*b makes every digit a loop axis of its own, and the indices linear:
 //   x[6*(p mod 4) + (p div 4)], p:24   =   x[p0 + 6*p1], p0:6 p1:4
 #include <span>
-#include <string>
 #include <vector>
 
 #include "loop/index.h"
@@ -21,30 +20,26 @@ struct LoopAxis {
 
 struct Refinement {
   std::vector<LoopAxis> axes;  // outer to inner, root by root; axis k has slot k in polynomials
-  std::vector<Cases> accesses;
+  std::vector<Access> accesses;
   /// Div and mod atoms left: cuts that divide no extent, or that exclude each other.
   int residual = 0;
   /// The caps on axes and sizes of expressions were kept. If not, do not use this form.
   bool within_caps = true;
 };
 
-/// Caps; beyond them the answer is "materialise".
+/// Caps; beyond them a kernel stays as it is.
 inline constexpr int kMaxRounds = 16;
 inline constexpr size_t kMaxLoopAxes = 16, kMaxDigits = 10, kMaxTerms = 24;
 inline constexpr int kMaxDegree = 6;
+inline constexpr uint32_t kMaxIndexSize = 256;
 
-/// A fresh flat axis, to compose accesses with before they are refined.
+/// A fresh flat axis, for accesses that are refined later.
 PolyId root_axis(PolyTable& t, PolyId extent);
 
 /// `roots` are the axes made by `root_axis`, `accesses` what is read or written at their points.
-Refinement refine(PolyTable& t, std::span<const PolyId> roots, std::vector<Cases> accesses);
+Refinement refine(PolyTable& t, std::span<const PolyId> roots, std::vector<Access> accesses);
 
 /// Joins neighbours (i outer, j inner) where everywhere coef(i) = coef(j)*extent(j).
 void coalesce(PolyTable& t, Refinement& refinement);
-
-/// p, or p0 p1 ... when the root has several digits; the next root is q, and so on.
-std::vector<std::string> axis_names(const Refinement& refinement);
-/// `p0:B p1:4 | q:S`.
-std::string domain_text(const PolyTable& t, const Refinement& refinement);
 
 }  // namespace tn::loop

@@ -8,21 +8,6 @@
 namespace tn::loop {
 namespace {
 
-AxisSet axes_in_atom(const Kernel& kernel, const Atom& atom) {
-  switch (atom.kind) {
-    case AtomKind::axis:
-      return AxisSet{1} << atom.a;
-    case AtomKind::value:
-      return kernel.values[atom.a].axes;
-    case AtomKind::symbol:
-      return 0;
-    case AtomKind::let:
-      return axes_in(kernel, atom.a);
-    default:
-      return axes_in(kernel, atom.a) | axes_in(kernel, atom.b);
-  }
-}
-
 class KernelRefiner {
  public:
   explicit KernelRefiner(Kernel kernel) : k_(std::move(kernel)) {}
@@ -43,18 +28,18 @@ class KernelRefiner {
   }
 
  private:
-  Case access(PolyId index, MaskId mask) const {
+  Access access(PolyId index, MaskId mask) const {
     Mask conditions;
     if (mask != kNone) conditions = k_.masks[static_cast<size_t>(mask)];
-    return {std::move(conditions), 0, index};
+    return {std::move(conditions), index};
   }
 
   /// Stores first: their order decides the cuts where several would do.
-  std::vector<Cases> accesses() const {
-    std::vector<Cases> all;
-    for (const Store& s : k_.stores) all.push_back({access(s.index, s.mask)});
+  std::vector<Access> accesses() const {
+    std::vector<Access> all;
+    for (const Store& s : k_.stores) all.push_back(access(s.index, s.mask));
     for (const Value& v : k_.values)
-      if (v.op == Op::load || v.op == Op::index) all.push_back({access(v.index, v.mask)});
+      if (v.op == Op::load || v.op == Op::index) all.push_back(access(v.index, v.mask));
     return all;
   }
 
@@ -82,20 +67,20 @@ class KernelRefiner {
     k_.axes = std::move(axes);
   }
 
-  void set_accesses(const std::vector<Cases>& cases) {
+  void set_accesses(const std::vector<Access>& accesses) {
     size_t next = 0;
     std::vector<Store> stores;
     for (Store& s : k_.stores) {
-      const Cases& found = cases[next++];
-      if (found.empty()) continue;  // its mask never holds
-      s.index = found[0].index, s.mask = mask_of(found[0].mask);
+      const Access& found = accesses[next++];
+      if (found.never) continue;  // its mask never holds
+      s.index = found.index, s.mask = mask_of(found.mask);
       stores.push_back(s);
     }
     for (Value& v : k_.values) {
       if (v.op != Op::load && v.op != Op::index) continue;
-      const Cases& found = cases[next++];
-      if (!found.empty()) {
-        v.index = found[0].index, v.mask = mask_of(found[0].mask);
+      const Access& found = accesses[next++];
+      if (!found.never) {
+        v.index = found.index, v.mask = mask_of(found.mask);
       } else {
         DType type = v.type;
         v = Value{.op = Op::constant, .type = type};
@@ -123,11 +108,18 @@ class KernelRefiner {
 
 }  // namespace
 
+AxisSet axes_in(const Kernel& kernel, const Term& term) {
+  AxisSet axes = 0;
+  kernel.polys.for_each_atom(term, [&](const Atom& atom) {
+    if (atom.kind == AtomKind::axis) axes |= AxisSet{1} << atom.a;
+    if (atom.kind == AtomKind::value) axes |= kernel.values[atom.a].axes;
+  });
+  return axes;
+}
+
 AxisSet axes_in(const Kernel& kernel, PolyId poly) {
   AxisSet axes = 0;
-  for (const Term& term : kernel.polys[poly].terms)
-    for (AtomId id : kernel.polys.atoms_of(term.mono))
-      axes |= axes_in_atom(kernel, kernel.polys.atom(id));
+  for (const Term& term : kernel.polys[poly].terms) axes |= axes_in(kernel, term);
   return axes;
 }
 

@@ -13,6 +13,7 @@ Kernel refined(Kernel kernel);
 
 /// The axes that `poly` varies over, those of loaded values in it included.
 AxisSet axes_in(const Kernel& kernel, PolyId poly);
+AxisSet axes_in(const Kernel& kernel, const Term& term);
 /// The same for `mask`; nothing for none.
 AxisSet axes_in_mask(const Kernel& kernel, MaskId mask);
 

@@ -8,22 +8,10 @@
 namespace tn::loop {
 namespace {
 
-bool holds_values(const PolyTable& polys, PolyId poly) {
-  for (const Term& term : polys[poly].terms)
-    for (AtomId id : polys.atoms_of(term.mono)) {
-      const Atom& atom = polys.atom(id);
-      if (atom.kind == AtomKind::value) return true;
-      if (atom.kind == AtomKind::axis || atom.kind == AtomKind::symbol) continue;
-      if (holds_values(polys, atom.a)) return true;
-      if (atom.kind != AtomKind::let && holds_values(polys, atom.b)) return true;
-    }
-  return false;
-}
-
 /// Whether it is loaded from, or masked by, a computed place.
 bool gathers(const Kernel& kernel, const Value& v) {
   if (v.op != Op::load && v.op != Op::index) return false;
-  auto computed = [&](PolyId poly) { return holds_values(kernel.polys, poly); };
+  auto computed = [&](PolyId poly) { return kernel.polys.has_values(poly); };
   return computed(v.index) ||
          (v.mask != kNone &&
           std::ranges::any_of(kernel.masks[static_cast<size_t>(v.mask)], computed));

@@ -135,8 +135,6 @@ class Verifier {
       }
       case AtomKind::symbol:
         return 0;
-      case AtomKind::let:
-        return axes_of(atom.a);
       default:
         return axes_of(atom.a) | axes_of(atom.b);
     }

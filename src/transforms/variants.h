@@ -1,5 +1,5 @@
 #pragma once
-// Variants: graphs that compute what another one does, otherwise.
+// Graph rewrites that preserve results: checkpointed segments.
 #include "ir/graph.h"
 
 namespace tn {
@@ -8,9 +8,5 @@ namespace tn {
 /// what passes from one to the next, and compute the rest of a segment again when they come to it.
 /// The last one is left as it is: its derivative comes at once.
 Graph in_segments(const Graph& forward, int segments);
-
-/// The ops called again under a policy of mixed precision (tenon/amp.h), bf16 or f16. Inputs and
-/// outputs keep their types. Graphs among the attributes of ops stay as they are.
-Graph in_precision(const Graph& graph, DType narrow);
 
 }  // namespace tn

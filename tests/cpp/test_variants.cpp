@@ -1,4 +1,4 @@
-// Graphs that compute what another one does, otherwise.
+// Checkpointed segments, and plans of one thread.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -59,29 +59,6 @@ TEST_CASE("segments: one value passes from one to the next, where that is all th
   Graph cut = in_segments(chain(12), 4);
   for (const GraphOp& op : cut.ops)
     if (op.op == &ops::call) CHECK(op.outs == 1);
-}
-
-TEST_CASE("precision: products are narrow, inputs and outputs as they were") {
-  Graph graph = chain(3);
-  for (DType narrow : {DType::bf16, DType::f16}) {
-    Graph made = in_precision(graph, narrow);
-    verify(made, "precision");
-    CHECK(made.input_names == graph.input_names);
-    for (size_t i = 0; i < graph.outputs.size(); ++i)
-      CHECK(made.types[static_cast<size_t>(made.outputs[i])] ==
-            graph.types[static_cast<size_t>(graph.outputs[i])]);
-    int products = 0;
-    for (const GraphOp& op : made.ops) {
-      if (op.op == &ops::tanh) continue;
-      bool is_product = op.op == &ops::dot || op.op->name == "matmul";
-      products += is_product;
-      if (is_product) CHECK(made.types[static_cast<size_t>(op.out)]->dtype == narrow);
-    }
-    CHECK(products == 3);
-    Tensors in = random_inputs(graph, 5);
-    run_compiled(made, in);
-  }
-  CHECK_THROWS(in_precision(graph, DType::i32));
 }
 
 TEST_CASE("plans: one that stays on the thread that calls it does") {

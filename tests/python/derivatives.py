@@ -9,6 +9,7 @@ import zlib
 
 import numpy as np
 
+import flat
 import tenon as tn
 from op_harness import EPS, Call, draw, is_float, numpy_of, varying
 
@@ -101,10 +102,10 @@ class Problem:
         return [r for r in as_list(self.call.run(operands)) if floating(r)]
 
     def gradient(self, given):
-        return tn._core._vjp(self.function, given, self.cts)[1]
+        return flat.vjp(self.function, given, self.cts)[1]
 
     def gradient_at(self, operands, cts):
-        return tn._core._vjp(self.around(operands), [operands[i] for i in self.places], cts)[1]
+        return flat.vjp(self.around(operands), [operands[i] for i in self.places], cts)[1]
 
 
 def random_like(rng, tensors):
@@ -153,10 +154,10 @@ def check_types(got, like, what):
 
 def check_first_order(p):
     """vjp and jvp against central differences, and against each other."""
-    values, gradients = tn._core._vjp(p.function, p.primals, p.cts)
+    values, gradients = flat.vjp(p.function, p.primals, p.cts)
     check_values(values, p.out, f"{p}: the value under vjp")
     check_types(gradients, p.primals, f"{p}: gradient")
-    values, tangents = tn._core._jvp(p.function, p.primals, p.tangents)
+    values, tangents = flat.jvp(p.function, p.primals, p.tangents)
     check_values(values, p.out, f"{p}: the value under jvp")
     check_types(tangents, p.out, f"{p}: tangent")
     forward, size = inner(tangents, p.cts)
@@ -176,11 +177,11 @@ def check_second_order(p):
     """jvp of the gradient against differences of the gradient, and against its vjp."""
     if not p.smooth:
         return
-    _, tangents = tn._core._jvp(p.gradient, p.primals, p.tangents)
+    _, tangents = flat.jvp(p.gradient, p.primals, p.tangents)
     change, scale = differences(p.gradient, p.primals, p.tangents)
     for t, c in zip(tangents, change):
         check_close(numpy_of(t), c, f"{p}: second order", 10 * CLOSE, max(1, scale))
-    _, gradients = tn._core._vjp(p.gradient, p.primals, p.weights)
+    _, gradients = flat.vjp(p.gradient, p.primals, p.weights)
     forward, size = inner(tangents, p.weights)
     backward, other_size = inner(gradients, p.tangents)
     size = max(1, size, other_size)
@@ -233,7 +234,7 @@ def check_batch(f, examples, axes, what):
         [first if axis is None else x for axis, first, x in zip(axes, examples[0], example)]
         for example in examples
     ]
-    got = tn._core._vmap(f, args, axes)
+    got = flat.vmap(f, args, axes)
     want = [f(row) for row in rows]
     for j, g in enumerate(got):
         assert g.dtype == want[0][j].dtype, f"{what}: {g.dtype}, in a loop {want[0][j].dtype}"
@@ -266,7 +267,7 @@ def check_empty_batch(f, operands, axes, what):
         x if axis is None else tn.zeros((0, *x.shape), dtype=x.dtype)
         for x, axis in zip(operands, axes)
     ]
-    for g, w in zip(tn._core._vmap(f, none, axes), f(operands), strict=True):
+    for g, w in zip(flat.vmap(f, none, axes), f(operands), strict=True):
         want = (w.dtype, (0, *w.shape))
         assert (g.dtype, numpy_of(g).shape) == want, f"{what}: {g.dtype}{g.shape}, expected {want}"
 
@@ -298,17 +299,17 @@ def check_checkpoint(p):
         return tn.checkpoint(p.function)(x)
 
     def gradient_of(f):
-        return lambda x: tn._core._vjp(f, x, p.cts)[1]
+        return lambda x: flat.vjp(f, x, p.cts)[1]
 
     def derivatives(f):
         gradient = gradient_of(f)
         yield "value", f(p.primals)
         yield "gradient", gradient(p.primals)
-        yield "tangent", tn._core._jvp(f, p.primals, p.tangents)[1]
-        yield "second order", tn._core._jvp(gradient, p.primals, p.tangents)[1]
+        yield "tangent", flat.jvp(f, p.primals, p.tangents)[1]
+        yield "second order", flat.jvp(gradient, p.primals, p.tangents)[1]
         batch = [tn.stack([x, x]) for x in p.primals]
-        yield "vmap", tn._core._vmap(f, batch, [0] * len(batch))
-        yield "vmap of the gradient", tn._core._vmap(gradient, batch, [0] * len(batch))
+        yield "vmap", flat.vmap(f, batch, [0] * len(batch))
+        yield "vmap of the gradient", flat.vmap(gradient, batch, [0] * len(batch))
 
     for (name, got), (_, want) in zip(derivatives(held), derivatives(p.function)):
         check_values(got, want, f"{p}: {name} of checkpoint")

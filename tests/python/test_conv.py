@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from reference_conv import avg_pool, conv, conv_layer, conv_transpose, max_pool, window_fold
 
+import flat
 import tenon as tn
 
 
@@ -55,7 +56,7 @@ def test_adjoints_of_random_configurations():
         ct, other_x, other_w = randoms(rng, want.shape, x.shape, w.shape)
         operands = [tn.asarray(x), tn.asarray(w)]
         f = lambda given: [tn.conv(*given, **numbers)]
-        of_x, of_w = tn._core._vjp(f, operands, [tn.asarray(ct)])[1]
+        of_x, of_w = flat.vjp(f, operands, [tn.asarray(ct)])[1]
         np.testing.assert_allclose(
             [(of_x.numpy() * other_x).sum(), (of_w.numpy() * other_w).sum()],
             [(ct * conv(other_x, w, **numbers)).sum(), (ct * conv(x, other_w, **numbers)).sum()],
@@ -72,7 +73,7 @@ def test_batches_are_stacks_of_examples(batched):
         ]
         f = lambda v: [tn.conv(*v, **numbers)]
         axes = [0 if many else None for many in batched]
-        got = tn._core._vmap(f, [tn.asarray(v) for v in given], axes)[0].numpy()
+        got = flat.vmap(f, [tn.asarray(v) for v in given], axes)[0].numpy()
         examples = [
             conv(*(v[i] if many else v for v, many in zip(given, batched)), **numbers)
             for i in range(3)
@@ -135,7 +136,7 @@ def test_transposed_is_the_adjoint_of_the_convolution(axes):
         y = getattr(tn, f"conv{axes}d")(tn.asarray(x), tn.asarray(w), **numbers)
         ct = rng.normal(size=y.shape)
         f = lambda v: [getattr(tn, f"conv{axes}d")(v[0], tn.asarray(w), **numbers)]
-        of_x = tn._core._vjp(f, [tn.asarray(x)], [tn.asarray(ct)])[1][0].numpy()
+        of_x = flat.vjp(f, [tn.asarray(x)], [tn.asarray(ct)])[1][0].numpy()
         left = extent - ((y.shape[-1] - 1) * stride - 2 * padding + dilation * 2 + 1)
         transposed = getattr(tn, f"conv_transpose{axes}d")
         got = transposed(tn.asarray(ct), tn.asarray(w), output_padding=left, **numbers).numpy()
@@ -180,12 +181,12 @@ def test_gradients_of_pools():
     """The largest element of a window gets its cotangent, equal ones share it."""
     x = tn.asarray(np.array([[[1.0, 3.0, 2.0, 5.0, 5.0, 4.0]]]))
     ct = tn.asarray(np.array([[[1.0, 10.0, 100.0]]]))
-    gradient = lambda f: tn._core._vjp(lambda v: [f(v[0], 2)], [x], [ct])[1][0].numpy().ravel()
+    gradient = lambda f: flat.vjp(lambda v: [f(v[0], 2)], [x], [ct])[1][0].numpy().ravel()
     np.testing.assert_array_equal(gradient(tn.max_pool), [0, 1, 0, 10, 100, 0])
     np.testing.assert_array_equal(gradient(tn.avg_pool), [0.5, 0.5, 5, 5, 50, 50])
     tied = tn.asarray(np.array([[[2.0, 2.0, 1.0, 0.0]]]))
     ct = tn.asarray(np.array([[[1.0, 1.0]]]))
-    of_x = tn._core._vjp(lambda v: [tn.max_pool(v[0], 2)], [tied], [ct])[1][0].numpy().ravel()
+    of_x = flat.vjp(lambda v: [tn.max_pool(v[0], 2)], [tied], [ct])[1][0].numpy().ravel()
     np.testing.assert_array_equal(of_x, [0.5, 0.5, 1, 0])
 
 

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import flat
 import tenon as tn
 from tenon import _core
 
@@ -18,7 +19,7 @@ def test_print_inside_vmap_prints_every_example(capsys):
         tn.print("{}", args[0])
         return [args[0] * 2]
 
-    out = _core._vmap(f, [tn.array([1.0, 2.0, 3.0])], [0])
+    out = flat.vmap(f, [tn.array([1.0, 2.0, 3.0])], [0])
     np.testing.assert_array_equal(np.asarray(out[0]), [2, 4, 6])
     assert capsys.readouterr().out == "1.\n2.\n3.\n"
 
@@ -58,17 +59,17 @@ def test_custom_function_rules_from_python():
     def f(args):
         return _core._custom(lambda a: [a[0] * a[0]], args, vjp)
 
-    values, grads = _core._vjp(f, [tn.array(3.0)], [tn.array(1.0)])
+    values, grads = flat.vjp(f, [tn.array(3.0)], [tn.array(1.0)])
     assert (values[0].item(), grads[0].item()) == (9, 18)
     with pytest.raises(tn.Error, match="only vjp is given"):
-        _core._jvp(f, [tn.array(3.0)], [tn.array(1.0)])
+        flat.jvp(f, [tn.array(3.0)], [tn.array(1.0)])
 
 
 def test_checkpoint_of_a_list():
     f = lambda a: [tn.sin(a[0]) * a[0]]  # noqa: E731
     x, one = tn.array([0.5, 1.5]), tn.ones(2)
-    plain = _core._vjp(f, [x], [one])[1][0]
-    saved = _core._vjp(lambda a: _core._checkpoint(f, a), [x], [one])[1][0]
+    plain = flat.vjp(f, [x], [one])[1][0]
+    saved = flat.vjp(lambda a: _core._checkpoint(f, a), [x], [one])[1][0]
     np.testing.assert_array_equal(np.asarray(plain), np.asarray(saved))
 
 

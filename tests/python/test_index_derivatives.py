@@ -3,12 +3,13 @@
 import numpy as np
 import pytest
 
+import flat
 import tenon as tn
 
 
 def vjp(f, *operands, ct):
     operands = [tn.asarray(np.asarray(x, np.float64)) for x in operands]
-    out, back = tn._core._vjp(lambda x: [f(*x)], operands, [tn.asarray(np.asarray(ct, np.float64))])
+    out, back = flat.vjp(lambda x: [f(*x)], operands, [tn.asarray(np.asarray(ct, np.float64))])
     return [g.numpy().tolist() for g in back]
 
 
@@ -114,12 +115,12 @@ def test_vmap_is_a_loop(name, axes):
     ct = rng.normal(size=f(tn.asarray(x[0]), tn.asarray(i[0])).shape)
 
     def both(args):
-        value, [back] = tn._core._vjp(lambda p: [f(p[0], args[1])], args[:1], [tn.asarray(ct)])
+        value, [back] = flat.vjp(lambda p: [f(p[0], args[1])], args[:1], [tn.asarray(ct)])
         return [value[0], back]
 
     given = [x if axes[0] is not None else x[0], i if axes[1] is not None else i[0]]
     given = [tn.asarray(np.moveaxis(v, 0, a) if a else v) for v, a in zip(given, axes)]
-    got = tn._core._vmap(both, given, axes)
+    got = flat.vmap(both, given, axes)
     for k in range(2):
         pair = [x[k if axes[0] is not None else 0], i[k if axes[1] is not None else 0]]
         for a, b in zip(got, both([tn.asarray(v) for v in pair])):
@@ -128,8 +129,8 @@ def test_vmap_is_a_loop(name, axes):
 
 def test_vmap_of_vmap_of_gather():
     x, i = np.arange(24.0).reshape(2, 3, 4), np.array([[[0, 3]] * 3, [[1, 2]] * 3])
-    inner = lambda a: tn._core._vmap(lambda b: [b[0][b[1]]], a, (0, 0))  # noqa: E731
-    [got] = tn._core._vmap(inner, [tn.asarray(x), tn.asarray(i)], (0, 0))
+    inner = lambda a: flat.vmap(lambda b: [b[0][b[1]]], a, (0, 0))  # noqa: E731
+    [got] = flat.vmap(inner, [tn.asarray(x), tn.asarray(i)], (0, 0))
     np.testing.assert_array_equal(got.numpy(), np.take_along_axis(x, i, 2))
 
 
@@ -137,4 +138,4 @@ def test_sizes_that_depend_on_values_cannot_be_batched():
     x = tn.asarray(np.ones((2, 3)))
     for f in (lambda p: tn.nonzero(p[0]), lambda p: [p[0][p[0] > 0]]):
         with pytest.raises(tn.Error, match="values"):
-            tn._core._vmap(f, [x], (0,))
+            flat.vmap(f, [x], (0,))

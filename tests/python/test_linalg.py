@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import flat
 import tenon as tn
 from derivatives import differences, inner
 from op_harness import numpy_of
@@ -109,7 +110,7 @@ def test_vector_norms():
             check(la.vector_norm(x, axis=axis, ord=ord, keepdims=True), want, 1e-14)
     zero = [tn.zeros(3, dtype=tn.float64)]
     for ord in (1, 2, 3, np.inf):
-        _, back = tn._core._vjp(
+        _, back = flat.vjp(
             lambda g: [la.vector_norm(g[0], ord=ord)], zero, [tn.ones((), dtype=tn.float64)]
         )
         assert back[0].tolist() == [0, 0, 0], ord
@@ -210,17 +211,17 @@ def check_derivatives(function, x, tolerance=2e-6):
 
     t = numbers(*x.shape, dtype=x.dtype.name)
     x, t = [tn.asarray(x)], [tn.asarray(t)]
-    forward = tn._core._jvp(f, x, t)[1]
+    forward = flat.jvp(f, x, t)[1]
     change, _ = differences(f, x, t)
     for got, want in zip(forward, change, strict=True):
         np.testing.assert_allclose(numpy_of(got), want, atol=tolerance, rtol=tolerance)
     cts = [tn.asarray(numbers(*y.shape, dtype=y.dtype.name)) for y in forward]
-    back = tn._core._vjp(f, x, cts)[1]
+    back = flat.vjp(f, x, cts)[1]
     there, size = inner(cts, forward)
     assert abs(there - inner(back, t)[0]) <= 1e-10 * max(size, 1)
     batch = [tn.stack([x[0], x[0] + t[0] / 8, x[0] - t[0] / 8])]
     for got, *each in zip(
-        tn._core._vmap(f, batch, [0]), *(f([batch[0][i]]) for i in range(3)), strict=True
+        flat.vmap(f, batch, [0]), *(f([batch[0][i]]) for i in range(3)), strict=True
     ):
         for i in range(3):
             np.testing.assert_allclose(numpy_of(got[i]), numpy_of(each[i]), atol=1e-10)
@@ -240,7 +241,7 @@ def test_derivatives_of_square_matrices(name, dtype):
 def test_derivatives_of_other_matrices(name, shape, dtype):
     x = numbers(*shape, dtype=dtype) + 3 * np.diag(np.arange(1.0, 5))[: shape[-2], : shape[-1]]
     if name == "qr" and shape[-2] < shape[-1]:
-        with pytest.raises(NotImplementedError, match="qr: no derivative"):
+        with pytest.raises(NotImplementedError, match="no derivative of mode reduced"):
             check_derivatives(RECTANGULAR[name], x)
     else:
         check_derivatives(RECTANGULAR[name], x)
@@ -253,7 +254,7 @@ def test_full_matrices_have_no_derivative():
 
 def gradient(f, x):
     ct = tn.ones_like(f(tn.asarray(x)))
-    return tn._core._vjp(lambda g: [f(g[0])], [tn.asarray(x)], [ct])[1][0].numpy()
+    return flat.vjp(lambda g: [f(g[0])], [tn.asarray(x)], [ct])[1][0].numpy()
 
 
 def test_the_determinant_of_a_singular_matrix_has_a_gradient():

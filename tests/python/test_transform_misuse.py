@@ -14,11 +14,6 @@ X = tn.asarray([1.0, 2.0])
 @pytest.mark.parametrize(
     "call",
     [
-        lambda: _core._vjp(lambda a: a, [None], [X]),
-        lambda: _core._vjp(lambda a: [None], [X], [X]),
-        lambda: _core._jvp(lambda a: [None], [X], [X]),
-        lambda: _core._vmap(lambda a: a, [None], [0]),
-        lambda: _core._vmap(lambda a: [None], [X], [0]),
         lambda: tn.vjp(lambda a: _core._checkpoint(lambda b: [None], [a])[0], [X], X),
         lambda: _core._checkpoint(lambda a: a, [None]),
         lambda: _core._custom(lambda a: a, [None], None, None, None),

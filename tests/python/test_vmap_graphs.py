@@ -5,6 +5,7 @@ import re
 import numpy as np
 import pytest
 
+import flat
 import tenon as tn
 
 
@@ -17,7 +18,7 @@ def ops_of(text):
 
 
 def recorded(f, args, axes):
-    return tn.graph_text(*tn._core._vmap(f, args, axes))
+    return tn.graph_text(*flat.vmap(f, args, axes))
 
 
 def matmul(x):
@@ -39,7 +40,7 @@ def test_matmul_is_one_dot(shapes, axes):
 
 
 def test_matmul_under_two_vmaps_is_one_dot():
-    inner = lambda x: tn._core._vmap(matmul, x, (0, 0))  # noqa: E731
+    inner = lambda x: flat.vmap(matmul, x, (0, 0))  # noqa: E731
     text = recorded(inner, [ones(6, 5, 2, 3), ones(6, 5, 3, 4)], (0, 0))
     assert ops_of(text) == ["dot"], text
 

@@ -190,8 +190,6 @@ std::string IndexPrinter::atom(AtomId id) const {
       return names_[atom.a];
     case AtomKind::value:
       return format("(int64_t)v{}", atom.a);
-    case AtomKind::let:
-      return format("({})", index(atom.a));
     case AtomKind::div:
     case AtomKind::mod: {
       bool divides = atom.kind == AtomKind::div;

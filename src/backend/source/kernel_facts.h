@@ -20,26 +20,12 @@ class KernelFacts {
 
   const Value& value(ValueId id) const { return k_.values[static_cast<size_t>(id)]; }
 
-  template <class F>
-  void for_each_atom(PolyId poly, F&& f) const {
-    for (const Term& term : k_.polys[poly].terms)
-      for (AtomId id : k_.polys.atoms_of(term.mono)) {
-        const Atom& atom = k_.polys.atom(id);
-        f(atom);
-        if (atom.kind == AtomKind::axis || atom.kind == AtomKind::value ||
-            atom.kind == AtomKind::symbol)
-          continue;
-        for_each_atom(atom.a, f);
-        if (atom.kind != AtomKind::let) for_each_atom(atom.b, f);
-      }
-  }
-
   /// Every value and axis that an index and a mask read.
   template <class F>
   void for_each_atom(PolyId index, MaskId mask, F&& f) const {
-    for_each_atom(index, f);
+    k_.polys.for_each_atom(index, f);
     if (mask == kNone) return;
-    for (PolyId poly : k_.masks[static_cast<size_t>(mask)]) for_each_atom(poly, f);
+    for (PolyId poly : k_.masks[static_cast<size_t>(mask)]) k_.polys.for_each_atom(poly, f);
   }
 
   bool is_empty(AxisSet axes) const {

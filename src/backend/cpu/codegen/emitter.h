@@ -187,7 +187,6 @@ class Emitter {
   Value* smaller(Value* a, Value* b);
   Value* larger(Value* a, Value* b);
   Value* axis_values(int axis, int copy);
-  loop::AxisSet axes_of(const Term& term) const;
   Scope scope_of(const Term& term) const;
 
   /// Emits at the end of the home of `scope` while it lives.

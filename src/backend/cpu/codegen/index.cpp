@@ -9,39 +9,13 @@ namespace tn::cpu {
 
 using loop::AxisSet;
 
-static bool is_leaf(const Atom& atom) {
-  return atom.kind == AtomKind::axis || atom.kind == AtomKind::value ||
-         atom.kind == AtomKind::symbol;
-}
-
-AxisSet Emitter::axes_of(const Term& term) const {
-  const PolyTable& polys = s_.kernel.polys;
-  AxisSet axes = 0;
-  for (AtomId id : polys.atoms_of(term.mono)) {
-    const Atom& atom = polys.atom(id);
-    if (atom.kind == AtomKind::axis) axes |= AxisSet{1} << atom.a;
-    if (atom.kind == AtomKind::value) axes |= s_.kernel.values[atom.a].axes;
-    if (is_leaf(atom)) continue;
-    axes |= axes_in(s_.kernel, atom.a);
-    if (atom.kind != AtomKind::let) axes |= axes_in(s_.kernel, atom.b);
-  }
-  return axes;
-}
-
 Emitter::Scope Emitter::scope_of(const Term& term) const {
-  Scope scope = scope_of(axes_of(term));
+  Scope scope = scope_of(axes_in(s_.kernel, term));
   if (scope != kCall) return scope;
-  std::vector<ValueId> found;
-  for (AtomId id : s_.kernel.polys.atoms_of(term.mono)) {
-    const Atom& atom = s_.kernel.polys.atom(id);
-    if (atom.kind == AtomKind::value) found.push_back(static_cast<ValueId>(atom.a));
-    if (is_leaf(atom)) continue;
-    find_values(s_.kernel, atom.a, found);
-    if (atom.kind != AtomKind::let) find_values(s_.kernel, atom.b, found);
-  }
-  for (ValueId id : found)
-    if (s_.depth[static_cast<size_t>(id)] > 0) return kUnit;
-  return kCall;
+  s_.kernel.polys.for_each_atom(term, [&](const Atom& atom) {
+    if (atom.kind == AtomKind::value && s_.depth[atom.a] > 0) scope = kUnit;
+  });
+  return scope;
 }
 
 // A partial sum in each scope: what does not change in a loop is added before it.
@@ -77,8 +51,6 @@ llvm::Value* Emitter::atom_value(AtomId id) {
       ValueId v = static_cast<ValueId>(atom.a);
       return ops_.cast(value(v, 0), s_.value(v).type, DType::i64);
     }
-    case AtomKind::let:
-      return position(atom.a);
     case AtomKind::symbol:
       return symbol(s_.kernel.polys.name_of(atom));
     default:
@@ -166,7 +138,7 @@ llvm::Value* Emitter::stride_value(PolyId poly, int axis) {
   const PolyTable& polys = s_.kernel.polys;
   Value* stride = number(0);
   for (const Term& term : polys[poly].terms) {
-    if (!(axes_of(term) >> axis & 1)) continue;
+    if (!(axes_in(s_.kernel, term) >> axis & 1)) continue;
     Value* factor = number(term.coef);
     for (AtomId id : polys.atoms_of(term.mono))
       if (polys.atom(id).kind == AtomKind::symbol) factor = b_.CreateMul(factor, atom_value(id));
@@ -182,7 +154,7 @@ llvm::Value* Emitter::positions(PolyId poly, int copy) {
     Value* same = number(s_.kernel.polys.constant_of(poly));
     Value* sum = nullptr;
     for (const Term& term : s_.kernel.polys[poly].terms) {
-      if (!is_vector(axes_of(term))) {
+      if (!is_vector(axes_in(s_.kernel, term))) {
         same = b_.CreateAdd(same, term_value(term));
         continue;
       }
@@ -209,8 +181,6 @@ llvm::Value* Emitter::atom_values(AtomId id, int copy) {
       ValueId v = static_cast<ValueId>(atom.a);
       return ops_.cast(vector(v, copy), s_.value(v).type, DType::i64);
     }
-    case AtomKind::let:
-      return positions(atom.a, copy);
     case AtomKind::symbol:
       return splat(atom_value(id));
     default:

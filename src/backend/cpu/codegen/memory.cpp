@@ -230,7 +230,8 @@ bool Emitter::may_stream(const loop::Store& store) const {
   const PolyTable& polys = s_.kernel.polys;
   bool aligned = polys.constant_of(store.index) % s_.lanes == 0;
   for (const Term& term : polys[store.index].terms)
-    aligned &= axes_of(term) >> s_.vector_axis & 1 || term.coef % s_.lanes == 0 || has_symbol(term);
+    aligned &= axes_in(s_.kernel, term) >> s_.vector_axis & 1 || term.coef % s_.lanes == 0 ||
+               has_symbol(term);
   return aligned && s_.lanes * bytes >= 16;
 }
 

@@ -8,38 +8,10 @@ using loop::AxisSet;
 using loop::Kernel;
 using loop::ValueId;
 
-template <class F>
-static void for_each_atom(const Kernel& kernel, PolyId poly, F&& f) {
-  for (const Term& term : kernel.polys[poly].terms)
-    for (AtomId id : kernel.polys.atoms_of(term.mono)) {
-      const Atom& atom = kernel.polys.atom(id);
-      f(atom);
-      bool leaf = atom.kind == AtomKind::value || atom.kind == AtomKind::axis ||
-                  atom.kind == AtomKind::symbol;
-      if (leaf) continue;
-      for_each_atom(kernel, atom.a, f);
-      if (atom.kind != AtomKind::let) for_each_atom(kernel, atom.b, f);
-    }
-}
-
 void find_values(const Kernel& kernel, PolyId poly, std::vector<ValueId>& found) {
-  for_each_atom(kernel, poly, [&](const Atom& atom) {
+  kernel.polys.for_each_atom(poly, [&](const Atom& atom) {
     if (atom.kind == AtomKind::value) found.push_back(static_cast<ValueId>(atom.a));
   });
-}
-
-static AxisSet axes_of(const Kernel& kernel, const Term& term) {
-  AxisSet axes = 0;
-  for (AtomId id : kernel.polys.atoms_of(term.mono)) {
-    const Atom& atom = kernel.polys.atom(id);
-    if (atom.kind == AtomKind::axis) axes |= AxisSet{1} << atom.a;
-    if (atom.kind == AtomKind::value) axes |= kernel.values[atom.a].axes;
-    if (atom.kind >= AtomKind::let && atom.kind != AtomKind::symbol) {
-      axes |= axes_in(kernel, atom.a);
-      if (atom.kind != AtomKind::let) axes |= axes_in(kernel, atom.b);
-    }
-  }
-  return axes;
 }
 
 std::optional<int64_t> stride_along(const Kernel& kernel, PolyId poly, int axis) {
@@ -52,14 +24,14 @@ std::optional<int64_t> stride_along(const Kernel& kernel, PolyId poly, int axis)
       if (first.a == static_cast<uint32_t>(axis)) stride += term.coef;
       continue;
     }
-    if (axes_of(kernel, term) >> axis & 1) return std::nullopt;
+    if (axes_in(kernel, term) >> axis & 1) return std::nullopt;
   }
   return stride;
 }
 
 bool is_linear_along(const Kernel& kernel, PolyId poly, int axis) {
   for (const Term& term : kernel.polys[poly].terms) {
-    if (!(axes_of(kernel, term) >> axis & 1)) continue;
+    if (!(axes_in(kernel, term) >> axis & 1)) continue;
     int found = 0;
     for (AtomId id : kernel.polys.atoms_of(term.mono)) {
       const Atom& atom = kernel.polys.atom(id);
@@ -75,7 +47,7 @@ bool is_linear_along(const Kernel& kernel, PolyId poly, int axis) {
 std::vector<Dim> symbols_in(const Kernel& kernel) {
   std::vector<Dim> found;
   auto add_poly = [&](PolyId poly) {
-    for_each_atom(kernel, poly, [&](const Atom& atom) {
+    kernel.polys.for_each_atom(poly, [&](const Atom& atom) {
       if (atom.kind == AtomKind::symbol)
         found.push_back(Dim::symbol(kernel.polys.name_of(atom), atom.range.lo, atom.range.hi));
     });
