@@ -1,7 +1,7 @@
 #include "loop/builder.h"
 
 #include "base/error.h"
-#include "loop/refine_kernel.h"
+#include "loop/analysis.h"
 
 namespace tn::loop {
 

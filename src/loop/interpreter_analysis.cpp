@@ -3,8 +3,8 @@
 #include <bit>
 
 #include "base/error.h"
+#include "loop/analysis.h"
 #include "loop/interpreter_lowering.h"
-#include "loop/refine_kernel.h"
 #include "runtime/threads.h"
 
 namespace tn::loop::machine {
@@ -18,88 +18,29 @@ static constexpr int64_t kDirectColumns = 1024;
 // Below this number of tiles, long reductions are cut instead.
 static constexpr int64_t kFewTiles = 8;
 
-void ProgramLowering::store_facts(const Store& store, AxisSet& axes, int& level) const {
-  axes = kernel_.values[static_cast<size_t>(store.value)].axes | axes_in(kernel_, store.index);
-  level = level_[static_cast<size_t>(store.value)];
-  auto use = [&](ValueId id) { level = std::max(level, level_[static_cast<size_t>(id)]); };
-  for_each_value_in(store.index, use);
-  if (store.mask == kNone) return;
-  for (PolyId poly : kernel_.masks[static_cast<size_t>(store.mask)]) {
-    axes |= axes_in(kernel_, poly);
-    for_each_value_in(poly, use);
-  }
-}
-
 Domain ProgramLowering::domain_of(AxisSet axes, int level) const {
   if (program_.mode == Mode::flat) return axes == 0 ? Domain::uniform : Domain::full;
-  if (axes & inner_) return Domain::full;
+  if (axes & a_.inner()) return Domain::full;
   return axes == 0 && level == 0 ? Domain::uniform : Domain::row;
 }
 
-void ProgramLowering::find_levels() {
-  level_.assign(kernel_.values.size(), 0);
-  for (size_t i = 0; i < kernel_.values.size(); ++i) {
-    const Value& v = kernel_.values[i];
-    int& level = level_[i];
-    for_each_operand(v,
-                     [&](ValueId id) { level = std::max(level, level_[static_cast<size_t>(id)]); });
-    if (v.op == Op::reduce) ++level;
-    levels_ = std::max(levels_, level);
-  }
-}
-
-void ProgramLowering::find_needed() {
-  needed_.assign(kernel_.values.size(), false);
-  auto need = [&](ValueId id) { needed_[static_cast<size_t>(id)] = true; };
-  for (const Store& store : kernel_.stores) {
-    need(store.value);
-    for_each_value_in(store.index, need);
-    if (store.mask != kNone)
-      for (PolyId poly : kernel_.masks[static_cast<size_t>(store.mask)])
-        for_each_value_in(poly, need);
-  }
-  for (size_t i = kernel_.values.size(); i-- > 0;)
-    if (needed_[i]) for_each_operand(kernel_.values[i], need);
-}
-
-// One set of red axes that every reduction runs over, or one scan axis with one direction.
-bool ProgramLowering::is_plain() const {
-  AxisSet red = 0, scan = 0;
-  for (size_t k = 0; k < kernel_.axes.size(); ++k) {
-    if (kernel_.axes[k].kind == AxisKind::red) red |= AxisSet{1} << k;
-    if (kernel_.axes[k].kind == AxisKind::scan) scan |= AxisSet{1} << k;
-  }
-  if (red && scan) return false;
-  if (std::popcount(scan) > 1) return false;
-  int forward = 0, backward = 0;
-  for (size_t i = 0; i < kernel_.values.size(); ++i) {
-    const Value& v = kernel_.values[i];
-    if (!needed_[i]) continue;
-    if (v.op == Op::reduce && v.over != red) return false;
-    if (v.op == Op::scan) ++(v.reverse ? backward : forward);
-  }
-  // A store that combines must not repeat over inner axes that it does not depend on.
-  for (const Store& store : kernel_.stores) {
-    AxisSet axes;
-    int level;
-    store_facts(store, axes, level);
-    axes &= red | scan;
+// A store that combines must not repeat over inner axes that it does not depend on.
+bool ProgramLowering::combines_once() const {
+  for (size_t i = 0; i < kernel_.stores.size(); ++i) {
+    const Store& store = kernel_.stores[i];
+    AxisSet axes = a_.stores[i].axes & a_.inner();
     bool repeatable = store.combine == Combine::set && !store.scattered;
-    if (!repeatable && axes != 0 && axes != (red | scan)) return false;
+    if (!repeatable && axes != 0 && axes != a_.inner()) return false;
   }
-  return forward == 0 || backward == 0;
+  return true;
 }
 
-bool ProgramLowering::analyse() {
+bool ProgramLowering::find_domains() {
   for (const KernelAxis& axis : kernel_.axes) extents_.push_back(evaluate(axis.extent, symbols_));
-  find_levels();
-  find_needed();
-  if (!is_plain()) return false;
+  a_ = analyse(kernel_);
+  if (!a_.plain || !combines_once()) return false;
   for (size_t k = 0; k < kernel_.axes.size(); ++k) {
-    bool par = kernel_.axes[k].kind == AxisKind::par;
-    (par ? par_ : inner_) |= AxisSet{1} << k;
-    (par ? par_axes_ : inner_axes_).push_back(static_cast<int>(k));
-    int64_t& size = par ? program_.points : program_.extent;
+    int64_t& size = a_.par & axis_bit(k) ? program_.points : program_.extent;
     if (__builtin_mul_overflow(size, extents_[k], &size))
       fail(Fault::value, "kernel {}: its axes have too many points", kernel_.name);
   }
@@ -107,7 +48,7 @@ bool ProgramLowering::analyse() {
   choose_mode();
   domain_.resize(kernel_.values.size());
   for (size_t i = 0; i < kernel_.values.size(); ++i)
-    domain_[i] = domain_of(kernel_.values[i].axes, level_[i]);
+    domain_[i] = domain_of(kernel_.values[i].axes, a_.level[i]);
   choose_sizes();
   return true;
 }
@@ -118,12 +59,12 @@ bool ProgramLowering::prefers_columns() const {
       if (extents_[static_cast<size_t>(axes[k])] > 1) return axes[k];
     return -1;
   };
-  int par = innermost(par_axes_), red = innermost(inner_axes_);
+  int par = innermost(a_.par_axes), red = innermost(a_.inner_axes);
   if (par < 0 || red < 0) return false;
   int score = 0;
   for (size_t i = 0; i < kernel_.values.size(); ++i) {
     const Value& v = kernel_.values[i];
-    if (v.op != Op::load || !needed_[i]) continue;
+    if (v.op != Op::load || !a_.needed[i]) continue;
     for (const Term& term : kernel_.polys[v.index].terms) {
       const auto& atoms = kernel_.polys.atoms_of(term.mono);
       if (atoms.size() != 1 || term.coef != 1) continue;
@@ -140,10 +81,11 @@ bool ProgramLowering::prefers_columns() const {
 bool ProgramLowering::reads_directly() const {
   for (size_t i = 0; i < kernel_.values.size(); ++i) {
     const Value& v = kernel_.values[i];
-    if (!needed_[i]) continue;
+    if (!a_.needed[i]) continue;
     bool uses_full = false;
-    for_each_operand(
-        v, [&](ValueId id) { uses_full |= domain_[static_cast<size_t>(id)] == Domain::full; });
+    for_each_operand(kernel_, v, [&](ValueId id) {
+      uses_full |= domain_[static_cast<size_t>(id)] == Domain::full;
+    });
     if (uses_full && v.op != Op::reduce) return false;
     if (v.op == Op::reduce && domain_[static_cast<size_t>(v.a)] != Domain::full) return false;
     if (domain_[i] != Domain::full) continue;
@@ -154,18 +96,13 @@ bool ProgramLowering::reads_directly() const {
         if (kind != AtomKind::axis && kind != AtomKind::symbol) return false;
       }
   }
-  for (const Store& store : kernel_.stores) {
-    AxisSet axes;
-    int level;
-    store_facts(store, axes, level);
-    if (axes & inner_) return false;
-  }
-  return true;
+  return std::ranges::none_of(a_.stores,
+                              [&](const StoreFacts& store) { return store.axes & a_.inner(); });
 }
 
 void ProgramLowering::choose_mode() {
   Program& p = program_;
-  if (inner_axes_.empty()) {
+  if (a_.inner_axes.empty()) {
     p.mode = Mode::flat;
     return;
   }
@@ -218,10 +155,10 @@ void ProgramLowering::choose_tasks() {
 }
 
 std::optional<Program> ProgramLowering::lower() {
-  if (!analyse()) return std::nullopt;
+  if (!find_domains()) return std::nullopt;
   computed_.assign(kernel_.values.size(), kNone);
   emit_uniforms();
-  for (int level = 0; level <= levels_; ++level) {
+  for (int level = 0; level <= a_.levels; ++level) {
     if (program_.mode != Mode::flat) emit_rows(level);
     emit_sweep(level);
   }

@@ -168,11 +168,11 @@ int32_t ProgramLowering::mask_slot(MaskId mask) {
 
 int32_t ProgramLowering::add_access(int32_t buffer, int64_t size, const Linear& index) {
   Access access{.buffer = buffer, .size = static_cast<int32_t>(size), .base = index.base};
-  if (current_ == Domain::row) access.inner = add_walk(index, par_axes_);
+  if (current_ == Domain::row) access.inner = add_walk(index, a_.par_axes);
   if (current_ == Domain::full) {
     bool columns = program_.mode == Mode::columns, flat = program_.mode == Mode::flat;
-    access.inner = add_walk(index, columns || flat ? par_axes_ : inner_axes_);
-    if (!flat) access.outer = add_walk(index, columns ? inner_axes_ : par_axes_);
+    access.inner = add_walk(index, columns || flat ? a_.par_axes : a_.inner_axes);
+    if (!flat) access.outer = add_walk(index, columns ? a_.inner_axes : a_.par_axes);
   }
   access.unit = access.inner.count == 1 &&
                 program_.loops[static_cast<size_t>(access.inner.first)].stride == 1;

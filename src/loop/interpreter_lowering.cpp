@@ -122,34 +122,28 @@ void ProgramLowering::emit_domain(Domain domain, int level) {
   std::vector<bool> wanted(kernel_.values.size(), false);
   auto want = [&](ValueId id) { wanted[static_cast<size_t>(id)] = true; };
   std::vector<const Store*> stores;
-  for (const Store& store : kernel_.stores) {
-    AxisSet axes;
-    int store_level;
-    store_facts(store, axes, store_level);
-    bool full = program_.mode == Mode::flat || (axes & inner_) != 0;
-    if (domain != (full ? Domain::full : Domain::row) || store_level != level) continue;
-    stores.push_back(&store);
-    want(store.value);
-    for_each_value_in(store.index, want);
-    if (store.mask != kNone)
-      for (PolyId poly : kernel_.masks[static_cast<size_t>(store.mask)])
-        for_each_value_in(poly, want);
+  for (size_t i = 0; i < kernel_.stores.size(); ++i) {
+    const StoreFacts& store = a_.stores[i];
+    bool full = program_.mode == Mode::flat || (store.axes & a_.inner()) != 0;
+    if (domain != (full ? Domain::full : Domain::row) || store.level != level) continue;
+    stores.push_back(&kernel_.stores[i]);
+    for_each_operand(kernel_, kernel_.stores[i], want);
   }
   for (size_t i = kernel_.values.size(); i-- > 0;) {
     const Value& v = kernel_.values[i];
-    if (!needed_[i]) continue;
-    if (domain == Domain::full && v.op == Op::reduce && level_[i] == level + 1) {
+    if (!a_.needed[i]) continue;
+    if (domain == Domain::full && v.op == Op::reduce && a_.level[i] == level + 1) {
       wanted[i] = true;
       want(v.a);
       continue;
     }
     // Row values are few and live on; full ones are computed in the sweeps that use them.
-    if (domain != Domain::full && domain_[i] == domain && level_[i] == level) wanted[i] = true;
-    if (wanted[i] && domain_[i] == domain) for_each_operand(v, want);
+    if (domain != Domain::full && domain_[i] == domain && a_.level[i] == level) wanted[i] = true;
+    if (wanted[i] && domain_[i] == domain) for_each_operand(kernel_, v, want);
   }
   for (size_t i = 0; i < kernel_.values.size(); ++i) {
     const Value& v = kernel_.values[i];
-    bool here = v.op == Op::reduce ? domain == Domain::full && level_[i] == level + 1
+    bool here = v.op == Op::reduce ? domain == Domain::full && a_.level[i] == level + 1
                                    : domain_[i] == domain;
     if (wanted[i] && here && computed_[i] == kNone && v.op != Op::constant)
       emit_value(static_cast<ValueId>(i));

@@ -4,6 +4,7 @@
 #include <optional>
 #include <vector>
 
+#include "loop/analysis.h"
 #include "loop/interpreter_program.h"
 
 namespace tn::loop::machine {
@@ -35,21 +36,14 @@ class ProgramLowering {
 
  private:
   // Analysis (interpreter_analysis.cpp).
-  bool analyse();
-  void find_levels();
-  void find_needed();
-  bool is_plain() const;
+  bool find_domains();
+  bool combines_once() const;
   void choose_mode();
   bool prefers_columns() const;
   bool reads_directly() const;
   void choose_sizes();
   void choose_tasks();
   Domain domain_of(AxisSet axes, int level) const;
-  template <class F>
-  void for_each_operand(const Value& value, F&& f) const;
-  template <class F>
-  void for_each_value_in(PolyId poly, F&& f) const;
-  void store_facts(const Store& store, AxisSet& axes, int& level) const;
 
   // Emission (interpreter_lowering.cpp).
   void emit_uniforms();
@@ -98,13 +92,9 @@ class ProgramLowering {
   PrepareOptions options_;
   Program program_;
 
+  Analysis a_;
   std::vector<int64_t> extents_;
-  AxisSet par_ = 0, inner_ = 0;  // inner: the red or scan axes
-  std::vector<int> par_axes_, inner_axes_;
-  std::vector<int> level_;
   std::vector<Domain> domain_;
-  std::vector<bool> needed_;
-  int levels_ = 0;
   int64_t capacity_ = 1;  // elements of a full register
 
   Domain current_ = Domain::uniform;
@@ -119,23 +109,5 @@ class ProgramLowering {
   std::map<std::pair<uint64_t, int64_t>, int32_t> constants_;
   std::vector<std::byte> constant_bytes_;
 };
-
-template <class F>
-void ProgramLowering::for_each_value_in(PolyId poly, F&& f) const {
-  kernel_.polys.for_each_atom(poly, [&](const Atom& atom) {
-    if (atom.kind == AtomKind::value) f(static_cast<ValueId>(atom.a));
-  });
-}
-
-template <class F>
-void ProgramLowering::for_each_operand(const Value& v, F&& f) const {
-  int operands = facts(v.op).operands;
-  if (operands > 0) f(v.a);
-  if (operands > 1) f(v.b);
-  if (operands > 2) f(v.c);
-  if (v.op == Op::load || v.op == Op::index) for_each_value_in(v.index, f);
-  if (v.op == Op::load && v.mask != kNone)
-    for (PolyId poly : kernel_.masks[static_cast<size_t>(v.mask)]) for_each_value_in(poly, f);
-}
 
 }  // namespace tn::loop::machine

@@ -1,6 +1,7 @@
 #pragma once
 // The instruction tables of the block interpreter: one function per operation and element type.
 #include "loop/op.h"
+#include "loop/reduction_tree.h"
 #include "runtime/cpu_level.h"
 #include "tenon/dtype.h"
 
@@ -9,9 +10,6 @@ namespace tn::loop {
 /// dst[i] = op(a[i], b[i], c[i]) for i < n. `dst` may be one of the operands.
 using BlockFn = void (*)(void* dst, const void* a, const void* b, const void* c, int64_t n);
 
-/// Lanes of the reduction tree, and elements after which it begins anew: they define the bits.
-inline constexpr int64_t kLanes = 64;
-inline constexpr int64_t kChunk = 16384;
 /// Elements of a register. A multiple of the lanes that divides the chunk.
 inline constexpr int64_t kBlock = 1024;
 static_assert(kBlock % kLanes == 0 && kChunk % kBlock == 0);

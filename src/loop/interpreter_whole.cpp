@@ -4,9 +4,9 @@
 #include <cstring>
 
 #include "base/error.h"
+#include "loop/analysis.h"
 #include "loop/interpreter_program.h"
 #include "loop/interpreter_walk.h"
-#include "loop/refine_kernel.h"
 
 namespace tn::loop::machine {
 
@@ -84,9 +84,7 @@ class WholeRun {
   }
 
   int64_t evaluate_at(PolyId poly, const std::vector<int64_t>& at) {
-    k_.polys.for_each_atom(poly, [&](const Atom& atom) {
-      if (atom.kind != AtomKind::value) return;
-      auto id = static_cast<ValueId>(atom.a);
+    for_each_value_in(k_, poly, [&](ValueId id) {
       int64_t number = 0;
       BlockFn widen = p_.ops.cast[static_cast<int>(value(id).type)][static_cast<int>(DType::i64)];
       widen(&number, element(id, at), nullptr, nullptr, 1);
@@ -241,9 +239,8 @@ class WholeRun {
   void run_store(const Store& store) {
     AxisSet axes = (AxisSet{1} << k_.axes.size()) - 1;
     if (k_.axes.size() == 32) axes = ~AxisSet{0};
-    AxisSet used = value(store.value).axes | axes_in(k_, store.index);
-    if (store.mask != kNone)
-      for (PolyId poly : k_.masks[static_cast<size_t>(store.mask)]) used |= axes_in(k_, poly);
+    AxisSet used =
+        value(store.value).axes | axes_in(k_, store.index) | axes_in_mask(k_, store.mask);
     for (size_t k = 0; k < k_.axes.size(); ++k)  // reduced axes do not repeat the store
       if (k_.axes[k].kind != AxisKind::par && !(used >> k & 1)) axes &= ~(AxisSet{1} << k);
     DType type = value(store.value).type;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "loop/analysis.h"
 #include "loop/refine.h"
 
 namespace tn::loop {
@@ -107,28 +108,6 @@ class KernelRefiner {
 };
 
 }  // namespace
-
-AxisSet axes_in(const Kernel& kernel, const Term& term) {
-  AxisSet axes = 0;
-  kernel.polys.for_each_atom(term, [&](const Atom& atom) {
-    if (atom.kind == AtomKind::axis) axes |= AxisSet{1} << atom.a;
-    if (atom.kind == AtomKind::value) axes |= kernel.values[atom.a].axes;
-  });
-  return axes;
-}
-
-AxisSet axes_in(const Kernel& kernel, PolyId poly) {
-  AxisSet axes = 0;
-  for (const Term& term : kernel.polys[poly].terms) axes |= axes_in(kernel, term);
-  return axes;
-}
-
-AxisSet axes_in_mask(const Kernel& kernel, MaskId mask) {
-  AxisSet axes = 0;
-  if (mask == kNone) return axes;
-  for (PolyId poly : kernel.masks[static_cast<size_t>(mask)]) axes |= axes_in(kernel, poly);
-  return axes;
-}
 
 static bool is_linear(const PolyTable& t, PolyId poly) {
   for (const Term& term : t[poly].terms) {

@@ -11,12 +11,6 @@ namespace tn::loop {
 /// When the caps of refinement are passed it comes back as it was.
 Kernel refined(Kernel kernel);
 
-/// The axes that `poly` varies over, those of loaded values in it included.
-AxisSet axes_in(const Kernel& kernel, PolyId poly);
-AxisSet axes_in(const Kernel& kernel, const Term& term);
-/// The same for `mask`; nothing for none.
-AxisSet axes_in_mask(const Kernel& kernel, MaskId mask);
-
 /// Whether every index and mask is linear in the axes, without loaded values.
 bool is_linear(const Kernel& kernel);
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "ir/dtype.h"
-#include "loop/refine_kernel.h"
+#include "loop/analysis.h"
 
 namespace tn::loop {
 namespace {

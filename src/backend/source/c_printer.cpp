@@ -8,11 +8,11 @@
 #include <utility>
 
 #include "backend/source/c_expressions.h"
-#include "backend/source/kernel_facts.h"
 #include "base/error.h"
+#include "loop/analysis.h"
 #include "loop/builder.h"
-#include "loop/interpreter_ops.h"
 #include "loop/macros.h"
+#include "loop/reduction_tree.h"
 
 namespace tn::source {
 namespace {
@@ -21,11 +21,18 @@ using namespace loop;
 
 constexpr int64_t kShortLine = 8;  // of points that are worth a loop of their own
 bool is_arg(Monoid monoid) { return monoid >= Monoid::argmax; }
+AxisSet bit(size_t axis) { return axis_bit(axis); }
 
-class KernelPrinter : KernelFacts {
+class KernelPrinter {
  public:
   KernelPrinter(const Kernel& kernel, std::string_view function)
-      : KernelFacts(kernel), function_(function), index_(k_) {
+      : k_(kernel), a_(analyse(k_)), function_(function), index_(k_) {
+    for (const KernelAxis& axis : k_.axes) {
+      if (!axis.extent.is_const())
+        fail(Hint{"bind the sizes to numbers first"}, "c source: kernel {} has the size {}",
+             k_.name, axis.extent);
+      extents_.push_back(axis.extent.value());
+    }
     known_.resize(k_.values.size());
     used_.resize(k_.buffers.size());
     for (int64_t extent : extents_) points_ *= std::max<int64_t>(extent, 1);
@@ -33,7 +40,7 @@ class KernelPrinter : KernelFacts {
 
   std::string text() {
     bool any = true;
-    for (size_t k = 0; k < extents_.size(); ++k) any &= !(par_ & bit(k)) || extents_[k] > 0;
+    for (size_t k = 0; k < extents_.size(); ++k) any &= !(a_.par & bit(k)) || extents_[k] > 0;
     std::vector<size_t> stores(k_.stores.size());
     for (size_t i = 0; i < stores.size(); ++i) stores[i] = i;
     if (any) print_stores(0, stores);
@@ -87,15 +94,18 @@ class KernelPrinter : KernelFacts {
     return format("static void {}({}) {{\n", function_, join(params, ", "));
   }
 
+  const Value& value(ValueId id) const { return k_.values[static_cast<size_t>(id)]; }
+
+  bool is_empty(AxisSet axes) const {
+    for (size_t k = 0; k < extents_.size(); ++k)
+      if ((axes & bit(k)) && extents_[k] == 0) return true;
+    return false;
+  }
+
   Ids operands_of(const std::vector<size_t>& stores) const {
     Ids ids;
-    for (size_t i : stores) {
-      const Store& store = k_.stores[i];
-      ids.push_back(store.value);
-      for_each_atom(store.index, store.mask, [&](const Atom& atom) {
-        if (atom.kind == AtomKind::value) ids.push_back(static_cast<ValueId>(atom.a));
-      });
-    }
+    for (size_t i : stores)
+      for_each_operand(k_, k_.stores[i], [&](ValueId id) { ids.push_back(id); });
     return ids;
   }
 
@@ -107,7 +117,8 @@ class KernelPrinter : KernelFacts {
     };
     for (ValueId id : wanted) want(id);
     for (size_t i = missing.size(); i-- > 0;)
-      if (missing[i]) for_each_operand(k_.values[i], want);
+      if (missing[i] && !(k_.values[i].op == Op::reduce && is_empty(k_.values[i].over)))
+        for_each_operand(k_, k_.values[i], want);
     return missing;
   }
 
@@ -167,13 +178,13 @@ class KernelPrinter : KernelFacts {
   /// Everything that `wanted` needs and that varies over bound axes only.
   void print_values(AxisSet bound, const Ids& wanted) {
     std::vector<bool> missing = missing_for(wanted);
-    for (int level = 0; level <= levels_; ++level) {
+    for (int level = 0; level <= a_.levels; ++level) {
       std::vector<Ids> sweeps;  // reductions over the same axes share one
       for (size_t i = 0; i < missing.size(); ++i) {
         const Value& v = k_.values[i];
         ValueId id = static_cast<ValueId>(i);
         if (!missing[i] || (v.axes & ~bound) || v.op == Op::constant) continue;
-        if (level_[i] != level + (v.op == Op::reduce)) continue;
+        if (a_.level[i] != level + (v.op == Op::reduce)) continue;
         known_[i] = true;
         if (v.op == Op::scan)
           print_scan(id);
@@ -355,7 +366,7 @@ class KernelPrinter : KernelFacts {
 
   void print_stores(AxisSet bound, const std::vector<size_t>& stores) {
     print_values(bound, operands_of(stores));
-    if (AxisSet rest = par_ & ~bound) {
+    if (AxisSet rest = a_.par & ~bound) {
       std::vector<size_t> inner, after;
       for (size_t i : stores) (is_alike_over(i, rest) ? after : inner).push_back(i);
       if (!inner.empty()) print_loop(bound, static_cast<size_t>(std::countr_zero(rest)), inner);
@@ -364,13 +375,13 @@ class KernelPrinter : KernelFacts {
     }
     std::vector<bool> done(stores.size(), false);
     for (size_t i = 0; i < stores.size(); ++i) {
-      AxisSet rest = store_axes_[stores[i]] & ~bound;
+      AxisSet rest = a_.stores[stores[i]].axes & ~bound;
       if (rest == 0) print_store(k_.stores[stores[i]]);
       if (rest == 0 || done[i]) continue;
       size_t axis = static_cast<size_t>(std::countr_zero(rest));
       std::vector<size_t> same;
       for (size_t j = i; j < stores.size(); ++j)
-        if (std::countr_zero(store_axes_[stores[j]] & ~bound) == static_cast<int>(axis))
+        if (std::countr_zero(a_.stores[stores[j]].axes & ~bound) == static_cast<int>(axis))
           same.push_back(stores[j]), done[j] = true;
       print_loop(bound, axis, same);
     }
@@ -381,8 +392,8 @@ class KernelPrinter : KernelFacts {
   bool is_alike_over(size_t number, AxisSet rest) const {
     const Store& store = k_.stores[number];
     auto same = [&](const Store& other) { return other.buffer == store.buffer; };
-    return store_axes_[number] != 0 && (store_axes_[number] & rest) == 0 &&
-           (store_axes_[number] & ~par_) == 0 && store.combine == Combine::set &&
+    return a_.stores[number].axes != 0 && (a_.stores[number].axes & rest) == 0 &&
+           (a_.stores[number].axes & ~a_.par) == 0 && store.combine == Combine::set &&
            !store.scattered && std::ranges::count_if(k_.stores, same) == 1;
   }
 
@@ -398,15 +409,15 @@ class KernelPrinter : KernelFacts {
   }
 
   void print_loop(AxisSet bound, size_t axis, const std::vector<size_t>& stores) {
-    if (extents_[axis] == 1 && (par_ & bit(axis))) return print_one(bound, axis, stores);
+    if (extents_[axis] == 1 && (a_.par & bit(axis))) return print_one(bound, axis, stores);
     bool backwards = declare_carries(bound, axis, stores);
     AxisSet all = bound | bit(axis);
     bool ordered = k_.axes[axis].kind == AxisKind::scan, innermost = !sweeps_for(stores);
     for (size_t i : stores) {
       ordered |= k_.stores[i].scattered;
-      innermost &= ((store_axes_[i] | par_) & ~all) == 0;
+      innermost &= ((a_.stores[i].axes | a_.par) & ~all) == 0;
     }
-    if (depth_ == 1 && (par_ & bit(axis)) && !ordered && !innermost)
+    if (depth_ == 1 && (a_.par & bit(axis)) && !ordered && !innermost)
       line("TN_PARALLEL({})", points_);
     if (innermost && !ordered) line("TN_INDEPENDENT");
     const std::string& at = index_.axis(axis);
@@ -455,6 +466,9 @@ class KernelPrinter : KernelFacts {
     line("{}{} = {};", holds.empty() ? "" : format("if ({}) ", holds), to, x);
   }
 
+  Kernel k_;
+  Analysis a_;
+  std::vector<int64_t> extents_;
   std::string function_;
   IndexPrinter index_;
   std::vector<bool> known_;  // values that have a variable here

@@ -10,12 +10,12 @@
 #include "backend/cpu/codegen/kernel_entry.h"
 #include "backend/cpu/codegen/llvm_session.h"
 #include "backend/cpu/codegen/machine.h"
-#include "backend/cpu/codegen/poly_facts.h"
 #include "backend/cpu/codegen/source_hash.h"
 #include "backend/cpu/kernel_bytes.h"
 #include "base/error.h"
 #include "base/interrupt.h"
 #include "ir/dim_program.h"
+#include "loop/analysis.h"
 #include "runtime/threads.h"
 
 namespace tn::cpu {
@@ -65,7 +65,7 @@ Emitted emit(const Schedule& s) {
 /// Code for sizes of another order would be right, but laid out for those: on disk, where it may
 /// have come from any program, it has an entry of its own.
 std::string entry_key(std::string key, const KernelRequest& request) {
-  for (Dim symbol : symbols_in(*request.kernel))
+  for (Dim symbol : loop::symbols_in(*request.kernel))
     for (const Binding& b : request.sizes)
       if (symbol_name(b.symbol) == symbol_name(symbol))
         key += format(" {}~2^{}", symbol_name(symbol), std::bit_width(uint64_t(b.value)));

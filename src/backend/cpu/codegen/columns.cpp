@@ -4,8 +4,8 @@
 #include <bit>
 
 #include "backend/cpu/codegen/emitter.h"
-#include "loop/interpreter_ops.h"
 
+#include "loop/reduction_tree.h"
 namespace tn::cpu {
 
 using loop::kChunk;

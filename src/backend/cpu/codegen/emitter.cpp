@@ -3,7 +3,6 @@
 #include <llvm/IR/IntrinsicsX86.h>
 
 #include "base/error.h"
-#include "loop/interpreter_ops.h"
 
 namespace tn::cpu {
 

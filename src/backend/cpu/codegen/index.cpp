@@ -3,7 +3,7 @@
 
 #include "backend/cpu/codegen/emitter.h"
 #include "ir/dim_program.h"
-#include "loop/interpreter_ops.h"
+#include "loop/reduction_tree.h"
 
 namespace tn::cpu {
 

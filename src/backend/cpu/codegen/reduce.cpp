@@ -4,7 +4,7 @@
 
 #include "backend/cpu/codegen/emitter.h"
 #include "base/error.h"
-#include "loop/interpreter_ops.h"
+#include "loop/reduction_tree.h"
 
 namespace tn::cpu {
 

@@ -5,8 +5,8 @@
 
 #include "backend/cpu/codegen/merge_axes.h"
 #include "backend/cpu/codegen/ranges.h"
-#include "loop/interpreter_ops.h"
 #include "loop/macros.h"
+#include "loop/reduction_tree.h"
 
 namespace tn::cpu {
 
@@ -79,11 +79,11 @@ class Scheduler {
     if (k_.values.size() > kMostValues)
       return format("{} values, more than {}, would take too long to compile", k_.values.size(),
                     kMostValues);
+    a_ = loop::analyse(k_);
     if (!find_axes()) return "its points are too many, or not those of tiles";
-    find_depths();
-    find_needed();
     s_.inside = casts_inside(k_);
-    if (!is_plain()) return "it reduces over different axes, or scans in both directions";
+    if (!a_.plain) return "it reduces over different axes, or scans in both directions";
+    find_sweeps();
     if (!has_code()) return "a remainder of floats, or an fma below x86-64-v3, is a library call";
     choose_mode();
     choose_vectors();
@@ -95,39 +95,8 @@ class Scheduler {
   Schedule take() { return std::move(s_); }
 
  private:
-  template <class F>
-  void for_each_operand(const loop::Value& v, F&& f) const {
-    int operands = loop::facts(v.op).operands;
-    if (operands > 0) f(v.a);
-    if (operands > 1) f(v.b);
-    if (operands > 2) f(v.c);
-    std::vector<ValueId> found;
-    if (v.op == Op::load || v.op == Op::index) find_values(k_, v.index, found);
-    if (v.op == Op::load) values_in_mask(v.mask, found);
-    for (ValueId id : found) f(id);
-  }
-
-  void values_in_mask(loop::MaskId mask, std::vector<ValueId>& found) const {
-    if (mask == kNone) return;
-    for (PolyId poly : k_.masks[static_cast<size_t>(mask)]) find_values(k_, poly, found);
-  }
-
-  std::vector<ValueId> operands_of(const Store& store) const {
-    std::vector<ValueId> found{store.value};
-    find_values(k_, store.index, found);
-    values_in_mask(store.mask, found);
-    return found;
-  }
-
-  AxisSet axes_of(const Store& store) const {
-    AxisSet axes = s_.value(store.value).axes | axes_in(k_, store.index);
-    if (store.mask != kNone)
-      for (PolyId poly : k_.masks[static_cast<size_t>(store.mask)]) axes |= axes_in(k_, poly);
-    return axes;
-  }
-
   void find_symbols(std::span<const Binding> likely) {
-    for (Dim symbol : symbols_in(k_)) {
+    for (Dim symbol : loop::symbols_in(k_)) {
       std::string name = symbol_name(symbol);
       Bounds range = bounds(symbol);
       int64_t value = std::clamp(kUsualSize, range.lo, range.hi);
@@ -139,75 +108,33 @@ class Scheduler {
   }
 
   bool find_axes() {
+    s_.par = a_.par_axes, s_.inner = a_.inner_axes, s_.inner_axes = a_.inner();
     int64_t points = 1;
     for (size_t k = 0; k < k_.axes.size(); ++k) {
       Dim extent = k_.axes[k].extent;
       s_.extents.push_back(extent);
-      bool par = k_.axes[k].kind == AxisKind::par;
-      (par ? s_.par : s_.inner).push_back(static_cast<int>(k));
-      if (!par) s_.inner_axes |= AxisSet{1} << k;
       if (__builtin_mul_overflow(points, s_.likely(extent), &points)) return false;
-      Dim& size = par ? s_.points : s_.extent;
+      Dim& size = a_.par >> k & 1 ? s_.points : s_.extent;
       size *= extent;
     }
     return s_.form == KernelForm::whole || (s_.inner.empty() && s_.par.size() == 3);
   }
 
-  void find_depths() {
-    for (const loop::Value& v : k_.values) {
-      int depth = 0;
-      for_each_operand(
-          v, [&](ValueId id) { depth = std::max(depth, s_.depth[static_cast<size_t>(id)]); });
-      if (v.op == Op::reduce) ++depth;
-      s_.depth.push_back(depth);
-    }
-  }
-
-  void find_needed() {
-    s_.needed.assign(k_.values.size(), false);
-    for (const Store& store : k_.stores)
-      for (ValueId id : operands_of(store)) s_.needed[static_cast<size_t>(id)] = true;
-    for (size_t i = k_.values.size(); i-- > 0;) {
-      if (!s_.needed[i]) continue;
-      for_each_operand(k_.values[i],
-                       [&](ValueId id) { s_.needed[static_cast<size_t>(id)] = true; });
-      s_.ops += k_.values[i].op != Op::constant;
-    }
-  }
-
-  // One set of red axes that every reduction runs over, or one scan axis with one direction.
-  bool is_plain() {
-    AxisSet red = 0, scan = 0;
-    for (size_t k = 0; k < k_.axes.size(); ++k) {
-      if (k_.axes[k].kind == AxisKind::red) red |= AxisSet{1} << k;
-      if (k_.axes[k].kind == AxisKind::scan) scan |= AxisSet{1} << k;
-    }
-    if ((red && scan) || std::popcount(scan) > 1) return false;
-    int directions[2] = {};
-    int depths = 0;
-    for (size_t i = 0; i < k_.values.size(); ++i) {
-      const loop::Value& v = k_.values[i];
-      if (!s_.needed[i]) continue;
-      if (v.op == Op::reduce && v.over != red) return false;
-      if (v.op == Op::scan) ++directions[v.reverse];
-      depths = std::max(depths, s_.depth[i]);
-    }
-    if (directions[0] && directions[1]) return false;
-    if (s_.inner.empty()) return true;
-    s_.sweeps.resize(static_cast<size_t>(depths));
+  void find_sweeps() {
+    s_.depth = a_.level, s_.needed = a_.needed;
+    for (size_t i = 0; i < k_.values.size(); ++i)
+      s_.ops += s_.needed[i] && k_.values[i].op != Op::constant;
+    if (s_.inner.empty()) return;
+    s_.sweeps.resize(static_cast<size_t>(a_.levels));
     for (size_t i = 0; i < k_.values.size(); ++i)
       if (s_.needed[i] && k_.values[i].op == Op::reduce)
         s_.sweeps[static_cast<size_t>(s_.depth[i]) - 1].reductions.push_back(
             static_cast<ValueId>(i));
-    for (const Store& store : k_.stores) {
-      s_.stored_in_sweep.push_back((axes_of(store) & s_.inner_axes) != 0);
-      int depth = 0;
-      for (ValueId id : operands_of(store))
-        depth = std::max(depth, s_.depth[static_cast<size_t>(id)]);
+    for (const loop::StoreFacts& store : a_.stores) {
+      s_.stored_in_sweep.push_back((store.axes & s_.inner_axes) != 0);
       if (s_.stored_in_sweep.back())
-        s_.sweeps.resize(std::max(s_.sweeps.size(), static_cast<size_t>(depth) + 1));
+        s_.sweeps.resize(std::max(s_.sweeps.size(), static_cast<size_t>(store.level) + 1));
     }
-    return true;
   }
 
   // What would be a call of a library function.
@@ -360,8 +287,9 @@ class Scheduler {
   // Each place is written once, or repeatedly with the same value.
   bool check_stores() const {
     if (s_.points == Dim(0)) return true;
-    for (const Store& store : k_.stores) {
-      AxisSet axes = axes_of(store), index = axes_in(k_, store.index);
+    for (size_t i = 0; i < k_.stores.size(); ++i) {
+      const Store& store = k_.stores[i];
+      AxisSet axes = a_.stores[i].axes, index = axes_in(k_, store.index);
       if (s_.ordered && !s_.inner.empty()) return false;
       if (store.scattered) continue;
       AxisSet inner = axes & s_.inner_axes;
@@ -389,7 +317,7 @@ class Scheduler {
         const loop::Value& v = k_.values[i];
         if (!(v.axes & s_.inner_axes) || v.op == Op::reduce) continue;
         cost[i] = v.op == Op::div || v.op == Op::sqrt ? 6 : 1;
-        for_each_operand(v, [&](ValueId id) { cost[i] += cost[static_cast<size_t>(id)]; });
+        for_each_operand(k_, v, [&](ValueId id) { cost[i] += cost[static_cast<size_t>(id)]; });
         cost[i] = std::min(cost[i], 1000);
         if (s_.kept[i] >= 0) cost[i] = 1;
       }
@@ -400,7 +328,7 @@ class Scheduler {
         if (early && s_.kept[i] < 0 && cost[i] >= kKeptCost) s_.kept[i] = count++;
         if (early && s_.kept[i] >= 0) continue;
         if (first[i] < 0) first[i] = static_cast<int>(k);
-        for_each_operand(v, [&](ValueId id) { wanted[static_cast<size_t>(id)] = true; });
+        for_each_operand(k_, v, [&](ValueId id) { wanted[static_cast<size_t>(id)] = true; });
       }
     }
   }
@@ -412,7 +340,8 @@ class Scheduler {
     if (sweep + 1 == s_.sweeps.size())
       for (size_t i = 0; i < k_.stores.size(); ++i)
         if (s_.stored_in_sweep[i])
-          for (ValueId id : operands_of(k_.stores[i])) wanted[static_cast<size_t>(id)] = true;
+          for_each_operand(k_, k_.stores[i],
+                           [&](ValueId id) { wanted[static_cast<size_t>(id)] = true; });
     return wanted;
   }
 
@@ -437,6 +366,7 @@ class Scheduler {
 
   Schedule s_;
   const Kernel& k_;
+  loop::Analysis a_;
 };
 
 }  // namespace

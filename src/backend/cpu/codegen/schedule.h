@@ -8,9 +8,13 @@
 // Sweep k ends with the reductions that need k others before them. Stores wait for the last sweep,
 // so that a result may share the memory of an operand.
 #include "backend/cpu/codegen/codegen.h"
-#include "backend/cpu/codegen/poly_facts.h"
 
+#include "loop/analysis.h"
 namespace tn::cpu {
+
+using loop::axes_in;
+using loop::is_linear_along;
+using loop::stride_along;
 
 enum class Mode : uint8_t { flat, rows, columns };
 
