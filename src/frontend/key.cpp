@@ -1,23 +1,12 @@
 #include "frontend/key.h"
 
-#include <cmath>
-
 #include "base/hash.h"
+#include "ir/number.h"
 
 namespace tn {
 
-/// Later simplification may depend on these values, and on no others.
-static uint64_t value_class(double v) {
-  if (v == 0) return std::signbit(v) ? 1 : 2;
-  for (uint64_t i = 3; double c : {1.0, -1.0, 2.0, 0.5}) {
-    if (v == c) return i;
-    ++i;
-  }
-  return 0;
-}
-
 static uint64_t scalar_class(const Scalar& s) {
-  return value_class(s.real) << 8 | value_class(s.imag);
+  return number_class(s.real) << 8 | number_class(s.imag);
 }
 
 /// Four chains beside each other: a multiplication takes longer than what else there is to do.

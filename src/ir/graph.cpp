@@ -48,6 +48,31 @@ Val Graph::add_constant(const Scalar& value, TypeRef type, Loc loc) {
   return v;
 }
 
+void Capture::add_parameter(const Tensor& t) {
+  result.graph.add_input(format("x{}", result.graph.inputs()), type_of(t));
+}
+
+Val Capture::add_leaf(Node& node) {
+  Graph& graph = result.graph;
+  Val first = graph.values();
+  for (uint32_t i = 0; i < node.outs; ++i) {
+    graph.add_input(format("x{}", graph.inputs()), node.slots()[i].type);
+    retain(&node);
+    result.leaves.emplace_back(&node, i);
+  }
+  return first;
+}
+
+Val Capture::add_number(Node& node) {
+  return result.graph.add_constant(scalar_value(node), node.slots()[0].type, node.loc);
+}
+
+Val Capture::add_op(Node& node, std::span<const Val> in) {
+  std::vector<TypeRef> types;
+  for (int i = 0; i < node.outs; ++i) types.push_back(node.slots()[i].type);
+  return result.graph.add(*node.op, node.attrs, in, types, node.loc);
+}
+
 Captured capture(std::span<const Tensor> params, std::span<const Tensor> outputs) {
   std::lock_guard lock(walk_mutex());
   Walk found;
@@ -59,15 +84,15 @@ Captured capture(std::span<const Tensor> params, std::span<const Tensor> outputs
 
 Captured graph_of(const Walk& found, std::span<const Tensor> params,
                   std::span<const Edge> outputs) {
-  Captured result;
-  Graph& graph = result.graph;
+  Capture made;
   std::vector<Val> value_of;  // by the walk's numbering
   auto number = [&](Node* node, Val first) {
     value_of.resize(std::max(value_of.size(), size_t{node->index} + node->outs), kNoVal);
     for (int i = 0; i < node->outs; ++i) value_of[node->index + static_cast<size_t>(i)] = first + i;
   };
   for (const Tensor& p : params) {
-    Val v = graph.add_input(format("x{}", graph.inputs()), type_of(p));
+    Val v = made.result.graph.values();
+    made.add_parameter(p);
     if (p.node()->epoch != found.epoch) continue;  // nothing depends on it
     size_t place = p.node()->index + p.index();
     value_of.resize(std::max(value_of.size(), place + 1), kNoVal);
@@ -76,29 +101,14 @@ Captured graph_of(const Walk& found, std::span<const Tensor> params,
   for (Node* leaf : found.leaves) {
     if (is_scalar(*leaf) || (leaf->index < value_of.size() && value_of[leaf->index] != kNoVal))
       continue;
-    Val first = graph.values();
-    for (uint32_t i = 0; i < leaf->outs; ++i) {
-      graph.add_input(format("x{}", graph.inputs()), leaf->slots()[i].type);
-      retain(leaf);
-      result.leaves.emplace_back(leaf, i);
-    }
-    number(leaf, first);
+    number(leaf, made.add_leaf(*leaf));
   }
   for (Node* leaf : found.leaves)
-    if (is_scalar(*leaf))
-      number(leaf, graph.add_constant(scalar_value(*leaf), leaf->slots()[0].type, leaf->loc));
-  for (Node* node : found.nodes) {
-    std::vector<Val> in;
-    for (int i = 0; i < node->ins; ++i) {
-      const Edge& edge = node->inputs()[i];
-      in.push_back(value_of[edge.node->index + edge.index]);
-    }
-    std::vector<TypeRef> types;
-    for (int i = 0; i < node->outs; ++i) types.push_back(node->slots()[i].type);
-    number(node, graph.add(*node->op, node->attrs, in, types, node->loc));
-  }
-  for (const Edge& e : outputs) graph.outputs.push_back(value_of[e.node->index + e.index]);
-  return result;
+    if (is_scalar(*leaf)) number(leaf, made.add_number(*leaf));
+  auto value = [&](const Edge& e, int = 0) { return value_of[e.node->index + e.index]; };
+  for (Node* node : found.nodes) number(node, made.add_op(*node, value));
+  for (const Edge& e : outputs) made.result.graph.outputs.push_back(value(e));
+  return std::move(made.result);
 }
 
 Tensors replay(const Graph& graph, std::span<const Tensor> args) {

@@ -52,6 +52,27 @@ struct Captured {
   Tensors leaves;
 };
 
+/// Copies recorded nodes into a graph: inputs first, then numbers and ops, operands before users.
+class Capture {
+ public:
+  Captured result;
+
+  void add_parameter(const Tensor& t);
+  /// The results of a node from outside, which `leaves` then holds; the first of them.
+  Val add_leaf(Node& node);
+  Val add_number(Node& node);
+  /// `value` says which value an operand is: of an edge and its place.
+  template <class F>
+  Val add_op(Node& node, F&& value) {
+    std::vector<Val> in;
+    for (int k = 0; k < node.ins; ++k) in.push_back(value(node.inputs()[k], k));
+    return add_op(node, std::span<const Val>(in));
+  }
+
+ private:
+  Val add_op(Node& node, std::span<const Val> in);
+};
+
 /// The recorded ops behind `outputs` as a graph: parameters become the first inputs, computed data
 /// further ones (in `leaves`), numbers constants.
 Captured capture(std::span<const Tensor> params, std::span<const Tensor> outputs);

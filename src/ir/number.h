@@ -1,9 +1,18 @@
 #pragma once
 // Numbers: tensors of rank 0 that adopt the type of their partner, as Python's numbers do.
+#include <cmath>
+
 #include "ir/attrs.h"
 #include "ir/node.h"
 
 namespace tn {
+
+/// Simplification may depend on a number being 0, -0, 1, -1, 2 or 0.5, and on no other value: those
+/// have a class each, all others have 0.
+inline uint64_t number_class(double v) {
+  if (v == 0) return std::signbit(v) ? 1 : 2;
+  return v == 1 ? 3 : v == -1 ? 4 : v == 2 ? 5 : v == 0.5 ? 6 : 0;
+}
 
 /// A known one is a scalar leaf. One that is given when a traced function runs is an i64 or f64,
 /// and what Python's operators make of it is again a number: their arithmetic. Of comparisons it is

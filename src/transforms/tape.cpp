@@ -4,6 +4,7 @@
 #include <unordered_map>
 
 #include "base/error.h"
+#include "ir/number.h"
 #include "ir/trace.h"
 #include "ir/walk.h"
 #include "ir/watch.h"
@@ -186,39 +187,27 @@ WatchedTape tape_to_leaves(const Tensor& loss) {
 
 namespace {
 
-struct TapeGraph {
-  Numbers numbers;
-  Captured result = {};
-  std::unordered_map<Node*, Val> outer = {};  // first value of what comes from outside
+/// Whether simplification may depend on the value: then it is part of the graph.
+bool is_part(const Scalar& s) {
+  return number_class(s.real) || (s.imag != 0 && number_class(s.imag));
+}
 
-  /// Whether simplification may depend on the value: then it is part of the graph.
-  bool is_part(const Scalar& s) const {
-    if (numbers == Numbers::are_constants) return true;
-    for (double v : {0.0, 1.0, -1.0, 2.0, 0.5})
-      if (s.real == v || (s.imag != 0 && s.imag == v)) return true;
-    return false;
-  }
+/// What a tape reads from outside: values by the first result of a node.
+struct Outside {
+  Numbers numbers;
+  Capture& made;
+  std::unordered_map<Node*, Val> values = {};
+
   /// Inputs come before ops, so everything from outside is met first.
-  void meet_operand(const Node& user, int k) {
-    if (!ops::leads_to_rules(user, k)) meet(const_cast<Node&>(user).inputs()[k]);
-  }
   void meet(const Edge& edge) {
-    Node* node = edge.node;
-    if (outer.contains(node) || (is_scalar(*node) && is_part(scalar_value(*node)))) return;
-    outer[node] = result.graph.values();
-    for (uint32_t i = 0; i < node->outs; ++i) {
-      result.graph.add_input(format("x{}", result.graph.inputs()), node->slots()[i].type);
-      retain(node);
-      result.leaves.emplace_back(node, i);
-    }
+    Node& node = *edge.node;
+    bool inside =
+        is_scalar(node) && (numbers == Numbers::are_constants || is_part(scalar_value(node)));
+    if (!inside && !values.contains(&node)) values[&node] = made.add_leaf(node);
   }
   Val value(const Edge& edge) {
-    auto at = outer.find(edge.node);
-    if (at == outer.end()) {
-      const Slot& slot = edge.node->slots()[0];
-      Val made = result.graph.add_constant(scalar_value(*edge.node), slot.type, edge.node->loc);
-      at = outer.emplace(edge.node, made).first;
-    }
+    auto at = values.find(edge.node);
+    if (at == values.end()) at = values.emplace(edge.node, made.add_number(*edge.node)).first;
     return at->second + static_cast<Val>(edge.index);
   }
 };
@@ -227,33 +216,30 @@ struct TapeGraph {
 
 Captured graph_of(const Tape& tape, std::span<const Tensor> inputs, std::span<const Tensor> outputs,
                   Numbers numbers) {
-  TapeGraph made{numbers};
-  Graph& graph = made.result.graph;
-  for (const Tensor& t : inputs) graph.add_input(format("x{}", graph.inputs()), type_of(t));
+  Capture made;
+  Outside outside{numbers, made};
+  for (const Tensor& t : inputs) made.add_parameter(t);
   for (const Tape::Entry& e : tape.entries)
     for (int k = 0; k < e.node().ins; ++k)
-      if (tape.operands_of(e)[static_cast<size_t>(k)] == kNoVal) made.meet_operand(e.node(), k);
+      if (tape.operands_of(e)[static_cast<size_t>(k)] == kNoVal &&
+          !ops::leads_to_rules(e.node(), k))
+        outside.meet(e.node().inputs()[k]);
+  auto edge_of = [](const Tensor& t) { return Edge{t.node(), t.index()}; };
   for (size_t i = 0; i < outputs.size(); ++i)
-    if (tape.outputs[i] == kNoVal) made.meet({outputs[i].node(), outputs[i].index()});
-  std::vector<Val> value(static_cast<size_t>(tape.values));
-  for (Val v = 0; v < tape.inputs; ++v) value[static_cast<size_t>(v)] = v;
+    if (tape.outputs[i] == kNoVal) outside.meet(edge_of(outputs[i]));
+  std::vector<Val> values(static_cast<size_t>(tape.values));
+  for (Val v = 0; v < tape.inputs; ++v) values[static_cast<size_t>(v)] = v;
+  auto value = [&](int32_t number, const Edge& edge) {
+    return number == kNoVal ? outside.value(edge) : values[static_cast<size_t>(number)];
+  };
   for (const Tape::Entry& e : tape.entries) {
-    Node& node = e.node();
-    std::vector<Val> in;
-    for (int k = 0; k < node.ins; ++k) {
-      int32_t from = tape.operands_of(e)[static_cast<size_t>(k)];
-      in.push_back(from == kNoVal ? made.value(node.inputs()[k])
-                                  : value[static_cast<size_t>(from)]);
-    }
-    std::vector<TypeRef> types;
-    for (int i = 0; i < node.outs; ++i) types.push_back(node.slots()[i].type);
-    Val first = graph.add(*node.op, node.attrs, in, types, node.loc);
-    for (int i = 0; i < node.outs; ++i) value[static_cast<size_t>(e.value + i)] = first + i;
+    Val first = made.add_op(e.node(), [&](const Edge& edge, int k) {
+      return value(tape.operands_of(e)[static_cast<size_t>(k)], edge);
+    });
+    for (int i = 0; i < e.node().outs; ++i) values[static_cast<size_t>(e.value + i)] = first + i;
   }
   for (size_t i = 0; i < outputs.size(); ++i)
-    graph.outputs.push_back(tape.outputs[i] == kNoVal
-                                ? made.value({outputs[i].node(), outputs[i].index()})
-                                : value[static_cast<size_t>(tape.outputs[i])]);
+    made.result.graph.outputs.push_back(value(tape.outputs[i], edge_of(outputs[i])));
   return std::move(made.result);
 }
 
