@@ -14,7 +14,6 @@ namespace tn::python {
 namespace {
 
 constexpr size_t kMostParams = 24;
-constexpr size_t kMostAttrBytes = 2048;
 
 /// Spellings of other libraries, looked at only after a miss.
 struct Foreign {
@@ -255,7 +254,7 @@ void Arguments::spread() {
 /// Operands and attributes, converted.
 struct Prepared {
   Tensors in;
-  alignas(16) char attrs[kMostAttrBytes];
+  AttrBuffer attrs;
 };
 
 Tensor as_tensor(const Operand& operand) {
@@ -286,11 +285,11 @@ void set_field(const CallSpec& spec, Arguments& args, size_t param, char* attrs)
 }
 
 void prepare(const CallSpec& spec, Arguments& args, Prepared& p) {
-  if (!spec.fields.empty()) spec.op->attrs->init(p.attrs);
+  if (!spec.fields.empty()) spec.op->attrs->init(p.attrs.data);
   for (size_t i = 0; i < spec.params.size(); ++i) {
     const CallParam& param = spec.params[i];
     if (param.role == CallParam::Role::field) {
-      set_field(spec, args, i, p.attrs);
+      set_field(spec, args, i, p.attrs.data);
       continue;
     }
     PyObject* value = args.given[i] == Py_None ? nullptr : args.given[i];
@@ -370,9 +369,8 @@ GivenArguments read_given(const CallSpec& spec, nb::tuple attributes, nb::dict k
     fail(Fault::type, Hint{"give axis and keepdims in place of dim and keepdim"},
          "{}: PyTorch means another op by these arguments", user_name(*spec.op));
   arguments.spread();
-  GivenArguments read{std::vector<uint64_t>(spec.op->attrs->size / 8 + 2), {}};
-  auto* attrs = reinterpret_cast<char*>(read.attrs.data());
-  spec.op->attrs->init(attrs);
+  GivenArguments read{AttrBuffer(*spec.op->attrs), {}};
+  char* attrs = read.attrs.data;
   Prepared operands;
   for (size_t i = 0; i < spec.params.size(); ++i) {
     const CallParam& param = spec.params[i];
@@ -408,7 +406,7 @@ nb::object call_python(const CallSpec& spec, PyObject* const* args, size_t count
   Prepared p;
   p.in.reserve(static_cast<size_t>(spec.op->args.size()));
   prepare(spec, arguments, p);
-  Tensors out = call_with(*spec.op, std::move(p.in), p.attrs);
+  Tensors out = call_with(*spec.op, std::move(p.in), p.attrs.data);
   if (arguments.requires_grad) require_grad(out[0]);
   if (spec.op->results.size() == 0) return wrapped(std::move(out[0]));
   return wrap_results(spec, std::move(out));

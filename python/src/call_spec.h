@@ -48,8 +48,8 @@ nb::object call_python(const CallSpec& spec, PyObject* const* args, size_t count
 
 /// What is given of an op's arguments.
 struct GivenArguments {
-  std::vector<uint64_t> attrs;  // the struct; defaults for what is left out
-  Tensors operands;             // by operand; null: not given
+  AttrBuffer attrs;  // defaults for what is left out
+  Tensors operands;  // by operand; null: not given
 };
 /// Reads attributes, in order or by name, and operands by name. Fails for attributes that must be
 /// given and are not.

@@ -96,25 +96,12 @@ nb::object make_function(const CallSpec& spec) {
   return nb::steal(reinterpret_cast<PyObject*>(made));
 }
 
-/// Space for attributes, holding the defaults.
-struct DefaultAttrs {
-  std::vector<char> space;
-  void* at;
-  explicit DefaultAttrs(const AttrKind& kind) : space(kind.size + 16), at(space.data()) {
-    size_t room = space.size();
-    std::align(16, kind.size, at, room);
-    kind.init(at);
-  }
-};
-
 std::vector<FieldSlot> make_slots(const OpDef& op, FieldList& fields) {
-  DefaultAttrs attrs(*op.attrs);
-  op.attrs->list(attrs.at, fields);
+  AttrBuffer attrs(*op.attrs);
+  op.attrs->list(attrs.data, fields);
   std::vector<FieldSlot> made;
   for (const Field& f : fields.items) {
-    auto offset = [&](const void* p) {
-      return static_cast<const char*>(p) - static_cast<char*>(attrs.at);
-    };
+    auto offset = [&](const void* p) { return static_cast<const char*>(p) - attrs.data; };
     made.push_back({user_name(op), f.name, f.kind, f.choices, static_cast<size_t>(offset(f.at)),
                     f.set ? offset(f.set) : -1});
   }
@@ -196,9 +183,9 @@ const CallSpec& spec_of(const OpDef& op) {
 }
 
 nb::object describe_params(const CallSpec& spec) {
-  DefaultAttrs attrs(*spec.op->attrs);
+  AttrBuffer attrs(*spec.op->attrs);
   FieldList fields;
-  spec.op->attrs->list(attrs.at, fields);
+  spec.op->attrs->list(attrs.data, fields);
   nb::list rows;
   for (const CallParam& p : spec.params) {
     nb::object value = nb::none();
@@ -212,8 +199,8 @@ nb::object describe_params(const CallSpec& spec) {
 Tensor call_op(std::string_view name, std::initializer_list<Tensor> in) {
   const OpDef* op = find_op(name);
   invariant(op != nullptr, "no op `{}`", name);
-  DefaultAttrs attrs(*op->attrs);
-  return call_with(*op, Tensors(in), attrs.at)[0];
+  AttrBuffer attrs(*op->attrs);
+  return call_with(*op, Tensors(in), attrs.data)[0];
 }
 
 void bind_ops(nb::module_& m) {

@@ -15,12 +15,11 @@ nb::str text(std::string_view s) { return nb::str(s.data(), s.size()); }
 nb::dict keywords(const OpDef& op, const Sample& sample) {
   nb::dict made;
   if (op.attrs->fields == 0) return made;
-  alignas(16) char attrs[2048];
-  op.attrs->init(attrs);
-  parse_attrs(*op.attrs, attrs, sample.attrs, op.name);
+  AttrBuffer attrs(*op.attrs);
+  parse_attrs(*op.attrs, attrs.data, sample.attrs, op.name);
   std::string_view given = sample.attrs;
   FieldList fields;
-  op.attrs->list(attrs, fields);
+  op.attrs->list(attrs.data, fields);
   for (const Field& f : fields.items) {
     size_t at = given.find(format("{}=", f.name));
     bool named = at != given.npos && (at == 0 || given[at - 1] == ' ' || given[at - 1] == ',');

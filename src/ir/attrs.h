@@ -9,6 +9,7 @@
 //       a.keepdims); }
 //     };
 #include <concepts>
+#include <cstring>
 #include <string_view>
 #include <type_traits>
 #include <vector>
@@ -72,6 +73,17 @@ struct AttrKind {
   uint32_t fields = 0;
   void (*init)(void*) = nullptr;
   void (*list)(void*, FieldList&) = nullptr;
+};
+
+/// Room for attributes of any kind, on the stack or in a struct.
+struct AttrBuffer {
+  static constexpr size_t kBytes = 2048;
+  alignas(16) char data[kBytes];
+
+  AttrBuffer() {}  // without a value
+  /// The defaults of a kind, or a copy.
+  explicit AttrBuffer(const AttrKind& kind) { kind.init(data); }
+  AttrBuffer(const AttrKind& kind, const void* from) { std::memcpy(data, from, kind.size); }
 };
 
 /// Attributes of recorded nodes, interned: equal ones are one pointer.
@@ -184,6 +196,7 @@ constexpr int field_count() {
 template <class A>
 constexpr AttrKind make_attr_kind() {
   static_assert(std::is_trivially_copyable_v<A>, "attributes are plain data");
+  static_assert(sizeof(A) <= AttrBuffer::kBytes && alignof(A) <= alignof(AttrBuffer));
   static_assert(field_count<A>() == member_count<A>(), "`fields` must list every member, in order");
   return {sizeof(A), static_cast<uint32_t>(field_count<A>()), [](void* at) { new (at) A{}; },
           [](void* at, FieldList& out) { A::fields(*static_cast<A*>(at), FieldLister{out}); }};

@@ -214,10 +214,9 @@ Tensors call(const OpDef& op, std::span<const Operand* const> in, const void* co
     if (!tensors.back() && !optional)
       fail(Fault::type, "{}: operand {} is missing", op.name, op.args[static_cast<int>(i)].name);
   }
-  alignas(16) char attrs[2048];
-  invariant(op.attrs->size <= sizeof attrs, "{}: attributes of {} bytes", op.name, op.attrs->size);
-  pack(*op.attrs, attrs, fields);
-  return call_with(op, std::move(tensors), attrs);
+  AttrBuffer attrs;
+  pack(*op.attrs, attrs.data, fields);
+  return call_with(op, std::move(tensors), attrs.data);
 }
 
 namespace {

@@ -319,23 +319,21 @@ class Parser {
   /// A graph holds attributes as calls make them: axes counted from the front, defaults filled in.
   void check_canonical(const OpDef& op, const char* given, const std::vector<TypeRef>& in_types) {
     if (!op.prepare) return;
-    alignas(16) char canonical[2048];
-    std::copy(given, given + op.attrs->size, canonical);
+    AttrBuffer canonical(*op.attrs, given);
     Tensors in;
     for (TypeRef type : in_types) in.push_back(make_param(type));
     while (!op.has_list() && static_cast<int>(in.size()) < op.args.size()) in.emplace_back();
-    op.prepare(canonical, in);
-    if (!equal(*op.attrs, given, canonical))
+    op.prepare(canonical.data, in);
+    if (!equal(*op.attrs, given, canonical.data))
       bad("{}: attributes in a graph are canonical: {{{}}}", op.name,
-          to_text(*op.attrs, canonical));
+          to_text(*op.attrs, canonical.data));
   }
   Val add(const OpDef& op, const std::vector<Val>& in, std::string_view attrs,
           const std::vector<TypeRef>& given) {
     if (!op.recorded) bad("{} is not recorded: it stands for other ops", op.name);
-    alignas(16) char data[2048];
-    op.attrs->init(data);
-    parse_attrs(*op.attrs, data, attrs, op.name, attrs_line_);
-    const Attrs* interned = intern(*op.attrs, data);
+    AttrBuffer read(*op.attrs);
+    parse_attrs(*op.attrs, read.data, attrs, op.name, attrs_line_);
+    const Attrs* interned = intern(*op.attrs, read.data);
     std::vector<TypeRef> in_types;
     for (Val v : in) in_types.push_back(graph_.types[static_cast<size_t>(v)]);
     int required = 0;
@@ -348,7 +346,7 @@ class Parser {
       if (given.empty()) bad("{}: the types of its results are missing", op.name);
       return graph_.add(op, interned, in, given);
     }
-    check_canonical(op, data, in_types);
+    check_canonical(op, read.data, in_types);
     // The runtime has no bodies to infer from (ops/rules.h): what the text says holds.
     bool stated = op.family == Family::composite && !op.infer && !op.body;
     std::span<const TypeRef> inferred = stated ? given : infer_types(op, interned, in_types);

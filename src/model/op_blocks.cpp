@@ -41,7 +41,7 @@ struct Patterns {
 /// Of ops with `axis` and `keepdims`: the axes that are left are those of the operand, known or
 /// not.
 Patterns reduction_patterns(const OpDef& op, OpSettings& settings) {
-  FieldList fields = list_fields(*op.attrs, settings.attrs.data());
+  FieldList fields = list_fields(*op.attrs, settings.attrs.data);
   const Field* axis = field_named(fields, "axis");
   const Field* keepdims = field_named(fields, "keepdims");
   if (!axis || axis->kind != FieldKind::axes || !keepdims) return {};
@@ -149,12 +149,6 @@ std::string block_name(std::string_view op) {
   return name;
 }
 
-std::vector<uint64_t> default_attrs(const OpDef& op) {
-  std::vector<uint64_t> space(op.attrs->size / 8 + 2);
-  op.attrs->init(space.data());
-  return space;
-}
-
 Block op_block(const OpDef& op, OpSettings settings) {
   BlockDef def{.kind = block_name(op.name), .terminals = {}, .settings = settings.text};
   settings.fixed.resize(static_cast<size_t>(op.args.size()));
@@ -169,8 +163,8 @@ Block op_block(const OpDef& op, OpSettings settings) {
   def.draws = draws ? Draws::without_key : Draws::never;
   def.same_type = keeps_type(op);
   def.compute = [&op, settings = std::move(settings)](const BlockCall& call) {
-    std::vector<uint64_t> attrs = settings.attrs;
-    return call_with(op, operands(op, settings, call), attrs.data());
+    AttrBuffer attrs = settings.attrs;
+    return call_with(op, operands(op, settings, call), attrs.data);
   };
   return def;
 }
@@ -178,8 +172,9 @@ Block op_block(const OpDef& op, OpSettings settings) {
 Block op_block(std::string_view name, std::string_view attributes, int count) {
   const OpDef* op = find_op(name);
   if (!op || !op->surface) fail("op_block: no op '{}'", name);
-  OpSettings settings{.attrs = default_attrs(*op), .count = count, .text = std::string(attributes)};
-  parse_attrs(*op->attrs, settings.attrs.data(), attributes, op->name);
+  OpSettings settings{
+      .attrs = AttrBuffer(*op->attrs), .count = count, .text = std::string(attributes)};
+  parse_attrs(*op->attrs, settings.attrs.data, attributes, op->name);
   return op_block(*op, std::move(settings));
 }
 

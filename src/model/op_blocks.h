@@ -10,13 +10,11 @@ std::string block_name(std::string_view op);
 
 /// What is given when the block of an op is made.
 struct OpSettings {
-  std::vector<uint64_t> attrs;  // the struct
-  Tensors fixed = {};           // by operand: constants; null: a terminal
-  int count = 0;                // of the tensors in a list, or of the results where they are one
-  std::string text = {};        // for readers
+  AttrBuffer attrs;
+  Tensors fixed = {};     // by operand: constants; null: a terminal
+  int count = 0;          // of the tensors in a list, or of the results where they are one
+  std::string text = {};  // for readers
 };
-/// The attributes with their defaults.
-std::vector<uint64_t> default_attrs(const OpDef& op);
 Block op_block(const OpDef& op, OpSettings settings);
 
 }  // namespace tn::model

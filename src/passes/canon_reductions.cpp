@@ -23,13 +23,12 @@ struct Reduced {
 
 /// The same reduction over `axes` of `x`, which stay as units.
 Val reduce(Canon& canon, const Candidate& op, Val x, const Axes& axes) {
-  std::vector<uint64_t> copy(op.attrs->kind->size / 8 + 1);
-  std::memcpy(copy.data(), op.attrs->data, op.attrs->kind->size);
-  for (const Field& f : list_fields(*op.op->attrs, copy.data()).items) {
+  AttrBuffer copy(*op.op->attrs, op.attrs->data);
+  for (const Field& f : list_fields(*op.op->attrs, copy.data).items) {
     if (f.kind == FieldKind::axes) *static_cast<Axes*>(f.at) = axes;
     if (std::string_view(f.name) == "keepdims") *static_cast<bool*>(f.at) = true;
   }
-  return canon.add(*op.op, intern(*op.op->attrs, copy.data()), {x});
+  return canon.add(*op.op, intern(*op.op->attrs, copy.data), {x});
 }
 
 Val drop_unit_axes(Canon& canon, const Candidate& op) {

@@ -55,10 +55,8 @@ bool is_ascending(const Perm& order) {
 /// Attributes as bytes that may be changed, field by field.
 class ChangedAttrs {
  public:
-  explicit ChangedAttrs(const GraphOp& op)
-      : kind_(*op.op->attrs), bytes_(kind_.size / sizeof(uint64_t) + 1) {
-    std::memcpy(bytes_.data(), op.attrs->data, kind_.size);
-    fields_ = list_fields(kind_, bytes_.data());
+  explicit ChangedAttrs(const GraphOp& op) : kind_(*op.op->attrs), bytes_(kind_, op.attrs->data) {
+    fields_ = list_fields(kind_, bytes_.data);
   }
   /// The only field of its kind, or null.
   template <class T>
@@ -75,11 +73,11 @@ class ChangedAttrs {
     return std::any_of(fields_.items.begin(), fields_.items.end(),
                        [&](const Field& f) { return f.kind == kind; });
   }
-  const Attrs* interned() { return intern(kind_, bytes_.data()); }
+  const Attrs* interned() { return intern(kind_, bytes_.data); }
 
  private:
   const AttrKind& kind_;
-  std::vector<uint64_t> bytes_;
+  AttrBuffer bytes_;
   FieldList fields_;
 };
 

@@ -54,10 +54,9 @@ Tensors batch_aligned(const OpDef& op, const void* attrs, Tensors in,
   for (size_t k = 0; k < in.size(); ++k)
     if (!batched[k]) in[k] = ops::with_batch(in[k], size);
   if (op.attrs->fields == 0) return emit_all(op, in, nullptr);
-  std::vector<uint64_t> shifted(op.attrs->size / 8 + 1);
-  std::memcpy(shifted.data(), attrs, op.attrs->size);
-  shift_attrs(*op.attrs, shifted.data(), size);
-  return emit_all(op, in, shifted.data());
+  AttrBuffer shifted(*op.attrs, attrs);
+  shift_attrs(*op.attrs, shifted.data, size);
+  return emit_all(op, in, shifted.data);
 }
 
 TypeRef example_type(const Tensor& x, bool batched) {
