@@ -1,10 +1,9 @@
 #include "compiler/graph_cache.h"
 
 #include <algorithm>
-#include <list>
-#include <unordered_map>
 
 #include "base/at_fork.h"
+#include "base/recent.h"
 #include "ir/node.h"
 
 namespace tn {
@@ -101,22 +100,18 @@ class GraphCache {
     std::string key = key_of(graph, options);
     std::vector<Compiled> dropped;  // destroyed when the lock is free again
     std::lock_guard lock(mutex_);
-    if (auto at = entries_.find(key); at != entries_.end()) {
-      if (Compiled found = at->second.graph.lock()) {
+    if (const Entry* known = entries_.find(key))
+      if (Compiled found = known->graph.lock()) {
         ++stats_.hits;
-        recent_.splice(recent_.begin(), recent_, at->second.recent);
         return found;
       }
-      drop(at->second.recent);
-    }
     ++stats_.made;
     auto made = std::make_shared<const CompiledGraph>(graph, options);
-    auto at = entries_.try_emplace(std::move(key)).first;
-    recent_.push_front(&at->first);
-    at->second = {made, options.constants.empty() ? made : nullptr, recent_.begin()};
-    bytes_ += at->first.size();
-    while (recent_.size() > 1 && (recent_.size() > kMostGraphs || bytes_ > kMostBytes))
-      dropped.push_back(drop(std::prev(recent_.end())));
+    size_t bytes = key.size();
+    if (entries_.add(std::move(key), {made, options.constants.empty() ? made : nullptr}))
+      bytes_ += bytes;
+    while (entries_.size() > 1 && (entries_.size() > kMostGraphs || bytes_ > kMostBytes))
+      dropped.push_back(drop_last());
     return made;
   }
 
@@ -130,29 +125,25 @@ class GraphCache {
   void clear() {
     std::vector<Compiled> dropped;
     std::lock_guard lock(mutex_);
-    while (!recent_.empty()) dropped.push_back(drop(recent_.begin()));
+    while (entries_.size() > 0) dropped.push_back(drop_last());
   }
 
  private:
-  using Recent = std::list<const std::string*>;
   struct Entry {
     std::weak_ptr<const CompiledGraph> graph;
     Compiled kept;  // null with constants
-    Recent::iterator recent;
   };
 
-  Compiled drop(Recent::iterator at) {
-    auto entry = entries_.extract(**at);
-    bytes_ -= entry.key().size();
-    recent_.erase(at);
-    return std::move(entry.mapped().kept);
+  Compiled drop_last() {
+    auto [key, entry] = entries_.take_last();
+    bytes_ -= key.size();
+    return std::move(entry.kept);
   }
 
   // Keys grow with graphs, about 60 bytes for an op.
   static constexpr size_t kMostGraphs = 512, kMostBytes = 4 << 20;
   std::mutex mutex_;
-  std::unordered_map<std::string, Entry> entries_;
-  Recent recent_;     // keys, the most recently used first
+  Recent<std::string, Entry> entries_;
   size_t bytes_ = 0;  // of keys
   GraphCacheStats stats_;
 };

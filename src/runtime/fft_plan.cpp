@@ -3,11 +3,11 @@
 #include <array>
 #include <cmath>
 #include <complex>
-#include <list>
 #include <mutex>
 #include <numbers>
 
 #include "base/at_fork.h"
+#include "base/recent.h"
 #include "runtime/fft.h"
 
 namespace tn {
@@ -136,20 +136,16 @@ typename FftPlan<R>::Ref make_plan(int64_t n, bool may_be_long) {
   return plan;
 }
 
-/// Plans in the order of their last use, the latest first.
 template <class R>
 class PlanCache {
  public:
   std::mutex mutex;
 
   typename FftPlan<R>::Ref find(int64_t n, bool real) {
+    int64_t key = 2 * n + real;
     {
       std::lock_guard lock(mutex);
-      for (auto at = plans_.begin(); at != plans_.end(); ++at)
-        if (at->n == n && at->real == real) {
-          plans_.splice(plans_.begin(), plans_, at);
-          return at->plan;
-        }
+      if (auto* known = plans_.find(key)) return *known;
     }
     auto plan = std::make_shared<FftPlan<R>>(*make_plan<R>(n, true));
     if (real) {
@@ -157,19 +153,13 @@ class PlanCache {
       for (int64_t k = 0; k <= n; ++k) append(plan->real_roots, circle(k));
     }
     std::lock_guard lock(mutex);
-    plans_.push_front({n, real, plan});
-    for (total_ += plan->extent(); total_ > kKept && plans_.size() > 1; plans_.pop_back())
-      total_ -= plans_.back().plan->extent();
+    if (plans_.add(key, plan)) total_ += plan->extent();
+    while (total_ > kKept && plans_.size() > 1) total_ -= plans_.take_last().second->extent();
     return plan;
   }
 
  private:
-  struct Kept {
-    int64_t n;
-    bool real;
-    typename FftPlan<R>::Ref plan;
-  };
-  std::list<Kept> plans_;
+  Recent<int64_t, typename FftPlan<R>::Ref> plans_;
   int64_t total_ = 0;
 };
 

@@ -15,7 +15,7 @@ KernelCache& KernelCache::shared() {
     return made;
   }();
   // A child of fork has not the threads that were compiling.
-  static const bool registered = (in_child_after_fork([] { only.forget_unready(); }), true);
+  static const bool registered = (in_child_after_fork([] { only.making_.clear(); }), true);
   (void)registered;
   return only;
 }
@@ -30,13 +30,10 @@ std::vector<KernelCache::Kernel> KernelCache::get(const std::vector<std::string>
   try {
     std::unique_lock lock(mutex_);
     for (size_t i = 0; i < keys.size(); ++i) {
-      auto [at, is_new] = entries_.try_emplace(keys[i]);
-      if (is_new)
-        missing.push_back(i);
-      else if (at->second.ready)
-        found[i] = use(*at);
+      if (const Kernel* known = find(keys[i]))
+        found[i] = *known;
       else
-        awaited.push_back(i);
+        (making_.insert(keys[i]).second ? missing : awaited).push_back(i);
     }
     lock.unlock();
     parallel_for(static_cast<int64_t>(missing.size()), [&](int64_t k) {
@@ -70,18 +67,18 @@ std::vector<KernelCache::Kernel> KernelCache::get(const std::vector<std::string>
   return found;
 }
 
-/// Under the lock, of an entry that is ready.
-KernelCache::Kernel KernelCache::use(Entries::value_type& entry) {
-  ++stats_.hits;
-  recent_.splice(recent_.begin(), recent_, entry.second.recent);
-  return entry.second.kernel;
+/// Under the lock.
+const KernelCache::Kernel* KernelCache::find(const std::string& key) {
+  const Kernel* known = kernels_.find(key);
+  stats_.hits += known != nullptr;
+  return known;
 }
 
 void KernelCache::publish(const std::string& key, const Made& made, double seconds,
                           KernelCounts& counts) {
   std::lock_guard lock(mutex_);
-  auto at = entries_.try_emplace(key).first;
-  at->second = {made.kernel, true, recent_.insert(recent_.begin(), &at->first)};
+  making_.erase(key);
+  kernels_.add(key, made.kernel);
   if (made.from_disk) {
     ++stats_.from_disk;
     ++counts.from_disk;
@@ -91,55 +88,40 @@ void KernelCache::publish(const std::string& key, const Made& made, double secon
     stats_.seconds += seconds;
     counts.seconds += seconds;
   }
-  while (recent_.size() > kMostKernels) {
-    entries_.erase(*recent_.back());
-    recent_.pop_back();
-  }
+  while (kernels_.size() > kMostKernels) kernels_.take_last();
   changed_->notify_all();
 }
 
 /// A compilation that failed: whoever asks next tries again.
 void KernelCache::withdraw(const std::string& key) {
   std::lock_guard lock(mutex_);
-  auto at = entries_.find(key);
-  if (at != entries_.end() && !at->second.ready) entries_.erase(at);
+  making_.erase(key);
   changed_->notify_all();
 }
 
 /// Nothing when it was withdrawn, or is not kept any more.
 std::optional<KernelCache::Kernel> KernelCache::wait_for(const std::string& key) {
   std::unique_lock lock(mutex_);
-  auto at = entries_.end();
-  auto decided = [&] {
-    at = entries_.find(key);
-    return at == entries_.end() || at->second.ready;
-  };
-  wait_or_stop(*changed_, lock, decided);
-  if (at == entries_.end()) return std::nullopt;
-  return use(*at);
-}
-
-void KernelCache::forget_unready() {
-  std::lock_guard lock(mutex_);
-  std::erase_if(entries_, [](const auto& entry) { return !entry.second.ready; });
+  wait_or_stop(*changed_, lock, [&] { return !making_.contains(key); });
+  const Kernel* known = find(key);
+  return known ? std::optional(*known) : std::nullopt;
 }
 
 KernelCacheStats KernelCache::stats() {
   std::lock_guard lock(mutex_);
   KernelCacheStats stats = stats_;
-  stats.kept = static_cast<int64_t>(recent_.size());
+  stats.kept = static_cast<int64_t>(kernels_.size());
   return stats;
 }
 
 int64_t KernelCache::waiting() {
   std::lock_guard lock(mutex_);
-  return static_cast<int64_t>(entries_.size() - recent_.size());
+  return static_cast<int64_t>(making_.size());
 }
 
 void KernelCache::clear() {
   std::lock_guard lock(mutex_);
-  std::erase_if(entries_, [](const auto& entry) { return entry.second.ready; });
-  recent_.clear();
+  kernels_.clear();
 }
 
 }  // namespace tn::cpu

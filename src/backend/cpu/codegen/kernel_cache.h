@@ -1,15 +1,15 @@
 #pragma once
 // Compiled kernels by what they compute: equal ones are compiled once.
 #include <condition_variable>
-#include <list>
 #include <mutex>
 #include <optional>
 #include <string>
-#include <unordered_map>
+#include <unordered_set>
 
 #include "backend/cpu/codegen/codegen.h"
 #include "base/at_fork.h"
 #include "base/function_ref.h"
+#include "base/recent.h"
 
 namespace tn::cpu {
 
@@ -34,24 +34,16 @@ class KernelCache {
   void clear();
 
  private:
-  struct Entry {
-    Kernel kernel;
-    bool ready = false;
-    std::list<const std::string*>::iterator recent;  // where ready
-  };
-  using Entries = std::unordered_map<std::string, Entry>;
-
-  Kernel use(Entries::value_type& entry);
+  const Kernel* find(const std::string& key);
   void publish(const std::string& key, const Made& made, double seconds, KernelCounts& counts);
   void withdraw(const std::string& key);
   std::optional<Kernel> wait_for(const std::string& key);
-  void forget_unready();
 
   static constexpr size_t kMostKernels = 2048;
   std::mutex mutex_;
   PerProcess<std::condition_variable> changed_;
-  Entries entries_;
-  std::list<const std::string*> recent_;  // keys of those ready, the most recently used first
+  Recent<std::string, Kernel> kernels_;
+  std::unordered_set<std::string> making_;  // keys of what some thread compiles
   KernelCacheStats stats_;
 };
 
