@@ -8,49 +8,6 @@ namespace {
 using loop::BlockOps;
 using loop::Op;
 
-template <class T>
-struct TypeOf;
-template <>
-struct TypeOf<int8_t> {
-  static constexpr DType value = DType::i8;
-};
-template <>
-struct TypeOf<int16_t> {
-  static constexpr DType value = DType::i16;
-};
-template <>
-struct TypeOf<int32_t> {
-  static constexpr DType value = DType::i32;
-};
-template <>
-struct TypeOf<int64_t> {
-  static constexpr DType value = DType::i64;
-};
-template <>
-struct TypeOf<uint8_t> {
-  static constexpr DType value = DType::u8;
-};
-template <>
-struct TypeOf<uint16_t> {
-  static constexpr DType value = DType::u16;
-};
-template <>
-struct TypeOf<uint32_t> {
-  static constexpr DType value = DType::u32;
-};
-template <>
-struct TypeOf<uint64_t> {
-  static constexpr DType value = DType::u64;
-};
-template <>
-struct TypeOf<float> {
-  static constexpr DType value = DType::f32;
-};
-template <>
-struct TypeOf<double> {
-  static constexpr DType value = DType::f64;
-};
-
 // Two places for one loop body: `dst` may equal an operand, so the loops are marked free of
 // dependences between elements instead of restrict.
 template <class F, class T, class R = T>
@@ -200,9 +157,9 @@ void fill_comparisons(Filler& f) {
 
 // Where the sign makes no difference, the unsigned loop serves both.
 template <class T>
-void fill_integer(BlockOps& ops) {
+void fill_integer(BlockOps& ops, DType type) {
   using U = std::make_unsigned_t<T>;
-  Filler f{ops, static_cast<int>(TypeOf<T>::value)};
+  Filler f{ops, static_cast<int>(type)};
   fill_comparisons<T>(f);
   f.set(Op::add, binary<Add, U>);
   f.set(Op::sub, binary<Sub, U>);
@@ -221,8 +178,8 @@ void fill_integer(BlockOps& ops) {
 }
 
 template <class T>
-void fill_float(BlockOps& ops) {
-  Filler f{ops, static_cast<int>(TypeOf<T>::value)};
+void fill_float(BlockOps& ops, DType type) {
+  Filler f{ops, static_cast<int>(type)};
   fill_comparisons<T>(f);
   f.set(Op::add, binary<Add, T>);
   f.set(Op::sub, binary<Sub, T>);
@@ -255,16 +212,16 @@ void fill_bool(BlockOps& ops) {
 }  // namespace
 
 void fill_arithmetic(BlockOps& ops) {
-  fill_integer<int8_t>(ops);
-  fill_integer<int16_t>(ops);
-  fill_integer<int32_t>(ops);
-  fill_integer<int64_t>(ops);
-  fill_integer<uint8_t>(ops);
-  fill_integer<uint16_t>(ops);
-  fill_integer<uint32_t>(ops);
-  fill_integer<uint64_t>(ops);
-  fill_float<float>(ops);
-  fill_float<double>(ops);
+  fill_integer<int8_t>(ops, DType::i8);
+  fill_integer<int16_t>(ops, DType::i16);
+  fill_integer<int32_t>(ops, DType::i32);
+  fill_integer<int64_t>(ops, DType::i64);
+  fill_integer<uint8_t>(ops, DType::u8);
+  fill_integer<uint16_t>(ops, DType::u16);
+  fill_integer<uint32_t>(ops, DType::u32);
+  fill_integer<uint64_t>(ops, DType::u64);
+  fill_float<float>(ops, DType::f32);
+  fill_float<double>(ops, DType::f64);
   fill_bool(ops);
   // Narrow floats are moved, not computed with: choosing between two is moving.
   for (DType type : {DType::f16, DType::bf16})

@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "runtime/threads.h"
+#include "runtime/with_bits.h"
 
 namespace tn {
 namespace {
@@ -20,25 +21,6 @@ bool joins_taps(const ConvArgs& args) {
   const ConvAxis& last = args.axes[kConvAxes - 1];
   return args.groups == 1 && args.in_channels < kFewChannels && last.taps > 1 &&
          last.kernel_dilation == 1;
-}
-
-/// Calls `f` with a value of an integer type as large as the element.
-void with_bits(Element type, auto f) {
-  struct Wide {
-    uint64_t half[2];
-  };
-  switch (element_bytes(type)) {
-    case 1:
-      return f(uint8_t{});
-    case 2:
-      return f(uint16_t{});
-    case 4:
-      return f(uint32_t{});
-    case 8:
-      return f(uint64_t{});
-    default:
-      return f(Wide{});
-  }
 }
 
 /// to[b * a_count + a] = from[a * from_stride + b], in blocks that stay in L1.
@@ -140,7 +122,8 @@ ConvImages channels_last_images(const ConvArgs& args, void* room) {
   if (size == 0) return images;
   if (!room) images.copy = allocate(element_bytes(args.type) * static_cast<size_t>(size));
   void* to = room ? room : images.copy.data();
-  with_bits(args.type, [&]<class T>(T) { copy_images<T>(args, images, static_cast<T*>(to)); });
+  with_bits(static_cast<int64_t>(element_bytes(args.type)),
+            [&]<class T>(T) { copy_images<T>(args, images, static_cast<T*>(to)); });
   images.data = to;
   return images;
 }
@@ -153,7 +136,7 @@ const void* weights_of(const ConvArgs& args, const ConvPart& part, int64_t group
   int64_t tap_stride = args.w_last ? channels : 1, channel_stride = args.w_last ? 1 : taps;
   bool as_is = part.taps() == taps && (args.w_last || taps == 1 || channels == 1);
   const void* result = to;
-  with_bits(args.type, [&]<class T>(T) {
+  with_bits(static_cast<int64_t>(element_bytes(args.type)), [&]<class T>(T) {
     const T* from =
         static_cast<const T*>(args.w) + (group * args.out_channels + begin) * channels * taps;
     if (as_is) return void(result = from);

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "runtime/threads.h"
+#include "runtime/with_bits.h"
 
 namespace tn {
 namespace {
@@ -74,29 +75,13 @@ void copy_all(std::vector<CopyAxis> axes, const T* from, T* to) {
   });
 }
 
-struct Wide {
-  uint64_t half[2];
-};
-
 }  // namespace
 
 void copy_strided(int64_t element_bytes, std::span<const int64_t> extents,
                   std::span<const int64_t> strides, const void* from, void* to) {
-  auto copy = [&]<class T>(T) {
+  with_bits(element_bytes, [&]<class T>(T) {
     copy_all(merged_axes(extents, strides), static_cast<const T*>(from), static_cast<T*>(to));
-  };
-  switch (element_bytes) {
-    case 1:
-      return copy(uint8_t{});
-    case 2:
-      return copy(uint16_t{});
-    case 4:
-      return copy(uint32_t{});
-    case 8:
-      return copy(uint64_t{});
-    default:
-      return copy(Wide{});
-  }
+  });
 }
 
 }  // namespace tn
