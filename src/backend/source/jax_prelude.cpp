@@ -42,39 +42,11 @@ static constexpr Helper kJaxHelpers[] = {
         x = jnp.moveaxis(jnp.take(x, at, axis=first + k), first + k + 1, -1)
     return x
 )"},
-    {"_layer_norm", R"(def _layer_norm(x, axes, weight=None, bias=None, eps=1e-5):
-    x = x - jnp.mean(x, axis=axes, keepdims=True)
-    y = x / jnp.sqrt(jnp.mean(x * x, axis=axes, keepdims=True) + eps)
-    y = y if weight is None else y * weight
-    return y if bias is None else y + bias
-)"},
-    {"_rms_norm", R"(def _rms_norm(x, weight=None, eps=1e-5):
-    y = x / jnp.sqrt(jnp.mean(x * x, axis=-1, keepdims=True) + eps)
-    return y if weight is None else y * weight
-)"},
-    {"_attention", R"(def _attention(q, k, v, mask=None, scale=None, is_causal=False):
-    """softmax(scale * q @ k.mT + mask) @ v; a query that sees no key gives 0."""
-    k, v = (jnp.repeat(x, q.shape[1] // x.shape[1], axis=1) for x in (k, v))
-    queries, keys = q.shape[2], k.shape[2]
-    scores = q * (q.shape[3] ** -0.5 if scale is None else scale) @ k.mT
-    if mask is not None:
-        scores = jnp.where(mask, scores, -jnp.inf) if mask.dtype == bool else scores + mask
-    if is_causal:
-        scores = jnp.where(jnp.tri(queries, keys, keys - queries, dtype=bool), scores, -jnp.inf)
-    largest = jnp.max(scores, axis=-1, keepdims=True)
-    weights = jnp.exp(scores - jnp.where(jnp.isfinite(largest), largest, 0.0))
-    total = jnp.sum(weights, axis=-1, keepdims=True)
-    return weights @ v / jnp.where(total == 0.0, 1.0, total)
-)"},
-    {"_argsort", R"(def _argsort(x, axis, descending):
-    """Equal elements keep their order; NaN comes last."""
-    if descending:
-        x = -x if jnp.issubdtype(x.dtype, jnp.inexact) else ~x
-    return jnp.argsort(x, axis=axis, stable=True)
-)"},
-    {"_sort", R"(def _sort(x, axis, descending):
-    return jnp.take_along_axis(x, _argsort(x, axis, descending), axis)
-)"},
+    {"_layer_norm", kAsNumpy},
+    {"_rms_norm", kAsNumpy},
+    {"_attention", kAsNumpy},
+    {"_argsort", kAsNumpy},
+    {"_sort", kAsNumpy},
     {"_top_k", R"(def _top_k(x, k, axis):
     order = lax.slice_in_dim(_argsort(x, axis, True), 0, k, axis=axis)
     return jnp.take_along_axis(x, order, axis), order
@@ -195,12 +167,8 @@ static constexpr Helper kJaxHelpers[] = {
         return a.astype(jnp.uint64) << 32 | b.astype(jnp.uint64)
     return (a ^ b).astype(f"uint{bits}")
 )"},
-    {"_random_split", R"(def _random_split(key, shape):
-    return jnp.stack(_random_words(key, shape), axis=-1)
-)"},
-    {"_random_fold_in", R"(def _random_fold_in(key, data):
-    return jnp.stack(_threefry((key[..., 0], key[..., 1]), jnp.uint32(0), data), axis=-1)
-)"},
+    {"_random_split", kAsNumpy},
+    {"_random_fold_in", kAsNumpy},
     {"_while", R"(def _while(go_on, body, operands, carries):
     carry, fixed = tuple(operands[:carries]), operands[carries:]
     return lax.while_loop(lambda c: go_on(*c, *fixed)[0], lambda c: body(*c, *fixed), carry)

@@ -10,6 +10,8 @@ namespace tn::source {
 struct Helper {
   std::string_view name, text;
 };
+/// In place of a text: that of NumPy's helper, with the other library for `np`.
+inline constexpr std::string_view kAsNumpy = {};
 std::span<const Helper> numpy_helpers();
 std::span<const Helper> torch_helpers();
 std::span<const Helper> jax_helpers();

@@ -142,16 +142,9 @@ static constexpr Helper kTorchHelpers[] = {
     made[index] = value
     return made
 )"},
-    {"_block", R"(def _block(x, starts, sizes):
-    starts = [min(max(int(i), 0), n - size) for i, n, size in zip(starts, x.shape, sizes)]
-    return tuple(slice(i, i + size) for i, size in zip(starts, sizes))
-)"},
-    {"_dynamic_slice", R"(def _dynamic_slice(x, starts, sizes):
-    return x[_block(x, starts, sizes)]
-)"},
-    {"_dynamic_update_slice", R"(def _dynamic_update_slice(x, update, starts):
-    return _updated(x, _block(x, starts, update.shape), update)
-)"},
+    {"_block", kAsNumpy},
+    {"_dynamic_slice", kAsNumpy},
+    {"_dynamic_update_slice", kAsNumpy},
     {"_pad", R"(def _pad(x, widths, value, mode):
     if mode == "constant":
         flat = [n for pair in reversed(widths) for n in pair]
@@ -247,24 +240,8 @@ static constexpr Helper kTorchHelpers[] = {
     {"_random_fold_in", R"(def _random_fold_in(key, data):
     return torch.stack(_threefry((key[..., 0], key[..., 1]), 0, data), dim=-1)
 )"},
-    {"_while", R"(def _while(go_on, body, operands, carries):
-    carry, fixed = tuple(operands[:carries]), operands[carries:]
-    while go_on(*carry, *fixed)[0]:
-        carry = body(*carry, *fixed)
-    return carry
-)"},
-    {"_scan", R"(def _scan(body, operands, carries, xs, length, reverse):
-    """What body makes of the carry and of slices, one after the other."""
-    carry, fixed = operands[:carries], operands[carries + xs :]
-    rows = operands[carries : carries + xs]
-    made = []
-    for i in reversed(range(length)) if reverse else range(length):
-        results = body(*carry, *(x[i] for x in rows), *fixed)
-        carry = results[:carries]
-        made.append(results[carries:])
-    made = reversed(made) if reverse else made
-    return (*carry, *(torch.stack(column) for column in zip(*made)))
-)"},
+    {"_while", kAsNumpy},
+    {"_scan", kAsNumpy},
 };
 
 std::span<const Helper> torch_helpers() { return kTorchHelpers; }
