@@ -4,7 +4,6 @@
 #include <bit>
 
 #include "backend/cpu/codegen/emitter.h"
-
 #include "loop/reduction_tree.h"
 namespace tn::cpu {
 

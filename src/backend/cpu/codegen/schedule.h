@@ -8,7 +8,6 @@
 // Sweep k ends with the reductions that need k others before them. Stores wait for the last sweep,
 // so that a result may share the memory of an operand.
 #include "backend/cpu/codegen/codegen.h"
-
 #include "loop/analysis.h"
 namespace tn::cpu {
 
