@@ -6,7 +6,7 @@
 #include "base/function_ref.h"
 #include "compiler/kernel_maker.h"
 #include "loop/refine_kernel.h"
-#include "ops/tiled.h"
+#include "plan/library.h"
 
 namespace tn {
 
@@ -40,8 +40,8 @@ loop::Kernel FusedKernel::whole() {
 std::optional<loop::Kernel> FusedKernel::tile() {
   const GraphOp& hero = graph_.ops[static_cast<size_t>(cluster_.hero)];
   std::vector<TypeRef> in = graph_.in_types(hero);
-  ops::TileDomain domain =
-      ops::tiled_form(*hero.op, in)->domain(hero.attr_data(), in, graph_.out_types(hero));
+  TileDomain domain =
+      tiled_form(*hero.op, in)->domain(hero.attr_data(), in, graph_.out_types(hero));
   PolyTable& t = b_.polys();
   PolyId place = t.constant(0);
   for (Dim extent : {domain.batch, domain.rows, domain.columns}) {

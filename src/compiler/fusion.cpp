@@ -3,7 +3,7 @@
 #include "base/error.h"
 #include "compiler/fuser.h"
 #include "compiler/op_cost.h"
-#include "ops/tiled.h"
+#include "plan/library.h"
 
 namespace tn {
 
@@ -15,11 +15,12 @@ Folding folding_of(const GraphOp& op) {
 
 bool has_loop_form(const Graph& graph, const GraphOp& op) {
   if (op.op == &scalar_leaf) return false;
-  bool complex = false;
-  for (TypeRef t : graph.in_types(op)) complex |= is_complex(t->dtype);
-  if (op.op->is_elementwise())
+  std::vector<TypeRef> in = graph.in_types(op);
+  if (op.op->is_elementwise()) {
+    bool complex = std::ranges::any_of(in, [](TypeRef t) { return is_complex(t->dtype); });
     return complex ? op.op->complex != nullptr : op.op->scalar != nullptr;
-  return op.op->family == Family::reduction && !(complex && op.op->run);
+  }
+  return op.op->family == Family::reduction && !library_kernel(*op.op, in);
 }
 
 int pointwise_nest_cost(const Graph& graph, const GraphOp& op) {
@@ -99,7 +100,8 @@ Fuser::Role Fuser::find_role(size_t i) {
     if (is_empty(v)) return Role::alone;
   if (is_empty(op.out)) return Role::alone;
   if (has_loop_form(graph_, op)) return op.op->is_elementwise() ? Role::point : Role::fold;
-  int cost = may_nest_ || !op.op->run ? pointwise_nest_cost(graph_, op) : -1;
+  bool may_nest = may_nest_ || !library_kernel(*op.op, graph_.in_types(op));
+  int cost = may_nest ? pointwise_nest_cost(graph_, op) : -1;
   if (cost < 0) return Role::alone;
   cones_[i].cost = cost;
   return Role::nest;
@@ -144,7 +146,7 @@ bool Fuser::is_wanted_in_rows(Val v) const {
   auto walks_rows = [&](int node) {
     if (node >= static_cast<int>(graph_.ops.size())) return false;
     const GraphOp& reader = op_at(node);
-    return !ops::tiled_form(*reader.op, graph_.in_types(reader));
+    return !tiled_form(*reader.op, graph_.in_types(reader));
   };
   return returned_[index(v)] || std::ranges::any_of(readers_[index(v)], walks_rows);
 }
@@ -368,7 +370,7 @@ void Fuser::place_alone(int i) {
 }
 
 int Fuser::finisher(const GraphOp& op) {
-  if (!may_finish_ || op.outs != 1 || !ops::tiled_form(*op.op, graph_.in_types(op))) return -1;
+  if (!may_finish_ || op.outs != 1 || !tiled_form(*op.op, graph_.in_types(op))) return -1;
   auto empty = [&](Val v) { return is_empty(v); };
   if (is_empty(op.out) || std::ranges::any_of(graph_.in(op), empty)) return -1;
   for (int c : clusters_using(op.out)) {

@@ -4,7 +4,7 @@
 #include <numeric>
 
 #include "base/error.h"
-#include "ops/tiled.h"
+#include "plan/library.h"
 
 namespace tn {
 
@@ -77,11 +77,11 @@ Bound absent_constant() {
 static bool unpack(const KernelSet& set, int number, void* out) {
   const PackedRight& packed = set.packed.at(number);
   const GraphOp& op = set.graph.ops[static_cast<size_t>(number)];
-  const ops::TiledForm* form = ops::tiled_form(*op.op, packed.in);
-  if (!form || !form->unpack || !is_whole(packed.at[1], packed.in[1]->elements)) return false;
-  ops::TiledCall call{op.attr_data(), packed.in, packed.out, packed.at, nullptr, nullptr};
+  const TiledForm* form = tiled_form(*op.op, packed.in);
+  if (!form || !form->packing || !is_whole(packed.at[1], packed.in[1]->elements)) return false;
+  TiledCall call{op.attr_data(), packed.in, packed.out, packed.at, nullptr, nullptr};
   std::span bytes(packed.data.data<const std::byte>(), packed.data.bytes());
-  return form->unpack(call, packed.level, bytes, out);
+  return form->packing->unpack(call, packed.layout, bytes, out);
 }
 
 bool can_unpack(const KernelSet& set, int op) { return unpack(set, op, nullptr); }

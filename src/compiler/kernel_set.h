@@ -7,7 +7,6 @@
 #include "compiler/plan_builder.h"
 #include "ir/sizes.h"
 #include "plan/backend.h"
-#include "runtime/cpu_level.h"
 
 namespace tn {
 
@@ -39,10 +38,10 @@ struct FusedOps {
   Val sums = kNoVal;  // the stored value in whose memory that result is made; none: in its own
 };
 
-/// The second operand of an op in the order of the kernels of one CPU level.
+/// The second operand of an op, packed by its kernel.
 struct PackedRight {
   BufferRef data;
-  CpuLevel level = cpu_level();
+  PackedLayout layout = 0;
   int32_t constant = -1;  // of the set's options: what it was made of
   int32_t traced = -1;    // in sets from files: its number among those of the traced graph
   // The op when it was packed; the order depends on the second operand alone.

@@ -32,7 +32,7 @@ std::shared_ptr<const Plan> Lowerer::lower() {
     else if (grouping_.of[i] != Grouping::kAlone) {
       if (grouping_.of[i] == static_cast<int>(i)) lower_group(static_cast<int>(i));
     } else {
-      op.op->lower && !op.op->run ? lower_nest(op) : lower_library(op);
+      op.op->lower && !is_call(graph_, op) ? lower_nest(op) : lower_call(op);
       name_step({&op});
     }
   }

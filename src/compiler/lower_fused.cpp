@@ -139,7 +139,7 @@ void FusedLowerer::lower_cluster(int number) {
 void FusedLowerer::lower_alone(const GraphOp& op) {
   loc_ = op.loc;
   if (lower_tiled(op, kNoCluster)) return;
-  if (set_.library[static_cast<size_t>(number_of(op))]) return lower_library(op);
+  if (set_.library[static_cast<size_t>(number_of(op))]) return lower_call(op);
   Types out = graph_.out_types(op);
   if (std::ranges::all_of(out, [](TypeRef t) { return t->elements == 0; })) {
     for (int i = 0; i < op.outs; ++i) give_buffer(op.out + i);
@@ -162,23 +162,27 @@ void FusedLowerer::pack_ahead(LibraryStep& tiled, const GraphOp& op,
                               const std::vector<int32_t>& buffers) {
   int32_t constant = buffers[1] - plan_->inputs;
   if (constant < 0 || constant >= static_cast<int32_t>(plan_->constants.size())) return;
+  const TiledForm::Packing* packing = tiled.kernel->tiled->packing;
+  if (!packing) return;
   auto known = set_.packed.find(number_of(op));
-  if (known != set_.packed.end() && known->second.level != cpu_level()) {
+  if (known != set_.packed.end() && known->second.layout != packing->layout()) {
     unpack(op, constant);
     set_.packed.erase(known), known = set_.packed.end();
   }
   const Bound& bound = plan_->constants[static_cast<size_t>(constant)];
   const void* in[] = {nullptr, static_cast<const char*>(bound.buffer->data) + bound.offset};
-  ops::TiledCall call{op.attr_data(), tiled.in, tiled.out, tiled.at, in, nullptr};
-  int64_t bytes = tiled.form->packed_bytes(call);
+  TiledCall call{op.attr_data(), tiled.in, tiled.out, tiled.at, in, nullptr};
+  int64_t bytes = packing->bytes(call);
   bool absent = !bound.buffer->data;  // then the packed one serves even where it is not faster
   if (bytes == 0 && !absent) return;
   if (known == set_.packed.end()) {
     invariant(!absent, "{}: its constant is absent and not packed", op.op->name);
-    PackedRight made{.data = allocate(static_cast<size_t>(bytes)), .constant = constant};
+    PackedRight made{.data = allocate(static_cast<size_t>(bytes)),
+                     .layout = packing->layout(),
+                     .constant = constant};
     std::memset(made.data.data(), 0, static_cast<size_t>(bytes));  // files have it, padding and all
     made.in = tiled.in, made.out = tiled.out, made.at = tiled.at;
-    tiled.form->pack(call, made.data.data());
+    packing->pack(call, made.data.data());
     known = set_.packed.emplace(number_of(op), std::move(made)).first;
   }
   invariant(static_cast<int64_t>(known->second.data.bytes()) >= bytes,
@@ -200,13 +204,12 @@ void FusedLowerer::give_result(const GraphOp& op, int cluster) {
 
 bool FusedLowerer::lower_tiled(const GraphOp& op, int cluster) {
   std::vector<TypeRef> in = graph_.in_types(op);
-  const ops::TiledForm* form = ops::tiled_form(*op.op, in);
-  if (!form) return false;
+  const LibraryKernel* kernel = library_kernel(*op.op, in);
+  if (!kernel || !kernel->tiled) return false;
   for (TypeRef t : in)
     if (t->elements == 0) return false;
   Types out = graph_.out_types(op);
-  LibraryStep tiled{
-      .op = op.op, .attrs = op.attrs, .in = in, .out = {out.begin(), out.end()}, .form = form};
+  LibraryStep tiled{{op.op, op.attrs, in, {out.begin(), out.end()}}, kernel};
   std::vector<int32_t> buffers;
   int64_t repeats = INT64_MAX;
   for (Val v : graph_.in(op)) {
@@ -218,7 +221,7 @@ bool FusedLowerer::lower_tiled(const GraphOp& op, int cluster) {
   check_repeats(op.op->name, repeats);
   pack_ahead(tiled, op, buffers);
   if (homes_[static_cast<size_t>(op.out)].kind == Home::Kind::none) give_result(op, cluster);
-  SharedKernel* work = cluster < 0 ? nullptr : kernel(KernelUse::tile, cluster);
+  SharedKernel* work = cluster < 0 ? nullptr : this->kernel(KernelUse::tile, cluster);
   if (cluster >= 0 && !work) return false;
   buffers.push_back(home(op.out).buffer);
   add_tiled(op, std::move(tiled), std::move(buffers), work);
@@ -251,10 +254,11 @@ void FusedLowerer::add_tiled(const GraphOp& op, LibraryStep tiled, std::vector<i
 
 /// What the call needs for its own time are buffers of the plan that no other step uses.
 void FusedLowerer::add_room(const GraphOp& op, LibraryStep& tiled, Step& step) {
-  if (!tiled.form->room) return;
+  const TiledForm& form = *tiled.kernel->tiled;
+  if (!form.room) return;
   const void* packed = tiled.packed ? tiled.packed.data() : nullptr;
-  ops::TileRoom room =
-      tiled.form->room({op.attr_data(), tiled.in, tiled.out, tiled.at, nullptr, nullptr, packed});
+  TileRoom room =
+      form.room({op.attr_data(), tiled.in, tiled.out, tiled.at, nullptr, nullptr, packed});
   for (int64_t bytes : room.bytes) {
     auto at = static_cast<int32_t>(step.buffers.size());
     tiled.room.push_back({bytes, at});

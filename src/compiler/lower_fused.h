@@ -2,7 +2,7 @@
 // Lowering with code generation: clusters of fused ops, and library calls that finish their results
 // block by block. It happens for each sizes, and asks for kernels that serve all of them.
 #include "compiler/kernel_set.h"
-#include "ops/tiled.h"
+#include "plan/library.h"
 
 namespace tn {
 

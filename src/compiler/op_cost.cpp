@@ -6,7 +6,8 @@
 #include "compiler/fusion.h"
 #include "loop/builder.h"
 #include "ops/conv_attrs.h"
-#include "ops/tiled.h"
+#include "ops/op_decls.h"
+#include "plan/library.h"
 
 namespace tn {
 
@@ -101,12 +102,12 @@ class ConeFinder {
 };
 
 /// Of a product, a convolution or attention: every element of the result sums up so many.
-int64_t summed(const Graph& graph, const GraphOp& op, const ops::TiledForm& form,
+int64_t summed(const Graph& graph, const GraphOp& op, const TiledForm& form,
                std::span<const Binding> sizes) {
   std::vector<TypeRef> in = graph.in_types(op);
-  ops::TileDomain domain = form.domain(op.attr_data(), in, graph.out_types(op));
+  TileDomain domain = form.domain(op.attr_data(), in, graph.out_types(op));
   Dim columns = domain.batch * domain.columns;
-  if (&form == &ops::tiled_conv) {
+  if (op.op == &ops::conv) {
     bool last = static_cast<const ops::ConvAttrs*>(op.attr_data())->channels_last;
     columns = last ? domain.columns : domain.rows;
   }
@@ -120,7 +121,7 @@ OpWork work_of(const Graph& graph, const GraphOp& op, std::span<const Binding> s
   if (op.op->view || op.op == &scalar_leaf) return {};
   std::vector<TypeRef> in = graph.in_types(op);
   auto made = static_cast<double>(elements_at(graph.types[static_cast<size_t>(op.out)], sizes));
-  if (const ops::TiledForm* form = ops::tiled_form(*op.op, in)) {
+  if (const TiledForm* form = tiled_form(*op.op, in)) {
     double work = made * static_cast<double>(summed(graph, op, *form, sizes));
     return {work / costs.multiply_adds_per_ns, work};
   }

@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "ir/written.h"
 #include "loop/sharing.h"
+#include "ops/control_flow.h"
 
 namespace tn {
 
@@ -127,10 +128,10 @@ Step& PlanBuilder::add_step(std::shared_ptr<const loop::Kernel> kernel, const Ke
 void PlanBuilder::tell_loops() {
   if (!report_) return;
   for (const Step& step : plan_->steps) {
-    const LibraryStep* library = step.library();
+    const CallStep* call = step.call();
     const KernelStep* kernel = step.kernel();
     if (scope_of(step.loc)) report_->loops += format("# {}\n", step.name);
-    if (library) report_->loops += format("library {}\n\n", library->op->name);
+    if (call) report_->loops += format("library {}\n\n", call->op->name);
     if (kernel) report_->loops += to_text(*kernel->kernel) + "\n";
   }
 }
@@ -161,18 +162,26 @@ std::vector<int32_t> PlanBuilder::buffers_of(const GraphOp& op) {
   return buffers;
 }
 
-void PlanBuilder::lower_library(const GraphOp& op) {
-  invariant(op.op->run != nullptr, "{}: no way to run it on {}", op.op->name, *type(op.out));
-  std::vector<int32_t> buffers = buffers_of(op);
+bool is_call(const Graph& graph, const GraphOp& op) {
+  return library_kernel(*op.op, graph.in_types(op)) || ops::control_kind(*op.op);
+}
+
+void PlanBuilder::lower_call(const GraphOp& op) {
+  std::vector<TypeRef> in = graph_.in_types(op);
   Types out = graph_.out_types(op);
-  LibraryStep call{op.op, op.attrs, graph_.in_types(op), {out.begin(), out.end()}, body_plans(op)};
+  const LibraryKernel* kernel = library_kernel(*op.op, in);
+  auto control = ops::control_kind(*op.op);
+  invariant(kernel || control, "{}: no way to run it on {}", op.op->name, *type(op.out));
   // What is run for its effect has an empty result; bodies of control flow may have effects.
-  bool effect = !call.bodies.empty() || type(op.out)->elements == 0;
-  Step step{.what = std::move(call),
-            .buffers = std::move(buffers),
-            .effect = effect,
+  Step step{.buffers = buffers_of(op),
+            .effect = control || type(op.out)->elements == 0,
             .name = std::string(op.op->name),
             .loc = loc_};
+  CallStep call{op.op, op.attrs, std::move(in), {out.begin(), out.end()}};
+  if (control)
+    step.what = ControlStep{std::move(call), *control, body_plans(op)};
+  else
+    step.what = LibraryStep{std::move(call), kernel};
   for (int i = 0; i < op.outs; ++i) step.writes.push_back(op.ins + i);
   plan_->steps.push_back(std::move(step));
 }

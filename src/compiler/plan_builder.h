@@ -3,6 +3,7 @@
 #include "compiler/compile.h"
 #include "ir/body.h"
 #include "loop/kernel.h"
+#include "plan/library.h"
 
 namespace tn {
 
@@ -23,6 +24,9 @@ std::vector<Home> numbers_of(const Graph& graph, int runtime_scalars);
 /// The graphs among the attributes of an op.
 std::vector<GraphRef> bodies_of(const GraphOp& op);
 
+/// Whether an op can be a step of its own: the library has a kernel for it, or it is control flow.
+bool is_call(const Graph& graph, const GraphOp& op);
+
 /// Which buffers a kernel writes, and which of these may lie where an input did: as in Step.
 struct KernelAccess {
   std::vector<int32_t> writes;
@@ -37,7 +41,7 @@ class PlanBuilder {
 
  protected:
   void lower_view(const GraphOp& op);
-  void lower_library(const GraphOp& op);
+  void lower_call(const GraphOp& op);
   void return_outputs();
 
   virtual Home& home(Val v) { return homes_[static_cast<size_t>(v)]; }

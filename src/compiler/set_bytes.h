@@ -13,13 +13,13 @@ namespace tn {
 struct SetConstant {
   enum class Kind : uint8_t {
     computed,  // by passes: elements in row-major order
-    packed,    // the second operand of an op in the order of the kernels of one CPU level
+    packed,    // the second operand of an op in the layout of its kernel
   };
   Kind kind = Kind::computed;
   Bound value;
   int64_t bytes = 0;
   int32_t of = -1;  // packed: the constant that unpacking gives back; -1: it holds a part of one
-  CpuLevel level = CpuLevel::v2;  // packed
+  PackedLayout layout = 0;  // packed
 };
 
 struct SetBytes {

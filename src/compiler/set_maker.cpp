@@ -146,8 +146,7 @@ void add_fusion(KernelSet& set, const std::vector<bool>& late, CompileReport* re
   set.order = fusion.order;
   for (const Cluster& c : fusion.clusters) set.clusters.push_back(fused_ops(set.graph, c));
   set.names = step_names(set);
-  for (const GraphOp& op : set.graph.ops)
-    set.library.push_back(op.op->run && !has_loop_form(set.graph, op));
+  for (const GraphOp& op : set.graph.ops) set.library.push_back(is_call(set.graph, op));
   set.source = std::make_shared<Fused>(set.graph, std::move(fusion), set.options);
 }
 

@@ -127,7 +127,8 @@ class SetReader {
     all_below(library, ops, "a call of the library is no op");
     set.library.resize(ops);
     for (int op : library) {
-      must(set.graph.ops[static_cast<size_t>(op)].op->run, "an op has no call of the library");
+      must(is_call(set.graph, set.graph.ops[static_cast<size_t>(op)]),
+           "an op has no call of the library");
       set.library[static_cast<size_t>(op)] = true;
     }
     in_(set.step_order);
@@ -181,10 +182,9 @@ class SetReader {
       auto op = in_.read<int>();
       auto number = in_.read<int32_t>();
       PackedRight packed;
-      in_(packed.level), in_(packed.constant), in_(packed.traced);
+      in_(packed.layout), in_(packed.constant), in_(packed.traced);
       must(is_below(op, set.graph.ops.size()) && is_below(number, constants_.size()) &&
-               is_below(packed.constant, set.options.constants.size()) &&
-               packed.level <= CpuLevel::v4 && packed.traced < traced_,
+               is_below(packed.constant, set.options.constants.size()) && packed.traced < traced_,
            "a packed constant is of nothing");
       const Bound& given = constants_[static_cast<size_t>(number)];
       must(given.buffer && given.buffer->data && given.offset == 0, "a packed constant is missing");

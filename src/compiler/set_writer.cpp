@@ -107,7 +107,7 @@ class SetWriter {
     for (const auto& [op, packed] : set.packed) {
       bool whole = can_unpack(set, op);
       int32_t of = numbers[static_cast<size_t>(packed.constant)];
-      w(op), w(number_of(packed, whole ? of : -1)), w(packed.level), w(packed.constant);
+      w(op), w(number_of(packed, whole ? of : -1)), w(packed.layout), w(packed.constant);
       w(whole && of < static_cast<int32_t>(traced_.size()) ? of : -1);
       w.list(packed.in, type), w.list(packed.out, type);
       w.list(packed.at, [](ByteWriter& w, const Strided& at) {
@@ -136,11 +136,11 @@ class SetWriter {
     for (size_t i = 0; i < out_.constants.size(); ++i) {
       const SetConstant& c = out_.constants[i];
       if (c.kind == SetConstant::Kind::packed && c.of == of && c.bytes == bytes &&
-          c.level == packed.level &&
+          c.layout == packed.layout &&
           !std::memcmp(c.value.buffer->data, packed.data.data(), packed.data.bytes()))
         return number_at(i);
     }
-    return add({SetConstant::Kind::packed, {packed.data, 0}, bytes, of, packed.level});
+    return add({SetConstant::Kind::packed, {packed.data, 0}, bytes, of, packed.layout});
   }
 
   int32_t number_at(size_t place) const { return static_cast<int32_t>(traced_.size() + place); }

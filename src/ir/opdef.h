@@ -76,17 +76,6 @@ struct TypeList {
   TypeList(std::initializer_list<Type> list) : items(list) {}
 };
 
-struct Plan;
-
-/// What a library kernel is called with.
-struct LibraryCall {
-  const void* attrs;
-  Types in_types, out_types;
-  const void* const* in;
-  void* const* out;
-  std::span<const std::shared_ptr<const Plan>> plans = {};  // of the graphs among the attributes
-};
-
 /// Whether derivatives follow from a rule, are zero (floor, argmax: the result moves in steps), or
 /// do not exist, so that asking for one is an error.
 enum class Gradient : uint8_t { by_rule, zero, none };
@@ -153,10 +142,8 @@ struct OpDef {
   View (*view)(const void* attrs, const Type& in) = nullptr;
   // Composites, and every op that is not recorded.
   Tensors (*body)(const void* attrs, const Tensors& in) = nullptr;
-  // The rest: a loop nest, or a kernel of the runtime. `run` also serves element types the loops do
-  // not.
+  // The rest: a loop nest; without one the op needs a library kernel (plan/library.h).
   void (*lower)(const void* attrs, loop::Lowering& l) = nullptr;
-  void (*run)(const LibraryCall& call) = nullptr;
 
   // Derivatives: one rule per op, from which jvp and vjp follow (transforms/derivative.h).
   // Elementwise: the derivative in operand k applied to `t`; null: zero. It is its own transpose.

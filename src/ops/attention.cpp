@@ -1,6 +1,4 @@
 // Attention and rotary positions.
-#include "runtime/attention.h"
-
 #include <cmath>
 #include <limits>
 
@@ -10,9 +8,7 @@
 #include "ops/families.h"
 #include "ops/op_attrs.h"
 #include "ops/op_decls.h"
-#include "ops/runtime_types.h"
 #include "ops/shapes.h"
-#include "ops/tiled.h"
 #include "tenon/operators.h"
 
 namespace tn::ops {
@@ -82,8 +78,6 @@ Tensor causal_offset(const Sizes& s) {
   return make_scalar(Scalar(Offset(s.keys) - s.queries), DType::i64, true);
 }
 
-double default_scale(int64_t depth) { return 1 / std::sqrt(static_cast<double>(depth)); }
-
 /// The factor of the scores, in their type.
 Tensor scale_of(const AttentionAttrs& a, Dim depth, DType type) {
   if (a.scale) return make_scalar(*a.scale, type, false);
@@ -106,7 +100,7 @@ void prepare_attention(AttentionAttrs& a, Tensors& in) {
   if (a.scale && *a.scale == 0)
     fail(Hint{"name arguments after the mask: the fifth is dropout_p in PyTorch, and scale here"},
          "{}: scale is 0: it would not look at q and k", kAttention);
-  if (!a.scale && sizes.depth.is_const()) a.scale = default_scale(sizes.depth.raw);
+  if (!a.scale && sizes.depth.is_const()) a.scale = a.scale_at(sizes.depth.raw);
 }
 
 /// The last query sees every key, each one before it a key less.
@@ -149,97 +143,6 @@ Tensors attention_body(const AttentionAttrs& a, const Tensors& in) {
                cast_to(in[2], wide), lead + h + "sd", lead + hg + "td");
   mixed = tn::reshape(mixed, sizes.merged(sizes.queries, sizes.out_depth)) / total;
   return {cast_to(mixed, type)};
-}
-
-/// The matrices of an operand, broadcast to the axes of `lead` and to `rows` and `columns`.
-AttentionOperand matrices(const TiledCall& call, size_t k, const Shape& lead,
-                          std::vector<int64_t>& offsets) {
-  const Strided& at = call.in_at[k];
-  int missing = lead.rank() + 2 - at.shape.rank();
-  auto stride = [&](int axis) {
-    int own = axis - missing;
-    return own < 0 || at.shape[own] == Dim(1) ? 0 : at.strides[own];
-  };
-  offsets = {at.offset};
-  for (int i = 0; i < lead.rank(); ++i) {
-    std::vector<int64_t> next;
-    for (int64_t base : offsets)
-      for (int64_t j = 0; j < lead[i].value(); ++j) next.push_back(base + j * stride(i));
-    offsets = std::move(next);
-  }
-  return {call.in ? call.in[k] : nullptr, offsets.data(), stride(lead.rank()),
-          stride(lead.rank() + 1)};
-}
-
-Shape without_last_two(const Shape& shape) {
-  Shape out;
-  for (int i = 0; i + 2 < shape.rank(); ++i) out.push_back(shape[i]);
-  return out;
-}
-
-/// What the kernels are called with, and what its pointers point to.
-struct AttentionCall {
-  AttentionArgs args;
-  std::vector<int64_t> offsets[4];
-};
-
-AttentionCall attention_of(const TiledCall& call) {
-  const auto& a = *static_cast<const AttentionAttrs*>(call.attrs);
-  const Type &q = *call.in_types[0], &k = *call.in_types[1], &v = *call.in_types[2];
-  Sizes sizes(q, k, v);
-  Shape heads = without_last_two(q.shape), shared = without_last_two(k.shape);
-  AttentionCall made;
-  AttentionArgs& args = made.args;
-  args.type = element_of(q.dtype);
-  args.q = matrices(call, 0, heads, made.offsets[0]);
-  args.k = matrices(call, 1, shared, made.offsets[1]);
-  args.v = matrices(call, 2, shared, made.offsets[2]);
-  if (call.in_types.size() > 3 && call.in_types[3]) {
-    args.mask = matrices(call, 3, heads, made.offsets[3]);
-    args.mask_type = element_of(call.in_types[3]->dtype);
-  }
-  args.heads = static_cast<int64_t>(made.offsets[0].size());
-  args.group = sizes.heads.empty() ? 1 : std::max<int64_t>(1, sizes.heads[1].value());
-  args.queries = sizes.queries.value(), args.keys = sizes.keys.value();
-  args.depth = sizes.depth.value(), args.out_depth = sizes.out_depth.value();
-  args.scale = a.scale.value_or(default_scale(args.depth)), args.causal = a.is_causal;
-  return made;
-}
-
-const AttentionLevel& rows_of_level() {
-  return at_level(v2::attention_level, v3::attention_level, v4::attention_level);
-}
-
-TileRoom room_of_attention(const TiledCall& call) {
-  AttentionCall made = attention_of(call);
-  AttentionRoom room = room_of(cpu_level(), rows_of_level(), made.args);
-  return {.bytes = {0, 0, room.bytes * room.count, 0}};
-}
-
-void run_tiled_attention(const TiledCall& call) {
-  AttentionCall made = attention_of(call);
-  AttentionArgs& args = made.args;
-  if (call.room.at[2]) {
-    args.room = call.room.at[2];
-    args.rooms = call.room.bytes[2] / room_of(cpu_level(), rows_of_level(), args).bytes;
-  }
-  args.out = call.out;
-  args.epilogue = {call.work.run, call.work.data};
-  attention(cpu_level(), rows_of_level(), args);
-}
-
-void run_attention(const LibraryCall& call) {
-  std::vector<Strided> at;
-  for (TypeRef type : call.in_types)
-    at.push_back(type ? Strided::row_major(type->shape) : Strided{});
-  run_tiled_attention({call.attrs, call.in_types, call.out_types, at, call.in, call.out[0]});
-}
-
-TileDomain domain_of_attention(const void*, Types, Types out) {
-  const Shape& shape = out[0]->shape;
-  TileDomain d{1, shape[shape.rank() - 2], shape[shape.rank() - 1]};
-  for (int k = 0; k < shape.rank() - 2; ++k) d.batch *= shape[k];
-  return d;
 }
 
 struct RopeAttrs {
@@ -296,10 +199,6 @@ Tensors rope_body(const RopeAttrs& a, const Tensors& in) {
 
 }  // namespace
 
-constinit const TiledForm tiled_attention = {domain_of_attention, run_tiled_attention,
-                                             [](const TiledCall&) -> int64_t { return 0; }, nullptr,
-                                             room_of_attention};
-
 constinit const OpDef scaled_dot_product_attention = Composite<AttentionAttrs>{
     .name = "scaled_dot_product_attention",
     .doc =
@@ -318,7 +217,6 @@ constinit const OpDef scaled_dot_product_attention = Composite<AttentionAttrs>{
     .recorded = true,
     .prepare = rule<prepare_attention>,
     .body = rule<attention_body>,
-    .run = run_attention,
     .precision = Precision::low,
     .samples = {{"f32[2,4,3,5], f32[2,2,6,5], f32[2,2,6,5], bool[3,6]"},
                 {"f32[1,2,3,4], f32[1,2,3,4], f32[1,2,3,2]", "scale=0.5, is_causal=true"},

@@ -23,15 +23,6 @@ TypeList infer_cond(const CondAttrs& a, Types in) {
   return out;
 }
 
-void run_cond(const LibraryCall& call) {
-  BorrowedInputs in(call);
-  std::vector<Bound> inputs, results(call.out_types.size());
-  for (size_t i = 1; i < call.in_types.size(); ++i) inputs.push_back(in.at(i));
-  bool taken = *static_cast<const bool*>(call.in[0]);
-  tn::run(*call.plans[taken ? 0 : 1], inputs, nullptr, results);
-  copy_results(call, results);
-}
-
 /// The predicate and what follows it, with the masks of what follows.
 struct Branches {
   const CondAttrs& attrs;
@@ -111,7 +102,6 @@ constinit const OpDef cond = Op<CondAttrs>{
     .results = {"*"},
     .surface = false,
     .infer = rule<infer_cond>,
-    .run = run_cond,
     .jvp = rule<jvp_cond>,
     .vjp = rule<vjp_cond>,
     .batch_rule = rule<batch_cond>,

@@ -1,37 +1,24 @@
 #include "ops/control_flow.h"
 
-#include <cstring>
-
 #include "base/error.h"
 #include "ir/interned.h"
 #include "ir/sizes.h"
+#include "ops/op_decls.h"
 #include "ops/shapes.h"
 
 namespace tn::ops {
+
+std::optional<ControlStep::Kind> control_kind(const OpDef& op) {
+  if (&op == &cond) return ControlStep::Kind::cond;
+  if (&op == &while_loop) return ControlStep::Kind::while_loop;
+  if (&op == &scan) return ControlStep::Kind::scan;
+  return {};
+}
 
 GraphRef saving_carry(GraphRef body, int64_t carries) {
   Graph graph = *body;
   for (Val v = 0; v < carries; ++v) graph.outputs.push_back(v);
   return intern(std::move(graph));
-}
-
-BorrowedInputs::BorrowedInputs(const LibraryCall& call) : headers_(call.in_types.size()) {
-  for (size_t i = 0; i < headers_.size(); ++i) {
-    headers_[i].read_only = true;
-    headers_[i].data = const_cast<void*>(call.in[i]);
-    headers_[i].bytes = static_cast<size_t>(call.in_types[i]->bytes());
-    headers_[i].release = [](Buffer*) {};
-  }
-}
-
-Bound BorrowedInputs::at(size_t i, int64_t offset) const {
-  headers_[i].refs.fetch_add(1, std::memory_order_relaxed);
-  return {BufferRef::adopt_reference(&headers_[i]), offset};
-}
-
-void copy_results(const LibraryCall& call, std::span<const Bound> results) {
-  for (size_t i = 0; i < results.size(); ++i)
-    std::memcpy(call.out[i], data_of(results[i]), static_cast<size_t>(call.out_types[i]->bytes()));
 }
 
 Mask inexact_mask(const Tensors& list) {

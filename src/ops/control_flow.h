@@ -1,5 +1,7 @@
 #pragma once
-// Ops with graphs that run: how they are recorded, and how they run.
+// Ops with graphs that run: how they are recorded.
+#include <optional>
+
 #include "ir/body.h"
 #include "plan/plan.h"
 
@@ -36,23 +38,11 @@ struct ScanAttrs {
   }
 };
 
+/// The kind of step that such an op becomes; none for other ops.
+std::optional<ControlStep::Kind> control_kind(const OpDef& op);
+
 /// A body that also gives the carry it was given.
 GraphRef saving_carry(GraphRef body, int64_t carries);
-
-/// The operands of a kernel as inputs of plans: nothing is copied, and nothing may outlive this.
-class BorrowedInputs {
- public:
-  explicit BorrowedInputs(const LibraryCall& call);
-  Bound at(size_t i, int64_t offset = 0) const;
-
- private:
-  mutable std::vector<Buffer> headers_;
-};
-inline const char* data_of(const Bound& bound) {
-  return static_cast<const char*>(bound.buffer->data) + bound.offset;
-}
-/// Copies results of plans, from number `first` on, to the kernel's.
-void copy_results(const LibraryCall& call, std::span<const Bound> results);
 
 // Lists of tensors, as rules of these ops take them apart and put them together.
 

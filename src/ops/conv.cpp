@@ -1,7 +1,5 @@
 // The convolution primitive. Its adjoints are convolutions again: of the cotangent with the kernel
 // mirrored, and of x with the cotangent.
-#include "runtime/conv.h"
-
 #include "base/error.h"
 #include "ir/sizes.h"
 #include "ops/conv_attrs.h"
@@ -9,8 +7,6 @@
 #include "ops/op_decls.h"
 #include "ops/runtime_types.h"
 #include "ops/shapes.h"
-#include "ops/tiled.h"
-#include "runtime/strided_copy.h"
 #include "tenon/ops.h"
 
 namespace tn::ops {
@@ -36,100 +32,6 @@ void prepare_conv(ConvAttrs& a, Tensors& in) {
 TypeList infer_conv(const ConvAttrs& a, Types in) {
   ConvAttrs settled = a;
   return settle_conv("conv", settled, *in[0], *in[1]);
-}
-
-/// An operand as the runtime takes it: channels second or last, or copied to the attributes' order.
-struct Placed {
-  const void* data = nullptr;
-  bool channels_last = false;
-  BufferRef copy;  // where no room was given
-  int64_t copied = 0;
-};
-
-Placed placed(const ConvAttrs& a, const TiledCall& call, size_t k) {
-  const Strided& at = call.in_at[k];
-  auto bytes = static_cast<int64_t>(size_of(call.in_types[k]->dtype));
-  Placed p{call.in ? static_cast<const char*>(call.in[k]) + at.offset * bytes : nullptr,
-           a.channels_last,
-           {}};
-  if (at.is_contiguous()) return p;
-  Strided turned = at;
-  int rank = at.shape.rank(), from = a.channel_axis(rank), to = a.channels_last ? 1 : rank - 1;
-  turned.shape.erase(from), turned.shape.insert(to, at.shape[from]);
-  turned.strides.erase(from), turned.strides.insert(to, at.strides[from]);
-  p.channels_last = !a.channels_last;
-  if (turned.is_contiguous()) return p;
-  p.channels_last = a.channels_last;
-  p.copied = call.in_types[k]->elements * bytes;
-  if (!call.in) return p;
-  void* copy = call.room.at[k];
-  if (!copy) p.copy = allocate(static_cast<size_t>(p.copied)), copy = p.copy.data();
-  std::vector<int64_t> extents;
-  for (Dim d : at.shape) extents.push_back(d.value());
-  copy_strided(bytes, extents, {at.strides.begin(), extents.size()}, p.data, copy);
-  p.data = copy;
-  return p;
-}
-
-ConvArgs args_of(const TiledCall& call, const Placed& x, const Placed& w) {
-  ConvArgs args = conv_args(*static_cast<const ConvAttrs*>(call.attrs), *call.in_types[0],
-                            *call.in_types[1], *call.out_types[0]);
-  args.x = x.data, args.x_last = x.channels_last;
-  args.w = w.data, args.w_last = w.channels_last;
-  args.packed_w = call.packed;
-  return args;
-}
-
-void run_tiled_conv(const TiledCall& call) {
-  if (call.out_types[0]->elements == 0) return;
-  const auto& a = *static_cast<const ConvAttrs*>(call.attrs);
-  Placed x = placed(a, call, 0), w = call.packed ? Placed() : placed(a, call, 1);
-  ConvArgs args = args_of(call, x, w);
-  args.out = call.out;
-  args.images_room = call.room.at[2], args.weights_room = call.room.at[3];
-  args.epilogue = {call.work.run, call.work.data};
-  tn::conv(args);
-}
-
-TileRoom room_of_conv(const TiledCall& call) {
-  const auto& a = *static_cast<const ConvAttrs*>(call.attrs);
-  Placed x = placed(a, call, 0), w = call.packed ? Placed() : placed(a, call, 1);
-  ConvRoom room = room_of(args_of(call, x, w));
-  return {.bytes = {x.copied, w.copied, room.images, room.weights}};
-}
-
-void run_conv(const LibraryCall& call) {
-  const Strided at[] = {Strided::row_major(call.in_types[0]->shape),
-                        Strided::row_major(call.in_types[1]->shape)};
-  run_tiled_conv({call.attrs, call.in_types, call.out_types, at, call.in, call.out[0]});
-}
-
-TileDomain domain_of_conv(const void* attrs, Types, Types out) {
-  const Shape& shape = out[0]->shape;
-  int rank = shape.rank();
-  auto span = [&](int first, int end) {
-    Dim places = 1;
-    for (int k = first; k < end; ++k) places *= shape[k];
-    return places;
-  };
-  if (static_cast<const ConvAttrs*>(attrs)->channels_last)
-    return {shape[0], span(1, rank - 1), shape[rank - 1]};
-  return {shape[0], shape[1], span(2, rank)};
-}
-
-int64_t packed_bytes_of_conv(const TiledCall& call) {
-  const auto& a = *static_cast<const ConvAttrs*>(call.attrs);
-  return packed_bytes(conv_args(a, *call.in_types[0], *call.in_types[1], *call.out_types[0]));
-}
-void pack_conv(const TiledCall& call, void* out) {
-  Placed w = placed(*static_cast<const ConvAttrs*>(call.attrs), call, 1);
-  pack_weights(args_of(call, {}, w), out);
-}
-bool unpack_conv(const TiledCall& call, CpuLevel level, std::span<const std::byte> packed,
-                 void* out) {
-  Placed w = placed(*static_cast<const ConvAttrs*>(call.attrs), call, 1);
-  if (w.copied) return false;
-  return unpack_weights(level, args_of(call, {}, w), packed, out);
 }
 
 Axes spatial_axes(const ConvAttrs& a, const Tensor& x) {
@@ -270,9 +172,6 @@ Type settle_conv(std::string_view op, ConvAttrs& a, const Type& x, const Type& w
   return out;
 }
 
-const TiledForm tiled_conv{domain_of_conv, run_tiled_conv, packed_bytes_of_conv,
-                           pack_conv,      room_of_conv,   unpack_conv};
-
 constinit const OpDef conv = Op<ConvAttrs>{
     .name = "conv",
     .doc =
@@ -288,7 +187,6 @@ constinit const OpDef conv = Op<ConvAttrs>{
     .args = {"x", "w"},
     .prepare = rule<prepare_conv>,
     .infer = rule<infer_conv>,
-    .run = run_conv,
     .linear = Linear::each,
     .adjoint = rule<adjoint_conv>,
     .precision = Precision::low,

@@ -1,6 +1,4 @@
 // The adjoint of a convolution in its weights.
-#include <cstring>
-
 #include "base/error.h"
 #include "ir/sizes.h"
 #include "ops/conv_attrs.h"
@@ -38,18 +36,6 @@ void prepare_weights(ConvWeightsAttrs& a, Tensors& in) {
   a.kernel_dilation = for_each_axis("conv_weights", "dilation", a.kernel_dilation, axes, 1);
   if (a.kernel.size() == 1)
     while (a.kernel.size() < axes) a.kernel.push_back(a.kernel[0]);
-}
-
-void run_weights(const LibraryCall& call) {
-  const auto& a = *static_cast<const ConvWeightsAttrs*>(call.attrs);
-  const InternedType &x = *call.in_types[0], &ct = *call.in_types[1], &w = *call.out_types[0];
-  if (x.elements == 0 || ct.elements == 0) {
-    std::memset(call.out[0], 0, static_cast<size_t>(w.bytes()));
-    return;
-  }
-  ConvArgs args = conv_args(a.conv(), x, w, ct);
-  args.x = call.in[0];
-  conv_gradient(args, call.in[1], call.out[0]);
 }
 
 Tensor adjoint_weights(const ConvWeightsAttrs& a, const Tensor& ct, const Tensors& in, int k) {
@@ -95,7 +81,6 @@ constinit const OpDef conv_weights = Op<ConvWeightsAttrs>{
     .surface = false,
     .prepare = rule<prepare_weights>,
     .infer = rule<infer_weights>,
-    .run = run_weights,
     .linear = Linear::each,
     .adjoint = rule<adjoint_weights>,
     .precision = Precision::low,

@@ -5,27 +5,11 @@
 #include "ops/families.h"
 #include "ops/matrices.h"
 #include "ops/op_decls.h"
-#include "ops/runtime_types.h"
 #include "ops/shapes.h"
-#include "runtime/linalg.h"
 #include "tenon/operators.h"
 
 namespace tn::ops {
 namespace {
-
-enum class QrMode : uint8_t { reduced, complete };
-constexpr std::string_view kQrModes[] = {"reduced", "complete"};
-constexpr ChoiceNames choice_names(QrMode) { return kQrModes; }
-
-struct QrAttrs {
-  QrMode mode = QrMode::reduced;
-  static constexpr void fields(auto& a, auto&& f) { f("mode", a.mode); }
-};
-
-struct SvdAttrs {
-  bool full_matrices = true;
-  static constexpr void fields(auto& a, auto&& f) { f("full_matrices", a.full_matrices); }
-};
 
 /// Values that differ by less count as equal in derivatives, relative to the largest.
 constexpr double kCloseSteps = 8;
@@ -57,13 +41,6 @@ TypeList infer_qr(const QrAttrs& a, Types in) {
           Type{in[0]->dtype, with_matrix(shape, k, columns_of(shape))}};
 }
 
-void run_qr(const LibraryCall& call) {
-  const Type& x = *call.in_types[0];
-  bool complete = static_cast<const QrAttrs*>(call.attrs)->mode == QrMode::complete;
-  tn::qr(element_of(x.dtype), batch_size(x.shape), rows_of(x.shape).value(),
-         columns_of(x.shape).value(), complete, call.in[0], call.out[0], call.out[1]);
-}
-
 /// With C = dA·R⁻¹ and M = Qᴴ·C: dR = (M - W)·R and dQ = C - Q·(M - W), where W is
 /// skew-Hermitian, agrees with M below the diagonal, and leaves the diagonal of dR real.
 Tensors jvp_qr(const QrAttrs& a, const Primal& p, const Tensors& t) {
@@ -92,19 +69,6 @@ TypeList infer_svd(const SvdAttrs& a, Types in) {
   return {Type{type, with_matrix(shape, m, a.full_matrices ? m : k)},
           Type{real_of(type), with_vector(shape, k)},
           Type{type, with_matrix(shape, a.full_matrices ? n : k, n)}};
-}
-
-void run_svd(const LibraryCall& call) {
-  const Type& x = *call.in_types[0];
-  bool full = static_cast<const SvdAttrs*>(call.attrs)->full_matrices;
-  tn::svd(element_of(x.dtype), batch_size(x.shape), rows_of(x.shape).value(),
-          columns_of(x.shape).value(), full, call.in[0], call.out[0], call.out[1], call.out[2]);
-}
-
-void run_svdvals(const LibraryCall& call) {
-  const Type& x = *call.in_types[0];
-  tn::svd(element_of(x.dtype), batch_size(x.shape), rows_of(x.shape).value(),
-          columns_of(x.shape).value(), false, call.in[0], nullptr, call.out[0], nullptr);
 }
 
 /// The real diagonal of Xᴴ·A·Y.
@@ -141,12 +105,6 @@ Tensors jvp_svd(const SvdAttrs& a, const Primal& p, const Tensors& t) {
   return {du, tn::real(diagonal_of(inner)), adjoint_of(dv)};
 }
 
-void run_eigh(const LibraryCall& call) {
-  const Type& x = *call.in_types[0];
-  tn::eigh(element_of(x.dtype), batch_size(x.shape), rows_of(x.shape).value(), call.in[0],
-           call.out[0], call.out_types.size() > 1 ? call.out[1] : nullptr);
-}
-
 /// With M = Vᴴ·dA·V: dw is its diagonal, and dV = V·(F∘M).
 Tensors jvp_eigh(const NoAttrs&, const Primal& p, const Tensors& t) {
   T w = p.out[0], v = p.out[1];
@@ -154,12 +112,6 @@ Tensors jvp_eigh(const NoAttrs&, const Primal& p, const Tensors& t) {
   Tensor inner = tn::matmul(adjoint_of(v), tn::matmul(t[0], v));
   Tensor gaps = cast_to(inverse_gaps(w, close_distance(w)), v.dtype());
   return {tn::real(diagonal_of(inner)), tn::matmul(v, gaps * inner)};
-}
-
-void run_eig(const LibraryCall& call) {
-  const Type& x = *call.in_types[0];
-  tn::eig(element_of(x.dtype), batch_size(x.shape), rows_of(x.shape).value(), call.in[0],
-          call.out[0], call.out_types.size() > 1 ? call.out[1] : nullptr);
 }
 
 /// With M = V⁻¹·dA·V: dw is its diagonal, and dV = V·(F∘M) less what lies along each vector, which
@@ -195,7 +147,6 @@ constinit const OpDef qr = Op<QrAttrs>{
     .results = {"Q", "R"},
     .prepare = [](QrAttrs&, Tensors& in) { prepare_matrix("qr", in); },
     .infer = rule<infer_qr>,
-    .run = run_qr,
     .jvp = rule<jvp_qr>,
     .batch = Batch::aligned,
     .samples = {{"f32[3,3]"}, {"f32[2,4,3]"}},
@@ -213,7 +164,6 @@ constinit const OpDef svd = Op<SvdAttrs>{
     .results = {"U", "S", "Vh"},
     .prepare = [](SvdAttrs&, Tensors& in) { prepare_matrix("svd", in); },
     .infer = rule<infer_svd>,
-    .run = run_svd,
     .jvp = rule<jvp_svd>,
     .batch = Batch::aligned,
     .samples = {{"f32[3,3]", "full_matrices=false"},
@@ -230,7 +180,6 @@ constinit const OpDef svdvals = Op<>{
     .infer = [](const NoAttrs&, Types in) -> TypeList {
       return Type{real_of(in[0]->dtype), with_vector(in[0]->shape, rank_of(in[0]->shape))};
     },
-    .run = run_svdvals,
     .jvp = [](const NoAttrs&, const Primal& p, const Tensors& t) -> Tensors {
       Tensors f = reduced_svd(p.in[0]);
       return {diagonal_between(f[0], t[0], adjoint_of(f[2]))};
@@ -251,7 +200,6 @@ constinit const OpDef eigh = Op<>{
     .infer = [](const NoAttrs&, Types in) -> TypeList {
       return {values_type(in, real_of(in[0]->dtype)), *in[0]};
     },
-    .run = run_eigh,
     .jvp = rule<jvp_eigh>,
     .batch = Batch::aligned,
     .samples = {{"f32[3,3]"}, {"f32[2,4,4]"}},
@@ -266,7 +214,6 @@ constinit const OpDef eigvalsh = Op<>{
     .infer = [](const NoAttrs&, Types in) -> TypeList {
       return values_type(in, real_of(in[0]->dtype));
     },
-    .run = run_eigh,
     .jvp = [](const NoAttrs&, const Primal& p, const Tensors& t) -> Tensors {
       Tensor v = emit_all(eigh, p.in, nullptr)[1];
       return {diagonal_between(v, t[0], v)};
@@ -288,7 +235,6 @@ constinit const OpDef eig = Op<>{
       DType type = complex_of(in[0]->dtype);
       return {values_type(in, type), Type{type, in[0]->shape}};
     },
-    .run = run_eig,
     .jvp = rule<jvp_eig>,
     .batch = Batch::aligned,
     .samples = {{"f32[3,3]"}, {"f32[2,4,4]"}},
@@ -303,7 +249,6 @@ constinit const OpDef eigvals = Op<>{
     .infer = [](const NoAttrs&, Types in) -> TypeList {
       return values_type(in, complex_of(in[0]->dtype));
     },
-    .run = run_eig,
     .jvp = [](const NoAttrs&, const Primal& p, const Tensors& t) -> Tensors {
       Tensor v = emit_all(eig, p.in, nullptr)[1];
       return {diagonal_of(solve_matrix(v, tn::matmul(cast_to(t[0], v.dtype()), v)))};

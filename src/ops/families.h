@@ -89,7 +89,6 @@ struct Reduction {
   Operands operands =
       Operands::same;  // `as_given` keeps the type; all and any convert to bool in prepare
   PrepareRule<A> prepare = {};
-  RunRule run = {};  // for complex operands of monoids that do not split into parts
   Linear linear = Linear::no;
   AdjointRule<A> adjoint = {};
   DerivativeRule<A> jvp = {};
@@ -103,7 +102,7 @@ struct Reduction {
     op.reduce_axes = [](const void* a, Axes& axes, bool& keepdims) {
       axes = static_cast<const A*>(a)->axis.value, keepdims = static_cast<const A*>(a)->keepdims;
     };
-    op.operands = operands, op.prepare = prepare.f, op.run = run.f, op.samples = samples;
+    op.operands = operands, op.prepare = prepare.f, op.samples = samples;
     op.linear = linear, op.adjoint = adjoint.f, op.jvp = jvp.f, op.gradient = gradient;
     bool accumulates = monoid == loop::Monoid::add || monoid == loop::Monoid::mul;
     if (accumulates) op.precision = Precision::full;
@@ -144,7 +143,6 @@ struct Composite {
   PrepareRule<A> prepare = {};
   Rule<A, TypeList, Types> infer = {};    // follows from the body
   Rule<A, Tensors, const Tensors&> body;  // absent optional operands are null tensors
-  RunRule run = {};                       // a kernel that takes the place of the body
   // For recorded ones, where something better is known than what follows from the body.
   DerivativeRule<A> jvp = {};
   DerivativeRule<A> vjp = {};
@@ -159,14 +157,13 @@ struct Composite {
     op.module = module, op.aliases = aliases, op.symbol = symbol, op.args = args,
     op.results = results, op.recorded = recorded, op.surface = surface;
     op.prepare = prepare.f, op.infer = infer.f, op.body = body.f, op.samples = samples;
-    op.run = run.f;
     op.precision = precision_in(module, precision);
     op.jvp = jvp.f, op.vjp = vjp.f, op.batch = batch, op.batch_rule = batch_rule.f;
     return finish(op);
   }
 };
 
-/// Anything else: inference, and a loop nest or a kernel of the runtime.
+/// Anything else: inference, and a loop nest, unless backends have kernels for it.
 template <class A = NoAttrs>
 struct Op {
   std::string_view name, doc;
@@ -179,7 +176,6 @@ struct Op {
   PrepareRule<A> prepare = {};
   Rule<A, TypeList, Types> infer;
   Rule<A, void, loop::Lowering&> lower = {};
-  RunRule run = {};
   // One of: linear with its adjoint; jvp; or why there is none.
   Linear linear = Linear::no;
   AdjointRule<A> adjoint = {};
@@ -195,7 +191,6 @@ struct Op {
     OpDef op = start<A>(Family::general, name, doc);
     must(samples.size() > 0 || !surface, "an op has samples");
     must(infer.given, "a general op says what types it gives");
-    must(lower.given || run.given, "a general op has a loop nest or a kernel");
     must(gradient != Gradient::by_rule || linear != Linear::no || jvp.given || vjp.given,
          "a general op says how it changes with its operands");
     must(batch_rule.given || batch != Batch::family || args.size() == 0,
@@ -203,7 +198,7 @@ struct Op {
     must(linear == Linear::no || adjoint.given || vjp.given, "a linear op has an adjoint");
     op.module = module, op.aliases = aliases, op.symbol = symbol, op.args = args;
     op.results = results, op.surface = surface, op.prepare = prepare.f;
-    op.infer = infer.f, op.lower = lower.f, op.run = run.f;
+    op.infer = infer.f, op.lower = lower.f;
     op.samples = samples;
     op.linear = linear, op.adjoint = adjoint.f, op.jvp = jvp.f, op.vjp = vjp.f;
     op.gradient = gradient, op.batch = batch_rule.given ? Batch::custom : batch;

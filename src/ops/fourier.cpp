@@ -1,8 +1,6 @@
 // Fourier transforms: one op along one axis, and the names of the array API for it.
 #include "ops/fourier.h"
 
-#include <cmath>
-
 #include "base/error.h"
 #include "ir/sizes.h"
 #include "ops/families.h"
@@ -70,23 +68,6 @@ Type infer_fft_axis(const FftAxisAttrs& a, Types in) {
   if (a.kind == FftKind::c2r)
     return {real_of(in[0]->dtype), with_extent(in[0]->shape, a.axis.i, n)};
   return {complex_of(in[0]->dtype), with_extent(in[0]->shape, a.axis.i, floor_div(n, 2) + 1)};
-}
-
-void run_fft_axis(const LibraryCall& call) {
-  const auto& a = *static_cast<const FftAxisAttrs*>(call.attrs);
-  const Shape& shape = call.in_types[0]->shape;
-  auto n = static_cast<double>(a.n->value());
-  double divisor = a.divisor == Divisor::length ? n : a.divisor == Divisor::root ? std::sqrt(n) : 1;
-  bool wide = real_of(call.in_types[0]->dtype) == DType::f64;
-  tn::fft({.type = wide ? Element::c128 : Element::c64,
-           .kind = a.kind,
-           .inverse = a.inverse,
-           .scale = a.scale / divisor,
-           .outer = span_of(shape, 0, a.axis.i),
-           .n = a.n->value(),
-           .inner = span_of(shape, a.axis.i + 1, shape.rank()),
-           .in = call.in[0],
-           .out = call.out[0]});
 }
 
 /// `ends` for the first number of half a spectrum, and the last when it is its own mirror image,
@@ -225,7 +206,6 @@ constinit const OpDef fft_axis = Op<FftAxisAttrs>{
     .args = {"x"},
     .prepare = rule<prepare_fft_axis>,
     .infer = rule<infer_fft_axis>,
-    .run = run_fft_axis,
     .linear = Linear::each,
     .adjoint = rule<transposed_fft>,
     .batch = Batch::aligned,

@@ -81,16 +81,6 @@ void lower_gather(const GatherAttrs& a, loop::Lowering& l) {
   l.store(0, to, loop::select(within, x, zero));
 }
 
-void run_gather(const LibraryCall& call) {
-  const auto& a = *static_cast<const GatherAttrs*>(call.attrs);
-  Types indices = call.in_types.subspan(1);
-  const Type& x = *call.in_types[0];
-  OutOfRange outside = indices_are_checked ? a.outside : when_reading(a.outside);
-  ScatterPlan plan = plan_scatter(x, a.axes, a.batch_dims, index_shape("gather", indices), indices,
-                                  call.in + 1, outside);
-  gather_from(std::move(plan), x.dtype, call.in[0], call.out[0]);
-}
-
 Tensor adjoint_gather(const GatherAttrs& a, const Tensor& ct, const Tensors& in, int) {
   Tensors operands = in;
   operands[0] = filled(0, ct.dtype(), in[0].shape());
@@ -360,7 +350,6 @@ constinit const OpDef gather = Op<GatherAttrs>{
         },
     .infer = rule<infer_gather>,
     .lower = rule<lower_gather>,
-    .run = run_gather,
     .linear = Linear::each,
     .adjoint = rule<adjoint_gather>,
     .batch_rule = rule<batch_gather>,

@@ -7,11 +7,7 @@
 namespace tn::ops {
 
 /// Whether gathers and scatters that run on this thread check their indices.
-#ifdef TENON_RUNTIME
-inline constexpr bool indices_are_checked = false;
-#else
 inline thread_local bool indices_are_checked = false;
-#endif
 
 /// An index that a running op found out of bounds. Who runs plans knows the op and the user's line.
 class OutOfBounds : public UserError {

@@ -1,9 +1,41 @@
 #pragma once
 // What reading (gather) and writing (scatter) by index tensors share.
 #include "ir/node.h"
-#include "ops/scatter_kernel.h"
 
 namespace tn::ops {
+
+enum class ScatterMode : uint8_t { set, add, mul, max, min };
+inline constexpr std::string_view kScatterModes[] = {"set", "add", "mul", "max", "min"};
+constexpr ChoiceNames choice_names(ScatterMode) { return kScatterModes; }
+
+/// What becomes of an index beyond its axis: it is an error where indices are checked; it stands
+/// for the nearest element; or it is dropped: then nothing is written, and what is read is 0. The
+/// last two are errors where indices are checked, and clamp or drop elsewhere.
+enum class OutOfRange : uint8_t { check, clamp, drop, check_clamp, check_drop };
+inline constexpr std::string_view kOutOfRange[] = {"check", "clamp", "drop", "check_clamp",
+                                                   "check_drop"};
+constexpr ChoiceNames choice_names(OutOfRange) { return kOutOfRange; }
+constexpr bool is_checked(OutOfRange outside) {
+  return outside != OutOfRange::clamp && outside != OutOfRange::drop;
+}
+/// Without checks, `check` clamps where it reads and drops where it writes. Derivatives, which
+/// write where the op read, say so.
+constexpr OutOfRange for_reading(OutOfRange outside) {
+  return outside == OutOfRange::check ? OutOfRange::check_clamp : outside;
+}
+constexpr OutOfRange for_writing(OutOfRange outside) {
+  return outside == OutOfRange::check ? OutOfRange::check_drop : outside;
+}
+constexpr OutOfRange without_check(OutOfRange outside) {
+  if (outside == OutOfRange::check_clamp) return OutOfRange::clamp;
+  return outside == OutOfRange::check_drop ? OutOfRange::drop : outside;
+}
+constexpr OutOfRange when_reading(OutOfRange outside) {
+  return without_check(for_reading(outside));
+}
+constexpr OutOfRange when_writing(OutOfRange outside) {
+  return without_check(for_writing(outside));
+}
 
 /// Indices are paired with `axes`. The first `batch_dims` axes of the operand and of the indices
 /// are the same axes: each example has indices of its own.

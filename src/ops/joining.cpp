@@ -100,34 +100,6 @@ Type infer_concat(const ConcatAttrs& a, Types in) {
   return out;
 }
 
-/// Copies block after block; every operand gives one block per point of the axes before `axis`.
-void run_concat(const LibraryCall& call) {
-  constexpr int64_t kBytesPerChunk = 1 << 18;
-  int axis = static_cast<const ConcatAttrs*>(call.attrs)->axis->i;
-  const InternedType& out = *call.out_types[0];
-  if (out.elements == 0) return;
-  int64_t outer = span_of(out.shape, 0, axis), row = out.bytes() / outer;
-  size_t count = call.in_types.size();
-  std::vector<int64_t> blocks(count), places(count);
-  for (size_t i = 0; i < count; ++i) {
-    blocks[i] = call.in_types[i]->bytes() / outer;
-    places[i] = i ? places[i - 1] + blocks[i - 1] : 0;
-  }
-  int64_t tasks = outer * static_cast<int64_t>(count);
-  int64_t chunks = std::min(tasks, chunks_for(out.bytes(), kBytesPerChunk));
-  parallel_for(chunks, [&](int64_t chunk) {
-    ChunkRange range = chunk_range(tasks, chunks, chunk);
-    for (int64_t task = range.begin; task < range.end; ++task) {
-      auto i = static_cast<size_t>(task % static_cast<int64_t>(count));
-      int64_t o = task / static_cast<int64_t>(count);
-      if (blocks[i] == 0) continue;
-      std::memcpy(static_cast<char*>(call.out[0]) + o * row + places[i],
-                  static_cast<const char*>(call.in[i]) + o * blocks[i],
-                  static_cast<size_t>(blocks[i]));
-    }
-  });
-}
-
 /// Each operand gets its part.
 Tensors vjp_concat(const ConcatAttrs& a, const Primal& p, const Tensors& cts) {
   Tensors back;
@@ -333,7 +305,6 @@ constinit const OpDef concat = Op<ConcatAttrs>{
     .args = {"*arrays"},
     .prepare = rule<prepare_concat>,
     .infer = rule<infer_concat>,
-    .run = run_concat,
     .linear = Linear::jointly,
     .vjp = rule<vjp_concat>,
     .batch = Batch::aligned,

@@ -33,6 +33,20 @@ double epsilon_of(DType type);
 /// The results of `svd` without full matrices.
 Tensors reduced_svd(const Tensor& x);
 
+enum class QrMode : uint8_t { reduced, complete };
+inline constexpr std::string_view kQrModes[] = {"reduced", "complete"};
+constexpr ChoiceNames choice_names(QrMode) { return kQrModes; }
+
+struct QrAttrs {
+  QrMode mode = QrMode::reduced;
+  static constexpr void fields(auto& a, auto&& f) { f("mode", a.mode); }
+};
+
+struct SvdAttrs {
+  bool full_matrices = true;
+  static constexpr void fields(auto& a, auto&& f) { f("full_matrices", a.full_matrices); }
+};
+
 struct CholeskyAttrs {
   bool upper = false;
   static constexpr void fields(auto& a, auto&& f) { f("upper", a.upper); }

@@ -1,6 +1,8 @@
 #pragma once
 // Attributes that more than the file of their op reads; slices, products, convolutions, indices and
 // control flow have headers of their own.
+#include <cmath>
+
 #include "ir/attrs.h"
 
 namespace tn::ops {
@@ -118,6 +120,9 @@ struct AttentionAttrs {
   bool is_causal = false;
   static constexpr void fields(auto& a, auto&& f) {
     f("scale", a.scale), f("is_causal", a.is_causal);
+  }
+  double scale_at(int64_t depth) const {
+    return scale.value_or(1 / std::sqrt(static_cast<double>(depth)));
   }
 };
 

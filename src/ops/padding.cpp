@@ -1,13 +1,9 @@
 // Padding: elements around a tensor, given or taken from it.
-#include <algorithm>
-#include <cstring>
-
 #include "base/error.h"
 #include "ir/sizes.h"
 #include "ops/families.h"
 #include "ops/op_attrs.h"
 #include "ops/op_decls.h"
-#include "ops/scatter_kernel.h"
 #include "ops/shapes.h"
 #include "ops/slice_attrs.h"
 #include "tenon/operators.h"
@@ -90,63 +86,6 @@ void lower_pad(const PadWithAttrs& a, loop::Lowering& l) {
   l.store(0, to, loop::select(within, x, l.load(1, {})));
 }
 
-/// `count` copies of one element: what is written doubles until it is enough.
-void fill_with(const void* value, size_t size, size_t count, void* to) {
-  auto* out = static_cast<char*>(to);
-  if (count == 0) return;
-  std::memcpy(out, value, size);
-  for (size_t done = 1; done < count;) {
-    size_t more = std::min(done, count - done);
-    std::memcpy(out + done * size, out, more * size);
-    done += more;
-  }
-}
-
-/// The place inside an axis of `extent` for each place of the padded one.
-std::vector<int64_t> inner_places(PadMode mode, int64_t before, int64_t extent, int64_t after) {
-  std::vector<int64_t> places;
-  int64_t period = mode == PadMode::wrap ? extent : std::max<int64_t>(2 * (extent - 1), 1);
-  for (int64_t at = -before; at < extent + after; ++at) {
-    int64_t place = ((at % period) + period) % period;
-    if (mode == PadMode::edge) place = std::clamp<int64_t>(at, 0, extent - 1);
-    if (mode == PadMode::reflect && place >= extent) place = period - place;
-    places.push_back(place);
-  }
-  return places;
-}
-
-/// A constant is written first and x over it; the other modes read x at tabulated places.
-void run_pad(const LibraryCall& call) {
-  const auto& a = *static_cast<const PadWithAttrs*>(call.attrs);
-  const InternedType &x = *call.in_types[0], &out = *call.out_types[0];
-  auto size = static_cast<size_t>(size_of(x.dtype));
-  if (out.elements == 0) return;
-  if (a.mode == PadMode::constant) {
-    fill_with(call.in[1], size, static_cast<size_t>(out.elements), call.out[0]);
-    Block block{x.shape, {}, {}};
-    for (int k = 0; k < x.rank(); ++k)
-      block.start.push_back(a.pad_width[2 * k].value()), block.step.push_back(1);
-    return write_block(out, block, call.in[0], call.out[0]);
-  }
-  ScatterPlan plan;
-  plan.indexed = {0};
-  plan.middle = {0};
-  for (int k = 0; k < x.rank(); ++k) {
-    std::vector<int64_t> next;
-    int64_t stride = span_of(x.shape, k + 1, x.rank());
-    std::vector<int64_t> places = inner_places(a.mode, a.pad_width[2 * k].value(),
-                                               x.shape[k].value(), a.pad_width[2 * k + 1].value());
-    if (k + 1 == x.rank()) {  // the places along the last axis are the same for every row
-      plan.middle = places;
-      break;
-    }
-    for (int64_t row : plan.indexed)
-      for (int64_t place : places) next.push_back(row + place * stride);
-    plan.indexed = std::move(next);
-  }
-  gather_from(std::move(plan), x.dtype, call.in[0], call.out[0]);
-}
-
 /// The elements of `x` in the padded `y`.
 SliceAttrs inner_block(const PadWithAttrs& a, const Shape& shape) {
   SliceAttrs block;
@@ -217,7 +156,6 @@ constinit const OpDef pad_with = Op<PadWithAttrs>{
     .prepare = rule<prepare_pad>,
     .infer = rule<infer_pad>,
     .lower = rule<lower_pad>,
-    .run = run_pad,
     .linear = Linear::jointly,
     .adjoint = rule<adjoint_pad>,
     .batch_rule = rule<batch_pad>,

@@ -1,6 +1,4 @@
 // Reductions over sets of axes, and the positions of extremes.
-#include <complex>
-
 #include "base/error.h"
 #include "ops/cumulative.h"
 #include "ops/families.h"
@@ -78,42 +76,6 @@ void prepare_logical(std::string_view op, ReduceAttrs& a, Tensor& x) {
   settle_axes(op, a, x);
 }
 
-/// Multiplies by the definition: a product with an infinite factor is not repaired.
-template <class T>
-std::complex<T> times(std::complex<T> a, std::complex<T> b) {
-  return {a.real() * b.real() - a.imag() * b.imag(), a.real() * b.imag() + a.imag() * b.real()};
-}
-
-/// For every result the factors in row-major order.
-template <class T>
-void multiply_along(const Shape& shape, const Axes& axes, const void* from, void* to) {
-  auto* in = static_cast<const std::complex<T>*>(from);
-  auto* out = static_cast<std::complex<T>*>(to);
-  int64_t count = span_of(shape, 0, shape.rank());
-  int64_t results = span_of(without_axes(shape, axes), 0, shape.rank() - axes.size());
-  std::fill(out, out + results, std::complex<T>(1));
-  for (int64_t i = 0; i < count; ++i) {
-    int64_t rest = i, place = 0, stride = 1;
-    for (int k = shape.rank() - 1; k >= 0; --k) {
-      int64_t extent = shape[k].value(), at = rest % extent;
-      rest /= extent;
-      if (axes.has(k)) continue;
-      place += at * stride;
-      stride *= extent;
-    }
-    out[place] = times(out[place], in[i]);
-  }
-}
-
-void run_complex_prod(const LibraryCall& call) {
-  const auto& a = *static_cast<const SumAttrs*>(call.attrs);
-  const Type& x = *call.in_types[0];
-  if (x.dtype == DType::c64)
-    multiply_along<float>(x.shape, *a.axis, call.in[0], call.out[0]);
-  else
-    multiply_along<double>(x.shape, *a.axis, call.in[0], call.out[0]);
-}
-
 struct ArgAttrs {
   Maybe<Axis> axis;
   bool keepdims = false;
@@ -185,7 +147,6 @@ constinit const OpDef prod = Reduction<SumAttrs>{
     .monoid = loop::Monoid::mul,
     .types = numeric,
     .prepare = [](SumAttrs& a, Tensors& in) { prepare_sum("prod", a, in[0]); },
-    .run = run_complex_prod,
     .jvp = rule<jvp_prod>,
     .samples = {{"f32[2,3]"},
                 {"f32[2,3,4]", "axis=[0,-1], keepdims=true"},

@@ -153,14 +153,6 @@ using DerivativeRule = Rule<A, Tensors, const Primal&, const Tensors&>;
 template <class A>
 using BatchRule = Rule<A, Tensors, const BatchCall&>;
 
-/// A kernel of the runtime.
-struct RunRule {
-  void (*f)(const LibraryCall&) = nullptr;
-  bool given = false;
-  constexpr RunRule() = default;
-  constexpr RunRule(void (*kernel)(const LibraryCall&)) : f(kernel), given(true) {}
-};
-
 /// Refuses a definition at compile time, with a reason the compiler prints.
 constexpr void must(bool holds, const char* reason) {
   if (!holds) throw reason;

@@ -1,8 +1,5 @@
 // scan: a graph runs for every slice along the first axis of its operands.
-#include <cstring>
-
 #include "base/error.h"
-#include "base/interrupt.h"
 #include "ir/sizes.h"
 #include "ops/control_flow.h"
 #include "ops/families.h"
@@ -33,29 +30,6 @@ TypeList infer_scan(const ScanAttrs& a, Types in) {
       fail(Fault::type, "scan: carry {} is {} but the body returns {}", i, *in[i], out[i]);
   }
   return out;
-}
-
-void run_scan(const LibraryCall& call) {
-  const auto& a = *static_cast<const ScanAttrs*>(call.attrs);
-  size_t carries = static_cast<size_t>(a.carries), xs = static_cast<size_t>(a.xs);
-  BorrowedInputs in(call);
-  std::vector<Bound> inputs, results(call.out_types.size());
-  for (size_t i = 0; i < call.in_types.size(); ++i) inputs.push_back(in.at(i));
-  int64_t length = a.length.value();
-  for (int64_t step = 0; step < length; ++step) {
-    stop_if_asked();
-    int64_t at = a.reverse ? length - 1 - step : step;
-    for (size_t i = carries; i < carries + xs; ++i)
-      inputs[i].offset = call.in_types[i]->bytes() / length * at;
-    tn::run(*call.plans[0], inputs, nullptr, results);
-    for (size_t i = carries; i < results.size(); ++i) {
-      int64_t bytes = call.out_types[i]->bytes() / length;
-      std::memcpy(static_cast<char*>(call.out[i]) + bytes * at, data_of(results[i]),
-                  static_cast<size_t>(bytes));
-    }
-    for (size_t i = 0; i < carries; ++i) inputs[i] = std::move(results[i]);
-  }
-  copy_results(call, {inputs.data(), carries});
 }
 
 /// The operands of a scan, or what belongs to them.
@@ -212,7 +186,6 @@ constinit const OpDef scan = Op<ScanAttrs>{
     .results = {"*"},
     .surface = false,
     .infer = rule<infer_scan>,
-    .run = run_scan,
     .jvp = rule<jvp_scan>,
     .vjp = rule<vjp_scan>,
     .batch_rule = rule<batch_scan>,

@@ -1,6 +1,4 @@
 // Writing by index: copies of a tensor with some elements replaced or combined.
-#include <cstring>
-
 #include "base/error.h"
 #include "ir/sizes.h"
 #include "ops/families.h"
@@ -58,17 +56,6 @@ Type infer_scatter(const ScatterAttrs& a, Types in) {
   if (!decide_equal(in[1]->shape, shape) || in[1]->dtype != in[0]->dtype)
     fail("scatter: updates of {} do not fit {}{}", *in[1], in[0]->dtype, shape);
   return *in[0];
-}
-
-void run_scatter(const LibraryCall& call) {
-  const auto& a = *static_cast<const ScatterAttrs*>(call.attrs);
-  const InternedType& x = *call.in_types[0];
-  if (x.elements) std::memcpy(call.out[0], call.in[0], static_cast<size_t>(x.bytes()));
-  Types indices = call.in_types.subspan(2);
-  OutOfRange outside = indices_are_checked ? a.outside : when_writing(a.outside);
-  ScatterPlan plan = plan_scatter(x, a.axes, a.batch_dims, index_shape("scatter", indices), indices,
-                                  call.in + 2, outside);
-  scatter_into(plan, x.dtype, a.mode, call.in[1], call.out[0]);
 }
 
 /// A scatter seen from its places: what derivatives read there and add there. They check the
@@ -252,17 +239,6 @@ Type infer_slice_update(const SliceAttrs& a, Types in) {
   return *in[0];
 }
 
-void run_slice_update(const LibraryCall& call) {
-  const auto& a = *static_cast<const SliceAttrs*>(call.attrs);
-  const InternedType &x = *call.in_types[0], &update = *call.in_types[1];
-  if (x.elements) std::memcpy(call.out[0], call.in[0], static_cast<size_t>(x.bytes()));
-  Block block{update.shape, {}, {}};
-  for (int k = 0; k < x.rank(); ++k) block.start.push_back(0), block.step.push_back(1);
-  for (int i = 0; i < a.axis->size(); ++i)
-    block.start[(*a.axis)[i].i] = a.start[i].value(), block.step[(*a.axis)[i].i] = (*a.step)[i];
-  write_block(x, block, call.in[1], call.out[0]);
-}
-
 Tensor adjoint_slice_update(const SliceAttrs& a, const Tensor& ct, const Tensors& in, int k) {
   if (k == 1) return emit(slice, {ct}, a);
   return emit(slice_update, {ct, filled(0, ct.dtype(), in[1].shape())}, a);
@@ -288,18 +264,6 @@ Type infer_dynamic_update(const NoAttrs&, Types in) {
            update.shape[k], update, x.shape[k], x);
   }
   return x;
-}
-
-void run_dynamic_update(const LibraryCall& call) {
-  const InternedType &x = *call.in_types[0], &update = *call.in_types[1];
-  if (x.elements) std::memcpy(call.out[0], call.in[0], static_cast<size_t>(x.bytes()));
-  Block block{update.shape, {}, {}};
-  for (int k = 0; k < x.rank(); ++k) {
-    int64_t last = x.shape[k].value() - update.shape[k].value();
-    int64_t start = *static_cast<const int64_t*>(call.in[2 + k]);
-    block.start.push_back(std::clamp<int64_t>(start, 0, last)), block.step.push_back(1);
-  }
-  write_block(x, block, call.in[1], call.out[0]);
 }
 
 Tensor adjoint_dynamic_update(const NoAttrs&, const Tensor& ct, const Tensors& in, int k) {
@@ -338,7 +302,6 @@ constinit const OpDef scatter = Op<ScatterAttrs>{
     .args = {"x", "updates", "*indices"},
     .prepare = rule<prepare_scatter>,
     .infer = rule<infer_scatter>,
-    .run = run_scatter,
     .jvp = rule<jvp_scatter>,
     .vjp = rule<vjp_scatter>,
     .batch_rule = rule<batch_scatter>,
@@ -392,7 +355,6 @@ constinit const OpDef slice_update = Op<SliceAttrs>{
     .args = {"x", "update"},
     .prepare = rule<prepare_slice_update>,
     .infer = rule<infer_slice_update>,
-    .run = run_slice_update,
     .linear = Linear::jointly,
     .adjoint = rule<adjoint_slice_update>,
     .batch = Batch::aligned,
@@ -410,7 +372,6 @@ constinit const OpDef dynamic_update_slice = Op<>{
     .args = {"x", "update", "*starts"},
     .prepare = rule<prepare_dynamic_update>,
     .infer = rule<infer_dynamic_update>,
-    .run = run_dynamic_update,
     .linear = Linear::jointly,
     .adjoint = rule<adjoint_dynamic_update>,
     .batch_rule = rule<batch_dynamic_update>,

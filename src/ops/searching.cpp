@@ -38,20 +38,6 @@ TypeList infer_searchsorted(const SearchAttrs& a, Types in) {
   return Type{DType::i64, in[1]->shape};
 }
 
-void run_searchsorted(const LibraryCall& call) {
-  const auto& a = *static_cast<const SearchAttrs*>(call.attrs);
-  Side side = a.side == SearchSide::left ? Side::left : Side::right;
-  const InternedType &x1 = *call.in_types[0], &x2 = *call.in_types[1];
-  int64_t batches = span_of(x1.shape, 0, static_cast<int>(a.batch_dims));
-  if (batches == 0) return;
-  int64_t sorted = x1.elements / batches, wanted = x2.elements / batches;
-  for (int64_t b = 0; b < batches; ++b)
-    tn::searchsorted(element_of(x1.dtype), {},
-                     static_cast<const char*>(call.in[0]) + b * sorted * size_of(x1.dtype), sorted,
-                     static_cast<const char*>(call.in[1]) + b * wanted * size_of(x2.dtype), wanted,
-                     side, static_cast<int64_t*>(call.out[0]) + b * wanted);
-}
-
 /// Only an x1 for each example needs more than another shape of x2.
 Tensors batch_searchsorted(const SearchAttrs& a, const BatchCall& call) {
   if (!call.batched[0] && a.batch_dims == 0) return emit_all(searchsorted, call.in, &a);
@@ -100,7 +86,6 @@ constinit const OpDef searchsorted = Op<SearchAttrs>{
     .args = {"x1", "x2", "?sorter"},
     .prepare = rule<prepare_searchsorted>,
     .infer = rule<infer_searchsorted>,
-    .run = run_searchsorted,
     .gradient = Gradient::zero,
     .batch_rule = rule<batch_searchsorted>,
     .samples = {{"f32[1], f32[2,3]"},

@@ -4,9 +4,7 @@
 #include "ops/families.h"
 #include "ops/matrices.h"
 #include "ops/op_decls.h"
-#include "ops/runtime_types.h"
 #include "ops/shapes.h"
-#include "runtime/linalg.h"
 #include "tenon/operators.h"
 
 namespace tn::ops {
@@ -17,13 +15,6 @@ struct PowerAttrs {
   static constexpr void fields(auto& a, auto&& f) { f("n", a.n, required); }
 };
 
-void run_cholesky(const LibraryCall& call) {
-  const Type& x = *call.in_types[0];
-  bool upper = static_cast<const CholeskyAttrs*>(call.attrs)->upper;
-  tn::cholesky(element_of(x.dtype), batch_size(x.shape), rows_of(x.shape).value(), upper,
-               call.in[0], call.out[0]);
-}
-
 /// dL = L·Φ(L⁻¹·dA·L⁻ᴴ), where Φ takes the lower triangle and half the diagonal.
 Tensors jvp_cholesky(const CholeskyAttrs& a, const Primal& p, const Tensors& t) {
   Tensor l = a.upper ? adjoint_of(p.out[0]) : p.out[0];
@@ -33,13 +24,6 @@ Tensors jvp_cholesky(const CholeskyAttrs& a, const Primal& p, const Tensors& t) 
   Tensor phi = tn::tri(n, {}, 0, real_of(l.dtype())) - tn::eye(n, {}, 0, real_of(l.dtype())) * 0.5;
   Tensor change = tn::matmul(l, both * phi);
   return {a.upper ? adjoint_of(change) : change};
-}
-
-void run_lu_factor(const LibraryCall& call) {
-  const Type& x = *call.in_types[0];
-  tn::lu_factor(element_of(x.dtype), batch_size(x.shape), rows_of(x.shape).value(), call.in[0],
-                call.out[0], static_cast<int64_t*>(call.out[1]),
-                static_cast<int64_t*>(call.out[2]));
 }
 
 /// The rows of `x` in another order.
@@ -82,14 +66,6 @@ void prepare_triangular(TriangularAttrs&, Tensors& in) {
   promote_matrices("triangular_solve", in);
   check_system("triangular_solve", in[0], in[1]);
   share_batch("triangular_solve", in[0], in[1]);
-}
-
-void run_triangular(const LibraryCall& call) {
-  const auto& a = *static_cast<const TriangularAttrs*>(call.attrs);
-  const Type &x = *call.in_types[0], &b = *call.in_types[1];
-  tn::triangular_solve(element_of(x.dtype), batch_size(x.shape), rows_of(x.shape).value(),
-                       columns_of(b.shape).value(), {a.upper, a.transpose, a.unit_diagonal},
-                       call.in[0], call.in[1], call.out[0]);
 }
 
 /// The elements of a triangle that are read.
@@ -254,7 +230,6 @@ constinit const OpDef cholesky = Op<CholeskyAttrs>{
     .args = {"x"},
     .prepare = [](CholeskyAttrs&, Tensors& in) { prepare_hermitian("cholesky", in); },
     .infer = [](const CholeskyAttrs&, Types in) -> TypeList { return Type(*in[0]); },
-    .run = run_cholesky,
     .jvp = rule<jvp_cholesky>,
     .batch = Batch::aligned,
     .samples = {{"f32[3,1,1]", "", 0.5, 2}, {"f32[1,1]", "upper=true", 0.5, 2}},
@@ -274,7 +249,6 @@ constinit const OpDef lu_factor = Op<>{
       Type rows{DType::i64, with_vector(in[0]->shape, rows_of(in[0]->shape))};
       return {*in[0], rows, rows};
     },
-    .run = run_lu_factor,
     .jvp = rule<jvp_lu_factor>,
     .batch = Batch::aligned,
     .samples = {{"f32[3,3]"}, {"f32[2,4,4]"}},
@@ -290,7 +264,6 @@ constinit const OpDef triangular_solve = Op<TriangularAttrs>{
     .args = {"x1", "x2"},
     .prepare = rule<prepare_triangular>,
     .infer = [](const TriangularAttrs&, Types in) -> TypeList { return Type(*in[1]); },
-    .run = run_triangular,
     .jvp = rule<jvp_triangular>,
     .vjp = rule<vjp_triangular>,
     .batch = Batch::aligned,

@@ -1,6 +1,5 @@
 // while_loop: a graph runs until another says that it is enough.
 #include "base/error.h"
-#include "base/interrupt.h"
 #include "ops/control_flow.h"
 #include "ops/families.h"
 #include "ops/op_decls.h"
@@ -19,21 +18,6 @@ TypeList infer_while(const WhileAttrs& a, Types in) {
     if (i >= in.size() || !same_type(carry[i], *in[i]))
       fail(Fault::type, "while_loop: result {} of the body is {}, not what it takes", i, carry[i]);
   return carry;
-}
-
-void run_while(const LibraryCall& call) {
-  BorrowedInputs in(call);
-  std::vector<Bound> values, results(call.out_types.size());
-  for (size_t i = 0; i < call.in_types.size(); ++i) values.push_back(in.at(i));
-  for (;;) {
-    stop_if_asked();
-    Bound go_on;
-    tn::run(*call.plans[0], values, nullptr, {&go_on, 1});
-    if (!*reinterpret_cast<const bool*>(data_of(go_on))) break;
-    tn::run(*call.plans[1], values, nullptr, results);
-    std::move(results.begin(), results.end(), values.begin());
-  }
-  copy_results(call, {values.data(), results.size()});
 }
 
 /// The carry and the constants of operands, or of what belongs to them.
@@ -117,7 +101,6 @@ constinit const OpDef while_loop = Op<WhileAttrs>{
     .results = {"*"},
     .surface = false,
     .infer = rule<infer_while>,
-    .run = run_while,
     .jvp = rule<jvp_while>,
     .vjp = rule<vjp_while>,
     .batch_rule = rule<batch_while>,

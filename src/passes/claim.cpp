@@ -1,4 +1,4 @@
-// composite(x…) = body(x…), unless a kernel of the runtime computes it whole (OpDef::run).
+// composite(x…) = body(x…), unless the library has a kernel that computes it whole.
 //
 // Kept ones are worth more than their parts: attention never has its scores in memory. But where
 // the graph computes the same parts for something else, as a derivative does, the whole would
@@ -8,6 +8,7 @@
 #include "ir/rewrite.h"
 #include "ops/op_decls.h"
 #include "passes/passes.h"
+#include "plan/library.h"
 
 namespace tn {
 
@@ -22,7 +23,9 @@ Graph expanded(const Graph& graph, IsKept is_kept) {
   });
 }
 
-constexpr auto has_kernel = [](const Graph&, const GraphOp& op) { return op.op->run != nullptr; };
+constexpr auto has_kernel = [](const Graph& graph, const GraphOp& op) {
+  return library_kernel(*op.op, graph.in_types(op)) != nullptr;
+};
 constexpr auto is_never_kept = [](const Graph&, const GraphOp&) { return false; };
 
 Graph merged(const Graph& graph) {
@@ -30,17 +33,17 @@ Graph merged(const Graph& graph) {
   return prune(merge_equal_ops(canonicalise(graph, nothing_known), nothing_known));
 }
 
-/// Calls of the runtime's kernels for primitives: products are what is not to be computed twice.
+/// Calls of library kernels for primitives: products are what is not to be computed twice.
 int64_t count_kernels(const Graph& graph) {
   return std::ranges::count_if(
-      graph.ops, [](const GraphOp& op) { return op.op->run != nullptr && !op.op->body; });
+      graph.ops, [&](const GraphOp& op) { return !op.op->body && has_kernel(graph, op); });
 }
 
 /// Whether kernels that composites consist of are wanted by others too.
 bool shares_parts(const Graph& graph) {
   int64_t kept = count_kernels(merged(expanded(graph, has_kernel)));
   for (const GraphOp& op : graph.ops) {
-    if (!op.op->body || !op.op->run) continue;
+    if (!op.op->body || !has_kernel(graph, op)) continue;
     Graph body = body_graph(*op.op, op.attr_data(), graph.in_types(op));
     kept += count_kernels(merged(expanded(body, is_never_kept)));
   }
@@ -60,11 +63,11 @@ bool is_small_inside(const Graph& graph, const GraphOp& op, const PassContext& c
 }  // namespace
 
 Graph claim_composites(const Graph& graph, PassContext& context) {
-  bool any =
-      std::ranges::any_of(graph.ops, [](const GraphOp& op) { return op.op->body && op.op->run; });
+  bool any = std::ranges::any_of(
+      graph.ops, [&](const GraphOp& op) { return op.op->body && has_kernel(graph, op); });
   bool shares = any && !context.is_off("claim") && shares_parts(graph);
   return expanded(graph, [&](const Graph& around, const GraphOp& op) {
-    if (!op.op->run || context.is_off("claim")) return false;
+    if (!has_kernel(around, op) || context.is_off("claim")) return false;
     bool is_kept = !(shares && is_small_inside(around, op, context));
     context.decide(
         "claim", is_kept, op.loc, [&] { return format("{} kept whole", op.op->name); },

@@ -14,6 +14,7 @@
 #include "ir/rewrite.h"
 #include "ops/op_decls.h"
 #include "passes/passes.h"
+#include "plan/library.h"
 
 namespace tn {
 
@@ -114,7 +115,8 @@ class Folder {
   }
 
   void want_operands(const GraphOp& op) {
-    bool is_kernel = op.op->run && op.op->family == Family::general && op.op != &ops::dot;
+    bool is_nest = op.op->lower && !library_kernel(*op.op, graph_.in_types(op));
+    bool is_kernel = op.op->family == Family::general && !is_nest && op.op != &ops::dot;
     for (Val v : graph_.in(op)) {
       at(is_wanted_, v) = true;
       if (is_kernel) at(is_for_kernel_, v) = true;

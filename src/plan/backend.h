@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "ir/dim.h"
+#include "ir/opdef.h"
 #include "plan/plan.h"
 #include "plan/target.h"
 
@@ -43,6 +44,8 @@ class Backend {
   virtual const TargetCosts& costs(const Target& target) const = 0;
   /// Null for bytes that the code generator did not make.
   virtual std::shared_ptr<const KernelCode> code_from_bytes(std::string_view bytes) const = 0;
+  /// The kernel for an op on operands of these types; null: there is none.
+  virtual const LibraryKernel* library_kernel(const OpDef& op, Types in) const = 0;
 
  protected:
   ~Backend() = default;

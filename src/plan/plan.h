@@ -16,6 +16,7 @@
 namespace tn {
 
 struct Attrs;
+struct LibraryKernel;
 struct OpDef;
 struct Plan;
 struct Step;
@@ -23,9 +24,6 @@ namespace loop {
 struct Kernel;
 struct Program;
 }  // namespace loop
-namespace ops {
-struct TiledForm;
-}
 
 /// The code of a kernel at some sizes. A launcher knows what its own backend made of it.
 struct BoundKernel {
@@ -42,23 +40,32 @@ struct KernelStep {
   std::shared_ptr<const loop::Program> program = {};
 };
 
-/// A library kernel. The buffers of the step are operands, results, those of `after`, and room.
-struct LibraryStep {
+/// One op of the graph, as it is. The buffers of the step begin with operands and results.
+struct CallStep {
   const OpDef* op;
   const Attrs* attrs;
   std::vector<TypeRef> in, out;
-  std::vector<std::shared_ptr<const Plan>> bodies = {};  // of the graphs among the attributes
+};
 
-  // Kernels that take operands where they lie and make their result block by block.
-  const ops::TiledForm* form = nullptr;  // null: operands are row-major, and the rest is unused
-  std::vector<Strided> at = {};          // by operand: where its elements lie
-  KernelStep after = {};                 // works on finished blocks, or on the whole result
-  BufferRef packed = {};                 // the second operand, packed when the plan was made
+/// A library kernel. Behind operands and results the step has the buffers of `after`, and room.
+struct LibraryStep : CallStep {
+  const LibraryKernel* kernel;
+
+  // Of a kernel in its tiled form.
+  std::vector<Strided> at = {};  // by operand: where its elements lie; none: all are row-major
+  KernelStep after = {};         // works on finished blocks, or on the whole result
+  BufferRef packed = {};         // the second operand, packed when the plan was made
   struct Room {
     int64_t bytes = 0;  // 0: this piece is not needed
     int32_t at = 0;     // among the buffers of the step
   };
   std::vector<Room> room = {};
+};
+
+/// Control flow. Bodies are the graphs among the attributes.
+struct ControlStep : CallStep {
+  enum class Kind : uint8_t { cond, while_loop, scan } kind;
+  std::vector<std::shared_ptr<const Plan>> bodies;
 };
 
 /// Elements brought in row-major order, from the first buffer to the second.
@@ -93,7 +100,7 @@ struct Spot {
 
 /// Buffers are numbers in the plan's table: inputs first, then constants, then its own.
 struct Step {
-  std::variant<KernelStep, LibraryStep, CopyStep, BundleStep, HostStep> what = {};
+  std::variant<KernelStep, LibraryStep, ControlStep, CopyStep, BundleStep, HostStep> what = {};
   std::vector<int32_t> buffers = {};
   /// Run-time numbers it takes, by place in the call; ~n: imaginary part.
   std::vector<int32_t> scalars = {};
@@ -115,6 +122,11 @@ struct Step {
   std::vector<Op> ops = {};  // of the graph, computed here
 
   const LibraryStep* library() const { return std::get_if<LibraryStep>(&what); }
+  /// A library kernel or control flow; null: it is neither.
+  const CallStep* call() const {
+    const CallStep* control = std::get_if<ControlStep>(&what);
+    return control ? control : library();
+  }
   /// Of a kernel, or of a library call whose result it works on; null: there is none.
   const KernelStep* kernel() const {
     const LibraryStep* call = library();

@@ -51,7 +51,7 @@ struct AttentionLevel {
   AttentionRows<double> f64;
 };
 
-// Defined above the runtime, where exp is: src/ops/attention.level.cpp.
+// Defined above the runtime, where exp is: backend/cpu/library/attention.level.cpp.
 namespace v2 {
 extern const AttentionLevel attention_level;
 }

@@ -4,6 +4,7 @@
 #include <random>
 
 #include "ir/graph.h"
+#include "plan/library.h"
 #include "run_graph.h"
 #include "runtime/attention.h"
 #include "runtime/threads.h"
@@ -37,7 +38,8 @@ void check_kernel(std::string_view operands, bool causal = false) {
   int before = num_threads();
   for (int threads : {1, 2, 16}) {
     set_num_threads(threads);
-    op.op->run({op.attr_data(), types, graph.out_types(op), data.data(), &out});
+    library_kernel(*op.op, types)
+        ->run({op.attr_data(), types, graph.out_types(op), data.data(), &out});
     CHECK((got == expected));
   }
   set_num_threads(before);

@@ -275,7 +275,7 @@ TEST_CASE("sets: what another machine packed is unpacked") {
     args.b = raw.buffer.data<char>() + raw.offset;
     packed.data = allocate(static_cast<size_t>(2 * n * k * 4));
     pack_right(args, packed.data.data(), other);
-    packed.level = other;
+    packed.layout = static_cast<PackedLayout>(other);
   }
   Saved saved(sets, model.options.constants);
   CHECK(saved.absent == 2);

@@ -1,6 +1,7 @@
 #include "backend/cpu/backend.h"
 
 #include "backend/cpu/kernel_bytes.h"
+#include "backend/cpu/library/library.h"
 
 namespace tn::cpu {
 namespace {
@@ -64,6 +65,9 @@ class CpuBackend final : public Backend {
   const TargetCosts& costs(const Target&) const override { return kCosts; }
   std::shared_ptr<const tn::KernelCode> code_from_bytes(std::string_view bytes) const override {
     return kernel_from_bytes(bytes);
+  }
+  const LibraryKernel* library_kernel(const OpDef& op, Types in) const override {
+    return cpu::library_kernel(op, in);
   }
 };
 

@@ -2,12 +2,13 @@
 #include <algorithm>
 #include <optional>
 
+#include "backend/cpu/control_flow.h"
 #include "backend/cpu/kernel_code.h"
 #include "base/error.h"
 #include "base/events.h"
 #include "base/interrupt.h"
 #include "loop/interpreter.h"
-#include "ops/tiled.h"
+#include "plan/library.h"
 #include "runtime/blocks.h"
 #include "runtime/memory.h"
 #include "runtime/own_thread.h"
@@ -39,28 +40,30 @@ void work_on_tile(const void* data, const KernelTile& tile) {
 void launch_tiled(const LibraryStep& step, const StepCall& call) {
   size_t operands = step.in.size();
   TiledRun self{step, call.buffers + operands + 1, call.scalars};
-  ops::TiledCall tiled{attr_data(step),
-                       step.in,
-                       step.out,
-                       step.at,
-                       call.buffers,
-                       call.buffers[operands],
-                       step.packed ? step.packed.data() : nullptr};
+  TiledCall tiled{attr_data(step),
+                  step.in,
+                  step.out,
+                  step.at,
+                  call.buffers,
+                  call.buffers[operands],
+                  step.packed ? step.packed.data() : nullptr};
   for (size_t i = 0; i < step.room.size(); ++i) {
     const LibraryStep::Room& piece = step.room[i];
     tiled.room.bytes[i] = piece.bytes;
     if (piece.bytes) tiled.room.at[i] = call.buffers[piece.at];
   }
   if (step.after.code) tiled.work = {work_on_tile, &self};
-  step.form->run(tiled);
+  step.kernel->tiled->run(tiled);
   if (step.after.program) loop::run(*step.after.program, self.buffers, self.scalars);
 }
 
 void launch(const LibraryStep& step, const StepCall& call) {
-  if (step.form) return launch_tiled(step, call);
-  step.op->run({attr_data(step), step.in, step.out, call.buffers, call.buffers + step.in.size(),
-                step.bodies});
+  if (!step.at.empty()) return launch_tiled(step, call);
+  step.kernel->run(
+      {attr_data(step), step.in, step.out, call.buffers, call.buffers + step.in.size()});
 }
+
+void launch(const ControlStep& step, const StepCall& call) { run_control(step, call.buffers); }
 
 void launch(const CopyStep& step, const StepCall& call) {
   copy_strided(step.element_bytes, step.extents, step.strides,

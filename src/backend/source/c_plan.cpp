@@ -18,7 +18,7 @@ int64_t aligned(int64_t bytes) { return (bytes + 63) / 64 * 64; }
 /// "add f32[8,10], relu f32[8,10]": what the kernel of a step computes.
 std::string ops_text(const Step& step) {
   std::vector<std::string> parts;
-  const OpDef* called = step.library() ? step.library()->op : nullptr;
+  const OpDef* called = step.call() ? step.call()->op : nullptr;
   for (const Step::Op& op : step.ops)
     if (op.op != called) parts.push_back(format("{} {}", op.op->name, *op.type));
   std::string text, line = "/* ";
@@ -161,12 +161,19 @@ class PlanPrinter {
     return bytes;
   }
 
+  /// Where the operands of a call lie; none: they are row-major.
+  static std::span<const Strided> places_of(const Step& step) {
+    return step.library() ? std::span<const Strided>(step.library()->at)
+                          : std::span<const Strided>();
+  }
+
   static int64_t bytes_read(const Step& step, size_t place) {
-    if (const LibraryStep* call = step.library()) {
+    if (const CallStep* call = step.call()) {
       if (place < call->in.size()) {
         const Type& type = *call->in[place];
-        if (call->at.empty()) return call->in[place]->bytes();
-        const Strided& at = call->at[place];
+        std::span<const Strided> places = places_of(step);
+        if (places.empty()) return call->in[place]->bytes();
+        const Strided& at = places[place];
         int64_t last = at.offset;
         for (int k = 0; k < type.rank(); ++k)
           last += std::max<int64_t>(at.strides[k], 0) * (type.shape[k].value() - 1);
@@ -216,14 +223,14 @@ class PlanPrinter {
   }
 
   void print_step(const Step& step) {
-    const LibraryStep* call = step.library();
+    const CallStep* call = step.call();
     const KernelStep* kernel = step.kernel();
     if (!call && !kernel) unsupported(Hint{}, "c source: step {} has no form in C", step.name);
     std::span<const int32_t> buffers = step.buffers;
     size_t library = call ? call->in.size() + call->out.size() : 0;
     std::string ops = ops_text(step), places = places_text(step);
     if (call) {
-      auto [name, scratch] = library_function(*call);
+      auto [name, scratch] = library_function(*call, places_of(step));
       print_call(name, buffers.first(library), scratch, kernel ? "" : places);
     }
     if (kernel)  // what is behind its buffers is scratch memory, which C has no use for
@@ -238,7 +245,7 @@ class PlanPrinter {
   };
 
   /// What the spelling of the op says, as a function.
-  Library library_function(const LibraryStep& source) {
+  Library library_function(const CallStep& source, std::span<const Strided> places) {
     const OpDef& op = *source.op;
     const CSpelling* spelling = c_spelling(op);
     if (!spelling)
@@ -246,7 +253,7 @@ class PlanPrinter {
                   op.module == "linalg" || op.module == "fft"
                       ? "it is a call of a library that C files do not have"
                       : "nobody wrote one");
-    std::vector<Strided> at = source.at;
+    std::vector<Strided> at(places.begin(), places.end());
     if (at.empty())
       for (TypeRef type : source.in) at.push_back(Strided::row_major(type->shape));
     std::vector<CBody> bodies = bodies_of(source);
@@ -276,7 +283,7 @@ class PlanPrinter {
     return {name, call.scratch};
   }
 
-  std::vector<CBody> bodies_of(const LibraryStep& source) {
+  std::vector<CBody> bodies_of(const CallStep& source) {
     std::vector<CBody> bodies;
     if (!source.attrs) return bodies;
     void* data = const_cast<char*>(source.attrs->data);

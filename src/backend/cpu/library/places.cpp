@@ -1,4 +1,4 @@
-#include "ops/scatter_kernel.h"
+#include "backend/cpu/library/places.h"
 
 #include <algorithm>
 #include <complex>
@@ -13,8 +13,10 @@
 #include "ops/shapes.h"
 #include "runtime/threads.h"
 
-namespace tn::ops {
+namespace tn::cpu {
 namespace {
+
+using namespace ops;
 
 constexpr int64_t kNowhere = -1;  // the offset of an index point that is dropped
 
@@ -445,4 +447,4 @@ void write_block(const Type& x, const Block& block, const void* from, void* out)
   }
 }
 
-}  // namespace tn::ops
+}  // namespace tn::cpu
