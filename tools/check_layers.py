@@ -27,6 +27,12 @@ MAY_SEE = {  # folder of src/: what it may include, besides itself and the publi
 }
 BINDINGS = MAY_SEE["cli"] + " cli"
 
+# A kind of device is a folder of src/backend. These see none: what they need of one goes through
+# plan/target.h and plan/backend.h.
+DEVICE_FREE = "plan ops transforms passes compiler executable frontend nn model".split()
+DEVICE_HEADER = re.compile(r"backend/(?!source/)\w+/|runtime/(cpu_level|native)\.h")
+DEVICE_TYPE = re.compile(r"\b(?:CpuLevel|(?:best_)?cpu_level|NativeKernel|KernelFrame|cpu::\w+)\b")
+
 HOMES = {  # third-party header, by its first path component: the folders that may include it
     "nanobind": ["python/src"],
     "Python.h": ["python/src"],
@@ -59,6 +65,8 @@ def folder_fault(path, target):
     here = path.parts[1]
     if here not in MAY_SEE:
         return f"src/{here} has no place in the layers; give it one in tools/check_layers.py"
+    if here in DEVICE_FREE and DEVICE_HEADER.match(target):
+        return f"src/{here} may not know one device: {target}"
     if here == first == "backend" and path.parts[2:3] != tuple(target.split("/")[1:2]):
         if len(path.parts) > 3 and target.count("/") > 1:
             return f"a backend may not include another: {target}"
@@ -83,6 +91,14 @@ def library_fault(path, target):
     return None
 
 
+def device_fault(path, line):
+    """Why `path` may not have this line, or None."""
+    if path.parts[0] != "src" or path.parts[1] not in DEVICE_FREE:
+        return None
+    named = DEVICE_TYPE.search(line.partition("//")[0])
+    return f"src/{path.parts[1]} names a type of one device: {named[0]}" if named else None
+
+
 def main():
     faults = []
     for top in ("include", "src", "python/src"):
@@ -90,10 +106,8 @@ def main():
             path = path.relative_to(ROOT)
             for line, text in enumerate((ROOT / path).read_text().splitlines(), 1):
                 found = INCLUDE.match(text)
-                if not found:
-                    continue
-                check = library_fault if found[1] == "<" else folder_fault
-                fault = check(path, found[2])
+                check = library_fault if found and found[1] == "<" else folder_fault
+                fault = check(path, found[2]) if found else device_fault(path, text)
                 if fault:
                     faults.append(f"{path}:{line}: {fault}")
     print("\n".join(faults) or "layers: includes point down")
