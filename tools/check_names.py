@@ -10,6 +10,8 @@ VAGUE = re.compile(r"(^|[/_.-])(utils?|common|misc|helpers?|v2)([/_.-]|$)")
 UNFINISHED = re.compile(r"\b(TO" r"DO|FIX" r"ME)\b(?!\s*\(#\d+\))")
 MACHINE_PATH = re.compile(r"(?<![\w./$}*-])/(?:work|root|home)(?![\w.-])")
 OUTPUT = re.compile(r"\bstd::(cout|cerr|clog)\b|\b(f?printf|puts|abort|_?exit|quick_exit)\s*\(")
+DEVICE_MEMORY = re.compile(r"\bbuffer(\(\))?(\.data\b|->address\b)")
+OWNERS_OF_MEMORY = ("src/runtime/buffer", "src/backend/")
 NAMESPACE = re.compile(r"(?:inline )?namespace\s*([\w:]*)\s*\{(?!.*\})")
 TYPE = re.compile(r"(?:class|struct|union|enum(?: class)?)\s+"
                   r"(?:\[\[.*?\]\]\s*)?(\w+(?:::\w+)*)[^;<]*\{")
@@ -27,6 +29,9 @@ def line_faults(path, line):
         call = OUTPUT.search(LITERAL.sub('""', line))
         if call:
             yield f"the library never prints or ends the process: {call[0].rstrip('( ')}"
+    in_code = path.parts[0] in ("src", "python") and path.suffix in (".h", ".cpp")
+    if in_code and not str(path).startswith(OWNERS_OF_MEMORY) and DEVICE_MEMORY.search(line):
+        yield "the host reads values through HostView"
 
 
 def types_defined(text):

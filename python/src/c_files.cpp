@@ -95,9 +95,9 @@ struct CFunction {
     std::vector<void*> outputs;
     Tensors results;
     for (TypeRef type : out) {
-      BufferRef buffer = allocate(static_cast<size_t>(type->bytes()));
-      outputs.push_back(buffer.data());
-      results.push_back(make_data(std::move(buffer), 0, type));
+      BufferRef made = allocate(static_cast<size_t>(type->bytes()));
+      outputs.push_back(made.data());
+      results.push_back(make_data(std::move(made), 0, type));
     }
     outputs.push_back(nullptr);
     BufferRef room = arenas->take(std::max<size_t>(arena, 64));

@@ -34,8 +34,7 @@ class Key {
     if (op.op == &scalar_leaf) add(op.scalar);
   }
   void add(const Bound& b) {
-    add(b.buffer.data());
-    add(b.buffer.bytes());
+    add(b.buffer.get());
     add(b.offset);
   }
   void add(const Target& target) {

@@ -110,7 +110,7 @@ void restore_constants(const Graph& traced, std::span<const KernelSet> sets,
     fail("the constant {} is absent, and packed nowhere", traced.input_names[first + number]);
   };
   for (size_t i = 0; i < constants.size(); ++i) {
-    bool absent = !constants[i].buffer || !constants[i].buffer->data;
+    bool absent = !constants[i].buffer || constants[i].is_absent();
     if (absent && traced.types[first + i]->elements > 0) constants[i] = {find(i), 0};
   }
 }

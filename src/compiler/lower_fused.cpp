@@ -152,7 +152,7 @@ void FusedLowerer::lower_alone(const GraphOp& op) {
 /// The constant that another machine packed, as it was.
 void FusedLowerer::unpack(const GraphOp& op, int32_t constant) {
   Bound& raw = set_.options.constants[static_cast<size_t>(constant)];
-  if (!raw.buffer->data) raw = {unpacked(set_, number_of(op)), 0};
+  if (raw.is_absent()) raw = {unpacked(set_, number_of(op)), 0};
   plan_->constants[static_cast<size_t>(constant)] = raw;
 }
 
@@ -170,10 +170,11 @@ void FusedLowerer::pack_ahead(LibraryStep& tiled, const GraphOp& op,
     set_.packed.erase(known), known = set_.packed.end();
   }
   const Bound& bound = plan_->constants[static_cast<size_t>(constant)];
-  const void* in[] = {nullptr, static_cast<const char*>(bound.buffer->data) + bound.offset};
+  HostView host(bound);
+  const void* in[] = {nullptr, host.data()};
   TiledCall call{op.attr_data(), tiled.in, tiled.out, tiled.at, in, nullptr};
   int64_t bytes = packing->bytes(call);
-  bool absent = !bound.buffer->data;  // then the packed one serves even where it is not faster
+  bool absent = bound.is_absent();  // then the packed one serves even where it is not faster
   if (bytes == 0 && !absent) return;
   if (known == set_.packed.end()) {
     invariant(!absent, "{}: its constant is absent and not packed", op.op->name);

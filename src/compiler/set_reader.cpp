@@ -100,7 +100,7 @@ class SetReader {
       const Bound& given = constants_[static_cast<size_t>(numbers[i])];
       TypeRef type = set.graph.types[first + i];
       must(type->elements >= 0, "a constant has no size");
-      bool there = given.buffer && given.buffer->data;
+      bool there = given.buffer && !given.is_absent();
       must(!there || given.offset + type->bytes() <= static_cast<int64_t>(given.buffer->bytes),
            "a constant is too short");
       set.options.constants.push_back(given.buffer ? given : absent_constant());
@@ -187,7 +187,7 @@ class SetReader {
                is_below(packed.constant, set.options.constants.size()) && packed.traced < traced_,
            "a packed constant is of nothing");
       const Bound& given = constants_[static_cast<size_t>(number)];
-      must(given.buffer && given.buffer->data && given.offset == 0, "a packed constant is missing");
+      must(given.buffer && !given.is_absent() && given.offset == 0, "a packed constant is missing");
       packed.data = given.buffer;
       read_types(packed.in), read_types(packed.out);
       check_packed(set.graph, set.graph.ops[static_cast<size_t>(op)], packed);

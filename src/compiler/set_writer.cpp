@@ -137,7 +137,7 @@ class SetWriter {
       const SetConstant& c = out_.constants[i];
       if (c.kind == SetConstant::Kind::packed && c.of == of && c.bytes == bytes &&
           c.layout == packed.layout &&
-          !std::memcmp(c.value.buffer->data, packed.data.data(), packed.data.bytes()))
+          !std::memcmp(HostView(c.value).data(), packed.data.data(), packed.data.bytes()))
         return number_at(i);
     }
     return add({SetConstant::Kind::packed, {packed.data, 0}, bytes, of, packed.layout});

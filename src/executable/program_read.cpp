@@ -62,8 +62,9 @@ Constants read_constants(ByteReader& in, const tnx::File& file) {
   });
   ByteReader::must(made.all.size() >= made.named.size(), "constants have no places");
   for (size_t i = 0; i < made.named.size(); ++i) {
-    const Buffer& at = *made.all[i].buffer;
-    ByteReader::must(!at.data || at.bytes == static_cast<size_t>(made.named[i].type->bytes()),
+    const Bound& at = made.all[i];
+    auto bytes = static_cast<size_t>(made.named[i].type->bytes());
+    ByteReader::must(at.is_absent() || at.buffer.bytes() == bytes,
                      "a constant has another number of bytes");
     if (made.named[i].type->bytes() == 0) made.all[i] = {allocate(0), 0};
     made.named[i].value = made.all[i];

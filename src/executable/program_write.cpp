@@ -15,9 +15,13 @@ using Section = tnx::Kind;
 class Weights {
  public:
   void add(const Bound& value, int64_t bytes) {
-    const void* data = value.buffer.data<std::byte>() + value.offset;
+    HostView host(value);
+    const void* data = host.data();
     auto [at, is_new] = pieces_.try_emplace({data, bytes}, list_.size());
-    if (is_new) list_.push_back({data, static_cast<size_t>(bytes)});
+    if (is_new) {
+      list_.push_back({data, static_cast<size_t>(bytes)});
+      kept_.push_back(std::move(host));
+    }
     numbers_.push_back(at->second);
   }
   /// The places of all that were added, in order.
@@ -30,6 +34,7 @@ class Weights {
  private:
   std::map<std::pair<const void*, int64_t>, size_t> pieces_;
   std::vector<tnx::Piece> list_;
+  std::vector<HostView> kept_;  // of the list
   std::vector<size_t> numbers_;
 };
 
@@ -67,7 +72,7 @@ std::string write_constants(tnx::Writer& out, const std::vector<NamedConstant>& 
   Weights weights;
   std::vector<int64_t> bytes;
   for (size_t i = 0; i < named.size(); ++i) {
-    bool is_there = named[i].value.buffer->data && is_kept(sets, i);
+    bool is_there = !named[i].value.is_absent() && is_kept(sets, i);
     bytes.push_back(is_there ? named[i].type->bytes() : 0);
   }
   for (const SetConstant& c : sets.constants)

@@ -140,7 +140,7 @@ Bound kept(Bound value, TypeRef type) {
   if (!value.buffer->owner) return value;
   auto bytes = static_cast<size_t>(type->bytes());
   BufferRef own = allocate(bytes);
-  if (bytes > 0) std::memcpy(own.data(), value.buffer.data<char>() + value.offset, bytes);
+  if (bytes > 0) std::memcpy(own.data(), HostView(value).data(), bytes);
   return {std::move(own), 0};
 }
 

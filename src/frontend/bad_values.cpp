@@ -42,7 +42,8 @@ Found find_in(const void* data, int64_t count, Bits infinity, bool also_infinity
 }
 
 Found find_bad(const Bound& value, TypeRef type, BadValues sought) {
-  const void* data = static_cast<const char*>(value.buffer->data) + value.offset;
+  HostView host(value);
+  const void* data = host.data();
   bool inf = sought == BadValues::nan_and_inf;
   int64_t n = type->elements;
   auto in_pairs = [](Found found) {
@@ -128,9 +129,7 @@ class Search {
       offset += extent == 1 ? 0 : rest % shape[k].value() * stride;
       rest /= shape[k].value(), stride *= extent;
     }
-    const Bound& value = ops_.value(v);
-    const char* data = static_cast<const char*>(value.buffer->data) + value.offset;
-    return element_at(type.dtype, data + offset * size_of(type.dtype));
+    return element_at(type.dtype, HostView(ops_.value(v)).data() + offset * size_of(type.dtype));
   }
 
   bool is_bad(const Scalar& s) const {

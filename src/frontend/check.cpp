@@ -45,8 +45,8 @@ double distance(const Scalar& a, const Scalar& b) {
 std::optional<WrongElement> difference(const Bound& compiled, const Bound& interpreted,
                                        TypeRef type) {
   auto bytes = static_cast<size_t>(size_of(type->dtype));
-  const char* a = static_cast<const char*>(compiled.buffer->data) + compiled.offset;
-  const char* b = static_cast<const char*>(interpreted.buffer->data) + interpreted.offset;
+  HostView host_a(compiled), host_b(interpreted);
+  const char *a = host_a.data(), *b = host_b.data();
   if (std::memcmp(a, b, bytes * static_cast<size_t>(type->elements)) == 0) return {};
   WrongElement found;
   double most = -1;

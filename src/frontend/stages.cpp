@@ -35,9 +35,9 @@ source::Constants small_constants(const Graph& graph, const CompileOptions& opti
     TypeRef type = graph.types[first + i];
     if (type->elements < 0 || type->elements > kMostElements) continue;
     auto& elements = made.values.emplace_back(graph.input_names[first + i]).elements;
-    const char* data = static_cast<const char*>(value.buffer->data) + value.offset;
+    HostView host(value);
     for (int64_t k = 0; k < type->elements; ++k)
-      elements.push_back(element_at(type->dtype, data + k * size_of(type->dtype)));
+      elements.push_back(element_at(type->dtype, host.data() + k * size_of(type->dtype)));
   }
   return made;
 }

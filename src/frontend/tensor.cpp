@@ -26,7 +26,8 @@ bool Tensor::is_evaluated() const {
 const void* Tensor::data() const {
   eval();
   const Slot& slot = slot_of(*this);
-  return static_cast<const char*>(slot.data.load(std::memory_order_acquire)->data) + slot.offset;
+  const Buffer& buffer = *slot.data.load(std::memory_order_acquire);
+  return static_cast<const char*>(host_address(buffer)) + slot.offset;
 }
 
 const void* Tensor::checked_data(DType wanted) const {
@@ -46,9 +47,9 @@ void eval(const std::vector<Tensor>& tensors) { flush(tensors); }
 Tensor from_bytes(const void* data, DType dtype, const Shape& shape) {
   RecordScope scope;
   TypeRef type = intern(dtype, shape);
-  BufferRef buffer = allocate(static_cast<size_t>(type->bytes()));
-  if (type->bytes()) std::memcpy(buffer->data, data, static_cast<size_t>(type->bytes()));
-  return make_data(std::move(buffer), 0, type);
+  BufferRef made = allocate(static_cast<size_t>(type->bytes()));
+  if (type->bytes()) std::memcpy(made.data(), data, static_cast<size_t>(type->bytes()));
+  return make_data(std::move(made), 0, type);
 }
 
 Tensor from_elements(const void* data, size_t count, DType dtype, const Shape& shape) {

@@ -169,7 +169,7 @@ class Folder {
   /// The value as a number, if it is one; NaN has more bits than a number tells.
   static std::optional<Scalar> number(TypeRef type, const Bound& value) {
     if (type->rank() > 0) return {};
-    Scalar s = element_at(type->dtype, value.buffer.data<char>() + value.offset);
+    Scalar s = element_at(type->dtype, HostView(value).data());
     if (std::isnan(s.real) || std::isnan(s.imag)) return {};
     return s;
   }

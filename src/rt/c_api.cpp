@@ -124,7 +124,7 @@ int64_t size_from(const tenon_rt_tensor& given, const tenon_rt_input& input) {
 
 /// What a result lives in until it is released.
 struct Owner {
-  BufferRef buffer;
+  BufferRef memory;
   std::vector<int64_t> shape;
 };
 
@@ -134,13 +134,13 @@ tenon_rt_tensor to_result(ProgramValue& value) {
   if (at.buffer->read_only || !at.buffer.unique()) {
     auto bytes = static_cast<size_t>(value.type->bytes());
     BufferRef own = allocate(bytes);
-    if (bytes > 0) std::memcpy(own.data(), at.buffer.data<char>() + at.offset, bytes);
+    if (bytes > 0) std::memcpy(own.data(), HostView(at).data(), bytes);
     at = {std::move(own), 0};
   }
   auto owner = std::make_unique<Owner>();
   for (Dim size : value.type->shape) owner->shape.push_back(size.value());
-  owner->buffer = std::move(at.buffer);
-  char* data = owner->buffer.data<char>() + at.offset;
+  owner->memory = std::move(at.buffer);
+  char* data = owner->memory.data<char>() + at.offset;
   const int64_t* shape = owner->shape.data();
   auto dtype = static_cast<tenon_rt_dtype>(value.type->dtype);
   return {dtype, value.type->rank(), shape, data, owner.release()};

@@ -68,7 +68,7 @@ void release_small(Buffer* buffer) {
 
 void release_large(Buffer* buffer) {
   uncount(buffer->bytes);
-  give_large(buffer->data, buffer->capacity);
+  give_large(buffer->address, buffer->capacity);
   give_small(buffer, sizeof(Buffer));
 }
 
@@ -99,7 +99,7 @@ BufferRef allocate_large(size_t bytes) {
     uncount(bytes);
     out_of_memory(bytes);
   }
-  buffer->data = block.data;
+  buffer->address = block.data;
   buffer->capacity = block.capacity;
   buffer->recycled = block.recycled;
   buffer->bytes = bytes;
@@ -108,6 +108,10 @@ BufferRef allocate_large(size_t bytes) {
 }
 
 }  // namespace
+
+void fail_not_host(const Buffer& buffer) {
+  throw_internal(format("memory of device {} is taken for the host's", buffer.device.index));
+}
 
 BufferRef allocate(size_t bytes) {
   count(bytes);
@@ -119,7 +123,7 @@ BufferRef allocate(size_t bytes) {
     uncount(bytes);
     out_of_memory(bytes);
   }
-  buffer->data = buffer + 1;
+  buffer->address = buffer + 1;
   buffer->bytes = bytes;
   buffer->release = release_small;
   return BufferRef::adopt_reference(buffer);
@@ -133,7 +137,7 @@ BufferRef adopt(void* data, size_t bytes, void* owner, void (*release)(void* own
   }
   Buffer* buffer = make_header(0);
   if (!buffer) out_of_memory(sizeof(Buffer));
-  buffer->data = data;
+  buffer->address = data;
   buffer->bytes = bytes;
   buffer->owner = owner;
   buffer->release_owner = release;

@@ -22,7 +22,7 @@ struct alignas(64) Buffer {
   /// The pages have been written before, so they exist: streaming stores pay off.
   bool recycled = false;
   Device device;
-  void* data = nullptr;
+  void* address = nullptr;  // on the device: only its launcher may take it for a pointer
   size_t bytes = 0;
   void (*release)(Buffer*) = nullptr;
   void* owner = nullptr;
@@ -33,6 +33,15 @@ struct alignas(64) Buffer {
 };
 
 static_assert(sizeof(Buffer) == 64);
+
+[[noreturn]] void fail_not_host(const Buffer& buffer);
+/// Of memory that is known to be the host's: what a kernel of the CPU allocated, what a file is
+/// mapped to. Values may lie elsewhere: see HostView.
+inline void* host_address(const Buffer& buffer) {
+  if (buffer.device != Device{}) [[unlikely]]
+    fail_not_host(buffer);
+  return buffer.address;
+}
 
 /// Shared ownership of a Buffer.
 class BufferRef {
@@ -69,7 +78,7 @@ class BufferRef {
   Buffer& operator*() const { return *buffer_; }
   template <class T = void>
   T* data() const {
-    return static_cast<T*>(buffer_->data);
+    return static_cast<T*>(host_address(*buffer_));
   }
   size_t bytes() const { return buffer_ ? buffer_->bytes : 0; }
   /// No other reference exists, so the memory may be written or given to a new value.
@@ -94,6 +103,23 @@ BufferRef adopt(void* data, size_t bytes, void* owner, void (*release)(void* own
 struct Bound {
   BufferRef buffer;
   int64_t offset = 0;  // in bytes
+  /// Its elements are not in memory: constants that a file holds packed only.
+  bool is_absent() const { return !buffer->address; }
+};
+
+/// The bytes of a value, where the host can read them, as long as the view lives. This is the only
+/// way to them outside of the launchers of devices; tools/check_names.py holds it.
+class HostView {
+ public:
+  explicit HostView(Bound value) : value_(std::move(value)) {}
+
+  template <class T = char>
+  const T* data() const {
+    return reinterpret_cast<const T*>(value_.buffer.data<char>() + value_.offset);
+  }
+
+ private:
+  Bound value_;
 };
 
 }  // namespace tn

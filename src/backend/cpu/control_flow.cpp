@@ -14,7 +14,7 @@ class BorrowedInputs {
   BorrowedInputs(const ControlStep& step, void* const* buffers) : headers_(step.in.size()) {
     for (size_t i = 0; i < headers_.size(); ++i) {
       headers_[i].read_only = true;
-      headers_[i].data = buffers[i];
+      headers_[i].address = buffers[i];
       headers_[i].bytes = static_cast<size_t>(step.in[i]->bytes());
       headers_[i].release = [](Buffer*) {};
     }
@@ -34,7 +34,7 @@ class BorrowedInputs {
 };
 
 const char* data_of(const Bound& bound) {
-  return static_cast<const char*>(bound.buffer->data) + bound.offset;
+  return static_cast<const char*>(bound.buffer->address) + bound.offset;
 }
 
 struct ControlRun {

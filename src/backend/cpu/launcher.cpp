@@ -98,7 +98,7 @@ struct Scratch {
 };
 
 char* address_of(const Bound& bound) {
-  return static_cast<char*>(bound.buffer->data) + bound.offset;
+  return static_cast<char*>(bound.buffer->address) + bound.offset;
 }
 
 bool may_take(const Bound& given, int64_t bytes) {

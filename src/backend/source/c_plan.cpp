@@ -125,7 +125,7 @@ class PlanPrinter {
     for (size_t i = 0; i < plan_.constants.size(); ++i) {
       const Bound& constant = plan_.constants[i];
       auto bytes = static_cast<size_t>(bytes_read(plan_.inputs + static_cast<int32_t>(i)));
-      std::string data(constant.buffer.data<const char>() + constant.offset, bytes);
+      std::string data(HostView(constant).data(), bytes);
       data.resize(static_cast<size_t>(aligned(static_cast<int64_t>(bytes))));
       if (embeds_) {
         constant_name_.push_back(embedded(data));
