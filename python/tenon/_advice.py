@@ -81,8 +81,11 @@ _ELSEWHERE = {
 
 
 def public_name(frame: Any) -> str:
-    """Of the function of the package that runs in a frame; "" for one that users do not call."""
+    """Of the function of the package that runs in a frame; "" for one that users do not call, and
+    for a transform: an error there is about an op of the function that it was given."""
     code, home = frame.f_code, frame.f_globals.get("__name__", "")
+    if home == "tenon.transforms":
+        return ""
     import tenon
 
     part = home.partition(".")[2].partition(".")[0]
