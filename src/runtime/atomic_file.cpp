@@ -1,6 +1,5 @@
 #include "runtime/atomic_file.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -95,14 +94,12 @@ bool AtomicFile::take_part() {
 
 void AtomicFile::remove_old_parts(const std::string& folder) const {
   std::string begin = part_begin(target_);
-  std::error_code error;
-  for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
-    std::string name = at->path().filename();
-    if (!is_part_of(name, begin)) continue;
+  for_each_name_in(folder.c_str(), [&](std::string_view name) {
+    if (!is_part_of(name, begin)) return;
     FileHandle part(
-        openat(folder_.fd(), name.c_str(), O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
-    if (part && flock(part.fd(), LOCK_EX | LOCK_NB) == 0) unlinkat(folder_.fd(), name.c_str(), 0);
-  }
+        openat(folder_.fd(), name.data(), O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+    if (part && flock(part.fd(), LOCK_EX | LOCK_NB) == 0) unlinkat(folder_.fd(), name.data(), 0);
+  });
 }
 
 void AtomicFile::write(const void* data, size_t bytes) {

@@ -1,6 +1,5 @@
 #include "runtime/disk_cache.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -122,17 +121,16 @@ struct Aged {
 /// Adds the entries in `folder`; temporary files that no process can still be writing are removed.
 void list_entries(const std::string& folder, std::vector<Aged>& entries) {
   time_t now = time(nullptr);
-  std::error_code error;
-  for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
-    std::string name = at->path().filename();
+  for_each_name_in(folder.c_str(), [&](std::string_view name) {
     bool temporary = name.starts_with(kTemporary);
+    std::string path = format("{}/{}", folder, name);
     struct stat s;
-    if ((!temporary && !is_entry_name(name)) || lstat(at->path().c_str(), &s) != 0) continue;
+    if ((!temporary && !is_entry_name(name)) || lstat(path.c_str(), &s) != 0) return;
     if (!temporary)
-      entries.push_back({s.st_mtim, int64_t{s.st_blocks} * 512, at->path()});
+      entries.push_back({s.st_mtim, int64_t{s.st_blocks} * 512, std::move(path)});
     else if (now - s.st_mtime > kHour)
-      unlink(at->path().c_str());
-  }
+      unlink(path.c_str());
+  });
 }
 
 /// Those of a whole cache.
