@@ -189,7 +189,7 @@ class ProgramReader {
     return {};
   }
 
-  /// By whoever loads it, or the seal; that has a digest of the code of each target.
+  /// By the caller, or by the seal, which has a digest of the code of each target.
   bool is_trusted() {
     if (trust_ || digests_) return true;
     if (!file_.has(Section::seal)) return false;

@@ -4,23 +4,10 @@
 #include <cstring>
 
 #include "loop/interpreter_ops.h"
+#include "runtime/with_bits.h"
 
 namespace tn::loop::machine {
 namespace {
-
-template <class F>
-void by_size(int size, F&& f) {
-  switch (size) {
-    case 1:
-      return f(uint8_t{});
-    case 2:
-      return f(uint16_t{});
-    case 4:
-      return f(uint32_t{});
-    default:
-      return f(uint64_t{});
-  }
-}
 
 /// Moves do not compute, so one level's serve every program.
 const MoveFns& moves(int size) {
@@ -57,7 +44,7 @@ int64_t contiguous_offset(const Program& program, const Access& access, const Bl
 
 void fill(const Program& program, const Access& access, const Block& block, const void* buffer,
           const uint8_t* mask, void* dst) {
-  by_size(access.size, [&](auto zero) {
+  with_word(access.size, [&](auto zero) {
     using T = decltype(zero);
     const T* src = static_cast<const T*>(buffer);
     T* out = static_cast<T*>(dst);
@@ -74,7 +61,7 @@ void fill(const Program& program, const Access& access, const Block& block, cons
 
 void spill(const Program& program, const Access& access, const Block& block, void* buffer,
            const uint8_t* mask, const void* src) {
-  by_size(access.size, [&](auto zero) {
+  with_word(access.size, [&](auto zero) {
     using T = decltype(zero);
     T* out = static_cast<T*>(buffer);
     const T* in = static_cast<const T*>(src);
@@ -99,7 +86,7 @@ void count(const Program& program, const Access& access, const Block& block, int
 
 void gather(int size, const void* buffer, const int64_t* offsets, const uint8_t* mask, void* dst,
             int64_t n) {
-  by_size(size, [&](auto zero) {
+  with_word(size, [&](auto zero) {
     using T = decltype(zero);
     const T* src = static_cast<const T*>(buffer);
     T* out = static_cast<T*>(dst);
@@ -112,7 +99,7 @@ void gather(int size, const void* buffer, const int64_t* offsets, const uint8_t*
 
 void scatter_set(int size, void* buffer, const int64_t* offsets, const uint8_t* mask,
                  const void* src, int64_t n) {
-  by_size(size, [&](auto zero) {
+  with_word(size, [&](auto zero) {
     using T = decltype(zero);
     T* out = static_cast<T*>(buffer);
     const T* in = static_cast<const T*>(src);

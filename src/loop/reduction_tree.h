@@ -1,6 +1,6 @@
 #pragma once
-// The shape of the tree that every reduction follows, whoever executes it: the interpreter, machine
-// code, C source. It defines the bits of results.
+// The shape of the tree that every reduction follows, in the interpreter, in machine code and in C
+// source. It defines the bits of results.
 //
 // Element i of the folded axes, row-major, belongs to chunk i / kChunk and in it to lane i %
 // kLanes. A lane is folded in order. Lanes are combined by halving: lane k joins lane k + 32, k +

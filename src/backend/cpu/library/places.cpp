@@ -12,6 +12,7 @@
 #include "ops/index_bounds.h"
 #include "ops/shapes.h"
 #include "runtime/threads.h"
+#include "runtime/with_bits.h"
 
 namespace tn::cpu {
 namespace {
@@ -209,18 +210,7 @@ void copy_elements(const char* from, char* to, int64_t step, int64_t count) {
 }
 
 void copy_apart(int64_t size, const char* from, char* to, int64_t step, int64_t count) {
-  switch (size) {
-    case 1:
-      return copy_elements<1>(from, to, step, count);
-    case 2:
-      return copy_elements<2>(from, to, step, count);
-    case 4:
-      return copy_elements<4>(from, to, step, count);
-    case 8:
-      return copy_elements<8>(from, to, step, count);
-    default:
-      return copy_elements<16>(from, to, step, count);
-  }
+  with_bits(size, [&]<class T>(T) { copy_elements<sizeof(T)>(from, to, step, count); });
 }
 
 /// Single elements at `offsets`.
@@ -233,18 +223,7 @@ void pick(const char* from, std::span<const int64_t> offsets, char* to) {
 }
 
 void pick_elements(int64_t size, const char* from, std::span<const int64_t> offsets, char* to) {
-  switch (size) {
-    case 1:
-      return pick<1>(from, offsets, to);
-    case 2:
-      return pick<2>(from, offsets, to);
-    case 4:
-      return pick<4>(from, offsets, to);
-    case 8:
-      return pick<8>(from, offsets, to);
-    default:
-      return pick<16>(from, offsets, to);
-  }
+  with_bits(size, [&]<class T>(T) { pick<sizeof(T)>(from, offsets, to); });
 }
 
 void copy_runs(const ScatterPlan& plan, int64_t size, const char* from, char* to) {

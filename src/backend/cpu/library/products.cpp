@@ -11,6 +11,7 @@
 #include "runtime/buffer.h"
 #include "runtime/gemm.h"
 #include "runtime/threads.h"
+#include "runtime/with_bits.h"
 
 namespace tn::cpu {
 namespace {
@@ -46,21 +47,7 @@ void copy_row(const void* from, int64_t stride, int64_t count, void* to) {
 }
 
 void copy_row(size_t bytes, const void* from, int64_t stride, int64_t count, void* to) {
-  struct Wide {
-    uint64_t half[2];
-  };
-  switch (bytes) {
-    case 1:
-      return copy_row<uint8_t>(from, stride, count, to);
-    case 2:
-      return copy_row<uint16_t>(from, stride, count, to);
-    case 4:
-      return copy_row<uint32_t>(from, stride, count, to);
-    case 8:
-      return copy_row<uint64_t>(from, stride, count, to);
-    default:
-      return copy_row<Wide>(from, stride, count, to);
-  }
+  with_bits(static_cast<int64_t>(bytes), [&]<class T>(T) { copy_row<T>(from, stride, count, to); });
 }
 
 /// Copies `x` into row-major order of batch, rows, contracted; afterwards every group merges.

@@ -9,6 +9,7 @@
 #include "runtime/buffer.h"
 #include "runtime/search.h"
 #include "runtime/sort.h"
+#include "runtime/with_bits.h"
 
 namespace tn::cpu {
 namespace {
@@ -40,21 +41,8 @@ void swap_last(int64_t outer, int64_t rows, int64_t columns, const void* from, v
 /// Transposes each of `outer` matrices of `rows` by `columns`.
 void swap_last(size_t bytes, int64_t outer, int64_t rows, int64_t columns, const void* from,
                void* to) {
-  struct Wide {
-    uint64_t half[2];
-  };
-  switch (bytes) {
-    case 1:
-      return swap_last<uint8_t>(outer, rows, columns, from, to);
-    case 2:
-      return swap_last<uint16_t>(outer, rows, columns, from, to);
-    case 4:
-      return swap_last<uint32_t>(outer, rows, columns, from, to);
-    case 8:
-      return swap_last<uint64_t>(outer, rows, columns, from, to);
-    default:
-      return swap_last<Wide>(outer, rows, columns, from, to);
-  }
+  with_bits(static_cast<int64_t>(bytes),
+            [&]<class T>(T) { swap_last<T>(outer, rows, columns, from, to); });
 }
 
 /// The operand with the axis moved last; itself when it is there already.
