@@ -17,12 +17,18 @@ std::vector<LibraryKernel> all_kernels() {
   return all;
 }
 
+const std::vector<LibraryKernel>& kernels() {
+  static const auto& all = *new std::vector<LibraryKernel>(all_kernels());
+  return all;
+}
+// At load: a fork while another thread makes it would leave it half-made in the child.
+[[maybe_unused]] const auto& kernels_at_load = kernels();
+
 }  // namespace
 
 const LibraryKernel* library_kernel(const OpDef& op, Types in) {
-  static const std::vector<LibraryKernel> kAll = all_kernels();
   for (const LibraryKernel& kernel :
-       std::ranges::equal_range(kAll, &op, std::less<>(), &LibraryKernel::op))
+       std::ranges::equal_range(kernels(), &op, std::less<>(), &LibraryKernel::op))
     if (!kernel.claims || kernel.claims(in)) return &kernel;
   return nullptr;
 }
