@@ -5,8 +5,8 @@
 
 #include "base/at_fork.h"
 #include "base/error.h"
+#include "frontend/eval.h"
 #include "ir/node.h"
-#include "waiting.h"
 
 namespace tn::python {
 
@@ -55,7 +55,7 @@ StateLock::StateLock(const StateTrees& trees) {
   static auto& mutex = *new PerProcess<std::recursive_timed_mutex>;
   if (!trees.inputs.is_valid() && !trees.outputs.is_valid()) return;
   lock_ = std::unique_lock(*mutex, std::defer_lock);
-  lock_without_python(lock_);
+  lock_or_stop(lock_);
 }
 
 TracedState::TracedState(const StateTrees& trees, const CallArguments& args, const Leaves& leaves)

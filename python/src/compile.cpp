@@ -72,7 +72,7 @@ FunctionTraces::Entry entry_for(PyObject* self, PyObject* const* args, Py_ssize_
                                 PyObject* keywords, const char* method) {
   FunctionTraces& traces = traces_of(self);
   if (count == 0 && !keywords) {
-    if (FunctionTraces::Entry latest = traces.latest()) return latest;
+    if (FunctionTraces::Entry latest = traces.table().latest()) return latest;
     fail(Hint{format("call it first, or give arguments: f.{}(..., x)", method)},
          "{}: the function has not been traced yet", method);
   }
@@ -117,16 +117,13 @@ PyObject* memory(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObje
 }
 
 PyObject* stats(PyObject* self, PyObject*) {
-  return guarded<PyObject*>(nullptr,
-                            [&] { return nb::cast(traces_of(self).stats()).release().ptr(); });
+  return guarded<PyObject*>(
+      nullptr, [&] { return nb::cast(traces_of(self).table().stats()).release().ptr(); });
 }
 
 PyObject* why_recompiled(PyObject* self, PyObject*) {
-  return guarded<PyObject*>(nullptr, [&] {
-    nb::list lines;
-    for (const Retrace& r : traces_of(self).log().kept()) lines.append(to_text(r));
-    return lines.release().ptr();
-  });
+  return guarded<PyObject*>(
+      nullptr, [&] { return nb::cast(traces_of(self).table().why_recompiled()).release().ptr(); });
 }
 
 PyObject* explain(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
@@ -136,7 +133,7 @@ PyObject* explain(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObj
     Call call(traces, object_of(self).function, args, static_cast<size_t>(count), keywords);
     FunctionTraces::Entry entry = traces.entry(*call);
     Explanation made = entry->compiled->explain((*call).sizes);
-    add_traces(made, traces.log().kept());
+    add_traces(made, traces.table().log());
     return nb::cast(std::move(made)).release().ptr();
   });
 }

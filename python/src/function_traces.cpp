@@ -11,19 +11,10 @@
 #include "ir/trace.h"
 #include "ir/watch.h"
 #include "transforms/backward.h"
-#include "waiting.h"
 
 namespace tn::python {
 
 namespace {
-
-/// How many traces are under way on this thread.
-thread_local int depth_of_traces = 0;
-
-struct TraceDepth {
-  TraceDepth() { ++depth_of_traces; }
-  ~TraceDepth() { --depth_of_traces; }
-};
 
 nb::object number_object(const Tensor& t) {
   if (t.node()->traced) return wrapped(as_number(t));
@@ -219,55 +210,33 @@ Leaves ResultTree::with(std::span<Tensor> others) const {
 
 // Finding ------------------------------------------------------------------------------------
 
-/// Comparing may run Python code, and with it other threads that change the list.
-FunctionTraces::Entry FunctionTraces::find(CallArguments& args) {
-  for (size_t i = entries_.size(); i-- > 0;) {
-    Entry entry = at(i);
-    if (!entry || !entry->serves(args)) continue;
-    if (i + 1 < entries_.size() && entries_[i] == entry)
-      std::rotate(entries_.begin() + static_cast<ptrdiff_t>(i),
-                  entries_.begin() + static_cast<ptrdiff_t>(i) + 1, entries_.end());
-    ++gone_.hits;
-    return entry;
-  }
-  return nullptr;
-}
-
 /// The latest that differs in sizes and numbers only, or null.
 FunctionTraces::Entry FunctionTraces::nearest(const CallArguments& args) const {
-  for (size_t i = entries_.size(); i-- > 0;)
-    if (Entry entry = at(i); entry && entry->key.is_like(args.key) &&
-                             generalised({entry->key.types, {}}, args.key.types))
-      return entry;
-  return nullptr;
+  return table_.latest([&](const TraceEntry& entry) {
+    return entry.key.is_like(args.key) && generalised({entry.key.types, {}}, args.key.types);
+  });
 }
 
 /// What was traced belongs to the code that the function had then.
 void FunctionTraces::forget_other_code(nb::handle f) {
   PyObject* code = PyFunction_Check(f.ptr()) ? PyFunction_GET_CODE(f.ptr()) : nullptr;
   if (code == code_.ptr()) return;
-  for (const Entry& entry : entries_) entry->compiled->count(gone_);
-  entries_.clear();
+  table_.clear();
   code_ = nb::borrow(code);
 }
 
 FunctionTraces::Entry FunctionTraces::entry(CallArguments& args) {
-  Entry found = find_or_trace(args);
-  if (depth_of_traces > 0) found->objects.read_again(args.key);
+  struct Call {
+    FunctionTraces& traces;
+    CallArguments& args;
+    bool is_served_by(const TraceEntry& entry) { return entry.serves(args); }
+    Entry trace() { return traces.trace(args); }
+  };
+  forget_other_code(args.function);
+  Entry found = table_.find_or_trace(Call{*this, args});
+  if (traces_under_way > 0) found->objects.read_again(args.key);
   if (found->asked) ++unknown_values_asked;
   return found;
-}
-
-FunctionTraces::Entry FunctionTraces::find_or_trace(CallArguments& args) {
-  forget_other_code(args.function);
-  if (Entry known = find(args)) return known;
-  // A trace inside a trace does not wait: two threads could wait for each other.
-  std::unique_lock alone(*tracing_, std::defer_lock);
-  if (depth_of_traces == 0) {
-    lock_without_python(alone);
-    if (Entry known = find(args)) return known;
-  }
-  return trace(args);
 }
 
 // Tracing ------------------------------------------------------------------------------------
@@ -315,26 +284,14 @@ FunctionTraces::Open FunctionTraces::open_for(const CallArguments& args,
 }
 
 Retrace FunctionTraces::reason_for(CallArguments& args, const CallKey::Names& names) const {
-  Retrace why{.call = current_loc};
   Entry like = nearest(args);
-  for (size_t i = entries_.size(); !like && i-- > 0;)
-    if (entries_[i]->key.has_arguments_of(args.key)) like = entries_[i];
-  if (!like) like = latest();
-  if (!like) return why;
-  why.differences = args.key.differences(like->key, names);
-  std::vector<Binding> sizes;
-  std::vector<SymbolPlace> places;
-  const Compiled& known = *like->compiled;
+  if (!like)
+    like = table_.latest([&](const TraceEntry& e) { return e.key.has_arguments_of(args.key); });
+  if (!like) like = table_.latest();
+  if (!like) return {.call = current_loc};
   auto name = [&](size_t tensor) { return like->key.path(like->key.at[tensor], names); };
-  add_symbols(known.pattern(), name, places);
-  if (why.differences.empty() && known.pattern().matches(args.key.types, sizes))
-    if (auto broken = broken_guard(known.guards(), sizes, places)) why.differences = {*broken};
-  if (why.differences.empty())
-    if (auto broken = like->objects.broken(args.key)) why.differences = {*broken};
-  if (auto policy = other_policy(known.narrow())) why.differences.push_back(*policy);
-  if (why.differences.empty()) why.differences = {inside_another_trace()};
-  why.reason = why.differences[0].reason;
-  return why;
+  return reason_beside(*like->compiled, args.key.differences(like->key, names), args.key.types,
+                       name, [&] { return like->objects.broken(args.key); });
 }
 
 /// Where leaving something open fails, as when the function branches on a number, it is constant,
@@ -378,13 +335,11 @@ FunctionTraces::Entry FunctionTraces::trace(CallArguments& args) {
   }
   auto name = [&](size_t tensor) { return args.key.path(args.key.at[tensor], names); };
   add_symbols(open.pattern, name, why.symbols);
-  why.assumed = made->compiled->assumed();
-  if (debug_log_on) debug_trace(name_of_function(args.function), why);
-  log_.add(std::move(why));
   made->compiled->takes(args.key.types, args.sizes);
   args.opened.clear();
   for (const OpenRead& read : open.reads) args.opened.push_back(read.value);
-  return made->compiled->is_bound() ? made : add(std::move(made));
+  return table_.add(std::move(made), std::move(why),
+                    debug_log_on ? name_of_function(args.function) : "");
 }
 
 FunctionTraces::Entry FunctionTraces::trace(const CallArguments& args, const Open& open) const {
@@ -427,7 +382,6 @@ FunctionTraces::Entry FunctionTraces::trace(const CallArguments& args, const Ope
 Tensors FunctionTraces::run_python(const CallArguments& args, const Tensors& params,
                                    std::span<const OpenRead> open, TraceEntry& entry) const {
   OwnPlaces own;
-  TraceDepth deeper;
   Leaves leaves = args.substituted(params, entry.given);
   TracedVariables variables(args, params, leaves);
   TracedState state(settings.state, args, leaves);
@@ -463,22 +417,6 @@ Tensors FunctionTraces::run_python(const CallArguments& args, const Tensors& par
   return all;
 }
 
-FunctionTraces::Entry FunctionTraces::add(Entry made) {
-  std::erase_if(entries_, [](const Entry& entry) { return entry->key.is_dead(); });
-  if (entries_.size() == kMost) {
-    entries_[0]->compiled->count(gone_);
-    entries_.erase(entries_.begin());
-  }
-  return entries_.emplace_back(std::move(made));
-}
-
-CallStats FunctionTraces::stats() const {
-  CallStats stats = gone_;
-  for (const Entry& entry : entries_) entry->compiled->count(stats);
-  log_.count(stats);
-  return stats;
-}
-
 // What Python's collector asks for -------------------------------------------------------------
 
 static int visit_structure(const Structure& structure, visitproc visit, void* arg) {
@@ -503,7 +441,7 @@ static int visit_results(const ResultTree& results, visitproc visit, void* arg) 
 int FunctionTraces::traverse(visitproc visit, void* arg) const {
   Py_VISIT(settings.state.inputs.ptr());
   Py_VISIT(settings.state.outputs.ptr());
-  for (const Entry& entry : entries_) {
+  for (const Entry& entry : table_.entries()) {
     if (entry.use_count() > 1) continue;  // also held by a call under way
     if (int stop = visit_key(entry->key, visit, arg)) return stop;
     if (int stop = entry->objects.traverse(visit, arg)) return stop;
@@ -514,7 +452,7 @@ int FunctionTraces::traverse(visitproc visit, void* arg) const {
 }
 
 void FunctionTraces::clear() {
-  entries_.clear();
+  table_.clear();
   settings.state = {};
 }
 

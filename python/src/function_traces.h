@@ -1,10 +1,7 @@
 #pragma once
 // The traces of one compiled Python function: found by the arguments of a call, or made.
-#include <mutex>
-
-#include "base/at_fork.h"
 #include "captured_variables.h"
-#include "frontend/compiled.h"
+#include "frontend/trace_table.h"
 #include "given_away.h"
 #include "object_guards.h"
 
@@ -37,6 +34,7 @@ struct TraceEntry {
   bool returns_shared = false;  // a container that others hold, with what the trace put there
   bool asked = false;           // for a value that was not known, and caught the error
 
+  bool is_dead() const { return key.is_dead(); }
   /// Then `args.sizes` has the values of the symbols.
   bool serves(CallArguments& args) const;
   nb::object run(CallArguments& args, const StateTrees& trees) const;
@@ -58,15 +56,13 @@ CallKey::Names names_of_arguments(nb::handle f, size_t count);
 /// Python's lock guards it. It holds no function, so that one can hold it.
 class FunctionTraces {
  public:
-  using Entry = std::shared_ptr<const TraceEntry>;
+  using Table = TraceTable<TraceEntry, GuardedByHost>;
+  using Entry = Table::Ref;
   explicit FunctionTraces(FunctionSettings given) : settings(std::move(given)) {}
 
   /// The trace that serves a call: one that is there, or a new one.
   Entry entry(CallArguments& args);
-  /// The one used last, or null.
-  Entry latest() const { return entries_.empty() ? nullptr : entries_.back(); }
-  CallStats stats() const;
-  const RetraceLog& log() const { return log_; }
+  const Table& table() const { return table_; }
 
   int traverse(visitproc visit, void* arg) const;
   void clear();
@@ -88,8 +84,6 @@ class FunctionTraces {
   };
 
   void forget_other_code(nb::handle f);
-  Entry find(CallArguments& args);
-  Entry at(size_t i) const { return i < entries_.size() ? entries_[i] : nullptr; }
   Entry nearest(const CallArguments& args) const;
   Open open_for(const CallArguments& args, const TraceEntry* like) const;
   Retrace reason_for(CallArguments& args, const CallKey::Names& names) const;
@@ -97,16 +91,9 @@ class FunctionTraces {
   Entry trace(const CallArguments& args, const Open& open) const;
   Tensors run_python(const CallArguments& args, const Tensors& params,
                      std::span<const OpenRead> open, TraceEntry& entry) const;
-  Entry find_or_trace(CallArguments& args);
-  Entry add(Entry made);
 
-  static constexpr size_t kMost = 256;  // the least recently used go first
-  std::vector<Entry> entries_;          // the last used at the end
-  nb::object code_;                     // of the function that they are traces of, if it has one
-  RetraceLog log_;
-  CallStats gone_;  // of traces that are no more, and hits
-  // One trace at a time: others may find what it makes. A child of fork has not the thread.
-  PerProcess<std::timed_mutex> tracing_;
+  Table table_;
+  nb::object code_;  // of the function that they are traces of, if it has one
 };
 
 }  // namespace tn::python

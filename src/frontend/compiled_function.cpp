@@ -3,119 +3,93 @@
 #include <atomic>
 #include <cstdlib>
 
-#include "base/at_fork.h"
 #include "base/error.h"
-#include "frontend/compiled.h"
 #include "frontend/modes.h"
 #include "frontend/plan_settings.h"
-#include "frontend/retrace.h"
-#include "ir/trace.h"
+#include "frontend/trace_table.h"
 #include "ir/watch.h"
 #include "tenon/compile.h"
 #include "transforms/tape.h"
 
 namespace tn {
 
-using Entry = std::shared_ptr<const Compiled>;
-using ArgumentTypes = std::vector<TypeRef>;
-
 struct CompiledFunction::State {
-  static constexpr size_t kMost = 256;  // the least recently used go first
+  struct Entry {
+    std::shared_ptr<const Compiled> compiled;
+    bool is_dead() const { return false; }
+  };
+  using Table = TraceTable<Entry, std::mutex>;
+  class Call;
 
   Function f;
   CompileOptions options;
   RunDemands demands;
   bool shapeless;
   int donated;
-  std::mutex mutex = {};
-  std::vector<Entry> entries = {};  // the last used at the end
-  RetraceLog log = {};
-  CallStats stats = {};
+  Table table = {};
 
-  Entry find(const Tensors& args, const ArgumentTypes& types, std::vector<Binding>& sizes) {
-    std::vector<uint8_t> watched = watching(args);
-    auto found = std::find_if(entries.rbegin(), entries.rend(), [&](const Entry& e) {
-      return e->watched() == watched && e->takes(types, sizes);
-    });
-    if (found == entries.rend()) return nullptr;
-    std::rotate(found.base() - 1, found.base(), entries.end());
-    ++stats.hits;
-    return entries.back();
+  Table::Ref entry(const Tensors& args, std::vector<Binding>& sizes);
+};
+
+class CompiledFunction::State::Call {
+ public:
+  Call(State& state, const Tensors& args, std::vector<Binding>& sizes)
+      : state_(state), args_(args), watched_(watching(args)), sizes_(sizes) {
+    types_.reserve(args.size());
+    for (const Tensor& t : args) types_.push_back(type_of(t));
   }
-  Entry known(const Tensors& args, const ArgumentTypes& types, std::vector<Binding>& sizes) {
-    std::lock_guard lock(mutex);
-    return find(args, types, sizes);
+  bool is_served_by(const Entry& known) {
+    return known.compiled->watched() == watched_ && known.compiled->takes(types_, sizes_);
+  }
+  Table::Ref trace() {
+    Table::Ref nearest = state_.table.latest();
+    Retrace why = nearest ? reason_beside(*nearest->compiled, differences(*nearest), types_,
+                                          name_of, [] { return std::optional<Difference>(); })
+                          : Retrace{.call = current_loc};
+    Pattern pattern = this->pattern();
+    add_symbols(pattern, name_of, why.symbols);
+    auto made = std::make_shared<Compiled>(state_.f, args_, std::move(pattern), state_.options,
+                                           state_.demands);
+    if (state_.donated > 0)
+      made->donate(std::vector<bool>(static_cast<size_t>(state_.donated), true));
+    made->takes(types_, sizes_);
+    return state_.table.add(std::make_shared<Entry>(std::move(made)), std::move(why), "function");
   }
 
+ private:
   /// Sizes are constants of a trace until they vary.
-  Pattern pattern_for(const ArgumentTypes& types) {
-    if (shapeless) return shapeless_pattern(types);
-    std::lock_guard lock(mutex);
-    for (size_t i = entries.size(); i-- > 0;)
-      if (auto wider = generalised(entries[i]->pattern(), types)) return *wider;
-    return exact_pattern(types);
+  Pattern pattern() const {
+    if (state_.shapeless) return shapeless_pattern(types_);
+    std::optional<Pattern> wider;
+    state_.table.latest([&](const Entry& known) {
+      return (wider = generalised(known.compiled->pattern(), types_)).has_value();
+    });
+    return wider ? *wider : exact_pattern(types_);
   }
-
-  /// Why no entry takes these.
-  Retrace reason_for(const ArgumentTypes& types) {
-    std::lock_guard lock(mutex);
-    Retrace why{.call = current_loc};
-    if (entries.empty()) return why;
-    const Entry& nearest = entries.back();
-    why.differences = differences(nearest->pattern().types, types);
-    std::vector<Binding> sizes;
-    std::vector<SymbolPlace> places;
-    add_symbols(nearest->pattern(), name_of, places);
-    if (why.differences.empty() && nearest->pattern().matches(types, sizes))
-      if (auto broken = broken_guard(nearest->guards(), sizes, places)) why.differences = {*broken};
-    if (auto policy = other_policy(nearest->narrow())) why.differences.push_back(*policy);
-    if (why.differences.empty()) why.differences = {inside_another_trace()};
-    why.reason = why.differences[0].reason;
-    return why;
-  }
-  static std::string name_of(size_t argument) { return format("argument {}", argument); }
-  static std::vector<Difference> differences(const ArgumentTypes& from, const ArgumentTypes& to) {
-    if (from.size() != to.size())
-      return {{TraceReason::structure, "the number of arguments", format("{}", from.size()),
-               format("{}", to.size())}};
+  std::vector<Difference> differences(const Entry& from) const {
+    const std::vector<TypeRef>& known = from.compiled->pattern().types;
+    if (known.size() != types_.size())
+      return {{TraceReason::structure, "the number of arguments", format("{}", known.size()),
+               format("{}", types_.size())}};
     std::vector<Difference> out;
-    for (size_t i = 0; i < to.size(); ++i) add_differences(name_of(i), from[i], to[i], out);
+    for (size_t i = 0; i < known.size(); ++i) add_differences(name_of(i), known[i], types_[i], out);
     return out;
   }
 
-  Entry traced(const Tensors& args, const ArgumentTypes& types, std::vector<Binding>& sizes) {
-    Retrace why = reason_for(types);
-    Pattern pattern = pattern_for(types);
-    add_symbols(pattern, name_of, why.symbols);
-    auto made = std::make_shared<Compiled>(f, args, std::move(pattern), options, demands);
-    if (donated > 0) made->donate(std::vector<bool>(static_cast<size_t>(donated), true));
-    why.assumed = made->assumed();
-    made->takes(types, sizes);
-    std::lock_guard lock(mutex);
-    debug_trace("function", why);
-    log.add(std::move(why));
-    if (made->is_bound()) return made;
-    if (entries.size() == kMost) {
-      entries[0]->count(stats);
-      entries.erase(entries.begin());
-    }
-    return entries.emplace_back(std::move(made));
-  }
+  static std::string name_of(size_t argument) { return format("argument {}", argument); }
 
-  Entry entry(const Tensors& args, std::vector<Binding>& sizes) {
-    check_given(args, "compile", "argument");
-    ArgumentTypes types;
-    types.reserve(args.size());
-    for (const Tensor& t : args) types.push_back(type_of(t));
-    if (Entry found = known(args, types, sizes)) return found;
-    // A trace inside a trace does not wait: two threads could wait for each other.
-    std::unique_lock alone(*tracing, std::defer_lock);
-    if (!Trace::current()) alone.lock();
-    if (Entry found = alone ? known(args, types, sizes) : nullptr) return found;
-    return traced(args, types, sizes);
-  }
-  PerProcess<std::mutex> tracing = {};  // a child of fork has not the thread that traces
+  State& state_;
+  const Tensors& args_;
+  std::vector<TypeRef> types_;
+  std::vector<uint8_t> watched_;
+  std::vector<Binding>& sizes_;  // of the trace that serves
 };
+
+CompiledFunction::State::Table::Ref CompiledFunction::State::entry(const Tensors& args,
+                                                                   std::vector<Binding>& sizes) {
+  check_given(args, "compile", "argument");
+  return table.find_or_trace(Call(*this, args, sizes));
+}
 
 static RunDemands demands_of(const CompileSettings& settings) {
   if (!(settings.timeout >= 0)) fail("compile: a timeout is seconds, not {}", settings.timeout);
@@ -156,39 +130,30 @@ Tensors CompiledFunction::operator()(const Tensors& args) const { return (*this)
 Tensors CompiledFunction::operator()(Tensors&& args) const {
   if (is_compile_disabled()) return state_->f(args);
   std::vector<Binding> sizes;
-  Entry entry = state_->entry(args, sizes);
-  bool blocked = entry->loses_leaves(args);
-  Tensors results = (*entry)(args, sizes);
+  State::Table::Ref entry = state_->entry(args, sizes);
+  const Compiled& compiled = *entry->compiled;
+  bool blocked = compiled.loses_leaves(args);
+  Tensors results = compiled(args, sizes);
   if (blocked) mark_blocked(results);
   return results;
 }
 
 std::string CompiledFunction::show(std::string_view stage, const Tensors& args) const {
   std::vector<Binding> sizes;
-  return state_->entry(args, sizes)->show(stage);
+  return state_->entry(args, sizes)->compiled->show(stage);
 }
 
 std::string CompiledFunction::explain(const Tensors& args) const {
   std::vector<Binding> sizes;
-  Explanation made = state_->entry(args, sizes)->explain(sizes);
-  std::lock_guard lock(state_->mutex);
-  add_traces(made, state_->log.kept());
+  Explanation made = state_->entry(args, sizes)->compiled->explain(sizes);
+  add_traces(made, state_->table.log());
   return to_text(made);
 }
 
-CallStats CompiledFunction::stats() const {
-  std::lock_guard lock(state_->mutex);
-  CallStats stats = state_->stats;
-  for (const Entry& entry : state_->entries) entry->count(stats);
-  state_->log.count(stats);
-  return stats;
-}
+CallStats CompiledFunction::stats() const { return state_->table.stats(); }
 
 std::vector<std::string> CompiledFunction::why_recompiled() const {
-  std::lock_guard lock(state_->mutex);
-  std::vector<std::string> lines;
-  for (const Retrace& r : state_->log.kept()) lines.push_back(to_text(r));
-  return lines;
+  return state_->table.why_recompiled();
 }
 
 CompiledFunction compile(Function f, CompileSettings settings) {

@@ -1,5 +1,6 @@
 #pragma once
 // Flushing: pending ops are keyed by their structure, compiled once per key, and run.
+#include "base/interrupt.h"
 #include "ir/node.h"
 #include "plan/plan.h"
 
@@ -22,6 +23,14 @@ struct HostUnlocked {
     if (host_lock.enter) host_lock.enter(state);
   }
 };
+
+/// Locks without the host's lock, which the thread that has this one may need. A stop point.
+template <class Mutex>
+void lock_or_stop(std::unique_lock<Mutex>& lock) {
+  if (lock.try_lock()) return;
+  HostUnlocked unlocked;
+  while (!lock.try_lock_for(std::chrono::milliseconds(50))) stop_if_asked();
+}
 
 /// Computes the pending values behind `wanted`, and those between that the program holds.
 void flush(std::span<const Tensor> wanted);
