@@ -10,8 +10,8 @@ from functools import partial
 from typing import Any
 
 from . import _core, surface, tree
+from .compile_options import bytes_of, check_level, plan_settings
 from .executables import Executable
-from .flat_function import check_callable
 from .input_infos import DimensionInputInfo, InputInfo, to_core
 from .surface import Parameter
 
@@ -20,14 +20,22 @@ Function = Callable[..., Any]
 
 def compile_ahead(
     fun: Function,
-    args: Sequence[Any],
-    kwargs: Mapping[str, Any],
-    optimization_level: int,
-    memory_limit: int,
-    plan: _core._PlanSettings,
+    args: Sequence[Any] | None,
+    kwargs: Mapping[str, Any] | None,
+    options: dict[str, Any],
+    changed: dict[str, Any],
 ) -> Executable:
     """See `tn.compile`, which this is when `args` or `kwargs` are given."""
-    check_callable("compile", fun)
+    level = options["optimization_level"]
+    if type(changed.get("inputs")) is int:  # a level may come second: `compile(f, 5, args=[...])`
+        level = changed.pop("inputs")
+    check_level(level)
+    plan_options = inspect.signature(plan_settings).parameters
+    for name, value in changed.items():
+        if name not in ("optimization_level", "memory_limit", *plan_options):
+            _core._fail("value", f"compile: {name} says nothing about executables: {value!r}")
+    plan = plan_settings(**{name: options[name] for name in plan_options})
+    args, kwargs = [] if args is None else args, {} if kwargs is None else kwargs
     if isinstance(args, (str, Mapping)) or not isinstance(args, Sequence):
         _core._fail("type", f"compile: args is a list of arguments, not {args!r}", "args=[info]")
     if not isinstance(kwargs, Mapping) or not all(isinstance(name, str) for name in kwargs):
@@ -41,8 +49,8 @@ def compile_ahead(
             trace,
             [to_core(name, info) for p in trace.parameters for name, info in p.inputs()],
             _name_of(fun),
-            optimization_level,
-            memory_limit,
+            level,
+            bytes_of(options["memory_limit"]),
             plan,
             constants,
             lambda: (surface.write(trace.parameters, trace.results), trace.result_names),

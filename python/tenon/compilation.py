@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import functools
-import inspect
-import re
-import types
-import weakref
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, overload
 
-from . import _core, random
+from . import _core
 from .ahead import compile_ahead
-from .compiled_modules import compiled_module, function_of, is_module, plain
+from .compiled_modules import function_of, plain
 from .flat_function import check_callable
+from .traced_functions import compile_traced
 
 if TYPE_CHECKING:
     from typing import ParamSpec, TypedDict, TypeVar
@@ -45,214 +42,6 @@ if TYPE_CHECKING:
         memory_planning: str | None
         optimize_for: str
         target_hardware: str | Sequence[str]
-
-
-def _positional(f: Callable[..., Any]) -> list[str]:
-    """The names of the parameters of `f` that have a position, as far as they are known."""
-    kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    return [p.name for p in _parameters(f) if p.kind in kinds]
-
-
-def _parameters(f: Callable[..., Any]) -> list[inspect.Parameter]:
-    try:
-        return list(inspect.signature(f).parameters.values())
-    except (TypeError, ValueError):
-        return []
-
-
-def _positions(f: Callable[..., Any], argnums: int | Sequence[int], what: str) -> list[int]:
-    """Positions of arguments, counted from the front."""
-    given = [argnums] if isinstance(argnums, int) else list(argnums)
-    if not all(isinstance(n, int) for n in given):
-        _core._fail("type", f"compile: {what} are integers, not {argnums!r}")
-    parameters, count = _parameters(f), len(_positional(f))
-    most = count if parameters and all(p.kind is not p.VAR_POSITIONAL for p in parameters) else None
-    for n in given:
-        if n < -count or (most is not None and n >= most):
-            _core._fail("index", f"compile: no argument {n} of {count} in {what}")
-    return [n + count if n < 0 else n for n in given]
-
-
-def _static_arguments(
-    f: Callable[..., Any], argnums: int | Sequence[int], argnames: str | Sequence[str]
-) -> tuple[list[int], list[str]]:
-    """Positions and names of the static arguments; one that has both is found either way."""
-    positions = _positions(f, argnums, "static_argnums")
-    names = [argnames] if isinstance(argnames, str) else list(argnames)
-    if not positions and not names:
-        return [], []
-    if not all(isinstance(n, str) for n in names):
-        _core._fail("type", f"compile: static_argnames are strings, not {argnames!r}")
-    parameters, known = _parameters(f), _positional(f)
-    if parameters and not any(p.kind is p.VAR_KEYWORD for p in parameters):
-        for name in names:
-            if name not in {p.name for p in parameters}:
-                _core._fail("value", f"compile: no argument {name!r} for static_argnames")
-    names += [known[n] for n in positions if n < len(known)]
-    positions += [known.index(name) for name in names if name in known]
-    return sorted(set(positions)), sorted(set(names))
-
-
-_MODES = (None, "default", "reduce-overhead", "max-autotune")
-_BACKENDS = (None, "cpu", "interpreter")
-_UNITS = {"": 1, "B": 1} | {
-    f"{prefix}{suffix}B": base**power
-    for power, prefix in enumerate("KMGT", 1)
-    for suffix, base in (("", 1000), ("i", 1024))
-}
-
-
-def _one_of(name: str, given: Any, known: tuple[str | None, ...]) -> None:
-    if given not in known:
-        names = ", ".join(repr(k) for k in known if k)
-        _core._fail("value", f"compile: {name} is one of {names}, not {given!r}")
-
-
-def _bytes(limit: int | str | None) -> int:
-    """A number of bytes: 512, "512MB", "1.5 GiB"; 0 where there is no limit."""
-    if limit is None:
-        return 0
-    match = re.fullmatch(r"\s*(\d+(?:\.\d*)?)\s*([KMGT]?i?B?)\s*", str(limit), re.IGNORECASE)
-    units = {name.upper(): size for name, size in _UNITS.items()}
-    if not match or match[2].upper() not in units or isinstance(limit, bool):
-        _core._fail("value", f"compile: memory_limit is bytes or text like '512MB', not {limit!r}")
-    return max(1, int(float(match[1]) * units[match[2].upper()]))
-
-
-def _timeout(given: Any) -> tuple[float, bool]:
-    """Seconds (0: any number), and whether to fail after them."""
-    seconds, then = given if isinstance(given, tuple) and len(given) == 2 else (given, "interpret")
-    _one_of("what follows timeout", then, ("interpret", "error"))
-    if seconds is None:
-        return 0.0, False
-    if isinstance(seconds, bool) or not isinstance(seconds, (int, float)) or not seconds > 0:
-        _core._fail("value", f"compile: timeout is a number of seconds above 0, not {given!r}")
-    return float(seconds), then == "error"
-
-
-_TRACES = "__tenon_traces__"  # the attribute of functions with what they were compiled to
-
-
-def _traces(fun: Callable[..., Any], options: dict[str, Any]) -> Any:
-    """Where the traces of `fun` are kept: with the function, if it is a plain one without state."""
-    shared = options["inputs"] is None and options["outputs"] is None
-    if type(fun) is not types.FunctionType or not shared:
-        return _new_traces(fun, **options)
-    key = tuple(repr(value) for value in options.values())
-    known = fun.__dict__.get(_TRACES)
-    # functools.wraps copies the attributes of a function to another one.
-    if known is None or known.function is None or known.function() is not fun:
-        known = fun.__dict__[_TRACES] = _KnownTraces(fun)
-    if key not in known.by_options:
-        known.by_options[key] = _new_traces(fun, **options)
-    return known.by_options[key]
-
-
-class _KnownTraces:
-    """What a function was compiled to. It is left behind where cloudpickle takes the function."""
-
-    def __init__(self, fun: Callable[..., Any] | None = None) -> None:
-        self.function = fun and weakref.ref(fun)
-        self.by_options: dict[tuple[str, ...], Any] = {}
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return _KnownTraces, ()
-
-
-def _new_traces(
-    fun: Callable[..., Any],
-    inputs: Any,
-    outputs: Any,
-    shapeless: bool,
-    static_argnums: int | Sequence[int],
-    static_argnames: str | Sequence[str],
-    donate_argnums: int | Sequence[int],
-    optimization_level: int,
-    mode: str | None,
-    backend: str | None,
-    memory_limit: int | str | None,
-    timeout: float | tuple[float, str] | None,
-    check: bool,
-    **plan: Any,
-) -> Any:
-    _check_level(optimization_level)
-    _one_of("mode", mode, _MODES)
-    _one_of("backend", backend, _BACKENDS)
-    positions, names = _static_arguments(fun, static_argnums, static_argnames)
-    owner = fun.__self__ if isinstance(fun, types.MethodType) else fun
-    if hasattr(type(owner), "state"):  # a module's own parameters are not constants
-        alone = inputs is None and outputs is None
-        inputs = [owner, random.state if alone else inputs]  # Dropout draws anew in each call
-        outputs = [owner, random.state if alone else outputs]
-    return _core._FunctionTraces(
-        inputs,
-        outputs,
-        bool(shapeless),
-        positions,
-        names,
-        _positions(fun, donate_argnums, "donate_argnums"),
-        0 if backend == "interpreter" else optimization_level,
-        _plan_settings(**plan),
-        _core._RunDemands(
-            _bytes(memory_limit),
-            bool(check),
-            *_timeout(timeout),
-            keeps_lock=mode == "reduce-overhead",
-            tunes=mode == "max-autotune",
-        ),
-    )
-
-
-def _names(option: str, given: str | Sequence[str]) -> list[str]:
-    names = list(given) if isinstance(given, Sequence) and not isinstance(given, str) else [given]
-    if not all(isinstance(name, str) for name in names):
-        _core._fail("type", f"compile: {option} takes names, not {given!r}")
-    return names
-
-
-def _plan_settings(
-    off: str | Sequence[str],
-    on: str | Sequence[str],
-    memory_planning: str | None,
-    optimize_for: str,
-    target_hardware: str | Sequence[str],
-) -> _core._PlanSettings:
-    _one_of("memory_planning", memory_planning, (None, "greedy", "best_fit", "optimal", "none"))
-    _one_of("optimize_for", optimize_for, ("latency", "throughput"))
-    return _core._PlanSettings(
-        _names("off", off),
-        _names("on", on),
-        memory_planning or "",
-        optimize_for,
-        _names("target_hardware", target_hardware),
-    )
-
-
-def _check_level(level: Any) -> None:
-    if not isinstance(level, int) or isinstance(level, bool) or not 0 <= level <= 5:
-        _core._fail("value", f"compile: optimization_level is 0 to 5, not {level!r}")
-
-
-def _executable(
-    fun: Callable[..., Any],
-    args: Sequence[Any] | None,
-    kwargs: Mapping[str, Any] | None,
-    options: dict[str, Any],
-) -> Any:
-    """`fun` compiled ahead of time. A level may come second, as in `compile(f, 5, args=[...])`."""
-    level = options["optimization_level"]
-    if type(options["inputs"]) is int:
-        level, options["inputs"] = options["inputs"], None
-    _check_level(level)
-    plan_options = inspect.signature(_plan_settings).parameters
-    defaults = inspect.signature(compile).parameters
-    for name, value in options.items():
-        known = name in ("optimization_level", "memory_limit", *plan_options)
-        if not known and value != defaults[name].default:
-            _core._fail("value", f"compile: {name} says nothing about executables: {value!r}")
-    given = [] if args is None else args, {} if kwargs is None else kwargs
-    plan = _plan_settings(**{name: options[name] for name in plan_options})
-    return compile_ahead(fun, *given, level, _bytes(options["memory_limit"]), plan)
 
 
 @overload
@@ -399,7 +188,9 @@ def compile(
     for name in ("fun", "model", "model_options"):
         del options[name]
     if is_model(fun) or model is not None:
-        return _physical(fun if model is None else model, options, model_options)
+        from .model.physical import compile_given
+
+        return compile_given(fun if model is None else model, _changed(options), model_options)
     if model_options:
         unknown = next(iter(model_options))
         raise TypeError(f"compile() got an unexpected keyword argument {unknown!r}")
@@ -409,37 +200,19 @@ def compile(
     fun = plain(fun)
     del options["args"], options["kwargs"]
     if args is not None or kwargs is not None:
-        return _executable(fun, args, kwargs, options)
+        return compile_ahead(fun, args, kwargs, options, _changed(options))
+    return compile_traced(fun, options, _changed(options))
+
+
+def _changed(options: dict[str, Any]) -> dict[str, Any]:
+    """Those that are not what they are by default."""
     usual = {"inputs": None, "outputs": None, "shapeless": False} | (compile.__kwdefaults__ or {})
-    changed = {name: value for name, value in options.items() if value is not usual[name]}
-    made = _core._compile(fun, _traces(fun, options), changed)
-    # The attributes of an object, such as a module's parameters, are not those of what it computes.
-    copied = ("__dict__",) if isinstance(fun, types.FunctionType) else ()
-    functools.update_wrapper(made, fun, updated=copied)
-    made.__dict__.pop(_TRACES, None)
-    return compiled_module(fun, made, options) if is_module(fun) else made
+    return {name: value for name, value in options.items() if value is not usual[name]}
 
 
 def is_model(fun: Any) -> bool:
     """Whether it is a logical model."""
     return isinstance(getattr(fun, "_core", None), _core.LogicalModel)
-
-
-def _physical(model: Any, options: dict[str, Any], given: dict[str, Any]) -> Any:
-    from .model.options import one_name
-    from .model.physical import compile_model
-
-    usual = {name: p.default for name, p in inspect.signature(compile).parameters.items()}
-    places = {"inputs": "backend", "outputs": "shapes"}  # the second and third argument
-    changed = {
-        places.get(name, name): value
-        for name, value in options.items()
-        if value is not usual[name] and value != usual[name]
-    }
-    said = given | changed
-    for name in said:
-        one_name("option", name, inspect.signature(compile_model).parameters)
-    return compile_model(model, **said)
 
 
 def compiled_function(fun: Callable[..., Any]) -> _core.CompiledFunction[..., Any]:

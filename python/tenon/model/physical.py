@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import pathlib
 from collections.abc import Callable, Iterable, Mapping
@@ -250,3 +251,12 @@ def compile_model(
         tn.set_num_threads(backend.threads)
     functions = model._completed()._core._resolve(options.said_to_core())
     return model._physical(functions, options)
+
+
+def compile_given(model: Model, options: dict[str, Any], given: dict[str, Any]) -> PhysicalModel:
+    """`compile_model` with what was said to `tn.compile`, of which `options` are parameters."""
+    places = {"inputs": "backend", "outputs": "shapes"}  # the second and third argument
+    said = given | {places.get(name, name): value for name, value in options.items()}
+    for name in said:
+        one_name("option", name, inspect.signature(compile_model).parameters)
+    return compile_model(model, **said)
