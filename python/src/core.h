@@ -140,6 +140,7 @@ void check_device(PyObject* object);
 nb::object cpu_device();
 
 /// Python's value of one element.
+nb::object number_object(const Scalar& number);
 nb::object element_object(DType type, const void* at);
 /// "f" for float32: the buffer protocol's name, null where there is none.
 const char* buffer_format(DType type);

@@ -3,6 +3,7 @@
 #include "call_spec.h"
 #include "dims.h"
 #include "ir/sizes.h"
+#include "ir/visit_field.h"
 
 namespace tn::python {
 namespace {
@@ -102,66 +103,51 @@ void FieldSlot::refuse(const char* wanted, PyObject* value) const {
 }
 
 void FieldSlot::write(char* attrs, PyObject* value, std::vector<nb::object>& keep) const {
-  char* to = attrs + at;
   if (set >= 0) *reinterpret_cast<bool*>(attrs + set) = true;
-  auto put = [to]<class T>(const T& v) { *reinterpret_cast<T*>(to) = v; };
-  switch (kind) {
-    case FieldKind::boolean:
-      return put(read_boolean(*this, value));
-    case FieldKind::integer:
-      if (!is_integer_like(value)) refuse("an integer", value);
-      return put(read_int(value, name));
-    case FieldKind::size: {
-      if (!is_integer_like(value)) refuse("an integer", value);
-      Offset n = read_size(value, name);
-      if (!decide_at_least(n, 0)) fail("{}: {} is negative: {}", op, name, n);
-      return put(n.size());
-    }
-    case FieldKind::real:
-      return put(read_real(*this, value));
-    case FieldKind::axis: {
-      if (!is_integer_like(value)) refuse("an integer", value);
-      return put(read_axes<Axes>(*this, value)[0]);
-    }
-    case FieldKind::axes:
-      return put(read_axes<Axes>(*this, value));
-    case FieldKind::perm:
-      return put(read_axes<Perm>(*this, value));
-    case FieldKind::shape: {
-      Shape shape;
-      each_integer(*this, value, [&](Offset n) {
-        bool fits = n.is_const() ? n.raw >= -1 : decide_at_least(n, 0);
-        if (!fits) fail("{}: {} has a negative size: {}", op, name, n);
-        shape.push_back(n.size());
-      });
-      return put(shape);
-    }
-    case FieldKind::ints: {
-      Ints list;
-      each_integer(*this, value, [&](Offset n) { list.push_back(n.value()); });
-      return put(list);
-    }
-    case FieldKind::offsets: {
-      Offsets list;
-      each_integer(*this, value, [&](Offset n) { list.push_back(n); });
-      return put(list);
-    }
-    case FieldKind::dtype:
-      return put(read_dtype(value));
-    case FieldKind::choice:
-      return put(read_choice(*this, value));
-    case FieldKind::scalar:
-      return put(read_scalar(*this, value));
-    case FieldKind::graph:
-      refuse("left to the library", value);
-    case FieldKind::text:
-      break;
-  }
-  Py_ssize_t size = 0;
-  const char* text = PyUnicode_Check(value) ? PyUnicode_AsUTF8AndSize(value, &size) : nullptr;
-  if (!text) refuse("a string", value);
-  keep.push_back(nb::borrow(value));
-  put(std::string_view(text, static_cast<size_t>(size)));
+  auto whole = [&] {
+    if (!is_integer_like(value)) refuse("an integer", value);
+    return value;
+  };
+  auto list = [&](auto& to, auto&& item) {
+    std::remove_reference_t<decltype(to)> read;
+    each_integer(*this, value, [&](Offset n) { read.push_back(item(n)); });
+    to = read;
+  };
+  visit_field(Field{.name = name, .kind = kind, .at = attrs + at},
+              Overloads{
+                  [&](bool& to) { to = read_boolean(*this, value); },
+                  [&](int64_t& to) { to = read_int(whole(), name); },
+                  [&](double& to) { to = read_real(*this, value); },
+                  [&](Axis& to) { to = read_axes<Axes>(*this, whole())[0]; },
+                  [&](Axes& to) { to = read_axes<Axes>(*this, value); },
+                  [&](Perm& to) { to = read_axes<Perm>(*this, value); },
+                  [&](Dim& to) {
+                    Offset n = read_size(whole(), name);
+                    if (!decide_at_least(n, 0)) fail("{}: {} is negative: {}", op, name, n);
+                    to = n.size();
+                  },
+                  [&](Shape& to) {
+                    list(to, [&](Offset n) {
+                      bool fits = n.is_const() ? n.raw >= -1 : decide_at_least(n, 0);
+                      if (!fits) fail("{}: {} has a negative size: {}", op, name, n);
+                      return n.size();
+                    });
+                  },
+                  [&](Ints& to) { list(to, [](Offset n) { return n.value(); }); },
+                  [&](Offsets& to) { list(to, [](Offset n) { return n; }); },
+                  [&](DType& to) { to = read_dtype(value); },
+                  [&](uint8_t& to) { to = read_choice(*this, value); },
+                  [&](Scalar& to) { to = read_scalar(*this, value); },
+                  [&](GraphRef&) { refuse("left to the library", value); },
+                  [&](std::string_view& to) {
+                    Py_ssize_t size = 0;
+                    const char* text =
+                        PyUnicode_Check(value) ? PyUnicode_AsUTF8AndSize(value, &size) : nullptr;
+                    if (!text) refuse("a string", value);
+                    keep.push_back(nb::borrow(value));
+                    to = {text, static_cast<size_t>(size)};
+                  },
+              });
 }
 
 static nb::str text(std::string_view s) { return nb::str(s.data(), s.size()); }
@@ -175,42 +161,24 @@ static nb::object list_of(const auto& items, auto&& number) {
 nb::object field_object(const Field& f) {
   if (f.set && !*f.set) return nb::none();
   auto axis = [](Axis a) { return a.i; };
-  switch (f.kind) {
-    case FieldKind::boolean:
-      return nb::cast(*static_cast<bool*>(f.at));
-    case FieldKind::integer:
-      return nb::cast(*static_cast<int64_t*>(f.at));
-    case FieldKind::real:
-      return nb::cast(*static_cast<double*>(f.at));
-    case FieldKind::axis:
-      return nb::cast(static_cast<Axis*>(f.at)->i);
-    case FieldKind::axes:
-      return list_of(*static_cast<Axes*>(f.at), axis);
-    case FieldKind::perm:
-      return list_of(*static_cast<Perm*>(f.at), axis);
-    case FieldKind::size:
-      return size_object(*static_cast<Dim*>(f.at));
-    case FieldKind::shape:
-      return list_of(*static_cast<Shape*>(f.at), [](Dim d) { return size_object(d); });
-    case FieldKind::ints:
-      return list_of(*static_cast<Ints*>(f.at), [](int64_t i) { return i; });
-    case FieldKind::offsets:
-      return list_of(*static_cast<Offsets*>(f.at), [](Offset d) { return size_object(d); });
-    case FieldKind::dtype:
-      return dtype_object(*static_cast<DType*>(f.at));
-    case FieldKind::choice:
-      return text(f.choices[*static_cast<uint8_t*>(f.at)]);
-    case FieldKind::text:
-      return text(*static_cast<std::string_view*>(f.at));
-    case FieldKind::graph:
-      return nb::none();
-    case FieldKind::scalar:
-      break;
-  }
-  const Scalar& s = *static_cast<Scalar*>(f.at);
-  if (s.kind == Kind::boolean) return nb::cast(s.integer != 0);
-  if (s.kind == Kind::complex) return nb::steal(PyComplex_FromDoubles(s.real, s.imag));
-  return s.is_integral() ? nb::cast(s.integer) : nb::cast(s.real);
+  auto size = [](auto d) { return size_object(d); };
+  return visit_field(f, Overloads{
+                            [](bool v) -> nb::object { return nb::cast(v); },
+                            [](int64_t v) -> nb::object { return nb::cast(v); },
+                            [](double v) -> nb::object { return nb::cast(v); },
+                            [](Axis v) -> nb::object { return nb::cast(v.i); },
+                            [&](const Axes& v) { return list_of(v, axis); },
+                            [&](const Perm& v) { return list_of(v, axis); },
+                            [](Dim v) { return size_object(v); },
+                            [&](const Shape& v) { return list_of(v, size); },
+                            [](const Ints& v) { return list_of(v, [](int64_t i) { return i; }); },
+                            [&](const Offsets& v) { return list_of(v, size); },
+                            [](DType v) { return dtype_object(v); },
+                            [&](uint8_t v) -> nb::object { return text(f.choices[v]); },
+                            [](std::string_view v) -> nb::object { return text(v); },
+                            [](GraphRef) -> nb::object { return nb::none(); },
+                            [](const Scalar& v) { return number_object(v); },
+                        });
 }
 
 }  // namespace tn::python

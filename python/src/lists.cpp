@@ -137,13 +137,9 @@ Tensor stacked(PyObject* o, int depth = 0) {
   for (PyObject* item : items_of(o)) parts.push_back(stacked(item, depth + 1));
   const OpDef* stack = find_op("stack");
   invariant(stack != nullptr, "array: no op `stack`");
-  std::vector<char> attrs(stack->attrs->size + 16);
-  void* at = attrs.data();
-  size_t room = attrs.size();
-  std::align(16, stack->attrs->size, at, room);
-  stack->attrs->init(at);
+  AttrBuffer attrs(*stack->attrs);
   promote_all(parts, "array", any_type);
-  return call_with(*stack, parts, at)[0];
+  return call_with(*stack, parts, attrs.data)[0];
 }
 
 /// Python integers must fit the element type asked for; floats may round.

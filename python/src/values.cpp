@@ -3,9 +3,9 @@
 #include <cstring>
 
 #include "base/error.h"
-#include "base/half.h"
 #include "core.h"
 #include "dims.h"
+#include "ir/element.h"
 #include "ir/node.h"
 
 namespace tn::python {
@@ -40,10 +40,6 @@ bool read_integer(PyObject* object, Scalar& out, PyObject* beside) {
     return true;
   }
   throw_out_of_range("the integer does not fit 64 bits");
-}
-
-PyObject* complex_object(std::complex<double> z) {
-  return PyComplex_FromDoubles(z.real(), z.imag());
 }
 
 bool is_numpy(PyTypeObject* type) { return std::strncmp(type->tp_name, "numpy.", 6) == 0; }
@@ -121,68 +117,31 @@ nb::object shape_tuple(const Shape& shape) {
   return tuple;
 }
 
-nb::object element_object(DType type, const void* at) {
-  auto as = [at]<class T>(T) {
-    T value;
-    std::memcpy(&value, at, sizeof value);
-    return value;
-  };
+nb::object number_object(const Scalar& s) {
   PyObject* made = nullptr;
-  switch (type) {
-    case DType::b1:
-      made = PyBool_FromLong(as(uint8_t{}));
+  switch (s.kind) {
+    case Kind::boolean:
+      made = PyBool_FromLong(s.integer != 0);
       break;
-    case DType::i8:
-      made = PyLong_FromLong(as(int8_t{}));
+    case Kind::integer:
+      made = PyLong_FromLongLong(s.integer);
       break;
-    case DType::i16:
-      made = PyLong_FromLong(as(int16_t{}));
+    case Kind::natural:
+      made = PyLong_FromUnsignedLongLong(static_cast<uint64_t>(s.integer));
       break;
-    case DType::i32:
-      made = PyLong_FromLong(as(int32_t{}));
+    case Kind::floating:
+      made = PyFloat_FromDouble(s.real);
       break;
-    case DType::i64:
-      made = PyLong_FromLongLong(as(int64_t{}));
-      break;
-    case DType::u8:
-      made = PyLong_FromLong(as(uint8_t{}));
-      break;
-    case DType::u16:
-      made = PyLong_FromLong(as(uint16_t{}));
-      break;
-    case DType::u32:
-      made = PyLong_FromUnsignedLong(as(uint32_t{}));
-      break;
-    case DType::u64:
-      made = PyLong_FromUnsignedLongLong(as(uint64_t{}));
-      break;
-    case DType::f8e4m3:
-      made = PyFloat_FromDouble(float8_e4m3fn_to_float(as(uint8_t{})));
-      break;
-    case DType::f8e5m2:
-      made = PyFloat_FromDouble(float8_e5m2_to_float(as(uint8_t{})));
-      break;
-    case DType::f16:
-      made = PyFloat_FromDouble(float16_to_float(as(uint16_t{})));
-      break;
-    case DType::bf16:
-      made = PyFloat_FromDouble(bfloat16_to_float(as(uint16_t{})));
-      break;
-    case DType::f32:
-      made = PyFloat_FromDouble(as(float{}));
-      break;
-    case DType::f64:
-      made = PyFloat_FromDouble(as(double{}));
-      break;
-    case DType::c64:
-      made = complex_object(as(std::complex<float>{}));
-      break;
-    case DType::c128:
-      made = complex_object(as(std::complex<double>{}));
+    case Kind::complex:
+      made = PyComplex_FromDoubles(s.real, s.imag);
       break;
   }
   if (!made) throw nb::python_error();
   return nb::steal(made);
+}
+
+nb::object element_object(DType type, const void* at) {
+  return number_object(element_at(type, at));
 }
 
 }  // namespace tn::python

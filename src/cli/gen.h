@@ -25,6 +25,15 @@ struct Param {
   std::string cpp_default, python_default;
 };
 
+/// How the values of a field are written. A choice is one of its literals in Python, and graphs are
+/// not on the surface.
+struct KindNames {
+  std::string_view cpp;
+  bool by_reference = false;
+  std::string_view python;
+};
+const KindNames& names_of(FieldKind kind);
+
 /// Operands, and fields where `operands_before` says.
 std::vector<Param> params_of(const OpDef& op);
 

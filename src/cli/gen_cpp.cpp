@@ -30,56 +30,9 @@ std::string cpp_name(std::string_view name) {
 std::string cpp_type(const Param& p) {
   if (p.role == Param::Role::operand) return "const Operand&";
   if (p.role == Param::Role::list) return "const Tensors&";
-  std::string_view type;
-  bool small = true;
-  switch (p.kind) {
-    case FieldKind::boolean:
-      type = "bool";
-      break;
-    case FieldKind::integer:
-      type = "int64_t";
-      break;
-    case FieldKind::real:
-      type = "double";
-      break;
-    case FieldKind::axis:
-      type = "Axis";
-      break;
-    case FieldKind::axes:
-      type = "Axes", small = false;
-      break;
-    case FieldKind::perm:
-      type = "Perm", small = false;
-      break;
-    case FieldKind::size:
-      type = "Dim";
-      break;
-    case FieldKind::shape:
-      type = "Shape", small = false;
-      break;
-    case FieldKind::ints:
-      type = "Ints", small = false;
-      break;
-    case FieldKind::offsets:
-      type = "Offsets", small = false;
-      break;
-    case FieldKind::dtype:
-      type = "DType";
-      break;
-    case FieldKind::choice:
-      type = "std::string_view";
-      break;
-    case FieldKind::text:
-      type = "std::string_view";
-      break;
-    case FieldKind::scalar:
-      type = "Scalar", small = false;
-      break;
-    case FieldKind::graph:
-      break;  // not on the surface
-  }
-  std::string full = p.maybe ? format("Maybe<{}>", type) : std::string(type);
-  return small ? full : format("const {}&", full);
+  const KindNames& names = names_of(p.kind);
+  std::string full = p.maybe ? format("Maybe<{}>", names.cpp) : std::string(names.cpp);
+  return names.by_reference ? format("const {}&", full) : full;
 }
 
 std::string struct_name(const OpDef& op) {

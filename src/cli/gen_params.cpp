@@ -4,14 +4,10 @@
 
 #include "cli/gen.h"
 #include "ir/call_order.h"
+#include "ir/visit_field.h"
 
 namespace tn {
 namespace {
-
-template <class T>
-const T& at(const Field& f) {
-  return *static_cast<const T*>(f.at);
-}
 
 std::string number_text(double value, bool python) {
   if (std::isnan(value)) return python ? "nan" : "std::numeric_limits<double>::quiet_NaN()";
@@ -36,58 +32,36 @@ int64_t plain(Offset offset) { return offset.value(); }
 int64_t plain(Dim dim) { return dim.is_inferred() ? -1 : dim.value(); }
 
 template <class List>
-std::string list_text(const List& list, const char* type, bool python) {
+std::string list_text(const List& list, bool python) {
   std::string items;
   for (const auto& item : list) items += format("{}{}", items.empty() ? "" : ", ", plain(item));
-  if (!python) return items.empty() ? "{}" : format("{}{{{}}}", type, items);
+  if (!python)
+    return items.empty() ? "{}" : format("{}{{{}}}", names_of(FieldOf<List>::kind).cpp, items);
   return list.size() == 1 ? format("({},)", items) : format("({})", items);
 }
 
 std::string default_text(const Field& f, bool python) {
   if (f.set && !*f.set) return python ? "None" : "{}";
-  switch (f.kind) {
-    case FieldKind::boolean:
-      return scalar_text(Scalar(at<bool>(f)), python);
-    case FieldKind::integer:
-      return format("{}", at<int64_t>(f));
-    case FieldKind::real:
-      return number_text(at<double>(f), python);
-    case FieldKind::axis:
-      return format("{}", at<Axis>(f).i);
-    case FieldKind::axes:
-      return list_text(at<Axes>(f), "Axes", python);
-    case FieldKind::perm:
-      return list_text(at<Perm>(f), "Perm", python);
-    case FieldKind::size:
-      return format("{}", at<Dim>(f));
-    case FieldKind::shape:
-      return list_text(at<Shape>(f), "Shape", python);
-    case FieldKind::ints:
-      return list_text(at<Ints>(f), "Ints", python);
-    case FieldKind::offsets:
-      return list_text(at<Offsets>(f), "Offsets", python);
-    case FieldKind::dtype:
-      return python ? format("\"{}\"", name_of(at<DType>(f))) : format("DType::{}", at<DType>(f));
-    case FieldKind::choice:
-      return format("\"{}\"", f.choices[at<uint8_t>(f)]);
-    case FieldKind::text:
-      return format("\"{}\"", at<std::string_view>(f));
-    case FieldKind::scalar:
-      return scalar_text(at<Scalar>(f), python);
-    case FieldKind::graph:
-      break;  // not on the surface
-  }
-  return "";
+  auto quoted = [](std::string_view text) { return format("\"{}\"", text); };
+  return visit_field(
+      f, Overloads{
+             [&](bool v) { return scalar_text(Scalar(v), python); },
+             [](int64_t v) { return format("{}", v); },
+             [&](double v) { return number_text(v, python); },
+             [](Axis v) { return format("{}", v.i); },
+             [](Dim v) { return format("{}", v); },
+             [&](DType v) { return python ? quoted(name_of(v)) : format("DType::{}", v); },
+             [&](uint8_t v) { return quoted(f.choices[v]); },
+             [&](std::string_view v) { return quoted(v); },
+             [&](const Scalar& v) { return scalar_text(v, python); },
+             [](GraphRef) { return std::string(); },  // not on the surface
+             [&](const auto& v) { return list_text(v, python); },
+         });
 }
 
 std::vector<Param> field_params(const OpDef& op) {
-  std::vector<char> space(op.attrs->size + 16);
-  void* value = space.data();
-  size_t room = space.size();
-  std::align(16, op.attrs->size, value, room);
-  op.attrs->init(value);
-  FieldList fields;
-  op.attrs->list(value, fields);
+  AttrBuffer defaults(*op.attrs);
+  FieldList fields = list_fields(*op.attrs, defaults.data);
   std::vector<Param> params;
   for (size_t i = 0; i < fields.items.size(); ++i) {
     const Field& f = fields.items[i];
@@ -98,6 +72,28 @@ std::vector<Param> field_params(const OpDef& op) {
 }
 
 }  // namespace
+
+const KindNames& names_of(FieldKind kind) {
+  constexpr bool kCopied = false, kByReference = true;
+  static constexpr KindNames kNames[] = {
+      {"bool", kCopied, "_bool"},
+      {"int64_t", kCopied, "int"},
+      {"double", kCopied, "float"},
+      {"Axis", kCopied, "int"},
+      {"Axes", kByReference, "int | Sequence[int]"},
+      {"Perm", kByReference, "Sequence[int]"},
+      {"Dim", kCopied, "int"},
+      {"Shape", kByReference, "int | Sequence[int]"},
+      {"Ints", kByReference, "int | Sequence[int]"},
+      {"Offsets", kByReference, "int | Sequence[int]"},
+      {"DType", kCopied, "DTypeLike"},
+      {"std::string_view", kCopied, ""},
+      {"std::string_view", kCopied, "str"},
+      {"Scalar", kByReference, "_complex"},
+      {},
+  };
+  return kNames[static_cast<size_t>(kind)];
+}
 
 std::vector<Param> params_of(const OpDef& op) {
   std::vector<Param> fields = field_params(op), params;

@@ -10,46 +10,9 @@
 #include "base/hash.h"
 #include "ir/body.h"
 #include "ir/interned.h"
+#include "ir/visit_field.h"
 
 namespace tn {
-
-/// Calls `visit` with the field's value as its own type.
-template <class F>
-static auto visit_field(const Field& field, F&& visit) {
-  switch (field.kind) {
-    case FieldKind::boolean:
-      return visit(*static_cast<bool*>(field.at));
-    case FieldKind::integer:
-      return visit(*static_cast<int64_t*>(field.at));
-    case FieldKind::real:
-      return visit(*static_cast<double*>(field.at));
-    case FieldKind::axis:
-      return visit(*static_cast<Axis*>(field.at));
-    case FieldKind::axes:
-      return visit(*static_cast<Axes*>(field.at));
-    case FieldKind::perm:
-      return visit(*static_cast<Perm*>(field.at));
-    case FieldKind::size:
-      return visit(*static_cast<Dim*>(field.at));
-    case FieldKind::shape:
-      return visit(*static_cast<Shape*>(field.at));
-    case FieldKind::ints:
-      return visit(*static_cast<Ints*>(field.at));
-    case FieldKind::offsets:
-      return visit(*static_cast<Offsets*>(field.at));
-    case FieldKind::dtype:
-      return visit(*static_cast<DType*>(field.at));
-    case FieldKind::choice:
-      return visit(*static_cast<uint8_t*>(field.at));
-    case FieldKind::text:
-      return visit(*static_cast<std::string_view*>(field.at));
-    case FieldKind::graph:
-      return visit(*static_cast<GraphRef*>(field.at));
-    case FieldKind::scalar:
-      break;
-  }
-  return visit(*static_cast<Scalar*>(field.at));
-}
 
 static bool same(const Scalar& a, const Scalar& b) {  // by bits: 0 and -0 differ, a NaN is itself
   return a.kind == b.kind && a.integer == b.integer && std::memcmp(&a.real, &b.real, 16) == 0;

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "ir/body.h"
+#include "ir/visit_field.h"
 
 namespace tn {
 
@@ -55,39 +56,20 @@ std::string nested_text(GraphRef ref) {
 }
 
 std::string value_text(const Field& f) {
-  switch (f.kind) {
-    case FieldKind::boolean:
-      return *static_cast<bool*>(f.at) ? "true" : "false";
-    case FieldKind::integer:
-      return format("{}", *static_cast<int64_t*>(f.at));
-    case FieldKind::real:
-      return text_of(Scalar(*static_cast<double*>(f.at)));
-    case FieldKind::axis:
-      return format("{}", static_cast<Axis*>(f.at)->i);
-    case FieldKind::axes:
-      return list_text(*static_cast<Axes*>(f.at));
-    case FieldKind::perm:
-      return list_text(*static_cast<Perm*>(f.at));
-    case FieldKind::size:
-      return to_text(*static_cast<Dim*>(f.at));
-    case FieldKind::shape:
-      return to_text(*static_cast<Shape*>(f.at));
-    case FieldKind::ints:
-      return list_text(*static_cast<Ints*>(f.at));
-    case FieldKind::offsets:
-      return list_text(*static_cast<Offsets*>(f.at));
-    case FieldKind::dtype:
-      return std::string(info(*static_cast<DType*>(f.at)).text);
-    case FieldKind::choice:
-      return std::string(f.choices[*static_cast<uint8_t*>(f.at)]);
-    case FieldKind::text:
-      return quoted(*static_cast<std::string_view*>(f.at));
-    case FieldKind::graph:
-      return nested_text(*static_cast<GraphRef*>(f.at));
-    case FieldKind::scalar:
-      return text_of(*static_cast<Scalar*>(f.at));
-  }
-  return "";
+  return visit_field(f, Overloads{
+                            [](bool v) { return std::string(v ? "true" : "false"); },
+                            [](int64_t v) { return format("{}", v); },
+                            [](double v) { return text_of(Scalar(v)); },
+                            [](Axis v) { return format("{}", v.i); },
+                            [](Dim v) { return to_text(v); },
+                            [](const Shape& v) { return to_text(v); },
+                            [](DType v) { return std::string(info(v).text); },
+                            [&](uint8_t v) { return std::string(f.choices[v]); },
+                            [](std::string_view v) { return quoted(v); },
+                            [](GraphRef v) { return nested_text(v); },
+                            [](const Scalar& v) { return text_of(v); },
+                            [](const auto& list) { return list_text(list); },
+                        });
 }
 
 struct AttrParser {
@@ -153,68 +135,51 @@ struct AttrParser {
     return plain ? Offset(number<int64_t>(w)) : Offset(parse_dim(w));
   }
   void value(const Field& f) {
-    std::string_view w = shown = word();
-    switch (f.kind) {
-      case FieldKind::boolean:
-        if (w != "true" && w != "false") bad("true or false");
-        *static_cast<bool*>(f.at) = w == "true";
-        break;
-      case FieldKind::integer:
-        *static_cast<int64_t*>(f.at) = number<int64_t>(w);
-        break;
-      case FieldKind::real:
-        *static_cast<double*>(f.at) = number<double>(w);
-        break;
-      case FieldKind::axis:
-        *static_cast<Axis*>(f.at) = Axis(number<int>(w));
-        break;
-      case FieldKind::axes:
-        axis_list(*static_cast<Axes*>(f.at), w);
-        break;
-      case FieldKind::perm:
-        axis_list(*static_cast<Perm*>(f.at), w);
-        break;
-      case FieldKind::size:
-        *static_cast<Dim*>(f.at) = parse_dim(w);
-        break;
-      case FieldKind::shape: {
-        Shape shape;
-        each(w, [&](std::string_view d) { shape.push_back(d == "-1" ? Dim(-1) : parse_dim(d)); });
-        *static_cast<Shape*>(f.at) = shape;
-        break;
-      }
-      case FieldKind::ints: {
-        Ints ints;
-        each(w, [&](std::string_view i) { ints.push_back(number<int64_t>(i)); });
-        *static_cast<Ints*>(f.at) = ints;
-        break;
-      }
-      case FieldKind::offsets: {
-        Offsets offsets;
-        each(w, [&](std::string_view i) { offsets.push_back(offset(i)); });
-        *static_cast<Offsets*>(f.at) = offsets;
-        break;
-      }
-      case FieldKind::dtype: {
-        auto type = parse_dtype(w);
-        if (!type) bad("an element type");
-        *static_cast<DType*>(f.at) = *type;
-        break;
-      }
-      case FieldKind::choice:
-        choice(f, w);
-        break;
-      case FieldKind::text:
-        if (w.size() < 2 || w[0] != '"') bad("text in quotes");
-        *static_cast<std::string_view*>(f.at) = unquoted(w.substr(1, w.size() - 2));
-        break;
-      case FieldKind::graph:
-        *static_cast<GraphRef*>(f.at) = intern(parse_graph(w, line_of(w)));
-        break;
-      case FieldKind::scalar:
-        *static_cast<Scalar*>(f.at) = scalar(w);
-        break;
-    }
+    shown = word();
+    visit_field(f, [&](auto& v) { read(f, shown, v); });
+  }
+
+  void read(const Field&, std::string_view w, bool& v) const {
+    if (w != "true" && w != "false") bad("true or false");
+    v = w == "true";
+  }
+  void read(const Field&, std::string_view w, int64_t& v) const { v = number<int64_t>(w); }
+  void read(const Field&, std::string_view w, double& v) const { v = number<double>(w); }
+  void read(const Field&, std::string_view w, Axis& v) const { v = Axis(number<int>(w)); }
+  void read(const Field&, std::string_view w, Dim& v) const { v = parse_dim(w); }
+  void read(const Field&, std::string_view w, Offset& v) const { v = offset(w); }
+  void read(const Field&, std::string_view w, Scalar& v) const { v = scalar(w); }
+  void read(const Field&, std::string_view w, GraphRef& v) const {
+    v = intern(parse_graph(w, line_of(w)));
+  }
+  void read(const Field&, std::string_view w, DType& v) const {
+    auto type = parse_dtype(w);
+    if (!type) bad("an element type");
+    v = *type;
+  }
+  void read(const Field&, std::string_view w, std::string_view& v) const {
+    if (w.size() < 2 || w[0] != '"') bad("text in quotes");
+    v = unquoted(w.substr(1, w.size() - 2));
+  }
+  void read(const Field& f, std::string_view w, uint8_t& v) const {
+    auto found = std::ranges::find(f.choices, w);
+    if (found == f.choices.end()) bad(format("one of {}", join(f.choices, ", ")));
+    v = static_cast<uint8_t>(found - f.choices.begin());
+  }
+  void read(const Field&, std::string_view w, Shape& v) const {
+    Shape sizes;
+    each(w, [&](std::string_view d) { sizes.push_back(d == "-1" ? Dim(-1) : parse_dim(d)); });
+    v = sizes;
+  }
+  template <class List>
+  void read(const Field& f, std::string_view w, List& v) const {
+    List list;
+    each(w, [&](std::string_view text) {
+      std::remove_cvref_t<decltype(list[0])> item;
+      read(f, text, item);
+      list.push_back(item);
+    });
+    v = list;
   }
   int line_of(std::string_view w) const {
     return line + static_cast<int>(std::count(all.data(), w.data(), '\n'));
@@ -224,20 +189,6 @@ struct AttrParser {
     for (size_t i = 0; i < w.size(); ++i)
       plain += w[i] != '\\' || i + 1 == w.size() ? w[i] : w[++i] == 'n' ? '\n' : w[i];
     return intern(plain);
-  }
-  template <class List>
-  void axis_list(List& out, std::string_view w) const {
-    List list;
-    each(w, [&](std::string_view i) { list.push_back(Axis(number<int>(i))); });
-    out = list;
-  }
-  void choice(const Field& f, std::string_view w) const {
-    for (size_t i = 0; i < f.choices.size(); ++i)
-      if (f.choices[i] == w) {
-        *static_cast<uint8_t*>(f.at) = static_cast<uint8_t>(i);
-        return;
-      }
-    bad(format("one of {}", join(f.choices, ", ")));
   }
 };
 

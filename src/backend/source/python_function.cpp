@@ -5,6 +5,7 @@
 #include "backend/source/python_scalars.h"
 #include "base/error.h"
 #include "ir/body.h"
+#include "ir/visit_field.h"
 
 namespace tn::source {
 namespace {
@@ -365,41 +366,26 @@ Expression FunctionWriter::attribute(std::string_view name) {
   for (const Field& f : fields.items) {
     if (f.name != name) continue;
     if (f.set && !*f.set) return {"None"};
-    switch (f.kind) {
-      case FieldKind::boolean:
-        return {*static_cast<bool*>(f.at) ? "True" : "False"};
-      case FieldKind::integer:
-        return expression(format("{}", *static_cast<int64_t*>(f.at)));
-      case FieldKind::real:
-        return literal(target, Scalar(*static_cast<double*>(f.at)), DType::f64);
-      case FieldKind::axis:
-        return {format("{}", static_cast<Axis*>(f.at)->i)};
-      case FieldKind::axes:
-        return {numbers(*static_cast<Axes*>(f.at))};
-      case FieldKind::perm:
-        return {numbers(*static_cast<Perm*>(f.at))};
-      case FieldKind::size:
-        return expression(size(*static_cast<Dim*>(f.at)));
-      case FieldKind::shape:
-        return {shape_text(*static_cast<Shape*>(f.at))};
-      case FieldKind::ints:
-        return {numbers(*static_cast<Ints*>(f.at))};
-      case FieldKind::offsets: {
-        std::vector<std::string> items;
-        for (Offset o : *static_cast<Offsets*>(f.at)) items.push_back(size(o));
-        return {tuple(items)};
-      }
-      case FieldKind::dtype:
-        return {dtype_text(target, carrier(target, *static_cast<DType*>(f.at)))};
-      case FieldKind::choice:
-        return {format("\"{}\"", f.choices[*static_cast<uint8_t*>(f.at)])};
-      case FieldKind::text:
-        return {format("{:?}", *static_cast<std::string_view*>(f.at))};
-      case FieldKind::scalar:
-        return literal(target, *static_cast<Scalar*>(f.at), out[0]->dtype);
-      case FieldKind::graph:
-        return {function(**static_cast<GraphRef*>(f.at), name)};
-    }
+    return visit_field(
+        f, Overloads{
+               [](bool v) { return Expression{v ? "True" : "False"}; },
+               [](int64_t v) { return expression(format("{}", v)); },
+               [&](double v) { return literal(target, Scalar(v), DType::f64); },
+               [](Axis v) { return Expression{format("{}", v.i)}; },
+               [&](Dim v) { return expression(size(v)); },
+               [&](const Shape& v) { return Expression{shape_text(v)}; },
+               [&](const Offsets& v) {
+                 std::vector<std::string> items;
+                 for (Offset o : v) items.push_back(size(o));
+                 return Expression{tuple(items)};
+               },
+               [&](DType v) { return Expression{dtype_text(target, carrier(target, v))}; },
+               [&](uint8_t v) { return Expression{format("\"{}\"", f.choices[v])}; },
+               [](std::string_view v) { return Expression{format("{:?}", v)}; },
+               [&](const Scalar& v) { return literal(target, v, out[0]->dtype); },
+               [&](GraphRef v) { return Expression{function(*v, name)}; },
+               [](const auto& list) { return Expression{numbers(list)}; },
+           });
   }
   throw_internal(format("python source: {} has no attribute {}", op_->op->name, name));
 }
