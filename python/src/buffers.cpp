@@ -36,18 +36,18 @@ bool read_format(const char* format, Py_ssize_t size, DType& out) {
   bool complex = *format == 'Z';
   char code = complex ? format[1] : format[0];
   if (format[complex ? 2 : 1] != 0) return false;
-  auto sized = [&](std::initializer_list<std::pair<Py_ssize_t, DType>> list) {
-    for (auto [bytes, type] : list)
-      if (bytes == size) return out = type, true;
-    return false;
-  };
-  if (complex) return sized({{8, DType::c64}, {16, DType::c128}});
-  if (code == '?') return sized({{1, DType::b1}});
-  if (std::strchr("bhilqn", code))
-    return sized({{1, DType::i8}, {2, DType::i16}, {4, DType::i32}, {8, DType::i64}});
-  if (std::strchr("BHILQN", code))
-    return sized({{1, DType::u8}, {2, DType::u16}, {4, DType::u32}, {8, DType::u64}});
-  if (std::strchr("efd", code)) return sized({{2, DType::f16}, {4, DType::f32}, {8, DType::f64}});
+  constexpr std::pair<std::string_view, Kind> kCodes[] = {{"?", Kind::boolean},
+                                                          {"bhilqn", Kind::integer},
+                                                          {"BHILQN", Kind::natural},
+                                                          {"efd", Kind::floating}};
+  auto found = std::ranges::find_if(
+      kCodes, [&](const auto& row) { return row.first.find(code) != row.first.npos; });
+  if (found == std::end(kCodes)) return false;
+  Kind kind = complex ? Kind::complex : found->second;
+  for (int i = 0; i < kDTypes; ++i) {
+    out = static_cast<DType>(i);
+    if (kind_of(out) == kind && size_of(out) == size && buffer_format(out)) return true;
+  }
   return false;
 }
 
@@ -114,38 +114,10 @@ void release_object(void* object) {
 }
 
 const char* buffer_format(DType type) {
-  switch (type) {
-    case DType::b1:
-      return "?";
-    case DType::i8:
-      return "b";
-    case DType::i16:
-      return "h";
-    case DType::i32:
-      return "i";
-    case DType::i64:
-      return "q";
-    case DType::u8:
-      return "B";
-    case DType::u16:
-      return "H";
-    case DType::u32:
-      return "I";
-    case DType::u64:
-      return "Q";
-    case DType::f16:
-      return "e";
-    case DType::f32:
-      return "f";
-    case DType::f64:
-      return "d";
-    case DType::c64:
-      return "Zf";
-    case DType::c128:
-      return "Zd";
-    default:
-      return nullptr;
-  }
+  constexpr const char* kFormats[kDTypes] = {"?",     "b", "h", "i",     "q",     "B",
+                                             "H",     "I", "Q", nullptr, nullptr, "e",
+                                             nullptr, "f", "d", "Zf",    "Zd"};
+  return kFormats[static_cast<size_t>(type)];
 }
 
 Tensor tensor_from_strides(const void* data, DType dtype, const Shape& shape,

@@ -15,59 +15,18 @@ constexpr const char* kOld = "dltensor";
 constexpr const char* kUsedNew = "used_dltensor_versioned";
 constexpr const char* kUsedOld = "used_dltensor";
 
-std::optional<DType> type_from(dl::DataType t) {
-  if (t.lanes != 1) return {};
-  auto pick = [&](std::initializer_list<std::pair<int, DType>> list) -> std::optional<DType> {
-    for (auto [bits, type] : list)
-      if (bits == t.bits) return type;
-    return {};
-  };
-  switch (t.code) {
-    case dl::kInt:
-      return pick({{8, DType::i8}, {16, DType::i16}, {32, DType::i32}, {64, DType::i64}});
-    case dl::kUInt:
-      return pick({{8, DType::u8}, {16, DType::u16}, {32, DType::u32}, {64, DType::u64}});
-    case dl::kFloat:
-      return pick({{16, DType::f16}, {32, DType::f32}, {64, DType::f64}});
-    case dl::kBfloat:
-      return pick({{16, DType::bf16}});
-    case dl::kComplex:
-      return pick({{64, DType::c64}, {128, DType::c128}});
-    case dl::kBool:
-      return pick({{8, DType::b1}});
-    case dl::kFloat8E4M3:
-      return pick({{8, DType::f8e4m3}});
-    case dl::kFloat8E5M2:
-      return pick({{8, DType::f8e5m2}});
-    default:
-      return {};
-  }
+dl::DataType type_to(DType type) {
+  constexpr dl::TypeCode kCodes[] = {dl::kBool, dl::kInt, dl::kUInt, dl::kFloat, dl::kComplex};
+  dl::TypeCode code = type == DType::bf16     ? dl::kBfloat
+                      : type == DType::f8e4m3 ? dl::kFloat8E4M3
+                      : type == DType::f8e5m2 ? dl::kFloat8E5M2
+                                              : kCodes[static_cast<size_t>(kind_of(type))];
+  return {code, static_cast<uint8_t>(size_of(type) * 8), 1};
 }
 
-dl::DataType type_to(DType type) {
-  auto bits = static_cast<uint8_t>(size_of(type) * 8);
-  switch (type) {
-    case DType::bf16:
-      return {dl::kBfloat, bits, 1};
-    case DType::f8e4m3:
-      return {dl::kFloat8E4M3, bits, 1};
-    case DType::f8e5m2:
-      return {dl::kFloat8E5M2, bits, 1};
-    default:
-      break;
-  }
-  switch (kind_of(type)) {
-    case Kind::boolean:
-      return {dl::kBool, bits, 1};
-    case Kind::integer:
-      return {dl::kInt, bits, 1};
-    case Kind::natural:
-      return {dl::kUInt, bits, 1};
-    case Kind::floating:
-      return {dl::kFloat, bits, 1};
-    case Kind::complex:
-      return {dl::kComplex, bits, 1};
-  }
+std::optional<DType> type_from(dl::DataType given) {
+  for (int i = 0; i < kDTypes; ++i)
+    if (type_to(static_cast<DType>(i)) == given) return static_cast<DType>(i);
   return {};
 }
 

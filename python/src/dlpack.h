@@ -23,6 +23,7 @@ struct Device {
 struct DataType {
   uint8_t code, bits;
   uint16_t lanes;
+  friend bool operator==(const DataType&, const DataType&) = default;
 };
 struct Tensor {
   void* data;

@@ -22,20 +22,10 @@ PyObject* the_cpu;
 
 DType dtype_at(int i) { return static_cast<DType>(i); }
 
-std::string kind_name(DType type) {
-  switch (kind_of(type)) {
-    case Kind::boolean:
-      return "bool";
-    case Kind::integer:
-      return "signed integer";
-    case Kind::natural:
-      return "unsigned integer";
-    case Kind::floating:
-      return "real floating";
-    case Kind::complex:
-      return "complex floating";
-  }
-  return "";
+const char* kind_name(DType type) {
+  constexpr const char* kNames[] = {"bool", "signed integer", "unsigned integer", "real floating",
+                                    "complex floating"};
+  return kNames[static_cast<size_t>(kind_of(type))];
 }
 
 std::string_view text_in(PyObject* object) {
