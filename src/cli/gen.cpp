@@ -29,9 +29,9 @@ void write_text(const fs::path& path, const std::string& text) {
   fs::rename(part, path);
 }
 
-std::vector<GeneratedFile> all_files() {
+std::vector<GeneratedFile> all_files(const fs::path& root) {
   std::vector<GeneratedFile> files = {cpp_header(), cpp_operators(), cpp_functions(),
-                                      python_stub()};
+                                      python_stub(read_text(root / "python/tenon/_core.pyi"))};
   for (GeneratedFile& page : reference_pages()) files.push_back(std::move(page));
   return files;
 }
@@ -42,7 +42,7 @@ int generate(const std::string& root, bool check) {
   if (!fs::exists(fs::path(root) / "src/ops"))
     fail(Hint{"name its folder with --root"}, "gen: {} is no checkout of Tenon", root);
   int stale = 0;
-  for (const GeneratedFile& file : all_files()) {
+  for (const GeneratedFile& file : all_files(root)) {
     fs::path path = fs::path(root) / file.path;
     if (fs::exists(path) && read_text(path) == file.text) continue;
     ++stale;

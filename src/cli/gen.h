@@ -47,8 +47,8 @@ std::string python_signature(const OpDef& op, bool annotated, bool method);
 GeneratedFile cpp_header();
 GeneratedFile cpp_operators();
 GeneratedFile cpp_functions();
-GeneratedFile python_stub();
-extern const std::string_view kPythonTop, kPythonModels;  // its first parts
+/// `written`: the file as it is, whose first part is by hand.
+GeneratedFile python_stub(std::string_view written);
 std::vector<GeneratedFile> reference_pages();
 
 /// Writes what differs under `root`, or with `check` only reports it. Returns the exit status.

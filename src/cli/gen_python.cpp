@@ -3,6 +3,7 @@
 #include <array>
 #include <cctype>
 
+#include "base/error.h"
 #include "cli/gen.h"
 
 namespace tn {
@@ -23,49 +24,8 @@ std::string python_name(std::string_view name) {
 std::string python_type(const Param& p) {
   if (p.role == Param::Role::list) return "Sequence[ArrayLike]";
   if (p.role == Param::Role::operand) return p.required ? "ArrayLike" : "ArrayLike | None";
-  std::string type;
-  switch (p.kind) {
-    case FieldKind::boolean:
-      type = "_bool";
-      break;
-    case FieldKind::integer:
-    case FieldKind::size:
-      type = "int";
-      break;
-    case FieldKind::real:
-      type = "float";
-      break;
-    case FieldKind::axis:
-      type = "int";
-      break;
-    case FieldKind::axes:
-      type = "int | Sequence[int]";
-      break;
-    case FieldKind::perm:
-      type = "Sequence[int]";
-      break;
-    case FieldKind::shape:
-      type = "int | Sequence[int]";
-      break;
-    case FieldKind::ints:
-    case FieldKind::offsets:
-      type = "int | Sequence[int]";
-      break;
-    case FieldKind::dtype:
-      type = "DTypeLike";
-      break;
-    case FieldKind::choice:
-      type = format("Literal[\"{}\"]", join(p.choices, "\", \""));
-      break;
-    case FieldKind::text:
-      type = "str";
-      break;
-    case FieldKind::scalar:
-      type = "_complex";
-      break;
-    case FieldKind::graph:
-      break;  // not on the surface
-  }
+  std::string type(names_of(p.kind).python);
+  if (p.kind == FieldKind::choice) type = format("Literal[\"{}\"]", join(p.choices, "\", \""));
   return p.maybe ? type + " | None" : type;
 }
 
@@ -101,89 +61,6 @@ bool is_method(const OpDef& op) {
   return !params.empty() && params[0].role == Param::Role::operand && params[0].required &&
          params[0].name != "key" && op.module.empty() && !is_property(op.name);
 }
-
-constexpr std::string_view kTensorTop = R"(
-class _At:
-    def __getitem__(self, index: Any) -> _AtIndex: ...
-
-class _AtIndex:
-    def get(self) -> Tensor: ...
-    def set(self, value: ArrayLike) -> Tensor: ...
-    def add(self, value: ArrayLike) -> Tensor: ...
-    def subtract(self, value: ArrayLike) -> Tensor: ...
-    def multiply(self, value: ArrayLike) -> Tensor: ...
-    def max(self, value: ArrayLike) -> Tensor: ...
-    def min(self, value: ArrayLike) -> Tensor: ...
-
-class Tensor:
-    def __init__(self, data: ArrayLike, dtype: DTypeLike = None) -> None: ...
-    shape: tuple[int, ...]
-    dtype: DType
-    device: Device
-    ndim: int
-    rank: int
-    size: int
-    itemsize: int
-    nbytes: int
-    T: Tensor
-    mT: Tensor
-    real: Tensor
-    imag: Tensor
-    at: _At
-    requires_grad: _bool
-    grad: Tensor | None
-    is_leaf: _bool
-    def requires_grad_(self, requires_grad: _bool = True) -> Tensor: ...
-    def backward(self, gradient: ArrayLike | None = None, retain_graph: _bool = False) -> None: ...
-    def bfloat16(self) -> Tensor: ...
-    def clone(self) -> Tensor: ...
-    def cpu(self) -> Tensor: ...
-    def dim(self) -> int: ...
-    def dot(self, other: ArrayLike, *contract: Any, **named: Any) -> Tensor: ...
-    def double(self) -> Tensor: ...
-    def half(self) -> Tensor: ...
-    def long(self) -> Tensor: ...
-    def masked_fill(self, mask: ArrayLike, value: ArrayLike) -> Tensor: ...
-    def norm(self, *args: Any, **kwargs: Any) -> Tensor: ...
-    def numel(self) -> int: ...
-    def repeat(self, *repeats: ArrayLike, axis: int | None = None) -> Tensor: ...
-    def t(self) -> Tensor: ...
-    def transpose(self, *axes: int | Sequence[int] | None, **named: Any) -> Tensor: ...
-    def where(self, condition: ArrayLike, other: ArrayLike) -> Tensor: ...
-    def to(
-        self, *target: DTypeLike | Tensor | Device, dtype: DTypeLike = None, device: Any = None
-    ) -> Tensor: ...
-    def numpy(self) -> Any: ...
-    def item(self) -> Any: ...
-    def tolist(self) -> Any: ...
-    def eval(self) -> Tensor: ...
-    def graph(self) -> str: ...
-    def to_device(self, device: Any, /, *, stream: Any = None) -> Tensor: ...
-    def __array__(self, dtype: Any = None, copy: _bool | None = None) -> Any: ...
-    def __array_namespace__(self, *, api_version: str | None = None) -> ModuleType: ...
-    def __dlpack__(
-        self,
-        *,
-        stream: Any = None,
-        max_version: tuple[int, int] | None = None,
-        dl_device: tuple[int, int] | None = None,
-        copy: _bool | None = None,
-    ) -> Any: ...
-    def __dlpack_device__(self) -> tuple[int, int]: ...
-    def __getitem__(self, index: Any) -> Tensor: ...
-    def __setitem__(self, index: Any, value: ArrayLike) -> None: ...
-    def __len__(self) -> int: ...
-    def __iter__(self) -> Iterator[Tensor]: ...
-    def __reversed__(self) -> Iterator[Tensor]: ...
-    def __round__(self, ndigits: int | None = None) -> Tensor: ...
-    def __contains__(self, value: ArrayLike) -> _bool: ...
-    def __bool__(self) -> _bool: ...
-    def __int__(self) -> int: ...
-    def __index__(self) -> int: ...
-    def __float__(self) -> float: ...
-    def __complex__(self) -> _complex: ...
-    def __hash__(self) -> int: ...
-)";
 
 /// Python's method for an operator: "+" with two operands → "add".
 std::string_view special_name(std::string_view symbol, bool unary) {
@@ -322,30 +199,34 @@ std::string python_signature(const OpDef& op, bool annotated, bool method) {
   return signature_of(op, {.annotated = annotated, .method = method});
 }
 
-GeneratedFile python_stub() {
-  std::string text(kPythonTop), methods(kTensorTop);
-  text += kPythonModels;
+GeneratedFile python_stub(std::string_view written) {
+  constexpr std::string_view kPath = "python/tenon/_core.pyi";
+  constexpr std::string_view kMark =
+      "    # From here on generated by `tenon gen` from the op table; edits are lost.\n";
+  size_t by_hand = written.find(kMark);
+  if (by_hand == written.npos) fail("gen: {} has no line '{}'", kPath, kMark);
+  std::string text(written.substr(0, by_hand + kMark.size())), results;
   for (const OpDef* op : surface_ops()) {
-    text += result_class(*op);
-    if (const OpDef* twin = torch_twin(*op)) text += result_class(*twin);
-    methods += special_methods(*op);
+    results += result_class(*op);
+    if (const OpDef* twin = torch_twin(*op)) results += result_class(*twin);
+    text += special_methods(*op);
     if (!is_method(*op)) continue;
-    auto define = [&](std::string_view name) { methods += definition(*op, name, true, ""); };
+    auto define = [&](std::string_view name) { text += definition(*op, name, true, ""); };
     if (!is_by_hand(op->name)) define(op->name);
     for (std::string_view alias : op->aliases) {
       if (is_by_hand(op->name))
         define(alias);
       else if (!is_by_hand(alias))
-        methods += format("    {} = {}\n", alias, op->name);
+        text += format("    {} = {}\n", alias, op->name);
     }
   }
-  text += methods + "\n";
+  text += results + "\n";
   for (const OpDef* op : surface_ops()) {
     text += definition(*op, op->name, false, summary_of(op->doc));
     for (std::string_view alias : op->aliases) text += format("{} = {}\n", alias, op->name);
   }
   text += public_names(text);
-  return {"python/tenon/_core.pyi", text};
+  return {std::string(kPath), text};
 }
 
 }  // namespace tn
