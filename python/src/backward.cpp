@@ -31,7 +31,6 @@ void set_gradient(nb::handle self, nb::handle gradient) {
 }
 
 void go_back(nb::handle self, nb::handle gradient, bool retain_graph, bool create_graph) {
-  UserCall call;
   if (create_graph)
     fail(Hint{"tn.grad(f) can be differentiated again, also by backward() of what uses it"},
          "backward: gradients that are left in tensors have no derivatives: create_graph");
@@ -40,7 +39,6 @@ void go_back(nb::handle self, nb::handle gradient, bool retain_graph, bool creat
 }
 
 void watch_tree(nb::handle tree) {
-  UserCall call;
   Leaves leaves;
   Structure(tree.ptr(), leaves);
   for (const nb::object& leaf : leaves)
@@ -89,8 +87,8 @@ void add_gradients(nb::class_<Tensor>& type) {
       .def("__copy__", copied)
       .def("__deepcopy__", [](nb::handle self, nb::handle) { return copied(self); })
       .def(
-          "backward", go_back, nb::arg("gradient") = nb::none(), nb::arg("retain_graph") = false,
-          nb::arg("create_graph") = false,
+          "backward", go_back, users_call, nb::arg("gradient") = nb::none(),
+          nb::arg("retain_graph") = false, nb::arg("create_graph") = false,
           "Adds the derivatives of this tensor to `grad` of those that require it.\n\n"
           "A tensor of more than one element needs a `gradient` of its own type: what the\n"
           "derivatives of its elements are weighted with. What was kept for derivatives is let go\n"
@@ -103,13 +101,13 @@ void bind_backward(nb::module_& m) {
   m.def("is_grad_enabled", &tn::is_grad_enabled,
         "Whether what this thread records leads back to tensors that require gradients.");
   m.def("_set_grad_enabled", set_grad_enabled, nb::arg("enabled"));
-  m.def("_watch", watch_tree, nb::arg("tree"));
+  m.def("_watch", watch_tree, users_call, nb::arg("tree"));
   m.def("_refuses_grad",
         [](nb::handle x) { return (watch_bits(*value_of(x).node()) & kRefused) != 0; });
-  m.def("_rebind", [](nb::handle tensor, nb::handle value) {
-    UserCall call;
-    rebind(self_of(tensor), value_of(value));
-  });
+  m.def(
+      "_rebind",
+      [](nb::handle tensor, nb::handle value) { rebind(self_of(tensor), value_of(value)); },
+      users_call);
 }
 
 }  // namespace tn::python

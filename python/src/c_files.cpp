@@ -20,7 +20,6 @@ namespace {
 
 /// The text of a file with these functions, and the bytes beside it.
 nb::tuple c_file(const std::vector<std::pair<std::string, Executable>>& functions) {
-  UserCall place;
   std::vector<NamedExecutable> named;
   for (const auto& [name, f] : functions) named.push_back({name, f});
   source::CSource c = c_source(named);
@@ -30,7 +29,6 @@ nb::tuple c_file(const std::vector<std::pair<std::string, Executable>>& function
 /// The text of a Python file, and the safetensors file `file` beside it.
 nb::tuple python_file(const std::vector<std::pair<std::string, Executable>>& functions,
                       const std::string& target, const std::string& file) {
-  UserCall place;
   std::vector<NamedExecutable> named;
   for (const auto& [name, f] : functions) named.push_back({name, f});
   PythonFiles made = python_files(named, target, file);
@@ -132,8 +130,8 @@ nb::object cache_directory() {
 }  // namespace
 
 void bind_c_files(nb::module_& m) {
-  m.def("_c_source", c_file);
-  m.def("_python_source", python_file);
+  m.def("_c_source", c_file, users_call);
+  m.def("_python_source", python_file, users_call);
   m.def("_read_cache", read_cache, nb::arg("key"));
   m.def(
       "_write_cache",

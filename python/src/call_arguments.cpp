@@ -126,9 +126,7 @@ void CallKey::hold_weakly() {
     bool by_identity =
         type->tp_richcompare == PyBaseObject_Type.tp_richcompare || is_changeable(c.value.ptr());
     if (!by_identity || !PyType_SUPPORTS_WEAKREFS(type)) continue;
-    PyObject* reference = PyWeakref_NewRef(c.value.ptr(), nullptr);
-    if (!reference) throw nb::python_error();
-    c.value = nb::steal(reference), c.weak = true;
+    c.value = checked(PyWeakref_NewRef(c.value.ptr(), nullptr)), c.weak = true;
   }
 }
 
@@ -308,10 +306,8 @@ nb::object CallArguments::call(std::span<const nb::object> leaves) const {
   }
   std::vector<PyObject*> plain;
   for (const nb::object& a : args) plain.push_back(a.ptr());
-  PyObject* result =
-      PyObject_Vectorcall(function.ptr(), plain.data(), key.positional, key.keywords.ptr());
-  if (!result) throw nb::python_error();
-  return nb::steal(result);
+  return checked(
+      PyObject_Vectorcall(function.ptr(), plain.data(), key.positional, key.keywords.ptr()));
 }
 
 size_t CallArguments::part(size_t k) const {

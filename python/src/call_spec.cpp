@@ -303,8 +303,7 @@ void prepare(const CallSpec& spec, Arguments& args, Prepared& p) {
     } else if (!args.rest.empty()) {
       for (PyObject* item : args.rest) add_operand(spec, p, item, param.text);
     } else {
-      nb::object items = nb::steal(PySequence_Fast(value, "a list of tensors is needed"));
-      if (!items.is_valid()) throw nb::python_error();
+      nb::object items = checked(PySequence_Fast(value, "a list of tensors is needed"));
       for (Py_ssize_t k = 0; k < PySequence_Fast_GET_SIZE(items.ptr()); ++k)
         add_operand(spec, p, PySequence_Fast_GET_ITEM(items.ptr(), k), param.text);
       args.keep.push_back(std::move(items));

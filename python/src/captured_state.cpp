@@ -102,9 +102,8 @@ void TracedState::find_replaced(const std::vector<bool>& kept) {
 }
 
 static void warn_of_lost(const std::string& what) {
-  std::string text = format(
-      "compile: the function changes {}, and the change is lost: name it in outputs= too", what);
-  if (PyErr_WarnEx(PyExc_UserWarning, text.c_str(), 1) < 0) throw nb::python_error();
+  warn(format("compile: the function changes {}, and the change is lost: name it in outputs= too",
+              what));
 }
 
 /// After the trace they are what they were, and later calls do not change them.

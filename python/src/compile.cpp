@@ -53,8 +53,7 @@ CompiledObject& object_of(PyObject* self) { return *reinterpret_cast<CompiledObj
 FunctionTraces& traces_of(PyObject* self) { return *object_of(self).traces; }
 
 PyObject* vectorcall(PyObject* self, PyObject* const* args, size_t flags, PyObject* keywords) {
-  return guarded<PyObject*>(nullptr, [&] {
-    UserCall place;
+  return for_user<PyObject*>(nullptr, [&] {
     PyObject* function = object_of(self).function;
     FunctionTraces& traces = traces_of(self);
     if (is_compile_disabled()) {
@@ -81,8 +80,7 @@ FunctionTraces::Entry entry_for(PyObject* self, PyObject* const* args, Py_ssize_
 }
 
 PyObject* show(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
-  return guarded<PyObject*>(nullptr, [&] {
-    UserCall place;
+  return for_user<PyObject*>(nullptr, [&] {
     if (count == 0 || !PyUnicode_Check(args[0]))
       fail(Fault::type, Hint{"f.show(\"graph\", x)"}, "show: the first argument names a stage");
     std::string stage = nb::cast<std::string>(nb::handle(args[0]));
@@ -92,8 +90,7 @@ PyObject* show(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject
 }
 
 PyObject* source(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
-  return guarded<PyObject*>(nullptr, [&] {
-    UserCall place;
+  return for_user<PyObject*>(nullptr, [&] {
     std::string target =
         count && PyUnicode_Check(args[0]) ? nb::cast<std::string>(nb::handle(args[0])) : "";
     if (!is_source_target(target))
@@ -109,8 +106,7 @@ PyObject* source(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObje
 }
 
 PyObject* memory(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
-  return guarded<PyObject*>(nullptr, [&] {
-    UserCall place;
+  return for_user<PyObject*>(nullptr, [&] {
     auto entry = entry_for(self, args, count, keywords, "memory");
     return nb::cast(entry->compiled->memory()).release().ptr();
   });
@@ -127,8 +123,7 @@ PyObject* why_recompiled(PyObject* self, PyObject*) {
 }
 
 PyObject* explain(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
-  return guarded<PyObject*>(nullptr, [&] {
-    UserCall place;
+  return for_user<PyObject*>(nullptr, [&] {
     FunctionTraces& traces = traces_of(self);
     Call call(traces, object_of(self).function, args, static_cast<size_t>(count), keywords);
     FunctionTraces::Entry entry = traces.entry(*call);

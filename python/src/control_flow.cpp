@@ -71,34 +71,32 @@ static void bind_custom_and_effects(nb::module_& m) {
       "_custom",
       [](nb::object f, nb::handle args, nb::object vjp, nb::object jvp, nb::object vmap,
          std::vector<std::string> constants) {
-        UserCall call;
         CustomRules rules = custom_rules(std::move(vjp), std::move(jvp), std::move(vmap));
         rules.constants = std::move(constants);
         Function custom =
             tn::custom_function(python_function(std::move(f), "custom_function"), std::move(rules));
         return tensor_list(custom(read_tensors(args, "custom_function")));
       },
-      nb::arg("f"), nb::arg("args"), nb::arg("vjp") = nb::none(), nb::arg("jvp") = nb::none(),
-      nb::arg("vmap") = nb::none(), nb::arg("constants") = std::vector<std::string>(),
+      users_call, nb::arg("f"), nb::arg("args"), nb::arg("vjp") = nb::none(),
+      nb::arg("jvp") = nb::none(), nb::arg("vmap") = nb::none(),
+      nb::arg("constants") = std::vector<std::string>(),
       "vjp(primals, cotangents, outputs), jvp(primals, tangents), and vmap(size, batched, args), "
       "which returns results and which of them are batched. `constants` names the last arguments, "
       "which rules are not given.");
   m.def(
       "print",
       [](const std::string& text, nb::args values) {
-        UserCall call;
         tn::print(text, read_tensors(values, "print"));
       },
-      nb::arg("text"), nb::arg("values"),
+      users_call, nb::arg("text"), nb::arg("values"),
       "Prints `text` with a value in place of every `{}`. Inside a traced function it prints when "
       "that runs: once for every example of vmap, once for every step of a loop.");
   m.def(
       "check",
       [](nb::handle condition, const std::string& text, nb::args values) {
-        UserCall call;
         tn::check(read_tensor(condition.ptr(), "check"), text, read_tensors(values, "check"));
       },
-      nb::arg("condition"), nb::arg("text"), nb::arg("values"),
+      users_call, nb::arg("condition"), nb::arg("text"), nb::arg("values"),
       "Fails with `text`, in which values stand as in `print`, unless all of `condition` is true. "
       "Inside a traced function it fails when that runs.");
   set_print_sink(print_to_python);
@@ -106,46 +104,44 @@ static void bind_custom_and_effects(nb::module_& m) {
 
 void bind_control_flow(nb::module_& m) {
   m.def(
-      "_number",
-      [](nb::handle x) {
-        UserCall call;
-        return wrapped(read_tensor(x.ptr(), "number"));
-      },
+      "_number", [](nb::handle x) { return wrapped(read_tensor(x.ptr(), "number")); }, users_call,
       nb::arg("x"), "A number as a tensor that adopts the type of its partner.");
-  m.def("_cond", [](nb::handle pred, nb::object then, nb::object otherwise, nb::handle operands) {
-    UserCall call;
-    return tensor_list(
-        tn::cond(read_tensor(pred.ptr(), "cond"), python_function(std::move(then), "cond"),
-                 python_function(std::move(otherwise), "cond"), read_tensors(operands, "cond")));
-  });
-  m.def("_while_loop", [](nb::object go_on, nb::object body, nb::handle carry) {
-    UserCall call;
-    return tensor_list(tn::while_loop(python_function(std::move(go_on), "while_loop"),
-                                      python_function(std::move(body), "while_loop"),
-                                      read_tensors(carry, "while_loop")));
-  });
+  m.def(
+      "_cond",
+      [](nb::handle pred, nb::object then, nb::object otherwise, nb::handle operands) {
+        return tensor_list(tn::cond(
+            read_tensor(pred.ptr(), "cond"), python_function(std::move(then), "cond"),
+            python_function(std::move(otherwise), "cond"), read_tensors(operands, "cond")));
+      },
+      users_call);
+  m.def(
+      "_while_loop",
+      [](nb::object go_on, nb::object body, nb::handle carry) {
+        return tensor_list(tn::while_loop(python_function(std::move(go_on), "while_loop"),
+                                          python_function(std::move(body), "while_loop"),
+                                          read_tensors(carry, "while_loop")));
+      },
+      users_call);
   m.def(
       "_scan",
       [](nb::object body, nb::handle carry, nb::handle xs, std::optional<int64_t> length,
          bool reverse) {
-        UserCall call;
         Tensors start = read_tensors(carry, "scan");
         ScanResult made =
             tn::scan(scan_body(std::move(body), start.size()), start, read_tensors(xs, "scan"),
                      length ? Maybe<int64_t>(*length) : Maybe<int64_t>(), reverse);
         return nb::make_tuple(tensor_list(made.carry), tensor_list(made.ys));
       },
-      nb::arg("body"), nb::arg("carry"), nb::arg("xs"), nb::arg("length") = nb::none(),
+      users_call, nb::arg("body"), nb::arg("carry"), nb::arg("xs"), nb::arg("length") = nb::none(),
       nb::arg("reverse") = false,
       "The body takes one list, carry and slices of xs, and returns one, carry and slices of ys.");
   m.def(
       "_checkpoint",
       [](nb::object f, nb::handle args, int segments) {
-        UserCall call;
         return tensor_list(tn::checkpoint(python_function(std::move(f), "checkpoint"),
                                           segments)(read_tensors(args, "checkpoint")));
       },
-      nb::arg("f"), nb::arg("args"), nb::arg("segments") = 1);
+      users_call, nb::arg("f"), nb::arg("args"), nb::arg("segments") = 1);
   bind_custom_and_effects(m);
 }
 

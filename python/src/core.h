@@ -62,6 +62,9 @@ R guarded(R failure, F&& body) noexcept {
   }
 }
 
+/// A UserWarning at the user's line, so many frames up.
+void warn(const std::string& text, int frames = 1);
+
 // Places -------------------------------------------------------------------------------------
 
 /// The innermost frame outside this package, as a place that is cheap to remember.
@@ -88,6 +91,17 @@ inline void release_dropped() noexcept {
 struct UserCall : LocScope {
   UserCall() : LocScope((release_dropped(), python_place())) {}
 };
+
+/// Of functions that are bound: they are the user's calls.
+inline constexpr nb::call_guard<UserCall> users_call;
+/// The same for slots of types: `f` is the user's call, and its exceptions become Python's.
+template <class T, class F>
+T for_user(T failure, F&& f) noexcept {
+  return guarded<T>(failure, [&]() -> T {
+    UserCall call;
+    return f();
+  });
+}
 
 /// What Python code does inside is its own call, not a part of the one being served.
 struct OwnPlaces {

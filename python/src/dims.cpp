@@ -51,8 +51,7 @@ bool divides_plainly(Offset b) { return decide_at_least(b, 1); }
 
 template <Arithmetic kArithmetic, Operator kApply, bool kDivides = false>
 PyObject* whole(PyObject* a, PyObject* b) noexcept {
-  return guarded<PyObject*>(nullptr, [&]() -> PyObject* {
-    UserCall call;
+  return for_user<PyObject*>(nullptr, [&]() -> PyObject* {
     Offset x, y;
     bool sizes = read_whole(a, x) && read_whole(b, y) && (!kDivides || divides_plainly(y));
     if (sizes) return size_object(kArithmetic(x, y)).release().ptr();
@@ -62,17 +61,13 @@ PyObject* whole(PyObject* a, PyObject* b) noexcept {
 
 template <Operator kApply, bool kFraction>
 PyObject* other(PyObject* a, PyObject* b) noexcept {
-  return guarded<PyObject*>(nullptr, [&] {
-    UserCall call;
-    return mixed(a, b, kApply, kFraction);
-  });
+  return for_user<PyObject*>(nullptr, [&] { return mixed(a, b, kApply, kFraction); });
 }
 
 /// Small whole powers are products.
 PyObject* power(PyObject* a, PyObject* b, PyObject* modulus) noexcept {
   if (modulus != Py_None) return not_implemented();
-  return guarded<PyObject*>(nullptr, [&]() -> PyObject* {
-    UserCall call;
+  return for_user<PyObject*>(nullptr, [&]() -> PyObject* {
     Offset x, y, product = 1;
     bool sizes = read_whole(a, x) && read_whole(b, y);
     bool small = sizes && y.is_const() && y.raw >= 0 && y.raw <= 4;
@@ -109,8 +104,7 @@ bool decide(int how, Offset a, Offset b) {
 }
 
 PyObject* compare(PyObject* a, PyObject* b, int how) noexcept {
-  return guarded<PyObject*>(nullptr, [&]() -> PyObject* {
-    UserCall call;
+  return for_user<PyObject*>(nullptr, [&]() -> PyObject* {
     Offset x, y;
     if (read_whole(a, x) && read_whole(b, y)) return PyBool_FromLong(decide(how, x, y));
     if (!PyFloat_Check(b)) return not_implemented();
@@ -122,10 +116,7 @@ Offset value_in(PyObject* self) { return nb::inst_ptr<SymbolicSize>(self)->value
 
 template <class F>
 PyObject* unary(PyObject* self, F make) noexcept {
-  return guarded<PyObject*>(nullptr, [&] {
-    UserCall call;
-    return make(value_in(self));
-  });
+  return for_user<PyObject*>(nullptr, [&] { return make(value_in(self)); });
 }
 
 PyObject* negative(PyObject* self) noexcept {
@@ -144,10 +135,7 @@ PyObject* to_float(PyObject* self) noexcept {
   return unary(self, [](Offset n) { return PyFloat_FromDouble(static_cast<double>(n.value())); });
 }
 int truth(PyObject* self) noexcept {
-  return guarded(-1, [&] {
-    UserCall call;
-    return static_cast<int>(decide(Py_NE, value_in(self), 0));
-  });
+  return for_user(-1, [&] { return static_cast<int>(decide(Py_NE, value_in(self), 0)); });
 }
 Py_hash_t hash(PyObject* self) noexcept {
   nb::object value = nb::steal(to_int(self));

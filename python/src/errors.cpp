@@ -80,13 +80,12 @@ void bind_errors(nb::module_& m) {
   m.def(
       "_fail",
       [](const std::string& fault, const std::string& text, const std::string& hint) {
-        UserCall call;
         fail(fault == "type"    ? Fault::type
              : fault == "index" ? Fault::index
                                 : Fault::value,
              Hint{hint}, "{}", text);
       },
-      nb::arg("fault"), nb::arg("text"), nb::arg("hint") = "",
+      users_call, nb::arg("fault"), nb::arg("text"), nb::arg("hint") = "",
       "Raises an error of the library's own Python code, with the user's place.");
   nb::register_exception_translator(
       [](const std::exception_ptr& e, void*) {
@@ -123,6 +122,10 @@ void raise_current() noexcept {
   } catch (...) {
     set_error(internal_error, "an exception of unknown type");
   }
+}
+
+void warn(const std::string& text, int frames) {
+  if (PyErr_WarnEx(PyExc_UserWarning, text.c_str(), frames) < 0) throw nb::python_error();
 }
 
 void throw_python(PyObject* type, const std::string& text) {

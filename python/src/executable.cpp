@@ -5,6 +5,7 @@
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/string_view.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
@@ -182,8 +183,7 @@ class Call {
 };
 
 PyObject* call(PyObject* self, PyObject* args, PyObject* keywords) noexcept {
-  return guarded<PyObject*>(nullptr, [&] {
-    UserCall place;
+  return for_user<PyObject*>(nullptr, [&] {
     if (!nb::inst_ready(self)) fail(Fault::type, "Executable: it was never initialised");
     Call call(*nb::inst_ptr<PythonExecutable>(self));
     call.read(args, keywords);
@@ -260,7 +260,6 @@ using NamedTensor = std::pair<std::string, nb::object>;
 Executable compile(nb::object f, std::vector<InputInfo> inputs, std::string name, int level,
                    int64_t memory_limit, PlanSettings plan,
                    const std::vector<NamedTensor>& constants, nb::object surface) {
-  UserCall place;
   AheadSettings settings{.optimization_level = level, .name = std::move(name)};
   settings.memory_limit = memory_limit;
   settings.plan = std::move(plan);
@@ -278,17 +277,14 @@ Executable compile(nb::object f, std::vector<InputInfo> inputs, std::string name
 
 void save(const Executable& program, const std::filesystem::path& path,
           std::vector<std::string> targets, bool debug) {
-  UserCall place;
   program.save(path.string(), {std::move(targets), debug});
 }
 
 Executable load(const std::filesystem::path& path, bool trust, std::optional<bool> verify) {
-  UserCall place;
   return Executable::load(path.string(), {.trust = trust, .verify = verify});
 }
 
 MemoryReport memory(const Executable& program) {
-  UserCall place;
   HostUnlocked unlocked;
   const Program& inner = *program.state()->program;
   return memory_report(*inner.plan(inner.signature().opt));
@@ -317,26 +313,19 @@ void bind_stats(nb::module_& m) {
       });
 }
 
-/// Runs a member of the program in the user's place.
-template <auto kMember, class... A>
-auto in_place(const Executable& program, A... args) {
-  UserCall place;
-  return (program.*kMember)(args...);
-}
-
 void bind_program(nb::module_& m) {
   nb::class_<Executable>(m, "_Program")
       .def_prop_ro("name", &Executable::name)
       .def_prop_ro("inputs", &Executable::inputs)
       .def_prop_ro("num_outputs", [](const Executable& e) { return e.outputs().size(); })
       .def_prop_ro("surface", &Executable::surface)
-      .def_prop_ro("peak_bytes", in_place<&Executable::peak_bytes>)
-      .def("memory", memory)
-      .def("source", in_place<&Executable::source, std::string>)
-      .def("show", in_place<&Executable::show, std::string>)
+      .def_prop_ro("peak_bytes", &Executable::peak_bytes, users_call)
+      .def("memory", memory, users_call)
+      .def("source", &Executable::source, users_call)
+      .def("show", &Executable::show, users_call)
       .def("stats", &Executable::stats)
-      .def("save", save)
-      .def_static("load", load)
+      .def("save", save, users_call)
+      .def_static("load", load, users_call)
       .def("__str__", &Executable::to_text);
 }
 
@@ -359,7 +348,7 @@ void bind_executable(nb::module_& m) {
            nb::arg("results").none())
       .def_ro("_program", &PythonExecutable::program);
   m.attr("_largest_size") = Dim::kLargestSymbol;
-  m.def("_compile_ahead", compile);
+  m.def("_compile_ahead", compile, users_call);
   bind_c_files(m);
   m.def("_user_place", user_place, "The user's call under way, as \"file:line\".");
 }

@@ -18,8 +18,7 @@ void each_integer(const FieldSlot& f, PyObject* value, auto&& use, int depth = 0
   }
   if (PyUnicode_Check(value) || !PySequence_Check(value)) f.refuse("an integer or several", value);
   if (depth > kMaxRank) fail("{}: {} is nested deeper than {}", f.op, f.name, kMaxRank);
-  nb::object items = nb::steal(PySequence_Fast(value, "a sequence of integers is needed"));
-  if (!items.is_valid()) throw nb::python_error();
+  nb::object items = checked(PySequence_Fast(value, "a sequence of integers is needed"));
   for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(items.ptr()); ++i)
     each_integer(f, PySequence_Fast_GET_ITEM(items.ptr(), i), use, depth + 1);
 }

@@ -64,25 +64,31 @@ class PythonFile {
 }  // namespace
 
 void bind_files(nb::module_& m) {
-  m.def("_save_safetensors",
-        [](const std::filesystem::path& path, const nb::dict& tensors, const Metadata& metadata) {
-          UserCall place;
-          save_safetensors(path.string(), read_named(tensors), metadata);
-        });
-  m.def("_safetensors_bytes", [](const nb::dict& tensors, const Metadata& metadata) {
-    UserCall place;
-    std::string made = safetensors_bytes(read_named(tensors), metadata);
-    return nb::bytes(made.data(), made.size());
-  });
-  m.def("_load_safetensors", [](const std::filesystem::path& path, std::optional<bool> verify) {
-    UserCall place;
-    return objects_of(load_safetensors(path.string(), verify));
-  });
-  m.def("_parse_safetensors",
-        [](const nb::bytes& bytes, const std::string& name, std::optional<bool> verify) {
-          UserCall place;
-          return objects_of(parse_safetensors(view_of(bytes), name, verify));
-        });
+  m.def(
+      "_save_safetensors",
+      [](const std::filesystem::path& path, const nb::dict& tensors, const Metadata& metadata) {
+        save_safetensors(path.string(), read_named(tensors), metadata);
+      },
+      users_call);
+  m.def(
+      "_safetensors_bytes",
+      [](const nb::dict& tensors, const Metadata& metadata) {
+        std::string made = safetensors_bytes(read_named(tensors), metadata);
+        return nb::bytes(made.data(), made.size());
+      },
+      users_call);
+  m.def(
+      "_load_safetensors",
+      [](const std::filesystem::path& path, std::optional<bool> verify) {
+        return objects_of(load_safetensors(path.string(), verify));
+      },
+      users_call);
+  m.def(
+      "_parse_safetensors",
+      [](const nb::bytes& bytes, const std::string& name, std::optional<bool> verify) {
+        return objects_of(parse_safetensors(view_of(bytes), name, verify));
+      },
+      users_call);
   m.attr("_checksum_hint") = kChecksumHint;
   nb::class_<PythonFile>(m, "_AtomicFile")
       .def(nb::init<const std::filesystem::path&>())

@@ -75,11 +75,10 @@ void warn_of_leaks(const Tensors& params, nb::handle f) {
   if (std::ranges::none_of(params, held)) return;
   nb::module_::import_("gc").attr("collect")();  // unreachable objects are no leak
   if (std::ranges::none_of(params, held)) return;
-  std::string text = format(
+  warn(format(
       "compile: {} leaves tensors of its trace in something that is not in outputs=: later calls "
       "do not change it, and reading it fails",
-      place_of_function(f));
-  if (PyErr_WarnEx(PyExc_UserWarning, text.c_str(), 1) < 0) throw nb::python_error();
+      place_of_function(f)));
 }
 
 /// An argument that the function assigns to parts of is a tensor of the trace: that of the caller
@@ -89,11 +88,10 @@ void warn_of_assigned_arguments(const CallArguments& args, const Tensors& params
   for (size_t k = 0; k < args.key.at.size() && args.is_argument(k); ++k) {
     const Tensor* now = tensor_in(leaves[args.key.at[k]].ptr());
     if (!now || now->node() == params[k].node() || is_variable(*args.tensors[k].node())) continue;
-    std::string text = format(
+    warn(format(
         "compile: {} assigns to parts of {}, and the caller's tensor keeps its value: return the "
         "new one, or assign to a copy",
-        place_of_function(args.function), args.key.path(args.key.at[k], names));
-    if (PyErr_WarnEx(PyExc_UserWarning, text.c_str(), 1) < 0) throw nb::python_error();
+        place_of_function(args.function), args.key.path(args.key.at[k], names)));
   }
 }
 

@@ -21,8 +21,7 @@ struct OpFunction {
 PyTypeObject* function_type;
 
 PyObject* vectorcall(PyObject* self, PyObject* const* args, size_t flags, PyObject* keywords) {
-  return guarded<PyObject*>(nullptr, [&] {
-    UserCall call;
+  return for_user<PyObject*>(nullptr, [&] {
     const CallSpec& spec = *reinterpret_cast<OpFunction*>(self)->spec;
     auto count = static_cast<size_t>(PyVectorcall_NARGS(flags));
     return call_python(spec, args, count, keywords).release().ptr();

@@ -17,8 +17,7 @@ Maybe<Offset> read_bound(PyObject* o) {
   if (o == Py_None) return {};
   if (Offset size; read_symbolic(o, size)) return size;
   if (Tensor* t = tensor_in(o)) evaluate(*t);
-  nb::object number = nb::steal(PyNumber_Index(o));
-  if (!number.is_valid()) throw nb::python_error();
+  nb::object number = checked(PyNumber_Index(o));
   int overflow = 0;
   int64_t value = PyLong_AsLongLongAndOverflow(number.ptr(), &overflow);
   if (overflow) value = overflow > 0 ? INT64_MAX : INT64_MIN;  // slices clip
@@ -124,8 +123,7 @@ Tensor updated(const Tensor& x, PyObject* key, PyObject* value, Update how) {
 }  // namespace
 
 PyObject* get_item(PyObject* self, PyObject* key) noexcept {
-  return guarded<PyObject*>(nullptr, [&] {
-    UserCall call;
+  return for_user<PyObject*>(nullptr, [&] {
     Tensor x = self_tensor(self);  // another thread may rebind the handle meanwhile
     std::vector<Index> indices = read_indices(key);
     Widening w(indices);
@@ -134,8 +132,7 @@ PyObject* get_item(PyObject* self, PyObject* key) noexcept {
 }
 
 int set_item(PyObject* self, PyObject* key, PyObject* value) noexcept {
-  return guarded(-1, [&] {
-    UserCall call;
+  return for_user(-1, [&] {
     if (!value) fail(Fault::type, "del: elements of a tensor cannot be deleted");
     // The handle is bound to the new value; tensors made from the old one keep it. A variable stays
     // one.
@@ -153,12 +150,11 @@ void add_indexing(nb::module_& m) {
   m.def(
       "index_update",
       [](nb::handle x, nb::handle key, nb::handle value, const char* how) {
-        UserCall call;
         return wrapped(updated(read_tensor(x.ptr(), "index_update"), key.ptr(), value.ptr(),
                                read_update(how)));
       },
-      nb::arg("x").none(), nb::arg("index").none(), nb::arg("value").none(), nb::arg("how") = "set",
-      "`x` with `x[index]` replaced by, or combined with, `value`.");
+      users_call, nb::arg("x").none(), nb::arg("index").none(), nb::arg("value").none(),
+      nb::arg("how") = "set", "`x` with `x[index]` replaced by, or combined with, `value`.");
 }
 
 }  // namespace tn::python

@@ -3,6 +3,7 @@
 
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/string_view.h>
 #include <nanobind/stl/vector.h>
 
 #include "base/error.h"
@@ -17,15 +18,6 @@ using Numbers = std::vector<int64_t>;  // at most three: Python has counted them
 using Size = std::optional<int64_t>;
 
 Ints ints(const Numbers& numbers) { return Ints(numbers.begin(), numbers.end()); }
-
-/// Adds a function whose errors have the place of the user's call.
-template <class R, class... A>
-void add(nb::module_& m, const char* name, R (*f)(A...)) {
-  m.def(name, [f](A... arguments) {
-    UserCall place;
-    return f(std::forward<A>(arguments)...);
-  });
-}
 
 /// The block of an op. `count` is the number of tensors in a list.
 Block make_op_block(const std::string& name, int count, const std::string& text, nb::tuple args,
@@ -95,82 +87,58 @@ constexpr Block (*kBatchNorms[])(const NormSettings&) = {model::BatchNorm1d, mod
                                                          model::BatchNorm3d};
 
 void bind_spatial(nb::module_& m) {
-  add(m, "_conv_block", make_conv<false>);
-  add(m, "_conv_transpose_block", make_conv<true>);
-  add(m, "_max_pool_block", make_pool<true>);
-  add(m, "_avg_pool_block", make_pool<false>);
-  add(
-      m, "_global_avg_pool_block", +[](int axes) { return kGlobalAvgPools[axes - 1](); });
-  add(
-      m, "_global_max_pool_block", +[](int axes) { return kGlobalMaxPools[axes - 1](); });
-  add(
-      m, "_adaptive_avg_pool_block",
-      +[](int axes, const Numbers& size) { return kAdaptivePools[axes - 1](ints(size)); });
+  m.def("_conv_block", make_conv<false>, users_call);
+  m.def("_conv_transpose_block", make_conv<true>, users_call);
+  m.def("_max_pool_block", make_pool<true>, users_call);
+  m.def("_avg_pool_block", make_pool<false>, users_call);
+  auto def = [&](const char* name, auto make) { m.def(name, make, users_call); };
+  def("_global_avg_pool_block", [](int axes) { return kGlobalAvgPools[axes - 1](); });
+  def("_global_max_pool_block", [](int axes) { return kGlobalMaxPools[axes - 1](); });
+  def("_adaptive_avg_pool_block",
+      [](int axes, const Numbers& size) { return kAdaptivePools[axes - 1](ints(size)); });
 }
 
 void bind_norms(nb::module_& m) {
-  add(
-      m, "_batch_norm_block", +[](int axes, Size size, double eps, double momentum, bool affine) {
-        return kBatchNorms[axes - 1](
-            {.size = size, .eps = eps, .momentum = momentum, .affine = affine});
-      });
-  add(
-      m, "_layer_norm_block", +[](const Numbers& extents, double eps, bool affine, bool bias) {
-        return model::LayerNorm({.eps = eps, .affine = affine, .bias = bias}, extents);
-      });
-  add(
-      m, "_rms_norm_block", +[](Size size, double eps, bool affine) {
-        return model::RMSNorm({.size = size, .eps = eps, .affine = affine});
-      });
-  add(
-      m, "_group_norm_block", +[](int64_t groups, Size size, double eps, bool affine) {
-        return model::GroupNorm(groups, {.size = size, .eps = eps, .affine = affine});
-      });
-  add(
-      m, "_instance_norm_block", +[](Size size, double eps, bool affine) {
-        return model::InstanceNorm({.size = size, .eps = eps, .affine = affine});
-      });
-}
-
-void bind_losses(nb::module_& m) {
-  add(
-      m, "_mse_block", +[](const std::string& how) { return model::MSE(how); });
-  add(
-      m, "_l1_block", +[](const std::string& how) { return model::L1(how); });
-  add(
-      m, "_huber_block",
-      +[](double delta, const std::string& how) { return model::Huber(delta, how); });
-  add(
-      m, "_cross_entropy_block", +[](const std::string& how, double smoothing, int64_t axis) {
-        return model::CrossEntropy(how, smoothing, axis);
-      });
-  add(
-      m, "_binary_cross_entropy_block",
-      +[](const std::string& how) { return model::BinaryCrossEntropy(how); });
+  auto def = [&](const char* name, auto make) { m.def(name, make, users_call); };
+  def("_batch_norm_block", [](int axes, Size size, double eps, double momentum, bool affine) {
+    return kBatchNorms[axes - 1](
+        {.size = size, .eps = eps, .momentum = momentum, .affine = affine});
+  });
+  def("_layer_norm_block", [](const Numbers& extents, double eps, bool affine, bool bias) {
+    return model::LayerNorm({.eps = eps, .affine = affine, .bias = bias}, extents);
+  });
+  def("_rms_norm_block", [](Size size, double eps, bool affine) {
+    return model::RMSNorm({.size = size, .eps = eps, .affine = affine});
+  });
+  def("_group_norm_block", [](int64_t groups, Size size, double eps, bool affine) {
+    return model::GroupNorm(groups, {.size = size, .eps = eps, .affine = affine});
+  });
+  def("_instance_norm_block", [](Size size, double eps, bool affine) {
+    return model::InstanceNorm({.size = size, .eps = eps, .affine = affine});
+  });
 }
 
 }  // namespace
 
 void bind_model_blocks(nb::module_& m) {
-  add(m, "_op_block", make_op_block);
+  m.def("_op_block", make_op_block, users_call);
   m.def("_op_blocks", list_op_blocks);
   m.def("_block_name", [](const std::string& op) { return block_name(op); });
-  add(
-      m, "_linear_block", +[](int64_t out, Size in, bool bias) {
-        return model::Linear(out, {.in = in, .bias = bias});
-      });
-  add(
-      m, "_embedding_block",
-      +[](int64_t count, int64_t dims) { return model::Embedding(count, dims); });
-  add(
-      m, "_dropout_block", +[](double p) { return model::Dropout(p); });
-  add(
-      m, "_attention_block", +[](int64_t dims, int64_t heads, bool bias, bool causal) {
-        return model::MultiHeadAttention(dims, heads, {.bias = bias, .causal = causal});
-      });
   bind_spatial(m);
   bind_norms(m);
-  bind_losses(m);
+  auto def = [&](const char* name, auto make) { m.def(name, make, users_call); };
+  def("_linear_block",
+      [](int64_t out, Size in, bool bias) { return model::Linear(out, {.in = in, .bias = bias}); });
+  def("_embedding_block", model::Embedding);
+  def("_dropout_block", model::Dropout);
+  def("_attention_block", [](int64_t dims, int64_t heads, bool bias, bool causal) {
+    return model::MultiHeadAttention(dims, heads, {.bias = bias, .causal = causal});
+  });
+  def("_mse_block", model::MSE);
+  def("_l1_block", model::L1);
+  def("_huber_block", model::Huber);
+  def("_cross_entropy_block", model::CrossEntropy);
+  def("_binary_cross_entropy_block", model::BinaryCrossEntropy);
 }
 
 }  // namespace tn::python

@@ -119,7 +119,6 @@ IOKey read_key(nb::handle given) {
 }
 
 void add(Model& model, const Block& block, nb::dict connections, std::string name, bool chained) {
-  UserCall call;
   Connections read;
   for (auto [terminal, key] : connections)
     read.emplace_back(nb::cast<std::string>(terminal), read_key(key));
@@ -129,7 +128,6 @@ void add(Model& model, const Block& block, nb::dict connections, std::string nam
 
 /// What `compile_model` says, by name.
 Functions resolve(const Model& model, nb::dict said) {
-  UserCall place;
   auto get = [&](const char* name) { return nb::object(said[name]); };
   auto type = [&](const char* name) {
     nb::object given = get(name);
@@ -218,7 +216,6 @@ nb::dict shapes_at(const Resolved& model, const std::map<std::string, int64_t>& 
 /// The text of a Python file, and the constants that it reads, by name.
 nb::tuple python_files(const Functions& functions, std::string_view target, nb::dict fixed,
                        const std::string& constants_file) {
-  UserCall place;
   Values values;
   for (auto [name, value] : fixed)
     values.emplace(nb::cast<std::string>(name), read_tensor(value.ptr(), "source"));
@@ -240,7 +237,6 @@ struct HeldValues {
 
 /// Files are run, not recorded: transforms would miss what they do with these.
 void refuse_transforms(nb::handle given) {
-  UserCall place;
   if (std::ranges::any_of(read_tensors(given), is_watched))
     fail(Hint{"give output_gradients to evaluate, or compile for CpuBackend"},
          "evaluate: a file is run, and transforms cannot look into it");
@@ -248,7 +244,6 @@ void refuse_transforms(nb::handle given) {
 
 /// backward() fails where it comes to what a file made from these.
 void end_derivatives(nb::handle given, nb::handle results) {
-  UserCall place;
   if (lead_to_leaves(read_tensors(given))) mark_blocked(read_tensors(results));
 }
 
@@ -260,10 +255,12 @@ void bind_models(nb::module_& m) {
       .def_prop_ro("called", &Block::called)
       .def_prop_ro("terminals", [](const Block& b) { return terminal_list(b.terminals()); });
   // Whether some of the code that is made for these runs on this machine.
-  m.def("_runs_here", [](const std::vector<std::string>& targets) {
-    UserCall place;
-    return runs_here(targets_named(targets, "target_hardware").front());
-  });
+  m.def(
+      "_runs_here",
+      [](const std::vector<std::string>& targets) {
+        return runs_here(targets_named(targets, "target_hardware").front());
+      },
+      users_call);
   // Whether they run only where they are asked for, by name.
   m.def("_pass_names", [] {
     std::map<std::string, bool> names;
@@ -271,30 +268,24 @@ void bind_models(nb::module_& m) {
     return names;
   });
   m.def("_make_block", make_block);
-  m.def("_refuse_transforms", refuse_transforms);
-  m.def("_end_derivatives", end_derivatives);
+  m.def("_refuse_transforms", refuse_transforms, users_call);
+  m.def("_end_derivatives", end_derivatives, users_call);
 
   nb::class_<Model>(m, "LogicalModel")
       .def(nb::init<std::string>())
-      .def("_add", add)
+      .def("_add", add, users_call)
       .def("_copy", [](const Model& model) { return model; })
       .def("_keep_ends", [](Model& model) { model.keep_ends(); })
-      .def("_merge",
-           [](Model& model, const std::vector<std::string>& names) {
-             UserCall place;
-             model.merge(names);
-           })
-      .def("_describe",
-           [](Model& model, nb::handle key) {
-             UserCall place;
-             model.describe(read_key(key));
-           })
+      .def(
+          "_merge", [](Model& model, const std::vector<std::string>& names) { model.merge(names); },
+          users_call)
+      .def(
+          "_describe", [](Model& model, nb::handle key) { model.describe(read_key(key)); },
+          users_call)
       .def("_block", [](const Model& model) { return Block(model); })
-      .def("_find",
-           [](const Model& model, const std::string& name) {
-             UserCall place;
-             return model.find(name);
-           })
+      .def(
+          "_find", [](const Model& model, const std::string& name) { return model.find(name); },
+          users_call)
       .def("_connection", &Model::connection)
       .def("_key", &Model::key)
       .def_prop_ro("_last_part", &Model::last_block)
@@ -303,7 +294,7 @@ void bind_models(nb::module_& m) {
       .def_prop_ro("_terminals",
                    [](const Model& model) { return terminal_list(model.terminals()); })
       .def("_blocks_text", [](const Model& model) { return blocks_text(flatten(model)); })
-      .def("_resolve", resolve);
+      .def("_resolve", resolve, users_call);
 
   nb::class_<Resolved>(m, "ResolvedModel")
       .def_prop_ro("open", [](const Resolved& r) { return wire_list(r, r.flat.open); })
@@ -330,7 +321,7 @@ void bind_models(nb::module_& m) {
            [](const Functions& f, nb::handle key) {
              return tensor_list(f.first_values(read_tensor(key.ptr(), "randomize_params")));
            })
-      .def("python_file", python_files)
+      .def("python_file", python_files, users_call)
       .def("text", [](const Functions& f, std::string_view stage) { return f.text(stage); });
 
   nb::class_<HeldValues>(m, "_HeldValues")

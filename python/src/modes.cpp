@@ -27,7 +27,6 @@ nb::object narrow_object() {
 
 /// Sets the narrow type of this thread, or none, and returns the former one.
 nb::object set_autocast(nb::handle dtype) {
-  UserCall call;
   nb::object before = narrow_object();
   DType type = dtype.is_none() ? DType::f32 : read_dtype(dtype.ptr());
   if (!dtype.is_none()) amp::Autocast checked(type);
@@ -37,7 +36,6 @@ nb::object set_autocast(nb::handle dtype) {
 
 /// "low", "full" or "any".
 const char* precision_of(const std::string& name) {
-  UserCall call;
   const OpDef* op = find_op(name);
   if (!op) fail("amp: no op is called {}", name);
   constexpr const char* kNames[] = {"any", "low", "full"};
@@ -117,7 +115,7 @@ static void bind_hot_paths(nb::module_& m) {
 
 void bind_modes(nb::module_& m) {
   m.def("_autocast", narrow_object);
-  m.def("_set_autocast", set_autocast, nb::arg("dtype").none());
+  m.def("_set_autocast", set_autocast, users_call, nb::arg("dtype").none());
   m.def(
       "_is_traced", [](const Tensor& x) { return x.node()->traced; }, nb::arg("x"));
   m.def(
@@ -132,7 +130,7 @@ void bind_modes(nb::module_& m) {
         nb::arg("sci_mode").none());
   m.def("_enter_module", enter_module, nb::arg("path"));
   m.def("_leave_module", leave_module, nb::arg("outer"));
-  m.def("_precision_of", precision_of, nb::arg("op"));
+  m.def("_precision_of", precision_of, users_call, nb::arg("op"));
   m.def("_clear_plans", &tn::clear_plans, nb::call_guard<nb::gil_scoped_release>());
   m.def("_set_longest_pending", &tn::set_longest_pending, nb::arg("ops"));
   bind_hot_paths(m);

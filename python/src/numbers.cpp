@@ -19,8 +19,7 @@ PyObject* example_of(PyObject* self) {
 /// There is what a plain number has; `isinstance` asks for the class. The value of what is no
 /// operator is not known.
 PyObject* attribute(PyObject* self, PyObject* name) noexcept {
-  return guarded<PyObject*>(nullptr, [&]() -> PyObject* {
-    UserCall call;
+  return for_user<PyObject*>(nullptr, [&]() -> PyObject* {
     nb::object plain = nb::steal(PyObject_GetAttr(example_of(self), name));
     if (!plain.is_valid()) return nullptr;
     if (nb::handle(name).equal(nb::str("__class__"))) return plain.release().ptr();

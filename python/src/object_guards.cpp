@@ -20,9 +20,7 @@ std::pair<nb::object, bool> held_weakly(nb::handle object) {
   bool passing = PyMethod_Check(object.ptr());  // made whenever it is asked for
   if (passing || !PyType_SUPPORTS_WEAKREFS(Py_TYPE(object.ptr())))
     return {nb::borrow(object), false};
-  PyObject* reference = PyWeakref_NewRef(object.ptr(), nullptr);
-  if (!reference) throw nb::python_error();
-  return {nb::steal(reference), true};
+  return {checked(PyWeakref_NewRef(object.ptr(), nullptr)), true};
 }
 
 /// Null where it is dead.
@@ -51,11 +49,6 @@ nb::object attribute(PyObject* owner, const nb::object& name) {
                                                   : PyObject_GetAttr(owner, name.ptr());
   if (!found) forget_error();
   return nb::steal(found);
-}
-
-nb::object checked(PyObject* made) {
-  if (!made) throw nb::python_error();
-  return nb::steal(made);
 }
 
 /// What a list or tuple holds, whatever its class makes of it; or null.
@@ -206,12 +199,11 @@ ObjectGuards ObjectGuards::Record::guards(const std::string& f) {
   nb::object reads = reads_;
   stop();
   for (nb::handle path : reads.attr("changed")()) {
-    std::string text = format(
+    warn(format(
         "compile: {} changes {}, which it reads too: that happens once, when it is traced, and "
         "not in every call; make the class a tn.nn.Module, or name what changes in inputs= and "
         "outputs=",
-        f, nb::str(path).c_str());
-    if (PyErr_WarnEx(PyExc_UserWarning, text.c_str(), 1) < 0) throw nb::python_error();
+        f, nb::str(path).c_str()));
   }
   size_t number = 0;
   for (nb::handle owner : reads.attr("owners")) {

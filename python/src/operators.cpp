@@ -73,8 +73,7 @@ Tensor apply(Symbol symbol, std::span<const Operand* const> in) {
 
 template <Symbol kSymbol>
 PyObject* binary(PyObject* a, PyObject* b) noexcept {
-  return guarded<PyObject*>(nullptr, [&]() -> PyObject* {
-    UserCall call;
+  return for_user<PyObject*>(nullptr, [&]() -> PyObject* {
     OperandHolder x, y;
     if (!read_operand(a, x, b) || !read_operand(b, y, a)) return not_implemented();
     const Operand* in[] = {&x.operand, &y.operand};
@@ -106,8 +105,7 @@ PyObject* in_place(PyObject* a, PyObject* b) noexcept {
 
 template <Symbol kSymbol>
 PyObject* unary(PyObject* a) noexcept {
-  return guarded<PyObject*>(nullptr, [&] {
-    UserCall call;
+  return for_user<PyObject*>(nullptr, [&] {
     OperandHolder x;
     read_operand(a, x);
     const Operand* in[] = {&x.operand};
@@ -158,8 +156,7 @@ Scalar only_element(PyObject* self, const char* what) {
 }
 
 int truth(PyObject* self) noexcept {
-  return guarded(-1, [&] {
-    UserCall call;
+  return for_user(-1, [&] {
     Scalar s = only_element(self, "bool");
     return static_cast<int>(s.is_integral() ? s.integer != 0 : s.real != 0 || s.imag != 0);
   });
@@ -170,8 +167,7 @@ int truth(PyObject* self) noexcept {
 }
 
 PyObject* to_float(PyObject* self) noexcept {
-  return guarded<PyObject*>(nullptr, [&] {
-    UserCall call;
+  return for_user<PyObject*>(nullptr, [&] {
     Scalar s = only_element(self, "float");
     if (s.kind == Kind::complex) refuse_complex("float");
     return PyFloat_FromDouble(s.real);
@@ -184,8 +180,7 @@ PyObject* integer_object(const Scalar& s) {
 }
 
 PyObject* to_int(PyObject* self) noexcept {
-  return guarded<PyObject*>(nullptr, [&] {
-    UserCall call;
+  return for_user<PyObject*>(nullptr, [&] {
     Scalar s = only_element(self, "int");
     if (s.kind == Kind::complex) refuse_complex("int");
     return integer_object(s);
@@ -193,8 +188,7 @@ PyObject* to_int(PyObject* self) noexcept {
 }
 
 PyObject* to_index(PyObject* self) noexcept {
-  return guarded<PyObject*>(nullptr, [&] {
-    UserCall call;
+  return for_user<PyObject*>(nullptr, [&] {
     Kind kind = kind_of(self_of(self).dtype());
     if (kind != Kind::integer && kind != Kind::natural)
       fail(Fault::type, "index: only integer tensors are indices: {}",
@@ -206,8 +200,7 @@ PyObject* to_index(PyObject* self) noexcept {
 /// Tensors are equal element by element, so they hash by identity. The hash of a number is its
 /// value's.
 Py_hash_t hash(PyObject* self) noexcept {
-  return guarded<Py_hash_t>(-1, [&] {
-    UserCall call;
+  return for_user<Py_hash_t>(-1, [&] {
     if (is_given_number(*tensor_in(self))) fail_unknown_value();
     return PyBaseObject_Type.tp_hash(self);
   });
@@ -220,8 +213,7 @@ struct HeldBuffer {
 
 int get_buffer(PyObject* self, Py_buffer* view, int flags) noexcept {
   view->obj = nullptr;
-  return guarded(-1, [&] {
-    UserCall call;
+  return for_user(-1, [&] {
     const Tensor& t = self_of(self);
     const char* form = buffer_format(t.dtype());
     if (flags & PyBUF_WRITABLE) throw_python(PyExc_BufferError, "tensors are read-only");
@@ -256,8 +248,7 @@ void release_buffer(PyObject*, Py_buffer* view) noexcept {
 }
 
 Py_ssize_t length(PyObject* self) noexcept {
-  return guarded<Py_ssize_t>(-1, [&]() -> Py_ssize_t {
-    UserCall call;
+  return for_user<Py_ssize_t>(-1, [&]() -> Py_ssize_t {
     const Tensor& t = self_of(self);
     if (t.rank() == 0) fail(Fault::type, "len: a tensor of rank 0 has no length");
     return t.dim(0);
@@ -268,8 +259,7 @@ int contains(PyObject* self, PyObject* value) noexcept {
   nb::object found = nb::steal(binary<kEqual>(self, value));
   if (!found.is_valid()) return -1;
   if (found.ptr() == Py_NotImplemented) return 0;
-  return guarded(-1, [&] {
-    UserCall call;
+  return for_user(-1, [&] {
     Tensor any = call_op("any", {self_of(found.ptr())});
     evaluate(any);
     return static_cast<int>(item_of(any).integer);

@@ -25,7 +25,6 @@ nb::object wish_of(const Tensor& x) {
 }
 
 nb::object reduce(nb::handle self, int protocol) {
-  UserCall call;
   Tensor x = self_tensor(self.ptr());
   check_exportable(x);
   evaluate(x);
@@ -69,7 +68,6 @@ Layout read_layout(DType type, const nb::tuple& sizes) {
 
 nb::object read_pickle(const nb::str& dtype, const nb::tuple& sizes, nb::handle bytes,
                        nb::handle wish, nb::handle type) {
-  UserCall call;
   DType element;
   if (!try_read_dtype(dtype.ptr(), element))
     fail(Fault::type, "pickle: not an element type: {}", nb::repr(dtype).c_str());
@@ -89,9 +87,9 @@ nb::object read_pickle(const nb::str& dtype, const nb::tuple& sizes, nb::handle 
 }  // namespace
 
 void add_pickling(nb::module_& m, nb::class_<Tensor>& type) {
-  type.def("__reduce_ex__", reduce, nb::arg("protocol"));
-  m.def("_read_pickle", read_pickle, nb::arg("dtype"), nb::arg("shape"), nb::arg("data"),
-        nb::arg("requires_grad").none(), nb::arg("type").none(),
+  type.def("__reduce_ex__", reduce, users_call, nb::arg("protocol"));
+  m.def("_read_pickle", read_pickle, users_call, nb::arg("dtype"), nb::arg("shape"),
+        nb::arg("data"), nb::arg("requires_grad").none(), nb::arg("type").none(),
         "The tensor of a pickle, from the bytes of its elements.");
 }
 

@@ -29,15 +29,13 @@ void warn_of_frozen_key() {
 void bind_random(nb::module_& m) {
   m.def("_random_seed", [](uint64_t number) { random::seed(number); });
   m.def("_random_state", [] { return wrapped(random::state()); });
-  m.def("_set_random_state", [](nb::handle key) {
-    UserCall call;
-    random::set_state(read_tensor(key.ptr(), "random.state"));
-  });
+  m.def(
+      "_set_random_state",
+      [](nb::handle key) { random::set_state(read_tensor(key.ptr(), "random.state")); },
+      users_call);
   ops::warn_of_frozen_key = warn_of_frozen_key;
-  m.def("_next_key", [] {
-    UserCall call;
-    return wrapped(random::next_key());
-  });
+  m.def(
+      "_next_key", [] { return wrapped(random::next_key()); }, users_call);
 }
 
 }  // namespace tn::python

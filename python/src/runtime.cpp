@@ -23,8 +23,7 @@ namespace {
 size_t whole_number(nb::handle given, size_t least, std::string_view what) {
   if (!PyIndex_Check(given.ptr()) || PyBool_Check(given.ptr()))
     fail(Fault::type, "{}: an integer is needed, not {}", what, nb::repr(given).c_str());
-  nb::object number = nb::steal(PyNumber_Index(given.ptr()));
-  if (!number.is_valid()) throw nb::python_error();
+  nb::object number = checked(PyNumber_Index(given.ptr()));
   if (PyObject_RichCompareBool(number.ptr(), nb::int_(least).ptr(), Py_LT) == 1)
     fail("{}: at least {} is needed: {}", what, least, nb::repr(number).c_str());
   size_t value = PyLong_AsSize_t(number.ptr());
@@ -58,21 +57,16 @@ std::string graph_text(const nb::args& args) {
 
 void bind_runtime(nb::module_& m) {
   m.def(
-      "eval",
-      [](nb::args args) {
-        UserCall call;
-        evaluate(tensors_of(args));
-      },
+      "eval", [](nb::args args) { evaluate(tensors_of(args)); }, users_call,
       "Computes tensors, also those in trees, in one run.");
   m.def(
       "async_eval",
       [](nb::args args) {
-        UserCall call;
         Tensors tensors = tensors_of(args);
         nb::gil_scoped_release unlock;
         tn::async_eval(tensors);
       },
-      "Starts computing tensors and returns; asking for a value waits for it.");
+      users_call, "Starts computing tensors and returns; asking for a value waits for it.");
   m.def("synchronize", &tn::synchronize, nb::call_guard<nb::gil_scoped_release>(),
         "Waits for everything started by async_eval.");
   m.def("graph_text", graph_text, "The pending ops behind tensors, as text that parses.");
@@ -88,11 +82,10 @@ void bind_runtime(nb::module_& m) {
   m.def(
       "set_num_threads",
       [](nb::handle given) {
-        UserCall call;
         size_t count = whole_number(given, 1, "set_num_threads");
         tn::set_num_threads(static_cast<int>(std::min<size_t>(count, INT_MAX)));
       },
-      nb::arg("count"));
+      users_call, nb::arg("count"));
   m.def("active_memory", &tn::active_memory, "Bytes of all live tensors.");
   m.def("peak_memory", &tn::peak_memory, "The highest active memory since the last reset.");
   m.def("cache_memory", &tn::cache_memory, "Bytes of freed blocks kept for reuse.");
@@ -102,17 +95,17 @@ void bind_runtime(nb::module_& m) {
   m.def(
       "set_memory_limit",
       [](nb::handle bytes) {
-        UserCall call;
         return tn::set_memory_limit(whole_number(bytes, 0, "set_memory_limit"));
       },
-      nb::arg("bytes"), "Sets the limit and returns the former one; 0 restores the default.");
+      users_call, nb::arg("bytes"),
+      "Sets the limit and returns the former one; 0 restores the default.");
   m.def(
       "set_cache_limit",
       [](nb::handle bytes) {
-        UserCall call;
         return tn::set_cache_limit(whole_number(bytes, 0, "set_cache_limit"));
       },
-      nb::arg("bytes"), "Sets how much is kept for reuse and returns the former limit.");
+      users_call, nb::arg("bytes"),
+      "Sets how much is kept for reuse and returns the former limit.");
 }
 
 }  // namespace tn::python

@@ -11,8 +11,7 @@ namespace tn::python {
 namespace {
 
 void tell_notes() {
-  for (const std::string& note : take_signal_notes())
-    if (PyErr_WarnEx(PyExc_UserWarning, note.c_str(), 2) < 0) throw nb::python_error();
+  for (const std::string& note : take_signal_notes()) warn(note, 2);
 }
 
 void load(const std::optional<std::string>& path) {
@@ -85,10 +84,8 @@ void bind_signals(nb::module_& m) {
   m.def("_signal_config", config);
   m.def("_signal_enter", enter, nb::arg("name"), nb::arg("backward").none() = nb::none());
   m.def("_signal_leave", leave, nb::arg("outer"));
-  m.def("_signal_exit", [](const std::string& name) {
-    UserCall call;
-    signal::leave(name);
-  });
+  m.def(
+      "_signal_exit", [](const std::string& name) { signal::leave(name); }, users_call);
   m.def("_signal_entered", signal::entered);
   m.def("_signal_tensor", tensor, nb::arg("x"), nb::arg("name"));
 }

@@ -120,8 +120,7 @@ nb::object to_array(nb::handle self, nb::handle dtype, nb::handle copy) {
       fail("__array__: {} cannot be exported without a copy", name_of(self_of(self).dtype()));
     source = self.attr("astype")(dtype_object(DType::f32));
   }
-  nb::object view = nb::steal(PyMemoryView_FromObject(source.ptr()));
-  if (!view.is_valid()) throw nb::python_error();
+  nb::object view = checked(PyMemoryView_FromObject(source.ptr()));
   nb::object array = numpy.attr("asarray")(view);
   if (!dtype.is_none()) {
     nb::object same = array.attr("dtype").attr("__eq__")(numpy.attr("dtype")(dtype));

@@ -195,7 +195,6 @@ Leaves Structure::match(PyObject* tree, StandsForAll stands_for_all,
 namespace {
 
 nb::object flatten_tree(nb::handle tree) {
-  UserCall call;
   Leaves leaves;
   Structure structure(tree.ptr(), leaves);
   nb::list list;
@@ -204,14 +203,12 @@ nb::object flatten_tree(nb::handle tree) {
 }
 
 nb::object unflatten_tree(const Structure& structure, nb::handle given) {
-  UserCall call;
   Leaves leaves;
   for (nb::handle leaf : given) leaves.push_back(nb::borrow(leaf));
   return structure.build(leaves);
 }
 
 nb::object map_tree(nb::object f, nb::handle tree, nb::args rest) {
-  UserCall call;
   Leaves first;
   Structure structure(tree.ptr(), first);
   std::vector<Leaves> others;
@@ -222,9 +219,7 @@ nb::object map_tree(nb::object f, nb::handle tree, nb::args rest) {
   for (size_t i = 0; i < first.size(); ++i) {
     args[0] = first[i].ptr();
     for (size_t k = 0; k < others.size(); ++k) args[k + 1] = others[k][i].ptr();
-    PyObject* made = PyObject_Vectorcall(f.ptr(), args.data(), args.size(), nullptr);
-    if (!made) throw nb::python_error();
-    first[i] = nb::steal(made);
+    first[i] = checked(PyObject_Vectorcall(f.ptr(), args.data(), args.size(), nullptr));
   }
   return structure.build(first);
 }
@@ -268,9 +263,9 @@ void bind_trees(nb::module_& m) {
         for (size_t i = 0; i < s.leaves(); ++i) made.append(s.path(i));
         return made;
       });
-  m.def("_tree_flatten", flatten_tree, nb::arg("tree").none());
-  m.def("_tree_unflatten", unflatten_tree);
-  m.def("_tree_map", map_tree, nb::arg("f"), nb::arg("tree").none(), nb::arg("rest"));
+  m.def("_tree_flatten", flatten_tree, users_call, nb::arg("tree").none());
+  m.def("_tree_unflatten", unflatten_tree, users_call);
+  m.def("_tree_map", map_tree, users_call, nb::arg("f"), nb::arg("tree").none(), nb::arg("rest"));
   m.def("_tree_register", register_tree);
   m.def("_tree_register_dict", register_dict);
 }

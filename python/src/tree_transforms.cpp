@@ -23,9 +23,7 @@ struct TreeCall {
 
   nb::object run(nb::handle args, nb::handle kwargs = {}) const {
     OwnPlaces own;
-    PyObject* made = PyObject_Call(f.ptr(), args.ptr(), kwargs.ptr());
-    if (!made) throw nb::python_error();
-    return nb::steal(made);
+    return checked(PyObject_Call(f.ptr(), args.ptr(), kwargs.ptr()));
   }
   /// `f` of the arguments with the given tensors in them.
   Tensors operator()(const Tensors& tensors, nb::handle kwargs = {}) {
@@ -182,7 +180,6 @@ nb::object value_and_grad(nb::object f, nb::tuple args, nb::dict kwargs, nb::tup
 /// A tree like the results, with trees like the chosen arguments for leaves.
 nb::object jacobian(nb::object f, nb::tuple args, nb::dict kwargs, nb::tuple keys, bool single,
                     bool reverse) {
-  UserCall place;
   std::string_view transform = reverse ? "jacrev" : "jacfwd";
   Selection selection{args, kwargs, keys};
   TreeCall call = selection.call(transform, std::move(f));
@@ -287,7 +284,6 @@ BatchAxes axes_of(const TensorTree& tree, nb::handle given, std::string_view wha
 
 nb::object call_mapped_tree(nb::object f, nb::tuple args, nb::dict kwargs, nb::handle in_axes,
                             nb::handle out_axes) {
-  UserCall place;
   TreeCall call{"vmap", std::move(f), TensorTree(args.ptr(), Numbers::stay), {}};
   BatchAxes axes = axes_of(call.in, in_axes, "in_axes and arguments");
   Tensors made = call_mapped(
@@ -325,25 +321,25 @@ void bind_tensor_tree(nb::module_& m) {
       .def(
           "matching",
           [](const TensorTree& tree, nb::handle given, const std::string& subject) {
-            UserCall place;
             return tensor_list(tree.matching(given.ptr(), subject));
           },
-          nb::arg("tree").none(), nb::arg("subject"))
+          users_call, nb::arg("tree").none(), nb::arg("subject"))
       .def(
           "axes",
           [](const TensorTree& tree, nb::handle given, const std::string& what) {
-            UserCall place;
             nb::list made;
             for (Maybe<int> axis : axes_of(tree, given, what))
               made.append(axis ? nb::object(nb::int_(*axis)) : nb::none());
             return made;
           },
-          nb::arg("tree").none(), nb::arg("what"))
-      .def("check_whole", [](const TensorTree& tree, const std::string& transform) {
-        UserCall place;
-        tree.check_whole(transform,
-                         [&](size_t leaf) { return "result" + tree.structure.path(leaf); });
-      });
+          users_call, nb::arg("tree").none(), nb::arg("what"))
+      .def(
+          "check_whole",
+          [](const TensorTree& tree, const std::string& transform) {
+            tree.check_whole(transform,
+                             [&](size_t leaf) { return "result" + tree.structure.path(leaf); });
+          },
+          users_call);
 }
 
 }  // namespace
@@ -353,17 +349,14 @@ void bind_tree_transforms(nb::module_& m) {
   nb::class_<TreePullback>(m, "Pullback", "The cotangents of arguments from those of results.")
       .def(
           "__call__",
-          [](const TreePullback& pullback, nb::handle cotangents) {
-            UserCall place;
-            return pullback(cotangents);
-          },
-          nb::arg("cotangents").none());
+          [](const TreePullback& pullback, nb::handle cotangents) { return pullback(cotangents); },
+          users_call, nb::arg("cotangents").none());
   m.def("_call_value_and_grad", value_and_grad);
-  m.def("_call_jacobian", jacobian);
+  m.def("_call_jacobian", jacobian, users_call);
   m.def("_call_vjp", vjp, nb::arg("f"), nb::arg("primals").none(), nb::arg("cotangents").none());
   m.def("_call_jvp", jvp, nb::arg("f"), nb::arg("primals").none(), nb::arg("tangents").none());
-  m.def("_call_vmap", call_mapped_tree, nb::arg("f"), nb::arg("args"), nb::arg("kwargs"),
-        nb::arg("in_axes").none(), nb::arg("out_axes").none());
+  m.def("_call_vmap", call_mapped_tree, users_call, nb::arg("f"), nb::arg("args"),
+        nb::arg("kwargs"), nb::arg("in_axes").none(), nb::arg("out_axes").none());
 }
 
 }  // namespace tn::python

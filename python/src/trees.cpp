@@ -45,9 +45,7 @@ PyObject* forget_leaf(PyObject*, PyObject* reference) {
 const TreeType* TreeTypes::add_leaf(PyTypeObject* cls) {
   static PyMethodDef method = {"forget_leaf", forget_leaf, METH_O, nullptr};
   static PyObject* forget = PyCFunction_New(&method, nullptr);
-  PyObject* reference = PyWeakref_NewRef(reinterpret_cast<PyObject*>(cls), forget);
-  if (!reference) throw nb::python_error();
-  leaves[cls] = nb::steal(reference);
+  leaves[cls] = checked(PyWeakref_NewRef(reinterpret_cast<PyObject*>(cls), forget));
   return &object_leaf;
 }
 

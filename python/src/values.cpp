@@ -118,26 +118,19 @@ nb::object shape_tuple(const Shape& shape) {
 }
 
 nb::object number_object(const Scalar& s) {
-  PyObject* made = nullptr;
   switch (s.kind) {
     case Kind::boolean:
-      made = PyBool_FromLong(s.integer != 0);
-      break;
+      return nb::bool_(s.integer != 0);
     case Kind::integer:
-      made = PyLong_FromLongLong(s.integer);
-      break;
+      return nb::int_(s.integer);
     case Kind::natural:
-      made = PyLong_FromUnsignedLongLong(static_cast<uint64_t>(s.integer));
-      break;
+      return nb::int_(static_cast<uint64_t>(s.integer));
     case Kind::floating:
-      made = PyFloat_FromDouble(s.real);
-      break;
+      return nb::float_(s.real);
     case Kind::complex:
-      made = PyComplex_FromDoubles(s.real, s.imag);
       break;
   }
-  if (!made) throw nb::python_error();
-  return nb::steal(made);
+  return checked(PyComplex_FromDoubles(s.real, s.imag));
 }
 
 nb::object element_object(DType type, const void* at) {
