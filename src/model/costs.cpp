@@ -43,12 +43,11 @@ std::vector<BlockCost> costs(const Resolved& model) {
     std::vector<TypeRef> in = model.operand_types(block);
     for (int w : block.in) {
       if (w < 0 || model.flat.wire(w).role != Role::parameter || !seen.insert(w).second) continue;
-      TypeRef type = model.types[static_cast<size_t>(w)];
+      TypeRef type = model.types[w];
       cost.parameters += elements_at(type, model.sizes);
       cost.parameter_bytes += bytes_at(type, model.sizes);
     }
-    for (int w : block.out)
-      cost.bytes += bytes_at(model.types[static_cast<size_t>(w)], model.sizes);
+    for (int w : block.out) cost.bytes += bytes_at(model.types[w], model.sizes);
     auto [at, is_new] = known.try_emplace({block.def.get(), std::move(in)}, 0);
     if (is_new)
       at->second = flops_of(

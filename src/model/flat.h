@@ -31,13 +31,13 @@ struct FlatBlock {
 
 struct FlatModel {
   std::string name;
-  std::vector<FlatWire> wires;
-  std::vector<FlatBlock> blocks;   // those that write a wire come before those that read it
+  Indexed<FlatWire> wires;
+  Indexed<FlatBlock> blocks;       // those that write a wire come before those that read it
   std::vector<int> open, outputs;  // wires: what is given, in the order of the model; what is asked
   std::vector<int> states;         // those that blocks write anew
 
-  const FlatWire& wire(int w) const { return wires[static_cast<size_t>(w)]; }
-  FlatWire& wire(int w) { return wires[static_cast<size_t>(w)]; }
+  const FlatWire& wire(int w) const { return wires[w]; }
+  FlatWire& wire(int w) { return wires[w]; }
   /// The wire of this name; -1 where there is none.
   int find(std::string_view name) const;
   std::vector<std::string> names() const;

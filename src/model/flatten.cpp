@@ -12,11 +12,10 @@ class Flattening {
 
   /// Puts the parts of `model` at the end; `outside` are the flat wires of some of its own. Returns
   /// those of all.
-  std::vector<int> add(const ModelDef& model, const std::string& prefix,
-                       const std::map<int, int>& outside,
-                       const std::map<int, std::string>& end_names) {
-    std::vector<int> flat(model.wires.size(), -1);
-    for (const auto& [inner, outer] : outside) flat[static_cast<size_t>(inner)] = outer;
+  Indexed<int> add(const ModelDef& model, const std::string& prefix,
+                   const std::map<int, int>& outside, const std::map<int, std::string>& end_names) {
+    Indexed<int> flat(model.wires.size(), -1);
+    for (const auto& [inner, outer] : outside) flat[inner] = outer;
     for (size_t w = 0; w < model.wires.size(); ++w) {
       const Wire& wire = model.wires[w];
       if (wire.merged >= 0) continue;
@@ -35,8 +34,7 @@ class Flattening {
     }
     for (const Part& part : model.parts) {
       std::vector<int> wires;
-      for (int w : part.wires)
-        wires.push_back(w < 0 ? -1 : flat[static_cast<size_t>(model.root(w))]);
+      for (int w : part.wires) wires.push_back(w < 0 ? -1 : flat[model.root(w)]);
       if (auto* inner = std::get_if<1>(&part.block.def()))
         add_model(**inner, prefix + part.name + ".", wires);
       else
@@ -90,17 +88,17 @@ class Ordering {
 
   void run() {
     for (size_t b = 0; b < model_.blocks.size(); ++b) visit(static_cast<int>(b));
-    std::vector<int> new_of(order_.size());
-    std::vector<FlatBlock> blocks;
+    Indexed<int> new_of(order_.size());
+    Indexed<FlatBlock> blocks;
     for (int b : order_) {
-      new_of[static_cast<size_t>(b)] = static_cast<int>(blocks.size());
-      blocks.push_back(std::move(model_.blocks[static_cast<size_t>(b)]));
+      new_of[b] = static_cast<int>(blocks.size());
+      blocks.push_back(std::move(model_.blocks[b]));
     }
     model_.blocks = std::move(blocks);
     for (FlatWire& wire : model_.wires) {
       for (int* b : {&wire.writer, &wire.drawn_by})
-        if (*b >= 0) *b = new_of[static_cast<size_t>(*b)];
-      for (int& b : wire.readers) b = new_of[static_cast<size_t>(b)];
+        if (*b >= 0) *b = new_of[*b];
+      for (int& b : wire.readers) b = new_of[b];
     }
   }
 
@@ -112,23 +110,23 @@ class Ordering {
   };
 
   void visit(int first) {
-    if (state(first) != State::unseen) return;
+    if (state_[first] != State::unseen) return;
     std::vector<Frame> path{{first}};
-    state(first) = State::open;
+    state_[first] = State::open;
     while (!path.empty()) {
       Frame& frame = path.back();
-      const FlatBlock& block = model_.blocks[static_cast<size_t>(frame.block)];
+      const FlatBlock& block = model_.blocks[frame.block];
       if (frame.next == block.in.size()) {
-        state(frame.block) = State::done;
+        state_[frame.block] = State::done;
         order_.push_back(frame.block);
         path.pop_back();
         continue;
       }
       int wire = block.in[frame.next++];
       int writer = wire < 0 ? -1 : model_.wire(wire).writer;
-      if (writer < 0 || state(writer) == State::done) continue;
-      if (state(writer) == State::open) fail_cycle(path, writer);
-      state(writer) = State::open;
+      if (writer < 0 || state_[writer] == State::done) continue;
+      if (state_[writer] == State::open) fail_cycle(path, writer);
+      state_[writer] = State::open;
       path.push_back({writer});
     }
   }
@@ -138,7 +136,7 @@ class Ordering {
     bool inside = false;
     for (const Frame& frame : path) {
       inside = inside || frame.block == from;
-      if (inside) names.push_back(model_.blocks[static_cast<size_t>(frame.block)].path);
+      if (inside) names.push_back(model_.blocks[frame.block].path);
     }
     std::ranges::reverse(names);
     names.push_back(names.front());
@@ -146,10 +144,8 @@ class Ordering {
          "{}: blocks depend on themselves: {}", model_.name, join(names, " -> "));
   }
 
-  State& state(int b) { return state_[static_cast<size_t>(b)]; }
-
   FlatModel& model_;
-  std::vector<State> state_;
+  Indexed<State> state_;
   std::vector<int> order_;
 };
 
@@ -190,10 +186,10 @@ FlatModel flatten(const Model& model) {
   std::vector<ModelDef::End> ends = def.ends();
   std::map<int, std::string> end_names;
   for (const ModelDef::End& end : ends) end_names.emplace(end.wire, end.terminal.name);
-  std::vector<int> wires = Flattening(flat).add(def, "", {}, end_names);
+  Indexed<int> wires = Flattening(flat).add(def, "", {}, end_names);
   Ordering(flat).run();
   for (const ModelDef::End& end : ends) {
-    int w = wires[static_cast<size_t>(end.wire)];
+    int w = wires[end.wire];
     (end.terminal.role == Role::output ? flat.outputs : flat.open).push_back(w);
   }
   return flat;
@@ -212,10 +208,9 @@ std::string blocks_text(const FlatModel& model) {
 std::string terminals_text(const FlatModel& model) {
   std::string text;
   for (const FlatWire& wire : model.wires) {
-    std::string source = wire.writer >= 0
-                             ? format("by {}", model.blocks[static_cast<size_t>(wire.writer)].path)
-                         : wire.value ? "constant"
-                                      : std::string(to_text(wire.role));
+    std::string source = wire.writer >= 0 ? format("by {}", model.blocks[wire.writer].path)
+                         : wire.value     ? "constant"
+                                          : std::string(to_text(wire.role));
     text += format("{}: {}, read by {}\n", wire.name, source, wire.readers.size());
   }
   return text;

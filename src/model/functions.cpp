@@ -63,7 +63,7 @@ Functions::Functions(Resolved model, const FunctionSettings& settings)
       trainable.insert(named(flat, flat.open, name, "trainable_keys", kOpen));
   for (int w : flat.open) {
     const FlatWire& wire = flat.wire(w);
-    TypeRef type = model_.types[static_cast<size_t>(w)];
+    TypeRef type = model_.types[w];
     bool floating = is_inexact(type->dtype);
     if (trainable.contains(w) && !floating)
       fail(Fault::type, "{}: '{}' has no gradient: it is {}", flat.name, wire.name,

@@ -99,7 +99,7 @@ class Inference {
     if (!type || !is_float(*type)) return;
     for (int w : block.in) {
       if (w < 0 || flat_.wire(w).role == Role::state) continue;
-      std::optional<DType>& usual = usual_[static_cast<size_t>(w)];
+      std::optional<DType>& usual = usual_[w];
       if (!usual) usual = type;
     }
   }
@@ -121,10 +121,9 @@ class Inference {
 
   /// Who wrote or described a connection.
   std::string said_by(const FlatWire& wire) const {
-    if (wire.writer >= 0)
-      return format(", written by {}", flat_.blocks[static_cast<size_t>(wire.writer)].described());
+    if (wire.writer >= 0) return format(", written by {}", flat_.blocks[wire.writer].described());
     if (!wire.readers.empty())
-      return format(", read by {}", flat_.blocks[static_cast<size_t>(wire.readers[0])].described());
+      return format(", read by {}", flat_.blocks[wire.readers[0]].described());
     return "";
   }
 
@@ -256,7 +255,7 @@ class Inference {
     std::vector<SizeId> fixed;
     for (int w : flat_.open) {
       if (flat_.wire(w).role == Role::input) continue;
-      Sizes sizes = sizes_.resolved(shapes_[static_cast<size_t>(w)]);
+      Sizes sizes = sizes_.resolved(shapes_[w]);
       for (const std::vector<SizeId>* ids : {&sizes.front, &sizes.back})
         for (SizeId id : *ids)
           if (!sizes_.value(id)) fixed.push_back(id);
@@ -268,7 +267,7 @@ class Inference {
     for (int w : flat_.open) {
       const FlatWire& wire = flat_.wire(w);
       if (wire.role != Role::input) continue;
-      Sizes sizes = sizes_.resolved(shapes_[static_cast<size_t>(w)]);
+      Sizes sizes = sizes_.resolved(shapes_[w]);
       bool knows_axes = !sizes.front.empty() || !sizes.back.empty();
       if (sizes.rest >= 0 && !knows_axes) continue;
       if (request_.static_shapes) refuse_open(w, sizes);
@@ -305,15 +304,15 @@ class Inference {
          flat_.wire(w).name, sizes_.text(sizes));
   }
 
-  std::vector<TypeRef> types() {
-    std::vector<TypeRef> types;
+  Indexed<TypeRef> types() {
+    Indexed<TypeRef> types;
     for (size_t w = 0; w < flat_.wires.size(); ++w) {
       types.push_back(type_of(w));
       if (!types.back() && is_first_unknown(w)) fail_unknown(w);
     }
     for (int w : flat_.open) {
       const FlatWire& wire = flat_.wire(w);
-      const Shape& shape = types[static_cast<size_t>(w)]->shape;
+      const Shape& shape = types[w]->shape;
       if (wire.role == Role::input || std::ranges::all_of(shape, &Dim::is_const)) continue;
       fail(Hint{"give more sizes of the data, or of it, in shapes"},
            "{}: the shape of the {} '{}'{} follows from sizes that are open: {}", flat_.name,
@@ -326,7 +325,7 @@ class Inference {
   bool is_first_unknown(size_t w) {
     const FlatWire& wire = flat_.wires[w];
     if (wire.writer < 0) return true;
-    const FlatBlock& block = flat_.blocks[static_cast<size_t>(wire.writer)];
+    const FlatBlock& block = flat_.blocks[wire.writer];
     return std::ranges::all_of(block.in,
                                [&](int i) { return i < 0 || type_of(static_cast<size_t>(i)); });
   }
@@ -337,7 +336,7 @@ class Inference {
     std::vector<std::string> data;
     for (int i : flat_.open)
       if (flat_.wire(i).role == Role::input && i != static_cast<int>(w) &&
-          !sizes_.shape(shapes_[static_cast<size_t>(i)]))
+          !sizes_.shape(shapes_[i]))
         data.push_back(format("'{}'", flat_.wire(i).name));
     if (wire.role != Role::input && !data.empty())
       hint += format(", or that of {}", join(data, ", "));
@@ -354,11 +353,11 @@ class Inference {
   const InferenceRequest& request_;
   Unifier sizes_;
   Scope model_scope_;
-  std::vector<Sizes> shapes_;
-  std::vector<std::optional<DType>> dtypes_;
-  std::vector<std::string> shaped_by_, typed_by_;  // who said something
-  std::vector<std::optional<DType>> usual_;  // of data and parameters of which nothing is said
-  std::vector<KnownMultiple> multiples_;     // of which nothing is known yet
+  Indexed<Sizes> shapes_;
+  Indexed<std::optional<DType>> dtypes_;
+  Indexed<std::string> shaped_by_, typed_by_;  // who said something
+  Indexed<std::optional<DType>> usual_;        // of data and parameters of which nothing is said
+  std::vector<KnownMultiple> multiples_;       // of which nothing is known yet
   std::vector<Binding> at_hand_;
   using Known = std::vector<std::pair<std::vector<TypeRef>, std::vector<TypeRef>>>;
   std::unordered_map<const BlockDef*, Known> known_;
@@ -375,13 +374,13 @@ struct At {
 
 std::vector<TypeRef> Resolved::open_types() const {
   std::vector<TypeRef> open;
-  for (int w : flat.open) open.push_back(types[static_cast<size_t>(w)]);
+  for (int w : flat.open) open.push_back(types[w]);
   return open;
 }
 
 std::vector<TypeRef> Resolved::operand_types(const FlatBlock& block) const {
   std::vector<TypeRef> in;
-  for (int w : block.in) in.push_back(w < 0 ? nullptr : types[static_cast<size_t>(w)]);
+  for (int w : block.in) in.push_back(w < 0 ? nullptr : types[w]);
   return in;
 }
 

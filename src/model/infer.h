@@ -22,7 +22,7 @@ struct InferenceRequest {
 /// symbols; `sizes` are values to try them with.
 struct Resolved {
   FlatModel flat;
-  std::vector<TypeRef> types;  // by wire
+  Indexed<TypeRef> types;  // by wire
   std::vector<Binding> sizes;
   bool training = true;
 

@@ -101,7 +101,7 @@ class Addition {
       fail("{}: '{}' is a constant and cannot be written", part_.block.kind(), key.name);
     if (wire.writer >= 0)
       fail(Hint{"give the output another name"}, "{}: '{}' is written by {} already",
-           part_.block.kind(), key.name, described(model_.parts[static_cast<size_t>(wire.writer)]));
+           part_.block.kind(), key.name, described(model_.parts[wire.writer]));
   }
 
   void check_chain() const {
@@ -225,7 +225,7 @@ std::vector<ModelDef::End> ModelDef::ends() const {
       if (part.wires[t] < 0) continue;
       const Terminal& terminal = part.terminals[t];
       int w = root(part.wires[t]);
-      const Wire& wire = wires[static_cast<size_t>(w)];
+      const Wire& wire = wires[w];
       bool output = is_output(terminal);
       if (output ? !wire.expose.value_or(wire.readers == 0) : wire.writer >= 0 || wire.value)
         continue;

@@ -1,5 +1,6 @@
 #pragma once
 // What a logical model is made of.
+#include "base/indexed.h"
 #include "ir/place.h"
 #include "tenon/model.h"
 
@@ -36,8 +37,8 @@ struct Part {
 
 struct ModelDef {
   std::string name;
-  std::vector<Wire> wires;
-  std::vector<Part> parts;
+  Indexed<Wire> wires;
+  Indexed<Part> parts;
   std::map<std::string, int, std::less<>> by_name;     // wires, those of users and "linear.output"
   std::map<std::string, int, std::less<>> part_names;  // how often a name was wanted
   int last_output = -1;                                // a wire
@@ -45,11 +46,11 @@ struct ModelDef {
 
   /// The wire that `w` was merged into.
   int root(int w) const {
-    while (wires[static_cast<size_t>(w)].merged >= 0) w = wires[static_cast<size_t>(w)].merged;
+    while (wires[w].merged >= 0) w = wires[w].merged;
     return w;
   }
-  const Wire& wire(int w) const { return wires[static_cast<size_t>(root(w))]; }
-  Wire& wire(int w) { return wires[static_cast<size_t>(root(w))]; }
+  const Wire& wire(int w) const { return wires[root(w)]; }
+  Wire& wire(int w) { return wires[root(w)]; }
 
   /// Wires that are open or exposed, in the order of the terminals that first touch them, as
   /// terminals of the model.

@@ -67,9 +67,7 @@ class Recorder {
   Values constants;
 
  private:
-  TypeRef output_type(size_t o) const {
-    return model_.types[static_cast<size_t>(model_.flat.outputs[o])];
-  }
+  TypeRef output_type(size_t o) const { return model_.types[model_.flat.outputs[o]]; }
   bool has_gradient(size_t o) const { return is_inexact(output_type(o)->dtype); }
 
   size_t results() const {

@@ -17,50 +17,48 @@ Tensors record(const Resolved& model, const Tensors& given) {
   bool random = draws(model);
   invariant(given.size() == flat.open.size() + random, "model: {} values given, {} taken",
             given.size(), flat.open.size() + random);
-  Tensors values(flat.wires.size());
+  Indexed<Tensor> values(flat.wires.size());
   for (size_t w = 0; w < values.size(); ++w) values[w] = flat.wires[w].value;
-  for (size_t i = 0; i < flat.open.size(); ++i)
-    values[static_cast<size_t>(flat.open[i])] = given[i];
+  for (size_t i = 0; i < flat.open.size(); ++i) values[flat.open[i]] = given[i];
   Tensor keys = random ? random::split(given.back()) : Tensor();
   Tensor here = random ? index(keys, {0}) : Tensor();
-  Tensors states = values;  // who shares one goes on with what it became
+  Indexed<Tensor> states = values;  // who shares one goes on with what it became
   for (size_t b = 0; b < flat.blocks.size(); ++b) {
     const FlatBlock& block = flat.blocks[b];
     auto is_state = [&](size_t t) { return block.def->terminals[t].role == Role::state; };
     Tensors in;
     for (size_t t = 0; t < block.in.size(); ++t) {  // outputs come behind
-      auto w = static_cast<size_t>(block.in[t]);
-      in.push_back(block.in[t] < 0 ? Tensor() : (is_state(t) ? states : values)[w]);
+      int w = block.in[t];
+      in.push_back(w < 0 ? Tensor() : (is_state(t) ? states : values)[w]);
     }
     Tensor key =
         block.draws(model.training) ? random::fold_in(here, static_cast<int64_t>(b)) : Tensor();
     Tensors out = compute(block, in, model.training, key);
-    for (size_t i = 0; i < block.out.size(); ++i)
-      values[static_cast<size_t>(block.out[i])] = out[i];
+    for (size_t i = 0; i < block.out.size(); ++i) values[block.out[i]] = out[i];
     size_t next = block.out.size();
     for (size_t t = 0; t < block.in.size(); ++t)
-      if (is_state(t)) states[static_cast<size_t>(block.in[t])] = out[next++];
+      if (is_state(t)) states[block.in[t]] = out[next++];
   }
   Tensors results;
-  for (int w : flat.outputs) results.push_back(values[static_cast<size_t>(w)]);
-  for (int w : flat.states) results.push_back(states[static_cast<size_t>(w)]);
+  for (int w : flat.outputs) results.push_back(values[w]);
+  for (int w : flat.states) results.push_back(states[w]);
   if (random) results.push_back(index(keys, {1}));
   return results;
 }
 
 /// The first value of a wire, as the block says that it is drawn for.
 static Tensor first_value(const Resolved& model, int w, const Tensor& key) {
-  const FlatBlock& block = model.flat.blocks[static_cast<size_t>(model.flat.wire(w).drawn_by)];
+  const FlatBlock& block = model.flat.blocks[model.flat.wire(w).drawn_by];
   std::vector<Shape> shapes;
   const Initializer* initial = nullptr;
   size_t in = 0;
   for (const Terminal& terminal : block.def->terminals) {
     if (terminal.role == Role::output) continue;
     int at = block.in[in++];
-    shapes.push_back(at < 0 ? Shape() : model.types[static_cast<size_t>(at)]->shape);
+    shapes.push_back(at < 0 ? Shape() : model.types[at]->shape);
     if (at == w && terminal.initial && !initial) initial = &terminal.initial;
   }
-  TypeRef type = model.types[static_cast<size_t>(w)];
+  TypeRef type = model.types[w];
   return (*initial)({type->shape, type->dtype, key, shapes});
 }
 

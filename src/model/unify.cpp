@@ -30,7 +30,7 @@ Sizes Unifier::of(const Shape& shape) {
 }
 
 SizeId Unifier::root(SizeId id) const {
-  auto up = [&](SizeId i) -> SizeId& { return joined_[static_cast<size_t>(i)]; };
+  auto up = [&](SizeId i) -> SizeId& { return joined_[i]; };
   while (up(id) != id) id = up(id) = up(up(id));
   return id;
 }
@@ -38,11 +38,11 @@ SizeId Unifier::root(SizeId id) const {
 bool Unifier::unify(SizeId a, SizeId b) {
   a = root(a), b = root(b);
   if (a == b) return true;
-  std::optional<Dim>& known = values_[static_cast<size_t>(a)];
-  const std::optional<Dim>& other = values_[static_cast<size_t>(b)];
+  std::optional<Dim>& known = values_[a];
+  const std::optional<Dim>& other = values_[b];
   if (known && other && *known != *other) return false;
   if (!known) known = other;
-  joined_[static_cast<size_t>(b)] = a;
+  joined_[b] = a;
   return true;
 }
 
@@ -50,7 +50,7 @@ Sizes Unifier::resolved(const Sizes& sizes) const {
   Sizes all = sizes;
   int steps = 0;
   while (all.rest >= 0) {
-    const std::optional<Sizes>& found = axes_[static_cast<size_t>(all.rest)];
+    const std::optional<Sizes>& found = axes_[all.rest];
     if (!found) break;
     ++steps;
     all.front.insert(all.front.end(), found->front.begin(), found->front.end());
@@ -58,10 +58,9 @@ Sizes Unifier::resolved(const Sizes& sizes) const {
     all.rest = found->rest;
   }
   if (steps > 1)  // the next one to ask has a short way
-    axes_[static_cast<size_t>(sizes.rest)] = {
-        .front = {all.front.begin() + std::ssize(sizes.front), all.front.end()},
-        .rest = all.rest,
-        .back = {all.back.begin(), all.back.end() - std::ssize(sizes.back)}};
+    axes_[sizes.rest] = {.front = {all.front.begin() + std::ssize(sizes.front), all.front.end()},
+                         .rest = all.rest,
+                         .back = {all.back.begin(), all.back.end() - std::ssize(sizes.back)}};
   if (all.rest < 0) {
     all.front.insert(all.front.end(), all.back.begin(), all.back.end());
     all.back.clear();
@@ -72,7 +71,7 @@ Sizes Unifier::resolved(const Sizes& sizes) const {
 /// Axes that would hold themselves are none.
 bool Unifier::bind(AxesId rest, const Sizes& to) {
   if (rest == to.rest) return to.front.empty() && to.back.empty();
-  axes_[static_cast<size_t>(rest)] = to;
+  axes_[rest] = to;
   has_bound_ = true;
   return true;
 }

@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/indexed.h"
 #include "ir/dim.h"
 #include "tenon/shape.h"
 
@@ -36,7 +37,7 @@ class Unifier {
   bool is_waiting() const { return !waiting_.empty(); }
 
   bool is_same(SizeId a, SizeId b) const { return root(a) == root(b); }
-  std::optional<Dim> value(SizeId id) const { return values_[static_cast<size_t>(root(id))]; }
+  std::optional<Dim> value(SizeId id) const { return values_[root(id)]; }
   /// With what is known of the rest by now.
   Sizes resolved(const Sizes& sizes) const;
   /// Nothing where a size or the number of axes is not known.
@@ -49,11 +50,11 @@ class Unifier {
   bool unify_once(const Sizes& a, const Sizes& b);
   bool bind(AxesId rest, const Sizes& to);
 
-  mutable std::vector<SizeId> joined_;  // to another one of the same size; to itself
-  std::vector<std::optional<Dim>> values_;
-  mutable std::vector<std::optional<Sizes>> axes_;  // what they turned out to be
-  std::vector<std::pair<Sizes, Sizes>> waiting_;    // "2 ..." and "... 3": of one axis, or of more
-  bool has_bound_ = false;                          // axes, since those were looked at
+  mutable Indexed<SizeId> joined_;  // to another one of the same size; to itself
+  Indexed<std::optional<Dim>> values_;
+  mutable Indexed<std::optional<Sizes>> axes_;    // what they turned out to be
+  std::vector<std::pair<Sizes, Sizes>> waiting_;  // "2 ..." and "... 3": of one axis, or of more
+  bool has_bound_ = false;                        // axes, since those were looked at
 };
 
 }  // namespace tn::model
