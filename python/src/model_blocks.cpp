@@ -1,6 +1,4 @@
 // The blocks of logical models: ops with what Python gives them, and layers.
-#include "tenon/model_blocks.h"
-
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/string_view.h>
@@ -9,6 +7,7 @@
 #include "base/error.h"
 #include "call_spec.h"
 #include "model/op_blocks.h"
+#include "model/spatial_layers.h"
 
 namespace tn::python {
 namespace {
@@ -43,12 +42,7 @@ nb::dict list_op_blocks() {
   return blocks;
 }
 
-using ConvBlock = Block (*)(int64_t, const ConvSettings&);
-constexpr ConvBlock kConvs[] = {model::Conv1d, model::Conv2d, model::Conv3d};
-constexpr ConvBlock kTransposed[] = {model::ConvTranspose1d, model::ConvTranspose2d,
-                                     model::ConvTranspose3d};
-
-template <bool kIsTransposed>
+template <Block (*kMake)(int, int64_t, const ConvSettings&)>
 Block make_conv(int axes, int64_t out, Size in, const Numbers& kernel_size, const Numbers& stride,
                 const Numbers& padding, const std::string& padding_mode, const Numbers& dilation,
                 int64_t groups, bool bias, const Numbers& output_padding) {
@@ -61,48 +55,35 @@ Block make_conv(int axes, int64_t out, Size in, const Numbers& kernel_size, cons
                         .groups = groups,
                         .bias = bias,
                         .output_padding = ints(output_padding)};
-  return (kIsTransposed ? kTransposed : kConvs)[axes - 1](out, settings);
+  return kMake(axes, out, settings);
 }
 
-using PoolBlock = Block (*)(const Ints&, const PoolSettings&);
-constexpr PoolBlock kMaxPools[] = {model::MaxPool1d, model::MaxPool2d, model::MaxPool3d};
-constexpr PoolBlock kAvgPools[] = {model::AvgPool1d, model::AvgPool2d, model::AvgPool3d};
-
-template <bool kIsMax>
+template <Block (*kMake)(int, const Ints&, const PoolSettings&)>
 Block make_pool(int axes, const Numbers& kernel_size, const std::optional<Numbers>& stride,
                 const Numbers& padding, const Numbers& dilation, bool count_include_pad) {
   PoolSettings settings{
       .padding = ints(padding), .dilation = ints(dilation), .count_include_pad = count_include_pad};
   if (stride) settings.stride = ints(*stride);
-  return (kIsMax ? kMaxPools : kAvgPools)[axes - 1](ints(kernel_size), settings);
+  return kMake(axes, ints(kernel_size), settings);
 }
 
-constexpr Block (*kGlobalAvgPools[])() = {model::GlobalAvgPool1d, model::GlobalAvgPool2d,
-                                          model::GlobalAvgPool3d};
-constexpr Block (*kGlobalMaxPools[])() = {model::GlobalMaxPool1d, model::GlobalMaxPool2d,
-                                          model::GlobalMaxPool3d};
-constexpr Block (*kAdaptivePools[])(const Ints&) = {
-    model::AdaptiveAvgPool1d, model::AdaptiveAvgPool2d, model::AdaptiveAvgPool3d};
-constexpr Block (*kBatchNorms[])(const NormSettings&) = {model::BatchNorm1d, model::BatchNorm2d,
-                                                         model::BatchNorm3d};
-
 void bind_spatial(nb::module_& m) {
-  m.def("_conv_block", make_conv<false>, users_call);
-  m.def("_conv_transpose_block", make_conv<true>, users_call);
-  m.def("_max_pool_block", make_pool<true>, users_call);
-  m.def("_avg_pool_block", make_pool<false>, users_call);
   auto def = [&](const char* name, auto make) { m.def(name, make, users_call); };
-  def("_global_avg_pool_block", [](int axes) { return kGlobalAvgPools[axes - 1](); });
-  def("_global_max_pool_block", [](int axes) { return kGlobalMaxPools[axes - 1](); });
+  def("_conv_block", make_conv<conv_block>);
+  def("_conv_transpose_block", make_conv<conv_transpose_block>);
+  def("_max_pool_block", make_pool<max_pool_block>);
+  def("_avg_pool_block", make_pool<avg_pool_block>);
+  def("_global_avg_pool_block", global_avg_pool_block);
+  def("_global_max_pool_block", global_max_pool_block);
   def("_adaptive_avg_pool_block",
-      [](int axes, const Numbers& size) { return kAdaptivePools[axes - 1](ints(size)); });
+      [](int axes, const Numbers& size) { return adaptive_avg_pool_block(axes, ints(size)); });
 }
 
 void bind_norms(nb::module_& m) {
   auto def = [&](const char* name, auto make) { m.def(name, make, users_call); };
   def("_batch_norm_block", [](int axes, Size size, double eps, double momentum, bool affine) {
-    return kBatchNorms[axes - 1](
-        {.size = size, .eps = eps, .momentum = momentum, .affine = affine});
+    return batch_norm_block(axes,
+                            {.size = size, .eps = eps, .momentum = momentum, .affine = affine});
   });
   def("_layer_norm_block", [](const Numbers& extents, double eps, bool affine, bool bias) {
     return model::LayerNorm({.eps = eps, .affine = affine, .bias = bias}, extents);

@@ -162,7 +162,7 @@ nb::list given_list(const Functions& f) {
 nb::list wire_list(const Resolved& model, const std::vector<int>& wires) {
   nb::list list;
   for (int w : wires) {
-    const FlatWire& wire = model.flat.wire(w);
+    const FlatWire& wire = model.flat.wires[w];
     TypeRef type = model.types[w];
     list.append(nb::make_tuple(wire.name, std::string(to_text(wire.role)), shape_tuple(type->shape),
                                dtype_object(type->dtype)));

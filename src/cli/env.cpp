@@ -14,6 +14,9 @@
 
 namespace tn {
 
+struct Variable {
+  std::string_view name, meaning;
+};
 constexpr std::array kVariables = {
     Variable{"TENON_AUTO_COMPILE", "1: what is computed again and again is compiled"},
     Variable{"TENON_CACHE", "0: nothing is kept on disk between processes"},
@@ -36,8 +39,6 @@ constexpr std::array kVariables = {
     Variable{"TENON_TRACE", "5:FOLDER: set by python -m tenon.trace for the program it runs"},
     Variable{"TENON_WATCH", "1: tenon.top and tenon.trace may look at the process"},
 };
-
-std::span<const Variable> known_variables() { return kVariables; }
 
 std::vector<StrayVariable> stray_variables() {
   constexpr std::string_view kPrefix = "TENON_";  // says nothing about what is meant

@@ -1,20 +1,11 @@
 #pragma once
 // The environment variables that the library reads, and what else decides how it runs.
-#include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "runtime/cpu_level.h"
 
 namespace tn {
-
-struct Variable {
-  std::string_view name, meaning;
-};
-
-/// All that there are.
-std::span<const Variable> known_variables();
 
 /// Variables that are set and begin with TENON_, but mean nothing: each with the known name nearest
 /// to it, or "".

@@ -42,7 +42,7 @@ std::vector<BlockCost> costs(const Resolved& model) {
     BlockCost& cost = costs.emplace_back();
     std::vector<TypeRef> in = model.operand_types(block);
     for (int w : block.in) {
-      if (w < 0 || model.flat.wire(w).role != Role::parameter || !seen.insert(w).second) continue;
+      if (w < 0 || model.flat.wires[w].role != Role::parameter || !seen.insert(w).second) continue;
       TypeRef type = model.types[w];
       cost.parameters += elements_at(type, model.sizes);
       cost.parameter_bytes += bytes_at(type, model.sizes);

@@ -36,8 +36,6 @@ struct FlatModel {
   std::vector<int> open, outputs;  // wires: what is given, in the order of the model; what is asked
   std::vector<int> states;         // those that blocks write anew
 
-  const FlatWire& wire(int w) const { return wires[w]; }
-  FlatWire& wire(int w) { return wires[w]; }
   /// The wire of this name; -1 where there is none.
   int find(std::string_view name) const;
   std::vector<std::string> names() const;

@@ -27,7 +27,7 @@ class Flattening {
         out_.wires.push_back({.name = prefix + name, .role = Role::output, .readers = {}});
         out_.wires.back().loc = wire.loc;
       }
-      FlatWire& made = out_.wire(at);
+      FlatWire& made = out_.wires[at];
       made.shapes.insert(made.shapes.end(), wire.shapes.begin(), wire.shapes.end());
       made.types.insert(made.types.end(), wire.types.begin(), wire.types.end());
       if (wire.value) made.value = wire.value;
@@ -64,7 +64,7 @@ class Flattening {
       bool output = terminal.role == Role::output;
       (output ? block.out : block.in).push_back(wires[t]);
       if (wires[t] < 0) continue;
-      FlatWire& wire = out_.wire(wires[t]);
+      FlatWire& wire = out_.wires[wires[t]];
       if (output) {
         wire.writer = b;
         continue;
@@ -123,7 +123,7 @@ class Ordering {
         continue;
       }
       int wire = block.in[frame.next++];
-      int writer = wire < 0 ? -1 : model_.wire(wire).writer;
+      int writer = wire < 0 ? -1 : model_.wires[wire].writer;
       if (writer < 0 || state_[writer] == State::done) continue;
       if (state_[writer] == State::open) fail_cycle(path, writer);
       state_[writer] = State::open;
@@ -151,7 +151,7 @@ class Ordering {
 
 std::string wire_names(const FlatModel& model, const std::vector<int>& wires) {
   std::vector<std::string> names;
-  for (int w : wires) names.push_back(w < 0 ? "-" : model.wire(w).name);
+  for (int w : wires) names.push_back(w < 0 ? "-" : model.wires[w].name);
   return fmt::format("{}", join(names, ", "));
 }
 

@@ -12,7 +12,7 @@ namespace {
 
 std::vector<std::string> names_of(const FlatModel& flat, const std::vector<int>& wires) {
   std::vector<std::string> names;
-  for (int w : wires) names.push_back(flat.wire(w).name);
+  for (int w : wires) names.push_back(flat.wires[w].name);
   return names;
 }
 
@@ -20,7 +20,7 @@ std::vector<std::string> names_of(const FlatModel& flat, const std::vector<int>&
 int named(const FlatModel& flat, const std::vector<int>& wires, const std::string& name,
           std::string_view option, std::string_view kind) {
   for (int w : wires)
-    if (flat.wire(w).name == name) return w;
+    if (flat.wires[w].name == name) return w;
   std::vector<std::string> names = names_of(flat, wires);
   std::string_view near = nearest_name(name, names);
   fail(Hint{near.empty() ? format("there are {}", join(names, ", "))
@@ -34,14 +34,14 @@ constexpr std::string_view kOpen = "input or parameter";
 void apply_keys(FlatModel& flat, const KeySettings& keys) {
   for (const auto& [name, value] : keys.constants) {
     int w = named(flat, flat.open, name, "constant_keys", kOpen);
-    flat.wire(w).value = value;
+    flat.wires[w].value = value;
   }
   for (const std::string& name : keys.data)
-    flat.wire(named(flat, flat.open, name, "data_keys", kOpen)).role = Role::input;
+    flat.wires[named(flat, flat.open, name, "data_keys", kOpen)].role = Role::input;
   for (const std::string& name : keys.discard)
     std::erase(flat.outputs, named(flat, flat.outputs, name, "discard_keys", "output"));
   if (flat.outputs.empty()) fail("{}: discard_keys leaves no output", flat.name);
-  std::erase_if(flat.open, [&](int w) { return keys.constants.contains(flat.wire(w).name); });
+  std::erase_if(flat.open, [&](int w) { return keys.constants.contains(flat.wires[w].name); });
 }
 
 /// Mixed precision, while it lives.
@@ -62,7 +62,7 @@ Functions::Functions(Resolved model, const FunctionSettings& settings)
     for (const std::string& name : *settings.trainable)
       trainable.insert(named(flat, flat.open, name, "trainable_keys", kOpen));
   for (int w : flat.open) {
-    const FlatWire& wire = flat.wire(w);
+    const FlatWire& wire = flat.wires[w];
     TypeRef type = model_.types[w];
     bool floating = is_inexact(type->dtype);
     if (trainable.contains(w) && !floating)
@@ -79,7 +79,7 @@ Functions::Functions(Resolved model, const FunctionSettings& settings)
     given_.push_back({std::string(kRandomKey), Role::state, intern(DType::u32, {2})});
   outputs_ = names_of(flat, flat.outputs);
   for (size_t i = 0; i < flat.states.size(); ++i) {
-    const std::string& name = flat.wire(flat.states[i]).name;
+    const std::string& name = flat.wires[flat.states[i]].name;
     if (std::ranges::find(given_, name, &Given::name) == given_.end()) continue;
     states_.push_back(name);
     kept_states_.push_back(outputs_.size() + i);

@@ -98,7 +98,7 @@ class Inference {
     std::optional<DType> type = dtypes_[out] ? dtypes_[out] : usual_[out];
     if (!type || !is_float(*type)) return;
     for (int w : block.in) {
-      if (w < 0 || flat_.wire(w).role == Role::state) continue;
+      if (w < 0 || flat_.wires[w].role == Role::state) continue;
       std::optional<DType>& usual = usual_[w];
       if (!usual) usual = type;
     }
@@ -152,7 +152,7 @@ class Inference {
 
   std::vector<std::string> open_names() const {
     std::vector<std::string> names;
-    for (int w : flat_.open) names.push_back(flat_.wire(w).name);
+    for (int w : flat_.open) names.push_back(flat_.wires[w].name);
     return names;
   }
 
@@ -254,7 +254,7 @@ class Inference {
   void leave_open() {
     std::vector<SizeId> fixed;
     for (int w : flat_.open) {
-      if (flat_.wire(w).role == Role::input) continue;
+      if (flat_.wires[w].role == Role::input) continue;
       Sizes sizes = sizes_.resolved(shapes_[w]);
       for (const std::vector<SizeId>* ids : {&sizes.front, &sizes.back})
         for (SizeId id : *ids)
@@ -265,7 +265,7 @@ class Inference {
              std::ranges::none_of(fixed, [&](SizeId f) { return sizes_.is_same(f, id); });
     };
     for (int w : flat_.open) {
-      const FlatWire& wire = flat_.wire(w);
+      const FlatWire& wire = flat_.wires[w];
       if (wire.role != Role::input) continue;
       Sizes sizes = sizes_.resolved(shapes_[w]);
       bool knows_axes = !sizes.front.empty() || !sizes.back.empty();
@@ -299,9 +299,9 @@ class Inference {
                    return sizes_.value(id).has_value();
                  });
     if (known) return;
-    fail(Hint{format("give all its sizes: shapes={{\"{}\": [...]}}", flat_.wire(w).name)},
+    fail(Hint{format("give all its sizes: shapes={{\"{}\": [...]}}", flat_.wires[w].name)},
          "{}: static_shapes is set, but of the shape of '{}' only {} is known", flat_.name,
-         flat_.wire(w).name, sizes_.text(sizes));
+         flat_.wires[w].name, sizes_.text(sizes));
   }
 
   Indexed<TypeRef> types() {
@@ -311,7 +311,7 @@ class Inference {
       if (!types.back() && is_first_unknown(w)) fail_unknown(w);
     }
     for (int w : flat_.open) {
-      const FlatWire& wire = flat_.wire(w);
+      const FlatWire& wire = flat_.wires[w];
       const Shape& shape = types[w]->shape;
       if (wire.role == Role::input || std::ranges::all_of(shape, &Dim::is_const)) continue;
       fail(Hint{"give more sizes of the data, or of it, in shapes"},
@@ -335,9 +335,9 @@ class Inference {
     std::string hint = format("give its shape: shapes={{\"{}\": [...]}}", wire.name);
     std::vector<std::string> data;
     for (int i : flat_.open)
-      if (flat_.wire(i).role == Role::input && i != static_cast<int>(w) &&
+      if (flat_.wires[i].role == Role::input && i != static_cast<int>(w) &&
           !sizes_.shape(shapes_[i]))
-        data.push_back(format("'{}'", flat_.wire(i).name));
+        data.push_back(format("'{}'", flat_.wires[i].name));
     if (wire.role != Role::input && !data.empty())
       hint += format(", or that of {}", join(data, ", "));
     fail(Hint{hint}, "{}: cannot infer shape for '{}'{}; known is {}", flat_.name, wire.name,

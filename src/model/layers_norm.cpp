@@ -1,5 +1,6 @@
 // Layers that normalise.
 #include "model/layer.h"
+#include "model/spatial_layers.h"
 #include "tenon/nn/normalization.h"
 #include "tenon/ops.h"
 
@@ -33,25 +34,21 @@ Tensors batch_norm_of(const BlockCall& call, const NormSettings& s) {
   return {out, norm.running_mean, norm.running_var};
 }
 
-Block batch_norm_block(std::string kind, const NormSettings& s, const std::string& axes) {
-  Layer layer(std::move(kind));
-  layer.size("channels", s.size).input("input", "batch channels" + axes);
+}  // namespace
+
+Block batch_norm_block(int axes, const NormSettings& s) {
+  std::string shape = "batch channels" + (axes == 1 ? " ..." : spatial_axes(axes));
+  Layer layer(format("BatchNorm{}d", axes));
+  layer.size("channels", s.size).input("input", shape);
   add_affine(layer, s, "channels");
   layer.setting("momentum", s.momentum, 0.1);
   layer.state("running_mean", "channels", all_zeros).state("running_var", "channels", all_ones);
-  return layer.computes_all("batch channels" + axes,
-                            [s](const BlockCall& call) { return batch_norm_of(call, s); });
+  return layer.computes_all(shape, [s](const BlockCall& call) { return batch_norm_of(call, s); });
 }
 
-}  // namespace
-
-Block BatchNorm1d(const NormSettings& s) { return batch_norm_block("BatchNorm1d", s, " ..."); }
-Block BatchNorm2d(const NormSettings& s) {
-  return batch_norm_block("BatchNorm2d", s, spatial_axes(2));
-}
-Block BatchNorm3d(const NormSettings& s) {
-  return batch_norm_block("BatchNorm3d", s, spatial_axes(3));
-}
+Block BatchNorm1d(const NormSettings& s) { return batch_norm_block(1, s); }
+Block BatchNorm2d(const NormSettings& s) { return batch_norm_block(2, s); }
+Block BatchNorm3d(const NormSettings& s) { return batch_norm_block(3, s); }
 
 Block LayerNorm(const NormSettings& s, std::span<const int64_t> extents) {
   Layer layer("LayerNorm");

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "model/layer.h"
+#include "model/spatial_layers.h"
 #include "tenon/operators.h"
 #include "tenon/ops.h"
 
@@ -74,7 +75,10 @@ Layer conv_layer(std::string kind, int64_t out, const ConvSettings& s, int axes,
 
 Tensor bias_of(const BlockCall& call) { return call.in.size() > 2 ? call.in[2] : Tensor(); }
 
-Block conv(std::string kind, int64_t out, const ConvSettings& given, int axes) {
+}  // namespace
+
+Block conv_block(int axes, int64_t out, const ConvSettings& given) {
+  std::string kind = format("Conv{}d", axes);
   ConvSettings s = checked(kind, given, axes);
   Layer layer = conv_layer(kind, out, s, axes, s.groups == 1 ? "out in" : "out in_group");
   layer.multiple("in", s.groups, "in_group");
@@ -88,7 +92,8 @@ Block conv(std::string kind, int64_t out, const ConvSettings& given, int axes) {
   });
 }
 
-Block conv_transpose(std::string kind, int64_t out, const ConvSettings& given, int axes) {
+Block conv_transpose_block(int axes, int64_t out, const ConvSettings& given) {
+  std::string kind = format("ConvTranspose{}d", axes);
   ConvSettings s = checked(kind, given, axes);
   if (s.padding_mode != "given") fail("{}: padding must be numbers", kind);
   Layer layer = conv_layer(kind, out, s, axes, s.groups == 1 ? "in out" : "in out_group");
@@ -104,8 +109,8 @@ Block conv_transpose(std::string kind, int64_t out, const ConvSettings& given, i
 }
 
 template <class F>
-Block pool(const std::string& kind, const Ints& kernel_size, const PoolSettings& given, int axes,
-           F compute) {
+static Block pool(const std::string& kind, const Ints& kernel_size, const PoolSettings& given,
+                  int axes, F compute) {
   if (kernel_size.size() == 0)
     fail(Hint{format("{}(kernel_size=2)", kind)}, "{}: kernel_size is missing", kind);
   Ints kernel = one_per_axis(kind, "kernel_size", kernel_size, axes);
@@ -124,21 +129,23 @@ Block pool(const std::string& kind, const Ints& kernel_size, const PoolSettings&
                 [=](const BlockCall& call) { return compute(call.in[0], kernel, s); });
 }
 
-Block max_pool_block(const std::string& kind, const Ints& kernel, const PoolSettings& s, int axes) {
-  return pool(kind, kernel, s, axes, [](const Tensor& x, const Ints& k, const PoolSettings& p) {
-    return max_pool(x, k, p.stride, p.padding, p.dilation);
-  });
+Block max_pool_block(int axes, const Ints& kernel_size, const PoolSettings& settings) {
+  return pool(format("MaxPool{}d", axes), kernel_size, settings, axes,
+              [](const Tensor& x, const Ints& k, const PoolSettings& s) {
+                return max_pool(x, k, s.stride, s.padding, s.dilation);
+              });
 }
 
-Block avg_pool_block(const std::string& kind, const Ints& kernel, const PoolSettings& s, int axes) {
-  return pool(kind, kernel, s, axes, [](const Tensor& x, const Ints& k, const PoolSettings& p) {
-    return avg_pool(x, k, p.stride, p.padding, p.count_include_pad);
-  });
+Block avg_pool_block(int axes, const Ints& kernel_size, const PoolSettings& settings) {
+  return pool(format("AvgPool{}d", axes), kernel_size, settings, axes,
+              [](const Tensor& x, const Ints& k, const PoolSettings& s) {
+                return avg_pool(x, k, s.stride, s.padding, s.count_include_pad);
+              });
 }
 
 /// `reduce` over all spatial axes.
 template <class F>
-Block global_pool(std::string kind, int axes, F reduce) {
+static Block global_pool(std::string kind, int axes, F reduce) {
   return Layer(std::move(kind))
       .input("input", "batch channels" + spatial_axes(axes))
       .computes("batch channels", [=](const BlockCall& call) {
@@ -148,10 +155,17 @@ Block global_pool(std::string kind, int axes, F reduce) {
       });
 }
 
-Tensor mean_over(const Tensor& x, const Axes& axes) { return mean(x, axes); }
-Tensor max_over(const Tensor& x, const Axes& axes) { return max(x, axes); }
+Block global_avg_pool_block(int axes) {
+  return global_pool(format("GlobalAvgPool{}d", axes), axes,
+                     [](const Tensor& x, const Axes& over) { return mean(x, over); });
+}
+Block global_max_pool_block(int axes) {
+  return global_pool(format("GlobalMaxPool{}d", axes), axes,
+                     [](const Tensor& x, const Axes& over) { return max(x, over); });
+}
 
-Block adaptive_avg_pool(const std::string& kind, const Ints& output_size, int axes) {
+Block adaptive_avg_pool_block(int axes, const Ints& output_size) {
+  std::string kind = format("AdaptiveAvgPool{}d", axes);
   Ints sizes = one_per_axis(kind, "output_size", output_size, axes);
   std::string extents;
   for (int64_t size : sizes) extents += format(" {}", size);
@@ -162,50 +176,35 @@ Block adaptive_avg_pool(const std::string& kind, const Ints& output_size, int ax
                 [=](const BlockCall& call) { return tn::adaptive_avg_pool(call.in[0], sizes); });
 }
 
-}  // namespace
-
-Block Conv1d(int64_t out, const ConvSettings& s) { return conv("Conv1d", out, s, 1); }
-Block Conv2d(int64_t out, const ConvSettings& s) { return conv("Conv2d", out, s, 2); }
-Block Conv3d(int64_t out, const ConvSettings& s) { return conv("Conv3d", out, s, 3); }
-
+Block Conv1d(int64_t out, const ConvSettings& s) { return conv_block(1, out, s); }
+Block Conv2d(int64_t out, const ConvSettings& s) { return conv_block(2, out, s); }
+Block Conv3d(int64_t out, const ConvSettings& s) { return conv_block(3, out, s); }
 Block ConvTranspose1d(int64_t out, const ConvSettings& s) {
-  return conv_transpose("ConvTranspose1d", out, s, 1);
+  return conv_transpose_block(1, out, s);
 }
 Block ConvTranspose2d(int64_t out, const ConvSettings& s) {
-  return conv_transpose("ConvTranspose2d", out, s, 2);
+  return conv_transpose_block(2, out, s);
 }
 Block ConvTranspose3d(int64_t out, const ConvSettings& s) {
-  return conv_transpose("ConvTranspose3d", out, s, 3);
+  return conv_transpose_block(3, out, s);
 }
 
-Block MaxPool1d(const Ints& k, const PoolSettings& s) {
-  return max_pool_block("MaxPool1d", k, s, 1);
-}
-Block MaxPool2d(const Ints& k, const PoolSettings& s) {
-  return max_pool_block("MaxPool2d", k, s, 2);
-}
-Block MaxPool3d(const Ints& k, const PoolSettings& s) {
-  return max_pool_block("MaxPool3d", k, s, 3);
-}
-Block AvgPool1d(const Ints& k, const PoolSettings& s) {
-  return avg_pool_block("AvgPool1d", k, s, 1);
-}
-Block AvgPool2d(const Ints& k, const PoolSettings& s) {
-  return avg_pool_block("AvgPool2d", k, s, 2);
-}
-Block AvgPool3d(const Ints& k, const PoolSettings& s) {
-  return avg_pool_block("AvgPool3d", k, s, 3);
-}
+Block MaxPool1d(const Ints& k, const PoolSettings& s) { return max_pool_block(1, k, s); }
+Block MaxPool2d(const Ints& k, const PoolSettings& s) { return max_pool_block(2, k, s); }
+Block MaxPool3d(const Ints& k, const PoolSettings& s) { return max_pool_block(3, k, s); }
+Block AvgPool1d(const Ints& k, const PoolSettings& s) { return avg_pool_block(1, k, s); }
+Block AvgPool2d(const Ints& k, const PoolSettings& s) { return avg_pool_block(2, k, s); }
+Block AvgPool3d(const Ints& k, const PoolSettings& s) { return avg_pool_block(3, k, s); }
 
-Block GlobalAvgPool1d() { return global_pool("GlobalAvgPool1d", 1, mean_over); }
-Block GlobalAvgPool2d() { return global_pool("GlobalAvgPool2d", 2, mean_over); }
-Block GlobalAvgPool3d() { return global_pool("GlobalAvgPool3d", 3, mean_over); }
-Block GlobalMaxPool1d() { return global_pool("GlobalMaxPool1d", 1, max_over); }
-Block GlobalMaxPool2d() { return global_pool("GlobalMaxPool2d", 2, max_over); }
-Block GlobalMaxPool3d() { return global_pool("GlobalMaxPool3d", 3, max_over); }
+Block GlobalAvgPool1d() { return global_avg_pool_block(1); }
+Block GlobalAvgPool2d() { return global_avg_pool_block(2); }
+Block GlobalAvgPool3d() { return global_avg_pool_block(3); }
+Block GlobalMaxPool1d() { return global_max_pool_block(1); }
+Block GlobalMaxPool2d() { return global_max_pool_block(2); }
+Block GlobalMaxPool3d() { return global_max_pool_block(3); }
 
-Block AdaptiveAvgPool1d(const Ints& n) { return adaptive_avg_pool("AdaptiveAvgPool1d", n, 1); }
-Block AdaptiveAvgPool2d(const Ints& n) { return adaptive_avg_pool("AdaptiveAvgPool2d", n, 2); }
-Block AdaptiveAvgPool3d(const Ints& n) { return adaptive_avg_pool("AdaptiveAvgPool3d", n, 3); }
+Block AdaptiveAvgPool1d(const Ints& size) { return adaptive_avg_pool_block(1, size); }
+Block AdaptiveAvgPool2d(const Ints& size) { return adaptive_avg_pool_block(2, size); }
+Block AdaptiveAvgPool3d(const Ints& size) { return adaptive_avg_pool_block(3, size); }
 
 }  // namespace tn::model

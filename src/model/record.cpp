@@ -48,7 +48,7 @@ Tensors record(const Resolved& model, const Tensors& given) {
 
 /// The first value of a wire, as the block says that it is drawn for.
 static Tensor first_value(const Resolved& model, int w, const Tensor& key) {
-  const FlatBlock& block = model.flat.blocks[model.flat.wire(w).drawn_by];
+  const FlatBlock& block = model.flat.blocks[model.flat.wires[w].drawn_by];
   std::vector<Shape> shapes;
   const Initializer* initial = nullptr;
   size_t in = 0;
@@ -66,7 +66,7 @@ Tensors first_values(const Resolved& model, const Tensor& key) {
   Tensors values;
   for (size_t i = 0; i < model.flat.open.size(); ++i) {
     int w = model.flat.open[i];
-    bool given = model.flat.wire(w).role == Role::input;
+    bool given = model.flat.wires[w].role == Role::input;
     values.push_back(given ? Tensor()
                            : first_value(model, w, random::fold_in(key, static_cast<int64_t>(i))));
   }

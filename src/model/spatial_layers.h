@@ -1,0 +1,16 @@
+#pragma once
+// The layers of tenon/model_blocks.h that are named by their number of spatial axes, 1 to 3.
+#include "tenon/model_blocks.h"
+
+namespace tn::model {
+
+Block conv_block(int axes, int64_t out, const ConvSettings& settings);
+Block conv_transpose_block(int axes, int64_t out, const ConvSettings& settings);
+Block max_pool_block(int axes, const Ints& kernel_size, const PoolSettings& settings);
+Block avg_pool_block(int axes, const Ints& kernel_size, const PoolSettings& settings);
+Block global_avg_pool_block(int axes);
+Block global_max_pool_block(int axes);
+Block adaptive_avg_pool_block(int axes, const Ints& output_size);
+Block batch_norm_block(int axes, const NormSettings& settings);
+
+}  // namespace tn::model
