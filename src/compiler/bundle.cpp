@@ -12,6 +12,7 @@ class Bundler {
       : plan_(plan), most_(static_cast<size_t>(costs_of(plan.target).most_bundled)) {}
 
   int run() {
+    if (std::ranges::none_of(plan_.steps, is_simple)) return 0;
     std::vector<Step> steps = std::move(plan_.steps);
     plan_.steps.clear();
     for (Step& step : steps) {

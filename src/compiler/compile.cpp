@@ -64,8 +64,9 @@ std::shared_ptr<const Plan> interpreted_plan(const Graph& graph, const CompileOp
                                              CompileReport* report) {
   InternScope scope;
   scope.held.add(graph);
-  std::shared_ptr<const Plan> plan = compiler_for(graph).make_grouped_plan(graph, options, report);
-  return std::move(scope.held).owned_by(std::move(plan));
+  CompileCounts counts;
+  auto set = compiler_for(graph).make_kernel_set(graph, options, {}, report, counts, {});
+  return std::move(scope.held).owned_by(plan_of(*set, {}, counts, report));
 }
 
 /// "s0=3, s1=8".

@@ -7,7 +7,8 @@
 namespace tn {
 
 struct Compiler {
-  /// Runs the passes and fusion on `graph` for these likely sizes.
+  /// Runs the passes and fusion on `graph` for these likely sizes. A set of effort e0 is for one
+  /// plan.
   std::unique_ptr<KernelSet> (*make_kernel_set)(const Graph& graph, const CompileOptions& options,
                                                 std::span<const Binding> sizes,
                                                 CompileReport* report, CompileCounts& counts,
@@ -17,10 +18,6 @@ struct Compiler {
   std::unique_ptr<KernelSet> (*make_fitting_set)(const KernelSet& set,
                                                  std::span<const Binding> sizes, int64_t target,
                                                  CompileReport* report, CompileCounts& counts);
-  /// The plan of effort e0.
-  std::shared_ptr<const Plan> (*make_grouped_plan)(const Graph& graph,
-                                                   const CompileOptions& options,
-                                                   CompileReport* report);
   /// Looks for a better placement of the intervals `open` than `offsets`, which ends at `end`; the
   /// others lie where they are. Returns whether there is none better than the one that is there
   /// then. How far it looks depends on the work done, not on the clock: plans are the same

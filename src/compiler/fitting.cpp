@@ -176,7 +176,7 @@ std::unique_ptr<KernelSet> make_fitting_set(const KernelSet& set, std::span<cons
                                             int64_t target, CompileReport* report,
                                             CompileCounts& counts) {
   LastingScope lasting;
-  Stopwatch memory(counts.memory_ms, CompileStage::memory);
+  Stopwatch memory(&counts.memory_ms, CompileStage::memory);
   Fitter fitter(set, sizes, target);
   std::unique_ptr<KernelSet> made = fitter.run();
   return report ? fitter.tell(*report) : std::move(made);

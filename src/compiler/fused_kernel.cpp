@@ -4,7 +4,6 @@
 
 #include "base/error.h"
 #include "base/function_ref.h"
-#include "compiler/kernel_maker.h"
 #include "loop/refine_kernel.h"
 #include "plan/library.h"
 
@@ -13,20 +12,65 @@ namespace tn {
 using loop::S;
 using loop::Z;
 
+/// The real or imaginary part of a number, as `type` holds it. One that is given at run time joins
+/// `scalars`. Narrow floats are rounded once, from double.
+static S number_part(loop::Builder& b, std::vector<int32_t>& scalars, const Home& home, DType type,
+                     bool imaginary) {
+  bool narrow = info(type).compute != type;
+  DType read_as = narrow ? DType::f64 : type;
+  S x;
+  if (home.kind == Home::Kind::argument) {
+    scalars.push_back(imaginary ? ~home.argument : home.argument);
+    x = b.argument(b.add_argument(), read_as);
+  } else {
+    bool split = imaginary || home.value.kind == Kind::complex;
+    x = b.constant(split ? Scalar(imaginary ? home.value.imag : home.value.real) : home.value,
+                   read_as);
+  }
+  return narrow ? b.cast(b.cast(x, type), info(type).compute) : x;
+}
+
+loop::Kernel nest_of(const Graph& graph, const GraphOp& op) {
+  std::vector<TypeRef> in = graph.in_types(op);
+  loop::Lowering lowering(std::string(op.op->name), in, graph.out_types(op));
+  op.op->lower(op.attr_data(), lowering);
+  return lowering.b.finish();
+}
+
 static std::string name_of(const Graph& graph, const Cluster& cluster) {
   if (cluster.members.empty()) return "copy";
   return std::string(graph.ops[static_cast<size_t>(cluster.members.back())].op->name);
 }
 
 FusedKernel::FusedKernel(const Graph& graph, const Fusion& fusion, const Cluster& cluster,
-                         std::span<const Home> numbers)
+                         std::span<const Home> homes)
     : graph_(graph),
       fusion_(fusion),
       cluster_(cluster),
-      numbers_(numbers),
+      homes_(homes),
       b_(name_of(graph, cluster)) {}
 
+void FusedKernel::add_loops(const Shape& domain, const Axes& reduced, std::span<const Val> reads) {
+  nest_.emplace(domain, reduced);
+  for (Val v : reads)
+    if (home(v).kind == Home::Kind::buffer) nest_->add(v, home(v).at);
+  nest_->build(b_);
+  folded_ = nest_->reduced();
+}
+
 loop::Kernel FusedKernel::whole() {
+  if (fusion_.immediate) {
+    const GraphOp& end = graph_.ops[static_cast<size_t>(cluster_.members.back())];
+    add_loops(domain_of(graph_, end), cluster_.folds ? folding_of(end).axes : Axes(),
+              cluster_.reads);
+    // In order, so that what a member is made of is there: members are many, and stacks may be
+    // small.
+    for (int m : cluster_.members) {
+      Val v = graph_.ops[static_cast<size_t>(m)].out;
+      cluster_.stores.count(v) ? store(v, {}) : static_cast<void>(value(v, {}));
+    }
+    return b_.finish();
+  }
   b_.add_axis(cluster_.points);
   bool folds = std::ranges::any_of(cluster_.members, [&](int m) {
     return graph_.ops[static_cast<size_t>(m)].op->family == Family::reduction;
@@ -58,6 +102,11 @@ std::optional<loop::Kernel> FusedKernel::tile() {
 }
 
 loop::Kernel FusedKernel::copy(Val v) {
+  if (fusion_.immediate) {
+    add_loops(type(v)->shape, {}, {&v, 1});
+    store(v, {});
+    return b_.finish();
+  }
   b_.add_axis(elements_of(*type(v)));
   store(v, point(b_.polys(), type(v)->shape, b_.axis(0)));
   return loop::refined(b_.finish());
@@ -68,7 +117,7 @@ void FusedKernel::build(const PolyTable::AtomMap& axes, Val there) {
     if (v == there) continue;
     Coords here;
     for (PolyId p : at) {
-      PolyId copied = b_.polys().copy_from(fusion_.polys, p);
+      PolyId copied = b_.polys().copy_from(*fusion_.polys, p);
       here.push_back(axes.empty() ? copied : b_.polys().substitute(copied, axes));
     }
     store(v, here);
@@ -80,20 +129,20 @@ bool FusedKernel::is_member(int op) const {
 }
 
 loop::Element FusedKernel::value(Val v, const Coords& at) {
-  auto found = made_.find({v, at});
-  if (found != made_.end()) return found->second;
+  auto [known, added] = made_.try_emplace({v, at});
+  if (!added) return known->second;
   int made_by = fusion_.producer[static_cast<size_t>(v)];
+  bool number = home(v).kind == Home::Kind::constant || home(v).kind == Home::Kind::argument;
   loop::Element made;
-  if (made_by < 0) {
+  if (number) {
+    DType dtype = type(v)->dtype;
+    made.re = number_part(b_, scalars, home(v), real_of(dtype), false);
+    if (is_complex(dtype)) made.im = number_part(b_, scalars, home(v), real_of(dtype), true);
+  } else if (made_by < 0 || (nest_ && nest_->reads(v))) {
     made = load(v, at);
   } else {
     const GraphOp& op = graph_.ops[static_cast<size_t>(made_by)];
-    if (op.op == &scalar_leaf) {
-      const Home& number = numbers_[static_cast<size_t>(v)];
-      DType dtype = type(v)->dtype;
-      made.re = number_part(b_, scalars, number, real_of(dtype), false);
-      if (is_complex(dtype)) made.im = number_part(b_, scalars, number, real_of(dtype), true);
-    } else if (op.op->view) {
+    if (op.op->view) {
       Val from = graph_.in(op)[0];
       View view = op.op->view(op.attr_data(), *type(from));
       made = value(from, through_view(b_.polys(), view, type(from)->shape, at));
@@ -101,7 +150,12 @@ loop::Element FusedKernel::value(Val v, const Coords& at) {
       made = is_member(made_by) ? compute(op, at) : load(v, at);
     }
   }
-  return made_[{v, at}] = made;
+  return known->second = made;
+}
+
+Coords FusedKernel::operand_at(Val v, const GraphOp& op, const Coords& at) {
+  if (nest_) return {};
+  return broadcast_point(b_.polys(), type(v)->shape, at, type(op.out)->shape);
 }
 
 loop::Element FusedKernel::compute(const GraphOp& op, const Coords& at) {
@@ -109,31 +163,37 @@ loop::Element FusedKernel::compute(const GraphOp& op, const Coords& at) {
   if (op.op->family == Family::reduction) return rounded(fold(op, at), dtype);
   if (!op.op->is_elementwise()) return nest(op, at);
   std::vector<loop::Element> in;
-  bool complex = false;
-  for (Val v : graph_.in(op)) {
-    in.push_back(value(v, broadcast_point(b_.polys(), type(v)->shape, at, type(op.out)->shape)));
-    complex |= in.back().is_complex();
-  }
-  if (complex) {
-    std::vector<Z> z;
+  in.reserve(static_cast<size_t>(op.ins));
+  for (Val v : graph_.in(op)) in.push_back(value(v, operand_at(v, op, at)));
+  return rounded(applied(op, in), dtype);
+}
+
+/// Not inlined: its lists are not to lie on the stack while operands are computed.
+[[gnu::noinline]] loop::Element FusedKernel::applied(const GraphOp& op,
+                                                     std::span<const loop::Element> in) {
+  if (std::ranges::any_of(in, &loop::Element::is_complex)) {
+    SmallList<Z> z;
     for (const loop::Element& e : in) z.push_back({e.re, e.im});
-    Z made = op.op->complex(op.attr_data(), z.data());
-    return rounded({made.re, made.im}, dtype);
+    Z made = op.op->complex(op.attr_data(), z.begin());
+    return {made.re, made.im};
   }
-  std::vector<S> s;
+  SmallList<S> s;
   for (const loop::Element& e : in) s.push_back(e.re);
-  return rounded({op.op->scalar(op.attr_data(), s.data()), {}}, dtype);
+  return {op.op->scalar(op.attr_data(), s.begin()), {}};
 }
 
 loop::Element FusedKernel::fold(const GraphOp& op, const Coords& at) {
-  Folding f = folding_of(op);
-  Val from = graph_.in(op)[0];
-  constexpr loop::AxisSet kFolded = 1u << 1;
-  loop::Element x =
-      value(from, reduced_point(b_.polys(), type(from)->shape, f.axes, f.keepdims, at, b_.axis(1)));
-  loop::Element folded{b_.reduce(op.op->monoid, x.re, kFolded), {}};
-  if (x.is_complex()) folded.im = b_.reduce(op.op->monoid, x.im, kFolded);
+  loop::Element x = value(graph_.in(op)[0], folded_at(op, at));
+  loop::Element folded{b_.reduce(op.op->monoid, x.re, folded_), {}};
+  if (x.is_complex()) folded.im = b_.reduce(op.op->monoid, x.im, folded_);
   return folded;
+}
+
+Coords FusedKernel::folded_at(const GraphOp& op, const Coords& at) {
+  if (nest_) return {};
+  Folding f = folding_of(op);
+  const Shape& from = type(graph_.in(op)[0])->shape;
+  return reduced_point(b_.polys(), from, f.axes, f.keepdims, at, b_.axis(1));
 }
 
 namespace {
@@ -211,13 +271,11 @@ class KernelInliner {
 
 }  // namespace
 
-/// The op's own loop nest, which makes each element by itself, at one point. Its operands lie in
-/// memory, row-major.
+/// The op's own loops, which make each element by itself, at one point. Its operands lie in memory,
+/// row-major.
 loop::Element FusedKernel::nest(const GraphOp& op, const Coords& at) {
-  std::vector<TypeRef> in = graph_.in_types(op);
-  loop::Lowering lowering(std::string(op.op->name), in, graph_.out_types(op));
-  op.op->lower(op.attr_data(), lowering);
-  KernelInliner inliner(lowering.b.kernel(), b_, at);
+  loop::Kernel kernel = nest_of(graph_, op);
+  KernelInliner inliner(kernel, b_, at);
   inliner.run(
       [&](int buffer) { return parameter(graph_.in(op)[static_cast<size_t>(buffer)], false); });
   DType real = real_of(type(op.out)->dtype);
@@ -241,15 +299,15 @@ int FusedKernel::parameter(Val v, bool written) {
   auto known = std::ranges::find(values, v);
   if (known != values.end()) return static_cast<int>(known - values.begin());
   DType dtype = type(v)->dtype;
-  std::string name = format("{}{}", written ? "y" : "x", values.size());
+  std::string name = (written ? "y" : "x") + std::to_string(values.size());
   values.push_back(v);
   Dim size = elements_of(*type(v));
   return b_.add_buffer(name, real_of(dtype), is_complex(dtype) ? size * Dim(2) : size, written);
 }
 
 loop::Element FusedKernel::load(Val v, const Coords& at) {
-  int buffer = parameter(v, false);
-  PolyId place = position(b_.polys(), type(v)->shape, at);
+  int buffer = parameter(nest_ ? home(v).owner : v, false);
+  PolyId place = nest_ ? nest_->position(b_, v) : position(b_.polys(), type(v)->shape, at);
   DType dtype = type(v)->dtype;
   if (!is_complex(dtype)) return {b_.cast(b_.load(buffer, place), info(dtype).compute), {}};
   PolyId re = b_.polys().scale(place, 2);
@@ -260,7 +318,7 @@ void FusedKernel::store(Val v, const Coords& at) {
   loop::Element made = value(v, at);
   DType dtype = type(v)->dtype;
   int buffer = parameter(v, true);
-  PolyId place = position(b_.polys(), type(v)->shape, at);
+  PolyId place = nest_ ? nest_->result(b_) : position(b_.polys(), type(v)->shape, at);
   if (!is_complex(dtype)) return b_.store(buffer, place, b_.cast(made.re, dtype));
   PolyId re = b_.polys().scale(place, 2);
   b_.store(buffer, re, b_.cast(made.re, real_of(dtype)));

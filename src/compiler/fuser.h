@@ -29,7 +29,7 @@ class Fuser {
   int64_t likely(Dim size) const { return size.is_const() ? size.raw : evaluate(size, sizes_); }
   const GraphOp& op_at(int i) const { return graph_.ops[static_cast<size_t>(i)]; }
   Cluster& cluster(int c) { return out_.clusters[static_cast<size_t>(c)]; }
-  PolyTable& polys() { return out_.polys; }
+  PolyTable& polys() { return *out_.polys; }
   int node(int c) const { return static_cast<int>(graph_.ops.size()) + c; }
 
   Role role_of(int i) const { return roles_[static_cast<size_t>(i)]; }
@@ -42,6 +42,7 @@ class Fuser {
   // Views: readers of the result read the operand, elsewhere.
 
   void place_view(int i);
+  void see_through(int i);
 
   /// Whether somebody needs `v` row-major in memory.
   bool is_wanted_in_rows(Val v) const;
@@ -59,6 +60,7 @@ class Fuser {
 
   /// The earliest in the graph first.
   std::vector<int> clusters_using(Val v) const;
+  void find_users(Val v, std::vector<int>& found) const;
   bool is_outside(Val v) const { return returned_[index(v)] || !readers_[index(v)].empty(); }
   const Coords* only_use(Val v, int c) const;
   /// Everything that needs `v` in memory when `c` makes it.
@@ -75,6 +77,9 @@ class Fuser {
   PolyId place_of(Val v, const Coords& at) { return position(polys(), type(v)->shape, at); }
 
   int new_cluster(Dim points);
+  /// Where the points of `c` are in `v`, which has as many elements.
+  Coords points_in(Val v, int c);
+  Coords operand_at(Val v, const GraphOp& op, const Coords& at);
 
   // Elementwise ops.
 
@@ -133,6 +138,16 @@ class Fuser {
   /// Rewrites the flat axis of `c` as rows and elements of fold `i`, if `by_row` is used by row.
   bool split_into_rows(int i, Val by_row, int c);
 
+  // What is computed at once (fusion_immediate.cpp).
+
+  bool can_inline_now(int i, const std::vector<int>& users) const;
+  bool can_store_now(int i, int c) const;
+  /// Whether op `i` can be computed in `c` only: it visits the same points.
+  bool fits_now(int i, int c) const;
+  bool is_cheap_to_repeat(const GraphOp& op) const;
+  /// Where members of `c` read what is computed elsewhere.
+  void find_reads(Cluster& c) const;
+
   // Everything else.
 
   void place_alone(int i);
@@ -171,6 +186,7 @@ class Fuser {
   std::vector<std::vector<int>> readers_;  // by value: nodes that need it in memory
   std::vector<bool> returned_;             // by value
   std::vector<std::vector<int>> next_;     // by node: ops, then clusters
+  std::vector<int> users_;                 // of the op being placed
   bool may_fuse_, may_fold_, may_finish_, may_nest_;
 };
 

@@ -13,14 +13,20 @@ Folding folding_of(const GraphOp& op) {
   return f;
 }
 
+const Shape& domain_of(const Graph& graph, const GraphOp& end) {
+  bool folds = end.op->family == Family::reduction;
+  return graph.types[static_cast<size_t>(folds ? graph.in(end)[0] : end.out)]->shape;
+}
+
 bool has_loop_form(const Graph& graph, const GraphOp& op) {
   if (op.op == &scalar_leaf) return false;
-  std::vector<TypeRef> in = graph.in_types(op);
   if (op.op->is_elementwise()) {
-    bool complex = std::ranges::any_of(in, [](TypeRef t) { return is_complex(t->dtype); });
+    bool complex = std::ranges::any_of(graph.in(op), [&](Val v) {
+      return is_complex(graph.types[static_cast<size_t>(v)]->dtype);
+    });
     return complex ? op.op->complex != nullptr : op.op->scalar != nullptr;
   }
-  return op.op->family == Family::reduction && !library_kernel(*op.op, in);
+  return op.op->family == Family::reduction && !library_kernel(*op.op, graph.in_types(op));
 }
 
 int pointwise_nest_cost(const Graph& graph, const GraphOp& op) {
@@ -67,12 +73,20 @@ Fuser::Fuser(const Graph& graph, const CompileOptions& options, std::span<const 
       may_fold_(may_fuse_ && !std::ranges::count(options.off, "row-kernels")),
       may_finish_(may_fuse_ && !std::ranges::count(options.off, "epilogue")),
       may_nest_(!options.checks_indices) {
+  if (options.effort == Effort::e0) {
+    out_.immediate = true;
+    may_fold_ = may_finish_ = false;
+    decisions_ = nullptr;
+  } else {
+    out_.polys.emplace();
+  }
   out_.producer.assign(graph.types.size(), -1);
   for (size_t i = 0; i < graph.ops.size(); ++i)
     for (int k = 0; k < graph.ops[i].outs; ++k)
       out_.producer[index(graph.ops[i].out + k)] = static_cast<int>(i);
   for (Val v : graph.outputs) returned_[index(v)] = true;
-  cones_ = find_cones(graph, out_.producer, sizes);
+  if (!out_.immediate) cones_ = find_cones(graph, out_.producer, sizes);
+  roles_.reserve(graph.ops.size()), libraries_.reserve(graph.ops.size());
   for (size_t i = 0; i < graph.ops.size(); ++i) {
     roles_.push_back(find_role(i));
     libraries_.push_back((i ? libraries_.back() : 0) + (roles_[i] == Role::alone));
@@ -88,6 +102,7 @@ Fusion Fuser::run() {
     auto repeated = std::ranges::unique(c.members);
     c.members.erase(repeated.begin(), repeated.end());
     if (c.hero >= 0) c.sums = find_sums(c);
+    if (out_.immediate) find_reads(c);
   }
   return std::move(out_);
 }
@@ -100,6 +115,7 @@ Fuser::Role Fuser::find_role(size_t i) {
     if (is_empty(v)) return Role::alone;
   if (is_empty(op.out)) return Role::alone;
   if (has_loop_form(graph_, op)) return op.op->is_elementwise() ? Role::point : Role::fold;
+  if (out_.immediate) return Role::alone;
   bool may_nest = may_nest_ || !library_kernel(*op.op, graph_.in_types(op));
   int cost = may_nest ? pointwise_nest_cost(graph_, op) : -1;
   if (cost < 0) return Role::alone;
@@ -130,15 +146,26 @@ void Fuser::decide(bool made, const GraphOp& op, std::string what, std::string r
 void Fuser::place_view(int i) {
   const GraphOp& op = op_at(i);
   Val from = graph_.in(op)[0];
-  bool stored = may_fuse_ && is_wanted_in_rows(op.out) && !keeps_order(op.out);
-  if (stored) store_view(i);
-  View view = op.op->view(op.attr_data(), *type(from));
-  if (!is_empty(op.out) && !is_empty(from))
-    for (const Use& use : uses_[index(op.out)])
-      add_use(from, use.cluster, through_view(polys(), view, type(from)->shape, use.at));
+  bool stored = false;
+  if (out_.immediate) {
+    for (const Use& use : uses_[index(op.out)]) add_reader(from, node(use.cluster));
+  } else {
+    stored = may_fuse_ && is_wanted_in_rows(op.out) && !keeps_order(op.out);
+    if (stored) store_view(i);
+    see_through(i);
+  }
   if (stored) return;
   for (int reader : readers_[index(op.out)]) add_reader(from, reader);
   if (returned_[index(op.out)]) returned_[index(from)] = true;
+}
+
+void Fuser::see_through(int i) {
+  const GraphOp& op = op_at(i);
+  Val from = graph_.in(op)[0];
+  if (is_empty(op.out) || is_empty(from)) return;
+  View view = op.op->view(op.attr_data(), *type(from));
+  for (const Use& use : uses_[index(op.out)])
+    add_use(from, use.cluster, through_view(polys(), view, type(from)->shape, use.at));
 }
 
 bool Fuser::is_wanted_in_rows(Val v) const {
@@ -164,7 +191,7 @@ bool Fuser::keeps_order(Val v) const {
 void Fuser::store_view(int i) {
   Val v = op_at(i).out;
   int c = new_cluster(elements(v));
-  Coords at = point(polys(), type(v)->shape, par_axis(cluster(c)));
+  Coords at = points_in(v, c);
   cluster(c).stores[v] = at;
   cluster(c).members.push_back(i);
   connect(node(c), readers_[index(v)]);
@@ -181,11 +208,16 @@ void Fuser::add_reader(Val v, int reader) {
   if (!std::ranges::count(readers_[index(v)], reader)) readers_[index(v)].push_back(reader);
 }
 
-std::vector<int> Fuser::clusters_using(Val v) const {
-  std::vector<int> found;
+void Fuser::find_users(Val v, std::vector<int>& found) const {
+  found.clear();
   for (const Use& u : uses_[index(v)])
     if (!std::ranges::count(found, u.cluster)) found.push_back(u.cluster);
   std::ranges::reverse(found);
+}
+
+std::vector<int> Fuser::clusters_using(Val v) const {
+  std::vector<int> found;
+  find_users(v, found);
   return found;
 }
 
@@ -226,14 +258,25 @@ void Fuser::connect(int from, const std::vector<int>& to) {
 
 int Fuser::new_cluster(Dim points) {
   out_.clusters.push_back({.points = points});
-  out_.clusters.back().whole = par_axis(out_.clusters.back());
+  if (!out_.immediate) out_.clusters.back().whole = par_axis(out_.clusters.back());
   next_.emplace_back();
   return static_cast<int>(out_.clusters.size()) - 1;
 }
 
+Coords Fuser::points_in(Val v, int c) {
+  if (out_.immediate) return {};
+  return point(polys(), type(v)->shape, par_axis(cluster(c)));
+}
+
+Coords Fuser::operand_at(Val v, const GraphOp& op, const Coords& at) {
+  if (out_.immediate) return {};
+  return broadcast_point(polys(), type(v)->shape, at, type(op.out)->shape);
+}
+
 void Fuser::place_point(int i) {
   Val v = op_at(i).out;
-  std::vector<int> users = clusters_using(v);
+  std::vector<int>& users = users_;
+  find_users(v, users);
   bool outside = is_outside(v);
   if (users.empty() && !outside) return;
   if (!outside && users.size() == 1 && holds_operands(i, users[0])) users.clear();
@@ -250,7 +293,7 @@ void Fuser::place_point(int i) {
   }
   if (decisions_ && !clusters_using(v).empty()) tell_why_written(i);
   int c = new_cluster(elements(v));
-  Coords at = point(polys(), type(v)->shape, par_axis(cluster(c)));
+  Coords at = points_in(v, c);
   add_use(v, c, at);
   store(v, c, at);
   join(i, c);
@@ -296,6 +339,7 @@ bool Fuser::holds_operands(int i, int c) const {
 }
 
 bool Fuser::can_inline(int i, const std::vector<int>& users) {
+  if (out_.immediate) return can_inline_now(i, users);
   const Cone& cone = cones_[static_cast<size_t>(i)];
   if (users.size() > 1) {
     bool cheap =
@@ -332,6 +376,7 @@ bool Fuser::fits(int i, int c) {
 }
 
 bool Fuser::can_store(int i, int c) {
+  if (out_.immediate) return can_store_now(i, c);
   Val v = op_at(i).out;
   const Coords* at = only_use(v, c);
   if (!at || cluster(c).members.size() >= kMaxMembers) return false;
@@ -348,10 +393,9 @@ void Fuser::join(int i, int c) {
     for (Val v : graph_.in(op)) add_reader(v, node(c));
     return;
   }
-  for (const Use& u : std::vector<Use>(uses_[index(op.out)])) {
+  for (const Use& u : uses_[index(op.out)]) {
     if (u.cluster != c) continue;
-    for (Val v : graph_.in(op))
-      add_use(v, c, broadcast_point(polys(), type(v)->shape, u.at, type(op.out)->shape));
+    for (Val v : graph_.in(op)) add_use(v, c, operand_at(v, op, u.at));
   }
 }
 

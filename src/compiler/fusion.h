@@ -17,15 +17,19 @@ struct Cluster {
   std::map<Val, Coords> stores = {};  // values written, at these coordinates
   int hero = -1;                      // the dot or convolution whose result the members finish
   Val sums = kNoVal;  // the stored value in whose memory that result is made; none: in its own
+  std::vector<Val> reads = {};  // of immediate ones: values read where they lie
 };
 
 struct Fusion {
   static constexpr int kNowhere = -1;  // a view, a number, or repeated by its readers
-  PolyTable polys;
+  std::optional<PolyTable> polys;      // none in immediate ones
   std::vector<Cluster> clusters;
   std::vector<int> producer;  // by value: the op that makes it, -1 for inputs
   /// What runs, in order: an op by itself, or a cluster as ~number.
   std::vector<int> order;
+  /// For effort e0: the members of a cluster visit the points of its last op, in whatever loops the
+  /// strides of what it reads leave. Stores have no coordinates then.
+  bool immediate = false;
 };
 
 /// The axes of a reduction and whether its result keeps them.
@@ -35,15 +39,20 @@ struct Folding {
 };
 Folding folding_of(const GraphOp& op);
 
+/// The points that op `end` visits: of its result, or of what it folds.
+const Shape& domain_of(const Graph& graph, const GraphOp& end);
+
 /// Whether loops can compute this op's scalar function or monoid for its element types.
 bool has_loop_form(const Graph& graph, const GraphOp& op);
 /// The scalar operations per element of an op whose `lower` computes each result element by
 /// itself; -1 for others.
 int pointwise_nest_cost(const Graph& graph, const GraphOp& op);
 
-/// `options.off` may name "fuse", "row-kernels" and "epilogue". What is decided holds for all
-/// sizes; where it is a matter of cost, `sizes` of the symbols weigh. Ops in `late`, by number, are
-/// computed with those that read them and no earlier.
+/// At effort e0 only ops over the same points are computed together, and views are read where they
+/// lie: that takes no coordinates, and so little time that values can be computed when they are
+/// asked for. `options.off` may name "fuse", "row-kernels" and "epilogue". What is decided holds
+/// for all sizes; where it is a matter of cost, `sizes` of the symbols weigh. Ops in `late`, by
+/// number, are computed with those that read them and no earlier.
 Fusion fuse(const Graph& graph, const CompileOptions& options, std::span<const Binding> sizes,
             Decisions* decisions, const std::vector<bool>& late = {});
 

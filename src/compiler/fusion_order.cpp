@@ -8,7 +8,7 @@
 namespace tn {
 
 void Fuser::merge_siblings() {
-  if (!may_fuse_) return;
+  if (!may_fuse_ || out_.immediate) return;
   for (Val v = 0; v < graph_.values(); ++v) {
     std::vector<int> users = clusters_using(v);
     for (size_t a = 0; a < users.size(); ++a)

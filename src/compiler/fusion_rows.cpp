@@ -15,7 +15,7 @@ void Fuser::place_fold(int i) {
     return join_fold(i, c);
   }
   int c = new_cluster(elements(v));
-  Coords at = point(polys(), type(v)->shape, par_axis(cluster(c)));
+  Coords at = points_in(v, c);
   start_folding(i, c);
   add_use(v, c, at);
   store(v, c, at);
@@ -32,7 +32,7 @@ void Fuser::start_folding(int i, int c) {
   const GraphOp& op = op_at(i);
   cluster(c).folds = true;
   cluster(c).folded = folded_elements(op);
-  cluster(c).whole = operand_place(op, c);
+  if (!out_.immediate) cluster(c).whole = operand_place(op, c);
 }
 
 PolyId Fuser::operand_place(const GraphOp& op, int c) {
@@ -50,7 +50,7 @@ void Fuser::join_fold(int i, int c) {
   const GraphOp& op = op_at(i);
   cluster(c).members.push_back(i);
   const Coords row = *only_use(op.out, c);
-  add_use(graph_.in(op)[0], c, operand_point(op, c, row));
+  add_use(graph_.in(op)[0], c, out_.immediate ? Coords() : operand_point(op, c, row));
 }
 
 bool Fuser::folds_last_axis(const GraphOp& op) const {

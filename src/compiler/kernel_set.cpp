@@ -12,12 +12,13 @@ bool KernelSet::serves(std::span<const Binding> sizes) const {
   return std::ranges::all_of(guards, [&](const SizeGuard& g) { return holds(g, sizes); });
 }
 
-SharedKernel* KernelSet::kernel(KernelUse use, int number, std::span<const Binding> sizes) {
+SharedKernel* KernelSet::kernel(KernelUse use, int number, std::span<const Binding> sizes,
+                                std::span<const Home> homes) {
   auto found = kernels.find({use, number});
   if (found != kernels.end()) return found->second.get();
   if (!source) return nullptr;
   SizesAtHand at_hand({sizes.begin(), sizes.end()});
-  std::shared_ptr<SharedKernel> made = source->build(*this, use, number);
+  std::shared_ptr<SharedKernel> made = source->build(*this, use, number, homes);
   if (made) made->access = access_of(*made->kernel);
   guards.insert(guards.end(), at_hand.guards.begin(), at_hand.guards.end());
   return (kernels[{use, number}] = std::move(made)).get();

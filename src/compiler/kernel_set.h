@@ -36,6 +36,7 @@ struct FusedOps {
   std::vector<Val> rows = {};     // values that it reads in row-major order
   int hero = -1;                  // the dot or convolution whose result the members finish
   Val sums = kNoVal;  // the stored value in whose memory that result is made; none: in its own
+  std::vector<Val> reads = {};  // values that it reads where they lie
 };
 
 /// The second operand of an op, packed by its kernel.
@@ -55,8 +56,9 @@ struct KernelSet;
 class KernelSource {
  public:
   virtual ~KernelSource() = default;
-  /// Null where the index of a tile is not linear.
-  virtual std::shared_ptr<SharedKernel> build(const KernelSet& set, KernelUse use, int number) = 0;
+  /// Null where the index of a tile is not linear. `homes`, by value, matter for sets of one plan.
+  virtual std::shared_ptr<SharedKernel> build(const KernelSet& set, KernelUse use, int number,
+                                              std::span<const Home> homes) = 0;
   /// Machine code, for all at once.
   virtual void compile(std::span<SharedKernel* const> kernels, std::span<const Binding> sizes,
                        CompileCounts& counts, CompileReport* report) = 0;
@@ -81,7 +83,8 @@ struct KernelSet {
 
   bool serves(std::span<const Binding> sizes) const;
   /// Built when it is first asked for; null where there is none.
-  SharedKernel* kernel(KernelUse use, int number, std::span<const Binding> sizes);
+  SharedKernel* kernel(KernelUse use, int number, std::span<const Binding> sizes,
+                       std::span<const Home> homes);
   /// Machine code for those that were never compiled.
   void compile(std::span<SharedKernel* const> kernels, std::span<const Binding> sizes,
                CompileCounts& counts, CompileReport* report);

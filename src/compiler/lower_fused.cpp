@@ -21,7 +21,7 @@ FusedLowerer::FusedLowerer(KernelSet& set, const Graph& graph, std::span<const B
     : PlanBuilder(graph, set.options, report), set_(set), sizes_(sizes), counts_(counts) {}
 
 void FusedLowerer::add_steps() {
-  Stopwatch lowering(counts_.lowering_ms, CompileStage::lowering);
+  Stopwatch lowering(timed(counts_.lowering_ms), CompileStage::lowering);
   for (size_t i = 0; i < set_.order.size(); ++i) {
     size_t before = plan_->steps.size();
     lower(set_.order[i]);
@@ -44,7 +44,7 @@ int64_t FusedLowerer::memory() {
 std::shared_ptr<const Plan> FusedLowerer::lower() {
   add_steps();
   bind_kernels();
-  Stopwatch memory(counts_.memory_ms, CompileStage::memory);
+  Stopwatch memory(timed(counts_.memory_ms), CompileStage::memory);
   if (!std::ranges::count(options_.off, "bundle")) {
     int joined = bundle_steps(*plan_);
     if (report_ && joined > 0)
@@ -68,6 +68,7 @@ void FusedLowerer::lower(int item) {
 /// The last step computes them; those before it copied operands.
 void FusedLowerer::add_ops(int item) {
   Step& step = plan_->steps.back();
+  step.ops.reserve(item < 0 ? set_.clusters[static_cast<size_t>(~item)].members.size() : 1);
   auto add = [&](int n) {
     const GraphOp& op = graph_.ops[static_cast<size_t>(n)];
     step.ops.push_back({op.op, type(op.out), op.loc});
@@ -91,10 +92,12 @@ Home& FusedLowerer::home(Val v) {
 
 void FusedLowerer::copy(Val v) {
   Home from = home(v);
+  SharedKernel* made = type(v)->elements ? kernel(KernelUse::copy, v) : nullptr;
   give_buffer(v);
-  if (type(v)->elements == 0) return;
-  if (SharedKernel* made = kernel(KernelUse::copy, v)) return add_kernel(*made);
-  add_copy(v, from);
+  if (made)
+    add_kernel(*made);
+  else if (type(v)->elements)
+    add_copy(v, from);
 }
 
 /// Sets from files have the kernels that the sizes they were planned for asked for; where a view
@@ -127,6 +130,7 @@ void FusedLowerer::lower_cluster(int number) {
   const FusedOps& cluster = set_.clusters[static_cast<size_t>(number)];
   loc_ = graph_.ops[static_cast<size_t>(cluster.members.back())].loc;
   for (Val v : cluster.rows) contiguous(v);
+  for (Val v : cluster.reads) home(v);
   for (Val v : cluster.stores) give_buffer(v);
   if (cluster.hero >= 0) {
     const GraphOp& hero = graph_.ops[static_cast<size_t>(cluster.hero)];
@@ -289,7 +293,7 @@ void FusedLowerer::bind_kernels() {
   std::vector<SharedKernel*> kernels;
   for (const Pending& p : pending_) kernels.push_back(p.kernel);
   set_.compile(kernels, sizes_, counts_, report_);
-  Stopwatch lowering(counts_.lowering_ms, CompileStage::lowering);
+  Stopwatch lowering(timed(counts_.lowering_ms), CompileStage::lowering);
   for (const auto& [kernel, number] : pending_) {
     Step& step = plan_->steps[number];
     auto* library = std::get_if<LibraryStep>(&step.what);

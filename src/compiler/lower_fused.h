@@ -1,6 +1,6 @@
 #pragma once
-// Lowering with code generation: clusters of fused ops, and library calls that finish their results
-// block by block. It happens for each sizes, and asks for kernels that serve all of them.
+// Lowering: clusters of fused ops become kernels, other ops library calls, which may finish their
+// results block by block. It happens for each sizes, and asks for kernels that serve all of them.
 #include "compiler/kernel_set.h"
 #include "plan/library.h"
 
@@ -48,7 +48,10 @@ class FusedLowerer : PlanBuilder {
   void add_copy(Val v, const Home& from);
   std::vector<std::shared_ptr<const Plan>> body_plans(const GraphOp& op) override;
   SharedKernel& needed(KernelUse use, int number);
-  SharedKernel* kernel(KernelUse use, int number) { return set_.kernel(use, number, sizes_); }
+  SharedKernel* kernel(KernelUse use, int number) {
+    return set_.kernel(use, number, sizes_, homes_);
+  }
+  double* timed(double& ms) const { return options_.effort == Effort::e0 ? nullptr : &ms; }
   int number_of(const GraphOp& op) const { return static_cast<int>(&op - graph_.ops.data()); }
 
   KernelSet& set_;

@@ -55,9 +55,16 @@ PlanBuilder::PlanBuilder(const Graph& graph, const CompileOptions& options, Comp
   // Constants, the last inputs of the graph, are no inputs of the plan, and never given away.
   for (Val v = 0; v < plan_->inputs && v < static_cast<Val>(options_.donated.size()); ++v)
     plan_->donated.push_back(options_.donated[static_cast<size_t>(v)] ? type(v)->bytes() : 0);
-  for (Val v = 0; v < graph_.inputs(); ++v)
-    homes_[static_cast<size_t>(v)] = {
-        Home::Kind::buffer, v, type(v)->elements, Strided::row_major(type(v)->shape), {}, -1};
+  for (Val v = 0; v < graph_.inputs(); ++v) set_home(v, v);
+}
+
+void PlanBuilder::set_home(Val v, int32_t buffer) {
+  homes_[static_cast<size_t>(v)] = {.kind = Home::Kind::buffer,
+                                    .buffer = buffer,
+                                    .owner = v,
+                                    .size = type(v)->elements,
+                                    .at = Strided::row_major(type(v)->shape),
+                                    .value = {}};
 }
 
 void PlanBuilder::lower_view(const GraphOp& op) {
@@ -143,8 +150,7 @@ int32_t PlanBuilder::add_buffer(int64_t bytes) {
 
 int32_t PlanBuilder::give_buffer(Val v) {
   int32_t buffer = add_buffer(type(v)->bytes());
-  homes_[static_cast<size_t>(v)] = {
-      Home::Kind::buffer, buffer, type(v)->elements, Strided::row_major(type(v)->shape), {}, -1};
+  set_home(v, buffer);
   return buffer;
 }
 
@@ -163,6 +169,7 @@ std::vector<int32_t> PlanBuilder::buffers_of(const GraphOp& op) {
 }
 
 bool is_call(const Graph& graph, const GraphOp& op) {
+  if (op.op->is_elementwise()) return false;  // for all types that it takes it is loops
   return library_kernel(*op.op, graph.in_types(op)) || ops::control_kind(*op.op);
 }
 

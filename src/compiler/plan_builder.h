@@ -12,6 +12,7 @@ struct Home {
   enum class Kind : uint8_t { none, buffer, constant, argument };
   Kind kind = Kind::none;
   int32_t buffer = -1;  // in the plan's table
+  Val owner = kNoVal;   // the value that fills the buffer, in row-major order
   int64_t size = 0;     // of the whole buffer, in elements
   Strided at;           // in elements
   Scalar value;         // constant
@@ -62,6 +63,8 @@ class PlanBuilder {
   std::vector<int32_t> buffers_of(const GraphOp& op);
   TypeRef type(Val v) const { return graph_.types[static_cast<size_t>(v)]; }
   int32_t add_buffer(int64_t bytes);
+  /// `v` lies there, row-major.
+  void set_home(Val v, int32_t buffer);
   /// A fresh row-major buffer as the home of `v`.
   int32_t give_buffer(Val v);
   /// The buffer of `v` when its elements lie row-major from the start; copies them otherwise.

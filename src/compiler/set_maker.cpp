@@ -6,8 +6,6 @@
 #include "compiler/evaluate.h"
 #include "compiler/fitting.h"
 #include "compiler/fused_kernel.h"
-#include "compiler/kernel_maker.h"
-#include "compiler/lower.h"
 #include "compiler/step_names.h"
 #include "compiler/stopwatch.h"
 #include "ir/interned.h"
@@ -52,16 +50,17 @@ std::shared_ptr<const loop::Kernel> shared(loop::Kernel kernel) {
 class Fused : public KernelSource {
  public:
   Fused(const Graph& graph, Fusion fusion, const CompileOptions& options)
-      : fusion_(std::move(fusion)),
-        numbers_(numbers_of(graph, options.runtime_scalars)),
-        target_(options.target) {}
+      : fusion_(std::move(fusion)), target_(options.target) {
+    if (!fusion_.immediate) numbers_ = numbers_of(graph, options.runtime_scalars);
+  }
 
-  std::shared_ptr<SharedKernel> build(const KernelSet& set, KernelUse use, int number) override {
+  std::shared_ptr<SharedKernel> build(const KernelSet& set, KernelUse use, int number,
+                                      std::span<const Home> homes) override {
     if (use == KernelUse::nest) return nest(set.graph, set.graph.ops[static_cast<size_t>(number)]);
     static const Cluster kNothing;
     const Cluster& cluster =
         use == KernelUse::copy ? kNothing : fusion_.clusters[static_cast<size_t>(number)];
-    FusedKernel fused(set.graph, fusion_, cluster, numbers_);
+    FusedKernel fused(set.graph, fusion_, cluster, fusion_.immediate ? homes : numbers_);
     std::optional<loop::Kernel> kernel = use == KernelUse::tile   ? fused.tile()
                                          : use == KernelUse::copy ? fused.copy(number)
                                                                   : fused.whole();
@@ -73,7 +72,8 @@ class Fused : public KernelSource {
 
   void compile(std::span<SharedKernel* const> kernels, std::span<const Binding> sizes,
                CompileCounts& counts, CompileReport* report) override {
-    Stopwatch code(counts.code_ms, CompileStage::code);
+    if (fusion_.immediate) return;  // they are interpreted
+    Stopwatch code(&counts.code_ms, CompileStage::code);
     std::vector<KernelRequest> requests;
     for (SharedKernel* k : kernels) requests.push_back({k->kernel.get(), k->form, sizes});
     KernelCounts found;
@@ -128,7 +128,10 @@ Graph run_passes_of(KernelSet& set, const Graph& graph, CompileReport* report) {
 }
 
 FusedOps fused_ops(const Graph& graph, const Cluster& cluster) {
-  FusedOps ops{.members = cluster.members, .hero = cluster.hero, .sums = cluster.sums};
+  FusedOps ops{.members = cluster.members,
+               .hero = cluster.hero,
+               .sums = cluster.sums,
+               .reads = cluster.reads};
   for (const auto& [v, at] : cluster.stores) ops.stores.push_back(v);
   for (int m : cluster.members) {
     const GraphOp& op = graph.ops[static_cast<size_t>(m)];
@@ -169,18 +172,23 @@ std::unique_ptr<KernelSet> make_kernel_set(const Graph& graph, const CompileOpti
                                            std::span<const Binding> sizes, CompileReport* report,
                                            CompileCounts& counts, std::vector<SizeGuard> guards) {
   check_names(options);
-  LastingScope lasting;  // plans of all sizes share the set
-  make_lasting(graph);
   auto set = std::make_unique<KernelSet>();
   set->options = options;
+  if (options.effort == Effort::e0) {
+    set->graph = expand_composites(graph);
+    add_fusion(*set, {}, report);
+    return set;
+  }
+  LastingScope lasting;  // plans of all sizes share the set
+  make_lasting(graph);
   set->sizes.assign(sizes.begin(), sizes.end());
   set->guards = std::move(guards);
   SizesAtHand at_hand(set->sizes);
   {
-    Stopwatch passes(counts.passes_ms, CompileStage::passes);
+    Stopwatch passes(&counts.passes_ms, CompileStage::passes);
     set->graph = run_passes_of(*set, graph, report);
   }
-  Stopwatch fusing(counts.fusion_ms, CompileStage::fusion);
+  Stopwatch fusing(&counts.fusion_ms, CompileStage::fusion);
   add_fusion(*set, {}, report);
   ++counts.graphs;
   set->guards.insert(set->guards.end(), at_hand.guards.begin(), at_hand.guards.end());
@@ -212,16 +220,6 @@ std::unique_ptr<KernelSet> make_rewritten_set(const KernelSet& set, const Rewrit
   return out;
 }
 
-static std::shared_ptr<const Plan> make_grouped_plan(const Graph& graph,
-                                                     const CompileOptions& options,
-                                                     CompileReport* report) {
-  check_names(options);
-  Graph expanded = expand_composites(graph);
-  if (report) report->optimized = to_text(expanded);
-  return Lowerer(expanded, options, report).lower();
-}
-
-const Compiler whole_compiler = {make_kernel_set, make_fitting_set, make_grouped_plan,
-                                 improve_placement};
+const Compiler whole_compiler = {make_kernel_set, make_fitting_set, improve_placement};
 
 }  // namespace tn

@@ -14,22 +14,24 @@ inline thread_local std::atomic<CompileStage>* told_stage = nullptr;
 /// Adds the milliseconds of its life to a total, and tells the stage they are spent in.
 class Stopwatch {
  public:
-  explicit Stopwatch(double& total) : total_(total) {}
-  Stopwatch(double& total, CompileStage stage) : total_(total), told_(told_stage) {
+  explicit Stopwatch(double& total) : total_(&total), start_(Clock::now()) {}
+  /// Null: nobody wants to know, and the clock is not read.
+  Stopwatch(double* total, CompileStage stage) : total_(total), told_(told_stage) {
     if (told_) before_ = told_->exchange(stage);
+    if (total_) start_ = Clock::now();
   }
   ~Stopwatch() {
-    total_ += std::chrono::duration<double, std::milli>(Clock::now() - start_).count();
+    if (total_) *total_ += std::chrono::duration<double, std::milli>(Clock::now() - start_).count();
     if (told_) told_->store(before_);
   }
   Stopwatch(const Stopwatch&) = delete;
 
  private:
   using Clock = std::chrono::steady_clock;
-  double& total_;
+  double* total_;
   std::atomic<CompileStage>* told_ = nullptr;
   CompileStage before_ = CompileStage::waiting;
-  Clock::time_point start_ = Clock::now();
+  Clock::time_point start_ = {};
 };
 
 }  // namespace tn

@@ -13,6 +13,7 @@ namespace tn {
 
 std::vector<TypeRef> Graph::in_types(const GraphOp& op) const {
   std::vector<TypeRef> list;
+  list.reserve(static_cast<size_t>(op.ins));
   for (Val v : in(op)) list.push_back(types[static_cast<size_t>(v)]);
   return list;
 }

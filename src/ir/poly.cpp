@@ -32,7 +32,7 @@ void check_terms(size_t count) {
 }
 
 template <class T, class Same>
-uint32_t find_or_add(std::unordered_multimap<uint64_t, uint32_t>& index, std::deque<T>& pool,
+uint32_t find_or_add(std::unordered_multimap<uint64_t, uint32_t>& index, StableList<T>& pool,
                      uint64_t hash, T& item, Same same) {
   auto [first, last] = index.equal_range(hash);
   for (auto it = first; it != last; ++it)
@@ -99,9 +99,9 @@ PolyId PolyTable::atom_poly(AtomId id) { return intern({{{1, intern_mono({id})}}
 
 PolyId PolyTable::symbol(std::string_view name, int64_t lo, int64_t hi) {
   if (lo == hi) return constant(lo);
-  auto known = std::find(names_.begin(), names_.end(), name);
-  auto number = static_cast<uint32_t>(known - names_.begin());
-  if (number == names_.size()) names_.emplace_back(name);
+  uint32_t number = 0;
+  while (number < names_.size() && names_[number] != name) ++number;
+  if (number == names_.size()) names_.push_back(std::string(name));
   return atom_poly(intern_atom({.kind = AtomKind::symbol, .a = number, .range = Bounds{lo, hi}}));
 }
 

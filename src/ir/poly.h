@@ -4,7 +4,6 @@
 // A Poly is sum(coef * monomial) + c0, a monomial a sorted multiset of atoms. Equal polynomials
 // have equal ids within one table; ids die with the table. A table is not thread-safe.
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <optional>
 #include <span>
@@ -14,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/stable_list.h"
 #include "ir/dim.h"
 
 namespace tn {
@@ -200,10 +200,10 @@ class PolyTable {
   PolyId rewrite(PolyId p, const AtomMap& map, AtomMap& done, bool through_axes);
   int64_t evaluate_atom(AtomId id, const PointValues& at) const;
 
-  std::deque<Poly> polys_;
-  std::deque<Atom> atoms_;
-  std::deque<std::vector<AtomId>> monos_;
-  std::deque<std::string> names_;
+  StableList<Poly> polys_;
+  StableList<Atom> atoms_;
+  StableList<std::vector<AtomId>> monos_;
+  StableList<std::string> names_;
   std::unordered_multimap<uint64_t, uint32_t> poly_index_, atom_index_, mono_index_;
   std::unordered_map<uint64_t, DivMod> divmod_memo_;
   std::unordered_map<PolyId, bool> ge0_memo_;

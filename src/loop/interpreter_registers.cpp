@@ -72,15 +72,19 @@ void ProgramLowering::give_registers() {
       return true;
     });
   };
-  std::vector<std::vector<int32_t>> starts(program_.steps.size());
+  std::vector<std::pair<int32_t, int32_t>> starts;  // steps, and slots that begin at them
+  starts.reserve(slots_.size());
   for (size_t s = 1; s < slots_.size(); ++s)
     if (slots_[s].bytes > 0 && slots_[s].first >= 0)
-      starts[static_cast<size_t>(slots_[s].first)].push_back(static_cast<int32_t>(s));
+      starts.emplace_back(slots_[s].first, static_cast<int32_t>(s));
+  std::sort(starts.begin(), starts.end());
+  auto next = starts.begin();
   for (size_t i = 0; i < program_.steps.size(); ++i) {
     // An elementwise step may write over an operand that ends with it.
     bool in_place = program_.steps[i].kind == StepKind::compute;
     release(static_cast<int32_t>(i) - (in_place ? 0 : 1));
-    for (int32_t s : starts[i]) {
+    for (; next != starts.end() && next->first == static_cast<int32_t>(i); ++next) {
+      int32_t s = next->second;
       const SlotPlan& plan = slots_[static_cast<size_t>(s)];
       auto fits = [&](const Free& f) { return f.size == plan.size && f.bytes == plan.bytes; };
       auto found = std::find_if(free.rbegin(), free.rend(), fits);
