@@ -12,7 +12,6 @@
 #include "compiler/compiler.h"
 #include "compiler/lower_fused.h"
 #include "compiler/memory_report.h"
-#include "compiler/plan_text.h"
 #include "compiler/stopwatch.h"
 #include "ir/interned.h"
 #include "ir/rewrite.h"
@@ -33,40 +32,36 @@ const Compiler& compiler_for(const Graph& graph) {
 std::shared_ptr<const Plan> plan_near(KernelSet& set, int64_t limit, std::span<const Binding> sizes,
                                       CompileCounts& counts) {
   if (compiler && memory_of(set, sizes) > limit + limit / 2) return nullptr;
-  return plan_of(set, sizes, counts, nullptr);
+  return plan_of(set, sizes, counts);
 }
 
 /// Where `plan`, that of `set`, needs more than `limit`: a set that does the same and computes
 /// values again to need no more, or as little as can be reached, and its plan. Else null.
 std::unique_ptr<KernelSet> fitted(const KernelSet& set, int64_t limit,
                                   std::span<const Binding> sizes, std::shared_ptr<const Plan>& plan,
-                                  CompileCounts& counts, CompileReport* report) {
+                                  CompileCounts& counts) {
   constexpr int kMostTries = 3;  // what bundles need is known when there is code
   std::unique_ptr<KernelSet> best;
-  int64_t target = limit, chosen = limit, least = plan ? memory_needed(*plan) : INT64_MAX;
+  int64_t target = limit, least = plan ? memory_needed(*plan) : INT64_MAX;
   for (int n = 0; n < kMostTries && least > limit && compiler; ++n) {
-    std::unique_ptr<KernelSet> made =
-        compiler->make_fitting_set(set, sizes, target, nullptr, counts);
+    std::unique_ptr<KernelSet> made = compiler->make_fitting_set(set, sizes, target, counts);
     if (!made) break;
-    std::shared_ptr<const Plan> its_plan = plan_of(*made, sizes, counts, nullptr);
+    std::shared_ptr<const Plan> its_plan = plan_of(*made, sizes, counts);
     int64_t needed = memory_needed(*its_plan);
-    if (needed < least)
-      least = needed, chosen = target, best = std::move(made), plan = std::move(its_plan);
+    if (needed < least) least = needed, best = std::move(made), plan = std::move(its_plan);
     if (needed > limit + limit / 8) break;  // it is not the bundles
     target -= needed - limit;
   }
-  return best && report ? compiler->make_fitting_set(set, sizes, chosen, report, counts)
-                        : std::move(best);
+  return best;
 }
 
-/// The plan of a graph that is interpreted; it keeps the types that its steps refer to.
-std::shared_ptr<const Plan> interpreted_plan(const Graph& graph, const CompileOptions& options,
-                                             CompileReport* report) {
+/// Of a graph that is interpreted; the plan keeps the types that its steps refer to.
+Compilation interpreted(const Graph& graph, const CompileOptions& options) {
   InternScope scope;
   scope.held.add(graph);
   CompileCounts counts;
-  auto set = compiler_for(graph).make_kernel_set(graph, options, {}, report, counts, {});
-  return std::move(scope.held).owned_by(plan_of(*set, {}, counts, report));
+  std::shared_ptr set = compiler_for(graph).make_kernel_set(graph, options, {}, counts, {});
+  return {set, std::move(scope.held).owned_by(plan_of(*set, {}, counts)), {}};
 }
 
 /// "s0=3, s1=8".
@@ -91,31 +86,26 @@ void debug_plan(const Graph& graph, std::span<const Binding> sizes, const Compil
 
 }  // namespace
 
-std::shared_ptr<const Plan> compile(const Graph& graph, const CompileOptions& options,
-                                    CompileReport* report) {
+Compilation compilation_of(const Graph& graph, const CompileOptions& options) {
+  if (options.effort == Effort::e0) return interpreted(graph, options);
+  CompileCounts counts;
   std::shared_ptr<const Plan> plan;
-  if (options.effort == Effort::e0) {
-    plan = interpreted_plan(graph, options, report);
-  } else {
-    CompileCounts counts;
-    auto set =
-        compiler_for(graph).make_kernel_set(graph, options, options.sizes, report, counts, {});
-    if (options.memory_limit) {
-      plan = plan_near(*set, options.memory_limit, options.sizes, counts);
-      if (auto less = fitted(*set, options.memory_limit, options.sizes, plan, counts, report))
-        set = std::move(less);
-    }
-    plan = plan_of(*set, options.sizes, counts, report);
+  std::shared_ptr set =
+      compiler_for(graph).make_kernel_set(graph, options, options.sizes, counts, {});
+  if (options.memory_limit) {
+    plan = plan_near(*set, options.memory_limit, options.sizes, counts);
+    if (auto less = fitted(*set, options.memory_limit, options.sizes, plan, counts))
+      set = std::move(less);
   }
-  if (report) report->plan = to_text(*plan);
-  return plan;
+  if (!plan) plan = plan_of(*set, options.sizes, counts);
+  return {std::move(set), std::move(plan), options.sizes};
 }
 
 struct CompiledGraph::Made {
   using Values = std::vector<int64_t>;
   struct Entry {
     Values sizes;
-    std::shared_ptr<const Plan> plan;
+    Compilation made;
   };
   static constexpr size_t kMostPlans = 16, kMostSets = 8;
 
@@ -128,23 +118,25 @@ struct CompiledGraph::Made {
   CompileCounts published = {};
 
   // Of the busy thread alone.
-  std::vector<std::unique_ptr<KernelSet>> sets = {};  // the last used at the end
+  std::vector<std::shared_ptr<KernelSet>> sets = {};  // the last used at the end
   CompileCounts counts = {};
 
-  std::shared_ptr<const Plan> find(const Values& values) {
+  /// Whether it is there.
+  bool find(const Values& values, Compilation& found) {
     auto known = std::ranges::find(entries, values, &Entry::sizes);
-    if (known == entries.end()) return nullptr;
+    if (known == entries.end()) return false;
     std::rotate(known, known + 1, entries.end());
-    return entries.back().plan;
+    found = entries.back().made;
+    return true;
   }
-  KernelSet& keep(std::unique_ptr<KernelSet> set) {
+  std::shared_ptr<KernelSet> keep(std::shared_ptr<KernelSet> set) {
     if (sets.size() == kMostSets) sets.erase(sets.begin());
-    return *sets.emplace_back(std::move(set));
+    return sets.emplace_back(std::move(set));
   }
-  void keep(Values values, std::shared_ptr<const Plan> plan) {
+  void keep(Values values, Compilation made) {
     std::lock_guard lock(mutex);
     if (entries.size() == kMostPlans) entries.erase(entries.begin());
-    entries.push_back({std::move(values), std::move(plan)});
+    entries.push_back({std::move(values), std::move(made)});
     published = counts;
   }
 };
@@ -153,11 +145,11 @@ struct CompiledGraph::Made {
 /// permanently.
 class CompiledGraph::Made::Turn {
  public:
-  /// Gives the plan in `known` if there is one by now, or else the turn to this thread.
-  Turn(Made& made, const Values& values, std::shared_ptr<const Plan>& known) : made_(made) {
+  /// Gives what is in `known` if it is there by now, or else the turn to this thread.
+  Turn(Made& made, const Values& values, Compilation& known) : made_(made) {
     std::unique_lock lock(made.mutex);
-    wait_or_stop(made.free, lock, [&] { return (known = made.find(values)) || !made.busy; });
-    if (!known) mine_ = made.busy = true;
+    wait_or_stop(made.free, lock, [&] { return made.find(values, known) || !made.busy; });
+    if (!known.plan) mine_ = made.busy = true;
   }
   ~Turn() {
     if (!mine_) return;
@@ -184,13 +176,13 @@ CompiledGraph::CompiledGraph(Graph graph, CompileOptions options, std::vector<Ke
 
 CompiledGraph::~CompiledGraph() = default;
 
-std::shared_ptr<const Plan> CompiledGraph::plan(std::span<const Binding> sizes) const {
+Compilation CompiledGraph::compilation(std::span<const Binding> sizes) const {
   Made::Values values;
   for (const Binding& b : sizes) values.push_back(b.value);
   Made& made = *made_;
-  std::shared_ptr<const Plan> plan;
-  Made::Turn turn(made, values, plan);
-  if (plan) return plan;
+  Compilation found;
+  Made::Turn turn(made, values, found);
+  if (found.plan) return found;
   CompileCounts before = made.counts;
   double ms = 0;
   {
@@ -198,55 +190,58 @@ std::shared_ptr<const Plan> CompiledGraph::plan(std::span<const Binding> sizes) 
     std::optional<CompileEvents> events;
     if (told) events.emplace(hash_text(to_text(graph_)), graph_.name);
     Stopwatch all(ms);
-    plan = make(made, sizes);
+    found = make(made, sizes);
   }
   if (debug_log_on) debug_plan(graph_, sizes, before, made.counts, ms);
-  made.keep(std::move(values), plan);
-  return plan;
+  found.sizes.assign(sizes.begin(), sizes.end());
+  made.keep(std::move(values), found);
+  return found;
 }
 
-std::shared_ptr<const Plan> CompiledGraph::make(Made& made, std::span<const Binding> sizes) const {
-  if (options_.effort != Effort::e0)
-    return options_.memory_limit ? plan_that_fits(made, sizes)
-                                 : plan_of(kernels_for(made, sizes), sizes, made.counts, nullptr);
-  ++made.counts.plans;
-  InternScope scope;
-  return interpreted_plan(substitute(graph_, replacements(sizes)), options_, nullptr);
+Compilation CompiledGraph::make(Made& made, std::span<const Binding> sizes) const {
+  if (options_.effort == Effort::e0) {
+    ++made.counts.plans;
+    InternScope scope;
+    return interpreted(substitute(graph_, replacements(sizes)), options_);
+  }
+  if (options_.memory_limit) return plan_that_fits(made, sizes);
+  std::shared_ptr<KernelSet> set = kernels_for(made, sizes);
+  return {set, plan_of(*set, sizes, made.counts), {}};
 }
 
-KernelSet& CompiledGraph::kernels_for(Made& made, std::span<const Binding> sizes) const {
+std::shared_ptr<KernelSet> CompiledGraph::kernels_for(Made& made,
+                                                      std::span<const Binding> sizes) const {
   auto& sets = made.sets;
   auto known = std::ranges::find_if(sets, [&](const auto& set) { return set->serves(sizes); });
   if (known != sets.end()) {
     std::rotate(known, known + 1, sets.end());
-    return *sets.back();
+    return sets.back();
   }
   auto given = std::ranges::find_if(given_, [&](const KernelSet& s) { return s.serves(sizes); });
   return made.keep(given == given_.end() ? made_for(sizes, made.counts)
-                                         : std::make_unique<KernelSet>(*given));
+                                         : std::make_shared<KernelSet>(*given));
 }
 
-std::shared_ptr<const Plan> CompiledGraph::plan_that_fits(Made& made,
-                                                          std::span<const Binding> sizes) const {
+Compilation CompiledGraph::plan_that_fits(Made& made, std::span<const Binding> sizes) const {
   if (made.sets.empty())
-    for (const KernelSet& set : given_) made.keep(std::make_unique<KernelSet>(set));
+    for (const KernelSet& set : given_) made.keep(std::make_shared<KernelSet>(set));
   kernels_for(made, sizes);  // there is one now
   int64_t plans = made.counts.plans, limit = options_.memory_limit, least = INT64_MAX;
-  std::shared_ptr<const Plan> best;
-  KernelSet* plain = nullptr;
+  Compilation best;
+  std::shared_ptr<KernelSet> plain;
   for (const auto& set : made.sets) {
     if (!set->serves(sizes)) continue;
     auto plan = plan_near(*set, limit, sizes, made.counts);
     if (int64_t needed = plan ? memory_needed(*plan) : INT64_MAX; needed < least)
-      least = needed, best = std::move(plan);
+      least = needed, best = {set, std::move(plan), {}};
     // What computes values again has more ops.
-    if (!plain || set->graph.ops.size() < plain->graph.ops.size()) plain = set.get();
+    if (!plain || set->graph.ops.size() < plain->graph.ops.size()) plain = set;
     if (least <= limit) break;
   }
   if (least > limit)
-    if (auto set = fitted(*plain, limit, sizes, best, made.counts, nullptr))
-      made.keep(std::move(set));
-  if (!best) best = plan_of(*plain, sizes, made.counts, nullptr);
+    if (auto set = fitted(*plain, limit, sizes, best.plan, made.counts))
+      best.set = made.keep(std::move(set));
+  if (!best.plan) best = {plain, plan_of(*plain, sizes, made.counts), {}};
   made.counts.plans = plans + 1;
   return best;
 }
@@ -259,14 +254,14 @@ std::unique_ptr<KernelSet> CompiledGraph::made_for(std::span<const Binding> size
   LastingScope lasting;  // the set is kept
   CompileOptions options = options_;
   restore_constants(graph_, given_, options.constants);
-  auto set = compiler->make_kernel_set(graph_, options, sizes, nullptr, counts, {});
+  auto set = compiler->make_kernel_set(graph_, options, sizes, counts, {});
   if (set->serves(sizes)) return set;
   // Some tensor is empty: these sizes have a graph of their own.
   std::vector<SizeGuard> exact;
   for (const Binding& b : sizes)
     exact.push_back({SizeGuard::Kind::equal, b.symbol, b.value, true, {}});
   Graph fixed = substitute(graph_, replacements(sizes));
-  return compiler->make_kernel_set(fixed, options, sizes, nullptr, counts, std::move(exact));
+  return compiler->make_kernel_set(fixed, options, sizes, counts, std::move(exact));
 }
 
 std::vector<KernelSet> CompiledGraph::sets() const {

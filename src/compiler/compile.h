@@ -44,15 +44,20 @@ struct CompileOptions {
   }
 };
 
-/// Filled for readers: the stages of a compilation as text, and what was decided. The steps of the
-/// plan keep their sources.
-struct CompileReport {
-  std::string optimized, loops, kernels, plan;
-  Decisions decisions;
+struct KernelSet;
+
+/// A plan, and the set of kernels that it follows from: all that there is to tell about it
+/// (compiler/report.h).
+struct Compilation {
+  std::shared_ptr<const KernelSet> set;  // its graph and decisions; what plans add to it may change
+  std::shared_ptr<const Plan> plan;
+  std::vector<Binding> sizes;  // of the symbols
 };
 
-std::shared_ptr<const Plan> compile(const Graph& graph, const CompileOptions& options,
-                                    CompileReport* report = nullptr);
+Compilation compilation_of(const Graph& graph, const CompileOptions& options);
+inline std::shared_ptr<const Plan> compile(const Graph& graph, const CompileOptions& options) {
+  return compilation_of(graph, options).plan;
+}
 
 /// What compiling took so far.
 struct CompileCounts {
@@ -62,8 +67,6 @@ struct CompileCounts {
   int64_t interpreted = 0;                               // kernels without machine code
   double passes_ms = 0, fusion_ms = 0, lowering_ms = 0, code_ms = 0, memory_ms = 0;
 };
-
-struct KernelSet;
 
 /// A graph compiled for any values of the symbols in it. Threads may share it.
 class CompiledGraph {
@@ -76,7 +79,10 @@ class CompiledGraph {
 
   /// The plan for these sizes: made when they are first asked for, from kernels that serve all
   /// sizes. The plans of the sizes asked for last are kept.
-  std::shared_ptr<const Plan> plan(std::span<const Binding> sizes = {}) const;
+  std::shared_ptr<const Plan> plan(std::span<const Binding> sizes = {}) const {
+    return compilation(sizes).plan;
+  }
+  Compilation compilation(std::span<const Binding> sizes = {}) const;
   /// Up to the last plan made: it does not wait for one that is being made.
   CompileCounts counts() const;
   /// Those that were given, and those made since that serve sizes asked for lately.
@@ -86,9 +92,9 @@ class CompiledGraph {
 
  private:
   struct Made;
-  std::shared_ptr<const Plan> make(Made& made, std::span<const Binding> sizes) const;
-  std::shared_ptr<const Plan> plan_that_fits(Made& made, std::span<const Binding> sizes) const;
-  KernelSet& kernels_for(Made& made, std::span<const Binding> sizes) const;
+  Compilation make(Made& made, std::span<const Binding> sizes) const;
+  Compilation plan_that_fits(Made& made, std::span<const Binding> sizes) const;
+  std::shared_ptr<KernelSet> kernels_for(Made& made, std::span<const Binding> sizes) const;
   std::unique_ptr<KernelSet> made_for(std::span<const Binding> sizes, CompileCounts& counts) const;
 
   Graph graph_;

@@ -11,13 +11,13 @@ struct Compiler {
   /// plan.
   std::unique_ptr<KernelSet> (*make_kernel_set)(const Graph& graph, const CompileOptions& options,
                                                 std::span<const Binding> sizes,
-                                                CompileReport* report, CompileCounts& counts,
+                                                CompileCounts& counts,
                                                 std::vector<SizeGuard> guards);
   /// A set that needs no more than `target` bytes at these sizes, because it computes values again;
   /// or the one that needs least.
   std::unique_ptr<KernelSet> (*make_fitting_set)(const KernelSet& set,
                                                  std::span<const Binding> sizes, int64_t target,
-                                                 CompileReport* report, CompileCounts& counts);
+                                                 CompileCounts& counts);
   /// Looks for a better placement of the intervals `open` than `offsets`, which ends at `end`; the
   /// others lie where they are. Returns whether there is none better than the one that is there
   /// then. How far it looks depends on the work done, not on the clock: plans are the same

@@ -55,24 +55,26 @@ class Fitter {
       std::iota(written.begin(), written.end(), 0);
       if (written != lean) search(written);
     }
+    if (best_.set) tell(*best_.set);
     return std::move(best_.set);
   }
 
-  /// What was chosen, and the set again, with what fusion says about it.
-  std::unique_ptr<KernelSet> tell(CompileReport& report) const {
-    std::erase_if(report.decisions, [](const Decision& d) { return d.pass == "fuse"; });
+ private:
+  /// Adds what was decided before, other than by fusion, and what was chosen.
+  void tell(KernelSet& made) const {
+    Decisions decisions = set_.decisions;
+    std::erase_if(decisions, [](const Decision& d) { return d.pass == "fuse"; });
     double before = multiply_adds(set_.graph), now = multiply_adds(best_.made.graph);
-    report.decisions.push_back(
+    decisions.push_back(
         {"memory", true,
          format("{} more ops, {:.1f} % more multiply-adds",
                 best_.made.graph.ops.size() - ops_kept(),
                 100 * (now - before) / std::max(1.0, before)),
          format("with memory_limit a run needs {}", bytes_text(static_cast<size_t>(best_.peak)))});
-    for (const StoredValue& value : values_.all) tell(value, report.decisions);
-    return make_rewritten_set(set_, best_.made, sizes_, &report);
+    for (const StoredValue& value : values_.all) tell(value, decisions);
+    made.decisions.insert(made.decisions.begin(), decisions.begin(), decisions.end());
   }
 
- private:
   struct Try {
     std::unique_ptr<KernelSet> set = nullptr;  // null: none yet
     int64_t peak = 0;                          // of its plan
@@ -156,7 +158,7 @@ class Fitter {
     Try one;
     one.residence = reside(values_, order, budget);
     one.made = rewrite(set_.graph, values_, one.residence.turns);
-    one.set = make_rewritten_set(set_, one.made, sizes_, nullptr);
+    one.set = make_rewritten_set(set_, one.made, sizes_);
     one.peak = memory_of(*one.set, sizes_);
     debug_compile("memory: with {} for values a run needs {}; computing again takes {:.3f} ms",
                   one.residence.peak, one.peak, one.residence.cost * 1e-6);
@@ -173,13 +175,10 @@ class Fitter {
 }  // namespace
 
 std::unique_ptr<KernelSet> make_fitting_set(const KernelSet& set, std::span<const Binding> sizes,
-                                            int64_t target, CompileReport* report,
-                                            CompileCounts& counts) {
+                                            int64_t target, CompileCounts& counts) {
   LastingScope lasting;
   Stopwatch memory(&counts.memory_ms, CompileStage::memory);
-  Fitter fitter(set, sizes, target);
-  std::unique_ptr<KernelSet> made = fitter.run();
-  return report ? fitter.tell(*report) : std::move(made);
+  return Fitter(set, sizes, target).run();
 }
 
 }  // namespace tn

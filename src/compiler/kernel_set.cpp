@@ -25,11 +25,11 @@ SharedKernel* KernelSet::kernel(KernelUse use, int number, std::span<const Bindi
 }
 
 void KernelSet::compile(std::span<SharedKernel* const> kernels, std::span<const Binding> sizes,
-                        CompileCounts& counts, CompileReport* report) {
+                        CompileCounts& counts) {
   std::vector<SharedKernel*> missing;
   for (SharedKernel* k : kernels)
     if (!std::exchange(k->compiled, true)) missing.push_back(k);
-  if (source && !missing.empty()) source->compile(missing, sizes, counts, report);
+  if (source && !missing.empty()) source->compile(missing, sizes, counts);
   for (const SharedKernel* k : missing) counts.interpreted += !k->code;
 }
 

@@ -61,7 +61,7 @@ class KernelSource {
                                               std::span<const Home> homes) = 0;
   /// Machine code, for all at once.
   virtual void compile(std::span<SharedKernel* const> kernels, std::span<const Binding> sizes,
-                       CompileCounts& counts, CompileReport* report) = 0;
+                       CompileCounts& counts) = 0;
 };
 
 /// Copies share kernels.
@@ -70,6 +70,7 @@ struct KernelSet {
   std::vector<Binding> sizes;     // that were at hand when it was made
   std::vector<SizeGuard> guards;  // what was taken for granted
   Graph graph;
+  Decisions decisions;  // of passes and fusion; none in sets from files
   std::vector<FusedOps> clusters;
   std::vector<int> producer;  // by value: the op that makes it, -1 for inputs
   std::vector<int> order;     // what runs: an op by itself, or a cluster as ~number
@@ -87,7 +88,7 @@ struct KernelSet {
                        std::span<const Home> homes);
   /// Machine code for those that were never compiled.
   void compile(std::span<SharedKernel* const> kernels, std::span<const Binding> sizes,
-               CompileCounts& counts, CompileReport* report);
+               CompileCounts& counts);
   /// Plans of the graphs among the attributes of an op.
   std::vector<std::shared_ptr<const Plan>> body_plans(int op, std::span<const Binding> sizes,
                                                       CompileCounts& counts);

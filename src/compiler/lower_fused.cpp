@@ -17,8 +17,8 @@ namespace tn {
 static constexpr int kNoCluster = -1;
 
 FusedLowerer::FusedLowerer(KernelSet& set, const Graph& graph, std::span<const Binding> sizes,
-                           CompileCounts& counts, CompileReport* report)
-    : PlanBuilder(graph, set.options, report), set_(set), sizes_(sizes), counts_(counts) {}
+                           CompileCounts& counts)
+    : PlanBuilder(graph, set.options), set_(set), sizes_(sizes), counts_(counts) {}
 
 void FusedLowerer::add_steps() {
   Stopwatch lowering(timed(counts_.lowering_ms), CompileStage::lowering);
@@ -29,7 +29,6 @@ void FusedLowerer::add_steps() {
       plan_->steps.back().name = set_.names[i];
   }
   return_outputs();
-  tell_loops();
 }
 
 int64_t FusedLowerer::memory() {
@@ -45,12 +44,7 @@ std::shared_ptr<const Plan> FusedLowerer::lower() {
   add_steps();
   bind_kernels();
   Stopwatch memory(timed(counts_.memory_ms), CompileStage::memory);
-  if (!std::ranges::count(options_.off, "bundle")) {
-    int joined = bundle_steps(*plan_);
-    if (report_ && joined > 0)
-      report_->decisions.push_back({"bundle", true, format("{} kernels run with others", joined),
-                                    "they do not depend on each other, so threads meet once"});
-  }
+  if (!std::ranges::count(options_.off, "bundle")) bundle_steps(*plan_);
   plan_memory(*plan_, options_.planning(), &set_.step_order);
   ++counts_.plans;
   return plan_;
@@ -292,7 +286,7 @@ void FusedLowerer::add_kernel(SharedKernel& kernel) {
 void FusedLowerer::bind_kernels() {
   std::vector<SharedKernel*> kernels;
   for (const Pending& p : pending_) kernels.push_back(p.kernel);
-  set_.compile(kernels, sizes_, counts_, report_);
+  set_.compile(kernels, sizes_, counts_);
   Stopwatch lowering(timed(counts_.lowering_ms), CompileStage::lowering);
   for (const auto& [kernel, number] : pending_) {
     Step& step = plan_->steps[number];
@@ -317,12 +311,12 @@ size_t parts_of(const KernelSet& set) {
 }  // namespace
 
 std::shared_ptr<const Plan> plan_of(KernelSet& set, std::span<const Binding> sizes,
-                                    CompileCounts& counts, CompileReport* report) {
+                                    CompileCounts& counts) {
   InternScope scope;
   size_t parts = parts_of(set);
   Graph graph = sizes.empty() ? Graph() : substitute(set.graph, replacements(sizes));
   std::shared_ptr<const Plan> plan =
-      FusedLowerer(set, sizes.empty() ? set.graph : graph, sizes, counts, report).lower();
+      FusedLowerer(set, sizes.empty() ? set.graph : graph, sizes, counts).lower();
   if (parts_of(set) != parts) scope.held.make_lasting();
   return std::move(scope.held).owned_by(std::move(plan));
 }
@@ -332,7 +326,7 @@ int64_t memory_of(KernelSet& set, std::span<const Binding> sizes) {
   size_t parts = parts_of(set);
   CompileCounts none;
   Graph graph = substitute(set.graph, replacements(sizes));
-  int64_t bytes = FusedLowerer(set, graph, sizes, none, nullptr).memory();
+  int64_t bytes = FusedLowerer(set, graph, sizes, none).memory();
   if (parts_of(set) != parts) scope.held.make_lasting();
   return bytes;
 }

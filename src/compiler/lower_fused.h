@@ -8,7 +8,7 @@ namespace tn {
 
 /// The plan of a set for these sizes.
 std::shared_ptr<const Plan> plan_of(KernelSet& set, std::span<const Binding> sizes,
-                                    CompileCounts& counts, CompileReport* report);
+                                    CompileCounts& counts);
 /// The bytes that it needs, without making code: which kernels run together is guessed.
 int64_t memory_of(KernelSet& set, std::span<const Binding> sizes);
 
@@ -16,7 +16,7 @@ class FusedLowerer : PlanBuilder {
  public:
   /// `graph` is that of `set` with `sizes` for its symbols.
   FusedLowerer(KernelSet& set, const Graph& graph, std::span<const Binding> sizes,
-               CompileCounts& counts, CompileReport* report);
+               CompileCounts& counts);
   std::shared_ptr<const Plan> lower();
   int64_t memory();
 

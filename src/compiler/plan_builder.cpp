@@ -1,7 +1,6 @@
 #include "compiler/plan_builder.h"
 
 #include "base/error.h"
-#include "ir/written.h"
 #include "loop/sharing.h"
 #include "ops/control_flow.h"
 
@@ -41,10 +40,9 @@ KernelAccess access_of(const loop::Kernel& kernel) {
   return access;
 }
 
-PlanBuilder::PlanBuilder(const Graph& graph, const CompileOptions& options, CompileReport* report)
+PlanBuilder::PlanBuilder(const Graph& graph, const CompileOptions& options)
     : graph_(graph),
       options_(options),
-      report_(report),
       homes_(numbers_of(graph, options.runtime_scalars)),
       plan_(std::make_shared<Plan>()) {
   plan_->constants = options_.constants;
@@ -130,17 +128,6 @@ Step& PlanBuilder::add_step(std::shared_ptr<const loop::Kernel> kernel, const Ke
                                         .in_place = access.in_place,
                                         .name = std::move(name),
                                         .loc = loc_});
-}
-
-void PlanBuilder::tell_loops() {
-  if (!report_) return;
-  for (const Step& step : plan_->steps) {
-    const CallStep* call = step.call();
-    const KernelStep* kernel = step.kernel();
-    if (scope_of(step.loc)) report_->loops += format("# {}\n", step.name);
-    if (call) report_->loops += format("library {}\n\n", call->op->name);
-    if (kernel) report_->loops += to_text(*kernel->kernel) + "\n";
-  }
 }
 
 int32_t PlanBuilder::add_buffer(int64_t bytes) {

@@ -37,7 +37,7 @@ KernelAccess access_of(const loop::Kernel& kernel);
 
 class PlanBuilder {
  public:
-  PlanBuilder(const Graph& graph, const CompileOptions& options, CompileReport* report);
+  PlanBuilder(const Graph& graph, const CompileOptions& options);
   virtual ~PlanBuilder() = default;
 
  protected:
@@ -53,8 +53,6 @@ class PlanBuilder {
   Step& add_step(std::shared_ptr<const loop::Kernel> kernel, const KernelAccess& access,
                  std::vector<int32_t> buffers, std::vector<int32_t> scalars,
                  std::span<const Binding> sizes = {});
-  /// The steps as loops, for the report.
-  void tell_loops();
   /// Views need no memory, so the memory limit does not stop loops over huge ones: these refuse
   /// what no machine can finish.
   void check_work(const loop::Kernel& kernel, std::span<const Binding> sizes) const;
@@ -72,8 +70,7 @@ class PlanBuilder {
 
   const Graph& graph_;
   const CompileOptions& options_;
-  CompileReport* report_;  // null: nobody asks
-  Loc loc_;                // of the op being lowered
+  Loc loc_;  // of the op being lowered
   std::vector<Home> homes_;
   std::shared_ptr<Plan> plan_;
 };

@@ -71,7 +71,7 @@ class Fused : public KernelSource {
   }
 
   void compile(std::span<SharedKernel* const> kernels, std::span<const Binding> sizes,
-               CompileCounts& counts, CompileReport* report) override {
+               CompileCounts& counts) override {
     if (fusion_.immediate) return;  // they are interpreted
     Stopwatch code(&counts.code_ms, CompileStage::code);
     std::vector<KernelRequest> requests;
@@ -80,10 +80,7 @@ class Fused : public KernelSource {
     auto compiled = generator_of(target_).compile(requests, target_, &found);
     counts.compiled += found.compiled;
     counts.from_memory += found.from_memory, counts.from_disk += found.from_disk;
-    for (size_t i = 0; i < kernels.size(); ++i) {
-      kernels[i]->code = std::move(compiled[i]);
-      if (report) tell(*kernels[i], requests[i], *report);
-    }
+    for (size_t i = 0; i < kernels.size(); ++i) kernels[i]->code = std::move(compiled[i]);
   }
 
  private:
@@ -97,27 +94,17 @@ class Fused : public KernelSource {
     return made;
   }
 
-  void tell(const SharedKernel& kernel, const KernelRequest& request, CompileReport& report) const {
-    const std::string& name = kernel.kernel->name;
-    if (kernel.code)
-      report.kernels +=
-          format("# {}\n{}\n", name, generator_of(target_).assembly(request, target_));
-    else
-      report.decisions.push_back({"code", false, format("machine code of {}", name),
-                                  generator_of(target_).why_interpreted(request, target_)});
-  }
-
   Fusion fusion_;
   std::vector<Home> numbers_;  // by value
   Target target_;
 };
 
-Graph run_passes_of(KernelSet& set, const Graph& graph, CompileReport* report) {
+Graph run_passes_of(KernelSet& set, const Graph& graph) {
   PassContext context;
   context.constants = std::move(set.options.constants);
   context.evaluate = evaluate;
   context.runtime_scalars = set.options.runtime_scalars;
-  context.decisions = report ? &report->decisions : nullptr;
+  context.decisions = &set.decisions;
   context.sizes = set.sizes;
   context.target = set.options.target;
   context.on = set.options.on;
@@ -141,10 +128,8 @@ FusedOps fused_ops(const Graph& graph, const Cluster& cluster) {
   return ops;
 }
 
-void add_fusion(KernelSet& set, const std::vector<bool>& late, CompileReport* report) {
-  if (report) report->optimized = to_text(set.graph);
-  Decisions* decisions = report ? &report->decisions : nullptr;
-  Fusion fusion = fuse(set.graph, set.options, set.sizes, decisions, late);
+void add_fusion(KernelSet& set, const std::vector<bool>& late) {
+  Fusion fusion = fuse(set.graph, set.options, set.sizes, &set.decisions, late);
   set.producer = fusion.producer;
   set.order = fusion.order;
   for (const Cluster& c : fusion.clusters) set.clusters.push_back(fused_ops(set.graph, c));
@@ -169,14 +154,14 @@ void require_elements(KernelSet& set) {
 }  // namespace
 
 std::unique_ptr<KernelSet> make_kernel_set(const Graph& graph, const CompileOptions& options,
-                                           std::span<const Binding> sizes, CompileReport* report,
-                                           CompileCounts& counts, std::vector<SizeGuard> guards) {
+                                           std::span<const Binding> sizes, CompileCounts& counts,
+                                           std::vector<SizeGuard> guards) {
   check_names(options);
   auto set = std::make_unique<KernelSet>();
   set->options = options;
   if (options.effort == Effort::e0) {
     set->graph = expand_composites(graph);
-    add_fusion(*set, {}, report);
+    add_fusion(*set, {});
     return set;
   }
   LastingScope lasting;  // plans of all sizes share the set
@@ -186,30 +171,28 @@ std::unique_ptr<KernelSet> make_kernel_set(const Graph& graph, const CompileOpti
   SizesAtHand at_hand(set->sizes);
   {
     Stopwatch passes(&counts.passes_ms, CompileStage::passes);
-    set->graph = run_passes_of(*set, graph, report);
+    set->graph = run_passes_of(*set, graph);
   }
   Stopwatch fusing(&counts.fusion_ms, CompileStage::fusion);
-  add_fusion(*set, {}, report);
+  add_fusion(*set, {});
   ++counts.graphs;
   set->guards.insert(set->guards.end(), at_hand.guards.begin(), at_hand.guards.end());
   require_elements(*set);
-  if (report)
-    for (const SizeGuard& g : set->guards)
-      report->decisions.push_back({"sizes", true, format("taken for granted: {}", to_text(g)),
-                                   "other sizes get kernels of their own", g.loc});
+  for (const SizeGuard& g : set->guards)
+    set->decisions.push_back({"sizes", true, format("taken for granted: {}", to_text(g)),
+                              "other sizes get kernels of their own", g.loc});
   return set;
 }
 
 std::unique_ptr<KernelSet> make_rewritten_set(const KernelSet& set, const Rewritten& made,
-                                              std::span<const Binding> sizes,
-                                              CompileReport* report) {
+                                              std::span<const Binding> sizes) {
   auto out = std::make_unique<KernelSet>();
   out->options = set.options;
   out->sizes.assign(sizes.begin(), sizes.end());
   out->guards = set.guards;
   out->graph = made.graph;
   SizesAtHand at_hand(out->sizes);
-  add_fusion(*out, made.again, report);
+  add_fusion(*out, made.again);
   out->guards.insert(out->guards.end(), at_hand.guards.begin(), at_hand.guards.end());
   for (size_t i = 0; i < made.origin.size(); ++i) {
     if (auto known = set.packed.find(made.origin[i]); known != set.packed.end())

@@ -395,7 +395,8 @@ Tensors Compiled::operator()(std::span<Tensor> args, std::span<const Binding> si
 std::string Compiled::show(std::string_view stage) const {
   if (is_source_target(stage)) return stage_text(traced_.graph, options(), stage);
   HostUnlocked unlocked;
-  return stage_text(substitute(traced_.graph, replacements(options_.sizes)), options(), stage);
+  return stage_text(substitute(traced_.graph, replacements(options_.sizes)), options(), stage,
+                    options_.sizes.empty() ? &code() : nullptr);
 }
 
 std::string Compiled::source(std::string_view target, std::string_view name,
@@ -413,10 +414,7 @@ MemoryReport Compiled::memory() const {
 
 Explanation Compiled::explain(std::span<const Binding> sizes) const {
   HostUnlocked unlocked;
-  code().plan(sizes);
-  CompileOptions here = options();
-  here.sizes.assign(sizes.begin(), sizes.end());
-  Explanation out = tn::explain(traced_.graph, here);
+  Explanation out = tn::explain(traced_.graph, code().compilation(sizes));
   out.counts = code().counts();
   for (const Binding& b : sizes) out.sizes.push_back({to_text(b.symbol), "", b.value});
   for (const SizeGuard& g : traced_.guards) {

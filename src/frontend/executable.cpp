@@ -110,8 +110,7 @@ std::string Executable::memory() const {
 /// of the user's axes, which is the one that is fast in C.
 static std::shared_ptr<const Plan> plan_for_c(const Graph& graph, CompileOptions options) {
   for (const char* pass : {"bundle", "claim", "layout"}) options.off.push_back(pass);
-  CompileReport report;
-  return compile(graph, options, &report);
+  return compile(graph, options);
 }
 
 source::CSource c_source(std::span<const NamedExecutable> functions) {

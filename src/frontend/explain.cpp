@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "compiler/report.h"
 #include "frontend/op_events.h"
 #include "ir/rewrite.h"
 #include "loop/kernel.h"
@@ -35,12 +36,12 @@ std::vector<ExplainedBuffer> buffers_of(const Plan& plan, const Graph& graph) {
 
 class Explainer {
  public:
-  Explainer(const Plan& plan, const CompileOptions& options, Explanation& out)
-      : plan_(plan), options_(options), out_(out) {}
+  Explainer(const Compilation& made, Explanation& out) : made_(made), out_(out) {}
 
   void add_steps() {
-    for (size_t i = 0; i < plan_.steps.size(); ++i)
-      for_each_part(std::span(plan_.steps).subspan(i, 1),
+    std::span<const Step> steps = made_.plan->steps;
+    for (size_t i = 0; i < steps.size(); ++i)
+      for_each_part(steps.subspan(i, 1),
                     [&](const Step& step) { add(step, static_cast<int32_t>(i)); });
     add_code();
   }
@@ -68,10 +69,9 @@ class Explainer {
   void add_code() {
     parallel_for(static_cast<int64_t>(coded_.size()), [&](int64_t k) {
       auto [number, step] = coded_[static_cast<size_t>(k)];
-      KernelForm form = step->library() ? KernelForm::tile : KernelForm::whole;
+      const Target& target = made_.plan->target;
       out_.steps[number].assembly =
-          generator_of(options_.target)
-              .assembly({step->kernel()->kernel.get(), form, options_.sizes}, options_.target);
+          generator_of(target).assembly(request_for(made_, *step), target);
     });
   }
 
@@ -81,8 +81,7 @@ class Explainer {
     return sum;
   }
 
-  const Plan& plan_;
-  const CompileOptions& options_;
+  const Compilation& made_;
   Explanation& out_;
   std::vector<std::pair<size_t, const Step*>> coded_;  // explained steps that have machine code
 };
@@ -110,22 +109,17 @@ std::string_view to_text(Role role) {
   return kNames[static_cast<size_t>(role)];
 }
 
-Explanation explain(const Graph& graph, const CompileOptions& options) {
-  CompileReport report;
-  std::vector<Replacement> sizes;
-  for (const Binding& b : options.sizes) sizes.push_back({b.symbol, Dim(b.value)});
-  Graph concrete = substitute(graph, sizes);
-  bool symbolic = options.effort != Effort::e0;
-  std::shared_ptr<const Plan> plan = compile(symbolic ? graph : concrete, options, &report);
-  Explanation out{.graph = std::move(report.optimized),
-                  .decisions = std::move(report.decisions),
-                  .buffers = buffers_of(*plan, concrete),
+Explanation explain(const Graph& graph, const Compilation& made) {
+  Graph concrete = substitute(graph, replacements(made.sizes));
+  Explanation out{.graph = optimized_text(made),
+                  .decisions = decisions_of(made),
+                  .buffers = buffers_of(*made.plan, concrete),
                   .steps = {},
-                  .memory = memory_report(*plan)};
+                  .memory = memory_report(*made.plan)};
   out.memory.step_name = called_names(out.memory.step_name);
   for (auto& live : out.memory.live) live.name = called_names(live.name);
   for (Decision& decision : out.decisions) decision.what = called_names(decision.what);
-  Explainer(*plan, options, out).add_steps();
+  Explainer(made, out).add_steps();
   add_fusions(out);
   return out;
 }

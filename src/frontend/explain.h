@@ -56,9 +56,8 @@ struct Explanation {
   CompileCounts counts = {};  // of all that was compiled for this trace
 };
 
-/// Compiles the graph for the sizes in `options`, from kernels that are known where they are, and
-/// tells about it.
-Explanation explain(const Graph& graph, const CompileOptions& options);
+/// Tells about what was made of `graph`.
+Explanation explain(const Graph& graph, const Compilation& made);
 /// Why the function was traced, and what its symbols stand for.
 void add_traces(Explanation& explanation, std::span<const Retrace> log);
 std::string to_text(const Explanation& explanation);

@@ -5,6 +5,8 @@
 #include "backend/source/python_source.h"
 #include "base/error.h"
 #include "compiler/memory_report.h"
+#include "compiler/plan_text.h"
+#include "compiler/report.h"
 #include "frontend/op_events.h"
 #include "ir/element.h"
 #include "passes/passes.h"
@@ -13,9 +15,9 @@ namespace tn {
 
 namespace {
 
-std::string decisions_text(const Decisions& decisions) {
+std::string decisions_text(const Compilation& made) {
   std::string text;
-  for (const Decision& d : decisions) text += to_text(d) + '\n';
+  for (const Decision& d : decisions_of(made)) text += to_text(d) + '\n';
   return text;
 }
 
@@ -45,17 +47,17 @@ source::Constants small_constants(const Graph& graph, const CompileOptions& opti
 struct Stage {
   std::string_view name;
   /// Null: the graph as given.
-  std::string (*text)(const CompileReport& report, const Plan& plan);
+  std::string (*text)(const Compilation& made);
 };
 
 constexpr Stage kStages[] = {
     {"graph", nullptr},
-    {"optimized", [](const CompileReport& r, const Plan&) { return r.optimized; }},
-    {"loops", [](const CompileReport& r, const Plan&) { return r.loops; }},
-    {"kernels", [](const CompileReport& r, const Plan&) { return r.kernels; }},
-    {"plan", [](const CompileReport& r, const Plan&) { return called_names(r.plan); }},
-    {"memory", [](const CompileReport&, const Plan& plan) { return to_text(memory_report(plan)); }},
-    {"decisions", [](const CompileReport& r, const Plan&) { return decisions_text(r.decisions); }},
+    {"optimized", optimized_text},
+    {"loops", loops_text},
+    {"kernels", code_text},
+    {"plan", [](const Compilation& made) { return called_names(to_text(*made.plan)); }},
+    {"memory", [](const Compilation& made) { return to_text(memory_report(*made.plan)); }},
+    {"decisions", decisions_text},
 };
 
 }  // namespace
@@ -77,7 +79,8 @@ bool is_source_target(std::string_view name) {
   return std::ranges::find(known, name) != known.end();
 }
 
-std::string stage_text(const Graph& graph, const CompileOptions& options, std::string_view stage) {
+std::string stage_text(const Graph& graph, const CompileOptions& options, std::string_view stage,
+                       const CompiledGraph* code) {
   if (is_source_target(stage)) {
     Graph simple = graph_for_source(graph);
     source::Function f{simple.name, &simple};
@@ -88,9 +91,7 @@ std::string stage_text(const Graph& graph, const CompileOptions& options, std::s
     known.emplace_back(s.name);
     if (s.name != stage) continue;
     if (!s.text) return trimmed(to_text(graph));
-    CompileReport report;
-    std::shared_ptr<const Plan> plan = compile(graph, options, &report);
-    return trimmed(s.text(report, *plan));
+    return trimmed(s.text(code ? code->compilation() : compilation_of(graph, options)));
   }
   for (std::string& target : source::source_targets()) known.push_back(std::move(target));
   fail("show: no stage \"{}\": there are {}", stage, join(known, ", "));

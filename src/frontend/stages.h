@@ -5,8 +5,9 @@
 namespace tn {
 
 /// "graph", "optimized", "loops", "kernels", "plan", "memory" or "decisions", or a language that
-/// `python_source` writes; fails for another.
-std::string stage_text(const Graph& graph, const CompileOptions& options, std::string_view stage);
+/// `python_source` writes; fails for another. `code` is the graph compiled, where it is that.
+std::string stage_text(const Graph& graph, const CompileOptions& options, std::string_view stage,
+                       const CompiledGraph* code = nullptr);
 
 /// The graph as it is written in Python: calls inlined, equal ops once, nothing that is not needed.
 Graph graph_for_source(const Graph& graph);

@@ -70,8 +70,7 @@ struct Printed {
   Printed(Graph given, std::string_view name, Effort effort = Effort::e0)
       : graph(std::move(given)) {
     auto plan_of = [&](const Graph& g) {
-      CompileReport report;
-      return compile(g, {.effort = effort, .off = {"claim", "layout"}}, &report);
+      return compile(g, {.effort = effort, .off = {"claim", "layout"}});
     };
     plan = plan_of(graph);
     source::CFunction f{std::string(name), plan, {}, {}, graph.input_names};
@@ -192,11 +191,10 @@ TEST_CASE("C source: constants are bytes beside the source") {
   Graph graph = parse_graph(
       "func @f(%x: f32[3], %w: f32[3]) -> f32[3] {\n  %0 = add %x, %w\n  return %0\n}\n");
   Tensors in = random_inputs(graph, 3);
-  CompileReport report;
   Buffer* weights = slot_of(in[1]).data.load();
   weights->refs.fetch_add(1);
   CompileOptions options{.constants = {{BufferRef::adopt_reference(weights), 0}}};
-  auto plan = compile(graph, options, &report);
+  auto plan = compile(graph, options);
   source::CFunction f{"f", plan, {graph.types[0]}, {graph.types[0]}, {"x"}};
   source::CSource text = source::c_source({&f, 1}, {});
   CHECK(text.constants.substr(0, 12) == bytes_of(in[1]));

@@ -5,6 +5,8 @@
 
 #include "compiler/fitting.h"
 #include "compiler/memory_report.h"
+#include "compiler/plan_text.h"
+#include "compiler/report.h"
 #include "errors.h"
 #include "fuzz_graph.h"
 #include "run_graph.h"
@@ -34,12 +36,15 @@ Graph perceptron_step(int layers, int64_t batch, int64_t width) {
       shapes);
 }
 
-std::shared_ptr<const Plan> plan_within(const Graph& graph, int64_t limit,
-                                        CompileReport* report = nullptr) {
+Compilation compiled_within(const Graph& graph, int64_t limit) {
   CompileOptions options{.effort = Effort::e2, .memory_limit = limit};
   // Weights are given away: what is left to choose are activations.
   options.donated.assign(static_cast<size_t>(graph.inputs()), true);
-  return compile(graph, options, report);
+  return compilation_of(graph, options);
+}
+
+std::shared_ptr<const Plan> plan_within(const Graph& graph, int64_t limit) {
+  return compiled_within(graph, limit).plan;
 }
 
 std::vector<std::string> bits_of(const Plan& plan, const Graph& graph, const Tensors& in) {
@@ -57,21 +62,19 @@ TEST_CASE("fitting: a deep perceptron fits into less and less, with the same bit
   for (double part : {0.7, 0.5, 0.35}) {
     CAPTURE(part);
     auto limit = static_cast<int64_t>(part * static_cast<double>(peak));
-    CompileReport report;
-    auto plan = plan_within(graph, limit, &report);
-    CHECK(memory_needed(*plan) <= limit);
-    CHECK(bits_of(*plan, graph, in) == expected);
-    CHECK(std::ranges::count(report.decisions, "memory", &Decision::pass) > 0);
+    Compilation made = compiled_within(graph, limit);
+    CHECK(memory_needed(*made.plan) <= limit);
+    CHECK(bits_of(*made.plan, graph, in) == expected);
+    CHECK(std::ranges::count(decisions_of(made), "memory", &Decision::pass) > 0);
   }
 }
 
 TEST_CASE("fitting: a limit that fits changes nothing") {
   Graph graph = perceptron_step(3, 32, 16);
-  CompileReport plain, limited;
-  int64_t peak = memory_needed(*plan_within(graph, 0, &plain));
-  plan_within(graph, peak, &limited);
-  CHECK(limited.plan == plain.plan);
-  CHECK(limited.optimized == plain.optimized);
+  Compilation plain = compiled_within(graph, 0);
+  Compilation limited = compiled_within(graph, memory_needed(*plain.plan));
+  CHECK(to_text(*limited.plan) == to_text(*plain.plan));
+  CHECK(optimized_text(limited) == optimized_text(plain));
 }
 
 TEST_CASE("fitting: where nothing fits, the plan is the smallest that was found") {

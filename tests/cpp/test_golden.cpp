@@ -22,6 +22,7 @@
 #include "base/error.h"
 #include "compiler/compile.h"
 #include "compiler/memory_report.h"
+#include "compiler/report.h"
 #include "passes/pipeline.h"
 #include "run_graph.h"
 #include "run_passes.h"
@@ -198,9 +199,7 @@ TEST_CASE("golden: graphs print canonically, parse back and mean the same") {
 TEST_CASE("golden: what graphs become") {
   CHECK(check_folder("compiler", [](const Case& c) {
           Graph graph = parse_graph(c.input);
-          CompileReport report;
-          compile(graph, {}, &report);
-          return report.loops;
+          return loops_text(compilation_of(graph, {}));
         }) >= 8);
 }
 
@@ -216,10 +215,10 @@ TEST_CASE("golden: what passes make of graphs") {
 TEST_CASE("golden: what is fused, and why") {
   CHECK(check_folder("fusion", [](const Case& c) {
           Graph graph = parse_graph(c.input);
-          CompileReport report;
-          compile(graph, {.effort = Effort::e2, .sizes = sizes_at_hand(graph)}, &report);
-          std::string text = report.loops;
-          for (const Decision& d : report.decisions)
+          Compilation made =
+              compilation_of(graph, {.effort = Effort::e2, .sizes = sizes_at_hand(graph)});
+          std::string text = loops_text(made);
+          for (const Decision& d : decisions_of(made))
             text += tn::format("{}: {}: {}: {}\n", d.made ? "done" : "refused", d.pass, d.what,
                                d.reason);
           return text;
@@ -231,11 +230,11 @@ TEST_CASE("golden: what is computed again where memory is short") {
           Graph graph = parse_graph(c.input);
           Tensors in = random_inputs(graph, 7);
           int64_t peak = memory_needed(*compile(graph, {.effort = Effort::e2}));
-          CompileReport report;
-          auto plan = compile(graph, {.effort = Effort::e2, .memory_limit = peak - 1}, &report);
-          CHECK(bytes_of(run_plan(*plan, graph, in)) == run_compiled(graph, in));
-          std::string text = report.optimized;
-          for (const Decision& d : report.decisions)
+          Compilation made =
+              compilation_of(graph, {.effort = Effort::e2, .memory_limit = peak - 1});
+          CHECK(bytes_of(run_plan(*made.plan, graph, in)) == run_compiled(graph, in));
+          std::string text = optimized_text(made);
+          for (const Decision& d : decisions_of(made))
             if (d.pass == "memory") text += d.what + "\n";  // sizes depend on the CPU
           return text;
         }) >= 2);

@@ -4,10 +4,12 @@
 // TENON_FUZZ_GRAPHS and TENON_FUZZ_SEED as in test_fuzz.cpp.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <sstream>
 
-#include "compiler/compile.h"
+#include "compiler/report.h"
+#include "frontend/explain.h"
 #include "fuzz_check.h"
 #include "fuzz_graph.h"
 #include "ir/rewrite.h"
@@ -190,9 +192,9 @@ TEST_CASE("a new size compiles nothing") {
 namespace {
 
 /// "kernel gelu", "library dot", in order.
-std::vector<std::string> steps_of(const CompileReport& report) {
+std::vector<std::string> steps_of(const Compilation& made) {
   std::vector<std::string> names;
-  std::istringstream lines(report.loops);
+  std::istringstream lines(loops_text(made));
   for (std::string line; std::getline(lines, line);)
     if (line.starts_with("kernel") || line.starts_with("library"))
       names.push_back(line.substr(0, line.find('(')));
@@ -206,10 +208,10 @@ TEST_CASE("symbolic graphs are fused as those of constant sizes are, and give th
     for (bool backwards : {false, true}) {
       SymbolicGraph drawn = make(backwards);
       CAPTURE(to_text(drawn.graph));
-      CompileReport symbolic, fixed;
-      compile(drawn.graph, {.effort = Effort::e2, .sizes = drawn.sizes}, &symbolic);
-      compile(with_sizes(drawn.graph, drawn.sizes), {.effort = Effort::e2}, &fixed);
-      CHECK(steps_of(symbolic) == steps_of(fixed));
+      CompileOptions options{.effort = Effort::e2, .sizes = drawn.sizes};
+      Graph fixed = with_sizes(drawn.graph, drawn.sizes);
+      CHECK(steps_of(compilation_of(drawn.graph, options)) ==
+            steps_of(compilation_of(fixed, {.effort = Effort::e2})));
       CompiledGraph compiled(drawn.graph, {.effort = Effort::e2});
       for (int64_t more : {0, 1, 30}) {
         std::vector<Binding> sizes = drawn.sizes;
@@ -218,6 +220,20 @@ TEST_CASE("symbolic graphs are fused as those of constant sizes are, and give th
       }
       CHECK(compiled.counts().graphs == 1);
     }
+}
+
+TEST_CASE("explain tells about the plan that runs, and compiles nothing") {
+  SymbolicGraph drawn = mlp(false);
+  CompiledGraph compiled(drawn.graph, {.effort = Effort::e2});
+  auto plan = compiled.plan(drawn.sizes);
+  Compilation made = compiled.compilation(drawn.sizes);
+  CHECK(made.plan == plan);
+  Explanation told = explain(drawn.graph, made);
+  CHECK(told.graph == optimized_text(made));
+  CHECK(told.steps.size() >= plan->steps.size());
+  CHECK(std::ranges::count(told.decisions, "fuse", &Decision::pass) > 0);
+  CHECK(compiled.counts().graphs == 1);
+  CHECK(compiled.planned() == 1);
 }
 
 TEST_CASE("sizes at which something is empty have kernels of their own") {

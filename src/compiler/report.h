@@ -1,0 +1,19 @@
+#pragma once
+// What a compilation came to, for readers. All of it is read from the plan and the set of kernels
+// that it follows from.
+#include "compiler/kernel_set.h"
+
+namespace tn {
+
+/// The graph after its passes.
+std::string optimized_text(const Compilation& made);
+/// Kernels as loops, and calls of the library, in the order in which they run.
+std::string loops_text(const Compilation& made);
+/// The machine code of the kernels.
+std::string code_text(const Compilation& made);
+Decisions decisions_of(const Compilation& made);
+
+/// What to ask the code generator for about the kernel of a step.
+KernelRequest request_for(const Compilation& made, const Step& step);
+
+}  // namespace tn
