@@ -1,4 +1,4 @@
-"""Compiled functions: traced by calls, for every kind of arguments once."""
+"""Compiled functions: calls trace them, once for each combination of types and structures."""
 
 from __future__ import annotations
 

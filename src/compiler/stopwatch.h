@@ -15,7 +15,7 @@ inline thread_local std::atomic<CompileStage>* told_stage = nullptr;
 class Stopwatch {
  public:
   explicit Stopwatch(double& total) : total_(&total), start_(Clock::now()) {}
-  /// Null: nobody wants to know, and the clock is not read.
+  /// Null: the stage is not timed, and the clock is not read.
   Stopwatch(double* total, CompileStage stage) : total_(total), told_(told_stage) {
     if (told_) before_ = told_->exchange(stage);
     if (total_) start_ = Clock::now();

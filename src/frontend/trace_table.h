@@ -53,7 +53,7 @@ class TraceTable {
     return latest([](const Entry&) { return true; });
   }
 
-  /// Logs why it was made, and keeps it unless it means nothing outside of another trace.
+  /// Logs why it was made, and keeps it unless it is bound to a trace around it.
   Ref add(Ref made, Retrace why, std::string_view function) {
     why.assumed = made->compiled->assumed();
     std::vector<Ref> dropped;  // destroyed without the lock: that may run code of the host language
