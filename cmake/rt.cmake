@@ -3,24 +3,34 @@
 # linker leaves out all that only they ask for.
 
 # Objects that both libraries are linked from.
-set(rt_shared "/src/(base|runtime|backend|backend/cpu|backend/cpu/library)/[^/]*$")
+set(rt_shared base runtime backend backend/cpu backend/cpu/library)
 # Compiled again, to be small: reading files and making plans are not hot there.
-set(rt_small "/src/(ir|loop|ops|compiler|executable)/[^/]*$")
+set(rt_small ir loop ops compiler executable)
+
+# Those of some paths that lie in one of these folders of src.
+function(tenon_in_folders found folders)
+  foreach(path ${ARGN})
+    get_filename_component(folder ${path} DIRECTORY)
+    file(RELATIVE_PATH folder ${PROJECT_SOURCE_DIR}/src ${folder})
+    if(folder IN_LIST folders)
+      list(APPEND inside ${path})
+    endif()
+  endforeach()
+  set(${found} ${inside} PARENT_SCOPE)
+endfunction()
 
 # Moves what both libraries are linked from out of `rest`.
 function(tenon_split_sources shared rest)
   set(all ${${rest}})
-  set(both ${all})
-  list(FILTER both INCLUDE REGEX ${rt_shared})
+  tenon_in_folders(both "${rt_shared}" ${all})
   list(REMOVE_ITEM all ${both})
   set(${shared} ${both} PARENT_SCOPE)
   set(${rest} ${all} PARENT_SCOPE)
 endfunction()
 
 function(tenon_add_rt)
-  set(small ${sources})
-  list(FILTER small INCLUDE REGEX ${rt_small})
-  list(FILTER small EXCLUDE REGEX "/ops/functions\\.cpp$") # what users call
+  tenon_in_folders(small "${rt_small}" ${sources})
+  list(REMOVE_ITEM small ${PROJECT_SOURCE_DIR}/src/ops/functions.cpp) # what users call
   # The interpreter serves the few kernels that have no code: one level of it is enough.
   set(interpreter ${level_sources})
   list(FILTER interpreter INCLUDE REGEX "/interp_")

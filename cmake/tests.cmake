@@ -24,6 +24,7 @@ int main(int argc, char** argv) {
   add_executable(tenon_tests ${main} ${test_sources})
   set_target_properties(tenon_tests PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR})
   target_link_libraries(tenon_tests PRIVATE tenon tenon_private)
+  target_sources(tenon_tests PRIVATE $<TARGET_OBJECTS:tenon_emulated>)
   if(TARGET tenon_rt)
     target_link_libraries(tenon_tests PRIVATE tenon_rt)
   endif()

@@ -9,6 +9,15 @@ import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 
+# Tests that run once more with an emulated device as the default.
+EMULATED = [
+    f"tests/python/test_{name}.py"
+    for name in (
+        "ops derivatives transforms control_flow_trees compile nn optim amp checkpoints "
+        "executables executable_files random lazy"
+    ).split()
+]
+
 
 def sanitized_python():
     """Environment in which an ordinary Python loads a sanitized module."""
@@ -45,6 +54,8 @@ def steps(asan):
     yield "format", ["sh", "-c", formatted], {}, "src"
     yield "C++ tests", ["ctest", "--preset", "release"], {}, "tests/cpp"
     yield "Python tests", pytest, {}, "tests/python"
+    placed = {"TENON_EMULATED_DEVICES": "2", "TENON_DEVICE": "emu:0"}
+    yield "emulated device", pytest[:-1] + EMULATED, placed, "src/backend/emulated"
     calls = [python, "tests/fuzz/api.py", "--calls", "2000"]
     yield "hostile calls", calls, {}, "tests/fuzz/api.py"
     yield "installed library", ["tests/install/run.sh", "build/release"], {}, "include/tenon"

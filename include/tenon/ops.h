@@ -62,7 +62,8 @@ Tensor append(const Operand& x, const Operand& values, Maybe<Axis> axis = {});
 /// `start`, `start + step` and so on, up to but without `stop`; with one number, from 0 to it.
 /// int64 when all numbers are integers, else float32.
 Tensor arange(const Scalar& start, const Maybe<Scalar>& stop = {}, const Scalar& step = 1,
-    Maybe<DType> dtype = {}, std::source_location place = std::source_location::current());
+    Maybe<DType> dtype = {}, Maybe<Device> device = {},
+    std::source_location place = std::source_location::current());
 
 /// Index of the largest element along `axis`, in row-major order of all elements when it is left
 /// out; the first of equal ones, the first NaN if there is one. The result is int64.
@@ -483,7 +484,7 @@ Tensor elu(const Operand& x, double alpha = 1.0);
 Tensor embedding(const Operand& weight, const Operand& indices);
 
 /// A tensor whose values do not matter; they are zero.
-Tensor empty(const Shape& shape, DType dtype = DType::f32,
+Tensor empty(const Shape& shape, DType dtype = DType::f32, Maybe<Device> device = {},
     std::source_location place = std::source_location::current());
 
 /// A tensor like `x` whose values do not matter; they are zero.
@@ -526,7 +527,7 @@ Tensor expm1(const Operand& x);
 
 /// One on the diagonal `k` (0 is the main one, positive ones lie above), zero elsewhere.
 Tensor eye(Dim n_rows, Maybe<Dim> n_cols = {}, int64_t k = 0, DType dtype = DType::f32,
-    std::source_location place = std::source_location::current());
+    Maybe<Device> device = {}, std::source_location place = std::source_location::current());
 
 /// The discrete Fourier transform `sum(x[j] * exp(-2j * pi * j * k / n))` along `axis`, which is
 /// first cut, or filled up with zeros, to `n` numbers. `norm` says which direction divides by n:
@@ -548,7 +549,7 @@ Tensor fft_axis(const Operand& x, std::string_view kind = "c2c", bool inverse = 
 
 /// The frequencies that `fft` of `n` samples at distances `d` computes, in its order: 0 and up,
 /// then the negative ones, in units of 1 / (n * d).
-Tensor fftfreq(Dim n, double d = 1.0, DType dtype = DType::f32,
+Tensor fftfreq(Dim n, double d = 1.0, DType dtype = DType::f32, Maybe<Device> device = {},
     std::source_location place = std::source_location::current());
 
 /// `fft` along each of `axes`, to the lengths `s`. Without `axes` the last ones, as many as `s`
@@ -592,7 +593,7 @@ Tensor fmod(const Operand& x1, const Operand& x2);
 /// `fill_value` everywhere. The element type follows from the number: bool, int64, float32 or
 /// complex64.
 Tensor full(const Shape& shape, const Scalar& fill_value, Maybe<DType> dtype = {},
-    std::source_location place = std::source_location::current());
+    Maybe<Device> device = {}, std::source_location place = std::source_location::current());
 
 /// `fill_value`, a number or a tensor that broadcasts, with the shape of `x` and its element type
 /// unless `dtype` is given.
@@ -625,7 +626,8 @@ Tensor gelu_tanh(const Operand& x);
 /// `num` numbers from `start` to `stop`, each the same multiple of the one before. `stop` is the
 /// last one if `endpoint`. The ends have one sign.
 Tensor geomspace(const Scalar& start, const Scalar& stop, Dim num = 50, bool endpoint = true,
-    DType dtype = DType::f32, std::source_location place = std::source_location::current());
+    DType dtype = DType::f32, Maybe<Device> device = {},
+    std::source_location place = std::source_location::current());
 
 /// Whether `x1 > x2`; false where either is NaN. Integers of any types compare exactly.
 Tensor greater(const Operand& x1, const Operand& x2);
@@ -658,7 +660,7 @@ Tensor hstack(const Tensors& arrays, std::source_location place = std::source_lo
 Tensor hypot(const Operand& x1, const Operand& x2);
 
 /// The identity matrix with `n` rows.
-Tensor identity(Dim n, DType dtype = DType::f32,
+Tensor identity(Dim n, DType dtype = DType::f32, Maybe<Device> device = {},
     std::source_location place = std::source_location::current());
 
 /// The inverse of `fft`, for equal `n`, `axis` and `norm`.
@@ -715,7 +717,7 @@ Tensor interpolate(const Operand& x, const Maybe<Ints>& size = {}, Maybe<double>
 Tensor inv(const Operand& x);
 
 /// The coordinate of every element along `axis`: 0, 1, 2 and so on.
-Tensor iota(const Shape& shape, Axis axis = 0, DType dtype = DType::i64,
+Tensor iota(const Shape& shape, Axis axis = 0, DType dtype = DType::i64, Maybe<Device> device = {},
     std::source_location place = std::source_location::current());
 
 /// The inverse of `rfft`: `n` reals from the first `n // 2 + 1` numbers of their transform. Without
@@ -791,7 +793,8 @@ Tensor linear(const Operand& x, const Operand& weight, const Operand& bias = nul
 /// `num` numbers at equal distances from `start` to `stop`, which is the last one if `endpoint`.
 /// Integer types round down.
 Tensor linspace(const Scalar& start, const Scalar& stop, Dim num = 50, Maybe<DType> dtype = {},
-    bool endpoint = true, std::source_location place = std::source_location::current());
+    bool endpoint = true, Maybe<Device> device = {},
+    std::source_location place = std::source_location::current());
 
 /// The natural logarithm. Zero gives minus infinity, negative reals give NaN; complex results have
 /// an imaginary part in [-pi, pi].
@@ -835,7 +838,7 @@ Tensor logical_xor(const Operand& x1, const Operand& x2);
 
 /// `base` to the powers `linspace(start, stop, num, endpoint=endpoint)`.
 Tensor logspace(const Scalar& start, const Scalar& stop, Dim num = 50, bool endpoint = true,
-    double base = 10.0, DType dtype = DType::f32,
+    double base = 10.0, DType dtype = DType::f32, Maybe<Device> device = {},
     std::source_location place = std::source_location::current());
 
 /// `log(sum(exp(x)))` over `axis`, over all axes when it is left out, without overflow. Of no
@@ -993,7 +996,7 @@ Tensor not_equal(const Operand& x1, const Operand& x2);
 Tensor one_hot(const Operand& x, int64_t num_classes, DType dtype = DType::f32);
 
 /// One everywhere.
-Tensor ones(const Shape& shape, DType dtype = DType::f32,
+Tensor ones(const Shape& shape, DType dtype = DType::f32, Maybe<Device> device = {},
     std::source_location place = std::source_location::current());
 
 /// One everywhere, with the shape of `x` and its element type unless `dtype` is given.
@@ -1209,7 +1212,7 @@ Tensor rfft2(const Operand& x, const Maybe<Offsets>& s = {}, const Maybe<Ints>& 
     std::string_view norm = "backward");
 
 /// The `n // 2 + 1` frequencies that `rfft` of `n` samples at distances `d` computes.
-Tensor rfftfreq(Dim n, double d = 1.0, DType dtype = DType::f32,
+Tensor rfftfreq(Dim n, double d = 1.0, DType dtype = DType::f32, Maybe<Device> device = {},
     std::source_location place = std::source_location::current());
 
 /// `rfft` along the last of `axes`, then `fft` along the others. See `fftn`.
@@ -1455,7 +1458,7 @@ Tensor trapezoid(const Operand& y, const Operand& x = nullptr, double dx = 1.0, 
 
 /// One on and below the diagonal `k` of a matrix with `n` rows and `m` columns, zero above.
 Tensor tri(Dim n, Maybe<Dim> m = {}, int64_t k = 0, DType dtype = DType::f32,
-    std::source_location place = std::source_location::current());
+    Maybe<Device> device = {}, std::source_location place = std::source_location::current());
 
 /// The matrix X with `x1` @ X = `x2`, or `x1.mT` @ X = `x2` when `transpose`. Only the lower
 /// triangle of `x1` is read, or the `upper` one; its diagonal counts as 1 when `unit_diagonal`.
@@ -1472,7 +1475,7 @@ struct TrilIndicesResult {
 };
 /// The rows and columns of the elements on and below diagonal `k` of a matrix with `n` rows and `m`
 /// columns (`n` by default), as int64: `x[tril_indices(n)]` are those elements.
-TrilIndicesResult tril_indices(Dim n, int64_t k = 0, Maybe<Dim> m = {},
+TrilIndicesResult tril_indices(Dim n, int64_t k = 0, Maybe<Dim> m = {}, Maybe<Device> device = {},
     std::source_location place = std::source_location::current());
 
 /// `x` with zeros below the diagonal `k` of its last two axes. A vector becomes the rows of a
@@ -1484,7 +1487,7 @@ struct TriuIndicesResult {
 };
 /// The rows and columns of the elements on and above diagonal `k` of a matrix with `n` rows and `m`
 /// columns (`n` by default), as int64: `x[triu_indices(n)]` are those elements.
-TriuIndicesResult triu_indices(Dim n, int64_t k = 0, Maybe<Dim> m = {},
+TriuIndicesResult triu_indices(Dim n, int64_t k = 0, Maybe<Dim> m = {}, Maybe<Device> device = {},
     std::source_location place = std::source_location::current());
 
 /// `x` without its fraction. Integers stay as they are.
@@ -1574,7 +1577,7 @@ Tensor window_fold(const Operand& x, const Offsets& extents, const Ints& step = 
     const Ints& dilation = Ints{1});
 
 /// Zero everywhere.
-Tensor zeros(const Shape& shape, DType dtype = DType::f32,
+Tensor zeros(const Shape& shape, DType dtype = DType::f32, Maybe<Device> device = {},
     std::source_location place = std::source_location::current());
 
 /// Zero everywhere, with the shape of `x` and its element type unless `dtype` is given.

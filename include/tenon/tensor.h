@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "tenon/device.h"
 #include "tenon/shape.h"
 
 namespace tn {
@@ -40,6 +41,9 @@ class Tensor {
   const Shape& shape() const&;
   Shape shape() && { return std::as_const(*this).shape(); }
   DType dtype() const;
+  Device device() const;
+  /// The same value on another device: a copy there, recorded as an op.
+  Tensor to(Device device) const;
   int rank() const { return shape().rank(); }
   int64_t dim(int axis) const;  // negative counts from the end
   int64_t size() const;
@@ -58,7 +62,8 @@ class Tensor {
   /// The elements as a vector of T.
   template <class T>
   std::vector<T> to_vector() const {
-    const T* at = data<T>();
+    Tensor here = to(Device());
+    const T* at = here.data<T>();
     return std::vector<T>(at, at + size());
   }
   /// The one element of a tensor of size 1, converted to T.

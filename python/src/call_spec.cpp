@@ -93,10 +93,6 @@ bool is_every_dim(const CallSpec& spec, PyObject* name, PyObject* value) {
 
 /// Keywords every function of the array API may get although tensors do not need them.
 bool is_harmless(const CallSpec& spec, std::string_view name, PyObject* value) {
-  if (name == "device") {
-    check_device(value);
-    return true;
-  }
   // NumPy's functions pass these on.
   if ((name == "out" || name == "dtype") && value == Py_None) return true;
   // Of PyTorch's attention: heads of keys are always shared, nothing is ever dropped.
@@ -126,6 +122,7 @@ struct Arguments {
   std::span<PyObject* const> rest;             // positional members of a list parameter
   std::vector<nb::object> keep;
   bool requires_grad = false;       // of what the op creates
+  Maybe<Device> device = {};        // where results are wanted
   const CallSpec* torch = nullptr;  // the call can only be PyTorch's: this is the op it means
 
   void positional(PyObject* const* args, size_t count);
@@ -213,6 +210,10 @@ void Arguments::keyword(PyObject* name, PyObject* value) {
         return;
       }
     if (found < 0) found = find_foreign(spec, text);
+    if (found < 0 && text == "device") {
+      if (value != Py_None) device = read_device(value);
+      return;
+    }
     if (found < 0 && is_harmless(spec, text, value)) return;
     if (found < 0 && text == "requires_grad" && creates(spec)) {
       requires_grad = PyObject_IsTrue(value) == 1;
@@ -405,7 +406,11 @@ nb::object call_python(const CallSpec& spec, PyObject* const* args, size_t count
   Prepared p;
   p.in.reserve(static_cast<size_t>(spec.op->args.size()));
   prepare(spec, arguments, p);
+  std::optional<DeviceScope> made_at;
+  if (arguments.device) made_at.emplace(*arguments.device);
   Tensors out = call_with(*spec.op, std::move(p.in), p.attrs.data);
+  if (arguments.device)
+    for (Tensor& t : out) t = t.to(*arguments.device);
   if (arguments.requires_grad) require_grad(out[0]);
   if (spec.op->results.size() == 0) return wrapped(std::move(out[0]));
   return wrap_results(spec, std::move(out));

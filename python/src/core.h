@@ -149,9 +149,9 @@ nb::object dtype_object(DType type);
 /// The value of an attribute as Python writes it; None when it is left out.
 nb::object field_object(const Field& field);
 nb::object shape_tuple(const Shape& shape);
-/// Refuses devices that do not exist. None is the default device.
-void check_device(PyObject* object);
-nb::object cpu_device();
+/// None is the default device.
+Device read_device(PyObject* object);
+nb::object device_object(Device device);
 
 /// Python's value of one element.
 nb::object number_object(const Scalar& number);

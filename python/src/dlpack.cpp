@@ -165,7 +165,7 @@ nb::object dlpack(nb::handle self, nb::handle stream, nb::handle max_version, nb
   if (!dl_device.is_none() && first_of_pair(dl_device, "dl_device") != dl::kCpu)
     throw_python(PyExc_BufferError, "__dlpack__: tensors live on the CPU, device type 1");
   bool versioned = !max_version.is_none() && first_of_pair(max_version, "max_version") >= 1;
-  const Tensor& tensor = self_tensor(self.ptr());
+  Tensor tensor = self_tensor(self.ptr()).to(Device());
   check_exportable(tensor);
   evaluate(tensor);
   bool copies = read_copy(copy, Copy::if_needed) == Copy::always;

@@ -2,10 +2,12 @@
 #include <nanobind/stl/string.h>
 
 #include <array>
+#include <map>
 
 #include "base/error.h"
 #include "core.h"
 #include "ir/dtype.h"
+#include "runtime/device.h"
 
 namespace tn::python {
 namespace {
@@ -14,11 +16,10 @@ struct DTypeObject {
   DType type;
 };
 struct DeviceObject {
-  int index = 0;
+  Device device;
 };
 
 std::array<PyObject*, kDTypes> dtypes;
-PyObject* the_cpu;
 
 DType dtype_at(int i) { return static_cast<DType>(i); }
 
@@ -179,24 +180,108 @@ DType read_dtype(PyObject* object) {
 
 nb::object dtype_object(DType type) { return nb::borrow(dtypes[static_cast<size_t>(type)]); }
 
-void check_device(PyObject* object) {
-  if (object == Py_None || object == the_cpu || text_in(object) == "cpu") return;
-  unsupported({"the only device is tenon.cpu"}, "device: no such device: {}",
-              nb::repr(object).c_str());
+Device read_device(PyObject* object) {
+  if (object == Py_None) return current_device();
+  if (nb::isinstance<DeviceObject>(object))
+    return nb::cast<DeviceObject&>(nb::handle(object)).device;
+  if (PyUnicode_Check(object)) return Device(text_in(object));
+  fail(Fault::type, Hint{"devices have names: 'cpu', 'cuda:1'"}, "device: not a device: {}",
+       nb::repr(object).c_str());
 }
 
-nb::object cpu_device() { return nb::borrow(the_cpu); }
+nb::object device_object(Device device) {
+  static auto& objects = *new std::map<int, nb::object>;  // one for each, until the process ends
+  nb::object& known = objects[device.kind << 8 | device.index];
+  if (!known.is_valid()) known = nb::cast(DeviceObject{device});
+  return known;
+}
+
+namespace {
+
+/// Python's `with tn.device(...)`. Generators may end scopes in another order, so each knows what
+/// was there before it.
+struct DeviceContext {
+  explicit DeviceContext(Device at) : device(at) {}
+  DeviceContext(DeviceContext&&) = default;
+  Device device;
+  std::vector<std::unique_ptr<DeviceScope>> entered;
+};
+
+void bind_devices(nb::module_& m) {
+  using Object = DeviceObject;
+  nb::class_<Object>(m, "Device", "Where elements lie and ops run: `tn.Device('cuda:1')`.")
+      .def(
+          "__init__",
+          [](Object* self, nb::handle name) {
+            UserCall call;
+            new (self) Object{read_device(name.ptr())};
+          },
+          nb::arg("name").none())
+      .def("__repr__",
+           [](const Object& d) {
+             return d.device.is_host() ? "tenon.cpu"
+                                       : format("tenon.Device('{}')", to_text(d.device));
+           })
+      .def("__str__", [](const Object& d) { return to_text(d.device); })
+      .def("__hash__", [](const Object& d) { return d.device.kind << 8 | d.device.index; })
+      .def(
+          "__eq__",
+          [](const Object& d, nb::handle other) {
+            if (nb::isinstance<Object>(other)) return d.device == nb::cast<Object&>(other).device;
+            return PyUnicode_Check(other.ptr()) && text_in(other.ptr()) == to_text(d.device);
+          },
+          nb::arg("other").none())
+      .def("__reduce__",
+           [](nb::handle self) -> nb::object {
+             if (nb::cast<Object&>(self).device.is_host()) return nb::str("cpu");
+             return nb::make_tuple(self.type(), nb::make_tuple(nb::str(self)));
+           })
+      .def_prop_ro("kind",
+                   [](const Object& d) {
+                     std::string text = to_text(d.device);
+                     return text.substr(0, text.find(':'));
+                   })
+      .def_prop_ro("index", [](const Object& d) { return int{d.device.index}; });
+  m.attr("cpu") = device_object({});
+  nb::class_<DeviceContext>(m, "_DeviceContext", "The default device of a thread, for a while.")
+      .def("__enter__",
+           [](DeviceContext& c) {
+             c.entered.push_back(std::make_unique<DeviceScope>(c.device));
+             return device_object(c.device);
+           })
+      .def("__exit__", [](DeviceContext& c, nb::args) { c.entered.pop_back(); });
+  m.def(
+      "device",
+      [](nb::handle device) {
+        UserCall call;
+        return DeviceContext{read_device(device.ptr())};
+      },
+      nb::arg("device"), "A context in which new tensors are on this device.");
+  m.def(
+      "devices",
+      [] {
+        nb::list all;
+        for (Device device : devices()) all.append(device_object(device));
+        return all;
+      },
+      "The devices of this machine; the CPU is the first.");
+  m.def(
+      "default_device", [] { return device_object(current_device()); },
+      "Where tensors are made that nothing else places.");
+  m.def(
+      "set_default_device",
+      [](nb::handle device) {
+        UserCall call;
+        set_default_device(read_device(device.ptr()));
+      },
+      nb::arg("device"), "Where tensors are made from now on, unless `device=` says otherwise.");
+}
+
+}  // namespace
 
 void bind_dtypes(nb::module_& m) {
   bind_dtype_class(m);
-  nb::class_<DeviceObject>(m, "Device", "Where elements live and ops run.")
-      .def("__repr__", [](const DeviceObject&) { return "tenon.cpu"; })
-      .def("__str__", [](const DeviceObject&) { return "cpu"; })
-      .def("__reduce__", [](const DeviceObject&) { return "cpu"; })
-      .def_prop_ro("kind", [](const DeviceObject&) { return "cpu"; })
-      .def_prop_ro("index", [](const DeviceObject& d) { return d.index; });
-  the_cpu = nb::cast(DeviceObject{}).release().ptr();
-  m.attr("cpu") = nb::borrow(the_cpu);
+  bind_devices(m);
   m.def(
       "result_type", [](nb::args args) { return dtype_object(result_type(args)); },
       "The element type of a computation on these tensors, numbers and types.");

@@ -1,12 +1,14 @@
 // Tensors from Python data: numbers, nested lists, other tensors, arrays.
 #include <complex>
 #include <cstring>
+#include <optional>
 
 #include "base/error.h"
 #include "core.h"
 #include "ir/emit.h"
 #include "ir/node.h"
 #include "ir/number.h"
+#include "runtime/device.h"
 
 namespace tn::python {
 namespace {
@@ -256,13 +258,7 @@ nb::object listed(PyObject* o) {
 
 }  // namespace
 
-Tensor tensor_from(PyObject* object, Maybe<DType> dtype, Copy copy) {
-  if (Tensor* t = tensor_in(object)) {
-    Tensor made = dtype ? cast_to(*t, *dtype) : is_given_number(*t) ? settled(*t) : *t;
-    if (copy == Copy::never && dtype && *dtype != t->dtype())
-      fail("asarray: {} cannot become {} without a copy", t->dtype(), *dtype);
-    return made;  // values never change, so sharing is copying
-  }
+static Tensor tensor_on_host(PyObject* object, Maybe<DType> dtype, Copy copy) {
   Scalar s;
   if (is_list(object) || read_number(object, s)) {
     check_may_copy(copy);
@@ -281,13 +277,24 @@ Tensor tensor_from(PyObject* object, Maybe<DType> dtype, Copy copy) {
   return made;
 }
 
+Tensor tensor_from(PyObject* object, Maybe<DType> dtype, Copy copy) {
+  Tensor* t = tensor_in(object);
+  if (!t) return tensor_on_host(object, dtype, copy).to(current_device());
+  Tensor made = dtype ? cast_to(*t, *dtype) : is_given_number(*t) ? settled(*t) : *t;
+  if (copy == Copy::never && dtype && *dtype != t->dtype())
+    fail("asarray: {} cannot become {} without a copy", t->dtype(), *dtype);
+  return made;  // values never change, so sharing is copying
+}
+
 void bind_creation(nb::module_& m) {
   auto make = [](nb::handle obj, nb::handle dtype, nb::handle device, Copy copy) {
     UserCall call;
-    check_device(device.ptr());
     Maybe<DType> type;
     if (!dtype.is_none()) type = read_dtype(dtype.ptr());
-    return wrapped(tensor_from(obj.ptr(), type, copy));
+    std::optional<DeviceScope> there;
+    if (!device.is_none()) there.emplace(read_device(device.ptr()));
+    Tensor made = tensor_from(obj.ptr(), type, copy);
+    return wrapped(there ? made.to(current_device()) : made);
   };
   m.def(
       "array",
@@ -312,10 +319,10 @@ void bind_creation(nb::module_& m) {
       "from_dlpack",
       [](nb::handle obj, nb::handle device, nb::handle copy) {
         UserCall call;
-        check_device(device.ptr());
         Copy how = read_copy(copy, Copy::if_needed);
-        if (Tensor* t = tensor_in(obj.ptr())) return wrapped(Tensor(*t));
-        return wrapped(tensor_from_dlpack(obj.ptr(), how));
+        Tensor* given = tensor_in(obj.ptr());
+        Tensor made = given ? *given : tensor_from_dlpack(obj.ptr(), how);
+        return wrapped(device.is_none() ? made : made.to(read_device(device.ptr())));
       },
       nb::arg("x"), nb::kw_only(), nb::arg("device") = nb::none(), nb::arg("copy") = nb::none(),
       "A tensor that shares the memory of an object with `__dlpack__`, which must not change "

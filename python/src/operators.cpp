@@ -214,7 +214,7 @@ struct HeldBuffer {
 int get_buffer(PyObject* self, Py_buffer* view, int flags) noexcept {
   view->obj = nullptr;
   return for_user(-1, [&] {
-    const Tensor& t = self_of(self);
+    Tensor t = self_of(self).to(Device());
     const char* form = buffer_format(t.dtype());
     if (flags & PyBUF_WRITABLE) throw_python(PyExc_BufferError, "tensors are read-only");
     if (!form)

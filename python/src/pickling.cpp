@@ -27,16 +27,19 @@ nb::object wish_of(const Tensor& x) {
 nb::object reduce(nb::handle self, int protocol) {
   Tensor x = self_tensor(self.ptr());
   check_exportable(x);
-  evaluate(x);
-  nb::object bytes = wrapped(bytes_of(x));
+  Tensor here = x.to(Device());
+  evaluate(here);
+  nb::object bytes = wrapped(bytes_of(here));
   bytes = checked(protocol >= 5 ? PyPickleBuffer_FromObject(bytes.ptr())
                                 : PyBytes_FromObject(bytes.ptr()));
   nb::object read = nb::module_::import_("tenon.copying").attr("tensor");
   nb::object type = nb::borrow(self.type());
   bool plain = type.ptr() == reinterpret_cast<PyObject*>(tensor_type);
   std::string_view name = name_of(x.dtype());
+  nb::object device = nb::none();
+  if (!x.device().is_host()) device = nb::str(to_text(x.device()).c_str());
   nb::tuple arguments = nb::make_tuple(nb::str(name.data(), name.size()), shape_tuple(x.shape()),
-                                       bytes, wish_of(x), plain ? nb::none() : type);
+                                       bytes, wish_of(x), plain ? nb::none() : type, device);
   nb::object attributes = plain ? nb::none() : nb::getattr(self, "__dict__", nb::none());
   return nb::make_tuple(read, arguments, attributes);
 }
@@ -67,12 +70,13 @@ Layout read_layout(DType type, const nb::tuple& sizes) {
 }
 
 nb::object read_pickle(const nb::str& dtype, const nb::tuple& sizes, nb::handle bytes,
-                       nb::handle wish, nb::handle type) {
+                       nb::handle wish, nb::handle type, nb::handle device) {
   DType element;
   if (!try_read_dtype(dtype.ptr(), element))
     fail(Fault::type, "pickle: not an element type: {}", nb::repr(dtype).c_str());
   Layout layout = read_layout(element, sizes);
   Tensor x = tensor_from_bytes(bytes.ptr(), element, layout.shape, layout.bytes);
+  if (!device.is_none()) x = x.to(read_device(device.ptr()));
   if (!wish.is_none()) require_grad(x, wish.ptr() == Py_True);
   if (type.is_none()) return wrapped(std::move(x));
   if (!PyType_Check(type.ptr()) ||
@@ -90,7 +94,7 @@ void add_pickling(nb::module_& m, nb::class_<Tensor>& type) {
   type.def("__reduce_ex__", reduce, users_call, nb::arg("protocol"));
   m.def("_read_pickle", read_pickle, users_call, nb::arg("dtype"), nb::arg("shape"),
         nb::arg("data"), nb::arg("requires_grad").none(), nb::arg("type").none(),
-        "The tensor of a pickle, from the bytes of its elements.");
+        nb::arg("device").none(), "The tensor of a pickle, from the bytes of its elements.");
 }
 
 }  // namespace tn::python

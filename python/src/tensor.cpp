@@ -93,7 +93,7 @@ nb::object nested_list(const Tensor& t, int axis, const char*& at) {
 
 nb::object to_list(nb::handle self) {
   UserCall call;
-  Tensor t = self_of(self);
+  Tensor t = self_of(self).to(Device());
   evaluate(t);
   const char* at = static_cast<const char*>(t.data());
   return nested_list(t, 0, at);
@@ -105,6 +105,7 @@ nb::object item(nb::handle self, nb::args index) {
   if (index.size() > 0)
     fail(Fault::type, Hint{"x[i].item(), or x.flatten()[i].item()"}, "item: takes no arguments");
   if (t.size() != 1) fail("item: needs a tensor of one element: {}", to_text(*type_of(t)));
+  t = t.to(Device());
   evaluate(t);
   return element_object(t.dtype(), t.data());
 }
@@ -190,7 +191,8 @@ void add_properties(nb::class_<Tensor>& type) {
           "dtype", [](nb::handle s) { return dtype_object(self_of(s).dtype()); },
           "The element type.")
       .def_prop_ro(
-          "device", [](nb::handle) { return cpu_device(); }, "Where the elements live.")
+          "device", [](nb::handle s) { return device_object(self_of(s).device()); },
+          "Where the elements lie.")
       .def_prop_ro(
           "ndim", [](nb::handle s) { return self_of(s).rank(); }, "Number of axes.")
       .def_prop_ro(
@@ -237,8 +239,9 @@ void add_values(nb::class_<Tensor>& type) {
           "to_device",
           [](nb::handle s, nb::handle device, nb::handle) {
             UserCall call;
-            check_device(device.ptr());
-            return nb::borrow(s);
+            Device wanted = read_device(device.ptr());
+            Tensor x = self_of(s);
+            return x.device() == wanted ? nb::borrow(s) : wrapped(x.to(wanted));
           },
           nb::arg("device").none(), nb::kw_only(), nb::arg("stream") = nb::none());
 }

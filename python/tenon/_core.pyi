@@ -22,6 +22,16 @@ class DType:
 class Device:
     kind: str
     index: int
+    def __init__(self, name: str | Device | None) -> None: ...
+
+class _DeviceContext:
+    def __enter__(self) -> Device: ...
+    def __exit__(self, *args: object) -> None: ...
+
+def device(device: str | Device) -> _DeviceContext: ...
+def devices() -> list[Device]: ...
+def default_device() -> Device: ...
+def set_default_device(device: str | Device) -> None: ...
 
 class Dim:
     def __index__(self) -> int: ...
@@ -2462,10 +2472,13 @@ __all__ = [
     "cumulative",
     "cumulative_prod",
     "cumulative_sum",
+    "default_device",
     "deg2rad",
     "degrees",
     "delete_elements",
     "detach",
+    "device",
+    "devices",
     "diag",
     "diagonal",
     "diff",
@@ -2687,6 +2700,7 @@ __all__ = [
     "segment_sum",
     "selu",
     "set_cache_limit",
+    "set_default_device",
     "set_memory_limit",
     "set_num_threads",
     "sigmoid",

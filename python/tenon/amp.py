@@ -18,6 +18,8 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import functools
+import operator
 from typing import TYPE_CHECKING, Any
 
 import tenon as tn
@@ -90,10 +92,13 @@ def all_finite(values: Any) -> tn.Tensor:
         >>> tn.amp.all_finite({"w": tn.array([1.0, float("inf")])})
         tensor(False, dtype=bool)
     """
-    finite = tn.array(True)
+    nothing = tn.array(True, device="cpu")
+    finite: dict[tn.Device, tn.Tensor] = {}
     for leaf in tn.tree.leaves(values):
-        finite = finite & tn.all(tn.isfinite(leaf))
-    return finite
+        finite[leaf.device] = finite.get(leaf.device, nothing) & tn.all(tn.isfinite(leaf))
+    if len(finite) == 1:
+        return next(iter(finite.values()))
+    return functools.reduce(operator.and_, (f.to_device("cpu") for f in finite.values()), nothing)
 
 
 class LossScaler:
@@ -135,9 +140,10 @@ class LossScaler:
         self._dynamic, self._growth, self._backoff = dynamic, growth, backoff
         self._interval, self._unscaled = interval, set[int]()  # ids of optimizers
         self.state: dict[str, tn.Tensor] = {
-            "scale": tn.array(scale, dtype=tn.float32),  # of the next loss
-            "used": tn.array(scale, dtype=tn.float32),  # of the last loss, and its gradients
-            "good_steps": tn.array(0),
+            "scale": tn.array(scale, dtype=tn.float32, device="cpu"),  # of the next loss
+            # Of the last loss, and its gradients.
+            "used": tn.array(scale, dtype=tn.float32, device="cpu"),
+            "good_steps": tn.array(0, device="cpu"),
         }
 
     def state_dict(self) -> dict[str, tn.Tensor]:
@@ -206,7 +212,7 @@ class LossScaler:
 
     def _adjust(self, gradients: Any) -> tn.Tensor:
         """Whether gradients are finite; the scale for the next step follows from it."""
-        finite = all_finite(gradients)
+        finite = all_finite(gradients).to_device("cpu")
         if not self._dynamic:
             return finite
         scale, good = self.state["scale"], self.state["good_steps"] + 1

@@ -124,7 +124,7 @@ class __array_namespace_info__:
 
     def default_device(self) -> _core.Device:
         """Where tensors are made."""
-        return _core.cpu
+        return _core.default_device()
 
     def default_dtypes(self, *, device: object = None) -> dict[str, _core.DType]:
         """The types Python's numbers get."""
@@ -143,4 +143,4 @@ class __array_namespace_info__:
 
     def devices(self) -> list[_core.Device]:
         """All devices."""
-        return [_core.cpu]
+        return _core.devices()

@@ -12,10 +12,15 @@ from . import _core
 
 
 def tensor(
-    dtype: str, shape: tuple[int, ...], data: Any, requires_grad: bool | None, type: Any
+    dtype: str,
+    shape: tuple[int, ...],
+    data: Any,
+    requires_grad: bool | None,
+    type: Any,
+    device: str | None = None,
 ) -> _core.Tensor:
     """A tensor of the bytes of its elements. Nothing that is given is trusted."""
-    return _core._read_pickle(dtype, shape, data, requires_grad, type)
+    return _core._read_pickle(dtype, shape, data, requires_grad, type, device)
 
 
 def result_class(name: str) -> type | None:

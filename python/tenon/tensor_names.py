@@ -35,14 +35,23 @@ def _conversion(name: str, dtype: _core.DType) -> Callable[[_Tensor], _Tensor]:
 
 
 def to(self: _Tensor, *target: Any, dtype: Any = None, device: Any = None) -> _Tensor:
-    """`x.astype(target)`, or with the element type of another tensor; "cpu": `x`."""
+    """`x` on another device, as another element type, or both; of another tensor: as it has them.
+
+        >>> tn.ones(2).to("cpu", tn.float64).dtype
+        tenon.float64
+    """
     for each in (*target, dtype, device):
+        if each is None:
+            continue
+        if isinstance(each, str) and isinstance(getattr(_core, each, None), _core.DType):
+            text = f"to: {each!r} is an element type, not a device"
+            _core._fail("value", text, f"x.to(tn.{each})")
         if isinstance(each, (str, _core.Device)) or each is device:
-            if each is not None and str(each) != "cpu":
-                text = f"to: tensors are on the CPU; there is no device {each!r} yet"
-                _core._fail("value", text, "an element type is x.to(tn.float64)")
-        elif each is not None:
-            self = self.astype(each.dtype if isinstance(each, _Tensor) else each)
+            self = self.to_device(each)
+        elif isinstance(each, _Tensor):
+            self = self.astype(each.dtype).to_device(each.device)
+        else:
+            self = self.astype(each)
     return self
 
 

@@ -55,7 +55,8 @@ std::string result_type(const OpDef& op) {
 }
 
 /// Operands carry the place of the call; functions without one take it as a last parameter.
-bool needs_place(const OpDef& op) { return op.args.size() == 0 || op.args[0].list; }
+bool makes_from_nothing(const OpDef& op) { return op.args.size() == 0; }
+bool needs_place(const OpDef& op) { return makes_from_nothing(op) || op.args[0].list; }
 
 std::string signature(const OpDef& op, bool with_defaults) {
   std::vector<Param> params = params_of(op);
@@ -67,8 +68,12 @@ std::string signature(const OpDef& op, bool with_defaults) {
     text += format("{}{} {}", i ? ", " : "", cpp_type(p), cpp_name(p.name));
     if (with_defaults && i >= first_default) text += format(" = {}", p.cpp_default);
   }
+  if (makes_from_nothing(op)) {
+    text += format("{}Maybe<Device> device", params.empty() ? "" : ", ");
+    if (with_defaults) text += " = {}";
+  }
   if (needs_place(op)) {
-    text += format("{}std::source_location place", params.empty() ? "" : ", ");
+    text += format("{}std::source_location place", text.empty() ? "" : ", ");
     if (with_defaults) text += " = std::source_location::current()";
   }
   return format("{} {}({})", result_type(op), cpp_name(op.name), text);
@@ -109,6 +114,7 @@ std::string body(const OpDef& op) {
   fields.resize(field_count);
   std::string place = needs_place(op) ? "place" : first + ".place";
   std::string text = format("  LocScope scope({});\n{}", place, choices);
+  if (makes_from_nothing(op)) text += "  DeviceScope there(device.value_or(current_device()));\n";
   std::string in = "{}", given = "nullptr";
   if (!list.empty()) {
     text += format("  OperandList in({{{}}}, {}, {});\n", operands, list, place);
@@ -206,6 +212,7 @@ constexpr std::string_view kFunctionsTop =
 #include "ir/emit.h"
 #include "ir/place.h"
 #include "ops/op_decls.h"
+#include "runtime/device.h"
 
 namespace tn {
 namespace {

@@ -12,9 +12,11 @@
 #include "compiler/compiler.h"
 #include "compiler/lower_fused.h"
 #include "compiler/memory_report.h"
+#include "compiler/placing.h"
 #include "compiler/stopwatch.h"
 #include "ir/interned.h"
 #include "ir/rewrite.h"
+#include "runtime/device.h"
 
 namespace tn {
 
@@ -87,6 +89,7 @@ void debug_plan(const Graph& graph, std::span<const Binding> sizes, const Compil
 }  // namespace
 
 Compilation compilation_of(const Graph& graph, const CompileOptions& options) {
+  if (names_devices(graph)) return compiler_for(graph).compile_placed(graph, options);
   if (options.effort == Effort::e0) return interpreted(graph, options);
   CompileCounts counts;
   std::shared_ptr<const Plan> plan;
@@ -99,6 +102,13 @@ Compilation compilation_of(const Graph& graph, const CompileOptions& options) {
   }
   if (!plan) plan = plan_of(*set, options.sizes, counts);
   return {std::move(set), std::move(plan), options.sizes};
+}
+
+std::shared_ptr<const PlacedPlan> on_device(Device device, std::shared_ptr<const Plan> plan,
+                                            DeviceCopies& copies) {
+  std::vector<Bound> constants = plan->constants;
+  for (Bound& value : constants) value = copies.at(device, value);
+  return std::make_shared<PlacedPlan>(PlacedPlan{device, std::move(plan), std::move(constants)});
 }
 
 struct CompiledGraph::Made {
@@ -167,6 +177,7 @@ class CompiledGraph::Made::Turn {
 CompiledGraph::CompiledGraph(Graph graph, CompileOptions options)
     : graph_(std::move(graph)), options_(std::move(options)) {
   make_lasting(graph_);
+  if (names_devices(graph_)) placed_ = compiler_for(graph_).place(graph_, options_);
 }
 
 CompiledGraph::CompiledGraph(Graph graph, CompileOptions options, std::vector<KernelSet> sets)
@@ -199,6 +210,7 @@ Compilation CompiledGraph::compilation(std::span<const Binding> sizes) const {
 }
 
 Compilation CompiledGraph::make(Made& made, std::span<const Binding> sizes) const {
+  if (placed_) return placed_->compilation(sizes);
   if (options_.effort == Effort::e0) {
     ++made.counts.plans;
     InternScope scope;

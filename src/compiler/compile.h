@@ -52,6 +52,8 @@ struct Compilation {
   std::shared_ptr<const KernelSet> set;  // its graph and decisions; what plans add to it may change
   std::shared_ptr<const Plan> plan;
   std::vector<Binding> sizes;  // of the symbols
+  /// Of a graph over devices, which has no set of its own.
+  std::shared_ptr<const std::vector<Compilation>> parts = {};
 };
 
 Compilation compilation_of(const Graph& graph, const CompileOptions& options);
@@ -66,6 +68,19 @@ struct CompileCounts {
   int64_t compiled = 0, from_memory = 0, from_disk = 0;  // kernels
   int64_t interpreted = 0;                               // kernels without machine code
   double passes_ms = 0, fusion_ms = 0, lowering_ms = 0, code_ms = 0, memory_ms = 0;
+};
+
+class DeviceCopies;
+
+/// A plan for a device, with copies of its constants there.
+std::shared_ptr<const PlacedPlan> on_device(Device device, std::shared_ptr<const Plan> plan,
+                                            DeviceCopies& copies);
+
+/// A graph over devices, compiled.
+class PlacedCode {
+ public:
+  virtual ~PlacedCode() = default;
+  virtual Compilation compilation(std::span<const Binding> sizes) const = 0;
 };
 
 /// A graph compiled for any values of the symbols in it. Threads may share it.
@@ -99,7 +114,8 @@ class CompiledGraph {
 
   Graph graph_;
   CompileOptions options_;
-  std::vector<KernelSet> given_;  // never changed: every process takes copies
+  std::vector<KernelSet> given_;              // never changed: every process takes copies
+  std::unique_ptr<const PlacedCode> placed_;  // of graphs with devices
   PerProcess<Made> made_;
 };
 

@@ -18,6 +18,9 @@ struct Compiler {
   std::unique_ptr<KernelSet> (*make_fitting_set)(const KernelSet& set,
                                                  std::span<const Binding> sizes, int64_t target,
                                                  CompileCounts& counts);
+  /// Both for graphs over devices (compiler/placing.h).
+  Compilation (*compile_placed)(const Graph& graph, const CompileOptions& options);
+  std::unique_ptr<const PlacedCode> (*place)(const Graph& graph, const CompileOptions& options);
   /// Looks for a better placement of the intervals `open` than `offsets`, which ends at `end`; the
   /// others lie where they are. Returns whether there is none better than the one that is there
   /// then. How far it looks depends on the work done, not on the clock: plans are the same

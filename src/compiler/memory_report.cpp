@@ -88,12 +88,19 @@ std::string_view name_of(MemoryPlanning planning) {
 
 int64_t memory_needed(const Plan& plan) {
   int64_t bytes = 0;
+  if (plan.parts)
+    for (const Plan::Part& part : plan.parts->list)
+      bytes = std::max(bytes, memory_needed(*part.plan->plan));
   for (const Plan::Block& block : plan.blocks)
     if (block.input < 0) bytes += block.bytes;
   return bytes;
 }
 
 MemoryReport memory_report(const Plan& plan) {
+  if (plan.parts)
+    for (const Plan::Part& part : plan.parts->list)
+      if (memory_needed(*part.plan->plan) == memory_needed(plan))
+        return memory_report(*part.plan->plan);
   MemoryReport report;
   report.planning = name_of(plan.planning);
   report.is_least = plan.is_least;

@@ -35,7 +35,8 @@ struct MemoryReport {
 
 std::string_view name_of(MemoryPlanning planning);
 
-/// The bytes that a run takes: what the report has as its peak.
+/// The bytes that a run takes: what the report has as its peak. Of a plan for several devices: the
+/// part that needs most.
 int64_t memory_needed(const Plan& plan);
 MemoryReport memory_report(const Plan& plan);
 std::string to_text(const MemoryReport& report);

@@ -58,6 +58,12 @@ struct PlanText {
 }  // namespace
 
 std::string to_text(const Plan& plan) {
+  if (plan.parts) {
+    std::string text;
+    for (const Plan::Part& part : plan.parts->list)
+      text += format("on {}:\n{}", to_text(part.plan->device), to_text(*part.plan->plan));
+    return text;
+  }
   PlanText made{plan};
   if (plan.one_thread) made.text += "on the thread that calls\n";
   for (size_t i = 0; i < plan.blocks.size(); ++i) made.add_block(static_cast<int32_t>(i));

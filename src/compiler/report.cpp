@@ -5,18 +5,41 @@
 
 namespace tn {
 
-std::string optimized_text(const Compilation& made) { return to_text(made.set->graph); }
+void for_each_whole(const Compilation& made, FunctionRef<void(const Compilation&)> f) {
+  if (!made.parts) return f(made);
+  for (const Compilation& part : *made.parts) for_each_whole(part, f);
+}
+
+namespace {
+
+/// `text` of every part, below the name of its device.
+std::string of_parts(const Compilation& made, FunctionRef<std::string(const Compilation&)> text) {
+  if (!made.parts) return text(made);
+  std::string all;
+  for (size_t i = 0; i < made.parts->size(); ++i)
+    all += format("# on {}\n{}", to_text(made.plan->parts->list[i].plan->device),
+                  text((*made.parts)[i]));
+  return all;
+}
+
+}  // namespace
+
+std::string optimized_text(const Compilation& made) {
+  return of_parts(made, [](const Compilation& part) { return to_text(part.set->graph); });
+}
 
 std::string loops_text(const Compilation& made) {
-  std::string text;
-  for_each_part(made.plan->steps, [&](const Step& step) {
-    const CallStep* call = step.call();
-    const KernelStep* kernel = step.kernel();
-    if (scope_of(step.loc)) text += format("# {}\n", step.name);
-    if (call) text += format("library {}\n\n", call->op->name);
-    if (kernel) text += to_text(*kernel->kernel) + "\n";
+  return of_parts(made, [](const Compilation& part) {
+    std::string text;
+    for_each_part(part.plan->steps, [&](const Step& step) {
+      const CallStep* call = step.call();
+      const KernelStep* kernel = step.kernel();
+      if (scope_of(step.loc)) text += format("# {}\n", step.name);
+      if (call) text += format("library {}\n\n", call->op->name);
+      if (kernel) text += to_text(*kernel->kernel) + "\n";
+    });
+    return text;
   });
-  return text;
 }
 
 KernelRequest request_for(const Compilation& made, const Step& step) {
@@ -25,34 +48,39 @@ KernelRequest request_for(const Compilation& made, const Step& step) {
 }
 
 std::string code_text(const Compilation& made) {
-  const Target& target = made.plan->target;
-  std::string text;
-  for_each_part(made.plan->steps, [&](const Step& step) {
-    const KernelStep* kernel = step.kernel();
-    if (kernel && kernel->code)
-      text += format("# {}\n{}\n", kernel->kernel->name,
-                     generator_of(target).assembly(request_for(made, step), target));
+  return of_parts(made, [](const Compilation& part) {
+    const Target& target = part.plan->target;
+    std::string text;
+    for_each_part(part.plan->steps, [&](const Step& step) {
+      const KernelStep* kernel = step.kernel();
+      if (kernel && kernel->code)
+        text += format("# {}\n{}\n", kernel->kernel->name,
+                       generator_of(target).assembly(request_for(part, step), target));
+    });
+    return text;
   });
-  return text;
 }
 
 Decisions decisions_of(const Compilation& made) {
-  const Target& target = made.plan->target;
-  Decisions decisions = made.set->decisions;
-  if (made.set->options.effort == Effort::e0) return decisions;
-  for_each_part(made.plan->steps, [&](const Step& step) {
-    const KernelStep* kernel = step.kernel();
-    if (kernel && !kernel->code)
-      decisions.push_back({"code", false, format("machine code of {}", kernel->kernel->name),
-                           generator_of(target).why_interpreted(request_for(made, step), target)});
+  Decisions all;
+  for_each_whole(made, [&](const Compilation& part) {
+    const Target& target = part.plan->target;
+    all.insert(all.end(), part.set->decisions.begin(), part.set->decisions.end());
+    if (part.set->options.effort == Effort::e0) return;
+    for_each_part(part.plan->steps, [&](const Step& step) {
+      const KernelStep* kernel = step.kernel();
+      if (kernel && !kernel->code)
+        all.push_back({"code", false, format("machine code of {}", kernel->kernel->name),
+                       generator_of(target).why_interpreted(request_for(part, step), target)});
+    });
+    size_t joined = 0;
+    for (const Step& step : part.plan->steps)
+      if (auto* bundle = std::get_if<BundleStep>(&step.what)) joined += bundle->parts.size() - 1;
+    if (joined > 0)
+      all.push_back({"bundle", true, format("{} kernels run with others", joined),
+                     "they do not depend on each other, so threads meet once"});
   });
-  size_t joined = 0;
-  for (const Step& step : made.plan->steps)
-    if (auto* bundle = std::get_if<BundleStep>(&step.what)) joined += bundle->parts.size() - 1;
-  if (joined > 0)
-    decisions.push_back({"bundle", true, format("{} kernels run with others", joined),
-                         "they do not depend on each other, so threads meet once"});
-  return decisions;
+  return all;
 }
 
 }  // namespace tn

@@ -5,6 +5,9 @@
 
 namespace tn {
 
+/// Calls f with a compilation, or with its parts where it is over devices.
+void for_each_whole(const Compilation& made, FunctionRef<void(const Compilation&)> f);
+
 /// The graph after its passes.
 std::string optimized_text(const Compilation& made);
 /// Kernels as loops, and calls of the library, in the order in which they run.

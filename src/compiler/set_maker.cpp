@@ -6,6 +6,7 @@
 #include "compiler/evaluate.h"
 #include "compiler/fitting.h"
 #include "compiler/fused_kernel.h"
+#include "compiler/placing.h"
 #include "compiler/step_names.h"
 #include "compiler/stopwatch.h"
 #include "ir/interned.h"
@@ -203,6 +204,7 @@ std::unique_ptr<KernelSet> make_rewritten_set(const KernelSet& set, const Rewrit
   return out;
 }
 
-const Compiler whole_compiler = {make_kernel_set, make_fitting_set, improve_placement};
+const Compiler whole_compiler = {make_kernel_set, make_fitting_set, compile_placed, make_placed,
+                                 improve_placement};
 
 }  // namespace tn

@@ -6,6 +6,7 @@
 #include "ir/interned.h"
 #include "ir/rewrite.h"
 #include "ops/op_decls.h"
+#include "runtime/device.h"
 
 namespace tn {
 
@@ -136,6 +137,19 @@ bool Program::Ready::serves(std::span<const ProgramValue> args,
          std::ranges::equal(sizes, values);
 }
 
+/// Where all arguments are, apart from single values of the host.
+static Device device_of(const std::string& function, std::span<const TypeRef> types) {
+  TypeRef first = nullptr;
+  for (TypeRef type : types) {
+    if (type->rank() == 0 && type->device.is_host()) continue;
+    if (!first) first = type;
+    if (type->device != first->device)
+      fail(Hint{"move one of them with .to(device)"}, "{}(): arguments are on {} and {}: {} and {}",
+           function, to_text(first->device), to_text(type->device), *first, *type);
+  }
+  return first ? first->device : current_device();
+}
+
 std::shared_ptr<const Program::Ready> Program::ready(std::span<const ProgramValue> args,
                                                      std::span<const int64_t> sizes) const {
   Shared& shared = *shared_;
@@ -145,12 +159,17 @@ std::shared_ptr<const Program::Ready> Program::ready(std::span<const ProgramValu
   }
   InternScope scope;
   auto made = std::make_shared<Ready>();
-  for (const ProgramValue& arg : args) made->types.push_back(arg.type), scope.held.add(arg.type);
+  std::vector<TypeRef> types;  // those of the signature are on no device
+  for (const ProgramValue& arg : args) {
+    made->types.push_back(arg.type), scope.held.add(arg.type);
+    types.push_back(on_device(arg.type, {}));
+  }
   made->sizes.assign(sizes.begin(), sizes.end());
-  std::vector<Binding> values = signature_.check(made->types, sizes);
-  made->plan = plan(values);
+  std::vector<Binding> values = signature_.check(types, sizes);
+  Device device = device_of(signature_.function, made->types);
+  made->plan = on_device(device, plan(values), shared.copies);
   for (TypeRef type : signature_.outputs)
-    made->results.push_back(substitute(type, replacements(values)));
+    made->results.push_back(on_device(substitute(type, replacements(values)), device));
   std::shared_ptr<const Ready> owner = std::move(scope.held).owned_by(std::move(made));
   std::lock_guard lock(shared.mutex);
   return shared.ready = std::move(owner);
@@ -160,10 +179,11 @@ std::vector<ProgramValue> Program::run(std::span<const ProgramValue> args,
                                        std::span<const int64_t> sizes) const {
   verify_weights();
   std::shared_ptr<const Ready> ready = this->ready(args, sizes);
-  std::vector<Bound> in, out(ready->plan->outputs.size());  // results, then effects
+  std::vector<Bound> in, out(ready->plan->plan->outputs.size());  // results, then effects
   in.reserve(args.size());
-  for (const ProgramValue& arg : args) in.push_back(arg.value);
-  tn::run(*ready->plan, in, nullptr, out);
+  for (const ProgramValue& arg : args)
+    in.push_back(copy_to(ready->plan->device, arg.value, arg.value.bytes()));
+  tn::run(ready->plan, in, nullptr, out);
   std::vector<ProgramValue> results;
   results.reserve(ready->results.size());
   for (size_t i = 0; i < ready->results.size(); ++i) {

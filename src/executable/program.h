@@ -8,6 +8,7 @@
 #include "base/at_fork.h"
 #include "compiler/compile.h"
 #include "executable/signature.h"
+#include "runtime/device.h"
 #include "runtime/tnx.h"
 
 namespace tn {
@@ -51,7 +52,8 @@ class Program {
   CompileOptions options() const;
   CompileCounts counts() const;
 
-  /// Arguments in the order of the inputs that are tensors, sizes in that of those that are not.
+  /// Where the arguments are; single values of the host travel. Arguments in the order of the
+  /// inputs that are tensors, sizes in that of those that are not.
   std::vector<ProgramValue> run(std::span<const ProgramValue> args,
                                 std::span<const int64_t> sizes) const;
   /// The plan for these sizes.
@@ -83,7 +85,7 @@ class Program {
   struct Ready {
     std::vector<TypeRef> types;
     std::vector<int64_t> sizes;
-    std::shared_ptr<const Plan> plan;
+    std::shared_ptr<const PlacedPlan> plan;
     std::vector<TypeRef> results;
     bool serves(std::span<const ProgramValue> args, std::span<const int64_t> values) const;
   };
@@ -104,6 +106,7 @@ class Program {
   struct Shared {
     std::mutex mutex;
     std::shared_ptr<const Ready> ready;  // of the last call
+    DeviceCopies copies;                 // of constants
   };
   PerProcess<Shared> shared_;  // a child of fork has not the thread that verifies
 };

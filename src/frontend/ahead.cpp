@@ -6,12 +6,14 @@
 
 #include "base/error.h"
 #include "compiler/memory_report.h"
+#include "compiler/placing.h"
 #include "frontend/compiled.h"
 #include "frontend/eval.h"
 #include "frontend/plan_settings.h"
 #include "frontend/traced.h"
 #include "ir/interned.h"
 #include "ir/rewrite.h"
+#include "runtime/device.h"
 
 namespace tn {
 namespace {
@@ -135,8 +137,19 @@ void add_demand(Signature& signature, const SizeGuard& guard, std::string place)
   signature.demands.back().guard.loc = {};
 }
 
+/// Executables run where their arguments are.
+Graph anywhere(const std::string& function, const Graph& graph, Device here) {
+  for (TypeRef type : graph.types)
+    if (type->device != here && !(type->rank() == 0 && type->device.is_host()))
+      fail(Hint{"compile under `with tn.device(...)` of what it uses, or move that"},
+           "{}(): an executable is for one device, and this uses {} and {}", function,
+           to_text(here), *type);
+  return without_devices(graph);
+}
+
 /// Memory of others may change later, and an executable does not: it takes a copy.
 Bound kept(Bound value, TypeRef type) {
+  if (!value.buffer->device.is_host()) return copy_to({}, value, value.bytes());
   if (!value.buffer->owner) return value;
   auto bytes = static_cast<size_t>(type->bytes());
   BufferRef own = allocate(bytes);
@@ -156,7 +169,7 @@ std::vector<NamedConstant> constants_of(const Tensors& leaves, const AheadSettin
     };
     auto known = std::ranges::find_if(settings.constants, is_it);
     made.push_back({known == settings.constants.end() ? format("c{}", made.size()) : known->first,
-                    type_of(leaf), kept(std::move(value), type_of(leaf))});
+                    on_device(type_of(leaf), {}), kept(std::move(value), type_of(leaf))});
   }
   return made;
 }
@@ -201,10 +214,11 @@ std::shared_ptr<const Program> program_of(const SizedFunction& f,
   Symbols symbols(inputs);
   std::vector<TypeRef> types;
   std::vector<Dim> sizes;
+  Device here = current_device();
   for (const InputInfo& info : inputs) {
     const InputSignature& in =
         signature.inputs.emplace_back(signature_of(info, signature.inputs.size(), symbols));
-    in.type ? types.push_back(in.type) : sizes.push_back(in.size);
+    in.type ? types.push_back(on_device(in.type, here)) : sizes.push_back(in.size);
   }
   signature.opt = std::move(symbols.opt);
 
@@ -214,7 +228,8 @@ std::shared_ptr<const Program> program_of(const SizedFunction& f,
   if (traced.bound)
     fail("{}(): uses a value of a function that is being traced around it", settings.name);
   for (const SizeGuard& g : traced.guards) add_demand(signature, g, asked_by(g, traced.graph));
-  Graph graph = substitute(traced.graph, solve(traced.guards).replacements);
+  Graph graph =
+      anywhere(settings.name, substitute(traced.graph, solve(traced.guards).replacements), here);
   for (size_t i = 0; i < traced.results; ++i)
     signature.outputs.push_back(graph.types[static_cast<size_t>(graph.outputs[i])]);
   if (settings.surface) {

@@ -414,7 +414,7 @@ MemoryReport Compiled::memory() const {
 
 Explanation Compiled::explain(std::span<const Binding> sizes) const {
   HostUnlocked unlocked;
-  Explanation out = tn::explain(traced_.graph, code().compilation(sizes));
+  Explanation out = tn::explain(code().compilation(sizes));
   out.counts = code().counts();
   for (const Binding& b : sizes) out.sizes.push_back({to_text(b.symbol), "", b.value});
   for (const SizeGuard& g : traced_.guards) {

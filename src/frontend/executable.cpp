@@ -17,6 +17,7 @@
 #include "ir/rewrite.h"
 #include "ir/trace.h"
 #include "ir/watch.h"
+#include "runtime/device.h"
 #include "tenon/files.h"
 #include "transforms/tape.h"
 
@@ -59,8 +60,12 @@ static void look_at(const Program& program, std::span<const ProgramValue> args,
                     std::span<const int64_t> sizes, std::span<const ProgramValue> results) {
   std::vector<TypeRef> types;
   std::vector<Bound> in, out;
-  for (const ProgramValue& arg : args) types.push_back(arg.type), in.push_back(arg.value);
-  for (const ProgramValue& result : results) out.push_back(result.value);
+  for (const ProgramValue& arg : args) {
+    types.push_back(on_device(arg.type, {}));
+    in.push_back(copy_to({}, arg.value, arg.value.bytes()));
+  }
+  for (const ProgramValue& result : results)
+    out.push_back(copy_to({}, result.value, result.value.bytes()));
   std::vector<Binding> values = program.signature().check(types, sizes);
   Graph graph = substitute(program.graph(), replacements(values));
   graph.outputs.resize(out.size());  // without effects

@@ -16,6 +16,7 @@ namespace {
 using StepKind = ExplainedStep::Kind;
 using Role = ExplainedBuffer::Role;
 
+/// `graph` has the inputs of the plan.
 std::vector<ExplainedBuffer> buffers_of(const Plan& plan, const Graph& graph) {
   std::vector<ExplainedBuffer> out;
   for (int i = 0; i < plan.inputs; ++i) {
@@ -38,11 +39,15 @@ class Explainer {
  public:
   Explainer(const Compilation& made, Explanation& out) : made_(made), out_(out) {}
 
-  void add_steps() {
+  void add_all() {
+    auto first_step = out_.steps.empty() ? 0 : out_.steps.back().step + 1;
+    Graph concrete = substitute(made_.set->graph, replacements(made_.sizes));
+    for (ExplainedBuffer& buffer : buffers_of(*made_.plan, concrete))
+      out_.buffers.push_back(std::move(buffer));
     std::span<const Step> steps = made_.plan->steps;
     for (size_t i = 0; i < steps.size(); ++i)
       for_each_part(steps.subspan(i, 1),
-                    [&](const Step& step) { add(step, static_cast<int32_t>(i)); });
+                    [&](const Step& step) { add(step, first_step + static_cast<int32_t>(i)); });
     add_code();
   }
 
@@ -52,7 +57,8 @@ class Explainer {
     for (size_t i = 0; i < step.buffers.size(); ++i) {
       bool written = std::ranges::count(step.writes, static_cast<int32_t>(i)) > 0;
       std::vector<int32_t>& list = written ? made.writes : made.reads;
-      if (!std::ranges::count(list, step.buffers[i])) list.push_back(step.buffers[i]);
+      int32_t buffer = first_buffer_ + step.buffers[i];
+      if (!std::ranges::count(list, buffer)) list.push_back(buffer);
     }
     std::erase_if(made.reads, [&](int32_t b) { return std::ranges::count(made.writes, b) > 0; });
     made.bytes_read = bytes_of(made.reads), made.bytes_written = bytes_of(made.writes);
@@ -83,6 +89,7 @@ class Explainer {
 
   const Compilation& made_;
   Explanation& out_;
+  int32_t first_buffer_ = static_cast<int32_t>(out_.buffers.size());
   std::vector<std::pair<size_t, const Step*>> coded_;  // explained steps that have machine code
 };
 
@@ -109,17 +116,16 @@ std::string_view to_text(Role role) {
   return kNames[static_cast<size_t>(role)];
 }
 
-Explanation explain(const Graph& graph, const Compilation& made) {
-  Graph concrete = substitute(graph, replacements(made.sizes));
+Explanation explain(const Compilation& made) {
   Explanation out{.graph = optimized_text(made),
                   .decisions = decisions_of(made),
-                  .buffers = buffers_of(*made.plan, concrete),
+                  .buffers = {},
                   .steps = {},
                   .memory = memory_report(*made.plan)};
   out.memory.step_name = called_names(out.memory.step_name);
   for (auto& live : out.memory.live) live.name = called_names(live.name);
   for (Decision& decision : out.decisions) decision.what = called_names(decision.what);
-  Explainer(made, out).add_steps();
+  for_each_whole(made, [&](const Compilation& part) { Explainer(part, out).add_all(); });
   add_fusions(out);
   return out;
 }

@@ -56,8 +56,8 @@ struct Explanation {
   CompileCounts counts = {};  // of all that was compiled for this trace
 };
 
-/// Tells about what was made of `graph`.
-Explanation explain(const Graph& graph, const Compilation& made);
+/// Tells all about a compilation.
+Explanation explain(const Compilation& made);
 /// Why the function was traced, and what its symbols stand for.
 void add_traces(Explanation& explanation, std::span<const Retrace> log);
 std::string to_text(const Explanation& explanation);

@@ -9,6 +9,7 @@
 #include "ir/interned.h"
 #include "ir/node.h"
 #include "ir/type.h"
+#include "runtime/device.h"
 #include "runtime/input_file.h"
 
 namespace tn {
@@ -264,7 +265,9 @@ TensorFile read(InputFile file, std::optional<bool> verify) {
   TensorFile made{.tensors = {}, .metadata = std::move(header.metadata)};
   for (const Entry& e : header.entries) {
     made.tensors.emplace_back(e.name, tensor_in(file, data, e));
-    if (e.type == DType::b1) check_truth_values(file, e.name, made.tensors.back().second);
+    Tensor& x = made.tensors.back().second;
+    if (e.type == DType::b1) check_truth_values(file, e.name, x);
+    x = x.to(current_device());
   }
   return made;
 }

@@ -87,7 +87,7 @@ class Layout {
   void write(Sink sink) const {
     sink(header_.data(), header_.size());
     for (size_t i : order_) {
-      const Tensor& x = tensors_[i].second;
+      Tensor x = tensors_[i].second.to(Device());
       auto* from = static_cast<const char*>(x.data());
       for (auto rest = static_cast<size_t>(x.bytes()); rest > 0;) {
         stop_if_asked();

@@ -12,8 +12,11 @@ namespace tn {
 
 std::string Tensor::to_string() const {
   constexpr std::string_view kBegin = "tensor(";
-  std::string text = std::string(kBegin) + values_text(type_of(*this), data(), kBegin.size());
+  Tensor here = to(Device());
+  std::string text = std::string(kBegin) + values_text(type_of(here), here.data(), kBegin.size());
   std::string type = format("dtype={})", tn::name_of(dtype()));
+  if (!device().is_host())
+    type.insert(type.size() - 1, format(", device='{}'", tn::to_text(device())));
   if (size() == 0) type = format("shape={}, {}", tn::to_text(this->shape()), type);
   size_t line = text.size() - (text.rfind('\n') + 1);
   bool wraps = line + 2 + type.size() > static_cast<size_t>(print_options().linewidth);

@@ -11,6 +11,7 @@
 #include "ir/graph.h"
 #include "ir/interned.h"
 #include "ir/walk.h"
+#include "runtime/device.h"
 
 namespace tn {
 
@@ -24,6 +25,9 @@ bool Tensor::is_evaluated() const {
 }
 
 const void* Tensor::data() const {
+  if (!device().is_host())
+    fail(Hint{"x.to(\"cpu\") copies them"},
+         "data: the elements are on {}, not in the host's memory", tn::to_text(device()));
   eval();
   const Slot& slot = slot_of(*this);
   const Buffer& buffer = *slot.data.load(std::memory_order_acquire);
@@ -57,7 +61,7 @@ Tensor from_elements(const void* data, size_t count, DType dtype, const Shape& s
   if (elements != Dim(static_cast<int64_t>(count)))
     fail(Hint{"give one value for each element"},
          "array: {} values for the shape {}, of {} elements", count, shape, elements);
-  return from_bytes(data, dtype, shape);
+  return from_bytes(data, dtype, shape).to(current_device());
 }
 
 Tensor from_memory(void* data, DType dtype, const Shape& shape, void* owner, void (*release)(void*),
@@ -71,7 +75,8 @@ Tensor from_memory(void* data, DType dtype, const Shape& shape, void* owner, voi
 Scalar item_of(const Tensor& x) {
   if (x.size() != 1)
     fail("item: only a tensor of one element has an item, this is {}", *type_of(x));
-  return element_at(x.dtype(), x.data());
+  Tensor here = x.to(Device());
+  return element_at(x.dtype(), here.data());
 }
 
 void async_eval(const std::vector<Tensor>& tensors) {
@@ -83,7 +88,10 @@ void async_eval(const std::vector<Tensor>& tensors) {
     }
   });
 }
-void synchronize() { evaluating_worker().wait(); }
+void synchronize() {
+  evaluating_worker().wait();
+  synchronize_devices();
+}
 void stop_async() { evaluating_worker().stop(); }
 
 }  // namespace tn

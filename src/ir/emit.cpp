@@ -11,6 +11,7 @@
 #include "ir/number.h"
 #include "ir/precision.h"
 #include "ir/sizes.h"
+#include "runtime/device.h"
 
 namespace tn {
 
@@ -84,6 +85,12 @@ static void convert_operands(const OpDef& op, Tensors& in) {
   }
 }
 
+Device device_of(std::span<const Tensor> in) {
+  for (const Tensor& t : in)
+    if (t && (t.rank() > 0 || !t.device().is_host())) return t.device();
+  return current_device();
+}
+
 Tensors emit_all(const OpDef& op, std::span<const Tensor> in, const void* attrs) {
   RecordScope scope;
   const Attrs* interned = intern(*op.attrs, attrs);
@@ -95,12 +102,14 @@ Tensors emit_all(const OpDef& op, std::span<const Tensor> in, const void* attrs)
   Edge* edges = in.size() > kFew ? many_edges.data() : few_edges;
   TypeRef* types = in.size() > kFew ? many_types.data() : few_types;
   size_t n = 0;
+  bool is_made = true;  // from nothing but numbers
   for (const Tensor& t : in) {
     if (!t) fail(Fault::type, "{}: operand {} is missing", op.name, n);
+    is_made = is_made && is_scalar(*t.node());
     edges[n] = {t.node(), t.index()};
     types[n++] = type_of(t);
   }
-  Types out = infer_types(op, interned, {types, n});
+  Types out = infer_types(op, interned, {types, n}, {current_device(), is_made});
   std::vector<TypeRef> kept(out.begin(), out.end());  // recording may flush, and a flush may infer
   Node* node = record(op, interned, {edges, n}, kept);
   Tensors results;
@@ -144,6 +153,7 @@ static Tensors call_prepared(const OpDef& op, Tensors& in, void* attrs) {
     AsGiven inside;
     return call_prepared(op, in, attrs);
   }
+  DeviceScope inside(device_of(in));
   if (op.prepare) op.prepare(attrs, in);
   if (!op.recorded) {
     NamedCall named(user_name(op));
@@ -270,10 +280,12 @@ void remember(Direct& entry, const OpDef& op, std::span<const Operand* const> in
   if (node->op != &op || node->ins != in.size() || result.index()) return;
   DType scalar = DType::f32;
   TypeRef types[2] = {};
+  bool is_made = true;  // from nothing but numbers: the key does not say where
   for (size_t i = 0; i < in.size(); ++i) {
     Edge edge = node->inputs()[i];
     TypeRef type = edge.node->slots()[edge.index].type;
     if (type->elements < 0) return;  // what is taken for granted about sizes is noted anew
+    is_made = is_made && is_scalar(*edge.node);
     if (in[i]->tensor) {
       if (type != (i ? b : a)) return;  // it was converted
       types[i] = type;
@@ -283,6 +295,7 @@ void remember(Direct& entry, const OpDef& op, std::span<const Operand* const> in
       return;  // numbers must be checked to fit
     scalar = type->dtype;
   }
+  if (is_made) return;
   entry = {&op, a, b, TypeHold(type_of(result)), scalar, {TypeHold(types[0]), TypeHold(types[1])}};
 }
 

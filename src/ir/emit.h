@@ -20,6 +20,9 @@ Tensor with_unit_axes(const Tensor& x, const Shape& to);
 
 /// Records `op` with canonical operands and attributes.
 Tensors emit_all(const OpDef& op, std::span<const Tensor> in, const void* attrs);
+/// Where an op on these computes: where they are, or, for nothing but numbers, on this thread's
+/// device.
+Device device_of(std::span<const Tensor> in);
 template <class A>
 Tensor emit(const OpDef& op, std::initializer_list<Tensor> in, const A& attrs) {
   return emit_all(op, {in.begin(), in.size()}, &attrs)[0];

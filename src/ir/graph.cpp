@@ -116,6 +116,8 @@ Tensors replay(const Graph& graph, std::span<const Tensor> args) {
   invariant(static_cast<int>(args.size()) == graph.inputs(),
             "replay of {}: {} inputs given, {} wanted", graph.name, args.size(), graph.inputs());
   Tensors values(args.begin(), args.end());
+  for (size_t i = 0; i < values.size(); ++i)  // single values of the host travel
+    if (values[i]) values[i] = values[i].to(graph.types[i]->device);
   for (const GraphOp& op : graph.ops) {
     if (op.op == &scalar_leaf) {
       values.push_back(
@@ -124,6 +126,7 @@ Tensors replay(const Graph& graph, std::span<const Tensor> args) {
     }
     Tensors in;
     for (Val v : graph.in(op)) in.push_back(values[static_cast<size_t>(v)]);
+    DeviceScope made_at(graph.types[static_cast<size_t>(op.out)]->device);
     for (Tensor& t : emit_all(*op.op, in, op.attr_data())) values.push_back(std::move(t));
   }
   Tensors out;
@@ -140,8 +143,9 @@ void verify(const Graph& graph, std::string_view stage) {
                 op.op->name, v);
     next += op.outs;
     if (op.op == &scalar_leaf) continue;
-    std::span<const TypeRef> types = infer_types(*op.op, op.attrs, graph.in_types(op));
     Types given = graph.out_types(op);
+    std::span<const TypeRef> types =
+        infer_types(*op.op, op.attrs, graph.in_types(op), {given[0]->device});
     invariant(std::equal(types.begin(), types.end(), given.begin(), given.end()),
               "{}: {}: inferred {} but the graph says {}", stage, op.op->name, *types[0],
               *given[0]);
@@ -183,6 +187,7 @@ Graph body_graph(const OpDef& op, const void* attrs, Types in) {
   Tensors args = params;
   args.resize(
       std::max(args.size(), static_cast<size_t>(op.args.size())));  // absent optional operands
+  DeviceScope inside(device_of(params));
   Captured body = capture(params, op.body(attrs, args));
   invariant(body.leaves.empty(), "{}: its body uses data that is not an operand", op.name);
   for (GraphOp& made : body.graph.ops) made.loc = {};  // it is the composite that users wrote

@@ -349,7 +349,9 @@ class Parser {
     check_canonical(op, read.data, in_types);
     // The runtime has no bodies to infer from (ops/rules.h): what the text says holds.
     bool stated = op.family == Family::composite && !op.infer && !op.body;
-    std::span<const TypeRef> inferred = stated ? given : infer_types(op, interned, in_types);
+    Device made_at = given.empty() ? Device() : given[0]->device;
+    std::span<const TypeRef> inferred =
+        stated ? given : infer_types(op, interned, in_types, {made_at});
     for (size_t i = 0; i < given.size(); ++i)
       if (given.size() != inferred.size() || given[i] != inferred[i])
         bad("{} gives {}, not {}", op.name, types_text(inferred), types_text(given));

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <unordered_map>
 
 #include "base/error.h"
@@ -137,27 +138,52 @@ namespace {
 struct MemoEntry {
   const OpDef* op = nullptr;
   const Attrs* attrs = nullptr;
+  MadeAt made_at = {};
   std::vector<TypeRef> in, out;
   Held held = {};  // all of these
 };
 
 constexpr size_t kMemoSize = 1024;  // direct-mapped
 
+/// The device that all operands are on, but for single values of the host, which travel. Nothing
+/// where there are no others.
+std::optional<Device> common_device(const OpDef& op, Types in) {
+  TypeRef first = nullptr;
+  for (TypeRef type : in) {
+    if (!type || (type->device.is_host() && type->rank() == 0)) continue;
+    if (!first) first = type;
+    if (type->device != first->device)
+      fail(Hint{"move one of them with .to(device)"}, "{}: operands are on {} and {}: {} and {}",
+           op.name, to_text(first->device), to_text(type->device), *first, *type);
+  }
+  return first ? std::optional(first->device) : std::nullopt;
+}
+
 }  // namespace
 
-std::span<const TypeRef> infer_types(const OpDef& op, const Attrs* attrs, Types in) {
+std::span<const TypeRef> infer_types(const OpDef& op, const Attrs* attrs, Types in,
+                                     MadeAt made_at) {
   thread_local const auto owner = std::make_unique<std::array<MemoEntry, kMemoSize>>();
   thread_local std::vector<TypeRef> kept;
   auto& memo = *owner;
   uint64_t hash = combine(reinterpret_cast<uintptr_t>(&op), reinterpret_cast<uintptr_t>(attrs));
   for (TypeRef type : in) hash = combine(hash, reinterpret_cast<uintptr_t>(type));
   MemoEntry& entry = memo[hash % kMemoSize];
-  if (entry.op == &op && entry.attrs == attrs &&
+  if (entry.op == &op && entry.attrs == attrs && entry.made_at == made_at &&
       std::equal(in.begin(), in.end(), entry.in.begin(), entry.in.end())) {
     for (TypeRef type : entry.out) hand_out(type);
     return entry.out;
   }
-  TypeList types = infer(op, attrs ? attrs->data : nullptr, in);
+  std::optional<Device> device = op.moves ? std::nullopt : common_device(op, in);
+  TypeList types = [&] {
+    DeviceScope inside(device.value_or(made_at.device));
+    return infer(op, attrs ? attrs->data : nullptr, in);
+  }();
+  for (Type& type : types.items) {
+    if (op.moves) break;
+    bool travels = type.rank() == 0 && !made_at.from_numbers;
+    type.device = device ? *device : travels ? Device() : made_at.device;
+  }
   std::vector<TypeRef> out;
   for (const Type& type : types.items) out.push_back(intern(type));
   auto symbolic = [](TypeRef type) { return type && type->elements < 0; };
@@ -169,7 +195,7 @@ std::span<const TypeRef> infer_types(const OpDef& op, const Attrs* attrs, Types 
   held.add(attrs);
   for (TypeRef type : in) held.add(type);
   for (TypeRef type : out) held.add(type);
-  entry = {&op, attrs, {in.begin(), in.end()}, std::move(out), std::move(held)};
+  entry = {&op, attrs, made_at, {in.begin(), in.end()}, std::move(out), std::move(held)};
   return entry.out;
 }
 

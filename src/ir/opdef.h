@@ -119,6 +119,7 @@ struct OpDef {
   Family family = Family::general;
   bool recorded = true;     // false: a name for other ops, expanded when called
   bool surface = true;      // false: made by functions of the library, not called by name
+  bool moves = false;       // `infer` says on which device results are, not the operands
   std::string_view symbol;  // "+": the operator that calls it
   List<ArgDef, 6> args;
   List<std::string_view, 4> results;  // names when there are several; {"*"}: a list
@@ -175,7 +176,16 @@ std::span<const OpDef* const> surface_ops();
 /// By name or alias; null when unknown.
 const OpDef* find_op(std::string_view name);
 
-/// Results of the types in `in`, checked and memoised per thread.
-std::span<const TypeRef> infer_types(const OpDef& op, const Attrs* attrs, Types in);
+/// Where results are whose operands are on no device: there are none, or single values of the host.
+struct MadeAt {
+  Device device = {};
+  bool from_numbers = true;  // if not, single values stay on the host
+  friend bool operator==(const MadeAt&, const MadeAt&) = default;
+};
+
+/// Results of the types in `in`, checked and memoised per thread. They are on the device of the
+/// operands.
+std::span<const TypeRef> infer_types(const OpDef& op, const Attrs* attrs, Types in,
+                                     MadeAt made_at = {});
 
 }  // namespace tn

@@ -47,7 +47,8 @@ namespace {
 struct Hasher {
   using is_transparent = void;
   size_t operator()(const Type& t) const {
-    return hash_of(t.shape, static_cast<uint64_t>(t.dtype));
+    uint64_t place = static_cast<uint64_t>(t.device.kind) << 8 | t.device.index;
+    return hash_of(t.shape, place << 8 | static_cast<uint64_t>(t.dtype));
   }
   size_t operator()(const InternedType* t) const { return t->hash; }
 };
@@ -125,6 +126,11 @@ TypeRef intern(const Type& type) {
   return *found;
 }
 
+TypeRef on_device(TypeRef type, Device device) {
+  if (type->device == device) return type;
+  return intern(Type{type->dtype, type->shape, device});
+}
+
 size_t count_types() {
   std::lock_guard lock(type_table().mutex);
   return type_table().types.size();
@@ -140,7 +146,8 @@ std::string to_text(const Shape& shape) {
 }
 
 std::string to_text(const Type& type) {
-  return std::string(info(type.dtype).text) + to_text(type.shape);
+  std::string text = std::string(info(type.dtype).text) + to_text(type.shape);
+  return type.device.is_host() ? text : format("{}@{}", text, to_text(type.device));
 }
 
 std::optional<Type> parse_type(std::string_view& text) {
@@ -159,6 +166,12 @@ std::optional<Type> parse_type(std::string_view& text) {
     from = at + 1;
   }
   text.remove_prefix(close + 1);
+  if (text.starts_with('@')) {
+    constexpr std::string_view kLetters = "abcdefghijklmnopqrstuvwxyz0123456789:";
+    std::string_view name = text.substr(1, text.find_first_not_of(kLetters, 1) - 1);
+    type.device = Device(name);
+    text.remove_prefix(1 + name.size());
+  }
   return type;
 }
 

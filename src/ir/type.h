@@ -1,7 +1,8 @@
 #pragma once
-// Types of tensors: element type and shape, interned, so that equal types are one pointer.
+// Types of tensors: element type, shape and device, interned, so that equal types are one pointer.
 #include "ir/dim.h"
 #include "ir/dtype.h"
+#include "tenon/device.h"
 #include "tenon/shape.h"
 
 namespace tn {
@@ -9,6 +10,7 @@ namespace tn {
 struct Type {
   DType dtype = DType::f32;
   Shape shape;
+  Device device = {};  // compiled graphs know none: the plan has it
   int rank() const { return shape.rank(); }
   friend bool operator==(const Type&, const Type&) = default;
 };
@@ -23,8 +25,10 @@ using TypeRef = const InternedType*;
 
 TypeRef intern(const Type& type);
 inline TypeRef intern(DType dtype, const Shape& shape) { return intern(Type{dtype, shape}); }
+/// The same on another device.
+TypeRef on_device(TypeRef type, Device device);
 
-/// "f32[8,16]"; a scalar prints as "f32[]".
+/// "f32[8,16]"; a scalar prints as "f32[]", one that is not on the CPU as "f32[8]@cuda:0".
 std::string to_text(const Type& type);
 std::string to_text(const Shape& shape);  // "[8,16]"
 

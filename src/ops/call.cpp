@@ -62,7 +62,10 @@ bool leads_to_rules(const Node& node, int k) {
 
 Tensors emit_call(CallKind kind, GraphRef graph, const Tensors& in) {
   CallAttrs attrs{kind, graph};
-  return emit_all(call, in, &attrs);
+  Tensors given = in;  // a number of a derived graph may be on the host, and its cotangent is not
+  for (size_t i = 0; i < static_cast<size_t>(graph->inputs()); ++i)
+    if (in[i].rank() == 0) given[i] = in[i].to(graph->types[i]->device);
+  return emit_all(call, given, &attrs);
 }
 
 constinit const OpDef call = Composite<CallAttrs>{
@@ -72,6 +75,7 @@ constinit const OpDef call = Composite<CallAttrs>{
     .results = {"*"},
     .recorded = true,
     .surface = false,
+    .moves = true,
     .infer = rule<infer_call>,
     .body = [](const CallAttrs& a,
                const Tensors& in) { return replay(*a.graph, inputs_of(a, in)); },

@@ -14,7 +14,7 @@ namespace tn::ops {
 namespace {
 
 TypeList infer_cond(const CondAttrs& a, Types in) {
-  if (in[0] != intern(DType::b1, {}))
+  if (in[0]->dtype != DType::b1 || in[0]->rank() != 0)
     fail(Fault::type, "cond: the predicate must be one bool, not {}", *in[0]);
   for (GraphRef graph : {a.then, a.otherwise}) check_inputs("cond", *graph, in.subspan(1));
   std::vector<Type> out = output_types(*a.then);
@@ -101,6 +101,7 @@ constinit const OpDef cond = Op<CondAttrs>{
     .args = {"pred", "*operands"},
     .results = {"*"},
     .surface = false,
+    .moves = true,
     .infer = rule<infer_cond>,
     .jvp = rule<jvp_cond>,
     .vjp = rule<vjp_cond>,

@@ -52,14 +52,19 @@ Tensors slice_params(const Tensors& xs) {
 }
 
 bool same_type(const Type& a, const Type& b) {
-  return a.dtype == b.dtype && decide_equal(a.shape, b.shape);
+  return a.dtype == b.dtype && a.device == b.device && decide_equal(a.shape, b.shape);
+}
+
+/// Single values of the host go to any device.
+static bool travels_to(const Type& from, const Type& to) {
+  return from.device.is_host() && from.rank() == 0 && to.rank() == 0 && from.dtype == to.dtype;
 }
 
 void check_inputs(std::string_view op, const Graph& graph, std::span<const TypeRef> in) {
   if (static_cast<int>(in.size()) != graph.inputs())
     fail("{}: {} operands for a graph of {} inputs", op, in.size(), graph.inputs());
   for (size_t i = 0; i < in.size(); ++i)
-    if (!same_type(*in[i], *graph.types[i]))
+    if (!same_type(*in[i], *graph.types[i]) && !travels_to(*in[i], *graph.types[i]))
       fail(Fault::type, "{}: operand {} is {} but the graph takes {}", op, i, *in[i],
            *graph.types[i]);
 }

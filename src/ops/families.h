@@ -139,7 +139,7 @@ struct Composite {
   std::string_view symbol = {};
   List<ArgDef, 6> args;
   List<std::string_view, 4> results = {};
-  bool recorded = false, surface = true;
+  bool recorded = false, surface = true, moves = false;
   PrepareRule<A> prepare = {};
   Rule<A, TypeList, Types> infer = {};    // follows from the body
   Rule<A, Tensors, const Tensors&> body;  // absent optional operands are null tensors
@@ -155,7 +155,7 @@ struct Composite {
     OpDef op = start<A>(Family::composite, name, doc);
     must((samples.size() > 0 || !surface) && body.given, "a composite has a body and samples");
     op.module = module, op.aliases = aliases, op.symbol = symbol, op.args = args,
-    op.results = results, op.recorded = recorded, op.surface = surface;
+    op.results = results, op.recorded = recorded, op.surface = surface, op.moves = moves;
     op.prepare = prepare.f, op.infer = infer.f, op.body = body.f, op.samples = samples;
     op.precision = precision_in(module, precision);
     op.jvp = jvp.f, op.vjp = vjp.f, op.batch = batch, op.batch_rule = batch_rule.f;
@@ -172,7 +172,7 @@ struct Op {
   std::string_view symbol = {};
   List<ArgDef, 6> args;
   List<std::string_view, 4> results = {};
-  bool surface = true;
+  bool surface = true, moves = false;
   PrepareRule<A> prepare = {};
   Rule<A, TypeList, Types> infer;
   Rule<A, void, loop::Lowering&> lower = {};
@@ -197,7 +197,7 @@ struct Op {
          "a general op says how it is batched: by a rule, aligned, or in a loop");
     must(linear == Linear::no || adjoint.given || vjp.given, "a linear op has an adjoint");
     op.module = module, op.aliases = aliases, op.symbol = symbol, op.args = args;
-    op.results = results, op.surface = surface, op.prepare = prepare.f;
+    op.results = results, op.surface = surface, op.moves = moves, op.prepare = prepare.f;
     op.infer = infer.f, op.lower = lower.f;
     op.samples = samples;
     op.linear = linear, op.adjoint = adjoint.f, op.jvp = jvp.f, op.vjp = vjp.f;

@@ -7,6 +7,7 @@
 #include "ir/emit.h"
 #include "ir/place.h"
 #include "ops/op_decls.h"
+#include "runtime/device.h"
 
 namespace tn {
 namespace {
@@ -131,8 +132,9 @@ Tensor append(const Operand& x, const Operand& values, Maybe<Axis> axis) {
 }
 
 Tensor arange(const Scalar& start, const Maybe<Scalar>& stop, const Scalar& step,
-    Maybe<DType> dtype, std::source_location place) {
+    Maybe<DType> dtype, Maybe<Device> device, std::source_location place) {
   LocScope scope(place);
+  DeviceScope there(device.value_or(current_device()));
   const void* fields[] = {&start, &stop, &step, &dtype};
   return call_one(ops::arange, {}, fields);
 }
@@ -774,8 +776,9 @@ Tensor embedding(const Operand& weight, const Operand& indices) {
   return call_one(ops::embedding, in, nullptr);
 }
 
-Tensor empty(const Shape& shape, DType dtype, std::source_location place) {
+Tensor empty(const Shape& shape, DType dtype, Maybe<Device> device, std::source_location place) {
   LocScope scope(place);
+  DeviceScope there(device.value_or(current_device()));
   const void* fields[] = {&shape, &dtype};
   return call_one(ops::empty, {}, fields);
 }
@@ -856,8 +859,10 @@ Tensor expm1(const Operand& x) {
   return call_one(ops::expm1, in, nullptr);
 }
 
-Tensor eye(Dim n_rows, Maybe<Dim> n_cols, int64_t k, DType dtype, std::source_location place) {
+Tensor eye(Dim n_rows, Maybe<Dim> n_cols, int64_t k, DType dtype, Maybe<Device> device,
+    std::source_location place) {
   LocScope scope(place);
+  DeviceScope there(device.value_or(current_device()));
   const void* fields[] = {&n_rows, &n_cols, &k, &dtype};
   return call_one(ops::eye, {}, fields);
 }
@@ -889,8 +894,9 @@ Tensor fft_axis(const Operand& x, std::string_view kind, bool inverse, double sc
   return call_one(ops::fft_axis, in, fields);
 }
 
-Tensor fftfreq(Dim n, double d, DType dtype, std::source_location place) {
+Tensor fftfreq(Dim n, double d, DType dtype, Maybe<Device> device, std::source_location place) {
   LocScope scope(place);
+  DeviceScope there(device.value_or(current_device()));
   const void* fields[] = {&n, &d, &dtype};
   return call_one(ops::fftfreq, {}, fields);
 }
@@ -963,9 +969,10 @@ Tensor fmod(const Operand& x1, const Operand& x2) {
   return call_one(ops::fmod, in, nullptr);
 }
 
-Tensor full(const Shape& shape, const Scalar& fill_value, Maybe<DType> dtype,
+Tensor full(const Shape& shape, const Scalar& fill_value, Maybe<DType> dtype, Maybe<Device> device,
     std::source_location place) {
   LocScope scope(place);
+  DeviceScope there(device.value_or(current_device()));
   const void* fields[] = {&shape, &fill_value, &dtype};
   return call_one(ops::full, {}, fields);
 }
@@ -1012,8 +1019,9 @@ Tensor gelu_tanh(const Operand& x) {
 }
 
 Tensor geomspace(const Scalar& start, const Scalar& stop, Dim num, bool endpoint, DType dtype,
-    std::source_location place) {
+    Maybe<Device> device, std::source_location place) {
   LocScope scope(place);
+  DeviceScope there(device.value_or(current_device()));
   const void* fields[] = {&start, &stop, &num, &endpoint, &dtype};
   return call_one(ops::geomspace, {}, fields);
 }
@@ -1071,8 +1079,9 @@ Tensor hypot(const Operand& x1, const Operand& x2) {
   return call_one(ops::hypot, in, nullptr);
 }
 
-Tensor identity(Dim n, DType dtype, std::source_location place) {
+Tensor identity(Dim n, DType dtype, Maybe<Device> device, std::source_location place) {
   LocScope scope(place);
+  DeviceScope there(device.value_or(current_device()));
   const void* fields[] = {&n, &dtype};
   return call_one(ops::identity, {}, fields);
 }
@@ -1168,8 +1177,10 @@ Tensor inv(const Operand& x) {
   return call_one(ops::inv, in, nullptr);
 }
 
-Tensor iota(const Shape& shape, Axis axis, DType dtype, std::source_location place) {
+Tensor iota(const Shape& shape, Axis axis, DType dtype, Maybe<Device> device,
+    std::source_location place) {
   LocScope scope(place);
+  DeviceScope there(device.value_or(current_device()));
   const void* fields[] = {&shape, &axis, &dtype};
   return call_one(ops::iota, {}, fields);
 }
@@ -1302,8 +1313,9 @@ Tensor linear(const Operand& x, const Operand& weight, const Operand& bias) {
 }
 
 Tensor linspace(const Scalar& start, const Scalar& stop, Dim num, Maybe<DType> dtype,
-    bool endpoint, std::source_location place) {
+    bool endpoint, Maybe<Device> device, std::source_location place) {
   LocScope scope(place);
+  DeviceScope there(device.value_or(current_device()));
   const void* fields[] = {&start, &stop, &num, &dtype, &endpoint};
   return call_one(ops::linspace, {}, fields);
 }
@@ -1383,8 +1395,9 @@ Tensor logical_xor(const Operand& x1, const Operand& x2) {
 }
 
 Tensor logspace(const Scalar& start, const Scalar& stop, Dim num, bool endpoint, double base,
-    DType dtype, std::source_location place) {
+    DType dtype, Maybe<Device> device, std::source_location place) {
   LocScope scope(place);
+  DeviceScope there(device.value_or(current_device()));
   const void* fields[] = {&start, &stop, &num, &endpoint, &base, &dtype};
   return call_one(ops::logspace, {}, fields);
 }
@@ -1633,8 +1646,9 @@ Tensor one_hot(const Operand& x, int64_t num_classes, DType dtype) {
   return call_one(ops::one_hot, in, fields);
 }
 
-Tensor ones(const Shape& shape, DType dtype, std::source_location place) {
+Tensor ones(const Shape& shape, DType dtype, Maybe<Device> device, std::source_location place) {
   LocScope scope(place);
+  DeviceScope there(device.value_or(current_device()));
   const void* fields[] = {&shape, &dtype};
   return call_one(ops::ones, {}, fields);
 }
@@ -1982,8 +1996,9 @@ Tensor rfft2(const Operand& x, const Maybe<Offsets>& s, const Maybe<Ints>& axes,
   return call_one(ops::rfft2, in, fields);
 }
 
-Tensor rfftfreq(Dim n, double d, DType dtype, std::source_location place) {
+Tensor rfftfreq(Dim n, double d, DType dtype, Maybe<Device> device, std::source_location place) {
   LocScope scope(place);
+  DeviceScope there(device.value_or(current_device()));
   const void* fields[] = {&n, &d, &dtype};
   return call_one(ops::rfftfreq, {}, fields);
 }
@@ -2355,8 +2370,10 @@ Tensor trapezoid(const Operand& y, const Operand& x, double dx, Axis axis) {
   return call_one(ops::trapezoid, in, fields);
 }
 
-Tensor tri(Dim n, Maybe<Dim> m, int64_t k, DType dtype, std::source_location place) {
+Tensor tri(Dim n, Maybe<Dim> m, int64_t k, DType dtype, Maybe<Device> device,
+    std::source_location place) {
   LocScope scope(place);
+  DeviceScope there(device.value_or(current_device()));
   const void* fields[] = {&n, &m, &k, &dtype};
   return call_one(ops::tri, {}, fields);
 }
@@ -2376,8 +2393,10 @@ Tensor tril(const Operand& x, int64_t k) {
   return call_one(ops::tril, in, fields);
 }
 
-TrilIndicesResult tril_indices(Dim n, int64_t k, Maybe<Dim> m, std::source_location place) {
+TrilIndicesResult tril_indices(Dim n, int64_t k, Maybe<Dim> m, Maybe<Device> device,
+    std::source_location place) {
   LocScope scope(place);
+  DeviceScope there(device.value_or(current_device()));
   const void* fields[] = {&n, &k, &m};
   Tensors out = call(ops::tril_indices, {}, fields);
   return {out[0], out[1]};
@@ -2390,8 +2409,10 @@ Tensor triu(const Operand& x, int64_t k) {
   return call_one(ops::triu, in, fields);
 }
 
-TriuIndicesResult triu_indices(Dim n, int64_t k, Maybe<Dim> m, std::source_location place) {
+TriuIndicesResult triu_indices(Dim n, int64_t k, Maybe<Dim> m, Maybe<Device> device,
+    std::source_location place) {
   LocScope scope(place);
+  DeviceScope there(device.value_or(current_device()));
   const void* fields[] = {&n, &k, &m};
   Tensors out = call(ops::triu_indices, {}, fields);
   return {out[0], out[1]};
@@ -2514,8 +2535,9 @@ Tensor window_fold(const Operand& x, const Offsets& extents, const Ints& step,
   return call_one(ops::window_fold, in, fields);
 }
 
-Tensor zeros(const Shape& shape, DType dtype, std::source_location place) {
+Tensor zeros(const Shape& shape, DType dtype, Maybe<Device> device, std::source_location place) {
   LocScope scope(place);
+  DeviceScope there(device.value_or(current_device()));
   const void* fields[] = {&shape, &dtype};
   return call_one(ops::zeros, {}, fields);
 }

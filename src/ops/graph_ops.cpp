@@ -178,6 +178,7 @@ constexpr const OpDef* kGraphOps[] = {
     &ops::svdvals,
     &ops::tan,
     &ops::tanh,
+    &ops::to_device,
     &ops::top_k,
     &ops::triangular_solve,
     &ops::trunc,

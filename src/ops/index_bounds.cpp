@@ -26,7 +26,8 @@ const T* find_outside(const T* begin, int64_t count, int64_t low, int64_t high) 
 template <class T>
 void check_each(std::string_view op, const Tensor& indices, const Type& x, int axis, int64_t low) {
   int64_t extent = x.shape[axis].value();
-  auto* values = static_cast<const T*>(indices.data());
+  Tensor here = indices.to(Device());
+  auto* values = static_cast<const T*>(here.data());
   if (const T* found = find_outside(values, indices.size(), low, extent))
     fail(Fault::index, "{}: {} {}", op, *found, fact_of(axis, x));
 }

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "ops/families.h"
+#include "ops/known_values.h"
 #include "ops/op_decls.h"
 #include "ops/shapes.h"
 #include "tenon/operators.h"
@@ -79,11 +80,9 @@ Taps make_taps(const InterpolateAttrs& a, int64_t n, int64_t to) {
 Tensor resize(const Tensor& x, int axis, Taps taps, int64_t to) {
   Tensor total;
   for (size_t k = 0; k < taps.place.size(); ++k) {
-    Tensor part =
-        tn::take(x, make_data(std::move(taps.place[k]), 0, intern(DType::i64, {to})), Axis(axis));
+    Tensor part = tn::take(x, operand(std::move(taps.place[k]), DType::i64, {to}), Axis(axis));
     if (!taps.weight.empty()) {
-      Tensor weight =
-          cast_to(make_data(std::move(taps.weight[k]), 0, intern(DType::f64, {to})), x.dtype());
+      Tensor weight = cast_to(operand(std::move(taps.weight[k]), DType::f64, {to}), x.dtype());
       Shape along = Shape::filled(x.rank(), 1);
       along[axis] = to;
       part = part * tn::reshape(weight, along);

@@ -232,7 +232,8 @@ Tensors repeat_elements(const RepeatAttrs& a, const Tensors& in) {
   if (!alike && (repeats.rank() != 1 || !decide_equal(repeats.shape()[0], x.shape()[axis])))
     fail("repeat: repeats must be one number or one for each element of axis {}: {} ({})", axis,
          *type_of(in[1]), *type_of(x));
-  auto* counts = static_cast<const int64_t*>(values_now("repeat", repeats));
+  Tensor known = values_now("repeat", repeats);
+  auto* counts = known.data<int64_t>();
   Dim total = 0;
   for (int64_t i = 0; i < repeats.size(); ++i) {
     if (counts[i] < 0)

@@ -4,6 +4,7 @@
 
 #include "ir/emit.h"
 #include "ir/walk.h"
+#include "runtime/device.h"
 #include "tenon/ops.h"
 
 namespace tn::ops {
@@ -20,11 +21,11 @@ static bool is_unknown(const Tensor& x) {
                      [](Node* n) { return n->op == &param_leaf; });
 }
 
-const void* values_now(std::string_view op, const Tensor& x, const Hint& hint) {
+Tensor values_now(std::string_view op, const Tensor& x, const Hint& hint) {
   if (is_unknown(x))
     fail(hint, "{}: its shape depends on values, which are not known while tracing: {}", op,
          *type_of(x));
-  return x.data();
+  return x.to(Device()).eval();
 }
 
 bool is_known_false(const Tensor& holds) {
@@ -42,8 +43,13 @@ std::optional<std::pair<int64_t, int64_t>> known_ends(const Tensor& x) {
   if (type_of(x)->elements <= 0) return {};
   Tensor ends = cast_to(tn::stack({tn::min(x), tn::max(x)}), DType::i64);
   if (is_unknown(ends)) return {};
-  auto* at = static_cast<const int64_t*>(ends.data());
+  std::vector<int64_t> at = ends.to_vector<int64_t>();
   return std::pair(at[0], at[1]);
+}
+
+Tensor operand(BufferRef values, DType dtype, const Shape& shape) {
+  RecordScope scope;
+  return make_data(std::move(values), 0, intern(dtype, shape)).to(current_device());
 }
 
 }  // namespace tn::ops

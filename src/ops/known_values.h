@@ -6,13 +6,14 @@
 #include <utility>
 
 #include "base/error.h"
+#include "runtime/buffer.h"
 #include "tenon/tensor.h"
 
 namespace tn::ops {
 
 /// The elements of `x`, computed now. While tracing there are none: the failure names `op`, and
 /// `hint` says what to do.
-const void* values_now(std::string_view op, const Tensor& x, const Hint& hint = {});
+Tensor values_now(std::string_view op, const Tensor& x, const Hint& hint = {});
 
 /// Whether `holds` is false for an element. It is computed now; while tracing it is not known, and
 /// the answer is no.
@@ -25,5 +26,8 @@ void check_values(std::string_view op, std::string_view rule, const Tensor& x, c
 /// The least and the largest of integers, computed now. Nothing while tracing, or where there are
 /// none.
 std::optional<std::pair<int64_t, int64_t>> known_ends(const Tensor& x);
+
+/// Values that the host has found, as an operand of what is computed with them.
+Tensor operand(BufferRef values, DType dtype, const Shape& shape);
 
 }  // namespace tn::ops

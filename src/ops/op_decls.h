@@ -355,6 +355,7 @@ extern const OpDef tan;
 extern const OpDef tanh;
 extern const OpDef tensordot;
 extern const OpDef tile;
+extern const OpDef to_device;
 extern const OpDef top_k;
 extern const OpDef trace;
 extern const OpDef trapezoid;

@@ -6,6 +6,7 @@
 #include "ir/trace.h"
 #include "ops/draws.h"
 #include "ops/threefry.h"
+#include "runtime/device.h"
 #include "tenon/random.h"
 
 namespace tn::ops {
@@ -16,7 +17,11 @@ namespace tn::random {
 
 namespace {
 
-Tensor make_key(ops::Words<uint32_t> words) { return array({words.a, words.b}); }
+/// In the memory of the host, where the next one is computed.
+Tensor make_key(ops::Words<uint32_t> words) {
+  uint32_t both[] = {words.a, words.b};
+  return from_bytes(both, DType::u32, {2});
+}
 
 Tensor key_from_system() {
   std::random_device source;
@@ -48,7 +53,7 @@ Tensor state() { return state_of_thread(); }
 
 void set_state(const Tensor& key) {
   ops::check_one_key("random.state", key);
-  state_of_thread() = key;
+  state_of_thread() = key.to(Device());
 }
 
 Tensor next_key() {
@@ -58,11 +63,11 @@ Tensor next_key() {
     const auto* words = key.data<uint32_t>();
     ops::Words<uint32_t> old{words[0], words[1]};
     key = make_key(ops::threefry<uint32_t>(old, {0, 0}));
-    return make_key(ops::threefry<uint32_t>(old, {0, 1}));
+    return make_key(ops::threefry<uint32_t>(old, {0, 1})).to(current_device());
   }
   Tensors both = tn::unstack(tn::random_split(key, {2}));
   key = both[0];
-  return both[1];
+  return both[1].to(current_device());
 }
 
 }  // namespace tn::random

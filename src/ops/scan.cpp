@@ -26,7 +26,7 @@ TypeList infer_scan(const ScanAttrs& a, Types in) {
   for (size_t i = 0; i < out.size(); ++i) {
     if (i >= first)
       out[i].shape.insert(0, a.length);
-    else if (!same_type(out[i], *in[i]))
+    else if (!same_type(out[i], *a.body->types[i]))
       fail(Fault::type, "scan: carry {} is {} but the body returns {}", i, *in[i], out[i]);
   }
   return out;
@@ -185,6 +185,7 @@ constinit const OpDef scan = Op<ScanAttrs>{
     .args = {"*operands"},
     .results = {"*"},
     .surface = false,
+    .moves = true,
     .infer = rule<infer_scan>,
     .jvp = rule<jvp_scan>,
     .vjp = rule<vjp_scan>,

@@ -47,7 +47,8 @@ Tensors batch_searchsorted(const SearchAttrs& a, const BatchCall& call) {
 
 Nonzero find_nonzero(std::string_view op, const Tensor& x) {
   check_kind(op, every_type, x.dtype());
-  const void* values = values_now(op, x);
+  Tensor known = values_now(op, x);
+  const void* values = known.data();
   std::vector<int64_t> shape;
   for (Dim d : x.shape()) shape.push_back(d.value());
   return tn::nonzero(element_of(x.dtype()), values, shape);
@@ -56,10 +57,9 @@ Nonzero find_nonzero(std::string_view op, const Tensor& x) {
 Tensors nonzero_body(const NoAttrs&, const Tensors& in) {
   if (in[0].rank() == 0) fail("nonzero: a scalar has no positions: {}", *type_of(in[0]));
   Nonzero found = find_nonzero("nonzero", in[0]);
-  RecordScope scope;
   Tensors out;
   for (BufferRef& axis : found.axes)
-    out.push_back(make_data(std::move(axis), 0, intern(DType::i64, {found.count})));
+    out.push_back(operand(std::move(axis), DType::i64, {found.count}));
   return out;
 }
 
@@ -70,7 +70,7 @@ Tensors argwhere_body(const NoAttrs&, const Tensors& in) {
   for (int64_t i = 0; i < found.count; ++i)
     for (int k = 0; k < rank; ++k)
       rows.push_back(found.axes[static_cast<size_t>(k)].data<int64_t>()[i]);
-  return {from_bytes(rows.data(), DType::i64, {found.count, rank})};
+  return {from_elements(rows.data(), rows.size(), DType::i64, {found.count, rank})};
 }
 
 }  // namespace

@@ -15,13 +15,13 @@ namespace {
 
 Unique find_unique(std::string_view op, const Tensor& x) {
   check_kind(op, every_type, x.dtype());
-  const void* values = values_now(op, x);
+  Tensor known = values_now(op, x);
+  const void* values = known.data();
   return tn::unique(element_of(x.dtype()), values, x.size());
 }
 
 Tensor positions(BufferRef& list, const Shape& shape) {
-  RecordScope scope;
-  return make_data(std::move(list), 0, intern(DType::i64, shape));
+  return operand(std::move(list), DType::i64, shape);
 }
 
 /// The distinct values as elements of `x`, so that derivatives reach them.

@@ -112,13 +112,15 @@ std::vector<int64_t> deleted_places(const Tensor& which, int64_t count, const Ty
     if (which.rank() != 1 || !decide_equal(which.shape()[0], count))
       fail("delete: the mask does not fit the axis of extent {}: {} and {}", count, *type_of(which),
            x);
-    auto* goes = static_cast<const bool*>(values_now("delete", which));
+    Tensor known = values_now("delete", which);
+    auto* goes = static_cast<const bool*>(known.data());
     for (int64_t i = 0; i < count; ++i)
       if (goes[i]) gone.push_back(i);
     return gone;
   }
   Tensor places = places_in("delete", which);
-  auto* at = static_cast<const int64_t*>(values_now("delete", places));
+  Tensor known = values_now("delete", places);
+  auto* at = known.data<int64_t>();
   for (int64_t i = 0; i < places.size(); ++i) {
     if (at[i] < -count || at[i] >= count)
       fail(Fault::index, "delete: index {} is out of bounds for an axis of extent {}: {}", at[i],
@@ -154,7 +156,8 @@ Tensors delete_at(const MaybeAxisAttrs& a, const Tensors& in) {
   for (auto [first, end] : runs)
     for (int64_t i = first; i < end; ++i) *to++ = i;
   Dim count = static_cast<int64_t>(places.size());
-  return {tn::gather(x, {from_bytes(places.data(), DType::i64, {count})}, Axes(axis))};
+  return {tn::gather(x, {from_elements(places.data(), places.size(), DType::i64, {count})},
+                     Axes(axis))};
 }
 
 }  // namespace

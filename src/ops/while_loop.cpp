@@ -12,10 +12,10 @@ namespace {
 TypeList infer_while(const WhileAttrs& a, Types in) {
   for (GraphRef graph : {a.go_on, a.body}) check_inputs("while_loop", *graph, in);
   std::vector<Type> carry = output_types(*a.body), pred = output_types(*a.go_on);
-  if (pred.size() != 1 || pred[0] != Type{DType::b1, {}})
+  if (pred.size() != 1 || pred[0].dtype != DType::b1 || pred[0].rank() != 0)
     fail(Fault::type, "while_loop: the condition must be one bool");
   for (size_t i = 0; i < carry.size(); ++i)
-    if (i >= in.size() || !same_type(carry[i], *in[i]))
+    if (i >= in.size() || !same_type(carry[i], *a.body->types[i]))
       fail(Fault::type, "while_loop: result {} of the body is {}, not what it takes", i, carry[i]);
   return carry;
 }
@@ -100,6 +100,7 @@ constinit const OpDef while_loop = Op<WhileAttrs>{
     .args = {"*carry"},
     .results = {"*"},
     .surface = false,
+    .moves = true,
     .infer = rule<infer_while>,
     .jvp = rule<jvp_while>,
     .vjp = rule<vjp_while>,

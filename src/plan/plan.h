@@ -154,6 +154,8 @@ enum class MemoryPlanning : uint8_t {
   none,
 };
 
+struct PlacedPlan;
+
 struct Plan {
   int inputs = 0, scalars = 0;
   std::vector<Bound> constants;
@@ -181,7 +183,35 @@ struct Plan {
   /// Says what needs the memory, when there is not enough.
   std::string (*explain_memory)(const Plan& plan) = nullptr;
 
+  /// Plans for several devices. Such a plan has no steps of its own: values are numbers, its inputs
+  /// first, then its constants, then what the parts make.
+  struct Part {
+    std::shared_ptr<const PlacedPlan> plan;
+    std::vector<int32_t> in, out, scalars;
+    std::vector<int64_t> in_bytes;
+  };
+  struct Wanted {
+    int32_t value;
+    Device device;
+    int64_t bytes;
+  };
+  struct Parts {
+    void (*run)(const Plan& plan, std::span<const Bound> inputs, const Scalar* scalars,
+                std::span<Bound> outputs);
+    int32_t values = 0;
+    std::vector<Part> list;
+    std::vector<Wanted> outputs;
+  };
+  std::shared_ptr<const Parts> parts = {};
+
   int first_own() const { return inputs + static_cast<int>(constants.size()); }
+};
+
+/// A plan on a device.
+struct PlacedPlan {
+  Device device;
+  std::shared_ptr<const Plan> plan;
+  std::vector<Bound> constants;  // of the plan, there
 };
 
 /// Runs the steps in order; any number of threads may run one plan at once. `outputs` has the
@@ -190,5 +220,8 @@ struct Plan {
 /// steps, before it writes there; should a step fail later, `overwritten` says so.
 void run(const Plan& plan, std::span<const Bound> inputs, const Scalar* scalars,
          std::span<Bound> outputs, bool* overwritten = nullptr);
+/// The same on a device: results may be there later than it returns, for who reads them to wait.
+void run(const std::shared_ptr<const PlacedPlan>& placed, std::span<const Bound> inputs,
+         const Scalar* scalars, std::span<Bound> outputs);
 
 }  // namespace tn

@@ -110,7 +110,7 @@ BufferRef allocate_large(size_t bytes) {
 }  // namespace
 
 void fail_not_host(const Buffer& buffer) {
-  throw_internal(format("memory of device {} is taken for the host's", buffer.device.index));
+  throw_internal(format("memory of {} is taken for the host's", to_text(buffer.device)));
 }
 
 BufferRef allocate(size_t bytes) {

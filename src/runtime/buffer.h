@@ -5,14 +5,9 @@
 #include <cstdint>
 #include <utility>
 
-namespace tn {
+#include "tenon/device.h"
 
-struct Device {
-  enum class Kind : uint8_t { cpu };
-  Kind kind = Kind::cpu;
-  int16_t index = 0;
-  friend bool operator==(Device, Device) = default;
-};
+namespace tn {
 
 /// The header of a block of memory. Small blocks follow their header; large and foreign ones do
 /// not.
@@ -24,6 +19,7 @@ struct alignas(64) Buffer {
   Device device;
   void* address = nullptr;  // on the device: only its launcher may take it for a pointer
   size_t bytes = 0;
+  uint64_t ready = 0;  // of a device: the work that writes it, counted by its runtime
   void (*release)(Buffer*) = nullptr;
   void* owner = nullptr;
   union {
@@ -38,7 +34,7 @@ static_assert(sizeof(Buffer) == 64);
 /// Of memory that is known to be the host's: what a kernel of the CPU allocated, what a file is
 /// mapped to. Values may lie elsewhere: see HostView.
 inline void* host_address(const Buffer& buffer) {
-  if (buffer.device != Device{}) [[unlikely]]
+  if (!buffer.device.is_host()) [[unlikely]]
     fail_not_host(buffer);
   return buffer.address;
 }
@@ -105,13 +101,18 @@ struct Bound {
   int64_t offset = 0;  // in bytes
   /// Its elements are not in memory: constants that a file holds packed only.
   bool is_absent() const { return !buffer->address; }
+  size_t bytes() const { return buffer.bytes() - static_cast<size_t>(offset); }  // that follow
 };
 
-/// The bytes of a value, where the host can read them, as long as the view lives. This is the only
-/// way to them outside of the launchers of devices; tools/check_names.py holds it.
+/// The bytes of a value, where the host can read them, as long as the view lives: those of a device
+/// are waited for and copied. This is the only way to them outside of the launchers of devices;
+/// tools/check_names.py holds it.
 class HostView {
  public:
-  explicit HostView(Bound value) : value_(std::move(value)) {}
+  /// `bytes`: how many are wanted; all that follow by default.
+  explicit HostView(Bound value, size_t bytes = SIZE_MAX) : value_(std::move(value)) {
+    if (!value_.buffer->device.is_host()) fetch(bytes);
+  }
 
   template <class T = char>
   const T* data() const {
@@ -119,6 +120,7 @@ class HostView {
   }
 
  private:
+  void fetch(size_t bytes);
   Bound value_;
 };
 

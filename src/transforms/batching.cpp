@@ -121,6 +121,7 @@ Tensors batch_by_scan(const OpDef& op, const void* attrs, const Tensors& in,
 
 Tensors batch_of(const OpDef& op, const void* attrs, const Tensors& in,
                  const std::vector<bool>& batched, Dim size) {
+  DeviceScope inside(device_of(in));
   if (op.batch_rule) return op.batch_rule(attrs, {in, batched, size});
   if (op.batch == Batch::aligned || op.family == Family::reduction || op.family == Family::movement)
     return batch_aligned(op, attrs, in, batched, size);

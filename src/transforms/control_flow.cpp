@@ -24,11 +24,15 @@ namespace {
 using ops::part;
 using ops::operator+;
 
-/// Numbers take the type that is expected where they can.
+/// Numbers take the type that is expected where they can, and single values of the host go where
+/// they are expected.
 void settle(Tensor& t, TypeRef expected) {
-  if (!is_number(t)) return;
-  bool fits = expected && expected->rank() == 0 && kind_of(t.dtype()) <= kind_of(expected->dtype);
-  t = cast_to(t, fits ? expected->dtype : default_dtype(kind_of_number(t)));
+  bool is_single = expected && expected->rank() == 0 && t.rank() == 0;
+  if (is_number(t)) {
+    bool fits = is_single && kind_of(t.dtype()) <= kind_of(expected->dtype);
+    t = cast_to(t, fits ? expected->dtype : default_dtype(kind_of_number(t)));
+  }
+  if (is_single && t.device().is_host()) t = t.to(expected->device);
 }
 
 /// Operands of the traced function: numbers have a type of their own from here on.
@@ -113,14 +117,14 @@ void check_carry(const Tensors& carry, Tensors& next, std::string_view by) {
   }
 }
 
-/// The carry with numbers of the types that the body makes of them; nothing where they have those.
+/// The carry with numbers as the body makes them; nothing where they are so.
 std::optional<Tensors> fitted(const Tensors& carry, const Tensors& next) {
   Tensors made = carry;
   bool any = false;
   for (size_t i = 0; i < std::min(carry.size(), next.size()); ++i) {
-    if (!is_number(carry[i]) || is_number(next[i])) continue;
+    if (is_number(next[i])) continue;
     settle(made[i], type_of(next[i]));
-    any |= made[i].dtype() != carry[i].dtype();
+    any |= type_of(made[i]) != type_of(carry[i]);
   }
   return any ? std::optional(made) : std::nullopt;
 }
@@ -204,6 +208,9 @@ ScanResult scan(const ScanBody& body, const Tensors& carry, const Tensors& xs,
     check_given(step.carry, "scan", "carry");
     typed = fitted(carry, step.carry);
     if (!typed) check_carry(in, step.carry, "scan");
+    Device here = device_of(bodies.params);
+    for (Tensor& y : step.ys)
+      if (y && y.rank() == 0 && y.device().is_host()) y = y.to(here);
     return step.carry + step.ys;
   };
   size_t results = bodies.run(one_step, "result").size();

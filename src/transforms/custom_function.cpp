@@ -128,7 +128,7 @@ Tensors apply_vmap(const CustomRules& rules, const Tensors& args, const Mask& ba
     if (!has[i]) out[i] = ops::with_batch(out[i], size);
     Type want = *example.types[static_cast<size_t>(example.outputs[i])];
     want.shape.insert(0, size);
-    if (type_of(out[i]) != intern(want.dtype, want.shape))
+    if (type_of(out[i]) != intern(want))
       fail("{}: vmap returns {} as result {}, which must be {}", kName, *type_of(out[i]), i, want);
   }
   return out;

@@ -111,9 +111,18 @@ bool any_set(const Tensors& list) {
 
 }  // namespace
 
-Tensors jvp_of(const Application& a, const Tensors& tangents) {
+/// Tangents and cotangents are where their values are; single numbers of the host go there.
+static Tensors placed_like(Tensors list, const Tensors& values) {
+  for (size_t i = 0; i < list.size(); ++i)
+    if (list[i]) list[i] = list[i].to(values[i].device());
+  return list;
+}
+
+Tensors jvp_of(const Application& a, const Tensors& given) {
   const OpDef& op = a.op;
-  if (op.gradient == Gradient::zero || !any_set(tangents)) return Tensors(a.out.size());
+  if (op.gradient == Gradient::zero || !any_set(given)) return Tensors(a.out.size());
+  Tensors tangents = placed_like(given, a.in);
+  DeviceScope inside(device_of(a.in));
   if (op.jvp) return op.jvp(a.attrs, {a.in, a.out, mask_of(tangents)}, tangents);
   if (op.partials.size()) return jvp_by_partials(a, tangents);
   if (op.linear != Linear::no) return jvp_linear(a, tangents);
@@ -121,10 +130,12 @@ Tensors jvp_of(const Application& a, const Tensors& tangents) {
   fail_not_differentiable(op);
 }
 
-Tensors vjp_of(const Application& a, const Tensors& cts, const std::vector<bool>& wanted) {
+Tensors vjp_of(const Application& a, const Tensors& given, const std::vector<bool>& wanted) {
   const OpDef& op = a.op;
   Tensors back(a.in.size());
-  if (op.gradient == Gradient::zero || !any_set(cts)) return back;
+  if (op.gradient == Gradient::zero || !any_set(given)) return back;
+  Tensors cts = placed_like(given, a.out);
+  DeviceScope inside(device_of(a.in));
   if (op.vjp)
     if (Tensors made = op.vjp(a.attrs, {a.in, a.out, wanted}, cts); !made.empty()) return made;
   if (op.jvp) return transpose_jvp(a, cts, wanted);

@@ -228,7 +228,7 @@ TEST_CASE("explain tells about the plan that runs, and compiles nothing") {
   auto plan = compiled.plan(drawn.sizes);
   Compilation made = compiled.compilation(drawn.sizes);
   CHECK(made.plan == plan);
-  Explanation told = explain(drawn.graph, made);
+  Explanation told = explain(made);
   CHECK(told.graph == optimized_text(made));
   CHECK(told.steps.size() >= plan->steps.size());
   CHECK(std::ranges::count(told.decisions, "fuse", &Decision::pass) > 0);

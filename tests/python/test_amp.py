@@ -408,5 +408,6 @@ def test_bad_scales_are_refused():
         amp.LossScaler(0)
 
 
+@pytest.mark.host
 def test_examples_in_the_documentation():
     assert doctest.testmod(amp, extraglobs={"tn": tn}).failed == 0

@@ -215,6 +215,7 @@ def test_damaged_checkpoints(tmp_path):
     assert flat(model.parameters()) == before
 
 
+@pytest.mark.host  # a child cannot use a device of its parent
 def test_whoever_is_killed_while_saving_loses_nothing(tmp_path):
     held = tn.Checkpoints(tmp_path, keep=2)
     held.save(0, x=tn.zeros(1 << 18))
@@ -238,6 +239,7 @@ def test_whoever_is_killed_while_saving_loses_nothing(tmp_path):
     assert len(held.steps()) == len(os.listdir(tmp_path)) == 2
 
 
+@pytest.mark.host  # a child cannot use a device of its parent
 def test_several_processes_save_to_one_folder(tmp_path):
     held = tn.Checkpoints(tmp_path, keep=2)
     children = []

@@ -425,6 +425,7 @@ def test_stages_by_name():
         f.show(X)
 
 
+@pytest.mark.host
 def test_stages_on_the_command_line(tmp_path):
     library = built_library()
     if library is None or not (library.parent / "tenon").exists():
@@ -493,6 +494,7 @@ def test_functions_and_what_they_hold_are_freed():
     assert tn.active_memory() == before
 
 
+@pytest.mark.host
 def test_examples_of_the_documentation():
     assert doctest.testmod(compilation, extraglobs={"tn": tn}).failed == 0
 

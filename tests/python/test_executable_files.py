@@ -231,6 +231,7 @@ def test_paths_that_are_not_utf8(tmp_path):
         tn.Executable.load(path)
 
 
+@pytest.mark.host  # a child cannot use a device of its parent
 def test_a_child_of_fork_runs_and_loads(tmp_path):
     run = tn.compile(lambda x: 2 * x, args=[tn.InputInfo(((1, 2, 9),), F32)])
     run.save(tmp_path / "f.tnx")
@@ -249,6 +250,7 @@ def large(path):
     return path.read_bytes()
 
 
+@pytest.mark.host  # a child cannot use a device of its parent
 def test_a_child_of_fork_verifies_what_its_parent_had_begun_to(tmp_path):
     large(tmp_path / "large.tnx")
     x = tn.zeros(3 << 20)

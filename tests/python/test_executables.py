@@ -472,6 +472,7 @@ def test_slices_that_may_leave_nothing_are_right_on_the_whole_range():
         assert np.array_equal(f(tn.array(x)), x[1:] - x[:-1])
 
 
+@pytest.mark.host
 def test_constants_in_memory_of_others_are_taken_when_compiled():
     weights = np.full(64, 1.0, np.float32)
     shared = tn.from_dlpack(weights)

@@ -116,6 +116,7 @@ def test_threads_can_be_set():
         tn.set_num_threads(0)
 
 
+@pytest.mark.host  # a child cannot use a device of its parent
 def test_fork_keeps_working():
     import os
 

@@ -215,7 +215,7 @@ def test_modules_are_found_beside_a_list_that_holds_itself():
         (lambda: tn.where(tn.ones(2) > 0), "tn.nonzero(condition)"),
         (lambda: tn.triu_indices(3, 3), "PyTorch's triu_indices(rows, columns, offset)"),
         (lambda: tn.tril_indices(3, 4, 0), "PyTorch's tril_indices(rows, columns, offset)"),
-        (lambda: tn.ones(2).to("float64"), "there is no device 'float64' yet"),
+        (lambda: tn.ones(2).to("float64"), "'float64' is an element type, not a device"),
     ],
 )
 def test_calls_of_new_users_are_told_what_to_do(call, text):

@@ -276,12 +276,14 @@ def test_running_statistics_do_not_hold_the_steps_before():
         optimizer.update(model, grads)
         tn.eval(loss, model.state)
         del loss, grads
+        tn.synchronize()
         return tn.memory.active_memory()
 
     assert len({memory_after_a_step() for _ in range(6)}) == 1
 
 
 
+@pytest.mark.host
 @pytest.mark.parametrize("module", modules_of(nn) + modules_of(tn.optim), ids=lambda m: m.__name__)
 def test_examples_in_the_documentation(module):
     assert doctest.testmod(module, extraglobs={"tn": tn}).failed == 0

@@ -407,6 +407,7 @@ def test_names():
 MODULES = [optim.adam, optim.clipping, optim.multi, optim.muon, optim.optimizer]
 
 
+@pytest.mark.host
 @pytest.mark.parametrize("module", MODULES, ids=lambda m: m.__name__)
 def test_examples_in_the_documentation(module):
     assert doctest.testmod(module, extraglobs={"tn": tn}).failed == 0

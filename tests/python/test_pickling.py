@@ -66,6 +66,7 @@ def test_values(make, protocol):
     assert (got + 1).shape == x.shape
 
 
+@pytest.mark.host
 def test_buffers_are_left_outside_of_the_stream_and_shared():
     x = tn.arange(100_000, dtype=tn.float32)
     buffers = []

@@ -484,6 +484,7 @@ def test_memory_is_released_with_the_result():
     outputs, pullback = tn.vjp(lambda x: tn.exp(x) * tn.sin(x), [x])
     tn.eval(outputs, pullback(outputs))
     del value, grads, outputs, pullback
+    tn.synchronize()
     assert tn.memory.active_memory() == before
 
 
@@ -521,6 +522,7 @@ def test_gradients_in_threads():
         close(results[n][1], np.full(3, np.cos(n) * n))
 
 
+@pytest.mark.host
 @pytest.mark.parametrize("module", [tn.tree, transforms, control_flow], ids=lambda m: m.__name__)
 def test_examples_in_docstrings(module):
     flags = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
@@ -528,6 +530,7 @@ def test_examples_in_docstrings(module):
     assert tried and not failed
 
 
+@pytest.mark.host
 def test_checkpoint_saves_memory_in_one_run():
     w, x = tn.full((64, 64), 0.01), tn.ones((64, 64))
 

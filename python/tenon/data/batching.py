@@ -86,10 +86,15 @@ class Batches:
         if not _is_dataset(self._source):
             if chosen is None:
                 return tree.map(lambda column: column[start:end], self._source)
-            return tree.map(lambda column: _core.take(column, chosen, axis=0), self._source)
+            return tree.map(lambda column: _rows(column, chosen), self._source)
         numbers = range(start, end) if chosen is None else chosen.tolist()
         examples = [self._source[i] for i in numbers]
         return tree.map(lambda *parts: _core.stack([asarray(p) for p in parts]), *examples)
+
+
+def _rows(column: Any, chosen: _core.Tensor) -> _core.Tensor:
+    column = asarray(column)
+    return _core.take(column, chosen.to_device(column.device), axis=0)
 
 
 def batches(

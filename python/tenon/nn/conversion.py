@@ -23,21 +23,21 @@ class Convertible:
     def to(
         self: Self, target: Any = None, *, dtype: tn.DType | str | None = None, device: Any = None
     ) -> Self:
-        """Converts floating-point parameters and buffers to an element type, or a tensor's.
+        """Moves parameters and buffers to a device, or converts those of floating point.
 
-        `"cpu"`, the only device, is where they are. Integers stay as they are.
+        A tensor stands for its element type and its device. Integers keep their type.
 
             >>> tn.nn.Linear(2, 1).to(tn.bfloat16).weight.dtype
             tenon.bfloat16
         """
         if isinstance(target, tn.Tensor):
-            target = target.dtype
-        if isinstance(target, str) and not isinstance(getattr(tn, target, None), tn.DType):
+            target, device = target.dtype, target.device
+        is_name = isinstance(target, str) and not isinstance(getattr(tn, target, None), tn.DType)
+        if is_name or isinstance(target, tn.Device):
             target, device = None, target
-        if isinstance(device, str):
-            tn.zeros(()).to(device)  # an error unless it is the CPU
-        if isinstance(target, type(tn.zeros(()).device)):
-            target = None
+        if device is not None:
+            place = tn.Device(device)
+            self.apply(lambda w: w.to_device(place))
         wanted = target if dtype is None else dtype
         if wanted is None:
             return self
@@ -64,5 +64,5 @@ class Convertible:
         return self.to(tn.float64)
 
     def cpu(self: Self) -> Self:
-        """The module itself: there is no other device."""
-        return self
+        """`to("cpu")`."""
+        return self.to("cpu")

@@ -296,7 +296,8 @@ def taken_over(value: tn.Tensor, current: tn.Tensor) -> tn.Tensor:
     One that requires a gradient stays the same object, which an optimizer may hold.
     """
     with tn.no_grad():
-        own = tn.copy(value)
+        moves = value.device != current.device
+        own = value.to_device(current.device) if moves else tn.copy(value)
     if _core._refuses_grad(current):
         return own.requires_grad_(False)
     if not current.requires_grad:

@@ -111,7 +111,7 @@ class Optimizer(metaclass=_BothHabits):
 
     @both_habits
     def __init__(self, learning_rate: Rate, weight_decay: Decay = 0.0) -> None:
-        self.state: dict[str, Any] = {"step": tn.array(0), "moments": {}}
+        self.state: dict[str, Any] = {"step": tn.array(0, device="cpu"), "moments": {}}
         self.learning_rate = learning_rate
         if not callable(weight_decay):
             self._check_not_negative(weight_decay=weight_decay)
@@ -159,7 +159,7 @@ class Optimizer(metaclass=_BothHabits):
         self.state["groups"] = [each.state for each in self._groups]
 
     def _set_rate(self, rate: float | tn.Tensor) -> None:
-        self.state["learning_rate"] = tn.asarray(rate, dtype=tn.float32)
+        self.state["learning_rate"] = tn.asarray(rate, dtype=tn.float32).to_device("cpu")
 
     @property
     def lr(self) -> tn.Tensor:
@@ -189,7 +189,7 @@ class Optimizer(metaclass=_BothHabits):
             if others.keys() != known.keys():
                 kinds = f"{sorted(known)} are remembered of {name}, not {sorted(others)}"
                 self._refuse(f"load_state_dict: {kinds}", hint="is it that of another optimizer?")
-        _replace(self.state, state)
+        _replace(self.state, tn.tree.map(_number_on_host, state))
 
     def init_single(self, parameter: tn.Tensor, state: dict[str, Any]) -> None:
         """Puts into `state` what is to be remembered of a parameter before its first step."""
@@ -391,6 +391,9 @@ class Optimizer(metaclass=_BothHabits):
             if not fresh:  # nothing to remember: the state stays as it is
                 return fresh
             known[name] = fresh
+        place = parameter.device
+        if any(each.device != place for each in tn.tree.leaves(known[name])):
+            known[name] = tn.tree.map(lambda each: each.to_device(place), known[name])
         return known[name]
 
     def _check_not_negative(self, **options: float) -> None:
@@ -484,6 +487,10 @@ def _as(x: tn.Tensor, dtype: tn.DType) -> tn.Tensor:
 
 def _dotted(path: tuple[Any, ...]) -> str:
     return ".".join(map(str, path))
+
+
+def _number_on_host(value: Any) -> Any:
+    return value.to_device("cpu") if isinstance(value, tn.Tensor) and value.ndim == 0 else value
 
 
 def _replace(current: Any, new: Any) -> Any:

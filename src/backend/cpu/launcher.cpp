@@ -1,4 +1,6 @@
 // Runs plans on the CPU.
+#include "backend/launcher.h"
+
 #include <algorithm>
 #include <optional>
 
@@ -7,9 +9,13 @@
 #include "base/error.h"
 #include "base/events.h"
 #include "base/interrupt.h"
+#include "ir/named_calls.h"
+#include "ir/place.h"
 #include "loop/interpreter.h"
+#include "ops/index_bounds.h"
 #include "plan/library.h"
 #include "runtime/blocks.h"
+#include "runtime/device.h"
 #include "runtime/memory.h"
 #include "runtime/own_thread.h"
 #include "runtime/strided_copy.h"
@@ -97,24 +103,10 @@ struct Scratch {
   explicit Scratch(size_t n) : many(n > kFew ? n : 0), data(n > kFew ? many.data() : few) {}
 };
 
-char* address_of(const Bound& bound) {
-  return static_cast<char*>(bound.buffer->address) + bound.offset;
-}
-
 bool may_take(const Bound& given, int64_t bytes) {
   const Buffer& buffer = *given.buffer;
   return given.offset == 0 && given.buffer.unique() && !buffer.read_only &&
          buffer.bytes >= static_cast<size_t>(bytes);
-}
-
-/// The memory of one run.
-void take_blocks(const Plan& plan, std::span<const Bound> inputs, BufferRef* blocks) {
-  for (size_t i = 0; i < plan.blocks.size(); ++i) {
-    const Plan::Block& block = plan.blocks[i];
-    const Bound* given = block.input >= 0 ? &inputs[static_cast<size_t>(block.input)] : nullptr;
-    blocks[i] = given && may_take(*given, block.bytes) ? given->buffer
-                                                       : allocate(static_cast<size_t>(block.bytes));
-  }
 }
 
 [[noreturn, gnu::noinline]] void explain(const Plan& plan, const UserError& error) {
@@ -135,8 +127,6 @@ struct Run {
   const Plan& plan;
   const BufferRef* blocks;
   const Scalar* scalars;
-
-  void* at(Spot spot) const { return blocks[spot.block].data<char>() + spot.offset; }
 
   void run(const Step& step, void* const* buffers) const {
     if (!has_watcher(EventKind::step)) return run_unwatched(step, buffers);
@@ -195,27 +185,34 @@ class RunEvents {
   uint64_t began_ = 0;
 };
 
+char* host_bytes(const Buffer& buffer) { return static_cast<char*>(host_address(buffer)); }
+
 }  // namespace
 
-void run(const Plan& plan, std::span<const Bound> inputs, const Scalar* scalars,
-         std::span<Bound> outputs, bool* overwritten) {
-  Scratch<BufferRef, 8> blocks(plan.blocks.size());
-  try {
-    take_blocks(plan, inputs, blocks.data);
-  } catch (const UserError& error) {
-    explain(plan, error);
+void take_blocks(const Plan& plan, Device device, std::span<const Bound> inputs,
+                 BufferRef* blocks) {
+  for (size_t i = 0; i < plan.blocks.size(); ++i) {
+    const Plan::Block& block = plan.blocks[i];
+    const Bound* given = block.input >= 0 ? &inputs[static_cast<size_t>(block.input)] : nullptr;
+    bool takes = given && may_take(*given, block.bytes);
+    blocks[i] = takes ? given->buffer : allocate(static_cast<size_t>(block.bytes), device);
   }
-  RunEvents events(plan);
-  std::optional<OnOwnThread> alone;
-  if (plan.one_thread) alone.emplace();
-  Run run{plan, blocks.data, scalars};
-  size_t before = static_cast<size_t>(plan.first_own());  // of the plan's own buffers
-  Scratch<void*, 32> address(before + plan.bytes.size());
-  void** next = std::ranges::transform(inputs, address.data, address_of).out;
-  next = std::ranges::transform(plan.constants, next, address_of).out;
-  std::ranges::transform(plan.spots, next, [&](Spot spot) { return run.at(spot); });
+}
+
+void run_steps(const RunMemory& memory, const Scalar* scalars,
+               char* (*address_of)(const Buffer& buffer), bool* overwritten, const Step** at) {
+  const Plan& plan = memory.plan;
+  Run run{plan, memory.blocks, scalars};
+  Scratch<void*, 32> address(static_cast<size_t>(plan.first_own()) + plan.bytes.size());
+  auto address_in = [&](const Bound& value) { return address_of(*value.buffer) + value.offset; };
+  void** next = std::ranges::transform(memory.inputs, address.data, address_in).out;
+  next = std::ranges::transform(memory.constants, next, address_in).out;
+  std::ranges::transform(plan.spots, next, [&](Spot spot) {
+    return address_of(*memory.blocks[spot.block]) + spot.offset;
+  });
   for (size_t s = 0; s < plan.steps.size(); ++s) {
     const Step& step = plan.steps[s];
+    if (at) *at = &step;
     if (s > 0 && s <= plan.first_overwrite) stop_if_asked();
     if (s == plan.first_overwrite && overwritten) *overwritten = true;
     Scratch<void*, 32> buffers(step.buffers.size());
@@ -223,6 +220,27 @@ void run(const Plan& plan, std::span<const Bound> inputs, const Scalar* scalars,
       buffers.data[i] = address.data[step.buffers[i]];
     run.run(step, buffers.data);
   }
+}
+
+void throw_with_place(const Step& step) {
+  if (step.loc) current_loc = step.loc;
+  try {
+    throw;
+  } catch (const ops::OutOfBounds& error) {
+    try {
+      fail(Fault::index, "{}: {} {}", step.name, error.index, error.fact);
+    } catch (const UserError& placed) {
+      throw RecordedError(placed.fault(), placed.what());
+    }
+  } catch (const UserError& error) {
+    throw RecordedError(error.fault(), error.what());
+  }
+}
+
+void give_results(const RunMemory& memory, std::span<Bound> outputs) {
+  const Plan& plan = memory.plan;
+  std::span<const Bound> inputs = memory.inputs;
+  auto before = static_cast<size_t>(plan.first_own());  // of the plan's own buffers
   for (size_t i = 0; i < plan.outputs.size(); ++i) {
     const Plan::Output& out = plan.outputs[i];
     size_t b = static_cast<size_t>(out.buffer);
@@ -230,11 +248,34 @@ void run(const Plan& plan, std::span<const Bound> inputs, const Scalar* scalars,
     if (b < inputs.size())
       from = inputs[b];
     else if (b < before)
-      from = plan.constants[b - inputs.size()];
+      from = memory.constants[b - inputs.size()];
     else
-      from = {blocks.data[plan.spots[b - before].block], plan.spots[b - before].offset};
+      from = {memory.blocks[plan.spots[b - before].block], plan.spots[b - before].offset};
     outputs[i] = {std::move(from.buffer), from.offset + out.offset};
   }
+}
+
+void run(const Plan& plan, std::span<const Bound> inputs, const Scalar* scalars,
+         std::span<Bound> outputs, bool* overwritten) {
+  if (plan.parts) return plan.parts->run(plan, inputs, scalars, outputs);
+  Scratch<BufferRef, 8> blocks(plan.blocks.size());
+  try {
+    take_blocks(plan, {}, inputs, blocks.data);
+  } catch (const UserError& error) {
+    explain(plan, error);
+  }
+  RunEvents events(plan);
+  std::optional<OnOwnThread> alone;
+  if (plan.one_thread) alone.emplace();
+  RunMemory memory{plan, inputs, plan.constants, blocks.data};
+  run_steps(memory, scalars, host_bytes, overwritten);
+  give_results(memory, outputs);
+}
+
+void run(const std::shared_ptr<const PlacedPlan>& placed, std::span<const Bound> inputs,
+         const Scalar* scalars, std::span<Bound> outputs) {
+  if (placed->device.is_host()) return run(*placed->plan, inputs, scalars, outputs);
+  usable_runtime(placed->device).run(placed, inputs, scalars, outputs);
 }
 
 }  // namespace tn

@@ -1,0 +1,238 @@
+#include "compiler/placing.h"
+
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <optional>
+
+#include "ir/body.h"
+#include "ir/rewrite.h"
+#include "ops/op_decls.h"
+#include "passes/passes.h"
+#include "plan/library.h"
+#include "runtime/device.h"
+
+namespace tn {
+namespace {
+
+bool has_device(TypeRef type) { return !type->device.is_host(); }
+
+/// The attributes with the graphs among them changed by `f`.
+const Attrs* with_bodies(const Attrs* attrs, FunctionRef<Graph(const Graph&)> f) {
+  if (!attrs) return nullptr;
+  std::vector<char> copy(attrs->data, attrs->data + attrs->kind->size);
+  bool changed = false;
+  for (const Field& field : list_fields(*attrs->kind, copy.data()).items) {
+    if (field.kind != FieldKind::graph || (field.set && !*field.set)) continue;
+    GraphRef& body = *static_cast<GraphRef*>(field.at);
+    body = intern(f(*body));
+    changed = true;
+  }
+  return changed ? intern(*attrs->kind, copy.data()) : attrs;
+}
+
+}  // namespace
+
+Graph without_devices(const Graph& graph) {
+  Graph made;
+  GraphCopy copy{graph, made};
+  copy.inputs();
+  for (TypeRef& type : made.types) type = on_device(type, {});
+  for (const GraphOp& op : graph.ops) {
+    if (op.op == &ops::to_device) {
+      copy[op.out] = copy[graph.in(op)[0]];
+      continue;
+    }
+    copy.op(op);
+    made.ops.back().attrs =
+        with_bodies(op.attrs, [](const Graph& g) { return without_devices(g); });
+    for (int i = 0; i < op.outs; ++i) {
+      TypeRef& type = made.types[static_cast<size_t>(made.ops.back().out + i)];
+      type = on_device(type, {});
+    }
+  }
+  made.outputs = copy.all(graph.outputs);
+  return made;
+}
+
+namespace {
+
+/// Whether a device has what an op needs, in its loops or in its library.
+bool can_run(Device device, const Graph& graph, const GraphOp& op) {
+  if (device.is_host() || op.op == &scalar_leaf || op.op == &ops::to_device) return true;
+  bool needs_library = !op.op->lower && library_kernel(*op.op, graph.in_types(op));
+  if (needs_library && !runtime_of(device).claims(*op.op)) return false;
+  bool can = true;
+  with_bodies(op.attrs, [&](const Graph& body) {
+    for (const GraphOp& inner : body.ops) can = can && can_run(device, body, inner);
+    return body;
+  });
+  return can;
+}
+
+class Placer {
+ public:
+  Placer(const Graph& graph, int known, int runtime_scalars)
+      : graph_(graph), first_known_(graph.inputs() - known), runtime_(runtime_scalars) {
+    source_.resize(graph.types.size()), at_.resize(graph.types.size());
+    for (Val v = 0; v < graph.inputs(); ++v)
+      source_[index(v)] = v, at_[index(v)] = {0, graph.types[index(v)]->device};
+    for (const GraphOp& op : graph.ops) see(op);
+  }
+
+  PlacedGraph run() {
+    std::map<Place, std::vector<const GraphOp*>> lists;
+    for (const GraphOp& op : graph_.ops)
+      if (op.op != &scalar_leaf && op.op != &ops::to_device)
+        lists[at_[index(op.out)]].push_back(&op);
+    PlacedGraph made;
+    if (std::optional<Device> only = only_device()) {
+      made.is_whole = true;
+      made.parts.push_back({*only, without_devices(graph_), {}, {}, {}, 0});
+      return made;
+    }
+    for (Val v : graph_.outputs) {
+      Val source = source_[index(v)];
+      made.outputs.push_back(source);
+      made.output_at.push_back(graph_.types[index(v)]->device);
+      if (constants_.contains(source)) lists[{}];  // some part must store it
+    }
+    for (const auto& [place, list] : lists) made.parts.push_back(part(place, list, made.outputs));
+    return made;
+  }
+
+ private:
+  /// Stages run one after the other; a value from another device is of an earlier one.
+  struct Place {
+    int stage = 0;
+    Device device = {};
+    friend bool operator<(const Place& a, const Place& b) {
+      return std::tuple(a.stage, a.device.kind, a.device.index) <
+             std::tuple(b.stage, b.device.kind, b.device.index);
+    }
+  };
+  static size_t index(Val v) { return static_cast<size_t>(v); }
+
+  /// Where everything is, apart from numbers.
+  std::optional<Device> only_device() const {
+    std::optional<Device> only;
+    auto same = [&](Device device) { return only.value_or(device) == *(only = device); };
+    for (Val v = 0; v < graph_.values(); ++v) {
+      TypeRef type = graph_.types[index(v)];
+      bool travels = type->rank() == 0 && !has_device(type) && v < graph_.inputs();
+      bool is_number = constants_.contains(v);
+      bool refused = v >= graph_.inputs() && !is_number && at_[index(v)].device != type->device;
+      if (!travels && !is_number && (refused || !same(type->device))) return {};
+    }
+    for (Val v : graph_.outputs)
+      if (constants_.contains(v) || graph_.types[index(v)]->device != only) return {};
+    return only;
+  }
+
+  void see(const GraphOp& op) {
+    if (op.op == &scalar_leaf) {
+      constants_.emplace(op.out, static_cast<int>(constants_.size()));
+      source_[index(op.out)] = op.out;
+      return;
+    }
+    if (op.op == &ops::to_device) {
+      Val from = source_[index(graph_.in(op)[0])];
+      source_[index(op.out)] = from, at_[index(op.out)] = at_[index(from)];
+      return;
+    }
+    Place place{0, graph_.types[index(op.out)]->device};
+    if (!can_run(place.device, graph_, op)) place.device = {};
+    if (has_effects(op))  // in their order
+      place.stage = last_effect_.stage + (last_effect_.device != place.device);
+    for (Val v : graph_.in(op)) {
+      Val from = source_[index(v)];
+      if (constants_.contains(from) || from < graph_.inputs()) continue;
+      const Place& there = at_[index(from)];
+      place.stage = std::max(place.stage, there.stage + (there.device != place.device));
+    }
+    if (has_effects(op)) last_effect_ = place;
+    for (int i = 0; i < op.outs; ++i)
+      source_[index(op.out + i)] = op.out + i, at_[index(op.out + i)] = place;
+  }
+
+  GraphPart part(const Place& place, const std::vector<const GraphOp*>& list,
+                 const std::vector<Val>& outputs) const {
+    std::vector<bool> own(graph_.types.size()), wanted(graph_.types.size());
+    for (const GraphOp* op : list)
+      for (int i = 0; i < op->outs; ++i) own[index(op->out + i)] = true;
+    for (Val v : outputs) wanted[index(v)] = true;
+    for (const GraphOp& op : graph_.ops)
+      if (op.op != &ops::to_device && (op.outs == 0 || !own[index(op.out)]))
+        for (Val v : graph_.in(op)) wanted[index(source_[index(v)])] = true;
+
+    GraphPart made{place.device, {}, {}, {}, {}, 0};
+    Graph cut;
+    cut.name = graph_.name;
+    std::vector<Val> value(graph_.types.size(), kNoVal);
+    std::vector<Val> numbers;  // constants that it reads, in the order of the graph
+    auto read = [&](Val v) {
+      if (own[index(v)] || value[index(v)] != kNoVal) return;
+      if (constants_.contains(v)) {
+        if (std::ranges::find(numbers, v) == numbers.end()) numbers.push_back(v);
+        return;
+      }
+      if (std::ranges::find(made.in, v) == made.in.end()) made.in.push_back(v);
+    };
+    for (const GraphOp* op : list)
+      for (Val v : graph_.in(*op)) read(source_[index(v)]);
+    bool stores_numbers = place.stage == 0 && place.device.is_host();
+    for (Val v : outputs)
+      if (stores_numbers && constants_.contains(v)) read(v);
+    auto is_known = [&](Val v) { return v >= first_known_ && v < graph_.inputs(); };
+    std::ranges::stable_partition(made.in, std::not_fn(is_known));
+    made.known = static_cast<int>(std::ranges::count_if(made.in, is_known));
+    for (Val v : made.in)
+      value[index(v)] = cut.add_input(format("x{}", cut.inputs()), graph_.types[index(v)]);
+    std::ranges::sort(numbers);
+    for (Val v : numbers) {
+      const GraphOp& op = *std::ranges::find(graph_.ops, v, &GraphOp::out);
+      value[index(v)] = cut.add_constant(op.scalar, graph_.types[index(v)], op.loc);
+      if (int number = constants_.at(v); number < runtime_) made.scalars.push_back(number);
+    }
+    for (const GraphOp* op : list) {
+      std::vector<Val> in;
+      for (Val v : graph_.in(*op)) in.push_back(value[index(source_[index(v)])]);
+      Val first = cut.add(*op->op, op->attrs, in, graph_.out_types(*op), op->loc);
+      for (int i = 0; i < op->outs; ++i) {
+        Val v = op->out + i;
+        value[index(v)] = first + i;
+        if (wanted[index(v)]) made.out.push_back(v), cut.outputs.push_back(first + i);
+      }
+    }
+    for (Val v : numbers)
+      if (stores_numbers && std::ranges::find(outputs, v) != outputs.end())
+        made.out.push_back(v), cut.outputs.push_back(value[index(v)]);
+    made.graph = without_devices(cut);
+    return made;
+  }
+
+  const Graph& graph_;
+  Val first_known_;
+  int runtime_;
+  std::map<Val, int> constants_;  // and their numbers
+  std::vector<Val> source_;       // by value: what it is a copy of
+  std::vector<Place> at_;         // by value
+  Place last_effect_ = {};
+};
+
+}  // namespace
+
+PlacedGraph place(const Graph& graph, int known, int runtime_scalars) {
+  auto is_refused = [](const Graph& g) {
+    return std::ranges::any_of(g.ops, [&](const GraphOp& op) {
+      return op.outs > 0 && !can_run(g.types[static_cast<size_t>(op.out)]->device, g, op);
+    });
+  };
+  Graph expanded = expand_composites(graph);
+  if (!is_refused(expanded)) expanded = graph;
+  PlacedGraph made = Placer(expanded, known, runtime_scalars).run();
+  made.graph = std::move(expanded);
+  return made;
+}
+
+}  // namespace tn

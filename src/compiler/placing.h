@@ -1,0 +1,48 @@
+#pragma once
+// Graphs over several devices: cut into parts, each for one device, which know of none.
+#include <algorithm>
+#include <memory>
+
+#include "ir/graph.h"
+
+namespace tn {
+
+struct Compilation;
+struct CompileOptions;
+class PlacedCode;
+
+/// Whether a graph has to do with a device that is not the host's.
+inline bool names_devices(const Graph& graph) {
+  return !std::ranges::all_of(graph.types, [](TypeRef type) { return type->device.is_host(); });
+}
+
+/// The same computation on any device: nothing of it is said.
+Graph without_devices(const Graph& graph);
+
+/// What one device computes without waiting for another.
+struct GraphPart {
+  Device device;
+  Graph graph;                   // its types name no devices
+  std::vector<Val> in, out;      // values of the graph that was cut
+  std::vector<int32_t> scalars;  // its run-time numbers, by number in that graph
+  int known = 0;                 // so many of its last inputs are constants
+};
+
+struct PlacedGraph {
+  Graph graph;                    // what was cut: composites may have been expanded
+  std::vector<GraphPart> parts;   // in an order in which they can run
+  std::vector<Val> outputs;       // of the graph: the values that they are copies of
+  std::vector<Device> output_at;  // where they are wanted
+  /// All of it runs on one device: the part has the inputs, outputs and numbers of the graph.
+  bool is_whole = false;
+};
+
+/// `known`: so many of the last inputs are constants; they are the last of the parts' as well.
+/// `runtime_scalars`: so many of the first numbers are given at every run.
+PlacedGraph place(const Graph& graph, int known, int runtime_scalars);
+
+/// The plans of the parts, joined.
+Compilation compile_placed(const Graph& graph, const CompileOptions& options);
+std::unique_ptr<const PlacedCode> make_placed(const Graph& graph, const CompileOptions& options);
+
+}  // namespace tn

@@ -1,0 +1,50 @@
+// Moving tensors between devices.
+#include "ops/families.h"
+#include "ops/op_decls.h"
+#include "ops/shapes.h"
+
+namespace tn {
+namespace ops {
+namespace {
+
+struct DeviceAttrs {
+  std::string_view device = "cpu";
+  static constexpr void fields(auto& a, auto&& f) { f("device", a.device); }
+};
+
+View view_unchanged(const DeviceAttrs&, const Type& x) {
+  View view;
+  view.kind = View::Kind::reshape, view.shape = x.shape;
+  return view;
+}
+
+TypeList infer_to_device(const void* attrs, Types in) {
+  return Type{in[0]->dtype, in[0]->shape, Device(attrs_of<DeviceAttrs>(attrs).device)};
+}
+
+}  // namespace
+
+constinit const OpDef to_device = [] {
+  OpDef op = Movement<DeviceAttrs>{
+      .name = "to_device",
+      .doc = "`x` on another device.",
+      .view = rule<view_unchanged>,
+      .adjoint = [](const DeviceAttrs&, const Tensor& ct,
+                    const Tensor& x) { return ct.to(x.device()); },
+      .samples = {{"f32[2,3]", "device=\"cpu\""}},
+  };
+  op.surface = false, op.moves = true, op.infer = infer_to_device;
+  return op;
+}();
+
+}  // namespace ops
+
+Device Tensor::device() const { return type_of(*this)->device; }
+
+Tensor Tensor::to(Device device) const {
+  if (this->device() == device) return *this;
+  ops::DeviceAttrs attrs{intern(to_text(device))};
+  return emit_all(ops::to_device, {this, 1}, &attrs)[0];
+}
+
+}  // namespace tn

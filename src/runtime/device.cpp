@@ -1,0 +1,146 @@
+#include "runtime/device.h"
+
+#include <atomic>
+#include <charconv>
+#include <cstdlib>
+#include <cstring>
+
+#include "base/at_fork.h"
+#include "base/error.h"
+
+namespace tn {
+namespace {
+
+constexpr int kMostKinds = 8;
+constinit std::atomic<DeviceRuntime*> kinds[kMostKinds] = {};  // the CPU has none
+
+uint16_t bits_of(Device device) { return static_cast<uint16_t>(device.kind << 8 | device.index); }
+Device device_from(uint16_t bits) {
+  return {static_cast<uint8_t>(bits >> 8), static_cast<uint8_t>(bits)};
+}
+
+int count_of(int kind) { return kind == 0 ? 1 : kinds[kind].load()->count(); }
+
+[[gnu::cold]] std::vector<std::string> names() {
+  std::vector<std::string> all;
+  for (Device device : devices()) all.push_back(to_text(device));
+  return all;
+}
+
+/// The bits of a device once it is known. Errors in TENON_DEVICE are raised where it is first used.
+std::atomic<int> chosen = -1;
+constinit thread_local int scoped = -1;
+
+}  // namespace
+
+void register_devices(DeviceRuntime& runtime) {
+  for (int kind = 1; kind < kMostKinds; ++kind) {
+    DeviceRuntime* none = nullptr;
+    if (kinds[kind].compare_exchange_strong(none, &runtime)) return;
+  }
+  throw_internal("too many kinds of devices");
+}
+
+DeviceRuntime& runtime_of(Device device) { return *kinds[device.kind].load(); }
+
+bool DeviceRuntime::is_usable() {
+  int now = fork_generation(), first = -1;
+  return generation_.compare_exchange_strong(first, now) || first == now;
+}
+
+DeviceRuntime& usable_runtime(Device device) {
+  DeviceRuntime& runtime = runtime_of(device);
+  if (!runtime.is_usable())
+    unsupported(Hint{"start processes by spawn, or fork before the device is used"},
+                "{}: a child of fork cannot use a device of its parent", to_text(device));
+  return runtime;
+}
+
+[[gnu::cold]] Device::Device(std::string_view name) {
+  std::string_view wanted = name.substr(0, name.find(':'));
+  for (int k = 0; k < kMostKinds; ++k) {
+    if (k > 0 && !kinds[k]) break;
+    if (wanted != (k == 0 ? "cpu" : kinds[k].load()->kind())) continue;
+    unsigned number = 0;
+    std::string_view digits = name.substr(std::min(wanted.size() + 1, name.size()));
+    auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
+    bool is_number = error == std::errc() && end == digits.data() + digits.size();
+    if (!is_number && name.size() > wanted.size()) break;
+    if (number >= static_cast<unsigned>(count_of(k))) break;
+    kind = static_cast<uint8_t>(k), index = static_cast<uint8_t>(number);
+    return;
+  }
+  fail(Hint{format("there is {}", join(names(), ", "))}, "device: no such device: '{}'", name);
+}
+
+std::string to_text(Device device) {
+  if (device.is_host()) return "cpu";
+  return format("{}:{}", runtime_of(device).kind(), device.index);
+}
+
+[[gnu::cold]] std::vector<Device> devices() {
+  std::vector<Device> all;
+  for (int k = 0; k < kMostKinds; ++k)
+    for (int i = 0; (k == 0 || kinds[k]) && i < count_of(k); ++i)
+      all.emplace_back(static_cast<uint8_t>(k), static_cast<uint8_t>(i));
+  return all;
+}
+
+Device default_device() {
+  int bits = chosen.load(std::memory_order_relaxed);
+  if (bits >= 0) return device_from(static_cast<uint16_t>(bits));
+  const char* name = std::getenv("TENON_DEVICE");
+  Device device = name && *name ? Device(name) : Device();
+  set_default_device(device);
+  return device;
+}
+
+void set_default_device(Device device) { chosen = bits_of(device); }
+
+Device current_device() {
+  return scoped >= 0 ? device_from(static_cast<uint16_t>(scoped)) : default_device();
+}
+
+DeviceScope::DeviceScope(Device device) : before_(std::exchange(scoped, bits_of(device))) {}
+DeviceScope::~DeviceScope() { scoped = before_; }
+
+void synchronize_devices() {
+  for (auto& kind : kinds)
+    if (DeviceRuntime* runtime = kind.load(); runtime && runtime->is_usable())
+      runtime->synchronize();
+}
+
+BufferRef allocate(size_t bytes, Device device) {
+  return device.is_host() ? allocate(bytes) : usable_runtime(device).allocate(device, bytes);
+}
+
+Bound copy_to(Device device, const Bound& value, size_t bytes) {
+  Device from = value.buffer->device;
+  if (from == device) return value;
+  if (!from.is_host() && !device.is_host())
+    return copy_to(device, copy_to({}, value, bytes), bytes);
+  Bound made{allocate(bytes, device), 0};
+  DeviceRuntime& runtime = usable_runtime(device.is_host() ? from : device);
+  runtime.copy(value, made, bytes);
+  return made;
+}
+
+Bound DeviceCopies::at(Device device, const Bound& value) {
+  if (value.is_absent() || value.buffer->device == device) return value;
+  std::lock_guard lock(mutex_);
+  for (const Copy& made : made_)
+    if (made.value.buffer == value.buffer && made.value.offset == value.offset &&
+        made.copy.buffer->device == device)
+      return made.copy;
+  return made_.emplace_back(Copy{value, copy_to(device, value, value.bytes())}).copy;
+}
+
+void HostView::fetch(size_t bytes) {
+  const Buffer& buffer = *value_.buffer;
+  DeviceRuntime& runtime = usable_runtime(buffer.device);
+  runtime.wait(buffer);  // which throws what made it fail
+  bytes = std::min(bytes, buffer.bytes - static_cast<size_t>(value_.offset));
+  value_ = copy_to({}, value_, bytes);
+}
+
+}  // namespace tn

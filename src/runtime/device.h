@@ -1,0 +1,76 @@
+#pragma once
+// What a kind of device does for the library. The CPU is built in; others register themselves.
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "runtime/buffer.h"
+#include "tenon/shape.h"
+
+namespace tn {
+
+struct OpDef;
+struct PlacedPlan;
+
+/// Devices of one kind. Work given to a device is done in the order in which it was given, and
+/// later: a buffer says by `ready` which work it waits for.
+class DeviceRuntime {
+ public:
+  virtual ~DeviceRuntime() = default;
+  virtual std::string_view kind() const = 0;  // "cuda"
+  virtual int count() const = 0;
+  virtual BufferRef allocate(Device device, size_t bytes) = 0;
+  /// From memory of the host, later; or to it, at once.
+  virtual void copy(const Bound& from, const Bound& to, size_t bytes) = 0;
+  /// Waits for the work that writes a buffer; throws what made that work fail.
+  virtual void wait(const Buffer& buffer) = 0;
+  /// Waits for all work that was given. What failed is told to who reads it.
+  virtual void synchronize() = 0;
+  /// Gives a plan to its device. The results are there at once, as buffers to wait for.
+  virtual void run(const std::shared_ptr<const PlacedPlan>& placed, std::span<const Bound> inputs,
+                   const Scalar* scalars, std::span<Bound> outputs) = 0;
+  /// Whether its library has kernels for an op that is not a loop nest. Others run on the host.
+  virtual bool claims(const OpDef& op) const = 0;
+
+  /// Whether this process may use it: a child of fork may not if its parent did.
+  bool is_usable();
+
+ private:
+  std::atomic<int> generation_ = -1;  // of the process that used it first
+};
+
+/// Kinds register once, at load.
+void register_devices(DeviceRuntime& runtime);
+/// Of a device that is not the host's.
+DeviceRuntime& runtime_of(Device device);
+/// The same, to give it work. An error in a child of fork whose parent has used such devices.
+DeviceRuntime& usable_runtime(Device device);
+
+/// Waits for the work of all devices.
+void synchronize_devices();
+
+/// Memory of a device.
+BufferRef allocate(size_t bytes, Device device);
+/// A value copied to a device.
+Bound copy_to(Device device, const Bound& value, size_t bytes);
+
+/// Copies of values on devices, each made once. Threads may share it.
+class DeviceCopies {
+ public:
+  Bound at(Device device, const Bound& value);
+
+ private:
+  struct Copy {
+    Bound value, copy;
+  };
+  std::mutex mutex_;
+  std::vector<Copy> made_;
+};
+
+/// Where what has no operands is made now: the scope's of this thread, or the default.
+Device current_device();
+
+}  // namespace tn
