@@ -128,6 +128,12 @@ bool FusedKernel::is_member(int op) const {
   return std::ranges::binary_search(cluster_.members, op);
 }
 
+bool FusedKernel::is_transparent(const GraphOp& op) const {
+  auto is_stored = [&](const Cluster& c) { return c.stores.contains(op.out); };
+  bool is_copy = cluster_.members.empty();
+  return op.op->view && !(is_copy && std::ranges::any_of(fusion_.clusters, is_stored));
+}
+
 loop::Element FusedKernel::value(Val v, const Coords& at) {
   auto [known, added] = made_.try_emplace({v, at});
   if (!added) return known->second;
@@ -142,7 +148,7 @@ loop::Element FusedKernel::value(Val v, const Coords& at) {
     made = load(v, at);
   } else {
     const GraphOp& op = graph_.ops[static_cast<size_t>(made_by)];
-    if (op.op->view) {
+    if (is_transparent(op)) {
       Val from = graph_.in(op)[0];
       View view = op.op->view(op.attr_data(), *type(from));
       made = value(from, through_view(b_.polys(), view, type(from)->shape, at));

@@ -42,6 +42,8 @@ class FusedKernel {
   void store(Val v, const Coords& at);
   int parameter(Val v, bool written);
   bool is_member(int op) const;
+  /// Whether it is a view to look through. Who reads memory has a stored view read where it lies.
+  bool is_transparent(const GraphOp& op) const;
   void add_loops(const Shape& domain, const Axes& reduced, std::span<const Val> reads);
   /// Where operand `v` of `op` is needed for its result at `at`; and what a reduction folds.
   Coords operand_at(Val v, const GraphOp& op, const Coords& at);

@@ -510,3 +510,18 @@ def test_a_product_that_is_wanted_itself_is_not_made_where_another_result_is(siz
     args = [tn.array(rng.normal(size=s).astype(np.float32)) for s in ((n, m), (k, n), (k, m))]
     for wanted, got in zip(f(*args), tn.compile(f)(*args)):
         assert np.asarray(wanted).tobytes() == np.asarray(got).tobytes()
+
+
+@pytest.mark.parametrize("reader", [
+    lambda y: tn.pad(tn.flip(y), [1, 0]),
+    lambda y: tn.gather(tn.flip(y), [tn.array([2, 0])], axes=[0]),
+    lambda y: tn.flip(y).reshape(4, 3).mT.reshape(2, 6) @ tn.ones((6, 2)),
+])  # fmt: skip
+def test_a_view_that_is_wanted_itself_and_read_through_another(reader):
+    def f(x):
+        y = tn.broadcast_to(tn.exp(x).reshape(3, 1), (3, 4)).reshape(12)
+        return y, reader(y)
+
+    x = tn.array([1.0, 2.0, 3.0])
+    for wanted, got in zip(f(x), tn.compile(f)(x)):
+        assert wanted.tolist() == got.tolist()
