@@ -127,6 +127,15 @@ TEST_CASE("C source: every operation and cast of every type") {
 
 TEST_CASE("C source: the golden kernels") { check_kernels(golden_kernels(), "", 4); }
 
+TEST_CASE("C source: a constant as an index") {
+  Builder b("pick");
+  int x = b.add_buffer("x", DType::f32, 4, false), y = b.add_buffer("y", DType::f32, 3, true);
+  PolyId to = b.axis(b.add_axis(3));
+  S at = b.constant(Scalar(int64_t{2}), DType::i64);
+  b.store(y, to, b.load(x, b.value_index(at, 4)));
+  check_kernels({b.finish()}, "-O1");
+}
+
 TEST_CASE("C source: sizes must be numbers") {
   Kernel kernel = parse_kernel(R"(kernel f(x: f32[B]) -> (y: f32[B]) {
   symbols B in 1..64

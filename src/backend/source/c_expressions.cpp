@@ -180,6 +180,11 @@ std::string c_identity(Monoid monoid, DType type, bool shown) {
 IndexPrinter::IndexPrinter(const loop::Kernel& kernel)
     : kernel_(kernel), names_(loop::axis_names(kernel.axes)) {}
 
+std::string IndexPrinter::value(loop::ValueId id) const {
+  const loop::Value& v = kernel_.values[static_cast<size_t>(id)];
+  return v.op == loop::Op::constant ? c_literal(v.literal, v.type) : format("v{}", id);
+}
+
 std::string IndexPrinter::atom(AtomId id) const {
   const Atom& atom = kernel_.polys.atom(id);
   auto call = [&](std::string_view function) {
@@ -189,7 +194,7 @@ std::string IndexPrinter::atom(AtomId id) const {
     case AtomKind::axis:
       return names_[atom.a];
     case AtomKind::value:
-      return format("(int64_t)v{}", atom.a);
+      return "(int64_t)" + value(static_cast<loop::ValueId>(atom.a));
     case AtomKind::div:
     case AtomKind::mod: {
       bool divides = atom.kind == AtomKind::div;

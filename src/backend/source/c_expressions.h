@@ -22,7 +22,7 @@ std::string c_binary(loop::Op op, DType type, std::string_view a, std::string_vi
 loop::Op c_monoid(loop::Monoid monoid);
 std::string c_identity(loop::Monoid monoid, DType type, bool shown);
 
-/// Indices over variables named p0, r1, s2 (axes) and v3 (values).
+/// Indices over variables named p0, r1, s2 (axes) and v3 (values); constants have no variables.
 class IndexPrinter {
  public:
   explicit IndexPrinter(const loop::Kernel& kernel);
@@ -30,6 +30,7 @@ class IndexPrinter {
   /// A conjunction; empty without a mask.
   std::string condition(loop::MaskId mask) const;
   const std::string& axis(size_t k) const { return names_[k]; }
+  std::string value(loop::ValueId id) const;
 
  private:
   std::string atom(AtomId id) const;

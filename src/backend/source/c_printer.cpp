@@ -124,10 +124,7 @@ class KernelPrinter {
 
   // Values.
 
-  std::string name(ValueId id) const {
-    const Value& v = value(id);
-    return v.op == Op::constant ? c_literal(v.literal, v.type) : format("v{}", id);
-  }
+  std::string name(ValueId id) const { return index_.value(id); }
 
   std::string element(int32_t buffer, PolyId index) {
     used_[static_cast<size_t>(buffer)] = true;
