@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "ops/runtime_types.h"
 
 namespace tn::ops {
 namespace {
@@ -23,15 +24,6 @@ const T* find_outside(const T* begin, int64_t count, int64_t low, int64_t high) 
   return any ? std::find_if(begin, begin + count, is_outside) : nullptr;
 }
 
-template <class T>
-void check_each(std::string_view op, const Tensor& indices, const Type& x, int axis, int64_t low) {
-  int64_t extent = x.shape[axis].value();
-  Tensor here = indices.to(Device());
-  auto* values = static_cast<const T*>(here.data());
-  if (const T* found = find_outside(values, indices.size(), low, extent))
-    fail(Fault::index, "{}: {} {}", op, *found, fact_of(axis, x));
-}
-
 }  // namespace
 
 OutOfBounds::OutOfBounds(int64_t at, int axis, const Type& x, size_t which)
@@ -45,26 +37,16 @@ void check_bounds(std::string_view op, const Tensor& indices, const Type& x, int
                   Negative negative) {
   if (!indices.is_evaluated() || !x.shape[axis].is_const()) return;
   int64_t low = negative == Negative::wraps ? -x.shape[axis].value() : 0;
-  switch (indices.dtype()) {
-    case DType::i8:
-      return check_each<int8_t>(op, indices, x, axis, low);
-    case DType::i16:
-      return check_each<int16_t>(op, indices, x, axis, low);
-    case DType::i32:
-      return check_each<int32_t>(op, indices, x, axis, low);
-    case DType::i64:
-      return check_each<int64_t>(op, indices, x, axis, low);
-    case DType::u8:
-      return check_each<uint8_t>(op, indices, x, axis, 0);
-    case DType::u16:
-      return check_each<uint16_t>(op, indices, x, axis, 0);
-    case DType::u32:
-      return check_each<uint32_t>(op, indices, x, axis, 0);
-    case DType::u64:
-      return check_each<uint64_t>(op, indices, x, axis, 0);
-    default:
-      return;  // the op refuses it
-  }
+  if (!is_integer(indices.dtype())) return;  // the op refuses it
+  Tensor here = indices.to(Device());
+  with_element(element_of(indices.dtype()), [&]<class T>(T) {
+    if constexpr (std::is_integral_v<T>) {
+      int64_t least = std::is_unsigned_v<T> ? 0 : low;
+      auto* values = static_cast<const T*>(here.data());
+      if (const T* found = find_outside(values, indices.size(), least, x.shape[axis].value()))
+        fail(Fault::index, "{}: {} {}", op, *found, fact_of(axis, x));
+    }
+  });
 }
 
 }  // namespace tn::ops

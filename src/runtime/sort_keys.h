@@ -10,49 +10,6 @@
 
 namespace tn {
 
-struct Float16Bits {
-  uint16_t bits;
-};
-struct BFloat16Bits {
-  uint16_t bits;
-};
-
-/// Calls `f` with a value of the C++ type that stands for `type`.
-template <class F>
-decltype(auto) with_element(Element type, F&& f) {
-  switch (type) {
-    case Element::boolean:
-    case Element::u8:
-      return f(uint8_t{});
-    case Element::i8:
-      return f(int8_t{});
-    case Element::i16:
-      return f(int16_t{});
-    case Element::i32:
-      return f(int32_t{});
-    case Element::i64:
-      return f(int64_t{});
-    case Element::u16:
-      return f(uint16_t{});
-    case Element::u32:
-      return f(uint32_t{});
-    case Element::u64:
-      return f(uint64_t{});
-    case Element::f16:
-      return f(Float16Bits{});
-    case Element::bf16:
-      return f(BFloat16Bits{});
-    case Element::f32:
-      return f(float{});
-    case Element::f64:
-      return f(double{});
-    case Element::c64:
-      return f(std::complex<float>{});
-    default:
-      return f(std::complex<double>{});
-  }
-}
-
 using Uint128 = unsigned __int128;
 
 template <size_t Bytes>

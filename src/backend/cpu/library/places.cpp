@@ -10,6 +10,7 @@
 #include "ir/element.h"
 #include "ir/view.h"
 #include "ops/index_bounds.h"
+#include "ops/runtime_types.h"
 #include "ops/shapes.h"
 #include "runtime/threads.h"
 #include "runtime/with_bits.h"
@@ -65,30 +66,6 @@ void add_offsets(const void* from, const IndexRows& at, int64_t extent, int64_t 
   });
 }
 
-using AddOffsets = void (*)(const void*, const IndexRows&, int64_t, int64_t, int64_t*);
-
-template <OutOfRange kOutside>
-AddOffsets adder_for(DType type) {
-  switch (type) {
-    case DType::i8:
-      return add_offsets<int8_t, kOutside>;
-    case DType::i16:
-      return add_offsets<int16_t, kOutside>;
-    case DType::i32:
-      return add_offsets<int32_t, kOutside>;
-    case DType::u8:
-      return add_offsets<uint8_t, kOutside>;
-    case DType::u16:
-      return add_offsets<uint16_t, kOutside>;
-    case DType::u32:
-      return add_offsets<uint32_t, kOutside>;
-    case DType::u64:
-      return add_offsets<uint64_t, kOutside>;
-    default:
-      return add_offsets<int64_t, kOutside>;
-  }
-}
-
 /// The offset of every point of `shape`, by strides, in row-major order: axis after axis, each
 /// offset so far becomes a row.
 std::vector<int64_t> offsets_of(const Shape& shape, const Ints& strides) {
@@ -123,34 +100,26 @@ IndexRows index_rows(const Shape& shape, Shape points) {
   return {offsets_of(points, strides), columns, step};
 }
 
-/// Elements as they lie in memory, and what they compute as.
+/// Elements compute as they are, narrow floats as float.
 template <class T>
-struct Plain {
-  using Stored = T;
-  static T load(T x) { return x; }
-  static T store(T x) { return x; }
-};
-struct Half {
-  using Stored = uint16_t;
-  static float load(uint16_t x) { return float16_to_float(x); }
-  static uint16_t store(float x) { return float_to_float16(x); }
-};
-struct BrainHalf {
-  using Stored = uint16_t;
-  static float load(uint16_t x) { return bfloat16_to_float(x); }
-  static uint16_t store(float x) { return float_to_bfloat16(x); }
-};
+T loaded(T x) {
+  return x;
+}
+float loaded(Float16Bits x) { return float16_to_float(x.bits); }
+float loaded(BFloat16Bits x) { return bfloat16_to_float(x.bits); }
+template <class T>
+void put(T x, T& to) {
+  to = x;
+}
+void put(float x, Float16Bits& to) { to.bits = float_to_float16(x); }
+void put(float x, BFloat16Bits& to) { to.bits = float_to_bfloat16(x); }
 
 /// Integers wrap: signed arithmetic goes through the unsigned type, small ones through 64 bits.
 template <ScatterMode kMode, class T>
 T combined(T a, T b) {
-  if constexpr (kMode == ScatterMode::set) {
-    return b;
-  } else if constexpr (kMode == ScatterMode::add || kMode == ScatterMode::mul) {
+  if constexpr (kMode == ScatterMode::add || kMode == ScatterMode::mul) {
     constexpr bool kAdds = kMode == ScatterMode::add;
-    if constexpr (std::is_same_v<T, bool>)
-      return kAdds ? a || b : a && b;
-    else if constexpr (std::is_integral_v<T>)
+    if constexpr (std::is_integral_v<T>)
       return static_cast<T>(kAdds ? static_cast<uint64_t>(a) + static_cast<uint64_t>(b)
                                   : static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
     else if constexpr (kAdds)
@@ -159,20 +128,18 @@ T combined(T a, T b) {
       return a * b;
     else
       return {a.real() * b.real() - a.imag() * b.imag(), a.real() * b.imag() + a.imag() * b.real()};
-  } else if constexpr (std::is_floating_point_v<T> || std::is_integral_v<T>) {
+  } else {
     if (a != a) return a;
     if (b != b) return b;
     return (kMode == ScatterMode::max) == (a < b) ? b : a;
-  } else {
-    return b;  // complex numbers have no order; the op refuses them
   }
 }
 
-template <class E, ScatterMode kMode>
+template <class T, ScatterMode kMode>
 void combine_all(const ScatterPlan& plan, const void* updates, void* to) {
-  int64_t each = static_cast<int64_t>(plan.middle.size()) * plan.run;
-  auto* from = static_cast<const typename E::Stored*>(updates);
-  auto* out = static_cast<typename E::Stored*>(to);
+  int64_t run = plan.run, each = static_cast<int64_t>(plan.middle.size()) * run;
+  auto* from = static_cast<const T*>(updates);
+  auto* out = static_cast<T*>(to);
   for (int64_t b = 0; b < plan.outer; ++b)
     for (int64_t point : plan.points(b)) {
       if (point == kNowhere) {
@@ -181,26 +148,10 @@ void combine_all(const ScatterPlan& plan, const void* updates, void* to) {
       }
       for (int64_t middle : plan.middle) {
         auto* row = out + b * plan.outer_stride + point + middle;
-        for (int64_t r = 0; r < plan.run; ++r)
-          row[r] = E::store(combined<kMode>(E::load(row[r]), E::load(*from++)));
+        for (int64_t r = 0; r < run; ++r)
+          put(combined<kMode>(loaded(row[r]), loaded(*from++)), row[r]);
       }
     }
-}
-
-template <class E>
-void combine_by_mode(const ScatterPlan& plan, ScatterMode mode, const void* updates, void* out) {
-  switch (mode) {
-    case ScatterMode::set:
-      break;
-    case ScatterMode::add:
-      return combine_all<E, ScatterMode::add>(plan, updates, out);
-    case ScatterMode::mul:
-      return combine_all<E, ScatterMode::mul>(plan, updates, out);
-    case ScatterMode::max:
-      return combine_all<E, ScatterMode::max>(plan, updates, out);
-    case ScatterMode::min:
-      return combine_all<E, ScatterMode::min>(plan, updates, out);
-  }
 }
 
 /// Copies `count` elements of kSize bytes to places `step` elements apart.
@@ -314,10 +265,12 @@ ScatterPlan plan_scatter(const Type& x, const Axes& axes, int64_t batch_dims, co
     int64_t extent = shape[axis].value();
     if (extent == 0) return plan.indexed.clear(), plan;  // nothing is touched: the op saw to that
     IndexRows rows = index_rows(types[i]->shape, points);
-    DType type = types[i]->dtype;
-    AddOffsets add = outside == OutOfRange::clamp ? adder_for<OutOfRange::clamp>(type)
-                                                  : adder_for<OutOfRange::drop>(type);
-    add(indices[i], rows, extent, strides[axis], plan.indexed.data());
+    with_element(element_of(types[i]->dtype), [&]<class T>(T) {
+      if constexpr (std::is_integral_v<T>)
+        (outside == OutOfRange::clamp ? add_offsets<T, OutOfRange::clamp>
+                                      : add_offsets<T, OutOfRange::drop>)(
+            indices[i], rows, extent, strides[axis], plan.indexed.data());
+    });
   }
   if (indices_are_checked && is_checked(outside) && std::ranges::count(plan.indexed, kNowhere))
     throw_outside(plan, x, axes, points, types, indices);
@@ -361,41 +314,17 @@ void gather_from(ScatterPlan plan, DType type, const void* x, void* out) {
 void scatter_into(const ScatterPlan& plan, DType type, ScatterMode mode, const void* updates,
                   void* out) {
   if (mode == ScatterMode::set) return set_all(plan, size_of(type), updates, out);
-  switch (type) {
-    case DType::b1:
-      return combine_by_mode<Plain<bool>>(plan, mode, updates, out);
-    case DType::i8:
-      return combine_by_mode<Plain<int8_t>>(plan, mode, updates, out);
-    case DType::i16:
-      return combine_by_mode<Plain<int16_t>>(plan, mode, updates, out);
-    case DType::i32:
-      return combine_by_mode<Plain<int32_t>>(plan, mode, updates, out);
-    case DType::i64:
-      return combine_by_mode<Plain<int64_t>>(plan, mode, updates, out);
-    case DType::u8:
-      return combine_by_mode<Plain<uint8_t>>(plan, mode, updates, out);
-    case DType::u16:
-      return combine_by_mode<Plain<uint16_t>>(plan, mode, updates, out);
-    case DType::u32:
-      return combine_by_mode<Plain<uint32_t>>(plan, mode, updates, out);
-    case DType::u64:
-      return combine_by_mode<Plain<uint64_t>>(plan, mode, updates, out);
-    case DType::f16:
-      return combine_by_mode<Half>(plan, mode, updates, out);
-    case DType::bf16:
-      return combine_by_mode<BrainHalf>(plan, mode, updates, out);
-    case DType::f32:
-      return combine_by_mode<Plain<float>>(plan, mode, updates, out);
-    case DType::f64:
-      return combine_by_mode<Plain<double>>(plan, mode, updates, out);
-    case DType::c64:
-      return combine_by_mode<Plain<std::complex<float>>>(plan, mode, updates, out);
-    case DType::c128:
-      return combine_by_mode<Plain<std::complex<double>>>(plan, mode, updates, out);
-    case DType::f8e4m3:
-    case DType::f8e5m2:
-      return;  // refused by the op: these types do not compute
-  }
+  if (type == DType::b1)  // sums are "or", products "and"
+    mode = mode == ScatterMode::add   ? ScatterMode::max
+           : mode == ScatterMode::mul ? ScatterMode::min
+                                      : mode;
+  with_element(element_of(type), [&]<class T>(T) {
+    if (mode == ScatterMode::add) return combine_all<T, ScatterMode::add>(plan, updates, out);
+    if (mode == ScatterMode::mul) return combine_all<T, ScatterMode::mul>(plan, updates, out);
+    if constexpr (requires(T x) { loaded(x) < loaded(x); })  // complex numbers have no order
+      mode == ScatterMode::max ? combine_all<T, ScatterMode::max>(plan, updates, out)
+                               : combine_all<T, ScatterMode::min>(plan, updates, out);
+  });
 }
 
 void write_block(const Type& x, const Block& block, const void* from, void* out) {
