@@ -176,6 +176,13 @@ TEST_CASE("C source: whole plans, products among their steps") {
   %1 = dot %y, %x {lhs_contract=[0], rhs_contract=[1], lhs_batch=[1], rhs_batch=[2]}
   %2 = permute_dims %1 {axes=[1,0,2]}
   return %0, %2, %x
+})",
+      R"(func @at(%x: c64[4,3], %i: i32[5], %v: c64[]) -> (c64[5,3], c64[4,5], c64[7,4], c64[9,3]) {
+  %0 = gather %x, %i {axes=[0], outside=clamp}
+  %1 = gather %x, %i {axes=[1], outside=drop}
+  %2 = pad_with %x, %v {pad_width=[1,2,0,1]}
+  %3 = pad_with %x, %v {pad_width=[2,3,0,0], mode=reflect}
+  return %0, %1, %2, %3
 })"};
   std::vector<Printed> printed;
   for (const char* text : functions)

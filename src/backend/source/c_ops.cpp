@@ -1,4 +1,4 @@
-// What calls of the library are in C: joining, indexing, sorting, control flow, and the table.
+// What calls of the library are in C: joining, writing, sorting, control flow, and the table.
 #include "backend/source/c_call.h"
 #include "backend/source/c_expressions.h"
 #include "ops/control_flow.h"
@@ -52,30 +52,6 @@ std::string c_of_concat(const ConcatAttrs& a, CCall& call) {
   return text + "  }\n";
 }
 
-std::string c_of_pad(const PadWithAttrs& a, CCall& call) {
-  const InternedType &x = *call.in[0], &out = *call.out[0];
-  if (out.elements == 0) return "";
-  Strided to = Strided::row_major(out.shape), from = Strided::row_major(x.shape);
-  if (a.mode == PadMode::constant) {
-    std::string fill = format("  for (int64_t i = 0; i < {}; ++i) y0[i] = x1[0];\n", out.elements);
-    for (int k = 0; k < x.rank(); ++k) to.offset += a.pad_width[2 * k].value() * to.strides[k];
-    return fill + c_loops(x.shape, format("y0[{}] = x0[{}];", c_offset(to), c_offset(from)));
-  }
-  std::vector<std::string> places{"0"};
-  for (int k = 0; k < x.rank(); ++k) {
-    int64_t before = a.pad_width[2 * k].value(), extent = x.shape[k].value();
-    std::string at = format("i{} - {}", k, before), place;
-    if (a.mode == PadMode::edge)
-      place = format("tn_max_i64(0, tn_min_i64({}, {}))", at, extent - 1);
-    else if (a.mode == PadMode::wrap)
-      place = format("tn_floor_mod({}, {})", at, extent);
-    else
-      place = format("tn_reflect({}, {})", at, extent);
-    places.push_back(format("{} * {}", place, from.strides[k]));
-  }
-  return c_loops(out.shape, format("y0[{}] = x0[{}];", c_offset(to), join(places, " + ")));
-}
-
 /// The index as an int64_t inside the axis, or what drops it.
 std::string clamped(DType type, std::string_view index, int64_t extent, OutOfRange outside) {
   bool natural = kind_of(type) == Kind::natural;
@@ -88,23 +64,23 @@ std::string clamped(DType type, std::string_view index, int64_t extent, OutOfRan
   return format("tn_max_i64(0, tn_min_i64({}, {}))", wide, extent - 1);
 }
 
-/// Loops over what is read or written, in order. Indices are read in the loop that binds the last
-/// of their axes.
+/// Loops over what is written, in order. Indices are read in the loop that binds the last of their
+/// axes.
 class CIndexed {
  public:
   std::string place;      // of the element in the indexed tensor
-  std::string element;    // its number among those read or written
+  std::string element;    // its number among those written
   std::string condition;  // "if (…) ", where indices may be dropped
 
-  /// Indices are the operands from number `first` on.
-  CIndexed(const CCall& call, const Axes& axes, int64_t batch_dims, size_t first,
-           OutOfRange outside) {
+  CIndexed(const ScatterAttrs& a, const CCall& call) {
     const Shape& x = call.in[0]->shape;
-    Types indices = call.in.subspan(first);
+    const Axes& axes = a.axes;
+    Types indices = call.in.subspan(2);
     Shape points = index_shape("c source", indices);
-    int batch = static_cast<int>(batch_dims);
-    // The axes of what is read or written: those before the first indexed one, those of the points
-    // behind the batch, those of x that are left.
+    int batch = static_cast<int>(a.batch_dims);
+    OutOfRange outside = when_writing(a.outside);
+    // The axes of what is written: those before the first indexed one, those of the points behind
+    // the batch, those of x that are left.
     Shape loops;
     std::vector<int> axis_of_point, axis_of_x(static_cast<size_t>(x.rank()), -1);
     for (int k = 0; k < batch; ++k) axis_of_point.push_back(k);
@@ -130,7 +106,7 @@ class CIndexed {
       for (int p = missing; p < points.rank(); ++p)
         if (type.shape[p - missing] != Dim(1))
           at += format(" + i{} * {}", axis_of_point[static_cast<size_t>(p)], own[p - missing]);
-      std::string index = format("x{}[{}]", first + static_cast<size_t>(i), at);
+      std::string index = format("x{}[{}]", 2 + i, at);
       read += format("@const int64_t at{} = {};\n", i,
                      clamped(type.dtype, index, x[k].value(), outside));
       if (outside == OutOfRange::drop) inside.push_back(format("at{} >= 0", i));
@@ -162,20 +138,11 @@ class CIndexed {
   std::string loops_, indent_ = "  ";
 };
 
-std::string c_of_gather(const GatherAttrs& a, CCall& call) {
-  if (call.out[0]->elements == 0) return "";
-  CIndexed at(call, a.axes, a.batch_dims, 1, when_reading(a.outside));
-  std::string to = format("y0[{}]", at.element),
-              statement = format("{}{} = x0[{}];", at.condition, to, at.place);
-  if (at.condition.empty()) return at.in_loops(statement);
-  return format("  memset(y0, 0, {});\n", call.out[0]->bytes()) + at.in_loops(statement);
-}
-
 std::string c_of_scatter(const ScatterAttrs& a, CCall& call) {
   const InternedType& x = *call.in[0];
   std::string copy = x.elements ? format("  memcpy(y0, x0, {});\n", x.bytes()) : "";
   if (call.in[1]->elements == 0) return copy;
-  CIndexed at(call, a.axes, a.batch_dims, 2, when_writing(a.outside));
+  CIndexed at(a, call);
   std::string to = format("y0[{}]", at.place), from = format("x1[{}]", at.element);
   if (a.mode != ScatterMode::set) {
     call.needs_real();
@@ -360,8 +327,6 @@ constexpr SpelledOp<CCall> kCOps[] = {
     {&ops::concat, by<c_of_concat>},
     {&ops::cond, by<c_of_cond>},
     {&ops::dynamic_update_slice, by<c_of_dynamic_update>},
-    {&ops::gather, by<c_of_gather>},
-    {&ops::pad_with, by<c_of_pad>},
     {&ops::scan, by<c_of_scan>},
     {&ops::scatter, by<c_of_scatter>},
     {&ops::searchsorted, by<c_of_searchsorted>},

@@ -6,14 +6,6 @@
 namespace tn::source {
 namespace {
 
-constexpr std::string_view kReflect = R"c(
-/* The place inside an axis that `at` is reflected to, without the ends twice. */
-TN_FN int64_t tn_reflect(int64_t at, int64_t extent) {
-  const int64_t period = 2 * (extent - 1), place = tn_floor_mod(at, period);
-  return place < extent ? place : period - place;
-}
-)c";
-
 // NaN comes last in both directions.
 constexpr std::string_view kBefore = R"c(
 TN_FN int tn_before_$(tn_$ x, tn_$ y) {
@@ -57,7 +49,7 @@ std::string ordered(std::string_view form, DType type) {
 }  // namespace
 
 std::vector<CPart> c_orders() {
-  std::vector<CPart> parts{{std::string(kReflect), {"tn_reflect("}}};
+  std::vector<CPart> parts;
   for (DType type : kCTypes) {
     parts.push_back({ordered(kBefore, type), {format("tn_before_{}(", type)}});
     parts.push_back({ordered(kArgsort, type), {format("tn_argsort_{}(", type)}});

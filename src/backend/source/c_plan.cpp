@@ -9,6 +9,7 @@
 #include "backend/source/c_printer.h"
 #include "base/error.h"
 #include "ir/body.h"
+#include "loop/lowering.h"
 
 namespace tn::source {
 namespace {
@@ -244,10 +245,24 @@ class PlanPrinter {
     int64_t scratch;
   };
 
-  /// What the spelling of the op says, as a function.
+  /// What the spelling of the op says, as a function. Without one its own loops are printed.
   Library library_function(const CallStep& source, std::span<const Strided> places) {
     const OpDef& op = *source.op;
+    const void* attrs = source.attrs ? source.attrs->data : nullptr;
+    std::vector<std::string> types, results;
+    for (TypeRef type : source.in) types.push_back(format("{}", *type));
+    for (TypeRef type : source.out) results.push_back(format("{}", *type));
+    std::string comment =
+        format("/* {} of {}: {} */\n", op.name, join(types, ", "), join(results, ", "));
     const CSpelling* spelling = c_spelling(op);
+    if (!spelling && op.lower) {
+      loop::Lowering nest(std::string(op.name), source.in, source.out);
+      op.lower(attrs, nest);
+      loop::Kernel kernel = nest.b.finish();
+      return {
+          file_.function_named(op.name, comment, [&](auto name) { return kernel_c(kernel, name); }),
+          0};
+    }
     if (!spelling)
       unsupported(Hint{}, "c source: {} has no form in C: {}", op.name,
                   op.module == "linalg" || op.module == "fft"
@@ -258,7 +273,7 @@ class PlanPrinter {
       for (TypeRef type : source.in) at.push_back(Strided::row_major(type->shape));
     std::vector<CBody> bodies = bodies_of(source);
     CCall call{op, source.in, source.out, at, bodies};
-    std::string body = spelling->write(source.attrs ? source.attrs->data : nullptr, call);
+    std::string body = spelling->write(attrs, call);
     auto has = [&](const std::string& name) { return body.find(name) != std::string::npos; };
     std::vector<std::string> params;
     std::string unused;
@@ -272,11 +287,6 @@ class PlanPrinter {
     add(source.in, "const ", 'x');
     add(source.out, "", 'y');
     if (call.scratch > 0) params.push_back("void *scratch");
-    std::vector<std::string> types, results;
-    for (TypeRef type : source.in) types.push_back(format("{}", *type));
-    for (TypeRef type : source.out) results.push_back(format("{}", *type));
-    std::string comment =
-        format("/* {} of {}: {} */\n", op.name, join(types, ", "), join(results, ", "));
     std::string name = file_.function_named(op.name, comment, [&](auto function) {
       return format("static void {}({}) {{\n{}{}}}\n", function, join(params, ", "), unused, body);
     });

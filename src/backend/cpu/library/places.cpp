@@ -268,8 +268,9 @@ ScatterPlan plan_scatter(const Type& x, const Axes& axes, int64_t batch_dims, co
     with_element(element_of(types[i]->dtype), [&]<class T>(T) {
       if constexpr (std::is_integral_v<T>)
         (outside == OutOfRange::clamp ? add_offsets<T, OutOfRange::clamp>
-                                      : add_offsets<T, OutOfRange::drop>)(
-            indices[i], rows, extent, strides[axis], plan.indexed.data());
+                                      : add_offsets<T, OutOfRange::drop>)(indices[i], rows, extent,
+                                                                          strides[axis],
+                                                                          plan.indexed.data());
     });
   }
   if (indices_are_checked && is_checked(outside) && std::ranges::count(plan.indexed, kNowhere))
