@@ -25,8 +25,8 @@ const Backend& backend_of(const Target& target) {
   return kBackends[static_cast<size_t>(target.kind)]();
 }
 
-const LibraryKernel* library_kernel(const OpDef& op, Types in) {
-  return cpu::backend().library_kernel(op, in);
+const LibraryKernel* library_kernel(const OpDef& op, Types in, const Target& target) {
+  return backend_of(target).library_kernel(op, in, target);
 }
 
 Target host_target() { return cpu::backend().here(); }

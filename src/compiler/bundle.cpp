@@ -11,8 +11,8 @@ class Bundler {
   explicit Bundler(Plan& plan)
       : plan_(plan), most_(static_cast<size_t>(costs_of(plan.target).most_bundled)) {}
 
-  int run() {
-    if (std::ranges::none_of(plan_.steps, is_simple)) return 0;
+  void run() {
+    if (std::ranges::none_of(plan_.steps, is_simple)) return;
     std::vector<Step> steps = std::move(plan_.steps);
     plan_.steps.clear();
     for (Step& step : steps) {
@@ -26,7 +26,6 @@ class Bundler {
       open_.push_back(std::move(step));
     }
     close();
-    return static_cast<int>(steps.size() - plan_.steps.size());
   }
 
  private:
@@ -83,6 +82,6 @@ class Bundler {
 
 }  // namespace
 
-int bundle_steps(Plan& plan) { return Bundler(plan).run(); }
+void bundle_steps(Plan& plan) { Bundler(plan).run(); }
 
 }  // namespace tn

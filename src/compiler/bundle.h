@@ -5,7 +5,7 @@
 
 namespace tn {
 
-/// Joins neighbours among the steps that run native kernels, or will. Returns how many steps went.
-int bundle_steps(Plan& plan);
+/// Joins neighbours among the steps that run native kernels, or will.
+void bundle_steps(Plan& plan);
 
 }  // namespace tn

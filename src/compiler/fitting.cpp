@@ -124,7 +124,7 @@ class Fitter {
   double multiply_adds(const Graph& graph) const {
     double sum = 0;
     for (const GraphOp& op : graph.ops)
-      sum += work_of(graph, op, sizes_, costs_of(set_.options.target)).multiply_adds;
+      sum += work_of(graph, op, sizes_, set_.options.target).multiply_adds;
     return sum;
   }
 

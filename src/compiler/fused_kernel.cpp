@@ -81,11 +81,11 @@ loop::Kernel FusedKernel::whole() {
   return loop::refined(b_.finish());
 }
 
-std::optional<loop::Kernel> FusedKernel::tile() {
+std::optional<loop::Kernel> FusedKernel::tile(const Target& target) {
   const GraphOp& hero = graph_.ops[static_cast<size_t>(cluster_.hero)];
   std::vector<TypeRef> in = graph_.in_types(hero);
   TileDomain domain =
-      tiled_form(*hero.op, in)->domain(hero.attr_data(), in, graph_.out_types(hero));
+      tiled_form(*hero.op, in, target)->domain(hero.attr_data(), in, graph_.out_types(hero));
   PolyTable& t = b_.polys();
   PolyId place = t.constant(0);
   for (Dim extent : {domain.batch, domain.rows, domain.columns}) {

@@ -20,7 +20,7 @@ class FusedKernel {
   /// what it reads leave.
   loop::Kernel whole();
   /// Over batch, row and column of the hero's result; nothing when an index is not linear in them.
-  std::optional<loop::Kernel> tile();
+  std::optional<loop::Kernel> tile(const Target& target);
   /// Of a view or a number: its elements in row-major order.
   loop::Kernel copy(Val v);
 

@@ -175,6 +175,7 @@ class Fuser {
 
   const Graph& graph_;
   std::span<const Binding> sizes_;
+  const Target target_;
   const TargetCosts& costs_;
   Decisions* decisions_;
   const std::vector<bool>& late_;  // by op; empty: none is

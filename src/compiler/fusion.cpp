@@ -18,7 +18,7 @@ const Shape& domain_of(const Graph& graph, const GraphOp& end) {
   return graph.types[static_cast<size_t>(folds ? graph.in(end)[0] : end.out)]->shape;
 }
 
-bool has_loop_form(const Graph& graph, const GraphOp& op) {
+bool has_loop_form(const Graph& graph, const GraphOp& op, const Target& target) {
   if (op.op == &scalar_leaf) return false;
   if (op.op->is_elementwise()) {
     bool complex = std::ranges::any_of(graph.in(op), [&](Val v) {
@@ -26,7 +26,7 @@ bool has_loop_form(const Graph& graph, const GraphOp& op) {
     });
     return complex ? op.op->complex != nullptr : op.op->scalar != nullptr;
   }
-  return op.op->family == Family::reduction && !library_kernel(*op.op, graph.in_types(op));
+  return op.op->family == Family::reduction && !library_kernel(*op.op, graph.in_types(op), target);
 }
 
 int pointwise_nest_cost(const Graph& graph, const GraphOp& op) {
@@ -62,6 +62,7 @@ Fuser::Fuser(const Graph& graph, const CompileOptions& options, std::span<const 
              Decisions* decisions, const std::vector<bool>& late)
     : graph_(graph),
       sizes_(sizes),
+      target_(options.target),
       costs_(costs_of(options.target)),
       decisions_(decisions),
       late_(late),
@@ -114,9 +115,9 @@ Fuser::Role Fuser::find_role(size_t i) {
   for (Val v : graph_.in(op))
     if (is_empty(v)) return Role::alone;
   if (is_empty(op.out)) return Role::alone;
-  if (has_loop_form(graph_, op)) return op.op->is_elementwise() ? Role::point : Role::fold;
+  if (has_loop_form(graph_, op, target_)) return op.op->is_elementwise() ? Role::point : Role::fold;
   if (out_.immediate) return Role::alone;
-  bool may_nest = may_nest_ || !library_kernel(*op.op, graph_.in_types(op));
+  bool may_nest = may_nest_ || !library_kernel(*op.op, graph_.in_types(op), target_);
   int cost = may_nest ? pointwise_nest_cost(graph_, op) : -1;
   if (cost < 0) return Role::alone;
   cones_[i].cost = cost;
@@ -173,7 +174,7 @@ bool Fuser::is_wanted_in_rows(Val v) const {
   auto walks_rows = [&](int node) {
     if (node >= static_cast<int>(graph_.ops.size())) return false;
     const GraphOp& reader = op_at(node);
-    return !tiled_form(*reader.op, graph_.in_types(reader));
+    return !tiled_form(*reader.op, graph_.in_types(reader), target_);
   };
   return returned_[index(v)] || std::ranges::any_of(readers_[index(v)], walks_rows);
 }
@@ -414,7 +415,7 @@ void Fuser::place_alone(int i) {
 }
 
 int Fuser::finisher(const GraphOp& op) {
-  if (!may_finish_ || op.outs != 1 || !tiled_form(*op.op, graph_.in_types(op))) return -1;
+  if (!may_finish_ || op.outs != 1 || !tiled_form(*op.op, graph_.in_types(op), target_)) return -1;
   auto empty = [&](Val v) { return is_empty(v); };
   if (is_empty(op.out) || std::ranges::any_of(graph_.in(op), empty)) return -1;
   for (int c : clusters_using(op.out)) {

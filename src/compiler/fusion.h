@@ -43,7 +43,7 @@ Folding folding_of(const GraphOp& op);
 const Shape& domain_of(const Graph& graph, const GraphOp& end);
 
 /// Whether loops can compute this op's scalar function or monoid for its element types.
-bool has_loop_form(const Graph& graph, const GraphOp& op);
+bool has_loop_form(const Graph& graph, const GraphOp& op, const Target& target);
 /// The scalar operations per element of an op whose `lower` computes each result element by
 /// itself; -1 for others.
 int pointwise_nest_cost(const Graph& graph, const GraphOp& op);

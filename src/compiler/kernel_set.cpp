@@ -78,7 +78,7 @@ Bound absent_constant() {
 static bool unpack(const KernelSet& set, int number, void* out) {
   const PackedRight& packed = set.packed.at(number);
   const GraphOp& op = set.graph.ops[static_cast<size_t>(number)];
-  const TiledForm* form = tiled_form(*op.op, packed.in);
+  const TiledForm* form = tiled_form(*op.op, packed.in, set.options.target);
   if (!form || !form->packing || !is_whole(packed.at[1], packed.in[1]->elements)) return false;
   TiledCall call{op.attr_data(), packed.in, packed.out, packed.at, nullptr, nullptr};
   std::span bytes(packed.data.data<const std::byte>(), packed.data.bytes());

@@ -203,7 +203,7 @@ void FusedLowerer::give_result(const GraphOp& op, int cluster) {
 
 bool FusedLowerer::lower_tiled(const GraphOp& op, int cluster) {
   std::vector<TypeRef> in = graph_.in_types(op);
-  const LibraryKernel* kernel = library_kernel(*op.op, in);
+  const LibraryKernel* kernel = library_kernel(*op.op, in, options_.target);
   if (!kernel || !kernel->tiled) return false;
   for (TypeRef t : in)
     if (t->elements == 0) return false;

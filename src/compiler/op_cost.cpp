@@ -117,15 +117,16 @@ int64_t summed(const Graph& graph, const GraphOp& op, const TiledForm& form,
 }  // namespace
 
 OpWork work_of(const Graph& graph, const GraphOp& op, std::span<const Binding> sizes,
-               const TargetCosts& costs) {
+               const Target& target) {
   if (op.op->view || op.op == &scalar_leaf) return {};
+  const TargetCosts& costs = costs_of(target);
   std::vector<TypeRef> in = graph.in_types(op);
   auto made = static_cast<double>(elements_at(graph.types[static_cast<size_t>(op.out)], sizes));
-  if (const TiledForm* form = tiled_form(*op.op, in)) {
+  if (const TiledForm* form = tiled_form(*op.op, in, target)) {
     double work = made * static_cast<double>(summed(graph, op, *form, sizes));
     return {work / costs.multiply_adds_per_ns, work};
   }
-  if (has_loop_form(graph, op)) {
+  if (has_loop_form(graph, op, target)) {
     bool folds = !op.op->is_elementwise();
     double points = folds ? static_cast<double>(elements_at(in[0], sizes)) : made;
     return {points * (folds ? 1 : elementwise_cost(graph, op)) / costs.scalars_per_ns};

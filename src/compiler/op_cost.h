@@ -33,6 +33,6 @@ struct OpWork {
   double multiply_adds = 0;
 };
 OpWork work_of(const Graph& graph, const GraphOp& op, std::span<const Binding> sizes,
-               const TargetCosts& costs);
+               const Target& target);
 
 }  // namespace tn

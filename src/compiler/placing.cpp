@@ -60,7 +60,7 @@ namespace {
 /// Whether a device has what an op needs, in its loops or in its library.
 bool can_run(Device device, const Graph& graph, const GraphOp& op) {
   if (device.is_host() || op.op == &scalar_leaf || op.op == &ops::to_device) return true;
-  bool needs_library = !op.op->lower && library_kernel(*op.op, graph.in_types(op));
+  bool needs_library = !op.op->lower && library_kernel(*op.op, graph.in_types(op), host_target());
   if (needs_library && !runtime_of(device).claims(*op.op)) return false;
   bool can = true;
   with_bodies(op.attrs, [&](const Graph& body) {

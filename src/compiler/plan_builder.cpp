@@ -155,15 +155,15 @@ std::vector<int32_t> PlanBuilder::buffers_of(const GraphOp& op) {
   return buffers;
 }
 
-bool is_call(const Graph& graph, const GraphOp& op) {
+bool is_call(const Graph& graph, const GraphOp& op, const Target& target) {
   if (op.op->is_elementwise()) return false;  // for all types that it takes it is loops
-  return library_kernel(*op.op, graph.in_types(op)) || ops::control_kind(*op.op);
+  return library_kernel(*op.op, graph.in_types(op), target) || ops::control_kind(*op.op);
 }
 
 void PlanBuilder::lower_call(const GraphOp& op) {
   std::vector<TypeRef> in = graph_.in_types(op);
   Types out = graph_.out_types(op);
-  const LibraryKernel* kernel = library_kernel(*op.op, in);
+  const LibraryKernel* kernel = library_kernel(*op.op, in, options_.target);
   auto control = ops::control_kind(*op.op);
   invariant(kernel || control, "{}: no way to run it on {}", op.op->name, *type(op.out));
   // What is run for its effect has an empty result; bodies of control flow may have effects.

@@ -26,7 +26,7 @@ std::vector<Home> numbers_of(const Graph& graph, int runtime_scalars);
 std::vector<GraphRef> bodies_of(const GraphOp& op);
 
 /// Whether an op can be a step of its own: the library has a kernel for it, or it is control flow.
-bool is_call(const Graph& graph, const GraphOp& op);
+bool is_call(const Graph& graph, const GraphOp& op, const Target& target);
 
 /// Which buffers a kernel writes, and which of these may lie where an input did: as in Step.
 struct KernelAccess {

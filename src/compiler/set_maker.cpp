@@ -62,7 +62,7 @@ class Fused : public KernelSource {
     const Cluster& cluster =
         use == KernelUse::copy ? kNothing : fusion_.clusters[static_cast<size_t>(number)];
     FusedKernel fused(set.graph, fusion_, cluster, fusion_.immediate ? homes : numbers_);
-    std::optional<loop::Kernel> kernel = use == KernelUse::tile   ? fused.tile()
+    std::optional<loop::Kernel> kernel = use == KernelUse::tile   ? fused.tile(target_)
                                          : use == KernelUse::copy ? fused.copy(number)
                                                                   : fused.whole();
     if (!kernel) return nullptr;
@@ -85,8 +85,9 @@ class Fused : public KernelSource {
   }
 
  private:
-  static std::shared_ptr<SharedKernel> nest(const Graph& graph, const GraphOp& op) {
-    bool empty = has_loop_form(graph, op);  // with elements to fold it would be in a cluster
+  std::shared_ptr<SharedKernel> nest(const Graph& graph, const GraphOp& op) const {
+    // With elements to fold it would be in a cluster.
+    bool empty = has_loop_form(graph, op, target_);
     auto made = std::make_shared<SharedKernel>(
         SharedKernel{shared(empty ? empty_fold(graph, op) : nest_of(graph, op))});
     if (!empty)
@@ -135,7 +136,8 @@ void add_fusion(KernelSet& set, const std::vector<bool>& late) {
   set.order = fusion.order;
   for (const Cluster& c : fusion.clusters) set.clusters.push_back(fused_ops(set.graph, c));
   set.names = step_names(set);
-  for (const GraphOp& op : set.graph.ops) set.library.push_back(is_call(set.graph, op));
+  for (const GraphOp& op : set.graph.ops)
+    set.library.push_back(is_call(set.graph, op, set.options.target));
   set.source = std::make_shared<Fused>(set.graph, std::move(fusion), set.options);
 }
 

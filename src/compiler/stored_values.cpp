@@ -87,7 +87,7 @@ class Finder {
     for (int from : value.from) moved += at(from).bytes;
     value.cost = static_cast<double>(moved) / costs_.memory_bytes_per_ns;
     for (int n : value.ops) {
-      value.cost += work_of(graph_, op(n), sizes_, costs_).nanoseconds;
+      value.cost += work_of(graph_, op(n), sizes_, set_.options.target).nanoseconds;
       value.repeatable &= !has_effects(op(n)) && bodies_of(op(n)).empty();
     }
   }

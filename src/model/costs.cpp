@@ -18,7 +18,7 @@ int64_t bytes_at(TypeRef type, std::span<const Binding> sizes) {
 double flops_of(const Graph& graph, std::span<const Binding> sizes) {
   double flops = 0;
   for (const GraphOp& op : graph.ops) {
-    OpWork work = work_of(graph, op, sizes, costs_of(host_target()));
+    OpWork work = work_of(graph, op, sizes, host_target());
     auto elements = [&](Val v) {
       return static_cast<double>(elements_at(graph.types[static_cast<size_t>(v)], sizes));
     };

@@ -23,8 +23,11 @@ Graph expanded(const Graph& graph, IsKept is_kept) {
   });
 }
 
-constexpr auto has_kernel = [](const Graph& graph, const GraphOp& op) {
-  return library_kernel(*op.op, graph.in_types(op)) != nullptr;
+struct HasKernel {
+  Target target;
+  bool operator()(const Graph& graph, const GraphOp& op) const {
+    return library_kernel(*op.op, graph.in_types(op), target) != nullptr;
+  }
 };
 constexpr auto is_never_kept = [](const Graph&, const GraphOp&) { return false; };
 
@@ -34,20 +37,23 @@ Graph merged(const Graph& graph) {
 }
 
 /// Calls of library kernels for primitives: products are what is not to be computed twice.
-int64_t count_kernels(const Graph& graph) {
+int64_t count_kernels(const Graph& graph, const HasKernel& has_kernel) {
   return std::ranges::count_if(
       graph.ops, [&](const GraphOp& op) { return !op.op->body && has_kernel(graph, op); });
 }
 
 /// Whether kernels that composites consist of are wanted by others too.
-bool shares_parts(const Graph& graph) {
-  int64_t kept = count_kernels(merged(expanded(graph, has_kernel)));
+bool shares_parts(const Graph& graph, const HasKernel& has_kernel) {
+  auto count = [&](const Graph& g, IsKept is_kept) {
+    return count_kernels(merged(expanded(g, is_kept)), has_kernel);
+  };
+  int64_t kept = count(graph, has_kernel);
   for (const GraphOp& op : graph.ops) {
     if (!op.op->body || !has_kernel(graph, op)) continue;
     Graph body = body_graph(*op.op, op.attr_data(), graph.in_types(op));
-    kept += count_kernels(merged(expanded(body, is_never_kept)));
+    kept += count(body, is_never_kept);
   }
-  return count_kernels(merged(expanded(graph, is_never_kept))) < kept;
+  return count(graph, is_never_kept) < kept;
 }
 
 /// Whether nothing inside is larger than operands and results together.
@@ -63,9 +69,10 @@ bool is_small_inside(const Graph& graph, const GraphOp& op, const PassContext& c
 }  // namespace
 
 Graph claim_composites(const Graph& graph, PassContext& context) {
+  HasKernel has_kernel{context.target};
   bool any = std::ranges::any_of(
       graph.ops, [&](const GraphOp& op) { return op.op->body && has_kernel(graph, op); });
-  bool shares = any && !context.is_off("claim") && shares_parts(graph);
+  bool shares = any && !context.is_off("claim") && shares_parts(graph, has_kernel);
   return expanded(graph, [&](const Graph& around, const GraphOp& op) {
     if (!has_kernel(around, op) || context.is_off("claim")) return false;
     bool is_kept = !(shares && is_small_inside(around, op, context));

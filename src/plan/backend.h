@@ -45,7 +45,8 @@ class Backend {
   /// Null for bytes that the code generator did not make.
   virtual std::shared_ptr<const KernelCode> code_from_bytes(std::string_view bytes) const = 0;
   /// The kernel for an op on operands of these types; null: there is none.
-  virtual const LibraryKernel* library_kernel(const OpDef& op, Types in) const = 0;
+  virtual const LibraryKernel* library_kernel(const OpDef& op, Types in,
+                                              const Target& target) const = 0;
 
  protected:
   ~Backend() = default;

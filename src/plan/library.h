@@ -2,6 +2,7 @@
 // Library kernels: what a backend computes by code of its own instead of loop nests. A table of the
 // backend says which ops it has kernels for (backend/cpu/library/).
 #include "ir/opdef.h"
+#include "plan/target.h"
 
 namespace tn {
 
@@ -79,11 +80,11 @@ struct LibraryKernel {
   const TiledForm* tiled = nullptr;
 };
 
-/// The kernel that the backend of the host has for an op on operands of these types; null: none.
-const LibraryKernel* library_kernel(const OpDef& op, Types in);
+/// The kernel that the backend of `target` has for an op on operands of these types; null: none.
+const LibraryKernel* library_kernel(const OpDef& op, Types in, const Target& target);
 /// Its tiled form, if it has one.
-inline const TiledForm* tiled_form(const OpDef& op, Types in) {
-  const LibraryKernel* kernel = library_kernel(op, in);
+inline const TiledForm* tiled_form(const OpDef& op, Types in, const Target& target) {
+  const LibraryKernel* kernel = library_kernel(op, in, target);
   return kernel ? kernel->tiled : nullptr;
 }
 

@@ -38,7 +38,7 @@ void check_kernel(std::string_view operands, bool causal = false) {
   int before = num_threads();
   for (int threads : {1, 2, 16}) {
     set_num_threads(threads);
-    library_kernel(*op.op, types)
+    library_kernel(*op.op, types, host_target())
         ->run({op.attr_data(), types, graph.out_types(op), data.data(), &out});
     CHECK((got == expected));
   }

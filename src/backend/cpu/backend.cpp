@@ -66,7 +66,7 @@ class CpuBackend final : public Backend {
   std::shared_ptr<const tn::KernelCode> code_from_bytes(std::string_view bytes) const override {
     return kernel_from_bytes(bytes);
   }
-  const LibraryKernel* library_kernel(const OpDef& op, Types in) const override {
+  const LibraryKernel* library_kernel(const OpDef& op, Types in, const Target&) const override {
     return cpu::library_kernel(op, in);
   }
 };
