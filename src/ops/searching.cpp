@@ -1,4 +1,6 @@
 // Searching for values: positions in sorted data, and ops whose result sizes depend on values.
+#include <algorithm>
+
 #include "base/error.h"
 #include "ir/interned.h"
 #include "ir/sizes.h"
@@ -36,6 +38,55 @@ TypeList infer_searchsorted(const SearchAttrs& a, Types in) {
     if (in[1]->rank() <= k || !decide_equal(in[0]->shape[k], in[1]->shape[k]))
       fail("searchsorted: batch axis {} differs: {} and {}", k, *in[0], *in[1]);
   return Type{DType::i64, in[1]->shape};
+}
+
+/// An element in the order of sorts: real parts, then imaginary ones, NaN behind all.
+class SortKey {
+ public:
+  SortKey(loop::Lowering& l, int operand, const loop::Coords& at, loop::MaskId mask = loop::kNone)
+      : x_(l.load(operand, at, mask)) {
+    DType type = x_.re.type();
+    x_.re = l.b.cast(x_.re, type == DType::b1 ? DType::u8 : info(type).compute);
+  }
+  /// Whether `other` does not come before it.
+  S is_first(SortKey& other) {
+    const loop::Element& y = other.x_;
+    S first = x_.re <= y.re;
+    if (x_.is_complex()) first = ((x_.re < y.re) | ((x_.re == y.re) & (x_.im <= y.im))) & !is_nan();
+    return is_float(x_.re.type()) ? first | other.is_nan() : first;
+  }
+
+ private:
+  S is_nan() {
+    if (nan_.builder) return nan_;
+    nan_ = sc::is_nan(x_.re);
+    if (x_.is_complex()) nan_ = nan_ | sc::is_nan(x_.im);
+    return nan_;
+  }
+
+  loop::Element x_;
+  S nan_ = {};
+};
+
+/// Halves what is left of x1 until nothing is. All searches take the same steps.
+void lower_searchsorted(const SearchAttrs& a, loop::Lowering& l) {
+  constexpr int64_t kMost = int64_t{1} << 48;
+  loop::Coords to = l.loops(l.out[0]->shape), from(to.begin(), to.begin() + a.batch_dims);
+  from.push_back({});
+  Dim n = l.in[0]->shape[static_cast<int>(a.batch_dims)];
+  SortKey wanted(l, 1, to);
+  S last = l.b.constant(Scalar(int64_t{-1}), DType::i64);  // that is known to lie before
+  for (int64_t part = 1; part <= std::min(bounds(n).hi, kMost); part *= 2) {
+    // n / part elements are left, of a symbol perhaps none. This is the larger half.
+    Dim half = floor_div(n + Dim(part), 2 * part);
+    S next = last + l.b.index(l.number(half));
+    from.back() = l.b.value_index(next, n);
+    PolyId any = l.number(half - 1);
+    SortKey probe(l, 0, from, n.is_const() ? loop::kNone : l.b.mask({&any, 1}));
+    last = a.side == SearchSide::left ? sc::select(wanted.is_first(probe), last, next)
+                                      : sc::select(probe.is_first(wanted), next, last);
+  }
+  l.store(0, to, {last + 1.0, {}});
 }
 
 /// Only an x1 for each example needs more than another shape of x2.
@@ -86,6 +137,7 @@ constinit const OpDef searchsorted = Op<SearchAttrs>{
     .args = {"x1", "x2", "?sorter"},
     .prepare = rule<prepare_searchsorted>,
     .infer = rule<infer_searchsorted>,
+    .lower = rule<lower_searchsorted>,
     .gradient = Gradient::zero,
     .batch_rule = rule<batch_searchsorted>,
     .samples = {{"f32[1], f32[2,3]"},

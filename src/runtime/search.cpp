@@ -2,33 +2,12 @@
 
 #include <algorithm>
 
-#include "base/error.h"
 #include "runtime/radix_sort.h"
 
 namespace tn {
 namespace {
 
 constexpr int64_t kScanChunk = 1 << 16;
-
-constexpr int64_t kSearchesAtOnce = 16;
-
-/// For each of up to kSearchesAtOnce keys the first position whose element is not before it, or,
-/// with `after`, is beyond it. All searches take the same steps, so their cache misses overlap.
-template <class T, class At>
-void search(int64_t n, const KeyOf<T>* keys, int64_t count, bool after, At at, int64_t* to) {
-  std::fill_n(to, count, 0);
-  if (n == 0) return;
-  auto before = [&](int64_t i, KeyOf<T> key) {
-    KeyOf<T> probe = order_key(at(i));
-    return static_cast<int64_t>((probe < key) | (after & (probe == key)));
-  };
-  for (int64_t size = n; size > 1;) {
-    int64_t half = size / 2;
-    for (int64_t i = 0; i < count; ++i) to[i] += half * before(to[i] + half - 1, keys[i]);
-    size -= half;
-  }
-  for (int64_t i = 0; i < count; ++i) to[i] += before(to[i], keys[i]);
-}
 
 template <class T>
 Unique unique_of(const T* from, int64_t n) {
@@ -110,33 +89,6 @@ Nonzero nonzero_of(const T* from, std::span<const int64_t> shape) {
 }
 
 }  // namespace
-
-void searchsorted(Element type, std::span<const int64_t> sorter, const void* sorted, int64_t n,
-                  const void* values, int64_t count, Side side, int64_t* to) {
-  for (int64_t i : sorter)
-    if (i < 0 || i >= n) fail(Fault::index, "searchsorted: sorter is out of range: {} of {}", i, n);
-  with_element(type, [&]<class T>(T) {
-    const T* in = static_cast<const T*>(sorted);
-    const T* wanted = static_cast<const T*>(values);
-    int64_t chunks = chunks_for(count, 1 << 11);
-    parallel_for(chunks, [&](int64_t chunk) {
-      auto [begin, end] = chunk_range(count, chunks, chunk);
-      KeyOf<T> keys[kSearchesAtOnce];
-      for (int64_t i = begin; i < end; i += kSearchesAtOnce) {
-        int64_t some = std::min(end - i, kSearchesAtOnce);
-        for (int64_t j = 0; j < some; ++j) keys[j] = order_key(wanted[i + j]);
-        bool after = side == Side::right;
-        if (sorter.empty())
-          search<T>(
-              n, keys, some, after, [&](int64_t at) { return in[at]; }, to + i);
-        else
-          search<T>(
-              n, keys, some, after, [&](int64_t at) { return in[sorter[static_cast<size_t>(at)]]; },
-              to + i);
-      }
-    });
-  });
-}
 
 Unique unique(Element type, const void* from, int64_t n) {
   return with_element(type, [&]<class T>(T) { return unique_of(static_cast<const T*>(from), n); });

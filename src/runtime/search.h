@@ -1,5 +1,5 @@
 #pragma once
-// Searching in values: positions in a sorted array, distinct values, elements that are not zero.
+// Searching in values: distinct ones, and elements that are not zero.
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -8,14 +8,6 @@
 #include "runtime/element.h"
 
 namespace tn {
-
-enum class Side : uint8_t { left, right };
-
-/// Where each of `values` belongs in the ascending `sorted`: before equal elements (left) or after
-/// them (right). With `sorter`, the order is sorted[sorter[0]], sorted[sorter[1]], … NaN is
-/// largest.
-void searchsorted(Element type, std::span<const int64_t> sorter, const void* sorted, int64_t n,
-                  const void* values, int64_t count, Side side, int64_t* to);
 
 /// The distinct elements in ascending order. NaN differs from NaN; -0 equals 0.
 struct Unique {

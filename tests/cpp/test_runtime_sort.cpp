@@ -164,40 +164,6 @@ TEST_CASE("top_k: largest first, equal ones by position, NaN smallest") {
       CHECK(at[static_cast<size_t>(row * k + i)] == order[static_cast<size_t>(row * n + i)]);
 }
 
-TEST_CASE("searchsorted: sides, sorter, NaN, zeros") {
-  std::vector<float> sorted = {-1, 0, 0, 2, kNan}, values = {-2, -1, -0.0f, 1, 2, 3, kNan};
-  std::vector<int64_t> to(values.size());
-  auto search = [&](Side side, std::vector<int64_t> sorter = {}) {
-    searchsorted(Element::f32, sorter, sorted.data(), 5, values.data(), 7, side, to.data());
-    return to;
-  };
-  CHECK(search(Side::left) == std::vector<int64_t>{0, 0, 1, 3, 3, 4, 4});
-  CHECK(search(Side::right) == std::vector<int64_t>{0, 1, 3, 3, 4, 4, 5});
-  sorted = {2, kNan, 0, -1, 0};
-  CHECK(search(Side::left, {3, 2, 4, 0, 1}) == std::vector<int64_t>{0, 0, 1, 3, 3, 4, 4});
-  CHECK_THROWS(search(Side::left, {3, 2, 4, 0, 5}));
-}
-
-TEST_CASE("searchsorted: many values against the standard search") {
-  for (int64_t n : {0, 1, 2, 3, 1000, 1023}) {
-    std::vector<int32_t> sorted(static_cast<size_t>(n)), values(5003);
-    for (int32_t& v : sorted) v = static_cast<int32_t>(random_bits() % 700) - 300;
-    for (int32_t& v : values) v = static_cast<int32_t>(random_bits() % 720) - 310;
-    std::sort(sorted.begin(), sorted.end());
-    std::vector<int64_t> left(values.size()), right(values.size());
-    int64_t count = static_cast<int64_t>(values.size());
-    searchsorted(Element::i32, {}, sorted.data(), n, values.data(), count, Side::left, left.data());
-    searchsorted(Element::i32, {}, sorted.data(), n, values.data(), count, Side::right,
-                 right.data());
-    int wrong = 0;
-    for (size_t i = 0; i < values.size(); ++i) {
-      auto [low, high] = std::equal_range(sorted.begin(), sorted.end(), values[i]);
-      wrong += left[i] != low - sorted.begin() || right[i] != high - sorted.begin();
-    }
-    CHECK(wrong == 0);
-  }
-}
-
 TEST_CASE("unique: first occurrences, inverse, counts") {
   std::vector<float> x = {3, kNan, 1, -0.0f, 3, 0, kNan};
   Unique u = unique(Element::f32, x.data(), 7);

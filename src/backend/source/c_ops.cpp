@@ -226,25 +226,6 @@ std::string c_of_top_k(const TopKAttrs& a, CCall& call) {
                     "      y0[to] = row[order[i] * {1}], y1[to] = order[i];\n    }}");
 }
 
-std::string c_of_searchsorted(const SearchAttrs& a, CCall& call) {
-  const InternedType &x1 = *call.in[0], &x2 = *call.in[1];
-  call.needs_real();
-  int64_t batches = span_of(x1.shape, 0, static_cast<int>(a.batch_dims));
-  if (x2.elements == 0) return "";
-  int64_t sorted = x1.elements / batches, wanted = x2.elements / batches;
-  std::string_view before = a.side == SearchSide::left ? "tn_before_{0}(row[middle], x1[i])"
-                                                       : "!tn_before_{0}(x1[i], row[middle])";
-  return format(
-      "  for (int64_t i = 0; i < {1}; ++i) {{\n"
-      "    const tn_{0} *row = x0 + i / {2} * {3};\n"
-      "    int64_t first = 0, end = {3};\n"
-      "    while (first < end) {{\n"
-      "      const int64_t middle = first + (end - first) / 2;\n"
-      "      if ({4})\n        first = middle + 1;\n      else\n        end = middle;\n"
-      "    }}\n    y0[i] = first;\n  }}\n",
-      x1.dtype, x2.elements, wanted, sorted, format(fmt::runtime(before), x1.dtype));
-}
-
 /// "x1, x2, ", of parameters from `first` to `end`.
 std::string c_names(char letter, size_t first, size_t end) {
   std::string text;
@@ -329,7 +310,6 @@ constexpr SpelledOp<CCall> kCOps[] = {
     {&ops::dynamic_update_slice, by<c_of_dynamic_update>},
     {&ops::scan, by<c_of_scan>},
     {&ops::scatter, by<c_of_scatter>},
-    {&ops::searchsorted, by<c_of_searchsorted>},
     {&ops::slice_update, by<c_of_slice_update>},
     {&ops::sort, by<c_of_sort>},
     {&ops::top_k, by<c_of_top_k>},

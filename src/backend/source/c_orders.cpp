@@ -1,4 +1,4 @@
-// Comparing and sorting as C. `$` is the element type.
+// Sorting as C. `$` is the element type.
 #include "backend/source/c_expressions.h"
 #include "backend/source/c_library.h"
 #include "base/error.h"
@@ -7,13 +7,6 @@ namespace tn::source {
 namespace {
 
 // NaN comes last in both directions.
-constexpr std::string_view kBefore = R"c(
-TN_FN int tn_before_$(tn_$ x, tn_$ y) {
-  const @WIDE a = @X, b = @Y;
-  return a < b@NAN;
-}
-)c";
-
 constexpr std::string_view kArgsort = R"c(
 /* The positions that sort n elements, `step` apart: merged runs, equal elements in order. */
 static void tn_argsort_$(int64_t n, const tn_$ *row, int64_t step, int descending, int64_t *order,
@@ -38,22 +31,20 @@ static void tn_argsort_$(int64_t n, const tn_$ *row, int64_t step, int descendin
 }
 )c";
 
-std::string ordered(std::string_view form, DType type) {
+std::string argsort_of(DType type) {
   DType wide = info(type).compute;
-  return c_filled(c_typed(form, type), {{"@WIDE", c_type(wide)},
-                                        {"@X", c_cast(type, wide, "x")},
-                                        {"@Y", c_cast(type, wide, "y")},
-                                        {"@NAN", is_float(type) ? " || (b != b && a == a)" : ""}});
+  return c_filled(c_typed(kArgsort, type),
+                  {{"@WIDE", c_type(wide)},
+                   {"@X", c_cast(type, wide, "x")},
+                   {"@Y", c_cast(type, wide, "y")},
+                   {"@NAN", is_float(type) ? " || (b != b && a == a)" : ""}});
 }
 
 }  // namespace
 
 std::vector<CPart> c_orders() {
   std::vector<CPart> parts;
-  for (DType type : kCTypes) {
-    parts.push_back({ordered(kBefore, type), {format("tn_before_{}(", type)}});
-    parts.push_back({ordered(kArgsort, type), {format("tn_argsort_{}(", type)}});
-  }
+  for (DType type : kCTypes) parts.push_back({argsort_of(type), {format("tn_argsort_{}(", type)}});
   return parts;
 }
 

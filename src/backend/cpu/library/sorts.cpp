@@ -1,4 +1,4 @@
-// Sorts along an axis, and searches in what is sorted.
+// Sorts along an axis.
 #include <algorithm>
 
 #include "backend/cpu/library/library.h"
@@ -7,7 +7,6 @@
 #include "ops/runtime_types.h"
 #include "ops/shapes.h"
 #include "runtime/buffer.h"
-#include "runtime/search.h"
 #include "runtime/sort.h"
 #include "runtime/with_bits.h"
 
@@ -118,25 +117,10 @@ void run_top_k(const LibraryCall& call) {
   values.finish(), indices.finish();
 }
 
-void run_searchsorted(const LibraryCall& call) {
-  const auto& a = *static_cast<const SearchAttrs*>(call.attrs);
-  Side side = a.side == SearchSide::left ? Side::left : Side::right;
-  const InternedType &x1 = *call.in_types[0], &x2 = *call.in_types[1];
-  int64_t batches = span_of(x1.shape, 0, static_cast<int>(a.batch_dims));
-  if (batches == 0) return;
-  int64_t sorted = x1.elements / batches, wanted = x2.elements / batches;
-  for (int64_t b = 0; b < batches; ++b)
-    tn::searchsorted(element_of(x1.dtype), {},
-                     static_cast<const char*>(call.in[0]) + b * sorted * size_of(x1.dtype), sorted,
-                     static_cast<const char*>(call.in[1]) + b * wanted * size_of(x2.dtype), wanted,
-                     side, static_cast<int64_t*>(call.out[0]) + b * wanted);
-}
-
 constexpr LibraryKernel kEntriesSorts[] = {
     {&ops::sort, run_sort},
     {&ops::argsort, run_argsort},
     {&ops::top_k, run_top_k},
-    {&ops::searchsorted, run_searchsorted},
 };
 
 }  // namespace
