@@ -185,8 +185,8 @@ Device read_device(PyObject* object) {
   if (nb::isinstance<DeviceObject>(object))
     return nb::cast<DeviceObject&>(nb::handle(object)).device;
   if (PyUnicode_Check(object)) return Device(text_in(object));
-  fail(Fault::type, Hint{"devices have names: 'cpu', 'cuda:1'"}, "device: not a device: {}",
-       nb::repr(object).c_str());
+  fail(Fault::type, Hint{"devices have names, 'cuda:0': see tn.devices()"},
+       "device: not a device: {}", nb::repr(object).c_str());
 }
 
 nb::object device_object(Device device) {
@@ -207,6 +207,28 @@ struct DeviceContext {
   std::vector<std::unique_ptr<DeviceScope>> entered;
 };
 
+/// Where a call is to make tensors: at the first of its arguments that is a tensor and no number,
+/// since numbers travel. None if that is the default device already.
+nb::object elsewhere(nb::tuple args, nb::dict kwargs) {
+  auto is_elsewhere = [](nb::handle value, nb::object& place) {
+    Tensor* x = tensor_in(value.ptr());
+    if (!x || (x->rank() == 0 && x->device().is_host())) return false;
+    if (x->device() != current_device()) place = nb::cast(DeviceContext{x->device()});
+    return true;
+  };
+  nb::object place = nb::none();
+  for (nb::handle value : args)
+    if (is_elsewhere(value, place)) return place;
+  for (auto [name, value] : kwargs)
+    if (is_elsewhere(value, place)) return place;
+  return place;
+}
+
+std::string name_of_kind(const DeviceObject& d) {
+  std::string text = to_text(d.device);
+  return text.substr(0, text.find(':'));
+}
+
 void bind_devices(nb::module_& m) {
   using Object = DeviceObject;
   nb::class_<Object>(m, "Device", "Where elements lie and ops run: `tn.Device('cuda:1')`.")
@@ -223,7 +245,9 @@ void bind_devices(nb::module_& m) {
                                        : format("tenon.Device('{}')", to_text(d.device));
            })
       .def("__str__", [](const Object& d) { return to_text(d.device); })
-      .def("__hash__", [](const Object& d) { return d.device.kind << 8 | d.device.index; })
+      // A device equals its name, so they share a hash.
+      .def("__hash__",
+           [](const Object& d) { return PyObject_Hash(nb::str(to_text(d.device).c_str()).ptr()); })
       .def(
           "__eq__",
           [](const Object& d, nb::handle other) {
@@ -236,27 +260,26 @@ void bind_devices(nb::module_& m) {
              if (nb::cast<Object&>(self).device.is_host()) return nb::str("cpu");
              return nb::make_tuple(self.type(), nb::make_tuple(nb::str(self)));
            })
-      .def_prop_ro("kind",
-                   [](const Object& d) {
-                     std::string text = to_text(d.device);
-                     return text.substr(0, text.find(':'));
-                   })
+      .def_prop_ro("kind", name_of_kind)
+      .def_prop_ro("type", name_of_kind, "`kind`, by PyTorch's name.")
       .def_prop_ro("index", [](const Object& d) { return int{d.device.index}; });
   m.attr("cpu") = device_object({});
   nb::class_<DeviceContext>(m, "_DeviceContext", "The default device of a thread, for a while.")
+      .def(
+          "__init__",
+          [](DeviceContext* self, nb::handle device) {
+            UserCall call;
+            new (self) DeviceContext{read_device(device.ptr())};
+          },
+          nb::arg("device").none())
+      .def_prop_ro("device", [](const DeviceContext& c) { return device_object(c.device); })
       .def("__enter__",
            [](DeviceContext& c) {
              c.entered.push_back(std::make_unique<DeviceScope>(c.device));
              return device_object(c.device);
            })
       .def("__exit__", [](DeviceContext& c, nb::args) { c.entered.pop_back(); });
-  m.def(
-      "device",
-      [](nb::handle device) {
-        UserCall call;
-        return DeviceContext{read_device(device.ptr())};
-      },
-      nb::arg("device"), "A context in which new tensors are on this device.");
+  m.def("_elsewhere", elsewhere, nb::arg("args"), nb::arg("kwargs"));
   m.def(
       "devices",
       [] {

@@ -98,6 +98,7 @@ if TYPE_CHECKING:
     )
     from .debugging import debug_indices as debug_indices
     from .debugging import debug_nans as debug_nans
+    from .device_scope import device as device
     from .executables import Executable as Executable
     from .explanation import (
         Explanation as Explanation,
@@ -185,6 +186,7 @@ _HOMES = {  # modules, and the names that are taken from them
     "control_flow": "associative_scan cond fori_loop map scan switch while_loop",
     "custom": "custom_function custom_jvp custom_vjp",
     "debugging": "debug_indices debug_nans",
+    "device_scope": "device",
     "executables": "Executable",
     "explanation": "Explanation Profile explain profile",
     "files": "MissingFile load load_safetensors save save_safetensors savez savez_compressed",

@@ -21,14 +21,21 @@ class DType:
 
 class Device:
     kind: str
+    type: str
     index: int
     def __init__(self, name: str | Device | None) -> None: ...
+    def __eq__(self, other: object) -> _bool: ...
+    def __hash__(self) -> int: ...
 
 class _DeviceContext:
+    device: Device
+    def __init__(self, device: str | Device | None) -> None: ...
     def __enter__(self) -> Device: ...
     def __exit__(self, *args: object) -> None: ...
 
-def device(device: str | Device) -> _DeviceContext: ...
+def _elsewhere(
+    args: tuple[object, ...], kwargs: dict[str, Any]
+) -> _DeviceContext | None: ...
 def devices() -> list[Device]: ...
 def default_device() -> Device: ...
 def set_default_device(device: str | Device) -> None: ...
@@ -1314,7 +1321,7 @@ def append(x: ArrayLike, values: ArrayLike, axis: int | None = None) -> Tensor:
     """`values` behind the elements of `x` along `axis`; without it both are flattened first."""
 @overload
 def append(x: ArrayLike, values: ArrayLike, *, dim: int | None = ...) -> Tensor: ...
-def arange(start: _complex, stop: _complex | None = None, step: _complex = 1, dtype: DTypeLike | None = None) -> Tensor:
+def arange(start: _complex, stop: _complex | None = None, step: _complex = 1, dtype: DTypeLike | None = None, *, device: str | Device | None = None, requires_grad: _bool = False) -> Tensor:
     """`start`, `start + step` and so on, up to but without `stop`; with one number, from 0 to it."""
 @overload
 def argmax(x: ArrayLike, axis: int | None = None, keepdims: _bool = False) -> Tensor:
@@ -1575,9 +1582,9 @@ def elu(x: ArrayLike, alpha: float = 1.0) -> Tensor:
     """`x`, or `alpha * (exp(x) - 1)` where it is negative."""
 def embedding(weight: ArrayLike, indices: ArrayLike) -> Tensor:
     """The rows of `weight` at `indices`, which are integers of any shape."""
-def empty(shape: int | Sequence[int], dtype: DTypeLike = "float32") -> Tensor:
+def empty(shape: int | Sequence[int], dtype: DTypeLike = "float32", *, device: str | Device | None = None, requires_grad: _bool = False) -> Tensor:
     """A tensor whose values do not matter; they are zero."""
-def empty_like(x: ArrayLike, dtype: DTypeLike | None = None) -> Tensor:
+def empty_like(x: ArrayLike, dtype: DTypeLike | None = None, *, device: str | Device | None = None, requires_grad: _bool = False) -> Tensor:
     """A tensor like `x` whose values do not matter; they are zero."""
 def equal(x1: ArrayLike, x2: ArrayLike) -> Tensor:
     """Whether the operands are equal."""
@@ -1606,7 +1613,7 @@ def expm(x: ArrayLike, max_squarings: int = 16) -> Tensor:
     """The exponential of a square matrix: the sum of its powers over their factorials."""
 def expm1(x: ArrayLike) -> Tensor:
     """`exp(x) - 1`, accurate near zero."""
-def eye(n_rows: int, n_cols: int | None = None, k: int = 0, dtype: DTypeLike = "float32") -> Tensor:
+def eye(n_rows: int, n_cols: int | None = None, k: int = 0, dtype: DTypeLike = "float32", *, device: str | Device | None = None, requires_grad: _bool = False) -> Tensor:
     """One on the diagonal `k` (0 is the main one, positive ones lie above), zero elsewhere."""
 @overload
 def fft(x: ArrayLike, n: int | None = None, axis: int = -1, norm: Literal["backward", "ortho", "forward"] = "backward") -> Tensor:
@@ -1623,7 +1630,7 @@ def fft_axis(x: ArrayLike, kind: Literal["c2c", "r2c", "c2r"] = "c2c", inverse: 
     """`scale * sum(x[j] * exp(-2j * pi * j * k / n))` along `axis` for every k, with the other sign when `inverse`."""
 @overload
 def fft_axis(x: ArrayLike, kind: Literal["c2c", "r2c", "c2r"] = ..., inverse: _bool = ..., scale: float = ..., n: int | None = ..., *, dim: int = ..., divisor: Literal["one", "root", "length"] = ...) -> Tensor: ...
-def fftfreq(n: int, d: float = 1.0, dtype: DTypeLike = "float32") -> Tensor:
+def fftfreq(n: int, d: float = 1.0, dtype: DTypeLike = "float32", *, device: str | Device | None = None, requires_grad: _bool = False) -> Tensor:
     """The frequencies that `fft` of `n` samples at distances `d` computes, in its order: 0 and up, then the negative ones, in units of 1 / (n * d)."""
 @overload
 def fftn(x: ArrayLike, s: int | Sequence[int] | None = None, axes: int | Sequence[int] | None = None, norm: Literal["backward", "ortho", "forward"] = "backward") -> Tensor:
@@ -1655,9 +1662,9 @@ def floor_divide(x1: ArrayLike, x2: ArrayLike) -> Tensor:
     """The quotient rounded towards minus infinity."""
 def fmod(x1: ArrayLike, x2: ArrayLike) -> Tensor:
     """What is left of `x1` after division by `x2` rounded towards zero; it has the sign of `x1`."""
-def full(shape: int | Sequence[int], fill_value: _complex, dtype: DTypeLike | None = None) -> Tensor:
+def full(shape: int | Sequence[int], fill_value: _complex, dtype: DTypeLike | None = None, *, device: str | Device | None = None, requires_grad: _bool = False) -> Tensor:
     """`fill_value` everywhere."""
-def full_like(x: ArrayLike, fill_value: ArrayLike, dtype: DTypeLike | None = None) -> Tensor:
+def full_like(x: ArrayLike, fill_value: ArrayLike, dtype: DTypeLike | None = None, *, device: str | Device | None = None, requires_grad: _bool = False) -> Tensor:
     """`fill_value`, a number or a tensor that broadcasts, with the shape of `x` and its element type unless `dtype` is given."""
 @overload
 def gather(x: ArrayLike, indices: Sequence[ArrayLike], axes: int | Sequence[int], batch_dims: int = 0, outside: Literal["check", "clamp", "drop", "check_clamp", "check_drop"] = "check") -> Tensor:
@@ -1673,7 +1680,7 @@ def gelu(x: ArrayLike) -> Tensor:
 def gelu_tanh(x: ArrayLike) -> Tensor:
     """The approximation of `gelu` by tanh: `x * (1 + tanh(sqrt(2/pi) * (x + 0.044715 x**3))) / 2`."""
 gelu_approx = gelu_tanh
-def geomspace(start: _complex, stop: _complex, num: int = 50, endpoint: _bool = True, dtype: DTypeLike = "float32") -> Tensor:
+def geomspace(start: _complex, stop: _complex, num: int = 50, endpoint: _bool = True, dtype: DTypeLike = "float32", *, device: str | Device | None = None, requires_grad: _bool = False) -> Tensor:
     """`num` numbers from `start` to `stop`, each the same multiple of the one before."""
 def greater(x1: ArrayLike, x2: ArrayLike) -> Tensor:
     """Whether `x1 > x2`; false where either is NaN."""
@@ -1700,7 +1707,7 @@ def hstack(arrays: Sequence[ArrayLike]) -> Tensor:
     """Joins tensors side by side: along axis 1, those of one axis along axis 0."""
 def hypot(x1: ArrayLike, x2: ArrayLike) -> Tensor:
     """`sqrt(x1**2 + x2**2)` without overflow on the way."""
-def identity(n: int, dtype: DTypeLike = "float32") -> Tensor:
+def identity(n: int, dtype: DTypeLike = "float32", *, device: str | Device | None = None, requires_grad: _bool = False) -> Tensor:
     """The identity matrix with `n` rows."""
 @overload
 def ifft(x: ArrayLike, n: int | None = None, axis: int = -1, norm: Literal["backward", "ortho", "forward"] = "backward") -> Tensor:
@@ -1748,10 +1755,10 @@ def interpolate(x: ArrayLike, size: int | Sequence[int] | None = None, scale_fac
 def inv(x: ArrayLike) -> Tensor:
     """The inverse matrix."""
 @overload
-def iota(shape: int | Sequence[int], axis: int = 0, dtype: DTypeLike = "int64") -> Tensor:
+def iota(shape: int | Sequence[int], axis: int = 0, dtype: DTypeLike = "int64", *, device: str | Device | None = None, requires_grad: _bool = False) -> Tensor:
     """The coordinate of every element along `axis`: 0, 1, 2 and so on."""
 @overload
-def iota(shape: int | Sequence[int], *, dim: int = ..., dtype: DTypeLike = ...) -> Tensor: ...
+def iota(shape: int | Sequence[int], *, dim: int = ..., dtype: DTypeLike = ..., device: str | Device | None = None, requires_grad: _bool = False) -> Tensor: ...
 @overload
 def irfft(x: ArrayLike, n: int | None = None, axis: int = -1, norm: Literal["backward", "ortho", "forward"] = "backward") -> Tensor:
     """The inverse of `rfft`: `n` reals from the first `n // 2 + 1` numbers of their transform."""
@@ -1801,7 +1808,7 @@ def lgamma(x: ArrayLike) -> Tensor:
     """The logarithm of the absolute value of the gamma function."""
 def linear(x: ArrayLike, weight: ArrayLike, bias: ArrayLike | None = None) -> Tensor:
     """`x @ weight.T + bias`: a layer whose `weight` is [out, in] and whose `bias` is [out]."""
-def linspace(start: _complex, stop: _complex, num: int = 50, dtype: DTypeLike | None = None, endpoint: _bool = True) -> Tensor:
+def linspace(start: _complex, stop: _complex, num: int = 50, dtype: DTypeLike | None = None, endpoint: _bool = True, *, device: str | Device | None = None, requires_grad: _bool = False) -> Tensor:
     """`num` numbers at equal distances from `start` to `stop`, which is the last one if `endpoint`."""
 def log(x: ArrayLike) -> Tensor:
     """The natural logarithm."""
@@ -1833,7 +1840,7 @@ def logical_or(x1: ArrayLike, x2: ArrayLike) -> Tensor:
     """Whether either operand is true; numbers are true where they are not 0, NaN included."""
 def logical_xor(x1: ArrayLike, x2: ArrayLike) -> Tensor:
     """Whether exactly one operand is true; numbers are true where they are not 0, NaN included."""
-def logspace(start: _complex, stop: _complex, num: int = 50, endpoint: _bool = True, base: float = 10.0, dtype: DTypeLike = "float32") -> Tensor:
+def logspace(start: _complex, stop: _complex, num: int = 50, endpoint: _bool = True, base: float = 10.0, dtype: DTypeLike = "float32", *, device: str | Device | None = None, requires_grad: _bool = False) -> Tensor:
     """`base` to the powers `linspace(start, stop, num, endpoint=endpoint)`."""
 @overload
 def logsumexp(x: ArrayLike, axis: int | Sequence[int] | None = None, keepdims: _bool = False) -> Tensor:
@@ -1951,9 +1958,9 @@ def not_equal(x1: ArrayLike, x2: ArrayLike) -> Tensor:
 ne = not_equal
 def one_hot(x: ArrayLike, num_classes: int, dtype: DTypeLike = "float32") -> Tensor:
     """A new last axis of `num_classes` that is 1 at the index in `x` and 0 elsewhere; all 0 when the index is out of bounds, as -1 for no class."""
-def ones(shape: int | Sequence[int], dtype: DTypeLike = "float32") -> Tensor:
+def ones(shape: int | Sequence[int], dtype: DTypeLike = "float32", *, device: str | Device | None = None, requires_grad: _bool = False) -> Tensor:
     """One everywhere."""
-def ones_like(x: ArrayLike, dtype: DTypeLike | None = None) -> Tensor:
+def ones_like(x: ArrayLike, dtype: DTypeLike | None = None, *, device: str | Device | None = None, requires_grad: _bool = False) -> Tensor:
     """One everywhere, with the shape of `x` and its element type unless `dtype` is given."""
 def outer(x1: ArrayLike, x2: ArrayLike) -> Tensor:
     """The product of every element of `x1` with every element of `x2`, both read in row-major order."""
@@ -2015,7 +2022,7 @@ def radians(x: ArrayLike) -> Tensor:
 deg2rad = radians
 def random_bernoulli(key: ArrayLike, p: ArrayLike, shape: int | Sequence[int] | None = None) -> Tensor:
     """true with probability `p`, which broadcasts to `shape`; its own shape by default."""
-def random_bits(key: ArrayLike, shape: int | Sequence[int] = (), dtype: DTypeLike = "uint32") -> Tensor:
+def random_bits(key: ArrayLike, shape: int | Sequence[int] = (), dtype: DTypeLike = "uint32", *, device: str | Device | None = None, requires_grad: _bool = False) -> Tensor:
     """Random bits of an unsigned type from a key of two words (uint32): Threefry-2x32 of the key and of the row-major position in `shape`, the two words joined for uint64, their exclusive or for narrower types."""
 @overload
 def random_categorical(key: ArrayLike, logits: ArrayLike, axis: int = -1, shape: int | Sequence[int] | None = None, num_samples: int | None = None) -> Tensor:
@@ -2027,38 +2034,38 @@ def random_choice(key: ArrayLike, x: ArrayLike, p: ArrayLike | None = None, shap
     """Elements drawn from `x` along `axis`, with the probabilities `p` if given; of a number n, from the numbers below it."""
 @overload
 def random_choice(key: ArrayLike, x: ArrayLike, p: ArrayLike | None = ..., shape: int | Sequence[int] = ..., replace: _bool = ..., *, dim: int = ...) -> Tensor: ...
-def random_exponential(key: ArrayLike, scale: ArrayLike, shape: int | Sequence[int] = (), dtype: DTypeLike = "float32") -> Tensor:
+def random_exponential(key: ArrayLike, scale: ArrayLike, shape: int | Sequence[int] = (), dtype: DTypeLike = "float32", *, device: str | Device | None = None, requires_grad: _bool = False) -> Tensor:
     """Numbers of the exponential distribution of mean `scale`, which broadcasts to `shape`."""
 def random_fold_in(key: ArrayLike, data: ArrayLike) -> Tensor:
     """A new key for each of the integers `data`, which are taken modulo 2**32: a stream of keys by number."""
-def random_gamma(key: ArrayLike, a: ArrayLike, shape: int | Sequence[int] | None = None, dtype: DTypeLike = "float32") -> Tensor:
+def random_gamma(key: ArrayLike, a: ArrayLike, shape: int | Sequence[int] | None = None, dtype: DTypeLike = "float32", *, device: str | Device | None = None, requires_grad: _bool = False) -> Tensor:
     """Numbers of the gamma distribution with parameter `a` and scale 1, float32 or float64."""
-def random_gumbel(key: ArrayLike, shape: int | Sequence[int] = (), dtype: DTypeLike = "float32") -> Tensor:
+def random_gumbel(key: ArrayLike, shape: int | Sequence[int] = (), dtype: DTypeLike = "float32", *, device: str | Device | None = None, requires_grad: _bool = False) -> Tensor:
     """Numbers of the standard Gumbel distribution: -log(-log(u)) of uniform ones."""
 def random_key(seed: ArrayLike) -> Tensor:
     """The key of an integer: its upper and lower 32 bits as uint32[2]."""
-def random_laplace(key: ArrayLike, loc: ArrayLike, scale: ArrayLike, shape: int | Sequence[int] = (), dtype: DTypeLike = "float32") -> Tensor:
+def random_laplace(key: ArrayLike, loc: ArrayLike, scale: ArrayLike, shape: int | Sequence[int] = (), dtype: DTypeLike = "float32", *, device: str | Device | None = None, requires_grad: _bool = False) -> Tensor:
     """Numbers of the Laplace distribution around `loc`, of mean distance `scale`; both broadcast to `shape`."""
 def random_multinomial(key: ArrayLike, weights: ArrayLike, num_samples: int, replacement: _bool = False) -> Tensor:
     """`num_samples` classes, as int64, drawn with probabilities in proportion to `weights`, along their last axis; each at most once unless there is `replacement`."""
-def random_multivariate_normal(key: ArrayLike, mean: ArrayLike, cov: ArrayLike, shape: int | Sequence[int] | None = None, dtype: DTypeLike = "float32") -> Tensor:
+def random_multivariate_normal(key: ArrayLike, mean: ArrayLike, cov: ArrayLike, shape: int | Sequence[int] | None = None, dtype: DTypeLike = "float32", *, device: str | Device | None = None, requires_grad: _bool = False) -> Tensor:
     """Normal vectors of mean `mean` [..., n] and covariance `cov` [..., n, n], which is positive definite; `shape` is that of the leading axes, by default those of both."""
-def random_normal(key: ArrayLike, loc: ArrayLike, scale: ArrayLike, shape: int | Sequence[int] = (), dtype: DTypeLike = "float32") -> Tensor:
+def random_normal(key: ArrayLike, loc: ArrayLike, scale: ArrayLike, shape: int | Sequence[int] = (), dtype: DTypeLike = "float32", *, device: str | Device | None = None, requires_grad: _bool = False) -> Tensor:
     """Normal numbers of mean `loc` and standard deviation `scale`, which broadcast to `shape`."""
 @overload
 def random_permutation(key: ArrayLike, x: ArrayLike, axis: int = 0, independent: _bool = False) -> Tensor:
     """`x` in random order along `axis`, or every line along it in its own if `independent`."""
 @overload
 def random_permutation(key: ArrayLike, x: ArrayLike, *, dim: int = ..., independent: _bool = ...) -> Tensor: ...
-def random_poisson(key: ArrayLike, lam: ArrayLike, shape: int | Sequence[int] | None = None, dtype: DTypeLike = "int64") -> Tensor:
+def random_poisson(key: ArrayLike, lam: ArrayLike, shape: int | Sequence[int] | None = None, dtype: DTypeLike = "int64", *, device: str | Device | None = None, requires_grad: _bool = False) -> Tensor:
     """Counts of the Poisson distribution with rate `lam`, int32 or int64."""
-def random_randint(key: ArrayLike, low: ArrayLike, high: ArrayLike, shape: int | Sequence[int] = (), dtype: DTypeLike = "int64") -> Tensor:
+def random_randint(key: ArrayLike, low: ArrayLike, high: ArrayLike, shape: int | Sequence[int] = (), dtype: DTypeLike = "int64", *, device: str | Device | None = None, requires_grad: _bool = False) -> Tensor:
     """Integers from `low` on and below `high`, which broadcast to `shape`."""
 def random_split(key: ArrayLike, num: int | Sequence[int]) -> Tensor:
     """`num` new keys (a number or a shape) from one: [num, 2]."""
-def random_truncated_normal(key: ArrayLike, lower: ArrayLike, upper: ArrayLike, shape: int | Sequence[int] | None = None, dtype: DTypeLike = "float32") -> Tensor:
+def random_truncated_normal(key: ArrayLike, lower: ArrayLike, upper: ArrayLike, shape: int | Sequence[int] | None = None, dtype: DTypeLike = "float32", *, device: str | Device | None = None, requires_grad: _bool = False) -> Tensor:
     """Standard normal numbers given that they lie between `lower` and `upper`, which broadcast to `shape`, by default to each other; never the bounds themselves."""
-def random_uniform(key: ArrayLike, low: ArrayLike, high: ArrayLike, shape: int | Sequence[int] = (), dtype: DTypeLike = "float32") -> Tensor:
+def random_uniform(key: ArrayLike, low: ArrayLike, high: ArrayLike, shape: int | Sequence[int] = (), dtype: DTypeLike = "float32", *, device: str | Device | None = None, requires_grad: _bool = False) -> Tensor:
     """Uniform numbers from `low` on and below `high`, which broadcast to `shape`."""
 def real(x: ArrayLike) -> Tensor:
     """The real part; real numbers stay as they are."""
@@ -2090,7 +2097,7 @@ def rfft2(x: ArrayLike, s: int | Sequence[int] | None = None, axes: int | Sequen
     """`rfftn` along the last two axes, unless `axes` are given."""
 @overload
 def rfft2(x: ArrayLike, s: int | Sequence[int] | None = ..., *, dim: int | Sequence[int] | None = ..., norm: Literal["backward", "ortho", "forward"] = ...) -> Tensor: ...
-def rfftfreq(n: int, d: float = 1.0, dtype: DTypeLike = "float32") -> Tensor:
+def rfftfreq(n: int, d: float = 1.0, dtype: DTypeLike = "float32", *, device: str | Device | None = None, requires_grad: _bool = False) -> Tensor:
     """The `n // 2 + 1` frequencies that `rfft` of `n` samples at distances `d` computes."""
 @overload
 def rfftn(x: ArrayLike, s: int | Sequence[int] | None = None, axes: int | Sequence[int] | None = None, norm: Literal["backward", "ortho", "forward"] = "backward") -> Tensor:
@@ -2266,17 +2273,17 @@ def trapezoid(y: ArrayLike, x: ArrayLike | None = None, dx: float = 1.0, axis: i
 @overload
 def trapezoid(y: ArrayLike, x: ArrayLike | None = ..., dx: float = ..., *, dim: int = ...) -> Tensor: ...
 trapz = trapezoid
-def tri(n: int, m: int | None = None, k: int = 0, dtype: DTypeLike = "float32") -> Tensor:
+def tri(n: int, m: int | None = None, k: int = 0, dtype: DTypeLike = "float32", *, device: str | Device | None = None, requires_grad: _bool = False) -> Tensor:
     """One on and below the diagonal `k` of a matrix with `n` rows and `m` columns, zero above."""
 def triangular_solve(x1: ArrayLike, x2: ArrayLike, upper: _bool = False, transpose: _bool = False, unit_diagonal: _bool = False) -> Tensor:
     """The matrix X with `x1` @ X = `x2`, or `x1.mT` @ X = `x2` when `transpose`."""
 def tril(x: ArrayLike, k: int = 0) -> Tensor:
     """`x` with zeros above the diagonal `k` of its last two axes."""
-def tril_indices(n: int, k: int = 0, m: int | None = None) -> _tril_indices_result:
+def tril_indices(n: int, k: int = 0, m: int | None = None, *, device: str | Device | None = None, requires_grad: _bool = False) -> _tril_indices_result:
     """The rows and columns of the elements on and below diagonal `k` of a matrix with `n` rows and `m` columns (`n` by default), as int64: `x[tril_indices(n)]` are those elements."""
 def triu(x: ArrayLike, k: int = 0) -> Tensor:
     """`x` with zeros below the diagonal `k` of its last two axes."""
-def triu_indices(n: int, k: int = 0, m: int | None = None) -> _triu_indices_result:
+def triu_indices(n: int, k: int = 0, m: int | None = None, *, device: str | Device | None = None, requires_grad: _bool = False) -> _triu_indices_result:
     """The rows and columns of the elements on and above diagonal `k` of a matrix with `n` rows and `m` columns (`n` by default), as int64: `x[triu_indices(n)]` are those elements."""
 def trunc(x: ArrayLike) -> Tensor:
     """`x` without its fraction."""
@@ -2331,9 +2338,9 @@ def window(x: ArrayLike, size: int | Sequence[int], step: int | Sequence[int] = 
     """The windows of `size` over the trailing axes (1 to 3, as many as `size` has numbers): [..., n] becomes [..., places, size], of several axes first all places, then all sizes."""
 def window_fold(x: ArrayLike, extents: int | Sequence[int], step: int | Sequence[int] = (1,), dilation: int | Sequence[int] = (1,)) -> Tensor:
     """Adds windows where they came from: the adjoint of `window` of a tensor whose trailing axes have `extents`."""
-def zeros(shape: int | Sequence[int], dtype: DTypeLike = "float32") -> Tensor:
+def zeros(shape: int | Sequence[int], dtype: DTypeLike = "float32", *, device: str | Device | None = None, requires_grad: _bool = False) -> Tensor:
     """Zero everywhere."""
-def zeros_like(x: ArrayLike, dtype: DTypeLike | None = None) -> Tensor:
+def zeros_like(x: ArrayLike, dtype: DTypeLike | None = None, *, device: str | Device | None = None, requires_grad: _bool = False) -> Tensor:
     """Zero everywhere, with the shape of `x` and its element type unless `dtype` is given."""
 
 __all__ = [
@@ -2477,7 +2484,6 @@ __all__ = [
     "degrees",
     "delete_elements",
     "detach",
-    "device",
     "devices",
     "diag",
     "diagonal",

@@ -44,7 +44,7 @@ def compile_ahead(
     held = _held_objects(fun, trace.parameters)
     constants = [pair for prefix, value in held for pair in _tensors_in(prefix, value)]
     _core.eval([tensor for _, tensor in constants])  # computed now, not in every call
-    with _Unchanged(_name_of(fun), held):
+    with _core._DeviceContext(_place_of(constants)), _Unchanged(_name_of(fun), held):
         program = _core._compile_ahead(
             trace,
             [to_core(name, info) for p in trace.parameters for name, info in p.inputs()],
@@ -233,6 +233,13 @@ def _tensors_in(prefix: str, value: Any) -> list[tuple[str, _core.Tensor]]:
         for path, leaf in ([] if _is_code(value) else _leaves(value))
         if isinstance(leaf, _core.Tensor) and not _core._is_traced(leaf)
     ]
+
+
+def _place_of(constants: list[tuple[str, _core.Tensor]]) -> _core.Device:
+    """Where the function is traced: with the tensors it holds, or, where they are on several
+    devices, on the default one. Numbers of the host go anywhere."""
+    places = {x.device for _, x in constants if x.ndim > 0 or x.device != "cpu"}
+    return places.pop() if len(places) == 1 else _core.default_device()
 
 
 def _holds_traced(value: Any) -> bool:

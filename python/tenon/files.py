@@ -88,7 +88,11 @@ def save_safetensors(
 
 
 def load_safetensors(
-    file: File, return_metadata: bool = False, verify: bool | None = None
+    file: File,
+    return_metadata: bool = False,
+    verify: bool | None = None,
+    *,
+    device: _core.Device | str | None = None,
 ) -> Any:
     """The tensors of a file by name; with `return_metadata`, a pair with the texts beside them.
 
@@ -96,12 +100,16 @@ def load_safetensors(
     fine, which makes a new one. Files that this library wrote are read once, to compare their
     checksum. With `verify=False` they are not: a tensor is read when it is used, as in files of
     other libraries, which have no checksum. `verify=True` refuses those.
+
+    Tensors are on `device`, or the default one. Only the CPU can share the file.
     """
     if hasattr(file, "read"):
-        loaded = _core._parse_safetensors(_content(file), _name_of(file), verify)
+        data = _content(file)
+        with _core._DeviceContext(device):
+            loaded = _core._parse_safetensors(data, _name_of(file), verify)
     else:
         name = path_of("load_safetensors", file)
-        with opening(name):
+        with opening(name), _core._DeviceContext(device):
             loaded = _core._load_safetensors(name, verify)
     tensors, metadata = loaded
     return (tensors, metadata) if return_metadata else tensors
@@ -437,6 +445,8 @@ def load(
     return_metadata: bool = False,
     verify: bool | None = None,
     max_bytes: int | None = None,
+    *,
+    device: _core.Device | str | None = None,
 ) -> Any:
     """What a file holds: the tensor of a `.npy`, or the tensors of an `.npz` or `.safetensors` file
     by name, or the executable of a `.tnx` file. The content says which it is, not the name.
@@ -449,16 +459,19 @@ def load(
     and all `.npz`, whose arrays have a CRC-32 each. With `verify=False` they are not, where that
     saves reading the file; `verify=True` refuses files without. A compressed `.npz` may inflate to
     at most `max_bytes`; without a number, to 100 times its size or 1 GiB, whichever is more.
+
+    Tensors are on `device`, or the default one. Executables have none.
     """
     options = _Options(verify, max_bytes)
-    if hasattr(file, "read"):
-        data = _content(file)
-        loaded = _load(_name_of(file), data[:8], data, options)
-    else:
-        name = path_of("load", file)
-        if os.path.isdir(name):
-            name = _model_in(name)
-        loaded = _load(name, _head(name), None, options)
+    with _core._DeviceContext(device):
+        if hasattr(file, "read"):
+            data = _content(file)
+            loaded = _load(_name_of(file), data[:8], data, options)
+        else:
+            name = path_of("load", file)
+            if os.path.isdir(name):
+                name = _model_in(name)
+            loaded = _load(name, _head(name), None, options)
     tensors, metadata = loaded
     return (tensors, metadata) if return_metadata else tensors
 

@@ -158,7 +158,8 @@ def _places(x: Any, obj: Any, axis: int | None) -> Any:
     if not isinstance(obj, slice):
         return obj
     x = _core.asarray(x)
-    return _core.arange(*obj.indices(x.size if axis is None else x.shape[axis]))
+    extent = x.size if axis is None else x.shape[axis]
+    return _core.arange(*obj.indices(extent), device=x.device)
 
 
 def gradient(

@@ -19,12 +19,13 @@ compiled function draws anew in every call if it captures the state, with
 
 from __future__ import annotations
 
+import contextlib
 import operator
 from collections.abc import Iterator, Sequence
 from typing import SupportsIndex, TypeAlias
 
 from . import _core
-from ._core import DType, Tensor
+from ._core import Device, DType, Tensor
 
 Shape: TypeAlias = "int | Sequence[int]"
 Number: TypeAlias = "Tensor | float"
@@ -77,9 +78,10 @@ def seed(number: int) -> None:
     _core._random_seed(operator.index(number) % 2**64)
 
 
-def key(seed: int | Tensor) -> Tensor:
+def key(seed: int | Tensor, *, device: Device | str | None = None) -> Tensor:
     """The key of an integer, uint32[2]; of a tensor of integers, keys along its axes."""
-    return _core.random_key(seed)
+    made = _core.random_key(seed)
+    return made if device is None else made.to_device(device)
 
 
 def split(key: Tensor, num: Shape = 2) -> Tensor:
@@ -99,11 +101,21 @@ def fold_in(key: Tensor, data: int | Tensor) -> Tensor:
     return _core.random_fold_in(key, data)
 
 
-def _or_next(key: Tensor | None, first: object = None) -> Tensor:
-    """`key` or the next one of the state. `first` is the first argument, where others have keys."""
+def _or_next(
+    key: Tensor | None,
+    first: object = None,
+    *beside: object,
+    device: Device | str | None = None,
+) -> Tensor:
+    """`key` or the next one of the state, on `device`, or else where the operands are.
+
+    `first` is the first argument, where other libraries have keys."""
     if isinstance(first, Tensor) and first.dtype == _core.uint32 and first.shape[-1:] == (2,):
         _core._fail("type", "random: a key is given by name: key=key")
-    return _core._next_key() if key is None else key
+    if key is None:
+        with _core._elsewhere((first, *beside), {}) or contextlib.nullcontext():
+            key = _core._next_key()
+    return key if device is None else key.to_device(device)
 
 
 def _check_type(op: str, shape: object, dtype: object) -> None:
@@ -115,11 +127,15 @@ def _check_type(op: str, shape: object, dtype: object) -> None:
 
 
 def bits(
-    shape: Shape = (), dtype: DType | str = "uint32", key: Tensor | None = None
+    shape: Shape = (),
+    dtype: DType | str = "uint32",
+    key: Tensor | None = None,
+    *,
+    device: Device | str | None = None,
 ) -> Tensor:
     """Random bits, as an unsigned integer type."""
     _check_type("bits", shape, dtype)
-    return _core.random_bits(_or_next(key, shape), shape, dtype)
+    return _core.random_bits(_or_next(key, shape, device=device), shape, dtype)
 
 
 def uniform(
@@ -128,13 +144,15 @@ def uniform(
     shape: Shape = (),
     dtype: DType | str = "float32",
     key: Tensor | None = None,
+    *,
+    device: Device | str | None = None,
 ) -> Tensor:
     """Uniform numbers from `low` on and below `high`, which broadcast to `shape`.
 
         >>> tn.random.uniform(shape=(2,), key=tn.random.key(0)).tolist()
         [0.9476670026779175, 0.9785798788070679]
     """
-    return _core.random_uniform(_or_next(key, low), low, high, shape, dtype)
+    return _core.random_uniform(_or_next(key, low, high, device=device), low, high, shape, dtype)
 
 
 def normal(
@@ -143,10 +161,13 @@ def normal(
     loc: Number = 0.0,
     scale: Number = 1.0,
     key: Tensor | None = None,
+    *,
+    device: Device | str | None = None,
 ) -> Tensor:
     """Normal numbers of mean `loc` and standard deviation `scale`, which broadcast to `shape`."""
     _check_type("normal", shape, dtype)
-    return _core.random_normal(_or_next(key, shape), loc, scale, shape, dtype)
+    key = _or_next(key, shape, loc, scale, device=device)
+    return _core.random_normal(key, loc, scale, shape, dtype)
 
 
 def truncated_normal(
@@ -155,9 +176,12 @@ def truncated_normal(
     shape: Shape | None = None,
     dtype: DType | str = "float32",
     key: Tensor | None = None,
+    *,
+    device: Device | str | None = None,
 ) -> Tensor:
     """Standard normal numbers that lie between `lower` and `upper`."""
-    return _core.random_truncated_normal(_or_next(key, lower), lower, upper, shape, dtype)
+    key = _or_next(key, lower, upper, device=device)
+    return _core.random_truncated_normal(key, lower, upper, shape, dtype)
 
 
 def multivariate_normal(
@@ -171,15 +195,19 @@ def multivariate_normal(
 
     `shape` is that of the leading axes, by default those that `mean` and `cov` have.
     """
-    return _core.random_multivariate_normal(_or_next(key), mean, cov, shape, dtype)
+    return _core.random_multivariate_normal(_or_next(key, None, mean, cov), mean, cov, shape, dtype)
 
 
 def gumbel(
-    shape: Shape = (), dtype: DType | str = "float32", key: Tensor | None = None
+    shape: Shape = (),
+    dtype: DType | str = "float32",
+    key: Tensor | None = None,
+    *,
+    device: Device | str | None = None,
 ) -> Tensor:
     """Numbers of the standard Gumbel distribution."""
     _check_type("gumbel", shape, dtype)
-    return _core.random_gumbel(_or_next(key, shape), shape, dtype)
+    return _core.random_gumbel(_or_next(key, shape, device=device), shape, dtype)
 
 
 def laplace(
@@ -188,10 +216,13 @@ def laplace(
     loc: Number = 0.0,
     scale: Number = 1.0,
     key: Tensor | None = None,
+    *,
+    device: Device | str | None = None,
 ) -> Tensor:
     """Numbers of the Laplace distribution around `loc`, of mean distance `scale`."""
     _check_type("laplace", shape, dtype)
-    return _core.random_laplace(_or_next(key, shape), loc, scale, shape, dtype)
+    key = _or_next(key, shape, loc, scale, device=device)
+    return _core.random_laplace(key, loc, scale, shape, dtype)
 
 
 def exponential(
@@ -199,10 +230,12 @@ def exponential(
     dtype: DType | str = "float32",
     scale: Number = 1.0,
     key: Tensor | None = None,
+    *,
+    device: Device | str | None = None,
 ) -> Tensor:
     """Numbers of the exponential distribution of mean `scale`."""
     _check_type("exponential", shape, dtype)
-    return _core.random_exponential(_or_next(key, shape), scale, shape, dtype)
+    return _core.random_exponential(_or_next(key, shape, scale, device=device), scale, shape, dtype)
 
 
 def gamma(
@@ -210,9 +243,11 @@ def gamma(
     shape: Shape | None = None,
     dtype: DType | str = "float32",
     key: Tensor | None = None,
+    *,
+    device: Device | str | None = None,
 ) -> Tensor:
     """Numbers of the gamma distribution with parameter `a`, of scale 1. Not differentiable."""
-    return _core.random_gamma(_or_next(key), a, shape, dtype)
+    return _core.random_gamma(_or_next(key, None, a, device=device), a, shape, dtype)
 
 
 def poisson(
@@ -220,16 +255,22 @@ def poisson(
     shape: Shape | None = None,
     dtype: DType | str = "int64",
     key: Tensor | None = None,
+    *,
+    device: Device | str | None = None,
 ) -> Tensor:
     """Counts of the Poisson distribution with rate `lam`."""
-    return _core.random_poisson(_or_next(key), lam, shape, dtype)
+    return _core.random_poisson(_or_next(key, None, lam, device=device), lam, shape, dtype)
 
 
 def bernoulli(
-    p: Number = 0.5, shape: Shape | None = None, key: Tensor | None = None
+    p: Number = 0.5,
+    shape: Shape | None = None,
+    key: Tensor | None = None,
+    *,
+    device: Device | str | None = None,
 ) -> Tensor:
     """True with probability `p`, whose shape is that of the result unless `shape` is given."""
-    return _core.random_bernoulli(_or_next(key, p), p, shape)
+    return _core.random_bernoulli(_or_next(key, p, device=device), p, shape)
 
 
 def categorical(
@@ -244,7 +285,7 @@ def categorical(
     `shape` is that of the result: it ends in the other axes of `logits` and may have more in
     front. `num_samples` puts that many draws in a new last axis instead.
     """
-    return _core.random_categorical(_or_next(key), logits, axis, shape, num_samples)
+    return _core.random_categorical(_or_next(key, None, logits), logits, axis, shape, num_samples)
 
 
 def multinomial(
@@ -258,7 +299,7 @@ def multinomial(
         >>> tn.random.multinomial(tn.array([0.0, 3.0, 0.0]), 2, replacement=True).tolist()
         [1, 1]
     """
-    return _core.random_multinomial(_or_next(key), input, num_samples, replacement)
+    return _core.random_multinomial(_or_next(key, None, input), input, num_samples, replacement)
 
 
 def randint(
@@ -267,19 +308,26 @@ def randint(
     shape: Shape = (),
     dtype: DType | str = "int64",
     key: Tensor | None = None,
+    *,
+    device: Device | str | None = None,
 ) -> Tensor:
     """Integers from `low` on and below `high`, which broadcast to `shape`."""
-    return _core.random_randint(_or_next(key, low), low, high, shape, dtype)
+    return _core.random_randint(_or_next(key, low, high, device=device), low, high, shape, dtype)
 
 
 def permutation(
-    x: int | Tensor, axis: int = 0, independent: bool = False, key: Tensor | None = None
+    x: int | Tensor,
+    axis: int = 0,
+    independent: bool = False,
+    key: Tensor | None = None,
+    *,
+    device: Device | str | None = None,
 ) -> Tensor:
     """`x` in random order along `axis`; of a number, the numbers below it in random order.
 
     If `independent`, every line along the axis gets an order of its own.
     """
-    return _core.random_permutation(_or_next(key), x, axis, independent)
+    return _core.random_permutation(_or_next(key, None, x, device=device), x, axis, independent)
 
 
 def choice(
@@ -289,12 +337,14 @@ def choice(
     p: Tensor | None = None,
     axis: int = 0,
     key: Tensor | None = None,
+    *,
+    device: Device | str | None = None,
 ) -> Tensor:
     """Elements drawn from `x` along `axis`, or from the numbers below it, with probabilities `p`.
 
     `shape` takes the place of the axis. Without `replace` nothing is drawn twice.
     """
-    return _core.random_choice(_or_next(key), x, p, shape, replace, axis)
+    return _core.random_choice(_or_next(key, None, x, p, device=device), x, p, shape, replace, axis)
 
 
 def rand(
@@ -302,9 +352,10 @@ def rand(
     dtype: DType | str = "float32",
     key: Tensor | None = None,
     requires_grad: bool = False,
+    device: Device | str | None = None,
 ) -> Tensor:
     """Uniform numbers in [0, 1): `tn.rand(2, 3)`."""
-    made = uniform(0, 1, shape, dtype, key)
+    made = uniform(0, 1, shape, dtype, key, device=device)
     return made.requires_grad_() if requires_grad else made
 
 
@@ -313,9 +364,10 @@ def randn(
     dtype: DType | str = "float32",
     key: Tensor | None = None,
     requires_grad: bool = False,
+    device: Device | str | None = None,
 ) -> Tensor:
     """Standard normal numbers: `tn.randn(2, 3)`."""
-    made = normal(shape, dtype, key=key)
+    made = normal(shape, dtype, key=key, device=device)
     return made.requires_grad_() if requires_grad else made
 
 
@@ -324,10 +376,13 @@ def rand_like(
     dtype: DType | str | None = None,
     key: Tensor | None = None,
     requires_grad: bool = False,
+    *,
+    device: Device | str | None = None,
 ) -> Tensor:
     """Uniform numbers in [0, 1), in the shape and, unless `dtype` is given, the type of `x`."""
     kind = x.dtype if dtype is None else dtype
-    return rand(*x.shape, dtype=kind, key=key, requires_grad=requires_grad)
+    place = x.device if device is None else device
+    return rand(*x.shape, dtype=kind, key=key, requires_grad=requires_grad, device=place)
 
 
 def randn_like(
@@ -335,7 +390,10 @@ def randn_like(
     dtype: DType | str | None = None,
     key: Tensor | None = None,
     requires_grad: bool = False,
+    *,
+    device: Device | str | None = None,
 ) -> Tensor:
     """Standard normal numbers, in the shape and, unless `dtype` is given, the type of `x`."""
     kind = x.dtype if dtype is None else dtype
-    return randn(*x.shape, dtype=kind, key=key, requires_grad=requires_grad)
+    place = x.device if device is None else device
+    return randn(*x.shape, dtype=kind, key=key, requires_grad=requires_grad, device=place)

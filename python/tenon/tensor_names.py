@@ -50,6 +50,8 @@ def to(self: _Tensor, *target: Any, dtype: Any = None, device: Any = None) -> _T
             self = self.to_device(each)
         elif isinstance(each, _Tensor):
             self = self.astype(each.dtype).to_device(each.device)
+        elif type(each) is int:
+            self.to_device(each)  # fails: devices have names
         else:
             self = self.astype(each)
     return self
@@ -166,8 +168,8 @@ def _as_class(self: _Tensor, attributes: dict[str, Any]) -> _Tensor:
 
 
 def _cpu(self: _Tensor) -> _Tensor:
-    """The tensor itself: all are on the CPU."""
-    return self
+    """`x.to("cpu")`."""
+    return self.to_device("cpu")
 
 
 def _contiguous(self: _Tensor) -> _Tensor:
@@ -205,12 +207,22 @@ _IN_PLACE = {  # what they are made of; tensors do not change
     "add_": "x += y", "clamp_": "x = x.clamp(low, high)", "copy_": "x[...] = y", "div_": "x /= y",
     "fill_": "x[...] = value", "mul_": "x *= y", "sub_": "x -= y", "zero_": "x[...] = 0",
 }  # fmt: skip
-_MISSING = {"cuda": "x itself, there are no GPUs yet", "data": "x.detach()"}
+_MISSING = {
+    "cuda": 'x.to("cuda:0"); tn.devices() are those of this machine',
+    "data": "x.detach()",
+    "is_cuda": 'x.device.kind == "cuda"',
+}
+
+
+def _dir(self: _Tensor) -> list[str]:
+    """What it has, without the names that only give advice."""
+    return [name for name in object.__dir__(self) if name not in _IN_PLACE | _MISSING]
 
 
 _METHODS: dict[str, Callable[..., Any]] = {
     **{name: _conversion(name, dtype) for name, dtype in _CONVERSIONS.items()},
     "to": to,
+    "__dir__": _dir,
     "norm": _norm,
     "__reversed__": _reversed,
     "__round__": _round,

@@ -109,6 +109,15 @@ bool takes_axes(const OpDef& op, bool optional) {
   });
 }
 
+/// Whether it makes tensors of a shape, rather than of the values of others.
+bool creates(const OpDef& op) {
+  std::vector<Param> params = params_of(op);
+  auto has = [&](std::string_view name) {
+    return std::ranges::any_of(params, [&](const Param& p) { return p.name == name; });
+  };
+  return op.args.size() == 0 || op.name.ends_with("_like") || (has("shape") && has("dtype"));
+}
+
 struct SignatureStyle {
   bool annotated, method;
   bool torch = false;      // with PyTorch's keywords
@@ -136,6 +145,9 @@ std::string signature_of(const OpDef& op, const SignatureStyle& style) {
     text += format("{}{}", style.annotated ? " = " : "=",
                    !style.annotated || plain ? p.python_default : "...");
   }
+  if (style.annotated && !style.method && creates(op))
+    text += format(", {}device: str | Device | None = None, requires_grad: _bool = False",
+                   keywords_only ? "" : "*, ");
   return text + ")";
 }
 

@@ -107,14 +107,15 @@ void rebind(Tensor& variable, Tensor value) {
   Node& old = *variable.node();
   uint8_t bits = watch_bits(old);
   if (bits & kLeaf) {
-    if (type_of(value) != type_of(variable))
+    if (on_device(type_of(value), variable.device()) != type_of(variable))
       fail(Fault::type, "rebind: a tensor with requires_grad stays {}, and is not to become {}",
            *type_of(variable), *type_of(value));
     if (is_older_than_trace(old)) fail_outside(variable, "a new value is given to a tensor");
     // Data may be another tensor's too, and what leads to leaves goes on doing so.
     NoGrad off;
     if (!value.node()->op || watch_bits(*value.node())) value = emit(ops::copy, {value});
-    value = as_variable(value, exchange_gradient(old, {}), bits & kKept);
+    Tensor gradient = exchange_gradient(old, {});  // goes where the value is
+    value = as_variable(value, gradient ? gradient.to(value.device()) : gradient, bits & kKept);
     mark_replaced(old);
     if (Trace* trace = Trace::tracing()) trace->leaves.push_back(value);
   }

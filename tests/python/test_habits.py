@@ -24,7 +24,7 @@ def data(rows: int = 6) -> tuple[tn.Tensor, tn.Tensor]:
     [
         (tn, "long", "tn.int64"),
         (tn, "tensor", "tn.array"),
-        (tn, "cuda", "no GPUs"),
+        (tn, "cuda", r"tn\.devices\(\)"),
         (tn, "linspce", "did you mean 'linspace'"),
         (tn.amp, "GradScaler", "LossScaler"),
         (tn.data, "DataLoader", "tn.data.batches"),

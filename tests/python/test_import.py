@@ -153,6 +153,14 @@ reveal_type(tn.ones(()).item())  # Any
 loss: float = tn.ones(()).item()
 reveal_type(tn.dot(tn.ones(2), tn.ones(2)))  # Tensor
 reveal_type(tn.ones(2).dot(tn.ones(2)).to(dtype=tn.float64))  # Tensor
+reveal_type(tn.zeros((2, 3), device="cpu", requires_grad=True).device)  # Device
+reveal_type(tn.full((2,), 1.0, device=tn.Device("cpu")))  # Tensor
+reveal_type(tn.randn(2, 3, device=tn.cpu).to("cpu", tn.float64))  # Tensor
+reveal_type(tn.random.key(0, device="cpu"))  # Tensor
+reveal_type(nn.Linear(2, 3).to("cpu", tn.float64))  # Linear
+assert tn.ones(2).device == "cpu"
+with tn.device("cpu") as place:
+    reveal_type(place.type)  # str
 scaled.show("graph")
 scaled(tn.ones(3), by="three")  # error
 scaled()  # error

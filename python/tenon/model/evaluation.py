@@ -7,6 +7,8 @@ anew, so a call of a known kind checks nothing.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
+from itertools import chain
 from typing import Any, NamedTuple
 
 import tenon as tn
@@ -51,7 +53,12 @@ class Evaluation:
         output_gradients: Tensors | None = None,
         state: Tensors | None = None,
     ) -> Any:
-        """See `PhysicalModel.evaluate`."""
+        """See `PhysicalModel.evaluate`. What it makes itself is where the arguments are."""
+        parts = [part.values() for part in (params, data, state) if isinstance(part, Mapping)]
+        with _core._elsewhere(tuple(chain(*parts)), {}) or nullcontext():
+            return self._evaluated(params, data, output_gradients, state)
+
+    def _evaluated(self, params: Any, data: Any, output_gradients: Any, state: Any) -> Any:
         params, data = ({} if part is None else part for part in (params, data))
         params, data, output_gradients, state = map(
             _tensors, (params, data, output_gradients, state)
@@ -74,7 +81,9 @@ class Evaluation:
 
     def gather(self, params: Tensors, data: Tensors, state: Tensors | None) -> list[tn.Tensor]:
         """The values that the model's functions take, in their order, after checks."""
-        values = dict(self._static)
+        own = self._static if state is not None else {**self._first_state, **self._static}
+        here = tn.default_device()
+        values = {name: value.to_device(here) for name, value in own.items()}
         for argument, tensors in (("params", params), ("data", data)):
             values |= self._named(argument, tensors)
         if state is not None:
@@ -82,8 +91,6 @@ class Evaluation:
         elif RANDOM_KEY in self._given:
             text = f"evaluate: {self._model} draws random numbers and has no key"
             _core._fail("value", text, "give state=model.initial_state(seed)")
-        else:
-            values = {**self._first_state, **values}
         sizes: dict[str, tuple[Any, str]] = {}
         for name, (_, shape, dtype) in self._given.items():
             self._check(name, values[name], shape, dtype, sizes)

@@ -38,7 +38,7 @@ class Source:
         plain = re.sub(r"\W", "_", name, flags=re.ASCII)
         self.name = plain if plain[0].isalpha() else f"model{plain}"
         self._functions = functions
-        self._static = dict(static)
+        self._static = {name: value.to_device("cpu") for name, value in static.items()}
         self._given = [row for row in functions.given if row[0] not in self._static]
         self._path: pathlib.Path | None = None
 
@@ -87,10 +87,12 @@ class Source:
         return self._ran("gradients", [*self._rest(given), *seeds])
 
     def _ran(self, function: str, given: List) -> List:
+        """The file runs on the host; what it gives is where the evaluation is."""
         _core._refuse_transforms(given)
-        made = self._run(function, given)
+        with tn.device("cpu"):
+            made = self._run(function, [value.to_device("cpu") for value in given])
         _core._end_derivatives(given, made)
-        return made
+        return [value.to_device(tn.default_device()) for value in made]
 
     def _rest(self, given: List) -> List:
         rows = zip(self._functions.given, given)
@@ -152,6 +154,7 @@ class CSource(Source):
         known = isinstance(target, str) and target.startswith("x86-64-")
         return ("-O3", f"-march={target}") if known else c_backend.FLAGS
 
+    @tn.device("cpu")
     def _executables(self) -> dict[str, Any]:
         functions = self._functions
         names = [name for name, *_ in self._given]

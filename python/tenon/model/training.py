@@ -143,7 +143,7 @@ class PhysicalTrainModel(PhysicalModel):
     def _step(
         self, optimizer: tn.optim.Optimizer, params: Any, data: Any, state: Any
     ) -> tuple[Any, ...]:
-        seed = {LOSS: tn.ones((), self.get_types()[LOSS])}
+        seed = {LOSS: tn.ones((), self.get_types()[LOSS], device="cpu")}
         outputs, gradients, left = self.evaluate(
             params, data, output_gradients=seed, state=state
         )

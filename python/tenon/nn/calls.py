@@ -28,11 +28,15 @@ def as_call(call: Callable[..., Any]) -> Callable[..., Any]:
 
     The parameters of the outermost module become leaves of `backward()`. An error is raised again
     with the path of the module it comes from. In a trace, what is recorded knows that path too.
+    What the call makes is on the device of the first tensor it is given.
     """
 
     @functools.wraps(call)
     def called(self: Module, *args: Any, **kwargs: Any) -> Any:
         run = functools.partial(_traced_call, call) if _core._is_tracing() else call
+        there = _core._elsewhere(args, kwargs)
+        if there is not None:
+            run = functools.partial(_call_there, there, run)
         if _running.outermost is not None:
             try:
                 return run(self, *args, **kwargs)
@@ -53,6 +57,14 @@ def as_call(call: Callable[..., Any]) -> Callable[..., Any]:
             _running.outermost = None
 
     return called
+
+
+def _call_there(
+    there: _core._DeviceContext, run: Callable[..., Any], /, *args: Any, **kwargs: Any
+) -> Any:
+    """What a module makes while it runs is where its arguments are."""
+    with there:
+        return run(*args, **kwargs)
 
 
 def _traced_call(call: Callable[..., Any], self: Module, *args: Any, **kwargs: Any) -> Any:

@@ -14,6 +14,13 @@ Self = TypeVar("Self", bound="Convertible")
 _FLOATING = ("real floating", "complex floating")
 
 
+def _is_place(given: Any) -> bool:
+    """Whether it stands for a device; a number is refused as one."""
+    if isinstance(given, str):
+        return not isinstance(getattr(tn, given, None), tn.DType)
+    return isinstance(given, tn.Device) or type(given) is int
+
+
 class Convertible:
     """The methods of a module that convert what it holds."""
 
@@ -21,31 +28,36 @@ class Convertible:
         raise NotImplementedError
 
     def to(
-        self: Self, target: Any = None, *, dtype: tn.DType | str | None = None, device: Any = None
+        self: Self, *target: Any, dtype: tn.DType | str | None = None, device: Any = None
     ) -> Self:
-        """Moves parameters and buffers to a device, or converts those of floating point.
+        """Moves what it holds to a device, converts parameters and buffers of floating point, or
+        both: `to("cuda:0", tn.bfloat16)`.
 
-        A tensor stands for its element type and its device. Integers keep their type.
+        A tensor stands for its element type and its device. Integers keep their type. Tensors whose
+        names begin with an underscore move, too.
 
             >>> tn.nn.Linear(2, 1).to(tn.bfloat16).weight.dtype
             tenon.bfloat16
         """
-        if isinstance(target, tn.Tensor):
-            target, device = target.dtype, target.device
-        is_name = isinstance(target, str) and not isinstance(getattr(tn, target, None), tn.DType)
-        if is_name or isinstance(target, tn.Device):
-            target, device = None, target
+        for each in target:
+            if isinstance(each, tn.Tensor):
+                dtype, device = each.dtype, each.device
+            elif _is_place(each):
+                device = each
+            elif each is not None:
+                dtype = each
         if device is not None:
-            place = tn.Device(device)
-            self.apply(lambda w: w.to_device(place))
-        wanted = target if dtype is None else dtype
-        if wanted is None:
+            self._move(tn.Device(device))
+        if dtype is None:
             return self
-        wanted = tn.dtype(wanted)
+        wanted = tn.dtype(dtype)
         if not tn.isdtype(wanted, _FLOATING):
             hint = "module.apply(lambda w: w.astype(...)) converts whatever there is"
             _core._fail("type", f"to: parameters are floating-point, not {wanted.name}", hint)
         return self.apply(lambda w: w.astype(wanted) if tn.isdtype(w.dtype, _FLOATING) else w)
+
+    def _move(self, place: tn.Device) -> None:
+        raise NotImplementedError
 
     def half(self: Self) -> Self:
         """`to(tn.float16)`."""

@@ -38,7 +38,7 @@ def uniform(low: float = 0.0, high: float = 1.0) -> Initializer:
         >>> tn.nn.init.uniform(2, 3)(tn.zeros((4, 5))).min().item() >= 2
         True
     """
-    return lambda x: tn.random.uniform(low, high, x.shape, x.dtype)
+    return lambda x: tn.random.uniform(low, high, x.shape, x.dtype, device=x.device)
 
 
 def normal(mean: float = 0.0, std: float = 1.0) -> Initializer:
@@ -47,7 +47,7 @@ def normal(mean: float = 0.0, std: float = 1.0) -> Initializer:
         >>> tn.nn.init.normal(mean=3, std=0)(tn.zeros(2)).tolist()
         [3.0, 3.0]
     """
-    return lambda x: tn.random.normal(x.shape, x.dtype, mean, std)
+    return lambda x: tn.random.normal(x.shape, x.dtype, mean, std, device=x.device)
 
 
 def identity() -> Initializer:
@@ -60,7 +60,7 @@ def identity() -> Initializer:
     def draw(x: tn.Tensor) -> tn.Tensor:
         if x.ndim != 2 or x.shape[0] != x.shape[1]:
             _core._fail("value", f"init.identity: expected a square matrix, given {list(x.shape)}")
-        return tn.eye(x.shape[0], dtype=x.dtype)
+        return tn.eye(x.shape[0], dtype=x.dtype, device=x.device)
 
     return draw
 
@@ -115,7 +115,8 @@ def orthogonal(gain: float = 1.0) -> Initializer:
 
     def draw(x: tn.Tensor) -> tn.Tensor:
         rows, columns = _matrix_shape("orthogonal", x)
-        square = tn.random.normal((max(rows, columns), min(rows, columns)))
+        shape = (max(rows, columns), min(rows, columns))
+        square = tn.random.normal(shape, device=x.device)
         q, r = tn.linalg.qr(square)
         q = q * tn.sign(tn.diagonal(r))  # else the signs would not be random
         q = q if rows >= columns else q.T
@@ -137,19 +138,20 @@ def sparse(sparsity: float, mean: float = 0.0, std: float = 1.0) -> Initializer:
         if x.ndim != 2:
             _core._fail("value", f"init.sparse: expected a matrix, given {list(x.shape)}")
         zeros = ceil(sparsity * x.shape[0])
-        order = tn.argsort(tn.random.uniform(shape=x.shape), axis=0)
-        return tn.where(order < zeros, 0, tn.random.normal(x.shape, x.dtype, mean, std))
+        order = tn.argsort(tn.random.uniform(shape=x.shape, device=x.device), axis=0)
+        values = tn.random.normal(x.shape, x.dtype, mean, std, device=x.device)
+        return tn.where(order < zeros, 0, values)
 
     return draw
 
 
 def _uniform(x: tn.Tensor, std: float) -> tn.Tensor:
     bound = sqrt(3) * std
-    return tn.random.uniform(-bound, bound, x.shape, x.dtype)
+    return tn.random.uniform(-bound, bound, x.shape, x.dtype, device=x.device)
 
 
 def _normal(x: tn.Tensor, std: float) -> tn.Tensor:
-    return tn.random.normal(x.shape, x.dtype, scale=std)
+    return tn.random.normal(x.shape, x.dtype, scale=std, device=x.device)
 
 
 def _scaled(

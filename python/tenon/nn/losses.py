@@ -83,7 +83,7 @@ def _of_classes(x: tn.Tensor, classes: tn.Tensor, axis: int) -> tn.Tensor:
     for k in range(axis + 1, x.ndim):
         shape = [1] * x.ndim
         shape[k] = x.shape[k]
-        places.append(tn.reshape(tn.arange(x.shape[k]), shape))
+        places.append(tn.reshape(tn.arange(x.shape[k], device=x.device), shape))
     axes = list(range(axis, x.ndim))
     return tn.squeeze(tn.gather(x, places, axes=axes, batch_dims=axis), axis=axis)
 

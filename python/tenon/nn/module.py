@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from functools import partial
 from typing import Any, NoReturn, TypeAlias
 
 import tenon as tn
@@ -284,6 +285,8 @@ class Module(Convertible):
                 kind = type(made).__name__
                 hint = "; for a function of modules there is apply_to_modules"
                 _core._fail("type", f"apply: the function returned a {kind}, not a tensor{hint}")
+            if made is parameter:
+                return made
             watched = parameter.requires_grad or _core._refuses_grad(parameter)
             return weights.taken_over(made, parameter) if watched else made
 
@@ -291,6 +294,13 @@ class Module(Convertible):
         each_once = {id(p): p for p in tn.tree.leaves(parameters)}  # tied ones stay tied
         made = {at: changed(parameter) for at, parameter in each_once.items()}
         return self.update(tn.tree.map(lambda p: made[id(p)], parameters))
+
+    def _move(self, place: tn.Device) -> None:
+        self.apply(lambda w: w.to_device(place))
+        for module in self.modules():
+            for name, value in list(vars(module).items()):
+                if name.startswith("_") and _holds_tensors(value):
+                    setattr(module, name, tn.tree.map(partial(_moved, place), value))
 
     def apply_to_modules(self, f: Callable[[Module], Any]) -> Module:
         """Calls `f` with the module and all modules inside it."""
@@ -495,6 +505,10 @@ def _holds_tensors(value: Any) -> bool:
     if isinstance(value, (list, tuple)):
         return any(_holds_tensors(v) for v in value)
     return isinstance(value, tn.Tensor)
+
+
+def _moved(place: tn.Device, value: Any) -> Any:
+    return value.to_device(place) if isinstance(value, tn.Tensor) else value
 
 
 def _replace(current: Any, new: Any, path: str) -> Any:

@@ -262,7 +262,7 @@ def load(
     made: dict[int, tn.Tensor] = {}  # by the former parameter: tied ones stay tied
     for name, current in wanted.items():
         if name in given and id(current) not in made:
-            made[id(current)] = taken_over(given[name], current)
+            made[id(current)] = taken_over(given[name].to_device(current.device), current)
     module.update(tn.tree.map(lambda current: made.get(id(current), current), module.parameters()))
     return unmatched
 
@@ -296,8 +296,7 @@ def taken_over(value: tn.Tensor, current: tn.Tensor) -> tn.Tensor:
     One that requires a gradient stays the same object, which an optimizer may hold.
     """
     with tn.no_grad():
-        moves = value.device != current.device
-        own = value.to_device(current.device) if moves else tn.copy(value)
+        own = tn.copy(value)
     if _core._refuses_grad(current):
         return own.requires_grad_(False)
     if not current.requires_grad:

@@ -53,9 +53,10 @@ class Adafactor(Optimizer):
 
     def init_single(self, parameter: tn.Tensor, state: dict[str, Any]) -> None:
         if parameter.ndim > 1:
-            state["row"] = tn.zeros((*parameter.shape[:-1], 1), dtype=parameter.dtype)
+            kind, place = parameter.dtype, parameter.device
+            state["row"] = tn.zeros((*parameter.shape[:-1], 1), dtype=kind, device=place)
             shape = (*parameter.shape[:-2], 1, parameter.shape[-1])
-            state["column"] = tn.zeros(shape, dtype=parameter.dtype)
+            state["column"] = tn.zeros(shape, dtype=kind, device=place)
         else:
             state["v"] = tn.zeros_like(parameter)
         if self.beta_1 is not None:

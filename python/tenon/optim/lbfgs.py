@@ -99,7 +99,7 @@ class LBFGS(Optimizer):
                 length *= min(1.0, 1.0 / float(tn.sum(tn.abs(flat))))
             before = loss
             last |= {"gradient": flat, "direction": direction}
-            last["length"] = tn.array(length, tn.float64)
+            last["length"] = tn.array(length, tn.float64, device="cpu")
             if slope > -self.tolerance_change:
                 return
             if self.line_search_fn:
@@ -112,7 +112,7 @@ class LBFGS(Optimizer):
                 if iteration < self.max_iter:
                     loss, flat = self._loss_and_gradient(closure)
                     evaluations += 1
-            last["length"] = tn.array(length, tn.float64)
+            last["length"] = tn.array(length, tn.float64, device="cpu")
             small = _largest(direction * length) <= self.tolerance_change
             done = small or abs(loss - before) < self.tolerance_change
             done = done or _largest(flat) <= self.tolerance_grad
