@@ -40,7 +40,8 @@ demo: build
 BENCH_PYTHON := $(if $(PEERS),build/peers/bin/python,$(PYTHON))
 bench: build $(if $(PEERS),build/peers/.ready)
 	@cmake --build --preset release --target tenon_bench tenon_limits
-	@PYTHONPATH=$(RELEASE)/python $(BENCH_PYTHON) bench/run.py $(ONLY)
+	@PYTHONPATH=$(RELEASE)/python $(BENCH_PYTHON) \
+	  $(if $(BEFORE),bench/before.py $(BEFORE),bench/run.py) $(ONLY)
 
 build/peers/.ready: Makefile | $(READY)
 	@echo "bench: installing torch, jax and onnxruntime in build/peers"
@@ -64,11 +65,11 @@ asan: $(READY)
 	@cmake --build --preset asan
 	@$(PYTHON) tools/run_tests.py --asan
 
-# Data races. Threads take part in these tests only.
+# Data races. Threads take part in these tests only, and the streams of devices.
 tsan: $(READY)
 	@test -f build/tsan/build.ninja || cmake --preset tsan
 	@cmake --build --preset tsan --target tenon_tests
-	@build/tsan/tenon_tests -tc='*thread*,hot paths*,*event*' \
+	@build/tsan/tenon_tests -tc='*thread*,hot paths*,*event*,eval*,devices*' \
 		-tce='*child of fork*'  # which TSan cannot follow
 
 wheel: $(READY)

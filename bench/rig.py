@@ -72,7 +72,6 @@ class Worker:
             **dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), count),
             "TENON_CACHE_DIR": str(cache / "tenon"),
             "TORCHINDUCTOR_CACHE_DIR": str(cache / "torch"),
-            "TENON_CACHE_DIR": str(cache / "tenon"),
             "JAX_COMPILATION_CACHE_DIR": str(cache / "jax"),
             "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
             "JAX_PLATFORMS": "cpu",
