@@ -130,6 +130,7 @@ struct Arguments {
   void spread();
   bool gathers(size_t param, PyObject* const* args, size_t count);
   bool lacks_required() const;
+  std::optional<Device> leading_device() const;
   void check_place(size_t param, PyObject* value) const;
 };
 
@@ -250,6 +251,19 @@ void Arguments::spread() {
     given[i] = PySequence_Fast_GET_ITEM(pair, 0);
     given[i + 1] = PySequence_Fast_GET_ITEM(pair, 1);
   }
+}
+
+/// The one that was asked for, or that of the first tensor.
+std::optional<Device> Arguments::leading_device() const {
+  if (device) return *device;
+  std::span<PyObject* const> own(given.data(), spec.params.size());
+  for (std::span<PyObject* const> list : {own, rest})
+    for (PyObject* value : list) {
+      if (is_sequence(value) && PySequence_Fast_GET_SIZE(value) > 0)
+        value = PySequence_Fast_GET_ITEM(value, 0);
+      if (auto found = value ? python::leading_device(value) : std::nullopt) return found;
+    }
+  return {};
 }
 
 /// Operands and attributes, converted.
@@ -405,9 +419,9 @@ nb::object call_python(const CallSpec& spec, PyObject* const* args, size_t count
   arguments.spread();
   Prepared p;
   p.in.reserve(static_cast<size_t>(spec.op->args.size()));
+  std::optional<DeviceScope> made_at;  // of lists among the operands, too
+  if (auto device = arguments.leading_device()) made_at.emplace(*device);
   prepare(spec, arguments, p);
-  std::optional<DeviceScope> made_at;
-  if (arguments.device) made_at.emplace(*arguments.device);
   Tensors out = call_with(*spec.op, std::move(p.in), p.attrs.data);
   if (arguments.device)
     for (Tensor& t : out) t = t.to(*arguments.device);

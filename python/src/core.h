@@ -122,6 +122,8 @@ struct OperandHolder {
 /// False when `object` is nothing a tensor can be made of. Foreign memory is copied: it may change
 /// before the op runs.
 bool read_operand(PyObject* object, OperandHolder& out, PyObject* beside = nullptr);
+/// Where lists and arrays beside a tensor go. Nothing for single values of the host, which travel.
+std::optional<Device> leading_device(PyObject* object);
 /// The same as a tensor; numbers become weak scalars. Throws when it cannot be.
 Tensor read_tensor(PyObject* object, std::string_view what);
 

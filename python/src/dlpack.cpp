@@ -165,10 +165,13 @@ nb::object dlpack(nb::handle self, nb::handle stream, nb::handle max_version, nb
   if (!dl_device.is_none() && first_of_pair(dl_device, "dl_device") != dl::kCpu)
     throw_python(PyExc_BufferError, "__dlpack__: tensors live on the CPU, device type 1");
   bool versioned = !max_version.is_none() && first_of_pair(max_version, "max_version") >= 1;
-  Tensor tensor = self_tensor(self.ptr()).to(Device());
+  Copy how = read_copy(copy, Copy::if_needed);
+  Tensor tensor = self_tensor(self.ptr());
+  if (!tensor.device().is_host()) check_may_copy(how);
+  tensor = tensor.to(Device());
   check_exportable(tensor);
   evaluate(tensor);
-  bool copies = read_copy(copy, Copy::if_needed) == Copy::always;
+  bool copies = how == Copy::always;
   return export_capsule(tensor, versioned, copies);
 }
 

@@ -110,6 +110,7 @@ Update read_update(std::string_view how) {
 }
 
 Tensor updated(const Tensor& x, PyObject* key, PyObject* value, Update how) {
+  DeviceScope there(x.device());  // also of lists
   OperandHolder operand;
   if (!read_operand(value, operand))
     fail(Fault::type, "index_update: not a tensor or a number: {}", Py_TYPE(value)->tp_name);
@@ -124,7 +125,8 @@ Tensor updated(const Tensor& x, PyObject* key, PyObject* value, Update how) {
 
 PyObject* get_item(PyObject* self, PyObject* key) noexcept {
   return for_user<PyObject*>(nullptr, [&] {
-    Tensor x = self_tensor(self);  // another thread may rebind the handle meanwhile
+    Tensor x = self_tensor(self);   // another thread may rebind the handle meanwhile
+    DeviceScope there(x.device());  // also of lists
     std::vector<Index> indices = read_indices(key);
     Widening w(indices);
     return wrap(tn::index(w.any ? tn::index(x, w.widen) : x, indices));

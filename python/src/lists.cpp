@@ -279,7 +279,10 @@ static Tensor tensor_on_host(PyObject* object, Maybe<DType> dtype, Copy copy) {
 
 Tensor tensor_from(PyObject* object, Maybe<DType> dtype, Copy copy) {
   Tensor* t = tensor_in(object);
-  if (!t) return tensor_on_host(object, dtype, copy).to(current_device());
+  if (!t) {
+    if (!current_device().is_host()) check_may_copy(copy);
+    return tensor_on_host(object, dtype, copy).to(current_device());
+  }
   Tensor made = dtype ? cast_to(*t, *dtype) : is_given_number(*t) ? settled(*t) : *t;
   if (copy == Copy::never && dtype && *dtype != t->dtype())
     fail("asarray: {} cannot become {} without a copy", t->dtype(), *dtype);
@@ -294,6 +297,7 @@ void bind_creation(nb::module_& m) {
     std::optional<DeviceScope> there;
     if (!device.is_none()) there.emplace(read_device(device.ptr()));
     Tensor made = tensor_from(obj.ptr(), type, copy);
+    if (there && made.device() != current_device()) check_may_copy(copy);
     return wrapped(there ? made.to(current_device()) : made);
   };
   m.def(

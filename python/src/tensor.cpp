@@ -115,6 +115,7 @@ nb::object to_array(nb::handle self, nb::handle dtype, nb::handle copy) {
   UserCall call;
   nb::module_ numpy = nb::module_::import_("numpy");
   bool exported = buffer_format(self_of(self).dtype()) != nullptr;
+  if (!self_of(self).device().is_host()) check_may_copy(read_copy(copy, Copy::if_needed));
   nb::object source = nb::borrow(self);
   if (!exported) {
     if (!copy.is_none() && !PyObject_IsTrue(copy.ptr()))

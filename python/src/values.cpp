@@ -72,6 +72,12 @@ bool read_number(PyObject* object, Scalar& out, PyObject* beside) {
   return false;
 }
 
+std::optional<Device> leading_device(PyObject* object) {
+  Tensor* t = tensor_in(object);
+  if (!t || (t->rank() == 0 && t->device().is_host())) return {};
+  return t->device();
+}
+
 bool read_operand(PyObject* object, OperandHolder& out, PyObject* beside) {
   if (Tensor* t = tensor_in(object)) {
     out.operand.tensor = t;
@@ -94,6 +100,8 @@ bool read_operand(PyObject* object, OperandHolder& out, PyObject* beside) {
   bool list = PyList_Check(object) || PyTuple_Check(object);
   if (!list && !PyObject_CheckBuffer(object) && !PyObject_HasAttrString(object, "__dlpack__"))
     return false;
+  std::optional<DeviceScope> there;
+  if (auto device = beside ? leading_device(beside) : std::nullopt) there.emplace(*device);
   out.made = tensor_from(object, {}, Copy::always);
   out.operand.tensor = &out.made;
   out.operand.absent = false;

@@ -50,8 +50,11 @@ void run_whole(const Plan& plan, std::span<const Bound> inputs, const Scalar* sc
 
 /// The options for a part of a graph. Constants are where the compiler can look at them.
 CompileOptions options_of(const PlacedGraph& placed, const GraphPart& part,
-                          const CompileOptions& all) {
+                          const CompileOptions& all, DeviceCopies& copies) {
   CompileOptions own = all;
+  if (!part.device.is_host())
+    if (Target its = runtime_of(part.device).target(part.device); its.kind != own.target.kind)
+      own.target = its;
   if (!placed.is_whole) {
     own.runtime_scalars = static_cast<int>(part.scalars.size());
     own.constants.clear(), own.donated.clear();
@@ -59,8 +62,12 @@ CompileOptions options_of(const PlacedGraph& placed, const GraphPart& part,
     for (size_t i = part.in.size() - static_cast<size_t>(part.known); i < part.in.size(); ++i)
       own.constants.push_back(all.constants[static_cast<size_t>(part.in[i]) - first]);
   }
-  for (Bound& value : own.constants)
-    if (!value.is_absent()) value = copy_to({}, value, value.bytes());
+  for (Bound& value : own.constants) {
+    if (value.is_absent() || value.buffer->device.is_host()) continue;
+    Bound here = copy_to({}, value, value.bytes());
+    copies.add(here, value);
+    value = std::move(here);
+  }
   return own;
 }
 
@@ -90,6 +97,7 @@ Compilation joined(const PlacedGraph& placed, const CompileOptions& options,
   plan->inputs = placed.graph.inputs() - static_cast<int>(options.constants.size());
   plan->constants = options.constants;
   plan->outputs.resize(placed.graph.outputs.size());
+  if (placed.is_whole) plan->donated = made_parts->front().plan->donated;
   plan->parts = std::move(parts);
   return {nullptr, std::move(plan), {sizes.begin(), sizes.end()}, std::move(made_parts)};
 }
@@ -101,8 +109,8 @@ class Code : public PlacedCode {
         options_(options) {
     make_lasting(placed_.graph);
     for (const GraphPart& part : placed_.parts)
-      parts_.push_back(
-          std::make_unique<CompiledGraph>(part.graph, options_of(placed_, part, options_)));
+      parts_.push_back(std::make_unique<CompiledGraph>(
+          part.graph, options_of(placed_, part, options_, copies_)));
   }
 
   Compilation compilation(std::span<const Binding> sizes) const override {
@@ -129,7 +137,7 @@ Compilation compile_placed(const Graph& graph, const CompileOptions& options) {
   DeviceCopies copies;
   Compilation made = joined(placed, options, options.sizes, copies, [&](size_t i) {
     const GraphPart& part = placed.parts[i];
-    return compilation_of(part.graph, options_of(placed, part, options));
+    return compilation_of(part.graph, options_of(placed, part, options, copies));
   });
   Held held;  // keys name the types of the whole
   held.add(graph);

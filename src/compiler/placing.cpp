@@ -60,8 +60,10 @@ namespace {
 /// Whether a device has what an op needs, in its loops or in its library.
 bool can_run(Device device, const Graph& graph, const GraphOp& op) {
   if (device.is_host() || op.op == &scalar_leaf || op.op == &ops::to_device) return true;
-  bool needs_library = !op.op->lower && library_kernel(*op.op, graph.in_types(op), host_target());
-  if (needs_library && !runtime_of(device).claims(*op.op)) return false;
+  std::vector<TypeRef> in = graph.in_types(op);
+  bool is_code = op.op->lower || op.op->body;  // loops, or other ops
+  bool needs_library = !is_code && library_kernel(*op.op, in, host_target());
+  if (needs_library && !runtime_of(device).claims(*op.op, in)) return false;
   bool can = true;
   with_bodies(op.attrs, [&](const Graph& body) {
     for (const GraphOp& inner : body.ops) can = can && can_run(device, body, inner);
@@ -116,11 +118,16 @@ class Placer {
   /// Where everything is, apart from numbers.
   std::optional<Device> only_device() const {
     std::optional<Device> only;
-    auto same = [&](Device device) { return only.value_or(device) == *(only = device); };
+    auto same = [&](Device device) {
+      if (!only) only = device;
+      return *only == device;
+    };
     for (Val v = 0; v < graph_.values(); ++v) {
       TypeRef type = graph_.types[index(v)];
-      bool travels = type->rank() == 0 && !has_device(type) && v < graph_.inputs();
-      bool is_number = constants_.contains(v);
+      Val from = source_[index(v)];  // a single value of the host travels with the run
+      bool travels =
+          type->rank() == 0 && from < graph_.inputs() && !has_device(graph_.types[index(from)]);
+      bool is_number = constants_.contains(from);
       bool refused = v >= graph_.inputs() && !is_number && at_[index(v)].device != type->device;
       if (!travels && !is_number && (refused || !same(type->device))) return {};
     }

@@ -20,6 +20,7 @@
 #include "ir/trace.h"
 #include "ir/watch.h"
 #include "ops/call.h"
+#include "runtime/device.h"
 #include "runtime/own_thread.h"
 #include "transforms/tape.h"
 
@@ -54,6 +55,7 @@ Compiled::Compiled(const Function& f, std::span<const Tensor> like, Pattern patt
       watched_(watching(like)),
       demands_(demands),
       narrow_(narrow_type),
+      made_at_(current_device()),
       deadline_(demands.timeout, demands.timeout_fails) {
   LastingScope lasting;
   for (TypeRef type : pattern_.types) make_lasting(type);
@@ -91,7 +93,8 @@ void Compiled::settle_sizes() {
 }
 
 bool Compiled::takes(std::span<const TypeRef> types, std::vector<Binding>& sizes) const {
-  if (narrow_ != narrow_type || !pattern_.matches(types, sizes)) return false;
+  if (narrow_ != narrow_type || made_at_ != current_device()) return false;
+  if (!pattern_.matches(types, sizes)) return false;
   if (guards_.empty()) return true;
   std::vector<Binding> values = sizes;
   if (SizesAtHand* around = SizesAtHand::current())
@@ -234,6 +237,7 @@ void Compiled::run_ready(const Ready& ready, bool keeps_lock, std::span<const Bo
   using Clock = std::chrono::steady_clock;
   Clock::time_point began = Clock::now();
   run(*ready.plan, in, nullptr, out, &overwritten);
+  std::ranges::for_each(out, wait_for);
   float seconds = std::chrono::duration<float>(Clock::now() - began).count();
   ready.seconds.store(seconds, std::memory_order_relaxed);
 }

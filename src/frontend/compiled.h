@@ -57,6 +57,8 @@ class Compiled {
   void donate(std::vector<bool> arguments);
   /// The policy of mixed precision that it was traced under.
   DType narrow() const { return narrow_; }
+  /// Where it was traced to make tensors from nothing.
+  Device made_at() const { return made_at_; }
   /// Whether arguments are needed after the call, and not given away.
   bool keeps(std::span<const Tensor> args) const {
     return is_recorded(args) || traced_.differentiable;
@@ -128,6 +130,7 @@ class Compiled {
   std::vector<SizeGuard> guards_;  // what the pattern does not say
   RunDemands demands_;
   DType narrow_;
+  Device made_at_;
   bool makes_leaves_ = false;  // of parameters
   mutable Deadline deadline_;
   mutable std::optional<Tuned> tuned_choice_;  // what turned out to be fastest

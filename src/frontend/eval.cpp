@@ -25,6 +25,7 @@
 #include "ir/trace.h"
 #include "ir/watch.h"
 #include "loop/interpreter_ops.h"
+#include "runtime/device.h"
 #include "runtime/own_thread.h"
 
 namespace tn {
@@ -323,6 +324,7 @@ void Flush::run_plan(const HotPath::Choice& chosen) {
   IndexChecks checked;
   run(plan, inputs, scalars.data(), results, loan ? &loan->overwritten : nullptr);
   if (loan) loan->done = true;
+  if (chosen.measured) std::ranges::for_each(results, wait_for);
   if (chosen.measured) hot->ran(plan, std::chrono::duration<double>(Clock::now() - began).count());
 }
 

@@ -225,6 +225,7 @@ Tensor fit(const Tensor& value, const Shape& region) {
 
 Tensor index(const Tensor& x, const std::vector<Index>& indices) {
   NamedCall named("index");
+  DeviceScope there(x.device());
   Indexing ix = work_out(*type_of(x), indices);
   Tensor y = ix.slices ? slice(x, ix.start, ix.stop, ix.step) : x;
   if (!(y.shape() == ix.kept)) y = reshape(y, ix.kept);
@@ -236,6 +237,7 @@ Tensor index(const Tensor& x, const std::vector<Index>& indices) {
 Tensor index_update(const Tensor& x, const std::vector<Index>& indices, const Operand& value,
                     Update how) {
   NamedCall named("index");
+  DeviceScope there(x.device());
   bool single_mask =
       indices.size() == 1 && is_mask(indices[0]) && indices[0].tensor.rank() == x.rank();
   Tensor given = as_update(value, x);

@@ -24,6 +24,13 @@ static uint64_t hash_words(std::span<const uint64_t> words) {
   return hash_bytes(chains, sizeof chains);
 }
 
+/// Where its results are: operands do not say it of what is made from numbers.
+static uint64_t device_word(const Node& node) {
+  if (node.outs == 0) return 0;
+  Device device = node.slots()[0].type->device;
+  return uint64_t{device.kind} << 8 | device.index;
+}
+
 void make_key(const Walk& walk, std::span<const Edge> outputs, FlushKey& key) {
   auto word = [&](auto w) { key.words.push_back((uint64_t)w); };
   key.words.clear();
@@ -36,7 +43,7 @@ void make_key(const Walk& walk, std::span<const Edge> outputs, FlushKey& key) {
   for (Node* node : walk.nodes) {
     word(node->op);
     word(node->attrs);
-    word(uint64_t{node->ins} << 16 | node->outs);
+    word(uint64_t{node->ins} << 16 | node->outs | device_word(*node) << 32);
     for (int i = 0; i < node->ins; ++i) {
       const Edge& edge = node->inputs()[i];
       word(edge.node->index + edge.index);
@@ -56,6 +63,7 @@ uint64_t shown_hash(const Walk& walk, std::span<const Edge> outputs) {
   for (Node* node : walk.nodes) {
     add(hash_text(node->op->name));
     add(node->attrs ? node->attrs->hash : 0);
+    add(device_word(*node));
     for (int i = 0; i < node->ins; ++i) {
       const Edge& edge = node->inputs()[i];
       add(edge.node->index + edge.index);

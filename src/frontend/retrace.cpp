@@ -5,12 +5,13 @@
 #include "base/debug_log.h"
 #include "ir/dtype.h"
 #include "ir/precision.h"
+#include "runtime/device.h"
 
 namespace tn {
 
 std::string_view to_text(TraceReason reason) {
-  constexpr std::string_view kNames[kTraceReasons] = {"first", "size", "number",    "constant",
-                                                      "dtype", "rank", "structure", "guard"};
+  constexpr std::string_view kNames[kTraceReasons] = {
+      "first", "size", "number", "constant", "dtype", "device", "rank", "structure", "guard"};
   return kNames[static_cast<size_t>(reason)];
 }
 
@@ -88,6 +89,9 @@ void add_differences(const std::string& path, TypeRef from, TypeRef to,
   if (from->dtype != to->dtype)
     out.push_back({TraceReason::dtype, path + ".dtype", std::string(info(from->dtype).name),
                    std::string(info(to->dtype).name)});
+  if (from->device != to->device)
+    out.push_back(
+        {TraceReason::device, path + ".device", to_text(from->device), to_text(to->device)});
   if (from->rank() != to->rank())
     return out.push_back(
         {TraceReason::rank, path + ".ndim", format("{}", from->rank()), format("{}", to->rank())});
@@ -101,6 +105,12 @@ std::optional<Difference> other_policy(DType known) {
   if (known == narrow_type) return {};
   auto text = [](DType t) { return t == DType::f32 ? "off" : std::string(name_of(t)); };
   return Difference{TraceReason::constant, "autocast", text(known), text(narrow_type)};
+}
+
+std::optional<Difference> other_device(Device known) {
+  if (known == current_device()) return {};
+  return Difference{TraceReason::device, "the default device", to_text(known),
+                    to_text(current_device())};
 }
 
 Difference inside_another_trace() {

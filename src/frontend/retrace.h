@@ -18,11 +18,12 @@ enum class TraceReason : uint8_t {
   number,     // another value of a Python number
   constant,   // another value of anything else that is no tensor
   dtype,      // of a tensor
+  device,     // of a tensor, or the default
   rank,       // of a tensor
   structure,  // of a tree, or the number of arguments
   guard,      // something that was taken for granted about sizes
 };
-inline constexpr size_t kTraceReasons = 8;
+inline constexpr size_t kTraceReasons = 9;
 /// "size"
 std::string_view to_text(TraceReason reason);
 
@@ -80,6 +81,8 @@ void add_differences(const std::string& path, TypeRef from, TypeRef to,
                      std::vector<Difference>& out);
 /// Where the policy of mixed precision (tenon/amp.h) is another, or nothing.
 std::optional<Difference> other_policy(DType known);
+/// The same of the default device.
+std::optional<Difference> other_device(Device known);
 /// Where nothing else differs: one of the calls had the sizes of a trace around.
 Difference inside_another_trace();
 /// The first of these that does not hold, as a difference: "s0 < 5 (f.py:3) held, now x.shape[0] is

@@ -80,13 +80,18 @@ Scalar item_of(const Tensor& x) {
 }
 
 void async_eval(const std::vector<Tensor>& tensors) {
-  evaluating_worker().add([tensors] {
+  auto compute = [tensors] {
     try {
       flush(tensors);
     } catch (...) {
       // Whoever asks for the value meets the same error, on their own thread.
     }
-  });
+  };
+  auto is_on_host = [](const Tensor& x) { return x.device().is_host(); };
+  if (std::ranges::any_of(tensors, is_on_host))
+    evaluating_worker().add(compute);
+  else
+    compute();  // devices do their work later than they are given it
 }
 void synchronize() {
   evaluating_worker().wait();

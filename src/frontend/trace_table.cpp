@@ -18,6 +18,7 @@ Retrace reason_beside(const Compiled& nearest, std::vector<Difference> differenc
   if (found.empty())
     if (auto broken = other()) found = {*broken};
   if (auto policy = other_policy(nearest.narrow())) found.push_back(*policy);
+  if (auto device = other_device(nearest.made_at())) found.push_back(*device);
   if (found.empty()) found = {inside_another_trace()};
   why.reason = found[0].reason;
   return why;

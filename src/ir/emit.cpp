@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 #include <memory>
+#include <optional>
 
 #include "base/error.h"
 #include "ir/interned.h"
@@ -91,6 +92,17 @@ Device device_of(std::span<const Tensor> in) {
   return current_device();
 }
 
+/// With the single values of the host among them on a device, where they travel as an op that has
+/// its derivative. Nothing where there are none but numbers.
+static std::optional<Tensors> travelled(std::span<const Tensor> in, Device device) {
+  auto stays = [](const Tensor& t) { return is_scalar(*t.node()) || !t.device().is_host(); };
+  if (std::ranges::all_of(in, stays)) return {};
+  Tensors there(in.begin(), in.end());
+  for (Tensor& t : there)
+    if (!stays(t)) t = t.to(device);
+  return there;
+}
+
 Tensors emit_all(const OpDef& op, std::span<const Tensor> in, const void* attrs) {
   RecordScope scope;
   const Attrs* interned = intern(*op.attrs, attrs);
@@ -111,6 +123,9 @@ Tensors emit_all(const OpDef& op, std::span<const Tensor> in, const void* attrs)
   }
   Types out = infer_types(op, interned, {types, n}, {current_device(), is_made});
   std::vector<TypeRef> kept(out.begin(), out.end());  // recording may flush, and a flush may infer
+  if (!op.moves && !kept.empty() && !kept[0]->device.is_host()) [[unlikely]]
+    if (std::optional<Tensors> there = travelled(in, kept[0]->device))
+      return emit_all(op, *there, attrs);
   Node* node = record(op, interned, {edges, n}, kept);
   Tensors results;
   results.reserve(kept.size());
@@ -147,12 +162,23 @@ static void settle_unit_axes(const OpDef& op, Tensors& in) {
     if (t && can_broadcast(all, t.shape())) t = with_unit_axes(t, all);
 }
 
+/// Numbers are drawn where the other operands are: a key goes there.
+static void move_key(const OpDef& op, Tensors& in) {
+  if (in.size() < 2 || op.args[0].name != "key" || !in[0]) return;
+  for (size_t i = 1; i < in.size(); ++i)
+    if (in[i] && (in[i].rank() > 0 || !in[i].device().is_host())) {
+      in[0] = in[0].to(in[i].device());
+      return;
+    }
+}
+
 static Tensors call_prepared(const OpDef& op, Tensors& in, void* attrs) {
   if (is_under_policy(op)) [[unlikely]] {
     apply_policy(op.precision, in);
     AsGiven inside;
     return call_prepared(op, in, attrs);
   }
+  move_key(op, in);
   DeviceScope inside(device_of(in));
   if (op.prepare) op.prepare(attrs, in);
   if (!op.recorded) {
@@ -280,14 +306,15 @@ void remember(Direct& entry, const OpDef& op, std::span<const Operand* const> in
   if (node->op != &op || node->ins != in.size() || result.index()) return;
   DType scalar = DType::f32;
   TypeRef types[2] = {};
-  bool is_made = true;  // from nothing but numbers: the key does not say where
+  bool is_made = true;  // from nothing but numbers: the types do not say where
   for (size_t i = 0; i < in.size(); ++i) {
     Edge edge = node->inputs()[i];
     TypeRef type = edge.node->slots()[edge.index].type;
     if (type->elements < 0) return;  // what is taken for granted about sizes is noted anew
     is_made = is_made && is_scalar(*edge.node);
     if (in[i]->tensor) {
-      if (type != (i ? b : a)) return;  // it was converted
+      if (type != (i ? b : a)) return;                      // it was converted
+      if (type->device != type_of(result)->device) return;  // others of the type travel
       types[i] = type;
       continue;
     }

@@ -30,6 +30,9 @@ struct alignas(64) Buffer {
 
 static_assert(sizeof(Buffer) == 64);
 
+/// Whether the memory belongs to somebody who may write there, or who lends it for a while.
+inline bool is_borrowed(const Buffer& buffer) { return buffer.owner || buffer.capacity == 0; }
+
 [[noreturn]] void fail_not_host(const Buffer& buffer);
 /// Of memory that is known to be the host's: what a kernel of the CPU allocated, what a file is
 /// mapped to. Values may lie elsewhere: see HostView.

@@ -43,20 +43,23 @@ void register_devices(DeviceRuntime& runtime) {
 
 DeviceRuntime& runtime_of(Device device) { return *kinds[device.kind].load(); }
 
-bool DeviceRuntime::is_usable() {
-  int now = fork_generation(), first = -1;
-  return generation_.compare_exchange_strong(first, now) || first == now;
+bool DeviceRuntime::is_usable() const {
+  int first = generation_.load();
+  return first < 0 || first == fork_generation();
 }
 
 DeviceRuntime& usable_runtime(Device device) {
   DeviceRuntime& runtime = runtime_of(device);
+  int unused = -1;
+  runtime.generation_.compare_exchange_strong(unused, fork_generation());
   if (!runtime.is_usable())
     unsupported(Hint{"start processes by spawn, or fork before the device is used"},
                 "{}: a child of fork cannot use a device of its parent", to_text(device));
   return runtime;
 }
 
-[[gnu::cold]] Device::Device(std::string_view name) {
+/// Fails as `who`.
+[[gnu::cold]] static Device device_named(std::string_view name, std::string_view who) {
   std::string_view wanted = name.substr(0, name.find(':'));
   for (int k = 0; k < kMostKinds; ++k) {
     if (k > 0 && !kinds[k]) break;
@@ -67,11 +70,13 @@ DeviceRuntime& usable_runtime(Device device) {
     bool is_number = error == std::errc() && end == digits.data() + digits.size();
     if (!is_number && name.size() > wanted.size()) break;
     if (number >= static_cast<unsigned>(count_of(k))) break;
-    kind = static_cast<uint8_t>(k), index = static_cast<uint8_t>(number);
-    return;
+    return {static_cast<uint8_t>(k), static_cast<uint8_t>(number)};
   }
-  fail(Hint{format("there is {}", join(names(), ", "))}, "device: no such device: '{}'", name);
+  fail(Hint{format("the devices are {}", join(names(), ", "))}, "{}: no such device: '{}'", who,
+       name);
 }
+
+Device::Device(std::string_view name) : Device(device_named(name, "device")) {}
 
 std::string to_text(Device device) {
   if (device.is_host()) return "cpu";
@@ -90,7 +95,7 @@ Device default_device() {
   int bits = chosen.load(std::memory_order_relaxed);
   if (bits >= 0) return device_from(static_cast<uint16_t>(bits));
   const char* name = std::getenv("TENON_DEVICE");
-  Device device = name && *name ? Device(name) : Device();
+  Device device = name && *name ? device_named(name, "TENON_DEVICE") : Device();
   set_default_device(device);
   return device;
 }
@@ -111,7 +116,14 @@ void synchronize_devices() {
 }
 
 BufferRef allocate(size_t bytes, Device device) {
-  return device.is_host() ? allocate(bytes) : usable_runtime(device).allocate(device, bytes);
+  if (device.is_host()) return allocate(bytes);
+  DeviceRuntime& runtime = usable_runtime(device);
+  try {
+    return runtime.allocate(device, bytes);
+  } catch (const UserError&) {  // work under way holds memory
+    runtime.synchronize();
+  }
+  return runtime.allocate(device, bytes);
 }
 
 Bound copy_to(Device device, const Bound& value, size_t bytes) {
@@ -119,10 +131,25 @@ Bound copy_to(Device device, const Bound& value, size_t bytes) {
   if (from == device) return value;
   if (!from.is_host() && !device.is_host())
     return copy_to(device, copy_to({}, value, bytes), bytes);
+  if (from.is_host() && is_borrowed(*value.buffer)) {  // it may change or go before it is read
+    Bound own{allocate(bytes), 0};
+    if (bytes) std::memcpy(own.buffer.data(), HostView(value, bytes).data(), bytes);
+    return copy_to(device, own, bytes);
+  }
   Bound made{allocate(bytes, device), 0};
   DeviceRuntime& runtime = usable_runtime(device.is_host() ? from : device);
   runtime.copy(value, made, bytes);
   return made;
+}
+
+void wait_for(const Bound& value) {
+  const Buffer& buffer = *value.buffer;
+  if (!buffer.device.is_host()) usable_runtime(buffer.device).wait(buffer);
+}
+
+void DeviceCopies::add(const Bound& value, const Bound& copy) {
+  std::lock_guard lock(mutex_);
+  made_.push_back({value, copy});
 }
 
 Bound DeviceCopies::at(Device device, const Bound& value) {

@@ -14,6 +14,8 @@ namespace tn {
 
 struct OpDef;
 struct PlacedPlan;
+struct Target;
+struct InternedType;
 
 /// Devices of one kind. Work given to a device is done in the order in which it was given, and
 /// later: a buffer says by `ready` which work it waits for.
@@ -22,6 +24,8 @@ class DeviceRuntime {
   virtual ~DeviceRuntime() = default;
   virtual std::string_view kind() const = 0;  // "cuda"
   virtual int count() const = 0;
+  /// What plans for it are made for.
+  virtual Target target(Device device) const = 0;
   virtual BufferRef allocate(Device device, size_t bytes) = 0;
   /// From memory of the host, later; or to it, at once.
   virtual void copy(const Bound& from, const Bound& to, size_t bytes) = 0;
@@ -33,12 +37,13 @@ class DeviceRuntime {
   virtual void run(const std::shared_ptr<const PlacedPlan>& placed, std::span<const Bound> inputs,
                    const Scalar* scalars, std::span<Bound> outputs) = 0;
   /// Whether its library has kernels for an op that is not a loop nest. Others run on the host.
-  virtual bool claims(const OpDef& op) const = 0;
+  virtual bool claims(const OpDef& op, std::span<const InternedType* const> in) const = 0;
 
   /// Whether this process may use it: a child of fork may not if its parent did.
-  bool is_usable();
+  bool is_usable() const;
 
  private:
+  friend DeviceRuntime& usable_runtime(Device device);
   std::atomic<int> generation_ = -1;  // of the process that used it first
 };
 
@@ -56,11 +61,15 @@ void synchronize_devices();
 BufferRef allocate(size_t bytes, Device device);
 /// A value copied to a device.
 Bound copy_to(Device device, const Bound& value, size_t bytes);
+/// Until a value is there: what clocks need. Throws what made it fail.
+void wait_for(const Bound& value);
 
 /// Copies of values on devices, each made once. Threads may share it.
 class DeviceCopies {
  public:
   Bound at(Device device, const Bound& value);
+  /// One that is there.
+  void add(const Bound& value, const Bound& copy);
 
  private:
   struct Copy {

@@ -282,6 +282,8 @@ Tensors vjp_custom(GraphRef graph, const Primal& p, const Tensors& ct) {
                                    part(p.in, 0, wanted.size()) + chosen(ct, given) + d.leaves),
                     d.outputs);
   }
+  for (size_t i = 0; i < back.size(); ++i)  // a rule may have computed it elsewhere
+    if (back[i]) back[i] = back[i].to(p.in[i].device());
   back.resize(p.in.size());
   return back;
 }

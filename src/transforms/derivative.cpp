@@ -11,7 +11,10 @@
 
 namespace tn {
 
-Tensor zeros_of(TypeRef type) { return ops::filled(Scalar(0), type->dtype, type->shape); }
+Tensor zeros_of(TypeRef type) {
+  DeviceScope there(type->device);
+  return ops::filled(Scalar(0), type->dtype, type->shape);
+}
 
 Tensor sum_to(const Tensor& ct, const Shape& shape) {
   if (ct.shape() == shape) return ct;
@@ -130,7 +133,8 @@ Tensors jvp_of(const Application& a, const Tensors& given) {
   fail_not_differentiable(op);
 }
 
-Tensors vjp_of(const Application& a, const Tensors& given, const std::vector<bool>& wanted) {
+static Tensors cotangents_of(const Application& a, const Tensors& given,
+                             const std::vector<bool>& wanted) {
   const OpDef& op = a.op;
   Tensors back(a.in.size());
   if (op.gradient == Gradient::zero || !any_set(given)) return back;
@@ -151,6 +155,11 @@ Tensors vjp_of(const Application& a, const Tensors& given, const std::vector<boo
     if (back[k] && op.is_elementwise()) back[k] = sum_to(back[k], a.in[k].shape());
   }
   return back;
+}
+
+Tensors vjp_of(const Application& a, const Tensors& given, const std::vector<bool>& wanted) {
+  Tensors back = cotangents_of(a, given, wanted);
+  return placed_like(std::move(back), a.in);
 }
 
 }  // namespace tn

@@ -45,7 +45,7 @@ Tensor fitting(const Tensor& given, const Tensor& x, std::string_view what, cons
   if (!fits || !decide_equal(given.shape(), x.shape()))
     fail(fits ? Fault::value : Fault::type, "{}: the {} of {} is {} but must be {}",
          names.transform, what, name, *type_of(given), *type_of(x));
-  return cast_to(given, x.dtype());
+  return cast_to(given, x.dtype()).to(x.device());
 }
 
 Pullback::Pullback(const Function& f, const Tensors& primals, const std::vector<int>& argnums,

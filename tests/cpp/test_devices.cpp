@@ -20,7 +20,7 @@ TEST_CASE("devices: names") {
   CHECK(to_text(Device("emu:1")) == "emu:1");
   CHECK(default_device() == Device("cpu"));
   CHECK(error_in([] { Device("emu:2"); }) ==
-        "device: no such device: 'emu:2'\n  hint: there is cpu, emu:0, emu:1");
+        "device: no such device: 'emu:2'\n  hint: the devices are cpu, emu:0, emu:1");
 }
 
 TEST_CASE("devices: where tensors are made") {

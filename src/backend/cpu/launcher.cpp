@@ -223,7 +223,7 @@ void run_steps(const RunMemory& memory, const Scalar* scalars,
 }
 
 void throw_with_place(const Step& step) {
-  if (step.loc) current_loc = step.loc;
+  LocScope place(step.loc);
   try {
     throw;
   } catch (const ops::OutOfBounds& error) {

@@ -49,8 +49,9 @@ class Stream {
 
   /// The number of the work, which fails if one of `needed` did.
   uint64_t give(std::vector<uint64_t> needed, std::function<void()> work) {
-    std::lock_guard lock(mutex_);
+    std::unique_lock lock(mutex_);
     start();
+    wait_or_stop(changed_, lock, [&] { return work_.size() < kMostAhead; });
     work_.push_back({std::move(needed), std::move(work)});
     changed_.notify_all();
     return ++given_;
@@ -60,13 +61,18 @@ class Stream {
     std::unique_lock lock(mutex_);
     if (done_ < number) start();
     wait_or_stop(changed_, lock, [&] { return done_ >= number; });
-    if (auto at = failed_.find(number); at != failed_.end()) std::rethrow_exception(at->second);
+    if (auto at = failed_.find(number); at != failed_.end()) {
+      if (untold_ == at->second) untold_ = nullptr;
+      std::rethrow_exception(at->second);
+    }
   }
 
+  /// Throws the first error that nobody has been told.
   void wait_for_all() {
     std::unique_lock lock(mutex_);
     if (done_ < given_) start();
     wait_or_stop(changed_, lock, [&, number = given_] { return done_ >= number; });
+    if (std::exception_ptr error = std::exchange(untold_, nullptr)) std::rethrow_exception(error);
   }
 
   /// The child has no thread, and what its parent's was at is in an unknown state.
@@ -81,12 +87,14 @@ class Stream {
     std::vector<uint64_t> needed;
     std::function<void()> run;
   };
+  static constexpr size_t kMostAhead = 64;  // work holds memory until it is done
 
   void start() {
     if (!thread_.joinable()) thread_ = std::thread([this] { serve(); });
   }
 
   void serve() {
+    stop_wanted = &ends_;
     std::minstd_rand random(17);
     std::unique_lock lock(mutex_);
     for (;;) {
@@ -107,6 +115,7 @@ class Stream {
       lock.lock();
       work_.pop_front();
       if (error) failed_[done_ + 1] = error;
+      if (!untold_) untold_ = error;
       ++done_;
       changed_.notify_all();
     }
@@ -116,8 +125,9 @@ class Stream {
   std::condition_variable changed_;
   std::deque<Work> work_;  // the first is under way
   std::map<uint64_t, std::exception_ptr> failed_;
+  std::exception_ptr untold_;  // of failed work that nobody has waited for
   uint64_t given_ = 0, done_ = 0;
-  bool ends_ = false;
+  std::atomic<bool> ends_ = false;
   std::thread thread_;
 };
 
@@ -127,6 +137,7 @@ class Emulated : public DeviceRuntime {
 
   std::string_view kind() const override { return "emu"; }
   int count() const override { return static_cast<int>(streams_.size()); }
+  Target target(Device) const override { return host_target(); }
 
   BufferRef allocate(Device device, size_t bytes) override {
     auto memory = std::make_unique<BufferRef>(tn::allocate(std::max<size_t>(bytes, 16)));
@@ -159,11 +170,11 @@ class Emulated : public DeviceRuntime {
   void run(const std::shared_ptr<const PlacedPlan>& placed, std::span<const Bound> inputs,
            const Scalar* scalars, std::span<Bound> outputs) override {
     const Plan& plan = *placed->plan;
-    std::vector<Bound> in;
-    for (const Bound& value : inputs)  // numbers of the host travel
-      in.push_back(copy_to(placed->device, value, value.bytes()));
     std::vector<BufferRef> blocks(plan.blocks.size());
-    take_blocks(plan, placed->device, in, blocks.data());
+    take_blocks(plan, placed->device, inputs, blocks.data());  // before others hold donated inputs
+    std::vector<Bound> in;
+    for (const Bound& value : inputs)  // single values of the host travel
+      in.push_back(copy_to(placed->device, value, value.bytes()));
     give_results({plan, in, placed->constants, blocks.data()}, outputs);
     std::vector<uint64_t> numbers = needed(in);
     std::vector<Scalar> given(scalars, scalars + plan.scalars);
@@ -187,7 +198,7 @@ class Emulated : public DeviceRuntime {
   }
 
   /// Sorts are left out on purpose: the host does them.
-  bool claims(const OpDef& op) const override {
+  bool claims(const OpDef& op, Types) const override {
     return &op != &ops::sort && &op != &ops::print && &op != &ops::check;
   }
 
