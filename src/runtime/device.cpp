@@ -132,9 +132,9 @@ Bound copy_to(Device device, const Bound& value, size_t bytes) {
   if (!from.is_host() && !device.is_host())
     return copy_to(device, copy_to({}, value, bytes), bytes);
   if (from.is_host() && is_borrowed(*value.buffer)) {  // it may change or go before it is read
-    Bound own{allocate(bytes), 0};
-    if (bytes) std::memcpy(own.buffer.data(), HostView(value, bytes).data(), bytes);
-    return copy_to(device, own, bytes);
+    BufferRef own = allocate(bytes);
+    if (bytes) std::memcpy(own.data(), HostView(value, bytes).data(), bytes);
+    return copy_to(device, {std::move(own), 0}, bytes);
   }
   Bound made{allocate(bytes, device), 0};
   DeviceRuntime& runtime = usable_runtime(device.is_host() ? from : device);
