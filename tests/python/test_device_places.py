@@ -1,4 +1,4 @@
-"""Where values are, on two emulated devices: of numbers, lists, derivatives, traces, keys, copies."""
+"""Where values are, on two emulated devices: numbers, lists, derivatives, traces, keys, copies."""
 
 import os
 import signal
@@ -63,7 +63,8 @@ class TestMixed:
                 assert y.tolist() == [[5, 5], [7, 0], [8, 9]] and y.device == device
                 y[:] = 1
                 assert y.device == device and y.at[0].add(1).tolist()[0] == [2, 2]
-                assert y[[0, 2]].shape == (2, 2) and y[np.array([True, False, True])].device == device
+                assert y[[0, 2]].shape == (2, 2)
+                assert y[np.array([True, False, True])].device == device
                 assert y[:, [1]].device == device
 
     def test_lists_and_arrays_beside_tensors(self):
