@@ -3,7 +3,7 @@ PYTHON := .venv/bin/python
 READY := .venv/.ready
 RELEASE := build/release
 
-.PHONY: all setup build test fuzz ulp demo bench docs gen format asan tsan wheel clean
+.PHONY: all setup build checks test fuzz ulp demo bench docs gen format asan tsan wheel clean
 all: build
 
 setup: $(READY)
@@ -16,19 +16,23 @@ build: $(READY)
 	@test -f $(RELEASE)/build.ninja || cmake --preset release
 	@cmake --build --preset release
 
-test: build
+# Test programs and benchmarks, which `make build` leaves out.
+checks: build
+	@cmake --build --preset release --target checks
+
+test: checks
 	@$(PYTHON) tools/run_tests.py
 
 # Random graphs, GRAPHS=1 SEED=17 repeats one; then random calls of the Python API, CALLS of them;
 # then bad files, texts and calls of C, for so many SECONDS each.
-fuzz: build
+fuzz: checks
 	@TENON_FUZZ_GRAPHS=$(or $(GRAPHS),20000) TENON_FUZZ_SEED=$(or $(SEED),0) \
 		$(RELEASE)/tenon_tests -tc='random graphs*'
 	@$(PYTHON) tests/fuzz/api.py --calls $(or $(CALLS),40000) --seed $(or $(SEED),0)
 	@tests/fuzz/run.sh $(or $(SECONDS),600)
 
 # FUNCTION=exp: that one only.
-ulp: build
+ulp: checks
 	@$(if $(FUNCTION),TENON_MATH_FUNCTION=$(FUNCTION)) \
 		$(RELEASE)/tenon_tests -tc='every f32 input*' --no-skip
 
@@ -38,8 +42,7 @@ demo: build
 # ONLY="gelu mlp": some workloads or sections. PEERS=1: with PyTorch, JAX and ONNX Runtime, in an
 # environment of their own.
 BENCH_PYTHON := $(if $(PEERS),build/peers/bin/python,$(PYTHON))
-bench: build $(if $(PEERS),build/peers/.ready)
-	@cmake --build --preset release --target tenon_bench tenon_limits
+bench: checks $(if $(PEERS),build/peers/.ready)
 	@PYTHONPATH=$(RELEASE)/python $(BENCH_PYTHON) \
 	  $(if $(BEFORE),bench/before.py $(BEFORE),bench/run.py) $(ONLY)
 
@@ -62,7 +65,7 @@ format: $(READY)
 
 asan: $(READY)
 	@test -f build/asan/build.ninja || cmake --preset asan
-	@cmake --build --preset asan
+	@cmake --build --preset asan --target all checks
 	@$(PYTHON) tools/run_tests.py --asan
 
 # Data races. Threads take part in these tests only, and the streams of devices.

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Times a clean build and the rebuild after a change of one op file, on 2 cores without ccache, in a
-# temporary folder.
+# Times `make build` from nothing, the test programs after it, and the rebuild after a change of one
+# op file, on 2 cores without ccache, in a temporary folder.
 #
 #     bench/build.sh            all goals
 #     bench/build.sh --json     the figures as one JSON object
@@ -30,23 +30,23 @@ seconds() { # the wall time of a command, whose output is shown only when it fai
   "$python" -c "print(f'{$ended - $began:.1f}')"
 }
 
-build() { "${two_cores[@]}" cmake --build tree -j2 --target "$@"; }
-configure() {
-  cmake -S . -B tree -G Ninja -DCMAKE_BUILD_TYPE=Release -DPython_EXECUTABLE="$python"
-}
+build() { "${two_cores[@]}" cmake --build --preset release -j2 --target "$@"; }
+configure() { cmake --preset release -DPython_EXECUTABLE="$python"; }
 
 configured=$(seconds configure)
 clean=$(seconds build all)
+checks=$(seconds build checks)
 echo "// a change" >>src/ops/rounding.cpp
 one_op=$(seconds build tenon_module)
-PYTHONPATH=tree/python "$python" -c "import tenon" 2>/dev/null
+PYTHONPATH=build/release/python "$python" -c "import tenon" 2>/dev/null
 
-"$python" - "$configured" "$clean" "$one_op" "${1:-}" <<'PYTHON'
+"$python" - "$configured" "$clean" "$checks" "$one_op" "${1:-}" <<'PYTHON'
 import json, sys
-configured, clean, one_op = map(float, sys.argv[1:4])
+configured, clean, checks, one_op = map(float, sys.argv[1:5])
 rows = [("configure and clean build", configured + clean, 480.0),
+        ("test programs and benchmarks after it", checks, 300.0),
         ("a changed op file to a loadable module", one_op, 25.0)]
-if sys.argv[4] == "--json":
+if sys.argv[5] == "--json":
     print(json.dumps([{"name": n, "seconds": s, "goal": g, "met": s <= g} for n, s, g in rows]))
 else:
     print("on 2 cores, without ccache")
