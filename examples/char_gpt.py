@@ -1,10 +1,10 @@
-"""A GPT-style model of characters, trained on the documentation of this repository.
+"""Trains a GPT-style character model on the documentation of this repository.
 
     python examples/char_gpt.py --steps 1000
 
-The embedding of a character is also what its score is computed with (tied weights). The step is one
-plan: forward, backward, clipping and AdamW. Every 100 steps all of it is saved: a run that was
-stopped goes on with `--resume`, as if it had not been.
+The embedding matrix also computes the logits (tied weights). The training step is one plan:
+forward, backward, clipping and AdamW. A checkpoint is saved every 100 steps; `--resume` continues a
+stopped run with the same bits.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ LENGTH, BATCH = 64, 32  # characters of an example, examples of a step
 
 
 class Text:
-    """The characters of some files, as numbers."""
+    """The characters of some files, encoded as integers."""
 
     def __init__(self, files: list[Path]) -> None:
         text = "\n".join(path.read_text(encoding="utf-8") for path in files)
@@ -31,7 +31,7 @@ class Text:
         self.numbers = np.array([number[letter] for letter in text])
 
     def batch(self, step: int) -> tuple[tn.Tensor, tn.Tensor]:
-        """Examples drawn for a step: characters, and those that follow them."""
+        """The examples of a step: characters, and the characters that follow them."""
         draw = np.random.default_rng(step)
         starts = draw.integers(0, len(self.numbers) - LENGTH, (BATCH, 1))
         drawn = self.numbers[starts + np.arange(LENGTH + 1)]
@@ -102,7 +102,7 @@ def train(text: Text, steps: int, resume: bool = False) -> tuple[CharGPT, list[f
 
 
 def sample(model: CharGPT, text: Text, start: str, count: int, heat: float = 0.7) -> str:
-    """`start`, and what the model goes on with."""
+    """`start`, continued by the model."""
     logits_of = tn.compile(model)
     numbers = [text.letters.index(letter) for letter in start]
     for i in range(count):

@@ -1,8 +1,9 @@
-"""Trains a small convolutional network on handwritten digits, and takes it to C++.
+"""Trains a small convolutional network on handwritten digits, and runs it from C++.
 
-Run `make demo`. The network is trained twice from the same start, as Python runs it and with its
-step compiled to one plan; then it is saved as an executable, which a C++ program runs without
-Python. All numbers are measured on the way; the page has them as pictures. `--quick` trains less.
+Run `make demo`. The network is trained twice from the same initial state, eagerly and with its step
+compiled to one plan. Then it is saved as an executable, which a C++ program runs without Python.
+All reported numbers are measured during the run; an HTML page shows them as charts. `--quick`
+trains for fewer epochs.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-# A folder of its own, so that the first call is one that finds nothing on disk.
+# An empty cache folder, so that the first call really compiles.
 os.environ["TENON_CACHE_DIR"] = cache = tempfile.mkdtemp(prefix="tenon-demo-")
 atexit.register(shutil.rmtree, cache, ignore_errors=True)
 
@@ -56,7 +57,7 @@ class ConvNet(nn.Module):
 
 @dataclass
 class Training:
-    """A network that was trained, and what was seen on the way."""
+    """A trained network, and the measurements of its training."""
 
     model: ConvNet
     step: Callable[[tn.Tensor, tn.Tensor], tn.Tensor]
@@ -114,7 +115,7 @@ def say(head: str, text: str) -> None:
 
 
 def table(eager: Training, compiled: Training) -> list[tuple[str, str, str, str]]:
-    """What is compared, by row: eager, compiled, a remark."""
+    """The rows of the comparison: eager, compiled, a remark."""
     kernels = compiled.step.stats().kernel_compiles
     same = sum(a == b for a, b in zip(eager.losses, compiled.losses))
     bits = "all with the same bits" if same == len(eager.losses) else f"{same} with the same bits"
@@ -138,7 +139,7 @@ def print_table(rows: list[tuple[str, str, str, str]]) -> None:
 
 
 def deploy(model: ConvNet, folder: Path) -> tuple[Path, tn.Executable]:
-    """The network as one file, for 1 to 512 images."""
+    """Saves the network as one file, for batches of 1 to 512 images."""
     model.eval()
     images = tn.InputInfo(shape=((1, BATCH, 512), 1, 8, 8), dtype=tn.float32)
     executable = tn.compile(model, args=[images])
@@ -148,7 +149,7 @@ def deploy(model: ConvNet, folder: Path) -> tuple[Path, tn.Executable]:
 
 
 def build_classifier(folder: Path) -> Path:
-    """examples/cpp/classify.cpp, linked with the runtime of the build tree."""
+    """Builds examples/cpp/classify.cpp with the runtime of the build tree."""
     build = Path(tn.__file__).absolute().parents[2]
     program = folder / "classify"
     command = ["g++", "-std=c++20", "-O1", f"-I{ROOT / 'include'}",
@@ -159,7 +160,7 @@ def build_classifier(folder: Path) -> Path:
 
 
 def run_in_cpp(program: Path, model: Path, images: np.ndarray) -> tuple[np.ndarray, str]:
-    """The scores that the program gives, and what it prints."""
+    """Runs the program; its scores and its output."""
     files = [model.with_name(name) for name in ("images", "scores")]
     images.tofile(files[0])
     command = [str(path) for path in (program, model, *files)]
@@ -168,7 +169,7 @@ def run_in_cpp(program: Path, model: Path, images: np.ndarray) -> tuple[np.ndarr
 
 
 def take_to_cpp(model: ConvNet, digits: Digits, folder: Path) -> tuple[str, float, bool]:
-    """What the program prints, which part it has right, and whether its scores are Python's."""
+    """The output of the program, its accuracy, and whether its scores equal Python's."""
     path, executable = deploy(model, folder)
     say("executable", f"{path.name}, {bytes_text(path.stat().st_size)}, for 1 to 512 images")
     scores, printed = run_in_cpp(build_classifier(folder), path, digits.images.numpy())
@@ -180,7 +181,7 @@ def take_to_cpp(model: ConvNet, digits: Digits, folder: Path) -> tuple[str, floa
 
 
 def running_elsewhere() -> int:
-    """How many other processes and threads compete for the processor at this moment."""
+    """The number of other processes and threads that currently compete for the processor."""
     try:
         return int(Path("/proc/loadavg").read_text().split()[3].split("/")[0]) - 1
     except OSError:

@@ -1,4 +1,4 @@
-"""The page of the demo: one file with the curves of the training and the timeline of its step."""
+"""The HTML page of the demo: training curves and the timeline of a training step."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ MORE_CSS = """<style>.pair { display:grid; gap:16px;
 
 
 class Axes:
-    """A picture with curves: `x` counts from 0 on, `y` is between two bounds."""
+    """A chart with curves: `x` counts from 0, `y` lies between two bounds."""
 
     def __init__(self, count: int, low: float, high: float, logarithmic: bool = False) -> None:
         self.count = max(1, count - 1)
@@ -65,13 +65,13 @@ class Axes:
 
 
 def smooth(values: Sequence[float], reach: int = 8) -> list[float]:
-    """Means of the values around each."""
+    """The moving average of the values."""
     around = [values[max(0, i - reach) : i + reach + 1] for i in range(len(values))]
     return [sum(near) / len(near) for near in around]
 
 
 def losses_picture(losses: Sequence[float]) -> str:
-    """The loss of every step, and its mean around it, on a logarithmic scale."""
+    """The loss of every step and its moving average, on a logarithmic scale."""
     least, most = min(losses), max(losses)
     low, high = 10 ** math.floor(math.log10(least)), 10 ** math.ceil(math.log10(most))
     axes = Axes(len(losses), low, high, logarithmic=True)
@@ -85,7 +85,7 @@ def losses_picture(losses: Sequence[float]) -> str:
 
 
 def accuracies_picture(accuracies: Sequence[tuple[float, float]]) -> str:
-    """The part of the images that are classified rightly, after every epoch."""
+    """The accuracy after every epoch."""
     train, test = zip(*accuracies)
     # The first epoch may lie below the picture.
     low = max(0.0, math.floor(20 * sorted([*train, *test])[2]) / 20 - 0.05)

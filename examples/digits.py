@@ -12,7 +12,7 @@ import tenon as tn
 
 
 class Digits(NamedTuple):
-    """Images in [0, 1], as float32[n, 1, 8, 8], and which digit each shows."""
+    """Images in [0, 1], as float32[n, 1, 8, 8], and their labels."""
 
     images: tn.Tensor
     labels: tn.Tensor
@@ -22,15 +22,15 @@ class Digits(NamedTuple):
         return self.images.shape[0]
 
     def batches(self, size: int, epochs: int | None = None) -> Iterable[Digits]:
-        """`size` images at a time, in another order every epoch, of which None is any number.
+        """Batches of `size` images, shuffled in every epoch; `epochs=None` is infinite.
 
-        Images that fill no batch are left out.
+        An incomplete last batch is dropped.
         """
         return tn.data.batches(self, size, key=0, drop_last=True, epochs=epochs)
 
 
 def load_digits(seed: int = 0) -> tuple[Digits, Digits]:
-    """The images to train on and those to test with, one in five."""
+    """The training set and the test set, which has one fifth of the images."""
     try:
         from sklearn import datasets
     except ImportError:

@@ -1,9 +1,9 @@
-"""A residual network with batch normalisation, trained by SGD with momentum on handwritten digits.
+"""Trains a residual network with batch normalization on handwritten digits, by SGD with momentum.
 
     python examples/resnet_digits.py --steps 300
 
-The running means and variances of the normalisations are state: a compiled step carries them along
-as it does the parameters, `model.eval()` uses them.
+The running means and variances are state: a compiled step updates them like the parameters, and the
+model uses them after `model.eval()`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ BATCH = 64
 
 
 class Residual(nn.Module):
-    """`relu(x + f(x))`; where sizes change, `x` goes through a convolution of its own."""
+    """`relu(x + f(x))`; if the shape changes, a convolution projects `x`."""
 
     def __init__(self, channels: int, out: int, stride: int = 1) -> None:
         self.conv1 = nn.Conv2d(channels, out, 3, stride=stride, padding=1, bias=False)

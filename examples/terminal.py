@@ -1,4 +1,4 @@
-"""What the examples share: colours and small pictures for terminals, the command line, a folder."""
+"""Shared by the examples: terminal colours and sparklines, command-line options, output folder."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ BARS = "▁▂▃▄▅▆▇█"
 
 
 class Style:
-    """Text in colours where somebody looks, plain text elsewhere."""
+    """Coloured text on a terminal, plain text elsewhere."""
 
     def __init__(self) -> None:
         wanted = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
@@ -38,7 +38,7 @@ class Style:
 
 
 def sparkline(values: Sequence[float], width: int = 24) -> str:
-    """`values` as a row of bars, means of equal parts, from the least to the most of them."""
+    """`values` as a row of bars: averages over equal parts, scaled between minimum and maximum."""
     width = min(width, len(values))
     edges = [round(i * len(values) / width) for i in range(width + 1)]
     means = [sum(values[a:b]) / (b - a) for a, b in zip(edges, edges[1:])]
@@ -50,7 +50,7 @@ def sparkline(values: Sequence[float], width: int = 24) -> str:
 def options(
     about: str, usual: int, quick: int, given: Sequence[str] | None, **flags: str
 ) -> argparse.Namespace:
-    """What the command line says: `--steps N` or `--quick`, and `flags`, each with its help."""
+    """The command-line options: `--steps N` or `--quick`, and `flags`, each with its help text."""
     parser = argparse.ArgumentParser(description=about.splitlines()[0])
     parser.add_argument("--steps", type=int, default=usual, help=f"training steps ({usual})")
     parser.add_argument("--quick", action="store_true", help=f"train for {quick} steps")
@@ -62,7 +62,7 @@ def options(
 
 
 def output_folder() -> Path:
-    """Where examples write, below the build tree; it exists."""
+    """The output folder of the examples, below the build tree; created if missing."""
     folder = Path(__file__).resolve().parent.parent / "build" / "examples"
     folder.mkdir(parents=True, exist_ok=True)
     return folder

@@ -1,9 +1,10 @@
-"""One network trained in three habits, which reach the same losses bit by bit.
+"""Trains one network in three styles, which reach the same losses bit for bit.
 
     python examples/three_habits.py
 
-Functions of parameters, as in JAX; modules and optimizers that take gradients, as in MLX; and
-`backward()`, `step()`, `zero_grad()`, as in PyTorch. Each step is also compiled, to one plan.
+The styles are functions of parameters, as in JAX; modules and optimizers that take gradients, as in
+MLX; and `backward()`, `step()`, `zero_grad()`, as in PyTorch. Each step also runs compiled, as one
+plan.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ Step = Callable[[tn.Tensor, tn.Tensor], tn.Tensor]
 
 
 def spirals(count: int = 256) -> tuple[tn.Tensor, tn.Tensor]:
-    """Points on two spirals, and which of them each is on."""
+    """Points on two spirals, and the spiral of each point."""
     turn = tn.linspace(0.5, 3.0, count // 2)
     arm = tn.stack([turn * tn.cos(2 * turn), turn * tn.sin(2 * turn)], axis=1)
     return tn.concat([arm, -arm]), tn.repeat(tn.array([0.0, 1.0]), count // 2)
@@ -36,7 +37,7 @@ class Network(nn.Module):
 
 
 def functional(compiled: bool) -> Step:
-    """Parameters are an argument and a result; so is what the optimizer remembers."""
+    """Parameters and optimizer state are arguments and results."""
     params = Network().parameters()
     layers = ("fc1", "fc2", "out")
     carry = {"params": {name: params[name] for name in layers}}
@@ -66,7 +67,7 @@ def functional(compiled: bool) -> Step:
 
 
 def with_gradients(compiled: bool) -> Step:
-    """Gradients are a tree like the parameters, which an optimizer takes."""
+    """The optimizer receives a tree of gradients with the structure of the parameters."""
     model = Network()
     optimizer = optim.SGD(RATE, momentum=MOMENTUM)
 
@@ -83,7 +84,7 @@ def with_gradients(compiled: bool) -> Step:
 
 
 def with_backward(compiled: bool) -> Step:
-    """Gradients are left in the parameters, where the optimizer finds them."""
+    """`backward()` stores gradients in the parameters, where the optimizer finds them."""
     model = Network()
     optimizer = optim.SGD(model.parameters(), lr=RATE, momentum=MOMENTUM)
 

@@ -22,7 +22,7 @@ import rivals
 SESSIONS = [
     (
         "Tensors are lazy",
-        "Calling an op records it. The value is computed when somebody looks.",
+        "Calling an op records it. The value is computed when it is read.",
         """
 x = tn.array([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
 y = tn.tanh(x * 0.5) + 1

@@ -1,10 +1,10 @@
-"""A variational autoencoder of handwritten digits, which then draws digits of its own.
+"""Trains a variational autoencoder on handwritten digits, and generates new digits.
 
     python examples/vae.py --steps 1500
 
-The encoder says where in a plane an image belongs, as a normal distribution; a point is drawn from
-it, and the decoder makes an image of the point. The draws come from `tn.random.state`, which is
-captured by the compiled step together with the parameters: each call draws anew.
+The encoder maps an image to a normal distribution over a plane. A point is sampled from it, and the
+decoder maps the point to an image. Samples come from `tn.random.state`, which the compiled step
+captures together with the parameters, so each call draws new numbers.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class VAE(nn.Module):
 
 
 def loss_of(model: VAE, images: tn.Tensor) -> tn.Tensor:
-    """How many nats the pixels take, and how far the points are from a standard normal."""
+    """Reconstruction error in nats, plus the divergence from a standard normal distribution."""
     logits, mean, log_variance = model(images)
     pixels = tn.reshape(images, logits.shape)
     taken = nn.losses.binary_cross_entropy(logits, pixels, reduction="sum")
@@ -68,7 +68,7 @@ def train(digits: Digits, steps: int) -> tuple[VAE, list[float]]:
 
 
 def drawn(model: VAE, side: int = 12, scale: int = 4) -> np.ndarray:
-    """Images at the points of a grid, `side` by `side` of them, as one with bytes for pixels."""
+    """A grid of `side` by `side` generated images, as one image with bytes for pixels."""
     ticks = tn.linspace(-2.0, 2.0, side)
     points = tn.reshape(tn.stack(tn.meshgrid(ticks, ticks), axis=-1), (-1, PLANE))
     pixels = tn.reshape(tn.sigmoid(model.decoder(points)), (side, side, SIDE, SIDE))
@@ -79,7 +79,7 @@ def drawn(model: VAE, side: int = 12, scale: int = 4) -> np.ndarray:
 
 
 def write_png(path: Path, pixels: np.ndarray) -> None:
-    """Greys as a PNG: a header, the compressed rows, each after a zero (no filter), an end."""
+    """A greyscale PNG: header, compressed rows (each after a zero: no filter), end."""
 
     def chunk(name: bytes, data: bytes) -> bytes:
         check = struct.pack(">I", zlib.crc32(name + data))

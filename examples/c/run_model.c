@@ -1,10 +1,9 @@
-/* Loads a saved executable and runs it: with the elements in the files that are named, else with
- * random numbers.
+/* Loads a saved executable, runs it and times it, on data from files or on random numbers.
  *
- *     run_model model.tnx [FILE...]     one raw file for each input, "-": random numbers
+ *     run_model model.tnx [FILE...]     one raw file per input, "-" for random numbers
  *
- * Sizes that may vary are those that the executable is fastest for. With TRUST=1 in the environment
- * it runs code that another machine has compiled. */
+ * Varying sizes are those that the executable is optimized for. TRUST=1 in the environment allows
+ * machine code that was compiled elsewhere. */
 #define _POSIX_C_SOURCE 199309L
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,7 +22,7 @@ static double milliseconds(void) {
   return (double)now.tv_sec * 1e3 + (double)now.tv_nsec * 1e-6;
 }
 
-/* Numbers in [0, 1) for floats, small ones for integers, zeros for the rest. */
+/* Floats in [0, 1), small integers, zeros for other types. */
 static void fill(const tenon_rt_tensor* x, size_t count) {
   for (size_t i = 0; i < count; i++) {
     int number = rand();
@@ -37,7 +36,7 @@ static void fill(const tenon_rt_tensor* x, size_t count) {
   }
 }
 
-/* Gives `x` the memory of an input, at the sizes that are best, and its elements. */
+/* Allocates `x` for an input at its best sizes, and fills in the elements. */
 static int prepare(const tenon_rt_input* input, const char* path, tenon_rt_tensor* x) {
   int64_t* shape = calloc((size_t)input->rank + 1, sizeof *shape);
   size_t count = 1, bytes = tenon_rt_element_bytes(input->dtype);

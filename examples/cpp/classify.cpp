@@ -2,8 +2,8 @@
 //
 //     classify digits.tnx images scores
 //
-// `images` holds float32 elements as the executable takes them, one image after the other; the
-// scores of their classes are written in the same way.
+// `images` holds float32 elements, one image after the other; the scores of the classes are written
+// in the same format.
 #include <tenon/runtime.h>
 
 #include <algorithm>

@@ -1,5 +1,4 @@
-// Ordinary loops that are compiled by themselves, and a part of the program that a file decides
-// about.
+// Compiles hot loops automatically, and a region that a configuration file selects.
 #include <tenon/tenon.h>
 
 #include <chrono>

@@ -1,4 +1,4 @@
-// Fits a line to noisy points by gradient descent, with the gradients written out.
+// Fits a line to noisy points by gradient descent, with explicit gradients.
 #include <tenon/tenon.h>
 
 #include <cstdio>

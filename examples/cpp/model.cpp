@@ -7,7 +7,7 @@
 
 namespace model = tn::model;
 
-/// Sizes of inputs are not said: they follow from the data.
+/// Input sizes are omitted: they are inferred from the data.
 model::Model classifier() {
   model::Model m("classifier");
   m |= model::Linear(64)({{"input", "points"}});

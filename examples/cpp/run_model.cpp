@@ -1,10 +1,9 @@
-// Loads a saved executable and runs it: with the elements in the files that are named, else with
-// random numbers.
+// Loads a saved executable, runs it and times it, on data from files or on random numbers.
 //
-//     run_model model.tnx [FILE...]     one raw file for each input, "-": random numbers
+//     run_model model.tnx [FILE...]     one raw file per input, "-" for random numbers
 //
-// Sizes that may vary are those that the executable is fastest for. With TRUST=1 in the environment
-// it runs code that another machine has compiled.
+// Varying sizes are those that the executable is optimized for. TRUST=1 in the environment allows
+// machine code that was compiled elsewhere.
 #include <tenon/runtime.h>
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// Trains a network to tell the arms of a spiral apart; saves its weights and, as one file, the
-// compiled network; and runs that file.
+// Trains a network to classify the arms of a spiral, saves its weights and the compiled network,
+// and runs the saved file.
 #include <tenon/nn.h>
 #include <tenon/optim.h>
 #include <tenon/tenon.h>
@@ -8,7 +8,7 @@
 
 namespace nn = tn::nn;
 
-/// Points on three arms of a spiral, and the number of the arm of each.
+/// Points on three arms of a spiral, and the arm of each point.
 struct Spiral {
   tn::Tensor points, arms;
   explicit Spiral(int64_t count) {
