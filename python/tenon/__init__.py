@@ -1,4 +1,4 @@
-"""Lazy tensors: write tensor code plainly, run it when a value is needed."""
+"""A tensor compiler: lazy tensors, transforms, compiled functions, and training."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Compiling ahead of time: a function is traced once, for inputs that are described, not given."""
+"""Ahead-of-time compilation: a function is traced once, for described inputs."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def compile_ahead(
     options: dict[str, Any],
     changed: dict[str, Any],
 ) -> Executable:
-    """See `tn.compile`, which this is when `args` or `kwargs` are given."""
+    """Implements `tn.compile` with `args` or `kwargs`."""
     level = options["optimization_level"]
     if type(changed.get("inputs")) is int:  # a level may come second: `compile(f, 5, args=[...])`
         level = changed.pop("inputs")

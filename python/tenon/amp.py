@@ -1,7 +1,7 @@
-"""Mixed precision: products in a narrow type, what loses too much there in float32.
+"""Mixed precision: products in a narrow type, numerically sensitive ops in float32.
 
 Parameters stay float32 (they are their own master weights), and so do their gradients: the
-conversion to the narrow type is part of what is recorded, and its derivative converts back.
+conversion to the narrow type is a recorded op, and its derivative converts back.
 
     >>> model = tn.nn.Linear(8, 4)
     >>> x = tn.ones((2, 8))
@@ -11,7 +11,7 @@ conversion to the narrow type is part of what is recorded, and its derivative co
     >>> y.dtype, loss.dtype, model.weight.dtype
     (tenon.bfloat16, tenon.float32, tenon.float32)
 
-Training in float16 needs a `LossScaler` too, because small gradients become 0 there.
+Training in float16 also needs a `LossScaler`, because small gradients underflow to 0.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _LARGEST = 2.0**100  # scale; its inverse is the smallest: both are floats with 
 
 @dataclasses.dataclass(frozen=True)
 class Policy:
-    """What ops do with operands of float32, bfloat16 and float16 while it is in force.
+    """Which types ops convert float32, bfloat16 and float16 operands to while it is active.
 
         >>> tn.amp.Policy(tn.float16).type_of("matmul"), tn.amp.Policy().type_of("softmax")
         (tenon.float16, tenon.float32)
@@ -43,19 +43,18 @@ class Policy:
     dtype: tn.DType = tn.bfloat16
 
     def type_of(self, op: str) -> tn.DType | None:
-        """What the op converts them to; None: it computes in the type it is given."""
+        """The type that the op converts its operands to; None if it keeps their type."""
         types = {"low": self.dtype, "full": tn.float32, "any": None}
         return types[_core._precision_of(op)]
 
 
 class autocast(contextlib.ContextDecorator):
-    """Puts a policy in force on this thread, in a `with` statement or for a function.
+    """Activates a policy on this thread, in a `with` statement or as a decorator.
 
     Products, convolutions and attention convert their operands to `dtype`; sums, norms, softmax,
-    losses, exponentials and logarithms convert to float32. The insides of an op follow the op, and
-    derivatives the ops they are derivatives of, wherever they are taken. `enabled=False` makes an
-    exception inside another policy. A compiled function has a trace for each policy it is called
-    under.
+    losses, exponentials and logarithms convert to float32. A composite op converts as a whole, and
+    derivatives use the types of the ops they differentiate, wherever they are taken.
+    `enabled=False` disables an enclosing policy. A compiled function has one trace per policy.
 
         >>> @tn.amp.autocast(tn.float16)
         ... def product(a, b):
@@ -81,13 +80,13 @@ class autocast(contextlib.ContextDecorator):
 
 
 def policy() -> Policy | None:
-    """The policy in force on this thread."""
+    """The active policy of this thread."""
     dtype = _core._autocast()
     return None if dtype is None else Policy(dtype)
 
 
 def all_finite(values: Any) -> tn.Tensor:
-    """Whether no tensor of a tree has an infinity or a NaN.
+    """Whether all tensors of a tree are free of infinities and NaNs.
 
         >>> tn.amp.all_finite({"w": tn.array([1.0, float("inf")])})
         tensor(False, dtype=bool)
@@ -102,12 +101,12 @@ def all_finite(values: Any) -> tn.Tensor:
 
 
 class LossScaler:
-    """Keeps gradients in the range of float16: the loss is scaled up, gradients are scaled down.
+    """Keeps gradients in the range of float16: scales the loss up and the gradients down.
 
-    A dynamic one doubles the scale after `interval` steps that went well, and halves it when a
-    gradient overflows. Such a step changes nothing else: parameters and optimizer stay as they
-    were, decided by values inside the step, so that it can be compiled. `state` belongs to
-    `inputs=` and `outputs=` then, with that of the model and of the optimizer.
+    A dynamic scaler doubles the scale after `interval` successful steps, and halves it when a
+    gradient overflows. Such a step leaves parameters and optimizer unchanged. The decision is made
+    on values inside the step, so the step can be compiled; pass `state` in `inputs=` and
+    `outputs=`, together with that of the model and the optimizer.
 
         >>> model, optimizer = tn.nn.Linear(2, 1), tn.optim.SGD(0.1)
         >>> scaler = tn.amp.LossScaler()
@@ -147,7 +146,7 @@ class LossScaler:
         }
 
     def state_dict(self) -> dict[str, tn.Tensor]:
-        """What a checkpoint holds of it."""
+        """The state as a dict, for a checkpoint."""
         return dict(self.state)
 
     def load_state_dict(self, state: dict[str, tn.Tensor]) -> None:
@@ -157,12 +156,12 @@ class LossScaler:
         self.state.update(state)
 
     def scale(self, loss: tn.Tensor) -> tn.Tensor:
-        """The loss to differentiate."""
+        """The scaled loss, which is to be differentiated."""
         self.state["used"] = self.state["scale"]
         return loss * self.state["used"]
 
     def unscale(self, gradients: Any) -> Any:
-        """Gradients of the loss, from those of the scaled one, in at least float32."""
+        """The gradients of the loss from those of the scaled loss, in at least float32."""
         factor = 1.0 / self.state["used"]
         return tn.tree.map(lambda g: g * factor, gradients)
 
@@ -172,9 +171,10 @@ class LossScaler:
         model: tn.nn.Module | None = None,
         gradients: Any = None,
     ) -> None:
-        """`optimizer.update(model, gradients)` if they, unscaled, are finite.
+        """`optimizer.update(model, gradients)` if the unscaled gradients are finite.
 
-        Without arguments nothing, as after `step` in PyTorch's loops: that has adjusted the scale.
+        Without arguments it does nothing, for PyTorch's loops: `step` has already adjusted the
+        scale.
         """
         if optimizer is None or model is None:
             return
@@ -187,14 +187,14 @@ class LossScaler:
         _keep(finite, optimizer.state, state)
 
     def unscale_(self, optimizer: tn.optim.Optimizer) -> None:
-        """Unscales the gradients that `backward()` left, for clipping them before `step`."""
+        """Unscales the gradients stored by `backward()`, for clipping before `step`."""
         for _, parameter in optimizer._watched():
             if parameter.grad is not None:
                 parameter.grad = self.unscale(parameter.grad).astype(parameter.dtype)
         self._unscaled.add(id(optimizer))
 
     def step(self, optimizer: tn.optim.Optimizer) -> None:
-        """`optimizer.step()` if the gradients that `backward()` left, unscaled, are finite."""
+        """`optimizer.step()` if the unscaled gradients stored by `backward()` are finite."""
         if id(optimizer) not in self._unscaled:
             self.unscale_(optimizer)
         self._unscaled.remove(id(optimizer))

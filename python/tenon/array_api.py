@@ -95,7 +95,7 @@ def isdtype(dtype: object, kind: object) -> bool:
 
 
 def can_cast(from_: object, to: object, /) -> bool:
-    """Whether promotion may turn `from_` (a type or a tensor) into `to`."""
+    """Whether promotion can convert `from_` (a type or a tensor) to `to`."""
     to = _core.dtype(to)
     return _core.result_type(_dtype_of(from_), to) == to
 
@@ -116,18 +116,18 @@ def broadcast_shapes(*shapes: tuple[int, ...]) -> tuple[int, ...]:
 
 
 class __array_namespace_info__:
-    """What this implementation of the array API offers."""
+    """Describes this implementation of the array API."""
 
     def capabilities(self) -> dict[str, object]:
         """Boolean indexing and data-dependent shapes work; the number of axes is bounded."""
         return {"boolean indexing": True, "data-dependent shapes": True, "max dimensions": 16}
 
     def default_device(self) -> _core.Device:
-        """Where tensors are made."""
+        """The device on which tensors are created by default."""
         return _core.default_device()
 
     def default_dtypes(self, *, device: object = None) -> dict[str, _core.DType]:
-        """The types Python's numbers get."""
+        """The default element types of Python numbers."""
         return {
             "real floating": _core.float32,
             "complex floating": _core.complex64,
@@ -136,7 +136,7 @@ class __array_namespace_info__:
         }
 
     def dtypes(self, *, device: object = None, kind: object = None) -> dict[str, _core.DType]:
-        """Types by name, those of the standard."""
+        """The element types of the standard, by name."""
         names = ("bool", *(n for n in _KINDS["numeric"] if n != "bfloat16"))
         found = {name: _core.dtype(name) for name in names}
         return {n: d for n, d in found.items() if kind is None or isdtype(d, kind)}

@@ -22,7 +22,7 @@ class At:
 
 
 class AtIndex:
-    """`x.at[index]`. Every method returns a new tensor; `x` stays as it is."""
+    """`x.at[index]`. Every method returns a new tensor; `x` is unchanged."""
 
     __slots__ = ("_index", "_x")
 
@@ -35,15 +35,15 @@ class AtIndex:
         return self._x[self._index]
 
     def set(self, value: object) -> _core.Tensor:
-        """`x` with the elements replaced by `value`; of equal indices the last one counts."""
+        """`x` with the elements replaced by `value`; for equal indices the last one wins."""
         return _core.index_update(self._x, self._index, value, "set")
 
     def add(self, value: object) -> _core.Tensor:
-        """`x` with `value` added; equal indices add up."""
+        """`x` with `value` added; equal indices accumulate."""
         return _core.index_update(self._x, self._index, value, "add")
 
     def subtract(self, value: object) -> _core.Tensor:
-        """`x` with `value` subtracted; equal indices add up."""
+        """`x` with `value` subtracted; equal indices accumulate."""
         return _core.index_update(self._x, self._index, _core.negative(value), "add")
 
     def multiply(self, value: object) -> _core.Tensor:
@@ -51,11 +51,11 @@ class AtIndex:
         return _core.index_update(self._x, self._index, value, "multiply")
 
     def max(self, value: object) -> _core.Tensor:
-        """`x` with the elements raised to `value` where that is more."""
+        """`x` with the elements replaced by their maximum with `value`."""
         return _core.index_update(self._x, self._index, value, "max")
 
     def min(self, value: object) -> _core.Tensor:
-        """`x` with the elements lowered to `value` where that is less."""
+        """`x` with the elements replaced by their minimum with `value`."""
         return _core.index_update(self._x, self._index, value, "min")
 
 

@@ -1,4 +1,4 @@
-"""Hot paths: what a program computes again and again is compiled by itself."""
+"""Hot paths: repeated computations are compiled automatically."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from .explanation.units import time_text
 
 
 class set_auto_compile:
-    """Compiles what is computed `threshold` times, in the background; `False` stops that.
+    """Compiles sequences of ops in the background once they have run `threshold` times.
 
-    A sequence of ops counts each time it is computed. When it is hot, one thread compiles it while
-    the interpreter goes on; then both are measured, and the faster one stays. Results keep their
-    bits. `tn.hot_paths()` tells what happened, `TENON_DEBUG_COMPILE=1` while it does.
+    While a hot sequence is compiled, the interpreter continues to run it. Then both versions are
+    measured, and the faster one is kept. Results keep their bits. `tn.hot_paths()` reports the
+    outcome, and `TENON_DEBUG_COMPILE=1` logs it. `False` disables detection.
 
-    As a statement it lasts, in a `with` statement until its end. `TENON_AUTO_COMPILE=1` in the
-    environment does it from the start, after `TENON_HOTPATH_THRESHOLD` (10) runs;
-    `TENON_COMPILE=1` compiles everything before its first run.
+    The setting is permanent, or lasts until the end of a `with` statement. `TENON_AUTO_COMPILE=1`
+    enables it from the start, after `TENON_HOTPATH_THRESHOLD` (10) runs; `TENON_COMPILE=1` compiles
+    everything before its first run.
 
         >>> with tn.set_auto_compile(True, threshold=3):
         ...     for _ in range(4):
@@ -78,10 +78,9 @@ def _folded(paths: list[_core.HotPath]) -> list[tuple[str, ...]]:
 
 
 class HotPaths(list[_core.HotPath]):
-    """Sequences of ops, the most frequent first. Prints as a table, in notebooks too.
+    """Sequences of ops, the most frequent first. Prints as a table, also in notebooks.
 
-    In the table those of one sequence that are capped are one row, and columns that would be empty
-    are left out.
+    The table merges the capped variants of a sequence into one row, and omits empty columns.
     """
 
     def __getitem__(self, index: Any) -> Any:
@@ -121,12 +120,12 @@ class HotPaths(list[_core.HotPath]):
 
 
 def hot_paths() -> HotPaths:
-    """The sequences of ops that were computed while `set_auto_compile` was on, as a table.
+    """The sequences of ops that ran while `set_auto_compile` was enabled, as a table.
 
     Each has `hash`, `sequence`, `count`, `status` (cold, queued, compiling, trial, kept, dropped,
     failed or capped), `interpreted_ms`, `compiled_ms`, `speedup`, `compile_ms`, the `reason`
-    why it is not compiled, and the `region`: the signal that decides about it (`tn.signal`). Times
-    are the least of the measured runs.
+    why it is not compiled, and the `region`: the signal that configures it (`tn.signal`). Times
+    are the minimum of the measured runs.
 
         >>> tn.hot_paths()  # doctest: +SKIP
         hash          sequence               runs  status  interpreted  compiled  speed-up  ...

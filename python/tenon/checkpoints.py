@@ -1,4 +1,4 @@
-"""Checkpoints: everything a training run needs to go on as if it had not been stopped.
+"""Checkpoints: everything a training run needs to resume with the same bits.
 
     >>> import tempfile
     >>> folder = tempfile.mkdtemp()
@@ -7,9 +7,9 @@
     >>> tn.load_checkpoint(folder + "/run", model=model, optimizer=optimizer)
     {'epoch': 3}
 
-A checkpoint is one safetensors file. Its tensors are called by where they are from, as
-`model.weight` or `optimizer.moments.weight.m`; numbers and texts are in its metadata. It appears
-under its name when all of it is on the disk, and loading compares its checksum.
+A checkpoint is one safetensors file. Its tensors are named by their path, such as `model.weight` or
+`optimizer.moments.weight.m`; numbers and strings are in its metadata. It is written atomically, and
+loading verifies its checksum.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ _RANDOM = "random.state"
 
 
 def save_checkpoint(path: files.Path, /, *, random: bool = True, **parts: Any) -> None:
-    """Writes the parts of a training run to a file, by name.
+    """Writes the named parts of a training run to a file.
 
     A part is a module, an optimizer or another object with `state_dict` and `load_state_dict`; or a
-    tensor, number, text or None, or lists, tuples and dicts of such. `random` adds the state of
+    tensor, number, string or None, or lists, tuples and dicts of these. `random` adds the state of
     `tn.random`.
     """
     tensors: files.Tensors = {}
@@ -49,10 +49,10 @@ def save_checkpoint(path: files.Path, /, *, random: bool = True, **parts: Any) -
 def load_checkpoint(
     path: files.Path, /, *, random: bool = True, verify: bool | None = None, **parts: Any
 ) -> dict[str, Any]:
-    """Puts what `save_checkpoint` wrote into the parts that are given, and returns the others.
+    """Loads the given parts of a checkpoint in place, and returns the other parts.
 
-    Parts with a state need not be given; what is returned for them is what their `state_dict` was.
-    The checksum of the file is compared, unless `verify` is False.
+    Parts with a state may be omitted; their state dict is returned then. The checksum of the file
+    is verified unless `verify` is False.
     """
     name = files.path_of("load_checkpoint", path)
     return _put(name, _read(name, verify), random, parts)
@@ -157,12 +157,12 @@ def _unpacked(value: Any, tensors: files.Tensors) -> Any:
 
 
 class Checkpoints:
-    """The last checkpoints of a training run, in a folder: `step-00000100.safetensors`.
+    """The latest checkpoints of a training run, in a folder: `step-00000100.safetensors`.
 
     The oldest are removed when there are more than `keep`; None keeps all.
 
-    Several processes may save to one folder. A checkpoint appears as a whole; of two with the same
-    step, the one that is finished last stays. `keep` counts those of all processes.
+    Several processes may save to one folder. Checkpoints appear atomically; if two processes save
+    the same step, the last one wins. `keep` counts the checkpoints of all processes.
 
         >>> import tempfile
         >>> checkpoints = tn.Checkpoints(tempfile.mkdtemp(), keep=2)
@@ -187,7 +187,7 @@ class Checkpoints:
         self.keep = keep
 
     def save(self, step: int, /, *, random: bool = True, **parts: Any) -> None:
-        """`save_checkpoint` of `parts`, and of `step` itself."""
+        """Saves `parts` and `step` as the checkpoint of that step."""
         os.makedirs(self.folder, exist_ok=True)
         self._remove_unfinished()
         save_checkpoint(self.path(step), random=random, step=step, **parts)
@@ -206,7 +206,7 @@ class Checkpoints:
         verify: bool | None = None,
         **parts: Any,
     ) -> dict[str, Any]:
-        """`load_checkpoint` of the latest, or of a step; without one, an empty dict."""
+        """Loads the latest checkpoint, or that of `step`; returns {} if there is none."""
         while True:
             path = self.latest() if step is None else self.path(step)
             if path is None:
@@ -227,7 +227,7 @@ class Checkpoints:
             return _put(path, read, random, parts)
 
     def steps(self) -> list[int]:
-        """The steps there are checkpoints of, in order."""
+        """The steps that have a checkpoint, in order."""
         if not os.path.isdir(self.folder):
             return []
         found = map(self._NAME.fullmatch, os.listdir(self.folder))

@@ -1,4 +1,4 @@
-"""compile: a function traced once for every kind of arguments, then run as one plan."""
+"""`compile`: functions that are traced once per kind of arguments and run as one plan."""
 
 from __future__ import annotations
 
@@ -109,17 +109,17 @@ def compile(
     model: Any = None,
     **model_options: Any,
 ) -> Any:
-    """`fun`, traced when it is first called with arguments of some kind, then run as one plan.
+    """Compiles `fun`: it is traced once per kind of arguments and then runs as one plan.
 
-    Arguments and results are trees. A call runs a former trace when its tensors have the same
-    shapes and element types, its trees the same structure, and everything else is equal; `fun` is
-    not called then. A size or a number that has varied is open from the next trace on: any other
-    value runs that one. With `shapeless` all sizes are open from the first call on. Static
-    arguments are constants as a whole. Of objects that are no trees, such as `self` of a method of
-    a plain class, or an object or a module in a variable, the attributes that `fun` reads are
-    compared, as far as objects, lists and dicts lead from one to the other; a number or a tensor
-    that has varied is open. What `fun` itself does to them happens when it is traced, and a warning
-    says so.
+    Arguments and results are trees. A call reuses a trace if its tensors have the same shapes and
+    element types, its trees the same structure, and all other values are equal; `fun` is not
+    called then. A size or number that has varied becomes symbolic in the next trace, which accepts
+    any other value. `shapeless` makes all sizes symbolic from the first call. Static arguments are
+    constants.
+
+    Attributes that `fun` reads from other objects (`self` of a plain class, an object or a module
+    in a variable) are compared in every call, through nested objects, lists and dicts. Side
+    effects on them happen at trace time only, with a warning.
 
         >>> @tn.compile
         ... def gelu(x):
@@ -127,10 +127,10 @@ def compile(
         >>> gelu(tn.array([-1.0, 0.0, 1.0]))
         tensor([-0.15865526,  0.        ,  0.8413447 ], dtype=float32)
 
-    Tensors and containers that `fun` closes over are constant. Containers that it reads or changes
-    are given as `inputs` and `outputs`: lists, dicts, modules, optimizers, `tn.random.state`, and
-    trees of them. Every call reads what the inputs hold then, and puts into the outputs what `fun`
-    does. A module, or a method of one, has its own state among them.
+    Tensors and containers that `fun` closes over are constants. `inputs` and `outputs` name the
+    containers that it reads and changes: lists, dicts, modules, optimizers, `tn.random.state`, and
+    trees of these. Every call reads the current contents of the inputs and updates the outputs. The
+    state of a module is included if `fun` is the module or one of its methods.
 
         >>> state = {"steps": tn.array(0)}
         >>> @tn.compile(inputs=state, outputs=state)
@@ -140,49 +140,48 @@ def compile(
         >>> [step(tn.array(2)).item() for _ in range(3)]
         [2, 4, 6]
 
-    A compiled module is a module with the same state, whose calls run so: as a part of another one
-    its parameters are found under the same names, trained and saved.
+    A compiled module is a module with the same state, whose calls are compiled. As part of another
+    module its parameters keep their names, and are trained and saved as usual.
 
-    Results may take the memory of what `outputs` replace, where no other code holds it, and of the
-    arguments at `donate_argnums`, which must not be used afterwards.
+    Results may reuse the memory of donated tensors: state that `outputs` replace, if nothing else
+    references it, and the arguments at `donate_argnums`, which must not be used afterwards.
 
-    `optimization_level` 0 interprets, 1 generates code after one round of simplification, 2 and
-    above do all that is known. `mode` "reduce-overhead" makes calls of short functions cheaper: no
-    other Python thread runs meanwhile. "max-autotune" measures, on the arguments of the first call,
-    which of the ways to compute the function is fastest (fusions, layout, threads), and remembers
-    that on disk. `backend` "interpreter" is
-    level 0. Where a call would need more than `memory_limit` (bytes, or text like "512MB") besides
-    its arguments, values are computed again until it fits, which `show("decisions")` tells about;
-    where nothing fits, it fails. With `check` the interpreter runs beside the compiled code, and a
-    difference is an error. When compiling takes longer than `timeout` seconds, the interpreter runs
-    meanwhile; `(seconds, "error")` fails instead. `off` names passes (`tenon opt --list`) and
-    fusions ("fuse", "row-kernels", "epilogue", "bundle") to leave out, `on` passes that run only
-    where they are asked for, because results are rounded otherwise: "absorb" takes factors and
-    terms of channels into the weights of products and convolutions.
-
-    `memory_planning` says how values are placed: "greedy" in the order of time, where there is
-    room; "best_fit" in several ways, of which the best is taken; "optimal" in all ways, as far as
-    that takes no time to speak of; "none" gives each a place of its own. `optimize_for`
-    "throughput" keeps a call on the thread that makes it, so that threads that call at once do not
-    wait for each other; with "latency" all threads work on each call. `target_hardware` names CPUs
-    to make code for: "x86-64-v2", "x86-64-v3", "x86-64-v4", "native", or processors like "haswell"
-    and "zen4"; executables hold code for all that are named. None of these changes results.
+    - `optimization_level`: 0 interprets (also `backend="interpreter"`), 1 generates code after one
+      round of simplification, 2 and above apply all optimizations
+    - `mode`: "reduce-overhead" makes calls of short functions cheaper and keeps the GIL.
+      "max-autotune" measures variants (fusions, layout, threads) on the arguments of the first
+      call, keeps the fastest, and caches the choice on disk
+    - `memory_limit`: bytes, or text like "512MB", besides the arguments. Values are rematerialised
+      until the plan fits, which `show("decisions")` lists; it is an error if no plan fits
+    - `check`: also runs the interpreter; a difference is an error
+    - `timeout`: if compilation takes longer than these seconds, the interpreter runs until the code
+      is ready; `(seconds, "error")` fails instead
+    - `off`: passes (`tenon opt --list`) and fusions ("fuse", "row-kernels", "epilogue", "bundle")
+      to disable
+    - `on`: passes that change rounding and are off by default: "absorb" folds factors and terms of
+      channels into the weights of products and convolutions
+    - `memory_planning`: "greedy" places values in program order; "best_fit" tries several orders;
+      "optimal" searches all within a bounded effort; "none" gives each value its own place
+    - `optimize_for`: "throughput" runs each call on its calling thread, for concurrent callers;
+      "latency" uses all threads for each call
+    - `target_hardware`: CPUs to generate code for: "x86-64-v2", "x86-64-v3", "x86-64-v4", "native",
+      or processors like "haswell" and "zen4"; executables hold code for all of them
 
     Compiled functions can be differentiated, batched, and called by other compiled functions.
-    `stats()` counts what their calls did, `why_recompiled()` says why they were traced. Compiling a
-    function again with the same options finds its traces, which live as long as the function.
+    `stats()` counts traces and calls, `why_recompiled()` lists the reason of each trace. Compiling
+    a function again with the same options finds its traces, which live as long as the function.
 
-    With `args` or `kwargs`, `fun` is compiled now, ahead of any call, and an `Executable` is made,
-    which can be saved. Where a `tn.InputInfo` or a `tn.DimensionInputInfo` is among them, also
-    inside lists, dicts and other trees, calls give a tensor or a size; everything else is constant.
+    With `args` or `kwargs`, `fun` is compiled ahead of time, and the result is an `Executable`,
+    which can be saved. A `tn.InputInfo` or `tn.DimensionInputInfo` among them, also inside lists,
+    dicts and other trees, describes an input of the calls; everything else is constant.
 
         >>> info = tn.InputInfo(shape=((1, 8, 16), 2), dtype=tn.float32)
         >>> scaled = tn.compile(lambda x, by: x * by, args=[info], kwargs={"by": 3})
         >>> scaled(tn.ones((1, 2)))
         tensor([[3., 3.]], dtype=float32)
 
-    A logical model, as the first argument or as `model`, becomes a physical one on `backend`, with
-    the options of `tn.model.compile_model`.
+    A logical model, as the first argument or as `model`, is compiled to a physical model for
+    `backend`, with the options of `tn.model.compile_model`.
     """
     options = dict(locals())
     for name in ("fun", "model", "model_options"):
@@ -234,8 +233,8 @@ def show(fun: Callable[..., Any], *args: Any, what: str = "graph", **kwargs: Any
     """A stage of the compilation of `fun` for these arguments, as text.
 
     `what` is "graph" (as traced), "optimized", "loops", "kernels" (machine code), "plan",
-    "memory" or "decisions"; or the function as a Python file for "numpy", "torch" or "jax". A
-    function that is not compiled yet is.
+    "memory" or "decisions"; or the function as a Python file for "numpy", "torch" or "jax". A plain
+    function is compiled first.
 
         >>> print(tn.show(lambda x: tn.exp(x) + 1, tn.zeros(3)))
         func @main(%x0: f32[3]) -> f32[3] {
@@ -262,7 +261,7 @@ class _Switch:
 
 
 def disable_compile() -> _Switch:
-    """From here on compiled functions call the function itself: prints and debuggers work in it.
+    """Disables compilation: compiled functions call the Python function, for prints and debuggers.
 
     `TENON_DISABLE_COMPILE=1` in the environment does the same from the start.
 

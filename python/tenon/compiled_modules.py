@@ -1,4 +1,4 @@
-"""Modules whose calls are compiled: still modules, with the same parameters and their names."""
+"""Modules whose calls are compiled; they keep their parameters and names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Control flow that is recorded: decisions and loops on values that are not known yet."""
+"""Recorded control flow: branches and loops on values that are unknown while tracing."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from .module_changes import without_changes
 def cond(
     pred: Any, true_fn: Callable[..., Any], false_fn: Callable[..., Any], *operands: Any
 ) -> Any:
-    """`true_fn(*operands)` where `pred` is true, `false_fn(*operands)` where it is not.
+    """`true_fn(*operands)` if `pred` is true, else `false_fn(*operands)`.
 
-    Only the chosen function is computed, except under `vmap` with a `pred` that differs between
-    examples: then both are. They must return trees of the same structure, shapes and types.
+    Only the selected branch runs, except under `vmap` with a `pred` that differs between examples:
+    then both run. Both must return trees of the same structure, shapes and types.
 
         >>> tn.cond(tn.array(2.0) > 1, lambda x: x + 1, lambda x: x - 1, tn.array(5.0))
         tensor(6., dtype=float32)
@@ -33,10 +33,10 @@ def cond(
 
 
 def while_loop(cond_fn: Callable[[Any], Any], body_fn: Callable[[Any], Any], init: Any) -> Any:
-    """`body_fn` applied to its own result, from `init`, as long as `cond_fn` of it is true.
+    """Applies `body_fn` repeatedly, starting from `init`, while `cond_fn` of the value is true.
 
-    The body returns a tree of the structure, shapes and types of `init`. Derivatives go forward
-    only (`jvp`); for `grad` use `scan`, whose length is known.
+    The body returns a tree with the structure, shapes and types of `init`. Only forward-mode
+    derivatives exist (`jvp`); for `grad` use `scan`, whose length is known.
 
         >>> tn.while_loop(lambda x: x < 100, lambda x: x * 2, tn.array(3.0))
         tensor(192., dtype=float32)
@@ -55,8 +55,8 @@ def while_loop(cond_fn: Callable[[Any], Any], body_fn: Callable[[Any], Any], ini
 def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any) -> Any:
     """`branches[index](*operands)`; an index out of bounds is clamped.
 
-    Only the chosen function is computed, except under `vmap` with an `index` that differs between
-    examples. All return trees of the same structure, shapes and types.
+    Only the selected branch runs, except under `vmap` with an `index` that differs between
+    examples. All branches return trees of the same structure, shapes and types.
 
         >>> tn.switch(2, [lambda x: x, lambda x: x * 10, lambda x: x * 100], tn.array(3.0))
         tensor(300., dtype=float32)
@@ -81,10 +81,10 @@ def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any) -
 def fori_loop(
     lower: Any, upper: Any, body_fun: Callable[[Any, Any], Any], init_val: Any
 ) -> Any:
-    """`val = body_fun(i, val)` for i from `lower` up to `upper`, from `init_val`.
+    """`val = body_fun(i, val)` for i in range(lower, upper), starting from `init_val`.
 
-    With integers as bounds it is a `scan`, which has derivatives in both directions; with tensors a
-    `while_loop`.
+    With integer bounds it is a `scan`, which is differentiable in both modes; with tensor bounds it
+    is a `while_loop`.
 
         >>> tn.fori_loop(0, 5, lambda i, total: total + i, tn.array(0))
         tensor(10, dtype=int64)
@@ -114,9 +114,9 @@ def fori_loop(
 
 
 def map(f: Callable[[Any], Any], xs: Any) -> Any:
-    """`f` of every element along the first axis of `xs`, one after the other, stacked.
+    """Applies `f` to each element along the first axis of `xs` in sequence, and stacks the results.
 
-    `vmap` computes all at once; `map` needs the memory of one.
+    `vmap` computes all of them at once; `map` needs the memory of one.
 
         >>> tn.map(lambda x: x * x, tn.array([1.0, 2.0, 3.0]))
         tensor([1., 4., 9.], dtype=float32)
@@ -128,11 +128,10 @@ def map(f: Callable[[Any], Any], xs: Any) -> Any:
 def associative_scan(
     fn: Callable[[Any, Any], Any], elems: Any, reverse: bool = False, axis: int = 0
 ) -> Any:
-    """Running results of the associative `fn` along `axis`: a, fn(a, b), fn(fn(a, b), c) ...
+    """Prefix results of the associative `fn` along `axis`: a, fn(a, b), fn(fn(a, b), c) ...
 
-    `fn` is given trees like `elems` with several elements along the axis, and combines them element
-    by element; the number of its calls grows with the logarithm of the length. `reverse` starts
-    from the end.
+    `fn` receives trees like `elems` with several elements along the axis, and combines them
+    elementwise; it is called a logarithmic number of times. `reverse` starts from the end.
 
         >>> tn.associative_scan(tn.maximum, tn.array([3, 1, 4, 1, 5])).tolist()
         [3, 3, 4, 4, 5]
@@ -197,9 +196,9 @@ def scan(
 ) -> tuple[Any, Any]:
     """A loop over the first axis of `xs`: `carry, y = f(carry, x)`.
 
-    Returns the last carry and the `y` of all steps, stacked. Without `xs`, `length` says how often.
-    `reverse` starts from the end of `xs`; each `y` is put where its `x` came from. The function is
-    traced once: random numbers that differ from step to step need keys among `xs`.
+    Returns the last carry and the `y` of all steps, stacked. Without `xs`, `length` is the number
+    of steps. `reverse` starts from the end of `xs`; each `y` is at the position of its `x`. The
+    function is traced once, so random numbers that differ between steps need keys among `xs`.
 
         >>> tn.scan(lambda total, x: (total + x, total), tn.array(0.0), tn.array([1.0, 2.0, 3.0]))
         (tensor(6., dtype=float32), tensor([0., 1., 3.], dtype=float32))

@@ -1,4 +1,4 @@
-"""What pickles name: tensors are made from bytes, compiled functions from those they wrap."""
+"""Functions that pickles refer to: they rebuild tensors and compiled functions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Functions with derivatives and batching of their own."""
+"""Functions with custom derivatives and batching rules."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ Rule = Callable[..., Any]
 
 
 class custom_function:
-    """A function whose derivatives are given by rules; what is not given follows from the function.
-    (Only where a vjp is given and no jvp, there is none forwards: `jacrev(grad(f))` for a hessian.)
+    """A function with custom derivative rules; missing rules are derived from the function.
 
-    Rules see the positional arguments: the argument itself when there is one, else a tuple of them.
-    There is no derivative in tensors given by name, nor in those that the function closes over.
+    The exception: with a vjp but no jvp there is no forward derivative; use `jacrev(grad(f))` for a
+    Hessian. Rules receive the positional arguments: the argument itself if there is one, else a
+    tuple. Keyword arguments and tensors that the function closes over have no derivative.
 
-    - `vjp(primals, cotangents, outputs)` returns cotangents like `primals`; None for zeros
+    - `vjp(primals, cotangents, outputs)` returns cotangents like `primals`; None means zero
     - `jvp(primals, tangents)` returns tangents like the result
     - `vmap(inputs, axes)` returns the results and their axes; the axes of `inputs` are 0, or None
-      for what is the same for every example
+      for inputs shared by all examples
 
         >>> @tn.custom_function
         ... def clipped(x):
         ...     return tn.clip(x, -1, 1)
         >>> @clipped.vjp
         ... def clipped_vjp(x, ct, y):
-        ...     return ct  # as if it were not there
+        ...     return ct  # the straight-through estimator
         >>> tn.grad(lambda x: clipped(x) * 3)(7.0)
         tensor(3., dtype=float32)
     """
@@ -44,12 +44,12 @@ class custom_function:
         self._vmap: Rule | None = None
 
     def vjp(self, rule: Rule) -> Rule:
-        """Sets the rule for cotangents; usable as a decorator."""
+        """Sets the reverse-mode rule; usable as a decorator."""
         self._vjp = rule
         return rule
 
     def jvp(self, rule: Rule) -> Rule:
-        """Sets the rule for tangents; usable as a decorator."""
+        """Sets the forward-mode rule; usable as a decorator."""
         self._jvp = rule
         return rule
 
@@ -76,12 +76,12 @@ class custom_function:
 
 
 class custom_vjp:
-    """A function with a rule for cotangents, in JAX's form.
+    """A function with a reverse-mode rule, in JAX's form.
 
-    `defvjp(fwd, bwd)` sets it. `fwd` takes the arguments of the function and returns its result and
-    whatever `bwd` needs; `bwd` takes that and the cotangents of the result, and returns a tuple
-    with a cotangent for each argument, None for zeros. `fwd` runs in the place of the function.
-    Arguments at `nondiff_argnums` are not differentiated; `bwd` is given them first.
+    `defvjp(fwd, bwd)` sets the rule. `fwd` takes the arguments of the function and returns its
+    result and residuals for `bwd`. `bwd` takes the residuals and the cotangents of the result, and
+    returns a tuple with one cotangent per argument, None for zero. `fwd` runs instead of the
+    function. Arguments at `nondiff_argnums` are not differentiated; `bwd` receives them first.
 
         >>> @tn.custom_vjp
         ... def clipped(x):
@@ -144,11 +144,11 @@ class custom_vjp:
 
 
 class custom_jvp:
-    """A function with a rule for tangents, in JAX's form; cotangents follow from it.
+    """A function with a forward-mode rule, in JAX's form; reverse mode is derived from it.
 
-    `defjvp(jvp)` sets it: `jvp(primals, tangents)` takes tuples and returns the result and its
-    tangents. `defjvps` sets one rule for each argument instead. Arguments at `nondiff_argnums` are
-    not differentiated; the rule is given them first.
+    `defjvp(jvp)` sets the rule: `jvp(primals, tangents)` takes tuples and returns the result and
+    its tangents. `defjvps` sets one rule per argument instead. Arguments at `nondiff_argnums` are
+    not differentiated; the rule receives them first.
 
         >>> @tn.custom_jvp
         ... def sin_of(x):

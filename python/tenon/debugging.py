@@ -6,16 +6,15 @@ from . import _core
 
 
 class debug_nans:
-    """Makes a NaN among computed values an error, in the whole process.
+    """Raises an error when an evaluated value contains a NaN, in the whole process.
 
-    The error names the op that made the first one from operands without, the types of the operands
-    and the line that called it; for a derivative, the line of the op that it is the derivative of.
-    With `inf=True` infinities count too. A step of a compiled function that fails so changes no
-    state. Values are looked through after they are computed, and computed once more, op by op, when
-    there is something to find.
+    The error names the first op that produced a NaN from operands without NaNs, its operand types
+    and its source line; for a derivative, the line of the differentiated op. `inf=True` also
+    detects infinities. A failed step of a compiled function changes no state. Results are checked
+    after evaluation, and recomputed op by op if one is bad.
 
-    As a statement it lasts until `tn.debug_nans(False)`, in a `with` statement until its end;
-    `TENON_DEBUG_NANS=1` (or `inf`) in the environment does it from the start.
+    The setting lasts until `tn.debug_nans(False)`, or until the end of a `with` statement.
+    `TENON_DEBUG_NANS=1` (or `inf`) in the environment enables it from the start.
 
         >>> with tn.debug_nans():
         ...     tn.log(tn.array([1.0, -1.0])).numpy()
@@ -34,17 +33,17 @@ class debug_nans:
 
 
 class debug_indices:
-    """Makes an index out of bounds an error in compiled functions too, in the whole process.
+    """Raises an error for out-of-bounds indices in compiled functions, in the whole process.
 
-    What is computed at once checks its indices always. Compiled code does not: it clamps an index
-    where it reads (`x[i]`, `take`, `embedding`), drops what it would write outside (`x.at[i].set`,
-    `segment_sum`), and gives NaN for a class that does not exist (`cross_entropy`). Here compiled
-    functions are interpreted instead, with the same results, and an index out of bounds is an error
-    that names the op, the index, the bounds and the line. A step that fails so changes no state.
-    Executables are not checked.
+    Uncompiled code always checks indices. Compiled code does not: it clamps out-of-bounds reads
+    (`x[i]`, `take`, `embedding`), drops out-of-bounds writes (`x.at[i].set`, `segment_sum`), and
+    returns NaN for a class that does not exist (`cross_entropy`). With this setting compiled
+    functions are interpreted, with the same results, and an out-of-bounds index is an error that
+    names the op, the index, the bounds and the line. A failed step changes no state. Executables
+    are not checked.
 
-    As a statement it lasts until `tn.debug_indices(False)`, in a `with` statement until its end;
-    `TENON_DEBUG_INDICES=1` in the environment does it from the start.
+    The setting lasts until `tn.debug_indices(False)`, or until the end of a `with` statement.
+    `TENON_DEBUG_INDICES=1` in the environment enables it from the start.
 
         >>> row = tn.compile(lambda table, i: table[i])
         >>> row(tn.array([1.0, 2.0]), tn.array(5))

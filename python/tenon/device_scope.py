@@ -8,9 +8,9 @@ from . import _core
 
 
 class device(contextlib.ContextDecorator):
-    """Inside, or in a function decorated with it, new tensors are on this device.
+    """Sets the default device in a `with` statement, or in a decorated function.
 
-    It holds for the calling thread.
+    It applies to the current thread.
 
         >>> with tn.device("cpu"):
         ...     x = tn.ones(2)

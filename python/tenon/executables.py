@@ -1,4 +1,4 @@
-"""Executable: a function compiled ahead of time, which is called, saved to a file and loaded."""
+"""`Executable`: a function compiled ahead of time, which can be called, saved and loaded."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .input_infos import DimensionInputInfo, Info, from_core
 class Executable(_core._Executable):
     """A function compiled ahead of time by `tn.compile(f, args=[tn.InputInfo(...)])`.
 
-    It is called with the arguments that were described then; all others are constants in it.
+    Calls pass the described inputs; all other arguments are constants.
 
         >>> info = tn.InputInfo(shape=((1, 2, 3), 2), dtype=tn.float32)
         >>> double = tn.compile(lambda x: 2 * x, args=[info])
@@ -25,9 +25,9 @@ class Executable(_core._Executable):
         >>> double.input_infos
         {'x': InputInfo(shape=((1, 2, 3), 2), dtype=float32)}
 
-    An argument that is a tree has constants too where no input was described: a call gives equal
-    ones, or None. Calls may come from any thread, and run without Python's lock. Copies are the
-    same object; pickling goes through the bytes of the file.
+    Parts of a tree argument without a description are constants: calls pass equal values, or None.
+    Calls may come from any thread, and release the GIL. Copies are the same object; pickling uses
+    the bytes of the file.
     """
 
     def __init__(
@@ -49,26 +49,28 @@ class Executable(_core._Executable):
 
     @cached_property
     def input_infos(self) -> dict[str, Info]:
-        """What calls give, by name; a part of an argument is called `data.b.list[1]`."""
+        """The inputs by name; a part of an argument is named like `data.b.list[1]`."""
         return {info.name: from_core(info) for info in self._program.inputs}
 
     @property
     def peak_bytes(self) -> int:
-        """What a call with the largest sizes needs besides its arguments, in bytes."""
+        """The bytes that a call with the largest sizes needs besides its arguments."""
         return self._program.peak_bytes
 
     def memory(self) -> _core.MemoryReport:
-        """What a call with the best sizes needs besides its arguments."""
+        """A report on the memory that a call with the best sizes needs besides its arguments."""
         return self._program.memory()
 
     def source(self, language: str = "c") -> str:
-        """The program as one C file (no size may vary), or as one Python file that needs nothing
-        but "numpy", "torch" or "jax", whose function takes constants behind the inputs.
+        """The program as one C file (if no size varies), or as one Python file.
+
+        A Python file needs only "numpy", "torch" or "jax"; its function takes the constants after
+        the inputs.
         """
         return self._program.source(language)
 
     def show(self, stage: str) -> str:
-        """A stage of the compilation as text, by the names that `tn.show` knows."""
+        """A stage of the compilation as text; the stages are those of `tn.show`."""
         return self._program.show(stage)
 
     def stats(self) -> _core.ExecutableStats:
@@ -81,10 +83,10 @@ class Executable(_core._Executable):
         targets: str | Sequence[str] = (),
         debug: bool = True,
     ) -> None:
-        """Writes one file that holds everything. The former one is replaced when all is written.
+        """Writes everything to one file, which is replaced atomically.
 
-        `targets` are CPUs to hold machine code for, as `target_hardware` of `tn.compile`; without
-        any, those that it was compiled for. Without `debug` the places in the source are left out.
+        `targets` are the CPUs to include machine code for, as `target_hardware` of `tn.compile`; by
+        default those that it was compiled for. `debug=False` omits source locations.
         """
         levels = [targets] if isinstance(targets, str) else list(targets)
         self._program.save(path_of("save", path), levels, debug)
@@ -93,15 +95,15 @@ class Executable(_core._Executable):
     def load(
         cls, path: str | os.PathLike[str], trust: bool = False, verify: bool | None = None
     ) -> Executable:
-        """The executable in a file that `save` wrote.
+        """Loads a file that `save` wrote.
 
-        Machine code is taken from it only if this user's machine wrote it, or with `trust`;
-        otherwise it is made again from the graph. Trees of arguments and results are as they were,
-        with named tuples and dataclasses of modules that are not imported as tuples and dicts.
+        Its machine code is used only if this user saved the file on this machine, or with `trust`;
+        otherwise the graph is compiled again. Named tuples and dataclasses are restored if their
+        modules are imported, otherwise they become tuples and dicts.
 
-        Checksums of the whole file are compared, so that a flipped bit is an error: of a file up to
-        4 MiB now, of a larger one, whose weights are mapped, in the first call before it returns.
-        `verify=True` compares all of them now. `verify=False` leaves out the weights.
+        Checksums cover the whole file. Files up to 4 MiB are verified now; the weights of larger
+        files, which are mapped, are verified in the first call before it returns. `verify=True`
+        verifies everything now, `verify=False` skips the weights.
         """
         name = path_of("load", path)
         with opening(name):

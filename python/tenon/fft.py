@@ -1,4 +1,4 @@
-"""Fourier transforms, as in the Python array API standard, and the op they are made of."""
+"""Fourier transforms, as in the Python array API standard."""
 
 from ._core import (
     fft,

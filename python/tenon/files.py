@@ -1,4 +1,4 @@
-"""Tensors in files: safetensors, and npy and npz as NumPy has them.
+"""Tensors in files: safetensors, and NumPy's npy and npz.
 
     >>> import tempfile
     >>> path = tempfile.mkdtemp() + "/weights.safetensors"
@@ -6,9 +6,9 @@
     >>> tn.load(path)
     {'w': tensor([1., 1., 1.], dtype=float32)}
 
-A file appears under its name when all of it is on the disk: a program that is stopped while saving
-leaves the old one. Nothing that is read can run code. Safetensors and npz files that this library
-writes have a checksum of all their bytes, which other libraries ignore; loading compares it.
+Files are written atomically: a program that is stopped while saving leaves the old file. Loading
+never runs code from a file. Safetensors and npz files that this library writes have a checksum of
+all their bytes, which other libraries ignore and loading verifies.
 """
 
 from __future__ import annotations
@@ -72,10 +72,10 @@ def opening(name: str) -> Iterator[None]:
 def save_safetensors(
     file: File, tensors: Mapping[str, Any], metadata: Mapping[str, str] | None = None
 ) -> None:
-    """Writes tensors by name, and texts beside them, in the format of the model hubs.
+    """Writes named tensors and text metadata as a safetensors file, the format of the model hubs.
 
-    `file` is a path or a binary file. Programs that want to know which library a file is for look
-    at the metadata: `{"format": "pt"}` is PyTorch's.
+    `file` is a path or a binary file object. Some programs read from the metadata which library a
+    file is for: `{"format": "pt"}` is PyTorch's.
     """
     named = tensors_by_name("save_safetensors", tensors)
     texts = dict(metadata or {})
@@ -94,14 +94,14 @@ def load_safetensors(
     *,
     device: _core.Device | str | None = None,
 ) -> Any:
-    """The tensors of a file by name; with `return_metadata`, a pair with the texts beside them.
+    """The tensors of a file by name; with `return_metadata`, a pair with the metadata.
 
-    The tensors share the file, mapped. So do not overwrite the file in place; saving to its name is
-    fine, which makes a new one. Files that this library wrote are read once, to compare their
-    checksum. With `verify=False` they are not: a tensor is read when it is used, as in files of
-    other libraries, which have no checksum. `verify=True` refuses those.
+    The tensors are mapped from the file. Do not overwrite the file in place; saving under its name
+    is safe, because it creates a new file. Files that this library wrote are read once, to verify
+    their checksum. With `verify=False`, and for files of other libraries, a tensor is read when it
+    is used. `verify=True` rejects files without a checksum.
 
-    Tensors are on `device`, or the default one. Only the CPU can share the file.
+    Tensors are on `device`, or on the default device. Only the CPU can share the file.
     """
     if hasattr(file, "read"):
         data = _content(file)
@@ -182,10 +182,10 @@ _RAW = {_core.bfloat16: ("V2", _core.uint16), _core.float8_e4m3: ("V1", _core.ui
 
 
 def save(file: File, tensor: Any) -> None:
-    """Writes one tensor as a `.npy` file, which is added to a path that ends otherwise.
+    """Writes one tensor as a `.npy` file; the suffix is added to the path if it is missing.
 
-    bfloat16 and float8_e4m3, which NumPy has not, are read by it as `V2` and `V1`, bytes without a
-    meaning, and by `load` as what they were.
+    NumPy does not have bfloat16 and float8_e4m3 and reads them as raw bytes, `V2` and `V1`; `load`
+    restores them.
     """
     if isinstance(file, dict) or isinstance(tensor, dict):
         hint = "several: save_safetensors(path, tensors), model.save_weights(path), or all of a"
@@ -196,7 +196,7 @@ def save(file: File, tensor: Any) -> None:
 
 
 def savez(file: File, /, *tensors: Any, **named: Any) -> None:
-    """Writes tensors as an `.npz` file; those without names are called `arr_0`, `arr_1` and on.
+    """Writes tensors as an `.npz` file; positional ones are named `arr_0`, `arr_1` and so on.
 
         >>> import io
         >>> file = io.BytesIO()
@@ -448,19 +448,20 @@ def load(
     *,
     device: _core.Device | str | None = None,
 ) -> Any:
-    """What a file holds: the tensor of a `.npy`, or the tensors of an `.npz` or `.safetensors` file
-    by name, or the executable of a `.tnx` file. The content says which it is, not the name.
+    """Loads a file: the tensor of a `.npy`, the named tensors of an `.npz` or `.safetensors` file,
+    or the executable of a `.tnx` file. The format is detected from the content.
 
-    The index of a checkpoint in several files (`model.safetensors.index.json`), or the folder that
-    holds it, stands for all of them. With `return_metadata`, the result is a pair with the metadata
-    of a safetensors file, empty for others.
+    A checkpoint in several files is loaded by its index (`model.safetensors.index.json`) or by its
+    folder. With `return_metadata`, the result is a pair with the metadata of a safetensors file,
+    which is empty for other formats.
 
-    Checksums are compared in files that have them: those that this library wrote, except `.npy`,
-    and all `.npz`, whose arrays have a CRC-32 each. With `verify=False` they are not, where that
-    saves reading the file; `verify=True` refuses files without. A compressed `.npz` may inflate to
-    at most `max_bytes`; without a number, to 100 times its size or 1 GiB, whichever is more.
+    Checksums are verified in files that have them: those that this library wrote, except `.npy`,
+    and all `.npz` files, whose arrays have a CRC-32 each. `verify=False` skips this where it would
+    read the file only for its checksum; `verify=True` rejects files without a checksum. A
+    compressed `.npz` may expand to at most `max_bytes`; by default to 100 times its size or 1 GiB,
+    whichever is larger.
 
-    Tensors are on `device`, or the default one. Executables have none.
+    Tensors are on `device`, or on the default device. Executables have no device.
     """
     options = _Options(verify, max_bytes)
     with _core._DeviceContext(device):

@@ -1,4 +1,4 @@
-"""Where gradients by `backward()` are wanted."""
+"""`no_grad` and `enable_grad`: whether ops are recorded for `backward()`."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class _GradMode(contextlib.ContextDecorator):
 
 
 def no_grad() -> _GradMode:
-    """Inside, or in a function decorated with it, nothing leads back to tensors with gradients.
+    """Disables recording for `backward()` in a `with` statement, or in a decorated function.
 
         >>> w = tn.ones(2, requires_grad=True)
         >>> with tn.no_grad():
@@ -37,5 +37,5 @@ def no_grad() -> _GradMode:
 
 
 def enable_grad() -> _GradMode:
-    """Undoes `no_grad` inside."""
+    """Enables recording for `backward()` inside `no_grad`."""
     return _GradMode(True)

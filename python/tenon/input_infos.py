@@ -1,4 +1,4 @@
-"""What executables are called with: tensors whose sizes may vary within ranges, and sizes."""
+"""Descriptions of the inputs of executables: tensors with ranges of sizes, and sizes."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ def _range(what: str, sizes: Any) -> Range:
 
 
 class NamedDimension:
-    """A size from `min` to `max`, with best speed at `opt`, that has a name.
+    """A named size from `min` to `max`; code is optimized for `opt`.
 
-    Sizes of one name are equal in every call.
+    Sizes with the same name must be equal in every call.
 
         >>> tn.NamedDimension("batch", 1, 8, 16)
         NamedDimension('batch', min=1, opt=8, max=16)
@@ -98,10 +98,10 @@ class ShapeBounds(NamedTuple):
 
 
 class InputInfo:
-    """A tensor that an executable is called with: its shape and its element type.
+    """A tensor input of an executable: its shape and its element type.
 
-    A size is an integer, a range `(min, opt, max)` with best speed at `opt`, or a
-    `NamedDimension`. `place` is where in the source it was made.
+    A size is an integer, a range `(min, opt, max)` optimized for `opt`, or a `NamedDimension`.
+    `place` is the source location where it was created.
 
         >>> tn.InputInfo(shape=((1, 8, 16), 2), dtype=tn.float32)
         InputInfo(shape=((1, 8, 16), 2), dtype=float32)
@@ -138,9 +138,9 @@ class InputInfo:
 
 
 class DimensionInputInfo:
-    """A size that an executable is called with: an integer within `(min, opt, max)`.
+    """A size input of an executable: an integer within `(min, opt, max)`.
 
-    The function that is compiled gets a number that stands for every size of the range.
+    The traced function receives a symbolic number that stands for every size of the range.
 
         >>> ones = tn.compile(lambda n: tn.ones((n, 2)), args=[tn.DimensionInputInfo((1, 4, 8))])
         >>> ones(3).shape

@@ -105,9 +105,9 @@ def norm(
 ) -> Tensor:
     """The norm of vectors or matrices, as `numpy.linalg.norm`.
 
-    Without `axis` all of `x` is one vector or matrix; one axis holds vectors, two hold matrices.
-    `ord` defaults to the root of the sum of squares; `vector_norm` and `matrix_norm` say what the
-    others are.
+    Without `axis`, `x` is one vector or matrix; one axis selects vectors, two select matrices.
+    `ord` defaults to the root of the sum of squares; `vector_norm` and `matrix_norm` describe the
+    other values.
 
         >>> tn.linalg.norm(tn.array([3.0, 4.0]))
         tensor(5., dtype=float32)
@@ -132,10 +132,10 @@ def norm(
 
 
 def cond(x: object, p: float | str | None = None) -> Tensor:
-    """The condition number of matrices, as `numpy.linalg.cond`, by the norm `p`.
+    """The condition number of matrices in the norm `p`, as `numpy.linalg.cond`.
 
-    By default (and for 2) the quotient of the largest and the smallest singular value; for the
-    other norms of `matrix_norm`, matrices are square.
+    By default (and for 2) it is the ratio of the largest to the smallest singular value; for the
+    other norms of `matrix_norm`, the matrices must be square.
 
         >>> tn.linalg.cond(tn.array([[2.0, 0.0], [0.0, 0.5]]))
         tensor(4., dtype=float32)

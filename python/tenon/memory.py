@@ -1,4 +1,4 @@
-"""How much memory tensors hold, and how much they may."""
+"""Memory statistics and limits."""
 
 from ._core import (
     active_memory,

@@ -1,4 +1,4 @@
-"""What notebooks show of modules, compiled functions and models: tables, with the rest folded."""
+"""HTML for notebooks: tables of modules, compiled functions and models, with collapsed details."""
 
 from __future__ import annotations
 

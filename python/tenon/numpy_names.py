@@ -1,4 +1,4 @@
-"""NumPy's functions whose arguments or results are not those of an op: lists, slices, choices."""
+"""NumPy functions whose arguments or results do not fit an op: lists, slices, choices."""
 
 from __future__ import annotations
 
@@ -27,10 +27,11 @@ def unique(
 ) -> Any:
     """The distinct elements in ascending order, or the distinct slices along `axis`.
 
-    With `return_index` also where each is first, with `return_inverse` for every element the number
-    of its value, with `return_counts` how often each occurs. The size depends on the values, so
-    they are computed now. A compiled function cannot do that: give it the `size` of the result. A
-    longer list is cut, a shorter one filled up with `fill_value`, the first value by default.
+    `return_index` also returns the first position of each value, `return_inverse` the index of the
+    value of every element, `return_counts` the number of occurrences. The size depends on the
+    values, so `x` is evaluated immediately. In a compiled function, pass the `size` of the result:
+    a longer result is truncated, a shorter one is padded with `fill_value`, by default the first
+    value.
 
         >>> tn.unique(tn.array([3, 1, 3]), return_counts=True)
         (tensor([1, 3], dtype=int64), tensor([1, 2], dtype=int64))
@@ -51,11 +52,11 @@ def dot(
     lhs_batch: int | Sequence[int] = (),
     rhs_batch: int | Sequence[int] = (),
 ) -> Tensor:
-    """NumPy's product: of vectors their inner product, of matrices `x1 @ x2`, of more axes the sum
-    over the last one of `x1` and the last but one of `x2`.
+    """NumPy's product: the inner product of vectors, `x1 @ x2` of matrices; for more axes the sum
+    over the last axis of `x1` and the second-to-last axis of `x2`.
 
-    With `lhs_contract` and `rhs_contract` the sum over these axes, and with `lhs_batch` and
-    `rhs_batch` such sums for each element of those: XLA's `dot_general`.
+    `lhs_contract` and `rhs_contract` select the summed axes, `lhs_batch` and `rhs_batch` the batch
+    axes, as in XLA's `dot_general`.
 
         >>> tn.dot([1, 2, 3], [4, 5, 6]).item()
         32
@@ -74,7 +75,7 @@ def dot(
 
 
 def tril_indices(n: int, *place: Any, **named: Any) -> Any:
-    """The places on and below diagonal `k` of an n × m matrix: `tril_indices(n, k=0, m=n)`.
+    """The indices on and below diagonal `k` of an n × m matrix: `tril_indices(n, k=0, m=n)`.
 
     >>> rows, columns = tn.tril_indices(2)
     >>> rows.tolist(), columns.tolist()
@@ -85,7 +86,7 @@ def tril_indices(n: int, *place: Any, **named: Any) -> Any:
 
 
 def triu_indices(n: int, *place: Any, **named: Any) -> Any:
-    """The places on and above diagonal `k` of an n × m matrix: `triu_indices(n, k=0, m=n)`.
+    """The indices on and above diagonal `k` of an n × m matrix: `triu_indices(n, k=0, m=n)`.
 
     >>> rows, columns = tn.triu_indices(2)
     >>> rows.tolist(), columns.tolist()
@@ -117,9 +118,9 @@ def average(
     *,
     keepdims: bool = False,
 ) -> Any:
-    """The mean over `axis` with `weights`, which have the shape of `x` or of the axes.
+    """The weighted mean over `axis`; `weights` have the shape of `x` or of the axes.
 
-    With `returned` also the sum of the weights, the number of elements when there are none.
+    `returned` also returns the sum of the weights, or the number of elements without weights.
 
         >>> tn.average(tn.array([1.0, 2.0, 4.0]), weights=[1, 1, 2])
         tensor(2.75, dtype=float32)
@@ -129,10 +130,10 @@ def average(
 
 
 def delete(x: Any, obj: Any, axis: int | None = None) -> Tensor:
-    """`x` without the elements at `obj` along `axis`; without it `x` is flattened first.
+    """`x` without the elements at `obj` along `axis`; without `axis`, `x` is flattened first.
 
-    `obj` is an integer, integers, a slice, or a mask that is true for what goes. The size depends
-    on their values, so they are computed now.
+    `obj` is an integer, integers, a slice, or a mask that is true for deleted elements. The size
+    depends on the values of `obj`, so it is evaluated immediately.
 
         >>> tn.delete(tn.array([5, 6, 7, 8]), [1, -1]).tolist()
         [5, 7]
@@ -141,11 +142,11 @@ def delete(x: Any, obj: Any, axis: int | None = None) -> Tensor:
 
 
 def insert(x: Any, obj: Any, values: Any, axis: int | None = None) -> Tensor:
-    """`x` with `values` before the elements at `obj` along `axis`; without it `x` is flattened.
+    """`x` with `values` inserted before the elements at `obj` along `axis`.
 
-    `obj` is an integer, integers, a slice, or a mask that is true where something is inserted.
-    They count the elements of `x` as it was, negative ones from its end; `values` broadcast and
-    take the type of `x`.
+    Without `axis`, `x` is flattened first. `obj` is an integer, integers, a slice, or a mask that
+    is true at insertion points. Indices refer to the original `x`, negative ones to its end;
+    `values` broadcast and take the type of `x`.
 
         >>> tn.insert(tn.array([5, 6, 7]), [0, -1], [1, 2]).tolist()
         [1, 5, 6, 2, 7]
@@ -165,10 +166,10 @@ def _places(x: Any, obj: Any, axis: int | None) -> Any:
 def gradient(
     f: Any, *varargs: Any, axis: int | Sequence[int] | None = None, edge_order: int = 1
 ) -> Any:
-    """The slopes of `f` along its axes: one tensor for one axis, else a tuple.
+    """The finite-difference gradient of `f` along its axes: one tensor for one axis, else a tuple.
 
-    `varargs` is empty, one distance for all axes, or for each a distance or coordinates. Inside,
-    differences are central; at the ends one-sided, of `edge_order` 1 or 2.
+    `varargs` is empty, one spacing for all axes, or a spacing or coordinates for each. Interior
+    differences are central; those at the ends are one-sided, of `edge_order` 1 or 2.
 
         >>> tn.gradient(tn.array([1.0, 2.0, 4.0, 8.0])).tolist()
         [1.0, 1.5, 3.0, 4.0]
@@ -190,10 +191,10 @@ def gradient(
 
 
 def polyfit(x: Any, y: Any, deg: int, rcond: float | None = None, *, w: Any = None) -> Tensor:
-    """The coefficients, highest power first, of the polynomial of degree `deg` nearest to `y`.
+    """The least-squares polynomial of degree `deg` through `y`: coefficients, highest power first.
 
-    Nearest in the sum of squares, which `w` multiplies before squaring; `y` may have several
-    columns. Singular values not above `rcond` times the largest count as 0.
+    `w` weights the residuals before squaring; `y` may have several columns. Singular values not
+    above `rcond` times the largest are treated as 0.
 
         >>> tn.polyfit([0.0, 1.0, 2.0], [1.0, 3.0, 5.0], 1).round(4).tolist()
         [2.0, 1.0]
@@ -202,7 +203,7 @@ def polyfit(x: Any, y: Any, deg: int, rcond: float | None = None, *, w: Any = No
 
 
 def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0) -> Tensor:
-    """Where the first condition holds the first choice, and so on; else `default`.
+    """Elements of the first choice whose condition holds, else `default`.
 
     >>> x = tn.arange(5)
     >>> tn.select([x < 2, x > 3], [x, x * 10], -1).tolist()
@@ -224,13 +225,13 @@ def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0)
 def histogram(
     x: Any, bins: Any = 10, range: Any = None, density: bool = False, weights: Any = None
 ) -> tuple[Tensor, Tensor]:
-    """How many elements of `x` lie in each bin, and the edges of the bins.
+    """The number of elements of `x` in each bin, and the edges of the bins.
 
     `bins` is their number, between the ends of `range` or the extremes of `x`; or their edges in
-    ascending order; or a rule that chooses the number from the values, which are computed now:
-    "auto", "fd", "scott", "rice", "sturges" or "sqrt". A bin holds its left edge, the last one
-    both. `weights` are added up in place of ones; with `density` the integral is 1. Edges leave no
-    choice to `range`, and a rule none to `weights`.
+    ascending order; or a rule that derives the number from the values, which are evaluated
+    immediately: "auto", "fd", "scott", "rice", "sturges" or "sqrt". A bin includes its left edge,
+    the last bin includes both. `weights` are summed instead of counting; with `density` the
+    integral is 1. Edges exclude `range`, and a rule excludes `weights`.
 
         >>> counts, edges = tn.histogram(tn.array([1.0, 2.0, 2.0, 5.0]), bins=2)
         >>> counts.tolist(), edges.tolist()

@@ -1,8 +1,8 @@
-"""What NumPy's functions do with tensors: `np.sin(t)` is `tn.sin(t)`, also in traced functions.
+"""NumPy functions on tensors: `np.sin(t)` is `tn.sin(t)`, also in traced functions.
 
-A function that has a counterpart here runs it and gives tensors. The others run on arrays, and so
-do calls with options or types that the counterpart has not: ufuncs give tensors of what comes out,
-other functions what NumPy gives.
+A function with a counterpart in Tenon runs it and returns tensors. Others run on arrays, and so do
+calls with options or types that the counterpart does not support: ufuncs then return tensors, other
+functions return NumPy's result.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How tensors are printed."""
+"""Print options of tensors."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _PROFILES = {
 
 
 def get_printoptions() -> dict[str, Any]:
-    """The options of `tn.set_printoptions` that are in force.
+    """The current print options, as set by `tn.set_printoptions`.
 
     >>> tn.get_printoptions()["edgeitems"]
     3
@@ -36,19 +36,19 @@ def set_printoptions(
     sci_mode: bool | None = _LEFT_OUT,
     profile: str | None = None,
 ) -> None:
-    """Changes how tensors are printed, in the whole process. What is left out stays as it is.
+    """Sets how tensors are printed, in the whole process. Omitted options are unchanged.
 
-    - `precision`: the most digits after the point. None, the default: 8, and more where all
-      elements are below 0.1, so that the largest has 8 significant digits. Digits beyond those
+    - `precision`: the maximum number of digits after the point. None, the default: 8, or more if
+      all elements are below 0.1, so that the largest has 8 significant digits. Digits beyond those
       that identify an element in its type are never shown.
     - `threshold`: tensors with more elements (1,000) show only `edgeitems` (3) elements at each
       end of every axis; `math.inf` shows all.
     - `linewidth`: columns of a line (80). Vectors continue on the next line. A row of a matrix
-      has one line and leaves out the columns that do not fit; `math.inf` shows all.
+      has one line and omits columns that do not fit; `math.inf` shows all.
     - `suppress`: whether small numbers are printed without an exponent (False).
     - `sci_mode`: whether numbers have an exponent. None, the default: when one of them is 1e8 or
       more or below 1e-4, or the largest is more than 1,000 times the smallest.
-    - `profile`: "default", "short" or "full", as in PyTorch, to begin with.
+    - `profile`: "default", "short" or "full", as in PyTorch; applied before the other options.
 
         >>> tn.set_printoptions(precision=3)
         >>> tn.array([3.14159, 100.0])

@@ -1,4 +1,4 @@
-"""A progress bar for training: steps, rate, time left, memory and what the loop reports."""
+"""A progress bar for training: steps, rate, remaining time, memory and reported values."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ _WIDTH = 24  # of the bar
 
 
 class Progress:
-    """Shows how far a loop is, on a terminal; elsewhere it is silent.
+    """Shows the progress of a loop on a terminal; elsewhere it is silent.
 
         >>> with tn.Progress(total=100, description="train") as bar:
         ...     for step in range(100):
         ...         loss = tn.array(1.0) / (step + 1)
         ...         bar.update(loss=loss)
 
-    What is reported may be tensors. They are computed when they are drawn, a few times a second,
-    and only then. The line stays when the loop is through, and is taken away when it fails.
+    Reported values may be tensors. They are evaluated only when they are drawn, a few times per
+    second. The line stays when the loop completes, and is removed when it fails.
     """
 
     def __init__(
@@ -42,12 +42,12 @@ class Progress:
         self._line = None if disable else _line(sys.stderr if file is None else file)
 
     def update(self, steps: int = 1, **values: Any) -> None:
-        """Counts steps, and takes over values to show: `bar.update(loss=loss)`."""
+        """Counts steps, and sets the values to show: `bar.update(loss=loss)`."""
         self.steps += steps
         self.show(**values)
 
     def show(self, **values: Any) -> None:
-        """Takes over values to show, without counting a step."""
+        """Sets the values to show, without counting a step."""
         if self._line is None:
             return
         self._values.update(values)
@@ -57,7 +57,7 @@ class Progress:
             self._next = time.monotonic() + _SECONDS_BETWEEN
 
     def close(self, keep: bool = True) -> None:
-        """Ends the line, or takes it away."""
+        """Ends the line, or removes it."""
         if self._line is None:
             return
         line = self._line

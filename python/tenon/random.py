@@ -1,14 +1,13 @@
-"""Random numbers: functions of a key, or of the thread's state when no key is given.
+"""Random numbers: functions of a key, or of the thread's state if no key is given.
 
-The same key gives the same numbers, whatever the machine, the number of threads or the way the
-computation is split up. Keys, bits, `uniform` in [0, 1), `randint`, `bernoulli` and `permutation`
-are those of `jax.random` for the same key; `normal` and others that go through functions like a
-logarithm start from the same bits and differ in the last digits. Use a key once: `split` it for
-more.
+The same key gives the same numbers on any machine, at any thread count, however the computation is
+split. Keys, bits, `uniform` in [0, 1), `randint`, `bernoulli` and `permutation` equal those of
+`jax.random` for the same key; `normal` and others that use functions like a logarithm start from
+the same bits and differ in the last digits. Use a key only once: `split` it for more.
 
-A function that is traced (`vmap`, `scan`, `while_loop`, `cond`) is run once: a draw from the state
-inside it is the same for every example and every step. Give it keys instead, split beforehand. A
-compiled function draws anew in every call if it captures the state, with
+A traced function (`vmap`, `scan`, `while_loop`, `cond`) runs once, so a draw from the state inside
+it is the same for every example and every step. Pass it keys that were split beforehand. A compiled
+function draws new numbers in every call if it captures the state, with
 `compile(f, inputs=tn.random.state, outputs=tn.random.state)`.
 
     >>> key = tn.random.key(0)
@@ -72,20 +71,20 @@ state = State()
 
 
 def seed(number: int) -> None:
-    """Begins the calling thread's draws anew, from `key(number)`."""
+    """Sets the state of the current thread to `key(number)`."""
     if not isinstance(number, SupportsIndex):
         _core._fail("type", f"seed: an integer is needed, not {number!r}")
     _core._random_seed(operator.index(number) % 2**64)
 
 
 def key(seed: int | Tensor, *, device: Device | str | None = None) -> Tensor:
-    """The key of an integer, uint32[2]; of a tensor of integers, keys along its axes."""
+    """The key of an integer, uint32[2]; for a tensor of integers, a tensor of keys."""
     made = _core.random_key(seed)
     return made if device is None else made.to_device(device)
 
 
 def split(key: Tensor, num: Shape = 2) -> Tensor:
-    """`num` new keys from one, stacked: [num, 2]. Do not use `key` itself again.
+    """`num` new keys from one, stacked: [num, 2]. Do not reuse `key` itself.
 
     Each example of a vmap needs its own key:
 
@@ -97,7 +96,7 @@ def split(key: Tensor, num: Shape = 2) -> Tensor:
 
 
 def fold_in(key: Tensor, data: int | Tensor) -> Tensor:
-    """A new key from a key and an integer, such as the number of a step or a layer."""
+    """A new key from a key and an integer, such as the index of a step or a layer."""
     return _core.random_fold_in(key, data)
 
 
@@ -147,7 +146,7 @@ def uniform(
     *,
     device: Device | str | None = None,
 ) -> Tensor:
-    """Uniform numbers from `low` on and below `high`, which broadcast to `shape`.
+    """Uniform numbers in [low, high); the bounds broadcast to `shape`.
 
         >>> tn.random.uniform(shape=(2,), key=tn.random.key(0)).tolist()
         [0.9476670026779175, 0.9785798788070679]
@@ -164,7 +163,7 @@ def normal(
     *,
     device: Device | str | None = None,
 ) -> Tensor:
-    """Normal numbers of mean `loc` and standard deviation `scale`, which broadcast to `shape`."""
+    """Normal numbers with mean `loc` and standard deviation `scale`, which broadcast to `shape`."""
     _check_type("normal", shape, dtype)
     key = _or_next(key, shape, loc, scale, device=device)
     return _core.random_normal(key, loc, scale, shape, dtype)
@@ -179,7 +178,7 @@ def truncated_normal(
     *,
     device: Device | str | None = None,
 ) -> Tensor:
-    """Standard normal numbers that lie between `lower` and `upper`."""
+    """Standard normal numbers truncated to the interval from `lower` to `upper`."""
     key = _or_next(key, lower, upper, device=device)
     return _core.random_truncated_normal(key, lower, upper, shape, dtype)
 
@@ -191,9 +190,9 @@ def multivariate_normal(
     dtype: DType | str = "float32",
     key: Tensor | None = None,
 ) -> Tensor:
-    """Normal vectors of mean `mean` [..., n] and covariance `cov` [..., n, n].
+    """Normal vectors with mean `mean` [..., n] and covariance `cov` [..., n, n].
 
-    `shape` is that of the leading axes, by default those that `mean` and `cov` have.
+    `shape` is the shape of the leading axes, by default those of `mean` and `cov`.
     """
     return _core.random_multivariate_normal(_or_next(key, None, mean, cov), mean, cov, shape, dtype)
 
@@ -219,7 +218,7 @@ def laplace(
     *,
     device: Device | str | None = None,
 ) -> Tensor:
-    """Numbers of the Laplace distribution around `loc`, of mean distance `scale`."""
+    """Numbers of the Laplace distribution with location `loc` and scale `scale`."""
     _check_type("laplace", shape, dtype)
     key = _or_next(key, shape, loc, scale, device=device)
     return _core.random_laplace(key, loc, scale, shape, dtype)
@@ -233,7 +232,7 @@ def exponential(
     *,
     device: Device | str | None = None,
 ) -> Tensor:
-    """Numbers of the exponential distribution of mean `scale`."""
+    """Numbers of the exponential distribution with mean `scale`."""
     _check_type("exponential", shape, dtype)
     return _core.random_exponential(_or_next(key, shape, scale, device=device), scale, shape, dtype)
 
@@ -246,7 +245,7 @@ def gamma(
     *,
     device: Device | str | None = None,
 ) -> Tensor:
-    """Numbers of the gamma distribution with parameter `a`, of scale 1. Not differentiable."""
+    """Numbers of the gamma distribution with shape `a` and scale 1. Not differentiable."""
     return _core.random_gamma(_or_next(key, None, a, device=device), a, shape, dtype)
 
 
@@ -269,7 +268,7 @@ def bernoulli(
     *,
     device: Device | str | None = None,
 ) -> Tensor:
-    """True with probability `p`, whose shape is that of the result unless `shape` is given."""
+    """True with probability `p`; the result has the shape of `p` unless `shape` is given."""
     return _core.random_bernoulli(_or_next(key, p, device=device), p, shape)
 
 
@@ -280,10 +279,10 @@ def categorical(
     num_samples: int | None = None,
     key: Tensor | None = None,
 ) -> Tensor:
-    """Classes drawn with the probabilities softmax(logits) along `axis`, as int64.
+    """Classes sampled with the probabilities softmax(logits) along `axis`, as int64.
 
-    `shape` is that of the result: it ends in the other axes of `logits` and may have more in
-    front. `num_samples` puts that many draws in a new last axis instead.
+    `shape` is the shape of the result: the other axes of `logits`, preceded by any further axes.
+    `num_samples` adds a last axis with that many samples instead.
     """
     return _core.random_categorical(_or_next(key, None, logits), logits, axis, shape, num_samples)
 
@@ -291,10 +290,10 @@ def categorical(
 def multinomial(
     input: Tensor, num_samples: int, replacement: bool = False, key: Tensor | None = None
 ) -> Tensor:
-    """Classes drawn in proportion to the weights in `input`, along its last axis, as int64.
+    """Classes sampled in proportion to the weights in `input`, along its last axis, as int64.
 
-    Each is drawn at most once unless there is `replacement`. Weights are at least 0, and without
-    replacement `num_samples` of them are above 0.
+    Without `replacement`, each class is drawn at most once. Weights must be nonnegative; without
+    replacement at least `num_samples` of them must be positive.
 
         >>> tn.random.multinomial(tn.array([0.0, 3.0, 0.0]), 2, replacement=True).tolist()
         [1, 1]
@@ -311,7 +310,7 @@ def randint(
     *,
     device: Device | str | None = None,
 ) -> Tensor:
-    """Integers from `low` on and below `high`, which broadcast to `shape`."""
+    """Integers in [low, high); the bounds broadcast to `shape`."""
     return _core.random_randint(_or_next(key, low, high, device=device), low, high, shape, dtype)
 
 
@@ -323,9 +322,9 @@ def permutation(
     *,
     device: Device | str | None = None,
 ) -> Tensor:
-    """`x` in random order along `axis`; of a number, the numbers below it in random order.
+    """`x` in random order along `axis`; for an integer, a permutation of range(x).
 
-    If `independent`, every line along the axis gets an order of its own.
+    `independent` permutes every line along the axis differently.
     """
     return _core.random_permutation(_or_next(key, None, x, device=device), x, axis, independent)
 
@@ -340,9 +339,9 @@ def choice(
     *,
     device: Device | str | None = None,
 ) -> Tensor:
-    """Elements drawn from `x` along `axis`, or from the numbers below it, with probabilities `p`.
+    """Elements sampled from `x` along `axis`, or from range(x), with probabilities `p`.
 
-    `shape` takes the place of the axis. Without `replace` nothing is drawn twice.
+    `shape` replaces the axis. Without `replace` no element is drawn twice.
     """
     return _core.random_choice(_or_next(key, None, x, p, device=device), x, p, shape, replace, axis)
 
@@ -379,7 +378,7 @@ def rand_like(
     *,
     device: Device | str | None = None,
 ) -> Tensor:
-    """Uniform numbers in [0, 1), in the shape and, unless `dtype` is given, the type of `x`."""
+    """Uniform numbers in [0, 1) with the shape and, unless `dtype` is given, the type of `x`."""
     kind = x.dtype if dtype is None else dtype
     place = x.device if device is None else device
     return rand(*x.shape, dtype=kind, key=key, requires_grad=requires_grad, device=place)
@@ -393,7 +392,7 @@ def randn_like(
     *,
     device: Device | str | None = None,
 ) -> Tensor:
-    """Standard normal numbers, in the shape and, unless `dtype` is given, the type of `x`."""
+    """Standard normal numbers with the shape and, unless `dtype` is given, the type of `x`."""
     kind = x.dtype if dtype is None else dtype
     place = x.device if device is None else device
     return randn(*x.shape, dtype=kind, key=key, requires_grad=requires_grad, device=place)

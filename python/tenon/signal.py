@@ -1,13 +1,13 @@
-"""Names for parts of a program, and a YAML file that says what becomes of them.
+"""Named regions of a program, and a YAML file that configures them.
 
     forward:
       compile: true                  # or false, or {mode: max-autotune, threshold: 3}
       shard: {axis: 0, workers: [0, 1]}
       backward: gradients            # the signal of its derivatives
 
-`TENON_CONFIG=config.yaml` in the environment, or `tn.signal.load("config.yaml")`, puts a file in
-force. The program names its parts; names that the file does not know change nothing, and are told
-of where they look like a slip.
+`TENON_CONFIG=config.yaml` in the environment, or `tn.signal.load("config.yaml")`, loads a file. The
+program names its regions. Names that are not in the file have no effect; a name that looks like a
+misspelling is reported.
 
     >>> with tn.signal.context("forward"):
     ...     y = tn.ones(3) * 2
@@ -29,12 +29,13 @@ __all__ = ["config", "context", "enter", "exit", "load", "tensor"]
 
 
 class context(contextlib.ContextDecorator):
-    """What is recorded inside, or in a function decorated with it, is a region called `name`.
+    """Names a region: the ops recorded in a `with` statement, or in a decorated function.
 
-    Where the configuration says `compile:` for the name, each passage is computed on its own, as
-    one plan; its derivatives too, under the signal `backward`, or what the configuration names, or
-    the one called "backward" there, or else the same. Regions belong to the thread; inside others,
-    the inner one counts; in compiled functions they are names only.
+    If the configuration has `compile:` for the name, each pass through the region is evaluated as
+    one plan. So are its derivatives, under the signal `backward`, else the one named in the
+    configuration, else the signal "backward" of the configuration, else the region's own signal.
+    Regions belong to the thread; in nested regions the innermost applies; in compiled functions
+    they are only names.
 
         >>> @tn.signal.context("loss", backward="gradients")
         ... def loss(x):
@@ -70,14 +71,14 @@ def enter(name: str, backward: str | None = None) -> None:
 
 
 def exit(name: str) -> None:
-    """Ends the region that was entered last on this thread, which has to be `name`."""
+    """Ends the innermost region of this thread, which must be `name`."""
     _core._signal_exit(_checked("exit", name))
 
 
 def tensor(x: tn.Tensor, name: str) -> tn.Tensor:
-    """`x`, laid out over workers as `shard:` of the configuration says for `name`.
+    """`x`, distributed over workers as configured by `shard:` for `name`.
 
-    Without workers every tensor is whole.
+    Without workers tensors are not distributed.
 
         >>> tn.signal.tensor(tn.ones(2), "batch")
         tensor([1., 1.], dtype=float32)
@@ -88,9 +89,9 @@ def tensor(x: tn.Tensor, name: str) -> tn.Tensor:
 
 
 def load(path: str | os.PathLike[str] | None) -> None:
-    """Puts a file in force, in place of the former one; None: nothing, whatever TENON_CONFIG says.
+    """Loads a configuration, replacing the current one; None clears it and overrides TENON_CONFIG.
 
-    Errors name the file, the line and the key, and leave in force what was.
+    Errors name the file, the line and the key, and leave the current configuration unchanged.
     """
     if path is not None and not isinstance(path, (str, os.PathLike)):
         _core._fail("type", f"signal.load: needs a path, or None, not {type(path).__name__}")
@@ -98,7 +99,7 @@ def load(path: str | os.PathLike[str] | None) -> None:
 
 
 def config() -> dict[str, dict[str, Any]]:
-    """What is in force, by name.
+    """The current configuration, by name.
 
         >>> tn.signal.config()
         {}

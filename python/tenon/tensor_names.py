@@ -35,7 +35,7 @@ def _conversion(name: str, dtype: _core.DType) -> Callable[[_Tensor], _Tensor]:
 
 
 def to(self: _Tensor, *target: Any, dtype: Any = None, device: Any = None) -> _Tensor:
-    """`x` on another device, as another element type, or both; of another tensor: as it has them.
+    """`x` converted to a device, an element type, or both; for a tensor, to its device and type.
 
         >>> tn.ones(2).to("cpu", tn.float64).dtype
         tenon.float64
@@ -78,9 +78,9 @@ def _masked_fill(self: _Tensor, mask: Any, value: Any) -> _Tensor:
 
 
 def transpose(x: _Tensor, *axes: Any, **named: Any) -> _Tensor:
-    """The axes in another order, by default reversed: `permute_dims(x, axes)`.
+    """Permutes the axes, by default reversing them: `permute_dims(x, axes)`.
 
-    Two integers are the axes to exchange, as in PyTorch.
+    Two integers exchange these axes, as in PyTorch.
 
         >>> tn.zeros((2, 3, 4)).transpose(1, 2).shape
         (2, 4, 3)

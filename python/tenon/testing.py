@@ -1,4 +1,4 @@
-"""The op table's samples, for tests that try every op in every way."""
+"""The samples of the op table, for tests over all ops."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""python -m tenon.top [pid]: what a running process does, as a table that follows it."""
+"""python -m tenon.top [pid]: a live table of what running processes do."""
 
 from __future__ import annotations
 

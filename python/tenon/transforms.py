@@ -1,4 +1,4 @@
-"""Transforms: from a Python function on trees of tensors to another one. They nest in any order."""
+"""Transforms of Python functions on trees of tensors. They nest in any order."""
 
 from __future__ import annotations
 
@@ -75,9 +75,9 @@ def value_and_grad(
     argnames: str | Sequence[str] | None = None,
     has_aux: bool = False,
 ) -> Callable[P, tuple[Any, Any]]:
-    """A function that returns what `f` returns together with its gradient.
+    """A function that returns the result of `f` together with its gradient.
 
-    `f` returns a scalar, or a tuple that starts with one; the rest of the tuple is passed through.
+    `f` returns a scalar, or a tuple that starts with one; the rest of the tuple is returned too.
 
         >>> loss_and_grad = tn.value_and_grad(lambda w, x: tn.sum(w * x))
         >>> loss_and_grad(tn.array([1.0, 2.0]), tn.array([3.0, 4.0]))
@@ -120,11 +120,11 @@ def grad(
 ) -> Callable[P, Any]:
     """A function that returns the gradient of `f`, which returns a scalar.
 
-    `argnums` are the positions of the arguments to differentiate (0 when neither they nor
-    `argnames` are given), `argnames` the names of arguments passed by name. The gradient has the
-    structure of the argument; for a sequence of positions it is a tuple, for names a dict, for both
-    the pair of those. Arguments are trees of floating tensors; numbers count as float32. With
-    `has_aux`, `f` returns a scalar and another value; the result is the gradient and that value.
+    `argnums` are the positions of the arguments to differentiate (0 by default), `argnames` the
+    names of keyword arguments. The gradient has the structure of the argument; for a sequence of
+    positions it is a tuple, for names a dict, for both a pair of these. Arguments are trees of
+    floating-point tensors; numbers are float32. With `has_aux`, `f` returns a scalar and another
+    value, and the result is the gradient and that value.
 
         >>> tn.grad(lambda p: tn.sum(p["w"] * p["w"] + p["b"]))({"w": tn.ones(2), "b": 1.0})
         {'w': tensor([2., 2.], dtype=float32), 'b': tensor(2., dtype=float32)}
@@ -142,11 +142,11 @@ def grad(
 
 
 def vjp(f: Function, primals: Sequence[Any], cotangents: Any = None) -> tuple[Any, Any]:
-    """`f(*primals)` and the cotangents of `primals`, from those of the result.
+    """`f(*primals)` and the cotangents of `primals`, from those of the result (reverse mode).
 
-    `cotangents` is a tree like the result, in which None stands for zeros. Without it, the second
-    value is a function from cotangents of the result to those of `primals`, to be called any number
-    of times. Integers among `primals` have None for a cotangent.
+    `cotangents` is a tree like the result, in which None means zero. Without it, the second value
+    is a function from cotangents of the result to cotangents of `primals`, which can be called any
+    number of times. The cotangent of an integer is None.
 
         >>> y, (dx,) = tn.vjp(tn.square, [tn.array([1.0, 2.0])], tn.array([1.0, 10.0]))
         >>> dx
@@ -157,9 +157,9 @@ def vjp(f: Function, primals: Sequence[Any], cotangents: Any = None) -> tuple[An
 
 
 def jvp(f: Function, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
-    """`f(*primals)` and the derivative of the result in the direction `tangents`.
+    """`f(*primals)` and the derivative of the result in the direction `tangents` (forward mode).
 
-    `tangents` is a tree like `primals`, in which None stands for zeros.
+    `tangents` is a tree like `primals`, in which None means zero.
 
         >>> tn.jvp(tn.square, [tn.array(3.0)], [tn.array(1.0)])
         (tensor(9., dtype=float32), tensor(6., dtype=float32))
@@ -169,12 +169,12 @@ def jvp(f: Function, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[A
 
 
 def vmap(f: Callable[P, R], in_axes: Any = 0, out_axes: Any = 0) -> Callable[P, R]:
-    """`f` on every example along an axis of its arguments, all at once.
+    """Vectorizes `f` over a batch axis of its arguments.
 
-    `in_axes` says along which axis each tensor of the arguments holds examples; None: it is the
-    same for all. It is one axis for everything, or a list with an axis or a tree of axes per
-    argument, where an axis stands for all tensors below it. `out_axes` is the same for the results.
-    Arguments given by name, and leaves that are no tensors, are the same for all examples.
+    `in_axes` gives the batch axis of each tensor in the arguments, None for tensors shared by all
+    examples. It is one axis for everything, or a list with an axis or a tree of axes per argument,
+    where an axis applies to all tensors below it. `out_axes` does the same for the results. Keyword
+    arguments, and leaves that are not tensors, are shared by all examples.
 
         >>> pairs = tn.vmap(lambda x, y: tn.sum(x * y), in_axes=(0, None))
         >>> pairs(tn.array([[1.0, 2.0], [3.0, 4.0]]), tn.array([1.0, 10.0]))
@@ -193,10 +193,10 @@ def vmap(f: Callable[P, R], in_axes: Any = 0, out_axes: Any = 0) -> Callable[P, 
 
 
 def linearize(f: Function, *primals: Any, has_aux: bool = False) -> tuple[Any, ...]:
-    """`f(*primals)` and its derivative there, a function from tangents of `primals` to those of it.
+    """`f(*primals)` and its derivative at that point, as a function of the tangents.
 
-    `f` runs once; the function may be called any number of times. With `has_aux`, `f` returns a
-    result and another value, which becomes the third.
+    `f` runs once; the derivative can be called any number of times. With `has_aux`, `f` returns a
+    result and another value, which is returned as the third item.
 
         >>> y, along = tn.linearize(tn.square, tn.array(3.0))
         >>> along(tn.array(1.0)), along(tn.array(10.0))
@@ -258,10 +258,10 @@ class ShapeDtypeStruct:
 
 
 def eval_shape(f: Function, *args: Any, **kwargs: Any) -> Any:
-    """What `f` returns, with a `ShapeDtypeStruct` in place of every tensor: nothing is computed.
+    """The result of `f` with a `ShapeDtypeStruct` for every tensor; nothing is computed.
 
-    In place of tensors arguments may have anything with a `shape` and a `dtype`. A function that
-    asks for a value fails, as under `compile`.
+    Arguments may be tensors or any objects with a `shape` and a `dtype`. Reading a value inside `f`
+    is an error, as under `compile`.
 
         >>> tn.eval_shape(lambda x, w: x @ w, tn.zeros((2, 3)), tn.zeros((3, 4)))
         ShapeDtypeStruct(shape=(2, 4), dtype=float32)
@@ -286,10 +286,11 @@ def eval_shape(f: Function, *args: Any, **kwargs: Any) -> Any:
 
 
 def jacrev(f: Callable[P, Any], argnums: int | Sequence[int] = 0) -> Callable[P, Any]:
-    """A function that returns the Jacobian of `f`, computed row by row in reverse mode.
+    """A function that returns the Jacobian of `f`, computed by rows in reverse mode.
 
-    It is a tree like the result of `f`, whose leaves are trees like the argument, or tuples of
-    those for a sequence of positions. A leaf has the shape of the result, then the argument's.
+    The Jacobian is a tree like the result of `f`, whose leaves are trees like the argument, or
+    tuples of these for a sequence of positions. The shape of a leaf is that of the result followed
+    by that of the argument.
 
         >>> tn.jacrev(lambda x: x * tn.sum(x))(tn.array([2.0, 3.0]))
         tensor([[7., 2.],
@@ -299,7 +300,7 @@ def jacrev(f: Callable[P, Any], argnums: int | Sequence[int] = 0) -> Callable[P,
 
 
 def jacfwd(f: Callable[P, Any], argnums: int | Sequence[int] = 0) -> Callable[P, Any]:
-    """Like `jacrev`, computed column by column in forward mode: for more results than arguments.
+    """Like `jacrev`, computed by columns in forward mode: faster for more results than arguments.
 
     >>> tn.jacfwd(lambda x: x * x * tn.array([1.0, 2.0, 3.0]))(2.0)
     tensor([ 4.,  8., 12.], dtype=float32)
@@ -313,7 +314,7 @@ jacobian = jacrev
 def hessian(f: Callable[P, Any], argnums: int | Sequence[int] = 0) -> Callable[P, Any]:
     """A function that returns the second derivatives of `f`, which returns a scalar.
 
-    They are a tree like the argument, whose leaves are trees like the argument.
+    The result is a tree like the argument, whose leaves are trees like the argument.
 
         >>> tn.hessian(lambda x: tn.sum(x * x * x))(tn.array([3.0, 5.0]))
         tensor([[18.,  0.],
@@ -336,12 +337,11 @@ def _jacobian(name: str, f: Function, argnums: int | Sequence[int], reverse: boo
 
 
 def checkpoint(f: Callable[P, R], segments: int = 1) -> Callable[P, R]:
-    """`f`, of which a derivative keeps the arguments only and computes the rest again.
+    """Rematerialises `f` in derivatives: only its arguments are kept, the rest is recomputed.
 
-    Values and gradients are the same bit for bit (where one tensor goes into several checkpoints,
-    up to the order of a sum); memory is saved and time spent. With several `segments` derivatives
-    also keep what passes from one to the next, and compute one at a time again: of a long chain
-    that takes the least memory.
+    This trades time for memory. Values and gradients are bit-identical (up to the order of a sum,
+    if one tensor is used by several checkpoints). `segments` splits `f` into that many parts:
+    derivatives also keep the values between parts, and recompute one part at a time.
 
         >>> block = tn.checkpoint(lambda x, w: tn.tanh(x @ w))
         >>> tn.grad(lambda w: tn.sum(block(tn.ones((2, 2)), w)))(tn.zeros((2, 2)))

@@ -33,7 +33,7 @@ __all__ = [
 def flatten(tree: Any) -> tuple[list[Any], TreeStructure]:
     """The leaves of a tree, in order, and its structure.
 
-    The entries of a dict come in the dict's order, which is a part of the structure.
+    The entries of a dict are in the dict's order, which is part of the structure.
 
         >>> tn.tree.flatten({"w": [1, 2], "b": (3, None)})
         ([1, 2, 3], {'w': [*, *], 'b': (*, None)})
@@ -61,7 +61,7 @@ def leaves(tree: Any) -> list[Any]:
 
 
 def structure(tree: Any) -> TreeStructure:
-    """What a tree is apart from its leaves: equal structures have matching leaves.
+    """The structure of a tree without its leaves; it can be compared, hashed and printed.
 
     >>> tn.tree.structure([1, (2, 3)]) == tn.tree.structure([0, ("a", "b")])
     True
@@ -70,7 +70,7 @@ def structure(tree: Any) -> TreeStructure:
 
 
 def map(f: Callable[..., Any], tree: Any, *rest: Any) -> Any:
-    """`f` of every leaf, and of the matching leaves of further trees, as a tree of results.
+    """Applies `f` to every leaf, with the matching leaves of further trees; a tree of results.
 
     Further trees must have the same structure, with the entries of dicts in any order.
 
@@ -81,7 +81,7 @@ def map(f: Callable[..., Any], tree: Any, *rest: Any) -> Any:
 
 
 def map_with_path(f: Callable[..., Any], tree: Any, *rest: Any) -> Any:
-    """As `map`, for a function that is first given the path of the leaf.
+    """Like `map`, but passes the path of the leaf as first argument.
 
     A path is a tuple with the key, index or field name of every step from the root.
 
@@ -119,7 +119,7 @@ _START = object()
 
 
 def reduce(f: Callable[[Any, Any], Any], tree: Any, initializer: Any = _START) -> Any:
-    """`f(f(f(a, b), c), ...)` over the leaves in order, from `initializer` if it is given.
+    """`f(f(f(a, b), c), ...)` over the leaves in order, starting from `initializer` if given.
 
     >>> tn.tree.reduce(lambda a, b: a + b, {"w": [1, 2], "b": 3}, 0)
     6
@@ -136,13 +136,12 @@ def reduce(f: Callable[[Any, Any], Any], tree: Any, initializer: Any = _START) -
 def register(
     cls: type, flatten: Callable[[Any], tuple[Any, Any]], unflatten: Callable[[Any, Any], Any]
 ) -> type:
-    """Makes the objects of a class trees.
+    """Registers a class as a tree.
 
-    `flatten(x)` returns a tree with the parts of `x` (a dict names them in errors), and whatever
-    else `x` is made of, comparable with `==`; `unflatten(rest, tree)` makes `x` again.
-    Classes with the methods `__tree_flatten__(self)` and `__tree_unflatten__(rest, tree)` (static)
-    need no registration, nor do dataclasses, whose fields with `metadata={"static": True}` are not
-    looked into.
+    `flatten(x)` returns a tree with the children of `x` (a dict names them in errors) and static
+    data that is comparable with `==`; `unflatten(rest, tree)` rebuilds `x`. Classes with the
+    methods `__tree_flatten__(self)` and `__tree_unflatten__(rest, tree)` (static) need no
+    registration. Neither do dataclasses; their fields with `metadata={"static": True}` are static.
 
         >>> class Line:
         ...     def __init__(self, slope, name):

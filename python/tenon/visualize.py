@@ -1,4 +1,4 @@
-"""python -m tenon.visualize d/trace_*.log --output t.png: draws what was recorded."""
+"""python -m tenon.visualize d/trace_*.log --output t.png: draws recorded timelines."""
 
 from __future__ import annotations
 

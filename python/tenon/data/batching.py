@@ -12,10 +12,10 @@ from ..creation import asarray
 
 
 class Batches:
-    """What `batches` returns: each loop over it is `epochs` epochs, shuffled anew.
+    """The result of `batches`: each loop over it yields `epochs` epochs, shuffled differently.
 
-    `position` counts the batches handed out so far. Saved and assigned to a fresh one, the next
-    loop goes on there, with the same batches.
+    `position` counts the batches yielded so far. A new object with this position assigned continues
+    with the same batches.
     """
 
     def __init__(
@@ -44,14 +44,14 @@ class Batches:
         self._position, self._resumes = as_count("position", batches, least=0), True
 
     def state_dict(self) -> dict[str, Any]:
-        """What a checkpoint holds of it: the position, and the key that decides the order."""
+        """The state for a checkpoint: the position, and the key of the order."""
         return {"position": self._position, "key": self._key}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         self.position, self._key = state["position"], state["key"]
 
     def __len__(self) -> int:
-        """The batches of a loop."""
+        """The number of batches of a loop."""
         if self._epochs is None:
             _core._fail("type", "batches: there is no end of them: epochs=None")
         return self._per_epoch * self._epochs
@@ -107,13 +107,13 @@ def batches(
     epochs: int | None = 1,
     map: Callable[[Any], Any] | None = None,
 ) -> Batches:
-    """The examples of `data`, `batch_size` at a time, as trees of tensors like `data`.
+    """Batches of `batch_size` examples of `data`, as trees of tensors like `data`.
 
-    `data` is a tree of tensors, NumPy arrays and lists of numbers that have one example per element
-    of axis 0, or a dataset: an object with `__len__` and `__getitem__`, whose examples are stacked.
-    With a `key` (or an integer for one) each epoch has an order of its own, and always the same
-    one; `shuffle=True` alone takes a key from `tn.random.state`. `drop_last` leaves out a last
-    batch that is smaller. `epochs=None` goes on without end. `map` is applied to each batch.
+    `data` is a tree of tensors, NumPy arrays and lists of numbers with examples along axis 0, or a
+    dataset: an object with `__len__` and `__getitem__`, whose examples are stacked. With a `key`
+    (or an integer for one) each epoch is shuffled differently and reproducibly; `shuffle=True`
+    alone takes a key from `tn.random.state`. `drop_last` drops a smaller last batch. `epochs=None`
+    is infinite. `map` is applied to each batch.
 
         >>> loader = tn.data.batches({"x": tn.arange(5)}, 2, key=0, drop_last=True)
         >>> [batch["x"].tolist() for batch in loader]
@@ -134,7 +134,7 @@ def batches(
 
 
 def split(data: Any, parts: int) -> list[Any]:
-    """A batch in `parts` of the same size: micro-batches for `tn.optim.accumulate`.
+    """Splits a batch into `parts` of equal size: micro-batches for `tn.optim.accumulate`.
 
         >>> [x.tolist() for x in tn.data.split(tn.arange(4), 2)]
         [[0, 1], [2, 3]]

@@ -14,7 +14,7 @@ from .batching import as_count
 
 
 class Prefetch:
-    """What `prefetch` returns. `position` is that of the source for what was handed out."""
+    """The result of `prefetch`. `position` counts the yielded items of the source."""
 
     def __init__(self, source: Iterable[Any], ahead: int) -> None:
         self._source: Any = source
@@ -32,7 +32,7 @@ class Prefetch:
         self._source.position, self._position = batches, None
 
     def state_dict(self) -> dict[str, Any]:
-        """That of the source, for what was handed out."""
+        """The state of the source after the yielded items."""
         return {**self._source.state_dict(), "position": self.position}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
@@ -53,10 +53,10 @@ class Prefetch:
 
 
 def prefetch(source: Iterable[Any], ahead: int = 2) -> Prefetch:
-    """What `source` gives, made up to `ahead` items before it is asked for, by a thread.
+    """The items of `source`, prepared by a thread, up to `ahead` items in advance.
 
-    Tensors are computed there too. An error of the source is raised where its item would come. The
-    thread ends with the loop, however that ends.
+    Tensors are evaluated there too. An error of the source is raised in place of its item. The
+    thread ends with the loop, even if the loop fails.
 
         >>> sum(x.item() for x in tn.data.prefetch(tn.data.batches(tn.arange(4), 1)))
         6

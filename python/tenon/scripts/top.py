@@ -1,4 +1,4 @@
-"""python -m tenon.top: what running processes do. They were started with TENON_WATCH=1."""
+"""python -m tenon.top: shows the activity of processes that were started with TENON_WATCH=1."""
 
 from __future__ import annotations
 

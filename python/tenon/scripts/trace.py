@@ -1,4 +1,4 @@
-"""python -m tenon.trace: records a program, or processes that run, and writes what happened."""
+"""python -m tenon.trace: records a program or running processes to trace files."""
 
 from __future__ import annotations
 
