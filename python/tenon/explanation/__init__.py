@@ -1,6 +1,6 @@
-"""explain: what the compiler makes of a function, as text and as a page to look at.
+"""`explain`: how the compiler compiled a function, as text and as an HTML page.
 
-profile, beside it, tells how long what it made takes.
+`profile` measures how long the compiled steps take.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ __all__ = ["Explanation", "Profile", "explain", "profile"]
 
 
 class Explanation:
-    """What the compiler made of a function for some arguments, and why.
+    """How the compiler compiled a function for some arguments, and why.
 
-    `print` it, `save` it as a page, or leave it at the end of a notebook's cell. `facts` has the
-    same as data: traces, sizes, guards, decisions, steps, buffers, memory.
+    `print` it, `save` it as a page, or display it in a notebook. `facts` holds the same as data:
+    traces, sizes, guards, decisions, steps, buffers, memory.
     """
 
     def __init__(self, facts: _core._Explanation) -> None:
@@ -37,7 +37,7 @@ class Explanation:
         return f"<explanation of {self.facts.function}: {len(self.facts.steps)} steps>"
 
     def html(self) -> str:
-        """One page that needs nothing else: no network, no files."""
+        """A self-contained HTML page: no network, no other files."""
         from .page import page
 
         return page(self.facts)
@@ -47,17 +47,17 @@ class Explanation:
                 "</iframe>")
 
     def save(self, path: str | os.PathLike[str]) -> Path:
-        """Writes the page, or the text where the name ends in ".txt"."""
+        """Writes the page, or the text if the name ends in ".txt"."""
         target = Path(path_of("Explanation.save", path))
         target.write_text(str(self) if target.suffix == ".txt" else self.html(), encoding="utf-8")
         return target
 
 
 def explain(fun: Callable[..., Any]) -> Callable[..., Explanation]:
-    """A function of the arguments of `fun` that tells what the compiler makes of them.
+    """A function of the arguments of `fun` that explains its compilation for them.
 
-    Nothing runs. A function that is not compiled yet is; for a compiled one, what it was traced for
-    before is told too.
+    Nothing runs. A plain function is compiled first; for a compiled function, the earlier traces
+    are listed too.
 
         >>> print(tn.explain(lambda x: tn.exp(x) + 1)(tn.zeros(3)))  # doctest: +ELLIPSIS
         <lambda>: 1 kernel, peak memory 12 bytes

@@ -1,4 +1,4 @@
-"""profile: how long each step of a function takes, as text and as a page to look at."""
+"""`profile`: the time of each step of a function, as text and as an HTML page."""
 
 from __future__ import annotations
 
@@ -54,9 +54,9 @@ class TimedLine:
 
 @dataclass(frozen=True)
 class Profile:
-    """What ran in one call of a function, in order, and how long it took.
+    """The steps of one call of a function, in order, with their times.
 
-    `print` it, or `save` it as a page. `result` is what the function returned.
+    `print` it, or `save` it as a page. `result` is the result of the function.
     """
 
     function: str
@@ -65,9 +65,9 @@ class Profile:
     result: Any
 
     def lines(self) -> list[TimedLine]:
-        """The steps by the user's line they come from, in the order of their first steps.
+        """The steps by source line, in the order of their first steps.
 
-        A derivative comes from the line that it is the derivative of.
+        A derivative belongs to the line that it differentiates.
         """
         lines: dict[str, list[TimedStep]] = {}
         for step in self.steps:
@@ -87,13 +87,13 @@ class Profile:
         return f"<profile of {self.function}: {len(self.steps)} steps, {time_text(self.seconds)}>"
 
     def html(self) -> str:
-        """One page that needs nothing else: no network, no files."""
+        """A self-contained HTML page: no network, no other files."""
         from .timeline import page
 
         return page(self)
 
     def save(self, path: str | os.PathLike[str]) -> Path:
-        """Writes the page, or the text where the name ends in ".txt"."""
+        """Writes the page, or the text if the name ends in ".txt"."""
         target = Path(path_of("Profile.save", path))
         target.write_text(str(self) if target.suffix == ".txt" else self.html(), encoding="utf-8")
         return target
@@ -104,20 +104,21 @@ def profile(fun: str | os.PathLike[str]) -> AbstractContextManager[None]: ...
 @overload
 def profile(fun: Callable[..., Any], calls: int = 1) -> Callable[..., Profile]: ...
 def profile(fun: Any, calls: int = 1) -> Any:
-    """A function of the arguments of `fun` that calls it and tells how long its steps took.
+    """A function of the arguments of `fun` that calls it and measures its steps.
 
-    What it returns is computed. Of several calls the one that took the median time is told. The
-    first call of a compiled function compiles it: call it before. What other threads run at the
-    same time is not told.
+    The result is evaluated. With several calls, the one with the median time is reported. The
+    first call of a compiled function compiles it, so call it before. Work of other threads is not
+    included.
 
         >>> double = tn.compile(lambda x: x * 2)
-        >>> told = tn.profile(double)(tn.ones(3))
-        >>> len(told.steps), told.result
+        >>> timing = tn.profile(double)(tn.ones(3))
+        >>> len(timing.steps), timing.result
         (1, tensor([2., 2., 2.], dtype=float32))
 
-    With the name of a file instead, a context: everything that happens inside, on all threads, is
-    written there when it ends. `.json` is for chrome://tracing and ui.perfetto.dev, `.html` a
-    timeline of its own, `.png` and `.svg` a picture, `.log` text for `python -m tenon.visualize`.
+    With a file name instead of a function it is a context manager that records everything that
+    happens inside, on all threads. `.json` is for chrome://tracing and ui.perfetto.dev, `.html` is
+    a stand-alone timeline, `.png` and `.svg` are pictures, `.log` is text for
+    `python -m tenon.visualize`.
 
         with tn.profile("trace.json"):
             train()

@@ -9,8 +9,8 @@
     >>> physical.get_shapes()["linear_1.weight"]
     (10, 64)
 
-Every op of the library is a block under its name in capitals (`Softmax`, `Add`), and so is every
-layer of `tenon.nn`. Sizes that can be inferred may be left out.
+Every op is a block under its capitalized name (`Softmax`, `Add`), and so is every layer of
+`tenon.nn`. Sizes that can be inferred may be omitted.
 """
 
 from __future__ import annotations

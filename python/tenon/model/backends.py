@@ -1,4 +1,4 @@
-"""What physical models run on."""
+"""The backends of physical models."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .. import _core
 class Backend:
     """`precision` is the element type of floating parameters, states and data.
 
-    Results are `tn.Tensor` on every backend, so that programs need not know which one it is.
+    Results are `tn.Tensor` on every backend.
     """
 
     precision: Any = "float32"
@@ -25,10 +25,10 @@ class Backend:
 
 @dataclass(frozen=True)
 class CpuBackend(Backend):
-    """The compiler of this library, for the processor at hand.
+    """The compiler of this library, for this machine.
 
-    With `threads=1` an evaluation stays on the thread that asks for it. Any other number is that
-    of the process, whose threads all evaluations share: compiling sets it.
+    With `threads=1` an evaluation runs on its calling thread. Any other number sets the number of
+    threads of the process, which all evaluations share.
     """
 
     threads: int | None = None
@@ -42,12 +42,12 @@ class CpuBackend(Backend):
 
 @dataclass(frozen=True)
 class InterpreterBackend(Backend):
-    """The interpreter of this library: nothing is compiled, the bits are the same."""
+    """The interpreter of this library: no code generation, the same bits."""
 
 
 @dataclass(frozen=True)
 class SourceBackend(Backend):
-    """Writes a model as one file, and evaluates with that file: nothing of Tenon is in it."""
+    """Writes a model as one source file, which does not need Tenon, and evaluates with it."""
 
     language: ClassVar[str]
     suffix: ClassVar[str] = ".py"
@@ -55,10 +55,9 @@ class SourceBackend(Backend):
 
 @dataclass(frozen=True)
 class CBackend(SourceBackend):
-    """One C file, for deployment: `cc -O3 model.c -lm`. Sizes are fixed; arrays are the caller's.
+    """One C file, for deployment: `cc -O3 model.c -lm`. Sizes are fixed; the caller owns arrays.
 
-    Evaluating compiles it with the C compiler at hand; with more than one of `threads`, with
-    OpenMP.
+    Evaluation compiles it with the system's C compiler, and with OpenMP for several `threads`.
     """
 
     threads: int = 1
@@ -78,7 +77,7 @@ class NumpyBackend(SourceBackend):
 class TorchBackend(SourceBackend):
     """One Python file that imports PyTorch, run on `device`: "cpu", "cuda".
 
-    With `jit=True` its functions go through `torch.compile`, with `mode` and `backend` of
+    With `jit=True` its functions are compiled by `torch.compile`, with `mode` and `backend` of
     `jit_options`.
     """
 
@@ -89,9 +88,9 @@ class TorchBackend(SourceBackend):
 
 @dataclass(frozen=True)
 class JaxBackend(SourceBackend):
-    """One Python file that imports JAX, run on `device`: "cpu", "gpu"; None: the one JAX prefers.
+    """One Python file that imports JAX, run on `device`: "cpu", "gpu"; None: JAX's default.
 
-    Its functions go through `jax.jit`, unless with `jit=False`.
+    Its functions are compiled by `jax.jit` unless `jit=False`.
     """
 
     device: str | None = None

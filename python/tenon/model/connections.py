@@ -1,4 +1,4 @@
-"""Connections of models, to compute with: each operator and method adds a block."""
+"""Connections of models; each operator and method adds a block."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from .modules import block as block_of
 
 
 class Connection:
-    """What flows between blocks of a model: `model.h`.
+    """A connection between blocks of a model: `model.h`.
 
-    Operators and the methods of tensors add blocks to the model and give what those write. `==` and
-    `!=` compare connections themselves; of their elements there are `equal` and `not_equal`.
+    Operators and tensor methods add blocks to the model and return their outputs. `==` and `!=`
+    compare the connections themselves; use `equal` and `not_equal` for their elements.
 
         >>> model = tn.Model()
         >>> model |= tn.model.Linear(4)(input="x", output="h")
@@ -32,7 +32,7 @@ class Connection:
 
     @property
     def name(self) -> str:
-        """What it is called: in `get_shapes()`, and in results if it is an output."""
+        """Its name in `get_shapes()`, and in results if it is an output."""
         return self.model._core._key(self._number)
 
     @property

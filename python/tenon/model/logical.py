@@ -1,4 +1,4 @@
-"""Models as their user describes them."""
+"""Logical models: blocks, names and connections."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ def _size_text(size: Any) -> str:
 
 @dataclass(frozen=True)
 class Terminal:
-    """What a block is connected by.
+    """An input or output of a block.
 
-    `role` is "input", "parameter", "state" or "output". `shape` has the words of `shape_text`:
-    names stand for one size in all terminals of the block, "..." for the same axes; "*" is any
-    shape. `initial(shape, dtype, key)` draws the first value of a parameter or a state.
+    `role` is "input", "parameter", "state" or "output". `shape` is a pattern as in `shape_text`: a
+    name is the same size in all terminals of the block, "..." the same axes; "*" is any shape.
+    `initial(shape, dtype, key)` returns the initial value of a parameter or a state.
     """
 
     name: str
@@ -53,10 +53,10 @@ class Terminal:
 
 @dataclass(init=False)
 class IOKey:
-    """A connection with what is known about it.
+    """A connection with its properties.
 
-    `value` makes it a constant, `expose` an output of the model, or not. `connections` become one
-    with it.
+    `value` makes it a constant, `expose` makes it an output of the model or not. `connections` are
+    merged with it.
 
         >>> model = tn.Model()
         >>> model |= tn.model.Relu()(input=tn.IOKey("x", shape=[None, 3]), output="y")
@@ -97,7 +97,7 @@ Key: TypeAlias = "str | IOKey | Connection"
 
 @dataclass(frozen=True)
 class Connected:
-    """A block and what its terminals are connected to."""
+    """A block and the connections of its terminals."""
 
     block: Block | Model
     connections: Mapping[str, Key]
@@ -119,7 +119,7 @@ def connected(
 
 
 class Block:
-    """A part of models. Calling it says what its terminals are connected to."""
+    """A part of models. Calling it connects its terminals."""
 
     def __init__(self, core: _core.ModelBlock) -> None:
         self._core = core
@@ -138,7 +138,7 @@ class Block:
 
     @property
     def inputs(self) -> tuple[str, ...]:
-        """The terminals that are no outputs: inputs, parameters and states."""
+        """The terminals that are not outputs: inputs, parameters and states."""
         return tuple(name for name, role, *_ in self._core.terminals if role != "output")
 
     @property
@@ -153,11 +153,11 @@ Part: TypeAlias = "Block | Model | Connected | nn.Module"
 
 
 class Model:
-    """Blocks, names and connections; sizes, types and a backend come with `tn.compile`.
+    """Blocks, names and connections; `tn.compile` adds sizes, types and a backend.
 
-    `model |= block(input="x", output="h")` connects by name, `model += block` reads the last
-    output. A model is a block of others when it is called or added. `model.h` is a connection:
-    operators and methods of tensors add blocks that compute with it.
+    `model |= block(input="x", output="h")` connects by name, `model += block` reads the latest
+    output. A model that is called or added becomes a block of another model. `model.h` is a
+    connection; operators and tensor methods on it add blocks.
 
         >>> from tenon.model import Linear, Relu
         >>> model = tn.Model(name="residual")
@@ -252,18 +252,18 @@ class Model:
             raise AttributeError(f"{error}{hint}", name=name) from None
 
     def merge_connections(self, *connections: str | Connection) -> Model:
-        """Makes connections one, under the first name. At most one of them may be written."""
+        """Merges connections under the first name. At most one of them may have a writer."""
         self._core._merge([self._name_of(c) for c in connections])
         return self
 
     def set_shapes(
         self, shapes: Mapping[str, ShapeLike] | None = None, **more: ShapeLike
     ) -> Model:
-        """Says the shapes of connections: `model.set_shapes(x=[None, 3])`."""
+        """Sets the shapes of connections: `model.set_shapes(x=[None, 3])`."""
         return self._describe("shape", {**(shapes or {}), **more})
 
     def set_types(self, types: Mapping[str, Any] | None = None, **more: Any) -> Model:
-        """Says the element types of connections: `model.set_types(x=tn.float16)`."""
+        """Sets the element types of connections: `model.set_types(x=tn.float16)`."""
         return self._describe("type", {**(types or {}), **more})
 
     def set_values(self, values: Mapping[str, Any] | None = None, **more: Any) -> Model:

@@ -35,11 +35,11 @@ def block(
 ) -> Block:
     """A module, or a function of tensors, as a block.
 
-    The inputs are the arguments without a default, or with None, up to the first option, and the
-    output is `output`; other names may be given. Results in tuples and dicts are outputs in their
-    order. The parameters of a module are those of the block, under their paths, and begin with the
-    values they have; buffers are states, what is frozen is constant. What draws random numbers is
-    `random`: of modules, which draw in training, it is known.
+    The inputs are the arguments without a default, or with the default None, up to the first
+    option, and the output is `output`; other names may be given. Results in tuples and dicts are
+    outputs in their order. The parameters of a module become parameters of the block, with their
+    paths and current values; buffers become states, frozen parameters become constants. `random`
+    marks functions that draw random numbers; for modules this is detected.
 
         >>> tn.model.block(tn.nn.Linear(3, 8))
         Linear(3 -> 8): input, weight, bias -> output

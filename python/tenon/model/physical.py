@@ -1,4 +1,4 @@
-"""Physical models: what logical ones are compiled to, with one interface on every backend."""
+"""Physical models: compiled logical models, with one interface for every backend."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from .views import Views
 
 
 class PhysicalModel(Views, Stages, Saving):
-    """A model with shapes and types, on a backend. `tn.compile(model, backend)` makes it.
+    """A model with shapes and types on a backend: the result of `tn.compile(model, backend)`.
 
         >>> from tenon.model import Linear
         >>> model = tn.Model()
@@ -63,7 +63,7 @@ class PhysicalModel(Views, Stages, Saving):
         self.evaluate = made  # type: ignore[method-assign]
 
     def randomize_params(self, seed: int = 0) -> dict[str, tn.Tensor]:
-        """The first values of parameters, drawn from `seed`."""
+        """Initial values of the parameters, drawn from `seed`."""
         values = self._functions.first_values(tn.random.key(seed))
         rows = zip(self._functions.given, values)
         return {name: value for (name, role, *_), value in rows if role == "parameter"}
@@ -81,18 +81,19 @@ class PhysicalModel(Views, Stages, Saving):
     ) -> Any:
         """The outputs by name.
 
-        With `output_gradients`, by output (zero where one is left out): a pair of the outputs and
-        the gradients of what is trainable. With `state`, of `initial_state` or a former call, the
-        new state comes last: `(outputs, state)`, `(outputs, gradients, state)`.
+        With `output_gradients` (by output, zero if omitted), the result is a pair of the outputs
+        and the gradients of the trainable parameters. With `state`, from `initial_state` or an
+        earlier call, the new state is returned last: `(outputs, state)`,
+        `(outputs, gradients, state)`.
 
-        Without a state the first one is read, and what becomes of it is not told: in training batch
-        norm uses the statistics of the batch, and a model that draws random numbers is refused.
-        Data may be NumPy arrays.
+        Without a state the initial one is used, and the new one is not returned. In training, batch
+        norm then uses the statistics of the batch, and a model that draws random numbers is an
+        error. Data may be NumPy arrays.
         """
         raise NotImplementedError  # __init__ puts the compiled function in its place
 
     def get_shapes(self) -> dict[str, tuple[Any, ...]]:
-        """The shape of every connection, by name. A size that is open has a name."""
+        """The shape of every connection, by name. Open sizes are names."""
         return {name: shape for name, _, shape, _ in self._resolved.wires}
 
     def get_types(self) -> dict[str, tn.DType]:
@@ -166,7 +167,7 @@ def compile_model(
     trainable_keys: Iterable[str] | None = None,
     params: Tensors | None = None,
 ) -> PhysicalModel:
-    """`model` with shapes and types, on a backend. `tn.compile(model, …)` is this.
+    """Compiles a logical model for a backend; `tn.compile(model, …)` calls this.
 
         >>> from tenon.model import Linear, Relu
         >>> model = tn.Model()
@@ -179,30 +180,32 @@ def compile_model(
     `backend` is `CpuBackend` (the default), `InterpreterBackend`, or one that writes a file and
     evaluates with it: `CBackend`, `NumpyBackend`, `TorchBackend`, `JaxBackend`.
 
-    `shapes` and `types` say what is known, by connection. A size is a number, None (open), a name
-    (one size wherever it stands), `(min, opt, max)` or a `tn.NamedDimension`. With `static_shapes`
-    no size may be open. `constant_keys` is a dict of values that are known now, or names of those
-    that the first evaluation gives; `data_keys` are parameters that come with the data and are not
-    trained; `trainable_keys` exactly what has gradients; `discard_keys` outputs to leave out.
-
-    `inference` is for models that are not trained: no gradients, running statistics, batch norm
-    inside convolutions. `static_inference` also makes constants of parameters and states: those of
-    `params` (`params | state` after training), or of the first evaluation; other ones are compiled
-    anew. `mixed_precision` (True,
-    "bfloat16" or "float16") lets products compute in a narrow type, that of the backend's
-    `precision` if it is one, while parameters stay float32. `gradient_checkpointing` keeps for
-    gradients what passes between `checkpoint_segments` parts (4), and computes the rest again.
-
-    `jit=False` interprets, and leaves out the compilers of PyTorch and JAX; PyTorch's works only
-    with `jit=True`. Of `jit_options`, `static_argnums` and `donate_argnums` count the arguments of
-    `evaluate`; `mode` is that of `tn.compile`, or with `backend` those of `torch.compile`.
-    `optimizations` switches passes by name (`tenon opt --list`), or "constant_folding",
-    "operator_fusion", "dead_code_elimination", "common_subexpression". `memory_planning`,
-    `target_hardware`, `optimize_for` and `memory_limit` are as for functions. After `timeout`
-    seconds compiling fails.
-
-    `file_path` writes the model: a source backend its file, the CPU an executable (.tnx), C (.c) or
-    Python for NumPy (.py). `params`, which may have states too, lie beside it as safetensors.
+    - `shapes`, `types`: known shapes and types by connection. A size is a number, None (open), a
+      name (the same size everywhere), `(min, opt, max)` or a `tn.NamedDimension`
+    - `static_shapes`: no size may be open
+    - `constant_keys`: a dict of constant values, or names of values that the first evaluation sets
+    - `data_keys`: parameters that are passed with the data and not trained
+    - `trainable_keys`: exactly the connections that get gradients
+    - `discard_keys`: outputs to omit
+    - `inference`: no gradients; running statistics are used, and batch norm is folded into
+      convolutions
+    - `static_inference`: parameters and states become constants as well: those of `params`
+      (`params | state` after training), or of the first evaluation; others cause a recompilation
+    - `mixed_precision`: True, "bfloat16" or "float16". Products compute in a narrow type (that of
+      the backend's `precision` if it is narrow), while parameters stay float32
+    - `gradient_checkpointing`: gradients keep only the values between `checkpoint_segments` parts
+      (4) and recompute the rest
+    - `jit`: False interprets, and does not use the compilers of PyTorch and JAX; PyTorch's is used
+      only with True
+    - `jit_options`: `static_argnums` and `donate_argnums` count the arguments of `evaluate`; `mode`
+      is that of `tn.compile`, or together with `backend` those of `torch.compile`
+    - `optimizations`: enables or disables passes by name (`tenon opt --list`), or
+      "constant_folding", "operator_fusion", "dead_code_elimination", "common_subexpression"
+    - `memory_planning`, `target_hardware`, `optimize_for`, `memory_limit`: as for functions
+    - `timeout`: seconds after which compilation fails
+    - `file_path`: where to write the model: a source backend writes its file, the CPU an executable
+      (.tnx), C (.c) or Python for NumPy (.py). `params`, which may include states, are written
+      beside it as safetensors
     """
     backend = read_backend(backend)
     check_targets(backend, target_hardware)

@@ -34,10 +34,10 @@ class Saving:
     def save(self, path: str | os.PathLike[str], targets: str | Sequence[str] = ()) -> None:
         """Writes the evaluation without gradients as an executable, one `.tnx` file.
 
-        `tn.load(path)` gives it back. It is called as `evaluate`: with `params` and `data`, and for
-        a model with state also with `state`, which in training is given anew behind the outputs.
-        What is static is in the file, and not an argument. `targets` are CPUs to hold code for, as
-        of `Executable.save`.
+        `tn.load(path)` loads it. It is called like `evaluate`, with `params` and `data`, and with
+        `state` for a model with state; in training the new state follows the outputs. Static values
+        are stored in the file and are not arguments. `targets` are the CPUs to include code for, as
+        in `Executable.save`.
         """
         extra = {"targets": targets} if targets else {}
         self._executable(self._known("save")).save(path_of("save", path), **extra)
@@ -54,7 +54,7 @@ class Saving:
     def source(self, language: str | None = None) -> str:
         """The model as the text of one file: "c", "numpy", "torch" or "jax".
 
-        Without a language, that of the backend, or C. What is static is a constant in it.
+        The default is the language of the backend, or C. Static values are constants in it.
         """
         language = getattr(self.backend, "language", "c") if language is None else language
         one_name("language", language, ("c", "numpy", "torch", "jax"))

@@ -41,7 +41,7 @@ class Stages:
     def show(self, stage: str, gradients: bool = False) -> str:
         """A stage as text; with `gradients`, of an evaluation that gives them.
 
-        Open sizes are taken at the best of their range.
+        Open sizes have the best value of their range.
         """
         one_name("stage", stage, self.stages)
         if stage in MODEL_STAGES:
@@ -52,21 +52,21 @@ class Stages:
         return function.show(COMPILER_STAGES[stage], *arguments)
 
     def explain(self, gradients: bool = False) -> Any:
-        """What the compiler made of the model, and why."""
+        """How the compiler compiled the model, and why."""
         function, arguments = self._example(gradients)
         explanation = tn.explain(function)(*arguments)
         explanation.facts.function = self.name
         return explanation
 
     def memory(self, gradients: bool | None = None) -> _core.MemoryReport:
-        """What an evaluation needs besides its arguments; with gradients, unless for inference."""
+        """The memory that an evaluation needs besides its arguments, with gradients in training."""
         wanted = not self._options.inference if gradients is None else gradients
         function, arguments = self._example(wanted)
         return function.memory(*arguments)
 
     @property
     def peak_memory(self) -> int:
-        """The bytes of `memory()` at its peak: known before anything runs."""
+        """The peak of `memory()` in bytes; known before a run."""
         return self.memory().peak
 
     def _example(self, gradients: bool) -> tuple[Any, tuple[Any, ...]]:

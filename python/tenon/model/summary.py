@@ -34,9 +34,9 @@ class BlockSummary:
 
 
 class Summary(Sequence[BlockSummary]):
-    """What a model is made of, row by row; prints as a table, and as one in notebooks.
+    """The blocks of a model, row by row; prints as a table, also in notebooks.
 
-    `bytes` are those of what blocks write; a multiplication and an addition are two FLOPs.
+    `bytes` counts the outputs of blocks; a multiply-add counts as two FLOPs.
     """
 
     def __init__(self, name: str, rows: Iterable[BlockSummary], sizes: dict[str, int]) -> None:

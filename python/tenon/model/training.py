@@ -51,9 +51,9 @@ class TrainModel(Model):
         key: str | None = None,
         **connections: Any,
     ) -> str:
-        """Adds a loss, connected as other blocks are; what is minimised is the weighted sum of all.
+        """Adds a loss block; the weighted sum of all losses is minimised.
 
-        The loss is an output under its key, `loss_0` and so on if none is given, and the sum under
+        The loss is an output under its key, by default `loss_0` and so on; the sum is the output
         "loss". Returns the key.
         """
         name = f"{LOSS}_{len(self._losses)}" if key is None else key
@@ -95,7 +95,7 @@ class TrainModel(Model):
 
 
 class Step(NamedTuple):
-    """What a step of training gives: everything that the next one is called with."""
+    """The result of a training step: everything that the next step needs."""
 
     loss: tn.Tensor
     outputs: dict[str, tn.Tensor]
@@ -114,10 +114,10 @@ class PhysicalTrainModel(PhysicalModel):
         data: Mapping[str, Any],
         state: Mapping[str, Any] | None = None,
     ) -> Step:
-        """One step of the optimizer: new parameters and state, and the loss before.
+        """One optimizer step: the loss before the step, and the new parameters and state.
 
-        What the optimizer remembers is in the optimizer. Without `state` running statistics begin
-        anew.
+        The optimizer holds its own state. Without `state` the running statistics start from their
+        initial values.
         """
         if self.optimizer is None:
             hint = "TrainModel(model, tn.optim.Adam(0.001))"

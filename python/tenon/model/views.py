@@ -14,9 +14,9 @@ from .summary import Summary, summarize
 
 
 class Drawing:
-    """A picture of a model: shown by notebooks, saved as .svg or .html.
+    """A diagram of a model: displayed in notebooks, saved as .svg or .html.
 
-    On the page models inside the model open and close; an SVG shows everything.
+    In HTML, submodels can be expanded and collapsed; an SVG shows everything.
     """
 
     def __init__(self, name: str, resolved: _core.ResolvedModel) -> None:
@@ -34,7 +34,7 @@ class Drawing:
         return drawing.page(structure, table.remark, table._repr_html_())
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes the picture; the end of the name says which: .svg, .html."""
+        """Writes the diagram in the format of the suffix: .svg or .html."""
         target = Path(path_of("draw", path))
         texts = {".svg": lambda: self.svg, ".html": lambda: self.html}
         if target.suffix not in texts:
@@ -55,16 +55,16 @@ class Views:
     _resolved: _core.ResolvedModel
 
     def summary(self, depth: int | None = None) -> Summary:
-        """Blocks with their shapes, parameters, FLOPs and bytes, as a table.
+        """A table of the blocks with their shapes, parameters, FLOPs and bytes.
 
-        Models inside the model are one row each from `depth` models on.
+        Submodels deeper than `depth` are summarized in one row each.
         """
         if depth is not None and (not isinstance(depth, int) or depth < 1):
             _core._fail("value", f"summary: depth must be a positive number, not {depth!r}")
         return summarize(self.name, self._resolved, depth)
 
     def draw(self, path: str | os.PathLike[str] | None = None) -> Drawing:
-        """A picture of the blocks and what flows between them; written to `path` if given."""
+        """A diagram of the blocks and their connections; written to `path` if given."""
         picture: Any = Drawing(self.name, self._resolved)
         if path is not None:
             picture.save(path)

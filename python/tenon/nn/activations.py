@@ -1,4 +1,4 @@
-"""Activations, as functions and as modules. Those that are ops are the ops themselves."""
+"""Activations, as functions and as modules."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def glu(x: tn.Tensor, axis: int = -1) -> tn.Tensor:
 
 
 def hard_shrink(x: tn.Tensor, lambd: float = 0.5) -> tn.Tensor:
-    """`x`, and 0 where its magnitude is at most `lambd`.
+    """`x` where its magnitude exceeds `lambd`, else 0.
 
         >>> tn.nn.hard_shrink(tn.array([-1.0, 0.5, 2.0])).tolist()
         [-1.0, 0.0, 2.0]
@@ -61,7 +61,7 @@ def hard_shrink(x: tn.Tensor, lambd: float = 0.5) -> tn.Tensor:
 
 
 def prelu(x: tn.Tensor, weight: tn.Tensor) -> tn.Tensor:
-    """`x`, times `weight` where it is negative.
+    """`x`, multiplied by `weight` where it is negative.
 
         >>> tn.nn.prelu(tn.array([-2.0, 3.0]), tn.array(0.25)).tolist()
         [-0.5, 3.0]
@@ -88,7 +88,7 @@ def softmin(x: tn.Tensor, axis: int = -1) -> tn.Tensor:
 
 
 def softshrink(x: tn.Tensor, lambd: float = 0.5) -> tn.Tensor:
-    """`x` moved towards 0 by `lambd`, and 0 where that would cross it.
+    """`x` shrunk towards 0 by `lambd`; 0 where its magnitude is at most `lambd`.
 
         >>> tn.nn.softshrink(tn.array([-1.0, 0.25, 2.0])).tolist()
         [-0.5, 0.0, 1.5]
@@ -97,7 +97,7 @@ def softshrink(x: tn.Tensor, lambd: float = 0.5) -> tn.Tensor:
 
 
 def step(x: tn.Tensor, threshold: float = 0.0) -> tn.Tensor:
-    """1 where `x` is more than `threshold`, else 0.
+    """1 where `x` exceeds `threshold`, else 0.
 
         >>> tn.nn.step(tn.array([-1.0, 0.0, 2.0])).tolist()
         [0.0, 0.0, 1.0]
@@ -134,7 +134,7 @@ class ELU(Module):
 
 
 class GELU(Module):
-    """`x` times the normal distribution function of `x`.
+    """`x` times the cumulative distribution function of the normal distribution at `x`.
 
     `approximate` is "none", "tanh" (`gelu_approx`) or "fast" (`gelu_fast_approx`).
 
@@ -170,7 +170,7 @@ class GLU(Module):
 
 
 class HardShrink(Module):
-    """`x`, and 0 where its magnitude is at most `lambd`.
+    """`x` where its magnitude exceeds `lambd`, else 0.
 
         >>> tn.nn.HardShrink()(tn.array([-1.0, 0.5, 2.0])).tolist()
         [-1.0, 0.0, 2.0]
@@ -210,7 +210,7 @@ class HardTanh(Module):
 
 
 class LeakyReLU(Module):
-    """`x`, times `negative_slope` where it is negative.
+    """`x`, multiplied by `negative_slope` where it is negative.
 
         >>> tn.nn.LeakyReLU(0.25)(tn.array([-2.0, 3.0])).tolist()
         [-0.5, 3.0]
@@ -261,10 +261,10 @@ class Mish(Module):
 
 
 class PReLU(Module):
-    """`x`, times a learned slope where it is negative.
+    """`x`, multiplied by a learned slope where it is negative.
 
-    There is one slope, or one for each channel: those of [batch, channels, ...], or with
-    `channels_last` of [batch, ..., channels].
+    There is one slope, or one per channel of [batch, channels, ...], or with `channels_last` of
+    [batch, ..., channels].
 
         >>> tn.nn.PReLU()(tn.array([-2.0, 3.0])).tolist()
         [-0.5, 3.0]
@@ -324,7 +324,7 @@ class ReLU6(Module):
 
 
 class SELU(Module):
-    """`elu`, scaled and with the `alpha` that keep mean 0 and variance 1 from layer to layer.
+    """A scaled `elu` whose constants preserve mean 0 and variance 1 from layer to layer.
 
         >>> tn.nn.SELU()(tn.array([0.0, 1.0])).tolist()
         [0.0, 1.0507010221481323]
@@ -398,7 +398,7 @@ class Softplus(Module):
 
 
 class Softshrink(Module):
-    """`x` moved towards 0 by `lambd`, and 0 where that would cross it.
+    """`x` shrunk towards 0 by `lambd`; 0 where its magnitude is at most `lambd`.
 
         >>> tn.nn.Softshrink()(tn.array([-1.0, 0.25])).tolist()
         [-0.5, 0.0]
@@ -423,7 +423,7 @@ class Softsign(Module):
 
 
 class Step(Module):
-    """1 where `x` is more than `threshold`, else 0.
+    """1 where `x` exceeds `threshold`, else 0.
 
         >>> tn.nn.Step()(tn.array([-1.0, 2.0])).tolist()
         [0.0, 1.0]

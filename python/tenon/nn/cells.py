@@ -1,4 +1,4 @@
-"""One position of a recurrent layer, for loops that the caller writes."""
+"""Recurrent cells: one time step of a recurrent layer, for explicit loops."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class _Cell(Module):
 
 
 class RNNCell(_Cell):
-    """The next `h` of an `RNN` from `x`, [..., input_size], and `h`, zeros if left out.
+    """The next `h` of an `RNN` from `x`, [..., input_size], and `h`, zeros by default.
 
     Parameters have PyTorch's names: `weight_ih`, `weight_hh`, `bias_ih`, `bias_hh`.
 
@@ -86,7 +86,7 @@ class RNNCell(_Cell):
 
 
 class GRUCell(_Cell):
-    """The next `h` of a `GRU` from `x`, [..., input_size], and `h`, zeros if left out.
+    """The next `h` of a `GRU` from `x`, [..., input_size], and `h`, zeros by default.
 
         >>> tn.nn.GRUCell(3, 8)(tn.zeros((2, 3))).shape
         (2, 8)
@@ -102,7 +102,7 @@ class GRUCell(_Cell):
 
 
 class LSTMCell(_Cell):
-    """The next `(h, c)` of an `LSTM` from `x`, [..., input_size], and the pair, zeros if left out.
+    """The next `(h, c)` of an `LSTM` from `x`, [..., input_size], and the pair, zeros by default.
 
         >>> h, c = tn.nn.LSTMCell(3, 8)(tn.zeros((2, 3)))
         >>> h.shape, c.shape

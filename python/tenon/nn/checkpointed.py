@@ -1,4 +1,4 @@
-"""Modules whose calls are computed again where a derivative needs what was inside them."""
+"""Modules whose calls are recomputed in the backward pass."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ _CLASS = "_checkpointed"  # the attribute of a class with that of its checkpoint
 
 
 def checkpoint(module: M) -> M:
-    """`module`, of whose calls a derivative keeps the arguments only and computes the rest again.
+    """Rematerialises the calls of `module`: derivatives keep the arguments and recompute the rest.
 
-    It is a module of the same kind, with the same parameters under the same names; both see what
-    becomes of them. `tn.checkpoint` does the same for one call.
+    The result is a module of the same kind that shares the parameters and their names.
+    `tn.checkpoint` does the same for a function.
 
         >>> block = tn.nn.checkpoint(tn.nn.Linear(2, 3))
         >>> block, list(block.state_dict())

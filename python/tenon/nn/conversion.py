@@ -30,11 +30,11 @@ class Convertible:
     def to(
         self: Self, *target: Any, dtype: tn.DType | str | None = None, device: Any = None
     ) -> Self:
-        """Moves what it holds to a device, converts parameters and buffers of floating point, or
+        """Moves the module to a device, converts its floating-point parameters and buffers, or
         both: `to("cuda:0", tn.bfloat16)`.
 
-        A tensor stands for its element type and its device. Integers keep their type. Tensors whose
-        names begin with an underscore move, too.
+        A tensor as argument selects its element type and device. Integers keep their type. Tensors
+        whose names begin with an underscore are moved too.
 
             >>> tn.nn.Linear(2, 1).to(tn.bfloat16).weight.dtype
             tenon.bfloat16

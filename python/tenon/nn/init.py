@@ -1,7 +1,7 @@
 """Initializers: functions of a tensor that return a new one of its shape and type.
 
-They draw from `tn.random`. In a weight [outputs, inputs, kernel axes ...] an output depends on
-`fan_in` elements (inputs times kernel), an input has an effect on `fan_out` (outputs times kernel).
+They draw from `tn.random`. For a weight [outputs, inputs, kernel axes ...], `fan_in` is inputs
+times kernel elements, and `fan_out` is outputs times kernel elements.
 
     >>> draw = tn.nn.init.he_normal()
     >>> draw(tn.zeros((8, 3, 5, 5))).shape
@@ -33,7 +33,7 @@ def constant(value: float) -> Initializer:
 
 
 def uniform(low: float = 0.0, high: float = 1.0) -> Initializer:
-    """Uniform numbers from `low` on and below `high`.
+    """Uniform numbers in [low, high).
 
         >>> tn.nn.init.uniform(2, 3)(tn.zeros((4, 5))).min().item() >= 2
         True
@@ -66,7 +66,7 @@ def identity() -> Initializer:
 
 
 def glorot_uniform(gain: float = 1.0) -> Initializer:
-    """Uniform numbers of standard deviation `gain * sqrt(2 / (fan_in + fan_out))`.
+    """Uniform numbers with standard deviation `gain * sqrt(2 / (fan_in + fan_out))`.
 
         >>> abs(tn.nn.init.glorot_uniform()(tn.zeros((3, 3)))).max().item() < 1
         True
@@ -75,7 +75,7 @@ def glorot_uniform(gain: float = 1.0) -> Initializer:
 
 
 def glorot_normal(gain: float = 1.0) -> Initializer:
-    """Normal numbers of standard deviation `gain * sqrt(2 / (fan_in + fan_out))`.
+    """Normal numbers with standard deviation `gain * sqrt(2 / (fan_in + fan_out))`.
 
         >>> tn.nn.init.glorot_normal()(tn.zeros((3, 3))).shape
         (3, 3)
@@ -84,7 +84,7 @@ def glorot_normal(gain: float = 1.0) -> Initializer:
 
 
 def he_uniform(mode: Fan = "fan_in", gain: float = sqrt(2)) -> Initializer:
-    """Uniform numbers of standard deviation `gain / sqrt(fan)`; the gain suits `relu`.
+    """Uniform numbers with standard deviation `gain / sqrt(fan)`; the default gain is for `relu`.
 
         >>> abs(tn.nn.init.he_uniform()(tn.zeros((3, 6)))).max().item() < 1
         True
@@ -94,7 +94,7 @@ def he_uniform(mode: Fan = "fan_in", gain: float = sqrt(2)) -> Initializer:
 
 
 def he_normal(mode: Fan = "fan_in", gain: float = sqrt(2)) -> Initializer:
-    """Normal numbers of standard deviation `gain / sqrt(fan)`; the gain suits `relu`.
+    """Normal numbers with standard deviation `gain / sqrt(fan)`; the default gain is for `relu`.
 
         >>> tn.nn.init.he_normal("fan_out")(tn.zeros((8, 3, 5))).shape
         (8, 3, 5)
@@ -106,7 +106,7 @@ def he_normal(mode: Fan = "fan_in", gain: float = sqrt(2)) -> Initializer:
 def orthogonal(gain: float = 1.0) -> Initializer:
     """`gain` times a random matrix with orthonormal rows or columns, whichever are fewer.
 
-    Axes after the first count as one.
+    All axes after the first are flattened.
 
         >>> w = tn.nn.init.orthogonal()(tn.zeros((2, 3)))
         >>> tn.allclose(w @ w.T, tn.eye(2), atol=1e-6).item()
@@ -126,7 +126,7 @@ def orthogonal(gain: float = 1.0) -> Initializer:
 
 
 def sparse(sparsity: float, mean: float = 0.0, std: float = 1.0) -> Initializer:
-    """Normal numbers, of which the share `sparsity` in each column is zero.
+    """Normal numbers with a fraction `sparsity` of zeros in each column.
 
         >>> tn.sum(tn.nn.init.sparse(0.5)(tn.zeros((4, 3))) == 0, axis=0).tolist()
         [2, 2, 2]

@@ -18,9 +18,9 @@ Names: TypeAlias = "str | Collection[str]"
 
 
 class Parameters(dict[str, Any]):
-    """The parameters of a module by name, as a plain dict that remembers the module.
+    """The parameters of a module by name, as a dict with a reference to the module.
 
-    An optimizer that is given them puts new ones there.
+    An optimizer that receives it updates the module.
     """
 
     def __init__(self, module: Module, parameters: dict[str, Any]) -> None:
@@ -29,10 +29,10 @@ class Parameters(dict[str, Any]):
 
 
 class AllParameters(Parameters):
-    """What `parameters()` returns: a loop over it has the parameters themselves, as in PyTorch.
+    """The result of `parameters()`: iterating over it yields the tensors, as in PyTorch.
 
-    There are no buffers in the loop, and each parameter once. Those that are trained require
-    gradients from then on.
+    The iteration omits buffers and yields each parameter once. It makes the trainable ones require
+    gradients.
 
         >>> model = tn.nn.Sequential(tn.nn.Linear(2, 3), tn.nn.BatchNorm(3))
         >>> sum(p.numel() for p in model.parameters() if p.requires_grad)
@@ -58,11 +58,11 @@ _core._tree_register_dict(AllParameters)
 
 
 class Module(Convertible):
-    """The base of layers and models.
+    """The base class of layers and models.
 
-    A tensor that is an attribute is a parameter, unless its name begins with an underscore. Other
-    modules, and lists, tuples and dicts of them or of tensors, are parts of the module. A class
-    says in `forward` (or `__call__`) what it computes:
+    A tensor attribute is a parameter, unless its name begins with an underscore. Attributes may
+    also be modules, and lists, tuples and dicts of modules or tensors. A class defines its
+    computation in `forward` (or `__call__`):
 
         >>> class Gate(tn.nn.Module):
         ...     def __init__(self, dims):
@@ -76,9 +76,9 @@ class Module(Convertible):
         >>> gate
         Gate(scale=float32[2], inner=Linear(2 -> 2))
 
-    Modules are trees: they can be arguments and results of transforms and compiled functions. What
-    they hold besides tensors is then a part of their structure. A gradient is a module too, with
-    derivatives in place of the parameters.
+    Modules are trees: they can be arguments and results of transforms and compiled functions.
+    Everything besides tensors is part of the tree structure. A gradient is a module whose
+    parameters are the derivatives.
     """
 
     # Attributes of a module only where they differ from these, so that a model which was evaluated
@@ -111,19 +111,19 @@ class Module(Convertible):
 
     @property
     def state(self) -> dict[str, Any]:
-        """Everything the module holds, by name: assigning here assigns attributes.
+        """The attributes of the module, by name: assigning here assigns attributes.
 
-        It is what `compile(inputs=..., outputs=...)` takes.
+        Pass it to `compile(inputs=..., outputs=...)`.
         """
         return vars(self)
 
     def parameters(self) -> AllParameters:
-        """The parameters by name; those of modules in dicts, and those in lists in lists.
+        """The parameters by name: nested dicts for modules, lists for lists.
 
             >>> tn.nn.Linear(2, 1).parameters().keys()
             dict_keys(['weight', 'bias'])
 
-        A loop has all of them without their names, apart from buffers:
+        Iterating yields all tensors except buffers:
 
             >>> [p.shape for p in tn.nn.Linear(2, 1).parameters()]
             [(1, 2), (1,)]
@@ -131,9 +131,9 @@ class Module(Convertible):
         return AllParameters(self, _core._parameters_of(self, frozen=True))
 
     def trainable_parameters(self) -> Parameters:
-        """The parameters that are neither frozen nor buffers nor integers, in the same form.
+        """The parameters that are not frozen, not buffers and not integers, in the same form.
 
-        Setting `requires_grad` of a parameter to False freezes it, too.
+        Setting `requires_grad` of a parameter to False also freezes it.
         """
         return Parameters(self, _core._parameters_of(self, frozen=False))
 
@@ -150,10 +150,10 @@ class Module(Convertible):
     def register_buffer(
         self, name: str, tensor: tn.Tensor | None, persistent: bool = True
     ) -> None:
-        """Makes `tensor` an attribute that is state and never trained.
+        """Makes `tensor` an attribute that is state but not trained.
 
-        It is a part of `state_dict()` if it is `persistent`. A class may name its buffers in
-        `buffers`, too.
+        It is part of `state_dict()` if it is `persistent`. A class may also list its buffers in
+        `buffers`.
 
             >>> layer = tn.nn.Linear(2, 1)
             >>> layer.register_buffer("mean", tn.zeros(2))
@@ -174,15 +174,15 @@ class Module(Convertible):
         self._set("_transient", kept if persistent else kept | {name})
 
     def named_buffers(self) -> Iterator[tuple[str, tn.Tensor]]:
-        """The tensors that are state and never trained, each with its path."""
+        """The buffers (state that is not trained), each with its path."""
         return weights.named_buffers(self)
 
     def state_dict(self, names: str = "tenon") -> dict[str, tn.Tensor]:
-        """The parameters by their paths: what files hold, under PyTorch's names.
+        """The parameters and buffers by path, as stored in files.
 
-        It is to be kept: what an optimizer does later does not change it. A `Sequential` has its
-        layers in a list called `layers`; with `names="torch"` they have the names of PyTorch, whose
-        modules can then load them.
+        It is a snapshot: later optimizer steps do not change it. A `Sequential` has its layers in a
+        list named `layers`; `names="torch"` uses PyTorch's names instead, so that PyTorch's modules
+        can load them.
 
             >>> model = tn.nn.Sequential(tn.nn.Linear(2, 1))
             >>> list(model.state_dict()), list(model.state_dict(names="torch"))
@@ -194,10 +194,10 @@ class Module(Convertible):
     def load_state_dict(
         self, state: Mapping[str, tn.Tensor], strict: bool = True
     ) -> weights.Unmatched:
-        """Puts tensors in the places that their paths say: what `state_dict()` gave, here or, as
-        NumPy arrays or tensors, in PyTorch.
+        """Loads tensors by path: the `state_dict()` of a module, or that of a PyTorch module as
+        NumPy arrays or tensors.
 
-        Returns the names that only the module and only `state` has, which are an error if `strict`.
+        Returns the missing and the unexpected names; if `strict`, they are an error.
         """
         return weights.load(self, weights.named("load_state_dict", state), strict)
 
@@ -207,10 +207,9 @@ class Module(Convertible):
         metadata: Mapping[str, str] | None = None,
         names: str = "tenon",
     ) -> None:
-        """Writes `state_dict(names)` to a safetensors file, or NumPy's if it is called `.npz`.
+        """Writes `state_dict(names)` to a safetensors file, or to an `.npz` file by its suffix.
 
-        The file appears under its name when all of it is on the disk. Some programs want to see
-        `{"format": "pt"}` in the metadata.
+        The file is written atomically. Some programs require `{"format": "pt"}` in the metadata.
         """
         weights.save_weights(self, path, metadata, names)
 
@@ -222,17 +221,17 @@ class Module(Convertible):
         dtype: tn.DType | None = None,
         verify: bool | None = None,
     ) -> Module:
-        """Puts weights in the places that their names say; all, or none if some do not fit.
+        """Loads weights by name: all of them, or none if some do not match.
 
-        `source` is a file, the folder or index of several, or tensors by name. Names, shapes and
-        types must be the module's; without `strict`, names that only one has are left alone, unless
-        there are no others.
+        `source` is a file, the folder or index of several files, or named tensors. Names, shapes
+        and types must match the module; without `strict`, missing and unexpected names are ignored,
+        unless no name matches.
 
-        `mapping` says what other libraries' names become: a function of a name, or a dict of
-        patterns. A pattern is the beginning of a name, up to a dot; `*` is any part between dots,
-        `**` any number of them, and both keep their places. A name becomes another one, None to
-        leave it out, or a pair of a name and a function of the tensor, which may return several by
-        name:
+        `mapping` translates names: a function of a name, or a dict of patterns. A pattern matches
+        the beginning of a name, up to a dot; `*` matches one part between dots, `**` any number of
+        parts, and their matches are inserted in order. A name maps to another name, to None to skip
+        the tensor, or to a pair of a name and a function of the tensor, which may return several
+        named tensors:
 
             >>> model = tn.nn.Sequential(tn.nn.Linear(2, 1), tn.nn.Linear(1, 1))
             >>> other = {f"h.{i}.fc.weight": tn.ones((n, 1)) for i, n in enumerate([2, 1])}
@@ -240,39 +239,39 @@ class Module(Convertible):
             >>> model.load_weights(other, strict=False, mapping=mapping).layers[0].weight
             tensor([[1., 1.]], dtype=float32)
 
-        `dtype` is what floating-point weights become, whatever they are and were. `verify` is that
-        of `tn.load`: checksums are compared where a file has them, and `True` requires them.
+        `dtype` converts floating-point weights. `verify` is that of `tn.load`: checksums are
+        verified if a file has them, and `True` requires them.
         """
         weights.load_weights(self, source, strict, mapping, dtype, verify)
         return self
 
     def update(self, parameters: Any) -> Module:
-        """Puts tensors in the places they have in `parameters`, a tree like `self.parameters()`.
+        """Replaces parameters by those of `parameters`, a tree like `self.parameters()`.
 
-        Names may be left out.
+        Names may be omitted.
         """
         _replace(self, parameters, type(self).__name__)
         return self
 
     def children(self) -> Iterator[Module]:
-        """The modules directly inside it, each once; those in lists and dicts count."""
+        """The direct submodules, each once, including those in lists and dicts."""
         return (module for _, module in self.named_children())
 
     def named_children(self) -> Iterator[tuple[str, Module]]:
-        """The modules directly inside it, each with its path: `blocks.3`."""
+        """The direct submodules, each with its path: `blocks.3`."""
         inside = [(name, value) for name, value in vars(self).items()]
         return _modules_in(inside, {id(self)}, deeper=False, index=".{}".format)
 
     def modules(self) -> list[Module]:
-        """The module and all modules inside it, each once."""
+        """The module and all its submodules, each once."""
         return [module for _, module in self.named_modules()]
 
     def named_modules(self) -> Iterator[tuple[str, Module]]:
-        """The module and all modules inside it, each once, with their paths: `blocks.3.attn`."""
+        """The module and all its submodules, each once, with their paths: `blocks.3.attn`."""
         return _modules_in([("", self)], set(), deeper=True, index=".{}".format)
 
     def apply(self, f: Callable[[tn.Tensor], tn.Tensor]) -> Module:
-        """Puts `f` of each parameter in its place.
+        """Replaces each parameter by `f` of it.
 
             >>> tn.nn.Linear(2, 1).apply(lambda w: w.astype(tn.float16)).weight.dtype
             tenon.float16
@@ -303,13 +302,13 @@ class Module(Convertible):
                     setattr(module, name, tn.tree.map(partial(_moved, place), value))
 
     def apply_to_modules(self, f: Callable[[Module], Any]) -> Module:
-        """Calls `f` with the module and all modules inside it."""
+        """Calls `f` with the module and with each of its submodules."""
         for module in self.modules():
             f(module)
         return self
 
     def train(self, mode: bool = True) -> Module:
-        """Sets whether modules such as `Dropout` behave as in training."""
+        """Sets training mode, which modules such as `Dropout` read."""
         for module in self.modules():
             module._set("training", mode)
         return self
@@ -322,16 +321,16 @@ class Module(Convertible):
         return self.unfreeze() if requires_grad else self.freeze()
 
     def zero_grad(self) -> None:
-        """Lets go of the gradients that `backward()` left, whether an optimizer has them or not."""
+        """Discards the gradients stored by `backward()`, with or without an optimizer."""
         for _, tensor in weights.all_named(self):
             tensor.grad = None
 
     def freeze(self, *, recurse: bool = True, keys: Names | None = None) -> Module:
-        """Takes parameters, or those called `keys`, out of `trainable_parameters()`."""
+        """Excludes all parameters, or those named `keys`, from `trainable_parameters()`."""
         return self._mark(recurse, keys, trained=False)
 
     def unfreeze(self, *, recurse: bool = True, keys: Names | None = None) -> Module:
-        """Makes parameters, or those called `keys`, trainable again, however they were frozen."""
+        """Makes all parameters, or those named `keys`, trainable again."""
         return self._mark(recurse, keys, trained=True)
 
     def _mark(self, recurse: bool, keys: Names | None, trained: bool) -> Module:
@@ -353,7 +352,7 @@ class Module(Convertible):
             setattr(self, name, value)
 
     def describe(self) -> str | None:
-        """What `repr` says of the module's own sizes, or None: its tensors and options."""
+        """The text in parentheses of `repr`; None lists the tensors and options."""
         return None
 
     def __repr__(self) -> str:
@@ -393,9 +392,9 @@ _core._register_module(Module)
 
 
 def value_and_grad(model: Module, f: Callable[..., Any]) -> Callable[..., Any]:
-    """A function that returns what `f` returns, and its gradient for the trainable parameters.
+    """A function that returns the result of `f` and its gradient for the trainable parameters.
 
-    `f` uses `model`, given to it or not, and returns a scalar, or a tuple that starts with one.
+    `f` uses `model`, as an argument or not, and returns a scalar, or a tuple that starts with one.
 
         >>> model = tn.nn.Linear(2, 1)
         >>> loss_and_grad = tn.nn.value_and_grad(model, lambda x: tn.sum(model(x)))

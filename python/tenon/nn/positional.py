@@ -1,4 +1,4 @@
-"""Positions: what tells a model of sequences where an element is."""
+"""Positional encodings for sequence models."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from .module import Module
 
 
 class RoPE(Module):
-    """Rotary positions: turns pairs of the first `dims` features, the more the later.
+    """Rotary positional encoding: rotates pairs of the first `dims` features by their position.
 
-    `x` is [..., positions, features]. At position p, pair i is turned by the angle
+    `x` is [..., positions, features]. At position p, pair i is rotated by the angle
     `(p + offset) * scale * base ** (-2 i / dims)`. A pair is features i and i + dims / 2, or 2 i
     and 2 i + 1 when `traditional`.
 
@@ -40,9 +40,9 @@ class RoPE(Module):
 class SinusoidalPositionalEncoding(Module):
     """`scale` times the sines, then the cosines, of positions times `dims / 2` frequencies.
 
-    The frequencies fall geometrically from `max_freq` to `min_freq`, in radians a position, or in
-    turns if `full_turns`. `scale` is sqrt(2 / dims) when it is left out: the encodings then have
-    length 1. With `cos_first` the cosines come first.
+    The frequencies decrease geometrically from `max_freq` to `min_freq`, in radians per position,
+    or in full turns if `full_turns`. `scale` defaults to sqrt(2 / dims), which gives encodings of
+    length 1. `cos_first` puts the cosines first.
 
         >>> encoding = tn.nn.SinusoidalPositionalEncoding(8)
         >>> encoding(tn.arange(5)).shape
@@ -75,15 +75,15 @@ class SinusoidalPositionalEncoding(Module):
 
 
 class ALiBi(Module):
-    """Attention scores less the distance of query and key, times a slope for each head.
+    """Attention scores minus the distance between query and key times a slope per head.
 
     Scores are [batch, heads, queries, keys]; the first query is at position `offset` of the keys.
-    Of n heads, number i has the slope `2 ** (-8 (i + 1) / n)`. `mask` is added if it is given.
+    Head i of n has the slope `2 ** (-8 (i + 1) / n)`. `mask` is added if it is given.
 
         >>> tn.nn.ALiBi()(tn.zeros((1, 1, 2, 3))).tolist()
         [[[[0.0, -0.00390625, -0.0078125], [-0.00390625, 0.0, -0.00390625]]]]
 
-    `bias` is what it adds: as a mask it does the same to `tn.scaled_dot_product_attention`.
+    `bias` returns the added term, which can also be the mask of `tn.scaled_dot_product_attention`.
     """
 
     def forward(
@@ -94,7 +94,7 @@ class ALiBi(Module):
         return scores if mask is None else scores + mask
 
     def bias(self, heads: int, queries: int, keys: int, offset: int = 0) -> tn.Tensor:
-        """Minus the distances times the slopes: [heads, queries, keys].
+        """The negative distances times the slopes: [heads, queries, keys].
 
             >>> tn.nn.ALiBi().bias(8, 5, 5).shape
             (8, 5, 5)

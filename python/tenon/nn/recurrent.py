@@ -164,9 +164,9 @@ class RNN(_Recurrent):
     """`h = nonlinearity(W_ih x + b_ih + W_hh h + b_hh)` at each position of [..., length, input].
 
     Returns `h` of the last layer at all positions, [..., length, hidden_size], and the last `h` of
-    all layers and directions, [num_layers * directions, ..., hidden_size]. `state` is of the
-    latter form, zeros if left out. With `bidirectional` half of the features come from the end.
-    With `batch_first=False`, PyTorch's default, the length comes first: [length, ..., input].
+    all layers and directions, [num_layers * directions, ..., hidden_size]. `state` has the latter
+    shape, and is zero by default. With `bidirectional`, half of the features are computed from the
+    end. With `batch_first=False`, PyTorch's default, the length comes first: [length, ..., input].
     Parameters have PyTorch's names and shapes: `weight_ih_l0` ... `bias_hh_l1_reverse`.
 
         >>> outputs, last = tn.nn.RNN(3, 8)(tn.zeros((2, 5, 3)))
@@ -199,9 +199,9 @@ class RNN(_Recurrent):
 
 
 class GRU(_Recurrent):
-    """Gated units: `h = (1 - z) * n + z * h` at each position of [..., length, input].
+    """Gated recurrent units: `h = (1 - z) * n + z * h` at each position of [..., length, input].
 
-    `r` and `z` are sigmoids of what is linear in `x` and `h`, and
+    `r` and `z` are sigmoids of linear functions of `x` and `h`, and
     `n = tanh(W_in x + b_in + r * (W_hn h + b_hn))`; the weights hold the rows of r, z and n in
     this order. Arguments, results and names are those of `RNN`.
 
@@ -221,9 +221,9 @@ class GRU(_Recurrent):
 class LSTM(_Recurrent):
     """Long short-term memory: `c = f * c + i * g` and `h = o * tanh(c)` at each position.
 
-    `i`, `f` and `o` are sigmoids and `g` is the tanh of what is linear in `x` and `h`; the weights
-    hold the rows of i, f, g and o in this order. The state is a pair of `h` and `c`. Arguments,
-    results and names are otherwise those of `RNN`.
+    `i`, `f` and `o` are sigmoids and `g` is the tanh of linear functions of `x` and `h`; the
+    weights hold the rows of i, f, g and o in this order. The state is the pair of `h` and `c`.
+    Other arguments, results and names are those of `RNN`.
 
         >>> outputs, (h, c) = tn.nn.LSTM(3, 8, bidirectional=True)(tn.zeros((2, 5, 3)))
         >>> outputs.shape, c.shape

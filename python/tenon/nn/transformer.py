@@ -1,4 +1,4 @@
-"""Transformers: layers of attention and of a perceptron, with residuals around both."""
+"""Transformers: layers of attention and an MLP, with residual connections around both."""
 
 from __future__ import annotations
 
@@ -54,11 +54,11 @@ class _Layer(Module):
 
 
 class TransformerEncoderLayer(_Layer):
-    """Self-attention and a perceptron of one hidden layer, `mlp_dims` wide (4 `dims` if left out).
+    """Self-attention and an MLP with one hidden layer of `mlp_dims` features (default: 4 `dims`).
 
     `x` is [batch, positions, dims], or [positions, batch, dims] without `batch_first`; `mask` and
-    `causal` are those of `MultiHeadAttention`. Each part f gives `norm(x + f(x))`, or with
-    `norm_first` `x + f(norm(x))`; `dropout` applies to what they add and to the hidden layer.
+    `causal` are those of `MultiHeadAttention`. Each sublayer f computes `norm(x + f(x))`, or with
+    `norm_first` `x + f(norm(x))`; `dropout` applies to the results of f and to the hidden layer.
     Parameters have PyTorch's names.
 
         >>> layer = tn.nn.TransformerEncoderLayer(16, num_heads=4)
@@ -77,7 +77,7 @@ class TransformerEncoderLayer(_Layer):
 
 
 class TransformerDecoderLayer(_Layer):
-    """A `TransformerEncoderLayer` that also attends to `memory`, what an encoder returned.
+    """A `TransformerEncoderLayer` that also attends to `memory`, the result of an encoder.
 
         >>> layer = tn.nn.TransformerDecoderLayer(16, num_heads=4)
         >>> layer(tn.zeros((2, 5, 16)), tn.zeros((2, 7, 16)), causal=True).shape
@@ -149,7 +149,7 @@ class _Stack(Module):
 
 
 class TransformerEncoder(_Stack):
-    """`num_layers` of `TransformerEncoderLayer`, and a last normalisation if `norm`.
+    """`num_layers` of `TransformerEncoderLayer`, and a final normalization if `norm`.
 
         >>> encoder = tn.nn.TransformerEncoder(2, dims=16, num_heads=4, norm_first=True)
         >>> encoder(tn.zeros((2, 5, 16))).shape
@@ -167,7 +167,7 @@ class TransformerEncoder(_Stack):
 
 
 class TransformerDecoder(_Stack):
-    """`num_layers` of `TransformerDecoderLayer`, and a last normalisation if `norm`.
+    """`num_layers` of `TransformerDecoderLayer`, and a final normalization if `norm`.
 
         >>> decoder = tn.nn.TransformerDecoder(2, dims=16, num_heads=4)
         >>> decoder(tn.zeros((2, 5, 16)), tn.zeros((2, 7, 16)), causal=True).shape
@@ -190,10 +190,10 @@ class TransformerDecoder(_Stack):
 
 
 class Transformer(Module):
-    """An encoder of `source` and a decoder of `target`, [batch, positions, dims] both.
+    """An encoder of `source` and a decoder of `target`, both [batch, positions, dims].
 
-    The masks are those of the two self-attentions and of the decoder's attention to the encoder's
-    result; with `causal` each position of the target sees those up to its own.
+    The masks apply to the two self-attentions and to the decoder's attention to the encoder's
+    result. With `causal`, a target position attends only to itself and earlier positions.
 
         >>> model = tn.nn.Transformer(16, 4, num_encoder_layers=2, num_decoder_layers=2)
         >>> model(tn.zeros((2, 7, 16)), tn.zeros((2, 5, 16)), causal=True).shape
