@@ -47,6 +47,7 @@ def matches(shown, printed):
 @pytest.mark.parametrize("path", documents(), ids=lambda p: str(p.relative_to(ROOT)))
 def test_python_blocks(path, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(path.parent)  # of the program beside a document
     scope = {"__name__": "__main__"}
     found = blocks(path)
     for number, (language, text, line) in enumerate(found):
