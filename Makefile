@@ -55,7 +55,7 @@ build/peers/.ready: Makefile | $(READY)
 
 docs: build
 	@$(RELEASE)/tenon gen --check
-	@echo "docs: the reference is docs/ops/, the guide docs/"
+	@$(PYTHON) tools/site/build.py
 
 gen: build
 	@$(RELEASE)/tenon gen

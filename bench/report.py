@@ -118,9 +118,10 @@ def chart(rows: list[dict], machine: dict[str, object]) -> str:
             parts.append(text(x(tick), bottom + 16, f"{tick:g}x", FAINT, "middle"))
     for i, row in enumerate(rows):
         parts += bar(row, TOP + i * (BAR + GAP), x)
-    return (f'<svg xmlns="http://www.w3.org/2000/svg" width="{LEFT + WIDTH + RIGHT}" '
-            f'height="{height}" font-family="sans-serif">\n<rect width="100%" height="100%" '
-            'fill="white"/>\n' + "\n".join(parts) + "\n</svg>\n")
+    width = LEFT + WIDTH + RIGHT
+    return (f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" '
+            f'width="{width}" height="{height}" font-family="sans-serif">\n'
+            '<rect width="100%" height="100%" fill="white"/>\n' + "\n".join(parts) + "\n</svg>\n")
 
 
 def bar(row: dict, y: float, x) -> list[str]:

@@ -52,6 +52,7 @@ def steps(asan):
     yield "generated files", [tenon, "gen", "--check"], {}, "src/cli"
     formatted = "python3 tools/sources.py .h .cpp | xargs -r clang-format-14 --dry-run --Werror"
     yield "format", ["sh", "-c", formatted], {}, "src"
+    yield "site", [python, "tools/site/build.py"], {}, "docs"
     yield "C++ tests", ["ctest", "--preset", "release"], {}, "tests/cpp"
     yield "Python tests", pytest, {}, "tests/python"
     placed = {"TENON_EMULATED_DEVICES": "2", "TENON_DEVICE": "emu:0"}

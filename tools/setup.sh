@@ -55,7 +55,7 @@ import tomllib
 with open("pyproject.toml", "rb") as f:
     project = tomllib.load(f)
 extras = project["project"]["optional-dependencies"]
-print(*project["build-system"]["requires"], *extras["dev"], *extras["demo"])
+print(*project["build-system"]["requires"], *extras["dev"], *extras["demo"], *extras["docs"])
 PYTHON
 )
 read -r -a wanted <<<"$wanted"
