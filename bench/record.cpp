@@ -3,7 +3,7 @@
 
 #include <cstdlib>
 
-#include "frontend/key.h"
+#include "eval/key.h"
 #include "goal.h"
 #include "ir/walk.h"
 #include "runtime/buffer.h"

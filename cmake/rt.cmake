@@ -3,7 +3,7 @@
 # linker leaves out all that only they ask for.
 
 # Objects that both libraries are linked from.
-set(rt_shared base runtime backend backend/cpu backend/cpu/library)
+set(rt_shared base runtime storage backend backend/cpu backend/cpu/library backend/cpu/kernels)
 # Compiled again, to be small: reading files and making plans are not hot there.
 set(rt_small ir loop ops compiler executable)
 
@@ -56,7 +56,7 @@ function(tenon_add_rt)
 
   add_library(tenon_rt SHARED ${objects} ${ARGN})
   add_library(tenon::rt ALIAS tenon_rt)
-  set_source_files_properties(${PROJECT_SOURCE_DIR}/src/rt/c_api.cpp PROPERTIES
+  set_source_files_properties(${PROJECT_SOURCE_DIR}/src/c_api/c_api.cpp PROPERTIES
                               COMPILE_DEFINITIONS TENON_VERSION="${PROJECT_VERSION}")
   target_include_directories(
     tenon_rt PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>

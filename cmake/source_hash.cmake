@@ -1,8 +1,8 @@
 # Makes the definition of source_hash (backend/cpu/codegen/source_hash.h): a hash of the sources
 # that decide what code a kernel becomes. Cached code is found again only by a library of equal
 # sources. The build runs this file as a script (-D root=... -D out=...) whenever one changes.
-set(hashed_folders include/tenon src/base src/runtime src/ir src/loop src/backend/cpu
-    src/backend/cpu/codegen)
+set(hashed_folders include/tenon src/base src/runtime src/storage src/ir src/loop
+    src/backend/cpu src/backend/cpu/codegen)
 
 if(CMAKE_SCRIPT_MODE_FILE)
   foreach(folder ${hashed_folders})

@@ -6,30 +6,36 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 
-BELOW_COMPILER = "base runtime ir loop plan ops transforms passes backend"
+BELOW_COMPILER = "base runtime storage ir loop plan ops transforms passes backend"
+BELOW_EVAL = BELOW_COMPILER + " compiler executable observe"
 MAY_SEE = {  # folder of src/: what it may include, besides itself and the public headers
     "base": "",
     "runtime": "base",
+    "storage": "base runtime",
     "ir": "base runtime",
     "loop": "base runtime ir",
     "plan": "base runtime ir loop",
     "ops": "base runtime ir loop plan",
     "transforms": "base ir loop ops",
     "passes": "base runtime ir loop plan ops",
-    "backend": "base runtime ir loop plan ops",
+    "backend": "base runtime storage ir loop plan ops",
     "compiler": BELOW_COMPILER,
     "executable": BELOW_COMPILER + " compiler",
-    "rt": "base runtime ir loop plan ops backend compiler executable",
-    "frontend": BELOW_COMPILER + " compiler executable",
+    "c_api": "base runtime ir loop plan ops backend compiler executable",
+    "observe": BELOW_COMPILER + " compiler executable",
+    "eval": BELOW_EVAL,
+    "functions": BELOW_EVAL + " eval",
+    "files": "base runtime storage ir eval",
     "nn": "base ir ops transforms",
-    "model": BELOW_COMPILER + " compiler executable frontend nn",
-    "cli": BELOW_COMPILER + " compiler executable frontend model",
+    "model": BELOW_EVAL + " eval functions nn",
+    "cli": BELOW_EVAL + " eval functions files model",
 }
 BINDINGS = MAY_SEE["cli"] + " cli"
 
 # A kind of device is a folder of src/backend. These see none: what they need of one goes through
 # plan/target.h and plan/backend.h.
-DEVICE_FREE = "plan ops transforms passes compiler executable frontend nn model".split()
+DEVICE_FREE = (
+    "plan ops transforms passes compiler executable observe eval functions files nn model").split()
 DEVICE_HEADER = re.compile(r"backend/(?!source/)\w+/|runtime/(cpu_level|native)\.h")
 DEVICE_TYPE = re.compile(r"\b(?:CpuLevel|(?:best_)?cpu_level|NativeKernel|KernelFrame|cpu::\w+)\b")
 
@@ -41,11 +47,11 @@ HOMES = {  # third-party header, by its first path component: the folders that m
     "nvrtc.h": ["src/backend/cuda"],
     "cuda.h": ["src/runtime/cuda"],
     "CLI": ["src/cli"],
-    "nlohmann": ["src/cli", "src/frontend"],
+    "nlohmann": ["src/cli", "src/files"],
     "fmt": ["src/base"],
-    "xxhash.h": ["src/runtime"],
-    "yaml-cpp": ["src/frontend"],
-    "zstd.h": ["src/runtime"],
+    "xxhash.h": ["src/storage"],
+    "yaml-cpp": ["src/eval"],
+    "zstd.h": ["src/storage"],
     "doctest": ["tests"],
     "benchmark": ["bench"],
 }

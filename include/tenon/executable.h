@@ -108,7 +108,7 @@ class Executable {
   void save(const std::string& path, const SaveSettings& settings = {}) const;
   static Executable load(const std::string& path, const LoadSettings& settings = {});
 
-  struct State;  // frontend/executable.h
+  struct State;  // functions/executable.h
   explicit Executable(std::shared_ptr<State> state) : state_(std::move(state)) {}
   const std::shared_ptr<State>& state() const { return state_; }
 

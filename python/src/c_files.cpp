@@ -8,12 +8,12 @@
 
 #include "backend/source/c_plan.h"
 #include "base/error.h"
-#include "frontend/eval.h"
-#include "frontend/executable.h"
+#include "eval/eval.h"
+#include "functions/executable.h"
 #include "ir/interned.h"
 #include "ir/node.h"
 #include "runtime/buffer.h"
-#include "runtime/disk_cache.h"
+#include "storage/disk_cache.h"
 
 namespace tn::python {
 namespace {

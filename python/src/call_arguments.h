@@ -3,7 +3,7 @@
 // on.
 #include <optional>
 
-#include "frontend/retrace.h"
+#include "functions/retrace.h"
 #include "trees.h"
 
 namespace tn::python {

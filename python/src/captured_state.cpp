@@ -5,7 +5,7 @@
 
 #include "base/at_fork.h"
 #include "base/error.h"
-#include "frontend/eval.h"
+#include "eval/eval.h"
 #include "ir/node.h"
 
 namespace tn::python {

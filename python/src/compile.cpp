@@ -7,10 +7,10 @@
 #include <cstddef>
 
 #include "base/error.h"
-#include "frontend/plan_settings.h"
-#include "frontend/stages.h"
 #include "function_traces.h"
+#include "functions/plan_settings.h"
 #include "live_trees.h"
+#include "observe/stages.h"
 
 namespace tn::python {
 namespace {

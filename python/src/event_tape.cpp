@@ -7,8 +7,8 @@
 #include <unordered_map>
 
 #include "core.h"
-#include "frontend/event_tape.h"
-#include "frontend/trace_log.h"
+#include "observe/event_tape.h"
+#include "observe/trace_log.h"
 
 namespace tn::python {
 namespace {

@@ -17,8 +17,8 @@
 #include "call_spec.h"
 #include "compiler/memory_report.h"
 #include "dims.h"
-#include "frontend/eval.h"
-#include "frontend/executable.h"
+#include "eval/eval.h"
+#include "functions/executable.h"
 #include "ir/offset.h"
 #include "tensor_tree.h"
 

@@ -1,5 +1,5 @@
 // What the compiler made of a function, for Python to render.
-#include "frontend/explain.h"
+#include "observe/explain.h"
 
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/string_view.h>

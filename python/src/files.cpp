@@ -11,8 +11,8 @@
 
 #include "base/error.h"
 #include "core.h"
-#include "frontend/safetensors.h"
-#include "runtime/atomic_file.h"
+#include "files/safetensors.h"
+#include "storage/atomic_file.h"
 
 namespace tn::python {
 namespace {

@@ -1,7 +1,7 @@
 #pragma once
 // The traces of one compiled Python function: found by the arguments of a call, or made.
 #include "captured_variables.h"
-#include "frontend/trace_table.h"
+#include "functions/trace_table.h"
 #include "given_away.h"
 #include "object_guards.h"
 

@@ -9,8 +9,8 @@
 
 #include "base/at_fork.h"
 #include "base/interrupt.h"
-#include "frontend/background.h"
-#include "frontend/eval.h"
+#include "eval/background.h"
+#include "eval/eval.h"
 
 #if PY_VERSION_HEX < 0x030D0000
 #define Py_IsFinalizing _Py_IsFinalizing

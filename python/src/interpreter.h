@@ -1,7 +1,7 @@
 #pragma once
 // Python's lock for C++ code that runs without it, while the interpreter may be ending.
 #include "core.h"
-#include "frontend/eval.h"
+#include "eval/eval.h"
 
 namespace tn::python {
 

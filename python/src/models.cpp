@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 #include "core.h"
-#include "frontend/traced.h"
+#include "functions/traced.h"
 #include "ir/watch.h"
 #include "model/costs.h"
 #include "model/functions.h"

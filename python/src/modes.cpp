@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 #include "core.h"
-#include "frontend/eval.h"
+#include "eval/eval.h"
 #include "ir/pending.h"
 #include "ir/precision.h"
 #include "ir/trace.h"

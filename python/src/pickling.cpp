@@ -2,7 +2,7 @@
 // asked to. Reading one runs no code but what is here, and trusts nothing.
 #include "base/error.h"
 #include "core.h"
-#include "frontend/eval.h"
+#include "eval/eval.h"
 #include "ir/dtype.h"
 #include "ir/interned.h"
 #include "ir/watch.h"

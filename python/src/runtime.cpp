@@ -8,7 +8,7 @@
 
 #include "base/error.h"
 #include "core.h"
-#include "frontend/eval.h"
+#include "eval/eval.h"
 #include "ir/graph.h"
 #include "ir/interned.h"
 #include "plan/backend.h"

@@ -5,7 +5,7 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
-#include "frontend/signals.h"
+#include "eval/signals.h"
 
 namespace tn::python {
 namespace {

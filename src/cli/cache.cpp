@@ -2,8 +2,8 @@
 #include "base/error.h"
 #include "cli/commands.h"
 #include "cli/output.h"
-#include "runtime/disk_cache.h"
 #include "runtime/memory.h"
+#include "storage/disk_cache.h"
 
 namespace tn {
 namespace {

@@ -7,15 +7,15 @@
 #include <filesystem>
 #include <fstream>
 
+#include "backend/cpu/kernels/lapack.h"
 #include "base/error.h"
 #include "cli/commands.h"
 #include "cli/environment.h"
 #include "cli/output.h"
-#include "runtime/disk_cache.h"
-#include "runtime/lapack.h"
 #include "runtime/memory.h"
-#include "runtime/seal.h"
 #include "runtime/threads.h"
+#include "storage/disk_cache.h"
+#include "storage/seal.h"
 #include "tenon/executable.h"
 #include "tenon/tenon.h"
 

@@ -8,9 +8,9 @@
 #include "cli/commands.h"
 #include "cli/environment.h"
 #include "cli/output.h"
-#include "runtime/disk_cache.h"
 #include "runtime/memory.h"
 #include "runtime/threads.h"
+#include "storage/disk_cache.h"
 
 namespace tn {
 

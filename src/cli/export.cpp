@@ -6,8 +6,8 @@
 #include "cli/commands.h"
 #include "cli/load_flags.h"
 #include "cli/output.h"
-#include "frontend/executable.h"
-#include "frontend/stages.h"
+#include "functions/executable.h"
+#include "observe/stages.h"
 
 namespace tn {
 namespace {

@@ -4,10 +4,10 @@
 #include "cli/input_text.h"
 #include "cli/load_flags.h"
 #include "cli/output.h"
-#include "frontend/executable.h"
+#include "functions/executable.h"
 #include "ir/dtype.h"
 #include "runtime/memory.h"
-#include "runtime/tnx_format.h"
+#include "storage/tnx_format.h"
 
 namespace tn {
 namespace {

@@ -3,7 +3,7 @@
 #include "cli/load_flags.h"
 #include "cli/output.h"
 #include "compiler/evaluate.h"
-#include "frontend/executable.h"
+#include "functions/executable.h"
 #include "passes/pipeline.h"
 
 namespace tn {

@@ -2,8 +2,8 @@
 #include "cli/commands.h"
 #include "cli/load_flags.h"
 #include "cli/output.h"
-#include "frontend/compiled.h"
-#include "frontend/stages.h"
+#include "functions/compiled.h"
+#include "observe/stages.h"
 #include "tenon/executable.h"
 
 namespace tn {

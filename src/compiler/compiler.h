@@ -30,7 +30,7 @@ struct Compiler {
 };
 
 /// Null in the runtime library, which is linked without one. The whole library sets it when it is
-/// loaded (frontend/eval.cpp).
+/// loaded (eval/eval.cpp).
 extern const Compiler* compiler;
 
 }  // namespace tn

@@ -9,7 +9,7 @@
 #include "compiler/compile.h"
 #include "executable/signature.h"
 #include "runtime/device.h"
-#include "runtime/tnx.h"
+#include "storage/tnx.h"
 
 namespace tn {
 

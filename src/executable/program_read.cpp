@@ -10,7 +10,7 @@
 #include "executable/program.h"
 #include "ir/interned.h"
 #include "ir/rewrite.h"
-#include "runtime/seal.h"
+#include "storage/seal.h"
 
 namespace tn {
 namespace {

@@ -4,7 +4,7 @@
 
 #include "compiler/set_bytes.h"
 #include "executable/program.h"
-#include "runtime/seal.h"
+#include "storage/seal.h"
 
 namespace tn {
 namespace {

@@ -90,7 +90,7 @@ inline thread_local int taping = 0;
 /// `tape`, or a trace around it, if its function is running on some thread; else 0.
 uint32_t running_tape(uint32_t tape);
 
-/// Called after recording a node whose depth passes kMostPending; set by frontend/. Does not throw.
+/// Called after recording a node whose depth passes kMostPending; set by eval/. Does not throw.
 extern void (*flush_deep)(Node* node);
 inline constexpr uint32_t kMostPending = 20'000;
 

@@ -9,7 +9,7 @@ std::span<const OpDef* const> graph_ops();
 std::span<const OpDef* const> named_ops();
 
 /// What op_table() has beside graph_ops(): named_ops, which the whole library sets when it is
-/// loaded (frontend/eval.cpp). Null in the runtime library, which only reads graphs.
+/// loaded (eval/eval.cpp). Null in the runtime library, which only reads graphs.
 extern std::span<const OpDef* const> (*further_ops)();
 
 }  // namespace tn

@@ -57,7 +57,7 @@ struct BlockOps {
 
 /// The table of a CPU level.
 const BlockOps& block_ops(CpuLevel level);
-/// The tables above v2. The whole library sets it when it is loaded (frontend/eval.cpp). The
+/// The tables above v2. The whole library sets it when it is loaded (eval/eval.cpp). The
 /// runtime library is without: its interpreter serves the few kernels that have no code, with equal
 /// bits.
 extern const BlockOps& (*wider_block_ops)(CpuLevel level);

@@ -13,9 +13,19 @@
 // their signs and payloads are not promised. Changing a constant here changes results.
 #include <cstdint>
 
+#include "base/integers.h"
+
 namespace tn::loop {
 
 inline constexpr int64_t kLanes = 64;
 inline constexpr int64_t kChunk = 16384;
+
+/// Products of matrices of floats are sums over K blocks of this length, which depends on k alone.
+inline constexpr int64_t kBlockDepth = 768, kOneBlockDepth = 1024;
+inline constexpr int64_t kDepthUnit = 32;  // whole tiles of AMX, whole complex elements
+constexpr int64_t product_depth(int64_t k) {
+  int64_t blocks = k <= kOneBlockDepth ? 1 : (k + kBlockDepth - 1) / kBlockDepth;
+  return round_up((k + blocks - 1) / blocks, kDepthUnit);
+}
 
 }  // namespace tn::loop

@@ -4,7 +4,7 @@
 #include <set>
 
 #include "compiler/op_cost.h"
-#include "frontend/traced.h"
+#include "functions/traced.h"
 
 namespace tn::model {
 namespace {

@@ -3,7 +3,7 @@
 // users and each other say.
 #include <set>
 
-#include "frontend/traced.h"
+#include "functions/traced.h"
 #include "ir/type.h"
 #include "model/flat.h"
 

@@ -4,11 +4,11 @@
 
 #include "backend/source/python_source.h"
 #include "base/error.h"
-#include "frontend/eval.h"
-#include "frontend/stages.h"
-#include "frontend/traced.h"
+#include "eval/eval.h"
+#include "functions/traced.h"
 #include "ir/rewrite.h"
 #include "ir/sizes.h"
+#include "observe/stages.h"
 
 namespace tn::model {
 namespace {

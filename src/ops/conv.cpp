@@ -107,21 +107,21 @@ Tensors batch_conv(const ConvAttrs& a, const BatchCall& call) {
 
 }  // namespace
 
-ConvArgs conv_args(const ConvAttrs& a, const Type& x, const Type& w, const Type& out) {
-  ConvArgs args;
-  args.type = element_of(out.dtype);
-  args.batch = x.shape[0].value(), args.groups = a.groups;
-  args.in_channels = w.shape[a.channel_axis(w.rank())].value();
-  args.out_channels = w.shape[0].value() / a.groups;
+ConvShape conv_shape(const ConvAttrs& a, const Type& x, const Type& w, const Type& out) {
+  ConvShape shape;
+  shape.type = element_of(out.dtype);
+  shape.batch = x.shape[0].value(), shape.groups = a.groups;
+  shape.in_channels = w.shape[a.channel_axis(w.rank())].value();
+  shape.out_channels = w.shape[0].value() / a.groups;
   int axes = x.rank() - 2;
   for (int k = 0; k < axes; ++k) {
     int axis = a.first_spatial() + k;
-    args.axes[3 - axes + k] = {
+    shape.axes[3 - axes + k] = {
         x.shape[axis].value(),    w.shape[axis].value(), out.shape[axis].value(), a.stride[k],
         a.padding[2 * k].value(), a.input_dilation[k],   a.kernel_dilation[k]};
   }
-  args.x_last = args.w_last = args.out_last = a.channels_last;
-  return args;
+  shape.x_last = shape.w_last = shape.out_last = a.channels_last;
+  return shape;
 }
 
 /// Strides and input dilation change places, the kernel is mirrored and its channels exchanged.

@@ -2,8 +2,8 @@
 // The attributes of the convolution primitive and of its adjoint in the weights.
 #include "ir/attrs.h"
 #include "ir/view.h"
+#include "ops/conv_shape.h"
 #include "ops/spatial.h"
-#include "runtime/conv.h"
 
 namespace tn::ops {
 
@@ -54,7 +54,7 @@ Tensor conv_adjoint_in_x(const ConvAttrs& a, const Tensor& ct, const Tensor& x, 
 /// w̄[o, c, k] = Σ x[n, c', i] · ct[n, o, y] over n and all (i, y) that meet at k.
 Tensor conv_adjoint_in_w(const ConvAttrs& a, const Tensor& ct, const Tensor& x, const Tensor& w);
 
-/// The convolution as the runtime is asked for it, without its arrays.
-ConvArgs conv_args(const ConvAttrs& a, const Type& x, const Type& w, const Type& out);
+/// The convolution as kernels see it.
+ConvShape conv_shape(const ConvAttrs& a, const Type& x, const Type& w, const Type& out);
 
 }  // namespace tn::ops

@@ -25,7 +25,7 @@ struct CheckAttrs {
 
 namespace tn {
 
-/// Gives a line to whoever shows it. Set by frontend/.
+/// Gives a line to whoever shows it. Set by eval/.
 extern void (*print_line)(std::string_view line);
 
 }  // namespace tn

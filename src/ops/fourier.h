@@ -1,7 +1,7 @@
 #pragma once
 // What Fourier transforms over one axis and over several are given.
 #include "ir/attrs.h"
-#include "runtime/fft.h"
+#include "ops/fft_kind.h"
 
 namespace tn {
 

@@ -28,8 +28,8 @@ const A& attrs_of(const void* a) {
   return std::is_empty_v<A> ? kNone : *static_cast<const A*>(a);
 }
 
-/// The runtime (src/rt) runs what was compiled elsewhere: it has the rules that steps and types ask
-/// for, and null in the place of those that make graphs and loops.
+/// The runtime library (cmake/rt.cmake) runs what was compiled elsewhere: it has the rules that
+/// steps and types ask for, and null in the place of those that make graphs and loops.
 #ifdef TENON_RUNTIME
 inline constexpr bool kRuntime = true;
 #else

@@ -24,7 +24,7 @@
 
 #include "backend/cpu/codegen/codegen.h"
 #include "compiler/graph_cache.h"
-#include "frontend/eval.h"
+#include "eval/eval.h"
 #include "runtime/memory.h"
 #include "runtime/threads.h"
 #include "tenon/error.h"

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <cstring>
 
-#include "frontend/executable.h"
+#include "functions/executable.h"
 
 namespace tn {
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "plan/target.h"
-#include "runtime/tnx.h"
+#include "storage/tnx.h"
 #include "tenon/tenon.h"
 
 namespace tn {

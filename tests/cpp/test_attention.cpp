@@ -3,10 +3,10 @@
 #include <cstring>
 #include <random>
 
+#include "backend/cpu/kernels/attention.h"
 #include "ir/graph.h"
 #include "plan/library.h"
 #include "run_graph.h"
-#include "runtime/attention.h"
 #include "runtime/threads.h"
 #include "tenon/tenon.h"
 

@@ -4,9 +4,9 @@
 #include <random>
 
 #include "errors.h"
+#include "eval/eval.h"
 #include "executable/program.h"
 #include "files.h"
-#include "frontend/eval.h"
 #include "ir/node.h"
 #include "tenon/tenon.h"
 

@@ -2,9 +2,9 @@
 #include <doctest/doctest.h>
 
 #include "base/error.h"
-#include "frontend/check.h"
-#include "frontend/eval.h"
+#include "eval/eval.h"
 #include "ir/element.h"
+#include "observe/check.h"
 #include "run_graph.h"
 #include "tenon/tenon.h"
 

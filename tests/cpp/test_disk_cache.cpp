@@ -13,7 +13,7 @@
 
 #include "base/text.h"
 #include "files.h"
-#include "runtime/disk_cache.h"
+#include "storage/disk_cache.h"
 
 using namespace tn;
 namespace fs = std::filesystem;

@@ -7,7 +7,7 @@
 #include <thread>
 
 #include "errors.h"
-#include "frontend/eval.h"
+#include "eval/eval.h"
 #include "ir/node.h"
 #include "run_graph.h"
 #include "runtime/memory.h"

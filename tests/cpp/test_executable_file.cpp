@@ -6,7 +6,7 @@
 #include "compiler/kernel_set.h"
 #include "executable_models.h"
 #include "files.h"
-#include "frontend/executable.h"
+#include "functions/executable.h"
 
 using namespace tn;
 

@@ -6,8 +6,8 @@
 #include <thread>
 
 #include "base/debug_log.h"
-#include "frontend/eval.h"
-#include "frontend/hot_paths.h"
+#include "eval/eval.h"
+#include "eval/hot_paths.h"
 #include "tenon/tenon.h"
 
 using namespace tn;

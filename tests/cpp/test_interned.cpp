@@ -5,7 +5,7 @@
 #include <thread>
 
 #include "compiler/compile.h"
-#include "frontend/eval.h"
+#include "eval/eval.h"
 #include "ir/graph.h"
 #include "ir/interned.h"
 #include "tenon/tenon.h"

@@ -3,7 +3,7 @@
 
 #include <functional>
 
-#include "frontend/eval.h"
+#include "eval/eval.h"
 #include "tenon/tenon.h"
 
 using namespace tn;

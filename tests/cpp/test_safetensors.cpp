@@ -8,7 +8,7 @@
 #include "base/text.h"
 #include "errors.h"
 #include "files.h"
-#include "runtime/checksum.h"
+#include "storage/checksum.h"
 #include "tenon/files.h"
 #include "tenon/operators.h"
 #include "tenon/ops.h"

@@ -6,7 +6,7 @@
 
 #include "base/text.h"
 #include "files.h"
-#include "runtime/seal.h"
+#include "storage/seal.h"
 
 using namespace tn;
 

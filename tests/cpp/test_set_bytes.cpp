@@ -1,17 +1,17 @@
 // Kernel sets as bytes: what comes back computes the same bits, and damage is an error.
 #include <doctest/doctest.h>
 
+#include "backend/cpu/kernels/gemm.h"
 #include "base/error.h"
 #include "compiler/compile.h"
 #include "compiler/set_bytes.h"
 #include "errors.h"
-#include "frontend/eval.h"
+#include "eval/eval.h"
 #include "fuzz_check.h"
 #include "fuzz_graph.h"
 #include "ir/graph_read.h"
 #include "ir/rewrite.h"
 #include "run_graph.h"
-#include "runtime/gemm.h"
 #include "tenon/tenon.h"
 
 using namespace tn;

@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
-#include "frontend/compiled.h"
+#include "functions/compiled.h"
 #include "ir/emit.h"
 #include "ir/number.h"
 #include "ir/rewrite.h"

@@ -9,10 +9,10 @@
 #include <sstream>
 
 #include "compiler/report.h"
-#include "frontend/explain.h"
 #include "fuzz_check.h"
 #include "fuzz_graph.h"
 #include "ir/rewrite.h"
+#include "observe/explain.h"
 #include "ops/slice_attrs.h"
 #include "run_graph.h"
 #include "tenon/tenon.h"

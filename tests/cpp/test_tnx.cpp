@@ -8,7 +8,7 @@
 
 #include "errors.h"
 #include "files.h"
-#include "runtime/tnx_format.h"
+#include "storage/tnx_format.h"
 
 using namespace tn;
 using namespace tn::tnx;

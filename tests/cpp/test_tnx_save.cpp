@@ -10,7 +10,7 @@
 #include "base/text.h"
 #include "errors.h"
 #include "files.h"
-#include "runtime/tnx.h"
+#include "storage/tnx.h"
 
 using namespace tn;
 using namespace tn::tnx;

@@ -2,7 +2,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "frontend/signal_settings.h"
+#include "eval/signal_settings.h"
 #include "tenon/error.h"
 
 using namespace tn;

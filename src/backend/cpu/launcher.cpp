@@ -6,6 +6,7 @@
 
 #include "backend/cpu/control_flow.h"
 #include "backend/cpu/kernel_code.h"
+#include "backend/cpu/kernels/strided_copy.h"
 #include "base/error.h"
 #include "base/events.h"
 #include "base/interrupt.h"
@@ -18,7 +19,6 @@
 #include "runtime/device.h"
 #include "runtime/memory.h"
 #include "runtime/own_thread.h"
-#include "runtime/strided_copy.h"
 
 namespace tn {
 namespace {

@@ -1,10 +1,10 @@
 // What products, convolutions and sums of windows are in C.
 #include "backend/source/c_call.h"
 #include "backend/source/c_expressions.h"
+#include "loop/reduction_tree.h"
 #include "ops/contract.h"
 #include "ops/conv_attrs.h"
 #include "ops/op_decls.h"
-#include "runtime/gemm.h"
 
 namespace tn::source {
 namespace {
@@ -68,7 +68,7 @@ std::string c_of_dot(const DotAttrs& a, CCall& call) {
   COperand left = c_operand(a, call, 0), right = c_operand(a, call, 1);
   int64_t m = left.rows.extent, n = right.rows.extent, k = left.inner.extent;
   if (k == 0) return format("  memset(y0, 0, {});\n", call.out[0]->bytes());
-  int64_t depth = is_float(type) ? gemm_depth(k) : k;
+  int64_t depth = is_float(type) ? loop::product_depth(k) : k;
   // Threads take whole products, each with its own scratch memory, where there are some and that is
   // little.
   int64_t each = (std::min<int64_t>(m, 960) + 12) * std::min(depth, k) * int64_t{size_of(type)};
@@ -97,7 +97,7 @@ std::string c_convolution(const ConvAttrs& a, CCall& call, bool gradient) {
   const InternedType &x = *call.in[0], &second = *call.in[1], &out = *call.out[0];
   if (out.elements == 0) return "";
   if (x.elements == 0 || second.elements == 0) return format("  memset(y0, 0, {});\n", out.bytes());
-  ConvArgs args = conv_args(a, x, gradient ? out : second, gradient ? second : out);
+  ConvShape args = conv_shape(a, x, gradient ? out : second, gradient ? second : out);
   Ints xs = call.at[0].strides, ws = call.at[1].strides, ys = Strided::row_major(out.shape).strides;
   if (gradient) std::swap(ws, ys);
   int channel = a.channel_axis(x.rank()), missing = 5 - x.rank();

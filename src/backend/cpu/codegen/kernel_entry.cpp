@@ -4,7 +4,7 @@
 
 #include "backend/cpu/codegen/source_hash.h"
 #include "backend/cpu/kernel_bytes.h"
-#include "runtime/disk_cache.h"
+#include "storage/disk_cache.h"
 
 namespace tn::cpu {
 namespace {

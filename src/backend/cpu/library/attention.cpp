@@ -1,5 +1,5 @@
 // Attention, block by block.
-#include "runtime/attention.h"
+#include "backend/cpu/kernels/attention.h"
 
 #include <algorithm>
 

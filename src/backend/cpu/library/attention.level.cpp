@@ -1,5 +1,5 @@
 // Rows of attention, with the exp and the reduction tree of the interpreter.
-#include "runtime/attention.h"
+#include "backend/cpu/kernels/attention.h"
 
 #include <cmath>
 #include <limits>

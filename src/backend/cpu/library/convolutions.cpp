@@ -1,12 +1,12 @@
 // Convolutions and their adjoint in the weights.
 #include <cstring>
 
+#include "backend/cpu/kernels/conv.h"
+#include "backend/cpu/kernels/strided_copy.h"
 #include "backend/cpu/library/library.h"
 #include "ops/conv_attrs.h"
 #include "ops/op_decls.h"
 #include "runtime/buffer.h"
-#include "runtime/conv.h"
-#include "runtime/strided_copy.h"
 
 namespace tn::cpu {
 namespace {
@@ -47,8 +47,8 @@ Placed placed(const ConvAttrs& a, const TiledCall& call, size_t k) {
 }
 
 ConvArgs args_of(const TiledCall& call, const Placed& x, const Placed& w) {
-  ConvArgs args = conv_args(*static_cast<const ConvAttrs*>(call.attrs), *call.in_types[0],
-                            *call.in_types[1], *call.out_types[0]);
+  ConvArgs args{conv_shape(*static_cast<const ConvAttrs*>(call.attrs), *call.in_types[0],
+                           *call.in_types[1], *call.out_types[0])};
   args.x = x.data, args.x_last = x.channels_last;
   args.w = w.data, args.w_last = w.channels_last;
   args.packed_w = call.packed;
@@ -94,7 +94,8 @@ TileDomain domain_of_conv(const void* attrs, Types, Types out) {
 
 int64_t packed_bytes_of_conv(const TiledCall& call) {
   const auto& a = *static_cast<const ConvAttrs*>(call.attrs);
-  return packed_bytes(conv_args(a, *call.in_types[0], *call.in_types[1], *call.out_types[0]));
+  ConvArgs args{conv_shape(a, *call.in_types[0], *call.in_types[1], *call.out_types[0])};
+  return packed_bytes(args);
 }
 
 void pack_conv(const TiledCall& call, void* out) {
@@ -120,7 +121,7 @@ void run_weights(const LibraryCall& call) {
     std::memset(call.out[0], 0, static_cast<size_t>(w.bytes()));
     return;
   }
-  ConvArgs args = conv_args(a.conv(), x, w, ct);
+  ConvArgs args{conv_shape(a.conv(), x, w, ct)};
   args.x = call.in[0];
   conv_gradient(args, call.in[1], call.out[0]);
 }

@@ -1,9 +1,9 @@
 // Factors of matrices and triangular systems, by LAPACK.
+#include "backend/cpu/kernels/linalg.h"
 #include "backend/cpu/library/library.h"
 #include "ops/matrices.h"
 #include "ops/op_decls.h"
 #include "ops/runtime_types.h"
-#include "runtime/linalg.h"
 
 namespace tn::cpu {
 namespace {

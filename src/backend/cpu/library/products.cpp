@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <complex>
 
+#include "backend/cpu/kernels/gemm.h"
 #include "backend/cpu/library/library.h"
 #include "ops/contract.h"
 #include "ops/op_attrs.h"
@@ -9,7 +10,6 @@
 #include "ops/runtime_types.h"
 #include "ops/shapes.h"
 #include "runtime/buffer.h"
-#include "runtime/gemm.h"
 #include "runtime/threads.h"
 #include "runtime/with_bits.h"
 

@@ -1,13 +1,13 @@
 // Sorts along an axis.
 #include <algorithm>
 
+#include "backend/cpu/kernels/sort.h"
 #include "backend/cpu/library/library.h"
 #include "ops/op_attrs.h"
 #include "ops/op_decls.h"
 #include "ops/runtime_types.h"
 #include "ops/shapes.h"
 #include "runtime/buffer.h"
-#include "runtime/sort.h"
 #include "runtime/with_bits.h"
 
 namespace tn::cpu {

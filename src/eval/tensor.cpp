@@ -1,0 +1,102 @@
+// Tensor's members that need a value, and the ways tensors are made from memory.
+#include "tenon/tensor.h"
+
+#include <cstring>
+
+#include "base/error.h"
+#include "compiler/compile.h"
+#include "eval/background.h"
+#include "eval/eval.h"
+#include "ir/element.h"
+#include "ir/graph.h"
+#include "ir/interned.h"
+#include "ir/walk.h"
+#include "runtime/device.h"
+
+namespace tn {
+
+const Tensor& Tensor::eval() const {
+  flush({this, 1});
+  return *this;
+}
+
+bool Tensor::is_evaluated() const {
+  return slot_of(*this).data.load(std::memory_order_acquire) != nullptr;
+}
+
+const void* Tensor::data() const {
+  if (!device().is_host())
+    fail(Hint{"x.to(\"cpu\") copies them"},
+         "data: the elements are on {}, not in the host's memory", tn::to_text(device()));
+  eval();
+  const Slot& slot = slot_of(*this);
+  const Buffer& buffer = *slot.data.load(std::memory_order_acquire);
+  return static_cast<const char*>(host_address(buffer)) + slot.offset;
+}
+
+const void* Tensor::checked_data(DType wanted) const {
+  if (dtype() != wanted)
+    fail(Fault::type, "data: elements are {}, asked for as {}", tn::name_of(dtype()),
+         tn::name_of(wanted));
+  return data();
+}
+
+std::string Tensor::graph() const {
+  Captured captured = capture({}, {this, 1});
+  return to_text(captured.graph);
+}
+
+void eval(const std::vector<Tensor>& tensors) { flush(tensors); }
+
+Tensor from_bytes(const void* data, DType dtype, const Shape& shape) {
+  RecordScope scope;
+  TypeRef type = intern(dtype, shape);
+  BufferRef made = allocate(static_cast<size_t>(type->bytes()));
+  if (type->bytes()) std::memcpy(made.data(), data, static_cast<size_t>(type->bytes()));
+  return make_data(std::move(made), 0, type);
+}
+
+Tensor from_elements(const void* data, size_t count, DType dtype, const Shape& shape) {
+  Dim elements = shape.elements();
+  if (elements != Dim(static_cast<int64_t>(count)))
+    fail(Hint{"give one value for each element"},
+         "array: {} values for the shape {}, of {} elements", count, shape, elements);
+  return from_bytes(data, dtype, shape).to(current_device());
+}
+
+Tensor from_memory(void* data, DType dtype, const Shape& shape, void* owner, void (*release)(void*),
+                   bool read_only) {
+  RecordScope scope;
+  TypeRef type = intern(dtype, shape);
+  return make_data(adopt(data, static_cast<size_t>(type->bytes()), owner, release, read_only), 0,
+                   type);
+}
+
+Scalar item_of(const Tensor& x) {
+  if (x.size() != 1)
+    fail("item: only a tensor of one element has an item, this is {}", *type_of(x));
+  Tensor here = x.to(Device());
+  return element_at(x.dtype(), here.data());
+}
+
+void async_eval(const std::vector<Tensor>& tensors) {
+  auto compute = [tensors] {
+    try {
+      flush(tensors);
+    } catch (...) {
+      // Whoever asks for the value meets the same error, on their own thread.
+    }
+  };
+  auto is_on_host = [](const Tensor& x) { return x.device().is_host(); };
+  if (std::ranges::any_of(tensors, is_on_host))
+    evaluating_worker().add(compute);
+  else
+    compute();  // devices do their work later than they are given it
+}
+void synchronize() {
+  evaluating_worker().wait();
+  synchronize_devices();
+}
+void stop_async() { evaluating_worker().stop(); }
+
+}  // namespace tn

@@ -1,0 +1,177 @@
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <numeric>
+#include <set>
+
+#include "base/error.h"
+#include "base/function_ref.h"
+#include "base/interrupt.h"
+#include "eval/eval.h"
+#include "files/safetensors.h"
+#include "ir/type.h"
+#include "storage/atomic_file.h"
+
+namespace tn {
+namespace {
+
+constexpr uint64_t kAlignment = 64;  // of the first element, and of those that can be
+constexpr size_t kChunk = size_t{4} << 20;
+
+using Sink = FunctionRef<void(const void*, size_t)>;
+
+std::string quoted(const std::string& text) {
+  try {
+    return nlohmann::json(text).dump();
+  } catch (const nlohmann::json::exception&) {
+    fail("save: a name or text is not UTF-8: {}", text);
+  }
+}
+
+std::string_view file_type(const std::string& name, const Tensor& x) {
+  for (const FileType& t : kFileTypes)
+    if (t.type == x.dtype()) return t.name;
+  fail(Hint{"save real(x) and imag(x), or complex64"}, "save: tensor '{}': safetensors has no {}",
+       name, *type_of(x));
+}
+
+/// The largest power of 2, up to kAlignment, that divides the bytes of a tensor.
+uint64_t alignment_of(const Tensor& x) {
+  return std::gcd(static_cast<uint64_t>(x.bytes()), kAlignment);
+}
+
+/// There are no gaps in the format: so that tensors are aligned nevertheless, those go first that
+/// leave the next one aligned.
+std::vector<size_t> order_in_file(const NamedTensors& tensors) {
+  std::vector<size_t> order(tensors.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::ranges::stable_sort(order, std::greater(),
+                           [&](size_t i) { return alignment_of(tensors[i].second); });
+  return order;
+}
+
+void check_names(const NamedTensors& tensors, const Metadata& metadata) {
+  std::set<std::string_view> seen;
+  for (const auto& [name, x] : tensors) {
+    if (name == kMetadata) fail("save: no tensor can be called '{}'", kMetadata);
+    if (!seen.insert(name).second) fail("save: two tensors are called '{}'", name);
+  }
+  for (std::string_view own : {kChecksum, kFormat, kOldChecksum})
+    if (metadata.contains(std::string(own)))
+      fail("save: '{}' in the metadata is for the library", own);
+}
+
+/// A file that is about to be written.
+class Layout {
+ public:
+  Layout(const NamedTensors& tensors, const Metadata& metadata)
+      : tensors_(tensors), order_(order_in_file(tensors)), begins_(tensors.size()) {
+    check_names(tensors, metadata);
+    for (size_t i : order_) {
+      begins_[i] = bytes_;
+      bytes_ += static_cast<uint64_t>(tensors[i].second.bytes());
+    }
+    std::string fields = metadata_text(metadata);
+    for (size_t i = 0; i < tensors.size(); ++i) fields += tensor_text(i);
+    fields.back() = '}';  // in place of the comma
+    size_t length = 8 + 1 + fields.size();
+    uint64_t padded = (length + kAlignment - 1) / kAlignment * kAlignment - 8;
+    if (padded > kMostHeader)
+      fail("save: names and texts of {} bytes, and {} is the most", padded, kMostHeader);
+    header_.append(reinterpret_cast<const char*>(&padded), sizeof padded);
+    header_.append("{").append(fields).resize(8 + padded, ' ');
+    add_checksum();
+  }
+
+  uint64_t bytes() const { return header_.size() + bytes_; }
+
+  void write(Sink sink) const {
+    sink(header_.data(), header_.size());
+    for (size_t i : order_) {
+      Tensor x = tensors_[i].second.to(Device());
+      auto* from = static_cast<const char*>(x.data());
+      for (auto rest = static_cast<size_t>(x.bytes()); rest > 0;) {
+        stop_if_asked();
+        size_t part = std::min(rest, kChunk);
+        sink(from, part);
+        from += part;
+        rest -= part;
+      }
+    }
+  }
+
+ private:
+  std::string metadata_text(const Metadata& metadata) const {
+    std::string fields;
+    for (const auto& [name, text] : metadata)
+      fields += format("{}:{},", quoted(name), quoted(text));
+    return format(R"("{}":{{{}"{}":"{}","{}":"{}"}},)", kMetadata, fields, kFormat, kFormatText,
+                  kChecksum, std::string(kDigits, '0'));
+  }
+  void add_checksum() {
+    BlockSumming summing;
+    write([&](const void* data, size_t bytes) { summing.add(data, bytes); });
+    header_.replace(*place_of_checksum(header_), kDigits, checksum_text(summing.finish()));
+  }
+  std::string tensor_text(size_t i) const {
+    const auto& [name, x] = tensors_[i];
+    std::vector<int64_t> sizes;
+    for (int a = 0; a < x.rank(); ++a) sizes.push_back(x.dim(a));
+    uint64_t end = begins_[i] + static_cast<uint64_t>(x.bytes());
+    return format(R"({}:{{"dtype":"{}","shape":[{}],"data_offsets":[{},{}]}},)", quoted(name),
+                  file_type(name, x), join(sizes, ","), begins_[i], end);
+  }
+
+  const NamedTensors& tensors_;
+  std::vector<size_t> order_;     // of the elements
+  std::vector<uint64_t> begins_;  // by tensor
+  uint64_t bytes_ = 0;            // of all elements
+  std::string header_;
+};
+
+/// In one run.
+void compute(const NamedTensors& tensors) {
+  Tensors all;
+  for (const auto& [name, x] : tensors) all.push_back(x);
+  flush(all);
+}
+
+}  // namespace
+
+std::string checksum_text(const Checksum& sum) {
+  return format("{:016x}{:016x}", sum.high, sum.low);
+}
+
+std::string checksum_text(const std::vector<Checksum>& blocks) {
+  return checksum_text(
+      checksum({reinterpret_cast<const char*>(blocks.data()), blocks.size() * sizeof(Checksum)}));
+}
+
+std::optional<size_t> place_of_checksum(std::string_view header) {
+  std::string before = format(R"("{}":")", kChecksum);  // no text in JSON has such quotes
+  size_t at = header.find(before);
+  if (at == header.npos || at + before.size() + kDigits > header.size()) return {};
+  return at + before.size();
+}
+
+void save_safetensors(const std::string& path, const NamedTensors& tensors,
+                      const Metadata& metadata) {
+  HostUnlocked unlocked;
+  compute(tensors);
+  Layout layout(tensors, metadata);
+  AtomicFile file(path, layout.bytes());
+  layout.write([&](const void* data, size_t bytes) { file.write(data, bytes); });
+  file.commit();
+}
+
+std::string safetensors_bytes(const NamedTensors& tensors, const Metadata& metadata) {
+  HostUnlocked unlocked;
+  compute(tensors);
+  Layout layout(tensors, metadata);
+  std::string all;
+  all.reserve(layout.bytes());
+  layout.write(
+      [&](const void* data, size_t bytes) { all.append(static_cast<const char*>(data), bytes); });
+  return all;
+}
+
+}  // namespace tn

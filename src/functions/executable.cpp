@@ -1,0 +1,281 @@
+#include "functions/executable.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "backend/source/c_plan.h"
+#include "backend/source/python_source.h"
+#include "base/error.h"
+#include "compiler/memory_report.h"
+#include "eval/bad_values.h"
+#include "eval/eval.h"
+#include "functions/ahead.h"
+#include "functions/traced.h"
+#include "ir/dtype.h"
+#include "ir/interned.h"
+#include "ir/rewrite.h"
+#include "ir/trace.h"
+#include "ir/watch.h"
+#include "observe/stages.h"
+#include "runtime/device.h"
+#include "tenon/files.h"
+#include "transforms/tape.h"
+
+namespace tn {
+
+using Range = InputSignature::Range;
+
+InputInfo size_input(DimensionInfo size, std::string name) {
+  return {
+      .shape = {std::move(size)}, .dtype = DType::i64, .name = std::move(name), .is_size = true};
+}
+
+static InputInfo info_of(const InputSignature& in) {
+  InputInfo made{.shape = {},
+                 .dtype = in.type ? in.type->dtype : DType::i64,
+                 .name = in.name,
+                 .is_size = !in.type,
+                 .place = in.place};
+  for (const Range& r : in.sizes) made.shape.emplace_back(r.min, r.opt, r.max, r.name);
+  return made;
+}
+
+/// "[s0, 16]"
+static std::string shape_text(const Shape& shape) {
+  std::vector<std::string> sizes;
+  for (Dim d : shape) sizes.push_back(to_text(d));
+  return format("[{}]", join(sizes, ", "));
+}
+
+Executable::State::State(std::shared_ptr<const Program> made)
+    : program(std::move(made)), before(program->counts()) {
+  const Signature& signature = program->signature();
+  for (const InputSignature& in : signature.inputs) inputs.push_back(info_of(in));
+  for (size_t i = 0; i < signature.outputs.size(); ++i)
+    outputs.push_back({shape_text(signature.outputs[i]->shape), signature.outputs[i]->dtype,
+                       signature.output_names[i]});
+}
+
+static void look_at(const Program& program, std::span<const ProgramValue> args,
+                    std::span<const int64_t> sizes, std::span<const ProgramValue> results) {
+  std::vector<TypeRef> types;
+  std::vector<Bound> in, out;
+  for (const ProgramValue& arg : args) {
+    types.push_back(on_device(arg.type, {}));
+    in.push_back(copy_to({}, arg.value, arg.value.bytes()));
+  }
+  for (const ProgramValue& result : results)
+    out.push_back(copy_to({}, result.value, result.value.bytes()));
+  std::vector<Binding> values = program.signature().check(types, sizes);
+  Graph graph = substitute(program.graph(), replacements(values));
+  graph.outputs.resize(out.size());  // without effects
+  check_values({graph, program.options(), in}, out);
+}
+
+Tensors Executable::operator()(const Tensors& args, const std::vector<int64_t>& sizes) const {
+  const Program& program = *state_->program;
+  check_given(args, program.signature().function, "argument");
+  if (Trace::tracing() || std::ranges::any_of(args, is_watched)) [[unlikely]]
+    fail(Hint{"call the function that was compiled instead"},
+         "{}(): an executable runs on values, and inside grad, vmap or compile there are none",
+         program.signature().function);
+  flush(args);
+  RecordScope scope;
+  HostUnlocked unlocked;
+  std::vector<ProgramValue> in;
+  in.reserve(args.size());
+  for (const Tensor& t : args) in.push_back({type_of(t), bound_of(slot_of(t))});
+  std::vector<ProgramValue> out = program.run(in, sizes);
+  if (is_looking()) look_at(program, in, sizes, out);
+  state_->calls.fetch_add(1, std::memory_order_relaxed);
+  Tensors results;
+  results.reserve(out.size());
+  for (ProgramValue& r : out)
+    results.push_back(make_data(std::move(r.value.buffer), r.value.offset, r.type));
+  if (lead_to_leaves(args)) mark_blocked(results);
+  return results;
+}
+
+const std::string& Executable::name() const { return state_->program->signature().function; }
+const std::string& Executable::surface() const { return state_->program->signature().surface; }
+const std::vector<InputInfo>& Executable::inputs() const { return state_->inputs; }
+const std::vector<OutputInfo>& Executable::outputs() const { return state_->outputs; }
+
+int64_t Executable::peak_bytes() const {
+  const Program& program = *state_->program;
+  return memory_report(*program.plan(program.signature().at(&Range::max))).peak;
+}
+
+std::string Executable::memory() const {
+  const Program& program = *state_->program;
+  return tn::to_text(memory_report(*program.plan(program.signature().opt)));
+}
+
+/// Plans whose steps say what they do. Composites are their ops, and convolutions stay in the order
+/// of the user's axes, which is the one that is fast in C.
+static std::shared_ptr<const Plan> plan_for_c(const Graph& graph, CompileOptions options) {
+  for (const char* pass : {"bundle", "claim", "layout"}) options.off.push_back(pass);
+  return compile(graph, options);
+}
+
+source::CSource c_source(std::span<const NamedExecutable> functions) {
+  std::vector<source::CFunction> made;
+  for (const auto& [name, f] : functions) {
+    const Program& program = *f.state()->program;
+    const Signature& signature = program.signature();
+    if (!signature.opt.empty())
+      fail(Hint{"compile with fixed sizes"}, "source: {}() has sizes that vary, and C has none",
+           signature.function);
+    std::shared_ptr<const Plan> plan = plan_for_c(program.graph(), program.options());
+    const std::vector<TypeRef>& types = program.graph().types;
+    std::vector<std::string> names;
+    for (const InputSignature& input : signature.inputs)
+      if (input.type) names.push_back(input.name);
+    made.push_back({name,
+                    plan,
+                    {types.begin(), types.begin() + plan->inputs},
+                    signature.outputs,
+                    std::move(names)});
+  }
+  Effort effort =
+      functions.empty() ? Effort::e2 : functions[0].f.state()->program->options().effort;
+  return source::c_source(made,
+                          [&](const Graph& body) { return plan_for_c(body, {.effort = effort}); });
+}
+
+/// Whether two tensors have the same elements. Constants that a file holds only packed are unpacked
+/// for each function, so equal memory is not enough of a test.
+static bool is_same_constant(const Tensor& a, const Tensor& b) {
+  return type_of(a) == type_of(b) &&
+         (a.data() == b.data() || !std::memcmp(a.data(), b.data(), static_cast<size_t>(a.bytes())));
+}
+
+/// The graph of an executable as it is written, without effects.
+static Graph graph_for_source(const Program& program) {
+  Graph graph = program.graph();
+  graph.outputs.resize(program.signature().outputs.size());
+  return graph_for_source(graph);
+}
+
+PythonFiles python_files(std::span<const NamedExecutable> functions, std::string_view target,
+                         std::string_view file) {
+  std::vector<Graph> graphs;
+  std::vector<source::Function> written;
+  source::Constants constants;
+  NamedTensors tensors;
+  graphs.reserve(functions.size());
+  for (const auto& [name, f] : functions) {
+    const Program& program = *f.state()->program;
+    program.verify_weights();
+    Graph& graph = graphs.emplace_back(graph_for_source(program));
+    std::vector<Bound> values = file.empty() ? std::vector<Bound>() : program.options().constants;
+    size_t first = graph.input_names.size() - program.constants().size();
+    for (size_t i = 0; i < values.size(); ++i) {
+      TypeRef type = program.constants()[i].type;
+      Tensor value = make_data(std::move(values[i].buffer), values[i].offset, type);
+      std::string& input = graph.input_names[first + i];
+      auto known = [&] {
+        return std::ranges::find(tensors, input, &NamedTensors::value_type::first);
+      };
+      while (known() != tensors.end() && !is_same_constant(known()->second, value)) input += "_";
+      if (known() == tensors.end()) tensors.push_back({input, value});
+      constants.inputs.push_back(input);
+    }
+    source::Function& function = written.emplace_back(source::Function{name, &graph});
+    function.results = program.signature().output_names;
+  }
+  if (!tensors.empty()) constants.file = file;
+  return {source::python_source(written, target, constants),
+          tensors.empty() ? "" : safetensors_bytes(tensors)};
+}
+
+std::string Executable::source(std::string_view language) const {
+  if (is_source_target(language)) {
+    NamedExecutable one[] = {{name(), *this}};
+    return python_files(one, language, "").text;
+  }
+  if (language != "c")
+    fail("source: no language \"{}\": there are c, {}", language,
+         join(source::source_targets(), ", "));
+  NamedExecutable one[] = {{"tenon", *this}};
+  return c_source(one).source;
+}
+
+std::string Executable::show(std::string_view stage) const {
+  const Program& program = *state_->program;
+  HostUnlocked unlocked;
+  return stage_text(substitute(program.graph(), replacements(program.signature().opt)),
+                    program.options(), stage);
+}
+
+ExecutableStats Executable::stats() const {
+  const Program& program = *state_->program;
+  CompileCounts now = program.counts();
+  Program::Kernels kernels = program.kernels();
+  return {.calls = state_->calls,
+          .plans = now.plans,
+          .kernels = kernels.native,
+          .interpreted = kernels.interpreted,
+          .kernels_compiled = now.compiled - state_->before.compiled,
+          .target = program.target,
+          .origin = program.origin};
+}
+
+/// "1 to 16, best at 8"
+static std::string range_text(const DimensionInfo& d) {
+  return format("{} to {}, best at {}", d.min, d.max, d.opt);
+}
+
+std::string Executable::to_text() const {
+  const Signature& signature = state_->program->signature();
+  std::vector<std::string> in, out;
+  std::string ranges;
+  for (const InputSignature& input : signature.inputs) {
+    in.push_back(input.type ? format("{}: {}{}", input.name, info(input.type->dtype).name,
+                                     shape_text(input.type->shape))
+                            : format("{}: size", input.name));
+    for (size_t k = 0; k < input.sizes.size(); ++k)
+      if (input.sizes[k].is_open())
+        ranges += format("\n  {} = {}: {}", input.path(k), tn::to_text(input.dim(k)),
+                         range_text(info_of(input).shape[k]));
+  }
+  for (TypeRef type : signature.outputs)
+    out.push_back(format("{}{}", info(type->dtype).name, shape_text(type->shape)));
+  std::string text =
+      format("{}({}) -> {}{}", signature.function, join(in, ", "), join(out, ", "), ranges);
+  for (const SizeDemand& d : signature.demands)
+    text += format("\n  {}{}", signature.text_of(d.guard),
+                   d.place.empty() ? "" : format(", required by {}", d.place));
+  ExecutableStats s = stats();
+  return text + format("\n  {} {} for {}, {}", s.kernels, s.kernels == 1 ? "kernel" : "kernels",
+                       s.target, s.origin);
+}
+
+Executable compile_ahead_sized(SizedFunction f, std::vector<InputInfo> inputs,
+                               AheadSettings settings) {
+  return Executable(std::make_shared<Executable::State>(program_of(f, inputs, settings)));
+}
+
+Executable compile_ahead(Function f, std::vector<InputInfo> inputs, AheadSettings settings) {
+  if (std::ranges::any_of(inputs, &InputInfo::is_size))
+    fail("compile_ahead: inputs that are sizes need compile_ahead_sized");
+  return compile_ahead_sized([&f](const Tensors& args, const std::vector<Dim>&) { return f(args); },
+                             std::move(inputs), std::move(settings));
+}
+
+void Executable::save(const std::string& path, const SaveSettings& settings) const {
+  HostUnlocked unlocked;
+  tnx::Writer out;
+  std::vector<Target> targets =
+      settings.targets.empty() ? state_->program->targets : targets_named(settings.targets, "save");
+  state_->program->write(out, targets, settings.debug);
+  out.save(path);
+}
+
+Executable Executable::load(const std::string& path, const LoadSettings& settings) {
+  HostUnlocked unlocked;
+  return Executable(std::make_shared<Executable::State>(
+      Program::read(tnx::File::open(path), {.trust = settings.trust, .verify = settings.verify})));
+}
+
+}  // namespace tn

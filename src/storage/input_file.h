@@ -1,0 +1,47 @@
+#pragma once
+// A file that is being read, or bytes in memory in its place.
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "base/error.h"
+#include "runtime/buffer.h"
+#include "storage/file_handle.h"
+
+namespace tn {
+
+/// Errors name the file.
+class InputFile {
+ public:
+  static InputFile open(const std::string& path);
+  /// Over a copy of `bytes`; `name` for messages.
+  static InputFile over(std::string_view bytes, std::string name);
+
+  const std::string& name() const { return name_; }
+  uint64_t bytes() const { return bytes_; }
+
+  /// Copies, so that a file that shrinks meanwhile is an error; touching mapped pages that are gone
+  /// would end the process.
+  void copy(uint64_t place, void* to, size_t length) const;
+  std::string copy(uint64_t place, uint64_t length) const;
+
+  /// Before `memory` is asked for.
+  void map();
+  /// [place, place + bytes), which must be inside, as read-only memory that keeps the file mapped.
+  BufferRef memory(uint64_t place, uint64_t bytes) const;
+
+  template <class... A>
+  [[noreturn]] void damaged(format_string<A...> text, A&&... args) const {
+    fail("load: {} is damaged: {}", name_, format(text, std::forward<A>(args)...));
+  }
+
+ private:
+  InputFile() = default;
+
+  std::string name_;
+  uint64_t bytes_ = 0;
+  FileHandle file_;               // absent: the bytes are in `memory_`
+  std::shared_ptr<void> memory_;  // the mapped file, or what `over` was given
+};
+
+}  // namespace tn
