@@ -3,7 +3,7 @@
 #include <cstdlib>
 
 #include "backend/cpu/codegen/codegen.h"
-#include "compiler/compile.h"
+#include "compiler/compile_graph.h"
 #include "compiler/evaluate.h"
 #include "every_operation.h"
 #include "fuzz_graph.h"

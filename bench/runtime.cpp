@@ -3,8 +3,8 @@
 
 #include <random>
 
-#include "compiler/memory.h"
 #include "compiler/placement.h"
+#include "compiler/plan_memory.h"
 #include "goal.h"
 #include "plan/plan.h"
 #include "runtime/threads.h"

@@ -8,7 +8,8 @@ find_package(Python 3.10 REQUIRED COMPONENTS Interpreter OPTIONAL_COMPONENTS Dev
 
 execute_process(COMMAND ${Python_EXECUTABLE} -m nanobind --cmake_dir OUTPUT_VARIABLE nanobind_ROOT
                 OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
-file(GLOB module_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/python/src/*.cpp)
+file(GLOB module_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/python/src/*.cpp
+     ${PROJECT_SOURCE_DIR}/python/src/*/*.cpp)
 option(TENON_PYTHON "Build the Python module, where nanobind is found" ON)
 if(NOT module_sources OR NOT nanobind_ROOT OR NOT TARGET Python::Module)
   set(TENON_PYTHON OFF) # for this run only: sources or nanobind may appear later

@@ -81,9 +81,10 @@ def folder_fault(path, target):
 
 def folder_rule(name, visible, path, target):
     first, _, rest = target.partition("/")
+    if path.parts[:2] == ("python", "src") and (ROOT / "python" / "src" / target).exists():
+        return None
     if not rest:
-        beside = path.parts[:2] == ("python", "src") and (ROOT / path.parent / target).exists()
-        return None if beside else f'write the folder: "{target}" should be "folder/{target}"'
+        return f'write the folder: "{target}" should be "folder/{target}"'
     return None if first in visible.split() else f"{name} may not include {first}/"
 
 

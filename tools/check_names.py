@@ -15,6 +15,19 @@ OWNERS_OF_MEMORY = ("src/runtime/buffer", "src/backend/")
 NAMESPACE = re.compile(r"(?:inline )?namespace\s*([\w:]*)\s*\{(?!.*\})")
 TYPE = re.compile(r"(?:class|struct|union|enum(?: class)?)\s+"
                   r"(?:\[\[.*?\]\]\s*)?(\w+(?:::\w+)*)[^;<]*\{")
+ROOMS = ("src", "include", "python/src", "python/tenon")  # where a file is found by its name
+PACKAGE_FILES = ("__init__", "__main__")
+SHARED_FILE_NAMES = {  # file name without suffixes: why two folders have it
+    "attention": "the layer, in the languages of nn",
+    "checks": "of the arguments of layers, in the languages of nn",
+    "layers": "of nn and of models, in both languages",
+    "optimizer": "the base class, in both languages",
+    "physical": "the model that runs, in both languages",
+    "weights": "initial and saved ones, in the languages of nn",
+    "top": "python -m tenon.top and tenon.scripts.top are one command",
+    "trace": "python -m tenon.trace is a command; src/ir/trace.h is tracing",
+    "visualize": "python -m tenon.visualize and tenon.scripts.visualize are one command",
+}
 LITERAL = re.compile(r'"(?:\\.|[^"\\])*"|//.*')
 
 
@@ -60,8 +73,26 @@ def shared_names(paths):
             yield f"{files[0]}: {name} is also defined in {', '.join(files[1:])}"
 
 
+def shared_file_names(paths):
+    """File names that lead to several folders. A public header, its implementation and the Python
+    module that offers the same are one place."""
+    homes = collections.defaultdict(set)
+    for path in paths:
+        if str(path).startswith(tuple(f"{room}/" for room in ROOMS)):
+            homes[path.name.split(".")[0]].add(str(path.parent))
+    for name, folders in sorted(homes.items()):
+        public = any(folder.startswith("include") for folder in folders)
+        kinds = [folder.startswith("python/tenon") for folder in folders
+                 if not folder.startswith("include")]
+        apart = max(kinds.count(True), kinds.count(False)) > 1 if public else len(kinds) > 1
+        if apart and name not in SHARED_FILE_NAMES and name not in PACKAGE_FILES:
+            yield f"{name}: files of this name are in {', '.join(sorted(folders))}"
+        if not apart and name in SHARED_FILE_NAMES:
+            yield f"tools/check_names.py: {name} need not be in SHARED_FILE_NAMES"
+
+
 def main():
-    faults = list(shared_names(listed_files()))
+    faults = list(shared_names(listed_files())) + list(shared_file_names(listed_files()))
     for path in listed_files():
         vague = VAGUE.search(str(path))
         if vague:

@@ -3,7 +3,7 @@
 An object with attributes that is an argument, the `self` of a method, or that a variable holds, is
 no tree: the function gets the object itself, and what it reads there becomes a part of the trace.
 While it runs, the classes of such objects note what is read (`watched_classes.py`). A call that
-finds other values is traced again; `python/src/object_guards.h` compares them.
+finds other values is traced again; `python/src/compiled/object_guards.h` compares them.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-// The code generators of the kinds of device. Apart from backends.cpp: the runtime library has
+// The code generators of the kinds of device. Apart from backend_list.cpp: the runtime library has
 // none.
 #include "backend/cpu/codegen/codegen.h"
 

@@ -2,7 +2,7 @@
 #include "base/error.h"
 #include "cli/commands.h"
 #include "cli/output.h"
-#include "runtime/memory.h"
+#include "runtime/memory_use.h"
 #include "storage/disk_cache.h"
 
 namespace tn {

@@ -8,7 +8,7 @@
 #include "cli/commands.h"
 #include "cli/environment.h"
 #include "cli/output.h"
-#include "runtime/memory.h"
+#include "runtime/memory_use.h"
 #include "runtime/threads.h"
 #include "storage/disk_cache.h"
 

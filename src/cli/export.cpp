@@ -7,7 +7,7 @@
 #include "cli/load_flags.h"
 #include "cli/output.h"
 #include "functions/executable.h"
-#include "observe/stages.h"
+#include "observe/stage_text.h"
 
 namespace tn {
 namespace {

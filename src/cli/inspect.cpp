@@ -6,7 +6,7 @@
 #include "cli/output.h"
 #include "functions/executable.h"
 #include "ir/dtype.h"
-#include "runtime/memory.h"
+#include "runtime/memory_use.h"
 #include "storage/tnx_format.h"
 
 namespace tn {

@@ -3,7 +3,7 @@
 #include "cli/load_flags.h"
 #include "cli/output.h"
 #include "functions/compiled.h"
-#include "observe/stages.h"
+#include "observe/stage_text.h"
 #include "tenon/executable.h"
 
 namespace tn {

@@ -1,6 +1,6 @@
 #include "compiler/evaluate.h"
 
-#include "compiler/compile.h"
+#include "compiler/compile_graph.h"
 
 namespace tn {
 

@@ -11,7 +11,7 @@
 #include "compiler/step_order.h"
 #include "compiler/stopwatch.h"
 #include "ir/interned.h"
-#include "runtime/memory.h"
+#include "runtime/memory_use.h"
 
 namespace tn {
 namespace {

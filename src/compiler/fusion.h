@@ -2,7 +2,7 @@
 // Fusion: which ops of a graph are computed together, in one pass over their points.
 #include <map>
 
-#include "compiler/compile.h"
+#include "compiler/compile_graph.h"
 #include "compiler/coordinates.h"
 
 namespace tn {

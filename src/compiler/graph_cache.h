@@ -1,6 +1,6 @@
 #pragma once
 // Compiled graphs by what they compute: functions that record the same share one.
-#include "compiler/compile.h"
+#include "compiler/compile_graph.h"
 
 namespace tn {
 

@@ -5,8 +5,8 @@
 
 #include "base/error.h"
 #include "compiler/bundle.h"
-#include "compiler/memory.h"
 #include "compiler/memory_report.h"
+#include "compiler/plan_memory.h"
 #include "compiler/stopwatch.h"
 #include "ir/interned.h"
 #include "ir/rewrite.h"

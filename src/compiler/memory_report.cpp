@@ -5,7 +5,7 @@
 #include "base/text.h"
 #include "compiler/step_order.h"
 #include "compiler/storage.h"
-#include "runtime/memory.h"
+#include "runtime/memory_use.h"
 
 namespace tn {
 namespace {

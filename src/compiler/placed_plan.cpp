@@ -1,7 +1,7 @@
 // Plans of graphs over several devices: those of their parts, joined.
 #include <map>
 
-#include "compiler/compile.h"
+#include "compiler/compile_graph.h"
 #include "compiler/placing.h"
 #include "ir/interned.h"
 #include "ir/rewrite.h"

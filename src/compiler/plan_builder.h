@@ -1,6 +1,6 @@
 #pragma once
 // PlanBuilder: steps over buffers, and where the values of a graph lie while a plan is being made.
-#include "compiler/compile.h"
+#include "compiler/compile_graph.h"
 #include "ir/body.h"
 #include "loop/kernel.h"
 #include "plan/library.h"

@@ -4,7 +4,7 @@
 
 #include "base/text.h"
 #include "ir/place.h"
-#include "runtime/memory.h"
+#include "runtime/memory_use.h"
 
 namespace tn {
 namespace {

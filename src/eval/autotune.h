@@ -1,6 +1,6 @@
 #pragma once
 // Autotuning: choices that the compiler makes by rule are made by the clock instead.
-#include "compiler/compile.h"
+#include "compiler/compile_graph.h"
 
 namespace tn {
 

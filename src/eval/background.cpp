@@ -11,7 +11,7 @@
 #include <thread>
 
 #include "base/interrupt.h"
-#include "compiler/compile.h"
+#include "compiler/compile_graph.h"
 
 namespace tn {
 

@@ -10,7 +10,7 @@
 #include <atomic>
 #include <optional>
 
-#include "compiler/compile.h"
+#include "compiler/compile_graph.h"
 #include "ir/walk.h"
 #include "tenon/hot_paths.h"
 

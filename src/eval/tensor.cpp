@@ -4,7 +4,7 @@
 #include <cstring>
 
 #include "base/error.h"
-#include "compiler/compile.h"
+#include "compiler/compile_graph.h"
 #include "eval/background.h"
 #include "eval/eval.h"
 #include "ir/element.h"

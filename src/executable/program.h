@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "base/at_fork.h"
-#include "compiler/compile.h"
+#include "compiler/compile_graph.h"
 #include "executable/signature.h"
 #include "runtime/device.h"
 #include "storage/tnx.h"

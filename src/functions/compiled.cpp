@@ -18,7 +18,7 @@
 #include "ir/watch.h"
 #include "observe/check.h"
 #include "observe/op_events.h"
-#include "observe/stages.h"
+#include "observe/stage_text.h"
 #include "ops/call.h"
 #include "runtime/device.h"
 #include "runtime/own_thread.h"

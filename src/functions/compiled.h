@@ -4,7 +4,7 @@
 
 #include "base/at_fork.h"
 #include "base/events.h"
-#include "compiler/compile.h"
+#include "compiler/compile_graph.h"
 #include "eval/autotune.h"
 #include "functions/deadline.h"
 #include "functions/pattern.h"

@@ -6,7 +6,7 @@
 
 #include "base/at_fork.h"
 #include "base/function_ref.h"
-#include "compiler/compile.h"
+#include "compiler/compile_graph.h"
 #include "compiler/stopwatch.h"
 
 namespace tn {

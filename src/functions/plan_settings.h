@@ -1,6 +1,6 @@
 #pragma once
 // What users ask of plans, by name, as options of the compiler.
-#include "compiler/compile.h"
+#include "compiler/compile_graph.h"
 #include "tenon/compile.h"
 
 namespace tn {

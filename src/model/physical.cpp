@@ -2,7 +2,7 @@
 #include <mutex>
 
 #include "base/error.h"
-#include "model/functions.h"
+#include "model/model_functions.h"
 #include "tenon/executable.h"
 #include "tenon/physical_model.h"
 #include "tenon/random.h"

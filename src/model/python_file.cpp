@@ -8,7 +8,7 @@
 #include "functions/traced.h"
 #include "ir/rewrite.h"
 #include "ir/sizes.h"
-#include "observe/stages.h"
+#include "observe/stage_text.h"
 
 namespace tn::model {
 namespace {

@@ -1,6 +1,6 @@
 #pragma once
 // A model as one Python file.
-#include "model/functions.h"
+#include "model/model_functions.h"
 
 namespace tn::model {
 

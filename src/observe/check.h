@@ -1,7 +1,7 @@
 #pragma once
 // check: what compiled code gives, compared with the interpreter.
 #include "base/function_ref.h"
-#include "compiler/compile.h"
+#include "compiler/compile_graph.h"
 
 namespace tn {
 

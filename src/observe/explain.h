@@ -1,6 +1,6 @@
 #pragma once
 // Explanation: what the compiler made of a function, as facts and as text.
-#include "compiler/compile.h"
+#include "compiler/compile_graph.h"
 #include "compiler/memory_report.h"
 
 namespace tn {

@@ -3,8 +3,8 @@
 #include <map>
 
 #include "observe/explain.h"
-#include "observe/stages.h"
-#include "runtime/memory.h"
+#include "observe/stage_text.h"
+#include "runtime/memory_use.h"
 
 namespace tn {
 

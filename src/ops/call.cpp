@@ -2,7 +2,7 @@
 #include "ops/call.h"
 
 #include "ops/control_flow.h"
-#include "ops/custom.h"
+#include "ops/custom_call.h"
 #include "ops/families.h"
 #include "ops/op_decls.h"
 #include "ops/shapes.h"

@@ -2,7 +2,7 @@
 // The sizes and the layout of a convolution, as its kernels need them: plain numbers.
 #include <cstdint>
 
-#include "runtime/element.h"
+#include "runtime/element_kind.h"
 
 namespace tn {
 

@@ -1,7 +1,7 @@
 #pragma once
 // Element types as the runtime's kernels name them.
 #include "ir/dtype.h"
-#include "runtime/element.h"
+#include "runtime/element_kind.h"
 
 namespace tn::ops {
 

@@ -7,7 +7,7 @@
 #include "ops/op_decls.h"
 #include "ops/runtime_types.h"
 #include "ops/shapes.h"
-#include "plan/search.h"
+#include "plan/host_search.h"
 #include "tenon/operators.h"
 
 namespace tn::ops {

@@ -52,7 +52,7 @@ class Backend {
   ~Backend() = default;
 };
 
-/// Of all kinds of device (backend/backends.cpp).
+/// Of all kinds of device (backend/backend_list.cpp).
 std::span<const Backend* const> backends();
 const Backend& backend_of(const Target& target);
 

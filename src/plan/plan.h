@@ -1,7 +1,7 @@
 #pragma once
 // Plan: what runs. A list of steps over a table of buffers; everything else was decided when it was
-// made. Steps are data: launchers (backend/cpu/launcher.cpp) run them, and printers, reports and
-// the bundler read what they are.
+// made. Steps are data: launchers (backend/cpu/cpu_launcher.cpp) run them, and printers, reports
+// and the bundler read what they are.
 #include <memory>
 #include <span>
 #include <string>
@@ -170,7 +170,7 @@ struct Plan {
   bool one_thread = false;       // a run stays on the thread that calls it
   Target target = {};
 
-  // Filled by plan_memory (compiler/memory.h).
+  // Filled by plan_memory (compiler/plan_memory.h).
   struct Block {
     int64_t bytes;
     int32_t input = -1;  // the input whose memory serves if it was given away; else it is allocated

@@ -6,8 +6,8 @@
 #include <new>
 
 #include "base/error.h"
-#include "runtime/blocks.h"
-#include "runtime/memory.h"
+#include "runtime/memory_blocks.h"
+#include "runtime/memory_use.h"
 
 namespace tn {
 namespace {

@@ -7,7 +7,7 @@
 #include <mutex>
 
 #include "base/at_fork.h"
-#include "runtime/blocks.h"
+#include "runtime/memory_blocks.h"
 
 namespace tn {
 namespace {

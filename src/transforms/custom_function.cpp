@@ -11,7 +11,7 @@
 #include "ir/watch.h"
 #include "ops/call.h"
 #include "ops/control_flow.h"
-#include "ops/custom.h"
+#include "ops/custom_call.h"
 #include "ops/op_decls.h"
 #include "ops/shapes.h"
 #include "tenon/ops.h"

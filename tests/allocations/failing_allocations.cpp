@@ -25,7 +25,7 @@
 #include "backend/cpu/codegen/codegen.h"
 #include "compiler/graph_cache.h"
 #include "eval/eval.h"
-#include "runtime/memory.h"
+#include "runtime/memory_use.h"
 #include "runtime/threads.h"
 #include "tenon/error.h"
 #include "tenon/executable.h"

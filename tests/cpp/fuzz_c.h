@@ -2,7 +2,7 @@
 // Plans whose kernels are C, compiled by a compiler of this machine.
 #include <span>
 
-#include "compiler/compile.h"
+#include "compiler/compile_graph.h"
 #include "fuzz_check.h"
 
 namespace tn {

@@ -1,7 +1,7 @@
 #include "fuzz_check.h"
 
 #include "base/error.h"
-#include "compiler/compile.h"
+#include "compiler/compile_graph.h"
 #include "random_kernel.h"
 #include "run_graph.h"
 #include "runtime/threads.h"

@@ -8,7 +8,7 @@
 #include <sstream>
 
 #include "base/error.h"
-#include "compiler/compile.h"
+#include "compiler/compile_graph.h"
 #include "ir/trace.h"
 #include "tenon/tenon.h"
 

@@ -3,7 +3,7 @@
 #include <cstring>
 #include <random>
 
-#include "backend/cpu/kernels/attention.h"
+#include "backend/cpu/kernels/attention_blocks.h"
 #include "ir/graph.h"
 #include "plan/library.h"
 #include "run_graph.h"

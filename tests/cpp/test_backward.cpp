@@ -5,7 +5,7 @@
 #include <thread>
 
 #include "errors.h"
-#include "runtime/memory.h"
+#include "runtime/memory_use.h"
 #include "tenon/tenon.h"
 
 using namespace tn;

@@ -10,7 +10,7 @@
 #include "backend/source/c_printer.h"
 #include "base/error.h"
 #include "c_library.h"
-#include "compiler/compile.h"
+#include "compiler/compile_graph.h"
 #include "every_operation.h"
 #include "fuzz_check.h"
 #include "loop/builder.h"

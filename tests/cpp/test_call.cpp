@@ -4,7 +4,7 @@
 #include "errors.h"
 #include "ir/body.h"
 #include "run_graph.h"
-#include "runtime/memory.h"
+#include "runtime/memory_use.h"
 #include "tenon/tenon.h"
 
 using namespace tn;

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "backend/cpu/codegen/codegen.h"
-#include "compiler/compile.h"
+#include "compiler/compile_graph.h"
 #include "every_operation.h"
 #include "fuzz_graph.h"
 

@@ -4,7 +4,7 @@
 #include <fstream>
 #include <functional>
 
-#include "runtime/memory.h"
+#include "runtime/memory_use.h"
 #include "tenon/tenon.h"
 
 namespace tn {

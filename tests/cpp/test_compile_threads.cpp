@@ -5,7 +5,7 @@
 #include <thread>
 
 #include "base/interrupt.h"
-#include "compiler/compile.h"
+#include "compiler/compile_graph.h"
 #include "ir/graph.h"
 #include "tenon/tenon.h"
 

@@ -4,7 +4,7 @@
 #include <atomic>
 #include <thread>
 
-#include "runtime/memory.h"
+#include "runtime/memory_use.h"
 #include "tenon/tenon.h"
 
 using namespace tn;

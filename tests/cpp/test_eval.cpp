@@ -10,7 +10,7 @@
 #include "eval/eval.h"
 #include "ir/node.h"
 #include "run_graph.h"
-#include "runtime/memory.h"
+#include "runtime/memory_use.h"
 #include "runtime/threads.h"
 #include "tenon/debug.h"
 #include "tenon/tenon.h"

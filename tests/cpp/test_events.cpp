@@ -7,9 +7,9 @@
 
 #include "base/events.h"
 #include "files.h"
-#include "observe/event_tape.h"
+#include "observe/event_log.h"
+#include "observe/event_recorder.h"
 #include "observe/instruction_log.h"
-#include "observe/trace_log.h"
 
 using namespace tn;
 

@@ -20,7 +20,7 @@
 #include <sstream>
 
 #include "base/error.h"
-#include "compiler/compile.h"
+#include "compiler/compile_graph.h"
 #include "compiler/memory_report.h"
 #include "compiler/report.h"
 #include "passes/pipeline.h"

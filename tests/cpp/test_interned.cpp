@@ -4,7 +4,7 @@
 
 #include <thread>
 
-#include "compiler/compile.h"
+#include "compiler/compile_graph.h"
 #include "eval/eval.h"
 #include "ir/graph.h"
 #include "ir/interned.h"

@@ -1,4 +1,4 @@
-// Convolutions of the runtime against the chain of multiply-adds that conv.h promises, bit for bit.
+// Convolutions against the chain of multiply-adds that convolve.h promises, bit for bit.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -8,7 +8,7 @@
 #include <random>
 #include <vector>
 
-#include "backend/cpu/kernels/conv.h"
+#include "backend/cpu/kernels/convolve.h"
 #include "runtime/native.h"
 #include "runtime/threads.h"
 

@@ -10,7 +10,7 @@
 
 #include "backend/cpu/kernels/sort.h"
 #include "base/half.h"
-#include "plan/search.h"
+#include "plan/host_search.h"
 #include "runtime/threads.h"
 
 using namespace tn;

@@ -4,10 +4,10 @@
 #include <thread>
 
 #include "base/error.h"
-#include "compiler/compile.h"
+#include "compiler/compile_graph.h"
 #include "compiler/memory_report.h"
 #include "run_graph.h"
-#include "runtime/memory.h"
+#include "runtime/memory_use.h"
 #include "runtime/threads.h"
 #include "tenon/tenon.h"
 

@@ -3,7 +3,7 @@
 
 #include "errors.h"
 #include "files.h"
-#include "runtime/memory.h"
+#include "runtime/memory_use.h"
 #include "tenon/nn.h"
 #include "tenon/optim.h"
 #include "tenon/tenon.h"

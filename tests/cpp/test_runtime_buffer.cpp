@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 #include "runtime/buffer.h"
-#include "runtime/memory.h"
+#include "runtime/memory_use.h"
 
 using namespace tn;
 

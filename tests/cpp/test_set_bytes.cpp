@@ -3,7 +3,7 @@
 
 #include "backend/cpu/kernels/gemm.h"
 #include "base/error.h"
-#include "compiler/compile.h"
+#include "compiler/compile_graph.h"
 #include "compiler/set_bytes.h"
 #include "errors.h"
 #include "eval/eval.h"

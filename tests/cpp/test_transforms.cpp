@@ -1,7 +1,7 @@
 // Transforms on the C++ side: values, composition, long chains, memory.
 #include <doctest/doctest.h>
 
-#include "runtime/memory.h"
+#include "runtime/memory_use.h"
 #include "tenon/tenon.h"
 
 using namespace tn;

@@ -7,7 +7,7 @@
 #include <thread>
 
 #include "base/error.h"
-#include "compiler/compile.h"
+#include "compiler/compile_graph.h"
 #include "errors.h"
 #include "ops/call.h"
 #include "ops/op_decls.h"

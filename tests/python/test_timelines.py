@@ -10,11 +10,11 @@ import pytest
 from recordings import recorded, span, visualize
 
 import tenon as tn
-from tenon.watching import colors, drawing, timeline_page, trace_log
+from tenon.watching import colors, log_reader, timeline_drawing, timeline_page
 from tenon.watching.canvas import hex_of
 from tenon.watching.glyphs import rows_of, shape_of
 from tenon.watching.recording import Recording
-from tenon.watching.summary import covered, figures, summary_of
+from tenon.watching.recording_summary import covered, figures, summary_of
 from tenon.watching.timeline_page import page
 
 
@@ -24,15 +24,15 @@ def test_instruction_logs_are_read_too(tmp_path):
                     "  1.500s | #0150 | COMPILE    | WORKER | Starting | sequence=abc123def456\n"
                     "  3.800s | #0151 | COMPILE    | WORKER | Complete | sequence=abc123def456\n"
                     "  3.801s | #0152 | RECV       | CLIENT | BinaryOp | op=matmul (COMPILED)\n")
-    summary = summary_of(trace_log.read(path))
+    summary = summary_of(log_reader.read(path))
     assert (summary.ops, summary.compiled, summary.compilations) == (2, 0.5, 1)
     assert abs(summary.compiling - 2.3) < 1e-9
     assert (summary.runs, summary.running, summary.peak) == (None, None, None)
-    assert set(figures(trace_log.read(path))) == {"time", "ops", "ops/s", "compiled",
+    assert set(figures(log_reader.read(path))) == {"time", "ops", "ops/s", "compiled",
                                                   "compilations", "compiling"}
-    said = " ".join(ElementTree.fromstring(drawing.svg(trace_log.read(path))).itertext())
+    said = " ".join(ElementTree.fromstring(timeline_drawing.svg(log_reader.read(path))).itertext())
     assert "runs and memory are not known" in said and "interpreted" in said and "compiled" in said
-    assert drawing.png(trace_log.read(path))
+    assert timeline_drawing.png(log_reader.read(path))
 
 
 def test_what_is_not_a_trace_is_refused(tmp_path, capsys):
@@ -88,11 +88,11 @@ def pixels(png):
 
 def test_pictures(tmp_path):
     recording = recorded()
-    width, height, data = pixels(drawing.png(recording))
+    width, height, data = pixels(timeline_drawing.png(recording))
     assert len(data) == height * (3 * width + 1) and len(set(data)) > 20
-    names = " ".join(ElementTree.fromstring(drawing.svg(recording)).itertext())
+    names = " ".join(ElementTree.fromstring(timeline_drawing.svg(recording)).itertext())
     assert all(lane in names for lane in ("record", "compile", "run", "steps", "memory"))
-    assert pixels(drawing.png(recording, recording))[1] > height
+    assert pixels(timeline_drawing.png(recording, recording))[1] > height
 
 
 def test_memory_that_is_in_use_is_there_from_the_start(tmp_path):
@@ -111,11 +111,12 @@ def test_memory_that_is_in_use_is_there_from_the_start(tmp_path):
 
 def test_pictures_of_nothing_and_of_moments():
     empty = Recording([], 0.5)
-    assert pixels(drawing.png(empty)) and "nothing was recorded" in drawing.svg(empty)
+    assert pixels(timeline_drawing.png(empty))
+    assert "nothing was recorded" in timeline_drawing.svg(empty)
     assert "Nothing was recorded" in page([empty]) and "<canvas" not in page([empty])
     assert re.findall(r'"id": "(t\d)"', page([empty, recorded()])) == ["t1"]  # to be drawn
     one = Recording([span("run", 0.0, 0.0), span("memory", 0.0, 0.0, value=0)], 0.0)
-    assert pixels(drawing.png(one)) and page([one])
+    assert pixels(timeline_drawing.png(one)) and page([one])
 
 
 def test_points_have_the_color_of_what_fills_them():
@@ -124,7 +125,7 @@ def test_points_have_the_color_of_what_fills_them():
     palette = colors.Palette([Recording(events, 1.0)])
     dot = hex_of(palette.op("dot"))
     assert dot != hex_of(palette.op("sum"))
-    assert drawing.svg(Recording(events, 1.0)).count(dot) == 2  # the point and the legend
+    assert timeline_drawing.svg(Recording(events, 1.0)).count(dot) == 2  # the point and the legend
 
 
 def test_colors_are_by_rank_over_all_recordings():
@@ -135,7 +136,7 @@ def test_colors_are_by_rank_over_all_recordings():
     shown = [palette.op(name) for name in names]
     assert palette.ranked[0] == "op0" and palette.ranked[-1] == "new"
     assert len(set(shown)) == len(names) and palette.op("new") == colors.OTHER
-    pictures = drawing.svg(one, two), page([one, two])
+    pictures = timeline_drawing.svg(one, two), page([one, two])
     assert all(hex_of(palette.op("op0")) in picture for picture in pictures)
     assert "others" not in dict(colors.legend_of(one, palette))
 
@@ -144,7 +145,7 @@ def test_legends_and_notes_have_room_for_everything():
     names = [f"a_rather_long_name_{i:02}" for i in range(15)]
     shares = [span("share", 0, 1, thread=i) for i in range(12)]
     steps = [span("step", 0, 1, name=name) for name in names]
-    said = drawing.svg(Recording([*steps, *shares], 1.0, missing=7))
+    said = timeline_drawing.svg(Recording([*steps, *shares], 1.0, missing=7))
     assert all(f">{name} 7 %<" in said for name in names[:len(colors.OPS)])
     assert ">others 33 %<" in said and f">{names[-1]} " not in said
     assert ">the last 7 events are missing; 8 of 12 threads are shown<" in said
@@ -152,10 +153,10 @@ def test_legends_and_notes_have_room_for_everything():
 
 def test_compiled_runs_are_marked():
     runs = [span("run", 0, 1, name="a"), span("run", 1, 1, name="b", compiled=True)]
-    for picture in (drawing.svg(Recording(runs, 2.0)), page([Recording(runs, 2.0)])):
+    for picture in (timeline_drawing.svg(Recording(runs, 2.0)), page([Recording(runs, 2.0)])):
         assert hex_of(colors.COMPILED) in picture and hex_of(colors.MARK) in picture
         assert "interpreted" in picture and "compiled" in picture
-    plain = drawing.svg(Recording(runs[:1], 2.0))
+    plain = timeline_drawing.svg(Recording(runs[:1], 2.0))
     assert hex_of(colors.MARK) not in plain
 
 
@@ -171,7 +172,7 @@ def test_letters_on_boxes_read_well():
 
 def test_pictures_follow_the_readers_choice_of_light_or_dark():
     recording = Recording([span("run", 0, 1)], 1.0)
-    for picture in (drawing.svg(recording), page([recording])):
+    for picture in (timeline_drawing.svg(recording), page([recording])):
         assert "prefers-color-scheme:dark" in picture and hex_of(colors.DARK["paper"]) in picture
 
 
@@ -179,7 +180,7 @@ def test_pages_hold_any_names():
     evil = Recording([span("run", 0, 1, name="</script><b>&\"'")], 1.0, 0, "<i>title")
     text = page([evil, evil])
     assert text.count("</script>") == 1 and "<i>" not in text and "http" not in text
-    ElementTree.fromstring(drawing.svg(evil))
+    ElementTree.fromstring(timeline_drawing.svg(evil))
 
 
 def test_pages_of_long_recordings_are_bounded(monkeypatch):

@@ -16,8 +16,8 @@ from recordings import recorded, visualize
 
 import tenon as tn
 from tenon.scripts import top as top_script
-from tenon.watching import Recorder, door, trace_log
-from tenon.watching.summary import summary_of
+from tenon.watching import Recorder, door, log_reader
+from tenon.watching.recording_summary import summary_of
 
 LOOP = """
 import sys, time
@@ -145,7 +145,7 @@ def test_logs_read_back(tmp_path):
     path = tmp_path / "trace_1.log"
     with tn.profile(path):  # which records the same as the recording inside
         recording = recorded()
-    again = trace_log.read(path)
+    again = log_reader.read(path)
     assert again.title == "trace_1" and not again.missing and not again.plain
     one = [e._replace(began=0, seconds=0) for e in recording.events]
     two = [e._replace(began=0, seconds=0) for e in again.events][-len(one):]
@@ -157,9 +157,9 @@ def test_a_trace_that_was_cut_off_reads_back(tmp_path):
     with tn.profile(path):
         tn.exp(tn.ones(3)).tolist()
     text = path.read_text()
-    whole = trace_log.read(path)
+    whole = log_reader.read(path)
     path.write_text(text[:text.index("# @") - 10])  # as of a process that was killed
-    cut = trace_log.read(path)
+    cut = log_reader.read(path)
     assert len(cut.events) == len(whole.events) - 1 and not cut.plain
 
 
@@ -167,10 +167,10 @@ PROGRAM_OF_MANY_EVENTS = """
 import resource, sys
 import tenon as tn
 from pathlib import Path
-from tenon.watching.trace_file import TraceFile
+from tenon.watching.recording_file import RecordingFile
 x = tn.ones(4)
 tn.eval(x)
-trace = TraceFile(Path(sys.argv[1]))
+trace = RecordingFile(Path(sys.argv[1]))
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 for _ in range(60_000):
     tn.eval(x * 2)
@@ -195,7 +195,7 @@ def test_trace_runs_a_script_and_visualize_draws_it(tmp_path, script, capsys):
     assert done.returncode == 0, done.stderr
     [log] = (tmp_path / "d").glob("trace_*.log")
     assert done.stdout == "ready\n" and str(log) in done.stderr
-    recording = trace_log.read(log)
+    recording = log_reader.read(log)
     assert recording.seconds > 0.25 and summary_of(recording).ops > 10
     assert call("tenon.visualize", log, "--output", tmp_path / "t.png").returncode == 0
     for name in ("t.svg", "t.html"):
@@ -254,7 +254,7 @@ def test_trace_passes_signals_on(tmp_path, script):
 
     def runs_written():
         try:
-            return any(trace_log.read(log).of("run") for log in tmp_path.glob("trace_*.log"))
+            return any(log_reader.read(log).of("run") for log in tmp_path.glob("trace_*.log"))
         except tn.InvalidValue:
             return False  # nothing yet
 
@@ -263,7 +263,7 @@ def test_trace_passes_signals_on(tmp_path, script):
     process.terminate()
     assert process.wait(timeout=60) == 128 + signal.SIGTERM
     [log] = tmp_path.glob("trace_*.log")  # what was done until then
-    assert trace_log.read(log).of("run")
+    assert log_reader.read(log).of("run")
 
 
 @pytest.mark.parametrize("value", ["abc", "5", "nan:/tmp", "-1:/tmp", "1:/dev/null/d", "0:/tmp"])
@@ -290,7 +290,7 @@ tn.cos(x).tolist()
                           env=environment(TENON_TRACE=f"60:{tmp_path}"))
     [log] = tmp_path.iterdir()
     assert done.returncode == 0 and done.stderr.count("\n") == 1
-    names = [step.name for step in trace_log.read(log).of("step")]
+    names = [step.name for step in log_reader.read(log).of("step")]
     assert "exp" in names and "cos" in names and "sin" not in names
     assert log.read_text().count("# tenon trace:") == 1
 
@@ -343,7 +343,7 @@ def test_trace_of_a_process_that_runs(tmp_path, watched):
         target = tmp_path / f"d{len(arguments)}"
         done = call("tenon.trace", *arguments, "-s", 0.3, "--dir", target, **variables)
         assert done.returncode == 0, done.stderr
-        recording = trace_log.read(target / f"trace_{pid}.log")
+        recording = log_reader.read(target / f"trace_{pid}.log")
         assert recording.of("run") and recording.of("record")
 
 
@@ -379,7 +379,7 @@ def test_traces_end_when_whoever_asked_is_gone(tmp_path, watched):
     process.kill()
     process.wait()
     wait_until(lambda: log.read_text().endswith(" events missing\n"))
-    assert trace_log.read(log).seconds < 30
+    assert log_reader.read(log).seconds < 30
 
 
 def wait_until(true):

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from ..watching.door import Door, DoorError, running
 from ..watching.self_recording import MOST_SECONDS, VARIABLE, say
-from ..watching.trace_file import create, outcome
+from ..watching.recording_file import create, outcome
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -7,9 +7,9 @@ import sys
 from pathlib import Path
 
 from .. import _core
-from ..watching import drawing, trace_log
+from ..watching import log_reader, timeline_drawing
 from ..watching.recording import Recording
-from ..watching.summary import gain, summary_of
+from ..watching.recording_summary import gain, summary_of
 from ..watching.timeline_page import page
 
 SUFFIXES = (".png", ".svg", ".html")
@@ -31,7 +31,7 @@ def main(arguments: list[str] | None = None) -> int:
     if given.output.suffix.lower() not in SUFFIXES:
         parser.error(f"--output ends in {', '.join(SUFFIXES)}, not {given.output.name}")
     try:
-        recordings = [trace_log.read(path) for path in paths]
+        recordings = [log_reader.read(path) for path in paths]
         given.output.write_bytes(_drawn(_with_titles(recordings, paths), given.output.suffix))
     except OSError as error:
         print(f"tenon.visualize: {error.filename}: {error.strerror}", file=sys.stderr)
@@ -48,8 +48,8 @@ def main(arguments: list[str] | None = None) -> int:
 
 def _drawn(recordings: list[Recording], suffix: str) -> bytes:
     if suffix.lower() == ".png":
-        return drawing.png(*recordings)
-    text = drawing.svg(*recordings) if suffix.lower() == ".svg" else page(recordings)
+        return timeline_drawing.png(*recordings)
+    text = timeline_drawing.svg(*recordings) if suffix.lower() == ".svg" else page(recordings)
     return text.encode()
 
 

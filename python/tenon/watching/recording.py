@@ -84,9 +84,9 @@ def _recorded(target: Path, write: Writer) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _logged(target: Path) -> Iterator[None]:
-    from .trace_file import TraceFile
+    from .recording_file import RecordingFile
 
-    trace = TraceFile(target)
+    trace = RecordingFile(target)
     try:
         yield
     finally:
@@ -95,13 +95,13 @@ def _logged(target: Path) -> Iterator[None]:
 
 def _writer(path: Path) -> Writer | None:
     """None for logs, which are written as they are recorded."""
-    from . import chrome, drawing, timeline_page
+    from . import chrome, timeline_drawing, timeline_page
 
     writers: dict[str, Writer | None] = {
         ".html": lambda recording: [timeline_page.page([recording]).encode()],
         ".json": chrome.pieces, ".log": None,
-        ".png": lambda recording: [drawing.png(recording)],
-        ".svg": lambda recording: [drawing.svg(recording).encode()],
+        ".png": lambda recording: [timeline_drawing.png(recording)],
+        ".svg": lambda recording: [timeline_drawing.svg(recording).encode()],
     }
     if path.suffix.lower() not in writers:
         _core._fail("value", f"profile: a recording is written to a name that ends in "

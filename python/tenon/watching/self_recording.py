@@ -8,7 +8,7 @@ import sys
 import threading
 from pathlib import Path
 
-from .trace_file import TraceFile
+from .recording_file import RecordingFile
 
 VARIABLE = "TENON_TRACE"  # "5:/folder": so many seconds, written there
 MOST_SECONDS = 86400.0
@@ -20,7 +20,7 @@ def start() -> None:
     try:
         seconds, folder = parsed(given)
         folder.mkdir(parents=True, exist_ok=True)
-        trace = TraceFile(folder / f"trace_{os.getpid()}.log")
+        trace = RecordingFile(folder / f"trace_{os.getpid()}.log")
     except ValueError:
         return say(f"{VARIABLE} is SECONDS:FOLDER, as 5:/tmp, not {given!r}: nothing is recorded")
     except OSError as error:

@@ -8,9 +8,9 @@ from html import escape
 
 from .canvas import hex_of
 from .colors import COMPILED, DARK, MARK, THEME, Color, Palette, ink_on, legend_of
-from .drawing import MARK_BELOW, MARK_HEIGHT, lanes_of, notes_of
+from .timeline_drawing import MARK_BELOW, MARK_HEIGHT, lanes_of, notes_of
 from .recording import Event, Recording
-from .summary import figures, gain, summary_of
+from .recording_summary import figures, gain, summary_of
 
 MOST_SPANS = 60_000  # of a lane
 

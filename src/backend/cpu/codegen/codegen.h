@@ -1,6 +1,6 @@
 #pragma once
 // Machine code for kernels of LoopIR, by LLVM.
-#include "backend/cpu/backend.h"
+#include "backend/cpu/cpu_backend.h"
 #include "backend/cpu/kernel_code.h"
 #include "loop/kernel.h"
 

@@ -10,7 +10,7 @@
 #include <map>
 #include <unordered_map>
 
-#include "backend/cpu/codegen/ops.h"
+#include "backend/cpu/codegen/llvm_ops.h"
 #include "backend/cpu/codegen/schedule.h"
 
 namespace tn::cpu {
@@ -79,7 +79,7 @@ class Emitter {
   void begin_step(Value* base, int copies, const Values& masks);
   void emit_stores(bool in_sweep);
 
-  // reduce.cpp
+  // emit_reduce.cpp
   void row_sweep(size_t number);
   void row_partials(Value* unit);
   void finish_row(Value* row);
@@ -104,7 +104,7 @@ class Emitter {
   void set_reduced(const Values& totals);
   Value* or_empty(ValueId id, Value* result);
 
-  // columns.cpp
+  // emit_columns.cpp
   void column_sweep(size_t number);
   bool is_free(ValueId id) const;  // of order: kept in registers
   Values column_identities();
@@ -122,7 +122,7 @@ class Emitter {
   void combine_lane(Value* lanes, Value* lane, int copy, ValueId id, Value* x);
   int accumulators(ValueId id) const { return is_vector(id) ? s_.copies : 1; }
 
-  // values.cpp
+  // emit_values.cpp
   Value* value(ValueId id, int copy);
   Value* vector(ValueId id, int copy);
   Value* compute(ValueId id, int copy);
@@ -143,7 +143,7 @@ class Emitter {
   /// Of `count` elements, those that the lanes from `first` on hold.
   Value* first_lanes(Value* count, int64_t first);
 
-  // memory.cpp
+  // emit_memory.cpp
   Value* load(ValueId id, int copy);
   Value* load_element(ValueId id, int copy);
   Value* load_tile(ValueId id, int copy);
@@ -170,7 +170,7 @@ class Emitter {
   void allow_streams();
   bool has_symbol(const Term& term) const;
 
-  // index.cpp
+  // emit_index.cpp
   Value* position(PolyId poly);
   Value* positions(PolyId poly, int copy);
   Value* term_value(const Term& term);

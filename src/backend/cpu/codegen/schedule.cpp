@@ -4,7 +4,7 @@
 #include <bit>
 
 #include "backend/cpu/codegen/merge_axes.h"
-#include "backend/cpu/codegen/ranges.h"
+#include "backend/cpu/codegen/value_ranges.h"
 #include "loop/macros.h"
 #include "loop/reduction_tree.h"
 

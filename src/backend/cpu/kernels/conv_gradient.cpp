@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cstring>
 
-#include "backend/cpu/kernels/conv.h"
 #include "backend/cpu/kernels/conv_kernels.h"
 #include "backend/cpu/kernels/conv_windows.h"
+#include "backend/cpu/kernels/convolve.h"
 #include "backend/cpu/kernels/strided_copy.h"
 #include "runtime/threads.h"
 

@@ -1,5 +1,5 @@
 #pragma once
-// What conv.cpp asks of the kernels that are compiled once per CPU level.
+// What convolve.cpp asks of the kernels that are compiled once per CPU level.
 #include <cstdint>
 
 namespace tn {

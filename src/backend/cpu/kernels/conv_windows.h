@@ -2,7 +2,7 @@
 // Which elements of x the results of a convolution meet.
 #include <vector>
 
-#include "backend/cpu/kernels/conv.h"
+#include "backend/cpu/kernels/convolve.h"
 #include "runtime/buffer.h"
 
 namespace tn {

@@ -1,5 +1,5 @@
 #pragma once
-// What fft.cpp asks of the kernels that are compiled once per CPU level.
+// What fourier_transform.cpp asks of the kernels that are compiled once per CPU level.
 //
 // A kernel works on one line, or on as many side by side as a vector has lanes: number j of lane l
 // lies at re[j * lanes + l] and im[j * lanes + l]. Lanes do not mix, so bits do not depend on them.

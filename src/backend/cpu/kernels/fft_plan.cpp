@@ -6,7 +6,7 @@
 #include <mutex>
 #include <numbers>
 
-#include "backend/cpu/kernels/fft.h"
+#include "backend/cpu/kernels/fourier_transform.h"
 #include "base/at_fork.h"
 #include "base/recent.h"
 

@@ -5,7 +5,7 @@
 #include <span>
 
 #include "runtime/cpu_level.h"
-#include "runtime/element.h"
+#include "runtime/element_kind.h"
 
 namespace tn {
 

@@ -2,7 +2,7 @@
 // What gemm.cpp asks of the kernels that are compiled once per CPU level.
 #include <cstdint>
 
-#include "runtime/element.h"
+#include "runtime/element_kind.h"
 
 namespace tn {
 

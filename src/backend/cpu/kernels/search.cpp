@@ -1,8 +1,7 @@
-#include "plan/search.h"
-
 #include <algorithm>
 
 #include "backend/cpu/kernels/radix_sort.h"
+#include "plan/host_search.h"
 
 namespace tn {
 namespace {

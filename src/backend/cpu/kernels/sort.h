@@ -6,7 +6,7 @@
 // depend on the number of threads.
 #include <cstdint>
 
-#include "runtime/element.h"
+#include "runtime/element_kind.h"
 
 namespace tn {
 

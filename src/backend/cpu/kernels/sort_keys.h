@@ -6,7 +6,7 @@
 #include <limits>
 #include <type_traits>
 
-#include "runtime/element.h"
+#include "runtime/element_kind.h"
 
 namespace tn {
 

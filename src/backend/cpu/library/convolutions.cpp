@@ -1,9 +1,9 @@
 // Convolutions and their adjoint in the weights.
 #include <cstring>
 
-#include "backend/cpu/kernels/conv.h"
+#include "backend/cpu/kernels/convolve.h"
 #include "backend/cpu/kernels/strided_copy.h"
-#include "backend/cpu/library/library.h"
+#include "backend/cpu/library/cpu_library.h"
 #include "ops/conv_attrs.h"
 #include "ops/op_decls.h"
 #include "runtime/buffer.h"

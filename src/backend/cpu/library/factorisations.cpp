@@ -1,6 +1,6 @@
 // Factors of matrices and triangular systems, by LAPACK.
-#include "backend/cpu/kernels/linalg.h"
-#include "backend/cpu/library/library.h"
+#include "backend/cpu/kernels/factorise.h"
+#include "backend/cpu/library/cpu_library.h"
 #include "ops/matrices.h"
 #include "ops/op_decls.h"
 #include "ops/runtime_types.h"

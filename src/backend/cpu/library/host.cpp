@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "backend/cpu/library/library.h"
+#include "backend/cpu/library/cpu_library.h"
 #include "base/error.h"
 #include "ir/values_text.h"
 #include "ops/effects.h"

@@ -3,7 +3,7 @@
 #include <complex>
 
 #include "backend/cpu/kernels/gemm.h"
-#include "backend/cpu/library/library.h"
+#include "backend/cpu/library/cpu_library.h"
 #include "ops/contract.h"
 #include "ops/op_attrs.h"
 #include "ops/op_decls.h"

@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "backend/cpu/kernels/sort.h"
-#include "backend/cpu/library/library.h"
+#include "backend/cpu/library/cpu_library.h"
 #include "ops/op_attrs.h"
 #include "ops/op_decls.h"
 #include "ops/runtime_types.h"

@@ -3,7 +3,7 @@
 #include <complex>
 #include <vector>
 
-#include "backend/cpu/library/library.h"
+#include "backend/cpu/library/cpu_library.h"
 #include "base/half.h"
 #include "ops/op_decls.h"
 #include "ops/shapes.h"

@@ -1,0 +1,111 @@
+// Running, memory and threads.
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+
+#include <algorithm>
+#include <climits>
+
+#include "base/error.h"
+#include "core.h"
+#include "eval/eval.h"
+#include "ir/graph.h"
+#include "ir/interned.h"
+#include "plan/backend.h"
+#include "runtime/memory_use.h"
+#include "runtime/threads.h"
+#include "trees/trees.h"
+
+namespace tn::python {
+namespace {
+
+/// At least `least`; what is above all numbers is the highest one.
+size_t whole_number(nb::handle given, size_t least, std::string_view what) {
+  if (!PyIndex_Check(given.ptr()) || PyBool_Check(given.ptr()))
+    fail(Fault::type, "{}: an integer is needed, not {}", what, nb::repr(given).c_str());
+  nb::object number = checked(PyNumber_Index(given.ptr()));
+  if (PyObject_RichCompareBool(number.ptr(), nb::int_(least).ptr(), Py_LT) == 1)
+    fail("{}: at least {} is needed: {}", what, least, nb::repr(number).c_str());
+  size_t value = PyLong_AsSize_t(number.ptr());
+  if (!PyErr_Occurred()) return value;
+  PyErr_Clear();
+  return SIZE_MAX;
+}
+
+/// The tensors in trees of arguments. What else trees hold (flags, names, functions) is left alone.
+Tensors tensors_of(const nb::args& args) {
+  for (nb::handle arg : args)
+    if (live_type(arg.ptr())->kind == TreeType::Kind::leaf && !is_tensor(arg.ptr()) &&
+        !PyNumber_Check(arg.ptr()))
+      fail(Fault::type, "eval: not a tensor, nor a tree of tensors: {}",
+           Py_TYPE(arg.ptr())->tp_name);
+  Leaves leaves;
+  Structure(args.ptr(), leaves, Structure::Look::live);  // in C++ also through modules
+  Tensors out;
+  for (const nb::object& leaf : leaves)
+    if (Tensor* t = tensor_in(leaf.ptr())) out.push_back(*t);
+  return out;
+}
+
+std::string graph_text(const nb::args& args) {
+  UserCall call;
+  Tensors out = tensors_of(args);
+  return to_text(capture({}, out).graph);
+}
+
+}  // namespace
+
+void bind_runtime(nb::module_& m) {
+  m.def(
+      "eval", [](nb::args args) { evaluate(tensors_of(args)); }, users_call,
+      "Computes tensors, also those in trees, in one run.");
+  m.def(
+      "async_eval",
+      [](nb::args args) {
+        Tensors tensors = tensors_of(args);
+        nb::gil_scoped_release unlock;
+        tn::async_eval(tensors);
+      },
+      users_call, "Starts computing tensors and returns; asking for a value waits for it.");
+  m.def("synchronize", &tn::synchronize, nb::call_guard<nb::gil_scoped_release>(),
+        "Waits for everything started by async_eval.");
+  m.def("graph_text", graph_text, "The pending ops behind tensors, as text that parses.");
+  m.def(
+      "_interned", [] { return std::tuple(count_types(), count_attrs(), count_bodies()); },
+      "How many types, attributes and graphs of traced functions live now.");
+  m.def("_set_lasting_count", &set_lasting_count,
+        "How many of each live as long as the process; for tests, which want others.");
+  m.def(
+      "_kernels_compiled", [] { return generator_of(host_target()).cache_stats().compiled; },
+      "Kernels made machine code since the start of the process.");
+  m.def("num_threads", &tn::num_threads, "Threads that take part in a computation.");
+  m.def(
+      "set_num_threads",
+      [](nb::handle given) {
+        size_t count = whole_number(given, 1, "set_num_threads");
+        tn::set_num_threads(static_cast<int>(std::min<size_t>(count, INT_MAX)));
+      },
+      users_call, nb::arg("count"));
+  m.def("active_memory", &tn::active_memory, "Bytes of all live tensors.");
+  m.def("peak_memory", &tn::peak_memory, "The highest active memory since the last reset.");
+  m.def("cache_memory", &tn::cache_memory, "Bytes of freed blocks kept for reuse.");
+  m.def("memory_limit", &tn::memory_limit, "Requests that would need more fail.");
+  m.def("reset_peak_memory", &tn::reset_peak_memory);
+  m.def("clear_cache", &tn::clear_cache, "Gives the kept blocks back to the system.");
+  m.def(
+      "set_memory_limit",
+      [](nb::handle bytes) {
+        return tn::set_memory_limit(whole_number(bytes, 0, "set_memory_limit"));
+      },
+      users_call, nb::arg("bytes"),
+      "Sets the limit and returns the former one; 0 restores the default.");
+  m.def(
+      "set_cache_limit",
+      [](nb::handle bytes) {
+        return tn::set_cache_limit(whole_number(bytes, 0, "set_cache_limit"));
+      },
+      users_call, nb::arg("bytes"),
+      "Sets how much is kept for reuse and returns the former limit.");
+}
+
+}  // namespace tn::python

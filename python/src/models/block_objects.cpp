@@ -1,0 +1,125 @@
+// The blocks of logical models: ops with what Python gives them, and layers.
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/string_view.h>
+#include <nanobind/stl/vector.h>
+
+#include "base/error.h"
+#include "calls/call_spec.h"
+#include "model/op_blocks.h"
+#include "model/spatial_layers.h"
+
+namespace tn::python {
+namespace {
+
+using namespace model;
+using Numbers = std::vector<int64_t>;  // at most three: Python has counted them
+using Size = std::optional<int64_t>;
+
+Ints ints(const Numbers& numbers) { return Ints(numbers.begin(), numbers.end()); }
+
+/// The block of an op. `count` is the number of tensors in a list.
+Block make_op_block(const std::string& name, int count, const std::string& text, nb::tuple args,
+                    nb::dict keywords) {
+  const OpDef* op = find_op(name);
+  if (!op) fail("no op '{}'", name);
+  GivenArguments given = read_given(spec_of(*op), args, keywords);
+  return op_block(*op, {std::move(given.attrs), std::move(given.operands), count, text});
+}
+
+/// Blocks by name, with aliases: {"Concat": ("concat", it takes a list, it gives a list)}.
+nb::dict list_op_blocks() {
+  nb::dict blocks;
+  auto add = [&](std::string_view name, const OpDef& op) {
+    std::string called = block_name(name);
+    bool gives = op.results.size() > 0 && op.results[0] == "*";
+    if (!blocks.contains(called.c_str()))
+      blocks[called.c_str()] = nb::make_tuple(std::string(op.name), op.has_list(), gives);
+  };
+  for (const OpDef* op : surface_ops()) add(op->name, *op);
+  for (const OpDef* op : surface_ops())
+    for (std::string_view alias : op->aliases) add(alias, *op);
+  return blocks;
+}
+
+template <Block (*kMake)(int, int64_t, const ConvSettings&)>
+Block make_conv(int axes, int64_t out, Size in, const Numbers& kernel_size, const Numbers& stride,
+                const Numbers& padding, const std::string& padding_mode, const Numbers& dilation,
+                int64_t groups, bool bias, const Numbers& output_padding) {
+  ConvSettings settings{.kernel_size = ints(kernel_size),
+                        .in = in,
+                        .stride = ints(stride),
+                        .padding = ints(padding),
+                        .dilation = ints(dilation),
+                        .padding_mode = padding_mode,
+                        .groups = groups,
+                        .bias = bias,
+                        .output_padding = ints(output_padding)};
+  return kMake(axes, out, settings);
+}
+
+template <Block (*kMake)(int, const Ints&, const PoolSettings&)>
+Block make_pool(int axes, const Numbers& kernel_size, const std::optional<Numbers>& stride,
+                const Numbers& padding, const Numbers& dilation, bool count_include_pad) {
+  PoolSettings settings{
+      .padding = ints(padding), .dilation = ints(dilation), .count_include_pad = count_include_pad};
+  if (stride) settings.stride = ints(*stride);
+  return kMake(axes, ints(kernel_size), settings);
+}
+
+void bind_spatial(nb::module_& m) {
+  auto def = [&](const char* name, auto make) { m.def(name, make, users_call); };
+  def("_conv_block", make_conv<conv_block>);
+  def("_conv_transpose_block", make_conv<conv_transpose_block>);
+  def("_max_pool_block", make_pool<max_pool_block>);
+  def("_avg_pool_block", make_pool<avg_pool_block>);
+  def("_global_avg_pool_block", global_avg_pool_block);
+  def("_global_max_pool_block", global_max_pool_block);
+  def("_adaptive_avg_pool_block",
+      [](int axes, const Numbers& size) { return adaptive_avg_pool_block(axes, ints(size)); });
+}
+
+void bind_norms(nb::module_& m) {
+  auto def = [&](const char* name, auto make) { m.def(name, make, users_call); };
+  def("_batch_norm_block", [](int axes, Size size, double eps, double momentum, bool affine) {
+    return batch_norm_block(axes,
+                            {.size = size, .eps = eps, .momentum = momentum, .affine = affine});
+  });
+  def("_layer_norm_block", [](const Numbers& extents, double eps, bool affine, bool bias) {
+    return model::LayerNorm({.eps = eps, .affine = affine, .bias = bias}, extents);
+  });
+  def("_rms_norm_block", [](Size size, double eps, bool affine) {
+    return model::RMSNorm({.size = size, .eps = eps, .affine = affine});
+  });
+  def("_group_norm_block", [](int64_t groups, Size size, double eps, bool affine) {
+    return model::GroupNorm(groups, {.size = size, .eps = eps, .affine = affine});
+  });
+  def("_instance_norm_block", [](Size size, double eps, bool affine) {
+    return model::InstanceNorm({.size = size, .eps = eps, .affine = affine});
+  });
+}
+
+}  // namespace
+
+void bind_model_blocks(nb::module_& m) {
+  m.def("_op_block", make_op_block, users_call);
+  m.def("_op_blocks", list_op_blocks);
+  m.def("_block_name", [](const std::string& op) { return block_name(op); });
+  bind_spatial(m);
+  bind_norms(m);
+  auto def = [&](const char* name, auto make) { m.def(name, make, users_call); };
+  def("_linear_block",
+      [](int64_t out, Size in, bool bias) { return model::Linear(out, {.in = in, .bias = bias}); });
+  def("_embedding_block", model::Embedding);
+  def("_dropout_block", model::Dropout);
+  def("_attention_block", [](int64_t dims, int64_t heads, bool bias, bool causal) {
+    return model::MultiHeadAttention(dims, heads, {.bias = bias, .causal = causal});
+  });
+  def("_mse_block", model::MSE);
+  def("_l1_block", model::L1);
+  def("_huber_block", model::Huber);
+  def("_cross_entropy_block", model::CrossEntropy);
+  def("_binary_cross_entropy_block", model::BinaryCrossEntropy);
+}
+
+}  // namespace tn::python

@@ -1,0 +1,280 @@
+// Runs plans on the CPU.
+#include <algorithm>
+#include <optional>
+
+#include "backend/cpu/kernel_code.h"
+#include "backend/cpu/kernels/strided_copy.h"
+#include "backend/cpu/run_control.h"
+#include "backend/launcher.h"
+#include "base/error.h"
+#include "base/events.h"
+#include "base/interrupt.h"
+#include "ir/named_calls.h"
+#include "ir/place.h"
+#include "loop/interpreter.h"
+#include "ops/index_bounds.h"
+#include "plan/library.h"
+#include "runtime/device.h"
+#include "runtime/memory_blocks.h"
+#include "runtime/memory_use.h"
+#include "runtime/own_thread.h"
+
+namespace tn {
+namespace {
+
+const void* attr_data(const LibraryStep& step) { return step.attrs ? step.attrs->data : nullptr; }
+
+void launch(const KernelStep& step, const StepCall& call) {
+  if (step.code)
+    run(cpu::native_of(*step.code), call.buffers, call.scalars, call.bypass_cache);
+  else
+    loop::run(*step.program, call.buffers, call.scalars);
+}
+
+struct TiledRun {
+  const LibraryStep& step;
+  void* const* buffers;  // of what is done with the result
+  const Scalar* scalars;
+};
+
+void work_on_tile(const void* data, const KernelTile& tile) {
+  const TiledRun& r = *static_cast<const TiledRun*>(data);
+  run_tile(cpu::native_of(*r.step.after.code), r.buffers, r.scalars, tile);
+}
+
+void launch_tiled(const LibraryStep& step, const StepCall& call) {
+  size_t operands = step.in.size();
+  TiledRun self{step, call.buffers + operands + 1, call.scalars};
+  TiledCall tiled{attr_data(step),
+                  step.in,
+                  step.out,
+                  step.at,
+                  call.buffers,
+                  call.buffers[operands],
+                  step.packed ? step.packed.data() : nullptr};
+  for (size_t i = 0; i < step.room.size(); ++i) {
+    const LibraryStep::Room& piece = step.room[i];
+    tiled.room.bytes[i] = piece.bytes;
+    if (piece.bytes) tiled.room.at[i] = call.buffers[piece.at];
+  }
+  if (step.after.code) tiled.work = {work_on_tile, &self};
+  step.kernel->tiled->run(tiled);
+  if (step.after.program) loop::run(*step.after.program, self.buffers, self.scalars);
+}
+
+void launch(const LibraryStep& step, const StepCall& call) {
+  if (!step.at.empty()) return launch_tiled(step, call);
+  step.kernel->run(
+      {attr_data(step), step.in, step.out, call.buffers, call.buffers + step.in.size()});
+}
+
+void launch(const ControlStep& step, const StepCall& call) { run_control(step, call.buffers); }
+
+void launch(const CopyStep& step, const StepCall& call) {
+  copy_strided(step.element_bytes, step.extents, step.strides,
+               static_cast<const char*>(call.buffers[0]) + step.offset, call.buffers[1]);
+}
+
+void launch(const BundleStep& step, const StepCall& call) {
+  NativeCall calls[BundleStep::kMost];
+  void* const* buffers = call.buffers;
+  const Scalar* scalars = call.scalars;
+  for (size_t i = 0; i < step.parts.size(); ++i) {
+    const Step& part = step.parts[i];
+    calls[i] = {&cpu::native_of(*part.kernel()->code), buffers, scalars};
+    buffers += part.buffers.size(), scalars += part.scalars.size();
+  }
+  run_together({calls, step.parts.size()}, call.bypass_cache);
+}
+
+void launch(const HostStep& step, const StepCall& call) { step.run(step.data.get(), call); }
+
+void launch(const Step& step, const StepCall& call) {
+  std::visit([&](const auto& what) { launch(what, call); }, step.what);
+}
+
+/// Scratch for one run: on the stack when small, which it nearly always is.
+template <class T, size_t kFew>
+struct Scratch {
+  T few[kFew];
+  std::vector<T> many;
+  T* data;
+  explicit Scratch(size_t n) : many(n > kFew ? n : 0), data(n > kFew ? many.data() : few) {}
+};
+
+bool may_take(const Bound& given, int64_t bytes) {
+  const Buffer& buffer = *given.buffer;
+  return given.offset == 0 && given.buffer.unique() && !buffer.read_only &&
+         buffer.bytes >= static_cast<size_t>(bytes);
+}
+
+[[noreturn, gnu::noinline]] void explain(const Plan& plan, const UserError& error) {
+  if (error.fault() != Fault::memory || !plan.explain_memory) throw;
+  throw UserError(Fault::memory, format("{}\n{}", error.what(), plan.explain_memory(plan)));
+}
+
+/// New pages are cheaper to write through the caches, so every large block must have been used.
+bool pages_exist(const Plan& plan, const Step& step, const BufferRef* blocks) {
+  return std::ranges::all_of(step.writes, [&](int32_t place) {
+    int32_t own = step.buffers[static_cast<size_t>(place)] - plan.first_own();
+    const Buffer& block = *blocks[plan.spots[static_cast<size_t>(own)].block];
+    return block.recycled || block.bytes < kLargeBytes;
+  });
+}
+
+struct Run {
+  const Plan& plan;
+  const BufferRef* blocks;
+  const Scalar* scalars;
+
+  void run(const Step& step, void* const* buffers) const {
+    if (!has_watcher(EventKind::step)) return run_unwatched(step, buffers);
+    Event event(EventKind::step, step.name, event_time());
+    event.place = step.loc.bits;
+    run_unwatched(step, buffers);
+    tell_span(event);
+  }
+
+ private:
+  void run_unwatched(const Step& step, void* const* buffers) const {
+    StepCall call{buffers, nullptr};
+    if (step.bypass_cache) call.bypass_cache = pages_exist(plan, step, blocks);
+    if (step.scalars.empty()) return launch(step, call);
+    Scratch<Scalar, 8> given(step.scalars.size());
+    for (size_t i = 0; i < step.scalars.size(); ++i) {
+      int32_t n = step.scalars[i];
+      given.data[i] = n >= 0 ? scalars[n] : Scalar(scalars[~n].imag);
+    }
+    call.scalars = given.data;
+    launch(step, call);
+  }
+};
+
+/// "dot, softmax, sum": what was run, as far as it fits.
+std::string names_of(const Plan& plan) {
+  std::string names;
+  for (const Step& step : plan.steps) {
+    if (names.size() >= sizeof(Event::text)) break;
+    names += (names.empty() ? "" : ", ") + step.name;
+  }
+  return names;
+}
+
+/// Tells of a run from construction to destruction, and of the memory then.
+class RunEvents {
+ public:
+  explicit RunEvents(const Plan& plan) : plan_(plan) {
+    totals.runs.fetch_add(1, std::memory_order_relaxed);
+    if (has_watcher(EventKind::run)) began_ = event_time();
+  }
+  ~RunEvents() {
+    if (began_) end();
+  }
+
+ private:
+  [[gnu::noinline]] void end() {
+    Event event(EventKind::run, names_of(plan_), began_);
+    event.value = plan_.steps.size();
+    tell_span(event);
+    Event memory(EventKind::memory, "", event_time());
+    memory.value = active_memory();
+    tell(memory);
+  }
+  const Plan& plan_;
+  uint64_t began_ = 0;
+};
+
+char* host_bytes(const Buffer& buffer) { return static_cast<char*>(host_address(buffer)); }
+
+}  // namespace
+
+void take_blocks(const Plan& plan, Device device, std::span<const Bound> inputs,
+                 BufferRef* blocks) {
+  for (size_t i = 0; i < plan.blocks.size(); ++i) {
+    const Plan::Block& block = plan.blocks[i];
+    const Bound* given = block.input >= 0 ? &inputs[static_cast<size_t>(block.input)] : nullptr;
+    bool takes = given && may_take(*given, block.bytes);
+    blocks[i] = takes ? given->buffer : allocate(static_cast<size_t>(block.bytes), device);
+  }
+}
+
+void run_steps(const RunMemory& memory, const Scalar* scalars,
+               char* (*address_of)(const Buffer& buffer), bool* overwritten, const Step** at) {
+  const Plan& plan = memory.plan;
+  Run run{plan, memory.blocks, scalars};
+  Scratch<void*, 32> address(static_cast<size_t>(plan.first_own()) + plan.bytes.size());
+  auto address_in = [&](const Bound& value) { return address_of(*value.buffer) + value.offset; };
+  void** next = std::ranges::transform(memory.inputs, address.data, address_in).out;
+  next = std::ranges::transform(memory.constants, next, address_in).out;
+  std::ranges::transform(plan.spots, next, [&](Spot spot) {
+    return address_of(*memory.blocks[spot.block]) + spot.offset;
+  });
+  for (size_t s = 0; s < plan.steps.size(); ++s) {
+    const Step& step = plan.steps[s];
+    if (at) *at = &step;
+    if (s > 0 && s <= plan.first_overwrite) stop_if_asked();
+    if (s == plan.first_overwrite && overwritten) *overwritten = true;
+    Scratch<void*, 32> buffers(step.buffers.size());
+    for (size_t i = 0; i < step.buffers.size(); ++i)
+      buffers.data[i] = address.data[step.buffers[i]];
+    run.run(step, buffers.data);
+  }
+}
+
+void throw_with_place(const Step& step) {
+  LocScope place(step.loc);
+  try {
+    throw;
+  } catch (const ops::OutOfBounds& error) {
+    try {
+      fail(Fault::index, "{}: {} {}", step.name, error.index, error.fact);
+    } catch (const UserError& placed) {
+      throw RecordedError(placed.fault(), placed.what());
+    }
+  } catch (const UserError& error) {
+    throw RecordedError(error.fault(), error.what());
+  }
+}
+
+void give_results(const RunMemory& memory, std::span<Bound> outputs) {
+  const Plan& plan = memory.plan;
+  std::span<const Bound> inputs = memory.inputs;
+  auto before = static_cast<size_t>(plan.first_own());  // of the plan's own buffers
+  for (size_t i = 0; i < plan.outputs.size(); ++i) {
+    const Plan::Output& out = plan.outputs[i];
+    size_t b = static_cast<size_t>(out.buffer);
+    Bound from;
+    if (b < inputs.size())
+      from = inputs[b];
+    else if (b < before)
+      from = memory.constants[b - inputs.size()];
+    else
+      from = {memory.blocks[plan.spots[b - before].block], plan.spots[b - before].offset};
+    outputs[i] = {std::move(from.buffer), from.offset + out.offset};
+  }
+}
+
+void run(const Plan& plan, std::span<const Bound> inputs, const Scalar* scalars,
+         std::span<Bound> outputs, bool* overwritten) {
+  if (plan.parts) return plan.parts->run(plan, inputs, scalars, outputs);
+  Scratch<BufferRef, 8> blocks(plan.blocks.size());
+  try {
+    take_blocks(plan, {}, inputs, blocks.data);
+  } catch (const UserError& error) {
+    explain(plan, error);
+  }
+  RunEvents events(plan);
+  std::optional<OnOwnThread> alone;
+  if (plan.one_thread) alone.emplace();
+  RunMemory memory{plan, inputs, plan.constants, blocks.data};
+  run_steps(memory, scalars, host_bytes, overwritten);
+  give_results(memory, outputs);
+}
+
+void run(const std::shared_ptr<const PlacedPlan>& placed, std::span<const Bound> inputs,
+         const Scalar* scalars, std::span<Bound> outputs) {
+  if (placed->device.is_host()) return run(*placed->plan, inputs, scalars, outputs);
+  usable_runtime(placed->device).run(placed, inputs, scalars, outputs);
+}
+
+}  // namespace tn

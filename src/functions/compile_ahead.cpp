@@ -1,0 +1,258 @@
+#include "functions/compile_ahead.h"
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+
+#include "base/error.h"
+#include "compiler/memory_report.h"
+#include "compiler/placing.h"
+#include "eval/eval.h"
+#include "functions/compiled.h"
+#include "functions/plan_settings.h"
+#include "functions/traced.h"
+#include "ir/interned.h"
+#include "ir/rewrite.h"
+#include "runtime/device.h"
+
+namespace tn {
+namespace {
+
+using Range = InputSignature::Range;
+
+/// Whether a symbol of sizes may be called so.
+bool is_identifier(std::string_view name) {
+  auto letter = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; };
+  return !name.empty() && !std::isdigit(static_cast<unsigned char>(name[0])) &&
+         std::ranges::all_of(name, letter) && name != "min" && name != "max";
+}
+
+/// Gives open sizes their symbols.
+class Symbols {
+ public:
+  explicit Symbols(const std::vector<InputInfo>& inputs) {
+    for (const InputInfo& in : inputs)
+      for (const DimensionInfo& d : in.shape) taken_.push_back(d.name);
+  }
+
+  Dim symbol(const Range& r, const std::string& path) {
+    if (r.name.empty()) return add(fresh(), r);
+    auto [at, is_new] = named_.try_emplace(r.name, Named{r, path, {}});
+    const Range& first = at->second.range;
+    if (first.min != r.min || first.opt != r.opt || first.max != r.max)
+      fail(
+          "compile: dimension `{}` is ({}, {}, {}) in {} and ({}, {}, {}) in {}: one name has one "
+          "range",
+          r.name, first.min, first.opt, first.max, at->second.path, r.min, r.opt, r.max, path);
+    if (!r.is_open()) return r.min;
+    if (is_new) at->second.symbol = add(is_identifier(r.name) ? r.name : fresh(), r);
+    return at->second.symbol;
+  }
+  std::vector<Binding> opt;
+
+ private:
+  struct Named {
+    Range range;
+    std::string path;
+    Dim symbol;
+  };
+  std::string fresh() {
+    std::string name;
+    do name = format("s{}", next_++);
+    while (std::ranges::count(taken_, name));
+    return name;
+  }
+  Dim add(const std::string& name, const Range& r) {
+    if (!r.is_open()) return r.min;
+    Dim made = Dim::symbol(name, r.min, r.max);
+    opt.push_back({made, r.opt});
+    return made;
+  }
+
+  std::vector<std::string> taken_;
+  std::map<std::string, Named> named_;
+  int next_ = 0;
+};
+
+InputSignature signature_of(const InputInfo& info, size_t number, Symbols& symbols) {
+  InputSignature made;
+  made.name = info.name.empty() ? format("arg{}", number) : info.name;
+  made.place = info.place;
+  if (info.is_size && info.shape.size() != 1)
+    fail("compile: the size `{}` has {} ranges, not 1", made.name, info.shape.size());
+  Type type{info.dtype, {}};
+  for (size_t k = 0; k < info.shape.size(); ++k) {
+    const DimensionInfo& d = info.shape[k];
+    std::string path = info.is_size ? made.name : format("{}.shape[{}]", made.name, k);
+    if (d.min < 0 || d.min > d.opt || d.opt > d.max || d.max > Dim::kLargestSymbol)
+      fail("compile: {} is (min, opt, max) = ({}, {}, {}), which must not fall, from 0 on", path,
+           d.min, d.opt, d.max);
+    made.sizes.push_back({d.min, d.opt, d.max, d.name});
+    type.shape.push_back(symbols.symbol(made.sizes.back(), path));
+  }
+  if (info.is_size)
+    made.size = type.shape[0];
+  else
+    made.type = intern(type);
+  return made;
+}
+
+/// "add at model.py:88"; the op is one of those recorded there.
+std::string asked_by(const SizeGuard& guard, const Graph& graph) {
+  Place place = resolve(guard.loc);
+  if (place.file.empty()) return "";
+  auto op =
+      std::ranges::find(graph.ops, guard.loc.bits, [](const GraphOp& o) { return o.loc.bits; });
+  std::string where = format("{}:{}", place.file, place.line);
+  return op == graph.ops.end() ? where : format("{} at {}", op->op->name, where);
+}
+
+/// What to do where a guard does not hold on a whole range.
+std::string advice(const Signature& signature, const SizeGuard& guard) {
+  auto is_size = [&](Dim d) {
+    return std::ranges::find(signature.opt, d, &Binding::symbol) != signature.opt.end();
+  };
+  bool is_number =
+      guard.kind == SizeGuard::Kind::equal && guard.holds &&
+      ((is_size(guard.a) && guard.b.is_const()) || (is_size(guard.b) && guard.a.is_const()));
+  if (is_number)
+    return "use the size itself, x.shape[i], where it is a number, as after int, len and range; or "
+           "narrow the range";
+  return "narrow the range so that one answer serves it, or make an executable for each";
+}
+
+/// What was taken for granted must hold at the ends of the ranges; in between calls are checked.
+void add_demand(Signature& signature, const SizeGuard& guard, std::string place) {
+  constexpr std::pair<int64_t Range::*, std::string_view> kEnds[] = {{&Range::min, "min"},
+                                                                     {&Range::max, "max"}};
+  for (auto [end, name] : kEnds) {
+    std::vector<Binding> sizes = signature.at(end);
+    if (holds(guard, sizes)) continue;
+    fail(Hint{advice(signature, guard)}, "{}(): {} holds at opt ({}) and not at {} ({}){}",
+         signature.function, signature.text_of(guard), signature.values_text(guard, signature.opt),
+         name, signature.values_text(guard, sizes),
+         place.empty() ? "" : format(", asked by {}", place));
+  }
+  signature.demands.push_back({guard, std::move(place)});
+  signature.demands.back().guard.loc = {};
+}
+
+/// Executables run where their arguments are.
+Graph anywhere(const std::string& function, const Graph& graph, Device here) {
+  for (TypeRef type : graph.types)
+    if (type->device != here && !(type->rank() == 0 && type->device.is_host()))
+      fail(Hint{"compile under `with tn.device(...)` of what it uses, or move that"},
+           "{}(): an executable is for one device, and this uses {} and {}", function,
+           to_text(here), *type);
+  return without_devices(graph);
+}
+
+/// Memory of others may change later, and an executable does not: it takes a copy.
+Bound kept(Bound value, TypeRef type) {
+  if (!value.buffer->device.is_host()) return copy_to({}, value, value.bytes());
+  if (!value.buffer->owner) return value;
+  auto bytes = static_cast<size_t>(type->bytes());
+  BufferRef own = allocate(bytes);
+  if (bytes > 0) std::memcpy(own.data(), HostView(value).data(), bytes);
+  return {std::move(own), 0};
+}
+
+/// Constants by the names they were given, or their numbers.
+std::vector<NamedConstant> constants_of(const Tensors& leaves, const AheadSettings& settings) {
+  std::vector<NamedConstant> made;
+  for (const Tensor& leaf : leaves) {
+    Bound value = bound_of(slot_of(leaf));
+    auto is_it = [&](const auto& named) {
+      const Slot& slot = slot_of(named.second);
+      return slot.type == type_of(leaf) && slot.data == value.buffer.get() &&
+             slot.offset == value.offset;
+    };
+    auto known = std::ranges::find_if(settings.constants, is_it);
+    made.push_back({known == settings.constants.end() ? format("c{}", made.size()) : known->first,
+                    on_device(type_of(leaf), {}), kept(std::move(value), type_of(leaf))});
+  }
+  return made;
+}
+
+/// A name of a value in texts of graphs, none of `taken`.
+std::string value_name(const std::string& name, std::vector<std::string>& taken) {
+  std::string made = name;
+  for (char& c : made)
+    if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';
+  if (made.empty() || std::isdigit(static_cast<unsigned char>(made[0]))) made = "x" + made;
+  while (std::ranges::count(taken, made)) made += "_";
+  return taken.emplace_back(std::move(made));
+}
+
+void name_inputs(Graph& graph, const Signature& signature,
+                 const std::vector<NamedConstant>& constants) {
+  std::vector<std::string> names;
+  for (const InputSignature& in : signature.inputs)
+    if (in.type) value_name(in.name, names);
+  for (const NamedConstant& c : constants) value_name(c.name, names);
+  graph.input_names = std::move(names);
+}
+
+void check_memory(const Program& program, int64_t limit, Effort effort) {
+  if (!limit) return;
+  const Signature& signature = program.signature();
+  MemoryReport report = memory_report(*program.plan(signature.at(&Range::max)));
+  if (report.peak > limit)
+    fail(Fault::memory, Hint{"use a smaller max, or raise memory_limit"},
+         "{}(): memory_limit is {} bytes, the smallest peak is {} bytes{}\n{}", signature.function,
+         limit, report.peak, least_text(effort), to_text(report));
+}
+
+}  // namespace
+
+std::shared_ptr<const Program> program_of(const SizedFunction& f,
+                                          const std::vector<InputInfo>& inputs,
+                                          const AheadSettings& settings) {
+  LastingScope lasting;
+  Signature signature;
+  signature.function = settings.name;
+  Symbols symbols(inputs);
+  std::vector<TypeRef> types;
+  std::vector<Dim> sizes;
+  Device here = current_device();
+  for (const InputInfo& info : inputs) {
+    const InputSignature& in =
+        signature.inputs.emplace_back(signature_of(info, signature.inputs.size(), symbols));
+    in.type ? types.push_back(on_device(in.type, here)) : sizes.push_back(in.size);
+  }
+  signature.opt = std::move(symbols.opt);
+
+  Traced traced =
+      trace([&](const Tensors& params) { return f(params, sizes); }, types, signature.opt);
+  if (traced.results == 0) fail("{}(): returns no tensor, expected 1 or more", settings.name);
+  if (traced.bound)
+    fail("{}(): uses a value of a function that is being traced around it", settings.name);
+  for (const SizeGuard& g : traced.guards) add_demand(signature, g, asked_by(g, traced.graph));
+  Graph graph =
+      anywhere(settings.name, substitute(traced.graph, solve(traced.guards).replacements), here);
+  for (size_t i = 0; i < traced.results; ++i)
+    signature.outputs.push_back(graph.types[static_cast<size_t>(graph.outputs[i])]);
+  if (settings.surface) {
+    Surface kept = settings.surface();
+    signature.surface = std::move(kept.text);
+    signature.output_names = std::move(kept.output_names);
+  }
+  signature.output_names.resize(traced.results);
+  flush(traced.leaves);
+  std::vector<NamedConstant> constants = constants_of(traced.leaves, settings);
+  name_inputs(graph, signature, constants);
+  CompileOptions options = options_of(settings.optimization_level, settings.plan);
+  options.sizes = signature.opt;
+  options.memory_limit = settings.memory_limit;
+
+  HostUnlocked unlocked;
+  auto program = std::make_shared<Program>(std::move(signature), std::move(graph),
+                                           std::move(constants), std::move(options));
+  program->origin = "compiled";
+  program->targets = targets_named(settings.plan.targets, "target_hardware");
+  for (const GraphOp& op : program->graph().ops) program->places.push_back(to_text(op.loc));
+  check_memory(*program, settings.memory_limit, effort_of(settings.optimization_level));
+  return program;
+}
+
+}  // namespace tn

@@ -1,0 +1,19 @@
+#pragma once
+// Stages: what the compiler makes of a graph, as text, by name.
+#include "compiler/compile_graph.h"
+
+namespace tn {
+
+/// "graph", "optimized", "loops", "kernels", "plan", "memory" or "decisions", or a language that
+/// `python_source` writes; fails for another. `code` is the graph compiled, where it is that.
+std::string stage_text(const Graph& graph, const CompileOptions& options, std::string_view stage,
+                       const CompiledGraph* code = nullptr);
+
+/// The graph as it is written in Python: calls inlined, equal ops once, nothing that is not needed.
+Graph graph_for_source(const Graph& graph);
+bool is_source_target(std::string_view name);
+
+/// "fuse: exp, sum in one kernel: rows fit the cache (train.py:31, in loss)".
+std::string to_text(const Decision& decision);
+
+}  // namespace tn
