@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from html import escape
 
-from .style import CSS, SCRIPT
+from ..packaged_text import packaged_text
 
 NUMBERS = ("step", "time", "size", "reads", "writes", "here", "part", "steps")  # columns
 KINDS = {"code": "machine code", "library": "library call", "interpreted": "interpreted"}
@@ -14,10 +14,12 @@ KINDS = {"code": "machine code", "library": "library call", "interpreted": "inte
 def document(title: str, remark: str, body: str) -> str:
     """A page; `title` and `remark` are text, `body` is HTML."""
     name = escape(title)
+    style = packaged_text("tenon.explanation", "page.css")
+    script = packaged_text("tenon.explanation", "page.js")
     return (f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{name}</title>'
             '<meta name="viewport" content="width=device-width, initial-scale=1">'
-            f"<style>{CSS}</style></head><body><main><h1>{name}</h1>"
-            f'<p class="soft">{escape(remark)}</p>{body}</main><script>{SCRIPT}</script></body>'
+            f"<style>{style}</style></head><body><main><h1>{name}</h1>"
+            f'<p class="soft">{escape(remark)}</p>{body}</main><script>{script}</script></body>'
             "</html>")
 
 

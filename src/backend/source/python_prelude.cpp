@@ -1,10 +1,57 @@
 #include "backend/source/python_prelude.h"
 
 #include <algorithm>
+#include <span>
 #include <vector>
+
+#include "backend/source/embedded_text.h"
+#include "backend/source/python_text.h"
+#include "base/text.h"
 
 namespace tn::source {
 namespace {
+
+/// One function of a prelude; its name begins with an underscore. Without text it is NumPy's, with
+/// the other library for `np`.
+struct Helper {
+  std::string_view name, text;
+};
+
+/// A prelude is a Python file of functions, and of lines that import some of NumPy's.
+std::vector<Helper> helpers_of(std::string_view prelude) {
+  constexpr std::string_view kDef = "def ", kImport = "from numpy_prelude import ";
+  std::vector<Helper> helpers;
+  const char* open = nullptr;  // where the function begins whose end is looked for
+  const char* last = nullptr;  // the end of its last line that is not empty
+  auto close = [&] {
+    if (open) helpers.back().text = {open, last};
+    open = nullptr;
+  };
+  while (!prelude.empty()) {
+    std::string_view line = prelude.substr(0, prelude.find('\n'));
+    prelude.remove_prefix(std::min(prelude.size(), line.size() + 1));
+    if (line.starts_with(kDef)) {
+      close();
+      helpers.push_back({line.substr(kDef.size(), line.find('(') - kDef.size()), {}});
+      open = line.data();
+    } else if (line.starts_with(kImport)) {
+      close();
+      for (std::string_view names = line.substr(kImport.size()); !names.empty();) {
+        std::string_view name = names.substr(0, names.find(", "));
+        helpers.push_back({name, {}});
+        names.remove_prefix(std::min(names.size(), name.size() + 2));
+      }
+    }
+    if (!line.empty()) last = line.data() + line.size() + 1;
+  }
+  close();
+  return helpers;
+}
+
+std::span<const Helper> numpy_helpers() {
+  static const std::vector<Helper> helpers = helpers_of(embedded_text("numpy_prelude.py"));
+  return helpers;
+}
 
 /// Whether `text` calls or names `name`.
 bool names(std::string_view text, std::string_view name) {
@@ -29,9 +76,7 @@ std::string as_numpy(std::string_view name, std::string_view library) {
 }  // namespace
 
 std::string helpers_for(std::string_view target, std::string_view text) {
-  std::span<const Helper> all = target == "numpy"   ? numpy_helpers()
-                                : target == "torch" ? torch_helpers()
-                                                    : jax_helpers();
+  std::vector<Helper> all = helpers_of(embedded_text(format("{}_prelude.py", target)));
   std::vector<std::string> texts;
   for (const Helper& h : all)
     texts.push_back(h.text.empty() ? as_numpy(h.name, target == "torch" ? "torch" : "jnp")

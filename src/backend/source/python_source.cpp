@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "backend/source/embedded_text.h"
 #include "backend/source/python_function.h"
 #include "backend/source/python_prelude.h"
 #include "backend/source/python_scalars.h"
@@ -44,29 +45,9 @@ std::string imports(std::string_view target, std::string_view text, bool constan
   return made;
 }
 
-constexpr std::string_view kReader = R"(def _read_constants(path):
-    """The tensors of a safetensors file, by name."""
-    types = {
-        "BOOL": "?", "I8": "i1", "I16": "<i2", "I32": "<i4", "I64": "<i8", "U8": "u1",
-        "U16": "<u2", "U32": "<u4", "U64": "<u8", "F16": "<f2", "F32": "<f4", "F64": "<f8",
-    }
-    data = path.read_bytes()
-    start = 8 + int.from_bytes(data[:8], "little")
-    header = json.loads(data[8:start])
-    header.pop("__metadata__", None)
-    tensors = {}
-    for name, entry in header.items():
-        first, end = entry["data_offsets"]
-        values = np.frombuffer(data[start + first : start + end], types[entry["dtype"]])
-        tensors[name] = {convert}(values.reshape(entry["shape"]))
-    return tensors
-
-
-_constants = _read_constants(Path(__file__).with_name({file}))
-)";
-
 std::string reader(std::string_view target, const std::string& file) {
-  std::string text(kReader);
+  std::string_view whole = embedded_text("constants_reader.py");
+  std::string text(whole.substr(whole.find("def ")));
   auto put = [&](std::string_view key, std::string_view value) {
     text.replace(text.find(key), key.size(), value);
   };

@@ -1,53 +1,61 @@
-// Functions that NumPy does not have.
-#include "backend/source/python_prelude.h"
+"""Functions that NumPy does not have: written files have those that they use."""
+import math
 
-namespace tn::source {
+import numpy as np
 
-static constexpr Helper kNumpyHelpers[] = {
-    {"_complex", R"(def _complex(real, imag):
+
+def _complex(real, imag):
     z = np.empty(np.broadcast_shapes(np.shape(real), np.shape(imag)), np.result_type(real, 1j))
     z.real, z.imag = real, imag
     return z
-)"},
-    {"_to_integer", R"(def _to_integer(x, dtype):
+
+
+def _to_integer(x, dtype):
     """Without the fraction, limited to what the type holds; NaN is 0."""
     low, high = np.iinfo(dtype).min, np.iinfo(dtype).max
     inside = (x > low) & (x < high)
     made = np.where(inside, np.trunc(x), 0).astype(dtype)
     made = np.where(x >= high, np.array(high, dtype), made)
     return np.where(x <= low, np.array(low, dtype), made)
-)"},
-    {"_integer_quotient", R"(def _integer_quotient(x, y):
+
+
+def _integer_quotient(x, y):
     """Rounded towards zero; 0 where y is 0."""
     x, y = np.asarray(x), np.asarray(y)
     safe = np.where(y == 0, np.ones_like(y), y)
     return np.where(y == 0, np.zeros_like(x), (x - np.fmod(x, safe)) // safe)
-)"},
-    {"_integer_remainder", R"(def _integer_remainder(x, y):
+
+
+def _integer_remainder(x, y):
     """With the sign of x; 0 where y is 0."""
     x, y = np.asarray(x), np.asarray(y)
     safe = np.where(y == 0, np.ones_like(y), y)
     return np.where(y == 0, np.zeros_like(x), np.fmod(x, safe))
-)"},
-    {"_shift_left", R"(def _shift_left(x, count):
+
+
+def _shift_left(x, count):
     x, bits = np.asarray(x), 8 * np.asarray(x).dtype.itemsize
     inside = (count >= 0) & (count < bits)
     return np.where(inside, x << np.where(inside, count, 0).astype(x.dtype), np.zeros_like(x))
-)"},
-    {"_shift_right", R"(def _shift_right(x, count):
+
+
+def _shift_right(x, count):
     x, bits = np.asarray(x), 8 * np.asarray(x).dtype.itemsize
     inside = (count >= 0) & (count < bits)
     most = x >> np.asarray(bits - 1, x.dtype)
     beyond = most if np.issubdtype(x.dtype, np.signedinteger) else np.zeros_like(x)
     return np.where(inside, x >> np.where(inside, count, 0).astype(x.dtype), beyond)
-)"},
-    {"_erf", R"(def _erf(x):
+
+
+def _erf(x):
     return np.vectorize(math.erf, otypes=[x.dtype])(x)
-)"},
-    {"_erfc", R"(def _erfc(x):
+
+
+def _erfc(x):
     return np.vectorize(math.erfc, otypes=[x.dtype])(x)
-)"},
-    {"_erfinv", R"(def _erfinv(x):
+
+
+def _erfinv(x):
     y = np.asarray(x, np.float64)
     tail = np.log1p(-y * y)
     start = 4.330746750799873 + tail / 2
@@ -58,38 +66,45 @@ static constexpr Helper kNumpyHelpers[] = {
         root = root - np.where(slope > 0, error / (slope + root * error), 0)
     root = np.where(np.abs(y) == 1, y * np.inf, np.where(np.abs(y) > 1, np.nan, root))
     return np.where(y == 0, y, root).astype(x.dtype)
-)"},
-    {"_lgamma", R"(def _lgamma(x):
+
+
+def _lgamma(x):
     at = lambda v: math.inf if v <= 0 and v % 1 == 0 else math.lgamma(v)
     return np.vectorize(at, otypes=[x.dtype])(x)
-)"},
-    {"_windows", R"(def _windows(x, size, step, dilation):
+
+
+def _windows(x, size, step, dilation):
     """Views of the windows over the last axes: all places, then all elements."""
     axes = tuple(range(x.ndim - len(size), x.ndim))
     reach = tuple((n - 1) * d + 1 for n, d in zip(size, dilation))
     views = np.lib.stride_tricks.sliding_window_view(x, reach, axes)
     places = tuple(slice(None, None, s) for s in step)
     return views[(...,) + places + tuple(slice(None, None, d) for d in dilation)]
-)"},
-    {"_softmax", R"(def _softmax(x, axis):
+
+
+def _softmax(x, axis):
     e = np.exp(x - np.max(x, axis=axis, keepdims=True))
     return e / np.sum(e, axis=axis, keepdims=True)
-)"},
-    {"_log_softmax", R"(def _log_softmax(x, axis):
+
+
+def _log_softmax(x, axis):
     x = x - np.max(x, axis=axis, keepdims=True)
     return x - np.log(np.sum(np.exp(x), axis=axis, keepdims=True))
-)"},
-    {"_layer_norm", R"(def _layer_norm(x, axes, weight=None, bias=None, eps=1e-5):
+
+
+def _layer_norm(x, axes, weight=None, bias=None, eps=1e-5):
     x = x - np.mean(x, axis=axes, keepdims=True)
     y = x / np.sqrt(np.mean(x * x, axis=axes, keepdims=True) + eps)
     y = y if weight is None else y * weight
     return y if bias is None else y + bias
-)"},
-    {"_rms_norm", R"(def _rms_norm(x, weight=None, eps=1e-5):
+
+
+def _rms_norm(x, weight=None, eps=1e-5):
     y = x / np.sqrt(np.mean(x * x, axis=-1, keepdims=True) + eps)
     return y if weight is None else y * weight
-)"},
-    {"_attention", R"(def _attention(q, k, v, mask=None, scale=None, is_causal=False):
+
+
+def _attention(q, k, v, mask=None, scale=None, is_causal=False):
     """softmax(scale * q @ k.mT + mask) @ v; a query that sees no key gives 0."""
     k, v = (np.repeat(x, q.shape[1] // x.shape[1], axis=1) for x in (k, v))
     queries, keys = q.shape[2], k.shape[2]
@@ -102,21 +117,25 @@ static constexpr Helper kNumpyHelpers[] = {
     weights = np.exp(scores - np.where(np.isfinite(largest), largest, 0.0))
     total = np.sum(weights, axis=-1, keepdims=True)
     return weights @ v / np.where(total == 0.0, 1.0, total)
-)"},
-    {"_argsort", R"(def _argsort(x, axis, descending):
+
+
+def _argsort(x, axis, descending):
     """Equal elements keep their order; NaN comes last."""
     if descending:
         x = -x if np.issubdtype(x.dtype, np.inexact) else ~x
     return np.argsort(x, axis=axis, stable=True)
-)"},
-    {"_sort", R"(def _sort(x, axis, descending):
+
+
+def _sort(x, axis, descending):
     return np.take_along_axis(x, _argsort(x, axis, descending), axis)
-)"},
-    {"_top_k", R"(def _top_k(x, k, axis):
+
+
+def _top_k(x, k, axis):
     order = np.take(_argsort(x, axis, True), range(k), axis=axis)
     return np.take_along_axis(x, order, axis), order
-)"},
-    {"_cumulative", R"(def _cumulative(x, axis, mode, reverse, exclusive):
+
+
+def _cumulative(x, axis, mode, reverse, exclusive):
     """Running sums, products or extremes, from the end if asked, without the element itself."""
     x = np.flip(x, axis) if reverse else x
     if exclusive and x.shape[axis]:
@@ -129,13 +148,15 @@ static constexpr Helper kNumpyHelpers[] = {
     fold = {"sum": np.add, "prod": np.multiply, "max": np.maximum, "min": np.minimum}[mode]
     made = fold.accumulate(x, axis, dtype=x.dtype)
     return np.flip(made, axis) if reverse else made
-)"},
-    {"_eig", R"(def _eig(x):
+
+
+def _eig(x):
     values, vectors = np.linalg.eig(x)
     kind = np.result_type(x.dtype, np.complex64)
     return values.astype(kind), vectors.astype(kind)
-)"},
-    {"_lu_factor", R"(def _lu_factor(x):
+
+
+def _lu_factor(x):
     """L below and U on and above the diagonal; pivots, and the order of rows that they make."""
     lu, n = np.array(x), x.shape[-1]
     pivots = np.zeros(x.shape[:-1], np.int64)
@@ -149,14 +170,16 @@ static constexpr Helper kNumpyHelpers[] = {
                 a[k + 1 :, k] /= a[k, k]
             a[k + 1 :, k + 1 :] -= np.outer(a[k + 1 :, k], a[k, k + 1 :])
     return lu, pivots, order
-)"},
-    {"_solve_triangular", R"(def _solve_triangular(a, b, upper, transpose, unit_diagonal):
+
+
+def _solve_triangular(a, b, upper, transpose, unit_diagonal):
     a = np.triu(a) if upper else np.tril(a)
     if unit_diagonal:
         a = a - a * np.eye(a.shape[-1], dtype=a.dtype) + np.eye(a.shape[-1], dtype=a.dtype)
     return np.linalg.solve(a.mT if transpose else a, b)
-)"},
-    {"_searchsorted", R"(def _searchsorted(x, values, side, batch_dims, sorter=None):
+
+
+def _searchsorted(x, values, side, batch_dims, sorter=None):
     x = x if sorter is None else np.take_along_axis(x, sorter, -1)
     if not batch_dims:
         return np.searchsorted(x, values, side).astype(np.int64)
@@ -164,8 +187,9 @@ static constexpr Helper kNumpyHelpers[] = {
     for at in np.ndindex(x.shape[:batch_dims]):
         made[at] = np.searchsorted(x[at], values[at], side)
     return made
-)"},
-    {"_places", R"(def _places(x, indices, axes, batch_dims):
+
+
+def _places(x, indices, axes, batch_dims):
     """x with the indexed axes after those of the batch, and an index for each of both."""
     shape = np.broadcast_shapes(*(np.shape(i) for i in indices))
     at = [np.broadcast_to(i, shape).astype(np.int64) for i in indices]
@@ -174,8 +198,9 @@ static constexpr Helper kNumpyHelpers[] = {
         at.insert(0, np.broadcast_to(np.arange(shape[k]).reshape(line), shape))
     places = range(batch_dims, batch_dims + len(axes))
     return np.moveaxis(x, axes, places), at, len(shape) - batch_dims
-)"},
-    {"_gather", R"(def _gather(x, indices, axes, batch_dims, outside):
+
+
+def _gather(x, indices, axes, batch_dims, outside):
     """Elements at indices, whose axes stand in the place of the first indexed axis."""
     first = axes[0]
     x, at, own = _places(x, indices, axes, batch_dims)
@@ -187,8 +212,9 @@ static constexpr Helper kNumpyHelpers[] = {
         made = np.where(inside, made, np.zeros_like(made))
     places = range(batch_dims, batch_dims + own)
     return np.moveaxis(made, places, range(first, first + own))
-)"},
-    {"_scatter", R"(def _scatter(x, updates, indices, axes, mode, batch_dims, outside):
+
+
+def _scatter(x, updates, indices, axes, mode, batch_dims, outside):
     """x with updates put or combined at indices; those out of range are dropped or clamped."""
     first = axes[0]
     made, at, own = _places(np.array(x), indices, axes, batch_dims)
@@ -204,23 +230,28 @@ static constexpr Helper kNumpyHelpers[] = {
         fold.at(made, held, updates)
     places = range(batch_dims, batch_dims + len(axes))
     return np.moveaxis(made, places, axes)
-)"},
-    {"_updated", R"(def _updated(x, index, value):
+
+
+def _updated(x, index, value):
     made = np.array(x)
     made[index] = value
     return made
-)"},
-    {"_block", R"(def _block(x, starts, sizes):
+
+
+def _block(x, starts, sizes):
     starts = [min(max(int(i), 0), n - size) for i, n, size in zip(starts, x.shape, sizes)]
     return tuple(slice(i, i + size) for i, size in zip(starts, sizes))
-)"},
-    {"_dynamic_slice", R"(def _dynamic_slice(x, starts, sizes):
+
+
+def _dynamic_slice(x, starts, sizes):
     return x[_block(x, starts, sizes)]
-)"},
-    {"_dynamic_update_slice", R"(def _dynamic_update_slice(x, update, starts):
+
+
+def _dynamic_update_slice(x, update, starts):
     return _updated(x, _block(x, starts, update.shape), update)
-)"},
-    {"_spread", R"(def _spread(x, padding, dilation):
+
+
+def _spread(x, padding, dilation):
     """x, channels second, with zeros between its elements and around them."""
     for k, d in enumerate(dilation):
         before, after = padding[2 * k], padding[2 * k + 1]
@@ -232,9 +263,9 @@ static constexpr Helper kNumpyHelpers[] = {
         made[inner + (slice(max(before, 0), max(before, 0) + length, d),)] = x
         x = made[inner + (slice(max(-before, 0), made.shape[2 + k] - max(-after, 0)),)]
     return x
-)"},
-    {"_conv",
-     R"(def _conv(x, w, stride, padding, input_dilation, kernel_dilation, groups, channels_last):
+
+
+def _conv(x, w, stride, padding, input_dilation, kernel_dilation, groups, channels_last):
     if channels_last:
         x, w = np.moveaxis(x, -1, 1), np.moveaxis(w, -1, 1)
     x = _spread(x, padding, input_dilation)
@@ -246,8 +277,9 @@ static constexpr Helper kNumpyHelpers[] = {
     made = [np.tensordot(views[:, g], w[g], pairs) for g in range(groups)]
     made = np.concatenate(made, axis=-1)
     return made if channels_last else np.moveaxis(made, -1, 1)
-)"},
-    {"_conv_weights", R"(def _conv_weights(
+
+
+def _conv_weights(
     x, ct, kernel, stride, padding, input_dilation, kernel_dilation, groups, channels_last
 ):
     """The derivative of _conv in w, times ct."""
@@ -262,8 +294,9 @@ static constexpr Helper kNumpyHelpers[] = {
     made = [np.tensordot(ct[:, g], views[:, g], (places, places)) for g in range(groups)]
     made = np.concatenate(made, axis=0)
     return np.moveaxis(made, 1, -1) if channels_last else made
-)"},
-    {"_fold_windows", R"(def _fold_windows(x, extents, step, dilation):
+
+
+def _fold_windows(x, extents, step, dilation):
     """The sum of windows in the places that they came from."""
     axes = len(extents)
     front, places, size = x.shape[: -2 * axes], x.shape[-2 * axes : -axes], x.shape[-axes:]
@@ -273,8 +306,9 @@ static constexpr Helper kNumpyHelpers[] = {
         to = tuple(slice(i, i + (n - 1) * s + 1, s) for i, n, s in zip(first, places, step))
         made[(...,) + to] += x[(...,) + at]
     return made.astype(x.dtype)
-)"},
-    {"_threefry", R"(def _threefry(key, high, low):
+
+
+def _threefry(key, high, low):
     """Two random words for each counter of two words, by Threefry-2x32 with 20 rounds."""
     k0, k1 = key
     schedule = (k0, k1, k0 ^ k1 ^ np.uint32(0x1BD11BDA))
@@ -285,31 +319,37 @@ static constexpr Helper kNumpyHelpers[] = {
             b = ((b << np.uint32(turn)) | (b >> np.uint32(32 - turn))) ^ a
         a, b = a + schedule[(i + 1) % 3], b + (schedule[(i + 2) % 3] + np.uint32(i + 1))
     return a, b
-)"},
-    {"_random_words", R"(def _random_words(key, shape):
+
+
+def _random_words(key, shape):
     place = np.arange(math.prod(shape), dtype=np.uint64).reshape(shape)
     words = (key[(..., k) + (None,) * len(shape)] for k in (0, 1))
     return _threefry(words, (place >> np.uint64(32)).astype(np.uint32), place.astype(np.uint32))
-)"},
-    {"_random_bits", R"(def _random_bits(key, shape, bits):
+
+
+def _random_bits(key, shape, bits):
     a, b = _random_words(key, shape)
     if bits == 64:
         return a.astype(np.uint64) << np.uint64(32) | b.astype(np.uint64)
     return (a ^ b).astype(f"uint{bits}")
-)"},
-    {"_random_split", R"(def _random_split(key, shape):
+
+
+def _random_split(key, shape):
     return np.stack(_random_words(key, shape), axis=-1)
-)"},
-    {"_random_fold_in", R"(def _random_fold_in(key, data):
+
+
+def _random_fold_in(key, data):
     return np.stack(_threefry((key[..., 0], key[..., 1]), np.uint32(0), data), axis=-1)
-)"},
-    {"_while", R"(def _while(go_on, body, operands, carries):
+
+
+def _while(go_on, body, operands, carries):
     carry, fixed = tuple(operands[:carries]), operands[carries:]
     while go_on(*carry, *fixed)[0]:
         carry = body(*carry, *fixed)
     return carry
-)"},
-    {"_scan", R"(def _scan(body, operands, carries, xs, length, reverse):
+
+
+def _scan(body, operands, carries, xs, length, reverse):
     """What body makes of the carry and of slices, one after the other."""
     carry, fixed = operands[:carries], operands[carries + xs :]
     rows = operands[carries : carries + xs]
@@ -320,9 +360,3 @@ static constexpr Helper kNumpyHelpers[] = {
         made.append(results[carries:])
     made = reversed(made) if reverse else made
     return (*carry, *(np.stack(column) for column in zip(*made)))
-)"},
-};
-
-std::span<const Helper> numpy_helpers() { return kNumpyHelpers; }
-
-}  // namespace tn::source

@@ -1,39 +1,47 @@
-// Functions that JAX does not have.
-#include "backend/source/python_prelude.h"
+"""Functions that JAX does not have. Those of NumPy's prelude say `jnp` for `np`."""
+import itertools
+import math
 
-namespace tn::source {
+import jax.numpy as jnp
+from jax import lax
 
-static constexpr Helper kJaxHelpers[] = {
-    {"_complex", R"(def _complex(real, imag):
+
+def _complex(real, imag):
     return lax.complex(*jnp.broadcast_arrays(real, imag))
-)"},
-    {"_to_integer", R"(def _to_integer(x, dtype):
+
+
+def _to_integer(x, dtype):
     """Without the fraction, limited to what the type holds; NaN is 0."""
     ends = jnp.iinfo(dtype)
     inside = (x < ends.max) & (x > ends.min)
     made = jnp.where(inside, jnp.trunc(x), 0).astype(dtype)
     made = jnp.where(x >= ends.max, jnp.array(ends.max, dtype), made)
     return jnp.where(x <= ends.min, jnp.array(ends.min, dtype), made)
-)"},
-    {"_integer_quotient", R"(def _integer_quotient(x, y):
+
+
+def _integer_quotient(x, y):
     """Rounded towards zero; 0 where y is 0."""
     return jnp.where(y == 0, 0, lax.div(*jnp.broadcast_arrays(x, jnp.where(y == 0, 1, y))))
-)"},
-    {"_integer_remainder", R"(def _integer_remainder(x, y):
+
+
+def _integer_remainder(x, y):
     """With the sign of x; 0 where y is 0."""
     return jnp.where(y == 0, 0, lax.rem(*jnp.broadcast_arrays(x, jnp.where(y == 0, 1, y))))
-)"},
-    {"_shift_left", R"(def _shift_left(x, count):
+
+
+def _shift_left(x, count):
     inside = (count >= 0) & (count < 8 * x.dtype.itemsize)
     return jnp.where(inside, x << jnp.where(inside, count, 0), 0)
-)"},
-    {"_shift_right", R"(def _shift_right(x, count):
+
+
+def _shift_right(x, count):
     bits = 8 * x.dtype.itemsize
     inside = (count >= 0) & (count < bits)
     beyond = x >> (bits - 1) if jnp.issubdtype(x.dtype, jnp.signedinteger) else jnp.zeros_like(x)
     return jnp.where(inside, x >> jnp.where(inside, count, 0), beyond)
-)"},
-    {"_windows", R"(def _windows(x, size, step, dilation):
+
+
+def _windows(x, size, step, dilation):
     """The windows over the last axes: all places, then all elements."""
     first = x.ndim - len(size)
     for k, (n, s, d) in enumerate(zip(size, step, dilation)):
@@ -41,17 +49,17 @@ static constexpr Helper kJaxHelpers[] = {
         at = s * jnp.arange(places)[:, None] + d * jnp.arange(n)
         x = jnp.moveaxis(jnp.take(x, at, axis=first + k), first + k + 1, -1)
     return x
-)"},
-    {"_layer_norm", kAsNumpy},
-    {"_rms_norm", kAsNumpy},
-    {"_attention", kAsNumpy},
-    {"_argsort", kAsNumpy},
-    {"_sort", kAsNumpy},
-    {"_top_k", R"(def _top_k(x, k, axis):
+
+
+from numpy_prelude import _layer_norm, _rms_norm, _attention, _argsort, _sort
+
+
+def _top_k(x, k, axis):
     order = lax.slice_in_dim(_argsort(x, axis, True), 0, k, axis=axis)
     return jnp.take_along_axis(x, order, axis), order
-)"},
-    {"_cumulative", R"(def _cumulative(x, axis, mode, reverse, exclusive):
+
+
+def _cumulative(x, axis, mode, reverse, exclusive):
     """Running sums, products or extremes, from the end if asked, without the element itself."""
     x = jnp.flip(x, axis) if reverse else x
     if exclusive and x.shape[axis]:
@@ -64,33 +72,38 @@ static constexpr Helper kJaxHelpers[] = {
     fold = {"sum": lax.cumsum, "prod": lax.cumprod, "max": lax.cummax, "min": lax.cummin}[mode]
     made = fold(x, axis)
     return jnp.flip(made, axis) if reverse else made
-)"},
-    {"_lu_factor", R"(def _lu_factor(x):
+
+
+def _lu_factor(x):
     """L below and U on and above the diagonal; pivots, and the order of rows that they make."""
     lu, pivots, order = lax.linalg.lu(x)
     return lu, pivots.astype(jnp.int64), order.astype(jnp.int64)
-)"},
-    {"_solve_triangular", R"(def _solve_triangular(a, b, upper, transpose, unit_diagonal):
+
+
+def _solve_triangular(a, b, upper, transpose, unit_diagonal):
     return lax.linalg.triangular_solve(
         a, b, left_side=True, lower=not upper, transpose_a=transpose, unit_diagonal=unit_diagonal
     )
-)"},
-    {"_searchsorted", R"(def _searchsorted(x, values, side, batch_dims, sorter=None):
+
+
+def _searchsorted(x, values, side, batch_dims, sorter=None):
     x = x if sorter is None else jnp.take_along_axis(x, sorter, -1)
     search = lambda x, values: jnp.searchsorted(x, values, side=side).astype(jnp.int64)
     for _ in range(batch_dims):
         search = jax.vmap(search)
     return search(x, values)
-)"},
-    {"_places", R"(def _places(x, indices, axes, batch_dims):
+
+
+def _places(x, indices, axes, batch_dims):
     """x with the indexed axes after those of the batch, and an index for each of both."""
     at = [i.astype(jnp.int64) for i in jnp.broadcast_arrays(*indices)]
     shape = at[0].shape
     at = [lax.broadcasted_iota(jnp.int64, shape, k) for k in range(batch_dims)] + at
     places = range(batch_dims, batch_dims + len(axes))
     return jnp.moveaxis(x, axes, places), at, len(shape) - batch_dims
-)"},
-    {"_gather", R"(def _gather(x, indices, axes, batch_dims, outside):
+
+
+def _gather(x, indices, axes, batch_dims, outside):
     """Elements at indices, whose axes stand in the place of the first indexed axis."""
     first = axes[0]
     x, at, own = _places(x, indices, axes, batch_dims)
@@ -101,8 +114,9 @@ static constexpr Helper kJaxHelpers[] = {
         inside = inside.reshape(inside.shape + (1,) * (made.ndim - inside.ndim))
         made = jnp.where(inside, made, jnp.zeros_like(made))
     return jnp.moveaxis(made, range(batch_dims, batch_dims + own), range(first, first + own))
-)"},
-    {"_scatter", R"(def _scatter(x, updates, indices, axes, mode, batch_dims, outside):
+
+
+def _scatter(x, updates, indices, axes, mode, batch_dims, outside):
     """x with updates put or combined at indices; those out of range are dropped or clamped."""
     first = axes[0]
     x, at, own = _places(x, indices, axes, batch_dims)
@@ -115,11 +129,13 @@ static constexpr Helper kJaxHelpers[] = {
     put = {"set": place.set, "add": place.add, "mul": place.mul, "max": place.max, "min": place.min}
     made = put[mode](updates, mode="drop")
     return jnp.moveaxis(made, range(batch_dims, batch_dims + len(axes)), axes)
-)"},
-    {"_updated", R"(def _updated(x, index, value):
+
+
+def _updated(x, index, value):
     return x.at[index].set(value)
-)"},
-    {"_conv_weights", R"(def _conv_weights(
+
+
+def _conv_weights(
     x, ct, kernel, stride, padding, input_dilation, kernel_dilation, groups, channels_last
 ):
     """The derivative of a convolution in its weights, times ct."""
@@ -132,8 +148,9 @@ static constexpr Helper kJaxHelpers[] = {
     w = jax.ShapeDtypeStruct((ct.shape[1], x.shape[1] // groups) + tuple(kernel), x.dtype)
     made = jax.linear_transpose(conv, w)(ct)[0]
     return jnp.moveaxis(made, 1, -1) if channels_last else made
-)"},
-    {"_fold_windows", R"(def _fold_windows(x, extents, step, dilation):
+
+
+def _fold_windows(x, extents, step, dilation):
     """The sum of windows in the places that they came from."""
     axes = len(extents)
     front, places, size = x.shape[: -2 * axes], x.shape[-2 * axes : -axes], x.shape[-axes:]
@@ -143,8 +160,9 @@ static constexpr Helper kJaxHelpers[] = {
         to = tuple(slice(i, i + (n - 1) * s + 1, s) for i, n, s in zip(first, places, step))
         made = made.at[(...,) + to].add(x[(...,) + at])
     return made
-)"},
-    {"_threefry", R"(def _threefry(key, high, low):
+
+
+def _threefry(key, high, low):
     """Two random words for each counter of two words, by Threefry-2x32 with 20 rounds."""
     k0, k1 = key
     schedule = (k0, k1, k0 ^ k1 ^ jnp.uint32(0x1BD11BDA))
@@ -155,25 +173,30 @@ static constexpr Helper kJaxHelpers[] = {
             b = ((b << turn) | (b >> (32 - turn))) ^ a
         a, b = a + schedule[(i + 1) % 3], b + (schedule[(i + 2) % 3] + jnp.uint32(i + 1))
     return a, b
-)"},
-    {"_random_words", R"(def _random_words(key, shape):
+
+
+def _random_words(key, shape):
     place = jnp.arange(math.prod(shape), dtype=jnp.uint32).reshape(shape)
     words = (key[(..., k) + (None,) * len(shape)] for k in (0, 1))
     return _threefry(words, jnp.zeros_like(place), place)
-)"},
-    {"_random_bits", R"(def _random_bits(key, shape, bits):
+
+
+def _random_bits(key, shape, bits):
     a, b = _random_words(key, shape)
     if bits == 64:
         return a.astype(jnp.uint64) << 32 | b.astype(jnp.uint64)
     return (a ^ b).astype(f"uint{bits}")
-)"},
-    {"_random_split", kAsNumpy},
-    {"_random_fold_in", kAsNumpy},
-    {"_while", R"(def _while(go_on, body, operands, carries):
+
+
+from numpy_prelude import _random_split, _random_fold_in
+
+
+def _while(go_on, body, operands, carries):
     carry, fixed = tuple(operands[:carries]), operands[carries:]
     return lax.while_loop(lambda c: go_on(*c, *fixed)[0], lambda c: body(*c, *fixed), carry)
-)"},
-    {"_scan", R"(def _scan(body, operands, carries, xs, length, reverse):
+
+
+def _scan(body, operands, carries, xs, length, reverse):
     """What body makes of the carry and of slices, one after the other."""
     carry, fixed = operands[:carries], operands[carries + xs :]
     rows = operands[carries : carries + xs]
@@ -184,9 +207,3 @@ static constexpr Helper kJaxHelpers[] = {
 
     carry, made = lax.scan(step, tuple(carry), tuple(rows), length, reverse=reverse)
     return (*carry, *made)
-)"},
-};
-
-std::span<const Helper> jax_helpers() { return kJaxHelpers; }
-
-}  // namespace tn::source

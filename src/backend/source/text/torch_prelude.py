@@ -1,13 +1,16 @@
-// Functions that PyTorch does not have.
-#include "backend/source/python_prelude.h"
+"""Functions that PyTorch does not have. Those of NumPy's prelude say `torch` for `np`."""
+import itertools
+import math
 
-namespace tn::source {
+import torch
+import torch.nn.functional as F
 
-static constexpr Helper kTorchHelpers[] = {
-    {"_complex", R"(def _complex(real, imag):
+
+def _complex(real, imag):
     return torch.complex(*torch.broadcast_tensors(real, imag))
-)"},
-    {"_to_integer", R"(def _to_integer(x, dtype):
+
+
+def _to_integer(x, dtype):
     """Without the fraction, limited to what the type holds; NaN is 0."""
     x, ends = x.to(torch.float64), torch.iinfo(dtype)
     inside = (x < ends.max) & (x > ends.min)
@@ -15,50 +18,60 @@ static constexpr Helper kTorchHelpers[] = {
     made = torch.where(inside, x.trunc(), 0.0).to(held)
     made = torch.where(x >= ends.max, torch.tensor(ends.max, dtype=held), made)
     return torch.where(x <= ends.min, torch.tensor(ends.min, dtype=held), made)
-)"},
-    {"_integer_quotient", R"(def _integer_quotient(x, y):
+
+
+def _integer_quotient(x, y):
     """Rounded towards zero; 0 where y is 0."""
     made = torch.div(x, torch.where(y == 0, 1, y), rounding_mode="trunc")
     return torch.where(y == 0, 0, made)
-)"},
-    {"_integer_remainder", R"(def _integer_remainder(x, y):
+
+
+def _integer_remainder(x, y):
     """With the sign of x; 0 where y is 0."""
     return torch.where(y == 0, 0, torch.fmod(x, torch.where(y == 0, 1, y)))
-)"},
-    {"_shift_left", R"(def _shift_left(x, count):
+
+
+def _shift_left(x, count):
     inside = (count >= 0) & (count < 8 * x.element_size())
     return torch.where(inside, x << torch.where(inside, count, 0), 0)
-)"},
-    {"_shift_right", R"(def _shift_right(x, count):
+
+
+def _shift_right(x, count):
     bits = 8 * x.element_size()
     inside = (count >= 0) & (count < bits)
     beyond = x >> (bits - 1) if x.dtype.is_signed else torch.zeros_like(x)
     return torch.where(inside, x >> torch.where(inside, count, 0), beyond)
-)"},
-    {"_cbrt", R"(def _cbrt(x):
+
+
+def _cbrt(x):
     return torch.copysign(x.abs().double().pow(1 / 3), x).to(x.dtype)
-)"},
-    {"_windows", R"(def _windows(x, size, step, dilation):
+
+
+def _windows(x, size, step, dilation):
     """Views of the windows over the last axes: all places, then all elements."""
     first = x.ndim - len(size)
     for k, (n, s, d) in enumerate(zip(size, step, dilation)):
         x = x.unfold(first + k, (n - 1) * d + 1, s)[..., ::d]
     return x
-)"},
-    {"_argsort", R"(def _argsort(x, axis, descending):
+
+
+def _argsort(x, axis, descending):
     """Equal elements keep their order; NaN comes last."""
     if descending:
         x = -x if x.is_floating_point() else ~x
     return torch.sort(x, dim=axis, stable=True).indices
-)"},
-    {"_sort", R"(def _sort(x, axis, descending):
+
+
+def _sort(x, axis, descending):
     return torch.gather(x, axis, _argsort(x, axis, descending))
-)"},
-    {"_top_k", R"(def _top_k(x, k, axis):
+
+
+def _top_k(x, k, axis):
     order = _argsort(x, axis, True).narrow(axis, 0, k)
     return torch.gather(x, axis, order), order
-)"},
-    {"_cumulative", R"(def _cumulative(x, axis, mode, reverse, exclusive):
+
+
+def _cumulative(x, axis, mode, reverse, exclusive):
     """Running sums, products or extremes, from the end if asked, without the element itself."""
     x = x.flip((axis,)) if reverse else x
     if exclusive and x.shape[axis]:
@@ -73,24 +86,28 @@ static constexpr Helper kTorchHelpers[] = {
     else:
         made = {"max": torch.cummax, "min": torch.cummin}[mode](x, axis).values
     return made.flip((axis,)) if reverse else made
-)"},
-    {"_lu_factor", R"(def _lu_factor(x):
+
+
+def _lu_factor(x):
     """L below and U on and above the diagonal; pivots, and the order of rows that they make."""
     lu, pivots = torch.linalg.lu_factor(x)
     order = torch.lu_unpack(lu, pivots, unpack_data=False)[0].argmax(-2)
     return lu, pivots.long() - 1, order
-)"},
-    {"_solve_triangular", R"(def _solve_triangular(a, b, upper, transpose, unit_diagonal):
+
+
+def _solve_triangular(a, b, upper, transpose, unit_diagonal):
     a, upper = (a.mT, not upper) if transpose else (a, upper)
     return torch.linalg.solve_triangular(a, b, upper=upper, unitriangular=unit_diagonal)
-)"},
-    {"_searchsorted", R"(def _searchsorted(x, values, side, batch_dims, sorter=None):
+
+
+def _searchsorted(x, values, side, batch_dims, sorter=None):
     if not batch_dims:
         return torch.searchsorted(x, values, side=side, sorter=sorter)
     flat = values.reshape(values.shape[:batch_dims] + (-1,)).contiguous()
     return torch.searchsorted(x, flat, side=side, sorter=sorter).reshape(values.shape)
-)"},
-    {"_places", R"(def _places(x, indices, axes, batch_dims):
+
+
+def _places(x, indices, axes, batch_dims):
     """x with the indexed axes after those of the batch, and an index for each of both."""
     at = [i.long() for i in torch.broadcast_tensors(*indices)]
     shape = at[0].shape
@@ -99,8 +116,9 @@ static constexpr Helper kTorchHelpers[] = {
         at.insert(0, torch.arange(shape[k], device=x.device).reshape(line).expand(shape))
     places = tuple(range(batch_dims, batch_dims + len(axes)))
     return x.movedim(axes, places), at, len(shape) - batch_dims
-)"},
-    {"_gather", R"(def _gather(x, indices, axes, batch_dims, outside):
+
+
+def _gather(x, indices, axes, batch_dims, outside):
     """Elements at indices, whose axes stand in the place of the first indexed axis."""
     first = axes[0]
     x, at, own = _places(x, indices, axes, batch_dims)
@@ -112,8 +130,9 @@ static constexpr Helper kTorchHelpers[] = {
         made = torch.where(inside, made, torch.zeros_like(made))
     places = tuple(range(batch_dims, batch_dims + own))
     return made.movedim(places, tuple(range(first, first + own)))
-)"},
-    {"_scatter", R"(def _scatter(x, updates, indices, axes, mode, batch_dims, outside):
+
+
+def _scatter(x, updates, indices, axes, mode, batch_dims, outside):
     """x with updates put or combined at indices; those out of range are dropped or clamped."""
     first = axes[0]
     made, at, own = _places(x, indices, axes, batch_dims)
@@ -136,16 +155,18 @@ static constexpr Helper kTorchHelpers[] = {
         fold = {"mul": "prod", "max": "amax", "min": "amin"}[mode]
         made = rows.scatter_reduce(0, row, updates, fold).reshape(made.shape)
     return made.movedim(tuple(range(batch_dims, batch_dims + len(axes))), axes)
-)"},
-    {"_updated", R"(def _updated(x, index, value):
+
+
+def _updated(x, index, value):
     made = x.clone()
     made[index] = value
     return made
-)"},
-    {"_block", kAsNumpy},
-    {"_dynamic_slice", kAsNumpy},
-    {"_dynamic_update_slice", kAsNumpy},
-    {"_pad", R"(def _pad(x, widths, value, mode):
+
+
+from numpy_prelude import _block, _dynamic_slice, _dynamic_update_slice
+
+
+def _pad(x, widths, value, mode):
     if mode == "constant":
         flat = [n for pair in reversed(widths) for n in pair]
         if x.is_complex():
@@ -164,8 +185,9 @@ static constexpr Helper kTorchHelpers[] = {
             at = torch.where(at < n, at, 2 * (n - 1) - at)
         x = x.index_select(axis, at)
     return x
-)"},
-    {"_spread", R"(def _spread(x, padding, dilation):
+
+
+def _spread(x, padding, dilation):
     """x, channels second, with zeros between its elements and around them."""
     for k, d in enumerate(dilation):
         if d > 1:
@@ -177,17 +199,18 @@ static constexpr Helper kTorchHelpers[] = {
             x = made
     flat = [n for k in reversed(range(len(dilation))) for n in padding[2 * k : 2 * k + 2]]
     return F.pad(x, flat)
-)"},
-    {"_conv",
-     R"(def _conv(x, w, stride, padding, input_dilation, kernel_dilation, groups, channels_last):
+
+
+def _conv(x, w, stride, padding, input_dilation, kernel_dilation, groups, channels_last):
     if channels_last:
         x, w = x.movedim(-1, 1), w.movedim(-1, 1)
     conv = (F.conv1d, F.conv2d, F.conv3d)[len(stride) - 1]
     x = _spread(x, padding, input_dilation)
     made = conv(x, w, stride=stride, dilation=kernel_dilation, groups=groups)
     return made.movedim(1, -1) if channels_last else made
-)"},
-    {"_conv_weights", R"(def _conv_weights(
+
+
+def _conv_weights(
     x, ct, kernel, stride, padding, input_dilation, kernel_dilation, groups, channels_last
 ):
     """The derivative of _conv in w, times ct."""
@@ -199,8 +222,9 @@ static constexpr Helper kTorchHelpers[] = {
         ct, x, w, None, stride, none, kernel_dilation, False, none, groups, (False, True, False)
     )[1]
     return made.movedim(1, -1) if channels_last else made
-)"},
-    {"_fold_windows", R"(def _fold_windows(x, extents, step, dilation):
+
+
+def _fold_windows(x, extents, step, dilation):
     """The sum of windows in the places that they came from."""
     axes = len(extents)
     front, places, size = x.shape[: -2 * axes], x.shape[-2 * axes : -axes], x.shape[-axes:]
@@ -210,8 +234,9 @@ static constexpr Helper kTorchHelpers[] = {
         to = tuple(slice(i, i + (n - 1) * s + 1, s) for i, n, s in zip(first, places, step))
         made[(...,) + to] += x[(...,) + at]
     return made
-)"},
-    {"_threefry", R"(def _threefry(key, high, low):
+
+
+def _threefry(key, high, low):
     """Two random words for each counter of two words, by Threefry-2x32 with 20 rounds."""
     k0, k1 = key
     schedule, word = (k0, k1, k0 ^ k1 ^ 0x1BD11BDA), 0xFFFFFFFF
@@ -222,28 +247,27 @@ static constexpr Helper kTorchHelpers[] = {
             b = ((b << turn) & word | (b >> (32 - turn))) ^ a
         a, b = (a + schedule[(i + 1) % 3]) & word, (b + schedule[(i + 2) % 3] + i + 1) & word
     return a, b
-)"},
-    {"_random_words", R"(def _random_words(key, shape):
+
+
+def _random_words(key, shape):
     place = torch.arange(math.prod(shape), device=key.device).reshape(shape)
     words = (key[(..., k) + (None,) * len(shape)] for k in (0, 1))
     return _threefry(words, place >> 32, place & 0xFFFFFFFF)
-)"},
-    {"_random_bits", R"(def _random_bits(key, shape, bits):
+
+
+def _random_bits(key, shape, bits):
     a, b = _random_words(key, shape)
     if bits == 64:
         return a << 32 | b
     return (a ^ b).to(torch.uint8) if bits == 8 else (a ^ b) & ((1 << bits) - 1)
-)"},
-    {"_random_split", R"(def _random_split(key, shape):
+
+
+def _random_split(key, shape):
     return torch.stack(_random_words(key, shape), dim=-1)
-)"},
-    {"_random_fold_in", R"(def _random_fold_in(key, data):
+
+
+def _random_fold_in(key, data):
     return torch.stack(_threefry((key[..., 0], key[..., 1]), 0, data), dim=-1)
-)"},
-    {"_while", kAsNumpy},
-    {"_scan", kAsNumpy},
-};
 
-std::span<const Helper> torch_helpers() { return kTorchHelpers; }
 
-}  // namespace tn::source
+from numpy_prelude import _while, _scan
