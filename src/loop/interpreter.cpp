@@ -4,28 +4,28 @@
 
 namespace tn::loop {
 
-std::shared_ptr<const Program> prepare(const Kernel& kernel, std::span<const Binding> symbols,
-                                       const PrepareOptions& options) {
+std::shared_ptr<const BlockProgram> prepare(const Kernel& kernel, std::span<const Binding> symbols,
+                                            const PrepareOptions& options) {
   const BlockOps& ops = block_ops(options.level);
   if (!options.whole_values) {
     machine::ProgramLowering lowering(kernel, symbols, ops, options);
-    if (std::optional<Program> program = lowering.lower())
-      return std::make_shared<const Program>(std::move(*program));
+    if (std::optional<BlockProgram> program = lowering.lower())
+      return std::make_shared<const BlockProgram>(std::move(*program));
   }
-  Program program;
-  program.mode = Program::Mode::whole;
+  BlockProgram program;
+  program.mode = BlockProgram::Mode::whole;
   program.whole = machine::prepare_whole(kernel, symbols, ops);
-  return std::make_shared<const Program>(std::move(program));
+  return std::make_shared<const BlockProgram>(std::move(program));
 }
 
-static std::string_view name_of(machine::StepKind kind) {
+static std::string_view name_of(machine::InstructionKind kind) {
   static constexpr std::string_view kNames[] = {"compute", "argument", "splat",  "expand",
                                                 "load",    "gather",   "aim",    "store",
                                                 "scatter", "iota",     "reduce", "scan"};
   return kNames[static_cast<size_t>(kind)];
 }
 
-std::string to_text(const Program& p) {
+std::string to_text(const BlockProgram& p) {
   static constexpr std::string_view kModes[] = {"flat", "rows", "columns", "whole"};
   static constexpr std::string_view kDomains[] = {"uniform", "row", "full"};
   std::string text =
@@ -36,9 +36,9 @@ std::string to_text(const Program& p) {
     text += format("{}:\n", kDomains[static_cast<size_t>(segment.domain)]);
     for (machine::Range range : {segment.prologue, segment.body})
       for (int32_t i = range.first; i < range.last; ++i) {
-        const machine::Step& step = p.steps[static_cast<size_t>(i)];
-        text += format("  s{} = {} s{} s{} s{} : {}\n", step.dst, name_of(step.kind), step.a,
-                       step.b, step.c, step.type);
+        const machine::Instruction& instruction = p.instructions[static_cast<size_t>(i)];
+        text += format("  s{} = {} s{} s{} s{} : {}\n", instruction.dst, name_of(instruction.kind),
+                       instruction.a, instruction.b, instruction.c, instruction.type);
       }
   }
   return text;

@@ -9,7 +9,7 @@
 namespace tn::loop {
 
 /// A kernel prepared for given sizes. Immutable; any number of threads may run it at once.
-struct Program;
+struct BlockProgram;
 
 /// Which axis is innermost in a kernel with reductions or scans. The bits do not depend on it.
 enum class Orientation : uint8_t { by_strides, rows, columns };
@@ -20,14 +20,15 @@ struct PrepareOptions {
   bool whole_values = false;  // the slow general path: every value over its whole domain at once
 };
 
-std::shared_ptr<const Program> prepare(const Kernel& kernel, std::span<const Binding> symbols = {},
-                                       const PrepareOptions& options = {});
+std::shared_ptr<const BlockProgram> prepare(const Kernel& kernel,
+                                            std::span<const Binding> symbols = {},
+                                            const PrepareOptions& options = {});
 
 /// Runs over `buffers`, in the order of the kernel's. An output may share memory with an input when
 /// every load of that input has the index of the store.
-void run(const Program& program, void* const* buffers, const Scalar* arguments = nullptr);
+void run(const BlockProgram& program, void* const* buffers, const Scalar* arguments = nullptr);
 
-/// The table of steps, for tests and curious readers.
-std::string to_text(const Program& program);
+/// The table of instructions, for tests and curious readers.
+std::string to_text(const BlockProgram& program);
 
 }  // namespace tn::loop

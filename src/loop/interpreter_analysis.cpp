@@ -9,7 +9,8 @@
 
 namespace tn::loop::machine {
 
-// Work that a task should have at least, in elements times steps, and how many tasks there are.
+// Work that a task should have at least, in elements times instructions, and how many tasks there
+// are.
 static constexpr int64_t kTaskWork = 32768, kMostTasks = 256;
 // Columns of a tile: their lanes stay in the L2 cache.
 static constexpr int64_t kColumns = 128;
@@ -101,7 +102,7 @@ bool ProgramLowering::reads_directly() const {
 }
 
 void ProgramLowering::choose_mode() {
-  Program& p = program_;
+  BlockProgram& p = program_;
   if (a_.inner_axes.empty()) {
     p.mode = Mode::flat;
     return;
@@ -112,7 +113,7 @@ void ProgramLowering::choose_mode() {
 }
 
 void ProgramLowering::choose_sizes() {
-  Program& p = program_;
+  BlockProgram& p = program_;
   int64_t points = std::max<int64_t>(p.points, 1), extent = std::max<int64_t>(p.extent, 1);
   if (p.mode == Mode::flat) {
     p.tile = std::min(points, kBlock);
@@ -143,18 +144,18 @@ void ProgramLowering::choose_sizes() {
 }
 
 void ProgramLowering::choose_tasks() {
-  Program& p = program_;
+  BlockProgram& p = program_;
   bool scans = false;
   for (const Segment& segment : p.segments) scans |= segment.has_scan;
   int64_t points = p.points * std::max<int64_t>(p.extent, 1);
-  int64_t work = points * static_cast<int64_t>(p.steps.size() + 1);
+  int64_t work = points * static_cast<int64_t>(p.instructions.size() + 1);
   int64_t tasks = std::min(work / kTaskWork, kMostTasks);
   if (p.ordered || tasks < 2) return;
   p.sweep_in_parallel = p.tiles < kFewTiles && p.extent > kChunk && !scans;
   p.tasks = p.sweep_in_parallel ? tasks : std::min(tasks, p.tiles);
 }
 
-std::optional<Program> ProgramLowering::lower() {
+std::optional<BlockProgram> ProgramLowering::lower() {
   if (!find_domains()) return std::nullopt;
   computed_.assign(kernel_.values.size(), kNone);
   emit_uniforms();

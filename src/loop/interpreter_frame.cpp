@@ -49,9 +49,9 @@ Scratch::~Scratch() {
   if (--thread_memory.depth >= ThreadMemory::kDepth) std::free(data);
 }
 
-static int64_t slot_bytes(const Program& p) { return (p.slots() * 8 + 63) / 64 * 64; }
+static int64_t slot_bytes(const BlockProgram& p) { return (p.slots() * 8 + 63) / 64 * 64; }
 
-FrameScope::FrameScope(const Program& p, void* const* buffers, const Scalar* arguments)
+FrameScope::FrameScope(const BlockProgram& p, void* const* buffers, const Scalar* arguments)
     : memory_(slot_bytes(p) + p.frame_size + p.partial_size) {
   void** slots = reinterpret_cast<void**>(memory_.data);
   std::byte* base = memory_.data + slot_bytes(p);

@@ -6,7 +6,7 @@ namespace tn::loop::machine {
 
 /// Slots, registers and accumulators.
 struct Frame {
-  const Program* program;
+  const BlockProgram* program;
   void* const* buffers;
   const Scalar* arguments;
   void** slots;
@@ -24,7 +24,7 @@ class Scratch {
 
 class FrameScope {
  public:
-  FrameScope(const Program& program, void* const* buffers, const Scalar* arguments);
+  FrameScope(const BlockProgram& program, void* const* buffers, const Scalar* arguments);
 
  private:
   Scratch memory_;
@@ -34,10 +34,10 @@ class FrameScope {
 };
 
 // Reductions. `count` is the number of par points of the tile. Results of a chunk go through a
-// record of Program::partial_size bytes, whoever computes them.
+// record of BlockProgram::partial_size bytes, whoever computes them.
 void begin_total(const Frame& frame, const Segment& segment, int64_t count);
 void begin_chunk(const Frame& frame, const Segment& segment, int64_t count);
-void accumulate(const Frame& frame, const Step& step, const Block& block);
+void accumulate(const Frame& frame, const Instruction& instruction, const Block& block);
 void end_chunk(const Frame& frame, const Segment& segment, int64_t count, std::byte* record);
 void add_partial(const Frame& frame, const Segment& segment, int64_t count, int64_t chunk,
                  const std::byte* record);
@@ -46,6 +46,6 @@ void end_total(const Frame& frame, const Segment& segment, int64_t count);
 void set_empty(const Frame& frame, const Segment& segment, int64_t count);
 
 void begin_scans(const Frame& frame, const Segment& segment, int64_t count);
-void scan(const Frame& frame, const Step& step, const Block& block);
+void scan(const Frame& frame, const Instruction& instruction, const Block& block);
 
 }  // namespace tn::loop::machine

@@ -122,7 +122,7 @@ int32_t ProgramLowering::number_slot(const Linear& value) {
   if (!affine.is_constant()) {
     int32_t access = add_access(kNone, 8, affine);
     sum = new_slot(8, current_);
-    push(StepKind::iota, sum, DType::i64).access = access;
+    push(InstructionKind::iota, sum, DType::i64).access = access;
   } else if (affine.base != 0) {
     sum = constant_slot(affine.base, DType::i64);
   }

@@ -1,4 +1,4 @@
-// Emitting the steps of each segment.
+// Emitting the instructions of each segment.
 #include "loop/interpreter_lowering.h"
 
 #include <algorithm>
@@ -20,9 +20,10 @@ BlockFn ProgramLowering::function(Op op, DType type) const {
   return fn;
 }
 
-Step& ProgramLowering::push(StepKind kind, int32_t dst, DType type) {
-  Step step{.kind = kind, .size = static_cast<uint8_t>(size_of(type)), .type = type, .dst = dst};
-  emitting_->push_back(step);
+Instruction& ProgramLowering::push(InstructionKind kind, int32_t dst, DType type) {
+  Instruction instruction{
+      .kind = kind, .size = static_cast<uint8_t>(size_of(type)), .type = type, .dst = dst};
+  emitting_->push_back(instruction);
   return emitting_->back();
 }
 
@@ -51,11 +52,11 @@ int32_t ProgramLowering::constant_slot(const Scalar& value, DType type) {
 
 int32_t ProgramLowering::compute(BlockFn fn, DType type, int32_t a, int32_t b, int32_t c) {
   int32_t dst = new_slot(size_of(type), current_);
-  Step& step = push(StepKind::compute, dst, type);
-  step.fn = fn;
-  step.a = a;
-  step.b = b ? b : a;
-  step.c = c ? c : a;
+  Instruction& instruction = push(InstructionKind::compute, dst, type);
+  instruction.fn = fn;
+  instruction.a = a;
+  instruction.b = b ? b : a;
+  instruction.c = c ? c : a;
   return dst;
 }
 
@@ -77,12 +78,12 @@ int32_t ProgramLowering::slot(ValueId id) {
   if (copy != kNone) return copy;
   copy = new_slot(size_of(v.type), Domain::full);
   bool uniform = domain == Domain::uniform;
-  Step step{.kind = uniform ? StepKind::splat : StepKind::expand,
-            .size = static_cast<uint8_t>(size_of(v.type)),
-            .type = v.type,
-            .dst = copy,
-            .a = own};
-  (uniform ? uniform_ : prologue_).push_back(step);
+  Instruction instruction{.kind = uniform ? InstructionKind::splat : InstructionKind::expand,
+                          .size = static_cast<uint8_t>(size_of(v.type)),
+                          .type = v.type,
+                          .dst = copy,
+                          .a = own};
+  (uniform ? uniform_ : prologue_).push_back(instruction);
   return copy;
 }
 
@@ -157,7 +158,7 @@ void ProgramLowering::emit_value(ValueId id) {
   switch (v.op) {
     case Op::argument: {
       at = new_slot(8, current_);
-      push(StepKind::argument, at, v.type).a = v.a;
+      push(InstructionKind::argument, at, v.type).a = v.a;
       return;
     }
     case Op::index:
@@ -190,7 +191,7 @@ void ProgramLowering::emit_compute(ValueId id) {
   computed_[static_cast<size_t>(id)] = compute(function(v.op, key), v.type, a, b, c);
 }
 
-// Narrow floats convert from and to f32, and from f64 directly; other pairs take two steps.
+// Narrow floats convert from and to f32, and from f64 directly; other pairs take two instructions.
 void ProgramLowering::emit_cast(ValueId id) {
   const Value& v = kernel_.values[static_cast<size_t>(id)];
   DType from = kernel_.values[static_cast<size_t>(v.a)].type;
@@ -220,10 +221,10 @@ void ProgramLowering::emit_load(ValueId id) {
     int32_t offsets = number_slot(index);
     int32_t access = add_access(v.buffer, size, Linear{0, index.strides, {}});
     int32_t dst = new_slot(size, current_);
-    Step& step = push(StepKind::gather, dst, v.type);
-    step.a = offsets;
-    step.mask = mask;
-    step.access = access;
+    Instruction& instruction = push(InstructionKind::gather, dst, v.type);
+    instruction.a = offsets;
+    instruction.mask = mask;
+    instruction.access = access;
     computed_[static_cast<size_t>(id)] = dst;
     return;
   }
@@ -231,10 +232,10 @@ void ProgramLowering::emit_load(ValueId id) {
   slots_.push_back({.home = home});
   int32_t dst = static_cast<int32_t>(slots_.size()) - 1;
   int32_t access = add_access(v.buffer, size, index);
-  Step& step = push(StepKind::load, dst, v.type);
-  step.home = home;
-  step.mask = mask;
-  step.access = access;
+  Instruction& instruction = push(InstructionKind::load, dst, v.type);
+  instruction.home = home;
+  instruction.mask = mask;
+  instruction.access = access;
   computed_[static_cast<size_t>(id)] = dst;
 }
 
@@ -272,10 +273,10 @@ void ProgramLowering::emit_reduce(ValueId id) {
   int reducer = add_reducer(v, from.type);
   int32_t result = new_slot(size_of(v.type), Domain::row);
   program_.reducers.back().result = result;
-  Step& step = push(StepKind::reduce, result, v.type);
-  step.a = operand;
-  step.access = access;
-  step.reducer = reducer;
+  Instruction& instruction = push(InstructionKind::reduce, result, v.type);
+  instruction.a = operand;
+  instruction.access = access;
+  instruction.reducer = reducer;
   computed_[static_cast<size_t>(id)] = result;
 }
 
@@ -286,9 +287,9 @@ void ProgramLowering::emit_scan(ValueId id) {
   segment_.has_scan = true;
   segment_.reverse = v.reverse;
   int32_t dst = new_slot(size_of(v.type), current_);
-  Step& step = push(StepKind::scan, dst, v.type);
-  step.a = operand;
-  step.reducer = reducer;
+  Instruction& instruction = push(InstructionKind::scan, dst, v.type);
+  instruction.a = operand;
+  instruction.reducer = reducer;
   computed_[static_cast<size_t>(id)] = dst;
 }
 
@@ -303,15 +304,15 @@ void ProgramLowering::emit_store(const Store& store) {
   if (store.scattered || !index.terms.empty()) {
     int32_t offsets = number_slot(index);
     int32_t access = add_access(store.buffer, size, Linear{0, index.strides, {}});
-    Step& step = push(StepKind::scatter, 0, type);
-    step.a = offsets;
-    step.b = value;
-    step.mask = mask;
-    step.access = access;
+    Instruction& instruction = push(InstructionKind::scatter, 0, type);
+    instruction.a = offsets;
+    instruction.b = value;
+    instruction.mask = mask;
+    instruction.access = access;
     if (store.combine == Combine::set) return;
     int monoid = static_cast<int>(store.combine) - static_cast<int>(Combine::add);
-    step.scatter = ops_.run[monoid][static_cast<int>(type)].scatter;
-    invariant(step.scatter != nullptr, "kernel {}: no scatter of {}", kernel_.name, type);
+    instruction.scatter = ops_.run[monoid][static_cast<int>(type)].scatter;
+    invariant(instruction.scatter != nullptr, "kernel {}: no scatter of {}", kernel_.name, type);
     return;
   }
   int32_t access = add_access(store.buffer, size, index);
@@ -319,38 +320,39 @@ void ProgramLowering::emit_store(const Store& store) {
     int32_t home = new_slot(size, current_);
     slots_.push_back({.home = home});
     int32_t old = static_cast<int32_t>(slots_.size()) - 1;
-    Step& load = push(StepKind::load, old, type);
+    Instruction& load = push(InstructionKind::load, old, type);
     load.home = home;
     load.mask = mask;
     load.access = access;
     value = compute(function(op, type), type, old, value);
   }
-  Step& step = push(StepKind::store, 0, type);
-  step.a = value;
-  step.mask = mask;
-  step.access = access;
+  Instruction& instruction = push(InstructionKind::store, 0, type);
+  instruction.a = value;
+  instruction.mask = mask;
+  instruction.access = access;
 }
 
 // The last computed value goes straight to where it is stored. Only the last: an output may share
-// memory with an input, and earlier results would overwrite what later steps still read.
+// memory with an input, and earlier results would overwrite what later instructions still read.
 void ProgramLowering::aim_last_store() {
   size_t last = body_.size();
-  while (last > 0 && body_[last - 1].kind == StepKind::store) --last;
-  if (last == 0 || last == body_.size() || body_[last - 1].kind != StepKind::compute) return;
+  while (last > 0 && body_[last - 1].kind == InstructionKind::store) --last;
+  if (last == 0 || last == body_.size() || body_[last - 1].kind != InstructionKind::compute) return;
   for (size_t i = last; i < body_.size(); ++i) {
-    Step& producer = body_[last - 1];
-    const Step& store = body_[i];
+    Instruction& producer = body_[last - 1];
+    const Instruction& store = body_[i];
     if (store.a != producer.dst || store.mask != kNone || store.size != producer.size) continue;
     int32_t home = producer.dst;
     slots_.push_back({.home = home});
     int32_t aimed = static_cast<int32_t>(slots_.size()) - 1;
     for (size_t k = last - 1; k < body_.size(); ++k) {
       if (body_[k].dst == home && k == last - 1) body_[k].dst = aimed;
-      if (body_[k].kind == StepKind::store && body_[k].a == home) body_[k].a = aimed;
+      if (body_[k].kind == InstructionKind::store && body_[k].a == home) body_[k].a = aimed;
     }
     for (int32_t& slot : computed_)
       if (slot == home) slot = aimed;
-    Step aim{.kind = StepKind::aim, .size = store.size, .type = store.type, .dst = aimed};
+    Instruction aim{
+        .kind = InstructionKind::aim, .size = store.size, .type = store.type, .dst = aimed};
     aim.home = home;
     aim.access = store.access;
     body_.insert(body_.begin() + static_cast<std::ptrdiff_t>(last) - 1, aim);
@@ -359,10 +361,10 @@ void ProgramLowering::aim_last_store() {
 }
 
 void ProgramLowering::finish_segment() {
-  auto append = [&](std::vector<Step>& from) {
-    Range range{static_cast<int32_t>(program_.steps.size()), 0};
-    program_.steps.insert(program_.steps.end(), from.begin(), from.end());
-    range.last = static_cast<int32_t>(program_.steps.size());
+  auto append = [&](std::vector<Instruction>& from) {
+    Range range{static_cast<int32_t>(program_.instructions.size()), 0};
+    program_.instructions.insert(program_.instructions.end(), from.begin(), from.end());
+    range.last = static_cast<int32_t>(program_.instructions.size());
     from.clear();
     return range;
   };

@@ -1,5 +1,5 @@
 #pragma once
-// From a kernel to steps: which values are computed in which segment, and in which slots.
+// From a kernel to instructions: which values are computed in which segment, and in which slots.
 #include <map>
 #include <optional>
 #include <vector>
@@ -24,7 +24,7 @@ struct SlotPlan {
   int64_t size = 0;               // of an element
   int64_t constant = -1;          // offset in the constants
   int32_t home = kNone;           // the register that a load or an aimed store falls back to
-  int32_t first = -1, last = -1;  // steps of its life
+  int32_t first = -1, last = -1;  // instructions of its life
 };
 
 class ProgramLowering {
@@ -32,7 +32,7 @@ class ProgramLowering {
   ProgramLowering(const Kernel& kernel, std::span<const Binding> symbols, const BlockOps& ops,
                   const PrepareOptions& options);
   /// Nothing when the kernel needs the general path.
-  std::optional<Program> lower();
+  std::optional<BlockProgram> lower();
 
  private:
   // Analysis (interpreter_analysis.cpp).
@@ -63,7 +63,7 @@ class ProgramLowering {
   int32_t own_slot(ValueId id);
   int32_t new_slot(int64_t size, Domain domain);
   int32_t constant_slot(const Scalar& value, DType type);
-  Step& push(StepKind kind, int32_t dst, DType type);
+  Instruction& push(InstructionKind kind, int32_t dst, DType type);
   int32_t compute(BlockFn fn, DType type, int32_t a, int32_t b = 0, int32_t c = 0);
   BlockFn function(Op op, DType type) const;
   int add_reducer(const Value& value, DType type);
@@ -82,7 +82,7 @@ class ProgramLowering {
   void give_registers();
   void place_uniforms();
   void find_lives();
-  void touch(int32_t slot, int32_t step, Segment& segment);
+  void touch(int32_t slot, int32_t instruction, Segment& segment);
   void give_accumulators();
   void renumber();
 
@@ -90,7 +90,7 @@ class ProgramLowering {
   std::span<const Binding> symbols_;
   const BlockOps& ops_;
   PrepareOptions options_;
-  Program program_;
+  BlockProgram program_;
 
   Analysis a_;
   std::vector<int64_t> extents_;
@@ -98,8 +98,8 @@ class ProgramLowering {
   int64_t capacity_ = 1;  // elements of a full register
 
   Domain current_ = Domain::uniform;
-  std::vector<Step> body_, prologue_, uniform_;
-  std::vector<Step>* emitting_ = nullptr;
+  std::vector<Instruction> body_, prologue_, uniform_;
+  std::vector<Instruction>* emitting_ = nullptr;
   Segment segment_;
   std::vector<SlotPlan> slots_;
   std::vector<int32_t> computed_;  // value → slot in its own domain

@@ -1,5 +1,5 @@
 #pragma once
-// What the interpreter executes: steps over blocks, grouped into segments.
+// What the interpreter executes: instructions over blocks, grouped into segments.
 //
 // A domain point is (outer, inner). Without reductions there is one outer point and the inner ones
 // are the flat par axes. With them, rows has the par axes outside and the red axes inside, columns
@@ -20,7 +20,7 @@ struct Loop {
   int64_t extent, stride;
 };
 
-/// A range of Program::loops, outermost first: an affine function of a flat index.
+/// A range of BlockProgram::loops, outermost first: an affine function of a flat index.
 struct Walk {
   int32_t first = 0, count = 0;
 };
@@ -34,7 +34,7 @@ struct Access {
   bool unit = false;  // inner points lie side by side
 };
 
-enum class StepKind : uint8_t {
+enum class InstructionKind : uint8_t {
   compute,   // dst = fn(a, b, c)
   argument,  // dst = the scalar number `a`
   splat,     // dst = the one element of a, repeated
@@ -49,8 +49,8 @@ enum class StepKind : uint8_t {
   scan,
 };
 
-struct Step {
-  StepKind kind = StepKind::compute;
+struct Instruction {
+  InstructionKind kind = InstructionKind::compute;
   uint8_t size = 8;  // of an element of dst, or of what is stored
   DType type = DType::f32;
   int32_t dst = 0, a = 0, b = 0, c = 0;
@@ -103,7 +103,7 @@ struct WholeProgram;
 
 namespace tn::loop {
 
-struct Program {
+struct BlockProgram {
   using Mode = machine::Mode;
   Mode mode = Mode::flat;
   bool kept = true;      // a tile is one block, so values live on from sweep to sweep
@@ -119,7 +119,7 @@ struct Program {
   int64_t tiles = 0, tasks = 1;
   int64_t partial_size = 0;  // bytes of one chunk's results
   std::vector<machine::Segment> segments;
-  std::vector<machine::Step> steps;
+  std::vector<machine::Instruction> instructions;
   std::vector<machine::Access> accesses;
   std::vector<machine::Loop> loops;
   std::vector<machine::Reducer> reducers;

@@ -26,14 +26,14 @@ void clear(const Frame& frame, const Reducer& r, int64_t offset, int64_t columns
     std::fill(index, index + columns, -1);
     std::memset(frame.base + offset, 0, static_cast<size_t>(columns * r.size));
   } else {
-    const Program& p = *frame.program;
+    const BlockProgram& p = *frame.program;
     int64_t lanes = offset == r.total ? p.total_lanes : p.lanes;
     splat(r.size, frame.base + offset, r.identity.data(), lanes * columns);
   }
 }
 
 /// One element per lane, read in place: the lower half of the lanes is set, not combined.
-bool is_set_at_once(const Program& p) { return p.direct && p.extent <= kLanes && p.lanes > 1; }
+bool is_set_at_once(const BlockProgram& p) { return p.direct && p.extent <= kLanes && p.lanes > 1; }
 
 void halve(const Reducer& r, std::byte* lanes, int64_t count, int64_t columns) {
   for (int64_t s = count / 2; s >= 1; s /= 2)
@@ -74,10 +74,11 @@ static const std::byte* row_of(const Frame& frame, const Access& access, const B
 }
 
 // Columns read from the buffer row by row, without a register in between.
-static void accumulate_direct(const Frame& frame, const Step& step, const Block& block) {
-  const Program& p = *frame.program;
-  const Reducer& r = p.reducers[static_cast<size_t>(step.reducer)];
-  const Access& access = p.accesses[static_cast<size_t>(step.access)];
+static void accumulate_direct(const Frame& frame, const Instruction& instruction,
+                              const Block& block) {
+  const BlockProgram& p = *frame.program;
+  const Reducer& r = p.reducers[static_cast<size_t>(instruction.reducer)];
+  const Access& access = p.accesses[static_cast<size_t>(instruction.access)];
   std::byte* chunk = frame.base + r.chunk;
   std::byte* copy = frame.base + r.copy;
   int64_t columns = block.inners, bytes = columns * r.size;
@@ -99,14 +100,14 @@ static void accumulate_direct(const Frame& frame, const Step& step, const Block&
 }
 
 // Rows that fit a block are reduced at once; others add to the lanes of their chunk.
-void accumulate(const Frame& frame, const Step& step, const Block& block) {
-  const Program& p = *frame.program;
-  const Reducer& r = p.reducers[static_cast<size_t>(step.reducer)];
-  const std::byte* src = static_cast<const std::byte*>(frame.slots[step.a]);
-  if (p.direct) return accumulate_direct(frame, step, block);
+void accumulate(const Frame& frame, const Instruction& instruction, const Block& block) {
+  const BlockProgram& p = *frame.program;
+  const Reducer& r = p.reducers[static_cast<size_t>(instruction.reducer)];
+  const std::byte* src = static_cast<const std::byte*>(frame.slots[instruction.a]);
+  if (p.direct) return accumulate_direct(frame, instruction, block);
   if (p.mode == Mode::rows && p.kept) {
-    if (!r.arg) return r.run->rows(frame.slots[step.dst], src, block.outers, block.inners);
-    int64_t* index = static_cast<int64_t*>(frame.slots[step.dst]);
+    if (!r.arg) return r.run->rows(frame.slots[instruction.dst], src, block.outers, block.inners);
+    int64_t* index = static_cast<int64_t*>(frame.slots[instruction.dst]);
     for (int64_t row = 0; row < block.outers; ++row) {
       alignas(8) std::byte best[8] = {};
       index[row] = -1;
@@ -132,7 +133,7 @@ void accumulate(const Frame& frame, const Step& step, const Block& block) {
 }
 
 void end_chunk(const Frame& frame, const Segment& segment, int64_t count, std::byte* record) {
-  const Program& p = *frame.program;
+  const BlockProgram& p = *frame.program;
   int64_t columns = width(frame, count);
   int64_t lanes = is_set_at_once(p) ? p.lanes / 2 : p.lanes;
   for_each_reducer(frame, segment, [&](const Reducer& r) {
@@ -209,11 +210,11 @@ static void scan_row(const Reducer& r, std::byte* dst, const std::byte* src, std
   std::memcpy(dst + (r.reverse ? moved : 0), before, size);
 }
 
-void scan(const Frame& frame, const Step& step, const Block& block) {
-  const Program& p = *frame.program;
-  const Reducer& r = p.reducers[static_cast<size_t>(step.reducer)];
-  std::byte* dst = static_cast<std::byte*>(frame.slots[step.dst]);
-  const std::byte* src = static_cast<const std::byte*>(frame.slots[step.a]);
+void scan(const Frame& frame, const Instruction& instruction, const Block& block) {
+  const BlockProgram& p = *frame.program;
+  const Reducer& r = p.reducers[static_cast<size_t>(instruction.reducer)];
+  std::byte* dst = static_cast<std::byte*>(frame.slots[instruction.dst]);
+  const std::byte* src = static_cast<const std::byte*>(frame.slots[instruction.a]);
   std::byte* carry = frame.base + r.chunk;
   int64_t row_bytes = block.inners * r.size;
   if (p.mode == Mode::rows) {

@@ -1,4 +1,4 @@
-// Registers: slots get memory for as long as a step may still read them.
+// Registers: slots get memory for as long as an instruction may still read them.
 #include <algorithm>
 #include <cstdint>
 
@@ -6,10 +6,10 @@
 
 namespace tn::loop::machine {
 
-// Uniform steps are found while later segments are emitted, but run first.
+// Uniform instructions are found while later segments are emitted, but run first.
 void ProgramLowering::place_uniforms() {
   int32_t count = static_cast<int32_t>(uniform_.size());
-  program_.steps.insert(program_.steps.begin(), uniform_.begin(), uniform_.end());
+  program_.instructions.insert(program_.instructions.begin(), uniform_.begin(), uniform_.end());
   for (Segment& segment : program_.segments)
     for (Range* range : {&segment.prologue, &segment.body}) {
       range->first += count;
@@ -20,37 +20,39 @@ void ProgramLowering::place_uniforms() {
 }
 
 // What is made before the body of a segment stays until its end: the body may run many times.
-void ProgramLowering::touch(int32_t slot, int32_t step, Segment& segment) {
+void ProgramLowering::touch(int32_t slot, int32_t instruction, Segment& segment) {
   if (slot == kNone) return;
   SlotPlan& plan = slots_[static_cast<size_t>(slot)];
   if (plan.constant >= 0) return;
-  if (plan.first < 0) plan.first = step;
-  plan.last = std::max(plan.last, step);
-  if (plan.first < segment.body.first && step >= segment.body.first) {
+  if (plan.first < 0) plan.first = instruction;
+  plan.last = std::max(plan.last, instruction);
+  if (plan.first < segment.body.first && instruction >= segment.body.first) {
     plan.last = std::max(plan.last, segment.body.last - 1);
     if (std::find(segment.imports.begin(), segment.imports.end(), slot) == segment.imports.end())
       segment.imports.push_back(slot);
   }
-  if (plan.home != kNone) touch(plan.home, step, segment);
+  if (plan.home != kNone) touch(plan.home, instruction, segment);
 }
 
 void ProgramLowering::find_lives() {
-  int32_t end = static_cast<int32_t>(program_.steps.size());
+  int32_t end = static_cast<int32_t>(program_.instructions.size());
   for (Segment& segment : program_.segments)
     for (Range range : {segment.prologue, segment.body})
       for (int32_t i = range.first; i < range.last; ++i) {
-        const Step& step = program_.steps[static_cast<size_t>(i)];
-        bool operands = step.kind != StepKind::argument && step.kind != StepKind::load &&
-                        step.kind != StepKind::iota && step.kind != StepKind::aim;
+        const Instruction& instruction = program_.instructions[static_cast<size_t>(i)];
+        bool operands = instruction.kind != InstructionKind::argument &&
+                        instruction.kind != InstructionKind::load &&
+                        instruction.kind != InstructionKind::iota &&
+                        instruction.kind != InstructionKind::aim;
         if (operands)
-          for (int32_t slot : {step.a, step.b, step.c})
+          for (int32_t slot : {instruction.a, instruction.b, instruction.c})
             if (slot != 0) touch(slot, i, segment);
-        touch(step.mask, i, segment);
-        if (step.dst != 0) touch(step.dst, i, segment);
-        if (segment.domain == Domain::uniform && step.dst != 0)
-          slots_[static_cast<size_t>(step.dst)].last = end;
-        if (segment.domain == Domain::uniform && step.home != 0)
-          slots_[static_cast<size_t>(step.home)].last = end;
+        touch(instruction.mask, i, segment);
+        if (instruction.dst != 0) touch(instruction.dst, i, segment);
+        if (segment.domain == Domain::uniform && instruction.dst != 0)
+          slots_[static_cast<size_t>(instruction.dst)].last = end;
+        if (segment.domain == Domain::uniform && instruction.home != 0)
+          slots_[static_cast<size_t>(instruction.home)].last = end;
       }
 }
 
@@ -72,16 +74,16 @@ void ProgramLowering::give_registers() {
       return true;
     });
   };
-  std::vector<std::pair<int32_t, int32_t>> starts;  // steps, and slots that begin at them
+  std::vector<std::pair<int32_t, int32_t>> starts;  // instructions, and slots that begin at them
   starts.reserve(slots_.size());
   for (size_t s = 1; s < slots_.size(); ++s)
     if (slots_[s].bytes > 0 && slots_[s].first >= 0)
       starts.emplace_back(slots_[s].first, static_cast<int32_t>(s));
   std::sort(starts.begin(), starts.end());
   auto next = starts.begin();
-  for (size_t i = 0; i < program_.steps.size(); ++i) {
-    // An elementwise step may write over an operand that ends with it.
-    bool in_place = program_.steps[i].kind == StepKind::compute;
+  for (size_t i = 0; i < program_.instructions.size(); ++i) {
+    // An elementwise instruction may write over an operand that ends with it.
+    bool in_place = program_.instructions[i].kind == InstructionKind::compute;
     release(static_cast<int32_t>(i) - (in_place ? 0 : 1));
     for (; next != starts.end() && next->first == static_cast<int32_t>(i); ++next) {
       int32_t s = next->second;
@@ -146,9 +148,11 @@ void ProgramLowering::renumber() {
   auto at = [&](int32_t& slot) {
     if (slot != kNone) slot = number[static_cast<size_t>(slot)];
   };
-  for (Step& step : program_.steps) {
-    if (step.kind != StepKind::argument) at(step.a);
-    for (int32_t* slot : {&step.dst, &step.b, &step.c, &step.home, &step.mask}) at(*slot);
+  for (Instruction& instruction : program_.instructions) {
+    if (instruction.kind != InstructionKind::argument) at(instruction.a);
+    for (int32_t* slot :
+         {&instruction.dst, &instruction.b, &instruction.c, &instruction.home, &instruction.mask})
+      at(*slot);
   }
   for (Reducer& r : program_.reducers) at(r.result);
   for (Segment& segment : program_.segments)

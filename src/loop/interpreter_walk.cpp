@@ -17,7 +17,7 @@ const MoveFns& moves(int size) {
 
 }  // namespace
 
-int64_t contiguous_offset(const Program& program, const Access& access, const Block& block) {
+int64_t contiguous_offset(const BlockProgram& program, const Access& access, const Block& block) {
   if (!access.unit && access.inner.count <= 1 && block.inners > 1) return -1;
   int64_t offset = access.base;
   const Loop* inner = program.loops.data() + access.inner.first;
@@ -42,7 +42,7 @@ int64_t contiguous_offset(const Program& program, const Access& access, const Bl
   return offset;
 }
 
-void fill(const Program& program, const Access& access, const Block& block, const void* buffer,
+void fill(const BlockProgram& program, const Access& access, const Block& block, const void* buffer,
           const uint8_t* mask, void* dst) {
   with_word(access.size, [&](auto zero) {
     using T = decltype(zero);
@@ -59,7 +59,7 @@ void fill(const Program& program, const Access& access, const Block& block, cons
   });
 }
 
-void spill(const Program& program, const Access& access, const Block& block, void* buffer,
+void spill(const BlockProgram& program, const Access& access, const Block& block, void* buffer,
            const uint8_t* mask, const void* src) {
   with_word(access.size, [&](auto zero) {
     using T = decltype(zero);
@@ -78,7 +78,7 @@ void spill(const Program& program, const Access& access, const Block& block, voi
   });
 }
 
-void count(const Program& program, const Access& access, const Block& block, int64_t* dst) {
+void count(const BlockProgram& program, const Access& access, const Block& block, int64_t* dst) {
   walk(program, access, block, [&](int64_t at, int64_t offset, int64_t n, int64_t stride) {
     for (int64_t i = 0; i < n; ++i) dst[at + i] = offset + i * stride;
   });

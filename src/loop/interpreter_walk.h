@@ -37,7 +37,7 @@ inline void walk(const Loop* loops, int count, int64_t first, int64_t n, int64_t
 
 /// The same over a block; `at` counts the points of the block.
 template <class F>
-inline void walk(const Program& program, const Access& access, const Block& block, F&& f) {
+inline void walk(const BlockProgram& program, const Access& access, const Block& block, F&& f) {
   const Loop* inner = program.loops.data() + access.inner.first;
   if (block.outers == 1 && access.outer.count == 0)
     return walk(inner, access.inner.count, block.inner, block.inners, access.base, f);
@@ -46,20 +46,20 @@ inline void walk(const Program& program, const Access& access, const Block& bloc
        [&](int64_t row, int64_t offset, int64_t rows, int64_t stride) {
          for (int64_t r = 0; r < rows; ++r)
            walk(inner, access.inner.count, block.inner, block.inners, offset + r * stride,
-                [&](int64_t at, int64_t place, int64_t n, int64_t step) {
-                  f((row + r) * block.inners + at, place, n, step);
+                [&](int64_t at, int64_t place, int64_t n, int64_t instruction) {
+                  f((row + r) * block.inners + at, place, n, instruction);
                 });
        });
 }
 
 /// The offset of the block's first point when all of them lie side by side, else -1.
-int64_t contiguous_offset(const Program& program, const Access& access, const Block& block);
+int64_t contiguous_offset(const BlockProgram& program, const Access& access, const Block& block);
 
-void fill(const Program& program, const Access& access, const Block& block, const void* buffer,
+void fill(const BlockProgram& program, const Access& access, const Block& block, const void* buffer,
           const uint8_t* mask, void* dst);
-void spill(const Program& program, const Access& access, const Block& block, void* buffer,
+void spill(const BlockProgram& program, const Access& access, const Block& block, void* buffer,
            const uint8_t* mask, const void* src);
-void count(const Program& program, const Access& access, const Block& block, int64_t* dst);
+void count(const BlockProgram& program, const Access& access, const Block& block, int64_t* dst);
 void gather(int size, const void* buffer, const int64_t* offsets, const uint8_t* mask, void* dst,
             int64_t n);
 void scatter_set(int size, void* buffer, const int64_t* offsets, const uint8_t* mask,

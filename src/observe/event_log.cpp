@@ -46,13 +46,13 @@ void add_name(std::string_view name, std::string& text) {
 
 }  // namespace
 
-TraceLog::TraceLog(int file, size_t most) : most_(most), process_(getpid()), file_(file) {
+EventLog::EventLog(int file, size_t most) : most_(most), process_(getpid()), file_(file) {
   start();
 }
 
-TraceLog::~TraceLog() { stop(); }
+EventLog::~EventLog() { stop(); }
 
-void TraceLog::take(std::span<const Event> events) {
+void EventLog::take(std::span<const Event> events) {
   if (written_ == 0 && !events.empty()) add_line(memory_);
   for (const Event& event : events) {
     if (written_ == most_ || error_) {
@@ -65,7 +65,7 @@ void TraceLog::take(std::span<const Event> events) {
   write();
 }
 
-void TraceLog::add_line(const Event& event) {
+void EventLog::add_line(const Event& event) {
   uint64_t began = std::max(event.began, began_) - began_, end = began + event.nanoseconds;
   auto out = std::back_inserter(text_);
   format_to(out, "{:3}.{:03}s | #{:04} | {} | ", end / kSecond, end / 1'000'000 % 1000, ++written_,
@@ -80,14 +80,14 @@ void TraceLog::add_line(const Event& event) {
   text_ += '\n';
 }
 
-void TraceLog::stop() {
+void EventLog::stop() {
   if (file_ < 0) return;
   Watcher::stop();
   if (process_ == getpid()) add_end();
   close(std::exchange(file_, -1));
 }
 
-void TraceLog::add_end() {
+void EventLog::add_end() {
   uint64_t seconds = event_time() - began_;
   std::vector<std::string> places(places_.size());
   for (auto [bits, number] : places_) places[number] = to_text(Loc{bits});
@@ -97,7 +97,7 @@ void TraceLog::add_end() {
   write();
 }
 
-void TraceLog::write() {
+void EventLog::write() {
   for (size_t at = 0; !error_ && at < text_.size();) {
     ssize_t count = ::write(file_, text_.data() + at, text_.size() - at);
     if (count >= 0)

@@ -1,5 +1,5 @@
 #pragma once
-// A trace: everything that happens, as lines like those of the instruction log.
+// The event log: everything that happens, as lines like those of the instruction log.
 //
 //     0.100s | #0010 | RUN        | WORKER | Plan     | value=2 t=0.100213000 took=... name=dot
 //
@@ -12,11 +12,11 @@
 
 namespace tn {
 
-class TraceLog : public Watcher {
+class EventLog : public Watcher {
  public:
   /// Writes to `file`, which becomes its own. After `most` events they are only counted.
-  TraceLog(int file, size_t most);
-  ~TraceLog() override;
+  EventLog(int file, size_t most);
+  ~EventLog() override;
   void take(std::span<const Event> events) override;
 
   /// Adds the places of calls and what was measured, and closes the file. Python's lock may be

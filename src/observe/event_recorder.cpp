@@ -59,18 +59,18 @@ Event memory_at_start(uint64_t time) {
   return memory;
 }
 
-EventTape::EventTape(size_t most) : most_(most) {
+EventRecorder::EventRecorder(size_t most) : most_(most) {
   events.reserve(most);  // threads that wait for the collector do not wait for copies
   start();
 }
 
-void EventTape::stop() {
+void EventRecorder::stop() {
   if (std::exchange(stopped_, true)) return;
   nanoseconds = event_time() - began;
   Watcher::stop();
 }
 
-void EventTape::take(std::span<const Event> told) {
+void EventRecorder::take(std::span<const Event> told) {
   if (events.empty() && !told.empty()) events.push_back(memory_);
   for (const Event& event : told) {
     if (events.size() < most_)
@@ -80,15 +80,15 @@ void EventTape::take(std::span<const Event> told) {
   }
 }
 
-StepTape::StepTape() : Watcher({EventKind::step}) { start(); }
+StepRecorder::StepRecorder() : Watcher({EventKind::step}) { start(); }
 
-void StepTape::stop() {
+void StepRecorder::stop() {
   if (std::exchange(stopped_, true)) return;
   Watcher::stop();
   for (Event& step : steps) step.set_name(whole_names(step.name()));
 }
 
-void StepTape::take(std::span<const Event> told) {
+void StepRecorder::take(std::span<const Event> told) {
   for (const Event& event : told) {
     if (!wants(event) || event.thread != thread_) continue;
     while (!steps.empty() && steps.back().began > event.began) steps.pop_back();

@@ -26,10 +26,10 @@ Event memory_at_start(uint64_t time);
 
 /// Records everything from construction to stop(). Bounded: after `most` events they are only
 /// counted.
-class EventTape : public Watcher {
+class EventRecorder : public Watcher {
  public:
-  explicit EventTape(size_t most);
-  ~EventTape() override { stop(); }
+  explicit EventRecorder(size_t most);
+  ~EventRecorder() override { stop(); }
 
   void stop();
   void take(std::span<const Event> events) override;
@@ -49,10 +49,10 @@ class EventTape : public Watcher {
 
 /// Records the steps of plans that this thread runs, from construction to stop(). What runs inside
 /// of a step counts as the step.
-class StepTape : public Watcher {
+class StepRecorder : public Watcher {
  public:
-  StepTape();
-  ~StepTape() override { stop(); }
+  StepRecorder();
+  ~StepRecorder() override { stop(); }
 
   void stop();
   void take(std::span<const Event> events) override;

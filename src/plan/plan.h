@@ -22,7 +22,7 @@ struct Plan;
 struct Step;
 namespace loop {
 struct Kernel;
-struct Program;
+struct BlockProgram;
 }  // namespace loop
 
 /// The code of a kernel at some sizes. A launcher knows what its own backend made of it.
@@ -37,7 +37,7 @@ struct BoundKernel {
 struct KernelStep {
   std::shared_ptr<const loop::Kernel> kernel = {};
   std::shared_ptr<const BoundKernel> code = {};
-  std::shared_ptr<const loop::Program> program = {};
+  std::shared_ptr<const loop::BlockProgram> program = {};
 };
 
 /// One op of the graph, as it is. The buffers of the step begin with operands and results.

@@ -14,7 +14,7 @@ namespace tn {
 struct alignas(64) Buffer {
   std::atomic<uint32_t> refs{1};
   bool read_only = false;
-  /// The pages have been written before, so they exist: streaming stores pay off.
+  /// The pages have been written before, so they exist: stores past the caches pay off.
   bool recycled = false;
   Device device;
   void* address = nullptr;  // on the device: only its launcher may take it for a pointer

@@ -61,10 +61,11 @@ class Arguments {
 
 }  // namespace
 
-void run(const NativeKernel& kernel, void* const* buffers, const Scalar* values, bool stream) {
+void run(const NativeKernel& kernel, void* const* buffers, const Scalar* values,
+         bool bypass_cache) {
   Arguments arguments(kernel, values);
-  KernelFrame frame{buffers, arguments.data,     nullptr, nullptr, nullptr,
-                    stream,  kernel.sizes.data()};
+  KernelFrame frame{buffers,      arguments.data,     nullptr, nullptr, nullptr,
+                    bypass_cache, kernel.sizes.data()};
   if (kernel.finish) frame.partials = partials.at_least(kernel.units * kernel.partial_bytes);
   auto run_units = [&](int64_t begin, int64_t end) {
     KernelFrame own = frame;
@@ -84,7 +85,7 @@ void run(const NativeKernel& kernel, void* const* buffers, const Scalar* values,
   kernel.finish(&frame, 0, kernel.finish_units);
 }
 
-void run_together(std::span<const NativeCall> calls, bool stream) {
+void run_together(std::span<const NativeCall> calls, bool bypass_cache) {
   std::deque<Arguments> arguments;
   std::vector<int64_t> first{0};  // chunk of each call
   int64_t longest = 0;            // of the chunks, in nanoseconds
@@ -98,7 +99,7 @@ void run_together(std::span<const NativeCall> calls, bool stream) {
     size_t i = static_cast<size_t>(after - first.begin()) - 1;
     const NativeKernel& kernel = *calls[i].kernel;
     KernelFrame frame{calls[i].buffers, arguments[i].data,  nullptr, nullptr, nullptr,
-                      stream,           kernel.sizes.data()};
+                      bypass_cache,     kernel.sizes.data()};
     frame.scratch = scratch.at_least(kernel.scratch_bytes);
     ChunkRange range = chunk_range(kernel.units, kernel.chunks, chunk - first[i]);
     kernel.body(&frame, range.begin, range.end);

@@ -16,7 +16,7 @@ struct KernelFrame {
   std::byte* scratch;         // NativeKernel::scratch_bytes for this call alone, 64-byte aligned
   std::byte* partials;        // results of the chunks of a cut reduction
   const int64_t* tile;        // tile kernels: batch, row begin and end, column begin and end
-  uint64_t stream;            // not 0: the pages of the results exist, so stores may bypass caches
+  uint64_t bypass_cache;      // not 0: the pages of the results exist, so stores may bypass caches
   const int64_t* sizes;       // NativeKernel::sizes
 };
 
@@ -35,14 +35,15 @@ struct NativeKernel {
   int64_t chunk_nanoseconds = 0;        // about
   int64_t scratch_bytes = 0;            // of one call
   int64_t partial_bytes = 0;            // of one unit's record; 0 without `finish`
-  int64_t streamed_bytes = 0;           // written past the caches when `stream` is set
+  int64_t bypassing_bytes = 0;          // written past the caches when `bypass_cache` is set
   std::vector<DType> argument_types;
   std::vector<int64_t> sizes;        // of the symbols in the kernel, in the order of their names
   std::shared_ptr<const void> code;  // keeps the mapped pages
 };
 
-/// `stream`: see KernelFrame.
-void run(const NativeKernel& kernel, void* const* buffers, const Scalar* arguments, bool stream);
+/// `bypass_cache`: see KernelFrame.
+void run(const NativeKernel& kernel, void* const* buffers, const Scalar* arguments,
+         bool bypass_cache);
 
 /// A kernel and what it is called with.
 struct NativeCall {
@@ -52,7 +53,7 @@ struct NativeCall {
 };
 
 /// Kernels of one phase that do not depend on each other, at once: threads claim the chunks of all.
-void run_together(std::span<const NativeCall> calls, bool stream);
+void run_together(std::span<const NativeCall> calls, bool bypass_cache);
 
 /// One tile of a kernel made for tiles, on the calling thread.
 struct KernelTile {

@@ -106,39 +106,39 @@ void tell_ops_of_flush(bool compiled) {
 }  // namespace
 
 TEST_CASE("events: steps of this thread, without those inside of them") {
-  StepTape tape;
+  StepRecorder recorder;
   tell_step(10, 5, "before");
   tell_step(22, 3, "inside");
   tell_step(26, 2, "inside");
   tell_step(20, 10, "loop");
   tell_step(30, 5, "after");
   std::thread([] { tell_step(40, 5, "elsewhere"); }).join();
-  tape.stop();
+  recorder.stop();
   std::string names;
-  for (const Event& step : tape.steps) names += std::string(step.name()) + " ";
+  for (const Event& step : recorder.steps) names += std::string(step.name()) + " ";
   CHECK(names == "before loop after ");
 }
 
-TEST_CASE("events: tapes say what people call ops, and which runs were compiled") {
-  EventTape tape(100);
+TEST_CASE("events: recorders say what people call ops, and which runs were compiled") {
+  EventRecorder recorder(100);
   tell_step(1, 1, "dot");
   tell_ops_of_flush(true);
   tell(Event(EventKind::run, "dot, exp, dot", event_time()));
   tell(Event(EventKind::run, "maximum, " + std::string(60, 'b'), event_time()));
-  tape.stop();
-  REQUIRE(tape.events.size() == 5);
-  CHECK(tape.events[0].kind == EventKind::memory);  // in use when the recording began
-  CHECK(tape.events[1].name() == "matmul");
-  CHECK(!tape.events[1].compiled);
-  CHECK(tape.events[3].name() == "matmul, exp, matmul");
-  CHECK(tape.events[3].compiled);
-  CHECK(tape.events[4].name() == "maximum ...");
+  recorder.stop();
+  REQUIRE(recorder.events.size() == 5);
+  CHECK(recorder.events[0].kind == EventKind::memory);  // in use when the recording began
+  CHECK(recorder.events[1].name() == "matmul");
+  CHECK(!recorder.events[1].compiled);
+  CHECK(recorder.events[3].name() == "matmul, exp, matmul");
+  CHECK(recorder.events[3].compiled);
+  CHECK(recorder.events[4].name() == "maximum ...");
 }
 
 TEST_CASE("events: a trace is written as it goes, up to a bound") {
   Folder folder;
   std::string path = folder.path + "/trace.log";
-  TraceLog log(open(path.c_str(), O_WRONLY | O_CREAT, 0600), 3);
+  EventLog log(open(path.c_str(), O_WRONLY | O_CREAT, 0600), 3);
   for (int i = 0; i < 4; ++i) tell_number(7);
   Event placed(EventKind::step, "a\nb", event_time());
   tell(placed);
@@ -152,22 +152,22 @@ TEST_CASE("events: a trace is written as it goes, up to a bound") {
 }
 
 TEST_CASE("events: a trace that cannot be written says so") {
-  TraceLog log(open("/dev/full", O_WRONLY), 10);
+  EventLog log(open("/dev/full", O_WRONLY), 10);
   tell_number(1);
   log.stop();
   CHECK(log.error() == ENOSPC);
 }
 
 TEST_CASE("events: a list of ops outlives the events that point to it") {
-  EventTape tape(3);
+  EventRecorder recorder(3);
   for (int i = 0; i < 5; ++i) {
     OpListRef list = make_op_list({{"exp", 1, 0, log_line("exp", 1)}, {"add", 2, 0, ""}});
     Event event(EventKind::ops, "", event_time());
     event.value = reinterpret_cast<uint64_t>(list.get());
     tell(event);
   }
-  tape.stop();
-  CHECK(tape.missing == 3);
-  REQUIRE(tape.events.size() == 3);
-  CHECK(tape.events[1].value == 2);
+  recorder.stop();
+  CHECK(recorder.missing == 3);
+  REQUIRE(recorder.events.size() == 3);
+  CHECK(recorder.events[1].value == 2);
 }

@@ -120,7 +120,7 @@ TEST_CASE("kernel cache: kernels survive as bytes, and damaged bytes are no kern
   cpu::KernelNumbers numbers;
   numbers.symbols = {"s0"};
   numbers.units = SizeProgram(3);
-  numbers.finish_units = numbers.points = numbers.scratch_bytes = numbers.streamed_bytes =
+  numbers.finish_units = numbers.points = numbers.scratch_bytes = numbers.bypassing_bytes =
       SizeProgram(0);
   numbers.argument_types = {DType::f64, DType::i32};
   numbers.units.steps.push_back({SizeStep::Kind::symbol, 0});

@@ -417,7 +417,7 @@ TEST_CASE("in place: every pair that a kernel allows leaves the bits alone") {
   for (uint32_t seed = 0; seed < 1000; ++seed) {
     loop::Kernel kernel = loop::random_kernel(seed);
     loop::Sharing sharing(kernel);
-    std::shared_ptr<const loop::Program> program;
+    std::shared_ptr<const loop::BlockProgram> program;
     std::shared_ptr<const KernelCode> native;
     for (size_t out = 0; out < kernel.buffers.size(); ++out)
       for (size_t in = 0; in < kernel.buffers.size(); ++in) {

@@ -62,7 +62,7 @@ def test_everything_that_happens_is_recorded():
 def test_the_end_does_not_count_what_reading_the_events_takes():
     began = time.perf_counter()
     recorder = Recorder()
-    recorder._tape.stop()
+    recorder._recorder.stop()
     ended = time.perf_counter()
     time.sleep(0.1)
     assert recorder.stop().seconds <= ended - began

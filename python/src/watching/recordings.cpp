@@ -50,36 +50,37 @@ nb::list rows_of(std::span<const Event> events, uint64_t origin) {
 
 nb::list step_times(const nb::callable& f) {
   uint64_t began = event_time();
-  StepTape tape;
+  StepRecorder recorder;
   f();
-  tape.stop();
-  return rows_of(tape.steps, began);
+  recorder.stop();
+  return rows_of(recorder.steps, began);
 }
 
 }  // namespace
 
 void bind_events(nb::module_& m) {
   using Unlocked = nb::call_guard<nb::gil_scoped_release>;
-  nb::class_<EventTape>(m, "_EventTape")
+  nb::class_<EventRecorder>(m, "_EventRecorder")
       .def(nb::init<size_t>(), nb::arg("most"))
-      .def("stop", &EventTape::stop, Unlocked(), "Ends the recording.")
-      .def_prop_ro("seconds", [](const EventTape& tape) { return seconds(tape.nanoseconds); })
-      .def_ro("missing", &EventTape::missing)
-      .def("__len__", [](const EventTape& tape) { return tape.events.size(); })
+      .def("stop", &EventRecorder::stop, Unlocked(), "Ends the recording.")
+      .def_prop_ro("seconds",
+                   [](const EventRecorder& recorder) { return seconds(recorder.nanoseconds); })
+      .def_ro("missing", &EventRecorder::missing)
+      .def("__len__", [](const EventRecorder& recorder) { return recorder.events.size(); })
       .def(
           "rows",
-          [](const EventTape& tape, size_t first, size_t count) {
-            std::span<const Event> all = tape.events;
+          [](const EventRecorder& recorder, size_t first, size_t count) {
+            std::span<const Event> all = recorder.events;
             all = all.subspan(std::min(first, all.size()));
-            return rows_of(all.first(std::min(count, all.size())), tape.began);
+            return rows_of(all.first(std::min(count, all.size())), recorder.began);
           },
           nb::arg("first"), nb::arg("count"), "Some of the events, when it is stopped.");
-  nb::class_<TraceLog>(m, "_TraceLog")
+  nb::class_<EventLog>(m, "_EventLog")
       .def(nb::init<int, size_t>(), nb::arg("file"), nb::arg("most"))
-      .def("stop", &TraceLog::stop, Unlocked(), "Ends the trace and closes the file.")
-      .def_prop_ro("written", &TraceLog::written)
-      .def_prop_ro("missing", &TraceLog::missing)
-      .def_prop_ro("error", [](const TraceLog& log) -> std::string {
+      .def("stop", &EventLog::stop, Unlocked(), "Ends the trace and closes the file.")
+      .def_prop_ro("written", &EventLog::written)
+      .def_prop_ro("missing", &EventLog::missing)
+      .def_prop_ro("error", [](const EventLog& log) -> std::string {
         return log.error() ? std::strerror(log.error()) : "";
       });
   m.def("_step_times", step_times, nb::arg("f"),

@@ -167,7 +167,7 @@ def _user_of(caller: socket.socket) -> int:
 def _trace(request: dict[str, Any], caller: socket.socket, files: list[int]) -> dict[str, Any]:
     """Until the time is over, or whoever asked is gone."""
     caller.settimeout(min(float(request["seconds"]), MOST_SECONDS))
-    log = _core._TraceLog(files.pop(), MOST_EVENTS)
+    log = _core._EventLog(files.pop(), MOST_EVENTS)
     with contextlib.suppress(OSError):
         caller.recv(1)
     log.stop()

@@ -1,4 +1,4 @@
-"""Reads traces, whose lines `src/observe/event_log.cpp` writes, and instruction logs.
+"""Reads event logs, whose lines `src/observe/event_log.cpp` writes, and instruction logs.
 
       0.100s | #0010 | RUN        | WORKER | Plan     | value=2 t=0.100213 took=0.000045 ...
 """

@@ -52,15 +52,15 @@ class Recorder:
     """Records everything that happens on all threads, from construction to `stop`."""
 
     def __init__(self) -> None:
-        self._tape = _core._EventTape(MOST_EVENTS)
+        self._recorder = _core._EventRecorder(MOST_EVENTS)
 
     def stop(self) -> Recording:
-        tape = self._tape
-        tape.stop()
+        recorder = self._recorder
+        recorder.stop()
         events: list[Event] = []
-        for first in range(0, len(tape), SLICE):  # other threads go on between them
-            events.extend(map(Event._make, tape.rows(first, SLICE)))
-        return Recording(events, tape.seconds, tape.missing)
+        for first in range(0, len(recorder), SLICE):  # other threads go on between them
+            events.extend(map(Event._make, recorder.rows(first, SLICE)))
+        return Recording(events, recorder.seconds, recorder.missing)
 
 
 def recorded(path: str | os.PathLike[str]) -> contextlib.AbstractContextManager[None]:

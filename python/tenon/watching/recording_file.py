@@ -19,7 +19,7 @@ class RecordingFile:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._log = _core._TraceLog(create(path), MOST_EVENTS)
+        self._log = _core._EventLog(create(path), MOST_EVENTS)
 
     def stop(self) -> str:
         """Ends it. Returns what is to be said of it."""

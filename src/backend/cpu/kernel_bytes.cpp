@@ -24,14 +24,14 @@ struct Reader : ByteReader {
 /// thought of.
 template <class Visit, class Numbers, class Text>
 void visit_parts(Visit& visit, Numbers& numbers, Text& object) {
-  auto& [symbols, units, finish_units, points, scratch_bytes, streamed_bytes, partial_bytes,
+  auto& [symbols, units, finish_units, points, scratch_bytes, bypassing_bytes, partial_bytes,
          point_nanoseconds, divided, argument_types] = numbers;
   visit(symbols);
   visit(units);
   visit(finish_units);
   visit(points);
   visit(scratch_bytes);
-  visit(streamed_bytes);
+  visit(bypassing_bytes);
   visit(partial_bytes);
   visit(point_nanoseconds);
   visit(divided);
@@ -41,7 +41,7 @@ void visit_parts(Visit& visit, Numbers& numbers, Text& object) {
 
 bool is_sound(const KernelNumbers& n) {
   for (const SizeProgram* program :
-       {&n.units, &n.finish_units, &n.points, &n.scratch_bytes, &n.streamed_bytes})
+       {&n.units, &n.finish_units, &n.points, &n.scratch_bytes, &n.bypassing_bytes})
     if (!program->is_sound(n.symbols.size())) return false;
   for (DType type : n.argument_types)
     if (static_cast<int>(type) >= kDTypes) return false;

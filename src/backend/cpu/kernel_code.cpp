@@ -52,7 +52,7 @@ NativeKernel KernelCode::made_for(std::vector<int64_t> sizes) const {
       static_cast<int64_t>(std::min(work / static_cast<double>(kernel.chunks), 1e15));
   kernel.scratch_bytes = numbers_.scratch_bytes.at(sizes);
   kernel.partial_bytes = numbers_.partial_bytes;
-  kernel.streamed_bytes = numbers_.streamed_bytes.at(sizes);
+  kernel.bypassing_bytes = numbers_.bypassing_bytes.at(sizes);
   kernel.argument_types = numbers_.argument_types;
   kernel.sizes = std::move(sizes);
   kernel.code = code_;

@@ -11,7 +11,7 @@ struct KernelNumbers {
   std::vector<std::string> symbols;  // in order: sizes are given in this order
   SizeProgram units, finish_units;
   SizeProgram points;  // of all axes
-  SizeProgram scratch_bytes, streamed_bytes;
+  SizeProgram scratch_bytes, bypassing_bytes;
   int64_t partial_bytes = 0;
   double point_nanoseconds = 0;  // about
   bool divided = true;           // threads may share the units

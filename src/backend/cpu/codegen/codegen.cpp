@@ -37,7 +37,7 @@ KernelNumbers numbers_of(const Schedule& s, const Emitter& emitter) {
   n.points = program(s.points * max(s.extent, 1));
   n.scratch_bytes = program(emitter.scratch_bytes());
   n.partial_bytes = emitter.partial_bytes();
-  n.streamed_bytes = program(emitter.streamed_bytes());
+  n.bypassing_bytes = program(emitter.bypassing_bytes());
   // Moving an element takes a tenth of a nanosecond, an operation on a vector about a third.
   n.point_nanoseconds = 0.1 + s.ops * 0.3 / std::max(s.lanes, 1);
   n.divided = !s.ordered && s.form != KernelForm::tile;

@@ -12,7 +12,7 @@ using loop::Op;
 
 // Results from this size on are written past the caches where the caller allows it: reading them
 // back from memory costs less than what they would push out.
-static constexpr int64_t kStreamedBytes = 4 << 20;
+static constexpr int64_t kBypassBytes = 4 << 20;
 
 // Operands that do not stay in the caches between calls.
 static constexpr int64_t kFetchedBytes = 1 << 20;
@@ -215,7 +215,7 @@ llvm::Value* Emitter::load_tile(ValueId id, int copy) {
   return wanted;
 }
 
-bool Emitter::may_stream(const loop::Store& store) const {
+bool Emitter::may_bypass(const loop::Store& store) const {
   const loop::BufferParam& to = s_.kernel.buffers[static_cast<size_t>(store.buffer)];
   int64_t bytes = size_of(to.type);
   bool full = s_.inner.empty() || (axes_in(s_.kernel, store.index) & s_.inner_axes) != 0;
@@ -225,7 +225,7 @@ bool Emitter::may_stream(const loop::Store& store) const {
   // A range that was given counts whole: the call finds out how large the result is.
   int64_t most = bounds(to.size).hi;
   if (most >= Dim::kLargestSymbol) most = s_.likely(to.size);
-  if (most * bytes < kStreamedBytes) return false;
+  if (most * bytes < kBypassBytes) return false;
   // Each vector begins at a multiple of its size; what symbols decide, the call finds out.
   const PolyTable& polys = s_.kernel.polys;
   bool aligned = polys.constant_of(store.index) % s_.lanes == 0;
@@ -242,10 +242,10 @@ bool Emitter::has_symbol(const Term& term) const {
                      [&](AtomId id) { return polys.atom(id).kind == AtomKind::symbol; });
 }
 
-Dim Emitter::streamed_bytes() const {
+Dim Emitter::bypassing_bytes() const {
   Dim bytes = 0;
   for (const loop::Store& store : s_.kernel.stores)
-    if (may_stream(store)) {
+    if (may_bypass(store)) {
       const loop::BufferParam& to = s_.kernel.buffers[static_cast<size_t>(store.buffer)];
       bytes += to.size * size_of(to.type);
     }
@@ -253,14 +253,14 @@ Dim Emitter::streamed_bytes() const {
 }
 
 /// Whether this call stores past the caches.
-void Emitter::allow_streams() {
-  stream_ = nullptr;
-  Dim bytes = streamed_bytes();
+void Emitter::allow_bypass() {
+  bypass_ = nullptr;
+  Dim bytes = bypassing_bytes();
   if (bytes == Dim(0)) return;
   const PolyTable& polys = s_.kernel.polys;
   Value *low = number(0), *apart = number(0);
   for (const loop::Store& store : s_.kernel.stores) {
-    if (!may_stream(store)) continue;
+    if (!may_bypass(store)) continue;
     low = b_.CreateOr(low, b_.CreatePtrToInt(buffer(store.buffer), b_.getInt64Ty()));
     for (const Term& term : polys[store.index].terms) {
       if (term.coef % s_.lanes == 0 || !has_symbol(term)) continue;
@@ -271,10 +271,10 @@ void Emitter::allow_streams() {
     }
   }
   low = b_.CreateOr(b_.CreateAnd(low, number(63)), b_.CreateAnd(apart, number(s_.lanes - 1)));
-  Value* allowed = b_.CreatePtrToInt(frame_field(5, "stream"), b_.getInt64Ty());
-  stream_ = b_.CreateAnd(b_.CreateICmpNE(allowed, number(0)), b_.CreateICmpEQ(low, number(0)));
+  Value* allowed = b_.CreatePtrToInt(frame_field(5, "bypass_cache"), b_.getInt64Ty());
+  bypass_ = b_.CreateAnd(b_.CreateICmpNE(allowed, number(0)), b_.CreateICmpEQ(low, number(0)));
   if (!bytes.is_const())
-    stream_ = b_.CreateAnd(stream_, b_.CreateICmpSGE(size(bytes), number(kStreamedBytes)));
+    bypass_ = b_.CreateAnd(bypass_, b_.CreateICmpSGE(size(bytes), number(kBypassBytes)));
 }
 
 static constexpr Op kCombineOp[] = {Op::add, Op::add, Op::mul, Op::max, Op::min};
@@ -335,7 +335,7 @@ void Emitter::store_vector(const loop::Store& store, int copy) {
                          : static_cast<Value*>(b_.CreateAlignedLoad(vectors, place, align));
       x = combined(store, old, x);
     }
-    pending_.push_back({ops_.to_memory(x, dtype), place, where, align, may_stream(store)});
+    pending_.push_back({ops_.to_memory(x, dtype), place, where, align, may_bypass(store)});
     return;
   }
   if (store.scattered && !set) return store_lanes_in_order(store, copy, x, where);
@@ -374,8 +374,8 @@ void Emitter::flush_stores() {
       b_.CreateAlignedStore(p.x, p.place, p.align);
   };
   bool any = false;
-  for (const Pending& p : list) any |= p.stream && !p.mask;
-  if (!any || !stream_) {
+  for (const Pending& p : list) any |= p.bypass && !p.mask;
+  if (!any || !bypass_) {
     for (const Pending& p : list) plain(p);
     return;
   }
@@ -383,11 +383,11 @@ void Emitter::flush_stores() {
   auto* past = llvm::BasicBlock::Create(context, "past_caches", function_);
   auto* cached = llvm::BasicBlock::Create(context, "cached", function_);
   auto* done = llvm::BasicBlock::Create(context, "stored", function_);
-  b_.CreateCondBr(stream_, past, cached);
+  b_.CreateCondBr(bypass_, past, cached);
   auto* once = llvm::MDNode::get(context, llvm::ConstantAsMetadata::get(b_.getInt32(1)));
   b_.SetInsertPoint(past);
   for (const Pending& p : list) {
-    if (p.mask || !p.stream) {
+    if (p.mask || !p.bypass) {
       plain(p);
       continue;
     }

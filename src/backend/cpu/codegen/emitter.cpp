@@ -46,12 +46,12 @@ void Emitter::begin_function(const char* name) {
   kept_ready_.assign(s_.kernel.values.size(), false);
   scratch_base_ = frame_field(2, "scratch");
   partial_base_ = frame_field(3, "partials");
-  allow_streams();
+  allow_bypass();
 }
 
 void Emitter::end_function() {
   // Stores past the caches are ordered with nothing else.
-  if (stream_) b_.CreateIntrinsic(llvm::Intrinsic::x86_sse_sfence, {}, {});
+  if (bypass_) b_.CreateIntrinsic(llvm::Intrinsic::x86_sse_sfence, {}, {});
   b_.CreateRetVoid();
 }
 

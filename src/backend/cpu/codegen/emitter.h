@@ -30,7 +30,7 @@ class Emitter {
 
   Dim scratch_bytes() const { return scratch_; }
   int64_t partial_bytes() const { return partials_; }
-  Dim streamed_bytes() const;
+  Dim bypassing_bytes() const;
 
  private:
   using Value = llvm::Value;
@@ -166,8 +166,8 @@ class Emitter {
   Value* mask(loop::MaskId id, int copy);
   Value* both(Value* a, Value* b);
   std::optional<int64_t> stride(PolyId poly) const;
-  bool may_stream(const loop::Store& store) const;
-  void allow_streams();
+  bool may_bypass(const loop::Store& store) const;
+  void allow_bypass();
   bool has_symbol(const Term& term) const;
 
   // emit_index.cpp
@@ -214,7 +214,7 @@ class Emitter {
   Value* inner_ = nullptr;  // rows: the flat position along the sweep
   Values masks_;            // of the copies; null: all lanes
   int copies_ = 1;
-  Value *scratch_base_ = nullptr, *partial_base_ = nullptr, *stream_ = nullptr;
+  Value *scratch_base_ = nullptr, *partial_base_ = nullptr, *bypass_ = nullptr;
   std::vector<bool> kept_ready_;
   std::vector<std::optional<Dim>> kept_at_;
   std::map<std::pair<ValueId, int>, Values> lanes_;  // short columns: by reduction and copy
@@ -223,7 +223,7 @@ class Emitter {
   struct Pending {
     Value *x, *place, *mask;
     llvm::Align align;
-    bool stream;
+    bool bypass;
   };
   std::vector<Pending> pending_;
   size_t sweep_ = 0;
