@@ -4,216 +4,23 @@
 #include "backend/source/c_expressions.h"
 #include "backend/source/c_library.h"
 #include "backend/source/c_printer.h"
+#include "backend/source/embedded_text.h"
 #include "base/error.h"
 
 namespace tn::source {
 namespace {
 
-constexpr std::string_view kBase = R"c(#include <stdint.h>
-#include <string.h>
-
-#if defined(__clang__)
-#pragma STDC FP_CONTRACT OFF
-#endif
-#if defined(__GNUC__) && !defined(__clang__)
-#define TN_INDEPENDENT _Pragma("GCC ivdep")
-#else
-#define TN_INDEPENDENT
-#endif
-#if defined(_OPENMP) /* not for little work: threads take a while to meet */
-#define TN_PRAGMA(TEXT) _Pragma(#TEXT)
-#define TN_PARALLEL(WORK) TN_PRAGMA(omp parallel for if ((WORK) > 32768))
-#define TN_THREADS(WORK) TN_PRAGMA(omp parallel if ((WORK) > 32768)) /* who share loops */
-#define TN_SHARED TN_PRAGMA(omp for)
-#else
-#define TN_PARALLEL(WORK)
-#define TN_THREADS(WORK)
-#define TN_SHARED
-#endif
-#if defined(__FLT_EVAL_METHOD__) && __FLT_EVAL_METHOD__ != 0
-#error "float and double must be computed in their own precision"
-#endif
-#if defined(__GNUC__) /* memory is reused for elements of other types */
-#define TN_ELEMENT __attribute__((may_alias))
-#define TN_FN static inline __attribute__((unused))
-#else
-#include <math.h>
-#define TN_ELEMENT
-#define TN_FN static inline
-@#endif
-)c";
-
-constexpr std::string_view kBits =
-    R"c(TN_FN void *tn_at(void *base, int64_t bytes) { return (char *)base + bytes; }
-TN_FN const void *tn_read_at(const void *base, int64_t bytes) { return (const char *)base + bytes; }
-TN_FN uint32_t tn_bits_f32(float x) { uint32_t b; memcpy(&b, &x, 4); return b; }
-TN_FN uint64_t tn_bits_f64(double x) { uint64_t b; memcpy(&b, &x, 8); return b; }
-TN_FN float tn_from_bits_f32(uint32_t b) { float x; memcpy(&x, &b, 4); return x; }
-TN_FN double tn_from_bits_f64(uint64_t b) { double x; memcpy(&x, &b, 8); return x; }
-)c";
-
-constexpr std::string_view kFloor = R"c(TN_FN int64_t tn_floor_div(int64_t x, int64_t d) {
-  if (d < 1) d = 1;
-  return x / d - (x % d < 0);
+std::string_view prelude_part(std::string_view name) {
+  return embedded_section("tn_prelude.c", name);
 }
-TN_FN int64_t tn_floor_mod(int64_t x, int64_t d) {
-  if (d < 1) d = 1;
-  return x % d + (x % d < 0 ? d : 0);
-}
-)c";
-
-// Of every type: @T, the unsigned @U of its size, and @W, in which arithmetic wraps.
-constexpr std::string_view kOrdered = R"c(TN_FN tn_bool tn_lt_$(@T a, @T b) { return a < b; }
-TN_FN tn_bool tn_le_$(@T a, @T b) { return a <= b; }
-TN_FN @T tn_max_$(@T a, @T b) { return a > b ? a : b; }
-TN_FN @T tn_min_$(@T a, @T b) { return a < b ? a : b; }
-)c";
-
-// Division by zero gives 0, shifts by the width or more shift everything out.
-constexpr std::string_view kSigned = R"c(TN_FN @T tn_shl_$(@T a, @T b) {
-  const @U bits = 8 * sizeof(@T), count = (@U)b;
-  return count < bits ? (@T)((@W)a << (count & (bits - 1))) : 0;
-}
-TN_FN @T tn_div_$(@T a, @T b) { return b == 0 ? 0 : b == -1 ? (@T)(0 - (@W)a) : (@T)(a / b); }
-TN_FN @T tn_rem_$(@T a, @T b) { return b == 0 || b == -1 ? 0 : (@T)(a % b); }
-TN_FN @T tn_abs_$(@T a) { return a < 0 ? (@T)(0 - (@W)a) : a; }
-TN_FN @T tn_shr_$(@T a, @T b) {
-  const @U bits = 8 * sizeof(@T), count = (@U)b;
-  return count < bits ? (@T)(a >> (count & (bits - 1))) : (@T)(a < 0 ? -1 : 0);
-}
-)c";
-constexpr std::string_view kUnsigned = R"c(TN_FN @T tn_shl_$(@T a, @T b) {
-  const @T bits = 8 * sizeof(@T);
-  return b < bits ? (@T)((@W)a << (b & (bits - 1))) : 0;
-}
-TN_FN @T tn_div_$(@T a, @T b) { return b == 0 ? 0 : (@T)(a / b); }
-TN_FN @T tn_rem_$(@T a, @T b) { return b == 0 ? 0 : (@T)(a % b); }
-TN_FN @T tn_abs_$(@T a) { return a; }
-TN_FN @T tn_shr_$(@T a, @T b) {
-  const @T bits = 8 * sizeof(@T);
-  return b < bits ? (@T)(a >> (b & (bits - 1))) : 0;
-}
-)c";
-
-// A NaN operand is the result.
-constexpr std::string_view kFloats =
-    R"c(TN_FN @T tn_max_$(@T a, @T b) { return ((a > b) | (a != a)) ? a : b; }
-TN_FN @T tn_min_$(@T a, @T b) { return ((a < b) | (a != a)) ? a : b; }
-)c";
-
-constexpr std::string_view kSaturate =
-    R"c(/* Conversions to integers saturate and take NaN to 0: HIGH is the first number too large,
-   LOW the first too small or, when CLOSED, the last that fits. */
-#define TN_SATURATE(N, T, F, FT, VIA, LOW, CLOSED, HIGH, LEAST, MOST) \
-  TN_FN T tn_##N##_from_##F(FT x) { \
-    const int inside = (CLOSED ? x >= (FT)(LOW) : x > (FT)(LOW)) & (x < (FT)(HIGH)); \
-    const T outside = x >= (FT)(HIGH) ? (T)(MOST) : x < 0 ? (T)(LEAST) : (T)0; \
-    const T result = (T)(VIA)(inside ? x : 0); \
-    return inside ? result : outside; \
-  }
-#define TN_SATURATE_FROM(F, FT, WIDE) \
-  TN_SATURATE(i8, int8_t, F, FT, int32_t, -129.0, 0, 128.0, INT8_MIN, INT8_MAX) \
-  TN_SATURATE(i16, int16_t, F, FT, int32_t, -32769.0, 0, 32768.0, INT16_MIN, INT16_MAX) \
-  TN_SATURATE(i32, int32_t, F, FT, int32_t, -2147483648.0 - WIDE, !WIDE, 2147483648.0, \
-              INT32_MIN, INT32_MAX) \
-  TN_SATURATE(i64, int64_t, F, FT, int64_t, -0x1p63, 1, 0x1p63, INT64_MIN, INT64_MAX) \
-  TN_SATURATE(u8, uint8_t, F, FT, int32_t, -1.0, 0, 256.0, 0, UINT8_MAX) \
-  TN_SATURATE(u16, uint16_t, F, FT, int32_t, -1.0, 0, 65536.0, 0, UINT16_MAX) \
-  TN_SATURATE(u32, uint32_t, F, FT, int64_t, -1.0, 0, 4294967296.0, 0, UINT32_MAX) \
-  TN_SATURATE(u64, uint64_t, F, FT, uint64_t, 0.0, 1, 0x1p64, 0, UINT64_MAX)
-)c";
-
-constexpr std::string_view kRemainder =
-    R"c(/* The remainder of the truncating division, exact: long division of the significands. */
-TN_FN double tn_rem_f64(double a, double b) {
-  const uint64_t sign = tn_bits_f64(a) & UINT64_C(1) << 63, one = UINT64_C(1) << 52;
-  uint64_t x = tn_bits_f64(a) & ~(UINT64_C(1) << 63), y = tn_bits_f64(b) & ~(UINT64_C(1) << 63);
-  int64_t ex = (int64_t)(x >> 52), ey = (int64_t)(y >> 52);
-  if (y == 0 || ex == 2047 || y > UINT64_C(2047) << 52) return a * b / (a * b);
-  if (x < y) return a;
-  x = ex ? (x & (one - 1)) | one : x, ex += !ex;
-  y = ey ? (y & (one - 1)) | one : y, ey += !ey;
-  for (; x < one; x <<= 1) --ex;
-  for (; y < one; y <<= 1) --ey;
-  for (; ex > ey; --ex) x = (x >= y ? x - y : x) << 1;
-  x = x >= y ? x - y : x;
-  if (x == 0) return tn_from_bits_f64(sign);
-  for (; x < one; x <<= 1) --ey;
-  x = ey > 0 ? (x & (one - 1)) | (uint64_t)ey << 52 : x >> (1 - ey);
-  return tn_from_bits_f64(sign | x);
-}
-TN_FN float tn_rem_f32(float a, float b) { return (float)tn_rem_f64(a, b); }
-
-)c";
-
-constexpr std::string_view kNarrow =
-    R"c(/* Floats of E exponent and M mantissa bits; without infinities, all ones is NaN. */
-#define TN_NARROW(N, B, E, M, INF) \
-  TN_FN float tn_f32_from_##N(B bits) { \
-    const uint32_t sign = 1u << (E + M), rebias = (128u - (1u << (E - 1))) << 23; \
-    const uint32_t top = ((1u << E) - 1) << M, nan = INF ? top + 1 : sign - 1; \
-    const uint32_t x = bits & (sign - 1), special = 0x7fc00000u | (INF ? x << (23 - M) : 0); \
-    const float step = tn_from_bits_f32(rebias - ((uint32_t)(M - 1) << 23)); \
-    uint32_t r = x < 1u << M ? tn_bits_f32((float)(int32_t)x * step) : (x << (23 - M)) + rebias; \
-    r = INF && x == top ? 0x7f800000u : x >= nan ? special : r; \
-    return tn_from_bits_f32(r | (uint32_t)(bits & sign) << (31 - E - M)); \
-  } \
-  TN_FN B tn_##N##_from_f32(float value) { \
-    const uint32_t sign = 1u << (E + M), rebias = (128u - (1u << (E - 1))) << 23; \
-    const uint32_t top = ((1u << E) - 1) << M, nan = INF ? top | 1u << (M - 1) : sign - 1; \
-    const uint32_t half = 1u << (22 - M), magic = rebias + ((uint32_t)(24 - M) << 23); \
-    const uint32_t over = ((INF ? top : nan) << (23 - M)) + rebias - half + !INF; \
-    const uint32_t bits = tn_bits_f32(value), x = bits & 0x7fffffffu, odd = x >> (23 - M) & 1; \
-    const uint32_t small = tn_bits_f32(tn_from_bits_f32(x) + tn_from_bits_f32(magic)) - magic; \
-    uint32_t r = x < rebias + (1u << 23) ? small : (x - rebias + half - 1 + odd) >> (23 - M); \
-    r = x >= over ? (INF ? top : nan) : r; \
-    r = x > 0x7f800000u ? nan | (INF ? x >> (23 - M) & ((1u << M) - 1) : 0) : r; \
-    return (B)(r | (bits & 0x80000000u) >> (31 - E - M)); \
-  }
-)c";
-
-constexpr std::string_view kBf16 = R"c(TN_FN float tn_f32_from_bf16(uint16_t bits) {
-  const uint32_t x = (uint32_t)bits << 16;
-  return tn_from_bits_f32((x & 0x7fffffffu) > 0x7f800000u ? x | 0x00400000u : x);
-}
-TN_FN uint16_t tn_bf16_from_f32(float value) {
-  const uint32_t x = tn_bits_f32(value), rounded = (x + 0x7fffu + (x >> 16 & 1)) >> 16;
-  return (uint16_t)((x & 0x7fffffffu) > 0x7f800000u ? x >> 16 | 0x40u : rounded);
-}
-)c";
-
-// They are inlined, so that loops over them vectorise.
-constexpr std::string_view kMath = R"c(#if defined(__GNUC__)
-#define TN_MATH static inline __attribute__((always_inline, unused))
-#else
-#define TN_MATH static inline
-#endif
-)c";
-
-constexpr std::string_view kOdd =
-    R"c(/* Rounded to odd, so that a second rounding to fewer bits makes the two one. */
-TN_FN float tn_odd_from_f64(double x) {
-  const float near = (float)x;
-  const uint32_t bits = tn_bits_f32(near), away = __builtin_fabs((double)near) > __builtin_fabs(x);
-  return tn_from_bits_f32((double)near == x || x != x ? bits : (bits - away) | 1u);
-}
-TN_FN double tn_odd_from_u64(uint64_t x) {
-  const uint64_t odd = (x & ~UINT64_C(0x7ff)) | (x & 0x7ff ? 0x800 : 0);
-  return (double)(x <= UINT64_C(1) << 53 ? x : odd);
-}
-TN_FN double tn_odd_from_i64(int64_t x) {
-  const uint64_t bits = (uint64_t)x, odd = (bits & ~UINT64_C(0x7ff)) | (bits & 0x7ff ? 0x800 : 0);
-  return (double)(int64_t)(bits + (UINT64_C(1) << 53) <= UINT64_C(1) << 54 ? bits : odd);
-}
-)c";
 
 class Parts {
  public:
   Parts() {
     add_types();
-    add_functions(kBits);
+    add_functions(prelude_part("bits"));
     add_integers();
-    add_functions(kFloor);
+    add_functions(prelude_part("floor"));
     add_floats();
     add_math();
     for (CPart& part : c_orders()) list.push_back(std::move(part));
@@ -252,14 +59,14 @@ class Parts {
   void add_integers() {
     for (DType type : kCTypes) {
       if (is_float(type)) continue;
-      add_functions(kOrdered, type);
+      add_functions(prelude_part("ordered"), type);
       if (type != DType::b1)
-        add_functions(kind_of(type) == Kind::natural ? kUnsigned : kSigned, type);
+        add_functions(prelude_part(kind_of(type) == Kind::natural ? "unsigned" : "signed"), type);
     }
   }
 
   void add_math() {
-    add(kMath, {"TN_MATH"});
+    add(prelude_part("math"), {"TN_MATH"});
     for (int i = 0; i < loop::kOps; ++i) {
       auto op = static_cast<loop::Op>(i);
       if (!loop::facts(op).math) continue;
@@ -293,8 +100,8 @@ class Parts {
   }
 
   void add_floats() {
-    for (DType type : {DType::f32, DType::f64}) add_functions(kFloats, type);
-    add(kSaturate, {"TN_SATURATE_FROM("});
+    for (DType type : {DType::f32, DType::f64}) add_functions(prelude_part("floats"), type);
+    add(prelude_part("saturate"), {"TN_SATURATE_FROM("});
     for (std::string_view f : {"f32", "f64"}) {
       std::string_view type = f == "f32" ? "float" : "double";
       std::vector<std::string> names;
@@ -302,8 +109,8 @@ class Parts {
         names.push_back(format("tn_{}_from_{}(", to, f));
       add(format("TN_SATURATE_FROM({}, {}, {})\n", f, type, f == "f32" ? 0 : 1), names);
     }
-    add(kRemainder, {"tn_rem_f32(", "tn_rem_f64("});
-    add(kNarrow, {"TN_NARROW("});
+    add(prelude_part("remainder"), {"tn_rem_f32(", "tn_rem_f64("});
+    add(prelude_part("narrow"), {"TN_NARROW("});
     constexpr std::pair<const char*, const char*> kNarrows[] = {
         {"f16", "f16, uint16_t, 5, 10, 1"},
         {"f8e5m2", "f8e5m2, uint8_t, 5, 2, 1"},
@@ -311,8 +118,8 @@ class Parts {
     for (auto [name, is] : kNarrows)
       add(format("TN_NARROW({})\n", is),
           {format("tn_{}_from_f32(", name), format("tn_f32_from_{}(", name)});
-    add(kBf16, {"tn_bf16_from_f32(", "tn_f32_from_bf16("});
-    add(kOdd, {"tn_odd_from_f64(", "tn_odd_from_u64(", "tn_odd_from_i64("});
+    add(prelude_part("bf16"), {"tn_bf16_from_f32(", "tn_f32_from_bf16("});
+    add(prelude_part("odd"), {"tn_odd_from_f64(", "tn_odd_from_u64(", "tn_odd_from_i64("});
   }
 };
 
@@ -352,7 +159,7 @@ std::string c_prelude(std::string_view functions) {
       if (std::string whole = format("{}{}", name, suffix);
           needed.find(format("__builtin_{}(", whole)) != std::string::npos)
         builtins += format("#define __builtin_{0} {0}\n", whole);
-  prelude = c_filled(std::string(kBase), {{"@", builtins}});
+  prelude = c_filled(std::string(prelude_part("base")), {{"@", builtins}});
   for (size_t i = taken.size(); i-- > 0;) prelude += taken[i]->text;
   return prelude;
 }
