@@ -31,9 +31,18 @@ static uint64_t device_word(const Node& node) {
   return uint64_t{device.kind} << 8 | device.index;
 }
 
+/// No key of these has more words.
+static size_t most_words(const Walk& walk, std::span<const Edge> outputs) {
+  size_t most = 1 + outputs.size();
+  for (const Node* leaf : walk.leaves) most += 2 + size_t{leaf->outs};
+  for (const Node* node : walk.nodes) most += 3 + size_t{node->ins};
+  return most;
+}
+
 void make_key(const Walk& walk, std::span<const Edge> outputs, FlushKey& key) {
-  auto word = [&](auto w) { key.words.push_back((uint64_t)w); };
-  key.words.clear();
+  key.words.resize(most_words(walk, outputs));
+  uint64_t* next = key.words.data();
+  auto word = [&](auto w) { *next++ = (uint64_t)w; };
   word(walk.leaves.size() << 32 | walk.nodes.size());
   for (const Node* leaf : walk.leaves) {
     word(uint64_t{leaf->index} << 32 | uint64_t{leaf->outs} << 1 | is_scalar(*leaf));
@@ -50,6 +59,7 @@ void make_key(const Walk& walk, std::span<const Edge> outputs, FlushKey& key) {
     }
   }
   for (const Edge& e : outputs) word(e.node->index + e.index);
+  key.words.resize(static_cast<size_t>(next - key.words.data()));
   key.hash = hash_words(key.words);
 }
 

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/interrupt.h"
+#include "base/stack_array.h"
 #include "compiler/graph_cache.h"
 #include "eval/bad_values.h"
 #include "eval/eval.h"
@@ -366,15 +367,16 @@ Tensors Compiled::operator()(std::span<Tensor> args, std::span<const Binding> si
   bool keeps_lock = ready && ready->is_short();
   std::optional<HostUnlocked> unlocked;
   if (!keeps_lock) unlocked.emplace();  // also while another thread makes the plan and may need it
-  std::vector<Bound> in, out(traced_.graph.outputs.size());
-  in.reserve(args.size());
-  for (const Tensor& t : args) in.push_back(bound_of(slot_of(t)));
+  StackArray<Bound, 8> inputs(args.size()), outputs(traced_.graph.outputs.size());
+  std::span<Bound> in = inputs.all(), out = outputs.all();
+  for (size_t i = 0; i < args.size(); ++i) in[i] = bound_of(slot_of(args[i]));
   if (demands_.tunes) tune(in, sizes);
   if (!ready) ready = this->ready(sizes);
   bool looking = is_looking(), checking = compiled_indices_are_checked;
   std::vector<Bound> kept;
-  if (looking || checking) kept = in;  // nothing is written over then
-  GivenAway given(traced_.differentiable ? std::vector<bool>() : options_.donated, args, in);
+  if (looking || checking) kept.assign(in.begin(), in.end());  // nothing is written over then
+  static const std::vector<bool> kNone;
+  GivenAway given(traced_.differentiable ? kNone : options_.donated, args, in);
   std::optional<Patience> patience;
   if (!given.is_empty()) patience.emplace(given.overwritten);
   tell_ops(ready->ops, ready->lasts);

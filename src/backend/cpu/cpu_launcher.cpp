@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/events.h"
 #include "base/interrupt.h"
+#include "base/stack_array.h"
 #include "ir/named_calls.h"
 #include "ir/place.h"
 #include "loop/interpreter.h"
@@ -93,15 +94,6 @@ void launch(const Step& step, const StepCall& call) {
   std::visit([&](const auto& what) { launch(what, call); }, step.what);
 }
 
-/// Scratch for one run: on the stack when small, which it nearly always is.
-template <class T, size_t kFew>
-struct Scratch {
-  T few[kFew];
-  std::vector<T> many;
-  T* data;
-  explicit Scratch(size_t n) : many(n > kFew ? n : 0), data(n > kFew ? many.data() : few) {}
-};
-
 bool may_take(const Bound& given, int64_t bytes) {
   const Buffer& buffer = *given.buffer;
   return given.offset == 0 && given.buffer.unique() && !buffer.read_only &&
@@ -140,12 +132,12 @@ struct Run {
     StepCall call{buffers, nullptr};
     if (step.bypass_cache) call.bypass_cache = pages_exist(plan, step, blocks);
     if (step.scalars.empty()) return launch(step, call);
-    Scratch<Scalar, 8> given(step.scalars.size());
+    StackArray<Scalar, 8> given(step.scalars.size());
     for (size_t i = 0; i < step.scalars.size(); ++i) {
       int32_t n = step.scalars[i];
-      given.data[i] = n >= 0 ? scalars[n] : Scalar(scalars[~n].imag);
+      given[i] = n >= 0 ? scalars[n] : Scalar(scalars[~n].imag);
     }
-    call.scalars = given.data;
+    call.scalars = given.data();
     launch(step, call);
   }
 };
@@ -202,9 +194,9 @@ void run_steps(const RunMemory& memory, const Scalar* scalars,
                char* (*address_of)(const Buffer& buffer), bool* overwritten, const Step** at) {
   const Plan& plan = memory.plan;
   Run run{plan, memory.blocks, scalars};
-  Scratch<void*, 32> address(static_cast<size_t>(plan.first_own()) + plan.bytes.size());
+  StackArray<void*, 32> address(static_cast<size_t>(plan.first_own()) + plan.bytes.size());
   auto address_in = [&](const Bound& value) { return address_of(*value.buffer) + value.offset; };
-  void** next = std::ranges::transform(memory.inputs, address.data, address_in).out;
+  void** next = std::ranges::transform(memory.inputs, address.data(), address_in).out;
   next = std::ranges::transform(memory.constants, next, address_in).out;
   std::ranges::transform(plan.spots, next, [&](Spot spot) {
     return address_of(*memory.blocks[spot.block]) + spot.offset;
@@ -214,10 +206,10 @@ void run_steps(const RunMemory& memory, const Scalar* scalars,
     if (at) *at = &step;
     if (s > 0 && s <= plan.first_overwrite) stop_if_asked();
     if (s == plan.first_overwrite && overwritten) *overwritten = true;
-    Scratch<void*, 32> buffers(step.buffers.size());
+    StackArray<void*, 32> buffers(step.buffers.size());
     for (size_t i = 0; i < step.buffers.size(); ++i)
-      buffers.data[i] = address.data[step.buffers[i]];
-    run.run(step, buffers.data);
+      buffers[i] = address[static_cast<size_t>(step.buffers[i])];
+    run.run(step, buffers.data());
   }
 }
 
@@ -257,16 +249,16 @@ void give_results(const RunMemory& memory, std::span<Bound> outputs) {
 void run(const Plan& plan, std::span<const Bound> inputs, const Scalar* scalars,
          std::span<Bound> outputs, bool* overwritten) {
   if (plan.parts) return plan.parts->run(plan, inputs, scalars, outputs);
-  Scratch<BufferRef, 8> blocks(plan.blocks.size());
+  StackArray<BufferRef, 8> blocks(plan.blocks.size());
   try {
-    take_blocks(plan, {}, inputs, blocks.data);
+    take_blocks(plan, {}, inputs, blocks.data());
   } catch (const UserError& error) {
     explain(plan, error);
   }
   RunEvents events(plan);
   std::optional<OnOwnThread> alone;
   if (plan.one_thread) alone.emplace();
-  RunMemory memory{plan, inputs, plan.constants, blocks.data};
+  RunMemory memory{plan, inputs, plan.constants, blocks.data()};
   run_steps(memory, scalars, host_bytes, overwritten);
   give_results(memory, outputs);
 }
