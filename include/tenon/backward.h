@@ -12,28 +12,28 @@
 namespace tn {
 
 /// Adds the derivative of `loss` to the gradient of every tensor that requires one and that it was
-/// computed from. A loss with more than one element needs a cotangent of its type. What was kept to
-/// compute derivatives is let go of, unless the graph is retained for another call.
+/// computed from. A loss with more than one element needs a cotangent of its type. The graph is
+/// released, unless it is retained for another call.
 void backward(const Tensor& loss, const Tensor& cotangent = {}, bool retain_graph = false);
 
-/// Makes `x` a leaf of backward(), or an ordinary tensor again. Its handle may be bound anew, so
-/// that the gradient is its own.
+/// Makes `x` a leaf of backward(), or an ordinary tensor again. `x` may be bound to a new node, so
+/// that it does not share its gradient.
 void require_grad(Tensor& x, bool wanted = true);
-/// Whether backward() would have a gradient for it, or for what it was computed from.
+/// Whether backward() would compute a gradient for `x` or for a tensor it was computed from.
 bool requires_grad(const Tensor& x);
-/// Whether it was not computed from tensors that require gradients.
+/// Whether `x` is a leaf: not computed from tensors that require gradients.
 bool is_leaf(const Tensor& x);
 
-/// The gradient that backward() left, or a null tensor.
+/// The gradient that backward() accumulated, or a null tensor.
 Tensor grad(const Tensor& x);
-/// Puts another one there, of the type of `x`; null: none.
+/// Replaces the gradient by one of the type of `x`, or removes it (null).
 void set_grad(const Tensor& x, const Tensor& gradient);
 
-/// Gives a variable another value of its type: whether it requires a gradient, and the gradient,
+/// Assigns a new value of the same type to a variable. Its gradient, and whether it requires one,
 /// stay.
 void rebind(Tensor& variable, Tensor value);
 
-/// What is recorded on this thread from construction to destruction leads to leaves, or does not.
+/// Enables or disables gradient recording on this thread, from construction to destruction.
 class GradMode {
  public:
   explicit GradMode(bool enabled);
@@ -47,7 +47,7 @@ struct NoGrad : GradMode {
   NoGrad() : GradMode(false) {}
 };
 bool is_grad_enabled();
-/// The same for good, on this thread.
+/// Enables or disables gradient recording on this thread permanently.
 void enable_grad(bool enabled = true);
 
 }  // namespace tn

@@ -1,6 +1,6 @@
 #pragma once
-// Looking at values, and checking them, from inside functions: traced ones too, where a value is
-// known only when the function runs.
+// Printing and checking values from inside functions. In a traced function this happens when the
+// function runs.
 #include "tenon/tensor.h"
 
 namespace tn {
@@ -9,23 +9,23 @@ namespace tn {
 /// example, inside a loop once for every step.
 void print(std::string_view text, const Tensors& values = {});
 
-/// Fails with `text`, in which values stand as in print, unless all of `condition` is true. Inside
-/// a traced function it fails when that runs.
+/// Fails with `text`, formatted as by print, unless all of `condition` is true. Inside a traced
+/// function it fails when that runs.
 void check(const Operand& condition, std::string_view text, const Tensors& values = {});
 
-/// What computed values are looked through for.
+/// What debug_nans searches computed values for.
 enum class BadValues : uint8_t { none, nan, nan_and_inf };
 
-/// From now on, in the whole process, computing a value that has what is `sought` fails, with an
-/// error that names the op which made it first and the user's line. TENON_DEBUG_NANS=1 (or inf) in
-/// the environment does so from the start. Returns what was sought before.
+/// From now on, in the whole process, a computed value that contains what is `sought` is an error.
+/// It names the op that produced the value first and the user's line. TENON_DEBUG_NANS=1 (or inf)
+/// in the environment enables the check at start. Returns the former setting.
 BadValues debug_nans(BadValues sought = BadValues::nan);
 
-/// From now on, in the whole process, compiled functions fail for an index out of bounds, with an
-/// error that names the op, the index and the user's line; they are interpreted meanwhile. Without
-/// it compiled code clamps indices where it reads and drops what it would write there. What is
-/// computed at once is always checked. TENON_DEBUG_INDICES=1 in the environment does so from the
-/// start. Returns whether it was so before.
+/// From now on, in the whole process, an index out of bounds in a compiled function is an error
+/// that names the op, the index and the user's line. While enabled, compiled functions are
+/// interpreted. While disabled, compiled code clamps indices of reads and drops writes. Code
+/// outside of compiled functions always checks. TENON_DEBUG_INDICES=1 in the environment enables it
+/// at start. Returns the former setting.
 bool debug_indices(bool checked = true);
 
 /// Where printed lines go instead of the standard output. An empty function restores that.

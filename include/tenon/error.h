@@ -1,5 +1,5 @@
 #pragma once
-// Errors by blame: who can mend it decides the type.
+// Exception types: an error of the caller, an unsupported request, or a defect of the library.
 #include <stdexcept>
 #include <string>
 
@@ -15,7 +15,7 @@ class Error : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// The caller can mend it: wrong shapes, types, axes, files.
+/// An error that the caller can fix: wrong shapes, types, axes, files.
 class UserError : public Error {
  public:
   UserError(Fault fault, const std::string& text) : Error(text), fault_(fault) {}

@@ -52,16 +52,16 @@ struct AheadSettings {
   std::string name = "main";  // of the function, for messages
   /// Constants by name: a tensor that the function closes over is found in the file by it.
   std::vector<std::pair<std::string, Tensor>> constants = {};
-  /// Where a call would need more bytes, besides its arguments, values are computed again; what
-  /// needs more even so, at `max`, is refused. 0: any number.
+  /// Memory budget of a call in bytes, without its arguments. Values are rematerialised until a
+  /// plan fits; a plan that does not fit at `max` is an error. 0: unlimited.
   int64_t memory_limit = 0;
   PlanSettings plan = {};
-  /// Asked once the function was traced: then it is known what the results are made of.
+  /// Called once the function is traced, when the structure of the results is known.
   std::function<Surface()> surface = {};
 };
 
 struct SaveSettings {
-  /// What to hold machine code for, as PlanSettings::targets; none: what it was compiled for.
+  /// Targets to store machine code for, as PlanSettings::targets; none: the target of compilation.
   std::vector<std::string> targets = {};
   bool debug = true;  // keep the places in the user's source
 };
@@ -116,8 +116,8 @@ class Executable {
   std::shared_ptr<State> state_;
 };
 
-/// `f` is called once, with parameters like `inputs`. What it asks about sizes must have one answer
-/// on their whole ranges, or is checked at every call.
+/// Traces `f` once, with parameters like `inputs`. An assumption of the trace about sizes must hold
+/// on their whole ranges, or it is checked at every call.
 Executable compile_ahead(Function f, std::vector<InputInfo> inputs, AheadSettings settings = {});
 /// With inputs that are sizes.
 using SizedFunction = std::function<Tensors(const Tensors& args, const std::vector<Dim>& sizes)>;

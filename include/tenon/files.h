@@ -21,9 +21,8 @@ struct TensorFile {
   Metadata metadata;
 };
 
-/// Computes the tensors and writes them. Whatever happens meanwhile, `path` is the whole old file
-/// or the whole new one; tensors that share the old one stay as they are. complex128 has no name in
-/// the format.
+/// Evaluates the tensors and writes them atomically: `path` is the whole old file or the whole new
+/// one. Tensors that map the old file stay valid. The format has no complex128.
 void save_safetensors(const std::string& path, const NamedTensors& tensors,
                       const Metadata& metadata = {});
 /// The same in memory.

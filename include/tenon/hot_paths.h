@@ -1,5 +1,5 @@
 #pragma once
-// Hot paths: what a program computes again and again is compiled by itself, in the background.
+// Hot paths: sequences of ops that run often are compiled automatically, in the background.
 //
 //     tn::set_auto_compile(true);  // or TENON_AUTO_COMPILE=1 in the environment
 //     for (const tn::HotPathInfo& path : tn::hot_paths()) ...
@@ -10,7 +10,7 @@
 
 namespace tn {
 
-/// When what is computed outside of compiled functions is compiled.
+/// When ops outside of compiled functions are compiled.
 struct HotPathPolicy {
   enum class When : uint8_t {
     never,
@@ -22,8 +22,8 @@ struct HotPathPolicy {
   friend bool operator==(const HotPathPolicy&, const HotPathPolicy&) = default;
 };
 
-/// That of the process: at first what TENON_COMPILE, TENON_AUTO_COMPILE and TENON_HOTPATH_THRESHOLD
-/// say.
+/// The policy of the process. TENON_COMPILE, TENON_AUTO_COMPILE and TENON_HOTPATH_THRESHOLD set its
+/// initial value.
 HotPathPolicy hot_path_policy();
 /// Returns the former one.
 HotPathPolicy set_hot_path_policy(const HotPathPolicy& policy);
@@ -42,7 +42,7 @@ enum class HotPathStatus : uint8_t {
 };
 std::string_view name_of(HotPathStatus status);
 
-/// A sequence of ops that was computed, from the values it started from to those asked for.
+/// A sequence of ops that was evaluated together.
 struct HotPathInfo {
   uint64_t hash = 0;
   std::string sequence;  // "matmul -> relu -> sum"

@@ -141,7 +141,7 @@ class Model {
   explicit Model(std::string name = "model");
 
   /// Adds a block. A connection of a new name is made; one that exists is read, or written if
-  /// nobody writes it yet.
+  /// no block writes it yet.
   Model& operator|=(const Connected& block);
   /// The same; the first input that is not connected reads the last output.
   Model& operator+=(const Connected& block);
@@ -150,7 +150,7 @@ class Model {
                        std::source_location at = std::source_location::current()) const;
   /// Makes connections one, under the first name. At most one of them may be written.
   Model& merge(const std::vector<std::string>& names);
-  /// What is open or an output now stays so, under its name, whatever is added.
+  /// Fixes the current inputs and outputs under their names, whatever is added later.
   Model& keep_ends();
   /// Says more about a connection.
   Model& describe(const IOKey& key);

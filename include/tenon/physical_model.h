@@ -1,5 +1,5 @@
 #pragma once
-// Physical models: what logical ones are compiled to. They have shapes and types, and run.
+// Physical models: compiled logical models, with shapes and types, that can be evaluated.
 //
 //     auto physical = tn::model::compile(m, {.shapes = {{"x", "32 16"}}});
 //     auto params = physical.randomize_params(0);
@@ -12,11 +12,11 @@ namespace tn::model {
 /// Tensors by the names of connections.
 using Values = std::map<std::string, Tensor>;
 
-/// What becomes of connections, by name.
+/// How connections are treated, by name.
 struct KeySettings {
   Values constants = {};               // values that are known now
   std::vector<std::string> data = {};  // parameters that are given with the data, and not trained
-  std::vector<std::string> discard = {};  // outputs that nobody wants
+  std::vector<std::string> discard = {};  // outputs that are not returned
   /// What has gradients; left out: all parameters.
   std::optional<std::vector<std::string>> trainable = {};
 };
@@ -24,12 +24,12 @@ struct KeySettings {
 struct PhysicalSettings {
   std::map<std::string, std::string> shapes = {};  // as of terminals: "32 _ 10"
   std::map<std::string, DType> types = {};
-  DType precision = DType::f32;  // of floating parameters, states and data of which nothing is said
+  DType precision = DType::f32;  // of floating parameters, states and data without a declared type
   bool static_shapes = false;    // sizes that nothing determines are refused
   bool inference = false;        // nothing is trained: no gradients, running statistics
   /// bfloat16 or float16: products compute in it, as under amp::Autocast.
   std::optional<DType> mixed_precision = {};
-  /// Gradients keep what passes between so many parts, and compute the rest again; 0: nothing is.
+  /// Number of checkpointed segments whose inner values gradients recompute; 0: no checkpointing.
   int checkpoint_segments = 0;
   KeySettings keys = {};
   CompileSettings compile = {};
@@ -50,8 +50,8 @@ class PhysicalModel {
   /// random numbers ("random.key").
   Values initial_state(uint64_t seed = 0) const;
 
-  /// The outputs. Without a state the first one is read, and what becomes of it is not told: a
-  /// model that draws needs one.
+  /// The outputs. Without `state` the initial state is read and the new one is discarded. A model
+  /// that draws random numbers needs `state`.
   Evaluated evaluate(const Values& params, const Values& data, const Values& state = {}) const;
   /// With gradients of what is trained, from those of outputs (left out: zero).
   Evaluated evaluate_gradients(const Values& params, const Values& data,

@@ -1,5 +1,5 @@
 #pragma once
-// Signals: names for parts of a program, and a YAML file that says what becomes of them.
+// Signals: named parts of a program, and a YAML file that configures how they are compiled.
 //
 //     forward:
 //       compile: true              # or false, or {mode: max-autotune, threshold: 3}
@@ -47,19 +47,19 @@ struct Settings {
   std::string backward;  // "": not said
 };
 
-/// Puts a file in force, in place of the former one. Errors name the file, the line and the key;
-/// what was in force stays then.
+/// Loads a configuration in place of the former one. Errors name the file, the line and the key,
+/// and leave the former configuration unchanged.
 void load(const std::string& path);
 /// The same from text; `name` for messages.
 void load_text(std::string_view yaml, const std::string& name = "text");
-/// Nothing is in force, TENON_CONFIG neither.
+/// Removes the configuration, that of TENON_CONFIG included.
 void unload();
-/// What is in force, in the order of the file. Reads TENON_CONFIG if nothing was loaded.
+/// The current configuration, in the order of the file. Reads TENON_CONFIG if nothing was loaded.
 std::vector<Settings> config();
 
-/// What is recorded on this thread from construction to destruction, regions inside excepted, is
-/// the region `name`. It is computed when its values are needed, on its own, as one plan. Where
-/// functions are traced it is a name only.
+/// Ops recorded on this thread from construction to destruction, nested regions excepted, form the
+/// region `name`. A region is evaluated lazily, as one plan of its own. Inside a traced function it
+/// is a name only.
 class Context {
  public:
   /// `backward`: the signal of its derivatives, in place of what the file says.

@@ -127,8 +127,8 @@ std::optional<Device> leading_device(PyObject* object);
 /// The same as a tensor; numbers become weak scalars. Throws when it cannot be.
 Tensor read_tensor(PyObject* object, std::string_view what);
 
-/// When foreign memory is copied. Ops run later, so memory that somebody may write to is shared
-/// only where the user asks for that.
+/// When foreign memory is copied. Ops run lazily, so memory that other code may write to is shared
+/// only on request.
 enum class Copy { never, always, if_writable, if_needed };
 /// Python's `copy` argument; None is `absent`.
 Copy read_copy(nb::handle copy, Copy absent);

@@ -4,7 +4,7 @@
 
 namespace tn {
 
-/// Takes the blocks of a run on a device; a donated input gives its memory.
+/// Allocates the blocks of a run on a device, or reuses the memory of donated inputs.
 void take_blocks(const Plan& plan, Device device, std::span<const Bound> inputs, BufferRef* blocks);
 
 /// What a run reads and writes.

@@ -39,8 +39,8 @@ void in_child_after_fork(void (*reset)());
 /// How many forks lie between this process and the one that loaded the library.
 int fork_generation();
 
-/// What an object's own lock guards. A child makes it anew: there, a thread that does not exist may
-/// have left it locked and half changed.
+/// State with a mutex of its own. A forked child creates a new one: a thread of the parent may have
+/// left the old one locked and half changed.
 template <class T>
 class PerProcess {
  public:

@@ -1,6 +1,6 @@
 #pragma once
-// Numbers, texts and lists as bytes, little endian, and back. What is read may be damaged or made
-// to do harm: every length is checked before anything is taken or allocated.
+// Little-endian serialisation of numbers, texts and lists. Input may be damaged or malicious: every
+// length is checked before anything is read or allocated.
 #include <bit>
 #include <cstdint>
 #include <cstring>

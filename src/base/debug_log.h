@@ -1,6 +1,5 @@
 #pragma once
-// The debug log: what happens while functions are compiled, as it happens, for those who asked with
-// TENON_DEBUG_COMPILE=1.
+// The debug log of compilation. TENON_DEBUG_COMPILE=1 enables it.
 #include <atomic>
 #include <functional>
 
@@ -11,14 +10,14 @@ namespace tn {
 /// Takes a line without its end. Calls come one at a time.
 using DebugSink = std::function<void(std::string_view line)>;
 
-/// Lines go to `sink`, whatever the environment says; an empty one restores the default: standard
-/// error when asked for, else nowhere.
+/// Sends lines to `sink`, whatever the environment says. An empty one restores the default:
+/// standard error if the log is enabled, else nowhere.
 void set_debug_sink(DebugSink sink);
 
 extern std::atomic<bool> debug_log_on;
 void write_debug_line(std::string line);
 
-/// "[COMPILE] traced gelu at train.py:31: first call". Costs one load when nobody asked.
+/// "[COMPILE] traced gelu at train.py:31: first call". Costs one load while the log is disabled.
 template <class... A>
 void debug_compile(format_string<A...> text, A&&... args) {
   if (debug_log_on.load(std::memory_order_relaxed))

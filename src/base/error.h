@@ -1,5 +1,6 @@
 #pragma once
-// How the library raises errors: `fail` blames the caller, `unsupported` nobody, `invariant` us.
+// How the library raises errors: `fail` for errors of the caller, `unsupported` for features that
+// do not exist, `invariant` for defects of the library.
 #include "base/text.h"
 #include "tenon/error.h"
 
@@ -42,7 +43,7 @@ template <class... A>
   throw_unsupported(format(text, std::forward<A>(args)...), hint);
 }
 
-/// Checks what only a defect of the library can break.
+/// Throws InternalError unless `holds`: only a defect of the library can break it.
 template <class... A>
 void invariant(bool holds, format_string<A...> text, A&&... args) {
   if (!holds) [[unlikely]]

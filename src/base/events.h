@@ -1,8 +1,8 @@
 #pragma once
-// Events: what happens inside the library, for those who watch.
+// Events inside the library, for watchers: the instruction log and recordings.
 //
-// Where nobody watches, an event costs one load. Where somebody does, it goes into a ring of the
-// thread it happened on, without a lock; one thread collects the rings and hands them out.
+// Without a watcher an event costs one load. With one, the thread writes it to its own ring buffer
+// without a lock; one collector thread drains the rings and calls the watchers.
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -33,7 +33,7 @@ struct Event {
   EventKind kind{};
   bool compiled = false;    // it runs as machine code of a hot path or a compiled function
   uint8_t name_length = 0;  // of `text`
-  uint32_t thread = 0;      // the first that told something is 0; filled by tell()
+  uint32_t thread = 0;      // numbered from 0 in order of first event; filled by tell()
   uint64_t began = 0, nanoseconds = 0;  // since the library was loaded, and from there
   uint64_t value = 0;
   uint64_t place = 0;  // of the user's call: the bits of a Loc
@@ -50,7 +50,7 @@ struct Event {
   const OpList& ops() const { return *reinterpret_cast<const OpList*>(value); }
 };
 
-/// A sequence of ops, told as one: what runs again and again was written down once.
+/// A sequence of ops that one event reports: a sequence that runs often is described once.
 struct OpList {
   struct Op {
     std::string_view name;  // lives as long as the library
@@ -64,7 +64,7 @@ struct OpList {
 using OpListRef = std::shared_ptr<const OpList>;
 OpListRef make_op_list(std::vector<OpList::Op> ops);
 
-/// Bits of the kinds that somebody watches.
+/// Bits of the kinds that have a watcher.
 extern constinit std::atomic<uint32_t> watched_events;
 constexpr uint32_t bit_of(EventKind kind) { return uint32_t{1} << static_cast<int>(kind); }
 inline bool has_watcher(EventKind kind) {
@@ -86,7 +86,7 @@ inline void tell_span(Event event) {
   tell(event);
 }
 
-/// Watches from start() to stop(), which also gives it what was told before.
+/// Receives events from start() to stop(). stop() delivers those that are still in the rings.
 class Watcher {
  public:
   Watcher() : kinds_(UINT32_MAX) {}  // of everything
@@ -107,7 +107,7 @@ class Watcher {
   uint32_t kinds_ = 0;
 };
 
-/// Tells that something is compiled, and how it ended. What is compiled inside of it is part of it.
+/// Reports the start and the outcome of a compilation. Nested compilations are part of it.
 class CompileEvents {
  public:
   CompileEvents(uint64_t sequence, std::string_view name);

@@ -1,5 +1,5 @@
 #pragma once
-// Long work that the user may want to stop.
+// Cancellation of long work by the user.
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
@@ -10,13 +10,13 @@ namespace tn {
 
 /// How a host language asks its user, on the thread that its signals interrupt.
 struct HostSignals {
-  bool (*is_due)() = nullptr;      // whether it is time to look, which is so now and then
+  bool (*is_due)() = nullptr;      // whether it is time to check; true at intervals
   bool (*is_stopped)() = nullptr;  // whether the user wants to stop; runs none of the user's code
   void (*handle)() = nullptr;      // runs the user's handlers, and throws what they throw
 };
 extern HostSignals host_signals;
 
-/// A thread of the library's own stops when this becomes true.
+/// Cancels a thread of the library when it becomes true.
 extern thread_local const std::atomic<bool>* stop_wanted;
 
 struct Stopped : std::exception {

@@ -21,7 +21,7 @@ enum Exit : int {
   kBrokenPipe = 128 + 13,  // as a shell says it
 };
 
-/// What `tenon compile` was asked for.
+/// The options of `tenon compile`.
 struct CompileRequest {
   std::string source;  // "model.py:function", "graph.tn"
   std::vector<InputInfo> inputs;

@@ -1,6 +1,6 @@
 #pragma once
-// Bundles: kernels that do not depend on each other run as one step, so that threads meet once.
-// Many small updates of an optimizer become one.
+// Bundles: independent kernels run as one step, with one synchronisation of the threads. The many
+// small updates of an optimizer become one step.
 #include "plan/plan.h"
 
 namespace tn {

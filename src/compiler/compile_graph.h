@@ -20,12 +20,12 @@ struct CompileOptions {
   int runtime_scalars = 0;            // the first constants of the graph, given at every run
   std::vector<Bound> constants = {};  // values of the last inputs: known now, kept by the plan
   std::vector<bool> donated = {};     // by input: its memory may be taken for results
-  std::vector<Binding> sizes = {};    // of the symbols, at hand: they steer, and hold for no run
+  std::vector<Binding> sizes = {};    // likely values of the symbols: hints only
   std::vector<std::string> off = {};  // passes and fusions that are switched off, by name
-  /// Bytes: values are computed again until a plan needs no more, or as little as can be reached.
-  /// 0: any number.
+  /// Memory budget in bytes. Values are rematerialised until the plan fits or cannot shrink
+  /// further. 0: unlimited.
   int64_t memory_limit = 0;
-  std::vector<std::string> on = {};  // passes that run only where they are asked for, by name
+  std::vector<std::string> on = {};  // passes that are off by default, by name
   MemoryPlanning memory_planning = MemoryPlanning::usual;
   bool one_thread = false;      // a run stays on the thread that calls it
   bool checks_indices = false;  // ops that check are calls of the library, not parts of kernels
@@ -46,8 +46,7 @@ struct CompileOptions {
 
 struct KernelSet;
 
-/// A plan, and the set of kernels that it follows from: all that there is to tell about it
-/// (compiler/report.h).
+/// A plan and the kernel set it was made from, for reports (compiler/report.h).
 struct Compilation {
   std::shared_ptr<const KernelSet> set;  // its graph and decisions; what plans add to it may change
   std::shared_ptr<const Plan> plan;
@@ -64,7 +63,7 @@ inline std::shared_ptr<const Plan> compile(const Graph& graph, const CompileOpti
 /// What compiling took so far.
 struct CompileCounts {
   int64_t plans = 0;   // made, one for each sizes
-  int64_t graphs = 0;  // optimised: again for sizes that break what was taken for granted
+  int64_t graphs = 0;  // optimised: once more for sizes that break a guard
   int64_t compiled = 0, from_memory = 0, from_disk = 0;  // kernels
   int64_t interpreted = 0;                               // kernels without machine code
   double passes_ms = 0, fusion_ms = 0, lowering_ms = 0, code_ms = 0, memory_ms = 0;
@@ -92,15 +91,15 @@ class CompiledGraph {
   CompiledGraph(Graph graph, CompileOptions options, std::vector<KernelSet> sets);
   ~CompiledGraph();
 
-  /// The plan for these sizes: made when they are first asked for, from kernels that serve all
-  /// sizes. The plans of the sizes asked for last are kept.
+  /// The plan for these sizes, made on first use from kernels that serve all sizes. The most
+  /// recently used plans are kept.
   std::shared_ptr<const Plan> plan(std::span<const Binding> sizes = {}) const {
     return compilation(sizes).plan;
   }
   Compilation compilation(std::span<const Binding> sizes = {}) const;
   /// Up to the last plan made: it does not wait for one that is being made.
   CompileCounts counts() const;
-  /// Those that were given, and those made since that serve sizes asked for lately.
+  /// The given sets, and those made since then for recently used sizes.
   std::vector<KernelSet> sets() const;
   /// How many plans were made.
   int64_t planned() const { return counts().plans; }

@@ -13,8 +13,8 @@ struct Compiler {
                                                 std::span<const Binding> sizes,
                                                 CompileCounts& counts,
                                                 std::vector<SizeGuard> guards);
-  /// A set that needs no more than `target` bytes at these sizes, because it computes values again;
-  /// or the one that needs least.
+  /// A set that rematerialises values so that it needs at most `target` bytes at these sizes, or
+  /// the one that needs least.
   std::unique_ptr<KernelSet> (*make_fitting_set)(const KernelSet& set,
                                                  std::span<const Binding> sizes, int64_t target,
                                                  CompileCounts& counts);

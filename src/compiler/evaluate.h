@@ -1,5 +1,5 @@
 #pragma once
-// Running a graph once, now: for values that the compiler wants to know.
+// Evaluates a graph at compile time, for constant folding.
 #include "ir/graph.h"
 #include "plan/plan.h"
 

@@ -1,15 +1,15 @@
 #pragma once
-// Fitting: the graph of a set is rewritten so that its plan needs less memory. Values that are made
-// early and read late are computed again before they are read.
+// Fitting: rematerialisation under a memory budget. The graph of a set is rewritten so that values
+// with a long lifetime are recomputed before they are read.
 #include "compiler/residence.h"
 
 namespace tn {
 
-/// A graph that does what another does, in another order, and some of it for another time.
+/// An equivalent graph in another order, with some ops repeated.
 struct Rewritten {
   Graph graph;
   std::vector<int> origin;  // by op: that of the other graph
-  std::vector<bool> again;  // by op: made for another time, and not to be made earlier
+  std::vector<bool> again;  // by op: a recomputation, which must not be hoisted
 };
 
 /// What the turns of a residence do.

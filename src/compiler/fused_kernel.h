@@ -42,7 +42,7 @@ class FusedKernel {
   void store(Val v, const Coords& at);
   int parameter(Val v, bool written);
   bool is_member(int op) const;
-  /// Whether it is a view to look through. Who reads memory has a stored view read where it lies.
+  /// Whether it is a view to look through. A stored view is read from its own buffer.
   bool is_transparent(const GraphOp& op) const;
   void add_loops(const Shape& domain, const Axes& reduced, std::span<const Val> reads);
   /// Where operand `v` of `op` is needed for its result at `at`; and what a reduction folds.

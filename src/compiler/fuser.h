@@ -44,7 +44,7 @@ class Fuser {
   void place_view(int i);
   void see_through(int i);
 
-  /// Whether somebody needs `v` row-major in memory.
+  /// Whether some reader needs `v` row-major in memory.
   bool is_wanted_in_rows(Val v) const;
 
   /// Whether the elements of `v` lie as those of what it is a view of.

@@ -1,5 +1,5 @@
 #pragma once
-// Fusion: which ops of a graph are computed together, in one pass over their points.
+// Fusion: groups the ops of a graph into clusters, each computed in one pass over its points.
 #include <map>
 
 #include "compiler/compile_graph.h"
@@ -48,11 +48,11 @@ bool has_loop_form(const Graph& graph, const GraphOp& op, const Target& target);
 /// itself; -1 for others.
 int pointwise_nest_cost(const Graph& graph, const GraphOp& op);
 
-/// At effort e0 only ops over the same points are computed together, and views are read where they
-/// lie: that takes no coordinates, and so little time that values can be computed when they are
-/// asked for. `options.off` may name "fuse", "row-kernels" and "epilogue". What is decided holds
-/// for all sizes; where it is a matter of cost, `sizes` of the symbols weigh. Ops in `late`, by
-/// number, are computed with those that read them and no earlier.
+/// At effort e0 only ops over the same points are fused, and views are read in place. This needs no
+/// index algebra, so it is fast enough for eager evaluation. `options.off` may name "fuse",
+/// "row-kernels" and "epilogue". What is decided holds for all sizes; where it is a matter of cost,
+/// `sizes` of the symbols weigh. Ops in `late`, by number, are computed with those that read them
+/// and no earlier.
 Fusion fuse(const Graph& graph, const CompileOptions& options, std::span<const Binding> sizes,
             Decisions* decisions, const std::vector<bool>& late = {});
 

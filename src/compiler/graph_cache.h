@@ -7,8 +7,8 @@ namespace tn {
 /// The compiled form of `graph`: that of an equal graph, where there is one. Ops, attributes,
 /// types, numbers, options and the identity of constants count; names and places do not.
 ///
-/// A bounded number is kept after the functions that use them are gone, those used last. Graphs
-/// with constants are not: they would keep the memory of the constants.
+/// The least recently used are dropped beyond a bounded number. Graphs with constants are not kept
+/// after their functions are gone: they would keep the memory of the constants.
 std::shared_ptr<const CompiledGraph> compiled_graph(const Graph& graph,
                                                     const CompileOptions& options);
 

@@ -1,7 +1,7 @@
 #pragma once
-// KernelSet: a graph after its passes, what is computed together, and the kernels of it, which
-// serve all sizes for which what was taken for granted about them holds. A plan for given sizes
-// follows from it. What makes sets is apart (compiler/compiler.h).
+// KernelSet: an optimised graph, its clusters, and its kernels. They serve all sizes that satisfy
+// the guards. A plan for given sizes is made from a set. compiler/compiler.h is the
+// interface that makes sets.
 #include <map>
 
 #include "compiler/plan_builder.h"
@@ -67,8 +67,8 @@ class KernelSource {
 /// Copies share kernels.
 struct KernelSet {
   CompileOptions options;         // with the constants that passes found
-  std::vector<Binding> sizes;     // that were at hand when it was made
-  std::vector<SizeGuard> guards;  // what was taken for granted
+  std::vector<Binding> sizes;     // hints that it was made with
+  std::vector<SizeGuard> guards;  // its assumptions about sizes
   Graph graph;
   Decisions decisions;  // of passes and fusion; none in sets from files
   std::vector<FusedOps> clusters;
@@ -83,7 +83,7 @@ struct KernelSet {
   std::shared_ptr<KernelSource> source = {};  // null: what is there is all there will be
 
   bool serves(std::span<const Binding> sizes) const;
-  /// Built when it is first asked for; null where there is none.
+  /// Built on first use; null where there is none.
   SharedKernel* kernel(KernelUse use, int number, std::span<const Binding> sizes,
                        std::span<const Home> homes);
   /// Machine code for those that were never compiled.

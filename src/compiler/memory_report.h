@@ -1,5 +1,5 @@
 #pragma once
-// What a run of a plan needs, for people.
+// A report of the memory that a run of a plan needs.
 #include "ir/place.h"
 #include "plan/plan.h"
 
@@ -14,7 +14,7 @@ struct MemoryReport {
   int64_t arena = 0, outputs = 0;
   int64_t workspace = 0;  // the most that a step has for itself
   int64_t constants = 0;  // kept by the plan between runs
-  int64_t donated = 0;    // memory of inputs that is used, if it is given away
+  int64_t donated = 0;    // memory of donated inputs that is reused
   int64_t in_place = 0;   // results that lie where an operand did
   struct Live {
     int64_t bytes;

@@ -1,5 +1,5 @@
 #pragma once
-// What computing an op again costs, against reading its result.
+// The cost of recomputing an op, compared with reading its result.
 #include "ir/graph.h"
 #include "loop/kernel.h"
 #include "plan/target.h"

@@ -1,5 +1,5 @@
 #pragma once
-// Placement: intervals of time with a size become offsets in one address space.
+// Placement: assigns offsets in one arena to buffers with lifetimes.
 #include "plan/plan.h"
 
 namespace tn {

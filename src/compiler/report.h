@@ -1,6 +1,5 @@
 #pragma once
-// What a compilation came to, for readers. All of it is read from the plan and the set of kernels
-// that it follows from.
+// Reports of a compilation, derived from the plan and the kernel set it was made from.
 #include "compiler/kernel_set.h"
 
 namespace tn {

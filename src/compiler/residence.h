@@ -1,10 +1,10 @@
 #pragma once
-// Residence: when values lie in memory if there is only so much of it.
+// Residence: which values stay in memory, and when, under a memory budget.
 #include "compiler/stored_values.h"
 
 namespace tn {
 
-/// An item is run, or a value that was dropped is computed again.
+/// An item runs, or a dropped value is rematerialised.
 struct Turn {
   int item = -1, value = -1;  // the other one is -1
   bool operator==(const Turn&) const = default;
@@ -13,13 +13,12 @@ struct Turn {
 struct Residence {
   std::vector<Turn> turns;
   int64_t peak = 0;  // bytes of stored values
-  double cost = 0;   // of what is computed again, in nanoseconds
+  double cost = 0;   // of rematerialisation, in nanoseconds
 };
 
-/// Runs the items in `order`. Where values need more than `budget` bytes, some are dropped: those
-/// that free most for the longest time and cost least to make again, from what is there then. Each
-/// is computed again before the next item that reads it. What one item needs is there even beyond
-/// the budget.
+/// Schedules the items in `order`. Where values need more than `budget` bytes, it drops those that
+/// free most memory for the longest time at the least cost. Each is rematerialised before the next
+/// item that reads it. The operands of one item are resident even beyond the budget.
 Residence reside(const StoredValues& values, std::span<const int32_t> order, int64_t budget);
 
 }  // namespace tn

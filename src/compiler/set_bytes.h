@@ -40,9 +40,9 @@ SetBytes to_bytes(std::span<const KernelSet> sets, std::span<const Bound> consta
 /// The inverse. `constants`: those of the traced graph, then those of SetBytes, in order; an absent
 /// one is an absent_constant(). Without code (an empty list, or "") kernels are interpreted. The
 /// bytes may be damaged, which is an error; they must be trusted where kernels are to run, since
-/// nobody checks what LoopIR or code does with memory.
-/// With `stranger` graphs are checked as the text of a user is, for bytes that nobody vouches for:
-/// what the sets hold packed may be asked of them then (restore_constants), and nothing else.
+/// memory accesses of LoopIR and code are not checked.
+/// `stranger`: the bytes are untrusted, so graphs are checked like text from a user. Then only
+/// restore_constants may use the sets.
 std::vector<KernelSet> sets_from_bytes(std::string_view plan,
                                        std::span<const std::string_view> code,
                                        std::span<const Bound> constants,

@@ -1,5 +1,5 @@
 #pragma once
-// What steps are called: by what the user wrote, which is the path of a module and the ops called.
+// Names of steps, from the user's code: the path of the module and the ops called.
 //
 //     blocks[0].attn.softmax
 //     blocks[0]: add + norm.layer_norm

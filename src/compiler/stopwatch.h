@@ -8,10 +8,10 @@ namespace tn {
 /// What a compilation is at.
 enum class CompileStage : uint8_t { waiting, tracing, passes, fusion, lowering, code, memory };
 
-/// Where this thread tells its stage, for somebody who waits for it; null: nobody does.
+/// Where this thread reports its stage to a waiting thread; null: no thread waits.
 inline thread_local std::atomic<CompileStage>* told_stage = nullptr;
 
-/// Adds the milliseconds of its life to a total, and tells the stage they are spent in.
+/// Adds the milliseconds of its lifetime to a total and reports the current stage.
 class Stopwatch {
  public:
   explicit Stopwatch(double& total) : total_(&total), start_(Clock::now()) {}

@@ -21,7 +21,7 @@ struct Storages {
 };
 
 /// `order` is that in which the steps will run. An output takes the place of an input when the
-/// step allows it and nobody reads the input later.
+/// step allows it and no later step reads the input.
 Storages find_storages(const Plan& plan, std::span<const int32_t> order);
 
 }  // namespace tn

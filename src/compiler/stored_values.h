@@ -1,5 +1,5 @@
 #pragma once
-// What lies in memory between the kernels of a set, and what computing it again would take.
+// The values that the kernels of a set store, and the cost of recomputing each.
 #include "compiler/kernel_set.h"
 
 namespace tn {

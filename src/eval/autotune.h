@@ -1,5 +1,5 @@
 #pragma once
-// Autotuning: choices that the compiler makes by rule are made by the clock instead.
+// Autotuning: choices of the compiler are measured instead of estimated.
 #include "compiler/compile_graph.h"
 
 namespace tn {

@@ -6,19 +6,19 @@
 
 namespace tn {
 
-/// A thread that does jobs in order. Jobs do not throw, and call stop_if_asked() now and then
-/// (base/interrupt.h). A child of fork begins with none.
+/// A thread that runs jobs in order. Jobs do not throw, and call stop_if_asked() at intervals
+/// (base/interrupt.h). A forked child starts without one.
 class Worker {
  public:
   /// Where there are fewer CPUs than threads, a nicer one lets the program's own go first.
   explicit Worker(int nicer) : nicer_(nicer) {}
-  /// False: the worker has ended, and the job is dropped.
+  /// Enqueues a job. False: the worker has ended, and the job is dropped.
   bool add(std::function<void()> job);
-  /// Until all is done. The user may interrupt that, and with it the job under way.
+  /// Waits for all jobs. The user may interrupt this, which cancels the current job.
   void wait();
   /// The job under way.
   void stop();
-  /// Stops the job under way, waits for it and drops the others, for good.
+  /// Cancels the current job, waits for it, drops the others and ends the thread.
   void end();
 
  private:

@@ -1,5 +1,5 @@
 #pragma once
-// Bad values: NaNs, and infinities on demand, among results, and the op that made them.
+// Bad values: searches results for NaN, optionally for infinities, and finds the op that made them.
 #include <atomic>
 
 #include "observe/check.h"
@@ -14,7 +14,7 @@ inline bool is_looking() {
 }
 
 /// Fails if one of `outputs` has what is looked for. The error names the op that made it from
-/// operands that have none, found by computing the graph again, op by op.
+/// operands that have none, found by evaluating the graph op by op.
 void check_values(const CheckedRun& run, std::span<const Bound> outputs);
 
 }  // namespace tn

@@ -6,8 +6,8 @@
 
 namespace tn {
 
-/// A host language's lock (Python's GIL) is left for the time of a flush: its other threads go on,
-/// and an error inside may take it to name the user's line.
+/// Releases a host language's lock (Python's GIL) during a flush. Its other threads go on, and an
+/// error may acquire it to name the user's line.
 struct HostLock {
   void* (*leave)() = nullptr;
   void (*enter)(void*) = nullptr;

@@ -1,12 +1,12 @@
 #pragma once
-// Hot paths: what is computed again and again is compiled, by itself.
+// Hot paths: sequences of ops that run often are compiled automatically.
 //
 //   cold ── seen often enough ──► queued ──► compiling ──► trial ──► kept
 //                                                │           └─────► dropped: it was not faster
-//                                                └─► failed: said once, not tried again
+//                                                └─► failed: reported once, not retried
 //
-// The interpreter goes on until a compiled plan is there. Both give the same bits, so users cannot
-// tell when that is but by the clock.
+// The interpreter runs until a compiled plan is ready. Both give the same bits, so only the run
+// time changes.
 #include <atomic>
 #include <optional>
 
@@ -22,7 +22,7 @@ class HotPath : public std::enable_shared_from_this<HotPath> {
   using PlanRef = std::shared_ptr<const Plan>;
   struct Choice {
     PlanRef plan;
-    bool measured;          // how long it takes decides something: `ran` wants to know
+    bool measured;          // the caller must report its run time to `ran`
     bool alone = false;     // it runs on the calling thread
     bool is_short = false;  // as measured: see kShortSeconds
   };

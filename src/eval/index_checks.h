@@ -1,6 +1,6 @@
 #pragma once
-// Index checks: what runs for the user at once fails for indices out of bounds, and compiled
-// functions do while `debug_indices` is on.
+// Index checks: an index out of bounds is an error in eager code, and in compiled functions while
+// `debug_indices` is on.
 #include <atomic>
 #include <string_view>
 #include <unordered_map>
@@ -28,7 +28,7 @@ class IndexChecks {
 using CallNames = std::unordered_map<uint64_t, std::string_view>;
 
 /// Fails for an index that a run found out of bounds, with the op that was given it and its place,
-/// found by computing the graph again, op by op. `names` has calls that are names for other ops.
+/// found by evaluating the graph op by op. `names` has calls that are names for other ops.
 [[noreturn]] void fail_out_of_bounds(const CheckedRun& run, const ops::OutOfBounds& error,
                                      const CallNames& names = {});
 

@@ -10,8 +10,8 @@ inline constexpr std::string_view kReduceOverhead = "reduce-overhead",
 inline constexpr std::array<std::string_view, 3> kModes = {"default", kReduceOverhead,
                                                            kMaxAutotune};
 
-/// Plans that take no longer keep the host's lock in the first of them: its other threads hardly
-/// notice, and calls cost less.
+/// In mode reduce-overhead, plans that run no longer than this keep the host's lock: its other
+/// threads hardly notice, and calls cost less.
 inline constexpr double kShortSeconds = 50e-6;
 
 }  // namespace tn

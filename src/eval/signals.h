@@ -21,7 +21,7 @@ inline const SignalRegion* as_signal(const RegionRef& region) {
   return static_cast<const SignalRegion*>(region.get());  // there are no others
 }
 
-/// What to tell users once of the configuration: a line each.
+/// Warnings about the configuration, a line each, to be shown once.
 std::vector<std::string> take_signal_notes();
 
 }  // namespace tn

@@ -1,7 +1,7 @@
 #pragma once
 // YAML files as trees that know their lines. Files are not trusted: size, depth, and the number of
 // aliases are bounded, keys are texts and unique. Aliases share what they stand for: a tree may be
-// far larger than its file, so whoever reads it goes to known keys and not through all of it.
+// far larger than its file, so a reader looks up known keys and never visits the whole tree.
 #include <cstdint>
 #include <memory>
 #include <string>

@@ -1,5 +1,5 @@
 #pragma once
-// Program: a signature and the compiled graph behind it; what an executable is, whoever holds it.
+// Program: an executable, which is a signature and the compiled graph behind it.
 // It is made by the compiler or read from a file, and runs without the compiler.
 #include <atomic>
 #include <mutex>
@@ -77,7 +77,7 @@ class Program {
   void verify_weights() const;
 
   std::string origin, target;                     // as in ExecutableStats
-  std::vector<Target> targets = {host_target()};  // that files hold code for, unless told otherwise
+  std::vector<Target> targets = {host_target()};  // that files hold code for by default
   std::vector<std::string> places;  // by op of the graph: in the user's source; or none
 
  private:

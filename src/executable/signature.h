@@ -1,5 +1,5 @@
 #pragma once
-// Signature: what an executable is called with and returns, and the checks of a call.
+// Signature: the inputs and outputs of an executable, and the checks of a call.
 #include "base/bytes.h"
 #include "ir/sizes.h"
 #include "ir/type.h"
@@ -25,7 +25,7 @@ struct InputSignature {
   std::string path(size_t axis) const;
 };
 
-/// What must hold of the sizes of a call, and who says so.
+/// A condition on the sizes of a call, and the op that requires it.
 struct SizeDemand {
   SizeGuard guard;    // its Loc is not used
   std::string place;  // "add at model.py:88"

@@ -1,5 +1,5 @@
 #pragma once
-// Compiling ahead: from a function and what describes its inputs to a Program.
+// Ahead-of-time compilation: from a function and descriptions of its inputs to a Program.
 #include "executable/program.h"
 #include "tenon/executable.h"
 

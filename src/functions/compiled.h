@@ -22,12 +22,12 @@ constexpr std::string_view least_text(Effort effort) {
   return effort == Effort::e0 ? "" : ": no plan was found that needs less, computing values again";
 }
 
-/// What is asked of runs.
+/// Options of runs.
 struct RunDemands {
   int64_t memory_limit = 0;    // bytes a plan may need; 0: any number
   bool check = false;          // the interpreter runs beside, and results are compared
   double timeout = 0;          // seconds to wait for a plan; 0: as long as it takes
-  bool timeout_fails = false;  // otherwise the interpreter runs meanwhile
+  bool timeout_fails = false;  // otherwise the interpreter runs until then
   bool keeps_lock = false;     // the host's, while a short plan runs: calls cost less
   bool tunes = false;          // what can be done in several ways is measured, before the first run
 };
@@ -52,14 +52,14 @@ class Compiled {
   /// their memory is used where it has no other holder; they are there again when a run fails
   /// before it has written there.
   Tensors operator()(std::span<Tensor> args, std::span<const Binding> sizes) const;
-  /// Says, before the first run, which arguments are donated. Ops that are run for what they do may
-  /// fail half-way: beside them nothing is, nor where the interpreter computes the same again.
+  /// Sets, before the first run, which arguments are donated. Ops with effects may fail part-way,
+  /// and checked runs are repeated by the interpreter: then nothing is donated.
   void donate(std::vector<bool> arguments);
   /// The policy of mixed precision that it was traced under.
   DType narrow() const { return narrow_; }
   /// Where it was traced to make tensors from nothing.
   Device made_at() const { return made_at_; }
-  /// Whether arguments are needed after the call, and not given away.
+  /// Whether arguments are needed after the call, so that they cannot be donated.
   bool keeps(std::span<const Tensor> args) const {
     return is_recorded(args) || traced_.differentiable;
   }
@@ -72,9 +72,9 @@ class Compiled {
   /// The types it serves, and what else must hold of sizes.
   const Pattern& pattern() const { return pattern_; }
   const std::vector<SizeGuard>& guards() const { return guards_; }
-  /// All that was taken for granted about sizes while it was traced.
+  /// All assumptions about sizes that the trace made.
   const std::vector<SizeGuard>& assumed() const { return traced_.guards; }
-  /// It closes over values of a trace around it, and means nothing after that.
+  /// It captures values of an enclosing trace, so it is valid only inside that trace.
   bool is_bound() const { return traced_.bound; }
   /// Adds what compiling it took.
   void count(CallStats& stats) const;
@@ -85,7 +85,7 @@ class Compiled {
                      std::span<const std::string> inputs) const;
   /// What a run needs.
   MemoryReport memory() const;
-  /// What became of it; the caller knows why it was traced.
+  /// A report of its compilation; the caller adds why it was traced.
   Explanation explain(std::span<const Binding> sizes) const;
 
  private:
@@ -98,7 +98,7 @@ class Compiled {
     std::vector<int64_t> sizes;
     std::shared_ptr<const Plan> plan;
     std::vector<TypeRef> types;              // of the results
-    OpListRef ops;                           // for those who watch
+    OpListRef ops;                           // for watchers of events
     bool lasts = true;                       // false: a better plan is being made
     bool alone = false;                      // it runs on the calling thread
     mutable std::atomic<float> seconds = 1;  // of the run that was measured last

@@ -1,5 +1,5 @@
 #pragma once
-// Deadline: plans that a call waits for only so long.
+// Deadline: compilation in the background, with a limit on how long a call waits for it.
 #include <chrono>
 #include <future>
 #include <mutex>
@@ -18,7 +18,7 @@ class Deadline {
   /// After so many seconds calls fail, or the interpreter runs until the plan is there.
   Deadline(double seconds, bool fails) : seconds_(seconds), fails_(fails) {}
 
-  /// Seconds that tracing took, before anybody asked: the first plan has so much less.
+  /// Seconds that tracing took: they count towards the time limit of the first plan.
   void add_tracing(double seconds) { traced_in_ = seconds; }
 
   struct Found {

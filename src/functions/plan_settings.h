@@ -1,5 +1,5 @@
 #pragma once
-// What users ask of plans, by name, as options of the compiler.
+// Converts the users' plan settings, which are names, to options of the compiler.
 #include "compiler/compile_graph.h"
 #include "tenon/compile.h"
 

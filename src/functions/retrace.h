@@ -1,5 +1,5 @@
 #pragma once
-// Why a compiled function was traced, and how often its calls did what.
+// Why a compiled function was traced, and counters of its calls.
 #include <array>
 #include <functional>
 #include <optional>
@@ -14,7 +14,7 @@ namespace tn {
 
 struct Explanation;
 
-/// What no trace before served, or what it was that one did not.
+/// How a call differs from every earlier trace.
 enum class TraceReason : uint8_t {
   first,      // there was no trace
   size,       // of a tensor
@@ -24,7 +24,7 @@ enum class TraceReason : uint8_t {
   device,     // of a tensor, or the default
   rank,       // of a tensor
   structure,  // of a tree, or the number of arguments
-  guard,      // something that was taken for granted about sizes
+  guard,      // an assumption about sizes
 };
 inline constexpr size_t kTraceReasons = 9;
 /// "size"
@@ -51,7 +51,7 @@ struct Retrace {
   std::vector<Difference> differences = {};
   Loc call = {};                          // the user's call
   std::vector<SymbolPlace> symbols = {};  // sizes it was traced with as symbols
-  std::vector<SizeGuard> assumed = {};    // what it took for granted about them, and where
+  std::vector<SizeGuard> assumed = {};    // its assumptions about them, and where it made each
   std::vector<std::string> notes = {};    // such as why a number stayed a constant
 };
 /// "x.shape[0] was 8, now 16 (train.py:31, in step)"
@@ -60,7 +60,7 @@ std::string to_text(const Retrace& retrace);
 /// Explains why the function was traced, and what its symbols stand for.
 void add_traces(Explanation& explanation, std::span<const Retrace> log);
 
-/// Tells the debug log.
+/// Writes it to the debug log.
 void debug_trace(std::string_view function, const Retrace& retrace);
 
 std::string to_text(const CallStats& stats);

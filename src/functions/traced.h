@@ -11,16 +11,16 @@ struct Traced {
   size_t results = 0;
   Tensors leaves;
   std::vector<std::shared_ptr<const void>> kept;  // rules of custom functions
-  /// It closes over values of a trace around it, and means nothing after that.
+  /// It captures values of an enclosing trace, so it is valid only inside that trace.
   bool bound = false;
   /// Some result leads back to tensors that require gradients, and backward() did not run inside.
   bool differentiable = false;
   std::vector<bool> leads;        // by result: whether it is such a one; running statistics are not
-  std::vector<SizeGuard> guards;  // all that was taken for granted about sizes
+  std::vector<SizeGuard> guards;  // all assumptions about sizes
 };
 
-/// Runs `f` on parameters of these types; `sizes` are the values at hand of the symbols in them. A
-/// failure of `f` leaves nothing behind.
+/// Runs `f` on parameters of these types; `sizes` are hints for the symbols in them. A failure of
+/// `f` has no side effects.
 Traced trace(const Function& f, std::span<const TypeRef> types, std::span<const Binding> sizes);
 
 /// Whether a transform under way looks at what is computed from `t`.

@@ -48,9 +48,9 @@ Tensors chosen(const Tensors& list, const Mask& mask);
 /// The other way: null where `mask` does not hold.
 Tensors spread(const Tensors& dense, const Mask& mask);
 
-/// What `make` gives, kept with `from` by `key`: words that tell what is derived, and how. With
-/// leaves it is made anew, since they are not to be kept, and so it is when it took rules of custom
-/// functions: they may give something else another time.
+/// The result of `make`, cached with `from` by `key`: words that identify what is derived, and how.
+/// It is not cached if it has leaves, which must not be kept, or if it used rules of custom
+/// functions, which may give other results later.
 Derived derived(GraphRef from, const std::vector<uint64_t>& key, FunctionRef<Derived()> make);
 /// How often this thread looked up the rules of a custom function.
 inline thread_local uint64_t rules_asked_for = 0;
@@ -74,8 +74,8 @@ Derived jvp_graph(GraphRef graph, const Mask& given);
 /// From inputs, then cotangents of the outputs in `given`, to cotangents of those inputs in
 /// `wanted` that have any: `outputs` is a mask of inputs here.
 Derived vjp_graph(GraphRef graph, const Mask& wanted, const Mask& given);
-/// The graph without what is run for its effects only: those belong to the op that a derivative is
-/// taken of, and computing its values again does not repeat them.
+/// The graph without ops that are run for their effects only. Effects belong to the op that is
+/// differentiated; recomputing its values does not repeat them.
 GraphRef without_effects(GraphRef graph);
 /// On a batch: inputs in `batched` have it as axis 0, and so do the outputs in `outputs`.
 Derived batch_graph(GraphRef graph, const Mask& batched, Dim size);

@@ -1,5 +1,5 @@
 #pragma once
-// Decision: what the compiler did or refused, and why.
+// Decision: an optimisation that the compiler made or rejected, and why.
 #include <string>
 #include <string_view>
 #include <vector>
@@ -16,7 +16,7 @@ struct Decision {
   Loc loc = {};
 };
 
-/// Decisions in the order they were taken; none are kept where nobody asked.
+/// Decisions in the order they were taken; kept only for reports.
 using Decisions = std::vector<Decision>;
 
 }  // namespace tn

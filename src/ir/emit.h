@@ -14,8 +14,8 @@ Tensor call_one(const OpDef& op, std::span<const Operand* const> in, const void*
 /// With operands as tensors (null: absent) and attributes as a struct that `op` may change.
 Tensors call_with(const OpDef& op, Tensors in, void* attrs);
 
-/// `x` with axes of 1 where it is to be repeated up to `to`, which it broadcasts to for the sizes
-/// at hand.
+/// `x` with axes of 1 where it is to be repeated up to `to`. It broadcasts to `to` at the hinted
+/// sizes.
 Tensor with_unit_axes(const Tensor& x, const Shape& to);
 
 /// Records `op` with canonical operands and attributes.

@@ -14,8 +14,9 @@
 // and the bodies derived from it.
 //
 // So code that knows nothing of scopes is right, and keeps what it met. Scopes stand where new
-// shapes come by in numbers: around recording an op, computing, making a plan. A plan takes over
-// what its scope held. Until something is counted, scopes do nothing: every recorded op enters one.
+// shapes come by in numbers: around recording an op, computing, making a plan. A plan takes
+// ownership of what its scope held. Until something is counted, scopes do nothing: every recorded
+// op enters one.
 #include <atomic>
 #include <memory>
 #include <mutex>
@@ -29,7 +30,7 @@ namespace tn {
 
 /// Counts from here on never change: it lives as long as the process.
 inline constexpr int32_t kLasting = 1 << 29;
-/// Before each of them stand as many bytes, which begin with the number of those who hold it.
+/// Bytes of the header before each object, which begins with its reference count.
 inline constexpr size_t kCountBytes = 16;
 inline std::atomic<int32_t>& holders_of(const void* interned) {
   auto* at = const_cast<char*>(static_cast<const char*>(interned)) - kCountBytes;
@@ -57,7 +58,7 @@ void drop(const T* interned) noexcept {
 }
 
 /// Lets go of one hold. True if it was the last: then it has left its table, and the caller deletes
-/// it. `intern` takes the lock to hold what is in the table, so no other thread finds it meanwhile.
+/// it. `intern` takes references under the lock, so no other thread finds it in between.
 template <class T>
 bool drop_last(const T* interned, std::mutex& mutex, auto& table) {
   std::atomic<int32_t>& holders = holders_of(interned);

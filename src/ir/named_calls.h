@@ -12,7 +12,7 @@ namespace tn {
 /// The name by which users call an op: NAME of one that is found by the alias "torch.NAME".
 std::string_view user_name(const OpDef& op);
 
-/// An error of an op that was recorded before. Who asks for its values leaves its name alone.
+/// An error of an op that was recorded earlier. The op that evaluates it does not rename the error.
 class RecordedError : public UserError {
  public:
   using UserError::UserError;

@@ -7,8 +7,8 @@
 
 namespace tn {
 
-/// In force from construction to destruction; inner ones hide outer ones. Names that nobody
-/// declares are symbols of the default bounds.
+/// In force from construction to destruction; inner ones hide outer ones. Undeclared
+/// names are symbols of the default bounds.
 class NamedSymbols {
  public:
   explicit NamedSymbols(std::vector<Dim> symbols);

@@ -78,9 +78,9 @@ inline const Slot& slot_of(const Tensor& t) {
 }
 inline TypeRef type_of(const Tensor& t) { return slot_of(t).type; }
 
-/// Publishes a computed value; the slot takes over the reference.
+/// Publishes a computed value; the slot takes ownership of the reference.
 void materialise(Slot& slot, BufferRef data, int64_t offset);
-/// Moves the operands of a computed node to `dead`, to be released by the caller.
+/// Moves the operands of an evaluated node to `dead`, which the caller releases.
 void take_inputs(Node& node, std::vector<Node*>& dead);
 void release(Node* node) noexcept;
 inline void retain(Node* node) noexcept { node->refs.fetch_add(1, std::memory_order_relaxed); }

@@ -1,5 +1,5 @@
 #pragma once
-// How much is recorded before it is computed.
+// The limit on recorded ops before evaluation starts.
 #include <cstdint>
 
 namespace tn {

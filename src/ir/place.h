@@ -1,5 +1,5 @@
 #pragma once
-// Where the user made a call: free to remember, resolved only when somebody asks.
+// Where the user made a call: cheap to capture, resolved to file and line only for messages.
 #include <bit>
 #include <cstdint>
 #include <source_location>

@@ -19,7 +19,7 @@ class AsGiven {
   DType outer_;
 };
 
-/// Whether a call of `op` is under a policy that has something to say about it.
+/// Whether a call of `op` is under a policy that converts its operands.
 inline bool is_under_policy(const OpDef& op) {
   return op.precision != Precision::any && narrow_type != DType::f32;
 }

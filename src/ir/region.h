@@ -1,7 +1,7 @@
 #pragma once
-// Regions: which part of a program a node was recorded in. Nodes do not know: they are numbered in
-// order on each thread, so that a region is a few intervals of numbers, and who names no regions
-// pays for nothing.
+// Regions: which part of a program a node was recorded in. Nodes store no region: they are numbered
+// in order on each thread, so a region is a few intervals of numbers. Programs without regions pay
+// nothing.
 #include <atomic>
 #include <memory>
 #include <span>

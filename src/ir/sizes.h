@@ -1,9 +1,9 @@
 #pragma once
-// Sizes at hand: while a function is traced with symbolic sizes, the values that they have in the
-// call it is traced for.
+// Size hints: while a function is traced with symbolic sizes, the values that the symbols have in
+// the call it is traced for.
 //
-// A question about sizes that has no answer for all values of the symbols is answered by the values
-// at hand, and what was answered is kept as a guard: the trace serves calls for which it holds.
+// A condition on sizes that does not have the same answer for all values of the symbols is decided
+// by the hints. The answer is kept as a guard: the trace serves calls for which it holds.
 #include <string>
 #include <vector>
 
@@ -13,7 +13,7 @@
 
 namespace tn {
 
-/// Something that was taken for granted about sizes, and where.
+/// An assumption about sizes, and where it was made.
 struct SizeGuard {
   enum class Kind : uint8_t { equal, at_least };  // a == b, a >= b
   Kind kind;
@@ -42,7 +42,7 @@ class SizesAtHand {
   SizesAtHand* const outer_;
 };
 
-/// Whether a == b, and whether a >= b. Where nothing is at hand, what is not known is false.
+/// Whether a == b, and whether a >= b. Without hints, what is not known is false.
 bool decide_equal(Dim a, Dim b);
 bool decide_equal(const Shape& a, const Shape& b);
 bool decide_at_least(Dim a, Dim b);

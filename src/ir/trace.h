@@ -1,5 +1,5 @@
 #pragma once
-// Traces: what a function of tensors is being run for, and what it leaves behind besides results.
+// Traces: the context in which a function is traced or transformed, and its side effects.
 #include <memory>
 #include <string_view>
 
@@ -36,8 +36,8 @@ class Trace {
   void hold_by(const Tensor& param);
   /// The innermost one in which values are not known, or null.
   static Trace* tracing();
-  /// Sees to it that `done`, which is there for what it does, is computed: at once where values are
-  /// known, otherwise when the traced function runs.
+  /// Ensures that `done`, the result of an effect, is evaluated: eagerly where values are known,
+  /// otherwise when the traced function runs.
   static void perform(const Tensor& done);
 
  private:
@@ -49,7 +49,7 @@ class Trace {
 /// `results`, computed when the effects are done.
 Tensors tied(Tensors results, const Tensors& effects);
 
-/// Fails because a value was asked for that depends on a parameter; `made`: where it was recorded.
+/// Fails because a value that depends on a parameter was needed; `made`: where it was recorded.
 [[noreturn]] void fail_unknown_value(Loc made = {});
 
 /// How often that happened on this thread: functions may catch the error and go on.

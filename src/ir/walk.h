@@ -7,7 +7,7 @@
 
 namespace tn {
 
-/// Held by whoever walks: marks are shared by all threads.
+/// Held during a walk: marks are shared by all threads.
 std::mutex& walk_mutex();
 
 /// The pending nodes behind some outputs, operands before users.

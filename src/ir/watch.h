@@ -20,10 +20,10 @@ enum Watch : uint8_t {
   kReplaced = 32,  // was a leaf until its tensor got another value
   kRefused = 64    // the user wants no gradient of it: modules do not make it a leaf
 };
-/// What a node takes over from its operands.
+/// Bits that a node inherits from its operands.
 inline constexpr uint8_t kInherited = kOnPath | kKept;
 
-/// The bits that nodes recorded on this thread take over: none where gradients are not wanted.
+/// The bits that nodes recorded on this thread inherit: none while gradients are disabled.
 inline thread_local uint8_t inherited = kInherited;
 
 // Threads may change the bits of a node that others record from.
@@ -36,7 +36,7 @@ inline void set_watch_bits(Node& node, uint8_t bits) {
 inline void clear_watch_bits(Node& node, uint8_t bits) {
   std::atomic_ref(node.watched).fetch_and(static_cast<uint8_t>(~bits), std::memory_order_relaxed);
 }
-/// Whether it is a leaf because somebody set `requires_grad`: a variable.
+/// Whether it is a leaf because `requires_grad` was set: a variable.
 inline bool is_variable(const Node& node) {
   return (watch_bits(node) & (kLeaf | kKept)) == (kLeaf | kKept);
 }
@@ -62,8 +62,8 @@ inline bool has_lost_leaf(const Node& user, const Node& operand) {
 Tensor gradient_at(const Node& node);
 /// Leaves another one there (null: none) and returns the former.
 Tensor exchange_gradient(Node& node, Tensor gradient);
-/// Lets go of gradients that nobody can ask for: they are pending, and what holds their leaves is
-/// what they are to be computed from.
+/// Releases unreachable gradients: pending ones whose leaves are held only by the graph that would
+/// compute them.
 void forget_lost_gradients();
 /// Leaves one there unless there is one already, which is returned instead.
 Tensor offer_gradient(Node& node, const Tensor& gradient);

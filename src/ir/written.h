@@ -1,5 +1,5 @@
 #pragma once
-// What the user wrote around an op: names for kernels that people recognise.
+// Names for kernels from the user's code: the module and the function that an op was called in.
 //
 // A place of a host language (Loc::host) has room for a number beside its id: a scope, which the
 // host's binding interns. Zero is no scope. Places in C++ have none.

@@ -34,7 +34,7 @@ class FrameScope {
 };
 
 // Reductions. `count` is the number of par points of the tile. Results of a chunk go through a
-// record of BlockProgram::partial_size bytes, whoever computes them.
+// record of BlockProgram::partial_size bytes, on whichever thread they are computed.
 void begin_total(const Frame& frame, const Segment& segment, int64_t count);
 void begin_chunk(const Frame& frame, const Segment& segment, int64_t count);
 void accumulate(const Frame& frame, const Instruction& instruction, const Block& block);

@@ -4,13 +4,12 @@
 
 namespace tn::loop {
 
-/// What a kernel loads and stores, asked for many pairs of buffers.
+/// The loads and stores of a kernel, prepared for queries about many pairs of buffers.
 class Sharing {
  public:
   explicit Sharing(const Kernel& kernel);
-  /// Whether the kernel stays right when buffer `output` has the memory of buffer `input`, which is
-  /// at least as large: what is stored at a point overwrites nothing that another point, or a later
-  /// sweep over the points, loads.
+  /// Whether buffer `output` may share the memory of buffer `input`, which is at least as large: no
+  /// store overwrites an element that another point, or a later sweep over the points, loads.
   bool allows(int input, int output) const;
 
  private:

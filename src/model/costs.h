@@ -1,5 +1,5 @@
 #pragma once
-// What blocks cost: for tables and pictures.
+// Costs of blocks, for summaries and drawings.
 #include "model/infer.h"
 
 namespace tn::model {

@@ -7,7 +7,7 @@ namespace tn::model {
 
 struct FlatWire {
   std::string name;  // "encoder.linear_1.weight"
-  Role role;         // of those that nobody writes; otherwise Role::output
+  Role role;         // of those without a writer; otherwise Role::output
   std::vector<Said<std::string>> shapes = {};
   std::vector<Said<DType>> types = {};
   Tensor value = {};
@@ -33,7 +33,7 @@ struct FlatModel {
   std::string name;
   Indexed<FlatWire> wires;
   Indexed<FlatBlock> blocks;       // those that write a wire come before those that read it
-  std::vector<int> open, outputs;  // wires: what is given, in the order of the model; what is asked
+  std::vector<int> open, outputs;  // wires: inputs in the order of the model; outputs
   std::vector<int> states;         // those that blocks write anew
 
   /// The wire of this name; -1 where there is none.

@@ -1,6 +1,6 @@
 #pragma once
-// Inference: the shape and element type of every connection of a flat model, from what blocks,
-// users and each other say.
+// Inference: the shape and element type of every connection of a flat model, from the declarations
+// of blocks and users and from each other.
 #include <set>
 
 #include "functions/traced.h"
@@ -9,11 +9,11 @@
 
 namespace tn::model {
 
-/// What is said when a model is compiled.
+/// Options of compiling a model.
 struct InferenceRequest {
   std::map<std::string, std::string> shapes = {};  // by name; as of terminals
   std::map<std::string, DType> types = {};
-  DType precision = DType::f32;  // of floating parameters, states and data of which nothing is said
+  DType precision = DType::f32;  // of floating parameters, states and data without a declared type
   bool static_shapes = false;    // sizes that nothing determines are refused
   bool training = true;
 };

@@ -6,14 +6,14 @@
 
 namespace tn::model {
 
-/// Something said about a connection, and who said it.
+/// A constraint on a connection, and what declared it.
 template <class T>
 struct Said {
   T what;
   std::string by;  // "Conv2d 'conv2d'", "shapes", "IOKey 'h'"
 };
 
-/// A connection of a model: what one terminal writes, or nobody, and others read.
+/// A connection of a model: at most one terminal writes it, and others read it.
 struct Wire {
   std::string name;    // unique in the model
   bool named = false;  // by the user

@@ -1,5 +1,5 @@
 #pragma once
-// What a physical model computes, as functions of lists of tensors.
+// The functions of a physical model, over lists of tensors.
 #include "model/record.h"
 #include "tenon/physical_model.h"
 
@@ -29,7 +29,7 @@ class Functions {
   /// In the order of the model; a random key is the last, where the model draws.
   const std::vector<Given>& given() const { return given_; }
   const std::vector<std::string>& outputs() const { return outputs_; }
-  /// States that evaluations give anew.
+  /// States that evaluations update.
   const std::vector<std::string>& states() const { return states_; }
 
   /// The outputs, then the new states.
@@ -54,7 +54,7 @@ class Functions {
   std::vector<int> trainable_;       // of `given`
 };
 
-/// Flattens and infers. Fails for names that there are not.
+/// Flattens and infers. Fails for unknown names.
 Functions resolved_functions(const Model& model, const InferenceRequest& request,
                              const KeySettings& keys, const FunctionSettings& settings);
 

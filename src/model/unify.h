@@ -1,6 +1,6 @@
 #pragma once
-// Unification of shapes: what is said about the shapes of connections, in any order and direction,
-// until nothing more follows.
+// Unification of shapes: propagates constraints on the shapes of connections, in any order and
+// direction, to a fixed point.
 #include <optional>
 #include <string_view>
 #include <vector>
@@ -30,8 +30,8 @@ class Unifier {
   Sizes anything() { return {.front = {}, .rest = any_axes(), .back = {}}; }
   Sizes of(const Shape& shape);
 
-  /// Makes both the same; false: they are not, and something of both may have been joined. What
-  /// depends on how many axes there are waits until that is known.
+  /// Unifies both. False: they conflict, and parts of both may have been unified. Constraints that
+  /// depend on an unknown rank wait until it is known.
   bool unify(SizeId a, SizeId b);
   bool unify(const Sizes& a, const Sizes& b);
   bool is_waiting() const { return !waiting_.empty(); }

@@ -1,5 +1,5 @@
 #pragma once
-// check: what compiled code gives, compared with the interpreter.
+// check: compares the results of compiled code with the interpreter.
 #include "base/function_ref.h"
 #include "compiler/compile_graph.h"
 

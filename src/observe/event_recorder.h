@@ -1,5 +1,5 @@
 #pragma once
-// Recordings of what happens, for those who draw or count it.
+// Recordings of events, for timelines and profiles.
 #include <unordered_map>
 
 #include "base/events.h"
@@ -13,11 +13,11 @@ std::string_view name_of(EventKind kind);
 class EventCompletion {
  public:
   EventCompletion();  // looks names up, for which ops are recorded: not while events are collected
-  /// In the order in which they were told.
+  /// In the order in which they were reported.
   Event complete(Event event);
 
  private:
-  std::unordered_map<uint32_t, bool> runs_compiled_;  // what a thread told of last
+  std::unordered_map<uint32_t, bool> runs_compiled_;  // by thread, of its latest run
 };
 
 /// How much memory is in use when a recording begins at `time`: its first event, if there are

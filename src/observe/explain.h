@@ -46,7 +46,7 @@ struct Explanation {
   std::string function = "function";
   std::vector<std::string> traces = {};  // why each was made
   std::vector<ExplainedSize> sizes = {};
-  std::vector<std::string> guards = {};  // what was taken for granted about them
+  std::vector<std::string> guards = {};  // assumptions about them
   std::string graph;                     // optimised
   Decisions decisions;
   std::vector<ExplainedBuffer> buffers;
@@ -55,7 +55,7 @@ struct Explanation {
   CompileCounts counts = {};  // of all that was compiled for this trace
 };
 
-/// Tells all about a compilation.
+/// Describes a compilation.
 Explanation explain(const Compilation& made);
 std::string to_text(const Explanation& explanation);
 

@@ -1,5 +1,5 @@
 #pragma once
-// Tells of the ops that are about to run.
+// Reports the ops that are about to run.
 #include "base/events.h"
 #include "ir/graph.h"
 #include "ir/walk.h"

@@ -1,5 +1,5 @@
 #pragma once
-// Stages: what the compiler makes of a graph, as text, by name.
+// Stages: the compiler's representations of a graph as text, by name.
 #include "compiler/compile_graph.h"
 
 namespace tn {

@@ -6,7 +6,7 @@ namespace tn::ops {
 
 enum class CallKind : uint8_t {
   plain,
-  remat,   // what it computes is computed again rather than kept
+  remat,   // derivatives recompute its values instead of keeping them
   custom,  // its derivatives are the user's: the last operand is the number of the rules
 };
 

@@ -54,7 +54,7 @@ Tensor conv_adjoint_in_x(const ConvAttrs& a, const Tensor& ct, const Tensor& x, 
 /// w̄[o, c, k] = Σ x[n, c', i] · ct[n, o, y] over n and all (i, y) that meet at k.
 Tensor conv_adjoint_in_w(const ConvAttrs& a, const Tensor& ct, const Tensor& x, const Tensor& w);
 
-/// The convolution as kernels see it.
+/// The arguments of the runtime's convolution, without its arrays.
 ConvShape conv_shape(const ConvAttrs& a, const Type& x, const Type& w, const Type& out);
 
 }  // namespace tn::ops

@@ -1,5 +1,5 @@
 #pragma once
-// Ops that are run for what they do. Each gives an empty tensor, which others wait for.
+// Ops with side effects. Each returns an empty tensor, which later ops depend on.
 #include "ir/emit.h"
 
 namespace tn::ops {
@@ -25,7 +25,7 @@ struct CheckAttrs {
 
 namespace tn {
 
-/// Gives a line to whoever shows it. Set by eval/.
+/// The callback that receives printed lines. Set by eval/.
 extern void (*print_line)(std::string_view line);
 
 }  // namespace tn

@@ -1,6 +1,6 @@
 #pragma once
-// Indices out of bounds: errors where values are computed for the user at once. Compiled code
-// clamps or drops them, unless it is asked to check.
+// Indices out of bounds: errors in eager evaluation. Compiled code clamps or drops them, unless
+// checks are enabled.
 #include "ir/node.h"
 #include "tenon/error.h"
 
@@ -9,7 +9,7 @@ namespace tn::ops {
 /// Whether gathers and scatters that run on this thread check their indices.
 inline thread_local bool indices_are_checked = false;
 
-/// An index that a running op found out of bounds. Who runs plans knows the op and the user's line.
+/// An index that a running op found out of bounds. The launcher adds the op and the user's line.
 class OutOfBounds : public UserError {
  public:
   OutOfBounds(int64_t index, int axis, const Type& x, size_t from_last);

@@ -8,9 +8,9 @@ enum class ScatterMode : uint8_t { set, add, mul, max, min };
 inline constexpr std::string_view kScatterModes[] = {"set", "add", "mul", "max", "min"};
 constexpr ChoiceNames choice_names(ScatterMode) { return kScatterModes; }
 
-/// What becomes of an index beyond its axis: it is an error where indices are checked; it stands
-/// for the nearest element; or it is dropped: then nothing is written, and what is read is 0. The
-/// last two are errors where indices are checked, and clamp or drop elsewhere.
+/// How an index out of bounds is treated: as an error where indices are checked; clamped to the
+/// nearest element; or dropped, so that a write has no effect and a read gives 0. The last two are
+/// errors where indices are checked, and clamp or drop elsewhere.
 enum class OutOfRange : uint8_t { check, clamp, drop, check_clamp, check_drop };
 inline constexpr std::string_view kOutOfRange[] = {"check", "clamp", "drop", "check_clamp",
                                                    "check_drop"};

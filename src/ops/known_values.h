@@ -1,6 +1,6 @@
 #pragma once
-// Values that an op needs while it is being called: its result's shape depends on them, or some of
-// them are errors.
+// Values that an op needs at the time of the call: its result shape depends on them, or they must
+// be validated.
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -11,8 +11,8 @@
 
 namespace tn::ops {
 
-/// The elements of `x`, computed now. While tracing there are none: the failure names `op`, and
-/// `hint` says what to do.
+/// The elements of `x`, evaluated now. While tracing this fails, with an error that names `op` and
+/// shows `hint`.
 Tensor values_now(std::string_view op, const Tensor& x, const Hint& hint = {});
 
 /// Whether `holds` is false for an element. It is computed now; while tracing it is not known, and

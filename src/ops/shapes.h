@@ -1,5 +1,5 @@
 #pragma once
-// Small questions about shapes that the rules of several ops ask.
+// Small shape helpers that the rules of several ops share.
 #include "ir/node.h"
 
 namespace tn::ops {
@@ -12,7 +12,7 @@ Shape with_extent(Shape shape, int axis, Dim extent);
 Dim extent_of(const Shape& shape, const Axes& axes);
 /// `shape` with unit axes in front up to `rank`.
 Shape with_leading_ones(const Shape& shape, int rank);
-/// a / b when that leaves nothing, for the sizes at hand if not for all.
+/// a / b if the division is exact, for all sizes or at least for the hinted ones.
 std::optional<Dim> divided(Dim a, Dim b);
 /// A size as a tensor of rank 0.
 Tensor value_of(Dim size, DType type);

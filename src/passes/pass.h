@@ -18,17 +18,17 @@ struct PassContext {
   std::vector<Bound> constants = {};
   /// The outputs of a graph whose inputs are all given.
   std::vector<Bound> (*evaluate)(const Graph& graph, std::span<const Bound> inputs) = nullptr;
-  Decisions* decisions = nullptr;  // null: nobody asks
+  Decisions* decisions = nullptr;  // null: not reported
   /// The first constants of the graph, given at every run: `run_passes` hides their values.
   int runtime_scalars = 0;
   Target target = host_target();
   std::span<const std::string> off = {};  // what is switched off, by name
-  std::span<const std::string> on = {};   // what is asked for, by name
+  std::span<const std::string> on = {};   // what is switched on, by name
   std::span<const Binding> sizes = {};    // of the symbols: where only the cost depends on them
 
   bool is_off(std::string_view name) const { return std::ranges::count(off, name) > 0; }
   bool is_asked_for(std::string_view name) const { return std::ranges::count(on, name) > 0; }
-  /// Records a decision when somebody asks; `what` and `reason` make its text.
+  /// Records a decision if decisions are reported; `what` and `reason` make its text.
   void decide(std::string_view pass, bool made, Loc loc, FunctionRef<std::string()> what,
               std::string_view reason) const {
     if (decisions) decisions->push_back({pass, made, what(), std::string(reason), loc});
@@ -44,8 +44,8 @@ struct PassContext {
   }
 };
 
-/// The result computes the same values as the given graph, bit for bit; one that has to be asked
-/// for, the same but for rounding.
+/// The result computes the same values as the given graph, bit for bit. An opt-in pass may change
+/// the rounding.
 struct Pass {
   std::string_view name, reason;
   Graph (*run)(const Graph& graph, PassContext& context);

@@ -9,14 +9,14 @@ namespace tn {
 std::span<const Pass> pipeline(int rounds);
 
 /// Runs `passes` in order, without those named in `off`, which may name other things too: fusions;
-/// and without those that have to be asked for, unless `context.on` has them.
+/// and without opt-in passes, unless `context.on` has them.
 /// Composites that no pass was allowed to replace are left to the lowering.
 Graph run_passes(const Graph& graph, PassContext& context, std::span<const Pass> passes,
                  std::span<const std::string> off = {});
 
 /// Fails unless a pass has this name.
 void check_pass_name(std::string_view name);
-/// Fails unless one that has to be asked for has it.
+/// Fails unless an opt-in pass has this name.
 void check_asked_for(std::string_view name);
 
 }  // namespace tn

@@ -27,7 +27,7 @@ class KernelCode {
   virtual std::shared_ptr<const BoundKernel> bind(std::span<const Binding> sizes = {}) const = 0;
 };
 
-/// A name that a target is asked for by.
+/// A name of a target.
 struct TargetName {
   std::string_view name;
   Target target;
@@ -86,8 +86,8 @@ class CodeGenerator {
   virtual std::vector<std::shared_ptr<const KernelCode>> compile(
       std::span<const KernelRequest> requests, const Target& target,
       KernelCounts* counts) const = 0;
-  /// The same as bytes for Backend::code_from_bytes, on any machine: nothing is kept in memory, and
-  /// what other functions asked for does not matter. "" where the kernel has no native form.
+  /// The same as bytes for Backend::code_from_bytes, on any machine. The result is not cached and
+  /// does not depend on other requests. "" where the kernel has no native form.
   virtual std::vector<std::string> compile_to_bytes(std::span<const KernelRequest> requests,
                                                     const Target& target) const = 0;
   /// Why a kernel has no native form; "" where it has one.
@@ -95,10 +95,11 @@ class CodeGenerator {
   /// For readers: the compiler's own representation after its passes, and assembly.
   virtual std::string ir(const KernelRequest& request, const Target& target) const = 0;
   virtual std::string assembly(const KernelRequest& request, const Target& target) const = 0;
-  /// Another where a kernel may become other code: part of what caches on disk are keyed by.
+  /// A version that changes whenever a kernel may become other code: part of the keys of disk
+  /// caches.
   virtual std::string_view version() const = 0;
   virtual KernelCacheStats cache_stats() const = 0;
-  /// Kernels that are asked for, and not made yet.
+  /// Kernels that are requested and not compiled yet.
   virtual int64_t waiting() const = 0;
 
  protected:

@@ -1,6 +1,6 @@
 #pragma once
-// Library kernels: what a backend computes by code of its own instead of loop nests. A table of the
-// backend says which ops it has kernels for (backend/cpu/library/).
+// Library kernels: ops that a backend computes by handwritten code instead of loop nests. A table
+// of the backend says which ops it has kernels for (backend/cpu/library/).
 #include "ir/opdef.h"
 #include "plan/target.h"
 

@@ -1,7 +1,7 @@
 #pragma once
-// Plan: what runs. A list of steps over a table of buffers; everything else was decided when it was
-// made. Steps are data: launchers (backend/cpu/cpu_launcher.cpp) run them, and printers, reports
-// and the bundler read what they are.
+// Plan: what runs. A list of steps over a table of buffers; everything else was decided at compile
+// time. Steps are data: launchers (backend/cpu/cpu_launcher.cpp) run them, and printers, reports and
+// the bundler read what they are.
 #include <memory>
 #include <span>
 #include <string>
@@ -166,14 +166,14 @@ struct Plan {
     int64_t offset;
   };
   std::vector<Output> outputs;
-  std::vector<int64_t> donated;  // by input: the bytes that results may take over; 0: none
+  std::vector<int64_t> donated;  // by input: the donated bytes that results may reuse; 0: none
   bool one_thread = false;       // a run stays on the thread that calls it
   Target target = {};
 
   // Filled by plan_memory (compiler/plan_memory.h).
   struct Block {
     int64_t bytes;
-    int32_t input = -1;  // the input whose memory serves if it was given away; else it is allocated
+    int32_t input = -1;  // the input whose memory is reused if it is donated
   };
   std::vector<Block> blocks;   // what a run takes: buffers of outputs, then the arena
   std::vector<Spot> spots;     // of the plan's own buffers
@@ -215,12 +215,12 @@ struct PlacedPlan {
 };
 
 /// Runs the steps in order; any number of threads may run one plan at once. `outputs` has the
-/// plan's length and receives the results. A donated input is taken over when its Bound holds the
-/// only reference to memory that may be written. A run that somebody wants to stop does so between
-/// steps, before it writes there; should a step fail later, `overwritten` says so.
+/// plan's length and receives the results. The memory of a donated input is reused if its Bound
+/// holds the only reference to it and it is writable. A run can be cancelled between steps until it
+/// writes to donated memory. If a step fails later, `overwritten` is set.
 void run(const Plan& plan, std::span<const Bound> inputs, const Scalar* scalars,
          std::span<Bound> outputs, bool* overwritten = nullptr);
-/// The same on a device: results may be there later than it returns, for who reads them to wait.
+/// The same on a device, asynchronously: readers of the results wait for them.
 void run(const std::shared_ptr<const PlacedPlan>& placed, std::span<const Bound> inputs,
          const Scalar* scalars, std::span<Bound> outputs);
 

@@ -19,7 +19,7 @@ struct Target {
   friend auto operator<=>(const Target&, const Target&) = default;
 };
 
-/// What work costs there, about: all that the compiler chooses by.
+/// Approximate costs of work on a target: the input of the compiler's cost model.
 struct TargetCosts {
   double scalars_per_ns, multiply_adds_per_ns;  // with operands in fast memory
   double memory_bytes_per_ns,
@@ -38,7 +38,7 @@ struct TargetCosts {
 };
 const TargetCosts& costs_of(const Target& target);
 
-/// What this process computes with on the CPU. Plans are for it unless told otherwise.
+/// The CPU target of this process: the default target of plans.
 Target host_target();
 
 /// "x86-64-v4", as in files and messages; "" for a target that does not exist.

@@ -30,7 +30,7 @@ struct alignas(64) Buffer {
 
 static_assert(sizeof(Buffer) == 64);
 
-/// Whether the memory belongs to somebody who may write there, or who lends it for a while.
+/// Whether the memory has a foreign owner that may write to it, or that lends it temporarily.
 inline bool is_borrowed(const Buffer& buffer) { return buffer.owner || buffer.capacity == 0; }
 
 [[noreturn]] void fail_not_host(const Buffer& buffer);
@@ -65,7 +65,7 @@ class BufferRef {
   void reset() {
     Buffer* buffer = std::exchange(buffer_, nullptr);
     if (!buffer) return;
-    // The only owner needs no atomic subtraction: nobody else can gain a reference.
+    // The only owner needs no atomic subtraction: no other thread can gain a reference.
     if (buffer->refs.load(std::memory_order_acquire) == 1 ||
         buffer->refs.fetch_sub(1, std::memory_order_acq_rel) == 1)
       buffer->release(buffer);
@@ -94,7 +94,7 @@ static_assert(sizeof(BufferRef) == sizeof(void*));
 /// Throws UserError (Fault::memory) at once when the machine or the limit cannot give it.
 BufferRef allocate(size_t bytes);
 
-/// Memory that belongs to somebody else: `release(owner)` is called when the last reference goes.
+/// Foreign memory: `release(owner)` is called when the last reference goes.
 BufferRef adopt(void* data, size_t bytes, void* owner, void (*release)(void* owner),
                 bool read_only);
 

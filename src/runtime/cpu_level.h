@@ -7,7 +7,7 @@ namespace tn {
 /// The x86-64 micro-architecture levels the library's kernels are compiled for.
 enum class CpuLevel : uint8_t { v2, v3, v4 };
 
-/// The level in use: what the processor and the system support, or a lower one asked for with
+/// The level in use: what the processor and the system support, or a lower one set by
 /// TENON_CPU_LEVEL=v2|v3|v4. Found once; results never depend on it.
 CpuLevel cpu_level();
 

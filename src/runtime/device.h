@@ -17,8 +17,8 @@ struct PlacedPlan;
 struct Target;
 struct InternedType;
 
-/// Devices of one kind. Work given to a device is done in the order in which it was given, and
-/// later: a buffer says by `ready` which work it waits for.
+/// Devices of one kind. A device executes work asynchronously, in the order of submission; `ready`
+/// of a buffer is the work it waits for.
 class DeviceRuntime {
  public:
   virtual ~DeviceRuntime() = default;
@@ -27,13 +27,13 @@ class DeviceRuntime {
   /// What plans for it are made for.
   virtual Target target(Device device) const = 0;
   virtual BufferRef allocate(Device device, size_t bytes) = 0;
-  /// From memory of the host, later; or to it, at once.
+  /// Copies from memory of the host, asynchronously; or to it, synchronously.
   virtual void copy(const Bound& from, const Bound& to, size_t bytes) = 0;
   /// Waits for the work that writes a buffer; throws what made that work fail.
   virtual void wait(const Buffer& buffer) = 0;
-  /// Waits for all work that was given. What failed is told to who reads it.
+  /// Waits for all submitted work. Failures are reported to the readers of the results.
   virtual void synchronize() = 0;
-  /// Gives a plan to its device. The results are there at once, as buffers to wait for.
+  /// Submits a plan to its device. Returns at once, with result buffers to wait for.
   virtual void run(const std::shared_ptr<const PlacedPlan>& placed, std::span<const Bound> inputs,
                    const Scalar* scalars, std::span<Bound> outputs) = 0;
   /// Whether its library has kernels for an op that is not a loop nest. Others run on the host.

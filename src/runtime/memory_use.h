@@ -5,7 +5,7 @@
 
 namespace tn {
 
-/// Bytes of all live buffers, as they were asked for. Foreign memory does not count.
+/// Requested bytes of all live buffers. Foreign memory does not count.
 size_t active_memory();
 
 /// The highest active_memory() since the start or the last reset_peak_memory().

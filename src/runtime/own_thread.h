@@ -2,8 +2,8 @@
 // Work that leaves the thread pool to others.
 namespace tn {
 
-/// While one lives, every parallel_for of this thread runs on this thread alone: work that nobody
-/// waits for does not take the workers from work that somebody does.
+/// While one lives, every parallel_for of this thread runs on this thread alone: background work
+/// does not take the workers from foreground work.
 class OnOwnThread {
  public:
   OnOwnThread();

@@ -1,5 +1,5 @@
 #pragma once
-// The library's own thread pool: one loop over chunks, dealt out and then claimed by who is free.
+// The library's own thread pool: parallel loops over chunks, distributed and then work-stolen.
 #include <cstdint>
 
 #include "base/function_ref.h"
@@ -23,8 +23,8 @@ int thread_number();
 /// chunk, or while another thread uses the pool, the loop runs on the calling thread. The first
 /// exception of a chunk is thrown to the caller; chunks not yet begun are then left out.
 ///
-/// Whoever knows about how long a chunk takes says so: workers that sleep are not woken for less
-/// than that costs. Those that still look for work help in any case.
+/// `nanoseconds_of_chunk` is approximate: sleeping workers are not woken for less than the wake-up
+/// costs. Workers that are still spinning help in any case.
 void parallel_for(int64_t chunks, int64_t nanoseconds_of_chunk,
                   FunctionRef<void(int64_t chunk)> body);
 inline void parallel_for(int64_t chunks, FunctionRef<void(int64_t chunk)> body) {

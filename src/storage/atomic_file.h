@@ -1,5 +1,5 @@
 #pragma once
-// A file that appears under its name as a whole, or not at all, whatever happens meanwhile.
+// Atomic replacement of a file: its name refers to the whole old or the whole new contents.
 #include <sys/types.h>
 
 #include <cstdint>

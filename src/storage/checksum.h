@@ -1,5 +1,5 @@
 #pragma once
-// What tells whether bytes are still those that were written: XXH3, 128 bits.
+// Checksums that detect damaged bytes: XXH3, 128 bits.
 #include <cstddef>
 #include <cstdint>
 #include <string_view>

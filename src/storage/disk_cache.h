@@ -16,7 +16,7 @@ int64_t parse_bytes(std::string_view what, const std::string& text);
 /// removed. Whatever is wrong with the directory makes every `get` a miss and every `put` nothing.
 ///
 /// Entries may be machine code, so what others could have written is not read: the directory must
-/// belong to the user and be writable to nobody else, and so must every entry.
+/// belong to the user and be writable by no other user, and so must every entry.
 class DiskCache {
  public:
   static constexpr int64_t kDefaultBytes = int64_t{2} << 30;
@@ -32,10 +32,10 @@ class DiskCache {
   void put(std::string_view key, std::string_view value);
   /// Removes what a reader of `key` could make no sense of.
   void remove(std::string_view key);
-  /// Removes the entries used longest ago until the rest is well within the size, and what writers
-  /// that were killed left behind. Happens by itself: one `put` in 64 looks whether it is time.
+  /// Removes the least recently used entries until the rest is well within the size, and the files
+  /// of killed writers. One `put` in 64 checks whether it is due.
   void trim();
-  /// Removes all entries; returns how many. Those who use the cache meanwhile go on.
+  /// Removes all entries; returns how many. Concurrent users of the cache are not disturbed.
   int64_t clear();
 
   /// Where it is; "" when it is off.

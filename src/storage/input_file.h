@@ -20,12 +20,12 @@ class InputFile {
   const std::string& name() const { return name_; }
   uint64_t bytes() const { return bytes_; }
 
-  /// Copies, so that a file that shrinks meanwhile is an error; touching mapped pages that are gone
-  /// would end the process.
+  /// Copies, so that a file truncated by another process is an error; access to a mapped page that
+  /// is gone would end the process.
   void copy(uint64_t place, void* to, size_t length) const;
   std::string copy(uint64_t place, uint64_t length) const;
 
-  /// Before `memory` is asked for.
+  /// Called before `memory`.
   void map();
   /// [place, place + bytes), which must be inside, as read-only memory that keeps the file mapped.
   BufferRef memory(uint64_t place, uint64_t bytes) const;

@@ -1,9 +1,9 @@
 #pragma once
-// Seals: a file carries machine code, and this user's machine knows what it wrote itself.
+// Seals: authenticate machine code in files that this user wrote on this machine.
 //
 // The seal is an HMAC-SHA256, with a key that only this user can read (in the user's data folder,
-// made when it is first needed), over what would be executed. Whoever cannot read the key cannot
-// make one.
+// made when it is first needed), over what would be executed. A seal cannot be
+// made without the key.
 #include <string>
 #include <string_view>
 

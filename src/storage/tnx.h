@@ -31,7 +31,7 @@ enum class Kind : uint32_t {
   plan = 5,       // kernel sets: the optimised graph, what is fused, LoopIR (compiler/set_bytes.h)
   code = 6,       // machine code of the kernels of `plan`; named by CPU level: "x86-64-v4"
   debug = 7,      // places in the user's source, by op; may be stripped
-  seal = 8,       // who wrote it: see storage/seal.h
+  seal = 8,       // authenticates the writer: see storage/seal.h
   sums = 9,       // checksums of the blocks of `weights`, where there are several: see checksum.h
 };
 
@@ -83,8 +83,8 @@ class Writer {
 /// A file that is being read. Errors name the file, the section and what is wrong with it.
 class File {
  public:
-  /// Checks header and table, maps the weights; other sections are read, and checked, when they are
-  /// asked for.
+  /// Checks header and table and maps the weights. Other sections are read and checked on first
+  /// access.
   static std::shared_ptr<const File> open(const std::string& path);
   /// Over bytes in memory; `name` for messages.
   static std::shared_ptr<const File> over(std::string bytes, std::string name = "bytes");

@@ -17,7 +17,7 @@ constexpr uint64_t kPage = 4096;
 constexpr uint64_t kMostTable = uint64_t{1} << 20;
 constexpr uint64_t kMostCompressed = uint64_t{32} << 20;  // when it is not compressed any more
 constexpr uint64_t kMostName = 255;
-/// In the table's codec: who does not know the kind must not read the file.
+/// In the table's codec: a reader that does not know the kind must reject the file.
 constexpr uint32_t kRequired = uint32_t{1} << 31;
 
 struct Header {

@@ -8,7 +8,7 @@ namespace tn {
 /// Does nothing where gradients are not wanted, or with what has a leaf behind it that keeps them.
 void watch(Tensor& parameter);
 
-/// `value`, which is nobody else's, as a leaf with this gradient, or without one.
+/// `value`, which has no other references, as a leaf with this gradient, or without one.
 Tensor as_variable(const Tensor& value, Tensor gradient, bool kept = true);
 
 }  // namespace tn

@@ -14,7 +14,7 @@ struct Tape {
   std::vector<Entry> entries;     // operands before users; only what depends on the inputs
   std::vector<int32_t> operands;  // numbers of values; kNoVal: does not depend on the inputs
   std::vector<int32_t> outputs;
-  Tensors held;  // in step with `operands`, where nodes may lose theirs meanwhile; else empty
+  Tensors held;                    // parallel to `operands` if nodes may release theirs; else empty
   int32_t inputs = 0, values = 0;  // values: inputs first, then results in order
 
   std::span<const int32_t> operands_of(const Entry& e) const {

@@ -4,9 +4,9 @@
 
 namespace tn {
 
-/// The ops in so many segments of about equal bytes, cut where little is alive. Derivatives keep
-/// what passes from one to the next, and compute the rest of a segment again when they come to it.
-/// The last one is left as it is: its derivative comes at once.
+/// Splits the ops into checkpointed segments of about equal bytes, cut where few bytes are live.
+/// Derivatives keep the values between segments and rematerialise the rest of a segment. The last
+/// segment is not checkpointed: its derivative runs immediately.
 Graph in_segments(const Graph& forward, int segments);
 
 }  // namespace tn

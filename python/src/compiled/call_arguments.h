@@ -35,7 +35,7 @@ struct CallKey {
   struct Number {
     size_t leaf;
     bool real;
-    uint64_t bits;      // NaN, -0.0 and infinities are told apart like any other values
+    uint64_t bits;      // NaN, -0.0 and infinities are distinct, like any other values
     bool open = false;  // in the key of a trace: it takes any value
   };
   /// An argument: a tree, or (without a structure) a leaf. The last are the state, and the

@@ -32,8 +32,8 @@ class TracedState {
   /// What the function left in the outputs, if there are any; null for leaves that it left alone.
   /// Warns of changes that are lost because they are in inputs only.
   std::optional<TensorTree> after_call();
-  /// The tensors among the arguments that outputs replace for certain, and one of the leaves of
-  /// outputs where they were: they are not read again.
+  /// The tensors among the arguments that outputs always replace, each with one of the leaves of
+  /// outputs that replace it: they are not read again.
   struct Replaced {
     size_t tensor, leaf;
   };

@@ -24,7 +24,7 @@ struct ResultTree {
 struct TraceEntry {
   CallKey key;
   Places given = {};     // numbers among the arguments that may have any value
-  Places constant = {};  // numbers whose value the function asks for
+  Places constant = {};  // numbers whose value the function needs at trace time
   std::vector<std::string> constant_reads = {};  // attributes likewise
   std::shared_ptr<const Compiled> compiled = {};
   std::optional<ResultTree> out = {}, state = {};  // what it returns, and leaves behind in outputs
@@ -32,7 +32,7 @@ struct TraceEntry {
   ObjectGuards objects = {};                       // what it has read of plain ones
   std::vector<Donated> donated = {};
   bool returns_shared = false;  // a container that others hold, with what the trace put there
-  bool asked = false;           // for a value that was not known, and caught the error
+  bool asked = false;           // needed an unknown value, and caught the error
 
   bool is_dead() const { return key.is_dead(); }
   /// Then `args.sizes` has the values of the symbols.
@@ -50,7 +50,7 @@ struct FunctionSettings {
   RunDemands demands = {};
 };
 
-/// Of the first `count` arguments of `f`, as far as it tells them.
+/// Names of the first `count` arguments of `f`, as far as its signature has them.
 CallKey::Names names_of_arguments(nb::handle f, size_t count);
 
 /// Python's lock guards it. It holds no function, so that one can hold it.

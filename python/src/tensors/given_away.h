@@ -1,10 +1,10 @@
 #pragma once
-// Tensors that a call of a compiled function takes out of their Python objects while it runs.
+// Donated tensors: a call of a compiled function takes them out of their Python objects.
 #include "compiled/call_arguments.h"
 
 namespace tn::python {
 
-/// An argument whose memory results may take.
+/// An argument whose memory results may reuse.
 struct Donated {
   static constexpr size_t kNone = SIZE_MAX;
   size_t tensor;        // among those of the arguments
@@ -32,10 +32,10 @@ class GivenAway {
   std::vector<Given> given_;
 };
 
-/// The call that runs with what an object held, or null.
+/// The running call that the tensor of an object was donated to, or null.
 GivenAway* holder_of(const Tensor* inside);
-/// Waits for that call where another thread makes it, without Python's lock; false if there is none
-/// to wait for.
+/// Waits, without the GIL, for that call if another thread runs it; false if there is none to wait
+/// for.
 bool wait_for_call(const Tensor* inside);
 
 }  // namespace tn::python

@@ -1,5 +1,5 @@
 #pragma once
-// Trees that are changed where they are: lists, dicts, dataclasses, objects with a `state`
+// Trees that are mutated in place: lists, dicts, dataclasses, objects with a `state`
 // (modules, optimizers) and classes whose trees can be assigned to by index, such as random.state.
 #include "trees/trees.h"
 
@@ -16,8 +16,8 @@ void assign_leaves(PyObject* tree, const Structure& structure, std::span<const n
 /// more, or null.
 std::vector<nb::object> removed_keys(const Structure& before, const Structure& after);
 
-/// By leaf: whether what holds it is changed where it is. A tuple is replaced, and somebody may
-/// hold the old one with its leaves.
+/// By leaf: whether its container is mutated in place. A tuple is replaced instead, and the program
+/// may still hold the old one with its leaves.
 std::vector<bool> held_by_containers(const Structure& structure);
 
 /// What the containers of trees hold, put back at the end.

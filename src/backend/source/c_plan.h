@@ -10,7 +10,7 @@
 namespace tn::source {
 
 struct CSource {
-  std::string header;     // declarations alone, for those who call it
+  std::string header;     // declarations alone, for callers
   std::string source;     // the whole file: it does not include the header
   std::string constants;  // the bytes that the last pointer of `inputs` has to point to, if any
 };

@@ -29,7 +29,7 @@ class KernelCache {
                           KernelCounts* counts);
 
   KernelCacheStats stats();
-  /// Kernels that are asked for, and not made yet.
+  /// Kernels that are requested and not compiled yet.
   int64_t waiting();
   void clear();
 

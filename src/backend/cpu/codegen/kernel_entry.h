@@ -4,7 +4,7 @@
 
 namespace tn::cpu {
 
-/// The kernel saved under `key`, which tells what it computes and for which processors. Only a
+/// The kernel saved under `key`, which identifies what it computes and for which processors. Only a
 /// library that would compile it to the same code finds it.
 struct SavedKernel {
   std::shared_ptr<const tn::KernelCode> code;  // null: there is none

@@ -1,5 +1,5 @@
 #pragma once
-// LAPACK's functions by name, from the library that the system has; loaded when first asked for.
+// LAPACK's functions by name, from the library that the system has; loaded on first use.
 #include <complex>
 #include <cstddef>
 
