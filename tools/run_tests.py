@@ -8,6 +8,7 @@ import sys
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
+SITES = ROOT / "build/release/error_sites.log"  # errors that the tests reach
 
 # Tests that run once more with an emulated device as the default.
 EMULATED = [
@@ -53,8 +54,11 @@ def steps(asan):
     formatted = "python3 tools/sources.py .h .cpp | xargs -r clang-format-14 --dry-run --Werror"
     yield "format", ["sh", "-c", formatted], {}, "src"
     yield "site", [python, "tools/site/build.py"], {}, "docs"
-    yield "C++ tests", ["ctest", "--preset", "release"], {}, "tests/cpp"
-    yield "Python tests", pytest, {}, "tests/python"
+    logged = {"TENON_ERROR_SITES": str(SITES)}
+    SITES.write_text("")
+    yield "C++ tests", ["ctest", "--preset", "release"], logged, "tests/cpp"
+    yield "Python tests", pytest, logged, "tests/python"
+    yield "error sites", [python, "tools/check_errors.py", str(SITES)], {}, "src"
     placed = {"TENON_EMULATED_DEVICES": "2", "TENON_DEVICE": "emu:0"}
     yield "emulated device", pytest[:-1] + EMULATED, placed, "src/backend/emulated"
     calls = [python, "tests/fuzz/api.py", "--calls", "2000"]

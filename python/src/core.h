@@ -6,6 +6,7 @@
 #include <atomic>
 #include <utility>
 
+#include "base/error.h"
 #include "ir/opdef.h"
 #include "ir/place.h"
 #include "tenon/tensor.h"
@@ -46,10 +47,13 @@ void check_exportable(const Tensor& tensor);
 void bind_errors(nb::module_& m);
 /// Sets Python's error from the C++ exception in flight: slots call it in `catch (...)`.
 void raise_current() noexcept;
-/// Throws Python's own `type` (for rules of the language: OverflowError, StopIteration).
-[[noreturn]] void throw_python(PyObject* type, const std::string& text);
-/// Throws tenon.OutOfRange, an OverflowError, with the user's place.
-[[noreturn]] void throw_out_of_range(const std::string& text);
+/// Throws an exception of a type that Python's protocols ask for, with the user's place.
+[[noreturn]] void throw_python_at(ErrorSite site, PyObject* type, const std::string& text);
+template <class... A>
+[[noreturn]] void throw_python(PyObject* type, ErrorText<A...> text, A&&... args) {
+  throw_python_at(text.site, type, format(text.text, std::forward<A>(args)...));
+}
+extern PyObject* out_of_range;  // tenon.OutOfRange, an OverflowError
 
 /// Runs `body` in a slot: no C++ exception leaves it.
 template <class R, class F>

@@ -1,6 +1,7 @@
 // Errors of the library as Python exceptions: tenon.Error mixed with the builtin that fits.
 #include <nanobind/stl/string.h>
 
+#include <cstdlib>
 #include <new>
 #include <typeinfo>
 
@@ -11,10 +12,13 @@
 #include "tenon/error.h"
 
 namespace tn::python {
+
+PyObject* out_of_range;
+
 namespace {
 
-PyObject *error, *invalid_value, *invalid_type, *invalid_index, *out_of_memory, *out_of_range,
-    *unsupported, *internal_error;
+PyObject *error, *invalid_value, *invalid_type, *invalid_index, *out_of_memory, *unsupported,
+    *internal_error;
 
 PyObject* make_error(nb::module_& m, const char* name, const char* doc, PyObject* builtin) {
   nb::object bases = error ? nb::object(nb::make_tuple(nb::borrow(error), nb::borrow(builtin)))
@@ -65,6 +69,15 @@ void set_error(PyObject* type, std::string_view text) {
   Py_DECREF(decoded);
 }
 
+/// The line of the package's own code that raises an error.
+void log_python_site() {
+  PyFrameObject* frame = PyEval_GetFrame();  // borrowed
+  if (!frame || !std::getenv("TENON_ERROR_SITES")) return;
+  auto code = nb::steal(reinterpret_cast<PyObject*>(PyFrame_GetCode(frame)));
+  std::string path = nb::cast<std::string>(code.attr("co_filename"));
+  log_error_site(format("{}:{}", path, PyFrame_GetLineNumber(frame)));
+}
+
 }  // namespace
 
 void bind_errors(nb::module_& m) {
@@ -80,6 +93,7 @@ void bind_errors(nb::module_& m) {
   m.def(
       "_fail",
       [](const std::string& fault, const std::string& text, const std::string& hint) {
+        log_python_site();
         fail(fault == "type"    ? Fault::type
              : fault == "index" ? Fault::index
                                 : Fault::value,
@@ -128,16 +142,11 @@ void warn(const std::string& text, int frames) {
   if (PyErr_WarnEx(PyExc_UserWarning, text.c_str(), frames) < 0) throw nb::python_error();
 }
 
-void throw_python(PyObject* type, const std::string& text) {
-  set_error(type, text);
-  throw nb::python_error();
-}
-
-void throw_out_of_range(const std::string& text) {
+void throw_python_at(ErrorSite site, PyObject* type, const std::string& text) {
   try {
-    fail("{}", text);
+    throw_user(site, Fault::value, text, {});
   } catch (const UserError& e) {  // it has the user's place by now
-    set_error(out_of_range, e.what());
+    set_error(type, e.what());
   }
   throw nb::python_error();
 }

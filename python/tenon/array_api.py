@@ -45,7 +45,7 @@ class finfo:
         dtype = _dtype_of(type)
         name = _PARTS.get(dtype.name, dtype.name)
         if name not in _FLOATS:
-            raise _core.InvalidType(f"finfo: not a floating-point type: {dtype.name}")
+            _core._fail("type", f"finfo: not a floating-point type: {dtype.name}")
         mantissa, low, high = _FLOATS[name]
         self.dtype = _core.dtype(name)
         self.bits = 8 * self.dtype.itemsize
@@ -68,7 +68,7 @@ class iinfo:
     def __init__(self, type: object, /) -> None:
         self.dtype = _dtype_of(type)
         if self.dtype.name not in _KINDS["integral"]:
-            raise _core.InvalidType(f"iinfo: not an integer type: {self.dtype.name}")
+            _core._fail("type", f"iinfo: not an integer type: {self.dtype.name}")
         self.bits = 8 * self.dtype.itemsize
         signed = self.dtype.name in _SIGNED
         self.min = -(2 ** (self.bits - 1)) if signed else 0
@@ -90,7 +90,8 @@ def isdtype(dtype: object, kind: object) -> bool:
     if isinstance(kind, str) and kind in _KINDS:
         return dtype.name in _KINDS[kind]
     if isinstance(kind, str):
-        raise _core.InvalidValue(f"isdtype: unknown kind: {kind!r}; known: {', '.join(_KINDS)}")
+        known = ", ".join(_KINDS)
+        _core._fail("value", f"isdtype: unknown kind: {kind!r}; known: {known}")
     return dtype == _core.dtype(kind)
 
 
@@ -108,9 +109,8 @@ def broadcast_shapes(*shapes: tuple[int, ...]) -> tuple[int, ...]:
         result = [1] * (len(shape) - len(result)) + result
         for i, n in enumerate(shape, len(result) - len(shape)):
             if n != 1 and result[i] not in (1, n):
-                raise _core.InvalidValue(
-                    f"broadcast_shapes: sizes differ: {', '.join(str(list(s)) for s in shapes)}"
-                )
+                given = ", ".join(str(list(s)) for s in shapes)
+                _core._fail("value", f"broadcast_shapes: sizes differ: {given}")
             result[i] = n if result[i] == 1 else result[i]
     return tuple(result)
 

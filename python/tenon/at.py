@@ -65,7 +65,7 @@ def _namespace(self: _core.Tensor, *, api_version: str | None = None) -> object:
 
     known = ("2021.12", "2022.12", "2023.12", "2024.12", tenon.__array_api_version__)
     if api_version is not None and api_version not in known:
-        raise _core.InvalidValue(f"__array_namespace__: unknown version: {api_version!r}")
+        _core._fail("value", f"__array_namespace__: unknown version: {api_version!r}")
     return tenon
 
 
@@ -77,7 +77,7 @@ def _rows(self: _core.Tensor) -> Iterator[_core.Tensor]:
 def _iterate(self: _core.Tensor) -> Iterator[_core.Tensor]:
     """The tensors along the first axis, each made when it is asked for."""
     if self.ndim == 0:
-        raise _core.InvalidType("iter: a tensor of rank 0 has no axis to iterate over")
+        _core._fail("type", "iter: a tensor of rank 0 has no axis to iterate over")
     return _rows(self if _core._is_traced(self) else self.eval())
 
 

@@ -1,5 +1,11 @@
 #include "base/error.h"
 
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+
 namespace tn {
 
 std::string (*user_place)() = nullptr;
@@ -11,11 +17,29 @@ static std::string with_place_and_hint(std::string text, const Hint& hint) {
   return text;
 }
 
-void throw_user(Fault fault, std::string text, const Hint& hint) {
+static const char* const kSites = std::getenv("TENON_ERROR_SITES");
+
+void log_error_site(std::string_view site) noexcept {
+  if (!kSites) return;
+  int file = open(kSites, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
+  if (file < 0) return;
+  dprintf(file, "%.*s\n", static_cast<int>(site.size()), site.data());
+  close(file);
+}
+
+void log_error_site(ErrorSite site) noexcept {
+  char digits[17];
+  std::snprintf(digits, sizeof digits, "%016llx", static_cast<unsigned long long>(site.id));
+  log_error_site(std::string_view(digits, 16));
+}
+
+void throw_user(ErrorSite site, Fault fault, std::string text, const Hint& hint) {
+  log_error_site(site);
   throw UserError(fault, with_place_and_hint(std::move(text), hint));
 }
 
-void throw_unsupported(std::string text, const Hint& hint) {
+void throw_unsupported(ErrorSite site, std::string text, const Hint& hint) {
+  log_error_site(site);
   throw Unsupported(with_place_and_hint(std::move(text), hint));
 }
 

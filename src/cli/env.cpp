@@ -32,6 +32,7 @@ constexpr std::array kVariables = {
     Variable{"TENON_DEVICE", "where tensors are made that nothing else places (cpu)"},
     Variable{"TENON_DISABLE_COMPILE", "1: compiled functions run op by op"},
     Variable{"TENON_EMULATED_DEVICES", "how many devices tests have, in builds with tests (0)"},
+    Variable{"TENON_ERROR_SITES", "a file: lines of the sources that raised errors, for tests"},
     Variable{"TENON_HOTPATH_THRESHOLD", "runs after which TENON_AUTO_COMPILE compiles (10)"},
     Variable{"TENON_INSTRUCTION_LOG",
              "a file: every op that is run and what is compiled, a line each"},

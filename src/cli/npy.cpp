@@ -44,8 +44,9 @@ class HeaderReader {
   Header read() { return {dtype(), value("fortran_order").starts_with("True"), shape()}; }
 
  private:
-  [[noreturn]] void damaged(std::string_view what) const {
-    fail("{}: not a .npy file that can be read: {}", path_, what);
+  [[noreturn]] void damaged(std::string_view what, int source_line = __builtin_LINE()) const {
+    throw_user(ErrorSite::here().at(source_line), Fault::value,
+               format("{}: not a .npy file that can be read: {}", path_, what), {});
   }
 
   /// What follows "'key':".

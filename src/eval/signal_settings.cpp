@@ -27,8 +27,10 @@ struct Value {
   YamlRef node;
   int line;
 
-  [[noreturn]] void bad(std::string_view what, const Hint& hint = {}) const {
-    fail(hint, "{}:{}: {}: {}", where, line, path, what);
+  [[noreturn]] void bad(std::string_view what, const Hint& hint = {},
+                        int source_line = __builtin_LINE()) const {
+    throw_user(ErrorSite::here().at(source_line), Fault::value,
+               format("{}:{}: {}: {}", where, line, path, what), hint);
   }
   /// What was found, for "needs X, not Y".
   std::string found() const {

@@ -63,8 +63,10 @@ class Builder : public YAML::EventHandler {
     const std::pair<const std::string, int>* key = nullptr;  // whose value comes next
   };
 
-  [[noreturn]] void bad(const YAML::Mark& mark, std::string_view what) const {
-    fail("{}:{}: {}", where_, mark.line + 1, what);
+  [[noreturn]] void bad(const YAML::Mark& mark, std::string_view what,
+                        int source_line = __builtin_LINE()) const {
+    throw_user(ErrorSite::here().at(source_line), Fault::value,
+               format("{}:{}: {}", where_, mark.line + 1, what), {});
   }
   void check_tag(const YAML::Mark& mark, const std::string& tag) const {
     if (!tag.empty() && tag != "?" && tag != "!")

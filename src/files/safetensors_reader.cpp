@@ -107,8 +107,9 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
   enum class Place { outside, top, metadata, tensor, list };
 
   template <class... A>
-  [[noreturn]] void damaged(format_string<A...> text, A&&... args) const {
-    file_.damaged("{}: {}", shown(entry_.name), format(text, std::forward<A>(args)...));
+  [[noreturn]] void damaged(ErrorText<A...> text, A&&... args) const {
+    std::string what = format(text.text, std::forward<A>(args)...);
+    file_.damaged_at(text.site, format("{}: {}", shown(entry_.name), what));
   }
   [[noreturn]] void unexpected(const char* what) const {
     if (place_ == Place::outside) file_.damaged("its header is {}, not an object", what);

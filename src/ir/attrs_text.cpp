@@ -78,8 +78,11 @@ struct AttrParser {
   std::string_view all = text;
   std::string_view shown = {};  // what is being read, for messages
 
-  [[noreturn]] void bad(std::string_view wanted) const {
-    fail("{}: attribute {}: expected {}, found '{}'", op, field, wanted, shown.substr(0, 24));
+  [[noreturn]] void bad(std::string_view wanted, int source_line = __builtin_LINE()) const {
+    throw_user(
+        ErrorSite::here().at(source_line), Fault::value,
+        format("{}: attribute {}: expected {}, found '{}'", op, field, wanted, shown.substr(0, 24)),
+        {});
   }
   void skip() {
     while (!text.empty() && std::string_view(" ,\n\r").find(text[0]) != text.npos)

@@ -126,8 +126,9 @@ class Parser {
 
  private:
   template <class... A>
-  [[noreturn]] void bad(format_string<A...> what, A&&... args) {
-    fail("graph text, line {}: {}", line_number_, format(what, std::forward<A>(args)...));
+  [[noreturn]] void bad(ErrorText<A...> what, A&&... args) {
+    std::string text = format(what.text, std::forward<A>(args)...);
+    throw_user(what.site, Fault::value, format("graph text, line {}: {}", line_number_, text), {});
   }
   /// The next line that is not empty or a comment, without leading space.
   bool next_line() {

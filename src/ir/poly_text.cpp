@@ -23,8 +23,9 @@ class Parser {
  private:
   static constexpr int kMaxNesting = 200, kMostFactors = 10'000;
 
-  [[noreturn]] void wrong(std::string_view expected) {
-    fail("size: expected {} at column {} of `{}`", expected, at_ + 1, text_);
+  [[noreturn]] void wrong(std::string_view expected, int source_line = __builtin_LINE()) {
+    throw_user(ErrorSite::here().at(source_line), Fault::value,
+               format("size: expected {} at column {} of `{}`", expected, at_ + 1, text_), {});
   }
   void skip() {
     while (at_ < text_.size() && text_[at_] == ' ') ++at_;

@@ -48,8 +48,10 @@ class KernelParser {
   }
 
  private:
-  [[noreturn]] void wrong(std::string_view what, std::string_view text) const {
-    fail("kernel text: line {}: {}: `{}`", line_, what, text);
+  [[noreturn]] void wrong(std::string_view what, std::string_view text,
+                          int source_line = __builtin_LINE()) const {
+    throw_user(ErrorSite::here().at(source_line), Fault::value,
+               format("kernel text: line {}: {}: `{}`", line_, what, text), {});
   }
 
   std::string_view next_line() {

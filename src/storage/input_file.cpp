@@ -70,4 +70,8 @@ BufferRef InputFile::memory(uint64_t place, uint64_t bytes) const {
   return adopt(static_cast<char*>(memory_.get()) + place, bytes, keep, release, true);
 }
 
+void InputFile::damaged_at(ErrorSite site, std::string_view what) const {
+  throw_user(site, Fault::value, format("load: {} is damaged: {}", name_, what), {});
+}
+
 }  // namespace tn

@@ -31,9 +31,10 @@ class InputFile {
   BufferRef memory(uint64_t place, uint64_t bytes) const;
 
   template <class... A>
-  [[noreturn]] void damaged(format_string<A...> text, A&&... args) const {
-    fail("load: {} is damaged: {}", name_, format(text, std::forward<A>(args)...));
+  [[noreturn]] void damaged(ErrorText<A...> text, A&&... args) const {
+    damaged_at(text.site, format(text.text, std::forward<A>(args)...));
   }
+  [[noreturn]] void damaged_at(ErrorSite site, std::string_view what) const;
 
  private:
   InputFile() = default;

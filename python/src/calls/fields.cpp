@@ -90,7 +90,7 @@ int64_t read_int(PyObject* object, std::string_view what) {
   }
   int overflow = 0;
   int64_t value = PyLong_AsLongLongAndOverflow(number.ptr(), &overflow);
-  if (overflow) throw_out_of_range(format("{}: the integer does not fit 64 bits", what));
+  if (overflow) throw_python(out_of_range, "{}: the integer does not fit 64 bits", what);
   return value;
 }
 

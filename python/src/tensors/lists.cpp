@@ -161,13 +161,13 @@ void check_range(PyObject* o, DType type) {
   else if (bits < 64)
     fits = s.integer >> (bits - 1) == 0 || s.integer >> (bits - 1) == -1;
   if (!fits)
-    throw_out_of_range(format("array: the number {} does not fit {}", s.integer, name_of(type)));
+    throw_python(out_of_range, "array: the number {} does not fit {}", s.integer, name_of(type));
 }
 
 DType natural_type(const ListFacts& facts) {
   if (facts.kind == Kind::natural) {
     if (facts.has_negative)
-      throw_out_of_range("array: negative integers and integers beyond int64 in one list");
+      throw_python(out_of_range, "array: negative integers and integers beyond int64 in one list");
     return DType::u64;
   }
   bool empty = facts.shape.rank() && facts.shape.elements().value() == 0;

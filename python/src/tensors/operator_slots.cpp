@@ -218,8 +218,8 @@ int get_buffer(PyObject* self, Py_buffer* view, int flags) noexcept {
     const char* form = buffer_format(t.dtype());
     if (flags & PyBUF_WRITABLE) throw_python(PyExc_BufferError, "tensors are read-only");
     if (!form)
-      throw_python(PyExc_BufferError,
-                   format("{} has no buffer format; astype float32 first", name_of(t.dtype())));
+      throw_python(PyExc_BufferError, "{} has no buffer format; astype float32 first",
+                   name_of(t.dtype()));
     check_exportable(t);
     evaluate(t);
     auto held = std::make_unique<HeldBuffer>();

@@ -35,11 +35,11 @@ bool read_integer(PyObject* object, Scalar& out, PyObject* beside) {
     double rounded = PyLong_AsDouble(object);
     bool fits = !PyErr_Occurred();
     if (!fits) PyErr_Clear();
-    if (!fits) throw_out_of_range("the integer does not fit a float");
+    if (!fits) throw_python(out_of_range, "the integer does not fit a float");
     out = Scalar(rounded);
     return true;
   }
-  throw_out_of_range("the integer does not fit 64 bits");
+  throw_python(out_of_range, "the integer does not fit 64 bits");
 }
 
 bool is_numpy(PyTypeObject* type) { return std::strncmp(type->tp_name, "numpy.", 6) == 0; }

@@ -1,0 +1,132 @@
+#!/usr/bin/env python3
+"""Check that tests reach every place that raises an error.
+
+    TENON_ERROR_SITES=sites.log ctest ...; python tools/check_errors.py sites.log
+
+The library appends a line to the file that TENON_ERROR_SITES names for every error it raises
+(src/base/error.h). This program scans the sources for the places that raise errors, and fails for
+those that are neither in the log nor in tools/unreached_errors.txt, which gives a reason for each.
+"""
+import ast
+import pathlib
+import re
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+ALLOWED = ROOT / "tools/unreached_errors.txt"
+
+# Definitions of functions that raise an error at the line of their caller.
+RAISES = re.compile(r"\bvoid (\w+)\((?=(?:[^{;]|\{\})*(?:ErrorText<|__builtin_LINE))")
+STRING = r'"(?:[^"\\\n]|\\.)*"'
+SKIPPED = re.compile(rf'//[^\n]*|R"\((?:.|\n)*?\)"|{STRING}|\'(?:[^\'\\\n]|\\.)+\'')
+
+
+def blank(match):
+    return re.sub(r"[^\n]", " ", match.group())
+
+
+def cpp_files():
+    for folder in ("include", "src", "python/src"):
+        yield from sorted((ROOT / folder).rglob("*.h"))
+        yield from sorted((ROOT / folder).rglob("*.cpp"))
+
+
+def end_of_call(text, start):
+    """The position after the parenthesis that closes the one at `start`."""
+    depth = 0
+    for at in range(start, len(text)):
+        depth += (text[at] == "(") - (text[at] == ")")
+        if depth == 0:
+            return at + 1
+    return len(text)
+
+
+def cpp_sites():
+    """(path, first line, last line, message) of calls that raise errors."""
+    texts = {path: path.read_text() for path in cpp_files()}
+    names = {path: set(RAISES.findall(text)) for path, text in texts.items()}
+    shared = {name for path in names if path.suffix == ".h" for name in names[path]}
+    for path, text in texts.items():
+        if path.name == "error.h" and path.parent.name == "base":
+            continue
+        code = SKIPPED.sub(blank, text)
+        known = "|".join(sorted(shared | names[path]))
+        for call in re.finditer(rf"(?<!\w)({known})\(", code):
+            before = code[: call.start()].rstrip()
+            is_member = call[1] == "fail" and before.endswith((".", "->", "::"))
+            if before.endswith("void") or is_member and not before.endswith("tn::"):
+                continue  # a definition, or another function of this name
+            end = end_of_call(code, call.end() - 1)
+            first = code.count("\n", 0, call.start()) + 1
+            message = "".join(s[1:-1] for s in re.findall(STRING, text[call.end() : end]))
+            yield path, first, code.count("\n", 0, end) + 1, message
+
+
+def python_sites():
+    for path in sorted((ROOT / "python/tenon").rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Call) and isinstance(node.func, (ast.Attribute, ast.Name)):
+                name = getattr(node.func, "attr", None) or getattr(node.func, "id", "")
+                if name == "_fail":
+                    words = [n.value for n in ast.walk(node) if isinstance(n, ast.Constant)]
+                    words = [w for w in words if isinstance(w, str)]
+                    yield path, node.lineno, node.end_lineno, " ".join(words)
+
+
+def site_hash(path):
+    """As ErrorSite::here: of the folder and the file."""
+    value = 0xCBF29CE484222325
+    for byte in "/".join(path.parts[-2:]).encode():
+        value = (value ^ byte) * 0x100000001B3 % 2**64
+    return value % 2**48
+
+
+def reached_lines(logs, paths):
+    """{path: lines} of the sites in the logs."""
+    hashes = {}
+    for path in paths:
+        if hashes.setdefault(site_hash(path), path) != path:
+            sys.exit(f"{path} and {hashes[site_hash(path)]} have one hash: rename one of them")
+    lines = {}
+    for entry in {line for log in logs for line in pathlib.Path(log).read_text().split("\n")}:
+        if re.fullmatch(r"[0-9a-f]{16}", entry):
+            path, line = hashes.get(int(entry[:12], 16)), int(entry[12:], 16)
+        elif match := re.fullmatch(r".*/tenon/(.*):(\d+)", entry):
+            path, line = ROOT / "python/tenon" / match[1], int(match[2])
+        else:
+            continue
+        lines.setdefault(path, set()).add(line)
+    return lines
+
+
+def allowed_sites():
+    """[(file name, part of the message, reason)]"""
+    found = []
+    for line in ALLOWED.read_text().splitlines():
+        if line and not line.startswith("#"):
+            found.append(tuple(part.strip() for part in line.split(" | ")))
+    return found
+
+
+def main():
+    logs = [arg for arg in sys.argv[1:] if not arg.startswith("-")]
+    sites = [*cpp_sites(), *python_sites()]
+    lines = reached_lines(logs, {site[0] for site in sites})
+    allowed, used, missing, reached = allowed_sites(), set(), [], 0
+    for path, first, last, message in sites:
+        is_reached = bool(lines.get(path, set()) & set(range(first, last + 1)))
+        reached += is_reached
+        reasons = [a for a in allowed if a[0] == path.name and a[1] in message]
+        if not is_reached and not reasons:
+            missing.append(f"{path.relative_to(ROOT)}:{first}: no test reaches: {message[:100]}")
+        if not is_reached:
+            used.update(reasons)
+    stale = [f"{ALLOWED.name}: tests reach all of: {' | '.join(a)}" for a in allowed if a not in used]
+    print(*missing, *stale, sep="\n")
+    print(f"{len(sites)} error sites: {reached} reached, {len(missing)} not, ", end="")
+    print(f"{len(sites) - reached - len(missing)} with a reason")
+    sys.exit(bool(missing or stale))
+
+
+if __name__ == "__main__":
+    main()
