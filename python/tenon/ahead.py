@@ -33,7 +33,7 @@ def compile_ahead(
     plan_options = inspect.signature(plan_settings).parameters
     for name, value in changed.items():
         if name not in ("optimization_level", "memory_limit", *plan_options):
-            _core._fail("value", f"compile: {name} says nothing about executables: {value!r}")
+            _core._fail("value", f"compile: {name} does not apply to executables: {value!r}")
     plan = plan_settings(**{name: options[name] for name in plan_options})
     args, kwargs = [] if args is None else args, {} if kwargs is None else kwargs
     if isinstance(args, (str, Mapping)) or not isinstance(args, Sequence):

@@ -89,7 +89,7 @@ def _put(
 def _parts(name: str, metadata: dict[str, str]) -> dict[str, Any]:
     if _KEY not in metadata:
         hint = "model.load_weights loads weights"
-        _core._fail("value", f"load_checkpoint: {name} holds tensors, and no checkpoint", hint)
+        _core._fail("value", f"load_checkpoint: {name} holds tensors, not a checkpoint", hint)
     try:
         about = json.loads(metadata[_KEY])
     except ValueError as error:
@@ -108,12 +108,14 @@ def _check_part(name: str, saved: dict[str, Any], part: str, into: Any) -> None:
         _core._fail("type", f"load_checkpoint: {part} is a {kind}, which has no state", hint)
     if part not in saved:
         known = ", ".join(saved) or "nothing"
-        _core._fail("value", f"load_checkpoint: {name} has no {part!r}, but {known}")
+        _core._fail("value", f"load_checkpoint: {name} has no {part!r}; it has {known}")
     was = saved[part].get("kind") if isinstance(saved[part], dict) else None
     if was is None:
-        _core._fail("value", f"load_checkpoint: {name}: {part!r} was a value, and is a {kind}")
+        text = f"load_checkpoint: {name}: {part!r} was saved as a value, not as a {kind}"
+        _core._fail("value", text)
     if was != kind and not isinstance(into, tn.nn.Module):  # whose weights say what fits
-        _core._fail("value", f"load_checkpoint: {name}: {part!r} was a {was}, and is a {kind}")
+        text = f"load_checkpoint: {name}: {part!r} was saved as a {was}, not as a {kind}"
+        _core._fail("value", text)
 
 
 # Values as JSON: tensors are named, and what JSON has not is an object with one field.
@@ -129,7 +131,7 @@ def _packed(value: Any, path: str, tensors: files.Tensors) -> Any:
     if isinstance(value, dict):
         for key in value:
             if not isinstance(key, str):
-                _core._fail("type", f"save_checkpoint: {path}: a key that is no string: {key!r}")
+                _core._fail("type", f"save_checkpoint: {path}: a key must be a string: {key!r}")
         return {"dict": {k: _packed(v, f"{path}.{k}", tensors) for k, v in value.items()}}
     if isinstance(value, _core.Tensor) or hasattr(value, "__array__"):
         while path in tensors:  # `a.b` may be a key, and a `b` in `a`
@@ -141,7 +143,7 @@ def _packed(value: Any, path: str, tensors: files.Tensors) -> Any:
         return {"kind": type(value).__name__, "state": state}
     kind = type(value).__name__
     hint = "it takes tensors, numbers, texts, None, and objects with state_dict and load_state_dict"
-    _core._fail("type", f"save_checkpoint: {path} is a {kind}, which no file can hold", hint)
+    _core._fail("type", f"save_checkpoint: {path} is a {kind}, which cannot be saved", hint)
 
 
 def _unpacked(value: Any, tensors: files.Tensors) -> Any:
@@ -240,7 +242,7 @@ class Checkpoints:
 
     def path(self, step: int) -> str:
         if isinstance(step, bool) or not isinstance(step, int) or step < 0:
-            _core._fail("value", f"Checkpoints: a step is a number from 0 on, not {step!r}")
+            _core._fail("value", f"Checkpoints: a step must be 0 or more, not {step!r}")
         return os.path.join(self.folder, f"step-{step:08d}.safetensors")
 
     def _remove_unfinished(self) -> None:

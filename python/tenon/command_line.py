@@ -119,7 +119,7 @@ def load_file(path: str) -> ModuleType:
     if file.is_dir():
         raise CannotFind(f"{path} is a directory\n  hint: give the name of a file in it")
     if not file.is_file():
-        raise CannotFind(f"no file {path} that can be read")
+        raise CannotFind(f"cannot read {path}: there is no such file")
     sys.path.insert(0, os.path.dirname(os.path.abspath(path)))
     spec = importlib.util.spec_from_file_location(file.stem, file)
     assert spec and spec.loader

@@ -47,11 +47,11 @@ def path_of(what: str, path: Any) -> str:
     if not path:
         _core._fail("value", f"{what}: the path is empty")
     if "\0" in path:
-        _core._fail("value", f"{what}: a path has no zero bytes: {path!r}")
+        _core._fail("value", f"{what}: a path cannot contain zero bytes: {path!r}")
     try:
         os.fsencode(path)
     except UnicodeEncodeError:
-        _core._fail("value", f"{what}: no file can have this name: {path!r}")
+        _core._fail("value", f"{what}: invalid file name: {path!r}")
     return path
 
 
@@ -123,7 +123,7 @@ def tensors_by_name(what: str, tensors: Mapping[str, Any]) -> Tensors:
     for name, tensor in tensors.items():
         _check_text(f"{what}: names", name)
         if isinstance(tensor, (Mapping, str, bytes)) or tensor is None:
-            _core._fail("type", f"{what}: {name!r} is no tensor but a {type(tensor).__name__}")
+            _core._fail("type", f"{what}: {name!r} is not a tensor but a {type(tensor).__name__}")
     return {name: asarray(tensor) for name, tensor in tensors.items()}
 
 
@@ -133,7 +133,7 @@ def _check_text(what: str, text: Any) -> None:
     try:
         text.encode()
     except UnicodeEncodeError:
-        _core._fail("value", f"{what}: UTF-8 cannot hold {text!r}")
+        _core._fail("value", f"{what}: not valid UTF-8: {text!r}")
 
 
 def _content(file: Any) -> bytes:
@@ -160,7 +160,7 @@ def load_shards(path: Path, verify: bool | None = None) -> Tensors:
     except OSError as error:
         _core._fail("value", f"load: cannot open {name}: {error.strerror}")
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        _core._fail("value", f"load: {name} is no index of safetensors files: no weight_map in it")
+        _core._fail("value", f"load: {name} is not a safetensors index: it has no weight_map")
     merged: Tensors = {}
     for shard, names in shards.items():
         if os.path.basename(str(shard)) != shard:  # it may not lead to other folders
@@ -168,7 +168,7 @@ def load_shards(path: Path, verify: bool | None = None) -> Tensors:
         tensors = load_safetensors(os.path.join(os.path.dirname(name), shard), verify=verify)
         for tensor in names:
             if tensor not in tensors:
-                _core._fail("value", f"load: {shard} has no {tensor!r}, which {name} says it has")
+                _core._fail("value", f"load: {shard} has no {tensor!r}, which {name} lists")
             merged[tensor] = tensors[tensor]
     return merged
 
@@ -217,7 +217,7 @@ def _save_zip(
 ) -> None:
     everything = {f"arr_{i}": tensor for i, tensor in enumerate(tensors)}
     for name in everything.keys() & named.keys():
-        _core._fail("value", f"{what}: {name!r} is the name of a tensor without one")
+        _core._fail("value", f"{what}: {name!r} is the name of a positional tensor")
     arrays = {n: _array_of(what, x) for n, x in tensors_by_name(what, everything | named).items()}
     _write(what, file, ".npz", lambda out: _write_zip(out, arrays, method))
 
@@ -310,7 +310,7 @@ def _tensor_of(array: np.ndarray) -> _core.Tensor:
     if not array.dtype.isnative:
         array = array.astype(array.dtype.newbyteorder("="))
     if array.dtype == bool and array.size and array.view("u1").max() > 1:
-        raise ValueError("truth values that are neither 0 nor 1")
+        raise ValueError("boolean elements other than 0 and 1")
     return asarray(array)
 
 

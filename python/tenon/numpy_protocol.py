@@ -61,7 +61,7 @@ def array_ufunc(self: Any, ufunc: Any, method: str, *inputs: Any, **options: Any
     out = options.pop("out", None)
     if out is not None:
         if any(isinstance(each, _core.Tensor) for each in out):
-            _core._fail("type", f"{ufunc.__name__}: out is a tensor, which never changes")
+            _core._fail("type", f"{ufunc.__name__}: out= is not supported: tensors are immutable")
         return getattr(ufunc, method)(*_arrays(inputs), out=out, **_arrays(options))
     name = ufunc.__name__
     if method == "__call__" and not options:

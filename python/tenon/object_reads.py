@@ -55,7 +55,7 @@ def check_argument(path: str, value: Any) -> None:
 
 
 def _refuse_unseen(path: str, value: Any) -> None:
-    _refuse(path, f"{type(value).__name__}, whose changes cannot be seen")
+    _refuse(path, f"{type(value).__name__}, whose changes cannot be tracked")
 
 
 def _refuse(path: str, what: str) -> None:

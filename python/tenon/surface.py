@@ -136,7 +136,7 @@ def read(
     try:
         return _read(json.loads(text), infos, outputs)
     except (AttributeError, LookupError, TypeError, ValueError, RecursionError, StopIteration):
-        _core._fail("value", "load: the trees of arguments and results in the file are broken")
+        _core._fail("value", "load: the trees of arguments and results in the file are damaged")
 
 
 def _read(

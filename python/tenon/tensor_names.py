@@ -133,7 +133,8 @@ def _where(self: _Tensor, condition: Any, other: Any) -> _Tensor:
 def _t(self: _Tensor) -> _Tensor:
     """A matrix transposed; a vector as it is."""
     if self.ndim > 2:
-        _core._fail("value", f"t: more than two axes: {_text(self)}", "x.mT turns the last two")
+        hint = "x.mT transposes the last two axes"
+        _core._fail("value", f"t: more than two axes: {_text(self)}", hint)
     return _core.permute_dims(self)
 
 

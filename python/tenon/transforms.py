@@ -350,7 +350,7 @@ def checkpoint(f: Callable[P, R], segments: int = 1) -> Callable[P, R]:
     """
     check_callable("checkpoint", f)
     if not isinstance(segments, int) or isinstance(segments, bool) or segments < 1:
-        _core._fail("value", f"checkpoint: segments is a number from 1 on, not {segments!r}")
+        _core._fail("value", f"checkpoint: segments must be 1 or more, not {segments!r}")
 
     @functools.wraps(f)
     def wrapper(*args: Any, **kwargs: Any) -> Any:

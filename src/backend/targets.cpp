@@ -15,8 +15,7 @@ constexpr std::string_view kGpus[] = {
 
 [[noreturn]] void refuse(std::string_view name, std::string_view who) {
   if (std::ranges::count(kGpus, name))
-    fail("{}: code for {} comes with the GPU backend, and this tenon makes code for CPUs", who,
-         name);
+    fail("{}: cannot generate code for {}: this build has no GPU backend", who, name);
   std::vector<std::string_view> targets = {"native"}, products, all;
   for (const Backend* backend : backends())
     for (const TargetName& known : backend->names())

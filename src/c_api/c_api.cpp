@@ -91,7 +91,7 @@ TypeRef type_of(const tenon_rt_tensor& given, const tenon_rt_input& input) {
   auto number = static_cast<int>(given.dtype);
   if (!is_dtype(number)) fail("{}: there is no element type {}", input.name, number);
   if (given.rank < 0 || given.rank > kMaxRank)
-    fail("{}: the rank is {}; at most {} is possible", input.name, given.rank, kMaxRank);
+    fail("{}: the rank is {}, the maximum is {}", input.name, given.rank, kMaxRank);
   if (given.rank > 0 && !given.shape)
     fail("{}: the rank is {}, and shape is null", input.name, given.rank);
   Shape shape;
@@ -174,7 +174,7 @@ tenon_rt_executable* tenon_rt_load(const char* path, uint32_t flags) {
     if (!path) fail("load: the path is null");
     constexpr uint32_t kBoth = TENON_RT_VERIFY | TENON_RT_NO_VERIFY;
     if (flags & ~(TENON_RT_TRUST | kBoth) || (flags & kBoth) == kBoth)
-      fail("load: there are no flags {:#x}", flags);
+      fail("load: unknown flags {:#x}", flags);
     Program::ReadOptions options{.trust = (flags & TENON_RT_TRUST) != 0, .verify = {}};
     if (flags & kBoth) options.verify = (flags & TENON_RT_VERIFY) != 0;
     return describe(Program::read(tnx::File::open(path), options));
@@ -212,7 +212,7 @@ int tenon_rt_run(const tenon_rt_executable* f, const tenon_rt_tensor* inputs, si
   int failed = guarded(1, [&] {
     size_t wanted = checked(f).program->signature().outputs.size();
     if (output_count != wanted)
-      fail("{}: gives {} results, room for {} was given", f->program->signature().function, wanted,
+      fail("{}: returns {} results, there is room for {}", f->program->signature().function, wanted,
            output_count);
     if ((!inputs && input_count) || (!outputs && output_count))
       fail("run: {} is null", outputs || !output_count ? "inputs" : "outputs");
@@ -234,7 +234,7 @@ const char* tenon_rt_error(void) { return last_error.c_str(); }
 
 int tenon_rt_set_threads(int threads) {
   return guarded(1, [&] {
-    if (threads < 1) fail("set_threads: {} threads cannot compute", threads);
+    if (threads < 1) fail("set_threads: at least 1 thread is needed: {}", threads);
     set_num_threads(threads);
     return 0;
   });

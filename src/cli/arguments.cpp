@@ -70,7 +70,7 @@ class Maker {
   void read_given() {
     for (const std::string& text : options_.inputs) {
       size_t equals = text.find('=');
-      if (equals == text.npos) fail(Hint{kForms}, "--input {}: it names no input", text);
+      if (equals == text.npos) fail(Hint{kForms}, "--input {}: expected NAME=VALUE", text);
       std::string name = text.substr(0, equals), value = text.substr(equals + 1);
       const InputInfo& input = input_named(name);
       if (sizes_.count(name) + tensors_.count(name)) fail("--input {}: it is given twice", name);
@@ -81,7 +81,7 @@ class Maker {
       Tensor x = read_npy(value);
       if (options_.cast) x = astype(x, input.dtype);
       if (x.dtype() != input.dtype)
-        fail(Hint{"--cast converts it"}, "--input {}: {} is wanted, and the file holds {}", name,
+        fail(Hint{"--cast converts it"}, "--input {}: expected {}, the file has {}", name,
              input.dtype, x.dtype());
       tensors_[name] = x;
     }

@@ -46,7 +46,7 @@ class HeaderReader {
  private:
   [[noreturn]] void damaged(std::string_view what, int source_line = __builtin_LINE()) const {
     throw_user(ErrorSite::here().at(source_line), Fault::value,
-               format("{}: not a .npy file that can be read: {}", path_, what), {});
+               format("{}: not a readable .npy file: {}", path_, what), {});
   }
 
   /// What follows "'key':".
@@ -62,7 +62,7 @@ class HeaderReader {
     size_t end = text.find('\'', 1);
     if (!text.starts_with('\'') || end == text.npos || end < 3) damaged("its elements are records");
     std::string_view descr = text.substr(1, end - 1);
-    if (descr[0] == '>') damaged(format("its elements have the other order of bytes: {}", descr));
+    if (descr[0] == '>') damaged(format("its elements are big-endian: {}", descr));
     for (const TypeName& t : kTypes)
       if (t.name == descr.substr(1)) return t.type;
     damaged(format("elements of type {}", descr));
@@ -80,7 +80,7 @@ class HeaderReader {
       }
       int64_t size = 0;
       auto [next, error] = std::from_chars(at, last, size);
-      if (error != std::errc() || size < 0) damaged("its shape is not one");
+      if (error != std::errc() || size < 0) damaged("its shape is invalid");
       sizes.push_back(size);
       at = next;
     }
@@ -120,9 +120,9 @@ Tensor read_npy(const std::string& path) { return parse_npy(read_text(path), pat
 
 Tensor parse_npy(std::string_view rest, const std::string& path) {
   auto must = [&](bool holds, std::string_view otherwise) {
-    if (!holds) fail("{}: not a .npy file that can be read: {}", path, otherwise);
+    if (!holds) fail("{}: not a readable .npy file: {}", path, otherwise);
   };
-  must(rest.starts_with(kMagic), "it begins otherwise");
+  must(rest.starts_with(kMagic), "wrong magic number");
   must(rest.size() >= 12, "it ends too early");
   size_t wide = rest[6] == 1 ? 2 : 4;
   must(rest[6] >= 1 && rest[6] <= 3, format("version {}", static_cast<int>(rest[6])));
@@ -134,7 +134,7 @@ Tensor parse_npy(std::string_view rest, const std::string& path) {
   rest.remove_prefix(length);
   std::optional<size_t> wanted = bytes_of(header);
   must(wanted && *wanted == rest.size(),
-       format("it has {} bytes of elements, and should have {}", rest.size(),
+       format("it has {} bytes of elements, expected {}", rest.size(),
               wanted ? format("{}", *wanted) : "more than can be counted"));
   if (header.columns_first) std::ranges::reverse(header.shape);
   Tensor x = from_bytes(rest.data(), header.dtype, Shape(header.shape));

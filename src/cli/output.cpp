@@ -62,7 +62,7 @@ std::string read_text(const std::string& path) {
   if (std::filesystem::is_directory(source, ignored))  // a stream would open it
     fail(Hint{"give the name of a file in it"}, "{} is a directory", path);
   std::ifstream file(source, std::ios::binary);
-  if (!file) fail("no file {} that can be read: {}", path, std::strerror(errno));
+  if (!file) fail("cannot read {}: {}", path, std::strerror(errno));
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
@@ -78,7 +78,7 @@ void write_text(const std::string& path, std::string_view text) {
   std::ofstream file(path, std::ios::binary);
   file << text;
   file.close();
-  if (!file) fail("{}: it could not be written: {}", path, std::strerror(errno));
+  if (!file) fail("cannot write {}: {}", path, std::strerror(errno));
 }
 
 }  // namespace tn

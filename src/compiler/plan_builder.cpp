@@ -101,7 +101,7 @@ void PlanBuilder::check_repeats(std::string_view name, int64_t count) const {
   LocScope place(loc_);
   if (count > kMost)
     fail(Hint{"broadcast after reducing: the sum of n equal elements is n times the element"},
-         "{}: reduces {} equal elements, and at most {} are possible", name, count, kMost);
+         "{}: reduces {} equal elements, the maximum is {}", name, count, kMost);
 }
 
 void PlanBuilder::check_work(const loop::Kernel& kernel, std::span<const Binding> sizes) const {
@@ -113,7 +113,7 @@ void PlanBuilder::check_work(const loop::Kernel& kernel, std::span<const Binding
       check_repeats(kernel.name, points_of(kernel, repeated, sizes));
     }
   if (int64_t points = points_of(kernel, ~loop::AxisSet{0}, sizes); points > kMost)
-    fail("{}: computes {} elements, and at most {} are possible", kernel.name, points, kMost);
+    fail("{}: computes {} elements, the maximum is {}", kernel.name, points, kMost);
 }
 
 Step& PlanBuilder::add_step(std::shared_ptr<const loop::Kernel> kernel, const KernelAccess& access,

@@ -105,7 +105,7 @@ const Node* find_unknown(const Walk& walk) {
 
 [[noreturn]] void fail_unknown(const Node& leaf, Loc loc) {
   if (leaf.slots()[0].data.load(std::memory_order_acquire))
-    fail("a computation failed half-way, after it had written over {} that it started from",
+    fail("a computation failed after it had overwritten a donated input, {}",
          *leaf.slots()[0].type);
   fail_unknown_value(loc);
 }
@@ -478,8 +478,7 @@ void flush(std::span<const Tensor> wanted) {
     return !slot_of(t).data.load(std::memory_order_acquire);
   });
   if (!pending) return;
-  if (own_flush)
-    fail("a value was asked for while ops are running, by what shows the lines of print");
+  if (own_flush) fail("print: its output callback evaluated a tensor while a plan was running");
   for (;;) {
     try {
       return flush_once(wanted);

@@ -95,7 +95,7 @@ struct Value {
     return node->text;
   }
   void check_name(std::string_view name) const {
-    if (name.empty()) bad("a signal has a name");
+    if (name.empty()) bad("the name of a signal is empty");
     if (name.size() > kLongestName)
       bad(format("a name has at most {} bytes, not {}", kLongestName, name.size()));
   }
@@ -134,7 +134,7 @@ std::vector<int64_t> read_workers(const Value& value) {
     int64_t number = worker.to_int();
     if (number < 0 || number >= kMostWorkers)
       worker.bad(format("workers are numbered from 0 to {}: {}", kMostWorkers - 1, number));
-    if (seen[static_cast<size_t>(number)]) worker.bad(format("worker {} is there twice", number));
+    if (seen[static_cast<size_t>(number)]) worker.bad(format("worker {} is listed twice", number));
     seen[static_cast<size_t>(number)] = true;
     workers.push_back(number);
   }
@@ -152,7 +152,7 @@ signal::Shard read_shard(const Value& value) {
     if (key == "replicated") shard.replicated = field.to_bool();
   });
   if (shard.axis && shard.replicated)
-    value.bad("replicated: every worker has all of it, so that no axis is divided");
+    value.bad("replicated: true excludes axis: every worker has the whole tensor");
   if (!shard.axis && !shard.replicated) value.bad("needs an axis, or replicated: true");
   return shard;
 }
@@ -177,7 +177,7 @@ std::vector<signal::Settings> parse_signals(std::string_view yaml, std::string_v
   YamlRef root = parse_yaml(yaml, where);
   Value file{where, {}, root, root->line};
   if (root->kind != Yaml::map && root->kind != Yaml::nothing)
-    fail("{}:{}: needs a map from names to what they mean, not {}", where, root->line,
+    fail("{}:{}: needs a map from names of signals to settings, not {}", where, root->line,
          file.found());
   std::vector<signal::Settings> all;
   for (const YamlNode::Field& field : root->fields)

@@ -185,7 +185,7 @@ std::vector<Settings> config() {
 }
 
 void enter(std::string_view name, std::string_view backward) {
-  if (name.empty()) fail("signal.enter: a signal has a name");
+  if (name.empty()) fail("signal.enter: the name of a signal is empty");
   if (std::max(name.size(), backward.size()) > kLongestName)
     fail("signal.enter: a name has at most {} bytes, not {}", kLongestName,
          std::max(name.size(), backward.size()));
@@ -220,7 +220,7 @@ Context::~Context() {
 
 Tensor tensor(const Tensor& x, std::string_view name) {
   type_of(x);  // fails for a null one
-  if (name.empty()) fail("signal.tensor: a signal has a name");
+  if (name.empty()) fail("signal.tensor: the name of a signal is empty");
   std::lock_guard lock(configuration().mutex);
   configuration().find(name);
   return x;

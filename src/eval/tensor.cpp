@@ -36,7 +36,7 @@ const void* Tensor::data() const {
 
 const void* Tensor::checked_data(DType wanted) const {
   if (dtype() != wanted)
-    fail(Fault::type, "data: elements are {}, asked for as {}", tn::name_of(dtype()),
+    fail(Fault::type, "data: the elements are {}, not {}", tn::name_of(dtype()),
          tn::name_of(wanted));
   return data();
 }

@@ -94,7 +94,7 @@ std::vector<Index> spell_out(const Type& x, const std::vector<Index>& given) {
 /// The bounds of a Python slice, for `slice`, whose conventions are the same.
 void add_slice(Indexing& out, const Index& i, Dim extent) {
   int64_t step = i.step.value_or(1);
-  if (step == 0) fail("index: a slice step is not 0");
+  if (step == 0) fail("index: a slice step must not be 0");
   Offset size = extent;
   bool whole = !i.start.set && !i.stop.set && step == 1;
   out.start.push_back(i.start.value_or(step > 0 ? Offset(0) : size - 1));
@@ -201,7 +201,7 @@ Tensor as_update(const Operand& value, const Tensor& x) {
   if (common != x.dtype() && kind_of(x.dtype()) < kind_of(common) &&
       !(is_integer(common) && is_integer(x.dtype())))
     fail(Fault::type,
-         "index: a value of type {} does not go into a tensor of type {}; convert it with astype",
+         "index: cannot assign a value of type {} to a tensor of type {}; convert it with astype",
          common, x.dtype());
   return cast_to(v, x.dtype());
 }

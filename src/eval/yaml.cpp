@@ -24,7 +24,7 @@ class Builder : public YAML::EventHandler {
   YamlRef root() const { return root_ ? root_ : std::make_shared<YamlNode>(); }
 
   void OnDocumentStart(const YAML::Mark& mark) override {
-    if (root_) bad(mark, "a second document begins; one is read");
+    if (root_) bad(mark, "more than one document");
   }
   void OnDocumentEnd() override {}
 
@@ -42,7 +42,7 @@ class Builder : public YAML::EventHandler {
     if (++aliases_ > kYamlAliases) bad(mark, format("more than {} aliases", kYamlAliases));
     YamlRef target = anchors_[anchor];
     for (const Open& open : open_)
-      if (open.node == target) bad(mark, "an alias stands for what it is part of");
+      if (open.node == target) bad(mark, "an alias refers to a node that contains it");
     add(mark, target);
   }
   void OnSequenceStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
@@ -69,8 +69,7 @@ class Builder : public YAML::EventHandler {
                format("{}:{}: {}", where_, mark.line + 1, what), {});
   }
   void check_tag(const YAML::Mark& mark, const std::string& tag) const {
-    if (!tag.empty() && tag != "?" && tag != "!")
-      bad(mark, "a tag (!) says what kind a value is; here the key does");
+    if (!tag.empty() && tag != "?" && tag != "!") bad(mark, "tags (!) are not supported");
   }
   std::shared_ptr<YamlNode> made(const YAML::Mark& mark, Yaml kind, YAML::anchor_t anchor) {
     auto node = std::make_shared<YamlNode>();
@@ -97,10 +96,9 @@ class Builder : public YAML::EventHandler {
       open.node->fields.push_back({open.key->first, open.key->second, node});
       open.key = nullptr;
     } else {
-      if (node->kind != Yaml::text) bad(mark, "a key is a text");
+      if (node->kind != Yaml::text) bad(mark, "a key must be text");
       auto [at, is_new] = open.lines.emplace(node->text, mark.line + 1);
-      if (!is_new)
-        bad(mark, format("{}: the key is there already, in line {}", node->text, at->second));
+      if (!is_new) bad(mark, format("{}: duplicate key, first in line {}", node->text, at->second));
       open.key = &*at;
     }
   }
@@ -136,12 +134,12 @@ size_t valid_utf8(std::string_view text) {
 
 YamlRef parse_yaml(std::string_view text, std::string_view where) {
   if (text.size() > kYamlBytes)
-    fail("{}: {} bytes; the most is {}", where, text.size(), kYamlBytes);
+    fail("{}: {} bytes, the maximum is {}", where, text.size(), kYamlBytes);
   size_t valid = valid_utf8(text);
   if (size_t zero = text.find('\0'); zero < valid) valid = zero;
   if (valid < text.size()) {
     auto line = 1 + std::count(text.begin(), text.begin() + static_cast<ptrdiff_t>(valid), '\n');
-    fail("{}:{}: not a text: byte {:#04x}", where, line, static_cast<unsigned char>(text[valid]));
+    fail("{}:{}: not text: byte {:#04x}", where, line, static_cast<unsigned char>(text[valid]));
   }
   std::istringstream stream{std::string(text)};
   Builder builder(where);

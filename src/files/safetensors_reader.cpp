@@ -100,7 +100,7 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
   bool null() override { unexpected("null"); }
   bool binary(nlohmann::json::binary_t&) override { unexpected("bytes"); }
   bool parse_error(size_t at, const std::string&, const nlohmann::json::exception&) override {
-    file_.damaged("its header is no JSON from byte {} on", at);
+    file_.damaged("its header is not valid JSON at byte {}", at);
   }
 
  private:
@@ -121,16 +121,17 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
     for (const FileType& t : kFileTypes)
       if (t.name == name) return t.type;
     fail(Hint{"convert it to another type with the library that wrote it"},
-         "load: {}: tensor {} has elements of type {}, which have no tensors here", file_.name(),
+         "load: {}: tensor {} has elements of type {}, which is not supported", file_.name(),
          shown(entry_.name), shown(name));
   }
 
   void finish_entry() {
     if (!entry_.type) damaged("no 'dtype'");
     if (!entry_.shape) damaged("no 'shape'");
-    if (!entry_.offsets || entry_.offsets->size() != 2) damaged("no two 'data_offsets'");
+    if (!entry_.offsets || entry_.offsets->size() != 2)
+      damaged("'data_offsets' are not two numbers");
     if (entry_.begin() > entry_.end())
-      damaged("it ends, at {}, before it begins, at {}", entry_.end(), entry_.begin());
+      damaged("it ends at byte {}, before it begins at byte {}", entry_.end(), entry_.begin());
     int64_t bytes = size_of(*entry_.type);
     bool fits = true;
     for (int64_t size : *entry_.shape) fits = fits && !__builtin_mul_overflow(bytes, size, &bytes);
@@ -160,18 +161,18 @@ void check_places(const InputFile& file, const std::vector<Entry>& entries, uint
       file.damaged("it is cut off: {} ends at byte {} of {}", shown(e->name), e->end(), bytes);
     if (e->begin() < end) file.damaged("{} overlaps with another tensor", shown(e->name));
     if (e->begin() > end)
-      file.damaged("nothing is said of the bytes before {}: {} to {}", shown(e->name), end,
+      file.damaged("the bytes before {} belong to no tensor: {} to {}", shown(e->name), end,
                    e->begin());
     end = e->end();
   }
-  if (end != bytes) file.damaged("it has {} bytes of elements, and should have {}", bytes, end);
+  if (end != bytes) file.damaged("it has {} bytes of elements, expected {}", bytes, end);
 }
 
 /// The library computes with 0 and 1.
 void check_truth_values(const InputFile& file, const std::string& name, const Tensor& x) {
   auto* at = static_cast<const uint8_t*>(x.data());
   if (std::any_of(at, at + x.bytes(), [](uint8_t byte) { return byte > 1; }))
-    file.damaged("{}: truth values that are neither 0 nor 1", shown(name));
+    file.damaged("{}: boolean elements other than 0 and 1", shown(name));
 }
 
 Tensor tensor_in(const InputFile& file, uint64_t data, const Entry& e) {
@@ -190,14 +191,14 @@ HeaderReader header_of(const InputFile& file, uint64_t& data) {
   if (file.bytes() < sizeof length) file.damaged("it has {} bytes", file.bytes());
   file.copy(0, &length, sizeof length);
   if (length > kMostHeader || length < 2)
-    fail("load: {} is no safetensors file: it does not begin as one does", file.name());
+    fail("load: {} is not a safetensors file: invalid header length", file.name());
   if (length > file.bytes() - sizeof length)
     file.damaged("it is cut off: its header has {} of {} bytes", file.bytes() - sizeof length,
                  length);
   data = sizeof length + length;
   std::string text = file.copy(sizeof length, length);
   if (text[0] != '{')
-    fail("load: {} is no safetensors file: it does not begin as one does", file.name());
+    fail("load: {} is not a safetensors file: its header is not JSON", file.name());
   HeaderReader header(file);
   nlohmann::json::sax_parse(text, &header);
   return header;

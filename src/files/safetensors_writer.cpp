@@ -52,12 +52,11 @@ std::vector<size_t> order_in_file(const NamedTensors& tensors) {
 void check_names(const NamedTensors& tensors, const Metadata& metadata) {
   std::set<std::string_view> seen;
   for (const auto& [name, x] : tensors) {
-    if (name == kMetadata) fail("save: no tensor can be called '{}'", kMetadata);
+    if (name == kMetadata) fail("save: the name '{}' is reserved", kMetadata);
     if (!seen.insert(name).second) fail("save: two tensors are called '{}'", name);
   }
   for (std::string_view own : {kChecksum, kFormat, kOldChecksum})
-    if (metadata.contains(std::string(own)))
-      fail("save: '{}' in the metadata is for the library", own);
+    if (metadata.contains(std::string(own))) fail("save: the metadata key '{}' is reserved", own);
 }
 
 /// A file that is about to be written.
@@ -76,7 +75,7 @@ class Layout {
     size_t length = 8 + 1 + fields.size();
     uint64_t padded = (length + kAlignment - 1) / kAlignment * kAlignment - 8;
     if (padded > kMostHeader)
-      fail("save: names and texts of {} bytes, and {} is the most", padded, kMostHeader);
+      fail("save: the header has {} bytes, the maximum is {}", padded, kMostHeader);
     header_.append(reinterpret_cast<const char*>(&padded), sizeof padded);
     header_.append("{").append(fields).resize(8 + padded, ' ');
     add_checksum();

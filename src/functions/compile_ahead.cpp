@@ -85,8 +85,8 @@ InputSignature signature_of(const InputInfo& info, size_t number, Symbols& symbo
     const DimensionInfo& d = info.shape[k];
     std::string path = info.is_size ? made.name : format("{}.shape[{}]", made.name, k);
     if (d.min < 0 || d.min > d.opt || d.opt > d.max || d.max > Dim::kLargestSymbol)
-      fail("compile: {} is (min, opt, max) = ({}, {}, {}), which must not fall, from 0 on", path,
-           d.min, d.opt, d.max);
+      fail("compile: {} needs 0 <= min <= opt <= max, given ({}, {}, {})", path, d.min, d.opt,
+           d.max);
     made.sizes.push_back({d.min, d.opt, d.max, d.name});
     type.shape.push_back(symbols.symbol(made.sizes.back(), path));
   }
@@ -131,7 +131,7 @@ void add_demand(Signature& signature, const SizeGuard& guard, std::string place)
     fail(Hint{advice(signature, guard)}, "{}(): {} holds at opt ({}) and not at {} ({}){}",
          signature.function, signature.text_of(guard), signature.values_text(guard, signature.opt),
          name, signature.values_text(guard, sizes),
-         place.empty() ? "" : format(", asked by {}", place));
+         place.empty() ? "" : format(", required by {}", place));
   }
   signature.demands.push_back({guard, std::move(place)});
   signature.demands.back().guard.loc = {};

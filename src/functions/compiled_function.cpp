@@ -92,7 +92,8 @@ CompiledFunction::State::Table::Ref CompiledFunction::State::entry(const Tensors
 }
 
 static RunDemands demands_of(const CompileSettings& settings) {
-  if (!(settings.timeout >= 0)) fail("compile: a timeout is seconds, not {}", settings.timeout);
+  if (!(settings.timeout >= 0))
+    fail("compile: timeout must be a number of seconds above 0, not {}", settings.timeout);
   check_runs_here(settings.plan);
   if (!std::ranges::count(kModes, settings.mode))
     fail("compile: mode is one of {}, not '{}'", join(kModes, ", "), settings.mode);

@@ -74,9 +74,9 @@ Deadline::Found Deadline::plan(const std::shared_ptr<const CompiledGraph>& code,
   if (wait_until(entry->compiled, entry->end)) return {entry->compiled.get(), true};
   std::string_view stage = name_of(entry->stage);
   if (fails_)
-    fail(Hint{"wait longer, lower optimization_level, or let the interpreter run meanwhile: "
+    fail(Hint{"wait longer, lower optimization_level, or use the interpreter until then: "
               "timeout=(seconds, \"interpret\")"},
-         "compile: compilation timed out after {:g} s in {}: it goes on in the background",
+         "compile: compilation timed out after {:g} s in {}; it continues in the background",
          seconds_, stage);
   std::call_once(entry->once, [&] {
     entry->interpreted = interpreted();

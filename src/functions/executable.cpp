@@ -77,7 +77,7 @@ Tensors Executable::operator()(const Tensors& args, const std::vector<int64_t>& 
   check_given(args, program.signature().function, "argument");
   if (Trace::tracing() || std::ranges::any_of(args, is_watched)) [[unlikely]]
     fail(Hint{"call the function that was compiled instead"},
-         "{}(): an executable runs on values, and inside grad, vmap or compile there are none",
+         "{}(): an executable cannot run inside grad, vmap or compile: it needs values",
          program.signature().function);
   flush(args);
   RecordScope scope;
@@ -124,8 +124,8 @@ source::CSource c_source(std::span<const NamedExecutable> functions) {
     const Program& program = *f.state()->program;
     const Signature& signature = program.signature();
     if (!signature.opt.empty())
-      fail(Hint{"compile with fixed sizes"}, "source: {}() has sizes that vary, and C has none",
-           signature.function);
+      fail(Hint{"compile with fixed sizes"},
+           "source: {}() has symbolic sizes, which C source does not support", signature.function);
     std::shared_ptr<const Plan> plan = plan_for_c(program.graph(), program.options());
     const std::vector<TypeRef>& types = program.graph().types;
     std::vector<std::string> names;

@@ -210,7 +210,7 @@ static bool passes_derivatives(const OpDef& op, Types out) {
 
 Node* record(const OpDef& op, const Attrs* attrs, std::span<const Edge> in, Types out) {
   if (in.size() > kMostEdges || out.size() > kMostEdges)
-    fail("{}: {} operands and {} results, the most is {}", op.name, in.size(), out.size(),
+    fail("{}: {} operands and {} results, the maximum is {}", op.name, in.size(), out.size(),
          kMostEdges);
   Node* node = make_node(&op, attrs, static_cast<int>(in.size()), out);
   Edge* edges = node->inputs();

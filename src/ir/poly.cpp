@@ -28,7 +28,7 @@ constexpr size_t kMostFactors = 256, kMostTerms = 2048;
 
 void check_terms(size_t count) {
   if (count > kMostTerms) [[unlikely]]
-    fail("size: a sum of {} terms, and at most {} are possible", count, kMostTerms);
+    fail("size: a sum of {} terms, the maximum is {}", count, kMostTerms);
 }
 
 template <class T, class Same>
@@ -180,7 +180,7 @@ MonoId PolyTable::mul_mono(MonoId a, MonoId b) {
   if (b == 0) return a;
   std::vector<AtomId> atoms = monos_[a];
   if (size_t count = atoms.size() + monos_[b].size(); count > kMostFactors) [[unlikely]]
-    fail("size: a product of {} factors, and at most {} are possible", count, kMostFactors);
+    fail("size: a product of {} factors, the maximum is {}", count, kMostFactors);
   atoms.insert(atoms.end(), monos_[b].begin(), monos_[b].end());
   std::sort(atoms.begin(), atoms.end(),
             [&](AtomId x, AtomId y) { return x != y && compare_atoms(x, y) < 0; });

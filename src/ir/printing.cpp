@@ -23,7 +23,7 @@ PrintOptions print_options() {
 
 PrintOptions set_print_options(const PrintOptions& options) {
   auto check = [](std::string_view name, int64_t value, int64_t least) {
-    if (value < least) fail("set_printoptions: {} is a number from {} on: {}", name, least, value);
+    if (value < least) fail("set_printoptions: {} must be at least {}: {}", name, least, value);
   };
   check("precision", options.precision ? *options.precision : 0, 0);
   check("threshold", options.threshold, 0);

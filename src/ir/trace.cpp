@@ -99,14 +99,12 @@ void fail_unknown_value(Loc made) {
   const Trace* trace = Trace::tracing();
   std::string where = to_text(made);
   if (!trace)
-    fail(Hint{"return it as a result, or name what holds it: compile(f, outputs=state)"},
-         "a tensor left the traced function it was made in{}{}: it stands for a value that was "
-         "never known",
+    fail(Hint{"return it as a result, or name its container: compile(f, outputs=state)"},
+         "a tensor of a traced function was used after the trace ended{}{}: it has no value",
          where.empty() ? "" : ", at ", where);
-  fail(
-      Hint{"use where, cond or while_loop for decisions, tn.print to look at values, or return the "
-           "tensor and read it outside"},
-      "{}: a value was asked for inside the traced function, where it is not known yet", trace->by);
+  fail(Hint{"use where, cond or while_loop for decisions, tn.print to print values, or return the "
+            "tensor and read it outside"},
+       "{}: cannot evaluate a tensor while tracing", trace->by);
 }
 
 }  // namespace tn

@@ -130,7 +130,7 @@ class Inference {
   void say(size_t w, DType type, const std::string& by) {
     std::optional<DType>& known = dtypes_[w];
     if (known && *known != type)
-      fail(Fault::type, Hint{"put a Cast between them, or say otherwise in types"},
+      fail(Fault::type, Hint{"put a Cast between them, or set another type in types"},
            "{}: type mismatch at '{}': {} says {}, {} says {}", flat_.name, flat_.wires[w].name, by,
            name_of(type), typed_by_[w], name_of(*known));
     if (known) return;
@@ -171,7 +171,7 @@ class Inference {
       } else if (word == "_") {
         list.push_back(sizes_.any_size());
       } else if (error == std::errc() && end == word.data() + word.size()) {
-        if (number < 0) fail("{}: {}: no size can be {}", flat_.name, by, number);
+        if (number < 0) fail("{}: {}: invalid size {}", flat_.name, by, number);
         list.push_back(sizes_.size(number));
       } else {
         list.push_back(size_named(word, scope));
@@ -300,7 +300,7 @@ class Inference {
                  });
     if (known) return;
     fail(Hint{format("give all its sizes: shapes={{\"{}\": [...]}}", flat_.wires[w].name)},
-         "{}: static_shapes is set, but of the shape of '{}' only {} is known", flat_.name,
+         "{}: static_shapes is set, but the shape of '{}' is not fully known: {}", flat_.name,
          flat_.wires[w].name, sizes_.text(sizes));
   }
 
@@ -314,8 +314,8 @@ class Inference {
       const FlatWire& wire = flat_.wires[w];
       const Shape& shape = types[w]->shape;
       if (wire.role == Role::input || std::ranges::all_of(shape, &Dim::is_const)) continue;
-      fail(Hint{"give more sizes of the data, or of it, in shapes"},
-           "{}: the shape of the {} '{}'{} follows from sizes that are open: {}", flat_.name,
+      fail(Hint{"give more sizes of it, or of the data, in shapes"},
+           "{}: the shape of the {} '{}'{} depends on unknown sizes: {}", flat_.name,
            to_text(wire.role), wire.name, said_by(wire), to_text(shape));
     }
     return types;

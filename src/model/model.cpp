@@ -30,7 +30,7 @@ void check_name(std::string_view what, std::string_view name) {
   };
   auto is_part = [&](char c) { return is_letter(c) || (c >= '0' && c <= '9'); };
   if (name.empty() || !is_letter(name[0]) || !std::ranges::all_of(name, is_part))
-    fail("Model: '{}' is no name for a {}: letters, digits and _ make one", name, what);
+    fail("Model: '{}' is not a valid name for a {}: use letters, digits and _", name, what);
 }
 
 [[noreturn]] void fail_unknown(const ModelDef& model, const std::string& name) {
@@ -59,7 +59,7 @@ class Addition {
     if (!given_.name.empty()) {
       check_name("block", given_.name);
       if (model_.part_names.contains(given_.name))
-        fail("Model: there is a block '{}' already", given_.name);
+        fail("Model: a block '{}' already exists", given_.name);
     }
     std::set<std::string> seen;
     for (const auto& [terminal, key] : given_.connections) {
@@ -100,13 +100,13 @@ class Addition {
     if (wire.value)
       fail("{}: '{}' is a constant and cannot be written", part_.block.kind(), key.name);
     if (wire.writer >= 0)
-      fail(Hint{"give the output another name"}, "{}: '{}' is written by {} already",
+      fail(Hint{"give the output another name"}, "{}: '{}' is already written by {}",
            part_.block.kind(), key.name, described(model_.parts[wire.writer]));
   }
 
   void check_chain() const {
     if (model_.last_output >= 0 && chained_terminal() == part_.terminals.size())
-      fail("{}: no input is left that could read the last output", part_.block.kind());
+      fail("{}: no unconnected input is left to read the last output", part_.block.kind());
   }
 
   size_t chained_terminal() const {
@@ -312,7 +312,7 @@ Model& Model::add(const Connected& block, bool chained) {
   if (inner && (*inner)->parts.empty())
     fail("Model: the model '{}' has no blocks yet", (*inner)->name);
   int depth = inner ? (*inner)->depth + 1 : 1;
-  if (depth > kDeepest) fail("Model: more than {} models are inside each other", kDeepest);
+  if (depth > kDeepest) fail("Model: models are nested more than {} deep", kDeepest);
   Addition(*def_, block, chained).check();
   ModelDef& model = own();
   Addition(model, block, chained).add();
@@ -348,8 +348,7 @@ Model& Model::merge(const std::vector<std::string>& names) {
     if (wire.writer >= 0 || wire.value) written.push_back(name);
   }
   if (written.size() > 1)
-    fail("Model: '{}' and '{}' have each a value of their own and cannot be merged", written[0],
-         written[1]);
+    fail("Model: '{}' and '{}' both have values and cannot be merged", written[0], written[1]);
   ModelDef& model = own();
   Wire& first = model.wire(roots[0]);
   for (size_t i = 1; i < roots.size(); ++i) {

@@ -133,7 +133,7 @@ Tensors pixel_shuffle_body(const UpscaleAttrs& a, const Tensors& in) {
   Dim r = a.upscale_factor, n = x.shape()[0], h = x.shape()[2], w = x.shape()[3];
   std::optional<Dim> channels = divided(x.shape()[1], r * r);
   if (!channels)
-    fail("{}: {} channels are no multiple of {}: {}", op, x.shape()[1], r * r, *type_of(in[0]));
+    fail("{}: {} channels are not a multiple of {}: {}", op, x.shape()[1], r * r, *type_of(in[0]));
   x = tn::permute_dims(tn::reshape(x, {n, *channels, r, r, h, w}), Perm{0, 1, 4, 2, 5, 3});
   return {as_before(tn::reshape(x, {n, *channels, h * r, w * r}), in[0], a.channels_last)};
 }
@@ -145,7 +145,7 @@ Tensors pixel_unshuffle_body(const DownscaleAttrs& a, const Tensors& in) {
   Dim r = a.downscale_factor, n = x.shape()[0], c = x.shape()[1];
   std::optional<Dim> h = divided(x.shape()[2], r), w = divided(x.shape()[3], r);
   if (!h || !w)
-    fail("{}: {} and {} are no multiples of {}: {}", op, x.shape()[2], x.shape()[3], r,
+    fail("{}: {} and {} are not multiples of {}: {}", op, x.shape()[2], x.shape()[3], r,
          *type_of(in[0]));
   x = tn::permute_dims(tn::reshape(x, {n, c, *h, r, *w, r}), Perm{0, 1, 3, 5, 2, 4});
   return {as_before(tn::reshape(x, {n, c * r * r, *h, *w}), in[0], a.channels_last)};

@@ -162,8 +162,8 @@ Tensors narrow_axis(const NarrowAttrs& a, const Tensors& in) {
   Dim n = x.shape[axis];
   Offset from = decide_at_least(a.start[0], 0) ? a.start[0] : a.start[0] + n;
   if (!decide_at_least(from, 0) || !decide_at_least(n, from.size() + a.length))
-    fail(Fault::index, "narrow: {} elements from {} on leave axis {} of extent {}: {}", a.length,
-         a.start[0], axis, n, x);
+    fail(Fault::index, "narrow: {} elements from index {} exceed axis {} of extent {}: {}",
+         a.length, a.start[0], axis, n, x);
   return {slice_axis(in[0], axis, from, from + a.length)};
 }
 

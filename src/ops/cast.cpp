@@ -66,7 +66,7 @@ struct BitcastAttrs {
 static Type infer_bitcast(const BitcastAttrs& a, Types in) {
   const Type& x = *in[0];
   if (is_complex(x.dtype) || is_complex(a.dtype) || x.dtype == DType::b1 || a.dtype == DType::b1)
-    fail(Fault::type, "bitcast: bool and complex have no bits of their own: {} ({})", a.dtype, x);
+    fail(Fault::type, "bitcast: bool and complex are not supported: {} ({})", a.dtype, x);
   if (size_of(x.dtype) != size_of(a.dtype))
     fail(Fault::type, "bitcast: element sizes differ: {} ({}) and {} ({})", size_of(x.dtype), x,
          size_of(a.dtype), a.dtype);

@@ -169,8 +169,8 @@ Tensors conv_transpose(std::string_view op, const ConvTransposeAttrs& a, const T
     Offset results = reach + dilated(spatial_extent(op, *type_of(x), axis), stride) + more[k] -
                      taken[2 * k] - taken[2 * k + 1];
     if (!decide_at_least(results, 1))
-      fail("{}: padding takes away all results along spatial axis {}: {} would be left ({})", op, k,
-           results, *type_of(x));
+      fail("{}: padding leaves no results along spatial axis {}: {} ({})", op, k, results,
+           *type_of(x));
     attrs.padding.push_back(reach - taken[2 * k]);
     attrs.padding.push_back(reach - taken[2 * k + 1] + more[k]);
   }

@@ -43,7 +43,7 @@ void check_ascending(std::string_view op, const Tensor& bins) {
   Tensor holds = slice_axis(bins, 0, 0, n - 1) <= next;
   if (is_inexact(bins.dtype())) holds = holds | tn::isnan(next);
   if (is_known_false(holds))
-    fail(Hint{"sort them"}, "{}: the edges of the bins are in no order: {}", op, *type_of(bins));
+    fail(Hint{"sort them"}, "{}: the bin edges are not monotonic: {}", op, *type_of(bins));
 }
 
 double number_in(const Tensor& x) { return cast_to(x, DType::f64).item<double>(); }
@@ -74,7 +74,7 @@ std::pair<Tensor, Tensor> counted_range(const Tensor& x, const Tensor& range) {
 Tensor bin_edges(const Tensor& x, const Tensor& bins, const Tensor& range) {
   if (bins && bins.rank() == 1) {
     if (!decide_at_least(bins.shape()[0], 2))
-      fail("histogram: bins need two edges at least: {}", *type_of(bins));
+      fail("histogram: at least two bin edges are needed: {}", *type_of(bins));
     check_ascending("histogram", bins);
     return cast_to(bins, x.dtype());
   }
@@ -86,7 +86,7 @@ Tensor bin_edges(const Tensor& x, const Tensor& bins, const Tensor& range) {
            "histogram: bins must be known: {}", *type_of(bins));
     count = number->integer;
   }
-  if (count < 1) fail("histogram: there must be a bin at least: {}", count);
+  if (count < 1) fail("histogram: at least one bin is needed: {}", count);
   auto [low, high] = counted_range(x, range);
   Tensor i = tn::iota({count + 1}, 0, x.dtype());
   Tensor line = low + i * ((high - low) / static_cast<double>(count));

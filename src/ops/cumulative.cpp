@@ -173,7 +173,7 @@ Tensors subtract_neighbours(const DiffAttrs& a, const Tensors& in) {
   if (extent.is_const() && a.n >= extent.value()) return {slice_axis(x, axis, 0, 0)};
   constexpr int64_t kMostTimes = 10'000;  // each is an op; f64 overflows before 1,100
   if (a.n > kMostTimes)
-    fail("diff: {} times, and at most {} are possible ({})", a.n, kMostTimes, *type_of(x));
+    fail("diff: {} times, the maximum is {} ({})", a.n, kMostTimes, *type_of(x));
   for (int64_t k = 0; k < a.n; ++k) {
     Dim n = x.shape()[axis];
     Tensor later = slice_axis(x, axis, 1, n),

@@ -13,7 +13,7 @@ void promote_matrices(std::string_view op, Tensors& in) {
   DType type = promote_all(in, op, numeric, true);
   if (type == DType::f16 || type == DType::bf16)
     fail(Fault::type, Hint{"convert it: x.astype(tn.float32)"},
-         "{}: matrices of {} are not factored", op, type);
+         "{}: matrices of {} are not supported", op, type);
 }
 
 void prepare_matrix(std::string_view op, Tensors& in) {

@@ -54,7 +54,7 @@ void check_sizes(std::string_view op, const Shape& shape) {
 
 void check_results(std::string_view op, int64_t count, const Type& x) {
   constexpr int64_t kMost = int64_t{1} << 18;
-  if (count > kMost) fail("{}: {} results, and at most {} are possible ({})", op, count, kMost, x);
+  if (count > kMost) fail("{}: {} results, the maximum is {} ({})", op, count, kMost, x);
 }
 
 int64_t span_of(const Shape& shape, int first, int last) {

@@ -42,7 +42,7 @@ size_t default_memory_limit() {
 [[maybe_unused]] const size_t limit_at_load = default_memory_limit();
 
 [[noreturn, gnu::noinline]] void out_of_memory(size_t bytes) {
-  fail(Fault::memory, "allocate: not enough memory: {} asked, {} active, limit {}",
+  fail(Fault::memory, "allocate: not enough memory: {} requested, {} active, limit {}",
        bytes_text(bytes), bytes_text(active_memory()), bytes_text(memory_limit()));
 }
 

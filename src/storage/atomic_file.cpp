@@ -39,7 +39,7 @@ fs::path follow_links(const std::string& path) {
     if (error) return at;
     at = at.parent_path() / next;  // an absolute one replaces the folder
   }
-  fail("save: {} is a link that leads in circles", path);
+  fail("save: {} is a circular symbolic link", path);
 }
 
 }  // namespace

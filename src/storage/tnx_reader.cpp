@@ -51,7 +51,7 @@ Header File::State::header() const {
   Header header{};
   input.copy(0, &header, std::min<uint64_t>(bytes, sizeof header));
   if (std::memcmp(header.magic, kMagic, sizeof kMagic) != 0)
-    fail("load: {} is no executable of tenon: it does not begin as one does", name);
+    fail("load: {} is not an executable of tenon: wrong magic number", name);
   if (bytes < sizeof header) input.damaged("it is cut off: it has {} bytes", bytes);
   if (header.major != kMajor)
     fail(kUpdate, "load: {} has format {}.{}, and this tenon reads {}.x", name, header.major,
@@ -61,7 +61,7 @@ Header File::State::header() const {
   if (bytes < header.file_length)
     input.damaged("it is cut off: it has {} of {} bytes", bytes, header.file_length);
   if (bytes > header.file_length)
-    input.damaged("it has {} bytes, and should have {}", bytes, header.file_length);
+    input.damaged("it has {} bytes, expected {}", bytes, header.file_length);
   if (header.table_length < sizeof(Checksum) || header.table_length > kMostTable ||
       header.table_place < sizeof header || header.table_place > bytes ||
       header.table_length != bytes - header.table_place)
@@ -124,10 +124,9 @@ void File::State::check_section(const SectionInfo& info, uint64_t from, uint64_t
   if ((!compressed && info.codec != Codec::raw) || (compressed && info.kind == Kind::weights))
     input.damaged("section {}: codec {}", text, static_cast<uint32_t>(info.codec));
   if (!compressed && info.raw_length != info.length)
-    input.damaged("section {} has {} bytes, and should have {}", text, info.length,
-                  info.raw_length);
+    input.damaged("section {} has {} bytes, expected {}", text, info.length, info.raw_length);
   if (compressed && info.raw_length > kMostCompressed)
-    input.damaged("section {} is compressed from {} bytes, and {} is the most", text,
+    input.damaged("section {} is compressed from {} bytes, the maximum is {}", text,
                   info.raw_length, kMostCompressed);
 }
 
@@ -135,7 +134,7 @@ void File::State::check_section(const SectionInfo& info, uint64_t from, uint64_t
 void File::State::check_gaps(const Header& header) const {
   uint64_t end = sizeof header;
   auto check = [&](uint64_t next) {
-    if (next - end >= kPage) input.damaged("nothing is said of the bytes {} to {}", end, next);
+    if (next - end >= kPage) input.damaged("bytes {} to {} belong to no section", end, next);
     if (kSumsCount && input.copy(end, next - end).find_first_not_of('\0') != std::string::npos)
       input.damaged("the bytes {} to {} between its sections are not zero", end, next);
   };
@@ -185,8 +184,8 @@ std::string File::State::read(const SectionInfo& info) const {
   // One frame, of the size that the table says: then nothing beyond it is allocated or written.
   if (ZSTD_getFrameContentSize(stored.data(), stored.size()) != info.raw_length ||
       ZSTD_findFrameCompressedSize(stored.data(), stored.size()) != stored.size())
-    input.damaged("section {} is not what zstd makes of {} bytes",
-                  section_text(info.kind, info.name), info.raw_length);
+    input.damaged("section {} does not decompress to {} bytes", section_text(info.kind, info.name),
+                  info.raw_length);
   std::string raw(info.raw_length, '\0');
   size_t size = ZSTD_decompress(raw.data(), raw.size(), stored.data(), stored.size());
   if (ZSTD_getErrorCode(size) == ZSTD_error_memory_allocation) throw std::bad_alloc();
@@ -228,8 +227,8 @@ std::string File::read(Kind kind, std::string_view name) const {
 BufferRef File::weights(uint64_t place, uint64_t bytes) const {
   const SectionInfo& info = state_->section(Kind::weights, {});
   if (place > info.length || bytes > info.length - place || place % kAlignment != 0)
-    state_->input.damaged("{} bytes at {} are no constant in {} bytes of weights", bytes, place,
-                          info.length);
+    state_->input.damaged("a constant of {} bytes at {} is outside of {} bytes of weights", bytes,
+                          place, info.length);
   return state_->input.memory(info.place + place, bytes);
 }
 

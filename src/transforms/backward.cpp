@@ -108,7 +108,7 @@ void rebind(Tensor& variable, Tensor value) {
   uint8_t bits = watch_bits(old);
   if (bits & kLeaf) {
     if (on_device(type_of(value), variable.device()) != type_of(variable))
-      fail(Fault::type, "rebind: a tensor with requires_grad stays {}, and is not to become {}",
+      fail(Fault::type, "rebind: a tensor with requires_grad must keep its type {}, given {}",
            *type_of(variable), *type_of(value));
     if (is_older_than_trace(old)) fail_outside(variable, "a new value is given to a tensor");
     // Data may be another tensor's too, and what leads to leaves goes on doing so.
@@ -156,26 +156,25 @@ Tensor cotangent_of(const Tensor& loss, const Tensor& given) {
   std::string place = to_text(node.loc), at = place.empty() ? "" : " at " + place;
   if (bits & kReplaced)
     fail(Hint{"compute the loss again after optimizer.step()"},
-         "backward: a tensor behind the loss, {}, has been given another value since",
-         *type_of(end));
+         "backward: {}, which the loss depends on, was assigned a new value", *type_of(end));
   if (bits & kSpent)
-    fail(Hint{"detach() what is carried over from an earlier step; for two losses of one graph, say"
-              " loss.backward(retain_graph=True) the first time"},
-         "backward: a second time through the {}{} that was let go of after the first",
-         node.op->name, at);
+    fail(Hint{"detach() values of an earlier step; for two losses of one graph, call"
+              " loss.backward(retain_graph=True) first"},
+         "backward: the graph of the {}{} was released by an earlier backward()", node.op->name,
+         at);
   if (!node.op)
     fail(
         Hint{"give the parameters to an optimizer, or call requires_grad_() on them, before the "
              "compiled part is called; call the function itself instead of an executable; detach() "
              "the result where no gradients are wanted"},
-        "backward: {} behind the loss was computed at once by a compiled part, whose parameters do "
-        "not require gradients, or by an executable",
+        "backward: {}, which the loss depends on, was computed by an executable, or by a compiled "
+        "part whose parameters do not require gradients",
         *type_of(end));
   if (node.op == &param_leaf) fail_outside(end, "backward() leads to an argument");
   fail(
       Hint{"give the parameters to an optimizer, or call requires_grad_() on them, so that ops are "
            "kept when they are computed"},
-      "backward: the {}{} was computed before backward(), and what it was computed from is gone",
+      "backward: the {}{} was evaluated before backward(), and its operands were released",
       node.op->name, at);
 }
 

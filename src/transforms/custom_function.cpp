@@ -165,11 +165,11 @@ void check_known(const CustomCall& call, const Tensors& in, const Mask& asked,
   for (size_t k = call.args, given = 0; k + 1 < in.size(); ++k, ++given) {
     if (!asked[k]) continue;
     if (const auto& names = call.rules->constants; given < names.size())
-      fail(Hint{"give it by position, or give its stop_gradient"},
-           "{}: {} {}, which was given by name: the rules know nothing of it", kName, what,
+      fail(Hint{"pass it by position, or pass stop_gradient of it"},
+           "{}: {} {}, which was passed by name: the rules do not cover it", kName, what,
            names[given]);
     fail(Hint{"pass it as an argument, or close over its stop_gradient"},
-         "{}: {} {}, which the function closes over: the rules know nothing of it", kName, what,
+         "{}: {} {}, which the function closes over: the rules do not cover it", kName, what,
          *type_of(in[k]));
   }
 }
@@ -199,7 +199,7 @@ std::shared_ptr<const CustomCall> CustomCall::find(const Tensor& number) {
   }
   if (!found)
     fail(Hint{"take the derivative inside the function that calls it"},
-         "{}: its rules are gone: they are kept until the surrounding transform ends", kName);
+         "{}: its rules were released when the surrounding transform ended", kName);
   return found;
 }
 
@@ -258,7 +258,7 @@ Tensors jvp_custom(GraphRef graph, const Primal& p, const Tensors& t) {
   }
   if (rules.vjp)
     fail(Hint{"give it a jvp; vjp follows from that"},
-         "{}: a derivative forwards was asked for, but only vjp is given", kName);
+         "{}: forward-mode differentiation needs a jvp rule, only vjp is given", kName);
   Mask given(p.wanted.begin(), p.wanted.end() - 1);
   Derived d = jvp_graph(graph, given);
   Tensors out = ops::emit_call(ops::CallKind::plain, d.graph,

@@ -107,9 +107,9 @@ TEST_CASE("safetensors: what cannot be saved") {
   CHECK(contains(error({{"z", astype(ones({2}), DType::c128)}}),
                  "tensor 'z': safetensors has no c128[2]\n  hint: save real(x)"));
   CHECK(contains(error({{"a", ones({2})}, {"a", ones({2})}}), "two tensors are called 'a'"));
-  CHECK(contains(error({{"__metadata__", ones({2})}}), "no tensor can be called '__metadata__'"));
-  CHECK(contains(error({}, {{"tenon.checksum", ""}}), "is for the library"));
-  CHECK(contains(error({}, {{"tenon.format", ""}}), "is for the library"));
+  CHECK(contains(error({{"__metadata__", ones({2})}}), "the name '__metadata__' is reserved"));
+  CHECK(contains(error({}, {{"tenon.checksum", ""}}), "is reserved"));
+  CHECK(contains(error({}, {{"tenon.format", ""}}), "is reserved"));
   CHECK(contains(error({{"\xff", ones({2})}}), "not UTF-8"));
 }
 
@@ -123,19 +123,19 @@ TEST_CASE("safetensors: what is wrong with a file is said, with its name and the
   for (const Case& c : std::vector<Case>{
            {"", "load: f is empty"},
            {"1234567", "load: f is damaged: it has 7 bytes"},
-           {std::string(16, '\xff'), "load: f is no safetensors file"},
-           {with_header("[]"), "load: f is no safetensors file"},
+           {std::string(16, '\xff'), "load: f is not a safetensors file: invalid header"},
+           {with_header("[]"), "load: f is not a safetensors file: its header is not JSON"},
            {with_header("{}").substr(0, 9), "it is cut off: its header has 1 of 2 bytes"},
-           {with_header("{\"x\":"), "its header is no JSON from byte 6 on"},
-           {with_header("{} {}"), "its header is no JSON from byte 4 on"},
+           {with_header("{\"x\":"), "its header is not valid JSON at byte 6"},
+           {with_header("{} {}"), "its header is not valid JSON at byte 4"},
            {with_header("{\"\xff\":1}"), "its header is no JSON"},
            {with_header("{\"x\":3}"), "'x': a number, not an object"},
            {with_header("{\"x\":[]}"), "'x': a list, not an object"},
            {one("{}"), "'x': no 'dtype'"},
            {one(R"({"dtype":"F32"})"), "'x': no 'shape'"},
-           {one(R"({"dtype":"F32","shape":[2]})"), "'x': no two 'data_offsets'"},
-           {one(entry("F32", "2", "0,4,8")), "'x': no two 'data_offsets'"},
-           {one(entry("F32", "2", "0")), "'x': no two 'data_offsets'"},
+           {one(R"({"dtype":"F32","shape":[2]})"), "'x': 'data_offsets' are not two numbers"},
+           {one(entry("F32", "2", "0,4,8")), "'x': 'data_offsets' are not two numbers"},
+           {one(entry("F32", "2", "0")), "'x': 'data_offsets' are not two numbers"},
            {one(entry("Q4", "2", "0,8")), "tensor 'x' has elements of type 'Q4'"},
            {one(entry("F32", "-2", "0,8")), "'x': a negative number for 'shape'"},
            {one(entry("F32", "2.0", "0,8")), "'x': a fraction for 'shape'"},
@@ -146,10 +146,10 @@ TEST_CASE("safetensors: what is wrong with a file is said, with its name and the
            {one(entry("F32", "1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,2", "0,8")), "more than 16 numbers"},
            {one(entry("F32", "4294967296,4294967296,2", "0,8")), "'x': 8 bytes for float32[42949"},
            {one(entry("F32", "3", "0,8")), "'x': 8 bytes for float32[3]"},
-           {one(entry("F32", "2", "8,0")), "'x': it ends, at 0, before it begins, at 8"},
+           {one(entry("F32", "2", "8,0")), "'x': it ends at byte 0, before it begins at byte 8"},
            {one(entry("F32", "2", "8,16")), "it is cut off: 'x' ends at byte 16 of 8"},
-           {one(entry("F32", "1", "4,8")), "nothing is said of the bytes before 'x': 0 to 4"},
-           {one(entry("F32", "1", "0,4")), "it has 8 bytes of elements, and should have 4"},
+           {one(entry("F32", "1", "4,8")), "the bytes before 'x' belong to no tensor: 0 to 4"},
+           {one(entry("F32", "1", "0,4")), "it has 8 bytes of elements, expected 4"},
            {one(good + ",\"x\":" + good), "it has 'x' twice"},
            {one(good + ",\"y\":" + entry("F32", "1", "4,8")), "'y' overlaps"},
            {one(R"({"dtype":"F32","dtype":"F32"})"), "'x': a text for 'dtype'"},
@@ -162,7 +162,7 @@ TEST_CASE("safetensors: what is wrong with a file is said, with its name and the
            {with_header(format("{{\"{}\":1}}", std::string(1000, 'n'))), "nnn…': a number"}})
     CHECK_MESSAGE(contains(error_of(c.bytes), c.error), error_of(c.bytes), " for ", c.error);
   CHECK(contains(error_of(with_header(format("{{\"m\":{}}}", entry("BOOL", "2", "0,2"))) + "\1\2"),
-                 "'m': truth values that are neither 0 nor 1"));
+                 "'m': boolean elements other than 0 and 1"));
   CHECK(contains(error_in([] { load_safetensors("/no/such"); }), "load: cannot open /no/such"));
 }
 

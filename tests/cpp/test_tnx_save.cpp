@@ -63,7 +63,8 @@ TEST_CASE("save: links are followed, also to what is not there yet") {
   CHECK(graph_in(folder.path + "/inner/real.tnx") == "two");
   CHECK(fs::is_symlink(folder.path + "/link.tnx"));
   fs::create_symlink("circle", folder.path + "/circle");
-  CHECK(contains(error_in([&] { sample().save(folder.path + "/circle"); }), "leads in circles"));
+  CHECK(contains(error_in([&] { sample().save(folder.path + "/circle"); }),
+                 "circular symbolic link"));
 }
 
 TEST_CASE("save: what was loaded from the old file stays") {

@@ -90,7 +90,7 @@ def test_a_graph_is_walked_over_once_unless_it_is_retained() -> None:
     loss.backward(retain_graph=True)
     loss.backward()
     assert w.grad is not None and w.grad.tolist() == [8]
-    with pytest.raises(tn.InvalidValue, match="second time.*\n.*\n.*retain_graph=True"):
+    with pytest.raises(tn.InvalidValue, match="released by an earlier.*\n.*\n.*retain_graph=True"):
         loss.backward()
 
 
@@ -98,7 +98,7 @@ def test_a_part_of_a_graph_that_was_let_go_of() -> None:
     w = variable(2)
     shared = w * w
     shared.sum().backward()
-    with pytest.raises(tn.InvalidValue, match="second time"):
+    with pytest.raises(tn.InvalidValue, match="released by an earlier"):
         (shared * 3).sum().backward()
 
 
@@ -186,7 +186,7 @@ def test_leaves_of_a_module_need_no_requires_grad() -> None:
     assert same(layer.weight.grad, X.sum(0, keepdims=True))
     loss = layer(X).sum()
     loss.eval()
-    with pytest.raises(tn.InvalidValue, match=r"what it was computed from is gone(.*\n)*.*optim"):
+    with pytest.raises(tn.InvalidValue, match=r"its operands were released(.*\n)*.*optim"):
         loss.backward()
 
 
@@ -259,7 +259,7 @@ def test_leaves_whose_value_was_replaced() -> None:
     loss = (w * w).sum()
     with tn.no_grad():
         _core._rebind(w, w - 1)
-    with pytest.raises(tn.InvalidValue, match="another value since(.*\n)*.*again after"):
+    with pytest.raises(tn.InvalidValue, match="was assigned a new value(.*\n)*.*again after"):
         loss.backward()
 
 
@@ -302,7 +302,7 @@ def test_a_former_value_is_a_plain_one() -> None:
     assert not handle.requires_grad and handle.tolist() == [1, 2]
     (handle * w).sum().backward()
     assert w.grad.tolist() == [1, 2] and handle.grad is None
-    with pytest.raises(tn.InvalidValue, match="another value since"):
+    with pytest.raises(tn.InvalidValue, match="was assigned a new value"):
         (before * w).sum().backward()
     handle.requires_grad = True
     (handle * w).sum().backward()

@@ -152,9 +152,9 @@ def test_parts_that_do_not_fit(tmp_path):
     tn.save_checkpoint(path, model=model, optimizer=optimizer, step=3)
     before = flat(model.parameters())
     for parts, error in [
-        ({"net": model}, "has no 'net', but model, optimizer, step"),
-        ({"optimizer": optim.SGD(0.1)}, "'optimizer' was a Adam, and is a SGD"),
-        ({"step": model}, "'step' was a value, and is a Sequential"),
+        ({"net": model}, "has no 'net'; it has model, optimizer, step"),
+        ({"optimizer": optim.SGD(0.1)}, "'optimizer' was saved as a Adam, not as a SGD"),
+        ({"step": model}, "'step' was saved as a value, not as a Sequential"),
         ({"step": 3}, "step is a int, which has no state"),
         ({"model": nn.Sequential(nn.Linear(2, 4))}, "load_state_dict: 4 problems with the weights"),
     ]:
@@ -170,13 +170,13 @@ def test_parts_that_do_not_fit(tmp_path):
     tn.load_checkpoint(path, model=other)
     assert flat(other.parameters()) == before
     model.save_weights(path)
-    with pytest.raises(ValueError, match="holds tensors, and no checkpoint\n.*\n.*load_weights"):
+    with pytest.raises(ValueError, match="holds tensors, not a checkpoint\n.*\n.*load_weights"):
         tn.load_checkpoint(path, model=model)
     with pytest.raises(FileNotFoundError, match="cannot open"):
         tn.load_checkpoint(tmp_path / "none")
-    with pytest.raises(TypeError, match="save_checkpoint: data.0 is a set, which no file can hold"):
+    with pytest.raises(TypeError, match="save_checkpoint: data.0 is a set, which cannot be saved"):
         tn.save_checkpoint(path, data=[{1, 2}])
-    with pytest.raises(TypeError, match="data: a key that is no string: 3"):
+    with pytest.raises(TypeError, match="data: a key must be a string: 3"):
         tn.save_checkpoint(path, data={3: 4})
 
 
@@ -284,7 +284,7 @@ def test_how_many_are_kept(tmp_path):
         with pytest.raises(ValueError, match="keep is a number above 0, or None"):
             tn.Checkpoints(tmp_path, keep=keep)
     for step in (-1, 2.0, True):
-        with pytest.raises(ValueError, match="a step is a number from 0 on"):
+        with pytest.raises(ValueError, match="a step must be 0 or more"):
             everything.save(step)
 
 

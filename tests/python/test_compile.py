@@ -377,12 +377,12 @@ def test_errors_name_the_line_and_leave_nothing_behind():
         return -x
 
     for _ in range(2):
-        with pytest.raises(ValueError, match="(?s)compile: a value was asked for.*test_compile"):
+        with pytest.raises(ValueError, match="(?s)compile: cannot evaluate.*test_compile"):
             branches(X)
     kept = []
     leak = tn.compile(lambda x: kept.append(x) or x)
     leak(X)
-    with pytest.raises(ValueError, match="a tensor left the traced function"):
+    with pytest.raises(ValueError, match="was used after the trace ended"):
         kept[0].eval()
     with pytest.raises(ZeroDivisionError):
         tn.compile(lambda x: x / (1 // 0))(X)

@@ -159,7 +159,7 @@ def test_what_changes_when_it_is_used_is_refused(name):
     g = tn.compile(lambda it, x: x)
     if name in ("array", "deque"):
         return
-    with pytest.raises(tn.InvalidType, match=f"it is a {name}, whose changes cannot be seen"):
+    with pytest.raises(tn.InvalidType, match=f"it is a {name}, whose changes cannot be tracked"):
         g(STATEFUL[name], X)
 
 

@@ -66,7 +66,7 @@ def test_a_compiled_part_is_trained_like_a_plain_one(backward: bool) -> None:
 
 def test_gradients_that_nobody_asked_for_in_time_are_not_lost_in_silence() -> None:
     model = Model(True)
-    with pytest.raises(ValueError, match="computed at once by a compiled part"):
+    with pytest.raises(ValueError, match="or by a compiled part"):
         (model(X) ** 2).mean().backward()
     assert all(p.grad is None for p in tn.tree.leaves(model.parameters()))
     traces = model.encoder.stats().traces
@@ -96,7 +96,7 @@ def test_a_compiled_part_before_a_plain_call_of_it_says_so_too(how: str, calls: 
     }[how]
     for _ in range(calls):
         made = compiled(X)
-    with pytest.raises(ValueError, match="computed at once by a compiled part"):
+    with pytest.raises(ValueError, match="or by a compiled part"):
         (made.mean() + part(X * 0).sum()).backward()
     with tn.no_grad():
         made = compiled(X)

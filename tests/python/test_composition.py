@@ -207,7 +207,7 @@ def test_composition(name, chain):
     for transform in chain:
         f = TRANSFORMS[transform](f)
     if not has_derivatives(chain):
-        with pytest.raises(tn.Error, match="a derivative forwards was asked for, but only vjp"):
+        with pytest.raises(tn.Error, match="forward-mode differentiation needs a jvp rule"):
             f(tn.asarray(AT)).numpy()
         return
     got = f(tn.asarray(AT)).numpy()

@@ -216,7 +216,7 @@ ERRORS = [
     (lambda x, w: tn.conv_transpose2d(x, w), "conv_transpose2d: x has 3 channels"),
     (lambda x, w: tn.conv_transpose2d(x, w[:3], groups=2), "2 groups do not divide the 3 channels"),
     (lambda x, w: tn.conv_transpose2d(x, w[:3], output_padding=1), "output_padding must be small"),
-    (lambda x, w: tn.conv_transpose2d(x[:, :, :1], w[:3], padding=2), "takes away all results"),
+    (lambda x, w: tn.conv_transpose2d(x[:, :, :1], w[:3], padding=2), "leaves no results"),
     (lambda x, w: tn.convolve(x, w), "both operands have one axis"),
     (lambda x, w: tn.convolve(tn.zeros((0,)), tn.zeros((3,))), "an operand is empty"),
     (lambda x, w: tn.max_pool(x, 7), "max_pool: the kernel is larger than the padded input"),

@@ -158,7 +158,7 @@ class TestByName:
         f = self.scaled()
         f.vmap(lambda a, axis: (a * 10, axis))
         close(tn.vmap(lambda a: f(a, k={"w": tn.array(1.0)}))(X), [10, 20])
-        with pytest.raises(tn.Error, match="maps over k, which was given by name"):
+        with pytest.raises(tn.Error, match="maps over k, which was passed by name"):
             tn.vmap(lambda a: f(a, k={"w": a}))(X)
 
 

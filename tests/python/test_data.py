@@ -102,7 +102,7 @@ def test_map_is_applied_to_batches():
         ),
         (lambda: data.split(tn.arange(5), 2), "split: 5 examples do not divide into 2 parts"),
         (lambda: data.prefetch(3), "prefetch: not iterable: int"),
-        (lambda: len(data.batches(np.arange(3), 1, epochs=None)), "there is no end of them"),
+        (lambda: len(data.batches(np.arange(3), 1, epochs=None)), "no length: epochs=None"),
     ],
 )
 def test_what_is_refused(call, text):

@@ -361,8 +361,8 @@ def test_it_dies_with_its_last_reference():
 @pytest.mark.parametrize(
     "options, text",
     [
-        ({"shapeless": True}, "compile: shapeless says nothing about executables: True"),
-        ({"inputs": [{}]}, "compile: inputs says nothing about executables"),
+        ({"shapeless": True}, "compile: shapeless does not apply to executables: True"),
+        ({"inputs": [{}]}, "compile: inputs does not apply to executables"),
         ({"memory_limit": "1KB"}, "memory_limit is 1000 bytes, the smallest peak is 8000 bytes"),
         ({"memory_limit": "much"}, "memory_limit is bytes or text like"),
         ({"args": 3}, "compile: args is a list of arguments, not 3"),
@@ -456,7 +456,7 @@ def test_surfaces_that_are_broken():
         '{"parameters":[],"fixed":[],"results":null}',
         "[" * 100000,
     ):
-        with pytest.raises(ValueError, match="load: the trees .* are broken"):
+        with pytest.raises(ValueError, match="load: the trees .* are damaged"):
             surface.read(text, ["x"], infos, 1)
 
 

@@ -182,7 +182,7 @@ def itself():
         (lambda: tn.compile(lambda x: x).source("\ud800"), "is of the wrong type"),
         (lambda: tn.associative_scan(lambda x, y: tn.ones(3), tn.ones((2, 3))),
          "associative_scan: the function changes the shape: (1, 3) to (3,)"),
-        (lambda: tn.profile("\ud800.json"), "profile: no file can have this name"),
+        (lambda: tn.profile("\ud800.json"), "profile: invalid file name"),
     ],
 )
 def test_arguments_that_fuzzing_found(call, text):
@@ -210,7 +210,7 @@ def test_modules_are_found_beside_a_list_that_holds_itself():
         (lambda: tn.set_memory_limit("1GB"), "set_memory_limit: an integer is needed, not '1GB'"),
         (lambda: tn.set_cache_limit(-1), "set_cache_limit: at least 0 is needed: -1"),
         (lambda: tn.ones(4).item(3), "item: takes no arguments"),
-        (lambda: tn.set_printoptions(precision=-3), "precision is a number from 0 on: -3"),
+        (lambda: tn.set_printoptions(precision=-3), "precision must be at least 0: -3"),
         (lambda: tn.optim.lr_scheduler.StepLR(3, 1), "first argument is an optimizer, not a int"),
         (lambda: tn.where(tn.ones(2) > 0), "tn.nonzero(condition)"),
         (lambda: tn.triu_indices(3, 3), "PyTorch's triu_indices(rows, columns, offset)"),

@@ -490,14 +490,14 @@ def test_functions_that_draw_say_so():
         return x + tn.random.normal(x.shape)
 
     x = {"input": tn.zeros(3)}
-    said = pytest.raises(ValueError, match="noisy: it draws random numbers and does not say so")
+    said = pytest.raises(ValueError, match="noisy: it draws random numbers, which must be declared")
     with said, pytest.warns(UserWarning, match="drawn without a key"):
         run(tn.Model(M.block(noisy)), x)
     model = tn.Model(M.block(noisy, random=True))
     for training in (True, False):
         a, b = (run(model, x, (), training, tn.random.key(seed))["output"] for seed in (0, 1))
         assert a.tolist() != b.tolist()
-    with pytest.raises(ValueError, match="it gives 1 tensors for .*'a', 'b'"):
+    with pytest.raises(ValueError, match="it returns 1 tensors for .*'a', 'b'"):
         run(tn.Model(M.block(tn.exp, inputs=["x"], outputs=["a", "b"])), {"input": tn.zeros(3)})
 
 

@@ -165,7 +165,7 @@ def test_a_tensor_that_is_being_differentiated_stays():
         (("float32", (1,) * 1000, b"1234"), "no shape"),
         (("float32", (1.0,), b"1234"), "no shape"),
         (("float32", ("a",), b"1234"), "no shape"),
-        (("bool", (2,), b"\x01\x02"), "2 is no truth value, at byte 1"),
+        (("bool", (2,), b"\x01\x02"), "2 is not a bool, at byte 1"),
         (("float32", (1,), "1234"), "bytes-like"),
         (("float32", (1,), b"1234", True, int), "not a class of tensors"),
         (("int32", (1,), b"1234", True), "gradient"),

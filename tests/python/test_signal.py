@@ -151,31 +151,31 @@ class TestConfiguration:
             ("a: {shard: 0}", ":1: a.shard: needs {axis, workers, replicated}, not '0'"),
             ("a: {shard: {workers: [0]}}", ":1: a.shard: needs an axis, or replicated: true"),
             ("a: {shard: {axis: 0, replicated: true}}",
-             ":1: a.shard: replicated: every worker has all of it, so that no axis is divided"),
+             ":1: a.shard: replicated: true excludes axis: every worker has the whole tensor"),
             ("a: {shard: {axis: x}}", ":1: a.shard.axis: needs an integer, not 'x'"),
             ("a: {shard: {axis: 0, workers: 2}}",
              ":1: a.shard.workers: needs a list of workers as [0, 1], not '2'"),
             ("a: {shard: {axis: 0, workers: []}}",
              ":1: a.shard.workers: needs a list of workers as [0, 1], not an empty one"),
             ("a:\n  shard:\n    axis: 0\n    workers:\n      - 0\n      - 0\n",
-             ":6: a.shard.workers: worker 0 is there twice"),
+             ":6: a.shard.workers: worker 0 is listed twice"),
             ("a: {shard: {axis: 0, workers: [-1]}}",
              ":1: a.shard.workers: workers are numbered from 0 to 65535: -1"),
             ("a: {shard: {axis: 0, replicated: 1}}",
              ":1: a.shard.replicated: needs true or false, not '1'"),
             ("a: {backward: [b]}", ":1: a.backward: needs the name of a signal, not a list"),
-            ("a: {backward: ''}", ":1: a.backward: a signal has a name"),
+            ("a: {backward: ''}", ":1: a.backward: the name of a signal is empty"),
             ("a: true\n", ":1: a: needs {compile, shard, backward}, not 'true'"),
-            ("- a\n- b\n", ":1: needs a map from names to what they mean, not a list"),
-            ("hello", ":1: needs a map from names to what they mean, not 'hello'"),
-            ("a: {}\nb: {}\na: {}\n", ":3: a: the key is there already, in line 1"),
+            ("- a\n- b\n", ":1: needs a map from names of signals to settings, not a list"),
+            ("hello", ":1: needs a map from names of signals to settings, not 'hello'"),
+            ("a: {}\nb: {}\na: {}\n", ":3: a: duplicate key, first in line 1"),
             ("a: {compile: true, compile: false}",
-             ":1: compile: the key is there already, in line 1"),
-            ("a: {}\n---\nb: {}\n", ":2: a second document begins; one is read"),
-            ("[a]: 1\n", ":1: a key is a text"),
-            ("a: &x {compile: true, shard: *x}", ":1: an alias stands for what it is part of"),
-            ("a: !!binary x", ":1: a tag (!) says what kind a value is; here the key does"),
-            ("'': {}", ":1: : a signal has a name"),
+             ":1: compile: duplicate key, first in line 1"),
+            ("a: {}\n---\nb: {}\n", ":2: more than one document"),
+            ("[a]: 1\n", ":1: a key must be text"),
+            ("a: &x {compile: true, shard: *x}", ":1: an alias refers to a node that contains it"),
+            ("a: !!binary x", ":1: tags (!) are not supported"),
+            ("'': {}", ":1: : the name of a signal is empty"),
         ],
     )
     def test_errors_name_file_line_and_key(self, configure, tmp_path, text, error):
@@ -193,11 +193,11 @@ class TestConfiguration:
         path = tmp_path / "config.yaml"
         for content in (b"a: {}\n\xff: 1", b"a: {}\n\0", b"a: {}\n\xc0\xaf", b"\n\xed\xa0\x80"):
             path.write_bytes(content)
-            with pytest.raises(ValueError, match=r"config.yaml:2: not a text: byte 0x"):
+            with pytest.raises(ValueError, match=r"config.yaml:2: not text: byte 0x"):
                 tn.signal.load(path)
 
     def test_bounds(self, configure):
-        with pytest.raises(ValueError, match="config.yaml: 1048577 bytes; the most is 1048576"):
+        with pytest.raises(ValueError, match="config.yaml: 1048577 bytes, the maximum is 1048576"):
             configure("#" * ((1 << 20) + 1))
         with pytest.raises(ValueError, match=r":1: nested deeper than 32"):
             configure("a: " + "[" * 1000 + "]" * 1000)
@@ -250,7 +250,7 @@ class TestContexts:
         for wrong in (3, None, b"x"):
             with pytest.raises(TypeError, match="a name is a str"):
                 tn.signal.context(wrong)
-        with pytest.raises(ValueError, match="a signal has a name"):
+        with pytest.raises(ValueError, match="the name of a signal is empty"):
             tn.signal.enter("")
         with pytest.raises(ValueError, match="at most 200 bytes"):
             tn.signal.enter("x" * 201)

@@ -353,5 +353,5 @@ def test_exceptions_leave_nothing_behind():
 def test_a_tensor_that_leaves_vmap_says_so():
     kept = []
     tn.vmap(lambda x: kept.append(x) or x)(X)
-    with pytest.raises(tn.Error, match="left the traced function"):
+    with pytest.raises(tn.Error, match="used after the trace ended"):
         kept[0].item()

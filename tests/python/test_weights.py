@@ -299,7 +299,7 @@ def test_without_strict_names_are_left_alone():
         (3, "a int, not tensors by name"),
         ([3], "not a name and a tensor: 3"),
         ([("weight", tn.ones(2)), ("weight", tn.ones(2))], "'weight' is given twice"),
-        ({"weight": {}}, "'weight' is no tensor but a dict"),
+        ({"weight": {}}, "'weight' is not a tensor but a dict"),
     ],
 )
 def test_what_is_no_weights(source, error):

@@ -156,7 +156,7 @@ static void check_truth_values(const Py_buffer& view) {
   const auto* bytes = static_cast<const unsigned char*>(view.buf);
   auto bad = std::find_if(bytes, bytes + view.len, [](unsigned char b) { return b > 1; });
   if (bad != bytes + view.len)
-    fail("pickle: {} is no truth value, at byte {} of {}", *bad, bad - bytes, view.len);
+    fail("pickle: {} is not a bool, at byte {} of {}", *bad, bad - bytes, view.len);
 }
 
 /// Whether the memory of a buffer never changes. That a view is read-only does not say so: what it

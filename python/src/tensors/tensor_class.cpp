@@ -19,13 +19,11 @@ PyTypeObject* tensor_type;
   }
   bool only_here = Py_REFCNT(object) == 1;  // what held it has another
   if (*tensor && !only_here) return;
-  std::string_view call = only_here           ? "on another thread, which has replaced it"
-                          : holder_of(tensor) ? "that still runs"
-                                              : "that is over, or was stopped half-way";
-  fail(Hint{"read it from where the call puts its new value, or give the call a copy"},
-       "Tensor: its memory was given to a call of a compiled function, by donate_argnums or as "
-       "state that the call replaces: {}",
-       call);
+  std::string_view call = only_here           ? "on another thread, which replaced the tensor"
+                          : holder_of(tensor) ? "that is still running"
+                                              : "that has ended or was interrupted";
+  fail(Hint{"read the new value from the result or from outputs=, or pass a copy"},
+       "Tensor: its buffer was donated to a compiled call (donate_argnums= or outputs=) {}", call);
 }
 
 Tensor* tensor_in(PyObject* object) {

@@ -32,7 +32,7 @@ void set_gradient(nb::handle self, nb::handle gradient) {
 void go_back(nb::handle self, nb::handle gradient, bool retain_graph, bool create_graph) {
   if (create_graph)
     fail(Hint{"tn.grad(f) can be differentiated again, also by backward() of what uses it"},
-         "backward: gradients that are left in tensors have no derivatives: create_graph");
+         "backward: create_graph is not supported: accumulated gradients have no derivatives");
   backward(value_of(self), gradient.is_none() ? Tensor() : read_tensor(gradient.ptr(), "backward"),
            retain_graph);
 }

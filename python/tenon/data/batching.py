@@ -53,7 +53,7 @@ class Batches:
     def __len__(self) -> int:
         """The number of batches of a loop."""
         if self._epochs is None:
-            _core._fail("type", "batches: there is no end of them: epochs=None")
+            _core._fail("type", "batches: no length: epochs=None repeats the data without end")
         return self._per_epoch * self._epochs
 
     def __iter__(self) -> Iterator[Any]:

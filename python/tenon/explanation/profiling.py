@@ -126,7 +126,7 @@ def profile(fun: Any, calls: int = 1) -> Any:
     if isinstance(fun, (str, os.PathLike)):
         return recorded(fun)
     if not callable(fun):
-        _core._fail("type", f"profile: a function or the name of a file is wanted, not {fun!r} "
+        _core._fail("type", f"profile: expected a function or the name of a file, not {fun!r} "
                             f"({type(fun).__name__})")
     if calls < 1:
         _core._fail("value", f"profile: at least 1 call is needed, not {calls}")

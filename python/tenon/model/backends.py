@@ -102,4 +102,4 @@ class CudaBackend:
     """Comes with the GPU work."""
 
     def __init__(self, *_: Any, **__: Any) -> None:
-        _core._fail("value", "CudaBackend: it comes with the GPU work; CpuBackend runs here")
+        _core._fail("value", "CudaBackend: this build has no GPU backend; use CpuBackend")

@@ -126,7 +126,7 @@ def _called(
         tn.random.state[0] = before
     if drew and not random:
         hint = "block(f, random=True)"
-        _core._fail("value", f"{kind}: it draws random numbers and does not say so", hint)
+        _core._fail("value", f"{kind}: it draws random numbers, which must be declared", hint)
     return made
 
 
@@ -134,7 +134,7 @@ def _results(kind: str, made: Any, names: Sequence[str]) -> list[Any]:
     tensors = tn.tree.leaves(made)
     if len(tensors) != len(names):
         hint = "name them: block(f, outputs=['a', 'b'])"
-        _core._fail("value", f"{kind}: it gives {len(tensors)} tensors for {list(names)}", hint)
+        _core._fail("value", f"{kind}: it returns {len(tensors)} tensors for {list(names)}", hint)
     return tensors
 
 

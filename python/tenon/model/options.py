@@ -124,7 +124,7 @@ def _size(name: str, axis: int, size: Any, ranges: dict[str, Range]) -> Any:
         return size
     if isinstance(size, str):
         if not size.isidentifier():
-            _core._fail("value", f"{what} has a name that is none: {size!r}")
+            _core._fail("value", f"{what}: invalid name: {size!r}")
         return size
     if isinstance(size, NamedDimension):
         known = ranges.setdefault(size.name, size.range)
@@ -233,7 +233,7 @@ def read_jit(
     for name in options:
         one_name("jit option", name, _JIT_OPTIONS)
     if options and jit is False:
-        _core._fail("value", f"compile: jit_options say nothing without jit: {given!r}")
+        _core._fail("value", f"compile: jit_options need jit=True: {given!r}")
     for option in ("static_argnums", "donate_argnums"):
         options[option] = _argument_numbers(option, options.get(option, ()))
     static = tuple(_ARGUMENTS[n] for n in options["static_argnums"])

@@ -34,9 +34,9 @@ class TrainModel(Model):
 
     def __init__(self, model: Model, optimizer: tn.optim.Optimizer | None = None) -> None:
         if not isinstance(model, Model):
-            _core._fail("type", f"TrainModel: a Model is wanted, not {type(model).__name__}")
+            _core._fail("type", f"TrainModel: expected a Model, not {type(model).__name__}")
         if optimizer is not None and not isinstance(optimizer, tn.optim.Optimizer):
-            text = f"TrainModel: an optimizer is wanted, not {optimizer!r}"
+            text = f"TrainModel: expected an optimizer, not {optimizer!r}"
             _core._fail("type", text, "tn.optim.Adam(0.001)")
         self._core = model._core._copy()
         self._core._keep_ends()

@@ -266,8 +266,8 @@ class PlanPrinter {
     if (!spelling)
       unsupported(Hint{}, "c source: {} has no form in C: {}", op.name,
                   op.module == "linalg" || op.module == "fft"
-                      ? "it is a call of a library that C files do not have"
-                      : "nobody wrote one");
+                      ? "it needs a library that C files do not have"
+                      : "it is not implemented");
     std::vector<Strided> at(places.begin(), places.end());
     if (at.empty())
       for (TypeRef type : source.in) at.push_back(Strided::row_major(type->shape));

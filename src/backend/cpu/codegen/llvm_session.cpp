@@ -24,7 +24,8 @@ constexpr size_t kRoom = size_t{32} << 20;
 void check_room() {
   void* room = mmap(nullptr, kRoom, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (room == MAP_FAILED)
-    fail(Fault::memory, "compile: not enough memory for the code generator: {} MiB are not there",
+    fail(Fault::memory,
+         "compile: not enough memory for the code generator: {} MiB are not available",
          kRoom >> 20);
   munmap(room, kRoom);
 }
