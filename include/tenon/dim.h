@@ -30,7 +30,7 @@ struct Dim {
   /// asking for it.
   int64_t value() const {
     if (raw < 0) [[unlikely]]
-      return value_at_hand(*this);
+      return hinted_value(*this);
     return raw;
   }
 
@@ -39,7 +39,7 @@ struct Dim {
   static constexpr int64_t kLargestSymbol = int64_t{1} << 40;
   static constexpr int64_t kInferred = INT64_MIN;
   [[noreturn]] static void fail_negative(int64_t value);
-  static int64_t value_at_hand(Dim dim);
+  static int64_t hinted_value(Dim dim);
 };
 static_assert(sizeof(Dim) == 8);
 

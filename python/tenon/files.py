@@ -504,7 +504,7 @@ def _load(
 
 
 def _head(name: str) -> bytes:
-    """The first bytes; none of what cannot be read, which whoever opens it then says."""
+    """The first bytes; none of a file that cannot be read, which is an error when it is opened."""
     try:
         if os.path.isfile(name):  # a FIFO would be waited for
             with open(name, "rb") as file:

@@ -10,8 +10,8 @@ namespace tn {
 
 namespace {
 
-/// What is added stays. Adding waits for nobody: a thread that makes a static object while another
-/// forks would leave it half-made in the child.
+/// What is added stays. Adding never waits for another thread: a thread that makes a static object
+/// while another forks would leave it half-made in the child.
 template <class T>
 class Grown {
  public:

@@ -21,7 +21,7 @@ namespace tn {
 
 constinit std::atomic<uint32_t> watched_events{0};
 constinit Totals totals;
-constinit std::atomic<void (*)(const Event& event)> teller{[](const Event&) {}};
+constinit std::atomic<void (*)(const Event& event)> event_sink{[](const Event&) {}};
 
 static const auto kLoaded = std::chrono::steady_clock::now();
 static const uint64_t kTicksLoaded = __rdtsc();
@@ -61,21 +61,21 @@ struct Ring {
   static constexpr uint64_t kEvents = 4096;
   uint32_t thread = 0;
   std::atomic<bool> ended = false;  // the thread
-  alignas(64) std::atomic<uint64_t> told = 0;
+  alignas(64) std::atomic<uint64_t> written = 0;
   alignas(64) std::atomic<uint64_t> taken = 0;
   std::unique_ptr<Event[]> events{new Event[kEvents]};
 
   uint64_t waiting() const {
-    return told.load(std::memory_order_relaxed) - taken.load(std::memory_order_acquire);
+    return written.load(std::memory_order_relaxed) - taken.load(std::memory_order_acquire);
   }
   void put(const Event& event) {
-    uint64_t at = told.load(std::memory_order_relaxed);
+    uint64_t at = written.load(std::memory_order_relaxed);
     Event& to = events[at % kEvents];
     std::memcpy(static_cast<void*>(&to), &event, offsetof(Event, text));
     if (event.name_length) std::memcpy(to.text, event.text, event.name_length);
     to.thread = thread;
-    told.store(at + 1, std::memory_order_release);
-    // Whoever collects has read the next one last: it comes back while the program does other
+    written.store(at + 1, std::memory_order_release);
+    // The collector was the last to read the next one: prefetch it while the program does other
     // things.
     const char* next = reinterpret_cast<const char*>(&events[(at + 1) % kEvents]);
     __builtin_prefetch(next, 1);
@@ -83,7 +83,7 @@ struct Ring {
   }
   void take(std::vector<Event>& all) {
     uint64_t from = taken.load(std::memory_order_relaxed);
-    uint64_t to = told.load(std::memory_order_acquire);
+    uint64_t to = written.load(std::memory_order_acquire);
     for (; from < to; ++from) all.push_back(events[from % kEvents]);
     taken.store(to, std::memory_order_release);
   }
@@ -100,7 +100,7 @@ class Collector {
 
   void add(Watcher& watcher) {
     std::lock_guard lock(mutex_);
-    collect_locked();  // what was told before is not for it
+    collect_locked();  // what was written before is not for it
     watchers_.push_back(&watcher);
     set_kinds();
     if (!thread_.joinable()) start_thread();
@@ -148,16 +148,16 @@ class Collector {
     if (!parts.empty()) hand_out(std::move(parts));
     retired_.clear();  // no event points to them any more
   }
-  /// By when they were told. Those of a thread keep their order whatever the clock says, which may
-  /// step back where a thread changes processors or the clock its unit.
+  /// By when they were written. Those of a thread keep their order whatever the clock says, which
+  /// may step back where a thread changes processors or the clock its unit.
   void hand_out(std::vector<Part> parts) {
     batch_.clear();
-    auto told = [&](const Part& part) {
+    auto written = [&](const Part& part) {
       const Event& event = taken_[part.next];
       return event.began + event.nanoseconds;
     };
     while (parts.size() > 1) {
-      auto first = std::ranges::min_element(parts, {}, told);
+      auto first = std::ranges::min_element(parts, {}, written);
       batch_.push_back(taken_[first->next++]);
       if (first->next == first->end) parts.erase(first);
     }
@@ -254,7 +254,7 @@ OpListRef make_op_list(std::vector<OpList::Op> ops) {
 }
 
 void Watcher::start() {
-  teller.store(put_in_ring, std::memory_order_release);
+  event_sink.store(put_in_ring, std::memory_order_release);
   Collector::current()->add(*this);
 }
 void Watcher::stop() { Collector::current()->remove(*this); }
@@ -266,7 +266,7 @@ CompileEvents::CompileEvents(uint64_t sequence, std::string_view name)
   ended_ = Event(EventKind::compile_complete, name, began_);
   Event starting(EventKind::compile_starting, name, began_);
   starting.value = sequence;
-  tell(starting);
+  post(starting);
 }
 
 void CompileEvents::fail(std::string_view reason) {
@@ -279,7 +279,7 @@ CompileEvents::~CompileEvents() {
   if (!outermost_ || !began_ || !has_watcher(EventKind::compile_complete)) return;
   if (!failed_ && std::uncaught_exceptions() > exceptions_) fail("");
   ended_.value = sequence_;
-  tell_span(ended_);
+  post_span(ended_);
 }
 
 }  // namespace tn

@@ -33,7 +33,7 @@ struct Event {
   EventKind kind{};
   bool compiled = false;    // it runs as machine code of a hot path or a compiled function
   uint8_t name_length = 0;  // of `text`
-  uint32_t thread = 0;      // numbered from 0 in order of first event; filled by tell()
+  uint32_t thread = 0;      // numbered from 0 in order of first event; filled by post()
   uint64_t began = 0, nanoseconds = 0;  // since the library was loaded, and from there
   uint64_t value = 0;
   uint64_t place = 0;  // of the user's call: the bits of a Loc
@@ -77,13 +77,13 @@ uint64_t event_time();
 uint32_t event_thread();
 /// Set by the first watcher: where there is none, as in the runtime of executables, nothing that
 /// collects events is linked.
-extern constinit std::atomic<void (*)(const Event& event)> teller;
+extern constinit std::atomic<void (*)(const Event& event)> event_sink;
 /// Only where there is a watcher of its kind.
-inline void tell(const Event& event) { teller.load(std::memory_order_acquire)(event); }
+inline void post(const Event& event) { event_sink.load(std::memory_order_acquire)(event); }
 /// Something that began then and ends now.
-inline void tell_span(Event event) {
+inline void post_span(Event event) {
   event.nanoseconds = event_time() - event.began;
-  tell(event);
+  post(event);
 }
 
 /// Receives events from start() to stop(). stop() delivers those that are still in the rings.

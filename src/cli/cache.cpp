@@ -35,7 +35,7 @@ void show_cache(bool json) {
 }
 
 /// Says what a change of the cache left, and took away.
-void tell(const DiskCache::Usage& before, bool json) {
+void report(const DiskCache::Usage& before, bool json) {
   DiskCache::Usage after = open_cache().usage();
   int64_t removed = std::max(before.entries - after.entries, int64_t{0});
   int64_t freed = std::max(before.bytes - after.bytes, int64_t{0});
@@ -61,7 +61,7 @@ void add_cache(CLI::App& app) {
   clear->callback([options] {
     DiskCache::Usage before = open_cache().usage();
     open_cache().clear();
-    tell(before, options->json);
+    report(before, options->json);
   });
   CLI::App* trim = cache->add_subcommand("trim", "Remove what was used longest ago");
   trim->add_option("--to", options->to, "Until it is smaller than this: 500M (its own limit)");
@@ -70,7 +70,7 @@ void add_cache(CLI::App& app) {
     int64_t most =
         options->to.empty() ? open_cache().most_bytes() : parse_bytes("--to", options->to);
     DiskCache(open_cache().directory(), most).trim();
-    tell(before, options->json);
+    report(before, options->json);
   });
   cache->callback([options, cache] {
     if (cache->get_subcommands().empty()) show_cache(options->json);

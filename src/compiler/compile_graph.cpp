@@ -197,9 +197,9 @@ Compilation CompiledGraph::compilation(std::span<const Binding> sizes) const {
   CompileCounts before = made.counts;
   double ms = 0;
   {
-    bool told = has_watcher(EventKind::compile_starting) && options_.effort != Effort::e0;
+    bool watched = has_watcher(EventKind::compile_starting) && options_.effort != Effort::e0;
     std::optional<CompileEvents> events;
-    if (told) events.emplace(hash_text(to_text(graph_)), graph_.name);
+    if (watched) events.emplace(hash_text(to_text(graph_)), graph_.name);
     Stopwatch all(ms);
     found = make(made, sizes);
   }
@@ -279,7 +279,7 @@ std::unique_ptr<KernelSet> CompiledGraph::made_for(std::span<const Binding> size
 std::vector<KernelSet> CompiledGraph::sets() const {
   Made& made = *made_;
   std::unique_lock lock(made.mutex);
-  made.free.wait(lock, [&] { return !made.busy; });  // whoever is busy changes them
+  made.free.wait(lock, [&] { return !made.busy; });  // the busy thread changes them
   std::vector<KernelSet> sets = given_;
   for (const auto& set : made.sets)
     if (set->source) sets.push_back(*set);

@@ -55,13 +55,13 @@ class Fitter {
       std::iota(written.begin(), written.end(), 0);
       if (written != lean) search(written);
     }
-    if (best_.set) tell(*best_.set);
+    if (best_.set) report(*best_.set);
     return std::move(best_.set);
   }
 
  private:
   /// Adds what was decided before, other than by fusion, and what was chosen.
-  void tell(KernelSet& made) const {
+  void report(KernelSet& made) const {
     Decisions decisions = set_.decisions;
     std::erase_if(decisions, [](const Decision& d) { return d.pass == "fuse"; });
     double before = multiply_adds(set_.graph), now = multiply_adds(best_.made.graph);
@@ -71,7 +71,7 @@ class Fitter {
                 best_.made.graph.ops.size() - ops_kept(),
                 100 * (now - before) / std::max(1.0, before)),
          format("with memory_limit a run needs {}", bytes_text(static_cast<size_t>(best_.peak)))});
-    for (const StoredValue& value : values_.all) tell(value, decisions);
+    for (const StoredValue& value : values_.all) report(value, decisions);
     made.decisions.insert(made.decisions.begin(), decisions.begin(), decisions.end());
   }
 
@@ -111,7 +111,7 @@ class Fitter {
   }
 
   /// Nothing fits: the least that is needed, with a budget between one that is too small to keep
-  /// to, where values are computed again in vain, and one that needs nothing computed again.
+  /// to, where values are recomputed in vain, and one that recomputes nothing.
   void descend(std::span<const int32_t> order, double low, double high) {
     for (int n = 0; n < kMostRounds && high - low >= kClose * high; ++n) {
       double budget = (low + high) / 2;
@@ -135,7 +135,7 @@ class Fitter {
     return static_cast<size_t>(std::unique(origins.begin(), origins.end()) - origins.begin());
   }
 
-  void tell(const StoredValue& value, Decisions& decisions) const {
+  void report(const StoredValue& value, Decisions& decisions) const {
     int maker = set_.producer[static_cast<size_t>(value.value)];
     int64_t times = std::ranges::count(best_.made.origin, maker);
     if (times < 2) return;

@@ -50,7 +50,7 @@ class Rewriter {
     for (int i = 0; i < op.outs; ++i) copy_[op.out + i] = known.out + i;
   }
 
-  /// What was dropped before anybody read it is never made.
+  /// What was dropped before it was read is never made.
   void drop_dead() {
     std::vector<bool> needed = needed_values(out_.graph);
     size_t kept = 0;

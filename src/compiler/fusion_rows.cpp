@@ -68,7 +68,7 @@ bool Fuser::can_fold(int i, int c) {
     if (!at_rows || rows != cluster(c).points || folded != cluster(c).folded) return false;
     if (folds_last_axis(op)) return true;
     decide(false, op, format("{} into its reader", op.op->name),
-           "columns do not stay in the cache: what they are made of would be computed again");
+           "columns do not stay in the cache: their operands would be recomputed");
     return false;
   }
   if (at_rows && rows == cluster(c).points) {  // only rows are wanted

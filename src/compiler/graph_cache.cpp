@@ -63,8 +63,8 @@ std::string key_of(const Graph& graph, const CompileOptions& options) {
   key.add(graph.ops);
   key.add(graph.operands);
   key.add(graph.outputs);
-  // All fields by name: a new one does not compile until it is thought of. Sizes at hand steer and
-  // decide nothing.
+  // All fields by name: a new one does not compile until it is handled here. Size hints only
+  // steer.
   const auto& [effort, runtime_scalars, constants, donated, sizes, off, memory_limit, on, planning,
                one_thread, checks_indices, target] = options;
   (void)sizes;

@@ -17,10 +17,10 @@ SharedKernel* KernelSet::kernel(KernelUse use, int number, std::span<const Bindi
   auto found = kernels.find({use, number});
   if (found != kernels.end()) return found->second.get();
   if (!source) return nullptr;
-  SizesAtHand at_hand({sizes.begin(), sizes.end()});
+  SizeHints hints({sizes.begin(), sizes.end()});
   std::shared_ptr<SharedKernel> made = source->build(*this, use, number, homes);
   if (made) made->access = access_of(*made->kernel);
-  guards.insert(guards.end(), at_hand.guards.begin(), at_hand.guards.end());
+  guards.insert(guards.end(), hints.guards.begin(), hints.guards.end());
   return (kernels[{use, number}] = std::move(made)).get();
 }
 

@@ -50,7 +50,7 @@ PlanBuilder::PlanBuilder(const Graph& graph, const CompileOptions& options)
   plan_->scalars = options_.runtime_scalars;
   plan_->one_thread = options_.one_thread;
   plan_->target = options_.target;
-  // Constants, the last inputs of the graph, are no inputs of the plan, and never given away.
+  // Constants, the last inputs of the graph, are not inputs of the plan, and never donated.
   for (Val v = 0; v < plan_->inputs && v < static_cast<Val>(options_.donated.size()); ++v)
     plan_->donated.push_back(options_.donated[static_cast<size_t>(v)] ? type(v)->bytes() : 0);
   for (Val v = 0; v < graph_.inputs(); ++v) set_home(v, v);

@@ -171,7 +171,7 @@ std::unique_ptr<KernelSet> make_kernel_set(const Graph& graph, const CompileOpti
   make_lasting(graph);
   set->sizes.assign(sizes.begin(), sizes.end());
   set->guards = std::move(guards);
-  SizesAtHand at_hand(set->sizes);
+  SizeHints hints(set->sizes);
   {
     Stopwatch passes(&counts.passes_ms, CompileStage::passes);
     set->graph = run_passes_of(*set, graph);
@@ -179,10 +179,10 @@ std::unique_ptr<KernelSet> make_kernel_set(const Graph& graph, const CompileOpti
   Stopwatch fusing(&counts.fusion_ms, CompileStage::fusion);
   add_fusion(*set, {});
   ++counts.graphs;
-  set->guards.insert(set->guards.end(), at_hand.guards.begin(), at_hand.guards.end());
+  set->guards.insert(set->guards.end(), hints.guards.begin(), hints.guards.end());
   require_elements(*set);
   for (const SizeGuard& g : set->guards)
-    set->decisions.push_back({"sizes", true, format("taken for granted: {}", to_text(g)),
+    set->decisions.push_back({"sizes", true, format("assumed: {}", to_text(g)),
                               "other sizes get kernels of their own", g.loc});
   return set;
 }
@@ -194,9 +194,9 @@ std::unique_ptr<KernelSet> make_rewritten_set(const KernelSet& set, const Rewrit
   out->sizes.assign(sizes.begin(), sizes.end());
   out->guards = set.guards;
   out->graph = made.graph;
-  SizesAtHand at_hand(out->sizes);
+  SizeHints hints(out->sizes);
   add_fusion(*out, made.again);
-  out->guards.insert(out->guards.end(), at_hand.guards.begin(), at_hand.guards.end());
+  out->guards.insert(out->guards.end(), hints.guards.begin(), hints.guards.end());
   for (size_t i = 0; i < made.origin.size(); ++i) {
     if (auto known = set.packed.find(made.origin[i]); known != set.packed.end())
       out->packed.emplace(static_cast<int>(i), known->second);

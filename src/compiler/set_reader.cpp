@@ -86,7 +86,7 @@ class SetReader {
 
   Graph graph_of(const KernelSet& set, std::string_view text) const {
     if (!stranger_) return read_graph(text);
-    SizesAtHand at_hand(set.sizes);
+    SizeHints hints(set.sizes);
     return parse_graph(text);
   }
 

@@ -46,7 +46,7 @@ struct Flush {
   FlushKey key;
   std::vector<Bound> inputs, results;
   std::vector<Scalar> scalars;
-  std::shared_ptr<HotPath> hot;                 // of the plan, if anybody asked
+  std::shared_ptr<HotPath> hot;                 // of the plan, if hot paths are on
   std::vector<bool> dying;                      // by input: see find_dying
   Loan* loan = nullptr;                         // of the plan that runs
   std::optional<HostUnlocked>* host = nullptr;  // empty while it keeps the host's lock
@@ -110,8 +110,9 @@ const Node* find_unknown(const Walk& walk) {
   fail_unknown_value(loc);
 }
 
-/// Pending chains are bounded: a long one is computed piece by piece. Should that fail, whoever
-/// asks for the value meets the error; an interrupt of the user is met here, and the node goes.
+/// Pending chains are bounded: a long one is evaluated piece by piece. If that fails, the
+/// evaluation of the value reports it; an interrupt of the user is handled here, and drops the
+/// node.
 void flush_chain(Node* node) {
   if (own_flush) return;
   retain(node);
@@ -187,7 +188,7 @@ void Flush::choose_outputs(std::span<const Tensor> wanted) {
 }
 
 /// Composite bodies are captured in turn when something is compiled, which walks, and so may other
-/// threads: their marks may overwrite ours. Whoever needs them afterwards marks again.
+/// threads: their marks may overwrite ours. Callers that need them afterwards mark again.
 struct WalkUnlocked {
   WalkUnlocked() { walk_mutex().unlock(); }
   ~WalkUnlocked() { walk_mutex().lock(); }
@@ -440,7 +441,7 @@ void Flush::compute(std::span<const Tensor> wanted, const SignalRegion* region) 
   try {
     run_plan(chosen);
   } catch (const ops::OutOfBounds& error) {
-    if (find_unknown(walk)) throw;  // a value is lost: it cannot be computed again
+    if (find_unknown(walk)) throw;  // a value is lost: it cannot be recomputed
     CallNames names;
     for (const Node* node : walk.nodes)
       if (CallName call = call_of(*node); !call.name.empty())

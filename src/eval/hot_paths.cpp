@@ -295,8 +295,8 @@ void HotPath::ran(const Plan& plan, double seconds) {
   if (!line.empty()) debug_compile("{}", line);
 }
 
-/// Keeps the compiled plan unless the interpreted one is faster. Where that seems so, or nobody
-/// knows, both are measured again in turns: what disturbed one disturbs the other.
+/// Keeps the compiled plan unless the interpreted one is faster. If that seems so, or is
+/// unclear, both are measured again in turns, so that a disturbance affects both.
 void HotPath::judge(std::string& line) {
   bool forced = baselines_ == 0;
   bool faster = forced || (compiled_ <= interpreted_ && baselines_ >= kTrials);

@@ -48,13 +48,13 @@ struct Configuration {
   std::map<std::string, size_t, std::less<>> places;
   std::set<std::string, std::less<>> strangers;  // names it does not know, that were told
   uint64_t numbers = 0;
-  bool shard_is_told = false;
+  bool shard_is_reported = false;
   std::vector<std::string> notes;
 
   void use(std::vector<Settings> all);
   void read_environment();
   const SignalEntry* find(std::string_view name);
-  void tell(std::string note);
+  void warn(std::string note);
 };
 
 Configuration& configuration() {
@@ -67,14 +67,14 @@ void Configuration::use(std::vector<Settings> all) {
   entries.clear(), places.clear(), strangers.clear();
   for (Settings& settings : all) {
     places[settings.name] = entries.size();
-    if (settings.shard && !std::exchange(shard_is_told, true)) tell(std::string(kShardNote));
+    if (settings.shard && !std::exchange(shard_is_reported, true)) warn(std::string(kShardNote));
     entries.push_back({std::move(settings), ++numbers});
   }
   for (const SignalEntry& entry : entries)
     if (!entry.settings.backward.empty()) find(entry.settings.backward);
 }
 
-void Configuration::tell(std::string note) {
+void Configuration::warn(std::string note) {
   debug_compile("{}", note);
   notes.push_back(std::move(note));
 }
@@ -96,7 +96,7 @@ const SignalEntry* Configuration::find(std::string_view name) {
   if (like == places.end())
     debug_compile("{}", note);  // as is meant to be: programs name more than files do
   else
-    tell(format("{}; did you mean '{}'?", note, like->first));
+    warn(format("{}; did you mean '{}'?", note, like->first));
   return nullptr;
 }
 

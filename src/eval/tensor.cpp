@@ -84,7 +84,7 @@ void async_eval(const std::vector<Tensor>& tensors) {
     try {
       flush(tensors);
     } catch (...) {
-      // Whoever asks for the value meets the same error, on their own thread.
+      // The evaluation of the value reports the same error, on its own thread.
     }
   };
   auto is_on_host = [](const Tensor& x) { return x.device().is_host(); };

@@ -114,13 +114,13 @@ void join_signature(const Graph& graph, Signature& signature,
 /// becomes a demand.
 Graph read_graph(std::string_view text, Signature& signature,
                  const std::vector<NamedConstant>& constants) {
-  std::vector<Binding> at_hand = signature.opt;
+  std::vector<Binding> hints = signature.opt;
   std::vector<Replacement> ranges;  // the text knows symbols by name only
   for (const Binding& b : signature.opt) {
     ranges.push_back({Dim::symbol(symbol_name(b.symbol)), b.symbol});
-    at_hand.push_back({ranges.back().symbol, b.value});
+    hints.push_back({ranges.back().symbol, b.value});
   }
-  SizesAtHand sizes(std::move(at_hand));
+  SizeHints sizes(std::move(hints));
   Graph graph = substitute(parse_graph(text), ranges);
   for (SizeGuard g : sizes.guards) {
     g.a = substitute(g.a, ranges), g.b = substitute(g.b, ranges), g.loc = {};

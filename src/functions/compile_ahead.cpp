@@ -121,7 +121,7 @@ std::string advice(const Signature& signature, const SizeGuard& guard) {
   return "narrow the range so that one answer serves it, or make an executable for each";
 }
 
-/// What was taken for granted must hold at the ends of the ranges; in between calls are checked.
+/// Assumptions must hold at the ends of the ranges; in between calls are checked.
 void add_demand(Signature& signature, const SizeGuard& guard, std::string place) {
   constexpr std::pair<int64_t Range::*, std::string_view> kEnds[] = {{&Range::min, "min"},
                                                                      {&Range::max, "max"}};

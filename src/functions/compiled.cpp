@@ -80,7 +80,7 @@ Compiled::Compiled(const Function& f, std::span<const Tensor> like, Pattern patt
   }
   deadline_.add_tracing(traced_ms * 1e-3);
   guards_ = traced_.guards;
-  if (!SizesAtHand::current()) settle_sizes();
+  if (!SizeHints::current()) settle_sizes();
 }
 
 /// What the guards say of symbols goes into the graph and the pattern.
@@ -98,7 +98,7 @@ bool Compiled::takes(std::span<const TypeRef> types, std::vector<Binding>& sizes
   if (!pattern_.matches(types, sizes)) return false;
   if (guards_.empty()) return true;
   std::vector<Binding> values = sizes;
-  if (SizesAtHand* around = SizesAtHand::current())
+  if (SizeHints* around = SizeHints::current())
     values.insert(values.end(), around->values.begin(), around->values.end());
   return std::ranges::all_of(guards_, [&](const SizeGuard& g) { return holds(g, values); });
 }

@@ -19,7 +19,8 @@ Effort effort_of(int optimization_level);
 
 /// What an error says about the memory of a plan that does not fit.
 constexpr std::string_view least_text(Effort effort) {
-  return effort == Effort::e0 ? "" : ": no plan was found that needs less, computing values again";
+  return effort == Effort::e0 ? ""
+                              : ": no plan was found that needs less by rematerialising values";
 }
 
 /// Options of runs.

@@ -45,7 +45,7 @@ bool has_open_sizes(std::span<const TypeRef> types) {
 
 /// With other names than the sizes of a trace around.
 Dim numbered_symbol(size_t number) {
-  SizesAtHand* around = SizesAtHand::current();
+  SizeHints* around = SizeHints::current();
   return Dim::symbol(format("s{}", number + (around ? around->values.size() : 0)));
 }
 

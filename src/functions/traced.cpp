@@ -19,10 +19,10 @@ Traced trace(const Function& f, std::span<const TypeRef> types, std::span<const 
   for (TypeRef type : types) make_lasting(type);
   // Its own, so that what a trace around asked before is asked here too: that one may be another
   // next time.
-  SizesAtHand* around = SizesAtHand::current();
+  SizeHints* around = SizeHints::current();
   std::vector<Binding> values = around ? around->values : std::vector<Binding>();
   values.insert(values.end(), sizes.begin(), sizes.end());
-  SizesAtHand own(std::move(values));
+  SizeHints own(std::move(values));
   uint64_t start = next_sequence();
   Trace trace("compile", Trace::Values::unknown);
   Tensors params;

@@ -160,9 +160,9 @@ Derived derived(GraphRef from, const std::vector<uint64_t>& key, FunctionRef<Der
   uint64_t asked_before = rules_asked_for;
   std::vector<SizeGuard> guards;
   Derived made = [&] {  // may derive others; two threads may make the same
-    SizesAtHand* around = SizesAtHand::current();
+    SizeHints* around = SizeHints::current();
     if (!around) return make();
-    SizesAtHand own(around->values);
+    SizeHints own(around->values);
     Derived here = make();
     guards = std::move(own.guards);
     return here;

@@ -151,7 +151,7 @@ Tensor with_unit_axes(const Tensor& x, const Shape& to) {
   return shape == x.shape() ? x : emit_all(ops::reshape, {&x, 1}, &shape)[0];
 }
 
-/// Where broadcasting rests on the sizes at hand, the operands say so.
+/// Where broadcasting depends on size hints, makes that explicit in the operands.
 static void settle_unit_axes(const OpDef& op, Tensors& in) {
   auto is_open = [](const Tensor& t) { return t && type_of(t)->elements < 0; };
   if (in.size() < 2 || std::ranges::none_of(in, is_open)) return;
@@ -310,7 +310,7 @@ void remember(Direct& entry, const OpDef& op, std::span<const Operand* const> in
   for (size_t i = 0; i < in.size(); ++i) {
     Edge edge = node->inputs()[i];
     TypeRef type = edge.node->slots()[edge.index].type;
-    if (type->elements < 0) return;  // what is taken for granted about sizes is noted anew
+    if (type->elements < 0) return;  // assumptions about sizes are recorded anew
     is_made = is_made && is_scalar(*edge.node);
     if (in[i]->tensor) {
       if (type != (i ? b : a)) return;                      // it was converted

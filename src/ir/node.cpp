@@ -199,7 +199,7 @@ bool Node::is_pending() const {
 [[gnu::noinline]] static void tell_recorded(const Node& node) {
   Event event(EventKind::record, node.op->name, event_time());
   event.place = node.loc.bits;
-  tell(event);
+  post(event);
 }
 
 /// Whether a derivative of these results says something of the operands.

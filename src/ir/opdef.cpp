@@ -188,7 +188,7 @@ std::span<const TypeRef> infer_types(const OpDef& op, const Attrs* attrs, Types 
   for (const Type& type : types.items) out.push_back(intern(type));
   auto symbolic = [](TypeRef type) { return type && type->elements < 0; };
   bool guarded = std::ranges::any_of(in, symbolic) || std::ranges::any_of(out, symbolic);
-  // What was taken for granted about sizes is for each trace to note.
+  // Each trace records its own assumptions about sizes.
   if (guarded) return kept = std::move(out);
   // `infer` may have used this entry for ops inside a body: fill it only now.
   Held held;

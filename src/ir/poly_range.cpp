@@ -189,7 +189,7 @@ bool PolyTable::ge0(PolyId p) {
   } else {
     ge0_memo_.erase(p);
   }
-  // Whoever asked has not been answered in full either.
+  // The caller has not been answered in full either.
   capped_ = depth_ > 0 && (capped_ || outer_capped);
   return proved;
 }

@@ -6,16 +6,15 @@
 
 namespace tn {
 
-static thread_local SizesAtHand* innermost = nullptr;
+static thread_local SizeHints* innermost = nullptr;
 
-SizesAtHand::SizesAtHand(std::vector<Binding> at_hand)
-    : values(std::move(at_hand)), outer_(innermost) {
+SizeHints::SizeHints(std::vector<Binding> hints) : values(std::move(hints)), outer_(innermost) {
   innermost = this;
 }
 
-SizesAtHand::~SizesAtHand() { innermost = outer_; }
+SizeHints::~SizeHints() { innermost = outer_; }
 
-SizesAtHand* SizesAtHand::current() { return innermost; }
+SizeHints* SizeHints::current() { return innermost; }
 
 std::string to_text(const SizeGuard& g) {
   bool equal = g.kind == SizeGuard::Kind::equal;
@@ -74,8 +73,8 @@ bool decide_divides(Dim k, Dim a) { return decide_equal(mod(a, k), 0); }
 Dim decide_min(Dim a, Dim b) { return decide_at_least(b, a) ? a : b; }
 Dim decide_max(Dim a, Dim b) { return decide_at_least(a, b) ? a : b; }
 
-int64_t Dim::value_at_hand(Dim dim) {
-  SizesAtHand* sizes = innermost;
+int64_t Dim::hinted_value(Dim dim) {
+  SizeHints* sizes = innermost;
   invariant(sizes != nullptr, "the size {} is symbolic where a constant is needed", dim);
   int64_t value = evaluate(dim, sizes->values);
   decide_equal(dim, value);

@@ -27,19 +27,19 @@ std::string to_text(const SizeGuard& guard);
 bool holds(const SizeGuard& guard, std::span<const Binding> sizes);
 
 /// In force on this thread from construction to destruction; they nest.
-class SizesAtHand {
+class SizeHints {
  public:
-  explicit SizesAtHand(std::vector<Binding> values);
-  ~SizesAtHand();
-  SizesAtHand(const SizesAtHand&) = delete;
+  explicit SizeHints(std::vector<Binding> values);
+  ~SizeHints();
+  SizeHints(const SizeHints&) = delete;
 
   const std::vector<Binding> values;
   std::vector<SizeGuard> guards;
 
-  static SizesAtHand* current();
+  static SizeHints* current();
 
  private:
-  SizesAtHand* const outer_;
+  SizeHints* const outer_;
 };
 
 /// Whether a == b, and whether a >= b. Without hints, what is not known is false.

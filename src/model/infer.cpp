@@ -48,7 +48,7 @@ class Inference {
     leave_open();
     sweep(waiting);
     resolved.types = types();
-    resolved.sizes = at_hand_;
+    resolved.sizes = hints_;
   }
 
  private:
@@ -115,8 +115,8 @@ class Inference {
     if (!sizes_.unify(shapes_[w], sizes))
       fail("{}: shapes of '{}' do not agree: {} says {}, but it is {} by {}", flat_.name,
            flat_.wires[w].name, by, sizes_.text(sizes), sizes_.text(shapes_[w]), before);
-    bool told = before.ends_with(by) || before.size() > kMostSaid;
-    if (!told) before += before.empty() ? by : format(", {}", by);
+    bool listed = before.ends_with(by) || before.size() > kMostSaid;
+    if (!listed) before += before.empty() ? by : format(", {}", by);
   }
 
   /// Who wrote or described a connection.
@@ -241,7 +241,7 @@ class Inference {
     auto& known = known_[block.def.get()];
     for (const auto& [operands, results] : known)
       if (operands == in) return results;
-    Traced made = traced(block, in, request_.training, at_hand_);
+    Traced made = traced(block, in, request_.training, hints_);
     std::vector<TypeRef> results;
     for (size_t i = 0; i < made.results; ++i)
       results.push_back(made.graph.types[static_cast<size_t>(made.graph.outputs[i])]);
@@ -291,7 +291,7 @@ class Inference {
     std::ranges::replace(name, '.', '_');
     Dim symbol = Dim::symbol(name);
     sizes_.unify(id, sizes_.size(symbol));
-    at_hand_.push_back({symbol, kAtHand + kApart * std::ssize(at_hand_)});
+    hints_.push_back({symbol, kFirstHint + kApart * std::ssize(hints_)});
   }
 
   void refuse_open(int w, const Sizes& sizes) const {
@@ -345,7 +345,7 @@ class Inference {
   }
 
   // Values to try open sizes with: large enough for windows, even, and no two the same.
-  static constexpr int64_t kAtHand = 64, kApart = 8;
+  static constexpr int64_t kFirstHint = 64, kApart = 8;
 
   static constexpr size_t kMostSaid = 100;  // letters: a weight may be read by a thousand blocks
 
@@ -358,12 +358,12 @@ class Inference {
   Indexed<std::string> shaped_by_, typed_by_;  // who said something
   Indexed<std::optional<DType>> usual_;        // of data and parameters of which nothing is said
   std::vector<KnownMultiple> multiples_;       // of which nothing is known yet
-  std::vector<Binding> at_hand_;
+  std::vector<Binding> hints_;
   using Known = std::vector<std::pair<std::vector<TypeRef>, std::vector<TypeRef>>>;
   std::unordered_map<const BlockDef*, Known> known_;
 };
 
-/// Ops recorded inside are at `loc`, whoever runs them.
+/// Ops recorded inside are at `loc`, on every thread.
 struct At {
   Loc outer;
   explicit At(Loc loc) : outer(std::exchange(current_loc, loc)) {}

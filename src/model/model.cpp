@@ -251,7 +251,7 @@ std::vector<ModelDef::End> ModelDef::ends() const {
   return ends;
 }
 
-/// Fails for what no model can be made of: a defect of whoever wrote the block.
+/// Fails for an invalid block: a defect of its author.
 static void check_block(const BlockDef& def) {
   std::set<std::string_view> names;
   bool outputs = false;

@@ -150,8 +150,8 @@ std::string blocks_at(const FlatModel& flat, Loc loc) {
 PythonFile python_file(const Functions& functions, std::string_view target, const Values& fixed,
                        const std::string& constants_file) {
   const FlatModel& flat = functions.model().flat;
-  // What tracing took for granted about open sizes is asked again when types are inferred again.
-  SizesAtHand sizes(functions.model().sizes);
+  // Assumptions of the trace about open sizes are decided again when types are inferred again.
+  SizeHints sizes(functions.model().sizes);
   Recorder recorder(functions, fixed);
   auto section = [&](Loc loc) { return blocks_at(flat, loc); };
   Graph forward = recorder.forward(), gradients;

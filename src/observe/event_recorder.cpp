@@ -70,9 +70,9 @@ void EventRecorder::stop() {
   Watcher::stop();
 }
 
-void EventRecorder::take(std::span<const Event> told) {
-  if (events.empty() && !told.empty()) events.push_back(memory_);
-  for (const Event& event : told) {
+void EventRecorder::take(std::span<const Event> batch) {
+  if (events.empty() && !batch.empty()) events.push_back(memory_);
+  for (const Event& event : batch) {
     if (events.size() < most_)
       events.push_back(completion_.complete(event));
     else
@@ -88,8 +88,8 @@ void StepRecorder::stop() {
   for (Event& step : steps) step.set_name(whole_names(step.name()));
 }
 
-void StepRecorder::take(std::span<const Event> told) {
-  for (const Event& event : told) {
+void StepRecorder::take(std::span<const Event> batch) {
+  for (const Event& event : batch) {
     if (!wants(event) || event.thread != thread_) continue;
     while (!steps.empty() && steps.back().began > event.began) steps.pop_back();
     steps.push_back(event);

@@ -19,7 +19,7 @@ inline void tell_list(const OpListRef& ops, bool compiled) {
   Event event(EventKind::ops, "", event_time());
   event.value = reinterpret_cast<uint64_t>(ops.get());
   event.compiled = compiled;
-  tell(event);
+  post(event);
 }
 /// Counts ops of compiled functions, or others, and reports them where there is a watcher.
 inline void tell_ops(const OpListRef& ops, bool compiled) {

@@ -26,11 +26,11 @@ std::string united(const std::string& a, const std::string& b) {
   return all;
 }
 
-/// Sizes at hand steer the order; it serves all sizes.
+/// Size hints steer the order; it serves all sizes.
 double steering_size(Dim extent) {
-  SizesAtHand* hand = SizesAtHand::current();
-  if (!extent.is_const() && !hand) return kUnknownSize;
-  return static_cast<double>(extent.is_const() ? extent.raw : evaluate(extent, hand->values));
+  SizeHints* hints = SizeHints::current();
+  if (!extent.is_const() && !hints) return kUnknownSize;
+  return static_cast<double>(extent.is_const() ? extent.raw : evaluate(extent, hints->values));
 }
 
 double cost_of(const std::string& labels, const LabelSizes& sizes) {

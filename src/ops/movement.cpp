@@ -125,7 +125,7 @@ Axes normalise(SliceAttrs& a, const Type& x, std::string_view op) {
 /// a >= b, which outside of a trace must be known.
 static bool reaches(Offset a, Offset b, std::string_view op) {
   bool yes = decide_at_least(a, b);
-  if (yes || SizesAtHand::current() || decide_at_least(b, a + 1)) return yes;
+  if (yes || SizeHints::current() || decide_at_least(b, a + 1)) return yes;
   unsupported({"bound the sizes, or give them values"},
               "{}: whether {} lies before {} depends on the sizes", op, a, b);
 }
@@ -150,7 +150,7 @@ SliceBounds canonical_bounds(SliceBounds b, Dim extent, std::string_view op) {
   bool open = !(stop - start).is_const();
   if (step == 1 && open && at_least(stop.size(), start.size()) == Tri::yes) return {start, stop, 1};
   if (decide_at_least(start, stop)) return {0, 0, 1};
-  if (!SizesAtHand::current()) reaches(stop, start, op);  // then what follows is right when empty
+  if (!SizeHints::current()) reaches(stop, start, op);  // then what follows is right when empty
   Dim before_last = floor_div((stop - start - 1).size(), step) * step;
   return {start, start + before_last + 1, before_last == Dim(0) ? 1 : step};
 }

@@ -137,7 +137,7 @@ Tensors group_norm_body(const GroupNormAttrs& a, const Tensors& in) {
 
 }  // namespace
 
-// Backends may claim these whole; whoever does not gets the body.
+// Backends may claim these whole; others get the body.
 constinit const OpDef layer_norm = Composite<LayerNormAttrs>{
     .name = "layer_norm",
     .doc =

@@ -88,7 +88,7 @@ Tensors logsumexp_body(const ReduceAttrs& a, const Tensors& in) {
 
 }  // namespace
 
-// Backends may claim these whole; whoever does not gets the body.
+// Backends may claim these whole; others get the body.
 constinit const OpDef softmax = Composite<SoftmaxAttrs>{
     .name = "softmax",
     .doc =

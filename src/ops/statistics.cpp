@@ -183,7 +183,7 @@ constinit const OpDef std = Composite<VarAttrs>{
     .samples = {{"f32[2,3]"}, {"f32[2,3,4]", "axis=[0,-1], correction=1.0, keepdims=true"}},
 };
 
-/// PyTorch's `var` and `std`, of a sample unless they are told otherwise.
+/// PyTorch's `var` and `std`, of a sample by default.
 constinit const OpDef var_unbiased = Composite<UnbiasedAttrs>{
     .name = "var_unbiased",
     .doc = "`var` with a correction of 1.",

@@ -6,7 +6,7 @@
 // nothing where they are used and stay; but weights in another order are put in it for kernels
 // that would do so at every run. What is larger than its operands by more than 1 MiB stays, with a
 // recorded refusal. Nothing larger than all that is given and 1 MiB is computed on the way, and no
-// loop, which may take any time: compiling a small graph is cheap, whoever wrote it.
+// loop, which may take any time: compiling a small graph stays cheap, even of untrusted text.
 #include <cmath>
 
 #include "ir/body.h"

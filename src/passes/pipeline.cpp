@@ -31,11 +31,11 @@ constexpr Pass kAbsorb = {"absorb", "factors and terms are next to what they bel
 constexpr Pass kLast[] = {
     {"recompute", "after the last cse, which would merge what is to be computed twice",
      repeat_rematerialised},
-    {"canon", "views meet across the borders of what is computed again", canonicalise},
+    {"canon", "views meet across the borders of recomputed segments", canonicalise},
     {"layout", "chains are as long as they get; canon would turn what pooling reads back",
      put_channels_last},
     {"fold", "weights that are now read in another order are put in it once", fold_constants},
-    {"dce", "not everything that could be computed again is needed", drop_dead_ops},
+    {"dce", "not everything that could be recomputed is needed", drop_dead_ops},
 };
 
 std::vector<Pass> unrolled(int rounds) {

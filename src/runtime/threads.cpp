@@ -182,11 +182,11 @@ int64_t Pool::claim(size_t thread) {
 
 uint64_t Pool::run_chunks(size_t thread) {
   uint64_t done = 0;
-  bool told = has_watcher(EventKind::share);
-  Event share(EventKind::share, "", told ? event_time() : 0);
+  bool watched = has_watcher(EventKind::share);
+  Event share(EventKind::share, "", watched ? event_time() : 0);
   for (int64_t chunk; (chunk = claim(thread)) >= 0; ++done) run_chunk(chunk);
   share.value = done;
-  if (told && done) tell_span(share);
+  if (watched && done) post_span(share);
   return done;
 }
 
@@ -261,7 +261,7 @@ void Pool::run(uint64_t chunks, double nanoseconds, FunctionRef<void(int64_t)> b
 }
 
 // The pool lives until the process ends: its workers may outlast every static object, so nothing
-// here is destroyed. Whoever holds `pool_in_use` may use and replace `pool`.
+// here is destroyed. The thread that holds `pool_in_use` may use and replace `pool`.
 constinit std::atomic<bool> pool_in_use{false};
 constinit Pool* pool = nullptr;
 constinit Pool* parents_pool = nullptr;  // keeps what a child of fork gave up reachable

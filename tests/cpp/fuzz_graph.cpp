@@ -61,8 +61,8 @@ class Drawing {
       out.sizes.push_back({Dim::symbol(format("s{}", out.sizes.size())), d.value()});
       d = out.sizes.back().symbol;
     }
-    SizesAtHand at_hand(out.sizes);
-    at_hand_ = &at_hand;
+    SizeHints hints(out.sizes);
+    hints_ = &hints;
     out.graph = graph_of_base();
     return out;
   }
@@ -122,16 +122,16 @@ class Drawing {
     } catch (const UserError&) {  // what was drawn does not fit together
     } catch (const Unsupported&) {
     }
-    if (at_hand_) at_hand_->guards.clear();
+    if (hints_) hints_->guards.clear();
     return false;
   }
 
   bool keep(const Tensors& made) {
     bool kept = false;
-    if (at_hand_ && !std::exchange(at_hand_->guards, {}).empty()) return false;
+    if (hints_ && !std::exchange(hints_->guards, {}).empty()) return false;
     for (const Tensor& x : made) {
       Dim elements = type_of(x)->shape.elements();
-      int64_t count = at_hand_ ? evaluate(elements, at_hand_->values) : elements.value();
+      int64_t count = hints_ ? evaluate(elements, hints_->values) : elements.value();
       if (count > most_) continue;
       pool_.push_back(x);
       kept = true;
@@ -298,7 +298,7 @@ class Drawing {
   Shape base_;
   int64_t most_ = kMostElements;
   Tensors params_, pool_;
-  SizesAtHand* at_hand_ = nullptr;
+  SizeHints* hints_ = nullptr;
 };
 
 double draw_number(std::mt19937_64& random) {
@@ -342,7 +342,7 @@ std::optional<SymbolicGraph> symbolic_sample_graph(const OpDef& op, const Sample
       }
       if (known != out.sizes.end()) d = known->symbol;
     }
-  SizesAtHand at_hand(out.sizes);
+  SizeHints hints(out.sizes);
   Tensors params;
   for (const Type& type : types) params.push_back(make_param(intern(type)));
   try {
@@ -351,7 +351,7 @@ std::optional<SymbolicGraph> symbolic_sample_graph(const OpDef& op, const Sample
   } catch (const Error&) {
     return std::nullopt;
   }
-  if (!at_hand.guards.empty()) return std::nullopt;
+  if (!hints.guards.empty()) return std::nullopt;
   return out;
 }
 

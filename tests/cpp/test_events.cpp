@@ -27,7 +27,7 @@ struct Collected : Watcher {
 void tell_number(uint64_t value) {
   Event event(EventKind::share, "work", event_time());
   event.value = value;
-  tell(event);
+  post(event);
 }
 
 }  // namespace
@@ -92,7 +92,7 @@ namespace {
 void tell_step(uint64_t began, uint64_t nanoseconds, std::string_view name) {
   Event event(EventKind::step, name, began);
   event.nanoseconds = nanoseconds;
-  tell(event);
+  post(event);
 }
 
 void tell_ops_of_flush(bool compiled) {
@@ -100,7 +100,7 @@ void tell_ops_of_flush(bool compiled) {
   Event event(EventKind::ops, "", event_time());
   event.value = reinterpret_cast<uint64_t>(list.get());
   event.compiled = compiled;
-  tell(event);
+  post(event);
 }
 
 }  // namespace
@@ -123,8 +123,8 @@ TEST_CASE("events: recorders say what people call ops, and which runs were compi
   EventRecorder recorder(100);
   tell_step(1, 1, "dot");
   tell_ops_of_flush(true);
-  tell(Event(EventKind::run, "dot, exp, dot", event_time()));
-  tell(Event(EventKind::run, "maximum, " + std::string(60, 'b'), event_time()));
+  post(Event(EventKind::run, "dot, exp, dot", event_time()));
+  post(Event(EventKind::run, "maximum, " + std::string(60, 'b'), event_time()));
   recorder.stop();
   REQUIRE(recorder.events.size() == 5);
   CHECK(recorder.events[0].kind == EventKind::memory);  // in use when the recording began
@@ -141,7 +141,7 @@ TEST_CASE("events: a trace is written as it goes, up to a bound") {
   EventLog log(open(path.c_str(), O_WRONLY | O_CREAT, 0600), 3);
   for (int i = 0; i < 4; ++i) tell_number(7);
   Event placed(EventKind::step, "a\nb", event_time());
-  tell(placed);
+  post(placed);
   log.stop();
   CHECK(log.written() == 3);
   CHECK(log.missing() == 3);  // one line says how much memory was in use at the beginning
@@ -164,7 +164,7 @@ TEST_CASE("events: a list of ops outlives the events that point to it") {
     OpListRef list = make_op_list({{"exp", 1, 0, log_line("exp", 1)}, {"add", 2, 0, ""}});
     Event event(EventKind::ops, "", event_time());
     event.value = reinterpret_cast<uint64_t>(list.get());
-    tell(event);
+    post(event);
   }
   recorder.stop();
   CHECK(recorder.missing == 3);

@@ -132,8 +132,8 @@ struct SymbolicRun {
     INFO(what << " at " << at.size() << " operands, first "
               << (at.empty() ? "none" : to_text(*at[0])));
     Tensors got = traced(in, sizes);
-    bool at_hand = std::ranges::equal(at, types);
-    if (at_hand || !is_steered(op, at.size())) CHECK(bytes_of(got) == bytes_of(want));
+    bool hinted = std::ranges::equal(at, types);
+    if (hinted || !is_steered(op, at.size())) CHECK(bytes_of(got) == bytes_of(want));
     for (size_t i = 0; i < got.size(); ++i) CHECK(got[i].shape() == want[i].shape());
   }
 

@@ -121,11 +121,11 @@ Tensors mlp_loss(const Tensors& in) {
 SymbolicGraph traced(const Function& f, const std::vector<Shape>& shapes,
                      std::vector<Binding> sizes, const std::string& guard = "") {
   SymbolicGraph out{{}, std::move(sizes)};
-  SizesAtHand at_hand(out.sizes);
+  SizeHints hints(out.sizes);
   Tensors params;
   for (const Shape& shape : shapes) params.push_back(make_param(intern(DType::f32, shape)));
   out.graph = capture(params, f(params)).graph;
-  for (const SizeGuard& g : at_hand.guards) CHECK(to_text(g) == guard);
+  for (const SizeGuard& g : hints.guards) CHECK(to_text(g) == guard);
   return out;
 }
 

@@ -11,7 +11,7 @@ using Gradient = VariableChange::Gradient;
 
 namespace {
 
-/// Also where the tensor has been given away.
+/// Also where the tensor was donated.
 Tensor& inside(nb::handle object) { return *nb::inst_ptr<Tensor>(object); }
 
 bool same_tensor(const Tensor& a, const Tensor& b) {

@@ -165,7 +165,7 @@ nb::object TraceEntry::run(CallArguments& args, const StateTrees& trees) const {
     args.tensors.insert(args.tensors.end(), args.opened.begin(), args.opened.end());
   std::optional<GivenAway> away;
   if (!donated.empty() && !compiled->keeps(args.tensors)) {
-    evaluate(args.tensors);  // may wait for other threads, which may want what is given away
+    evaluate(args.tensors);  // may wait for other threads, which may need donated tensors
     away.emplace(donated, args);
   }
   bool blocked = compiled->loses_leaves(args.tensors);

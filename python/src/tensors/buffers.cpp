@@ -109,7 +109,7 @@ void release_object(void* object) {
     has_dropped.store(true, std::memory_order_relaxed);
   }
   // Pending calls run on the main thread only, which may be blocked, and their queue may be full:
-  // whoever holds Python's lock next lets go of the objects then.
+  // then the next thread that takes Python's lock releases the objects.
   if (first) Py_AddPendingCall(drop_pending, nullptr);
 }
 

@@ -12,7 +12,7 @@ from .groups import MOST_BOXES, Group, flat, tree
 from .memory_chart import chart
 from .units import bytes_text
 
-MOST_STEPS = 24  # that are shown before anybody asks
+MOST_STEPS = 24  # that are shown at first
 
 
 def page(facts: Any) -> str:

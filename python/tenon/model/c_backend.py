@@ -1,4 +1,4 @@
-"""C files, compiled by the C compiler at hand and run: what `CBackend` evaluates with."""
+"""C files, compiled by the system's C compiler and run: what `CBackend` evaluates with."""
 
 from __future__ import annotations
 

@@ -119,7 +119,7 @@ def _called(
     first = tn.random.key(0) if key is None else key
     tn.random.state[0] = first
     try:
-        with tn.no_grad():  # what is differentiated are the blocks, by whoever runs them
+        with tn.no_grad():  # derivatives are taken of the blocks, by their callers
             made = _call(*arguments)
         drew = key is None and tn.random.state[0].tolist() != first.tolist()
     finally:

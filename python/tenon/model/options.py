@@ -278,7 +278,7 @@ def check_targets(backend: Backend, targets: Any) -> None:
 def compiler_options(
     backend: Backend, jit: bool | None, jit_options: Mapping[str, Any], **said: Any
 ) -> dict[str, Any]:
-    """What `tn.compile` is told about functions of a model."""
+    """The options of `tn.compile` for functions of a model."""
     made = {name: value for name, value in said.items() if value not in (None, [], ())}
     if "timeout" in made and not isinstance(made["timeout"], tuple):
         made["timeout"] = (made["timeout"], "error")

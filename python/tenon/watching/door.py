@@ -131,7 +131,7 @@ def _serve(listener: socket.socket) -> None:
 
 
 def _answer(caller: socket.socket) -> None:
-    """One request. Whoever asks wrongly gets no answer."""
+    """One request. A malformed request gets no answer."""
     with caller, contextlib.suppress(OSError, ValueError, KeyError, TypeError,
                                              IndexError):
         if _user_of(caller) != os.getuid():
@@ -165,7 +165,7 @@ def _user_of(caller: socket.socket) -> int:
 
 
 def _trace(request: dict[str, Any], caller: socket.socket, files: list[int]) -> dict[str, Any]:
-    """Until the time is over, or whoever asked is gone."""
+    """Until the time is over, or the client is gone."""
     caller.settimeout(min(float(request["seconds"]), MOST_SECONDS))
     log = _core._EventLog(files.pop(), MOST_EVENTS)
     with contextlib.suppress(OSError):

@@ -124,7 +124,7 @@ struct Run {
     Event event(EventKind::step, step.name, event_time());
     event.place = step.loc.bits;
     run_unwatched(step, buffers);
-    tell_span(event);
+    post_span(event);
   }
 
  private:
@@ -167,10 +167,10 @@ class RunEvents {
   [[gnu::noinline]] void end() {
     Event event(EventKind::run, names_of(plan_), began_);
     event.value = plan_.steps.size();
-    tell_span(event);
+    post_span(event);
     Event memory(EventKind::memory, "", event_time());
     memory.value = active_memory();
-    tell(memory);
+    post(memory);
   }
   const Plan& plan_;
   uint64_t began_ = 0;

@@ -67,7 +67,7 @@ class Stream {
     }
   }
 
-  /// Throws the first error that nobody has been told.
+  /// Throws the first error that was not reported yet.
   void wait_for_all() {
     std::unique_lock lock(mutex_);
     if (done_ < given_) start();
@@ -111,7 +111,7 @@ class Stream {
       } catch (...) {
         error = std::current_exception();
       }
-      work.run = nullptr;  // memory goes before anybody hears of it
+      work.run = nullptr;  // releases memory before the result is published
       lock.lock();
       work_.pop_front();
       if (error) failed_[done_ + 1] = error;
@@ -125,7 +125,7 @@ class Stream {
   std::condition_variable changed_;
   std::deque<Work> work_;  // the first is under way
   std::map<uint64_t, std::exception_ptr> failed_;
-  std::exception_ptr untold_;  // of failed work that nobody has waited for
+  std::exception_ptr untold_;  // of failed work that no thread has waited for
   uint64_t given_ = 0, done_ = 0;
   std::atomic<bool> ends_ = false;
   std::thread thread_;

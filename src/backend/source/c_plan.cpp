@@ -149,7 +149,7 @@ class PlanPrinter {
     });
   }
 
-  /// How much of a constant anybody reads.
+  /// How much of a constant is read.
   int64_t bytes_read(int32_t buffer) const {
     int64_t bytes = 0;
     for_each_part(plan_.steps, [&](const Step& step) {

@@ -1,6 +1,6 @@
 // The loops of a kernel. Parallel axes are loops, in order. A value is computed in the first loop
 // that binds all its axes; reductions are sweeps of their own inside it, stores come last. What
-// varies over reduced axes is computed again in every sweep that needs it.
+// varies over reduced axes is recomputed in every sweep that needs it.
 #include "backend/source/c_printer.h"
 
 #include <algorithm>
@@ -394,7 +394,7 @@ class KernelPrinter {
            !store.scattered && std::ranges::count_if(k_.stores, same) == 1;
   }
 
-  /// The only point of an axis is a number, where anybody asks for it.
+  /// The only point of an axis is a number, declared where it is used.
   void print_one(AxisSet bound, size_t axis, const std::vector<size_t>& stores) {
     std::string before = std::exchange(out_, {});
     print_stores(bound | bit(axis), stores);

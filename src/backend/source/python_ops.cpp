@@ -176,7 +176,7 @@ std::string spell_cumulative(const CumulativeAttrs& a, PythonCall& call) {
   DType type = call.in[0]->dtype;
   if (!plain || (call.is("torch") && kind_of(type) == Kind::natural))
     return call.fill("_cumulative({0}, {axis}, {mode}, {reverse}, {exclusive})");
-  bool widens = is_integer(type) && size_of(type) < 8;  // unless it is told not to
+  bool widens = is_integer(type) && size_of(type) < 8;  // unless dtype is given
   return call.fill(format("{{xp}}.cum{}({{0}}, {}={{axis}}{})", kRunning[static_cast<int>(a.mode)],
                           call.is("torch") ? "dim" : "axis", widens ? ", dtype={0.dtype}" : ""));
 }

@@ -54,7 +54,7 @@ std::vector<KernelCache::Kernel> KernelCache::get(const std::vector<std::string>
     std::optional<Kernel> kernel = wait_for(keys[i]);
     if (kernel)
       found[i] = *kernel;
-    else  // whoever was making it failed
+    else  // the thread that was making it failed
       found[i] = get(
           {keys[i]}, [&](size_t) { return make(i); }, &own)[0];
   }
@@ -92,7 +92,7 @@ void KernelCache::publish(const std::string& key, const Made& made, double secon
   changed_->notify_all();
 }
 
-/// A compilation that failed: whoever asks next tries again.
+/// A compilation that failed: the next request tries again.
 void KernelCache::withdraw(const std::string& key) {
   std::lock_guard lock(mutex_);
   making_.erase(key);
