@@ -51,11 +51,9 @@ def cpp_sites():
             continue
         code = SKIPPED.sub(blank, text)
         known = "|".join(sorted(shared | names[path]))
-        for call in re.finditer(rf"(?<!\w)({known})\(", code):
-            before = code[: call.start()].rstrip()
-            is_member = call[1] == "fail" and before.endswith((".", "->", "::"))
-            if before.endswith("void") or is_member and not before.endswith("tn::"):
-                continue  # a definition, or another function of this name
+        for call in re.finditer(rf"(?<!\w)({known})\((?!\))", code):
+            if code[: call.start()].rstrip().endswith("void"):  # a definition
+                continue
             end = end_of_call(code, call.end() - 1)
             first = code.count("\n", 0, call.start()) + 1
             message = "".join(s[1:-1] for s in re.findall(STRING, text[call.end() : end]))

@@ -269,7 +269,7 @@ CompileEvents::CompileEvents(uint64_t sequence, std::string_view name)
   post(starting);
 }
 
-void CompileEvents::fail(std::string_view reason) {
+void CompileEvents::set_failed(std::string_view reason) {
   ended_ = Event(EventKind::compile_failed, reason, began_);
   failed_ = true;
 }
@@ -277,7 +277,7 @@ void CompileEvents::fail(std::string_view reason) {
 CompileEvents::~CompileEvents() {
   --compiling;
   if (!outermost_ || !began_ || !has_watcher(EventKind::compile_complete)) return;
-  if (!failed_ && std::uncaught_exceptions() > exceptions_) fail("");
+  if (!failed_ && std::uncaught_exceptions() > exceptions_) set_failed("");
   ended_.value = sequence_;
   post_span(ended_);
 }

@@ -114,7 +114,7 @@ class CompileEvents {
   ~CompileEvents();
   CompileEvents(const CompileEvents&) = delete;
   /// Instead of the exception that leaves its scope.
-  void fail(std::string_view reason);
+  void set_failed(std::string_view reason);
 
  private:
   uint64_t sequence_, began_ = 0;

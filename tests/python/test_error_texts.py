@@ -1,0 +1,201 @@
+"""Messages that no other test asks for, by theme: a call and a part of its message."""
+import numpy as np
+import pytest
+
+import tenon as tn
+
+nn = tn.nn
+key = tn.random.key(0)
+
+
+def ones(*shape, dtype=tn.float32):
+    return tn.ones(shape, dtype=dtype)
+
+
+def check(call, message):
+    with pytest.raises((tn.Error, BufferError)) as caught:
+        call()
+    assert message in str(caught.value), caught.value
+
+
+SHAPES = [
+    (lambda: tn.moveaxis(ones(2, 3), (0, 1), 0), "moveaxis: 2 axes to 1 places (f32[2,3])"),
+    (lambda: tn.flatten(ones(2, 3, 4), 2, 0), "flatten: axis 2 comes after axis 0: f32[2,3,4]"),
+    (lambda: tn.as_strided(ones(4), (3,), (1, 1)), "as_strided: 2 strides for the shape [3]"),
+    (lambda: tn.as_strided(ones(4), (3,), (2,)), "as_strided: elements 0 to 4 of f32[4]"),
+    (lambda: tn.as_strided(ones(4), (2**40,), (2**40,)), "elements passes 64 bits (f32[4])"),
+    (lambda: tn.roll(ones(2, 3), (1, 2, 3), (0, 1)), "roll: 3 shifts for 2 axes (f32[2,3])"),
+    (lambda: tn.array_split(ones(4)), "array_split: give either sections or indices (f32[4])"),
+    (lambda: tn.rot90(ones(2, 3), axes=(0,)), "rot90: axes are two numbers, not 1: f32[2,3]"),
+    (lambda: tn.insert(ones(3), 0, ones(2, 2)), "insert: values have more axes than x"),
+    (lambda: tn.pad(ones(2, 3), (1, 2, 3)), "pad: 3 widths for f32[2,3]: give 4"),
+    (lambda: tn.pad(ones(2), -1), "pad: a negative width: -1 (f32[2])"),
+    (lambda: tn.pad(ones(0), 1, mode="edge"), "pad: nothing to repeat along axis 0: f32[0]"),
+    (lambda: tn.pad(ones(*[1] * 9), 1), "pad: more than 8 axes"),
+    (lambda: tn.arange(0, 2**63 - 1, -(2**63)), "arange"),
+    (lambda: tn.arange(0.0, float("inf")), "arange: not a finite range: from 0 to inf by 1"),
+    (lambda: tn.iota((3,), 0, dtype=tn.bool), "iota: coordinates are numbers: bool"),
+    (lambda: tn.broadcast_shapes((2,), (3,)), "broadcast_shapes: sizes differ: [2], [3]"),
+]
+
+PRODUCTS = [
+    (lambda: tn.vecdot(ones(3), ones(4)), "vecdot: extents differ along axis -1: 3"),
+    (lambda: tn.tensordot(ones(3), ones(3), 2), "tensordot: cannot sum over 2 axes"),
+    (lambda: tn.gather_mm(ones(3), ones(3, 3)), "gather_mm: operands are matrices: f32[3]"),
+    (lambda: tn.linalg.multi_dot([ones(2, 2)]), "multi_dot: two matrices are needed at least: 1"),
+    (lambda: tn.linalg.multi_dot([ones(1, 1)] * 513), "multi_dot: more than 512 matrices: 513"),
+    (
+        lambda: tn.linalg.multi_dot([ones(2, 2), ones(2), ones(2, 2)]),
+        "multi_dot: operand 1 is not a matrix: f32[2]",
+    ),
+    (lambda: tn.einsum("...i...", ones(3)), "einsum: two ellipses in '...i...'"),
+    (lambda: tn.einsum("i", ones(3), ones(3)), 'einsum: 1 terms and 2 operands: "i"'),
+    (lambda: tn.einsum("i"), 'einsum: no operands: "i"'),
+    (lambda: tn.linalg.cond(ones(0, 0)), "no elements: f32[0,0]"),
+    (lambda: tn.linalg.norm(ones(3), ord="fro"), "norm"),
+    (lambda: tn.linalg.norm(ones(3), ord="nuc"), "norm: ord='nuc' is a norm of matrices"),
+]
+
+INDICES = [
+    (lambda: tn.take_along_axis(ones(2, 3), tn.array([0])), "take_along_axis: ranks differ"),
+    (
+        lambda: tn.put_along_axis(ones(2, 3), tn.array([0]), 1.0, 0),
+        "put_along_axis: ranks differ: f32[2,3] and i64[1]",
+    ),
+    (lambda: tn.gather(ones(2, 3), [tn.array([0])], (0, 1)), "1 index tensors for 2 axes"),
+    (lambda: tn.take(ones(0), tn.array([0])), "nothing to index along axis 0: f32[0]"),
+    (lambda: tn.segment_sum(ones(3), tn.array([0]), 2), "one segment for each row is needed"),
+    (lambda: tn.segment_max(ones(3), tn.array([0]), 2), "one segment for each row is needed"),
+    (
+        lambda: tn.dynamic_update_slice(ones(3), ones(1, 1), [0]),
+        "dynamic_update_slice: an update of f32[1,1] and 1 starts for f32[3]",
+    ),
+    (
+        lambda: tn.searchsorted(ones(2, 3), ones(3, 2), batch_dims=1),
+        "searchsorted: batch axis 0 differs: f32[2,3] and f32[3,2]",
+    ),
+    (lambda: ones(3)["a"], "index: not an integer, slice, None, Ellipsis or array: str"),
+    (lambda: [1, 2][ones(1)], "index: only integer tensors are indices: f32[1]"),
+    (lambda: tn._core._index_update(ones(3), 0, 1.0, "no"), "index_update: unknown update: no"),
+]
+
+STATISTICS = [
+    (lambda: tn.quantile(ones(3), tn.array(True)), "quantile: q must be real: bool[]"),
+    (lambda: tn.sum(ones(3, dtype=tn.complex64), dtype=tn.float32), "sum: a complex tensor has no"),
+    (lambda: tn.round(tn.array([11]), -1), "round: integers with negative decimals: -1 (i64[1])"),
+    (lambda: tn.array([2]) ** -1, "pow: an integer has no negative power: -1 (i64[1])"),
+    (lambda: tn.interp([0.5], [0.0, 1.0], [0.0, 1.0], period=0), "interp: the period is 0"),
+    (lambda: tn.gradient(ones(5), edge_order=3), "gradient: edge_order is 1 or 2, not 3"),
+    (lambda: tn.gradient(ones(5, 5), 1.0, 2.0, 3.0), "gradient: 3 spacings for 2 axes"),
+    (lambda: tn.fft.fftn(ones(3), s=(2, 2), axes=(0,)), "2 lengths for 1 axes (f32[3])"),
+    (lambda: tn.fft.fftn(ones(3), axes=()), "0 axes to transform (f32[3])"),
+    (lambda: ones(0).median(dim=0), "median: no elements: f32[0]"),
+]
+
+LAYERS = [
+    (
+        lambda: tn.adaptive_avg_pool(ones(1, 1, 0), 1),
+        "adaptive_avg_pool: axis 2 has no elements: f32[1,1,0]",
+    ),
+    (lambda: tn.pixel_shuffle(ones(4, 4), 2), "pixel_shuffle: x has channels, a height and a"),
+    (
+        lambda: tn.scaled_dot_product_attention(ones(2, 3), ones(1, 2, 3), ones(1, 2, 3)),
+        "q, k and v need one rank, 2 or more",
+    ),
+    (
+        lambda: tn.scaled_dot_product_attention(ones(2, 3), ones(2, 4), ones(2, 4)),
+        "depths differ: 3 (q f32[2,3]) and 4 (k f32[2,4])",
+    ),
+    (
+        lambda: tn.scaled_dot_product_attention(ones(2, 3), ones(2, 3), ones(4, 3)),
+        "keys and values differ in number: 2 (k f32[2,3]) and 4 (v f32[4,3])",
+    ),
+    (
+        lambda: tn.scaled_dot_product_attention(ones(3, 2, 3), ones(2, 2, 3), ones(2, 2, 3)),
+        "heads do not fit: q f32[3,2,3], k f32[2,2,3] and v f32[2,2,3]",
+    ),
+    (lambda: tn.interpolate(ones(1, 1, 0), size=2), "interpolate: cannot resize 0 to 2"),
+    (lambda: tn.max_pool(ones(1, 1, 4), 0), "max_pool: kernel_size must be 1 or more: 0"),
+    (
+        lambda: tn.cross_entropy(ones(2, 3), tn.array([0, 1, 2])),
+        "cross_entropy: targets must be classes of shape [2]: i64[3] (logits f32[2,3])",
+    ),
+]
+
+RANDOM = [
+    (
+        lambda: tn.random.categorical(ones(3), shape=(2,), num_samples=2),
+        "give shape or num_samples, not both",
+    ),
+    (lambda: tn.random.categorical(ones(3), num_samples=-1), "num_samples is negative: -1"),
+    (lambda: tn.random.multinomial(ones(3), -1), "num_samples is negative: -1"),
+    (lambda: tn.random.poisson(1.0, dtype=tn.float32), "draws i32 or i64: f32"),
+    (lambda: tn.random.split(tn.random.split(key), 2).shape and tn.random.categorical(
+        ones(3), key=tn.random.split(key)), "needs one key, not several"),
+    (lambda: tn.random.normal(3, 4), "the second argument is an element type, not 4"),
+]
+
+CONTROL_FLOW = [
+    (
+        lambda: tn.cond(tn.array(True), lambda x: x, lambda x: (x, x), ones(2)),
+        "cond: results differ in structure",
+    ),
+    (lambda: tn.scan(lambda c, x: (c, x), 0.0, length=-1), "scan: the length is negative: -1"),
+    (
+        lambda: tn.associative_scan(tn.add, (ones(2), ones(3))),
+        "associative_scan: lengths differ",
+    ),
+    (lambda: tn.vmap(lambda x: x, in_axes=(0, 0))(ones(2)), "vmap"),
+    (lambda: tn.grad(lambda x: x.sum(), argnums=())(ones(2)), "argnums and argnames are both empty"),
+    (
+        lambda: tn.linearize(lambda x: x, ones(2))[1](ones(2), ones(2)),
+        "linearize: 2 tangents are given for 1 primals",
+    ),
+    (
+        lambda: tn.grad(lambda x: tn.linalg.svd(x)[0].sum())(ones(3, 2)),
+        "svd: no derivative of full matrices of f32[3,2]",
+    ),
+    (
+        lambda: setattr((ones(2).requires_grad_() * 2), "requires_grad", False),
+        "requires_grad: f32[2] was computed from tensors that require gradients",
+    ),
+]
+
+PYTHON = [
+    (lambda: tn.array([[1], [2, 3]]), "array: ragged list"),
+    (lambda: tn.array([-1, 2**63]), "array: negative integers and integers beyond int64"),
+    (lambda: tn.asarray(object()), "asarray: cannot make a tensor from object"),
+    (lambda: tn.from_dlpack(3), "from_dlpack: int has no __dlpack__"),
+    (lambda: ones(2).__dlpack__(dl_device=(2, 0)), "tensors live on the CPU, device type 1"),
+    (lambda: memoryview(ones(2, dtype=tn.bfloat16)), "bfloat16 has no buffer format"),
+    (lambda: float(tn.array(1j)), "the element is complex"),
+    (lambda: tn.sum(ones(2), 0, True, tn.float32, 5), "arguments given, it takes at most"),
+    (lambda: tn.reshape(ones(2), "a"), "reshape"),
+    (lambda: tn.tril(ones(2, 2), 1.5), "not an integer: 1.5"),
+    (lambda: tn.Executable(), "Executable: made by tn.compile(f, args=[...]) or Executable.load"),
+    (lambda: tn.finfo(tn.int32), "finfo: not a floating-point type: int32"),
+    (lambda: tn.iinfo(tn.float32), "iinfo: not an integer type: float32"),
+    (lambda: tn.isdtype(tn.float32, "no"), "isdtype: unknown kind: 'no'; known: bool"),
+    (lambda: ones(2).__array_namespace__(api_version="1"), "unknown version: '1'"),
+    (lambda: list(tn.array(1.0)), "iter: a tensor of rank 0 has no axis to iterate over"),
+    (lambda: ones(2).to("float32"), "to: 'float32' is an element type, not a device"),
+    (lambda: ones(2, 2).transpose(0, 1), "exchanges the axes in PyTorch and keeps them in NumPy"),
+    (lambda: ones(2, 2).repeat(1, 1), "is repeats and axis in NumPy and repeats by axis in"),
+    (lambda: tn.check(ones(2), "x"), "check: the condition must be bool, not f32[2]"),
+    (lambda: tn.vmap(lambda x: x, in_axes=5.0)(ones(2)), "vmap: an axis must be an integer"),
+]
+
+
+@pytest.mark.parametrize("call, message", SHAPES + PRODUCTS + INDICES)
+def test_ops(call, message):
+    check(call, message)
+
+
+@pytest.mark.parametrize("call, message", STATISTICS + LAYERS + RANDOM)
+def test_more_ops(call, message):
+    check(call, message)
+
+
+@pytest.mark.parametrize("call, message", CONTROL_FLOW + PYTHON)
+def test_python(call, message):
+    check(call, message)
