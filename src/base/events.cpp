@@ -269,15 +269,11 @@ CompileEvents::CompileEvents(uint64_t sequence, std::string_view name)
   post(starting);
 }
 
-void CompileEvents::set_failed(std::string_view reason) {
-  ended_ = Event(EventKind::compile_failed, reason, began_);
-  failed_ = true;
-}
-
 CompileEvents::~CompileEvents() {
   --compiling;
   if (!outermost_ || !began_ || !has_watcher(EventKind::compile_complete)) return;
-  if (!failed_ && std::uncaught_exceptions() > exceptions_) set_failed("");
+  if (std::uncaught_exceptions() > exceptions_)
+    ended_ = Event(EventKind::compile_failed, "", began_);
   ended_.value = sequence_;
   post_span(ended_);
 }

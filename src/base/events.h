@@ -22,9 +22,9 @@ enum class EventKind : uint8_t {
   step,              // one of them
   compile_starting,  // value: which sequence; a name where it is known
   compile_complete,
-  compile_failed,  // the name is the reason
-  share,           // a thread of the pool did its share of a step; value: chunks
-  memory,          // value: bytes of all live buffers
+  compile_failed,
+  share,   // a thread of the pool did its share of a step; value: chunks
+  memory,  // value: bytes of all live buffers
 };
 
 struct OpList;
@@ -113,13 +113,11 @@ class CompileEvents {
   CompileEvents(uint64_t sequence, std::string_view name);
   ~CompileEvents();
   CompileEvents(const CompileEvents&) = delete;
-  /// Instead of the exception that leaves its scope.
-  void set_failed(std::string_view reason);
 
  private:
   uint64_t sequence_, began_ = 0;
   int exceptions_;
-  bool outermost_, failed_ = false;
+  bool outermost_;
   Event ended_;
 };
 
