@@ -1,6 +1,6 @@
 #pragma once
 // Plan: what runs. A list of steps over a table of buffers; everything else was decided at compile
-// time. Steps are data: launchers (backend/cpu/cpu_launcher.cpp) run them, and printers, reports and
+// time. Steps are data: launchers (backend/cpu/cpu_launcher.cpp) run them; printers, reports and
 // the bundler read what they are.
 #include <memory>
 #include <span>

@@ -146,7 +146,10 @@ CONTROL_FLOW = [
         "associative_scan: lengths differ",
     ),
     (lambda: tn.vmap(lambda x: x, in_axes=(0, 0))(ones(2)), "vmap"),
-    (lambda: tn.grad(lambda x: x.sum(), argnums=())(ones(2)), "argnums and argnames are both empty"),
+    (
+        lambda: tn.grad(lambda x: x.sum(), argnums=())(ones(2)),
+        "argnums and argnames are both empty",
+    ),
     (
         lambda: tn.linearize(lambda x: x, ones(2))[1](ones(2), ones(2)),
         "linearize: 2 tangents are given for 1 primals",
