@@ -2,6 +2,8 @@
 import pathlib
 import re
 
+from sphinx import addnodes
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 project = "Tenon"
@@ -21,3 +23,35 @@ highlight_language = "text"
 myst_heading_anchors = 4
 # Fragments of programs are not whole ones, and highlighting makes the best of them.
 suppress_warnings = ["misc.highlighting_failure"]
+
+
+def titles_only(toc):
+    """The table of contents of a page without its headings, but with the pages below it."""
+    bare = toc.deepcopy()
+    for item in bare.children:
+        for below in item.children[1:]:
+            pages = [tree.deepcopy() for tree in below.findall(addnodes.toctree)]
+            below[:] = pages
+            if not pages:
+                item.remove(below)
+    return bare
+
+
+def light_navigation(app, page, template, context, doctree):
+    """The sidebar shows titles; without this, all headings of all pages are copied for each page."""
+    whole, draw = app.env.tocs, context.get("toctree")
+    if not hasattr(app, "bare_tocs"):
+        app.bare_tocs = {name: titles_only(toc) for name, toc in whole.items()}
+
+    def toctree(**options):
+        app.env.tocs = app.bare_tocs
+        try:
+            return draw(**options)
+        finally:
+            app.env.tocs = whole
+
+    context["toctree"] = toctree
+
+
+def setup(app):
+    app.connect("html-page-context", light_navigation, priority=400)  # before Furo's own
